@@ -1,0 +1,53 @@
+# Short names for the usual commands; the build itself is CMake (CMakePresets.json).
+#   make            build/pleat (release)        make asan | tsan   tests under sanitizers
+#   make demo       plan, train, verify          make fuzz          every fuzz target, SECONDS=10 each
+#   make test       release build and all tests  make install       PREFIX=/usr/local
+#   make check      static checks                make format        clang-format in place
+PREFIX ?= /usr/local
+SECONDS ?= 10
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
+build/pleat: release
+	@if [ -x build/release/pleat ]; then ln -sf release/pleat build/pleat; fi
+
+release: packages build/release/build.ninja
+	@cmake --build build/release -j $(JOBS)
+
+# SKIP_PACKAGES=1 goes on with what the machine has.
+packages:
+	@[ -n "$(SKIP_PACKAGES)" ] || scripts/install-packages packages.txt
+
+build/%/build.ninja: CMakePresets.json | packages
+	cmake --preset $*
+
+demo: build/pleat
+	scripts/demo build/pleat
+
+test: build/pleat
+	ctest --preset release
+
+check:
+	scripts/check
+
+debug clang: %: packages build/%/build.ninja
+	cmake --build build/$@ -j $(JOBS)
+
+asan tsan: %: packages build/%/build.ninja
+	cmake --build build/$@ -j $(JOBS)
+	ctest --preset $@
+
+fuzz: packages build/fuzz/build.ninja
+	cmake --build build/fuzz -j $(JOBS)
+	scripts/fuzz build/fuzz $(SECONDS)
+
+format:
+	scripts/format
+
+install: build/pleat
+	cmake --install build/release --prefix "$(PREFIX)"
+
+clean:
+	rm -rf build
+
+.DEFAULT_GOAL := build/pleat
+.PHONY: release packages demo test check debug clang asan tsan fuzz format install clean build/pleat

@@ -1,0 +1,12 @@
+# One libFuzzer target per fuzz/fuzz_<noun>.c; scripts/fuzz runs them.
+if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "PLEAT_FUZZ needs clang, this is ${CMAKE_C_COMPILER_ID}: cmake --preset fuzz")
+endif()
+file(GLOB fuzz_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} fuzz/fuzz_*.c)
+foreach(source IN LISTS fuzz_sources)
+  cmake_path(GET source STEM name)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE pleat-lib)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+endforeach()

@@ -1,0 +1,78 @@
+#include "backends/local/reduce.h"
+
+#include <string.h>
+
+/* The conversions of graph/type.h without a call per element, so that the loops vectorise; the test
+ * compares them. */
+static inline float widen(uint16_t x)
+{
+    union { uint32_t bits; float f; } u = { .bits = (uint32_t)x << 16 };
+    return u.f;
+}
+
+static inline uint16_t narrow(float x)
+{
+    union { float f; uint32_t bits; } u = { .f = x };
+    uint32_t even = (u.bits + 0x7FFFu + (u.bits >> 16 & 1)) >> 16, quiet = u.bits >> 16 | 0x40;
+    return (uint16_t)((u.bits & 0x7FFFFFFFu) > 0x7F800000u ? quiet : even);
+}
+
+void pl_reduce_load(pl_type t, pl_reduce_acc *acc, const void *from, int64_t n)
+{
+    if (t == PL_BF16) {
+        const uint16_t *x = from;
+        for (int64_t i = 0; i < n; i++) acc->f32[i] = widen(x[i]);
+        return;
+    }
+    memcpy(acc, from, (size_t)(n * pl_type_bytes(t)));
+}
+
+void pl_reduce_store(pl_type t, void *to, const pl_reduce_acc *acc, int64_t n)
+{
+    if (t == PL_BF16) {
+        uint16_t *y = to;
+        for (int64_t i = 0; i < n; i++) y[i] = narrow(acc->f32[i]);
+        return;
+    }
+    memcpy(to, acc, (size_t)(n * pl_type_bytes(t)));
+}
+
+/* One fold per type: acc is an array of A, x one of X; AS reads an element of either as an ordered
+ * number. The maximum of floats keeps a NaN: v != v takes it, and nothing compares above it. */
+#define FOLD(name, A, X, WIDEN, AS)                                                                \
+    static void name(pl_monoid op, A *restrict acc, const X *restrict x, int64_t n)                \
+    {                                                                                              \
+        if (op == PL_SUM)                                                                          \
+            for (int64_t i = 0; i < n; i++) acc[i] = (A)(acc[i] + WIDEN(x[i]));                    \
+        else if (op == PL_MAX)                                                                     \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                A v = WIDEN(x[i]);                                                                 \
+                acc[i] = AS(v) > AS(acc[i]) || AS(v) != AS(v) ? v : acc[i];                        \
+            }                                                                                      \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                A v = WIDEN(x[i]);                                                                 \
+                acc[i] = AS(v) < AS(acc[i]) || AS(v) != AS(v) ? v : acc[i];                        \
+            }                                                                                      \
+    }
+#define SAME(v) (v)
+#define AS_I32(v) ((int32_t)(v))
+#define AS_I64(v) ((int64_t)(v))
+FOLD(fold_f32, float, float, SAME, SAME)
+FOLD(fold_bf16, float, uint16_t, widen, SAME)
+FOLD(fold_i32, uint32_t, uint32_t, SAME, AS_I32)
+FOLD(fold_i64, uint64_t, uint64_t, SAME, AS_I64)
+FOLD(fold_u8, uint8_t, uint8_t, SAME, SAME)
+
+void pl_reduce_fold(pl_type t, pl_monoid op, pl_reduce_acc *acc, const void *from, int64_t n)
+{
+    switch (t) {
+    case PL_F32: fold_f32(op, acc->f32, from, n); return;
+    case PL_BF16: fold_bf16(op, acc->f32, from, n); return;
+    case PL_I32: fold_i32(op, acc->i32, from, n); return;
+    case PL_I64: fold_i64(op, acc->i64, from, n); return;
+    case PL_U8: fold_u8(op, acc->u8, from, n); return;
+    case PL_N_TYPES: break;
+    }
+    pl_bug(__FILE__, __LINE__, "type %d", (int)t);
+}

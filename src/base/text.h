@@ -1,0 +1,29 @@
+/* base/text.h - text that grows, and the small parsers every text form needs. */
+#ifndef PL_BASE_TEXT_H
+#define PL_BASE_TEXT_H
+#include "base/arena.h"
+#include <stdint.h>
+
+/* A growing string in an arena; `at` is always 0-terminated. Start from {.arena = a}. */
+typedef struct pl_text {
+    pl_arena *arena;
+    char *at;
+    size_t n, cap;
+} pl_text;
+
+void pl_text_add(pl_text *t, const char *fmt, ...) PL_PRINTF(2, 3);
+const char *pl_text_get(const pl_text *t); /* "" when nothing was added */
+
+/* Whole text -> number; false when anything is left over or it does not fit. No error is set: the
+ * caller knows the place. Bytes take the suffixes KiB MiB GiB TiB, KB MB GB TB, or none. */
+PL_MUST_CHECK bool pl_text_int(const char *text, int64_t *value);
+PL_MUST_CHECK bool pl_text_real(const char *text, double *value);
+PL_MUST_CHECK bool pl_text_bytes(const char *text, int64_t *value);
+
+/* Bytes for people: "1.5 GiB". Writes into the arena. */
+const char *pl_text_size(pl_arena *a, double bytes);
+
+/* Edit distance, for "did you mean". */
+int pl_text_distance(const char *a, const char *b);
+
+#endif

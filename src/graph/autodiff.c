@@ -1,0 +1,73 @@
+#include "graph/autodiff.h"
+
+#include "graph/op.h"
+
+typedef struct tape {
+    pl_builder *b;
+    const pl_op *add;
+    int n_values;      /* of the forward graph                    */
+    bool *wanted;      /* [n_values] depends on a wrt value       */
+    pl_value **grad;   /* [n_values] sum of the shares so far     */
+} tape;
+
+static void find_wanted(tape *t, int n, pl_value *const wrt[])
+{
+    const pl_graph *g = t->b->graph;
+    for (int i = 0; i < n; i++) t->wanted[wrt[i]->id] = true;
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *x = g->nodes.at[i];
+        bool any = false;
+        for (int k = 0; k < x->n_in; k++) any |= t->wanted[x->in[k]->id];
+        for (int k = 0; k < x->n_out; k++)
+            t->wanted[x->out[k]->id] = any && pl_type_is_float(x->out[k]->type);
+    }
+}
+
+static void add_share(tape *t, const pl_value *v, pl_value *share)
+{
+    pl_value **sum = &t->grad[v->id];
+    *sum = *sum ? PL_ADD(t->b, t->add, NULL, *sum, share) : share;
+}
+
+static void step_back(tape *t, const pl_node *n)
+{
+    pl_value *dy[PL_MAX_OPERANDS] = { 0 }, *dx[PL_MAX_OPERANDS] = { 0 };
+    bool flows = false, wanted = false;
+    for (int i = 0; i < n->n_out; i++) flows |= (dy[i] = t->grad[n->out[i]->id]) != NULL;
+    for (int i = 0; i < n->n_in; i++) wanted |= t->wanted[n->in[i]->id];
+    if (!flows || !wanted) return;
+    if (!n->op->grad) {
+        pl_err_set(&t->b->err, PL_EUNSUPPORTED, "node '%s': operator '%s' has no gradient", n->name,
+                   n->op->name);
+        return;
+    }
+    t->b->scope = pl_builder_fmt(t->b, "%s/", n->name); /* gradients are named after their node */
+    n->op->grad(t->b, n, dy, dx);
+    for (int i = 0; i < n->n_in && !t->b->err.code; i++)
+        if (dx[i] && t->wanted[n->in[i]->id]) add_share(t, n->in[i], dx[i]);
+}
+
+void pl_autodiff(pl_builder *b, pl_value *loss, int n, pl_value *const wrt[], pl_value *grad[])
+{
+    for (int i = 0; i < n; i++) grad[i] = NULL;
+    if (b->err.code) return;
+    const pl_op *fill = pl_ops_find(b->graph->ops, "fill");
+    tape t = { .b = b, .add = pl_ops_find(b->graph->ops, "add"), .n_values = b->graph->values.n };
+    PL_ASSERT(fill && t.add);
+    if (loss->shape.rank || !pl_type_is_float(loss->type)) {
+        pl_err_set(&b->err, PL_EINPUT, "the loss '%s' is not a float scalar", loss->name);
+        return;
+    }
+    pl_arena *tmp = pl_arena_new("autodiff");
+    const char *scope = b->scope;
+    int n_nodes = b->graph->nodes.n;
+    t.wanted = PL_NEW_N(tmp, bool, t.n_values);
+    t.grad = PL_NEW_N(tmp, pl_value *, t.n_values);
+    find_wanted(&t, n, wrt);
+    const char *one = pl_builder_fmt(b, "->; value=1 to=%s", pl_type_name(loss->type));
+    t.grad[loss->id] = pl_add_value(b, fill, "dloss", one, 0, NULL);
+    for (int i = n_nodes - 1; i >= 0 && !b->err.code; i--) step_back(&t, b->graph->nodes.at[i]);
+    for (int i = 0; i < n && !b->err.code; i++) grad[i] = t.grad[wrt[i]->id];
+    b->scope = scope;
+    pl_arena_free(tmp);
+}

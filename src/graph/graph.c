@@ -1,0 +1,493 @@
+#include "graph/graph.h"
+
+#include "graph/op.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const pl_op *pl_ops_find(const pl_ops *ops, const char *name)
+{
+    for (int i = 0; i < ops->n; i++)
+        if (!strcmp(ops->at[i]->name, name)) return ops->at[i];
+    return NULL;
+}
+
+/* -- attributes ------------------------------------------------------------------------------------ */
+
+/* "a=1 b=2,3" -> rows; split at blanks. */
+static bool parse_attrs(pl_builder *b, const char *text, pl_node *n)
+{
+    struct { int n, cap; pl_attr *at; } list = { 0 };
+    while (*(text += strspn(text, " "))) {
+        size_t len = strcspn(text, " ");
+        const char *eq = memchr(text, '=', len);
+        if (!eq)
+            return pl_err_set(&b->err, PL_EINPUT, "'%.*s' is not attribute=value", (int)len, text);
+        pl_arena *a = b->graph->arena;
+        PL_PUSH(a, &list,
+                ((pl_attr){ pl_arena_span(a, text, (size_t)(eq - text)),
+                            pl_arena_span(a, eq + 1, (size_t)(text + len - eq - 1)) }));
+        text += len;
+    }
+    n->n_attrs = list.n;
+    n->attr = list.at;
+    return true;
+}
+
+/* The row "name=..." of an operator's attrs: its default value, or NULL. */
+static const char *find_default(const pl_op *op, const char *name, size_t *len)
+{
+    size_t n = strlen(name);
+    for (const char *at = op->attrs ? op->attrs : ""; *(at += strspn(at, " "));) {
+        size_t word = strcspn(at, " ");
+        if (word > n && !strncmp(at, name, n) && at[n] == '=') {
+            *len = word - n - 1;
+            return at + n + 1;
+        }
+        at += word;
+    }
+    return NULL;
+}
+
+static const char *find_attr(const pl_node *n, const char *name, size_t *len)
+{
+    for (int i = 0; i < n->n_attrs; i++)
+        if (!strcmp(n->attr[i].name, name)) {
+            *len = strlen(n->attr[i].text);
+            return n->attr[i].text;
+        }
+    return find_default(n->op, name, len);
+}
+
+double pl_node_real(const pl_node *n, const char *name, int k)
+{
+    size_t len;
+    const char *text = find_attr(n, name, &len), *end = text ? text + len : NULL;
+    if (!text) pl_bug(__FILE__, __LINE__, "%s has no attribute '%s'", n->op->name, name);
+    for (const char *comma; k > 0 && (comma = memchr(text, ',', (size_t)(end - text))); k--)
+        text = comma + 1;
+    return strtod(text, NULL);
+}
+
+int64_t pl_node_int(const pl_node *n, const char *name, int k)
+{
+    return (int64_t)pl_node_real(n, name, k);
+}
+
+const char *pl_node_text(const pl_node *n, const char *name)
+{
+    for (int i = 0; i < n->n_attrs; i++)
+        if (!strcmp(n->attr[i].name, name)) return n->attr[i].text;
+    pl_bug(__FILE__, __LINE__, "%s '%s' does not say '%s'", n->op->name, n->name, name);
+}
+
+static bool has_attr(const pl_op *op, const char *name)
+{
+    size_t len;
+    return find_default(op, name, &len) != NULL;
+}
+
+/* Known names, numbers where numbers are needed; single letters set the sizes of factors. */
+static bool apply_attrs(const pl_node *n, pl_sig *sig, pl_err *err)
+{
+    for (int i = 0; i < n->n_attrs; i++) {
+        const pl_attr *a = &n->attr[i];
+        int f = a->name[1] ? -1 : pl_sig_find(sig, a->name[0]);
+        if (f < 0 && !has_attr(n->op, a->name))
+            return pl_err_set(err, PL_EINPUT, "unknown attribute '%s' (known: %s)", a->name,
+                              n->op->attrs ? n->op->attrs : "none, and the letters of the signature");
+        if (f < 0) continue;
+        if (!pl_text_int(a->text, &sig->factor[f].size) || sig->factor[f].size < 1)
+            return pl_err_set(err, PL_EINPUT, "'%s=%s' is not a positive size", a->name, a->text);
+    }
+    for (int w = 0; w < sig->n_windows; w++) {
+        pl_window *x = &sig->window[w];
+        if (has_attr(n->op, "stride")) x->stride = pl_node_int(n, "stride", w);
+        if (has_attr(n->op, "dilation")) x->dilation = pl_node_int(n, "dilation", w);
+        if (has_attr(n->op, "pad")) x->pad_lo = x->pad_hi = pl_node_int(n, "pad", w);
+        if (x->stride < 1 || x->dilation < 1 || x->pad_lo < 0)
+            return pl_err_set(err, PL_EINPUT, "stride %lld, dilation %lld, pad %lld: out of range",
+                              (long long)x->stride, (long long)x->dilation, (long long)x->pad_lo);
+    }
+    return true;
+}
+
+static void apply_marks(const pl_op *op, pl_sig *sig)
+{
+    for (int f = 0; f < sig->n_factors; f++) {
+        pl_factor *x = &sig->factor[f];
+        x->whole = op->whole && strchr(op->whole, x->letter);
+        x->lookup = op->lookup && strchr(op->lookup, x->letter);
+    }
+}
+
+/* -- types ------------------------------------------------------------------------------------------ */
+
+static char type_rule(const pl_op *op, int operand)
+{
+    const char *t = op->types ? op->types : "f";
+    if (!t[1]) return t[0];
+    for (; *t; t++)
+        if (*t != ',' && *t != '-' && *t != '>' && operand-- == 0) return *t;
+    return '?';
+}
+
+static bool bind_type(const pl_node *n, int i, pl_type bound[128], bool is_bound[128], pl_err *err)
+{
+    char rule = type_rule(n->op, i);
+    pl_type t = n->in[i]->type;
+    bool fits = rule == 't' || (rule == 'f' && pl_type_is_float(t)) ||
+                (rule == 'i' && !pl_type_is_float(t)) || (rule == 'F' && t == PL_F32);
+    if (!fits)
+        return pl_err_set(err, PL_EINPUT, "input %d is %s, wanted %s", i, pl_type_name(t),
+                          rule == 'f'   ? "a float type"
+                          : rule == 'i' ? "an integer type"
+                                        : "f32");
+    if (is_bound[(int)rule] && bound[(int)rule] != t)
+        return pl_err_set(err, PL_EINPUT, "input %d is %s, an earlier input %s: add a cast", i,
+                          pl_type_name(t), pl_type_name(bound[(int)rule]));
+    bound[(int)rule] = t;
+    is_bound[(int)rule] = true;
+    return true;
+}
+
+static bool find_types(const pl_node *n, pl_type out[], pl_err *err)
+{
+    pl_type bound[128] = { ['f'] = PL_F32, ['F'] = PL_F32, ['i'] = PL_I32, ['t'] = PL_F32 };
+    bool is_bound[128] = { ['F'] = true };
+    for (int i = 0; i < n->n_in; i++) PL_TRY(bind_type(n, i, bound, is_bound, err));
+    for (int i = 0; i < n->sig->n_out; i++) {
+        char rule = type_rule(n->op, n->n_in + i);
+        out[i] = bound[(int)rule];
+        if (rule != 'a') continue;
+        size_t len;
+        const char *name = find_attr(n, "to", &len);
+        char text[8] = "";
+        if (len < sizeof text) memcpy(text, name, len);
+        if (!pl_type_find(text, &out[i]))
+            return pl_err_set(err, PL_EINPUT, "unknown type '%.*s'", (int)len, name);
+    }
+    return true;
+}
+
+/* -- nodes ------------------------------------------------------------------------------------------ */
+
+/* A signature of the node's own has as many operands as the operator's: its kernel counts on them. */
+static bool check_arity(const pl_node *n, const pl_sig *sig, pl_err *err)
+{
+    const char *own = n->op->sig, *arrow = own ? strstr(own, "->") : NULL;
+    if (!arrow) return true;
+    int n_in = own[strspn(own, " ")] != '-', n_out = 1;
+    for (const char *at = own; *at; at++)
+        if (*at == ',') ++*(at < arrow ? &n_in : &n_out);
+    if (sig->n_in == n_in && sig->n_out == n_out) return true;
+    return pl_err_set(err, PL_EINPUT, "%d inputs and %d outputs, but the operator has %d and %d (%s)",
+                      sig->n_in, sig->n_out, n_in, n_out, own);
+}
+
+/* Fill n->sig and give the shapes and types of the outputs. */
+static bool infer(pl_arena *arena, pl_node *n, pl_shape shape[], pl_type type[], pl_err *err)
+{
+    const pl_shape *in[PL_MAX_OPERANDS];
+    int64_t extent[PL_MAX_WINDOWS] = { 0 };
+    pl_sig *sig = PL_NEW(arena, pl_sig);
+    size_t sig_len = strcspn(n->spec, ";");
+    while (sig_len && n->spec[sig_len - 1] == ' ') sig_len--;
+    const char *text = sig_len ? pl_arena_span(arena, n->spec, sig_len) : n->op->sig;
+    if (!text) return pl_err_set(err, PL_EINPUT, "needs a signature");
+    for (int i = 0; i < n->n_in; i++) in[i] = &n->in[i]->shape;
+    PL_TRY(pl_sig_parse(text, n->n_in, in, sig, err));
+    n->sig = sig;
+    PL_TRY(check_arity(n, sig, err));
+    PL_TRY(apply_attrs(n, sig, err));
+    apply_marks(n->op, sig);
+    if (n->op->infer) PL_TRY(n->op->infer(n, sig, err));
+    for (int w = 0; w < sig->n_windows; w++)
+        if (has_attr(n->op, "extent")) extent[w] = pl_node_int(n, "extent", w);
+    PL_TRY(pl_sig_solve(text, sig, in, extent, shape, err));
+    return find_types(n, type, err);
+}
+
+static pl_value *add_value(pl_graph *g, const char *name, pl_type type, pl_shape shape, pl_role role)
+{
+    pl_value *v = PL_NEW(g->arena, pl_value);
+    *v = (pl_value){ .id = g->values.n, .name = name, .type = type, .shape = shape, .role = role };
+    PL_PUSH(g->arena, &g->values, v);
+    return v;
+}
+
+static void add_outputs(pl_graph *g, pl_node *n, const pl_shape shape[], const pl_type type[])
+{
+    n->n_out = n->sig->n_out;
+    for (int i = 0; i < n->n_out; i++) {
+        const char *name = i ? pl_arena_fmt(g->arena, "%s:%d", n->name, i) : n->name;
+        n->out[i] = add_value(g, name, type[i], shape[i], PL_COMPUTED);
+        n->out[i]->maker = n;
+        n->out[i]->out = i;
+    }
+}
+
+pl_builder pl_builder_new(pl_arena *arena, const pl_ops *ops, const char *name)
+{
+    pl_graph *g = PL_NEW(arena, pl_graph);
+    *g = (pl_graph){ .arena = arena, .ops = ops, .name = pl_arena_text(arena, name) };
+    return (pl_builder){ .graph = g, .scope = "" };
+}
+
+const char *pl_builder_fmt(pl_builder *b, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return pl_arena_text(b->graph->arena, text);
+}
+
+pl_node *pl_add_node(pl_builder *b, const pl_op *op, const char *name, const char *spec, int n_in,
+                     pl_value *const in[])
+{
+    if (b->err.code) return NULL;
+    pl_graph *g = b->graph;
+    pl_node *n = PL_NEW(g->arena, pl_node);
+    *n = (pl_node){ .id = g->nodes.n, .op = op, .n_in = n_in };
+    n->name = name ? pl_arena_fmt(g->arena, "%s%s", b->scope, name)
+                   : pl_arena_fmt(g->arena, "%s%s.%d", b->scope, op->name, n->id);
+    n->spec = spec ? pl_arena_text(g->arena, spec) : "";
+    if (n_in > PL_MAX_OPERANDS)
+        pl_err_set(&b->err, PL_EINPUT, "%d inputs, at most %d", n_in, PL_MAX_OPERANDS);
+    for (int i = 0; i < n_in && !b->err.code; i++) {
+        if (!in[i]) pl_err_set(&b->err, PL_EINTERNAL, "input %d is missing", i);
+        n->in[i] = in[i];
+    }
+    pl_shape shape[PL_MAX_OPERANDS];
+    pl_type type[PL_MAX_OPERANDS];
+    const char *attrs = strchr(n->spec, ';');
+    if (b->err.code || !parse_attrs(b, attrs ? attrs + 1 : "", n) ||
+        !infer(g->arena, n, shape, type, &b->err)) {
+        pl_err_in(&b->err, "node '%s': %s", n->name, op->name);
+        return NULL;
+    }
+    add_outputs(g, n, shape, type);
+    PL_PUSH(g->arena, &g->nodes, n);
+    return n;
+}
+
+pl_value *pl_add_value(pl_builder *b, const pl_op *op, const char *name, const char *spec, int n_in,
+                       pl_value *const in[])
+{
+    pl_node *n = pl_add_node(b, op, name, spec, n_in, in);
+    return n ? n->out[0] : NULL;
+}
+
+/* -- specs like another node's ----------------------------------------------------------------------- */
+
+static void add_operand(pl_text *t, const pl_sig *sig, const pl_operand *o)
+{
+    for (int j = 0; j < o->rank; j++) {
+        const pl_sig_dim *d = &o->dim[j];
+        if (d->window >= 0) {
+            const pl_window *w = &sig->window[d->window];
+            pl_text_add(t, "[%c+%c]", sig->factor[w->position].letter, sig->factor[w->tap].letter);
+        }
+        if (d->n > 1) pl_text_add(t, "(");
+        for (int k = 0; k < d->n; k++) pl_text_add(t, "%c", sig->factor[d->factor[k]].letter);
+        if (d->n > 1) pl_text_add(t, ")");
+    }
+}
+
+/* Sizes are needed of letters within parentheses and of letters that no input has. */
+static void add_sizes(pl_text *t, const pl_sig *sig, const char *text)
+{
+    const char *arrow = strstr(text, "->");
+    for (int f = 0; f < sig->n_factors; f++) {
+        char c = sig->factor[f].letter;
+        bool plain = false, seen = false, composite = false;
+        for (const char *at = text; *at; at++) {
+            composite = *at == '(' || (composite && *at != ')');
+            if (*at == '[') at += strcspn(at, "]"); /* windows are solved by their attributes */
+            if (*at != c) continue;
+            seen = true;
+            plain |= at < arrow && !composite;
+        }
+        if (seen && !plain) pl_text_add(t, " %c=%lld", c, (long long)sig->factor[f].size);
+    }
+}
+
+const char *pl_spec(pl_builder *b, const pl_node *n, const char *pattern)
+{
+    pl_text t = { .arena = b->graph->arena }, sizes = t;
+    size_t len = strcspn(pattern, ";");
+    const char *attrs = pattern[len] ? pattern + len + 1 : "";
+    for (const char *at = pattern; at < pattern + len; at++) {
+        if (*at == '{') {
+            add_operand(&t, n->sig, &n->sig->operand[at[1] - '0']);
+            at += 2;
+        } else pl_text_add(&t, "%c", *at);
+    }
+    add_sizes(&sizes, n->sig, pl_text_get(&t));
+    if (sizes.n || *attrs) pl_text_add(&t, ";%s%s", pl_text_get(&sizes), attrs);
+    return pl_text_get(&t);
+}
+
+static bool check_shape(pl_builder *b, const char *name, const pl_shape *s)
+{
+    int64_t n = 1;
+    for (int i = 0; i < s->rank; i++)
+        if (s->dim[i] < 1 || __builtin_mul_overflow(n, s->dim[i], &n) || n > INT64_MAX / 8)
+            return pl_err_set(&b->err, PL_EINPUT, "'%s%s': dimension %d is %lld", b->scope, name, i,
+                              (long long)s->dim[i]);
+    return true;
+}
+
+pl_value *pl_add_input(pl_builder *b, const char *name, pl_type type, pl_shape shape)
+{
+    if (b->err.code || !check_shape(b, name, &shape)) return NULL;
+    return add_value(b->graph, pl_builder_fmt(b, "%s%s", b->scope, name), type, shape, PL_INPUT);
+}
+
+pl_value *pl_add_state(pl_builder *b, const char *name, pl_type type, pl_shape shape,
+                       const char *init, bool trainable)
+{
+    if (b->err.code || !check_shape(b, name, &shape)) return NULL;
+    pl_value *v =
+        add_value(b->graph, pl_builder_fmt(b, "%s%s", b->scope, name), type, shape, PL_STATE);
+    v->init = pl_arena_text(b->graph->arena, init);
+    v->trainable = trainable;
+    return v;
+}
+
+void pl_add_output(pl_builder *b, const char *name, pl_value *v)
+{
+    if (b->err.code || !v) return;
+    v->name = pl_arena_text(b->graph->arena, name);
+    PL_PUSH(b->graph->arena, &b->graph->outputs, v);
+}
+
+/* -- done ------------------------------------------------------------------------------------------- */
+
+static void mark(const pl_graph *g, bool *keep)
+{
+    for (int i = 0; i < g->outputs.n; i++)
+        if (g->outputs.at[i]->maker) keep[g->outputs.at[i]->maker->id] = true;
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (v->role == PL_STATE && v->next && v->next->maker) keep[v->next->maker->id] = true;
+    }
+    for (int i = g->nodes.n - 1; i >= 0; i--)
+        for (int k = 0; keep[i] && k < g->nodes.at[i]->n_in; k++)
+            if (g->nodes.at[i]->in[k]->maker) keep[g->nodes.at[i]->in[k]->maker->id] = true;
+}
+
+static void prune(pl_graph *g)
+{
+    bool *keep = PL_NEW_N(g->arena, bool, g->nodes.n + 1);
+    int n_nodes = 0, n_values = 0;
+    mark(g, keep);
+    for (int i = 0; i < g->values.n; i++) {
+        pl_value *v = g->values.at[i];
+        if (v->maker && !keep[v->maker->id]) continue;
+        v->id = n_values;
+        g->values.at[n_values++] = v;
+    }
+    for (int i = 0; i < g->nodes.n; i++) {
+        if (!keep[i]) continue;
+        g->nodes.at[i]->id = n_nodes;
+        g->nodes.at[n_nodes++] = g->nodes.at[i];
+    }
+    g->values.n = n_values;
+    g->nodes.n = n_nodes;
+}
+
+bool pl_builder_done(pl_builder *b, pl_graph **out, pl_err *err)
+{
+    if (b->err.code) {
+        *err = b->err;
+        return false;
+    }
+    prune(b->graph);
+    PL_TRY(pl_graph_check(b->graph, err));
+    *out = b->graph;
+    return true;
+}
+
+pl_value *pl_graph_find(const pl_graph *g, const char *name)
+{
+    for (int i = 0; i < g->values.n; i++)
+        if (!strcmp(g->values.at[i]->name, name)) return g->values.at[i];
+    return NULL;
+}
+
+int64_t pl_graph_params(const pl_graph *g)
+{
+    int64_t n = 0;
+    for (int i = 0; i < g->values.n; i++)
+        if (g->values.at[i]->trainable) n += pl_shape_count(&g->values.at[i]->shape);
+    return n;
+}
+
+/* -- check ------------------------------------------------------------------------------------------ */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(pl_value *const *)a)->name, (*(pl_value *const *)b)->name);
+}
+
+static bool check_names(const pl_graph *g, pl_arena *tmp, pl_err *err)
+{
+    pl_value **v = PL_NEW_N(tmp, pl_value *, g->values.n + 1);
+    if (g->values.n) memcpy(v, g->values.at, (size_t)g->values.n * sizeof *v);
+    qsort(v, (size_t)g->values.n, sizeof *v, by_name);
+    for (int i = 1; i < g->values.n; i++)
+        if (!strcmp(v[i - 1]->name, v[i]->name))
+            return pl_err_set(err, PL_EINPUT, "two values are named '%s'", v[i]->name);
+    return true;
+}
+
+static bool check_inplace(const pl_node *n, pl_err *err)
+{
+    const char *p = n->op->inplace ? n->op->inplace : "";
+    for (int i = 0; p[i] && i < n->n_out; i++) {
+        if (p[i] == '-') continue;
+        const pl_value *from = n->in[p[i] - '0'], *to = n->out[i];
+        if (from->type != to->type || !pl_shape_same(&from->shape, &to->shape))
+            return pl_err_set(err, PL_EINTERNAL, "output %d cannot take over input %c", i, p[i]);
+    }
+    return true;
+}
+
+static bool check_node(const pl_graph *g, int i, pl_arena *tmp, pl_err *err)
+{
+    const pl_node *n = g->nodes.at[i];
+    pl_node again = *n;
+    pl_shape shape[PL_MAX_OPERANDS];
+    pl_type type[PL_MAX_OPERANDS];
+    if (n->id != i) return pl_err_set(err, PL_EINTERNAL, "id %d stands at %d", n->id, i);
+    for (int k = 0; k < n->n_in; k++)
+        if (n->in[k]->maker && n->in[k]->maker->id >= i)
+            return pl_err_set(err, PL_EINTERNAL, "input %d is made later, by '%s'", k,
+                              n->in[k]->maker->name);
+    PL_TRY(infer(tmp, &again, shape, type, err));
+    for (int k = 0; k < n->n_out; k++)
+        if (type[k] != n->out[k]->type || !pl_shape_same(&shape[k], &n->out[k]->shape))
+            return pl_err_set(err, PL_EINTERNAL, "output %d should be %s", k,
+                              pl_shape_text(tmp, type[k], &shape[k]));
+    return check_inplace(n, err);
+}
+
+bool pl_graph_check(const pl_graph *g, pl_err *err)
+{
+    pl_arena *tmp = pl_arena_new("graph check");
+    bool ok = check_names(g, tmp, err);
+    for (int i = 0; ok && i < g->nodes.n; i++)
+        if (!(ok = check_node(g, i, tmp, err))) pl_err_in(err, "node '%s'", g->nodes.at[i]->name);
+    for (int i = 0; ok && i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (v->next && (v->role != PL_STATE || v->next->type != v->type ||
+                        !pl_shape_same(&v->next->shape, &v->shape)))
+            ok = pl_err_set(err, PL_EINTERNAL, "'%s' cannot become '%s'", v->name, v->next->name);
+    }
+    pl_arena_free(tmp);
+    return ok;
+}

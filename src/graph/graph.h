@@ -1,0 +1,116 @@
+/* graph/graph.h - the training step of one device: nodes in topological order.
+ *
+ * A graph is built once through a pl_builder and is then const. Everything lives in its arena. */
+#ifndef PL_GRAPH_GRAPH_H
+#define PL_GRAPH_GRAPH_H
+#include "graph/sig.h"
+
+struct pl_op;
+struct pl_ops;
+typedef struct pl_node pl_node;
+
+typedef enum pl_role {
+    PL_COMPUTED, /* the output of a node                                            */
+    PL_INPUT,    /* fed before each step: tokens, learning rate                     */
+    PL_STATE,    /* lives from step to step: weights, moments; has an initial value */
+} pl_role;
+
+typedef struct pl_value {
+    int id;
+    const char *name;
+    pl_type type;
+    pl_shape shape;
+    pl_role role;
+    pl_node *maker;          /* COMPUTED: the node, and which of its outputs               */
+    int out;
+    const char *init;        /* STATE: "normal std=0.02", "zeros", "ones", "uniform a=0.1" */
+    bool trainable;          /* STATE: a weight, not a moment or a running mean            */
+    struct pl_value *next;   /* STATE: what a step leaves in it; NULL: the step only reads */
+} pl_value;
+
+typedef struct pl_attr {
+    const char *name, *text;
+} pl_attr;
+
+struct pl_node {
+    int id;
+    const char *name;        /* "h0.fc", unique                                            */
+    const struct pl_op *op;
+    const char *spec;        /* the signature text that was given or the operator's        */
+    int n_attrs;
+    const pl_attr *attr;     /* as given; defaults stand in op->attrs                      */
+    const pl_sig *sig;       /* solved: every factor has its size                          */
+    int n_in, n_out;
+    pl_value *in[PL_MAX_OPERANDS], *out[PL_MAX_OPERANDS];
+};
+
+typedef struct pl_graph {
+    pl_arena *arena;
+    const struct pl_ops *ops;
+    const char *name;        /* the model spec it was built from                           */
+    struct { int n, cap; pl_value **at; } values;  /* inputs and states too; index = id    */
+    struct { int n, cap; pl_node **at; } nodes;    /* in topological order; index = id     */
+    struct { int n, cap; pl_value **at; } outputs; /* values reported after a step         */
+} pl_graph;
+
+/* -- building: a sticky error makes every later call do nothing and return NULL ------------------ */
+typedef struct pl_builder {
+    pl_graph *graph;
+    pl_err err;
+    const char *scope;       /* prefix of the names of new nodes and states, "h3."         */
+} pl_builder;
+
+/* `arena` will own the graph; ops stays the caller's. */
+pl_builder pl_builder_new(pl_arena *arena, const struct pl_ops *ops, const char *name);
+const char *pl_builder_fmt(pl_builder *b, const char *fmt, ...) PL_PRINTF(2, 3); /* in its arena */
+
+pl_value *pl_add_input(pl_builder *b, const char *name, pl_type type, pl_shape shape);
+pl_value *pl_add_state(pl_builder *b, const char *name, pl_type type, pl_shape shape,
+                       const char *init, bool trainable);
+
+/* Add a node. `spec` is "signature; attr=value ..." (either part may be missing: NULL or "" for the
+ * operator's own signature, "; p=0.1" for attributes only). `name` NULL: made from the operator. */
+pl_node *pl_add_node(pl_builder *b, const struct pl_op *op, const char *name, const char *spec,
+                     int n_in, pl_value *const in[]);
+/* The same for one output: PL_ADD(b, &pl_op_mul, NULL, x, y) gives the value. */
+#define PL_ADD(b, op, spec, ...)                                                                   \
+    pl_add_value((b), (op), NULL, (spec), PL_COUNT_(__VA_ARGS__), (pl_value *const[]){ __VA_ARGS__ })
+#define PL_ADD_AS(b, op, name, spec, ...)                                                          \
+    pl_add_value((b), (op), (name), (spec), PL_COUNT_(__VA_ARGS__), (pl_value *const[]){ __VA_ARGS__ })
+#define PL_COUNT_(...) (int)(sizeof((pl_value *const[]){ __VA_ARGS__ }) / sizeof(pl_value *))
+pl_value *pl_add_value(pl_builder *b, const struct pl_op *op, const char *name, const char *spec,
+                       int n_in, pl_value *const in[]);
+/* The spec of a node that talks of the same factors as node n: "{k}" in `pattern` becomes operand k of
+ * n (inputs first, then outputs) with every letter written out, and the sizes that the text alone
+ * does not give are added as attributes. Attributes of your own may follow in the pattern.
+ *   pl_spec(b, matmul, "{2},{1}->{0}")  is "mn,kn->mk" */
+const char *pl_spec(pl_builder *b, const pl_node *n, const char *pattern);
+#define PL_SHAPE(...)                                                                              \
+    ((pl_shape){ (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), { __VA_ARGS__ } })
+#define PL_SCALAR ((pl_shape){ 0, { 0 } })
+
+void pl_add_output(pl_builder *b, const char *name, pl_value *v); /* renames v */
+
+/* Prune what no output and no state needs, renumber, check. The builder is used up. */
+PL_MUST_CHECK bool pl_builder_done(pl_builder *b, pl_graph **out, pl_err *err);
+
+/* -- reading -------------------------------------------------------------------------------------- */
+pl_value *pl_graph_find(const pl_graph *g, const char *name); /* a value by name, or NULL */
+int64_t pl_graph_params(const pl_graph *g);                   /* elements of trainable states */
+
+/* Attribute of a node; the operator's default where the node says nothing. `k`-th of a
+ * comma-separated list; the last one repeats. Asking for an unknown attribute is our bug. */
+double pl_node_real(const pl_node *n, const char *name, int k);
+int64_t pl_node_int(const pl_node *n, const char *name, int k);
+const char *pl_node_text(const pl_node *n, const char *name);
+
+/* Independent check of every invariant: order, ids, unique names, shapes and types again from the
+ * signatures, in-place rules. */
+PL_MUST_CHECK bool pl_graph_check(const pl_graph *g, pl_err *err);
+
+/* Text form, one line per input, state, node, output; pl_graph_parse(print(g)) prints the same. */
+void pl_graph_print(const pl_graph *g, pl_text *out);
+PL_MUST_CHECK bool pl_graph_parse(const char *text, const struct pl_ops *ops, pl_arena *arena,
+                                  pl_graph **out, pl_err *err);
+
+#endif

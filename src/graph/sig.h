@@ -1,0 +1,81 @@
+/* graph/sig.h - the signature of a node: which index of each operand is which.
+ *
+ *   text     = operand {"," operand} "->" operand {"," operand}
+ *   operand  = {dim}                       no dim at all: a scalar
+ *   dim      = letter                      one factor
+ *            | "(" letter {letter} ")"     a composite dimension, major factor first
+ *            | "[" letter "+" letter "]"   a window: output position + tap (convolution, pooling)
+ *            | "..."                       the leading dimensions, the same in every operand that has it;
+ *                                          their factors are named 0, 1, 2 ...
+ *
+ * A letter is a *factor*: an index that can be split over devices.
+ *   in an output             splitting it splits that output (it passes through)
+ *   absent from an output    splitting it leaves that output a partial result, combined by the
+ *                            operator's monoid
+ * and an operator may mark letters:
+ *   whole    may not be split (the row of a softmax)
+ *   lookup   a table index (vocabulary, expert): a share treats what falls outside of its range as
+ *            absent; so splitting it also leaves partial results where the letter is absent
+ * A window's position letter needs a halo of its input; its tap letter is never split.
+ *
+ * Sizes come from the operands, from attributes named by one letter ("h=8"), and for windows from
+ * stride, dilation and pad. The form follows partitioning.md 6.6; Shardy's rules, DTensor's einsum
+ * strategies, Tofu's TDL are dialects of it. */
+#ifndef PL_GRAPH_SIG_H
+#define PL_GRAPH_SIG_H
+#include "graph/type.h"
+
+enum { PL_MAX_FACTORS = 20, PL_MAX_OPERANDS = 12, PL_MAX_COMPOSE = 5, PL_MAX_WINDOWS = 3 };
+
+typedef struct pl_factor {
+    char letter;  /* or a digit, for the dimensions of "..." */
+    bool whole, lookup, tap;
+    int64_t size; /* 0 until known */
+} pl_factor;
+
+/* input index = stride * position + dilation * tap - pad_lo */
+typedef struct pl_window {
+    int position, tap; /* factors */
+    int64_t stride, dilation, pad_lo, pad_hi;
+} pl_window;
+
+typedef struct pl_sig_dim {
+    int n;                        /* factors, major first; a window has none */
+    int factor[PL_MAX_COMPOSE];
+    int window;                   /* index into pl_sig.window, or -1         */
+} pl_sig_dim;
+
+typedef struct pl_operand {
+    int rank;
+    pl_sig_dim dim[PL_MAX_RANK];
+} pl_operand;
+
+typedef struct pl_sig {
+    int n_factors, n_windows, n_in, n_out;
+    pl_factor factor[PL_MAX_FACTORS];
+    pl_window window[PL_MAX_WINDOWS];
+    pl_operand operand[PL_MAX_OPERANDS]; /* inputs, then outputs */
+} pl_sig;
+
+/* Parse `text` for operands whose ranks are known (inputs only); "..." is expanded. Fails with
+ * PL_EINPUT naming the position in the text. */
+PL_MUST_CHECK bool pl_sig_parse(const char *text, int n_in, const pl_shape *const in[], pl_sig *out,
+                                pl_err *err);
+
+/* Sizes of all factors from the input shapes and those already set (attributes); then the shapes of
+ * the outputs. `extent` [n_windows] gives the sizes of windows that stand in outputs (0: unused).
+ * Fails naming the letter, both sizes and both operands. */
+PL_MUST_CHECK bool pl_sig_solve(const char *text, pl_sig *sig, const pl_shape *const in[],
+                                const int64_t extent[], pl_shape out[], pl_err *err);
+
+int pl_sig_find(const pl_sig *sig, char letter);              /* factor index or -1             */
+bool pl_sig_has(const pl_operand *o, const pl_sig *sig, int factor); /* also inside a window    */
+const pl_operand *pl_sig_out(const pl_sig *sig, int i);
+int64_t pl_sig_dim_size(const pl_sig *sig, const pl_sig_dim *d); /* windows: size not known here */
+
+/* Memory step (in elements) of each factor in a row-major operand of this shape: 0 where the factor
+ * does not occur. Windows contribute stride (position) and dilation (tap) times their dimension. */
+void pl_sig_strides(const pl_sig *sig, const pl_operand *o, const pl_shape *shape,
+                    const int64_t size[PL_MAX_FACTORS], int64_t stride[PL_MAX_FACTORS]);
+
+#endif

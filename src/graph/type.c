@@ -1,0 +1,111 @@
+#include "graph/type.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int64_t bytes;
+    bool is_float;
+} types[PL_N_TYPES] = {
+    [PL_F32] = { "f32", 4, true },  [PL_BF16] = { "bf16", 2, true }, [PL_I32] = { "i32", 4, false },
+    [PL_I64] = { "i64", 8, false }, [PL_U8] = { "u8", 1, false },
+};
+
+const char *pl_type_name(pl_type t)
+{
+    return types[t].name;
+}
+
+int64_t pl_type_bytes(pl_type t)
+{
+    return types[t].bytes;
+}
+
+bool pl_type_is_float(pl_type t)
+{
+    return types[t].is_float;
+}
+
+bool pl_type_find(const char *name, pl_type *t)
+{
+    for (int i = 0; i < PL_N_TYPES; i++)
+        if (!strcmp(types[i].name, name)) {
+            *t = (pl_type)i;
+            return true;
+        }
+    return false;
+}
+
+uint16_t pl_bf16_round(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    if ((bits & 0x7FFFFFFFu) > 0x7F800000u)
+        return (uint16_t)(bits >> 16 | 0x40); /* NaN stays NaN */
+    return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1)) >> 16);
+}
+
+float pl_bf16_widen(uint16_t x)
+{
+    uint32_t bits = (uint32_t)x << 16;
+    float f;
+    memcpy(&f, &bits, 4);
+    return f;
+}
+
+double pl_type_get(pl_type t, const void *array, int64_t i)
+{
+    switch (t) {
+    case PL_F32: return (double)((const float *)array)[i];
+    case PL_BF16: return (double)pl_bf16_widen(((const uint16_t *)array)[i]);
+    case PL_I32: return (double)((const int32_t *)array)[i];
+    case PL_I64: return (double)((const int64_t *)array)[i];
+    case PL_U8: return (double)((const uint8_t *)array)[i];
+    case PL_N_TYPES: break;
+    }
+    pl_bug(__FILE__, __LINE__, "type %d", (int)t);
+}
+
+void pl_type_put(pl_type t, void *array, int64_t i, double value)
+{
+    switch (t) {
+    case PL_F32: ((float *)array)[i] = (float)value; return;
+    case PL_BF16: ((uint16_t *)array)[i] = pl_bf16_round((float)value); return;
+    case PL_I32: ((int32_t *)array)[i] = (int32_t)value; return;
+    case PL_I64: ((int64_t *)array)[i] = (int64_t)value; return;
+    case PL_U8: ((uint8_t *)array)[i] = (uint8_t)value; return;
+    case PL_N_TYPES: break;
+    }
+    pl_bug(__FILE__, __LINE__, "type %d", (int)t);
+}
+
+int64_t pl_shape_count(const pl_shape *s)
+{
+    int64_t n = 1;
+    for (int i = 0; i < s->rank; i++) n *= s->dim[i];
+    return n;
+}
+
+bool pl_shape_same(const pl_shape *a, const pl_shape *b)
+{
+    return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof a->dim[0]);
+}
+
+void pl_shape_strides(const pl_shape *s, int64_t stride[PL_MAX_RANK])
+{
+    int64_t step = 1;
+    for (int i = s->rank - 1; i >= 0; i--) {
+        stride[i] = step;
+        step *= s->dim[i];
+    }
+}
+
+const char *pl_shape_text(pl_arena *a, pl_type t, const pl_shape *s)
+{
+    pl_text out = { .arena = a };
+    pl_text_add(&out, "%s[", pl_type_name(t));
+    for (int i = 0; i < s->rank; i++) pl_text_add(&out, i ? ",%lld" : "%lld", (long long)s->dim[i]);
+    pl_text_add(&out, "]");
+    return pl_text_get(&out);
+}

@@ -1,0 +1,37 @@
+/* graph/type.h - element types and shapes of tensors. */
+#ifndef PL_GRAPH_TYPE_H
+#define PL_GRAPH_TYPE_H
+#include "base/text.h"
+
+typedef enum pl_type { PL_F32, PL_BF16, PL_I32, PL_I64, PL_U8, PL_N_TYPES } pl_type;
+
+/* How partial results combine. */
+typedef enum pl_monoid { PL_SUM, PL_MAX, PL_MIN, PL_N_MONOIDS } pl_monoid;
+
+const char *pl_type_name(pl_type t);  /* "f32"                                     */
+int64_t pl_type_bytes(pl_type t);     /* of one element                            */
+bool pl_type_is_float(pl_type t);
+PL_MUST_CHECK bool pl_type_find(const char *name, pl_type *t);
+
+/* Element i of an array of any type, as the slow reference kernels read and write it. An i64 beyond
+ * 2^53 loses digits here; bf16 is rounded to nearest even. */
+double pl_type_get(pl_type t, const void *array, int64_t i);
+void pl_type_put(pl_type t, void *array, int64_t i, double value);
+
+uint16_t pl_bf16_round(float x);  /* to nearest even */
+float pl_bf16_widen(uint16_t x);
+
+enum { PL_MAX_RANK = 8 };
+
+/* Row-major: the last dimension is dense. Rank 0 is a scalar. */
+typedef struct pl_shape {
+    int rank;
+    int64_t dim[PL_MAX_RANK];
+} pl_shape;
+
+int64_t pl_shape_count(const pl_shape *s);           /* elements                        */
+bool pl_shape_same(const pl_shape *a, const pl_shape *b);
+void pl_shape_strides(const pl_shape *s, int64_t stride[PL_MAX_RANK]); /* in elements    */
+const char *pl_shape_text(pl_arena *a, pl_type t, const pl_shape *s);  /* "f32[4,128]"    */
+
+#endif

@@ -1,0 +1,102 @@
+#include "graph/walk.h"
+
+static int n_operands(const pl_walk *w)
+{
+    return w->share->node->n_in + w->share->node->n_out;
+}
+
+static const pl_shape *shape_of(const pl_share *s, int o)
+{
+    return o < s->node->n_in ? &s->in[o] : &s->out[o - s->node->n_in];
+}
+
+/* Elements that the padding shifts the origin of an operand by. */
+static int64_t pad_offset(const pl_share *s, int o)
+{
+    const pl_operand *p = &s->node->sig->operand[o];
+    int64_t step[PL_MAX_RANK], off = 0;
+    pl_shape_strides(shape_of(s, o), step);
+    for (int j = 0; j < p->rank; j++)
+        if (p->dim[j].window >= 0) off += step[j] * s->window[p->dim[j].window].pad_lo;
+    return off;
+}
+
+pl_walk pl_walk_new(const pl_share *s, uint32_t mask)
+{
+    pl_walk w = { .share = s };
+    const pl_sig *sig = s->node->sig;
+    int64_t size[PL_MAX_FACTORS] = { 0 };
+    for (int f = 0; f < sig->n_factors; f++) {
+        size[f] = s->factor[f].n;
+        if (mask >> f & 1) w.factor[w.n++] = f;
+    }
+    for (int o = 0; o < n_operands(&w); o++) {
+        pl_sig_strides(sig, &sig->operand[o], shape_of(s, o), size, w.stride[o]);
+        w.at[o] = -pad_offset(s, o);
+    }
+    return w;
+}
+
+static void move(pl_walk *w, int f, int64_t by)
+{
+    w->index[f] += by;
+    for (int o = 0; o < n_operands(w); o++) w->at[o] += by * w->stride[o][f];
+}
+
+bool pl_walk_next(pl_walk *w)
+{
+    for (int i = w->n - 1; i >= 0; i--) {
+        int f = w->factor[i];
+        if (w->index[f] + 1 < w->share->factor[f].n) {
+            move(w, f, 1);
+            return true;
+        }
+        move(w, f, -w->index[f]);
+    }
+    return false;
+}
+
+void pl_walk_to(pl_walk *w, const pl_walk *outer)
+{
+    for (int i = 0; i < outer->n; i++) {
+        int f = outer->factor[i];
+        move(w, f, outer->index[f] - w->index[f]);
+    }
+}
+
+int64_t pl_walk_count(const pl_walk *w)
+{
+    int64_t n = 1;
+    for (int i = 0; i < w->n; i++) n *= w->share->factor[w->factor[i]].n;
+    return n;
+}
+
+bool pl_walk_inside(const pl_walk *w, int o)
+{
+    const pl_operand *p = &w->share->node->sig->operand[o];
+    for (int j = 0; j < p->rank; j++) {
+        if (p->dim[j].window < 0) continue;
+        const pl_window *x = &w->share->window[p->dim[j].window];
+        int64_t at = x->stride * w->index[x->position] + x->dilation * w->index[x->tap] - x->pad_lo;
+        if (at < 0 || at >= shape_of(w->share, o)->dim[j]) return false;
+    }
+    return true;
+}
+
+uint32_t pl_walk_mask(const pl_node *n, int operand)
+{
+    uint32_t mask = 0;
+    for (int f = 0; f < n->sig->n_factors; f++)
+        if (pl_share_touches(n, operand, f)) mask |= 1u << f;
+    return mask;
+}
+
+uint32_t pl_walk_letters(const pl_node *n, const char *letters)
+{
+    uint32_t mask = 0;
+    for (; *letters; letters++) {
+        int f = pl_sig_find(n->sig, *letters);
+        if (f >= 0) mask |= 1u << f;
+    }
+    return mask;
+}

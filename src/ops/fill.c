@@ -1,0 +1,39 @@
+/* fill: a constant in every element. No inputs: "->bn; b=4 n=8 value=1". */
+#include "graph/op.h"
+#include "ops/list.h"
+
+static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
+{
+    if (n->n_in == 0 && sig->n_out == 1) return true;
+    return pl_err_set(err, PL_EINPUT, "takes no input and gives 1 output");
+}
+
+static double flops(const pl_share *s)
+{
+    (void)s;
+    return 0;
+}
+
+static void ref(const pl_share *s, const void *const in[], void *const out[])
+{
+    const pl_node *n = s->node;
+    double value = pl_node_real(n, "value", 0);
+    (void)in;
+    for (int64_t i = 0, count = pl_shape_count(&s->out[0]); i < count; i++)
+        pl_type_put(n->out[0]->type, out[0], i, value);
+}
+
+const pl_op pl_op_fill = {
+    .name = "fill",
+    .types = "a",
+    .attrs = "value=0 to=f32",
+    .infer = infer,
+    .flops = flops,
+    .ref = ref,
+    .examples =
+        (const pl_example[]){
+            { "->bn; b=4 n=8 value=1.5", .in = { { 0 } } },
+            { "->; value=3 to=i64", .in = { { 0 } } },
+            { 0 },
+        },
+};

@@ -1,0 +1,70 @@
+/* rms_norm: y = x rstd scale with rstd = 1 / sqrt(mean_h(x^2) + eps) of each row h. Gives y and rstd;
+ * rstd is for the gradient and has none itself.
+ * Source: Zhang, Sennrich, Root Mean Square Layer Normalization, 2019. The row must be called h. */
+#include "graph/op.h"
+#include "graph/walk.h"
+#include "ops/list.h"
+
+#include <math.h>
+
+enum { X, SCALE, Y, RSTD };
+
+static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
+{
+    if (!dy[0] || dy[1]) {
+        pl_err_set(&b->err, PL_EUNSUPPORTED, "node '%s': rms_norm's rstd is not differentiable",
+                   n->name);
+        return;
+    }
+    const pl_node *g =
+        pl_add_node(b, &pl_op_rms_norm_grad, NULL, pl_spec(b, n, "{0},{3},{1},{2}->{0},{1}"), 4,
+                    (pl_value *const[]){ n->in[X], n->out[1], n->in[SCALE], dy[0] });
+    for (int i = 0; g && i < 2; i++) dx[i] = g->out[i];
+}
+
+static double flops(const pl_share *s)
+{
+    return 4.0 * (double)pl_shape_count(&s->out[0]); /* square and sum 2, times rstd, times scale */
+}
+
+static void ref(const pl_share *s, const void *const in[], void *const out[])
+{
+    const pl_node *n = s->node;
+    pl_type t = n->in[X]->type;
+    double eps = pl_node_real(n, "eps", 0);
+    uint32_t rows = pl_walk_mask(n, RSTD);
+    pl_walk o = pl_walk_new(s, rows), i = pl_walk_new(s, pl_walk_mask(n, X) & ~rows);
+    double count = (double)pl_walk_count(&i);
+    do {
+        double square = 0;
+        pl_walk_to(&i, &o);
+        do square += pow(pl_type_get(t, in[X], i.at[X]), 2);
+        while (pl_walk_next(&i));
+        double rstd = 1 / sqrt(square / count + eps);
+        do pl_type_put(t, out[0], i.at[Y],
+                       pl_type_get(t, in[X], i.at[X]) * rstd *
+                           pl_type_get(t, in[SCALE], i.at[SCALE]));
+        while (pl_walk_next(&i));
+        pl_type_put(n->out[1]->type, out[1], o.at[RSTD], rstd);
+    } while (pl_walk_next(&o));
+}
+
+const pl_op pl_op_rms_norm = {
+    .name = "rms_norm",
+    .sig = "...h,h->...h,...",
+    .whole = "h",
+    .types = "ff>fF",
+    .attrs = "eps=1e-6",
+    .elementwise = true,
+    .grad = grad,
+    .flops = flops,
+    .ref = ref,
+    .examples =
+        (const pl_example[]){
+            { NULL, .in = { { 2, { 4, 8 } }, { 1, { 8 } } } },
+            { "; eps=0.1", .in = { { 3, { 2, 3, 5 } }, { 1, { 5 } } } },
+            { "bhs,h->bhs,bs", .in = { { 3, { 2, 5, 3 } }, { 1, { 5 } } } },
+            { NULL, .in = { { 2, { 4, 8 }, "bf16" }, { 1, { 8 }, "bf16" } } },
+            { 0 },
+        },
+};

@@ -1,0 +1,58 @@
+/* softmax over the last letter: y[..., v] = exp(scale x[..., v]) / sum_v exp(scale x[..., v]).
+ * causal=1: x is [..., q, v], and positions v > q count as minus infinity (an attention mask).
+ * Source: definition; the row maximum is subtracted first so that exp cannot overflow. */
+#include "graph/op.h"
+#include "ops/list.h"
+
+#include <math.h>
+
+static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
+{
+    const char *spec = pl_builder_fmt(b, "; scale=%.17g", pl_node_real(n, "scale", 0));
+    dx[0] = PL_ADD(b, &pl_op_softmax_grad, spec, n->out[0], dy[0]);
+}
+
+static double flops(const pl_share *s)
+{
+    return 5.0 * (double)pl_shape_count(&s->out[0]); /* max, sub, exp, sum, div */
+}
+
+static void ref(const pl_share *s, const void *const in[], void *const out[])
+{
+    const pl_node *n = s->node;
+    pl_type t = n->out[0]->type;
+    double scale = pl_node_real(n, "scale", 0);
+    bool causal = pl_node_int(n, "causal", 0);
+    int rank = s->in[0].rank;
+    int64_t v = s->in[0].dim[rank - 1], rows = pl_shape_count(&s->in[0]) / v;
+    int64_t q = causal ? s->in[0].dim[rank - 2] : 1;
+    int64_t q0 = causal ? s->factor[n->sig->operand[0].dim[rank - 2].factor[0]].lo : 0;
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t live = causal && q0 + r % q + 1 < v ? q0 + r % q + 1 : v;
+        double top = -INFINITY, sum = 0;
+        for (int64_t i = 0; i < live; i++) top = fmax(top, scale * pl_type_get(t, in[0], r * v + i));
+        for (int64_t i = 0; i < live; i++)
+            sum += exp(scale * pl_type_get(t, in[0], r * v + i) - top);
+        for (int64_t i = 0; i < v; i++) {
+            double e = i < live ? exp(scale * pl_type_get(t, in[0], r * v + i) - top) : 0;
+            pl_type_put(t, out[0], r * v + i, e / sum);
+        }
+    }
+}
+
+const pl_op pl_op_softmax = {
+    .name = "softmax",
+    .sig = "...v->...v",
+    .whole = "v",
+    .attrs = "scale=1 causal=0",
+    .elementwise = true,
+    .grad = grad,
+    .flops = flops,
+    .ref = ref,
+    .examples =
+        (const pl_example[]){
+            { NULL, .in = { { 2, { 4, 8 } } } },
+            { "; scale=0.5 causal=1", .in = { { 3, { 2, 6, 6 } } } },
+            { 0 },
+        },
+};

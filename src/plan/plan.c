@@ -1,0 +1,164 @@
+#include "plan/plan.h"
+
+#include "graph/op.h"
+
+#include <stdio.h>
+#include <string.h>
+
+unsigned pl_plan_linear_set(const pl_node *n, int k)
+{
+    const char *at = n->op->linear ? n->op->linear : "";
+    unsigned set = 0;
+    for (; *at && k >= 0; at++) {
+        if (*at == '|') k--;
+        else if (k == 0 && *at - '0' < n->n_in) set |= 1u << (*at - '0');
+    }
+    return k > 0 ? 0 : set;
+}
+
+/* Dimension of an operand in which a factor stands, or -1. A factor that is not the major one of its
+ * dimension is not a plain split of it. */
+static int find_dim(const pl_node *n, int o, int f, bool *major)
+{
+    const pl_operand *p = &n->sig->operand[o];
+    *major = true;
+    for (int d = 0; d < p->rank; d++) {
+        const pl_sig_dim *x = &p->dim[d];
+        if (x->window >= 0 && n->sig->window[x->window].position == f) return d;
+        for (int k = 0; k < x->n; k++)
+            if (x->factor[k] == f) {
+                for (int i = 0; i < k; i++) *major &= n->sig->factor[x->factor[i]].size == 1;
+                return d;
+            }
+    }
+    return -1;
+}
+
+pl_placement pl_plan_operand(const pl_plan *p, int node, int o)
+{
+    const pl_node *n = p->graph->nodes.at[node];
+    pl_placement x = { .monoid = n->op->monoid };
+    for (int a = 0; a < p->mesh.n; a++) {
+        int f = p->choice[node].factor[a];
+        bool major;
+        if (f <= PL_LINEAR) { /* the set's inputs and all outputs stay pending, as a sum */
+            bool in_set = o >= n->n_in || pl_plan_linear_set(n, PL_LINEAR - f) >> o & 1;
+            if (in_set) x.pending |= (uint8_t)(1u << a), x.monoid = PL_SUM;
+        } else if (f >= 0) {
+            int d = find_dim(n, o, f, &major);
+            if (d >= 0) pl_placement_split(&x, d, a);
+            else if (o >= n->n_in) x.pending |= (uint8_t)(1u << a);
+        }
+    }
+    return x;
+}
+
+static bool check_choice(const pl_plan *p, const pl_node *n, int axis, pl_err *err)
+{
+    int f = p->choice[n->id].factor[axis], parts = p->mesh.axis[axis].size;
+    const char *name = p->mesh.axis[axis].name;
+    if (f == PL_COPIED) return true;
+    if (f <= PL_LINEAR)
+        return pl_plan_linear_set(n, PL_LINEAR - f) ||
+               pl_err_set(err, PL_EINPUT, "%s is not linear in a set %d", n->op->name, PL_LINEAR - f);
+    if (f >= n->sig->n_factors || !pl_share_can_cut(n, f))
+        return pl_err_set(err, PL_EINPUT, "%s cannot be split on factor %d (axis '%s')", n->op->name,
+                          f, name);
+    char letter = n->sig->factor[f].letter;
+    if (n->sig->factor[f].size % parts)
+        return pl_err_set(err, PL_EINPUT, "'%c' is %lld, which does not divide over %d devices (axis "
+                          "'%s')", letter, (long long)n->sig->factor[f].size, parts, name);
+    for (int o = 0; o < n->n_in + n->n_out; o++) {
+        bool major;
+        int d = find_dim(n, o, f, &major);
+        if (d >= 0 && (!major || n->sig->operand[o].dim[d].window >= 0))
+            return pl_err_set(err, PL_EUNSUPPORTED, "'%c' is a strided or windowed part of operand "
+                              "%d; only plain splits are lowered", letter, o);
+    }
+    return true;
+}
+
+bool pl_plan_check_node(const pl_plan *p, const pl_node *n, pl_err *err)
+{
+    for (int a = 0; a < p->mesh.n; a++) PL_TRY(check_choice(p, n, a, err));
+    return true;
+}
+
+bool pl_plan_check(const pl_plan *p, pl_err *err)
+{
+    for (int i = 0; i < p->graph->values.n; i++) {
+        const pl_value *v = p->graph->values.at[i];
+        if (v->maker) continue;
+        if (!pl_placement_check(&p->stored[i], &p->mesh, &v->shape, err))
+            return pl_err_in(err, "%s '%s'", v->role == PL_STATE ? "state" : "input", v->name);
+    }
+    for (int i = 0; i < p->graph->nodes.n; i++)
+        if (!pl_plan_check_node(p, p->graph->nodes.at[i], err))
+            return pl_err_in(err, "node '%s'", p->graph->nodes.at[i]->name);
+    return true;
+}
+
+static pl_plan *new_plan(const pl_graph *g, pl_arena *out)
+{
+    pl_plan *p = PL_NEW(out, pl_plan);
+    *p = (pl_plan){ .graph = g, .strategy = "single" };
+    p->choice = PL_NEW_N(out, pl_choice, g->nodes.n + 1);
+    p->stored = PL_NEW_N(out, pl_placement, g->values.n + 1);
+    for (int i = 0; i < g->nodes.n; i++) memset(&p->choice[i], PL_COPIED, sizeof p->choice[i]);
+    return p;
+}
+
+pl_plan *pl_plan_single(const pl_graph *g, pl_arena *out)
+{
+    return new_plan(g, out);
+}
+
+bool pl_plan_data_parallel(const pl_graph *g, int n, pl_arena *out, pl_plan **plan, pl_err *err)
+{
+    pl_plan *p = *plan = new_plan(g, out);
+    p->strategy = pl_arena_fmt(out, "dp=%d", n);
+    p->mesh.n = 1;
+    p->mesh.axis[0].size = n;
+    snprintf(p->mesh.axis[0].name, sizeof p->mesh.axis[0].name, "data");
+    for (int i = 0; i < g->values.n; i++)
+        if (g->values.at[i]->role == PL_INPUT && g->values.at[i]->shape.rank)
+            pl_placement_split(&p->stored[i], 0, 0);
+    for (int i = 0; i < g->values.n; i++) { /* the user's mistake, said before anything follows it */
+        const pl_value *v = g->values.at[i];
+        if (!v->maker && !pl_placement_check(&p->stored[i], &p->mesh, &v->shape, err))
+            return pl_err_in(err, "input '%s'", v->name);
+    }
+    pl_plan_follow(p);
+    return pl_plan_check(p, err);
+}
+
+static void print_choice(const pl_plan *p, const pl_node *n, pl_text *out)
+{
+    for (int a = 0; a < p->mesh.n; a++) {
+        int f = p->choice[n->id].factor[a];
+        const char *axis = p->mesh.axis[a].name;
+        if (f >= 0) pl_text_add(out, " %s=%c", axis, n->sig->factor[f].letter);
+        else if (f <= PL_LINEAR) pl_text_add(out, " %s=linear:%d", axis, PL_LINEAR - f);
+    }
+}
+
+void pl_plan_print(const pl_plan *p, pl_text *out)
+{
+    pl_arena *tmp = pl_arena_new("plan text");
+    pl_text_add(out, "plan %s\nmesh", p->strategy);
+    for (int a = 0; a < p->mesh.n; a++)
+        pl_text_add(out, " %s=%d", p->mesh.axis[a].name, p->mesh.axis[a].size);
+    pl_text_add(out, "\n");
+    for (int i = 0; i < p->graph->values.n; i++) {
+        const pl_value *v = p->graph->values.at[i];
+        if (!v->maker)
+            pl_text_add(out, "store %s %s\n", v->name,
+                        pl_placement_text(tmp, &p->stored[i], &p->mesh, v->shape.rank));
+    }
+    for (int i = 0; i < p->graph->nodes.n; i++) {
+        pl_text_add(out, "node %s", p->graph->nodes.at[i]->name);
+        print_choice(p, p->graph->nodes.at[i], out);
+        pl_text_add(out, "\n");
+    }
+    pl_arena_free(tmp);
+}

@@ -1,0 +1,57 @@
+/* plan/plan.h - a mesh, a factor per (node, mesh axis), and where every stored tensor lives.
+ *
+ * That is all a plan decides: the placements that a node needs of its inputs and gives its outputs
+ * follow from its factors and its signature, and the messages follow from the placements
+ * (program/). Nothing about gradients or any published scheme stands in a plan. */
+#ifndef PL_PLAN_PLAN_H
+#define PL_PLAN_PLAN_H
+#include "plan/placement.h"
+
+/* What a node does on one mesh axis. */
+enum {
+    PL_COPIED = -1, /* the same work on every device of the axis                                    */
+    PL_LINEAR = -2, /* PL_LINEAR - k: linear in its k-th operand set: those inputs may be pending    */
+};
+
+typedef struct pl_choice {
+    int8_t factor[PL_MAX_AXES]; /* factor index, or one of the above */
+} pl_choice;
+
+typedef struct pl_plan {
+    const pl_graph *graph;
+    pl_mesh mesh;
+    const char *strategy;  /* how it was asked for: "dp=4"                                      */
+    pl_choice *choice;     /* [nodes]                                                           */
+    pl_placement *stored;  /* [values] of inputs and states; unused for computed values         */
+} pl_plan;
+
+/* The placement that operand o (inputs, then outputs) of a node has under its choice. */
+pl_placement pl_plan_operand(const pl_plan *p, int node, int o);
+
+/* Inputs in operand set k of op->linear, as a bit mask; 0 when there is no such set. */
+unsigned pl_plan_linear_set(const pl_node *n, int k);
+
+/* Independent check: every choice legal, sizes divide, stored placements legal. Fails with PL_EINPUT
+ * naming the node or tensor, the sizes and the axis. */
+PL_MUST_CHECK bool pl_plan_check(const pl_plan *p, pl_err *err);
+
+/* The part of pl_plan_check about one node. */
+PL_MUST_CHECK bool pl_plan_check_node(const pl_plan *p, const pl_node *n, pl_err *err);
+
+/* Everything whole on one device; `out` owns the plan. */
+pl_plan *pl_plan_single(const pl_graph *g, pl_arena *out);
+
+/* Data parallelism written as placements: dimension 0 of every input that has one is split over one
+ * axis "data", states are copied, and each node follows its inputs (pl_plan_follow). */
+PL_MUST_CHECK bool pl_plan_data_parallel(const pl_graph *g, int n, pl_arena *out, pl_plan **plan,
+                                         pl_err *err);
+
+/* Choose the factors of every node greedily, in order, from the placements of stored tensors: the
+ * choice that moves and computes the fewest bytes, given what its inputs' makers chose. A plain way
+ * to complete placements written by hand; the search does better. */
+void pl_plan_follow(pl_plan *p);
+
+/* Text form, one line per stored tensor and per node. */
+void pl_plan_print(const pl_plan *p, pl_text *out);
+
+#endif

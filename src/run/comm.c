@@ -1,0 +1,195 @@
+#include "run/comm.h"
+
+#include "run/request.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* What a kind needs. `sends` and `receives` say how many times `count` elements the buffers hold: 0
+ * none, 1 one block, 2 a block for every member. */
+static const struct {
+    const char *name;
+    int sends, receives;
+    bool reduces, in_place, has_peer;
+} kinds[PL_N_MESSAGE_KINDS] = {
+    [PL_ALL_REDUCE] = { "all-reduce", 1, 1, true, true, false },
+    [PL_ALL_GATHER] = { "all-gather", 1, 2, false, false, false },
+    [PL_REDUCE_SCATTER] = { "reduce-scatter", 2, 1, true, false, false },
+    [PL_ALL_TO_ALL] = { "all-to-all", 2, 2, false, false, false },
+    [PL_BROADCAST] = { "broadcast", 1, 1, false, true, true },
+    [PL_SEND] = { "send", 1, 0, false, false, true },
+    [PL_RECV] = { "receive", 0, 1, false, false, true },
+    [PL_BARRIER] = { "barrier", 0, 0, false, false, false },
+};
+
+const char *pl_message_name(pl_message_kind k)
+{
+    return kinds[k].name;
+}
+
+int64_t pl_message_bytes(const pl_message *m, int n)
+{
+    int64_t block = m->count * pl_type_bytes(m->type), others = n - 1;
+    switch (m->kind) {
+    case PL_ALL_REDUCE: return 2 * others * block / n;
+    case PL_ALL_GATHER:
+    case PL_REDUCE_SCATTER:
+    case PL_ALL_TO_ALL: return others * block;
+    case PL_BROADCAST: return n > 1 ? block : 0;
+    case PL_RECV: return block;
+    case PL_SEND:
+    case PL_BARRIER:
+    case PL_N_MESSAGE_KINDS: break;
+    }
+    return 0;
+}
+
+bool pl_comm_group(pl_comm *c, int n, const int ranks[], pl_group **out, pl_err *err)
+{
+    bool member = false;
+    if (n < 1 || n > c->size)
+        return pl_err_set(err, PL_EINTERNAL, "group of %d of %d ranks", n, c->size);
+    for (int i = 0; i < n; i++) {
+        if (ranks[i] < 0 || ranks[i] >= c->size)
+            return pl_err_set(err, PL_EINTERNAL, "group: rank %d at position %d; there are %d ranks",
+                              ranks[i], i, c->size);
+        if (i && ranks[i] <= ranks[i - 1])
+            return pl_err_set(err, PL_EINTERNAL, "group: rank %d at position %d follows rank %d; "
+                              "ranks must ascend", ranks[i], i, ranks[i - 1]);
+        member |= ranks[i] == c->rank;
+    }
+    if (!member)
+        return pl_err_set(err, PL_EINTERNAL, "group of %d ranks made by rank %d, not a member", n,
+                          c->rank);
+    if (!c->ops->group(c, n, ranks, out, err))
+        return pl_err_in(err, "group of %d of %d ranks (%s)", n, c->size, c->ops->name);
+    return true;
+}
+
+/* Two buffers share memory. */
+static bool overlaps(const char *a, int64_t a_bytes, const char *b, int64_t b_bytes)
+{
+    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return a_bytes > 0 && b_bytes > 0 && x < y + (uintptr_t)b_bytes && y < x + (uintptr_t)a_bytes;
+}
+
+static bool check_buffers(const pl_group *g, const pl_message *m, pl_err *err)
+{
+    static const int none = 0, each = 2;
+    int sends = kinds[m->kind].sends, receives = kinds[m->kind].receives;
+    if (m->kind == PL_BROADCAST && m->peer != g->me) sends = none;
+    int64_t block = m->count * pl_type_bytes(m->type);
+    int64_t out = sends == each ? block * g->n : block * sends;
+    int64_t in = receives == each ? block * g->n : block * receives;
+    if ((out > 0 && !m->send) || (in > 0 && !m->recv))
+        return pl_err_set(err, PL_EINTERNAL, "no %s buffer (%lld bytes)",
+                          out > 0 && !m->send ? "send" : "receive",
+                          (long long)(out > 0 && !m->send ? out : in));
+    if (kinds[m->kind].in_place && m->send == m->recv) return true;
+    if (overlaps(m->send, out, m->recv, in))
+        return pl_err_set(err, PL_EINTERNAL, "the send buffer (%lld bytes) and the receive buffer "
+                          "(%lld bytes) overlap", (long long)out, (long long)in);
+    return true;
+}
+
+static bool check_message(const pl_group *g, const pl_message *m, pl_err *err)
+{
+    /* The bound keeps every byte count below, 2 n count bytes at most, inside an int64_t. */
+    int64_t most = INT64_MAX / (2 * g->n * pl_type_bytes(m->type));
+    if (m->count < 0 || m->count > most)
+        return pl_err_set(err, PL_EINTERNAL, "%lld elements", (long long)m->count);
+    if (kinds[m->kind].reduces && (unsigned)m->monoid >= PL_N_MONOIDS)
+        return pl_err_set(err, PL_EINTERNAL, "monoid %d does not exist", (int)m->monoid);
+    return check_buffers(g, m, err);
+}
+
+bool pl_comm_start(pl_comm *c, pl_group *g, const pl_message *m, pl_request **out, pl_err *err)
+{
+    if ((unsigned)m->kind >= PL_N_MESSAGE_KINDS || (unsigned)m->type >= PL_N_TYPES)
+        return pl_err_set(err, PL_EINTERNAL, "message of kind %d and type %d", (int)m->kind,
+                          (int)m->type);
+    if (kinds[m->kind].has_peer && (m->peer < 0 || m->peer >= g->n))
+        return pl_err_set(err, PL_EINTERNAL, "%s of '%s': peer %d of a group of %d",
+                          pl_message_name(m->kind), m->label ? m->label : "", m->peer, g->n);
+    if (!check_message(g, m, err) || !c->ops->start(c, g, m, out, err)) {
+        char text[PL_REQUEST_TEXT];
+        pl_request_text(m, g, text);
+        return pl_err_in(err, "%s", text);
+    }
+    c->count.calls[m->kind]++;
+    c->count.bytes[m->kind] += pl_message_bytes(m, g->n);
+    return true;
+}
+
+/* The transport names the message itself: a failure may have begun in another rank's message. */
+bool pl_comm_test(pl_comm *c, pl_request *r, bool *done, pl_err *err)
+{
+    return c->ops->test(c, r, done, err);
+}
+
+/* Waiting that costs little: a short message is caught spinning, more ranks than cores get the core
+ * by sched_yield, and a long wait sleeps. */
+static void back_off(int turn)
+{
+    enum { SPIN = 64, YIELD = 512 };
+    if (turn < SPIN) return;
+    if (turn < YIELD)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+}
+
+bool pl_comm_run(pl_comm *c, pl_group *g, const pl_message *m, pl_err *err)
+{
+    pl_request *r;
+    bool done = false;
+    PL_TRY(pl_comm_start(c, g, m, &r, err));
+    for (int turn = 0;; turn += turn < 1000) {
+        PL_TRY(pl_comm_test(c, r, &done, err));
+        if (done) return true;
+        back_off(turn);
+    }
+}
+
+/* Worst code and the lowest rank that has it, in one all-reduce of max: code in the upper half, the
+ * rank counted from the end in the lower; then that rank's words. */
+static bool agree(pl_comm *c, const pl_err *mine, pl_err *worst, pl_err *err)
+{
+    int64_t key = (int64_t)mine->code << 32 | (c->size - 1 - c->rank);
+    pl_message m = { .kind = PL_ALL_REDUCE, .type = PL_I64, .monoid = PL_MAX, .count = 1,
+                     .send = &key, .recv = &key, .label = "error code" };
+    PL_TRY(pl_comm_run(c, c->world, &m, err));
+    worst->code = (pl_code)(key >> 32);
+    if (worst->code == PL_OK) return true;
+
+    int root = c->size - 1 - (int)(key & INT32_MAX);
+    if (c->rank == root) {
+        *worst = *mine;
+        pl_err_in(worst, "rank %d", c->rank);
+    }
+    m = (pl_message){ .kind = PL_BROADCAST, .type = PL_U8, .count = sizeof worst->msg, .peer = root,
+                      .send = worst->msg, .recv = worst->msg, .label = "error message" };
+    return pl_comm_run(c, c->world, &m, err);
+}
+
+bool pl_comm_agree(pl_comm *c, pl_err *err)
+{
+    /* The books are those of the program; this is not part of it. */
+    pl_comm_count books = c->count;
+    pl_err worst = { 0 }, lost = { 0 };
+    bool ok = agree(c, err, &worst, &lost);
+    c->count = books;
+    if (!ok) {
+        if (!err->code) *err = lost;
+        return false;
+    }
+    if (worst.code) *err = worst;
+    return !worst.code;
+}
+
+void pl_comm_free(pl_comm *c)
+{
+    if (c) c->ops->free(c);
+}

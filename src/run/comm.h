@@ -1,0 +1,102 @@
+/* run/comm.h - messages between ranks: one small interface, a transport behind it.
+ *
+ * A transport (backends/local: ranks are threads; backends/mpi) fills a pl_comm_ops. Everything is
+ * non-blocking: start gives a request, test makes it progress and says whether it is done. Nothing
+ * progresses outside test and poll, so whoever has a request open must keep calling (run/lane.c does,
+ * on its own thread). All members of a group start the same collectives on it in the same order.
+ *
+ * One thread at a time uses a pl_comm.
+ * Reductions combine in rank order: the same ranks and inputs give the same bits.
+ * Time-outs: test fails with PL_ERUN when a request has been open for longer than timeout_seconds,
+ * naming the ranks that did not arrive, the collective and the tensor (pl_message.label). After a
+ * failure the pl_comm can only be freed or aborted. */
+#ifndef PL_RUN_COMM_H
+#define PL_RUN_COMM_H
+#include "base/err.h"
+#include "graph/type.h"
+
+typedef enum pl_message_kind {
+    PL_ALL_REDUCE,     /* send[count] on each -> recv[count], combined, on each               */
+    PL_ALL_GATHER,     /* send[count] on each -> recv[size*count], in group order, on each    */
+    PL_REDUCE_SCATTER, /* send[size*count] on each -> recv[count]: block i combined on rank i  */
+    PL_ALL_TO_ALL,     /* send[size*count] -> recv[size*count]: block i of send goes to rank i */
+    PL_BROADCAST,      /* send[count] of peer -> recv[count] on each                          */
+    PL_SEND,           /* send[count] to peer (a position in the group)                       */
+    PL_RECV,           /* recv[count] from peer                                               */
+    PL_BARRIER,        /* no data                                                             */
+    PL_N_MESSAGE_KINDS
+} pl_message_kind;
+
+const char *pl_message_name(pl_message_kind k); /* "all-reduce" */
+
+/* send == recv is allowed (in place) for all-reduce and broadcast. Buffers belong to the caller and
+ * are touched by the transport from start until test says done. */
+typedef struct pl_message {
+    pl_message_kind kind;
+    pl_type type;
+    pl_monoid monoid;   /* of the reductions; sums of bf16 are made in f32       */
+    int64_t count;      /* elements, see pl_message_kind                         */
+    const void *send;
+    void *recv;
+    int peer;           /* position in the group: root, destination or source    */
+    const char *label;  /* the tensor, for messages; kept, not copied            */
+} pl_message;
+
+/* Books of one rank: what was asked for, and what a bandwidth-optimal algorithm makes a rank receive
+ * (partitioning.md 6.2: all-reduce 2(n-1)/n of the bytes, all-gather (n-1) blocks ...). */
+typedef struct pl_comm_count {
+    int64_t calls[PL_N_MESSAGE_KINDS], bytes[PL_N_MESSAGE_KINDS];
+} pl_comm_count;
+
+typedef struct pl_comm pl_comm;       /* one rank's end of a transport             */
+typedef struct pl_group pl_group;     /* a subset of ranks, in order               */
+typedef struct pl_request pl_request; /* a message under way; owned by the group   */
+
+typedef struct pl_comm_ops {
+    const char *name; /* "local" */
+    /* Collective over all ranks of the comm that stand in ranks[0..n): ascending ranks. The group
+     * lives as long as the comm. */
+    bool (*group)(pl_comm *c, int n, const int ranks[], pl_group **out, pl_err *err);
+    bool (*start)(pl_comm *c, pl_group *g, const pl_message *m, pl_request **out, pl_err *err);
+    /* Progress; *done true ends the request (do not test it again). */
+    bool (*test)(pl_comm *c, pl_request *r, bool *done, pl_err *err);
+    /* Nothing open here, yet peers may need an answer (a roll-call after a time-out). Cheap. */
+    bool (*poll)(pl_comm *c, pl_err *err);
+    /* Give up for everybody: peers that wait fail soon instead of at their time-out. Under a launcher
+     * this ends the process with exit code `code`. */
+    void (*abort)(pl_comm *c, int code);
+    void (*free)(pl_comm *c);
+} pl_comm_ops;
+
+/* The head of every transport's own struct. */
+struct pl_comm {
+    const pl_comm_ops *ops;
+    int rank, size;
+    double timeout_seconds;
+    pl_group *world;        /* all ranks                                             */
+    pl_comm_count count;
+};
+
+/* Head of every transport's group. */
+struct pl_group {
+    int n, me;              /* members; my position                                  */
+    int *rank;              /* [n] ranks in the comm                                  */
+};
+
+/* What callers use: checks the arguments, keeps the books, adds "all-reduce of 'name'" to errors. */
+PL_MUST_CHECK bool pl_comm_group(pl_comm *c, int n, const int ranks[], pl_group **out, pl_err *err);
+PL_MUST_CHECK bool pl_comm_start(pl_comm *c, pl_group *g, const pl_message *m, pl_request **out,
+                                 pl_err *err);
+PL_MUST_CHECK bool pl_comm_test(pl_comm *c, pl_request *r, bool *done, pl_err *err);
+PL_MUST_CHECK bool pl_comm_run(pl_comm *c, pl_group *g, const pl_message *m, pl_err *err); /* start + wait */
+
+/* Ranks agree on the worst error code: when any rank has one, every rank returns false, holding the
+ * message of the lowest rank with the worst code ("rank 1: ..."). Called at step borders. */
+PL_MUST_CHECK bool pl_comm_agree(pl_comm *c, pl_err *err);
+
+void pl_comm_free(pl_comm *c);
+
+/* Bytes that one member of an n-member group receives under a bandwidth-optimal algorithm. */
+int64_t pl_message_bytes(const pl_message *m, int n);
+
+#endif

@@ -1,0 +1,47 @@
+#include "run/kernel.h"
+
+#include <omp.h>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+bool pl_kernel_find(int n, const pl_backend *const backends[], const pl_share *s,
+                    const pl_kernel_env *env, const pl_backend **backend, const pl_kernel **kernel,
+                    pl_text *reasons, pl_err *err)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < backends[i]->n; k++) {
+            const pl_kernel *x = &backends[i]->kernel[k];
+            pl_err why = { 0 };
+            if (x->op && x->op != s->node->op) continue;
+            if (!x->accepts || x->accepts(s, env, &why)) {
+                *backend = backends[i];
+                *kernel = x;
+                return true;
+            }
+            if (reasons) pl_text_add(reasons, "%s/%s: %s\n", backends[i]->name, x->name, why.msg);
+        }
+    return pl_err_set(err, PL_EUNSUPPORTED, "node '%s': no backend has a kernel for %s",
+                      s->node->name, s->node->op->name);
+}
+
+static void flush_denormals(void)
+{
+#if defined(__SSE__)
+    _mm_setcsr(_mm_getcsr() | 0x8040); /* FTZ | DAZ, Intel SDM vol. 1, 10.2.3 */
+#elif defined(__aarch64__)
+    uint64_t fpcr;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+    __asm__ volatile("msr fpcr, %0" : : "r"(fpcr | 1u << 24)); /* FZ, Arm ARM C5.2.8 */
+#endif
+}
+
+void pl_kernel_thread(int n_threads)
+{
+    omp_set_num_threads(n_threads); /* per thread: in-process ranks do not share it */
+    flush_denormals();
+    if (n_threads > 1) {
+#pragma omp parallel
+        flush_denormals();
+    }
+}

@@ -1,0 +1,226 @@
+#include "run/safetensors.h"
+
+#include "run/json.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LENGTH_BYTES = 8,
+    MOST_HEADER = 100000000, /* the limit of the public library */
+    DEPTH = 3,               /* file, tensor, list              */
+    START = 64,              /* the data starts at a multiple of a cache line */
+};
+
+static const char *const dtypes[PL_N_TYPES] = {
+    [PL_F32] = "F32", [PL_BF16] = "BF16", [PL_I32] = "I32", [PL_I64] = "I64", [PL_U8] = "U8",
+};
+
+typedef struct span {
+    pl_saved tensor;
+    int64_t begin, end; /* from the start of the data */
+    int index;          /* in the header              */
+} span;
+
+static bool find_dtype(const char *name, pl_type *type, pl_err *err)
+{
+    for (int i = 0; i < PL_N_TYPES; i++)
+        if (!strcmp(dtypes[i], name)) {
+            *type = (pl_type)i;
+            return true;
+        }
+    return pl_err_set(err, PL_EINPUT,
+                      "dtype '%s' is not one of F32, BF16, I32, I64, U8: convert the tensor", name);
+}
+
+static bool parse_offsets(const json_t *object, span *s, pl_err *err)
+{
+    const json_t *v = json_object_get(object, "data_offsets");
+    const json_t *b = json_array_get(v, 0), *e = json_array_get(v, 1);
+    if (json_array_size(v) != 2 || !json_is_integer(b) || !json_is_integer(e))
+        return pl_err_set(err, PL_EINPUT, "'data_offsets' is not a list of two integers");
+    s->begin = json_integer_value(b);
+    s->end = json_integer_value(e);
+    if (s->begin < 0 || s->end < s->begin)
+        return pl_err_set(err, PL_EINPUT, "'data_offsets' [%lld, %lld] are not a range",
+                          (long long)s->begin, (long long)s->end);
+    return true;
+}
+
+static bool parse_tensor(const json_t *object, pl_arena *a, span *s, pl_err *err)
+{
+    const char *dtype = NULL;
+    int64_t bytes = 0;
+    if (!json_is_object(object)) return pl_err_set(err, PL_EINPUT, "its entry is not an object");
+    PL_TRY(pl_json_text(object, "dtype", a, &dtype, err));
+    PL_TRY(find_dtype(dtype, &s->tensor.type, err));
+    PL_TRY(pl_json_shape(object, s->tensor.type, &s->tensor.shape, &bytes, err));
+    PL_TRY(parse_offsets(object, s, err));
+    if (bytes == s->end - s->begin) return true;
+    return pl_err_set(err, PL_EINPUT, "%s needs %lld bytes, but 'data_offsets' hold %lld",
+                      pl_shape_text(a, s->tensor.type, &s->tensor.shape), (long long)bytes,
+                      (long long)(s->end - s->begin));
+}
+
+static bool check_metadata(json_t *object, pl_err *err)
+{
+    const char *key;
+    json_t *value;
+    if (!json_is_object(object))
+        return pl_err_set(err, PL_EINPUT, "'__metadata__' is not an object");
+    json_object_foreach(object, key, value)
+        if (!json_is_string(value))
+            return pl_err_set(err, PL_EINPUT, "'__metadata__': '%s' is not a text", key);
+    return true;
+}
+
+/* In order of the data; empty tensors before the one that starts at the same byte. */
+static int by_offset(const void *left, const void *right)
+{
+    const span *a = left, *b = right;
+    if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
+    if (a->end != b->end) return a->end < b->end ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+/* No hole, no overlap; `end` becomes the bytes of the data. */
+static bool check_cover(int n, const span s[], int64_t *end, pl_err *err)
+{
+    *end = 0;
+    for (int i = 0; i < n; i++) {
+        if (s[i].begin != *end)
+            return pl_err_set(err, PL_EINPUT,
+                              "tensor '%s' starts at byte %lld of the data, %s the end of the one "
+                              "before it at %lld",
+                              s[i].tensor.name, (long long)s[i].begin,
+                              s[i].begin > *end ? "leaving a hole after" : "overlapping",
+                              (long long)*end);
+        *end = s[i].end;
+    }
+    return true;
+}
+
+static bool read_spans(json_t *root, pl_arena *a, int *n, span **out, pl_err *err)
+{
+    span *s = PL_NEW_N(a, span, json_object_size(root));
+    int count = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach(root, key, value) {
+        if (!strcmp(key, "__metadata__")) {
+            PL_TRY(check_metadata(value, err));
+            continue;
+        }
+        s[count].index = count;
+        s[count].tensor.name = pl_arena_text(a, key);
+        if (!parse_tensor(value, a, &s[count], err)) return pl_err_in(err, "tensor '%s'", key);
+        count++;
+    }
+    qsort(s, (size_t)count, sizeof *s, by_offset);
+    *n = count;
+    *out = s;
+    return true;
+}
+
+/* The JSON of the header: the tensors in order of the data, and the bytes of the data. */
+static bool parse_header(const char *json, size_t n, pl_arena *a, int *n_out, span **out,
+                         int64_t *end, pl_err *err)
+{
+    json_t *root = NULL;
+    PL_TRY(pl_json_parse(json, n, DEPTH, &root, err));
+    bool ok = read_spans(root, a, n_out, out, err) && check_cover(*n_out, *out, end, err);
+    json_decref(root);
+    return ok;
+}
+
+static uint64_t read_length(const unsigned char *at)
+{
+    uint64_t v = 0;
+    for (int i = LENGTH_BYTES - 1; i >= 0; i--) v = v << 8 | at[i];
+    return v;
+}
+
+static bool parse(const void *bytes, size_t n, pl_arena *tmp, pl_arena *a, int *n_out,
+                  pl_saved **out, pl_err *err)
+{
+    if (n < LENGTH_BYTES)
+        return pl_err_set(err, PL_EINPUT, "truncated: %zu bytes found, at least 8 needed", n);
+    uint64_t length = read_length(bytes);
+    if (length > MOST_HEADER)
+        return pl_err_set(err, PL_EINPUT,
+                          "a header of %llu bytes, at most %d: not a safetensors file",
+                          (unsigned long long)length, MOST_HEADER);
+    if (length > n - LENGTH_BYTES)
+        return pl_err_set(err, PL_EINPUT, "truncated: %zu bytes found, %llu needed for the header",
+                          n, (unsigned long long)length + LENGTH_BYTES);
+    const char *json = (const char *)bytes + LENGTH_BYTES, *data = json + length;
+    size_t room = n - LENGTH_BYTES - (size_t)length;
+    int count = 0;
+    span *s = NULL;
+    int64_t end = 0;
+    if (!parse_header(json, (size_t)length, tmp, &count, &s, &end, err))
+        return pl_err_in(err, "header");
+    if ((uint64_t)end != room)
+        return pl_err_set(err, PL_EINPUT, "%s: %zu bytes found, %llu needed",
+                          (uint64_t)end > room ? "truncated" : "too long", n,
+                          (unsigned long long)end + (n - room));
+    *out = PL_NEW_N(a, pl_saved, count);
+    *n_out = count;
+    for (int i = 0; i < count; i++) {
+        (*out)[i] = s[i].tensor;
+        (*out)[i].name = pl_arena_text(a, s[i].tensor.name);
+        (*out)[i].data = data + s[i].begin;
+    }
+    return true;
+}
+
+bool pl_safetensors_parse(const void *bytes, size_t n, pl_arena *a, int *n_out, pl_saved **out,
+                          pl_err *err)
+{
+    pl_arena *tmp = pl_arena_new("safetensors scratch");
+    bool ok = parse(bytes, n, tmp, a, n_out, out, err);
+    pl_arena_free(tmp);
+    return ok;
+}
+
+size_t pl_safetensors_bytes(const pl_saved *t)
+{
+    return (size_t)(pl_shape_count(&t->shape) * pl_type_bytes(t->type));
+}
+
+static void print_tensor(pl_text *t, const pl_saved *s, size_t begin, size_t end)
+{
+    pl_text_add(t, ",");
+    pl_json_print_text(t, s->name);
+    pl_text_add(t, ":{\"dtype\":\"%s\",\"shape\":", dtypes[s->type]);
+    pl_json_print_shape(t, &s->shape);
+    pl_text_add(t, ",\"data_offsets\":[%zu,%zu]}", begin, end);
+}
+
+bool pl_safetensors_print(int n, const pl_saved tensor[], pl_arena *a, const char **head,
+                          size_t *head_bytes, size_t *total, pl_err *err)
+{
+    pl_text t = { .arena = a };
+    size_t end = 0;
+    pl_text_add(&t, "--------{\"__metadata__\":{\"writer\":\"pleat\"}");
+    for (int i = 0; i < n; i++) {
+        size_t begin = end;
+        end += pl_safetensors_bytes(&tensor[i]);
+        print_tensor(&t, &tensor[i], begin, end);
+    }
+    pl_text_add(&t, "}");
+    pl_text_add(&t, "%*s", (int)((START - t.n % START) % START), "");
+    uint64_t length = t.n - LENGTH_BYTES;
+    for (int i = 0; i < LENGTH_BYTES; i++) t.at[i] = (char)(length >> 8 * i & 0xFF);
+    *head = t.at;
+    *head_bytes = t.n;
+    *total = t.n + end;
+    if (length > MOST_HEADER)
+        return pl_err_set(err, PL_EINPUT, "the names and shapes of %d tensors take %llu bytes, at "
+                          "most %d can be read", n, (unsigned long long)length, MOST_HEADER);
+    int count = 0; /* what is written can be read: the reader is the one judge of names */
+    span *s = NULL;
+    int64_t data = 0;
+    return parse_header(t.at + LENGTH_BYTES, length, a, &count, &s, &data, err);
+}

@@ -1,0 +1,23 @@
+/* run/safetensors.h - the safetensors format: 8 bytes header length (little-endian), JSON, data.
+ *
+ *   {"__metadata__": {text: text}, NAME: {"dtype": "F32", "shape": [2, 3],
+ *    "data_offsets": [0, 24]}, ...}
+ *
+ * Offsets count from the end of the header and cover the data without hole or overlap. The reader
+ * is pl_safetensors_parse of checkpoint.h. It takes the files of others, whose tensors may lie at
+ * any byte; what we write starts each tensor at a multiple of its element. */
+#ifndef PL_RUN_SAFETENSORS_H
+#define PL_RUN_SAFETENSORS_H
+#include "run/checkpoint.h"
+
+/* The first bytes of the file of these tensors, in this order: length, JSON, spaces up to a multiple
+ * of 64. Reads no tensor->data. `total` becomes the bytes of the whole file. Fails with PL_EINPUT
+ * where no reader would take it: a name twice, "__metadata__", or not UTF-8. */
+PL_MUST_CHECK bool pl_safetensors_print(int n, const pl_saved tensor[], pl_arena *a,
+                                        const char **head, size_t *head_bytes, size_t *total,
+                                        pl_err *err);
+
+/* Bytes of a tensor; its shape must be valid. */
+size_t pl_safetensors_bytes(const pl_saved *t);
+
+#endif
