@@ -81,8 +81,8 @@ bool pl_file_sync_folder(const pl_file_ops *ops, const char *folder, pl_err *err
     int fd = ops->open(folder, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return pl_err_set(err, PL_ERUN, "%s: cannot open the folder: %s", folder, strerror(errno));
-    bool ok = !ops->fsync(fd) || pl_err_set(err, PL_ERUN, "%s: cannot sync the folder: %s", folder,
-                                            strerror(errno));
+    bool ok = !ops->fsync(fd) ||
+              pl_err_set(err, PL_ERUN, "%s: cannot sync the folder: %s", folder, strerror(errno));
     ops->close(fd); /* nothing was written through it */
     return ok;
 }
@@ -136,8 +136,9 @@ bool pl_file_read(const char *path, int64_t most, pl_arena *a, const char **text
     int64_t bytes = 0;
     int fd = open_regular(path, &bytes, err);
     if (fd < 0) return false;
-    bool ok = bytes <= most || pl_err_set(err, PL_EINPUT, "%s: has %lld bytes, at most %lld are read",
-                                          path, (long long)bytes, (long long)most);
+    bool ok =
+        bytes <= most || pl_err_set(err, PL_EINPUT, "%s: has %lld bytes, at most %lld are read",
+                                    path, (long long)bytes, (long long)most);
     char *at = ok ? pl_arena_get(a, (size_t)bytes + 1, 1) : NULL;
     size_t got = 0;
     while (ok && got < (size_t)bytes) {

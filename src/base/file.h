@@ -42,8 +42,8 @@ PL_MUST_CHECK bool pl_file_sync_folder(const pl_file_ops *ops, const char *folde
 PL_MUST_CHECK bool pl_file_read(const char *path, int64_t most, pl_arena *a, const char **text,
                                 size_t *n, pl_err *err);
 
-/* Map a regular file read-only until pl_file_unmap; an empty one maps to NULL. Fails with PL_EINPUT.
- * A file that another program cuts short while it is mapped kills the reader (SIGBUS). */
+/* Map a regular file read-only until pl_file_unmap; an empty one maps to NULL. Fails with
+ * PL_EINPUT. A file that is cut short while it is mapped kills the reader (SIGBUS). */
 PL_MUST_CHECK bool pl_file_map(const char *path, void **map, size_t *bytes, pl_err *err);
 void pl_file_unmap(void *map, size_t bytes);
 

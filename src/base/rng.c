@@ -58,13 +58,23 @@ double pl_rng_uniform(pl_rng r, uint64_t index)
     return pl_rng_u32(r, index) * 0x1p-32;
 }
 
+void pl_rng_normals(pl_rng r, uint64_t block, double out[4])
+{
+    uint32_t w[4];
+    pl_rng_block(r, block, w);
+    for (int i = 0; i < 4; i += 2) { /* one pair of words gives two normals */
+        double u = ((double)w[i] + 1) * 0x1p-32, v = w[i + 1] * 0x1p-32; /* u in (0, 1] */
+        double radius = sqrt(-2 * log(u)), angle = 6.283185307179586 * v;
+        out[i] = radius * cos(angle);
+        out[i + 1] = radius * sin(angle);
+    }
+}
+
 double pl_rng_normal(pl_rng r, uint64_t index)
 {
-    uint32_t w[4]; /* one block gives two normals */
-    pl_rng_block(r, index / 2, w);
-    int half = (int)(index % 2) * 2;
-    double u = ((double)w[half] + 1) * 0x1p-32, v = w[half + 1] * 0x1p-32; /* u in (0, 1] */
-    return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+    double four[4];
+    pl_rng_normals(r, index / 4, four);
+    return four[index % 4];
 }
 
 uint64_t pl_rng_below(pl_rng r, uint64_t index, uint64_t n)

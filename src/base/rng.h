@@ -22,6 +22,7 @@ void pl_rng_block(pl_rng r, uint64_t block, uint32_t out[4]);
 uint32_t pl_rng_u32(pl_rng r, uint64_t index);             /* word index % 4 of block index / 4  */
 double pl_rng_uniform(pl_rng r, uint64_t index);           /* [0, 1), 2^-32 apart                */
 double pl_rng_normal(pl_rng r, uint64_t index);            /* mean 0, variance 1 (Box-Muller)    */
+void pl_rng_normals(pl_rng r, uint64_t block, double out[4]); /* indices 4 block .. 4 block + 3   */
 uint64_t pl_rng_below(pl_rng r, uint64_t index, uint64_t n); /* 0 .. n-1                         */
 
 #endif

@@ -5,9 +5,9 @@
 typedef struct tape {
     pl_builder *b;
     const pl_op *add;
-    int n_values;      /* of the forward graph                    */
-    bool *wanted;      /* [n_values] depends on a wrt value       */
-    pl_value **grad;   /* [n_values] sum of the shares so far     */
+    int n_values;    /* of the forward graph                    */
+    bool *wanted;    /* [n_values] depends on a wrt value       */
+    pl_value **grad; /* [n_values] sum of the shares so far     */
 } tape;
 
 static void find_wanted(tape *t, int n, pl_value *const wrt[])
@@ -19,7 +19,7 @@ static void find_wanted(tape *t, int n, pl_value *const wrt[])
         bool any = false;
         for (int k = 0; k < x->n_in; k++) any |= t->wanted[x->in[k]->id];
         for (int k = 0; k < x->n_out; k++)
-            t->wanted[x->out[k]->id] = any && pl_type_is_float(x->out[k]->type);
+            t->wanted[x->out[k]->id] |= any && pl_type_is_float(x->out[k]->type);
     }
 }
 
@@ -65,7 +65,9 @@ void pl_autodiff(pl_builder *b, pl_value *loss, int n, pl_value *const wrt[], pl
     t.grad = PL_NEW_N(tmp, pl_value *, t.n_values);
     find_wanted(&t, n, wrt);
     const char *one = pl_builder_fmt(b, "->; value=1 to=%s", pl_type_name(loss->type));
-    t.grad[loss->id] = pl_add_value(b, fill, "dloss", one, 0, NULL);
+    b->scope = "";
+    const char *name = pl_builder_fmt(b, "d%s.%d", loss->name, n_nodes); /* losses may be several */
+    t.grad[loss->id] = pl_add_value(b, fill, name, one, 0, NULL);
     for (int i = n_nodes - 1; i >= 0 && !b->err.code; i--) step_back(&t, b->graph->nodes.at[i]);
     for (int i = 0; i < n && !b->err.code; i++) grad[i] = t.grad[wrt[i]->id];
     b->scope = scope;

@@ -24,6 +24,10 @@ static bool parse_attrs(pl_builder *b, const char *text, pl_node *n)
         const char *eq = memchr(text, '=', len);
         if (!eq)
             return pl_err_set(&b->err, PL_EINPUT, "'%.*s' is not attribute=value", (int)len, text);
+        for (int i = 0; i < list.n; i++)
+            if (strlen(list.at[i].name) == (size_t)(eq - text) &&
+                !memcmp(list.at[i].name, text, (size_t)(eq - text)))
+                return pl_err_set(&b->err, PL_EINPUT, "attribute '%s' stands twice", list.at[i].name);
         pl_arena *a = b->graph->arena;
         PL_PUSH(a, &list,
                 ((pl_attr){ pl_arena_span(a, text, (size_t)(eq - text)),
@@ -72,7 +76,8 @@ double pl_node_real(const pl_node *n, const char *name, int k)
 
 int64_t pl_node_int(const pl_node *n, const char *name, int k)
 {
-    return (int64_t)pl_node_real(n, name, k);
+    double x = pl_node_real(n, name, k);
+    return x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : (int64_t)x;
 }
 
 const char *pl_node_text(const pl_node *n, const char *name)
@@ -88,17 +93,52 @@ static bool has_attr(const pl_op *op, const char *name)
     return find_default(op, name, &len) != NULL;
 }
 
+/* Is [text, text + len) a list of numbers, "1,0.5"? */
+static bool is_numbers(const char *text, size_t len)
+{
+    for (const char *at = text, *end = text + len;;) {
+        char word[64];
+        size_t n = 0;
+        while (at + n < end && at[n] != ',') n++;
+        if (n >= sizeof word) return false;
+        memcpy(word, at, n);
+        word[n] = 0;
+        double x;
+        if (!pl_text_real(word, &x)) return false;
+        at += n;
+        if (at == end) return true;
+        at++;
+    }
+}
+
+/* An attribute whose default is a number is one. */
+static bool check_attr(const pl_op *op, const pl_attr *a, pl_err *err)
+{
+    size_t len;
+    const char *text = find_default(op, a->name, &len);
+    if (!text)
+        return pl_err_set(err, PL_EINPUT, "unknown attribute '%s' (known: %s)", a->name,
+                          op->attrs ? op->attrs : "none, and the letters of the signature");
+    if (is_numbers(text, len) && !is_numbers(a->text, strlen(a->text)))
+        return pl_err_set(err, PL_EINPUT, "'%s=%s' is not a number", a->name, a->text);
+    return true;
+}
+
+/* Sizes beyond these are mistakes, and below them no product of a size and a step can overflow. */
+static const int64_t max_size = (int64_t)1 << 40, max_step = (int64_t)1 << 20;
+
 /* Known names, numbers where numbers are needed; single letters set the sizes of factors. */
 static bool apply_attrs(const pl_node *n, pl_sig *sig, pl_err *err)
 {
     for (int i = 0; i < n->n_attrs; i++) {
         const pl_attr *a = &n->attr[i];
         int f = a->name[1] ? -1 : pl_sig_find(sig, a->name[0]);
-        if (f < 0 && !has_attr(n->op, a->name))
-            return pl_err_set(err, PL_EINPUT, "unknown attribute '%s' (known: %s)", a->name,
-                              n->op->attrs ? n->op->attrs : "none, and the letters of the signature");
-        if (f < 0) continue;
-        if (!pl_text_int(a->text, &sig->factor[f].size) || sig->factor[f].size < 1)
+        if (f < 0) {
+            PL_TRY(check_attr(n->op, a, err));
+            continue;
+        }
+        int64_t *size = &sig->factor[f].size;
+        if (!pl_text_int(a->text, size) || *size < 1 || *size > max_size)
             return pl_err_set(err, PL_EINPUT, "'%s=%s' is not a positive size", a->name, a->text);
     }
     for (int w = 0; w < sig->n_windows; w++) {
@@ -106,7 +146,8 @@ static bool apply_attrs(const pl_node *n, pl_sig *sig, pl_err *err)
         if (has_attr(n->op, "stride")) x->stride = pl_node_int(n, "stride", w);
         if (has_attr(n->op, "dilation")) x->dilation = pl_node_int(n, "dilation", w);
         if (has_attr(n->op, "pad")) x->pad_lo = x->pad_hi = pl_node_int(n, "pad", w);
-        if (x->stride < 1 || x->dilation < 1 || x->pad_lo < 0)
+        if (x->stride < 1 || x->dilation < 1 || x->pad_lo < 0 || x->stride > max_step ||
+            x->dilation > max_step || x->pad_lo > max_step)
             return pl_err_set(err, PL_EINPUT, "stride %lld, dilation %lld, pad %lld: out of range",
                               (long long)x->stride, (long long)x->dilation, (long long)x->pad_lo);
     }
@@ -178,7 +219,8 @@ static bool check_arity(const pl_node *n, const pl_sig *sig, pl_err *err)
 {
     const char *own = n->op->sig, *arrow = own ? strstr(own, "->") : NULL;
     if (!arrow) return true;
-    int n_in = own[strspn(own, " ")] != '-', n_out = 1;
+    int n_in = 1, n_out = 1;
+    if (own[strspn(own, " ")] == '-' && sig->n_in == 0) n_in = 0; /* "->": no input or one scalar */
     for (const char *at = own; *at; at++)
         if (*at == ',') ++*(at < arrow ? &n_in : &n_out);
     if (sig->n_in == n_in && sig->n_out == n_out) return true;
@@ -297,7 +339,8 @@ static void add_operand(pl_text *t, const pl_sig *sig, const pl_operand *o)
     }
 }
 
-/* Sizes are needed of letters within parentheses and of letters that no input has. */
+/* Sizes are needed of letters within parentheses, of letters that no input has, and of taps: a window's
+ * position is solved from its tap. */
 static void add_sizes(pl_text *t, const pl_sig *sig, const char *text)
 {
     const char *arrow = strstr(text, "->");
@@ -306,7 +349,10 @@ static void add_sizes(pl_text *t, const pl_sig *sig, const char *text)
         bool plain = false, seen = false, composite = false;
         for (const char *at = text; *at; at++) {
             composite = *at == '(' || (composite && *at != ')');
-            if (*at == '[') at += strcspn(at, "]"); /* windows are solved by their attributes */
+            if (*at == '[') {
+                at += strcspn(at, "]");
+                seen |= at[-1] == c;
+            }
             if (*at != c) continue;
             seen = true;
             plain |= at < arrow && !composite;
@@ -439,6 +485,10 @@ static bool check_names(const pl_graph *g, pl_arena *tmp, pl_err *err)
     pl_value **v = PL_NEW_N(tmp, pl_value *, g->values.n + 1);
     if (g->values.n) memcpy(v, g->values.at, (size_t)g->values.n * sizeof *v);
     qsort(v, (size_t)g->values.n, sizeof *v, by_name);
+    for (int i = 0; i < g->values.n; i++)
+        if (!*v[i]->name || v[i]->name[strcspn(v[i]->name, " \"\n")])
+            return pl_err_set(err, PL_EINPUT, "'%s' is not a name: it is empty or holds blanks or "
+                              "quotes", v[i]->name);
     for (int i = 1; i < g->values.n; i++)
         if (!strcmp(v[i - 1]->name, v[i]->name))
             return pl_err_set(err, PL_EINPUT, "two values are named '%s'", v[i]->name);

@@ -68,10 +68,12 @@ static bool parse_window(parser *p, pl_sig_dim *d)
     p->at++;
     PL_TRY(parse_letter(p, &w.position));
     skip_space(p);
-    if (*p->at++ != '+') return fail(p, "a window reads [position+tap]");
+    if (*p->at != '+') return fail(p, "a window reads [position+tap]");
+    p->at++;
     PL_TRY(parse_letter(p, &w.tap));
     skip_space(p);
-    if (*p->at++ != ']') return fail(p, "a window reads [position+tap]");
+    if (*p->at != ']') return fail(p, "a window reads [position+tap]");
+    p->at++;
     if (w.position == w.tap) return fail(p, "a window needs two letters");
     s->factor[w.tap].tap = true;
     for (d->window = 0; d->window < s->n_windows; d->window++)
@@ -110,14 +112,33 @@ static bool parse_operand(parser *p, pl_operand *o)
             PL_TRY(parse_ellipsis(p, o));
             continue;
         }
-        if (*p->at == '(') PL_TRY(parse_composite(p, &d));
-        else if (*p->at == '[') PL_TRY(parse_window(p, &d));
+        if (*p->at == '(')
+            PL_TRY(parse_composite(p, &d));
+        else if (*p->at == '[')
+            PL_TRY(parse_window(p, &d));
         else if (isalnum((unsigned char)*p->at)) {
             d.n = 1;
             PL_TRY(parse_letter(p, &d.factor[0]));
-        } else return true;
+        } else
+            return true;
         PL_TRY(add_dim(p, o, d));
     }
+}
+
+/* The kernels' walk gives an element of an operand one index per letter. */
+static bool check_letters(parser *p, const pl_operand *o)
+{
+    int times[PL_MAX_FACTORS] = { 0 };
+    for (int j = 0; j < o->rank; j++) {
+        const pl_sig_dim *d = &o->dim[j];
+        for (int k = 0; k < d->n; k++) times[d->factor[k]]++;
+        if (d->window < 0) continue;
+        times[p->sig->window[d->window].position]++;
+        times[p->sig->window[d->window].tap]++;
+    }
+    for (int f = 0; f < p->sig->n_factors; f++)
+        if (times[f] > 1) return fail(p, "a letter stands twice in one operand");
+    return true;
 }
 
 static bool parse_list(parser *p, int *n)
@@ -126,6 +147,7 @@ static bool parse_list(parser *p, int *n)
         int total = p->sig->n_in + p->sig->n_out;
         if (total == PL_MAX_OPERANDS) return fail(p, "more than 12 operands");
         PL_TRY(parse_operand(p, &p->sig->operand[total]));
+        PL_TRY(check_letters(p, &p->sig->operand[total]));
         ++*n;
         if (*p->at != ',') return true;
     }
@@ -137,10 +159,14 @@ static int count_dims(const char *text, bool *has)
     int n = 0, depth = 0;
     *has = false;
     for (; *text && *text != ',' && strncmp(text, "->", 2); text++) {
-        if (*text == '(' || *text == '[') n += !depth++;
-        else if (*text == ')' || *text == ']') depth--;
-        else if (!strncmp(text, "...", 3)) *has = true, text += 2;
-        else if (!depth && isalnum((unsigned char)*text)) n++;
+        if (*text == '(' || *text == '[')
+            n += !depth++;
+        else if (*text == ')' || *text == ']')
+            depth--;
+        else if (!strncmp(text, "...", 3))
+            *has = true, text += 2;
+        else if (!depth && isalnum((unsigned char)*text))
+            n++;
     }
     return n;
 }
@@ -226,8 +252,13 @@ static bool solve_dim(const char *text, pl_sig *sig, const pl_sig_dim *d, int op
     int64_t known = 1;
     for (int k = 0; k < d->n; k++) {
         int64_t s = sig->factor[d->factor[k]].size;
-        if (s) known *= s;
-        else unknown = d->factor[k], n_unknown++;
+        if (!s)
+            unknown = d->factor[k], n_unknown++;
+        else if (__builtin_mul_overflow(known, s, &known))
+            return pl_err_set(err, PL_EINPUT,
+                              "the factors of dimension %lld in input %d multiply to "
+                              "more than 2^63 (%s)",
+                              (long long)size, operand, text);
     }
     if (n_unknown > 1) {
         ++*open;
@@ -245,8 +276,8 @@ static bool solve_dim(const char *text, pl_sig *sig, const pl_sig_dim *d, int op
     return pl_err_set(err, PL_EINPUT,
                       "dimension of %lld in input %d does not fit its factors, which multiply to "
                       "%s%lld (%s)",
-                      (long long)size, operand, n_unknown ? "a multiple of " : "",
-                      (long long)known, text);
+                      (long long)size, operand, n_unknown ? "a multiple of " : "", (long long)known,
+                      text);
 }
 
 static bool solve_window(const char *text, pl_sig *sig, const pl_window *w, int operand,
@@ -262,12 +293,14 @@ static bool solve_window(const char *text, pl_sig *sig, const pl_window *w, int 
     int64_t n = room < 0 ? 0 : room / w->stride + 1;
     if (n <= 0)
         return pl_err_set(err, PL_EINPUT,
-                          "window of %lld does not fit the %lld elements (with padding) of input "
+                          "window of %lld does not fit the %lld elements (with padding) of operand "
                           "%d (%s)",
-                          (long long)span, (long long)(size + w->pad_lo + w->pad_hi), operand, text);
+                          (long long)span, (long long)(size + w->pad_lo + w->pad_hi), operand,
+                          text);
     if (!position->size) position->size = n;
     if (position->size != n)
-        return pl_err_set(err, PL_EINPUT, "'%c' is %lld, the window over input %d makes %lld (%s)",
+        return pl_err_set(err, PL_EINPUT,
+                          "'%c' is %lld, the window over operand %d makes %lld (%s)",
                           position->letter, (long long)position->size, operand, (long long)n, text);
     return true;
 }
@@ -284,10 +317,56 @@ static bool solve_inputs(const char *text, pl_sig *sig, const pl_shape *const in
         for (int j = 0; j < o->rank; j++) {
             const pl_sig_dim *d = &o->dim[j];
             if (d->window >= 0)
-                PL_TRY(solve_window(text, sig, &sig->window[d->window], i, in[i]->dim[j], open, err));
-            else PL_TRY(solve_dim(text, sig, d, i, in[i]->dim[j], open, err));
+                PL_TRY(
+                    solve_window(text, sig, &sig->window[d->window], i, in[i]->dim[j], open, err));
+            else
+                PL_TRY(solve_dim(text, sig, d, i, in[i]->dim[j], open, err));
         }
     }
+    return true;
+}
+
+static bool too_large(const char *text, int out, pl_err *err)
+{
+    return pl_err_set(err, PL_EINPUT, "output %d has more than 2^60 elements (%s)", out, text);
+}
+
+/* pl_sig_dim_size for sizes that anybody may have written. */
+static bool multiply_sizes(const char *text, const pl_sig *sig, const pl_sig_dim *d, int out,
+                           int64_t *size, pl_err *err)
+{
+    *size = 1;
+    for (int k = 0; k < d->n; k++)
+        if (__builtin_mul_overflow(*size, sig->factor[d->factor[k]].size, size))
+            return too_large(text, out, err);
+    return true;
+}
+
+/* A window's dimension is as large in every operand; `extent` says how large where no input does, and then
+ * has to fit the positions. */
+static bool solve_extents(const char *text, pl_sig *sig, const pl_shape *const in[],
+                          int64_t extent[PL_MAX_WINDOWS], pl_err *err)
+{
+    for (int o = 0; o < sig->n_in + sig->n_out; o++)
+        for (int j = 0, open; j < sig->operand[o].rank; j++) {
+            int w = sig->operand[o].dim[j].window;
+            if (w < 0) continue;
+            int64_t size = o < sig->n_in ? in[o]->dim[j] : extent[w];
+            if (extent[w] && extent[w] != size)
+                return pl_err_set(err, PL_EINPUT,
+                                  "the window at '%c' is over %lld elements in input %d but over "
+                                  "%lld elsewhere (%s)",
+                                  sig->factor[sig->window[w].position].letter, (long long)size, o,
+                                  (long long)extent[w], text);
+            if (o >= sig->n_in && (size < 1 || size > (int64_t)1 << 40))
+                return pl_err_set(err, PL_EINPUT,
+                                  "output %d needs the size of its window at '%c', not %lld (%s): "
+                                  "write '; extent=N', one for each window",
+                                  o - sig->n_in, sig->factor[sig->window[w].position].letter,
+                                  (long long)size, text);
+            extent[w] = size;
+            PL_TRY(solve_window(text, sig, &sig->window[w], o, size, &open, err));
+        }
     return true;
 }
 
@@ -295,24 +374,35 @@ bool pl_sig_solve(const char *text, pl_sig *sig, const pl_shape *const in[], con
                   pl_shape out[], pl_err *err)
 {
     int open = 0, before;
+    int64_t size[PL_MAX_WINDOWS];
+    memcpy(size, extent, sizeof size);
     PL_TRY(solve_inputs(text, sig, in, &open, err));
     do { /* each round must solve at least one more dimension */
         before = open;
         if (open) PL_TRY(solve_inputs(text, sig, in, &open, err));
     } while (open && open < before);
-    for (int f = 0; f < sig->n_factors; f++)
-        if (!sig->factor[f].size)
-            return pl_err_set(err, PL_EINPUT, "the size of '%c' is not known (%s): write '; %c=N'",
-                              sig->factor[f].letter, text, sig->factor[f].letter);
+    const pl_factor *unknown = NULL; /* preferably a tap, which a position waits for */
+    for (const pl_factor *f = sig->factor; f < sig->factor + sig->n_factors; f++)
+        if (!f->size && (!unknown || (f->tap && !unknown->tap))) unknown = f;
+    if (unknown)
+        return pl_err_set(err, PL_EINPUT, "the size of '%c' is not known (%s): write '; %c=N'",
+                          unknown->letter, text, unknown->letter);
+    PL_TRY(solve_extents(text, sig, in, size, err));
     for (int i = 0; i < sig->n_out; i++) {
         const pl_operand *o = pl_sig_out(sig, i);
         out[i] = (pl_shape){ .rank = o->rank };
+        int64_t count = 1;
         for (int j = 0; j < o->rank; j++) {
             const pl_sig_dim *d = &o->dim[j];
-            out[i].dim[j] = d->window >= 0 ? extent[d->window] : pl_sig_dim_size(sig, d);
+            if (d->window >= 0)
+                out[i].dim[j] = size[d->window];
+            else
+                PL_TRY(multiply_sizes(text, sig, d, i, &out[i].dim[j], err));
             if (out[i].dim[j] <= 0)
                 return pl_err_set(err, PL_EINPUT, "output %d: dimension %d is %lld (%s)", i, j,
                                   (long long)out[i].dim[j], text);
+            if (__builtin_mul_overflow(count, out[i].dim[j], &count) || count > INT64_MAX / 8)
+                return too_large(text, i, err);
         }
     }
     return true;

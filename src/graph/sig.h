@@ -63,7 +63,7 @@ PL_MUST_CHECK bool pl_sig_parse(const char *text, int n_in, const pl_shape *cons
                                 pl_err *err);
 
 /* Sizes of all factors from the input shapes and those already set (attributes); then the shapes of
- * the outputs. `extent` [n_windows] gives the sizes of windows that stand in outputs (0: unused).
+ * the outputs. `extent` [n_windows] gives the sizes of windows that stand in outputs and in no input.
  * Fails naming the letter, both sizes and both operands. */
 PL_MUST_CHECK bool pl_sig_solve(const char *text, pl_sig *sig, const pl_shape *const in[],
                                 const int64_t extent[], pl_shape out[], pl_err *err);

@@ -1,4 +1,5 @@
 /* The text form of a graph: print and parse. */
+#include "base/rng.h"
 #include "graph/graph.h"
 #include "graph/op.h"
 
@@ -37,11 +38,37 @@ void pl_graph_print(const pl_graph *g, pl_text *out)
 
 /* -- parse ------------------------------------------------------------------------------------------ */
 
+/* Values by name: open addressing, a power of two in size, at most half full. */
+typedef struct names {
+    int n, size;
+    pl_value **at;
+} names;
+
 typedef struct reader {
     const char *at;
     int line;
     pl_builder b;
+    pl_arena *tmp; /* owns the names */
+    names names;
 } reader;
+
+static pl_value **find_name(const names *t, const char *name)
+{
+    uint64_t i = pl_rng_name(name);
+    for (;; i++) {
+        pl_value **v = &t->at[i & (uint64_t)(t->size - 1)];
+        if (!*v || !strcmp((*v)->name, name)) return v;
+    }
+}
+
+static void grow_names(reader *r)
+{
+    names old = r->names;
+    r->names.size = old.size ? 2 * old.size : 256;
+    r->names.at = PL_NEW_N(r->tmp, pl_value *, r->names.size);
+    for (int i = 0; i < old.size; i++)
+        if (old.at[i]) *find_name(&r->names, old.at[i]->name) = old.at[i];
+}
 
 /* Next word of the line, or a "quoted text"; NULL at its end. */
 static const char *read_word(reader *r)
@@ -69,14 +96,27 @@ static bool parse_shape(reader *r, const char *word, pl_type *type, pl_shape *sh
     if (!open || !pl_type_find(pl_arena_span(a, word, (size_t)(open - word)), type))
         return bad(r, "expected a type and shape like f32[4,8], found", word);
     *shape = (pl_shape){ 0 };
-    for (const char *at = open + 1; *at != ']';) {
+    const char *at = open + 1, *close = word + strlen(word) - 1;
+    bool ok = *close == ']';
+    while (ok && at < close) {
         size_t n = strcspn(at, ",]");
-        if (shape->rank == PL_MAX_RANK || !at[n] ||
-            !pl_text_int(pl_arena_span(a, at, n), &shape->dim[shape->rank]))
-            return bad(r, "expected a type and shape like f32[4,8], found", word);
+        bool more = at[n] == ',' && at + n + 1 < close;
+        ok = shape->rank < PL_MAX_RANK && (more || at + n == close) &&
+             pl_text_int(pl_arena_span(a, at, n), &shape->dim[shape->rank]);
         shape->rank++;
-        at += n + (at[n] == ',');
+        at += n + more;
     }
+    return ok || bad(r, "expected a type and shape like f32[4,8], found", word);
+}
+
+/* Enter a new value under its name. */
+static bool add_name(reader *r, pl_value *v)
+{
+    if (2 * r->names.n >= r->names.size) grow_names(r);
+    pl_value **place = find_name(&r->names, v->name);
+    if (*place) return bad(r, "two values are named", v->name);
+    *place = v;
+    r->names.n++;
     return true;
 }
 
@@ -87,17 +127,22 @@ static bool parse_leaf(reader *r, bool state)
     pl_shape shape;
     if (!name) return bad(r, "expected a name, found", name);
     PL_TRY(parse_shape(r, word, &type, &shape));
-    if (!state) return pl_add_input(&r->b, name, type, shape) != NULL;
-    const char *init = read_word(r);
-    bool train = init && !strcmp(init, "train");
-    if (train) init = read_word(r);
-    if (!init) return bad(r, "expected an initial value, found", init);
-    return pl_add_state(&r->b, name, type, shape, init, train) != NULL;
+    pl_value *v;
+    if (state) {
+        const char *init = read_word(r);
+        bool train = init && !strcmp(init, "train");
+        if (train) init = read_word(r);
+        if (!init) return bad(r, "expected an initial value, found", init);
+        v = pl_add_state(&r->b, name, type, shape, init, train);
+    } else {
+        v = pl_add_input(&r->b, name, type, shape);
+    }
+    return v && add_name(r, v);
 }
 
 static bool parse_ref(reader *r, const char *name, pl_value **v)
 {
-    *v = name ? pl_graph_find(r->b.graph, name) : NULL;
+    *v = name && r->names.n ? *find_name(&r->names, name) : NULL;
     return *v || bad(r, "no earlier value is named", name);
 }
 
@@ -129,6 +174,7 @@ static bool parse_node(reader *r)
         if (n->out[i]->type != type[i] || !pl_shape_same(&n->out[i]->shape, &shape[i]))
             return bad(r, "the signature gives another shape or type for", name[i]);
         n->out[i]->name = name[i];
+        PL_TRY(add_name(r, n->out[i]));
     }
     return true;
 }
@@ -147,15 +193,19 @@ static bool parse_line(reader *r, const char *word)
     if (!strcmp(word, "next")) {
         PL_TRY(parse_ref(r, read_word(r), &v));
         PL_TRY(parse_ref(r, read_word(r), &next));
+        if (v->role != PL_STATE || v->type != next->type || !pl_shape_same(&v->shape, &next->shape))
+            return bad(r, "not a state of the type and shape of its next value:", v->name);
         v->next = next;
         return true;
     }
     return bad(r, "expected input, state, node, output or next, found", word);
 }
 
-bool pl_graph_parse(const char *text, const pl_ops *ops, pl_arena *arena, pl_graph **out, pl_err *err)
+bool pl_graph_parse(const char *text, const pl_ops *ops, pl_arena *arena, pl_graph **out,
+                    pl_err *err)
 {
     reader r = { .at = text, .line = 1, .b = pl_builder_new(arena, ops, "") };
+    r.tmp = pl_arena_new("names of a graph");
     const char *word = read_word(&r), *name = read_word(&r);
     if (!word || strcmp(word, "graph")) bad(&r, "expected 'graph NAME', found", word);
     r.b.graph->name = name ? name : "";
@@ -165,6 +215,7 @@ bool pl_graph_parse(const char *text, const pl_ops *ops, pl_arena *arena, pl_gra
         word = read_word(&r);
         if (word && parse_line(&r, word) && (word = read_word(&r))) bad(&r, "unexpected", word);
     }
+    pl_arena_free(r.tmp);
     if (r.b.err.code) {
         *err = r.b.err;
         return pl_err_in(err, "line %d", r.line);

@@ -27,6 +27,7 @@ const pl_op pl_op_add = {
     .types = "t",
     .linear = "01",
     .elementwise = true,
+    .infer = pl_elementwise_infer,
     .grad = grad,
     .ref = ref,
     .examples =

@@ -1,13 +1,21 @@
-/* layer_norm: y = (x - mean) rstd scale + bias, with mean and rstd = 1 / sqrt(var + eps) of each row h;
- * var is biased. Gives y, mean and rstd; the last two are for the gradient and have none themselves.
- * Source: Ba, Kiros, Hinton, Layer Normalization, 2016. The row must be called h. */
+/* layer_norm: y = (x - mean) rstd scale + bias, with mean and rstd = 1 / sqrt(var + eps) of each
+ * row h; var is biased. Gives y, mean and rstd; the last two are for the gradient and have none
+ * themselves. The row must be called h.
+ * Source: Ba, Kiros, Hinton, Layer Normalization, 2016. */
 #include "graph/op.h"
-#include "graph/walk.h"
+#include "ops/lib/element.h"
+#include "ops/lib/form.h"
 #include "ops/list.h"
 
 #include <math.h>
 
-enum { X, SCALE, BIAS, Y, MEAN, RSTD };
+enum { X, SCALE, BIAS, Y, MEAN };
+
+static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
+{
+    (void)n;
+    return pl_form_check(sig, 3, 3, "h:0123 0345", err);
+}
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
@@ -24,35 +32,44 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
 
 static double flops(const pl_share *s)
 {
-    return 8.0 * (double)pl_shape_count(&s->out[0]); /* mean 1, var 3, normalise 2, scale and bias 2 */
+    return 8.0 * (double)pl_shape_count(&s->out[0]); /* mean 1, var 3, the rest 4 */
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
-    pl_type t = n->in[X]->type, stat = n->out[1]->type;
     double eps = pl_node_real(n, "eps", 0);
     uint32_t rows = pl_walk_mask(n, MEAN);
-    pl_walk o = pl_walk_new(s, rows), i = pl_walk_new(s, pl_walk_mask(n, X) & ~rows);
-    double count = (double)pl_walk_count(&i);
+    pl_walk r = pl_walk_new(s, rows), h = pl_walk_new(s, pl_walk_mask(n, X) & ~rows);
+    double count = (double)pl_walk_count(&h);
     do {
         double sum = 0, square = 0;
-        pl_walk_to(&i, &o);
-        do sum += pl_type_get(t, in[X], i.at[X]);
-        while (pl_walk_next(&i));
+        pl_walk_to(&h, &r);
+        do sum += pl_element_get(&h, in, X);
+        while (pl_walk_next(&h));
         double mean = sum / count;
-        do square += pow(pl_type_get(t, in[X], i.at[X]) - mean, 2);
-        while (pl_walk_next(&i));
+        do square += pow(pl_element_get(&h, in, X) - mean, 2);
+        while (pl_walk_next(&h));
         double rstd = 1 / sqrt(square / count + eps);
         do {
-            double hat = (pl_type_get(t, in[X], i.at[X]) - mean) * rstd;
-            pl_type_put(t, out[0], i.at[Y],
-                        hat * pl_type_get(t, in[SCALE], i.at[SCALE]) +
-                            pl_type_get(t, in[BIAS], i.at[BIAS]));
-        } while (pl_walk_next(&i));
-        pl_type_put(stat, out[1], o.at[MEAN], mean);
-        pl_type_put(stat, out[2], o.at[RSTD], rstd);
-    } while (pl_walk_next(&o));
+            double hat = (pl_element_get(&h, in, X) - mean) * rstd;
+            pl_element_put(&h, out, 0,
+                           hat * pl_element_get(&h, in, SCALE) + pl_element_get(&h, in, BIAS));
+        } while (pl_walk_next(&h));
+        pl_element_put(&r, out, 1, mean);
+        pl_element_put(&r, out, 2, rstd);
+    } while (pl_walk_next(&r));
+}
+
+/* y alone, of which there is a gradient. */
+static pl_value *build_rows(pl_builder *b, pl_value *const in[])
+{
+    return PL_ADD(b, &pl_op_layer_norm, NULL, in[X], in[SCALE], in[BIAS]);
+}
+
+static pl_value *build_middle(pl_builder *b, pl_value *const in[])
+{
+    return PL_ADD(b, &pl_op_layer_norm, "bhs,h,h->bhs,bs,bs; eps=0.1", in[X], in[SCALE], in[BIAS]);
 }
 
 const pl_op pl_op_layer_norm = {
@@ -62,15 +79,18 @@ const pl_op pl_op_layer_norm = {
     .types = "fff>fFF",
     .attrs = "eps=1e-5",
     .elementwise = true,
+    .infer = infer,
     .grad = grad,
     .flops = flops,
     .ref = ref,
     .examples =
         (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 8 } }, { 1, { 8 } }, { 1, { 8 } } } },
-            { "; eps=0.1", .in = { { 3, { 2, 3, 5 } }, { 1, { 5 } }, { 1, { 5 } } } },
-            { "bhs,h,h->bhs,bs,bs", .in = { { 3, { 2, 5, 3 } }, { 1, { 5 } }, { 1, { 5 } } } },
-            { NULL, .in = { { 2, { 4, 8 }, "bf16" }, { 1, { 8 }, "bf16" }, { 1, { 8 }, "bf16" } } },
+            { NULL, .in = { { 2, { 4, 8 } }, { 1, { 8 } }, { 1, { 8 } } }, build_rows },
+            { NULL, .in = { { 3, { 2, 3, 5 } }, { 1, { 5 } }, { 1, { 5 } } }, build_rows },
+            { "bhs,h,h->bhs,bs,bs; eps=0.1",
+              .in = { { 3, { 2, 5, 3 } }, { 1, { 5 } }, { 1, { 5 } } }, build_middle },
+            { NULL, .in = { { 2, { 4, 8 }, "bf16" }, { 1, { 8 }, "bf16" }, { 1, { 8 }, "bf16" } },
+              build_rows },
             { 0 },
         },
 };

@@ -2,13 +2,20 @@
  *   dx     = rstd (g - mean_h(g) - hat mean_h(g hat))
  *   dscale = sum over rows of dy hat
  *   dbias  = sum over rows of dy
- * Splitting rows leaves partial sums of dscale and dbias. mean and rstd are taken as what layer_norm
- * gave for x: dx is the total derivative. The row must be called h. */
+ * Splitting rows leaves partial sums of dscale and dbias. mean and rstd are taken as what
+ * layer_norm gave for x: dx is the total derivative. The row must be called h. */
 #include "graph/op.h"
-#include "graph/walk.h"
+#include "ops/lib/element.h"
+#include "ops/lib/form.h"
 #include "ops/list.h"
 
-enum { X, MEAN, RSTD, SCALE, DY, DX, DSCALE, DBIAS };
+enum { X, MEAN, RSTD, SCALE, DY };
+
+static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
+{
+    (void)n;
+    return pl_form_check(sig, 5, 3, "h:034567 01245", err);
+}
 
 static double flops(const pl_share *s)
 {
@@ -18,52 +25,52 @@ static double flops(const pl_share *s)
 
 static double hat_at(const pl_walk *w, const void *const in[])
 {
-    const pl_node *n = w->share->node;
-    double x = pl_type_get(n->in[X]->type, in[X], w->at[X]);
-    return (x - pl_type_get(n->in[MEAN]->type, in[MEAN], w->at[MEAN])) *
-           pl_type_get(n->in[RSTD]->type, in[RSTD], w->at[RSTD]);
-}
-
-static double dy_at(const pl_walk *w, const void *const in[])
-{
-    return pl_type_get(w->share->node->in[DY]->type, in[DY], w->at[DY]);
+    return (pl_element_get(w, in, X) - pl_element_get(w, in, MEAN)) * pl_element_get(w, in, RSTD);
 }
 
 static double g_at(const pl_walk *w, const void *const in[])
 {
-    return dy_at(w, in) * pl_type_get(w->share->node->in[SCALE]->type, in[SCALE], w->at[SCALE]);
+    return pl_element_get(w, in, DY) * pl_element_get(w, in, SCALE);
 }
 
-/* First dscale and dbias, since dx may be written over x. */
-static void ref(const pl_share *s, const void *const in[], void *const out[])
+/* h walks along a row, r over the rows. */
+static void put_params(pl_walk h, pl_walk r, const void *const in[], void *const out[])
 {
-    const pl_node *n = s->node;
-    uint32_t row = pl_walk_mask(n, X) & ~pl_walk_mask(n, MEAN);
-    pl_walk h = pl_walk_new(s, row), r = pl_walk_new(s, pl_walk_mask(n, MEAN));
     do {
         double dscale = 0, dbias = 0;
         pl_walk_to(&r, &h);
         do {
-            dscale += dy_at(&r, in) * hat_at(&r, in);
-            dbias += dy_at(&r, in);
+            dscale += pl_element_get(&r, in, DY) * hat_at(&r, in);
+            dbias += pl_element_get(&r, in, DY);
         } while (pl_walk_next(&r));
-        pl_type_put(n->out[1]->type, out[1], h.at[DSCALE], dscale);
-        pl_type_put(n->out[2]->type, out[2], h.at[DBIAS], dbias);
+        pl_element_put(&h, out, 1, dscale);
+        pl_element_put(&h, out, 2, dbias);
     } while (pl_walk_next(&h));
-    r = pl_walk_new(s, pl_walk_mask(n, MEAN));
+}
+
+static void put_dx(pl_walk h, pl_walk r, const void *const in[], void *const out[])
+{
     double count = (double)pl_walk_count(&h);
     do {
-        double sum = 0, dot = 0;
+        double sum = 0, dot = 0, rstd = pl_element_get(&r, in, RSTD);
         pl_walk_to(&h, &r);
         do {
             sum += g_at(&h, in);
             dot += g_at(&h, in) * hat_at(&h, in);
         } while (pl_walk_next(&h));
-        double rstd = pl_type_get(n->in[RSTD]->type, in[RSTD], r.at[RSTD]);
-        do pl_type_put(n->out[0]->type, out[0], h.at[DX],
-                       rstd * (g_at(&h, in) - sum / count - hat_at(&h, in) * dot / count));
-        while (pl_walk_next(&h));
+        do {
+            double dx = rstd * (g_at(&h, in) - sum / count - hat_at(&h, in) * dot / count);
+            pl_element_put(&h, out, 0, dx);
+        } while (pl_walk_next(&h));
     } while (pl_walk_next(&r));
+}
+
+static void ref(const pl_share *s, const void *const in[], void *const out[])
+{
+    uint32_t rows = pl_walk_mask(s->node, MEAN), row = pl_walk_mask(s->node, X) & ~rows;
+    pl_walk h = pl_walk_new(s, row), r = pl_walk_new(s, rows);
+    put_params(h, r, in, out); /* first, since dx may be written over x */
+    put_dx(h, r, in, out);
 }
 
 const pl_op pl_op_layer_norm_grad = {
@@ -73,17 +80,26 @@ const pl_op pl_op_layer_norm_grad = {
     .linear = "4",
     .types = "fFFff>fff",
     .elementwise = true,
+    .infer = infer,
     .flops = flops,
     .ref = ref,
     .examples =
         (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 8 } }, { 1, { 4 } }, { 1, { 4 } }, { 1, { 8 } },
+            { NULL, .in = { { 2, { 4, 8 } },
+                            { 1, { 4 } },
+                            { 1, { 4 } },
+                            { 1, { 8 } },
                             { 2, { 4, 8 } } } },
-            { NULL, .in = { { 3, { 2, 3, 5 } }, { 2, { 2, 3 } }, { 2, { 2, 3 } }, { 1, { 5 } },
+            { NULL, .in = { { 3, { 2, 3, 5 } },
+                            { 2, { 2, 3 } },
+                            { 2, { 2, 3 } },
+                            { 1, { 5 } },
                             { 3, { 2, 3, 5 } } } },
-            { "bhs,bs,bs,h,bhs->bhs,h,h",
-              .in = { { 3, { 2, 5, 3 } }, { 2, { 2, 3 } }, { 2, { 2, 3 } }, { 1, { 5 } },
-                      { 3, { 2, 5, 3 } } } },
+            { "bhs,bs,bs,h,bhs->bhs,h,h", .in = { { 3, { 2, 5, 3 } },
+                                                  { 2, { 2, 3 } },
+                                                  { 2, { 2, 3 } },
+                                                  { 1, { 5 } },
+                                                  { 3, { 2, 5, 3 } } } },
             { 0 },
         },
 };

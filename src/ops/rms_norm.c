@@ -1,13 +1,20 @@
-/* rms_norm: y = x rstd scale with rstd = 1 / sqrt(mean_h(x^2) + eps) of each row h. Gives y and rstd;
- * rstd is for the gradient and has none itself.
- * Source: Zhang, Sennrich, Root Mean Square Layer Normalization, 2019. The row must be called h. */
+/* rms_norm: y = x rstd scale with rstd = 1 / sqrt(mean_h(x^2) + eps) of each row h. Gives y and
+ * rstd; rstd is for the gradient and has none itself. The row must be called h.
+ * Source: Zhang, Sennrich, Root Mean Square Layer Normalization, 2019. */
 #include "graph/op.h"
-#include "graph/walk.h"
+#include "ops/lib/element.h"
+#include "ops/lib/form.h"
 #include "ops/list.h"
 
 #include <math.h>
 
 enum { X, SCALE, Y, RSTD };
+
+static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
+{
+    (void)n;
+    return pl_form_check(sig, 2, 2, "h:012 023", err);
+}
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
@@ -30,23 +37,33 @@ static double flops(const pl_share *s)
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
-    pl_type t = n->in[X]->type;
     double eps = pl_node_real(n, "eps", 0);
     uint32_t rows = pl_walk_mask(n, RSTD);
-    pl_walk o = pl_walk_new(s, rows), i = pl_walk_new(s, pl_walk_mask(n, X) & ~rows);
-    double count = (double)pl_walk_count(&i);
+    pl_walk r = pl_walk_new(s, rows), h = pl_walk_new(s, pl_walk_mask(n, X) & ~rows);
+    double count = (double)pl_walk_count(&h);
     do {
         double square = 0;
-        pl_walk_to(&i, &o);
-        do square += pow(pl_type_get(t, in[X], i.at[X]), 2);
-        while (pl_walk_next(&i));
+        pl_walk_to(&h, &r);
+        do square += pow(pl_element_get(&h, in, X), 2);
+        while (pl_walk_next(&h));
         double rstd = 1 / sqrt(square / count + eps);
-        do pl_type_put(t, out[0], i.at[Y],
-                       pl_type_get(t, in[X], i.at[X]) * rstd *
-                           pl_type_get(t, in[SCALE], i.at[SCALE]));
-        while (pl_walk_next(&i));
-        pl_type_put(n->out[1]->type, out[1], o.at[RSTD], rstd);
-    } while (pl_walk_next(&o));
+        do {
+            double hat = pl_element_get(&h, in, X) * rstd;
+            pl_element_put(&h, out, 0, hat * pl_element_get(&h, in, SCALE));
+        } while (pl_walk_next(&h));
+        pl_element_put(&r, out, 1, rstd);
+    } while (pl_walk_next(&r));
+}
+
+/* y alone, of which there is a gradient. */
+static pl_value *build_rows(pl_builder *b, pl_value *const in[])
+{
+    return PL_ADD(b, &pl_op_rms_norm, NULL, in[X], in[SCALE]);
+}
+
+static pl_value *build_middle(pl_builder *b, pl_value *const in[])
+{
+    return PL_ADD(b, &pl_op_rms_norm, "bhs,h->bhs,bs; eps=0.1", in[X], in[SCALE]);
 }
 
 const pl_op pl_op_rms_norm = {
@@ -56,15 +73,16 @@ const pl_op pl_op_rms_norm = {
     .types = "ff>fF",
     .attrs = "eps=1e-6",
     .elementwise = true,
+    .infer = infer,
     .grad = grad,
     .flops = flops,
     .ref = ref,
     .examples =
         (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 8 } }, { 1, { 8 } } } },
-            { "; eps=0.1", .in = { { 3, { 2, 3, 5 } }, { 1, { 5 } } } },
-            { "bhs,h->bhs,bs", .in = { { 3, { 2, 5, 3 } }, { 1, { 5 } } } },
-            { NULL, .in = { { 2, { 4, 8 }, "bf16" }, { 1, { 8 }, "bf16" } } },
+            { NULL, .in = { { 2, { 4, 8 } }, { 1, { 8 } } }, build_rows },
+            { NULL, .in = { { 3, { 2, 3, 5 } }, { 1, { 5 } } }, build_rows },
+            { "bhs,h->bhs,bs; eps=0.1", .in = { { 3, { 2, 5, 3 } }, { 1, { 5 } } }, build_middle },
+            { NULL, .in = { { 2, { 4, 8 }, "bf16" }, { 1, { 8 }, "bf16" } }, build_rows },
             { 0 },
         },
 };

@@ -1,49 +1,67 @@
 /* rms_norm_grad: with hat = x rstd and g = dy scale,
  *   dx     = rstd (g - hat mean_h(g hat))
  *   dscale = sum over rows of dy hat
- * Splitting rows leaves partial sums of dscale. rstd is taken as what rms_norm gave for x. The row must
- * be called h. */
+ * Splitting rows leaves partial sums of dscale. rstd is taken as what rms_norm gave for x. The
+ * row must be called h. */
 #include "graph/op.h"
-#include "graph/walk.h"
+#include "ops/lib/element.h"
+#include "ops/lib/form.h"
 #include "ops/list.h"
 
-enum { X, RSTD, SCALE, DY, DX, DSCALE };
+enum { X, RSTD, SCALE, DY };
+
+static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
+{
+    (void)n;
+    return pl_form_check(sig, 4, 2, "h:02345 0134", err);
+}
 
 static double flops(const pl_share *s)
 {
     return 9.0 * (double)pl_shape_count(&s->out[0]); /* hat 1, g 1, mean 2, dx 3, dscale 2 */
 }
 
-static double get(const pl_walk *w, const void *const in[], int operand)
+static double hat_at(const pl_walk *w, const void *const in[])
 {
-    return pl_type_get(w->share->node->in[operand]->type, in[operand], w->at[operand]);
+    return pl_element_get(w, in, X) * pl_element_get(w, in, RSTD);
 }
 
-/* First dscale, since dx may be written over x. */
-static void ref(const pl_share *s, const void *const in[], void *const out[])
+static double g_at(const pl_walk *w, const void *const in[])
 {
-    const pl_node *n = s->node;
-    uint32_t row = pl_walk_mask(n, X) & ~pl_walk_mask(n, RSTD);
-    pl_walk h = pl_walk_new(s, row), r = pl_walk_new(s, pl_walk_mask(n, RSTD));
+    return pl_element_get(w, in, DY) * pl_element_get(w, in, SCALE);
+}
+
+/* h walks along a row, r over the rows. */
+static void put_dscale(pl_walk h, pl_walk r, const void *const in[], void *const out[])
+{
     do {
         double dscale = 0;
         pl_walk_to(&r, &h);
-        do dscale += get(&r, in, DY) * get(&r, in, X) * get(&r, in, RSTD);
+        do dscale += pl_element_get(&r, in, DY) * hat_at(&r, in);
         while (pl_walk_next(&r));
-        pl_type_put(n->out[1]->type, out[1], h.at[DSCALE], dscale);
+        pl_element_put(&h, out, 1, dscale);
     } while (pl_walk_next(&h));
-    r = pl_walk_new(s, pl_walk_mask(n, RSTD));
+}
+
+static void put_dx(pl_walk h, pl_walk r, const void *const in[], void *const out[])
+{
     double count = (double)pl_walk_count(&h);
     do {
-        double dot = 0, rstd = get(&r, in, RSTD);
+        double dot = 0, rstd = pl_element_get(&r, in, RSTD);
         pl_walk_to(&h, &r);
-        do dot += get(&h, in, DY) * get(&h, in, SCALE) * get(&h, in, X) * rstd;
+        do dot += g_at(&h, in) * hat_at(&h, in);
         while (pl_walk_next(&h));
-        do {
-            double g = get(&h, in, DY) * get(&h, in, SCALE), hat = get(&h, in, X) * rstd;
-            pl_type_put(n->out[0]->type, out[0], h.at[DX], rstd * (g - hat * dot / count));
-        } while (pl_walk_next(&h));
+        do pl_element_put(&h, out, 0, rstd * (g_at(&h, in) - hat_at(&h, in) * dot / count));
+        while (pl_walk_next(&h));
     } while (pl_walk_next(&r));
+}
+
+static void ref(const pl_share *s, const void *const in[], void *const out[])
+{
+    uint32_t rows = pl_walk_mask(s->node, RSTD), row = pl_walk_mask(s->node, X) & ~rows;
+    pl_walk h = pl_walk_new(s, row), r = pl_walk_new(s, rows);
+    put_dscale(h, r, in, out); /* first, since dx may be written over x */
+    put_dx(h, r, in, out);
 }
 
 const pl_op pl_op_rms_norm_grad = {
@@ -53,12 +71,14 @@ const pl_op pl_op_rms_norm_grad = {
     .linear = "3",
     .types = "fFff>ff",
     .elementwise = true,
+    .infer = infer,
     .flops = flops,
     .ref = ref,
     .examples =
         (const pl_example[]){
             { NULL, .in = { { 2, { 4, 8 } }, { 1, { 4 } }, { 1, { 8 } }, { 2, { 4, 8 } } } },
-            { NULL, .in = { { 3, { 2, 3, 5 } }, { 2, { 2, 3 } }, { 1, { 5 } }, { 3, { 2, 3, 5 } } } },
+            { NULL,
+              .in = { { 3, { 2, 3, 5 } }, { 2, { 2, 3 } }, { 1, { 5 } }, { 3, { 2, 3, 5 } } } },
             { "bhs,bs,h,bhs->bhs,h",
               .in = { { 3, { 2, 5, 3 } }, { 2, { 2, 3 } }, { 1, { 5 } }, { 3, { 2, 5, 3 } } } },
             { 0 },

@@ -23,6 +23,7 @@ static double move_cost(const pl_value *v, const pl_placement *from, const pl_pl
                         const pl_mesh *m)
 {
     double whole = (double)pl_shape_count(&v->shape) * (double)pl_type_bytes(v->type), cost = 0;
+    if (from->pending & to->pending && from->monoid != to->monoid) return 1e30;
     for (int a = 0; a < m->n; a++) {
         int d_from = pl_placement_dim(from, a), d_to = pl_placement_dim(to, a);
         bool p_from = from->pending >> a & 1, p_to = to->pending >> a & 1;
@@ -60,6 +61,7 @@ static void choose(greedy *g, const pl_node *n, int axis)
     int8_t *f = &g->plan->choice[n->id].factor[axis], best = PL_COPIED;
     *f = PL_COPIED;
     double least = node_cost(g, n);
+    if (g->plan->mesh.axis[axis].size == 1) return; /* nothing to split over */
     if (updates_state(n)) return; /* it works where its state is stored */
     for (int k = 0; k < n->sig->n_factors + 4; k++) { /* no operator has more than 4 linear sets */
         pl_err why = { 0 };

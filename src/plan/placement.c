@@ -57,6 +57,17 @@ int pl_placement_dim(const pl_placement *p, int axis)
     return -1;
 }
 
+pl_placement pl_placement_trim(const pl_placement *p, const pl_mesh *m)
+{
+    pl_placement x = { .monoid = p->monoid };
+    for (int a = 0; a < m->n; a++)
+        if (m->axis[a].size > 1) x.pending |= (uint8_t)(p->pending & 1u << a);
+    for (int d = 0; d < PL_MAX_RANK; d++)
+        for (int k = 0; k < p->n[d]; k++)
+            if (m->axis[p->axis[d][k]].size > 1) pl_placement_split(&x, d, p->axis[d][k]);
+    return x;
+}
+
 bool pl_placement_check(const pl_placement *p, const pl_mesh *m, const pl_shape *s, pl_err *err)
 {
     unsigned used = p->pending;
@@ -156,21 +167,31 @@ static bool parse_pending(const char *at, const pl_mesh *m, pl_placement *out, p
     return pl_err_set(err, PL_EINPUT, "placement: '%s' is not +{axis,...}", at);
 }
 
+/* The axes of one dimension, up to ';' or ']'. */
+static bool parse_dim(const char **at, const pl_mesh *m, int dim, pl_placement *out, pl_err *err)
+{
+    int axis;
+    if (**at == ';' || **at == ']') return true;
+    for (;;) {
+        if (dim >= PL_MAX_RANK || out->n[dim] == PL_MAX_AXES)
+            return pl_err_set(err, PL_EINPUT, "placement: at most %d dimensions of %d axes each",
+                              PL_MAX_RANK, PL_MAX_AXES);
+        PL_TRY(parse_axis(at, ",;]", m, &axis, err));
+        pl_placement_split(out, dim, axis);
+        if (**at != ',') return true;
+        ++*at;
+    }
+}
+
 bool pl_placement_parse(const char *text, const pl_mesh *m, pl_placement *out, pl_err *err)
 {
     const char *at = text;
-    int dim = 0, axis;
     *out = (pl_placement){ 0 };
-    if (*at++ != '[') return pl_err_set(err, PL_EINPUT, "placement '%s' does not start with '['", text);
-    while (*at != ']') {
-        if (*at == ';' || *at == ',') {
-            dim += *at++ == ';';
-            continue;
-        }
-        if (!*at || dim >= PL_MAX_RANK || out->n[dim] == PL_MAX_AXES)
-            return pl_err_set(err, PL_EINPUT, "placement '%s': no ']', or too long", text);
-        PL_TRY(parse_axis(&at, ",;]", m, &axis, err));
-        pl_placement_split(out, dim, axis);
+    if (*at != '[') return pl_err_set(err, PL_EINPUT, "placement '%s' does not start with '['", text);
+    for (int dim = 0; *at != ']'; dim++) {
+        if (!*at) return pl_err_set(err, PL_EINPUT, "placement '%s' has no ']'", text);
+        at++;
+        PL_TRY(parse_dim(&at, m, dim, out, err));
     }
     at++;
     return !*at || parse_pending(at, m, out, err);

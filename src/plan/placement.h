@@ -37,6 +37,9 @@ bool pl_placement_same(const pl_placement *a, const pl_placement *b);
 void pl_placement_split(pl_placement *p, int dim, int axis); /* appends: minor-most  */
 int pl_placement_dim(const pl_placement *p, int axis);       /* dimension it splits, or -1 */
 
+/* The same without the axes of one device: they split nothing and leave nothing pending. */
+pl_placement pl_placement_trim(const pl_placement *p, const pl_mesh *m);
+
 /* Axes in range, used once, sizes divide. Fails with PL_EINPUT giving dimension, size and axis. */
 PL_MUST_CHECK bool pl_placement_check(const pl_placement *p, const pl_mesh *m, const pl_shape *s,
                                       pl_err *err);

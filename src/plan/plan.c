@@ -50,12 +50,13 @@ pl_placement pl_plan_operand(const pl_plan *p, int node, int o)
             else if (o >= n->n_in) x.pending |= (uint8_t)(1u << a);
         }
     }
-    return x;
+    return pl_placement_trim(&x, &p->mesh);
 }
 
 static bool check_choice(const pl_plan *p, const pl_node *n, int axis, pl_err *err)
 {
-    int f = p->choice[n->id].factor[axis], parts = p->mesh.axis[axis].size;
+    int f = p->choice[n->id].factor[axis];
+    int64_t parts = 1;
     const char *name = p->mesh.axis[axis].name;
     if (f == PL_COPIED) return true;
     if (f <= PL_LINEAR)
@@ -65,9 +66,12 @@ static bool check_choice(const pl_plan *p, const pl_node *n, int axis, pl_err *e
         return pl_err_set(err, PL_EINPUT, "%s cannot be split on factor %d (axis '%s')", n->op->name,
                           f, name);
     char letter = n->sig->factor[f].letter;
+    for (int a = 0; a <= axis; a++) /* axes may share a factor */
+        if (p->choice[n->id].factor[a] == f) parts *= p->mesh.axis[a].size;
     if (n->sig->factor[f].size % parts)
-        return pl_err_set(err, PL_EINPUT, "'%c' is %lld, which does not divide over %d devices (axis "
-                          "'%s')", letter, (long long)n->sig->factor[f].size, parts, name);
+        return pl_err_set(err, PL_EINPUT, "'%c' is %lld, which does not divide over %lld devices "
+                          "(axis '%s')", letter, (long long)n->sig->factor[f].size,
+                          (long long)parts, name);
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         bool major;
         int d = find_dim(n, o, f, &major);
@@ -120,7 +124,7 @@ bool pl_plan_data_parallel(const pl_graph *g, int n, pl_arena *out, pl_plan **pl
     p->mesh.n = 1;
     p->mesh.axis[0].size = n;
     snprintf(p->mesh.axis[0].name, sizeof p->mesh.axis[0].name, "data");
-    for (int i = 0; i < g->values.n; i++)
+    for (int i = 0; i < g->values.n && n > 1; i++)
         if (g->values.at[i]->role == PL_INPUT && g->values.at[i]->shape.rank)
             pl_placement_split(&p->stored[i], 0, 0);
     for (int i = 0; i < g->values.n; i++) { /* the user's mistake, said before anything follows it */

@@ -114,8 +114,10 @@ static bool open_path(const char *path, pl_arena *a, pl_arena *tmp, pl_checkpoin
 {
     struct stat s;
     if (stat(path, &s))
-        return pl_err_set(err, PL_EINPUT, "%s: cannot open the checkpoint: %s; give a folder or a "
-                          "manifest (step-*.json)", path, strerror(errno));
+        return pl_err_set(err, PL_EINPUT,
+                          "%s: cannot open the checkpoint: %s; give a folder or a "
+                          "manifest (step-*.json)",
+                          path, strerror(errno));
     if (!S_ISDIR(s.st_mode)) return open_manifest(path, a, tmp, c, err);
     const char *name = NULL;
     PL_TRY(pl_save_read_latest(path, tmp, &name, err));

@@ -53,11 +53,13 @@ bool pl_comm_group(pl_comm *c, int n, const int ranks[], pl_group **out, pl_err 
         return pl_err_set(err, PL_EINTERNAL, "group of %d of %d ranks", n, c->size);
     for (int i = 0; i < n; i++) {
         if (ranks[i] < 0 || ranks[i] >= c->size)
-            return pl_err_set(err, PL_EINTERNAL, "group: rank %d at position %d; there are %d ranks",
-                              ranks[i], i, c->size);
+            return pl_err_set(err, PL_EINTERNAL,
+                              "group: rank %d at position %d; there are %d ranks", ranks[i], i,
+                              c->size);
         if (i && ranks[i] <= ranks[i - 1])
-            return pl_err_set(err, PL_EINTERNAL, "group: rank %d at position %d follows rank %d; "
-                              "ranks must ascend", ranks[i], i, ranks[i - 1]);
+            return pl_err_set(err, PL_EINTERNAL,
+                              "group: rank %d follows rank %d at position %d; ranks must ascend",
+                              ranks[i], ranks[i - 1], i);
         member |= ranks[i] == c->rank;
     }
     if (!member)
@@ -77,20 +79,22 @@ static bool overlaps(const char *a, int64_t a_bytes, const char *b, int64_t b_by
 
 static bool check_buffers(const pl_group *g, const pl_message *m, pl_err *err)
 {
-    static const int none = 0, each = 2;
+    enum { NONE = 0, EACH = 2 };
     int sends = kinds[m->kind].sends, receives = kinds[m->kind].receives;
-    if (m->kind == PL_BROADCAST && m->peer != g->me) sends = none;
+    if (m->kind == PL_BROADCAST && m->peer != g->me) sends = NONE;
     int64_t block = m->count * pl_type_bytes(m->type);
-    int64_t out = sends == each ? block * g->n : block * sends;
-    int64_t in = receives == each ? block * g->n : block * receives;
+    int64_t out = sends == EACH ? block * g->n : block * sends;
+    int64_t in = receives == EACH ? block * g->n : block * receives;
     if ((out > 0 && !m->send) || (in > 0 && !m->recv))
         return pl_err_set(err, PL_EINTERNAL, "no %s buffer (%lld bytes)",
                           out > 0 && !m->send ? "send" : "receive",
                           (long long)(out > 0 && !m->send ? out : in));
     if (kinds[m->kind].in_place && m->send == m->recv) return true;
     if (overlaps(m->send, out, m->recv, in))
-        return pl_err_set(err, PL_EINTERNAL, "the send buffer (%lld bytes) and the receive buffer "
-                          "(%lld bytes) overlap", (long long)out, (long long)in);
+        return pl_err_set(err, PL_EINTERNAL,
+                          "the send buffer (%lld bytes) and the receive buffer "
+                          "(%lld bytes) overlap",
+                          (long long)out, (long long)in);
     return true;
 }
 
@@ -158,8 +162,13 @@ bool pl_comm_run(pl_comm *c, pl_group *g, const pl_message *m, pl_err *err)
 static bool agree(pl_comm *c, const pl_err *mine, pl_err *worst, pl_err *err)
 {
     int64_t key = (int64_t)mine->code << 32 | (c->size - 1 - c->rank);
-    pl_message m = { .kind = PL_ALL_REDUCE, .type = PL_I64, .monoid = PL_MAX, .count = 1,
-                     .send = &key, .recv = &key, .label = "error code" };
+    pl_message m = { .kind = PL_ALL_REDUCE,
+                     .type = PL_I64,
+                     .monoid = PL_MAX,
+                     .count = 1,
+                     .send = &key,
+                     .recv = &key,
+                     .label = "error code" };
     PL_TRY(pl_comm_run(c, c->world, &m, err));
     worst->code = (pl_code)(key >> 32);
     if (worst->code == PL_OK) return true;
@@ -169,8 +178,13 @@ static bool agree(pl_comm *c, const pl_err *mine, pl_err *worst, pl_err *err)
         *worst = *mine;
         pl_err_in(worst, "rank %d", c->rank);
     }
-    m = (pl_message){ .kind = PL_BROADCAST, .type = PL_U8, .count = sizeof worst->msg, .peer = root,
-                      .send = worst->msg, .recv = worst->msg, .label = "error message" };
+    m = (pl_message){ .kind = PL_BROADCAST,
+                      .type = PL_U8,
+                      .count = sizeof worst->msg,
+                      .peer = root,
+                      .send = worst->msg,
+                      .recv = worst->msg,
+                      .label = "error message" };
     return pl_comm_run(c, c->world, &m, err);
 }
 

@@ -104,7 +104,6 @@ void pl_json_print_text(pl_text *t, const char *text)
 void pl_json_print_shape(pl_text *t, const pl_shape *s)
 {
     pl_text_add(t, "[");
-    for (int i = 0; i < s->rank; i++)
-        pl_text_add(t, i ? ", %lld" : "%lld", (long long)s->dim[i]);
+    for (int i = 0; i < s->rank; i++) pl_text_add(t, i ? ", %lld" : "%lld", (long long)s->dim[i]);
     pl_text_add(t, "]");
 }

@@ -7,9 +7,9 @@
 
 struct json_t;
 
-/* Parse one JSON object; the caller gives it back with json_decref. Text nested deeper than `depth`,
- * or with more brackets than one in four bytes, is refused before anything is allocated, which
- * bounds the memory by a small multiple of n. The message gives line and column. */
+/* Parse one JSON object; the caller gives it back with json_decref. Text nested deeper than
+ * `depth`, or with more than a bracket in four bytes, is refused before anything is allocated,
+ * which bounds the memory by a small multiple of n. The message gives line and column. */
 PL_MUST_CHECK bool pl_json_parse(const char *text, size_t n, int depth, struct json_t **out,
                                  pl_err *err);
 

@@ -8,10 +8,10 @@
 #include <xxhash.h>
 
 enum {
-    DEPTH = 64,         /* of the settings, which are the caller's      */
+    DEPTH = 64, /* of the settings, which are the caller's */
     HASH_DIGITS = 32,
-    REAL_DIGITS = 17,   /* these give back every double (IEEE 754-2008) */
     REAL_DIGITS_MIN = 15,
+    REAL_DIGITS = 17, /* these give back every double (IEEE 754-2008) */
 };
 
 const char *pl_manifest_hash(pl_arena *a, const void *data, size_t bytes)
@@ -39,15 +39,15 @@ static char *dump_value(const json_t *value, size_t flags, pl_arena *a)
 
 static bool print_settings(pl_text *t, const char *settings, pl_err *err)
 {
-    json_t *root = NULL, *value;
-    const char *key, *comma = "";
+    json_t *root = NULL;
+    const char *comma = "";
     if (!pl_json_parse(settings, strlen(settings), DEPTH - 1, &root, err))
         return pl_err_in(err, "settings");
     pl_text_add(t, "{");
-    json_object_foreach(root, key, value) {
+    for (void *i = json_object_iter(root); i; i = json_object_iter_next(root, i)) {
         pl_text_add(t, "%s\n    ", comma);
-        pl_json_print_text(t, key);
-        pl_text_add(t, ": %s", dump_value(value, 0, t->arena));
+        pl_json_print_text(t, json_object_iter_key(i));
+        pl_text_add(t, ": %s", dump_value(json_object_iter_value(i), 0, t->arena));
         comma = ",";
     }
     pl_text_add(t, *comma ? "\n  }" : "}");
@@ -180,8 +180,7 @@ static bool parse_tensor(const json_t *object, pl_arena *a, pl_manifest_tensor *
         return pl_err_set(err, PL_EINPUT, "tensor '%s': %s has %lld bytes, 'bytes' says %lld",
                           t->name, pl_shape_text(a, t->type, &t->shape), (long long)bytes,
                           (long long)t->bytes);
-    if (strlen(t->hash) != HASH_DIGITS ||
-        strspn(t->hash, "0123456789abcdef") != HASH_DIGITS)
+    if (strlen(t->hash) != HASH_DIGITS || strspn(t->hash, "0123456789abcdef") != HASH_DIGITS)
         return pl_err_set(err, PL_EINPUT, "tensor '%s': 'xxh3_128' is not 32 hexadecimal digits",
                           t->name);
     return true;

@@ -68,7 +68,8 @@ int pl_request_ranks(int n, const bool in[], bool want, char text[PL_REQUEST_RAN
         if (in[r] != want) continue;
         only = r;
         if (found < LISTED)
-            at += snprintf(text + at, (size_t)(PL_REQUEST_RANKS - at), found ? ", %d" : "ranks %d", r);
+            at += snprintf(text + at, (size_t)(PL_REQUEST_RANKS - at), found ? ", %d" : "ranks %d",
+                           r);
         found++;
     }
     if (found > LISTED)

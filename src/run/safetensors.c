@@ -65,13 +65,12 @@ static bool parse_tensor(const json_t *object, pl_arena *a, span *s, pl_err *err
 
 static bool check_metadata(json_t *object, pl_err *err)
 {
-    const char *key;
-    json_t *value;
     if (!json_is_object(object))
         return pl_err_set(err, PL_EINPUT, "'__metadata__' is not an object");
-    json_object_foreach(object, key, value)
-        if (!json_is_string(value))
-            return pl_err_set(err, PL_EINPUT, "'__metadata__': '%s' is not a text", key);
+    for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i))
+        if (!json_is_string(json_object_iter_value(i)))
+            return pl_err_set(err, PL_EINPUT, "'__metadata__': '%s' is not a text",
+                              json_object_iter_key(i));
     return true;
 }
 
@@ -105,9 +104,9 @@ static bool read_spans(json_t *root, pl_arena *a, int *n, span **out, pl_err *er
 {
     span *s = PL_NEW_N(a, span, json_object_size(root));
     int count = 0;
-    const char *key;
-    json_t *value;
-    json_object_foreach(root, key, value) {
+    for (void *i = json_object_iter(root); i; i = json_object_iter_next(root, i)) {
+        const char *key = json_object_iter_key(i);
+        json_t *value = json_object_iter_value(i);
         if (!strcmp(key, "__metadata__")) {
             PL_TRY(check_metadata(value, err));
             continue;
@@ -217,8 +216,10 @@ bool pl_safetensors_print(int n, const pl_saved tensor[], pl_arena *a, const cha
     *head_bytes = t.n;
     *total = t.n + end;
     if (length > MOST_HEADER)
-        return pl_err_set(err, PL_EINPUT, "the names and shapes of %d tensors take %llu bytes, at "
-                          "most %d can be read", n, (unsigned long long)length, MOST_HEADER);
+        return pl_err_set(err, PL_EINPUT,
+                          "the names and shapes of %d tensors take %llu bytes, at most %d can be "
+                          "read",
+                          n, (unsigned long long)length, MOST_HEADER);
     int count = 0; /* what is written can be read: the reader is the one judge of names */
     span *s = NULL;
     int64_t data = 0;

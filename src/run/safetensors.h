@@ -10,9 +10,9 @@
 #define PL_RUN_SAFETENSORS_H
 #include "run/checkpoint.h"
 
-/* The first bytes of the file of these tensors, in this order: length, JSON, spaces up to a multiple
- * of 64. Reads no tensor->data. `total` becomes the bytes of the whole file. Fails with PL_EINPUT
- * where no reader would take it: a name twice, "__metadata__", or not UTF-8. */
+/* The first bytes of the file of these tensors, in this order: length, JSON, spaces up to a
+ * multiple of 64. Reads no tensor->data. `total` becomes the bytes of the whole file. Fails with
+ * PL_EINPUT where no reader would take it: a name twice, "__metadata__", or not UTF-8. */
 PL_MUST_CHECK bool pl_safetensors_print(int n, const pl_saved tensor[], pl_arena *a,
                                         const char **head, size_t *head_bytes, size_t *total,
                                         pl_err *err);

@@ -26,10 +26,10 @@ typedef struct job {
     const char *dir;
     pl_arena *arena;
     int n;
-    entry *entry;                 /* [n] what the folder held before     */
-    const char *before;           /* manifest of `latest` then, or NULL  */
-    int64_t step, version;        /* of the checkpoint that is written   */
-    const char *manifest, *data;  /* the names of its two files          */
+    entry *entry;                /* [n] what the folder held before     */
+    const char *before;          /* manifest of `latest` then, or NULL  */
+    int64_t step, version;       /* of the checkpoint that is written   */
+    const char *manifest, *data; /* the names of its two files          */
 } job;
 
 static const char *print_name(pl_arena *a, int64_t step, int64_t version, const char *suffix)
@@ -46,8 +46,10 @@ static bool parse_name(const char *name, pl_arena *a, entry *e)
         const char *suffix;
         bool is_manifest, is_temp;
     } kinds[] = {
-        { MANIFEST, true, false },             { TENSORS, false, false },
-        { MANIFEST PL_FILE_TEMP, true, true }, { TENSORS PL_FILE_TEMP, false, true },
+        { MANIFEST, true, false },
+        { TENSORS, false, false },
+        { MANIFEST PL_FILE_TEMP, true, true },
+        { TENSORS PL_FILE_TEMP, false, true },
     };
     if (strncmp(name, "step-", 5) != 0) return false;
     char *end;
@@ -220,8 +222,10 @@ static bool prune(job *j, int keep, pl_err *err)
         }
         for (int k = i; k < next; k++)
             if (!remove_file(j, j->entry[k].name, err))
-                return pl_err_in(err, "checkpoint %s is saved and the latest, but an older one is "
-                                      "in the way", j->manifest);
+                return pl_err_in(err,
+                                 "checkpoint %s is saved and the latest, but an older one is "
+                                 "in the way",
+                                 j->manifest);
     }
     return true;
 }

@@ -13,10 +13,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 
-#ifndef PLEAT_SOURCE_DIR
-#define PLEAT_SOURCE_DIR "."
-#endif
-
+/* clang-format off */
 static const struct {
     const char *name;
     int64_t align, capacity, height, bound;
@@ -27,6 +24,8 @@ static const struct {
     { "nothing", 64, 0, 0, 0, 0, { { 0, 0, 0 } }, { 0 } },
     { "one", 1, 8, 8, 8, 1, { { 3, 5, 8 } }, { 0 } },
     { "disjoint lives share", 1, 8, 8, 8, 2, { { 0, 2, 8 }, { 2, 4, 8 } }, { 0, 0 } },
+    { "so do they with the later one placed first", 1, 8, 8, 8, 2, { { 0, 2, 4 }, { 2, 4, 8 } },
+      { 0, 0 } },
     { "overlapping lives stack", 1, 12, 12, 12, 2, { { 0, 3, 8 }, { 2, 4, 4 } }, { 0, 8 } },
     { "sizes are rounded up", 64, 192, 192, 192, 2, { { 0, 2, 1 }, { 0, 2, 65 } }, { 128, 0 } },
     { "an empty buffer takes nothing", 16, 16, 16, 16, 3, { { 0, 9, 0 }, { 0, 9, 5 }, { 1, 2, 0 } },
@@ -42,6 +41,7 @@ static const struct {
       { 0, 10, 19, 25, 19 } },
     { "negative steps", 1, 7, 7, 7, 2, { { -9, -3, 7 }, { -3, 5, 7 } }, { 0, 0 } },
 };
+/* clang-format on */
 
 static void test_answers(void **state)
 {
@@ -68,6 +68,7 @@ static void test_answers(void **state)
 static void test_infeasible(void **state)
 {
     (void)state;
+    /* clang-format off */
     static const struct {
         int64_t align, capacity;
         int n;
@@ -84,6 +85,7 @@ static void test_infeasible(void **state)
           { "2 buffers", "2^63", "", "", "" } },
         { 64, INT64_MAX, 1, { { 0, 1, INT64_MAX - 5 } }, { "2^63", "", "", "", "" } },
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pl_arena *a = pl_arena_new("test");
         pl_layout l = { -1, -1, NULL };
@@ -284,13 +286,18 @@ static void test_minimalloc(void **state)
     static const char *const names[] = { "A.1048576.csv", "B.1048576.csv", "C.1048576.csv",
                                          "D.1048576.csv", "E.1048576.csv", "F.1048576.csv",
                                          "input.12.csv" };
+    const char *source = getenv("PLEAT_SOURCE_DIR");
+    if (!source) source = ".";
     int found = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         pl_arena *a = pl_arena_new("test");
-        FILE *f = fopen(pl_arena_fmt(a, "%s/../shared/data/minimalloc/%s", PLEAT_SOURCE_DIR,
-                                     names[i]), "r");
+        const char *path = pl_arena_fmt(a, "%s/../shared/data/minimalloc/%s", source, names[i]);
+        FILE *f = fopen(path, "r");
         if (f) {
-            struct { pl_buf *at; int n, cap; } list = { 0 };
+            struct {
+                pl_buf *at;
+                int n, cap;
+            } list = { 0 };
             char title[64];
             assert_non_null(fgets(title, sizeof title, f));
             assert_memory_equal(title, "id,lower,upper,size", 19);
@@ -317,10 +324,10 @@ static void test_minimalloc(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),    cmocka_unit_test(test_infeasible),
+        cmocka_unit_test(test_answers),       cmocka_unit_test(test_infeasible),
         cmocka_unit_test(test_greedy_misses), cmocka_unit_test(test_random),
-        cmocka_unit_test(test_corruption), cmocka_unit_test(test_random_corruption),
-        cmocka_unit_test(test_many),       cmocka_unit_test(test_minimalloc),
+        cmocka_unit_test(test_corruption),    cmocka_unit_test(test_random_corruption),
+        cmocka_unit_test(test_many),          cmocka_unit_test(test_minimalloc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

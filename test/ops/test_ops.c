@@ -19,7 +19,7 @@
 typedef struct trial {
     const pl_op *op;
     const pl_example *example;
-    int index;          /* of the example                       */
+    int index; /* of the example                       */
     int n_in;
     uint64_t seed;
     int checks, failed; /* so far                               */
@@ -111,8 +111,8 @@ static void check_text(trial *t, const pl_graph *g)
     bool ok = pl_graph_parse(pl_text_get(&first), &pl_ops_all, t->arena, &again, &err);
     if (!check(t, ok, "parsing the printed graph: %s\n%s", err.msg, pl_text_get(&first))) return;
     pl_graph_print(again, &second);
-    check(t, !strcmp(pl_text_get(&first), pl_text_get(&second)), "printed\n%sparsed and printed\n%s",
-          pl_text_get(&first), pl_text_get(&second));
+    check(t, !strcmp(pl_text_get(&first), pl_text_get(&second)),
+          "printed\n%sparsed and printed\n%s", pl_text_get(&first), pl_text_get(&second));
 }
 
 /* -- gradient ---------------------------------------------------------------------------------------- */
@@ -165,8 +165,7 @@ static bool make_loss(trial *t, lossy *l)
               "the gradient of input %d is %s", k_of[i],
               pl_shape_text(t->arena, copy->type, &copy->shape));
         l->grad[k_of[i]] = copy;
-        if (copy->role == PL_COMPUTED)
-            pl_add_output(&b, pl_builder_fmt(&b, "dx%d", k_of[i]), copy);
+        if (copy->role == PL_COMPUTED) pl_add_output(&b, pl_builder_fmt(&b, "dx%d", k_of[i]), copy);
     }
     bool ok = pl_builder_done(&b, &l->g, &err);
     if (check(t, ok, "gradient: %s", err.msg)) l->n_forward = loss->maker->id + 1;
@@ -300,8 +299,7 @@ static void run_part(trial *t, const pl_share *s, const eval *e, joined *j)
         pl_share_take(s, k, e->at[n->in[k]->id], in[k]);
         memcpy(kept[k], in[k], bytes);
     }
-    for (int i = 0; i < n->n_out; i++)
-        out[i] = eval_alloc(eval_bytes(n->out[i]->type, &s->out[i]));
+    for (int i = 0; i < n->n_out; i++) out[i] = eval_alloc(eval_bytes(n->out[i]->type, &s->out[i]));
     eval_share(s, (const void *const *)in, out);
     double flops = n->op->flops ? n->op->flops(s) : pl_op_flops(s);
     check(t, flops >= 0 && flops < 1e12, "%g flops", flops);
@@ -438,8 +436,8 @@ static void check_linear_set(trial *t, const pl_graph *g, const char *set, size_
                    b = pl_type_get(v->type, e[1].at[v->id], i),
                    c = pl_type_get(v->type, e[2].at[v->id], i);
             check(t, is_near(v->type, c, a + b, top + fabs(a) + fabs(b)),
-                  "not linear in \"%.*s\": output %d at %lld: f(x+x') is %g, f(x)+f(x') %g", (int)len,
-                  set, o, (long long)i, c, a + b);
+                  "not linear in \"%.*s\": output %d at %lld: f(x+x') is %g, f(x)+f(x') %g",
+                  (int)len, set, o, (long long)i, c, a + b);
         }
     }
     for (int r = 0; r < 3; r++) eval_free(&e[r]);

@@ -27,26 +27,26 @@ typedef struct request {
     int me;         /* my position in the ring: for a pair 0 sends, 1 receives */
     int64_t number; /* of the message in the ring                              */
     state state;
-    int seen;       /* members [0, seen) have come as far as I wait for        */
-    int part;       /* where the work stands: part (member) and bytes in it    */
+    int seen; /* members [0, seen) have come as far as I wait for        */
+    int part; /* where the work stands: part (member) and bytes in it    */
     int64_t at;
 } request;
 
 typedef struct group {
     pl_group head;
     pl_world_group *shared;
-    int64_t number;         /* of the next collective                           */
-    int64_t *sent, *got;    /* [n] messages so far to and from each member      */
+    int64_t number;      /* of the next collective                           */
+    int64_t *sent, *got; /* [n] messages so far to and from each member      */
 } group;
 
 typedef struct local {
     pl_comm head;
     pl_world *world;
     pl_arena *arena;
-    request open;   /* a ring of requests; open.next is the oldest              */
+    request open; /* a ring of requests; open.next is the oldest              */
     request *spare;
-    int idle;       /* tests since the others were looked at                    */
-    bool worked;    /* something was copied since then                          */
+    int idle;    /* tests since the others were looked at                    */
+    bool worked; /* something was copied since then                          */
 } local;
 
 static pl_world_cell *cell_of(const request *r, int member)
@@ -54,8 +54,6 @@ static pl_world_cell *cell_of(const request *r, int member)
     int64_t slot = r->number % r->ring->depth;
     return &r->ring->cell[slot * r->ring->n + member];
 }
-
-/* ---- waiting ---- */
 
 /* The stage that all members must have for r to go on. */
 static int64_t awaited_stage(const request *r)
@@ -97,8 +95,6 @@ static void enter_state(request *r, state s)
     r->seen = r->part = 0;
     r->at = 0;
 }
-
-/* ---- the work ---- */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -221,8 +217,6 @@ static bool check_alike(const request *r, pl_err *err)
     return true;
 }
 
-/* ---- progress ---- */
-
 /* One step of a working state, where the buffers of others are touched. */
 static bool work(local *c, request *r, bool *over, pl_err *err)
 {
@@ -295,8 +289,6 @@ static bool progress_all(local *c, pl_err *err)
     for (request *r = c->open.next; r != &c->open; r = r->next) PL_TRY(progress(c, r, err));
     return true;
 }
-
-/* ---- the operations ---- */
 
 /* r has been open for too long: who has not come? Nobody missing (the last one came just now, or it is
  * my own work that takes long) is no failure. */
@@ -376,7 +368,8 @@ static request *open_request(local *c)
     return r;
 }
 
-static bool start_local(pl_comm *base, pl_group *pg, const pl_message *m, pl_request **out, pl_err *err)
+static bool start_local(pl_comm *base, pl_group *pg, const pl_message *m, pl_request **out,
+                        pl_err *err)
 {
     local *c = (local *)base;
     group *g = (group *)pg;
@@ -458,7 +451,8 @@ static const pl_comm_ops ops = {
 bool pl_local_new(int n, double timeout_seconds, pl_comm *out[], pl_err *err)
 {
     if (n < 1 || n > PL_LOCAL_RANKS)
-        return pl_err_set(err, PL_EUSAGE, "%d local ranks: there can be 1 to %d", n, PL_LOCAL_RANKS);
+        return pl_err_set(err, PL_EUSAGE, "%d local ranks: there can be 1 to %d", n,
+                          PL_LOCAL_RANKS);
     if (!(timeout_seconds > 0))
         return pl_err_set(err, PL_EUSAGE, "time-out of %g s: must be positive", timeout_seconds);
     pl_world *w = pl_world_new(n);

@@ -2,17 +2,22 @@
 
 #include <string.h>
 
+typedef union bits_of {
+    uint32_t bits;
+    float f;
+} bits_of;
+
 /* The conversions of graph/type.h without a call per element, so that the loops vectorise; the test
  * compares them. */
 static inline float widen(uint16_t x)
 {
-    union { uint32_t bits; float f; } u = { .bits = (uint32_t)x << 16 };
+    bits_of u = { .bits = (uint32_t)x << 16 };
     return u.f;
 }
 
 static inline uint16_t narrow(float x)
 {
-    union { float f; uint32_t bits; } u = { .f = x };
+    bits_of u = { .f = x };
     uint32_t even = (u.bits + 0x7FFFu + (u.bits >> 16 & 1)) >> 16, quiet = u.bits >> 16 | 0x40;
     return (uint16_t)((u.bits & 0x7FFFFFFFu) > 0x7F800000u ? quiet : even);
 }

@@ -63,7 +63,8 @@ pl_world_group *pl_world_join(pl_world *w, int n, const int ranks[], int me)
     pl_world_group **at = &w->groups;
     for (; *at; at = &(*at)->next) {
         pl_world_group *g = *at;
-        if (g->n == n && !memcmp(g->rank, ranks, (size_t)n * sizeof *ranks) && !g->joined[me]) break;
+        if (g->n == n && !memcmp(g->rank, ranks, (size_t)n * sizeof *ranks) && !g->joined[me])
+            break;
     }
     if (!*at) *at = make_group(w, n, ranks);
     pl_world_group *g = *at;

@@ -4,7 +4,9 @@
 #include "backends/mpi/roll.h"
 
 #include <mpi.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { FEW = 2, PIECE = 1 << 30, TAG = 0 };
 
@@ -26,11 +28,11 @@ typedef struct transport {
     pl_comm head;
     pl_arena *arena;
     pl_roll *roll;
-    bool owns_mpi;     /* finalize is ours                              */
-    int piece;         /* elements of one call of MPI, at most          */
+    bool owns_mpi; /* finalize is ours                              */
+    int piece;     /* elements of one call of MPI, at most          */
     MPI_Op bf16[PL_N_MONOIDS];
     group *groups;
-    request open;      /* a ring; open.next is the oldest               */
+    request open; /* a ring; open.next is the oldest               */
     request *spare;
     pl_err failure;
 } transport;
@@ -50,8 +52,6 @@ static bool fail(transport *c, pl_err *err)
     return false;
 }
 
-/* ---- types and operations ---- */
-
 static MPI_Datatype type_of(pl_type t)
 {
     switch (t) {
@@ -67,8 +67,7 @@ static MPI_Datatype type_of(pl_type t)
 
 static MPI_Op op_of(const transport *c, pl_type t, pl_monoid m)
 {
-    static const pl_monoid last = PL_N_MONOIDS;
-    PL_ASSERT(m < last);
+    PL_ASSERT_CMP(m, <, PL_N_MONOIDS);
     if (t == PL_BF16) return c->bf16[m];
     return m == PL_SUM ? MPI_SUM : m == PL_MAX ? MPI_MAX : MPI_MIN;
 }
@@ -101,8 +100,6 @@ static void min_bf16(void *in, void *inout, int *n, MPI_Datatype *t)
     (void)t;
     fold_bf16(PL_MIN, in, inout, *n);
 }
-
-/* ---- start ---- */
 
 static MPI_Request *next_part(transport *c, request *r)
 {
@@ -238,7 +235,8 @@ static void close_request(transport *c, request *r)
     c->spare = r;
 }
 
-static bool start_mpi(pl_comm *base, pl_group *g, const pl_message *m, pl_request **out, pl_err *err)
+static bool start_mpi(pl_comm *base, pl_group *g, const pl_message *m, pl_request **out,
+                      pl_err *err)
 {
     transport *c = (transport *)base;
     if (c->failure.code) return pl_err_set(err, c->failure.code, "%s", c->failure.msg);
@@ -252,8 +250,6 @@ static bool start_mpi(pl_comm *base, pl_group *g, const pl_message *m, pl_reques
     *out = &r->head;
     return true;
 }
-
-/* ---- progress ---- */
 
 /* A receive that ended short: the members disagree on the length. */
 static bool check_length(const request *r, const MPI_Status *status, pl_err *err)
@@ -316,8 +312,6 @@ static bool poll_mpi(pl_comm *base, pl_err *err)
     return true;
 }
 
-/* ---- groups, beginning and end ---- */
-
 static bool add_group(transport *c, MPI_Comm comm, int n, const int ranks[], pl_group **out)
 {
     group *g = PL_NEW(c->arena, group);
@@ -349,9 +343,12 @@ static bool group_mpi(pl_comm *base, int n, const int ranks[], pl_group **out, p
     return add_group(c, comm, n, ranks, out);
 }
 
+/* A launcher may end before it has passed on what the ranks said last; give it a moment. */
 static void abort_mpi(pl_comm *base, int code)
 {
     (void)base;
+    fflush(NULL);
+    nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 

@@ -15,7 +15,7 @@ typedef struct note {
 struct pl_roll {
     MPI_Comm comm;
     int rank, size;
-    double asked;       /* when MPI was last asked     */
+    double asked, away; /* when MPI was last asked, and how long before that        */
     note *from;         /* [size]                      */
     bool *answered;     /* [size]                      */
     MPI_Request *sent;  /* [size] never waited for: who is stopped may not take it */
@@ -32,6 +32,7 @@ int pl_roll_new(pl_arena *a, pl_roll **out)
     r->from = PL_NEW_N(a, note, r->size);
     r->answered = PL_NEW_N(a, bool, r->size);
     r->sent = PL_NEW_N(a, MPI_Request, r->size);
+    r->asked = pl_request_clock();
     *out = r;
     return MPI_SUCCESS;
 }
@@ -52,6 +53,7 @@ bool pl_roll_heard(pl_roll *r, double now)
 {
     MPI_Status status;
     if (now - r->asked < ask_seconds) return false;
+    r->away = now - r->asked;
     r->asked = now;
     return ask(r, &status);
 }
@@ -102,17 +104,21 @@ bool pl_roll_take(pl_roll *r, const pl_request *oldest, bool caller, double time
     send_notes(r);
     collect_notes(r);
 
-    int first = 0; /* the lowest rank that was out of time; its message is the one named everywhere */
+    /* The lowest rank that was out of time: its message is the one named everywhere. */
+    int first = 0;
     while (first < r->size && !(r->answered[first] && r->from[first].caller)) first++;
     if (first == r->size) first = r->rank;
     char missing[PL_REQUEST_RANKS], there[PL_REQUEST_RANKS];
+    if (!caller && r->away > window_seconds) /* stopped and woken: the notes are old */
+        return pl_err_set(err, PL_ERUN, "%s: rank %d was away for %.1f s and was given up",
+                          r->from[first].what, r->rank, r->away);
     int lost = pl_request_ranks(r->size, r->answered, false, missing);
     pl_request_ranks(r->size, r->answered, true, there);
     if (lost)
         return pl_err_set(err, PL_ERUN, "%s: no answer from %s within %g s (%s answered)",
                           r->from[first].what, missing, timeout_seconds, there);
-    pl_err_set(err, PL_ERUN, "%s: not finished within %g s although %s answered", r->from[first].what,
-               timeout_seconds, there);
+    pl_err_set(err, PL_ERUN, "%s: not finished within %g s although %s answered",
+               r->from[first].what, timeout_seconds, there);
     print_places(r, err);
     return false;
 }

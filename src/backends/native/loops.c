@@ -13,15 +13,16 @@ static bool is_outer(const int64_t a[], const int64_t b[], int n_operands, int l
     return false;
 }
 
-static void insert(pl_loops *l, int64_t size, const int64_t step[], int n_operands, int lead)
+void pl_loops_add(pl_loops *l, int64_t size, const int64_t step[], int n_operands, int lead)
 {
+    if (size == 1) return;
     int at = l->n++;
     for (; at > 0 && is_outer(step, l->step[at - 1], n_operands, lead); at--) {
         l->size[at] = l->size[at - 1];
         memcpy(l->step[at], l->step[at - 1], sizeof l->step[at]);
     }
     l->size[at] = size;
-    memcpy(l->step[at], step, sizeof l->step[at]);
+    memcpy(l->step[at], step, (size_t)n_operands * sizeof *step);
 }
 
 /* Is loop i, in every operand, just the continuation of loop i + 1? */
@@ -43,6 +44,16 @@ static void merge(pl_loops *l, int i)
     }
 }
 
+void pl_loops_close(pl_loops *l, int n_operands)
+{
+    for (int i = l->n - 2; i >= 0; i--)
+        if (nests(l, i, n_operands)) merge(l, i);
+    if (l->n > 0) return;
+    l->n = 1; /* a single element: one loop, dense in all */
+    l->size[0] = 1;
+    for (int o = 0; o < n_operands; o++) l->step[0][o] = 1;
+}
+
 pl_loops pl_loops_make(const pl_share *s, uint32_t mask, int lead)
 {
     pl_loops l = { 0 };
@@ -50,17 +61,10 @@ pl_loops pl_loops_make(const pl_share *s, uint32_t mask, int lead)
     int n_operands = s->node->n_in + s->node->n_out;
     for (int k = 0; k < w.n; k++) {
         int64_t step[PL_MAX_OPERANDS] = { 0 };
-        if (s->factor[w.factor[k]].n == 1) continue;
         for (int o = 0; o < n_operands; o++) step[o] = w.stride[o][w.factor[k]];
-        insert(&l, s->factor[w.factor[k]].n, step, n_operands, lead);
+        pl_loops_add(&l, s->factor[w.factor[k]].n, step, n_operands, lead);
     }
-    for (int i = l.n - 2; i >= 0; i--)
-        if (nests(&l, i, n_operands)) merge(&l, i);
-    if (l.n == 0) { /* a single element: one loop, dense in all */
-        l.n = 1;
-        l.size[0] = 1;
-        for (int o = 0; o < n_operands; o++) l.step[0][o] = 1;
-    }
+    pl_loops_close(&l, n_operands);
     return l;
 }
 

@@ -21,6 +21,10 @@ typedef struct pl_loops {
  * The node has no windows. */
 pl_loops pl_loops_make(const pl_share *s, uint32_t mask, int lead);
 
+/* The same by hand: start from {0}, add each loop where its step of `lead` says, close. */
+void pl_loops_add(pl_loops *l, int64_t size, const int64_t step[], int n_operands, int lead);
+void pl_loops_close(pl_loops *l, int n_operands);
+
 /* Points of the loops [from, to), 1 when there are none. */
 int64_t pl_loops_count(const pl_loops *l, int from, int to);
 

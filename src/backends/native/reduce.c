@@ -11,9 +11,9 @@
 #include <string.h>
 
 enum {
-    COLUMNS = 256,       /* kept elements summed side by side                       */
-    MIN_BLOCK = 16384,   /* elements that a block has at least                      */
-    MAX_BLOCKS = 64,     /* of one sum; also: so many sums at once need no blocks   */
+    COLUMNS = 256,     /* kept elements summed side by side                       */
+    MIN_BLOCK = 16384, /* elements that a block has at least                      */
+    MAX_BLOCKS = 64,   /* of one sum; also: so many sums at once need no blocks   */
 };
 
 typedef enum monoid { SUM, SQUARES, MAX } monoid;
@@ -21,8 +21,8 @@ typedef enum monoid { SUM, SQUARES, MAX } monoid;
 typedef struct reduction {
     monoid monoid;
     pl_loops kept, summed;
-    bool side_by_side;   /* kept elements are dense in the input: add rows of them  */
-    int64_t kept_pieces; /* side_by_side: pieces of a row, else 1                   */
+    bool side_by_side;     /* kept elements are dense in the input: add rows of them  */
+    int64_t kept_pieces;   /* side_by_side: pieces of a row, else 1                   */
     int64_t summed_pieces; /* otherwise: pieces of a summed row                     */
     int64_t n_tasks, n_units, n_blocks, n_out;
 } reduction;
@@ -37,13 +37,24 @@ static int64_t clamp(int64_t x, int64_t lo, int64_t hi)
     return x < lo ? lo : x > hi ? hi : x;
 }
 
+bool pl_reduce_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
+{
+    PL_TRY(pl_kernels_all_f32(s, env, why));
+    if (s->node->sig->n_windows) return pl_err_set(why, PL_EUNSUPPORTED, "has windows");
+    if (pl_walk_mask(s->node, 1) & ~pl_walk_mask(s->node, 0))
+        return pl_err_set(why, PL_EUNSUPPORTED, "the output has letters that the input lacks");
+    return true;
+}
+
 bool pl_reduce_make(const pl_share *s, const pl_kernel_env *env, void **state,
                     int64_t *scratch_bytes, pl_err *err)
 {
     const pl_node *n = s->node;
     uint32_t kept = pl_walk_mask(n, 1), all = pl_walk_mask(n, 0);
     reduction r = {
-        .monoid = n->op == &pl_op_reduce_sum ? SUM : n->op == &pl_op_square_sum ? SQUARES : MAX,
+        .monoid = n->op == &pl_op_reduce_sum   ? SUM
+                  : n->op == &pl_op_square_sum ? SQUARES
+                                               : MAX,
         .kept = pl_loops_make(s, kept, 1),
         .summed = pl_loops_make(s, all & ~kept, 0),
         .kept_pieces = 1,
@@ -62,9 +73,8 @@ bool pl_reduce_make(const pl_share *s, const pl_kernel_env *env, void **state,
         r.n_tasks = r.n_out;
         r.n_units = pl_loops_count(&r.summed, 0, r.summed.n - 1) * r.summed_pieces;
     }
-    r.n_blocks = r.n_tasks >= MAX_BLOCKS
-                     ? 1
-                     : clamp(pl_shape_count(&s->in[0]) / MIN_BLOCK, 1, MAX_BLOCKS);
+    r.n_blocks =
+        r.n_tasks >= MAX_BLOCKS ? 1 : clamp(pl_shape_count(&s->in[0]) / MIN_BLOCK, 1, MAX_BLOCKS);
     r.n_blocks = clamp(r.n_blocks, 1, r.n_units);
     *scratch_bytes = r.n_blocks > 1 ? r.n_blocks * r.n_out * (int64_t)sizeof(double) : 0;
     return pl_kernels_keep(&r, sizeof r, state, err);
@@ -154,8 +164,10 @@ static void reduce_task(const reduction *r, int64_t task, int64_t block, const f
     }
     for (int64_t i = 0; i < n; i++) {
         int64_t o = at[1] + (lo + i) * (r->side_by_side ? r->kept.step[last][1] : 0);
-        if (partial) partial[block * r->n_out + o] = total[i];
-        else y[o] = (float)total[i];
+        if (partial)
+            partial[block * r->n_out + o] = total[i];
+        else
+            y[o] = (float)total[i];
     }
 }
 

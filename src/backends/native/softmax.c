@@ -6,8 +6,8 @@
 #include <string.h>
 
 typedef struct rows {
-    int64_t n, v;   /* rows of v elements                                                        */
-    int64_t q, q0;  /* causal: row r stands at position q0 + r % q and sees what is not later;
+    int64_t n, v;  /* rows of v elements                                                        */
+    int64_t q, q0; /* causal: row r stands at position q0 + r % q and sees what is not later;
                        q is 0 when all rows see all                                              */
     float scale;
 } rows;

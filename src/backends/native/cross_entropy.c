@@ -1,0 +1,84 @@
+/* cross_entropy and its gradient: rows of logits, one row at a time. */
+#include "backends/native/kernels.h"
+
+#include <float.h>
+#include <math.h>
+
+/* The classes are the rows of the logits; targets, losses and lse are in the order of the rows. */
+bool pl_cross_entropy_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
+{
+    const pl_node *n = s->node;
+    int v = pl_sig_find(n->sig, 'v');
+    (void)env;
+    if (n->in[0]->type != PL_F32)
+        return pl_err_set(why, PL_EUNSUPPORTED, "the logits are %s, not f32",
+                          pl_type_name(n->in[0]->type));
+    for (int o = 0; o < n->n_in + n->n_out; o++)
+        if (!pl_kernels_is_rows(&n->sig->operand[0], v, &n->sig->operand[o]))
+            return pl_err_set(why, PL_EUNSUPPORTED,
+                              "operand %d is not laid out as the logits, whose rows have to be 'v'",
+                              o);
+    return true;
+}
+
+static float find_top(int64_t n, const float *x)
+{
+    float top = -FLT_MAX;
+#pragma omp simd reduction(max : top)
+    for (int64_t i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
+    return top;
+}
+
+/* Pieces in f32, their total in double: a vocabulary is too long for one f32 sum. */
+static double sum_exp(int64_t n, const float *x, float top)
+{
+    double total = 0;
+    for (int64_t lo = 0; lo < n; lo += PL_LOOPS_PIECE) {
+        int64_t hi = lo + PL_LOOPS_PIECE < n ? lo + PL_LOOPS_PIECE : n;
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t i = lo; i < hi; i++) sum += expf(x[i] - top);
+        total += (double)sum;
+    }
+    return total;
+}
+
+void pl_cross_entropy_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                          const void *const in[], void *const out[], void *scratch)
+{
+    pl_type type = s->node->in[1]->type;
+    int64_t rows = pl_shape_count(&s->out[0]), classes = pl_shape_count(&s->in[0]) / rows;
+    float *loss = out[0], *lse = out[1];
+    (void)state, (void)scratch;
+#pragma omp parallel for num_threads(env->n_threads) if (rows * classes > PL_LOOPS_SERIAL)
+    for (int64_t r = 0; r < rows; r++) {
+        const float *x = (const float *)in[0] + r * classes;
+        int64_t c = (int64_t)pl_type_get(type, in[1], r);
+        float top = find_top(classes, x);
+        double log_sum = (double)top + log(sum_exp(classes, x, top));
+        lse[r] = (float)log_sum;
+        loss[r] = c >= 0 && c < classes ? (float)(log_sum - (double)x[c]) : 0;
+    }
+}
+
+/* dx may lie over x. */
+void pl_cross_entropy_grad_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                               const void *const in[], void *const out[], void *scratch)
+{
+    const pl_node *node = s->node;
+    int v = pl_sig_find(node->sig, 'v');
+    pl_range here = s->factor[v];
+    int64_t classes = node->sig->factor[v].size, rows = pl_shape_count(&s->in[1]);
+    const float *lse = in[2], *dloss = in[3];
+    (void)state, (void)scratch;
+#pragma omp parallel for num_threads(env->n_threads) if (rows * here.n > PL_LOOPS_SERIAL)
+    for (int64_t r = 0; r < rows; r++) {
+        const float *x = (const float *)in[0] + r * here.n;
+        float *dx = (float *)out[0] + r * here.n;
+        int64_t c = (int64_t)pl_type_get(node->in[1]->type, in[1], r);
+        float shift = lse[r], by = c >= 0 && c < classes ? dloss[r] : 0;
+#pragma omp simd
+        for (int64_t i = 0; i < here.n; i++) dx[i] = by * expf(x[i] - shift);
+        if (c >= here.lo && c < here.lo + here.n) dx[c - here.lo] -= by;
+    }
+}

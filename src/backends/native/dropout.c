@@ -1,0 +1,105 @@
+/* dropout: the random words of a row are made first, four per Philox block and all blocks side by side;
+ * then they are compared. The same words as base/rng.h gives, so the same mask as the reference. */
+#include "backends/native/kernels.h"
+
+#include "base/rng.h"
+
+#include <math.h>
+
+typedef struct dropout {
+    pl_loops loops; /* operand 0: elements of this share, 1: their global index */
+    int64_t lo;     /* global index of the share's first element                */
+    uint64_t keep;  /* keep where the word is at least this: ceil(p 2^32)       */
+    float factor;   /* 1 / (1 - p)                                              */
+    uint64_t stream;
+} dropout;
+
+bool pl_dropout_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
+{
+    const pl_node *n = s->node;
+    (void)env;
+    if (n->in[0]->type != PL_F32)
+        return pl_err_set(why, PL_EUNSUPPORTED, "x is %s, not f32", pl_type_name(n->in[0]->type));
+    if (n->in[1]->type != PL_I64)
+        return pl_err_set(why, PL_EUNSUPPORTED, "the seed is %s, not i64",
+                          pl_type_name(n->in[1]->type));
+    return true;
+}
+
+bool pl_dropout_make(const pl_share *s, const pl_kernel_env *env, void **state,
+                     int64_t *scratch_bytes, pl_err *err)
+{
+    const pl_node *n = s->node;
+    double p = pl_node_real(n, "p", 0);
+    dropout d = { .keep = (uint64_t)ceil(p * 0x1p32),
+                  .factor = (float)(1 / (1 - p)),
+                  .stream = (uint64_t)pl_node_int(n, "stream", 0) };
+    pl_globals g;
+    (void)env;
+    pl_share_globals(s, n->n_in, &g);
+    for (int k = 0; k < g.n; k++) {
+        int64_t step[2] = { g.level[k].local, g.level[k].global };
+        d.lo += g.level[k].lo * g.level[k].global;
+        pl_loops_add(&d.loops, g.level[k].n, step, 2, 0);
+    }
+    pl_loops_close(&d.loops, 2);
+    *scratch_bytes = 0;
+    return pl_kernels_keep(&d, sizeof d, state, err);
+}
+
+/* n blocks from `first`: word[4 i + k] is word k of block first + i. Philox4x32-10; the constants are those
+ * of base/rng.c (Salmon et al. 2011, table 2). */
+static void draw_blocks(pl_rng r, uint64_t first, int64_t n, uint32_t word[])
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t block = first + (uint64_t)i;
+        uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32), c2 = r.stream[0],
+                 c3 = r.stream[1], k0 = r.key[0], k1 = r.key[1];
+        for (int round = 0; round < 10; round++) {
+            uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+            c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+            c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+            c1 = (uint32_t)p1;
+            c3 = (uint32_t)p0;
+            k0 += 0x9E3779B9u;
+            k1 += 0xBB67AE85u;
+        }
+        word[4 * i] = c0, word[4 * i + 1] = c1, word[4 * i + 2] = c2, word[4 * i + 3] = c3;
+    }
+}
+
+typedef struct job {
+    const dropout *d;
+    pl_rng rng;
+    const float *x;
+    float *y;
+} job;
+
+static void drop_row(const void *arg, int64_t n, const int64_t at[])
+{
+    const job *j = arg;
+    const dropout *d = j->d;
+    const float *x = j->x + at[0], factor = d->factor;
+    float *y = j->y + at[0];
+    uint64_t from = (uint64_t)(d->lo + at[1]);
+    int64_t step = d->loops.step[d->loops.n - 1][1];
+    uint32_t word[PL_LOOPS_PIECE + 8];
+    if (step == 1) {
+        draw_blocks(j->rng, from / 4, ((int64_t)(from % 4) + n + 3) / 4, word);
+    } else {
+        for (int64_t i = 0; i < n; i++) word[i] = pl_rng_u32(j->rng, from + (uint64_t)(i * step));
+    }
+    const uint32_t *w = step == 1 ? word + from % 4 : word;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = w[i] >= d->keep ? x[i] * factor : 0;
+}
+
+void pl_dropout_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                    const void *const in[], void *const out[], void *scratch)
+{
+    const dropout *d = state;
+    job j = { d, pl_rng_at((uint64_t) * (const int64_t *)in[1], d->stream), in[0], out[0] };
+    (void)s, (void)scratch;
+    pl_loops_run(&d->loops, 2, env->n_threads, drop_row, &j);
+}

@@ -1,0 +1,134 @@
+#include "backends/native/kernels.h"
+
+#include "backends/native/native.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 256 }; /* of a piece of pl_kernels_add_blocks */
+
+bool pl_kernels_all_f32(const pl_share *s, const pl_kernel_env *env, pl_err *why)
+{
+    const pl_node *n = s->node;
+    (void)env;
+    for (int o = 0; o < n->n_in + n->n_out; o++) {
+        pl_type t = o < n->n_in ? n->in[o]->type : n->out[o - n->n_in]->type;
+        if (t != PL_F32)
+            return pl_err_set(why, PL_EUNSUPPORTED, "operand %d is %s, not f32", o,
+                              pl_type_name(t));
+    }
+    return true;
+}
+
+int pl_kernels_order(const pl_operand *o, int factor[PL_MAX_FACTORS])
+{
+    int n = 0;
+    for (int j = 0; j < o->rank; j++) {
+        if (o->dim[j].window >= 0) return -1;
+        for (int k = 0; k < o->dim[j].n; k++) factor[n++] = o->dim[j].factor[k];
+    }
+    return n;
+}
+
+bool pl_kernels_is_rows(const pl_operand *rows, int row, const pl_operand *o)
+{
+    int a[PL_MAX_FACTORS], b[PL_MAX_FACTORS];
+    int n = pl_kernels_order(rows, a), m = pl_kernels_order(o, b);
+    if (n < 1 || m < 0 || a[n - 1] != row) return false;
+    if (m > 0 && b[m - 1] == row) m--;
+    return m == n - 1 && !memcmp(a, b, (size_t)m * sizeof *a);
+}
+
+bool pl_kernels_keep(const void *state, size_t bytes, void **out, pl_err *err)
+{
+    *out = malloc(bytes);
+    if (!*out) return pl_err_set(err, PL_ERUN, "no memory for a kernel: %zu bytes", bytes);
+    memcpy(*out, state, bytes);
+    return true;
+}
+
+void pl_kernels_add_blocks(int64_t n_blocks, int64_t n, const float *partial, float *out,
+                           int n_threads)
+{
+#pragma omp parallel for num_threads(n_threads) if (n_blocks * n > PL_LOOPS_SERIAL) schedule(static)
+    for (int64_t lo = 0; lo < n; lo += COLUMNS) {
+        double total[COLUMNS] = { 0 };
+        int64_t count = n - lo < COLUMNS ? n - lo : COLUMNS;
+        for (int64_t b = 0; b < n_blocks; b++)
+#pragma omp simd
+            for (int64_t i = 0; i < count; i++) total[i] += (double)partial[b * n + lo + i];
+        for (int64_t i = 0; i < count; i++) out[lo + i] = (float)total[i];
+    }
+}
+
+/* Operator, who accepts (NULL: all shares), who makes, who runs. */
+#define ROW(op, accepts, make, run)                                                                \
+    {                                                                                              \
+#op, &pl_op_##op, accepts, pl_##make##_make, pl_##run##_run, free                          \
+    }
+#define ROW_STATELESS(op, accepts, run)                                                            \
+    {                                                                                              \
+#op, &pl_op_##op, accepts, NULL, pl_##run##_run, NULL                                      \
+    }
+#define F32 pl_kernels_all_f32
+
+static const pl_kernel kernels[] = {
+    ROW(adam, pl_optimizer_accepts, optimizer, optimizer_adam),
+    ROW(adamw, pl_optimizer_accepts, optimizer, optimizer_adam),
+    ROW(add, F32, pointwise, pointwise),
+    ROW(avg_pool, pl_pool_accepts, pool, pool),
+    ROW(avg_pool_grad, pl_pool_accepts, pool, pool_grad),
+    ROW(batch_norm, pl_channel_norm_accepts, channel_norm, channel_norm),
+    ROW(batch_norm_eval, pl_channel_norm_accepts, channel_norm, channel_norm),
+    ROW(batch_norm_grad, pl_channel_norm_accepts, channel_norm, channel_norm),
+    ROW(batch_norm_grad_params, pl_channel_norm_accepts, channel_norm, channel_norm_sums),
+    ROW(batch_norm_stats, pl_channel_norm_accepts, channel_norm, channel_norm_sums),
+    ROW(broadcast, NULL, copy, copy),
+    ROW(cast, pl_pointwise_cast_accepts, pointwise, pointwise),
+    ROW(concat, NULL, copy, copy),
+    ROW_STATELESS(cross_entropy, pl_cross_entropy_accepts, cross_entropy),
+    ROW_STATELESS(cross_entropy_grad, pl_cross_entropy_accepts, cross_entropy_grad),
+    ROW(div, F32, pointwise, pointwise),
+    ROW(dropout, pl_dropout_accepts, dropout, dropout),
+    ROW_STATELESS(embedding, pl_lookup_accepts, lookup),
+    ROW_STATELESS(embedding_grad, pl_lookup_accepts, lookup_grad),
+    ROW(exp, F32, pointwise, pointwise),
+    ROW(fill, NULL, fill, fill),
+    ROW(gelu, F32, pointwise, pointwise),
+    ROW(gelu_grad, F32, pointwise, pointwise),
+    ROW(layer_norm, pl_row_norm_accepts, row_norm, row_norm),
+    ROW(layer_norm_grad, pl_row_norm_accepts, row_norm, row_norm_grad),
+    ROW(log, F32, pointwise, pointwise),
+    ROW(max_pool, pl_pool_accepts, pool, pool),
+    ROW(max_pool_grad, pl_pool_accepts, pool, pool_grad),
+    ROW(maximum, F32, pointwise, pointwise),
+    ROW(mul, F32, pointwise, pointwise),
+    ROW(reduce_max, pl_reduce_accepts, reduce, reduce),
+    ROW(reduce_sum, pl_reduce_accepts, reduce, reduce),
+    ROW(relu, F32, pointwise, pointwise),
+    ROW(relu_grad, F32, pointwise, pointwise),
+    ROW(rms_norm, pl_row_norm_accepts, row_norm, row_norm),
+    ROW(rms_norm_grad, pl_row_norm_accepts, row_norm, row_norm_grad),
+    ROW(scale, F32, pointwise, pointwise),
+    ROW(sgd, pl_optimizer_accepts, optimizer, optimizer_sgd),
+    ROW(sigmoid, F32, pointwise, pointwise),
+    ROW(silu, F32, pointwise, pointwise),
+    ROW(silu_grad, F32, pointwise, pointwise),
+    ROW(slice, NULL, copy, copy),
+    ROW(slice_grad, NULL, copy, copy),
+    ROW(softmax, F32, softmax, softmax),
+    ROW(softmax_grad, F32, softmax, softmax_grad),
+    ROW(split, NULL, copy, copy),
+    ROW(sqrt, F32, pointwise, pointwise),
+    ROW(square_sum, pl_reduce_accepts, reduce, reduce),
+    ROW(sub, F32, pointwise, pointwise),
+    ROW(tanh, F32, pointwise, pointwise),
+    ROW(transpose, NULL, copy, copy),
+};
+
+const pl_backend pl_backend_native = {
+    "native",
+    sizeof kernels / sizeof *kernels,
+    kernels,
+    "C loops compiled for this CPU, OpenMP",
+};

@@ -1,0 +1,83 @@
+/* backends/native/kernels.h - the functions that the list in kernels.c is made of, one family per file,
+ * and the few that families share. */
+#ifndef PL_BACKENDS_NATIVE_KERNELS_H
+#define PL_BACKENDS_NATIVE_KERNELS_H
+#include "backends/native/loops.h"
+#include "ops/list.h"
+
+/* Do all operands have type f32. */
+bool pl_kernels_all_f32(const pl_share *s, const pl_kernel_env *env, pl_err *why);
+
+/* The factors of an operand in memory order, outermost first; returns how many. -1: it has windows. */
+int pl_kernels_order(const pl_operand *o, int factor[PL_MAX_FACTORS]);
+
+/* Is operand `rows`, but for its last factor `row`, laid out as operand `o`; o may end with `row` too. */
+bool pl_kernels_is_rows(const pl_operand *rows, int row, const pl_operand *o);
+
+/* A copy of `state` on the heap for pl_kernel.make; freed by free(). Fails with PL_ERUN. */
+bool pl_kernels_keep(const void *state, size_t bytes, void **out, pl_err *err);
+
+/* out[i] = sum over blocks of partial[block][i], in the order of the blocks. */
+void pl_kernels_add_blocks(int64_t n_blocks, int64_t n, const float *partial, float *out,
+                           int n_threads);
+
+/* As in pl_kernel (run/kernel.h). */
+#define PL_KERNELS_ACCEPTS(family)                                                                 \
+    bool pl_##family##_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
+#define PL_KERNELS_MAKE(family)                                                                    \
+    bool pl_##family##_make(const pl_share *s, const pl_kernel_env *env, void **state,             \
+                            int64_t *scratch_bytes, pl_err *err)
+#define PL_KERNELS_RUN(family)                                                                     \
+    void pl_##family##_run(const pl_share *s, const pl_kernel_env *env, void *state,               \
+                           const void *const in[], void *const out[], void *scratch)
+
+PL_KERNELS_ACCEPTS(channel_norm);
+PL_KERNELS_MAKE(channel_norm);
+PL_KERNELS_RUN(channel_norm);
+PL_KERNELS_RUN(channel_norm_sums);
+
+PL_KERNELS_MAKE(copy);
+PL_KERNELS_RUN(copy);
+PL_KERNELS_MAKE(fill);
+PL_KERNELS_RUN(fill);
+
+PL_KERNELS_ACCEPTS(cross_entropy);
+PL_KERNELS_RUN(cross_entropy);
+PL_KERNELS_RUN(cross_entropy_grad);
+
+PL_KERNELS_ACCEPTS(dropout);
+PL_KERNELS_MAKE(dropout);
+PL_KERNELS_RUN(dropout);
+
+PL_KERNELS_ACCEPTS(lookup);
+PL_KERNELS_RUN(lookup);
+PL_KERNELS_RUN(lookup_grad);
+
+PL_KERNELS_ACCEPTS(optimizer);
+PL_KERNELS_MAKE(optimizer);
+PL_KERNELS_RUN(optimizer_adam);
+PL_KERNELS_RUN(optimizer_sgd);
+
+PL_KERNELS_ACCEPTS(pointwise_cast);
+PL_KERNELS_MAKE(pointwise);
+PL_KERNELS_RUN(pointwise);
+
+PL_KERNELS_ACCEPTS(pool);
+PL_KERNELS_MAKE(pool);
+PL_KERNELS_RUN(pool);
+PL_KERNELS_RUN(pool_grad);
+
+PL_KERNELS_ACCEPTS(reduce);
+PL_KERNELS_MAKE(reduce);
+PL_KERNELS_RUN(reduce);
+
+PL_KERNELS_ACCEPTS(row_norm);
+PL_KERNELS_MAKE(row_norm);
+PL_KERNELS_RUN(row_norm);
+PL_KERNELS_RUN(row_norm_grad);
+
+PL_KERNELS_MAKE(softmax);
+PL_KERNELS_RUN(softmax);
+PL_KERNELS_RUN(softmax_grad);
+
+#endif

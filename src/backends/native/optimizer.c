@@ -1,0 +1,144 @@
+/* sgd, adam, adamw: one pass over the weights, in place; memory is what they wait for. */
+#include "backends/native/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef uint32_t __attribute__((may_alias)) word;
+
+typedef struct optimizer {
+    pl_loops loops; /* one loop over all elements */
+    bool bf16;      /* the gradient's type */
+    bool decoupled, nesterov;
+    double beta1, beta2;
+    float eps, decay, momentum;
+} optimizer;
+
+/* Weights, gradient and moments laid out alike: one loop over all elements. */
+bool pl_optimizer_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
+{
+    const pl_node *n = s->node;
+    int first[PL_MAX_FACTORS], other[PL_MAX_FACTORS];
+    int count = pl_kernels_order(&n->sig->operand[0], first);
+    (void)env;
+    for (int o = 1; o < n->n_in + n->n_out; o++) {
+        const pl_operand *p = &n->sig->operand[o];
+        if (o >= 3 + (n->op != &pl_op_sgd) && o < n->n_in) continue; /* scalars */
+        if (count < 0 || pl_kernels_order(p, other) != count ||
+            memcmp(first, other, (size_t)count * sizeof *first))
+            return pl_err_set(why, PL_EUNSUPPORTED, "operand %d is not laid out as the weights", o);
+    }
+    return true;
+}
+
+bool pl_optimizer_make(const pl_share *s, const pl_kernel_env *env, void **state,
+                       int64_t *scratch_bytes, pl_err *err)
+{
+    const pl_node *n = s->node;
+    const int64_t step[1] = { 1 };
+    optimizer a = { .bf16 = n->in[1]->type == PL_BF16, .decoupled = n->op == &pl_op_adamw };
+    (void)env;
+    pl_loops_add(&a.loops, pl_shape_count(&s->in[0]), step, 1, 0);
+    pl_loops_close(&a.loops, 1);
+    a.decay = (float)pl_node_real(n, "decay", 0);
+    if (n->op == &pl_op_sgd) {
+        a.momentum = (float)pl_node_real(n, "momentum", 0);
+        a.nesterov = pl_node_int(n, "nesterov", 0);
+    } else {
+        a.beta1 = pl_node_real(n, "beta1", 0);
+        a.beta2 = pl_node_real(n, "beta2", 0);
+        a.eps = (float)pl_node_real(n, "eps", 0);
+    }
+    *scratch_bytes = 0;
+    return pl_kernels_keep(&a, sizeof a, state, err);
+}
+
+/* What the elements of one step share; formulas in ops/lib/adam.h and ops/sgd.c. */
+typedef struct job {
+    const optimizer *o;
+    const void *g;
+    float *w, *m, *v;
+    float lr, scale, rate, by_root, beta1, beta2, rest1, rest2;
+} job;
+
+/* A piece of the gradient as f32: straight from memory unless it is bf16. */
+static const float *take_gradient(const job *j, int64_t at, int64_t n, float piece[])
+{
+    if (!j->o->bf16) return (const float *)j->g + at;
+    const uint16_t *g = (const uint16_t *)j->g + at;
+    word *bits = (word *)piece;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) bits[i] = (uint32_t)g[i] << 16;
+    return piece;
+}
+
+static void adam_row(const void *arg, int64_t n, const int64_t at[])
+{
+    const job *j = arg;
+    float piece[PL_LOOPS_PIECE], *w = j->w + at[0], *m = j->m + at[0], *v = j->v + at[0];
+    const float *g = take_gradient(j, at[0], n, piece);
+    const float scale = j->scale, beta1 = j->beta1, beta2 = j->beta2, rest1 = j->rest1,
+                rest2 = j->rest2, rate = j->rate, by_root = j->by_root, eps = j->o->eps,
+                add = j->o->decoupled ? 0 : j->o->decay,
+                keep = j->o->decoupled ? 1 - j->lr * j->o->decay : 1;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        float x = scale * g[i] + add * w[i];
+        float m1 = beta1 * m[i] + rest1 * x, v1 = beta2 * v[i] + rest2 * x * x;
+        w[i] = keep * w[i] - rate * m1 / (sqrtf(v1) * by_root + eps);
+        m[i] = m1;
+        v[i] = v1;
+    }
+}
+
+void pl_optimizer_adam_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                           const void *const in[], void *const out[], void *scratch)
+{
+    const optimizer *o = state;
+    double step = pl_type_get(s->node->in[5]->type, in[5], 0);
+    float lr = *(const float *)in[4];
+    job j = { .o = o,
+              .g = in[1],
+              .w = out[0],
+              .m = out[1],
+              .v = out[2],
+              .lr = lr,
+              .scale = *(const float *)in[6],
+              .rate = (float)((double)lr / (1 - pow(o->beta1, step))),
+              .by_root = (float)(1 / sqrt(1 - pow(o->beta2, step))),
+              .beta1 = (float)o->beta1,
+              .rest1 = (float)(1 - o->beta1),
+              .beta2 = (float)o->beta2,
+              .rest2 = (float)(1 - o->beta2) };
+    (void)scratch;
+    pl_loops_run(&o->loops, 1, env->n_threads, adam_row, &j);
+}
+
+static void sgd_row(const void *arg, int64_t n, const int64_t at[])
+{
+    const job *j = arg;
+    float piece[PL_LOOPS_PIECE], *w = j->w + at[0], *u = j->m + at[0];
+    const float *g = take_gradient(j, at[0], n, piece);
+    const float scale = j->scale, decay = j->o->decay, momentum = j->o->momentum, lr = j->lr;
+    const float a = j->o->nesterov ? 1 : 0, b = j->o->nesterov ? momentum : 1; /* a d + b u */
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        float d = scale * g[i] + decay * w[i], u1 = momentum * u[i] + d;
+        w[i] -= lr * (a * d + b * u1);
+        u[i] = u1;
+    }
+}
+
+void pl_optimizer_sgd_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                          const void *const in[], void *const out[], void *scratch)
+{
+    const optimizer *o = state;
+    job j = { .o = o,
+              .g = in[1],
+              .w = out[0],
+              .m = out[1],
+              .lr = *(const float *)in[3],
+              .scale = *(const float *)in[4] };
+    (void)s, (void)scratch;
+    pl_loops_run(&o->loops, 1, env->n_threads, sgd_row, &j);
+}

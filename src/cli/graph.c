@@ -1,0 +1,147 @@
+/* pleat graph: what a model is: operators, parameters, flops, bytes; or its whole text form. */
+#include "cli/commands.h"
+#include "models/model.h"
+#include "ops/lib/all.h"
+#include "train/optim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct graph_args {
+    const char *optimizer;
+    int64_t batch, seq;
+    bool json, text, forward;
+} graph_args;
+
+#define AT(f) offsetof(graph_args, f)
+static const pl_opt opts[] = {
+    { "batch", PL_OPT_INT, AT(batch), "N", NULL, "rows per step (model key batch)", 1 },
+    { "seq", PL_OPT_INT, AT(seq), "N", NULL, "positions per row (model key seq)", 1 },
+    { "optimizer", PL_OPT_TEXT, AT(optimizer), "NAME", "adamw", "of the training step", 0 },
+    { "forward", PL_OPT_FLAG, AT(forward), NULL, NULL, "the forward pass only", 0 },
+    { "text", PL_OPT_FLAG, AT(text), NULL, NULL, "the whole graph, a line per node", 0 },
+    { "json", PL_OPT_FLAG, AT(json), NULL, NULL, "one JSON object on stdout", 0 },
+    { 0 },
+};
+
+typedef struct summary {
+    const pl_graph *graph;
+    int n_forward;            /* nodes of the forward pass: they come first             */
+    int count[256];           /* nodes by operator, index into pl_ops_all                */
+    double flops[256], flops_forward, flops_all;
+    int64_t state_bytes, saved_bytes; /* saved: made forward, read backward              */
+} summary;
+
+static bool build(const graph_args *a, const char *spec, bool train, pl_arena *arena, pl_graph **g,
+                  pl_err *err)
+{
+    pl_model_args args;
+    if (a->batch) spec = pl_model_with(arena, spec, "batch", pl_arena_fmt(arena, "%lld", (long long)a->batch));
+    if (a->seq) spec = pl_model_with(arena, spec, "seq", pl_arena_fmt(arena, "%lld", (long long)a->seq));
+    PL_TRY(pl_model_parse(spec, arena, &args, err));
+    pl_builder b = pl_builder_new(arena, &pl_ops_all, args.spec);
+    args.model->build(&b, &args, PL_TRAIN);
+    const pl_optim o = { .name = a->optimizer, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .momentum = 0.9,
+                         .decay = 0.1 };
+    if (train) pl_optim_add(&b, &o, b.err.code ? NULL : pl_graph_find(b.graph, "loss"));
+    return pl_builder_done(&b, g, err);
+}
+
+static bool is_saved(const summary *s, const pl_value *v)
+{
+    if (!v->maker || v->maker->id >= s->n_forward) return false;
+    for (int i = s->n_forward; i < s->graph->nodes.n; i++)
+        for (int k = 0; k < s->graph->nodes.at[i]->n_in; k++)
+            if (s->graph->nodes.at[i]->in[k] == v) return true;
+    return false;
+}
+
+static void summarise(summary *s)
+{
+    const pl_graph *g = s->graph;
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *n = g->nodes.at[i];
+        pl_share whole = pl_share_whole(n);
+        double f = n->op->flops ? n->op->flops(&whole) : pl_op_flops(&whole);
+        for (int k = 0; k < pl_ops_all.n && k < 256; k++)
+            if (pl_ops_all.at[k] == n->op) s->count[k]++, s->flops[k] += f;
+        s->flops_all += f;
+        if (i < s->n_forward) s->flops_forward += f;
+    }
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        int64_t bytes = pl_shape_count(&v->shape) * pl_type_bytes(v->type);
+        if (v->role == PL_STATE) s->state_bytes += bytes;
+        if (is_saved(s, v)) s->saved_bytes += bytes;
+    }
+}
+
+static void print_summary(const summary *s, pl_arena *a)
+{
+    const pl_graph *g = s->graph;
+    printf("%s\n  parameters   %lld\n  nodes        %d (%d forward)\n", g->name,
+           (long long)pl_graph_params(g), g->nodes.n, s->n_forward);
+    printf("  flops        %.4g forward, %.4g in all\n", s->flops_forward, s->flops_all);
+    printf("  states       %s\n  activations  %s saved for the backward pass\n\n",
+           pl_text_size(a, (double)s->state_bytes), pl_text_size(a, (double)s->saved_bytes));
+    printf("  %-24s %6s %12s %7s\n", "operator", "nodes", "flops", "share");
+    for (int k = 0; k < pl_ops_all.n; k++)
+        if (s->count[k])
+            printf("  %-24s %6d %12.4g %6.2f%%\n", pl_ops_all.at[k]->name, s->count[k], s->flops[k],
+                   s->flops_all > 0 ? 100 * s->flops[k] / s->flops_all : 0);
+}
+
+static void print_json(const summary *s)
+{
+    const pl_graph *g = s->graph;
+    bool first = true;
+    printf("{\"model\": \"%s\", \"params\": %lld, \"nodes\": %d, \"nodes_forward\": %d, \"flops\": %.17g, "
+           "\"flops_forward\": %.17g, \"state_bytes\": %lld, \"activation_bytes\": %lld, \"ops\": {",
+           g->name, (long long)pl_graph_params(g), g->nodes.n, s->n_forward, s->flops_all,
+           s->flops_forward, (long long)s->state_bytes, (long long)s->saved_bytes);
+    for (int k = 0; k < pl_ops_all.n; k++) {
+        if (!s->count[k]) continue;
+        printf("%s\"%s\": {\"nodes\": %d, \"flops\": %.17g}", first ? "" : ", ", pl_ops_all.at[k]->name,
+               s->count[k], s->flops[k]);
+        first = false;
+    }
+    printf("}}\n");
+}
+
+static bool show(const graph_args *a, const char *spec, pl_arena *arena, pl_err *err)
+{
+    pl_graph *forward, *g;
+    PL_TRY(build(a, spec, false, arena, &forward, err));
+    g = forward;
+    if (!a->forward) PL_TRY(build(a, spec, true, arena, &g, err));
+    if (a->text) {
+        pl_text out = { .arena = arena };
+        pl_graph_print(g, &out);
+        fputs(pl_text_get(&out), stdout);
+        return true;
+    }
+    summary s = { .graph = g, .n_forward = forward->nodes.n };
+    PL_ASSERT_CMP(pl_ops_all.n, <=, 256);
+    summarise(&s);
+    if (a->json) print_json(&s);
+    else print_summary(&s, arena);
+    return true;
+}
+
+static int run(const pl_command *c, int argc, char **argv)
+{
+    graph_args a = { 0 };
+    const char *spec;
+    int n, code;
+    pl_err err = { 0 };
+    if (!pl_opt_parse(c, argc, argv, &a, 1, 1, &spec, &n, &code)) return code;
+    pl_arena *arena = pl_arena_new("graph");
+    bool ok = show(&a, spec, arena, &err);
+    pl_arena_free(arena);
+    return ok ? PL_OK : pl_opt_fail(&err);
+}
+
+const pl_command pl_command_graph = {
+    .name = "graph", .operands = "MODEL", .about = "nodes by operator, parameters, flops, bytes; or the text form",
+    .opts = opts, .run = run,
+};

@@ -1,0 +1,34 @@
+/* cli/launch.h - ranks: one thread each in this process, or one process each under mpirun. */
+#ifndef PL_CLI_LAUNCH_H
+#define PL_CLI_LAUNCH_H
+#include "run/comm.h"
+#include "run/kernel.h"
+
+typedef struct pl_world {
+    int n_ranks;
+    int rank;             /* of this process: the first that it runs                  */
+    bool mpi;
+    pl_comm *comm;        /* under MPI                                                */
+    double timeout_seconds;
+} pl_world;
+
+/* devices 0: as many as the launcher started, else 1. Under mpirun a number must match. Fails with
+ * PL_EUSAGE on a mismatch, with PL_EUNSUPPORTED when built without MPI but started by mpirun. */
+PL_MUST_CHECK bool pl_launch_open(int64_t devices, double timeout_seconds, pl_world *out, pl_err *err);
+
+/* Run fn as every rank of this process; comm is NULL when there is one rank in all. The error is that of
+ * the lowest rank that failed. */
+PL_MUST_CHECK bool pl_launch_run(pl_world *w, bool (*fn)(void *arg, pl_comm *comm, pl_err *err),
+                                 void *arg, pl_err *err);
+
+/* Ends the world. After a failure under MPI the other processes are ended with this code too. Returns the
+ * exit code of the command; prints the error once. */
+int pl_launch_close(pl_world *w, const pl_err *err);
+
+/* The preference list of a backend name; NULL and the names in err when there is no such backend. */
+const pl_backend *const *pl_launch_backends(const char *name, int *n, pl_err *err);
+
+/* Cores that this process may use. */
+int pl_launch_cores(void);
+
+#endif

@@ -1,0 +1,62 @@
+/* pleat: trains on many devices a model that was written for one. */
+#include "cli/commands.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#ifndef PLEAT_VERSION
+#define PLEAT_VERSION "0.1"
+#endif
+
+static const pl_command *const commands[] = {
+    &pl_command_doctor, &pl_command_models, &pl_command_ops,
+    &pl_command_graph,  &pl_command_train,  &pl_command_sample,
+};
+
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void help(FILE *to)
+{
+    fprintf(to, "pleat %s - trains on many devices a model that was written for one\n\n"
+                "usage: pleat COMMAND [...]\n\n", PLEAT_VERSION);
+    for (int i = 0; i < N_COMMANDS; i++)
+        fprintf(to, "  %-8s %-6s %s\n", commands[i]->name, commands[i]->operands, commands[i]->about);
+    fprintf(to, "\npleat COMMAND --help tells more. Exit codes: 0 ok, 1 internal error, 2 usage, 3 bad "
+                "input,\n4 unsupported, 5 infeasible, 6 mismatch, 7 run failed or rank lost\n");
+}
+
+static int unknown(const char *name)
+{
+    const char *near = NULL;
+    int least = 4;
+    for (int i = 0; i < N_COMMANDS; i++) {
+        int d = pl_text_distance(name, commands[i]->name);
+        if (d < least) least = d, near = commands[i]->name;
+    }
+    fprintf(stderr, "error: no command '%s'", name);
+    if (near) fprintf(stderr, " (did you mean '%s'?)", near);
+    fprintf(stderr, "\nsee: pleat --help\n");
+    return PL_EUSAGE;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        help(stderr);
+        return PL_EUSAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        help(stdout);
+        return PL_OK;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("pleat %s\n", PLEAT_VERSION);
+        return PL_OK;
+    }
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (!strcmp(argv[1], commands[i]->name))
+            return commands[i]->run(commands[i], argc - 2, argv + 2);
+    return unknown(argv[1]);
+}

@@ -1,0 +1,72 @@
+/* pleat models: what is built in. */
+#include "cli/commands.h"
+#include "models/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct models_args {
+    bool json;
+} models_args;
+
+static const pl_opt opts[] = {
+    { "json", PL_OPT_FLAG, offsetof(models_args, json), NULL, NULL, "one JSON object on stdout", 0 },
+    { 0 },
+};
+
+/* The value a key has in this model: its preset's, or the key's default. */
+static const char *value_of(pl_arena *a, const pl_model *m, int k)
+{
+    pl_model_args args;
+    pl_err err = { 0 };
+    bool ok = pl_model_parse(m->name, a, &args, &err);
+    PL_ASSERT(ok);
+    return args.value[k];
+}
+
+static void print_json(pl_arena *a)
+{
+    printf("{\"models\": [");
+    for (int i = 0; pl_models[i]; i++) {
+        const pl_model *m = pl_models[i];
+        printf("%s\n  {\"name\": \"%s\", \"about\": \"%s\", \"reads\": \"%s\", \"keys\": {", i ? "," : "",
+               m->name, m->about, m->data);
+        for (int k = 0; m->keys[k].name; k++)
+            printf("%s\"%s\": %s", k ? ", " : "", m->keys[k].name, value_of(a, m, k));
+        printf("}}");
+    }
+    printf("\n]}\n");
+}
+
+static void print_text(pl_arena *a)
+{
+    const pl_model_key *shown = NULL;
+    for (int i = 0; pl_models[i]; i++) {
+        const pl_model *m = pl_models[i];
+        printf("%-12s %s; reads %s\n            ", m->name, m->about, m->data);
+        for (int k = 0; m->keys[k].name; k++)
+            printf(" %s=%s", m->keys[k].name, value_of(a, m, k));
+        printf("\n");
+        if (m->keys == shown) continue;
+        shown = m->keys;
+        for (int k = 0; m->keys[k].name; k++)
+            printf("               %-8s %s\n", m->keys[k].name, m->keys[k].about);
+    }
+    printf("\nwrite NAME:key=value,key=value\n");
+}
+
+static int run(const pl_command *c, int argc, char **argv)
+{
+    models_args a = { 0 };
+    int n, code;
+    if (!pl_opt_parse(c, argc, argv, &a, 0, 0, NULL, &n, &code)) return code;
+    pl_arena *arena = pl_arena_new("models");
+    if (a.json) print_json(arena);
+    else print_text(arena);
+    pl_arena_free(arena);
+    return PL_OK;
+}
+
+const pl_command pl_command_models = {
+    .name = "models", .operands = "", .about = "what is built in, with its keys", .opts = opts, .run = run,
+};

@@ -1,0 +1,46 @@
+/* cli/opt.h - command line options as rows: parsing, --help and the manual read the same row. */
+#ifndef PL_CLI_OPT_H
+#define PL_CLI_OPT_H
+#include "base/arena.h"
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum pl_opt_kind {
+    PL_OPT_TEXT,  /* const char *  */
+    PL_OPT_INT,   /* int64_t       */
+    PL_OPT_REAL,  /* double        */
+    PL_OPT_BYTES, /* int64_t       */
+    PL_OPT_FLAG,  /* bool          */
+} pl_opt_kind;
+
+typedef struct pl_opt {
+    const char *name;    /* without the dashes                    */
+    pl_opt_kind kind;
+    size_t at;           /* offsetof the field                    */
+    const char *value;   /* what the help calls it; NULL: a flag  */
+    const char *usual;   /* default; NULL: none                   */
+    const char *about;
+    double least;        /* numbers: smallest legal value         */
+} pl_opt;
+
+struct pl_command;
+typedef int pl_command_run(const struct pl_command *c, int argc, char **argv);
+
+typedef struct pl_command {
+    const char *name, *operands, *about; /* operands: "MODEL", "" ...        */
+    const char *more;                    /* examples and notes, shown by --help */
+    const pl_opt *opts;                  /* ends with {0}                    */
+    pl_command_run *run;
+} pl_command;
+
+/* Fill `out` (a struct of the rows' fields) with defaults, then the arguments. Operands go to operand[],
+ * their number must be within [least, most]. All mistakes are named at once; false means *code is the exit
+ * code (0 after --help). */
+PL_MUST_CHECK bool pl_opt_parse(const pl_command *c, int argc, char **argv, void *out, int least,
+                                int most, const char *operand[], int *n_operands, int *code);
+void pl_opt_help(const pl_command *c);
+
+/* Print "error: ..." on stderr; returns the exit code. */
+int pl_opt_fail(const pl_err *err);
+
+#endif

@@ -1,0 +1,248 @@
+/* pleat train: real training of a built-in model on this machine's threads, or under mpirun. */
+#include "cli/commands.h"
+#include "cli/launch.h"
+#include "train/train.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct train_args {
+    const char *data, *optimizer, *save, *resume, *backend, *matmul;
+    int64_t devices, threads, steps, batch, seq, warmup, seed, eval_every, eval_batches, save_every, keep,
+        bucket;
+    double lr, lr_min, beta1, beta2, eps, momentum, decay, clip, train_share, timeout;
+    bool json, timings, explain, program;
+} train_args;
+
+#define AT(f) offsetof(train_args, f)
+static const pl_opt opts[] = {
+    { "data", PL_OPT_TEXT, AT(data), "FILE", NULL, "text to learn: its bytes are the tokens; or synthetic", 0 },
+    { "devices", PL_OPT_INT, AT(devices), "N", NULL, "ranks: threads here, or what mpirun started", 1 },
+    { "steps", PL_OPT_INT, AT(steps), "N", "100", "updates", 0 },
+    { "batch", PL_OPT_INT, AT(batch), "N", NULL, "rows per step over all devices (model key batch)", 1 },
+    { "seq", PL_OPT_INT, AT(seq), "N", NULL, "positions per row (model key seq)", 1 },
+    { "lr", PL_OPT_REAL, AT(lr), "X", "1e-3", "peak learning rate", 0 },
+    { "lr-min", PL_OPT_REAL, AT(lr_min), "X", NULL, "end of the cosine; default lr / 10", 0 },
+    { "warmup", PL_OPT_INT, AT(warmup), "N", "0", "steps of linear warm-up", 0 },
+    { "seed", PL_OPT_INT, AT(seed), "K", "1", "of weights, data order and dropout", 0 },
+    { "optimizer", PL_OPT_TEXT, AT(optimizer), "NAME", "adamw", "adamw, adam or sgd", 0 },
+    { "beta1", PL_OPT_REAL, AT(beta1), "X", "0.9", "of adam and adamw", 0 },
+    { "beta2", PL_OPT_REAL, AT(beta2), "X", "0.99", "of adam and adamw", 0 },
+    { "eps", PL_OPT_REAL, AT(eps), "X", "1e-8", "of adam and adamw", 0 },
+    { "momentum", PL_OPT_REAL, AT(momentum), "X", "0.9", "of sgd", 0 },
+    { "decay", PL_OPT_REAL, AT(decay), "X", "0.1", "weight decay of matrices", 0 },
+    { "clip", PL_OPT_REAL, AT(clip), "X", "1", "global gradient norm; 0: no clipping", 0 },
+    { "train-share", PL_OPT_REAL, AT(train_share), "X", "0.9", "first part of the file; the rest validates", 0 },
+    { "eval-every", PL_OPT_INT, AT(eval_every), "M", "0", "validate every M steps; 0: only at the end", 0 },
+    { "eval-batches", PL_OPT_INT, AT(eval_batches), "N", "20", "validation batches; 0: never validate", 0 },
+    { "save", PL_OPT_TEXT, AT(save), "DIR", NULL, "write checkpoints there", 0 },
+    { "save-every", PL_OPT_INT, AT(save_every), "M", "0", "every M steps; 0: only at the end", 0 },
+    { "keep", PL_OPT_INT, AT(keep), "N", "1", "newest checkpoints kept", 1 },
+    { "resume", PL_OPT_TEXT, AT(resume), "DIR", NULL, "go on from the newest checkpoint there", 0 },
+    { "backend", PL_OPT_TEXT, AT(backend), "NAME", "auto", "kernels: onednn, native, ref or null", 0 },
+    { "matmul", PL_OPT_TEXT, AT(matmul), "TYPE", "f32", "f32 or bf16 (inputs rounded, sums in f32)", 0 },
+    { "threads", PL_OPT_INT, AT(threads), "N", NULL, "per rank; default: the cores shared evenly", 1 },
+    { "bucket", PL_OPT_BYTES, AT(bucket), "SIZE", "16MiB", "gradients reduced in one message", 1 },
+    { "timeout", PL_OPT_REAL, AT(timeout), "SECONDS", "120", "until a rank that does not answer is lost", 0.1 },
+    { "json", PL_OPT_FLAG, AT(json), NULL, NULL, "one JSON object per event on stdout", 0 },
+    { "timings", PL_OPT_FLAG, AT(timings), NULL, NULL, "add seconds and tokens/s to the lines", 0 },
+    { "explain", PL_OPT_FLAG, AT(explain), NULL, NULL, "print the kernel of every step, and refusals", 0 },
+    { "program", PL_OPT_FLAG, AT(program), NULL, NULL, "print rank 0's program", 0 },
+    { 0 },
+};
+
+/* -- telling ------------------------------------------------------------------------------------------- */
+
+typedef struct teller {
+    const train_args *a;
+    const pl_train_job *job;
+    bool tty;
+    double begin, first_end, shown; /* seconds on the clock */
+    int64_t first_step, tokens, steps;
+    bool live;                      /* a live line stands on the terminal */
+} teller;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void clear_live(teller *t)
+{
+    if (t->live) fprintf(stderr, "\r\033[K");
+    t->live = false;
+}
+
+static void tell_start(teller *t, const pl_train_event *e)
+{
+    pl_arena *a = pl_arena_new("start line");
+    const pl_graph *g = pl_train_graph(t->job);
+    const pl_data *d = pl_train_data(t->job);
+    fprintf(stderr, "%s: %lld parameters, %d nodes; %s; %d steps on %d device%s, %d message%s\n", g->name,
+            (long long)pl_graph_params(g), g->nodes.n, e->program->plan->strategy, e->program->n_steps,
+            e->program->n_ranks, e->program->n_ranks > 1 ? "s" : "", e->program->n_messages,
+            e->program->n_messages == 1 ? "" : "s");
+    fprintf(stderr, "memory of one device: %s of states, %s of work (no layout of this order is below "
+            "%s), %s of scratch\n",
+            pl_text_size(a, (double)e->stats->state_bytes), pl_text_size(a, (double)e->stats->work_bytes),
+            pl_text_size(a, (double)e->program->work_bound),
+            pl_text_size(a, (double)e->stats->scratch_bytes));
+    if (d->path)
+        fprintf(stderr, "%s: %lld bytes to learn, %lld to validate; letter frequencies alone: %.4f nats\n",
+                d->path, (long long)d->n_train, (long long)(d->n - d->n_train), pl_data_entropy(d));
+    pl_text out = { .arena = a };
+    if (t->a->explain) pl_exec_explain(e->exec, 0, &out);
+    if (t->a->program) pl_program_print(e->program, &out);
+    fputs(pl_text_get(&out), stderr);
+    pl_arena_free(a);
+}
+
+static void tell_step(teller *t, const pl_train_event *e)
+{
+    double time = now();
+    if (!t->steps++) t->first_end = time, t->first_step = e->step;
+    else t->tokens += e->tokens;
+    double rate = t->steps > 1 ? (double)t->tokens / (time - t->first_end) : 0;
+    if (t->a->json) {
+        printf("{\"step\": %lld, \"loss\": %.9g, \"lr\": %.9g", (long long)e->step, e->loss, e->lr);
+        if (e->grad_norm >= 0) printf(", \"grad_norm\": %.9g", e->grad_norm);
+        if (t->a->timings)
+            printf(", \"seconds\": %.6f, \"tokens_per_second\": %.1f", e->seconds,
+                   (double)e->tokens / e->seconds);
+        printf("}\n");
+        fflush(stdout);
+        return;
+    }
+    if (!t->tty) {
+        printf("step %lld loss %.6f", (long long)e->step, e->loss);
+        if (t->a->timings) printf(" %.4f s", e->seconds);
+        printf("\n");
+        fflush(stdout);
+        return;
+    }
+    if (time - t->shown < 0.2 && e->step != t->a->steps) return;
+    double left = rate > 0 ? (double)(t->a->steps - e->step) * (double)e->tokens / rate : 0;
+    fprintf(stderr, "\r\033[Kstep %lld/%lld  loss %.4f  %.0f tokens/s  eta %.0f s", (long long)e->step,
+            (long long)t->a->steps, e->loss, rate, left);
+    t->live = true;
+    t->shown = time;
+}
+
+static void tell_eval(teller *t, const pl_train_event *e)
+{
+    double bits = e->loss / log(2.0);
+    clear_live(t);
+    if (t->a->json)
+        printf("{\"step\": %lld, \"validation_loss\": %.9g, \"bits_per_byte\": %.9g}\n",
+               (long long)e->step, e->loss, bits);
+    else printf("step %lld validation %.4f nats, %.4f bits per byte\n", (long long)e->step, e->loss, bits);
+    fflush(stdout);
+}
+
+static void tell_end(teller *t, const pl_train_event *e)
+{
+    const pl_exec_stats *s = e->stats;
+    double seconds = now() - t->begin, steady = now() - t->first_end;
+    clear_live(t);
+    fprintf(stderr, "%lld steps in %.1f s", (long long)t->steps, seconds);
+    if (t->steps > 1) fprintf(stderr, ", %.0f tokens/s after the first", (double)t->tokens / steady);
+    if (s->busy_seconds > 0)
+        fprintf(stderr, "; messages under way %.2f s, of which compute waited %.2f s", s->busy_seconds,
+                s->exposed_seconds);
+    fprintf(stderr, "\n");
+}
+
+static void tell(void *to, const pl_train_event *e)
+{
+    teller *t = to;
+    switch (e->what) {
+    case PL_TOLD_START: tell_start(t, e); break;
+    case PL_TOLD_STEP: tell_step(t, e); break;
+    case PL_TOLD_EVAL: tell_eval(t, e); break;
+    case PL_TOLD_SAVE:
+        clear_live(t);
+        fprintf(stderr, "saved step %lld in %s (%.2f s)\n", (long long)e->step, e->path, e->seconds);
+        break;
+    case PL_TOLD_END: tell_end(t, e); break;
+    }
+}
+
+/* -- running ------------------------------------------------------------------------------------------- */
+
+static bool run_rank(void *arg, pl_comm *comm, pl_err *err)
+{
+    teller *t = arg;
+    return pl_train_run(t->job, comm, tell, t, err);
+}
+
+static bool make_options(const train_args *a, const char *model, const pl_world *w, pl_arena *arena,
+                         pl_train_options *o, pl_err *err)
+{
+    char number[32];
+    snprintf(number, sizeof number, "%lld", (long long)a->batch);
+    if (a->batch) model = pl_model_with(arena, model, "batch", number);
+    snprintf(number, sizeof number, "%lld", (long long)a->seq);
+    if (a->seq) model = pl_model_with(arena, model, "seq", number);
+    if (!a->data) return pl_err_set(err, PL_EUSAGE, "--data is missing: a text file, or synthetic");
+    if (a->train_share <= 0 || a->train_share >= 1)
+        return pl_err_set(err, PL_EUSAGE, "--train-share %g is not between 0 and 1", a->train_share);
+    int local = w->mpi ? 1 : w->n_ranks, cores = pl_launch_cores() / local;
+    *o = (pl_train_options){
+        .model = model, .data = a->data, .train_share = a->train_share, .steps = a->steps, .lr = a->lr,
+        .lr_min = a->lr_min >= 0 ? a->lr_min : a->lr / 10, .warmup = a->warmup, .seed = (uint64_t)a->seed,
+        .eval_every = a->eval_every, .eval_batches = a->eval_batches, .save = a->save,
+        .save_every = a->save_every, .keep = (int)a->keep, .resume = a->resume,
+        .bucket_bytes = a->bucket,
+        .optim = { .name = a->optimizer, .beta1 = a->beta1, .beta2 = a->beta2, .eps = a->eps,
+                   .momentum = a->momentum, .decay = a->decay, .clip = a->clip },
+        .exec = { .env = { .n_threads = a->threads ? (int)a->threads : cores > 1 ? cores : 1 } },
+    };
+    if (!pl_type_find(a->matmul, &o->exec.env.matmul) || !pl_type_is_float(o->exec.env.matmul))
+        return pl_err_set(err, PL_EUSAGE, "--matmul %s: f32 or bf16", a->matmul);
+    o->exec.backends = pl_launch_backends(a->backend, &o->exec.n_backends, err);
+    return o->exec.backends != NULL;
+}
+
+static bool train(const train_args *a, const char *model, pl_world *w, pl_arena *arena, pl_err *err)
+{
+    pl_train_options o;
+    pl_train_job *job;
+    PL_TRY(make_options(a, model, w, arena, &o, err));
+    PL_TRY(pl_train_new(&o, w->n_ranks, arena, &job, err));
+    teller t = { .a = a, .job = job, .tty = !a->json && isatty(STDERR_FILENO), .begin = now() };
+    bool ok = pl_launch_run(w, run_rank, &t, err);
+    clear_live(&t);
+    if (!ok && a->save && err->code == PL_ERUN)
+        pl_err_in(err, "train (go on with --resume %s)", a->save);
+    pl_train_free(job);
+    return ok;
+}
+
+static int run(const pl_command *c, int argc, char **argv)
+{
+    train_args a = { .lr_min = -1 };
+    const char *model;
+    int n, code;
+    if (!pl_opt_parse(c, argc, argv, &a, 1, 1, &model, &n, &code)) return code;
+    pl_arena *arena = pl_arena_new("train");
+    pl_err err = { 0 };
+    pl_world w = { 0 };
+    if (pl_launch_open(a.devices, a.timeout, &w, &err)) (void)!train(&a, model, &w, arena, &err);
+    pl_arena_free(arena);
+    return pl_launch_close(&w, &err);
+}
+
+const pl_command pl_command_train = {
+    .name = "train",
+    .operands = "MODEL",
+    .about = "train a model, on threads of this machine or under mpirun",
+    .more = "example: pleat train gpt2:layers=4,hidden=128,heads=4,vocab=256,dropout=0 --data FILE\n"
+            "           --seq 64 --batch 12 --steps 2000 --devices 2 --save DIR",
+    .opts = opts,
+    .run = run,
+};

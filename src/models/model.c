@@ -1,0 +1,151 @@
+#include "models/model.h"
+
+#include <math.h>
+#include <string.h>
+
+static const pl_model *find_model(const char *name, size_t n)
+{
+    for (int i = 0; pl_models[i]; i++)
+        if (strlen(pl_models[i]->name) == n && !strncmp(pl_models[i]->name, name, n))
+            return pl_models[i];
+    return NULL;
+}
+
+static int find_key(const pl_model *m, const char *name, size_t n)
+{
+    for (int i = 0; m->keys[i].name; i++)
+        if (strlen(m->keys[i].name) == n && !strncmp(m->keys[i].name, name, n)) return i;
+    return -1;
+}
+
+static bool is_real(const pl_model_key *k)
+{
+    return strchr(k->value, '.') != NULL;
+}
+
+/* -- messages ----------------------------------------------------------------------------------------- */
+
+static bool unknown_model(pl_arena *a, const char *name, pl_err *err)
+{
+    pl_text list = { .arena = a };
+    for (int i = 0; pl_models[i]; i++) pl_text_add(&list, i ? ", %s" : "%s", pl_models[i]->name);
+    return pl_err_set(err, PL_EINPUT, "unknown model '%s' (built in: %s)", name, pl_text_get(&list));
+}
+
+static void unknown_key(const pl_model *m, const char *key, pl_text *problems)
+{
+    const char *near = NULL;
+    int least = 3; /* "did you mean" only within two edits */
+    for (int i = 0; m->keys[i].name; i++) {
+        int d = pl_text_distance(key, m->keys[i].name);
+        if (d < least) least = d, near = m->keys[i].name;
+    }
+    pl_text_add(problems, "%sno key '%s'", problems->n ? "; " : "", key);
+    if (near) pl_text_add(problems, " (did you mean '%s'?)", near);
+}
+
+static void check_value(const pl_model_key *k, const char *text, pl_text *problems)
+{
+    int64_t i = 0;
+    double x = 0;
+    bool ok = is_real(k) ? pl_text_real(text, &x) : pl_text_int(text, &i);
+    if (!is_real(k)) x = (double)i;
+    if (!ok)
+        pl_text_add(problems, "%s%s=%s is not %s", problems->n ? "; " : "", k->name, text,
+                    is_real(k) ? "a number" : "a whole number");
+    else if (x < k->least || (!is_real(k) && i > INT32_MAX))
+        pl_text_add(problems, "%s%s=%s is out of range (at least %g, at most %d)",
+                    problems->n ? "; " : "", k->name, text, k->least, INT32_MAX);
+}
+
+/* -- parsing ------------------------------------------------------------------------------------------ */
+
+/* "a=1,b=2" into values by key. */
+static void apply(const pl_model *m, const char *text, pl_arena *a, const char **value,
+                  pl_text *problems)
+{
+    while (*text) {
+        size_t n = strcspn(text, ",");
+        const char *eq = memchr(text, '=', n);
+        if (!eq) {
+            pl_text_add(problems, "%s'%.*s' is not key=value", problems->n ? "; " : "", (int)n, text);
+        } else {
+            int k = find_key(m, text, (size_t)(eq - text));
+            const char *v = pl_arena_span(a, eq + 1, (size_t)(text + n - eq - 1));
+            if (k < 0) unknown_key(m, pl_arena_span(a, text, (size_t)(eq - text)), problems);
+            else check_value(&m->keys[k], value[k] = v, problems);
+        }
+        text += n + (text[n] == ',');
+    }
+}
+
+static const char *canonical(pl_arena *a, const pl_model *m, const char *const *value,
+                             const char *const *usual)
+{
+    pl_text t = { .arena = a };
+    char mark = ':';
+    pl_text_add(&t, "%s", m->name);
+    for (int i = 0; m->keys[i].name; i++)
+        if (strcmp(value[i], usual[i])) {
+            pl_text_add(&t, "%c%s=%s", mark, m->keys[i].name, value[i]);
+            mark = ',';
+        }
+    return pl_text_get(&t);
+}
+
+bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *err)
+{
+    size_t n = strcspn(spec, ":");
+    const pl_model *m = find_model(spec, n);
+    if (!m) return unknown_model(a, pl_arena_span(a, spec, n), err);
+    int n_keys = 0;
+    while (m->keys[n_keys].name) n_keys++;
+    const char **value = PL_NEW_N(a, const char *, n_keys), **usual = PL_NEW_N(a, const char *, n_keys);
+    pl_text problems = { .arena = a };
+    for (int i = 0; i < n_keys; i++) value[i] = m->keys[i].value;
+    apply(m, m->preset ? m->preset : "", a, value, &problems);
+    memcpy(usual, value, (size_t)n_keys * sizeof *value);
+    if (spec[n]) apply(m, spec + n + 1, a, value, &problems);
+    if (problems.n) {
+        pl_text keys = { .arena = a };
+        for (int i = 0; i < n_keys; i++)
+            pl_text_add(&keys, i ? ", %s=%s" : "%s=%s", m->keys[i].name, usual[i]);
+        return pl_err_set(err, PL_EINPUT, "model '%s': %s. Its keys: %s", spec,
+                          pl_text_get(&problems), pl_text_get(&keys));
+    }
+    *out = (pl_model_args){ m, n_keys, value, canonical(a, m, value, usual) };
+    return true;
+}
+
+const char *pl_model_with(pl_arena *a, const char *spec, const char *key, const char *value)
+{
+    return pl_arena_fmt(a, "%s%c%s=%s", spec, strchr(spec, ':') ? ',' : ':', key, value);
+}
+
+static const char *value_of(const pl_model_args *a, const char *key)
+{
+    int k = find_key(a->model, key, strlen(key));
+    if (k < 0) pl_bug(__FILE__, __LINE__, "model %s has no key '%s'", a->model->name, key);
+    return a->value[k];
+}
+
+double pl_model_real(const pl_model_args *a, const char *key)
+{
+    double x = 0;
+    bool ok = pl_text_real(value_of(a, key), &x);
+    PL_ASSERT(ok);
+    return x;
+}
+
+int64_t pl_model_int(const pl_model_args *a, const char *key)
+{
+    int64_t x = 0;
+    bool ok = pl_text_int(value_of(a, key), &x);
+    PL_ASSERT(ok);
+    return x;
+}
+
+bool pl_model_has(const pl_model_args *a, const char *key)
+{
+    return find_key(a->model, key, strlen(key)) >= 0;
+}

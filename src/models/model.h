@@ -1,0 +1,55 @@
+/* models/model.h - built-in models: a name, keys with defaults, a builder of the forward graph. */
+#ifndef PL_MODELS_MODEL_H
+#define PL_MODELS_MODEL_H
+#include "graph/graph.h"
+
+/* What a forward graph is for. */
+typedef enum pl_mode {
+    PL_TRAIN, /* loss, with dropout and batch statistics      */
+    PL_EVAL,  /* loss, without dropout, running statistics    */
+    PL_INFER, /* outputs the logits, needs no targets         */
+} pl_mode;
+
+/* One key of a model spec. Text of the default decides the type: with a point it is real. */
+typedef struct pl_model_key {
+    const char *name, *value;
+    double least;          /* smallest legal value; sizes: 1 */
+    const char *about;
+} pl_model_key;
+
+typedef struct pl_model_args pl_model_args;
+
+typedef struct pl_model {
+    const char *name, *about;
+    const char *preset;    /* "hidden=1024,..." over the keys' defaults; NULL: none          */
+    const char *data;      /* what it reads: "text" (inputs tokens, targets: i32[batch,seq])
+                              or "images" (image f32[batch,size,size,3], label i32[batch])
+                              or "vectors" (x f32[batch,in], label i32[batch])               */
+    const pl_model_key *keys;   /* ends with {0}                                             */
+    /* Adds inputs, weights and the forward graph; outputs "loss" (a float scalar, the mean over the
+     * batch) or, for PL_INFER, "logits". Models with dropout add the i64 scalar input "seed". */
+    void (*build)(pl_builder *b, const pl_model_args *a, pl_mode mode);
+} pl_model;
+
+/* All of them; several rows may share a builder (gpt2, gpt2-medium ...). Ends with NULL. */
+extern const pl_model *const pl_models[];
+
+/* A spec "gpt2:layers=4,hidden=256" taken apart. */
+struct pl_model_args {
+    const pl_model *model;
+    int n;
+    const char *const *value;  /* [n] by key */
+    const char *spec;          /* canonical: every key that differs from its default, in key order */
+};
+
+/* Fails with PL_EINPUT: unknown model or key (with the nearest one), bad or too small value. All
+ * problems of the spec are named at once. `a` owns the result. */
+PL_MUST_CHECK bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *err);
+/* The same spec with one more key set. */
+const char *pl_model_with(pl_arena *a, const char *spec, const char *key, const char *value);
+
+int64_t pl_model_int(const pl_model_args *a, const char *key);
+double pl_model_real(const pl_model_args *a, const char *key);
+bool pl_model_has(const pl_model_args *a, const char *key);
+
+#endif

@@ -1,0 +1,110 @@
+/* batch_norm: y = (x - mean) rstd scale + bias per channel c, with mean and rstd =
+ * 1 / sqrt(var + eps) from batch_norm_stats of the *same x*; relu=1: y = max(0, ...). The number of
+ * values per channel is the whole one, whatever the split: "synchronised" batch norm. The gradient
+ * is the total one, through sum and sumsq too, so nothing flows into those.
+ * Source: Ioffe, Szegedy, Batch Normalization, 2015; var is biased. */
+#include "graph/op.h"
+#include "ops/lib/batch_norm.h"
+#include "ops/lib/elementwise.h"
+#include "ops/lib/form.h"
+#include "ops/list.h"
+
+static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
+{
+    (void)n;
+    return pl_form_check(sig, 5, 1, "012345 05", err);
+}
+
+static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
+{
+    const char *attrs = pl_builder_fmt(b, "eps=%.17g relu=%d", pl_node_real(n, "eps", 0),
+                                       (int)pl_node_int(n, "relu", 0));
+    const char *params = pl_builder_fmt(b, "{0},{1},{2},{3},{4},{5}->{3},{4}; %s", attrs);
+    const char *data = pl_builder_fmt(b, "{0},{1},{2},{3},{4},{3},{4},{5}->{0}; %s", attrs);
+    pl_value *const *x = n->in;
+    const pl_node *p = pl_add_node(b, &pl_op_batch_norm_grad_params, NULL, pl_spec(b, n, params), 6,
+                                   (pl_value *const[]){ x[0], x[1], x[2], x[3], x[4], dy[0] });
+    if (!p) return;
+    dx[PL_BN_SCALE] = p->out[0];
+    dx[PL_BN_BIAS] = p->out[1];
+    dx[PL_BN_X] = PL_ADD(b, &pl_op_batch_norm_grad, pl_spec(b, n, data), x[0], x[1], x[2], x[3],
+                         x[4], p->out[0], p->out[1], dy[0]);
+}
+
+static double flops(const pl_share *s)
+{
+    return 2.0 * (double)pl_shape_count(&s->out[0]); /* a x + b, a and b made once per channel */
+}
+
+static double apply(const pl_share *s, const double x[])
+{
+    double mean, rstd;
+    pl_batch_norm_moments(s->node, x[PL_BN_SUM], x[PL_BN_SUMSQ], &mean, &rstd);
+    double y = (x[PL_BN_X] - mean) * rstd * x[PL_BN_SCALE] + x[PL_BN_BIAS];
+    return pl_node_int(s->node, "relu", 0) && y < 0 ? 0 : y;
+}
+
+static void ref(const pl_share *s, const void *const in[], void *const out[])
+{
+    pl_elementwise_ref(s, in, out, apply);
+}
+
+/* The function that is differentiated has the statistics of its own x. */
+static pl_value *build(pl_builder *b, pl_value *const in[], const char *stats, const char *spec)
+{
+    const pl_node *s = pl_add_node(b, &pl_op_batch_norm_stats, NULL, stats, 1, in);
+    if (!s) return NULL;
+    return PL_ADD(b, &pl_op_batch_norm, spec, in[PL_BN_X], s->out[0], s->out[1], in[PL_BN_SCALE],
+                  in[PL_BN_BIAS]);
+}
+
+static pl_value *build_last(pl_builder *b, pl_value *const in[])
+{
+    return build(b, in, NULL, NULL);
+}
+
+static pl_value *build_second(pl_builder *b, pl_value *const in[])
+{
+    return build(b, in, "nc...->c,c", "nc...,c,c,c,c->nc...; eps=0.1");
+}
+
+static pl_value *build_relu(pl_builder *b, pl_value *const in[])
+{
+    return build(b, in, NULL, "; relu=1");
+}
+
+/* sum and sumsq with a positive variance, for the 18 to 30 values per channel below */
+/* clang-format off */
+#define SUMS(c) { 1, { c }, .lo = -3, .hi = 3 }, { 1, { c }, .lo = 10, .hi = 20 }
+/* clang-format on */
+
+const pl_op pl_op_batch_norm = {
+    .name = "batch_norm",
+    .sig = "...c,c,c,c,c->...c",
+    .types = "fFFff>f",
+    .attrs = "eps=1e-5 relu=0",
+    .elementwise = true,
+    .infer = infer,
+    .grad = grad,
+    .flops = flops,
+    .ref = ref,
+    .examples =
+        (const pl_example[]){
+            { NULL, .in = { { 4, { 3, 2, 3, 4 } }, SUMS(4), { 1, { 4 } }, { 1, { 4 } } },
+              build_last },
+            { "nc...,c,c,c,c->nc...; eps=0.1",
+              .in = { { 4, { 2, 3, 5, 3 } }, SUMS(3), { 1, { 3 } }, { 1, { 3 } } }, build_second },
+            { "; relu=1",
+              .in = { { 3, { 4, 5, 3 }, .lo = -4, .hi = 4 }, SUMS(3), { 1, { 3 } }, { 1, { 3 } } },
+              build_relu },
+            { "n(gc),(gc),(gc),(gc),(gc)->n(gc); g=2",
+              .in = { { 2, { 18, 6 } }, SUMS(6), { 1, { 6 } }, { 1, { 6 } } }, build_last },
+            { NULL,
+              .in = { { 3, { 3, 6, 4 }, "bf16" },
+                      SUMS(4),
+                      { 1, { 4 }, "bf16" },
+                      { 1, { 4 }, "bf16" } },
+              build_last },
+            { 0 },
+        },
+};

@@ -1,0 +1,48 @@
+#include "ops/lib/adam.h"
+
+#include "graph/walk.h"
+#include "ops/lib/form.h"
+
+#include <math.h>
+
+bool pl_adam_infer(const pl_node *n, pl_sig *sig, pl_err *err)
+{
+    double beta1 = pl_node_real(n, "beta1", 0), beta2 = pl_node_real(n, "beta2", 0);
+    double eps = pl_node_real(n, "eps", 0), decay = pl_node_real(n, "decay", 0);
+    if (!(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1))
+        return pl_err_set(err, PL_EINPUT, "beta1 is %g, beta2 %g; both have to be in [0, 1)", beta1,
+                          beta2);
+    if (!(eps >= 0 && decay >= 0))
+        return pl_err_set(err, PL_EINPUT, "eps is %g, decay %g: neither may be below 0", eps,
+                          decay);
+    return pl_form_check(sig, 7, 3, "0123789", err);
+}
+
+double pl_adam_flops(const pl_share *s)
+{
+    return 15.0 * (double)pl_shape_count(&s->out[0]);
+}
+
+void pl_adam_ref(const pl_share *s, const void *const in[], void *const out[], bool decoupled)
+{
+    const pl_node *n = s->node;
+    double beta1 = pl_node_real(n, "beta1", 0), beta2 = pl_node_real(n, "beta2", 0);
+    double eps = pl_node_real(n, "eps", 0), decay = pl_node_real(n, "decay", 0);
+    double lr = pl_type_get(PL_F32, in[4], 0), scale = pl_type_get(PL_F32, in[6], 0);
+    double step = pl_type_get(n->in[5]->type, in[5], 0);
+    double rate = lr / (1 - pow(beta1, step)), root = sqrt(1 - pow(beta2, step));
+    pl_walk i = pl_walk_new(s, pl_walk_mask(n, 0));
+    do {
+        double w = pl_type_get(PL_F32, in[0], i.at[0]);
+        double g = scale * pl_type_get(n->in[1]->type, in[1], i.at[1]);
+        if (decoupled)
+            w -= lr * decay * w;
+        else
+            g += decay * w;
+        double m = beta1 * pl_type_get(PL_F32, in[2], i.at[2]) + (1 - beta1) * g;
+        double v = beta2 * pl_type_get(PL_F32, in[3], i.at[3]) + (1 - beta2) * g * g;
+        pl_type_put(PL_F32, out[0], i.at[7], w - rate * m / (sqrt(v) / root + eps));
+        pl_type_put(PL_F32, out[1], i.at[8], m);
+        pl_type_put(PL_F32, out[2], i.at[9], v);
+    } while (pl_walk_next(&i));
+}

@@ -1,0 +1,24 @@
+/* ops/lib/adam.h - what adam and adamw share: all but where the decay goes.
+ *
+ *   in   0 w f32, 1 g float, 2 m f32, 3 v f32, 4 lr f32, 5 step (an integer, from 1), 6 scale f32
+ *   out  w, m, v, in place
+ *
+ * With g' = scale g, after the decay:
+ *   m = beta1 m + (1 - beta1) g',  v = beta2 v + (1 - beta2) g'^2
+ *   w = w - lr / (1 - beta1^step) m / (sqrt(v) / sqrt(1 - beta2^step) + eps)
+ * Source: Kingma & Ba, 2015; Loshchilov & Hutter, 2019; eps and corrections as in
+ * torch.optim.AdamW. */
+#ifndef PL_OPS_LIB_ADAM_H
+#define PL_OPS_LIB_ADAM_H
+#include "graph/share.h"
+
+#define PL_ADAM_SIG "...,...,...,...,,,->...,...,..."
+#define PL_ADAM_TYPES "F,f,F,F,F,i,F->F,F,F"
+
+PL_MUST_CHECK bool pl_adam_infer(const pl_node *n, pl_sig *sig, pl_err *err);
+double pl_adam_flops(const pl_share *s);
+
+/* decoupled: w = w - lr decay w before the step (adamw), else g' = g' + decay w (adam). */
+void pl_adam_ref(const pl_share *s, const void *const in[], void *const out[], bool decoupled);
+
+#endif

@@ -1,0 +1,46 @@
+/* mul: y = a b, one element each; a signature such as "...n,n->...n" repeats the smaller operand. Its
+ * gradient is then an einsum, which multiplies and sums at once. */
+#include "graph/op.h"
+#include "ops/lib/elementwise.h"
+#include "ops/list.h"
+
+static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
+{
+    static const char *const spec[] = { "{2},{1}->{0}", "{2},{0}->{1}" };
+    for (int i = 0; i < 2; i++) {
+        const pl_op *op = pl_elementwise_is_full(n, i) ? &pl_op_mul : &pl_op_einsum;
+        dx[i] = PL_ADD(b, op, pl_elementwise_spec(b, n, spec[i]), dy[0], n->in[1 - i]);
+    }
+}
+
+static double apply(const pl_share *s, const double x[])
+{
+    (void)s;
+    return x[0] * x[1];
+}
+
+static void ref(const pl_share *s, const void *const in[], void *const out[])
+{
+    pl_elementwise_ref(s, in, out, apply);
+}
+
+const pl_op pl_op_mul = {
+    .name = "mul",
+    .sig = "...,...->...",
+    .types = "t",
+    .linear = "0|1",
+    .elementwise = true,
+    .infer = pl_elementwise_infer,
+    .grad = grad,
+    .ref = ref,
+    .examples =
+        (const pl_example[]){
+            { NULL, .in = { { 2, { 4, 7 } }, { 2, { 4, 7 } } } },
+            { "...n,n->...n", .in = { { 3, { 2, 3, 5 } }, { 1, { 5 } } } },
+            { "m,n->mn", .in = { { 1, { 4 } }, { 1, { 5 } } } },
+            { "a(hd),ah->a(hd); h=2", .in = { { 2, { 3, 6 } }, { 2, { 3, 2 } } } },
+            { "...,->...", .in = { { 2, { 3, 4 } }, { 0, { 0 } } } },
+            { NULL, .in = { { 1, { 8 }, "i64" }, { 1, { 8 }, "i64" } } },
+            { 0 },
+        },
+};

@@ -1,0 +1,39 @@
+/* silu: y = x / (1 + e^-x), one element each (also called swish).
+ * Source: Elfwing et al., "Sigmoid-weighted linear units", Neural Networks 107, 2018. */
+#include "graph/op.h"
+#include "ops/lib/elementwise.h"
+#include "ops/list.h"
+
+#include <math.h>
+
+static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
+{
+    const char *spec = pl_elementwise_spec(b, n, "{1},{1}->{1}");
+    dx[0] = PL_ADD(b, &pl_op_silu_grad, spec, n->in[0], dy[0]);
+}
+
+static double apply(const pl_share *s, const double x[])
+{
+    (void)s;
+    return x[0] / (1 + exp(-x[0]));
+}
+
+static void ref(const pl_share *s, const void *const in[], void *const out[])
+{
+    pl_elementwise_ref(s, in, out, apply);
+}
+
+const pl_op pl_op_silu = {
+    .name = "silu",
+    .sig = "...->...",
+    .elementwise = true,
+    .infer = pl_elementwise_infer,
+    .grad = grad,
+    .ref = ref,
+    .examples =
+        (const pl_example[]){
+            { NULL, .in = { { 2, { 4, 7 }, .lo = -4, .hi = 4 } } },
+            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16", .lo = -4, .hi = 4 } } },
+            { 0 },
+        },
+};

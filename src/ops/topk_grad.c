@@ -1,0 +1,50 @@
+/* topk_grad: put dy back where topk found its values: dx[..., e] = sum of dy[..., k] over
+ * indices[..., k] = e. e is a lookup letter: a share of e looks for its own positions; a share of k
+ * leaves a partial sum. */
+#include "graph/op.h"
+#include "graph/walk.h"
+#include "ops/lib/form.h"
+#include "ops/list.h"
+
+static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
+{
+    (void)n;
+    return pl_form_check(sig, 2, 1, "k:01 e:2 012", err);
+}
+
+static double flops(const pl_share *s)
+{
+    return (double)pl_shape_count(&s->in[1]);
+}
+
+static void ref(const pl_share *s, const void *const in[], void *const out[])
+{
+    const pl_node *n = s->node;
+    pl_type t = n->out[0]->type;
+    int e = pl_sig_find(n->sig, 'e'), k = pl_sig_find(n->sig, 'k');
+    pl_walk w = pl_walk_new(s, pl_walk_mask(n, 2));
+    do {
+        double sum = 0, at = (double)(s->factor[e].lo + w.index[e]);
+        for (int64_t j = 0; j < s->factor[k].n; j++)
+            if (pl_type_get(n->in[0]->type, in[0], w.at[0] + j * w.stride[0][k]) == at)
+                sum += pl_type_get(t, in[1], w.at[1] + j * w.stride[1][k]);
+        pl_type_put(t, out[0], w.at[2], sum);
+    } while (pl_walk_next(&w));
+}
+
+const pl_op pl_op_topk_grad = {
+    .name = "topk_grad",
+    .sig = "...k,...k->...e",
+    .lookup = "e",
+    .linear = "1",
+    .types = "i,f->f",
+    .infer = infer,
+    .flops = flops,
+    .ref = ref,
+    .examples =
+        (const pl_example[]){
+            { "; e=6", .in = { { 2, { 4, 2 }, "i32", 0, 6 }, { 2, { 4, 2 } } } },
+            { "nk,nk->en; e=3", .in = { { 2, { 4, 3 }, "i64", 0, 3 }, { 2, { 4, 3 } } } },
+            { 0 },
+        },
+};

@@ -1,0 +1,65 @@
+/* program/lower.h - the stages of lowering, private to program/: tasks -> overwrites -> order -> places
+ * and steps. */
+#ifndef PL_PROGRAM_LOWER_H
+#define PL_PROGRAM_LOWER_H
+#include "program/program.h"
+
+typedef struct ints {
+    int n, cap, *at;
+} ints;
+
+/* One version of a value on this device: its contents at one placement. */
+typedef struct part {
+    const pl_value *value;
+    pl_placement where;
+    int64_t bytes;
+    int maker;       /* task; -1: there before the step (states, inputs)                       */
+    ints readers;    /* tasks                                                                  */
+    int home;        /* part whose memory it takes over (that may take one over itself), or itself */
+    int64_t at;      /* bytes from the start of home's memory                                  */
+    int port;        /* states: index in the store; else -1                                    */
+} part;
+
+typedef enum task_kind { TASK_NODE, TASK_REDUCE, TASK_GATHER, TASK_COPY } task_kind;
+
+typedef struct task {
+    task_kind kind;
+    pl_step step;    /* filled as far as known; slots come last                                */
+    int n_in, n_out;
+    int in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS]; /* parts                                    */
+    bool eager;      /* updates a state in place: run as soon as possible, it frees memory     */
+    int unmet;       /* tasks that must come first                                             */
+    ints before;     /* tasks that wait for this one                                           */
+} task;
+
+/* A step of the order: one task, or the reductions of one bucket. */
+typedef struct slot {
+    ints tasks;
+} slot;
+
+typedef struct lowering {
+    const pl_plan *plan;
+    const pl_store *store;
+    pl_lower_options options;
+    int rank;
+    pl_arena *tmp, *out;
+    struct { int n, cap; part *at; } parts;
+    struct { int n, cap; task *at; } tasks;
+    struct { int n, cap; slot *at; } order;
+    ints *of_value;  /* [values] parts of each value, first the one its maker leaves           */
+    int *output;     /* [outputs] the part that the outside reads                              */
+    int *final;      /* [values] of states: the part whose contents the step leaves in them    */
+} lowering;
+
+/* The part whose memory p lies in. */
+int pl_lower_home(const lowering *l, int p);
+/* A task that copies the contents of part `from` into a part of v at the same placement, which has
+ * memory of its own; returns that part. */
+int pl_lower_copy(lowering *l, int from, const pl_value *v);
+
+bool pl_lower_tasks(lowering *l, pl_err *err);   /* plan -> tasks over parts                    */
+void pl_lower_overwrites(lowering *l);           /* who waits for whom; copies of what is lost  */
+void pl_lower_order(lowering *l);                /* tasks -> order, reductions in buckets       */
+bool pl_lower_places(lowering *l, pl_program *p, pl_err *err); /* order -> offsets and steps    */
+
+#endif

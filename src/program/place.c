@@ -1,0 +1,362 @@
+/* Lowering, last stage: which parts share memory, how long each piece lives, where it lies. */
+#include "graph/op.h"
+#include "memory/layout.h"
+#include "program/lower.h"
+
+#include <string.h>
+
+enum { ALIGN = 64 }; /* bytes: a cache line and an AVX-512 vector */
+
+typedef struct places {
+    lowering *l;
+    int n_order;
+    int *last;       /* [parts] by home: the last position that touches it               */
+    int *first;      /* [parts] by home: the position that makes it                      */
+    int *bucket;     /* [parts] by home: the bucket it lies in, or -1                    */
+    int *wait;       /* [order] messages that must be finished before this position      */
+    int *used;       /* [parts] by home: messages up to the last one so far that uses it */
+    int *message;    /* [order] its number among the messages, or -1                     */
+    int n_messages;
+    struct { int n, cap; int64_t *at; } buckets; /* bytes of each                        */
+    int *buf;        /* [parts] by home: index of its buffer                             */
+    pl_layout layout;
+} places;
+
+static bool is_message(const task *t)
+{
+    return t->kind == TASK_REDUCE || t->kind == TASK_GATHER;
+}
+
+/* -- life --------------------------------------------------------------------------------------------- */
+
+static void touch(places *s, int p, int pos)
+{
+    int h = pl_lower_home(s->l, p);
+    if (pos > s->last[h]) s->last[h] = pos;
+    if (pos < s->first[h]) s->first[h] = pos;
+}
+
+static void find_lives(places *s)
+{
+    lowering *l = s->l;
+    for (int p = 0; p < l->parts.n; p++) {
+        s->first[p] = s->n_order;
+        s->last[p] = s->bucket[p] = -1;
+    }
+    for (int pos = 0; pos < l->order.n; pos++)
+        for (int i = 0; i < l->order.at[pos].tasks.n; i++) {
+            const task *t = &l->tasks.at[l->order.at[pos].tasks.at[i]];
+            for (int k = 0; k < t->n_in; k++) touch(s, t->in[k], pos);
+            for (int k = 0; k < t->n_out; k++) touch(s, t->out[k], pos);
+        }
+    for (int p = 0; p < l->parts.n; p++)
+        if (l->parts.at[p].maker < 0) touch(s, p, 0); /* inputs are filled before the step */
+    for (int i = 0; i < l->plan->graph->outputs.n; i++) touch(s, l->output[i], s->n_order);
+}
+
+/* -- messages ----------------------------------------------------------------------------------------- */
+
+/* May the reduction at pos write over what it reads: nobody needs it later, it is all of its memory. */
+static bool reduces_in_place(const places *s, const task *t, int pos)
+{
+    const part *in = &s->l->parts.at[t->in[0]];
+    int h = pl_lower_home(s->l, t->in[0]);
+    return t->kind == TASK_REDUCE && s->last[h] == pos && s->l->parts.at[h].port < 0 &&
+           s->l->parts.at[h].maker >= 0 && s->bucket[h] < 0 && in->bytes == s->l->parts.at[h].bytes;
+}
+
+static void join(places *s, int from, int into)
+{
+    s->l->parts.at[from].home = into;
+    if (s->last[from] > s->last[into]) s->last[into] = s->last[from];
+}
+
+static bool shares_memory(const places *s, const slot *x, int i)
+{
+    int h = pl_lower_home(s->l, s->l->tasks.at[x->tasks.at[i]].in[0]);
+    for (int k = 0; k < x->tasks.n; k++)
+        if (k != i && pl_lower_home(s->l, s->l->tasks.at[x->tasks.at[k]].in[0]) == h) return true;
+    return false;
+}
+
+/* Reductions that cannot be done in place leave their bucket: each becomes a message of its own. */
+static void split_buckets(places *s)
+{
+    lowering *l = s->l;
+    struct { int n, cap; slot *at; } order = { 0 };
+    for (int pos = 0; pos < l->order.n; pos++) {
+        slot together = { 0 }, *x = &l->order.at[pos];
+        for (int i = 0; i < x->tasks.n; i++) {
+            slot alone = { 0 };
+            bool joins = x->tasks.n > 1 && !shares_memory(s, x, i) &&
+                         reduces_in_place(s, &l->tasks.at[x->tasks.at[i]], pos);
+            PL_PUSH(l->tmp, joins ? &together.tasks : &alone.tasks, x->tasks.at[i]);
+            if (!joins) PL_PUSH(l->tmp, &order, alone);
+        }
+        if (together.tasks.n) PL_PUSH(l->tmp, &order, together);
+    }
+    l->order.n = order.n, l->order.cap = order.cap, l->order.at = order.at;
+}
+
+static void join_reductions(places *s)
+{
+    lowering *l = s->l;
+    for (int pos = 0; pos < l->order.n; pos++) {
+        const ints *tasks = &l->order.at[pos].tasks;
+        int64_t bytes = 0;
+        for (int i = 0; i < tasks->n; i++) {
+            const task *t = &l->tasks.at[tasks->at[i]];
+            if (!reduces_in_place(s, t, pos)) continue;
+            int h = pl_lower_home(l, t->in[0]);
+            join(s, pl_lower_home(l, t->out[0]), h);
+            if (tasks->n == 1) continue;
+            s->bucket[h] = s->buckets.n;
+            l->parts.at[h].at = bytes;
+            bytes += l->parts.at[h].bytes;
+        }
+        if (bytes) PL_PUSH(l->tmp, &s->buckets, bytes);
+    }
+}
+
+static void wait_for(places *s, int pos, int messages)
+{
+    if (messages > s->wait[pos]) s->wait[pos] = messages;
+}
+
+/* What a task waits for: messages that make its inputs or use memory that it takes over. */
+static void find_task_waits(places *s, int pos, const task *t, const int *made)
+{
+    lowering *l = s->l;
+    int m = s->message[pos];
+    for (int k = 0; k < t->n_in; k++) {
+        int maker = l->parts.at[t->in[k]].maker;
+        if (maker >= 0) wait_for(s, pos, s->message[made[maker]] + 1);
+    }
+    for (int k = 0; k < t->n_out; k++)
+        wait_for(s, pos, s->used[pl_lower_home(l, t->out[k])]);
+    if (m < 0) return;
+    s->used[pl_lower_home(l, t->in[0])] = s->used[pl_lower_home(l, t->out[0])] = m + 1;
+}
+
+/* A message is known to be finished where the first compute step waits for it (or for a later one). Until
+ * then its memory must stay. */
+static void extend_lives(places *s)
+{
+    lowering *l = s->l;
+    for (int pos = 0; pos < l->order.n; pos++) {
+        if (s->message[pos] < 0) continue;
+        int end = pos + 1;
+        while (end < l->order.n && (s->message[end] >= 0 || s->wait[end] <= s->message[pos])) end++;
+        for (int i = 0; i < l->order.at[pos].tasks.n; i++) {
+            const task *t = &l->tasks.at[l->order.at[pos].tasks.at[i]];
+            touch(s, t->in[0], end);
+            touch(s, t->out[0], end);
+        }
+    }
+}
+
+static void find_waits(places *s)
+{
+    lowering *l = s->l;
+    int *made = PL_NEW_N(l->tmp, int, l->tasks.n + 1); /* [tasks] its position */
+    for (int pos = 0; pos < l->order.n; pos++) {
+        const ints *tasks = &l->order.at[pos].tasks;
+        s->message[pos] = is_message(&l->tasks.at[tasks->at[0]]) ? s->n_messages++ : -1;
+        for (int i = 0; i < tasks->n; i++) made[tasks->at[i]] = pos;
+    }
+    for (int pos = 0; pos < l->order.n; pos++) {
+        const ints *tasks = &l->order.at[pos].tasks;
+        for (int i = 0; i < tasks->n; i++)
+            find_task_waits(s, pos, &l->tasks.at[tasks->at[i]], made);
+    }
+    extend_lives(s);
+}
+
+/* -- elementwise steps in place ----------------------------------------------------------------------- */
+
+/* Does input k have its elements where the first output has them: the same letters in each dimension? */
+static bool has_same_index(const pl_node *n, int k)
+{
+    const pl_operand *a = &n->sig->operand[k], *b = pl_sig_out(n->sig, 0);
+    for (int d = 0; d < a->rank; d++) {
+        if (a->dim[d].n != b->dim[d].n || a->dim[d].window != b->dim[d].window) return false;
+        for (int i = 0; i < a->dim[d].n; i++)
+            if (a->dim[d].factor[i] != b->dim[d].factor[i]) return false;
+    }
+    return true;
+}
+
+static bool can_overwrite(const places *s, const task *t, int k, int pos)
+{
+    const lowering *l = s->l;
+    const part *in = &l->parts.at[t->in[k]], *out = &l->parts.at[t->out[0]];
+    int h = pl_lower_home(l, t->in[k]);
+    pl_shape a = pl_placement_local(&in->where, &l->plan->mesh, &in->value->shape);
+    pl_shape b = pl_placement_local(&out->where, &l->plan->mesh, &out->value->shape);
+    if (s->last[h] != pos || l->parts.at[h].port >= 0 || l->parts.at[h].maker < 0 || s->bucket[h] >= 0)
+        return false;
+    if (in->value->type != out->value->type || !pl_shape_same(&a, &b)) return false;
+    for (int i = 0; i < t->n_in; i++) /* the same memory may not be read in another shape */
+        if (t->in[i] != t->in[k] && pl_lower_home(l, t->in[i]) == h) return false;
+    return has_same_index(t->step.share->node, k);
+}
+
+static void join_elementwise(places *s)
+{
+    lowering *l = s->l;
+    for (int pos = 0; pos < l->order.n; pos++) {
+        const task *t = &l->tasks.at[l->order.at[pos].tasks.at[0]];
+        if (t->kind != TASK_NODE || !t->step.share->node->op->elementwise) continue;
+        int out = pl_lower_home(l, t->out[0]);
+        if (s->bucket[out] >= 0 || out != t->out[0]) continue;
+        for (int k = 0; k < t->n_in; k++)
+            if (can_overwrite(s, t, k, pos)) {
+                join(s, out, pl_lower_home(l, t->in[k]));
+                break;
+            }
+    }
+}
+
+/* -- offsets ------------------------------------------------------------------------------------------ */
+
+static bool lay_out(places *s, pl_err *err)
+{
+    lowering *l = s->l;
+    pl_buf *buf = PL_NEW_N(l->tmp, pl_buf, l->parts.n + s->buckets.n + 1);
+    int n = s->buckets.n;
+    for (int b = 0; b < n; b++) buf[b] = (pl_buf){ s->n_order, 0, s->buckets.at[b] };
+    for (int p = 0; p < l->parts.n; p++) {
+        if (l->parts.at[p].home != p || l->parts.at[p].port >= 0) continue;
+        int b = s->buf[p] = s->bucket[p] >= 0 ? s->bucket[p] : n++;
+        pl_buf life = { s->first[p], s->last[p] + 1, l->parts.at[p].bytes };
+        if (s->bucket[p] < 0) {
+            buf[b] = life;
+            continue;
+        }
+        if (life.birth < buf[b].birth) buf[b].birth = life.birth;
+        if (life.death > buf[b].death) buf[b].death = life.death;
+    }
+    if (l->options.no_reuse)
+        for (int b = 0; b < n; b++) buf[b].birth = 0, buf[b].death = s->n_order + 1;
+    int64_t limit = l->options.work_limit ? l->options.work_limit : INT64_MAX / 4;
+    PL_TRY(pl_layout_place(n, buf, ALIGN, limit, l->tmp, &s->layout, err));
+    return pl_layout_check(n, buf, ALIGN, limit, &s->layout, err);
+}
+
+static pl_slot slot_of(const places *s, int p)
+{
+    const lowering *l = s->l;
+    int h = pl_lower_home(l, p);
+    const part *x = &l->parts.at[h];
+    if (x->port >= 0) return l->store->state[x->port].slot;
+    return (pl_slot){ false, s->layout.offset[s->buf[h]] + x->at };
+}
+
+/* -- steps -------------------------------------------------------------------------------------------- */
+
+static pl_step make_message(const places *s, const ints *tasks, int after, int wait)
+{
+    const lowering *l = s->l;
+    const task *t = &l->tasks.at[tasks->at[0]];
+    pl_step x = t->step;
+    x.kind = PL_MESSAGE;
+    x.collective = t->kind == TASK_REDUCE ? PL_COLLECTIVE_REDUCE : PL_COLLECTIVE_GATHER;
+    x.after = after;
+    x.wait = wait;
+    x.n_in = x.n_out = 1;
+    x.in[0] = slot_of(s, t->in[0]);
+    x.out[0] = slot_of(s, t->out[0]);
+    for (int i = 1; i < tasks->n; i++) x.count += l->tasks.at[tasks->at[i]].step.count;
+    if (tasks->n > 1)
+        x.label = pl_arena_fmt(l->out, "%s (and %d more)", t->step.label, tasks->n - 1);
+    return x;
+}
+
+static pl_step make_compute(const places *s, const task *t, int wait)
+{
+    pl_step x = t->step;
+    x.kind = t->kind == TASK_NODE ? PL_KERNEL : PL_COPY;
+    x.wait = wait;
+    x.n_in = t->n_in, x.n_out = t->n_out;
+    for (int k = 0; k < t->n_in; k++) {
+        int64_t shift = x.in[k].at; /* a slice starts within its part */
+        x.in[k] = slot_of(s, t->in[k]);
+        x.in[k].at += shift;
+    }
+    for (int k = 0; k < t->n_out; k++) x.out[k] = slot_of(s, t->out[k]);
+    return x;
+}
+
+static void make_steps(const places *s, pl_program *p)
+{
+    lowering *l = s->l;
+    int waited = 0;
+    p->step = PL_NEW_N(l->out, pl_step, l->order.n + 1);
+    for (int pos = 0; pos < l->order.n; pos++) {
+        const ints *tasks = &l->order.at[pos].tasks;
+        const task *t = &l->tasks.at[tasks->at[0]];
+        pl_step *x = &p->step[p->n_steps++];
+        if (is_message(t)) {
+            *x = make_message(s, tasks, p->n_compute, s->wait[pos]);
+            p->n_messages++;
+            p->message_bytes += x->count * pl_type_bytes(x->type);
+            continue;
+        }
+        if (s->wait[pos] > waited) waited = s->wait[pos];
+        *x = make_compute(s, t, waited);
+        p->n_compute++;
+        if (t->kind == TASK_NODE) {
+            const pl_op *op = x->share->node->op;
+            p->flops += op->flops ? op->flops(x->share) : pl_op_flops(x->share);
+        }
+    }
+}
+
+static pl_port make_port(const places *s, const pl_value *v, int p)
+{
+    const lowering *l = s->l;
+    pl_port x = { .value = v, .where = l->parts.at[p].where, .slot = slot_of(s, p),
+                  .bytes = l->parts.at[p].bytes };
+    x.shape = pl_placement_local(&x.where, &l->plan->mesh, &v->shape);
+    pl_placement_origin(&x.where, &l->plan->mesh, &v->shape, l->rank, x.lo);
+    return x;
+}
+
+static void make_ports(const places *s, pl_program *p)
+{
+    const pl_graph *g = s->l->plan->graph;
+    p->input = PL_NEW_N(s->l->out, pl_port, g->values.n + 1);
+    p->output = PL_NEW_N(s->l->out, pl_port, g->outputs.n + 1);
+    for (int i = 0; i < g->values.n; i++)
+        if (g->values.at[i]->role == PL_INPUT)
+            p->input[p->n_inputs++] = make_port(s, g->values.at[i], s->l->of_value[i].at[0]);
+    for (int i = 0; i < g->outputs.n; i++)
+        p->output[p->n_outputs++] = make_port(s, g->outputs.at[i], s->l->output[i]);
+}
+
+bool pl_lower_places(lowering *l, pl_program *p, pl_err *err)
+{
+    places s = { .l = l };
+    int n = l->parts.n + 1;
+    s.last = PL_NEW_N(l->tmp, int, n);
+    s.first = PL_NEW_N(l->tmp, int, n);
+    s.bucket = PL_NEW_N(l->tmp, int, n);
+    s.buf = PL_NEW_N(l->tmp, int, n);
+    s.n_order = l->order.n;
+    find_lives(&s);
+    split_buckets(&s);
+    s.n_order = l->order.n; /* splitting may have added positions */
+    s.wait = PL_NEW_N(l->tmp, int, s.n_order + 1);
+    s.message = PL_NEW_N(l->tmp, int, s.n_order + 1);
+    s.used = PL_NEW_N(l->tmp, int, n);
+    find_lives(&s);
+    join_reductions(&s);
+    find_waits(&s);
+    if (!l->options.no_reuse) join_elementwise(&s);
+    PL_TRY(lay_out(&s, err));
+    make_steps(&s, p);
+    make_ports(&s, p);
+    p->work_bytes = s.layout.height;
+    p->work_bound = s.layout.bound;
+    return true;
+}

@@ -1,0 +1,74 @@
+#include "program/program.h"
+
+#include "graph/op.h"
+#include "program/lower.h"
+
+enum { STATE_ALIGN = 64 };
+
+pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out)
+{
+    const pl_graph *g = plan->graph;
+    pl_store *s = PL_NEW(out, pl_store);
+    s->state = PL_NEW_N(out, pl_port, g->values.n + 1);
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (v->role != PL_STATE) continue;
+        pl_port *x = &s->state[s->n++];
+        *x = (pl_port){ .value = v, .where = plan->stored[i], .slot = { true, s->bytes } };
+        x->shape = pl_placement_local(&x->where, &plan->mesh, &v->shape);
+        pl_placement_origin(&x->where, &plan->mesh, &v->shape, rank, x->lo);
+        x->bytes = pl_shape_count(&x->shape) * pl_type_bytes(v->type);
+        s->bytes += (x->bytes + STATE_ALIGN - 1) / STATE_ALIGN * STATE_ALIGN;
+    }
+    return s;
+}
+
+bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
+                      const pl_lower_options *options, pl_arena *out, pl_program **program,
+                      pl_err *err)
+{
+    lowering l = { .plan = plan, .store = store, .options = *options, .rank = rank, .out = out };
+    pl_program *p = *program = PL_NEW(out, pl_program);
+    *p = (pl_program){ .plan = plan, .store = store, .rank = rank };
+    p->n_ranks = pl_mesh_ranks(&plan->mesh);
+    l.tmp = pl_arena_new("lowering");
+    bool ok = pl_lower_tasks(&l, err);
+    if (ok) pl_lower_overwrites(&l);
+    if (ok) pl_lower_order(&l);
+    ok = ok && pl_lower_places(&l, p, err);
+    pl_arena_free(l.tmp);
+    return ok;
+}
+
+static void print_slot(const pl_slot *s, pl_text *out)
+{
+    pl_text_add(out, " %c%lld", s->state ? 's' : 'w', (long long)s->at);
+}
+
+static void print_step(const pl_program *p, const pl_step *s, pl_text *out)
+{
+    static const char *const kinds[] = { "kernel", "message", "copy" };
+    static const char *const collectives[] = { "all-reduce", "all-gather" };
+    pl_text_add(out, "%s %s", kinds[s->kind], s->label);
+    if (s->kind == PL_KERNEL) pl_text_add(out, " = %s", s->share->node->op->name);
+    if (s->kind == PL_MESSAGE) {
+        pl_text_add(out, " = %s over", collectives[s->collective]);
+        for (int a = 0; a < p->plan->mesh.n; a++)
+            if (s->axes >> a & 1) pl_text_add(out, " %s", p->plan->mesh.axis[a].name);
+        pl_text_add(out, " %lld %s after %d", (long long)s->count, pl_type_name(s->type), s->after);
+    }
+    if (s->wait) pl_text_add(out, " wait %d", s->wait);
+    pl_text_add(out, " (");
+    for (int i = 0; i < s->n_in; i++) print_slot(&s->in[i], out);
+    pl_text_add(out, " ->");
+    for (int i = 0; i < s->n_out; i++) print_slot(&s->out[i], out);
+    pl_text_add(out, " )\n");
+}
+
+void pl_program_print(const pl_program *p, pl_text *out)
+{
+    pl_text_add(out, "program %s rank %d of %d\nstate %lld bytes\nwork %lld bytes (bound %lld)\n",
+                p->plan->strategy, p->rank, p->n_ranks, (long long)p->store->bytes,
+                (long long)p->work_bytes, (long long)p->work_bound);
+    for (int i = 0; i < p->n_steps; i++) print_step(p, &p->step[i], out);
+}

@@ -1,0 +1,299 @@
+#include "run/exec.h"
+
+#include "run/lane.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { HUGE_PAGE = 2 << 20, SCRATCH_ALIGN = 64 };
+
+/* A compute step made ready: pointers instead of slots. */
+typedef struct bound_step {
+    const pl_step *step;
+    const pl_kernel *kernel;
+    const pl_backend *backend;
+    void *state;
+    const void *in[PL_MAX_OPERANDS];
+    void *out[PL_MAX_OPERANDS];
+    const char *reasons;
+} bound_step;
+
+typedef struct bound_program {
+    const pl_program *program;
+    bound_step *step;            /* [n_compute] */
+    pl_lane_message *message;    /* [n_messages] */
+} bound_program;
+
+struct pl_exec {
+    pl_exec_options options;
+    pl_comm *comm;
+    pl_lane *lane;
+    int n_programs;
+    bound_program *programs;
+    const pl_store *store;
+    char *block;
+    size_t block_bytes;
+    char *work, *scratch;
+    pl_exec_stats stats;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* -- memory ------------------------------------------------------------------------------------------- */
+
+static void *at(const pl_exec *e, pl_slot s)
+{
+    return (s.state ? e->block : e->work) + s.at;
+}
+
+static int64_t round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* One mapping on huge pages that is never given back (page faults cost a training step 30 %). It starts
+ * as zeros: states without an initial value and padding are defined. */
+static bool map_block(pl_exec *e, int64_t work, int64_t scratch, pl_err *err)
+{
+    int64_t state = round_up(e->store->bytes, HUGE_PAGE);
+    e->stats.state_bytes = e->store->bytes;
+    e->stats.work_bytes = work;
+    e->stats.scratch_bytes = scratch;
+    work = round_up(work, SCRATCH_ALIGN);
+    e->block_bytes = (size_t)round_up(state + work + scratch + SCRATCH_ALIGN, HUGE_PAGE);
+    void *p = mmap(NULL, e->block_bytes + HUGE_PAGE, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return pl_err_set(err, PL_ERUN, "no memory: one device of this plan needs %zu MiB (states %lld "
+                          "MiB, work %lld MiB)", e->block_bytes >> 20,
+                          (long long)e->store->bytes >> 20, (long long)work >> 20);
+    madvise(p, e->block_bytes + HUGE_PAGE, MADV_HUGEPAGE);
+    e->block = p;
+    e->work = e->block + state;
+    e->scratch = e->work + work;
+    return true;
+}
+
+/* -- making ------------------------------------------------------------------------------------------- */
+
+static bool make_kernel(pl_exec *e, pl_arena *arena, bound_step *b, int64_t *scratch, pl_err *err)
+{
+    pl_text reasons = { .arena = arena };
+    const pl_share *s = b->step->share;
+    int64_t want = 0;
+    PL_TRY(pl_kernel_find(e->options.n_backends, e->options.backends, s, &e->options.env,
+                          &b->backend, &b->kernel, &reasons, err));
+    b->reasons = pl_text_get(&reasons);
+    if (b->kernel->make && !b->kernel->make(s, &e->options.env, &b->state, &want, err))
+        return pl_err_in(err, "node '%s': %s/%s", s->node->name, b->backend->name, b->kernel->name);
+    if (want > *scratch) *scratch = want;
+    return true;
+}
+
+static bool make_steps(pl_exec *e, pl_arena *arena, bound_program *p, int64_t *scratch, pl_err *err)
+{
+    p->step = PL_NEW_N(arena, bound_step, p->program->n_compute + 1);
+    for (int i = 0, n = 0; i < p->program->n_steps; i++) {
+        const pl_step *s = &p->program->step[i];
+        if (s->kind == PL_MESSAGE) continue;
+        p->step[n].step = s;
+        if (s->kind == PL_KERNEL) PL_TRY(make_kernel(e, arena, &p->step[n], scratch, err));
+        n++;
+    }
+    return true;
+}
+
+static bool make_messages(pl_exec *e, pl_arena *arena, bound_program *p, pl_err *err)
+{
+    const pl_mesh *m = &p->program->plan->mesh;
+    int *ranks = PL_NEW_N(arena, int, p->program->n_ranks), me;
+    pl_group *group[1 << PL_MAX_AXES] = { 0 };
+    p->message = PL_NEW_N(arena, pl_lane_message, p->program->n_messages + 1);
+    for (int i = 0, n = 0; i < p->program->n_steps; i++) {
+        const pl_step *s = &p->program->step[i];
+        if (s->kind != PL_MESSAGE) continue;
+        if (!group[s->axes]) {
+            int size = pl_mesh_group(m, p->program->rank, s->axes, ranks, &me);
+            PL_TRY(pl_comm_group(e->comm, size, ranks, &group[s->axes], err));
+        }
+        p->message[n++] = (pl_lane_message){
+            .group = group[s->axes],
+            .after = s->after,
+            .message = { .kind = s->collective == PL_COLLECTIVE_REDUCE ? PL_ALL_REDUCE : PL_ALL_GATHER,
+                         .type = s->type, .monoid = s->monoid, .count = s->count, .label = s->label },
+        };
+    }
+    return true;
+}
+
+static void bind(const pl_exec *e, bound_program *p)
+{
+    for (int i = 0, n = 0, m = 0; i < p->program->n_steps; i++) {
+        const pl_step *s = &p->program->step[i];
+        if (s->kind == PL_MESSAGE) {
+            p->message[m].message.send = at(e, s->in[0]);
+            p->message[m++].message.recv = at(e, s->out[0]);
+            continue;
+        }
+        for (int k = 0; k < s->n_in; k++) p->step[n].in[k] = at(e, s->in[k]);
+        for (int k = 0; k < s->n_out; k++) p->step[n].out[k] = at(e, s->out[k]);
+        n++;
+    }
+}
+
+static bool make(pl_exec *e, pl_arena *arena, const pl_program *const programs[], pl_err *err)
+{
+    int64_t work = 0, scratch = 0;
+    for (int i = 0; i < e->n_programs; i++) {
+        bound_program *p = &e->programs[i];
+        p->program = programs[i];
+        PL_ASSERT(p->program->store == e->store);
+        PL_ASSERT_CMP(p->program->n_ranks, ==, e->comm ? e->comm->size : 1);
+        if (p->program->work_bytes > work) work = p->program->work_bytes;
+        PL_TRY(make_steps(e, arena, p, &scratch, err));
+        if (e->comm) PL_TRY(make_messages(e, arena, p, err));
+    }
+    PL_TRY(map_block(e, work, scratch, err));
+    for (int i = 0; i < e->n_programs; i++) bind(e, &e->programs[i]);
+    return !e->comm || pl_lane_new(e->comm, arena, &e->lane, err);
+}
+
+bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_programs,
+                 const pl_program *const programs[], pl_arena *arena, pl_exec **out, pl_err *err)
+{
+    pl_exec *e = *out = PL_NEW(arena, pl_exec);
+    *e = (pl_exec){ .options = *o, .comm = comm, .n_programs = n_programs };
+    e->store = programs[0]->store;
+    e->programs = PL_NEW_N(arena, bound_program, n_programs);
+    pl_kernel_thread(o->env.n_threads);
+    if (make(e, arena, programs, err)) return true;
+    pl_exec_free(e);
+    return false;
+}
+
+void pl_exec_free(pl_exec *e)
+{
+    pl_lane_free(e->lane);
+    for (int i = 0; i < e->n_programs; i++)
+        for (int k = 0; e->programs[i].step && k < e->programs[i].program->n_compute; k++) {
+            bound_step *b = &e->programs[i].step[k];
+            if (b->state) b->kernel->free(b->state);
+        }
+    if (e->block) munmap(e->block, e->block_bytes + HUGE_PAGE);
+    e->block = NULL;
+}
+
+/* -- running ------------------------------------------------------------------------------------------ */
+
+static void copy(const bound_step *b)
+{
+    const pl_step *s = b->step;
+    for (int64_t i = 0; i < s->n[0]; i++)
+        for (int64_t j = 0; j < s->n[1]; j++)
+            memcpy((char *)b->out[0] + i * s->to[0] + j * s->to[1],
+                   (const char *)b->in[0] + i * s->from[0] + j * s->from[1], (size_t)s->bytes);
+}
+
+/* Freed memory must not be read: make it poison, so that it shows. Inputs are already in place. */
+static void poison(pl_exec *e, const bound_program *p)
+{
+    for (int64_t from = 0, to; from < e->stats.work_bytes; from = to) {
+        const pl_port *next = NULL;
+        for (int i = 0; i < p->program->n_inputs; i++) {
+            const pl_port *x = &p->program->input[i];
+            if (x->slot.at >= from && (!next || x->slot.at < next->slot.at)) next = x;
+        }
+        to = next ? next->slot.at : e->stats.work_bytes;
+        memset(e->work + from, 0xFF, (size_t)(to - from)); /* all ones: a NaN in f32 and bf16 */
+        if (next) to += next->bytes;
+    }
+}
+
+static bool run_steps(pl_exec *e, const bound_program *p, pl_err *err)
+{
+    for (int i = 0; i < p->program->n_compute; i++) {
+        const bound_step *b = &p->step[i];
+        if (e->lane && b->step->wait) PL_TRY(pl_lane_wait(e->lane, b->step->wait, err));
+        if (b->step->kind == PL_COPY) copy(b);
+        else b->kernel->run(b->step->share, &e->options.env, b->state, b->in, b->out, e->scratch);
+        if (e->lane) pl_lane_advance(e->lane, i + 1);
+    }
+    return true;
+}
+
+bool pl_exec_step(pl_exec *e, int program, pl_err *err)
+{
+    const bound_program *p = &e->programs[program];
+    double start = now(), exposed = e->lane ? pl_lane_exposed(e->lane) : 0;
+    if (e->options.poison) poison(e, p);
+    if (e->lane) pl_lane_begin(e->lane, p->program->n_messages, p->message);
+    bool ok = run_steps(e, p, err);
+    ok = pl_exec_agree(e, err) && ok;
+    double waited = e->lane ? pl_lane_exposed(e->lane) - exposed : 0;
+    e->stats.compute_seconds += now() - start - waited;
+    e->stats.steps++;
+    return ok;
+}
+
+bool pl_exec_agree(pl_exec *e, pl_err *err)
+{
+    return e->lane ? pl_lane_agree(e->lane, err) : err->code == PL_OK;
+}
+
+/* -- looking ------------------------------------------------------------------------------------------ */
+
+static const pl_port *find_port(int n, const pl_port *ports, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(ports[i].value->name, name)) return &ports[i];
+    return NULL;
+}
+
+void *pl_exec_input(pl_exec *e, int program, const char *name, const pl_port **port)
+{
+    const pl_program *p = e->programs[program].program;
+    const pl_port *x = find_port(p->n_inputs, p->input, name);
+    if (port) *port = x;
+    return x ? at(e, x->slot) : NULL;
+}
+
+const void *pl_exec_output(const pl_exec *e, int program, const char *name, const pl_port **port)
+{
+    const pl_program *p = e->programs[program].program;
+    const pl_port *x = find_port(p->n_outputs, p->output, name);
+    if (port) *port = x;
+    return x ? at(e, x->slot) : NULL;
+}
+
+void *pl_exec_state(pl_exec *e, int index)
+{
+    return at(e, e->store->state[index].slot);
+}
+
+pl_exec_stats pl_exec_stats_get(const pl_exec *e)
+{
+    pl_exec_stats s = e->stats;
+    if (e->lane) {
+        s.exposed_seconds = pl_lane_exposed(e->lane);
+        s.busy_seconds = pl_lane_busy(e->lane);
+    }
+    return s;
+}
+
+void pl_exec_explain(const pl_exec *e, int program, pl_text *out)
+{
+    const bound_program *p = &e->programs[program];
+    for (int i = 0; i < p->program->n_compute; i++) {
+        const bound_step *b = &p->step[i];
+        if (b->step->kind == PL_COPY) pl_text_add(out, "%-40s copy\n", b->step->label);
+        else
+            pl_text_add(out, "%-40s %s: %s/%s\n%s", b->step->label, b->step->share->node->op->name,
+                        b->backend->name, b->kernel->name, b->reasons);
+    }
+}

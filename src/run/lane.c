@@ -1,0 +1,203 @@
+#include "run/lane.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+enum { OPEN_AT_MOST = 8 };  /* messages under way at once: bounds what a transport has to hold */
+enum { SPINS = 200, YIELDS = 50, NAP_NS = 50 * 1000, IDLE_NS = 2 * 1000 * 1000 };
+
+typedef enum phase { IDLE, STEP, AGREE, QUIT } phase;
+
+struct pl_lane {
+    pl_comm *comm;
+    pthread_t thread;
+    const pl_lane_message *messages;
+    int n;
+    atomic_int phase;      /* set by compute, back to IDLE by the lane   */
+    atomic_int computed;   /* compute steps finished                     */
+    atomic_int finished;   /* messages finished, in order                */
+    atomic_bool failed;    /* err is set and final                       */
+    pl_err err;            /* of the lane; read after failed             */
+    pl_err verdict;        /* of AGREE: in and out                       */
+    double exposed, busy;
+    pl_request *open[OPEN_AT_MOST];
+    bool done[OPEN_AT_MOST];
+    int started;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Wait a little longer each time: spin, then yield, then sleep. More ranks than cores must not starve
+ * the one that computes. */
+static void back_off(int *tries, long nap_ns)
+{
+    if (++*tries <= SPINS) return;
+    if (*tries <= SPINS + YIELDS) sched_yield();
+    else nanosleep(&(struct timespec){ 0, nap_ns }, NULL);
+}
+
+/* -- the lane's thread ------------------------------------------------------------------------------ */
+
+/* Start what may start and test what is open; *moved says whether anything did. */
+static bool progress(pl_lane *l, bool *moved, pl_err *err)
+{
+    int finished = atomic_load(&l->finished), computed = atomic_load(&l->computed);
+    *moved = false;
+    while (l->started < l->n && l->started - finished < OPEN_AT_MOST &&
+           l->messages[l->started].after <= computed) {
+        const pl_lane_message *m = &l->messages[l->started];
+        int k = l->started % OPEN_AT_MOST;
+        l->done[k] = false;
+        PL_TRY(pl_comm_start(l->comm, m->group, &m->message, &l->open[k], err));
+        l->started++;
+        *moved = true;
+    }
+    for (int i = finished; i < l->started; i++) {
+        int k = i % OPEN_AT_MOST;
+        if (!l->done[k]) PL_TRY(pl_comm_test(l->comm, l->open[k], &l->done[k], err));
+        if (l->done[k] && i == finished) {
+            atomic_store(&l->finished, ++finished);
+            *moved = true;
+        }
+    }
+    return true;
+}
+
+static bool run_step(pl_lane *l, pl_err *err)
+{
+    int tries = 0;
+    bool moved;
+    while (atomic_load(&l->finished) < l->n) {
+        double t = now();
+        bool open = l->started > atomic_load(&l->finished);
+        PL_TRY(progress(l, &moved, err));
+        if (!open && l->started == atomic_load(&l->finished)) PL_TRY(l->comm->ops->poll(l->comm, err));
+        if (moved) tries = 0;
+        back_off(&tries, NAP_NS);
+        if (open) l->busy += now() - t;
+    }
+    return true;
+}
+
+static void fail(pl_lane *l)
+{
+    atomic_store(&l->failed, true);
+    atomic_store(&l->phase, IDLE);
+}
+
+static void *run_lane(void *arg)
+{
+    pl_lane *l = arg;
+    int tries = 0;
+    while (!atomic_load(&l->failed)) {
+        switch ((phase)atomic_load(&l->phase)) {
+        case QUIT: return NULL;
+        case IDLE:
+            if (!l->comm->ops->poll(l->comm, &l->err)) fail(l);
+            back_off(&tries, IDLE_NS / 20);
+            continue;
+        case STEP:
+            if (!run_step(l, &l->err)) fail(l);
+            else atomic_store(&l->phase, IDLE);
+            break;
+        case AGREE:
+            if (!pl_comm_agree(l->comm, &l->verdict)) PL_ASSERT(l->verdict.code);
+            atomic_store(&l->phase, IDLE);
+            break;
+        }
+        tries = 0;
+    }
+    return NULL;
+}
+
+/* -- the compute thread's side ------------------------------------------------------------------------ */
+
+bool pl_lane_new(pl_comm *c, pl_arena *arena, pl_lane **out, pl_err *err)
+{
+    pl_lane *l = PL_NEW(arena, pl_lane);
+    l->comm = c;
+    int rc = pthread_create(&l->thread, NULL, run_lane, l);
+    if (rc)
+        return pl_err_set(err, PL_ERUN, "cannot start the communication thread: %s", strerror(rc));
+    *out = l;
+    return true;
+}
+
+void pl_lane_free(pl_lane *l)
+{
+    if (!l) return;
+    atomic_store(&l->phase, QUIT);
+    pthread_join(l->thread, NULL);
+}
+
+void pl_lane_begin(pl_lane *l, int n, const pl_lane_message *messages)
+{
+    l->messages = messages;
+    l->n = n;
+    l->started = 0;
+    atomic_store(&l->computed, 0);
+    atomic_store(&l->finished, 0);
+    atomic_store(&l->phase, STEP);
+}
+
+void pl_lane_advance(pl_lane *l, int finished)
+{
+    atomic_store(&l->computed, finished);
+}
+
+static bool lane_failed(pl_lane *l, pl_err *err)
+{
+    if (!atomic_load(&l->failed)) return false;
+    if (!err->code) *err = l->err;
+    return true;
+}
+
+bool pl_lane_wait(pl_lane *l, int n, pl_err *err)
+{
+    if (atomic_load(&l->finished) >= n) return true;
+    double t = now();
+    int tries = 0;
+    while (atomic_load(&l->finished) < n) {
+        if (lane_failed(l, err)) return false;
+        back_off(&tries, NAP_NS);
+    }
+    l->exposed += now() - t;
+    return true;
+}
+
+static bool wait_idle(pl_lane *l, pl_err *err)
+{
+    double t = now();
+    int tries = 0;
+    while (atomic_load(&l->phase) != IDLE) back_off(&tries, NAP_NS);
+    l->exposed += now() - t;
+    return !lane_failed(l, err);
+}
+
+bool pl_lane_agree(pl_lane *l, pl_err *err)
+{
+    if (!wait_idle(l, err)) return false;
+    l->verdict = *err;
+    atomic_store(&l->phase, AGREE);
+    if (!wait_idle(l, err)) return false;
+    *err = l->verdict;
+    return err->code == PL_OK;
+}
+
+double pl_lane_exposed(const pl_lane *l)
+{
+    return l->exposed;
+}
+
+double pl_lane_busy(const pl_lane *l)
+{
+    return l->busy;
+}

@@ -1,0 +1,115 @@
+#include "train/data.h"
+
+#include "base/rng.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+static const char *hash_text(pl_arena *a, const void *bytes, size_t n)
+{
+    XXH128_hash_t h = XXH3_128bits(bytes, n);
+    return pl_arena_fmt(a, "%016llx%016llx", (unsigned long long)h.high64, (unsigned long long)h.low64);
+}
+
+static bool map_file(const char *path, pl_data *d, pl_err *err)
+{
+    struct stat s;
+    int fd = open(path, O_RDONLY);
+    if (fd < 0) return pl_err_set(err, PL_EINPUT, "%s: %s", path, strerror(errno));
+    bool ok = fstat(fd, &s) == 0 && S_ISREG(s.st_mode);
+    if (!ok) pl_err_set(err, PL_EINPUT, "%s: not a regular file", path);
+    if (ok && s.st_size) {
+        void *p = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        ok = p != MAP_FAILED;
+        if (!ok) pl_err_set(err, PL_EINPUT, "%s: %s", path, strerror(errno));
+        d->bytes = ok ? p : NULL;
+        d->n = s.st_size;
+    }
+    close(fd);
+    return ok;
+}
+
+bool pl_data_open(const char *path, double share, int64_t seq, pl_arena *a, pl_data *out, pl_err *err)
+{
+    pl_data d = { .path = path };
+    PL_TRY(map_file(path, &d, err));
+    d.n_train = (int64_t)((double)d.n * share);
+    int64_t least = d.n_train < d.n - d.n_train ? d.n_train : d.n - d.n_train;
+    if (least < seq + 1) {
+        pl_data_free(&d);
+        return pl_err_set(err, PL_EINPUT, "%s: %lld bytes give %lld for training and %lld for validation; "
+                          "one row of --seq %lld needs %lld: take a longer file or a smaller --seq",
+                          path, (long long)d.n, (long long)d.n_train, (long long)(d.n - d.n_train),
+                          (long long)seq, (long long)seq + 1);
+    }
+    d.hash = hash_text(a, d.bytes, (size_t)d.n);
+    *out = d;
+    return true;
+}
+
+void pl_data_free(pl_data *d)
+{
+    if (d->bytes) munmap((void *)(uintptr_t)d->bytes, (size_t)d->n);
+    d->bytes = NULL;
+}
+
+/* Where row `row` (of the whole batch) starts. */
+static int64_t row_start(const pl_data *d, uint64_t seed, int64_t step, int64_t n_valid, int64_t row,
+                         int64_t rows, int64_t seq)
+{
+    if (step >= 0) {
+        pl_rng r = pl_rng_at(seed, pl_rng_name("data"));
+        return (int64_t)pl_rng_below(r, (uint64_t)(step * rows + row), (uint64_t)(d->n_train - seq));
+    }
+    int64_t i = (-1 - step) * rows + row, n = n_valid * rows;
+    double room = (double)(d->n - d->n_train - seq - 1);
+    return d->n_train + (n > 1 ? (int64_t)(room * (double)i / (double)(n - 1)) : 0);
+}
+
+static void fill_text(const pl_data *d, const pl_port *port, uint64_t seed, int64_t step,
+                      int64_t n_valid, void *data)
+{
+    int shift = !strcmp(port->value->name, "targets"); /* the target is the next byte */
+    int64_t rows = port->value->shape.dim[0], seq = port->value->shape.dim[1];
+    int64_t n = port->shape.dim[0], width = port->shape.dim[1];
+    int32_t *at = data;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t from = row_start(d, seed, step, n_valid, port->lo[0] + i, rows, seq) + port->lo[1] + shift;
+        for (int64_t j = 0; j < width; j++) *at++ = d->bytes[from + j];
+    }
+}
+
+static void fill_random(const pl_port *port, uint64_t seed, int64_t step, int64_t below, void *data)
+{
+    pl_rng r = pl_rng_at(seed, pl_rng_mix(pl_rng_name(port->value->name), (uint64_t)step));
+    for (int64_t i = 0, n = pl_shape_count(&port->shape); i < n; i++) {
+        double u = pl_rng_uniform(r, (uint64_t)pl_port_global(port, i));
+        pl_type_put(port->value->type, data, i,
+                    pl_type_is_float(port->value->type) ? 2 * u - 1 : floor(u * (double)below));
+    }
+}
+
+void pl_data_fill(const pl_data *d, const pl_port *port, uint64_t seed, int64_t step, int64_t n_valid,
+                  int64_t below, void *data)
+{
+    if (d->path) fill_text(d, port, seed, step, n_valid, data);
+    else fill_random(port, seed, step, below, data);
+}
+
+double pl_data_entropy(const pl_data *d)
+{
+    int64_t count[256] = { 0 };
+    double h = 0;
+    for (int64_t i = 0; i < d->n; i++) count[d->bytes[i]]++;
+    for (int i = 0; i < 256; i++) {
+        double p = d->n ? (double)count[i] / (double)d->n : 0;
+        if (p > 0) h -= p * log(p);
+    }
+    return h;
+}

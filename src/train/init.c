@@ -1,0 +1,55 @@
+#include "train/init.h"
+
+#include "base/rng.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum kind { CONSTANT, NORMAL, UNIFORM } kind;
+
+static bool parse(const pl_value *v, kind *k, double *x, pl_err *err)
+{
+    const char *eq = strchr(v->init, '=');
+    *x = eq ? strtod(eq + 1, NULL) : !strcmp(v->init, "ones");
+    *k = CONSTANT;
+    if (!strncmp(v->init, "normal std=", 11)) *k = NORMAL;
+    else if (!strncmp(v->init, "uniform a=", 10)) *k = UNIFORM;
+    else if (strcmp(v->init, "zeros") && strcmp(v->init, "ones"))
+        return pl_err_set(err, PL_EINPUT, "state '%s': unknown initial value '%s'", v->name, v->init);
+    if (*k != CONSTANT && !pl_type_is_float(v->type))
+        return pl_err_set(err, PL_EINPUT, "state '%s': '%s' needs a float type", v->name, v->init);
+    return true;
+}
+
+/* Elements [from, from + n) of the last dimension: global index `global` on. */
+static void fill_row(pl_type t, void *data, int64_t from, int64_t n, uint64_t global, kind k, double x,
+                     pl_rng r)
+{
+    double normal[4];
+    uint64_t block = UINT64_MAX;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t g = global + (uint64_t)i;
+        double y = x;
+        if (k == UNIFORM) y = x * (2 * pl_rng_uniform(r, g) - 1);
+        if (k == NORMAL) {
+            if (g / 4 != block) pl_rng_normals(r, block = g / 4, normal);
+            y = x * normal[g % 4];
+        }
+        pl_type_put(t, data, from + i, y);
+    }
+}
+
+bool pl_init_fill(const pl_port *port, uint64_t seed, void *data, pl_err *err)
+{
+    const pl_value *v = port->value;
+    kind k;
+    double x;
+    PL_TRY(parse(v, &k, &x, err));
+    const pl_rng r = pl_rng_at(seed, pl_rng_name(v->name));
+    int rank = v->shape.rank;
+    int64_t n = rank ? port->shape.dim[rank - 1] : 1, rows = pl_shape_count(&port->shape) / n;
+#pragma omp parallel for if (rows * n > 100000)
+    for (int64_t row = 0; row < rows; row++)
+        fill_row(v->type, data, row * n, n, (uint64_t)pl_port_global(port, row * n), k, x, r);
+    return true;
+}

@@ -1,0 +1,116 @@
+#include "train/sample.h"
+
+#include "base/rng.h"
+#include "models/model.h"
+#include "ops/lib/all.h"
+#include "train/state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct sampler {
+    const pl_sample_options *o;
+    pl_arena *arena;
+    pl_checkpoint from;
+    pl_exec *exec;
+    int64_t seq, vocab;
+    int32_t *tokens;      /* the input: a row of seq positions */
+    const float *logits;  /* [seq, vocab]                      */
+} sampler;
+
+static bool build(sampler *s, pl_graph **g, pl_err *err)
+{
+    pl_model_args args;
+    const char *spec = s->from.manifest.model;
+    PL_TRY(pl_model_parse(spec, s->arena, &args, err));
+    if (strcmp(args.model->data, "text"))
+        return pl_err_set(err, PL_EINPUT, "model '%s' reads %s, not text", spec, args.model->data);
+    PL_TRY(pl_model_parse(pl_model_with(s->arena, spec, "batch", "1"), s->arena, &args, err));
+    s->seq = pl_model_int(&args, "seq");
+    s->vocab = pl_model_int(&args, "vocab");
+    pl_builder b = pl_builder_new(s->arena, &pl_ops_all, args.spec);
+    args.model->build(&b, &args, PL_INFER);
+    return pl_builder_done(&b, g, err);
+}
+
+static bool start(sampler *s, pl_err *err)
+{
+    pl_graph *g;
+    pl_program *p;
+    const pl_lower_options options = { 0 };
+    PL_TRY(build(s, &g, err));
+    const pl_plan *plan = pl_plan_single(g, s->arena);
+    const pl_store *store = pl_store_new(plan, 0, s->arena);
+    PL_TRY(pl_program_lower(plan, 0, store, &options, s->arena, &p, err));
+    const pl_program *programs[] = { p };
+    PL_TRY(pl_exec_new(&s->o->exec, NULL, 1, programs, s->arena, &s->exec, err));
+    s->tokens = pl_exec_input(s->exec, 0, "tokens", NULL);
+    s->logits = pl_exec_output(s->exec, 0, "logits", NULL);
+    return pl_state_load(s->exec, store, &s->from, err);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x < y) - (x > y);
+}
+
+/* Logits below the `top` largest do not take part. */
+static float find_floor(const sampler *s, const float *x, float *sorted)
+{
+    if (s->o->top < 1 || s->o->top >= s->vocab) return -INFINITY;
+    memcpy(sorted, x, (size_t)s->vocab * sizeof *x);
+    qsort(sorted, (size_t)s->vocab, sizeof *sorted, by_size);
+    return sorted[s->o->top - 1];
+}
+
+static int draw(const sampler *s, const float *x, int64_t n, float *sorted)
+{
+    int best = 0;
+    for (int i = 1; i < s->vocab; i++)
+        if (x[i] > x[best]) best = i;
+    if (s->o->temperature <= 0) return best;
+    float floor = find_floor(s, x, sorted);
+    double sum = 0, u = pl_rng_uniform(pl_rng_at(s->o->seed, pl_rng_name("sample")), (uint64_t)n);
+    for (int i = 0; i < s->vocab; i++)
+        if (x[i] >= floor) sum += exp((double)(x[i] - x[best]) / s->o->temperature);
+    u *= sum;
+    for (int i = 0; i < s->vocab; i++) {
+        if (x[i] < floor) continue;
+        u -= exp((double)(x[i] - x[best]) / s->o->temperature);
+        if (u < 0) return i;
+    }
+    return best;
+}
+
+static bool sample(sampler *s, void (*put)(void *to, int byte), void *to, pl_err *err)
+{
+    const char *prompt = *s->o->prompt ? s->o->prompt : "\n";
+    int64_t n_prompt = (int64_t)strlen(prompt), n = n_prompt;
+    int32_t *text = PL_NEW_N(s->arena, int32_t, n_prompt + s->o->bytes);
+    float *sorted = PL_NEW_N(s->arena, float, s->vocab);
+    for (int64_t i = 0; i < n; i++) text[i] = (unsigned char)prompt[i];
+    for (int64_t made = 0; made < s->o->bytes; made++) {
+        int64_t window = n < s->seq ? n : s->seq; /* what follows it cannot be seen: the mask is causal */
+        for (int64_t i = 0; i < s->seq; i++) s->tokens[i] = i < window ? text[n - window + i] : 0;
+        PL_TRY(pl_exec_step(s->exec, 0, err));
+        text[n] = draw(s, s->logits + (window - 1) * s->vocab, made, sorted);
+        put(to, text[n] & 0xFF);
+        n++;
+    }
+    return true;
+}
+
+bool pl_sample_run(const pl_sample_options *o, void (*put)(void *to, int byte), void *to, pl_err *err)
+{
+    sampler s = { .o = o, .arena = pl_arena_new("sample") };
+    bool ok = pl_checkpoint_open(o->checkpoint, s.arena, &s.from, err);
+    if (ok) {
+        ok = start(&s, err) && sample(&s, put, to, err);
+        if (s.exec) pl_exec_free(s.exec);
+        pl_checkpoint_free(&s.from);
+    }
+    pl_arena_free(s.arena);
+    return ok;
+}

@@ -1,0 +1,58 @@
+/* train/train.h - a training job: made once per process, run by every rank. */
+#ifndef PL_TRAIN_TRAIN_H
+#define PL_TRAIN_TRAIN_H
+#include "models/model.h"
+#include "run/exec.h"
+#include "train/data.h"
+#include "train/optim.h"
+
+typedef struct pl_train_options {
+    const char *model;          /* spec, batch and seq included                                      */
+    const char *data;           /* file, or "synthetic"                                              */
+    double train_share;         /* of the file; the rest validates                                   */
+    int64_t steps;              /* updates in all, those before a resume included                    */
+    pl_optim optim;
+    double lr, lr_min;          /* peak, after linear warm-up; end of the cosine                     */
+    int64_t warmup;             /* steps                                                             */
+    uint64_t seed;
+    int64_t eval_every, eval_batches; /* 0: only at the end / never                                  */
+    const char *save;           /* folder for checkpoints, or NULL                                   */
+    int64_t save_every;         /* 0: only at the end                                                */
+    int keep;                   /* newest checkpoints kept                                           */
+    const char *resume;         /* folder or manifest, or NULL                                       */
+    int64_t bucket_bytes;       /* see pl_lower_options; 0: default                                  */
+    pl_exec_options exec;
+} pl_train_options;
+
+typedef struct pl_train_job pl_train_job;
+
+/* What rank 0 tells while it runs. */
+typedef enum pl_train_what { PL_TOLD_START, PL_TOLD_STEP, PL_TOLD_EVAL, PL_TOLD_SAVE, PL_TOLD_END } pl_train_what;
+
+typedef struct pl_train_event {
+    pl_train_what what;
+    int64_t step;               /* updates done                                                      */
+    double loss;                /* STEP: mean of the batch before its update; EVAL: validation; nats */
+    double lr, grad_norm;       /* STEP; grad_norm < 0 without clipping                              */
+    double seconds;             /* STEP: of this step; SAVE: of writing                              */
+    int64_t tokens;             /* STEP: rows x positions of the batch (rows for images)             */
+    const char *path;           /* SAVE: the folder                                                  */
+    const pl_exec_stats *stats; /* START, END                                                        */
+    const pl_program *program;  /* START                                                             */
+    const pl_exec *exec;        /* START                                                             */
+} pl_train_event;
+
+/* Parse the model, open data and checkpoint, build graphs and the plan for n ranks: everything that can
+ * be refused is refused here, before any rank starts. `arena` owns the job. */
+PL_MUST_CHECK bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena *arena,
+                                pl_train_job **out, pl_err *err);
+void pl_train_free(pl_train_job *j);
+const pl_graph *pl_train_graph(const pl_train_job *j);
+const pl_data *pl_train_data(const pl_train_job *j);
+
+/* Run it as one rank; comm NULL for a single rank. `tell` is called on rank 0 only. All ranks return the
+ * same verdict. */
+PL_MUST_CHECK bool pl_train_run(const pl_train_job *j, pl_comm *comm,
+                                void (*tell)(void *to, const pl_train_event *e), void *to, pl_err *err);
+
+#endif

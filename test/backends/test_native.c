@@ -1,0 +1,519 @@
+/* Every native kernel against its operator's reference: on the operator's own examples and on larger shapes,
+ * on the whole node and on shares of it, with 1, 2 and 3 threads, and in place. */
+#include "backends/native/native.h"
+
+#include "backends/native/loops.h"
+#include "base/rng.h"
+#include "graph/walk.h"
+#include "ops/lib/all.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { GUARD = 64, N_THREADS = 3 }; /* bytes around every array; most threads */
+
+/* -- cases: the examples' form, larger --------------------------------------------------------------- */
+
+typedef struct sample {
+    const char *op;
+    pl_example x;
+} sample;
+
+/* clang-format off */
+#define V(n) { 1, { n } }
+#define M(m, n) { 2, { m, n } }
+#define T(a, b, c) { 3, { a, b, c } }
+#define Q(a, b, c, d) { 4, { a, b, c, d } }
+#define IDS(type, below, ...) { __VA_ARGS__, type, -1, below }
+#define ABOVE(low, ...) { __VA_ARGS__, .lo = low, .hi = 2 }
+#define SUMS(c, count) { 1, { c }, .lo = -3, .hi = 3 }, { 1, { c }, .lo = count, .hi = 2 * count }
+#define SCALAR(low) { 0, { 0 }, "f32", low, 1 }
+#define STEP { 0, { 0 }, "i64", 1, 9 }
+
+static const sample large[] = {
+    { "add", { "...n,n->...n", .in = { T(7, 61, 97), V(97) } } },
+    { "add", { NULL, .in = { V(40003), V(40003) } } },
+    { "add", { "...,->...", .in = { M(37, 1001), SCALAR(0) } } },
+    { "sub", { "n,...n->...n", .in = { V(97), T(7, 61, 97) } } },
+    { "mul", { "m,n->mn", .in = { V(201), V(203) } } },
+    { "mul", { "a(hd),ah->a(hd); h=12", .in = { M(41, 960), M(41, 12) } } },
+    { "mul", { "nchw,c->nchw", .in = { Q(3, 11, 33, 37), V(11) } } },
+    { "mul", { "nchw,nw->nchw", .in = { Q(3, 11, 33, 37), M(3, 37) } } },
+    { "div", { "...m,...->...m", .in = { T(7, 61, 97), ABOVE(0.5, 2, { 7, 61 }) } } },
+    { "maximum", { "am,bm->abm", .in = { M(23, 41), M(43, 41) } } },
+    { "exp", { NULL, .in = { { 1, { 40003 }, .lo = -20, .hi = 3 } } } },
+    { "log", { NULL, .in = { { 1, { 40003 }, .lo = 1e-3, .hi = 30 } } } },
+    { "sqrt", { NULL, .in = { { 1, { 40003 }, .lo = 0, .hi = 3 } } } },
+    { "tanh", { NULL, .in = { { 1, { 40003 }, .lo = -30, .hi = 30 } } } },
+    { "tanh", { NULL, .in = { V(40003) } } },
+    { "sigmoid", { NULL, .in = { { 1, { 40003 }, .lo = -120, .hi = 120 } } } },
+    { "silu", { NULL, .in = { { 1, { 40003 }, .lo = -9, .hi = 9 } } } },
+    { "silu_grad", { NULL, .in = { { 1, { 40003 }, .lo = -9, .hi = 9 }, V(40003) } } },
+    { "relu", { NULL, .in = { M(37, 1001) } } },
+    { "relu_grad", { NULL, .in = { M(37, 1001), M(37, 1001) } } },
+    { "scale", { "; value=-0.37", .in = { T(7, 61, 97) } } },
+    { "gelu", { NULL, .in = { { 1, { 40003 }, .lo = -12, .hi = 12 } } } },
+    { "gelu", { "; tanh=0", .in = { { 1, { 40003 }, .lo = -12, .hi = 12 } } } },
+    { "gelu_grad", { NULL, .in = { { 1, { 40003 }, .lo = -12, .hi = 12 }, V(40003) } } },
+    { "gelu_grad", { "; tanh=0", .in = { { 1, { 40003 }, .lo = -12, .hi = 12 }, V(40003) } } },
+    { "cast", { "; to=bf16", .in = { { 2, { 37, 1001 }, .lo = -9, .hi = 9 } } } },
+    { "cast", { "; to=f32", .in = { { 2, { 37, 1001 }, "bf16" } } } },
+    { "fill", { "->bn; b=37 n=1001 value=-2.5", .in = { { 0 } } } },
+    { "fill", { "->bn; b=37 n=1001 value=7 to=u8", .in = { { 0 } } } },
+    { "broadcast", { "n->abn; a=37 b=3", .in = { V(333) } } },
+    { "broadcast", { "an->abn; b=111", .in = { M(37, 11) } } },
+    { "broadcast", { "ab->abn; n=11", .in = { { 2, { 37, 111 }, "u8" } } } },
+    { "transpose", { "mn->nm", .in = { M(131, 307) } } },
+    { "transpose", { "amn->nam", .in = { { 3, { 5, 71, 113 }, "i64" } } } },
+    { "transpose", { "bs(hd)->bhsd; h=12", .in = { T(3, 17, 780) } } },
+    { "transpose", { "nchw->nhwc", .in = { { 4, { 3, 11, 33, 37 }, "bf16" } } } },
+    { "transpose", { "abc->cba", .in = { { 3, { 33, 35, 37 }, "u8" } } } },
+    { "concat", { "...a,...b,...c->...v", .in = { T(3, 41, 101), T(3, 41, 1), T(3, 41, 230) } } },
+    { "concat", { "bshd,bshd,bshd->bs(vhd)", .in = { Q(3, 17, 12, 65), Q(3, 17, 12, 65), Q(3, 17, 12, 65) } } },
+    { "split", { "bs(vhd)->bshd,bshd,bshd; v=3 h=12", .in = { T(3, 17, 2340) } } },
+    { "split", { "...v->...a,...b,...c; a=100 b=7", .in = { M(111, 333) } } },
+    { "slice", { "; at=7 u=300", .in = { M(111, 333) } } },
+    { "slice", { "avn->aun; at=7 u=29", .in = { T(5, 37, 333) } } },
+    { "slice_grad", { "; at=7 v=333", .in = { M(111, 300) } } },
+    { "slice_grad", { "aun->avn; at=7 v=37", .in = { T(5, 29, 333) } } },
+    { "reduce_sum", { NULL, .in = { M(41, 1003) } } },
+    { "reduce_sum", { NULL, .in = { M(4001, 11) } } },
+    { "reduce_sum", { "abn->n", .in = { T(13, 61, 97) } } },
+    { "reduce_sum", { "an->n", .in = { M(5, 20011) } } },
+    { "reduce_sum", { "...->", .in = { T(13, 61, 197) } } },
+    { "reduce_sum", { "nchw->c", .in = { Q(3, 11, 33, 37) } } },
+    { "reduce_sum", { "abcd->ac", .in = { Q(5, 31, 17, 19) } } },
+    { "reduce_sum", { "abcd->db", .in = { Q(5, 31, 17, 19) } } },
+    { "reduce_max", { NULL, .in = { M(41, 1003) } } },
+    { "reduce_max", { "an->n", .in = { M(411, 103) } } },
+    { "reduce_max", { "...->", .in = { { 2, { 411, 103 }, .lo = -9, .hi = -8 } } } },
+    { "square_sum", { NULL, .in = { V(100003) } } },
+    { "square_sum", { "(ab)c->; a=3", .in = { M(123, 307) } } },
+    { "softmax", { "; scale=3.5", .in = { M(67, 613) } } },
+    { "softmax", { "; scale=0.125 causal=1", .in = { { 4, { 2, 3, 101, 101 }, .lo = -9, .hi = 9 } } } },
+    { "softmax_grad", { "; scale=0.125", .in = { { 2, { 67, 613 }, .lo = 0, .hi = 0.01 }, M(67, 613) } } },
+    { "layer_norm", { NULL, .in = { T(3, 31, 391), V(391), V(391) } } },
+    { "layer_norm_grad", { NULL, .in = { T(3, 31, 391), M(3, 31), M(3, 31), V(391), T(3, 31, 391) } } },
+    { "layer_norm_grad", { NULL, .in = { M(611, 67), V(611), V(611), V(67), M(611, 67) } } },
+    { "rms_norm", { NULL, .in = { T(3, 31, 391), V(391) } } },
+    { "rms_norm_grad", { NULL, .in = { T(3, 31, 391), M(3, 31), V(391), T(3, 31, 391) } } },
+    { "batch_norm_stats", { NULL, .in = { Q(3, 21, 33, 37) } } },
+    { "batch_norm_stats", { "nc...->c,c", .in = { Q(3, 21, 33, 37) } } },
+    { "batch_norm_stats", { NULL, .in = { M(9001, 5) } } },
+    { "batch_norm", { "; relu=1", .in = { Q(3, 21, 19, 37), SUMS(37, 1197), V(37), V(37) } } },
+    { "batch_norm", { "nc...,c,c,c,c->nc...", .in = { Q(3, 21, 33, 37), SUMS(21, 3663), V(21), V(21) } } },
+    { "batch_norm", { "nyx(gc),(gc),(gc),(gc),(gc)->nyx(gc); g=3", .in = { Q(3, 21, 19, 39), SUMS(39, 1197), V(39), V(39) } } },
+    { "batch_norm_eval", { "; relu=1", .in = { Q(3, 21, 19, 37), V(37), ABOVE(0.1, 1, { 37 }), V(37), V(37) } } },
+    { "batch_norm_grad", { "; relu=1", .in = { Q(3, 21, 19, 37), SUMS(37, 1197), V(37), V(37), V(37), V(37), Q(3, 21, 19, 37) } } },
+    { "batch_norm_grad", { "nc...,c,c,c,c,c,c,nc...->nc...", .in = { Q(3, 21, 33, 17), SUMS(21, 1683), V(21), V(21), V(21), V(21), Q(3, 21, 33, 17) } } },
+    { "batch_norm_grad_params", { "; relu=1", .in = { Q(3, 21, 19, 37), SUMS(37, 1197), V(37), V(37), Q(3, 21, 19, 37) } } },
+    { "batch_norm_grad_params", { "nc...,c,c,c,c,nc...->c,c", .in = { Q(3, 21, 33, 17), SUMS(21, 1683), V(21), V(21), Q(3, 21, 33, 17) } } },
+    { "embedding", { NULL, .in = { M(301, 131), IDS("i32", 303, 2, { 11, 31 }) } } },
+    { "embedding", { "vh,bs->(bs)h", .in = { { 2, { 301, 131 }, "bf16" }, IDS("i64", 303, 2, { 11, 31 }) } } },
+    { "embedding_grad", { "; v=301", .in = { IDS("i64", 303, 2, { 11, 31 }), T(11, 31, 131) } } },
+    { "embedding_grad", { "; v=7", .in = { { 1, { 611 }, "u8", 0, 9 }, M(611, 67) } } },
+    { "cross_entropy", { NULL, .in = { { 3, { 3, 2, 9001 }, .lo = -9, .hi = 9 }, IDS("i32", 9003, 2, { 3, 2 }) } } },
+    { "cross_entropy", { "(bs)v,bs->bs,bs", .in = { { 2, { 303, 131 }, .lo = -9, .hi = 90 }, IDS("i64", 133, 2, { 3, 101 }) } } },
+    { "cross_entropy_grad", { NULL, .in = { { 3, { 3, 2, 9001 }, .lo = -9, .hi = 9 }, IDS("i32", 9003, 2, { 3, 2 }), { 2, { 3, 2 }, .lo = 8, .hi = 9 }, M(3, 2) } } },
+    { "dropout", { "; p=0.3 stream=5", .in = { { 2, { 37, 1001 }, .lo = 1, .hi = 2 }, { 0, { 0 }, "i64", 0, 99 } } } },
+    { "dropout", { "; p=0.1", .in = { { 1, { 40003 }, .lo = 1, .hi = 2 }, { 0, { 0 }, "i64", -99, 0 } } } },
+    { "dropout", { "; p=0", .in = { { 1, { 4003 }, .lo = 1, .hi = 2 }, { 0, { 0 }, "i64", 0, 99 } } } },
+    { "dropout", { "ab(hd),->ab(hd); h=9 p=0.5", .in = { { 3, { 7, 33, 171 }, .lo = 1, .hi = 2 }, { 0, { 0 }, "i64", 0, 99 } } } },
+    { "max_pool", { "; r=3 s=3 stride=2 pad=1", .in = { Q(2, 11, 43, 37) } } },
+    { "max_pool", { "n[y+r][x+s]c->nyxc; r=3 s=3 stride=2 pad=1", .in = { Q(2, 43, 37, 11) } } },
+    { "max_pool", { "n[y+r][x+s]c->nyxc; r=2 s=3 dilation=3,2 stride=1,3", .in = { Q(2, 23, 27, 31) } } },
+    { "max_pool", { "n[z+q][y+r][x+s]c->nzyxc; q=2 r=2 s=2 stride=2", .in = { { 5, { 2, 12, 14, 16, 7 } } } } },
+    { "avg_pool", { "; r=3 s=3 stride=2 pad=1 count_pad=0", .in = { Q(2, 11, 43, 37) } } },
+    { "avg_pool", { "n[y+r][x+s]c->nyxc; r=7 s=7", .in = { Q(3, 7, 7, 251) } } },
+    { "avg_pool", { "n[x+s](gc)->nx(gc); s=5 stride=2 pad=2 g=3", .in = { T(3, 301, 39) } } },
+    { "max_pool_grad", { "; r=3 s=3 stride=2 pad=1", .in = { Q(2, 11, 43, 37), Q(2, 11, 22, 19), Q(2, 11, 22, 19) } } },
+    { "max_pool_grad", { "n[y+r][x+s]c,nyxc,nyxc->n[y+r][x+s]c; r=3 s=3 stride=2 pad=1", .in = { Q(2, 23, 17, 41), Q(2, 12, 9, 41), Q(2, 12, 9, 41) } } },
+    { "max_pool_grad", { "[x+s]c,xc,xc->[x+s]c; s=2 stride=2", .in = { M(122, 301), M(61, 301), M(61, 301) } } },
+    { "avg_pool_grad", { "nyxc->n[y+r][x+s]c; r=3 s=3 stride=2 pad=1 count_pad=0 extent=23,17", .in = { Q(2, 12, 9, 41) } } },
+    { "avg_pool_grad", { "; r=2 s=2 stride=3 extent=29,38", .in = { Q(3, 11, 10, 13) } } },
+    { "sgd", { "; momentum=0.9 decay=0.1", .in = { M(37, 1001), M(37, 1001), M(37, 1001), SCALAR(0), SCALAR(0) } } },
+    { "sgd", { "; momentum=0.9 nesterov=1", .in = { V(40003), { 1, { 40003 }, "bf16" }, V(40003), SCALAR(0), SCALAR(0) } } },
+    { "adam", { "; decay=0.3", .in = { M(37, 1001), M(37, 1001), M(37, 1001), ABOVE(0, 2, { 37, 1001 }), SCALAR(0), STEP, SCALAR(0) } } },
+    { "adamw", { "; decay=0.3", .in = { V(40003), V(40003), V(40003), ABOVE(0, 1, { 40003 }), SCALAR(0), STEP, SCALAR(0) } } },
+    { "adamw", { "; eps=1e-3", .in = { V(4003), { 1, { 4003 }, "bf16" }, V(4003), ABOVE(0, 1, { 4003 }), SCALAR(0), STEP, SCALAR(0) } } },
+};
+
+/* What is left to the reference, and a word of the reason. */
+static const struct {
+    const char *op;
+    pl_example x;
+    const char *reason;
+} refused[] = {
+    { "add", { NULL, .in = { { 1, { 8 }, "i64" }, { 1, { 8 }, "i64" } } }, "i64" },
+    { "softmax", { NULL, .in = { { 2, { 4, 8 }, "bf16" } } }, "bf16" },
+    { "cast", { "; to=i32", .in = { V(8) } }, "f32 to i32" },
+    { "layer_norm", { "bhs,h,h->bhs,bs,bs", .in = { T(2, 3, 4), V(3), V(3) } }, "'h'" },
+    { "layer_norm", { "abh,h,h->abh,ba,ba", .in = { T(2, 3, 4), V(4), V(4) } }, "operand 4" },
+    { "cross_entropy", { "vn,n->n,n", .in = { M(4, 3), IDS("i32", 4, 1, { 3 }) } }, "'v'" },
+    { "embedding", { "hv,n->nh", .in = { M(4, 3), IDS("i32", 3, 1, { 5 }) } }, "first dimension" },
+    { "embedding", { "vh,n->hn", .in = { M(4, 3), IDS("i32", 3, 1, { 5 }) } }, "order of the ids" },
+    { "dropout", { NULL, .in = { { 1, { 8 }, "bf16" }, { 0, { 0 }, "i64", 0, 9 } } }, "bf16" },
+    { "max_pool", { "n[x+s]c->nxc; s=2 dilation=9 pad=8", .in = { T(1, 4, 2) } }, "padding alone" },
+    { "max_pool", { "[x+s]n[y+r]->xny; s=2 r=2", .in = { T(4, 3, 4) } }, "next to each other" },
+    { "batch_norm_stats", { "n(ba)->(ab),(ab); a=2", .in = { M(3, 6) } }, "another order" },
+    { "sgd", { "mn,nm,mn,,->mn,mn", .in = { M(2, 3), M(3, 2), M(2, 3), SCALAR(0), SCALAR(0) } }, "operand 1" },
+};
+/* clang-format on */
+
+/* -- building a node ---------------------------------------------------------------------------------- */
+
+typedef struct trial {
+    pl_arena *arena;
+    const pl_node *node;
+    bool narrow; /* bf16 operands are f32 with bf16's numbers */
+    uint64_t seed;
+    void *whole[PL_MAX_OPERANDS]; /* inputs */
+} trial;
+
+/* Operands left of "->". A signature that starts with it has none, unless the example names a type. */
+static int count_inputs(const pl_op *op, const pl_example *x)
+{
+    const char *text = x->spec ? x->spec + strspn(x->spec, " ") : "";
+    if (!*text || *text == ';') text = op->sig;
+    if (!strncmp(text, "->", 2)) return x->in[0].type != NULL;
+    int n = 1;
+    for (; strncmp(text, "->", 2); text++) n += *text == ',';
+    return n;
+}
+
+/* The operand's elements; of max_pool_grad in steps of a quarter, so that windows have equal elements. */
+static void draw(const trial *t, int i, double lo, double hi)
+{
+    const pl_value *v = t->node->in[i];
+    bool is_float = pl_type_is_float(v->type);
+    bool stepped = !t->narrow && !strcmp(t->node->op->name, "max_pool_grad");
+    pl_rng r = pl_rng_at(t->seed, (uint64_t)i);
+    if (lo == 0 && hi == 0) lo = is_float ? -1 : 0, hi = is_float ? 1 : 4;
+    for (int64_t k = 0, n = pl_shape_count(&v->shape); k < n; k++) {
+        double x = lo + (hi - lo) * pl_rng_uniform(r, (uint64_t)k);
+        if (!is_float) x = floor(x);
+        if (stepped) x = floor(4 * x) / 4;
+        if (t->narrow) x = (double)pl_bf16_widen(pl_bf16_round((float)x));
+        pl_type_put(v->type, t->whole[i], k, x);
+    }
+}
+
+static trial new_trial(const char *op_name, const pl_example *x, bool narrow)
+{
+    trial t = { pl_arena_new("trial"), .narrow = narrow, .seed = pl_rng_name(op_name) };
+    const pl_op *op = pl_ops_find(&pl_ops_all, op_name);
+    pl_builder b = pl_builder_new(t.arena, &pl_ops_all, "test");
+    pl_value *in[PL_MAX_OPERANDS];
+    assert_non_null(op);
+    int n_in = count_inputs(op, x);
+    for (int i = 0; i < n_in; i++) {
+        pl_type type = PL_F32;
+        pl_shape shape = { .rank = x->in[i].rank };
+        memcpy(shape.dim, x->in[i].dim, sizeof shape.dim);
+        assert_true(!x->in[i].type || pl_type_find(x->in[i].type, &type));
+        if (narrow && type == PL_BF16) type = PL_F32;
+        in[i] = pl_add_input(&b, pl_builder_fmt(&b, "x%d", i), type, shape);
+    }
+    t.node = pl_add_node(&b, op, "node", x->spec, n_in, in);
+    if (!t.node) fail_msg("%s", b.err.msg);
+    for (int i = 0; i < n_in; i++) {
+        t.whole[i] = pl_arena_get(t.arena, (size_t)pl_shape_count(&in[i]->shape) + 1, 8);
+        draw(&t, i, x->in[i].lo, x->in[i].hi);
+    }
+    return t;
+}
+
+/* -- running ------------------------------------------------------------------------------------------- */
+
+static size_t operand_bytes(const pl_share *s, int o)
+{
+    const pl_node *n = s->node;
+    const pl_shape *shape = o < n->n_in ? &s->in[o] : &s->out[o - n->n_in];
+    pl_type type = o < n->n_in ? n->in[o]->type : n->out[o - n->n_in]->type;
+    return (size_t)(pl_shape_count(shape) * pl_type_bytes(type));
+}
+
+/* An aligned array with a guard on both sides, all of it filled with 0xA5. */
+static void *new_array(pl_arena *a, size_t bytes)
+{
+    char *p = pl_arena_get(a, bytes + 3 * GUARD, 1);
+    p += GUARD - (uintptr_t)p % GUARD;
+    memset(p, 0xA5, bytes + 2 * GUARD);
+    return p + GUARD;
+}
+
+static void check_guards(const char *array, size_t bytes, const char *what)
+{
+    for (int i = 0; i < GUARD; i++)
+        if ((unsigned char)array[-1 - i] != 0xA5 || (unsigned char)array[bytes + (size_t)i] != 0xA5)
+            fail_msg("%s: wrote outside of its array", what);
+}
+
+typedef struct arrays {
+    const void *in[PL_MAX_OPERANDS];
+    void *out[PL_MAX_OPERANDS];
+} arrays;
+
+/* The share's parts of the inputs. Outputs of `inplace` are their inputs; output 0 is input `over` too,
+ * unless that is -1. */
+static arrays take(pl_arena *a, const trial *t, const pl_share *s, int over)
+{
+    const pl_node *n = s->node;
+    const char *inplace = n->op->inplace ? n->op->inplace : "";
+    arrays x = { 0 };
+    for (int i = 0; i < n->n_in; i++) {
+        void *part = new_array(a, operand_bytes(s, i));
+        pl_share_take(s, i, t->whole[i], part);
+        x.in[i] = part;
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        int from = i < (int)strlen(inplace) && inplace[i] != '-' ? inplace[i] - '0' : -1;
+        if (i == 0 && over >= 0) from = over;
+        x.out[i] =
+            from >= 0 ? (void *)(uintptr_t)x.in[from] : new_array(a, operand_bytes(s, n->n_in + i));
+    }
+    return x;
+}
+
+static arrays run_native(pl_arena *a, const trial *t, const pl_share *s, const pl_kernel *k,
+                         int over, int n_threads)
+{
+    pl_kernel_env env = { n_threads, PL_F32 };
+    void *state = NULL, *scratch = NULL;
+    int64_t bytes = 0;
+    pl_err err = { 0 };
+    arrays x = take(a, t, s, over);
+    pl_kernel_thread(n_threads);
+    if (k->make && !k->make(s, &env, &state, &bytes, &err)) fail_msg("%s", err.msg);
+    scratch = new_array(a, (size_t)bytes);
+    k->run(s, &env, state, x.in, x.out, scratch);
+    check_guards(scratch, (size_t)bytes, k->name);
+    for (int i = 0; i < s->node->n_out; i++)
+        check_guards(x.out[i], operand_bytes(s, s->node->n_in + i), k->name);
+    if (k->free) k->free(state);
+    return x;
+}
+
+/* -- comparing ----------------------------------------------------------------------------------------- */
+
+static void print_share(const trial *t, const pl_share *s, const char *how)
+{
+    print_error("%s '%s', seed %llu, %s; share:", t->node->op->name, t->node->spec,
+                (unsigned long long)t->seed, how);
+    for (int f = 0; f < t->node->sig->n_factors; f++)
+        print_error(" %c=[%lld,%lld) of %lld", t->node->sig->factor[f].letter,
+                    (long long)s->factor[f].lo, (long long)(s->factor[f].lo + s->factor[f].n),
+                    (long long)t->node->sig->factor[f].size);
+    print_error("\n");
+}
+
+/* Operators that move numbers or cast give the very same ones; of dropout the zeros are the same. */
+static void compare(const trial *t, const pl_share *s, const arrays *got, const arrays *want,
+                    const char *how)
+{
+    const pl_node *n = t->node;
+    bool exact = n->op->flops && n->op->flops(s) == 0, zeros = !strcmp(n->op->name, "dropout");
+    for (int i = 0; i < n->n_out; i++) {
+        pl_type type = n->out[i]->type;
+        int64_t count = pl_shape_count(&s->out[i]);
+        double largest = 0, tolerance = exact || type != PL_F32 ? 0 : 1e-5;
+        for (int64_t k = 0; k < count; k++)
+            largest = fmax(largest, fabs(pl_type_get(type, want->out[i], k)));
+        for (int64_t k = 0; k < count; k++) {
+            double a = pl_type_get(type, got->out[i], k), b = pl_type_get(type, want->out[i], k);
+            if (fabs(a - b) <= tolerance * (fabs(b) + largest) && (!zeros || (a == 0) == (b == 0)))
+                continue;
+            print_share(t, s, how);
+            fail_msg("output %d, element %lld of %lld: %.9g, the reference says %.9g", i,
+                     (long long)k, (long long)count, a, b);
+        }
+    }
+}
+
+static void check_same_bits(const trial *t, const pl_share *s, const arrays *a, const arrays *b,
+                            int n_threads)
+{
+    for (int i = 0; i < t->node->n_out; i++)
+        if (memcmp(a->out[i], b->out[i], operand_bytes(s, t->node->n_in + i))) {
+            print_share(t, s, "plain");
+            fail_msg("output %d differs between 1 and %d threads", i, n_threads);
+        }
+}
+
+/* Returns false when the kernel refuses the share. */
+static bool check_share(const trial *t, const pl_share *s, const pl_kernel *k, pl_err *why)
+{
+    const pl_node *n = t->node;
+    pl_kernel_env env = { N_THREADS, PL_F32 };
+    if (k->accepts && !k->accepts(s, &env, why)) return false;
+    pl_arena *a = pl_arena_new("share");
+    arrays want = take(a, t, s, -1), first = run_native(a, t, s, k, -1, 1);
+    n->op->ref(s, want.in, want.out);
+    compare(t, s, &first, &want, "plain");
+    for (int threads = 2; threads <= N_THREADS; threads++) {
+        arrays more = run_native(a, t, s, k, -1, threads);
+        check_same_bits(t, s, &first, &more, threads);
+    }
+    for (int i = 0; n->op->elementwise && i < n->n_in; i++) {
+        if (n->in[i]->type != n->out[0]->type || !pl_shape_same(&s->in[i], &s->out[0])) continue;
+        arrays over = run_native(a, t, s, k, i, 2);
+        compare(t, s, &over, &want, pl_arena_fmt(a, "output 0 over input %d", i));
+    }
+    pl_arena_free(a);
+    return true;
+}
+
+/* A part of factor f that starts and ends inside of it where it is large enough. */
+static void cut(pl_share *s, int f)
+{
+    int64_t n = s->factor[f].n, lo = n > 2 ? n / 3 : 1;
+    pl_share_cut(s, f, lo, n > 2 ? n - lo - n / 4 : 1);
+}
+
+/* The whole node, each factor cut, and all of them at once. */
+static int check_trial(const trial *t, const pl_kernel *k, bool each, pl_err *why)
+{
+    pl_share whole = pl_share_whole(t->node), all = whole;
+    int n = check_share(t, &whole, k, why);
+    for (int f = 0; n && f < t->node->sig->n_factors; f++) {
+        if (!pl_share_can_cut(t->node, f)) continue;
+        pl_share s = whole;
+        cut(&s, f);
+        cut(&all, f);
+        if (each) n += check_share(t, &s, k, why);
+    }
+    if (n) n += check_share(t, &all, k, why);
+    return n;
+}
+
+static const pl_kernel *find_kernel(const char *op)
+{
+    for (int i = 0; i < pl_backend_native.n; i++)
+        if (!strcmp(pl_backend_native.kernel[i].op->name, op)) return &pl_backend_native.kernel[i];
+    return NULL;
+}
+
+/* -- tests --------------------------------------------------------------------------------------------- */
+
+/* An example that is refused is tried again with f32 for bf16. */
+static bool check_example(const pl_kernel *k, const pl_example *x, pl_err *why)
+{
+    bool accepted = false;
+    for (int narrow = 0; narrow < 2 && !accepted; narrow++) {
+        trial t = new_trial(k->op->name, x, narrow);
+        *why = (pl_err){ 0 };
+        accepted = check_trial(&t, k, true, why) > 0;
+        if (!accepted) assert_true(why->code == PL_EUNSUPPORTED && why->msg[0]);
+        pl_arena_free(t.arena);
+    }
+    return accepted;
+}
+
+static void test_examples(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < pl_backend_native.n; i++) {
+        const pl_kernel *k = &pl_backend_native.kernel[i];
+        int n_accepted = 0;
+        pl_err why;
+        for (const pl_example *x = k->op->examples; x->spec || x->in[0].rank || x->in[0].type; x++)
+            n_accepted += check_example(k, x, &why);
+        if (!n_accepted)
+            fail_msg("native/%s takes none of its operator's examples: %s", k->name, why.msg);
+    }
+}
+
+static void test_large(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        pl_err why = { 0 };
+        const pl_kernel *k = find_kernel(large[i].op);
+        if (!k) fail_msg("no kernel for %s", large[i].op);
+        trial t = new_trial(large[i].op, &large[i].x, false);
+        if (check_trial(&t, k, false, &why) < 2)
+            fail_msg("native/%s refuses '%s': %s", k->name, t.node->spec, why.msg);
+        pl_arena_free(t.arena);
+    }
+}
+
+static void test_refused(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        pl_err why = { 0 };
+        pl_kernel_env env = { 1, PL_F32 };
+        const pl_kernel *k = find_kernel(refused[i].op);
+        trial t = new_trial(refused[i].op, &refused[i].x, false);
+        pl_share s = pl_share_whole(t.node);
+        assert_non_null(k);
+        if (k->accepts(&s, &env, &why)) fail_msg("native/%s accepts '%s'", k->name, t.node->spec);
+        if (!strstr(why.msg, refused[i].reason))
+            fail_msg("native/%s '%s': the reason '%s' does not say '%s'", k->name, t.node->spec,
+                     why.msg, refused[i].reason);
+        pl_arena_free(t.arena);
+    }
+}
+
+/* Names are unique, every kernel's operator is known; prints the operators that are left to others. */
+static void test_list(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < pl_backend_native.n; i++) {
+        const pl_kernel *k = &pl_backend_native.kernel[i];
+        assert_ptr_equal(pl_ops_find(&pl_ops_all, k->op->name), k->op);
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(k->name, pl_backend_native.kernel[j].name);
+        if (!find_kernel(k->op->name)->run) fail_msg("native/%s does not run", k->name);
+    }
+    print_message("no native kernel:");
+    for (int i = 0; i < pl_ops_all.n; i++)
+        if (!find_kernel(pl_ops_all.at[i]->name)) print_message(" %s", pl_ops_all.at[i]->name);
+    print_message("\n");
+}
+
+/* How many loops are left, and the size of the last. */
+static void test_loops(void **unused)
+{
+    static const struct {
+        const char *op;
+        pl_example x;
+        int n;
+        int64_t last;
+    } rows[] = {
+        { "add", { NULL, .in = { T(4, 5, 6), T(4, 5, 6) } }, 1, 120 },
+        { "add", { "...n,n->...n", .in = { T(4, 5, 6), V(6) } }, 2, 6 },
+        { "add", { "...,->...", .in = { T(4, 5, 6), SCALAR(0) } }, 1, 120 },
+        { "mul", { "nchw,c->nchw", .in = { Q(2, 3, 4, 5), V(3) } }, 3, 20 },
+        { "mul", { "a(hd),ah->a(hd); h=2", .in = { M(3, 8), M(3, 2) } }, 2, 4 },
+        { "mul", { "abc,b->abc", .in = { T(4, 1, 6), V(1) } }, 1, 24 },
+        { "transpose", { "abcd->cdab", .in = { Q(2, 3, 4, 5) } }, 2, 6 },
+        { "relu", { NULL, .in = { T(1, 1, 1) } }, 1, 1 },
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        trial t = new_trial(rows[i].op, &rows[i].x, false);
+        pl_share s = pl_share_whole(t.node);
+        pl_loops l = pl_loops_make(&s, pl_walk_mask(t.node, t.node->n_in), t.node->n_in);
+        assert_int_equal(l.n, rows[i].n);
+        assert_int_equal(l.size[l.n - 1], rows[i].last);
+        assert_int_equal(pl_loops_count(&l, 0, l.n), pl_shape_count(&s.out[0]));
+        pl_arena_free(t.arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loops),   cmocka_unit_test(test_list),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_examples),
+        cmocka_unit_test(test_large),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

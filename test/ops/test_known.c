@@ -1,0 +1,295 @@
+/* Known answers and refusals of the operators that move data, look up, route and update weights:
+ * what the generic test cannot see, as a wrong offset or order is wrong in every share alike. */
+#include "eval.h"
+#include "ops/lib/all.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+enum { MAX_NUMBERS = 64 };
+
+/* The inputs' numbers one after the other, in the order of the text, then the outputs'. */
+typedef struct answer {
+    const char *name, *graph;
+    double in[MAX_NUMBERS], out[MAX_NUMBERS];
+} answer;
+
+/* clang-format off */
+static const answer answers[] = {
+    { "slice takes [at, at + u)",
+      "input x f32[2,4]\nnode y f32[2,2] = slice \"; at=1 u=2\" x\n",
+      { 0, 1, 2, 3, 4, 5, 6, 7 }, { 1, 2, 5, 6 } },
+    { "slice of a composite",
+      "input x f32[6]\nnode y f32[2] = slice \"(vh)->(uh); v=3 u=1 at=1\" x\n",
+      { 0, 1, 2, 3, 4, 5 }, { 2, 3 } },
+    { "slice_grad pads with zeros",
+      "input x i64[2]\nnode y i64[5] = slice_grad \"; at=2 v=5\" x\n",
+      { 7, 8 }, { 0, 0, 7, 8, 0 } },
+    { "concat keeps the order of its inputs",
+      "input a f32[2,1]\ninput b f32[2,2]\nnode y f32[2,3] = concat \"...a,...b->...v\" a b\n",
+      { 1, 2, 3, 4, 5, 6 }, { 1, 3, 4, 2, 5, 6 } },
+    { "concat within a composite",
+      "input q f32[2,2]\ninput k f32[2,2]\nnode y f32[2,4] = concat \"sd,sd->s(vd)\" q k\n",
+      { 1, 2, 3, 4, 5, 6, 7, 8 }, { 1, 2, 5, 6, 3, 4, 7, 8 } },
+    { "split of a fused query, key and value",
+      "input x f32[2,3]\n"
+      "node q f32[2,1] k f32[2,1] v f32[2,1] = split \"s(vd)->sd,sd,sd; v=3\" x\n",
+      { 1, 2, 3, 4, 5, 6 }, { 1, 4, 2, 5, 3, 6 } },
+    { "split with one size left open",
+      "input x f32[5]\nnode p f32[2] q f32[3] = split \"v->a,b; a=2\" x\n",
+      { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 5 } },
+    { "transpose of a composite",
+      "input x f32[2,4]\nnode y f32[4,2] = transpose \"s(hd)->(dh)s; h=2\" x\n",
+      { 0, 1, 2, 3, 4, 5, 6, 7 }, { 0, 4, 2, 6, 1, 5, 3, 7 } },
+    { "embedding: ids outside of the table give zeros",
+      "input t f32[2,2]\ninput i i32[4]\nnode y f32[4,2] = embedding \"\" t i\n",
+      { 1, 2, 3, 4, 1, 0, -1, 2 }, { 3, 4, 1, 2, 0, 0, 0, 0 } },
+    { "embedding_grad adds up equal ids",
+      "input i i32[4]\ninput d f32[4]\nnode y f32[3] = embedding_grad \"n,n->v; v=3\" i d\n",
+      { 2, 0, 2, 3, 1, 10, 100, 1000 }, { 10, 0, 101 } },
+    { "cross_entropy: log 4, log(1 + e), ignored",
+      "input x f32[3,4]\ninput t i64[3]\nnode l f32[3] s f32[3] = cross_entropy \"\" x t\n",
+      { 1, 1, 1, 1, 0, 1, -1e30, -1e30, 0, 0, 0, 0, 2, 0, -1 },
+      { 1.3862943611198906, 1.3132616875182228, 0,
+        2.3862943611198906, 1.3132616875182228, 1.3862943611198906 } },
+    { "cross_entropy of large logits",
+      "input x f32[1,2]\ninput t i64[1]\nnode l f32[1] s f32[1] = cross_entropy \"\" x t\n",
+      { 1e30, -1e30, 0 }, { 0, 1e30 } },
+    { "topk: the lower index of equal ones first",
+      "input x f32[2,4]\nnode v f32[2,3] i i32[2,3] = topk \"; k=3\" x\n",
+      { 1, 3, 3, 2, -1, -1, -1, -1 }, { 3, 3, 2, -1, -1, -1, 1, 2, 3, 0, 1, 2 } },
+    /* First choices 0 0 1, then second choices 1 1 0: expert 0 is full when token 2 asks, expert 1
+     * when token 1 does. */
+    { "moe_dispatch: all first choices go before second ones",
+      "input x f32[1,3,1]\ninput i i32[1,3,2]\n"
+      "node y f32[1,2,2,1] = moe_dispatch \"; e=2 c=2\" x i\n",
+      { 5, 6, 7, 0, 1, 0, 1, 1, 0 }, { 5, 6, 7, 5 } },
+    { "moe_combine: dropped choices add nothing",
+      "input y f32[1,2,2,1]\ninput i i32[1,3,2]\ninput w f32[1,3,2]\n"
+      "node z f32[1,3,1] = moe_combine \"\" y i w\n",
+      { 1, 10, 100, 1000, 0, 1, 0, 1, 1, 0, 1, 2, 3, 4, 5, 6 }, { 2001, 30, 500 } },
+    { "square_sum and clip_scale: the norm is 5",
+      "input x f32[2]\nnode s f32[] = square_sum \"\" x\n"
+      "node c f32[] = clip_scale \"; max_norm=2\" s\n"
+      "node d f32[] = clip_scale \"; max_norm=9\" s\n",
+      { 3, 4 }, { 25, 0.4, 1 } },
+    { 0 },
+};
+
+static const struct { const char *graph, *error; } refusals[] = {
+    { "input x f32[4]\nnode y f32[2,2] = reshape \"(ab)->ba; a=2\" x\n", "use transpose" },
+    { "input x f32[4,3]\nnode y f32[4] = reshape \"bu->b\" x\n", "'u' is 3 in input 0 but 1" },
+    { "input x f32[4]\nnode y f32[4] = transpose \"a->aa\" x\n", "twice" },
+    { "input x f32[4,2]\nnode y f32[4] = transpose \"ab->a\" x\n",
+      "'b' stands in the operands 0;" },
+    { "input x f32[4]\nnode y f32[3] = slice \"; at=2 u=3\" x\n",
+      "at=2 u=3 is not within 'v', which is 4" },
+    { "input x f32[4]\nnode y f32[3] = slice \"; at=2\" x\n", "'u' is not known" },
+    { "input x f32[4]\nnode y f32[3] = slice_grad \"; v=3\" x\n", "is not within 'v', which is 3" },
+    { "input x f32[2]\nnode y f32[3] = concat \"a,a->v; v=3\" x x\n", "4 together, 'v' is 3" },
+    { "input x f32[2]\nnode y f32[2] = concat \"a,a->a\" x x\n",
+      "needs a letter that no piece has" },
+    { "input x f32[3]\nnode y f32[2] z f32[2] w f32[1] = split \"v->a,b,c; a=2\" x\n",
+      "give the sizes" },
+    { "input x f32[2]\nnode y f32[1] z f32[2] = split \"v->a,b; a=1 b=2\" x\n",
+      "3 together, 'v' is 2" },
+    { "input t f32[2,2]\ninput i i32[2]\nnode y f32[2,2] = embedding \"vh,n->vh\" t i\n",
+      "'v' stands in the operands 02; counted from 0, inputs first, a letter may stand in: v:0" },
+    { "input x f32[4]\nnode v f32[5] i i32[5] = topk \"; k=5\" x\n", "k=5 of only 4" },
+    { "input s f32[]\nnode c f32[] = clip_scale \"; max_norm=0\" s\n", "max_norm is 0" },
+    { "input w f32[2]\ninput s f32[]\ninput i i64[]\nnode a f32[2] m f32[2] v f32[2] = "
+      "adamw \"; beta1=1\" w w w w s i s\n", "both have to be in [0, 1)" },
+};
+/* clang-format on */
+
+/* What a node makes is an output, else the graph would drop the node. */
+static void report_all(pl_text *text, const char *graph)
+{
+    pl_text_add(text, "graph t\n%s", graph);
+    for (const char *line = graph; (line = strstr(line, "node ")); line++)
+        for (const char *word = line + 5; *word != '=';) {
+            pl_text_add(text, "output %.*s\n", (int)strcspn(word, " "), word);
+            word += strcspn(word, " ") + 1; /* its name, then its type */
+            word += strcspn(word, " ") + 1;
+        }
+}
+
+/* The graph is text without its first line and outputs; NULL when it is refused. */
+static pl_graph *parse(pl_arena *a, const char *graph, pl_err *err)
+{
+    pl_graph *g = NULL;
+    pl_text text = { .arena = a };
+    report_all(&text, graph);
+    bool ok = pl_graph_parse(pl_text_get(&text), &pl_ops_all, a, &g, err);
+    return ok ? g : NULL;
+}
+
+static void check_answer(const answer *x)
+{
+    pl_arena *a = pl_arena_new("test");
+    pl_err err = { 0 };
+    pl_graph *g = parse(a, x->graph, &err);
+    if (!g) fail_msg("%s: %s", x->name, err.msg);
+    eval e = eval_new(g);
+    int at = 0;
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        for (int64_t k = 0; !v->maker && k < pl_shape_count(&v->shape); k++)
+            pl_type_put(v->type, e.at[i], k, x->in[at++]);
+    }
+    eval_run(&e, g->nodes.n);
+    at = 0;
+    for (int i = 0; i < g->outputs.n; i++) {
+        const pl_value *v = g->outputs.at[i];
+        for (int64_t k = 0; k < pl_shape_count(&v->shape); k++, at++) {
+            double found = pl_type_get(v->type, e.at[v->id], k);
+            if (!(fabs(found - x->out[at]) <= 1e-6 * fmax(1, fabs(x->out[at]))))
+                fail_msg("%s: number %d is %.9g, not %.9g", x->name, at, found, x->out[at]);
+        }
+    }
+    eval_free(&e);
+    pl_arena_free(a);
+}
+
+static void knows_answers(void **state)
+{
+    (void)state;
+    for (const answer *x = answers; x->name; x++) check_answer(x);
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        pl_arena *a = pl_arena_new("test");
+        pl_err err = { 0 };
+        const pl_graph *g = parse(a, refusals[i].graph, &err);
+        if (g || !strstr(err.msg, refusals[i].error))
+            fail_msg("%s: wanted '%s', found '%s'", refusals[i].graph, refusals[i].error, err.msg);
+        pl_arena_free(a);
+    }
+}
+
+/* -- optimizers: steps on one weight, against sums written out over the steps ---------------- */
+
+enum { STEPS = 5 };
+static const double gradient[STEPS] = { 0.5, -1.25, 2, 0.125, -0.75 };
+static const double lr = 0.1, scale = 0.5, start = 1.5;
+
+/* Run the optimizer with `moments` states of zeros; where[] gets the weight after each step. */
+static void run_optimizer(const char *line, int moments, double where[STEPS])
+{
+    pl_arena *a = pl_arena_new("test");
+    pl_text text = { .arena = a };
+    pl_err err = { 0 };
+    pl_text_add(&text, "input w f32[1]\ninput g f32[1]\ninput m f32[1]\n");
+    if (moments > 1) pl_text_add(&text, "input v f32[1]\ninput step i64[]\n");
+    pl_text_add(&text, "input lr f32[]\ninput scale f32[]\n%s", line);
+    pl_graph *g = parse(a, pl_text_get(&text), &err);
+    if (!g) fail_msg("%s: %s", line, err.msg);
+    const pl_node *n = g->nodes.at[0];
+    const pl_value *step = pl_graph_find(g, "step");
+    eval e = eval_new(g);
+    float *w = e.at[n->in[0]->id];
+    *w = (float)start;
+    *(float *)e.at[pl_graph_find(g, "lr")->id] = (float)lr;
+    *(float *)e.at[pl_graph_find(g, "scale")->id] = (float)scale;
+    for (int i = 0; i < moments; i++) *(float *)e.at[n->in[2 + i]->id] = 0;
+    for (int i = 0; i < STEPS; i++) {
+        *(float *)e.at[n->in[1]->id] = (float)gradient[i];
+        if (step) *(int64_t *)e.at[step->id] = i + 1;
+        eval_run(&e, 1);
+        for (int o = 0; o < n->n_out; o++) /* to the input whose memory it takes over */
+            *(float *)e.at[n->in[n->op->inplace[o] - '0']->id] = *(float *)e.at[n->out[o]->id];
+        where[i] = (double)*w;
+    }
+    eval_free(&e);
+    pl_arena_free(a);
+}
+
+/* sum over i <= t of beta^(t-i) x[i] */
+static double weigh(double beta, const double x[], int t)
+{
+    double sum = 0;
+    for (int i = 0; i <= t; i++) sum += pow(beta, t - i) * x[i];
+    return sum;
+}
+
+static void compare_steps(const char *name, const double found[], const double want[])
+{
+    for (int t = 0; t < STEPS; t++)
+        if (!(fabs(found[t] - want[t]) <= 2e-6))
+            fail_msg("%s: after step %d the weight is %.9g, not %.9g", name, t + 1, found[t],
+                     want[t]);
+}
+
+static void sgd_follows_its_sums(void **state)
+{
+    static const struct {
+        double momentum, decay;
+        bool nesterov;
+    } rows[] = {
+        { 0, 0, false },
+        { 0.9, 0, false },
+        { 0.9, 0.01, false },
+        { 0.8, 0.02, true },
+    };
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char line[200];
+        double found[STEPS], want[STEPS], d[STEPS], w = start;
+        snprintf(line, sizeof line,
+                 "node a f32[1] b f32[1] = sgd \"; momentum=%g decay=%g nesterov=%d\" "
+                 "w g m lr scale\n",
+                 rows[r].momentum, rows[r].decay, rows[r].nesterov);
+        run_optimizer(line, 1, found);
+        for (int t = 0; t < STEPS; t++) {
+            d[t] = scale * gradient[t] + rows[r].decay * w;
+            double u = weigh(rows[r].momentum, d, t);
+            want[t] = w -= lr * (rows[r].nesterov ? d[t] + rows[r].momentum * u : u);
+        }
+        compare_steps(line, found, want);
+    }
+}
+
+/* The bias-corrected moments are weighted means of what was seen so far. */
+static void adam_follows_its_means(void **state)
+{
+    static const double one[STEPS] = { 1, 1, 1, 1, 1 };
+    const double beta1 = 0.8, beta2 = 0.95, eps = 1e-2, decay = 0.1;
+    (void)state;
+    for (int decoupled = 0; decoupled < 2; decoupled++) {
+        const char *name = decoupled ? "adamw" : "adam";
+        char line[200];
+        double found[STEPS], want[STEPS], g[STEPS], square[STEPS], w = start;
+        snprintf(line, sizeof line,
+                 "node a f32[1] b f32[1] c f32[1] = %s "
+                 "\"; beta1=%g beta2=%g eps=%g decay=%g\" w g m v lr step scale\n",
+                 name, beta1, beta2, eps, decay);
+        run_optimizer(line, 2, found);
+        for (int t = 0; t < STEPS; t++) {
+            g[t] = scale * gradient[t] + (decoupled ? 0 : decay * w);
+            square[t] = g[t] * g[t];
+            double mean = weigh(beta1, g, t) / weigh(beta1, one, t);
+            double power = weigh(beta2, square, t) / weigh(beta2, one, t);
+            want[t] = w = w * (decoupled ? 1 - lr * decay : 1) - lr * mean / (sqrt(power) + eps);
+        }
+        compare_steps(name, found, want);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(knows_answers),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(sgd_follows_its_sums),
+        cmocka_unit_test(adam_follows_its_means),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
