@@ -13,12 +13,15 @@ const pl_op *pl_ops_find(const pl_ops *ops, const char *name)
     return NULL;
 }
 
-/* -- attributes ------------------------------------------------------------------------------------ */
+/* -- attributes -------------------------------------------------------------------------------- */
 
 /* "a=1 b=2,3" -> rows; split at blanks. */
 static bool parse_attrs(pl_builder *b, const char *text, pl_node *n)
 {
-    struct { int n, cap; pl_attr *at; } list = { 0 };
+    struct {
+        int n, cap;
+        pl_attr *at;
+    } list = { 0 };
     while (*(text += strspn(text, " "))) {
         size_t len = strcspn(text, " ");
         const char *eq = memchr(text, '=', len);
@@ -27,7 +30,8 @@ static bool parse_attrs(pl_builder *b, const char *text, pl_node *n)
         for (int i = 0; i < list.n; i++)
             if (strlen(list.at[i].name) == (size_t)(eq - text) &&
                 !memcmp(list.at[i].name, text, (size_t)(eq - text)))
-                return pl_err_set(&b->err, PL_EINPUT, "attribute '%s' stands twice", list.at[i].name);
+                return pl_err_set(&b->err, PL_EINPUT, "attribute '%s' stands twice",
+                                  list.at[i].name);
         pl_arena *a = b->graph->arena;
         PL_PUSH(a, &list,
                 ((pl_attr){ pl_arena_span(a, text, (size_t)(eq - text)),
@@ -163,7 +167,7 @@ static void apply_marks(const pl_op *op, pl_sig *sig)
     }
 }
 
-/* -- types ------------------------------------------------------------------------------------------ */
+/* -- types ------------------------------------------------------------------------------------- */
 
 static char type_rule(const pl_op *op, int operand)
 {
@@ -212,9 +216,10 @@ static bool find_types(const pl_node *n, pl_type out[], pl_err *err)
     return true;
 }
 
-/* -- nodes ------------------------------------------------------------------------------------------ */
+/* -- nodes ------------------------------------------------------------------------------------- */
 
-/* A signature of the node's own has as many operands as the operator's: its kernel counts on them. */
+/* A signature of the node's own has as many operands as the operator's: its kernel counts on
+ * them. */
 static bool check_arity(const pl_node *n, const pl_sig *sig, pl_err *err)
 {
     const char *own = n->op->sig, *arrow = own ? strstr(own, "->") : NULL;
@@ -224,8 +229,9 @@ static bool check_arity(const pl_node *n, const pl_sig *sig, pl_err *err)
     for (const char *at = own; *at; at++)
         if (*at == ',') ++*(at < arrow ? &n_in : &n_out);
     if (sig->n_in == n_in && sig->n_out == n_out) return true;
-    return pl_err_set(err, PL_EINPUT, "%d inputs and %d outputs, but the operator has %d and %d (%s)",
-                      sig->n_in, sig->n_out, n_in, n_out, own);
+    return pl_err_set(err, PL_EINPUT,
+                      "%d inputs and %d outputs, but the operator has %d and %d (%s)", sig->n_in,
+                      sig->n_out, n_in, n_out, own);
 }
 
 /* Fill n->sig and give the shapes and types of the outputs. */
@@ -251,7 +257,8 @@ static bool infer(pl_arena *arena, pl_node *n, pl_shape shape[], pl_type type[],
     return find_types(n, type, err);
 }
 
-static pl_value *add_value(pl_graph *g, const char *name, pl_type type, pl_shape shape, pl_role role)
+static pl_value *add_value(pl_graph *g, const char *name, pl_type type, pl_shape shape,
+                           pl_role role)
 {
     pl_value *v = PL_NEW(g->arena, pl_value);
     *v = (pl_value){ .id = g->values.n, .name = name, .type = type, .shape = shape, .role = role };
@@ -323,7 +330,7 @@ pl_value *pl_add_value(pl_builder *b, const pl_op *op, const char *name, const c
     return n ? n->out[0] : NULL;
 }
 
-/* -- specs like another node's ----------------------------------------------------------------------- */
+/* -- specs like another node's ----------------------------------------------------------------- */
 
 static void add_operand(pl_text *t, const pl_sig *sig, const pl_operand *o)
 {
@@ -339,8 +346,8 @@ static void add_operand(pl_text *t, const pl_sig *sig, const pl_operand *o)
     }
 }
 
-/* Sizes are needed of letters within parentheses, of letters that no input has, and of taps: a window's
- * position is solved from its tap. */
+/* Sizes are needed of letters within parentheses, of letters that no input has, and of taps: a
+ * window's position is solved from its tap. */
 static void add_sizes(pl_text *t, const pl_sig *sig, const char *text)
 {
     const char *arrow = strstr(text, "->");
@@ -370,7 +377,8 @@ const char *pl_spec(pl_builder *b, const pl_node *n, const char *pattern)
         if (*at == '{') {
             add_operand(&t, n->sig, &n->sig->operand[at[1] - '0']);
             at += 2;
-        } else pl_text_add(&t, "%c", *at);
+        } else
+            pl_text_add(&t, "%c", *at);
     }
     add_sizes(&sizes, n->sig, pl_text_get(&t));
     if (sizes.n || *attrs) pl_text_add(&t, ";%s%s", pl_text_get(&sizes), attrs);
@@ -411,7 +419,7 @@ void pl_add_output(pl_builder *b, const char *name, pl_value *v)
     PL_PUSH(b->graph->arena, &b->graph->outputs, v);
 }
 
-/* -- done ------------------------------------------------------------------------------------------- */
+/* -- done -------------------------------------------------------------------------------------- */
 
 static void mark(const pl_graph *g, bool *keep)
 {
@@ -473,7 +481,7 @@ int64_t pl_graph_params(const pl_graph *g)
     return n;
 }
 
-/* -- check ------------------------------------------------------------------------------------------ */
+/* -- check ------------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -487,8 +495,10 @@ static bool check_names(const pl_graph *g, pl_arena *tmp, pl_err *err)
     qsort(v, (size_t)g->values.n, sizeof *v, by_name);
     for (int i = 0; i < g->values.n; i++)
         if (!*v[i]->name || v[i]->name[strcspn(v[i]->name, " \"\n")])
-            return pl_err_set(err, PL_EINPUT, "'%s' is not a name: it is empty or holds blanks or "
-                              "quotes", v[i]->name);
+            return pl_err_set(err, PL_EINPUT,
+                              "'%s' is not a name: it is empty or holds blanks or "
+                              "quotes",
+                              v[i]->name);
     for (int i = 1; i < g->values.n; i++)
         if (!strcmp(v[i - 1]->name, v[i]->name))
             return pl_err_set(err, PL_EINPUT, "two values are named '%s'", v[i]->name);

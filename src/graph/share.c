@@ -34,13 +34,15 @@ pl_share pl_share_whole(const pl_node *n)
     return s;
 }
 
-/* What a window reads when its positions are [lo, lo + n): clipped to the input, the rest is pad. */
+/* What a window reads when its positions are [lo, lo + n): clipped to the input, the rest is
+ * pad. */
 static void cut_window(pl_share *s, int w, int64_t extent)
 {
     const pl_window *whole = &s->node->sig->window[w];
     pl_range p = s->factor[whole->position], tap = s->factor[whole->tap];
     int64_t lo = whole->stride * p.lo - whole->pad_lo;
-    int64_t hi = whole->stride * (p.lo + p.n - 1) + whole->dilation * (tap.n - 1) + 1 - whole->pad_lo;
+    int64_t hi =
+        whole->stride * (p.lo + p.n - 1) + whole->dilation * (tap.n - 1) + 1 - whole->pad_lo;
     int64_t from = lo < 0 ? 0 : lo > extent ? extent : lo;
     int64_t to = hi > extent ? extent : hi < from ? from : hi;
     if (p.n == s->node->sig->factor[whole->position].size) from = 0, to = extent;
@@ -82,7 +84,8 @@ bool pl_share_can_cut(const pl_node *n, int f)
 {
     const pl_factor *x = &n->sig->factor[f];
     if (x->whole || x->tap || x->size < 2) return false;
-    for (int i = 0; i < n->n_out; i++) /* a window in an output overlaps itself: a sum over a halo */
+    /* A window in an output overlaps itself: a sum over a halo. */
+    for (int i = 0; i < n->n_out; i++)
         for (int j = 0; j < pl_sig_out(n->sig, i)->rank; j++) {
             int w = pl_sig_out(n->sig, i)->dim[j].window;
             if (w >= 0 && n->sig->window[w].position == f) return false;

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* -- parsing ------------------------------------------------------------------------------------ */
+/* -- parsing ----------------------------------------------------------------------------------- */
 
 typedef struct parser {
     const char *text, *at;
@@ -215,7 +215,7 @@ bool pl_sig_parse(const char *text, int n_in, const pl_shape *const in[], pl_sig
     return true;
 }
 
-/* -- sizes ---------------------------------------------------------------------------------------- */
+/* -- sizes ------------------------------------------------------------------------------------- */
 
 const pl_operand *pl_sig_out(const pl_sig *sig, int i)
 {
@@ -342,8 +342,8 @@ static bool multiply_sizes(const char *text, const pl_sig *sig, const pl_sig_dim
     return true;
 }
 
-/* A window's dimension is as large in every operand; `extent` says how large where no input does, and then
- * has to fit the positions. */
+/* A window's dimension is as large in every operand; `extent` says how large where no input
+ * does, and then has to fit the positions. */
 static bool solve_extents(const char *text, pl_sig *sig, const pl_shape *const in[],
                           int64_t extent[PL_MAX_WINDOWS], pl_err *err)
 {

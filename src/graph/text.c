@@ -36,7 +36,7 @@ void pl_graph_print(const pl_graph *g, pl_text *out)
             pl_text_add(out, "next %s %s\n", g->values.at[i]->name, g->values.at[i]->next->name);
 }
 
-/* -- parse ------------------------------------------------------------------------------------------ */
+/* -- parse ------------------------------------------------------------------------------------- */
 
 /* Values by name: open addressing, a power of two in size, at most half full. */
 typedef struct names {

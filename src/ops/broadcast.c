@@ -1,5 +1,5 @@
-/* broadcast: repeat the input along the letters that only the output has; their sizes are attributes
- * ("n->bn; b=4"). */
+/* broadcast: repeat the input along the letters that only the output has; their sizes are
+ * attributes ("n->bn; b=4"). */
 #include "graph/op.h"
 #include "graph/walk.h"
 #include "ops/list.h"

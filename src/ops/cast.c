@@ -1,5 +1,5 @@
-/* cast: the same numbers in another type, "; to=bf16". Floats become bf16 by rounding to nearest even,
- * integers by dropping the fraction. The gradient is cast back. */
+/* cast: the same numbers in another type, "; to=bf16". Floats become bf16 by rounding to nearest
+ * even, integers by dropping the fraction. The gradient is cast back. */
 #include "graph/op.h"
 #include "ops/lib/elementwise.h"
 #include "ops/list.h"

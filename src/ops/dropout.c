@@ -1,9 +1,9 @@
 /* dropout(x, seed): y = x / (1 - p) where a random number of the element is >= p, else 0.
  *
- * The number is Philox's at (seed, stream, global index of the element), so that a share draws the mask
- * of the whole, and the gradient, which is the same operator on dy, draws the mask of the forward pass:
- * no mask is stored. `seed` is fed anew for every step; `stream` tells the dropouts of a model apart.
- * Source: Srivastava et al., "Dropout", JMLR 15, 2014. */
+ * The number is Philox's at (seed, stream, global index of the element), so that a share draws
+ * the mask of the whole, and the gradient, which is the same operator on dy, draws the mask of
+ * the forward pass: no mask is stored. `seed` is fed anew for every step; `stream` tells the
+ * dropouts of a model apart. Source: Srivastava et al., "Dropout", JMLR 15, 2014. */
 #include "base/rng.h"
 #include "graph/op.h"
 #include "ops/lib/elementwise.h"

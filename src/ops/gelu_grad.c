@@ -1,6 +1,7 @@
 /* gelu_grad: dx = dy gelu'(x), from the input x of gelu; the attribute tanh is gelu's.
  *   tanh=0   P(x) + x p(x), with the normal distribution P and density p
- *   tanh=1   0.5 (1 + t) + 0.5 x (1 - t^2) u', with t = tanh u, u = sqrt(2 / pi) (x + 0.044715 x^3) */
+ *   tanh=1   0.5 (1 + t) + 0.5 x (1 - t^2) u', with t = tanh u,
+ *            u = sqrt(2 / pi) (x + 0.044715 x^3) */
 #include "graph/op.h"
 #include "ops/lib/elementwise.h"
 #include "ops/list.h"

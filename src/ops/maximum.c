@@ -1,5 +1,5 @@
-/* maximum: y = the larger of a and b, one element each; a signature such as "...n,n->...n" repeats the
- * smaller operand. The gradient goes to the larger one, to a when they are equal. */
+/* maximum: y = the larger of a and b, one element each; a signature such as "...n,n->...n"
+ * repeats the smaller operand. The gradient goes to the larger one, to a when they are equal. */
 #include "graph/op.h"
 #include "ops/lib/elementwise.h"
 #include "ops/list.h"

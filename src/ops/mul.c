@@ -1,5 +1,5 @@
-/* mul: y = a b, one element each; a signature such as "...n,n->...n" repeats the smaller operand. Its
- * gradient is then an einsum, which multiplies and sums at once. */
+/* mul: y = a b, one element each; a signature such as "...n,n->...n" repeats the smaller
+ * operand. Its gradient is then an einsum, which multiplies and sums at once. */
 #include "graph/op.h"
 #include "ops/lib/elementwise.h"
 #include "ops/list.h"

@@ -1,5 +1,6 @@
-/* reduce_max: the largest over the letters that the output lacks; by default over the last dimension.
- * Splitting such a letter leaves partial results that combine by the maximum. No gradient. */
+/* reduce_max: the largest over the letters that the output lacks; by default over the last
+ * dimension. Splitting such a letter leaves partial results that combine by the maximum. No
+ * gradient. */
 #include "graph/op.h"
 #include "graph/walk.h"
 #include "ops/list.h"

@@ -1,4 +1,5 @@
-/* sub: y = a - b, one element each; a signature such as "...n,n->...n" repeats the smaller operand. */
+/* sub: y = a - b, one element each; a signature such as "...n,n->...n" repeats the smaller
+ * operand. */
 #include "graph/op.h"
 #include "ops/lib/elementwise.h"
 #include "ops/list.h"

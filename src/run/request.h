@@ -1,6 +1,7 @@
 /* run/request.h - the head of every transport's request, and the words of its failures.
  *
- * For transports only (backends/local, backends/mpi) and comm.c; callers see pl_request as opaque. */
+ * For transports only (backends/local, backends/mpi) and comm.c; callers see pl_request as
+ * opaque. */
 #ifndef PL_RUN_REQUEST_H
 #define PL_RUN_REQUEST_H
 #include "run/comm.h"

@@ -58,7 +58,8 @@ static bool parse_name(const char *name, pl_arena *a, entry *e)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(end, kinds[i].suffix) != 0) continue;
         *e = (entry){ name, step, version, kinds[i].is_manifest, kinds[i].is_temp };
-        return step >= 0 && version >= 0 && !strcmp(name, print_name(a, step, version, end));
+        return step >= 0 && version >= 0 && version < INT32_MAX &&
+               !strcmp(name, print_name(a, step, version, end));
     }
     return false;
 }

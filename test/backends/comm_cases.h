@@ -1,8 +1,9 @@
-/* comm_cases.h - what every transport must do, run by each rank; for test_local.c and test_comm_mpi.c.
+/* comm_cases.h - what every transport must do, run by each rank; for test_local.c and
+ * test_comm_mpi.c.
  *
  * A test program is one file, so these are static functions. They run outside cmocka's main thread:
- * failures come back as a pl_err. Values are small integers, so that sums are exact in every type and
- * every order, and each element is compared with one computed from the definition. */
+ * failures come back as a pl_err. Values are small integers, so that sums are exact in every type
+ * and every order, and each element is compared with one computed from the definition. */
 #ifndef COMM_CASES_H
 #define COMM_CASES_H
 #include "base/rng.h"
@@ -182,30 +183,38 @@ static int add_jobs(job jobs[], pl_group *g, pl_message m, int salt, bool in_pla
     return 2;
 }
 
-/* Every kind, type, count and group, in place or not. */
-static bool cases_table(pl_comm *c, pl_group *groups[GROUPS], pl_err *err)
+/* One kind and type: every count, in place and not, all under way at once. */
+static bool run_shape(pl_comm *c, pl_group *g, int shape, pl_type type, bool large, pl_err *err)
 {
     static const int64_t counts[] = { 0, 1, 7, 1000, 100003 };
-    int salt = 0;
-    for (int g = 0; g < GROUPS; g++)
-        for (int s = 0; s < SHAPES; s++)
-            for (int t = 0; t < PL_N_TYPES; t++)
-                for (int k = 0; k < (g == 0 ? 5 : 4); k++)
-                    for (int in_place = 0; in_place < 2; in_place++) {
-                        pl_message m = { .kind = shapes[s].kind, .type = (pl_type)t,
-                                         .monoid = shapes[s].monoid, .count = counts[k],
-                                         .peer = 1 + t };
-                        job jobs[2];
-                        bool other = m.kind == PL_ALL_REDUCE || m.kind == PL_BROADCAST;
-                        if (in_place && !other) continue;
-                        int n = add_jobs(jobs, groups[g], m, salt++, in_place);
-                        PL_TRY(run_jobs(c, n, jobs, 0, err));
-                    }
+    enum { COUNTS = sizeof counts / sizeof *counts };
+    job jobs[4 * COUNTS];
+    int n = 0;
+    pl_message m = { .kind = shapes[shape].kind, .type = type, .monoid = shapes[shape].monoid,
+                     .peer = 1 + (int)type };
+    bool both = m.kind == PL_ALL_REDUCE || m.kind == PL_BROADCAST;
+    for (int k = 0; k < COUNTS - !large; k++) {
+        m.count = counts[k];
+        n += add_jobs(jobs + n, g, m, n + shape, false);
+        if (both) n += add_jobs(jobs + n, g, m, n + shape, true);
+    }
+    return run_jobs(c, n, jobs, 0, err);
+}
+
+/* Every kind, type and count with all ranks and with half of them; the largest count, whose checks
+ * take long, with few ranks. */
+static bool cases_table(pl_comm *c, pl_group *groups[GROUPS], pl_err *err)
+{
+    for (int s = 0; s < SHAPES; s++)
+        for (int t = 0; t < PL_N_TYPES; t++) {
+            PL_TRY(run_shape(c, groups[0], s, (pl_type)t, c->size <= 4, err));
+            PL_TRY(run_shape(c, groups[1], s, (pl_type)t, false, err));
+        }
     return true;
 }
 
-/* Messages drawn at random, up to twelve under way at once over several groups, tested by every rank in
- * its own order. */
+/* Messages drawn at random, up to twelve under way at once over several groups, tested by every
+ * rank in its own order. */
 static bool cases_mix(pl_comm *c, pl_group *groups[GROUPS], uint64_t seed, int rounds, pl_err *err)
 {
     pl_rng rng = pl_rng_at(seed, pl_rng_name("messages"));
@@ -230,8 +239,8 @@ static bool cases_mix(pl_comm *c, pl_group *groups[GROUPS], uint64_t seed, int r
     return true;
 }
 
-/* More messages at once than a transport may keep slots for, and every rank waits for one message at a
- * time, odd ranks from the last to the first: nobody may depend on the order of the waits. */
+/* More messages at once than a transport may keep slots for, and every rank waits for one message
+ * at a time, odd ranks from the last to the first: nobody may depend on the order of the waits. */
 static bool cases_many(pl_comm *c, pl_err *err)
 {
     enum { MANY = 200 };
@@ -240,7 +249,8 @@ static bool cases_many(pl_comm *c, pl_err *err)
     int n = 0;
     bool ok = true;
     for (int i = 0; i < MANY; i++) {
-        pl_message m = { .kind = i % 2 ? PL_SEND : PL_ALL_REDUCE, .type = PL_I64, .count = 5, .peer = 1 };
+        pl_message m = { .kind = i % 2 ? PL_SEND : PL_ALL_REDUCE, .type = PL_I64, .count = 5,
+                         .peer = 1 };
         n += add_jobs(jobs + n, c->world, m, i, false);
     }
     for (int i = 0; i < n && ok; i++) ok = pl_comm_start(c, jobs[i].g, &jobs[i].m, &jobs[i].r, err);
@@ -262,7 +272,8 @@ static bool cases_twice(pl_comm *c, pl_err *err)
     float send[N], got[2][N];
     pl_rng rng = pl_rng_at(7, (uint64_t)c->rank);
     for (int t = 0; t < 2; t++) {
-        for (int64_t i = 0; i < N; i++) pl_type_put(types[t], send, i, pl_rng_normal(rng, (uint64_t)i));
+        for (int64_t i = 0; i < N; i++)
+            pl_type_put(types[t], send, i, pl_rng_normal(rng, (uint64_t)i));
         for (int k = 0; k < 2; k++) {
             pl_message m = { .kind = PL_ALL_REDUCE, .type = types[t], .count = N, .send = send,
                              .recv = got[k], .label = "twice" };
@@ -275,8 +286,8 @@ static bool cases_twice(pl_comm *c, pl_err *err)
     return true;
 }
 
-/* The books after one message of each kind with 12 elements of f32 (48 bytes) in the world of n: bytes
- * received by an optimal algorithm, and the agreement on errors is not in them. */
+/* The books after one message of each kind with 12 elements of f32 (48 bytes) in the world of n:
+ * bytes received by an optimal algorithm, and the agreement on errors is not in them. */
 static bool cases_books(pl_comm *c, pl_err *err)
 {
     int64_t n = c->size, block = 48;
@@ -320,8 +331,8 @@ static bool cases_agree(pl_comm *c, pl_err *err)
         bool ok = pl_comm_agree(c, &mine);
         pl_code code = round == 0 ? PL_OK : round == 1 ? PL_EINPUT : PL_ERUN;
         if (ok != (round == 0) || mine.code != code || strcmp(mine.msg, want))
-            return pl_err_set(err, PL_EMISMATCH, "agree, round %d: code %d, '%s'; not %d, '%s'", round,
-                              (int)mine.code, mine.msg, (int)code, want);
+            return pl_err_set(err, PL_EMISMATCH, "agree, round %d: code %d, '%s'; not %d, '%s'",
+                              round, (int)mine.code, mine.msg, (int)code, want);
     }
     return true;
 }

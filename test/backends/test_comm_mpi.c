@@ -1,7 +1,8 @@
 /* The MPI transport: the shared cases, lost and stopped ranks, and the errors that name them.
  *
- * Started by hand or by ctest this program starts itself under mpirun, once per row of `runs`, and looks
- * at the exit code and the output. Started by mpirun it is a rank and plays the scene in argv[1]. */
+ * Started by hand or by ctest this program starts itself under mpirun, once per row of `runs`, and
+ * looks at the exit code and the output. Started by mpirun it is a rank and plays the scene in
+ * argv[1]. */
 #include "base/err.h"
 
 #include <setjmp.h>
@@ -213,8 +214,9 @@ static const struct {
     { "kill", 2, ANY, 30, { "everybody is up" }, "all well" },
     { "abort", 3, PL_EINPUT, 30, { "rank 1: no file" }, "all well" },
     { "cross", 2, PL_ERUN, 30,
-      { "receive of 'a' (3 f32, from rank 1): not finished within 1 s although ranks 0, 1 answered: "
-        "rank 0 in receive of 'a' (3 f32, from rank 1); rank 1 in receive of 'b' (3 f32, from rank 0)" },
+      { "receive of 'a' (3 f32, from rank 1): not finished within 1 s although ranks 0, 1 "
+        "answered: rank 0 in receive of 'a' (3 f32, from rank 1); rank 1 in receive of 'b' "
+        "(3 f32, from rank 0)" },
       "all well" },
     { "short", 2, PL_EINTERNAL, 30,
       { "rank 1: receive of 'x' (5 f32, from rank 0): the sender sent 3 elements" }, "all well" },
@@ -318,8 +320,8 @@ static void set_environment(void)
         { "OMPI_MCA_btl", "vader,self" },
     };
     for (size_t i = 0; i < sizeof vars / sizeof *vars; i++) setenv(vars[i][0], vars[i][1], 1);
-    /* The library's own leaks, in modules it has unloaded, have no name to suppress; leaks of ours in
-     * what the transports share show in test_local. */
+    /* The library's own leaks, in modules it has unloaded, have no name to suppress; leaks of ours
+     * in what the transports share show in test_local. */
     const char *asan = getenv("ASAN_OPTIONS");
     char options[1024];
     snprintf(options, sizeof options, "%s%sdetect_leaks=0", asan ? asan : "", asan ? ":" : "");

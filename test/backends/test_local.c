@@ -1,4 +1,5 @@
-/* The local transport: the shared cases on thread ranks, the order of sums, and every way to fail. */
+/* The local transport: the shared cases on thread ranks, the order of sums, and every way to
+ * fail. */
 #include "backends/local/local.h"
 
 #include "backends/local/reduce.h"
@@ -287,8 +288,8 @@ static void test_abort(void **state)
 
 static int race_tests; /* rank 1 tests that often, then gives up */
 
-/* A rank gives up in the middle of a message, and every rank frees its buffers as soon as it is told:
- * nobody may be reading them (the sanitizers see it). */
+/* A rank gives up in the middle of a message, and every rank frees its buffers as soon as it is
+ * told: nobody may be reading them (the sanitizers see it). */
 static bool act_race(team *t, pl_comm *c, pl_err *err)
 {
     enum { COUNT = 200000 };
@@ -328,7 +329,8 @@ static void test_race(void **state)
     }
 }
 
-/* Per row: what rank 0 and rank 1 start, and the words. The label is 'y' on rank 0, 'x' on rank 1. */
+/* Per row: what rank 0 and rank 1 start, and the words. The label is 'y' on rank 0, 'x' on rank
+ * 1. */
 /* clang-format off */
 static const struct {
     pl_message m[2];
@@ -343,7 +345,8 @@ static const struct {
       "rank 1 started all-reduce of 'x' (8 i32) where rank 0 started all-reduce of 'y' (8 f32)" },
     { { { .kind = PL_ALL_REDUCE, .count = 8 },
         { .kind = PL_ALL_REDUCE, .monoid = PL_MAX, .count = 8 } },
-      "rank 1 started all-reduce of 'x' (8 f32, max) where rank 0 started all-reduce of 'y' (8 f32)" },
+      "rank 1 started all-reduce of 'x' (8 f32, max) where rank 0 started all-reduce of 'y' "
+      "(8 f32)" },
     { { { .kind = PL_BROADCAST, .count = 8 }, { .kind = PL_BROADCAST, .count = 8, .peer = 1 } },
       "rank 1 started broadcast of 'x' (8 f32, root 1) where rank 0 started broadcast of 'y' "
       "(8 f32, root 0)" },

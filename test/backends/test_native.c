@@ -1,5 +1,5 @@
-/* Every native kernel against its operator's reference: on the operator's own examples and on larger shapes,
- * on the whole node and on shares of it, with 1, 2 and 3 threads, and in place. */
+/* Every native kernel against its operator's reference: on the operator's own examples and on
+ * larger shapes, on the whole node and on shares of it, with 1, 2 and 3 threads, and in place. */
 #include "backends/native/native.h"
 
 #include "backends/native/loops.h"
@@ -16,157 +16,11 @@
 
 #include <cmocka.h>
 
+#include "native_cases.h"
+
 enum { GUARD = 64, N_THREADS = 3 }; /* bytes around every array; most threads */
 
-/* -- cases: the examples' form, larger --------------------------------------------------------------- */
-
-typedef struct sample {
-    const char *op;
-    pl_example x;
-} sample;
-
-/* clang-format off */
-#define V(n) { 1, { n } }
-#define M(m, n) { 2, { m, n } }
-#define T(a, b, c) { 3, { a, b, c } }
-#define Q(a, b, c, d) { 4, { a, b, c, d } }
-#define IDS(type, below, ...) { __VA_ARGS__, type, -1, below }
-#define ABOVE(low, ...) { __VA_ARGS__, .lo = low, .hi = 2 }
-#define SUMS(c, count) { 1, { c }, .lo = -3, .hi = 3 }, { 1, { c }, .lo = count, .hi = 2 * count }
-#define SCALAR(low) { 0, { 0 }, "f32", low, 1 }
-#define STEP { 0, { 0 }, "i64", 1, 9 }
-
-static const sample large[] = {
-    { "add", { "...n,n->...n", .in = { T(7, 61, 97), V(97) } } },
-    { "add", { NULL, .in = { V(40003), V(40003) } } },
-    { "add", { "...,->...", .in = { M(37, 1001), SCALAR(0) } } },
-    { "sub", { "n,...n->...n", .in = { V(97), T(7, 61, 97) } } },
-    { "mul", { "m,n->mn", .in = { V(201), V(203) } } },
-    { "mul", { "a(hd),ah->a(hd); h=12", .in = { M(41, 960), M(41, 12) } } },
-    { "mul", { "nchw,c->nchw", .in = { Q(3, 11, 33, 37), V(11) } } },
-    { "mul", { "nchw,nw->nchw", .in = { Q(3, 11, 33, 37), M(3, 37) } } },
-    { "div", { "...m,...->...m", .in = { T(7, 61, 97), ABOVE(0.5, 2, { 7, 61 }) } } },
-    { "maximum", { "am,bm->abm", .in = { M(23, 41), M(43, 41) } } },
-    { "exp", { NULL, .in = { { 1, { 40003 }, .lo = -20, .hi = 3 } } } },
-    { "log", { NULL, .in = { { 1, { 40003 }, .lo = 1e-3, .hi = 30 } } } },
-    { "sqrt", { NULL, .in = { { 1, { 40003 }, .lo = 0, .hi = 3 } } } },
-    { "tanh", { NULL, .in = { { 1, { 40003 }, .lo = -30, .hi = 30 } } } },
-    { "tanh", { NULL, .in = { V(40003) } } },
-    { "sigmoid", { NULL, .in = { { 1, { 40003 }, .lo = -120, .hi = 120 } } } },
-    { "silu", { NULL, .in = { { 1, { 40003 }, .lo = -9, .hi = 9 } } } },
-    { "silu_grad", { NULL, .in = { { 1, { 40003 }, .lo = -9, .hi = 9 }, V(40003) } } },
-    { "relu", { NULL, .in = { M(37, 1001) } } },
-    { "relu_grad", { NULL, .in = { M(37, 1001), M(37, 1001) } } },
-    { "scale", { "; value=-0.37", .in = { T(7, 61, 97) } } },
-    { "gelu", { NULL, .in = { { 1, { 40003 }, .lo = -12, .hi = 12 } } } },
-    { "gelu", { "; tanh=0", .in = { { 1, { 40003 }, .lo = -12, .hi = 12 } } } },
-    { "gelu_grad", { NULL, .in = { { 1, { 40003 }, .lo = -12, .hi = 12 }, V(40003) } } },
-    { "gelu_grad", { "; tanh=0", .in = { { 1, { 40003 }, .lo = -12, .hi = 12 }, V(40003) } } },
-    { "cast", { "; to=bf16", .in = { { 2, { 37, 1001 }, .lo = -9, .hi = 9 } } } },
-    { "cast", { "; to=f32", .in = { { 2, { 37, 1001 }, "bf16" } } } },
-    { "fill", { "->bn; b=37 n=1001 value=-2.5", .in = { { 0 } } } },
-    { "fill", { "->bn; b=37 n=1001 value=7 to=u8", .in = { { 0 } } } },
-    { "broadcast", { "n->abn; a=37 b=3", .in = { V(333) } } },
-    { "broadcast", { "an->abn; b=111", .in = { M(37, 11) } } },
-    { "broadcast", { "ab->abn; n=11", .in = { { 2, { 37, 111 }, "u8" } } } },
-    { "transpose", { "mn->nm", .in = { M(131, 307) } } },
-    { "transpose", { "amn->nam", .in = { { 3, { 5, 71, 113 }, "i64" } } } },
-    { "transpose", { "bs(hd)->bhsd; h=12", .in = { T(3, 17, 780) } } },
-    { "transpose", { "nchw->nhwc", .in = { { 4, { 3, 11, 33, 37 }, "bf16" } } } },
-    { "transpose", { "abc->cba", .in = { { 3, { 33, 35, 37 }, "u8" } } } },
-    { "concat", { "...a,...b,...c->...v", .in = { T(3, 41, 101), T(3, 41, 1), T(3, 41, 230) } } },
-    { "concat", { "bshd,bshd,bshd->bs(vhd)", .in = { Q(3, 17, 12, 65), Q(3, 17, 12, 65), Q(3, 17, 12, 65) } } },
-    { "split", { "bs(vhd)->bshd,bshd,bshd; v=3 h=12", .in = { T(3, 17, 2340) } } },
-    { "split", { "...v->...a,...b,...c; a=100 b=7", .in = { M(111, 333) } } },
-    { "slice", { "; at=7 u=300", .in = { M(111, 333) } } },
-    { "slice", { "avn->aun; at=7 u=29", .in = { T(5, 37, 333) } } },
-    { "slice_grad", { "; at=7 v=333", .in = { M(111, 300) } } },
-    { "slice_grad", { "aun->avn; at=7 v=37", .in = { T(5, 29, 333) } } },
-    { "reduce_sum", { NULL, .in = { M(41, 1003) } } },
-    { "reduce_sum", { NULL, .in = { M(4001, 11) } } },
-    { "reduce_sum", { "abn->n", .in = { T(13, 61, 97) } } },
-    { "reduce_sum", { "an->n", .in = { M(5, 20011) } } },
-    { "reduce_sum", { "...->", .in = { T(13, 61, 197) } } },
-    { "reduce_sum", { "nchw->c", .in = { Q(3, 11, 33, 37) } } },
-    { "reduce_sum", { "abcd->ac", .in = { Q(5, 31, 17, 19) } } },
-    { "reduce_sum", { "abcd->db", .in = { Q(5, 31, 17, 19) } } },
-    { "reduce_max", { NULL, .in = { M(41, 1003) } } },
-    { "reduce_max", { "an->n", .in = { M(411, 103) } } },
-    { "reduce_max", { "...->", .in = { { 2, { 411, 103 }, .lo = -9, .hi = -8 } } } },
-    { "square_sum", { NULL, .in = { V(100003) } } },
-    { "square_sum", { "(ab)c->; a=3", .in = { M(123, 307) } } },
-    { "softmax", { "; scale=3.5", .in = { M(67, 613) } } },
-    { "softmax", { "; scale=0.125 causal=1", .in = { { 4, { 2, 3, 101, 101 }, .lo = -9, .hi = 9 } } } },
-    { "softmax_grad", { "; scale=0.125", .in = { { 2, { 67, 613 }, .lo = 0, .hi = 0.01 }, M(67, 613) } } },
-    { "layer_norm", { NULL, .in = { T(3, 31, 391), V(391), V(391) } } },
-    { "layer_norm_grad", { NULL, .in = { T(3, 31, 391), M(3, 31), M(3, 31), V(391), T(3, 31, 391) } } },
-    { "layer_norm_grad", { NULL, .in = { M(611, 67), V(611), V(611), V(67), M(611, 67) } } },
-    { "rms_norm", { NULL, .in = { T(3, 31, 391), V(391) } } },
-    { "rms_norm_grad", { NULL, .in = { T(3, 31, 391), M(3, 31), V(391), T(3, 31, 391) } } },
-    { "batch_norm_stats", { NULL, .in = { Q(3, 21, 33, 37) } } },
-    { "batch_norm_stats", { "nc...->c,c", .in = { Q(3, 21, 33, 37) } } },
-    { "batch_norm_stats", { NULL, .in = { M(9001, 5) } } },
-    { "batch_norm", { "; relu=1", .in = { Q(3, 21, 19, 37), SUMS(37, 1197), V(37), V(37) } } },
-    { "batch_norm", { "nc...,c,c,c,c->nc...", .in = { Q(3, 21, 33, 37), SUMS(21, 3663), V(21), V(21) } } },
-    { "batch_norm", { "nyx(gc),(gc),(gc),(gc),(gc)->nyx(gc); g=3", .in = { Q(3, 21, 19, 39), SUMS(39, 1197), V(39), V(39) } } },
-    { "batch_norm_eval", { "; relu=1", .in = { Q(3, 21, 19, 37), V(37), ABOVE(0.1, 1, { 37 }), V(37), V(37) } } },
-    { "batch_norm_grad", { "; relu=1", .in = { Q(3, 21, 19, 37), SUMS(37, 1197), V(37), V(37), V(37), V(37), Q(3, 21, 19, 37) } } },
-    { "batch_norm_grad", { "nc...,c,c,c,c,c,c,nc...->nc...", .in = { Q(3, 21, 33, 17), SUMS(21, 1683), V(21), V(21), V(21), V(21), Q(3, 21, 33, 17) } } },
-    { "batch_norm_grad_params", { "; relu=1", .in = { Q(3, 21, 19, 37), SUMS(37, 1197), V(37), V(37), Q(3, 21, 19, 37) } } },
-    { "batch_norm_grad_params", { "nc...,c,c,c,c,nc...->c,c", .in = { Q(3, 21, 33, 17), SUMS(21, 1683), V(21), V(21), Q(3, 21, 33, 17) } } },
-    { "embedding", { NULL, .in = { M(301, 131), IDS("i32", 303, 2, { 11, 31 }) } } },
-    { "embedding", { "vh,bs->(bs)h", .in = { { 2, { 301, 131 }, "bf16" }, IDS("i64", 303, 2, { 11, 31 }) } } },
-    { "embedding_grad", { "; v=301", .in = { IDS("i64", 303, 2, { 11, 31 }), T(11, 31, 131) } } },
-    { "embedding_grad", { "; v=7", .in = { { 1, { 611 }, "u8", 0, 9 }, M(611, 67) } } },
-    { "cross_entropy", { NULL, .in = { { 3, { 3, 2, 9001 }, .lo = -9, .hi = 9 }, IDS("i32", 9003, 2, { 3, 2 }) } } },
-    { "cross_entropy", { "(bs)v,bs->bs,bs", .in = { { 2, { 303, 131 }, .lo = -9, .hi = 90 }, IDS("i64", 133, 2, { 3, 101 }) } } },
-    { "cross_entropy_grad", { NULL, .in = { { 3, { 3, 2, 9001 }, .lo = -9, .hi = 9 }, IDS("i32", 9003, 2, { 3, 2 }), { 2, { 3, 2 }, .lo = 8, .hi = 9 }, M(3, 2) } } },
-    { "dropout", { "; p=0.3 stream=5", .in = { { 2, { 37, 1001 }, .lo = 1, .hi = 2 }, { 0, { 0 }, "i64", 0, 99 } } } },
-    { "dropout", { "; p=0.1", .in = { { 1, { 40003 }, .lo = 1, .hi = 2 }, { 0, { 0 }, "i64", -99, 0 } } } },
-    { "dropout", { "; p=0", .in = { { 1, { 4003 }, .lo = 1, .hi = 2 }, { 0, { 0 }, "i64", 0, 99 } } } },
-    { "dropout", { "ab(hd),->ab(hd); h=9 p=0.5", .in = { { 3, { 7, 33, 171 }, .lo = 1, .hi = 2 }, { 0, { 0 }, "i64", 0, 99 } } } },
-    { "max_pool", { "; r=3 s=3 stride=2 pad=1", .in = { Q(2, 11, 43, 37) } } },
-    { "max_pool", { "n[y+r][x+s]c->nyxc; r=3 s=3 stride=2 pad=1", .in = { Q(2, 43, 37, 11) } } },
-    { "max_pool", { "n[y+r][x+s]c->nyxc; r=2 s=3 dilation=3,2 stride=1,3", .in = { Q(2, 23, 27, 31) } } },
-    { "max_pool", { "n[z+q][y+r][x+s]c->nzyxc; q=2 r=2 s=2 stride=2", .in = { { 5, { 2, 12, 14, 16, 7 } } } } },
-    { "avg_pool", { "; r=3 s=3 stride=2 pad=1 count_pad=0", .in = { Q(2, 11, 43, 37) } } },
-    { "avg_pool", { "n[y+r][x+s]c->nyxc; r=7 s=7", .in = { Q(3, 7, 7, 251) } } },
-    { "avg_pool", { "n[x+s](gc)->nx(gc); s=5 stride=2 pad=2 g=3", .in = { T(3, 301, 39) } } },
-    { "max_pool_grad", { "; r=3 s=3 stride=2 pad=1", .in = { Q(2, 11, 43, 37), Q(2, 11, 22, 19), Q(2, 11, 22, 19) } } },
-    { "max_pool_grad", { "n[y+r][x+s]c,nyxc,nyxc->n[y+r][x+s]c; r=3 s=3 stride=2 pad=1", .in = { Q(2, 23, 17, 41), Q(2, 12, 9, 41), Q(2, 12, 9, 41) } } },
-    { "max_pool_grad", { "[x+s]c,xc,xc->[x+s]c; s=2 stride=2", .in = { M(122, 301), M(61, 301), M(61, 301) } } },
-    { "avg_pool_grad", { "nyxc->n[y+r][x+s]c; r=3 s=3 stride=2 pad=1 count_pad=0 extent=23,17", .in = { Q(2, 12, 9, 41) } } },
-    { "avg_pool_grad", { "; r=2 s=2 stride=3 extent=29,38", .in = { Q(3, 11, 10, 13) } } },
-    { "sgd", { "; momentum=0.9 decay=0.1", .in = { M(37, 1001), M(37, 1001), M(37, 1001), SCALAR(0), SCALAR(0) } } },
-    { "sgd", { "; momentum=0.9 nesterov=1", .in = { V(40003), { 1, { 40003 }, "bf16" }, V(40003), SCALAR(0), SCALAR(0) } } },
-    { "adam", { "; decay=0.3", .in = { M(37, 1001), M(37, 1001), M(37, 1001), ABOVE(0, 2, { 37, 1001 }), SCALAR(0), STEP, SCALAR(0) } } },
-    { "adamw", { "; decay=0.3", .in = { V(40003), V(40003), V(40003), ABOVE(0, 1, { 40003 }), SCALAR(0), STEP, SCALAR(0) } } },
-    { "adamw", { "; eps=1e-3", .in = { V(4003), { 1, { 4003 }, "bf16" }, V(4003), ABOVE(0, 1, { 4003 }), SCALAR(0), STEP, SCALAR(0) } } },
-};
-
-/* What is left to the reference, and a word of the reason. */
-static const struct {
-    const char *op;
-    pl_example x;
-    const char *reason;
-} refused[] = {
-    { "add", { NULL, .in = { { 1, { 8 }, "i64" }, { 1, { 8 }, "i64" } } }, "i64" },
-    { "softmax", { NULL, .in = { { 2, { 4, 8 }, "bf16" } } }, "bf16" },
-    { "cast", { "; to=i32", .in = { V(8) } }, "f32 to i32" },
-    { "layer_norm", { "bhs,h,h->bhs,bs,bs", .in = { T(2, 3, 4), V(3), V(3) } }, "'h'" },
-    { "layer_norm", { "abh,h,h->abh,ba,ba", .in = { T(2, 3, 4), V(4), V(4) } }, "operand 4" },
-    { "cross_entropy", { "vn,n->n,n", .in = { M(4, 3), IDS("i32", 4, 1, { 3 }) } }, "'v'" },
-    { "embedding", { "hv,n->nh", .in = { M(4, 3), IDS("i32", 3, 1, { 5 }) } }, "first dimension" },
-    { "embedding", { "vh,n->hn", .in = { M(4, 3), IDS("i32", 3, 1, { 5 }) } }, "order of the ids" },
-    { "dropout", { NULL, .in = { { 1, { 8 }, "bf16" }, { 0, { 0 }, "i64", 0, 9 } } }, "bf16" },
-    { "max_pool", { "n[x+s]c->nxc; s=2 dilation=9 pad=8", .in = { T(1, 4, 2) } }, "padding alone" },
-    { "max_pool", { "[x+s]n[y+r]->xny; s=2 r=2", .in = { T(4, 3, 4) } }, "next to each other" },
-    { "batch_norm_stats", { "n(ba)->(ab),(ab); a=2", .in = { M(3, 6) } }, "another order" },
-    { "sgd", { "mn,nm,mn,,->mn,mn", .in = { M(2, 3), M(3, 2), M(2, 3), SCALAR(0), SCALAR(0) } }, "operand 1" },
-};
-/* clang-format on */
-
-/* -- building a node ---------------------------------------------------------------------------------- */
+/* -- building a node --------------------------------------------------------------------------- */
 
 typedef struct trial {
     pl_arena *arena;
@@ -176,7 +30,8 @@ typedef struct trial {
     void *whole[PL_MAX_OPERANDS]; /* inputs */
 } trial;
 
-/* Operands left of "->". A signature that starts with it has none, unless the example names a type. */
+/* Operands left of "->". A signature that starts with it has none, unless the example names a
+ * type. */
 static int count_inputs(const pl_op *op, const pl_example *x)
 {
     const char *text = x->spec ? x->spec + strspn(x->spec, " ") : "";
@@ -187,7 +42,8 @@ static int count_inputs(const pl_op *op, const pl_example *x)
     return n;
 }
 
-/* The operand's elements; of max_pool_grad in steps of a quarter, so that windows have equal elements. */
+/* The operand's elements; of max_pool_grad in steps of a quarter, so that windows have equal
+ * elements. */
 static void draw(const trial *t, int i, double lo, double hi)
 {
     const pl_value *v = t->node->in[i];
@@ -229,7 +85,7 @@ static trial new_trial(const char *op_name, const pl_example *x, bool narrow)
     return t;
 }
 
-/* -- running ------------------------------------------------------------------------------------------- */
+/* -- running ----------------------------------------------------------------------------------- */
 
 static size_t operand_bytes(const pl_share *s, int o)
 {
@@ -260,8 +116,8 @@ typedef struct arrays {
     void *out[PL_MAX_OPERANDS];
 } arrays;
 
-/* The share's parts of the inputs. Outputs of `inplace` are their inputs; output 0 is input `over` too,
- * unless that is -1. */
+/* The share's parts of the inputs. Outputs of `inplace` are their inputs; output 0 is input `over`
+ * too, unless that is -1. */
 static arrays take(pl_arena *a, const trial *t, const pl_share *s, int over)
 {
     const pl_node *n = s->node;
@@ -300,7 +156,7 @@ static arrays run_native(pl_arena *a, const trial *t, const pl_share *s, const p
     return x;
 }
 
-/* -- comparing ----------------------------------------------------------------------------------------- */
+/* -- comparing --------------------------------------------------------------------------------- */
 
 static void print_share(const trial *t, const pl_share *s, const char *how)
 {
@@ -313,7 +169,7 @@ static void print_share(const trial *t, const pl_share *s, const char *how)
     print_error("\n");
 }
 
-/* Operators that move numbers or cast give the very same ones; of dropout the zeros are the same. */
+/* Operators that move or cast numbers give the very same ones, dropout the same zeros. */
 static void compare(const trial *t, const pl_share *s, const arrays *got, const arrays *want,
                     const char *how)
 {
@@ -399,7 +255,7 @@ static const pl_kernel *find_kernel(const char *op)
     return NULL;
 }
 
-/* -- tests --------------------------------------------------------------------------------------------- */
+/* -- tests ------------------------------------------------------------------------------------- */
 
 /* An example that is refused is tried again with f32 for bf16. */
 static bool check_example(const pl_kernel *k, const pl_example *x, pl_err *why)
@@ -461,7 +317,8 @@ static void test_refused(void **unused)
     }
 }
 
-/* Names are unique, every kernel's operator is known; prints the operators that are left to others. */
+/* Names are unique, every kernel's operator is known; prints the operators that are left to
+ * others. */
 static void test_list(void **unused)
 {
     (void)unused;

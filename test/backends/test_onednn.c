@@ -1,4 +1,4 @@
-/* oneDNN kernels against the reference kernel of the operator, on whole nodes and on random shares. */
+/* oneDNN kernels against the operators' reference kernels, on whole nodes and random shares. */
 #include "backends/onednn/gemm.h"
 #include "backends/onednn/onednn.h"
 #include "base/rng.h"
@@ -36,7 +36,7 @@ static int64_t below(draw *d, int64_t n)
     return (int64_t)pl_rng_below(d->rng, d->at++, (uint64_t)n);
 }
 
-/* -- one node -------------------------------------------------------------------------------------- */
+/* -- one node ------------------------------------------------------------------------------ */
 
 static const pl_node *build(pl_arena *a, const pl_op *op, const char *spec, pl_type type, int n_in,
                             const pl_shape in[])
@@ -145,7 +145,7 @@ static double tolerance(const pl_share *s, const pl_kernel_env *env)
     return s->node->out[0]->type == PL_BF16 || env->matmul == PL_BF16 ? 2e-2 : 1e-4;
 }
 
-/* Run the share's kernel twice: right, and the same bytes both times. False when all kernels refuse. */
+/* Run the share's kernel twice: right, and the same bytes both times. False: all kernels refuse. */
 static bool check_share(const pl_share *s, const pl_kernel_env *env, uint64_t stream, char *why,
                         size_t n_why)
 {
@@ -221,7 +221,7 @@ static void check_types(const pl_op *op, const char *spec, int n_in, const pl_sh
     }
 }
 
-/* -- einsum ---------------------------------------------------------------------------------------- */
+/* -- einsum -------------------------------------------------------------------------------- */
 
 // clang-format off
 static const struct {
@@ -376,7 +376,7 @@ static void test_random_einsums(void **unused)
     assert_true(summed > 300);
 }
 
-/* -- convolution ----------------------------------------------------------------------------------- */
+/* -- convolution --------------------------------------------------------------------------- */
 
 // clang-format off
 static const struct {
@@ -425,7 +425,7 @@ static void test_convolutions(void **unused)
         check_types(convs[i].op, convs[i].spec, 2, convs[i].in, 9000 + 100 * i);
 }
 
-/* -- refusals, threads ----------------------------------------------------------------------------- */
+/* -- refusals, threads --------------------------------------------------------------------- */
 
 // clang-format off
 static const struct {

@@ -1,5 +1,5 @@
-/* Building graphs: sticky errors, names, attributes, types, pruning, autodiff; the text form and its
- * errors; what the independent check finds. */
+/* Building graphs: sticky errors, names, attributes, types, pruning, autodiff; the text form and
+ * its errors; what the independent check finds. */
 #include "../ops/eval.h"
 #include "graph/autodiff.h"
 #include "graph/graph.h"
@@ -40,7 +40,7 @@ static pl_builder start(void)
         if (!strstr((text), (part))) fail_msg("'%s' lacks '%s'", (text), (part));                  \
     } while (0)
 
-/* -- building ---------------------------------------------------------------------------------------- */
+/* -- building ---------------------------------------------------------------------------------- */
 
 static void the_first_error_sticks(void **state)
 {
@@ -143,7 +143,7 @@ static void unneeded_nodes_are_pruned(void **state)
     assert_int_equal(pl_graph_params(g), 4);
 }
 
-/* -- attributes, types, operands --------------------------------------------------------------------- */
+/* -- attributes, types, operands --------------------------------------------------------------- */
 
 static void ref_nothing(const pl_share *s, const void *const in[], void *const out[])
 {
@@ -263,7 +263,7 @@ static void attributes_have_defaults_and_lists(void **state)
     assert_true(pl_node_real(y, "value", 0) == 0.1);
 }
 
-/* -- specs in the letters of another node ------------------------------------------------------------ */
+/* -- specs in the letters of another node ------------------------------------------------------ */
 
 static void specs_follow_a_node(void **state)
 {
@@ -305,7 +305,7 @@ static void flops_follow_the_share(void **state)
     assert_true(pl_op_flops(&s) == 4 * 6);
 }
 
-/* -- autodiff ---------------------------------------------------------------------------------------- */
+/* -- autodiff ---------------------------------------------------------------------------------- */
 
 static void what_cannot_be_differentiated_is_named(void **state)
 {
@@ -369,8 +369,7 @@ static void shares_of_a_gradient_add_up(void **state)
     assert_true(run_and_get(&b, x, grad, 2) == 28);
 }
 
-/* The gradient of a value on the way, of a loss that is its own gradient's place, and of two losses in
- * one graph. */
+/* The gradient of a value on the way, of a loss by itself, and of two losses in one graph. */
 static void gradients_of_inner_values(void **state)
 {
     (void)state;
@@ -390,7 +389,7 @@ static void gradients_of_inner_values(void **state)
     assert_true(run_and_get(&b, x, all, 1) == 2 * 10 + 2 * 20 + 1);
 }
 
-/* -- text form --------------------------------------------------------------------------------------- */
+/* -- text form --------------------------------------------------------------------------------- */
 
 static const char golden[] = "graph gpt2:layers=1,hidden=4\n"
                              "input x f32[2,4]\n"
@@ -552,7 +551,7 @@ static void random_graphs_come_back(void **state)
     }
 }
 
-/* -- the independent check --------------------------------------------------------------------------- */
+/* -- the independent check --------------------------------------------------------------------- */
 
 static const pl_op over_op = {
     .name = "over", .sig = "a,b->b", .inplace = "0", .ref = ref_nothing

@@ -101,8 +101,8 @@ static const sig_case bad[] = {
     { "abcdefghi->", 1, { { 8, { 1 } } }, NULL, { 0 }, "more than 8 dimensions" },
     { "a->...", 1, { { 1, { 1 } } }, NULL, { 0 }, "'...' stands in no input of known rank" },
     { "a->,,,,,,,,,,,,", 1, { { 1, { 1 } } }, NULL, { 0 }, "more than 12 operands" },
-    { "...ab->...", 1, { { 1, { 4 } } }, NULL, { 0 }, "input 0 has 1 dimensions, '...ab->...' needs "
-      "at least 2" },
+    { "...ab->...", 1, { { 1, { 4 } } }, NULL, { 0 },
+      "input 0 has 1 dimensions, '...ab->...' needs at least 2" },
     { "aa->a", 1, { { 2, { 4, 4 } } }, NULL, { 0 }, "a letter stands twice in one operand" },
     { "a->aa", 1, { { 1, { 4 } } }, NULL, { 0 }, "a letter stands twice in one operand" },
     { "[x+k]k->x", 1, { { 2, { 4, 4 } } }, NULL, { 0 }, "a letter stands twice in one operand" },
@@ -120,8 +120,8 @@ static const sig_case bad[] = {
     { "(hd)->hd", 1, { { 1, { 12 } } }, "h=5", { 0 },
       "dimension of 12 in input 0 does not fit its factors, which multiply to a multiple of 5" },
     { "(hd)->hd", 1, { { 1, { 12 } } }, "h=5 d=2", { 0 }, "multiply to 10" },
-    { "(hd)->hd", 1, { { 1, { 12 } } }, NULL, { 0 }, "the size of 'h' is not known ((hd)->hd): write "
-      "'; h=N'" },
+    { "(hd)->hd", 1, { { 1, { 12 } } }, NULL, { 0 },
+      "the size of 'h' is not known ((hd)->hd): write '; h=N'" },
     { "(abc)->abc", 1, { { 1, { 12 } } }, "a=4294967296 b=4294967296", { 0 }, "more than 2^63" },
     { "a->ab", 1, { { 1, { 4 } } }, NULL, { 0 }, "the size of 'b' is not known" },
     { "[x+k],k->x", 2, { { 1, { 4 } }, { 1, { 5 } } }, NULL, { 0 },
@@ -131,10 +131,10 @@ static const sig_case bad[] = {
     { "x,[x+k],k->x", 3, { { 1, { 7 } }, { 1, { 10 } }, { 1, { 3 } } }, NULL, { 0 },
       "'x' is 7, the window over operand 1 makes 8" },
     { "[x+k]->x", 1, { { 1, { 4 } } }, NULL, { 0 }, "the size of 'k' is not known" },
-    { "x,k->[x+k]", 2, { { 1, { 8 } }, { 1, { 3 } } }, NULL, { 0 }, "output 0 needs the size of its window at 'x', "
-      "not 0" },
-    { "x,k->[x+k]", 2, { { 1, { 8 } }, { 1, { 3 } } }, NULL, { 0, 0, 0, 9 }, "'x' is 8, the window over "
-      "operand 2 makes 7" },
+    { "x,k->[x+k]", 2, { { 1, { 8 } }, { 1, { 3 } } }, NULL, { 0 },
+      "output 0 needs the size of its window at 'x', not 0" },
+    { "x,k->[x+k]", 2, { { 1, { 8 } }, { 1, { 3 } } }, NULL, { 0, 0, 0, 9 },
+      "'x' is 8, the window over operand 2 makes 7" },
     { "[x+k],[x+k],k->x", 3, { { 1, { 10 } }, { 1, { 9 } }, { 1, { 3 } } }, NULL, { 2, 0, 0, 0 },
       "the window at 'x' is over 9 elements in input 1 but over 10 elsewhere" },
     { "->ab", 0, { { 0 } }, "a=4294967296 b=4294967296", { 0 }, "more than 2^60 elements" },
@@ -172,7 +172,7 @@ static void mistakes_are_named(void **state)
     }
 }
 
-/* -- shares ------------------------------------------------------------------------------------------ */
+/* -- shares ------------------------------------------------------------------------------------ */
 
 /* A node by hand: a window's pads may be negative here, which attributes do not offer. */
 typedef struct by_hand {
@@ -345,7 +345,7 @@ static void windows_in_outputs_are_not_cut(void **state)
     assert_true(pl_share_can_cut(&h.node, pl_sig_find(&h.sig, 'b')));
 }
 
-/* Cut one factor of a composite dimension: which elements of the row 0, 1, 2 ... the share holds. */
+/* Cut one factor of a composite dimension: which elements of the row 0, 1, 2 ... a share has. */
 static void composites_are_cut_with_strides(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* test/ops/eval.h - run a graph with the reference kernels, one node after the other.
  *
- * Every value has a malloc of its own and exact size, so that a sanitizer sees a kernel that reads or
- * writes beyond its operands. */
+ * Every value has a malloc of its own and exact size, so that a sanitizer sees a kernel that reads
+ * or writes beyond its operands. */
 #ifndef PL_TEST_EVAL_H
 #define PL_TEST_EVAL_H
 #include "base/rng.h"
@@ -54,8 +54,8 @@ static inline void eval_random(pl_type t, const pl_shape *s, void *array, pl_rng
     }
 }
 
-/* Run the kernel of a share. An output that takes over an input gets a copy of it first, and the kernel
- * sees that copy as its input: the caller's inputs stay as they are. */
+/* Run the kernel of a share. An output that takes over an input gets a copy of it first, and the
+ * kernel sees that copy as its input: the caller's inputs stay as they are. */
 static inline void eval_share(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;

@@ -1,6 +1,6 @@
-/* Every operator, checked by execution on each of its examples: shapes and text form, gradient against
- * central differences, every cut against the whole, and the claims linear, elementwise, inplace, view.
- * The inputs are Philox numbers; a failure names operator, example, cut and seed. */
+/* Every operator, checked by execution on each of its examples: shapes and text form, gradient
+ * against central differences, every cut against the whole, and the claims linear, elementwise,
+ * inplace, view. The inputs are Philox numbers; a failure names operator, example, cut and seed. */
 #include "eval.h"
 #include "graph/autodiff.h"
 #include "graph/walk.h"
@@ -43,15 +43,15 @@ static bool check(trial *t, bool ok, const char *fmt, ...)
     return false;
 }
 
-/* -- graphs of an example ---------------------------------------------------------------------------- */
+/* -- graphs of an example ---------------------------------------------------------------------- */
 
 static bool is_end(const pl_example *x)
 {
     return !x->spec && x->in[0].rank == 0 && !x->in[0].type;
 }
 
-/* Operands left of the arrow. Nothing stands there for no inputs and for one scalar: then the scalar
- * is there when the example gives its type. */
+/* Operands left of the arrow. Nothing stands there for no inputs and for one scalar: then the
+ * scalar is there when the example gives its type. */
 static int count_inputs(const pl_op *op, const pl_example *x)
 {
     const char *text = x->spec && *x->spec && *x->spec != ';' ? x->spec : op->sig;
@@ -99,7 +99,7 @@ static void fill_input(const trial *t, int k, uint64_t round, const pl_value *v,
     eval_random(v->type, &v->shape, array, r, t->example->in[k].lo, t->example->in[k].hi);
 }
 
-/* -- text form --------------------------------------------------------------------------------------- */
+/* -- text form --------------------------------------------------------------------------------- */
 
 static void check_text(trial *t, const pl_graph *g)
 {
@@ -115,9 +115,9 @@ static void check_text(trial *t, const pl_graph *g)
           "printed\n%sparsed and printed\n%s", pl_text_get(&first), pl_text_get(&second));
 }
 
-/* -- gradient ---------------------------------------------------------------------------------------- */
+/* -- gradient ---------------------------------------------------------------------------------- */
 
-/* loss = sum over the outputs of sum(output * weight); weights are inputs of fixed random numbers. */
+/* loss = sum over the outputs of sum(output * weight); weights are inputs of random numbers. */
 typedef struct lossy {
     pl_graph *g;
     pl_value *in[PL_MAX_OPERANDS], *grad[PL_MAX_OPERANDS];
@@ -197,7 +197,7 @@ static double central_difference(const lossy *l, eval *e, int k, int64_t i)
     return (high - low) / ((double)up - (double)down);
 }
 
-/* At most 160 elements of input k. The bound: 1 % of the two numbers, 0.2 % of the largest gradient. */
+/* At most 160 elements of input k. Bound: 1 % of the two numbers, 0.2 % of the largest gradient. */
 static void compare_gradient(trial *t, const lossy *l, eval *e, int k)
 {
     const pl_value *x = l->in[k], *dx = l->grad[k];
@@ -242,7 +242,7 @@ static void check_gradient(trial *t)
     eval_free(&e);
 }
 
-/* -- cuts -------------------------------------------------------------------------------------------- */
+/* -- cuts -------------------------------------------------------------------------------------- */
 
 /* The outputs as the shares make them: parts placed or combined, element by element. */
 typedef struct joined {
@@ -399,7 +399,7 @@ static void check_cuts(trial *t, const pl_node *n, const eval *e)
     }
 }
 
-/* -- claims ------------------------------------------------------------------------------------------ */
+/* -- claims ------------------------------------------------------------------------------------ */
 
 /* Is input k in the set, and of a kind that can be summed: an index cannot. */
 static bool is_in_set(const pl_node *n, const char *set, size_t len, int k)
@@ -499,7 +499,7 @@ static void check_claims(trial *t, const pl_graph *g, const eval *e)
     eval_free(&again);
 }
 
-/* -- all of it --------------------------------------------------------------------------------------- */
+/* -- all of it --------------------------------------------------------------------------------- */
 
 static void check_example(trial *t)
 {

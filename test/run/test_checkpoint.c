@@ -237,7 +237,8 @@ static void test_leftovers(void **state)
                                         "step-00000011.safetensors.tmp",
                                         "step-00000012.safetensors", "step-00000013.json" };
     static const char *const others[] = { "notes.tmp", "step-1.json", "step-00000012.txt",
-                                          "step-000000012.safetensors", "model.safetensors" };
+                                          "step-000000012.safetensors",
+                                          "step-00000020-9223372036854775807.json" };
     for (int i = 0; i < 5; i++) write_text(join(p, ours[i]), "x", 1);
     for (int i = 0; i < 5; i++) write_text(join(p, others[i]), "x", 1);
     save(p, 20, 5);

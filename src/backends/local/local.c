@@ -108,8 +108,9 @@ static int64_t first_of(const request *r, int i)
     return count / n * i + count % n * i / n;
 }
 
-/* Combines my part of every member's send, in rank order, at most STEP_BYTES of it. In place is safe:
- * only I read my part of anybody's send, and a block is stored after it was read. True at the end. */
+/* Combines my part of every member's send, in rank order, at most STEP_BYTES of it. In place is
+ * safe: only I read my part of anybody's send, and a block is stored after it was read. True at the
+ * end. */
 static bool reduce_part(request *r)
 {
     const pl_message *m = &r->head.m;
@@ -290,8 +291,8 @@ static bool progress_all(local *c, pl_err *err)
     return true;
 }
 
-/* r has been open for too long: who has not come? Nobody missing (the last one came just now, or it is
- * my own work that takes long) is no failure. */
+/* r has been open for too long: who has not come? Nobody missing (the last one came just now, or it
+ * is my own work that takes long) is no failure. */
 static bool check_time(local *c, const request *r, pl_err *err)
 {
     if (r->state == REDUCE || r->state == MOVE || r->state == DONE) return true;

@@ -73,9 +73,10 @@ pl_world_group *pl_world_join(pl_world *w, int n, const int ranks[], int me)
     return g;
 }
 
-/* enter and report form Dekker's handshake: one writes busy and reads failed, the other writes failed
- * and reads busy. In the one order of sequentially consistent accesses at least one of the two sees
- * the other, so no rank reads a buffer whose owner has already returned with the failure. */
+/* enter and report form Dekker's handshake: one writes busy and reads failed, the other writes
+ * failed and reads busy. In the one order of sequentially consistent accesses at least one of the
+ * two sees the other, so no rank reads a buffer whose owner has already returned with the
+ * failure. */
 bool pl_world_enter(pl_world *w, int rank)
 {
     atomic_store(&w->rank[rank].busy, true);

@@ -1,10 +1,11 @@
 /* backends/local/world.h - what the ranks of one process share (for the files of this folder).
  *
- * Members of a group meet in a ring of slots: message number s of the group uses slot s % depth, where
- * every member has one cell. A cell holds the member's message and one atomic number, its stage,
- * 4 s + {ARRIVED, REDUCED, FINISHED}, which only grows: "stage >= 4 s + k" stays true when the cell is
- * used again for message s + depth, so nobody has to be told that a slot is free. A stage is stored
- * with release after the writes that it announces and loaded with acquire before they are read. */
+ * Members of a group meet in a ring of slots: message number s of the group uses slot s % depth,
+ * where every member has one cell. A cell holds the member's message and one atomic number, its
+ * stage, 4 s + {ARRIVED, REDUCED, FINISHED}, which only grows: "stage >= 4 s + k" stays true when
+ * the cell is used again for message s + depth, so nobody has to be told that a slot is free. A
+ * stage is stored with release after the writes that it announces and loaded with acquire before
+ * they are read. */
 #ifndef PL_BACKENDS_LOCAL_WORLD_H
 #define PL_BACKENDS_LOCAL_WORLD_H
 #include "run/request.h"
@@ -54,15 +55,16 @@ void pl_world_leave(pl_world *w);  /* frees it when the caller is the last rank 
  * member has not joined, or a new one. So the i-th time each member asks is the same group. */
 pl_world_group *pl_world_join(pl_world *w, int n, const int ranks[], int me);
 
-/* Between enter and exit a rank may touch what belongs to others. False when the world has failed. */
+/* Between enter and exit a rank may touch what belongs to others. False when the world has
+ * failed. */
 PL_MUST_CHECK bool pl_world_enter(pl_world *w, int rank);
 void pl_world_exit(pl_world *w, int rank);
 
 /* Fails the world for everybody; the first failure is the one that is kept. */
 void pl_world_fail(pl_world *w, const pl_err *why, bool whole);
 
-/* In a failed world: waits until no other rank is between enter and exit, and gives the failure. After
- * that the caller may free its buffers. r: the caller's message, or NULL. Returns false. */
+/* In a failed world: waits until no other rank is between enter and exit, and gives the failure.
+ * After that the caller may free its buffers. r: the caller's message, or NULL. Returns false. */
 bool pl_world_report(pl_world *w, int rank, const pl_request *r, pl_err *err);
 
 #endif

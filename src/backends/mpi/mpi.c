@@ -352,8 +352,8 @@ static void abort_mpi(pl_comm *base, int code)
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
-/* After a failure, or in the middle of a message, freeing what belongs to MPI would wait for ranks that
- * are gone. */
+/* After a failure, or in the middle of a message, freeing what belongs to MPI would wait for ranks
+ * that are gone. */
 static void free_mpi(pl_comm *base)
 {
     transport *c = (transport *)base;

@@ -1,6 +1,6 @@
-/* The batch norm family. What depends on the channel alone is first written to a small table in scratch; a
- * row of x then either runs along the channels (channels last: the fast form) or within one channel.
- * Formulas: ops/batch_norm*.c, ops/lib/batch_norm.h. */
+/* The batch norm family. What depends on the channel alone is first written to a small table in
+ * scratch; a row of x then either runs along the channels (channels last: the fast form) or within
+ * one channel. Formulas: ops/batch_norm*.c, ops/lib/batch_norm.h. */
 #include "backends/native/kernels.h"
 
 #include "graph/walk.h"
@@ -88,8 +88,8 @@ bool pl_channel_norm_make(const pl_share *s, const pl_kernel_env *env, void **st
     return pl_kernels_keep(&a, sizeof a, state, err);
 }
 
-/* Inputs 1 to 4: sum, sumsq, scale, bias, or of batch_norm_eval mean, var, scale, bias; the gradient's
- * dscale and dbias, or NULL. */
+/* Inputs 1 to 4: sum, sumsq, scale, bias, or of batch_norm_eval mean, var, scale, bias; the
+ * gradient's dscale and dbias, or NULL. */
 static void make_table(const channel_norm *a, bool eval, const void *const in[],
                        const float *dscale, const float *dbias, float *table)
 {
@@ -242,7 +242,8 @@ static void sum_block(const channel_norm *a, const job *j, int64_t block, double
     }
 }
 
-/* batch_norm_stats gives sum, sumsq; batch_norm_grad_params dscale = rstd sum(g (x - mean)), dbias. */
+/* batch_norm_stats gives sum, sumsq; batch_norm_grad_params dscale = rstd sum(g (x - mean)),
+ * dbias. */
 void pl_channel_norm_sums_run(const pl_share *s, const pl_kernel_env *env, void *state,
                               const void *const in[], void *const out[], void *scratch)
 {

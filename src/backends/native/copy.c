@@ -1,5 +1,5 @@
-/* What only moves elements: broadcast, transpose, split, concat, slice, slice_grad; and fill. Each is a few
- * moves of a strided array into another; rows that are dense on both sides are memcpy. */
+/* What only moves elements: broadcast, transpose, split, concat, slice, slice_grad; and fill. Each
+ * is a few moves of a strided array into another; rows that are dense on both sides are memcpy. */
 #include "backends/native/kernels.h"
 
 #include "graph/walk.h"
@@ -75,8 +75,8 @@ static int find_own(const pl_node *n, int o, uint32_t others)
     return -1;
 }
 
-/* split, concat (ops/lib/pieces.h): each piece is the range [lo, lo + size) of the letter v that only
- * the joined operand has. */
+/* split, concat (ops/lib/pieces.h): each piece is the range [lo, lo + size) of the letter v that
+ * only the joined operand has. */
 static void plan_pieces(const pl_share *s, int joined, copy *c)
 {
     const pl_node *n = s->node;
@@ -179,7 +179,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The last two loops in tiles, so that each line of memory is used whole while it is in the cache. */
+/* The last two loops in tiles: each line of memory is used whole while it is in the cache. */
 static void run_tiles(const job *j, int n_threads)
 {
     const pl_loops *l = &j->move->loops;

@@ -29,18 +29,31 @@ static float find_top(int64_t n, const float *x)
     return top;
 }
 
-/* Pieces in f32, their total in double: a vocabulary is too long for one f32 sum. */
-static double sum_exp(int64_t n, const float *x, float top)
+static float sum_exp(int64_t n, const float *x, float top)
 {
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++) sum += expf(x[i] - top);
+    return sum;
+}
+
+/* log sum exp, reading memory once: per piece its maximum and its sum; the total so far is scaled when
+ * the maximum rises. Pieces are summed in f32, their total in double: a vocabulary is too long for
+ * one f32 sum. */
+static double log_sum_exp(int64_t n, const float *x)
+{
+    float top = -FLT_MAX;
     double total = 0;
     for (int64_t lo = 0; lo < n; lo += PL_LOOPS_PIECE) {
-        int64_t hi = lo + PL_LOOPS_PIECE < n ? lo + PL_LOOPS_PIECE : n;
-        float sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t i = lo; i < hi; i++) sum += expf(x[i] - top);
-        total += (double)sum;
+        int64_t count = n - lo < PL_LOOPS_PIECE ? n - lo : PL_LOOPS_PIECE;
+        float here = find_top(count, x + lo);
+        if (here > top) {
+            total *= exp((double)top - (double)here);
+            top = here;
+        }
+        total += (double)sum_exp(count, x + lo, top);
     }
-    return total;
+    return (double)top + log(total);
 }
 
 void pl_cross_entropy_run(const pl_share *s, const pl_kernel_env *env, void *state,
@@ -54,8 +67,7 @@ void pl_cross_entropy_run(const pl_share *s, const pl_kernel_env *env, void *sta
     for (int64_t r = 0; r < rows; r++) {
         const float *x = (const float *)in[0] + r * classes;
         int64_t c = (int64_t)pl_type_get(type, in[1], r);
-        float top = find_top(classes, x);
-        double log_sum = (double)top + log(sum_exp(classes, x, top));
+        double log_sum = log_sum_exp(classes, x);
         lse[r] = (float)log_sum;
         loss[r] = c >= 0 && c < classes ? (float)(log_sum - (double)x[c]) : 0;
     }

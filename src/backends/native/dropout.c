@@ -1,5 +1,6 @@
-/* dropout: the random words of a row are made first, four per Philox block and all blocks side by side;
- * then they are compared. The same words as base/rng.h gives, so the same mask as the reference. */
+/* dropout: the random words of a row are made first, four per Philox block and all blocks side by
+ * side; then they are compared. The same words as base/rng.h gives, so the same mask as the
+ * reference. */
 #include "backends/native/kernels.h"
 
 #include "base/rng.h"
@@ -47,8 +48,8 @@ bool pl_dropout_make(const pl_share *s, const pl_kernel_env *env, void **state,
     return pl_kernels_keep(&d, sizeof d, state, err);
 }
 
-/* n blocks from `first`: word[4 i + k] is word k of block first + i. Philox4x32-10; the constants are those
- * of base/rng.c (Salmon et al. 2011, table 2). */
+/* n blocks from `first`: word[4 i + k] is word k of block first + i. Philox4x32-10; the constants
+ * are those of base/rng.c (Salmon et al. 2011, table 2). */
 static void draw_blocks(pl_rng r, uint64_t first, int64_t n, uint32_t word[])
 {
 #pragma omp simd

@@ -1,5 +1,5 @@
-/* backends/native/kernels.h - the functions that the list in kernels.c is made of, one family per file,
- * and the few that families share. */
+/* backends/native/kernels.h - the functions that the list in kernels.c is made of, one family per
+ * file, and the few that families share. */
 #ifndef PL_BACKENDS_NATIVE_KERNELS_H
 #define PL_BACKENDS_NATIVE_KERNELS_H
 #include "backends/native/loops.h"
@@ -8,10 +8,12 @@
 /* Do all operands have type f32. */
 bool pl_kernels_all_f32(const pl_share *s, const pl_kernel_env *env, pl_err *why);
 
-/* The factors of an operand in memory order, outermost first; returns how many. -1: it has windows. */
+/* The factors of an operand in memory order, outermost first; returns how many. -1: it has
+ * windows. */
 int pl_kernels_order(const pl_operand *o, int factor[PL_MAX_FACTORS]);
 
-/* Is operand `rows`, but for its last factor `row`, laid out as operand `o`; o may end with `row` too. */
+/* Is operand `rows`, but for its last factor `row`, laid out as operand `o`; o may end with `row`
+ * too. */
 bool pl_kernels_is_rows(const pl_operand *rows, int row, const pl_operand *o);
 
 /* A copy of `state` on the heap for pl_kernel.make; freed by free(). Fails with PL_ERUN. */

@@ -54,7 +54,8 @@ void pl_lookup_run(const pl_share *s, const pl_kernel_env *env, void *state, con
     }
 }
 
-/* Every element of the table is added up in the order of the ids, by whichever thread has its column. */
+/* Every element of the table is added up in the order of the ids, by whichever thread has its
+ * column. */
 void pl_lookup_grad_run(const pl_share *s, const pl_kernel_env *env, void *state,
                         const void *const in[], void *const out[], void *scratch)
 {

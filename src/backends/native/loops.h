@@ -7,8 +7,8 @@
 #include "run/kernel.h"
 
 enum {
-    PL_LOOPS_SERIAL = 32768, /* elements: with fewer, starting the threads costs more than it saves */
-    PL_LOOPS_PIECE = 4096,   /* elements of a piece of work; all operands of it fit a cache         */
+    PL_LOOPS_SERIAL = 32768, /* elements: up to here, starting threads costs more than it saves */
+    PL_LOOPS_PIECE = 4096,   /* elements of a piece of work: all operands of it fit a cache     */
 };
 
 typedef struct pl_loops {

@@ -1,4 +1,5 @@
-/* backends/native/native.h - kernels of plain C loops, written for the vectoriser, parallel by OpenMP.
+/* backends/native/native.h - kernels of plain C loops, written for the vectoriser, parallel by
+ * OpenMP.
  *
  * The folder alone is compiled with -O3 -march=native -ffast-math, so its files never rely on
  * infinities or NaN. Almost all kernels take f32. Answers do not depend on the number of threads:

@@ -1,5 +1,5 @@
-/* One element each: add, mul, gelu ... An operator is a row of the table below; its function is written
- * once, for one element, and expanded into the loops that its operands need. */
+/* One element each: add, mul, gelu ... An operator is a row of the table below; its function is
+ * written once, for one element, and expanded into the loops that its operands need. */
 #include "backends/native/kernels.h"
 
 #include "graph/walk.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* -- functions of one element ------------------------------------------------------------------------ */
+/* -- functions of one element ------------------------------------------------------------------ */
 
 /* Below -80 the result is 0 within f32; the limit keeps e^-x finite, as -ffast-math requires. */
 static inline float sigmoid(float x)
@@ -15,8 +15,8 @@ static inline float sigmoid(float x)
     return 1 / (1 + expf(x < -80 ? 80 : -x));
 }
 
-/* Near 0, where the exponential form cancels, Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 +
- * x^2 / (7 + x^2 / 9)))), multiplied out; its error at 0.6 is below 1e-9. */
+/* Near 0, where the exponential form cancels, Lambert's continued fraction x / (1 + x^2 / (3 + x^2
+ * / (5 + x^2 / (7 + x^2 / 9)))), multiplied out; its error at 0.6 is below 1e-9. */
 static inline float tanh_of(float x)
 {
     float a = fabsf(x), z = x * x;
@@ -36,7 +36,8 @@ static inline float gelu_tanh(float x)
     return x * sigmoid(two_c * (x + cubic * x * x * x));
 }
 
-/* With z = 2 u and s = sigmoid(z), s (1 - s) = e / (1 + e)^2 for e = e^-|z|: 1 - s itself would cancel. */
+/* With z = 2 u and s = sigmoid(z), s (1 - s) = e / (1 + e)^2 for e = e^-|z|: 1 - s itself would
+ * cancel. */
 static inline float gelu_tanh_grad(float x, float dy)
 {
     float z = two_c * (x + cubic * x * x * x), a = fabsf(z);
@@ -61,14 +62,15 @@ static inline float silu_grad(float x, float dy)
     return dy * s * (1 + x * (1 - s));
 }
 
-/* Round to nearest even; NaN stays NaN (graph/type.h). In integers, so that it is exact under any flags. */
+/* Round to nearest even; NaN stays NaN (graph/type.h). In integers, so that it is exact under any
+ * flags. */
 static inline uint16_t round_bf16(uint32_t bits)
 {
     uint32_t nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;
     return (uint16_t)(nan ? bits >> 16 | 0x40u : (bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
-/* -- rows --------------------------------------------------------------------------------------------- */
+/* -- rows -------------------------------------------------------------------------------------- */
 
 typedef struct job {
     const void *in[2];
@@ -77,8 +79,8 @@ typedef struct job {
     float value;
 } job;
 
-/* y over x or over b is the same element, read before it is written: no dependence between iterations,
- * which is what "omp simd" states. */
+/* y over x or over b is the same element, read before it is written: no dependence between
+ * iterations, which is what "omp simd" states. */
 #define EACH(expression) _Pragma("omp simd") for (int64_t i = 0; i < n; i++) y[i] = (expression)
 
 #define UNARY(name, expression)                                                                    \
@@ -181,7 +183,7 @@ static void run_from_bf16(const void *arg, int64_t n, const int64_t at[])
     EACH((uint32_t)x[i] << 16);
 }
 
-/* -- kernels ------------------------------------------------------------------------------------------ */
+/* -- kernels ----------------------------------------------------------------------------------- */
 
 static const struct {
     const pl_op *op;

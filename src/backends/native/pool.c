@@ -1,6 +1,6 @@
-/* max_pool, avg_pool and their gradients, one to three windows. The letters before the windows are batches,
- * those after them are channels: with channels last the inner loop runs along them, else along a row of
- * positions. */
+/* max_pool, avg_pool and their gradients, one to three windows. The letters before the windows are
+ * batches, those after them are channels: with channels last the inner loop runs along them, else
+ * along a row of positions. */
 #include "backends/native/kernels.h"
 
 #include "graph/walk.h"
@@ -26,8 +26,8 @@ static int windowed(const pl_node *n)
     return n->op == &pl_op_avg_pool_grad ? 1 : 0;
 }
 
-/* Windows' positions replaced, do both operands list the same factors in the same order? Gives the batches
- * and channels. */
+/* Windows' positions replaced, do both operands list the same factors in the same order? Gives the
+ * batches and channels. */
 static bool match(const pl_share *s, pool *p, pl_err *why)
 {
     const pl_node *n = s->node;
@@ -209,8 +209,8 @@ typedef struct point {
     int64_t at[3], count; /* position in each window; what a mean divides by */
 } point;
 
-/* n channels of one window of max_pool: dy goes to the first element that equals y. `left` is what is not
- * given away yet. */
+/* n channels of one window of max_pool: dy goes to the first element that equals y. `left` is what
+ * is not given away yet. */
 static void give_to_max(const pool *p, const point *o, int64_t n, const float *x, const float *y,
                         const float *dy, float *dx)
 {

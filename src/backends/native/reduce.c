@@ -1,8 +1,8 @@
 /* reduce_sum, reduce_max, square_sum: any letters kept, any letters summed.
  *
- * Work is cut in (kept elements) x (blocks of what is summed). Blocks are of a size that follows from
- * the shapes; when there is more than one, their partial results stand in scratch as doubles and are
- * combined in order. */
+ * Work is cut in (kept elements) x (blocks of what is summed). Blocks are of a size that follows
+ * from the shapes; when there is more than one, their partial results stand in scratch as doubles
+ * and are combined in order. */
 #include "backends/native/kernels.h"
 
 #include "graph/walk.h"
@@ -90,7 +90,8 @@ static double combine(monoid m, double a, double b)
     return m != MAX ? a + b : a > b ? a : b;
 }
 
-static double reduce_row(monoid m, int64_t n, const float *x, int64_t step)
+/* Inlined with a step of 1, so that the common loops have no stride. */
+static inline double reduce_strided(monoid m, int64_t n, const float *x, int64_t step)
 {
     float a = (float)first(m);
     if (m == SQUARES) {
@@ -99,14 +100,16 @@ static double reduce_row(monoid m, int64_t n, const float *x, int64_t step)
     } else if (m == MAX) {
 #pragma omp simd reduction(max : a)
         for (int64_t i = 0; i < n; i++) a = x[i * step] > a ? x[i * step] : a;
-    } else if (step == 1) {
-#pragma omp simd reduction(+ : a)
-        for (int64_t i = 0; i < n; i++) a += x[i];
     } else {
 #pragma omp simd reduction(+ : a)
         for (int64_t i = 0; i < n; i++) a += x[i * step];
     }
     return (double)a;
+}
+
+static double reduce_row(monoid m, int64_t n, const float *x, int64_t step)
+{
+    return step == 1 ? reduce_strided(m, n, x, 1) : reduce_strided(m, n, x, step);
 }
 
 /* Units [from, to) of the sum of one kept element: each unit is a piece of a dense row. */

@@ -1,5 +1,5 @@
-/* layer_norm, rms_norm and their gradients, for rows that are dense. rms_norm is layer_norm with mean
- * and bias left out, so both run through the same row functions. */
+/* layer_norm, rms_norm and their gradients, for rows that are dense. rms_norm is layer_norm with
+ * mean and bias left out, so both run through the same row functions. */
 #include "backends/native/kernels.h"
 
 #include <math.h>

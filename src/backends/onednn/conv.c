@@ -163,7 +163,7 @@ static bool plan(const pl_share *s, conv *x, pl_err *why)
     return find_pads(s, x, why);
 }
 
-/* -- layouts -------------------------------------------------------------------------------------- */
+/* -- layouts ------------------------------------------------------------------------------- */
 
 static const dnnl_format_tag_t first[] = { dnnl_ncw, dnnl_nchw, dnnl_ncdhw };
 static const dnnl_format_tag_t last[] = { dnnl_nwc, dnnl_nhwc, dnnl_ndhwc };
@@ -181,8 +181,8 @@ static bool has_layout(int n, const dim d[], const dnnl_memory_desc_t *md)
 }
 
 /* Image or result: `plain` as it lies in memory and `wanted`, what the convolution should get:
- * channels last as it is, channels first as oneDNN likes it. There a convolution is twice as fast on
- * its own blocked layout, which pays for the reorders. */
+ * channels last as it is, channels first as oneDNN likes it. There a convolution is twice as fast
+ * on its own blocked layout, which pays for the reorders. */
 static bool describe_image(const conv *x, int role, pl_type type, pl_type inner,
                            dnnl_memory_desc_t *plain, dnnl_memory_desc_t *wanted, pl_err *why)
 {
@@ -277,7 +277,7 @@ static bool describe(const pl_share *s, const pl_kernel_env *env, const conv *x,
     return ok;
 }
 
-/* -- the kernel ----------------------------------------------------------------------------------- */
+/* -- the kernel ---------------------------------------------------------------------------- */
 
 typedef struct state {
     int operand[N_ROLES];

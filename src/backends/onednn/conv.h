@@ -1,5 +1,6 @@
-/* backends/onednn/conv.h - conv2d and its two gradients: one to three windows, channels first or last,
- * groups, f32 and bf16. Which of image, weights and result a share computes is read off its letters. */
+/* backends/onednn/conv.h - conv2d and its two gradients: one to three windows, channels first or
+ * last, groups, f32 and bf16. Which of image, weights and result a share computes is read off its
+ * letters. */
 #ifndef PL_BACKENDS_ONEDNN_CONV_H
 #define PL_BACKENDS_ONEDNN_CONV_H
 #include "run/kernel.h"

@@ -94,8 +94,8 @@ static double cost(const pl_gemm *g)
     return (m + 16) / m * (n + 16) / n * (k + 16) / k;
 }
 
-/* The cheapest choice of one loop or none per class; pick[class] is -1 for none. All loops outside is
- * always legal, so there is one. */
+/* The cheapest choice of one loop or none per class; pick[class] is -1 for none. All loops outside
+ * is always legal, so there is one. */
 static void choose(const nest *x, pl_gemm *best, int pick[N_CLASSES])
 {
     const pl_gemm_loop one = { .n = 1 };

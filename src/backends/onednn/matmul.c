@@ -1,5 +1,5 @@
-/* The inputs are rounded to bf16 in one linear pass each (a reorder, at the speed of memory); packing
- * the right one as well gains less than the second pass over it costs, except in tall products. */
+/* The inputs are rounded to bf16 in one linear pass each (a reorder, at the speed of memory);
+ * packing the right one as well gains less than the second pass over it costs. */
 #include "backends/onednn/matmul.h"
 #include "backends/onednn/gemm.h"
 #include "backends/onednn/prim.h"

@@ -53,10 +53,10 @@ static dnnl_status_t make_attr(bool add, dnnl_primitive_attr_t *attr)
     return status;
 }
 
-/* oneDNN 2.6 generates its AMX convolution on brgemm from a table that it reads past the end of (bf16,
- * stride 2: seen by AddressSanitizer, in the library, while the primitive is created), and later
- * versions mended wrong results of it for strides (oneDNN pull request 5494). The plain AMX one is as
- * fast. */
+/* oneDNN 2.6.3 generates its AMX convolution on brgemm from a table that it reads past the end of:
+ * bf16, stride 2 on 2 threads dies while the primitive is created when that memory ends there. And
+ * later versions mended wrong results of it for strides (oneDNN pull request 5494). There is
+ * another AMX convolution, which comes next. */
 static bool is_avoided(const_dnnl_primitive_desc_t pd)
 {
     const char *name = NULL;

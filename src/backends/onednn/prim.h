@@ -1,8 +1,8 @@
 /* backends/onednn/prim.h - one oneDNN primitive, its memory objects and the reorders around it.
  *
  * Every pl_prim belongs to one thread: a primitive must not run in two at once. Its arguments are
- * "parts" whose plain layout the caller states; where the primitive wants another layout or type, the
- * part is reordered into scratch before (inputs) or from scratch after (outputs). */
+ * "parts" whose plain layout the caller states; where the primitive wants another layout or type,
+ * the part is reordered into scratch before (inputs) or from scratch after (outputs). */
 #ifndef PL_BACKENDS_ONEDNN_PRIM_H
 #define PL_BACKENDS_ONEDNN_PRIM_H
 #include "graph/share.h"
@@ -46,8 +46,8 @@ PL_MUST_CHECK bool pl_prim_describe(dnnl_engine_t engine, const_dnnl_op_desc_t d
                                     const_dnnl_primitive_desc_t hint, bool add, int n_threads,
                                     dnnl_primitive_desc_t *out, pl_err *err);
 
-/* Takes over `pd`, also when it fails. scratch_bytes grows by what this one needs from *scratch_bytes
- * on (64-byte aligned). p is freed by pl_prim_free, also when this fails. */
+/* Takes over `pd`, also when it fails. *scratch_bytes grows by what this one needs, 64-byte
+ * aligned. p is freed by pl_prim_free, also when this fails. */
 PL_MUST_CHECK bool pl_prim_make(pl_prim *p, dnnl_engine_t engine, dnnl_primitive_desc_t pd, int n,
                                 const pl_prim_part part[], int n_threads, int64_t *scratch_bytes,
                                 pl_err *err);

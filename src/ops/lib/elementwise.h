@@ -17,8 +17,9 @@ void pl_elementwise_ref(const pl_share *s, const void *const in[], void *const o
 /* Is input i laid out as the output, not repeated? */
 bool pl_elementwise_is_full(const pl_node *n, int i);
 
-/* pl_spec(b, n, pattern) where n has a signature of its own, so that its gradient has the same factors;
- * else only the attributes of the pattern: the default signature says the same in fewer words. */
+/* pl_spec(b, n, pattern) where n has a signature of its own, so that its gradient has the same
+ * factors; else only the attributes of the pattern: the default signature says the same in fewer
+ * words. */
 const char *pl_elementwise_spec(pl_builder *b, const pl_node *n, const char *pattern);
 
 /* The gradient g, of the output's shape, summed to the shape of input i where the signature repeats

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Make the virtual environment that the comparisons run in: PyTorch and safetensors at their newest
+# releases. Says the interpreter to use on stdout. Done once; later calls only print it.
+#   BENCH_ENV     where; default build/bench-torch
+#   BENCH_TORCH   what pip installs; default torch, or e.g. torch==2.15.0
+# PyTorch's default Linux wheel is the CUDA build, and its library does not load without the CUDA
+# libraries it names: about 3 GB to download, 7 GB installed. Where your index offers a CPU build, set
+# pip's own PIP_INDEX_URL or PIP_EXTRA_INDEX_URL to it.
+set -eu
+env=${BENCH_ENV:-$(cd "$(dirname "$0")/../.." && pwd)/build/bench-torch}
+if [ ! -e "$env/ready" ]; then
+    python3 -m venv "$env" >&2
+    "$env/bin/python" -m pip install --quiet --upgrade "${BENCH_TORCH:-torch}" numpy safetensors >&2
+    "$env/bin/python" -c 'import numpy, safetensors.torch, torch' >&2
+    touch "$env/ready"
+fi
+echo "$env/bin/python"
