@@ -408,14 +408,14 @@ static bool put_before(checker *c, const pl_value *v, const pl_placement *where,
     return true;
 }
 
-/* The graph's state that a store's port keeps; another program's state stays itself. */
+/* The state of this graph that a store's port keeps, or NULL: another program's. */
 static const pl_value *state_of(const checker *c, const pl_port *x)
 {
     const pl_graph *g = c->p->plan->graph;
     for (int i = 0; i < g->values.n; i++)
         if (g->values.at[i]->role == PL_STATE && !strcmp(g->values.at[i]->name, x->value->name))
             return g->values.at[i];
-    return x->value;
+    return NULL;
 }
 
 static bool start(checker *c)
@@ -424,7 +424,8 @@ static bool start(checker *c)
     for (int i = 0; i < p->store->n; i++) {
         const pl_port *x = &p->store->state[i];
         pl_placement where = pl_placement_trim(&x->where, c->mesh);
-        PL_TRY(put_before(c, state_of(c, x), &where, x->slot));
+        const pl_value *v = state_of(c, x);
+        PL_TRY(put_before(c, v ? v : x->value, &where, x->slot));
     }
     for (int i = 0; i < p->n_inputs; i++) {
         const pl_port *x = &p->input[i];
@@ -441,7 +442,7 @@ static bool finish(checker *c)
         const pl_port *x = &p->store->state[i];
         const pl_value *v = state_of(c, x);
         pl_placement where = pl_placement_trim(&x->where, c->mesh);
-        PL_TRY(read_part(c, p->n_steps, v->next ? v->next : v, &where, x->slot));
+        PL_TRY(read_part(c, p->n_steps, !v ? x->value : v->next ? v->next : v, &where, x->slot));
     }
     for (int i = 0; i < p->n_outputs; i++) {
         pl_placement whole = { 0 };

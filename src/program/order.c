@@ -1,9 +1,10 @@
 /* Lowering, third stage: the order of the steps.
  *
- * Tasks keep the graph's order but for two rules. An update of a state in place runs as soon as it may: it
- * ends the life of its gradient. And what waits for a reduction is put off until the next bucket of
- * reductions is on its way, so that computing goes on beside the message (the bucketed, overlapped
- * all-reduce of PyTorch DDP, Li et al., VLDB 2020, here for any reduction). */
+ * Tasks keep the graph's order but for three rules. An update of a state in place runs as soon as it may:
+ * it ends the life of its gradient. A reduction joins the open bucket as soon as its input is made,
+ * wherever its first reader stands. And what waits for a reduction is put off until the next bucket is on
+ * its way, so that computing goes on beside the message (the bucketed, overlapped all-reduce of PyTorch
+ * DDP, Li et al., VLDB 2020, here for any reduction). */
 #include "program/lower.h"
 
 enum { DEFAULT_BUCKET_BYTES = 16 << 20 };
@@ -22,28 +23,27 @@ static void release(schedule *s, int id)
     const ints *before = &s->l->tasks.at[id].before;
     for (int i = 0; i < before->n; i++) {
         task *t = &s->l->tasks.at[before->at[i]];
-        if (--t->unmet == 0 && t->eager) emit(s, before->at[i]);
+        if (--t->unmet == 0 && (t->eager || t->kind == TASK_REDUCE)) emit(s, before->at[i]);
     }
 }
 
-static void land(schedule *s)
+/* The bucket sent last is taken as landed, `next` takes its place. */
+static void land(schedule *s, ints next)
 {
     ints done = s->landing;
-    s->landing = (ints){ 0 };
+    s->landing = next; /* first: releasing may send another bucket */
     for (int i = 0; i < done.n; i++) release(s, done.at[i]);
 }
 
-/* Send the open bucket; the one before it is taken as landed. */
 static void flush(schedule *s)
 {
-    if (!s->open.n) return;
-    slot x = { .tasks = s->open };
     ints sent = s->open;
+    slot x = { .tasks = sent };
+    if (!sent.n) return;
     PL_PUSH(s->l->tmp, &s->l->order, x);
     s->open = (ints){ 0 };
     s->bytes = 0;
-    land(s);
-    s->landing = sent;
+    land(s, sent);
 }
 
 static bool fits_bucket(const schedule *s, const task *t)
@@ -59,7 +59,7 @@ static void emit(schedule *s, int id)
     task *t = &s->l->tasks.at[id];
     t->unmet = -1; /* done */
     if (t->kind == TASK_REDUCE) {
-        if (!fits_bucket(s, t)) flush(s);
+        while (!fits_bucket(s, t)) flush(s);
         PL_PUSH(s->l->tmp, &s->open, id);
         s->bytes += s->l->parts.at[t->in[0]].bytes;
         if (s->bytes >= s->l->options.bucket_bytes) flush(s);
@@ -83,7 +83,9 @@ void pl_lower_order(lowering *l)
             if (l->tasks.at[id].unmet == 0) emit(&s, id);
             left += l->tasks.at[id].unmet > 0;
         }
-        flush(&s);
-        land(&s);
+        do {
+            flush(&s);
+            land(&s, (ints){ 0 });
+        } while (s.open.n || s.landing.n);
     }
 }

@@ -37,9 +37,9 @@ static float sum_exp(int64_t n, const float *x, float top)
     return sum;
 }
 
-/* log sum exp, reading memory once: per piece its maximum and its sum; the total so far is scaled when
- * the maximum rises. Pieces are summed in f32, their total in double: a vocabulary is too long for
- * one f32 sum. */
+/* log sum exp, reading memory once: per piece its maximum and its sum; the total so far is scaled
+ * when the maximum rises. Pieces are summed in f32, their total in double: a vocabulary is too
+ * long for one f32 sum. */
 static double log_sum_exp(int64_t n, const float *x)
 {
     float top = -FLT_MAX;

@@ -1,0 +1,7 @@
+#!/bin/sh
+# equal.py in the virtual environment of setup.sh, from the top of the tree; equal.sh --help says more.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+python=$("$here/setup.sh")
+cd "$here/../.."
+exec "$python" "$here/equal.py" "$@"
