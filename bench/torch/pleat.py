@@ -3,6 +3,7 @@ import json
 import math
 import os
 import subprocess
+import tempfile
 
 import numpy as np
 
@@ -27,13 +28,15 @@ def command(pleat, name, keys, data, settings, threads, *more):
 
 def run(command, env=None):
     """Returns the JSON lines of stdout and the peak resident memory in MiB. stderr is shown if it fails."""
-    p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                         env={**os.environ, **(env or {})})
-    out, err = p.stdout.read(), p.stderr.read()
-    _, status, usage = os.wait4(p.pid, 0)
-    p.returncode = os.waitstatus_to_exitcode(status)
-    if p.returncode:
-        raise SystemExit(f"{' '.join(command)}\nfailed with {p.returncode}:\n{err}")
+    with tempfile.TemporaryFile("w+") as err:
+        p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=err, text=True,
+                             env={**os.environ, **(env or {})})
+        out = p.stdout.read()
+        _, status, usage = os.wait4(p.pid, 0)
+        p.returncode = os.waitstatus_to_exitcode(status)
+        err.seek(0)
+        if p.returncode:
+            raise SystemExit(f"{' '.join(command)}\nfailed with {p.returncode}:\n{err.read()}")
     lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
     return lines, usage.ru_maxrss / 1024
 

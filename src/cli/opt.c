@@ -54,6 +54,8 @@ static void store(const pl_opt *o, const char *text, char *out, pl_text *problem
     }
     if (want) pl_text_add(problems, "--%s: '%s' is not %s\n", o->name, text, want);
     else if (x < o->least) pl_text_add(problems, "--%s: %s is below %g\n", o->name, text, o->least);
+    else if (o->most > 0 && x > o->most)
+        pl_text_add(problems, "--%s: %s is above %g\n", o->name, text, o->most);
 }
 
 static void unknown(const pl_command *c, const char *name, pl_text *problems)
@@ -98,7 +100,7 @@ static void parse_option(const pl_command *c, int argc, char **argv, int *i, cha
 bool pl_opt_parse(const pl_command *c, int argc, char **argv, void *out, int least, int most,
                   const char *operand[], int *n_operands, int *code)
 {
-    pl_arena *a = pl_arena_new("options"); /* lives as long as the process: values point into argv */
+    pl_arena *a = pl_arena_new("options"); /* of the messages; values point into argv */
     pl_text problems = { .arena = a };
     for (const pl_opt *o = c->opts; o->name; o++)
         if (o->usual) store(o, o->usual, out, &problems);

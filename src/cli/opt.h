@@ -21,6 +21,7 @@ typedef struct pl_opt {
     const char *usual;   /* default; NULL: none                   */
     const char *about;
     double least;        /* numbers: smallest legal value         */
+    double most;         /* numbers: largest legal value; 0: any  */
 } pl_opt;
 
 struct pl_command;

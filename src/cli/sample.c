@@ -9,7 +9,7 @@ typedef struct sample_args {
     const char *prompt, *backend;
     int64_t bytes, seed, top, threads;
     double temperature;
-    bool json;
+    bool json, begun;
 } sample_args;
 
 #define AT(f) offsetof(sample_args, f)
@@ -20,14 +20,22 @@ static const pl_opt opts[] = {
     { "top", PL_OPT_INT, AT(top), "N", "0", "only among the N likeliest; 0: all", 0 },
     { "seed", PL_OPT_INT, AT(seed), "K", "1", "of the draws", 0 },
     { "backend", PL_OPT_TEXT, AT(backend), "NAME", "auto", "kernels: onednn, native or ref", 0 },
-    { "threads", PL_OPT_INT, AT(threads), "N", NULL, "default: all cores", 1 },
+    { "threads", PL_OPT_INT, AT(threads), "N", NULL, "default: all cores", 1, 4096 },
     { "json", PL_OPT_FLAG, AT(json), NULL, NULL, "one JSON object on stdout", 0 },
     { 0 },
 };
 
+/* Nothing is printed before it is known that there will be text. */
+static void begin(sample_args *a)
+{
+    if (!a->begun) fputs(a->json ? "{\"text\": \"" : a->prompt, stdout);
+    a->begun = true;
+}
+
 static void put(void *to, int byte)
 {
-    const sample_args *a = to;
+    sample_args *a = to;
+    begin(a);
     if (!a->json) putchar(byte);
     else if (byte < 0x20 || byte == '"' || byte == '\\' || byte > 0x7E) printf("\\u%04x", byte);
     else putchar(byte);
@@ -41,11 +49,9 @@ static bool sample(sample_args *a, const char *checkpoint, pl_err *err)
     o.exec.env.n_threads = a->threads ? (int)a->threads : pl_launch_cores();
     o.exec.backends = pl_launch_backends(a->backend, &o.exec.n_backends, err);
     if (!o.exec.backends) return false;
-    if (a->json) printf("{\"text\": \"");
-    else fputs(a->prompt, stdout);
     bool ok = pl_sample_run(&o, put, a, err);
-    if (a->json) printf("\"}");
-    printf("\n");
+    if (ok) begin(a);
+    if (a->begun) fputs(a->json ? "\"}\n" : "\n", stdout);
     return ok;
 }
 

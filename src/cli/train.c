@@ -14,7 +14,7 @@ typedef struct train_args {
     int64_t devices, threads, steps, batch, seq, warmup, seed, eval_every, eval_batches, save_every, keep,
         bucket;
     double lr, lr_min, beta1, beta2, eps, momentum, decay, clip, train_share, timeout;
-    bool json, timings, explain, program;
+    bool json, timings, explain, profile, program;
 } train_args;
 
 #define AT(f) offsetof(train_args, f)
@@ -40,16 +40,17 @@ static const pl_opt opts[] = {
     { "eval-batches", PL_OPT_INT, AT(eval_batches), "N", "20", "validation batches; 0: never validate", 0 },
     { "save", PL_OPT_TEXT, AT(save), "DIR", NULL, "write checkpoints there", 0 },
     { "save-every", PL_OPT_INT, AT(save_every), "M", "0", "every M steps; 0: only at the end", 0 },
-    { "keep", PL_OPT_INT, AT(keep), "N", "1", "newest checkpoints kept", 1 },
+    { "keep", PL_OPT_INT, AT(keep), "N", "1", "newest checkpoints kept", 1, 1e6 },
     { "resume", PL_OPT_TEXT, AT(resume), "DIR", NULL, "go on from the newest checkpoint there", 0 },
     { "backend", PL_OPT_TEXT, AT(backend), "NAME", "auto", "kernels: onednn, native, ref or null", 0 },
     { "matmul", PL_OPT_TEXT, AT(matmul), "TYPE", "f32", "f32 or bf16 (inputs rounded, sums in f32)", 0 },
-    { "threads", PL_OPT_INT, AT(threads), "N", NULL, "per rank; default: the cores shared evenly", 1 },
+    { "threads", PL_OPT_INT, AT(threads), "N", NULL, "per rank; default: the cores shared evenly", 1, 4096 },
     { "bucket", PL_OPT_BYTES, AT(bucket), "SIZE", "16MiB", "gradients reduced in one message", 1 },
     { "timeout", PL_OPT_REAL, AT(timeout), "SECONDS", "120", "until a rank that does not answer is lost", 0.1 },
     { "json", PL_OPT_FLAG, AT(json), NULL, NULL, "one JSON object per event on stdout", 0 },
     { "timings", PL_OPT_FLAG, AT(timings), NULL, NULL, "add seconds and tokens/s to the lines", 0 },
     { "explain", PL_OPT_FLAG, AT(explain), NULL, NULL, "print the kernel of every step, and refusals", 0 },
+    { "profile", PL_OPT_FLAG, AT(profile), NULL, NULL, "print seconds by operator and kernel at the end", 0 },
     { "program", PL_OPT_FLAG, AT(program), NULL, NULL, "print rank 0's program", 0 },
     { 0 },
 };
@@ -70,6 +71,22 @@ static double now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* JSON has no infinity and no NaN. */
+static void print_number(const char *name, double x)
+{
+    if (isfinite(x)) printf("\"%s\": %.9g", name, x);
+    else printf("\"%s\": null", name);
+}
+
+static void print_step(const teller *t, const pl_train_event *e)
+{
+    printf("{\"step\": %lld, ", (long long)e->step);
+    print_number("loss", e->loss);
+    print_number(", \"lr", e->lr);
+    printf("}\n");
+    (void)t;
 }
 
 static void clear_live(teller *t)
@@ -155,6 +172,11 @@ static void tell_end(teller *t, const pl_train_event *e)
         fprintf(stderr, "; messages under way %.2f s, of which compute waited %.2f s", s->busy_seconds,
                 s->exposed_seconds);
     fprintf(stderr, "\n");
+    if (!t->a->profile) return;
+    pl_text table = { .arena = pl_arena_new("profile") };
+    pl_exec_profile(e->exec, 0, &table);
+    fputs(pl_text_get(&table), stderr);
+    pl_arena_free(table.arena);
 }
 
 static void tell(void *to, const pl_train_event *e)

@@ -110,8 +110,9 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
                .layers = pl_model_int(a, "layers"), .vocab = pl_model_int(a, "vocab"),
                .dropout = pl_model_real(a, "dropout") };
     if (g.hidden % g.heads)
-        pl_err_set(&b->err, PL_EINPUT, "%s: hidden=%lld does not divide into heads=%lld", a->spec,
-                   (long long)g.hidden, (long long)g.heads);
+        pl_err_set(&b->err, PL_EINPUT, "%s: hidden=%lld does not divide into heads=%lld: make it a "
+                   "multiple, e.g. hidden=%lld", a->spec, (long long)g.hidden, (long long)g.heads,
+                   (long long)((g.hidden + g.heads - 1) / g.heads * g.heads));
     if (g.dropout >= 1) pl_err_set(&b->err, PL_EINPUT, "%s: dropout=%g is not below 1", a->spec, g.dropout);
     pl_value *tokens = pl_add_input(b, "tokens", PL_I32, PL_SHAPE(g.batch, g.seq));
     if (mode == PL_TRAIN && g.dropout > 0) g.seed = pl_add_input(b, "seed", PL_I64, PL_SCALAR);

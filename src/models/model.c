@@ -28,14 +28,22 @@ static bool is_real(const pl_model_key *k)
 static bool unknown_model(pl_arena *a, const char *name, pl_err *err)
 {
     pl_text list = { .arena = a };
-    for (int i = 0; pl_models[i]; i++) pl_text_add(&list, i ? ", %s" : "%s", pl_models[i]->name);
-    return pl_err_set(err, PL_EINPUT, "unknown model '%s' (built in: %s)", name, pl_text_get(&list));
+    const char *near = NULL;
+    int least = 3; /* "did you mean" only within two edits */
+    for (int i = 0; pl_models[i]; i++) {
+        int d = pl_text_distance(name, pl_models[i]->name);
+        if (d < least) least = d, near = pl_models[i]->name;
+        pl_text_add(&list, i ? ", %s" : "%s", pl_models[i]->name);
+    }
+    const char *hint = near ? pl_arena_fmt(a, "did you mean '%s'? ", near) : "";
+    return pl_err_set(err, PL_EINPUT, "unknown model '%s' (%sbuilt in: %s)", name, hint,
+                      pl_text_get(&list));
 }
 
 static void unknown_key(const pl_model *m, const char *key, pl_text *problems)
 {
     const char *near = NULL;
-    int least = 3; /* "did you mean" only within two edits */
+    int least = 3;
     for (int i = 0; m->keys[i].name; i++) {
         int d = pl_text_distance(key, m->keys[i].name);
         if (d < least) least = d, near = m->keys[i].name;
@@ -44,7 +52,19 @@ static void unknown_key(const pl_model *m, const char *key, pl_text *problems)
     if (near) pl_text_add(problems, " (did you mean '%s'?)", near);
 }
 
-static void check_value(const pl_model_key *k, const char *text, pl_text *problems)
+/* One text for every number, so that specs of the same model are the same: 04 is 4, 1e-1 is 0.1. */
+static const char *print_number(pl_arena *a, const pl_model_key *k, int64_t i, double x)
+{
+    double again = 0;
+    if (!is_real(k)) return pl_arena_fmt(a, "%lld", (long long)i);
+    for (int digits = 6;; digits++) {
+        const char *text = pl_arena_fmt(a, "%.*g", digits, x);
+        if (digits == 17 || (pl_text_real(text, &again) && again >= x && again <= x)) return text;
+    }
+}
+
+/* The value of a key, as it is kept. */
+static const char *read_value(const pl_model_key *k, const char *text, pl_arena *a, pl_text *problems)
 {
     int64_t i = 0;
     double x = 0;
@@ -56,6 +76,7 @@ static void check_value(const pl_model_key *k, const char *text, pl_text *proble
     else if (x < k->least || (!is_real(k) && i > INT32_MAX))
         pl_text_add(problems, "%s%s=%s is out of range (at least %g, at most %d)",
                     problems->n ? "; " : "", k->name, text, k->least, INT32_MAX);
+    return ok ? print_number(a, k, i, x) : text;
 }
 
 /* -- parsing ------------------------------------------------------------------------------------------ */
@@ -73,7 +94,7 @@ static void apply(const pl_model *m, const char *text, pl_arena *a, const char *
             int k = find_key(m, text, (size_t)(eq - text));
             const char *v = pl_arena_span(a, eq + 1, (size_t)(text + n - eq - 1));
             if (k < 0) unknown_key(m, pl_arena_span(a, text, (size_t)(eq - text)), problems);
-            else check_value(&m->keys[k], value[k] = v, problems);
+            else value[k] = read_value(&m->keys[k], v, a, problems);
         }
         text += n + (text[n] == ',');
     }

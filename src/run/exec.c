@@ -2,6 +2,7 @@
 
 #include "run/lane.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -17,6 +18,7 @@ typedef struct bound_step {
     const void *in[PL_MAX_OPERANDS];
     void *out[PL_MAX_OPERANDS];
     const char *reasons;
+    double seconds;              /* in all steps so far */
 } bound_step;
 
 typedef struct bound_program {
@@ -218,10 +220,12 @@ static void poison(pl_exec *e, const bound_program *p)
 static bool run_steps(pl_exec *e, const bound_program *p, pl_err *err)
 {
     for (int i = 0; i < p->program->n_compute; i++) {
-        const bound_step *b = &p->step[i];
+        bound_step *b = &p->step[i];
         if (e->lane && b->step->wait) PL_TRY(pl_lane_wait(e->lane, b->step->wait, err));
+        double start = now();
         if (b->step->kind == PL_COPY) copy(b);
         else b->kernel->run(b->step->share, &e->options.env, b->state, b->in, b->out, e->scratch);
+        b->seconds += now() - start;
         if (e->lane) pl_lane_advance(e->lane, i + 1);
     }
     return true;
@@ -296,4 +300,40 @@ void pl_exec_explain(const pl_exec *e, int program, pl_text *out)
             pl_text_add(out, "%-40s %s: %s/%s\n%s", b->step->label, b->step->share->node->op->name,
                         b->backend->name, b->kernel->name, b->reasons);
     }
+}
+
+typedef struct profile_row {
+    const char *op, *kernel;
+    int steps;
+    double seconds;
+} profile_row;
+
+static int by_seconds(const void *a, const void *b)
+{
+    double x = ((const profile_row *)a)->seconds, y = ((const profile_row *)b)->seconds;
+    return (x < y) - (x > y);
+}
+
+void pl_exec_profile(const pl_exec *e, int program, pl_text *out)
+{
+    const bound_program *p = &e->programs[program];
+    profile_row *row = PL_NEW_N(out->arena, profile_row, p->program->n_compute + 1);
+    double all = 0;
+    int n = 0;
+    for (int i = 0; i < p->program->n_compute; i++) {
+        const bound_step *b = &p->step[i];
+        const char *op = b->kernel ? b->step->share->node->op->name : "copy";
+        const char *kernel = b->kernel ? b->kernel->name : "copy";
+        int k = 0;
+        while (k < n && (strcmp(row[k].op, op) || strcmp(row[k].kernel, kernel))) k++;
+        if (k == n) row[n++] = (profile_row){ op, kernel, 0, 0 };
+        row[k].steps++;
+        row[k].seconds += b->seconds;
+        all += b->seconds;
+    }
+    qsort(row, (size_t)n, sizeof *row, by_seconds);
+    pl_text_add(out, "%-24s %-24s %6s %10s %7s\n", "operator", "kernel", "steps", "seconds", "share");
+    for (int k = 0; k < n; k++)
+        pl_text_add(out, "%-24s %-24s %6d %10.4f %6.1f%%\n", row[k].op, row[k].kernel, row[k].steps,
+                    row[k].seconds, all > 0 ? 100 * row[k].seconds / all : 0);
 }

@@ -50,4 +50,7 @@ pl_exec_stats pl_exec_stats_get(const pl_exec *e);
 /* One line per step: the backend and kernel that runs it, and the refusals before it. */
 void pl_exec_explain(const pl_exec *e, int program, pl_text *out);
 
+/* Seconds of all steps so far, by operator and kernel, the longest first. */
+void pl_exec_profile(const pl_exec *e, int program, pl_text *out);
+
 #endif

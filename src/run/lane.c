@@ -39,7 +39,8 @@ static double now(void)
  * the one that computes. */
 static void back_off(int *tries, long nap_ns)
 {
-    if (++*tries <= SPINS) return;
+    if (*tries <= SPINS + YIELDS) ++*tries;
+    if (*tries <= SPINS) return;
     if (*tries <= SPINS + YIELDS) sched_yield();
     else nanosleep(&(struct timespec){ 0, nap_ns }, NULL);
 }
@@ -177,7 +178,8 @@ static bool wait_idle(pl_lane *l, pl_err *err)
 {
     double t = now();
     int tries = 0;
-    while (atomic_load(&l->phase) != IDLE) back_off(&tries, NAP_NS);
+    /* A lane that has failed is gone: it may have ended before it saw the phase it was set to. */
+    while (atomic_load(&l->phase) != IDLE && !atomic_load(&l->failed)) back_off(&tries, NAP_NS);
     l->exposed += now() - t;
     return !lane_failed(l, err);
 }

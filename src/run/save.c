@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MANIFEST ".json"
 #define TENSORS ".safetensors"
@@ -102,6 +103,20 @@ static bool make_folder(const job *j, pl_err *err)
                           j->dir, strerror(errno));
     }
     return pl_file_sync_folder(j->ops, dirname(pl_arena_text(j->arena, j->dir)), err);
+}
+
+bool pl_save_make_folder(const char *dir, pl_err *err)
+{
+    job j = { .ops = &pl_file_system, .dir = dir, .arena = pl_arena_new("checkpoint folder") };
+    struct stat s;
+    pl_err found = { 0 };
+    bool ok = make_folder(&j, &found);
+    pl_arena_free(j.arena);
+    if (!ok) return pl_err_set(err, PL_EINPUT, "%s", found.msg);
+    if (stat(dir, &s) || !S_ISDIR(s.st_mode))
+        return pl_err_set(err, PL_EINPUT, "%s: not a folder; give one for the checkpoints", dir);
+    return !access(dir, W_OK | X_OK) ||
+           pl_err_set(err, PL_EINPUT, "%s: cannot write checkpoints there: %s", dir, strerror(errno));
 }
 
 /* Reads the folder and removes what a killed run left half-written. */

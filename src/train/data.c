@@ -20,10 +20,12 @@ static const char *hash_text(pl_arena *a, const void *bytes, size_t n)
 static bool map_file(const char *path, pl_data *d, pl_err *err)
 {
     struct stat s;
-    int fd = open(path, O_RDONLY);
-    if (fd < 0) return pl_err_set(err, PL_EINPUT, "%s: %s", path, strerror(errno));
+    int fd = open(path, O_RDONLY | O_NONBLOCK); /* a pipe is refused, not waited for */
+    if (fd < 0)
+        return pl_err_set(err, PL_EINPUT, "%s: cannot read the data: %s; give a text file, or synthetic",
+                          path, strerror(errno));
     bool ok = fstat(fd, &s) == 0 && S_ISREG(s.st_mode);
-    if (!ok) pl_err_set(err, PL_EINPUT, "%s: not a regular file", path);
+    if (!ok) pl_err_set(err, PL_EINPUT, "%s: not a regular file: --data is mapped into memory", path);
     if (ok && s.st_size) {
         void *p = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         ok = p != MAP_FAILED;

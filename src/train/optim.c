@@ -71,7 +71,7 @@ void pl_optim_add(pl_builder *b, const pl_optim *o, pl_value *loss)
     const struct rule *r = rules;
     while (r < rules + N_RULES && strcmp(r->name, o->name)) r++;
     if (r == rules + N_RULES) {
-        pl_err_set(&b->err, PL_EINPUT, "unknown optimizer '%s' (one of: %s)", o->name,
+        pl_err_set(&b->err, PL_EUSAGE, "unknown optimizer '%s' (one of: %s)", o->name,
                    pl_optim_names(b->graph->arena));
         return;
     }

@@ -2,6 +2,7 @@
 
 #include "base/rng.h"
 #include "ops/lib/all.h"
+#include "run/save.h"
 #include "train/state.h"
 
 #include <jansson.h>
@@ -49,6 +50,16 @@ static bool make_plan(pl_train_job *j, int which, pl_err *err)
         return pl_plan_data_parallel(j->graph[which], j->n_ranks, j->arena, &j->plan[which], err);
     j->plan[which] = pl_plan_single(j->graph[which], j->arena);
     return true;
+}
+
+static bool check_batch(const pl_train_job *j, pl_err *err)
+{
+    int64_t batch = pl_model_int(&j->args, "batch"), n = j->n_ranks, fits = n;
+    if (batch % n == 0) return true;
+    while (batch % fits) fits--;
+    return pl_err_set(err, PL_EINPUT, "batch=%lld does not divide over %lld devices: give --batch %lld, or "
+                      "%lld devices", (long long)batch, (long long)n, (long long)((batch / n + 1) * n),
+                      (long long)fits);
 }
 
 static bool open_data(pl_train_job *j, pl_err *err)
@@ -122,13 +133,15 @@ static bool open_checkpoint(pl_train_job *j, pl_err *err)
 static bool make_job(pl_train_job *j, pl_err *err)
 {
     PL_TRY(pl_model_parse(j->o.model, j->arena, &j->args, err));
+    PL_TRY(check_batch(j, err));
     PL_TRY(open_data(j, err));
     PL_TRY(build(j, TRAIN, err));
     PL_TRY(build(j, EVAL, err));
     PL_TRY(make_plan(j, TRAIN, err));
     PL_TRY(make_plan(j, EVAL, err));
     j->settings = settings_text(j);
-    return !j->o.resume || open_checkpoint(j, err);
+    if (j->o.resume) PL_TRY(open_checkpoint(j, err));
+    return !j->o.save || pl_save_make_folder(j->o.save, err);
 }
 
 bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena *arena, pl_train_job **out, pl_err *err)
@@ -297,7 +310,7 @@ bool pl_train_run(const pl_train_job *j, pl_comm *comm, void (*teller)(void *, c
                                    .exec = r.exec });
         ok = loop(&r, err);
         s = pl_exec_stats_get(r.exec);
-        tell(&r, (pl_train_event){ .what = PL_TOLD_END, .stats = &s });
+        tell(&r, (pl_train_event){ .what = PL_TOLD_END, .stats = &s, .exec = r.exec });
         pl_exec_free(r.exec);
     }
     pl_arena_free(arena);

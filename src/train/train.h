@@ -39,7 +39,7 @@ typedef struct pl_train_event {
     const char *path;           /* SAVE: the folder                                                  */
     const pl_exec_stats *stats; /* START, END                                                        */
     const pl_program *program;  /* START                                                             */
-    const pl_exec *exec;        /* START                                                             */
+    const pl_exec *exec;        /* START, END: for pl_exec_explain, pl_exec_profile                  */
 } pl_train_event;
 
 /* Parse the model, open data and checkpoint, build graphs and the plan for n ranks: everything that can

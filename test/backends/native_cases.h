@@ -49,6 +49,7 @@ static const sample large[] = {
     { "gelu_grad", { NULL, .in = { { 1, { 40003 }, .lo = -12, .hi = 12 }, V(40003) } } },
     { "gelu_grad", { "; tanh=0", .in = { { 1, { 40003 }, .lo = -12, .hi = 12 }, V(40003) } } },
     { "cast", { "; to=bf16", .in = { { 2, { 37, 1001 }, .lo = -9, .hi = 9 } } } },
+    { "cast", { "; to=bf16", .in = { { 1, { 40003 }, .lo = -2000, .hi = 2000 } } } },
     { "cast", { "; to=f32", .in = { { 2, { 37, 1001 }, "bf16" } } } },
     { "fill", { "->bn; b=37 n=1001 value=-2.5", .in = { { 0 } } } },
     { "fill", { "->bn; b=37 n=1001 value=7 to=u8", .in = { { 0 } } } },

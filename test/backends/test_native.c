@@ -42,13 +42,13 @@ static int count_inputs(const pl_op *op, const pl_example *x)
     return n;
 }
 
-/* The operand's elements; of max_pool_grad in steps of a quarter, so that windows have equal
- * elements. */
+/* The operand's elements. In steps of a quarter for max_pool_grad, so that windows have equal
+ * elements, and for a cast of large numbers, many of which then lie halfway between two bf16. */
 static void draw(const trial *t, int i, double lo, double hi)
 {
     const pl_value *v = t->node->in[i];
     bool is_float = pl_type_is_float(v->type);
-    bool stepped = !t->narrow && !strcmp(t->node->op->name, "max_pool_grad");
+    bool stepped = !strcmp(t->node->op->name, hi > 1000 ? "cast" : "max_pool_grad") && !t->narrow;
     pl_rng r = pl_rng_at(t->seed, (uint64_t)i);
     if (lo == 0 && hi == 0) lo = is_float ? -1 : 0, hi = is_float ? 1 : 4;
     for (int64_t k = 0, n = pl_shape_count(&v->shape); k < n; k++) {
