@@ -29,7 +29,7 @@ endif()
 # gcc turns exp, log ... in loops into calls of libmvec by itself under -ffast-math; clang has to be told.
 set(PLEAT_NATIVE_FLAGS "")
 if(PLEAT_NATIVE)
-  foreach(flag IN ITEMS -march=native -ffast-math -fveclib=libmvec)
+  foreach(flag IN ITEMS -march=native -mprefer-vector-width=512 -ffast-math -fveclib=libmvec)
     string(MAKE_C_IDENTIFIER "PLEAT_HAS${flag}" known)
     check_c_compiler_flag(${flag} ${known})
     if(${known})

@@ -21,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
             pl_shape local = pl_placement_local(&p, &mesh, &s);
             PL_ASSERT_CMP(pl_shape_count(&local), >, 0);
         }
-    } else PL_ASSERT_CMP(err.code, ==, PL_EINPUT);
+    } else
+        PL_ASSERT_CMP(err.code, ==, PL_EINPUT);
     pl_arena_free(a);
     return 0;
 }

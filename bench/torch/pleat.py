@@ -26,6 +26,10 @@ def command(pleat, name, keys, data, settings, threads, *more):
     return c + list(more)
 
 
+def version(pleat):
+    return subprocess.run([pleat, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def run(command, env=None):
     """Returns the JSON lines of stdout and the peak resident memory in MiB. stderr is shown if it fails."""
     with tempfile.TemporaryFile("w+") as err:

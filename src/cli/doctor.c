@@ -3,6 +3,7 @@
 #include "cli/launch.h"
 #include "models/model.h"
 #include "ops/lib/all.h"
+#include "run/json.h"
 #ifdef PLEAT_HAVE_ONEDNN
 #include "backends/onednn/onednn.h"
 #endif
@@ -48,7 +49,8 @@ static void find_cores(finding *f)
     snprintf(f->text, sizeof f->text, "%d usable", n);
 #ifdef PLEAT_HAVE_HWLOC
     hwloc_topology_t t;
-    if (hwloc_topology_init(&t) == 0 && hwloc_topology_load(t) == 0)
+    if (hwloc_topology_init(&t)) return;
+    if (hwloc_topology_load(t) == 0)
         snprintf(f->text, sizeof f->text, "%d usable; machine: %d cores, %d threads, %d memory nodes", n,
                  hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE), hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PU),
                  hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE));
@@ -124,13 +126,17 @@ static int run(const pl_command *c, int argc, char **argv)
     doctor_args a = { 0 };
     int n, code;
     if (!pl_opt_parse(c, argc, argv, &a, 0, 0, NULL, &n, &code)) return code;
+    pl_arena *arena = pl_arena_new("doctor");
+    pl_text json = { .arena = arena };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         finding f = { .name = checks[i].name };
         checks[i].find(&f);
-        if (a.json) printf("%s\"%s\": \"%s\"", i ? ", " : "{", f.name, f.text);
-        else printf("%-11s %s\n", f.name, f.text);
+        pl_text_add(&json, "%s\"%s\": ", i ? ", " : "{", f.name);
+        pl_json_print_text(&json, f.text);
+        if (!a.json) printf("%-11s %s\n", f.name, f.text);
     }
-    if (a.json) printf("}\n");
+    if (a.json) printf("%s}\n", json.at);
+    pl_arena_free(arena);
     return PL_OK;
 }
 

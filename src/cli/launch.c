@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const struct preference {
     const char *name;
@@ -50,15 +51,27 @@ int pl_launch_cores(void)
     return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
 }
 
-/* Ranks that a launcher started; 0 when there was none. */
-static int launched(void)
+/* A number that launchers hand to every process, under one of three names; 0 when there is none. */
+static int find_launched(const char *const names[3])
 {
-    static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (int i = 0; i < 3; i++) {
         const char *n = getenv(names[i]);
         if (n) return atoi(n);
     }
     return 0;
+}
+
+/* Ranks that a launcher started; 0 when there was none. */
+static int launched(void)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE" };
+    return find_launched(names);
+}
+
+bool pl_launch_is_first(void)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK" };
+    return find_launched(names) == 0;
 }
 
 static bool open_mpi(pl_world *w, pl_err *err)
@@ -125,6 +138,11 @@ static bool run_threads(local_rank *r, int n, pl_err *err)
     return err->code == PL_OK;
 }
 
+bool pl_launch_agree(const pl_world *w, pl_err *err)
+{
+    return w->mpi && w->n_ranks > 1 ? pl_comm_agree(w->comm, err) : err->code == PL_OK;
+}
+
 bool pl_launch_run(pl_world *w, bool (*fn)(void *arg, pl_comm *comm, pl_err *err), void *arg, pl_err *err)
 {
     if (w->mpi) return fn(arg, w->n_ranks > 1 ? w->comm : NULL, err);
@@ -138,8 +156,19 @@ bool pl_launch_run(pl_world *w, bool (*fn)(void *arg, pl_comm *comm, pl_err *err
     return ok;
 }
 
+/* After a rank was lost every rank that is left holds the error, and nobody knows who the first of them
+ * is. So each waits its turn: the first one speaks and then ends all. Rank 0 waits too: it may be the one
+ * that stood still, woken only to be ended. */
+static void await_turn(const pl_world *w)
+{
+    enum { TURN_MS = 500, LONGEST = 20 };
+    long ms = TURN_MS * (w->rank < LONGEST ? w->rank + 1 : LONGEST);
+    nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+}
+
 int pl_launch_close(pl_world *w, const pl_err *err)
 {
+    if (w->mpi && err->code == PL_ERUN) await_turn(w);
     if (err->code && (!w->mpi || w->rank == 0 || err->code == PL_ERUN)) {
         fprintf(stderr, "error: %s\n", err->msg);
         fflush(stderr);

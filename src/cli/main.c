@@ -3,6 +3,8 @@
 
 #include "base/text.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,6 +43,14 @@ static int unknown(const char *name)
     return PL_EUSAGE;
 }
 
+/* A result that could not be written is a failure, whatever the command says. */
+static int end(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    fprintf(stderr, "error: cannot write the result to stdout: %s\n", strerror(errno));
+    return code ? code : PL_ERUN;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -55,8 +65,9 @@ int main(int argc, char **argv)
         printf("pleat %s\n", PLEAT_VERSION);
         return PL_OK;
     }
+    signal(SIGXFSZ, SIG_IGN); /* a file over the limit is an error like a full disk */
     for (int i = 0; i < N_COMMANDS; i++)
         if (!strcmp(argv[1], commands[i]->name))
-            return commands[i]->run(commands[i], argc - 2, argv + 2);
+            return end(commands[i]->run(commands[i], argc - 2, argv + 2));
     return unknown(argv[1]);
 }

@@ -1,6 +1,7 @@
 #include "cli/opt.h"
 
 #include "base/text.h"
+#include "cli/launch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -97,6 +98,13 @@ static void parse_option(const pl_command *c, int argc, char **argv, int *i, cha
     store(o, value, out, problems);
 }
 
+static void print_problems(const pl_command *c, const char *line)
+{
+    for (; *line; line += strcspn(line, "\n") + 1)
+        fprintf(stderr, "error: %.*s\n", (int)strcspn(line, "\n"), line);
+    fprintf(stderr, "see: pleat %s --help\n", c->name);
+}
+
 bool pl_opt_parse(const pl_command *c, int argc, char **argv, void *out, int least, int most,
                   const char *operand[], int *n_operands, int *code)
 {
@@ -120,9 +128,7 @@ bool pl_opt_parse(const pl_command *c, int argc, char **argv, void *out, int lea
     bool ok = !problems.n;
     if (!ok) {
         *code = PL_EUSAGE;
-        for (const char *line = problems.at; *line; line += strcspn(line, "\n") + 1)
-            fprintf(stderr, "error: %.*s\n", (int)strcspn(line, "\n"), line);
-        fprintf(stderr, "see: pleat %s --help\n", c->name);
+        if (pl_launch_is_first()) print_problems(c, problems.at);
     }
     pl_arena_free(a);
     return ok;

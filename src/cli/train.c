@@ -1,6 +1,7 @@
 /* pleat train: real training of a built-in model on this machine's threads, or under mpirun. */
 #include "cli/commands.h"
 #include "cli/launch.h"
+#include "run/save.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -76,17 +77,21 @@ static double now(void)
 /* JSON has no infinity and no NaN. */
 static void print_number(const char *name, double x)
 {
-    if (isfinite(x)) printf("\"%s\": %.9g", name, x);
-    else printf("\"%s\": null", name);
+    if (isfinite(x)) printf(", \"%s\": %.9g", name, x);
+    else printf(", \"%s\": null", name);
 }
 
 static void print_step(const teller *t, const pl_train_event *e)
 {
-    printf("{\"step\": %lld, ", (long long)e->step);
+    printf("{\"step\": %lld", (long long)e->step);
     print_number("loss", e->loss);
-    print_number(", \"lr", e->lr);
+    print_number("lr", e->lr);
+    if (!(e->grad_norm < 0)) print_number("grad_norm", e->grad_norm);
+    if (t->a->timings)
+        printf(", \"seconds\": %.6f, \"tokens_per_second\": %.1f", e->seconds,
+               (double)e->tokens / e->seconds);
     printf("}\n");
-    (void)t;
+    fflush(stdout);
 }
 
 static void clear_live(teller *t)
@@ -126,13 +131,7 @@ static void tell_step(teller *t, const pl_train_event *e)
     else t->tokens += e->tokens;
     double rate = t->steps > 1 ? (double)t->tokens / (time - t->first_end) : 0;
     if (t->a->json) {
-        printf("{\"step\": %lld, \"loss\": %.9g, \"lr\": %.9g", (long long)e->step, e->loss, e->lr);
-        if (e->grad_norm >= 0) printf(", \"grad_norm\": %.9g", e->grad_norm);
-        if (t->a->timings)
-            printf(", \"seconds\": %.6f, \"tokens_per_second\": %.1f", e->seconds,
-                   (double)e->tokens / e->seconds);
-        printf("}\n");
-        fflush(stdout);
+        print_step(t, e);
         return;
     }
     if (!t->tty) {
@@ -154,10 +153,12 @@ static void tell_eval(teller *t, const pl_train_event *e)
 {
     double bits = e->loss / log(2.0);
     clear_live(t);
-    if (t->a->json)
-        printf("{\"step\": %lld, \"validation_loss\": %.9g, \"bits_per_byte\": %.9g}\n",
-               (long long)e->step, e->loss, bits);
-    else printf("step %lld validation %.4f nats, %.4f bits per byte\n", (long long)e->step, e->loss, bits);
+    if (t->a->json) {
+        printf("{\"step\": %lld", (long long)e->step);
+        print_number("validation_loss", e->loss);
+        print_number("bits_per_byte", bits);
+        printf("}\n");
+    } else printf("step %lld validation %.4f nats, %.4f bits per byte\n", (long long)e->step, e->loss, bits);
     fflush(stdout);
 }
 
@@ -230,17 +231,30 @@ static bool make_options(const train_args *a, const char *model, const pl_world 
     return o->exec.backends != NULL;
 }
 
+/* A run that ended early goes on from its last checkpoint, if there is one. */
+static void add_next_step(const train_args *a, pl_arena *arena, pl_err *err)
+{
+    pl_err none = { 0 }, found = *err;
+    const char *latest;
+    if (err->code != PL_ERUN || !a->save || !pl_save_read_latest(a->save, arena, &latest, &none)) return;
+    *err = (pl_err){ 0 };
+    pl_err_set(err, found.code, "%.900s; --resume %s goes on from %s", found.msg, a->save, latest);
+}
+
 static bool train(const train_args *a, const char *model, pl_world *w, pl_arena *arena, pl_err *err)
 {
     pl_train_options o;
     pl_train_job *job;
-    PL_TRY(make_options(a, model, w, arena, &o, err));
-    PL_TRY(pl_train_new(&o, w->n_ranks, arena, &job, err));
+    bool made = make_options(a, model, w, arena, &o, err) &&
+                pl_train_new(&o, w->n_ranks, arena, &job, err);
+    if (!pl_launch_agree(w, err)) {
+        if (made) pl_train_free(job);
+        return false;
+    }
     teller t = { .a = a, .job = job, .tty = !a->json && isatty(STDERR_FILENO), .begin = now() };
     bool ok = pl_launch_run(w, run_rank, &t, err);
     clear_live(&t);
-    if (!ok && a->save && err->code == PL_ERUN)
-        pl_err_in(err, "train (go on with --resume %s)", a->save);
+    if (!ok) add_next_step(a, arena, err);
     pl_train_free(job);
     return ok;
 }

@@ -23,10 +23,33 @@ static void find_wanted(tape *t, int n, pl_value *const wrt[])
     }
 }
 
+/* The spec of an addition of values like v: in the letters of v's maker where it composes factors
+ * (they may then be split there too), else NULL, which says the same in fewer words. */
+static const char *find_spec(tape *t, const pl_value *v)
+{
+    const pl_node *n = v->maker;
+    bool composes = false;
+    for (int j = 0; n && j < v->shape.rank; j++) {
+        const pl_sig_dim *d = &pl_sig_out(n->sig, v->out)->dim[j];
+        composes |= d->n > 1;
+        if (d->window >= 0) return NULL; /* a gradient has no windows of its own */
+    }
+    if (!composes) return NULL;
+    int o = n->n_in + v->out;
+    return pl_spec(t->b, n, pl_builder_fmt(t->b, "{%d},{%d}->{%d}", o, o, o));
+}
+
 static void add_share(tape *t, const pl_value *v, pl_value *share)
 {
     pl_value **sum = &t->grad[v->id];
-    *sum = *sum ? PL_ADD(t->b, t->add, NULL, *sum, share) : share;
+    if (!*sum) {
+        *sum = share;
+        return;
+    }
+    const pl_value *like[] = { v, *sum, share };
+    const char *spec = NULL;
+    for (int i = 0; i < 3 && !spec; i++) spec = find_spec(t, like[i]);
+    *sum = PL_ADD(t->b, t->add, spec, *sum, share);
 }
 
 static void step_back(tape *t, const pl_node *n)

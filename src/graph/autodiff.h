@@ -9,7 +9,7 @@
  *   loss   a float scalar
  *   grad   [n] of wrt's shapes; NULL where the loss does not depend on wrt[i]
  *
- * Uses the operators "fill" and "add" of the graph's set. Fails (sticky error of b) naming the first
+ * Uses the operators "fill" and "add" of the graph's set. Fails (sticky error of b) naming the
  * operator on the way that has no gradient. */
 void pl_autodiff(pl_builder *b, pl_value *loss, int n, pl_value *const wrt[], pl_value *grad[]);
 

@@ -1,5 +1,6 @@
 #include "graph/graph.h"
 
+#include "graph/form.h"
 #include "graph/op.h"
 
 #include <stdio.h>
@@ -218,22 +219,6 @@ static bool find_types(const pl_node *n, pl_type out[], pl_err *err)
 
 /* -- nodes ------------------------------------------------------------------------------------- */
 
-/* A signature of the node's own has as many operands as the operator's: its kernel counts on
- * them. */
-static bool check_arity(const pl_node *n, const pl_sig *sig, pl_err *err)
-{
-    const char *own = n->op->sig, *arrow = own ? strstr(own, "->") : NULL;
-    if (!arrow) return true;
-    int n_in = 1, n_out = 1;
-    if (own[strspn(own, " ")] == '-' && sig->n_in == 0) n_in = 0; /* "->": no input or one scalar */
-    for (const char *at = own; *at; at++)
-        if (*at == ',') ++*(at < arrow ? &n_in : &n_out);
-    if (sig->n_in == n_in && sig->n_out == n_out) return true;
-    return pl_err_set(err, PL_EINPUT,
-                      "%d inputs and %d outputs, but the operator has %d and %d (%s)", sig->n_in,
-                      sig->n_out, n_in, n_out, own);
-}
-
 /* Fill n->sig and give the shapes and types of the outputs. */
 static bool infer(pl_arena *arena, pl_node *n, pl_shape shape[], pl_type type[], pl_err *err)
 {
@@ -247,9 +232,10 @@ static bool infer(pl_arena *arena, pl_node *n, pl_shape shape[], pl_type type[],
     for (int i = 0; i < n->n_in; i++) in[i] = &n->in[i]->shape;
     PL_TRY(pl_sig_parse(text, n->n_in, in, sig, err));
     n->sig = sig;
-    PL_TRY(check_arity(n, sig, err));
+    PL_TRY(pl_form_check(n, err));
     PL_TRY(apply_attrs(n, sig, err));
     apply_marks(n->op, sig);
+    PL_TRY(pl_sig_solve_inputs(text, sig, in, err));
     if (n->op->infer) PL_TRY(n->op->infer(n, sig, err));
     for (int w = 0; w < sig->n_windows; w++)
         if (has_attr(n->op, "extent")) extent[w] = pl_node_int(n, "extent", w);
@@ -330,60 +316,7 @@ pl_value *pl_add_value(pl_builder *b, const pl_op *op, const char *name, const c
     return n ? n->out[0] : NULL;
 }
 
-/* -- specs like another node's ----------------------------------------------------------------- */
-
-static void add_operand(pl_text *t, const pl_sig *sig, const pl_operand *o)
-{
-    for (int j = 0; j < o->rank; j++) {
-        const pl_sig_dim *d = &o->dim[j];
-        if (d->window >= 0) {
-            const pl_window *w = &sig->window[d->window];
-            pl_text_add(t, "[%c+%c]", sig->factor[w->position].letter, sig->factor[w->tap].letter);
-        }
-        if (d->n > 1) pl_text_add(t, "(");
-        for (int k = 0; k < d->n; k++) pl_text_add(t, "%c", sig->factor[d->factor[k]].letter);
-        if (d->n > 1) pl_text_add(t, ")");
-    }
-}
-
-/* Sizes are needed of letters within parentheses, of letters that no input has, and of taps: a
- * window's position is solved from its tap. */
-static void add_sizes(pl_text *t, const pl_sig *sig, const char *text)
-{
-    const char *arrow = strstr(text, "->");
-    for (int f = 0; f < sig->n_factors; f++) {
-        char c = sig->factor[f].letter;
-        bool plain = false, seen = false, composite = false;
-        for (const char *at = text; *at; at++) {
-            composite = *at == '(' || (composite && *at != ')');
-            if (*at == '[') {
-                at += strcspn(at, "]");
-                seen |= at[-1] == c;
-            }
-            if (*at != c) continue;
-            seen = true;
-            plain |= at < arrow && !composite;
-        }
-        if (seen && !plain) pl_text_add(t, " %c=%lld", c, (long long)sig->factor[f].size);
-    }
-}
-
-const char *pl_spec(pl_builder *b, const pl_node *n, const char *pattern)
-{
-    pl_text t = { .arena = b->graph->arena }, sizes = t;
-    size_t len = strcspn(pattern, ";");
-    const char *attrs = pattern[len] ? pattern + len + 1 : "";
-    for (const char *at = pattern; at < pattern + len; at++) {
-        if (*at == '{') {
-            add_operand(&t, n->sig, &n->sig->operand[at[1] - '0']);
-            at += 2;
-        } else
-            pl_text_add(&t, "%c", *at);
-    }
-    add_sizes(&sizes, n->sig, pl_text_get(&t));
-    if (sizes.n || *attrs) pl_text_add(&t, ";%s%s", pl_text_get(&sizes), attrs);
-    return pl_text_get(&t);
-}
+/* -- leaves and outputs ------------------------------------------------------------------------ */
 
 static bool check_shape(pl_builder *b, const char *name, const pl_shape *s)
 {

@@ -53,7 +53,7 @@ typedef struct pl_graph {
     struct { int n, cap; pl_value **at; } outputs; /* values reported after a step         */
 } pl_graph;
 
-/* -- building: a sticky error makes every later call do nothing and return NULL ------------------ */
+/* -- building: a sticky error makes every later call do nothing and return NULL ---------------- */
 typedef struct pl_builder {
     pl_graph *graph;
     pl_err err;
@@ -74,16 +74,20 @@ pl_node *pl_add_node(pl_builder *b, const struct pl_op *op, const char *name, co
                      int n_in, pl_value *const in[]);
 /* The same for one output: PL_ADD(b, &pl_op_mul, NULL, x, y) gives the value. */
 #define PL_ADD(b, op, spec, ...)                                                                   \
-    pl_add_value((b), (op), NULL, (spec), PL_COUNT_(__VA_ARGS__), (pl_value *const[]){ __VA_ARGS__ })
+    pl_add_value((b), (op), NULL, (spec), PL_COUNT_(__VA_ARGS__),                                  \
+                 (pl_value *const[]){ __VA_ARGS__ })
 #define PL_ADD_AS(b, op, name, spec, ...)                                                          \
-    pl_add_value((b), (op), (name), (spec), PL_COUNT_(__VA_ARGS__), (pl_value *const[]){ __VA_ARGS__ })
+    pl_add_value((b), (op), (name), (spec), PL_COUNT_(__VA_ARGS__),                                \
+                 (pl_value *const[]){ __VA_ARGS__ })
 #define PL_COUNT_(...) (int)(sizeof((pl_value *const[]){ __VA_ARGS__ }) / sizeof(pl_value *))
 pl_value *pl_add_value(pl_builder *b, const struct pl_op *op, const char *name, const char *spec,
                        int n_in, pl_value *const in[]);
-/* The spec of a node that talks of the same factors as node n: "{k}" in `pattern` becomes operand k of
- * n (inputs first, then outputs) with every letter written out, and the sizes that the text alone
- * does not give are added as attributes. Attributes of your own may follow in the pattern.
- *   pl_spec(b, matmul, "{2},{1}->{0}")  is "mn,kn->mk" */
+/* The spec of a node that talks of the same factors as node n: "{k}" in `pattern` becomes operand k
+ * of n (inputs first, then outputs) with every letter written out. Added as attributes are the
+ * sizes that the text alone does not give, and n's stride, dilation, pad and extent where windows
+ * need them. Attributes of your own may follow in the pattern.
+ *   pl_spec(b, matmul, "{2},{1}->{0}")   is "mn,kn->mk"
+ *   pl_spec(b, conv, "{2},{1}->{0}")     is "noyx,ocrs->nc[y+r][x+s]; stride=2,2 extent=8,8" */
 const char *pl_spec(pl_builder *b, const pl_node *n, const char *pattern);
 #define PL_SHAPE(...)                                                                              \
     ((pl_shape){ (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), { __VA_ARGS__ } })
@@ -94,7 +98,7 @@ void pl_add_output(pl_builder *b, const char *name, pl_value *v); /* renames v *
 /* Prune what no output and no state needs, renumber, check. The builder is used up. */
 PL_MUST_CHECK bool pl_builder_done(pl_builder *b, pl_graph **out, pl_err *err);
 
-/* -- reading -------------------------------------------------------------------------------------- */
+/* -- reading ----------------------------------------------------------------------------------- */
 pl_value *pl_graph_find(const pl_graph *g, const char *name); /* a value by name, or NULL */
 int64_t pl_graph_params(const pl_graph *g);                   /* elements of trainable states */
 

@@ -1,58 +1,76 @@
-/* graph/op.h - the operator contract. Everything known about an operator stands in one pl_op, in one
- * file of ops/. Nothing else in pleat names an operator. */
+/* graph/op.h - the operator contract. All that pleat knows about an operator stands in one pl_op,
+ * in the one file ops/<name>.c; the build lists the files, and nothing else names an operator.
+ *
+ * To write one, start from ops/relu.c (one element each), ops/embedding.c (letters with a role) or
+ * ops/conv2d.c (windows): give name, sig, ref and examples; zero means no in every other field.
+ * test/ops holds it to its word on each example: shapes and text form, the gradient against central
+ * differences, every cut of a factor against the whole, and the claims linear, inplace, view,
+ * elementwise.
+ *
+ * Operands are numbered from 0, inputs first, then outputs; texts name them by one digit. */
 #ifndef PL_GRAPH_OP_H
 #define PL_GRAPH_OP_H
 #include "graph/share.h"
 
-struct pl_builder;
-
-/* A case of the generic tests: inputs (random, within [lo, hi) for floats; integers 0 .. below-1). */
+/* A case of the generic tests. The row that ends a list has no spec, and in[0] of rank 0 without a
+ * type: so an example of one scalar names its type. */
 typedef struct pl_example {
-    const char *spec;  /* signature and attributes, or NULL for the operator's own             */
-    struct {
+    const char *spec;     /* of the node, as in pl_add_node; NULL: the operator's own signature   */
+    struct {              /* the inputs, which are random                                         */
         int rank;
         int64_t dim[PL_MAX_RANK];
-        const char *type; /* NULL: f32                                                         */
-        double lo, hi;    /* both 0: [-1, 1) for floats, [0, 4) for integers                   */
+        const char *type; /* NULL: f32                                                            */
+        double lo, hi;    /* numbers in [lo, hi); both 0: [-1, 1) for floats, 0 .. 3 for integers */
     } in[PL_MAX_OPERANDS];
-    /* The function whose gradient is checked, when it is not the operator alone (batch_norm needs the
-     * statistics of its input): builds it from the inputs. NULL: the operator alone. */
-    pl_value *(*build)(struct pl_builder *b, pl_value *const in[]);
+    /* The function whose gradient is checked, where it is not all outputs of the node: batch_norm
+     * needs the statistics of its input, layer_norm has a gradient in its first output alone. */
+    pl_value *(*build)(pl_builder *b, const char *spec, pl_value *const in[]);
 } pl_example;
 
 typedef struct pl_op {
     const char *name;
 
-    /* -- what the planner reads ------------------------------------------------------------- */
-    const char *sig;     /* default signature; NULL: every node gives its own                      */
-    const char *whole;   /* letters of the signature that may not be split                         */
-    const char *lookup;  /* letters that are table indices                                         */
-    const char *linear;  /* operand sets in which the operator is linear, for which a pending sum
-                            passes: "0|1" alone in each, "01" jointly                              */
-    pl_monoid monoid;    /* how partial outputs combine; PL_SUM unless said                        */
-    const char *inplace; /* per output the input whose memory it takes over: "023", '-' none       */
-    bool view;           /* output 0 *is* input 0 with another shape: nothing moves                */
-    bool elementwise;    /* output 0 may be written over input 0 (same index, read before written) */
+    /* -- what the planner reads ---------------------------------------------------------------- */
+    const char *sig;     /* default signature (sig.h); NULL: every node gives its own             */
+    const char *form;    /* where the letters of a node's own signature may stand (form.h);
+                            NULL: where those of sig stand. Neither: infer checks all of it       */
+    const char *whole;   /* letters that may not be split, such as softmax's row                  */
+    const char *lookup;  /* letters that are table indices (sig.h). Those of sig that are whole or
+                            lookup are needed in a node's own signature too                       */
+    const char *linear;  /* sets of operands in which it is linear, so that a pending sum passes:
+                            "0|1" in each alone, "01" in both together                            */
+    pl_monoid monoid;    /* how partial outputs combine; PL_SUM unless said                       */
+    const char *inplace; /* per output the input whose memory it *must* take over; '-': none      */
+    bool view;           /* output 0 *is* input 0 in another shape: nothing moves                 */
+    bool elementwise;    /* output 0 *may* lie over an input of its type that has the same factors
+                            in the same order (pl_share_same_index): an element is read before the
+                            same one is written. An input with all letters of output 0 has to be
+                            laid out like it, which is checked                                    */
 
-    /* -- what makes a node -------------------------------------------------------------------- */
-    const char *types;   /* per operand: 'f' any float, 'i' any integer, 't' any, 'F' f32, 'a' as the
-                            attribute "to" says; equal letters f, i, t mean equal types.
-                            NULL: all 'f'                                                           */
-    const char *attrs;   /* known attributes with their defaults, "p=0.1 axis=0"; "x=" has none     */
-    /* Extra checks and sizes that the signature cannot say: may set sig->factor[].size and the window
-     * fields before shapes are solved. Optional. */
+    /* -- what makes a node --------------------------------------------------------------------- */
+    const char *types;   /* per operand: 'f' any float, 'i' any integer, 't' any, where equal
+                            letters are equal types; 'F' f32; 'a' what the attribute "to" says.
+                            ",->" are for the eye; one letter is for all; NULL: "f"               */
+    const char *attrs;   /* known attributes with defaults, "p=0.1 axis=0"; "x=" has none. A default
+                            that is a number wants numbers                                        */
+    /* What the texts cannot say: checks of attributes and sizes, and sizes that nothing else gives.
+     * Runs when attributes and the plain dimensions of the inputs have given what they can: a size
+     * that still is 0 may be set here; one that stays 0 is the solver's to refuse. Windows' fields
+     * may be set too: their positions are solved afterwards. NULL: nothing to add. */
     bool (*infer)(const pl_node *n, pl_sig *sig, pl_err *err);
 
-    /* -- what it computes --------------------------------------------------------------------- */
-    /* Build the gradient: dy[i] is the gradient of output i, or NULL when nothing flows there; set
-     * dx[i] for each float input that has one (the rest stays NULL; unneeded nodes are pruned).
-     * NULL: the operator has no gradient. */
-    void (*grad)(struct pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[]);
-    double (*flops)(const pl_share *s);  /* NULL: pl_op_flops' default                             */
-    /* Portable reference kernel of a share: arrays are row-major, of the share's shapes. Must be
-     * right for every legal share; need not be fast. Outputs of `inplace` arrive in place. */
+    /* -- what it computes ---------------------------------------------------------------------- */
+    /* Build the gradient: dy[i] is that of output i, or NULL when nothing flows there; set dx[i] of
+     * each float input that has one. Unneeded nodes are pruned. pl_spec writes specs in the letters
+     * of n. NULL: the operator has no gradient. */
+    void (*grad)(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[]);
+    double (*flops)(const pl_share *s);  /* NULL: pl_op_flops                                     */
+    /* Reference kernel of a share: arrays are row-major, of the share's shapes; walk.h loops over
+     * them. Must be right for every legal share; need not be fast. An answer that depends on where
+     * an element lies reads s->factor[f].lo; whole sizes are in s->node->sig. With `inplace`,
+     * out[i] is that input. */
     void (*ref)(const pl_share *s, const void *const in[], void *const out[]);
-    const pl_example *examples;          /* ends with {0}                                          */
+    const pl_example *examples;          /* at least one, and the end row {0}                     */
 } pl_op;
 
 /* 2 x the product of all factors when one is summed away, else the elements of the outputs. */

@@ -93,6 +93,18 @@ bool pl_share_can_cut(const pl_node *n, int f)
     return true;
 }
 
+bool pl_share_same_index(const pl_node *n, int a, int b)
+{
+    const pl_operand *x = operand_of(n, a), *y = operand_of(n, b);
+    bool same = x->rank == y->rank;
+    for (int j = 0; same && j < x->rank; j++) {
+        const pl_sig_dim *d = &x->dim[j], *e = &y->dim[j];
+        same = d->n == e->n && d->window == e->window &&
+               !memcmp(d->factor, e->factor, (size_t)d->n * sizeof d->factor[0]);
+    }
+    return same;
+}
+
 pl_range pl_share_range(const pl_share *s, char letter, int64_t *whole)
 {
     int f = pl_sig_find(s->node->sig, letter);

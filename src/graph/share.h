@@ -31,6 +31,10 @@ bool pl_share_can_cut(const pl_node *n, int f);
  * share of f gives a partial result of it. */
 bool pl_share_touches(const pl_node *n, int o, int f);
 
+/* Have operands a and b the same factors in the same dimensions? Then elements of the same index
+ * belong together, in every share. Equal shapes alone do not say that. */
+bool pl_share_same_index(const pl_node *n, int a, int b);
+
 /* Range of a factor by letter, whole size included. Letters absent from the node: {0, 1}, 1. */
 pl_range pl_share_range(const pl_share *s, char letter, int64_t *whole);
 

@@ -1,6 +1,7 @@
 #include "graph/sig.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <string.h>
 
 /* -- parsing ----------------------------------------------------------------------------------- */
@@ -305,8 +306,8 @@ static bool solve_window(const char *text, pl_sig *sig, const pl_window *w, int 
     return true;
 }
 
-static bool solve_inputs(const char *text, pl_sig *sig, const pl_shape *const in[], int *open,
-                         pl_err *err)
+static bool solve_round(const char *text, pl_sig *sig, const pl_shape *const in[], bool windows,
+                        int *open, pl_err *err)
 {
     *open = 0;
     for (int i = 0; i < sig->n_in; i++) {
@@ -316,14 +317,29 @@ static bool solve_inputs(const char *text, pl_sig *sig, const pl_shape *const in
                               in[i]->rank, text, o->rank);
         for (int j = 0; j < o->rank; j++) {
             const pl_sig_dim *d = &o->dim[j];
-            if (d->window >= 0)
-                PL_TRY(
-                    solve_window(text, sig, &sig->window[d->window], i, in[i]->dim[j], open, err));
-            else
-                PL_TRY(solve_dim(text, sig, d, i, in[i]->dim[j], open, err));
+            const pl_window *w = d->window < 0 ? NULL : &sig->window[d->window];
+            if (w && windows) PL_TRY(solve_window(text, sig, w, i, in[i]->dim[j], open, err));
+            if (!w) PL_TRY(solve_dim(text, sig, d, i, in[i]->dim[j], open, err));
         }
     }
     return true;
+}
+
+/* Each round but the first must solve at least one more dimension. */
+static bool solve_rounds(const char *text, pl_sig *sig, const pl_shape *const in[], bool windows,
+                         pl_err *err)
+{
+    int open = INT_MAX, before;
+    do {
+        before = open;
+        PL_TRY(solve_round(text, sig, in, windows, &open, err));
+    } while (open && open < before);
+    return true;
+}
+
+bool pl_sig_solve_inputs(const char *text, pl_sig *sig, const pl_shape *const in[], pl_err *err)
+{
+    return solve_rounds(text, sig, in, false, err);
 }
 
 static bool too_large(const char *text, int out, pl_err *err)
@@ -373,14 +389,9 @@ static bool solve_extents(const char *text, pl_sig *sig, const pl_shape *const i
 bool pl_sig_solve(const char *text, pl_sig *sig, const pl_shape *const in[], const int64_t extent[],
                   pl_shape out[], pl_err *err)
 {
-    int open = 0, before;
     int64_t size[PL_MAX_WINDOWS];
     memcpy(size, extent, sizeof size);
-    PL_TRY(solve_inputs(text, sig, in, &open, err));
-    do { /* each round must solve at least one more dimension */
-        before = open;
-        if (open) PL_TRY(solve_inputs(text, sig, in, &open, err));
-    } while (open && open < before);
+    PL_TRY(solve_rounds(text, sig, in, true, err));
     const pl_factor *unknown = NULL; /* preferably a tap, which a position waits for */
     for (const pl_factor *f = sig->factor; f < sig->factor + sig->n_factors; f++)
         if (!f->size && (!unknown || (f->tap && !unknown->tap))) unknown = f;

@@ -5,7 +5,7 @@
  *   dim      = letter                      one factor
  *            | "(" letter {letter} ")"     a composite dimension, major factor first
  *            | "[" letter "+" letter "]"   a window: output position + tap (convolution, pooling)
- *            | "..."                       the leading dimensions, the same in every operand that has it;
+ *            | "..."                       the leading dimensions, the same wherever "..." stands;
  *                                          their factors are named 0, 1, 2 ...
  *
  * A letter is a *factor*: an index that can be split over devices.
@@ -62,9 +62,14 @@ typedef struct pl_sig {
 PL_MUST_CHECK bool pl_sig_parse(const char *text, int n_in, const pl_shape *const in[], pl_sig *out,
                                 pl_err *err);
 
-/* Sizes of all factors from the input shapes and those already set (attributes); then the shapes of
- * the outputs. `extent` [n_windows] gives the sizes of windows that stand in outputs and in no input.
- * Fails naming the letter, both sizes and both operands. */
+/* The sizes that the plain dimensions of the inputs give, beside those already set (attributes);
+ * others stay 0. Fails naming the letter, both sizes and the operand. */
+PL_MUST_CHECK bool pl_sig_solve_inputs(const char *text, pl_sig *sig, const pl_shape *const in[],
+                                       pl_err *err);
+
+/* All sizes, windows too; then the shapes of the outputs. `extent` [n_windows] gives the sizes of
+ * windows that stand in outputs and in no input. Fails as above, or naming a letter whose size
+ * nothing says. */
 PL_MUST_CHECK bool pl_sig_solve(const char *text, pl_sig *sig, const pl_shape *const in[],
                                 const int64_t extent[], pl_shape out[], pl_err *err);
 

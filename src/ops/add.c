@@ -24,10 +24,10 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 const pl_op pl_op_add = {
     .name = "add",
     .sig = "...,...->...",
+    .form = "012 02 12",
     .types = "t",
     .linear = "01",
     .elementwise = true,
-    .infer = pl_elementwise_infer,
     .grad = grad,
     .ref = ref,
     .examples =

@@ -6,17 +6,11 @@
 #include "ops/lib/window.h"
 #include "ops/list.h"
 
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_window_check(sig, 1u << 0, err);
-}
-
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
     const char *pattern =
         pl_builder_fmt(b, "{1}->{0}; count_pad=%d", (int)pl_node_int(n, "count_pad", 0));
-    dx[0] = PL_ADD(b, &pl_op_avg_pool_grad, pl_window_spec(b, n, pattern, 0), dy[0]);
+    dx[0] = PL_ADD(b, &pl_op_avg_pool_grad, pl_spec(b, n, pattern), dy[0]);
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
@@ -41,7 +35,6 @@ const pl_op pl_op_avg_pool = {
     .sig = "nc[y+r][x+s]->ncyx",
     .linear = "0",
     .attrs = "stride=1 dilation=1 pad=0 count_pad=1",
-    .infer = infer,
     .grad = grad,
     .flops = pl_window_flops,
     .ref = ref,

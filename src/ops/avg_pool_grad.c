@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_window_check(sig, 1u << 1, err);
-}
-
 /* What avg_pool divided the window at w by. */
 static double find_count(const pl_walk *w)
 {
@@ -42,7 +36,6 @@ const pl_op pl_op_avg_pool_grad = {
     .sig = "ncyx->nc[y+r][x+s]",
     .linear = "0",
     .attrs = "stride=1 dilation=1 pad=0 count_pad=1 extent=",
-    .infer = infer,
     .flops = pl_window_flops,
     .ref = ref,
     .examples =

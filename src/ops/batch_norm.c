@@ -6,14 +6,7 @@
 #include "graph/op.h"
 #include "ops/lib/batch_norm.h"
 #include "ops/lib/elementwise.h"
-#include "ops/lib/form.h"
 #include "ops/list.h"
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 5, 1, "012345 05", err);
-}
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
@@ -49,28 +42,17 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     pl_elementwise_ref(s, in, out, apply);
 }
 
-/* The function that is differentiated has the statistics of its own x. */
-static pl_value *build(pl_builder *b, pl_value *const in[], const char *stats, const char *spec)
+/* The function that is differentiated has the statistics of its own x, in the letters of a node
+ * that nothing needs. */
+static pl_value *build(pl_builder *b, const char *spec, pl_value *const in[])
 {
-    const pl_node *s = pl_add_node(b, &pl_op_batch_norm_stats, NULL, stats, 1, in);
+    const pl_node *like = pl_add_node(b, &pl_op_batch_norm, NULL, spec, 5, in);
+    if (!like) return NULL;
+    const char *letters = pl_spec(b, like, "{0}->{1},{2}");
+    const pl_node *s = pl_add_node(b, &pl_op_batch_norm_stats, NULL, letters, 1, in);
     if (!s) return NULL;
     return PL_ADD(b, &pl_op_batch_norm, spec, in[PL_BN_X], s->out[0], s->out[1], in[PL_BN_SCALE],
                   in[PL_BN_BIAS]);
-}
-
-static pl_value *build_last(pl_builder *b, pl_value *const in[])
-{
-    return build(b, in, NULL, NULL);
-}
-
-static pl_value *build_second(pl_builder *b, pl_value *const in[])
-{
-    return build(b, in, "nc...->c,c", "nc...,c,c,c,c->nc...; eps=0.1");
-}
-
-static pl_value *build_relu(pl_builder *b, pl_value *const in[])
-{
-    return build(b, in, NULL, "; relu=1");
 }
 
 /* sum and sumsq with a positive variance, for the 18 to 30 values per channel below */
@@ -84,27 +66,25 @@ const pl_op pl_op_batch_norm = {
     .types = "fFFff>f",
     .attrs = "eps=1e-5 relu=0",
     .elementwise = true,
-    .infer = infer,
     .grad = grad,
     .flops = flops,
     .ref = ref,
     .examples =
         (const pl_example[]){
-            { NULL, .in = { { 4, { 3, 2, 3, 4 } }, SUMS(4), { 1, { 4 } }, { 1, { 4 } } },
-              build_last },
+            { NULL, .in = { { 4, { 3, 2, 3, 4 } }, SUMS(4), { 1, { 4 } }, { 1, { 4 } } }, build },
             { "nc...,c,c,c,c->nc...; eps=0.1",
-              .in = { { 4, { 2, 3, 5, 3 } }, SUMS(3), { 1, { 3 } }, { 1, { 3 } } }, build_second },
+              .in = { { 4, { 2, 3, 5, 3 } }, SUMS(3), { 1, { 3 } }, { 1, { 3 } } }, build },
             { "; relu=1",
               .in = { { 3, { 4, 5, 3 }, .lo = -4, .hi = 4 }, SUMS(3), { 1, { 3 } }, { 1, { 3 } } },
-              build_relu },
+              build },
             { "n(gc),(gc),(gc),(gc),(gc)->n(gc); g=2",
-              .in = { { 2, { 18, 6 } }, SUMS(6), { 1, { 6 } }, { 1, { 6 } } }, build_last },
+              .in = { { 2, { 18, 6 } }, SUMS(6), { 1, { 6 } }, { 1, { 6 } } }, build },
             { NULL,
               .in = { { 3, { 3, 6, 4 }, "bf16" },
                       SUMS(4),
                       { 1, { 4 }, "bf16" },
                       { 1, { 4 }, "bf16" } },
-              build_last },
+              build },
             { 0 },
         },
 };

@@ -2,18 +2,11 @@
  * per channel c, with the running mean and variance; relu=1: y = max(0, ...). Forward only. */
 #include "graph/op.h"
 #include "ops/lib/elementwise.h"
-#include "ops/lib/form.h"
 #include "ops/list.h"
 
 #include <math.h>
 
 enum { X, MEAN, VAR, SCALE, BIAS };
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 5, 1, "012345 05", err);
-}
 
 static double flops(const pl_share *s)
 {
@@ -42,7 +35,6 @@ const pl_op pl_op_batch_norm_eval = {
     .types = "fFFff>f",
     .attrs = "eps=1e-5 relu=0",
     .elementwise = true,
-    .infer = infer,
     .flops = flops,
     .ref = ref,
     .examples =

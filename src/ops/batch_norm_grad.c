@@ -5,16 +5,9 @@
 #include "graph/op.h"
 #include "ops/lib/batch_norm.h"
 #include "ops/lib/element.h"
-#include "ops/lib/form.h"
 #include "ops/list.h"
 
 enum { DSCALE = PL_BN_BIAS + 1, DBIAS, DY };
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 8, 1, "012345678 078", err);
-}
 
 static double flops(const pl_share *s)
 {
@@ -45,7 +38,6 @@ const pl_op pl_op_batch_norm_grad = {
     .linear = "567",
     .attrs = "eps=1e-5 relu=0",
     .elementwise = true,
-    .infer = infer,
     .flops = flops,
     .ref = ref,
     .examples =

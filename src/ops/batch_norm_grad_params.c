@@ -4,14 +4,7 @@
 #include "graph/op.h"
 #include "ops/lib/batch_norm.h"
 #include "ops/lib/element.h"
-#include "ops/lib/form.h"
 #include "ops/list.h"
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 6, 2, "01234567 05", err);
-}
 
 static double flops(const pl_share *s)
 {
@@ -46,7 +39,6 @@ const pl_op pl_op_batch_norm_grad_params = {
     .types = "fFFfff>ff",
     .linear = "5",
     .attrs = "eps=1e-5 relu=0",
-    .infer = infer,
     .flops = flops,
     .ref = ref,
     .examples =

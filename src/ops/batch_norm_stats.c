@@ -3,14 +3,7 @@
  * has no gradient of its own: batch_norm's dx is the total one. */
 #include "graph/op.h"
 #include "ops/lib/element.h"
-#include "ops/lib/form.h"
 #include "ops/list.h"
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 1, 2, "012 0", err);
-}
 
 static double flops(const pl_share *s)
 {
@@ -38,7 +31,6 @@ const pl_op pl_op_batch_norm_stats = {
     .name = "batch_norm_stats",
     .sig = "...c->c,c",
     .types = "f>FF",
-    .infer = infer,
     .flops = flops,
     .ref = ref,
     .examples =

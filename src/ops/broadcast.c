@@ -2,23 +2,12 @@
  * attributes ("n->bn; b=4"). */
 #include "graph/op.h"
 #include "graph/walk.h"
+#include "ops/lib/move.h"
 #include "ops/list.h"
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
     dx[0] = PL_ADD(b, &pl_op_reduce_sum, pl_spec(b, n, "{1}->{0}"), dy[0]);
-}
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    if (n->n_in == 1 && sig->n_out == 1) return true;
-    return pl_err_set(err, PL_EINPUT, "takes 1 input and gives 1 output");
-}
-
-static double flops(const pl_share *s)
-{
-    (void)s;
-    return 0;
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
@@ -31,11 +20,11 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 
 const pl_op pl_op_broadcast = {
     .name = "broadcast",
+    .form = "1>1 01 1",
     .types = "t",
     .linear = "0",
-    .infer = infer,
     .grad = grad,
-    .flops = flops,
+    .flops = pl_move_flops,
     .ref = ref,
     .examples =
         (const pl_example[]){

@@ -2,6 +2,7 @@
  * even, integers by dropping the fraction. The gradient is cast back. */
 #include "graph/op.h"
 #include "ops/lib/elementwise.h"
+#include "ops/lib/move.h"
 #include "ops/list.h"
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
@@ -9,12 +10,6 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
     if (!pl_type_is_float(n->in[0]->type)) return;
     const char *spec = pl_builder_fmt(b, "{1}->{1}; to=%s", pl_type_name(n->in[0]->type));
     dx[0] = PL_ADD(b, &pl_op_cast, pl_elementwise_spec(b, n, spec), dy[0]);
-}
-
-static double flops(const pl_share *s)
-{
-    (void)s;
-    return 0;
 }
 
 static double apply(const pl_share *s, const double x[])
@@ -34,9 +29,8 @@ const pl_op pl_op_cast = {
     .types = "t->a",
     .attrs = "to=",
     .elementwise = true,
-    .infer = pl_elementwise_infer,
     .grad = grad,
-    .flops = flops,
+    .flops = pl_move_flops,
     .ref = ref,
     .examples =
         (const pl_example[]){

@@ -20,7 +20,7 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
 static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
 {
     if (n->n_in < 1) return pl_err_set(err, PL_EINPUT, "takes 1 to %d inputs", PL_MAX_PIECES);
-    return pl_pieces_infer(n, sig, n->n_in, err);
+    return pl_pieces_infer(sig, n->n_in, err);
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])

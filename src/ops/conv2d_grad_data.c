@@ -7,17 +7,10 @@
 #include "ops/lib/window.h"
 #include "ops/list.h"
 
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_window_check(sig, 1u << 2, err);
-}
-
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    dx[0] = PL_ADD(b, &pl_op_conv2d, pl_window_spec(b, n, "{2},{1}->{0}", -1), dy[0], n->in[1]);
-    dx[1] = PL_ADD(b, &pl_op_conv2d_grad_weight, pl_window_spec(b, n, "{2},{0}->{1}", -1), dy[0],
-                   n->in[0]);
+    dx[0] = PL_ADD(b, &pl_op_conv2d, pl_spec(b, n, "{2},{1}->{0}"), dy[0], n->in[1]);
+    dx[1] = PL_ADD(b, &pl_op_conv2d_grad_weight, pl_spec(b, n, "{2},{0}->{1}"), dy[0], n->in[0]);
 }
 
 static double term(const pl_walk *w, const void *const in[])
@@ -33,9 +26,9 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 const pl_op pl_op_conv2d_grad_data = {
     .name = "conv2d_grad_data",
     .sig = "noyx,ocrs->nc[y+r][x+s]",
+    .form = "01 02 12 012 [2]12",
     .linear = "0|1",
     .attrs = "stride=1 dilation=1 pad=0 extent=",
-    .infer = infer,
     .grad = grad,
     .flops = pl_window_flops,
     .ref = ref,

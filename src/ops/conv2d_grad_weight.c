@@ -5,25 +5,18 @@
 #include "ops/lib/window.h"
 #include "ops/list.h"
 
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_window_check(sig, 1u << 0, err);
-}
-
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    dx[0] = PL_ADD(b, &pl_op_conv2d_grad_data, pl_window_spec(b, n, "{1},{2}->{0}", 0), n->in[1],
-                   dy[0]);
-    dx[1] = PL_ADD(b, &pl_op_conv2d, pl_window_spec(b, n, "{0},{2}->{1}", -1), n->in[0], dy[0]);
+    dx[0] = PL_ADD(b, &pl_op_conv2d_grad_data, pl_spec(b, n, "{1},{2}->{0}"), n->in[1], dy[0]);
+    dx[1] = PL_ADD(b, &pl_op_conv2d, pl_spec(b, n, "{0},{2}->{1}"), n->in[0], dy[0]);
 }
 
 const pl_op pl_op_conv2d_grad_weight = {
     .name = "conv2d_grad_weight",
     .sig = "nc[y+r][x+s],noyx->ocrs",
+    .form = "01 02 12 012 [0]02",
     .linear = "0|1",
     .attrs = "stride=1 dilation=1 pad=0",
-    .infer = infer,
     .grad = grad,
     .flops = pl_window_flops,
     .ref = pl_window_convolve,

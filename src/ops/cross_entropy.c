@@ -6,7 +6,6 @@
  * Source: definition; the row maximum is subtracted first so that exp cannot overflow. */
 #include "graph/op.h"
 #include "graph/walk.h"
-#include "ops/lib/form.h"
 #include "ops/list.h"
 
 #include <math.h>
@@ -19,12 +18,6 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
                    n->name);
     dx[0] = PL_ADD(b, &pl_op_cross_entropy_grad, pl_spec(b, n, "{0},{1},{3},{2}->{0}"), n->in[0],
                    n->in[1], n->out[1], dy[0]);
-}
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 2, 2, "v:0 0123", err);
 }
 
 static double flops(const pl_share *s)
@@ -54,14 +47,9 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 }
 
 /* The loss without lse. */
-static pl_value *build_loss(pl_builder *b, pl_value *const in[])
+static pl_value *build(pl_builder *b, const char *spec, pl_value *const in[])
 {
-    return PL_ADD(b, &pl_op_cross_entropy, NULL, in[0], in[1]);
-}
-
-static pl_value *build_turned(pl_builder *b, pl_value *const in[])
-{
-    return PL_ADD(b, &pl_op_cross_entropy, "bsv,sb->sb,bs", in[0], in[1]);
+    return PL_ADD(b, &pl_op_cross_entropy, spec, in[0], in[1]);
 }
 
 const pl_op pl_op_cross_entropy = {
@@ -69,16 +57,15 @@ const pl_op pl_op_cross_entropy = {
     .sig = "...v,...->...,...",
     .whole = "v",
     .types = "f,i->F,F",
-    .infer = infer,
     .grad = grad,
     .flops = flops,
     .ref = ref,
     .examples =
         (const pl_example[]){
-            { NULL, .in = { { 3, { 2, 3, 5 } }, { 2, { 2, 3 }, "i32", 0, 5 } }, build_loss },
+            { NULL, .in = { { 3, { 2, 3, 5 } }, { 2, { 2, 3 }, "i32", 0, 5 } }, build },
             { "bsv,sb->sb,bs",
               .in = { { 3, { 2, 3, 4 }, .lo = -9, .hi = 9 }, { 2, { 3, 2 }, "i64", -2, 6 } },
-              build_turned },
+              build },
             { 0 },
         },
 };

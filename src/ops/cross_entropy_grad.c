@@ -3,16 +3,9 @@
  * positions. */
 #include "graph/op.h"
 #include "graph/walk.h"
-#include "ops/lib/form.h"
 #include "ops/list.h"
 
 #include <math.h>
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 4, 1, "v:04 01234", err);
-}
 
 static double flops(const pl_share *s)
 {
@@ -40,10 +33,10 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 const pl_op pl_op_cross_entropy_grad = {
     .name = "cross_entropy_grad",
     .sig = "...v,...,...,...->...v",
+    .form = "v:04 01234",
     .linear = "3",
     .types = "f,i,F,F->f",
     .elementwise = true,
-    .infer = infer,
     .flops = flops,
     .ref = ref,
     .examples =

@@ -9,7 +9,7 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
     const char *spec = pl_elementwise_spec(b, n, "{2},{1}->{2}");
     dx[0] = pl_elementwise_fold(b, n, 0, PL_ADD(b, &pl_op_div, spec, dy[0], n->in[1]));
     pl_value *q = PL_ADD(b, &pl_op_div, spec, n->out[0], n->in[1]);
-    const pl_op *op = pl_elementwise_is_full(n, 1) ? &pl_op_mul : &pl_op_einsum;
+    const pl_op *op = pl_share_same_index(n, 1, 2) ? &pl_op_mul : &pl_op_einsum;
     pl_value *sum = PL_ADD(b, op, pl_elementwise_spec(b, n, "{2},{2}->{1}"), dy[0], q);
     dx[1] = PL_ADD(b, &pl_op_scale, pl_elementwise_spec(b, n, "{1}->{1}; value=-1"), sum);
 }
@@ -28,9 +28,9 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 const pl_op pl_op_div = {
     .name = "div",
     .sig = "...,...->...",
+    .form = "012 02 12",
     .linear = "0",
     .elementwise = true,
-    .infer = pl_elementwise_infer,
     .grad = grad,
     .ref = ref,
     .examples =

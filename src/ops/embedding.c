@@ -3,19 +3,12 @@
  * gives zeros: kernels cannot fail, and data is checked before it is fed. */
 #include "graph/op.h"
 #include "graph/walk.h"
-#include "ops/lib/form.h"
 #include "ops/lib/move.h"
 #include "ops/list.h"
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
     dx[0] = PL_ADD(b, &pl_op_embedding_grad, pl_spec(b, n, "{1},{2}->{0}"), n->in[1], dy[0]);
-}
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 2, 1, "v:0 02 12", err);
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
@@ -39,7 +32,6 @@ const pl_op pl_op_embedding = {
     .lookup = "v",
     .linear = "0",
     .types = "f,i->f",
-    .infer = infer,
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,

@@ -3,15 +3,8 @@
  * of the ids leaves a partial sum. */
 #include "graph/op.h"
 #include "graph/walk.h"
-#include "ops/lib/form.h"
 #include "ops/lib/move.h"
 #include "ops/list.h"
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 2, 1, "v:2 01 12", err);
-}
 
 static double flops(const pl_share *s)
 {
@@ -40,7 +33,6 @@ const pl_op pl_op_embedding_grad = {
     .lookup = "v",
     .linear = "1",
     .types = "i,f->f",
-    .infer = infer,
     .flops = flops,
     .ref = ref,
     .examples =

@@ -1,18 +1,7 @@
 /* fill: a constant in every element. No inputs: "->bn; b=4 n=8 value=1". */
 #include "graph/op.h"
+#include "ops/lib/move.h"
 #include "ops/list.h"
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    if (n->n_in == 0 && sig->n_out == 1) return true;
-    return pl_err_set(err, PL_EINPUT, "takes no input and gives 1 output");
-}
-
-static double flops(const pl_share *s)
-{
-    (void)s;
-    return 0;
-}
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
@@ -25,10 +14,10 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 
 const pl_op pl_op_fill = {
     .name = "fill",
+    .form = "0>1 0",
     .types = "a",
     .attrs = "value=0 to=f32",
-    .infer = infer,
-    .flops = flops,
+    .flops = pl_move_flops,
     .ref = ref,
     .examples =
         (const pl_example[]){

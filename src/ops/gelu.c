@@ -37,7 +37,6 @@ const pl_op pl_op_gelu = {
     .sig = "...->...",
     .attrs = "tanh=1",
     .elementwise = true,
-    .infer = pl_elementwise_infer,
     .grad = grad,
     .ref = ref,
     .examples =

@@ -35,7 +35,6 @@ const pl_op pl_op_gelu_grad = {
     .attrs = "tanh=1",
     .linear = "1",
     .elementwise = true,
-    .infer = pl_elementwise_infer,
     .ref = ref,
     .examples =
         (const pl_example[]){

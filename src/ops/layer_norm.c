@@ -4,18 +4,11 @@
  * Source: Ba, Kiros, Hinton, Layer Normalization, 2016. */
 #include "graph/op.h"
 #include "ops/lib/element.h"
-#include "ops/lib/form.h"
 #include "ops/list.h"
 
 #include <math.h>
 
 enum { X, SCALE, BIAS, Y, MEAN };
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 3, 3, "h:0123 0345", err);
-}
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
@@ -62,14 +55,9 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 }
 
 /* y alone, of which there is a gradient. */
-static pl_value *build_rows(pl_builder *b, pl_value *const in[])
+static pl_value *build(pl_builder *b, const char *spec, pl_value *const in[])
 {
-    return PL_ADD(b, &pl_op_layer_norm, NULL, in[X], in[SCALE], in[BIAS]);
-}
-
-static pl_value *build_middle(pl_builder *b, pl_value *const in[])
-{
-    return PL_ADD(b, &pl_op_layer_norm, "bhs,h,h->bhs,bs,bs; eps=0.1", in[X], in[SCALE], in[BIAS]);
+    return PL_ADD(b, &pl_op_layer_norm, spec, in[X], in[SCALE], in[BIAS]);
 }
 
 const pl_op pl_op_layer_norm = {
@@ -79,18 +67,17 @@ const pl_op pl_op_layer_norm = {
     .types = "fff>fFF",
     .attrs = "eps=1e-5",
     .elementwise = true,
-    .infer = infer,
     .grad = grad,
     .flops = flops,
     .ref = ref,
     .examples =
         (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 8 } }, { 1, { 8 } }, { 1, { 8 } } }, build_rows },
-            { NULL, .in = { { 3, { 2, 3, 5 } }, { 1, { 5 } }, { 1, { 5 } } }, build_rows },
+            { NULL, .in = { { 2, { 4, 8 } }, { 1, { 8 } }, { 1, { 8 } } }, build },
+            { NULL, .in = { { 3, { 2, 3, 5 } }, { 1, { 5 } }, { 1, { 5 } } }, build },
             { "bhs,h,h->bhs,bs,bs; eps=0.1",
-              .in = { { 3, { 2, 5, 3 } }, { 1, { 5 } }, { 1, { 5 } } }, build_middle },
+              .in = { { 3, { 2, 5, 3 } }, { 1, { 5 } }, { 1, { 5 } } }, build },
             { NULL, .in = { { 2, { 4, 8 }, "bf16" }, { 1, { 8 }, "bf16" }, { 1, { 8 }, "bf16" } },
-              build_rows },
+              build },
             { 0 },
         },
 };

@@ -6,16 +6,9 @@
  * layer_norm gave for x: dx is the total derivative. The row must be called h. */
 #include "graph/op.h"
 #include "ops/lib/element.h"
-#include "ops/lib/form.h"
 #include "ops/list.h"
 
 enum { X, MEAN, RSTD, SCALE, DY };
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 5, 3, "h:034567 01245", err);
-}
 
 static double flops(const pl_share *s)
 {
@@ -80,7 +73,6 @@ const pl_op pl_op_layer_norm_grad = {
     .linear = "4",
     .types = "fFFff>fff",
     .elementwise = true,
-    .infer = infer,
     .flops = flops,
     .ref = ref,
     .examples =

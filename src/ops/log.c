@@ -26,7 +26,6 @@ const pl_op pl_op_log = {
     .name = "log",
     .sig = "...->...",
     .elementwise = true,
-    .infer = pl_elementwise_infer,
     .grad = grad,
     .ref = ref,
     .examples =

@@ -8,16 +8,10 @@
 
 #include <math.h>
 
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_window_check(sig, 1u << 0, err);
-}
-
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    dx[0] = PL_ADD(b, &pl_op_max_pool_grad, pl_window_spec(b, n, "{0},{1},{1}->{0}", -1), n->in[0],
-                   n->out[0], dy[0]);
+    dx[0] = PL_ADD(b, &pl_op_max_pool_grad, pl_spec(b, n, "{0},{1},{1}->{0}"), n->in[0], n->out[0],
+                   dy[0]);
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
@@ -42,7 +36,6 @@ const pl_op pl_op_max_pool = {
     .name = "max_pool",
     .sig = "nc[y+r][x+s]->ncyx",
     .attrs = "stride=1 dilation=1 pad=0",
-    .infer = infer,
     .grad = grad,
     .flops = pl_window_flops,
     .ref = ref,

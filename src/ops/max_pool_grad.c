@@ -10,12 +10,6 @@
 
 enum { X, Y, DY };
 
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_window_check(sig, 1u << 0 | 1u << 3, err);
-}
-
 /* y is a copy of one of the window's elements, so equality finds it. */
 static bool is_max(const pl_walk *w, const void *const in[])
 {
@@ -49,7 +43,6 @@ const pl_op pl_op_max_pool_grad = {
     .sig = "nc[y+r][x+s],ncyx,ncyx->nc[y+r][x+s]",
     .linear = "2",
     .attrs = "stride=1 dilation=1 pad=0",
-    .infer = infer,
     .flops = pl_window_flops,
     .ref = ref,
     .examples =

@@ -29,9 +29,9 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 const pl_op pl_op_maximum = {
     .name = "maximum",
     .sig = "...,...->...",
+    .form = "012 02 12",
     .types = "t",
     .elementwise = true,
-    .infer = pl_elementwise_infer,
     .grad = grad,
     .ref = ref,
     .examples =

@@ -5,7 +5,6 @@
  * Groups g and features h split freely; e is a lookup letter: a share sums what its experts made, a
  * partial result; t, k and c are whole. */
 #include "graph/op.h"
-#include "ops/lib/form.h"
 #include "ops/lib/move.h"
 #include "ops/lib/route.h"
 #include "ops/list.h"
@@ -18,12 +17,6 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
     if (!g) return;
     dx[0] = g->out[0];
     dx[2] = g->out[1];
-}
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 3, 1, "e:0 c:0 t:123 k:12 0123 03", err);
 }
 
 static double flops(const pl_share *s) /* every choice of the experts at hand */
@@ -56,7 +49,6 @@ const pl_op pl_op_moe_combine = {
     .lookup = "e",
     .linear = "0|2",
     .types = "f,i,f->f",
-    .infer = infer,
     .grad = grad,
     .flops = flops,
     .ref = ref,

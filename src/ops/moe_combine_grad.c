@@ -5,16 +5,9 @@
  *
  * e is a lookup letter: a share makes its experts' dx and a partial dw; so does a share of h. */
 #include "graph/op.h"
-#include "ops/lib/form.h"
 #include "ops/lib/move.h"
 #include "ops/lib/route.h"
 #include "ops/list.h"
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 4, 2, "e:04 c:04 t:1235 k:125 012345 034", err);
-}
 
 static double flops(const pl_share *s) /* every choice of the experts at hand */
 {
@@ -48,7 +41,6 @@ const pl_op pl_op_moe_combine_grad = {
     .lookup = "e",
     .linear = "3",
     .types = "f,i,f,f->f,f",
-    .infer = infer,
     .flops = flops,
     .ref = ref,
     .examples =

@@ -5,7 +5,6 @@
  * Groups g and features h split freely; e is a lookup letter: a share makes its experts' slots
  * only; t, k and c are whole because slots are counted along them. */
 #include "graph/op.h"
-#include "ops/lib/form.h"
 #include "ops/lib/move.h"
 #include "ops/lib/route.h"
 #include "ops/list.h"
@@ -15,12 +14,6 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
     const char *ones = pl_builder_fmt(b, "->{1}; value=1 to=%s", pl_type_name(n->in[0]->type));
     pl_value *w = pl_add_value(b, &pl_op_fill, NULL, pl_spec(b, n, ones), 0, NULL);
     dx[0] = PL_ADD(b, &pl_op_moe_combine, pl_spec(b, n, "{2},{1},{1}->{0}"), dy[0], n->in[1], w);
-}
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 2, 1, "t:01 k:1 e:2 c:2 012 02", err);
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
@@ -42,7 +35,6 @@ const pl_op pl_op_moe_dispatch = {
     .lookup = "e",
     .linear = "0",
     .types = "f,i->f",
-    .infer = infer,
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,

@@ -8,7 +8,7 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
 {
     static const char *const spec[] = { "{2},{1}->{0}", "{2},{0}->{1}" };
     for (int i = 0; i < 2; i++) {
-        const pl_op *op = pl_elementwise_is_full(n, i) ? &pl_op_mul : &pl_op_einsum;
+        const pl_op *op = pl_share_same_index(n, i, 2) ? &pl_op_mul : &pl_op_einsum;
         dx[i] = PL_ADD(b, op, pl_elementwise_spec(b, n, spec[i]), dy[0], n->in[1 - i]);
     }
 }
@@ -27,10 +27,10 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 const pl_op pl_op_mul = {
     .name = "mul",
     .sig = "...,...->...",
+    .form = "012 02 12",
     .types = "t",
     .linear = "0|1",
     .elementwise = true,
-    .infer = pl_elementwise_infer,
     .grad = grad,
     .ref = ref,
     .examples =

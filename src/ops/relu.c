@@ -24,7 +24,6 @@ const pl_op pl_op_relu = {
     .name = "relu",
     .sig = "...->...",
     .elementwise = true,
-    .infer = pl_elementwise_infer,
     .grad = grad,
     .ref = ref,
     .examples =

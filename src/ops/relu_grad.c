@@ -19,7 +19,6 @@ const pl_op pl_op_relu_grad = {
     .sig = "...,...->...",
     .linear = "1",
     .elementwise = true,
-    .infer = pl_elementwise_infer,
     .ref = ref,
     .examples =
         (const pl_example[]){

@@ -3,7 +3,6 @@
  * them is in order too. A letter that only one side has is a dimension of 1, put in or taken out:
  * "bs->bus". */
 #include "graph/op.h"
-#include "ops/lib/form.h"
 #include "ops/lib/move.h"
 #include "ops/list.h"
 
@@ -30,7 +29,6 @@ static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
 {
     int from[PL_MAX_FACTORS], to[PL_MAX_FACTORS];
     (void)n;
-    PL_TRY(pl_form_check(sig, 1, 1, "01 0 1", err));
     int count = list_factors(sig, 0, from);
     list_factors(sig, 1, to); /* as many: no letter stands twice */
     for (int i = 0; i < count; i++)
@@ -61,6 +59,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 
 const pl_op pl_op_reshape = {
     .name = "reshape",
+    .form = "1>1 01 0 1",
     .types = "t",
     .linear = "0",
     .view = true,

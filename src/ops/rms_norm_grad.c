@@ -5,16 +5,9 @@
  * row must be called h. */
 #include "graph/op.h"
 #include "ops/lib/element.h"
-#include "ops/lib/form.h"
 #include "ops/list.h"
 
 enum { X, RSTD, SCALE, DY };
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 4, 2, "h:02345 0134", err);
-}
 
 static double flops(const pl_share *s)
 {
@@ -71,7 +64,6 @@ const pl_op pl_op_rms_norm_grad = {
     .linear = "3",
     .types = "fFff>ff",
     .elementwise = true,
-    .infer = infer,
     .flops = flops,
     .ref = ref,
     .examples =

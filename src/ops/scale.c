@@ -23,7 +23,6 @@ const pl_op pl_op_scale = {
     .linear = "0",
     .attrs = "value=1",
     .elementwise = true,
-    .infer = pl_elementwise_infer,
     .grad = grad,
     .ref = ref,
     .examples =

@@ -27,7 +27,6 @@ const pl_op pl_op_sigmoid = {
     .name = "sigmoid",
     .sig = "...->...",
     .elementwise = true,
-    .infer = pl_elementwise_infer,
     .grad = grad,
     .ref = ref,
     .examples =

@@ -22,7 +22,6 @@ const pl_op pl_op_silu_grad = {
     .sig = "...,...->...",
     .linear = "1",
     .elementwise = true,
-    .infer = pl_elementwise_infer,
     .ref = ref,
     .examples =
         (const pl_example[]){

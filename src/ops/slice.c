@@ -11,11 +11,6 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
     dx[0] = PL_ADD(b, &pl_op_slice_grad, pl_spec(b, n, spec), dy[0]);
 }
 
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    return pl_move_infer_range(n, sig, "v:0 u:1 01", err);
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
@@ -35,7 +30,7 @@ const pl_op pl_op_slice = {
     .types = "t",
     .linear = "0",
     .attrs = "at=0",
-    .infer = infer,
+    .infer = pl_move_infer_range,
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,

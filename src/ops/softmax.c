@@ -1,15 +1,26 @@
-/* softmax over the last letter: y[..., v] = exp(scale x[..., v]) / sum_v exp(scale x[..., v]).
+/* softmax over v, the last dimension:
+ *   y[..., v] = exp(scale x[..., v]) / sum_v exp(scale x[..., v])
  * causal=1: x is [..., q, v], and positions v > q count as minus infinity (an attention mask).
  * Source: definition; the row maximum is subtracted first so that exp cannot overflow. */
 #include "graph/op.h"
+#include "ops/lib/elementwise.h"
+#include "ops/lib/softmax.h"
 #include "ops/list.h"
 
 #include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *spec = pl_builder_fmt(b, "; scale=%.17g", pl_node_real(n, "scale", 0));
-    dx[0] = PL_ADD(b, &pl_op_softmax_grad, spec, n->out[0], dy[0]);
+    const char *spec = pl_builder_fmt(b, "{1},{1}->{1}; scale=%.17g", pl_node_real(n, "scale", 0));
+    dx[0] = PL_ADD(b, &pl_op_softmax_grad, pl_elementwise_spec(b, n, spec), n->out[0], dy[0]);
+}
+
+static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
+{
+    const pl_operand *x = &sig->operand[0];
+    PL_TRY(pl_softmax_infer(n, sig, err));
+    return !pl_node_int(n, "causal", 0) || (x->rank >= 2 && x->dim[x->rank - 2].n == 1) ||
+           pl_err_set(err, PL_EINPUT, "causal=1 needs one letter, of the queries, before 'v'");
 }
 
 static double flops(const pl_share *s)
@@ -30,7 +41,8 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     for (int64_t r = 0; r < rows; r++) {
         int64_t live = causal && q0 + r % q + 1 < v ? q0 + r % q + 1 : v;
         double top = -INFINITY, sum = 0;
-        for (int64_t i = 0; i < live; i++) top = fmax(top, scale * pl_type_get(t, in[0], r * v + i));
+        for (int64_t i = 0; i < live; i++)
+            top = fmax(top, scale * pl_type_get(t, in[0], r * v + i));
         for (int64_t i = 0; i < live; i++)
             sum += exp(scale * pl_type_get(t, in[0], r * v + i) - top);
         for (int64_t i = 0; i < v; i++) {
@@ -46,6 +58,7 @@ const pl_op pl_op_softmax = {
     .whole = "v",
     .attrs = "scale=1 causal=0",
     .elementwise = true,
+    .infer = infer,
     .grad = grad,
     .flops = flops,
     .ref = ref,
@@ -53,6 +66,7 @@ const pl_op pl_op_softmax = {
         (const pl_example[]){
             { NULL, .in = { { 2, { 4, 8 } } } },
             { "; scale=0.5 causal=1", .in = { { 3, { 2, 6, 6 } } } },
+            { "b(hq)v->b(hq)v; h=2", .in = { { 3, { 2, 6, 4 } } } },
             { 0 },
         },
 };

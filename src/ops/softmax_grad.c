@@ -1,6 +1,7 @@
-/* softmax_grad: dx = scale y (dy - sum_v dy y), from softmax's output y. (Where the mask put y = 0 the
- * gradient is 0 by itself.) */
+/* softmax_grad: dx = scale y (dy - sum_v dy y), from softmax's output y. (Where the mask put y = 0
+ * the gradient is 0 by itself.) */
 #include "graph/op.h"
+#include "ops/lib/softmax.h"
 #include "ops/list.h"
 
 static double flops(const pl_share *s)
@@ -30,6 +31,7 @@ const pl_op pl_op_softmax_grad = {
     .linear = "1",
     .attrs = "scale=1",
     .elementwise = true,
+    .infer = pl_softmax_infer,
     .flops = flops,
     .ref = ref,
     .examples =

@@ -26,7 +26,8 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
 
 static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
 {
-    return pl_pieces_infer(n, sig, 0, err);
+    (void)n;
+    return pl_pieces_infer(sig, 0, err);
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
@@ -46,6 +47,7 @@ const pl_op pl_op_split = {
         (const pl_example[]){
             { "...v->...a,...b; a=3", .in = { { 2, { 4, 8 } } } },
             { "bs(vhd)->bshd,bshd,bshd; v=3 h=2", .in = { { 3, { 2, 3, 12 } } } },
+            { "(vh)n->hn,hn", .in = { { 2, { 6, 2 } } } },
             { "vn->an,bn,n; a=2", .in = { { 2, { 6, 4 } } } },
             { "...v->...a,...a", .in = { { 2, { 2, 6 }, "i64" } } },
             { 0 },

@@ -1,14 +1,7 @@
 /* square_sum: the sum of the squares of all elements, in f32: a gradient's share of the global
  * norm. Split along any letter it is a partial sum. */
 #include "graph/op.h"
-#include "ops/lib/form.h"
 #include "ops/list.h"
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 1, 1, "0", err);
-}
 
 static double flops(const pl_share *s)
 {
@@ -30,7 +23,6 @@ const pl_op pl_op_square_sum = {
     .name = "square_sum",
     .sig = "...->",
     .types = "f->F",
-    .infer = infer,
     .flops = flops,
     .ref = ref,
     .examples =

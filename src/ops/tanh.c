@@ -28,7 +28,6 @@ const pl_op pl_op_tanh = {
     .name = "tanh",
     .sig = "...->...",
     .elementwise = true,
-    .infer = pl_elementwise_infer,
     .grad = grad,
     .ref = ref,
     .examples =

@@ -3,7 +3,6 @@
  * values goes back to where they came from. */
 #include "graph/op.h"
 #include "graph/walk.h"
-#include "ops/lib/form.h"
 #include "ops/list.h"
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
@@ -13,12 +12,10 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
 
 static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
 {
-    pl_sig solved = *sig;
-    PL_TRY(pl_form_check(sig, 1, 2, "e:0 k:12 012", err));
-    PL_TRY(pl_form_solve(n, &solved, err));
-    int64_t e = solved.factor[pl_sig_find(sig, 'e')].size,
-            k = solved.factor[pl_sig_find(sig, 'k')].size;
-    return k <= e ||
+    int64_t e = sig->factor[pl_sig_find(sig, 'e')].size,
+            k = sig->factor[pl_sig_find(sig, 'k')].size;
+    (void)n;
+    return !e || k <= e ||
            pl_err_set(err, PL_EINPUT, "k=%lld of only %lld elements", (long long)k, (long long)e);
 }
 

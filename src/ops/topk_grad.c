@@ -3,14 +3,7 @@
  * leaves a partial sum. */
 #include "graph/op.h"
 #include "graph/walk.h"
-#include "ops/lib/form.h"
 #include "ops/list.h"
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 2, 1, "k:01 e:2 012", err);
-}
 
 static double flops(const pl_share *s)
 {
@@ -35,10 +28,10 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 const pl_op pl_op_topk_grad = {
     .name = "topk_grad",
     .sig = "...k,...k->...e",
+    .form = "k:01 e:2 012",
     .lookup = "e",
     .linear = "1",
     .types = "i,f->f",
-    .infer = infer,
     .flops = flops,
     .ref = ref,
     .examples =

@@ -2,19 +2,12 @@
  * "mn->nm", "bs(hd)->(bh)sd; h=2". */
 #include "graph/op.h"
 #include "graph/walk.h"
-#include "ops/lib/form.h"
 #include "ops/lib/move.h"
 #include "ops/list.h"
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
     dx[0] = PL_ADD(b, &pl_op_transpose, pl_spec(b, n, "{1}->{0}"), dy[0]);
-}
-
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    (void)n;
-    return pl_form_check(sig, 1, 1, "01", err);
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
@@ -26,9 +19,9 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 
 const pl_op pl_op_transpose = {
     .name = "transpose",
+    .form = "1>1 01",
     .types = "t",
     .linear = "0",
-    .infer = infer,
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,

@@ -1,5 +1,5 @@
-/* Complete a plan whose stored placements were written by hand: each node, in order, takes the choice
- * that is cheapest given the placements its inputs already have. */
+/* Complete a plan whose stored placements were written by hand: each node, in order, takes the
+ * choice that is cheapest given the placements its inputs already have. */
 #include "graph/op.h"
 #include "plan/plan.h"
 
@@ -18,7 +18,8 @@ static double local_bytes(const pl_value *v, const pl_placement *x, const pl_mes
     return (double)pl_shape_count(&s) * (double)pl_type_bytes(v->type);
 }
 
-/* Bytes to change a placement, axis by axis; what cannot be done at all costs more than anything. */
+/* Bytes to change a placement, axis by axis; what cannot be done at all costs more than
+ * anything. */
 static double move_cost(const pl_value *v, const pl_placement *from, const pl_placement *to,
                         const pl_mesh *m)
 {
@@ -28,10 +29,12 @@ static double move_cost(const pl_value *v, const pl_placement *from, const pl_pl
         int d_from = pl_placement_dim(from, a), d_to = pl_placement_dim(to, a);
         bool p_from = from->pending >> a & 1, p_to = to->pending >> a & 1;
         if (d_from == d_to && p_from == p_to) continue;
-        if (p_to) return 1e30;                                  /* nothing makes partial results */
-        if (p_from) cost += 2 * LINK * whole + LATENCY;         /* all-reduce                    */
-        else if (d_from >= 0) cost += LINK * whole + LATENCY;   /* all-gather                    */
-        if (d_to >= 0) cost += 2 * whole / m->axis[a].size;     /* copy out the slice            */
+        if (p_to) return 1e30; /* nothing makes partial results */
+        if (p_from)
+            cost += 2 * LINK * whole + LATENCY; /* all-reduce                    */
+        else if (d_from >= 0)
+            cost += LINK * whole + LATENCY;                 /* all-gather                    */
+        if (d_to >= 0) cost += 2 * whole / m->axis[a].size; /* copy out the slice            */
     }
     return cost;
 }
@@ -61,8 +64,8 @@ static void choose(greedy *g, const pl_node *n, int axis)
     int8_t *f = &g->plan->choice[n->id].factor[axis], best = PL_COPIED;
     *f = PL_COPIED;
     double least = node_cost(g, n);
-    if (g->plan->mesh.axis[axis].size == 1) return; /* nothing to split over */
-    if (updates_state(n)) return; /* it works where its state is stored */
+    if (g->plan->mesh.axis[axis].size == 1) return;   /* nothing to split over */
+    if (updates_state(n)) return;                     /* it works where its state is stored */
     for (int k = 0; k < n->sig->n_factors + 4; k++) { /* no operator has more than 4 linear sets */
         pl_err why = { 0 };
         *f = (int8_t)(k < n->sig->n_factors ? k : PL_LINEAR - (k - n->sig->n_factors));

@@ -187,7 +187,8 @@ bool pl_placement_parse(const char *text, const pl_mesh *m, pl_placement *out, p
 {
     const char *at = text;
     *out = (pl_placement){ 0 };
-    if (*at != '[') return pl_err_set(err, PL_EINPUT, "placement '%s' does not start with '['", text);
+    if (*at != '[')
+        return pl_err_set(err, PL_EINPUT, "placement '%s' does not start with '['", text);
     for (int dim = 0; *at != ']'; dim++) {
         if (!*at) return pl_err_set(err, PL_EINPUT, "placement '%s' has no ']'", text);
         at++;

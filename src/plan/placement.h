@@ -3,8 +3,8 @@
  * Per dimension an ordered list of mesh axes (major first), plus axes on which a combination is
  * pending (each device holds a partial result); the other axes hold copies. An axis occurs at most
  * once. This is the layout of partitioning.md 6.1; Shardy's shardings and DTensor's placements are
- * forms of it. Text form: "[data;;node,gpu]+{t}" - dimension 0 split over data, 1 whole, 2 split over node
- * and then gpu, a sum over t pending. */
+ * forms of it. Text form: "[data;;node,gpu]+{t}" - dimension 0 split over data, 1 whole, 2 split
+ * over node and then gpu, a sum over t pending. */
 #ifndef PL_PLAN_PLACEMENT_H
 #define PL_PLAN_PLACEMENT_H
 #include "graph/graph.h"
@@ -22,8 +22,8 @@ typedef struct pl_mesh {
 
 int pl_mesh_ranks(const pl_mesh *m);
 int pl_mesh_coord(const pl_mesh *m, int rank, int axis);
-/* Ranks that differ from `rank` only on the axes of the set `axes` (bits), ascending; returns how many
- * and sets *me to the position of `rank`. `out` has room for all ranks. */
+/* Ranks that differ from `rank` only on the axes of the set `axes` (bits), ascending; returns how
+ * many and sets *me to the position of `rank`. `out` has room for all ranks. */
 int pl_mesh_group(const pl_mesh *m, int rank, unsigned axes, int out[], int *me);
 
 typedef struct pl_placement {

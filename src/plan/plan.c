@@ -10,14 +10,16 @@ unsigned pl_plan_linear_set(const pl_node *n, int k)
     const char *at = n->op->linear ? n->op->linear : "";
     unsigned set = 0;
     for (; *at && k >= 0; at++) {
-        if (*at == '|') k--;
-        else if (k == 0 && *at - '0' < n->n_in) set |= 1u << (*at - '0');
+        if (*at == '|')
+            k--;
+        else if (k == 0 && *at - '0' < n->n_in)
+            set |= 1u << (*at - '0');
     }
     return k > 0 ? 0 : set;
 }
 
-/* Dimension of an operand in which a factor stands, or -1. A factor that is not the major one of its
- * dimension is not a plain split of it. */
+/* Dimension of an operand in which a factor stands, or -1. A factor that is not the major one of
+ * its dimension is not a plain split of it. */
 static int find_dim(const pl_node *n, int o, int f, bool *major)
 {
     const pl_operand *p = &n->sig->operand[o];
@@ -46,8 +48,10 @@ pl_placement pl_plan_operand(const pl_plan *p, int node, int o)
             if (in_set) x.pending |= (uint8_t)(1u << a), x.monoid = PL_SUM;
         } else if (f >= 0) {
             int d = find_dim(n, o, f, &major);
-            if (d >= 0) pl_placement_split(&x, d, a);
-            else if (o >= n->n_in) x.pending |= (uint8_t)(1u << a);
+            if (d >= 0)
+                pl_placement_split(&x, d, a);
+            else if (o >= n->n_in)
+                x.pending |= (uint8_t)(1u << a);
         }
     }
     return pl_placement_trim(&x, &p->mesh);
@@ -61,23 +65,27 @@ static bool check_choice(const pl_plan *p, const pl_node *n, int axis, pl_err *e
     if (f == PL_COPIED) return true;
     if (f <= PL_LINEAR)
         return pl_plan_linear_set(n, PL_LINEAR - f) ||
-               pl_err_set(err, PL_EINPUT, "%s is not linear in a set %d", n->op->name, PL_LINEAR - f);
+               pl_err_set(err, PL_EINPUT, "%s is not linear in a set %d", n->op->name,
+                          PL_LINEAR - f);
     if (f >= n->sig->n_factors || !pl_share_can_cut(n, f))
-        return pl_err_set(err, PL_EINPUT, "%s cannot be split on factor %d (axis '%s')", n->op->name,
-                          f, name);
+        return pl_err_set(err, PL_EINPUT, "%s cannot be split on factor %d (axis '%s')",
+                          n->op->name, f, name);
     char letter = n->sig->factor[f].letter;
     for (int a = 0; a <= axis; a++) /* axes may share a factor */
         if (p->choice[n->id].factor[a] == f) parts *= p->mesh.axis[a].size;
     if (n->sig->factor[f].size % parts)
-        return pl_err_set(err, PL_EINPUT, "'%c' is %lld, which does not divide over %lld devices "
-                          "(axis '%s')", letter, (long long)n->sig->factor[f].size,
-                          (long long)parts, name);
+        return pl_err_set(err, PL_EINPUT,
+                          "'%c' is %lld, which does not divide over %lld devices "
+                          "(axis '%s')",
+                          letter, (long long)n->sig->factor[f].size, (long long)parts, name);
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         bool major;
         int d = find_dim(n, o, f, &major);
         if (d >= 0 && (!major || n->sig->operand[o].dim[d].window >= 0))
-            return pl_err_set(err, PL_EUNSUPPORTED, "'%c' is a strided or windowed part of operand "
-                              "%d; only plain splits are lowered", letter, o);
+            return pl_err_set(err, PL_EUNSUPPORTED,
+                              "'%c' is a strided or windowed part of operand "
+                              "%d; only plain splits are lowered",
+                              letter, o);
     }
     return true;
 }
@@ -127,7 +135,8 @@ bool pl_plan_data_parallel(const pl_graph *g, int n, pl_arena *out, pl_plan **pl
     for (int i = 0; i < g->values.n && n > 1; i++)
         if (g->values.at[i]->role == PL_INPUT && g->values.at[i]->shape.rank)
             pl_placement_split(&p->stored[i], 0, 0);
-    for (int i = 0; i < g->values.n; i++) { /* the user's mistake, said before anything follows it */
+    for (int i = 0; i < g->values.n;
+         i++) { /* the user's mistake, said before anything follows it */
         const pl_value *v = g->values.at[i];
         if (!v->maker && !pl_placement_check(&p->stored[i], &p->mesh, &v->shape, err))
             return pl_err_in(err, "input '%s'", v->name);
@@ -141,8 +150,10 @@ static void print_choice(const pl_plan *p, const pl_node *n, pl_text *out)
     for (int a = 0; a < p->mesh.n; a++) {
         int f = p->choice[n->id].factor[a];
         const char *axis = p->mesh.axis[a].name;
-        if (f >= 0) pl_text_add(out, " %s=%c", axis, n->sig->factor[f].letter);
-        else if (f <= PL_LINEAR) pl_text_add(out, " %s=linear:%d", axis, PL_LINEAR - f);
+        if (f >= 0)
+            pl_text_add(out, " %s=%c", axis, n->sig->factor[f].letter);
+        else if (f <= PL_LINEAR)
+            pl_text_add(out, " %s=linear:%d", axis, PL_LINEAR - f);
     }
 }
 

@@ -9,8 +9,8 @@
 
 /* What a node does on one mesh axis. */
 enum {
-    PL_COPIED = -1, /* the same work on every device of the axis                                    */
-    PL_LINEAR = -2, /* PL_LINEAR - k: linear in its k-th operand set: those inputs may be pending    */
+    PL_COPIED = -1, /* the same work on every device of the axis                            */
+    PL_LINEAR = -2, /* PL_LINEAR - k: it is linear in operand set k, whose inputs are pending */
 };
 
 typedef struct pl_choice {
@@ -31,8 +31,8 @@ pl_placement pl_plan_operand(const pl_plan *p, int node, int o);
 /* Inputs in operand set k of op->linear, as a bit mask; 0 when there is no such set. */
 unsigned pl_plan_linear_set(const pl_node *n, int k);
 
-/* Independent check: every choice legal, sizes divide, stored placements legal. Fails with PL_EINPUT
- * naming the node or tensor, the sizes and the axis. */
+/* Independent check: every choice legal, sizes divide, stored placements legal. Fails with
+ * PL_EINPUT naming the node or tensor, the sizes and the axis. */
 PL_MUST_CHECK bool pl_plan_check(const pl_plan *p, pl_err *err);
 
 /* The part of pl_plan_check about one node. */

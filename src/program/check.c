@@ -1,15 +1,15 @@
-/* An independent check of a program: replay its steps over byte ranges, ask at every read whether the part
- * of the value that the plan wants stands there, and look for steps of the two lanes that may run at once
- * and touch the same bytes. What the plan wants of a node is in pl_plan_operand; nothing is taken from
- * the lowering. The collectives of the ranks match when their programs have the same messages in the same
- * order; one program cannot tell. */
+/* An independent check of a program: replay its steps over byte ranges, ask at every read whether
+ * the part of the value that the plan wants stands there, and look for steps of the two lanes that
+ * may run at once and touch the same bytes. What the plan wants of a node is in pl_plan_operand;
+ * nothing is taken from the lowering. The collectives of the ranks match when their programs have
+ * the same messages in the same order; one program cannot tell. */
 #include "graph/op.h"
 #include "program/program.h"
 
 #include <string.h>
 
-/* A range of bytes that holds one part of a value. A range may have several: views, or two names for the
- * same share. */
+/* A range of bytes that holds one part of a value. A range may have several: views, or two names
+ * for the same share. */
 typedef struct content {
     const pl_value *value;
     pl_placement where;
@@ -31,9 +31,15 @@ typedef struct checker {
     const pl_mesh *mesh;
     pl_arena *tmp;
     pl_err *err;
-    struct { int n, cap; content *at; } now; /* what memory holds at this point of the replay */
-    struct { int n, cap; access *at; } log;  /* in the order of the steps                     */
-    int *first;                              /* [steps + 1] first access of each step         */
+    struct {
+        int n, cap;
+        content *at;
+    } now; /* what memory holds at this point of the replay */
+    struct {
+        int n, cap;
+        access *at;
+    } log;      /* in the order of the steps                     */
+    int *first; /* [steps + 1] first access of each step         */
 } checker;
 
 enum { BEFORE = -1 }; /* the "step" that fills inputs and states */
@@ -73,7 +79,7 @@ static int64_t part_bytes(const checker *c, const pl_value *v, const pl_placemen
     return pl_shape_count(&s) * pl_type_bytes(v->type);
 }
 
-/* -- memory ------------------------------------------------------------------------------------------- */
+/* -- memory ------------------------------------------------------------------------------------ */
 
 static bool touch(checker *c, int step, pl_slot at, int64_t bytes, bool write)
 {
@@ -91,8 +97,7 @@ static bool write_range(checker *c, int step, pl_slot at, int64_t bytes)
 {
     int n = 0;
     for (int i = 0; i < c->now.n; i++)
-        if (!overlap(c->now.at[i].at, c->now.at[i].bytes, at, bytes))
-            c->now.at[n++] = c->now.at[i];
+        if (!overlap(c->now.at[i].at, c->now.at[i].bytes, at, bytes)) c->now.at[n++] = c->now.at[i];
     c->now.n = n;
     return touch(c, step, at, bytes, true);
 }
@@ -128,14 +133,15 @@ static bool fail_read(checker *c, int step, pl_slot at, int64_t bytes, const cha
                       step_text(c, step), wanted, slot_text(c, at, bytes));
 }
 
-static bool read_part(checker *c, int step, const pl_value *v, const pl_placement *where, pl_slot at)
+static bool read_part(checker *c, int step, const pl_value *v, const pl_placement *where,
+                      pl_slot at)
 {
     int64_t bytes = part_bytes(c, v, where);
     PL_TRY(touch(c, step, at, bytes, false));
     return holds(c, v, where, at) || fail_read(c, step, at, bytes, part_text(c, v, where));
 }
 
-/* -- kernels ------------------------------------------------------------------------------------------ */
+/* -- kernels ----------------------------------------------------------------------------------- */
 
 /* Each factor has the range that the choices and this rank's coordinates give. */
 static bool check_share(checker *c, int i, const pl_share *s)
@@ -149,20 +155,11 @@ static bool check_share(checker *c, int i, const pl_share *s)
             lo += size * pl_mesh_coord(c->mesh, c->p->rank, a);
         }
         if (s->factor[f].lo != lo || s->factor[f].n != size)
-            return pl_err_set(c->err, PL_EMISMATCH, "%s computes %lld of '%c' from %lld; the plan says "
-                              "%lld from %lld", step_text(c, i), (long long)s->factor[f].n,
-                              n->sig->factor[f].letter, (long long)s->factor[f].lo,
-                              (long long)size, (long long)lo);
-    }
-    return true;
-}
-
-static bool same_letters(const pl_operand *a, const pl_operand *b)
-{
-    if (a->rank != b->rank) return false;
-    for (int d = 0; d < a->rank; d++) {
-        if (a->dim[d].n != b->dim[d].n || a->dim[d].window != b->dim[d].window) return false;
-        if (memcmp(a->dim[d].factor, b->dim[d].factor, (size_t)a->dim[d].n * sizeof(int))) return false;
+            return pl_err_set(c->err, PL_EMISMATCH,
+                              "%s computes %lld of '%c' from %lld; the plan says "
+                              "%lld from %lld",
+                              step_text(c, i), (long long)s->factor[f].n, n->sig->factor[f].letter,
+                              (long long)s->factor[f].lo, (long long)size, (long long)lo);
     }
     return true;
 }
@@ -181,7 +178,7 @@ static bool may_share(const pl_node *n, int o, int k)
     if (takes_over(n->op, o) == k) return true;
     if (o == 0 && k == 0 && n->op->view) return true;
     return o == 0 && n->op->elementwise && n->in[k]->type == n->out[0]->type &&
-           same_letters(&n->sig->operand[k], pl_sig_out(n->sig, 0));
+           pl_share_same_index(n, k, n->n_in);
 }
 
 static bool check_sharing(checker *c, int i, int o, pl_slot at, int64_t bytes)
@@ -190,14 +187,17 @@ static bool check_sharing(checker *c, int i, int o, pl_slot at, int64_t bytes)
     const pl_node *n = s->share->node;
     int over = takes_over(n->op, o);
     if (over >= 0 && !same_slot(s->in[over], at))
-        return pl_err_set(c->err, PL_EMISMATCH, "%s updates its input %d in place, but its output %d is "
-                          "elsewhere, in %s", step_text(c, i), over, o, slot_text(c, at, bytes));
+        return pl_err_set(c->err, PL_EMISMATCH,
+                          "%s updates its input %d in place, but its output %d is "
+                          "elsewhere, in %s",
+                          step_text(c, i), over, o, slot_text(c, at, bytes));
     for (int a = c->first[i]; a < c->log.n; a++) {
         const access *x = &c->log.at[a];
         if (!overlap(x->at, x->bytes, at, bytes)) continue;
         bool fits = !x->write && same_slot(x->at, at) && x->bytes == bytes;
         if (fits && may_share(n, o, a - c->first[i])) continue;
-        return pl_err_set(c->err, PL_EMISMATCH, "%s: output %d, in %s, lies over its own operand %d, in %s",
+        return pl_err_set(c->err, PL_EMISMATCH,
+                          "%s: output %d, in %s, lies over its own operand %d, in %s",
                           step_text(c, i), o, slot_text(c, at, bytes), a - c->first[i],
                           slot_text(c, x->at, x->bytes));
     }
@@ -209,8 +209,9 @@ static bool check_kernel(checker *c, int i)
     const pl_step *s = &c->p->step[i];
     const pl_node *n = s->share->node;
     if (s->n_in != n->n_in || s->n_out != n->n_out)
-        return pl_err_set(c->err, PL_EMISMATCH, "%s has %d inputs and %d outputs, its node %d and %d",
-                          step_text(c, i), s->n_in, s->n_out, n->n_in, n->n_out);
+        return pl_err_set(c->err, PL_EMISMATCH,
+                          "%s has %d inputs and %d outputs, its node %d and %d", step_text(c, i),
+                          s->n_in, s->n_out, n->n_in, n->n_out);
     PL_TRY(check_share(c, i, s->share));
     for (int k = 0; k < n->n_in; k++) {
         pl_placement where = pl_plan_operand(c->p->plan, n->id, k);
@@ -232,7 +233,7 @@ static bool check_kernel(checker *c, int i)
     return true;
 }
 
-/* -- messages ----------------------------------------------------------------------------------------- */
+/* -- messages ---------------------------------------------------------------------------------- */
 
 static bool is_pending(const content *x, const pl_step *s)
 {
@@ -240,11 +241,15 @@ static bool is_pending(const content *x, const pl_step *s)
            (x->where.pending & s->axes) == s->axes;
 }
 
-/* The range is one partial result after another; combined they are the same values, less pending. */
+/* The range is one partial result after another; combined they are the same values, less
+ * pending. */
 static bool check_reduce(checker *c, int i)
 {
     const pl_step *s = &c->p->step[i];
-    struct { int n, cap; content *at; } parts = { 0 };
+    struct {
+        int n, cap;
+        content *at;
+    } parts = { 0 };
     int64_t bytes = s->count * pl_type_bytes(s->type), done = 0, moved = s->out[0].at - s->in[0].at;
     if (s->count < 1 || !s->axes)
         return pl_err_set(c->err, PL_EMISMATCH, "%s combines nothing", step_text(c, i));
@@ -264,9 +269,9 @@ static bool check_reduce(checker *c, int i)
     pl_slot stuck = { s->in[0].state, s->in[0].at + done };
     if (done < bytes) return fail_read(c, i, stuck, bytes - done, "partial results on its axes");
     if (moved && overlap(s->in[0], bytes, s->out[0], bytes))
-        return pl_err_set(c->err, PL_EMISMATCH, "%s: its result, in %s, lies over what it sends, in %s",
-                          step_text(c, i), slot_text(c, s->out[0], bytes),
-                          slot_text(c, s->in[0], bytes));
+        return pl_err_set(c->err, PL_EMISMATCH,
+                          "%s: its result, in %s, lies over what it sends, in %s", step_text(c, i),
+                          slot_text(c, s->out[0], bytes), slot_text(c, s->in[0], bytes));
     PL_TRY(write_range(c, i, s->out[0], bytes));
     for (int k = 0; k < parts.n; k++) PL_PUSH(c->tmp, &c->now, parts.at[k]);
     return true;
@@ -302,7 +307,10 @@ static bool gathered(const checker *c, const pl_step *s, const content *x, conte
 static bool check_gather(checker *c, int i)
 {
     const pl_step *s = &c->p->step[i];
-    struct { int n, cap; content *at; } parts = { 0 };
+    struct {
+        int n, cap;
+        content *at;
+    } parts = { 0 };
     int64_t bytes = s->count * pl_type_bytes(s->type), all = bytes;
     PL_TRY(touch(c, i, s->in[0], bytes, false));
     for (int a = 0; a < c->mesh->n; a++)
@@ -314,14 +322,15 @@ static bool check_gather(checker *c, int i)
     }
     if (!parts.n) return fail_read(c, i, s->in[0], bytes, "a share along its axis");
     if (overlap(s->in[0], bytes, s->out[0], all))
-        return pl_err_set(c->err, PL_EMISMATCH, "%s: its result, in %s, lies over what it sends, in %s",
-                          step_text(c, i), slot_text(c, s->out[0], all), slot_text(c, s->in[0], bytes));
+        return pl_err_set(c->err, PL_EMISMATCH,
+                          "%s: its result, in %s, lies over what it sends, in %s", step_text(c, i),
+                          slot_text(c, s->out[0], all), slot_text(c, s->in[0], bytes));
     PL_TRY(write_range(c, i, s->out[0], all));
     for (int k = 0; k < parts.n; k++) PL_PUSH(c->tmp, &c->now, parts.at[k]);
     return true;
 }
 
-/* -- copies ------------------------------------------------------------------------------------------- */
+/* -- copies ------------------------------------------------------------------------------------ */
 
 /* Is the step's loop nest this one? A loop of one round has no steps. */
 static bool is_nest(const pl_step *s, int64_t bytes, int64_t n0, int64_t from0, int64_t to0,
@@ -368,7 +377,10 @@ static bool whole_copy(const pl_step *s, const content *x, content *out)
 static bool check_copy(checker *c, int i)
 {
     const pl_step *s = &c->p->step[i];
-    struct { int n, cap; content *at; } parts = { 0 };
+    struct {
+        int n, cap;
+        content *at;
+    } parts = { 0 };
     int64_t span = (s->n[0] - 1) * s->from[0] + (s->n[1] - 1) * s->from[1] + s->bytes;
     int64_t bytes = s->n[0] * s->n[1] * s->bytes;
     PL_TRY(touch(c, i, s->in[0], span, false));
@@ -383,8 +395,9 @@ static bool check_copy(checker *c, int i)
     }
     if (!parts.n) return fail_read(c, i, s->in[0], span, "what it can copy, slice or assemble");
     if (overlap(s->in[0], span, s->out[0], bytes))
-        return pl_err_set(c->err, PL_EMISMATCH, "%s: its copy, in %s, lies over %s", step_text(c, i),
-                          slot_text(c, s->out[0], bytes), slot_text(c, s->in[0], span));
+        return pl_err_set(c->err, PL_EMISMATCH, "%s: its copy, in %s, lies over %s",
+                          step_text(c, i), slot_text(c, s->out[0], bytes),
+                          slot_text(c, s->in[0], span));
     PL_TRY(write_range(c, i, s->out[0], bytes));
     for (int k = 0; k < parts.n; k++) {
         parts.at[k].at = s->out[0];
@@ -394,7 +407,7 @@ static bool check_copy(checker *c, int i)
     return true;
 }
 
-/* -- before and after --------------------------------------------------------------------------------- */
+/* -- before and after -------------------------------------------------------------------------- */
 
 static bool put_before(checker *c, const pl_value *v, const pl_placement *where, pl_slot at)
 {
@@ -451,7 +464,7 @@ static bool finish(checker *c)
     return true;
 }
 
-/* -- lanes -------------------------------------------------------------------------------------------- */
+/* -- lanes ------------------------------------------------------------------------------------- */
 
 /* Two steps whose order nothing fixes: neither may write what the other touches. */
 static bool check_pair(checker *c, int i, int k)
@@ -460,7 +473,8 @@ static bool check_pair(checker *c, int i, int k)
         for (int b = c->first[k]; b < c->first[k + 1]; b++) {
             const access *x = &c->log.at[a], *y = &c->log.at[b];
             if (!(x->write || y->write) || !overlap(x->at, x->bytes, y->at, y->bytes)) continue;
-            return pl_err_set(c->err, PL_EMISMATCH, "%s and %s may run at once: one %s %s, the other %s %s",
+            return pl_err_set(c->err, PL_EMISMATCH,
+                              "%s and %s may run at once: one %s %s, the other %s %s",
                               step_text(c, i), step_text(c, k), x->write ? "writes" : "reads",
                               slot_text(c, x->at, x->bytes), y->write ? "writes" : "reads",
                               slot_text(c, y->at, y->bytes));
@@ -470,9 +484,9 @@ static bool check_pair(checker *c, int i, int k)
 
 typedef struct lanes {
     int n_computes, n_messages;
-    int *compute, *message;  /* step of each                                                    */
-    int *waited;             /* [computes] messages finished before it, by its lane's order too */
-    int *after, *finished;   /* [messages] computes and messages finished before it             */
+    int *compute, *message; /* step of each                                                    */
+    int *waited;            /* [computes] messages finished before it, by its lane's order too */
+    int *after, *finished;  /* [messages] computes and messages finished before it             */
 } lanes;
 
 static int more(int a, int b)
@@ -480,8 +494,8 @@ static int more(int a, int b)
     return a > b ? a : b;
 }
 
-/* Number the steps of each lane and gather what is known to be finished before each of them: a lane keeps
- * its order, so what one step waited for all later ones have behind them. */
+/* Number the steps of each lane and gather what is known to be finished before each of them: a lane
+ * keeps its order, so what one step waited for all later ones have behind them. */
 static bool find_lanes(checker *c, lanes *l)
 {
     const pl_program *p = c->p;
@@ -494,9 +508,10 @@ static bool find_lanes(checker *c, lanes *l)
         const pl_step *s = &p->step[i];
         int k = l->n_computes, m = l->n_messages;
         if (s->wait < 0 || s->wait > m || (s->kind == PL_MESSAGE && (s->after < 0 || s->after > k)))
-            return pl_err_set(c->err, PL_EMISMATCH, "%s waits for %d messages and %d compute steps; %d and "
-                              "%d come before it", step_text(c, i), s->wait,
-                              s->kind == PL_MESSAGE ? s->after : k, m, k);
+            return pl_err_set(c->err, PL_EMISMATCH,
+                              "%s waits for %d messages and %d compute steps; %d and "
+                              "%d come before it",
+                              step_text(c, i), s->wait, s->kind == PL_MESSAGE ? s->after : k, m, k);
         if (s->kind != PL_MESSAGE) {
             l->compute[k] = i;
             l->waited[k] = more(s->wait, k ? l->waited[k - 1] : 0);
@@ -510,8 +525,9 @@ static bool find_lanes(checker *c, lanes *l)
         l->n_messages++;
     }
     if (l->n_computes != p->n_compute || l->n_messages != p->n_messages)
-        return pl_err_set(c->err, PL_EMISMATCH, "%d compute steps and %d messages, counted as %d and %d",
-                          l->n_computes, l->n_messages, p->n_compute, p->n_messages);
+        return pl_err_set(c->err, PL_EMISMATCH,
+                          "%d compute steps and %d messages, counted as %d and %d", l->n_computes,
+                          l->n_messages, p->n_compute, p->n_messages);
     return true;
 }
 
@@ -539,10 +555,14 @@ static bool check(checker *c)
     for (int i = 0; i < p->n_steps; i++) {
         const pl_step *s = &p->step[i];
         c->first[i] = c->log.n;
-        if (s->kind == PL_KERNEL) PL_TRY(check_kernel(c, i));
-        else if (s->kind == PL_COPY) PL_TRY(check_copy(c, i));
-        else if (s->collective == PL_COLLECTIVE_REDUCE) PL_TRY(check_reduce(c, i));
-        else PL_TRY(check_gather(c, i));
+        if (s->kind == PL_KERNEL)
+            PL_TRY(check_kernel(c, i));
+        else if (s->kind == PL_COPY)
+            PL_TRY(check_copy(c, i));
+        else if (s->collective == PL_COLLECTIVE_REDUCE)
+            PL_TRY(check_reduce(c, i));
+        else
+            PL_TRY(check_gather(c, i));
     }
     c->first[p->n_steps] = c->log.n;
     PL_TRY(finish(c));

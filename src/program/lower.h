@@ -1,5 +1,5 @@
-/* program/lower.h - the stages of lowering, private to program/: tasks -> overwrites -> order -> places
- * and steps. */
+/* program/lower.h - the stages of lowering, private to program/: tasks -> overwrites -> order ->
+ * places and steps. */
 #ifndef PL_PROGRAM_LOWER_H
 #define PL_PROGRAM_LOWER_H
 #include "program/program.h"
@@ -15,7 +15,7 @@ typedef struct part {
     int64_t bytes;
     int maker;       /* task; -1: there before the step (states, inputs)                       */
     ints readers;    /* tasks                                                                  */
-    int home;        /* part whose memory it takes over (that may take one over itself), or itself */
+    int home;        /* the part whose memory it takes over, which may do so too; or itself    */
     int64_t at;      /* bytes from the start of home's memory                                  */
     int port;        /* states: index in the store; else -1                                    */
 } part;

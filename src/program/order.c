@@ -1,20 +1,88 @@
 /* Lowering, third stage: the order of the steps.
  *
- * Tasks keep the graph's order but for three rules. An update of a state in place runs as soon as it may:
- * it ends the life of its gradient. A reduction joins the open bucket as soon as its input is made,
- * wherever its first reader stands. And what waits for a reduction is put off until the next bucket is on
- * its way, so that computing goes on beside the message (the bucketed, overlapped all-reduce of PyTorch
- * DDP, Li et al., VLDB 2020, here for any reduction). */
+ * Tasks keep the graph's order but for four rules. An update of a state in place and what makes a
+ * mere scalar run as soon as they may: they end the life of a gradient. A task whose result is
+ * larger than the memory that it frees is put off to its first reader. A reduction joins the open bucket as soon as its input
+ * is made, wherever its first reader stands. And what waits for a reduction is put off until the
+ * next bucket is on its way, so that computing goes on beside the message (the bucketed, overlapped
+ * all-reduce of PyTorch DDP, Li et al., VLDB 2020, here for any reduction). */
 #include "program/lower.h"
 
-enum { DEFAULT_BUCKET_BYTES = 16 << 20 };
+#include <stdlib.h>
+
+enum { DEFAULT_BUCKET_BYTES = 16 << 20, SCALAR_BYTES = 8 };
 
 typedef struct schedule {
     lowering *l;
-    ints open;      /* reductions of the bucket being filled        */
+    ints open; /* reductions of the bucket being filled        */
     int64_t bytes;
-    ints landing;   /* the bucket sent last; its readers still wait */
+    ints landing; /* the bucket sent last; its readers still wait */
 } schedule;
+
+/* -- the order asked for ------------------------------------------------------------------------ */
+
+typedef struct wish {
+    int id;
+    double at; /* place among the ids */
+} wish;
+
+static bool is_prompt(const lowering *l, const task *t)
+{
+    int64_t bytes = 0;
+    for (int k = 0; k < t->n_out; k++) bytes += l->parts.at[t->out[k]].bytes;
+    return t->eager || t->kind == TASK_REDUCE || (t->kind == TASK_NODE && bytes <= SCALAR_BYTES);
+}
+
+/* Bytes that come into being with a task, less those that nobody reads after its first reader (where
+ * *first stands), which waiting would keep; < 0 for a task that has to stay where it is. */
+static int64_t put_off_gain(const lowering *l, int id, const double *place, double *first)
+{
+    const task *t = &l->tasks.at[id];
+    int64_t gain = 0;
+    *first = l->tasks.n;
+    if (t->kind != TASK_NODE || is_prompt(l, t)) return -1;
+    for (int k = 0; k < t->n_out; k++) {
+        const part *p = &l->parts.at[t->out[k]];
+        if (p->home != t->out[k]) return -1; /* a view, or a change in place */
+        gain += p->bytes;
+        for (int r = 0; r < p->readers.n; r++)
+            if (place[p->readers.at[r]] < *first) *first = place[p->readers.at[r]];
+    }
+    for (int k = 0; k < t->n_in; k++) {
+        const part *p = &l->parts.at[t->in[k]];
+        bool last = l->parts.at[p->home].port < 0;
+        for (int r = 0; r < p->readers.n; r++) last &= place[p->readers.at[r]] < *first;
+        if (last) gain -= p->bytes;
+    }
+    return gain;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const wish *x = a, *y = b;
+    if (x->at != y->at) return x->at < y->at ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static const wish *make_wishes(const lowering *l)
+{
+    wish *w = PL_NEW_N(l->tmp, wish, l->tasks.n + 1);
+    double *place = PL_NEW_N(l->tmp, double, l->tasks.n + 1), first;
+    for (int id = 0; id < l->tasks.n; id++) { /* what runs promptly stands after all that it waits for */
+        const task *t = &l->tasks.at[id];
+        if (!is_prompt(l, t)) place[id] = id;
+        for (int i = 0; i < t->before.n; i++)
+            if (place[id] > place[t->before.at[i]]) place[t->before.at[i]] = place[id];
+    }
+    for (int id = 0; id < l->tasks.n; id++) {
+        w[id] = (wish){ id, is_prompt(l, &l->tasks.at[id]) ? place[id] : id };
+        if (put_off_gain(l, id, place, &first) > 0 && first > id + 1) w[id].at = first - 0.5;
+    }
+    qsort(w, (size_t)l->tasks.n, sizeof *w, by_place);
+    return w;
+}
+
+/* -- the order made ------------------------------------------------------------------------------ */
 
 static void emit(schedule *s, int id);
 
@@ -23,7 +91,7 @@ static void release(schedule *s, int id)
     const ints *before = &s->l->tasks.at[id].before;
     for (int i = 0; i < before->n; i++) {
         task *t = &s->l->tasks.at[before->at[i]];
-        if (--t->unmet == 0 && (t->eager || t->kind == TASK_REDUCE)) emit(s, before->at[i]);
+        if (--t->unmet == 0 && is_prompt(s->l, t)) emit(s, before->at[i]);
     }
 }
 
@@ -74,14 +142,15 @@ static void emit(schedule *s, int id)
 void pl_lower_order(lowering *l)
 {
     schedule s = { .l = l };
+    const wish *w = make_wishes(l);
     int left = l->tasks.n, before = left + 1;
     if (!l->options.bucket_bytes) l->options.bucket_bytes = DEFAULT_BUCKET_BYTES;
     while (left) {
         PL_ASSERT_CMP(left, <, before); /* else tasks wait for each other in a circle */
         before = left, left = 0;
-        for (int id = 0; id < l->tasks.n; id++) {
-            if (l->tasks.at[id].unmet == 0) emit(&s, id);
-            left += l->tasks.at[id].unmet > 0;
+        for (int i = 0; i < l->tasks.n; i++) {
+            if (l->tasks.at[w[i].id].unmet == 0) emit(&s, w[i].id);
+            left += l->tasks.at[w[i].id].unmet > 0;
         }
         do {
             flush(&s);

@@ -1,8 +1,9 @@
 /* Lowering, second stage: who waits for whom, and what has to be copied before it is lost.
  *
- * A task that overwrites a part (an update in place, a state's new contents copied home) comes after
- * everyone who reads the old contents. Who reads them and yet depends on that task (the change that an
- * update made; two states that swap) cannot come before it and gets a copy of the old contents. */
+ * A task that overwrites a part (an update in place, a state's new contents copied home) comes
+ * after everyone who reads the old contents. Who reads them and yet depends on that task (the
+ * change that an update made; two states that swap) cannot come before it and gets a copy of the
+ * old contents. */
 #include "graph/op.h"
 #include "program/lower.h"
 
@@ -43,7 +44,7 @@ static int victim_of(const lowering *l, int t, int k)
     return is_view(x) || home == x->out[k] ? -1 : home;
 }
 
-/* -- copies ------------------------------------------------------------------------------------------- */
+/* -- copies ------------------------------------------------------------------------------------ */
 
 static int add_copy(overwrites *o, int p)
 {
@@ -67,8 +68,8 @@ static void drop_reader(part *p, int t)
     p->readers.n = n;
 }
 
-/* Input k of task t becomes a copy, one of its own if t overwrites it; `before` (or -1) comes after the
- * copying. */
+/* Input k of task t becomes a copy, one of its own if t overwrites it; `before` (or -1) comes after
+ * the copying. */
 static void read_copy(overwrites *o, int t, int k, int before)
 {
     lowering *l = o->l;
@@ -84,7 +85,7 @@ static void read_copy(overwrites *o, int t, int k, int before)
     if (before >= 0) order_after(l, l->parts.at[copy].maker, before);
 }
 
-/* -- states ------------------------------------------------------------------------------------------- */
+/* -- states ------------------------------------------------------------------------------------ */
 
 /* The chain of updates that ends in what the step leaves in a state, backwards. */
 static void mark_updates(overwrites *o, int p)
@@ -114,7 +115,7 @@ static void spare_state(overwrites *o, int t)
     }
 }
 
-/* -- readers ------------------------------------------------------------------------------------------ */
+/* -- readers ----------------------------------------------------------------------------------- */
 
 static void mark_after(overwrites *o, int t)
 {
@@ -176,7 +177,8 @@ void pl_lower_overwrites(lowering *l)
     o.same = PL_NEW_N(l->tmp, ints, o.n_parts + 1);
     o.copied = PL_NEW_N(l->tmp, int, o.n_parts + 1);
     o.updates = PL_NEW_N(l->tmp, bool, o.n_tasks + 1);
-    o.after = PL_NEW_N(l->tmp, bool, o.n_tasks + 2 * o.n_parts + 1); /* copies: to read, to overwrite */
+    o.after =
+        PL_NEW_N(l->tmp, bool, o.n_tasks + 2 * o.n_parts + 1); /* copies: to read, to overwrite */
     for (int p = 0; p < o.n_parts; p++) {
         o.copied[p] = -1;
         PL_PUSH(l->tmp, &o.same[contents_of(l, p)], p);

@@ -10,15 +10,18 @@ enum { ALIGN = 64 }; /* bytes: a cache line and an AVX-512 vector */
 typedef struct places {
     lowering *l;
     int n_order;
-    int *last;       /* [parts] by home: the last position that touches it               */
-    int *first;      /* [parts] by home: the position that makes it                      */
-    int *bucket;     /* [parts] by home: the bucket it lies in, or -1                    */
-    int *wait;       /* [order] messages that must be finished before this position      */
-    int *used;       /* [parts] by home: messages up to the last one so far that uses it */
-    int *message;    /* [order] its number among the messages, or -1                     */
+    int *last;    /* [parts] by home: the last position that touches it               */
+    int *first;   /* [parts] by home: the position that makes it                      */
+    int *bucket;  /* [parts] by home: the bucket it lies in, or -1                    */
+    int *wait;    /* [order] messages that must be finished before this position      */
+    int *used;    /* [parts] by home: messages up to the last one so far that uses it */
+    int *message; /* [order] its number among the messages, or -1                     */
     int n_messages;
-    struct { int n, cap; int64_t *at; } buckets; /* bytes of each                        */
-    int *buf;        /* [parts] by home: index of its buffer                             */
+    struct {
+        int n, cap;
+        int64_t *at;
+    } buckets; /* bytes of each                        */
+    int *buf;  /* [parts] by home: index of its buffer                             */
     pl_layout layout;
 } places;
 
@@ -27,7 +30,7 @@ static bool is_message(const task *t)
     return t->kind == TASK_REDUCE || t->kind == TASK_GATHER;
 }
 
-/* -- life --------------------------------------------------------------------------------------------- */
+/* -- life -------------------------------------------------------------------------------------- */
 
 static void touch(places *s, int p, int pos)
 {
@@ -54,9 +57,10 @@ static void find_lives(places *s)
     for (int i = 0; i < l->plan->graph->outputs.n; i++) touch(s, l->output[i], s->n_order);
 }
 
-/* -- messages ----------------------------------------------------------------------------------------- */
+/* -- messages ---------------------------------------------------------------------------------- */
 
-/* May the reduction at pos write over what it reads: nobody needs it later, it is all of its memory. */
+/* May the reduction at pos write over what it reads: nobody needs it later, it is all of its
+ * memory. */
 static bool reduces_in_place(const places *s, const task *t, int pos)
 {
     const part *in = &s->l->parts.at[t->in[0]];
@@ -83,7 +87,10 @@ static bool shares_memory(const places *s, const slot *x, int i)
 static void split_buckets(places *s)
 {
     lowering *l = s->l;
-    struct { int n, cap; slot *at; } order = { 0 };
+    struct {
+        int n, cap;
+        slot *at;
+    } order = { 0 };
     for (int pos = 0; pos < l->order.n; pos++) {
         slot together = { 0 }, *x = &l->order.at[pos];
         for (int i = 0; i < x->tasks.n; i++) {
@@ -132,14 +139,13 @@ static void find_task_waits(places *s, int pos, const task *t, const int *made)
         int maker = l->parts.at[t->in[k]].maker;
         if (maker >= 0) wait_for(s, pos, s->message[made[maker]] + 1);
     }
-    for (int k = 0; k < t->n_out; k++)
-        wait_for(s, pos, s->used[pl_lower_home(l, t->out[k])]);
+    for (int k = 0; k < t->n_out; k++) wait_for(s, pos, s->used[pl_lower_home(l, t->out[k])]);
     if (m < 0) return;
     s->used[pl_lower_home(l, t->in[0])] = s->used[pl_lower_home(l, t->out[0])] = m + 1;
 }
 
-/* A message is known to be finished where the first compute step waits for it (or for a later one). Until
- * then its memory must stay. */
+/* A message is known to be finished where the first compute step waits for it (or for a later one).
+ * Until then its memory must stay. */
 static void extend_lives(places *s)
 {
     lowering *l = s->l;
@@ -172,19 +178,7 @@ static void find_waits(places *s)
     extend_lives(s);
 }
 
-/* -- elementwise steps in place ----------------------------------------------------------------------- */
-
-/* Does input k have its elements where the first output has them: the same letters in each dimension? */
-static bool has_same_index(const pl_node *n, int k)
-{
-    const pl_operand *a = &n->sig->operand[k], *b = pl_sig_out(n->sig, 0);
-    for (int d = 0; d < a->rank; d++) {
-        if (a->dim[d].n != b->dim[d].n || a->dim[d].window != b->dim[d].window) return false;
-        for (int i = 0; i < a->dim[d].n; i++)
-            if (a->dim[d].factor[i] != b->dim[d].factor[i]) return false;
-    }
-    return true;
-}
+/* -- elementwise steps in place ---------------------------------------------------------------- */
 
 static bool can_overwrite(const places *s, const task *t, int k, int pos)
 {
@@ -193,12 +187,13 @@ static bool can_overwrite(const places *s, const task *t, int k, int pos)
     int h = pl_lower_home(l, t->in[k]);
     pl_shape a = pl_placement_local(&in->where, &l->plan->mesh, &in->value->shape);
     pl_shape b = pl_placement_local(&out->where, &l->plan->mesh, &out->value->shape);
-    if (s->last[h] != pos || l->parts.at[h].port >= 0 || l->parts.at[h].maker < 0 || s->bucket[h] >= 0)
+    if (s->last[h] != pos || l->parts.at[h].port >= 0 || l->parts.at[h].maker < 0 ||
+        s->bucket[h] >= 0)
         return false;
     if (in->value->type != out->value->type || !pl_shape_same(&a, &b)) return false;
     for (int i = 0; i < t->n_in; i++) /* the same memory may not be read in another shape */
         if (t->in[i] != t->in[k] && pl_lower_home(l, t->in[i]) == h) return false;
-    return has_same_index(t->step.share->node, k);
+    return pl_share_same_index(t->step.share->node, k, t->n_in);
 }
 
 static void join_elementwise(places *s)
@@ -217,7 +212,7 @@ static void join_elementwise(places *s)
     }
 }
 
-/* -- offsets ------------------------------------------------------------------------------------------ */
+/* -- offsets ----------------------------------------------------------------------------------- */
 
 static bool lay_out(places *s, pl_err *err)
 {
@@ -252,7 +247,7 @@ static pl_slot slot_of(const places *s, int p)
     return (pl_slot){ false, s->layout.offset[s->buf[h]] + x->at };
 }
 
-/* -- steps -------------------------------------------------------------------------------------------- */
+/* -- steps ------------------------------------------------------------------------------------- */
 
 static pl_step make_message(const places *s, const ints *tasks, int after, int wait)
 {
@@ -315,7 +310,9 @@ static void make_steps(const places *s, pl_program *p)
 static pl_port make_port(const places *s, const pl_value *v, int p)
 {
     const lowering *l = s->l;
-    pl_port x = { .value = v, .where = l->parts.at[p].where, .slot = slot_of(s, p),
+    pl_port x = { .value = v,
+                  .where = l->parts.at[p].where,
+                  .slot = slot_of(s, p),
                   .bytes = l->parts.at[p].bytes };
     x.shape = pl_placement_local(&x.where, &l->plan->mesh, &v->shape);
     pl_placement_origin(&x.where, &l->plan->mesh, &v->shape, l->rank, x.lo);

@@ -1,5 +1,5 @@
-/* program/program.h - what one device does in a step: kernels, messages and copies over buffers with
- * fixed offsets.
+/* program/program.h - what one device does in a step: kernels, messages and copies over buffers
+ * with fixed offsets.
  *
  * Two lanes run side by side, each in program order: compute (kernels, copies) and communication
  * (messages). Messages start in order, and may be under way together. A step waits until `wait`
@@ -88,8 +88,8 @@ pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out);
 /* Lower a checked plan for one rank. `store` may come from another plan's graph (an evaluation that
  * reads the weights a training step keeps): states are matched by name.
  *
- * Fails with PL_EINFEASIBLE when the work block does not fit work_limit (step, bytes live, limit), with
- * PL_EINPUT when the store lacks a state or places it otherwise. */
+ * Fails with PL_EINFEASIBLE when the work block does not fit work_limit (step, bytes live, limit),
+ * with PL_EINPUT when the store lacks a state or places it otherwise. */
 PL_MUST_CHECK bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
                                     const pl_lower_options *options, pl_arena *out,
                                     pl_program **program, pl_err *err);

@@ -1,5 +1,5 @@
-/* Lowering, first stage: one task per node, and between the placement a value is made in and the ones
- * its readers need, the messages and copies that lead from one to the other. */
+/* Lowering, first stage: one task per node, and between the placement a value is made in and the
+ * ones its readers need, the messages and copies that lead from one to the other. */
 #include "graph/op.h"
 #include "program/lower.h"
 
@@ -43,7 +43,7 @@ static void read_part(lowering *l, int id, int p)
     PL_PUSH(l->tmp, &l->parts.at[p].readers, id);
 }
 
-/* -- from one placement to another ------------------------------------------------------------------ */
+/* -- from one placement to another ------------------------------------------------------------- */
 
 /* One task that reads part `from` and makes part `into`. */
 static int add_move(lowering *l, task_kind kind, int from, int into, task **t)
@@ -81,8 +81,8 @@ static void around(const pl_shape *s, int d, int64_t *outer, int64_t *inner)
     }
 }
 
-/* All-gather over the minor-most axis of dimension d. Blocks arrive one after another; where d is not
- * the outermost dimension a copy puts them in place. */
+/* All-gather over the minor-most axis of dimension d. Blocks arrive one after another; where d is
+ * not the outermost dimension a copy puts them in place. */
 static int gather(lowering *l, int from, int d)
 {
     const pl_mesh *m = &l->plan->mesh;
@@ -136,8 +136,8 @@ static int shared_axes(const pl_placement *a, const pl_placement *b, int d)
     return k;
 }
 
-/* Messages between two placements; more than any number where there is no way (nothing makes partial
- * results of whole ones). */
+/* Messages between two placements; more than any number where there is no way (nothing makes
+ * partial results of whole ones). */
 static int distance(const pl_placement *from, const pl_placement *to)
 {
     int n = (from->pending & ~to->pending) != 0;
@@ -159,10 +159,13 @@ static bool bring(lowering *l, const pl_value *v, const pl_placement *to, int *o
         if (distance(x, to) < distance(&l->parts.at[p].where, to)) p = parts->at[i];
     }
     if (distance(&l->parts.at[p].where, to) >= 1000)
-        return pl_err_set(err, PL_EINPUT, "'%s' is at %s and wanted at %s: no message makes partial "
-                          "results", v->name,
-                          pl_placement_text(l->tmp, &l->parts.at[p].where, &l->plan->mesh, v->shape.rank),
-                          pl_placement_text(l->tmp, to, &l->plan->mesh, v->shape.rank));
+        return pl_err_set(
+            err, PL_EINPUT,
+            "'%s' is at %s and wanted at %s: no message makes partial "
+            "results",
+            v->name,
+            pl_placement_text(l->tmp, &l->parts.at[p].where, &l->plan->mesh, v->shape.rank),
+            pl_placement_text(l->tmp, to, &l->plan->mesh, v->shape.rank));
     unsigned axes = l->parts.at[p].where.pending & ~(unsigned)to->pending;
     if (axes) p = reduce(l, p, axes);
     for (int d = 0; d < v->shape.rank; d++) {
@@ -176,7 +179,7 @@ static bool bring(lowering *l, const pl_value *v, const pl_placement *to, int *o
     return true;
 }
 
-/* -- nodes -------------------------------------------------------------------------------------------- */
+/* -- nodes ------------------------------------------------------------------------------------- */
 
 static const pl_share *share_of(lowering *l, const pl_node *n)
 {
@@ -214,14 +217,16 @@ static bool add_node(lowering *l, const pl_node *n, pl_err *err)
         task *t = &l->tasks.at[id];
         t->out[t->n_out++] = p;
         char from = n->op->inplace && i < (int)strlen(n->op->inplace) ? n->op->inplace[i] : '-';
-        if (from != '-') take_over(l, t, i, from - '0');
-        else if (n->op->view) take_over(l, t, i, 0);
+        if (from != '-')
+            take_over(l, t, i, from - '0');
+        else if (n->op->view)
+            take_over(l, t, i, 0);
         t->eager |= from != '-' && l->parts.at[pl_lower_home(l, p)].port >= 0;
     }
     return true;
 }
 
-/* -- states ------------------------------------------------------------------------------------------- */
+/* -- states ------------------------------------------------------------------------------------ */
 
 int pl_lower_home(const lowering *l, int p)
 {
@@ -265,13 +270,14 @@ static bool add_leaves(lowering *l, pl_err *err)
         const pl_port *s = &l->store->state[k];
         if (s->value->type != v->type || !pl_shape_same(&s->value->shape, &v->shape) ||
             !pl_placement_same(&s->where, &l->plan->stored[i]))
-            return pl_err_set(err, PL_EINPUT, "state '%s' is %s in the store (%s on this device), "
-                              "but %s at %s here", v->name,
-                              pl_shape_text(l->tmp, s->value->type, &s->value->shape),
-                              pl_shape_text(l->tmp, s->value->type, &s->shape),
-                              pl_shape_text(l->tmp, v->type, &v->shape),
-                              pl_placement_text(l->tmp, &l->plan->stored[i], &l->plan->mesh,
-                                                v->shape.rank));
+            return pl_err_set(
+                err, PL_EINPUT,
+                "state '%s' is %s in the store (%s on this device), "
+                "but %s at %s here",
+                v->name, pl_shape_text(l->tmp, s->value->type, &s->value->shape),
+                pl_shape_text(l->tmp, s->value->type, &s->shape),
+                pl_shape_text(l->tmp, v->type, &v->shape),
+                pl_placement_text(l->tmp, &l->plan->stored[i], &l->plan->mesh, v->shape.rank));
         l->parts.at[p].port = k;
     }
     return true;

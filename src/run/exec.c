@@ -169,14 +169,18 @@ static bool make(pl_exec *e, pl_arena *arena, const pl_program *const programs[]
 bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_programs,
                  const pl_program *const programs[], pl_arena *arena, pl_exec **out, pl_err *err)
 {
-    pl_exec *e = *out = PL_NEW(arena, pl_exec);
+    pl_exec *e = PL_NEW(arena, pl_exec);
+    *out = NULL;
     *e = (pl_exec){ .options = *o, .comm = comm, .n_programs = n_programs };
     e->store = programs[0]->store;
     e->programs = PL_NEW_N(arena, bound_program, n_programs);
     pl_kernel_thread(o->env.n_threads);
-    if (make(e, arena, programs, err)) return true;
-    pl_exec_free(e);
-    return false;
+    if (!make(e, arena, programs, err)) {
+        pl_exec_free(e);
+        return false;
+    }
+    *out = e;
+    return true;
 }
 
 void pl_exec_free(pl_exec *e)

@@ -2,20 +2,22 @@
 
 #include "base/rng.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 typedef enum kind { CONSTANT, NORMAL, UNIFORM } kind;
 
 static bool parse(const pl_value *v, kind *k, double *x, pl_err *err)
 {
-    const char *eq = strchr(v->init, '=');
-    *x = eq ? strtod(eq + 1, NULL) : !strcmp(v->init, "ones");
+    const char *number = strchr(v->init, '=');
+    *x = !strcmp(v->init, "ones");
     *k = CONSTANT;
     if (!strncmp(v->init, "normal std=", 11)) *k = NORMAL;
     else if (!strncmp(v->init, "uniform a=", 10)) *k = UNIFORM;
-    else if (strcmp(v->init, "zeros") && strcmp(v->init, "ones"))
-        return pl_err_set(err, PL_EINPUT, "state '%s': unknown initial value '%s'", v->name, v->init);
+    bool known = *k == CONSTANT ? !strcmp(v->init, "zeros") || !strcmp(v->init, "ones")
+                                : pl_text_real(number + 1, x);
+    if (!known)
+        return pl_err_set(err, PL_EINPUT, "state '%s': unknown initial value '%s': zeros, ones, 'normal "
+                          "std=S' or 'uniform a=A'", v->name, v->init);
     if (*k != CONSTANT && !pl_type_is_float(v->type))
         return pl_err_set(err, PL_EINPUT, "state '%s': '%s' needs a float type", v->name, v->init);
     return true;

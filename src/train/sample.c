@@ -84,20 +84,27 @@ static int draw(const sampler *s, const float *x, int64_t n, float *sorted)
     return best;
 }
 
+/* Adds a token to a window that holds the newest n <= seq; returns the new n. */
+static int64_t push(const sampler *s, int32_t *window, int64_t n, int token)
+{
+    if (n == s->seq) memmove(window, window + 1, (size_t)--n * sizeof *window);
+    window[n] = token;
+    return n + 1;
+}
+
 static bool sample(sampler *s, void (*put)(void *to, int byte), void *to, pl_err *err)
 {
     const char *prompt = *s->o->prompt ? s->o->prompt : "\n";
-    int64_t n_prompt = (int64_t)strlen(prompt), n = n_prompt;
-    int32_t *text = PL_NEW_N(s->arena, int32_t, n_prompt + s->o->bytes);
+    int32_t *window = PL_NEW_N(s->arena, int32_t, s->seq);
     float *sorted = PL_NEW_N(s->arena, float, s->vocab);
-    for (int64_t i = 0; i < n; i++) text[i] = (unsigned char)prompt[i];
+    int64_t n = 0; /* what follows them in the window cannot be seen: the mask is causal */
+    for (; *prompt; prompt++) n = push(s, window, n, (unsigned char)*prompt);
     for (int64_t made = 0; made < s->o->bytes; made++) {
-        int64_t window = n < s->seq ? n : s->seq; /* what follows it cannot be seen: the mask is causal */
-        for (int64_t i = 0; i < s->seq; i++) s->tokens[i] = i < window ? text[n - window + i] : 0;
+        memcpy(s->tokens, window, (size_t)s->seq * sizeof *window);
         PL_TRY(pl_exec_step(s->exec, 0, err));
-        text[n] = draw(s, s->logits + (window - 1) * s->vocab, made, sorted);
-        put(to, text[n] & 0xFF);
-        n++;
+        int token = draw(s, s->logits + (n - 1) * s->vocab, made, sorted);
+        put(to, token & 0xFF);
+        n = push(s, window, n, token);
     }
     return true;
 }

@@ -271,6 +271,37 @@ static void test_einsums(void **unused)
         check_types(&pl_op_einsum, einsums[i].spec, einsums[i].n_in, einsums[i].in, 100 * (i + 1));
 }
 
+/* Large enough that rounding f32 inputs to bf16 pays; small ones are multiplied in f32 even so. */
+static void test_rounded(void **unused)
+{
+    static const struct {
+        const char *spec;
+        pl_shape in[2];
+        const char *kernel;
+    } cases[] = {
+        { "mk,kn->mn", { { 2, { 170, 180 } }, { 2, { 180, 190 } } }, "matmul_bf16" },
+        { "bkm,bnk->bnm", { { 3, { 2, 165, 190 } }, { 3, { 2, 170, 165 } } }, "matmul_bf16" },
+        { "kbm,nbk->mbn", { { 3, { 165, 2, 170 } }, { 3, { 190, 2, 165 } } }, "matmul_bf16" },
+        { "mbk,nkb->mn", { { 3, { 180, 2, 90 } }, { 3, { 170, 90, 2 } } }, "matmul_bf16" },
+        { "mk,kn->mn", { { 2, { 100, 100 } }, { 2, { 100, 100 } } }, "sgemm" },
+        { "mk,k->m", { { 2, { 300, 300 } }, { 1, { 300 } } }, "sgemm" },
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_arena *a = pl_arena_new("test");
+        const pl_node *n = build(a, &pl_op_einsum, cases[i].spec, PL_F32, 2, cases[i].in);
+        pl_share s = pl_share_whole(n);
+        pl_kernel_env env = { .matmul = PL_BF16 };
+        char why[2000];
+        set_threads(&env, 1 + (int)i % 2);
+        const pl_kernel *k = find(&s, &env, why, sizeof why);
+        assert_non_null(k);
+        assert_string_equal(k->name, cases[i].kernel);
+        assert_true(check_share(&s, &env, i, why, sizeof why));
+        pl_arena_free(a);
+    }
+}
+
 static void test_plans(void **unused)
 {
     (void)unused;
@@ -509,7 +540,7 @@ static void test_two_ranks(void **unused)
     (void)unused;
     pl_arena *a = pl_arena_new("test"), *b = pl_arena_new("test");
     const pl_node *product = build(a, &pl_op_einsum, "mk,kn->mn", PL_F32, 2,
-                                   (pl_shape[]){ { 2, { 70, 90 } }, { 2, { 90, 50 } } });
+                                   (pl_shape[]){ { 2, { 170, 180 } }, { 2, { 180, 190 } } });
     const pl_node *conv = build(b, &pl_op_conv2d, "; pad=1", PL_F32, 2,
                                 (pl_shape[]){ { 4, { 2, 8, 9, 9 } }, { 4, { 8, 8, 3, 3 } } });
     pl_share s[2] = { pl_share_whole(product), pl_share_whole(conv) };
@@ -543,13 +574,10 @@ static void test_isa(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_einsums),
-        cmocka_unit_test(test_random_einsums),
-        cmocka_unit_test(test_convolutions),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_two_ranks),
-        cmocka_unit_test(test_isa),
+        cmocka_unit_test(test_rounded),      cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_einsums),      cmocka_unit_test(test_random_einsums),
+        cmocka_unit_test(test_convolutions), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_two_ranks),    cmocka_unit_test(test_isa),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

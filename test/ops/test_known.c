@@ -83,7 +83,8 @@ static const answer answers[] = {
 
 static const struct { const char *graph, *error; } refusals[] = {
     { "input x f32[4]\nnode y f32[2,2] = reshape \"(ab)->ba; a=2\" x\n", "use transpose" },
-    { "input x f32[4,3]\nnode y f32[4] = reshape \"bu->b\" x\n", "'u' is 3 in input 0 but 1" },
+    { "input x f32[4,3]\nnode y f32[4] = reshape \"bu->b\" x\n",
+      "'u' is 3 and stands on one side only" },
     { "input x f32[4]\nnode y f32[4] = transpose \"a->aa\" x\n", "twice" },
     { "input x f32[4,2]\nnode y f32[4] = transpose \"ab->a\" x\n",
       "'b' stands in the operands 0;" },
@@ -94,6 +95,7 @@ static const struct { const char *graph, *error; } refusals[] = {
     { "input x f32[2]\nnode y f32[3] = concat \"a,a->v; v=3\" x x\n", "4 together, 'v' is 3" },
     { "input x f32[2]\nnode y f32[2] = concat \"a,a->a\" x x\n",
       "needs a letter that no piece has" },
+    { "input x f32[6]\nnode y f32[6] = concat \"(ab)->v\" x\n", "two letters of its own" },
     { "input x f32[3]\nnode y f32[2] z f32[2] w f32[1] = split \"v->a,b,c; a=2\" x\n",
       "give the sizes" },
     { "input x f32[2]\nnode y f32[1] z f32[2] = split \"v->a,b; a=1 b=2\" x\n",

@@ -129,7 +129,7 @@ static pl_value *add_loss(trial *t, pl_builder *b, lossy *l)
 {
     pl_value *loss = NULL;
     if (t->example->build) {
-        l->y[l->n_y] = t->example->build(b, l->in);
+        l->y[l->n_y] = t->example->build(b, t->example->spec, l->in);
         l->n_y += l->y[0] != NULL;
     } else {
         const pl_node *n = pl_add_node(b, t->op, "y", t->example->spec, t->n_in, l->in);
@@ -452,23 +452,22 @@ static void check_linear(trial *t, const pl_graph *g)
     }
 }
 
-/* Output 0 over input 0 gives the bytes that it gives elsewhere. */
-static void check_over(trial *t, const pl_node *n, const eval *e)
+/* Output 0 over input i gives the bytes that it gives elsewhere. */
+static void check_over(trial *t, const pl_node *n, const eval *e, int i)
 {
-    const pl_value *x = n->in[0], *y = n->out[0];
-    if (!pl_shape_same(&x->shape, &y->shape) || pl_type_bytes(x->type) != pl_type_bytes(y->type))
-        return;
+    const pl_value *x = n->in[i], *y = n->out[0];
+    if (!pl_share_same_index(n, i, n->n_in) || x->type != y->type) return;
     size_t bytes = eval_bytes(x->type, &x->shape);
     pl_share s = pl_share_whole(n);
     const void *in[PL_MAX_OPERANDS];
     void *out[PL_MAX_OPERANDS], *same = eval_alloc(bytes);
     memcpy(same, e->at[x->id], bytes);
-    for (int k = 0; k < n->n_in; k++) in[k] = k ? e->at[n->in[k]->id] : same;
-    for (int i = 0; i < n->n_out; i++)
-        out[i] = i ? eval_alloc(eval_bytes(n->out[i]->type, &n->out[i]->shape)) : same;
+    for (int k = 0; k < n->n_in; k++) in[k] = k == i ? same : e->at[n->in[k]->id];
+    for (int o = 0; o < n->n_out; o++)
+        out[o] = o ? eval_alloc(eval_bytes(n->out[o]->type, &n->out[o]->shape)) : same;
     n->op->ref(&s, in, out);
-    check(t, !memcmp(same, e->at[y->id], bytes), "not elementwise: other bytes when in place");
-    for (int i = 0; i < n->n_out; i++) free(out[i]);
+    check(t, !memcmp(same, e->at[y->id], bytes), "not elementwise: other bytes over input %d", i);
+    for (int o = 0; o < n->n_out; o++) free(out[o]);
 }
 
 static void check_view(trial *t, const pl_node *n, const eval *e)
@@ -484,7 +483,7 @@ static void check_claims(trial *t, const pl_graph *g, const eval *e)
 {
     const pl_node *n = g->nodes.at[0];
     check_linear(t, g);
-    if (t->op->elementwise && n->n_in) check_over(t, n, e);
+    for (int i = 0; t->op->elementwise && i < n->n_in; i++) check_over(t, n, e, i);
     if (t->op->view) check_view(t, n, e);
     eval again = eval_new(g);
     for (int k = 0; k < n->n_in; k++)

@@ -1,4 +1,5 @@
-/* Placements: text both ways and its errors, who owns which element on any mesh, groups of ranks. */
+/* Placements: text both ways and its errors, who owns which element on any mesh, groups of
+ * ranks. */
 #include "base/rng.h"
 #include "plan/placement.h"
 
@@ -23,7 +24,7 @@ enum { MAX_RANKS = 256 };
 
 static const pl_mesh cube = { 3, { { "node", 2 }, { "gpu", 4 }, { "one", 1 } } };
 
-/* -- text --------------------------------------------------------------------------------------------- */
+/* -- text -------------------------------------------------------------------------------------- */
 
 static void test_text(void **state)
 {
@@ -32,13 +33,20 @@ static void test_text(void **state)
         int rank;
         bool same; /* prints as it was read */
     } cases[] = {
-        { "[]", 0, true },          { "[]", 1, true },
-        { "[;]", 2, true },         { "[node]", 1, true },
-        { "[;gpu]", 2, true },      { "[node,gpu;]", 2, true },
-        { "[gpu,node;;one]", 3, true }, { "[]+{node}", 0, true },
-        { "[node]+{gpu,one}", 1, true }, { "[;]max{gpu}", 2, true },
-        { "[]min{node,gpu}", 1, true },  { "[]+{gpu,node}", 1, false },
-        { "[;;]", 1, false },            { "[;;;;;;;gpu]", 8, true },
+        { "[]", 0, true },
+        { "[]", 1, true },
+        { "[;]", 2, true },
+        { "[node]", 1, true },
+        { "[;gpu]", 2, true },
+        { "[node,gpu;]", 2, true },
+        { "[gpu,node;;one]", 3, true },
+        { "[]+{node}", 0, true },
+        { "[node]+{gpu,one}", 1, true },
+        { "[;]max{gpu}", 2, true },
+        { "[]min{node,gpu}", 1, true },
+        { "[]+{gpu,node}", 1, false },
+        { "[;;]", 1, false },
+        { "[;;;;;;;gpu]", 8, true },
     };
     (void)state;
     pl_arena *a = pl_arena_new("test");
@@ -137,7 +145,7 @@ static void test_trim(void **state)
     assert_int_equal(pl_placement_dim(&want, 1), -1);
 }
 
-/* -- ownership ---------------------------------------------------------------------------------------- */
+/* -- ownership --------------------------------------------------------------------------------- */
 
 typedef struct lot {
     pl_rng rng;
@@ -176,7 +184,8 @@ static pl_placement draw_placement(lot *l, const pl_mesh *m, pl_shape *s)
         if (use < s->rank) {
             pl_placement_split(&p, use, axis[i]);
             s->dim[use] *= m->axis[axis[i]].size;
-        } else if (use == s->rank) p.pending |= (uint8_t)(1u << axis[i]);
+        } else if (use == s->rank)
+            p.pending |= (uint8_t)(1u << axis[i]);
     }
     return p;
 }
@@ -222,7 +231,8 @@ static void check_owner(const lot *l, const pl_placement *p, const pl_mesh *m, c
         owners[e] += mine;
         held += mine;
     }
-    EXPECT(held == pl_shape_count(&local), "seed %d: rank %d holds %d", (int)l->seed, rank, (int)held);
+    EXPECT(held == pl_shape_count(&local), "seed %d: rank %d holds %d", (int)l->seed, rank,
+           (int)held);
 }
 
 static void check_groups(const lot *l, const pl_mesh *m, unsigned axes)
@@ -261,8 +271,9 @@ static void test_ownership(void **state)
         for (int d = 0; d < s.rank; d++)
             for (int k = 0; k < p.n[d]; k++) parts *= m.axis[p.axis[d][k]].size;
         for (int64_t e = 0; e < pl_shape_count(&s); e++)
-            EXPECT(owners[e] == all / parts, "seed %d: element %d has %d owners of %d ranks, %d parts",
-                   (int)seed, (int)e, owners[e], all, parts);
+            EXPECT(owners[e] == all / parts,
+                   "seed %d: element %d has %d owners of %d ranks, %d parts", (int)seed, (int)e,
+                   owners[e], all, parts);
         check_groups(&l, &m, (unsigned)draw(&l, 1 << m.n));
     }
 }

@@ -1,5 +1,5 @@
-/* Plans: what may be chosen, and that data parallelism follows from two lines of placements: nothing moves
- * in the forward pass and every weight's gradient is summed once. */
+/* Plans: what may be chosen, and that data parallelism follows from two lines of placements:
+ * nothing moves in the forward pass and every weight's gradient is summed once. */
 #include "../program/graphs.h"
 #include "plan/plan.h"
 
@@ -36,7 +36,7 @@ static pl_plan *data_parallel(const pl_graph *g, int n, pl_arena *a)
     return p;
 }
 
-/* -- linear sets -------------------------------------------------------------------------------------- */
+/* -- linear sets ------------------------------------------------------------------------------- */
 
 static void test_linear_sets(void **state)
 {
@@ -45,9 +45,9 @@ static void test_linear_sets(void **state)
         int n_in, k;
         unsigned set;
     } cases[] = {
-        { "0|1", 2, 0, 1 },   { "0|1", 2, 1, 2 },   { "0|1", 2, 2, 0 }, { "01", 2, 0, 3 },
-        { "01", 2, 1, 0 },    { "0|1|2", 2, 2, 0 }, { "34", 5, 0, 24 }, { NULL, 2, 0, 0 },
-        { "012345678", 3, 0, 7 },
+        { "0|1", 2, 0, 1 }, { "0|1", 2, 1, 2 }, { "0|1", 2, 2, 0 },
+        { "01", 2, 0, 3 },  { "01", 2, 1, 0 },  { "0|1|2", 2, 2, 0 },
+        { "34", 5, 0, 24 }, { NULL, 2, 0, 0 },  { "012345678", 3, 0, 7 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -58,7 +58,7 @@ static void test_linear_sets(void **state)
     }
 }
 
-/* -- data parallel ------------------------------------------------------------------------------------ */
+/* -- data parallel ----------------------------------------------------------------------------- */
 
 /* The changes of placement that a plan needs, each once per value and target. */
 typedef struct moves {
@@ -91,8 +91,7 @@ static moves find_moves(const pl_plan *p, pl_arena *a)
             pl_placement to = pl_plan_operand(p, i, k);
             add_move(&m, n->in[k], &made[n->in[k]->id], &to);
         }
-        for (int k = 0; k < n->n_out; k++)
-            made[n->out[k]->id] = pl_plan_operand(p, i, n->n_in + k);
+        for (int k = 0; k < n->n_out; k++) made[n->out[k]->id] = pl_plan_operand(p, i, n->n_in + k);
     }
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
@@ -132,7 +131,8 @@ static void test_data_parallel(void **state)
         for (int i = 0; i < 4; i++) {
             const char *update = pl_arena_fmt(a, "%s.update", weights[i]);
             const char *grad = find_node(g, update)->in[1]->name;
-            EXPECT(is_summed(&m, grad), "'%s', the gradient of %s, is not summed", grad, weights[i]);
+            EXPECT(is_summed(&m, grad), "'%s', the gradient of %s, is not summed", grad,
+                   weights[i]);
         }
         pl_arena_free(a);
     }
@@ -185,7 +185,7 @@ static void test_one_device(void **state)
     pl_arena_free(a);
 }
 
-/* -- errors ------------------------------------------------------------------------------------------- */
+/* -- errors ------------------------------------------------------------------------------------ */
 
 static void test_indivisible_batch(void **state)
 {
@@ -195,7 +195,8 @@ static void test_indivisible_batch(void **state)
     (void)state;
     assert_false(pl_plan_data_parallel(make_mlp(a, 6), 4, a, &p, &err));
     assert_int_equal(err.code, PL_EINPUT);
-    EXPECT(strstr(err.msg, "'x'") && strstr(err.msg, " 6 ") && strstr(err.msg, " 4 "), "%s", err.msg);
+    EXPECT(strstr(err.msg, "'x'") && strstr(err.msg, " 6 ") && strstr(err.msg, " 4 "), "%s",
+           err.msg);
     pl_arena_free(a);
 }
 
@@ -244,7 +245,7 @@ static void test_illegal_choices(void **state)
     pl_arena_free(a);
 }
 
-/* -- text --------------------------------------------------------------------------------------------- */
+/* -- text -------------------------------------------------------------------------------------- */
 
 static void test_print(void **state)
 {
@@ -273,10 +274,10 @@ static void test_print(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_linear_sets),       cmocka_unit_test(test_data_parallel),
-        cmocka_unit_test(test_tied_weight),       cmocka_unit_test(test_pending_maximum),
-        cmocka_unit_test(test_one_device),        cmocka_unit_test(test_indivisible_batch),
-        cmocka_unit_test(test_illegal_choices),   cmocka_unit_test(test_print),
+        cmocka_unit_test(test_linear_sets),     cmocka_unit_test(test_data_parallel),
+        cmocka_unit_test(test_tied_weight),     cmocka_unit_test(test_pending_maximum),
+        cmocka_unit_test(test_one_device),      cmocka_unit_test(test_indivisible_batch),
+        cmocka_unit_test(test_illegal_choices), cmocka_unit_test(test_print),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,8 +89,8 @@ static inline pl_graph *make_tied(pl_arena *a, int64_t batch)
     return graph_done(&b);
 }
 
-/* States that are read again after they changed, swapped, changed twice, and looked at as another shape:
- * what the order of overwriting has to get right. */
+/* States that are read again after they changed, swapped, changed twice, and looked at as another
+ * shape: what the order of overwriting has to get right. */
 static inline pl_graph *make_hazards(pl_arena *a, int64_t batch)
 {
     pl_builder b = pl_builder_new(a, &pl_ops_all, "hazards");
@@ -109,8 +109,8 @@ static inline pl_graph *make_hazards(pl_arena *a, int64_t batch)
     pl_value *view = PL_ADD_AS(&b, &pl_op_reshape, "view", "(ab)->ab; a=2", w);
     pl_value *old = PL_ADD_AS(&b, &pl_op_relu, "old", NULL, view);
     pl_value *moved = PL_ADD_AS(&b, &pl_op_sub, "moved", NULL, up->out[0], w);
-    pl_node *twice = pl_add_node(&b, &pl_op_sgd, "twice", NULL, 5,
-                                 (pl_value *const[]){ up->out[0], fork->out[0], up->out[1], lr, one });
+    pl_value *const changed[] = { up->out[0], fork->out[0], up->out[1], lr, one };
+    pl_node *twice = pl_add_node(&b, &pl_op_sgd, "twice", NULL, 5, changed);
     if (!twice) return graph_done(&b);
     w->next = twice->out[0];
     u->next = twice->out[1];
@@ -130,7 +130,7 @@ static inline pl_graph *make_hazards(pl_arena *a, int64_t batch)
     return graph_done(&b);
 }
 
-/* -- random ones -------------------------------------------------------------------------------------- */
+/* -- random ones ------------------------------------------------------------------------------- */
 
 typedef struct sketch {
     pl_builder b;
@@ -247,7 +247,8 @@ static inline void add_outputs(sketch *s)
     pl_add_output(&s->b, "top", top);
     if (s->n_weights && draw(s, 2)) {
         pl_value *w = s->weight[0];
-        if (w->next && draw(s, 2)) pl_add_output(&s->b, "moved", PL_ADD(&s->b, &pl_op_sub, NULL, w->next, w));
+        if (w->next && draw(s, 2))
+            pl_add_output(&s->b, "moved", PL_ADD(&s->b, &pl_op_sub, NULL, w->next, w));
         else pl_add_output(&s->b, "w_out", draw(s, 2) && w->next ? w->next : w);
     }
 }

@@ -1,9 +1,9 @@
-/* test/program/ranks.h - run the programs of all ranks in one thread, with the reference kernels: the slow
- * twin of the executor.
+/* test/program/ranks.h - run the programs of all ranks in one thread, with the reference kernels:
+ * the slow twin of the executor.
  *
- * The ranks go in lock-step and a message is done at one moment for all of them. Which moment is the
- * schedule's choice, within what `after` and `wait` allow; a correct program gives the same bits under
- * every schedule. */
+ * The ranks go in lock-step and a message is done at one moment for all of them. Which moment is
+ * the schedule's choice, within what `after` and `wait` allow; a correct program gives the same
+ * bits under every schedule. */
 #ifndef PL_TEST_RANKS_H
 #define PL_TEST_RANKS_H
 #include "../ops/eval.h"
@@ -124,8 +124,8 @@ static inline void ranks_compute(const ranks *r, int at)
     }
 }
 
-/* The step that a schedule takes next, -1 when all are done; `done` has a flag per step. Messages start in
- * order, but the ones under way may be done in any. */
+/* The step that a schedule takes next, -1 when all are done; `done` has a flag per step. Messages
+ * start in order, but the ones under way may be done in any. */
 static inline int ranks_next(const pl_program *p, const bool *done, schedule how, pl_rng rng,
                              uint64_t *drawn)
 {
@@ -170,10 +170,10 @@ static inline bool ranks_step(ranks *r, const eval *e, schedule how, uint64_t se
     return left == 0;
 }
 
-/* -- comparing ---------------------------------------------------------------------------------------- */
+/* -- comparing --------------------------------------------------------------------------------- */
 
-/* Largest difference of a port's part from the whole tensor, relative to the tensor's largest element
- * (at least 1). */
+/* Largest difference of a port's part from the whole tensor, relative to the tensor's largest
+ * element (at least 1). */
 static inline double ranks_off(const pl_port *x, const void *part, const void *whole)
 {
     double most = 0, top = 1;
@@ -187,7 +187,8 @@ static inline double ranks_off(const pl_port *x, const void *part, const void *w
     return most / top;
 }
 
-/* Largest difference of outputs and new states from what eval_run left in e; *worst names the tensor. */
+/* Largest difference of outputs and new states from what eval_run left in e; *worst names the
+ * tensor. */
 static inline double ranks_difference(const ranks *r, const eval *e, const char **worst)
 {
     double most = 0;

@@ -1,4 +1,5 @@
-/* Programs as they are lowered: order, messages, memory, ports; and what the check says of broken ones. */
+/* Programs as they are lowered: order, messages, memory, ports; and what the check says of broken
+ * ones. */
 #include "base/file.h"
 #include "graphs.h"
 #include "plans.h"
@@ -61,10 +62,10 @@ static int count_steps(const pl_program *p, pl_step_kind kind, pl_collective c)
     return n;
 }
 
-/* -- order -------------------------------------------------------------------------------------------- */
+/* -- order ------------------------------------------------------------------------------------- */
 
-/* On one device an update follows the last step that it has to wait for; only other updates may stand
- * between. */
+/* On one device an update follows the last step that it has to wait for; only other updates may
+ * stand between. */
 static void test_eager_updates(void **state)
 {
     pl_arena *a = pl_arena_new("test");
@@ -88,8 +89,8 @@ static void test_eager_updates(void **state)
     pl_arena_free(a);
 }
 
-/* With a message per gradient the first start while the backward pass runs, and each update waits for the
- * message of its gradient and for no later one. */
+/* With a message per gradient the first start while the backward pass runs, and each update waits
+ * for the message of its gradient and for no later one. */
 static void test_overlap(void **state)
 {
     pl_arena *a = pl_arena_new("test");
@@ -182,10 +183,10 @@ static void test_ranks_agree(void **state)
     }
 }
 
-/* -- moves -------------------------------------------------------------------------------------------- */
+/* -- moves ------------------------------------------------------------------------------------- */
 
-/* y is made split and read whole twice, once as an output, and once split: one gather, and one copy when
- * the split dimension is not the outermost. */
+/* y is made split and read whole twice, once as an output, and once split: one gather, and one copy
+ * when the split dimension is not the outermost. */
 static void check_gathered_once(const char *stored, int copies, pl_arena *a)
 {
     pl_builder b = pl_builder_new(a, &pl_ops_all, "gather");
@@ -202,7 +203,8 @@ static void check_gathered_once(const char *stored, int copies, pl_arena *a)
     EXPECT(pl_placement_parse(stored, &p->mesh, &p->stored[0], &err), "%s", err.msg);
     for (int i = 0; i < 2; i++) p->choice[i].factor[0] = (int8_t)pl_placement_dim(&p->stored[0], 0);
     const pl_program *q = lower(p, 1, &(pl_lower_options){ 0 }, a);
-    assert_int_equal(count_steps(q, PL_MESSAGE, PL_COLLECTIVE_GATHER), 2); /* y, and tanh's output */
+    assert_int_equal(count_steps(q, PL_MESSAGE, PL_COLLECTIVE_GATHER),
+                     2); /* y, and tanh's output */
     assert_int_equal(count_steps(q, PL_MESSAGE, PL_COLLECTIVE_REDUCE), 0);
     assert_int_equal(count_steps(q, PL_COPY, PL_COLLECTIVE_REDUCE), 2 * copies);
 }
@@ -216,7 +218,8 @@ static void test_gathered_once(void **state)
     pl_arena_free(a);
 }
 
-/* A value pending on one axis and split over another is combined, and gathered when that is finished. */
+/* A value pending on one axis and split over another is combined, and gathered when that is
+ * finished. */
 static void test_chained_messages(void **state)
 {
     pl_arena *a = pl_arena_new("test");
@@ -240,7 +243,7 @@ static void test_chained_messages(void **state)
     pl_arena_free(a);
 }
 
-/* -- memory and ports --------------------------------------------------------------------------------- */
+/* -- memory and ports -------------------------------------------------------------------------- */
 
 static void test_memory_limit(void **state)
 {
@@ -332,7 +335,7 @@ static void test_nothing_to_do(void **state)
     pl_arena_free(a);
 }
 
-/* -- golden text -------------------------------------------------------------------------------------- */
+/* -- golden text ------------------------------------------------------------------------------- */
 
 static void test_golden(void **state)
 {
@@ -343,8 +346,8 @@ static void test_golden(void **state)
     pl_value *u = pl_add_state(&b, "u", PL_F32, PL_SHAPE(3), "zeros", false);
     pl_value *y = PL_ADD_AS(&b, &pl_op_einsum, "y", "mk,k->m", x, w);
     pl_value *back = PL_ADD_AS(&b, &pl_op_einsum, "back", "m,mk->k", y, x);
-    pl_node *update = pl_add_node(&b, &pl_op_sgd, "update", NULL, 5,
-                                  (pl_value *const[]){ w, back, u, lr, lr });
+    pl_node *update =
+        pl_add_node(&b, &pl_op_sgd, "update", NULL, 5, (pl_value *const[]){ w, back, u, lr, lr });
     const char *source = getenv("PLEAT_SOURCE_DIR"), *want = NULL;
     const char *path = pl_arena_fmt(a, "%s/test/program/golden/line.txt", source ? source : ".");
     pl_text text = { .arena = a };
@@ -360,7 +363,7 @@ static void test_golden(void **state)
     pl_arena_free(a);
 }
 
-/* -- what the check finds ----------------------------------------------------------------------------- */
+/* -- what the check finds ---------------------------------------------------------------------- */
 
 /* A fresh program of the two-layer model, to be broken: rank 1 of 2, a message per gradient. */
 static pl_program *fresh(pl_arena *a)
@@ -409,8 +412,8 @@ static void test_overwritten(void **state)
     (void)state;
     for (int i = 0; i < p->n_steps; i++) /* target is read by "error"; "act" writes there before */
         for (int k = 0; k < p->step[i].n_in; k++)
-            if (!p->step[i].in[k].state && p->step[i].in[k].at == p->step[act].out[0].at && i > act &&
-                i < error)
+            if (!p->step[i].in[k].state && p->step[i].in[k].at == p->step[act].out[0].at &&
+                i > act && i < error)
                 p->step[i].in[k] = p->input[1].slot;
     p->step[act].out[0] = p->input[1].slot;
     expect_caught(p, step_name(p, error, a), step_name(p, act, a));
@@ -497,15 +500,15 @@ static void test_wrong_books(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_eager_updates),  cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_buckets),        cmocka_unit_test(test_mixed_buckets),
-        cmocka_unit_test(test_ranks_agree),    cmocka_unit_test(test_gathered_once),
+        cmocka_unit_test(test_eager_updates),    cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_buckets),          cmocka_unit_test(test_mixed_buckets),
+        cmocka_unit_test(test_ranks_agree),      cmocka_unit_test(test_gathered_once),
         cmocka_unit_test(test_chained_messages), cmocka_unit_test(test_memory_limit),
-        cmocka_unit_test(test_shared_store),   cmocka_unit_test(test_ports),
-        cmocka_unit_test(test_nothing_to_do),  cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_wrong_slot),     cmocka_unit_test(test_overwritten),
-        cmocka_unit_test(test_dropped_wait),   cmocka_unit_test(test_dropped_after),
-        cmocka_unit_test(test_swapped_steps),  cmocka_unit_test(test_wrong_books),
+        cmocka_unit_test(test_shared_store),     cmocka_unit_test(test_ports),
+        cmocka_unit_test(test_nothing_to_do),    cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_wrong_slot),       cmocka_unit_test(test_overwritten),
+        cmocka_unit_test(test_dropped_wait),     cmocka_unit_test(test_dropped_after),
+        cmocka_unit_test(test_swapped_steps),    cmocka_unit_test(test_wrong_books),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

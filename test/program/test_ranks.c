@@ -1,6 +1,6 @@
-/* Programs executed: every plan of a graph gives the numbers of the graph itself, under every schedule of
- * the messages that a program allows, and the same bits with and without reuse of memory. What the check
- * of programs lets pass is executed as well, broken programs included. */
+/* Programs executed: every plan of a graph gives the numbers of the graph itself, under every
+ * schedule of the messages that a program allows, and the same bits with and without reuse of
+ * memory. What the check of programs lets pass is executed as well, broken programs included. */
 #include "graphs.h"
 #include "plans.h"
 #include "ranks.h"
@@ -88,11 +88,15 @@ static void lower_all(trial *t, const pl_lower_options *o, pl_program *program[]
     }
 }
 
-/* The plan's programs give the truth within `tolerance`; all layouts and schedules the same bits. */
+/* The plan's programs give the truth within `tolerance`; all layouts and schedules the same
+ * bits. */
 static void check_plan(trial *t, const pl_plan *p, double tolerance)
 {
     static const pl_lower_options options[] = {
-        { 0 }, { .no_reuse = true }, { .bucket_bytes = 1 }, { .bucket_bytes = 100 },
+        { 0 },
+        { .no_reuse = true },
+        { .bucket_bytes = 1 },
+        { .bucket_bytes = 100 },
     };
     ranks first = { 0 };
     pl_program *kept[MAX_RANKS], *program[MAX_RANKS];
@@ -121,7 +125,7 @@ static void check_plan(trial *t, const pl_plan *p, double tolerance)
     ranks_free(&first);
 }
 
-/* -- data parallel ------------------------------------------------------------------------------------ */
+/* -- data parallel ----------------------------------------------------------------------------- */
 
 static void check_data_parallel(const char *name, const pl_graph *g, uint64_t seed, pl_arena *a)
 {
@@ -148,6 +152,19 @@ static void test_by_hand(void **state)
     pl_arena_free(a);
 }
 
+/* A square turned on its side has the shape of its input but not its places. */
+static void test_turned(void **state)
+{
+    pl_arena *a = pl_arena_new("test");
+    pl_builder b = pl_builder_new(a, &pl_ops_all, "turned");
+    pl_value *x = pl_add_input(&b, "x", PL_F32, PL_SHAPE(4, 4));
+    pl_value *y = PL_ADD(&b, &pl_op_softmax, "av->va", PL_ADD(&b, &pl_op_relu, NULL, x));
+    (void)state;
+    pl_add_output(&b, "y", PL_ADD(&b, &pl_op_tanh, NULL, y));
+    check_data_parallel("turned", graph_done(&b), 5, a);
+    pl_arena_free(a);
+}
+
 static void test_random_graphs(void **state)
 {
     (void)state;
@@ -158,9 +175,11 @@ static void test_random_graphs(void **state)
     }
 }
 
-/* -- any plan ----------------------------------------------------------------------------------------- */
+/* -- any plan ---------------------------------------------------------------------------------- */
 
-static const int meshes[][4] = { { 2 }, { 4 }, { 3 }, { 2, 2 }, { 2, 1, 2 }, { 2, 3 }, { 2, 2, 2 } };
+static const int meshes[][4] = {
+    { 2 }, { 4 }, { 3 }, { 2, 2 }, { 2, 1, 2 }, { 2, 3 }, { 2, 2, 2 }
+};
 enum { N_MESHES = sizeof meshes / sizeof *meshes };
 
 static pl_graph *graph_by_lot(pl_arena *a, uint64_t seed, const char **name)
@@ -188,7 +207,7 @@ static void test_any_plan(void **state)
     }
 }
 
-/* -- broken programs ---------------------------------------------------------------------------------- */
+/* -- broken programs --------------------------------------------------------------------------- */
 
 /* Break step i of every rank's program in the same way. */
 static void break_step(pl_program *const program[], int n, lot *l)
@@ -197,12 +216,18 @@ static void break_step(pl_program *const program[], int n, lot *l)
     int kind = lot_below(l, 6), side = lot_below(l, 8), by = lot_below(l, 2) ? 64 : -64;
     for (int r = 0; r < n; r++) {
         pl_step *s = &program[r]->step[i], x = *s, *other = &program[r]->step[k];
-        if (kind == 0) s->wait = s->wait > 0 ? s->wait - 1 : 0;
-        else if (kind == 1) s->after = s->after > 0 ? s->after - 1 - side % s->after : 0;
-        else if (kind == 2 && i + 1 < steps) *s = s[1], s[1] = x;
-        else if (kind == 3 && s->n_in) s->in[side % s->n_in].at += by;
-        else if (kind == 4) s->out[side % s->n_out].at += by;
-        else if (kind == 5 && s->n_in) s->in[side % s->n_in] = other->out[0];
+        if (kind == 0)
+            s->wait = s->wait > 0 ? s->wait - 1 : 0;
+        else if (kind == 1)
+            s->after = s->after > 0 ? s->after - 1 - side % s->after : 0;
+        else if (kind == 2 && i + 1 < steps)
+            *s = s[1], s[1] = x;
+        else if (kind == 3 && s->n_in)
+            s->in[side % s->n_in].at += by;
+        else if (kind == 4)
+            s->out[side % s->n_out].at += by;
+        else if (kind == 5 && s->n_in)
+            s->in[side % s->n_in] = other->out[0];
     }
 }
 
@@ -216,8 +241,8 @@ static bool all_pass(pl_program *const program[], int n)
     return ok;
 }
 
-/* Half of the breaks change nothing that matters (two independent steps change places); what the check lets
- * pass has to give the same bits, whatever the messages do. */
+/* Half of the breaks change nothing that matters (two independent steps change places); what the
+ * check lets pass has to give the same bits, whatever the messages do. */
 static void check_broken(trial *t, int *caught, int *passed)
 {
     const pl_lower_options o = { .bucket_bytes = 1 + (int64_t)(t->seed % 3) * 100 };
@@ -235,8 +260,8 @@ static void check_broken(trial *t, int *caught, int *passed)
         ++*passed;
         for (int how = AS_LISTED; how < BY_LOT + 4; how++) {
             ranks r = run(t, broken, how < BY_LOT ? (schedule)how : BY_LOT, k + (uint64_t)how);
-            EXPECT(t, broken[0], ranks_same(&truth, &r), "break %d passes the check, but changes bits",
-                   (int)k);
+            EXPECT(t, broken[0], ranks_same(&truth, &r),
+                   "break %d passes the check, but changes bits", (int)k);
             ranks_free(&r);
         }
     }
@@ -265,9 +290,8 @@ static void test_broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_random_graphs),
-        cmocka_unit_test(test_any_plan),
+        cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_turned),
+        cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_any_plan),
         cmocka_unit_test(test_broken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

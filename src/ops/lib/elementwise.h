@@ -1,21 +1,13 @@
 /* ops/lib/elementwise.h - what the one-element-each operators share.
  *
- * Their signature may repeat a smaller operand ("...n,n->...n"); every output letter stands in at
- * least one input, every input letter in the output, in the same order where an input has them all:
- * so an input of the output's shape has its elements at the same places. */
+ * Some may repeat a smaller operand ("...n,n->...n"): their form says so. */
 #ifndef PL_OPS_LIB_ELEMENTWISE_H
 #define PL_OPS_LIB_ELEMENTWISE_H
 #include "graph/op.h"
 
-/* For pl_op.infer: checks the rules above; one output. */
-PL_MUST_CHECK bool pl_elementwise_infer(const pl_node *n, pl_sig *sig, pl_err *err);
-
 /* Reference kernel: out[0][e] = apply(the inputs' elements at e), in double. */
 void pl_elementwise_ref(const pl_share *s, const void *const in[], void *const out[],
                         double (*apply)(const pl_share *s, const double x[]));
-
-/* Is input i laid out as the output, not repeated? */
-bool pl_elementwise_is_full(const pl_node *n, int i);
 
 /* pl_spec(b, n, pattern) where n has a signature of its own, so that its gradient has the same
  * factors; else only the attributes of the pattern: the default signature says the same in fewer

@@ -1,7 +1,6 @@
 #include "ops/lib/pieces.h"
 
 #include "graph/walk.h"
-#include "ops/lib/form.h"
 #include "ops/lib/move.h"
 
 typedef struct pieces {
@@ -60,63 +59,39 @@ static bool find_pieces(const pl_sig *sig, int joined, pieces *p, pl_err *err)
     return true;
 }
 
-/* Sum of the pieces whose size is known; *n_open counts the others. */
-static int64_t add_up(const pl_sig *sig, const pieces *p, int *n_open)
+/* v is the sum of the pieces: whichever of them has no size gets it from the others. */
+static bool find_sizes(pl_sig *sig, const pieces *p, pl_err *err)
 {
-    int64_t sum = 0;
-    *n_open = 0;
+    int64_t *v = &sig->factor[p->v].size, sum = 0;
+    int n_open = 0;
     for (int i = 0; i < p->n; i++) {
         int64_t size = p->own[i] < 0 ? 1 : sig->factor[p->own[i]].size;
-        sum += size;
-        *n_open += !size;
+        n_open += !size;
+        if (__builtin_add_overflow(sum, size, &sum))
+            return pl_err_set(err, PL_EINPUT, "the pieces are more than 2^63 together");
     }
-    return sum;
-}
-
-static bool check_sum(const pl_sig *sig, const pieces *p, int64_t v, pl_err *err)
-{
-    int n_open;
-    int64_t sum = add_up(sig, p, &n_open);
-    return (sum == v && !n_open) ||
-           pl_err_set(err, PL_EINPUT, "the pieces are %lld together, '%c' is %lld", (long long)sum,
-                      sig->factor[p->v].letter, (long long)v);
-}
-
-static bool infer_concat(const pl_node *n, pl_sig *sig, const pieces *p, pl_err *err)
-{
-    pl_sig solved = *sig;
-    int64_t *v = &sig->factor[p->v].size;
-    int n_open;
-    if (!*v) solved.factor[p->v].size = 1;
-    PL_TRY(pl_form_solve(n, &solved, err));
-    if (!*v) *v = add_up(&solved, p, &n_open);
-    return check_sum(&solved, p, *v, err);
-}
-
-static bool infer_split(const pl_node *n, pl_sig *sig, const pieces *p, pl_err *err)
-{
-    pl_sig solved = *sig;
-    int n_open;
-    for (int i = 0; i < p->n; i++)
-        if (p->own[i] >= 0 && !sig->factor[p->own[i]].size) solved.factor[p->own[i]].size = 1;
-    PL_TRY(pl_form_solve(n, &solved, err));
-    int64_t v = solved.factor[p->v].size, rest = v - add_up(sig, p, &n_open);
-    if (n_open && (rest <= 0 || rest % n_open))
+    if (!*v && n_open) return true; /* the solver names what is not known */
+    if (!*v) *v = sum;
+    int64_t rest = *v - sum;
+    if (!n_open)
+        return !rest || pl_err_set(err, PL_EINPUT, "the pieces are %lld together, '%c' is %lld",
+                                   (long long)sum, sig->factor[p->v].letter, (long long)*v);
+    if (rest <= 0 || rest % n_open)
         return pl_err_set(err, PL_EINPUT,
                           "'%c' is %lld: the %lld that are left do not divide over %d pieces; give "
                           "the sizes of their letters",
-                          sig->factor[p->v].letter, (long long)v, (long long)rest, n_open);
+                          sig->factor[p->v].letter, (long long)*v, (long long)rest, n_open);
     for (int i = 0; i < p->n; i++)
         if (p->own[i] >= 0 && !sig->factor[p->own[i]].size)
             sig->factor[p->own[i]].size = rest / n_open;
-    return check_sum(sig, p, v, err);
+    return true;
 }
 
-bool pl_pieces_infer(const pl_node *n, pl_sig *sig, int joined, pl_err *err)
+bool pl_pieces_infer(pl_sig *sig, int joined, pl_err *err)
 {
     pieces p;
     PL_TRY(find_pieces(sig, joined, &p, err));
-    PL_TRY(joined ? infer_concat(n, sig, &p, err) : infer_split(n, sig, &p, err));
+    PL_TRY(find_sizes(sig, &p, err));
     sig->factor[p.v].whole = true;
     for (int i = 0; i < p.n; i++)
         if (p.own[i] >= 0) sig->factor[p.own[i]].whole = true;

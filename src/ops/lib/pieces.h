@@ -13,9 +13,9 @@
 #define PL_OPS_LIB_PIECES_H
 #include "graph/share.h"
 
-/* Infer hook: find the letters, mark them whole and set the sizes that the inputs do not give: v of
- * a concat; of a split the pieces without an attribute, which share evenly what is left. */
-PL_MUST_CHECK bool pl_pieces_infer(const pl_node *n, pl_sig *sig, int joined, pl_err *err);
+/* For infer: find the letters, mark them whole and set the sizes that inputs and attributes do not
+ * give: v, or the pieces, which share evenly what is left. */
+PL_MUST_CHECK bool pl_pieces_infer(pl_sig *sig, int joined, pl_err *err);
 
 /* Reference kernel: copy every piece into the joined operand when that is the output, else
  * out of it. */

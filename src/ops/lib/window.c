@@ -2,51 +2,6 @@
 
 #include "ops/lib/element.h"
 
-#include <string.h>
-
-bool pl_window_check(const pl_sig *sig, uint32_t operands, pl_err *err)
-{
-    if (!sig->n_windows)
-        return pl_err_set(err, PL_EINPUT, "needs at least one window: write e.g. [y+r]");
-    for (int o = 0; o < sig->n_in + sig->n_out; o++) {
-        int n = 0, wanted = operands >> o & 1 ? sig->n_windows : 0;
-        for (int j = 0; j < sig->operand[o].rank; j++) n += sig->operand[o].dim[j].window >= 0;
-        if (n != wanted)
-            return pl_err_set(err, PL_EINPUT, "%s %d has %d of the %d windows, should have %s",
-                              o < sig->n_in ? "input" : "output", o < sig->n_in ? o : o - sig->n_in,
-                              n, sig->n_windows, operands >> o & 1 ? "all" : "none");
-    }
-    return true;
-}
-
-/* Sizes of windowed dimensions, in the order of the windows. */
-static void find_extents(const pl_node *n, int operand, int64_t extent[PL_MAX_WINDOWS])
-{
-    const pl_operand *o = &n->sig->operand[operand];
-    const pl_value *v = operand < n->n_in ? n->in[operand] : n->out[operand - n->n_in];
-    for (int j = 0; j < o->rank; j++)
-        if (o->dim[j].window >= 0) extent[o->dim[j].window] = v->shape.dim[j];
-}
-
-const char *pl_window_spec(pl_builder *b, const pl_node *n, const char *pattern, int extent_of)
-{
-    static const char *const name[] = { "stride", "dilation", "pad", "extent" };
-    int64_t value[4][PL_MAX_WINDOWS] = { 0 };
-    pl_text t = { .arena = b->graph->arena };
-    for (int w = 0; w < n->sig->n_windows; w++) {
-        value[0][w] = n->sig->window[w].stride;
-        value[1][w] = n->sig->window[w].dilation;
-        value[2][w] = n->sig->window[w].pad_lo;
-    }
-    if (extent_of >= 0) find_extents(n, extent_of, value[3]);
-    pl_text_add(&t, "%s%s", pattern, strchr(pattern, ';') ? "" : ";");
-    for (int i = 0; i < (extent_of < 0 ? 3 : 4); i++)
-        for (int w = 0; w < n->sig->n_windows; w++)
-            pl_text_add(&t, "%s%s%s%lld", w ? "," : " ", w ? "" : name[i], w ? "" : "=",
-                        (long long)value[i][w]);
-    return pl_spec(b, n, pl_text_get(&t));
-}
-
 double pl_window_flops(const pl_share *s)
 {
     double flops = 2;

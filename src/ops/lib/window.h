@@ -5,14 +5,6 @@
 #include "graph/op.h"
 #include "graph/walk.h"
 
-/* For infer: each window stands in all of these operands (bit i: operand i, inputs first) and in no
- * other. */
-PL_MUST_CHECK bool pl_window_check(const pl_sig *sig, uint32_t operands, pl_err *err);
-
-/* pl_spec(b, n, pattern), with stride, dilation and pad of n's windows added. `extent_of` is the
- * operand of n whose windowed dimensions the new node's output has and its inputs lack, else -1. */
-const char *pl_window_spec(pl_builder *b, const pl_node *n, const char *pattern, int extent_of);
-
 /* 2 x the product of all factors: a multiply and an add, or a compare and a move, at each tap. */
 double pl_window_flops(const pl_share *s);
 

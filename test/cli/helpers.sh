@@ -1,0 +1,66 @@
+# test/cli/helpers.sh - what the tests of the command share; each sources it first.
+#   runs CODE WORDS COMMAND...     runs it; checks the exit code, and that stderr has every one of the
+#                                  WORDS (separated by |); leaves its output in the files out and err
+#   refuses CODE WORDS COMMAND...  the same, and nothing on stdout but one error, or several of usage
+#   check TEXT COMMAND...          the command must succeed
+# shellcheck shell=bash
+set -u
+pleat=${PLEAT_BIN:?set it to the path of pleat}
+failures=0
+tiny=gpt2:layers=1,hidden=16,heads=2,vocab=256,dropout=0.2
+
+say_failure() {
+    echo "FAILED: $*"
+    sed 's/^/    stderr: /' err | tail -n 15
+    failures=$((failures + 1))
+}
+
+runs() {
+    local code=$1 words=$2 rc=0 word
+    shift 2
+    timeout 60 "$@" > out 2> err < /dev/null || rc=$?
+    [ "$rc" = "$code" ] || say_failure "exit code $rc, not $code: $*"
+    while IFS= read -r word; do
+        [ -z "$word" ] || grep -qF -- "$word" err || say_failure "no '$word' on stderr: $*"
+    done < <(tr '|' '\n' <<< "$words")
+}
+
+refuses() {
+    runs "$@"
+    shift 2
+    [ ! -s out ] || say_failure "a result on stdout: $*"
+    grep -q '^error: ' err || say_failure "no line 'error: ...': $*"
+}
+
+check() {
+    local text=$1
+    shift
+    "$@" || say_failure "$text"
+}
+
+skip() {
+    echo "skipped: $*"
+}
+
+# Losses of a --json log, one per line.
+losses() {
+    sed -n 's/.*"loss": \([^,}]*\).*/\1/p' "$1"
+}
+
+# Two logs of training have the same number of losses (at least one), equal to 1e-5 of each.
+same_losses() {
+    paste <(losses "$1") <(losses "$2") | awk '
+        NF != 2 || $1 - $2 > 1e-5 * $1 || $2 - $1 > 1e-5 * $1 { print "    step " NR ": " $0; bad = 1 }
+        END { exit bad || !NR }'
+}
+
+make_text() {
+    awk 'BEGIN { for (i = 0; i < 400; i++) print i * 7919 % 1000, "the quick brown fox", i * 31 % 97 }' \
+        > "$1"
+}
+
+finish() {
+    [ "$failures" = 0 ] || { echo "$failures failed"; exit 1; }
+    echo "all passed"
+    exit 0
+}

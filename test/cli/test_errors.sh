@@ -1,0 +1,144 @@
+# What users get wrong: the documented exit code, and a message with place, numbers and next step.
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "$0")/helpers.sh"
+rm -rf ./*.txt folder saved damaged small*
+make_text text.txt
+head -c 100 text.txt > short.txt
+mkdir folder
+
+train=("$pleat" train "$tiny" --data text.txt --seq 16 --batch 4 --threads 1 --steps 2)
+
+# -- usage: 2 ---------------------------------------------------------------------------------------------
+runs 2 'usage: pleat COMMAND' "$pleat"
+refuses 2 "no command 'trian' (did you mean 'train'?)|pleat --help" "$pleat" trian
+refuses 2 "no command 'xyzzy'|pleat --help" "$pleat" xyzzy
+for command in doctor models ops graph train sample; do
+    refuses 2 "unknown option '--nosuch'|pleat $command --help" "$pleat" $command --nosuch
+done
+refuses 2 "unknown option '--step' (did you mean '--steps'?)" "$pleat" train mlp --step 3
+refuses 2 'MODEL is missing|pleat train --help' "$pleat" train
+refuses 2 'MODEL is missing' "$pleat" graph
+refuses 2 'DIR is missing' "$pleat" sample
+refuses 2 "unexpected 'mlp'" "$pleat" train mlp mlp
+refuses 2 '--data is missing: a text file, or synthetic' "$pleat" train "$tiny"
+refuses 2 '--seq needs a value (N)' "$pleat" train "$tiny" --seq
+refuses 2 '--json takes no value' "$pleat" models --json=1
+refuses 2 '--steps: -1 is below 0' "${train[@]}" --steps -1
+refuses 2 '--devices: 0 is below 1' "${train[@]}" --devices 0
+refuses 2 '--devices 1000: at most 256' "${train[@]}" --devices 1000
+refuses 2 '--batch: 0 is below 1' "${train[@]}" --batch 0
+refuses 2 "--lr: 'nan' is not a number" "${train[@]}" --lr nan
+refuses 2 "--lr: '-inf' is not a number" "${train[@]}" --lr=-inf
+refuses 2 '--lr: -1 is below 0' "${train[@]}" --lr -1
+refuses 2 "--timeout: 'nan' is not a number" "${train[@]}" --timeout nan
+refuses 2 "--seed: 'x' is not a whole number" "${train[@]}" --seed x
+refuses 2 "--seed: '1.5' is not a whole number" "${train[@]}" --seed 1.5
+refuses 2 "--seed: '99999999999999999999' is not" "${train[@]}" --seed 99999999999999999999
+refuses 2 '--threads: 99999999999 is above 4096' "${train[@]}" --threads 99999999999
+refuses 2 '--keep: 99999999999 is above' "${train[@]}" --keep 99999999999
+refuses 2 "--bucket: '12 apples' is not a size such as 512MiB" "${train[@]}" --bucket '12 apples'
+refuses 2 "--train-share 1 is not between 0 and 1" "${train[@]}" --train-share 1
+refuses 3 "beta1 is 1|[0, 1)" "${train[@]}" --beta1 1
+refuses 2 "no backend 'foo' (built in:|native ref null" "${train[@]}" --backend foo
+refuses 2 "no backend 'foo'" "$pleat" sample folder --backend foo
+refuses 2 '--matmul f16: f32 or bf16' "${train[@]}" --matmul f16
+refuses 2 '--matmul i32' "${train[@]}" --matmul i32
+refuses 2 "unknown optimizer 'foo' (one of: adamw, adam, sgd)" "${train[@]}" --optimizer foo
+refuses 2 "unknown optimizer 'foo'" "$pleat" graph mlp --optimizer foo
+# All mistakes are named at once.
+refuses 2 "--stps|--seed: 'x'|--lr: 'y'" "$pleat" train mlp --stps=3 --seed x --lr y
+
+# -- models: 3 --------------------------------------------------------------------------------------------
+refuses 3 "unknown model 'gpt3' (did you mean 'gpt2'?|resnet50" "$pleat" graph gpt3
+refuses 3 "no key 'layer' (did you mean 'layers'?)|Its keys: layers=12" "$pleat" graph gpt2:layer=3
+refuses 3 "no key 'layer'|hidden=x is not|'foo' is not key=value" "$pleat" graph gpt2:layer=3,hidden=x,foo
+refuses 3 'hidden=768 does not divide into heads=5|hidden=770' "$pleat" graph gpt2:heads=5
+refuses 3 'hidden=768 does not divide into heads=5' "$pleat" train gpt2:heads=5 --data text.txt --seq 8
+refuses 3 'batch=4 does not divide over 3 devices|--batch 6, or 2 devices' "${train[@]}" --devices 3
+refuses 3 'vocab=100 is too small|vocab=256' "${train[@]/vocab=256/vocab=100}"
+refuses 4 "model 'mlp' reads vectors|--data synthetic" "$pleat" train mlp --data text.txt
+refuses 4 "model 'resnet18' reads images" "$pleat" train resnet18:size=32 --data text.txt
+
+# -- files: 3 ---------------------------------------------------------------------------------------------
+refuses 3 'nofile: cannot read the data: No such file|synthetic' "${train[@]}" --data nofile
+refuses 3 'folder: not a regular file' "${train[@]}" --data folder
+refuses 3 'short.txt: 100 bytes give 90 for training and 10 for validation|--seq 16 needs 17|longer file' \
+    "${train[@]}" --data short.txt
+refuses 3 'one row of --seq 200000 needs 200001' "${train[@]}" --seq 200000
+: > empty.txt
+refuses 3 'empty.txt: 0 bytes' "${train[@]}" --data empty.txt
+if [ "$(id -u)" = 0 ]; then
+    skip 'unreadable file: root reads everything'
+else
+    cp text.txt locked.txt
+    chmod 000 locked.txt
+    refuses 3 'locked.txt: cannot read the data: Permission denied' "${train[@]}" --data locked.txt
+fi
+refuses 3 'text.txt: not a folder' "${train[@]}" --save text.txt
+refuses 3 'text.txt/x: cannot create the folder: Not a directory' "${train[@]}" --save text.txt/x
+refuses 3 'no/such: cannot create the folder|create its parent first' "${train[@]}" --save no/such
+
+# -- checkpoints: 3 ---------------------------------------------------------------------------------------
+for command in train sample; do
+    go=("${train[@]}" --resume)
+    [ $command = train ] || go=("$pleat" sample)
+    refuses 3 "no checkpoint in 'folder': there is no file 'latest'|step-*.json" "${go[@]}" folder
+    refuses 3 'none: cannot open the checkpoint: No such file' "${go[@]}" none
+    refuses 3 'text.txt: bad JSON at line 1' "${go[@]}" text.txt
+done
+refuses 3 'none: cannot open' "$pleat" sample none --json
+
+runs 0 'saved step 2 in saved' "${train[@]}" --save saved
+data=step-00000002.safetensors
+manifest=step-00000002.json
+runs 0 '' "$pleat" sample saved --bytes 5
+check 'sample printed 5 bytes and the ends of lines' test "$(wc -c < out)" -ge 6
+damage() { # leaves a copy of the checkpoint in damaged/
+    rm -rf damaged
+    cp -r saved damaged
+}
+damage
+truncate -s -10 damaged/$data
+refuses 3 "damaged/$data|bytes|without a good copy" "${train[@]}" --resume damaged
+refuses 3 "damaged/$data" "$pleat" sample damaged
+damage
+size=$(wc -c < damaged/$data)
+printf '\377\377' | dd of=damaged/$data bs=1 seek=$((size / 2)) conv=notrunc 2> /dev/null
+refuses 3 "damaged/$data: tensor '|is damaged|XXH3-128" "${train[@]}" --resume damaged
+damage
+sed -i 's/"pleat_checkpoint": 1,/"pleat_checkpoint": 99,/' damaged/$manifest
+refuses 3 "damaged/$manifest: written by a newer pleat: version 99" "${train[@]}" --resume damaged
+damage
+rm damaged/$data
+refuses 3 "damaged/$data|No such file" "${train[@]}" --resume damaged
+damage
+echo 'rubbish' > damaged/latest
+refuses 3 'damaged/latest: one line with the name of a manifest is needed' "$pleat" sample damaged
+model=${tiny/,dropout/,seq=16,batch=4,dropout}
+refuses 3 "cannot resume saved: the model was '$model'|is '${model/16/32}'" \
+    "${train[@]/hidden=16/hidden=32}" --resume saved
+refuses 3 'seed was 1, is 2; steps was 2, is 9' "${train[@]}" --resume saved --seed 2 --steps 9
+printf 'other text\n%.0s' {1..200} > other.txt
+refuses 3 "the data was 'text.txt'|with other contents" "${train[@]}" --resume saved --data other.txt
+runs 0 '' "$pleat" train mlp:layers=1,in=4,classes=3,batch=4 --data synthetic --steps 1 --save small
+refuses 3 "reads vectors, not text" "$pleat" sample small
+
+# -- failures of a run: 7 ---------------------------------------------------------------------------------
+runs 7 'the loss is not finite at step 2|lower --lr' "${train[@]}" --optimizer sgd --lr 1e30 --clip 0
+check 'no way to go on is offered without a checkpoint' test -z "$(grep -- --resume err)"
+# A disk that is full, by a limit on the size of files: the last checkpoint stays, and loads.
+full=(bash -c 'ulimit -f 40; exec "$@"' full "${train[@]}" --steps 4 --save-every 2 --save)
+runs 7 'saving step 2: |cannot write: File too large|95872 bytes wanted|step-00000002.json stays the latest' \
+    "${full[@]}" saved
+grep -q -- '--resume saved goes on from step-00000002.json' err || say_failure 'no way to go on is offered'
+check 'no temporary file stays' test -z "$(find saved -name '*.tmp')"
+runs 0 '' "${train[@]}" --resume saved
+runs 7 'cannot write: File too large|there is no earlier checkpoint in small2' "${full[@]}" small2
+if [ -w /dev/full ]; then
+    for arguments in 'models' 'ops --json' 'graph mlp --text' 'doctor'; do
+        # shellcheck disable=SC2086 # arguments
+        runs 7 'cannot write the result to stdout: No space left' \
+            bash -c '"$@" > /dev/full' full "$pleat" $arguments
+    done
+fi
+finish

@@ -1,0 +1,82 @@
+# What the command says about itself: help, exit codes, and JSON that is JSON.
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "$0")/helpers.sh"
+rm -rf saved
+make_text text.txt
+
+commands='doctor models ops graph train sample'
+for way in --help -h help; do
+    runs 0 '' "$pleat" $way
+    for command in $commands; do
+        grep -qE "^  $command " out || say_failure "pleat $way does not name $command"
+    done
+    grep -q '7 run failed' out || say_failure "pleat $way does not tell the exit codes"
+done
+runs 0 '' "$pleat" --version
+grep -qE '^pleat [0-9]+\.[0-9]+' out || say_failure 'no version'
+
+# Every row of the table of options is in the help, with its default.
+for command in $commands; do
+    runs 0 '' "$pleat" $command --help
+    check "$command --help writes nothing on stderr" test ! -s err
+    file=$PLEAT_SOURCE_DIR/src/cli/$command.c
+    names=$(sed -n 's/^ *{ "\([a-z0-9-]*\)", PL_OPT_.*/\1/p' "$file")
+    check "$file has options" test -n "$names"
+    for name in $names; do
+        grep -qE -- "^  --$name( |$)" out || say_failure "$command --help does not name --$name"
+    done
+    grep -q -- '--help' out || say_failure "$command --help does not name --help"
+done
+runs 0 '' "$pleat" train --steps x --help # help comes first, whatever else is wrong
+grep -qE -- '--steps N .*\[100\]' out || say_failure 'train --help does not give the default of --steps'
+
+# Every verb with --json: one object, or one per line for train, and nothing else on stdout.
+if command -v jq > /dev/null; then
+    is_json() { jq -es 'length == 1 and (.[0] | type == "object")' out > /dev/null; }
+    are_json() { jq -e 'type == "object"' out > /dev/null && [ "$(jq -s length out)" = "$(wc -l < out)" ]; }
+elif command -v python3 > /dev/null; then
+    is_json() { python3 -c 'import json; assert type(json.load(open("out"))) is dict'; }
+    are_json() { python3 -c 'import json; [json.loads(x).keys() for x in open("out")]'; }
+else
+    is_json() { true; }
+    are_json() { true; }
+    skip 'JSON is not parsed: there is neither jq nor python3'
+fi
+train=("$pleat" train "$tiny" --data text.txt --seq 16 --batch 4 --threads 1 --steps 4)
+runs 0 '' "$pleat" doctor --json
+check 'doctor --json' is_json
+runs 0 '' "$pleat" models --json
+check 'models --json' is_json
+runs 0 '' "$pleat" ops --json
+check 'ops --json' is_json
+for model in gpt2 resnet18 mlp; do
+    runs 0 '' "$pleat" graph $model --json
+    check "graph $model --json" is_json
+done
+runs 0 '' "$pleat" graph mlp --json --forward
+check 'graph --forward --json' is_json
+runs 0 '' "${train[@]}" --json --eval-every 2 --save saved --timings --explain --program
+check 'train --json' are_json
+check 'train --json prints 4 steps and 2 validations' test "$(wc -l < out)" = 6
+runs 7 'not finite' "${train[@]}" --json --optimizer sgd --clip 0 --lr 1e30
+check 'train --json of a loss that is not finite' are_json
+for prompt in '' 'the "quick"' '\back	tab'; do
+    runs 0 '' "$pleat" sample saved --json --bytes 40 --temperature 2 --prompt "$prompt"
+    check "sample --json" is_json
+done
+
+# Other ways to look.
+runs 0 '' "$pleat" doctor
+check 'doctor finds cores' grep -qE '^cores +[0-9]+ usable' out
+runs 0 '' "$pleat" graph "$tiny,seq=8" --text
+check 'the text form begins with its name' grep -q "^graph ${tiny/,dropout/,seq=8,dropout}\$" out
+runs 0 'messages under way' "${train[@]}" --devices 2
+runs 0 '' "${train[@]}" --steps 0
+check 'no steps, no result' test ! -s out
+for backend in native ref null; do
+    runs 0 '' "${train[@]}" --steps 1 --backend $backend
+done
+for model in mlp resnet18:size=32,width=4,batch=4; do
+    runs 0 'steps in' "$pleat" train $model --data synthetic --steps 2 --threads 1
+done
+finish

@@ -1,0 +1,65 @@
+# Training runs as a user starts them: devices, repetition, interruption.
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "$0")/helpers.sh"
+rm -rf one two whole broken stopped ./*.log
+make_text text.txt
+
+train=("$pleat" train "$tiny" --data text.txt --seq 16 --batch 4 --threads 1 --json)
+
+# -- devices, and the same command twice ------------------------------------------------------------------
+for n in 1 2 4; do
+    runs 0 '' "${train[@]}" --steps 20 --devices $n
+    mv out "devices-$n.log"
+    check "losses on $n devices" same_losses devices-1.log "devices-$n.log"
+done
+check '20 steps' test "$(losses devices-1.log | wc -l)" = 20
+for n in 1 2; do
+    for folder in one two; do
+        runs 0 '' "${train[@]}" --steps 5 --devices $n --save $folder
+        mv out $folder.log
+    done
+    check "$n devices, twice: the same output" cmp one.log two.log
+    for file in latest step-00000005.json step-00000005.safetensors; do
+        check "$n devices, twice: the same $file" cmp one/$file two/$file
+    done
+    rm -r one two
+done
+
+# -- kill -9 at any moment, then go on: the end is that of a run that was never killed --------------------
+long=("${train[@]}" --steps 40 --save-every 1 --keep 2 --eval-batches 0)
+runs 0 '' "${long[@]}" --save whole
+newest() { cat broken/latest 2> /dev/null; }
+resume=()
+for i in 1 2 3 4 5; do
+    before=$(newest)
+    "${long[@]}" --save broken ${resume[@]+"${resume[@]}"} > /dev/null 2> err &
+    for ((k = 0; k < 300; k++)); do # the first save, and then a little more
+        [ "$(newest)" = "$before" ] || break
+        sleep 0.02
+    done
+    sleep "0.0$((RANDOM % 10))"
+    kill -9 $! 2> /dev/null
+    wait $! 2> /dev/null
+    echo "kill $i: $(newest)"
+    resume=(--resume broken)
+done
+runs 0 '' "${long[@]}" --save broken "${resume[@]}"
+check 'killed and resumed: the same tensors' \
+    cmp whole/step-00000040.safetensors broken/step-00000040.safetensors
+check 'killed and resumed: the same manifest' cmp whole/step-00000040.json broken/step-00000040.json
+check 'no temporary file stays' test -z "$(find broken -name '*.tmp')"
+
+# -- Ctrl-C -----------------------------------------------------------------------------------------------
+set -m # so that the job gets SIGINT
+"${train[@]}" --steps 1000000 --save-every 1 --save stopped > out 2> err &
+for ((i = 0; i < 300; i++)); do
+    [ ! -f stopped/latest ] || break
+    sleep 0.1
+done
+kill -INT $!
+rc=0
+wait $! 2> /dev/null || rc=$?
+set +m
+check "Ctrl-C ends with 130, not $rc" test $rc = 130
+runs 0 '' "$pleat" sample stopped --bytes 3
+finish

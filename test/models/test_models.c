@@ -1,0 +1,298 @@
+/* Built-in models: specs, sizes as published, graphs that check and survive their text form, losses of a
+ * guess at the start. */
+#include "models/model.h"
+
+#include "../ops/eval.h"
+#include "ops/lib/all.h"
+#include "train/init.h"
+#include "train/optim.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void check_near(double a, double b, double tolerance)
+{
+    if (!(fabs(a - b) <= tolerance)) fail_msg("%.17g is not %.17g (+- %g)", a, b, tolerance);
+}
+
+static void parse_well(const char *spec, pl_arena *a, pl_model_args *args)
+{
+    pl_err err = { 0 };
+    if (!pl_model_parse(spec, a, args, &err)) fail_msg("%s", err.msg);
+}
+
+static pl_graph *build(const char *spec, pl_mode mode, const char *optimizer, pl_arena *a)
+{
+    pl_model_args args;
+    pl_graph *g;
+    pl_err err = { 0 };
+    parse_well(spec, a, &args);
+    pl_builder b = pl_builder_new(a, &pl_ops_all, args.spec);
+    args.model->build(&b, &args, mode);
+    const pl_optim o = { .name = optimizer,
+                         .beta1 = 0.9,
+                         .beta2 = 0.99,
+                         .eps = 1e-8,
+                         .clip = 1,
+                         .momentum = 0.9,
+                         .decay = 0.1 };
+    if (optimizer) pl_optim_add(&b, &o, b.err.code ? NULL : pl_graph_find(b.graph, "loss"));
+    if (!pl_builder_done(&b, &g, &err)) fail_msg("%s: %s", spec, err.msg);
+    return g;
+}
+
+static void test_specs(void **state)
+{
+    static const struct {
+        const char *spec, *canonical;
+    } cases[] = {
+        { "gpt2", "gpt2" },
+        { "gpt2:layers=12", "gpt2" },
+        { "gpt2:", "gpt2" },
+        { "gpt2:seq=64,layers=4", "gpt2:layers=4,seq=64" },
+        { "gpt2:layers=4,layers=5", "gpt2:layers=5" },
+        { "gpt2:layers=012,hidden=+64", "gpt2:hidden=64" },
+        { "gpt2:dropout=1e-1", "gpt2" },
+        { "gpt2:dropout=0", "gpt2:dropout=0" },
+        { "gpt2:dropout=0.30", "gpt2:dropout=0.3" },
+        { "gpt2:dropout=0.123456789", "gpt2:dropout=0.123456789" },
+        { "gpt2-medium:layers=24,hidden=512", "gpt2-medium:hidden=512" },
+        { "resnet18:depth=18,size=32", "resnet18:size=32" },
+        { "mlp:batch=1", "mlp:batch=1" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_arena *a = pl_arena_new("test");
+        pl_model_args args, again;
+        parse_well(cases[i].spec, a, &args);
+        assert_string_equal(args.spec, cases[i].canonical);
+        parse_well(args.spec, a, &again);
+        assert_string_equal(again.spec, args.spec);
+        parse_well(pl_model_with(a, args.spec, "batch", "77"), a, &again);
+        assert_int_equal(pl_model_int(&again, "batch"), 77);
+        pl_arena_free(a);
+    }
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    pl_model_args args;
+    parse_well("gpt2-xl:dropout=0.25,seq=2147483647", a, &args);
+    assert_int_equal(pl_model_int(&args, "hidden"), 1600);
+    assert_int_equal(pl_model_int(&args, "seq"), 2147483647);
+    check_near(pl_model_real(&args, "dropout"), 0.25, 0);
+    assert_true(pl_model_has(&args, "vocab") && !pl_model_has(&args, "classes"));
+    pl_arena_free(a);
+}
+
+/* All problems of a spec are named at once. */
+static void test_bad_specs(void **state)
+{
+    static const struct {
+        const char *spec;
+        const char *words[6];
+    } cases[] = {
+        { "", { "unknown model ''", "gpt2-xl", "resnet50" } },
+        { "gpt3", { "unknown model 'gpt3'", "did you mean 'gpt2'?" } },
+        { "resnet", { "unknown model 'resnet'", "did you mean 'resnet18'?" } },
+        { "something", { "unknown model 'something' (built in: gpt2" } },
+        { "gpt2:layer=3", { "no key 'layer' (did you mean 'layers'?)", "Its keys: layers=12" } },
+        { "gpt2:colour=3",
+          {
+              "no key 'colour'.",
+          } },
+        { "gpt2:layers", { "'layers' is not key=value" } },
+        { "gpt2:layers=4,", { NULL } },
+        { "gpt2:,layers=4", { "'' is not key=value" } },
+        { "gpt2:layers=", { "layers= is not a whole number" } },
+        { "gpt2:layers=4.5", { "layers=4.5 is not a whole number" } },
+        { "gpt2:layers=4x", { "layers=4x is not a whole number" } },
+        { "gpt2:layers=0", { "layers=0 is out of range (at least 1" } },
+        { "gpt2:layers=-4", { "layers=-4 is out of range" } },
+        { "gpt2:vocab=1", { "vocab=1 is out of range (at least 2" } },
+        { "gpt2:hidden=2147483648", { "out of range", "2147483647" } },
+        { "gpt2:hidden=99999999999999999999", { "is not a whole number" } },
+        { "gpt2:dropout=nan", { "dropout=nan is not a number" } },
+        { "gpt2:dropout=-0.1", { "dropout=-0.1 is out of range" } },
+        { "gpt2:layer=3,hiden=x,foo,vocab=z,batch=0",
+          { "'layers'?", "'hidden'?", "'foo' is not key=value", "vocab=z", "batch=0",
+            "seq=1024" } },
+        { "resnet18:layers=3", { "no key 'layers'", "depth=18" } },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_arena *a = pl_arena_new("test");
+        pl_model_args args;
+        pl_err err = { 0 };
+        bool ok = pl_model_parse(cases[i].spec, a, &args, &err);
+        if (ok != !cases[i].words[0])
+            fail_msg("'%s': %s", cases[i].spec, ok ? "accepted" : err.msg);
+        if (!ok) assert_int_equal(err.code, PL_EINPUT);
+        for (int k = 0; k < 6 && cases[i].words[k]; k++)
+            if (!strstr(err.msg, cases[i].words[k]))
+                fail_msg("'%s': no '%s' in: %s", cases[i].spec, cases[i].words[k], err.msg);
+        pl_arena_free(a);
+    }
+}
+
+/* What a key's range alone does not tell. */
+static void test_bad_sizes(void **state)
+{
+    static const struct {
+        const char *spec, *words;
+    } cases[] = {
+        { "gpt2:heads=5", "hidden=768 does not divide into heads=5" },
+        { "gpt2:dropout=1", "dropout=1 is not below 1" },
+        { "resnet50:depth=34", "depth=34 is not 18 or 50" },
+        { "resnet18:size=32,batch=1", "at least 2" },
+        { "gpt2:vocab=2000000000,hidden=2000000000,heads=1,layers=1", "2000000000" },
+        { "mlp:in=2000000000,hidden=2000000000,batch=2000000000", "2000000000" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_arena *a = pl_arena_new("test");
+        pl_model_args args;
+        pl_graph *g;
+        pl_err err = { 0 };
+        parse_well(cases[i].spec, a, &args);
+        pl_builder b = pl_builder_new(a, &pl_ops_all, args.spec);
+        args.model->build(&b, &args, PL_TRAIN);
+        if (pl_builder_done(&b, &g, &err)) fail_msg("accepted %s", cases[i].spec);
+        assert_int_equal(err.code, PL_EINPUT);
+        if (!strstr(err.msg, cases[i].words)) fail_msg("no '%s' in: %s", cases[i].words, err.msg);
+        pl_arena_free(a);
+    }
+}
+
+/* As published: the checkpoints of GPT-2, and torchvision's ResNets. */
+static void test_parameters(void **state)
+{
+    static const struct {
+        const char *spec;
+        int64_t n;
+    } cases[] = {
+        { "gpt2", 124439808 },
+        { "gpt2-medium", 354823168 },
+        { "gpt2-large", 774030080 },
+        { "gpt2-xl", 1557611200 },
+        { "resnet18", 11689512 },
+        { "resnet50", 25557032 },
+        { "mlp:in=4,hidden=8,classes=3", 4 * 8 + 8 + 8 * 8 + 8 + 8 * 3 + 3 },
+        { "mlp:layers=1,in=4,classes=3", 4 * 3 + 3 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (pl_mode mode = PL_TRAIN; mode <= PL_INFER; mode++) {
+            pl_arena *a = pl_arena_new("test");
+            pl_graph *g = build(cases[i].spec, mode, NULL, a);
+            if (pl_graph_params(g) != cases[i].n)
+                fail_msg("%s has %lld parameters", cases[i].spec, (long long)pl_graph_params(g));
+            pl_arena_free(a);
+        }
+}
+
+static const struct {
+    const char *spec;
+    int classes;
+} small[] = {
+    { "gpt2:layers=2,hidden=16,heads=2,vocab=50,seq=8,batch=4,dropout=0.1", 50 },
+    { "gpt2-medium:layers=1,hidden=16,heads=4,vocab=50,seq=8,batch=4,dropout=0", 50 },
+    { "gpt2-large:layers=1,hidden=16,heads=1,vocab=20,seq=1,batch=4", 20 },
+    { "gpt2-xl:layers=1,hidden=15,heads=5,vocab=30,seq=7,batch=4", 30 },
+    { "mlp:layers=3,in=6,hidden=16,classes=7,batch=200", 7 },
+    { "mlp:layers=1,in=6,classes=7,batch=200", 7 },
+    { "resnet18:width=2,size=32,classes=10,batch=2", 10 },
+    { "resnet50:width=2,size=32,classes=10,batch=2", 10 },
+};
+
+enum { N_SMALL = sizeof small / sizeof *small };
+
+static void check_text(const pl_graph *g, pl_arena *a)
+{
+    pl_text first = { .arena = a }, second = { .arena = a };
+    pl_graph *again;
+    pl_err err = { 0 };
+    if (!pl_graph_check(g, &err)) fail_msg("%s: %s", g->name, err.msg);
+    pl_graph_print(g, &first);
+    if (!pl_graph_parse(pl_text_get(&first), &pl_ops_all, a, &again, &err))
+        fail_msg("%s: %s", g->name, err.msg);
+    pl_graph_print(again, &second);
+    assert_string_equal(pl_text_get(&first), pl_text_get(&second));
+    assert_int_equal(pl_graph_params(g), pl_graph_params(again));
+}
+
+static void test_graphs(void **state)
+{
+    static const char *const optimizers[] = { "adamw", "adam", "sgd", NULL };
+    (void)state;
+    for (int i = 0; i < N_SMALL; i++)
+        for (pl_mode mode = PL_TRAIN; mode <= PL_INFER; mode++)
+            for (int k = 0; k < (mode == PL_TRAIN ? 4 : 1); k++) {
+                pl_arena *a = pl_arena_new("test");
+                check_text(build(small[i].spec, mode, mode == PL_TRAIN ? optimizers[k] : NULL, a),
+                           a);
+                pl_arena_free(a);
+            }
+}
+
+/* Initial weights, inputs by lot. */
+static void feed(eval *e, int classes)
+{
+    for (int i = 0; i < e->graph->values.n; i++) {
+        const pl_value *v = e->graph->values.at[i];
+        pl_err err = { 0 };
+        pl_port p = { .value = v, .shape = v->shape };
+        if (v->role == PL_STATE && !pl_init_fill(&p, 1, e->at[i], &err)) fail_msg("%s", err.msg);
+        if (v->role == PL_INPUT)
+            eval_random(v->type, &v->shape, e->at[i], pl_rng_at(1, (uint64_t)i),
+                        pl_type_is_float(v->type) ? -1 : 0,
+                        pl_type_is_float(v->type) ? 1 : classes);
+    }
+}
+
+static double run_loss(const char *spec, pl_mode mode, int classes)
+{
+    pl_arena *a = pl_arena_new("test");
+    eval e = eval_new(build(spec, mode, NULL, a));
+    feed(&e, classes);
+    eval_run(&e, e.graph->nodes.n);
+    const pl_value *v = pl_graph_find(e.graph, "loss");
+    double loss = pl_type_get(v->type, e.at[v->id], 0);
+    eval_free(&e);
+    pl_arena_free(a);
+    return loss;
+}
+
+/* An untrained model guesses: the loss is near that of equal odds, ln(classes). In training mode a ResNet's
+ * last block has outputs of variance 1 or 2, so its logits are wide and the limit is too. */
+static void test_first_loss(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_SMALL; i++)
+        for (pl_mode mode = PL_TRAIN; mode <= PL_EVAL; mode++) {
+            bool resnet = !strncmp(small[i].spec, "resnet", 6);
+            double loss = run_loss(small[i].spec, mode, small[i].classes);
+            double guess = log(small[i].classes), limit = resnet ? 1 : 0.15;
+            if (!(fabs(loss - guess) < limit))
+                fail_msg("%s: the loss is %g, a guess %g", small[i].spec, loss, guess);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_specs),      cmocka_unit_test(test_values),
+        cmocka_unit_test(test_bad_specs),  cmocka_unit_test(test_bad_sizes),
+        cmocka_unit_test(test_parameters), cmocka_unit_test(test_graphs),
+        cmocka_unit_test(test_first_loss),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,445 @@
+/* Whole training jobs: the learning rate, checkpoints, many ranks against one. */
+#include "train/train.h"
+
+#include "backends/local/local.h"
+#include "backends/native/native.h"
+#include "backends/ref/ref.h"
+#include "base/file.h"
+#ifdef PLEAT_HAVE_ONEDNN
+#include "backends/onednn/onednn.h"
+#endif
+
+#include <dirent.h>
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void check_near(double a, double b, double tolerance)
+{
+    if (!(fabs(a - b) <= tolerance)) fail_msg("%.17g is not %.17g (+- %g)", a, b, tolerance);
+}
+
+enum { MAX_RANKS = 4, MAX_STEPS = 64 };
+
+static const pl_backend *const backends[] = {
+#ifdef PLEAT_HAVE_ONEDNN
+    &pl_backend_onednn,
+#endif
+    &pl_backend_native,
+    &pl_backend_ref,
+};
+
+static const char *const text = "text.txt";
+static const char *const gpt2 =
+    "gpt2:layers=2,hidden=24,heads=3,vocab=256,seq=12,batch=4,dropout=0.2";
+
+/* What a job told. */
+typedef struct diary {
+    int n, n_evals, n_saves;
+    int64_t step[MAX_STEPS];
+    double loss[MAX_STEPS], lr[MAX_STEPS], grad_norm[MAX_STEPS], validation[MAX_STEPS];
+} diary;
+
+static void note(void *to, const pl_train_event *e)
+{
+    diary *l = to;
+    if (e->what == PL_TOLD_EVAL) l->validation[l->n_evals++] = e->loss;
+    if (e->what == PL_TOLD_SAVE) l->n_saves++;
+    if (e->what != PL_TOLD_STEP) return;
+    assert_true(l->n < MAX_STEPS);
+    l->step[l->n] = e->step;
+    l->loss[l->n] = e->loss;
+    l->lr[l->n] = e->lr;
+    l->grad_norm[l->n++] = e->grad_norm;
+}
+
+typedef struct rank {
+    const pl_train_job *job;
+    pl_comm *comm;
+    diary *log;
+    pl_err err;
+    bool ok;
+    pthread_t thread;
+} rank;
+
+static void *run_rank(void *arg)
+{
+    rank *r = arg;
+    r->ok = pl_train_run(r->job, r->comm, note, r->log, &r->err);
+    return NULL;
+}
+
+static bool run_ranks(const pl_train_job *j, int n, diary *l, pl_err *err)
+{
+    pl_comm *comm[MAX_RANKS];
+    rank r[MAX_RANKS];
+    bool ok = true;
+    PL_TRY(pl_local_new(n, 60, comm, err));
+    for (int i = 0; i < n; i++) {
+        r[i] = (rank){ .job = j, .comm = comm[i], .log = l };
+        assert_int_equal(pthread_create(&r[i].thread, NULL, run_rank, &r[i]), 0);
+    }
+    for (int i = 0; i < n; i++) pthread_join(r[i].thread, NULL);
+    for (int i = 0; i < n; i++) {
+        pl_comm_free(comm[i]);
+        ok = ok && r[i].ok;
+        if (!r[i].ok && !err->code) *err = r[i].err;
+    }
+    return ok;
+}
+
+static bool train(const pl_train_options *o, int n, diary *l, pl_err *err)
+{
+    pl_arena *a = pl_arena_new("test");
+    pl_train_job *j;
+    *l = (diary){ 0 };
+    bool ok = pl_train_new(o, n, a, &j, err);
+    if (ok) {
+        ok = n > 1 ? run_ranks(j, n, l, err) : pl_train_run(j, NULL, note, l, err);
+        pl_train_free(j);
+    }
+    pl_arena_free(a);
+    return ok;
+}
+
+static void train_well(const pl_train_options *o, int n, diary *l)
+{
+    pl_err err = { 0 };
+    if (!train(o, n, l, &err)) fail_msg("%s", err.msg);
+}
+
+static pl_train_options options(void)
+{
+    return (pl_train_options){
+        .model = gpt2,
+        .data = text,
+        .train_share = 0.9,
+        .steps = 12,
+        .lr = 0.01,
+        .lr_min = 0.001,
+        .warmup = 2,
+        .seed = 5,
+        .keep = 9,
+        .optim = { .name = "adamw",
+                   .beta1 = 0.9,
+                   .beta2 = 0.99,
+                   .eps = 1e-8,
+                   .momentum = 0.9,
+                   .decay = 0.1,
+                   .clip = 1 },
+        .exec = { .n_backends = sizeof backends / sizeof *backends,
+                  .backends = backends,
+                  .env = { .n_threads = 1 } },
+    };
+}
+
+static void check_close(const diary *a, const diary *b, int skip_a)
+{
+    assert_int_equal(a->n - skip_a, b->n);
+    for (int i = 0; i < b->n; i++) {
+        double x = a->loss[skip_a + i], y = b->loss[i];
+        assert_int_equal(a->step[skip_a + i], b->step[i]);
+        if (fabs(x - y) > 1e-5 * fabs(x))
+            fail_msg("step %d: loss %.9g, not %.9g", (int)b->step[i], y, x);
+    }
+}
+
+/* -- folders ------------------------------------------------------------------------------------------- */
+
+static void remove_folder(const char *dir)
+{
+    pl_arena *a = pl_arena_new("test");
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] != '.') unlink(pl_file_join(a, dir, e->d_name));
+    if (d) closedir(d);
+    rmdir(dir);
+    pl_arena_free(a);
+}
+
+static void check_same_file(const char *a_path, const char *b_path)
+{
+    pl_arena *a = pl_arena_new("test");
+    const char *x, *y;
+    size_t n, m;
+    pl_err err = { 0 };
+    if (!pl_file_read(a_path, 1 << 26, a, &x, &n, &err)) fail_msg("%s", err.msg);
+    if (!pl_file_read(b_path, 1 << 26, a, &y, &m, &err)) fail_msg("%s", err.msg);
+    if (n != m || memcmp(x, y, n)) fail_msg("%s and %s differ", a_path, b_path);
+    pl_arena_free(a);
+}
+
+static int make_text(void **state)
+{
+    static const char line[] = "the quick brown fox jumps over the lazy dog, again and again; ";
+    (void)state;
+    FILE *f = fopen(text, "w");
+    if (!f) return -1;
+    for (int i = 0; i < 60; i++) fprintf(f, "%d %s\n", i * 7919 % 1000, line);
+    return fclose(f);
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    unlink(text);
+    return 0;
+}
+
+/* -- tests --------------------------------------------------------------------------------------------- */
+
+/* What must hold whatever the formula: a straight rise, the peak, half way down in the middle. */
+static void check_schedule(int64_t steps, int64_t warmup, double lr, double lr_min)
+{
+    pl_train_options o = options();
+    diary l;
+    o.model = "mlp:layers=1,in=2,classes=2,batch=1";
+    o.data = "synthetic";
+    o.steps = steps;
+    o.warmup = warmup;
+    o.lr = lr;
+    o.lr_min = lr_min;
+    train_well(&o, 1, &l);
+    assert_int_equal(l.n, steps);
+    for (int64_t i = 0; i < warmup && i < steps; i++)
+        check_near(l.lr[i], lr * (double)(i + 1) / (double)(warmup + 1), 1e-12);
+    if (warmup < steps) check_near(l.lr[warmup], lr, 1e-12);
+    for (int64_t i = warmup + 1; i < steps; i++) {
+        assert_true(l.lr[i] <= l.lr[i - 1] && l.lr[i] >= lr_min - 1e-12);
+        int64_t mirror = warmup + steps - i; /* a cosine is odd about its middle */
+        check_near(l.lr[i] + l.lr[mirror], lr + lr_min, 1e-12);
+    }
+    if (steps - warmup == 16)
+        check_near(l.lr[warmup + 4], lr_min + (lr - lr_min) * (2 + sqrt(2)) / 4, 1e-12);
+}
+
+static void test_learning_rate(void **state)
+{
+    (void)state;
+    check_schedule(16, 0, 0.1, 0.01);
+    check_schedule(21, 5, 0.1, 0.01);
+    check_schedule(12, 3, 0.2, 0);
+    check_schedule(9, 0, 0.05, 0.05);
+    check_schedule(4, 9, 0.1, 0.01);
+    check_schedule(1, 0, 0.1, 0.01);
+    check_schedule(0, 0, 0.1, 0.01);
+}
+
+static void test_learns(void **state)
+{
+    (void)state;
+    pl_train_options o = options();
+    diary l;
+    o.steps = 60;
+    o.eval_batches = 2;
+    o.eval_every = 20;
+    train_well(&o, 1, &l);
+    assert_true(fabs(l.loss[0] - log(256)) < 0.1);
+    assert_true(l.loss[59] < 4);
+    assert_int_equal(l.n_evals, 3);
+    assert_true(l.validation[2] < l.validation[0] && l.validation[0] < log(256));
+    for (int i = 0; i < l.n; i++) assert_true(l.grad_norm[i] > 0);
+    o.steps = 2;
+    o.optim.clip = 0;
+    train_well(&o, 1, &l);
+    assert_true(l.grad_norm[0] < 0); /* nobody asked for it */
+}
+
+/* 40 steps are 20 and 20 more, to the last bit; validating in between changes nothing. */
+static void test_resume(void **state)
+{
+    (void)state;
+    pl_train_options o = options();
+    diary whole, rest;
+    o.steps = 40;
+    o.save_every = 20;
+    o.save = "whole";
+    train_well(&o, 1, &whole);
+    assert_int_equal(whole.n_saves, 2);
+    o.save = "rest";
+    o.resume = "whole/step-00000020.json";
+    o.eval_every = 3;
+    o.eval_batches = 1;
+    train_well(&o, 1, &rest);
+    assert_int_equal(rest.n, 20);
+    assert_int_equal(rest.step[0], 21);
+    assert_memory_equal(&whole.loss[20], rest.loss, 20 * sizeof *rest.loss);
+    assert_memory_equal(&whole.lr[20], rest.lr, 20 * sizeof *rest.lr);
+    check_same_file("whole/step-00000040.safetensors", "rest/step-00000040.safetensors");
+    remove_folder("rest");
+    o.resume = "whole"; /* nothing is left to do */
+    o.save = NULL;
+    o.eval_batches = 0;
+    train_well(&o, 1, &rest);
+    assert_int_equal(rest.n, 0);
+    remove_folder("whole");
+}
+
+static void test_resume_on_other_ranks(void **state)
+{
+    (void)state;
+    pl_train_options o = options();
+    diary whole, rest;
+    o.steps = 20;
+    o.save_every = 10;
+    o.save = "one";
+    train_well(&o, 1, &whole);
+    o.save = NULL;
+    o.resume = "one/step-00000010.json";
+    for (int n = 2; n <= MAX_RANKS; n *= 2) {
+        train_well(&o, n, &rest);
+        check_close(&whole, &rest, 10);
+    }
+    o.save = "two"; /* and back: two ranks wrote, one goes on */
+    o.resume = NULL;
+    train_well(&o, 2, &rest);
+    check_close(&whole, &rest, 0);
+    o.save = NULL;
+    o.resume = "two/step-00000010.json";
+    train_well(&o, 1, &rest);
+    check_close(&whole, &rest, 10);
+    remove_folder("one");
+    remove_folder("two");
+}
+
+static void test_ranks(void **state)
+{
+    static const char *const names[] = { "sgd", "adam", "adamw" };
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        pl_train_options o = options();
+        diary one, many;
+        o.optim.name = names[i];
+        o.bucket_bytes = i ? 4096 : 0;
+        o.eval_batches = 2;
+        train_well(&o, 1, &one);
+        for (int n = 2; n <= MAX_RANKS; n *= 2) {
+            train_well(&o, n, &many);
+            check_close(&one, &many, 0);
+            check_near(one.validation[0], many.validation[0], 1e-5 * one.validation[0]);
+        }
+    }
+}
+
+/* The settings that a run may not change when it goes on are all named at once. */
+static void test_resume_of_another_run(void **state)
+{
+    (void)state;
+    pl_train_options o = options();
+    diary l;
+    pl_err err = { 0 };
+    o.steps = 4;
+    o.save = "one";
+    train_well(&o, 1, &l);
+    o.save = NULL;
+    o.resume = "one";
+    o.steps = 8;
+    o.seed = 6;
+    o.lr = 0.02;
+    o.optim.beta2 = 0.95;
+    o.model = "gpt2:layers=2,hidden=24,heads=2,vocab=256,seq=12,batch=4,dropout=0.2";
+    assert_false(train(&o, 1, &l, &err));
+    assert_int_equal(err.code, PL_EINPUT);
+    const char *const words[] = { "cannot resume one", "heads=3",     "heads=2", "seed was 5, is 6",
+                                  "steps was 4, is 8", "lr was 0.01", "beta2" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strstr(err.msg, words[i])) fail_msg("no '%s' in: %s", words[i], err.msg);
+    o = options();
+    o.steps = 4;
+    o.resume = "one";
+    o.data = "synthetic";
+    err = (pl_err){ 0 };
+    assert_false(train(&o, 1, &l, &err));
+    assert_non_null(strstr(err.msg, "the data was 'text.txt'"));
+    remove_folder("one");
+}
+
+static void test_loss_that_is_not_finite(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 2; n++) {
+        pl_train_options o = options();
+        diary l;
+        pl_err err = { 0 };
+        o.optim.name = "sgd";
+        o.optim.clip = 0;
+        o.lr = 1e30;
+        o.warmup = 0;
+        assert_false(train(&o, n, &l, &err));
+        assert_int_equal(err.code, PL_ERUN);
+        assert_non_null(strstr(err.msg, "not finite at step 2"));
+        assert_non_null(strstr(err.msg, "lower --lr"));
+    }
+}
+
+static void test_refusals(void **state)
+{
+    static const struct {
+        const char *model, *data, *save;
+        int ranks;
+        pl_code code;
+        const char *words[3];
+    } cases[] = {
+        { "gpt2:heads=5,seq=8,batch=4",
+          text,
+          NULL,
+          1,
+          PL_EINPUT,
+          { "hidden=768", "heads=5", "e.g. hidden=770" } },
+        { "gpt2:batch=4,vocab=256,seq=8",
+          text,
+          NULL,
+          3,
+          PL_EINPUT,
+          { "batch=4", "3 devices", "--batch 6, or 2 devices" } },
+        { "gpt2:batch=1,vocab=256,seq=8",
+          text,
+          NULL,
+          2,
+          PL_EINPUT,
+          { "batch=1", "--batch 2, or 1 devices" } },
+        { "gpt2:vocab=255,seq=8", text, NULL, 1, PL_EINPUT, { "vocab=255", "vocab=256" } },
+        { "mlp", text, NULL, 1, PL_EUNSUPPORTED, { "mlp", "vectors", "--data synthetic" } },
+        { "mlp", "synthetic", "text.txt", 1, PL_EINPUT, { "text.txt: not a folder" } },
+        { "mlp", "synthetic", "no/such", 1, PL_EINPUT, { "no/such", "create its parent" } },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_train_options o = options();
+        pl_err err = { 0 };
+        pl_train_job *j;
+        pl_arena *a = pl_arena_new("test");
+        o.model = cases[i].model;
+        o.data = cases[i].data;
+        o.save = cases[i].save;
+        if (pl_train_new(&o, cases[i].ranks, a, &j, &err)) fail_msg("accepted %s", cases[i].model);
+        if (err.code != cases[i].code) fail_msg("code %d: %s", (int)err.code, err.msg);
+        for (int k = 0; k < 3 && cases[i].words[k]; k++)
+            if (!strstr(err.msg, cases[i].words[k]))
+                fail_msg("no '%s' in: %s", cases[i].words[k], err.msg);
+        pl_arena_free(a);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_learning_rate),
+        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_resume_on_other_ranks),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_resume_of_another_run),
+        cmocka_unit_test(test_loss_that_is_not_finite),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, make_text, clean_up);
+}
