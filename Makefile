@@ -1,6 +1,6 @@
 # Short names for the usual commands; the build itself is CMake (CMakePresets.json).
 #   make            build/pleat (release)        make asan | tsan   tests under sanitizers
-#   make demo       plan, train, verify          make fuzz          every fuzz target, SECONDS=10 each
+#   make demo       train a small GPT, sample    make fuzz          every fuzz target, SECONDS=10 each
 #   make test       release build and all tests  make install       PREFIX=/usr/local
 #   make check      static checks                make format        clang-format in place
 PREFIX ?= /usr/local

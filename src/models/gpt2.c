@@ -56,9 +56,10 @@ static pl_value *attention(gpt2 *g, pl_value *x)
                                pl_builder_fmt(b, "bs(vhd)->bshd,bshd,bshd; %s", sizes), 1,
                                (pl_value *const[]){ y });
     if (!qkv) return NULL;
-    pl_value *p = PL_ADD_AS(b, &pl_op_einsum, "attn.scores", "bqhd,bkhd->bhqk", qkv->out[0], qkv->out[1]);
-    const char *mask = pl_builder_fmt(b, "; scale=%.17g causal=1",
-                                      1 / sqrt((double)(g->hidden / g->heads)));
+    pl_value *p =
+        PL_ADD_AS(b, &pl_op_einsum, "attn.scores", "bqhd,bkhd->bhqk", qkv->out[0], qkv->out[1]);
+    const char *mask =
+        pl_builder_fmt(b, "; scale=%.17g causal=1", 1 / sqrt((double)(g->hidden / g->heads)));
     p = drop(g, PL_ADD_AS(b, &pl_op_softmax, "attn.softmax", mask, p));
     y = PL_ADD_AS(b, &pl_op_einsum, "attn.mix", "bhqk,bkhd->bqhd", p, qkv->out[2]);
     w = weight(g, "attn.c_proj.weight", g->hidden, g->hidden, std);
@@ -74,8 +75,10 @@ static pl_value *mlp(gpt2 *g, pl_value *x)
     pl_value *w = weight(g, "mlp.c_fc.weight", g->hidden, 4 * g->hidden, 0.02);
     pl_value *c = vector(g, "mlp.c_fc.bias", 4 * g->hidden, "zeros");
     pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "mlp.fc", "bsm,mf->bsf", x, w);
-    y = PL_ADD_AS(b, &pl_op_gelu, "mlp.gelu", "; tanh=1", PL_ADD(b, &pl_op_add, "...f,f->...f", y, c));
-    w = weight(g, "mlp.c_proj.weight", 4 * g->hidden, g->hidden, 0.02 / sqrt(2 * (double)g->layers));
+    y = PL_ADD_AS(b, &pl_op_gelu, "mlp.gelu", "; tanh=1",
+                  PL_ADD(b, &pl_op_add, "...f,f->...f", y, c));
+    w = weight(g, "mlp.c_proj.weight", 4 * g->hidden, g->hidden,
+               0.02 / sqrt(2 * (double)g->layers));
     c = vector(g, "mlp.c_proj.bias", g->hidden, "zeros");
     y = PL_ADD_AS(b, &pl_op_einsum, "mlp.proj", "bsf,fm->bsm", y, w);
     return drop(g, PL_ADD(b, &pl_op_add, "...m,m->...m", y, c));
@@ -104,16 +107,23 @@ static void finish(gpt2 *g, pl_value *logits)
 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
-    gpt2 g = { .b = b, .mode = mode,
-               .batch = pl_model_int(a, "batch"), .seq = pl_model_int(a, "seq"),
-               .hidden = pl_model_int(a, "hidden"), .heads = pl_model_int(a, "heads"),
-               .layers = pl_model_int(a, "layers"), .vocab = pl_model_int(a, "vocab"),
+    gpt2 g = { .b = b,
+               .mode = mode,
+               .batch = pl_model_int(a, "batch"),
+               .seq = pl_model_int(a, "seq"),
+               .hidden = pl_model_int(a, "hidden"),
+               .heads = pl_model_int(a, "heads"),
+               .layers = pl_model_int(a, "layers"),
+               .vocab = pl_model_int(a, "vocab"),
                .dropout = pl_model_real(a, "dropout") };
     if (g.hidden % g.heads)
-        pl_err_set(&b->err, PL_EINPUT, "%s: hidden=%lld does not divide into heads=%lld: make it a "
-                   "multiple, e.g. hidden=%lld", a->spec, (long long)g.hidden, (long long)g.heads,
+        pl_err_set(&b->err, PL_EINPUT,
+                   "%s: hidden=%lld does not divide into heads=%lld: make it a "
+                   "multiple, e.g. hidden=%lld",
+                   a->spec, (long long)g.hidden, (long long)g.heads,
                    (long long)((g.hidden + g.heads - 1) / g.heads * g.heads));
-    if (g.dropout >= 1) pl_err_set(&b->err, PL_EINPUT, "%s: dropout=%g is not below 1", a->spec, g.dropout);
+    if (g.dropout >= 1)
+        pl_err_set(&b->err, PL_EINPUT, "%s: dropout=%g is not below 1", a->spec, g.dropout);
     pl_value *tokens = pl_add_input(b, "tokens", PL_I32, PL_SHAPE(g.batch, g.seq));
     if (mode == PL_TRAIN && g.dropout > 0) g.seed = pl_add_input(b, "seed", PL_I64, PL_SCALAR);
     pl_value *table = weight(&g, "wte.weight", g.vocab, g.hidden, 0.02);
@@ -140,9 +150,12 @@ static const pl_model_key keys[] = {
 };
 
 const pl_model pl_model_gpt2 = { "gpt2", "GPT-2 small, 124M", NULL, "text", keys, build };
-const pl_model pl_model_gpt2_medium = { "gpt2-medium", "GPT-2 medium, 355M",
-                                        "layers=24,hidden=1024,heads=16", "text", keys, build };
-const pl_model pl_model_gpt2_large = { "gpt2-large", "GPT-2 large, 774M",
-                                       "layers=36,hidden=1280,heads=20", "text", keys, build };
-const pl_model pl_model_gpt2_xl = { "gpt2-xl", "GPT-2 XL, 1558M",
-                                    "layers=48,hidden=1600,heads=25", "text", keys, build };
+const pl_model pl_model_gpt2_medium = {
+    "gpt2-medium", "GPT-2 medium, 355M", "layers=24,hidden=1024,heads=16", "text", keys, build
+};
+const pl_model pl_model_gpt2_large = {
+    "gpt2-large", "GPT-2 large, 774M", "layers=36,hidden=1280,heads=20", "text", keys, build
+};
+const pl_model pl_model_gpt2_xl = {
+    "gpt2-xl", "GPT-2 XL, 1558M", "layers=48,hidden=1600,heads=25", "text", keys, build
+};

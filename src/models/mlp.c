@@ -10,14 +10,16 @@ static pl_value *linear(pl_builder *b, int64_t layer, int64_t in, int64_t out, p
     const char *init = pl_builder_fmt(b, "uniform a=%.17g", 1 / sqrt((double)in));
     pl_value *w = pl_add_state(b, "weight", PL_F32, PL_SHAPE(out, in), init, true);
     pl_value *c = pl_add_state(b, "bias", PL_F32, PL_SHAPE(out), init, true);
-    x = PL_ADD(b, &pl_op_add, "no,o->no", PL_ADD_AS(b, &pl_op_einsum, "linear", "ni,oi->no", x, w), c);
+    x = PL_ADD(b, &pl_op_add, "no,o->no", PL_ADD_AS(b, &pl_op_einsum, "linear", "ni,oi->no", x, w),
+               c);
     b->scope = "";
     return x;
 }
 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
-    int64_t batch = pl_model_int(a, "batch"), in = pl_model_int(a, "in"), layers = pl_model_int(a, "layers");
+    int64_t batch = pl_model_int(a, "batch"), in = pl_model_int(a, "in"),
+            layers = pl_model_int(a, "layers");
     int64_t hidden = pl_model_int(a, "hidden"), classes = pl_model_int(a, "classes");
     pl_value *x = pl_add_input(b, "x", PL_F32, PL_SHAPE(batch, in));
     for (int64_t i = 0; i < layers && !b->err.code; i++) {
@@ -31,8 +33,9 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
     }
     pl_value *label = pl_add_input(b, "label", PL_I32, PL_SHAPE(batch));
     x = PL_ADD(b, &pl_op_reduce_sum, "...->", PL_ADD(b, &pl_op_cross_entropy, NULL, x, label));
-    pl_add_output(b, "loss",
-                  PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / (double)batch), x));
+    pl_add_output(
+        b, "loss",
+        PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / (double)batch), x));
 }
 
 static const pl_model_key keys[] = {

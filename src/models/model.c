@@ -64,7 +64,8 @@ static const char *print_number(pl_arena *a, const pl_model_key *k, int64_t i, d
 }
 
 /* The value of a key, as it is kept. */
-static const char *read_value(const pl_model_key *k, const char *text, pl_arena *a, pl_text *problems)
+static const char *read_value(const pl_model_key *k, const char *text, pl_arena *a,
+                              pl_text *problems)
 {
     int64_t i = 0;
     double x = 0;
@@ -89,12 +90,15 @@ static void apply(const pl_model *m, const char *text, pl_arena *a, const char *
         size_t n = strcspn(text, ",");
         const char *eq = memchr(text, '=', n);
         if (!eq) {
-            pl_text_add(problems, "%s'%.*s' is not key=value", problems->n ? "; " : "", (int)n, text);
+            pl_text_add(problems, "%s'%.*s' is not key=value", problems->n ? "; " : "", (int)n,
+                        text);
         } else {
             int k = find_key(m, text, (size_t)(eq - text));
             const char *v = pl_arena_span(a, eq + 1, (size_t)(text + n - eq - 1));
-            if (k < 0) unknown_key(m, pl_arena_span(a, text, (size_t)(eq - text)), problems);
-            else value[k] = read_value(&m->keys[k], v, a, problems);
+            if (k < 0)
+                unknown_key(m, pl_arena_span(a, text, (size_t)(eq - text)), problems);
+            else
+                value[k] = read_value(&m->keys[k], v, a, problems);
         }
         text += n + (text[n] == ',');
     }
@@ -121,7 +125,8 @@ bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *e
     if (!m) return unknown_model(a, pl_arena_span(a, spec, n), err);
     int n_keys = 0;
     while (m->keys[n_keys].name) n_keys++;
-    const char **value = PL_NEW_N(a, const char *, n_keys), **usual = PL_NEW_N(a, const char *, n_keys);
+    const char **value = PL_NEW_N(a, const char *, n_keys),
+               **usual = PL_NEW_N(a, const char *, n_keys);
     pl_text problems = { .arena = a };
     for (int i = 0; i < n_keys; i++) value[i] = m->keys[i].value;
     apply(m, m->preset ? m->preset : "", a, value, &problems);

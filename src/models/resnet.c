@@ -13,7 +13,8 @@ typedef struct resnet {
     int64_t batch;
 } resnet;
 
-static pl_value *conv(resnet *r, const char *name, pl_value *x, int64_t out, int64_t k, int64_t stride)
+static pl_value *conv(resnet *r, const char *name, pl_value *x, int64_t out, int64_t k,
+                      int64_t stride)
 {
     if (!x) return NULL;
     pl_builder *b = r->b;
@@ -22,7 +23,8 @@ static pl_value *conv(resnet *r, const char *name, pl_value *x, int64_t out, int
                                PL_SHAPE(out, x->shape.dim[3], k, k), init, true);
     return PL_ADD_AS(b, &pl_op_conv2d, name,
                      pl_builder_fmt(b, "n[y+r][x+s]c,ocrs->nyxo; stride=%lld pad=%lld",
-                                    (long long)stride, (long long)(k / 2)), x, w);
+                                    (long long)stride, (long long)(k / 2)),
+                     x, w);
 }
 
 static pl_value *channel_state(resnet *r, const char *name, const char *part, int64_t c, bool train)
@@ -42,8 +44,10 @@ static pl_value *norm(resnet *r, const char *name, pl_value *x, bool relu)
     pl_value *mean = channel_state(r, name, "running_mean", c, false);
     pl_value *var = channel_state(r, name, "running_var", c, false);
     const char *spec = relu ? "; relu=1" : NULL;
-    if (r->mode != PL_TRAIN) return PL_ADD_AS(b, &pl_op_batch_norm_eval, name, spec, x, mean, var, scale, bias);
-    pl_node *stats = pl_add_node(b, &pl_op_batch_norm_stats, NULL, NULL, 1, (pl_value *const[]){ x });
+    if (r->mode != PL_TRAIN)
+        return PL_ADD_AS(b, &pl_op_batch_norm_eval, name, spec, x, mean, var, scale, bias);
+    pl_node *stats =
+        pl_add_node(b, &pl_op_batch_norm_stats, NULL, NULL, 1, (pl_value *const[]){ x });
     if (!stats) return NULL;
     pl_node *running = pl_add_node(b, &pl_op_batch_norm_running, NULL,
                                    pl_builder_fmt(b, "; count=%lld", (long long)count), 4,
@@ -51,7 +55,8 @@ static pl_value *norm(resnet *r, const char *name, pl_value *x, bool relu)
     if (!running) return NULL;
     mean->next = running->out[0];
     var->next = running->out[1];
-    return PL_ADD_AS(b, &pl_op_batch_norm, name, spec, x, stats->out[0], stats->out[1], scale, bias);
+    return PL_ADD_AS(b, &pl_op_batch_norm, name, spec, x, stats->out[0], stats->out[1], scale,
+                     bias);
 }
 
 /* Two 3x3 convolutions (18 layers), or 1x1, 3x3, 1x1 with four times the channels at the end (50). */
@@ -83,7 +88,8 @@ static pl_value *head(resnet *r, pl_value *x, int64_t classes)
     x = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / (double)area), x);
     pl_value *w = pl_add_state(b, "fc.weight", PL_F32, PL_SHAPE(classes, c), init, true);
     pl_value *bias = pl_add_state(b, "fc.bias", PL_F32, PL_SHAPE(classes), init, true);
-    return PL_ADD(b, &pl_op_add, "no,o->no", PL_ADD_AS(b, &pl_op_einsum, "fc", "nc,oc->no", x, w), bias);
+    return PL_ADD(b, &pl_op_add, "no,o->no", PL_ADD_AS(b, &pl_op_einsum, "fc", "nc,oc->no", x, w),
+                  bias);
 }
 
 static void finish(resnet *r, pl_value *logits)
@@ -94,7 +100,8 @@ static void finish(resnet *r, pl_value *logits)
         return;
     }
     pl_value *label = pl_add_input(b, "label", PL_I32, PL_SHAPE(r->batch));
-    pl_value *x = PL_ADD(b, &pl_op_reduce_sum, "...->", PL_ADD(b, &pl_op_cross_entropy, NULL, logits, label));
+    pl_value *x =
+        PL_ADD(b, &pl_op_reduce_sum, "...->", PL_ADD(b, &pl_op_cross_entropy, NULL, logits, label));
     const char *mean = pl_builder_fmt(b, "; value=%.17g", 1 / (double)r->batch);
     pl_add_output(b, "loss", PL_ADD(b, &pl_op_scale, mean, x));
 }
@@ -110,8 +117,9 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
                    (long long)pl_model_int(a, "depth"));
     pl_value *x = pl_add_input(b, "image", PL_F32, PL_SHAPE(r.batch, size, size, 3));
     x = norm(&r, "bn1", conv(&r, "conv1", x, width, 7, 2), true);
-    if (x) x = PL_ADD_AS(b, &pl_op_max_pool, "maxpool",
-                         "n[y+r][x+s]c->nyxc; r=3 s=3 stride=2 pad=1", x);
+    if (x)
+        x = PL_ADD_AS(b, &pl_op_max_pool, "maxpool", "n[y+r][x+s]c->nyxc; r=3 s=3 stride=2 pad=1",
+                      x);
     for (int stage = 0; stage < 4; stage++)
         for (int i = 0; i < (bottleneck ? depth50 : depth18)[stage] && !b->err.code; i++) {
             b->scope = pl_builder_fmt(b, "layer%d.%d.", stage + 1, i);
@@ -130,5 +138,6 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_model_resnet18 = { "resnet18", "ResNet-18, 11.7M", "depth=18", "images", keys, build };
+const pl_model pl_model_resnet18 = { "resnet18", "ResNet-18, 11.7M", "depth=18", "images", keys,
+                                     build };
 const pl_model pl_model_resnet50 = { "resnet50", "ResNet-50, 25.6M", NULL, "images", keys, build };
