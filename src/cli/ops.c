@@ -29,7 +29,7 @@ static int run(const pl_command *c, int argc, char **argv)
                "grad", "attributes");
     for (int i = 0; i < pl_ops_all.n; i++) {
         const pl_op *o = pl_ops_all.at[i];
-        const char *sig = o->sig ? o->sig : "given by each node";
+        const char *sig = o->sig ? o->sig : "(each node's own)";
         if (a.json)
             printf("%s\n  {\"name\": \"%s\", \"signature\": \"%s\", \"whole\": \"%s\", \"lookup\": \"%s\", "
                    "\"linear\": \"%s\", \"gradient\": %s, \"attributes\": \"%s\"}", i ? "," : "", o->name,

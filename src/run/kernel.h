@@ -25,7 +25,7 @@ typedef struct pl_kernel {
                  pl_err *err);
     /* Run on local, row-major arrays of the share's shapes. Runs on the rank's own thread, allocates
      * nothing, uses at most env->n_threads threads. For operators with `inplace`, in[k] == out[i];
-     * for `elementwise` ones out[0] may be in[any] of the same shape. */
+     * for `elementwise` ones out[0] may be an input of its type with pl_share_same_index. */
     void (*run)(const pl_share *s, const pl_kernel_env *env, void *state, const void *const in[],
                 void *const out[], void *scratch);
     void (*free)(void *state); /* NULL when there is no make */
