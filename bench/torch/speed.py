@@ -34,8 +34,8 @@ SIDES = {"pleat": None, "torch-tuned": ["--tuned"], "torch-stock": [],
          "torch-compile": ["--tuned", "--compile"]}
 
 COLUMNS = ["date", "cpu", "cores", "load", "case", "threads", "side", "steps_timed", "min_s", "median_s",
-           "peak_mib", "imported_mib", "gflops", "min_ratio", "median_ratio", "peak_ratio", "version",
-           "command"]
+           "peak_mib", "imported_mib", "min_ratio", "median_ratio", "peak_ratio", "gflops_least",
+           "gflops_most", "version", "command"]
 
 
 def cpu_name():
@@ -63,12 +63,12 @@ def run(side, case, threads, a, all_of):
     lines, peak = pleat.run(command, env)
     seconds = [x["seconds"] for x in lines if "seconds" in x][a.drop:]
     about = lines[-1] if "gflops" in lines[-1] else {}
-    got = all_of.setdefault(side, {"seconds": [], "peak": 0, "imported": 0, "gflops": 0, "version": ""})
+    got = all_of.setdefault(side, {"seconds": [], "peak": 0, "imported": 0, "gflops": [], "version": ""})
     got["command"] = " ".join(f"{k}={v}" for k, v in env.items()) + " " + shlex.join(command)
     got["seconds"] += seconds
     got["peak"] = max(got["peak"], about.get("peak_mib", peak))
     got["imported"] = about.get("imported_mib", 0)
-    got["gflops"] = max(got["gflops"], about.get("gflops", 0))
+    got["gflops"] += [about["gflops"]] if about else []
     got["version"] = about.get("torch", a.version)
     print(f"  {case} {threads} threads, {side}: {' '.join(f'{x:.3f}' for x in seconds)} s, {peak:.0f} MiB"
           + (f", matrix product {about['gflops']:.0f} GF/s" if about else ""), file=sys.stderr, flush=True)
@@ -77,13 +77,15 @@ def run(side, case, threads, a, all_of):
 def rows_of(case, threads, all_of, load):
     fixed = {"date": datetime.date.today().isoformat(), "cpu": cpu_name(), "cores": os.cpu_count(),
              "case": case, "threads": threads, "load": f"{load:.1f}"}
+    gflops = [x for got in all_of.values() for x in got["gflops"]]  # of the machine, so on every row
+    if gflops:
+        fixed.update(gflops_least=f"{min(gflops):.0f}", gflops_most=f"{max(gflops):.0f}")
     base = all_of.get("pleat")
     for side, got in all_of.items():
         least, middle = min(got["seconds"]), statistics.median(got["seconds"])
         row = {**fixed, "side": side, "steps_timed": len(got["seconds"]), "min_s": f"{least:.4f}",
                "median_s": f"{middle:.4f}", "peak_mib": f"{got['peak']:.0f}",
-               "imported_mib": f"{got['imported']:.0f}", "gflops": f"{got['gflops']:.0f}",
-               "version": got["version"], "command": got["command"]}
+               "imported_mib": f"{got['imported']:.0f}", "version": got["version"], "command": got["command"]}
         if base:
             row["min_ratio"] = f"{least / min(base['seconds']):.2f}"
             row["median_ratio"] = f"{middle / statistics.median(base['seconds']):.2f}"
@@ -101,8 +103,8 @@ def write(path, rows):
 
 
 def show(rows):
-    shown = ["case", "threads", "side", "min_s", "median_s", "peak_mib", "imported_mib", "gflops",
-             "min_ratio", "median_ratio", "peak_ratio"]
+    shown = ["case", "threads", "side", "min_s", "median_s", "peak_mib", "imported_mib",
+             "min_ratio", "median_ratio", "peak_ratio", "gflops_least", "gflops_most"]
     table = [shown] + [[str(r.get(c, "")) for c in shown] for r in rows]
     width = [max(len(line[i]) for line in table) for i in range(len(shown))]
     for line in table:

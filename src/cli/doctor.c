@@ -20,10 +20,12 @@ typedef struct doctor_args {
     bool json;
 } doctor_args;
 
+// clang-format off
 static const pl_opt opts[] = {
-    { "json", PL_OPT_FLAG, offsetof(doctor_args, json), NULL, NULL, "one JSON object on stdout", 0 },
+    { "json", PL_OPT_FLAG, offsetof(doctor_args, json), NULL, NULL, "one JSON object on stdout" },
     { 0 },
 };
+// clang-format on
 
 typedef struct finding {
     const char *name;
@@ -51,9 +53,10 @@ static void find_cores(finding *f)
     hwloc_topology_t t;
     if (hwloc_topology_init(&t)) return;
     if (hwloc_topology_load(t) == 0)
-        snprintf(f->text, sizeof f->text, "%d usable; machine: %d cores, %d threads, %d memory nodes", n,
-                 hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE), hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PU),
-                 hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE));
+        snprintf(
+            f->text, sizeof f->text, "%d usable; machine: %d cores, %d threads, %d memory nodes", n,
+            hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE), hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PU),
+            hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE));
     hwloc_topology_destroy(t);
 #endif
 }
@@ -71,17 +74,20 @@ static void find_huge_pages(finding *f)
     char line[96] = "";
     if (in && !fgets(line, sizeof line, in)) line[0] = 0;
     if (in) fclose(in);
-    snprintf(f->text, sizeof f->text, "%s", strstr(line, "[never]") ? "off: training pays for page faults"
-                                            : *line              ? "on"
-                                                                 : "unknown");
+    snprintf(f->text, sizeof f->text, "%s",
+             strstr(line, "[never]") ? "off: training pays for page faults"
+             : *line                 ? "on"
+                                     : "unknown");
 }
 
 static void find_onednn(finding *f)
 {
 #ifdef PLEAT_HAVE_ONEDNN
-    if (!pl_onednn_isa(f->text, sizeof f->text)) snprintf(f->text, sizeof f->text, "found, does not start");
+    if (!pl_onednn_isa(f->text, sizeof f->text))
+        snprintf(f->text, sizeof f->text, "found, does not start");
 #else
-    snprintf(f->text, sizeof f->text, "not built in (install libdnnl-dev): the native kernels are used");
+    snprintf(f->text, sizeof f->text,
+             "not built in (install libdnnl-dev): the native kernels are used");
 #endif
 }
 
@@ -90,7 +96,8 @@ static void find_mpi(finding *f)
 #ifdef PLEAT_HAVE_MPI
     snprintf(f->text, sizeof f->text, "built in; start with mpirun -n N pleat train ...");
 #else
-    snprintf(f->text, sizeof f->text, "not built in (install libopenmpi-dev openmpi-bin): ranks are threads");
+    snprintf(f->text, sizeof f->text,
+             "not built in (install libopenmpi-dev openmpi-bin): ranks are threads");
 #endif
 }
 
@@ -101,8 +108,11 @@ static void find_gpu(finding *f)
     for (struct dirent *e; d && (e = readdir(d));)
         n += !strncmp(e->d_name, "nvidia", 6) && e->d_name[6] >= '0' && e->d_name[6] <= '9';
     if (d) closedir(d);
-    if (n) snprintf(f->text, sizeof f->text, "%d NVIDIA device%s seen; this pleat runs on CPUs", n, n > 1 ? "s" : "");
-    else snprintf(f->text, sizeof f->text, "none (not needed)");
+    if (n)
+        snprintf(f->text, sizeof f->text, "%d NVIDIA device%s seen; this pleat runs on CPUs", n,
+                 n > 1 ? "s" : "");
+    else
+        snprintf(f->text, sizeof f->text, "none (not needed)");
 }
 
 static void find_built_in(finding *f)
@@ -116,9 +126,10 @@ static const struct {
     const char *name;
     void (*find)(finding *);
 } checks[] = {
-    { "cpu", find_cpu },       { "cores", find_cores }, { "memory", find_memory },
-    { "huge pages", find_huge_pages }, { "oneDNN", find_onednn },
-    { "MPI", find_mpi },       { "GPU", find_gpu },     { "built in", find_built_in },
+    { "cpu", find_cpu },       { "cores", find_cores },
+    { "memory", find_memory }, { "huge pages", find_huge_pages },
+    { "oneDNN", find_onednn }, { "MPI", find_mpi },
+    { "GPU", find_gpu },       { "built in", find_built_in },
 };
 
 static int run(const pl_command *c, int argc, char **argv)
@@ -141,5 +152,9 @@ static int run(const pl_command *c, int argc, char **argv)
 }
 
 const pl_command pl_command_doctor = {
-    .name = "doctor", .operands = "", .about = "what was found on this machine", .opts = opts, .run = run,
+    .name = "doctor",
+    .operands = "",
+    .about = "what was found on this machine",
+    .opts = opts,
+    .run = run,
 };

@@ -14,20 +14,22 @@ typedef struct graph_args {
 } graph_args;
 
 #define AT(f) offsetof(graph_args, f)
+// clang-format off
 static const pl_opt opts[] = {
     { "batch", PL_OPT_INT, AT(batch), "N", NULL, "rows per step (model key batch)", 1 },
     { "seq", PL_OPT_INT, AT(seq), "N", NULL, "positions per row (model key seq)", 1 },
-    { "optimizer", PL_OPT_TEXT, AT(optimizer), "NAME", "adamw", "of the training step", 0 },
-    { "forward", PL_OPT_FLAG, AT(forward), NULL, NULL, "the forward pass only", 0 },
-    { "text", PL_OPT_FLAG, AT(text), NULL, NULL, "the whole graph, a line per node", 0 },
-    { "json", PL_OPT_FLAG, AT(json), NULL, NULL, "one JSON object on stdout", 0 },
+    { "optimizer", PL_OPT_TEXT, AT(optimizer), "NAME", "adamw", "of the training step" },
+    { "forward", PL_OPT_FLAG, AT(forward), NULL, NULL, "the forward pass only" },
+    { "text", PL_OPT_FLAG, AT(text), NULL, NULL, "the whole graph, a line per node" },
+    { "json", PL_OPT_FLAG, AT(json), NULL, NULL, "one JSON object on stdout" },
     { 0 },
 };
+// clang-format on
 
 typedef struct summary {
     const pl_graph *graph;
-    int n_forward;            /* nodes of the forward pass: they come first             */
-    int count[256];           /* nodes by operator, index into pl_ops_all                */
+    int n_forward;  /* nodes of the forward pass: they come first             */
+    int count[256]; /* nodes by operator, index into pl_ops_all                */
     double flops[256], flops_forward, flops_all;
     int64_t state_bytes, saved_bytes; /* saved: made forward, read backward              */
 } summary;
@@ -36,12 +38,19 @@ static bool build(const graph_args *a, const char *spec, bool train, pl_arena *a
                   pl_err *err)
 {
     pl_model_args args;
-    if (a->batch) spec = pl_model_with(arena, spec, "batch", pl_arena_fmt(arena, "%lld", (long long)a->batch));
-    if (a->seq) spec = pl_model_with(arena, spec, "seq", pl_arena_fmt(arena, "%lld", (long long)a->seq));
+    if (a->batch)
+        spec =
+            pl_model_with(arena, spec, "batch", pl_arena_fmt(arena, "%lld", (long long)a->batch));
+    if (a->seq)
+        spec = pl_model_with(arena, spec, "seq", pl_arena_fmt(arena, "%lld", (long long)a->seq));
     PL_TRY(pl_model_parse(spec, arena, &args, err));
     pl_builder b = pl_builder_new(arena, &pl_ops_all, args.spec);
     args.model->build(&b, &args, PL_TRAIN);
-    const pl_optim o = { .name = a->optimizer, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .momentum = 0.9,
+    const pl_optim o = { .name = a->optimizer,
+                         .beta1 = 0.9,
+                         .beta2 = 0.99,
+                         .eps = 1e-8,
+                         .momentum = 0.9,
                          .decay = 0.1 };
     if (train) pl_optim_add(&b, &o, b.err.code ? NULL : pl_graph_find(b.graph, "loss"));
     return pl_builder_done(&b, g, err);
@@ -95,14 +104,16 @@ static void print_json(const summary *s)
 {
     const pl_graph *g = s->graph;
     bool first = true;
-    printf("{\"model\": \"%s\", \"params\": %lld, \"nodes\": %d, \"nodes_forward\": %d, \"flops\": %.17g, "
-           "\"flops_forward\": %.17g, \"state_bytes\": %lld, \"activation_bytes\": %lld, \"ops\": {",
-           g->name, (long long)pl_graph_params(g), g->nodes.n, s->n_forward, s->flops_all,
-           s->flops_forward, (long long)s->state_bytes, (long long)s->saved_bytes);
+    printf(
+        "{\"model\": \"%s\", \"params\": %lld, \"nodes\": %d, \"nodes_forward\": %d, \"flops\": "
+        "%.17g, "
+        "\"flops_forward\": %.17g, \"state_bytes\": %lld, \"activation_bytes\": %lld, \"ops\": {",
+        g->name, (long long)pl_graph_params(g), g->nodes.n, s->n_forward, s->flops_all,
+        s->flops_forward, (long long)s->state_bytes, (long long)s->saved_bytes);
     for (int k = 0; k < pl_ops_all.n; k++) {
         if (!s->count[k]) continue;
-        printf("%s\"%s\": {\"nodes\": %d, \"flops\": %.17g}", first ? "" : ", ", pl_ops_all.at[k]->name,
-               s->count[k], s->flops[k]);
+        printf("%s\"%s\": {\"nodes\": %d, \"flops\": %.17g}", first ? "" : ", ",
+               pl_ops_all.at[k]->name, s->count[k], s->flops[k]);
         first = false;
     }
     printf("}}\n");
@@ -123,8 +134,10 @@ static bool show(const graph_args *a, const char *spec, pl_arena *arena, pl_err 
     summary s = { .graph = g, .n_forward = forward->nodes.n };
     PL_ASSERT_CMP(pl_ops_all.n, <=, 256);
     summarise(&s);
-    if (a->json) print_json(&s);
-    else print_summary(&s, arena);
+    if (a->json)
+        print_json(&s);
+    else
+        print_summary(&s, arena);
     return true;
 }
 
@@ -142,6 +155,9 @@ static int run(const pl_command *c, int argc, char **argv)
 }
 
 const pl_command pl_command_graph = {
-    .name = "graph", .operands = "MODEL", .about = "nodes by operator, parameters, flops, bytes; or the text form",
-    .opts = opts, .run = run,
+    .name = "graph",
+    .operands = "MODEL",
+    .about = "nodes by operator, parameters, flops, bytes; or the text form",
+    .opts = opts,
+    .run = run,
 };

@@ -84,7 +84,8 @@ static bool open_mpi(pl_world *w, pl_err *err)
     return true;
 #else
     (void)w;
-    return pl_err_set(err, PL_EUNSUPPORTED, "started by an MPI launcher, but built without MPI: install "
+    return pl_err_set(err, PL_EUNSUPPORTED,
+                      "started by an MPI launcher, but built without MPI: install "
                       "libopenmpi-dev and build again");
 #endif
 }
@@ -143,14 +144,16 @@ bool pl_launch_agree(const pl_world *w, pl_err *err)
     return w->mpi && w->n_ranks > 1 ? pl_comm_agree(w->comm, err) : err->code == PL_OK;
 }
 
-bool pl_launch_run(pl_world *w, bool (*fn)(void *arg, pl_comm *comm, pl_err *err), void *arg, pl_err *err)
+bool pl_launch_run(pl_world *w, bool (*fn)(void *arg, pl_comm *comm, pl_err *err), void *arg,
+                   pl_err *err)
 {
     if (w->mpi) return fn(arg, w->n_ranks > 1 ? w->comm : NULL, err);
     if (w->n_ranks == 1) return fn(arg, NULL, err);
     pl_comm *comm[PL_LOCAL_RANKS];
     local_rank rank[PL_LOCAL_RANKS];
     PL_TRY(pl_local_new(w->n_ranks, w->timeout_seconds, comm, err));
-    for (int i = 0; i < w->n_ranks; i++) rank[i] = (local_rank){ .fn = fn, .arg = arg, .comm = comm[i] };
+    for (int i = 0; i < w->n_ranks; i++)
+        rank[i] = (local_rank){ .fn = fn, .arg = arg, .comm = comm[i] };
     bool ok = run_threads(rank, w->n_ranks, err);
     for (int i = 0; i < w->n_ranks; i++) pl_comm_free(comm[i]);
     return ok;

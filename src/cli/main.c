@@ -21,12 +21,16 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 static void help(FILE *to)
 {
-    fprintf(to, "pleat %s - trains on many devices a model that was written for one\n\n"
-                "usage: pleat COMMAND [...]\n\n", PLEAT_VERSION);
+    fprintf(to,
+            "pleat %s - trains on many devices a model that was written for one\n\n"
+            "usage: pleat COMMAND [...]\n\n",
+            PLEAT_VERSION);
     for (int i = 0; i < N_COMMANDS; i++)
-        fprintf(to, "  %-8s %-6s %s\n", commands[i]->name, commands[i]->operands, commands[i]->about);
-    fprintf(to, "\npleat COMMAND --help tells more. Exit codes: 0 ok, 1 internal error, 2 usage, 3 bad "
-                "input,\n4 unsupported, 5 infeasible, 6 mismatch, 7 run failed or rank lost\n");
+        fprintf(to, "  %-8s %-6s %s\n", commands[i]->name, commands[i]->operands,
+                commands[i]->about);
+    fprintf(to,
+            "\npleat COMMAND --help tells more. Exit codes: 0 ok, 1 internal error, 2 usage, 3 bad "
+            "input,\n4 unsupported, 5 infeasible, 6 mismatch, 7 run failed or rank lost\n");
 }
 
 static int unknown(const char *name)

@@ -9,10 +9,12 @@ typedef struct models_args {
     bool json;
 } models_args;
 
+// clang-format off
 static const pl_opt opts[] = {
-    { "json", PL_OPT_FLAG, offsetof(models_args, json), NULL, NULL, "one JSON object on stdout", 0 },
+    { "json", PL_OPT_FLAG, offsetof(models_args, json), NULL, NULL, "one JSON object on stdout" },
     { 0 },
 };
+// clang-format on
 
 /* The value a key has in this model: its preset's, or the key's default. */
 static const char *value_of(pl_arena *a, const pl_model *m, int k)
@@ -29,8 +31,8 @@ static void print_json(pl_arena *a)
     printf("{\"models\": [");
     for (int i = 0; pl_models[i]; i++) {
         const pl_model *m = pl_models[i];
-        printf("%s\n  {\"name\": \"%s\", \"about\": \"%s\", \"reads\": \"%s\", \"keys\": {", i ? "," : "",
-               m->name, m->about, m->data);
+        printf("%s\n  {\"name\": \"%s\", \"about\": \"%s\", \"reads\": \"%s\", \"keys\": {",
+               i ? "," : "", m->name, m->about, m->data);
         for (int k = 0; m->keys[k].name; k++)
             printf("%s\"%s\": %s", k ? ", " : "", m->keys[k].name, value_of(a, m, k));
         printf("}}");
@@ -44,8 +46,7 @@ static void print_text(pl_arena *a)
     for (int i = 0; pl_models[i]; i++) {
         const pl_model *m = pl_models[i];
         printf("%-12s %s; reads %s\n            ", m->name, m->about, m->data);
-        for (int k = 0; m->keys[k].name; k++)
-            printf(" %s=%s", m->keys[k].name, value_of(a, m, k));
+        for (int k = 0; m->keys[k].name; k++) printf(" %s=%s", m->keys[k].name, value_of(a, m, k));
         printf("\n");
         if (m->keys == shown) continue;
         shown = m->keys;
@@ -61,12 +62,18 @@ static int run(const pl_command *c, int argc, char **argv)
     int n, code;
     if (!pl_opt_parse(c, argc, argv, &a, 0, 0, NULL, &n, &code)) return code;
     pl_arena *arena = pl_arena_new("models");
-    if (a.json) print_json(arena);
-    else print_text(arena);
+    if (a.json)
+        print_json(arena);
+    else
+        print_text(arena);
     pl_arena_free(arena);
     return PL_OK;
 }
 
 const pl_command pl_command_models = {
-    .name = "models", .operands = "", .about = "what is built in, with its keys", .opts = opts, .run = run,
+    .name = "models",
+    .operands = "",
+    .about = "what is built in, with its keys",
+    .opts = opts,
+    .run = run,
 };

@@ -20,7 +20,8 @@ void pl_opt_help(const pl_command *c)
     if (c->opts->name) printf("\noptions:\n");
     for (const pl_opt *o = c->opts; o->name; o++) {
         char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
+        snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "",
+                 o->value ? o->value : "");
         printf("  %-24s %s", left, o->about);
         if (o->usual) printf(" [%s]", o->usual);
         printf("\n");
@@ -53,8 +54,10 @@ static void store(const pl_opt *o, const char *text, char *out, pl_text *problem
         *(double *)(void *)(out + o->at) = x;
         break;
     }
-    if (want) pl_text_add(problems, "--%s: '%s' is not %s\n", o->name, text, want);
-    else if (x < o->least) pl_text_add(problems, "--%s: %s is below %g\n", o->name, text, o->least);
+    if (want)
+        pl_text_add(problems, "--%s: '%s' is not %s\n", o->name, text, want);
+    else if (x < o->least)
+        pl_text_add(problems, "--%s: %s is below %g\n", o->name, text, o->least);
     else if (o->most > 0 && x > o->most)
         pl_text_add(problems, "--%s: %s is above %g\n", o->name, text, o->most);
 }
@@ -73,8 +76,8 @@ static void unknown(const pl_command *c, const char *name, pl_text *problems)
 }
 
 /* argv[*i] is an option; takes its value from the same or the next argument. */
-static void parse_option(const pl_command *c, int argc, char **argv, int *i, char *out,
-                         pl_arena *a, pl_text *problems)
+static void parse_option(const pl_command *c, int argc, char **argv, int *i, char *out, pl_arena *a,
+                         pl_text *problems)
 {
     const char *name = argv[*i] + 2, *eq = strchr(name, '=');
     size_t n = eq ? (size_t)(eq - name) : strlen(name);
@@ -120,9 +123,12 @@ bool pl_opt_parse(const pl_command *c, int argc, char **argv, void *out, int lea
             pl_arena_free(a);
             return false;
         }
-        if (!strncmp(argv[i], "--", 2)) parse_option(c, argc, argv, &i, out, a, &problems);
-        else if (*n_operands < most) operand[(*n_operands)++] = argv[i];
-        else pl_text_add(&problems, "unexpected '%s'\n", argv[i]);
+        if (!strncmp(argv[i], "--", 2))
+            parse_option(c, argc, argv, &i, out, a, &problems);
+        else if (*n_operands < most)
+            operand[(*n_operands)++] = argv[i];
+        else
+            pl_text_add(&problems, "unexpected '%s'\n", argv[i]);
     }
     if (*n_operands < least) pl_text_add(&problems, "%s is missing\n", c->operands);
     bool ok = !problems.n;

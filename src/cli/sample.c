@@ -13,17 +13,19 @@ typedef struct sample_args {
 } sample_args;
 
 #define AT(f) offsetof(sample_args, f)
+// clang-format off
 static const pl_opt opts[] = {
-    { "prompt", PL_OPT_TEXT, AT(prompt), "TEXT", "", "what the text goes on from", 0 },
-    { "bytes", PL_OPT_INT, AT(bytes), "N", "500", "to make", 0 },
-    { "temperature", PL_OPT_REAL, AT(temperature), "X", "0.8", "0: always the likeliest byte", 0 },
-    { "top", PL_OPT_INT, AT(top), "N", "0", "only among the N likeliest; 0: all", 0 },
-    { "seed", PL_OPT_INT, AT(seed), "K", "1", "of the draws", 0 },
-    { "backend", PL_OPT_TEXT, AT(backend), "NAME", "auto", "kernels: onednn, native or ref", 0 },
+    { "prompt", PL_OPT_TEXT, AT(prompt), "TEXT", "", "what the text goes on from" },
+    { "bytes", PL_OPT_INT, AT(bytes), "N", "500", "to make" },
+    { "temperature", PL_OPT_REAL, AT(temperature), "X", "0.8", "0: always the likeliest byte" },
+    { "top", PL_OPT_INT, AT(top), "N", "0", "only among the N likeliest; 0: all" },
+    { "seed", PL_OPT_INT, AT(seed), "K", "1", "of the draws" },
+    { "backend", PL_OPT_TEXT, AT(backend), "NAME", "auto", "kernels: onednn, native or ref" },
     { "threads", PL_OPT_INT, AT(threads), "N", NULL, "default: all cores", 1, 4096 },
-    { "json", PL_OPT_FLAG, AT(json), NULL, NULL, "one JSON object on stdout", 0 },
+    { "json", PL_OPT_FLAG, AT(json), NULL, NULL, "one JSON object on stdout" },
     { 0 },
 };
+// clang-format on
 
 /* Nothing is printed before it is known that there will be text. */
 static void begin(sample_args *a)
@@ -36,16 +38,23 @@ static void put(void *to, int byte)
 {
     sample_args *a = to;
     begin(a);
-    if (!a->json) putchar(byte);
-    else if (byte < 0x20 || byte == '"' || byte == '\\' || byte > 0x7E) printf("\\u%04x", byte);
-    else putchar(byte);
+    if (!a->json)
+        putchar(byte);
+    else if (byte < 0x20 || byte == '"' || byte == '\\' || byte > 0x7E)
+        printf("\\u%04x", byte);
+    else
+        putchar(byte);
     fflush(stdout);
 }
 
 static bool sample(sample_args *a, const char *checkpoint, pl_err *err)
 {
-    pl_sample_options o = { .checkpoint = checkpoint, .prompt = a->prompt, .bytes = a->bytes,
-                            .temperature = a->temperature, .top = a->top, .seed = (uint64_t)a->seed };
+    pl_sample_options o = { .checkpoint = checkpoint,
+                            .prompt = a->prompt,
+                            .bytes = a->bytes,
+                            .temperature = a->temperature,
+                            .top = a->top,
+                            .seed = (uint64_t)a->seed };
     o.exec.env.n_threads = a->threads ? (int)a->threads : pl_launch_cores();
     o.exec.backends = pl_launch_backends(a->backend, &o.exec.n_backends, err);
     if (!o.exec.backends) return false;

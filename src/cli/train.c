@@ -12,49 +12,51 @@
 
 typedef struct train_args {
     const char *data, *optimizer, *save, *resume, *backend, *matmul;
-    int64_t devices, threads, steps, batch, seq, warmup, seed, eval_every, eval_batches, save_every, keep,
-        bucket;
+    int64_t devices, threads, steps, batch, seq, warmup, seed, eval_every, eval_batches, save_every,
+        keep, bucket;
     double lr, lr_min, beta1, beta2, eps, momentum, decay, clip, train_share, timeout;
     bool json, timings, explain, profile, program;
 } train_args;
 
 #define AT(f) offsetof(train_args, f)
+// clang-format off
 static const pl_opt opts[] = {
-    { "data", PL_OPT_TEXT, AT(data), "FILE", NULL, "text to learn: its bytes are the tokens; or synthetic", 0 },
+    { "data", PL_OPT_TEXT, AT(data), "FILE", NULL, "text to learn: its bytes are the tokens; or synthetic" },
     { "devices", PL_OPT_INT, AT(devices), "N", NULL, "ranks: threads here, or what mpirun started", 1 },
-    { "steps", PL_OPT_INT, AT(steps), "N", "100", "updates", 0 },
+    { "steps", PL_OPT_INT, AT(steps), "N", "100", "updates" },
     { "batch", PL_OPT_INT, AT(batch), "N", NULL, "rows per step over all devices (model key batch)", 1 },
     { "seq", PL_OPT_INT, AT(seq), "N", NULL, "positions per row (model key seq)", 1 },
-    { "lr", PL_OPT_REAL, AT(lr), "X", "1e-3", "peak learning rate", 0 },
-    { "lr-min", PL_OPT_REAL, AT(lr_min), "X", NULL, "end of the cosine; default lr / 10", 0 },
-    { "warmup", PL_OPT_INT, AT(warmup), "N", "0", "steps of linear warm-up", 0 },
-    { "seed", PL_OPT_INT, AT(seed), "K", "1", "of weights, data order and dropout", 0 },
-    { "optimizer", PL_OPT_TEXT, AT(optimizer), "NAME", "adamw", "adamw, adam or sgd", 0 },
-    { "beta1", PL_OPT_REAL, AT(beta1), "X", "0.9", "of adam and adamw", 0 },
-    { "beta2", PL_OPT_REAL, AT(beta2), "X", "0.99", "of adam and adamw", 0 },
-    { "eps", PL_OPT_REAL, AT(eps), "X", "1e-8", "of adam and adamw", 0 },
-    { "momentum", PL_OPT_REAL, AT(momentum), "X", "0.9", "of sgd", 0 },
-    { "decay", PL_OPT_REAL, AT(decay), "X", "0.1", "weight decay of matrices", 0 },
-    { "clip", PL_OPT_REAL, AT(clip), "X", "1", "global gradient norm; 0: no clipping", 0 },
-    { "train-share", PL_OPT_REAL, AT(train_share), "X", "0.9", "first part of the file; the rest validates", 0 },
-    { "eval-every", PL_OPT_INT, AT(eval_every), "M", "0", "validate every M steps; 0: only at the end", 0 },
-    { "eval-batches", PL_OPT_INT, AT(eval_batches), "N", "20", "validation batches; 0: never validate", 0 },
-    { "save", PL_OPT_TEXT, AT(save), "DIR", NULL, "write checkpoints there", 0 },
-    { "save-every", PL_OPT_INT, AT(save_every), "M", "0", "every M steps; 0: only at the end", 0 },
+    { "lr", PL_OPT_REAL, AT(lr), "X", "1e-3", "peak learning rate" },
+    { "lr-min", PL_OPT_REAL, AT(lr_min), "X", NULL, "end of the cosine; default lr / 10" },
+    { "warmup", PL_OPT_INT, AT(warmup), "N", "0", "steps of linear warm-up" },
+    { "seed", PL_OPT_INT, AT(seed), "K", "1", "of weights, data order and dropout" },
+    { "optimizer", PL_OPT_TEXT, AT(optimizer), "NAME", "adamw", "adamw, adam or sgd" },
+    { "beta1", PL_OPT_REAL, AT(beta1), "X", "0.9", "of adam and adamw" },
+    { "beta2", PL_OPT_REAL, AT(beta2), "X", "0.99", "of adam and adamw" },
+    { "eps", PL_OPT_REAL, AT(eps), "X", "1e-8", "of adam and adamw" },
+    { "momentum", PL_OPT_REAL, AT(momentum), "X", "0.9", "of sgd" },
+    { "decay", PL_OPT_REAL, AT(decay), "X", "0.1", "weight decay of matrices" },
+    { "clip", PL_OPT_REAL, AT(clip), "X", "1", "global gradient norm; 0: no clipping" },
+    { "train-share", PL_OPT_REAL, AT(train_share), "X", "0.9", "first part of the file; the rest validates" },
+    { "eval-every", PL_OPT_INT, AT(eval_every), "M", "0", "validate every M steps; 0: only at the end" },
+    { "eval-batches", PL_OPT_INT, AT(eval_batches), "N", "20", "validation batches; 0: never validate" },
+    { "save", PL_OPT_TEXT, AT(save), "DIR", NULL, "write checkpoints there" },
+    { "save-every", PL_OPT_INT, AT(save_every), "M", "0", "every M steps; 0: only at the end" },
     { "keep", PL_OPT_INT, AT(keep), "N", "1", "newest checkpoints kept", 1, 1e6 },
-    { "resume", PL_OPT_TEXT, AT(resume), "DIR", NULL, "go on from the newest checkpoint there", 0 },
-    { "backend", PL_OPT_TEXT, AT(backend), "NAME", "auto", "kernels: onednn, native, ref or null", 0 },
-    { "matmul", PL_OPT_TEXT, AT(matmul), "TYPE", "f32", "f32 or bf16 (inputs rounded, sums in f32)", 0 },
+    { "resume", PL_OPT_TEXT, AT(resume), "DIR", NULL, "go on from the newest checkpoint there" },
+    { "backend", PL_OPT_TEXT, AT(backend), "NAME", "auto", "kernels: onednn, native, ref or null" },
+    { "matmul", PL_OPT_TEXT, AT(matmul), "TYPE", "f32", "f32 or bf16 (inputs rounded, sums in f32)" },
     { "threads", PL_OPT_INT, AT(threads), "N", NULL, "per rank; default: the cores shared evenly", 1, 4096 },
     { "bucket", PL_OPT_BYTES, AT(bucket), "SIZE", "16MiB", "gradients reduced in one message", 1 },
     { "timeout", PL_OPT_REAL, AT(timeout), "SECONDS", "120", "until a rank that does not answer is lost", 0.1 },
-    { "json", PL_OPT_FLAG, AT(json), NULL, NULL, "one JSON object per event on stdout", 0 },
-    { "timings", PL_OPT_FLAG, AT(timings), NULL, NULL, "add seconds and tokens/s to the lines", 0 },
-    { "explain", PL_OPT_FLAG, AT(explain), NULL, NULL, "print the kernel of every step, and refusals", 0 },
-    { "profile", PL_OPT_FLAG, AT(profile), NULL, NULL, "print seconds by operator and kernel at the end", 0 },
-    { "program", PL_OPT_FLAG, AT(program), NULL, NULL, "print rank 0's program", 0 },
+    { "json", PL_OPT_FLAG, AT(json), NULL, NULL, "one JSON object per event on stdout" },
+    { "timings", PL_OPT_FLAG, AT(timings), NULL, NULL, "add seconds and tokens/s to the lines" },
+    { "explain", PL_OPT_FLAG, AT(explain), NULL, NULL, "print the kernel of every step, and refusals" },
+    { "profile", PL_OPT_FLAG, AT(profile), NULL, NULL, "print seconds by operator and kernel at the end" },
+    { "program", PL_OPT_FLAG, AT(program), NULL, NULL, "print rank 0's program" },
     { 0 },
 };
+// clang-format on
 
 /* -- telling ------------------------------------------------------------------------------------------- */
 
@@ -64,7 +66,7 @@ typedef struct teller {
     bool tty;
     double begin, first_end, shown; /* seconds on the clock */
     int64_t first_step, tokens, steps;
-    bool live;                      /* a live line stands on the terminal */
+    bool live; /* a live line stands on the terminal */
 } teller;
 
 static double now(void)
@@ -77,8 +79,10 @@ static double now(void)
 /* JSON has no infinity and no NaN. */
 static void print_number(const char *name, double x)
 {
-    if (isfinite(x)) printf(", \"%s\": %.9g", name, x);
-    else printf(", \"%s\": null", name);
+    if (isfinite(x))
+        printf(", \"%s\": %.9g", name, x);
+    else
+        printf(", \"%s\": null", name);
 }
 
 static void print_step(const teller *t, const pl_train_event *e)
@@ -105,17 +109,20 @@ static void tell_start(teller *t, const pl_train_event *e)
     pl_arena *a = pl_arena_new("start line");
     const pl_graph *g = pl_train_graph(t->job);
     const pl_data *d = pl_train_data(t->job);
-    fprintf(stderr, "%s: %lld parameters, %d nodes; %s; %d steps on %d device%s, %d message%s\n", g->name,
-            (long long)pl_graph_params(g), g->nodes.n, e->program->plan->strategy, e->program->n_steps,
-            e->program->n_ranks, e->program->n_ranks > 1 ? "s" : "", e->program->n_messages,
-            e->program->n_messages == 1 ? "" : "s");
-    fprintf(stderr, "memory of one device: %s of states, %s of work (no layout of this order is below "
+    fprintf(stderr, "%s: %lld parameters, %d nodes; %s; %d steps on %d device%s, %d message%s\n",
+            g->name, (long long)pl_graph_params(g), g->nodes.n, e->program->plan->strategy,
+            e->program->n_steps, e->program->n_ranks, e->program->n_ranks > 1 ? "s" : "",
+            e->program->n_messages, e->program->n_messages == 1 ? "" : "s");
+    fprintf(stderr,
+            "memory of one device: %s of states, %s of work (no layout of this order is below "
             "%s), %s of scratch\n",
-            pl_text_size(a, (double)e->stats->state_bytes), pl_text_size(a, (double)e->stats->work_bytes),
+            pl_text_size(a, (double)e->stats->state_bytes),
+            pl_text_size(a, (double)e->stats->work_bytes),
             pl_text_size(a, (double)e->program->work_bound),
             pl_text_size(a, (double)e->stats->scratch_bytes));
     if (d->path)
-        fprintf(stderr, "%s: %lld bytes to learn, %lld to validate; letter frequencies alone: %.4f nats\n",
+        fprintf(stderr,
+                "%s: %lld bytes to learn, %lld to validate; letter frequencies alone: %.4f nats\n",
                 d->path, (long long)d->n_train, (long long)(d->n - d->n_train), pl_data_entropy(d));
     pl_text out = { .arena = a };
     if (t->a->explain) pl_exec_explain(e->exec, 0, &out);
@@ -127,8 +134,10 @@ static void tell_start(teller *t, const pl_train_event *e)
 static void tell_step(teller *t, const pl_train_event *e)
 {
     double time = now();
-    if (!t->steps++) t->first_end = time, t->first_step = e->step;
-    else t->tokens += e->tokens;
+    if (!t->steps++)
+        t->first_end = time, t->first_step = e->step;
+    else
+        t->tokens += e->tokens;
     double rate = t->steps > 1 ? (double)t->tokens / (time - t->first_end) : 0;
     if (t->a->json) {
         print_step(t, e);
@@ -143,8 +152,8 @@ static void tell_step(teller *t, const pl_train_event *e)
     }
     if (time - t->shown < 0.2 && e->step != t->a->steps) return;
     double left = rate > 0 ? (double)(t->a->steps - e->step) * (double)e->tokens / rate : 0;
-    fprintf(stderr, "\r\033[Kstep %lld/%lld  loss %.4f  %.0f tokens/s  eta %.0f s", (long long)e->step,
-            (long long)t->a->steps, e->loss, rate, left);
+    fprintf(stderr, "\r\033[Kstep %lld/%lld  loss %.4f  %.0f tokens/s  eta %.0f s",
+            (long long)e->step, (long long)t->a->steps, e->loss, rate, left);
     t->live = true;
     t->shown = time;
 }
@@ -158,7 +167,9 @@ static void tell_eval(teller *t, const pl_train_event *e)
         print_number("validation_loss", e->loss);
         print_number("bits_per_byte", bits);
         printf("}\n");
-    } else printf("step %lld validation %.4f nats, %.4f bits per byte\n", (long long)e->step, e->loss, bits);
+    } else
+        printf("step %lld validation %.4f nats, %.4f bits per byte\n", (long long)e->step, e->loss,
+               bits);
     fflush(stdout);
 }
 
@@ -168,10 +179,11 @@ static void tell_end(teller *t, const pl_train_event *e)
     double seconds = now() - t->begin, steady = now() - t->first_end;
     clear_live(t);
     fprintf(stderr, "%lld steps in %.1f s", (long long)t->steps, seconds);
-    if (t->steps > 1) fprintf(stderr, ", %.0f tokens/s after the first", (double)t->tokens / steady);
+    if (t->steps > 1)
+        fprintf(stderr, ", %.0f tokens/s after the first", (double)t->tokens / steady);
     if (s->busy_seconds > 0)
-        fprintf(stderr, "; messages under way %.2f s, of which compute waited %.2f s", s->busy_seconds,
-                s->exposed_seconds);
+        fprintf(stderr, "; messages under way %.2f s, of which compute waited %.2f s",
+                s->busy_seconds, s->exposed_seconds);
     fprintf(stderr, "\n");
     if (!t->a->profile) return;
     pl_text table = { .arena = pl_arena_new("profile") };
@@ -189,7 +201,8 @@ static void tell(void *to, const pl_train_event *e)
     case PL_TOLD_EVAL: tell_eval(t, e); break;
     case PL_TOLD_SAVE:
         clear_live(t);
-        fprintf(stderr, "saved step %lld in %s (%.2f s)\n", (long long)e->step, e->path, e->seconds);
+        fprintf(stderr, "saved step %lld in %s (%.2f s)\n", (long long)e->step, e->path,
+                e->seconds);
         break;
     case PL_TOLD_END: tell_end(t, e); break;
     }
@@ -213,17 +226,35 @@ static bool make_options(const train_args *a, const char *model, const pl_world 
     if (a->seq) model = pl_model_with(arena, model, "seq", number);
     if (!a->data) return pl_err_set(err, PL_EUSAGE, "--data is missing: a text file, or synthetic");
     if (a->train_share <= 0 || a->train_share >= 1)
-        return pl_err_set(err, PL_EUSAGE, "--train-share %g is not between 0 and 1", a->train_share);
+        return pl_err_set(err, PL_EUSAGE, "--train-share %g is not between 0 and 1",
+                          a->train_share);
     int local = w->mpi ? 1 : w->n_ranks, cores = pl_launch_cores() / local;
     *o = (pl_train_options){
-        .model = model, .data = a->data, .train_share = a->train_share, .steps = a->steps, .lr = a->lr,
-        .lr_min = a->lr_min >= 0 ? a->lr_min : a->lr / 10, .warmup = a->warmup, .seed = (uint64_t)a->seed,
-        .eval_every = a->eval_every, .eval_batches = a->eval_batches, .save = a->save,
-        .save_every = a->save_every, .keep = (int)a->keep, .resume = a->resume,
+        .model = model,
+        .data = a->data,
+        .train_share = a->train_share,
+        .steps = a->steps,
+        .lr = a->lr,
+        .lr_min = a->lr_min >= 0 ? a->lr_min : a->lr / 10,
+        .warmup = a->warmup,
+        .seed = (uint64_t)a->seed,
+        .eval_every = a->eval_every,
+        .eval_batches = a->eval_batches,
+        .save = a->save,
+        .save_every = a->save_every,
+        .keep = (int)a->keep,
+        .resume = a->resume,
         .bucket_bytes = a->bucket,
-        .optim = { .name = a->optimizer, .beta1 = a->beta1, .beta2 = a->beta2, .eps = a->eps,
-                   .momentum = a->momentum, .decay = a->decay, .clip = a->clip },
-        .exec = { .env = { .n_threads = a->threads ? (int)a->threads : cores > 1 ? cores : 1 } },
+        .optim = { .name = a->optimizer,
+                   .beta1 = a->beta1,
+                   .beta2 = a->beta2,
+                   .eps = a->eps,
+                   .momentum = a->momentum,
+                   .decay = a->decay,
+                   .clip = a->clip },
+        .exec = { .env = { .n_threads = a->threads  ? (int)a->threads
+                                        : cores > 1 ? cores
+                                                    : 1 } },
     };
     if (!pl_type_find(a->matmul, &o->exec.env.matmul) || !pl_type_is_float(o->exec.env.matmul))
         return pl_err_set(err, PL_EUSAGE, "--matmul %s: f32 or bf16", a->matmul);
@@ -236,7 +267,8 @@ static void add_next_step(const train_args *a, pl_arena *arena, pl_err *err)
 {
     pl_err none = { 0 }, found = *err;
     const char *latest;
-    if (err->code != PL_ERUN || !a->save || !pl_save_read_latest(a->save, arena, &latest, &none)) return;
+    if (err->code != PL_ERUN || !a->save || !pl_save_read_latest(a->save, arena, &latest, &none))
+        return;
     *err = (pl_err){ 0 };
     pl_err_set(err, found.code, "%.900s; --resume %s goes on from %s", found.msg, a->save, latest);
 }
@@ -245,8 +277,8 @@ static bool train(const train_args *a, const char *model, pl_world *w, pl_arena 
 {
     pl_train_options o;
     pl_train_job *job;
-    bool made = make_options(a, model, w, arena, &o, err) &&
-                pl_train_new(&o, w->n_ranks, arena, &job, err);
+    bool made =
+        make_options(a, model, w, arena, &o, err) && pl_train_new(&o, w->n_ranks, arena, &job, err);
     if (!pl_launch_agree(w, err)) {
         if (made) pl_train_free(job);
         return false;
@@ -277,8 +309,9 @@ const pl_command pl_command_train = {
     .name = "train",
     .operands = "MODEL",
     .about = "train a model, on threads of this machine or under mpirun",
-    .more = "example: pleat train gpt2:layers=4,hidden=128,heads=4,vocab=256,dropout=0 --data FILE\n"
-            "           --seq 64 --batch 12 --steps 2000 --devices 2 --save DIR",
+    .more =
+        "example: pleat train gpt2:layers=4,hidden=128,heads=4,vocab=256,dropout=0 --data FILE\n"
+        "           --seq 64 --batch 12 --steps 2000 --devices 2 --save DIR",
     .opts = opts,
     .run = run,
 };

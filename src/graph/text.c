@@ -77,10 +77,17 @@ static const char *read_word(reader *r)
     if (!*r->at || *r->at == '\n') return NULL;
     bool quoted = *r->at == '"';
     const char *from = r->at + quoted;
-    size_t n = strcspn(from, quoted ? "\"\n" : " \n");
+    size_t n = strcspn(from, quoted ? "\"\n" : " \"\n");
     r->at = from + n;
     if (quoted && *r->at == '"') r->at++;
     return pl_arena_span(r->b.graph->arena, from, n);
+}
+
+/* Names are printed without quotes, so they are read without. */
+static const char *read_name(reader *r)
+{
+    while (*r->at == ' ') r->at++;
+    return *r->at == '"' ? NULL : read_word(r);
 }
 
 static bool bad(reader *r, const char *what, const char *word)
@@ -122,10 +129,10 @@ static bool add_name(reader *r, pl_value *v)
 
 static bool parse_leaf(reader *r, bool state)
 {
-    const char *name = read_word(r), *word = read_word(r);
+    const char *name = read_name(r), *word = read_word(r);
     pl_type type;
     pl_shape shape;
-    if (!name) return bad(r, "expected a name, found", name);
+    if (!name) return bad(r, "expected a name, found", word);
     PL_TRY(parse_shape(r, word, &type, &shape));
     pl_value *v;
     if (state) {
@@ -153,7 +160,7 @@ static bool parse_node(reader *r)
     pl_shape shape[PL_MAX_OPERANDS];
     pl_value *in[PL_MAX_OPERANDS];
     int n_out = 0, n_in = 0;
-    while ((word = read_word(r)) && strcmp(word, "=")) {
+    while ((word = read_name(r)) && strcmp(word, "=")) {
         if (n_out == PL_MAX_OPERANDS) return bad(r, "too many outputs at", word);
         name[n_out] = word;
         PL_TRY(parse_shape(r, read_word(r), &type[n_out], &shape[n_out]));
@@ -206,9 +213,10 @@ bool pl_graph_parse(const char *text, const pl_ops *ops, pl_arena *arena, pl_gra
 {
     reader r = { .at = text, .line = 1, .b = pl_builder_new(arena, ops, "") };
     r.tmp = pl_arena_new("names of a graph");
-    const char *word = read_word(&r), *name = read_word(&r);
+    const char *word = read_word(&r), *name = read_name(&r);
     if (!word || strcmp(word, "graph")) bad(&r, "expected 'graph NAME', found", word);
     r.b.graph->name = name ? name : "";
+    if (!r.b.err.code && (word = read_word(&r))) bad(&r, "unexpected", word);
     while (!r.b.err.code && *r.at == '\n') {
         r.at++;
         r.line++;

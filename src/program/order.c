@@ -50,7 +50,7 @@ static int64_t put_off_gain(const lowering *l, int id, const double *place, doub
     }
     for (int k = 0; k < t->n_in; k++) {
         const part *p = &l->parts.at[t->in[k]];
-        bool last = l->parts.at[p->home].port < 0;
+        bool last = l->parts.at[pl_lower_home(l, t->in[k])].port < 0;
         for (int r = 0; r < p->readers.n; r++) last &= place[p->readers.at[r]] < *first;
         if (last) gain -= p->bytes;
     }
@@ -68,7 +68,8 @@ static const wish *make_wishes(const lowering *l)
 {
     wish *w = PL_NEW_N(l->tmp, wish, l->tasks.n + 1);
     double *place = PL_NEW_N(l->tmp, double, l->tasks.n + 1), first;
-    for (int id = 0; id < l->tasks.n; id++) { /* what runs promptly stands after all that it waits for */
+    for (int id = 0; id < l->tasks.n;
+         id++) { /* what runs promptly stands after all that it waits for */
         const task *t = &l->tasks.at[id];
         if (!is_prompt(l, t)) place[id] = id;
         for (int i = 0; i < t->before.n; i++)

@@ -18,13 +18,13 @@ typedef struct bound_step {
     const void *in[PL_MAX_OPERANDS];
     void *out[PL_MAX_OPERANDS];
     const char *reasons;
-    double seconds;              /* in all steps so far */
+    double seconds; /* in all steps so far */
 } bound_step;
 
 typedef struct bound_program {
     const pl_program *program;
-    bound_step *step;            /* [n_compute] */
-    pl_lane_message *message;    /* [n_messages] */
+    bound_step *step;         /* [n_compute] */
+    pl_lane_message *message; /* [n_messages] */
 } bound_program;
 
 struct pl_exec {
@@ -72,9 +72,11 @@ static bool map_block(pl_exec *e, int64_t work, int64_t scratch, pl_err *err)
     void *p = mmap(NULL, e->block_bytes + HUGE_PAGE, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
-        return pl_err_set(err, PL_ERUN, "no memory: one device of this plan needs %zu MiB (states %lld "
-                          "MiB, work %lld MiB)", e->block_bytes >> 20,
-                          (long long)e->store->bytes >> 20, (long long)work >> 20);
+        return pl_err_set(err, PL_ERUN,
+                          "no memory: one device of this plan needs %zu MiB (states %lld "
+                          "MiB, work %lld MiB)",
+                          e->block_bytes >> 20, (long long)e->store->bytes >> 20,
+                          (long long)work >> 20);
     madvise(p, e->block_bytes + HUGE_PAGE, MADV_HUGEPAGE);
     e->block = p;
     e->work = e->block + state;
@@ -127,8 +129,13 @@ static bool make_messages(pl_exec *e, pl_arena *arena, bound_program *p, pl_err 
         p->message[n++] = (pl_lane_message){
             .group = group[s->axes],
             .after = s->after,
-            .message = { .kind = s->collective == PL_COLLECTIVE_REDUCE ? PL_ALL_REDUCE : PL_ALL_GATHER,
-                         .type = s->type, .monoid = s->monoid, .count = s->count, .label = s->label },
+            .wait = s->wait,
+            .message = { .kind =
+                             s->collective == PL_COLLECTIVE_REDUCE ? PL_ALL_REDUCE : PL_ALL_GATHER,
+                         .type = s->type,
+                         .monoid = s->monoid,
+                         .count = s->count,
+                         .label = s->label },
         };
     }
     return true;
@@ -227,8 +234,10 @@ static bool run_steps(pl_exec *e, const bound_program *p, pl_err *err)
         bound_step *b = &p->step[i];
         if (e->lane && b->step->wait) PL_TRY(pl_lane_wait(e->lane, b->step->wait, err));
         double start = now();
-        if (b->step->kind == PL_COPY) copy(b);
-        else b->kernel->run(b->step->share, &e->options.env, b->state, b->in, b->out, e->scratch);
+        if (b->step->kind == PL_COPY)
+            copy(b);
+        else
+            b->kernel->run(b->step->share, &e->options.env, b->state, b->in, b->out, e->scratch);
         b->seconds += now() - start;
         if (e->lane) pl_lane_advance(e->lane, i + 1);
     }
@@ -299,7 +308,8 @@ void pl_exec_explain(const pl_exec *e, int program, pl_text *out)
     const bound_program *p = &e->programs[program];
     for (int i = 0; i < p->program->n_compute; i++) {
         const bound_step *b = &p->step[i];
-        if (b->step->kind == PL_COPY) pl_text_add(out, "%-40s copy\n", b->step->label);
+        if (b->step->kind == PL_COPY)
+            pl_text_add(out, "%-40s copy\n", b->step->label);
         else
             pl_text_add(out, "%-40s %s: %s/%s\n%s", b->step->label, b->step->share->node->op->name,
                         b->backend->name, b->kernel->name, b->reasons);
@@ -336,7 +346,8 @@ void pl_exec_profile(const pl_exec *e, int program, pl_text *out)
         all += b->seconds;
     }
     qsort(row, (size_t)n, sizeof *row, by_seconds);
-    pl_text_add(out, "%-24s %-24s %6s %10s %7s\n", "operator", "kernel", "steps", "seconds", "share");
+    pl_text_add(out, "%-24s %-24s %6s %10s %7s\n", "operator", "kernel", "steps", "seconds",
+                "share");
     for (int k = 0; k < n; k++)
         pl_text_add(out, "%-24s %-24s %6d %10.4f %6.1f%%\n", row[k].op, row[k].kernel, row[k].steps,
                     row[k].seconds, all > 0 ? 100 * row[k].seconds / all : 0);

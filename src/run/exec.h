@@ -28,7 +28,7 @@ PL_MUST_CHECK bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_pr
 void pl_exec_free(pl_exec *e);
 
 /* This device's part of a named tensor; NULL when there is none of that name. Inputs are filled before a
- * step, outputs valid until the next step. `port` (optional) tells shape and origin. */
+ * step; outputs are valid until the next inputs are filled. `port` (optional) tells shape and origin. */
 void *pl_exec_input(pl_exec *e, int program, const char *name, const pl_port **port);
 const void *pl_exec_output(const pl_exec *e, int program, const char *name, const pl_port **port);
 void *pl_exec_state(pl_exec *e, int index); /* index into the store */

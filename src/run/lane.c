@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { OPEN_AT_MOST = 8 };  /* messages under way at once: bounds what a transport has to hold */
+enum { OPEN_AT_MOST = 8 }; /* messages under way at once: bounds what a transport has to hold */
 enum { SPINS = 200, YIELDS = 50, NAP_NS = 50 * 1000, IDLE_NS = 2 * 1000 * 1000 };
 
 typedef enum phase { IDLE, STEP, AGREE, QUIT } phase;
@@ -16,12 +16,12 @@ struct pl_lane {
     pthread_t thread;
     const pl_lane_message *messages;
     int n;
-    atomic_int phase;      /* set by compute, back to IDLE by the lane   */
-    atomic_int computed;   /* compute steps finished                     */
-    atomic_int finished;   /* messages finished, in order                */
-    atomic_bool failed;    /* err is set and final                       */
-    pl_err err;            /* of the lane; read after failed             */
-    pl_err verdict;        /* of AGREE: in and out                       */
+    atomic_int phase;    /* set by compute, back to IDLE by the lane   */
+    atomic_int computed; /* compute steps finished                     */
+    atomic_int finished; /* messages finished, in order                */
+    atomic_bool failed;  /* err is set and final                       */
+    pl_err err;          /* of the lane; read after failed             */
+    pl_err verdict;      /* of AGREE: in and out                       */
     double exposed, busy;
     pl_request *open[OPEN_AT_MOST];
     bool done[OPEN_AT_MOST];
@@ -41,8 +41,10 @@ static void back_off(int *tries, long nap_ns)
 {
     if (*tries <= SPINS + YIELDS) ++*tries;
     if (*tries <= SPINS) return;
-    if (*tries <= SPINS + YIELDS) sched_yield();
-    else nanosleep(&(struct timespec){ 0, nap_ns }, NULL);
+    if (*tries <= SPINS + YIELDS)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){ 0, nap_ns }, NULL);
 }
 
 /* -- the lane's thread ------------------------------------------------------------------------------ */
@@ -53,7 +55,7 @@ static bool progress(pl_lane *l, bool *moved, pl_err *err)
     int finished = atomic_load(&l->finished), computed = atomic_load(&l->computed);
     *moved = false;
     while (l->started < l->n && l->started - finished < OPEN_AT_MOST &&
-           l->messages[l->started].after <= computed) {
+           l->messages[l->started].after <= computed && l->messages[l->started].wait <= finished) {
         const pl_lane_message *m = &l->messages[l->started];
         int k = l->started % OPEN_AT_MOST;
         l->done[k] = false;
@@ -80,7 +82,8 @@ static bool run_step(pl_lane *l, pl_err *err)
         double t = now();
         bool open = l->started > atomic_load(&l->finished);
         PL_TRY(progress(l, &moved, err));
-        if (!open && l->started == atomic_load(&l->finished)) PL_TRY(l->comm->ops->poll(l->comm, err));
+        if (!open && l->started == atomic_load(&l->finished))
+            PL_TRY(l->comm->ops->poll(l->comm, err));
         if (moved) tries = 0;
         back_off(&tries, NAP_NS);
         if (open) l->busy += now() - t;
@@ -106,8 +109,10 @@ static void *run_lane(void *arg)
             back_off(&tries, IDLE_NS / 20);
             continue;
         case STEP:
-            if (!run_step(l, &l->err)) fail(l);
-            else atomic_store(&l->phase, IDLE);
+            if (!run_step(l, &l->err))
+                fail(l);
+            else
+                atomic_store(&l->phase, IDLE);
             break;
         case AGREE:
             if (!pl_comm_agree(l->comm, &l->verdict)) PL_ASSERT(l->verdict.code);

@@ -10,11 +10,11 @@
 
 typedef struct pl_lane pl_lane;
 
-/* A message of a program as the transport wants it; `after` as in pl_step. */
+/* A message of a program as the transport wants it; `after` and `wait` as in pl_step. */
 typedef struct pl_lane_message {
     pl_message message;
     pl_group *group;
-    int after;
+    int after, wait;
 } pl_lane_message;
 
 /* Start the thread. The comm stays the caller's; it is used only by the lane until pl_lane_free, which

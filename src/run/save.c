@@ -116,7 +116,8 @@ bool pl_save_make_folder(const char *dir, pl_err *err)
     if (stat(dir, &s) || !S_ISDIR(s.st_mode))
         return pl_err_set(err, PL_EINPUT, "%s: not a folder; give one for the checkpoints", dir);
     return !access(dir, W_OK | X_OK) ||
-           pl_err_set(err, PL_EINPUT, "%s: cannot write checkpoints there: %s", dir, strerror(errno));
+           pl_err_set(err, PL_EINPUT, "%s: cannot write checkpoints there: %s", dir,
+                      strerror(errno));
 }
 
 /* Reads the folder and removes what a killed run left half-written. */

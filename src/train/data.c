@@ -14,7 +14,8 @@
 static const char *hash_text(pl_arena *a, const void *bytes, size_t n)
 {
     XXH128_hash_t h = XXH3_128bits(bytes, n);
-    return pl_arena_fmt(a, "%016llx%016llx", (unsigned long long)h.high64, (unsigned long long)h.low64);
+    return pl_arena_fmt(a, "%016llx%016llx", (unsigned long long)h.high64,
+                        (unsigned long long)h.low64);
 }
 
 static bool map_file(const char *path, pl_data *d, pl_err *err)
@@ -22,10 +23,12 @@ static bool map_file(const char *path, pl_data *d, pl_err *err)
     struct stat s;
     int fd = open(path, O_RDONLY | O_NONBLOCK); /* a pipe is refused, not waited for */
     if (fd < 0)
-        return pl_err_set(err, PL_EINPUT, "%s: cannot read the data: %s; give a text file, or synthetic",
-                          path, strerror(errno));
+        return pl_err_set(err, PL_EINPUT,
+                          "%s: cannot read the data: %s; give a text file, or synthetic", path,
+                          strerror(errno));
     bool ok = fstat(fd, &s) == 0 && S_ISREG(s.st_mode);
-    if (!ok) pl_err_set(err, PL_EINPUT, "%s: not a regular file: --data is mapped into memory", path);
+    if (!ok)
+        pl_err_set(err, PL_EINPUT, "%s: not a regular file: --data is mapped into memory", path);
     if (ok && s.st_size) {
         void *p = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         ok = p != MAP_FAILED;
@@ -37,7 +40,8 @@ static bool map_file(const char *path, pl_data *d, pl_err *err)
     return ok;
 }
 
-bool pl_data_open(const char *path, double share, int64_t seq, pl_arena *a, pl_data *out, pl_err *err)
+bool pl_data_open(const char *path, double share, int64_t seq, pl_arena *a, pl_data *out,
+                  pl_err *err)
 {
     pl_data d = { .path = path };
     PL_TRY(map_file(path, &d, err));
@@ -45,7 +49,8 @@ bool pl_data_open(const char *path, double share, int64_t seq, pl_arena *a, pl_d
     int64_t least = d.n_train < d.n - d.n_train ? d.n_train : d.n - d.n_train;
     if (least < seq + 1) {
         pl_data_free(&d);
-        return pl_err_set(err, PL_EINPUT, "%s: %lld bytes give %lld for training and %lld for validation; "
+        return pl_err_set(err, PL_EINPUT,
+                          "%s: %lld bytes give %lld for training and %lld for validation; "
                           "one row of --seq %lld needs %lld: take a longer file or a smaller --seq",
                           path, (long long)d.n, (long long)d.n_train, (long long)(d.n - d.n_train),
                           (long long)seq, (long long)seq + 1);
@@ -62,12 +67,13 @@ void pl_data_free(pl_data *d)
 }
 
 /* Where row `row` (of the whole batch) starts. */
-static int64_t row_start(const pl_data *d, uint64_t seed, int64_t step, int64_t n_valid, int64_t row,
-                         int64_t rows, int64_t seq)
+static int64_t row_start(const pl_data *d, uint64_t seed, int64_t step, int64_t n_valid,
+                         int64_t row, int64_t rows, int64_t seq)
 {
     if (step >= 0) {
         pl_rng r = pl_rng_at(seed, pl_rng_name("data"));
-        return (int64_t)pl_rng_below(r, (uint64_t)(step * rows + row), (uint64_t)(d->n_train - seq));
+        return (int64_t)pl_rng_below(r, (uint64_t)(step * rows + row),
+                                     (uint64_t)(d->n_train - seq));
     }
     int64_t i = (-1 - step) * rows + row, n = n_valid * rows;
     double room = (double)(d->n - d->n_train - seq - 1);
@@ -82,7 +88,8 @@ static void fill_text(const pl_data *d, const pl_port *port, uint64_t seed, int6
     int64_t n = port->shape.dim[0], width = port->shape.dim[1];
     int32_t *at = data;
     for (int64_t i = 0; i < n; i++) {
-        int64_t from = row_start(d, seed, step, n_valid, port->lo[0] + i, rows, seq) + port->lo[1] + shift;
+        int64_t from =
+            row_start(d, seed, step, n_valid, port->lo[0] + i, rows, seq) + port->lo[1] + shift;
         for (int64_t j = 0; j < width; j++) *at++ = d->bytes[from + j];
     }
 }
@@ -97,11 +104,13 @@ static void fill_random(const pl_port *port, uint64_t seed, int64_t step, int64_
     }
 }
 
-void pl_data_fill(const pl_data *d, const pl_port *port, uint64_t seed, int64_t step, int64_t n_valid,
-                  int64_t below, void *data)
+void pl_data_fill(const pl_data *d, const pl_port *port, uint64_t seed, int64_t step,
+                  int64_t n_valid, int64_t below, void *data)
 {
-    if (d->path) fill_text(d, port, seed, step, n_valid, data);
-    else fill_random(port, seed, step, below, data);
+    if (d->path)
+        fill_text(d, port, seed, step, n_valid, data);
+    else
+        fill_random(port, seed, step, below, data);
 }
 
 double pl_data_entropy(const pl_data *d)

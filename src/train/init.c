@@ -11,21 +11,25 @@ static bool parse(const pl_value *v, kind *k, double *x, pl_err *err)
     const char *number = strchr(v->init, '=');
     *x = !strcmp(v->init, "ones");
     *k = CONSTANT;
-    if (!strncmp(v->init, "normal std=", 11)) *k = NORMAL;
-    else if (!strncmp(v->init, "uniform a=", 10)) *k = UNIFORM;
+    if (!strncmp(v->init, "normal std=", 11))
+        *k = NORMAL;
+    else if (!strncmp(v->init, "uniform a=", 10))
+        *k = UNIFORM;
     bool known = *k == CONSTANT ? !strcmp(v->init, "zeros") || !strcmp(v->init, "ones")
                                 : pl_text_real(number + 1, x);
     if (!known)
-        return pl_err_set(err, PL_EINPUT, "state '%s': unknown initial value '%s': zeros, ones, 'normal "
-                          "std=S' or 'uniform a=A'", v->name, v->init);
+        return pl_err_set(err, PL_EINPUT,
+                          "state '%s': unknown initial value '%s': zeros, ones, 'normal "
+                          "std=S' or 'uniform a=A'",
+                          v->name, v->init);
     if (*k != CONSTANT && !pl_type_is_float(v->type))
         return pl_err_set(err, PL_EINPUT, "state '%s': '%s' needs a float type", v->name, v->init);
     return true;
 }
 
 /* Elements [from, from + n) of the last dimension: global index `global` on. */
-static void fill_row(pl_type t, void *data, int64_t from, int64_t n, uint64_t global, kind k, double x,
-                     pl_rng r)
+static void fill_row(pl_type t, void *data, int64_t from, int64_t n, uint64_t global, kind k,
+                     double x, pl_rng r)
 {
     double normal[4];
     uint64_t block = UINT64_MAX;

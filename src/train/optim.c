@@ -11,7 +11,7 @@ static const struct rule {
     const char *name;
     const pl_op *op;
     const char *moment[2];
-    bool counts;          /* takes the step number */
+    bool counts; /* takes the step number */
 } rules[] = {
     { "adamw", &pl_op_adamw, { "m", "v" }, true },
     { "adam", &pl_op_adam, { "m", "v" }, true },
@@ -29,8 +29,7 @@ const char *pl_optim_names(pl_arena *a)
 
 static const char *attributes(pl_builder *b, const struct rule *r, const pl_optim *o, double decay)
 {
-    if (!r->counts)
-        return pl_builder_fmt(b, "; momentum=%.17g decay=%.17g", o->momentum, decay);
+    if (!r->counts) return pl_builder_fmt(b, "; momentum=%.17g decay=%.17g", o->momentum, decay);
     return pl_builder_fmt(b, "; beta1=%.17g beta2=%.17g eps=%.17g decay=%.17g", o->beta1, o->beta2,
                           o->eps, decay);
 }
@@ -63,7 +62,8 @@ static pl_value *add_clip(pl_builder *b, double limit, int n, pl_value *const gr
         sum = sum ? PL_ADD(b, &pl_op_add, NULL, sum, s) : s;
     }
     pl_add_output(b, "grad_norm", PL_ADD(b, &pl_op_sqrt, NULL, sum));
-    return PL_ADD_AS(b, &pl_op_clip_scale, "clip", pl_builder_fmt(b, "; max_norm=%.17g", limit), sum);
+    return PL_ADD_AS(b, &pl_op_clip_scale, "clip", pl_builder_fmt(b, "; max_norm=%.17g", limit),
+                     sum);
 }
 
 void pl_optim_add(pl_builder *b, const pl_optim *o, pl_value *loss)
@@ -77,7 +77,8 @@ void pl_optim_add(pl_builder *b, const pl_optim *o, pl_value *loss)
     }
     if (b->err.code) return;
     pl_graph *g = b->graph;
-    pl_value **w = PL_NEW_N(g->arena, pl_value *, g->values.n), **grad = PL_NEW_N(g->arena, pl_value *, g->values.n);
+    pl_value **w = PL_NEW_N(g->arena, pl_value *, g->values.n),
+             **grad = PL_NEW_N(g->arena, pl_value *, g->values.n);
     int n = 0;
     for (int i = 0; i < g->values.n; i++)
         if (g->values.at[i]->trainable) w[n++] = g->values.at[i];

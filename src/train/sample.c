@@ -15,8 +15,8 @@ typedef struct sampler {
     pl_checkpoint from;
     pl_exec *exec;
     int64_t seq, vocab;
-    int32_t *tokens;      /* the input: a row of seq positions */
-    const float *logits;  /* [seq, vocab]                      */
+    int32_t *tokens;     /* the input: a row of seq positions */
+    const float *logits; /* [seq, vocab]                      */
 } sampler;
 
 static bool build(sampler *s, pl_graph **g, pl_err *err)
@@ -109,7 +109,8 @@ static bool sample(sampler *s, void (*put)(void *to, int byte), void *to, pl_err
     return true;
 }
 
-bool pl_sample_run(const pl_sample_options *o, void (*put)(void *to, int byte), void *to, pl_err *err)
+bool pl_sample_run(const pl_sample_options *o, void (*put)(void *to, int byte), void *to,
+                   pl_err *err)
 {
     sampler s = { .o = o, .arena = pl_arena_new("sample") };
     bool ok = pl_checkpoint_open(o->checkpoint, s.arena, &s.from, err);

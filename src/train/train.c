@@ -21,9 +21,9 @@ struct pl_train_job {
     pl_data data;
     pl_graph *graph[2];
     pl_plan *plan[2];
-    pl_checkpoint from;     /* when resuming */
+    pl_checkpoint from; /* when resuming */
     const char *settings;
-    int64_t tokens;         /* per step */
+    int64_t tokens; /* per step */
 };
 
 static double now(void)
@@ -57,8 +57,10 @@ static bool check_batch(const pl_train_job *j, pl_err *err)
     int64_t batch = pl_model_int(&j->args, "batch"), n = j->n_ranks, fits = n;
     if (batch % n == 0) return true;
     while (batch % fits) fits--;
-    return pl_err_set(err, PL_EINPUT, "batch=%lld does not divide over %lld devices: give --batch %lld, or "
-                      "%lld devices", (long long)batch, (long long)n, (long long)((batch / n + 1) * n),
+    return pl_err_set(err, PL_EINPUT,
+                      "batch=%lld does not divide over %lld devices: give --batch %lld, or "
+                      "%lld devices",
+                      (long long)batch, (long long)n, (long long)((batch / n + 1) * n),
                       (long long)fits);
 }
 
@@ -69,24 +71,31 @@ static bool open_data(pl_train_job *j, pl_err *err)
     j->tokens = pl_model_int(a, "batch") * (text ? pl_model_int(a, "seq") : 1);
     if (!strcmp(j->o.data, "synthetic")) return true;
     if (!text)
-        return pl_err_set(err, PL_EUNSUPPORTED, "model '%s' reads %s, and --data files are text: use "
-                          "--data synthetic", a->model->name, a->model->data);
+        return pl_err_set(err, PL_EUNSUPPORTED,
+                          "model '%s' reads %s, and --data files are text: use "
+                          "--data synthetic",
+                          a->model->name, a->model->data);
     if (pl_model_int(a, "vocab") < 256)
-        return pl_err_set(err, PL_EINPUT, "vocab=%lld is too small: the tokens of a file are its bytes, "
-                          "write vocab=256", (long long)pl_model_int(a, "vocab"));
-    return pl_data_open(j->o.data, j->o.train_share, pl_model_int(a, "seq"), j->arena, &j->data, err);
+        return pl_err_set(err, PL_EINPUT,
+                          "vocab=%lld is too small: the tokens of a file are its bytes, "
+                          "write vocab=256",
+                          (long long)pl_model_int(a, "vocab"));
+    return pl_data_open(j->o.data, j->o.train_share, pl_model_int(a, "seq"), j->arena, &j->data,
+                        err);
 }
 
 /* What must be equal for a resumed run to go on as if it had never stopped. */
 static const char *settings_text(const pl_train_job *j)
 {
     const pl_train_options *o = &j->o;
-    return pl_arena_fmt(j->arena, "{\"optimizer\": \"%s\", \"lr\": %.17g, \"lr_min\": %.17g, \"warmup\": %lld, "
-                        "\"beta1\": %.17g, \"beta2\": %.17g, \"eps\": %.17g, \"momentum\": %.17g, "
-                        "\"decay\": %.17g, \"clip\": %.17g, \"steps\": %lld, \"train_share\": %.17g}",
-                        o->optim.name, o->lr, o->lr_min, (long long)o->warmup, o->optim.beta1,
-                        o->optim.beta2, o->optim.eps, o->optim.momentum, o->optim.decay, o->optim.clip,
-                        (long long)o->steps, o->train_share);
+    return pl_arena_fmt(
+        j->arena,
+        "{\"optimizer\": \"%s\", \"lr\": %.17g, \"lr_min\": %.17g, \"warmup\": %lld, "
+        "\"beta1\": %.17g, \"beta2\": %.17g, \"eps\": %.17g, \"momentum\": %.17g, "
+        "\"decay\": %.17g, \"clip\": %.17g, \"steps\": %lld, \"train_share\": %.17g}",
+        o->optim.name, o->lr, o->lr_min, (long long)o->warmup, o->optim.beta1, o->optim.beta2,
+        o->optim.eps, o->optim.momentum, o->optim.decay, o->optim.clip, (long long)o->steps,
+        o->train_share);
 }
 
 static void compare_settings(const char *was, const char *is, pl_text *problems)
@@ -94,7 +103,8 @@ static void compare_settings(const char *was, const char *is, pl_text *problems)
     json_t *a = json_loads(was, 0, NULL), *b = json_loads(is, 0, NULL), *x;
     const char *key;
     PL_ASSERT(b);
-    json_object_foreach(b, key, x) {
+    json_object_foreach(b, key, x)
+    {
         char *mine = json_dumps(x, JSON_ENCODE_ANY), *old = NULL;
         json_t *y = json_object_get(a, key);
         if (y) old = json_dumps(y, JSON_ENCODE_ANY);
@@ -123,7 +133,8 @@ static bool open_checkpoint(pl_train_job *j, pl_err *err)
                     problems.n ? "; " : "", m->data, (long long)m->data_bytes);
     compare_settings(m->settings ? m->settings : "{}", j->settings, &problems);
     if (problems.n)
-        return pl_err_set(err, PL_EINPUT, "cannot resume %s: %s", j->o.resume, pl_text_get(&problems));
+        return pl_err_set(err, PL_EINPUT, "cannot resume %s: %s", j->o.resume,
+                          pl_text_get(&problems));
     if (m->step > j->o.steps)
         return pl_err_set(err, PL_EINPUT, "%s has done %lld steps, --steps is %lld", j->o.resume,
                           (long long)m->step, (long long)j->o.steps);
@@ -144,7 +155,8 @@ static bool make_job(pl_train_job *j, pl_err *err)
     return !j->o.save || pl_save_make_folder(j->o.save, err);
 }
 
-bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena *arena, pl_train_job **out, pl_err *err)
+bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena *arena, pl_train_job **out,
+                  pl_err *err)
 {
     pl_train_job *j = PL_NEW(arena, pl_train_job);
     *j = (pl_train_job){ .o = *o, .n_ranks = n_ranks, .arena = arena };
@@ -180,7 +192,7 @@ typedef struct runner {
     int rank;
     void (*tell)(void *, const pl_train_event *);
     void *to;
-    int64_t below;          /* synthetic integers */
+    int64_t below; /* synthetic integers */
 } runner;
 
 static void tell(runner *r, pl_train_event e)
@@ -192,7 +204,8 @@ static void tell(runner *r, pl_train_event e)
 static double learning_rate(const pl_train_options *o, int64_t step)
 {
     if (step < o->warmup) return o->lr * (double)(step + 1) / (double)(o->warmup + 1);
-    double left = (double)(o->steps - o->warmup), at = left > 0 ? (double)(step - o->warmup) / left : 1;
+    double left = (double)(o->steps - o->warmup),
+           at = left > 0 ? (double)(step - o->warmup) / left : 1;
     return o->lr_min + 0.5 * (o->lr - o->lr_min) * (1 + cos(3.141592653589793 * (at < 1 ? at : 1)));
 }
 
@@ -205,11 +218,14 @@ static void fill_inputs(runner *r, int which, int64_t step)
         const pl_port *port = &p->input[i];
         const char *name = port->value->name;
         void *at = pl_exec_input(r->exec, which, name, NULL);
-        if (!strcmp(name, "lr")) *(float *)at = (float)learning_rate(o, step);
-        else if (!strcmp(name, "step")) *(int64_t *)at = step + 1;
+        if (!strcmp(name, "lr"))
+            *(float *)at = (float)learning_rate(o, step);
+        else if (!strcmp(name, "step"))
+            *(int64_t *)at = step + 1;
         else if (!strcmp(name, "seed"))
             *(int64_t *)at = (int64_t)(pl_rng_mix(o->seed, (uint64_t)step) >> 1);
-        else pl_data_fill(&r->j->data, port, o->seed, step, o->eval_batches, r->below, at);
+        else
+            pl_data_fill(&r->j->data, port, o->seed, step, o->eval_batches, r->below, at);
     }
 }
 
@@ -236,15 +252,20 @@ static bool evaluate(runner *r, int64_t step, pl_err *err)
 static bool save(runner *r, int64_t step, pl_err *err)
 {
     const pl_train_job *j = r->j;
-    const pl_manifest m = { .model = j->args.spec, .step = step, .seed = j->o.seed, .data_step = step,
-                            .data = j->o.data, .data_bytes = j->data.n,
-                            .data_hash = j->data.hash ? j->data.hash : "", .settings = j->settings };
+    const pl_manifest m = { .model = j->args.spec,
+                            .step = step,
+                            .seed = j->o.seed,
+                            .data_step = step,
+                            .data = j->o.data,
+                            .data_bytes = j->data.n,
+                            .data_hash = j->data.hash ? j->data.hash : "",
+                            .settings = j->settings };
     double start = now();
     if (r->rank == 0 && !pl_state_save(r->exec, r->store, j->o.save, &m, j->o.keep, err))
         pl_err_in(err, "saving step %lld", (long long)step);
     PL_TRY(pl_exec_agree(r->exec, err));
-    tell(r, (pl_train_event){ .what = PL_TOLD_SAVE, .step = step, .path = j->o.save,
-                              .seconds = now() - start });
+    tell(r, (pl_train_event){
+                .what = PL_TOLD_SAVE, .step = step, .path = j->o.save, .seconds = now() - start });
     return true;
 }
 
@@ -254,11 +275,16 @@ static bool train_step(runner *r, int64_t step, pl_err *err)
     fill_inputs(r, TRAIN, step);
     PL_TRY(pl_exec_step(r->exec, TRAIN, err));
     double loss = scalar(r, TRAIN, "loss"), lr = learning_rate(&r->j->o, step);
-    tell(r, (pl_train_event){ .what = PL_TOLD_STEP, .step = step + 1, .loss = loss, .lr = lr,
-                              .grad_norm = scalar(r, TRAIN, "grad_norm"), .seconds = now() - start,
+    tell(r, (pl_train_event){ .what = PL_TOLD_STEP,
+                              .step = step + 1,
+                              .loss = loss,
+                              .lr = lr,
+                              .grad_norm = scalar(r, TRAIN, "grad_norm"),
+                              .seconds = now() - start,
                               .tokens = r->j->tokens });
     return isfinite(loss) ||
-           pl_err_set(err, PL_ERUN, "the loss is not finite at step %lld (learning rate %g): lower --lr",
+           pl_err_set(err, PL_ERUN,
+                      "the loss is not finite at step %lld (learning rate %g): lower --lr",
                       (long long)step + 1, lr);
 }
 
@@ -296,8 +322,8 @@ static bool start(runner *r, pl_comm *comm, pl_arena *arena, pl_err *err)
     return false;
 }
 
-bool pl_train_run(const pl_train_job *j, pl_comm *comm, void (*teller)(void *, const pl_train_event *),
-                  void *to, pl_err *err)
+bool pl_train_run(const pl_train_job *j, pl_comm *comm,
+                  void (*teller)(void *, const pl_train_event *), void *to, pl_err *err)
 {
     runner r = { .j = j, .rank = comm ? comm->rank : 0, .tell = teller, .to = to, .below = 256 };
     if (pl_model_has(&j->args, "classes")) r.below = pl_model_int(&j->args, "classes");
@@ -306,8 +332,9 @@ bool pl_train_run(const pl_train_job *j, pl_comm *comm, void (*teller)(void *, c
     bool ok = start(&r, comm, arena, err);
     if (ok) {
         pl_exec_stats s = pl_exec_stats_get(r.exec);
-        tell(&r, (pl_train_event){ .what = PL_TOLD_START, .stats = &s, .program = r.program[TRAIN],
-                                   .exec = r.exec });
+        tell(&r,
+             (pl_train_event){
+                 .what = PL_TOLD_START, .stats = &s, .program = r.program[TRAIN], .exec = r.exec });
         ok = loop(&r, err);
         s = pl_exec_stats_get(r.exec);
         tell(&r, (pl_train_event){ .what = PL_TOLD_END, .stats = &s, .exec = r.exec });
