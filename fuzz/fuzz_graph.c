@@ -1,5 +1,5 @@
-/* libFuzzer target: any text as a graph; what is read passes the check, and prints and reads and prints
- * the same. */
+/* libFuzzer target: any text as a graph; what is read passes the check, and prints and reads and
+ * prints the same. */
 #include "graph/graph.h"
 #include "ops/lib/all.h"
 

@@ -1,6 +1,6 @@
-/* libFuzzer target: any text as a signature, for inputs of any shape. The first line gives the shapes and
- * the sizes that attributes would, "4,8 8,16 h=2 stride=2 pad=1 extent=9", the second the signature. What
- * is solved has sizes that agree with every operand. */
+/* libFuzzer target: any text as a signature, for inputs of any shape. The first line gives the
+ * shapes and the sizes that attributes would, "4,8 8,16 h=2 stride=2 pad=1 extent=9", the second
+ * the signature. What is solved has sizes that agree with every operand. */
 #include "graph/sig.h"
 
 #include <string.h>

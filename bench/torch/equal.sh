@@ -4,4 +4,5 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=$("$here/setup.sh")
 cd "$here/../.."
+export PYTHONDONTWRITEBYTECODE=1
 exec "$python" "$here/equal.py" "$@"

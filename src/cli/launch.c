@@ -103,7 +103,7 @@ bool pl_launch_open(int64_t devices, double timeout_seconds, pl_world *out, pl_e
                       (long long)devices, out->n_ranks);
 }
 
-/* -- threads as ranks ---------------------------------------------------------------------------------- */
+/* -- threads as ranks -------------------------------------------------------------------------- */
 
 typedef struct local_rank {
     bool (*fn)(void *arg, pl_comm *comm, pl_err *err);
@@ -159,9 +159,9 @@ bool pl_launch_run(pl_world *w, bool (*fn)(void *arg, pl_comm *comm, pl_err *err
     return ok;
 }
 
-/* After a rank was lost every rank that is left holds the error, and nobody knows who the first of them
- * is. So each waits its turn: the first one speaks and then ends all. Rank 0 waits too: it may be the one
- * that stood still, woken only to be ended. */
+/* After a rank was lost every rank that is left holds the error, and nobody knows who the first of
+ * them is. So each waits its turn: the first one speaks and then ends all. Rank 0 waits too: it may
+ * be the one that stood still, woken only to be ended. */
 static void await_turn(const pl_world *w)
 {
     enum { TURN_MS = 500, LONGEST = 20 };

@@ -16,23 +16,24 @@ typedef struct pl_world {
  * PL_EUSAGE on a mismatch, with PL_EUNSUPPORTED when built without MPI but started by mpirun. */
 PL_MUST_CHECK bool pl_launch_open(int64_t devices, double timeout_seconds, pl_world *out, pl_err *err);
 
-/* Under MPI: all processes agree on the worst error, so that one that cannot start ends all. Else: is there
- * no error? */
+/* Under MPI: all processes agree on the worst error, so that one that cannot start ends all. Else:
+ * is there no error? */
 PL_MUST_CHECK bool pl_launch_agree(const pl_world *w, pl_err *err);
 
-/* Run fn as every rank of this process; comm is NULL when there is one rank in all. The error is that of
- * the lowest rank that failed. */
+/* Run fn as every rank of this process; comm is NULL when there is one rank in all. The error is
+ * that of the lowest rank that failed. */
 PL_MUST_CHECK bool pl_launch_run(pl_world *w, bool (*fn)(void *arg, pl_comm *comm, pl_err *err),
                                  void *arg, pl_err *err);
 
-/* Ends the world. After a failure under MPI the other processes are ended with this code too. Returns the
- * exit code of the command; prints the error once: rank 0 does, or the lowest rank that is left. */
+/* Ends the world. After a failure under MPI the other processes are ended with this code too.
+ * Returns the exit code of the command; prints the error once: rank 0 does, or the lowest rank that
+ * is left. */
 int pl_launch_close(pl_world *w, const pl_err *err);
 
-/* The preference list of a backend name; NULL and the names in err when there is no such backend. */
+/* The preference list of a backend name; NULL and the names in err when there is none. */
 const pl_backend *const *pl_launch_backends(const char *name, int *n, pl_err *err);
 
-/* Is this the process that tells the user of a mistake on the command line: the only one, or rank 0? */
+/* Does this process tell of a mistake on the command line? The only one does, or rank 0. */
 bool pl_launch_is_first(void);
 
 /* Cores that this process may use. */

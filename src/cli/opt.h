@@ -34,9 +34,9 @@ typedef struct pl_command {
     pl_command_run *run;
 } pl_command;
 
-/* Fill `out` (a struct of the rows' fields) with defaults, then the arguments. Operands go to operand[],
- * their number must be within [least, most]. All mistakes are named at once; false means *code is the exit
- * code (0 after --help). */
+/* Fill `out` (a struct of the rows' fields) with defaults, then the arguments. Operands go to
+ * operand[], their number must be within [least, most]. All mistakes are named at once; false means
+ * *code is the exit code (0 after --help). */
 PL_MUST_CHECK bool pl_opt_parse(const pl_command *c, int argc, char **argv, void *out, int least,
                                 int most, const char *operand[], int *n_operands, int *code);
 void pl_opt_help(const pl_command *c);

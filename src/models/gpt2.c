@@ -1,8 +1,8 @@
-/* GPT-2: a decoder of L blocks, x += attention(norm(x)), x += mlp(norm(x)), with learned positions and
- * the token table tied to the output.
- * Source: Radford et al., "Language models are unsupervised multitask learners", 2019; sizes of the four
- * models and names of the weights as in the published checkpoints (weights are [in, out]); residual
- * projections start with std 0.02/sqrt(2 L). */
+/* GPT-2: a decoder of L blocks, x += attention(norm(x)), x += mlp(norm(x)), with learned positions
+ * and the token table tied to the output.
+ * Source: Radford et al., "Language models are unsupervised multitask learners", 2019; sizes of the
+ * four models and names of the weights as in the published checkpoints (weights are [in, out]);
+ * residual projections start with std 0.02/sqrt(2 L). */
 #include "models/models.h"
 #include "ops/list.h"
 

@@ -23,7 +23,7 @@ static bool is_real(const pl_model_key *k)
     return strchr(k->value, '.') != NULL;
 }
 
-/* -- messages ----------------------------------------------------------------------------------------- */
+/* -- messages ---------------------------------------------------------------------------------- */
 
 static bool unknown_model(pl_arena *a, const char *name, pl_err *err)
 {
@@ -80,7 +80,7 @@ static const char *read_value(const pl_model_key *k, const char *text, pl_arena 
     return ok ? print_number(a, k, i, x) : text;
 }
 
-/* -- parsing ------------------------------------------------------------------------------------------ */
+/* -- parsing ----------------------------------------------------------------------------------- */
 
 /* "a=1,b=2" into values by key. */
 static void apply(const pl_model *m, const char *text, pl_arena *a, const char **value,

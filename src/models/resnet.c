@@ -1,6 +1,7 @@
 /* ResNet: residual blocks of convolutions with batch norm, channels last.
- * Source: He et al., "Deep residual learning for image recognition", 2016; the stride of a bottleneck sits
- * on its 3x3 convolution and weights are named and shaped as in torchvision (ResNet v1.5). */
+ * Source: He et al., "Deep residual learning for image recognition", 2016; the stride of a
+ * bottleneck sits on its 3x3 convolution and weights are named and shaped as in torchvision
+ * (ResNet v1.5). */
 #include "models/models.h"
 #include "ops/list.h"
 
@@ -59,7 +60,7 @@ static pl_value *norm(resnet *r, const char *name, pl_value *x, bool relu)
                      bias);
 }
 
-/* Two 3x3 convolutions (18 layers), or 1x1, 3x3, 1x1 with four times the channels at the end (50). */
+/* Two 3x3 convolutions (18 layers), or 1x1, 3x3, 1x1 with four times the channels (50). */
 static pl_value *block(resnet *r, pl_value *x, int64_t width, int64_t stride, bool bottleneck)
 {
     if (!x) return NULL;

@@ -35,8 +35,8 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Wait a little longer each time: spin, then yield, then sleep. More ranks than cores must not starve
- * the one that computes. */
+/* Wait a little longer each time: spin, then yield, then sleep. More ranks than cores must not
+ * starve the one that computes. */
 static void back_off(int *tries, long nap_ns)
 {
     if (*tries <= SPINS + YIELDS) ++*tries;
@@ -47,7 +47,7 @@ static void back_off(int *tries, long nap_ns)
         nanosleep(&(struct timespec){ 0, nap_ns }, NULL);
 }
 
-/* -- the lane's thread ------------------------------------------------------------------------------ */
+/* -- the lane's thread ------------------------------------------------------------------------- */
 
 /* Start what may start and test what is open; *moved says whether anything did. */
 static bool progress(pl_lane *l, bool *moved, pl_err *err)
@@ -124,7 +124,7 @@ static void *run_lane(void *arg)
     return NULL;
 }
 
-/* -- the compute thread's side ------------------------------------------------------------------------ */
+/* -- the compute thread's side ----------------------------------------------------------------- */
 
 bool pl_lane_new(pl_comm *c, pl_arena *arena, pl_lane **out, pl_err *err)
 {

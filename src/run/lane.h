@@ -1,8 +1,8 @@
-/* run/lane.h - the communication lane: a thread of its own per rank that keeps messages moving while
- * kernels run (MPI progresses only inside MPI calls, and so do all our transports).
+/* run/lane.h - the communication lane: a thread of its own per rank that keeps messages moving
+ * while kernels run (MPI progresses only inside MPI calls, and so do all our transports).
  *
- * It alone touches the pl_comm after pl_lane_new. The compute thread and the lane meet in two counters:
- * compute steps finished, messages finished. */
+ * It alone touches the pl_comm after pl_lane_new. The compute thread and the lane meet in two
+ * counters: compute steps finished, messages finished. */
 #ifndef PL_RUN_LANE_H
 #define PL_RUN_LANE_H
 #include "program/program.h"
@@ -17,8 +17,8 @@ typedef struct pl_lane_message {
     int after, wait;
 } pl_lane_message;
 
-/* Start the thread. The comm stays the caller's; it is used only by the lane until pl_lane_free, which
- * ends the thread. */
+/* Start the thread. The comm stays the caller's; it is used only by the lane until pl_lane_free,
+ * which ends the thread. */
 PL_MUST_CHECK bool pl_lane_new(pl_comm *c, pl_arena *arena, pl_lane **out, pl_err *err);
 void pl_lane_free(pl_lane *l); /* NULL is fine */
 
@@ -28,11 +28,12 @@ void pl_lane_begin(pl_lane *l, int n, const pl_lane_message *messages);
 void pl_lane_advance(pl_lane *l, int finished);
 /* Block until `n` messages of this step are finished. */
 PL_MUST_CHECK bool pl_lane_wait(pl_lane *l, int n, pl_err *err);
-/* The step border: wait for every message, then agree with all ranks on the worst error (err may hold
- * this rank's). On return all ranks hold the same verdict. */
+/* The step border: wait for every message, then agree with all ranks on the worst error (err may
+ * hold this rank's). On return all ranks hold the same verdict. */
 PL_MUST_CHECK bool pl_lane_agree(pl_lane *l, pl_err *err);
 
-/* Seconds that pl_lane_wait and pl_lane_agree blocked so far: communication that compute did not hide. */
+/* Seconds that pl_lane_wait and pl_lane_agree blocked so far: communication that compute did not
+ * hide. */
 double pl_lane_exposed(const pl_lane *l);
 /* Seconds in which at least one message was open. */
 double pl_lane_busy(const pl_lane *l);

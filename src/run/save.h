@@ -14,8 +14,8 @@
 PL_MUST_CHECK bool pl_save_checkpoint(const pl_file_ops *ops, const char *dir, const pl_manifest *m,
                                       int n, const pl_saved tensor[], int keep, pl_err *err);
 
-/* Before a long run: the folder exists (it is made if need be) and files can be made in it. Fails with
- * PL_EINPUT. */
+/* Before a long run: the folder exists (it is made if need be) and files can be made in it. Fails
+ * with PL_EINPUT. */
 PL_MUST_CHECK bool pl_save_make_folder(const char *dir, pl_err *err);
 
 /* The name of the manifest that `latest` of a folder names. Fails with PL_EINPUT. */

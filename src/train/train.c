@@ -33,7 +33,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* -- making a job ------------------------------------------------------------------------------------- */
+/* -- making a job ------------------------------------------------------------------------------ */
 
 static bool build(pl_train_job *j, int which, pl_err *err)
 {
@@ -182,7 +182,7 @@ const pl_data *pl_train_data(const pl_train_job *j)
     return &j->data;
 }
 
-/* -- running it as one rank ---------------------------------------------------------------------------- */
+/* -- running it as one rank -------------------------------------------------------------------- */
 
 typedef struct runner {
     const pl_train_job *j;

@@ -42,16 +42,16 @@ typedef struct pl_train_event {
     const pl_exec *exec;        /* START, END: for pl_exec_explain, pl_exec_profile                  */
 } pl_train_event;
 
-/* Parse the model, open data and checkpoint, build graphs and the plan for n ranks: everything that can
- * be refused is refused here, before any rank starts. `arena` owns the job. */
+/* Parse the model, open data and checkpoint, build graphs and the plan for n ranks: everything that
+ * can be refused is refused here, before any rank starts. `arena` owns the job. */
 PL_MUST_CHECK bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena *arena,
                                 pl_train_job **out, pl_err *err);
 void pl_train_free(pl_train_job *j);
 const pl_graph *pl_train_graph(const pl_train_job *j);
 const pl_data *pl_train_data(const pl_train_job *j);
 
-/* Run it as one rank; comm NULL for a single rank. `tell` is called on rank 0 only. All ranks return the
- * same verdict. */
+/* Run it as one rank; comm NULL for a single rank. `tell` is called on rank 0 only. All ranks
+ * return the same verdict. */
 PL_MUST_CHECK bool pl_train_run(const pl_train_job *j, pl_comm *comm,
                                 void (*tell)(void *to, const pl_train_event *e), void *to, pl_err *err);
 

@@ -1,5 +1,5 @@
-/* Built-in models: specs, sizes as published, graphs that check and survive their text form, losses of a
- * guess at the start. */
+/* Built-in models: specs, sizes as published, graphs that check and survive their text form, losses
+ * of a guess at the start. */
 #include "models/model.h"
 
 #include "../ops/eval.h"
@@ -271,8 +271,9 @@ static double run_loss(const char *spec, pl_mode mode, int classes)
     return loss;
 }
 
-/* An untrained model guesses: the loss is near that of equal odds, ln(classes). In training mode a ResNet's
- * last block has outputs of variance 1 or 2, so its logits are wide and the limit is too. */
+/* An untrained model guesses: the loss is near that of equal odds, ln(classes). In training mode a
+ * ResNet's last block has outputs of variance 1 or 2, so its logits are wide and the limit is
+ * too. */
 static void test_first_loss(void **state)
 {
     (void)state;

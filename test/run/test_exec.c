@@ -1,5 +1,5 @@
-/* The executor: many ranks against one, reuse of memory against none, steps that allocate nothing, and
- * what happens when a rank fails or is lost. */
+/* The executor: many ranks against one, reuse of memory against none, steps that allocate nothing,
+ * and what happens when a rank fails or is lost. */
 #include "backends/local/local.h"
 #include "backends/native/native.h"
 #include "backends/ref/ref.h"
@@ -31,7 +31,7 @@
 
 #include <cmocka.h>
 
-/* -- counting allocations ------------------------------------------------------------------------------ */
+/* -- counting allocations ---------------------------------------------------------------------- */
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -77,7 +77,8 @@ static void count(const void *caller)
     atomic_fetch_add(&allocations, 1);
 }
 
-/* Defined here they take the place of libc's for every library of the process, OpenMP's included. */
+/* Defined here they take the place of libc's for every library of the process, OpenMP's
+ * included. */
 #define SEEN __attribute__((visibility("default"), noinline))
 #define COUNT() count(__builtin_return_address(0))
 void *__libc_malloc(size_t n);
@@ -123,7 +124,7 @@ SEEN void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t fro
 }
 #endif
 
-/* -- a training step on n ranks ------------------------------------------------------------------------ */
+/* -- a training step on n ranks ---------------------------------------------------------------- */
 
 enum { MAX_RANKS = 4, MAX_STEPS = 5 };
 
@@ -310,15 +311,16 @@ static job make_job(const char *spec, const char *optimizer, int n)
                   .failing = -1 };
 }
 
-/* -- comparing ----------------------------------------------------------------------------------------- */
+/* -- comparing --------------------------------------------------------------------------------- */
 
 static void *state_of(const rank *r, int i)
 {
     return r->states + r->store->state[i].slot.at;
 }
 
-/* Data parallel ranks hold whole copies of every state. Relative to the largest element of a tensor; what
- * is below 1e-3 as a whole (gradients that are zero but for rounding) counts as 1e-3. */
+/* Data parallel ranks hold whole copies of every state. Relative to the largest element of a
+ * tensor; what is below 1e-3 as a whole (gradients that are zero but for rounding) counts as
+ * 1e-3. */
 static void check_close(const rank *a, const rank *b)
 {
     for (int i = 0; i < a->store->n; i++) {
@@ -358,7 +360,7 @@ static const char *const gpt2 =
     "gpt2:layers=2,hidden=24,heads=3,vocab=31,seq=10,batch=12,dropout=0.2";
 static const char *const resnet = "resnet18:width=4,size=32,classes=10,batch=12";
 
-/* -- tests --------------------------------------------------------------------------------------------- */
+/* -- tests ------------------------------------------------------------------------------------- */
 
 static void compare_ranks(const char *spec, const char *optimizer)
 {

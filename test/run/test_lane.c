@@ -1,5 +1,5 @@
-/* The communication lane over a transport made for it: its messages need calls of test to get on, and
- * say when they were started and finished. */
+/* The communication lane over a transport made for it: its messages need calls of test to get on,
+ * and say when they were started and finished. */
 #include "run/lane.h"
 #include "run/request.h"
 
@@ -171,8 +171,8 @@ static void test_waits_in_order(void **state)
     tear_down(&b);
 }
 
-/* No message can finish before eight are under way: a lane that did not let them overlap would stand
- * still (and the time limit of tests end it). More than eight are never open. */
+/* No message can finish before eight are under way: a lane that did not let them overlap would
+ * stand still (and the time limit of tests end it). More than eight are never open. */
 static void test_messages_overlap(void **state)
 {
     bench b;
@@ -273,7 +273,8 @@ static void test_failed_message(void **state)
     tear_down(&b);
 }
 
-/* A peer gives up while nothing is open here: at every moment that the compute thread may come along. */
+/* A peer gives up while nothing is open here: at every moment that the compute thread may come
+ * along. */
 static void test_failed_peer(void **state)
 {
     (void)state;

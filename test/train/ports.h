@@ -1,4 +1,5 @@
-/* test/train/ports.h - ports by hand: a named tensor, and the part of it that a device would hold. */
+/* test/train/ports.h - ports by hand: a named tensor, and the part of it that a device would
+ * hold. */
 #ifndef PL_TEST_PORTS_H
 #define PL_TEST_PORTS_H
 #include "program/program.h"

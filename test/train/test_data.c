@@ -1,4 +1,5 @@
-/* What training reads: rows stay on their side of the file, and are the same however they are split. */
+/* What training reads: rows stay on their side of the file, and are the same however they are
+ * split. */
 #include "train/data.h"
 
 #include "base/rng.h"

@@ -152,7 +152,7 @@ static void check_close(const diary *a, const diary *b, int skip_a)
     }
 }
 
-/* -- folders ------------------------------------------------------------------------------------------- */
+/* -- folders ----------------------------------------------------------------------------------- */
 
 static void remove_folder(const char *dir)
 {
@@ -194,7 +194,7 @@ static int clean_up(void **state)
     return 0;
 }
 
-/* -- tests --------------------------------------------------------------------------------------------- */
+/* -- tests ------------------------------------------------------------------------------------- */
 
 /* What must hold whatever the formula: a straight rise, the peak, half way down in the middle. */
 static void check_schedule(int64_t steps, int64_t warmup, double lr, double lr_min)
