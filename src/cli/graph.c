@@ -14,24 +14,27 @@ typedef struct graph_args {
 } graph_args;
 
 #define AT(f) offsetof(graph_args, f)
+#define FLAG(f) PL_OPT_FLAG, AT(f)
+#define INT(f) PL_OPT_INT, AT(f)
+#define TEXT(f) PL_OPT_TEXT, AT(f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "batch", PL_OPT_INT, AT(batch), "N", NULL, "rows per step (model key batch)", 1 },
-    { "seq", PL_OPT_INT, AT(seq), "N", NULL, "positions per row (model key seq)", 1 },
-    { "optimizer", PL_OPT_TEXT, AT(optimizer), "NAME", "adamw", "of the training step" },
-    { "forward", PL_OPT_FLAG, AT(forward), NULL, NULL, "the forward pass only" },
-    { "text", PL_OPT_FLAG, AT(text), NULL, NULL, "the whole graph, a line per node" },
-    { "json", PL_OPT_FLAG, AT(json), NULL, NULL, "one JSON object on stdout" },
+    { "batch",     INT(batch),      "N",    NULL,    "rows per step (model key batch)", 1 },
+    { "seq",       INT(seq),        "N",    NULL,    "positions per row (model key seq)", 1 },
+    { "optimizer", TEXT(optimizer), "NAME", "adamw", "of the training step" },
+    { "forward",   FLAG(forward),   NULL,   NULL,    "the forward pass only" },
+    { "text",      FLAG(text),      NULL,   NULL,    "the whole graph, a line per node" },
+    { "json",      FLAG(json),      NULL,   NULL,    "one JSON object on stdout" },
     { 0 },
 };
 // clang-format on
 
 typedef struct summary {
     const pl_graph *graph;
-    int n_forward;  /* nodes of the forward pass: they come first             */
-    int count[256]; /* nodes by operator, index into pl_ops_all                */
+    int n_forward;  /* nodes of the forward pass: they come first */
+    int count[256]; /* nodes by operator, index into pl_ops_all   */
     double flops[256], flops_forward, flops_all;
-    int64_t state_bytes, saved_bytes; /* saved: made forward, read backward              */
+    int64_t state_bytes, saved_bytes; /* saved: made forward, read backward */
 } summary;
 
 static bool build(const graph_args *a, const char *spec, bool train, pl_arena *arena, pl_graph **g,

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static const struct preference {
     const char *name;
@@ -51,10 +52,10 @@ int pl_launch_cores(void)
     return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
 }
 
-/* A number that launchers hand to every process, under one of three names; 0 when there is none. */
-static int find_launched(const char *const names[3])
+/* A number that launchers hand to every process, under one of some names; 0 when there is none. */
+static int find_launched(int n_names, const char *const names[])
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < n_names; i++) {
         const char *n = getenv(names[i]);
         if (n) return atoi(n);
     }
@@ -65,13 +66,22 @@ static int find_launched(const char *const names[3])
 static int launched(void)
 {
     static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE" };
-    return find_launched(names);
+    return find_launched(3, names);
 }
 
 bool pl_launch_is_first(void)
 {
     static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK" };
-    return find_launched(names) == 0;
+    return find_launched(3, names) == 0;
+}
+
+/* Processes that the launcher left on the same cores as this one. One that it bound to a part of
+ * the machine has that part for itself. */
+static int find_local(void)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS" };
+    int n = find_launched(2, names);
+    return n > 1 && pl_launch_cores() == (int)sysconf(_SC_NPROCESSORS_ONLN) ? n : 1;
 }
 
 static bool open_mpi(pl_world *w, pl_err *err)
@@ -79,6 +89,7 @@ static bool open_mpi(pl_world *w, pl_err *err)
 #ifdef PLEAT_HAVE_MPI
     PL_TRY(pl_mpi_new(w->timeout_seconds, &w->comm, err));
     w->mpi = true;
+    w->n_local = find_local();
     w->n_ranks = w->comm->size;
     w->rank = w->comm->rank;
     return true;
@@ -92,7 +103,8 @@ static bool open_mpi(pl_world *w, pl_err *err)
 
 bool pl_launch_open(int64_t devices, double timeout_seconds, pl_world *out, pl_err *err)
 {
-    *out = (pl_world){ .n_ranks = devices ? (int)devices : 1, .timeout_seconds = timeout_seconds };
+    int n = devices ? (int)devices : 1;
+    *out = (pl_world){ .n_ranks = n, .n_local = n, .timeout_seconds = timeout_seconds };
     if (!launched())
         return devices <= PL_LOCAL_RANKS ||
                pl_err_set(err, PL_EUSAGE, "--devices %lld: at most %d in one process",

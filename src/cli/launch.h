@@ -6,15 +6,17 @@
 
 typedef struct pl_world {
     int n_ranks;
-    int rank;             /* of this process: the first that it runs                  */
+    int rank;             /* of this process: the first that it runs */
+    int n_local;          /* ranks that share this process's cores   */
     bool mpi;
-    pl_comm *comm;        /* under MPI                                                */
+    pl_comm *comm;        /* under MPI                               */
     double timeout_seconds;
 } pl_world;
 
 /* devices 0: as many as the launcher started, else 1. Under mpirun a number must match. Fails with
  * PL_EUSAGE on a mismatch, with PL_EUNSUPPORTED when built without MPI but started by mpirun. */
-PL_MUST_CHECK bool pl_launch_open(int64_t devices, double timeout_seconds, pl_world *out, pl_err *err);
+PL_MUST_CHECK bool pl_launch_open(int64_t devices, double timeout_seconds, pl_world *out,
+                                  pl_err *err);
 
 /* Under MPI: all processes agree on the worst error, so that one that cannot start ends all. Else:
  * is there no error? */
@@ -30,7 +32,7 @@ PL_MUST_CHECK bool pl_launch_run(pl_world *w, bool (*fn)(void *arg, pl_comm *com
  * is left. */
 int pl_launch_close(pl_world *w, const pl_err *err);
 
-/* The preference list of a backend name; NULL and the names in err when there is none. */
+/* The [*n] backends of a name, by preference; for another name NULL, with the names in err. */
 const pl_backend *const *pl_launch_backends(const char *name, int *n, pl_err *err);
 
 /* Does this process tell of a mistake on the command line? The only one does, or rank 0. */

@@ -28,9 +28,9 @@ struct pl_command;
 typedef int pl_command_run(const struct pl_command *c, int argc, char **argv);
 
 typedef struct pl_command {
-    const char *name, *operands, *about; /* operands: "MODEL", "" ...        */
+    const char *name, *operands, *about; /* operands: "MODEL", "" ...           */
     const char *more;                    /* examples and notes, shown by --help */
-    const pl_opt *opts;                  /* ends with {0}                    */
+    const pl_opt *opts;                  /* ends with {0}                       */
     pl_command_run *run;
 } pl_command;
 

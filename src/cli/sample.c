@@ -13,16 +13,20 @@ typedef struct sample_args {
 } sample_args;
 
 #define AT(f) offsetof(sample_args, f)
+#define FLAG(f) PL_OPT_FLAG, AT(f)
+#define INT(f) PL_OPT_INT, AT(f)
+#define REAL(f) PL_OPT_REAL, AT(f)
+#define TEXT(f) PL_OPT_TEXT, AT(f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "prompt", PL_OPT_TEXT, AT(prompt), "TEXT", "", "what the text goes on from" },
-    { "bytes", PL_OPT_INT, AT(bytes), "N", "500", "to make" },
-    { "temperature", PL_OPT_REAL, AT(temperature), "X", "0.8", "0: always the likeliest byte" },
-    { "top", PL_OPT_INT, AT(top), "N", "0", "only among the N likeliest; 0: all" },
-    { "seed", PL_OPT_INT, AT(seed), "K", "1", "of the draws" },
-    { "backend", PL_OPT_TEXT, AT(backend), "NAME", "auto", "kernels: onednn, native or ref" },
-    { "threads", PL_OPT_INT, AT(threads), "N", NULL, "default: all cores", 1, 4096 },
-    { "json", PL_OPT_FLAG, AT(json), NULL, NULL, "one JSON object on stdout" },
+    { "prompt",      TEXT(prompt),      "TEXT", "",     "what the text goes on from" },
+    { "bytes",       INT(bytes),        "N",    "500",  "to make" },
+    { "temperature", REAL(temperature), "X",    "0.8",  "0: always the likeliest byte" },
+    { "top",         INT(top),          "N",    "0",    "only among the N likeliest; 0: all" },
+    { "seed",        INT(seed),         "K",    "1",    "of the draws" },
+    { "backend",     TEXT(backend),     "NAME", "auto", "kernels: onednn, native or ref" },
+    { "threads",     INT(threads),      "N",    NULL,   "default: all cores", 1, 4096 },
+    { "json",        FLAG(json),        NULL,   NULL,   "one JSON object on stdout" },
     { 0 },
 };
 // clang-format on

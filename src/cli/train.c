@@ -19,41 +19,46 @@ typedef struct train_args {
 } train_args;
 
 #define AT(f) offsetof(train_args, f)
+#define BYTES(f) PL_OPT_BYTES, AT(f)
+#define FLAG(f) PL_OPT_FLAG, AT(f)
+#define INT(f) PL_OPT_INT, AT(f)
+#define REAL(f) PL_OPT_REAL, AT(f)
+#define TEXT(f) PL_OPT_TEXT, AT(f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "data", PL_OPT_TEXT, AT(data), "FILE", NULL, "text to learn: its bytes are the tokens; or synthetic" },
-    { "devices", PL_OPT_INT, AT(devices), "N", NULL, "ranks: threads here, or what mpirun started", 1 },
-    { "steps", PL_OPT_INT, AT(steps), "N", "100", "updates" },
-    { "batch", PL_OPT_INT, AT(batch), "N", NULL, "rows per step over all devices (model key batch)", 1 },
-    { "seq", PL_OPT_INT, AT(seq), "N", NULL, "positions per row (model key seq)", 1 },
-    { "lr", PL_OPT_REAL, AT(lr), "X", "1e-3", "peak learning rate" },
-    { "lr-min", PL_OPT_REAL, AT(lr_min), "X", NULL, "end of the cosine; default lr / 10" },
-    { "warmup", PL_OPT_INT, AT(warmup), "N", "0", "steps of linear warm-up" },
-    { "seed", PL_OPT_INT, AT(seed), "K", "1", "of weights, data order and dropout" },
-    { "optimizer", PL_OPT_TEXT, AT(optimizer), "NAME", "adamw", "adamw, adam or sgd" },
-    { "beta1", PL_OPT_REAL, AT(beta1), "X", "0.9", "of adam and adamw" },
-    { "beta2", PL_OPT_REAL, AT(beta2), "X", "0.99", "of adam and adamw" },
-    { "eps", PL_OPT_REAL, AT(eps), "X", "1e-8", "of adam and adamw" },
-    { "momentum", PL_OPT_REAL, AT(momentum), "X", "0.9", "of sgd" },
-    { "decay", PL_OPT_REAL, AT(decay), "X", "0.1", "weight decay of matrices" },
-    { "clip", PL_OPT_REAL, AT(clip), "X", "1", "global gradient norm; 0: no clipping" },
-    { "train-share", PL_OPT_REAL, AT(train_share), "X", "0.9", "first part of the file; the rest validates" },
-    { "eval-every", PL_OPT_INT, AT(eval_every), "M", "0", "validate every M steps; 0: only at the end" },
-    { "eval-batches", PL_OPT_INT, AT(eval_batches), "N", "20", "validation batches; 0: never validate" },
-    { "save", PL_OPT_TEXT, AT(save), "DIR", NULL, "write checkpoints there" },
-    { "save-every", PL_OPT_INT, AT(save_every), "M", "0", "every M steps; 0: only at the end" },
-    { "keep", PL_OPT_INT, AT(keep), "N", "1", "newest checkpoints kept", 1, 1e6 },
-    { "resume", PL_OPT_TEXT, AT(resume), "DIR", NULL, "go on from the newest checkpoint there" },
-    { "backend", PL_OPT_TEXT, AT(backend), "NAME", "auto", "kernels: onednn, native, ref or null" },
-    { "matmul", PL_OPT_TEXT, AT(matmul), "TYPE", "f32", "f32 or bf16 (inputs rounded, sums in f32)" },
-    { "threads", PL_OPT_INT, AT(threads), "N", NULL, "per rank; default: the cores shared evenly", 1, 4096 },
-    { "bucket", PL_OPT_BYTES, AT(bucket), "SIZE", "16MiB", "gradients reduced in one message", 1 },
-    { "timeout", PL_OPT_REAL, AT(timeout), "SECONDS", "120", "until a rank that does not answer is lost", 0.1 },
-    { "json", PL_OPT_FLAG, AT(json), NULL, NULL, "one JSON object per event on stdout" },
-    { "timings", PL_OPT_FLAG, AT(timings), NULL, NULL, "add seconds and tokens/s to the lines" },
-    { "explain", PL_OPT_FLAG, AT(explain), NULL, NULL, "print the kernel of every step, and refusals" },
-    { "profile", PL_OPT_FLAG, AT(profile), NULL, NULL, "print seconds by operator and kernel at the end" },
-    { "program", PL_OPT_FLAG, AT(program), NULL, NULL, "print rank 0's program" },
+    { "data",         TEXT(data),        "FILE", NULL,    "text to learn, by bytes; or synthetic" },
+    { "devices",      INT(devices),      "N",    NULL,    "ranks: threads, or those of mpirun", 1 },
+    { "steps",        INT(steps),        "N",    "100",   "updates" },
+    { "batch",        INT(batch),        "N",    NULL,    "all ranks' rows (model key batch)", 1 },
+    { "seq",          INT(seq),          "N",    NULL,    "positions per row (model key seq)", 1 },
+    { "lr",           REAL(lr),          "X",    "1e-3",  "peak learning rate" },
+    { "lr-min",       REAL(lr_min),      "X",    NULL,    "end of the cosine; default lr / 10" },
+    { "warmup",       INT(warmup),       "N",    "0",     "steps of linear warm-up" },
+    { "seed",         INT(seed),         "K",    "1",     "of weights, data order and dropout" },
+    { "optimizer",    TEXT(optimizer),   "NAME", "adamw", "adamw, adam or sgd" },
+    { "beta1",        REAL(beta1),       "X",    "0.9",   "of adam and adamw" },
+    { "beta2",        REAL(beta2),       "X",    "0.99",  "of adam and adamw" },
+    { "eps",          REAL(eps),         "X",    "1e-8",  "of adam and adamw" },
+    { "momentum",     REAL(momentum),    "X",    "0.9",   "of sgd" },
+    { "decay",        REAL(decay),       "X",    "0.1",   "weight decay of matrices" },
+    { "clip",         REAL(clip),        "X",    "1",     "global gradient norm; 0: no clipping" },
+    { "train-share",  REAL(train_share), "X",    "0.9",   "first part of FILE; rest validates" },
+    { "eval-every",   INT(eval_every),   "M",    "0",     "validate every M steps; 0: at the end" },
+    { "eval-batches", INT(eval_batches), "N",    "20",    "validation batches; 0: never validate" },
+    { "save",         TEXT(save),        "DIR",  NULL,    "write checkpoints there" },
+    { "save-every",   INT(save_every),   "M",    "0",     "every M steps; 0: only at the end" },
+    { "keep",         INT(keep),         "N",    "1",     "newest checkpoints kept", 1, 1e6 },
+    { "resume",       TEXT(resume),      "DIR",  NULL,    "go on from its newest checkpoint" },
+    { "backend",      TEXT(backend),     "NAME", "auto",  "kernels: onednn, native, ref or null" },
+    { "matmul",       TEXT(matmul),      "TYPE", "f32",   "f32, or bf16 inputs with f32 sums" },
+    { "threads",      INT(threads),      "N",    NULL,    "per rank; default: its share", 1, 4096 },
+    { "bucket",       BYTES(bucket),     "SIZE", "16MiB", "gradients reduced in one message", 1 },
+    { "timeout",      REAL(timeout),     "SECS", "120",   "a rank silent for longer is lost", 0.1 },
+    { "json",         FLAG(json),        NULL,   NULL,    "one JSON object per event on stdout" },
+    { "timings",      FLAG(timings),     NULL,   NULL,    "add seconds and tokens/s to the lines" },
+    { "explain",      FLAG(explain),     NULL,   NULL,    "print each step's kernel and refusals" },
+    { "profile",      FLAG(profile),     NULL,   NULL,    "print seconds by operator and kernel" },
+    { "program",      FLAG(program),     NULL,   NULL,    "print rank 0's program" },
     { 0 },
 };
 // clang-format on
@@ -108,6 +113,7 @@ static void tell_start(teller *t, const pl_train_event *e)
 {
     pl_arena *a = pl_arena_new("start line");
     const pl_graph *g = pl_train_graph(t->job);
+    const char *notes = pl_train_notes(t->job);
     const pl_data *d = pl_train_data(t->job);
     fprintf(stderr, "%s: %lld parameters, %d nodes; %s; %d steps on %d device%s, %d message%s\n",
             g->name, (long long)pl_graph_params(g), g->nodes.n, e->program->plan->strategy,
@@ -120,6 +126,7 @@ static void tell_start(teller *t, const pl_train_event *e)
             pl_text_size(a, (double)e->stats->work_bytes),
             pl_text_size(a, (double)e->program->work_bound),
             pl_text_size(a, (double)e->stats->scratch_bytes));
+    if (*notes) fprintf(stderr, "resuming with other settings: %s\n", notes);
     if (d->path)
         fprintf(stderr,
                 "%s: %lld bytes to learn, %lld to validate; letter frequencies alone: %.4f nats\n",
@@ -150,8 +157,8 @@ static void tell_step(teller *t, const pl_train_event *e)
         fflush(stdout);
         return;
     }
-    if (time - t->shown < 0.2 && e->step != t->a->steps) return;
-    double left = rate > 0 ? (double)(t->a->steps - e->step) * (double)e->tokens / rate : 0;
+    if (rate <= 0 || (time - t->shown < 0.2 && e->step != t->a->steps)) return;
+    double left = (double)(t->a->steps - e->step) * (double)e->tokens / rate;
     fprintf(stderr, "\r\033[Kstep %lld/%lld  loss %.4f  %.0f tokens/s  eta %.0f s",
             (long long)e->step, (long long)t->a->steps, e->loss, rate, left);
     t->live = true;
@@ -228,7 +235,7 @@ static bool make_options(const train_args *a, const char *model, const pl_world 
     if (a->train_share <= 0 || a->train_share >= 1)
         return pl_err_set(err, PL_EUSAGE, "--train-share %g is not between 0 and 1",
                           a->train_share);
-    int local = w->mpi ? 1 : w->n_ranks, cores = pl_launch_cores() / local;
+    int cores = pl_launch_cores() / w->n_local;
     *o = (pl_train_options){
         .model = model,
         .data = a->data,

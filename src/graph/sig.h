@@ -19,8 +19,8 @@
  * A window's position letter needs a halo of its input; its tap letter is never split.
  *
  * Sizes come from the operands, from attributes named by one letter ("h=8"), and for windows from
- * stride, dilation and pad. The form follows partitioning.md 6.6; Shardy's rules, DTensor's einsum
- * strategies, Tofu's TDL are dialects of it. */
+ * stride, dilation and pad. Shardy's sharding rules (openxla/shardy), DTensor's einsum strategies
+ * and Tofu's TDL (Wang et al., EuroSys 2019) are dialects of the same table. */
 #ifndef PL_GRAPH_SIG_H
 #define PL_GRAPH_SIG_H
 #include "graph/type.h"

@@ -39,7 +39,7 @@ struct pl_model_args {
     const pl_model *model;
     int n;
     const char *const *value;  /* [n] by key */
-    const char *spec;          /* canonical: every key that differs from its default, in key order */
+    const char *spec;          /* canonical: keys that differ from their default, in key order */
 };
 
 /* Fails with PL_EINPUT: unknown model or key (with the nearest one), bad or too small value. All

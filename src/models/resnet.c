@@ -60,7 +60,7 @@ static pl_value *norm(resnet *r, const char *name, pl_value *x, bool relu)
                      bias);
 }
 
-/* Two 3x3 convolutions (18 layers), or 1x1, 3x3, 1x1 with four times the channels (50). */
+/* Two 3x3 convolutions (18 layers), or 1x1, 3x3, 1x1, the last with 4 times the channels (50). */
 static pl_value *block(resnet *r, pl_value *x, int64_t width, int64_t stride, bool bottleneck)
 {
     if (!x) return NULL;

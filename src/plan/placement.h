@@ -2,9 +2,9 @@
  *
  * Per dimension an ordered list of mesh axes (major first), plus axes on which a combination is
  * pending (each device holds a partial result); the other axes hold copies. An axis occurs at most
- * once. This is the layout of partitioning.md 6.1; Shardy's shardings and DTensor's placements are
- * forms of it. Text form: "[data;;node,gpu]+{t}" - dimension 0 split over data, 1 whole, 2 split
- * over node and then gpu, a sum over t pending. */
+ * once. Shardy's shardings and DTensor's placements are forms of it. Text form:
+ * "[data;;node,gpu]+{t}" - dimension 0 split over data, 1 whole, 2 split over node and then gpu, a
+ * sum over t pending. */
 #ifndef PL_PLAN_PLACEMENT_H
 #define PL_PLAN_PLACEMENT_H
 #include "graph/graph.h"

@@ -2,10 +2,11 @@
  *
  * Tasks keep the graph's order but for four rules. An update of a state in place and what makes a
  * mere scalar run as soon as they may: they end the life of a gradient. A task whose result is
- * larger than the memory that it frees is put off to its first reader. A reduction joins the open bucket as soon as its input
- * is made, wherever its first reader stands. And what waits for a reduction is put off until the
- * next bucket is on its way, so that computing goes on beside the message (the bucketed, overlapped
- * all-reduce of PyTorch DDP, Li et al., VLDB 2020, here for any reduction). */
+ * larger than the memory that it frees is put off to its first reader. A reduction joins the open
+ * bucket as soon as its input is made, wherever its first reader stands. And what waits for a
+ * reduction is put off until the next bucket is on its way, so that computing goes on beside the
+ * message (the bucketed, overlapped all-reduce of PyTorch DDP, Li et al., VLDB 2020, here for any
+ * reduction). */
 #include "program/lower.h"
 
 #include <stdlib.h>
@@ -19,7 +20,7 @@ typedef struct schedule {
     ints landing; /* the bucket sent last; its readers still wait */
 } schedule;
 
-/* -- the order asked for ------------------------------------------------------------------------ */
+/* -- the order asked for ----------------------------------------------------------------------- */
 
 typedef struct wish {
     int id;
@@ -33,8 +34,8 @@ static bool is_prompt(const lowering *l, const task *t)
     return t->eager || t->kind == TASK_REDUCE || (t->kind == TASK_NODE && bytes <= SCALAR_BYTES);
 }
 
-/* Bytes that come into being with a task, less those that nobody reads after its first reader (where
- * *first stands), which waiting would keep; < 0 for a task that has to stay where it is. */
+/* Bytes that come into being with a task, less those that nobody reads after its first reader
+ * (where *first stands), which waiting would keep; < 0 for a task that has to stay where it is. */
 static int64_t put_off_gain(const lowering *l, int id, const double *place, double *first)
 {
     const task *t = &l->tasks.at[id];
@@ -83,7 +84,7 @@ static const wish *make_wishes(const lowering *l)
     return w;
 }
 
-/* -- the order made ------------------------------------------------------------------------------ */
+/* -- the order made ---------------------------------------------------------------------------- */
 
 static void emit(schedule *s, int id);
 

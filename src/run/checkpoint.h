@@ -54,7 +54,8 @@ typedef struct pl_checkpoint {
  * everything: version, sizes, types, offsets (no overlap, no hole, inside the file), hash of every
  * tensor. Fails with PL_EINPUT naming the file and what is wrong; never returns a half-read state.
  * `a` owns all but the mapping. */
-PL_MUST_CHECK bool pl_checkpoint_open(const char *path, pl_arena *a, pl_checkpoint *out, pl_err *err);
+PL_MUST_CHECK bool pl_checkpoint_open(const char *path, pl_arena *a, pl_checkpoint *out,
+                                      pl_err *err);
 void pl_checkpoint_free(pl_checkpoint *c);
 const pl_saved *pl_checkpoint_find(const pl_checkpoint *c, const char *name); /* or NULL */
 

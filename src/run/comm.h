@@ -2,8 +2,9 @@
  *
  * A transport (backends/local: ranks are threads; backends/mpi) fills a pl_comm_ops. Everything is
  * non-blocking: start gives a request, test makes it progress and says whether it is done. Nothing
- * progresses outside test and poll, so whoever has a request open must keep calling (run/lane.c does,
- * on its own thread). All members of a group start the same collectives on it in the same order.
+ * progresses outside test and poll, so whoever has a request open must keep calling (run/lane.c
+ * does, on its own thread). All members of a group start the same collectives on it in the same
+ * order.
  *
  * One thread at a time uses a pl_comm.
  * Reductions combine in rank order: the same ranks and inputs give the same bits.
@@ -16,14 +17,14 @@
 #include "graph/type.h"
 
 typedef enum pl_message_kind {
-    PL_ALL_REDUCE,     /* send[count] on each -> recv[count], combined, on each               */
-    PL_ALL_GATHER,     /* send[count] on each -> recv[size*count], in group order, on each    */
+    PL_ALL_REDUCE,     /* send[count] on each -> recv[count], combined, on each                */
+    PL_ALL_GATHER,     /* send[count] on each -> recv[size*count], in group order, on each     */
     PL_REDUCE_SCATTER, /* send[size*count] on each -> recv[count]: block i combined on rank i  */
     PL_ALL_TO_ALL,     /* send[size*count] -> recv[size*count]: block i of send goes to rank i */
-    PL_BROADCAST,      /* send[count] of peer -> recv[count] on each                          */
-    PL_SEND,           /* send[count] to peer (a position in the group)                       */
-    PL_RECV,           /* recv[count] from peer                                               */
-    PL_BARRIER,        /* no data                                                             */
+    PL_BROADCAST,      /* send[count] of peer -> recv[count] on each                           */
+    PL_SEND,           /* send[count] to peer (a position in the group)                        */
+    PL_RECV,           /* recv[count] from peer                                                */
+    PL_BARRIER,        /* no data                                                              */
     PL_N_MESSAGE_KINDS
 } pl_message_kind;
 
@@ -42,8 +43,8 @@ typedef struct pl_message {
     const char *label;  /* the tensor, for messages; kept, not copied            */
 } pl_message;
 
-/* Books of one rank: what was asked for, and what a bandwidth-optimal algorithm makes a rank receive
- * (partitioning.md 6.2: all-reduce 2(n-1)/n of the bytes, all-gather (n-1) blocks ...). */
+/* Books of one rank: what was asked for, and the bytes that a bandwidth-optimal algorithm makes a
+ * rank receive: all-reduce 2(n-1)/n of the buffer, all-gather n-1 blocks ... (pl_message_bytes). */
 typedef struct pl_comm_count {
     int64_t calls[PL_N_MESSAGE_KINDS], bytes[PL_N_MESSAGE_KINDS];
 } pl_comm_count;
@@ -62,8 +63,8 @@ typedef struct pl_comm_ops {
     bool (*test)(pl_comm *c, pl_request *r, bool *done, pl_err *err);
     /* Nothing open here, yet peers may need an answer (a roll-call after a time-out). Cheap. */
     bool (*poll)(pl_comm *c, pl_err *err);
-    /* Give up for everybody: peers that wait fail soon instead of at their time-out. Under a launcher
-     * this ends the process with exit code `code`. */
+    /* Give up for everybody: peers that wait fail soon instead of at their time-out. Under a
+     * launcher this ends the process with exit code `code`. */
     void (*abort)(pl_comm *c, int code);
     void (*free)(pl_comm *c);
 } pl_comm_ops;
@@ -73,22 +74,23 @@ struct pl_comm {
     const pl_comm_ops *ops;
     int rank, size;
     double timeout_seconds;
-    pl_group *world;        /* all ranks                                             */
+    pl_group *world;        /* all ranks */
     pl_comm_count count;
 };
 
 /* Head of every transport's group. */
 struct pl_group {
-    int n, me;              /* members; my position                                  */
-    int *rank;              /* [n] ranks in the comm                                  */
+    int n, me;              /* members; my position  */
+    int *rank;              /* [n] ranks in the comm */
 };
 
-/* What callers use: checks the arguments, keeps the books, adds "all-reduce of 'name'" to errors. */
+/* What callers use: they check arguments, keep the books, add "all-reduce of 'name'" to errors. */
 PL_MUST_CHECK bool pl_comm_group(pl_comm *c, int n, const int ranks[], pl_group **out, pl_err *err);
 PL_MUST_CHECK bool pl_comm_start(pl_comm *c, pl_group *g, const pl_message *m, pl_request **out,
                                  pl_err *err);
 PL_MUST_CHECK bool pl_comm_test(pl_comm *c, pl_request *r, bool *done, pl_err *err);
-PL_MUST_CHECK bool pl_comm_run(pl_comm *c, pl_group *g, const pl_message *m, pl_err *err); /* start + wait */
+/* Start it and wait for its end. */
+PL_MUST_CHECK bool pl_comm_run(pl_comm *c, pl_group *g, const pl_message *m, pl_err *err);
 
 /* Ranks agree on the worst error code: when any rank has one, every rank returns false, holding the
  * message of the lowest rank with the worst code ("rank 1: ..."). Called at step borders. */

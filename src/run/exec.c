@@ -47,7 +47,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* -- memory ------------------------------------------------------------------------------------------- */
+/* -- memory ------------------------------------------------------------------------------------ */
 
 static void *at(const pl_exec *e, pl_slot s)
 {
@@ -59,8 +59,8 @@ static int64_t round_up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* One mapping on huge pages that is never given back (page faults cost a training step 30 %). It starts
- * as zeros: states without an initial value and padding are defined. */
+/* One mapping on huge pages, kept until pl_exec_free (page faults cost a training step 30 %). It
+ * starts as zeros: states without an initial value and padding are defined. */
 static bool map_block(pl_exec *e, int64_t work, int64_t scratch, pl_err *err)
 {
     int64_t state = round_up(e->store->bytes, HUGE_PAGE);
@@ -84,7 +84,7 @@ static bool map_block(pl_exec *e, int64_t work, int64_t scratch, pl_err *err)
     return true;
 }
 
-/* -- making ------------------------------------------------------------------------------------------- */
+/* -- making ------------------------------------------------------------------------------------ */
 
 static bool make_kernel(pl_exec *e, pl_arena *arena, bound_step *b, int64_t *scratch, pl_err *err)
 {
@@ -202,7 +202,7 @@ void pl_exec_free(pl_exec *e)
     e->block = NULL;
 }
 
-/* -- running ------------------------------------------------------------------------------------------ */
+/* -- running ----------------------------------------------------------------------------------- */
 
 static void copy(const bound_step *b)
 {
@@ -263,7 +263,7 @@ bool pl_exec_agree(pl_exec *e, pl_err *err)
     return e->lane ? pl_lane_agree(e->lane, err) : err->code == PL_OK;
 }
 
-/* -- looking ------------------------------------------------------------------------------------------ */
+/* -- looking ----------------------------------------------------------------------------------- */
 
 static const pl_port *find_port(int n, const pl_port *ports, const char *name)
 {

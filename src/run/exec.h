@@ -1,7 +1,8 @@
 /* run/exec.h - one device's executor: runs programs over one block of memory.
  *
  * Everything is made in pl_exec_new: the block (states, then the work of the largest program, then
- * scratch), kernels and their primitives, groups, the communication lane. Steps allocate nothing. */
+ * scratch), kernels and their primitives, groups, the communication lane. A step allocates
+ * nothing. */
 #ifndef PL_RUN_EXEC_H
 #define PL_RUN_EXEC_H
 #include "program/program.h"
@@ -17,9 +18,9 @@ typedef struct pl_exec_options {
     bool poison;                       /* fill the work block with NaN before every step */
 } pl_exec_options;
 
-/* Programs share one store. `comm` may be NULL for one rank; else its rank and size are the programs'.
- * `arena` owns the books; memory and primitives are freed by pl_exec_free. Call it on the thread that
- * will run the steps.
+/* Programs share one store. `comm` may be NULL for one rank; else its rank and size are those of
+ * the programs. `arena` owns the books; memory and primitives are freed by pl_exec_free. Call it on
+ * the thread that will run the steps.
  *
  * Fails with PL_ERUN when the memory is not to be had (bytes wanted), or what a kernel reports. */
 PL_MUST_CHECK bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_programs,
@@ -27,22 +28,24 @@ PL_MUST_CHECK bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_pr
                                pl_err *err);
 void pl_exec_free(pl_exec *e);
 
-/* This device's part of a named tensor; NULL when there is none of that name. Inputs are filled before a
- * step; outputs are valid until the next inputs are filled. `port` (optional) tells shape and origin. */
+/* This device's part of a named tensor; NULL when there is none of that name. Inputs are filled
+ * before a step; outputs are valid until the next inputs are filled. `port` (optional) tells shape
+ * and origin. */
 void *pl_exec_input(pl_exec *e, int program, const char *name, const pl_port **port);
 const void *pl_exec_output(const pl_exec *e, int program, const char *name, const pl_port **port);
 void *pl_exec_state(pl_exec *e, int index); /* index into the store */
 
-/* Run one step. All ranks call it together; a failure of any rank fails all with the same message. */
+/* Run one step. All ranks call it together; when any fails, all fail with the same message. */
 PL_MUST_CHECK bool pl_exec_step(pl_exec *e, int program, pl_err *err);
 
 /* A border without a step: the ranks agree on the worst error. */
 PL_MUST_CHECK bool pl_exec_agree(pl_exec *e, pl_err *err);
 
 typedef struct pl_exec_stats {
-    int64_t state_bytes, work_bytes, scratch_bytes; /* of the block                            */
-    double compute_seconds, exposed_seconds, busy_seconds; /* kernels; waiting for messages; messages
-                                                              under way                        */
+    int64_t state_bytes, work_bytes, scratch_bytes; /* of the block            */
+    double compute_seconds;                         /* in kernels              */
+    double exposed_seconds;                         /* waiting for messages    */
+    double busy_seconds;                            /* with messages under way */
     int64_t steps;
 } pl_exec_stats;
 pl_exec_stats pl_exec_stats_get(const pl_exec *e);

@@ -23,7 +23,8 @@ struct pl_train_job {
     pl_plan *plan[2];
     pl_checkpoint from; /* when resuming */
     const char *settings;
-    int64_t tokens; /* per step */
+    const char *notes; /* settings that differ from the checkpoint's */
+    int64_t tokens;    /* per step */
 };
 
 static double now(void)
@@ -84,7 +85,7 @@ static bool open_data(pl_train_job *j, pl_err *err)
                         err);
 }
 
-/* What must be equal for a resumed run to go on as if it had never stopped. */
+/* What must be equal for a resumed run to go on as if it had never stopped, to the last bit. */
 static const char *settings_text(const pl_train_job *j)
 {
     const pl_train_options *o = &j->o;
@@ -98,7 +99,7 @@ static const char *settings_text(const pl_train_job *j)
         o->train_share);
 }
 
-static void compare_settings(const char *was, const char *is, pl_text *problems)
+static void compare_settings(const char *was, const char *is, pl_text *notes)
 {
     json_t *a = json_loads(was, 0, NULL), *b = json_loads(is, 0, NULL), *x;
     const char *key;
@@ -109,7 +110,7 @@ static void compare_settings(const char *was, const char *is, pl_text *problems)
         json_t *y = json_object_get(a, key);
         if (y) old = json_dumps(y, JSON_ENCODE_ANY);
         if (!old || strcmp(mine, old))
-            pl_text_add(problems, "%s%s was %s, is %s", problems->n ? "; " : "", key,
+            pl_text_add(notes, "%s%s was %s, is %s", notes->n ? "; " : "", key,
                         old ? old : "not saved", mine);
         free(mine);
         free(old);
@@ -131,13 +132,15 @@ static bool open_checkpoint(pl_train_job *j, pl_err *err)
     if (strcmp(m->data_hash ? m->data_hash : "", j->data.hash ? j->data.hash : ""))
         pl_text_add(&problems, "%sthe data was '%s' (%lld bytes) with other contents",
                     problems.n ? "; " : "", m->data, (long long)m->data_bytes);
-    compare_settings(m->settings ? m->settings : "{}", j->settings, &problems);
     if (problems.n)
         return pl_err_set(err, PL_EINPUT, "cannot resume %s: %s", j->o.resume,
                           pl_text_get(&problems));
     if (m->step > j->o.steps)
         return pl_err_set(err, PL_EINPUT, "%s has done %lld steps, --steps is %lld", j->o.resume,
                           (long long)m->step, (long long)j->o.steps);
+    pl_text notes = { .arena = j->arena };
+    compare_settings(m->settings ? m->settings : "{}", j->settings, &notes);
+    j->notes = pl_text_get(&notes);
     return true;
 }
 
@@ -159,7 +162,7 @@ bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena *arena, pl_tr
                   pl_err *err)
 {
     pl_train_job *j = PL_NEW(arena, pl_train_job);
-    *j = (pl_train_job){ .o = *o, .n_ranks = n_ranks, .arena = arena };
+    *j = (pl_train_job){ .o = *o, .n_ranks = n_ranks, .arena = arena, .notes = "" };
     *out = j;
     if (make_job(j, err)) return true;
     pl_train_free(j);
@@ -180,6 +183,11 @@ const pl_graph *pl_train_graph(const pl_train_job *j)
 const pl_data *pl_train_data(const pl_train_job *j)
 {
     return &j->data;
+}
+
+const char *pl_train_notes(const pl_train_job *j)
+{
+    return j->notes;
 }
 
 /* -- running it as one rank -------------------------------------------------------------------- */

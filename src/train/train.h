@@ -7,39 +7,46 @@
 #include "train/optim.h"
 
 typedef struct pl_train_options {
-    const char *model;          /* spec, batch and seq included                                      */
-    const char *data;           /* file, or "synthetic"                                              */
-    double train_share;         /* of the file; the rest validates                                   */
-    int64_t steps;              /* updates in all, those before a resume included                    */
+    const char *model;    /* spec, batch and seq included                   */
+    const char *data;     /* file, or "synthetic"                           */
+    double train_share;   /* of the file; the rest validates                */
+    int64_t steps;        /* updates in all, those before a resume included */
     pl_optim optim;
-    double lr, lr_min;          /* peak, after linear warm-up; end of the cosine                     */
-    int64_t warmup;             /* steps                                                             */
+    double lr, lr_min;    /* peak, after linear warm-up; end of the cosine  */
+    int64_t warmup;       /* steps                                          */
     uint64_t seed;
-    int64_t eval_every, eval_batches; /* 0: only at the end / never                                  */
-    const char *save;           /* folder for checkpoints, or NULL                                   */
-    int64_t save_every;         /* 0: only at the end                                                */
-    int keep;                   /* newest checkpoints kept                                           */
-    const char *resume;         /* folder or manifest, or NULL                                       */
-    int64_t bucket_bytes;       /* see pl_lower_options; 0: default                                  */
+    int64_t eval_every;   /* 0: only at the end                             */
+    int64_t eval_batches; /* 0: never validate                              */
+    const char *save;     /* folder for checkpoints, or NULL                */
+    int64_t save_every;   /* 0: only at the end                             */
+    int keep;             /* newest checkpoints kept                        */
+    const char *resume;   /* folder or manifest, or NULL                    */
+    int64_t bucket_bytes; /* see pl_lower_options; 0: default               */
     pl_exec_options exec;
 } pl_train_options;
 
 typedef struct pl_train_job pl_train_job;
 
 /* What rank 0 tells while it runs. */
-typedef enum pl_train_what { PL_TOLD_START, PL_TOLD_STEP, PL_TOLD_EVAL, PL_TOLD_SAVE, PL_TOLD_END } pl_train_what;
+typedef enum pl_train_what {
+    PL_TOLD_START,
+    PL_TOLD_STEP,
+    PL_TOLD_EVAL,
+    PL_TOLD_SAVE,
+    PL_TOLD_END
+} pl_train_what;
 
 typedef struct pl_train_event {
     pl_train_what what;
-    int64_t step;               /* updates done                                                      */
-    double loss;                /* STEP: mean of the batch before its update; EVAL: validation; nats */
-    double lr, grad_norm;       /* STEP; grad_norm < 0 without clipping                              */
-    double seconds;             /* STEP: of this step; SAVE: of writing                              */
-    int64_t tokens;             /* STEP: rows x positions of the batch (rows for images)             */
-    const char *path;           /* SAVE: the folder                                                  */
-    const pl_exec_stats *stats; /* START, END                                                        */
-    const pl_program *program;  /* START                                                             */
-    const pl_exec *exec;        /* START, END: for pl_exec_explain, pl_exec_profile                  */
+    int64_t step;               /* updates done                                                  */
+    double loss;                /* nats; STEP: of the batch, before its update; EVAL: validation */
+    double lr, grad_norm;       /* STEP; grad_norm < 0 without clipping                          */
+    double seconds;             /* STEP: of this step; SAVE: of writing                          */
+    int64_t tokens;             /* STEP: rows x positions of the batch (rows for images)         */
+    const char *path;           /* SAVE: the folder                                              */
+    const pl_exec_stats *stats; /* START, END                                                    */
+    const pl_program *program;  /* START                                                         */
+    const pl_exec *exec;        /* START, END: for pl_exec_explain, pl_exec_profile              */
 } pl_train_event;
 
 /* Parse the model, open data and checkpoint, build graphs and the plan for n ranks: everything that
@@ -49,10 +56,14 @@ PL_MUST_CHECK bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena
 void pl_train_free(pl_train_job *j);
 const pl_graph *pl_train_graph(const pl_train_job *j);
 const pl_data *pl_train_data(const pl_train_job *j);
+/* What a resumed run does otherwise than the saved one ("lr was 0.01, is 0.02; ..."): the user may
+ * want that, but it is not the run that would have been. Empty: the same run, to the last bit. */
+const char *pl_train_notes(const pl_train_job *j);
 
 /* Run it as one rank; comm NULL for a single rank. `tell` is called on rank 0 only. All ranks
  * return the same verdict. */
 PL_MUST_CHECK bool pl_train_run(const pl_train_job *j, pl_comm *comm,
-                                void (*tell)(void *to, const pl_train_event *e), void *to, pl_err *err);
+                                void (*tell)(void *to, const pl_train_event *e), void *to,
+                                pl_err *err);
 
 #endif

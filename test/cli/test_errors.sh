@@ -117,7 +117,8 @@ refuses 3 'damaged/latest: one line with the name of a manifest is needed' "$ple
 model=${tiny/,dropout/,seq=16,batch=4,dropout}
 refuses 3 "cannot resume saved: the model was '$model'|is '${model/16/32}'" \
     "${train[@]/hidden=16/hidden=32}" --resume saved
-refuses 3 'seed was 1, is 2; steps was 2, is 9' "${train[@]}" --resume saved --seed 2 --steps 9
+refuses 3 'seed was 1, is 2' "${train[@]}" --resume saved --seed 2
+runs 0 'resuming with other settings: steps was 2, is 3' "${train[@]}" --resume saved --steps 3
 printf 'other text\n%.0s' {1..200} > other.txt
 refuses 3 "the data was 'text.txt'|with other contents" "${train[@]}" --resume saved --data other.txt
 runs 0 '' "$pleat" train mlp:layers=1,in=4,classes=3,batch=4 --data synthetic --steps 1 --save small

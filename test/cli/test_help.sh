@@ -20,7 +20,7 @@ for command in $commands; do
     runs 0 '' "$pleat" $command --help
     check "$command --help writes nothing on stderr" test ! -s err
     file=$PLEAT_SOURCE_DIR/src/cli/$command.c
-    names=$(sed -n 's/^ *{ "\([a-z0-9-]*\)", PL_OPT_.*/\1/p' "$file")
+    names=$(sed -n '/pl_opt opts\[\]/,/^};/s/^ *{ "\([a-z0-9-]*\)",.*/\1/p' "$file")
     check "$file has options" test -n "$names"
     for name in $names; do
         grep -qE -- "^  --$name( |$)" out || say_failure "$command --help does not name --$name"

@@ -329,7 +329,7 @@ static void test_ranks(void **state)
     }
 }
 
-/* The settings that a run may not change when it goes on are all named at once. */
+/* What a run may not change when it goes on is all named at once. */
 static void test_resume_of_another_run(void **state)
 {
     (void)state;
@@ -341,15 +341,11 @@ static void test_resume_of_another_run(void **state)
     train_well(&o, 1, &l);
     o.save = NULL;
     o.resume = "one";
-    o.steps = 8;
     o.seed = 6;
-    o.lr = 0.02;
-    o.optim.beta2 = 0.95;
     o.model = "gpt2:layers=2,hidden=24,heads=2,vocab=256,seq=12,batch=4,dropout=0.2";
     assert_false(train(&o, 1, &l, &err));
     assert_int_equal(err.code, PL_EINPUT);
-    const char *const words[] = { "cannot resume one", "heads=3",     "heads=2", "seed was 5, is 6",
-                                  "steps was 4, is 8", "lr was 0.01", "beta2" };
+    const char *const words[] = { "cannot resume one", "heads=3", "heads=2", "seed was 5, is 6" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strstr(err.msg, words[i])) fail_msg("no '%s' in: %s", words[i], err.msg);
     o = options();

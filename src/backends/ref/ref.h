@@ -1,4 +1,4 @@
-/* backends/ref/ref.h - the portable kernels: each operator's own reference, always there, always last. */
+/* backends/ref/ref.h - the portable kernels: each operator's reference, always there, and last. */
 #ifndef PL_BACKENDS_REF_REF_H
 #define PL_BACKENDS_REF_REF_H
 #include "run/kernel.h"
