@@ -75,6 +75,7 @@ bool pl_launch_is_first(void)
     return find_launched(3, names) == 0;
 }
 
+#ifdef PLEAT_HAVE_MPI
 /* Processes that the launcher left on the same cores as this one. One that it bound to a part of
  * the machine has that part for itself. */
 static int find_local(void)
@@ -86,20 +87,22 @@ static int find_local(void)
 
 static bool open_mpi(pl_world *w, pl_err *err)
 {
-#ifdef PLEAT_HAVE_MPI
     PL_TRY(pl_mpi_new(w->timeout_seconds, &w->comm, err));
     w->mpi = true;
     w->n_local = find_local();
     w->n_ranks = w->comm->size;
     w->rank = w->comm->rank;
     return true;
+}
 #else
+static bool open_mpi(pl_world *w, pl_err *err)
+{
     (void)w;
     return pl_err_set(err, PL_EUNSUPPORTED,
                       "started by an MPI launcher, but built without MPI: install "
                       "libopenmpi-dev and build again");
-#endif
 }
+#endif
 
 bool pl_launch_open(int64_t devices, double timeout_seconds, pl_world *out, pl_err *err)
 {
