@@ -1,7 +1,8 @@
-"""GPT-2 and ResNet-50 in plain PyTorch, with the weights named and shaped as in pleat's checkpoints.
+"""GPT-2 and ResNet-50 in plain PyTorch, weights named and shaped as in pleat's checkpoints.
 
 Radford et al., 2019 (GPT-2: tied head, tanh GELU); He et al., 2016 (ResNet, stride on the 3x3).
 """
+
 import math
 
 import torch
@@ -30,8 +31,10 @@ class Attention(nn.Module):
 
     def forward(self, x):
         b, s, m = x.shape
-        q, k, v = (t.view(b, s, self.heads, m // self.heads).transpose(1, 2)
-                   for t in self.c_attn(x).split(m, dim=2))
+        q, k, v = (
+            t.view(b, s, self.heads, m // self.heads).transpose(1, 2)
+            for t in self.c_attn(x).split(m, dim=2)
+        )
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.c_proj(y.transpose(1, 2).reshape(b, s, m))
 
@@ -90,8 +93,9 @@ class Bottleneck(nn.Module):
         self.relu = nn.ReLU(inplace=True)
         self.downsample = None
         if stride > 1 or n_in != n_out:
-            self.downsample = nn.Sequential(nn.Conv2d(n_in, n_out, 1, stride, bias=False),
-                                            nn.BatchNorm2d(n_out))
+            self.downsample = nn.Sequential(
+                nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out)
+            )
 
     def forward(self, x):
         y = self.relu(self.bn1(self.conv1(x)))
@@ -133,11 +137,15 @@ def make_optimizer(model, a, **how):
     """AdamW or SGD with momentum; weight decay only for tensors of two and more dimensions."""
     matrices = [p for p in model.parameters() if p.dim() > 1]
     vectors = [p for p in model.parameters() if p.dim() <= 1]
-    groups = [{"params": matrices, "weight_decay": a["decay"]},
-              {"params": vectors, "weight_decay": 0.0}]
+    groups = [
+        {"params": matrices, "weight_decay": a["decay"]},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
     if a["optimizer"] == "sgd":
         return torch.optim.SGD(groups, lr=a["lr"], momentum=a["momentum"], **how)
-    return torch.optim.AdamW(groups, lr=a["lr"], betas=(a["beta1"], a["beta2"]), eps=a["eps"], **how)
+    return torch.optim.AdamW(
+        groups, lr=a["lr"], betas=(a["beta1"], a["beta2"]), eps=a["eps"], **how
+    )
 
 
 def set_rate(optimizer, lr):

@@ -1,4 +1,5 @@
-"""Running pleat, and in Python what its training loop defines: rates, row starts, synthetic inputs."""
+"""Running pleat, and in Python what its training loop defines: rates, rows, synthetic inputs."""
+
 import json
 import math
 import os
@@ -10,8 +11,19 @@ import numpy as np
 U32, U64 = np.uint64(0xFFFFFFFF), (1 << 64) - 1
 
 # Settings of a run, equal on both sides; keys are the options of `pleat train`.
-SETTINGS = {"steps": 20, "lr": 1e-3, "warmup": 0, "seed": 1, "optimizer": "adamw", "beta1": 0.9,
-            "beta2": 0.99, "eps": 1e-8, "momentum": 0.9, "decay": 0.1, "clip": 1.0}
+SETTINGS = {
+    "steps": 20,
+    "lr": 1e-3,
+    "warmup": 0,
+    "seed": 1,
+    "optimizer": "adamw",
+    "beta1": 0.9,
+    "beta2": 0.99,
+    "eps": 1e-8,
+    "momentum": 0.9,
+    "decay": 0.1,
+    "clip": 1.0,
+}
 
 
 def spec(name, keys):
@@ -19,22 +31,39 @@ def spec(name, keys):
 
 
 def command(pleat, name, keys, data, settings, threads, *more):
-    c = [pleat, "train", spec(name, keys), "--data", data, "--threads", str(threads), "--json",
-         "--eval-batches", "0"]
+    c = [
+        pleat,
+        "train",
+        spec(name, keys),
+        "--data",
+        data,
+        "--threads",
+        str(threads),
+        "--json",
+        "--eval-batches",
+        "0",
+    ]
     for k, v in settings.items():
         c += [f"--{k}", str(v)]
     return c + list(more)
 
 
 def version(pleat):
-    return subprocess.run([pleat, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [pleat, "--version"], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def run(command, env=None):
-    """Returns the JSON lines of stdout and the peak resident memory in MiB. stderr is shown if it fails."""
+    """The JSON lines of stdout and the peak resident MiB; stderr is shown if it fails."""
     with tempfile.TemporaryFile("w+") as err:
-        p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=err, text=True,
-                             env={**os.environ, **(env or {})})
+        p = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=err,
+            text=True,
+            env={**os.environ, **(env or {})},
+        )
         out = p.stdout.read()
         _, status, usage = os.wait4(p.pid, 0)
         p.returncode = os.waitstatus_to_exitcode(status)
@@ -58,6 +87,7 @@ def rate(s, step):
 
 # -- random numbers: src/base/rng.c ----------------------------------------------------------------
 
+
 def stream_of(name):
     """FNV-1a."""
     h = 0xCBF29CE484222325
@@ -75,7 +105,7 @@ def mix(a, b):
 
 
 def philox(seed, stream, blocks):
-    """Philox4x32-10 (Salmon et al., 2011): the four words of each counter block, [blocks, 4] uint64."""
+    """Philox4x32-10 (Salmon et al., 2011): the words of each counter block, [blocks, 4] uint64."""
     blocks = np.asarray(blocks, np.uint64)
     c0, c1 = blocks & U32, blocks >> np.uint64(32)
     c2 = np.full_like(blocks, stream & 0xFFFFFFFF)
@@ -97,10 +127,11 @@ def below(seed, stream, index, n):
 
 def uniform(seed, stream, n):
     """n numbers in [0, 1)."""
-    return philox(seed, stream, np.arange((n + 3) // 4)).reshape(-1)[:n] * 2.0 ** -32
+    return philox(seed, stream, np.arange((n + 3) // 4)).reshape(-1)[:n] * 2.0**-32
 
 
-# -- batches: src/train/data.c ----------------------------------------------------------------------
+# -- batches: src/train/data.c ---------------------------------------------------------------------
+
 
 def text_batch(text, share, seed, step, rows, seq):
     """Tokens and the bytes that follow them, [rows, seq] each."""

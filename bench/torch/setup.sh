@@ -4,7 +4,7 @@
 #   BENCH_ENV     where; default build/bench-torch
 #   BENCH_TORCH   what pip installs; default torch, or e.g. torch==2.15.0
 # PyTorch's default Linux wheel is the CUDA build, and its library does not load without the CUDA
-# libraries it names: about 3 GB to download, 7 GB installed. Where your index offers a CPU build, set
+# libraries it names: 5.4 GB installed, minutes to download. Where your index offers a CPU build, set
 # pip's own PIP_INDEX_URL or PIP_EXTRA_INDEX_URL to it.
 set -eu
 env=${BENCH_ENV:-$(cd "$(dirname "$0")/../.." && pwd)/build/bench-torch}

@@ -1,8 +1,10 @@
 """Train a model in PyTorch for a few steps; one JSON line per step. speed.py starts it.
 
---tuned is what a careful user of a CPU would set: fused AdamW, channels-last images, denormals flushed
-(speed.py also gives that process an allocator that keeps its memory). Without it, PyTorch as it comes.
+--tuned is what a careful user of a CPU would set: fused AdamW, channels-last images, denormals
+flushed (speed.py also gives that process an allocator that keeps its memory). Without it, PyTorch
+as it comes.
 """
+
 import argparse
 import json
 import resource
@@ -26,7 +28,7 @@ def gflops(threads):
         start = time.perf_counter()
         torch.mm(x, y)
         best = min(best, time.perf_counter() - start)
-    return 2 * n ** 3 / best * 1e-9
+    return 2 * n**3 / best * 1e-9
 
 
 def inputs(name, keys, tuned):
@@ -63,16 +65,26 @@ def main():
     for step in range(a.steps):
         start = time.perf_counter()
         models.set_rate(optimizer, pleat.rate(s, step))
+        optimizer.zero_grad()  # before the forward pass: the old gradients are gone at its peak
         loss = forward(*batch)
-        optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         value = loss.item()
-        print(json.dumps({"step": step + 1, "loss": value, "seconds": time.perf_counter() - start}),
-              flush=True)
+        print(
+            json.dumps({"step": step + 1, "loss": value, "seconds": time.perf_counter() - start}),
+            flush=True,
+        )
     peak = peak_mib()  # before the calibration below
-    print(json.dumps({"torch": torch.__version__, "imported_mib": imported, "peak_mib": peak,
-                      "gflops": gflops(a.threads)}))
+    print(
+        json.dumps(
+            {
+                "torch": torch.__version__,
+                "imported_mib": imported,
+                "peak_mib": peak,
+                "gflops": gflops(a.threads),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":
