@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef PLEAT_VERSION
 #define PLEAT_VERSION "0.1"
@@ -55,6 +57,15 @@ static int end(int code)
     return code ? code : PL_ERUN;
 }
 
+/* Threads that wait for each other spin 300,000 rounds by default; on cores that others use too,
+ * the one that is waited for then gets no time. libgomp reads its settings before main, so they are
+ * set here and the program starts over, once; the user's own settings stand. */
+static void settle_threads(char **argv)
+{
+    if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
+    if (setenv("GOMP_SPINCOUNT", "10000", 1) == 0) execv("/proc/self/exe", argv);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -70,8 +81,10 @@ int main(int argc, char **argv)
         return PL_OK;
     }
     signal(SIGXFSZ, SIG_IGN); /* a file over the limit is an error like a full disk */
-    for (int i = 0; i < N_COMMANDS; i++)
-        if (!strcmp(argv[1], commands[i]->name))
-            return end(commands[i]->run(commands[i], argc - 2, argv + 2));
+    for (int i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(argv[1], commands[i]->name)) continue;
+        if (commands[i]->computes) settle_threads(argv);
+        return end(commands[i]->run(commands[i], argc - 2, argv + 2));
+    }
     return unknown(argv[1]);
 }

@@ -32,6 +32,7 @@ typedef struct pl_command {
     const char *more;                    /* examples and notes, shown by --help */
     const pl_opt *opts;                  /* ends with {0}                       */
     pl_command_run *run;
+    bool computes;                       /* runs kernels on OpenMP threads            */
 } pl_command;
 
 /* Fill `out` (a struct of the rows' fields) with defaults, then the arguments. Operands go to

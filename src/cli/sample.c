@@ -85,4 +85,5 @@ const pl_command pl_command_sample = {
     .more = "DIR is the folder that train --save wrote, or one manifest in it.",
     .opts = opts,
     .run = run,
+    .computes = true,
 };

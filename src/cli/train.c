@@ -321,4 +321,5 @@ const pl_command pl_command_train = {
         "           --seq 64 --batch 12 --steps 2000 --devices 2 --save DIR",
     .opts = opts,
     .run = run,
+    .computes = true,
 };
