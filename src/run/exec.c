@@ -2,10 +2,12 @@
 
 #include "run/lane.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { HUGE_PAGE = 2 << 20, SCRATCH_ALIGN = 64 };
 
@@ -59,6 +61,20 @@ static int64_t round_up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
+/* Pages come when they are touched, and what does not fit is killed then, without a word. So a
+ * device that is larger than the whole machine is refused here. */
+static bool check_memory(const pl_exec *e, pl_err *err)
+{
+    size_t all = (size_t)sysconf(_SC_PAGESIZE) * (size_t)sysconf(_SC_PHYS_PAGES);
+    if (e->block_bytes <= all || e->options.backends[0]->dry) return true;
+    return pl_err_set(
+        err, PL_EINFEASIBLE,
+        "one device needs %zu MiB (states %lld, work %lld), this machine has %zu MiB: "
+        "take a smaller batch or model",
+        e->block_bytes >> 20, (long long)e->stats.state_bytes >> 20,
+        (long long)e->stats.work_bytes >> 20, all >> 20);
+}
+
 /* One mapping on huge pages, kept until pl_exec_free (page faults cost a training step 30 %). It
  * starts as zeros: states without an initial value and padding are defined. */
 static bool map_block(pl_exec *e, int64_t work, int64_t scratch, pl_err *err)
@@ -69,14 +85,12 @@ static bool map_block(pl_exec *e, int64_t work, int64_t scratch, pl_err *err)
     e->stats.scratch_bytes = scratch;
     work = round_up(work, SCRATCH_ALIGN);
     e->block_bytes = (size_t)round_up(state + work + scratch + SCRATCH_ALIGN, HUGE_PAGE);
+    PL_TRY(check_memory(e, err));
     void *p = mmap(NULL, e->block_bytes + HUGE_PAGE, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
-        return pl_err_set(err, PL_ERUN,
-                          "no memory: one device of this plan needs %zu MiB (states %lld "
-                          "MiB, work %lld MiB)",
-                          e->block_bytes >> 20, (long long)e->store->bytes >> 20,
-                          (long long)work >> 20);
+        return pl_err_set(err, PL_ERUN, "%zu MiB of memory are not to be had: %s",
+                          e->block_bytes >> 20, strerror(errno));
     madvise(p, e->block_bytes + HUGE_PAGE, MADV_HUGEPAGE);
     e->block = p;
     e->work = e->block + state;

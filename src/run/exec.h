@@ -22,7 +22,8 @@ typedef struct pl_exec_options {
  * the programs. `arena` owns the books; memory and primitives are freed by pl_exec_free. Call it on
  * the thread that will run the steps.
  *
- * Fails with PL_ERUN when the memory is not to be had (bytes wanted), or what a kernel reports. */
+ * Fails with PL_EINFEASIBLE when a device is larger than the machine's memory (both numbers), with
+ * PL_ERUN when the memory is not to be had, or with what a kernel reports. */
 PL_MUST_CHECK bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_programs,
                                const pl_program *const programs[], pl_arena *arena, pl_exec **out,
                                pl_err *err);

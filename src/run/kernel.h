@@ -33,10 +33,11 @@ typedef struct pl_kernel {
 } pl_kernel;
 
 typedef struct pl_backend {
-    const char *name;        /* "onednn"                    */
+    const char *name;        /* "onednn"                                        */
     int n;
-    const pl_kernel *kernel; /* [n] by preference           */
-    const char *about;       /* one line for `pleat doctor` */
+    const pl_kernel *kernel; /* [n] by preference                               */
+    const char *about;       /* one line for `pleat doctor`                     */
+    bool dry;                /* touches no memory: more than the machine has is fine */
 } pl_backend;
 
 /* The first kernel of backends[0..n) that accepts the share. `reasons` collects one line per

@@ -323,8 +323,9 @@ static bool start(runner *r, pl_comm *comm, pl_arena *arena, pl_err *err)
         r->program[i] = p;
     }
     PL_TRY(pl_exec_new(&j->o.exec, comm, 2, r->program, arena, &r->exec, err));
-    bool ok = j->o.resume ? pl_state_load(r->exec, r->store, &j->from, err)
-                          : pl_state_init(r->exec, r->store, j->o.seed, err);
+    bool ok = j->o.exec.backends[0]->dry ||
+              (j->o.resume ? pl_state_load(r->exec, r->store, &j->from, err)
+                           : pl_state_init(r->exec, r->store, j->o.seed, err));
     if (pl_exec_agree(r->exec, err) && ok) return true; /* no rank starts unless all can */
     pl_exec_free(r->exec);
     return false;

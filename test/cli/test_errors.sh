@@ -142,4 +142,7 @@ if [ -w /dev/full ]; then
             bash -c '"$@" > /dev/full' full "$pleat" $arguments
     done
 fi
+refuses 5 'one device needs|this machine has|smaller batch' "$pleat" train gpt2-xl:batch=1024 \
+    --data synthetic --steps 1
+runs 0 '' "$pleat" train gpt2-xl:batch=1024 --data synthetic --steps 1 --eval-batches 0 --backend null
 finish

@@ -8,4 +8,5 @@ static void run(const pl_share *s, const pl_kernel_env *env, void *state, const 
 
 static const pl_kernel kernels[] = { { .name = "null", .run = run } };
 
-const pl_backend pl_backend_null = { "null", 1, kernels, "computes nothing, keeps the books" };
+const pl_backend pl_backend_null = { "null", 1, kernels, "computes nothing, keeps the books",
+                                     true };
