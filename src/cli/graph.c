@@ -14,9 +14,6 @@ typedef struct graph_args {
 } graph_args;
 
 #define AT(f) offsetof(graph_args, f)
-#define FLAG(f) PL_OPT_FLAG, AT(f)
-#define INT(f) PL_OPT_INT, AT(f)
-#define TEXT(f) PL_OPT_TEXT, AT(f)
 // clang-format off
 static const pl_opt opts[] = {
     { "batch",     INT(batch),      "N",    NULL,    "rows per step (model key batch)", 1 },

@@ -24,6 +24,13 @@ typedef struct pl_opt {
     double most;         /* numbers: largest legal value; 0: any  */
 } pl_opt;
 
+/* Kind and field of a row, in a command's file that defines AT(field) as the field's offset. */
+#define BYTES(f) PL_OPT_BYTES, AT(f)
+#define FLAG(f) PL_OPT_FLAG, AT(f)
+#define INT(f) PL_OPT_INT, AT(f)
+#define REAL(f) PL_OPT_REAL, AT(f)
+#define TEXT(f) PL_OPT_TEXT, AT(f)
+
 struct pl_command;
 typedef int pl_command_run(const struct pl_command *c, int argc, char **argv);
 

@@ -13,10 +13,6 @@ typedef struct sample_args {
 } sample_args;
 
 #define AT(f) offsetof(sample_args, f)
-#define FLAG(f) PL_OPT_FLAG, AT(f)
-#define INT(f) PL_OPT_INT, AT(f)
-#define REAL(f) PL_OPT_REAL, AT(f)
-#define TEXT(f) PL_OPT_TEXT, AT(f)
 // clang-format off
 static const pl_opt opts[] = {
     { "prompt",      TEXT(prompt),      "TEXT", "",     "what the text goes on from" },

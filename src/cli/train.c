@@ -1,4 +1,5 @@
 /* pleat train: real training of a built-in model on this machine's threads, or under mpirun. */
+#include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
 #include "run/save.h"
@@ -7,7 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct train_args {
@@ -19,11 +19,6 @@ typedef struct train_args {
 } train_args;
 
 #define AT(f) offsetof(train_args, f)
-#define BYTES(f) PL_OPT_BYTES, AT(f)
-#define FLAG(f) PL_OPT_FLAG, AT(f)
-#define INT(f) PL_OPT_INT, AT(f)
-#define REAL(f) PL_OPT_REAL, AT(f)
-#define TEXT(f) PL_OPT_TEXT, AT(f)
 // clang-format off
 static const pl_opt opts[] = {
     { "data",         TEXT(data),        "FILE", NULL,    "text to learn, by bytes; or synthetic" },
@@ -73,13 +68,6 @@ typedef struct teller {
     int64_t first_step, tokens, steps;
     bool live; /* a live line stands on the terminal */
 } teller;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* JSON has no infinity and no NaN. */
 static void print_number(const char *name, double x)
@@ -140,7 +128,7 @@ static void tell_start(teller *t, const pl_train_event *e)
 
 static void tell_step(teller *t, const pl_train_event *e)
 {
-    double time = now();
+    double time = pl_clock_now();
     if (!t->steps++)
         t->first_end = time, t->first_step = e->step;
     else
@@ -183,7 +171,7 @@ static void tell_eval(teller *t, const pl_train_event *e)
 static void tell_end(teller *t, const pl_train_event *e)
 {
     const pl_exec_stats *s = e->stats;
-    double seconds = now() - t->begin, steady = now() - t->first_end;
+    double seconds = pl_clock_now() - t->begin, steady = pl_clock_now() - t->first_end;
     clear_live(t);
     fprintf(stderr, "%lld steps in %.1f s", (long long)t->steps, seconds);
     if (t->steps > 1)
@@ -290,7 +278,9 @@ static bool train(const train_args *a, const char *model, pl_world *w, pl_arena 
         if (made) pl_train_free(job);
         return false;
     }
-    teller t = { .a = a, .job = job, .tty = !a->json && isatty(STDERR_FILENO), .begin = now() };
+    teller t = {
+        .a = a, .job = job, .tty = !a->json && isatty(STDERR_FILENO), .begin = pl_clock_now()
+    };
     bool ok = pl_launch_run(w, run_rank, &t, err);
     clear_live(&t);
     if (!ok) add_next_step(a, arena, err);

@@ -91,20 +91,6 @@ static pl_value *embed(gpt2 *g, pl_value *table, pl_value *tokens)
     return drop(g, PL_ADD_AS(g->b, &pl_op_add, "wpe", "bsm,sm->bsm", x, places));
 }
 
-static void finish(gpt2 *g, pl_value *logits)
-{
-    pl_builder *b = g->b;
-    if (g->mode == PL_INFER) {
-        pl_add_output(b, "logits", logits);
-        return;
-    }
-    pl_value *targets = pl_add_input(b, "targets", PL_I32, PL_SHAPE(g->batch, g->seq));
-    pl_value *rows = PL_ADD_AS(b, &pl_op_cross_entropy, "cross_entropy", NULL, logits, targets);
-    const char *mean = pl_builder_fmt(b, "; value=%.17g", 1 / (double)(g->batch * g->seq));
-    pl_value *sum = PL_ADD_AS(b, &pl_op_reduce_sum, "loss.sum", "...->", rows);
-    pl_add_output(b, "loss", PL_ADD(b, &pl_op_scale, mean, sum));
-}
-
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
     gpt2 g = { .b = b,
@@ -135,7 +121,8 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
     }
     b->scope = "";
     x = norm(&g, "ln_f", x);
-    finish(&g, PL_ADD_AS(b, &pl_op_einsum, "logits", "bsm,vm->bsv", x, table));
+    x = PL_ADD_AS(b, &pl_op_einsum, "logits", "bsm,vm->bsv", x, table);
+    pl_model_finish(b, mode, x, "targets");
 }
 
 static const pl_model_key keys[] = {

@@ -27,15 +27,7 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
         x = linear(b, i, i ? hidden : in, last ? classes : hidden, x);
         if (!last) x = PL_ADD(b, &pl_op_relu, NULL, x);
     }
-    if (mode == PL_INFER) {
-        pl_add_output(b, "logits", x);
-        return;
-    }
-    pl_value *label = pl_add_input(b, "label", PL_I32, PL_SHAPE(batch));
-    x = PL_ADD(b, &pl_op_reduce_sum, "...->", PL_ADD(b, &pl_op_cross_entropy, NULL, x, label));
-    pl_add_output(
-        b, "loss",
-        PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / (double)batch), x));
+    pl_model_finish(b, mode, x, "label");
 }
 
 static const pl_model_key keys[] = {

@@ -52,4 +52,9 @@ int64_t pl_model_int(const pl_model_args *a, const char *key);
 double pl_model_real(const pl_model_args *a, const char *key);
 bool pl_model_has(const pl_model_args *a, const char *key);
 
+/* How every built-in model ends: the output "logits" for PL_INFER; else the i32 input `target`, of
+ * the logits' shape without its last dimension, and the output "loss", the mean cross-entropy of
+ * the rows. */
+void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target);
+
 #endif

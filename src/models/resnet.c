@@ -93,20 +93,6 @@ static pl_value *head(resnet *r, pl_value *x, int64_t classes)
                   bias);
 }
 
-static void finish(resnet *r, pl_value *logits)
-{
-    pl_builder *b = r->b;
-    if (r->mode == PL_INFER) {
-        pl_add_output(b, "logits", logits);
-        return;
-    }
-    pl_value *label = pl_add_input(b, "label", PL_I32, PL_SHAPE(r->batch));
-    pl_value *x =
-        PL_ADD(b, &pl_op_reduce_sum, "...->", PL_ADD(b, &pl_op_cross_entropy, NULL, logits, label));
-    const char *mean = pl_builder_fmt(b, "; value=%.17g", 1 / (double)r->batch);
-    pl_add_output(b, "loss", PL_ADD(b, &pl_op_scale, mean, x));
-}
-
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
     static const int depth18[] = { 2, 2, 2, 2 }, depth50[] = { 3, 4, 6, 3 };
@@ -127,7 +113,7 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
             x = block(&r, x, width << stage, stage && !i ? 2 : 1, bottleneck);
         }
     b->scope = "";
-    finish(&r, head(&r, x, pl_model_int(a, "classes")));
+    pl_model_finish(b, mode, head(&r, x, pl_model_int(a, "classes")), "label");
 }
 
 static const pl_model_key keys[] = {

@@ -1,12 +1,12 @@
 #include "run/exec.h"
 
+#include "base/clock.h"
 #include "run/lane.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { HUGE_PAGE = 2 << 20, SCRATCH_ALIGN = 64 };
@@ -41,13 +41,6 @@ struct pl_exec {
     char *work, *scratch;
     pl_exec_stats stats;
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* -- memory ------------------------------------------------------------------------------------ */
 
@@ -247,12 +240,12 @@ static bool run_steps(pl_exec *e, const bound_program *p, pl_err *err)
     for (int i = 0; i < p->program->n_compute; i++) {
         bound_step *b = &p->step[i];
         if (e->lane && b->step->wait) PL_TRY(pl_lane_wait(e->lane, b->step->wait, err));
-        double start = now();
+        double start = pl_clock_now();
         if (b->step->kind == PL_COPY)
             copy(b);
         else
             b->kernel->run(b->step->share, &e->options.env, b->state, b->in, b->out, e->scratch);
-        b->seconds += now() - start;
+        b->seconds += pl_clock_now() - start;
         if (e->lane) pl_lane_advance(e->lane, i + 1);
     }
     return true;
@@ -261,13 +254,13 @@ static bool run_steps(pl_exec *e, const bound_program *p, pl_err *err)
 bool pl_exec_step(pl_exec *e, int program, pl_err *err)
 {
     const bound_program *p = &e->programs[program];
-    double start = now(), exposed = e->lane ? pl_lane_exposed(e->lane) : 0;
+    double start = pl_clock_now(), exposed = e->lane ? pl_lane_exposed(e->lane) : 0;
     if (e->options.poison) poison(e, p);
     if (e->lane) pl_lane_begin(e->lane, p->program->n_messages, p->message);
     bool ok = run_steps(e, p, err);
     ok = pl_exec_agree(e, err) && ok;
     double waited = e->lane ? pl_lane_exposed(e->lane) - exposed : 0;
-    e->stats.compute_seconds += now() - start - waited;
+    e->stats.compute_seconds += pl_clock_now() - start - waited;
     e->stats.steps++;
     return ok;
 }

@@ -1,5 +1,7 @@
 #include "run/lane.h"
 
+#include "base/clock.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -27,13 +29,6 @@ struct pl_lane {
     bool done[OPEN_AT_MOST];
     int started;
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Wait a little longer each time: spin, then yield, then sleep. More ranks than cores must not
  * starve the one that computes. */
@@ -79,14 +74,14 @@ static bool run_step(pl_lane *l, pl_err *err)
     int tries = 0;
     bool moved;
     while (atomic_load(&l->finished) < l->n) {
-        double t = now();
+        double t = pl_clock_now();
         bool open = l->started > atomic_load(&l->finished);
         PL_TRY(progress(l, &moved, err));
         if (!open && l->started == atomic_load(&l->finished))
             PL_TRY(l->comm->ops->poll(l->comm, err));
         if (moved) tries = 0;
         back_off(&tries, NAP_NS);
-        if (open) l->busy += now() - t;
+        if (open) l->busy += pl_clock_now() - t;
     }
     return true;
 }
@@ -169,23 +164,23 @@ static bool lane_failed(pl_lane *l, pl_err *err)
 bool pl_lane_wait(pl_lane *l, int n, pl_err *err)
 {
     if (atomic_load(&l->finished) >= n) return true;
-    double t = now();
+    double t = pl_clock_now();
     int tries = 0;
     while (atomic_load(&l->finished) < n) {
         if (lane_failed(l, err)) return false;
         back_off(&tries, NAP_NS);
     }
-    l->exposed += now() - t;
+    l->exposed += pl_clock_now() - t;
     return true;
 }
 
 static bool wait_idle(pl_lane *l, pl_err *err)
 {
-    double t = now();
+    double t = pl_clock_now();
     int tries = 0;
     /* A lane that has failed is gone: it may have ended before it saw the phase it was set to. */
     while (atomic_load(&l->phase) != IDLE && !atomic_load(&l->failed)) back_off(&tries, NAP_NS);
-    l->exposed += now() - t;
+    l->exposed += pl_clock_now() - t;
     return !lane_failed(l, err);
 }
 

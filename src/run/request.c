@@ -1,16 +1,8 @@
 #include "run/request.h"
 
 #include <stdio.h>
-#include <time.h>
 
 static const char *const monoid_names[PL_N_MONOIDS] = { "sum", "max", "min" };
-
-double pl_request_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* "all-reduce of 'h0.w'"; a long label is cut so that the numbers behind it stay. */
 static void print_subject(const pl_message *m, char *text, size_t size)

@@ -9,10 +9,8 @@
 struct pl_request {
     pl_message m;       /* as started                              */
     pl_group *group;
-    double start;       /* pl_request_clock() when it was started  */
+    double start;       /* pl_clock_now() when it was started      */
 };
-
-double pl_request_clock(void); /* seconds, monotonic */
 
 enum { PL_REQUEST_TEXT = 192 };
 

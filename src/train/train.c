@@ -1,5 +1,6 @@
 #include "train/train.h"
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "ops/lib/all.h"
 #include "run/save.h"
@@ -9,7 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { TRAIN, EVAL };
 
@@ -26,13 +26,6 @@ struct pl_train_job {
     const char *notes; /* settings that differ from the checkpoint's */
     int64_t tokens;    /* per step */
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* -- making a job ------------------------------------------------------------------------------ */
 
@@ -268,18 +261,20 @@ static bool save(runner *r, int64_t step, pl_err *err)
                             .data_bytes = j->data.n,
                             .data_hash = j->data.hash ? j->data.hash : "",
                             .settings = j->settings };
-    double start = now();
+    double start = pl_clock_now();
     if (r->rank == 0 && !pl_state_save(r->exec, r->store, j->o.save, &m, j->o.keep, err))
         pl_err_in(err, "saving step %lld", (long long)step);
     PL_TRY(pl_exec_agree(r->exec, err));
-    tell(r, (pl_train_event){
-                .what = PL_TOLD_SAVE, .step = step, .path = j->o.save, .seconds = now() - start });
+    tell(r, (pl_train_event){ .what = PL_TOLD_SAVE,
+                              .step = step,
+                              .path = j->o.save,
+                              .seconds = pl_clock_now() - start });
     return true;
 }
 
 static bool train_step(runner *r, int64_t step, pl_err *err)
 {
-    double start = now();
+    double start = pl_clock_now();
     fill_inputs(r, TRAIN, step);
     PL_TRY(pl_exec_step(r->exec, TRAIN, err));
     double loss = scalar(r, TRAIN, "loss"), lr = learning_rate(&r->j->o, step);
@@ -288,7 +283,7 @@ static bool train_step(runner *r, int64_t step, pl_err *err)
                               .loss = loss,
                               .lr = lr,
                               .grad_norm = scalar(r, TRAIN, "grad_norm"),
-                              .seconds = now() - start,
+                              .seconds = pl_clock_now() - start,
                               .tokens = r->j->tokens });
     return isfinite(loss) ||
            pl_err_set(err, PL_ERUN,

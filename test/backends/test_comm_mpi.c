@@ -3,6 +3,7 @@
  * Started by hand or by ctest this program starts itself under mpirun, once per row of `runs`, and
  * looks at the exit code and the output. Started by mpirun it is a rank and plays the scene in
  * argv[1]. */
+#include "base/clock.h"
 #include "base/err.h"
 
 #include <setjmp.h>
@@ -144,9 +145,9 @@ typedef struct output {
 /* Reads until all writers are gone or the deadline has passed. */
 static void read_output(int fd, double seconds, output *o)
 {
-    double end = pl_request_clock() + seconds;
+    double end = pl_clock_now() + seconds;
     o->in_time = false;
-    while (pl_request_clock() < end) {
+    while (pl_clock_now() < end) {
         struct pollfd p = { .fd = fd, .events = POLLIN };
         if (poll(&p, 1, 100) <= 0) continue;
         char buf[512];

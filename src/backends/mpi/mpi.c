@@ -1,5 +1,6 @@
 #include "backends/mpi/mpi.h"
 
+#include "base/clock.h"
 #include "backends/local/reduce.h"
 #include "backends/mpi/roll.h"
 
@@ -241,7 +242,7 @@ static bool start_mpi(pl_comm *base, pl_group *g, const pl_message *m, pl_reques
     transport *c = (transport *)base;
     if (c->failure.code) return pl_err_set(err, c->failure.code, "%s", c->failure.msg);
     request *r = open_request(c);
-    r->head = (pl_request){ .m = *m, .group = g, .start = pl_request_clock() };
+    r->head = (pl_request){ .m = *m, .group = g, .start = pl_clock_now() };
     int rc = start_parts(c, r);
     if (rc != MPI_SUCCESS) {
         set_mpi_error(err, "start", rc);
@@ -298,7 +299,7 @@ static bool test_mpi(pl_comm *base, pl_request *q, bool *done, pl_err *err)
         close_request(c, r);
         return true;
     }
-    double now = pl_request_clock();
+    double now = pl_clock_now();
     bool late = now - q->start > base->timeout_seconds;
     if (late || pl_roll_heard(c->roll, now)) return hold_roll_call(c, late, err);
     return true;
@@ -308,7 +309,7 @@ static bool poll_mpi(pl_comm *base, pl_err *err)
 {
     transport *c = (transport *)base;
     if (c->failure.code) return pl_err_set(err, c->failure.code, "%s", c->failure.msg);
-    if (pl_roll_heard(c->roll, pl_request_clock())) return hold_roll_call(c, false, err);
+    if (pl_roll_heard(c->roll, pl_clock_now())) return hold_roll_call(c, false, err);
     return true;
 }
 

@@ -1,5 +1,6 @@
 #include "backends/mpi/roll.h"
 
+#include "base/clock.h"
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +33,7 @@ int pl_roll_new(pl_arena *a, pl_roll **out)
     r->from = PL_NEW_N(a, note, r->size);
     r->answered = PL_NEW_N(a, bool, r->size);
     r->sent = PL_NEW_N(a, MPI_Request, r->size);
-    r->asked = pl_request_clock();
+    r->asked = pl_clock_now();
     *out = r;
     return MPI_SUCCESS;
 }
@@ -68,10 +69,10 @@ static void send_notes(pl_roll *r)
 /* Until everybody has answered or the window is over. */
 static void collect_notes(pl_roll *r)
 {
-    double end = pl_request_clock() + window_seconds;
+    double end = pl_clock_now() + window_seconds;
     MPI_Status status;
     int missing = r->size - 1;
-    while (missing && pl_request_clock() < end) {
+    while (missing && pl_clock_now() < end) {
         if (!ask(r, &status)) {
             nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
             continue;
