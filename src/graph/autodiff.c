@@ -65,7 +65,9 @@ static void step_back(tape *t, const pl_node *n)
         return;
     }
     t->b->scope = pl_builder_fmt(t->b, "%s/", n->name); /* gradients are named after their node */
+    t->b->of = n;
     n->op->grad(t->b, n, dy, dx);
+    t->b->of = NULL;
     for (int i = 0; i < n->n_in && !t->b->err.code; i++)
         if (dx[i] && t->wanted[n->in[i]->id]) add_share(t, n->in[i], dx[i]);
 }

@@ -286,7 +286,7 @@ pl_node *pl_add_node(pl_builder *b, const pl_op *op, const char *name, const cha
     if (b->err.code) return NULL;
     pl_graph *g = b->graph;
     pl_node *n = PL_NEW(g->arena, pl_node);
-    *n = (pl_node){ .id = g->nodes.n, .op = op, .n_in = n_in };
+    *n = (pl_node){ .id = g->nodes.n, .op = op, .of = b->of, .n_in = n_in };
     n->name = name ? pl_arena_fmt(g->arena, "%s%s", b->scope, name)
                    : pl_arena_fmt(g->arena, "%s%s.%d", b->scope, op->name, n->id);
     n->spec = spec ? pl_arena_text(g->arena, spec) : "";
@@ -372,6 +372,10 @@ static void prune(pl_graph *g)
     bool *keep = PL_NEW_N(g->arena, bool, g->nodes.n + 1);
     int n_nodes = 0, n_values = 0;
     mark(g, keep);
+    for (int i = 0; i < g->nodes.n; i++) {
+        pl_node *n = g->nodes.at[i];
+        if (n->of && !keep[n->of->id]) n->of = NULL;
+    }
     for (int i = 0; i < g->values.n; i++) {
         pl_value *v = g->values.at[i];
         if (v->maker && !keep[v->maker->id]) continue;
@@ -427,9 +431,9 @@ static bool check_names(const pl_graph *g, pl_arena *tmp, pl_err *err)
     if (g->values.n) memcpy(v, g->values.at, (size_t)g->values.n * sizeof *v);
     qsort(v, (size_t)g->values.n, sizeof *v, by_name);
     for (int i = 0; i < g->values.n; i++)
-        if (!*v[i]->name || v[i]->name[strcspn(v[i]->name, " \"\n")])
+        if (!*v[i]->name || !strcmp(v[i]->name, "/") || v[i]->name[strcspn(v[i]->name, " \"\n")])
             return pl_err_set(err, PL_EINPUT,
-                              "'%s' is not a name: it is empty or holds blanks or "
+                              "'%s' is not a name: it is empty, a mere '/', or holds blanks or "
                               "quotes",
                               v[i]->name);
     for (int i = 1; i < g->values.n; i++)
@@ -461,6 +465,8 @@ static bool check_node(const pl_graph *g, int i, pl_arena *tmp, pl_err *err)
         if (n->in[k]->maker && n->in[k]->maker->id >= i)
             return pl_err_set(err, PL_EINTERNAL, "input %d is made later, by '%s'", k,
                               n->in[k]->maker->name);
+    if (n->of && n->of->id >= i)
+        return pl_err_set(err, PL_EINTERNAL, "it is of '%s', which comes later", n->of->name);
     PL_TRY(infer(tmp, &again, shape, type, err));
     for (int k = 0; k < n->n_out; k++)
         if (type[k] != n->out[k]->type || !pl_shape_same(&shape[k], &n->out[k]->shape))

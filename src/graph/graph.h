@@ -36,6 +36,7 @@ struct pl_node {
     int id;
     const char *name;        /* "h0.fc", unique                                            */
     const struct pl_op *op;
+    const pl_node *of;       /* the node whose gradient it helps to make; NULL: forward, update */
     const char *spec;        /* the signature text that was given or the operator's        */
     int n_attrs;
     const pl_attr *attr;     /* as given; defaults stand in op->attrs                      */
@@ -58,6 +59,7 @@ typedef struct pl_builder {
     pl_graph *graph;
     pl_err err;
     const char *scope;       /* prefix of the names of new nodes and states, "h3."         */
+    const pl_node *of;       /* of new nodes                                               */
 } pl_builder;
 
 /* `arena` will own the graph; ops stays the caller's. */

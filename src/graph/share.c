@@ -2,6 +2,13 @@
 
 #include <string.h>
 
+pl_range pl_range_part(pl_range r, int64_t *chunk, int parts, int me)
+{
+    *chunk = (*chunk + parts - 1) / parts;
+    int64_t skip = *chunk * me < r.n ? *chunk * me : r.n;
+    return (pl_range){ r.lo + skip, r.n - skip < *chunk ? r.n - skip : *chunk };
+}
+
 static const pl_operand *operand_of(const pl_node *n, int o)
 {
     return &n->sig->operand[o];
@@ -46,6 +53,7 @@ static void cut_window(pl_share *s, int w, int64_t extent)
     int64_t from = lo < 0 ? 0 : lo > extent ? extent : lo;
     int64_t to = hi > extent ? extent : hi < from ? from : hi;
     if (p.n == s->node->sig->factor[whole->position].size) from = 0, to = extent;
+    if (!p.n) to = hi = from;
     s->halo[w] = (pl_range){ from, to - from };
     s->window[w].pad_lo = from - lo;
     s->window[w].pad_hi = hi - to;

@@ -11,6 +11,11 @@ typedef struct pl_range {
     int64_t lo, n; /* [lo, lo + n) of the whole factor */
 } pl_range;
 
+/* The part of range r that member `me` of `parts` gets where *chunk positions are shared out: to
+ * each ceil(*chunk / parts) in turn, to the last ones fewer (r itself may be such a one, shorter
+ * than *chunk). *chunk becomes what one member gets of them. */
+pl_range pl_range_part(pl_range r, int64_t *chunk, int parts, int me);
+
 typedef struct pl_share {
     const pl_node *node;
     pl_range factor[PL_MAX_FACTORS];

@@ -21,6 +21,7 @@ static void print_node(const pl_graph *g, const pl_node *n, pl_text *out)
                     pl_shape_text(g->arena, n->out[i]->type, &n->out[i]->shape));
     pl_text_add(out, " = %s \"%s\"", n->op->name, n->spec);
     for (int i = 0; i < n->n_in; i++) pl_text_add(out, " %s", n->in[i]->name);
+    if (n->of) pl_text_add(out, " / %s", n->of->out[0]->name);
     pl_text_add(out, "\n");
 }
 
@@ -158,7 +159,7 @@ static bool parse_node(reader *r)
     const char *name[PL_MAX_OPERANDS], *word;
     pl_type type[PL_MAX_OPERANDS];
     pl_shape shape[PL_MAX_OPERANDS];
-    pl_value *in[PL_MAX_OPERANDS];
+    pl_value *in[PL_MAX_OPERANDS], *of = NULL;
     int n_out = 0, n_in = 0;
     while ((word = read_name(r)) && strcmp(word, "=")) {
         if (n_out == PL_MAX_OPERANDS) return bad(r, "too many outputs at", word);
@@ -169,12 +170,16 @@ static bool parse_node(reader *r)
     const char *op_name = read_word(r), *spec = read_word(r);
     const pl_op *op = op_name ? pl_ops_find(r->b.graph->ops, op_name) : NULL;
     if (!op) return bad(r, "unknown operator", op_name);
-    while ((word = read_word(r))) {
+    while ((word = read_word(r)) && strcmp(word, "/")) {
         if (n_in == PL_MAX_OPERANDS) return bad(r, "too many inputs at", word);
         PL_TRY(parse_ref(r, word, &in[n_in++]));
     }
+    if (word) PL_TRY(parse_ref(r, read_word(r), &of));
+    if (of && !of->maker) return bad(r, "expected the output of a node after '/', found", of->name);
     if (!n_out) return bad(r, "expected an output before '=', found", op_name);
+    r->b.of = of ? of->maker : NULL;
     const pl_node *n = pl_add_node(&r->b, op, name[0], spec ? spec : "", n_in, in);
+    r->b.of = NULL;
     if (!n) return false;
     if (n->n_out != n_out) return bad(r, "wrong number of outputs for", op_name);
     for (int i = 0; i < n_out; i++) {

@@ -37,6 +37,25 @@ bool pl_type_find(const char *name, pl_type *t)
     return false;
 }
 
+void pl_type_fill(pl_type t, pl_monoid m, void *array, int64_t n)
+{
+    static const float far = INFINITY;
+    float f = m == PL_MAX ? -far : far;
+    int32_t i = m == PL_MAX ? INT32_MIN : INT32_MAX;
+    int64_t l = m == PL_MAX ? INT64_MIN : INT64_MAX;
+    uint16_t b = pl_bf16_round(f);
+    uint8_t u = m == PL_MAX ? 0 : UINT8_MAX;
+    const void *value[PL_N_TYPES] = {
+        [PL_F32] = &f, [PL_BF16] = &b, [PL_I32] = &i, [PL_I64] = &l, [PL_U8] = &u
+    };
+    size_t size = (size_t)pl_type_bytes(t);
+    if (m == PL_SUM) {
+        memset(array, 0, (size_t)n * size);
+        return;
+    }
+    for (int64_t k = 0; k < n; k++) memcpy((char *)array + (size_t)k * size, value[t], size);
+}
+
 uint16_t pl_bf16_round(float x)
 {
     uint32_t bits;

@@ -18,6 +18,10 @@ PL_MUST_CHECK bool pl_type_find(const char *name, pl_type *t);
 double pl_type_get(pl_type t, const void *array, int64_t i);
 void pl_type_put(pl_type t, void *array, int64_t i, double value);
 
+/* n elements of what changes nothing when it is combined: 0 for a sum, the least value of the type
+ * for a maximum, the largest for a minimum. */
+void pl_type_fill(pl_type t, pl_monoid m, void *array, int64_t n);
+
 uint16_t pl_bf16_round(float x);  /* to nearest even */
 float pl_bf16_widen(uint16_t x);
 
