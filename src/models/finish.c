@@ -1,6 +1,18 @@
 #include "models/model.h"
 #include "ops/list.h"
 
+/* In parts, so that the classes can be split: of each row its largest logit, two sums, the loss. */
+static pl_value *cross_entropy(pl_builder *b, int64_t classes, pl_value *logits, pl_value *targets)
+{
+    pl_value *top = PL_ADD_AS(b, &pl_op_reduce_max, "cross_entropy.top", NULL, logits);
+    pl_node *sums = pl_add_node(b, &pl_op_cross_entropy_sums, "cross_entropy.sums", NULL, 3,
+                                (pl_value *const[]){ logits, targets, top });
+    if (!sums) return NULL;
+    return PL_ADD_AS(b, &pl_op_cross_entropy_loss, "cross_entropy",
+                     pl_builder_fmt(b, "; classes=%lld", (long long)classes), sums->out[0],
+                     sums->out[1], top, targets);
+}
+
 void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target)
 {
     if (!logits) return; /* the builder holds the error */
@@ -10,8 +22,9 @@ void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *
     }
     pl_shape rows = logits->shape;
     rows.rank--;
+    int64_t classes = logits->shape.dim[rows.rank];
     pl_value *targets = pl_add_input(b, target, PL_I32, rows);
-    pl_value *loss = PL_ADD_AS(b, &pl_op_cross_entropy, "cross_entropy", NULL, logits, targets);
+    pl_value *loss = cross_entropy(b, classes, logits, targets);
     const char *mean = pl_builder_fmt(b, "; value=%.17g", 1 / (double)pl_shape_count(&rows));
     loss = PL_ADD_AS(b, &pl_op_reduce_sum, "loss.sum", "...->", loss);
     pl_add_output(b, "loss", PL_ADD(b, &pl_op_scale, mean, loss));

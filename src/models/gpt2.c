@@ -39,7 +39,9 @@ static pl_value *norm(gpt2 *g, const char *name, pl_value *x)
 {
     pl_value *scale = vector(g, pl_builder_fmt(g->b, "%s.weight", name), g->hidden, "ones");
     pl_value *bias = vector(g, pl_builder_fmt(g->b, "%s.bias", name), g->hidden, "zeros");
-    return PL_ADD_AS(g->b, &pl_op_layer_norm, name, NULL, x, scale, bias);
+    pl_value *sum = PL_ADD(g->b, &pl_op_layer_norm_sum, NULL, x);
+    pl_value *deviation = PL_ADD(g->b, &pl_op_layer_norm_deviation, NULL, x, sum);
+    return PL_ADD_AS(g->b, &pl_op_layer_norm, name, NULL, x, sum, deviation, scale, bias);
 }
 
 static pl_value *attention(gpt2 *g, pl_value *x)

@@ -24,7 +24,8 @@ typedef struct pl_model {
     const char *preset;    /* "hidden=1024,..." over the keys' defaults; NULL: none          */
     const char *data;      /* what it reads: "text" (inputs tokens, targets: i32[batch,seq])
                               or "images" (image f32[batch,size,size,3], label i32[batch])
-                              or "vectors" (x f32[batch,in], label i32[batch])               */
+                              or "vectors" (x f32[batch,in], label i32[batch]; tokens
+                              of such: x f32[batch,tokens,in], label i32[batch,tokens])        */
     const pl_model_key *keys;   /* ends with {0}                                             */
     /* Adds inputs, weights and the forward graph; outputs "loss" (a float scalar, the mean over the
      * batch) or, for PL_INFER, "logits". Models with dropout add the i64 scalar input "seed". */

@@ -4,7 +4,7 @@
 #include "models/model.h"
 
 extern const pl_model pl_model_gpt2, pl_model_gpt2_medium, pl_model_gpt2_large, pl_model_gpt2_xl;
-extern const pl_model pl_model_mlp;
+extern const pl_model pl_model_mlp, pl_model_moe;
 extern const pl_model pl_model_resnet18, pl_model_resnet50;
 
 #endif

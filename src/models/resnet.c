@@ -96,28 +96,36 @@ static pl_value *head(resnet *r, pl_value *x, int64_t classes)
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
     static const int depth18[] = { 2, 2, 2, 2 }, depth50[] = { 3, 4, 6, 3 };
+    int64_t stages = pl_model_int(a, "stages"), blocks = pl_model_int(a, "blocks");
     resnet r = { b, mode, pl_model_int(a, "batch") };
     bool bottleneck = pl_model_int(a, "depth") == 50;
     int64_t size = pl_model_int(a, "size"), width = pl_model_int(a, "width");
     if (!bottleneck && pl_model_int(a, "depth") != 18)
         pl_err_set(&b->err, PL_EINPUT, "%s: depth=%lld is not 18 or 50", a->spec,
                    (long long)pl_model_int(a, "depth"));
+    if (stages > 4)
+        pl_err_set(&b->err, PL_EINPUT, "%s: stages=%lld is more than 4", a->spec,
+                   (long long)stages);
     pl_value *x = pl_add_input(b, "image", PL_F32, PL_SHAPE(r.batch, size, size, 3));
     x = norm(&r, "bn1", conv(&r, "conv1", x, width, 7, 2), true);
     if (x)
         x = PL_ADD_AS(b, &pl_op_max_pool, "maxpool", "n[y+r][x+s]c->nyxc; r=3 s=3 stride=2 pad=1",
                       x);
-    for (int stage = 0; stage < 4; stage++)
-        for (int i = 0; i < (bottleneck ? depth50 : depth18)[stage] && !b->err.code; i++) {
-            b->scope = pl_builder_fmt(b, "layer%d.%d.", stage + 1, i);
+    for (int stage = 0; stage < stages && !b->err.code; stage++) {
+        int64_t n = blocks ? blocks : (bottleneck ? depth50 : depth18)[stage];
+        for (int64_t i = 0; i < n && !b->err.code; i++) {
+            b->scope = pl_builder_fmt(b, "layer%d.%lld.", stage + 1, (long long)i);
             x = block(&r, x, width << stage, stage && !i ? 2 : 1, bottleneck);
         }
+    }
     b->scope = "";
     pl_model_finish(b, mode, head(&r, x, pl_model_int(a, "classes")), "label");
 }
 
 static const pl_model_key keys[] = {
     { "depth", "50", 1, "18 or 50" },
+    { "stages", "4", 1, "of the network: fewer make a small one" },
+    { "blocks", "0", 0, "of each stage; 0: as published" },
     { "width", "64", 1, "channels after the stem" },
     { "size", "224", 1, "height and width of an image" },
     { "classes", "1000", 2, "of the labels" },

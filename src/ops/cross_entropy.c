@@ -62,7 +62,7 @@ const pl_op pl_op_cross_entropy = {
     .ref = ref,
     .examples =
         (const pl_example[]){
-            { NULL, .in = { { 3, { 2, 3, 5 } }, { 2, { 2, 3 }, "i32", 0, 5 } }, build },
+            { NULL, .in = { { 3, { 4, 3, 5 } }, { 2, { 4, 3 }, "i32", 0, 5 } }, build },
             { "bsv,sb->sb,bs",
               .in = { { 3, { 2, 3, 4 }, .lo = -9, .hi = 9 }, { 2, { 3, 2 }, "i64", -2, 6 } },
               build },

@@ -1,70 +1,67 @@
-/* layer_norm: y = (x - mean) rstd scale + bias, with mean and rstd = 1 / sqrt(var + eps) of each
- * row h; var is biased. Gives y, mean and rstd; the last two are for the gradient and have none
- * themselves. The row must be called h.
- * Source: Ba, Kiros, Hinton, Layer Normalization, 2016. */
-#include "graph/op.h"
-#include "ops/lib/element.h"
+/* layer_norm: y = (x - mean) rstd scale + bias per row h, with mean and rstd = 1 / sqrt(var + eps)
+ * from layer_norm_sum and layer_norm_deviation of the *same x*. h passes like every letter: the
+ * sums are what a split row has to exchange, two numbers. The gradient is the total one, through
+ * sum and deviation too, so nothing flows into those.
+ * Source: Ba, Kiros, Hinton, Layer Normalization, 2016; var is biased. */
+#include "ops/lib/layer_norm.h"
+#include "ops/lib/elementwise.h"
 #include "ops/list.h"
-
-#include <math.h>
-
-enum { X, SCALE, BIAS, Y, MEAN };
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    if (!dy[0] || dy[1] || dy[2]) {
-        pl_err_set(&b->err, PL_EUNSUPPORTED,
-                   "node '%s': layer_norm's mean and rstd are not differentiable", n->name);
-        return;
-    }
-    const pl_node *g = pl_add_node(
-        b, &pl_op_layer_norm_grad, NULL, pl_spec(b, n, "{0},{4},{5},{1},{3}->{0},{1},{2}"), 5,
-        (pl_value *const[]){ n->in[X], n->out[1], n->out[2], n->in[SCALE], dy[0] });
-    for (int i = 0; g && i < 3; i++) dx[i] = g->out[i];
+    double eps = pl_node_real(n, "eps", 0);
+    const char *sums = pl_builder_fmt(b, "{0},{1},{2},{3},{5}->{1},{2},{3},{4}; eps=%.17g", eps);
+    const char *data = pl_builder_fmt(b, "{0},{1},{2},{3},{1},{2},{5}->{0}; eps=%.17g", eps);
+    pl_value *const *x = n->in;
+    const pl_node *s = pl_add_node(b, &pl_op_layer_norm_grad_sums, NULL, pl_spec(b, n, sums), 5,
+                                   (pl_value *const[]){ x[0], x[1], x[2], x[3], dy[0] });
+    if (!s) return;
+    dx[PL_LN_SCALE] = s->out[2];
+    dx[PL_LN_BIAS] = s->out[3];
+    dx[PL_LN_X] = PL_ADD(b, &pl_op_layer_norm_grad, pl_spec(b, n, data), x[0], x[1], x[2], x[3],
+                         s->out[0], s->out[1], dy[0]);
 }
 
 static double flops(const pl_share *s)
 {
-    return 8.0 * (double)pl_shape_count(&s->out[0]); /* mean 1, var 3, the rest 4 */
+    return 4.0 * (double)pl_shape_count(&s->out[0]); /* sub, two multiplications, add */
+}
+
+static double apply(const pl_share *s, const double x[])
+{
+    double mean, rstd;
+    pl_layer_norm_moments(s->node, x[PL_LN_SUM], x[PL_LN_DEVIATION], &mean, &rstd);
+    return (x[PL_LN_X] - mean) * rstd * x[PL_LN_SCALE] + x[PL_LN_BIAS];
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
-    const pl_node *n = s->node;
-    double eps = pl_node_real(n, "eps", 0);
-    uint32_t rows = pl_walk_mask(n, MEAN);
-    pl_walk r = pl_walk_new(s, rows), h = pl_walk_new(s, pl_walk_mask(n, X) & ~rows);
-    double count = (double)pl_walk_count(&h);
-    do {
-        double sum = 0, square = 0;
-        pl_walk_to(&h, &r);
-        do sum += pl_element_get(&h, in, X);
-        while (pl_walk_next(&h));
-        double mean = sum / count;
-        do square += pow(pl_element_get(&h, in, X) - mean, 2);
-        while (pl_walk_next(&h));
-        double rstd = 1 / sqrt(square / count + eps);
-        do {
-            double hat = (pl_element_get(&h, in, X) - mean) * rstd;
-            pl_element_put(&h, out, 0,
-                           hat * pl_element_get(&h, in, SCALE) + pl_element_get(&h, in, BIAS));
-        } while (pl_walk_next(&h));
-        pl_element_put(&r, out, 1, mean);
-        pl_element_put(&r, out, 2, rstd);
-    } while (pl_walk_next(&r));
+    pl_elementwise_ref(s, in, out, apply);
 }
 
-/* y alone, of which there is a gradient. */
+/* The function that is differentiated has the sums of its own x, in the letters of a node that
+ * nothing needs. */
 static pl_value *build(pl_builder *b, const char *spec, pl_value *const in[])
 {
-    return PL_ADD(b, &pl_op_layer_norm, spec, in[X], in[SCALE], in[BIAS]);
+    const pl_node *like = pl_add_node(b, &pl_op_layer_norm, NULL, spec, 5, in);
+    if (!like) return NULL;
+    pl_value *x = in[PL_LN_X];
+    pl_value *sum = PL_ADD(b, &pl_op_layer_norm_sum, pl_spec(b, like, "{0}->{1}"), x);
+    pl_value *deviation =
+        PL_ADD(b, &pl_op_layer_norm_deviation, pl_spec(b, like, "{0},{1}->{2}"), x, sum);
+    return PL_ADD(b, &pl_op_layer_norm, spec, x, sum, deviation, in[PL_LN_SCALE], in[PL_LN_BIAS]);
 }
+
+/* clang-format off */
+#define SUMS(rank, count, ...) \
+    { rank, __VA_ARGS__, .lo = -3, .hi = 3 }, { rank, __VA_ARGS__, .lo = count, .hi = 2 * (count) }
+#define VECTORS(h) { 1, { h } }, { 1, { h } }
+/* clang-format on */
 
 const pl_op pl_op_layer_norm = {
     .name = "layer_norm",
-    .sig = "...h,h,h->...h,...,...",
-    .whole = "h",
-    .types = "fff>fFF",
+    .sig = "...h,...,...,h,h->...h",
+    .types = "fFFff>f",
     .attrs = "eps=1e-5",
     .elementwise = true,
     .grad = grad,
@@ -72,11 +69,21 @@ const pl_op pl_op_layer_norm = {
     .ref = ref,
     .examples =
         (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 8 } }, { 1, { 8 } }, { 1, { 8 } } }, build },
-            { NULL, .in = { { 3, { 2, 3, 5 } }, { 1, { 5 } }, { 1, { 5 } } }, build },
-            { "bhs,h,h->bhs,bs,bs; eps=0.1",
-              .in = { { 3, { 2, 5, 3 } }, { 1, { 5 } }, { 1, { 5 } } }, build },
-            { NULL, .in = { { 2, { 4, 8 }, "bf16" }, { 1, { 8 }, "bf16" }, { 1, { 8 }, "bf16" } },
+            { NULL, .in = { { 2, { 4, 8 } }, SUMS(1, 8, { 4 }), VECTORS(8) }, build },
+            { NULL, .in = { { 3, { 2, 3, 5 } }, SUMS(2, 5, { 2, 3 }), VECTORS(5) }, build },
+            { "bhs,bs,sb,h,h->bhs; eps=0.1",
+              .in = { { 3, { 2, 5, 3 } },
+                      { 2, { 2, 3 } },
+                      { 2, { 3, 2 }, .lo = 5, .hi = 9 },
+                      VECTORS(5) },
+              build },
+            { "b(hd),b,b,(hd),(hd)->b(hd); h=3",
+              .in = { { 2, { 4, 6 } }, SUMS(1, 6, { 4 }), VECTORS(6) }, build },
+            { NULL,
+              .in = { { 2, { 4, 8 }, "bf16" },
+                      SUMS(1, 8, { 4 }),
+                      { 1, { 8 }, "bf16" },
+                      { 1, { 8 }, "bf16" } },
               build },
             { 0 },
         },

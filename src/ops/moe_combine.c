@@ -54,7 +54,7 @@ const pl_op pl_op_moe_combine = {
     .ref = ref,
     .examples =
         (const pl_example[]){
-            { NULL, .in = { { 4, { 2, 4, 2, 3 } },
+            { NULL, .in = { { 4, { 2, 4, 2, 6 } },
                             { 3, { 2, 6, 2 }, "i32", 0, 4 },
                             { 3, { 2, 6, 2 } } } },
             { "egch,gtk,gtk->(gt)h", .in = { { 4, { 3, 2, 8, 2 } },

@@ -45,10 +45,10 @@ const pl_op pl_op_moe_combine_grad = {
     .ref = ref,
     .examples =
         (const pl_example[]){
-            { NULL, .in = { { 4, { 2, 4, 2, 3 } },
+            { NULL, .in = { { 4, { 2, 4, 2, 6 } },
                             { 3, { 2, 6, 2 }, "i32", -1, 5 },
                             { 3, { 2, 6, 2 } },
-                            { 3, { 2, 6, 3 } } } },
+                            { 3, { 2, 6, 6 } } } },
             { 0 },
         },
 };

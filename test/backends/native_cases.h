@@ -21,6 +21,9 @@ typedef struct sample {
 /* Sums and sums of squares of `count` values: variances of 1 to 2. */
 #define SUMS(c, count)                                                                             \
     { 1, { c }, .lo = -3, .hi = 3 }, { 1, { c }, .lo = count, .hi = 2 * count }
+/* Sums and deviations of rows of `count` values: variances of 1 to 2. */
+#define ROWS(count, ...)                                                                           \
+    { __VA_ARGS__, .lo = -3, .hi = 3 }, { __VA_ARGS__, .lo = count, .hi = 2 * count }
 
 static const sample large[] = {
     { "add", { "...n,n->...n", .in = { T(7, 61, 97), V(97) } } },
@@ -89,10 +92,16 @@ static const sample large[] = {
       { "; scale=0.125 causal=1", .in = { { 4, { 2, 3, 101, 101 }, .lo = -9, .hi = 9 } } } },
     { "softmax_grad",
       { "; scale=0.125", .in = { { 2, { 67, 613 }, .lo = 0, .hi = 0.01 }, M(67, 613) } } },
-    { "layer_norm", { NULL, .in = { T(3, 31, 391), V(391), V(391) } } },
+    { "layer_norm_sum", { NULL, .in = { T(3, 31, 391) } } },
+    { "layer_norm_deviation", { NULL, .in = { T(3, 31, 391), M(3, 31) } } },
+    { "layer_norm", { NULL, .in = { T(3, 31, 391), ROWS(391, 2, { 3, 31 }), V(391), V(391) } } },
+    { "layer_norm_grad_sums",
+      { NULL, .in = { T(3, 31, 391), ROWS(391, 2, { 3, 31 }), V(391), T(3, 31, 391) } } },
+    { "layer_norm_grad_sums",
+      { NULL, .in = { M(611, 67), ROWS(67, 1, { 611 }), V(67), M(611, 67) } } },
     { "layer_norm_grad",
-      { NULL, .in = { T(3, 31, 391), M(3, 31), M(3, 31), V(391), T(3, 31, 391) } } },
-    { "layer_norm_grad", { NULL, .in = { M(611, 67), V(611), V(611), V(67), M(611, 67) } } },
+      { NULL, .in = { T(3, 31, 391), ROWS(391, 2, { 3, 31 }), V(391), M(3, 31), M(3, 31),
+                      T(3, 31, 391) } } },
     { "rms_norm", { NULL, .in = { T(3, 31, 391), V(391) } } },
     { "rms_norm_grad", { NULL, .in = { T(3, 31, 391), M(3, 31), V(391), T(3, 31, 391) } } },
     { "batch_norm_stats", { NULL, .in = { Q(3, 21, 33, 37) } } },
@@ -132,6 +141,17 @@ static const sample large[] = {
                       IDS("i32", 9003, 2, { 3, 2 }),
                       { 2, { 3, 2 }, .lo = 8, .hi = 9 },
                       M(3, 2) } } },
+    { "cross_entropy_sums",
+      { NULL, .in = { { 3, { 3, 2, 9002 }, .lo = -9, .hi = 9 },
+                      IDS("i32", 9003, 2, { 3, 2 }),
+                      { 2, { 3, 2 }, .lo = 8, .hi = 9 } } } },
+    { "cross_entropy_sums_grad",
+      { "(bs)v,bs,bs,bs,bs->(bs)v",
+        .in = { { 2, { 303, 131 }, .lo = -9, .hi = 9 },
+                IDS("i64", 133, 2, { 3, 101 }),
+                { 2, { 3, 101 }, .lo = 8, .hi = 9 },
+                M(3, 101),
+                M(3, 101) } } },
     { "dropout",
       { "; p=0.3 stream=5",
         .in = { { 2, { 37, 1001 }, .lo = 1, .hi = 2 }, { 0, { 0 }, "i64", 0, 99 } } } },
@@ -194,8 +214,13 @@ static const struct {
     { "add", { NULL, .in = { { 1, { 8 }, "i64" }, { 1, { 8 }, "i64" } } }, "i64" },
     { "softmax", { NULL, .in = { { 2, { 4, 8 }, "bf16" } } }, "bf16" },
     { "cast", { "; to=i32", .in = { V(8) } }, "f32 to i32" },
-    { "layer_norm", { "bhs,h,h->bhs,bs,bs", .in = { T(2, 3, 4), V(3), V(3) } }, "'h'" },
-    { "layer_norm", { "abh,h,h->abh,ba,ba", .in = { T(2, 3, 4), V(4), V(4) } }, "operand 4" },
+    { "layer_norm",
+      { "bhs,bs,bs,h,h->bhs", .in = { T(2, 3, 4), M(2, 4), M(2, 4), V(3), V(3) } },
+      "operand 1" },
+    { "layer_norm",
+      { "abh,ab,ba,h,h->abh", .in = { T(2, 3, 4), M(2, 3), M(3, 2), V(4), V(4) } },
+      "operand 2" },
+    { "rms_norm", { "bhs,h->bhs,bs", .in = { T(2, 3, 4), V(3) } }, "'h'" },
     { "cross_entropy", { "vn,n->n,n", .in = { M(4, 3), IDS("i32", 4, 1, { 3 }) } }, "'v'" },
     { "embedding", { "hv,n->nh", .in = { M(4, 3), IDS("i32", 3, 1, { 5 }) } }, "first dimension" },
     { "embedding", { "vh,n->hn", .in = { M(4, 3), IDS("i32", 3, 1, { 5 }) } }, "order of the ids" },

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../ops/shares.h"
 #include "native_cases.h"
 
 enum { GUARD = 64, N_THREADS = 3 }; /* bytes around every array; most threads */
@@ -232,19 +233,67 @@ static void cut(pl_share *s, int f)
     pl_share_cut(s, f, lo, n > 2 ? n - lo - n / 4 : 1);
 }
 
-/* The whole node, each factor cut, and all of them at once. */
+/* Every third of each factor, and each two in thirds and halves. */
+static void check_parts(const trial *t, const pl_kernel *k, const pl_share *whole)
+{
+    const pl_node *n = t->node;
+    pl_err why = { 0 };
+    for (int f = 0; f < n->sig->n_factors; f++) {
+        if (!pl_share_can_cut(n, f)) continue;
+        for (int p = 0; p < 3; p++) {
+            pl_share s = *whole;
+            if (shares_cut(&s, f, 3, p)) check_share(t, &s, k, &why);
+        }
+        for (int g = f + 1; g < n->sig->n_factors; g++)
+            for (int p = 0; p < 6; p++) {
+                pl_share s = *whole;
+                if (pl_share_can_cut(n, g) && shares_cut(&s, f, 3, p % 3) &&
+                    shares_cut(&s, g, 2, p / 3))
+                    check_share(t, &s, k, &why);
+            }
+    }
+}
+
+static pl_share cut_all(const pl_node *n)
+{
+    pl_share s = pl_share_whole(n);
+    for (int f = 0; f < n->sig->n_factors; f++)
+        if (pl_share_can_cut(n, f)) cut(&s, f);
+    return s;
+}
+
+/* Each factor of the node cut. */
+static void check_each(const trial *t, const pl_kernel *k)
+{
+    pl_share whole = pl_share_whole(t->node);
+    pl_err why = { 0 };
+    for (int f = 0; f < t->node->sig->n_factors; f++) {
+        pl_share s = whole;
+        if (!pl_share_can_cut(t->node, f)) continue;
+        cut(&s, f);
+        check_share(t, &s, k, &why);
+    }
+    check_parts(t, k, &whole);
+}
+
+/* The whole node, all factors cut at once, perhaps each of them. Then again with a factor written
+ * as two, each in turn: shares that are no blocks of the whole. Returns how many were accepted. */
 static int check_trial(const trial *t, const pl_kernel *k, bool each, pl_err *why)
 {
-    pl_share whole = pl_share_whole(t->node), all = whole;
+    pl_share whole = pl_share_whole(t->node), all = cut_all(t->node);
     int n = check_share(t, &whole, k, why);
-    for (int f = 0; n && f < t->node->sig->n_factors; f++) {
-        if (!pl_share_can_cut(t->node, f)) continue;
-        pl_share s = whole;
-        cut(&s, f);
-        cut(&all, f);
-        if (each) n += check_share(t, &s, k, why);
+    if (!n) return 0;
+    n += check_share(t, &all, k, why);
+    if (each) check_each(t, k);
+    for (int f = 0; f < t->node->sig->n_factors; f++) {
+        trial composed = *t;
+        pl_err refusal = { 0 };
+        composed.node = shares_compose(t->arena, &pl_ops_all, t->node, f);
+        if (!composed.node) continue;
+        all = cut_all(composed.node);
+        check_share(&composed, &all, k, &refusal);
+        if (each) check_each(&composed, k);
     }
-    if (n) n += check_share(t, &all, k, why);
     return n;
 }
 

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "../ops/shares.h"
+
 #define ROW(name) &pl_op_##name,
 static const pl_op *const all_ops[] = { PL_OP_LIST(ROW) };
 static const pl_ops ops = { (int)(sizeof all_ops / sizeof *all_ops), all_ops };
@@ -456,6 +458,55 @@ static void test_convolutions(void **unused)
         check_types(convs[i].op, convs[i].spec, 2, convs[i].in, 9000 + 100 * i);
 }
 
+/* -- uneven parts ---------------------------------------------------------------------------- */
+
+/* Every third of each factor, and each two in thirds and halves. Returns how many were taken. */
+static int check_parts(const pl_node *n, uint64_t stream)
+{
+    pl_kernel_env env = { .matmul = PL_F32 };
+    char why[2000];
+    int taken = 0;
+    set_threads(&env, 1 + (int)(stream % 2));
+    for (int f = 0; f < n->sig->n_factors; f++) {
+        if (!pl_share_can_cut(n, f)) continue;
+        for (int p = 0; p < 3; p++) {
+            pl_share s = pl_share_whole(n);
+            if (shares_cut(&s, f, 3, p)) taken += check_share(&s, &env, stream, why, sizeof why);
+        }
+        for (int g = f + 1; g < n->sig->n_factors; g++)
+            for (int p = 0; p < 6; p++) {
+                pl_share s = pl_share_whole(n);
+                if (pl_share_can_cut(n, g) && shares_cut(&s, f, 3, p % 3) &&
+                    shares_cut(&s, g, 2, p / 3))
+                    taken += check_share(&s, &env, stream, why, sizeof why);
+            }
+    }
+    return taken;
+}
+
+/* The node, and again with a factor written as two, each in turn. */
+static void check_all_parts(const pl_op *op, const char *spec, int n_in, const pl_shape in[],
+                            uint64_t stream)
+{
+    pl_arena *a = pl_arena_new("test");
+    const pl_node *n = build(a, op, spec, PL_F32, n_in, in);
+    if (!check_parts(n, stream)) fail_msg("'%s': no part is taken", spec);
+    for (int f = 0; f < n->sig->n_factors; f++) {
+        const pl_node *composed = shares_compose(a, &ops, n, f);
+        if (composed) check_parts(composed, stream + 1);
+    }
+    pl_arena_free(a);
+}
+
+static void test_parts(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof einsums / sizeof *einsums; i++)
+        check_all_parts(&pl_op_einsum, einsums[i].spec, einsums[i].n_in, einsums[i].in, i);
+    for (size_t i = 0; i < sizeof convs / sizeof *convs; i++)
+        check_all_parts(convs[i].op, convs[i].spec, 2, convs[i].in, 100 + i);
+}
+
 /* -- refusals, threads --------------------------------------------------------------------- */
 
 // clang-format off
@@ -576,8 +627,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounded),      cmocka_unit_test(test_plans),
         cmocka_unit_test(test_einsums),      cmocka_unit_test(test_random_einsums),
-        cmocka_unit_test(test_convolutions), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_two_ranks),    cmocka_unit_test(test_isa),
+        cmocka_unit_test(test_convolutions), cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_two_ranks),
+        cmocka_unit_test(test_isa),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,17 +32,28 @@ typedef struct answer {
 /* clang-format on */
 
 static const answer answers[] = {
+    { &pl_op_layer_norm_sum, NULL, { { 2, { 2, 2 }, { 1, 2, 3, 5 } } }, { { 3, 8 } } },
+    { &pl_op_layer_norm_deviation,
+      NULL,
+      { { 2, { 2, 4 }, { 1, 2, 3, 4, 10001, 10002, 10003, 10004 } }, { 1, { 2 }, { 10, 40010 } } },
+      { { 5, 5 } } },
     /* mean 2.5, var 1.25 */
     { &pl_op_layer_norm,
       "; eps=0",
       { { 2, { 1, 4 }, { 1, 2, 3, 4 } },
+        { 1, { 1 }, { 10 } },
+        { 1, { 1 }, { 5 } },
         { 1, { 4 }, { 1, 1, 1, 2 } },
         { 1, { 4 }, { 0, 0, 1, 0 } } },
-      { { -1.3416408, -0.4472136, 1.4472136, 2.6832816 }, { 2.5 }, { 0.8944272 } } },
+      { { -1.3416408, -0.4472136, 1.4472136, 2.6832816 } } },
     { &pl_op_layer_norm,
       "; eps=0.75",
-      { { 2, { 1, 4 }, { 1, 2, 3, 4 } }, { 1, { 4 }, { 1, 1, 1, 1 } }, { 1, { 4 }, { 0 } } },
-      { { -1.0606602, -0.3535534, 0.3535534, 1.0606602 }, { 2.5 }, { 0.7071068 } } },
+      { { 2, { 1, 4 }, { 1, 2, 3, 4 } },
+        { 1, { 1 }, { 10 } },
+        { 1, { 1 }, { 5 } },
+        { 1, { 4 }, { 1, 1, 1, 1 } },
+        { 1, { 4 }, { 0 } } },
+      { { -1.0606602, -0.3535534, 0.3535534, 1.0606602 } } },
     /* mean square 12.5 */
     { &pl_op_rms_norm,
       "; eps=0",
@@ -252,9 +263,9 @@ static const struct {
       "'x' is 3 in input 2 but 2 elsewhere" },
     { &pl_op_avg_pool_grad, "; r=2 s=2 stride=2", { { 4, { 1, 1, 2, 2 } } }, "write '; extent=N'" },
     { &pl_op_layer_norm,
-      "bsd,d,d->bsd,bs,bs",
-      { { 3, { 2, 3, 4 } }, { 1, { 4 } }, { 1, { 4 } } },
-      "'d' stands in the operands 0123" },
+      "bsd,bs,bsd,d,d->bsd",
+      { { 3, { 2, 3, 4 } }, { 2, { 2, 3 } }, { 3, { 2, 3, 4 } }, { 1, { 4 } }, { 1, { 4 } } },
+      "'d' stands in the operands 02345" },
     { &pl_op_rms_norm,
       "bh,h->bh,h",
       { { 2, { 2, 3 } }, { 1, { 3 } } },
@@ -296,14 +307,13 @@ static void refuses_gradient_of_statistics(void **state)
         pl_builder b = pl_builder_new(arena, &pl_ops_all, "test");
         pl_value *x = pl_add_input(&b, "x", PL_F32, PL_SHAPE(2, 3)), *grad;
         pl_value *w = pl_add_input(&b, "w", PL_F32, PL_SHAPE(3));
-        const pl_node *n =
-            i ? pl_add_node(&b, &pl_op_layer_norm, NULL, NULL, 3, (pl_value *const[]){ x, w, w })
-              : pl_add_node(&b, &pl_op_rms_norm, NULL, NULL, 2, (pl_value *const[]){ x, w });
+        const pl_op *op = i ? &pl_op_layer_norm_sum : &pl_op_rms_norm;
+        const pl_node *n = pl_add_node(&b, op, NULL, NULL, 2 - i, (pl_value *const[]){ x, w });
         assert_non_null(n);
-        pl_value *loss = PL_ADD(&b, &pl_op_reduce_sum, NULL, n->out[1]);
+        pl_value *loss = PL_ADD(&b, &pl_op_reduce_sum, NULL, n->out[i ? 0 : 1]);
         pl_autodiff(&b, loss, 1, &x, &grad);
         assert_int_equal(b.err.code, PL_EUNSUPPORTED);
-        assert_non_null(strstr(b.err.msg, "not differentiable"));
+        assert_non_null(strstr(b.err.msg, i ? "has no gradient" : "not differentiable"));
         pl_arena_free(arena);
     }
 }

@@ -2,6 +2,7 @@
  * against central differences, every cut against the whole, and the claims linear, elementwise,
  * inplace, view. The inputs are Philox numbers; a failure names operator, example, cut and seed. */
 #include "eval.h"
+#include "shares.h"
 #include "graph/autodiff.h"
 #include "graph/walk.h"
 #include "ops/lib/all.h"
@@ -22,7 +23,8 @@ typedef struct trial {
     int index; /* of the example                       */
     int n_in;
     uint64_t seed;
-    int checks, failed; /* so far                               */
+    int checks, failed;     /* so far                               */
+    int cuttable, composed; /* factors                          */
     pl_arena *arena;
 } trial;
 
@@ -353,49 +355,94 @@ static void compare_joined(trial *t, const pl_node *n, const eval *e, const join
     }
 }
 
-/* Part p of `parts`; the first parts are one larger when the size is not a multiple. */
-static pl_range find_part(int64_t size, int parts, int p)
+/* Factor `factor` cut into `parts`; the second of two cuts of a factor cuts what the first left. */
+typedef struct cut {
+    int factor, parts;
+} cut;
+
+enum { MAX_CUTS = 2 };
+
+/* The share with these coordinates; false: it is empty. Parts are those of a placement: ceil(n /
+ * parts) positions in turn, the last ones fewer. */
+static bool find_share(const pl_node *n, int n_cuts, const cut cuts[], const int me[],
+                       pl_share *share)
 {
-    int64_t n = size / parts, more = size % parts;
-    return (pl_range){ p * n + (p < more ? p : more), n + (p < more) };
+    int64_t chunk[PL_MAX_FACTORS];
+    *share = pl_share_whole(n);
+    for (int f = 0; f < n->sig->n_factors; f++) chunk[f] = n->sig->factor[f].size;
+    for (int i = 0; i < n_cuts; i++) {
+        int f = cuts[i].factor;
+        pl_range whole = share->factor[f];
+        pl_range r = pl_range_part(whole, &chunk[f], cuts[i].parts, me[i]);
+        if (!r.n) return false;
+        pl_share_cut(share, f, r.lo - whole.lo, r.n);
+    }
+    return true;
 }
 
-/* Cut factor f into pf parts and factor g into pg; g < 0: only f. */
-static void check_cut(trial *t, const pl_node *n, const eval *e, int f, int pf, int g, int pg)
+/* Every share of the cuts that is not empty, against the whole. */
+static void check_cut(trial *t, const pl_node *n, const eval *e, int n_cuts, const cut cuts[])
 {
-    const pl_factor *x = n->sig->factor;
     joined j = joined_new(n);
-    int n_shares[PL_MAX_OPERANDS];
-    char cut[64];
-    snprintf(cut, sizeof cut, "%c cut into %d", x[f].letter, pf);
-    if (g >= 0)
-        snprintf(cut, sizeof cut, "%c cut into %d, %c into %d", x[f].letter, pf, x[g].letter, pg);
-    for (int i = 0; i < pf; i++)
-        for (int k = 0; k < (g < 0 ? 1 : pg); k++) {
-            pl_range a = find_part(x[f].size, pf, i);
-            pl_share s = pl_share_whole(n);
-            pl_share_cut(&s, f, a.lo, a.n);
-            if (g >= 0) {
-                a = find_part(x[g].size, pg, k);
-                pl_share_cut(&s, g, a.lo, a.n);
-            }
-            run_part(t, &s, e, &j);
+    int n_shares[PL_MAX_OPERANDS] = { 0 }, total = 1;
+    pl_text name = { .arena = t->arena };
+    for (int i = 0; i < n_cuts; i++) {
+        total *= cuts[i].parts;
+        pl_text_add(&name, "%s%c cut into %d", i ? ", " : "", n->sig->factor[cuts[i].factor].letter,
+                    cuts[i].parts);
+    }
+    for (int k = 0; k < total; k++) {
+        int me[MAX_CUTS], rest = k;
+        pl_share s;
+        for (int i = 0; i < n_cuts; rest /= cuts[i++].parts) me[i] = rest % cuts[i].parts;
+        if (!find_share(n, n_cuts, cuts, me, &s)) continue;
+        run_part(t, &s, e, &j);
+        for (int i = 0; i < n->n_out; i++) { /* an element comes from each part of what it lacks */
+            bool first = true;
+            for (int c = 0; c < n_cuts; c++)
+                first &= !me[c] || !pl_share_touches(n, n->n_in + i, cuts[c].factor);
+            n_shares[i] += first;
         }
-    for (int i = 0; i < n->n_out; i++)
-        n_shares[i] = (pl_share_touches(n, n->n_in + i, f) ? 1 : pf) *
-                      (g < 0 || pl_share_touches(n, n->n_in + i, g) ? 1 : pg);
-    compare_joined(t, n, e, &j, n_shares, cut);
+    }
+    compare_joined(t, n, e, &j, n_shares, pl_text_get(&name));
     joined_free(&j, n->n_out);
 }
 
+/* Each factor in halves, thirds, single positions and halves of halves; each two in halves and
+ * thirds. Few sizes are multiples of all of these, so many parts are shorter than others. */
 static void check_cuts(trial *t, const pl_node *n, const eval *e)
 {
     for (int f = 0; f < n->sig->n_factors; f++) {
+        int64_t size = n->sig->factor[f].size;
         if (!pl_share_can_cut(n, f)) continue;
-        check_cut(t, n, e, f, 2, -1, 1);
-        if (n->sig->factor[f].size > 2) check_cut(t, n, e, f, 3, -1, 1);
-        for (int g = 0; g < n->sig->n_factors; g++)
-            if (g != f && pl_share_can_cut(n, g)) check_cut(t, n, e, f, 2, g, 2);
+        check_cut(t, n, e, 1, (cut[]){ { f, 2 } });
+        if (size > 2) check_cut(t, n, e, 1, (cut[]){ { f, 3 } });
+        if (size > 2) check_cut(t, n, e, 2, (cut[]){ { f, 2 }, { f, 2 } });
+        if (size > 3 && size < 20) check_cut(t, n, e, 1, (cut[]){ { f, (int)size } });
+        for (int g = f + 1; g < n->sig->n_factors; g++) {
+            if (!pl_share_can_cut(n, g)) continue;
+            check_cut(t, n, e, 2, (cut[]){ { f, 2 }, { g, 2 } });
+            if (size > 2) check_cut(t, n, e, 2, (cut[]){ { f, 3 }, { g, 2 } });
+            if (n->sig->factor[g].size > 2) check_cut(t, n, e, 2, (cut[]){ { f, 2 }, { g, 3 } });
+        }
+    }
+}
+
+/* The same node with one factor written as two: the same outputs, and every cut again. */
+static void check_composed(trial *t, const pl_graph *g, const eval *e)
+{
+    const pl_node *n = g->nodes.at[0];
+    for (int f = 0; f < n->sig->n_factors; f++) {
+        t->cuttable += pl_share_can_cut(n, f) && !shares_is_window(n->sig, f);
+        const pl_node *c = shares_compose(t->arena, &pl_ops_all, n, f);
+        if (!c) continue;
+        eval same = { g, eval_alloc(sizeof(void *) * (size_t)(g->values.n + 1)) };
+        for (int k = 0; k < n->n_in; k++) same.at[c->in[k]->id] = e->at[n->in[k]->id];
+        for (int i = 0; i < n->n_out; i++) same.at[c->out[i]->id] = e->at[n->out[i]->id];
+        check_cut(t, c, &same, 0, NULL);
+        check_cuts(t, c, &same);
+        free(same.at);
+        t->composed++;
     }
 }
 
@@ -510,14 +557,10 @@ static void check_example(trial *t)
     eval e = eval_new(g);
     check_text(t, g);
     for (int k = 0; k < n->n_in; k++) fill_input(t, k, 0, n->in[k], e.at[n->in[k]->id]);
-    joined j = joined_new(n); /* the whole as its only share: nothing is written into the inputs */
-    pl_share whole = pl_share_whole(n);
     eval_run(&e, 1);
-    run_part(t, &whole, &e, &j);
-    compare_joined(t, n, &e, &j, (int[PL_MAX_OPERANDS]){ 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 },
-                   "the whole");
-    joined_free(&j, n->n_out);
+    check_cut(t, n, &e, 0, NULL); /* the whole as its only share: no input is written */
     check_cuts(t, n, &e);
+    check_composed(t, g, &e);
     check_claims(t, g, &e);
     if (t->op->grad) check_gradient(t);
     eval_free(&e);
@@ -533,8 +576,10 @@ static void check_op(void **state)
         check_example(&t);
         pl_arena_free(t.arena);
     }
-    print_message("%-20s %2d examples %6d checks%s\n", t.op->name, t.index, t.checks,
-                  t.op->grad ? ", gradient" : "");
+    print_message("%-22s %2d examples %6d checks, %2d composed%s\n", t.op->name, t.index, t.checks,
+                  t.composed, t.op->grad ? ", gradient" : "");
+    if (t.cuttable && !t.composed)
+        fail_msg("%s: give an example a letter whose size is not prime", t.op->name);
     if (t.failed) fail_msg("%s: %d of %d checks failed", t.op->name, t.failed, t.checks);
 }
 

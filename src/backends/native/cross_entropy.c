@@ -1,4 +1,4 @@
-/* cross_entropy and its gradient: rows of logits, one row at a time. */
+/* cross_entropy, its parts and gradients: rows of logits, one row at a time. */
 #include "backends/native/kernels.h"
 
 #include <float.h>
@@ -92,5 +92,49 @@ void pl_cross_entropy_grad_run(const pl_share *s, const pl_kernel_env *env, void
 #pragma omp simd
         for (int64_t i = 0; i < here.n; i++) dx[i] = by * expf(x[i] - shift);
         if (c >= here.lo && c < here.lo + here.n) dx[c - here.lo] -= by;
+    }
+}
+
+/* Pieces are summed in f32, their total in double, as above. */
+void pl_cross_entropy_sums_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                               const void *const in[], void *const out[], void *scratch)
+{
+    const pl_node *node = s->node;
+    pl_range here = s->factor[pl_sig_find(node->sig, 'v')];
+    int64_t rows = pl_shape_count(&s->in[1]);
+    const float *top = in[2];
+    (void)state, (void)scratch;
+#pragma omp parallel for num_threads(env->n_threads) if (rows * here.n > PL_LOOPS_SERIAL)
+    for (int64_t r = 0; r < rows; r++) {
+        const float *x = (const float *)in[0] + r * here.n;
+        int64_t c = (int64_t)pl_type_get(node->in[1]->type, in[1], r) - here.lo;
+        double total = 0;
+        for (int64_t lo = 0; lo < here.n; lo += PL_LOOPS_PIECE) {
+            int64_t left = here.n - lo;
+            total += (double)sum_exp(left < PL_LOOPS_PIECE ? left : PL_LOOPS_PIECE, x + lo, top[r]);
+        }
+        ((float *)out[0])[r] = (float)total;
+        ((float *)out[1])[r] = c >= 0 && c < here.n ? x[c] : 0;
+    }
+}
+
+/* dx may lie over x. */
+void pl_cross_entropy_sums_grad_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                                    const void *const in[], void *const out[], void *scratch)
+{
+    const pl_node *node = s->node;
+    pl_range here = s->factor[pl_sig_find(node->sig, 'v')];
+    int64_t rows = pl_shape_count(&s->in[1]);
+    const float *top = in[2], *dsum = in[3], *dpicked = in[4];
+    (void)state, (void)scratch;
+#pragma omp parallel for num_threads(env->n_threads) if (rows * here.n > PL_LOOPS_SERIAL)
+    for (int64_t r = 0; r < rows; r++) {
+        const float *x = (const float *)in[0] + r * here.n;
+        float *dx = (float *)out[0] + r * here.n;
+        int64_t c = (int64_t)pl_type_get(node->in[1]->type, in[1], r) - here.lo;
+        float shift = top[r], by = dsum[r];
+#pragma omp simd
+        for (int64_t i = 0; i < here.n; i++) dx[i] = by * expf(x[i] - shift);
+        if (c >= 0 && c < here.n) dx[c] += dpicked[r];
     }
 }

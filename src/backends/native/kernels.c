@@ -73,6 +73,7 @@ void pl_kernels_add_blocks(int64_t n_blocks, int64_t n, const float *partial, fl
 #define F32 pl_kernels_all_f32
 
 static const pl_kernel kernels[] = {
+    ROW(accumulate, F32, pointwise, pointwise),
     ROW(adam, pl_optimizer_accepts, optimizer, optimizer_adam),
     ROW(adamw, pl_optimizer_accepts, optimizer, optimizer_adam),
     ROW(add, F32, pointwise, pointwise),
@@ -88,6 +89,8 @@ static const pl_kernel kernels[] = {
     ROW(concat, NULL, copy, copy),
     ROW_STATELESS(cross_entropy, pl_cross_entropy_accepts, cross_entropy),
     ROW_STATELESS(cross_entropy_grad, pl_cross_entropy_accepts, cross_entropy_grad),
+    ROW_STATELESS(cross_entropy_sums, pl_cross_entropy_accepts, cross_entropy_sums),
+    ROW_STATELESS(cross_entropy_sums_grad, pl_cross_entropy_accepts, cross_entropy_sums_grad),
     ROW(div, F32, pointwise, pointwise),
     ROW(dropout, pl_dropout_accepts, dropout, dropout),
     ROW_STATELESS(embedding, pl_lookup_accepts, lookup),
@@ -96,8 +99,11 @@ static const pl_kernel kernels[] = {
     ROW(fill, NULL, fill, fill),
     ROW(gelu, F32, pointwise, pointwise),
     ROW(gelu_grad, F32, pointwise, pointwise),
-    ROW(layer_norm, pl_row_norm_accepts, row_norm, row_norm),
-    ROW(layer_norm_grad, pl_row_norm_accepts, row_norm, row_norm_grad),
+    ROW(layer_norm, pl_layer_norm_accepts, layer_norm, layer_norm),
+    ROW(layer_norm_deviation, pl_layer_norm_accepts, layer_norm, layer_norm_deviation),
+    ROW(layer_norm_grad, pl_layer_norm_accepts, layer_norm, layer_norm_grad),
+    ROW(layer_norm_grad_sums, pl_layer_norm_accepts, layer_norm, layer_norm_grad_sums),
+    ROW(layer_norm_sum, pl_layer_norm_accepts, layer_norm, layer_norm_sum),
     ROW(log, F32, pointwise, pointwise),
     ROW(max_pool, pl_pool_accepts, pool, pool),
     ROW(max_pool_grad, pl_pool_accepts, pool, pool_grad),

@@ -46,10 +46,20 @@ PL_KERNELS_RUN(fill);
 PL_KERNELS_ACCEPTS(cross_entropy);
 PL_KERNELS_RUN(cross_entropy);
 PL_KERNELS_RUN(cross_entropy_grad);
+PL_KERNELS_RUN(cross_entropy_sums);
+PL_KERNELS_RUN(cross_entropy_sums_grad);
 
 PL_KERNELS_ACCEPTS(dropout);
 PL_KERNELS_MAKE(dropout);
 PL_KERNELS_RUN(dropout);
+
+PL_KERNELS_ACCEPTS(layer_norm);
+PL_KERNELS_MAKE(layer_norm);
+PL_KERNELS_RUN(layer_norm);
+PL_KERNELS_RUN(layer_norm_deviation);
+PL_KERNELS_RUN(layer_norm_grad);
+PL_KERNELS_RUN(layer_norm_grad_sums);
+PL_KERNELS_RUN(layer_norm_sum);
 
 PL_KERNELS_ACCEPTS(lookup);
 PL_KERNELS_RUN(lookup);

@@ -196,7 +196,7 @@ static const struct {
     { &pl_op_log, run_log },         { &pl_op_sqrt, run_sqrt },
     { &pl_op_tanh, run_tanh },       { &pl_op_sigmoid, run_sigmoid },
     { &pl_op_silu, run_silu },       { &pl_op_relu, run_relu },
-    { &pl_op_scale, run_scale },
+    { &pl_op_scale, run_scale },     { &pl_op_accumulate, run_add },
 };
 
 static pl_loops_row *find_row(const pl_node *n)
