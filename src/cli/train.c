@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 typedef struct train_args {
-    const char *data, *optimizer, *save, *resume, *backend, *matmul;
-    int64_t devices, threads, steps, batch, seq, warmup, seed, eval_every, eval_batches, save_every,
-        keep, bucket;
+    const char *data, *strategy, *optimizer, *save, *resume, *backend, *matmul;
+    int64_t devices, threads, steps, batch, micro, seq, warmup, seed, eval_every, eval_batches,
+        save_every, keep, bucket, ahead, memory;
     double lr, lr_min, beta1, beta2, eps, momentum, decay, clip, train_share, timeout;
     bool json, timings, explain, profile, program;
 } train_args;
@@ -23,8 +23,10 @@ typedef struct train_args {
 static const pl_opt opts[] = {
     { "data",         TEXT(data),        "FILE", NULL,    "text to learn, by bytes; or synthetic" },
     { "devices",      INT(devices),      "N",    NULL,    "ranks: threads, or those of mpirun", 1 },
+    { "strategy",     TEXT(strategy),    "S",    "dp",    "dp, zero=1|2|3, tp=N,sp, hsdp=N ..." },
     { "steps",        INT(steps),        "N",    "100",   "updates" },
     { "batch",        INT(batch),        "N",    NULL,    "all ranks' rows (model key batch)", 1 },
+    { "micro",        INT(micro),        "N",    "1",     "micro-batches of a step's batch", 1 },
     { "seq",          INT(seq),          "N",    NULL,    "positions per row (model key seq)", 1 },
     { "lr",           REAL(lr),          "X",    "1e-3",  "peak learning rate" },
     { "lr-min",       REAL(lr_min),      "X",    NULL,    "end of the cosine; default lr / 10" },
@@ -48,6 +50,8 @@ static const pl_opt opts[] = {
     { "matmul",       TEXT(matmul),      "TYPE", "f32",   "f32, or bf16 inputs with f32 sums" },
     { "threads",      INT(threads),      "N",    NULL,    "per rank; default: its share", 1, 4096 },
     { "bucket",       BYTES(bucket),     "SIZE", "16MiB", "gradients reduced in one message", 1 },
+    { "memory",       BYTES(memory),     "SIZE", "0",     "of a device; 0: that of the machine" },
+    { "gathers-ahead", BYTES(ahead),     "SIZE", "32MiB", "weights gathered before they are read" },
     { "timeout",      REAL(timeout),     "SECS", "120",   "a rank silent for longer is lost", 0.1 },
     { "json",         FLAG(json),        NULL,   NULL,    "one JSON object per event on stdout" },
     { "timings",      FLAG(timings),     NULL,   NULL,    "add seconds and tokens/s to the lines" },
@@ -103,16 +107,19 @@ static void tell_start(teller *t, const pl_train_event *e)
     const pl_graph *g = pl_train_graph(t->job);
     const char *notes = pl_train_notes(t->job);
     const pl_data *d = pl_train_data(t->job);
+    const pl_program *p = e->program[PL_TRAIN_STEP];
     fprintf(stderr, "%s: %lld parameters, %d nodes; %s; %d steps on %d device%s, %d message%s\n",
-            g->name, (long long)pl_graph_params(g), g->nodes.n, e->program->plan->strategy,
-            e->program->n_steps, e->program->n_ranks, e->program->n_ranks > 1 ? "s" : "",
-            e->program->n_messages, e->program->n_messages == 1 ? "" : "s");
+            g->name, (long long)pl_graph_params(g), g->nodes.n, p->plan->strategy, p->n_steps,
+            p->n_ranks, p->n_ranks > 1 ? "s" : "", p->n_messages, p->n_messages == 1 ? "" : "s");
+    if (e->n_programs > PL_TRAIN_UPDATE)
+        fprintf(stderr, "%lld times in a step; then the update: %d steps, %d messages\n",
+                (long long)t->a->micro, e->program[PL_TRAIN_UPDATE]->n_steps,
+                e->program[PL_TRAIN_UPDATE]->n_messages);
     fprintf(stderr,
             "memory of one device: %s of states, %s of work (no layout of this order is below "
             "%s), %s of scratch\n",
             pl_text_size(a, (double)e->stats->state_bytes),
-            pl_text_size(a, (double)e->stats->work_bytes),
-            pl_text_size(a, (double)e->program->work_bound),
+            pl_text_size(a, (double)e->stats->work_bytes), pl_text_size(a, (double)p->work_bound),
             pl_text_size(a, (double)e->stats->scratch_bytes));
     if (*notes) fprintf(stderr, "resuming with other settings: %s\n", notes);
     if (d->path)
@@ -120,8 +127,11 @@ static void tell_start(teller *t, const pl_train_event *e)
                 "%s: %lld bytes to learn, %lld to validate; letter frequencies alone: %.4f nats\n",
                 d->path, (long long)d->n_train, (long long)(d->n - d->n_train), pl_data_entropy(d));
     pl_text out = { .arena = a };
-    if (t->a->explain) pl_exec_explain(e->exec, 0, &out);
-    if (t->a->program) pl_program_print(e->program, &out);
+    for (int i = 0; i < e->n_programs; i++) {
+        if (i == PL_TRAIN_EVAL) continue;
+        if (t->a->explain) pl_exec_explain(e->exec, i, &out);
+        if (t->a->program) pl_program_print(e->program[i], &out);
+    }
     fputs(pl_text_get(&out), stderr);
     pl_arena_free(a);
 }
@@ -182,7 +192,8 @@ static void tell_end(teller *t, const pl_train_event *e)
     fprintf(stderr, "\n");
     if (!t->a->profile) return;
     pl_text table = { .arena = pl_arena_new("profile") };
-    pl_exec_profile(e->exec, 0, &table);
+    for (int i = 0; i < e->n_programs; i++)
+        if (i != PL_TRAIN_EVAL) pl_exec_profile(e->exec, i, &table);
     fputs(pl_text_get(&table), stderr);
     pl_arena_free(table.arena);
 }
@@ -228,7 +239,9 @@ static bool make_options(const train_args *a, const char *model, const pl_world 
         .model = model,
         .data = a->data,
         .train_share = a->train_share,
+        .strategy = a->strategy,
         .steps = a->steps,
+        .micro = a->micro,
         .lr = a->lr,
         .lr_min = a->lr_min >= 0 ? a->lr_min : a->lr / 10,
         .warmup = a->warmup,
@@ -240,6 +253,7 @@ static bool make_options(const train_args *a, const char *model, const pl_world 
         .keep = (int)a->keep,
         .resume = a->resume,
         .bucket_bytes = a->bucket,
+        .ahead_bytes = a->ahead ? a->ahead : -1,
         .optim = { .name = a->optimizer,
                    .beta1 = a->beta1,
                    .beta2 = a->beta2,
@@ -247,7 +261,8 @@ static bool make_options(const train_args *a, const char *model, const pl_world 
                    .momentum = a->momentum,
                    .decay = a->decay,
                    .clip = a->clip },
-        .exec = { .env = { .n_threads = a->threads  ? (int)a->threads
+        .exec = { .memory_limit = a->memory,
+                  .env = { .n_threads = a->threads  ? (int)a->threads
                                         : cores > 1 ? cores
                                                     : 1 } },
     };

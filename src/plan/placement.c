@@ -1,5 +1,6 @@
-#include "plan/placement.h"
+#include "plan/region.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int pl_mesh_ranks(const pl_mesh *m)
@@ -33,95 +34,360 @@ int pl_mesh_group(const pl_mesh *m, int rank, unsigned axes, int out[], int *me)
     return n;
 }
 
+int pl_mesh_find(const pl_mesh *m, const char *name)
+{
+    for (int a = 0; a < m->n; a++)
+        if (!strcmp(m->axis[a].name, name)) return a;
+    return -1;
+}
+
+static bool same_split(const pl_split *x, const pl_split *y)
+{
+    return x->dim == y->dim && x->axis == y->axis && x->size == y->size && x->unit == y->unit &&
+           x->stride == y->stride && x->reach == y->reach && x->pad == y->pad;
+}
+
 bool pl_placement_same(const pl_placement *a, const pl_placement *b)
 {
     if (a->pending != b->pending || (a->pending && a->monoid != b->monoid)) return false;
-    for (int d = 0; d < PL_MAX_RANK; d++) {
-        if (a->n[d] != b->n[d]) return false;
-        for (int k = 0; k < a->n[d]; k++)
-            if (a->axis[d][k] != b->axis[d][k]) return false;
+    bool same = a->n == b->n;
+    for (int i = 0; same && i < a->n; i++) same = same_split(&a->split[i], &b->split[i]);
+    return same;
+}
+
+unsigned pl_placement_differ(const pl_placement *a, const pl_placement *b)
+{
+    unsigned axes = a->pending ^ b->pending;
+    for (int i = 0, k = 0; i < a->n || k < b->n;) { /* one dimension after the other */
+        bool from_a = k == b->n || (i < a->n && a->split[i].dim <= b->split[k].dim);
+        int dim = from_a ? a->split[i].dim : b->split[k].dim;
+        unsigned here = 0;
+        bool same = true;
+        for (; (i < a->n && a->split[i].dim == dim) || (k < b->n && b->split[k].dim == dim);) {
+            const pl_split *x = i < a->n && a->split[i].dim == dim ? &a->split[i++] : NULL;
+            const pl_split *y = k < b->n && b->split[k].dim == dim ? &b->split[k++] : NULL;
+            here |= (x ? 1u << x->axis : 0) | (y ? 1u << y->axis : 0);
+            same &= x && y && same_split(x, y);
+        }
+        if (!same) axes |= here;
     }
-    return true;
+    return axes;
+}
+
+static int64_t unit_of(const pl_split *s)
+{
+    return s->size && !s->stride ? s->unit : 1;
+}
+
+void pl_placement_add(pl_placement *p, pl_split s)
+{
+    int i = p->n++;
+    for (; i > 0; i--) {
+        const pl_split *x = &p->split[i - 1];
+        if (x->dim < s.dim || (x->dim == s.dim && unit_of(x) >= unit_of(&s))) break;
+        p->split[i] = *x;
+    }
+    p->split[i] = s;
 }
 
 void pl_placement_split(pl_placement *p, int dim, int axis)
 {
-    p->axis[dim][p->n[dim]++] = (int8_t)axis;
+    pl_placement_add(p, (pl_split){ .dim = (int8_t)dim, .axis = (int8_t)axis });
+}
+
+void pl_placement_remove(pl_placement *p, int index)
+{
+    p->n--;
+    for (int i = index; i < p->n; i++) p->split[i] = p->split[i + 1];
+    p->split[p->n] = (pl_split){ 0 };
+}
+
+int pl_placement_find(const pl_placement *p, int axis)
+{
+    for (int i = 0; i < p->n; i++)
+        if (p->split[i].axis == axis) return i;
+    return -1;
 }
 
 int pl_placement_dim(const pl_placement *p, int axis)
 {
-    for (int d = 0; d < PL_MAX_RANK; d++)
-        for (int k = 0; k < p->n[d]; k++)
-            if (p->axis[d][k] == axis) return d;
-    return -1;
+    int i = pl_placement_find(p, axis);
+    return i < 0 ? -1 : p->split[i].dim;
 }
 
-pl_placement pl_placement_trim(const pl_placement *p, const pl_mesh *m)
+unsigned pl_placement_axes(const pl_placement *p)
 {
-    pl_placement x = { .monoid = p->monoid };
+    unsigned axes = 0;
+    for (int i = 0; i < p->n; i++) axes |= 1u << p->split[i].axis;
+    return axes;
+}
+
+/* -- one form ---------------------------------------------------------------------------------- */
+
+static bool same_digit(const pl_split *x, const pl_split *y)
+{
+    return x->dim == y->dim && x->size == y->size && x->unit == y->unit && x->stride == y->stride &&
+           x->reach == y->reach && x->pad == y->pad;
+}
+
+int pl_placement_end(const pl_placement *p, int i)
+{
+    int end = i + 1;
+    while (end < p->n && same_digit(&p->split[i], &p->split[end])) end++;
+    return end;
+}
+
+static int64_t devices_of(const pl_placement *p, const pl_mesh *m, int i, int end)
+{
+    int64_t n = 1;
+    for (; i < end; i++) n *= m->axis[p->split[i].axis].size;
+    return n;
+}
+
+static void set_digit(pl_placement *p, int i, int end, int64_t size, int64_t unit)
+{
+    for (; i < end; i++) p->split[i].size = size, p->split[i].unit = unit;
+}
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t find_gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t r = a % b;
+        a = b, b = r;
+    }
+    return a;
+}
+
+/* The digit of splits [i, end) in as few values as can be: the most that come in a lump. */
+static void narrow(pl_placement *p, const pl_mesh *m, int i, int end)
+{
+    int64_t size = p->split[i].size, lump = size, chunk = size;
+    for (int k = i; k < end; k++) {
+        chunk = divide_up(chunk, m->axis[p->split[k].axis].size);
+        lump = find_gcd(lump, chunk);
+    }
+    set_digit(p, i, end, size / lump, p->split[i].unit * lump);
+}
+
+/* Values of the digit that one device has at most. */
+static int64_t chunk_of(const pl_placement *p, const pl_mesh *m, int i, int end)
+{
+    int64_t chunk = p->split[i].size;
+    for (; i < end; i++) chunk = divide_up(chunk, m->axis[p->split[i].axis].size);
+    return chunk;
+}
+
+/* The largest k for which k values in place of each give every device k times what it has. Of s
+ * values each of p devices has c = ceil(s / p); ceil(k s / p) = k c when k (p c - s) < p. */
+static int64_t most_values(const pl_placement *p, const pl_mesh *m, int i, int end)
+{
+    int64_t most = INT64_MAX, chunk = p->split[i].size;
+    for (; i < end; i++) {
+        int64_t parts = m->axis[p->split[i].axis].size, next = divide_up(chunk, parts);
+        int64_t lack = parts * next - chunk;
+        if (lack && (parts - 1) / lack < most) most = (parts - 1) / lack;
+        chunk = next;
+    }
+    return most;
+}
+
+/* The digit of [i, end) takes in what lies below it, down to the next split digit; one whose
+ * devices hold a single value each becomes one with that, if it can. Uneven digits cannot
+ * always. */
+static void widen(pl_placement *p, const pl_mesh *m, int i, int end)
+{
+    pl_split *x = &p->split[i];
+    int last = end, dim = x->dim;
+    narrow(p, m, i, end);
+    if (end < p->n && p->split[end].dim == dim) {
+        pl_split *y = &p->split[end];
+        pl_placement wide = *p;
+        last = pl_placement_end(p, end);
+        narrow(p, m, end, last);
+        if (chunk_of(p, m, i, end) == 1 && x->unit == y->unit * y->size &&
+            y->size <= most_values(p, m, i, end))
+            set_digit(p, i, last, x->size * y->size, y->unit);
+        else
+            *p = wide, last = end;
+    }
+    int64_t below =
+        last < p->n && p->split[last].dim == dim ? p->split[last].size * p->split[last].unit : 1;
+    int64_t room = x->unit / below, k = most_values(p, m, i, last);
+    PL_ASSERT_CMP(room, >, 0); /* legal: pl_placement_check */
+    if (x->size == 1) {
+        set_digit(p, i, last, 1, below);
+        return;
+    }
+    if (k > room) k = room;
+    while (room % k) k--; /* short: less than the devices of an axis, or all of the room */
+    set_digit(p, i, last, x->size * k, x->unit / k);
+}
+
+/* Windows that lie side by side are a digit. */
+static pl_split resolve(pl_split x, const pl_shape *s)
+{
+    int64_t whole = s->dim[x.dim];
+    if (x.stride && !x.pad && x.reach == x.stride && x.size == whole / x.stride &&
+        whole % x.stride == 0)
+        x.unit = x.stride, x.stride = x.reach = 0;
+    if (x.stride) x.unit = 0;
+    if (!x.size) x.size = whole, x.unit = 1;
+    return x;
+}
+
+pl_placement pl_placement_normal(const pl_placement *p, const pl_mesh *m, const pl_shape *s)
+{
+    pl_placement x = { 0 };
     for (int a = 0; a < m->n; a++)
         if (m->axis[a].size > 1) x.pending |= (uint8_t)(p->pending & 1u << a);
-    for (int d = 0; d < PL_MAX_RANK; d++)
-        for (int k = 0; k < p->n[d]; k++)
-            if (m->axis[p->axis[d][k]].size > 1) pl_placement_split(&x, d, p->axis[d][k]);
+    if (x.pending) x.monoid = p->monoid;
+    for (int i = 0; i < p->n; i++)
+        if (m->axis[p->split[i].axis].size > 1) pl_placement_add(&x, resolve(p->split[i], s));
+    for (int end = x.n; end > 0;) { /* minor digits first: the others widen down to them */
+        int i = end - 1;
+        while (i > 0 && same_digit(&x.split[i - 1], &x.split[end - 1])) i--;
+        if (!x.split[i].stride) widen(&x, m, i, end);
+        end = i;
+    }
+    for (int i = 0, end; i < x.n; i = end) {
+        const pl_split *y = &x.split[i];
+        end = pl_placement_end(&x, i);
+        bool alone = (!i || y[-1].dim != y->dim) && (end == x.n || x.split[end].dim != y->dim);
+        if (alone && !y->stride && y->size == s->dim[y->dim]) set_digit(&x, i, end, 0, 0);
+    }
     return x;
+}
+
+bool pl_placement_gather(pl_placement *p, const pl_mesh *m, const pl_shape *s, int axis)
+{
+    int at = pl_placement_find(p, axis), i = 0, end;
+    PL_ASSERT_CMP(at, >=, 0);
+    while ((end = pl_placement_end(p, i)) <= at) i = end;
+    pl_split x = resolve(p->split[at], s);
+    if (at + 1 < end) { /* the splits below get a digit of their own */
+        int64_t parts = devices_of(p, m, i, at + 1);
+        if (x.stride || x.size % parts || x.size == parts) return false;
+        set_digit(p, i, at + 1, parts, x.size / parts * x.unit);
+        set_digit(p, at + 1, end, x.size / parts, x.unit);
+    }
+    pl_placement_remove(p, at);
+    *p = pl_placement_normal(p, m, s);
+    return true;
+}
+
+bool pl_placement_slice(pl_placement *p, const pl_mesh *m, const pl_shape *s, pl_split digit)
+{
+    pl_split x = resolve(digit, s);
+    if (x.stride || (x.size == 1 && s->dim[x.dim] > 1)) return false;
+    for (int i = 0, end; i < p->n; i = end) {
+        end = pl_placement_end(p, i);
+        if (p->split[i].dim != x.dim) continue;
+        if (p->split[i].stride) return false;
+        pl_split y = resolve(p->split[i], s);
+        set_digit(p, i, end, y.size, y.unit);
+        narrow(p, m, i, end);
+        y = p->split[i];
+        int64_t top = x.size * x.unit, y_top = y.size * y.unit;
+        if (y_top == top && x.size % y.size == 0 && x.size / y.size <= most_values(p, m, i, end))
+            set_digit(p, i, end, x.size, x.unit);
+        else if (y.size == 1 || (y.unit % top && x.unit % y_top)) /* neither lies below the other */
+            return false;
+    }
+    pl_placement_add(p, x);
+    *p = pl_placement_normal(p, m, s);
+    return true;
+}
+
+/* -- check ------------------------------------------------------------------------------------- */
+
+static bool check_window(const pl_split *x, const char *axis, pl_err *err)
+{
+    bool ok = x->size > 0 && x->size <= INT32_MAX && x->stride > 0 && x->reach > 0 && x->pad >= 0;
+    return ok || pl_err_set(err, PL_EINPUT,
+                            "axis '%s': no window has %lld positions, stride %d, reach %d, pad %d",
+                            axis, (long long)x->size, x->stride, x->reach, x->pad);
+}
+
+static bool check_split(const pl_placement *p, int i, const pl_mesh *m, const pl_shape *s,
+                        unsigned *used, pl_err *err)
+{
+    const pl_split *x = &p->split[i];
+    int d = x->dim, a = x->axis;
+    if (d < 0 || d >= s->rank || a < 0 || a >= m->n)
+        return pl_err_set(err, PL_EINPUT, "dimension %d or axis %d does not exist", d, a);
+    const char *name = m->axis[a].name;
+    if (*used >> a & 1) return pl_err_set(err, PL_EINPUT, "axis '%s' is used twice", name);
+    *used |= 1u << a;
+    const pl_split *up = i && p->split[i - 1].dim == d ? &p->split[i - 1] : NULL;
+    if (up && same_digit(up, x)) return true;
+    bool whole = !x->size || x->stride;
+    if (up && (whole || !up->size || up->stride))
+        return pl_err_set(err, PL_EINPUT,
+                          "axes '%s' and '%s' split all of dimension %d, but not the same way",
+                          m->axis[up->axis].name, name, d);
+    if (x->stride) /* positions and dimension need not fit: what a window does not see is padding */
+        return check_window(x, name, err);
+    int64_t above = up ? up->unit : s->dim[d], digit = x->size * x->unit;
+    if (whole || (x->size > 0 && x->unit > 0 && digit && above % digit == 0)) return true;
+    return pl_err_set(err, PL_EINPUT,
+                      "axis '%s': dimension %d of %lld has no digit of %lld values of %lld each",
+                      name, d, (long long)s->dim[d], (long long)x->size, (long long)x->unit);
 }
 
 bool pl_placement_check(const pl_placement *p, const pl_mesh *m, const pl_shape *s, pl_err *err)
 {
     unsigned used = p->pending;
     if (p->pending >> m->n) return pl_err_set(err, PL_EINPUT, "pending on an axis the mesh lacks");
-    for (int d = 0; d < PL_MAX_RANK; d++) {
-        int64_t parts = 1;
-        for (int k = 0; k < p->n[d]; k++) {
-            int a = p->axis[d][k];
-            if (d >= s->rank || a < 0 || a >= m->n)
-                return pl_err_set(err, PL_EINPUT, "dimension %d or axis %d does not exist", d, a);
-            if (used >> a & 1)
-                return pl_err_set(err, PL_EINPUT, "axis '%s' is used twice", m->axis[a].name);
-            used |= 1u << a;
-            parts *= m->axis[a].size;
-        }
-        if (parts > 1 && s->dim[d] % parts)
-            return pl_err_set(err, PL_EINPUT,
-                              "dimension %d of %lld does not divide into %lld parts (axis '%s')", d,
-                              (long long)s->dim[d], (long long)parts, m->axis[p->axis[d][0]].name);
+    for (int i = 0; i < p->n; i++) PL_TRY(check_split(p, i, m, s, &used, err));
+    return true;
+}
+
+bool pl_placement_even(const pl_placement *p, const pl_mesh *m, const pl_shape *s)
+{
+    for (int i = 0, end; i < p->n; i = end) {
+        const pl_split *x = &p->split[i];
+        end = pl_placement_end(p, i);
+        if (x->stride || (x->size ? x->size : s->dim[x->dim]) % devices_of(p, m, i, end))
+            return false;
     }
     return true;
 }
 
-pl_shape pl_placement_local(const pl_placement *p, const pl_mesh *m, const pl_shape *s)
+static const char *const monoids[PL_N_MONOIDS] = { "+", "max", "min" };
+
+static void print_split(const pl_split *x, const pl_mesh *m, pl_text *t)
 {
-    pl_shape l = *s;
-    for (int d = 0; d < s->rank; d++)
-        for (int k = 0; k < p->n[d]; k++) l.dim[d] /= m->axis[p->axis[d][k]].size;
+    pl_text_add(t, "%s", m->axis[x->axis].name);
+    if (x->stride)
+        pl_text_add(t, ":%lld~%d,%d,%d", (long long)x->size, x->stride, x->reach, x->pad);
+    else if (x->size)
+        pl_text_add(t, ":%lldx%lld", (long long)x->size, (long long)x->unit);
+}
+
+pl_shape pl_placement_local(const pl_placement *p, const pl_mesh *m, const pl_shape *s, int rank)
+{
+    pl_region r = pl_region_of(p, m, s, rank);
+    pl_shape l = { .rank = s->rank };
+    for (int d = 0; d < s->rank; d++) l.dim[d] = 1;
+    for (int i = 0; i < r.n; i++) l.dim[r.digit[i].dim] *= r.digit[i].n;
     return l;
 }
-
-void pl_placement_origin(const pl_placement *p, const pl_mesh *m, const pl_shape *s, int rank,
-                         int64_t lo[PL_MAX_RANK])
-{
-    for (int d = 0; d < s->rank; d++) {
-        int64_t part = s->dim[d];
-        lo[d] = 0;
-        for (int k = 0; k < p->n[d]; k++) {
-            part /= m->axis[p->axis[d][k]].size;
-            lo[d] += part * pl_mesh_coord(m, rank, p->axis[d][k]);
-        }
-    }
-}
-
-static const char *const monoids[PL_N_MONOIDS] = { "+", "max", "min" };
 
 const char *pl_placement_text(pl_arena *a, const pl_placement *p, const pl_mesh *m, int rank)
 {
     pl_text t = { .arena = a };
     pl_text_add(&t, "[");
-    for (int d = 0; d < rank; d++) {
+    for (int d = 0, i = 0; d < rank; d++) {
         if (d) pl_text_add(&t, ";");
-        for (int k = 0; k < p->n[d]; k++)
-            pl_text_add(&t, k ? ",%s" : "%s", m->axis[p->axis[d][k]].name);
+        for (bool first = true; i < p->n && p->split[i].dim == d; i++, first = false) {
+            if (!first) pl_text_add(&t, ",");
+            print_split(&p->split[i], m, &t);
+        }
     }
     pl_text_add(&t, "]");
     if (!p->pending) return pl_text_get(&t);
@@ -151,6 +417,7 @@ static bool parse_axis(const char **at, const char *ends, const pl_mesh *m, int 
 static bool parse_pending(const char *at, const pl_mesh *m, pl_placement *out, pl_err *err)
 {
     int axis;
+    const char *from = at;
     for (int i = 0; i < PL_N_MONOIDS; i++) {
         size_t n = strlen(monoids[i]);
         if (strncmp(at, monoids[i], n) || at[n] != '{') continue;
@@ -164,7 +431,43 @@ static bool parse_pending(const char *at, const pl_mesh *m, pl_placement *out, p
         if (!strcmp(at, "}")) return true;
         break;
     }
-    return pl_err_set(err, PL_EINPUT, "placement: '%s' is not +{axis,...}", at);
+    return pl_err_set(err, PL_EINPUT, "placement: '%s' is not +{axis,...}", from);
+}
+
+static bool parse_count(const char **at, int64_t most, int64_t *out)
+{
+    char *end;
+    if (**at < '0' || **at > '9') return false;
+    long long x = strtoll(*at, &end, 10);
+    *at = end;
+    *out = x;
+    return x <= most;
+}
+
+/* What may follow the name of an axis: ":12x64", or ":8~2,3,1". */
+static bool parse_digit(const char **at, pl_split *x, pl_err *err)
+{
+    int64_t part[3] = { 0 };
+    const char *from = *at;
+    if (**at != ':') return true;
+    ++*at;
+    bool ok = parse_count(at, INT64_MAX / 2, &x->size) && x->size;
+    if (ok && **at == 'x') {
+        ++*at;
+        ok = parse_count(at, INT64_MAX / x->size, &x->unit) && x->unit;
+    } else {
+        for (int k = 0; ok && k < 3; k++) {
+            ok = **at == (k ? ',' : '~');
+            if (ok) ++*at;
+            ok = ok && parse_count(at, INT32_MAX, &part[k]);
+        }
+        ok = ok && part[0] && part[1] && x->size <= INT32_MAX;
+        x->stride = (int32_t)part[0], x->reach = (int32_t)part[1], x->pad = (int32_t)part[2];
+    }
+    ok = ok && (!**at || strchr(",;]", **at));
+    return ok ||
+           pl_err_set(err, PL_EINPUT,
+                      "placement: '%s' is neither :SIZExUNIT nor :SIZE~STRIDE,REACH,PAD", from);
 }
 
 /* The axes of one dimension, up to ';' or ']'. */
@@ -173,11 +476,14 @@ static bool parse_dim(const char **at, const pl_mesh *m, int dim, pl_placement *
     int axis;
     if (**at == ';' || **at == ']') return true;
     for (;;) {
-        if (dim >= PL_MAX_RANK || out->n[dim] == PL_MAX_AXES)
-            return pl_err_set(err, PL_EINPUT, "placement: at most %d dimensions of %d axes each",
+        pl_split x = { .dim = (int8_t)dim };
+        if (dim >= PL_MAX_RANK || out->n == PL_MAX_AXES)
+            return pl_err_set(err, PL_EINPUT, "placement: at most %d dimensions and %d axes",
                               PL_MAX_RANK, PL_MAX_AXES);
-        PL_TRY(parse_axis(at, ",;]", m, &axis, err));
-        pl_placement_split(out, dim, axis);
+        PL_TRY(parse_axis(at, ":,;]", m, &axis, err));
+        x.axis = (int8_t)axis;
+        PL_TRY(parse_digit(at, &x, err));
+        pl_placement_add(out, x);
         if (**at != ',') return true;
         ++*at;
     }

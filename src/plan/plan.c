@@ -18,49 +18,74 @@ unsigned pl_plan_linear_set(const pl_node *n, int k)
     return k > 0 ? 0 : set;
 }
 
-/* Dimension of an operand in which a factor stands, or -1. A factor that is not the major one of
- * its dimension is not a plain split of it. */
-static int find_dim(const pl_node *n, int o, int f, bool *major)
+/* How a split of factor f splits dimension d of an operand: all of it, one digit, or a window. */
+static bool find_split(const pl_node *n, int o, int d, int f, pl_split *out)
 {
-    const pl_operand *p = &n->sig->operand[o];
-    *major = true;
-    for (int d = 0; d < p->rank; d++) {
-        const pl_sig_dim *x = &p->dim[d];
-        if (x->window >= 0 && n->sig->window[x->window].position == f) return d;
-        for (int k = 0; k < x->n; k++)
-            if (x->factor[k] == f) {
-                for (int i = 0; i < k; i++) *major &= n->sig->factor[x->factor[i]].size == 1;
-                return d;
-            }
+    const pl_sig *sig = n->sig;
+    const pl_sig_dim *x = &sig->operand[o].dim[d];
+    *out = (pl_split){ .dim = (int8_t)d, .size = sig->factor[f].size, .unit = 1 };
+    if (x->window >= 0) {
+        const pl_window *w = &sig->window[x->window];
+        out->stride = (int32_t)w->stride;
+        out->reach = (int32_t)(w->dilation * (sig->factor[w->tap].size - 1) + 1);
+        out->pad = (int32_t)w->pad_lo;
+        return w->position == f;
     }
-    return -1;
+    for (int k = x->n - 1; k >= 0; k--) {
+        if (x->factor[k] == f) return true;
+        out->unit *= sig->factor[x->factor[k]].size;
+    }
+    return false;
+}
+
+static bool add_splits(const pl_node *n, int o, int f, int axis, pl_placement *x)
+{
+    for (int d = 0; d < n->sig->operand[o].rank; d++) {
+        pl_split s;
+        if (!find_split(n, o, d, f, &s)) continue;
+        s.axis = (int8_t)axis;
+        pl_placement_add(x, s);
+        return true;
+    }
+    return false;
 }
 
 pl_placement pl_plan_operand(const pl_plan *p, int node, int o)
 {
     const pl_node *n = p->graph->nodes.at[node];
+    const pl_value *v = o < n->n_in ? n->in[o] : n->out[o - n->n_in];
     pl_placement x = { .monoid = n->op->monoid };
     for (int a = 0; a < p->mesh.n; a++) {
         int f = p->choice[node].factor[a];
-        bool major;
         if (f <= PL_LINEAR) { /* the set's inputs and all outputs stay pending, as a sum */
             bool in_set = o >= n->n_in || pl_plan_linear_set(n, PL_LINEAR - f) >> o & 1;
             if (in_set) x.pending |= (uint8_t)(1u << a), x.monoid = PL_SUM;
-        } else if (f >= 0) {
-            int d = find_dim(n, o, f, &major);
-            if (d >= 0)
-                pl_placement_split(&x, d, a);
-            else if (o >= n->n_in)
-                x.pending |= (uint8_t)(1u << a);
+        } else if (f >= 0 && !add_splits(n, o, f, a, &x) && o >= n->n_in) {
+            x.pending |= (uint8_t)(1u << a);
         }
     }
-    return pl_placement_trim(&x, &p->mesh);
+    return pl_placement_normal(&x, &p->mesh, &v->shape);
+}
+
+pl_share pl_plan_share(const pl_plan *p, int node, int rank)
+{
+    const pl_node *n = p->graph->nodes.at[node];
+    pl_share s = pl_share_whole(n);
+    for (int f = 0; f < n->sig->n_factors; f++) {
+        int64_t chunk = s.factor[f].n;
+        pl_range r = s.factor[f];
+        for (int a = 0; a < p->mesh.n; a++)
+            if (p->choice[node].factor[a] == f)
+                r = pl_range_part(r, &chunk, p->mesh.axis[a].size,
+                                  pl_mesh_coord(&p->mesh, rank, a));
+        if (r.n != s.factor[f].n) pl_share_cut(&s, f, r.lo, r.n);
+    }
+    return s;
 }
 
 static bool check_choice(const pl_plan *p, const pl_node *n, int axis, pl_err *err)
 {
     int f = p->choice[n->id].factor[axis];
-    int64_t parts = 1;
     const char *name = p->mesh.axis[axis].name;
     if (f == PL_COPIED) return true;
     if (f <= PL_LINEAR)
@@ -70,23 +95,11 @@ static bool check_choice(const pl_plan *p, const pl_node *n, int axis, pl_err *e
     if (f >= n->sig->n_factors || !pl_share_can_cut(n, f))
         return pl_err_set(err, PL_EINPUT, "%s cannot be split on factor %d (axis '%s')",
                           n->op->name, f, name);
-    char letter = n->sig->factor[f].letter;
-    for (int a = 0; a <= axis; a++) /* axes may share a factor */
-        if (p->choice[n->id].factor[a] == f) parts *= p->mesh.axis[a].size;
-    if (n->sig->factor[f].size % parts)
-        return pl_err_set(err, PL_EINPUT,
-                          "'%c' is %lld, which does not divide over %lld devices "
-                          "(axis '%s')",
-                          letter, (long long)n->sig->factor[f].size, (long long)parts, name);
-    for (int o = 0; o < n->n_in + n->n_out; o++) {
-        bool major;
-        int d = find_dim(n, o, f, &major);
-        if (d >= 0 && (!major || n->sig->operand[o].dim[d].window >= 0))
+    for (int w = 0; w < n->sig->n_windows; w++)
+        if (n->sig->window[w].position == f && p->mesh.axis[axis].size > 1)
             return pl_err_set(err, PL_EUNSUPPORTED,
-                              "'%c' is a strided or windowed part of operand "
-                              "%d; only plain splits are lowered",
-                              letter, o);
-    }
+                              "'%c' is the position of a window, which is not lowered yet",
+                              n->sig->factor[f].letter);
     return true;
 }
 
@@ -116,6 +129,7 @@ static pl_plan *new_plan(const pl_graph *g, pl_arena *out)
     *p = (pl_plan){ .graph = g, .strategy = "single" };
     p->choice = PL_NEW_N(out, pl_choice, g->nodes.n + 1);
     p->stored = PL_NEW_N(out, pl_placement, g->values.n + 1);
+    p->regather = PL_NEW_N(out, bool, g->values.n + 1);
     for (int i = 0; i < g->nodes.n; i++) memset(&p->choice[i], PL_COPIED, sizeof p->choice[i]);
     return p;
 }
@@ -135,12 +149,6 @@ bool pl_plan_data_parallel(const pl_graph *g, int n, pl_arena *out, pl_plan **pl
     for (int i = 0; i < g->values.n && n > 1; i++)
         if (g->values.at[i]->role == PL_INPUT && g->values.at[i]->shape.rank)
             pl_placement_split(&p->stored[i], 0, 0);
-    for (int i = 0; i < g->values.n;
-         i++) { /* the user's mistake, said before anything follows it */
-        const pl_value *v = g->values.at[i];
-        if (!v->maker && !pl_placement_check(&p->stored[i], &p->mesh, &v->shape, err))
-            return pl_err_in(err, "input '%s'", v->name);
-    }
     pl_plan_follow(p);
     return pl_plan_check(p, err);
 }

@@ -20,13 +20,19 @@ typedef struct pl_choice {
 typedef struct pl_plan {
     const pl_graph *graph;
     pl_mesh mesh;
-    const char *strategy;  /* how it was asked for: "dp=4"                                      */
-    pl_choice *choice;     /* [nodes]                                                           */
-    pl_placement *stored;  /* [values] of inputs and states; unused for computed values         */
+    const char *strategy; /* how it was asked for: "dp=4"                                       */
+    pl_choice *choice;    /* [nodes]                                                            */
+    pl_placement *stored; /* [values] of inputs and states; unused for computed values          */
+    bool *regather;       /* [values] what was moved for forward nodes is moved again for the
+                             others (pl_node.of), not kept until then                           */
 } pl_plan;
 
-/* The placement that operand o (inputs, then outputs) of a node has under its choice. */
+/* The placement that operand o (inputs, then outputs) of a node has under its choice, in normal
+ * form. */
 pl_placement pl_plan_operand(const pl_plan *p, int node, int o);
+
+/* What rank computes of a node. */
+pl_share pl_plan_share(const pl_plan *p, int node, int rank);
 
 /* Inputs in operand set k of op->linear, as a bit mask; 0 when there is no such set. */
 unsigned pl_plan_linear_set(const pl_node *n, int k);

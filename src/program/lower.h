@@ -14,20 +14,32 @@ typedef struct part {
     pl_placement where;
     int64_t bytes;
     int maker;       /* task; -1: there before the step (states, inputs)                       */
+    int phase;       /* 0: moved for a forward node or an update, 1: for a backward one;
+                        -1: not moved                                                          */
     ints readers;    /* tasks                                                                  */
     int home;        /* the part whose memory it takes over, which may do so too; or itself    */
     int64_t at;      /* bytes from the start of home's memory                                  */
     int port;        /* states: index in the store; else -1                                    */
 } part;
 
-typedef enum task_kind { TASK_NODE, TASK_REDUCE, TASK_GATHER, TASK_COPY } task_kind;
+typedef enum task_kind {
+    TASK_NODE,
+    TASK_REDUCE,  /* all-reduce; several may share a message             */
+    TASK_MESSAGE, /* gather, scatter, exchange                           */
+    TASK_SHIFT,   /* a send and a receive                                */
+    TASK_COPY,
+    TASK_FILL
+} task_kind;
 
 typedef struct task {
     task_kind kind;
     pl_step step;    /* filled as far as known; slots come last                                */
     int n_in, n_out;
     int in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS]; /* parts                                    */
-    bool eager;      /* updates a state in place: run as soon as possible, it frees memory     */
+    bool eager;      /* updates a state: run as soon as possible, it frees memory              */
+    int to;          /* SHIFT: whom it sends to (step.peer: whom it receives from)              */
+    bool clear;      /* COPY: does not write all of its part, fill it first                    */
+    bool prompt;     /* runs as soon as it may (order.c)                                       */
     int unmet;       /* tasks that must come first                                             */
     ints before;     /* tasks that wait for this one                                           */
 } task;
@@ -42,6 +54,7 @@ typedef struct lowering {
     const pl_store *store;
     pl_lower_options options;
     int rank;
+    pl_reshard reshard;
     pl_arena *tmp, *out;
     struct { int n, cap; part *at; } parts;
     struct { int n, cap; task *at; } tasks;
@@ -53,11 +66,17 @@ typedef struct lowering {
 
 /* The part whose memory p lies in. */
 int pl_lower_home(const lowering *l, int p);
+/* A part that nobody finds by its value, of so many bytes; 0: those of the largest share. */
+int pl_lower_part(lowering *l, const pl_value *v, const pl_placement *where, int64_t bytes);
+/* A task that reads part `from` and makes part `into`; its number. */
+int pl_lower_task(lowering *l, task_kind kind, const char *label, int from, int into);
 /* A task that copies the contents of part `from` into a part of v at the same placement, which has
  * memory of its own; returns that part. */
 int pl_lower_copy(lowering *l, int from, const pl_value *v);
+/* The tasks of one move of part `from`; returns the part that it leads to. */
+int pl_lower_move(lowering *l, int from, const pl_move *m);
 
-bool pl_lower_tasks(lowering *l, pl_err *err);   /* plan -> tasks over parts                    */
+bool pl_lower_tasks(lowering *l, pl_err *err);   /* plan -> tasks over parts (moves.c)          */
 void pl_lower_overwrites(lowering *l);           /* who waits for whom; copies of what is lost  */
 void pl_lower_order(lowering *l);                /* tasks -> order, reductions in buckets       */
 bool pl_lower_places(lowering *l, pl_program *p, pl_err *err); /* order -> offsets and steps    */

@@ -1,17 +1,19 @@
 /* Lowering, third stage: the order of the steps.
  *
- * Tasks keep the graph's order but for four rules. An update of a state in place and what makes a
- * mere scalar run as soon as they may: they end the life of a gradient. A task whose result is
- * larger than the memory that it frees is put off to its first reader. A reduction joins the open
- * bucket as soon as its input is made, wherever its first reader stands. And what waits for a
- * reduction is put off until the next bucket is on its way, so that computing goes on beside the
- * message (the bucketed, overlapped all-reduce of PyTorch DDP, Li et al., VLDB 2020, here for any
- * reduction). */
+ * Tasks keep the graph's order but for five rules. An update of a state in place, what makes a mere
+ * scalar, and what leads to a message that combines (a reduction) run as soon as they may: they end
+ * the life of a gradient. A task whose result is larger than the memory that it frees is put off to
+ * its first reader. A reduction to all joins the open bucket as soon as its input is made, wherever
+ * its first reader stands. What waits for a reduction is put off until the next one is on its way,
+ * so that computing goes on beside the message (the bucketed, overlapped all-reduce of PyTorch DDP,
+ * Li et al., VLDB 2020, here for any reduction). And what only moves a state (the gather of a
+ * sharded weight) starts before its reader's turn, as far ahead as a limit in bytes allows
+ * (prefetch and rate limiter of FSDP, Zhao et al., VLDB 2023). */
 #include "program/lower.h"
 
 #include <stdlib.h>
 
-enum { DEFAULT_BUCKET_BYTES = 16 << 20, SCALAR_BYTES = 8 };
+enum { DEFAULT_BUCKET_BYTES = 16 << 20, DEFAULT_AHEAD_BYTES = 32 << 20, SCALAR_BYTES = 8 };
 
 typedef struct schedule {
     lowering *l;
@@ -27,11 +29,25 @@ typedef struct wish {
     double at; /* place among the ids */
 } wish;
 
-static bool is_prompt(const lowering *l, const task *t)
+static bool combines(const task *t)
 {
-    int64_t bytes = 0;
-    for (int k = 0; k < t->n_out; k++) bytes += l->parts.at[t->out[k]].bytes;
-    return t->eager || t->kind == TASK_REDUCE || (t->kind == TASK_NODE && bytes <= SCALAR_BYTES);
+    return t->kind == TASK_REDUCE ||
+           (t->kind == TASK_MESSAGE && t->step.collective == PL_COLLECTIVE_SCATTER);
+}
+
+/* A move all of whose readers are prompt is so too: the packing of blocks for a scatter. */
+static void mark_prompt(lowering *l)
+{
+    for (int id = l->tasks.n - 1; id >= 0; id--) {
+        task *t = &l->tasks.at[id];
+        const ints *readers = &l->parts.at[t->out[0]].readers;
+        int64_t bytes = 0;
+        for (int k = 0; k < t->n_out; k++) bytes += l->parts.at[t->out[k]].bytes;
+        t->prompt = t->eager || combines(t) || (t->kind == TASK_NODE && bytes <= SCALAR_BYTES);
+        bool leads = t->kind != TASK_NODE && readers->n;
+        for (int i = 0; i < readers->n; i++) leads &= l->tasks.at[readers->at[i]].prompt;
+        t->prompt |= leads;
+    }
 }
 
 /* Bytes that come into being with a task, less those that nobody reads after its first reader
@@ -41,7 +57,7 @@ static int64_t put_off_gain(const lowering *l, int id, const double *place, doub
     const task *t = &l->tasks.at[id];
     int64_t gain = 0;
     *first = l->tasks.n;
-    if (t->kind != TASK_NODE || is_prompt(l, t)) return -1;
+    if (t->kind != TASK_NODE || t->prompt) return -1;
     for (int k = 0; k < t->n_out; k++) {
         const part *p = &l->parts.at[t->out[k]];
         if (p->home != t->out[k]) return -1; /* a view, or a change in place */
@@ -58,6 +74,56 @@ static int64_t put_off_gain(const lowering *l, int id, const double *place, doub
     return gain;
 }
 
+/* Does the task only move a state about? */
+static bool moves_state(const lowering *l, int id)
+{
+    for (; id >= 0; id = l->parts.at[l->tasks.at[id].in[0]].maker) {
+        const task *t = &l->tasks.at[id];
+        if (t->kind == TASK_NODE || t->kind == TASK_REDUCE || t->n_in != 1) return false;
+        const part *p = &l->parts.at[t->in[0]];
+        if (p->maker < 0) return p->port >= 0;
+    }
+    return false;
+}
+
+/* The first task that does something else with what a move leads to. */
+static int first_use(const lowering *l, int id)
+{
+    const ints *readers = &l->parts.at[l->tasks.at[id].out[0]].readers;
+    int first = l->tasks.n;
+    for (int i = 0; i < readers->n; i++) {
+        int r = readers->at[i], use = moves_state(l, r) ? first_use(l, r) : r;
+        if (use < first) first = use;
+    }
+    return first;
+}
+
+typedef struct ahead {
+    double use; /* place of its reader */
+    int64_t bytes;
+} ahead;
+
+/* What moves a state stands just before its reader; its messages start when the reader of an
+ * earlier one has its turn: the earliest one after which no more than the limit waits. */
+static void move_ahead(lowering *l, wish *w)
+{
+    ahead *moved = PL_NEW_N(l->tmp, ahead, l->tasks.n + 1);
+    int64_t limit = l->options.ahead_bytes ? l->options.ahead_bytes : DEFAULT_AHEAD_BYTES, sum = 0;
+    int n = 0, from = 0; /* moved[from, n) wait for their readers */
+    for (int id = 0; id < l->tasks.n; id++) {
+        const task *t = &l->tasks.at[id];
+        int use = t->prompt || !moves_state(l, id) ? l->tasks.n : first_use(l, id);
+        if (use == l->tasks.n) continue;
+        w[id].at = w[use].at - 0.25; /* equal places: in the order of ids */
+        if (limit < 0 || t->kind != TASK_MESSAGE) continue;
+        moved[n++] = (ahead){ w[use].at, l->parts.at[t->out[0]].bytes };
+        sum += moved[n - 1].bytes;
+        while (from < n - 1 && sum > limit) sum -= moved[from++].bytes;
+        double start = from ? moved[from - 1].use - 0.25 : -1;
+        if (start < w[id].at) w[id].at = start;
+    }
+}
+
 static int by_place(const void *a, const void *b)
 {
     const wish *x = a, *y = b;
@@ -65,21 +131,22 @@ static int by_place(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-static const wish *make_wishes(const lowering *l)
+static const wish *make_wishes(lowering *l)
 {
     wish *w = PL_NEW_N(l->tmp, wish, l->tasks.n + 1);
     double *place = PL_NEW_N(l->tmp, double, l->tasks.n + 1), first;
     for (int id = 0; id < l->tasks.n;
          id++) { /* what runs promptly stands after all that it waits for */
         const task *t = &l->tasks.at[id];
-        if (!is_prompt(l, t)) place[id] = id;
+        if (!t->prompt) place[id] = id;
         for (int i = 0; i < t->before.n; i++)
             if (place[id] > place[t->before.at[i]]) place[t->before.at[i]] = place[id];
     }
     for (int id = 0; id < l->tasks.n; id++) {
-        w[id] = (wish){ id, is_prompt(l, &l->tasks.at[id]) ? place[id] : id };
+        w[id] = (wish){ id, l->tasks.at[id].prompt ? place[id] : id };
         if (put_off_gain(l, id, place, &first) > 0 && first > id + 1) w[id].at = first - 0.5;
     }
+    move_ahead(l, w);
     qsort(w, (size_t)l->tasks.n, sizeof *w, by_place);
     return w;
 }
@@ -93,7 +160,7 @@ static void release(schedule *s, int id)
     const ints *before = &s->l->tasks.at[id].before;
     for (int i = 0; i < before->n; i++) {
         task *t = &s->l->tasks.at[before->at[i]];
-        if (--t->unmet == 0 && is_prompt(s->l, t)) emit(s, before->at[i]);
+        if (--t->unmet == 0 && t->prompt) emit(s, before->at[i]);
     }
 }
 
@@ -138,12 +205,16 @@ static void emit(schedule *s, int id)
     slot x = { 0 };
     PL_PUSH(s->l->tmp, &x.tasks, id);
     PL_PUSH(s->l->tmp, &s->l->order, x);
-    release(s, id);
+    if (combines(t))
+        land(s, x.tasks);
+    else
+        release(s, id);
 }
 
 void pl_lower_order(lowering *l)
 {
     schedule s = { .l = l };
+    mark_prompt(l);
     const wish *w = make_wishes(l);
     int left = l->tasks.n, before = left + 1;
     if (!l->options.bucket_bytes) l->options.bucket_bytes = DEFAULT_BUCKET_BYTES;

@@ -15,7 +15,7 @@ typedef struct places {
     int *bucket;  /* [parts] by home: the bucket it lies in, or -1                    */
     int *wait;    /* [order] messages that must be finished before this position      */
     int *used;    /* [parts] by home: messages up to the last one so far that uses it */
-    int *message; /* [order] its number among the messages, or -1                     */
+    int *message; /* [order] the number of its (last) message, or -1                  */
     int n_messages;
     struct {
         int n, cap;
@@ -27,7 +27,7 @@ typedef struct places {
 
 static bool is_message(const task *t)
 {
-    return t->kind == TASK_REDUCE || t->kind == TASK_GATHER;
+    return t->kind == TASK_REDUCE || t->kind == TASK_MESSAGE || t->kind == TASK_SHIFT;
 }
 
 /* -- life -------------------------------------------------------------------------------------- */
@@ -75,12 +75,17 @@ static void join(places *s, int from, int into)
     if (s->last[from] > s->last[into]) s->last[into] = s->last[from];
 }
 
-static bool shares_memory(const places *s, const slot *x, int i)
+/* May it be one of several in a bucket? What another reduction left may lie in a bucket already. */
+static bool can_join(const places *s, const slot *x, int i, int pos)
 {
-    int h = pl_lower_home(s->l, s->l->tasks.at[x->tasks.at[i]].in[0]);
+    const lowering *l = s->l;
+    const task *t = &l->tasks.at[x->tasks.at[i]];
+    int h = pl_lower_home(l, t->in[0]), maker = l->parts.at[h].maker;
+    if (x->tasks.n == 1 || !reduces_in_place(s, t, pos)) return false;
+    if (maker >= 0 && l->tasks.at[maker].kind == TASK_REDUCE) return false;
     for (int k = 0; k < x->tasks.n; k++)
-        if (k != i && pl_lower_home(s->l, s->l->tasks.at[x->tasks.at[k]].in[0]) == h) return true;
-    return false;
+        if (k != i && pl_lower_home(l, l->tasks.at[x->tasks.at[k]].in[0]) == h) return false;
+    return true;
 }
 
 /* Reductions that cannot be done in place leave their bucket: each becomes a message of its own. */
@@ -95,8 +100,7 @@ static void split_buckets(places *s)
         slot together = { 0 }, *x = &l->order.at[pos];
         for (int i = 0; i < x->tasks.n; i++) {
             slot alone = { 0 };
-            bool joins = x->tasks.n > 1 && !shares_memory(s, x, i) &&
-                         reduces_in_place(s, &l->tasks.at[x->tasks.at[i]], pos);
+            bool joins = can_join(s, x, i, pos);
             PL_PUSH(l->tmp, joins ? &together.tasks : &alone.tasks, x->tasks.at[i]);
             if (!joins) PL_PUSH(l->tmp, &order, alone);
         }
@@ -167,7 +171,9 @@ static void find_waits(places *s)
     int *made = PL_NEW_N(l->tmp, int, l->tasks.n + 1); /* [tasks] its position */
     for (int pos = 0; pos < l->order.n; pos++) {
         const ints *tasks = &l->order.at[pos].tasks;
-        s->message[pos] = is_message(&l->tasks.at[tasks->at[0]]) ? s->n_messages++ : -1;
+        const task *t = &l->tasks.at[tasks->at[0]];
+        s->n_messages += is_message(t) + (t->kind == TASK_SHIFT); /* a send and a receive */
+        s->message[pos] = is_message(t) ? s->n_messages - 1 : -1;
         for (int i = 0; i < tasks->n; i++) made[tasks->at[i]] = pos;
     }
     for (int pos = 0; pos < l->order.n; pos++) {
@@ -185,8 +191,8 @@ static bool can_overwrite(const places *s, const task *t, int k, int pos)
     const lowering *l = s->l;
     const part *in = &l->parts.at[t->in[k]], *out = &l->parts.at[t->out[0]];
     int h = pl_lower_home(l, t->in[k]);
-    pl_shape a = pl_placement_local(&in->where, &l->plan->mesh, &in->value->shape);
-    pl_shape b = pl_placement_local(&out->where, &l->plan->mesh, &out->value->shape);
+    pl_shape a = pl_placement_local(&in->where, &l->plan->mesh, &in->value->shape, 0);
+    pl_shape b = pl_placement_local(&out->where, &l->plan->mesh, &out->value->shape, 0);
     if (s->last[h] != pos || l->parts.at[h].port >= 0 || l->parts.at[h].maker < 0 ||
         s->bucket[h] >= 0)
         return false;
@@ -249,61 +255,132 @@ static pl_slot slot_of(const places *s, int p)
 
 /* -- steps ------------------------------------------------------------------------------------- */
 
-static pl_step make_message(const places *s, const ints *tasks, int after, int wait)
+static pl_step *add_step(const places *s, pl_program *p, const task *t, pl_step_kind kind, int pos)
+{
+    pl_step *x = &p->step[p->n_steps++];
+    *x = t->step;
+    x->kind = kind;
+    x->wait = s->wait[pos];
+    x->n_in = x->n_out = 0;
+    return x;
+}
+
+static void add_in(const places *s, pl_step *x, const task *t, int k)
+{
+    x->in[x->n_in++] = slot_of(s, t->in[k]);
+}
+
+static void add_out(const places *s, pl_step *x, const task *t, int k)
+{
+    x->out[x->n_out++] = slot_of(s, t->out[k]);
+}
+
+static pl_step *add_message(const places *s, pl_program *p, const task *t, int pos)
+{
+    pl_step *x = add_step(s, p, t, PL_MESSAGE, pos);
+    x->after = p->n_compute;
+    p->n_messages++;
+    return x;
+}
+
+/* The messages of one position: the reductions of a bucket, a send and a receive, or one. */
+static void add_messages(const places *s, pl_program *p, const ints *tasks, int pos)
 {
     const lowering *l = s->l;
     const task *t = &l->tasks.at[tasks->at[0]];
-    pl_step x = t->step;
-    x.kind = PL_MESSAGE;
-    x.collective = t->kind == TASK_REDUCE ? PL_COLLECTIVE_REDUCE : PL_COLLECTIVE_GATHER;
-    x.after = after;
-    x.wait = wait;
-    x.n_in = x.n_out = 1;
-    x.in[0] = slot_of(s, t->in[0]);
-    x.out[0] = slot_of(s, t->out[0]);
-    for (int i = 1; i < tasks->n; i++) x.count += l->tasks.at[tasks->at[i]].step.count;
-    if (tasks->n > 1)
-        x.label = pl_arena_fmt(l->out, "%s (and %d more)", t->step.label, tasks->n - 1);
-    return x;
-}
-
-static pl_step make_compute(const places *s, const task *t, int wait)
-{
-    pl_step x = t->step;
-    x.kind = t->kind == TASK_NODE ? PL_KERNEL : PL_COPY;
-    x.wait = wait;
-    x.n_in = t->n_in, x.n_out = t->n_out;
-    for (int k = 0; k < t->n_in; k++) {
-        int64_t shift = x.in[k].at; /* a slice starts within its part */
-        x.in[k] = slot_of(s, t->in[k]);
-        x.in[k].at += shift;
+    pl_step *x = add_message(s, p, t, pos);
+    add_in(s, x, t, 0);
+    if (t->kind == TASK_SHIFT) {
+        x->collective = PL_COLLECTIVE_SEND;
+        x->peer = t->to;
+        x->bytes = 0;
+        x = add_message(s, p, t, pos);
+        x->collective = PL_COLLECTIVE_RECV;
     }
-    for (int k = 0; k < t->n_out; k++) x.out[k] = slot_of(s, t->out[k]);
-    return x;
+    add_out(s, x, t, 0);
+    for (int i = 1; i < tasks->n; i++) x->count += l->tasks.at[tasks->at[i]].step.count;
+    if (tasks->n > 1) {
+        int n, me;
+        n = pl_move_group(&l->plan->mesh, l->rank, x->axes, &me);
+        x->bytes = pl_move_volume(PL_REDUCE, n, x->count, pl_type_bytes(x->type));
+        x->label = pl_arena_fmt(l->out, "%s (and %d more)", t->step.label, tasks->n - 1);
+        x->transfer = NULL;
+    }
+    p->message_bytes += x->bytes;
 }
 
-static void make_steps(const places *s, pl_program *p)
+static void add_fill(const places *s, pl_program *p, const task *t, int k, int pos)
+{
+    const part *out = &s->l->parts.at[t->out[k]];
+    pl_step *x = add_step(s, p, t, PL_FILL, pos);
+    add_out(s, x, t, k);
+    x->share = NULL;
+    x->type = out->value->type;
+    x->monoid = out->where.pending ? out->where.monoid : PL_SUM;
+    x->count = out->bytes / pl_type_bytes(x->type);
+    p->n_compute++;
+}
+
+static bool is_empty(const pl_share *share)
+{
+    for (int f = 0; f < share->node->sig->n_factors; f++)
+        if (share->factor[f].n == 0) return true;
+    return false;
+}
+
+/* A rank without a share of a node has nothing to compute, and nothing to add to its sums. */
+static void add_empty(const places *s, pl_program *p, const task *t, int pos)
+{
+    for (int k = 0; k < t->n_out; k++)
+        if (pl_shape_count(&t->step.share->out[k]) && s->l->parts.at[t->out[k]].home == t->out[k])
+            add_fill(s, p, t, k, pos);
+}
+
+static void add_kernel(const places *s, pl_program *p, const task *t, int pos)
+{
+    const pl_op *op = t->step.share->node->op;
+    if (is_empty(t->step.share)) {
+        add_empty(s, p, t, pos);
+        return;
+    }
+    pl_step *x = add_step(s, p, t, PL_KERNEL, pos);
+    for (int k = 0; k < t->n_in; k++) add_in(s, x, t, k);
+    for (int k = 0; k < t->n_out; k++) add_out(s, x, t, k);
+    p->n_compute++;
+    p->flops += op->flops ? op->flops(x->share) : pl_op_flops(x->share);
+}
+
+static void add_copy(const places *s, pl_program *p, const task *t, int pos)
+{
+    if (t->clear) add_fill(s, p, t, 0, pos);
+    pl_step *x = add_step(s, p, t, PL_COPY, pos);
+    add_in(s, x, t, 0);
+    add_out(s, x, t, 0);
+    p->n_compute++;
+}
+
+static void make_steps(places *s, pl_program *p)
 {
     lowering *l = s->l;
-    int waited = 0;
-    p->step = PL_NEW_N(l->out, pl_step, l->order.n + 1);
+    int waited = 0, carried = 0, most = 0;
+    for (int pos = 0; pos < l->order.n; pos++)
+        most += 1 + l->tasks.at[l->order.at[pos].tasks.at[0]].n_out;
+    p->step = PL_NEW_N(l->out, pl_step, most + 1);
     for (int pos = 0; pos < l->order.n; pos++) {
         const ints *tasks = &l->order.at[pos].tasks;
         const task *t = &l->tasks.at[tasks->at[0]];
-        pl_step *x = &p->step[p->n_steps++];
         if (is_message(t)) {
-            *x = make_message(s, tasks, p->n_compute, s->wait[pos]);
-            p->n_messages++;
-            p->message_bytes += x->count * pl_type_bytes(x->type);
+            if (s->wait[pos] < carried) s->wait[pos] = carried;
+            add_messages(s, p, tasks, pos);
             continue;
         }
         if (s->wait[pos] > waited) waited = s->wait[pos];
-        *x = make_compute(s, t, waited);
-        p->n_compute++;
-        if (t->kind == TASK_NODE) {
-            const pl_op *op = x->share->node->op;
-            p->flops += op->flops ? op->flops(x->share) : pl_op_flops(x->share);
-        }
+        s->wait[pos] = waited;
+        int before = p->n_compute;
+        if (t->kind == TASK_NODE) add_kernel(s, p, t, pos);
+        if (t->kind == TASK_COPY) add_copy(s, p, t, pos);
+        if (t->kind == TASK_FILL) add_fill(s, p, t, 0, pos);
+        carried = p->n_compute == before ? waited : 0; /* nothing to do here: the next one waits */
     }
 }
 
@@ -314,8 +391,8 @@ static pl_port make_port(const places *s, const pl_value *v, int p)
                   .where = l->parts.at[p].where,
                   .slot = slot_of(s, p),
                   .bytes = l->parts.at[p].bytes };
-    x.shape = pl_placement_local(&x.where, &l->plan->mesh, &v->shape);
-    pl_placement_origin(&x.where, &l->plan->mesh, &v->shape, l->rank, x.lo);
+    x.shape = pl_placement_local(&x.where, &l->plan->mesh, &v->shape, l->rank);
+    x.region = pl_region_of(&x.where, &l->plan->mesh, &v->shape, l->rank);
     return x;
 }
 

@@ -1,35 +1,23 @@
 #include "program/program.h"
 
-#include <string.h>
-
-int64_t pl_port_global(const pl_port *p, int64_t i)
+static void copy_part(const pl_port *p, const void *from, void *to, bool take)
 {
-    int64_t step[PL_MAX_RANK], global = 0;
-    pl_shape_strides(&p->value->shape, step);
-    for (int d = p->shape.rank - 1; d >= 0; d--) {
-        global += (i % p->shape.dim[d] + p->lo[d]) * step[d];
-        i /= p->shape.dim[d];
-    }
-    return global;
-}
-
-/* Rows of the last dimension are dense in both. */
-static void copy_rows(const pl_port *p, const char *from, char *to, bool take)
-{
-    int64_t size = pl_type_bytes(p->value->type), rank = p->shape.rank;
-    int64_t n = rank ? p->shape.dim[rank - 1] : 1, rows = pl_shape_count(&p->shape) / n;
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t part = r * n * size, whole = pl_port_global(p, r * n) * size;
-        memcpy(to + (take ? part : whole), from + (take ? whole : part), (size_t)(n * size));
-    }
+    static const pl_placement nowhere = { 0 };
+    static const pl_mesh one = { 0 };
+    pl_region whole = pl_region_of(&nowhere, &one, &p->value->shape, 0);
+    pl_copy c;
+    int64_t size = pl_type_bytes(p->value->type);
+    bool ok = pl_region_copy(take ? &whole : &p->region, take ? &p->region : &whole, size, &c);
+    PL_ASSERT(ok); /* any region is a product of ranges of a whole tensor */
+    pl_region_apply(&c, from, to);
 }
 
 void pl_port_take(const pl_port *p, const void *whole, void *part)
 {
-    copy_rows(p, whole, part, true);
+    copy_part(p, whole, part, true);
 }
 
 void pl_port_give(const pl_port *p, const void *part, void *whole)
 {
-    copy_rows(p, part, whole, false);
+    copy_part(p, part, whole, false);
 }

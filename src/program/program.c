@@ -14,10 +14,12 @@ pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out)
         const pl_value *v = g->values.at[i];
         if (v->role != PL_STATE) continue;
         pl_port *x = &s->state[s->n++];
-        *x = (pl_port){ .value = v, .where = plan->stored[i], .slot = { true, s->bytes } };
-        x->shape = pl_placement_local(&x->where, &plan->mesh, &v->shape);
-        pl_placement_origin(&x->where, &plan->mesh, &v->shape, rank, x->lo);
-        x->bytes = pl_shape_count(&x->shape) * pl_type_bytes(v->type);
+        *x = (pl_port){ .value = v, .slot = { true, s->bytes } };
+        x->where = pl_placement_normal(&plan->stored[i], &plan->mesh, &v->shape);
+        x->shape = pl_placement_local(&x->where, &plan->mesh, &v->shape, rank);
+        x->region = pl_region_of(&x->where, &plan->mesh, &v->shape, rank);
+        pl_shape largest = pl_placement_local(&x->where, &plan->mesh, &v->shape, 0);
+        x->bytes = pl_shape_count(&largest) * pl_type_bytes(v->type);
         s->bytes += (x->bytes + STATE_ALIGN - 1) / STATE_ALIGN * STATE_ALIGN;
     }
     return s;
@@ -32,12 +34,22 @@ bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
     *p = (pl_program){ .plan = plan, .store = store, .rank = rank };
     p->n_ranks = pl_mesh_ranks(&plan->mesh);
     l.tmp = pl_arena_new("lowering");
+    l.reshard = pl_reshard_new(&plan->mesh, l.tmp);
+    l.reshard.mask = true;
+    l.reshard.no_strided = options->no_strided;
     bool ok = pl_lower_tasks(&l, err);
     if (ok) pl_lower_overwrites(&l);
     if (ok) pl_lower_order(&l);
     ok = ok && pl_lower_places(&l, p, err);
     pl_arena_free(l.tmp);
     return ok;
+}
+
+const char *pl_collective_name(pl_collective c)
+{
+    static const char *const names[] = { "all-reduce", "all-gather", "reduce-scatter",
+                                         "all-to-all", "send",       "receive" };
+    return names[c];
 }
 
 static void print_slot(const pl_slot *s, pl_text *out)
@@ -47,12 +59,11 @@ static void print_slot(const pl_slot *s, pl_text *out)
 
 static void print_step(const pl_program *p, const pl_step *s, pl_text *out)
 {
-    static const char *const kinds[] = { "kernel", "message", "copy" };
-    static const char *const collectives[] = { "all-reduce", "all-gather" };
+    static const char *const kinds[] = { "kernel", "message", "copy", "fill" };
     pl_text_add(out, "%s %s", kinds[s->kind], s->label);
     if (s->kind == PL_KERNEL) pl_text_add(out, " = %s", s->share->node->op->name);
     if (s->kind == PL_MESSAGE) {
-        pl_text_add(out, " = %s over", collectives[s->collective]);
+        pl_text_add(out, " = %s over", pl_collective_name(s->collective));
         for (int a = 0; a < p->plan->mesh.n; a++)
             if (s->axes >> a & 1) pl_text_add(out, " %s", p->plan->mesh.axis[a].name);
         pl_text_add(out, " %lld %s after %d", (long long)s->count, pl_type_name(s->type), s->after);

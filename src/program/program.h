@@ -9,6 +9,7 @@
 #define PL_PROGRAM_PROGRAM_H
 #include "graph/share.h"
 #include "plan/plan.h"
+#include "plan/reshard.h"
 
 /* A place in memory: bytes from the start of the state block or of the work block. */
 typedef struct pl_slot {
@@ -16,26 +17,51 @@ typedef struct pl_slot {
     int64_t at;
 } pl_slot;
 
-typedef enum pl_step_kind { PL_KERNEL, PL_MESSAGE, PL_COPY } pl_step_kind;
+typedef enum pl_step_kind { PL_KERNEL, PL_MESSAGE, PL_COPY, PL_FILL } pl_step_kind;
 
-typedef enum pl_collective { PL_COLLECTIVE_REDUCE, PL_COLLECTIVE_GATHER } pl_collective;
+typedef enum pl_collective {
+    PL_COLLECTIVE_REDUCE,   /* all-reduce, in place or not                                       */
+    PL_COLLECTIVE_GATHER,   /* all-gather                                                        */
+    PL_COLLECTIVE_SCATTER,  /* reduce-scatter                                                    */
+    PL_COLLECTIVE_EXCHANGE, /* all-to-all                                                        */
+    PL_COLLECTIVE_SEND,     /* to one device of the group                                        */
+    PL_COLLECTIVE_RECV      /* from one                                                          */
+} pl_collective;
+
+const char *pl_collective_name(pl_collective c); /* "all-reduce" */
+
+/* What the bytes of a copy or message are. On the way between two placements a tensor takes up to
+ * four forms: the part that a device has; *outgoing* blocks, one for each member of the group; the
+ * blocks that came in; the part that it gets (pl_move in plan/reshard.h). */
+typedef enum pl_form { PL_PART_FROM, PL_OUTGOING, PL_INCOMING, PL_PART_TO } pl_form;
+
+typedef struct pl_transfer {
+    const pl_value *value;
+    pl_move move;
+} pl_transfer;
 
 typedef struct pl_step {
     pl_step_kind kind;
     const char *label;          /* the node, or the tensors of a message                      */
     const pl_share *share;      /* KERNEL                                                     */
-    int n_in, n_out;
-    pl_slot in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS];  /* MESSAGE, COPY: one of each          */
+    int n_in, n_out;            /* MESSAGE, COPY: one of each, SEND no out, RECV and FILL no in */
+    pl_slot in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS];
     int wait;                   /* messages that must be finished before it starts            */
+    const pl_transfer *transfer; /* MESSAGE, COPY; NULL: of several tensors, or a plain copy  */
+    pl_form from, to;           /* forms of its input and output in that transfer             */
+    pl_type type;               /* MESSAGE, FILL                                              */
+    pl_monoid monoid;           /* MESSAGE; FILL: with what is nothing to it (0 for a sum)    */
+    int64_t count;              /* MESSAGE: elements that this rank puts in (SCATTER, EXCHANGE:
+                                   of one block); FILL: elements                              */
     /* MESSAGE */
-    pl_collective collective;   /* reduce: all-reduce; gather: all-gather                     */
+    pl_collective collective;
     unsigned axes;              /* group: ranks that differ on these mesh axes only           */
-    pl_type type;
-    pl_monoid monoid;
-    int64_t count;              /* elements that this rank puts in                            */
+    int peer;                   /* SEND, RECV: position in the group                          */
+    int64_t bytes;              /* that this rank receives: pl_move_volume                    */
     int after;                  /* compute steps that must be finished before it starts       */
-    /* COPY: for i, j: `bytes` from in + i from[0] + j from[1] to out + i to[0] + j to[1]      */
-    int64_t n[2], from[2], to[2], bytes;
+    /* COPY */
+    int n_copies;
+    const pl_copy *copy;
 } pl_step;
 
 /* A named tensor that the outside writes or reads: this device's part of it. */
@@ -43,13 +69,11 @@ typedef struct pl_port {
     const pl_value *value;
     pl_placement where;
     pl_shape shape;             /* local                                                      */
-    int64_t lo[PL_MAX_RANK];    /* where the part starts in the whole                         */
+    pl_region region;           /* the part's elements in the whole: pl_region_global         */
     pl_slot slot;
-    int64_t bytes;
+    int64_t bytes;              /* of memory: those of the largest part of any rank           */
 } pl_port;
 
-/* Index in the whole tensor (row-major) of element i of the part. */
-int64_t pl_port_global(const pl_port *p, int64_t i);
 /* Copy the part out of, or into, the whole tensor. */
 void pl_port_take(const pl_port *p, const void *whole, void *part);
 void pl_port_give(const pl_port *p, const void *part, void *whole);
@@ -71,7 +95,7 @@ typedef struct pl_program {
     pl_port *input, *output;
     int64_t work_bytes;         /* height of the work block                                   */
     int64_t work_bound;         /* no layout of this order is lower                           */
-    int64_t message_bytes;      /* that this rank puts into messages in one step              */
+    int64_t message_bytes;      /* that this rank receives in one step: sum of step.bytes     */
     double flops;               /* of this rank's kernels                                     */
 } pl_program;
 
@@ -79,6 +103,10 @@ typedef struct pl_program {
 typedef struct pl_lower_options {
     int64_t bucket_bytes;       /* reductions are joined up to this size; default 16 MiB      */
     int64_t work_limit;         /* bytes of device memory for the work block; 0: no limit     */
+    int64_t ahead_bytes;        /* states are gathered ahead of their readers, as long as no more
+                                   than this waits for its reader, the next one's apart; default
+                                   32 MiB; -1: each just before its reader                     */
+    bool no_strided;            /* see pl_reshard                                             */
     bool no_reuse;              /* every buffer its own memory: the slow twin of the layout   */
 } pl_lower_options;
 
@@ -101,5 +129,12 @@ PL_MUST_CHECK bool pl_program_check(const pl_program *p, pl_err *err);
 
 /* One line per step: lane, kind, label, slots, waits. */
 void pl_program_print(const pl_program *p, pl_text *out);
+
+/* Do the programs of all ranks (program[i] is rank i's) work together? Every message is started by
+ * all members of its group as the same collective of the same tensor, type, monoid and count, in
+ * the same order; sends and receives pair up; and with messages started in order, each behind its
+ * `wait` and `after`, every step of every rank is reached. Fails with PL_EMISMATCH naming ranks,
+ * steps and tensors: the ends that differ, or who waits for whom. */
+PL_MUST_CHECK bool pl_program_check_ranks(int n, const pl_program *const program[], pl_err *err);
 
 #endif

@@ -31,9 +31,9 @@ const char *pl_message_name(pl_message_kind k)
 
 int64_t pl_message_bytes(const pl_message *m, int n)
 {
-    int64_t block = m->count * pl_type_bytes(m->type), others = n - 1;
+    int64_t size = pl_type_bytes(m->type), block = m->count * size, others = n - 1;
     switch (m->kind) {
-    case PL_ALL_REDUCE: return 2 * others * block / n;
+    case PL_ALL_REDUCE: return 2 * others * m->count / n * size;
     case PL_ALL_GATHER:
     case PL_REDUCE_SCATTER:
     case PL_ALL_TO_ALL: return others * block;

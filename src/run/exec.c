@@ -1,6 +1,7 @@
 #include "run/exec.h"
 
 #include "base/clock.h"
+#include "base/rng.h"
 #include "run/lane.h"
 
 #include <errno.h>
@@ -59,13 +60,16 @@ static int64_t round_up(int64_t n, int64_t to)
 static bool check_memory(const pl_exec *e, pl_err *err)
 {
     size_t all = (size_t)sysconf(_SC_PAGESIZE) * (size_t)sysconf(_SC_PHYS_PAGES);
-    if (e->block_bytes <= all || e->options.backends[0]->dry) return true;
-    return pl_err_set(
-        err, PL_EINFEASIBLE,
-        "one device needs %zu MiB (states %lld, work %lld), this machine has %zu MiB: "
-        "take a smaller batch or model",
-        e->block_bytes >> 20, (long long)e->stats.state_bytes >> 20,
-        (long long)e->stats.work_bytes >> 20, all >> 20);
+    size_t limit = (size_t)e->options.memory_limit;
+    bool own = limit && limit < all;
+    int64_t need = e->stats.state_bytes + e->stats.work_bytes + e->stats.scratch_bytes;
+    if ((size_t)need <= (own ? limit : all) || (e->options.backends[0]->dry && !own)) return true;
+    return pl_err_set(err, PL_EINFEASIBLE,
+                      "one device needs %lld MiB (states %lld, work %lld), %s %zu MiB: %s",
+                      (long long)need >> 20, (long long)e->stats.state_bytes >> 20,
+                      (long long)e->stats.work_bytes >> 20,
+                      own ? "its limit is" : "this machine has", (own ? limit : all) >> 20,
+                      "take a smaller batch or model, or split it (--strategy zero=3, tp=N)");
 }
 
 /* One mapping on huge pages, kept until pl_exec_free (page faults cost a training step 30 %). It
@@ -122,6 +126,8 @@ static bool make_steps(pl_exec *e, pl_arena *arena, bound_program *p, int64_t *s
 
 static bool make_messages(pl_exec *e, pl_arena *arena, bound_program *p, pl_err *err)
 {
+    static const pl_message_kind kinds[] = { PL_ALL_REDUCE, PL_ALL_GATHER, PL_REDUCE_SCATTER,
+                                             PL_ALL_TO_ALL, PL_SEND,       PL_RECV };
     const pl_mesh *m = &p->program->plan->mesh;
     int *ranks = PL_NEW_N(arena, int, p->program->n_ranks), me;
     pl_group *group[1 << PL_MAX_AXES] = { 0 };
@@ -137,11 +143,11 @@ static bool make_messages(pl_exec *e, pl_arena *arena, bound_program *p, pl_err 
             .group = group[s->axes],
             .after = s->after,
             .wait = s->wait,
-            .message = { .kind =
-                             s->collective == PL_COLLECTIVE_REDUCE ? PL_ALL_REDUCE : PL_ALL_GATHER,
+            .message = { .kind = kinds[s->collective],
                          .type = s->type,
                          .monoid = s->monoid,
                          .count = s->count,
+                         .peer = s->peer,
                          .label = s->label },
         };
     }
@@ -153,8 +159,9 @@ static void bind(const pl_exec *e, bound_program *p)
     for (int i = 0, n = 0, m = 0; i < p->program->n_steps; i++) {
         const pl_step *s = &p->program->step[i];
         if (s->kind == PL_MESSAGE) {
-            p->message[m].message.send = at(e, s->in[0]);
-            p->message[m++].message.recv = at(e, s->out[0]);
+            if (s->n_in) p->message[m].message.send = at(e, s->in[0]);
+            if (s->n_out) p->message[m].message.recv = at(e, s->out[0]);
+            m++;
             continue;
         }
         for (int k = 0; k < s->n_in; k++) p->step[n].in[k] = at(e, s->in[k]);
@@ -178,6 +185,45 @@ static bool make(pl_exec *e, pl_arena *arena, const pl_program *const programs[]
     PL_TRY(map_block(e, work, scratch, err));
     for (int i = 0; i < e->n_programs; i++) bind(e, &e->programs[i]);
     return !e->comm || pl_lane_new(e->comm, arena, &e->lane, err);
+}
+
+/* -- matching ---------------------------------------------------------------------------------- */
+
+/* A number that is the same for programs with the same messages in the same order. */
+static uint64_t hash_messages(const pl_program *p, uint64_t hash)
+{
+    for (int k = 0; k < p->n_steps; k++) {
+        const pl_step *s = &p->step[k];
+        if (s->kind != PL_MESSAGE) continue;
+        uint64_t what = (uint64_t)s->collective | (uint64_t)s->axes << 8 | (uint64_t)s->type << 16 |
+                        (uint64_t)s->monoid << 24;
+        hash = pl_rng_mix(hash ^ what, (uint64_t)s->count);
+        hash = pl_rng_mix(hash, pl_rng_name(s->label));
+    }
+    return hash;
+}
+
+bool pl_exec_match(pl_comm *comm, int n_programs, const pl_program *const programs[], pl_err *err)
+{
+    uint64_t hash = 0;
+    for (int i = 0; i < n_programs; i++) hash = pl_rng_mix(hash_messages(programs[i], hash), 1);
+    pl_arena *tmp = pl_arena_new("matching programs");
+    int64_t mine = (int64_t)hash, *all = PL_NEW_N(tmp, int64_t, comm->size);
+    const pl_message m = { .kind = PL_ALL_GATHER,
+                           .type = PL_I64,
+                           .count = 1,
+                           .send = &mine,
+                           .recv = all,
+                           .label = "programs" };
+    bool ok = pl_comm_run(comm, comm->world, &m, err);
+    for (int r = 1; ok && r < comm->size; r++)
+        if (all[r] != all[0])
+            ok = pl_err_set(err, PL_EINTERNAL,
+                            "the programs of ranks 0 and %d do not have the same messages in the "
+                            "same order",
+                            r);
+    pl_arena_free(tmp);
+    return ok;
 }
 
 bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_programs,
@@ -211,15 +257,6 @@ void pl_exec_free(pl_exec *e)
 
 /* -- running ----------------------------------------------------------------------------------- */
 
-static void copy(const bound_step *b)
-{
-    const pl_step *s = b->step;
-    for (int64_t i = 0; i < s->n[0]; i++)
-        for (int64_t j = 0; j < s->n[1]; j++)
-            memcpy((char *)b->out[0] + i * s->to[0] + j * s->to[1],
-                   (const char *)b->in[0] + i * s->from[0] + j * s->from[1], (size_t)s->bytes);
-}
-
 /* Freed memory must not be read: make it poison, so that it shows. Inputs are already in place. */
 static void poison(pl_exec *e, const bound_program *p)
 {
@@ -235,16 +272,26 @@ static void poison(pl_exec *e, const bound_program *p)
     }
 }
 
+static void run_step(const pl_exec *e, const bound_step *b)
+{
+    const pl_step *s = b->step;
+    if (s->kind == PL_KERNEL)
+        b->kernel->run(s->share, &e->options.env, b->state, b->in, b->out, e->scratch);
+    else if (e->options.backends[0]->dry) /* the memory may not be there */
+        return;
+    else if (s->kind == PL_FILL)
+        pl_type_fill(s->type, s->monoid, b->out[0], s->count);
+    else
+        for (int i = 0; i < s->n_copies; i++) pl_region_apply(&s->copy[i], b->in[0], b->out[0]);
+}
+
 static bool run_steps(pl_exec *e, const bound_program *p, pl_err *err)
 {
     for (int i = 0; i < p->program->n_compute; i++) {
         bound_step *b = &p->step[i];
         if (e->lane && b->step->wait) PL_TRY(pl_lane_wait(e->lane, b->step->wait, err));
         double start = pl_clock_now();
-        if (b->step->kind == PL_COPY)
-            copy(b);
-        else
-            b->kernel->run(b->step->share, &e->options.env, b->state, b->in, b->out, e->scratch);
+        run_step(e, b);
         b->seconds += pl_clock_now() - start;
         if (e->lane) pl_lane_advance(e->lane, i + 1);
     }
@@ -315,8 +362,9 @@ void pl_exec_explain(const pl_exec *e, int program, pl_text *out)
     const bound_program *p = &e->programs[program];
     for (int i = 0; i < p->program->n_compute; i++) {
         const bound_step *b = &p->step[i];
-        if (b->step->kind == PL_COPY)
-            pl_text_add(out, "%-40s copy\n", b->step->label);
+        if (b->step->kind != PL_KERNEL)
+            pl_text_add(out, "%-40s %s\n", b->step->label,
+                        b->step->kind == PL_COPY ? "copy" : "fill");
         else
             pl_text_add(out, "%-40s %s: %s/%s\n%s", b->step->label, b->step->share->node->op->name,
                         b->backend->name, b->kernel->name, b->reasons);

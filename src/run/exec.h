@@ -16,14 +16,21 @@ typedef struct pl_exec_options {
     const pl_backend *const *backends; /* by preference, the last accepts everything     */
     pl_kernel_env env;
     bool poison;                       /* fill the work block with NaN before every step */
+    int64_t memory_limit;              /* bytes that one device may take; 0: the machine */
 } pl_exec_options;
+
+/* Before anything runs, called by all ranks together: do their programs have the same messages in
+ * the same order? Else they would wait for each other for ever. Every rank takes part in every
+ * message, so comparing the lists is enough. Fails on all ranks with PL_EINTERNAL naming two. */
+PL_MUST_CHECK bool pl_exec_match(pl_comm *comm, int n_programs, const pl_program *const programs[],
+                                 pl_err *err);
 
 /* Programs share one store. `comm` may be NULL for one rank; else its rank and size are those of
  * the programs. `arena` owns the books; memory and primitives are freed by pl_exec_free. Call it on
  * the thread that will run the steps.
  *
- * Fails with PL_EINFEASIBLE when a device is larger than the machine's memory (both numbers), with
- * PL_ERUN when the memory is not to be had, or with what a kernel reports. */
+ * Fails with PL_EINFEASIBLE when a device is larger than its limit or the machine's memory (both
+ * numbers), with PL_ERUN when the memory is not to be had, or with what a kernel reports. */
 PL_MUST_CHECK bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_programs,
                                const pl_program *const programs[], pl_arena *arena, pl_exec **out,
                                pl_err *err);

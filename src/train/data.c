@@ -85,12 +85,15 @@ static void fill_text(const pl_data *d, const pl_port *port, uint64_t seed, int6
 {
     int shift = !strcmp(port->value->name, "targets"); /* the target is the next byte */
     int64_t rows = port->value->shape.dim[0], seq = port->value->shape.dim[1];
-    int64_t n = port->shape.dim[0], width = port->shape.dim[1];
+    int64_t row = -1, from = 0;
     int32_t *at = data;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t from =
-            row_start(d, seed, step, n_valid, port->lo[0] + i, rows, seq) + port->lo[1] + shift;
-        for (int64_t j = 0; j < width; j++) *at++ = d->bytes[from + j];
+    for (int64_t i = 0, n = pl_shape_count(&port->shape); i < n; i++) {
+        int64_t global = pl_region_global(&port->region, &port->value->shape, i);
+        if (global / seq != row) {
+            row = global / seq;
+            from = row_start(d, seed, step, n_valid, row, rows, seq) + shift;
+        }
+        at[i] = d->bytes[from + global % seq];
     }
 }
 
@@ -98,7 +101,8 @@ static void fill_random(const pl_port *port, uint64_t seed, int64_t step, int64_
 {
     pl_rng r = pl_rng_at(seed, pl_rng_mix(pl_rng_name(port->value->name), (uint64_t)step));
     for (int64_t i = 0, n = pl_shape_count(&port->shape); i < n; i++) {
-        double u = pl_rng_uniform(r, (uint64_t)pl_port_global(port, i));
+        double u =
+            pl_rng_uniform(r, (uint64_t)pl_region_global(&port->region, &port->value->shape, i));
         pl_type_put(port->value->type, data, i,
                     pl_type_is_float(port->value->type) ? 2 * u - 1 : floor(u * (double)below));
     }

@@ -27,14 +27,14 @@ static bool parse(const pl_value *v, kind *k, double *x, pl_err *err)
     return true;
 }
 
-/* Elements [from, from + n) of the last dimension: global index `global` on. */
-static void fill_row(pl_type t, void *data, int64_t from, int64_t n, uint64_t global, kind k,
-                     double x, pl_rng r)
+/* Elements [from, from + n) of the part; in the whole they stand `step` apart from `global` on. */
+static void fill_row(pl_type t, void *data, int64_t from, int64_t n, uint64_t global, uint64_t step,
+                     kind k, double x, pl_rng r)
 {
     double normal[4];
     uint64_t block = UINT64_MAX;
     for (int64_t i = 0; i < n; i++) {
-        uint64_t g = global + (uint64_t)i;
+        uint64_t g = global + (uint64_t)i * step;
         double y = x;
         if (k == UNIFORM) y = x * (2 * pl_rng_uniform(r, g) - 1);
         if (k == NORMAL) {
@@ -48,14 +48,21 @@ static void fill_row(pl_type t, void *data, int64_t from, int64_t n, uint64_t gl
 bool pl_init_fill(const pl_port *port, uint64_t seed, void *data, pl_err *err)
 {
     const pl_value *v = port->value;
+    const pl_region *part = &port->region;
+    int64_t count = pl_region_count(part), n = 1, step = 1, stride[PL_MAX_RANK];
     kind k;
     double x;
     PL_TRY(parse(v, &k, &x, err));
+    if (!count) return true;
+    if (part->n) { /* a row: the values of the innermost digit */
+        const pl_digit *d = &part->digit[part->n - 1];
+        pl_shape_strides(&v->shape, stride);
+        n = d->n, step = d->unit * stride[d->dim];
+    }
     const pl_rng r = pl_rng_at(seed, pl_rng_name(v->name));
-    int rank = v->shape.rank;
-    int64_t n = rank ? port->shape.dim[rank - 1] : 1, rows = pl_shape_count(&port->shape) / n;
-#pragma omp parallel for if (rows * n > 100000)
-    for (int64_t row = 0; row < rows; row++)
-        fill_row(v->type, data, row * n, n, (uint64_t)pl_port_global(port, row * n), k, x, r);
+#pragma omp parallel for if (count > 100000)
+    for (int64_t row = 0; row < count / n; row++)
+        fill_row(v->type, data, row * n, n, (uint64_t)pl_region_global(part, &v->shape, row * n),
+                 (uint64_t)step, k, x, r);
     return true;
 }

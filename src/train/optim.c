@@ -27,38 +27,123 @@ const char *pl_optim_names(pl_arena *a)
     return pl_text_get(&t);
 }
 
-static const char *attributes(pl_builder *b, const struct rule *r, const pl_optim *o, double decay)
+static const char sum_suffix[] = ".grad";
+
+bool pl_optim_is_sum(const pl_value *v)
 {
-    if (!r->counts) return pl_builder_fmt(b, "; momentum=%.17g decay=%.17g", o->momentum, decay);
-    return pl_builder_fmt(b, "; beta1=%.17g beta2=%.17g eps=%.17g decay=%.17g", o->beta1, o->beta2,
-                          o->eps, decay);
+    size_t n = strlen(v->name), k = sizeof sum_suffix - 1;
+    return v->role == PL_STATE && !v->trainable && n > k && !strcmp(v->name + n - k, sum_suffix);
 }
 
-static void add_update(pl_builder *b, const struct rule *r, const pl_optim *o, pl_value *w,
-                       pl_value *g, pl_value *lr, pl_value *step, pl_value *scale)
+/* A weight, and its gradient in the graph that updates it. */
+typedef struct target {
+    pl_value *weight, *grad;  /* grad NULL: the loss does not depend on it                    */
+    const char *dims, *sizes; /* its letters, "m(vhd)", and " v=3 h=4 d=16"; NULL: one each   */
+} target;
+
+typedef struct targets {
+    int n;
+    target *at;
+} targets;
+
+/* The letters of a gradient are those of its maker where that composes factors: so sums and updates
+ * may be split in the same ways. */
+static void find_letters(pl_builder *b, target *t)
 {
-    pl_value *in[PL_MAX_OPERANDS] = { w, g };
+    const pl_node *n = t->grad->maker;
+    const pl_operand *o = pl_sig_out(n->sig, t->grad->out);
+    bool composes = false, slides = false;
+    for (int d = 0; d < o->rank; d++) {
+        composes |= o->dim[d].n > 1;
+        slides |= o->dim[d].window >= 0;
+    }
+    if (!composes || slides) return;
+    int k = n->n_in + t->grad->out;
+    const char *spec = pl_spec(b, n, pl_builder_fmt(b, "{%d}->{%d}", k, k));
+    const char *sizes = strchr(spec, ';');
+    t->dims = pl_builder_fmt(b, "%.*s", (int)(strstr(spec, "->") - spec), spec);
+    t->sizes = sizes ? sizes + 1 : "";
+}
+
+/* The spec of a node all of whose operands are like the gradient, but for `n_scalars` inputs after
+ * the first n_in, and the output when n_out is 0. */
+static const char *spell(pl_builder *b, const target *t, int n_in, int n_scalars, int n_out,
+                         const char *attrs)
+{
+    if (!t->dims) return pl_builder_fmt(b, ";%s", attrs);
+    pl_text s = { .arena = b->graph->arena };
+    for (int i = 0; i < n_in; i++) pl_text_add(&s, i ? ",%s" : "%s", t->dims);
+    for (int i = 0; i < n_scalars; i++) pl_text_add(&s, ",");
+    pl_text_add(&s, "->");
+    for (int i = 0; i < n_out; i++) pl_text_add(&s, i ? ",%s" : "%s", t->dims);
+    pl_text_add(&s, ";%s%s", t->sizes, attrs);
+    return pl_text_get(&s);
+}
+
+static targets find_gradients(pl_builder *b, pl_value *loss)
+{
+    pl_graph *g = b->graph;
+    targets t = { 0, PL_NEW_N(g->arena, target, g->values.n + 1) };
+    pl_value **w = PL_NEW_N(g->arena, pl_value *, g->values.n + 1),
+             **grad = PL_NEW_N(g->arena, pl_value *, g->values.n + 1);
+    for (int i = 0; i < g->values.n; i++)
+        if (g->values.at[i]->trainable) w[t.n++] = g->values.at[i];
+    pl_autodiff(b, loss, t.n, w, grad);
+    for (int i = 0; i < t.n && !b->err.code; i++) {
+        t.at[i] = (target){ .weight = w[i], .grad = grad[i] };
+        if (grad[i]) find_letters(b, &t.at[i]);
+    }
+    return t;
+}
+
+/* -- updates ----------------------------------------------------------------------------------- */
+
+typedef struct updating {
+    pl_builder *b;
+    const struct rule *rule;
+    const pl_optim *optim;
+    pl_value *lr, *step, *scale;
+} updating;
+
+static const char *attributes(const updating *u, const pl_value *w)
+{
+    const pl_optim *o = u->optim;
+    double decay = w->shape.rank > 1 ? o->decay : 0;
+    if (!u->rule->counts)
+        return pl_builder_fmt(u->b, " momentum=%.17g decay=%.17g", o->momentum, decay);
+    return pl_builder_fmt(u->b, " beta1=%.17g beta2=%.17g eps=%.17g decay=%.17g", o->beta1,
+                          o->beta2, o->eps, decay);
+}
+
+static void add_update(const updating *u, const target *t)
+{
+    pl_builder *b = u->b;
+    const struct rule *r = u->rule;
+    pl_value *in[PL_MAX_OPERANDS] = { t->weight, t->grad };
     int n = 2, n_moments = 0;
     for (; n_moments < 2 && r->moment[n_moments]; n_moments++)
-        in[n++] = pl_add_state(b, pl_builder_fmt(b, "%s.%s", w->name, r->moment[n_moments]), PL_F32,
-                               w->shape, "zeros", false);
-    in[n++] = lr;
-    if (r->counts) in[n++] = step;
-    in[n++] = scale;
-    pl_node *u = pl_add_node(b, r->op, pl_builder_fmt(b, "%s.update", w->name),
-                             attributes(b, r, o, w->shape.rank > 1 ? o->decay : 0), n, in);
-    if (!u) return;
-    w->next = u->out[0];
-    for (int i = 0; i < n_moments; i++) in[2 + i]->next = u->out[1 + i];
+        in[n++] = pl_add_state(b, pl_builder_fmt(b, "%s.%s", t->weight->name, r->moment[n_moments]),
+                               PL_F32, t->weight->shape, "zeros", false);
+    in[n++] = u->lr;
+    if (r->counts) in[n++] = u->step;
+    in[n++] = u->scale;
+    const char *name = pl_builder_fmt(b, "%s.update", t->weight->name);
+    const char *spec =
+        spell(b, t, 2 + n_moments, n - 2 - n_moments, 1 + n_moments, attributes(u, t->weight));
+    pl_node *x = pl_add_node(b, r->op, name, spec, n, in);
+    if (!x) return;
+    t->weight->next = x->out[0];
+    for (int i = 0; i < n_moments; i++) in[2 + i]->next = x->out[1 + i];
 }
 
 /* Scale that brings the global norm of all gradients down to the limit (Pascanu et al., 2013). */
-static pl_value *add_clip(pl_builder *b, double limit, int n, pl_value *const grad[])
+static pl_value *add_clip(pl_builder *b, double limit, const targets *t)
 {
     pl_value *sum = NULL;
-    for (int i = 0; i < n; i++) {
-        if (!grad[i]) continue;
-        pl_value *s = PL_ADD(b, &pl_op_square_sum, NULL, grad[i]);
+    for (int i = 0; i < t->n; i++) {
+        const target *x = &t->at[i];
+        if (!x->grad) continue;
+        pl_value *s = PL_ADD(b, &pl_op_square_sum, spell(b, x, 1, 0, 0, ""), x->grad);
         sum = sum ? PL_ADD(b, &pl_op_add, NULL, sum, s) : s;
     }
     pl_add_output(b, "grad_norm", PL_ADD(b, &pl_op_sqrt, NULL, sum));
@@ -66,27 +151,70 @@ static pl_value *add_clip(pl_builder *b, double limit, int n, pl_value *const gr
                      sum);
 }
 
+static void add_updates(pl_builder *b, const struct rule *r, const pl_optim *o, const targets *t)
+{
+    updating u = { .b = b, .rule = r, .optim = o };
+    u.lr = pl_add_input(b, "lr", PL_F32, PL_SCALAR);
+    if (r->counts) u.step = pl_add_input(b, "step", PL_I64, PL_SCALAR);
+    u.scale = o->clip > 0 ? add_clip(b, o->clip, t)
+                          : pl_add_value(b, &pl_op_fill, "scale", "->; value=1", 0, NULL);
+    for (int i = 0; i < t->n && !b->err.code; i++)
+        if (t->at[i].grad) add_update(&u, &t->at[i]);
+}
+
+/* NULL with a sticky error: no such optimizer. */
+static const struct rule *find_rule(pl_builder *b, const pl_optim *o)
+{
+    for (int i = 0; i < N_RULES; i++)
+        if (!strcmp(rules[i].name, o->name)) return &rules[i];
+    pl_err_set(&b->err, PL_EUSAGE, "unknown optimizer '%s' (one of: %s)", o->name,
+               pl_optim_names(b->graph->arena));
+    return NULL;
+}
+
 void pl_optim_add(pl_builder *b, const pl_optim *o, pl_value *loss)
 {
-    const struct rule *r = rules;
-    while (r < rules + N_RULES && strcmp(r->name, o->name)) r++;
-    if (r == rules + N_RULES) {
-        pl_err_set(&b->err, PL_EUSAGE, "unknown optimizer '%s' (one of: %s)", o->name,
-                   pl_optim_names(b->graph->arena));
-        return;
-    }
+    const struct rule *r = find_rule(b, o);
     if (b->err.code) return;
-    pl_graph *g = b->graph;
-    pl_value **w = PL_NEW_N(g->arena, pl_value *, g->values.n),
-             **grad = PL_NEW_N(g->arena, pl_value *, g->values.n);
-    int n = 0;
-    for (int i = 0; i < g->values.n; i++)
-        if (g->values.at[i]->trainable) w[n++] = g->values.at[i];
-    pl_autodiff(b, loss, n, w, grad);
-    pl_value *lr = pl_add_input(b, "lr", PL_F32, PL_SCALAR);
-    pl_value *step = r->counts ? pl_add_input(b, "step", PL_I64, PL_SCALAR) : NULL;
-    pl_value *scale = o->clip > 0 ? add_clip(b, o->clip, n, grad)
-                                  : pl_add_value(b, &pl_op_fill, "scale", "->; value=1", 0, NULL);
-    for (int i = 0; i < n && !b->err.code; i++)
-        if (grad[i]) add_update(b, r, o, w[i], grad[i], lr, step, scale);
+    targets t = find_gradients(b, loss);
+    if (!b->err.code) add_updates(b, r, o, &t);
+}
+
+/* -- micro-batches ----------------------------------------------------------------------------- */
+
+/* The sum of a weight's gradients so far is a state, to which each micro-batch adds. */
+static void add_sum(pl_builder *b, const target *t)
+{
+    const pl_value *w = t->weight;
+    const char *name = pl_builder_fmt(b, "%s%s", w->name, sum_suffix);
+    pl_value *sum = pl_add_state(b, name, PL_F32, w->shape, "zeros", false);
+    name = pl_builder_fmt(b, "%s.add", name);
+    if (sum)
+        sum->next = PL_ADD_AS(b, &pl_op_accumulate, name, spell(b, t, 2, 0, 1, ""), sum, t->grad);
+}
+
+/* The same state in the other graph. */
+static pl_value *copy_state(pl_builder *b, const pl_value *v)
+{
+    return pl_add_state(b, v->name, v->type, v->shape, v->init, v->trainable);
+}
+
+void pl_optim_accumulate(pl_builder *b, const pl_optim *o, pl_value *loss, int64_t n,
+                         pl_builder *update)
+{
+    const struct rule *r = find_rule(b, o);
+    if (b->err.code) return;
+    const char *mean = pl_builder_fmt(b, "; value=%.17g", 1 / (double)n);
+    targets t = find_gradients(b, PL_ADD_AS(b, &pl_op_scale, "loss.share", mean, loss));
+    for (int i = 0; i < t.n && !b->err.code; i++)
+        if (t.at[i].grad) add_sum(b, &t.at[i]);
+    for (int i = 0; i < b->graph->values.n && !b->err.code; i++)
+        if (b->graph->values.at[i]->role == PL_STATE) copy_state(update, b->graph->values.at[i]);
+    for (int i = 0; i < t.n && !b->err.code && !update->err.code; i++) {
+        target *x = &t.at[i];
+        const char *sum = pl_builder_fmt(b, "%s%s", x->weight->name, sum_suffix);
+        x->weight = pl_graph_find(update->graph, x->weight->name);
+        if (x->grad) x->grad = pl_graph_find(update->graph, sum);
+    }
+    if (!b->err.code && !update->err.code) add_updates(update, r, o, &t);
 }

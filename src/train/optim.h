@@ -21,4 +21,15 @@ const char *pl_optim_names(pl_arena *a);
  * "grad_norm" (f32 scalar) when clipping. Sticky error of b: unknown name. */
 void pl_optim_add(pl_builder *b, const pl_optim *o, pl_value *loss);
 
+/* The same step in two graphs, for a batch that is taken in n micro-batches (the mean of whose
+ * losses is the step's). Graph b, run for each of them, adds d loss / n to states WEIGHT.grad
+ * (f32), which start a step at zero. The graph of `update`, empty before, run after them, has all
+ * states of b and the moments, and updates from those sums; "lr", "step" and "grad_norm" are
+ * there. */
+void pl_optim_accumulate(pl_builder *b, const pl_optim *o, pl_value *loss, int64_t n,
+                         pl_builder *update);
+
+/* Is a state one of those sums? */
+bool pl_optim_is_sum(const pl_value *v);
+
 #endif

@@ -1,12 +1,29 @@
 #include "train/state.h"
 
 #include "train/init.h"
+#include "train/optim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { ALIGN = 64 };
 
 bool pl_state_init(pl_exec *e, const pl_store *s, uint64_t seed, pl_err *err)
 {
     for (int i = 0; i < s->n; i++)
         PL_TRY(pl_init_fill(&s->state[i], seed, pl_exec_state(e, i), err));
     return true;
+}
+
+void pl_state_clear(pl_exec *e, const pl_store *s)
+{
+    for (int i = 0; i < s->n; i++) /* no bits are zero in every type */
+        if (pl_optim_is_sum(s->state[i].value))
+            memset(pl_exec_state(e, i), 0, (size_t)s->state[i].bytes);
 }
 
 static void compare(const pl_port *p, const pl_saved *t, pl_arena *tmp, pl_text *problems)
@@ -23,9 +40,11 @@ bool pl_state_load(pl_exec *e, const pl_store *s, const pl_checkpoint *c, pl_err
     pl_arena *tmp = pl_arena_new("state load");
     pl_text problems = { .arena = tmp };
     for (int i = 0; i < s->n; i++) {
-        const pl_saved *t = pl_checkpoint_find(c, s->state[i].value->name);
-        compare(&s->state[i], t, tmp, &problems);
-        if (!problems.n) pl_port_take(&s->state[i], t->data, pl_exec_state(e, i));
+        const pl_port *p = &s->state[i];
+        if (pl_optim_is_sum(p->value)) continue;
+        const pl_saved *t = pl_checkpoint_find(c, p->value->name);
+        compare(p, t, tmp, &problems);
+        if (!problems.n) pl_port_take(p, t->data, pl_exec_state(e, i));
     }
     bool ok = !problems.n || pl_err_set(err, PL_EINPUT, "the checkpoint is of another model: %s",
                                         pl_text_get(&problems));
@@ -33,19 +52,289 @@ bool pl_state_load(pl_exec *e, const pl_store *s, const pl_checkpoint *c, pl_err
     return ok;
 }
 
-bool pl_state_save(pl_exec *e, const pl_store *s, const char *dir, const pl_manifest *m, int keep,
-                   pl_err *err)
+/* -- programs that gather ---------------------------------------------------------------------- */
+
+typedef struct gathering {
+    const pl_plan *plan;
+    const pl_store *store;
+    int rank;
+    pl_arena *out;
+    struct {
+        int n, cap;
+        pl_step *at;
+    } steps;
+    struct {
+        int n, cap;
+        pl_port *at;
+    } wholes;
+    int n_messages;
+    int64_t whole_bytes, part_bytes; /* of work: wholes one after another, then room for a part */
+} gathering;
+
+static int64_t round_up(int64_t n)
+{
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static int64_t whole_bytes(const pl_value *v)
+{
+    return pl_shape_count(&v->shape) * pl_type_bytes(v->type);
+}
+
+static bool is_split(const gathering *g, const pl_port *p)
+{
+    pl_placement x = pl_placement_normal(&p->where, &g->plan->mesh, &p->value->shape);
+    return x.n && !pl_optim_is_sum(p->value);
+}
+
+/* Is rank the first of those that hold the same part? */
+static bool is_first(const gathering *g, const pl_port *p, int rank)
+{
+    unsigned split = pl_placement_axes(&p->where);
+    for (int a = 0; a < g->plan->mesh.n; a++)
+        if (!(split >> a & 1) && pl_mesh_coord(&g->plan->mesh, rank, a)) return false;
+    return true;
+}
+
+static pl_slot part_slot(const gathering *g)
+{
+    return (pl_slot){ false, g->whole_bytes };
+}
+
+static void add_message(gathering *g, const pl_port *p, int peer, int64_t count)
+{
+    bool sends = g->rank != 0;
+    pl_step s = { .kind = PL_MESSAGE,
+                  .label = p->value->name,
+                  .type = p->value->type,
+                  .collective = sends ? PL_COLLECTIVE_SEND : PL_COLLECTIVE_RECV,
+                  .axes = (1u << g->plan->mesh.n) - 1,
+                  .peer = peer,
+                  .count = count };
+    if (sends) {
+        s.n_in = 1, s.in[0] = p->slot;
+    } else {
+        s.n_out = 1, s.out[0] = part_slot(g);
+        s.after = g->steps.n - g->n_messages; /* the part before has been copied */
+        s.bytes = count * pl_type_bytes(p->value->type);
+    }
+    g->n_messages++;
+    PL_PUSH(g->out, &g->steps, s);
+}
+
+/* The part of rank `from` goes where it belongs in the whole, which starts at `at`. */
+static bool add_copy(gathering *g, const pl_port *p, const pl_region *part, int from, int64_t at,
+                     pl_err *err)
+{
+    const pl_region whole = pl_region_of(&(pl_placement){ 0 }, &g->plan->mesh, &p->value->shape, 0);
+    pl_copy *c = PL_NEW(g->out, pl_copy);
+    if (!pl_region_copy(part, &whole, pl_type_bytes(p->value->type), c))
+        return pl_err_set(err, PL_EUNSUPPORTED,
+                          "state '%s': its parts do not lie in the whole in %d loops or fewer",
+                          p->value->name, PL_COPY_LOOPS);
+    pl_step s = { .kind = PL_COPY,
+                  .label = p->value->name,
+                  .n_in = 1,
+                  .n_out = 1,
+                  .in = { from ? part_slot(g) : p->slot },
+                  .out = { { false, at } },
+                  .wait = g->n_messages,
+                  .type = p->value->type,
+                  .n_copies = 1,
+                  .copy = c };
+    PL_PUSH(g->out, &g->steps, s);
+    return true;
+}
+
+/* `all`: every rank sends, if only nothing: ranks make the group of their messages together, so
+ * each program has a message of each rank. */
+static bool gather_state(gathering *g, const pl_port *p, int64_t at, bool all, pl_err *err)
+{
+    const pl_mesh *m = &g->plan->mesh;
+    if (p->where.pending)
+        return pl_err_set(err, PL_EUNSUPPORTED, "state '%s' waits for a sum: it cannot be saved",
+                          p->value->name);
+    for (int r = 0, n = pl_mesh_ranks(m); r < n; r++) {
+        pl_region part = pl_region_of(&p->where, m, &p->value->shape, r);
+        int64_t count = is_first(g, p, r) ? pl_region_count(&part) : 0;
+        if (r && (count || all) && (g->rank == 0 || g->rank == r))
+            add_message(g, p, g->rank ? 0 : r, count);
+        if (count && g->rank == 0) PL_TRY(add_copy(g, p, &part, r, at, err));
+    }
+    return true;
+}
+
+/* Program k: a place for each of its wholes, and the messages and copies that fill them. */
+static bool make_program(gathering *g, const int *by, int k, const pl_program **out, pl_err *err)
+{
+    gathering x = { g->plan, g->store, g->rank, g->out };
+    for (int i = 0; i < x.store->n; i++) {
+        const pl_port *p = &x.store->state[i];
+        if (by[i] != k) continue;
+        pl_port whole = { .value = p->value, .shape = p->value->shape };
+        whole.region = pl_region_of(&whole.where, &x.plan->mesh, &whole.shape, 0);
+        whole.slot.at = x.whole_bytes;
+        whole.bytes = whole_bytes(p->value);
+        PL_PUSH(x.out, &x.wholes, whole);
+        x.whole_bytes += round_up(whole.bytes);
+        if (p->bytes > x.part_bytes) x.part_bytes = p->bytes;
+    }
+    for (int i = 0, n = 0; i < x.store->n; i++) {
+        if (by[i] != k) continue;
+        PL_TRY(gather_state(&x, &x.store->state[i], x.wholes.at[n].slot.at, n == 0, err));
+        n++;
+    }
+    pl_program *p = PL_NEW(x.out, pl_program);
+    *p = (pl_program){ .plan = x.plan,
+                       .store = x.store,
+                       .rank = x.rank,
+                       .n_ranks = pl_mesh_ranks(&x.plan->mesh),
+                       .n_steps = x.steps.n,
+                       .n_compute = x.steps.n - x.n_messages,
+                       .n_messages = x.n_messages,
+                       .step = x.steps.at };
+    *out = p;
+    if (x.rank) return true;
+    p->n_outputs = x.wholes.n, p->output = x.wholes.at;
+    p->work_bytes = p->work_bound = x.whole_bytes + round_up(x.part_bytes);
+    for (int i = 0; i < p->n_steps; i++) p->message_bytes += p->step[i].bytes;
+    return true;
+}
+
+/* Shares the split states out to programs, in order; returns how many programs. */
+static int share_out(const gathering *g, int by[])
+{
+    int64_t room = 0, used = 0;
+    int n = 0;
+    for (int i = 0; i < g->store->n; i++) {
+        const pl_port *p = &g->store->state[i];
+        by[i] = is_split(g, p) ? 0 : -1;
+        if (!by[i] && whole_bytes(p->value) > room) room = whole_bytes(p->value);
+    }
+    for (int i = 0; i < g->store->n; i++) {
+        if (by[i] < 0) continue;
+        int64_t bytes = round_up(whole_bytes(g->store->state[i].value));
+        if (!n || used + bytes > round_up(room)) n++, used = 0;
+        used += bytes;
+        by[i] = n - 1;
+    }
+    return n;
+}
+
+bool pl_state_gather(const pl_plan *plan, const pl_store *store, int rank, pl_arena *out,
+                     const pl_gather **gather, pl_err *err)
+{
+    gathering g = { .plan = plan, .store = store, .rank = rank, .out = out };
+    int *by = PL_NEW_N(out, int, store->n + 1);
+    pl_gather *x = PL_NEW(out, pl_gather);
+    *x = (pl_gather){ .store = store, .rank = rank, .n = share_out(&g, by), .by = by };
+    x->program = PL_NEW_N(out, const pl_program *, x->n + 1);
+    *gather = x;
+    for (int k = 0; k < x->n; k++) PL_TRY(make_program(&g, by, k, &x->program[k], err));
+    return true;
+}
+
+/* -- saving ------------------------------------------------------------------------------------ */
+
+/* Where gathered tensors wait for the checkpoint to be written: pages of a file, which the system
+ * may write back, not memory that it has to keep. */
+typedef struct shelf {
+    char *map;
+    size_t bytes, used;
+} shelf;
+
+/* A file that is gone when it is closed, whatever happens. */
+static int open_nameless(const char *dir, pl_arena *tmp)
+{
+    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return fd;
+    char *name = pl_arena_fmt(tmp, "%s/gather-XXXXXX", dir);
+    fd = mkstemp(name);
+    if (fd >= 0) unlink(name);
+    return fd;
+}
+
+/* The room is taken at once: a full disk is an error here, not a signal later. */
+static bool open_shelf(shelf *s, const char *dir, pl_arena *tmp, pl_err *err)
+{
+    int fd = open_nameless(dir, tmp), rc = fd < 0 ? errno : 0;
+    if (!rc) rc = posix_fallocate(fd, 0, (off_t)s->bytes);
+    void *p = MAP_FAILED;
+    if (!rc) {
+        p = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (p == MAP_FAILED) rc = errno;
+    }
+    if (fd >= 0) close(fd);
+    if (!rc) s->map = p;
+    return !rc || pl_err_set(err, PL_ERUN,
+                             "%s: cannot keep %zu bytes of split states there on their way to a "
+                             "checkpoint: %s; make room or give another folder",
+                             dir, s->bytes, strerror(rc));
+}
+
+static const void *put_on_shelf(shelf *s, const void *data, int64_t bytes)
+{
+    char *at = s->map + s->used;
+    s->used += (size_t)round_up(bytes);
+    PL_ASSERT_CMP(s->used, <=, s->bytes);
+    return memcpy(at, data, (size_t)bytes);
+}
+
+/* Runs the programs; on rank 0, data[i] of every split state i then points to its whole. */
+static bool gather_all(pl_exec *e, const pl_gather *g, int first, shelf *s, const void *data[],
+                       pl_err *err)
+{
+    for (int k = 0; k < g->n; k++) {
+        PL_TRY(pl_exec_step(e, first + k, err));
+        for (int i = 0; i < g->store->n && g->rank == 0; i++) {
+            const pl_value *v = g->store->state[i].value;
+            if (g->by[i] == k)
+                data[i] =
+                    put_on_shelf(s, pl_exec_output(e, first + k, v->name, NULL), whole_bytes(v));
+        }
+    }
+    return true;
+}
+
+/* Rank 0 alone: the tensors in the order of the store. */
+static bool write_checkpoint(pl_exec *e, const pl_gather *g, const void *const data[],
+                             const char *dir, const pl_manifest *m, int keep, pl_arena *tmp,
+                             pl_err *err)
+{
+    pl_saved *t = PL_NEW_N(tmp, pl_saved, g->store->n + 1);
+    int n = 0;
+    for (int i = 0; i < g->store->n; i++) {
+        const pl_value *v = g->store->state[i].value;
+        if (pl_optim_is_sum(v)) continue;
+        t[n++] = (pl_saved){ v->name, v->type, v->shape, data[i] ? data[i] : pl_exec_state(e, i) };
+    }
+    return pl_checkpoint_save(dir, m, n, t, keep, err) ||
+           pl_err_in(err, "saving step %lld", (long long)m->step);
+}
+
+static bool save(pl_exec *e, const pl_gather *g, int first, shelf *s, const char *dir,
+                 const pl_manifest *m, int keep, pl_arena *tmp, pl_err *err)
+{
+    const void **data = PL_NEW_N(tmp, const void *, g->store->n + 1);
+    if (g->n) {
+        for (int i = 0; i < g->store->n; i++)
+            if (g->by[i] >= 0) s->bytes += (size_t)round_up(whole_bytes(g->store->state[i].value));
+        if (g->rank == 0 && !open_shelf(s, dir, tmp, err))
+            pl_err_in(err, "saving step %lld", (long long)m->step);
+        PL_TRY(pl_exec_agree(e, err)); /* nobody sends what nobody will take */
+        PL_TRY(gather_all(e, g, first, s, data, err));
+    }
+    if (g->rank == 0 && !write_checkpoint(e, g, data, dir, m, keep, tmp, err)) PL_ASSERT(err->code);
+    return pl_exec_agree(e, err);
+}
+
+bool pl_state_save(pl_exec *e, const pl_gather *g, int first, const char *dir, const pl_manifest *m,
+                   int keep, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("state save");
-    pl_saved *t = PL_NEW_N(tmp, pl_saved, s->n + 1);
-    bool ok = true;
-    for (int i = 0; i < s->n && ok; i++) {
-        const pl_value *v = s->state[i].value;
-        if (!pl_shape_same(&s->state[i].shape, &v->shape))
-            ok = pl_err_set(err, PL_EUNSUPPORTED, "state '%s' is split over devices", v->name);
-        t[i] = (pl_saved){ v->name, v->type, v->shape, pl_exec_state(e, i) };
-    }
-    ok = ok && pl_checkpoint_save(dir, m, s->n, t, keep, err);
+    shelf s = { 0 };
+    bool ok = save(e, g, first, &s, dir, m, keep, tmp, err);
+    if (s.map) munmap(s.map, s.bytes);
     pl_arena_free(tmp);
     return ok;
 }

@@ -1,4 +1,6 @@
-/* train/state.h - states of a device: from initial values, from and to checkpoints. */
+/* train/state.h - states of a device: from initial values, from and to checkpoints.
+ *
+ * Sums of gradients (pl_optim_is_sum) start a step at zero: they are neither saved nor loaded. */
 #ifndef PL_TRAIN_STATE_H
 #define PL_TRAIN_STATE_H
 #include "run/checkpoint.h"
@@ -7,14 +9,35 @@
 /* Initial values of every state of the store. */
 PL_MUST_CHECK bool pl_state_init(pl_exec *e, const pl_store *s, uint64_t seed, pl_err *err);
 
-/* Fill every state from a checkpoint (this device's part of each). Fails with PL_EINPUT naming all
- * states that are missing or have another shape. Tensors that no state wants are fine (moments,
- * when sampling). */
+/* Sums of gradients become zero. */
+void pl_state_clear(pl_exec *e, const pl_store *s);
+
+/* Fill every state from a checkpoint (this device's part of each, under any plan). Fails with
+ * PL_EINPUT naming all states that are missing or have another shape. Tensors that no state wants
+ * are fine (moments, when sampling). */
 PL_MUST_CHECK bool pl_state_load(pl_exec *e, const pl_store *s, const pl_checkpoint *c,
                                  pl_err *err);
 
-/* Write every state as a checkpoint. Every state must be whole on this device. */
-PL_MUST_CHECK bool pl_state_save(pl_exec *e, const pl_store *s, const char *dir,
+/* How the parts of split states come together on rank 0: programs, each of which brings so many
+ * tensors that their wholes, in the work block, need no more room than the largest one alone. A
+ * part that several ranks hold is sent by the first of them. */
+typedef struct pl_gather {
+    const pl_store *store;
+    int rank;
+    int n;                      /* programs; the same on all ranks, 0 when no state is split */
+    const pl_program **program; /* [n] for pl_exec_new                                       */
+    const int *by;              /* [states] the program that gathers it; -1: none has to     */
+} pl_gather;
+
+/* `store` is rank's, of this plan; `out` owns the result. Fails with PL_EUNSUPPORTED when a state
+ * waits for a sum, or its parts cannot be told in loops. */
+PL_MUST_CHECK bool pl_state_gather(const pl_plan *plan, const pl_store *store, int rank,
+                                   pl_arena *out, const pl_gather **gather, pl_err *err);
+
+/* Write every state as a checkpoint. All ranks call it together and return the same verdict; rank 0
+ * writes. `first`: index in the executor of the first of the gather's programs. What is gathered
+ * waits in a file without a name in `dir`, not in memory. */
+PL_MUST_CHECK bool pl_state_save(pl_exec *e, const pl_gather *g, int first, const char *dir,
                                  const pl_manifest *m, int keep, pl_err *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "ops/lib/all.h"
+#include "plan/strategy.h"
 #include "run/save.h"
 #include "train/state.h"
 
@@ -11,16 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRAIN, EVAL };
+enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL, UPDATE = PL_TRAIN_UPDATE, MOST };
 
 struct pl_train_job {
     pl_train_options o;
     int n_ranks;
     pl_arena *arena;
-    pl_model_args args;
+    pl_model_args args;  /* as asked for: a step's batch    */
+    pl_model_args micro; /* of the graphs: a micro-batch    */
     pl_data data;
-    pl_graph *graph[2];
-    pl_plan *plan[2];
+    int n_programs;
+    pl_graph *graph[MOST];
+    pl_plan *plan[MOST];
     pl_checkpoint from; /* when resuming */
     const char *settings;
     const char *notes; /* settings that differ from the checkpoint's */
@@ -29,33 +32,48 @@ struct pl_train_job {
 
 /* -- making a job ------------------------------------------------------------------------------ */
 
-static bool build(pl_train_job *j, int which, pl_err *err)
+static bool parse_model(pl_train_job *j, pl_err *err)
 {
-    pl_builder b = pl_builder_new(j->arena, &pl_ops_all, j->args.spec);
-    j->args.model->build(&b, &j->args, which == TRAIN ? PL_TRAIN : PL_EVAL);
+    PL_TRY(pl_model_parse(j->o.model, j->arena, &j->args, err));
+    int64_t batch = pl_model_int(&j->args, "batch"), n = j->o.micro;
+    if (batch % n)
+        return pl_err_set(err, PL_EINPUT,
+                          "batch=%lld does not divide into %lld micro-batches: give --batch %lld, "
+                          "or another --micro",
+                          (long long)batch, (long long)n, (long long)((batch / n + 1) * n));
+    const char *rows = pl_arena_fmt(j->arena, "%lld", (long long)(batch / n));
+    const char *spec = pl_model_with(j->arena, j->args.spec, "batch", rows);
+    return pl_model_parse(spec, j->arena, &j->micro, err);
+}
+
+static bool build_step(pl_train_job *j, pl_err *err)
+{
+    pl_builder b = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec), update = b;
+    j->micro.model->build(&b, &j->micro, PL_TRAIN);
     pl_value *loss = b.err.code ? NULL : pl_graph_find(b.graph, "loss");
-    if (which == TRAIN) pl_optim_add(&b, &j->o.optim, loss);
-    return pl_builder_done(&b, &j->graph[which], err);
+    if (j->o.micro == 1) {
+        pl_optim_add(&b, &j->o.optim, loss);
+        return pl_builder_done(&b, &j->graph[STEP], err);
+    }
+    update = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec);
+    pl_optim_accumulate(&b, &j->o.optim, loss, j->o.micro, &update);
+    return pl_builder_done(&b, &j->graph[STEP], err) &&
+           pl_builder_done(&update, &j->graph[UPDATE], err);
 }
 
-static bool make_plan(pl_train_job *j, int which, pl_err *err)
+static bool build_evaluation(pl_train_job *j, pl_err *err)
 {
-    if (j->n_ranks > 1)
-        return pl_plan_data_parallel(j->graph[which], j->n_ranks, j->arena, &j->plan[which], err);
-    j->plan[which] = pl_plan_single(j->graph[which], j->arena);
+    pl_builder b = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec);
+    j->micro.model->build(&b, &j->micro, PL_EVAL);
+    return pl_builder_done(&b, &j->graph[EVAL], err);
+}
+
+/* The other graphs find the states where the step's plan has put them. */
+static bool make_plans(pl_train_job *j, const pl_strategy *s, pl_err *err)
+{
+    for (int i = 0; i < j->n_programs; i++)
+        PL_TRY(pl_strategy_plan(s, j->graph[i], j->plan[STEP], j->arena, &j->plan[i], err));
     return true;
-}
-
-static bool check_batch(const pl_train_job *j, pl_err *err)
-{
-    int64_t batch = pl_model_int(&j->args, "batch"), n = j->n_ranks, fits = n;
-    if (batch % n == 0) return true;
-    while (batch % fits) fits--;
-    return pl_err_set(err, PL_EINPUT,
-                      "batch=%lld does not divide over %lld devices: give --batch %lld, or "
-                      "%lld devices",
-                      (long long)batch, (long long)n, (long long)((batch / n + 1) * n),
-                      (long long)fits);
 }
 
 static bool open_data(pl_train_job *j, pl_err *err)
@@ -86,10 +104,11 @@ static const char *settings_text(const pl_train_job *j)
         j->arena,
         "{\"optimizer\": \"%s\", \"lr\": %.17g, \"lr_min\": %.17g, \"warmup\": %lld, "
         "\"beta1\": %.17g, \"beta2\": %.17g, \"eps\": %.17g, \"momentum\": %.17g, "
-        "\"decay\": %.17g, \"clip\": %.17g, \"steps\": %lld, \"train_share\": %.17g}",
+        "\"decay\": %.17g, \"clip\": %.17g, \"steps\": %lld, \"micro\": %lld, "
+        "\"train_share\": %.17g}",
         o->optim.name, o->lr, o->lr_min, (long long)o->warmup, o->optim.beta1, o->optim.beta2,
         o->optim.eps, o->optim.momentum, o->optim.decay, o->optim.clip, (long long)o->steps,
-        o->train_share);
+        (long long)o->micro, o->train_share);
 }
 
 static void compare_settings(const char *was, const char *is, pl_text *notes)
@@ -139,13 +158,13 @@ static bool open_checkpoint(pl_train_job *j, pl_err *err)
 
 static bool make_job(pl_train_job *j, pl_err *err)
 {
-    PL_TRY(pl_model_parse(j->o.model, j->arena, &j->args, err));
-    PL_TRY(check_batch(j, err));
+    pl_strategy s;
+    PL_TRY(pl_strategy_parse(j->o.strategy, j->n_ranks, j->arena, &s, err));
+    PL_TRY(parse_model(j, err));
     PL_TRY(open_data(j, err));
-    PL_TRY(build(j, TRAIN, err));
-    PL_TRY(build(j, EVAL, err));
-    PL_TRY(make_plan(j, TRAIN, err));
-    PL_TRY(make_plan(j, EVAL, err));
+    PL_TRY(build_step(j, err));
+    PL_TRY(build_evaluation(j, err));
+    PL_TRY(make_plans(j, &s, err));
     j->settings = settings_text(j);
     if (j->o.resume) PL_TRY(open_checkpoint(j, err));
     return !j->o.save || pl_save_make_folder(j->o.save, err);
@@ -156,6 +175,9 @@ bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena *arena, pl_tr
 {
     pl_train_job *j = PL_NEW(arena, pl_train_job);
     *j = (pl_train_job){ .o = *o, .n_ranks = n_ranks, .arena = arena, .notes = "" };
+    if (!o->strategy) j->o.strategy = "dp";
+    if (!o->micro) j->o.micro = 1;
+    j->n_programs = j->o.micro > 1 ? UPDATE + 1 : EVAL + 1;
     *out = j;
     if (make_job(j, err)) return true;
     pl_train_free(j);
@@ -170,7 +192,7 @@ void pl_train_free(pl_train_job *j)
 
 const pl_graph *pl_train_graph(const pl_train_job *j)
 {
-    return j->graph[TRAIN];
+    return j->graph[STEP];
 }
 
 const pl_data *pl_train_data(const pl_train_job *j)
@@ -189,7 +211,8 @@ typedef struct runner {
     const pl_train_job *j;
     pl_exec *exec;
     const pl_store *store;
-    const pl_program *program[2];
+    const pl_gather *gather;    /* NULL: nothing is saved                          */
+    const pl_program **program; /* of the job, then of the gather                  */
     int rank;
     void (*tell)(void *, const pl_train_event *);
     void *to;
@@ -210,11 +233,13 @@ static double learning_rate(const pl_train_options *o, int64_t step)
     return o->lr_min + 0.5 * (o->lr - o->lr_min) * (1 + cos(3.141592653589793 * (at < 1 ? at : 1)));
 }
 
-/* step < 0: a validation batch. */
-static void fill_inputs(runner *r, int which, int64_t step)
+/* Micro-batch k of a step reads rows k of `micro` shares of its batch; drawn numbers are its own.
+ * step < 0: a validation batch. */
+static void fill_inputs(runner *r, int which, int64_t step, int64_t k)
 {
     const pl_program *p = r->program[which];
     const pl_train_options *o = &r->j->o;
+    int64_t draw = step < 0 ? step : step * o->micro + k;
     for (int i = 0; i < p->n_inputs; i++) {
         const pl_port *port = &p->input[i];
         const char *name = port->value->name;
@@ -224,9 +249,10 @@ static void fill_inputs(runner *r, int which, int64_t step)
         else if (!strcmp(name, "step"))
             *(int64_t *)at = step + 1;
         else if (!strcmp(name, "seed"))
-            *(int64_t *)at = (int64_t)(pl_rng_mix(o->seed, (uint64_t)step) >> 1);
+            *(int64_t *)at = (int64_t)(pl_rng_mix(o->seed, (uint64_t)draw) >> 1);
         else
-            pl_data_fill(&r->j->data, port, o->seed, step, o->eval_batches, r->below, at);
+            pl_data_fill(&r->j->data, port, o->seed, draw, o->eval_batches * o->micro, r->below,
+                         at);
     }
 }
 
@@ -239,10 +265,10 @@ static double scalar(const runner *r, int which, const char *name)
 static bool evaluate(runner *r, int64_t step, pl_err *err)
 {
     double sum = 0;
-    int64_t n = r->j->o.eval_batches;
+    int64_t n = r->j->o.eval_batches * r->j->o.micro;
     if (n < 1) return true;
     for (int64_t i = 0; i < n; i++) {
-        fill_inputs(r, EVAL, -1 - i);
+        fill_inputs(r, EVAL, -1 - i, 0);
         PL_TRY(pl_exec_step(r->exec, EVAL, err));
         sum += scalar(r, EVAL, "loss");
     }
@@ -262,9 +288,7 @@ static bool save(runner *r, int64_t step, pl_err *err)
                             .data_hash = j->data.hash ? j->data.hash : "",
                             .settings = j->settings };
     double start = pl_clock_now();
-    if (r->rank == 0 && !pl_state_save(r->exec, r->store, j->o.save, &m, j->o.keep, err))
-        pl_err_in(err, "saving step %lld", (long long)step);
-    PL_TRY(pl_exec_agree(r->exec, err));
+    PL_TRY(pl_state_save(r->exec, r->gather, j->n_programs, j->o.save, &m, j->o.keep, err));
     tell(r, (pl_train_event){ .what = PL_TOLD_SAVE,
                               .step = step,
                               .path = j->o.save,
@@ -272,19 +296,35 @@ static bool save(runner *r, int64_t step, pl_err *err)
     return true;
 }
 
+/* Every micro-batch, and the update; *loss is their mean. */
+static bool run_step(runner *r, int64_t step, double *loss, pl_err *err)
+{
+    int64_t n = r->j->o.micro;
+    double sum = 0;
+    if (n > 1 && !r->j->o.exec.backends[0]->dry) pl_state_clear(r->exec, r->store);
+    for (int64_t k = 0; k < n; k++) {
+        fill_inputs(r, STEP, step, k);
+        PL_TRY(pl_exec_step(r->exec, STEP, err));
+        sum += scalar(r, STEP, "loss");
+    }
+    *loss = sum / (double)n;
+    if (n == 1) return true;
+    fill_inputs(r, UPDATE, step, 0);
+    return pl_exec_step(r->exec, UPDATE, err);
+}
+
 static bool train_step(runner *r, int64_t step, pl_err *err)
 {
-    double start = pl_clock_now();
-    fill_inputs(r, TRAIN, step);
-    PL_TRY(pl_exec_step(r->exec, TRAIN, err));
-    double loss = scalar(r, TRAIN, "loss"), lr = learning_rate(&r->j->o, step);
-    tell(r, (pl_train_event){ .what = PL_TOLD_STEP,
-                              .step = step + 1,
-                              .loss = loss,
-                              .lr = lr,
-                              .grad_norm = scalar(r, TRAIN, "grad_norm"),
-                              .seconds = pl_clock_now() - start,
-                              .tokens = r->j->tokens });
+    double start = pl_clock_now(), lr = learning_rate(&r->j->o, step), loss;
+    PL_TRY(run_step(r, step, &loss, err));
+    tell(r,
+         (pl_train_event){ .what = PL_TOLD_STEP,
+                           .step = step + 1,
+                           .loss = loss,
+                           .lr = lr,
+                           .grad_norm = scalar(r, r->j->o.micro > 1 ? UPDATE : STEP, "grad_norm"),
+                           .seconds = pl_clock_now() - start,
+                           .tokens = r->j->tokens });
     return isfinite(loss) ||
            pl_err_set(err, PL_ERUN,
                       "the loss is not finite at step %lld (learning rate %g): lower --lr",
@@ -307,17 +347,41 @@ static bool loop(runner *r, pl_err *err)
     return true;
 }
 
-static bool start(runner *r, pl_comm *comm, pl_arena *arena, pl_err *err)
+/* The last graph has all states: with micro-batches, what the update reads is more than what the
+ * step does. */
+static bool lower(runner *r, pl_arena *arena, int *n_programs, pl_err *err)
 {
     const pl_train_job *j = r->j;
-    const pl_lower_options options = { .bucket_bytes = j->o.bucket_bytes };
-    r->store = pl_store_new(j->plan[TRAIN], r->rank, arena);
-    for (int i = 0; i < 2; i++) {
+    const pl_plan *all = j->plan[j->n_programs > UPDATE ? UPDATE : STEP];
+    const pl_lower_options options = { .bucket_bytes = j->o.bucket_bytes,
+                                       .ahead_bytes = j->o.ahead_bytes };
+    int n = j->n_programs, n_gathers = 0;
+    r->store = pl_store_new(all, r->rank, arena);
+    if (j->o.save) {
+        PL_TRY(pl_state_gather(all, r->store, r->rank, arena, &r->gather, err));
+        n_gathers = r->gather->n;
+    }
+    *n_programs = n + n_gathers;
+    r->program = PL_NEW_N(arena, const pl_program *, *n_programs);
+    for (int i = 0; i < n; i++) {
         pl_program *p;
         PL_TRY(pl_program_lower(j->plan[i], r->rank, r->store, &options, arena, &p, err));
         r->program[i] = p;
     }
-    PL_TRY(pl_exec_new(&j->o.exec, comm, 2, r->program, arena, &r->exec, err));
+    for (int i = 0; i < n_gathers; i++) r->program[n + i] = r->gather->program[i];
+    return true;
+}
+
+static bool start(runner *r, pl_comm *comm, pl_arena *arena, pl_err *err)
+{
+    const pl_train_job *j = r->j;
+    int n = 0;
+    bool made = lower(r, arena, &n, err);
+    if (comm) made = pl_comm_agree(comm, err);
+    if (!made) return false;
+    if (comm) PL_TRY(pl_exec_match(comm, j->n_programs, r->program, err));
+    if (!pl_exec_new(&j->o.exec, comm, n, r->program, arena, &r->exec, err))
+        return comm ? pl_comm_agree(comm, err) : false;
     bool ok = j->o.exec.backends[0]->dry ||
               (j->o.resume ? pl_state_load(r->exec, r->store, &j->from, err)
                            : pl_state_init(r->exec, r->store, j->o.seed, err));
@@ -336,12 +400,16 @@ bool pl_train_run(const pl_train_job *j, pl_comm *comm,
     bool ok = start(&r, comm, arena, err);
     if (ok) {
         pl_exec_stats s = pl_exec_stats_get(r.exec);
-        tell(&r,
-             (pl_train_event){
-                 .what = PL_TOLD_START, .stats = &s, .program = r.program[TRAIN], .exec = r.exec });
+        pl_train_event e = { .what = PL_TOLD_START,
+                             .stats = &s,
+                             .exec = r.exec,
+                             .program = r.program,
+                             .n_programs = j->n_programs };
+        tell(&r, e);
         ok = loop(&r, err);
         s = pl_exec_stats_get(r.exec);
-        tell(&r, (pl_train_event){ .what = PL_TOLD_END, .stats = &s, .exec = r.exec });
+        e.what = PL_TOLD_END;
+        tell(&r, e);
         pl_exec_free(r.exec);
     }
     pl_arena_free(arena);

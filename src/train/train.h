@@ -8,9 +8,12 @@
 
 typedef struct pl_train_options {
     const char *model;    /* spec, batch and seq included                   */
+    const char *strategy; /* text as in plan/strategy.h; NULL: "dp"         */
     const char *data;     /* file, or "synthetic"                           */
     double train_share;   /* of the file; the rest validates                */
     int64_t steps;        /* updates in all, those before a resume included */
+    int64_t micro;        /* micro-batches that a step's batch is taken in,
+                             one after another; 0: 1                        */
     pl_optim optim;
     double lr, lr_min;    /* peak, after linear warm-up; end of the cosine  */
     int64_t warmup;       /* steps                                          */
@@ -22,6 +25,7 @@ typedef struct pl_train_options {
     int keep;             /* newest checkpoints kept                        */
     const char *resume;   /* folder or manifest, or NULL                    */
     int64_t bucket_bytes; /* see pl_lower_options; 0: default               */
+    int64_t ahead_bytes;  /* see pl_lower_options; 0: default               */
     pl_exec_options exec;
 } pl_train_options;
 
@@ -45,12 +49,16 @@ typedef struct pl_train_event {
     int64_t tokens;             /* STEP: rows x positions of the batch (rows for images)         */
     const char *path;           /* SAVE: the folder                                              */
     const pl_exec_stats *stats; /* START, END                                                    */
-    const pl_program *program;  /* START                                                         */
     const pl_exec *exec;        /* START, END: for pl_exec_explain, pl_exec_profile              */
+    const pl_program *const *program; /* START, END: of exec, by pl_train_program                */
+    int n_programs;
 } pl_train_event;
 
-/* Parse the model, open data and checkpoint, build graphs and the plan for n ranks: everything that
- * can be refused is refused here, before any rank starts. `arena` owns the job. */
+/* The programs of a job. With micro-batches the step only sums gradients up. */
+typedef enum pl_train_program { PL_TRAIN_STEP, PL_TRAIN_EVAL, PL_TRAIN_UPDATE } pl_train_program;
+
+/* Parse model and strategy, open data and checkpoint, build graphs and the plans for n ranks:
+ * everything that can be refused is refused here, before any rank starts. `arena` owns the job. */
 PL_MUST_CHECK bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena *arena,
                                 pl_train_job **out, pl_err *err);
 void pl_train_free(pl_train_job *j);

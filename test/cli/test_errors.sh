@@ -54,7 +54,7 @@ refuses 3 "no key 'layer' (did you mean 'layers'?)|Its keys: layers=12" "$pleat"
 refuses 3 "no key 'layer'|hidden=x is not|'foo' is not key=value" "$pleat" graph gpt2:layer=3,hidden=x,foo
 refuses 3 'hidden=768 does not divide into heads=5|hidden=770' "$pleat" graph gpt2:heads=5
 refuses 3 'hidden=768 does not divide into heads=5' "$pleat" train gpt2:heads=5 --data text.txt --seq 8
-refuses 3 'batch=4 does not divide over 3 devices|--batch 6, or 2 devices' "${train[@]}" --devices 3
+refuses 3 "strategy 'dp=2,tp=2' takes dp=2 x tp=2 = 4 devices, and there are 3" "${train[@]}" --devices 3 --strategy dp=2,tp=2
 refuses 3 'vocab=100 is too small|vocab=256' "${train[@]/vocab=256/vocab=100}"
 refuses 4 "model 'mlp' reads vectors|--data synthetic" "$pleat" train mlp --data text.txt
 refuses 4 "model 'resnet18' reads images" "$pleat" train resnet18:size=32 --data text.txt

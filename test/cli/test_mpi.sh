@@ -26,6 +26,20 @@ for i in 1 2; do
 done
 check 'the same command twice: the same tensors' cmp tensors-1.log tensors-2.log
 
+# -- ways to split ----------------------------------------------------------------------------------------
+runs 0 '' "${train[@]}" --json --steps 5
+mv out one.log
+for split in zero=1 zero=2 zero=3 tp=2 dp=2,tp=2,sp; do
+    runs 0 "$split" "${mpirun[@]}" -n 4 "${train[@]}" --json --steps 5 --strategy $split --save saved
+    mv out split.log
+    check "losses of mpirun -n 4 with $split" same_losses one.log split.log
+    runs 0 '' "${train[@]}" --json --steps 6 --resume saved # what four wrote, one reads
+    check "resumed from $split" test "$(losses out | wc -l)" = 1
+    rm -r saved
+done
+runs 0 '' "${mpirun[@]}" -n 3 "${train[@]}" --json --steps 5 # 4 rows over 3 devices
+check 'losses of mpirun -n 3' same_losses one.log out
+
 # -- mistakes are told once -------------------------------------------------------------------------------
 refuses_once() {
     runs "$@"
@@ -33,7 +47,7 @@ refuses_once() {
 }
 refuses_once 2 '--devices 4, but the launcher started 2 ranks' "${mpirun[@]}" -n 2 "${train[@]}" --devices 4
 refuses_once 2 "unknown option '--nosuch'" "${mpirun[@]}" -n 2 "${train[@]}" --nosuch
-refuses_once 3 'batch=4 does not divide over 3 devices' "${mpirun[@]}" -n 3 "${train[@]}"
+refuses_once 3 'tp=3' "${mpirun[@]}" -n 2 "${train[@]}" --strategy tp=3
 refuses_once 3 'nofile: cannot read the data' "${mpirun[@]}" -n 2 "${train[@]}" --data nofile
 refuses_once 7 'not finite at step 2' \
     "${mpirun[@]}" -n 2 "${train[@]}" --optimizer sgd --clip 0 --lr 1e30

@@ -1,7 +1,7 @@
 # Training runs as a user starts them: devices, repetition, interruption.
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/helpers.sh"
-rm -rf one two whole broken stopped ./*.log
+rm -rf one two parts whole broken stopped ./*.log
 make_text text.txt
 
 train=("$pleat" train "$tiny" --data text.txt --seq 16 --batch 4 --threads 1 --json)
@@ -24,6 +24,33 @@ for n in 1 2; do
     done
     rm -r one two
 done
+
+# -- ways to split, and what they save --------------------------------------------------------------------
+runs 0 '' "${train[@]}" --steps 5
+mv out one.log
+for split in '2 zero=1' '2 zero=2' '2 zero=3' '2 tp=2' '3 zero=3' '4 zero=3' '4 dp=2,tp=2,sp'; do
+    runs 0 "${split#* }" "${train[@]}" --steps 5 --devices "${split% *}" --strategy "${split#* }" --save parts
+    mv out split.log
+    check "losses on $split" same_losses one.log split.log
+    runs 0 '' "${train[@]}" --steps 7 --resume parts # on one device
+    check "resumed from $split" test "$(losses out | wc -l)" = 2
+    rm -r parts
+done
+runs 0 'zero=3' "${train[@]}" --steps 5 --devices 4 --strategy zero=3 --gathers-ahead 0 --bucket 1KiB
+check 'gathered just in time: the same losses' same_losses one.log out
+refuses 2 nosuch "${train[@]}" --devices 2 --strategy nosuch
+refuses 3 4 "${train[@]}" --devices 4 --strategy tp=3
+
+# -- micro-batches: the same rows, a step at the end ------------------------------------------------------
+steady=("$pleat" train "${tiny/dropout=0.2/dropout=0}" --data text.txt --seq 16 --batch 8 --threads 1 --json)
+runs 0 '' "${steady[@]}" --steps 5
+mv out one.log
+for split in '1 dp' '2 dp' '2 zero=2' '2 zero=3'; do
+    runs 0 '4 times in a step' "${steady[@]}" --steps 5 --micro 4 --devices "${split% *}" --strategy "${split#* }"
+    check "losses in micro-batches on $split" same_losses one.log out
+done
+refuses 3 'batch=8 does not divide into 3 micro-batches: give --batch 9' "${steady[@]}" --micro 3
+refuses 2 '--micro: 0 is below 1' "${steady[@]}" --micro 0
 
 # -- kill -9 at any moment, then go on: the end is that of a run that was never killed --------------------
 long=("${train[@]}" --steps 40 --save-every 1 --keep 2 --eval-batches 0)

@@ -1,8 +1,9 @@
 /* Built-in models: specs, sizes as published, graphs that check and survive their text form, losses
- * of a guess at the start. */
+ * of a guess at the start, gradients. */
 #include "models/model.h"
 
 #include "../ops/eval.h"
+#include "graph/autodiff.h"
 #include "ops/lib/all.h"
 #include "train/init.h"
 #include "train/optim.h"
@@ -152,7 +153,9 @@ static void test_bad_sizes(void **state)
         { "gpt2:heads=5", "hidden=768 does not divide into heads=5" },
         { "gpt2:dropout=1", "dropout=1 is not below 1" },
         { "resnet50:depth=34", "depth=34 is not 18 or 50" },
+        { "resnet18:stages=5", "stages=5 is more than 4" },
         { "resnet18:size=32,batch=1", "at least 2" },
+        { "moe:k=3,experts=2", "k=3 experts of a token, but there are experts=2" },
         { "gpt2:vocab=2000000000,hidden=2000000000,heads=1,layers=1", "2000000000" },
         { "mlp:in=2000000000,hidden=2000000000,batch=2000000000", "2000000000" },
     };
@@ -187,6 +190,14 @@ static void test_parameters(void **state)
         { "resnet50", 25557032 },
         { "mlp:in=4,hidden=8,classes=3", 4 * 8 + 8 + 8 * 8 + 8 + 8 * 3 + 3 },
         { "mlp:layers=1,in=4,classes=3", 4 * 3 + 3 },
+        /* convolutions and their norms: stem, two in the stage; the layer out */
+        { "resnet18:stages=1,blocks=1,width=8,size=16,classes=4",
+          49 * 3 * 8 + 16 + 2 * (9 * 8 * 8 + 16) + 8 * 4 + 4 },
+        /* the layer in; router, then per expert two layers; the layer out */
+        { "moe:layers=1,in=4,hidden=8,experts=5,classes=3",
+          4 * 8 + 8 + 5 * 8 + 5 * (8 * 32 + 32 + 32 * 8 + 8) + 8 * 3 + 3 },
+        { "moe:layers=3,in=4,hidden=8,experts=5,classes=3",
+          4 * 8 + 8 + 3 * (5 * 8 + 5 * (8 * 32 + 32 + 32 * 8 + 8)) + 8 * 3 + 3 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -211,6 +222,11 @@ static const struct {
     { "mlp:layers=1,in=6,classes=7,batch=200", 7 },
     { "resnet18:width=2,size=32,classes=10,batch=2", 10 },
     { "resnet50:width=2,size=32,classes=10,batch=2", 10 },
+    { "resnet18:stages=2,blocks=1,width=3,size=11,classes=5,batch=7", 5 },
+    { "gpt2:layers=1,hidden=21,heads=3,vocab=13,seq=7,batch=5,dropout=0.1", 13 },
+    { "moe:layers=2,in=6,hidden=10,experts=4,k=2,tokens=9,classes=7,batch=20", 7 },
+    { "moe:layers=1,in=6,hidden=5,experts=3,k=1,tokens=7,classes=7,batch=20,capacity=0.3", 7 },
+    { "moe:layers=1,in=6,hidden=5,experts=3,k=3,tokens=7,classes=7,batch=20,capacity=9", 7 },
 };
 
 enum { N_SMALL = sizeof small / sizeof *small };
@@ -249,7 +265,10 @@ static void feed(eval *e, int classes)
     for (int i = 0; i < e->graph->values.n; i++) {
         const pl_value *v = e->graph->values.at[i];
         pl_err err = { 0 };
+        const pl_placement whole = { 0 };
+        const pl_mesh one = { 0 };
         pl_port p = { .value = v, .shape = v->shape };
+        p.region = pl_region_of(&whole, &one, &v->shape, 0);
         if (v->role == PL_STATE && !pl_init_fill(&p, 1, e->at[i], &err)) fail_msg("%s", err.msg);
         if (v->role == PL_INPUT)
             eval_random(v->type, &v->shape, e->at[i], pl_rng_at(1, (uint64_t)i),
@@ -287,13 +306,214 @@ static void test_first_loss(void **state)
         }
 }
 
+/* -- the mixture of experts, written out ------------------------------------------------------- */
+
+enum {
+    EXPERTS = 3,
+    CHOICES = 2,
+    TOKENS = 7,
+    WIDTH = 5,
+    INNER = 20,
+    IN = 4,
+    CLASSES = 6,
+    SLOTS = 4
+};
+
+static const float *state_of(const eval *e, const char *name)
+{
+    const pl_value *v = pl_graph_find(e->graph, name);
+    if (!v) fail_msg("no state '%s'", name);
+    return e->at[v->id];
+}
+
+/* y = w x + c with w [out, in], or [in, out] when `by_row`. */
+static void dense(int n_in, int n_out, bool by_row, const float *w, const float *c, const double *x,
+                  double *y)
+{
+    for (int o = 0; o < n_out; o++) {
+        y[o] = c ? (double)c[o] : 0;
+        for (int i = 0; i < n_in; i++)
+            y[o] += (double)w[by_row ? i * n_out + o : o * n_in + i] * x[i];
+    }
+}
+
+static void add_expert(const eval *e, int expert, double weight, const double *x, double *y)
+{
+    double inner[INNER], out[WIDTH];
+    dense(WIDTH, INNER, true, state_of(e, "layers.0.experts.fc.weight") + expert * WIDTH * INNER,
+          state_of(e, "layers.0.experts.fc.bias") + expert * INNER, x, inner);
+    for (int i = 0; i < INNER; i++)
+        inner[i] *= 0.5 * (1 + tanh(sqrt(2 / acos(-1)) * (inner[i] + 0.044715 * pow(inner[i], 3))));
+    dense(INNER, WIDTH, true, state_of(e, "layers.0.experts.proj.weight") + expert * WIDTH * INNER,
+          state_of(e, "layers.0.experts.proj.bias") + expert * WIDTH, inner, out);
+    for (int i = 0; i < WIDTH; i++) y[i] += weight * out[i];
+}
+
+/* All first choices are served before the second ones; an expert has SLOTS slots. Returns how many
+ * choices are dropped. */
+static int route_group(const eval *e, double x[TOKENS][WIDTH], double y[TOKENS][WIDTH])
+{
+    double p[TOKENS][EXPERTS];
+    int used[EXPERTS] = { 0 }, dropped = 0;
+    memcpy(y, x, sizeof(double) * TOKENS * WIDTH);
+    for (int t = 0; t < TOKENS; t++) {
+        double sum = 0;
+        dense(WIDTH, EXPERTS, false, state_of(e, "layers.0.router.weight"), NULL, x[t], p[t]);
+        for (int i = 0; i < EXPERTS; i++) sum += p[t][i] = exp(p[t][i]);
+        for (int i = 0; i < EXPERTS; i++) p[t][i] /= sum;
+    }
+    for (int k = 0; k < CHOICES; k++)
+        for (int t = 0; t < TOKENS; t++) {
+            int best = 0;
+            for (int i = 1; i < EXPERTS; i++)
+                if (p[t][i] > p[t][best]) best = i;
+            if (used[best]++ < SLOTS)
+                add_expert(e, best, p[t][best], x[t], y[t]);
+            else
+                dropped++;
+            p[t][best] = -1; /* taken */
+        }
+    return dropped;
+}
+
+static void test_moe(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    eval e = eval_new(build("moe:layers=1,in=4,hidden=5,experts=3,k=2,tokens=7,capacity=0.8,"
+                            "classes=6,batch=3",
+                            PL_INFER, NULL, a));
+    feed(&e, 0);
+    eval_run(&e, e.graph->nodes.n);
+    const float *in = state_of(&e, "x"), *logits = state_of(&e, "logits");
+    int dropped = 0;
+    for (int g = 0; g < 3; g++) {
+        double x[TOKENS][WIDTH], y[TOKENS][WIDTH], one[IN], want[CLASSES];
+        for (int t = 0; t < TOKENS; t++) {
+            for (int i = 0; i < IN; i++) one[i] = (double)in[(g * TOKENS + t) * IN + i];
+            dense(IN, WIDTH, false, state_of(&e, "embed.weight"), state_of(&e, "embed.bias"), one,
+                  x[t]);
+        }
+        dropped += route_group(&e, x, y);
+        for (int t = 0; t < TOKENS; t++) {
+            dense(WIDTH, CLASSES, false, state_of(&e, "head.weight"), state_of(&e, "head.bias"),
+                  y[t], want);
+            for (int i = 0; i < CLASSES; i++)
+                check_near((double)logits[(g * TOKENS + t) * CLASSES + i], want[i], 1e-5);
+        }
+    }
+    assert_in_range(dropped, 1, 3 * TOKENS); /* else capacity is not tested */
+    eval_free(&e);
+    pl_arena_free(a);
+}
+
+/* -- gradients --------------------------------------------------------------------------------- */
+
+typedef struct slopes {
+    eval e;
+    const pl_value *loss;
+    pl_value **grad; /* by value id of the weight */
+} slopes;
+
+static slopes slopes_new(const char *spec, int classes, pl_arena *a)
+{
+    pl_model_args args;
+    pl_graph *g;
+    pl_err err = { 0 };
+    slopes s = { 0 };
+    parse_well(spec, a, &args);
+    pl_builder b = pl_builder_new(a, &pl_ops_all, args.spec);
+    args.model->build(&b, &args, PL_TRAIN);
+    pl_value *w[64], *grad[64];
+    int n = 0;
+    for (int i = 0; i < b.graph->values.n; i++)
+        if (b.graph->values.at[i]->trainable) w[n++] = b.graph->values.at[i];
+    assert_in_range(n, 1, 64);
+    pl_autodiff(&b, pl_graph_find(b.graph, "loss"), n, w, grad);
+    for (int i = 0; i < n; i++) {
+        if (!b.err.code && !grad[i]) fail_msg("%s: no gradient of %s", spec, w[i]->name);
+        pl_add_output(&b, pl_builder_fmt(&b, "d%s", w[i]->name), grad[i]);
+    }
+    if (!pl_builder_done(&b, &g, &err)) fail_msg("%s: %s", spec, err.msg);
+    s.e = eval_new(g);
+    s.loss = pl_graph_find(g, "loss");
+    s.grad = PL_NEW_N(a, pl_value *, g->values.n);
+    for (int i = 0; i < n; i++) s.grad[w[i]->id] = grad[i];
+    feed(&s.e, classes);
+    return s;
+}
+
+/* The loss where weight w is w + t d. */
+static double loss_at(slopes *s, const pl_value *w, const float *base, const double *d, double t)
+{
+    float *at = s->e.at[w->id];
+    for (int64_t i = 0, n = pl_shape_count(&w->shape); i < n; i++)
+        at[i] = (float)((double)base[i] + t * d[i]);
+    eval_run(&s->e, s->loss->maker->id + 1);
+    return pl_type_get(s->loss->type, s->e.at[s->loss->id], 0);
+}
+
+/* Along d, half the direction of the gradient and half a random one, the loss changes as the
+ * gradient says: to 1 % and to the rounding of an f32 loss. */
+static void check_slope(slopes *s, const char *spec, const pl_value *w)
+{
+    int64_t n = pl_shape_count(&w->shape);
+    const double step = 1e-3;
+    const float *g = s->e.at[s->grad[w->id]->id];
+    float *base = eval_alloc((size_t)n * sizeof *base);
+    double *d = eval_alloc((size_t)n * sizeof *d), length = 0, want = 0;
+    memcpy(base, s->e.at[w->id], (size_t)n * sizeof *base);
+    for (int64_t i = 0; i < n; i++) length += (double)g[i] * (double)g[i];
+    if (!(length > 0)) fail_msg("%s: the gradient of %s is %g", spec, w->name, length);
+    for (int64_t i = 0; i < n; i++) {
+        double u = pl_rng_uniform(pl_rng_at(3, (uint64_t)w->id), (uint64_t)i);
+        d[i] = (double)g[i] / sqrt(length) + (2 * u - 1) * sqrt(3 / (double)n);
+        want += d[i] * (double)g[i];
+    }
+    double high = loss_at(s, w, base, d, step), low = loss_at(s, w, base, d, -step);
+    double found = (high - low) / (2 * step);
+    if (!(fabs(found - want) <= 1e-2 * fabs(want) + 1e-3 * sqrt(length) + 1e-4))
+        fail_msg("%s: along its gradient and a random direction the loss changes by %g with %s, "
+                 "the gradient says %g",
+                 spec, found, w->name, want);
+    memcpy(s->e.at[w->id], base, (size_t)n * sizeof *base);
+    free(base);
+    free(d);
+}
+
+static void test_gradients(void **state)
+{
+    static const struct {
+        const char *spec;
+        int classes;
+    } cases[] = {
+        { "mlp:layers=3,in=6,hidden=16,classes=7,batch=20", 7 },
+        { "gpt2:layers=2,hidden=12,heads=3,vocab=13,seq=5,batch=3,dropout=0.1", 13 },
+        { "moe:layers=2,in=6,hidden=5,experts=3,k=2,tokens=7,classes=4,batch=2", 4 },
+        { "moe:layers=1,in=6,hidden=5,experts=4,k=1,tokens=9,classes=4,batch=3", 4 },
+        { "resnet18:stages=2,blocks=1,width=3,size=16,classes=4,batch=5", 4 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_arena *a = pl_arena_new("test");
+        slopes s = slopes_new(cases[i].spec, cases[i].classes, a);
+        const pl_graph *g = s.e.graph;
+        eval_run(&s.e, g->nodes.n);
+        for (int k = 0; k < g->values.n; k++)
+            if (g->values.at[k]->trainable) check_slope(&s, cases[i].spec, g->values.at[k]);
+        eval_free(&s.e);
+        pl_arena_free(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_specs),      cmocka_unit_test(test_values),
         cmocka_unit_test(test_bad_specs),  cmocka_unit_test(test_bad_sizes),
         cmocka_unit_test(test_parameters), cmocka_unit_test(test_graphs),
-        cmocka_unit_test(test_first_loss),
+        cmocka_unit_test(test_first_loss), cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_moe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

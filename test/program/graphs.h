@@ -132,11 +132,23 @@ static inline pl_graph *make_hazards(pl_arena *a, int64_t batch)
 
 /* -- random ones ------------------------------------------------------------------------------- */
 
+/* A random graph, and what is left out of it: a failing one is made smaller so. */
+typedef struct recipe {
+    uint64_t seed;
+    int64_t size[3];   /* of the letters a, b, c of the inputs                    */
+    int n_steps;
+    uint32_t dropped;  /* bit per step                                            */
+    uint32_t silent;   /* bit per output but the loss, and 1 << 31: no updates    */
+} recipe;
+
+enum { NO_UPDATES = 31, MOST_STEPS = 14, MOST_OUTPUTS = 5 };
+
 typedef struct sketch {
     pl_builder b;
-    pl_rng rng;
-    uint64_t drawn;
-    int64_t size[26];  /* of each letter */
+    uint64_t seed, drawn;
+    int step;          /* whose numbers are drawn */
+    int64_t size[26];  /* of each letter          */
+    char made_of[26][2]; /* letters that one is composed of */
     int n_letters, n, n_weights;
     struct {
         pl_value *value;
@@ -147,7 +159,15 @@ typedef struct sketch {
 
 static inline int draw(sketch *s, int below)
 {
-    return (int)pl_rng_below(s->rng, s->drawn++, (uint64_t)below);
+    pl_rng r = pl_rng_at(s->seed, 100 + (uint64_t)s->step);
+    return (int)pl_rng_below(r, s->drawn++, (uint64_t)below);
+}
+
+/* Each step draws numbers of its own: without one the others stay as they are. */
+static inline void draw_for(sketch *s, int step)
+{
+    s->step = step;
+    s->drawn = 0;
 }
 
 static inline void keep(sketch *s, pl_value *v, const char *letters)
@@ -170,7 +190,7 @@ static inline void add_product(sketch *s, int k)
     size_t n = strlen(x);
     if (s->n_weights == 8 || s->n_letters > 20 || !n) return;
     char old = x[draw(s, (int)n)], fresh = (char)('a' + s->n_letters), out[9], w[3];
-    s->size[s->n_letters++] = (int64_t[]){ 2, 3, 4, 4, 6, 8, 12 }[draw(s, 7)];
+    s->size[s->n_letters++] = (int64_t[]){ 1, 2, 3, 4, 5, 6, 7, 8 }[draw(s, 8)];
     snprintf(out, sizeof out, "%s", x);
     *strchr(out, old) = fresh;
     bool turned = draw(s, 2);
@@ -198,6 +218,23 @@ static inline void add_pair(sketch *s, int k)
     keep(s, PL_ADD(&s->b, op, pl_builder_fmt(&s->b, "%s,%s->%s", x, w, x), s->at[k].value, v), x);
 }
 
+/* The first composite dimension becomes the two that it was made of. */
+static inline void take_apart(sketch *s, int k)
+{
+    const char *x = s->at[k].letters;
+    char out[9], spec[40];
+    int i = 0;
+    while (x[i] && !s->made_of[x[i] - 'a'][0]) i++;
+    if (!x[i] || strlen(x) > 6) return;
+    const char *two = s->made_of[x[i] - 'a'];
+    snprintf(out, sizeof out, "%.*s%c%c%s", i, x, two[0], two[1], x + i + 1);
+    snprintf(spec, sizeof spec, "%.*s(%c%c)%s->%s; %c=%d", i, x, two[0], two[1], x + i + 1, out,
+             two[0], (int)s->size[two[0] - 'a']);
+    for (int j = 0; out[j]; j++)
+        if (strchr(out + j + 1, out[j])) return;
+    keep(s, PL_ADD(&s->b, &pl_op_reshape, spec, s->at[k].value), out);
+}
+
 static inline void add_single(sketch *s, int k)
 {
     const char *x = s->at[k].letters;
@@ -205,7 +242,7 @@ static inline void add_single(sketch *s, int k)
     char out[9], spec[40];
     pl_value *v = s->at[k].value;
     snprintf(out, sizeof out, "%s", x);
-    switch (draw(s, 7)) {
+    switch (draw(s, 9)) {
     case 0: keep(s, PL_ADD(&s->b, &pl_op_relu, NULL, v), x); return;
     case 1: keep(s, PL_ADD(&s->b, &pl_op_tanh, NULL, v), x); return;
     case 2: keep(s, PL_ADD(&s->b, &pl_op_scale, "; value=0.5", v), x); return;
@@ -224,43 +261,69 @@ static inline void add_single(sketch *s, int k)
         snprintf(spec, sizeof spec, "%s->%s", x, out);
         keep(s, PL_ADD(&s->b, &pl_op_transpose, spec, v), out);
         return;
+    case 6:
+    case 7: take_apart(s, k); return;
     default: /* the first two letters become one dimension */
         if (n < 2 || s->n_letters > 20) return;
         snprintf(spec, sizeof spec, "%s->(%c%c)%s", x, x[0], x[1], x + 2);
         snprintf(out, sizeof out, "%c%s", 'a' + s->n_letters, x + 2);
+        s->made_of[s->n_letters][0] = x[0], s->made_of[s->n_letters][1] = x[1];
         s->size[s->n_letters++] = s->size[x[0] - 'a'] * s->size[x[1] - 'a'];
         keep(s, PL_ADD(&s->b, &pl_op_reshape, spec, v), out);
     }
 }
 
-/* A few outputs of all kinds: values of any shape, a maximum, weights before and after. */
-static inline void add_outputs(sketch *s)
+static inline void add_output(sketch *s, const recipe *r, int k, const char *name, pl_value *v)
+{
+    if (v && !(r->silent >> k & 1)) pl_add_output(&s->b, name, v);
+}
+
+/* Outputs of all kinds: values of any shape, integers, a maximum, weights before and after. */
+static inline void add_outputs(sketch *s, const recipe *r, pl_value *ids)
 {
     for (int i = 0; i < 2; i++) {
         pl_value *v = s->at[draw(s, s->n)].value;
-        if (v && v->maker) pl_add_output(&s->b, v->name, v);
+        if (v && v->maker) add_output(s, r, i, v->name, v);
     }
     const char *x = s->at[s->n - 1].letters;
-    pl_value *top = PL_ADD(&s->b, &pl_op_reduce_max, pl_builder_fmt(&s->b, "%s->", x),
-                           s->at[s->n - 1].value);
-    top = PL_ADD(&s->b, &pl_op_scale, "; value=2", top); /* linear, but not in a maximum */
-    pl_add_output(&s->b, "top", top);
-    if (s->n_weights && draw(s, 2)) {
-        pl_value *w = s->weight[0];
-        if (w->next && draw(s, 2))
-            pl_add_output(&s->b, "moved", PL_ADD(&s->b, &pl_op_sub, NULL, w->next, w));
-        else pl_add_output(&s->b, "w_out", draw(s, 2) && w->next ? w->next : w);
+    if (!(r->silent >> 2 & 1)) {
+        pl_value *top = PL_ADD(&s->b, &pl_op_reduce_max, pl_builder_fmt(&s->b, "%s->", x),
+                               s->at[s->n - 1].value);
+        top = PL_ADD(&s->b, &pl_op_scale, "; value=2", top); /* linear, but not in a maximum */
+        add_output(s, r, 2, "top", top);
     }
+    add_output(s, r, 3, "ids_out", ids);
+    int which = draw(s, 4);
+    pl_value *w = s->n_weights ? s->weight[0] : NULL;
+    if (!w || which > 2 || r->silent >> 4 & 1) return;
+    if (which == 0 && w->next)
+        add_output(s, r, 4, "moved", PL_ADD(&s->b, &pl_op_sub, NULL, w->next, w));
+    else add_output(s, r, 4, "w_out", which == 1 && w->next ? w->next : w);
 }
 
-static inline pl_graph *make_random(pl_arena *a, uint64_t seed)
+static inline recipe random_recipe(uint64_t seed)
 {
-    sketch s = { .b = pl_builder_new(a, &pl_ops_all, "random"), .rng = pl_rng_at(seed, 1) };
-    s.size[0] = 12, s.size[1] = (int64_t[]){ 2, 4, 6 }[draw(&s, 3)], s.size[2] = 4;
+    sketch s = { .seed = seed };
+    recipe r = { .seed = seed, .n_steps = 4 };
+    draw_for(&s, -1);
+    r.n_steps += draw(&s, MOST_STEPS - 4);
+    r.size[0] = (int64_t[]){ 12, 12, 7, 10, 5 }[draw(&s, 5)];
+    r.size[1] = (int64_t[]){ 2, 4, 6, 3, 5 }[draw(&s, 5)];
+    r.size[2] = (int64_t[]){ 4, 4, 3, 1, 6 }[draw(&s, 5)];
+    return r;
+}
+
+static inline pl_graph *make_recipe(pl_arena *a, const recipe *r)
+{
+    sketch s = { .b = pl_builder_new(a, &pl_ops_all, "random"), .seed = r->seed };
+    memcpy(s.size, r->size, sizeof r->size);
     s.n_letters = 3;
     keep(&s, pl_add_input(&s.b, "x", PL_F32, shape_of_letters(&s, "abc")), "abc");
     keep(&s, pl_add_input(&s.b, "y", PL_F32, shape_of_letters(&s, "ac")), "ac");
-    for (int i = 0, steps = 4 + draw(&s, 10); i < steps; i++) {
+    pl_value *ids = pl_add_input(&s.b, "ids", PL_I32, shape_of_letters(&s, "ba"));
+    for (int i = 0; i < r->n_steps; i++) {
+        if (r->dropped >> i & 1) continue;
+        draw_for(&s, i);
         int k = draw(&s, 3) ? s.n - 1 : draw(&s, s.n), kind = draw(&s, 4);
         if (kind == 0) add_product(&s, k);
         else if (kind == 1) add_pair(&s, k);
@@ -268,12 +331,19 @@ static inline pl_graph *make_random(pl_arena *a, uint64_t seed)
     }
     const char *x = s.at[s.n - 1].letters;
     pl_value *loss = s.at[s.n - 1].value;
+    draw_for(&s, MOST_STEPS);
     if (*x) loss = PL_ADD_AS(&s.b, &pl_op_reduce_sum, "sum", pl_builder_fmt(&s.b, "%s->", x), loss);
     loss = PL_ADD_AS(&s.b, &pl_op_scale, "mean", "; value=0.01", loss);
-    if (s.n_weights) add_sgd(&s.b, loss, s.n_weights, s.weight);
+    if (s.n_weights && !(r->silent >> NO_UPDATES & 1)) add_sgd(&s.b, loss, s.n_weights, s.weight);
     pl_add_output(&s.b, "loss", loss);
-    add_outputs(&s);
+    add_outputs(&s, r, ids);
     return graph_done(&s.b);
+}
+
+static inline pl_graph *make_random(pl_arena *a, uint64_t seed)
+{
+    recipe r = random_recipe(seed);
+    return make_recipe(a, &r);
 }
 
 #endif

@@ -9,20 +9,28 @@ static inline pl_value make_value(const char *name, pl_type type, pl_shape shape
     return (pl_value){ .name = name, .type = type, .shape = shape, .init = init };
 }
 
+/* The part that device `rank` of a mesh holds. */
+static inline pl_port port_of(const pl_value *v, pl_placement where, const pl_mesh *m, int rank)
+{
+    pl_shape largest = pl_placement_local(&where, m, &v->shape, 0);
+    return (pl_port){ .value = v,
+                      .where = where,
+                      .shape = pl_placement_local(&where, m, &v->shape, rank),
+                      .region = pl_region_of(&where, m, &v->shape, rank),
+                      .bytes = pl_shape_count(&largest) * pl_type_bytes(v->type) };
+}
+
 static inline pl_port port_of_whole(const pl_value *v)
 {
-    return (pl_port){ .value = v, .shape = v->shape,
-                      .bytes = pl_shape_count(&v->shape) * pl_type_bytes(v->type) };
+    return port_of(v, (pl_placement){ 0 }, &(pl_mesh){ 0 }, 0);
 }
 
 /* Part i of n along one dimension. */
 static inline pl_port port_of_part(const pl_value *v, int dim, int n, int i)
 {
-    pl_port p = port_of_whole(v);
-    p.shape.dim[dim] /= n;
-    p.lo[dim] = i * p.shape.dim[dim];
-    p.bytes /= n;
-    return p;
+    pl_placement where = { 0 };
+    pl_placement_split(&where, dim, 0);
+    return port_of(v, where, &(pl_mesh){ 1, { { .name = "d", .size = n } } }, i);
 }
 
 #endif

@@ -44,6 +44,43 @@ static void test_parts(void **state)
     }
 }
 
+/* Uneven parts, parts of two dimensions, and a strided split: of each column the digits of 8. */
+static void test_odd_parts(void **state)
+{
+    static const struct {
+        pl_placement where;
+        int sizes[2];
+    } cases[] = {
+        { { .n = 1, .split = { { .dim = 0, .axis = 0 } } }, { 7, 1 } },
+        { { .n = 2, .split = { { .dim = 0, .axis = 1 }, { .dim = 1, .axis = 0 } } }, { 3, 7 } },
+        { { .n = 2, .split = { { .dim = 1, .axis = 0 }, { .dim = 1, .axis = 1 } } }, { 3, 3 } },
+        { { .n = 1, .split = { { .dim = 1, .axis = 0, .size = 8, .unit = 5 } } }, { 3, 1 } },
+        { { .n = 1, .split = { { .dim = 1, .axis = 0, .size = 5, .unit = 1 } } }, { 6, 1 } },
+        { { .n = 2,
+            .split = { { .dim = 0, .axis = 1, .size = 4, .unit = 3 },
+                       { .dim = 1, .axis = 0, .size = 8, .unit = 5 } } },
+          { 2, 3 } },
+    };
+    (void)state;
+    pl_value v = make_value("w", PL_F32, PL_SHAPE(ROWS, COLUMNS), "normal std=1");
+    pl_port p = port_of_whole(&v);
+    fill(&p, 1, whole);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        pl_mesh m = { 2, { { .name = "a" }, { .name = "b" } } };
+        m.axis[0].size = cases[k].sizes[0], m.axis[1].size = cases[k].sizes[1];
+        memset(built, 0xFF, sizeof built);
+        int64_t count = 0;
+        for (int r = 0; r < pl_mesh_ranks(&m); r++) {
+            p = port_of(&v, cases[k].where, &m, r);
+            fill(&p, 1, part);
+            pl_port_give(&p, part, built);
+            count += pl_region_count(&p.region);
+        }
+        assert_int_equal(count, COUNT);
+        assert_memory_equal(whole, built, sizeof whole);
+    }
+}
+
 static void measure(const char *init, double *mean, double *deviation, double *most)
 {
     pl_value v = make_value("w", PL_F32, PL_SHAPE(ROWS, COLUMNS), init);
@@ -145,9 +182,9 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),           cmocka_unit_test(test_spread),
-        cmocka_unit_test(test_names_and_seeds), cmocka_unit_test(test_types),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_parts),  cmocka_unit_test(test_odd_parts),
+        cmocka_unit_test(test_spread), cmocka_unit_test(test_names_and_seeds),
+        cmocka_unit_test(test_types),  cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

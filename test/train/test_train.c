@@ -5,6 +5,7 @@
 #include "backends/native/native.h"
 #include "backends/ref/ref.h"
 #include "base/file.h"
+#include "run/checkpoint.h"
 #ifdef PLEAT_HAVE_ONEDNN
 #include "backends/onednn/onednn.h"
 #endif
@@ -40,6 +41,10 @@ static const pl_backend *const backends[] = {
 static const char *const text = "text.txt";
 static const char *const gpt2 =
     "gpt2:layers=2,hidden=24,heads=3,vocab=256,seq=12,batch=4,dropout=0.2";
+static const char *const even =
+    "gpt2:layers=2,hidden=32,heads=4,vocab=256,seq=8,batch=4,dropout=0.2";
+static const char *const steady =
+    "gpt2:layers=2,hidden=32,heads=4,vocab=256,seq=8,batch=8,dropout=0";
 
 /* What a job told. */
 typedef struct diary {
@@ -141,15 +146,22 @@ static pl_train_options options(void)
     };
 }
 
+/* The losses of b are those of a from its step `skip_a` on. */
+static void check_losses(const char *what, const diary *a, const diary *b, int skip_a, int n,
+                         double tolerance)
+{
+    for (int i = 0; i < n; i++) {
+        double x = a->loss[skip_a + i], y = b->loss[i];
+        assert_int_equal(a->step[skip_a + i], b->step[i]);
+        if (!(fabs(x - y) <= tolerance * fabs(x)))
+            fail_msg("%s: step %d: loss %.9g, not %.9g", what, (int)b->step[i], y, x);
+    }
+}
+
 static void check_close(const diary *a, const diary *b, int skip_a)
 {
     assert_int_equal(a->n - skip_a, b->n);
-    for (int i = 0; i < b->n; i++) {
-        double x = a->loss[skip_a + i], y = b->loss[i];
-        assert_int_equal(a->step[skip_a + i], b->step[i]);
-        if (fabs(x - y) > 1e-5 * fabs(x))
-            fail_msg("step %d: loss %.9g, not %.9g", (int)b->step[i], y, x);
-    }
+    check_losses("", a, b, skip_a, b->n, 1e-5);
 }
 
 /* -- folders ----------------------------------------------------------------------------------- */
@@ -329,6 +341,188 @@ static void test_ranks(void **state)
     }
 }
 
+/* -- strategies -------------------------------------------------------------------------------- */
+
+static const struct layout {
+    const char *strategy;
+    int ranks;
+} layouts[] = {
+    { "dp", 2 },     { "dp", 3 },     { "dp", 4 },     { "zero=1", 2 },      { "zero=1", 4 },
+    { "zero=2", 2 }, { "zero=2", 4 }, { "zero=3", 2 }, { "zero=3", 3 },      { "zero=3", 4 },
+    { "tp=2", 2 },   { "tp=2", 4 },   { "tp=4", 4 },   { "tp=2,zero=3", 4 }, { "dp=2,tp=2,sp", 4 },
+};
+
+enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
+
+static void test_strategies(void **state)
+{
+    (void)state;
+    pl_train_options o = options();
+    diary one, many;
+    o.model = even;
+    o.steps = 5;
+    o.eval_batches = 2;
+    train_well(&o, 1, &one);
+    for (int i = 0; i < N_LAYOUTS; i++) {
+        const char *s = o.strategy = layouts[i].strategy;
+        train_well(&o, layouts[i].ranks, &many);
+        assert_int_equal(many.n, 5);
+        check_losses(s, &one, &many, 0, 5, 1e-5);
+        check_near(one.validation[0], many.validation[0], 1e-5 * one.validation[0]);
+        for (int k = 0; k < 5; k++)
+            check_near(one.grad_norm[k], many.grad_norm[k], 1e-4 * one.grad_norm[k]);
+    }
+}
+
+/* More devices than rows, heads that do not divide: some hold nothing of some tensors. */
+static void test_uneven(void **state)
+{
+    static const struct layout uneven[] = {
+        { "dp", 3 }, { "zero=3", 3 }, { "dp", 4 }, { "zero=2", 4 }
+    };
+    (void)state;
+    pl_train_options o = options();
+    diary one, many;
+    o.model = "gpt2:layers=1,hidden=21,heads=3,vocab=256,seq=5,batch=2,dropout=0.2";
+    o.steps = 5;
+    train_well(&o, 1, &one);
+    for (size_t i = 0; i < sizeof uneven / sizeof *uneven; i++) {
+        o.strategy = uneven[i].strategy;
+        train_well(&o, uneven[i].ranks, &many);
+        check_losses(o.strategy, &one, &many, 0, 5, 1e-5);
+    }
+}
+
+/* What is saved before the first step are the initial values: the same bytes under every plan. */
+static void test_saved_parts(void **state)
+{
+    (void)state;
+    pl_train_options o = options();
+    diary l;
+    o.model = even;
+    o.steps = 0;
+    o.save = "one";
+    train_well(&o, 1, &l);
+    o.save = "many";
+    for (int i = 0; i < N_LAYOUTS; i++) {
+        o.strategy = layouts[i].strategy;
+        train_well(&o, layouts[i].ranks, &l);
+        assert_int_equal(l.n_saves, 1);
+        check_same_file("one/step-00000000.safetensors", "many/step-00000000.safetensors");
+        check_same_file("one/step-00000000.json", "many/step-00000000.json");
+        remove_folder("many");
+    }
+    remove_folder("one");
+}
+
+/* Saved at zero=3 on 4 devices, resumed under other plans; under the same one to the last bit. */
+static void test_resume_under_other_plans(void **state)
+{
+    static const struct layout others[] = {
+        { "tp=2", 2 }, { "dp", 3 }, { "dp", 1 }, { "zero=1,tp=2", 4 }
+    };
+    (void)state;
+    pl_train_options o = options();
+    diary whole, rest;
+    o.model = even;
+    o.strategy = "zero=3";
+    o.steps = 12;
+    o.save_every = 6;
+    o.save = "parts";
+    train_well(&o, 4, &whole);
+    o.resume = "parts/step-00000006.json";
+    o.save = "again";
+    train_well(&o, 4, &rest);
+    assert_int_equal(rest.n, 6);
+    assert_memory_equal(&whole.loss[6], rest.loss, 6 * sizeof *rest.loss);
+    check_same_file("parts/step-00000012.safetensors", "again/step-00000012.safetensors");
+    o.save = NULL;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        o.strategy = others[i].strategy;
+        train_well(&o, others[i].ranks, &rest);
+        check_losses(o.strategy, &whole, &rest, 6, 1, 1e-6);
+        check_losses(o.strategy, &whole, &rest, 6, 6, 1e-5);
+    }
+    remove_folder("parts");
+    remove_folder("again");
+}
+
+/* -- micro-batches ----------------------------------------------------------------------------- */
+
+/* The same rows in one batch or in several give the same step. */
+static void test_micro(void **state)
+{
+    static const struct layout many[] = { { "dp", 1 },       { "dp", 2 },     { "zero=1", 2 },
+                                          { "zero=2", 2 },   { "zero=3", 2 }, { "tp=2", 2 },
+                                          { "dp=2,tp=2", 4 } };
+    (void)state;
+    pl_train_options o = options();
+    diary one, l;
+    o.model = steady;
+    o.steps = 5;
+    o.eval_batches = 2;
+    train_well(&o, 1, &one);
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++)
+        for (o.micro = 1; o.micro <= 4; o.micro *= 2) {
+            o.strategy = many[i].strategy;
+            train_well(&o, many[i].ranks, &l);
+            assert_int_equal(l.n, 5);
+            check_losses(o.strategy, &one, &l, 0, 5, 1e-5);
+            check_near(one.validation[0], l.validation[0], 1e-5 * one.validation[0]);
+            for (int k = 0; k < 5; k++)
+                check_near(one.grad_norm[k], l.grad_norm[k], 1e-4 * one.grad_norm[k]);
+        }
+}
+
+/* Sums are no part of a checkpoint; it goes on with any number of micro-batches. */
+static void test_micro_resume(void **state)
+{
+    (void)state;
+    pl_train_options o = options();
+    diary whole, rest;
+    pl_arena *a = pl_arena_new("test");
+    pl_checkpoint c;
+    pl_err err = { 0 };
+    o.model = steady;
+    o.strategy = "zero=2";
+    o.steps = 10;
+    o.micro = 4;
+    o.save = "parts";
+    o.save_every = 5;
+    train_well(&o, 2, &whole);
+    if (!pl_checkpoint_open("parts/step-00000005.json", a, &c, &err)) fail_msg("%s", err.msg);
+    for (int i = 0; i < c.n; i++) assert_null(strstr(c.tensor[i].name, ".grad"));
+    assert_non_null(pl_checkpoint_find(&c, "h.0.mlp.c_fc.weight.v"));
+    pl_checkpoint_free(&c);
+    o.save = NULL;
+    o.resume = "parts/step-00000005.json";
+    train_well(&o, 2, &rest);
+    assert_memory_equal(&whole.loss[5], rest.loss, 5 * sizeof *rest.loss);
+    o.micro = 1;
+    o.strategy = "dp";
+    train_well(&o, 1, &rest);
+    check_losses("one batch", &whole, &rest, 5, 5, 1e-5);
+    remove_folder("parts");
+    pl_arena_free(a);
+}
+
+/* States that the update does not know (running statistics) live on. */
+static void test_micro_statistics(void **state)
+{
+    (void)state;
+    pl_train_options o = options();
+    diary one, two;
+    o.model = "resnet18:stages=1,blocks=1,width=4,size=16,classes=5,batch=4";
+    o.data = "synthetic";
+    o.steps = 3;
+    o.micro = 2;
+    o.eval_batches = 2;
+    train_well(&o, 1, &one);
+    train_well(&o, 2, &two);
+    check_losses("statistics", &one, &two, 0, 3, 1e-5);
+    check_near(one.validation[0], two.validation[0], 1e-5 * one.validation[0]);
+}
+
 /* What a run may not change when it goes on is all named at once. */
 static void test_resume_of_another_run(void **state)
 {
@@ -390,18 +584,6 @@ static void test_refusals(void **state)
           1,
           PL_EINPUT,
           { "hidden=768", "heads=5", "e.g. hidden=770" } },
-        { "gpt2:batch=4,vocab=256,seq=8",
-          text,
-          NULL,
-          3,
-          PL_EINPUT,
-          { "batch=4", "3 devices", "--batch 6, or 2 devices" } },
-        { "gpt2:batch=1,vocab=256,seq=8",
-          text,
-          NULL,
-          2,
-          PL_EINPUT,
-          { "batch=1", "--batch 2, or 1 devices" } },
         { "gpt2:vocab=255,seq=8", text, NULL, 1, PL_EINPUT, { "vocab=255", "vocab=256" } },
         { "mlp", text, NULL, 1, PL_EUNSUPPORTED, { "mlp", "vectors", "--data synthetic" } },
         { "mlp", "synthetic", "text.txt", 1, PL_EINPUT, { "text.txt: not a folder" } },
@@ -425,6 +607,40 @@ static void test_refusals(void **state)
     }
 }
 
+static void test_refused_layouts(void **state)
+{
+    static const struct {
+        const char *strategy;
+        int64_t micro;
+        int ranks;
+        pl_code code;
+        const char *words[2];
+    } cases[] = {
+        { "nosuch", 1, 2, PL_EUSAGE, { "nosuch" } },
+        { "zero=7", 1, 2, PL_EUSAGE, { "zero" } },
+        { "tp=3", 1, 4, PL_EINPUT, { "3", "4" } },
+        { "dp=2,tp=2", 1, 2, PL_EINPUT, { "2" } },
+        { "dp", 3, 1, PL_EINPUT, { "batch=4 does not divide into 3", "--batch 6" } },
+        { "dp", 8, 1, PL_EINPUT, { "batch=4 does not divide into 8", "--batch 8" } },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_train_options o = options();
+        pl_err err = { 0 };
+        pl_train_job *j;
+        pl_arena *a = pl_arena_new("test");
+        o.strategy = cases[i].strategy;
+        o.micro = cases[i].micro;
+        if (pl_train_new(&o, cases[i].ranks, a, &j, &err)) fail_msg("accepted %s", o.strategy);
+        if (err.code != cases[i].code)
+            fail_msg("%s: code %d: %s", o.strategy, (int)err.code, err.msg);
+        for (int k = 0; k < 2 && cases[i].words[k]; k++)
+            if (!strstr(err.msg, cases[i].words[k]))
+                fail_msg("no '%s' in: %s", cases[i].words[k], err.msg);
+        pl_arena_free(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -433,9 +649,17 @@ int main(void)
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_resume_on_other_ranks),
         cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_strategies),
+        cmocka_unit_test(test_uneven),
+        cmocka_unit_test(test_saved_parts),
+        cmocka_unit_test(test_resume_under_other_plans),
+        cmocka_unit_test(test_micro),
+        cmocka_unit_test(test_micro_resume),
+        cmocka_unit_test(test_micro_statistics),
         cmocka_unit_test(test_resume_of_another_run),
         cmocka_unit_test(test_loss_that_is_not_finite),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refused_layouts),
     };
     return cmocka_run_group_tests(tests, make_text, clean_up);
 }

@@ -1,0 +1,349 @@
+/* pleat verify: the split program computes what the whole one does, on small real runs. */
+#include "cli/commands.h"
+#include "cli/launch.h"
+#include "models/model.h"
+#include "train/verify.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct verify_args {
+    const char *strategy, *optimizer, *backend;
+    int64_t devices, threads, steps, batch, seq, seed, bucket, ahead;
+    double lr, beta1, beta2, eps, momentum, decay, clip, tolerance, timeout;
+    bool all, json;
+} verify_args;
+
+#define AT(f) offsetof(verify_args, f)
+// clang-format off
+static const pl_opt opts[] = {
+    { "strategy",  TEXT(strategy),  "TEXT", NULL,    "how it is split; see: pleat plan --help" },
+    { "all",       FLAG(all),       NULL,   NULL,    "every preset for so many devices" },
+    { "devices",   INT(devices),    "N",    NULL,    "ranks: threads, or those of mpirun", 1 },
+    { "steps",     INT(steps),      "N",    "3",     "updates", 1 },
+    { "tolerance", REAL(tolerance), "X",    "1e-5",  "largest relative difference" },
+    { "batch",     INT(batch),      "N",    NULL,    "all ranks' rows (model key batch)", 1 },
+    { "seq",       INT(seq),        "N",    NULL,    "positions per row (model key seq)", 1 },
+    { "lr",        REAL(lr),        "X",    "1e-3",  "learning rate" },
+    { "seed",      INT(seed),       "K",    "1",     "of weights, data and dropout" },
+    { "optimizer", TEXT(optimizer), "NAME", "adamw", "adamw, adam or sgd" },
+    { "beta1",     REAL(beta1),     "X",    "0.9",   "of adam and adamw" },
+    { "beta2",     REAL(beta2),     "X",    "0.99",  "of adam and adamw" },
+    { "eps",       REAL(eps),       "X",    "1e-3",  "of adam and adamw; see below" },
+    { "momentum",  REAL(momentum),  "X",    "0.9",   "of sgd" },
+    { "decay",     REAL(decay),     "X",    "0.1",   "weight decay of matrices" },
+    { "clip",      REAL(clip),      "X",    "1",     "global gradient norm; 0: no clipping" },
+    { "bucket",    BYTES(bucket),   "SIZE", "16MiB", "gradients reduced in one message", 1 },
+    { "gathers-ahead", BYTES(ahead), "SIZE", "32MiB", "weights gathered before they are read" },
+    { "backend",   TEXT(backend),   "NAME", "auto",  "kernels: onednn, native or ref" },
+    { "threads",   INT(threads),    "N",    NULL,    "per rank; default: its share", 1, 4096 },
+    { "timeout",   REAL(timeout),   "SECS", "120",   "a rank silent for longer is lost", 0.1 },
+    { "json",      FLAG(json),      NULL,   NULL,    "one JSON object on stdout" },
+    { 0 },
+};
+// clang-format on
+
+enum { MOST_CASES = 256 };
+
+typedef enum verdict { EQUAL, DIFFERS, UNFIT, FAILED, N_VERDICTS } verdict;
+
+static const char *const verdicts[N_VERDICTS] = { "equal", "differs", "does not fit", "failed" };
+
+typedef struct session {
+    const verify_args *a;
+    pl_world *w;
+    pl_arena *arena;
+    pl_verify *verify;
+    int n_cases;
+    const char *strategy[MOST_CASES];
+    int count[N_VERDICTS];
+    pl_err failure, unfit; /* of the first case of that kind */
+    int strategy_width, mesh_width, told;
+    json_t *cases;
+} session;
+
+/* A case as it runs. */
+typedef struct trial {
+    const pl_verify_case *c;
+    int first; /* the rank of this process that tells */
+    pl_verify_found found;
+} trial;
+
+/* -- telling ----------------------------------------------------------------------------------- */
+
+static const char *mesh_text(pl_arena *a, const pl_mesh *m)
+{
+    pl_text t = { .arena = a };
+    for (int i = 0; i < m->n; i++)
+        pl_text_add(&t, "%s%s=%d", i ? " " : "", m->axis[i].name, m->axis[i].size);
+    return pl_text_get(&t);
+}
+
+/* The mesh of a strategy, empty when there is none. */
+static pl_mesh find_mesh(const session *s, const char *strategy)
+{
+    pl_strategy degrees;
+    pl_err err = { 0 };
+    pl_mesh m = { 0 };
+    if (pl_strategy_parse(strategy, s->w->n_ranks, s->arena, &degrees, &err))
+        pl_strategy_mesh(&degrees, &m);
+    return m;
+}
+
+static void find_widths(session *s)
+{
+    s->strategy_width = 8, s->mesh_width = 4;
+    for (int i = 0; i < s->n_cases; i++) {
+        pl_mesh m = find_mesh(s, s->strategy[i]);
+        int strategy = (int)strlen(s->strategy[i]), mesh = (int)strlen(mesh_text(s->arena, &m));
+        if (strategy > s->strategy_width) s->strategy_width = strategy;
+        if (mesh > s->mesh_width) s->mesh_width = mesh;
+    }
+}
+
+static void print_start(const session *s)
+{
+    const pl_graph *g = pl_verify_graph(s->verify);
+    fprintf(
+        stderr, "%s: %lld parameters; %lld step%s of %s, whole and on %d device%s; tolerance %g\n",
+        g->name, (long long)pl_graph_params(g), (long long)s->a->steps, s->a->steps > 1 ? "s" : "",
+        s->a->optimizer, s->w->n_ranks, s->w->n_ranks > 1 ? "s" : "", s->a->tolerance);
+}
+
+static void print_head(const session *s)
+{
+    printf("%-*s  %-*s  %10s  %12s  %12s  %-7s  %s\n", s->strategy_width, "strategy", s->mesh_width,
+           "mesh", "difference", "bytes/step", "counted", "verdict", "largest difference");
+}
+
+static void print_case(session *s, const char *strategy, verdict v, const trial *t,
+                       const pl_err *err)
+{
+    if (!s->told++) print_head(s);
+    const pl_verify_found *f = &t->found;
+    pl_mesh m = find_mesh(s, strategy);
+    printf("%-*s  %-*s  ", s->strategy_width, strategy, s->mesh_width, mesh_text(s->arena, &m));
+    if (v == EQUAL || v == DIFFERS)
+        printf("%10.2g  %12lld  %12lld  %-7s  %s\n", f->difference, (long long)f->bytes_predicted,
+               (long long)f->bytes_counted, verdicts[v], f->tensor);
+    else
+        printf("%s\n", verdicts[v]);
+    if (v != EQUAL) printf("    %s\n", err->msg);
+    fflush(stdout);
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+/* JSON has no infinity. */
+static json_t *number_or_null(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static void add_json(session *s, const char *strategy, verdict v, const trial *t, const pl_err *err)
+{
+    const pl_verify_found *f = &t->found;
+    pl_mesh m = find_mesh(s, strategy);
+    json_t *mesh = json_array();
+    for (int i = 0; i < m.n; i++)
+        json_array_append_new(
+            mesh, json_pack("{s:s, s:i}", "axis", m.axis[i].name, "size", m.axis[i].size));
+    json_t *row =
+        json_pack("{s:s, s:o, s:s}", "strategy", strategy, "mesh", mesh, "verdict", verdicts[v]);
+    if (v == EQUAL || v == DIFFERS) {
+        json_object_set_new(row, "difference", number_or_null(f->difference));
+        json_object_set_new(row, "tensor", text_or_null(f->tensor));
+        json_object_set_new(row, "first_over", text_or_null(f->first));
+        json_object_set_new(row, "replicas_differ", text_or_null(f->copies));
+        json_object_set_new(row, "bytes_predicted", json_integer(f->bytes_predicted));
+        json_object_set_new(row, "bytes_counted", json_integer(f->bytes_counted));
+    }
+    if (v != EQUAL) json_object_set_new(row, "error", json_string(err->msg));
+    json_array_append_new(s->cases, row);
+    s->told++;
+}
+
+static void print_json(const session *s)
+{
+    const pl_graph *g = pl_verify_graph(s->verify);
+    json_t *all = json_pack("{s:s, s:s, s:I, s:i, s:I, s:s, s:f, s:O}", "schema", "pleat.verify/1",
+                            "model", g->name, "params", (json_int_t)pl_graph_params(g), "devices",
+                            s->w->n_ranks, "steps", (json_int_t)s->a->steps, "optimizer",
+                            s->a->optimizer, "tolerance", s->a->tolerance, "cases", s->cases);
+    PL_ASSERT(all);
+    json_dumpf(all, stdout, 0);
+    printf("\n");
+    json_decref(all);
+}
+
+/* -- running ----------------------------------------------------------------------------------- */
+
+static bool run_rank(void *arg, pl_comm *comm, pl_err *err)
+{
+    trial *t = arg;
+    pl_verify_found found;
+    PL_TRY(pl_verify_run(t->c, comm, &found, err));
+    if (!comm || comm->rank == t->first) t->found = found;
+    return true;
+}
+
+static verdict try_case(session *s, const char *strategy, trial *t, pl_err *err)
+{
+    if (!pl_verify_split(s->verify, strategy, s->w->n_ranks, s->arena, &t->c, err))
+        return err->code == PL_EINPUT || err->code == PL_EUSAGE ? UNFIT : FAILED;
+    if (!pl_launch_run(s->w, run_rank, t, err)) return FAILED;
+    return pl_verify_judge(t->c, &t->found, err) ? EQUAL : DIFFERS;
+}
+
+/* Does it stand in the table? One that could not be run at all is an error alone, unless there are
+ * others. */
+static bool is_told(const session *s, verdict v)
+{
+    return s->w->rank == 0 && (s->a->all || v == EQUAL || v == DIFFERS);
+}
+
+static void keep_failure(session *s, const char *strategy, verdict v, pl_err *err)
+{
+    pl_err *keep = v == UNFIT ? &s->unfit : &s->failure;
+    if (v == EQUAL || (keep->code && err->code != PL_ERUN)) return;
+    if (s->a->all) pl_err_in(err, "%s", strategy);
+    *keep = *err;
+}
+
+/* False when there is no going on: a rank was lost. */
+static bool run_case(session *s, const char *strategy)
+{
+    trial t = { .first = s->w->rank };
+    pl_err err = { 0 };
+    verdict v = try_case(s, strategy, &t, &err);
+    if (is_told(s, v) && s->a->json) add_json(s, strategy, v, &t, &err);
+    if (is_told(s, v) && !s->a->json) print_case(s, strategy, v, &t, &err);
+    keep_failure(s, strategy, v, &err);
+    s->count[v]++;
+    return err.code != PL_ERUN;
+}
+
+/* Strategies that do not fit the model are no failure as long as others do. */
+static bool conclude(const session *s, pl_err *err)
+{
+    int bad = s->count[DIFFERS] + s->count[FAILED];
+    if (s->a->all && s->count[UNFIT] && s->w->rank == 0)
+        fprintf(stderr, "%d of %d strategies do not fit the model\n", s->count[UNFIT], s->n_cases);
+    if (!bad && s->count[EQUAL]) return true;
+    if (bad > 1 && s->failure.code != PL_ERUN)
+        return pl_err_set(err, s->count[DIFFERS] ? PL_EMISMATCH : s->failure.code,
+                          "of %d strategies %d differ from the whole program, %d could not be run",
+                          s->n_cases, s->count[DIFFERS], s->count[FAILED]);
+    *err = bad ? s->failure : s->unfit;
+    return false;
+}
+
+static bool make_options(const verify_args *a, const char *model, const pl_world *w,
+                         pl_arena *arena, pl_verify_options *o, pl_err *err)
+{
+    int cores = pl_launch_cores() / w->n_local;
+    if (a->batch)
+        model =
+            pl_model_with(arena, model, "batch", pl_arena_fmt(arena, "%lld", (long long)a->batch));
+    if (a->seq)
+        model = pl_model_with(arena, model, "seq", pl_arena_fmt(arena, "%lld", (long long)a->seq));
+    *o = (pl_verify_options){
+        .model = model,
+        .steps = a->steps,
+        .lr = a->lr,
+        .seed = (uint64_t)a->seed,
+        .tolerance = a->tolerance,
+        .optim = { .name = a->optimizer,
+                   .beta1 = a->beta1,
+                   .beta2 = a->beta2,
+                   .eps = a->eps,
+                   .momentum = a->momentum,
+                   .decay = a->decay,
+                   .clip = a->clip },
+        .lower = { .bucket_bytes = a->bucket, .ahead_bytes = a->ahead ? a->ahead : -1 },
+        .exec = { .env = { .n_threads = a->threads  ? (int)a->threads
+                                        : cores > 1 ? cores
+                                                    : 1 } },
+    };
+    if (!a->strategy == !a->all)
+        return pl_err_set(err, PL_EUSAGE, "give --strategy TEXT, e.g. dp or tp=2, or --all");
+    o->exec.backends = pl_launch_backends(a->backend, &o->exec.n_backends, err);
+    if (o->exec.backends && o->exec.backends[0]->dry)
+        return pl_err_set(err, PL_EUSAGE, "--backend %s computes nothing that could be compared",
+                          a->backend);
+    return o->exec.backends != NULL;
+}
+
+/* A mistake in it is told before anything runs. */
+static bool parse_strategy(const session *s, pl_err *err)
+{
+    pl_strategy degrees;
+    return s->a->all || pl_strategy_parse(s->a->strategy, s->w->n_ranks, s->arena, &degrees, err);
+}
+
+static bool find_cases(session *s, const char *model, pl_err *err)
+{
+    pl_model_args args;
+    PL_TRY(pl_model_parse(model, s->arena, &args, err));
+    s->n_cases = 1;
+    s->strategy[0] = s->a->strategy;
+    if (s->a->all)
+        s->n_cases = pl_strategy_all(s->w->n_ranks, pl_model_has(&args, "experts"), s->arena,
+                                     MOST_CASES, s->strategy);
+    return true;
+}
+
+static bool verify(session *s, const char *model, pl_err *err)
+{
+    pl_verify_options o;
+    if (make_options(s->a, model, s->w, s->arena, &o, err) && parse_strategy(s, err))
+        (void)!pl_verify_new(&o, s->arena, &s->verify, err);
+    PL_TRY(pl_launch_agree(s->w, err));
+    PL_TRY(find_cases(s, o.model, err));
+    s->cases = json_array();
+    find_widths(s);
+    if (s->w->rank == 0) print_start(s);
+    for (int i = 0; i < s->n_cases; i++)
+        if (!run_case(s, s->strategy[i])) break;
+    if (s->a->json && s->told) print_json(s);
+    json_decref(s->cases);
+    return conclude(s, err);
+}
+
+static int run(const pl_command *c, int argc, char **argv)
+{
+    verify_args a = { 0 };
+    const char *model;
+    int n, code;
+    if (!pl_opt_parse(c, argc, argv, &a, 1, 1, &model, &n, &code)) return code;
+    session s = { .a = &a, .arena = pl_arena_new("verify") };
+    pl_err err = { 0 };
+    pl_world w = { 0 };
+    s.w = &w;
+    if (pl_launch_open(a.devices, a.timeout, &w, &err)) (void)!verify(&s, model, &err);
+    pl_verify_free(s.verify);
+    pl_arena_free(s.arena);
+    return pl_launch_close(&w, &err);
+}
+
+const pl_command pl_command_verify = {
+    .name = "verify",
+    .operands = "MODEL",
+    .about = "split program == whole program, on small real runs",
+    // clang-format off
+    .more =
+        "Compared are losses, gradients and all states, relative to the largest element of each\n"
+        "tensor. --eps is larger than in training: a gradient that is zero but for rounding would\n"
+        "become a full step of adam.\n"
+        "example: pleat verify gpt2:layers=2,hidden=64,heads=4,vocab=256,seq=32,batch=8 --all\n"
+        "           --devices 4",
+    // clang-format on
+    .opts = opts,
+    .run = run,
+    .computes = true,
+};

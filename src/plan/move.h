@@ -1,0 +1,26 @@
+/* plan/move.h - the price of one move, for the search in plan/reshard.c.
+ *
+ * In a group of n devices, with the latency and per_byte of the group's slowest axes:
+ *
+ *   GATHER SCATTER EXCHANGE   (n-1) latency + volume per_byte
+ *   REDUCE                    2 (n-1) latency + volume per_byte
+ *   PERMUTE                   latency + volume per_byte
+ *
+ * and for every copy of memory 0.2 us and 1 / (20 GB/s) for each byte: of the part that is kept
+ * (SLICE, MASK), of the n blocks that go out (SCATTER, EXCHANGE) and of those that come in (GATHER,
+ * EXCHANGE), where such blocks are not the part itself as it lies in memory. */
+#ifndef PL_PLAN_MOVE_H
+#define PL_PLAN_MOVE_H
+#include "plan/reshard.h"
+
+double pl_move_latency(const pl_mesh *m, unsigned axes);  /* seconds, 5 us by default             */
+double pl_move_per_byte(const pl_mesh *m, unsigned axes); /* seconds, 1 / (10 GB/s) by default    */
+
+/* What a message of these blocks costs, without the memory: 0 for SLICE and MASK. */
+double pl_move_seconds(pl_move_kind k, const pl_mesh *m, unsigned axes, int64_t bytes);
+
+/* Sets block, bytes and seconds from kind, axes, from and to; an EXCHANGE in which each device
+ * gives all it has to one becomes PERMUTE. False when pl_move_block is -1. */
+bool pl_move_price(pl_move *x, pl_type type, const pl_mesh *m, const pl_shape *s);
+
+#endif

@@ -1,0 +1,210 @@
+#include "plan/states.h"
+
+#include "graph/op.h"
+
+#include <string.h>
+
+void pl_states_append(pl_placement *p, int dim, int axis)
+{
+    pl_split x = { .dim = (int8_t)dim };
+    for (int i = 0; i < p->n; i++)
+        if (p->split[i].dim == dim) x = p->split[i]; /* the minor-most comes last */
+    x.axis = (int8_t)axis;
+    pl_placement_add(p, x);
+}
+
+/* -- inputs ------------------------------------------------------------------------------------ */
+
+void pl_states_inputs(pl_plan *p)
+{
+    static const char *const axes[] = { "data", "shard", "expert", "depth", "row", "i" };
+    for (int v = 0; v < p->graph->values.n; v++) {
+        const pl_value *x = p->graph->values.at[v];
+        if (x->role != PL_INPUT || !x->shape.rank || x->shape.dim[0] < 2) continue;
+        int64_t left = x->shape.dim[0];
+        for (int k = 0; k < 6; k++) {
+            int a = pl_mesh_find(&p->mesh, axes[k]);
+            if (a < 0 || (k >= 3 && left < p->mesh.axis[a].size)) continue;
+            pl_placement_split(&p->stored[v], 0, a);
+            left /= p->mesh.axis[a].size;
+        }
+        p->stored[v] = pl_placement_normal(&p->stored[v], &p->mesh, &x->shape);
+    }
+}
+
+/* -- states ------------------------------------------------------------------------------------ */
+
+static const pl_value *find_like(const pl_plan *like, const pl_value *v)
+{
+    const pl_value *x = like ? pl_graph_find(like->graph, v->name) : NULL;
+    return x && x->role == PL_STATE && pl_shape_same(&x->shape, &v->shape) ? x : NULL;
+}
+
+void pl_states_like(pl_follow *f, const pl_plan *like)
+{
+    const pl_graph *g = f->plan->graph;
+    for (int i = 0; i < g->values.n && like; i++) {
+        const pl_value *v = g->values.at[i], *x;
+        if (v->role != PL_STATE || !(x = find_like(like, v))) continue;
+        pl_placement at = like->stored[x->id];
+        pl_follow_store(f, v, &at);
+    }
+}
+
+typedef enum kind { OTHER, WEIGHT, MOMENT, GRADIENT } kind;
+
+/* What a state is to the weights that it belongs to, and the node by whose factors it is split. */
+typedef struct member {
+    kind is;
+    const pl_value *owner; /* the weights of a moment or gradient, or NULL */
+    const pl_node *user;   /* that changes or, where none does, reads it   */
+    int operand;           /* that it is of the user                       */
+    bool changed;
+} member;
+
+static void set_user(member *m, const pl_node *n, int operand)
+{
+    m->user = n;
+    m->operand = operand;
+    m->changed = true;
+}
+
+/* A moment is changed in place by a node that changes weights of its shape. */
+static void find_moments(const pl_graph *g, member m[])
+{
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *n = g->nodes.at[i];
+        const pl_value *w = NULL;
+        for (const char *at = n->op->inplace; at && *at; at++) {
+            const pl_value *v = *at == '-' ? NULL : n->in[*at - '0'];
+            if (!v || v->role != PL_STATE) continue;
+            set_user(&m[v->id], n, *at - '0');
+            if (v->trainable) w = v;
+            if (!w || v == w || v->trainable || !pl_shape_same(&w->shape, &v->shape)) continue;
+            m[v->id].is = MOMENT;
+            m[v->id].owner = w;
+        }
+    }
+}
+
+/* A state WEIGHT.grad adds up the gradients of the micro-batches. */
+static void find_gradients(const pl_graph *g, member m[], pl_arena *tmp)
+{
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i], *w = NULL;
+        const pl_node *adds = v->next ? v->next->maker : NULL;
+        size_t n = strlen(v->name);
+        if (v->role != PL_STATE) continue;
+        if (v->trainable) m[i].is = WEIGHT;
+        if (n > 5 && !v->trainable && !strcmp(v->name + n - 5, ".grad"))
+            w = pl_graph_find(g, pl_arena_span(tmp, v->name, n - 5));
+        if (!w || w->role != PL_STATE || !pl_shape_same(&w->shape, &v->shape)) continue;
+        m[i].is = GRADIENT;
+        m[i].owner = w;
+        for (int k = 0; adds && k < adds->n_in; k++)
+            if (adds->in[k] == v) set_user(&m[i], adds, k);
+        if (!m[w->id].changed) m[w->id] = m[i]; /* in another graph they do, in the same letters */
+        m[w->id].is = WEIGHT;
+        m[w->id].owner = NULL;
+    }
+}
+
+/* What nothing here changes is stored as its first reader can work. */
+static void find_readers(const pl_graph *g, member m[])
+{
+    for (int i = g->nodes.n - 1; i >= 0; i--)
+        for (int k = 0; k < g->nodes.at[i]->n_in; k++) {
+            member *x = &m[g->nodes.at[i]->in[k]->id];
+            if (!x->changed) x->user = g->nodes.at[i], x->operand = k;
+        }
+}
+
+/* -- zero -------------------------------------------------------------------------------------- */
+
+/* Positions that are left of a factor for one more axis; 0 when it cannot take that. */
+static int64_t count_left(const pl_plan *p, const member *x, const pl_choice *c, int factor,
+                          int axis)
+{
+    int64_t left = x->user->sig->factor[factor].size;
+    if (!pl_share_can_cut(x->user, factor)) return 0;
+    for (int a = 0; a < p->mesh.n; a++) {
+        if (c->factor[a] != factor) continue;
+        if (a > axis || left % p->mesh.axis[a].size) return 0;
+        left /= p->mesh.axis[a].size;
+    }
+    return left > 1 ? left : 0;
+}
+
+/* The factor of the user to split: the first that divides, else the widest of the first dimension
+ * that has any; or -1. */
+static int find_factor(const pl_plan *p, const member *x, const pl_choice *c, int axis)
+{
+    const pl_operand *o = &x->user->sig->operand[x->operand];
+    int64_t most = 0;
+    int best = -1, best_dim = -1;
+    for (int d = 0; d < o->rank; d++)
+        for (int k = 0; k < o->dim[d].n; k++) {
+            int64_t left = count_left(p, x, c, o->dim[d].factor[k], axis);
+            if (left && left % p->mesh.axis[axis].size == 0) return o->dim[d].factor[k];
+            if (left <= most || (best >= 0 && d != best_dim)) continue;
+            most = left, best_dim = d, best = o->dim[d].factor[k];
+        }
+    return best;
+}
+
+/* Splits a state over one more axis, so that the node that changes it can work there. */
+static bool split_state(pl_plan *p, const member *x, const pl_value *v, pl_placement *at, int axis)
+{
+    bool split = pl_placement_find(at, axis) >= 0;
+    if (split || !x->user || pl_shape_count(&v->shape) <= 1) return split;
+    pl_placement normal = pl_placement_normal(at, &p->mesh, &v->shape);
+    pl_choice *c = &p->choice[x->user->id], before = *c;
+    *c = pl_follow_letters(p, x->user, x->operand, &normal);
+    pl_placement worked = pl_plan_operand(p, x->user->id, x->operand);
+    int factor = find_factor(p, x, c, axis);
+    bool ok = factor >= 0 && pl_placement_same(&worked, &normal);
+    if (ok) {
+        c->factor[axis] = (int8_t)factor;
+        *at = pl_plan_operand(p, x->user->id, x->operand);
+    }
+    *c = before;
+    return ok;
+}
+
+/* What is added up stays as it was made: a sum pending over the axes that split the batch, or with
+ * zero=2 split over one of them. */
+static void leave_pending(const pl_roles *r, pl_placement *at)
+{
+    const pl_mesh *m = &r->follow.plan->mesh;
+    const int axes[] = { r->data, r->shard, r->expert };
+    for (int k = 0; k < 3; k++)
+        if (axes[k] >= 0 && m->axis[axes[k]].size > 1 && pl_placement_find(at, axes[k]) < 0)
+            at->pending |= (uint8_t)(1u << axes[k]);
+}
+
+void pl_states_finish(pl_roles *r, const pl_plan *like)
+{
+    static const int least[] = { [OTHER] = 4, [WEIGHT] = 3, [MOMENT] = 1, [GRADIENT] = 2 };
+    pl_follow *f = &r->follow;
+    pl_plan *p = f->plan;
+    const pl_graph *g = p->graph;
+    member *m = PL_NEW_N(f->arena, member, g->values.n + 1);
+    pl_placement *at = PL_NEW_N(f->arena, pl_placement, g->values.n + 1);
+    int axis = r->shard >= 0 ? r->shard : r->data;
+    find_moments(g, m);
+    find_gradients(g, m, f->arena);
+    find_readers(g, m);
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *from = m[i].owner ? m[i].owner : g->values.at[i];
+        if (from->role == PL_STATE && !f->open[from->id]) at[i] = p->stored[from->id];
+    }
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        bool split = v->role == PL_STATE && r->strategy->zero >= least[m[i].is] && axis >= 0;
+        if (split && m[i].is == WEIGHT) p->regather[i] = true;
+        if (v->role != PL_STATE || find_like(like, v)) continue;
+        if (split) split = split_state(p, &m[i], v, &at[i], axis);
+        if (m[i].is == GRADIENT) leave_pending(r, &at[i]);
+        if (split || f->open[i]) pl_follow_store(f, v, &at[i]);
+    }
+}

@@ -1,0 +1,303 @@
+#include "plan/strategy.h"
+
+#include "plan/roles.h"
+#include "plan/states.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- parse ------------------------------------------------------------------------------------- */
+
+enum { DP, DP_N, ZERO, HSDP, TP, TP_2D, TP_25D, TP_3D, SP, GRID, EP, N_WORDS };
+
+/* A word is a name and sizes AxBxC. Of those that set the same there may be one. */
+static const struct {
+    const char *name, *form;
+    int n_sizes, sets;
+} words[N_WORDS] = {
+    [DP] = { "dp", "dp", 0, DP },
+    [DP_N] = { "dp=", "dp=N", 1, DP },
+    [ZERO] = { "zero=", "zero=1|2|3", 1, ZERO },
+    [HSDP] = { "hsdp=", "hsdp=N", 1, HSDP },
+    [TP] = { "tp=", "tp=N", 1, TP },
+    [TP_2D] = { "tp=2d:", "tp=2d:QxQ", 2, TP },
+    [TP_25D] = { "tp=2.5d:", "tp=2.5d:QxQxD", 3, TP },
+    [TP_3D] = { "tp=3d:", "tp=3d:QxQxQ", 3, TP },
+    [SP] = { "sp", "sp", 0, SP },
+    [GRID] = { "grid:", "grid:AxBxC", 3, TP },
+    [EP] = { "ep=", "ep=N", 1, EP },
+};
+
+/* Sizes joined by x, each at least 1. */
+static bool read_sizes(const char *at, int n, int size[])
+{
+    for (int i = 0; i < n; i++) {
+        char *end;
+        long x = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : 0;
+        if (x < 1 || x > 1 << 20 || *end != (i + 1 < n ? 'x' : 0)) return false;
+        size[i] = (int)x;
+        at = end + 1;
+    }
+    return true;
+}
+
+static bool unknown_word(const char *word, pl_arena *a, pl_err *err)
+{
+    pl_text forms = { .arena = a };
+    const char *near = NULL;
+    int least = 3; /* "did you mean" only within two edits */
+    for (int i = 0; i < N_WORDS; i++) {
+        int d = pl_text_distance(word, words[i].form);
+        if (d < least) least = d, near = words[i].form;
+        pl_text_add(&forms, i ? ", %s" : "%s", words[i].form);
+    }
+    const char *hint = near ? pl_arena_fmt(a, "did you mean '%s'? ", near) : "";
+    return pl_err_set(err, PL_EUSAGE, "strategy: '%s' is not one of its words (%sthey are: %s)",
+                      word, hint, pl_text_get(&forms));
+}
+
+static bool find_word(const char *word, pl_arena *a, int *id, int size[3], pl_err *err)
+{
+    for (int i = 0; i < N_WORDS; i++) {
+        size_t n = strlen(words[i].name);
+        bool same =
+            words[i].n_sizes ? !strncmp(word, words[i].name, n) : !strcmp(word, words[i].name);
+        size[0] = size[1] = size[2] = 1;
+        if (!same || !read_sizes(word + n, words[i].n_sizes, size)) continue;
+        *id = i;
+        return true;
+    }
+    return unknown_word(word, a, err);
+}
+
+static void set_grid(pl_strategy *s, int a, int b, int c, bool alternate)
+{
+    s->grid[0] = a, s->grid[1] = b, s->grid[2] = c;
+    s->alternate = alternate;
+}
+
+static bool set_word(pl_strategy *s, int id, const int size[3], const char *word, pl_err *err)
+{
+    bool equal = size[0] == size[1] && (id != TP_3D || size[1] == size[2]);
+    if (id == ZERO && size[0] > 3)
+        return pl_err_set(err, PL_EUSAGE, "strategy: '%s': there are zero=1, 2 and 3", word);
+    if ((id == TP_2D || id == TP_25D || id == TP_3D) && !equal)
+        return pl_err_set(err, PL_EINPUT,
+                          "strategy: '%s': its sides have to be equal (grid:AxBxC takes any)",
+                          word);
+    switch (id) {
+    case DP_N: s->data = size[0]; break;
+    case ZERO: s->zero = size[0]; break;
+    case HSDP: s->shard = size[0]; break;
+    case TP: s->tensor = size[0]; break;
+    case TP_2D: set_grid(s, size[0], size[1], 1, false); break;
+    case TP_25D:
+        set_grid(s, size[0], size[1], 1, false);
+        s->depth = size[2];
+        break;
+    case TP_3D:
+    case GRID: set_grid(s, size[0], size[1], size[2], true); break;
+    case SP: s->sequence = true; break;
+    case EP: s->expert = size[0]; break;
+    default: break;
+    }
+    return true;
+}
+
+static bool read_words(const char *text, pl_arena *a, pl_strategy *s, bool seen[], pl_err *err)
+{
+    for (const char *at = text;; at++) {
+        size_t n = strcspn(at, ",");
+        const char *word = pl_arena_span(a, at, n);
+        int id = DP, size[3];
+        PL_TRY(find_word(word, a, &id, size, err));
+        int sets = words[id].sets;
+        if (seen[sets])
+            return pl_err_set(err, PL_EUSAGE, "strategy '%s': '%s' after another %s", text, word,
+                              sets == TP ? "tp or grid" : "of its kind");
+        seen[sets] = true;
+        PL_TRY(set_word(s, id, size, word, err));
+        seen[DP_N] |= id == DP_N;
+        at += n;
+        if (!*at) return true;
+    }
+}
+
+/* Devices that the words take, without dp unless it has a size: "tp=2 x ep=4". */
+static int64_t count_devices(const pl_strategy *s, bool with_data, pl_text *product)
+{
+    const struct {
+        const char *name;
+        int n;
+    } part[] = { { "dp", with_data ? s->data : 1 },
+                 { "hsdp", s->shard },
+                 { "ep", s->expert },
+                 { "depth", s->depth },
+                 { "tp", s->tensor },
+                 { "A", s->grid[0] },
+                 { "B", s->grid[1] },
+                 { "C", s->grid[2] } };
+    int64_t all = 1;
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+        if (part[i].n == 1) continue;
+        pl_text_add(product, "%s%s=%d", product->n ? " x " : "", part[i].name, part[i].n);
+        if (all < INT32_MAX) all *= part[i].n;
+    }
+    if (!product->n) pl_text_add(product, "1");
+    return all;
+}
+
+static bool check_degrees(pl_strategy *s, int n, bool data_given, pl_arena *a, pl_err *err)
+{
+    pl_text product = { .arena = a };
+    int64_t all = count_devices(s, data_given, &product);
+    if (all > n || n % all || (data_given && all != n))
+        return pl_err_set(err, PL_EINPUT,
+                          "strategy '%s' takes %s%s = %lld devices, and there %s %d", s->text,
+                          data_given ? "" : "a multiple of ", pl_text_get(&product), (long long)all,
+                          n == 1 ? "is" : "are", n);
+    if (!data_given) s->data = n / (int)all;
+    if (s->sequence && s->tensor == 1)
+        return pl_err_set(err, PL_EINPUT,
+                          "strategy '%s': sp splits activations over the devices of tp=N, and "
+                          "there are none: add e.g. tp=2",
+                          s->text);
+    if (s->zero && s->data * s->shard == 1 && n > 1)
+        return pl_err_set(err, PL_EINPUT,
+                          "strategy '%s': zero=%d splits over dp, and of the %d devices none are "
+                          "left for that",
+                          s->text, s->zero, n);
+    return true;
+}
+
+bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_strategy *out,
+                       pl_err *err)
+{
+    bool seen[N_WORDS] = { 0 };
+    *out = (pl_strategy){ .text = pl_arena_text(arena, text), .data = 1, .shard = 1, .expert = 1 };
+    out->tensor = out->depth = 1;
+    set_grid(out, 1, 1, 1, false);
+    if (n_devices < 1)
+        return pl_err_set(err, PL_EINPUT, "strategy '%s': for %d devices", text, n_devices);
+    PL_TRY(read_words(text, arena, out, seen, err));
+    if (seen[HSDP] && out->zero && out->zero < 3)
+        return pl_err_set(err, PL_EINPUT,
+                          "strategy '%s': hsdp is zero=3 within groups: leave zero=%d out", text,
+                          out->zero);
+    if (seen[HSDP]) out->zero = 3;
+    return check_degrees(out, n_devices, seen[DP_N], arena, err);
+}
+
+/* -- mesh -------------------------------------------------------------------------------------- */
+
+static void add_axis(pl_mesh *m, const char *name, int size)
+{
+    if (size == 1) return;
+    m->axis[m->n].size = size;
+    snprintf(m->axis[m->n++].name, sizeof m->axis[0].name, "%s", name);
+}
+
+void pl_strategy_mesh(const pl_strategy *s, pl_mesh *out)
+{
+    *out = (pl_mesh){ 0 };
+    add_axis(out, "data", s->data);
+    add_axis(out, "shard", s->shard);
+    add_axis(out, "expert", s->expert);
+    add_axis(out, "depth", s->depth);
+    add_axis(out, "tensor", s->tensor);
+    add_axis(out, s->alternate ? "i" : "row", s->grid[0]);
+    add_axis(out, s->alternate ? "j" : "column", s->grid[1]);
+    add_axis(out, "l", s->grid[2]);
+    if (out->n) return;
+    *out = (pl_mesh){ .n = 1, .axis = { { .name = "data", .size = 1 } } };
+}
+
+/* -- plan -------------------------------------------------------------------------------------- */
+
+static bool check_batch(const pl_plan *p, pl_err *err)
+{
+    static const char *const axes[] = { "data", "shard", "expert" };
+    int64_t n = 1;
+    for (int k = 0; k < 3; k++) {
+        int a = pl_mesh_find(&p->mesh, axes[k]);
+        if (a >= 0) n *= p->mesh.axis[a].size;
+    }
+    for (int i = 0; i < p->graph->values.n; i++)
+        if (p->graph->values.at[i]->role == PL_INPUT && p->graph->values.at[i]->shape.rank) n = 1;
+    return n == 1 || pl_err_set(err, PL_EINPUT,
+                                "strategy '%s': the graph has no input whose rows %lld devices "
+                                "could share",
+                                p->strategy, (long long)n);
+}
+
+static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *tmp,
+                      pl_err *err)
+{
+    pl_roles r;
+    if (!like) PL_TRY(check_batch(p, err));
+    pl_states_inputs(p);
+    pl_roles_init(&r, s, p, tmp);
+    pl_states_like(&r.follow, like);
+    pl_roles_walk(&r);
+    if (!like) PL_TRY(pl_roles_check(&r, err));
+    pl_states_finish(&r, like);
+    pl_follow_updates(&r.follow);
+    for (int i = r.n_forward; i < p->graph->nodes.n; i++)
+        pl_follow_node(&r.follow, p->graph->nodes.at[i]);
+    return pl_plan_check(p, err);
+}
+
+bool pl_strategy_plan(const pl_strategy *s, const pl_graph *g, const pl_plan *like, pl_arena *out,
+                      pl_plan **plan, pl_err *err)
+{
+    pl_plan *p = *plan = pl_plan_single(g, out);
+    p->strategy = s->text;
+    pl_strategy_mesh(s, &p->mesh);
+    pl_arena *tmp = pl_arena_new("strategy");
+    bool ok = fill_plan(s, p, like, tmp, err);
+    pl_arena_free(tmp);
+    return ok;
+}
+
+/* -- all --------------------------------------------------------------------------------------- */
+
+typedef struct list {
+    pl_arena *arena;
+    int devices, n, most;
+    const char **text;
+} list;
+
+static void add_text(list *l, const char *text)
+{
+    pl_strategy s;
+    pl_err why = { 0 };
+    if (l->n < l->most && pl_strategy_parse(text, l->devices, l->arena, &s, &why))
+        l->text[l->n++] = text;
+}
+
+int pl_strategy_all(int n_devices, bool experts, pl_arena *arena, int most, const char *text[])
+{
+    static const char *const any[] = { "dp",          "zero=1",         "zero=2",     "zero=3",
+                                       "hsdp=2",      "tp=2",           "tp=2,sp",    "zero=1,tp=2",
+                                       "zero=3,tp=2", "zero=3,tp=2,sp", "hsdp=2,tp=2" };
+    list l = { arena, n_devices, 0, most, text };
+    int n = n_devices;
+    for (size_t i = 0; i < sizeof any / sizeof *any; i++) add_text(&l, any[i]);
+    if (n > 2) {
+        add_text(&l, pl_arena_fmt(arena, "tp=%d", n));
+        add_text(&l, pl_arena_fmt(arena, "tp=%d,sp", n));
+    }
+    for (int q = 2; q * q <= n; q++) {
+        add_text(&l, pl_arena_fmt(arena, "tp=2d:%dx%d", q, q));
+        for (int d = 2; d * q * q <= n; d++)
+            add_text(&l, pl_arena_fmt(arena, "tp=2.5d:%dx%dx%d", q, q, d));
+        add_text(&l, pl_arena_fmt(arena, "tp=3d:%dx%dx%d", q, q, q));
+    }
+    for (int a = 1; a <= n; a++)
+        for (int b = 1; a * b <= n; b++)
+            if (n % (a * b) == 0)
+                add_text(&l, pl_arena_fmt(arena, "grid:%dx%dx%d", a, b, n / a / b));
+    for (int e = 2; e <= n && experts; e++) add_text(&l, pl_arena_fmt(arena, "ep=%d", e));
+    return l.n;
+}

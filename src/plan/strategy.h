@@ -1,0 +1,57 @@
+/* plan/strategy.h - published layouts as data: each name writes placements on one mesh.
+ *
+ *   dp[=N]            data parallel: dimension 0 of the inputs over an axis "data"
+ *   zero=1|2|3        states over "data" too: optimizer (1), gradients (2), weights (3, FSDP)
+ *   hsdp=N            zero=3 over groups of N devices ("shard"), copies over the others ("data")
+ *   tp=N              Megatron: pairs of linear layers, by columns and then by rows, over "tensor"
+ *   sp                with tp: between the pairs, activations are split over "tensor" too
+ *   tp=2d:QxQ         SUMMA / Optimus, axes "row" and "column"
+ *   tp=2.5d:QxQxD     Tesseract: SUMMA on each of D "depth" layers, which split the rows
+ *   tp=3d:QxQxQ       3-D: activations, weights and results each split over all three axes
+ *   grid:AxBxC        the general scheme of which those are cases: a linear layer [m,k] x [k,n]
+ *                     on A parts of m, B of n, C of k; the next one has B and C exchanged
+ *   ep=N              experts of a routed layer over "expert", which splits the batch as well
+ *
+ * Words are joined by commas and share one mesh; its size is the number of devices: what is left
+ * over goes to dp. A name is only a rule that chooses stored placements and the factor of each
+ * linear layer per axis (roles.h); everything else follows (follow.h). Sources: Shoeybi et al.
+ * 2019 (tp), Korthikanti et al. 2022 (sp), Rajbhandari et al. 2020 (zero), Zhao et al. 2023
+ * (FSDP, hsdp), Xu et al. 2021 (2d), Wang et al. 2021 (2.5d), Bian et al. 2021 (3d). */
+#ifndef PL_PLAN_STRATEGY_H
+#define PL_PLAN_STRATEGY_H
+#include "plan/plan.h"
+
+/* Degrees of a strategy, checked against the number of devices. 1: none. */
+typedef struct pl_strategy {
+    const char *text;
+    int zero;                     /* 0 to 3                                                      */
+    int data, shard, expert;      /* axes that split the batch                                   */
+    int tensor;                   /* ways of 1-D tensor parallelism                              */
+    bool sequence;
+    int grid[3];                  /* A, B, C                                                     */
+    int depth;                    /* 2.5d                                                        */
+    bool alternate;               /* grid: B and C change places from layer to layer             */
+} pl_strategy;
+
+/* Fails with PL_EUSAGE for a word that is not one of the above or comes twice, with PL_EINPUT when
+ * degrees do not fit each other or the number of devices (all of them in the message). `arena` owns
+ * the text. */
+PL_MUST_CHECK bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena,
+                                     pl_strategy *out, pl_err *err);
+
+/* The mesh alone: the axes of more than one device, slow ones first: data, shard, expert, depth,
+ * then tensor, or row and column, or i (A), j (B) and l (C). "data" alone when there is none. */
+void pl_strategy_mesh(const pl_strategy *s, pl_mesh *out);
+
+/* A checked plan of a graph. `like` (or NULL) is a plan on the same mesh with whose graph this one
+ * shares states, by name: an evaluation reads the weights where training keeps them. Sizes need not
+ * divide. Fails with PL_EINPUT when nothing in the model can be split that way (the axis, its size,
+ * and the widest factor on offer). */
+PL_MUST_CHECK bool pl_strategy_plan(const pl_strategy *s, const pl_graph *g, const pl_plan *like,
+                                    pl_arena *out, pl_plan **plan, pl_err *err);
+
+/* Strategies that make sense for n devices, for `verify --all`: returns how many texts were
+ * written. Those of `experts` need a model that has them. */
+int pl_strategy_all(int n_devices, bool experts, pl_arena *arena, int most, const char *text[]);
+
+#endif

@@ -1,0 +1,256 @@
+/* Lowering, first stage: the tasks of one move between two placements.
+ *
+ * A message carries blocks, one for each member of the group (pl_move in plan/reshard.h). Where
+ * they do not lie that way in the part already, a copy packs them before, and another puts them in
+ * their places after. What is decided here depends on the move alone, never on the rank: the
+ * programs of all ranks have the same messages in the same order. */
+#include "program/lower.h"
+
+#include <string.h>
+
+typedef struct transfer {
+    lowering *l;
+    const pl_move *move;
+    const pl_transfer *shared;
+    const pl_value *value;
+    int n, me;          /* members of the group, my position */
+    int64_t size;       /* of an element                     */
+    bool even;          /* both parts, on all ranks          */
+    pl_region from, to; /* mine */
+} transfer;
+
+static pl_region region_of(const transfer *t, const pl_placement *where, int member)
+{
+    const pl_mesh *m = &t->l->plan->mesh;
+    int rank = pl_move_member(m, t->l->rank, t->move->axes, member);
+    return pl_region_of(where, m, &t->value->shape, rank);
+}
+
+static transfer make_transfer(lowering *l, const pl_value *v, const pl_move *m)
+{
+    const pl_mesh *mesh = &l->plan->mesh;
+    pl_transfer *shared = PL_NEW(l->out, pl_transfer);
+    *shared = (pl_transfer){ .value = v, .move = *m };
+    transfer t = { .l = l, .move = &shared->move, .shared = shared, .value = v };
+    t.size = pl_type_bytes(v->type);
+    t.even =
+        pl_placement_even(&m->from, mesh, &v->shape) && pl_placement_even(&m->to, mesh, &v->shape);
+    t.n = pl_move_group(mesh, l->rank, m->axes, &t.me);
+    t.from = pl_region_of(&m->from, mesh, &v->shape, l->rank);
+    t.to = pl_region_of(&m->to, mesh, &v->shape, l->rank);
+    return t;
+}
+
+/* The copy between my part (of `from`, or of `to`) and block i, which is dense at its place. */
+static pl_copy block_copy(const transfer *t, int i, bool pack)
+{
+    pl_region other = region_of(t, pack ? &t->move->to : &t->move->from, i), block;
+    pl_copy c;
+    bool ok = pl_region_meet(pack ? &t->from : &t->to, &other, &block) &&
+              (pack ? pl_region_copy(&t->from, &block, t->size, &c)
+                    : pl_region_copy(&block, &t->to, t->size, &c));
+    PL_ASSERT(ok); /* pl_move_block has looked at all of them */
+    *(pack ? &c.to_at : &c.from_at) += i * t->move->block * t->size;
+    return c;
+}
+
+typedef struct copies {
+    int n;
+    pl_copy *at;
+} copies;
+
+static copies make_copies(const transfer *t, bool pack)
+{
+    copies c = { t->n, PL_NEW_N(t->l->tmp, pl_copy, t->n) };
+    for (int i = 0; i < t->n; i++) c.at[i] = block_copy(t, i, pack);
+    return c;
+}
+
+static bool same_loops(const pl_copy *a, const pl_copy *b)
+{
+    bool same = a->n == b->n && a->bytes == b->bytes;
+    for (int k = 0; same && k < a->n; k++)
+        same = a->count[k] == b->count[k] && a->from[k] == b->from[k] && a->to[k] == b->to[k];
+    return same;
+}
+
+/* Blocks of one form at even distances are one more loop. */
+static copies join_copies(copies c, pl_arena *out)
+{
+    pl_copy x = c.at[0];
+    int64_t from = c.n > 1 ? c.at[1].from_at - x.from_at : 0;
+    int64_t to = c.n > 1 ? c.at[1].to_at - x.to_at : 0;
+    bool joins = x.n < PL_COPY_LOOPS;
+    for (int i = 1; joins && i < c.n; i++)
+        joins = same_loops(&x, &c.at[i]) && c.at[i].from_at == x.from_at + i * from &&
+                c.at[i].to_at == x.to_at + i * to;
+    copies y = { joins ? 1 : c.n, PL_NEW_N(out, pl_copy, joins ? 1 : c.n) };
+    if (!joins) {
+        memcpy(y.at, c.at, (size_t)c.n * sizeof *c.at);
+        return y;
+    }
+    memmove(x.count + 1, x.count, sizeof x.count - sizeof *x.count);
+    memmove(x.from + 1, x.from, sizeof x.from - sizeof *x.from);
+    memmove(x.to + 1, x.to, sizeof x.to - sizeof *x.to);
+    x.count[0] = c.n, x.from[0] = from, x.to[0] = to;
+    x.n++;
+    y.at[0] = x;
+    return y;
+}
+
+/* Do the blocks lie in the part one after another, each dense? Then there is nothing to copy. */
+static bool in_place(const transfer *t, copies c)
+{
+    for (int i = 0; i < c.n; i++)
+        if (c.at[i].n || c.at[i].from_at != c.at[i].to_at ||
+            c.at[i].bytes != t->move->block * t->size)
+            return false;
+    return t->even;
+}
+
+static task *add(const transfer *t, task_kind kind, int from, int into, pl_form in, pl_form out)
+{
+    int id = pl_lower_task(t->l, kind, t->value->name, from, into);
+    task *x = &t->l->tasks.at[id];
+    x->step.transfer = t->shared;
+    x->step.from = in, x->step.to = out;
+    x->step.type = t->value->type;
+    x->step.axes = t->move->axes;
+    x->step.bytes = t->move->bytes;
+    return x;
+}
+
+static void add_copy(const transfer *t, int from, int into, bool pack, copies c)
+{
+    task *x = add(t, TASK_COPY, from, into, pack ? PL_PART_FROM : PL_INCOMING,
+                  pack ? PL_OUTGOING : PL_PART_TO);
+    c = join_copies(c, t->l->out);
+    x->step.n_copies = c.n;
+    x->step.copy = c.at;
+    x->clear = pack && !t->even;
+    x->step.count = t->l->parts.at[into].bytes / t->size;
+}
+
+/* -- kinds ------------------------------------------------------------------------------------- */
+
+/* The part after a move. */
+static int add_end(const transfer *t)
+{
+    return pl_lower_part(t->l, t->value, &t->move->to, 0);
+}
+
+static int add_blocks(const transfer *t, const pl_placement *where)
+{
+    return pl_lower_part(t->l, t->value, where, t->n * t->move->block * t->size);
+}
+
+static int add_reduce(const transfer *t, int from)
+{
+    int into = add_end(t);
+    task *x = add(t, TASK_REDUCE, from, into, PL_PART_FROM, PL_PART_TO);
+    x->step.monoid = t->move->from.monoid;
+    x->step.count = t->l->parts.at[from].bytes / t->size;
+    return into;
+}
+
+static int add_slice(const transfer *t, int from)
+{
+    pl_copy *c = PL_NEW(t->l->out, pl_copy);
+    bool ok = pl_region_copy(&t->from, &t->to, t->size, c);
+    PL_ASSERT(ok);
+    int into = add_end(t);
+    task *x = add(t, TASK_COPY, from, into, PL_PART_FROM, PL_PART_TO);
+    x->step.n_copies = 1;
+    x->step.copy = c;
+    return into;
+}
+
+/* The first device keeps the values, the others have nothing of the sum. */
+static int add_mask(const transfer *t, int from)
+{
+    if (t->me == 0) return add_slice(t, from);
+    int into = add_end(t);
+    task *x = add(t, TASK_FILL, from, into, PL_PART_FROM, PL_PART_TO);
+    x->step.monoid = t->move->to.monoid;
+    x->step.count = t->l->parts.at[into].bytes / t->size;
+    return into;
+}
+
+static int add_message(const transfer *t, int from)
+{
+    static const pl_collective collectives[PL_N_MOVES] = { [PL_GATHER] = PL_COLLECTIVE_GATHER,
+                                                           [PL_SCATTER] = PL_COLLECTIVE_SCATTER,
+                                                           [PL_EXCHANGE] = PL_COLLECTIVE_EXCHANGE };
+    pl_move_kind kind = t->move->kind;
+    copies pack = { 0 }, unpack = { 0 };
+    int out = from, in, end;
+    if (kind != PL_GATHER) pack = make_copies(t, true);
+    if (kind != PL_SCATTER) unpack = make_copies(t, false);
+    if (pack.n && !in_place(t, pack)) {
+        out = add_blocks(t, &t->move->from);
+        add_copy(t, from, out, true, pack);
+    }
+    bool direct = !unpack.n || in_place(t, unpack);
+    in = end = add_end(t);
+    if (!direct) in = add_blocks(t, &t->move->to);
+    task *x = add(t, TASK_MESSAGE, out, in, out == from ? PL_PART_FROM : PL_OUTGOING,
+                  direct ? PL_PART_TO : PL_INCOMING);
+    x->step.collective = collectives[kind];
+    x->step.monoid = t->move->from.monoid;
+    x->step.count = t->move->block;
+    if (!direct) add_copy(t, in, end, false, unpack);
+    return end;
+}
+
+static bool gives_to(const transfer *t, int i, int j)
+{
+    pl_region gives = region_of(t, &t->move->from, i), gets = region_of(t, &t->move->to, j), both;
+    int64_t n = pl_region_count(&gives);
+    return n && pl_region_meet(&gives, &gets, &both) && pl_region_count(&both) == n;
+}
+
+/* Whom each member gives its part to. Those that have nothing are paired in order with those that
+ * get nothing: every member sends one message. */
+static int *find_receivers(const transfer *t)
+{
+    int *to = PL_NEW_N(t->l->tmp, int, t->n), free = 0;
+    bool *taken = PL_NEW_N(t->l->tmp, bool, t->n);
+    for (int i = 0; i < t->n; i++) {
+        to[i] = -1;
+        for (int j = 0; j < t->n && to[i] < 0; j++)
+            if (!taken[j] && gives_to(t, i, j)) taken[to[i] = j] = true;
+    }
+    for (int i = 0; i < t->n; i++) {
+        while (free < t->n && taken[free]) free++;
+        if (to[i] < 0) taken[to[i] = free] = true;
+    }
+    return to;
+}
+
+static int add_permute(const transfer *t, int from)
+{
+    const int *to = find_receivers(t);
+    int into = add_end(t), giver = 0;
+    task *x = add(t, TASK_SHIFT, from, into, PL_PART_FROM, PL_PART_TO);
+    while (to[giver] != t->me) giver++;
+    x->step.count = t->move->block;
+    x->to = to[t->me];
+    x->step.peer = giver;
+    return into;
+}
+
+int pl_lower_move(lowering *l, int from, const pl_move *m)
+{
+    transfer t = make_transfer(l, l->parts.at[from].value, m);
+    switch (m->kind) {
+    case PL_SLICE: return add_slice(&t, from);
+    case PL_MASK: return add_mask(&t, from);
+    case PL_REDUCE: return add_reduce(&t, from);
+    case PL_PERMUTE: return add_permute(&t, from);
+    case PL_GATHER:
+    case PL_SCATTER:
+    case PL_EXCHANGE:
+    case PL_N_MOVES: break;
+    }
+    return add_message(&t, from);
+}

@@ -1,0 +1,80 @@
+/* train/verify.h - does the split program compute what the whole one computes?
+ *
+ * The training step of a model is run twice from the same initial states and inputs: whole, on one
+ * device, and split by a strategy over n ranks. Compared are the scalars reported in each step
+ * (loss, gradient norm), the gradient of every weight in the first step, and every state (weights,
+ * moments, running statistics) after the last. Each rank compares the parts that it holds; all
+ * ranks get the same findings.
+ *
+ * The gradients come from a program of its own, with the gradients as further outputs; then the
+ * states are set back, and the steps are those of the program that training runs. Memory is
+ * poisoned before every step of a split program, so that what is read before it is written shows as
+ * NaN.
+ *
+ * The difference of two elements a (whole), b is |a - b| / m, where m is the largest magnitude in
+ * the whole tensor, and at least a thousandth of that in any tensor of its kind (gradients, or
+ * states whose names end alike): a gradient that is zero but for rounding has no scale of its own.
+ */
+#ifndef PL_TRAIN_VERIFY_H
+#define PL_TRAIN_VERIFY_H
+#include "plan/strategy.h"
+#include "run/exec.h"
+#include "train/optim.h"
+
+typedef struct pl_verify_options {
+    const char *model;    /* spec                                                      */
+    int64_t steps;        /* at least 1                                                */
+    pl_optim optim;
+    double lr;
+    uint64_t seed;        /* of weights, data and dropout                              */
+    double tolerance;     /* largest difference that is none                           */
+    pl_lower_options lower;
+    pl_exec_options exec; /* of each rank, and of the whole run                        */
+    /* For tests: damages a rank's program before it runs. NULL: leaves it as it is. */
+    void (*spoil)(pl_program *p, void *arg);
+    void *spoil_arg;
+} pl_verify_options;
+
+typedef struct pl_verify pl_verify;           /* the whole run, once per process       */
+typedef struct pl_verify_case pl_verify_case; /* a strategy                            */
+
+typedef struct pl_verify_found {
+    double difference;       /* the largest; infinite when one of them is not a number */
+    const char *tensor;      /* where: "gradient of 'h.0.ln_1.bias'", "loss of step 2" */
+    int rank;                /* that holds it                                          */
+    const char *first;       /* tensor over the tolerance, in the order of the graph   */
+    double first_difference;
+    int first_rank;
+    const char *copies;      /* state of which two ranks hold copies that differ       */
+    int copy_rank[2];
+    const char *lost;        /* state of which no rank holds some elements             */
+    /* Bytes received in one training step by the rank that receives most: the sum over the steps of
+     * its program, and what the transport counted. Of the first rank where the two differ, if there
+     * is one (bytes_rank, else -1). */
+    int64_t bytes_predicted, bytes_counted;
+    int bytes_rank;
+} pl_verify_found;
+
+/* Build the graphs and run the whole program; `arena` owns the books. Fails with what the model or
+ * the optimizer are refused for, with PL_EINFEASIBLE when the model does not fit this machine, with
+ * PL_ERUN when the whole run makes a number that is not finite. */
+PL_MUST_CHECK bool pl_verify_new(const pl_verify_options *o, pl_arena *arena, pl_verify **out,
+                                 pl_err *err);
+void pl_verify_free(pl_verify *v); /* NULL is fine */
+const pl_graph *pl_verify_graph(const pl_verify *v);
+
+/* Plan a strategy for n devices. Fails as pl_strategy_parse and pl_strategy_plan do. */
+PL_MUST_CHECK bool pl_verify_split(const pl_verify *v, const char *strategy, int n_devices,
+                                   pl_arena *arena, const pl_verify_case **out, pl_err *err);
+const pl_mesh *pl_verify_mesh(const pl_verify_case *c);
+
+/* Run it as one rank and compare; comm NULL for a single rank. All ranks return the same verdict:
+ * false when the program could not be made or run. What was found is no error here. */
+PL_MUST_CHECK bool pl_verify_run(const pl_verify_case *c, pl_comm *comm, pl_verify_found *out,
+                                 pl_err *err);
+
+/* Fails with PL_EMISMATCH when the split program is not the whole one: which tensor first, by how
+ * much, on which rank; or which copies differ, or which bytes were not as predicted. */
+PL_MUST_CHECK bool pl_verify_judge(const pl_verify_case *c, const pl_verify_found *f, pl_err *err);
+
+#endif

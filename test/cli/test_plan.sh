@@ -1,0 +1,88 @@
+# What pleat plan tells: placements, bytes and messages, checked against what is known by arithmetic.
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "$0")/helpers.sh"
+
+plan=("$pleat" plan)
+small=gpt2:layers=2,hidden=64,heads=4,vocab=256,seq=32,batch=8,dropout=0
+
+# The number after a key of the JSON line in the file out.
+number() { sed -n "s/.*\"$1\": \([0-9.e+-]*\).*/\1/p" out; }
+is() { # NAME EXPRESSION: the number is that
+    check "$1 is $(number "$1"), not $(($2))" test "$(number "$1")" = "$(($2))"
+}
+says() { grep -qF -- "$1" out || say_failure "no '$1' on stdout"; }
+column() { grep -qE -- "$1" out || say_failure "no line like '$1' on stdout"; }
+
+# -- a known model: 64x256 + 256, 256x256 + 256, 10x256 + 10 weights --------------------------------------
+params=$((64 * 256 + 256 + 256 * 256 + 256 + 10 * 256 + 10))
+runs 0 '' "${plan[@]}" mlp --strategy dp --devices 1 --json
+is params $params
+is weights_bytes "4 * params"
+is optimizer_bytes "8 * params"
+is bytes_per_step 0
+says '"schema": "pleat.plan/1"'
+says '"collectives": []'
+runs 0 '' "${plan[@]}" mlp --strategy dp --devices 1 --json --optimizer sgd
+is optimizer_bytes "4 * params"
+
+# Data parallel on 4: every gradient, and the loss, is reduced: 3/4 of it is received twice.
+runs 0 '' "${plan[@]}" mlp --strategy dp --cluster local:4 --json
+is weights_bytes "4 * params"
+is bytes_per_step "4 * (2 * 3 * (params + 1) / 4)" # whole elements
+says '"mesh": [{"axis": "data", "size": 4}]'
+says '"kind": "all-reduce", "axes": ["data"]'
+before=$(number bytes_per_step)
+runs 0 '' "${plan[@]}" mlp --strategy dp --devices 4 --json
+check '--devices 4 is --cluster local:4' test "$(number bytes_per_step)" = "$before"
+
+# ZeRO: states in 4 parts.
+runs 0 '' "${plan[@]}" mlp:classes=12 --strategy zero=1 --devices 4 --json
+params=$((64 * 256 + 256 + 256 * 256 + 256 + 12 * 256 + 12))
+is weights_bytes "4 * params"
+is optimizer_bytes "8 * params / 4"
+runs 0 '' "${plan[@]}" mlp:classes=12 --strategy zero=3 --devices 4 --json
+is weights_bytes "4 * params / 4"
+is optimizer_bytes "8 * params / 4"
+says '"kind": "all-gather"'
+
+# -- for people -------------------------------------------------------------------------------------------
+runs 0 '' "${plan[@]}" "$small" --strategy dp=2,tp=2 --cluster local:4
+check 'nothing on stderr' test ! -s err
+column '^dp=2,tp=2 on 4 devices: data=2 tensor=2$'
+column '^weight +shape +stored +used +one device$'
+column '^h\.\*\.attn\.c_attn\.weight +x2 +f32\[64,192\] '
+column '^h\.\*\.ln_1\.bias +x2 +f32\[64\] +whole +whole '
+column '^memory of the device that holds most$'
+column '^message +over +tensor +times +received +predicted$'
+column '^all-reduce +tensor +'
+column '^one step +[0-9]+ +[0-9.]+ [KM]?i?B +[0-9.]+ ms$'
+check 'no line is wider than 130 columns' test -z "$(awk 'length > 130' out)"
+runs 0 '' "${plan[@]}" mlp --strategy dp --devices 1
+says 'no messages'
+
+runs 0 '' "${plan[@]}" "$small" --strategy tp=2 --devices 2 --full
+column '^plan tp=2$'
+column '^mesh tensor=2$'
+column '^store h\.1\.mlp\.c_fc\.weight '
+column '^node h\.0\.mlp\.fc '
+
+# Large: memory is counted, never touched.
+runs 0 '' "${plan[@]}" gpt2-xl --strategy tp=8,sp,zero=1 --cluster local:64 --batch 64 --json
+is params 1557611200
+runs 0 '' "${plan[@]}" gpt2-xl --strategy zero=3 --cluster local:64 --batch 64
+column '^h\.\*\.mlp\.c_fc\.weight +x48 '
+
+# -- mistakes ---------------------------------------------------------------------------------------------
+refuses 2 'MODEL is missing' "${plan[@]}"
+refuses 2 'give --cluster local:N or --devices N' "${plan[@]}" mlp --strategy dp
+refuses 2 '--strategy is missing' "${plan[@]}" mlp --devices 2
+refuses 2 '--cluster local:x: N is a number' "${plan[@]}" mlp --strategy dp --cluster local:x
+refuses 2 '--cluster local:0: N is a number' "${plan[@]}" mlp --strategy dp --cluster local:0
+refuses 2 'local:2 and --devices 4: give one' "${plan[@]}" mlp --strategy dp --cluster local:2 --devices 4
+refuses 2 '--full is text: leave out --json' "${plan[@]}" mlp --strategy dp --devices 2 --full --json
+refuses 2 "unknown optimizer 'foo'" "${plan[@]}" mlp --strategy dp --devices 2 --optimizer foo
+refuses 2 'magic' "${plan[@]}" mlp --strategy magic --devices 2
+refuses 4 "cluster '2x8xv100'|local:N" "${plan[@]}" mlp --strategy dp --cluster 2x8xv100
+refuses 3 "unknown model 'gpt3'" "${plan[@]}" gpt3 --strategy dp --devices 2
+refuses 3 '3' "${plan[@]}" mlp --strategy tp=3 --devices 4
+finish
