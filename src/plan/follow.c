@@ -91,15 +91,19 @@ pl_choice pl_follow_letters(const pl_plan *p, const pl_node *n, int o, const pl_
 {
     pl_choice c;
     int64_t parts[PL_MAX_FACTORS];
+    int last[PL_MAX_FACTORS]; /* the axis that split a factor before */
     const pl_value *v = o < n->n_in ? n->in[o] : n->out[o - n->n_in];
     memset(&c, PL_COPIED, sizeof c);
-    for (int f = 0; f < PL_MAX_FACTORS; f++) parts[f] = 1;
+    for (int f = 0; f < PL_MAX_FACTORS; f++) parts[f] = 1, last[f] = -1;
     for (int i = 0; i < x->n; i++) {
         const pl_split *s = &x->split[i];
         if (s->stride) continue;
         int f = match_split(n, &n->sig->operand[o].dim[s->dim], s, v->shape.dim[s->dim], parts);
         c.factor[s->axis] = (int8_t)f;
-        if (f >= 0) parts[f] *= p->mesh.axis[s->axis].size;
+        if (f < 0) continue;
+        parts[f] *= p->mesh.axis[s->axis].size;
+        if (last[f] >= 0) c.level[s->axis] = (int8_t)(c.level[last[f]] + (s->axis < last[f]));
+        last[f] = s->axis;
     }
     return c;
 }
@@ -232,12 +236,13 @@ static int find_linear(const search *s, int axis)
 }
 
 /* Set one axis; what is not legal becomes copied. */
-static void set_axis(const search *s, int axis, int factor)
+static void set_axis(const search *s, int axis, int factor, int level)
 {
     pl_plan *p = s->f->plan;
     int8_t *x = &p->choice[s->n->id].factor[axis];
     pl_err why = { 0 };
     *x = (int8_t)factor;
+    p->choice[s->n->id].level[axis] = (int8_t)level;
     if (!pl_plan_check_node(p, s->n, &why)) *x = PL_COPIED;
 }
 
@@ -257,12 +262,15 @@ static void try_operand(search *s, int o, const pl_placement *x)
     pl_choice letters = pl_follow_letters(p, s->n, o, x);
     memset(&p->choice[s->n->id], PL_COPIED, sizeof p->choice[0]);
     for (int a = 0; a < p->mesh.n; a++) {
-        int factor = s->fixed->factor[a];
-        if (factor == PL_FREE) factor = letters.factor[a];
-        if (factor == PL_COPIED && s->fixed->factor[a] == PL_FREE) factor = find_linear(s, a);
-        for (int k = 0; k < s->n->n_in && s->fixed->factor[a] == PL_FREE; k++)
-            if (factor == PL_COPIED) factor = s->letters[k].factor[a];
-        set_axis(s, a, factor);
+        bool free = s->fixed->factor[a] == PL_FREE;
+        const pl_choice *from = free ? &letters : s->fixed;
+        int factor = from->factor[a];
+        if (factor == PL_COPIED && free) factor = find_linear(s, a);
+        for (int k = 0; k < s->n->n_in && free && factor == PL_COPIED; k++) {
+            from = &s->letters[k];
+            factor = from->factor[a];
+        }
+        set_axis(s, a, factor, from->level[a]);
     }
     weigh(s);
 }
@@ -277,6 +285,14 @@ static bool is_split(const search *s, int axis)
     return false;
 }
 
+/* Among the axes of a factor, as the operand has it that splits it so. */
+static int find_level(const search *s, int axis, int factor)
+{
+    for (int o = 0; o < s->n->n_in + s->n->n_out; o++)
+        if (s->letters[o].factor[axis] == factor) return s->letters[o].level[axis];
+    return -1;
+}
+
 /* All that one axis may do while the others stay. */
 static void try_axis(search *s, int axis)
 {
@@ -286,16 +302,16 @@ static void try_axis(search *s, int axis)
     for (int o = 0; o < s->n->n_in + s->n->n_out; o++)
         if (s->letters[o].factor[axis] >= 0) factors |= 1u << s->letters[o].factor[axis];
     *c = base;
-    set_axis(s, axis, find_linear(s, axis));
+    set_axis(s, axis, find_linear(s, axis), -1);
     weigh(s);
     for (int k = 0; k < s->n->sig->n_factors; k++) {
         if (!(factors >> k & 1)) continue;
         *c = base;
-        set_axis(s, axis, k);
+        set_axis(s, axis, k, find_level(s, axis, k));
         weigh(s);
     }
     *c = base;
-    set_axis(s, axis, PL_COPIED);
+    set_axis(s, axis, PL_COPIED, -1);
     weigh(s);
 }
 
@@ -442,7 +458,7 @@ static bool choose_update(pl_follow *f, const pl_node *n)
     if (!best) return false;
     search s = { .f = f, .n = n };
     memset(&f->plan->choice[n->id], PL_COPIED, sizeof *best);
-    for (int a = 0; a < f->plan->mesh.n; a++) set_axis(&s, a, best->factor[a]);
+    for (int a = 0; a < f->plan->mesh.n; a++) set_axis(&s, a, best->factor[a], best->level[a]);
     return true;
 }
 
@@ -490,6 +506,7 @@ static pl_choice letters_of(pl_follow *f, const pl_node *n)
     pl_choice fixed, *c = &f->plan->choice[n->id];
     memset(&fixed, PL_FREE, sizeof fixed);
     memset(c, PL_COPIED, sizeof *c);
+    if (n->of) memcpy(fixed.level, f->plan->choice[n->of->id].level, sizeof fixed.level);
     for (int a = 0; a < f->plan->mesh.n; a++) {
         int k = factor_of(f, n, a);
         pl_err why = { 0 };

@@ -9,7 +9,7 @@
 #include "plan/plan.h"
 #include "plan/reshard.h"
 
-enum { PL_FREE = 127 }; /* in a pl_choice: not decided yet */
+enum { PL_FREE = 127 }; /* a factor in a pl_choice: not decided yet */
 
 typedef struct pl_places {
     int n, cap;

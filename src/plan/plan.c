@@ -50,13 +50,25 @@ static bool add_splits(const pl_node *n, int o, int f, int axis, pl_placement *x
     return false;
 }
 
+void pl_plan_order(const pl_plan *p, int node, int axes[PL_MAX_AXES])
+{
+    const int8_t *level = p->choice[node].level;
+    for (int a = 0; a < p->mesh.n; a++) {
+        int i = a;
+        for (; i > 0 && level[axes[i - 1]] > level[a]; i--) axes[i] = axes[i - 1];
+        axes[i] = a;
+    }
+}
+
 pl_placement pl_plan_operand(const pl_plan *p, int node, int o)
 {
     const pl_node *n = p->graph->nodes.at[node];
     const pl_value *v = o < n->n_in ? n->in[o] : n->out[o - n->n_in];
     pl_placement x = { .monoid = n->op->monoid };
-    for (int a = 0; a < p->mesh.n; a++) {
-        int f = p->choice[node].factor[a];
+    int axes[PL_MAX_AXES];
+    pl_plan_order(p, node, axes);
+    for (int i = 0; i < p->mesh.n; i++) {
+        int a = axes[i], f = p->choice[node].factor[a];
         if (f <= PL_LINEAR) { /* the set's inputs and all outputs stay pending, as a sum */
             bool in_set = o >= n->n_in || pl_plan_linear_set(n, PL_LINEAR - f) >> o & 1;
             if (in_set) x.pending |= (uint8_t)(1u << a), x.monoid = PL_SUM;
@@ -71,13 +83,15 @@ pl_share pl_plan_share(const pl_plan *p, int node, int rank)
 {
     const pl_node *n = p->graph->nodes.at[node];
     pl_share s = pl_share_whole(n);
+    int axes[PL_MAX_AXES];
+    pl_plan_order(p, node, axes);
     for (int f = 0; f < n->sig->n_factors; f++) {
         int64_t chunk = s.factor[f].n;
         pl_range r = s.factor[f];
-        for (int a = 0; a < p->mesh.n; a++)
-            if (p->choice[node].factor[a] == f)
-                r = pl_range_part(r, &chunk, p->mesh.axis[a].size,
-                                  pl_mesh_coord(&p->mesh, rank, a));
+        for (int i = 0; i < p->mesh.n; i++)
+            if (p->choice[node].factor[axes[i]] == f)
+                r = pl_range_part(r, &chunk, p->mesh.axis[axes[i]].size,
+                                  pl_mesh_coord(&p->mesh, rank, axes[i]));
         if (r.n != s.factor[f].n) pl_share_cut(&s, f, r.lo, r.n);
     }
     return s;
@@ -155,9 +169,11 @@ bool pl_plan_data_parallel(const pl_graph *g, int n, pl_arena *out, pl_plan **pl
 
 static void print_choice(const pl_plan *p, const pl_node *n, pl_text *out)
 {
-    for (int a = 0; a < p->mesh.n; a++) {
-        int f = p->choice[n->id].factor[a];
-        const char *axis = p->mesh.axis[a].name;
+    int axes[PL_MAX_AXES];
+    pl_plan_order(p, n->id, axes);
+    for (int i = 0; i < p->mesh.n; i++) {
+        int f = p->choice[n->id].factor[axes[i]];
+        const char *axis = p->mesh.axis[axes[i]].name;
         if (f >= 0)
             pl_text_add(out, " %s=%c", axis, n->sig->factor[f].letter);
         else if (f <= PL_LINEAR)

@@ -14,7 +14,9 @@ enum {
 };
 
 typedef struct pl_choice {
-    int8_t factor[PL_MAX_AXES]; /* factor index, or one of the above */
+    int8_t factor[PL_MAX_AXES]; /* factor index, or one of the above                              */
+    int8_t level[PL_MAX_AXES];  /* of axes on the same factor those of a lower level are major; of
+                                   the same level those that come first in the mesh              */
 } pl_choice;
 
 typedef struct pl_plan {
@@ -30,6 +32,9 @@ typedef struct pl_plan {
 /* The placement that operand o (inputs, then outputs) of a node has under its choice, in normal
  * form. */
 pl_placement pl_plan_operand(const pl_plan *p, int node, int o);
+
+/* The axes of the mesh in the order in which a node has them split factors, major first. */
+void pl_plan_order(const pl_plan *p, int node, int axes[PL_MAX_AXES]);
 
 /* What rank computes of a node. */
 pl_share pl_plan_share(const pl_plan *p, int node, int rank);

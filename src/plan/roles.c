@@ -160,7 +160,7 @@ static void scatter(const layer *x)
     for (int a = 0; a < f->plan->mesh.n; a++) {
         if (!(axes >> a & 1)) continue;
         int to = pick_left(x, a, x->l.m, c, a == x->r->tensor);
-        if (to >= 0) c->factor[a] = (int8_t)to;
+        if (to >= 0) c->factor[a] = (int8_t)to, c->level[a] = -1;
     }
     pl_placement at = pl_plan_operand(f->plan, x->n->id, x->n->n_in);
     *c = before;
@@ -335,6 +335,7 @@ static void choose_layer(pl_roles *r, const pl_node *n, const pl_linear *l)
     const pl_placement *home = pl_follow_home(f, n->in[l->x]), none = { 0 };
     layer x = { .r = r, .n = n, .l = *l, .open = f->open[w->id] };
     memset(&x.fixed, PL_FREE, sizeof x.fixed);
+    memset(x.fixed.level, -1, sizeof x.fixed.level);
     x.arrives = pl_follow_letters(f->plan, n, l->x, home ? home : &none);
     x.stored = pl_follow_letters(f->plan, n, l->w, x.open ? &none : pl_follow_home(f, w));
     place_expert(&x);

@@ -122,14 +122,13 @@ static void find_readers(const pl_graph *g, member m[])
 /* -- zero -------------------------------------------------------------------------------------- */
 
 /* Positions that are left of a factor for one more axis; 0 when it cannot take that. */
-static int64_t count_left(const pl_plan *p, const member *x, const pl_choice *c, int factor,
-                          int axis)
+static int64_t count_left(const pl_plan *p, const member *x, const pl_choice *c, int factor)
 {
     int64_t left = x->user->sig->factor[factor].size;
     if (!pl_share_can_cut(x->user, factor)) return 0;
     for (int a = 0; a < p->mesh.n; a++) {
         if (c->factor[a] != factor) continue;
-        if (a > axis || left % p->mesh.axis[a].size) return 0;
+        if (left % p->mesh.axis[a].size) return 0;
         left /= p->mesh.axis[a].size;
     }
     return left > 1 ? left : 0;
@@ -144,7 +143,7 @@ static int find_factor(const pl_plan *p, const member *x, const pl_choice *c, in
     int best = -1, best_dim = -1;
     for (int d = 0; d < o->rank; d++)
         for (int k = 0; k < o->dim[d].n; k++) {
-            int64_t left = count_left(p, x, c, o->dim[d].factor[k], axis);
+            int64_t left = count_left(p, x, c, o->dim[d].factor[k]);
             if (left && left % p->mesh.axis[axis].size == 0) return o->dim[d].factor[k];
             if (left <= most || (best >= 0 && d != best_dim)) continue;
             most = left, best_dim = d, best = o->dim[d].factor[k];
@@ -164,7 +163,10 @@ static bool split_state(pl_plan *p, const member *x, const pl_value *v, pl_place
     int factor = find_factor(p, x, c, axis);
     bool ok = factor >= 0 && pl_placement_same(&worked, &normal);
     if (ok) {
-        c->factor[axis] = (int8_t)factor;
+        int8_t level = -1;
+        for (int a = 0; a < p->mesh.n; a++)
+            if (c->factor[a] == factor && c->level[a] >= level) level = (int8_t)(c->level[a] + 1);
+        c->factor[axis] = (int8_t)factor, c->level[axis] = level; /* the minor-most */
         *at = pl_plan_operand(p, x->user->id, x->operand);
     }
     *c = before;

@@ -15,9 +15,8 @@ void pl_states_like(pl_follow *f, const pl_plan *like);
 
 /* All other states: moments like their weights; what zero=1|2|3 says. The axis that zero adds
  * splits dimension 0 when that divides, else the first dimension that does, else dimension 0
- * unevenly: a factor of the node that changes the state, which works as it is stored. Scalars
- * stay copied, and so does what no such factor is left for: in a choice, axes on the same factor
- * stand in the order of the mesh. */
+ * unevenly: a factor of the node that changes the state, which works as it is stored. Scalars stay
+ * copied. */
 void pl_states_finish(pl_roles *r, const pl_plan *like);
 
 #endif

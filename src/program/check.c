@@ -132,7 +132,10 @@ static pl_range find_range(const checker *c, const pl_node *n, int f)
 {
     int64_t chunk = n->sig->factor[f].size;
     pl_range r = { 0, chunk };
-    for (int a = 0; a < c->mesh->n; a++) {
+    int axes[PL_MAX_AXES];
+    pl_plan_order(c->p->plan, n->id, axes);
+    for (int i = 0; i < c->mesh->n; i++) {
+        int a = axes[i];
         int64_t parts = c->mesh->axis[a].size, skip;
         if (c->p->plan->choice[n->id].factor[a] != f) continue;
         chunk = (chunk + parts - 1) / parts;

@@ -190,7 +190,7 @@ static void test_zero(void **state)
         { "zero=3", "[data;]", "[data;]", "[data:32x1]", "[data:32x1]", "[data;]" },
         { "hsdp=2", "[shard;]", "[shard;]", "[shard:32x1]", "[shard:32x1]", "[shard;]" },
         { "zero=1,tp=2", "[;tensor:32x1]", "[data;tensor:32x1]", "[tensor:32x1]",
-          "[tensor:4x8,data:8x1]", "[tensor;data]" },
+          "[tensor:32x1,data:32x1]", "[tensor,data;]" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

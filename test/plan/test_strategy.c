@@ -120,9 +120,9 @@ static void test_all(void **state)
 
 /* -- volumes of one layer ---------------------------------------------------------------------- */
 
-/* Y = X W and both gradients, and sgd or, without it, dW brought to where W is stored. X, dY, Y, dX
- * are states, so that they stand where a scheme has them; "rows" is there to be split. */
-static const pl_graph *make_layer(pl_arena *a, bool update)
+/* Y = X W and both gradients, and sgd. X, dY, Y, dX are states, so that they stand where a scheme
+ * has them; "rows" is there to be split. */
+static const pl_graph *make_layer(pl_arena *a)
 {
     pl_builder b = pl_builder_new(a, &pl_ops_all, "layer");
     pl_value *x = pl_add_state(&b, "x", PL_F32, PL_SHAPE(24, 16), "zeros", false);
@@ -141,8 +141,7 @@ static const pl_graph *make_layer(pl_arena *a, bool update)
     b.of = NULL;
     pl_value *const in[] = { w, dw, u, lr, one };
     pl_node *sgd = pl_add_node(&b, &pl_op_sgd, "update", "; momentum=0.9", 5, in);
-    w->next = update && sgd ? sgd->out[0] : dw;
-    u->next = update && sgd ? sgd->out[1] : NULL;
+    if (sgd) w->next = sgd->out[0], u->next = sgd->out[1];
     return graph_done(&b);
 }
 
@@ -173,50 +172,47 @@ typedef struct scheme {
     const char *x, *w, *y, *dx; /* dy lies as y */
     const char *choice;         /* of the forward node */
     double kept, again;         /* elements; again: X and W are gathered twice; 0: as `kept` */
-    bool update;
 } scheme;
 
 static const scheme schemes[] = {
-    { "1-D column", "tp=4", 4, "[;]", "[;tensor]", "[;tensor]", "[;]", "tensor=n", 576, 0, true },
-    { "1-D row", "tp=4", 4, "[;tensor]", "[tensor;]", "[;]", "[;tensor]", "tensor=k", 1152, 0,
-      true },
+    { "1-D column", "tp=4", 4, "[;]", "[;tensor]", "[;tensor]", "[;]", "tensor=n", 576, 0 },
+    { "1-D row", "tp=4", 4, "[;tensor]", "[tensor;]", "[;]", "[;tensor]", "tensor=k", 1152, 0 },
     { "SP column", "tp=4,sp", 4, "[tensor;]", "[;tensor]", "[;tensor]", "[tensor;]", "tensor=n",
-      576, 864, true },
+      576, 864 },
     { "SP row", "tp=4,sp", 4, "[;tensor]", "[tensor;]", "[tensor;]", "[;tensor]", "tensor=k", 1152,
-      0, true },
+      0 },
     { "2-D q=2", "tp=2d:2x2", 4, "[row;column]", "[row;column]", "[row;column]", "[row;column]",
-      "row=m column=n", 448, 672, true },
+      "row=m column=n", 448, 672 },
     { "2-D q=4", "tp=2d:4x4", 16, "[row;column]", "[row;column]", "[row;column]", "[row;column]",
-      "row=m column=n", 336, 504, true },
+      "row=m column=n", 336, 504 },
     { "2.5-D (2,2)", "tp=2.5d:2x2x2", 8, "[depth,row;column]", "[row;column]", "[depth,row;column]",
-      "[depth,row;column]", "depth=m row=m column=n", 480, 656, true },
+      "[depth,row;column]", "depth=m row=m column=n", 480, 656 },
     { "2.5-D (2,3)", "tp=2.5d:2x2x3", 12, "[depth,row;column]", "[row;column]",
       "[depth,row;column]", "[depth,row;column]", "depth=m row=m column=n", 320 + 512. / 3,
-      480 + 512. / 3, true },
+      480 + 512. / 3 },
     { "2.5-D (4,2)", "tp=2.5d:4x4x2", 32, "[depth,row;column]", "[row;column]",
-      "[depth,row;column]", "[depth,row;column]", "depth=m row=m column=n", 296, 428, true },
+      "[depth,row;column]", "[depth,row;column]", "depth=m row=m column=n", 296, 428 },
     { "3-D q=2", "tp=3d:2x2x2", 8, "[i,j;l]", "[l,i;j]", "[i,l;j]", "[i,j;l]", "i=m j=n l=k", 416,
-      528, false },
+      528 },
     { "grid 2x4x2", "grid:2x4x2", 16, "[i,j;l]", "[l,i;j]", "[i,l;j]", "[i,j;l]", "i=m j=n l=k",
-      304, 408, false },
+      304, 408 },
     { "grid, other turn", "grid:2x2x4", 16, "[i,l;j]", "[j,i;l]", "[i,j;l]", "[i,l;j]",
-      "i=m j=k l=n", 304, 408, false },
-    { "FSDP", "zero=3", 4, "[data;]", "[data;]", "[data;]", "[data;]", "data=m", 768, 1152, true },
-    { "DDP", "dp", 4, "[data;]", "[;]", "[data;]", "[data;]", "data=m", 768, 0, true },
+      "i=m j=k l=n", 304, 408 },
+    { "FSDP", "zero=3", 4, "[data;]", "[data;]", "[data;]", "[data;]", "data=m", 768, 1152 },
+    { "DDP", "dp", 4, "[data;]", "[;]", "[data;]", "[data;]", "data=m", 768, 0 },
     { "HSDP", "hsdp=4", 8, "[data,shard;]", "[shard;]", "[data,shard;]", "[data,shard;]",
-      "data=m shard=m", 896, 1280, true },
-    { "ZeRO-1", "zero=1", 4, "[data;]", "[;]", "[data;]", "[data;]", "data=m", 768, 0, true },
-    { "ZeRO-2", "zero=2", 4, "[data;]", "[;]", "[data;]", "[data;]", "data=m", 768, 0, true },
+      "data=m shard=m", 896, 1280 },
+    { "ZeRO-1", "zero=1", 4, "[data;]", "[;]", "[data;]", "[data;]", "data=m", 768, 0 },
+    { "ZeRO-2", "zero=2", 4, "[data;]", "[;]", "[data;]", "[data;]", "data=m", 768, 0 },
     { "FSDP x TP", "zero=3,tp=2", 4, "[data;]", "[data;tensor]", "[data;tensor]", "[data;]",
-      "data=m tensor=n", 448, 576, true },
-    { "grid = FSDP", "grid:4x1x1", 4, "[i;]", "[i;]", "[i;]", "[i;]", "i=m", 768, 1152, true },
+      "data=m tensor=n", 448, 576 },
+    { "grid = FSDP", "grid:4x1x1", 4, "[i;]", "[i;]", "[i;]", "[i;]", "i=m", 768, 1152 },
 };
 
 static pl_plan *plan_layer(const scheme *s, pl_arena *a)
 {
     const char *const at[] = { s->x, s->y, s->y, s->dx };
-    return plan(make_layer(a, s->update), s->text, s->n, store_activations(s->text, s->n, at, a),
-                a);
+    return plan(make_layer(a), s->text, s->n, store_activations(s->text, s->n, at, a), a);
 }
 
 static void test_volumes(void **state)

@@ -90,8 +90,8 @@ static int last_reader(const pl_program *p, int i, int64_t bytes)
     return last;
 }
 
-/* Most bytes of gathered weights alive at a step. One whose blocks are put in place by a copy counts
- * once: from the gather to the last reader of the copy. */
+/* Most bytes of gathered weights alive at a step. One whose blocks are put in place by a copy
+ * counts once: from the gather to the last reader of the copy. */
 static int64_t peak_gathered(const pl_program *p, int *n_gathers)
 {
     int64_t peak = 0, *live = calloc((size_t)p->n_steps + 1, sizeof *live);
