@@ -2,7 +2,6 @@
 
 #include "graph/op.h"
 
-#include <stdio.h>
 #include <string.h>
 
 unsigned pl_plan_linear_set(const pl_node *n, int k)
@@ -151,20 +150,6 @@ static pl_plan *new_plan(const pl_graph *g, pl_arena *out)
 pl_plan *pl_plan_single(const pl_graph *g, pl_arena *out)
 {
     return new_plan(g, out);
-}
-
-bool pl_plan_data_parallel(const pl_graph *g, int n, pl_arena *out, pl_plan **plan, pl_err *err)
-{
-    pl_plan *p = *plan = new_plan(g, out);
-    p->strategy = pl_arena_fmt(out, "dp=%d", n);
-    p->mesh.n = 1;
-    p->mesh.axis[0].size = n;
-    snprintf(p->mesh.axis[0].name, sizeof p->mesh.axis[0].name, "data");
-    for (int i = 0; i < g->values.n && n > 1; i++)
-        if (g->values.at[i]->role == PL_INPUT && g->values.at[i]->shape.rank)
-            pl_placement_split(&p->stored[i], 0, 0);
-    pl_plan_follow(p);
-    return pl_plan_check(p, err);
 }
 
 static void print_choice(const pl_plan *p, const pl_node *n, pl_text *out)

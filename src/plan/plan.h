@@ -52,11 +52,6 @@ PL_MUST_CHECK bool pl_plan_check_node(const pl_plan *p, const pl_node *n, pl_err
 /* Everything whole on one device; `out` owns the plan. */
 pl_plan *pl_plan_single(const pl_graph *g, pl_arena *out);
 
-/* Data parallelism written as placements: dimension 0 of every input that has one is split over one
- * axis "data", states are copied, and each node follows its inputs (pl_plan_follow). */
-PL_MUST_CHECK bool pl_plan_data_parallel(const pl_graph *g, int n, pl_arena *out, pl_plan **plan,
-                                         pl_err *err);
-
 /* Choose the factors of every node greedily, in order, from the placements of stored tensors: the
  * choice that moves and computes the fewest bytes, given what its inputs' makers chose. A plain way
  * to complete placements written by hand; the search does better. */

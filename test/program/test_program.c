@@ -4,6 +4,7 @@
 #include "graphs.h"
 #include "plans.h"
 #include "program/program.h"
+#include "plan/strategy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +38,9 @@ static pl_plan *data_parallel(const pl_graph *g, int n, pl_arena *a)
 {
     pl_plan *p = NULL;
     pl_err err = { 0 };
-    bool ok = pl_plan_data_parallel(g, n, a, &p, &err);
+    pl_strategy dp;
+    bool ok =
+        pl_strategy_parse("dp", n, a, &dp, &err) && pl_strategy_plan(&dp, g, NULL, a, &p, &err);
     EXPECT(ok, "dp=%d: %s", n, err.msg);
     return p;
 }

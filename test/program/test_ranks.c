@@ -2,6 +2,7 @@
  * schedule of the messages that a program allows, and the same bits with and without reuse of
  * memory. A random case that fails is made smaller and printed. */
 #include "trial.h"
+#include "plan/strategy.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -19,7 +20,9 @@ static void check_data_parallel(const char *name, const pl_graph *g, uint64_t se
     for (int n = 1; n <= 4; n++) {
         pl_plan *p = NULL;
         pl_err err = { 0 };
-        bool ok = pl_plan_data_parallel(g, n, a, &p, &err) &&
+        pl_strategy dp;
+        bool ok = pl_strategy_parse("dp", n, a, &dp, &err) &&
+                  pl_strategy_plan(&dp, g, NULL, a, &p, &err) &&
                   trial_plan(&t, p, n > 1 ? 1e-5 : 0, seed, true, &err);
         if (!ok) print_error("%s, dp=%d: %s\n", name, n, err.msg);
         assert_true(ok);

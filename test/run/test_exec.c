@@ -12,6 +12,7 @@
 #include "train/state.h"
 #ifdef PLEAT_HAVE_ONEDNN
 #include "backends/onednn/onednn.h"
+#include "plan/strategy.h"
 #endif
 
 #include <errno.h>
@@ -182,7 +183,9 @@ static void make_plan(job *j)
     pl_graph *g = NULL;
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s: %s", j->spec, err.msg);
     j->plan = pl_plan_single(g, j->arena);
-    if (j->n > 1 && !pl_plan_data_parallel(g, j->n, j->arena, &j->plan, &err))
+    pl_strategy dp;
+    if (j->n > 1 && !(pl_strategy_parse("dp", j->n, j->arena, &dp, &err) &&
+                      pl_strategy_plan(&dp, g, NULL, j->arena, &j->plan, &err)))
         fail_msg("%s on %d ranks: %s", j->spec, j->n, err.msg);
     j->below = pl_model_int(&args, pl_model_has(&args, "vocab") ? "vocab" : "classes");
 }
