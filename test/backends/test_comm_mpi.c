@@ -54,6 +54,17 @@ static bool run_all_reduce(pl_comm *c, pl_err *err)
     return pl_comm_run(c, c->world, &m, err);
 }
 
+static pl_message_kind stopped_in; /* of the scene that is played */
+
+static bool run_stopped(pl_comm *c, pl_err *err)
+{
+    float send[32] = { 0 }, recv[32];
+    pl_message m = {
+        .kind = stopped_in, .type = PL_F32, .count = 8, .send = send, .recv = recv, .label = "h0.w"
+    };
+    return pl_comm_run(c, c->world, &m, err);
+}
+
 /* Rank 2 stops for good; rank 3 has no message of its own. */
 static bool play_stop(pl_comm *c, pl_err *err)
 {
@@ -61,7 +72,7 @@ static bool play_stop(pl_comm *c, pl_err *err)
     fflush(stdout);
     PL_TRY(run_all_reduce(c, err)); /* everybody is up */
     if (c->rank == 2) raise(SIGSTOP);
-    if (c->rank != 3) return run_all_reduce(c, err);
+    if (c->rank != 3) return run_stopped(c, err);
     while (c->ops->poll(c, err)) usleep(1000);
     return false;
 }
@@ -108,15 +119,25 @@ static const struct {
     const char *name;
     bool (*play)(pl_comm *c, pl_err *err);
     double timeout_seconds;
+    pl_message_kind stopped_in;
 } scenes[] = {
-    { "cases", play_cases, 90 }, { "stop", play_stop, 1 },   { "kill", play_kill, 60 },
-    { "abort", play_abort, 60 }, { "cross", play_cross, 1 }, { "short", play_short, 60 },
+    { "cases", play_cases, 90, 0 },
+    { "stop", play_stop, 1, PL_ALL_REDUCE },
+    { "stop-gather", play_stop, 1, PL_ALL_GATHER },
+    { "stop-scatter", play_stop, 1, PL_REDUCE_SCATTER },
+    { "stop-exchange", play_stop, 1, PL_ALL_TO_ALL },
+    { "stop-barrier", play_stop, 1, PL_BARRIER },
+    { "kill", play_kill, 60, 0 },
+    { "abort", play_abort, 60, 0 },
+    { "cross", play_cross, 1, 0 },
+    { "short", play_short, 60, 0 },
 };
 
 static int be_a_rank(const char *scene)
 {
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         if (strcmp(scenes[i].name, scene)) continue;
+        stopped_in = scenes[i].stopped_in;
         pl_comm *c;
         pl_err err = { 0 };
         if (!pl_mpi_new(scenes[i].timeout_seconds, &c, &err)) {
@@ -212,6 +233,13 @@ static const struct {
     { "stop", 4, PL_ERUN, 30,
       { ": all-reduce of 'h0.w' (8 f32, 4 ranks): no answer from rank 2 within 1 s "
         "(ranks 0, 1, 3 answered)" }, "although" },
+    { "stop-gather", 4, PL_ERUN, 30,
+      { ": all-gather of 'h0.w' (8 f32, 4 ranks): no answer from rank 2" }, "although" },
+    { "stop-scatter", 4, PL_ERUN, 30,
+      { ": reduce-scatter of 'h0.w' (8 f32, 4 ranks): no answer from rank 2" }, "although" },
+    { "stop-exchange", 4, PL_ERUN, 30,
+      { ": all-to-all of 'h0.w' (8 f32, 4 ranks): no answer from rank 2" }, "although" },
+    { "stop-barrier", 4, PL_ERUN, 30, { ": barrier", "no answer from rank 2" }, "although" },
     { "kill", 2, ANY, 30, { "everybody is up" }, "all well" },
     { "abort", 3, PL_EINPUT, 30, { "rank 1: no file" }, "all well" },
     { "cross", 2, PL_ERUN, 30,
@@ -283,6 +311,10 @@ static void test_stopped(void **state)
 {
     (void)state;
     play("stop");
+    play("stop-gather");
+    play("stop-scatter");
+    play("stop-exchange");
+    play("stop-barrier");
 }
 
 static void test_killed(void **state)

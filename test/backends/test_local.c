@@ -168,12 +168,14 @@ static void test_nan(void **state)
     }
 }
 
+static pl_message_kind late_in; /* the collective that rank 2 stays away from */
+
 /* Rank 2 stays away until the others have failed, then gets the same words at once. */
 static bool act_late(team *t, pl_comm *c, pl_err *err)
 {
-    float x[8] = { 0 };
+    float send[32] = { 0 }, recv[32];
     pl_message m = {
-        .kind = PL_ALL_REDUCE, .type = PL_F32, .count = 8, .send = x, .recv = x, .label = "h0.w"
+        .kind = late_in, .type = PL_F32, .count = 8, .send = send, .recv = recv, .label = "h0.w"
     };
     if (c->rank == 2)
         while (atomic_load(&t->finished) < 3) sched_yield();
@@ -182,13 +184,21 @@ static bool act_late(team *t, pl_comm *c, pl_err *err)
 
 static void test_timeout(void **state)
 {
+    static const pl_message_kind kinds[] = { PL_ALL_REDUCE, PL_ALL_GATHER, PL_REDUCE_SCATTER,
+                                             PL_ALL_TO_ALL, PL_BROADCAST,  PL_BARRIER };
     (void)state;
-    team t;
-    run_team(&t, 4, 0.3, act_late);
-    for (int r = 0; r < 4; r++)
-        check_error(&t, r, PL_ERUN,
-                    "all-reduce of 'h0.w' (8 f32, 4 ranks): no answer from rank 2 within 0.3 s "
-                    "(ranks 0, 1, 3 arrived)");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        team t;
+        char text[256];
+        const char *data = kinds[i] == PL_BARRIER ? "" : "8 f32, ";
+        late_in = kinds[i];
+        snprintf(text, sizeof text,
+                 "%s of 'h0.w' (%s4 ranks): no answer from rank 2 within 0.3 s (ranks 0, 1, 3 "
+                 "arrived)",
+                 pl_message_name(late_in), data);
+        run_team(&t, 4, 0.3, act_late);
+        for (int r = 0; r < 4; r++) check_error(&t, r, PL_ERUN, text);
+    }
 }
 
 /* Nobody sends. */
