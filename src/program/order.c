@@ -4,9 +4,9 @@
  * scalar, and what leads to a message that combines (a reduction) run as soon as they may: they end
  * the life of a gradient. A task whose result is larger than the memory that it frees is put off to
  * its first reader. A reduction to all joins the open bucket as soon as its input is made, wherever
- * its first reader stands. What waits for a reduction is put off until the next one is on its way,
- * so that computing goes on beside the message (the bucketed, overlapped all-reduce of PyTorch DDP,
- * Li et al., VLDB 2020, here for any reduction). And what only moves a state (the gather of a
+ * its first reader stands. What waits for a reduction and runs as soon as it may (an update) is put
+ * off until the next one is on its way, so that computing goes on beside the message (the bucketed,
+ * overlapped all-reduce of PyTorch DDP, Li et al., VLDB 2020, here for any reduction). And what only moves a state (the gather of a
  * sharded weight) starts before its reader's turn, as far ahead as a limit in bytes allows
  * (prefetch and rate limiter of FSDP, Zhao et al., VLDB 2023). */
 #include "program/lower.h"
@@ -211,6 +211,15 @@ static void emit(schedule *s, int id)
         release(s, id);
 }
 
+/* Until t (or nothing) waits for a reduction. */
+static void land_all(schedule *s, const task *t)
+{
+    while ((!t || t->unmet > 0) && (s->open.n || s->landing.n)) {
+        flush(s);
+        if (!t || t->unmet > 0) land(s, (ints){ 0 });
+    }
+}
+
 void pl_lower_order(lowering *l)
 {
     schedule s = { .l = l };
@@ -222,12 +231,11 @@ void pl_lower_order(lowering *l)
         PL_ASSERT_CMP(left, <, before); /* else tasks wait for each other in a circle */
         before = left, left = 0;
         for (int i = 0; i < l->tasks.n; i++) {
-            if (l->tasks.at[w[i].id].unmet == 0) emit(&s, w[i].id);
-            left += l->tasks.at[w[i].id].unmet > 0;
+            const task *t = &l->tasks.at[w[i].id];
+            if (t->unmet > 0 && !t->prompt) land_all(&s, t); /* its turn has come */
+            if (t->unmet == 0) emit(&s, w[i].id);
+            left += t->unmet > 0;
         }
-        do {
-            flush(&s);
-            land(&s, (ints){ 0 });
-        } while (s.open.n || s.landing.n);
+        land_all(&s, NULL);
     }
 }

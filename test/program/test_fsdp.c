@@ -2,58 +2,10 @@
  * weights and, of gathered ones, the largest (PyTorch FSDP's peak, sum/F + max: Zhao et al., VLDB
  * 2023), one more where the next is gathered ahead, and no more than the limit says. The token
  * table, read first and last, stays gathered through the forward pass: FSDP's outermost unit. */
-#include "graph/op.h"
-#include "models/model.h"
-#include "ops/lib/all.h"
-#include "plan/strategy.h"
-#include "program/program.h"
-#include "train/optim.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "training.h"
 
 static const char *const model =
     "gpt2:layers=4,hidden=32,heads=4,vocab=100,seq=16,batch=8,dropout=0";
-
-static const pl_graph *make_graph(pl_arena *a)
-{
-    const pl_optim adamw = { .name = "adamw", .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .clip = 1 };
-    pl_model_args args;
-    pl_graph *g;
-    pl_err err = { 0 };
-    if (!pl_model_parse(model, a, &args, &err)) fail_msg("%s", err.msg);
-    pl_builder b = pl_builder_new(a, &pl_ops_all, args.spec);
-    args.model->build(&b, &args, PL_TRAIN);
-    pl_optim_add(&b, &adamw, pl_graph_find(b.graph, "loss"));
-    if (!pl_builder_done(&b, &g, &err)) fail_msg("%s", err.msg);
-    return g;
-}
-
-static const pl_plan *make_plan(const pl_graph *g, const char *text, int n, pl_arena *a)
-{
-    pl_strategy s;
-    pl_plan *p = NULL;
-    pl_err err = { 0 };
-    if (!pl_strategy_parse(text, n, a, &s, &err) || !pl_strategy_plan(&s, g, NULL, a, &p, &err))
-        fail_msg("%s: %s", text, err.msg);
-    return p;
-}
-
-static const pl_program *lower(const pl_plan *plan, int rank, int64_t ahead, pl_arena *a)
-{
-    const pl_lower_options o = { .ahead_bytes = ahead };
-    pl_program *p;
-    pl_err err = { 0 };
-    if (!pl_program_lower(plan, rank, pl_store_new(plan, rank, a), &o, a, &p, &err) ||
-        !pl_program_check(p, &err))
-        fail_msg("%s", err.msg);
-    return p;
-}
 
 static bool is_weight_gather(const pl_step *s)
 {
@@ -116,7 +68,7 @@ static void test_peak_of_weights(void **state)
 {
     (void)state;
     pl_arena *a = pl_arena_new("test");
-    const pl_graph *g = make_graph(a);
+    const pl_graph *g = training_graph(model, a);
     int64_t sum = 0, most = 0, root = whole_bytes(pl_graph_find(g, "wte.weight"));
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
@@ -125,7 +77,7 @@ static void test_peak_of_weights(void **state)
         if (whole_bytes(v) > most) most = whole_bytes(v);
     }
     for (int n = 2; n <= 8; n *= 2) {
-        const pl_plan *plan = make_plan(g, "zero=3", n, a);
+        const pl_plan *plan = training_plan(g, "zero=3", n, a);
         const struct {
             int64_t ahead, bound;
         } cases[] = { { -1, most }, { most, 2 * most }, { 3 * most, 4 * most } };
@@ -136,7 +88,7 @@ static void test_peak_of_weights(void **state)
         assert_in_range(weights, sum / n, sum / n + sum / 50); /* what does not divide */
         for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
             int n_gathers;
-            int64_t peak = peak_gathered(lower(plan, 0, cases[k].ahead, a), &n_gathers);
+            int64_t peak = peak_gathered(training_program(plan, 0, cases[k].ahead, a), &n_gathers);
             print_message("%d devices, %lld bytes ahead: weights %lld + %lld gathered at most (%d "
                           "gathers), bound %lld + %lld + %lld\n",
                           n, (long long)cases[k].ahead, (long long)weights, (long long)peak,
@@ -155,7 +107,7 @@ static void test_volumes(void **state)
 {
     (void)state;
     pl_arena *a = pl_arena_new("test");
-    const pl_graph *g = make_graph(a);
+    const pl_graph *g = training_graph(model, a);
     const int n = 4;
     double w = (double)pl_graph_params(g) * 4 * (n - 1) / n;
     const struct {
@@ -165,7 +117,7 @@ static void test_volumes(void **state)
         { "dp", 2, 2.01 }, { "zero=1", 2, 2.05 }, { "zero=2", 2, 2.05 }, { "zero=3", 2.7, 3.05 }
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        const pl_program *p = lower(make_plan(g, cases[k].strategy, n, a), 0, 0, a);
+        const pl_program *p = training_program(training_plan(g, cases[k].strategy, n, a), 0, 0, a);
         double times = (double)p->message_bytes / w;
         print_message("%s: %lld bytes, %.3f W (n-1)/n\n", cases[k].strategy,
                       (long long)p->message_bytes, times);
