@@ -142,7 +142,7 @@ static pl_plan *new_plan(const pl_graph *g, pl_arena *out)
     *p = (pl_plan){ .graph = g, .strategy = "single" };
     p->choice = PL_NEW_N(out, pl_choice, g->nodes.n + 1);
     p->stored = PL_NEW_N(out, pl_placement, g->values.n + 1);
-    p->regather = PL_NEW_N(out, bool, g->values.n + 1);
+    p->regather = PL_NEW_N(out, uint8_t, g->values.n + 1);
     for (int i = 0; i < g->nodes.n; i++) memset(&p->choice[i], PL_COPIED, sizeof p->choice[i]);
     return p;
 }

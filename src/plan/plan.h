@@ -25,8 +25,9 @@ typedef struct pl_plan {
     const char *strategy; /* how it was asked for: "dp=4"                                       */
     pl_choice *choice;    /* [nodes]                                                            */
     pl_placement *stored; /* [values] of inputs and states; unused for computed values          */
-    bool *regather;       /* [values] what was moved for forward nodes is moved again for the
-                             others (pl_node.of), not kept until then                           */
+    uint8_t *regather;    /* [values] bits of axes: a part that was moved for forward nodes, and is
+                             not split over all of these any more, is moved again for backward ones
+                             (pl_node.of), not kept until then                                  */
 } pl_plan;
 
 /* The placement that operand o (inputs, then outputs) of a node has under its choice, in normal

@@ -277,7 +277,7 @@ static void place_tensor(layer *x)
     if (f >= 0) {
         take(x, a, f);
         if (x->r->strategy->sequence && has(x->l.n, f))
-            x->r->follow.plan->regather[x->n->in[x->l.x]->id] = true;
+            x->r->follow.plan->regather[x->n->in[x->l.x]->id] = UINT8_MAX;
     } else if (x->r->strategy->sequence) {
         f = pick_rows(x, a, true);
         if (f >= 0) x->fixed.factor[a] = (int8_t)f;
@@ -325,7 +325,7 @@ static void place_grid(layer *x)
     }
     x->r->feature[x->n->out[0]->id] = (int8_t)n;
     if (x->r->m >= 0 && !x->r->strategy->alternate)
-        p->regather[x->n->in[x->l.x]->id] = p->regather[x->n->in[x->l.w]->id] = true;
+        p->regather[x->n->in[x->l.x]->id] = p->regather[x->n->in[x->l.w]->id] = UINT8_MAX;
 }
 
 static void choose_layer(pl_roles *r, const pl_node *n, const pl_linear *l)

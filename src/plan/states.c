@@ -203,9 +203,11 @@ void pl_states_finish(pl_roles *r, const pl_plan *like)
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         bool split = v->role == PL_STATE && r->strategy->zero >= least[m[i].is] && axis >= 0;
-        if (split && m[i].is == WEIGHT) p->regather[i] = true;
+        bool twice = split && r->strategy->secondary; /* hpz: over both axes at rest */
+        if (split && m[i].is == WEIGHT) p->regather[i] = (uint8_t)(twice ? 1u << axis : UINT8_MAX);
         if (v->role != PL_STATE || find_like(like, v)) continue;
         if (split) split = split_state(p, &m[i], v, &at[i], axis);
+        if (split && twice && r->data >= 0) (void)split_state(p, &m[i], v, &at[i], r->data);
         if (m[i].is == GRADIENT) leave_pending(r, &at[i]);
         if (split || f->open[i]) pl_follow_store(f, v, &at[i]);
     }

@@ -9,7 +9,7 @@
 
 /* -- parse ------------------------------------------------------------------------------------- */
 
-enum { DP, DP_N, ZERO, HSDP, TP, TP_2D, TP_25D, TP_3D, SP, GRID, EP, N_WORDS };
+enum { DP, DP_N, ZERO, HSDP, HPZ, TP, TP_2D, TP_25D, TP_3D, SP, GRID, EP, N_WORDS };
 
 /* A word is a name and sizes AxBxC. Of those that set the same there may be one. */
 static const struct {
@@ -20,6 +20,7 @@ static const struct {
     [DP_N] = { "dp=", "dp=N", 1, DP },
     [ZERO] = { "zero=", "zero=1|2|3", 1, ZERO },
     [HSDP] = { "hsdp=", "hsdp=N", 1, HSDP },
+    [HPZ] = { "hpz=", "hpz=N", 1, HSDP },
     [TP] = { "tp=", "tp=N", 1, TP },
     [TP_2D] = { "tp=2d:", "tp=2d:QxQ", 2, TP },
     [TP_25D] = { "tp=2.5d:", "tp=2.5d:QxQxD", 3, TP },
@@ -90,6 +91,10 @@ static bool set_word(pl_strategy *s, int id, const int size[3], const char *word
     case DP_N: s->data = size[0]; break;
     case ZERO: s->zero = size[0]; break;
     case HSDP: s->shard = size[0]; break;
+    case HPZ:
+        s->shard = size[0];
+        s->secondary = true;
+        break;
     case TP: s->tensor = size[0]; break;
     case TP_2D: set_grid(s, size[0], size[1], 1, false); break;
     case TP_25D:
@@ -131,7 +136,7 @@ static int64_t count_devices(const pl_strategy *s, bool with_data, pl_text *prod
         const char *name;
         int n;
     } part[] = { { "dp", with_data ? s->data : 1 },
-                 { "hsdp", s->shard },
+                 { s->secondary ? "hpz" : "hsdp", s->shard },
                  { "ep", s->expert },
                  { "depth", s->depth },
                  { "tp", s->tensor },
@@ -183,7 +188,7 @@ bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_stra
     PL_TRY(read_words(text, arena, out, seen, err));
     if (seen[HSDP] && out->zero && out->zero < 3)
         return pl_err_set(err, PL_EINPUT,
-                          "strategy '%s': hsdp is zero=3 within groups: leave zero=%d out", text,
+                          "strategy '%s': hsdp and hpz are zero=3 already: leave zero=%d out", text,
                           out->zero);
     if (seen[HSDP]) out->zero = 3;
     return check_degrees(out, n_devices, seen[DP_N], arena, err);
@@ -278,9 +283,10 @@ static void add_text(list *l, const char *text)
 
 int pl_strategy_all(int n_devices, bool experts, pl_arena *arena, int most, const char *text[])
 {
-    static const char *const any[] = { "dp",          "zero=1",         "zero=2",     "zero=3",
-                                       "hsdp=2",      "tp=2",           "tp=2,sp",    "zero=1,tp=2",
-                                       "zero=3,tp=2", "zero=3,tp=2,sp", "hsdp=2,tp=2" };
+    static const char *const any[] = {
+        "dp",   "zero=1",  "zero=2",      "zero=3",      "hsdp=2",         "hpz=2",
+        "tp=2", "tp=2,sp", "zero=1,tp=2", "zero=3,tp=2", "zero=3,tp=2,sp", "hsdp=2,tp=2"
+    };
     list l = { arena, n_devices, 0, most, text };
     int n = n_devices;
     for (size_t i = 0; i < sizeof any / sizeof *any; i++) add_text(&l, any[i]);

@@ -3,6 +3,8 @@
  *   dp[=N]            data parallel: dimension 0 of the inputs over an axis "data"
  *   zero=1|2|3        states over "data" too: optimizer (1), gradients (2), weights (3, FSDP)
  *   hsdp=N            zero=3 over groups of N devices ("shard"), copies over the others ("data")
+ *   hpz=N             zero=3 over all; what a group of N gathered over the others for the forward
+ *                     pass it keeps for the backward pass, split over the group (ZeRO++)
  *   tp=N              Megatron: pairs of linear layers, by columns and then by rows, over "tensor"
  *   sp                with tp: between the pairs, activations are split over "tensor" too
  *   tp=2d:QxQ         SUMMA / Optimus, axes "row" and "column"
@@ -26,6 +28,7 @@ typedef struct pl_strategy {
     const char *text;
     int zero;                     /* 0 to 3                                                      */
     int data, shard, expert;      /* axes that split the batch                                   */
+    bool secondary;               /* hpz: weights at rest over data too                          */
     int tensor;                   /* ways of 1-D tensor parallelism                              */
     bool sequence;
     int grid[3];                  /* A, B, C                                                     */

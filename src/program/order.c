@@ -6,9 +6,10 @@
  * its first reader. A reduction to all joins the open bucket as soon as its input is made, wherever
  * its first reader stands. What waits for a reduction and runs as soon as it may (an update) is put
  * off until the next one is on its way, so that computing goes on beside the message (the bucketed,
- * overlapped all-reduce of PyTorch DDP, Li et al., VLDB 2020, here for any reduction). And what only moves a state (the gather of a
- * sharded weight) starts before its reader's turn, as far ahead as a limit in bytes allows
- * (prefetch and rate limiter of FSDP, Zhao et al., VLDB 2023). */
+ * overlapped all-reduce of PyTorch DDP, Li et al., VLDB 2020, here for any reduction). And what
+ * only moves a state (the gather of a sharded weight) starts before its reader's turn, as far ahead
+ * as a limit in bytes allows (prefetch and rate limiter of FSDP, Zhao et al., VLDB 2023).
+ */
 #include "program/lower.h"
 
 #include <stdlib.h>

@@ -62,14 +62,15 @@ int pl_lower_task(lowering *l, task_kind kind, const char *label, int from, int 
 /* -- from one placement to another ------------------------------------------------------------- */
 
 /* The parts of v that a reader of this phase may start from: all, but those moved for the other
- * phase when the plan wants them moved again. */
+ * phase that the plan wants moved again. */
 static int find_sources(const lowering *l, const pl_value *v, int phase, int source[])
 {
     const ints *parts = &l->of_value[v->id];
     int n = 0;
     for (int i = 0; i < parts->n; i++) {
-        int made_for = l->parts.at[parts->at[i]].phase;
-        if (l->plan->regather[v->id] && made_for >= 0 && made_for != phase) continue;
+        const part *p = &l->parts.at[parts->at[i]];
+        bool other = p->phase >= 0 && p->phase != phase;
+        if (other && l->plan->regather[v->id] & ~pl_placement_axes(&p->where)) continue;
         source[n++] = parts->at[i];
     }
     return n;

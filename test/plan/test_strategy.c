@@ -226,8 +226,8 @@ static void test_volumes(void **state)
         EXPECT(!strcmp(w, s->w), "%s: w is stored at %s", s->name, w);
         EXPECT(!strcmp(choice, s->choice), "%s: the choice is %s", s->name, choice);
         for (int again = 0; again < 2; again++) {
-            p->regather[pl_graph_find(p->graph, "x")->id] = again;
-            p->regather[pl_graph_find(p->graph, "w")->id] = again;
+            p->regather[pl_graph_find(p->graph, "x")->id] = again ? UINT8_MAX : 0;
+            p->regather[pl_graph_find(p->graph, "w")->id] = again ? UINT8_MAX : 0;
             double got = find_volume(p, a).elements;
             double want = again && s->again > 0 ? s->again : s->kept;
             EXPECT(fabs(got - want) < 1e-6, "%s%s: %.2f elements, not %.2f", s->name,
@@ -235,6 +235,37 @@ static void test_volumes(void **state)
         }
         pl_arena_free(a);
     }
+}
+
+/* ZeRO++: the slow axis is gathered over once, for the forward pass, and of the gradients' volume
+ * only the last step goes over it. */
+static void test_hpz(void **state)
+{
+    static const scheme hpz = { "hpZ",
+                                "hpz=4",
+                                8,
+                                "[data,shard;]",
+                                "[shard,data;]",
+                                "[data,shard;]",
+                                "[data,shard;]",
+                                "data=m shard=m",
+                                0,
+                                0 };
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_plan *p = plan_layer(&hpz, a);
+    volume v = find_volume(p, a);
+    double slow = 0;
+    for (int i = 0; i < v.n; i++)
+        for (int k = 0; k < v.at[i].path.n; k++) {
+            const pl_move *m = &v.at[i].path.move[k];
+            if (m->axes == 1u << pl_mesh_find(&p->mesh, "data"))
+                slow += move_elements(m, &p->mesh, v.at[i].value->type);
+        }
+    EXPECT(!strcmp(stored_text(p, "w", a), hpz.w), "w is stored at %s", stored_text(p, "w", a));
+    EXPECT(v.elements == 1280 && slow == 128, "%.1f elements, %.1f over the slow axis", v.elements,
+           slow);
+    pl_arena_free(a);
 }
 
 /* What is gathered again without being told. */
@@ -358,13 +389,10 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_parse_errors),
-        cmocka_unit_test(test_all),
-        cmocka_unit_test(test_volumes),
-        cmocka_unit_test(test_regather),
-        cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_experts_volume),
+        cmocka_unit_test(test_parse),    cmocka_unit_test(test_parse_errors),
+        cmocka_unit_test(test_all),      cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_regather), cmocka_unit_test(test_hpz),
+        cmocka_unit_test(test_depth),    cmocka_unit_test(test_experts_volume),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

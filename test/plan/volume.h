@@ -48,14 +48,24 @@ static inline void bring(volume *v, pl_reshard *r, const pl_value *x, places *ha
         if (pl_placement_same(&have->at[i], &to)) return;
     if (!pl_reshard_find(r, x->type, &x->shape, have->n, have->at, &to, &which, &t->path, &err))
         pl_bug(__FILE__, __LINE__, "'%s': %s", x->name, err.msg);
-    PL_ASSERT_CMP(have->n, <, 16);
     PL_ASSERT_CMP(v->n, <, MOST_TRANSFERS - 1);
-    have->at[have->n++] = to;
-    for (int i = 0; i < t->path.n; i++)
+    for (int i = 0; i < t->path.n; i++) { /* the parts on the way may be of use again */
+        PL_ASSERT_CMP(have->n, <, 16);
+        have->at[have->n++] = t->path.move[i].to;
         v->elements += move_elements(&t->path.move[i], r->mesh, x->type);
+    }
     t->value = x;
     t->backward = backward;
     v->n++;
+}
+
+/* The parts that have to be moved again; the first is where the value was made. */
+static inline void forget(places *have, unsigned axes)
+{
+    int n = have->n < 1 ? 0 : 1;
+    for (int i = 1; i < have->n; i++)
+        if (!(axes & ~pl_placement_axes(&have->at[i]))) have->at[n++] = have->at[i];
+    have->n = n;
 }
 
 static inline volume find_volume(const pl_plan *p, pl_arena *a)
@@ -75,7 +85,7 @@ static inline volume find_volume(const pl_plan *p, pl_arena *a)
     for (int i = 0; i < g->nodes.n; i++) {
         const pl_node *n = g->nodes.at[i];
         for (int k = 0; k < g->values.n && n->of && !backward; k++)
-            if (p->regather[k] && have[k].n > 1) have[k].n = 1;
+            forget(&have[k], p->regather[k]);
         backward |= n->of != NULL;
         for (int k = 0; k < n->n_in; k++)
             bring(&v, &r, n->in[k], &have[n->in[k]->id], pl_plan_operand(p, i, k), backward);
