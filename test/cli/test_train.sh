@@ -25,6 +25,12 @@ for n in 1 2; do
     rm -r one two
 done
 
+# -- what does not fit a device whole fits it split -------------------------------------------------------
+wide=("$pleat" train gpt2:layers=2,hidden=96,heads=4,vocab=256,seq=16,batch=4 --data synthetic --steps 2
+    --threads 1 --devices 4 --memory 3500KiB)
+refuses 5 'one device needs|its limit is 3 MiB|zero=3' "${wide[@]}" --strategy dp
+runs 0 '' "${wide[@]}" --strategy zero=3
+
 # -- ways to split, and what they save --------------------------------------------------------------------
 runs 0 '' "${train[@]}" --steps 5
 mv out one.log
