@@ -97,8 +97,10 @@ pl_choice pl_follow_letters(const pl_plan *p, const pl_node *n, int o, const pl_
     for (int f = 0; f < PL_MAX_FACTORS; f++) parts[f] = 1, last[f] = -1;
     for (int i = 0; i < x->n; i++) {
         const pl_split *s = &x->split[i];
-        if (s->stride) continue;
-        int f = match_split(n, &n->sig->operand[o].dim[s->dim], s, v->shape.dim[s->dim], parts);
+        const pl_sig_dim *d = &n->sig->operand[o].dim[s->dim];
+        if (s->stride && d->window < 0) continue;
+        int f = d->window >= 0 ? n->sig->window[d->window].position
+                               : match_split(n, d, s, v->shape.dim[s->dim], parts);
         c.factor[s->axis] = (int8_t)f;
         if (f < 0) continue;
         parts[f] *= p->mesh.axis[s->axis].size;

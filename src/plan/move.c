@@ -1,12 +1,14 @@
 #include "plan/move.h"
 
+#include "plan/halo.h"
+
 static const double default_latency = 5e-6, default_per_byte = 1 / 10e9; /* seconds              */
 static const double copy_latency = 0.2e-6, copy_per_byte = 1 / 20e9;     /* of a copy of memory  */
 
 const char *pl_move_name(pl_move_kind k)
 {
-    static const char *const names[PL_N_MOVES] = { "slice",   "mask",     "gather", "reduce",
-                                                   "scatter", "exchange", "permute" };
+    static const char *const names[PL_N_MOVES] = { "slice",   "mask",     "gather",  "reduce",
+                                                   "scatter", "exchange", "permute", "halo" };
     return names[k];
 }
 
@@ -135,7 +137,8 @@ int64_t pl_move_volume(pl_move_kind k, int n, int64_t block, int64_t element_byt
     case PL_GATHER:
     case PL_SCATTER:
     case PL_EXCHANGE: return (n - 1) * block * element_bytes;
-    case PL_PERMUTE: return block * element_bytes;
+    case PL_PERMUTE:
+    case PL_HALO: return block * element_bytes;
     case PL_REDUCE: return 2 * (n - 1) * block / n * element_bytes;
     default: return 0;
     }
@@ -166,7 +169,7 @@ double pl_move_seconds(pl_move_kind k, const pl_mesh *m, unsigned axes, int64_t 
     static const int rounds[PL_N_MOVES] = {
         [PL_GATHER] = 1, [PL_SCATTER] = 1, [PL_EXCHANGE] = 1, [PL_REDUCE] = 2
     };
-    int n = k == PL_PERMUTE ? 1 : rounds[k] * (members_of(m, axes) - 1);
+    int n = k == PL_PERMUTE || k == PL_HALO ? 1 : rounds[k] * (members_of(m, axes) - 1);
     return n * pl_move_latency(m, axes) + (double)bytes * pl_move_per_byte(m, axes);
 }
 
@@ -206,8 +209,24 @@ static double memory_seconds(const pl_move *x, int64_t element, const pl_mesh *m
     return (out ? copy_seconds(bytes) : 0) + (in ? copy_seconds(bytes) : 0);
 }
 
+static bool price_halo(pl_move *x, int64_t element, const pl_mesh *m, const pl_shape *s)
+{
+    pl_shift shift[PL_MAX_SHIFTS];
+    if (pl_halo_shifts(x, m, s, shift) < 0) return false;
+    x->block = 0;
+    for (int r = 0, ranks = pl_mesh_ranks(m); r < ranks; r++) {
+        int64_t lack = pl_halo_lack(x, m, s, r);
+        if (lack > x->block) x->block = lack;
+    }
+    x->bytes = pl_move_volume(PL_HALO, 0, x->block, element);
+    x->seconds = pl_move_seconds(PL_HALO, m, x->axes, x->bytes) + copy_seconds(2 * x->bytes) +
+                 copy_seconds(pl_placement_room(&x->to, m, s) * element);
+    return true;
+}
+
 bool pl_move_price(pl_move *x, pl_type type, const pl_mesh *m, const pl_shape *s)
 {
+    if (x->kind == PL_HALO) return price_halo(x, pl_type_bytes(type), m, s);
     blocks b = blocks_of(&x->from, &x->to, x->axes, m, s);
     int64_t element = pl_type_bytes(type);
     if (b.most < 0) return false;

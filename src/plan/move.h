@@ -4,11 +4,12 @@
  *
  *   GATHER SCATTER EXCHANGE   (n-1) latency + volume per_byte
  *   REDUCE                    2 (n-1) latency + volume per_byte
- *   PERMUTE                   latency + volume per_byte
+ *   PERMUTE, HALO             latency + volume per_byte
  *
  * and for every copy of memory 0.2 us and 1 / (20 GB/s) for each byte: of the part that is kept
  * (SLICE, MASK), of the n blocks that go out (SCATTER, EXCHANGE) and of those that come in (GATHER,
- * EXCHANGE), where such blocks are not the part itself as it lies in memory. */
+ * EXCHANGE), where such blocks are not the part itself as it lies in memory; HALO: of what goes out
+ * and comes in, and of the part. */
 #ifndef PL_PLAN_MOVE_H
 #define PL_PLAN_MOVE_H
 #include "plan/reshard.h"
@@ -20,7 +21,7 @@ double pl_move_per_byte(const pl_mesh *m, unsigned axes); /* seconds, 1 / (10 GB
 double pl_move_seconds(pl_move_kind k, const pl_mesh *m, unsigned axes, int64_t bytes);
 
 /* Sets block, bytes and seconds from kind, axes, from and to; an EXCHANGE in which each device
- * gives all it has to one becomes PERMUTE. False when pl_move_block is -1. */
+ * gives all it has to one becomes PERMUTE. False when pl_move_block is -1, or pl_halo_shifts. */
 bool pl_move_price(pl_move *x, pl_type type, const pl_mesh *m, const pl_shape *s);
 
 #endif

@@ -378,6 +378,22 @@ pl_shape pl_placement_local(const pl_placement *p, const pl_mesh *m, const pl_sh
     return l;
 }
 
+int64_t pl_placement_room(const pl_placement *p, const pl_mesh *m, const pl_shape *s)
+{
+    unsigned windows = 0; /* over other axes, the first has the most */
+    int64_t most = 0;
+    for (int i = 0; i < p->n; i++)
+        if (p->split[i].stride) windows |= 1u << p->split[i].axis;
+    for (int r = 0, ranks = windows ? pl_mesh_ranks(m) : 1; r < ranks; r++) {
+        bool first = true;
+        for (int a = 0; a < m->n; a++) first &= windows >> a & 1 || !pl_mesh_coord(m, r, a);
+        if (!first) continue;
+        pl_region x = pl_region_of(p, m, s, r);
+        if (pl_region_count(&x) > most) most = pl_region_count(&x);
+    }
+    return most;
+}
+
 const char *pl_placement_text(pl_arena *a, const pl_placement *p, const pl_mesh *m, int rank)
 {
     pl_text t = { .arena = a };

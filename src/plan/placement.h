@@ -94,6 +94,9 @@ bool pl_placement_even(const pl_placement *p, const pl_mesh *m, const pl_shape *
 /* Shape of one device's part. Rank 0 has the largest, but for windows: padding is no element. */
 pl_shape pl_placement_local(const pl_placement *p, const pl_mesh *m, const pl_shape *s, int rank);
 
+/* Elements of the largest part of any rank. */
+int64_t pl_placement_room(const pl_placement *p, const pl_mesh *m, const pl_shape *s);
+
 const char *pl_placement_text(pl_arena *a, const pl_placement *p, const pl_mesh *m, int rank);
 PL_MUST_CHECK bool pl_placement_parse(const char *text, const pl_mesh *m, pl_placement *out,
                                       pl_err *err);

@@ -108,11 +108,6 @@ static bool check_choice(const pl_plan *p, const pl_node *n, int axis, pl_err *e
     if (f >= n->sig->n_factors || !pl_share_can_cut(n, f))
         return pl_err_set(err, PL_EINPUT, "%s cannot be split on factor %d (axis '%s')",
                           n->op->name, f, name);
-    for (int w = 0; w < n->sig->n_windows; w++)
-        if (n->sig->window[w].position == f && p->mesh.axis[axis].size > 1)
-            return pl_err_set(err, PL_EUNSUPPORTED,
-                              "'%c' is the position of a window, which is not lowered yet",
-                              n->sig->factor[f].letter);
     return true;
 }
 

@@ -1,4 +1,5 @@
 #include "plan/reshard.h"
+#include "plan/halo.h"
 #include "plan/move.h"
 
 #include <string.h>
@@ -387,13 +388,6 @@ static void add_dims(search *s)
         if (s->dims >> d & 1) add_digit(s, (pl_split){ .dim = (int8_t)d, .axis = -1 });
 }
 
-static bool has_window(const pl_placement *p)
-{
-    for (int i = 0; i < p->n; i++)
-        if (p->split[i].stride) return true;
-    return false;
-}
-
 /* Axes that hold copies at both ends may help: what they slice is less to combine, or to move for
  * slower axes. */
 static unsigned find_helpers(const search *s, unsigned used)
@@ -444,7 +438,6 @@ static void start(search *s, int n, const pl_placement from[])
     if (s->end > s->most) s->most = s->end;
     add_digits(s, &s->to, true);
     for (int i = 0; i < n; i++) {
-        if (has_window(&from[i])) continue;
         state *x = find_state(s, &from[i]);
         x->seconds = 0, x->source = i, x->before = -1;
         if (x->count > s->most) s->most = x->count;
@@ -487,7 +480,9 @@ static bool search_path(pl_reshard *r, pl_type type, const pl_shape *shape, int 
                         const pl_placement from[], const pl_placement *to, int *which,
                         pl_path *path)
 {
-    if (has_window(to)) return false;
+    bool window = pl_halo_is_end(to);
+    for (int i = 0; i < n; i++) window |= pl_halo_is_end(&from[i]);
+    if (window) return pl_halo_find(r, type, shape, n, from, to, which, path);
     search s = { .r = r, .type = type, .shape = shape, .to = *to };
     s.arena = pl_arena_new("placements on the way");
     start(&s, n, from);
@@ -573,10 +568,10 @@ static bool refuse(const pl_reshard *r, const entry *e, pl_err *err)
     const char *to = pl_placement_text(a, &e->from[e->n], r->mesh, e->shape.rank);
     const char *type = pl_shape_text(a, e->type, &e->shape);
     bool window = false;
-    for (int i = 0; i <= e->n; i++) window |= has_window(&e->from[i]);
+    for (int i = 0; i <= e->n; i++) window |= pl_halo_is_end(&e->from[i]);
     pl_err_set(err, PL_EUNSUPPORTED, "no messages turn %s of %s%s into %s%s", from, type,
                e->n > 1 ? " (or other placements)" : "", to,
-               window ? ": parts of windows are not moved"
+               window ? ": the parts of windows do not have all of it"
                       : ": what is whole does not become partial");
     pl_arena_free(a);
     return false;

@@ -17,6 +17,8 @@ typedef enum pl_move_kind {
     PL_SCATTER,  /* pending -> split: reduce-scatter                                             */
     PL_EXCHANGE, /* split -> split otherwise: all-to-all                                         */
     PL_PERMUTE,  /* the same, where every device gives all it has to one other                   */
+    PL_HALO,     /* split -> the same axes split the positions of a window: neighbours give each
+                    other the rows that the other lacks, each its own number of them             */
     PL_N_MOVES
 } pl_move_kind;
 
@@ -29,8 +31,9 @@ typedef struct pl_move {
     pl_move_kind kind;
     unsigned axes;         /* the group: devices that differ on these axes only                  */
     pl_placement from, to; /* in normal form                                                     */
-    int64_t block;         /* elements of the largest block; REDUCE: of the part                 */
-    int64_t bytes;         /* that one device receives, pl_move_volume                           */
+    int64_t block;         /* elements of the largest block; REDUCE: of the part; HALO: that the
+                              device receives that lacks most                                    */
+    int64_t bytes;         /* that one device receives, pl_move_volume; HALO: at most            */
     double seconds;        /* predicted                                                          */
 } pl_move;
 
@@ -62,7 +65,7 @@ pl_reshard pl_reshard_new(const pl_mesh *m, pl_arena *arena); /* arena owns the 
  * on the way are even if those at all ends are.
  *
  * Fails with PL_EUNSUPPORTED when there is no way: no message makes partial results of whole ones,
- * and parts of windows are not moved (their placement must be there already). */
+ * nor anything of the parts of a window that lack some of the dimension (plan/halo.h). */
 PL_MUST_CHECK bool pl_reshard_find(pl_reshard *r, pl_type type, const pl_shape *shape, int n,
                                    const pl_placement from[], const pl_placement *to, int *which,
                                    pl_path *path, pl_err *err);

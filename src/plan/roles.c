@@ -45,13 +45,13 @@ void pl_roles_init(pl_roles *r, const pl_strategy *s, pl_plan *p, pl_arena *aren
     const pl_mesh *m = &p->mesh;
     *r = (pl_roles){ .strategy = s, .data = axis_of(m, "data"), .shard = axis_of(m, "shard") };
     r->expert = axis_of(m, "expert"), r->tensor = axis_of(m, "tensor");
-    r->depth = axis_of(m, "depth");
+    r->depth = axis_of(m, "depth"), r->spatial = axis_of(m, "spatial");
     r->m = axis_of(m, s->alternate ? "i" : "row");
     r->n = axis_of(m, s->alternate ? "j" : "column");
     r->k = axis_of(m, "l");
     pl_follow_init(&r->follow, p, arena);
     for (int a = 0; a < m->n; a++) {
-        bool batch = a == r->data || a == r->shard;
+        bool batch = a == r->data || a == r->shard || a == r->spatial;
         bool grid = a == r->depth || a == r->m || a == r->n || a == r->k;
         if (!batch) r->follow.local |= 1u << a;
         if (grid || (a == r->tensor && s->sequence)) r->follow.roam |= 1u << a;
@@ -371,7 +371,8 @@ bool pl_roles_check(const pl_roles *r, pl_err *err)
 {
     const pl_mesh *m = &r->follow.plan->mesh;
     for (int a = 0; a < m->n; a++) {
-        if (a == r->data || a == r->shard || r->axis[a].used || m->axis[a].size == 1) continue;
+        bool rows = a == r->data || a == r->shard || a == r->spatial;
+        if (rows || r->axis[a].used || m->axis[a].size == 1) continue;
         if (!r->axis[a].widest)
             return pl_err_set(err, PL_EINPUT,
                               "strategy '%s': the graph has no %s to split over the %d devices of "

@@ -19,6 +19,7 @@ typedef struct pl_roles {
     const pl_strategy *strategy;
     pl_follow follow;
     int data, shard, expert, tensor, depth; /* axes, or -1                                       */
+    int spatial;                            /* or -1                                             */
     int m, n, k;                            /* axes of the grid, or -1; n and k may change places */
     int n_forward;                          /* nodes before the backward pass                    */
     int *uses;                              /* [values] forward nodes that read it               */

@@ -15,12 +15,28 @@ void pl_states_append(pl_placement *p, int dim, int axis)
 
 /* -- inputs ------------------------------------------------------------------------------------ */
 
+/* The dimension of an input that the first window slides over, or -1. */
+static int find_rows(const pl_graph *g, const pl_value *x)
+{
+    for (int i = 0; i < g->nodes.n; i++)
+        for (int k = 0; k < g->nodes.at[i]->n_in; k++) {
+            const pl_operand *o = &g->nodes.at[i]->sig->operand[k];
+            for (int d = 0; d < o->rank && g->nodes.at[i]->in[k] == x; d++)
+                if (o->dim[d].window >= 0) return d;
+        }
+    return -1;
+}
+
 void pl_states_inputs(pl_plan *p)
 {
     static const char *const axes[] = { "data", "shard", "expert", "depth", "row", "i" };
+    int spatial = pl_mesh_find(&p->mesh, "spatial");
     for (int v = 0; v < p->graph->values.n; v++) {
         const pl_value *x = p->graph->values.at[v];
-        if (x->role != PL_INPUT || !x->shape.rank || x->shape.dim[0] < 2) continue;
+        if (x->role != PL_INPUT || !x->shape.rank) continue;
+        int rows = spatial >= 0 ? find_rows(p->graph, x) : -1;
+        if (rows > 0) pl_placement_split(&p->stored[v], rows, spatial);
+        if (x->shape.dim[0] < 2) continue;
         int64_t left = x->shape.dim[0];
         for (int k = 0; k < 6; k++) {
             int a = pl_mesh_find(&p->mesh, axes[k]);

@@ -9,7 +9,7 @@
 
 /* -- parse ------------------------------------------------------------------------------------- */
 
-enum { DP, DP_N, ZERO, HSDP, HPZ, TP, TP_2D, TP_25D, TP_3D, SP, GRID, EP, N_WORDS };
+enum { DP, DP_N, ZERO, HSDP, HPZ, TP, TP_2D, TP_25D, TP_3D, SP, GRID, EP, SPATIAL, N_WORDS };
 
 /* A word is a name and sizes AxBxC. Of those that set the same there may be one. */
 static const struct {
@@ -28,6 +28,7 @@ static const struct {
     [SP] = { "sp", "sp", 0, SP },
     [GRID] = { "grid:", "grid:AxBxC", 3, TP },
     [EP] = { "ep=", "ep=N", 1, EP },
+    [SPATIAL] = { "spatial=", "spatial=N", 1, SPATIAL },
 };
 
 /* Sizes joined by x, each at least 1. */
@@ -105,6 +106,7 @@ static bool set_word(pl_strategy *s, int id, const int size[3], const char *word
     case GRID: set_grid(s, size[0], size[1], size[2], true); break;
     case SP: s->sequence = true; break;
     case EP: s->expert = size[0]; break;
+    case SPATIAL: s->spatial = size[0]; break;
     default: break;
     }
     return true;
@@ -139,6 +141,7 @@ static int64_t count_devices(const pl_strategy *s, bool with_data, pl_text *prod
                  { s->secondary ? "hpz" : "hsdp", s->shard },
                  { "ep", s->expert },
                  { "depth", s->depth },
+                 { "spatial", s->spatial },
                  { "tp", s->tensor },
                  { "A", s->grid[0] },
                  { "B", s->grid[1] },
@@ -181,7 +184,7 @@ bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_stra
 {
     bool seen[N_WORDS] = { 0 };
     *out = (pl_strategy){ .text = pl_arena_text(arena, text), .data = 1, .shard = 1, .expert = 1 };
-    out->tensor = out->depth = 1;
+    out->tensor = out->depth = out->spatial = 1;
     set_grid(out, 1, 1, 1, false);
     if (n_devices < 1)
         return pl_err_set(err, PL_EINPUT, "strategy '%s': for %d devices", text, n_devices);
@@ -210,6 +213,7 @@ void pl_strategy_mesh(const pl_strategy *s, pl_mesh *out)
     add_axis(out, "shard", s->shard);
     add_axis(out, "expert", s->expert);
     add_axis(out, "depth", s->depth);
+    add_axis(out, "spatial", s->spatial);
     add_axis(out, "tensor", s->tensor);
     add_axis(out, s->alternate ? "i" : "row", s->grid[0]);
     add_axis(out, s->alternate ? "j" : "column", s->grid[1]);
@@ -236,18 +240,31 @@ static bool check_batch(const pl_plan *p, pl_err *err)
                                 p->strategy, (long long)n);
 }
 
+static bool check_rows(const pl_plan *p, pl_err *err)
+{
+    int a = pl_mesh_find(&p->mesh, "spatial");
+    bool split = a < 0;
+    for (int i = 0; i < p->graph->values.n; i++) split |= pl_placement_find(&p->stored[i], a) >= 0;
+    return split || pl_err_set(err, PL_EINPUT,
+                               "strategy '%s': the graph has no images whose rows %d devices could "
+                               "share",
+                               p->strategy, p->mesh.axis[a].size);
+}
+
 static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *tmp,
                       pl_err *err)
 {
     pl_roles r;
     if (!like) PL_TRY(check_batch(p, err));
     pl_states_inputs(p);
+    if (!like) PL_TRY(check_rows(p, err));
     pl_roles_init(&r, s, p, tmp);
     pl_states_like(&r.follow, like);
     pl_roles_walk(&r);
     if (!like) PL_TRY(pl_roles_check(&r, err));
     pl_states_finish(&r, like);
     pl_follow_updates(&r.follow);
+    if (r.spatial >= 0) r.follow.roam |= 1u << r.spatial; /* no image's gradient is made by rows */
     for (int i = r.n_forward; i < p->graph->nodes.n; i++)
         pl_follow_node(&r.follow, p->graph->nodes.at[i]);
     return pl_plan_check(p, err);

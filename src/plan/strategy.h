@@ -13,12 +13,15 @@
  *   grid:AxBxC        the general scheme of which those are cases: a linear layer [m,k] x [k,n]
  *                     on A parts of m, B of n, C of k; the next one has B and C exchanged
  *   ep=N              experts of a routed layer over "expert", which splits the batch as well
+ *   spatial=N         the rows of images over "spatial": the first dimension that a window slides
+ *                     over. Convolutions and pools get their neighbours' border rows
  *
  * Words are joined by commas and share one mesh; its size is the number of devices: what is left
  * over goes to dp. A name is only a rule that chooses stored placements and the factor of each
  * linear layer per axis (roles.h); everything else follows (follow.h). Sources: Shoeybi et al.
  * 2019 (tp), Korthikanti et al. 2022 (sp), Rajbhandari et al. 2020 (zero), Zhao et al. 2023
- * (FSDP, hsdp), Xu et al. 2021 (2d), Wang et al. 2021 (2.5d), Bian et al. 2021 (3d). */
+ * (FSDP, hsdp), Xu et al. 2021 (2d), Wang et al. 2021 (2.5d), Bian et al. 2021 (3d), Dryden et al.
+ * 2019 (spatial). */
 #ifndef PL_PLAN_STRATEGY_H
 #define PL_PLAN_STRATEGY_H
 #include "plan/plan.h"
@@ -30,6 +33,7 @@ typedef struct pl_strategy {
     int data, shard, expert;      /* axes that split the batch                                   */
     bool secondary;               /* hpz: weights at rest over data too                          */
     int tensor;                   /* ways of 1-D tensor parallelism                              */
+    int spatial;                  /* that share the rows of images                               */
     bool sequence;
     int grid[3];                  /* A, B, C                                                     */
     int depth;                    /* 2.5d                                                        */
@@ -43,7 +47,8 @@ PL_MUST_CHECK bool pl_strategy_parse(const char *text, int n_devices, pl_arena *
                                      pl_strategy *out, pl_err *err);
 
 /* The mesh alone: the axes of more than one device, slow ones first: data, shard, expert, depth,
- * then tensor, or row and column, or i (A), j (B) and l (C). "data" alone when there is none. */
+ * spatial, then tensor, or row and column, or i (A), j (B) and l (C). "data" alone when there is
+ * none. */
 void pl_strategy_mesh(const pl_strategy *s, pl_mesh *out);
 
 /* A checked plan of a graph. `like` (or NULL) is a plan on the same mesh with whose graph this one

@@ -43,8 +43,14 @@ bool pl_check_same_slot(pl_slot a, pl_slot b)
 
 int64_t pl_check_part_bytes(const checker *c, const pl_value *v, const pl_placement *where)
 {
-    pl_region largest = pl_region_of(where, c->mesh, &v->shape, 0);
-    return pl_region_count(&largest) * pl_type_bytes(v->type);
+    int64_t most = 0;
+    bool window = false;
+    for (int i = 0; i < where->n; i++) window |= where->split[i].stride > 0;
+    for (int r = 0; r < (window ? c->p->n_ranks : 1); r++) {
+        pl_region x = pl_region_of(where, c->mesh, &v->shape, r);
+        if (pl_region_count(&x) > most) most = pl_region_count(&x);
+    }
+    return most * pl_type_bytes(v->type);
 }
 
 int64_t pl_check_part_count(const checker *c, const pl_value *v, const pl_placement *where)

@@ -11,7 +11,8 @@ typedef struct content {
     const pl_value *value;
     pl_placement where;        /* of a part, in normal form                                   */
     const pl_transfer *blocks; /* not NULL: its blocks, OUTGOING or INCOMING                  */
-    pl_form form;
+    pl_form form;              /* PART_TO: one piece of the part that a halo makes            */
+    int64_t pieces;            /* of that: elements                                           */
     pl_slot at;
     int64_t bytes;             /* of memory: room for the largest part of any rank            */
 } content;
@@ -40,7 +41,7 @@ const char *pl_check_slot_text(const checker *c, pl_slot at, int64_t bytes);
 const char *pl_check_part_text(const checker *c, const pl_value *v, const pl_placement *where);
 bool pl_check_overlap(pl_slot a, int64_t a_bytes, pl_slot b, int64_t b_bytes);
 bool pl_check_same_slot(pl_slot a, pl_slot b);
-/* Memory of a part: that of rank 0, who has the largest. */
+/* Memory of a part: that of rank 0, who has the largest but for windows, of which others may. */
 int64_t pl_check_part_bytes(const checker *c, const pl_value *v, const pl_placement *where);
 /* Elements of this rank's part. */
 int64_t pl_check_part_count(const checker *c, const pl_value *v, const pl_placement *where);
@@ -74,6 +75,10 @@ bool pl_check_rows(const checker *c, const pl_transfer *t, pl_form form, pl_aren
 rows pl_check_part_rows(const checker *c, const pl_value *v, const pl_placement *where, int rank,
                         pl_arena *out);
 rows pl_check_dense_rows(int64_t n, pl_arena *out); /* element i at i */
+/* The piece that a halo's part gets in this transfer, at its places in the part: what the member
+ * that is `shift` before this rank has of it (0: itself). None when there is no such member. */
+rows pl_check_piece_rows(const checker *c, const pl_transfer *t, pl_arena *out);
+int64_t pl_check_count_rows(const rows *r);
 /* Has `have` every element that `want` has, at the same place? */
 bool pl_check_has_rows(const rows *have, const rows *want);
 /* Do the copies of a step bring every element of `to` to its place, from memory that holds `from`?

@@ -79,7 +79,7 @@ static int64_t add_common(rows *r, pl_arena *a, const rows *x, const rows *y, in
     return n;
 }
 
-static int64_t count_rows(const rows *r)
+int64_t pl_check_count_rows(const rows *r)
 {
     int64_t n = 0;
     for (int i = 0; i < r->n; i++) n += r->at[i].n;
@@ -97,16 +97,56 @@ static bool list_blocks(const checker *c, const pl_transfer *t, const rows *mine
     for (int i = 0; i < n; i++) {
         rows his = pl_check_part_rows(c, t->value, other, group[i], out);
         int64_t count = add_common(r, out, all ? &his : mine, &his, i * t->move.block);
-        if (t->move.kind == PL_SCATTER && count < count_rows(&his))
+        if (t->move.kind == PL_SCATTER && count < pl_check_count_rows(&his))
             return pl_err_set(c->err, PL_EMISMATCH,
                               "member %d is to have %lld elements of '%s', of which %lld are here",
-                              i, (long long)count_rows(&his), t->value->name, (long long)count);
+                              i, (long long)pl_check_count_rows(&his), t->value->name,
+                              (long long)count);
         if (count > t->move.block)
             return pl_err_set(c->err, PL_EMISMATCH,
                               "block %d of '%s' has %lld elements, and room for %lld", i,
                               t->value->name, (long long)count, (long long)t->move.block);
     }
     return true;
+}
+
+/* The rank so many places on in this rank's group, or -1. */
+static int neighbour_of(const checker *c, const pl_transfer *t, int by, pl_arena *tmp)
+{
+    int *group = PL_NEW_N(tmp, int, c->p->n_ranks), me;
+    int n = pl_mesh_group(c->mesh, c->p->rank, t->move.axes, group, &me);
+    return me + by >= 0 && me + by < n ? group[me + by] : -1;
+}
+
+/* The one block of a shift. */
+static bool list_border(const checker *c, const pl_transfer *t, bool outgoing, const rows *mine,
+                        pl_arena *out, rows *r)
+{
+    int other = neighbour_of(c, t, outgoing ? t->shift : -t->shift, out);
+    if (other < 0 || !t->shift)
+        return pl_err_set(c->err, PL_EMISMATCH, "no member stands %d places %s", t->shift,
+                          outgoing ? "on" : "before");
+    rows his = pl_check_part_rows(c, t->value, outgoing ? &t->move.to : &t->move.from, other, out);
+    r->room = add_common(r, out, mine, &his, 0);
+    return true;
+}
+
+rows pl_check_piece_rows(const checker *c, const pl_transfer *t, pl_arena *out)
+{
+    rows part = pl_check_part_rows(c, t->value, &t->move.to, c->p->rank, out);
+    rows r = { .room = part.room }, his = { 0 };
+    int other = neighbour_of(c, t, -t->shift, out);
+    if (other >= 0) his = pl_check_part_rows(c, t->value, &t->move.from, other, out);
+    for (int i = 0, j = 0; i < part.n && j < his.n;) {
+        const row *p = &part.at[i], *q = &his.at[j];
+        int64_t lo = p->global > q->global ? p->global : q->global;
+        int64_t p_end = p->global + p->n, q_end = q->global + q->n;
+        int64_t hi = p_end < q_end ? p_end : q_end;
+        if (lo < hi) add_row(&r, out, (row){ p->at + lo - p->global, lo, hi - lo });
+        if (p_end <= q_end) i++;
+        if (q_end <= p_end) j++;
+    }
+    return r;
 }
 
 bool pl_check_rows(const checker *c, const pl_transfer *t, pl_form form, pl_arena *out, rows *r)
@@ -121,6 +161,8 @@ bool pl_check_rows(const checker *c, const pl_transfer *t, pl_form form, pl_aren
         return true;
     }
     *r = (rows){ 0 };
+    if (kind == PL_HALO)
+        return list_border(c, t, form == PL_OUTGOING, form == PL_OUTGOING ? &from : &to, out, r);
     if (form == PL_OUTGOING && (kind == PL_SCATTER || kind == PL_EXCHANGE))
         return list_blocks(c, t, &from, &t->move.to, false, out, r);
     if (form == PL_INCOMING && (kind == PL_GATHER || kind == PL_EXCHANGE))

@@ -65,12 +65,17 @@ static bool check_move(const checker *c, int i, const pl_transfer *t)
     return pl_placement_same(&x, &m->to) || fail_move(c, i, t, "a reduction moves nothing");
 }
 
-static bool same_transfer(const pl_transfer *a, const pl_transfer *b)
+static bool same_move(const pl_transfer *a, const pl_transfer *b)
 {
     const pl_move *x = &a->move, *y = &b->move;
     return a->value == b->value && x->kind == y->kind && x->axes == y->axes &&
            x->block == y->block && pl_placement_same(&x->from, &y->from) &&
            pl_placement_same(&x->to, &y->to);
+}
+
+static bool same_transfer(const pl_transfer *a, const pl_transfer *b)
+{
+    return same_move(a, b) && a->shift == b->shift;
 }
 
 static bool is_part(pl_form f)
@@ -209,6 +214,7 @@ static bool check_numbers(const checker *c, int i, int n)
     const pl_step *s = &c->p->step[i];
     const pl_transfer *t = s->transfer;
     int kind = kind_of(s->collective);
+    if (kind == PL_PERMUTE && t && t->move.kind == PL_HALO) kind = PL_HALO;
     bool sends = s->collective != PL_COLLECTIVE_RECV, gets = s->collective != PL_COLLECTIVE_SEND;
     if (kind == NOT_A_MOVE || s->n_in != sends || s->n_out != gets || s->count < 1)
         return pl_err_set(c->err, PL_EMISMATCH,
@@ -226,7 +232,7 @@ static bool check_numbers(const checker *c, int i, int n)
         return fail_move(c, i, t, "the message has another kind, type or group");
     if (kind == PL_SCATTER && s->monoid != t->move.from.monoid)
         return fail_move(c, i, t, "the message has another monoid");
-    if (s->count != t->move.block)
+    if (kind != PL_HALO && s->count != t->move.block)
         return pl_err_set(c->err, PL_EMISMATCH, "%s: blocks of %lld elements, the move has %lld",
                           pl_check_step_text(c, i), (long long)s->count, (long long)t->move.block);
     return check_move(c, i, t);
@@ -252,6 +258,23 @@ static bool check_peer(const checker *c, int i, int n, const int group[], pl_are
                                   s->peer, group[s->peer]));
 }
 
+/* A send or receive of a halo: all of the shift's block, to or from the member at that place. */
+static bool check_border(const checker *c, int i, int n, int me, pl_arena *tmp)
+{
+    const pl_step *s = &c->p->step[i];
+    const pl_transfer *t = s->transfer;
+    bool send = s->collective == PL_COLLECTIVE_SEND;
+    int peer = me + (send ? t->shift : -t->shift);
+    rows block;
+    PL_TRY(pl_check_rows(c, t, send ? PL_OUTGOING : PL_INCOMING, tmp, &block));
+    if (s->peer != peer || peer >= n)
+        return pl_err_set(c->err, PL_EMISMATCH, "%s: peer %d of %d, not %d",
+                          pl_check_step_text(c, i), s->peer, n, peer);
+    return s->count == block.room ||
+           pl_err_set(c->err, PL_EMISMATCH, "%s: %lld elements, the block has %lld",
+                      pl_check_step_text(c, i), (long long)s->count, (long long)block.room);
+}
+
 /* Is the part's memory, as it is, what the message wants to read or write? */
 static bool check_direct(const checker *c, int i, bool in, pl_arena *tmp)
 {
@@ -268,12 +291,13 @@ static bool check_direct(const checker *c, int i, bool in, pl_arena *tmp)
                         : "incoming blocks are not the part as they lie");
 }
 
-static bool check_layouts(const checker *c, int i, int n, const int group[])
+static bool check_layouts(const checker *c, int i, int n, int me, const int group[])
 {
     const pl_step *s = &c->p->step[i];
     pl_arena *tmp = pl_arena_new("message layouts");
     bool ok = true;
     if (s->transfer->move.kind == PL_PERMUTE) ok = check_peer(c, i, n, group, tmp);
+    if (s->transfer->move.kind == PL_HALO) ok = check_border(c, i, n, me, tmp);
     if (ok && s->n_in && is_part(s->from)) ok = check_direct(c, i, true, tmp);
     if (ok && s->n_out && is_part(s->to)) ok = check_direct(c, i, false, tmp);
     pl_arena_free(tmp);
@@ -299,7 +323,8 @@ bool pl_check_message(checker *c, int i)
     if (t->move.kind == PL_SCATTER || t->move.kind == PL_EXCHANGE) in = n * block;
     if (t->move.kind == PL_GATHER || t->move.kind == PL_EXCHANGE) out = n * block;
     if (s->n_in) PL_TRY(read_form(c, i, t, s->from, in));
-    if (!check_layouts(c, i, n, group)) return pl_err_in(c->err, "%s", pl_check_step_text(c, i));
+    if (!check_layouts(c, i, n, me, group))
+        return pl_err_in(c->err, "%s", pl_check_step_text(c, i));
     PL_TRY(check_apart(c, i, in, out));
     if (!s->n_out) return true;
     PL_TRY(pl_check_write(c, i, s->out[0], out));
@@ -363,6 +388,64 @@ static bool trace(checker *c, int i, int64_t *in, int64_t *out)
     return ok || pl_err_in(c->err, "%s: %s", pl_check_step_text(c, i), move_text(c, t));
 }
 
+/* What stands at the slot of a halo's part, of the same move: pieces of it, each once. */
+static int64_t find_pieces(const checker *c, const pl_step *s, contents *pieces)
+{
+    int64_t n = 0;
+    for (int k = 0; k < c->now.n; k++) {
+        content x = c->now.at[k];
+        if (!x.blocks || x.form != PL_PART_TO || !pl_check_same_slot(x.at, s->out[0]) ||
+            !same_move(x.blocks, s->transfer) || x.blocks->shift == s->transfer->shift)
+            continue;
+        n += x.pieces;
+        PL_PUSH(c->tmp, pieces, x);
+    }
+    return n;
+}
+
+/* Elements that the copies of a step write. */
+static int64_t count_copied(const pl_step *s, int64_t size)
+{
+    int64_t n = 0;
+    for (int k = 0; k < s->n_copies; k++) {
+        int64_t bytes = s->copy[k].bytes;
+        for (int j = 0; j < s->copy[k].n; j++) bytes *= s->copy[k].count[j];
+        n += bytes / size;
+    }
+    return n;
+}
+
+/* A copy of a piece of a halo's part writes that piece and nothing else; with the last one the part
+ * is there. */
+static bool check_piece(checker *c, int i)
+{
+    const pl_step *s = &c->p->step[i];
+    const pl_transfer *t = s->transfer;
+    pl_arena *tmp = pl_arena_new("copy of a piece");
+    int64_t size = pl_type_bytes(t->value->type);
+    content x = { .value = t->value, .blocks = t, .form = PL_PART_TO, .at = s->out[0] };
+    contents pieces = { 0 };
+    rows from = { 0 }, to = pl_check_piece_rows(c, t, tmp);
+    bool ok = pl_check_rows(c, t, s->from, tmp, &from) && pl_check_trace(c, s, size, &from, &to);
+    int64_t in = from.room * size, copied = ok ? count_copied(s, size) : 0;
+    x.bytes = to.room * size;
+    x.pieces = pl_check_count_rows(&to);
+    pl_arena_free(tmp);
+    if (!ok) return pl_err_in(c->err, "%s: %s", pl_check_step_text(c, i), move_text(c, t));
+    if (copied != x.pieces || (s->from == PL_PART_FROM) != !t->shift)
+        return fail_move(c, i, t, "a copy writes more than its piece, or another piece");
+    PL_TRY(read_form(c, i, t, s->from, in));
+    PL_TRY(check_apart(c, i, in, x.bytes));
+    int64_t there = find_pieces(c, s, &pieces);
+    PL_TRY(pl_check_write(c, i, s->out[0], x.bytes));
+    PL_PUSH(c->tmp, &pieces, x);
+    if (there + x.pieces == pl_check_part_count(c, t->value, &t->move.to))
+        pl_check_put(c, t->value, &t->move.to, s->out[0]);
+    else
+        for (int k = 0; k < pieces.n; k++) PL_PUSH(c->tmp, &c->now, pieces.at[k]);
+    return true;
+}
+
 bool pl_check_copy(checker *c, int i)
 {
     const pl_step *s = &c->p->step[i];
@@ -374,6 +457,7 @@ bool pl_check_copy(checker *c, int i)
     if (!t) return check_plain_copy(c, i);
     PL_TRY(check_move(c, i, t));
     if (s->from >= s->to) return fail_move(c, i, t, "a copy leads from a form to a later one");
+    if (t->move.kind == PL_HALO && s->to == PL_PART_TO) return check_piece(c, i);
     if (s->from <= PL_OUTGOING && s->to >= PL_INCOMING) PL_TRY(check_short_cut(c, i, t));
     PL_TRY(trace(c, i, &in, &out));
     PL_TRY(read_form(c, i, t, s->from, in));

@@ -183,7 +183,7 @@ static bool same_tensor(const pl_step *x, const pl_step *y)
     if (!a != !b) return false;
     if (!a) return !strcmp(x->label, y->label); /* of several tensors */
     return !strcmp(a->value->name, b->value->name) && a->move.kind == b->move.kind &&
-           pl_placement_same(&a->move.from, &b->move.from) &&
+           a->shift == b->shift && pl_placement_same(&a->move.from, &b->move.from) &&
            pl_placement_same(&a->move.to, &b->move.to);
 }
 

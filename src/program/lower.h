@@ -26,7 +26,7 @@ typedef enum task_kind {
     TASK_NODE,
     TASK_REDUCE,  /* all-reduce; several may share a message             */
     TASK_MESSAGE, /* gather, scatter, exchange                           */
-    TASK_SHIFT,   /* a send and a receive                                */
+    TASK_SHIFT,   /* a send and a receive, or one of them, or none       */
     TASK_COPY,
     TASK_FILL
 } task_kind;
@@ -37,7 +37,10 @@ typedef struct task {
     int n_in, n_out;
     int in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS]; /* parts                                    */
     bool eager;      /* updates a state: run as soon as possible, it frees memory              */
-    int to;          /* SHIFT: whom it sends to (step.peer: whom it receives from)              */
+    int to;          /* SHIFT: whom it sends to (step.peer: whom it receives from); -1: nobody  */
+    int64_t gets;    /* SHIFT: elements that it receives (step.count: that it sends)            */
+    const pl_transfer *piece[PL_MAX_OPERANDS]; /* COPY of pieces into one part, one of each input:
+                        whose they are                                                          */
     bool clear;      /* COPY: does not write all of its part, fill it first                    */
     bool prompt;     /* runs as soon as it may (order.c)                                       */
     int unmet;       /* tasks that must come first                                             */
@@ -70,6 +73,8 @@ int pl_lower_home(const lowering *l, int p);
 int pl_lower_part(lowering *l, const pl_value *v, const pl_placement *where, int64_t bytes);
 /* A task that reads part `from` and makes part `into`; its number. */
 int pl_lower_task(lowering *l, task_kind kind, const char *label, int from, int into);
+/* Task `id` reads part p as its next input. */
+void pl_lower_read(lowering *l, int id, int p);
 /* A task that copies the contents of part `from` into a part of v at the same placement, which has
  * memory of its own; returns that part. */
 int pl_lower_copy(lowering *l, int from, const pl_value *v);

@@ -3,7 +3,9 @@
  * A message carries blocks, one for each member of the group (pl_move in plan/reshard.h). Where
  * they do not lie that way in the part already, a copy packs them before, and another puts them in
  * their places after. What is decided here depends on the move alone, never on the rank: the
- * programs of all ranks have the same messages in the same order. */
+ * programs of all ranks have the same messages in the same order, but for the shifts of a halo,
+ * where a member at the border has nobody to send to or nothing to get. */
+#include "plan/halo.h"
 #include "program/lower.h"
 
 #include <string.h>
@@ -234,9 +236,81 @@ static int add_permute(const transfer *t, int from)
     task *x = add(t, TASK_SHIFT, from, into, PL_PART_FROM, PL_PART_TO);
     while (to[giver] != t->me) giver++;
     x->step.count = t->move->block;
+    x->gets = t->move->block;
     x->to = to[t->me];
     x->step.peer = giver;
     return into;
+}
+
+/* What member `giver` gives me, or I to `getter`; empty when there is nothing. */
+static pl_region find_block(const transfer *t, int giver, int getter)
+{
+    const pl_mesh *m = &t->l->plan->mesh;
+    pl_region x;
+    if (pl_halo_block(t->move, m, &t->value->shape, t->l->rank, giver, getter, &x)) return x;
+    return (pl_region){ .n = 1, .digit = { { .size = 1, .unit = 1 } } };
+}
+
+/* A copy of one block between it and a part. */
+static pl_copy *copy_block(const transfer *t, const pl_region *from, const pl_region *to)
+{
+    pl_copy *c = PL_NEW(t->l->out, pl_copy);
+    bool ok = pl_region_copy(from, to, t->size, c);
+    PL_ASSERT(ok); /* ranges of the same digits */
+    return c;
+}
+
+/* A block to the member that stands `by` places on, and one from that as many before; returns the
+ * part that comes in. All ranks have these tasks, whether or not they have such neighbours. */
+static int add_border(transfer *t, int from, pl_shift by)
+{
+    lowering *l = t->l;
+    pl_region out = find_block(t, t->me, t->me + by.by), in = find_block(t, t->me - by.by, t->me);
+    pl_transfer *shared = PL_NEW(l->out, pl_transfer);
+    *shared = (pl_transfer){ .value = t->value, .move = *t->move, .shift = by.by };
+    t->shared = shared;
+    int outgoing = pl_lower_part(l, t->value, &t->move->from, by.most * t->size);
+    int incoming = pl_lower_part(l, t->value, &t->move->to, by.most * t->size);
+    task *x = add(t, TASK_COPY, from, outgoing, PL_PART_FROM, PL_OUTGOING);
+    x->step.copy = copy_block(t, &t->from, &out);
+    x->step.n_copies = pl_region_count(&out) > 0;
+    x = add(t, TASK_SHIFT, outgoing, incoming, PL_OUTGOING, PL_INCOMING);
+    x->step.count = pl_region_count(&out);
+    x->gets = pl_region_count(&in);
+    x->step.bytes = x->gets * t->size;
+    x->to = x->step.count ? t->me + by.by : -1;
+    x->step.peer = x->gets ? t->me - by.by : -1;
+    return incoming;
+}
+
+/* The part is put together from what I have and what the others gave. */
+static int add_halo(transfer *t, int from)
+{
+    pl_shift by[PL_MAX_SHIFTS];
+    int incoming[PL_MAX_SHIFTS], n, end;
+    const pl_transfer *own = t->shared, *piece[PL_MAX_SHIFTS];
+    pl_copy *c = PL_NEW_N(t->l->out, pl_copy, PL_MAX_SHIFTS + 1);
+    n = pl_halo_shifts(t->move, &t->l->plan->mesh, &t->value->shape, by);
+    PL_ASSERT_CMP(n, >=, 0); /* else it has no price */
+    for (int k = 0; k < n; k++) {
+        incoming[k] = add_border(t, from, by[k]);
+        piece[k] = t->shared;
+        pl_region block = find_block(t, t->me - by[k].by, t->me);
+        c[k + 1] = *copy_block(t, &block, &t->to);
+    }
+    c[0] = *copy_block(t, &t->from, &t->to);
+    t->shared = own;
+    end = add_end(t);
+    task *x = add(t, TASK_COPY, from, end, PL_PART_FROM, PL_PART_TO);
+    int id = (int)(x - t->l->tasks.at);
+    x->step.n_copies = 1;
+    x->step.copy = c;
+    x->piece[0] = own;
+    for (int k = 0; k < n; k++) {
+        t->l->tasks.at[id].piece[k + 1] = piece[k];
+        pl_lower_read(t->l, id, incoming[k]);
+    }
+    return end;
 }
 
 int pl_lower_move(lowering *l, int from, const pl_move *m)
@@ -247,6 +321,7 @@ int pl_lower_move(lowering *l, int from, const pl_move *m)
     case PL_MASK: return add_mask(&t, from);
     case PL_REDUCE: return add_reduce(&t, from);
     case PL_PERMUTE: return add_permute(&t, from);
+    case PL_HALO: return add_halo(&t, from);
     case PL_GATHER:
     case PL_SCATTER:
     case PL_EXCHANGE:

@@ -16,6 +16,8 @@ typedef struct places {
     int *wait;    /* [order] messages that must be finished before this position      */
     int *used;    /* [parts] by home: messages up to the last one so far that uses it */
     int *message; /* [order] the number of its (last) message, or -1                  */
+    int *sent;    /* [n_messages] of the first so many those that this rank has: a shift may lack
+                     its send or receive, but lives are the same on all ranks         */
     int n_messages;
     struct {
         int n, cap;
@@ -260,7 +262,7 @@ static pl_step *add_step(const places *s, pl_program *p, const task *t, pl_step_
     pl_step *x = &p->step[p->n_steps++];
     *x = t->step;
     x->kind = kind;
-    x->wait = s->wait[pos];
+    x->wait = s->sent[s->wait[pos]];
     x->n_in = x->n_out = 0;
     return x;
 }
@@ -283,20 +285,30 @@ static pl_step *add_message(const places *s, pl_program *p, const task *t, int p
     return x;
 }
 
-/* The messages of one position: the reductions of a bucket, a send and a receive, or one. */
+static void add_shift(const places *s, pl_program *p, const task *t, int pos)
+{
+    if (t->to >= 0) {
+        pl_step *x = add_message(s, p, t, pos);
+        x->collective = PL_COLLECTIVE_SEND;
+        x->peer = t->to;
+        x->bytes = 0;
+        add_in(s, x, t, 0);
+    }
+    if (t->step.peer < 0) return;
+    pl_step *x = add_message(s, p, t, pos);
+    x->collective = PL_COLLECTIVE_RECV;
+    x->count = t->gets;
+    p->message_bytes += x->bytes;
+    add_out(s, x, t, 0);
+}
+
+/* The messages of one position: the reductions of a bucket, or one. */
 static void add_messages(const places *s, pl_program *p, const ints *tasks, int pos)
 {
     const lowering *l = s->l;
     const task *t = &l->tasks.at[tasks->at[0]];
     pl_step *x = add_message(s, p, t, pos);
     add_in(s, x, t, 0);
-    if (t->kind == TASK_SHIFT) {
-        x->collective = PL_COLLECTIVE_SEND;
-        x->peer = t->to;
-        x->bytes = 0;
-        x = add_message(s, p, t, pos);
-        x->collective = PL_COLLECTIVE_RECV;
-    }
     add_out(s, x, t, 0);
     for (int i = 1; i < tasks->n; i++) x->count += l->tasks.at[tasks->at[i]].step.count;
     if (tasks->n > 1) {
@@ -353,10 +365,27 @@ static void add_kernel(const places *s, pl_program *p, const task *t, int pos)
 static void add_copy(const places *s, pl_program *p, const task *t, int pos)
 {
     if (t->clear) add_fill(s, p, t, 0, pos);
+    if (!t->step.n_copies) return;
     pl_step *x = add_step(s, p, t, PL_COPY, pos);
     add_in(s, x, t, 0);
     add_out(s, x, t, 0);
     p->n_compute++;
+}
+
+/* One step for each input that this rank has something of. */
+static void add_pieces(const places *s, pl_program *p, const task *t, int pos)
+{
+    for (int k = 0; k < t->n_in; k++) {
+        if (!t->step.copy[k].bytes) continue;
+        pl_step *x = add_step(s, p, t, PL_COPY, pos);
+        x->transfer = t->piece[k];
+        if (k) x->from = PL_INCOMING;
+        x->n_copies = 1;
+        x->copy = &t->step.copy[k];
+        add_in(s, x, t, k);
+        add_out(s, x, t, 0);
+        p->n_compute++;
+    }
 }
 
 static void make_steps(places *s, pl_program *p)
@@ -364,21 +393,27 @@ static void make_steps(places *s, pl_program *p)
     lowering *l = s->l;
     int waited = 0, carried = 0, most = 0;
     for (int pos = 0; pos < l->order.n; pos++)
-        most += 1 + l->tasks.at[l->order.at[pos].tasks.at[0]].n_out;
+        most += 2 + l->tasks.at[l->order.at[pos].tasks.at[0]].n_out +
+                l->tasks.at[l->order.at[pos].tasks.at[0]].n_in;
     p->step = PL_NEW_N(l->out, pl_step, most + 1);
     for (int pos = 0; pos < l->order.n; pos++) {
         const ints *tasks = &l->order.at[pos].tasks;
         const task *t = &l->tasks.at[tasks->at[0]];
         if (is_message(t)) {
             if (s->wait[pos] < carried) s->wait[pos] = carried;
-            add_messages(s, p, tasks, pos);
+            if (t->kind == TASK_SHIFT)
+                add_shift(s, p, t, pos);
+            else
+                add_messages(s, p, tasks, pos);
+            s->sent[s->message[pos] + 1] = p->n_messages;
             continue;
         }
         if (s->wait[pos] > waited) waited = s->wait[pos];
         s->wait[pos] = waited;
         int before = p->n_compute;
         if (t->kind == TASK_NODE) add_kernel(s, p, t, pos);
-        if (t->kind == TASK_COPY) add_copy(s, p, t, pos);
+        if (t->kind == TASK_COPY && t->piece[0]) add_pieces(s, p, t, pos);
+        if (t->kind == TASK_COPY && !t->piece[0]) add_copy(s, p, t, pos);
         if (t->kind == TASK_FILL) add_fill(s, p, t, 0, pos);
         carried = p->n_compute == before ? waited : 0; /* nothing to do here: the next one waits */
     }
@@ -426,6 +461,7 @@ bool pl_lower_places(lowering *l, pl_program *p, pl_err *err)
     find_lives(&s);
     join_reductions(&s);
     find_waits(&s);
+    s.sent = PL_NEW_N(l->tmp, int, s.n_messages + 1);
     if (!l->options.no_reuse) join_elementwise(&s);
     PL_TRY(lay_out(&s, err));
     make_steps(&s, p);

@@ -18,8 +18,8 @@ pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out)
         x->where = pl_placement_normal(&plan->stored[i], &plan->mesh, &v->shape);
         x->shape = pl_placement_local(&x->where, &plan->mesh, &v->shape, rank);
         x->region = pl_region_of(&x->where, &plan->mesh, &v->shape, rank);
-        pl_shape largest = pl_placement_local(&x->where, &plan->mesh, &v->shape, 0);
-        x->bytes = pl_shape_count(&largest) * pl_type_bytes(v->type);
+        int64_t room = pl_placement_room(&x->where, &plan->mesh, &v->shape);
+        x->bytes = room * pl_type_bytes(v->type);
         s->bytes += (x->bytes + STATE_ALIGN - 1) / STATE_ALIGN * STATE_ALIGN;
     }
     return s;

@@ -32,12 +32,14 @@ const char *pl_collective_name(pl_collective c); /* "all-reduce" */
 
 /* What the bytes of a copy or message are. On the way between two placements a tensor takes up to
  * four forms: the part that a device has; *outgoing* blocks, one for each member of the group; the
- * blocks that came in; the part that it gets (pl_move in plan/reshard.h). */
+ * blocks that came in; the part that it gets (pl_move in plan/reshard.h). A HALO has one outgoing
+ * and one incoming block for each shift, of any size, and makes the part by several copies. */
 typedef enum pl_form { PL_PART_FROM, PL_OUTGOING, PL_INCOMING, PL_PART_TO } pl_form;
 
 typedef struct pl_transfer {
     const pl_value *value;
     pl_move move;
+    int shift; /* HALO: blocks for the member so many places on, from the one as many before */
 } pl_transfer;
 
 typedef struct pl_step {

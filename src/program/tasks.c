@@ -8,8 +8,8 @@
 int pl_lower_part(lowering *l, const pl_value *v, const pl_placement *where, int64_t bytes)
 {
     part p = { .value = v, .where = *where, .maker = -1, .phase = -1, .home = l->parts.n };
-    pl_shape largest = pl_placement_local(where, &l->plan->mesh, &v->shape, 0);
-    p.bytes = bytes ? bytes : pl_shape_count(&largest) * pl_type_bytes(v->type);
+    int64_t room = pl_placement_room(where, &l->plan->mesh, &v->shape);
+    p.bytes = bytes ? bytes : room * pl_type_bytes(v->type);
     p.port = -1;
     PL_PUSH(l->tmp, &l->parts, p);
     return l->parts.n - 1;
@@ -35,8 +35,7 @@ static int add_task(lowering *l, task_kind kind, const char *label)
     return l->tasks.n - 1;
 }
 
-/* Task `id` reads part p as its next input. */
-static void read_part(lowering *l, int id, int p)
+void pl_lower_read(lowering *l, int id, int p)
 {
     task *t = &l->tasks.at[id];
     t->in[t->n_in++] = p;
@@ -54,7 +53,7 @@ static void make_part(lowering *l, int id, int p)
 int pl_lower_task(lowering *l, task_kind kind, const char *label, int from, int into)
 {
     int id = add_task(l, kind, label);
-    if (from >= 0) read_part(l, id, from);
+    if (from >= 0) pl_lower_read(l, id, from);
     make_part(l, id, into);
     return id;
 }
@@ -126,7 +125,7 @@ static bool add_node(lowering *l, const pl_node *n, pl_err *err)
     pl_share *share = PL_NEW(l->out, pl_share);
     *share = pl_plan_share(l->plan, n->id, l->rank);
     l->tasks.at[id].step.share = share;
-    for (int i = 0; i < n->n_in; i++) read_part(l, id, in[i]);
+    for (int i = 0; i < n->n_in; i++) pl_lower_read(l, id, in[i]);
     for (int i = 0; i < n->n_out; i++) {
         pl_placement where = pl_plan_operand(l->plan, n->id, n->n_in + i);
         int p = publish(l, pl_lower_part(l, n->out[i], &where, 0));

@@ -468,8 +468,8 @@ static void test_no_way(void **state)
     } cases[] = {
         { "[;]", "[;]+{t}", "no messages turn [;] of f32[8,8] into [;]+{t}: what is whole" },
         { "[t;]", "[;]max{t}", "does not become partial" },
-        { "[t:8~1,3,1;]", "[;]", "parts of windows are not moved" },
-        { "[;]", "[t:8~1,3,1;]", "parts of windows are not moved" },
+        { "[t:3~2,1,0;]", "[;]", "the parts of windows do not have all of it" },
+        { "[t:8~1,3,1;]", "[;]+{t}", "no messages turn" },
     };
     static const pl_shape s = { 2, { 8, 8 } };
     (void)state;

@@ -28,6 +28,10 @@ static void test_parse(void **state)
         { "tp=3d:2x2x2", 8, "i=2 j=2 l=2", { .data = 1, .grid = { 2, 2, 2 }, .alternate = true } },
         { "grid:2x4x1", 8, "i=2 j=4", { .data = 1, .grid = { 2, 4, 1 }, .alternate = true } },
         { "ep=2,tp=2", 8, "data=2 expert=2 tensor=2", { .data = 2, .expert = 2, .tensor = 2 } },
+        { "tp=2,spatial=4",
+          16,
+          "data=2 spatial=4 tensor=2",
+          { .data = 2, .spatial = 4, .tensor = 2 } },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -41,10 +45,11 @@ static void test_parse(void **state)
             pl_text_add(&t, k ? " %s=%d" : "%s=%d", m.axis[k].name, m.axis[k].size);
         EXPECT(!strcmp(pl_text_get(&t), cases[i].mesh), "%s: mesh %s", cases[i].text,
                pl_text_get(&t));
-        bool same = s.zero == x->zero && s.data == x->data && s.sequence == x->sequence &&
-                    s.alternate == x->alternate && s.shard == (x->shard ? x->shard : 1) &&
-                    s.expert == (x->expert ? x->expert : 1) &&
-                    s.tensor == (x->tensor ? x->tensor : 1) && s.depth == (x->depth ? x->depth : 1);
+        bool same =
+            s.zero == x->zero && s.data == x->data && s.sequence == x->sequence &&
+            s.alternate == x->alternate && s.shard == (x->shard ? x->shard : 1) &&
+            s.expert == (x->expert ? x->expert : 1) && s.tensor == (x->tensor ? x->tensor : 1) &&
+            s.spatial == (x->spatial ? x->spatial : 1) && s.depth == (x->depth ? x->depth : 1);
         for (int k = 0; k < 3; k++) same &= s.grid[k] == (x->grid[k] ? x->grid[k] : 1);
         EXPECT(same && !strcmp(s.text, cases[i].text), "%s: degrees", cases[i].text);
         pl_arena_free(a);
@@ -357,6 +362,7 @@ static void test_refusals(void **state)
         { "mlp", "ep=2", 2,
           "the graph has no experts to split over the 2 devices of axis 'expert'" },
         { "moe:experts=2,layers=1", "ep=4", 4, "(the widest that was offered is 2," },
+        { "mlp", "spatial=2", 2, "the graph has no images whose rows 2 devices could share" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -386,6 +392,31 @@ static void test_refusals(void **state)
     pl_arena_free(a);
 }
 
+/* The rows of the image, and with them those of all that the forward pass makes of it: each window
+ * is split by its positions, and nobody receives more than rows of borders and sums of channels. */
+static void test_rows(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g =
+        make_model("resnet18:stages=2,blocks=1,width=8,size=64,classes=4,batch=4", PL_TRAIN, a);
+    const pl_plan *p = plan(g, "spatial=2", 2, NULL, a);
+    int windows = 0;
+    for (int i = 0; i < g->nodes.n && !g->nodes.at[i]->of; i++) {
+        const pl_node *n = g->nodes.at[i];
+        if (!n->sig->n_windows) continue;
+        assert_int_equal(p->choice[i].factor[0], n->sig->window[0].position);
+        windows++;
+    }
+    assert_int_equal(windows, 7);
+    volume v = find_volume(p, a);
+    assert_int_equal(count_moves(&v, PL_GATHER, 1, 3, false), 0);
+    assert_int_equal(count_moves(&v, PL_EXCHANGE, 1, 3, false), 0);
+    assert_int_equal(count_moves(&v, PL_HALO, 1, 3, false),
+                     6); /* 1x1: none, though it is strided */
+    pl_arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,7 +424,7 @@ int main(void)
         cmocka_unit_test(test_all),      cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_regather), cmocka_unit_test(test_hpz),
         cmocka_unit_test(test_depth),    cmocka_unit_test(test_experts_volume),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,7 +208,8 @@ static void test_any_plan(void **state)
     }
     for (int k = 0; k <= PL_FILL; k++) assert_true(only || sum.steps[k] > 0);
     for (int k = 0; k <= PL_COLLECTIVE_RECV; k++) assert_true(only || sum.collectives[k] > 0);
-    for (int k = 0; k < PL_N_MOVES; k++) assert_true(only || sum.moves[k] > 0);
+    for (int k = 0; k < PL_N_MOVES; k++) /* windows: test_windows.c */
+        assert_true(only || k == PL_HALO || sum.moves[k] > 0);
     for (int k = 0; k < PL_N_MOVES; k++)
         print_message("%s %d\n", pl_move_name((pl_move_kind)k), sum.moves[k]);
 }

@@ -26,9 +26,9 @@ static const row gpt_rows[] = {
     { 9, "tp=3,sp zero=2" },
 };
 static const row conv_rows[] = {
-    { 4, "dp zero=3 tp=2 tp=4 tp=2d:2x2 grid:1x2x2" },
-    { 8, "tp=3d:2x2x2 zero=3,tp=2" },
-    { 9, "zero=1 tp=3" },
+    { 4, "dp zero=3 tp=2 tp=4 tp=2d:2x2 grid:1x2x2 spatial=4 spatial=2 zero=3,spatial=2" },
+    { 8, "tp=3d:2x2x2 zero=3,tp=2 spatial=2,dp=2,tp=2" },
+    { 9, "zero=1 tp=3 spatial=3" },
 };
 static const row moe_rows[] = {
     { 4, "dp ep=4 ep=2 ep=2,tp=2 zero=3 tp=2,sp" },
