@@ -262,7 +262,7 @@ static int pick_tensor(layer *x)
 {
     int a = x->r->tensor, at = x->arrives.factor[a];
     if (!x->open) return x->stored.factor[a];
-    if (x->l.lookup || x->r->uses[x->n->in[x->l.w]->id] > 1) return -1;
+    if (x->l.lookup) return x->r->uses[x->n->in[x->l.w]->id] > 1 ? pick(x, a, x->l.k) : -1;
     if (has(x->l.k, at)) return at;
     if (arrives_by_k(x, a)) return pick(x, a, x->l.k);
     return pick_free_columns(x, a);

@@ -4,7 +4,8 @@
  *   expert   a factor that weights, activations and result share (the experts)
  *   tensor   the columns of W (n) where the activations arrive whole, as far as the nodes up to the
  *            next layer go on without communication; the rows (k) where they arrive split there. A
- *            table, and a weight that is used twice, stay copied.
+ *            table whose rows give the logits too is split by them (vocabulary parallel), another
+ *            one stays copied.
  *   grid     one axis takes m, one n, one k; the weights at rest are split over all three
  *
  * What n-factor an axis takes (the heads of a fused query-key-value, not its three parts) is
