@@ -193,10 +193,10 @@ static void test_timeout(void **state)
         const char *data = kinds[i] == PL_BARRIER ? "" : "8 f32, ";
         late_in = kinds[i];
         snprintf(text, sizeof text,
-                 "%s of 'h0.w' (%s4 ranks): no answer from rank 2 within 0.3 s (ranks 0, 1, 3 "
+                 "%s of 'h0.w' (%s4 ranks): no answer from rank 2 within 0.8 s (ranks 0, 1, 3 "
                  "arrived)",
                  pl_message_name(late_in), data);
-        run_team(&t, 4, 0.3, act_late);
+        run_team(&t, 4, 0.8, act_late);
         for (int r = 0; r < 4; r++) check_error(&t, r, PL_ERUN, text);
     }
 }
