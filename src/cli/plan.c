@@ -315,8 +315,9 @@ const pl_command pl_command_plan = {
     .name = "plan",
     .operands = "MODEL",
     .about = "how a strategy splits a model: placements, memory of a device, messages",
-    .more = "strategies, joined by commas: dp[=N] zero=1|2|3 hsdp=N tp=N sp tp=2d:QxQ "
-            "tp=2.5d:QxQxD\n    tp=3d:QxQxQ grid:AxBxC ep=N spatial=N; devices left over go to dp\n"
+    .more = "strategies, joined by commas: dp[=N] zero=1|2|3 hsdp=N hpz=N tp=N sp "
+            "tp=2d:QxQ\n    tp=2.5d:QxQxD tp=3d:QxQxQ grid:AxBxC ep=N spatial=N; devices left over "
+            "go to dp\n"
             "example: pleat plan gpt2-xl --strategy tp=8,sp,zero=1 --cluster local:64 --batch 64",
     .opts = opts,
     .run = run,

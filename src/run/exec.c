@@ -33,6 +33,7 @@ typedef struct bound_program {
 struct pl_exec {
     pl_exec_options options;
     pl_comm *comm;
+    pl_group *group[1 << PL_MAX_AXES]; /* by the set of axes; all programs have one mesh */
     pl_lane *lane;
     int n_programs;
     bound_program *programs;
@@ -130,17 +131,17 @@ static bool make_messages(pl_exec *e, pl_arena *arena, bound_program *p, pl_err 
                                              PL_ALL_TO_ALL, PL_SEND,       PL_RECV };
     const pl_mesh *m = &p->program->plan->mesh;
     int *ranks = PL_NEW_N(arena, int, p->program->n_ranks), me;
-    pl_group *group[1 << PL_MAX_AXES] = { 0 };
+    PL_ASSERT_CMP(m->n, ==, e->programs[0].program->plan->mesh.n);
     p->message = PL_NEW_N(arena, pl_lane_message, p->program->n_messages + 1);
     for (int i = 0, n = 0; i < p->program->n_steps; i++) {
         const pl_step *s = &p->program->step[i];
         if (s->kind != PL_MESSAGE) continue;
-        if (!group[s->axes]) {
+        if (!e->group[s->axes]) {
             int size = pl_mesh_group(m, p->program->rank, s->axes, ranks, &me);
-            PL_TRY(pl_comm_group(e->comm, size, ranks, &group[s->axes], err));
+            PL_TRY(pl_comm_group(e->comm, size, ranks, &e->group[s->axes], err));
         }
         p->message[n++] = (pl_lane_message){
-            .group = group[s->axes],
+            .group = e->group[s->axes],
             .after = s->after,
             .wait = s->wait,
             .message = { .kind = kinds[s->collective],
