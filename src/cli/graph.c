@@ -5,7 +5,6 @@
 #include "train/optim.h"
 
 #include <stdio.h>
-#include <string.h>
 
 typedef struct graph_args {
     const char *optimizer;
@@ -38,12 +37,7 @@ static bool build(const graph_args *a, const char *spec, bool train, pl_arena *a
                   pl_err *err)
 {
     pl_model_args args;
-    if (a->batch)
-        spec =
-            pl_model_with(arena, spec, "batch", pl_arena_fmt(arena, "%lld", (long long)a->batch));
-    if (a->seq)
-        spec = pl_model_with(arena, spec, "seq", pl_arena_fmt(arena, "%lld", (long long)a->seq));
-    PL_TRY(pl_model_parse(spec, arena, &args, err));
+    PL_TRY(pl_model_parse(pl_model_sized(arena, spec, a->batch, a->seq), arena, &args, err));
     pl_builder b = pl_builder_new(arena, &pl_ops_all, args.spec);
     args.model->build(&b, &args, PL_TRAIN);
     const pl_optim o = { .name = a->optimizer,

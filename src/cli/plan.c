@@ -81,12 +81,7 @@ static bool build(const plan_args *a, const char *spec, pl_arena *arena, pl_grap
                          .momentum = 0.9,
                          .decay = 0.1,
                          .clip = 1 };
-    if (a->batch)
-        spec =
-            pl_model_with(arena, spec, "batch", pl_arena_fmt(arena, "%lld", (long long)a->batch));
-    if (a->seq)
-        spec = pl_model_with(arena, spec, "seq", pl_arena_fmt(arena, "%lld", (long long)a->seq));
-    PL_TRY(pl_model_parse(spec, arena, &args, err));
+    PL_TRY(pl_model_parse(pl_model_sized(arena, spec, a->batch, a->seq), arena, &args, err));
     pl_builder b = pl_builder_new(arena, &pl_ops_all, args.spec);
     args.model->build(&b, &args, PL_TRAIN);
     pl_optim_add(&b, &o, b.err.code ? NULL : pl_graph_find(b.graph, "loss"));

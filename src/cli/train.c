@@ -225,11 +225,7 @@ static bool run_rank(void *arg, pl_comm *comm, pl_err *err)
 static bool make_options(const train_args *a, const char *model, const pl_world *w, pl_arena *arena,
                          pl_train_options *o, pl_err *err)
 {
-    char number[32];
-    snprintf(number, sizeof number, "%lld", (long long)a->batch);
-    if (a->batch) model = pl_model_with(arena, model, "batch", number);
-    snprintf(number, sizeof number, "%lld", (long long)a->seq);
-    if (a->seq) model = pl_model_with(arena, model, "seq", number);
+    model = pl_model_sized(arena, model, a->batch, a->seq);
     if (!a->data) return pl_err_set(err, PL_EUSAGE, "--data is missing: a text file, or synthetic");
     if (a->train_share <= 0 || a->train_share >= 1)
         return pl_err_set(err, PL_EUSAGE, "--train-share %g is not between 0 and 1",

@@ -247,11 +247,7 @@ static bool make_options(const verify_args *a, const char *model, const pl_world
                          pl_arena *arena, pl_verify_options *o, pl_err *err)
 {
     int cores = pl_launch_cores() / w->n_local;
-    if (a->batch)
-        model =
-            pl_model_with(arena, model, "batch", pl_arena_fmt(arena, "%lld", (long long)a->batch));
-    if (a->seq)
-        model = pl_model_with(arena, model, "seq", pl_arena_fmt(arena, "%lld", (long long)a->seq));
+    model = pl_model_sized(arena, model, a->batch, a->seq);
     *o = (pl_verify_options){
         .model = model,
         .steps = a->steps,

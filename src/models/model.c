@@ -148,6 +148,13 @@ const char *pl_model_with(pl_arena *a, const char *spec, const char *key, const 
     return pl_arena_fmt(a, "%s%c%s=%s", spec, strchr(spec, ':') ? ',' : ':', key, value);
 }
 
+const char *pl_model_sized(pl_arena *a, const char *spec, int64_t batch, int64_t seq)
+{
+    if (batch) spec = pl_model_with(a, spec, "batch", pl_arena_fmt(a, "%lld", (long long)batch));
+    if (seq) spec = pl_model_with(a, spec, "seq", pl_arena_fmt(a, "%lld", (long long)seq));
+    return spec;
+}
+
 static const char *value_of(const pl_model_args *a, const char *key)
 {
     int k = find_key(a->model, key, strlen(key));

@@ -48,6 +48,8 @@ struct pl_model_args {
 PL_MUST_CHECK bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *err);
 /* The same spec with one more key set. */
 const char *pl_model_with(pl_arena *a, const char *spec, const char *key, const char *value);
+/* The same spec with its keys batch and seq set; 0: as they are. */
+const char *pl_model_sized(pl_arena *a, const char *spec, int64_t batch, int64_t seq);
 
 int64_t pl_model_int(const pl_model_args *a, const char *key);
 double pl_model_real(const pl_model_args *a, const char *key);

@@ -69,4 +69,7 @@ const pl_placement *pl_follow_home(const pl_follow *f, const pl_value *v);
  * splits what is no factor. */
 pl_choice pl_follow_letters(const pl_plan *p, const pl_node *n, int o, const pl_placement *x);
 
+/* Choose for every node of a plan whose stored placements were written by hand. */
+void pl_plan_follow(pl_plan *p);
+
 #endif

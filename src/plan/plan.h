@@ -53,11 +53,6 @@ PL_MUST_CHECK bool pl_plan_check_node(const pl_plan *p, const pl_node *n, pl_err
 /* Everything whole on one device; `out` owns the plan. */
 pl_plan *pl_plan_single(const pl_graph *g, pl_arena *out);
 
-/* Choose the factors of every node greedily, in order, from the placements of stored tensors: the
- * choice that moves and computes the fewest bytes, given what its inputs' makers chose. A plain way
- * to complete placements written by hand; the search does better. */
-void pl_plan_follow(pl_plan *p);
-
 /* Text form, one line per stored tensor and per node. */
 void pl_plan_print(const pl_plan *p, pl_text *out);
 

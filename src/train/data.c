@@ -117,6 +117,19 @@ void pl_data_fill(const pl_data *d, const pl_port *port, uint64_t seed, int64_t 
         fill_random(port, seed, step, below, data);
 }
 
+void pl_data_feed(const pl_feed *f, const pl_port *port, void *to)
+{
+    const char *name = port->value->name;
+    if (!strcmp(name, "lr"))
+        *(float *)to = (float)f->lr;
+    else if (!strcmp(name, "step"))
+        *(int64_t *)to = f->step;
+    else if (!strcmp(name, "seed"))
+        *(int64_t *)to = (int64_t)(pl_rng_mix(f->seed, (uint64_t)f->draw) >> 1);
+    else
+        pl_data_fill(f->data, port, f->seed, f->draw, f->n_valid, f->below, to);
+}
+
 double pl_data_entropy(const pl_data *d)
 {
     int64_t count[256] = { 0 };

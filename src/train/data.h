@@ -22,6 +22,18 @@ PL_MUST_CHECK bool pl_data_open(const char *path, double share, int64_t seq, pl_
                                 pl_data *out, pl_err *err);
 void pl_data_free(pl_data *d);
 
+/* What one run of a program reads: the scalars "lr", "step" (from 1) and "seed" (of dropout), and
+ * the data of a batch, drawn for `draw`; see pl_data_fill. */
+typedef struct pl_feed {
+    const pl_data *data;
+    uint64_t seed;
+    double lr;
+    int64_t step, draw, n_valid, below;
+} pl_feed;
+
+/* Fill an input's part, whichever it is. */
+void pl_data_feed(const pl_feed *f, const pl_port *port, void *to);
+
 /* Fill an input's part for a batch. step < 0: validation batch -1 - step of n_valid, evenly spaced
  * rows. below: integers of synthetic inputs lie in [0, below). */
 void pl_data_fill(const pl_data *d, const pl_port *port, uint64_t seed, int64_t step,

@@ -1,7 +1,6 @@
 #include "train/train.h"
 
 #include "base/clock.h"
-#include "base/rng.h"
 #include "ops/lib/all.h"
 #include "plan/strategy.h"
 #include "run/save.h"
@@ -239,21 +238,16 @@ static void fill_inputs(runner *r, int which, int64_t step, int64_t k)
 {
     const pl_program *p = r->program[which];
     const pl_train_options *o = &r->j->o;
-    int64_t draw = step < 0 ? step : step * o->micro + k;
-    for (int i = 0; i < p->n_inputs; i++) {
-        const pl_port *port = &p->input[i];
-        const char *name = port->value->name;
-        void *at = pl_exec_input(r->exec, which, name, NULL);
-        if (!strcmp(name, "lr"))
-            *(float *)at = (float)learning_rate(o, step);
-        else if (!strcmp(name, "step"))
-            *(int64_t *)at = step + 1;
-        else if (!strcmp(name, "seed"))
-            *(int64_t *)at = (int64_t)(pl_rng_mix(o->seed, (uint64_t)draw) >> 1);
-        else
-            pl_data_fill(&r->j->data, port, o->seed, draw, o->eval_batches * o->micro, r->below,
-                         at);
-    }
+    const pl_feed f = { .data = &r->j->data,
+                        .seed = o->seed,
+                        .lr = learning_rate(o, step),
+                        .step = step + 1,
+                        .draw = step < 0 ? step : step * o->micro + k,
+                        .n_valid = o->eval_batches * o->micro,
+                        .below = r->below };
+    for (int i = 0; i < p->n_inputs; i++)
+        pl_data_feed(&f, &p->input[i],
+                     pl_exec_input(r->exec, which, p->input[i].value->name, NULL));
 }
 
 static double scalar(const runner *r, int which, const char *name)

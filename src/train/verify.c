@@ -1,6 +1,5 @@
 #include "train/verify.h"
 
-#include "base/rng.h"
 #include "models/model.h"
 #include "ops/lib/all.h"
 #include "train/data.h"
@@ -81,18 +80,14 @@ static bool build(pl_verify *v, int which, pl_err *err)
 static void fill_inputs(const pl_verify *v, pl_exec *e, int at, const pl_program *p, int64_t step)
 {
     const pl_data synthetic = { 0 };
-    for (int i = 0; i < p->n_inputs; i++) {
-        const char *name = p->input[i].value->name;
-        void *to = pl_exec_input(e, at, name, NULL);
-        if (!strcmp(name, "lr"))
-            *(float *)to = (float)v->o.lr;
-        else if (!strcmp(name, "step"))
-            *(int64_t *)to = step + 1;
-        else if (!strcmp(name, "seed"))
-            *(int64_t *)to = (int64_t)(pl_rng_mix(v->o.seed, (uint64_t)step) >> 1);
-        else
-            pl_data_fill(&synthetic, &p->input[i], v->o.seed, step, 0, v->below, to);
-    }
+    const pl_feed f = { .data = &synthetic,
+                        .seed = v->o.seed,
+                        .lr = v->o.lr,
+                        .step = step + 1,
+                        .draw = step,
+                        .below = v->below };
+    for (int i = 0; i < p->n_inputs; i++)
+        pl_data_feed(&f, &p->input[i], pl_exec_input(e, at, p->input[i].value->name, NULL));
 }
 
 static double read_scalar(const pl_exec *e, int at, const pl_program *p, int output)

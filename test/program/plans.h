@@ -3,7 +3,7 @@
 #define PL_TEST_PLANS_H
 #include "base/rng.h"
 #include "graph/op.h"
-#include "plan/plan.h"
+#include "plan/follow.h"
 
 #include <stdio.h>
 #include <string.h>
