@@ -166,6 +166,15 @@ static bool check_degrees(pl_strategy *s, int n, bool data_given, pl_arena *a, p
                           data_given ? "" : "a multiple of ", pl_text_get(&product), (long long)all,
                           n == 1 ? "is" : "are", n);
     if (!data_given) s->data = n / (int)all;
+    const int degrees[] = { s->data,   s->shard,   s->expert,  s->depth,  s->spatial,
+                            s->tensor, s->grid[0], s->grid[1], s->grid[2] };
+    int n_axes = 0;
+    for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++) n_axes += degrees[i] > 1;
+    if (n_axes > PL_MAX_AXES)
+        return pl_err_set(err, PL_EINPUT,
+                          "strategy '%s' on %d devices has %d axes (dp=%d among them), and a mesh "
+                          "has at most %d: leave a word out",
+                          s->text, n, n_axes, s->data, PL_MAX_AXES);
     if (s->sequence && s->tensor == 1)
         return pl_err_set(err, PL_EINPUT,
                           "strategy '%s': sp splits activations over the devices of tp=N, and "

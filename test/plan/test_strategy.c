@@ -92,6 +92,8 @@ static void test_parse_errors(void **state)
         { "zero=3,tp=4", 4, PL_EINPUT,
           "zero=3 splits over dp, and of the 4 devices none are left" },
         { "dp", 0, PL_EINPUT, "for 0 devices" },
+        { "hpz=2,ep=2,spatial=2,tp=2.5d:2x2x2", 128, PL_EINPUT,
+          "on 128 devices has 7 axes (dp=2 among them), and a mesh has at most 6" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
