@@ -219,8 +219,8 @@ static bool find_types(const pl_node *n, pl_type out[], pl_err *err)
 
 /* -- nodes ------------------------------------------------------------------------------------- */
 
-/* Fill n->sig and give the shapes and types of the outputs. */
-static bool infer(pl_arena *arena, pl_node *n, pl_shape shape[], pl_type type[], pl_err *err)
+/* Fill n->sig and give the shapes of the outputs. */
+static bool infer(pl_arena *arena, pl_node *n, pl_shape shape[], pl_err *err)
 {
     const pl_shape *in[PL_MAX_OPERANDS];
     int64_t extent[PL_MAX_WINDOWS] = { 0 };
@@ -239,8 +239,7 @@ static bool infer(pl_arena *arena, pl_node *n, pl_shape shape[], pl_type type[],
     if (n->op->infer) PL_TRY(n->op->infer(n, sig, err));
     for (int w = 0; w < sig->n_windows; w++)
         if (has_attr(n->op, "extent")) extent[w] = pl_node_int(n, "extent", w);
-    PL_TRY(pl_sig_solve(text, sig, in, extent, shape, err));
-    return find_types(n, type, err);
+    return pl_sig_solve(text, sig, in, extent, shape, err);
 }
 
 static pl_value *add_value(pl_graph *g, const char *name, pl_type type, pl_shape shape,
@@ -280,6 +279,40 @@ const char *pl_builder_fmt(pl_builder *b, const char *fmt, ...)
     return pl_arena_text(b->graph->arena, text);
 }
 
+/* Is input i of node n one that mixed precision casts? */
+static bool is_narrowed(const pl_builder *b, const pl_node *n, int i)
+{
+    const pl_value *v = n->in[i];
+    bool leaf = v->role == PL_INPUT ? v->shape.rank > 0 : v->trainable;
+    return b->compute != PL_F32 && leaf && v->type == PL_F32 && type_rule(n->op, i) != 'F' &&
+           (n->n_in > 1 || type_rule(n->op, 1) != 'a');
+}
+
+/* Casts are made once, in the letters of their first reader: they may be split as that one is. */
+static bool narrow_inputs(pl_builder *b, pl_node *n)
+{
+    const pl_op *cast = pl_ops_find(b->graph->ops, "cast");
+    for (int i = 0; i < n->n_in; i++) {
+        pl_value *v = n->in[i];
+        if (!is_narrowed(b, n, i)) continue;
+        while (b->narrow.n <= v->id) PL_PUSH(b->graph->arena, &b->narrow, NULL);
+        pl_value **to = &b->narrow.at[v->id];
+        const char *type = pl_type_name(b->compute), *scope = b->scope;
+        const pl_sig_dim *d = n->sig->operand[i].dim;
+        bool slides = false;
+        for (int k = 0; k < n->sig->operand[i].rank; k++) slides |= d[k].window >= 0;
+        const char *spec = slides ? pl_builder_fmt(b, "; to=%s", type)
+                                  : pl_spec(b, n, pl_builder_fmt(b, "{%d}->{%d}; to=%s", i, i, type));
+        b->scope = "";
+        if (!*to)
+            *to = pl_add_value(b, cast, pl_builder_fmt(b, "%s.%s", v->name, type), spec, 1, &v);
+        b->scope = scope;
+        n->in[i] = *to;
+        if (b->err.code) return false;
+    }
+    return true;
+}
+
 pl_node *pl_add_node(pl_builder *b, const pl_op *op, const char *name, const char *spec, int n_in,
                      pl_value *const in[])
 {
@@ -300,10 +333,12 @@ pl_node *pl_add_node(pl_builder *b, const pl_op *op, const char *name, const cha
     pl_type type[PL_MAX_OPERANDS];
     const char *attrs = strchr(n->spec, ';');
     if (b->err.code || !parse_attrs(b, attrs ? attrs + 1 : "", n) ||
-        !infer(g->arena, n, shape, type, &b->err)) {
+        !infer(g->arena, n, shape, &b->err) || !narrow_inputs(b, n) ||
+        !find_types(n, type, &b->err)) {
         pl_err_in(&b->err, "node '%s': %s", n->name, op->name);
         return NULL;
     }
+    n->id = g->nodes.n; /* casts came before it */
     add_outputs(g, n, shape, type);
     PL_PUSH(g->arena, &g->nodes, n);
     return n;
@@ -410,6 +445,14 @@ pl_value *pl_graph_find(const pl_graph *g, const char *name)
     return NULL;
 }
 
+const pl_value *pl_graph_state(const pl_value *v)
+{
+    const pl_node *n = v->maker;
+    if (!n) return v->role == PL_STATE ? v : NULL;
+    bool one = n->n_in == 1 && n->n_out == 1 && n->op->elementwise && pl_share_same_index(n, 0, 1);
+    return one && n->in[0]->role == PL_STATE ? n->in[0] : NULL;
+}
+
 int64_t pl_graph_params(const pl_graph *g)
 {
     int64_t n = 0;
@@ -467,7 +510,8 @@ static bool check_node(const pl_graph *g, int i, pl_arena *tmp, pl_err *err)
                               n->in[k]->maker->name);
     if (n->of && n->of->id >= i)
         return pl_err_set(err, PL_EINTERNAL, "it is of '%s', which comes later", n->of->name);
-    PL_TRY(infer(tmp, &again, shape, type, err));
+    PL_TRY(infer(tmp, &again, shape, err));
+    PL_TRY(find_types(&again, type, err));
     for (int k = 0; k < n->n_out; k++)
         if (type[k] != n->out[k]->type || !pl_shape_same(&shape[k], &n->out[k]->shape))
             return pl_err_set(err, PL_EINTERNAL, "output %d should be %s", k,

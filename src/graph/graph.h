@@ -60,6 +60,11 @@ typedef struct pl_builder {
     pl_err err;
     const char *scope;       /* prefix of the names of new nodes and states, "h3."         */
     const pl_node *of;       /* of new nodes                                               */
+    /* Mixed precision (Micikevicius et al., ICLR 2018, as FSDP has it): weights and inputs of f32
+     * are cast to this type for the nodes that take it, right before the first of them; the states
+     * and what changes them stay f32. PL_F32, which is 0: no casts. */
+    pl_type compute;
+    struct { int n, cap; pl_value **at; } narrow; /* [values] the cast of a leaf, or NULL   */
 } pl_builder;
 
 /* `arena` will own the graph; ops stays the caller's. */
@@ -101,6 +106,9 @@ void pl_add_output(pl_builder *b, const char *name, pl_value *v); /* renames v *
 PL_MUST_CHECK bool pl_builder_done(pl_builder *b, pl_graph **out, pl_err *err);
 
 /* -- reading ----------------------------------------------------------------------------------- */
+/* The state that v is, or is made of alone, element by element (its cast to another type): where
+ * such a v lies follows from where the state is stored. NULL: v is neither. */
+const pl_value *pl_graph_state(const pl_value *v);
 pl_value *pl_graph_find(const pl_graph *g, const char *name); /* a value by name, or NULL */
 int64_t pl_graph_params(const pl_graph *g);                   /* elements of trainable states */
 

@@ -38,7 +38,8 @@ typedef struct pl_op {
     const char *lookup;  /* letters that are table indices (sig.h). Those of sig that are whole or
                             lookup are needed in a node's own signature too                       */
     const char *linear;  /* sets of operands in which it is linear, so that a pending sum passes:
-                            "0|1" in each alone, "01" in both together                            */
+                            "0|1" in each alone, "01" in both together; not said of nodes that
+                            make whole numbers of floats                                          */
     pl_monoid monoid;    /* how partial outputs combine; PL_SUM unless said                       */
     const char *inplace; /* per output the input whose memory it *must* take over; '-': none      */
     bool view;           /* output 0 *is* input 0 in another shape: nothing moves                 */

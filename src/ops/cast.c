@@ -1,5 +1,5 @@
 /* cast: the same numbers in another type, "; to=bf16". Floats become bf16 by rounding to nearest
- * even, integers by dropping the fraction. The gradient is cast back. */
+ * even, integers by dropping the fraction. The gradient is cast back. Linear between floats. */
 #include "graph/op.h"
 #include "ops/lib/elementwise.h"
 #include "ops/lib/move.h"
@@ -28,6 +28,7 @@ const pl_op pl_op_cast = {
     .sig = "...->...",
     .types = "t->a",
     .attrs = "to=",
+    .linear = "0",
     .elementwise = true,
     .grad = grad,
     .flops = pl_move_flops,

@@ -22,6 +22,7 @@ void pl_follow_init(pl_follow *f, pl_plan *p, pl_arena *arena)
     f->open = PL_NEW_N(arena, bool, g->values.n + 1);
     f->done = PL_NEW_N(arena, bool, g->nodes.n + 1);
     f->state_of = PL_NEW_N(arena, const pl_value *, g->values.n + 1);
+    f->cast = PL_NEW_N(arena, const pl_value *, g->values.n + 1);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         f->open[i] = v->role == PL_STATE;
@@ -37,14 +38,28 @@ static void note(pl_follow *f, const pl_value *v)
     PL_PUSH(f->arena, &f->trail, old);
 }
 
+static void lie_at(pl_follow *f, const pl_value *v, pl_placement x)
+{
+    note(f, v);
+    f->open[v->id] = false;
+    f->have[v->id].n = 0;
+    PL_PUSH(f->arena, &f->have[v->id], x);
+}
+
+/* The node that makes v of a state alone works where that one is stored. */
+static void place_cast(pl_follow *f, const pl_value *v, const pl_placement *stored)
+{
+    const pl_node *n = v->maker;
+    f->plan->choice[n->id] = pl_follow_letters(f->plan, n, 0, stored);
+    lie_at(f, v, pl_plan_operand(f->plan, n->id, 1));
+}
+
 void pl_follow_store(pl_follow *f, const pl_value *v, const pl_placement *where)
 {
     pl_placement x = pl_placement_normal(where, &f->plan->mesh, &v->shape);
-    note(f, v);
-    f->open[v->id] = false;
     f->plan->stored[v->id] = x;
-    f->have[v->id].n = 0;
-    PL_PUSH(f->arena, &f->have[v->id], x);
+    lie_at(f, v, x);
+    if (f->cast[v->id]) place_cast(f, f->cast[v->id], &x);
 }
 
 int pl_follow_mark(const pl_follow *f)
@@ -65,6 +80,11 @@ const pl_placement *pl_follow_home(const pl_follow *f, const pl_value *v)
 {
     if (f->want[v->id].n) return &f->want[v->id].at[0];
     return f->have[v->id].n ? &f->have[v->id].at[0] : NULL;
+}
+
+static bool is_state(const pl_value *v)
+{
+    return pl_graph_state(v) != NULL;
 }
 
 /* -- which factors a placement splits ---------------------------------------------------------- */
@@ -212,7 +232,7 @@ typedef struct search {
 static bool leads(const search *s, int i)
 {
     const pl_value *v = s->n->in[i];
-    return !s->f->open[v->id] && (v->role != PL_STATE || s->by_states);
+    return !s->f->open[v->id] && (!is_state(v) || s->by_states);
 }
 
 /* The linear set whose inputs are all sums that are pending on the axis. Single numbers that are
@@ -321,7 +341,7 @@ static search new_search(pl_follow *f, const pl_node *n, const pl_choice *fixed)
 {
     search s = { .f = f, .n = n, .fixed = fixed, .by_states = true, .least = NEVER * NEVER };
     for (int i = 0; i < n->n_in; i++)
-        if (n->in[i]->role != PL_STATE && n->in[i]->shape.rank) s.by_states = false;
+        if (!is_state(n->in[i]) && n->in[i]->shape.rank) s.by_states = false;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         pl_placement x = { 0 };
         if (o >= n->n_in)
@@ -362,7 +382,7 @@ static void close_state(pl_follow *f, const pl_value *v, const pl_placement *rea
     for (int i = 0; i < read->n; i++)
         if (f->local >> read->split[i].axis & 1 && !read->split[i].stride)
             pl_placement_add(&x, read->split[i]);
-    pl_follow_store(f, v, &x);
+    pl_follow_store(f, pl_graph_state(v), &x);
 }
 
 static void keep_input(pl_follow *f, const pl_value *v, const pl_placement *at)
@@ -497,7 +517,8 @@ void pl_follow_updates(pl_follow *f)
  * pending is whole in its gradient, as far as this one needs it at all. */
 static int factor_of(const pl_follow *f, const pl_node *n, int axis)
 {
-    int k = n->of ? f->plan->choice[n->of->id].factor[axis] : PL_LINEAR;
+    bool of_state = n->of && is_state(n->of->out[0]); /* its gradient goes to where it is needed */
+    int k = n->of && !of_state ? f->plan->choice[n->of->id].factor[axis] : PL_LINEAR;
     if (k < 0) return k == PL_COPIED ? PL_COPIED : PL_FREE;
     k = pl_sig_find(n->sig, n->of->sig->factor[k].letter);
     return k < 0 ? PL_FREE : k;
@@ -524,6 +545,14 @@ static pl_choice letters_of(pl_follow *f, const pl_node *n)
 
 void pl_follow_node(pl_follow *f, const pl_node *n)
 {
+    const pl_value *state = n->n_out ? pl_graph_state(n->out[0]) : NULL;
+    if (state) {
+        f->cast[state->id] = n->out[0];
+        note(f, n->out[0]);
+        f->open[n->out[0]->id] = f->open[state->id]; /* until its first reader decides */
+        if (!f->open[state->id]) place_cast(f, n->out[0], &f->plan->stored[state->id]);
+        return;
+    }
     if (!f->done[n->id]) {
         pl_choice fixed = letters_of(f, n);
         pl_follow_choose(f, n, &fixed);

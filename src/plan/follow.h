@@ -32,6 +32,8 @@ typedef struct pl_follow {
     bool *open;        /* [values] a state whose storage is not decided yet                       */
     bool *done;        /* [nodes] chosen ahead of its turn (pl_follow_updates)                    */
     const pl_value **state_of; /* [values] the state whose next value it is, or NULL              */
+    const pl_value **cast;     /* [values] of states: what is made of it alone (pl_graph_state) for
+                                  the forward pass, at the same places as it; or NULL             */
     struct { int n, cap; pl_trail *at; } trail; /* for undoing                                    */
     int64_t bytes;     /* that a device has received for what was kept so far                     */
     double cost;       /* of it, in the greedy measure: bytes of memory traffic                   */

@@ -4,7 +4,8 @@
 
 static bool is_weight(const pl_value *v)
 {
-    return v->role == PL_STATE && v->trainable && v->shape.rank >= 2;
+    const pl_value *state = pl_graph_state(v);
+    return state && state->trainable && v->shape.rank >= 2;
 }
 
 /* A table's rows are not a factor of what is looked up in it. */

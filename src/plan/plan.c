@@ -4,6 +4,15 @@
 
 #include <string.h>
 
+/* Whole numbers made of others are rounded. */
+static bool rounds(const pl_node *n, unsigned set)
+{
+    bool from = false, to = false;
+    for (int i = 0; i < n->n_in; i++) from |= set >> i & 1 && pl_type_is_float(n->in[i]->type);
+    for (int i = 0; i < n->n_out; i++) to |= !pl_type_is_float(n->out[i]->type);
+    return from && to;
+}
+
 unsigned pl_plan_linear_set(const pl_node *n, int k)
 {
     const char *at = n->op->linear ? n->op->linear : "";
@@ -14,7 +23,7 @@ unsigned pl_plan_linear_set(const pl_node *n, int k)
         else if (k == 0 && *at - '0' < n->n_in)
             set |= 1u << (*at - '0');
     }
-    return k > 0 ? 0 : set;
+    return k > 0 || rounds(n, set) ? 0 : set;
 }
 
 /* How a split of factor f splits dimension d of an operand: all of it, one digit, or a window. */

@@ -172,7 +172,7 @@ static void scatter(const layer *x)
 static void settle(const layer *x)
 {
     pl_follow *f = &x->r->follow;
-    const pl_value *w = x->n->in[x->l.w];
+    const pl_value *w = pl_graph_state(x->n->in[x->l.w]);
     pl_follow_choose(f, x->n, &x->fixed);
     pl_follow_keep(f, x->n);
     if (x->open && x->r->m >= 0) {

@@ -221,6 +221,7 @@ void pl_states_finish(pl_roles *r, const pl_plan *like)
         bool split = v->role == PL_STATE && r->strategy->zero >= least[m[i].is] && axis >= 0;
         bool twice = split && r->strategy->secondary; /* hpz: over both axes at rest */
         if (split && m[i].is == WEIGHT) p->regather[i] = (uint8_t)(twice ? 1u << axis : UINT8_MAX);
+        if (f->cast[i]) p->regather[f->cast[i]->id] = p->regather[i];
         if (v->role != PL_STATE || find_like(like, v)) continue;
         if (split) split = split_state(p, &m[i], v, &at[i], axis);
         if (split && twice && r->data >= 0) (void)split_state(p, &m[i], v, &at[i], r->data);

@@ -14,8 +14,8 @@ typedef struct part {
     pl_placement where;
     int64_t bytes;
     int maker;       /* task; -1: there before the step (states, inputs)                       */
-    int phase;       /* 0: moved for a forward node or an update, 1: for a backward one;
-                        -1: not moved                                                          */
+    int phase;       /* 0: moved (or cast) for a forward node or an update, 1: for a backward
+                        one; -1: neither                                                       */
     ints readers;    /* tasks                                                                  */
     int home;        /* the part whose memory it takes over, which may do so too; or itself    */
     int64_t at;      /* bytes from the start of home's memory                                  */

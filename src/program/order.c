@@ -75,12 +75,14 @@ static int64_t put_off_gain(const lowering *l, int id, const double *place, doub
     return gain;
 }
 
-/* Does the task only move a state about? */
+/* Does the task only move a state about, or cast it? */
 static bool moves_state(const lowering *l, int id)
 {
     for (; id >= 0; id = l->parts.at[l->tasks.at[id].in[0]].maker) {
         const task *t = &l->tasks.at[id];
-        if (t->kind == TASK_NODE || t->kind == TASK_REDUCE || t->n_in != 1) return false;
+        bool casts = t->kind == TASK_NODE && pl_graph_state(t->step.share->node->out[0]);
+        if ((t->kind == TASK_NODE && !casts) || t->kind == TASK_REDUCE || t->n_in != 1)
+            return false;
         const part *p = &l->parts.at[t->in[0]];
         if (p->maker < 0) return p->port >= 0;
     }

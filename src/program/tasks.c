@@ -75,15 +75,28 @@ static int find_sources(const lowering *l, const pl_value *v, int phase, int sou
     return n;
 }
 
+/* Is v made of a state alone? Then it is made just before it is read, and again for the backward
+ * pass where the plan wants it moved again: what is kept until then is the state. */
+static bool is_cast(const pl_value *v)
+{
+    return v->maker && pl_graph_state(v);
+}
+
+static bool add_node(lowering *l, const pl_node *n, int phase, pl_err *err);
+
 /* A part of v at placement `to` (in normal form): one that is there, or else the end of the
  * cheapest path from any that is. */
 static bool bring(lowering *l, const pl_value *v, const pl_placement *to, int phase, int *out,
                   pl_err *err)
 {
-    int most = l->of_value[v->id].n, which;
+    int most = l->of_value[v->id].n + 1, which;
     int *source = PL_NEW_N(l->tmp, int, most);
     pl_placement *from = PL_NEW_N(l->tmp, pl_placement, most);
     int n = find_sources(l, v, phase, source);
+    if (!n && is_cast(v)) {
+        PL_TRY(add_node(l, v->maker, phase, err));
+        n = find_sources(l, v, phase, source);
+    }
     for (int i = 0; i < n; i++) {
         from[i] = l->parts.at[source[i]].where;
         *out = source[i];
@@ -113,12 +126,12 @@ static void take_over(lowering *l, const task *t, int out, int in)
     l->parts.at[t->out[out]].home = t->in[in];
 }
 
-static bool add_node(lowering *l, const pl_node *n, pl_err *err)
+static bool add_node(lowering *l, const pl_node *n, int phase, pl_err *err)
 {
     int in[PL_MAX_OPERANDS];
     for (int i = 0; i < n->n_in; i++) {
         pl_placement where = pl_plan_operand(l->plan, n->id, i);
-        if (!bring(l, n->in[i], &where, phase_of(n), &in[i], err))
+        if (!bring(l, n->in[i], &where, phase, &in[i], err))
             return pl_err_in(err, "node '%s'", n->name);
     }
     int id = add_task(l, TASK_NODE, n->name);
@@ -130,6 +143,7 @@ static bool add_node(lowering *l, const pl_node *n, pl_err *err)
         pl_placement where = pl_plan_operand(l->plan, n->id, n->n_in + i);
         int p = publish(l, pl_lower_part(l, n->out[i], &where, 0));
         make_part(l, id, p);
+        if (is_cast(n->out[i])) l->parts.at[p].phase = phase;
         task *t = &l->tasks.at[id];
         char from = n->op->inplace && i < (int)strlen(n->op->inplace) ? n->op->inplace[i] : '-';
         if (from != '-')
@@ -214,7 +228,11 @@ bool pl_lower_tasks(lowering *l, pl_err *err)
     l->of_value = PL_NEW_N(l->tmp, ints, g->values.n + 1);
     l->final = PL_NEW_N(l->tmp, int, g->values.n + 1);
     PL_TRY(add_leaves(l, err));
-    for (int i = 0; i < g->nodes.n; i++) PL_TRY(add_node(l, g->nodes.at[i], err));
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *n = g->nodes.at[i];
+        bool later = n->n_out && is_cast(n->out[0]); /* when it is read */
+        if (!later) PL_TRY(add_node(l, n, phase_of(n), err));
+    }
     for (int i = 0; i < g->outputs.n; i++) { /* the outside reads whole results */
         pl_placement whole = { 0 };
         PL_TRY(bring(l, g->outputs.at[i], &whole, 0, &l->output[i], err));

@@ -460,13 +460,14 @@ static void check_linear_set(trial *t, const pl_graph *g, const char *set, size_
 {
     const pl_node *n = g->nodes.at[0];
     eval e[3];
-    bool any = false;
+    bool any = false, rounded = false; /* the sum of the inputs is */
     for (int r = 0; r < 3; r++) {
         e[r] = eval_new(g);
         for (int k = 0; k < n->n_in; k++) {
             const pl_value *v = n->in[k];
             bool in = is_in_set(n, set, len, k);
             any |= in;
+            rounded |= in && v->type == PL_BF16;
             fill_input(t, k, in && r == 1 ? 1 : 0, v, e[r].at[v->id]);
             for (int64_t i = 0; in && r == 2 && i < pl_shape_count(&v->shape); i++)
                 pl_type_put(v->type, e[2].at[v->id], i,
@@ -482,7 +483,8 @@ static void check_linear_set(trial *t, const pl_graph *g, const char *set, size_
             double a = pl_type_get(v->type, e[0].at[v->id], i),
                    b = pl_type_get(v->type, e[1].at[v->id], i),
                    c = pl_type_get(v->type, e[2].at[v->id], i);
-            check(t, is_near(v->type, c, a + b, top + fabs(a) + fabs(b)),
+            pl_type type = rounded ? PL_BF16 : v->type;
+            check(t, is_near(type, c, a + b, top + fabs(a) + fabs(b)),
                   "not linear in \"%.*s\": output %d at %lld: f(x+x') is %g, f(x)+f(x') %g",
                   (int)len, set, o, (long long)i, c, a + b);
         }
@@ -492,6 +494,9 @@ static void check_linear_set(trial *t, const pl_graph *g, const char *set, size_
 
 static void check_linear(trial *t, const pl_graph *g)
 {
+    const pl_node *n = g->nodes.at[0];
+    if (n->n_in && pl_type_is_float(n->in[0]->type) && !pl_type_is_float(n->out[0]->type))
+        return; /* op.h */
     for (const char *set = t->op->linear; set && *set; set += *set == '|') {
         size_t len = strcspn(set, "|");
         check_linear_set(t, g, set, len);

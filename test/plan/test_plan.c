@@ -53,9 +53,14 @@ static void test_linear_sets(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const pl_op op = { .linear = cases[i].linear };
-        const pl_node n = { .op = &op, .n_in = cases[i].n_in };
+        pl_value x = { .type = PL_F32 }, y = { .type = PL_I32 };
+        pl_node n = { .op = &op, .n_in = cases[i].n_in, .n_out = 1, .out = { &x } };
+        for (int k = 0; k < n.n_in; k++) n.in[k] = &x;
         unsigned set = pl_plan_linear_set(&n, cases[i].k);
         EXPECT(set == cases[i].set, "set %d of '%s' is %u", cases[i].k, cases[i].linear, set);
+        n.out[0] = &y;
+        set = pl_plan_linear_set(&n, cases[i].k);
+        EXPECT(!set, "set %d of '%s' is %u, though it rounds", cases[i].k, cases[i].linear, set);
     }
 }
 
