@@ -1,6 +1,5 @@
 /* pleat graph: what a model is: operators, parameters, flops, bytes; or its whole text form. */
 #include "cli/commands.h"
-#include "models/model.h"
 #include "ops/lib/all.h"
 #include "train/optim.h"
 
@@ -17,7 +16,7 @@ typedef struct graph_args {
 static const pl_opt opts[] = {
     { "batch",     INT(batch),      "N",    NULL,    "rows per step (model key batch)", 1 },
     { "seq",       INT(seq),        "N",    NULL,    "positions per row (model key seq)", 1 },
-    { "optimizer", TEXT(optimizer), "NAME", "adamw", "of the training step" },
+    { "optimizer", TEXT(optimizer), "NAME", PL_OPTIM_NAME, "of the training step" },
     { "forward",   FLAG(forward),   NULL,   NULL,    "the forward pass only" },
     { "text",      FLAG(text),      NULL,   NULL,    "the whole graph, a line per node" },
     { "json",      FLAG(json),      NULL,   NULL,    "one JSON object on stdout" },
@@ -38,15 +37,9 @@ static bool build(const graph_args *a, const char *spec, bool train, pl_arena *a
 {
     pl_model_args args;
     PL_TRY(pl_model_parse(pl_model_sized(arena, spec, a->batch, a->seq), arena, &args, err));
-    pl_builder b = pl_builder_new(arena, &pl_ops_all, args.spec);
-    args.model->build(&b, &args, PL_TRAIN);
-    const pl_optim o = { .name = a->optimizer,
-                         .beta1 = 0.9,
-                         .beta2 = 0.99,
-                         .eps = 1e-8,
-                         .momentum = 0.9,
-                         .decay = 0.1 };
-    if (train) pl_optim_add(&b, &o, b.err.code ? NULL : pl_graph_find(b.graph, "loss"));
+    pl_optim o = pl_optim_usual(a->optimizer);
+    o.clip = 0;
+    pl_builder b = pl_optim_step(&args, train ? &o : NULL, arena);
     return pl_builder_done(&b, g, err);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cli/launch.h"
+#include "plan/strategy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,15 @@ static const pl_opt *find(const pl_command *c, const char *name, size_t n)
     for (const pl_opt *o = c->opts; o->name; o++)
         if (strlen(o->name) == n && !strncmp(o->name, name, n)) return o;
     return NULL;
+}
+
+/* What --strategy takes, for every command that has it. */
+static void print_words(void)
+{
+    pl_text words = { .arena = pl_arena_new("words") };
+    pl_strategy_words(&words);
+    printf("\nstrategies are words, joined by commas:\n%s", pl_text_get(&words));
+    pl_arena_free(words.arena);
 }
 
 void pl_opt_help(const pl_command *c)
@@ -27,6 +37,7 @@ void pl_opt_help(const pl_command *c)
         printf("\n");
     }
     printf("  %-24s %s\n", "--help", "this text");
+    if (find(c, "strategy", 8)) print_words();
     if (c->more) printf("\n%s\n", c->more);
 }
 

@@ -31,6 +31,10 @@ typedef struct pl_opt {
 #define REAL(f) PL_OPT_REAL, AT(f)
 #define TEXT(f) PL_OPT_TEXT, AT(f)
 
+/* A number that is defined elsewhere, as the text of a default. */
+#define USUAL(number) QUOTE(number)
+#define QUOTE(text) #text
+
 struct pl_command;
 typedef int pl_command_run(const struct pl_command *c, int argc, char **argv);
 

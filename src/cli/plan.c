@@ -1,8 +1,6 @@
 /* pleat plan: how a strategy splits a model: placements, memory of a device, messages; nothing is
  * run and no tensor has memory. */
 #include "cli/commands.h"
-#include "models/model.h"
-#include "ops/lib/all.h"
 #include "plan/strategy.h"
 #include "program/summary.h"
 #include "train/optim.h"
@@ -20,12 +18,12 @@ typedef struct plan_args {
 #define AT(f) offsetof(plan_args, f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "strategy",  TEXT(strategy),  "TEXT", NULL,    "dp, zero=1|2|3, hsdp=N, tp=N, sp, ..." },
+    { "strategy",  TEXT(strategy),  "TEXT", NULL,    "how it is split; words below" },
     { "cluster",   TEXT(cluster),   "NAME", NULL,    "local:N, N devices of this machine" },
     { "devices",   INT(devices),    "N",    NULL,    "the same as --cluster local:N", 1, 65536 },
     { "batch",     INT(batch),      "N",    NULL,    "all devices' rows (model key batch)", 1 },
     { "seq",       INT(seq),        "N",    NULL,    "positions per row (model key seq)", 1 },
-    { "optimizer", TEXT(optimizer), "NAME", "adamw", "adamw, adam or sgd" },
+    { "optimizer", TEXT(optimizer), "NAME", PL_OPTIM_NAME, "adamw, adam or sgd" },
     { "bucket",    BYTES(bucket),   "SIZE", "16MiB", "gradients reduced in one message", 1 },
     { "gathers-ahead", BYTES(ahead), "SIZE", "32MiB", "weights gathered before they are read" },
     { "full",      FLAG(full),      NULL,   NULL,    "the whole plan instead, a line per node" },
@@ -74,17 +72,9 @@ static bool find_devices(const plan_args *a, int *n, pl_err *err)
 static bool build(const plan_args *a, const char *spec, pl_arena *arena, pl_graph **g, pl_err *err)
 {
     pl_model_args args;
-    const pl_optim o = { .name = a->optimizer,
-                         .beta1 = 0.9,
-                         .beta2 = 0.99,
-                         .eps = 1e-8,
-                         .momentum = 0.9,
-                         .decay = 0.1,
-                         .clip = 1 };
+    const pl_optim o = pl_optim_usual(a->optimizer);
     PL_TRY(pl_model_parse(pl_model_sized(arena, spec, a->batch, a->seq), arena, &args, err));
-    pl_builder b = pl_builder_new(arena, &pl_ops_all, args.spec);
-    args.model->build(&b, &args, PL_TRAIN);
-    pl_optim_add(&b, &o, b.err.code ? NULL : pl_graph_find(b.graph, "loss"));
+    pl_builder b = pl_optim_step(&args, &o, arena);
     return pl_builder_done(&b, g, err);
 }
 
@@ -310,10 +300,7 @@ const pl_command pl_command_plan = {
     .name = "plan",
     .operands = "MODEL",
     .about = "how a strategy splits a model: placements, memory of a device, messages",
-    .more = "strategies, joined by commas: dp[=N] zero=1|2|3 hsdp=N hpz=N tp=N sp "
-            "tp=2d:QxQ\n    tp=2.5d:QxQxD tp=3d:QxQxQ grid:AxBxC ep=N spatial=N; devices left over "
-            "go to dp\n"
-            "example: pleat plan gpt2-xl --strategy tp=8,sp,zero=1 --cluster local:64 --batch 64",
+    .more = "example: pleat plan gpt2-xl --strategy tp=8,sp,zero=1 --cluster local:64 --batch 64",
     .opts = opts,
     .run = run,
 };

@@ -11,53 +11,58 @@
 #include <unistd.h>
 
 typedef struct train_args {
-    const char *data, *strategy, *optimizer, *save, *resume, *backend, *matmul;
-    int64_t devices, threads, steps, batch, micro, seq, warmup, seed, eval_every, eval_batches,
-        save_every, keep, bucket, ahead, memory;
-    double lr, lr_min, beta1, beta2, eps, momentum, decay, clip, train_share, timeout;
+    pl_train_options o;
+    const char *backend, *matmul;
+    int64_t devices, threads, batch, seq, seed, keep;
+    double timeout;
     bool json, timings, explain, profile, program;
 } train_args;
 
 #define AT(f) offsetof(train_args, f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "data",         TEXT(data),        "FILE", NULL,    "text to learn, by bytes; or synthetic" },
-    { "devices",      INT(devices),      "N",    NULL,    "ranks: threads, or those of mpirun", 1 },
-    { "strategy",     TEXT(strategy),    "S",    "dp",    "dp, zero=1|2|3, tp=N,sp, hsdp=N ..." },
-    { "steps",        INT(steps),        "N",    "100",   "updates" },
-    { "batch",        INT(batch),        "N",    NULL,    "all ranks' rows (model key batch)", 1 },
-    { "micro",        INT(micro),        "N",    "1",     "micro-batches of a step's batch", 1 },
-    { "seq",          INT(seq),          "N",    NULL,    "positions per row (model key seq)", 1 },
-    { "lr",           REAL(lr),          "X",    "1e-3",  "peak learning rate" },
-    { "lr-min",       REAL(lr_min),      "X",    NULL,    "end of the cosine; default lr / 10" },
-    { "warmup",       INT(warmup),       "N",    "0",     "steps of linear warm-up" },
-    { "seed",         INT(seed),         "K",    "1",     "of weights, data order and dropout" },
-    { "optimizer",    TEXT(optimizer),   "NAME", "adamw", "adamw, adam or sgd" },
-    { "beta1",        REAL(beta1),       "X",    "0.9",   "of adam and adamw" },
-    { "beta2",        REAL(beta2),       "X",    "0.99",  "of adam and adamw" },
-    { "eps",          REAL(eps),         "X",    "1e-8",  "of adam and adamw" },
-    { "momentum",     REAL(momentum),    "X",    "0.9",   "of sgd" },
-    { "decay",        REAL(decay),       "X",    "0.1",   "weight decay of matrices" },
-    { "clip",         REAL(clip),        "X",    "1",     "global gradient norm; 0: no clipping" },
-    { "train-share",  REAL(train_share), "X",    "0.9",   "first part of FILE; rest validates" },
-    { "eval-every",   INT(eval_every),   "M",    "0",     "validate every M steps; 0: at the end" },
-    { "eval-batches", INT(eval_batches), "N",    "20",    "validation batches; 0: never validate" },
-    { "save",         TEXT(save),        "DIR",  NULL,    "write checkpoints there" },
-    { "save-every",   INT(save_every),   "M",    "0",     "every M steps; 0: only at the end" },
-    { "keep",         INT(keep),         "N",    "1",     "newest checkpoints kept", 1, 1e6 },
-    { "resume",       TEXT(resume),      "DIR",  NULL,    "go on from its newest checkpoint" },
-    { "backend",      TEXT(backend),     "NAME", "auto",  "kernels: onednn, native, ref or null" },
-    { "matmul",       TEXT(matmul),      "TYPE", "f32",   "f32, or bf16 inputs with f32 sums" },
-    { "threads",      INT(threads),      "N",    NULL,    "per rank; default: its share", 1, 4096 },
-    { "bucket",       BYTES(bucket),     "SIZE", "16MiB", "gradients reduced in one message", 1 },
-    { "memory",       BYTES(memory),     "SIZE", "0",     "of a device; 0: that of the machine" },
-    { "gathers-ahead", BYTES(ahead),     "SIZE", "32MiB", "weights gathered before they are read" },
-    { "timeout",      REAL(timeout),     "SECS", "120",   "a rank silent for longer is lost", 0.1 },
-    { "json",         FLAG(json),        NULL,   NULL,    "one JSON object per event on stdout" },
-    { "timings",      FLAG(timings),     NULL,   NULL,    "add seconds and tokens/s to the lines" },
-    { "explain",      FLAG(explain),     NULL,   NULL,    "print each step's kernel and refusals" },
-    { "profile",      FLAG(profile),     NULL,   NULL,    "print seconds by operator and kernel" },
-    { "program",      FLAG(program),     NULL,   NULL,    "print rank 0's program" },
+    { "data",         TEXT(o.data),       "FILE", NULL,  "text to learn, by bytes; or synthetic" },
+    { "devices",      INT(devices),       "N",    NULL,  "ranks: threads, or those of mpirun", 1 },
+    { "strategy",     TEXT(o.strategy),   "S",    "dp",  "how it is split; words below" },
+    { "steps",        INT(o.steps),       "N",    "100", "updates" },
+    { "batch",        INT(batch),         "N",    NULL,  "all ranks' rows (model key batch)", 1 },
+    { "micro",        INT(o.micro),       "N",    "1",   "micro-batches of a step's batch", 1 },
+    { "seq",          INT(seq),           "N",    NULL,  "positions per row (model key seq)", 1 },
+    { "lr",           REAL(o.lr),         "X",    USUAL(PL_OPTIM_LR), "peak learning rate" },
+    { "lr-min",       REAL(o.lr_min),     "X",    NULL,  "end of the cosine; default lr / 10" },
+    { "warmup",       INT(o.warmup),      "N",    "0",   "steps of linear warm-up" },
+    { "seed",         INT(seed),          "K",    "1",   "of weights, data order and dropout" },
+    { "optimizer",    TEXT(o.optim.name), "NAME", PL_OPTIM_NAME, "adamw, adam or sgd" },
+    { "beta1",        REAL(o.optim.beta1), "X",   USUAL(PL_OPTIM_BETA1), "of adam and adamw" },
+    { "beta2",        REAL(o.optim.beta2), "X",   USUAL(PL_OPTIM_BETA2), "of adam and adamw" },
+    { "eps",          REAL(o.optim.eps),  "X",    USUAL(PL_OPTIM_EPS), "of adam and adamw" },
+    { "momentum",     REAL(o.optim.momentum), "X", USUAL(PL_OPTIM_MOMENTUM), "of sgd" },
+    { "decay",        REAL(o.optim.decay), "X",   USUAL(PL_OPTIM_DECAY),
+      "weight decay of matrices" },
+    { "clip",         REAL(o.optim.clip), "X",    USUAL(PL_OPTIM_CLIP),
+      "global gradient norm; 0: no clipping" },
+    { "train-share",  REAL(o.train_share), "X",   "0.9", "first part of FILE; rest validates" },
+    { "eval-every",   INT(o.eval_every),  "M",    "0",   "validate every M steps; 0: at the end" },
+    { "eval-batches", INT(o.eval_batches), "N",   "20",  "validation batches; 0: never validate" },
+    { "save",         TEXT(o.save),       "DIR",  NULL,  "write checkpoints there" },
+    { "save-every",   INT(o.save_every),  "M",    "0",   "every M steps; 0: only at the end" },
+    { "keep",         INT(keep),          "N",    "1",   "newest checkpoints kept", 1, 1e6 },
+    { "resume",       TEXT(o.resume),     "DIR",  NULL,  "go on from its newest checkpoint" },
+    { "backend",      TEXT(backend),      "NAME", "auto", "kernels: onednn, native, ref or null" },
+    { "matmul",       TEXT(matmul),       "TYPE", "f32", "f32, or bf16 inputs with f32 sums" },
+    { "threads",      INT(threads),       "N",    NULL,  "per rank; default: its share", 1, 4096 },
+    { "bucket",       BYTES(o.bucket_bytes), "SIZE", "16MiB",
+      "gradients reduced in one message", 1 },
+    { "memory",       BYTES(o.exec.memory_limit), "SIZE", "0",
+      "of a device; 0: that of the machine" },
+    { "gathers-ahead", BYTES(o.ahead_bytes), "SIZE", "32MiB",
+      "weights gathered before they are read" },
+    { "timeout",      REAL(timeout),      "SECS", "120", "a rank silent for longer is lost", 0.1 },
+    { "json",         FLAG(json),         NULL,   NULL,  "one JSON object per event on stdout" },
+    { "timings",      FLAG(timings),      NULL,   NULL,  "add seconds and tokens/s to the lines" },
+    { "explain",      FLAG(explain),      NULL,   NULL,  "print each step's kernel and refusals" },
+    { "profile",      FLAG(profile),      NULL,   NULL,  "print seconds by operator and kernel" },
+    { "program",      FLAG(program),      NULL,   NULL,  "print rank 0's program" },
     { 0 },
 };
 // clang-format on
@@ -113,7 +118,7 @@ static void tell_start(teller *t, const pl_train_event *e)
             p->n_ranks, p->n_ranks > 1 ? "s" : "", p->n_messages, p->n_messages == 1 ? "" : "s");
     if (e->n_programs > PL_TRAIN_UPDATE)
         fprintf(stderr, "%lld times in a step; then the update: %d steps, %d messages\n",
-                (long long)t->a->micro, e->program[PL_TRAIN_UPDATE]->n_steps,
+                (long long)t->a->o.micro, e->program[PL_TRAIN_UPDATE]->n_steps,
                 e->program[PL_TRAIN_UPDATE]->n_messages);
     fprintf(stderr,
             "memory of one device: %s of states, %s of work (no layout of this order is below "
@@ -155,10 +160,10 @@ static void tell_step(teller *t, const pl_train_event *e)
         fflush(stdout);
         return;
     }
-    if (rate <= 0 || (time - t->shown < 0.2 && e->step != t->a->steps)) return;
-    double left = (double)(t->a->steps - e->step) * (double)e->tokens / rate;
+    if (rate <= 0 || (time - t->shown < 0.2 && e->step != t->a->o.steps)) return;
+    double left = (double)(t->a->o.steps - e->step) * (double)e->tokens / rate;
     fprintf(stderr, "\r\033[Kstep %lld/%lld  loss %.4f  %.0f tokens/s  eta %.0f s",
-            (long long)e->step, (long long)t->a->steps, e->loss, rate, left);
+            (long long)e->step, (long long)t->a->o.steps, e->loss, rate, left);
     t->live = true;
     t->shown = time;
 }
@@ -222,47 +227,24 @@ static bool run_rank(void *arg, pl_comm *comm, pl_err *err)
     return pl_train_run(t->job, comm, tell, t, err);
 }
 
-static bool make_options(const train_args *a, const char *model, const pl_world *w, pl_arena *arena,
-                         pl_train_options *o, pl_err *err)
+/* What the rows have not filled in as it stands. */
+static bool make_options(train_args *a, const char *model, const pl_world *w, pl_arena *arena,
+                         pl_err *err)
 {
-    model = pl_model_sized(arena, model, a->batch, a->seq);
-    if (!a->data) return pl_err_set(err, PL_EUSAGE, "--data is missing: a text file, or synthetic");
-    if (a->train_share <= 0 || a->train_share >= 1)
-        return pl_err_set(err, PL_EUSAGE, "--train-share %g is not between 0 and 1",
-                          a->train_share);
+    pl_train_options *o = &a->o;
+    pl_kernel_env *env = &o->exec.env;
     int cores = pl_launch_cores() / w->n_local;
-    *o = (pl_train_options){
-        .model = model,
-        .data = a->data,
-        .train_share = a->train_share,
-        .strategy = a->strategy,
-        .steps = a->steps,
-        .micro = a->micro,
-        .lr = a->lr,
-        .lr_min = a->lr_min >= 0 ? a->lr_min : a->lr / 10,
-        .warmup = a->warmup,
-        .seed = (uint64_t)a->seed,
-        .eval_every = a->eval_every,
-        .eval_batches = a->eval_batches,
-        .save = a->save,
-        .save_every = a->save_every,
-        .keep = (int)a->keep,
-        .resume = a->resume,
-        .bucket_bytes = a->bucket,
-        .ahead_bytes = a->ahead ? a->ahead : -1,
-        .optim = { .name = a->optimizer,
-                   .beta1 = a->beta1,
-                   .beta2 = a->beta2,
-                   .eps = a->eps,
-                   .momentum = a->momentum,
-                   .decay = a->decay,
-                   .clip = a->clip },
-        .exec = { .memory_limit = a->memory,
-                  .env = { .n_threads = a->threads  ? (int)a->threads
-                                        : cores > 1 ? cores
-                                                    : 1 } },
-    };
-    if (!pl_type_find(a->matmul, &o->exec.env.matmul) || !pl_type_is_float(o->exec.env.matmul))
+    o->model = pl_model_sized(arena, model, a->batch, a->seq);
+    if (!o->data) return pl_err_set(err, PL_EUSAGE, "--data is missing: a text file, or synthetic");
+    if (o->train_share <= 0 || o->train_share >= 1)
+        return pl_err_set(err, PL_EUSAGE, "--train-share %g is not between 0 and 1",
+                          o->train_share);
+    if (o->lr_min < 0) o->lr_min = o->lr / 10;
+    if (!o->ahead_bytes) o->ahead_bytes = -1;
+    o->seed = (uint64_t)a->seed;
+    o->keep = (int)a->keep;
+    env->n_threads = a->threads ? (int)a->threads : cores > 1 ? cores : 1;
+    if (!pl_type_find(a->matmul, &env->matmul) || !pl_type_is_float(env->matmul))
         return pl_err_set(err, PL_EUSAGE, "--matmul %s: f32 or bf16", a->matmul);
     o->exec.backends = pl_launch_backends(a->backend, &o->exec.n_backends, err);
     return o->exec.backends != NULL;
@@ -273,18 +255,19 @@ static void add_next_step(const train_args *a, pl_arena *arena, pl_err *err)
 {
     pl_err none = { 0 }, found = *err;
     const char *latest;
-    if (err->code != PL_ERUN || !a->save || !pl_save_read_latest(a->save, arena, &latest, &none))
+    if (err->code != PL_ERUN || !a->o.save ||
+        !pl_save_read_latest(a->o.save, arena, &latest, &none))
         return;
     *err = (pl_err){ 0 };
-    pl_err_set(err, found.code, "%.900s; --resume %s goes on from %s", found.msg, a->save, latest);
+    pl_err_set(err, found.code, "%.900s; --resume %s goes on from %s", found.msg, a->o.save,
+               latest);
 }
 
-static bool train(const train_args *a, const char *model, pl_world *w, pl_arena *arena, pl_err *err)
+static bool train(train_args *a, const char *model, pl_world *w, pl_arena *arena, pl_err *err)
 {
-    pl_train_options o;
     pl_train_job *job;
     bool made =
-        make_options(a, model, w, arena, &o, err) && pl_train_new(&o, w->n_ranks, arena, &job, err);
+        make_options(a, model, w, arena, err) && pl_train_new(&a->o, w->n_ranks, arena, &job, err);
     if (!pl_launch_agree(w, err)) {
         if (made) pl_train_free(job);
         return false;
@@ -301,7 +284,7 @@ static bool train(const train_args *a, const char *model, pl_world *w, pl_arena 
 
 static int run(const pl_command *c, int argc, char **argv)
 {
-    train_args a = { .lr_min = -1 };
+    train_args a = { .o.lr_min = -1 };
     const char *model;
     int n, code;
     if (!pl_opt_parse(c, argc, argv, &a, 1, 1, &model, &n, &code)) return code;

@@ -1,8 +1,8 @@
 /* cross_entropy_sums: per row of logits x with its target class c and top, its largest logit,
  *   sum = sum_v exp(x[v] - top),  picked = x[c], or 0 where c is no class.
  * Splitting v leaves partial sums: a share of the classes adds what its own give, and finds c among
- * global positions. With reduce_max before and cross_entropy_loss after, it is cross_entropy for
- * rows that lie on several devices, which exchange three numbers per row: the vocabulary-parallel
+ * global positions. With reduce_max before and cross_entropy_loss after, it is the cross-entropy;
+ * where rows lie on several devices, these exchange three numbers per row: the vocabulary-parallel
  * loss of Shoeybi et al., Megatron-LM, 2019. top is a constant here: the loss does not depend on
  * what is subtracted, so no gradient flows into it. */
 #include "graph/op.h"

@@ -15,21 +15,40 @@ enum { DP, DP_N, ZERO, HSDP, HPZ, TP, TP_2D, TP_25D, TP_3D, SP, GRID, EP, SPATIA
 static const struct {
     const char *name, *form;
     int n_sizes, sets;
+    const char *about;
 } words[N_WORDS] = {
-    [DP] = { "dp", "dp", 0, DP },
-    [DP_N] = { "dp=", "dp=N", 1, DP },
-    [ZERO] = { "zero=", "zero=1|2|3", 1, ZERO },
-    [HSDP] = { "hsdp=", "hsdp=N", 1, HSDP },
-    [HPZ] = { "hpz=", "hpz=N", 1, HSDP },
-    [TP] = { "tp=", "tp=N", 1, TP },
-    [TP_2D] = { "tp=2d:", "tp=2d:QxQ", 2, TP },
-    [TP_25D] = { "tp=2.5d:", "tp=2.5d:QxQxD", 3, TP },
-    [TP_3D] = { "tp=3d:", "tp=3d:QxQxQ", 3, TP },
-    [SP] = { "sp", "sp", 0, SP },
-    [GRID] = { "grid:", "grid:AxBxC", 3, TP },
-    [EP] = { "ep=", "ep=N", 1, EP },
-    [SPATIAL] = { "spatial=", "spatial=N", 1, SPATIAL },
+    [DP] = { "dp", "dp", 0, DP,
+             "data parallel: the batch over axis data, which takes the devices left over" },
+    [DP_N] = { "dp=", "dp=N", 1, DP,
+               "the same over N devices, which have to be all that are left over" },
+    [ZERO] = { "zero=", "zero=1|2|3", 1, ZERO,
+               "states over axis data too: optimizer (1), gradients (2), weights (3, FSDP)" },
+    [HSDP] = { "hsdp=", "hsdp=N", 1, HSDP,
+               "zero=3 over groups of N, axis shard, and copies over the others, axis data" },
+    [HPZ] = { "hpz=", "hpz=N", 1, HSDP,
+              "zero=3 over all; groups of N keep what the backward pass reads again (ZeRO++)" },
+    [TP] = { "tp=", "tp=N", 1, TP,
+             "Megatron: pairs of linear layers by columns, then by rows, over axis tensor" },
+    [TP_2D] = { "tp=2d:", "tp=2d:QxQ", 2, TP, "SUMMA (Optimus), over axes row and column" },
+    [TP_25D] = { "tp=2.5d:", "tp=2.5d:QxQxD", 3, TP,
+                 "Tesseract: SUMMA on each of D layers, axis depth, which split the batch" },
+    [TP_3D] = { "tp=3d:", "tp=3d:QxQxQ", 3, TP,
+                "3-D: activations, weights and results each split over axes i, j and l" },
+    [SP] = { "sp", "sp", 0, SP,
+             "with tp=N: between the pairs activations are split over axis tensor too" },
+    [GRID] = { "grid:", "grid:AxBxC", 3, TP,
+               "any layer [m,k] x [k,n]: A parts of m, B of n, C of k; the next one A, C, B" },
+    [EP] = { "ep=", "ep=N", 1, EP,
+             "experts of routed layers over axis expert, which splits the batch too" },
+    [SPATIAL] = { "spatial=", "spatial=N", 1, SPATIAL,
+                  "rows of images over axis spatial; windows get their neighbours' border rows" },
 };
+
+void pl_strategy_words(pl_text *out)
+{
+    for (int i = 0; i < N_WORDS; i++)
+        pl_text_add(out, "  %-14s  %s\n", words[i].form, words[i].about);
+}
 
 /* Sizes joined by x, each at least 1. */
 static bool read_sizes(const char *at, int n, int size[])
@@ -131,23 +150,37 @@ static bool read_words(const char *text, pl_arena *a, pl_strategy *s, bool seen[
     }
 }
 
+enum { N_DEGREES = 9 };
+
+typedef struct degree {
+    const char *name, *axis; /* in messages, in the mesh */
+    int n;
+} degree;
+
+/* In the order of the mesh. */
+static void list_degrees(const pl_strategy *s, degree out[N_DEGREES])
+{
+    const degree all[N_DEGREES] = {
+        { "dp", "data", s->data },
+        { s->secondary ? "hpz" : "hsdp", "shard", s->shard },
+        { "ep", "expert", s->expert },
+        { "depth", "depth", s->depth },
+        { "spatial", "spatial", s->spatial },
+        { "tp", "tensor", s->tensor },
+        { "A", s->alternate ? "i" : "row", s->grid[0] },
+        { "B", s->alternate ? "j" : "column", s->grid[1] },
+        { "C", "l", s->grid[2] },
+    };
+    memcpy(out, all, sizeof all);
+}
+
 /* Devices that the words take, without dp unless it has a size: "tp=2 x ep=4". */
 static int64_t count_devices(const pl_strategy *s, bool with_data, pl_text *product)
 {
-    const struct {
-        const char *name;
-        int n;
-    } part[] = { { "dp", with_data ? s->data : 1 },
-                 { s->secondary ? "hpz" : "hsdp", s->shard },
-                 { "ep", s->expert },
-                 { "depth", s->depth },
-                 { "spatial", s->spatial },
-                 { "tp", s->tensor },
-                 { "A", s->grid[0] },
-                 { "B", s->grid[1] },
-                 { "C", s->grid[2] } };
+    degree part[N_DEGREES];
     int64_t all = 1;
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+    list_degrees(s, part);
+    for (int i = with_data ? 0 : 1; i < N_DEGREES; i++) {
         if (part[i].n == 1) continue;
         pl_text_add(product, "%s%s=%d", product->n ? " x " : "", part[i].name, part[i].n);
         if (all < INT32_MAX) all *= part[i].n;
@@ -166,10 +199,10 @@ static bool check_degrees(pl_strategy *s, int n, bool data_given, pl_arena *a, p
                           data_given ? "" : "a multiple of ", pl_text_get(&product), (long long)all,
                           n == 1 ? "is" : "are", n);
     if (!data_given) s->data = n / (int)all;
-    const int degrees[] = { s->data,   s->shard,   s->expert,  s->depth,  s->spatial,
-                            s->tensor, s->grid[0], s->grid[1], s->grid[2] };
+    degree part[N_DEGREES];
     int n_axes = 0;
-    for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++) n_axes += degrees[i] > 1;
+    list_degrees(s, part);
+    for (int i = 0; i < N_DEGREES; i++) n_axes += part[i].n > 1;
     if (n_axes > PL_MAX_AXES)
         return pl_err_set(err, PL_EINPUT,
                           "strategy '%s' on %d devices has %d axes (dp=%d among them), and a mesh "
@@ -208,25 +241,16 @@ bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_stra
 
 /* -- mesh -------------------------------------------------------------------------------------- */
 
-static void add_axis(pl_mesh *m, const char *name, int size)
-{
-    if (size == 1) return;
-    m->axis[m->n].size = size;
-    snprintf(m->axis[m->n++].name, sizeof m->axis[0].name, "%s", name);
-}
-
 void pl_strategy_mesh(const pl_strategy *s, pl_mesh *out)
 {
+    degree part[N_DEGREES];
     *out = (pl_mesh){ 0 };
-    add_axis(out, "data", s->data);
-    add_axis(out, "shard", s->shard);
-    add_axis(out, "expert", s->expert);
-    add_axis(out, "depth", s->depth);
-    add_axis(out, "spatial", s->spatial);
-    add_axis(out, "tensor", s->tensor);
-    add_axis(out, s->alternate ? "i" : "row", s->grid[0]);
-    add_axis(out, s->alternate ? "j" : "column", s->grid[1]);
-    add_axis(out, "l", s->grid[2]);
+    list_degrees(s, part);
+    for (int i = 0; i < N_DEGREES; i++) {
+        if (part[i].n == 1) continue;
+        out->axis[out->n].size = part[i].n;
+        snprintf(out->axis[out->n++].name, sizeof out->axis->name, "%s", part[i].axis);
+    }
     if (out->n) return;
     *out = (pl_mesh){ .n = 1, .axis = { { .name = "data", .size = 1 } } };
 }

@@ -1,23 +1,8 @@
 /* plan/strategy.h - published layouts as data: each name writes placements on one mesh.
  *
- *   dp[=N]            data parallel: dimension 0 of the inputs over an axis "data"
- *   zero=1|2|3        states over "data" too: optimizer (1), gradients (2), weights (3, FSDP)
- *   hsdp=N            zero=3 over groups of N devices ("shard"), copies over the others ("data")
- *   hpz=N             zero=3 over all; what a group of N gathered over the others for the forward
- *                     pass it keeps for the backward pass, split over the group (ZeRO++)
- *   tp=N              Megatron: pairs of linear layers, by columns and then by rows, over "tensor"
- *   sp                with tp: between the pairs, activations are split over "tensor" too
- *   tp=2d:QxQ         SUMMA / Optimus, axes "row" and "column"
- *   tp=2.5d:QxQxD     Tesseract: SUMMA on each of D "depth" layers, which split the rows
- *   tp=3d:QxQxQ       3-D: activations, weights and results each split over all three axes
- *   grid:AxBxC        the general scheme of which those are cases: a linear layer [m,k] x [k,n]
- *                     on A parts of m, B of n, C of k; the next one has B and C exchanged
- *   ep=N              experts of a routed layer over "expert", which splits the batch as well
- *   spatial=N         the rows of images over "spatial": the first dimension that a window slides
- *                     over. Convolutions and pools get their neighbours' border rows
- *
- * Words are joined by commas and share one mesh; its size is the number of devices: what is left
- * over goes to dp. A name is only a rule that chooses stored placements and the factor of each
+ * What each word means stands in the table at the top of strategy.c: parser, help and errors read
+ * it. Words are joined by commas and share one mesh; its size is the number of devices: what is
+ * left over goes to dp. A name is only a rule that chooses stored placements and the factor of each
  * linear layer per axis (roles.h); everything else follows (follow.h). Sources: Shoeybi et al.
  * 2019 (tp), Korthikanti et al. 2022 (sp), Rajbhandari et al. 2020 (zero), Zhao et al. 2023
  * (FSDP, hsdp), Xu et al. 2021 (2d), Wang et al. 2021 (2.5d), Bian et al. 2021 (3d), Dryden et al.
@@ -40,9 +25,12 @@ typedef struct pl_strategy {
     bool alternate;               /* grid: B and C change places from layer to layer             */
 } pl_strategy;
 
-/* Fails with PL_EUSAGE for a word that is not one of the above or comes twice, with PL_EINPUT when
- * degrees do not fit each other or the number of devices (all of them in the message). `arena` owns
- * the text. */
+/* All words, a line each: "  zero=1|2|3      states over ...". For the help of commands. */
+void pl_strategy_words(pl_text *out);
+
+/* Fails with PL_EUSAGE for a word that is none of them or comes twice, with PL_EINPUT when degrees
+ * do not fit each other or the number of devices (all of them in the message). `arena` owns the
+ * text. */
 PL_MUST_CHECK bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena,
                                      pl_strategy *out, pl_err *err);
 

@@ -2,6 +2,7 @@
 
 #include "graph/autodiff.h"
 #include "graph/op.h"
+#include "ops/lib/all.h"
 #include "ops/list.h"
 
 #include <string.h>
@@ -19,6 +20,17 @@ static const struct rule {
 };
 
 enum { N_RULES = sizeof rules / sizeof *rules };
+
+pl_optim pl_optim_usual(const char *name)
+{
+    return (pl_optim){ .name = name,
+                       .beta1 = PL_OPTIM_BETA1,
+                       .beta2 = PL_OPTIM_BETA2,
+                       .eps = PL_OPTIM_EPS,
+                       .momentum = PL_OPTIM_MOMENTUM,
+                       .decay = PL_OPTIM_DECAY,
+                       .clip = PL_OPTIM_CLIP };
+}
 
 const char *pl_optim_names(pl_arena *a)
 {
@@ -180,7 +192,28 @@ void pl_optim_add(pl_builder *b, const pl_optim *o, pl_value *loss)
     if (!b->err.code) add_updates(b, r, o, &t);
 }
 
+pl_builder pl_optim_step(const pl_model_args *m, const pl_optim *o, pl_arena *arena)
+{
+    pl_builder b = pl_builder_new(arena, &pl_ops_all, m->spec);
+    m->model->build(&b, m, PL_TRAIN);
+    if (o && !b.err.code) pl_optim_add(&b, o, pl_graph_find(b.graph, "loss"));
+    return b;
+}
+
 /* -- micro-batches ----------------------------------------------------------------------------- */
+
+bool pl_optim_micro(const pl_model_args *m, int64_t n, pl_arena *arena, pl_model_args *out,
+                    pl_err *err)
+{
+    int64_t batch = pl_model_int(m, "batch");
+    if (batch % n)
+        return pl_err_set(err, PL_EINPUT,
+                          "batch=%lld does not divide into %lld micro-batches: give --batch %lld, "
+                          "or another --micro",
+                          (long long)batch, (long long)n, (long long)((batch / n + 1) * n));
+    const char *rows = pl_arena_fmt(arena, "%lld", (long long)(batch / n));
+    return pl_model_parse(pl_model_with(arena, m->spec, "batch", rows), arena, out, err);
+}
 
 /* The sum of a weight's gradients so far is a state, to which each micro-batch adds. */
 static void add_sum(pl_builder *b, const target *t)

@@ -2,7 +2,17 @@
  * graph. */
 #ifndef PL_TRAIN_OPTIM_H
 #define PL_TRAIN_OPTIM_H
-#include "graph/graph.h"
+#include "models/model.h"
+
+/* What a user who says nothing gets, for the help of options to print too. */
+#define PL_OPTIM_NAME "adamw"
+#define PL_OPTIM_LR 1e-3
+#define PL_OPTIM_BETA1 0.9
+#define PL_OPTIM_BETA2 0.99
+#define PL_OPTIM_EPS 1e-8
+#define PL_OPTIM_MOMENTUM 0.9
+#define PL_OPTIM_DECAY 0.1
+#define PL_OPTIM_CLIP 1
 
 typedef struct pl_optim {
     const char *name;     /* "adamw", "adam" or "sgd"                                             */
@@ -13,6 +23,9 @@ typedef struct pl_optim {
     double clip;          /* global norm that gradients are scaled down to; 0: no clipping        */
 } pl_optim;
 
+/* That one, under another name. */
+pl_optim pl_optim_usual(const char *name);
+
 /* Names of the optimizers, "adamw, adam, sgd". */
 const char *pl_optim_names(pl_arena *a);
 
@@ -20,6 +33,13 @@ const char *pl_optim_names(pl_arena *a);
  * "lr" (f32) and "step" (i64, from 1). Moments are states named WEIGHT.m and the like. Outputs
  * "grad_norm" (f32 scalar) when clipping. Sticky error of b: unknown name. */
 void pl_optim_add(pl_builder *b, const pl_optim *o, pl_value *loss);
+
+/* A builder that holds the training step of a model, or with o NULL its forward pass alone. */
+pl_builder pl_optim_step(const pl_model_args *m, const pl_optim *o, pl_arena *arena);
+
+/* The model of one of n micro-batches of a batch. Fails with PL_EINPUT when it does not divide. */
+PL_MUST_CHECK bool pl_optim_micro(const pl_model_args *m, int64_t n, pl_arena *arena,
+                                  pl_model_args *out, pl_err *err);
 
 /* The same step in two graphs, for a batch that is taken in n micro-batches (the mean of whose
  * losses is the step's). Graph b, run for each of them, adds d loss / n to states WEIGHT.grad

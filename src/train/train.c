@@ -31,30 +31,13 @@ struct pl_train_job {
 
 /* -- making a job ------------------------------------------------------------------------------ */
 
-static bool parse_model(pl_train_job *j, pl_err *err)
-{
-    PL_TRY(pl_model_parse(j->o.model, j->arena, &j->args, err));
-    int64_t batch = pl_model_int(&j->args, "batch"), n = j->o.micro;
-    if (batch % n)
-        return pl_err_set(err, PL_EINPUT,
-                          "batch=%lld does not divide into %lld micro-batches: give --batch %lld, "
-                          "or another --micro",
-                          (long long)batch, (long long)n, (long long)((batch / n + 1) * n));
-    const char *rows = pl_arena_fmt(j->arena, "%lld", (long long)(batch / n));
-    const char *spec = pl_model_with(j->arena, j->args.spec, "batch", rows);
-    return pl_model_parse(spec, j->arena, &j->micro, err);
-}
-
 static bool build_step(pl_train_job *j, pl_err *err)
 {
-    pl_builder b = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec), update = b;
-    j->micro.model->build(&b, &j->micro, PL_TRAIN);
+    bool once = j->o.micro == 1;
+    pl_builder b = pl_optim_step(&j->micro, once ? &j->o.optim : NULL, j->arena);
+    if (once) return pl_builder_done(&b, &j->graph[STEP], err);
+    pl_builder update = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec);
     pl_value *loss = b.err.code ? NULL : pl_graph_find(b.graph, "loss");
-    if (j->o.micro == 1) {
-        pl_optim_add(&b, &j->o.optim, loss);
-        return pl_builder_done(&b, &j->graph[STEP], err);
-    }
-    update = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec);
     pl_optim_accumulate(&b, &j->o.optim, loss, j->o.micro, &update);
     return pl_builder_done(&b, &j->graph[STEP], err) &&
            pl_builder_done(&update, &j->graph[UPDATE], err);
@@ -159,7 +142,8 @@ static bool make_job(pl_train_job *j, pl_err *err)
 {
     pl_strategy s;
     PL_TRY(pl_strategy_parse(j->o.strategy, j->n_ranks, j->arena, &s, err));
-    PL_TRY(parse_model(j, err));
+    PL_TRY(pl_model_parse(j->o.model, j->arena, &j->args, err));
+    PL_TRY(pl_optim_micro(&j->args, j->o.micro, j->arena, &j->micro, err));
     PL_TRY(open_data(j, err));
     PL_TRY(build_step(j, err));
     PL_TRY(build_evaluation(j, err));

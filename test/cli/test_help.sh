@@ -4,7 +4,7 @@ source "$(dirname "$0")/helpers.sh"
 rm -rf saved
 make_text text.txt
 
-commands='doctor models ops graph train sample'
+commands='doctor models ops graph plan verify train sample'
 for way in --help -h help; do
     runs 0 '' "$pleat" $way
     for command in $commands; do
@@ -27,8 +27,15 @@ for command in $commands; do
     done
     grep -q -- '--help' out || say_failure "$command --help does not name --help"
 done
+for command in plan train verify; do
+    runs 0 '' "$pleat" $command --help
+    for word in dp dp=N 'zero=1|2|3' tp=2.5d:QxQxD sp spatial=N; do # first, last and a few between
+        grep -qF -- "  $word  " out || say_failure "$command --help does not tell what $word means"
+    done
+done
 runs 0 '' "$pleat" train --steps x --help # help comes first, whatever else is wrong
 grep -qE -- '--steps N .*\[100\]' out || say_failure 'train --help does not give the default of --steps'
+grep -qE -- '--eps X .*\[1e-8\]' out || say_failure 'train --help does not give the default of --eps'
 
 # Every verb with --json: one object, or one per line for train, and nothing else on stdout.
 if command -v jq > /dev/null; then

@@ -52,14 +52,17 @@ static const answer answers[] = {
     { "embedding_grad adds up equal ids",
       "input i i32[4]\ninput d f32[4]\nnode y f32[3] = embedding_grad \"n,n->v; v=3\" i d\n",
       { 2, 0, 2, 3, 1, 10, 100, 1000 }, { 10, 0, 101 } },
-    { "cross_entropy: log 4, log(1 + e), ignored",
-      "input x f32[3,4]\ninput t i64[3]\nnode l f32[3] s f32[3] = cross_entropy \"\" x t\n",
+    { "cross entropy: log 4, log(1 + e), ignored",
+      "input x f32[3,4]\ninput t i64[3]\nnode m f32[3] = reduce_max \"bv->b\" x\n"
+      "node s f32[3] p f32[3] = cross_entropy_sums \"\" x t m\n"
+      "node l f32[3] = cross_entropy_loss \"; classes=4\" s p m t\n",
       { 1, 1, 1, 1, 0, 1, -1e30, -1e30, 0, 0, 0, 0, 2, 0, -1 },
-      { 1.3862943611198906, 1.3132616875182228, 0,
-        2.3862943611198906, 1.3132616875182228, 1.3862943611198906 } },
-    { "cross_entropy of large logits",
-      "input x f32[1,2]\ninput t i64[1]\nnode l f32[1] s f32[1] = cross_entropy \"\" x t\n",
-      { 1e30, -1e30, 0 }, { 0, 1e30 } },
+      { 1, 1, 0, 4, 1.3678794411714423, 4, 1, 0, 0, 1.3862943611198906, 1.3132616875182228, 0 } },
+    { "cross entropy of large logits",
+      "input x f32[1,2]\ninput t i64[1]\nnode m f32[1] = reduce_max \"bv->b\" x\n"
+      "node s f32[1] p f32[1] = cross_entropy_sums \"\" x t m\n"
+      "node l f32[1] = cross_entropy_loss \"; classes=2\" s p m t\n",
+      { 1e30, -1e30, 0 }, { 1e30, 1, 1e30, 0 } },
     { "topk: the lower index of equal ones first",
       "input x f32[2,4]\nnode v f32[2,3] i i32[2,3] = topk \"; k=3\" x\n",
       { 1, 3, 3, 2, -1, -1, -1, -1 }, { 3, 3, 2, -1, -1, -1, 1, 2, 3, 0, 1, 2 } },

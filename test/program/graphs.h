@@ -3,6 +3,7 @@
 #define PL_TEST_GRAPHS_H
 #include "base/rng.h"
 #include "graph/autodiff.h"
+#include "models/model.h"
 #include "ops/lib/all.h"
 #include "ops/list.h"
 
@@ -67,7 +68,6 @@ static inline pl_graph *make_tied(pl_arena *a, int64_t batch)
 {
     pl_builder b = pl_builder_new(a, &pl_ops_all, "tied");
     pl_value *ids = pl_add_input(&b, "ids", PL_I32, PL_SHAPE(batch, 3));
-    pl_value *next = pl_add_input(&b, "next", PL_I32, PL_SHAPE(batch, 3));
     pl_value *lr = pl_add_input(&b, "lr", PL_F32, PL_SCALAR);
     pl_value *step = pl_add_input(&b, "step", PL_I64, PL_SCALAR);
     pl_value *table = weight(&b, "table", PL_SHAPE(4, 6)), *grad;
@@ -76,16 +76,12 @@ static inline pl_graph *make_tied(pl_arena *a, int64_t batch)
     pl_value *h = PL_ADD_AS(&b, &pl_op_embedding, "lookup", NULL, table, ids);
     h = PL_ADD_AS(&b, &pl_op_tanh, "act", NULL, h);
     pl_value *logits = PL_ADD_AS(&b, &pl_op_einsum, "logits", "bsh,vh->bsv", h, table);
-    pl_value *each = PL_ADD_AS(&b, &pl_op_cross_entropy, "xent", NULL, logits, next);
-    pl_value *sum = PL_ADD_AS(&b, &pl_op_reduce_sum, "total", "bs->", each);
-    const char *mean = pl_builder_fmt(&b, "; value=%.17g", 1.0 / (double)(batch * 3));
-    pl_value *loss = PL_ADD_AS(&b, &pl_op_scale, "mean", mean, sum);
+    pl_model_finish(&b, PL_TRAIN, logits, "next");
     pl_value *one = pl_add_value(&b, &pl_op_fill, "one", "->; value=1", 0, NULL);
-    pl_autodiff(&b, loss, 1, &table, &grad);
+    pl_autodiff(&b, pl_graph_find(b.graph, "loss"), 1, &table, &grad);
     pl_node *x = pl_add_node(&b, &pl_op_adamw, "update", NULL, 7,
                              (pl_value *const[]){ table, grad, m, v, lr, step, one });
     if (x) table->next = x->out[0], m->next = x->out[1], v->next = x->out[2];
-    pl_add_output(&b, "loss", loss);
     return graph_done(&b);
 }
 

@@ -2,7 +2,6 @@
 #include "program/summary.h"
 
 #include "models/model.h"
-#include "ops/lib/all.h"
 #include "plan/strategy.h"
 #include "train/optim.h"
 
@@ -35,7 +34,7 @@ static void test_fold(void **state)
 static void summarise(const char *model, const char *strategy, int n, int64_t bucket, pl_arena *a,
                       pl_summary *s, const pl_program **program)
 {
-    const pl_optim o = { .name = "adamw", .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .clip = 1 };
+    const pl_optim o = pl_optim_usual("adamw");
     const pl_lower_options options = { .bucket_bytes = bucket };
     pl_model_args args;
     pl_strategy degrees;
@@ -45,9 +44,7 @@ static void summarise(const char *model, const char *strategy, int n, int64_t bu
     pl_err err = { 0 };
     bool ok = pl_model_parse(model, a, &args, &err);
     if (ok) {
-        pl_builder b = pl_builder_new(a, &pl_ops_all, args.spec);
-        args.model->build(&b, &args, PL_TRAIN);
-        pl_optim_add(&b, &o, pl_graph_find(b.graph, "loss"));
+        pl_builder b = pl_optim_step(&args, &o, a);
         ok = pl_builder_done(&b, &g, &err) && pl_strategy_parse(strategy, n, a, &degrees, &err) &&
              pl_strategy_plan(&degrees, g, NULL, a, &plan, &err) &&
              pl_program_lower(plan, 0, pl_store_new(plan, 0, a), &options, a, &p, &err);

@@ -4,7 +4,7 @@
 #include "backends/native/native.h"
 #include "backends/ref/ref.h"
 #include "models/model.h"
-#include "ops/lib/all.h"
+#include "plan/strategy.h"
 #include "program/program.h"
 #include "run/exec.h"
 #include "train/data.h"
@@ -12,7 +12,6 @@
 #include "train/state.h"
 #ifdef PLEAT_HAVE_ONEDNN
 #include "backends/onednn/onednn.h"
-#include "plan/strategy.h"
 #endif
 
 #include <errno.h>
@@ -170,16 +169,9 @@ static void make_plan(job *j)
     pl_err err = { 0 };
     j->arena = pl_arena_new("test job");
     if (!pl_model_parse(j->spec, j->arena, &args, &err)) fail_msg("%s", err.msg);
-    pl_builder b = pl_builder_new(j->arena, &pl_ops_all, args.spec);
-    args.model->build(&b, &args, PL_TRAIN);
-    const pl_optim o = { .name = j->optimizer,
-                         .beta1 = 0.9,
-                         .beta2 = 0.99,
-                         .eps = 1e-4,
-                         .momentum = 0.9,
-                         .decay = 0.1,
-                         .clip = 1 };
-    pl_optim_add(&b, &o, b.err.code ? NULL : pl_graph_find(b.graph, "loss"));
+    pl_optim o = pl_optim_usual(j->optimizer);
+    o.eps = 1e-4;
+    pl_builder b = pl_optim_step(&args, &o, j->arena);
     pl_graph *g = NULL;
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s: %s", j->spec, err.msg);
     j->plan = pl_plan_single(g, j->arena);

@@ -1,10 +1,9 @@
-/* cross_entropy, its parts and gradients: rows of logits, one row at a time. */
+/* cross_entropy_sums and its gradient: rows of logits, one row at a time. */
 #include "backends/native/kernels.h"
 
-#include <float.h>
 #include <math.h>
 
-/* The classes are the rows of the logits; targets, losses and lse are in the order of the rows. */
+/* The classes are the rows of the logits; whatever is one per row is in the order of the rows. */
 bool pl_cross_entropy_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
 {
     const pl_node *n = s->node;
@@ -21,14 +20,6 @@ bool pl_cross_entropy_accepts(const pl_share *s, const pl_kernel_env *env, pl_er
     return true;
 }
 
-static float find_top(int64_t n, const float *x)
-{
-    float top = -FLT_MAX;
-#pragma omp simd reduction(max : top)
-    for (int64_t i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
-    return top;
-}
-
 static float sum_exp(int64_t n, const float *x, float top)
 {
     float sum = 0;
@@ -37,65 +28,7 @@ static float sum_exp(int64_t n, const float *x, float top)
     return sum;
 }
 
-/* log sum exp, reading memory once: per piece its maximum and its sum; the total so far is scaled
- * when the maximum rises. Pieces are summed in f32, their total in double: a vocabulary is too
- * long for one f32 sum. */
-static double log_sum_exp(int64_t n, const float *x)
-{
-    float top = -FLT_MAX;
-    double total = 0;
-    for (int64_t lo = 0; lo < n; lo += PL_LOOPS_PIECE) {
-        int64_t count = n - lo < PL_LOOPS_PIECE ? n - lo : PL_LOOPS_PIECE;
-        float here = find_top(count, x + lo);
-        if (here > top) {
-            total *= exp((double)top - (double)here);
-            top = here;
-        }
-        total += (double)sum_exp(count, x + lo, top);
-    }
-    return (double)top + log(total);
-}
-
-void pl_cross_entropy_run(const pl_share *s, const pl_kernel_env *env, void *state,
-                          const void *const in[], void *const out[], void *scratch)
-{
-    pl_type type = s->node->in[1]->type;
-    int64_t rows = pl_shape_count(&s->out[0]), classes = pl_shape_count(&s->in[0]) / rows;
-    float *loss = out[0], *lse = out[1];
-    (void)state, (void)scratch;
-#pragma omp parallel for num_threads(env->n_threads) if (rows * classes > PL_LOOPS_SERIAL)
-    for (int64_t r = 0; r < rows; r++) {
-        const float *x = (const float *)in[0] + r * classes;
-        int64_t c = (int64_t)pl_type_get(type, in[1], r);
-        double log_sum = log_sum_exp(classes, x);
-        lse[r] = (float)log_sum;
-        loss[r] = c >= 0 && c < classes ? (float)(log_sum - (double)x[c]) : 0;
-    }
-}
-
-/* dx may lie over x. */
-void pl_cross_entropy_grad_run(const pl_share *s, const pl_kernel_env *env, void *state,
-                               const void *const in[], void *const out[], void *scratch)
-{
-    const pl_node *node = s->node;
-    int v = pl_sig_find(node->sig, 'v');
-    pl_range here = s->factor[v];
-    int64_t classes = node->sig->factor[v].size, rows = pl_shape_count(&s->in[1]);
-    const float *lse = in[2], *dloss = in[3];
-    (void)state, (void)scratch;
-#pragma omp parallel for num_threads(env->n_threads) if (rows * here.n > PL_LOOPS_SERIAL)
-    for (int64_t r = 0; r < rows; r++) {
-        const float *x = (const float *)in[0] + r * here.n;
-        float *dx = (float *)out[0] + r * here.n;
-        int64_t c = (int64_t)pl_type_get(node->in[1]->type, in[1], r);
-        float shift = lse[r], by = c >= 0 && c < classes ? dloss[r] : 0;
-#pragma omp simd
-        for (int64_t i = 0; i < here.n; i++) dx[i] = by * expf(x[i] - shift);
-        if (c >= here.lo && c < here.lo + here.n) dx[c - here.lo] -= by;
-    }
-}
-
-/* Pieces are summed in f32, their total in double, as above. */
+/* Pieces are summed in f32, their total in double: a vocabulary is too long for one f32 sum. */
 void pl_cross_entropy_sums_run(const pl_share *s, const pl_kernel_env *env, void *state,
                                const void *const in[], void *const out[], void *scratch)
 {

@@ -87,8 +87,6 @@ static const pl_kernel kernels[] = {
     ROW(broadcast, NULL, copy, copy),
     ROW(cast, pl_pointwise_cast_accepts, pointwise, pointwise),
     ROW(concat, NULL, copy, copy),
-    ROW_STATELESS(cross_entropy, pl_cross_entropy_accepts, cross_entropy),
-    ROW_STATELESS(cross_entropy_grad, pl_cross_entropy_accepts, cross_entropy_grad),
     ROW_STATELESS(cross_entropy_sums, pl_cross_entropy_accepts, cross_entropy_sums),
     ROW_STATELESS(cross_entropy_sums_grad, pl_cross_entropy_accepts, cross_entropy_sums_grad),
     ROW(div, F32, pointwise, pointwise),

@@ -44,8 +44,6 @@ PL_KERNELS_MAKE(fill);
 PL_KERNELS_RUN(fill);
 
 PL_KERNELS_ACCEPTS(cross_entropy);
-PL_KERNELS_RUN(cross_entropy);
-PL_KERNELS_RUN(cross_entropy_grad);
 PL_KERNELS_RUN(cross_entropy_sums);
 PL_KERNELS_RUN(cross_entropy_sums_grad);
 

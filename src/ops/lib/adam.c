@@ -4,6 +4,24 @@
 
 #include <math.h>
 
+const pl_example pl_adam_examples[] = {
+    { NULL, .in = { { 2, { 4, 6 } },
+                    { 2, { 4, 6 } },
+                    { 2, { 4, 6 } },
+                    { 2, { 4, 6 }, .lo = 0.1, .hi = 1 },
+                    { 0, { 0 }, .lo = 0.01, .hi = 0.1 },
+                    { 0, { 0 }, "i64", 1, 5 },
+                    { 0, { 0 }, .lo = 0.5, .hi = 1 } } },
+    { "; beta1=0.8 beta2=0.95 eps=1e-3 decay=0.1", .in = { { 1, { 6 } },
+                                                           { 1, { 6 }, "bf16" },
+                                                           { 1, { 6 } },
+                                                           { 1, { 6 }, .lo = 0.1, .hi = 1 },
+                                                           { 0, { 0 }, .lo = 0.01, .hi = 0.1 },
+                                                           { 0, { 0 }, "i64", 1, 5 },
+                                                           { 0, { 0 }, .lo = 0.5, .hi = 1 } } },
+    { 0 },
+};
+
 bool pl_adam_infer(const pl_node *n, pl_sig *sig, pl_err *err)
 {
     double beta1 = pl_node_real(n, "beta1", 0), beta2 = pl_node_real(n, "beta2", 0);

@@ -10,10 +10,13 @@
  * torch.optim.AdamW. */
 #ifndef PL_OPS_LIB_ADAM_H
 #define PL_OPS_LIB_ADAM_H
-#include "graph/share.h"
+#include "graph/op.h"
 
 #define PL_ADAM_SIG "...,...,...,...,,,->...,...,..."
 #define PL_ADAM_TYPES "F,f,F,F,F,i,F->F,F,F"
+#define PL_ADAM_ATTRS "beta1=0.9 beta2=0.999 eps=1e-8 decay=0.01"
+
+extern const pl_example pl_adam_examples[];
 
 PL_MUST_CHECK bool pl_adam_infer(const pl_node *n, pl_sig *sig, pl_err *err);
 double pl_adam_flops(const pl_share *s);
