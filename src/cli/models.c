@@ -33,8 +33,11 @@ static void print_json(pl_arena *a)
         const pl_model *m = pl_models[i];
         printf("%s\n  {\"name\": \"%s\", \"about\": \"%s\", \"reads\": \"%s\", \"keys\": {",
                i ? "," : "", m->name, m->about, m->data);
-        for (int k = 0; m->keys[k].name; k++)
-            printf("%s\"%s\": %s", k ? ", " : "", m->keys[k].name, value_of(a, m, k));
+        for (int k = 0; m->keys[k].name; k++) {
+            const char *value = value_of(a, m, k),
+                       *quote = strspn(value, "-.0123456789") ? "" : "\"";
+            printf("%s\"%s\": %s%s%s", k ? ", " : "", m->keys[k].name, quote, value, quote);
+        }
         printf("}}");
     }
     printf("\n]}\n");

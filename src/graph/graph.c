@@ -288,29 +288,34 @@ static bool is_narrowed(const pl_builder *b, const pl_node *n, int i)
            (n->n_in > 1 || type_rule(n->op, 1) != 'a');
 }
 
-/* Casts are made once, in the letters of their first reader: they may be split as that one is. */
+/* In the letters of the reader, but where a window of it slides: so it may be split as that is. */
+static const char *cast_spec(pl_builder *b, const pl_node *n, int i)
+{
+    const char *type = pl_type_name(b->compute);
+    for (int k = 0; k < n->sig->operand[i].rank; k++)
+        if (n->sig->operand[i].dim[k].window >= 0) return pl_builder_fmt(b, "; to=%s", type);
+    return pl_spec(b, n, pl_builder_fmt(b, "{%d}->{%d}; to=%s", i, i, type));
+}
+
+/* Casts are made once, for their first reader. */
 static bool narrow_inputs(pl_builder *b, pl_node *n)
 {
     const pl_op *cast = pl_ops_find(b->graph->ops, "cast");
-    for (int i = 0; i < n->n_in; i++) {
+    for (int i = 0; i < n->n_in && !b->err.code; i++) {
         pl_value *v = n->in[i];
         if (!is_narrowed(b, n, i)) continue;
         while (b->narrow.n <= v->id) PL_PUSH(b->graph->arena, &b->narrow, NULL);
         pl_value **to = &b->narrow.at[v->id];
-        const char *type = pl_type_name(b->compute), *scope = b->scope;
-        const pl_sig_dim *d = n->sig->operand[i].dim;
-        bool slides = false;
-        for (int k = 0; k < n->sig->operand[i].rank; k++) slides |= d[k].window >= 0;
-        const char *spec = slides ? pl_builder_fmt(b, "; to=%s", type)
-                                  : pl_spec(b, n, pl_builder_fmt(b, "{%d}->{%d}; to=%s", i, i, type));
-        b->scope = "";
-        if (!*to)
-            *to = pl_add_value(b, cast, pl_builder_fmt(b, "%s.%s", v->name, type), spec, 1, &v);
-        b->scope = scope;
+        if (!*to) {
+            const char *scope = b->scope, *spec = cast_spec(b, n, i);
+            const char *name = pl_builder_fmt(b, "%s.%s", v->name, pl_type_name(b->compute));
+            b->scope = ""; /* v's name has its own */
+            *to = pl_add_value(b, cast, name, spec, 1, &v);
+            b->scope = scope;
+        }
         n->in[i] = *to;
-        if (b->err.code) return false;
     }
-    return true;
+    return !b->err.code;
 }
 
 pl_node *pl_add_node(pl_builder *b, const pl_op *op, const char *name, const char *spec, int n_in,
@@ -445,12 +450,18 @@ pl_value *pl_graph_find(const pl_graph *g, const char *name)
     return NULL;
 }
 
-const pl_value *pl_graph_state(const pl_value *v)
+const pl_value *pl_graph_leaf(const pl_value *v)
 {
     const pl_node *n = v->maker;
-    if (!n) return v->role == PL_STATE ? v : NULL;
+    if (!n) return v;
     bool one = n->n_in == 1 && n->n_out == 1 && n->op->elementwise && pl_share_same_index(n, 0, 1);
-    return one && n->in[0]->role == PL_STATE ? n->in[0] : NULL;
+    return one && !n->in[0]->maker ? n->in[0] : NULL;
+}
+
+const pl_value *pl_graph_state(const pl_value *v)
+{
+    const pl_value *leaf = pl_graph_leaf(v);
+    return leaf && leaf->role == PL_STATE ? leaf : NULL;
 }
 
 int64_t pl_graph_params(const pl_graph *g)

@@ -106,8 +106,10 @@ void pl_add_output(pl_builder *b, const char *name, pl_value *v); /* renames v *
 PL_MUST_CHECK bool pl_builder_done(pl_builder *b, pl_graph **out, pl_err *err);
 
 /* -- reading ----------------------------------------------------------------------------------- */
-/* The state that v is, or is made of alone, element by element (its cast to another type): where
- * such a v lies follows from where the state is stored. NULL: v is neither. */
+/* The input or state that v is, or is made of alone, element by element (its cast to another type).
+ * NULL: v is neither. */
+const pl_value *pl_graph_leaf(const pl_value *v);
+/* The same if it is a state: where such a v lies follows from where the state is stored. */
 const pl_value *pl_graph_state(const pl_value *v);
 pl_value *pl_graph_find(const pl_graph *g, const char *name); /* a value by name, or NULL */
 int64_t pl_graph_params(const pl_graph *g);                   /* elements of trainable states */

@@ -135,6 +135,7 @@ static const pl_model_key keys[] = {
     { "seq", "1024", 1, "context: positions per row" },
     { "batch", "1", 1, "rows per step, over all devices" },
     { "dropout", "0.1", 0, "of embedding, attention and both residuals" },
+    PL_MODEL_DTYPE,
     { 0 },
 };
 

@@ -36,6 +36,7 @@ static const pl_model_key keys[] = {
     { "hidden", "256", 1, "width between the layers" },
     { "classes", "10", 2, "of the labels" },
     { "batch", "32", 1, "rows per step, over all devices" },
+    PL_MODEL_DTYPE,
     { 0 },
 };
 

@@ -23,6 +23,12 @@ static bool is_real(const pl_model_key *k)
     return strchr(k->value, '.') != NULL;
 }
 
+static bool is_type(const pl_model_key *k)
+{
+    pl_type t;
+    return pl_type_find(k->value, &t);
+}
+
 /* -- messages ---------------------------------------------------------------------------------- */
 
 static bool unknown_model(pl_arena *a, const char *name, pl_err *err)
@@ -69,6 +75,13 @@ static const char *read_value(const pl_model_key *k, const char *text, pl_arena 
 {
     int64_t i = 0;
     double x = 0;
+    pl_type t;
+    if (is_type(k)) {
+        if (!pl_type_find(text, &t) || !pl_type_is_float(t))
+            pl_text_add(problems, "%s%s=%s is not a type of floats (f32, bf16)",
+                        problems->n ? "; " : "", k->name, text);
+        return text;
+    }
     bool ok = is_real(k) ? pl_text_real(text, &x) : pl_text_int(text, &i);
     if (!is_real(k)) x = (double)i;
     if (!ok)
@@ -160,6 +173,13 @@ static const char *value_of(const pl_model_args *a, const char *key)
     int k = find_key(a->model, key, strlen(key));
     if (k < 0) pl_bug(__FILE__, __LINE__, "model %s has no key '%s'", a->model->name, key);
     return a->value[k];
+}
+
+void pl_model_build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+{
+    bool ok = pl_type_find(value_of(a, "dtype"), &b->compute);
+    PL_ASSERT(ok);
+    a->model->build(b, a, mode);
 }
 
 double pl_model_real(const pl_model_args *a, const char *key)

@@ -10,12 +10,16 @@ typedef enum pl_mode {
     PL_INFER, /* outputs the logits, needs no targets         */
 } pl_mode;
 
-/* One key of a model spec. Text of the default decides the type: with a point it is real. */
+/* One key of a model spec. Text of the default decides the kind: with a point it is a real number,
+ * else a whole one; the name of a type: one of floats. */
 typedef struct pl_model_key {
     const char *name, *value;
     double least;          /* smallest legal value; sizes: 1 */
     const char *about;
 } pl_model_key;
+
+/* The last key of every model. */
+#define PL_MODEL_DTYPE { "dtype", "f32", 0, "computed in: f32 or bf16; weights and updates are f32" }
 
 typedef struct pl_model_args pl_model_args;
 
@@ -50,6 +54,9 @@ PL_MUST_CHECK bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *
 const char *pl_model_with(pl_arena *a, const char *spec, const char *key, const char *value);
 /* The same spec with its keys batch and seq set; 0: as they are. */
 const char *pl_model_sized(pl_arena *a, const char *spec, int64_t batch, int64_t seq);
+
+/* Adds the graph to a builder, computed in the type that the spec says. */
+void pl_model_build(pl_builder *b, const pl_model_args *a, pl_mode mode);
 
 int64_t pl_model_int(const pl_model_args *a, const char *key);
 double pl_model_real(const pl_model_args *a, const char *key);

@@ -105,6 +105,7 @@ static const pl_model_key keys[] = {
     { "tokens", "64", 1, "of a group: they compete for slots" },
     { "classes", "10", 2, "of the labels" },
     { "batch", "8", 1, "groups per step, over all devices" },
+    PL_MODEL_DTYPE,
     { 0 },
 };
 

@@ -58,25 +58,23 @@ static bool add_splits(const pl_node *n, int o, int f, int axis, pl_placement *x
     return false;
 }
 
-void pl_plan_order(const pl_plan *p, int node, int axes[PL_MAX_AXES])
+void pl_choice_order(const pl_choice *c, const pl_mesh *m, int axes[PL_MAX_AXES])
 {
-    const int8_t *level = p->choice[node].level;
-    for (int a = 0; a < p->mesh.n; a++) {
+    for (int a = 0; a < m->n; a++) {
         int i = a;
-        for (; i > 0 && level[axes[i - 1]] > level[a]; i--) axes[i] = axes[i - 1];
+        for (; i > 0 && c->level[axes[i - 1]] > c->level[a]; i--) axes[i] = axes[i - 1];
         axes[i] = a;
     }
 }
 
-pl_placement pl_plan_operand(const pl_plan *p, int node, int o)
+pl_placement pl_choice_operand(const pl_choice *c, const pl_node *n, const pl_mesh *m, int o)
 {
-    const pl_node *n = p->graph->nodes.at[node];
     const pl_value *v = o < n->n_in ? n->in[o] : n->out[o - n->n_in];
     pl_placement x = { .monoid = n->op->monoid };
     int axes[PL_MAX_AXES];
-    pl_plan_order(p, node, axes);
-    for (int i = 0; i < p->mesh.n; i++) {
-        int a = axes[i], f = p->choice[node].factor[a];
+    pl_choice_order(c, m, axes);
+    for (int i = 0; i < m->n; i++) {
+        int a = axes[i], f = c->factor[a];
         if (f <= PL_LINEAR) { /* the set's inputs and all outputs stay pending, as a sum */
             bool in_set = o >= n->n_in || pl_plan_linear_set(n, PL_LINEAR - f) >> o & 1;
             if (in_set) x.pending |= (uint8_t)(1u << a), x.monoid = PL_SUM;
@@ -84,25 +82,34 @@ pl_placement pl_plan_operand(const pl_plan *p, int node, int o)
             x.pending |= (uint8_t)(1u << a);
         }
     }
-    return pl_placement_normal(&x, &p->mesh, &v->shape);
+    return pl_placement_normal(&x, m, &v->shape);
+}
+
+pl_placement pl_plan_operand(const pl_plan *p, int node, int o)
+{
+    return pl_choice_operand(&p->choice[node], p->graph->nodes.at[node], &p->mesh, o);
+}
+
+pl_share pl_choice_share(const pl_choice *c, const pl_node *n, const pl_mesh *m, int rank)
+{
+    pl_share s = pl_share_whole(n);
+    int axes[PL_MAX_AXES];
+    pl_choice_order(c, m, axes);
+    for (int f = 0; f < n->sig->n_factors; f++) {
+        int64_t chunk = s.factor[f].n;
+        pl_range r = s.factor[f];
+        for (int i = 0; i < m->n; i++)
+            if (c->factor[axes[i]] == f)
+                r = pl_range_part(r, &chunk, m->axis[axes[i]].size,
+                                  pl_mesh_coord(m, rank, axes[i]));
+        if (r.n != s.factor[f].n) pl_share_cut(&s, f, r.lo, r.n);
+    }
+    return s;
 }
 
 pl_share pl_plan_share(const pl_plan *p, int node, int rank)
 {
-    const pl_node *n = p->graph->nodes.at[node];
-    pl_share s = pl_share_whole(n);
-    int axes[PL_MAX_AXES];
-    pl_plan_order(p, node, axes);
-    for (int f = 0; f < n->sig->n_factors; f++) {
-        int64_t chunk = s.factor[f].n;
-        pl_range r = s.factor[f];
-        for (int i = 0; i < p->mesh.n; i++)
-            if (p->choice[node].factor[axes[i]] == f)
-                r = pl_range_part(r, &chunk, p->mesh.axis[axes[i]].size,
-                                  pl_mesh_coord(&p->mesh, rank, axes[i]));
-        if (r.n != s.factor[f].n) pl_share_cut(&s, f, r.lo, r.n);
-    }
-    return s;
+    return pl_choice_share(&p->choice[node], p->graph->nodes.at[node], &p->mesh, rank);
 }
 
 static bool check_choice(const pl_plan *p, const pl_node *n, int axis, pl_err *err)
@@ -159,7 +166,7 @@ pl_plan *pl_plan_single(const pl_graph *g, pl_arena *out)
 static void print_choice(const pl_plan *p, const pl_node *n, pl_text *out)
 {
     int axes[PL_MAX_AXES];
-    pl_plan_order(p, n->id, axes);
+    pl_choice_order(&p->choice[n->id], &p->mesh, axes);
     for (int i = 0; i < p->mesh.n; i++) {
         int f = p->choice[n->id].factor[axes[i]];
         const char *axis = p->mesh.axis[axes[i]].name;

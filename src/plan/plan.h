@@ -30,14 +30,16 @@ typedef struct pl_plan {
                              (pl_node.of), not kept until then                                  */
 } pl_plan;
 
-/* The placement that operand o (inputs, then outputs) of a node has under its choice, in normal
+/* The placement that operand o (inputs, then outputs) of a node has under a choice, in normal
  * form. */
+pl_placement pl_choice_operand(const pl_choice *c, const pl_node *n, const pl_mesh *m, int o);
 pl_placement pl_plan_operand(const pl_plan *p, int node, int o);
 
-/* The axes of the mesh in the order in which a node has them split factors, major first. */
-void pl_plan_order(const pl_plan *p, int node, int axes[PL_MAX_AXES]);
+/* The axes of the mesh in the order in which a choice has them split factors, major first. */
+void pl_choice_order(const pl_choice *c, const pl_mesh *m, int axes[PL_MAX_AXES]);
 
 /* What rank computes of a node. */
+pl_share pl_choice_share(const pl_choice *c, const pl_node *n, const pl_mesh *m, int rank);
 pl_share pl_plan_share(const pl_plan *p, int node, int rank);
 
 /* Inputs in operand set k of op->linear, as a bit mask; 0 when there is no such set. */

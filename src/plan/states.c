@@ -21,7 +21,7 @@ static int find_rows(const pl_graph *g, const pl_value *x)
     for (int i = 0; i < g->nodes.n; i++)
         for (int k = 0; k < g->nodes.at[i]->n_in; k++) {
             const pl_operand *o = &g->nodes.at[i]->sig->operand[k];
-            for (int d = 0; d < o->rank && g->nodes.at[i]->in[k] == x; d++)
+            for (int d = 0; d < o->rank && pl_graph_leaf(g->nodes.at[i]->in[k]) == x; d++)
                 if (o->dim[d].window >= 0) return d;
         }
     return -1;

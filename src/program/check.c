@@ -139,7 +139,7 @@ static pl_range find_range(const checker *c, const pl_node *n, int f)
     int64_t chunk = n->sig->factor[f].size;
     pl_range r = { 0, chunk };
     int axes[PL_MAX_AXES];
-    pl_plan_order(c->p->plan, n->id, axes);
+    pl_choice_order(&c->p->plan->choice[n->id], &c->p->plan->mesh, axes);
     for (int i = 0; i < c->mesh->n; i++) {
         int a = axes[i];
         int64_t parts = c->mesh->axis[a].size, skip;

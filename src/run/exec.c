@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "run/lane.h"
+#include "run/widen.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -103,8 +104,7 @@ static bool make_kernel(pl_exec *e, pl_arena *arena, bound_step *b, int64_t *scr
     pl_text reasons = { .arena = arena };
     const pl_share *s = b->step->share;
     int64_t want = 0;
-    PL_TRY(pl_kernel_find(e->options.n_backends, e->options.backends, s, &e->options.env,
-                          &b->backend, &b->kernel, &reasons, err));
+    PL_TRY(pl_widen_find(s, &e->options.env, arena, &b->backend, &b->kernel, &reasons, err));
     b->reasons = pl_text_get(&reasons);
     if (b->kernel->make && !b->kernel->make(s, &e->options.env, &b->state, &want, err))
         return pl_err_in(err, "node '%s': %s/%s", s->node->name, b->backend->name, b->kernel->name);
@@ -234,6 +234,8 @@ bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_programs,
     pl_exec *e = PL_NEW(arena, pl_exec);
     *out = NULL;
     *e = (pl_exec){ .options = *o, .comm = comm, .n_programs = n_programs };
+    e->options.env.n_backends = o->n_backends;
+    e->options.env.backends = o->backends;
     e->store = programs[0]->store;
     e->programs = PL_NEW_N(arena, bound_program, n_programs);
     pl_kernel_thread(o->env.n_threads);

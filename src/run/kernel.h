@@ -7,11 +7,15 @@
 #define PL_RUN_KERNEL_H
 #include "graph/op.h"
 
+struct pl_backend;
+
 /* Where a kernel is made: one per rank, handed to every call. */
 typedef struct pl_kernel_env {
     int n_threads;  /* OpenMP threads of this rank                                 */
     pl_type matmul; /* element type that matmuls of f32 may be computed in: PL_F32, or
                        PL_BF16 (inputs rounded, sums in f32)                       */
+    int n_backends; /* all of this rank, by preference, for kernels that run others */
+    const struct pl_backend *const *backends;
 } pl_kernel_env;
 
 typedef struct pl_kernel {

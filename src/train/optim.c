@@ -195,7 +195,7 @@ void pl_optim_add(pl_builder *b, const pl_optim *o, pl_value *loss)
 pl_builder pl_optim_step(const pl_model_args *m, const pl_optim *o, pl_arena *arena)
 {
     pl_builder b = pl_builder_new(arena, &pl_ops_all, m->spec);
-    m->model->build(&b, m, PL_TRAIN);
+    pl_model_build(&b, m, PL_TRAIN);
     if (o && !b.err.code) pl_optim_add(&b, o, pl_graph_find(b.graph, "loss"));
     return b;
 }

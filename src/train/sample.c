@@ -30,7 +30,7 @@ static bool build(sampler *s, pl_graph **g, pl_err *err)
     s->seq = pl_model_int(&args, "seq");
     s->vocab = pl_model_int(&args, "vocab");
     pl_builder b = pl_builder_new(s->arena, &pl_ops_all, args.spec);
-    args.model->build(&b, &args, PL_INFER);
+    pl_model_build(&b, &args, PL_INFER);
     return pl_builder_done(&b, g, err);
 }
 

@@ -46,7 +46,7 @@ static bool build_step(pl_train_job *j, pl_err *err)
 static bool build_evaluation(pl_train_job *j, pl_err *err)
 {
     pl_builder b = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec);
-    j->micro.model->build(&b, &j->micro, PL_EVAL);
+    pl_model_build(&b, &j->micro, PL_EVAL);
     return pl_builder_done(&b, &j->graph[EVAL], err);
 }
 

@@ -35,7 +35,7 @@ static pl_graph *build(const char *spec, pl_mode mode, const char *optimizer, pl
     pl_err err = { 0 };
     parse_well(spec, a, &args);
     pl_builder b = pl_builder_new(a, &pl_ops_all, args.spec);
-    args.model->build(&b, &args, mode);
+    pl_model_build(&b, &args, mode);
     const pl_optim o = { .name = optimizer,
                          .beta1 = 0.9,
                          .beta2 = 0.99,
@@ -167,7 +167,7 @@ static void test_bad_sizes(void **state)
         pl_err err = { 0 };
         parse_well(cases[i].spec, a, &args);
         pl_builder b = pl_builder_new(a, &pl_ops_all, args.spec);
-        args.model->build(&b, &args, PL_TRAIN);
+        pl_model_build(&b, &args, PL_TRAIN);
         if (pl_builder_done(&b, &g, &err)) fail_msg("accepted %s", cases[i].spec);
         assert_int_equal(err.code, PL_EINPUT);
         if (!strstr(err.msg, cases[i].words)) fail_msg("no '%s' in: %s", cases[i].words, err.msg);
@@ -423,7 +423,7 @@ static slopes slopes_new(const char *spec, int classes, pl_arena *a)
     slopes s = { 0 };
     parse_well(spec, a, &args);
     pl_builder b = pl_builder_new(a, &pl_ops_all, args.spec);
-    args.model->build(&b, &args, PL_TRAIN);
+    pl_model_build(&b, &args, PL_TRAIN);
     pl_value *w[64], *grad[64];
     int n = 0;
     for (int i = 0; i < b.graph->values.n; i++)

@@ -74,7 +74,7 @@ static inline const pl_graph *make_clipped(const char *spec, pl_mode mode, doubl
     pl_err err = { 0 };
     EXPECT(pl_model_parse(spec, a, &args, &err), "%s", err.msg);
     pl_builder b = pl_builder_new(a, &pl_ops_all, args.spec);
-    args.model->build(&b, &args, mode);
+    pl_model_build(&b, &args, mode);
     if (mode == PL_TRAIN) pl_optim_add(&b, &adamw, pl_graph_find(b.graph, "loss"));
     return graph_done(&b);
 }

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-static inline const pl_graph *training_graph_in(const char *model, pl_type compute, pl_arena *a)
+static inline const pl_graph *training_graph(const char *model, pl_arena *a)
 {
     const pl_optim adamw = { .name = "adamw", .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .clip = 1 };
     pl_model_args args;
@@ -24,16 +24,10 @@ static inline const pl_graph *training_graph_in(const char *model, pl_type compu
     pl_err err = { 0 };
     if (!pl_model_parse(model, a, &args, &err)) fail_msg("%s", err.msg);
     pl_builder b = pl_builder_new(a, &pl_ops_all, args.spec);
-    b.compute = compute;
-    args.model->build(&b, &args, PL_TRAIN);
+    pl_model_build(&b, &args, PL_TRAIN);
     pl_optim_add(&b, &adamw, pl_graph_find(b.graph, "loss"));
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s", err.msg);
     return g;
-}
-
-static inline const pl_graph *training_graph(const char *model, pl_arena *a)
-{
-    return training_graph_in(model, PL_F32, a);
 }
 
 static inline const pl_plan *training_plan(const pl_graph *g, const char *text, int n, pl_arena *a)
