@@ -10,37 +10,42 @@
 #include <string.h>
 
 typedef struct verify_args {
-    const char *strategy, *optimizer, *backend;
-    int64_t devices, threads, steps, batch, seq, seed, bucket, ahead;
-    double lr, beta1, beta2, eps, momentum, decay, clip, tolerance, timeout;
+    pl_verify_options o;
+    const char *strategy, *backend;
+    int64_t devices, threads, batch, seq, seed;
+    double timeout;
     bool all, json;
 } verify_args;
 
 #define AT(f) offsetof(verify_args, f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "strategy",  TEXT(strategy),  "TEXT", NULL,    "how it is split; see: pleat plan --help" },
-    { "all",       FLAG(all),       NULL,   NULL,    "every preset for so many devices" },
-    { "devices",   INT(devices),    "N",    NULL,    "ranks: threads, or those of mpirun", 1 },
-    { "steps",     INT(steps),      "N",    "3",     "updates", 1 },
-    { "tolerance", REAL(tolerance), "X",    "1e-5",  "largest relative difference" },
-    { "batch",     INT(batch),      "N",    NULL,    "all ranks' rows (model key batch)", 1 },
-    { "seq",       INT(seq),        "N",    NULL,    "positions per row (model key seq)", 1 },
-    { "lr",        REAL(lr),        "X",    "1e-3",  "learning rate" },
-    { "seed",      INT(seed),       "K",    "1",     "of weights, data and dropout" },
-    { "optimizer", TEXT(optimizer), "NAME", "adamw", "adamw, adam or sgd" },
-    { "beta1",     REAL(beta1),     "X",    "0.9",   "of adam and adamw" },
-    { "beta2",     REAL(beta2),     "X",    "0.99",  "of adam and adamw" },
-    { "eps",       REAL(eps),       "X",    "1e-3",  "of adam and adamw; see below" },
-    { "momentum",  REAL(momentum),  "X",    "0.9",   "of sgd" },
-    { "decay",     REAL(decay),     "X",    "0.1",   "weight decay of matrices" },
-    { "clip",      REAL(clip),      "X",    "1",     "global gradient norm; 0: no clipping" },
-    { "bucket",    BYTES(bucket),   "SIZE", "16MiB", "gradients reduced in one message", 1 },
-    { "gathers-ahead", BYTES(ahead), "SIZE", "32MiB", "weights gathered before they are read" },
-    { "backend",   TEXT(backend),   "NAME", "auto",  "kernels: onednn, native or ref" },
-    { "threads",   INT(threads),    "N",    NULL,    "per rank; default: its share", 1, 4096 },
-    { "timeout",   REAL(timeout),   "SECS", "120",   "a rank silent for longer is lost", 0.1 },
-    { "json",      FLAG(json),      NULL,   NULL,    "one JSON object on stdout" },
+    { "strategy",  TEXT(strategy),     "TEXT", NULL,   "how it is split; words below" },
+    { "all",       FLAG(all),          NULL,   NULL,   "every preset for so many devices" },
+    { "devices",   INT(devices),       "N",    NULL,   "ranks: threads, or those of mpirun", 1 },
+    { "steps",     INT(o.steps),       "N",    "3",    "updates", 1 },
+    { "tolerance", REAL(o.tolerance),  "X",    NULL,   "largest difference; 1e-5, bf16: 0.3" },
+    { "batch",     INT(batch),         "N",    NULL,   "all ranks' rows (model key batch)", 1 },
+    { "micro",     INT(o.micro),       "N",    "1",    "micro-batches of a step's batch", 1 },
+    { "seq",       INT(seq),           "N",    NULL,   "positions per row (model key seq)", 1 },
+    { "lr",        REAL(o.lr),         "X",    USUAL(PL_OPTIM_LR), "learning rate" },
+    { "seed",      INT(seed),          "K",    "1",    "of weights, data and dropout" },
+    { "optimizer", TEXT(o.optim.name), "NAME", PL_OPTIM_NAME, "adamw, adam or sgd" },
+    { "beta1",     REAL(o.optim.beta1), "X",   USUAL(PL_OPTIM_BETA1), "of adam and adamw" },
+    { "beta2",     REAL(o.optim.beta2), "X",   USUAL(PL_OPTIM_BETA2), "of adam and adamw" },
+    { "eps",       REAL(o.optim.eps),  "X",    "1e-3", "of adam and adamw; see below" },
+    { "momentum",  REAL(o.optim.momentum), "X", USUAL(PL_OPTIM_MOMENTUM), "of sgd" },
+    { "decay",     REAL(o.optim.decay), "X",   USUAL(PL_OPTIM_DECAY), "weight decay of matrices" },
+    { "clip",      REAL(o.optim.clip), "X",    USUAL(PL_OPTIM_CLIP),
+      "global gradient norm; 0: no clipping" },
+    { "bucket",    BYTES(o.lower.bucket_bytes), "SIZE", "16MiB",
+      "gradients reduced in one message", 1 },
+    { "gathers-ahead", BYTES(o.lower.ahead_bytes), "SIZE", "32MiB",
+      "weights gathered before they are read" },
+    { "backend",   TEXT(backend),      "NAME", "auto", "kernels: onednn, native or ref" },
+    { "threads",   INT(threads),       "N",    NULL,   "per rank; default: its share", 1, 4096 },
+    { "timeout",   REAL(timeout),      "SECS", "120",  "a rank silent for longer is lost", 0.1 },
+    { "json",      FLAG(json),         NULL,   NULL,   "one JSON object on stdout" },
     { 0 },
 };
 // clang-format on
@@ -52,7 +57,7 @@ typedef enum verdict { EQUAL, DIFFERS, UNFIT, FAILED, N_VERDICTS } verdict;
 static const char *const verdicts[N_VERDICTS] = { "equal", "differs", "does not fit", "failed" };
 
 typedef struct session {
-    const verify_args *a;
+    verify_args *a;
     pl_world *w;
     pl_arena *arena;
     pl_verify *verify;
@@ -105,11 +110,17 @@ static void find_widths(session *s)
 
 static void print_start(const session *s)
 {
-    const pl_graph *g = pl_verify_graph(s->verify);
-    fprintf(
-        stderr, "%s: %lld parameters; %lld step%s of %s, whole and on %d device%s; tolerance %g\n",
-        g->name, (long long)pl_graph_params(g), (long long)s->a->steps, s->a->steps > 1 ? "s" : "",
-        s->a->optimizer, s->w->n_ranks, s->w->n_ranks > 1 ? "s" : "", s->a->tolerance);
+    const pl_verify_options *o = &s->a->o;
+    int64_t runs = pl_verify_runs(s->verify);
+    int n = s->w->n_ranks;
+    fprintf(stderr, "%s: %lld parameters; %lld step%s of %s, whole", pl_verify_model(s->verify),
+            (long long)pl_graph_params(pl_verify_graph(s->verify)), (long long)o->steps,
+            o->steps > 1 ? "s" : "", o->optim.name);
+    if (runs > 1) fprintf(stderr, " in %lld micro-batches", (long long)runs);
+    fprintf(stderr, " and on %d device%s", n, n > 1 ? "s" : "");
+    if (runs > 1) fprintf(stderr, " in the same ones");
+    if (o->micro > runs) fprintf(stderr, " in %lld micro-batches", (long long)o->micro);
+    fprintf(stderr, "; tolerance %g\n", pl_verify_tolerance(s->verify));
 }
 
 static void print_head(const session *s)
@@ -170,11 +181,14 @@ static void add_json(session *s, const char *strategy, verdict v, const trial *t
 
 static void print_json(const session *s)
 {
-    const pl_graph *g = pl_verify_graph(s->verify);
-    json_t *all = json_pack("{s:s, s:s, s:I, s:i, s:I, s:s, s:f, s:O}", "schema", "pleat.verify/1",
-                            "model", g->name, "params", (json_int_t)pl_graph_params(g), "devices",
-                            s->w->n_ranks, "steps", (json_int_t)s->a->steps, "optimizer",
-                            s->a->optimizer, "tolerance", s->a->tolerance, "cases", s->cases);
+    const pl_verify_options *o = &s->a->o;
+    json_int_t params = pl_graph_params(pl_verify_graph(s->verify));
+    json_t *all =
+        json_pack("{s:s, s:s, s:I, s:i, s:I, s:I, s:I, s:s, s:f, s:O}", "schema", "pleat.verify/1",
+                  "model", pl_verify_model(s->verify), "params", params, "devices", s->w->n_ranks,
+                  "steps", (json_int_t)o->steps, "micro", (json_int_t)o->micro, "whole_micro",
+                  (json_int_t)pl_verify_runs(s->verify), "optimizer", o->optim.name, "tolerance",
+                  pl_verify_tolerance(s->verify), "cases", s->cases);
     PL_ASSERT(all);
     json_dumpf(all, stdout, 0);
     printf("\n");
@@ -243,29 +257,16 @@ static bool conclude(const session *s, pl_err *err)
     return false;
 }
 
-static bool make_options(const verify_args *a, const char *model, const pl_world *w,
-                         pl_arena *arena, pl_verify_options *o, pl_err *err)
+/* What the rows do not fill as it stands. */
+static bool finish_options(verify_args *a, const char *model, const pl_world *w, pl_arena *arena,
+                           pl_err *err)
 {
+    pl_verify_options *o = &a->o;
     int cores = pl_launch_cores() / w->n_local;
-    model = pl_model_sized(arena, model, a->batch, a->seq);
-    *o = (pl_verify_options){
-        .model = model,
-        .steps = a->steps,
-        .lr = a->lr,
-        .seed = (uint64_t)a->seed,
-        .tolerance = a->tolerance,
-        .optim = { .name = a->optimizer,
-                   .beta1 = a->beta1,
-                   .beta2 = a->beta2,
-                   .eps = a->eps,
-                   .momentum = a->momentum,
-                   .decay = a->decay,
-                   .clip = a->clip },
-        .lower = { .bucket_bytes = a->bucket, .ahead_bytes = a->ahead ? a->ahead : -1 },
-        .exec = { .env = { .n_threads = a->threads  ? (int)a->threads
-                                        : cores > 1 ? cores
-                                                    : 1 } },
-    };
+    o->model = pl_model_sized(arena, model, a->batch, a->seq);
+    o->seed = (uint64_t)a->seed;
+    o->exec.env.n_threads = a->threads ? (int)a->threads : cores > 1 ? cores : 1;
+    if (!o->lower.ahead_bytes) o->lower.ahead_bytes = -1;
     if (!a->strategy == !a->all)
         return pl_err_set(err, PL_EUSAGE, "give --strategy TEXT, e.g. dp or tp=2, or --all");
     o->exec.backends = pl_launch_backends(a->backend, &o->exec.n_backends, err);
@@ -296,11 +297,11 @@ static bool find_cases(session *s, const char *model, pl_err *err)
 
 static bool verify(session *s, const char *model, pl_err *err)
 {
-    pl_verify_options o;
-    if (make_options(s->a, model, s->w, s->arena, &o, err) && parse_strategy(s, err))
-        (void)!pl_verify_new(&o, s->arena, &s->verify, err);
+    const pl_verify_options *o = &s->a->o;
+    if (finish_options(s->a, model, s->w, s->arena, err) && parse_strategy(s, err))
+        (void)!pl_verify_new(o, s->arena, &s->verify, err);
     PL_TRY(pl_launch_agree(s->w, err));
-    PL_TRY(find_cases(s, o.model, err));
+    PL_TRY(find_cases(s, o->model, err));
     s->cases = json_array();
     find_widths(s);
     if (s->w->rank == 0) print_start(s);
@@ -313,7 +314,7 @@ static bool verify(session *s, const char *model, pl_err *err)
 
 static int run(const pl_command *c, int argc, char **argv)
 {
-    verify_args a = { 0 };
+    verify_args a = { .o.tolerance = -1 };
     const char *model;
     int n, code;
     if (!pl_opt_parse(c, argc, argv, &a, 1, 1, &model, &n, &code)) return code;
@@ -336,6 +337,9 @@ const pl_command pl_command_verify = {
         "Compared are losses, gradients and all states, relative to the largest element of each\n"
         "tensor. --eps is larger than in training: a gradient that is zero but for rounding would\n"
         "become a full step of adam.\n"
+        "With --micro the devices run what train --micro runs; the whole program takes the same\n"
+        "batch in one piece, or, where that is other mathematics (batch norm, dropout), in the\n"
+        "same micro-batches: stderr says which.\n"
         "example: pleat verify gpt2:layers=2,hidden=64,heads=4,vocab=256,seq=32,batch=8 --all\n"
         "           --devices 4",
     // clang-format on

@@ -175,10 +175,17 @@ static const char *value_of(const pl_model_args *a, const char *key)
     return a->value[k];
 }
 
+pl_type pl_model_type(const pl_model_args *a)
+{
+    pl_type t;
+    bool ok = pl_type_find(value_of(a, "dtype"), &t);
+    PL_ASSERT(ok);
+    return t;
+}
+
 void pl_model_build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
-    bool ok = pl_type_find(value_of(a, "dtype"), &b->compute);
-    PL_ASSERT(ok);
+    b->compute = pl_model_type(a);
     a->model->build(b, a, mode);
 }
 

@@ -19,7 +19,7 @@ typedef struct pl_model_key {
 } pl_model_key;
 
 /* The last key of every model. */
-#define PL_MODEL_DTYPE { "dtype", "f32", 0, "computed in: f32 or bf16; weights and updates are f32" }
+#define PL_MODEL_DTYPE { "dtype", "f32", 0, "computes in f32 or bf16; weights stay f32" }
 
 typedef struct pl_model_args pl_model_args;
 
@@ -58,6 +58,7 @@ const char *pl_model_sized(pl_arena *a, const char *spec, int64_t batch, int64_t
 /* Adds the graph to a builder, computed in the type that the spec says. */
 void pl_model_build(pl_builder *b, const pl_model_args *a, pl_mode mode);
 
+pl_type pl_model_type(const pl_model_args *a); /* that it computes in */
 int64_t pl_model_int(const pl_model_args *a, const char *key);
 double pl_model_real(const pl_model_args *a, const char *key);
 bool pl_model_has(const pl_model_args *a, const char *key);

@@ -6,7 +6,7 @@
 
 /* The greedy cost in bytes: one on a link costs as much as so many of memory traffic, and every
  * message a latency. Only the order of choices depends on them. */
-enum { LINK = 32, LATENCY = 1 << 15 };
+enum { LINK = 32, LATENCY = 1 << 15, AVOIDED = 4 };
 
 static const double NEVER = 1e30; /* the cost of what no message can do */
 
@@ -132,11 +132,16 @@ pl_choice pl_follow_letters(const pl_plan *p, const pl_node *n, int o, const pl_
 
 /* -- cost -------------------------------------------------------------------------------------- */
 
-static double price(const pl_path *path)
+static double price(const pl_follow *f, pl_type type, const pl_path *path)
 {
     double cost = LINK * (double)path->bytes;
-    for (int i = 0; i < path->n; i++)
-        if (path->move[i].kind > PL_MASK) cost += LATENCY;
+    bool avoid = f->wide_sums && pl_type_bytes(type) < pl_type_bytes(PL_F32);
+    for (int i = 0; i < path->n; i++) {
+        pl_move_kind k = path->move[i].kind;
+        if (k > PL_MASK) cost += LATENCY;
+        if (avoid && (k == PL_REDUCE || k == PL_SCATTER))
+            cost += AVOIDED * LINK * (double)path->move[i].bytes;
+    }
     return cost;
 }
 
@@ -151,7 +156,7 @@ static const pl_path *find_path(pl_follow *f, const pl_value *v, const pl_places
         if (pl_placement_same(&have->at[i], to)) return NULL;
     if (pl_reshard_find(&f->reshard, v->type, &v->shape, have->n, have->at, to, &which, path,
                         &why)) {
-        *cost = price(path);
+        *cost = price(f, v->type, path);
         return path;
     }
     *cost = NEVER;

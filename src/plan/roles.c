@@ -50,6 +50,7 @@ void pl_roles_init(pl_roles *r, const pl_strategy *s, pl_plan *p, pl_arena *aren
     r->n = axis_of(m, s->alternate ? "j" : "column");
     r->k = axis_of(m, "l");
     pl_follow_init(&r->follow, p, arena);
+    r->follow.wide_sums = s->wide_sums;
     for (int a = 0; a < m->n; a++) {
         bool batch = a == r->data || a == r->shard || a == r->spatial;
         bool grid = a == r->depth || a == r->m || a == r->n || a == r->k;

@@ -9,7 +9,7 @@
 
 /* -- parse ------------------------------------------------------------------------------------- */
 
-enum { DP, DP_N, ZERO, HSDP, HPZ, TP, TP_2D, TP_25D, TP_3D, SP, GRID, EP, SPATIAL, N_WORDS };
+enum { DP, DP_N, ZERO, HSDP, HPZ, TP, TP_2D, TP_25D, TP_3D, SP, GRID, EP, SPATIAL, WIDE, N_WORDS };
 
 /* A word is a name and sizes AxBxC. Of those that set the same there may be one. */
 static const struct {
@@ -42,6 +42,9 @@ static const struct {
              "experts of routed layers over axis expert, which splits the batch too" },
     [SPATIAL] = { "spatial=", "spatial=N", 1, SPATIAL,
                   "rows of images over axis spatial; windows get their neighbours' border rows" },
+    [WIDE] = { "reduce=f32", "reduce=f32", 0, WIDE,
+               "with dtype=bf16: gradients are summed over devices in f32, which is twice the "
+               "bytes" },
 };
 
 void pl_strategy_words(pl_text *out)
@@ -126,6 +129,7 @@ static bool set_word(pl_strategy *s, int id, const int size[3], const char *word
     case SP: s->sequence = true; break;
     case EP: s->expert = size[0]; break;
     case SPATIAL: s->spatial = size[0]; break;
+    case WIDE: s->wide_sums = true; break;
     default: break;
     }
     return true;

@@ -22,6 +22,7 @@ typedef struct pl_strategy {
     bool sequence;
     int grid[3];                  /* A, B, C                                                     */
     int depth;                    /* 2.5d                                                        */
+    bool wide_sums;               /* what is pending in a narrow type is combined when it is wide */
     bool alternate;               /* grid: B and C change places from layer to layer             */
 } pl_strategy;
 

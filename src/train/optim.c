@@ -206,6 +206,8 @@ bool pl_optim_micro(const pl_model_args *m, int64_t n, pl_arena *arena, pl_model
                     pl_err *err)
 {
     int64_t batch = pl_model_int(m, "batch");
+    *out = *m;
+    if (n == 1) return true;
     if (batch % n)
         return pl_err_set(err, PL_EINPUT,
                           "batch=%lld does not divide into %lld micro-batches: give --batch %lld, "

@@ -6,14 +6,21 @@
  * moments, running statistics) after the last. Each rank compares the parts that it holds; all
  * ranks get the same findings.
  *
- * The gradients come from a program of its own, with the gradients as further outputs; then the
- * states are set back, and the steps are those of the program that training runs. Memory is
+ * The gradients come from a run of their own, with the gradients as further outputs; then the
+ * states are set back, and the steps are those of the programs that training runs. Memory is
  * poisoned before every step of a split program, so that what is read before it is written shows as
  * NaN.
  *
+ * With micro-batches the ranks run the two programs that training runs then: one that sums
+ * gradients up, for each micro-batch, and one that updates. They are compared with the whole step
+ * in one piece, whose batch is all the micro-batches one after another. Where that is other
+ * mathematics (the batch has statistics, or numbers are drawn for each micro-batch anew), they are
+ * compared with the whole step in the same micro-batches: pl_verify_runs tells.
+ *
  * The difference of two elements a (whole), b is |a - b| / m, where m is the largest magnitude in
- * the whole tensor, and at least a thousandth of that in any tensor of its kind (gradients, or
- * states whose names end alike): a gradient that is zero but for rounding has no scale of its own.
+ * the whole tensor, and at least a thousandth of that in any tensor of its kind (what is read after
+ * the first step, or states whose names end alike): a gradient that is zero but for rounding has no
+ * scale of its own.
  */
 #ifndef PL_TRAIN_VERIFY_H
 #define PL_TRAIN_VERIFY_H
@@ -24,10 +31,12 @@
 typedef struct pl_verify_options {
     const char *model;    /* spec                                                      */
     int64_t steps;        /* at least 1                                                */
+    int64_t micro;        /* micro-batches that the ranks take a step's batch in; 0: 1 */
     pl_optim optim;
     double lr;
     uint64_t seed;        /* of weights, data and dropout                              */
-    double tolerance;     /* largest difference that is none                           */
+    double tolerance;     /* largest difference that is none; < 0: 1e-5, of a model that
+                             computes in bf16 0.3 (roundoff is 65,536 times as large)            */
     pl_lower_options lower;
     pl_exec_options exec; /* of each rank, and of the whole run                        */
     /* For tests: damages a rank's program before it runs. NULL: leaves it as it is. */
@@ -48,20 +57,26 @@ typedef struct pl_verify_found {
     const char *copies;      /* state of which two ranks hold copies that differ       */
     int copy_rank[2];
     const char *lost;        /* state of which no rank holds some elements             */
-    /* Bytes received in one training step by the rank that receives most: the sum over the steps of
-     * its program, and what the transport counted. Of the first rank where the two differ, if there
-     * is one (bytes_rank, else -1). */
+    /* Bytes received in one training step (all its micro-batches, and the update) by the rank that
+     * receives most: the sum over the steps of its programs, and what the transport counted. Where
+     * the two differ for a program, those of one run of it by the first such rank (bytes_rank, else
+     * -1). */
     int64_t bytes_predicted, bytes_counted;
     int bytes_rank;
 } pl_verify_found;
 
 /* Build the graphs and run the whole program; `arena` owns the books. Fails with what the model or
- * the optimizer are refused for, with PL_EINFEASIBLE when the model does not fit this machine, with
- * PL_ERUN when the whole run makes a number that is not finite. */
+ * the optimizer are refused for, with PL_EINPUT when the batch does not divide into micro-batches,
+ * with PL_EINFEASIBLE when the model does not fit this machine, with PL_ERUN when the whole run
+ * makes a number that is not finite. */
 PL_MUST_CHECK bool pl_verify_new(const pl_verify_options *o, pl_arena *arena, pl_verify **out,
                                  pl_err *err);
 void pl_verify_free(pl_verify *v); /* NULL is fine */
-const pl_graph *pl_verify_graph(const pl_verify *v);
+const pl_graph *pl_verify_graph(const pl_verify *v); /* of the whole run's step */
+const char *pl_verify_model(const pl_verify *v);     /* its spec, canonical     */
+double pl_verify_tolerance(const pl_verify *v);
+/* Micro-batches of the whole run: 1, or as many as the ranks have. */
+int64_t pl_verify_runs(const pl_verify *v);
 
 /* Plan a strategy for n devices. Fails as pl_strategy_parse and pl_strategy_plan do. */
 PL_MUST_CHECK bool pl_verify_split(const pl_verify *v, const char *strategy, int n_devices,

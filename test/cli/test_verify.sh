@@ -18,6 +18,20 @@ check 'bytes are counted as predicted' awk 'NR == 2 { bad = $4 != $5 || $4 < 1 }
 runs 0 '' "${verify[@]}" mlp --strategy dp --devices 1 "${quick[@]}"
 column '^dp +data=1 +0 +0 +0 +equal|^dp +0 +0 +0 +equal'
 
+# -- in micro-batches --------------------------------------------------------------------------------------
+dropless=${small/dropout=0.1/dropout=0}
+runs 0 '3 steps of adamw, whole and on 2 devices in 4 micro-batches' \
+    "${verify[@]}" "$dropless" --strategy zero=2 --devices 2 --micro 4 "${quick[@]}"
+column '^zero=2 +data=2 +[0-9.e-]+ +[0-9]+ +[0-9]+ +equal '
+# shellcheck disable=SC2016 # for awk
+check 'bytes are counted as predicted' awk 'NR == 2 { bad = $4 != $5 || $4 < 1 } END { exit bad }' out
+runs 0 'whole in 2 micro-batches and on 4 devices in the same ones' \
+    "${verify[@]}" "$small" --all --devices 4 --micro 2 "${quick[@]}"
+check 'many strategies' test "$(grep -c ' equal ' out)" -ge 6
+check 'none differs or fails' test -z "$(grep -E ' (differs|failed)' out)"
+runs 0 '' "${verify[@]}" "$dropless" --strategy tp=2,zero=1 --devices 4 --micro 2 --json "${quick[@]}"
+check 'told in JSON' grep -q '"micro": 2, "whole_micro": 1,' out
+
 # What is equal but for rounding is not equal without a tolerance.
 runs 6 "differs from the whole run by|rank |tolerance 0" \
     "${verify[@]}" "$small" --strategy dp --devices 4 --tolerance 0 --steps 1 "${quick[@]}"
@@ -50,6 +64,9 @@ refuses 2 'give --strategy TEXT|or --all' "${verify[@]}" mlp --devices 2
 refuses 2 'give --strategy TEXT|or --all' "${verify[@]}" mlp --devices 2 --all --strategy dp
 refuses 2 'magic' "${verify[@]}" mlp --devices 2 --strategy magic "${quick[@]}"
 refuses 2 'null computes nothing' "${verify[@]}" mlp --devices 2 --strategy dp --backend null
+refuses 2 '--micro: 0 is below 1' "${verify[@]}" mlp --devices 2 --strategy dp --micro 0
+refuses 3 'batch=8 does not divide into 3 micro-batches|--batch 9' \
+    "${verify[@]}" mlp --devices 2 --strategy dp --batch 8 --micro 3 "${quick[@]}"
 refuses 2 '--steps: 0 is below 1' "${verify[@]}" mlp --devices 2 --strategy dp --steps 0
 refuses 3 "unknown model 'gpt3'" "${verify[@]}" gpt3 --devices 2 --strategy dp
 refuses 3 "'tp=3'|4" "${verify[@]}" mlp --devices 4 --strategy tp=3 "${quick[@]}"
@@ -65,6 +82,7 @@ runs 0 '' mpirun -n 4 "${verify[@]}" "$small" --strategy tp=2,zero=1 "${quick[@]
 check 'rank 0 alone prints' test "$(wc -l < out)" = 2
 runs 0 '' mpirun -n 2 "${verify[@]}" "$small" --all --json "${quick[@]}"
 check 'one line of JSON' test "$(wc -l < out)" = 1
+runs 0 '' mpirun -n 4 "${verify[@]}" "$small" --strategy dp=2,tp=2 --micro 2 "${quick[@]}"
 runs 6 'differs from the whole run' \
     mpirun -n 2 "${verify[@]}" "$small" --strategy dp --tolerance 0 --steps 1 "${quick[@]}"
 check 'one error' test "$(grep -c '^error: ' err)" = 1

@@ -140,8 +140,16 @@ static void check_model(const char *model, const char *const strategies[])
 
 static void test_near_f32(void **state)
 {
-    static const char *const all[] = { "dp",      "zero=1",         "zero=3",    "hpz=2", "tp=2",
-                                       "tp=2,sp", "zero=3,tp=2,sp", "tp=2d:2x2", NULL };
+    static const char *const all[] = { "dp",
+                                       "zero=1",
+                                       "zero=3",
+                                       "hpz=2",
+                                       "tp=2",
+                                       "tp=2,sp",
+                                       "zero=3,tp=2,sp",
+                                       "tp=2d:2x2",
+                                       "zero=1,reduce=f32",
+                                       NULL };
     static const char *const experts[] = { "dp", "zero=3", "ep=2", NULL };
     static const char *const images[] = { "dp", "zero=3", "spatial=2", NULL };
     (void)state;
@@ -181,6 +189,27 @@ static void test_types_sent(void **state)
         /* an all-reduce counts whole elements */
         assert_in_range(narrow[PL_BF16], sums / 2 - sums / 1000, sums / 2 + sums / 1000);
         assert_int_equal(narrow[PL_F32], s == 2 ? sums : 0);
+    }
+    pl_arena_free(a);
+}
+
+/* Gradients are summed in f32, weights gathered in bf16: FSDP's reduce_dtype. */
+static void test_sums_in_f32(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = training_graph(pl_arena_fmt(a, "%s,dtype=bf16", gpt2), a);
+    static const char *const strategies[][2] = { { "dp", "dp,reduce=f32" },
+                                                 { "zero=3", "zero=3,reduce=f32" } };
+    for (int s = 0; s < 2; s++) {
+        int64_t narrow[PL_N_TYPES], wide[PL_N_TYPES];
+        count_types(training_program(training_plan(g, strategies[s][0], 4, a), 0, 0, a), narrow);
+        count_types(training_program(training_plan(g, strategies[s][1], 4, a), 0, 0, a), wide);
+        print_message("%s: %lld bytes of bf16 and %lld of f32\n", strategies[s][1],
+                      (long long)wide[PL_BF16], (long long)wide[PL_F32]);
+        int64_t moved = narrow[PL_BF16] - wide[PL_BF16]; /* sums, now twice as wide */
+        assert_in_range(wide[PL_F32], 2 * moved - 64, 2 * moved + 64);
+        assert_true(s ? moved < narrow[PL_BF16] / 2 : moved == narrow[PL_BF16]);
     }
     pl_arena_free(a);
 }
@@ -263,9 +292,8 @@ static void test_peak_of_weights(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_near_f32),
-        cmocka_unit_test(test_types_sent),
-        cmocka_unit_test(test_states_are_f32),
+        cmocka_unit_test(test_near_f32),        cmocka_unit_test(test_types_sent),
+        cmocka_unit_test(test_sums_in_f32),     cmocka_unit_test(test_states_are_f32),
         cmocka_unit_test(test_peak_of_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,260 @@
+#include "train/verify_side.h"
+
+#include "ops/lib/all.h"
+#include "ops/list.h"
+#include "train/data.h"
+#include "train/state.h"
+
+#include <string.h>
+
+enum { STEP = PL_VERIFY_STEP, GRADIENTS = PL_VERIFY_GRADIENTS, UPDATE = PL_VERIFY_UPDATE };
+
+/* -- graphs ------------------------------------------------------------------------------------ */
+
+/* The update of a weight reads (weight, gradient, ...). A sum of gradients is a state: it stays one
+ * beside the output. A gradient that is that of two weights is one output. */
+static void add_gradients(pl_builder *b)
+{
+    pl_graph *g = b->graph;
+    for (int i = 0; i < g->values.n && !b->err.code; i++) {
+        const pl_value *w = g->values.at[i];
+        if (!w->trainable || !w->next || !w->next->maker || w->next->maker->n_in < 2) continue;
+        pl_value *d = w->next->maker->in[1];
+        bool there = false;
+        for (int k = 0; k < g->outputs.n; k++) there |= g->outputs.at[k] == d;
+        if (d->role == PL_STATE) d = PL_ADD(b, &pl_op_scale, "; value=1", d);
+        if (!there) pl_add_output(b, pl_builder_fmt(b, "%s.gradient", w->name), d);
+    }
+}
+
+/* Of a forward graph. Statistics of a batch leave running ones in states; numbers that are drawn
+ * are drawn for a place in a batch, from a "seed" of its own. */
+static bool stands_alone(const pl_graph *g)
+{
+    bool alone = true;
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        alone &= !(v->role == PL_STATE && v->next);
+        alone &= !(v->role == PL_INPUT && !strcmp(v->name, "seed"));
+    }
+    return alone;
+}
+
+/* STEP, each time the same, and with it `which`. */
+static bool build_pieces(const pl_verify_options *o, int which, pl_arena *arena,
+                         pl_verify_graphs *out, pl_err *err)
+{
+    pl_builder b = pl_optim_step(&out->args, NULL, arena);
+    pl_builder update = pl_builder_new(arena, &pl_ops_all, out->args.spec);
+    pl_value *loss = b.err.code ? NULL : pl_graph_find(b.graph, "loss");
+    if (loss) out->alone = stands_alone(b.graph);
+    pl_optim_accumulate(&b, &o->optim, loss, out->runs, &update);
+    if (which == GRADIENTS) add_gradients(&update);
+    return pl_builder_done(&b, &out->graph[STEP], err) &&
+           pl_builder_done(&update, &out->graph[which], err);
+}
+
+static bool build_one(const pl_verify_options *o, int which, pl_arena *arena, pl_verify_graphs *out,
+                      pl_err *err)
+{
+    pl_builder b = pl_optim_step(&out->args, &o->optim, arena);
+    if (which == GRADIENTS) add_gradients(&b);
+    return pl_builder_done(&b, &out->graph[which], err);
+}
+
+static bool parse_model(const pl_verify_options *o, int64_t runs, pl_arena *arena,
+                        pl_verify_graphs *out, pl_err *err)
+{
+    pl_model_args whole;
+    PL_TRY(pl_model_parse(o->model, arena, &whole, err));
+    out->model = whole.spec;
+    return pl_optim_micro(&whole, runs, arena, &out->args, err);
+}
+
+bool pl_verify_side_build(const pl_verify_options *o, int64_t runs, const pl_verify_graphs *draw,
+                          pl_arena *arena, pl_verify_graphs *out, pl_err *err)
+{
+    *out = (pl_verify_graphs){ .runs = runs, .below = 256 };
+    PL_TRY(parse_model(o, runs, arena, out, err));
+    if (pl_model_has(&out->args, "classes")) out->below = pl_model_int(&out->args, "classes");
+    if (pl_model_has(&out->args, "vocab")) out->below = pl_model_int(&out->args, "vocab");
+    out->n = runs > 1 ? PL_VERIFY_PROGRAMS : UPDATE;
+    for (int i = runs > 1 ? GRADIENTS : STEP; i < out->n; i++)
+        PL_TRY(runs > 1 ? build_pieces(o, i, arena, out, err) : build_one(o, i, arena, out, err));
+    out->draw = draw ? draw->graph[STEP] : out->graph[STEP];
+    return true;
+}
+
+/* -- inputs ------------------------------------------------------------------------------------ */
+
+/* The batch of a step in one piece is the micro-batches of the other side, one after another. */
+static void fill_draws(pl_feed *f, const pl_port *p, const pl_value *draw, int64_t n, char *to)
+{
+    const pl_placement whole = { 0 };
+    const pl_mesh one = { 0 };
+    const pl_port x = { .value = draw,
+                        .shape = draw->shape,
+                        .region = pl_region_of(&whole, &one, &draw->shape, 0) };
+    int64_t bytes = pl_shape_count(&draw->shape) * pl_type_bytes(draw->type);
+    PL_ASSERT_CMP(pl_shape_count(&p->value->shape), ==, n * pl_shape_count(&draw->shape));
+    for (int64_t k = 0; k < n; k++, f->draw++, to += bytes) pl_data_feed(f, &x, to);
+}
+
+static void fill_inputs(pl_verify_side *s, int which, int64_t step, int64_t k)
+{
+    const pl_program *p = s->program[which];
+    const pl_verify_graphs *g = s->graphs;
+    const pl_data synthetic = { 0 };
+    int64_t draws = s->o->micro;
+    for (int i = 0; i < p->n_inputs; i++) {
+        pl_feed f = { .data = &synthetic,
+                      .seed = s->o->seed,
+                      .lr = s->o->lr,
+                      .step = step + 1,
+                      .draw = step * draws + k,
+                      .below = g->below };
+        const pl_value *v = p->input[i].value, *draw = pl_graph_find(g->draw, v->name);
+        void *to = pl_exec_input(s->exec, which, v->name, NULL);
+        if (!draw || pl_shape_same(&draw->shape, &v->shape))
+            pl_data_feed(&f, &p->input[i], to);
+        else
+            fill_draws(&f, &p->input[i], draw, draws, to);
+    }
+}
+
+/* -- running ----------------------------------------------------------------------------------- */
+
+static struct pl_verify_scalar *find_scalar(const pl_verify_side *s, const char *name)
+{
+    for (int i = 0; i < s->n_scalars; i++)
+        if (!strcmp(s->scalar[i].name, name)) return &s->scalar[i];
+    return NULL;
+}
+
+static void list_scalars(pl_verify_side *s)
+{
+    int most = 0;
+    for (int w = 0; w < s->graphs->n; w++) most += s->program[w]->n_outputs;
+    s->scalar = PL_NEW_N(s->arena, struct pl_verify_scalar, most + 1);
+    for (int w = 0; w < s->graphs->n; w++)
+        for (int i = 0; i < s->program[w]->n_outputs; i++) {
+            const pl_value *v = s->program[w]->output[i].value;
+            if (!v->shape.rank && !find_scalar(s, v->name))
+                s->scalar[s->n_scalars++] = (struct pl_verify_scalar){ .name = v->name };
+        }
+}
+
+static int64_t counted(const pl_verify_side *s)
+{
+    int64_t bytes = 0;
+    for (int k = 0; s->comm && k < PL_N_MESSAGE_KINDS; k++) bytes += s->comm->count.bytes[k];
+    return bytes;
+}
+
+static void add_book(pl_verify_book *b, int64_t runs, int64_t predicted, int64_t received)
+{
+    b->runs += runs;
+    b->predicted += predicted;
+    b->counted += received;
+}
+
+/* Run number k of `runs` that a training step takes of a program. */
+static bool run(pl_verify_side *s, int which, int64_t step, int64_t k, int64_t runs, pl_err *err)
+{
+    const pl_program *p = s->program[which];
+    int64_t before = counted(s);
+    fill_inputs(s, which, step, k);
+    PL_TRY(pl_exec_step(s->exec, which, err));
+    int64_t received = counted(s) - before;
+    add_book(&s->book[which], 1, p->message_bytes, received);
+    add_book(&s->steps, 0, p->message_bytes, received);
+    for (int i = 0; i < p->n_outputs; i++) {
+        const pl_value *v = p->output[i].value;
+        if (v->shape.rank) continue;
+        const void *x = pl_exec_output(s->exec, which, v->name, NULL);
+        find_scalar(s, v->name)->value += pl_type_get(v->type, x, 0) / (double)runs;
+    }
+    return true;
+}
+
+/* `last` comes after the micro-batches, or is all there is. */
+static bool run_step(pl_verify_side *s, int last, int64_t step, pl_err *err)
+{
+    int64_t n = s->graphs->runs;
+    for (int i = 0; i < s->n_scalars; i++) s->scalar[i].value = 0;
+    s->steps.runs++;
+    if (n > 1) pl_state_clear(s->exec, s->store);
+    for (int64_t k = 0; k < n && n > 1; k++) PL_TRY(run(s, STEP, step, k, n, err));
+    return run(s, last, step, 0, 1, err);
+}
+
+bool pl_verify_side_first(pl_verify_side *s, pl_err *err)
+{
+    PL_TRY(pl_state_init(s->exec, s->store, s->o->seed, err));
+    return run_step(s, GRADIENTS, 0, err);
+}
+
+bool pl_verify_side_step(pl_verify_side *s, int64_t step, pl_err *err)
+{
+    if (!step) {
+        PL_TRY(pl_state_init(s->exec, s->store, s->o->seed, err));
+        s->steps = (pl_verify_book){ 0 };
+    }
+    return run_step(s, s->graphs->runs > 1 ? UPDATE : STEP, step, err);
+}
+
+/* What an update reads is more than what the step does that sums up. */
+static bool lower(pl_verify_side *s, pl_plan *const plan[], bool split, pl_err *err)
+{
+    s->store = pl_store_new(plan[s->graphs->runs > 1 ? UPDATE : STEP], s->rank, s->arena);
+    for (int i = 0; i < s->graphs->n; i++) {
+        pl_program *p;
+        PL_TRY(pl_program_lower(plan[i], s->rank, s->store, &s->o->lower, s->arena, &p, err));
+        if (split) PL_TRY(pl_program_check(p, err));
+        if (split && s->o->spoil) s->o->spoil(p, s->o->spoil_arg);
+        s->program[i] = p;
+    }
+    list_scalars(s);
+    return true;
+}
+
+/* No rank runs unless all can. */
+bool pl_verify_side_start(pl_verify_side *s, pl_plan *const plan[], bool split, pl_err *err)
+{
+    pl_exec_options o = s->o->exec;
+    o.poison = split;
+    bool ok = lower(s, plan, split, err);
+    if (s->comm) ok = pl_comm_agree(s->comm, err);
+    if (ok && s->comm && !s->o->spoil) ok = pl_exec_match(s->comm, s->graphs->n, s->program, err);
+    if (!ok) return false;
+    if (pl_exec_new(&o, s->comm, s->graphs->n, s->program, s->arena, &s->exec, err))
+        return pl_exec_agree(s->exec, err);
+    return s->comm ? pl_comm_agree(s->comm, err) : false;
+}
+
+void pl_verify_side_free(pl_verify_side *s)
+{
+    if (s->exec) pl_exec_free(s->exec);
+    s->exec = NULL;
+}
+
+/* -- reading ----------------------------------------------------------------------------------- */
+
+double pl_verify_side_scalar(const pl_verify_side *s, const char *name)
+{
+    const struct pl_verify_scalar *x = find_scalar(s, name);
+    PL_ASSERT(x);
+    return x->value;
+}
+
+int pl_verify_side_state(const pl_verify_side *s, const char *name)
+{
+    for (int i = 0; i < s->store->n; i++)
+        if (!strcmp(s->store->state[i].value->name, name)) return i;
+    return -1;
+}
+
+const void *pl_verify_side_tensor(const pl_verify_side *s, const char *name, const pl_port **port)
+{
+    return pl_exec_output(s->exec, GRADIENTS, name, port);
+}

@@ -1,0 +1,76 @@
+/* train/verify_side.h - one side of a verification: the training step of a model, whole or a rank's
+ * part of it, in one piece or in micro-batches, as programs that run.
+ *
+ * A training step in one piece is the graph STEP. In micro-batches STEP, run for each of them, adds
+ * to sums of gradients, and UPDATE updates from those. GRADIENTS is the one that comes last, with
+ * the gradients of all weights as outputs WEIGHT.gradient, for a first step. */
+#ifndef PL_TRAIN_VERIFY_SIDE_H
+#define PL_TRAIN_VERIFY_SIDE_H
+#include "models/model.h"
+#include "train/verify.h"
+
+enum { PL_VERIFY_STEP, PL_VERIFY_GRADIENTS, PL_VERIFY_UPDATE, PL_VERIFY_PROGRAMS };
+
+typedef struct pl_verify_graphs {
+    const char *model;        /* canonical spec, with the batch of a training step               */
+    pl_model_args args;       /* `batch` is the rows of one run of STEP                          */
+    int64_t runs;             /* of STEP in a training step: its micro-batches                   */
+    int n;                    /* graphs: all, or in one piece those before UPDATE                */
+    const pl_graph *draw;     /* whose inputs are drawn: STEP of the side in micro-batches, many
+                                 of which lie side by side in the batch of this one              */
+    bool alone;               /* the loss of a batch is the mean of those of its micro-batches   */
+    int64_t below;            /* synthetic integers                                              */
+    pl_graph *graph[PL_VERIFY_PROGRAMS];
+} pl_verify_graphs;
+
+/* Bytes that a rank received in so many runs: the sum over the steps of its program, and what the
+ * transport counted. */
+typedef struct pl_verify_book {
+    int64_t runs, predicted, counted;
+} pl_verify_book;
+
+/* A rank's side. Set the first row, then start it. */
+typedef struct pl_verify_side {
+    const pl_verify_options *o; const pl_verify_graphs *graphs; pl_comm *comm; pl_arena *arena;
+    int rank;
+    const pl_store *store;
+    const pl_program *program[PL_VERIFY_PROGRAMS];
+    pl_exec *exec;
+    pl_verify_book book[PL_VERIFY_PROGRAMS]; /* of each program                         */
+    pl_verify_book steps;                    /* of training steps                       */
+    int n_scalars;
+    struct pl_verify_scalar {
+        const char *name;
+        double value;                        /* of the last training step               */
+    } *scalar;
+} pl_verify_side;
+
+/* Build the graphs of a step in `runs` micro-batches of o->model. `draw`: graphs of the same model
+ * in micro-batches, whose data this one shall read; NULL: its own. `arena` owns them. Fails with
+ * what the model or the optimizer are refused for, and when the batch does not divide. */
+PL_MUST_CHECK bool pl_verify_side_build(const pl_verify_options *o, int64_t runs,
+                                        const pl_verify_graphs *draw, pl_arena *arena,
+                                        pl_verify_graphs *out, pl_err *err);
+
+/* Lower the plans, which are those of the graphs, and make ready to run. The programs of a rank are
+ * checked, spoiled (o->spoil) and poisoned when `split`. All ranks return the same verdict. */
+PL_MUST_CHECK bool pl_verify_side_start(pl_verify_side *s, pl_plan *const plan[], bool split,
+                                        pl_err *err);
+void pl_verify_side_free(pl_verify_side *s); /* what was not started is fine */
+
+/* From the initial states, the first training step; its gradients can be read afterwards. */
+PL_MUST_CHECK bool pl_verify_side_first(pl_verify_side *s, pl_err *err);
+
+/* A training step, from 0; number 0 starts from the initial states. */
+PL_MUST_CHECK bool pl_verify_side_step(pl_verify_side *s, int64_t step, pl_err *err);
+
+/* A scalar output of the last training step: of micro-batches their mean. */
+double pl_verify_side_scalar(const pl_verify_side *s, const char *name);
+
+/* After the first step: this rank's part of an output of GRADIENTS. */
+const void *pl_verify_side_tensor(const pl_verify_side *s, const char *name, const pl_port **port);
+
+/* Index of a state in the store, or -1. */
+int pl_verify_side_state(const pl_verify_side *s, const char *name);
+
+#endif
