@@ -4,12 +4,13 @@ find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS C)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
 
 add_library(pleat-libraries INTERFACE)
 target_link_libraries(pleat-libraries INTERFACE
-  Threads::Threads OpenMP::OpenMP_C PkgConfig::JANSSON PkgConfig::XXHASH m ${CMAKE_DL_LIBS})
+  Threads::Threads OpenMP::OpenMP_C PkgConfig::JANSSON PkgConfig::YAML PkgConfig::XXHASH m ${CMAKE_DL_LIBS})
 set(PLEAT_ABSENT_BACKENDS "")
 
 if(HWLOC_FOUND)

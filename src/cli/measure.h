@@ -1,0 +1,55 @@
+/* cli/measure.h - how fast the ranks of this run are: kernels, memory, messages.
+ *
+ * All ranks do the same at the same time, as in training; a time is the median of many, of the
+ * slowest rank. */
+#ifndef PL_CLI_MEASURE_H
+#define PL_CLI_MEASURE_H
+#include "cli/launch.h"
+#include "cluster/link.h"
+
+enum { PL_MEASURE_KERNELS = 16, PL_MEASURE_LEVELS = 2, PL_MEASURE_CALLS = 8 };
+
+/* A kernel, the same on every rank. */
+typedef struct pl_measured_kernel {
+    const char *what;      /* "matmul", "copy", "add"                                         */
+    char kernel[48];       /* "onednn/sgemm"; "" for copy                                     */
+    pl_type type;
+    int64_t size;          /* matmul: rows, columns and sums; else elements                   */
+    double seconds;
+    double flops, bytes;   /* of one rank; bytes are those read and written                   */
+} pl_measured_kernel;
+
+/* Messages over one level of links: each rank sends to the next one of its group of `size` ranks
+ * that are `stride` apart, at the same time. */
+typedef struct pl_measured_level {
+    const char *name;      /* "memory" between ranks of a host, "network" between hosts       */
+    int size, stride;
+    int n;
+    pl_point point[PL_LINK_POINTS];
+} pl_measured_level;
+
+typedef struct pl_measured_call {
+    pl_message_kind kind;
+    int64_t block_bytes;   /* one rank's block; of an all-reduce: all it has, over the ranks  */
+    double seconds;
+} pl_measured_call;
+
+typedef struct pl_measure {
+    int n_ranks, n_threads;
+    int per_host;                               /* ranks that share a machine's memory        */
+    int n_kernels, n_levels, n_calls;
+    pl_measured_kernel kernel[PL_MEASURE_KERNELS];
+    pl_measured_level level[PL_MEASURE_LEVELS]; /* innermost first; none for one rank         */
+    pl_measured_call call[PL_MEASURE_CALLS];    /* collectives of all ranks                   */
+    double overlap;        /* of messages and matmuls that take about as long: the share of the
+                              shorter that is gone when both run at once, 0 .. 1              */
+} pl_measure;
+
+/* On all ranks of w, with `threads` each; 5 to 15 s, `quick` a few and rougher. Under MPI every
+ * process gets the result.
+ * Fails with PL_EUNSUPPORTED when the ranks are not spread over hosts in equal, consecutive groups;
+ * else as messages do. */
+PL_MUST_CHECK bool pl_measure_run(pl_world *w, int threads, bool quick, pl_measure *out,
+                                  pl_err *err);
+
+#endif

@@ -1,0 +1,136 @@
+/* cluster/cluster.h - devices and the links between them: what the planner prices with.
+ *
+ * Devices stand in nested groups: the first link level joins devices, the next one those groups,
+ * and so on. Device d is the d-th in the order of the groups, and rank d of a mesh. A node, a rack
+ * and a pod are such groups, with no names of their own here.
+ *
+ * Each number says where it is from (pl_figure). A cluster comes from a name (pl_cluster_find), a
+ * text (pl_cluster_parse), or is filled by hand and finished (pl_cluster_finish); then it is const.
+ *
+ * Not modelled: links that differ between groups of one level (give the slowest), more than one
+ * way between two devices, other jobs on the same links. */
+#ifndef PL_CLUSTER_CLUSTER_H
+#define PL_CLUSTER_CLUSTER_H
+#include "base/text.h"
+#include "cluster/link.h"
+
+enum {
+    PL_CLUSTER_DEVICES = 1 << 20, /* at most; so are the next */
+    PL_CLUSTER_CLASSES = 64,
+    PL_CLUSTER_LEVELS = 8,
+    PL_CLUSTER_PARTS = 4096,
+};
+
+typedef struct pl_figure {
+    double value;
+    const char *source;          /* "V100 data sheet", "measured"; "": not said                   */
+} pl_figure;
+
+/* A class of devices. Flops are of dense matmuls. */
+typedef struct pl_device_class {
+    const char *name;
+    pl_figure memory;            /* bytes                                                         */
+    pl_figure f32_flops;         /* per second, f32 inputs and sums; peak                         */
+    pl_figure bf16_flops;        /* per second, 16-bit inputs, f32 sums (fp16 where there is no
+                                    bf16); peak                                                   */
+    pl_figure memory_bandwidth;  /* bytes per second, read and written together; peak             */
+    pl_figure matmul_efficiency; /* share of the peak flops that large matmuls reach, 0 .. 1      */
+    pl_figure stream_efficiency; /* share of the peak bandwidth that element-wise kernels reach   */
+    pl_figure kernel_start;      /* seconds that any kernel costs                                 */
+} pl_device_class;
+
+typedef struct pl_level {
+    const char *name;            /* "nvlink", "ethernet"                                          */
+    int size;                    /* devices, or groups of the level below, that it joins          */
+    pl_figure start;             /* seconds per message or collective, whatever its hops          */
+    pl_figure latency;           /* seconds per hop                                               */
+    pl_figure bandwidth;         /* bytes per second, one direction; see shared                   */
+    bool shared;                 /* false: bandwidth of each device to its neighbour. true: of the
+                                    one uplink of each group below, divided by its devices        */
+    pl_figure overlap;           /* share of a message's time that compute can hide               */
+    const char *curve_source;    /* where link.point is from                                      */
+    pl_link link;                /* what the planner reads: per_byte is 1 / bandwidth of one device
+                                    when all devices of all groups talk at once                   */
+} pl_level;
+
+/* So many groups of the outermost level, one after the other, consist of devices of a class. */
+typedef struct pl_part {
+    int class, count;
+} pl_part;
+
+typedef struct pl_cluster {
+    const char *name;
+    int n_devices;               /* the product of the levels' sizes                              */
+    int n_classes;
+    pl_device_class *class;
+    int n_levels;
+    pl_level *level;             /* [n_levels] innermost first                                    */
+    int n_parts;
+    pl_part *part;               /* counts add up to the outermost level's size                   */
+} pl_cluster;
+
+/* What --cluster takes: NODESxDEVICESxKIND (2x8xv100); NxKIND, N devices in nodes as large as the
+ * kind's usual ones (64xh100 is 8x8xh100, 4xh100 is 1x4xh100), or N instances of a kind that is one
+ * (8xp3.16xlarge); local:N, this machine's N ranks with guessed numbers; else a file. `out` lives
+ * in the arena.
+ *
+ * Fails with PL_EUSAGE on a name that is none of these, with the kinds; with PL_EINPUT on a file,
+ * which the message names. */
+PL_MUST_CHECK bool pl_cluster_find(const char *text, pl_arena *a, pl_cluster **out, pl_err *err);
+
+/* YAML or JSON, the same keys; `file` is for messages and names a cluster that has no name.
+ *
+ *   schema: pleat.cluster/1
+ *   name: two nodes                             (may be left out)
+ *   classes:
+ *     v100:                                     (of these, only the first three must be there)
+ *       memory: 16 GB
+ *       f32_flops: {value: 15.7 TFLOP/s, source: V100 data sheet}
+ *       memory_bandwidth: 900 GB/s
+ *       bf16_flops: 125 TFLOP/s                 (default: f32_flops)
+ *       matmul_efficiency: 0.7                  (default, as of the next two)
+ *       stream_efficiency: 0.7
+ *       kernel_start: 7 us
+ *   levels:                                     (innermost first)
+ *     - {name: nvlink, size: 8, latency: 0.6 us, bandwidth: 150 GB/s}
+ *     - name: ethernet
+ *       size: 2
+ *       latency: 25 us
+ *       uplink: 25 Gbit/s                       (one for all devices of a node)
+ *       overlap: 0.87                           (default)
+ *       start: 0 s                              (default)
+ *   groups:                                     (left out: all of the first class)
+ *     - {class: v100, count: 2}
+ *
+ * Any number may be {value:, source:}. A measured level has, for latency and bandwidth, a curve of
+ * sizes and times, start included: messages: [[1 KiB, 5 us], [1 MiB, 120 us]].
+ *
+ * Fails with PL_EINPUT, "FILE: line N: ...", all problems at once where the text is YAML at all. */
+PL_MUST_CHECK bool pl_cluster_parse(const char *text, size_t n, const char *file, pl_arena *a,
+                                    pl_cluster **out, pl_err *err);
+
+/* As YAML with all numbers and sources; what it prints parses, and prints the same. */
+void pl_cluster_print(const pl_cluster *c, pl_text *out);
+
+/* Makes what follows from the rest: n_devices, link of every level (whose points may be set), and
+ * checks all. No parts: all groups are of class 0. Fails with PL_EINPUT. */
+PL_MUST_CHECK bool pl_cluster_finish(pl_cluster *c, pl_arena *a, pl_err *err);
+
+/* Lay a mesh of n axes over the cluster, the first slowest, the last fastest; the product of their
+ * sizes is n_devices. out[i] is what a message costs between neighbours on axis i, while all do it:
+ * the slowest of the levels that the axis crosses. Where k devices of a group are on the same axis,
+ * one of the k sends out of the group at a time, so that each message has k times the bandwidth of
+ * the level; of an exchange, which all k send, exchange_per_byte counts the share of the bytes that
+ * crosses the level. An axis of size 1 costs nothing.
+ *
+ * Fails with PL_EINPUT when an axis would cut a group unevenly: 6 of 8 devices. */
+PL_MUST_CHECK bool pl_cluster_axes(const pl_cluster *c, int n, const int sizes[], pl_link out[],
+                                   pl_err *err);
+
+const pl_device_class *pl_cluster_device(const pl_cluster *c, int device);
+int pl_cluster_group_size(const pl_cluster *c, int level); /* devices that levels below it join */
+
+const char *pl_cluster_kinds(pl_arena *a);                 /* "v100, a100, ..." */
+void pl_cluster_words(pl_text *out); /* what pl_cluster_find takes, a line each, for help */
+
+#endif

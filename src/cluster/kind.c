@@ -1,0 +1,90 @@
+/* Peaks are those of the makers' data sheets, dense (without sparsity). What NVLink carries is less
+ * than its peak: NCCL's table topo.h has 20 GB/s for a link of 25 GB/s. Latencies inside a node and
+ * over InfiniBand or EFA are NCCL's hop times as PyTorch's DTensor has them in its cost model; over
+ * TCP half a round trip of some 50 us is assumed. Efficiencies: see kind.h. */
+#include "cluster/kind.h"
+
+#define SHEET_K80 "NVIDIA Tesla K80 data sheet, one of its two GPUs"
+#define SHEET_V100 "NVIDIA V100 SXM2 data sheet"
+#define SHEET_A100 "NVIDIA A100 SXM data sheet"
+#define SHEET_H100 "NVIDIA H100 SXM data sheet"
+#define SHEET_H200 "NVIDIA H200 SXM data sheet"
+#define USUAL                                                                                      \
+    .matmul_efficiency = PL_KIND_MATMUL, .stream_efficiency = PL_KIND_STREAM,                      \
+    .kernel_start = PL_KIND_START
+
+/* name, memory, f32, 16 bits, memory bandwidth */
+// clang-format off
+#define K80                                                                                        \
+    { "k80", { 12e9, SHEET_K80 }, { 4.37e12, SHEET_K80 ", boost clock" },                          \
+      { 4.37e12, "none: as f32" }, { 240e9, SHEET_K80 }, USUAL }
+#define V100(NAME, MEMORY)                                                                         \
+    { NAME, { MEMORY, SHEET_V100 }, { 15.7e12, SHEET_V100 },                                       \
+      { 125e12, SHEET_V100 ", tensor cores, fp16" }, { 900e9, SHEET_V100 }, USUAL }
+#define A100(NAME, MEMORY, BANDWIDTH)                                                              \
+    { NAME, { MEMORY, SHEET_A100 }, { 19.5e12, SHEET_A100 ", without TF32" },                      \
+      { 312e12, SHEET_A100 ", tensor cores, dense" }, { BANDWIDTH, SHEET_A100 }, USUAL }
+#define H100                                                                                       \
+    { "h100", { 80e9, SHEET_H100 }, { 67e12, SHEET_H100 ", without TF32" },                        \
+      { 989e12, SHEET_H100 ", tensor cores, dense" }, { 3.35e12, SHEET_H100 }, USUAL }
+#define H200                                                                                       \
+    { "h200", { 141e9, SHEET_H200 }, { 67e12, SHEET_H200 ", without TF32" },                       \
+      { 989e12, SHEET_H200 ", tensor cores, dense" }, { 4.8e12, SHEET_H200 }, USUAL }
+
+#define LEVEL(NAME, LATENCY, LATENCY_SOURCE, SHARED, BANDWIDTH, BANDWIDTH_SOURCE)                  \
+    { .name = NAME, .start = { 6.6e-6, "DTensor: of any collective" },                             \
+      .latency = { LATENCY, LATENCY_SOURCE }, .shared = SHARED,                                    \
+      .bandwidth = { BANDWIDTH, BANDWIDTH_SOURCE }, .overlap = PL_KIND_OVERLAP }
+#define NVLINK(BANDWIDTH, SOURCE)                                                                  \
+    LEVEL("nvlink", 0.6e-6, "NCCL's NVLink hop, as in DTensor", false, BANDWIDTH, SOURCE)
+#define NVLINK2 NVLINK(120e9, "6 links of 20 GB/s: NCCL's table for SM70")
+#define NVLINK3 NVLINK(240e9, "12 links of 20 GB/s: NCCL's table for SM80")
+#define NVLINK4 NVLINK(370.8e9, "18 links of 20.6 GB/s: NCCL's table for SM90")
+#define FABRIC(NAME, BANDWIDTH, SOURCE)                                                            \
+    LEVEL(NAME, 2.7e-6, "NCCL's network hop, as in DTensor", true, BANDWIDTH, SOURCE)
+#define ETHERNET(BANDWIDTH, SOURCE)                                                                \
+    LEVEL("ethernet", 25e-6, "assumed: TCP, half a round trip", true, BANDWIDTH, SOURCE)
+#define GBIT 125e6
+
+const pl_kind pl_kinds[] = {
+    { "v100", "16 GB, NVLink; 25 Gbit/s Ethernet per node", 8, false, V100("v100", 16e9), NVLINK2,
+      ETHERNET(25 * GBIT, "25 Gbit/s per node, as in the papers of Alpa and Rhino") },
+    { "v100-32gb", "32 GB, else the same: the nodes of TAPAS", 8, false, V100("v100-32gb", 32e9),
+      NVLINK2, ETHERNET(25 * GBIT, "25 Gbit/s per node, as in the papers of Alpa and Rhino") },
+    { "a100", "40 GB, NVLink; 8 x 200 Gbit/s InfiniBand per node", 8, false,
+      A100("a100", 40e9, 1.555e12), NVLINK3,
+      FABRIC("infiniband", 1600 * GBIT, "NVIDIA DGX A100 data sheet: 8 x 200 Gbit/s") },
+    { "a100-80gb", "80 GB, else the same", 8, false, A100("a100-80gb", 80e9, 2.039e12), NVLINK3,
+      FABRIC("infiniband", 1600 * GBIT, "NVIDIA DGX A100 data sheet: 8 x 200 Gbit/s") },
+    { "h100", "80 GB, NVLink; 8 x 400 Gbit/s InfiniBand per node", 8, false, H100, NVLINK4,
+      FABRIC("infiniband", 3200 * GBIT, "NVIDIA DGX H100 data sheet: 8 x 400 Gbit/s") },
+    { "h200", "141 GB, else the same", 8, false, H200, NVLINK4,
+      FABRIC("infiniband", 3200 * GBIT, "NVIDIA DGX H200 data sheet: 8 x 400 Gbit/s") },
+    { "k80", "12 GB, PCIe; 10 Gbit/s Ethernet per node", 8, false, K80,
+      LEVEL("pcie", 10e-6, "assumed: a copy between GPUs over PCIe", false, 21e9,
+            "Tofu, section 7: 21 GB/s from peer to peer"),
+      ETHERNET(10 * GBIT, "10 Gbit/s per node, as p2.8xlarge") },
+    { "p2.8xlarge", "8 k80: the machine of Tofu; 10 Gbit/s", 8, true, K80,
+      LEVEL("pcie", 10e-6, "assumed: a copy between GPUs over PCIe", false, 21e9,
+            "Tofu, section 7: 21 GB/s from peer to peer"),
+      ETHERNET(10 * GBIT, "AWS: p2.8xlarge, 10 Gbit/s") },
+    { "p3.16xlarge", "8 v100 of 16 GB: the machine of Alpa; 25 Gbit/s", 8, true,
+      V100("v100", 16e9), NVLINK2, ETHERNET(25 * GBIT, "AWS: p3.16xlarge, 25 Gbit/s") },
+    { "p4d.24xlarge", "8 a100 of 40 GB; 400 Gbit/s EFA", 8, true, A100("a100", 40e9, 1.555e12),
+      NVLINK3, FABRIC("efa", 400 * GBIT, "AWS: p4d.24xlarge, 400 Gbit/s") },
+    { "p5.48xlarge", "8 h100; 3200 Gbit/s EFA", 8, true, H100, NVLINK4,
+      FABRIC("efa", 3200 * GBIT, "AWS: p5.48xlarge, 3200 Gbit/s") },
+    { 0 },
+};
+
+/* A rank is a thread or a few; a modest core of today. */
+#define GUESS "guess; pleat probe measures"
+const pl_kind pl_kind_local = {
+    "local", "ranks of this machine", 1, false,
+    { "local", { 8e9, GUESS }, { 50e9, GUESS }, { 50e9, GUESS }, { 10e9, GUESS },
+      { 0.7, GUESS }, { 0.7, GUESS }, { 2e-6, GUESS } },
+    { .name = "memory", .start = { 0, GUESS }, .latency = { 5e-6, GUESS },
+      .bandwidth = { 10e9, GUESS }, .overlap = { 0, "none: all cores compute" } },
+    { 0 },
+};
+// clang-format on

@@ -1,0 +1,26 @@
+/* cluster/kind.h - the clusters that have a name: one row of text and numbers each (for the files
+ * of this folder). */
+#ifndef PL_CLUSTER_KIND_H
+#define PL_CLUSTER_KIND_H
+#include "cluster/cluster.h"
+
+typedef struct pl_kind {
+    const char *name, *about;
+    int node;               /* devices that one node usually has                             */
+    bool instance;          /* a whole node has this name: NxKIND counts nodes               */
+    pl_device_class device; /* its name is that of the devices                               */
+    pl_level inside, between; /* the links in a node and between nodes; sizes are not set    */
+} pl_kind;
+
+extern const pl_kind pl_kinds[]; /* ends with a row without a name */
+extern const pl_kind pl_kind_local; /* ranks of this machine; one level, `inside` */
+
+/* What a cluster file may leave out. */
+#define PL_KIND_MATMUL { 0.7, "usual: AutoParallel's share of peak flops" }
+#define PL_KIND_STREAM { 0.7, "usual: AutoParallel's share of peak bandwidth" }
+#define PL_KIND_START { 7e-6, "usual: AutoParallel's least time of a kernel" }
+/* Two streams at once are both slowed down by 1.1256 (Galvatron): of messages as long as the
+ * computation 1 - 0.1256 are hidden. */
+#define PL_KIND_OVERLAP { 0.87, "usual: Galvatron's slow-down 1.1256 of both" }
+
+#endif

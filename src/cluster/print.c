@@ -1,0 +1,78 @@
+#include "cluster/field.h"
+#include "cluster/yaml.h"
+
+static void print_source(pl_text *out, const char *source)
+{
+    if (!*source) return;
+    pl_text_add(out, ", source: ");
+    pl_yaml_print_text(out, source);
+}
+
+static void print_figure(pl_text *out, const char *key, pl_unit u, const pl_figure *x)
+{
+    const char *value = pl_unit_text(out->arena, u, x->value);
+    pl_text_add(out, "    %s: ", key);
+    if (*x->source) {
+        pl_text_add(out, "{value: %s", value);
+        print_source(out, x->source);
+        pl_text_add(out, "}\n");
+    } else {
+        pl_text_add(out, "%s\n", value);
+    }
+}
+
+static void print_figures(pl_text *out, const pl_field fields[], void *row)
+{
+    for (const pl_field *f = fields; f->key; f++)
+        print_figure(out, f->key, f->unit, pl_field_at(f, row));
+}
+
+static void print_curve(pl_text *out, const pl_level *l)
+{
+    pl_text_add(out, "    messages:\n");
+    if (*l->curve_source) {
+        pl_text_add(out, "      source: ");
+        pl_yaml_print_text(out, l->curve_source);
+        pl_text_add(out, "\n");
+    }
+    pl_text_add(out, "      value:\n");
+    for (int i = 0; i < l->link.n_points; i++)
+        pl_text_add(out, "        - [%s, %s]\n",
+                    pl_unit_text(out->arena, PL_UNIT_BYTES, l->link.point[i].bytes),
+                    pl_unit_text(out->arena, PL_UNIT_SECONDS, l->link.point[i].seconds));
+}
+
+static void print_level(pl_text *out, const pl_level *l)
+{
+    pl_text_add(out, "  - name: ");
+    pl_yaml_print_text(out, l->name);
+    pl_text_add(out, "\n    size: %d\n", l->size);
+    if (l->link.n_points) {
+        print_curve(out, l);
+    } else {
+        print_figure(out, "latency", PL_UNIT_SECONDS, &l->latency);
+        print_figure(out, l->shared ? "uplink" : "bandwidth", PL_UNIT_RATE, &l->bandwidth);
+    }
+    print_figures(out, pl_field_curved, (void *)(uintptr_t)l);
+}
+
+void pl_cluster_print(const pl_cluster *c, pl_text *out)
+{
+    pl_text_add(out, "schema: pleat.cluster/1\nname: ");
+    pl_yaml_print_text(out, c->name);
+    pl_text_add(out, "\nclasses:\n");
+    for (int i = 0; i < c->n_classes; i++) {
+        pl_text_add(out, "  ");
+        pl_yaml_print_text(out, c->class[i].name);
+        pl_text_add(out, ":\n");
+        print_figures(out, pl_field_class, &c->class[i]);
+    }
+    pl_text_add(out, "levels: # innermost first\n");
+    for (int i = 0; i < c->n_levels; i++) print_level(out, &c->level[i]);
+    pl_text_add(out, "groups: # of the outermost level\n");
+    for (int i = 0; i < c->n_parts; i++) {
+        pl_text_add(out, "  - {class: ");
+        pl_yaml_print_text(out, c->class[c->part[i].class].name);
+        pl_text_add(out, ", count: %d}\n", c->part[i].count);
+    }
+}
