@@ -11,7 +11,7 @@
 
 typedef struct plan_args {
     const char *strategy, *cluster, *optimizer;
-    int64_t devices, batch, seq, bucket, ahead;
+    int64_t devices, batch, seq, bucket, ahead, steps_over;
     bool json, full;
 } plan_args;
 
@@ -26,6 +26,7 @@ static const pl_opt opts[] = {
     { "optimizer", TEXT(optimizer), "NAME", PL_OPTIM_NAME, "adamw, adam or sgd" },
     { "bucket",    BYTES(bucket),   "SIZE", "16MiB", "gradients reduced in one message", 1 },
     { "gathers-ahead", BYTES(ahead), "SIZE", "32MiB", "weights gathered before they are read" },
+    { "gather-steps", BYTES(steps_over), "SIZE", "0",    "larger gathers run in steps; 0: none" },
     { "full",      FLAG(full),      NULL,   NULL,    "the whole plan instead, a line per node" },
     { "json",      FLAG(json),      NULL,   NULL,    "one JSON object on stdout" },
     { 0 },
@@ -258,7 +259,8 @@ static bool show(const plan_args *a, const char *spec, pl_arena *arena, pl_err *
     pl_program *program;
     pl_strategy s;
     const pl_lower_options lower = { .bucket_bytes = a->bucket,
-                                     .ahead_bytes = a->ahead ? a->ahead : -1 };
+                                     .ahead_bytes = a->ahead ? a->ahead : -1,
+                                     .step_bytes = a->steps_over };
     PL_TRY(find_devices(a, &n, err));
     if (!a->strategy) return pl_err_set(err, PL_EUSAGE, "--strategy is missing, e.g. dp or tp=2");
     if (a->full && a->json) return pl_err_set(err, PL_EUSAGE, "--full is text: leave out --json");

@@ -57,6 +57,7 @@ static const pl_opt opts[] = {
       "of a device; 0: that of the machine" },
     { "gathers-ahead", BYTES(o.ahead_bytes), "SIZE", "32MiB",
       "weights gathered before they are read" },
+    { "gather-steps", BYTES(o.step_bytes), "SIZE", "0",  "larger gathers run in steps; 0: none" },
     { "timeout",      REAL(timeout),      "SECS", "120", "a rank silent for longer is lost", 0.1 },
     { "json",         FLAG(json),         NULL,   NULL,  "one JSON object per event on stdout" },
     { "timings",      FLAG(timings),      NULL,   NULL,  "add seconds and tokens/s to the lines" },

@@ -42,6 +42,8 @@ static const pl_opt opts[] = {
       "gradients reduced in one message", 1 },
     { "gathers-ahead", BYTES(o.lower.ahead_bytes), "SIZE", "32MiB",
       "weights gathered before they are read" },
+    { "gather-steps", BYTES(o.lower.step_bytes), "SIZE", "0",
+      "larger gathers run in steps; 0: none" },
     { "backend",   TEXT(backend),      "NAME", "auto", "kernels: onednn, native or ref" },
     { "threads",   INT(threads),       "N",    NULL,   "per rank; default: its share", 1, 4096 },
     { "timeout",   REAL(timeout),      "SECS", "120",  "a rank silent for longer is lost", 0.1 },

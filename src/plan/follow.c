@@ -551,7 +551,7 @@ static pl_choice letters_of(pl_follow *f, const pl_node *n)
 void pl_follow_node(pl_follow *f, const pl_node *n)
 {
     const pl_value *state = n->n_out ? pl_graph_state(n->out[0]) : NULL;
-    if (state) {
+    if (state && !f->done[n->id]) {
         f->cast[state->id] = n->out[0];
         note(f, n->out[0]);
         f->open[n->out[0]->id] = f->open[state->id]; /* until its first reader decides */

@@ -56,6 +56,7 @@ typedef struct pl_placement {
 } pl_placement;
 
 bool pl_placement_same(const pl_placement *a, const pl_placement *b);
+uint64_t pl_placement_hash(const pl_placement *p); /* equal for those that are the same */
 /* Adds a split where it belongs; of its digit it is the minor-most. */
 void pl_placement_add(pl_placement *p, pl_split s);
 void pl_placement_split(pl_placement *p, int dim, int axis); /* of the whole dimension          */

@@ -31,6 +31,11 @@ const char *pl_check_part_text(const checker *c, const pl_value *v, const pl_pla
                         pl_placement_text(c->tmp, where, c->mesh, v->shape.rank));
 }
 
+bool pl_check_is_part(const content *x)
+{
+    return !x->blocks && !x->region && !x->piece;
+}
+
 bool pl_check_overlap(pl_slot a, int64_t a_bytes, pl_slot b, int64_t b_bytes)
 {
     return a.state == b.state && a.at < b.at + b_bytes && b.at < a.at + a_bytes;
@@ -101,7 +106,7 @@ static bool holds(const checker *c, const pl_value *v, const pl_placement *where
 {
     for (int i = 0; i < c->now.n; i++) {
         const content *x = &c->now.at[i];
-        if (x->value == v && !x->blocks && pl_check_same_slot(x->at, at) &&
+        if (x->value == v && pl_check_is_part(x) && pl_check_same_slot(x->at, at) &&
             pl_placement_same(&x->where, where))
             return true;
     }
@@ -160,11 +165,15 @@ bool pl_check_is_idle(const checker *c, const pl_node *n)
     return false;
 }
 
-static bool check_share(checker *c, int i, const pl_share *s)
+bool pl_check_share(checker *c, int i, const pl_share *s, const pl_piece *piece)
 {
     const pl_node *n = s->node;
     for (int f = 0; f < n->sig->n_factors; f++) {
         pl_range r = find_range(c, n, f);
+        if (piece && f == piece->factor) {
+            r.n /= piece->n;
+            r.lo += r.n * piece->i;
+        }
         if (s->factor[f].lo != r.lo || s->factor[f].n != r.n || !r.n)
             return pl_err_set(c->err, PL_EMISMATCH,
                               "%s computes %lld of '%c' from %lld; the plan says "
@@ -178,6 +187,7 @@ static bool check_share(checker *c, int i, const pl_share *s)
         int64_t has = pl_shape_count(o < n->n_in ? &s->in[o] : &s->out[o - n->n_in]);
         int64_t wanted =
             pl_check_part_count(c, o < n->n_in ? n->in[o] : n->out[o - n->n_in], &where);
+        if (piece && pl_share_touches(n, o, piece->factor)) wanted /= piece->n;
         if (has != wanted)
             return pl_err_set(c->err, PL_EMISMATCH,
                               "%s: operand %d has %lld elements, its part %lld",
@@ -234,7 +244,7 @@ static bool check_kernel(checker *c, int i)
         return pl_err_set(
             c->err, PL_EMISMATCH, "%s has %d inputs and %d outputs, its node %d and %d",
             pl_check_step_text(c, i), s->n_in, s->n_out, n ? n->n_in : 0, n ? n->n_out : 0);
-    PL_TRY(check_share(c, i, s->share));
+    PL_TRY(pl_check_share(c, i, s->share, NULL));
     for (int k = 0; k < n->n_in; k++) {
         pl_placement where = pl_plan_operand(c->p->plan, n->id, k);
         PL_TRY(pl_check_read_part(c, i, n->in[k], &where, s->in[k]));
@@ -357,11 +367,13 @@ static bool check_books(const checker *c)
 
 static bool check_step(checker *c, int i)
 {
+    if (c->p->step[i].piece) return pl_check_piece(c, i);
     switch (c->p->step[i].kind) {
     case PL_KERNEL: return check_kernel(c, i);
     case PL_MESSAGE: return pl_check_message(c, i);
     case PL_COPY: return pl_check_copy(c, i);
     case PL_FILL: return pl_check_fill(c, i);
+    case PL_FOLD: break; /* only in steps */
     }
     return pl_err_set(c->err, PL_EMISMATCH, "%s is of no kind", pl_check_step_text(c, i));
 }

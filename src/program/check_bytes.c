@@ -53,6 +53,13 @@ rows pl_check_part_rows(const checker *c, const pl_value *v, const pl_placement 
     return r;
 }
 
+rows pl_check_region_rows(const pl_region *x, const pl_shape *s, pl_arena *out)
+{
+    rows r = { .room = pl_region_count(x) };
+    list_rows(&r, out, x, s);
+    return r;
+}
+
 rows pl_check_dense_rows(int64_t n, pl_arena *out)
 {
     rows r = { .room = n };
@@ -131,14 +138,11 @@ static bool list_border(const checker *c, const pl_transfer *t, bool outgoing, c
     return true;
 }
 
-rows pl_check_piece_rows(const checker *c, const pl_transfer *t, pl_arena *out)
+rows pl_check_common_rows(const rows *part, const rows *other, pl_arena *out)
 {
-    rows part = pl_check_part_rows(c, t->value, &t->move.to, c->p->rank, out);
-    rows r = { .room = part.room }, his = { 0 };
-    int other = neighbour_of(c, t, -t->shift, out);
-    if (other >= 0) his = pl_check_part_rows(c, t->value, &t->move.from, other, out);
-    for (int i = 0, j = 0; i < part.n && j < his.n;) {
-        const row *p = &part.at[i], *q = &his.at[j];
+    rows r = { .room = part->room };
+    for (int i = 0, j = 0; i < part->n && j < other->n;) {
+        const row *p = &part->at[i], *q = &other->at[j];
         int64_t lo = p->global > q->global ? p->global : q->global;
         int64_t p_end = p->global + p->n, q_end = q->global + q->n;
         int64_t hi = p_end < q_end ? p_end : q_end;
@@ -147,6 +151,14 @@ rows pl_check_piece_rows(const checker *c, const pl_transfer *t, pl_arena *out)
         if (q_end <= p_end) j++;
     }
     return r;
+}
+
+rows pl_check_piece_rows(const checker *c, const pl_transfer *t, pl_arena *out)
+{
+    rows part = pl_check_part_rows(c, t->value, &t->move.to, c->p->rank, out), his = { 0 };
+    int other = neighbour_of(c, t, -t->shift, out);
+    if (other >= 0) his = pl_check_part_rows(c, t->value, &t->move.from, other, out);
+    return pl_check_common_rows(&part, &his, out);
 }
 
 bool pl_check_rows(const checker *c, const pl_transfer *t, pl_form form, pl_arena *out, rows *r)
@@ -322,4 +334,15 @@ bool pl_check_trace(const checker *c, const pl_step *s, int64_t size, const rows
     }
     pl_arena_free(tmp);
     return ok;
+}
+
+int64_t pl_check_count_copied(const pl_step *s, int64_t size)
+{
+    int64_t n = 0;
+    for (int k = 0; k < s->n_copies; k++) {
+        int64_t bytes = s->copy[k].bytes;
+        for (int j = 0; j < s->copy[k].n; j++) bytes *= s->copy[k].count[j];
+        n += bytes / size;
+    }
+    return n;
 }

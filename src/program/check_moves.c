@@ -9,8 +9,8 @@ enum { NOT_A_MOVE = -1 };
 /* Which move a collective is part of. */
 static int kind_of(pl_collective c)
 {
-    static const pl_move_kind kinds[] = { PL_REDUCE,   PL_GATHER,  PL_SCATTER,
-                                          PL_EXCHANGE, PL_PERMUTE, PL_PERMUTE };
+    static const pl_move_kind kinds[] = { PL_REDUCE, PL_GATHER,  PL_SCATTER, PL_EXCHANGE,
+                                          PL_GATHER, PL_PERMUTE, PL_PERMUTE };
     return c <= PL_COLLECTIVE_RECV ? (int)kinds[c] : NOT_A_MOVE;
 }
 
@@ -121,7 +121,7 @@ static void put_form(checker *c, const pl_step *s, const pl_transfer *t, pl_form
         PL_PUSH(c->tmp, &c->now, x);
 }
 
-static bool check_apart(const checker *c, int i, int64_t in, int64_t out)
+bool pl_check_apart(const checker *c, int i, int64_t in, int64_t out)
 {
     const pl_step *s = &c->p->step[i];
     if (!s->n_in || !s->n_out || !pl_check_overlap(s->in[0], in, s->out[0], out)) return true;
@@ -134,7 +134,7 @@ static bool check_apart(const checker *c, int i, int64_t in, int64_t out)
 
 static bool is_pending(const content *x, const pl_step *s)
 {
-    return !x->blocks && x->value->type == s->type && x->where.monoid == s->monoid &&
+    return pl_check_is_part(x) && x->value->type == s->type && x->where.monoid == s->monoid &&
            (x->where.pending & s->axes) == s->axes;
 }
 
@@ -203,13 +203,13 @@ static bool check_reduce(checker *c, int i)
     pl_slot stuck = { s->in[0].state, s->in[0].at + done };
     if (done < bytes)
         return pl_check_fail_read(c, i, stuck, bytes - done, "partial results on its axes");
-    if (!pl_check_same_slot(s->in[0], s->out[0])) PL_TRY(check_apart(c, i, bytes, bytes));
+    if (!pl_check_same_slot(s->in[0], s->out[0])) PL_TRY(pl_check_apart(c, i, bytes, bytes));
     PL_TRY(pl_check_write(c, i, s->out[0], bytes));
     for (int k = 0; k < parts.n; k++) PL_PUSH(c->tmp, &c->now, parts.at[k]);
     return true;
 }
 
-static bool check_numbers(const checker *c, int i, int n)
+static bool check_numbers(const checker *c, int i, int n, int me)
 {
     const pl_step *s = &c->p->step[i];
     const pl_transfer *t = s->transfer;
@@ -221,6 +221,8 @@ static bool check_numbers(const checker *c, int i, int n)
                           "%s: no collective has %d inputs, %d outputs and %lld elements",
                           pl_check_step_text(c, i), s->n_in, s->n_out, (long long)s->count);
     int64_t bytes = pl_move_volume((pl_move_kind)kind, n, s->count, pl_type_bytes(s->type));
+    if (s->collective == PL_COLLECTIVE_BROADCAST)
+        bytes = me == s->peer ? 0 : s->count * pl_type_bytes(s->type);
     if (s->bytes != (gets ? bytes : 0))
         return pl_err_set(c->err, PL_EMISMATCH, "%s receives %lld bytes, counted as %lld",
                           pl_check_step_text(c, i), (long long)(gets ? bytes : 0),
@@ -304,6 +306,28 @@ static bool check_layouts(const checker *c, int i, int n, int me, const int grou
     return ok;
 }
 
+/* Each member gives its part, in turn: all others have it then, as one block of a gather. */
+static bool check_broadcast(checker *c, int i, int n, const int group[])
+{
+    const pl_step *s = &c->p->step[i];
+    const pl_transfer *t = s->transfer;
+    int64_t bytes = s->count * pl_type_bytes(s->type);
+    if (s->peer < 0 || s->peer >= n)
+        return pl_err_set(c->err, PL_EMISMATCH, "%s: root %d of %d", pl_check_step_text(c, i),
+                          s->peer, n);
+    pl_region *r = PL_NEW(c->tmp, pl_region);
+    *r = pl_region_of(&t->move.from, c->mesh, &t->value->shape, group[s->peer]);
+    if (s->from != PL_PART_FROM || s->to != PL_INCOMING || pl_region_count(r) != s->count)
+        return fail_move(c, i, t, "a broadcast gives all of a part, as one incoming block");
+    PL_TRY(pl_check_read_part(c, i, t->value, &t->move.from, s->in[0]));
+    PL_TRY(pl_check_apart(c, i, bytes, bytes));
+    PL_TRY(pl_check_write(c, i, s->out[0], bytes));
+    content x = { .value = t->value, .where = t->move.from, .region = r, .at = s->out[0] };
+    x.bytes = bytes;
+    PL_PUSH(c->tmp, &c->now, x);
+    return true;
+}
+
 bool pl_check_message(checker *c, int i)
 {
     const pl_step *s = &c->p->step[i];
@@ -313,8 +337,9 @@ bool pl_check_message(checker *c, int i)
         return pl_err_set(c->err, PL_EMISMATCH, "%s: a group without axes",
                           pl_check_step_text(c, i));
     int n = find_group(c, s->axes, group, &me);
-    PL_TRY(check_numbers(c, i, n));
+    PL_TRY(check_numbers(c, i, n, me));
     if (s->collective == PL_COLLECTIVE_REDUCE) return check_reduce(c, i);
+    if (s->collective == PL_COLLECTIVE_BROADCAST) return check_broadcast(c, i, n, group);
     bool in_ok = s->from == PL_PART_FROM || s->from == PL_OUTGOING;
     bool out_ok = s->to == PL_PART_TO || s->to == PL_INCOMING;
     if ((s->n_in && !in_ok) || (s->n_out && !out_ok))
@@ -325,7 +350,7 @@ bool pl_check_message(checker *c, int i)
     if (s->n_in) PL_TRY(read_form(c, i, t, s->from, in));
     if (!check_layouts(c, i, n, me, group))
         return pl_err_in(c->err, "%s", pl_check_step_text(c, i));
-    PL_TRY(check_apart(c, i, in, out));
+    PL_TRY(pl_check_apart(c, i, in, out));
     if (!s->n_out) return true;
     PL_TRY(pl_check_write(c, i, s->out[0], out));
     put_form(c, s, t, s->to, out);
@@ -349,14 +374,14 @@ static bool check_plain_copy(checker *c, int i)
     for (int k = 0; k < c->now.n; k++) {
         content x = c->now.at[k];
         int64_t size = pl_type_bytes(x.value->type);
-        if (x.blocks || !pl_check_same_slot(x.at, s->in[0]) || x.bytes < span ||
+        if (!pl_check_is_part(&x) || !pl_check_same_slot(x.at, s->in[0]) || x.bytes < span ||
             pl_check_part_count(c, x.value, &x.where) * size > span)
             continue;
         x.at = s->out[0];
         PL_PUSH(c->tmp, &parts, x);
     }
     if (!parts.n && !c->idle) return pl_check_fail_read(c, i, s->in[0], span, "what it can copy");
-    PL_TRY(check_apart(c, i, span, span));
+    PL_TRY(pl_check_apart(c, i, span, span));
     PL_TRY(pl_check_write(c, i, s->out[0], span));
     for (int k = 0; k < parts.n; k++) PL_PUSH(c->tmp, &c->now, parts.at[k]);
     return true;
@@ -403,18 +428,6 @@ static int64_t find_pieces(const checker *c, const pl_step *s, contents *pieces)
     return n;
 }
 
-/* Elements that the copies of a step write. */
-static int64_t count_copied(const pl_step *s, int64_t size)
-{
-    int64_t n = 0;
-    for (int k = 0; k < s->n_copies; k++) {
-        int64_t bytes = s->copy[k].bytes;
-        for (int j = 0; j < s->copy[k].n; j++) bytes *= s->copy[k].count[j];
-        n += bytes / size;
-    }
-    return n;
-}
-
 /* A copy of a piece of a halo's part writes that piece and nothing else; with the last one the part
  * is there. */
 static bool check_piece(checker *c, int i)
@@ -427,7 +440,7 @@ static bool check_piece(checker *c, int i)
     contents pieces = { 0 };
     rows from = { 0 }, to = pl_check_piece_rows(c, t, tmp);
     bool ok = pl_check_rows(c, t, s->from, tmp, &from) && pl_check_trace(c, s, size, &from, &to);
-    int64_t in = from.room * size, copied = ok ? count_copied(s, size) : 0;
+    int64_t in = from.room * size, copied = ok ? pl_check_count_copied(s, size) : 0;
     x.bytes = to.room * size;
     x.pieces = pl_check_count_rows(&to);
     pl_arena_free(tmp);
@@ -435,7 +448,7 @@ static bool check_piece(checker *c, int i)
     if (copied != x.pieces || (s->from == PL_PART_FROM) != !t->shift)
         return fail_move(c, i, t, "a copy writes more than its piece, or another piece");
     PL_TRY(read_form(c, i, t, s->from, in));
-    PL_TRY(check_apart(c, i, in, x.bytes));
+    PL_TRY(pl_check_apart(c, i, in, x.bytes));
     int64_t there = find_pieces(c, s, &pieces);
     PL_TRY(pl_check_write(c, i, s->out[0], x.bytes));
     PL_PUSH(c->tmp, &pieces, x);
@@ -461,7 +474,7 @@ bool pl_check_copy(checker *c, int i)
     if (s->from <= PL_OUTGOING && s->to >= PL_INCOMING) PL_TRY(check_short_cut(c, i, t));
     PL_TRY(trace(c, i, &in, &out));
     PL_TRY(read_form(c, i, t, s->from, in));
-    PL_TRY(check_apart(c, i, in, out));
+    PL_TRY(pl_check_apart(c, i, in, out));
     PL_TRY(pl_check_write(c, i, s->out[0], out));
     put_form(c, s, t, s->to, out);
     return true;

@@ -201,6 +201,8 @@ static bool check_pair(const all_ranks *a, const end *x, const end *y)
         what = "counts";
     else if (s->monoid != t->monoid)
         what = "monoids";
+    else if (s->collective == PL_COLLECTIVE_BROADCAST && s->peer != t->peer)
+        what = "roots";
     else if (!same_tensor(s, t))
         what = "tensors";
     return !what || pl_err_set(a->err, PL_EMISMATCH, "%s meets %s: different %s", end_text(a, x),

@@ -1,5 +1,5 @@
-/* program/lower.h - the stages of lowering, private to program/: tasks -> overwrites -> order ->
- * places and steps. */
+/* program/lower.h - the stages of lowering, private to program/: tasks -> steps -> overwrites ->
+ * order -> places. */
 #ifndef PL_PROGRAM_LOWER_H
 #define PL_PROGRAM_LOWER_H
 #include "program/program.h"
@@ -25,17 +25,20 @@ typedef struct part {
 typedef enum task_kind {
     TASK_NODE,
     TASK_REDUCE,  /* all-reduce; several may share a message             */
-    TASK_MESSAGE, /* gather, scatter, exchange                           */
+    TASK_MESSAGE, /* gather, scatter, exchange, broadcast                */
     TASK_SHIFT,   /* a send and a receive, or one of them, or none       */
     TASK_COPY,
-    TASK_FILL
+    TASK_FILL,
+    TASK_FOLD
 } task_kind;
 
 typedef struct task {
     task_kind kind;
     pl_step step;    /* filled as far as known; slots come last                                */
     int n_in, n_out;
-    int in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS]; /* parts                                    */
+    int in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS]; /* parts. What goes on with an output in steps
+                        reads it last, and takes over its memory                               */
+    int64_t in_at[PL_MAX_OPERANDS], out_at; /* NODE in steps: bytes from the part's start      */
     bool eager;      /* updates a state: run as soon as possible, it frees memory              */
     int to;          /* SHIFT: whom it sends to (step.peer: whom it receives from); -1: nobody  */
     int64_t gets;    /* SHIFT: elements that it receives (step.count: that it sends)            */
@@ -82,6 +85,7 @@ int pl_lower_copy(lowering *l, int from, const pl_value *v);
 int pl_lower_move(lowering *l, int from, const pl_move *m);
 
 bool pl_lower_tasks(lowering *l, pl_err *err);   /* plan -> tasks over parts (moves.c)          */
+void pl_lower_steps(lowering *l);                /* gathers broken up into steps of their readers */
 void pl_lower_overwrites(lowering *l);           /* who waits for whom; copies of what is lost  */
 void pl_lower_order(lowering *l);                /* tasks -> order, reductions in buckets       */
 bool pl_lower_places(lowering *l, pl_program *p, pl_err *err); /* order -> offsets and steps    */

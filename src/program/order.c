@@ -58,7 +58,7 @@ static int64_t put_off_gain(const lowering *l, int id, const double *place, doub
     const task *t = &l->tasks.at[id];
     int64_t gain = 0;
     *first = l->tasks.n;
-    if (t->kind != TASK_NODE || t->prompt) return -1;
+    if (t->kind != TASK_NODE || t->prompt || t->step.piece) return -1;
     for (int k = 0; k < t->n_out; k++) {
         const part *p = &l->parts.at[t->out[k]];
         if (p->home != t->out[k]) return -1; /* a view, or a change in place */
@@ -106,8 +106,15 @@ typedef struct ahead {
     int64_t bytes;
 } ahead;
 
+/* A block of a gather in steps. */
+static bool is_block(const task *t)
+{
+    return t->kind == TASK_MESSAGE && t->step.collective == PL_COLLECTIVE_BROADCAST;
+}
+
 /* What moves a state stands just before its reader; its messages start when the reader of an
- * earlier one has its turn: the earliest one after which no more than the limit waits. */
+ * earlier one has its turn: the earliest one after which no more than the limit waits. Blocks stand
+ * right already, beside the reader's work on the one before; the first of them may start ahead. */
 static void move_ahead(lowering *l, wish *w)
 {
     ahead *moved = PL_NEW_N(l->tmp, ahead, l->tasks.n + 1);
@@ -115,15 +122,22 @@ static void move_ahead(lowering *l, wish *w)
     int n = 0, from = 0; /* moved[from, n) wait for their readers */
     for (int id = 0; id < l->tasks.n; id++) {
         const task *t = &l->tasks.at[id];
-        int use = t->prompt || !moves_state(l, id) ? l->tasks.n : first_use(l, id);
+        bool stays = t->prompt || (is_block(t) && t->step.peer) || !moves_state(l, id);
+        int use = stays ? l->tasks.n : first_use(l, id);
         if (use == l->tasks.n) continue;
-        w[id].at = w[use].at - 0.25; /* equal places: in the order of ids */
+        if (!is_block(t)) w[id].at = w[use].at - 0.25; /* equal places: in the order of ids */
         if (limit < 0 || t->kind != TASK_MESSAGE) continue;
         moved[n++] = (ahead){ w[use].at, l->parts.at[t->out[0]].bytes };
         sum += moved[n - 1].bytes;
         while (from < n - 1 && sum > limit) sum -= moved[from++].bytes;
         double start = from ? moved[from - 1].use - 0.25 : -1;
         if (start < w[id].at) w[id].at = start;
+    }
+    for (int id = l->tasks.n - 1; id >= 0; id--) { /* nor may a move come before what it moves */
+        const task *t = &l->tasks.at[id];
+        if (t->prompt || !moves_state(l, id)) continue;
+        for (int i = 0; i < t->before.n; i++)
+            if (w[t->before.at[i]].at < w[id].at) w[id].at = w[t->before.at[i]].at;
     }
 }
 

@@ -209,7 +209,8 @@ static void join_elementwise(places *s)
     lowering *l = s->l;
     for (int pos = 0; pos < l->order.n; pos++) {
         const task *t = &l->tasks.at[l->order.at[pos].tasks.at[0]];
-        if (t->kind != TASK_NODE || !t->step.share->node->op->elementwise) continue;
+        if (t->kind != TASK_NODE || t->step.piece) continue;
+        if (!t->step.share->node->op->elementwise) continue;
         int out = pl_lower_home(l, t->out[0]);
         if (s->bucket[out] >= 0 || out != t->out[0]) continue;
         for (int k = 0; k < t->n_in; k++)
@@ -269,12 +270,14 @@ static pl_step *add_step(const places *s, pl_program *p, const task *t, pl_step_
 
 static void add_in(const places *s, pl_step *x, const task *t, int k)
 {
-    x->in[x->n_in++] = slot_of(s, t->in[k]);
+    x->in[x->n_in] = slot_of(s, t->in[k]);
+    x->in[x->n_in++].at += t->in_at[k];
 }
 
 static void add_out(const places *s, pl_step *x, const task *t, int k)
 {
-    x->out[x->n_out++] = slot_of(s, t->out[k]);
+    x->out[x->n_out] = slot_of(s, t->out[k]);
+    x->out[x->n_out++].at += t->out_at;
 }
 
 static pl_step *add_message(const places *s, pl_program *p, const task *t, int pos)
@@ -356,7 +359,7 @@ static void add_kernel(const places *s, pl_program *p, const task *t, int pos)
         return;
     }
     pl_step *x = add_step(s, p, t, PL_KERNEL, pos);
-    for (int k = 0; k < t->n_in; k++) add_in(s, x, t, k);
+    for (int k = 0; k < x->share->node->n_in; k++) add_in(s, x, t, k);
     for (int k = 0; k < t->n_out; k++) add_out(s, x, t, k);
     p->n_compute++;
     p->flops += op->flops ? op->flops(x->share) : pl_op_flops(x->share);
@@ -367,6 +370,14 @@ static void add_copy(const places *s, pl_program *p, const task *t, int pos)
     if (t->clear) add_fill(s, p, t, 0, pos);
     if (!t->step.n_copies) return;
     pl_step *x = add_step(s, p, t, PL_COPY, pos);
+    add_in(s, x, t, 0);
+    add_out(s, x, t, 0);
+    p->n_compute++;
+}
+
+static void add_fold(const places *s, pl_program *p, const task *t, int pos)
+{
+    pl_step *x = add_step(s, p, t, PL_FOLD, pos);
     add_in(s, x, t, 0);
     add_out(s, x, t, 0);
     p->n_compute++;
@@ -415,6 +426,7 @@ static void make_steps(places *s, pl_program *p)
         if (t->kind == TASK_COPY && t->piece[0]) add_pieces(s, p, t, pos);
         if (t->kind == TASK_COPY && !t->piece[0]) add_copy(s, p, t, pos);
         if (t->kind == TASK_FILL) add_fill(s, p, t, 0, pos);
+        if (t->kind == TASK_FOLD) add_fold(s, p, t, pos);
         carried = p->n_compute == before ? waited : 0; /* nothing to do here: the next one waits */
     }
 }

@@ -38,6 +38,7 @@ bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
     l.reshard.mask = true;
     l.reshard.no_strided = options->no_strided;
     bool ok = pl_lower_tasks(&l, err);
+    if (ok) pl_lower_steps(&l);
     if (ok) pl_lower_overwrites(&l);
     if (ok) pl_lower_order(&l);
     ok = ok && pl_lower_places(&l, p, err);
@@ -47,8 +48,8 @@ bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
 
 const char *pl_collective_name(pl_collective c)
 {
-    static const char *const names[] = { "all-reduce", "all-gather", "reduce-scatter",
-                                         "all-to-all", "send",       "receive" };
+    static const char *const names[] = { "all-reduce", "all-gather", "reduce-scatter", "all-to-all",
+                                         "broadcast",  "send",       "receive" };
     return names[c];
 }
 
@@ -59,13 +60,17 @@ static void print_slot(const pl_slot *s, pl_text *out)
 
 static void print_step(const pl_program *p, const pl_step *s, pl_text *out)
 {
-    static const char *const kinds[] = { "kernel", "message", "copy", "fill" };
+    static const char *const kinds[] = { "kernel", "message", "copy", "fill", "fold" };
     pl_text_add(out, "%s %s", kinds[s->kind], s->label);
     if (s->kind == PL_KERNEL) pl_text_add(out, " = %s", s->share->node->op->name);
+    if (s->piece)
+        pl_text_add(out, " step %d of %d over %c", s->piece->i, s->piece->n,
+                    s->piece->node->sig->factor[s->piece->factor].letter);
     if (s->kind == PL_MESSAGE) {
         pl_text_add(out, " = %s over", pl_collective_name(s->collective));
         for (int a = 0; a < p->plan->mesh.n; a++)
             if (s->axes >> a & 1) pl_text_add(out, " %s", p->plan->mesh.axis[a].name);
+        if (s->collective == PL_COLLECTIVE_BROADCAST) pl_text_add(out, " from %d", s->peer);
         pl_text_add(out, " %lld %s after %d", (long long)s->count, pl_type_name(s->type), s->after);
     }
     if (s->wait) pl_text_add(out, " wait %d", s->wait);

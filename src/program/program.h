@@ -17,13 +17,15 @@ typedef struct pl_slot {
     int64_t at;
 } pl_slot;
 
-typedef enum pl_step_kind { PL_KERNEL, PL_MESSAGE, PL_COPY, PL_FILL } pl_step_kind;
+/* FOLD: out[0] combined with in[0], element by element, in place. */
+typedef enum pl_step_kind { PL_KERNEL, PL_MESSAGE, PL_COPY, PL_FILL, PL_FOLD } pl_step_kind;
 
 typedef enum pl_collective {
     PL_COLLECTIVE_REDUCE,   /* all-reduce, in place or not                                       */
     PL_COLLECTIVE_GATHER,   /* all-gather                                                        */
     PL_COLLECTIVE_SCATTER,  /* reduce-scatter                                                    */
     PL_COLLECTIVE_EXCHANGE, /* all-to-all                                                        */
+    PL_COLLECTIVE_BROADCAST, /* of one member's part to all: a block of a gather                 */
     PL_COLLECTIVE_SEND,     /* to one device of the group                                        */
     PL_COLLECTIVE_RECV      /* from one                                                          */
 } pl_collective;
@@ -42,24 +44,35 @@ typedef struct pl_transfer {
     int shift; /* HALO: blocks for the member so many places on, from the one as many before */
 } pl_transfer;
 
+/* One step of a node that does its share in steps (plan/steps.h): block i of n of its factor. Its
+ * inputs with that factor are read block by block; the blocks of an output with it are put beside
+ * each other, those of an output without it are added up. */
+typedef struct pl_piece {
+    const pl_node *node;
+    int factor, n, i;
+    int operand; /* COPY: of an input, its block out of the part; of the output, into it */
+} pl_piece;
+
 typedef struct pl_step {
     pl_step_kind kind;
     const char *label;          /* the node, or the tensors of a message                      */
     const pl_share *share;      /* KERNEL                                                     */
+    const pl_piece *piece;      /* KERNEL, COPY, FOLD in steps; else NULL                     */
     int n_in, n_out;            /* MESSAGE, COPY: one of each, SEND no out, RECV and FILL no in */
     pl_slot in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS];
     int wait;                   /* messages that must be finished before it starts            */
     const pl_transfer *transfer; /* MESSAGE, COPY; NULL: of several tensors, or a plain copy  */
     pl_form from, to;           /* forms of its input and output in that transfer             */
-    pl_type type;               /* MESSAGE, FILL                                              */
-    pl_monoid monoid;           /* MESSAGE; FILL: with what is nothing to it (0 for a sum)    */
+    pl_type type;               /* MESSAGE, FILL, FOLD                                        */
+    pl_monoid monoid;           /* MESSAGE, FOLD; FILL: with what is nothing to it (0 for a sum) */
     int64_t count;              /* MESSAGE: elements that this rank puts in (SCATTER, EXCHANGE:
-                                   of one block); FILL: elements                              */
+                                   of one block); FILL, FOLD: elements                        */
     /* MESSAGE */
     pl_collective collective;
     unsigned axes;              /* group: ranks that differ on these mesh axes only           */
-    int peer;                   /* SEND, RECV: position in the group                          */
-    int64_t bytes;              /* that this rank receives: pl_move_volume                    */
+    int peer;                   /* SEND, RECV, BROADCAST (whose part): position in the group  */
+    int64_t bytes;              /* that this rank receives: pl_move_volume; BROADCAST: count
+                                   elements, at its root 0                                    */
     int after;                  /* compute steps that must be finished before it starts       */
     /* COPY */
     int n_copies;
@@ -108,6 +121,15 @@ typedef struct pl_lower_options {
     int64_t ahead_bytes;        /* states are gathered ahead of their readers, as long as no more
                                    than this waits for its reader, the next one's apart; default
                                    32 MiB; -1: each just before its reader                     */
+    int64_t step_bytes;         /* a gather whose result is larger than this runs in steps with its
+                                   reader, if it has one only (collective matmul; SUMMA where two
+                                   inputs are gathered along the same factor): the reader works on
+                                   one member's block while the next is broadcast, and no more than
+                                   two are kept; beside a reader's output that is a sum there is one
+                                   more of its size, the next term (of bf16: rounded in every step).
+                                   Needs even shares and a reader with one output, of which the
+                                   group splits a factor without window; else it is gathered as
+                                   ever. 0: never                                              */
     bool no_strided;            /* see pl_reshard                                             */
     bool no_reuse;              /* every buffer its own memory: the slow twin of the layout   */
 } pl_lower_options;

@@ -98,9 +98,13 @@ static const char *tensor_text(const names *n, const pl_step *x)
                         v ? value_text(n, v) : pl_summary_fold(n->arena, first));
 }
 
-/* Several tensors share a message in a reduction only. */
+/* Several tensors share a message in a reduction only. A broadcast is passed on along the group in
+ * small pieces (van de Geijn and Watts, SUMMA, 1997): it takes its root as long as the others. */
 static double price(const pl_program *p, const pl_step *x)
 {
+    int64_t block = x->count * pl_type_bytes(x->type);
+    if (x->collective == PL_COLLECTIVE_BROADCAST)
+        return pl_move_seconds(PL_PERMUTE, &p->plan->mesh, x->axes, block);
     pl_move_kind kind = x->transfer ? x->transfer->move.kind : PL_REDUCE;
     return pl_move_seconds(kind, &p->plan->mesh, x->axes, x->bytes);
 }

@@ -29,15 +29,15 @@ const char *pl_message_name(pl_message_kind k)
     return kinds[k].name;
 }
 
-int64_t pl_message_bytes(const pl_message *m, int n)
+int64_t pl_message_bytes(const pl_message *m, const pl_group *g)
 {
-    int64_t size = pl_type_bytes(m->type), block = m->count * size, others = n - 1;
+    int64_t size = pl_type_bytes(m->type), block = m->count * size, others = g->n - 1;
     switch (m->kind) {
-    case PL_ALL_REDUCE: return 2 * others * m->count / n * size;
+    case PL_ALL_REDUCE: return 2 * others * m->count / g->n * size;
     case PL_ALL_GATHER:
     case PL_REDUCE_SCATTER:
     case PL_ALL_TO_ALL: return others * block;
-    case PL_BROADCAST: return n > 1 ? block : 0;
+    case PL_BROADCAST: return m->peer != g->me ? block : 0;
     case PL_RECV: return block;
     case PL_SEND:
     case PL_BARRIER:
@@ -123,7 +123,7 @@ bool pl_comm_start(pl_comm *c, pl_group *g, const pl_message *m, pl_request **ou
         return pl_err_in(err, "%s", text);
     }
     c->count.calls[m->kind]++;
-    c->count.bytes[m->kind] += pl_message_bytes(m, g->n);
+    c->count.bytes[m->kind] += pl_message_bytes(m, g);
     return true;
 }
 

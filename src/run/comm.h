@@ -98,7 +98,7 @@ PL_MUST_CHECK bool pl_comm_agree(pl_comm *c, pl_err *err);
 
 void pl_comm_free(pl_comm *c);
 
-/* Bytes that one member of an n-member group receives under a bandwidth-optimal algorithm. */
-int64_t pl_message_bytes(const pl_message *m, int n);
+/* Bytes that this member of a group receives under a bandwidth-optimal algorithm. */
+int64_t pl_message_bytes(const pl_message *m, const pl_group *g);
 
 #endif

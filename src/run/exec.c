@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "graph/reduce.h"
 #include "run/lane.h"
 #include "run/widen.h"
 
@@ -128,7 +129,8 @@ static bool make_steps(pl_exec *e, pl_arena *arena, bound_program *p, int64_t *s
 static bool make_messages(pl_exec *e, pl_arena *arena, bound_program *p, pl_err *err)
 {
     static const pl_message_kind kinds[] = { PL_ALL_REDUCE, PL_ALL_GATHER, PL_REDUCE_SCATTER,
-                                             PL_ALL_TO_ALL, PL_SEND,       PL_RECV };
+                                             PL_ALL_TO_ALL, PL_BROADCAST,  PL_SEND,
+                                             PL_RECV };
     const pl_mesh *m = &p->program->plan->mesh;
     int *ranks = PL_NEW_N(arena, int, p->program->n_ranks), me;
     PL_ASSERT_CMP(m->n, ==, e->programs[0].program->plan->mesh.n);
@@ -199,6 +201,7 @@ static uint64_t hash_messages(const pl_program *p, uint64_t hash)
         if (s->kind != PL_MESSAGE || (s->transfer && s->transfer->move.kind == PL_HALO)) continue;
         uint64_t what = (uint64_t)s->collective | (uint64_t)s->axes << 8 | (uint64_t)s->type << 16 |
                         (uint64_t)s->monoid << 24;
+        if (s->collective == PL_COLLECTIVE_BROADCAST) what |= (uint64_t)s->peer << 32;
         hash = pl_rng_mix(hash ^ what, (uint64_t)s->count);
         hash = pl_rng_mix(hash, pl_rng_name(s->label));
     }
@@ -285,6 +288,8 @@ static void run_step(const pl_exec *e, const bound_step *b)
         return;
     else if (s->kind == PL_FILL)
         pl_type_fill(s->type, s->monoid, b->out[0], s->count);
+    else if (s->kind == PL_FOLD)
+        pl_reduce_into(s->type, s->monoid, b->out[0], b->in[0], s->count);
     else
         for (int i = 0; i < s->n_copies; i++) pl_region_apply(&s->copy[i], b->in[0], b->out[0]);
 }
@@ -368,7 +373,9 @@ void pl_exec_explain(const pl_exec *e, int program, pl_text *out)
         const bound_step *b = &p->step[i];
         if (b->step->kind != PL_KERNEL)
             pl_text_add(out, "%-40s %s\n", b->step->label,
-                        b->step->kind == PL_COPY ? "copy" : "fill");
+                        b->step->kind == PL_COPY   ? "copy"
+                        : b->step->kind == PL_FOLD ? "fold"
+                                                   : "fill");
         else
             pl_text_add(out, "%-40s %s: %s/%s\n%s", b->step->label, b->step->share->node->op->name,
                         b->backend->name, b->kernel->name, b->reasons);

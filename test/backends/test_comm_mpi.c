@@ -62,7 +62,9 @@ static bool run_stopped(pl_comm *c, pl_err *err)
     pl_message m = {
         .kind = stopped_in, .type = PL_F32, .count = 8, .send = send, .recv = recv, .label = "h0.w"
     };
-    return pl_comm_run(c, c->world, &m, err);
+    m.peer = m.kind == PL_BROADCAST ? 2 : 0;
+    PL_TRY(pl_comm_run(c, c->world, &m, err));
+    return run_all_reduce(c, err); /* a root that is woken up to be ended has given already */
 }
 
 /* Rank 2 stops for good; rank 3 has no message of its own. */
@@ -126,6 +128,7 @@ static const struct {
     { "stop-gather", play_stop, 2, PL_ALL_GATHER },
     { "stop-scatter", play_stop, 2, PL_REDUCE_SCATTER },
     { "stop-exchange", play_stop, 2, PL_ALL_TO_ALL },
+    { "stop-broadcast", play_stop, 2, PL_BROADCAST },
     { "stop-barrier", play_stop, 2, PL_BARRIER },
     { "kill", play_kill, 60, 0 },
     { "abort", play_abort, 60, 0 },
@@ -239,6 +242,8 @@ static const struct {
       { ": reduce-scatter of 'h0.w' (8 f32, 4 ranks): no answer from rank 2" }, "although" },
     { "stop-exchange", 4, PL_ERUN, 30,
       { ": all-to-all of 'h0.w' (8 f32, 4 ranks): no answer from rank 2" }, "although" },
+    { "stop-broadcast", 4, PL_ERUN, 30,
+      { ": broadcast of 'h0.w' (8 f32, 4 ranks): no answer from rank 2" }, "although" },
     { "stop-barrier", 4, PL_ERUN, 30, { ": barrier", "no answer from rank 2" }, "although" },
     { "kill", 2, ANY, 30, { "everybody is up" }, "all well" },
     { "abort", 3, PL_EINPUT, 30, { "rank 1: no file" }, "all well" },
@@ -314,6 +319,7 @@ static void test_stopped(void **state)
     play("stop-gather");
     play("stop-scatter");
     play("stop-exchange");
+    play("stop-broadcast");
     play("stop-barrier");
 }
 

@@ -2,7 +2,7 @@
  * fail. */
 #include "backends/local/local.h"
 
-#include "backends/local/reduce.h"
+#include "graph/reduce.h"
 #include "comm_cases.h"
 
 #include <math.h>
@@ -166,6 +166,37 @@ static void test_nan(void **state)
         pl_reduce_fold(PL_F32, ops[k], &acc, other, 3);
         for (int i = 0; i < 3; i++) assert_true(isnan(acc.f32[i]));
     }
+}
+
+static void check_fold_into(pl_type t, pl_monoid op, int64_t n)
+{
+    static int64_t to[3000], from[3000], before[3000]; /* room for any type */
+    memset(to, 0x55, sizeof to);
+    for (int64_t i = 0; i < n; i++) {
+        pl_type_put(t, to, i, (double)(i % 7));
+        pl_type_put(t, from, i, (double)(i % 5));
+    }
+    pl_reduce_into(t, op, to, from, n);
+    for (int64_t i = 0; i < n; i++)
+        assert_true(pl_type_get(t, to, i) == combine(op, (double)(i % 7), (double)(i % 5)));
+    assert_int_equal(((char *)to)[n * pl_type_bytes(t)], 0x55);
+    pl_type_fill(t, op, from, n);
+    memcpy(before, to, sizeof to);
+    pl_reduce_into(t, op, to, from, n);
+    assert_memory_equal(before, to, sizeof to);
+}
+
+/* Of any length and type: no element behind the last, and nothing changes with nothing. */
+static void test_fold_into(void **state)
+{
+    static const int64_t counts[] = { 0, 1, PL_REDUCE_BLOCK, 2 * PL_REDUCE_BLOCK + 3 };
+    (void)state;
+    for (int t = 0; t < PL_N_TYPES; t++)
+        for (int op = PL_SUM; op < PL_N_MONOIDS; op++)
+            for (int k = 0; k < 4; k++) check_fold_into((pl_type)t, (pl_monoid)op, counts[k]);
+    int64_t big = ((int64_t)1 << 53) + 1, two = 2; /* not exact in a double */
+    pl_reduce_into(PL_I64, PL_SUM, &big, &two, 1);
+    assert_true(big == ((int64_t)1 << 53) + 3);
 }
 
 static pl_message_kind late_in; /* the collective that rank 2 stays away from */
@@ -457,6 +488,7 @@ int main(void)
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_bf16),
         cmocka_unit_test(test_nan),
+        cmocka_unit_test(test_fold_into),
         cmocka_unit_test(test_timeout),
         cmocka_unit_test(test_timeout_receive),
         cmocka_unit_test(test_timeout_halfway),

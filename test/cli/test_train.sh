@@ -44,6 +44,9 @@ for split in '2 zero=1' '2 zero=2' '2 zero=3' '2 tp=2' '3 zero=3' '4 zero=3' '4 
 done
 runs 0 'zero=3' "${train[@]}" --steps 5 --devices 4 --strategy zero=3 --gathers-ahead 0 --bucket 1KiB
 check 'gathered just in time: the same losses' same_losses one.log out
+runs 0 'zero=3' "${train[@]}" --steps 5 --devices 4 --strategy zero=3 --gather-steps 1 --program
+check 'gathered in steps: the same losses' same_losses one.log out
+check 'blocks are broadcast' grep -q '= broadcast over data from 3 ' err
 refuses 2 nosuch "${train[@]}" --devices 2 --strategy nosuch
 refuses 3 4 "${train[@]}" --devices 4 --strategy tp=3
 

@@ -66,12 +66,27 @@ static inline void ranks_kernel(const ranks *r, int rank, const pl_step *s)
     s->share->node->op->ref(s->share, in, out);
 }
 
+static inline double ranks_combine(pl_monoid m, double a, double b)
+{
+    return m == PL_SUM ? a + b : m == PL_MAX ? fmax(a, b) : fmin(a, b);
+}
+
+static inline void ranks_fold(const pl_step *s, const void *from, void *to)
+{
+    for (int64_t i = 0; i < s->count; i++) {
+        double x = pl_type_get(s->type, to, i), y = pl_type_get(s->type, from, i);
+        pl_type_put(s->type, to, i, ranks_combine(s->monoid, x, y));
+    }
+}
+
 static inline void ranks_compute(const ranks *r, int rank, const pl_step *s)
 {
     if (s->kind == PL_KERNEL)
         ranks_kernel(r, rank, s);
     else if (s->kind == PL_FILL)
         pl_type_fill(s->type, s->monoid, ranks_at(r, rank, s->out[0]), s->count);
+    else if (s->kind == PL_FOLD)
+        ranks_fold(s, ranks_at(r, rank, s->in[0]), ranks_at(r, rank, s->out[0]));
     else
         for (int i = 0; i < s->n_copies; i++)
             pl_region_apply(&s->copy[i], ranks_at(r, rank, s->in[0]), ranks_at(r, rank, s->out[0]));
@@ -182,11 +197,6 @@ static inline void ranks_ways_free(ranks_run *x)
     free(x->mail);
 }
 
-static inline double ranks_combine(pl_monoid m, double a, double b)
-{
-    return m == PL_SUM ? a + b : m == PL_MAX ? fmax(a, b) : fmin(a, b);
-}
-
 /* The `count` elements from `first` on of what all sent, combined in the order of the group. */
 static inline void ranks_combine_all(const pl_step *s, const ranks_mail *x, int64_t first,
                                      void *out)
@@ -232,6 +242,7 @@ static inline void ranks_get(ranks_run *x, int rank, int m)
         for (int i = 0; i < mail->n; i++)
             memcpy(to + i * bytes, mail->data[i] + w->place[m] * bytes, (size_t)bytes);
         break;
+    case PL_COLLECTIVE_BROADCAST: memcpy(to, mail->data[s->peer], (size_t)bytes); break;
     case PL_COLLECTIVE_RECV: memcpy(to, mail->data[0], (size_t)bytes); break;
     case PL_COLLECTIVE_SEND: break;
     }

@@ -1,76 +1,13 @@
 /* Mistakes put into programs that are right: who sees each of them? The check of one program, the
  * check of all ranks together, or the numbers. What no check sees must give the same bits under
  * every schedule: then it was no mistake. */
-#include "trial.h"
+#include "step_bugs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
-
-typedef struct site {
-    pl_arena *arena;
-    pl_program *const *program; /* of all ranks */
-    int n;
-    pl_program *p; /* of the rank that has the bug */
-    int at;        /* its step                     */
-    lot *lot;
-} site;
-
-static pl_step *step_of(const site *s)
-{
-    return &s->p->step[s->at];
-}
-
-/* The next step from `at` on that the test likes, round the program; -1: none. */
-static int find_step(const site *s, bool (*likes)(const site *, const pl_step *))
-{
-    for (int k = 0; k < s->p->n_steps; k++) {
-        int i = (s->at + k) % s->p->n_steps;
-        if (likes(s, &s->p->step[i])) return i;
-    }
-    return -1;
-}
-
-static bool is_message(const site *s, const pl_step *x)
-{
-    (void)s;
-    return x->kind == PL_MESSAGE;
-}
-
-static bool is_copy(const site *s, const pl_step *x)
-{
-    (void)s;
-    return x->kind == PL_COPY && x->transfer && x->n_copies && x->copy[0].bytes;
-}
-
-static bool is_kernel(const site *s, const pl_step *x)
-{
-    (void)s;
-    return x->kind == PL_KERNEL;
-}
-
-/* -- changing programs ------------------------------------------------------------------------- */
-
-static void drop_step(site *s)
-{
-    pl_program *p = s->p;
-    bool message = step_of(s)->kind == PL_MESSAGE;
-    int before = 0;
-    for (int i = 0; i < s->at; i++) before += (p->step[i].kind == PL_MESSAGE) == message;
-    if (message)
-        p->message_bytes -= step_of(s)->bytes, p->n_messages--;
-    else
-        p->n_compute--;
-    p->n_steps--;
-    memmove(step_of(s), step_of(s) + 1, sizeof(pl_step) * (size_t)(p->n_steps - s->at));
-    for (int i = 0; i < p->n_steps; i++) {
-        pl_step *x = &p->step[i];
-        int *waits = message ? &x->wait : &x->after;
-        if ((message || x->kind == PL_MESSAGE) && *waits > before) --*waits;
-    }
-}
 
 static bool drop_message(site *s)
 {
@@ -449,6 +386,13 @@ static const bug bugs[] = {
     { "starts one compute step early", small_after, true },
     { "two messages in another order on one rank", swap_messages, true },
     { "a masked rank keeps the values too", unmasked, false },
+    { "another root of a broadcast", wrong_root, false },
+    { "another root of a broadcast, on all ranks", wrong_root_everywhere, false },
+    { "a step of a node, its copy or its fold is missing", drop_piece, true },
+    { "a step is folded in twice", double_fold, false },
+    { "a fold of another monoid", wrong_fold, false },
+    { "another step of a node", wrong_step, false },
+    { "a step reads the block of the one before", stale_block, false },
 };
 enum { N_BUGS = sizeof bugs / sizeof *bugs };
 
@@ -516,7 +460,8 @@ static void try_bugs(uint64_t seed, tally sum[])
     pl_mesh m = mesh_of(meshes[seed % (sizeof meshes / sizeof *meshes)]);
     pl_graph *g = seed % 5 == 0 ? make_tied(a, 7) : make_random(a, seed);
     trial t = trial_new(g, seed, a);
-    pl_lower_options o = { .bucket_bytes = 1 + (int64_t)(seed % 2) * 100 };
+    pl_lower_options o = { .bucket_bytes = 1 + (int64_t)(seed % 2) * 100,
+                           .step_bytes = (int64_t)(seed / 2 % 2) };
     pl_program *right[MAX_RANKS];
     pl_err err = { 0 };
     ranks truth;
@@ -629,6 +574,10 @@ static void test_ends_differ(void **state)
     q->step[1].label = "rows";
     q->step[0].collective = PL_COLLECTIVE_GATHER;
     expect_ranks(2, p, "all-gather", "different collectives");
+    q->step[0].collective = first->step[0].collective = PL_COLLECTIVE_BROADCAST;
+    q->step[0].peer = 1;
+    expect_ranks(2, p, "broadcast", "different roots");
+    first->step[0].collective = PL_COLLECTIVE_REDUCE;
     q->step[0].collective = PL_COLLECTIVE_SEND;
     q->step[0].peer = 0;
     expect_ranks(2, p, "rank 0 step 1 'rows'", "rank 1 has no such");

@@ -101,6 +101,27 @@ static void test_peak_of_weights(void **state)
     pl_arena_free(a);
 }
 
+/* A state that takes more than one move to its reader (the token table under tp=2d) is no reason to
+ * put anything else off: gathering ahead costs what the limit says, and the next one. */
+static void test_several_moves(void **state)
+{
+    static const char *const strategies[] = { "tp=2d:4x4", "tp=2d:2x2,dp=4", "zero=3,tp=2,sp" };
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g =
+        training_graph("gpt2:layers=4,hidden=32,heads=4,vocab=64,seq=16,batch=32,dropout=0", a);
+    int64_t most = whole_bytes(pl_graph_find(g, "h.0.mlp.c_fc.weight"));
+    for (size_t k = 0; k < sizeof strategies / sizeof *strategies; k++) {
+        const pl_plan *plan = training_plan(g, strategies[k], 16, a);
+        int64_t just = training_program(plan, 0, -1, a)->work_bytes;
+        int64_t ahead = training_program(plan, 0, most, a)->work_bytes;
+        print_message("%s: work of %lld bytes, %lld ahead\n", strategies[k], (long long)just,
+                      (long long)ahead);
+        assert_true(ahead <= just + 2 * most);
+    }
+    pl_arena_free(a);
+}
+
 /* Bytes that a device receives: 2 W (n-1)/n of gradients and gathered weights under dp and zero=1,
  * half as much again under zero=3. */
 static void test_volumes(void **state)
@@ -129,6 +150,7 @@ static void test_volumes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_peak_of_weights),
+                                        cmocka_unit_test(test_several_moves),
                                         cmocka_unit_test(test_volumes) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,12 +85,12 @@ static pl_graph *make_graph(const lot_case *x, pl_arena *a)
 
 /* What the programs of all cases have in them. */
 typedef struct tally {
-    int steps[PL_FILL + 1], collectives[PL_COLLECTIVE_RECV + 1], moves[PL_N_MOVES];
+    int steps[PL_FOLD + 1], collectives[PL_COLLECTIVE_RECV + 1], moves[PL_N_MOVES];
 } tally;
 
 static void add_up(tally *sum, const trial *t)
 {
-    for (int k = 0; k <= PL_FILL; k++) sum->steps[k] += t->seen[k];
+    for (int k = 0; k <= PL_FOLD; k++) sum->steps[k] += t->seen[k];
     for (int k = 0; k <= PL_COLLECTIVE_RECV; k++) sum->collectives[k] += t->collectives[k];
     for (int k = 0; k < PL_N_MOVES; k++) sum->moves[k] += t->moves[k];
 }
@@ -206,7 +206,7 @@ static void test_any_plan(void **state)
         pl_err err = { 0 };
         if (!try_case(&x, NULL, &sum, &err)) fail_case(&x, &err);
     }
-    for (int k = 0; k <= PL_FILL; k++) assert_true(only || sum.steps[k] > 0);
+    for (int k = 0; k <= PL_FOLD; k++) assert_true(only || sum.steps[k] > 0);
     for (int k = 0; k <= PL_COLLECTIVE_RECV; k++) assert_true(only || sum.collectives[k] > 0);
     for (int k = 0; k < PL_N_MOVES; k++) /* windows: test_windows.c */
         assert_true(only || k == PL_HALO || sum.moves[k] > 0);

@@ -14,7 +14,7 @@ typedef struct trial {
     pl_arena *arena;
     eval before, truth; /* leaves as fed; the graph run node by node */
     const pl_program *failed; /* the last one that was looked at           */
-    int seen[PL_FILL + 1], collectives[PL_COLLECTIVE_RECV + 1], moves[PL_N_MOVES]; /* steps */
+    int seen[PL_FOLD + 1], collectives[PL_COLLECTIVE_RECV + 1], moves[PL_N_MOVES]; /* steps */
 } trial;
 
 static inline void trial_feed(eval *e, uint64_t seed)
@@ -88,7 +88,7 @@ static inline bool trial_run(const trial *t, pl_program *const program[], schedu
 }
 
 /* The plan's programs give the truth within `tolerance`, with and without each option, and the same
- * bits under all schedules. `thorough`: every option and schedule, else a few by lot. */
+ * bits under all schedules. `thorough`: every option and schedule, else a few by lot, and steps. */
 static inline bool trial_plan(trial *t, const pl_plan *p, double tolerance, uint64_t seed,
                               bool thorough, pl_err *err)
 {
@@ -96,6 +96,7 @@ static inline bool trial_plan(trial *t, const pl_plan *p, double tolerance, uint
         { 0 }, { .no_reuse = true }, { .bucket_bytes = 1 }, { .bucket_bytes = 100 },
         { .ahead_bytes = -1 },
         { .no_strided = true, .ahead_bytes = 1 },
+        { .step_bytes = 1 },
     };
     enum { N_OPTIONS = sizeof options / sizeof *options };
     pl_program *program[N_OPTIONS][MAX_RANKS];
@@ -104,7 +105,8 @@ static inline bool trial_plan(trial *t, const pl_plan *p, double tolerance, uint
     t->plan = p;
     if (!pl_plan_check(p, err)) return false;
     for (int o = 0; o < N_OPTIONS && ok; o++) {
-        bool chosen = o == 0 || (seed % 2 && o == 1 + (int)(seed / 2 % (N_OPTIONS - 1)));
+        bool chosen = o == 0 || options[o].step_bytes ||
+                      (seed % 2 && o == 1 + (int)(seed / 2 % (N_OPTIONS - 1)));
         if (!thorough && !chosen) continue;
         ok = trial_lower(t, &options[o], program[o], err) || pl_err_in(err, "options %d", o);
         if (!ok && options[o].no_strided && err->code == PL_EUNSUPPORTED) {
@@ -123,8 +125,8 @@ static inline bool trial_plan(trial *t, const pl_plan *p, double tolerance, uint
             if (!(off <= tolerance))
                 ok = pl_err_set(err, PL_EMISMATCH, "options %d, schedule %d: '%s' is off by %g", o,
                                 how, worst, off);
-            bool strided = options[o].no_strided; /* other ways there, other sums */
-            if (ok && first.program && !strided && !ranks_same(&first, &r))
+            bool other = options[o].no_strided || options[o].step_bytes; /* ways, and sums */
+            if (ok && first.program && !other && !ranks_same(&first, &r))
                 ok = pl_err_set(err, PL_EMISMATCH, "options %d, schedule %d: other bits", o, how);
             if (first.program || !ok) ranks_free(&r);
             else first = r;

@@ -87,6 +87,53 @@ static void test_whole_of_micro_batches(void **state)
     }
 }
 
+static void count_steps(pl_program *p, void *arg)
+{
+    int *n = arg;
+    for (int i = 0; p->rank == 0 && i < p->n_steps; i++)
+        *n += p->step[i].kind == PL_MESSAGE && p->step[i].collective == PL_COLLECTIVE_BROADCAST;
+}
+
+/* Gathers in steps with their readers: the same numbers, from the same bytes. */
+static void test_gathers_in_steps(void **state)
+{
+    // clang-format off
+    static const struct {
+        const char *model, *strategy;
+        int n;
+    } cases[] = {
+        { "mlp", "zero=3", 4 },      { "mlp", "tp=2d:2x2", 4 },  { "mlp", "grid:2x2x2", 8 },
+        { "gpt2", "zero=3", 4 },     { "gpt2", "tp=2,sp", 4 },   { "gpt2", "tp=2d:2x2", 4 },
+        { "gpt2", "grid:1x2x2", 4 }, { "mlp", "tp=2d:4x4", 16 }, { "gpt2", "zero=3,tp=2,sp", 8 },
+    };
+    // clang-format on
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_arena *a = pl_arena_new("test");
+        pl_verify_options o = verify_options(!strcmp(cases[i].model, "mlp") ? mlp : gpt2);
+        int64_t bytes[2];
+        int broadcasts = 0;
+        for (int k = 0; k < 2; k++) {
+            pl_verify_found f;
+            pl_err err;
+            broadcasts = 0;
+            o.lower.step_bytes = k;
+            o.spoil = count_steps, o.spoil_arg = &broadcasts;
+            if (!verify(&o, cases[i].strategy, cases[i].n, a, &f, &err))
+                fail_msg("%s, %s on %d: %s", cases[i].model, cases[i].strategy, cases[i].n,
+                         err.msg);
+            assert_true(f.difference <= o.tolerance);
+            assert_int_equal(f.bytes_counted, f.bytes_predicted);
+            bytes[k] = f.bytes_counted;
+            assert_true((broadcasts > 0) == (k == 1));
+        }
+        assert_int_equal(bytes[1], bytes[0]);
+        print_message("%s, %s on %d: %d broadcasts\n", cases[i].model, cases[i].strategy,
+                      cases[i].n, broadcasts);
+        pl_arena_free(a);
+    }
+}
+
 /* Without a tolerance the rounding of another order of sums shows. */
 static void test_rounding_is_seen(void **state)
 {
@@ -367,9 +414,9 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right_ones_pass),  cmocka_unit_test(test_whole_of_micro_batches),
-        cmocka_unit_test(test_rounding_is_seen), cmocka_unit_test(test_damage_is_found),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_right_ones_pass),        cmocka_unit_test(test_gathers_in_steps),
+        cmocka_unit_test(test_whole_of_micro_batches), cmocka_unit_test(test_rounding_is_seen),
+        cmocka_unit_test(test_damage_is_found),        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 #include "backends/local/local.h"
 
-#include "base/clock.h"
-#include "backends/local/reduce.h"
 #include "backends/local/world.h"
+#include "base/clock.h"
+#include "graph/reduce.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 #include "backends/mpi/mpi.h"
 
-#include "base/clock.h"
-#include "backends/local/reduce.h"
 #include "backends/mpi/roll.h"
+#include "base/clock.h"
+#include "graph/reduce.h"
 
 #include <mpi.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "backends/local/reduce.h"
+#include "graph/reduce.h"
 
 #include <string.h>
 
@@ -80,4 +80,15 @@ void pl_reduce_fold(pl_type t, pl_monoid op, pl_reduce_acc *acc, const void *fro
     case PL_N_TYPES: break;
     }
     pl_bug(__FILE__, __LINE__, "type %d", (int)t);
+}
+
+void pl_reduce_into(pl_type t, pl_monoid op, void *to, const void *from, int64_t n)
+{
+    pl_reduce_acc acc;
+    for (int64_t at = 0, k, size = pl_type_bytes(t); at < n; at += k) {
+        k = n - at < PL_REDUCE_BLOCK ? n - at : PL_REDUCE_BLOCK;
+        pl_reduce_load(t, &acc, (const char *)to + at * size, k);
+        pl_reduce_fold(t, op, &acc, (const char *)from + at * size, k);
+        pl_reduce_store(t, (char *)to + at * size, &acc, k);
+    }
 }
