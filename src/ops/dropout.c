@@ -49,6 +49,7 @@ const pl_op pl_op_dropout = {
     .types = "fi->f",
     .linear = "0",
     .attrs = "p=0.1 stream=0",
+    .counts = "stream",
     .elementwise = true,
     .infer = infer,
     .grad = grad,

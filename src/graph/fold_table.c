@@ -1,0 +1,268 @@
+#include "graph/fold_table.h"
+
+#include "graph/op.h"
+
+#include <string.h>
+
+uint64_t pl_fold_mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * 0x9e3779b97f4a7c15u;
+    return h ^ (h >> 29);
+}
+
+int *pl_fold_ints(pl_arena *a, int n, int value)
+{
+    int *x = PL_NEW_N(a, int, n + 1);
+    for (int i = 0; i <= n; i++) x[i] = value;
+    return x;
+}
+
+/* -- equal numbers for equal things ------------------------------------------------------------ */
+
+typedef struct entry {
+    uint64_t hash; /* 0: free                  */
+    int item;      /* the first one of its like */
+} entry;
+
+typedef struct making {
+    const pl_graph *g;
+    pl_fold_table *t;
+    int *form; /* [values] equal: type and shape; the first value of that form */
+    size_t size;
+    entry *at; /* open addressing, at most half full */
+} making;
+
+typedef bool same_fn(const making *m, int a, int b);
+
+/* The first item that is like this one: itself when it is new. */
+static int find_first(const making *m, uint64_t hash, int item, same_fn *is_same)
+{
+    hash |= 1;
+    for (size_t i = (size_t)(hash >> 20);; i++) {
+        entry *e = &m->at[i & (m->size - 1)];
+        if (!e->hash) *e = (entry){ hash, item };
+        if (e->item == item || (e->hash == hash && is_same(m, e->item, item))) return e->item;
+    }
+}
+
+static void forget(const making *m)
+{
+    memset(m->at, 0, m->size * sizeof *m->at);
+}
+
+static uint64_t hash_text(uint64_t h, const char *text, size_t n)
+{
+    for (; n >= 8; n -= 8, text += 8) {
+        uint64_t word;
+        memcpy(&word, text, 8);
+        h = pl_fold_mix(h, word);
+    }
+    uint64_t word = n;
+    for (size_t i = 0; i < n; i++) word = word << 8 | (unsigned char)text[i];
+    return pl_fold_mix(h, word);
+}
+
+/* -- values ------------------------------------------------------------------------------------ */
+
+static bool is_form_same(const making *m, int a, int b)
+{
+    const pl_value *x = m->g->values.at[a], *y = m->g->values.at[b];
+    return x->type == y->type && pl_shape_same(&x->shape, &y->shape);
+}
+
+static void find_forms(const making *m)
+{
+    forget(m);
+    for (int i = 0; i < m->t->n_data; i++) {
+        const pl_value *v = m->g->values.at[i];
+        uint64_t h = pl_fold_mix(3, (uint64_t)v->type * 16 + (uint64_t)v->shape.rank);
+        for (int d = 0; d < v->shape.rank; d++) h = pl_fold_mix(h, (uint64_t)v->shape.dim[d]);
+        m->form[i] = find_first(m, h, i, is_form_same);
+    }
+}
+
+static bool is_leaf_same(const making *m, int a, int b)
+{
+    const pl_value *x = m->g->values.at[a], *y = m->g->values.at[b];
+    return x->role == y->role && m->form[a] == m->form[b] && x->trainable == y->trainable &&
+           !x->next == !y->next && !x->init == !y->init &&
+           (x->init == y->init || !strcmp(x->init, y->init));
+}
+
+static void find_leaves(const making *m)
+{
+    pl_fold_table *t = m->t;
+    forget(m);
+    for (int i = 0; i < t->n_data; i++) {
+        const pl_value *v = m->g->values.at[i];
+        t->maker[i] = v->maker ? v->maker->id : -1;
+        t->port[i] = v->out;
+        if (v->next) {
+            t->next[i] = v->next->id;
+            int *of = &t->next_of[v->next->id];
+            *of = *of == -1 ? i : -2;
+        }
+        if (v->maker) continue;
+        uint64_t h = pl_fold_mix(5, (uint64_t)m->form[i] * 8 + (uint64_t)v->role * 2 + !v->next);
+        if (v->init) h = hash_text(h, v->init, strlen(v->init));
+        t->leaf[i] = find_first(m, h, i, is_leaf_same);
+    }
+    for (int i = 0; i < m->g->outputs.n; i++) t->reported[m->g->outputs.at[i]->id] = true;
+}
+
+/* -- nodes ------------------------------------------------------------------------------------- */
+
+static bool only_counts(const pl_node *n, const pl_attr *a)
+{
+    return n->op->counts && !strcmp(a->name, n->op->counts);
+}
+
+/* Of the signature in a node's spec: what stands before its attributes. */
+static size_t sig_length(const char *spec)
+{
+    const char *end = strchr(spec, ';');
+    size_t n = end ? (size_t)(end - spec) : strlen(spec);
+    while (n && spec[n - 1] == ' ') n--;
+    return n;
+}
+
+/* Text and shapes of inputs give the solved signature, so that need not be compared. */
+static bool is_node_same(const making *m, int i, int j)
+{
+    const pl_node *a = m->g->nodes.at[i], *b = m->g->nodes.at[j];
+    size_t len = sig_length(a->spec);
+    if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out || a->n_attrs != b->n_attrs ||
+        !a->of != !b->of || len != sig_length(b->spec) || memcmp(a->spec, b->spec, len))
+        return false;
+    for (int k = 0; k < a->n_attrs; k++)
+        if (strcmp(a->attr[k].name, b->attr[k].name) ||
+            (!only_counts(a, &a->attr[k]) && strcmp(a->attr[k].text, b->attr[k].text)))
+            return false;
+    for (int k = 0; k < a->n_in; k++)
+        if (m->form[a->in[k]->id] != m->form[b->in[k]->id]) return false;
+    for (int k = 0; k < a->n_out; k++)
+        if (m->form[a->out[k]->id] != m->form[b->out[k]->id]) return false;
+    return true;
+}
+
+static uint64_t hash_node(const making *m, const pl_node *n)
+{
+    uint64_t h = hash_text(7 + !n->of, n->op->name, strlen(n->op->name));
+    h = hash_text(h, n->spec, sig_length(n->spec));
+    for (int k = 0; k < n->n_attrs; k++) {
+        if (only_counts(n, &n->attr[k])) continue;
+        h = hash_text(h, n->attr[k].name, strlen(n->attr[k].name));
+        h = hash_text(h, n->attr[k].text, strlen(n->attr[k].text));
+    }
+    for (int k = 0; k < n->n_in; k++) h = pl_fold_mix(h, (uint64_t)m->form[n->in[k]->id]);
+    for (int k = 0; k < n->n_out; k++) h = pl_fold_mix(h, (uint64_t)m->form[n->out[k]->id]);
+    return h;
+}
+
+static void find_nodes(const making *m)
+{
+    pl_fold_table *t = m->t;
+    int n_in = 0, n_out = 0;
+    forget(m);
+    for (int i = 0; i < t->n_nodes; i++) {
+        const pl_node *n = m->g->nodes.at[i];
+        int like = find_first(m, hash_node(m, n), i, is_node_same);
+        t->kind[i] = like == i ? t->n_kinds++ : t->kind[like];
+        t->backward[i] = n->of != NULL;
+        for (int k = 0; k < n->n_in; k++) {
+            t->in[n_in++] = n->in[k]->id;
+            t->backward[i] |= n->in[k]->maker && t->backward[n->in[k]->maker->id];
+        }
+        if (n->of) t->in[n_in++] = t->n_data + n->of->id;
+        for (int k = 0; k < n->n_out; k++) t->out[n_out++] = n->out[k]->id;
+        t->out[n_out++] = t->n_data + i;
+        t->maker[t->n_data + i] = i;
+        t->port[t->n_data + i] = n->n_out;
+        t->first_in[i + 1] = n_in;
+        t->first_out[i + 1] = n_out;
+    }
+}
+
+uint64_t pl_fold_reader_key(const pl_fold_table *t, const pl_reader *r)
+{
+    return pl_fold_mix(pl_fold_mix(11, (uint64_t)t->kind[r->node]), (uint64_t)r->pos);
+}
+
+static void find_readers(pl_fold_table *t)
+{
+    for (int k = 0; k < t->first_in[t->n_nodes]; k++) t->first_reader[t->in[k]]++;
+    for (int v = 0, end = 0; v <= t->n_values; v++)
+        t->first_reader[v] = end += t->first_reader[v]; /* filling makes an end a start */
+    for (int i = t->n_nodes - 1; i >= 0; i--)
+        for (int k = t->first_in[i + 1] - 1; k >= t->first_in[i]; k--) {
+            pl_reader r = { i, k - t->first_in[i] };
+            t->reader[--t->first_reader[t->in[k]]] = r;
+            t->sum[t->in[k]] += pl_fold_reader_key(t, &r);
+        }
+}
+
+pl_fold_table pl_fold_table_new(const pl_graph *g, pl_arena *a)
+{
+    int n = g->nodes.n, n_values = g->values.n + n, n_in = 0;
+    for (int i = 0; i < n; i++) n_in += g->nodes.at[i]->n_in + !!g->nodes.at[i]->of;
+    pl_fold_table t = {
+        .arena = a,
+        .n_nodes = n,
+        .n_values = n_values,
+        .n_data = g->values.n,
+        .kind = pl_fold_ints(a, n, 0),
+        .first_in = pl_fold_ints(a, n, 0),
+        .in = pl_fold_ints(a, n_in, 0),
+        .first_out = pl_fold_ints(a, n, 0),
+        .out = pl_fold_ints(a, n_values, 0),
+        .backward = PL_NEW_N(a, bool, n + 1),
+        .maker = pl_fold_ints(a, n_values, -1),
+        .port = pl_fold_ints(a, n_values, 0),
+        .leaf = pl_fold_ints(a, n_values, -1),
+        .next = pl_fold_ints(a, n_values, -1),
+        .next_of = pl_fold_ints(a, n_values, -1),
+        .reported = PL_NEW_N(a, bool, n_values + 1),
+        .first_reader = pl_fold_ints(a, n_values, 0),
+        .reader = PL_NEW_N(a, pl_reader, n_in + 1),
+        .sum = PL_NEW_N(a, uint64_t, n_values + 1),
+    };
+    making m = { .g = g, .t = &t, .form = pl_fold_ints(a, n_values, 0), .size = 16 };
+    while (m.size < 2 * (size_t)n_values) m.size *= 2;
+    m.at = PL_NEW_N(a, entry, m.size);
+    find_forms(&m);
+    find_leaves(&m);
+    find_nodes(&m);
+    find_readers(&t);
+    return t;
+}
+
+/* -- colours ----------------------------------------------------------------------------------- */
+
+static uint64_t hash_around(const pl_fold_table *t, int n, const uint64_t *before)
+{
+    uint64_t h = pl_fold_mix(17, before[n]);
+    for (int k = t->first_in[n]; k < t->first_in[n + 1]; k++) {
+        int v = t->in[k], m = t->maker[v];
+        h = pl_fold_mix(h, m < 0 ? pl_fold_mix(t->sum[v], (uint64_t)t->leaf[v])
+                                 : pl_fold_mix(before[m], (uint64_t)t->port[v]));
+    }
+    for (int k = t->first_out[n]; k < t->first_out[n + 1]; k++) {
+        uint64_t sum = 0;
+        for (int r = t->first_reader[t->out[k]]; r < t->first_reader[t->out[k] + 1]; r++)
+            sum += pl_fold_mix(before[t->reader[r].node], (uint64_t)t->reader[r].pos);
+        h = pl_fold_mix(h, sum);
+    }
+    return h;
+}
+
+void pl_fold_table_refine(pl_fold_table *t)
+{
+    if (t->colour[0]) return;
+    uint64_t *before = PL_NEW_N(t->arena, uint64_t, t->n_nodes + 1);
+    for (int i = 0; i < t->n_nodes; i++) before[i] = (uint64_t)t->kind[i];
+    for (int r = 0; r < PL_FOLD_ROUNDS; r++) {
+        t->colour[r] = PL_NEW_N(t->arena, uint64_t, t->n_nodes + 1);
+        for (int i = 0; i < t->n_nodes; i++) t->colour[r][i] = hash_around(t, i, before);
+        before = t->colour[r];
+    }
+}
