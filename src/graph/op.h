@@ -54,7 +54,7 @@ typedef struct pl_op {
                             ",->" are for the eye; one letter is for all; NULL: "f"               */
     const char *attrs;   /* known attributes with defaults, "p=0.1 axis=0"; "x=" has none. A default
                             that is a number wants numbers                                        */
-    const char *counts;  /* an attribute that only numbers nodes: equal blocks differ in it; NULL  */
+    const char *counts;  /* an attribute that only numbers nodes: equal blocks differ in it       */
     /* What the texts cannot say: checks of attributes and sizes, and sizes that nothing else gives.
      * Runs when attributes and the plain dimensions of the inputs have given what they can: a size
      * that still is 0 may be set here; one that stays 0 is the solver's to refuse. Windows' fields

@@ -27,7 +27,7 @@ typedef struct pl_follow {
     pl_reshard reshard;
     unsigned roam;
     unsigned local;    /* axes over which a state of `open` storage is stored as it is first read */
-    bool wide_sums;    /* sums of a narrow float type should rather be combined after a cast       */
+    bool wide_sums;    /* sums of a narrow float type should rather be combined after a cast      */
     pl_places *have;   /* [values] where it lies: as it was made first, then as it was moved      */
     pl_places *want;   /* [values] where a later reader is known to need it                       */
     bool *open;        /* [values] a state whose storage is not decided yet                       */

@@ -35,10 +35,12 @@ int pl_move_member(const pl_mesh *m, int rank, unsigned axes, int i)
     return rank;
 }
 
-static int members_of(const pl_mesh *m, unsigned axes)
+int pl_move_members(const pl_mesh *m, unsigned axes)
 {
-    int me;
-    return pl_move_group(m, 0, axes, &me);
+    int n = 1;
+    for (int a = 0; axes >> a; a++)
+        if (axes >> a & 1) n *= m->axis[a].size;
+    return n;
 }
 
 /* -- blocks ------------------------------------------------------------------------------------ */
@@ -72,17 +74,34 @@ static int64_t even_block(const pl_placement *from, const pl_placement *to, cons
 typedef struct blocks {
     int64_t most; /* elements of the largest, -1: some are no products of ranges               */
     bool whole;   /* each block that is not empty is all that its sender and its receiver have */
+    bool lacks;   /* some device does not find all of its part                                 */
 } blocks;
 
-static void see_block(const pl_region *from, const pl_region *to, blocks *b)
+/* Elements that both have, -1 when they are no product. */
+static int64_t count_common(const pl_region *x, const pl_region *y)
 {
     pl_region both;
-    if (!pl_region_meet(from, to, &both)) {
-        b->most = -1;
-        return;
+    int64_t n = 1;
+    int i = 0;
+    for (; i < x->n && i < y->n; i++) {
+        const pl_digit *a = &x->digit[i], *b = &y->digit[i];
+        if (a->dim != b->dim || a->size != b->size || a->unit != b->unit) break;
+        int64_t lo = a->lo > b->lo ? a->lo : b->lo;
+        int64_t hi = a->lo + a->n < b->lo + b->n ? a->lo + a->n : b->lo + b->n;
+        n *= hi > lo ? hi - lo : 0;
     }
-    int64_t n = pl_region_count(&both);
-    if (n > b->most) b->most = n;
+    if (i == x->n && i == y->n) return n; /* the same digits: most are */
+    return pl_region_meet(x, y, &both) ? pl_region_count(&both) : -1;
+}
+
+static void see_block(const pl_region *from, const pl_region *to, blocks *b, int64_t *found)
+{
+    int64_t n = count_common(from, to);
+    *found += n;
+    if (n < 0)
+        b->most = -1;
+    else if (n > b->most)
+        b->most = n;
     b->whole &= !n || (n == pl_region_count(from) && n == pl_region_count(to));
 }
 
@@ -95,38 +114,69 @@ static bool is_first(const pl_mesh *m, int rank, unsigned axes)
     return true;
 }
 
-static blocks uneven_blocks(const pl_placement *from, const pl_placement *to, unsigned axes,
-                            const pl_mesh *m, const pl_shape *s)
+/* The blocks that some members of rank's group receive, from `first` on. */
+static void see_receivers(const pl_move *x, int rank, int first, const pl_mesh *m,
+                          const pl_shape *s, blocks *b)
 {
-    blocks b = { 0, true };
-    unsigned split = pl_placement_differ(from, to);
-    for (int r = 0, ranks = pl_mesh_ranks(m); r < ranks && b.most >= 0; r++) {
-        if (!is_first(m, r, split)) continue;
-        pl_region y = pl_region_of(to, m, s, r);
-        for (int i = 0, n = members_of(m, axes); i < n && b.most >= 0; i++) {
-            int sender = pl_move_member(m, r, axes, i);
-            if (!is_first(m, sender, split)) continue;
-            pl_region x = pl_region_of(from, m, s, sender);
-            see_block(&x, &y, &b);
-        }
+    enum { MOST = 16 };
+    pl_region part[MOST];
+    int64_t found[MOST] = { 0 };
+    unsigned split = pl_placement_differ(&x->from, &x->to);
+    int n = pl_move_members(m, x->axes), last = n < first + MOST ? n : first + MOST;
+    for (int i = first; i < last; i++)
+        part[i - first] = pl_region_of(&x->to, m, s, pl_move_member(m, rank, x->axes, i));
+    for (int k = 0; k < n && b->most >= 0; k++) {
+        int sender = pl_move_member(m, rank, x->axes, k);
+        if (!is_first(m, sender, split)) continue;
+        pl_region from = pl_region_of(&x->from, m, s, sender);
+        for (int i = first; i < last && b->most >= 0; i++)
+            see_block(&from, &part[i - first], b, &found[i - first]);
     }
-    return b;
+    for (int i = first; i < last; i++)
+        b->lacks |= found[i - first] < pl_region_count(&part[i - first]);
 }
 
-static blocks blocks_of(const pl_placement *from, const pl_placement *to, unsigned axes,
-                        const pl_mesh *m, const pl_shape *s)
+static blocks uneven_blocks(const pl_move *x, const pl_mesh *m, const pl_shape *s)
 {
-    if (!pl_placement_even(from, m, s) || !pl_placement_even(to, m, s))
-        return uneven_blocks(from, to, axes, m, s);
-    pl_shape x = pl_placement_local(from, m, s, 0), y = pl_placement_local(to, m, s, 0);
-    int64_t n = even_block(from, to, m, s);
-    return (blocks){ n, n == pl_shape_count(&x) && n == pl_shape_count(&y) };
+    blocks b = { .whole = true };
+    unsigned split = pl_placement_differ(&x->from, &x->to);
+    for (int r = 0, me, ranks = pl_mesh_ranks(m); r < ranks && b.most >= 0; r++) {
+        int n = pl_move_group(m, r, x->axes, &me);
+        if (me || !is_first(m, r, split)) continue;
+        for (int first = 0; first < n && b.most >= 0; first += 16)
+            see_receivers(x, r, first, m, s, &b);
+    }
+    return b;
 }
 
 int64_t pl_move_block(const pl_placement *from, const pl_placement *to, unsigned axes,
                       const pl_mesh *m, const pl_shape *s)
 {
-    return blocks_of(from, to, axes, m, s).most;
+    if (pl_placement_even(from, m, s) && pl_placement_even(to, m, s))
+        return even_block(from, to, m, s);
+    pl_move x = { .kind = PL_EXCHANGE, .axes = axes, .from = *from, .to = *to };
+    return uneven_blocks(&x, m, s).most;
+}
+
+/* Elements of a device's part where all have equally many. */
+static int64_t even_part(const pl_placement *p, const pl_mesh *m, const pl_shape *s)
+{
+    return pl_shape_count(s) / pl_move_members(m, pl_placement_axes(p));
+}
+
+/* Where parts are even, a device has all of a block before an axis splits it, or afterwards if it
+ * gathers. */
+static blocks even_blocks(const pl_move *x, const pl_mesh *m, const pl_shape *s)
+{
+    int64_t from = even_part(&x->from, m, s), to = even_part(&x->to, m, s);
+    if (x->kind == PL_GATHER || x->kind == PL_REDUCE) return (blocks){ .most = from };
+    if (x->kind != PL_EXCHANGE) return (blocks){ .most = to };
+    int axis = __builtin_ctz(x->axes);
+    if (x->axes == 1u << axis && /* dimensions are cut by turns */
+        pl_placement_dim(&x->from, axis) != pl_placement_dim(&x->to, axis))
+        return (blocks){ .most = from / m->axis[axis].size };
+    int64_t n = even_block(&x->from, &x->to, m, s);
+    return (blocks){ .most = n, .whole = n == from && n == to };
 }
 
 /* -- price ------------------------------------------------------------------------------------- */
@@ -169,8 +219,35 @@ double pl_move_seconds(pl_move_kind k, const pl_mesh *m, unsigned axes, int64_t 
     static const int rounds[PL_N_MOVES] = {
         [PL_GATHER] = 1, [PL_SCATTER] = 1, [PL_EXCHANGE] = 1, [PL_REDUCE] = 2
     };
-    int n = k == PL_PERMUTE || k == PL_HALO ? 1 : rounds[k] * (members_of(m, axes) - 1);
+    int n = k == PL_PERMUTE || k == PL_HALO ? 1 : rounds[k] * (pl_move_members(m, axes) - 1);
     return n * pl_move_latency(m, axes) + (double)bytes * pl_move_per_byte(m, axes);
+}
+
+static bool split_alike(const pl_placement *a, const pl_placement *b, int dim)
+{
+    int i = 0, k = 0;
+    while (i < a->n && a->split[i].dim < dim) i++;
+    while (k < b->n && b->split[k].dim < dim) k++;
+    for (;; i++, k++) {
+        const pl_split *x = &a->split[i], *y = &b->split[k];
+        bool more = i < a->n && x->dim == dim;
+        if (more != (k < b->n && y->dim == dim)) return false;
+        if (!more) return true;
+        if (x->axis != y->axis || x->size != y->size || x->unit != y->unit) return false;
+    }
+}
+
+/* Is the first dimension of which a device's part has more than one value not cut by the others? */
+static bool begin_alike(const pl_placement *part, const pl_placement *others, const pl_mesh *m,
+                        const pl_shape *s)
+{
+    for (int d = 0; d < s->rank; d++) {
+        int64_t left = s->dim[d];
+        for (int i = 0; i < part->n; i++)
+            if (part->split[i].dim == d) left /= m->axis[part->split[i].axis].size;
+        if (left > 1) return split_alike(part, others, d);
+    }
+    return false;
 }
 
 /* Are the blocks, in the order of the group, a member's part as it lies in memory? Of large groups
@@ -178,7 +255,8 @@ double pl_move_seconds(pl_move_kind k, const pl_mesh *m, unsigned axes, int64_t 
 static bool in_order(const pl_placement *part, const pl_placement *others, unsigned axes,
                      int64_t block, const pl_mesh *m, const pl_shape *s)
 {
-    int n = members_of(m, axes);
+    int n = pl_move_members(m, axes);
+    if (begin_alike(part, others, m, s)) return false;
     pl_region mine = pl_region_of(part, m, s, 0);
     if (n * block != pl_region_count(&mine)) return false;
     for (int i = n - 1; i > 0; i--) {
@@ -192,21 +270,21 @@ static bool in_order(const pl_placement *part, const pl_placement *others, unsig
     return true;
 }
 
-static double copy_seconds(int64_t bytes)
+double pl_move_copy_seconds(int64_t bytes)
 {
     return copy_latency + (double)bytes * copy_per_byte;
 }
 
-static double memory_seconds(const pl_move *x, int64_t element, const pl_mesh *m, const pl_shape *s)
+static double memory_seconds(const pl_move *x, bool even, int64_t element, const pl_mesh *m,
+                             const pl_shape *s)
 {
-    int64_t bytes = members_of(m, x->axes) * x->block * element;
+    int64_t bytes = pl_move_members(m, x->axes) * x->block * element;
     bool out = x->kind == PL_SCATTER || x->kind == PL_EXCHANGE;
     bool in = x->kind == PL_GATHER || x->kind == PL_EXCHANGE;
-    bool even = (out || in) && pl_placement_even(&x->from, m, s) && pl_placement_even(&x->to, m, s);
-    if (x->kind == PL_SLICE || x->kind == PL_MASK) return copy_seconds(x->block * element);
+    if (x->kind == PL_SLICE || x->kind == PL_MASK) return pl_move_copy_seconds(x->block * element);
     if (out && even && in_order(&x->from, &x->to, x->axes, x->block, m, s)) out = false;
     if (in && even && in_order(&x->to, &x->from, x->axes, x->block, m, s)) in = false;
-    return (out ? copy_seconds(bytes) : 0) + (in ? copy_seconds(bytes) : 0);
+    return (out ? pl_move_copy_seconds(bytes) : 0) + (in ? pl_move_copy_seconds(bytes) : 0);
 }
 
 static bool price_halo(pl_move *x, int64_t element, const pl_mesh *m, const pl_shape *s)
@@ -219,20 +297,23 @@ static bool price_halo(pl_move *x, int64_t element, const pl_mesh *m, const pl_s
         if (lack > x->block) x->block = lack;
     }
     x->bytes = pl_move_volume(PL_HALO, 0, x->block, element);
-    x->seconds = pl_move_seconds(PL_HALO, m, x->axes, x->bytes) + copy_seconds(2 * x->bytes) +
-                 copy_seconds(pl_placement_room(&x->to, m, s) * element);
+    x->seconds = pl_move_seconds(PL_HALO, m, x->axes, x->bytes) +
+                 pl_move_copy_seconds(2 * x->bytes) +
+                 pl_move_copy_seconds(pl_placement_room(&x->to, m, s) * element);
     return true;
 }
 
 bool pl_move_price(pl_move *x, pl_type type, const pl_mesh *m, const pl_shape *s)
 {
     if (x->kind == PL_HALO) return price_halo(x, pl_type_bytes(type), m, s);
-    blocks b = blocks_of(&x->from, &x->to, x->axes, m, s);
+    bool even = pl_placement_even(&x->from, m, s) && pl_placement_even(&x->to, m, s);
+    blocks b = even ? even_blocks(x, m, s) : uneven_blocks(x, m, s);
     int64_t element = pl_type_bytes(type);
-    if (b.most < 0) return false;
+    if (b.most < 0 || (x->kind == PL_EXCHANGE && b.lacks)) return false;
     if (x->kind == PL_EXCHANGE && b.whole) x->kind = PL_PERMUTE;
     x->block = b.most;
-    x->bytes = pl_move_volume(x->kind, members_of(m, x->axes), x->block, element);
-    x->seconds = pl_move_seconds(x->kind, m, x->axes, x->bytes) + memory_seconds(x, element, m, s);
+    x->bytes = pl_move_volume(x->kind, pl_move_members(m, x->axes), x->block, element);
+    x->seconds =
+        pl_move_seconds(x->kind, m, x->axes, x->bytes) + memory_seconds(x, even, element, m, s);
     return true;
 }

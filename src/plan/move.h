@@ -1,4 +1,4 @@
-/* plan/move.h - the price of one move, for the search in plan/reshard.c.
+/* plan/move.h - the price of one move, for the search in plan/reshard_search.c.
  *
  * In a group of n devices, with the latency and per_byte of the group's slowest axes:
  *
@@ -14,14 +14,19 @@
 #define PL_PLAN_MOVE_H
 #include "plan/reshard.h"
 
+int pl_move_members(const pl_mesh *m, unsigned axes);     /* devices of a group                   */
 double pl_move_latency(const pl_mesh *m, unsigned axes);  /* seconds, 5 us by default             */
 double pl_move_per_byte(const pl_mesh *m, unsigned axes); /* seconds, 1 / (10 GB/s) by default    */
 
 /* What a message of these blocks costs, without the memory: 0 for SLICE and MASK. */
 double pl_move_seconds(pl_move_kind k, const pl_mesh *m, unsigned axes, int64_t bytes);
 
+/* What a copy of memory costs. */
+double pl_move_copy_seconds(int64_t bytes);
+
 /* Sets block, bytes and seconds from kind, axes, from and to; an EXCHANGE in which each device
- * gives all it has to one becomes PERMUTE. False when pl_move_block is -1, or pl_halo_shifts. */
+ * gives all it has to one becomes PERMUTE. False when pl_move_block is -1, or pl_halo_shifts, or
+ * uneven parts of an EXCHANGE are not all in the group. */
 bool pl_move_price(pl_move *x, pl_type type, const pl_mesh *m, const pl_shape *s);
 
 #endif

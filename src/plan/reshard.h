@@ -1,9 +1,9 @@
 /* plan/reshard.h - the cheapest way from one placement of a tensor to another.
  *
  * A move changes what the axes of one group of devices do with the tensor; each is at most one
- * collective. A path of moves is found by Dijkstra's algorithm over placements, priced by the
- * latency and bandwidth of the mesh's axes (Hockney's alpha-beta model, the bandwidth-optimal forms
- * of Thakur et al., IJHPCA 2005), with the memory that a move touches. */
+ * collective, priced by the latency and bandwidth of the mesh's axes (Hockney's alpha-beta model,
+ * the bandwidth-optimal forms of Thakur et al., IJHPCA 2005), with the memory that it touches.
+ * plan/reshard_search.h finds the cheapest path. */
 #ifndef PL_PLAN_RESHARD_H
 #define PL_PLAN_RESHARD_H
 #include "plan/region.h"
@@ -24,9 +24,9 @@ typedef enum pl_move_kind {
 
 const char *pl_move_name(pl_move_kind k); /* "gather" */
 
-/* One move. Message blocks: member i of the group gets block i of what a member sends, which is
- * the common region of the sender's part (of `from`) and the receiver's part (of `to`). All blocks
- * of a message have room for the largest. */
+/* One move. Message blocks: member i of the group gets block i of what a member sends, which is the
+ * common region of the sender's part (of `from`) and the receiver's part (of `to`). All blocks of a
+ * message have room for the largest. */
 typedef struct pl_move {
     pl_move_kind kind;
     unsigned axes;         /* the group: devices that differ on these axes only                  */
@@ -53,16 +53,18 @@ typedef struct pl_reshard {
     bool no_strided;    /* no split of a digit other than a whole dimension on the way: a strided
                            part must first become whole (what a system without them would pay)   */
     bool mask;          /* PL_MASK is allowed                                                    */
-    struct pl_reshard_memo *memo;
+    struct pl_reshard_own *own;
 } pl_reshard;
 
 pl_reshard pl_reshard_new(const pl_mesh *m, pl_arena *arena); /* arena owns the memory of paths */
 
 /* The cheapest path to `to` from any of n (at most PL_MAX_SOURCES) placements of a tensor of this
- * type and shape; *which tells from which one. Placements may be in any form. Axes move that split
- * a dimension which a source and `to` split differently, or are pending in one alone; axes that
- * split nothing at any end help where something is to be combined, and where they are faster. Parts
- * on the way are even if those at all ends are.
+ * type and shape; *which tells from which one. Placements may be in any form. All axes may move,
+ * and split any digit on the way: also those that split nothing at any end help, where something is
+ * to be combined, where they are faster, or to save a copy of memory. Of the axes that one
+ * all-to-all moves, all but one (uneven: two) come to where `to` has them, or two or three take
+ * each other's places. Parts on the way are even if those at all ends are. Where a search takes too
+ * long (plan/reshard_search.h), the path may not be the cheapest.
  *
  * Fails with PL_EUNSUPPORTED when there is no way: no message makes partial results of whole ones,
  * nor anything of the parts of a window that lack some of the dimension (plan/halo.h). */

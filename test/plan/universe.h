@@ -6,7 +6,7 @@
 #include "draw.h"
 #include "plan/reshard.h"
 
-enum { RANKS = 8, WORDS = 8, NODES = 400, EDGES = 40000 }; /* up to 512 elements */
+enum { RANKS = 8, WORDS = 8, NODES = 600, EDGES = 100000 }; /* up to 512 elements */
 
 typedef struct bits {
     uint64_t w[WORDS];
@@ -14,6 +14,7 @@ typedef struct bits {
 
 typedef struct node {
     pl_placement p;
+    bool even;
     bits has[RANKS];
 } node;
 
@@ -27,6 +28,8 @@ typedef struct edge {
 typedef struct universe {
     pl_mesh mesh;
     pl_shape shape;
+    pl_type type;
+    bool digits; /* axes split any digit of as many values, all parts are even; else dimensions */
     int ranks, n, n_edges;
     node at[NODES];
     edge edge[EDGES];
@@ -72,39 +75,47 @@ static inline void add_node(universe *u, const pl_placement *p)
 {
     if (!pl_placement_check(p, &u->mesh, &u->shape, &(pl_err){ 0 })) return;
     pl_placement x = pl_placement_normal(p, &u->mesh, &u->shape);
-    if (!pl_placement_even(&x, &u->mesh, &u->shape) || find_node(u, &x) >= 0) return;
+    bool even = pl_placement_even(&x, &u->mesh, &u->shape);
+    if ((u->digits && !even) || find_node(u, &x) >= 0) return;
     assert_true(u->n < NODES);
     node *y = &u->at[u->n++];
     y->p = x;
+    y->even = even;
     for (int r = 0; r < u->ranks; r++) y->has[r] = owned_by(u, &x, r);
 }
 
-/* Axes from `axis` on stand nowhere yet; each goes to the end of a dimension, of a digit of the
- * last dimension if there are digits (the upper has `upper` values), is pending, or stays. In all
- * orders: `left` are those still to place. */
-static inline void place_axes(universe *u, const pl_placement *p, unsigned left, int upper)
+static inline void place_axes(universe *u, const pl_placement *p, unsigned left);
+
+/* The axis alone splits a digit of the dimension: each that has as many values. */
+static inline void place_on_digits(universe *u, const pl_placement *p, unsigned left, int dim,
+                                   int axis)
 {
-    int last = u->shape.rank - 1;
+    int size = u->mesh.axis[axis].size;
+    for (int64_t unit = 1; unit <= u->shape.dim[dim] / size; unit++) {
+        if (u->shape.dim[dim] % (unit * size)) continue;
+        pl_placement x = *p;
+        pl_placement_add(&x, (pl_split){ (int8_t)dim, (int8_t)axis, size, unit, 0, 0, 0 });
+        place_axes(u, &x, left);
+    }
+}
+
+/* Axes of `left` stand nowhere yet; each goes to the end of a dimension, of a digit, is pending, or
+ * stays. In all orders. */
+static inline void place_axes(universe *u, const pl_placement *p, unsigned left)
+{
     add_node(u, p);
     for (int a = 0; a < u->mesh.n; a++) {
         if (!(left >> a & 1)) continue;
         unsigned rest = left & ~(1u << a);
-        for (int d = 0; d <= last; d++) {
+        for (int d = 0; d < u->shape.rank; d++) {
             pl_placement x = *p;
             pl_placement_split(&x, d, a);
-            place_axes(u, &x, rest, upper);
-        }
-        for (int low = 0; upper && low < 2; low++) {
-            pl_placement x = *p;
-            int64_t unit = u->shape.dim[last] / upper;
-            pl_split y = { .dim = (int8_t)last, .axis = (int8_t)a, .size = low ? unit : upper };
-            y.unit = low ? 1 : unit;
-            pl_placement_add(&x, y);
-            place_axes(u, &x, rest, upper);
+            place_axes(u, &x, rest);
+            if (u->digits) place_on_digits(u, p, rest, d, a);
         }
         pl_placement x = *p;
         x.pending |= (uint8_t)(1u << a);
-        if (p->pending >> a == 0) place_axes(u, &x, rest, upper); /* a set: in one order */
+        if (p->pending >> a == 0) place_axes(u, &x, rest); /* a set: in one order */
     }
 }
 
@@ -129,20 +140,22 @@ static inline bool is_covered(const universe *u, const node *x, const node *y, u
     return true;
 }
 
-/* Do the blocks, one after the other, hold what `part` holds in that order? */
+/* Do the blocks, one after the other and each with room for the largest, hold what `part` holds in
+ * that order? */
 static inline bool is_in_order(const universe *u, const bits *part, const node *others,
-                               unsigned axes)
+                               unsigned axes, int room)
 {
-    int group[RANKS], n = group_of(u, 0, axes, group), seen = -1, all = 0;
+    int group[RANKS], n = group_of(u, 0, axes, group), seen = -1;
+    if (n * room != count_bits(part)) return false;
     for (int i = 0; i < n; i++) {
         bits block = bits_and(part, &others->has[group[i]]);
         for (int e = 0; e < 64 * WORDS; e++) {
             if (!(block.w[e / 64] >> e % 64 & 1)) continue;
             if (e <= seen) return false;
-            seen = e, all++;
+            seen = e;
         }
     }
-    return all == count_bits(part);
+    return true;
 }
 
 static inline double axis_most(const pl_mesh *m, unsigned axes, bool latency)
@@ -156,7 +169,7 @@ static inline double axis_most(const pl_mesh *m, unsigned axes, bool latency)
     return most;
 }
 
-/* Seconds by the formulas of plan/move.h, for 4 bytes an element. */
+/* Seconds by the formulas of plan/move.h. */
 static inline double price(const universe *u, const node *x, const node *y, pl_move_kind *kind,
                            unsigned axes)
 {
@@ -174,16 +187,18 @@ static inline double price(const universe *u, const node *x, const node *y, pl_m
         }
     }
     double latency = axis_most(&u->mesh, axes, true), byte = axis_most(&u->mesh, axes, false);
-    double copy = 0.2e-6 + 4.0 * n * block / 20e9;
+    double bytes = (double)pl_type_bytes(u->type), copy = 0.2e-6 + bytes * n * block / 20e9;
     if (*kind == PL_EXCHANGE && whole) *kind = PL_PERMUTE;
-    bool out = !is_in_order(u, &x->has[0], y, axes), in = !is_in_order(u, &y->has[0], x, axes);
+    bool even = x->even && y->even;
+    bool out = !even || !is_in_order(u, &x->has[0], y, axes, block);
+    bool in = !even || !is_in_order(u, &y->has[0], x, axes, block);
     switch (*kind) {
-    case PL_GATHER: return (n - 1) * (latency + 4.0 * block * byte) + in * copy;
-    case PL_SCATTER: return (n - 1) * (latency + 4.0 * block * byte) + out * copy;
-    case PL_EXCHANGE: return (n - 1) * (latency + 4.0 * block * byte) + (in + out) * copy;
-    case PL_PERMUTE: return latency + 4.0 * block * byte;
-    case PL_REDUCE: return 2 * (n - 1) * latency + 4.0 * (2 * (n - 1) * part / n) * byte;
-    default: return 0.2e-6 + 4.0 * block / 20e9;
+    case PL_GATHER: return (n - 1) * (latency + bytes * block * byte) + in * copy;
+    case PL_SCATTER: return (n - 1) * (latency + bytes * block * byte) + out * copy;
+    case PL_EXCHANGE: return (n - 1) * (latency + bytes * block * byte) + (in + out) * copy;
+    case PL_PERMUTE: return latency + bytes * block * byte;
+    case PL_REDUCE: return 2 * (n - 1) * latency + bytes * (2 * (n - 1) * part / n) * byte;
+    default: return 0.2e-6 + bytes * block / 20e9;
     }
 }
 
@@ -239,7 +254,8 @@ static inline void link_nodes(universe *u)
             for (unsigned axes = 1; axes < 1u << u->mesh.n && i != k; axes++) {
                 const node *x = &u->at[i], *y = &u->at[k];
                 int found = find_kind(u, x, y, axes);
-                if (found < 0) continue;
+                if (found < 0 || pl_move_block(&x->p, &y->p, axes, &u->mesh, &u->shape) < 0)
+                    continue; /* blocks of odd splits are no products */
                 edge e = { i, k, (pl_move_kind)found, axes, 0 };
                 e.seconds = price(u, x, y, &e.kind, axes);
                 assert_true(u->n_edges < EDGES);
@@ -247,30 +263,40 @@ static inline void link_nodes(universe *u)
             }
 }
 
-/* The whole universe; the last dimension may be split by digits of which the upper has `upper`
- * values, 0: not. */
-static inline void make_universe(universe *u, const pl_mesh *m, const pl_shape *s, int upper)
+static inline void make_universe(universe *u, const pl_mesh *m, const pl_shape *s, pl_type type,
+                                 bool digits)
 {
-    *u = (universe){ .mesh = *m, .shape = *s, .ranks = pl_mesh_ranks(m) };
+    *u = (universe){ .mesh = *m, .shape = *s, .type = type, .digits = digits };
+    u->ranks = pl_mesh_ranks(m);
     assert_true(u->ranks <= RANKS && pl_shape_count(s) <= 64 * WORDS);
-    place_axes(u, &(pl_placement){ 0 }, (1u << m->n) - 1, upper);
+    place_axes(u, &(pl_placement){ 0 }, (1u << m->n) - 1);
     link_nodes(u);
 }
 
-/* The least seconds from a node to each over at most `moves` moves; 1e300: no way. */
-static inline void find_least(const universe *u, int from, int moves, double least[NODES])
+/* Steps of one move more: false when none is cheaper. */
+static inline bool lower_least(const universe *u, bool even, double least[NODES])
 {
     static double next[NODES];
-    for (int i = 0; i < u->n; i++) least[i] = i == from ? 0 : 1e300;
-    for (int k = 0; k < moves; k++) {
-        memcpy(next, least, sizeof next);
-        for (int i = 0; i < u->n_edges; i++) {
-            const edge *e = &u->edge[i];
-            double sum = least[e->from] + e->seconds;
-            if (sum < next[e->to]) next[e->to] = sum;
-        }
-        memcpy(least, next, sizeof next);
+    bool lower = false;
+    memcpy(next, least, sizeof next);
+    for (int i = 0; i < u->n_edges; i++) {
+        const edge *e = &u->edge[i];
+        double sum = least[e->from] + e->seconds;
+        if (sum >= next[e->to] || (even && !u->at[e->to].even)) continue;
+        next[e->to] = sum;
+        lower = true;
     }
+    memcpy(least, next, sizeof next);
+    return lower;
+}
+
+/* The least seconds from a node to each over at most `moves` moves, 1e300: no way; even: by even
+ * parts alone. */
+static inline void find_least(const universe *u, int from, int moves, bool even,
+                              double least[NODES])
+{
+    for (int i = 0; i < u->n; i++) least[i] = i == from ? 0 : 1e300;
+    for (int k = 0; k < moves && lower_least(u, even, least); k++) {}
 }
 
 #endif
