@@ -5,14 +5,16 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-/* Every key gives a number; the canonical text gives the same ones. */
+/* Every key gives a number, the last one a type; the canonical text gives the same ones. */
 static void check_again(const pl_model_args *m, pl_arena *a)
 {
     pl_model_args again;
     pl_err err = { 0 };
     if (!pl_model_parse(m->spec, a, &again, &err)) pl_bug(__FILE__, __LINE__, "%s", err.msg);
     PL_ASSERT(!strcmp(m->spec, again.spec));
-    for (int i = 0; i < m->n; i++) {
+    PL_ASSERT(pl_type_is_float(pl_model_type(m)));
+    PL_ASSERT_CMP(pl_model_type(m), ==, pl_model_type(&again));
+    for (int i = 0; i < m->n - 1; i++) {
         const pl_model_key *k = &m->model->keys[i];
         double x = pl_model_real(m, k->name), y = pl_model_real(&again, k->name);
         PL_ASSERT(x >= k->least && x >= y && x <= y);
