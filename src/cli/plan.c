@@ -1,26 +1,31 @@
 /* pleat plan: how a strategy splits a model: placements, memory of a device, messages; nothing is
  * run and no tensor has memory. */
 #include "cli/commands.h"
+#include "cluster/cluster.h"
+#include "plan/auto.h"
 #include "plan/strategy.h"
 #include "program/summary.h"
 #include "train/optim.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 typedef struct plan_args {
     const char *strategy, *cluster, *optimizer;
-    int64_t devices, batch, seq, bucket, ahead, steps_over;
+    int64_t devices, batch, seq, bucket, ahead, steps_over, memory, axes;
     bool json, full;
 } plan_args;
 
 #define AT(f) offsetof(plan_args, f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "strategy",  TEXT(strategy),  "TEXT", NULL,    "how it is split; words below" },
-    { "cluster",   TEXT(cluster),   "NAME", NULL,    "local:N, N devices of this machine" },
+    { "strategy",  TEXT(strategy),  "TEXT", "auto",  "how it is split; words below" },
+    { "cluster",   TEXT(cluster),   "NAME", NULL,    "devices and links; names below, or a file" },
     { "devices",   INT(devices),    "N",    NULL,    "the same as --cluster local:N", 1, 65536 },
+    { "memory",    BYTES(memory),   "SIZE", NULL,    "auto: of a device; default: all it has", 1 },
+    { "axes",      INT(axes),       "N",    NULL,    "auto: of a mesh at most; default: 2", 1, 6 },
     { "batch",     INT(batch),      "N",    NULL,    "all devices' rows (model key batch)", 1 },
     { "seq",       INT(seq),        "N",    NULL,    "positions per row (model key seq)", 1 },
     { "optimizer", TEXT(optimizer), "NAME", PL_OPTIM_NAME, "adamw, adam or sgd" },
@@ -43,6 +48,7 @@ typedef struct group {
 typedef struct view {
     const pl_graph *graph;
     const pl_plan *plan;
+    const pl_auto *found; /* NULL: the plan of a strategy */
     pl_summary sum;
     int n;
     group *group;
@@ -50,24 +56,16 @@ typedef struct view {
 
 /* -- making ------------------------------------------------------------------------------------ */
 
-static bool find_devices(const plan_args *a, int *n, pl_err *err)
+static bool find_cluster(const plan_args *a, pl_arena *arena, pl_cluster **c, pl_err *err)
 {
-    int64_t of_cluster = 0;
     if (!a->cluster && !a->devices)
-        return pl_err_set(err, PL_EUSAGE, "give --cluster local:N or --devices N");
-    if (a->cluster && strncmp(a->cluster, "local:", 6))
-        return pl_err_set(err, PL_EUNSUPPORTED,
-                          "cluster '%s': `local:N` is what is known yet, N devices of this machine",
-                          a->cluster);
-    if (a->cluster &&
-        (!pl_text_int(a->cluster + 6, &of_cluster) || of_cluster < 1 || of_cluster > 65536))
-        return pl_err_set(err, PL_EUSAGE, "--cluster %s: N is a number from 1 to 65536",
-                          a->cluster);
-    if (a->cluster && a->devices && a->devices != of_cluster)
-        return pl_err_set(err, PL_EUSAGE, "--cluster %s and --devices %lld: give one of them",
-                          a->cluster, (long long)a->devices);
-    *n = (int)(a->cluster ? of_cluster : a->devices);
-    return true;
+        return pl_err_set(err, PL_EUSAGE, "give --cluster NAME, e.g. 2x8xv100, or --devices N");
+    const char *name =
+        a->cluster ? a->cluster : pl_arena_fmt(arena, "local:%lld", (long long)a->devices);
+    PL_TRY(pl_cluster_find(name, arena, c, err));
+    return !a->devices || a->devices == (*c)->n_devices ||
+           pl_err_set(err, PL_EUSAGE, "--cluster %s has %d devices, --devices says %lld", name,
+                      (*c)->n_devices, (long long)a->devices);
 }
 
 static bool build(const plan_args *a, const char *spec, pl_arena *arena, pl_graph **g, pl_err *err)
@@ -193,6 +191,44 @@ static void print_messages(const view *v, pl_arena *a)
            (long long)count, pl_text_size(a, (double)s->message_bytes), 1e3 * s->message_seconds);
 }
 
+static const char *mesh_text(const pl_mesh *m, pl_arena *a)
+{
+    pl_text t = { .arena = a };
+    for (int i = 0; i < m->n; i++)
+        pl_text_add(&t, "%s%s=%d", i ? " " : "", m->axis[i].name, m->axis[i].size);
+    return pl_text_get(&t);
+}
+
+static double gap_of(double seconds, double bound)
+{
+    return seconds > 0 ? 100 * (seconds - bound) / seconds : 0;
+}
+
+/* The meshes that were tried, the best first. */
+static void print_search(const pl_auto *x, pl_arena *a)
+{
+    const pl_tables *t = x->mesh[x->best].tables;
+    int width = 4;
+    printf("\nstep %.3f ms; no plan on these meshes is below %.3f ms (gap %.2f %%)\n",
+           1e3 * x->seconds, 1e3 * x->bound, gap_of(x->seconds, x->bound));
+    printf("search %.0f ms among 1e%.0f plans", 1e3 * x->search_seconds, t->raw);
+    if (t->class >= 0)
+        printf("; %d equal blocks of %d nodes count once", t->copies, x->fold.at[t->class].n_nodes);
+    printf("\n\n");
+    for (int i = 0; i < x->n; i++) width = wider(width, mesh_text(&x->mesh[i].mesh, a));
+    printf("%-*s  %12s  %12s  %8s  %10s\n", width, "mesh", "step", "bound", "gap", "memory");
+    for (int i = 0; i < x->n; i++) {
+        const pl_auto_mesh *m = &x->mesh[i];
+        const char *name = mesh_text(&m->mesh, a);
+        if (m->fits)
+            printf("%-*s  %9.3f ms  %9.3f ms  %6.2f %%  %10s%s\n", width, name, 1e3 * m->seconds,
+                   1e3 * m->bound, gap_of(m->seconds, m->bound), pl_text_size(a, m->memory),
+                   i == x->best ? "  taken" : "");
+        else
+            printf("%-*s  nothing fits\n", width, name);
+    }
+}
+
 static void print_text(const view *v, pl_arena *a)
 {
     const pl_mesh *m = &v->plan->mesh;
@@ -200,8 +236,9 @@ static void print_text(const view *v, pl_arena *a)
     printf("%s: %lld parameters, %d nodes\n%s on %d device%s:", v->graph->name,
            (long long)pl_graph_params(v->graph), v->graph->nodes.n, v->plan->strategy, n,
            n == 1 ? "" : "s");
-    for (int i = 0; i < m->n; i++) printf(" %s=%d", m->axis[i].name, m->axis[i].size);
-    printf("\n\n");
+    printf(" %s\n", mesh_text(m, a));
+    if (v->found) print_search(v->found, a);
+    printf("\n");
     print_weights(v, a);
     print_memory(&v->sum, a);
     print_messages(v, a);
@@ -251,31 +288,55 @@ static void print_json(const view *v)
     json_decref(all);
 }
 
+/* The least memory of any device, unless the user says less. */
+static double find_memory(const plan_args *a, const pl_cluster *c)
+{
+    double least = a->memory ? (double)a->memory : INFINITY;
+    for (int i = 0; i < c->n_classes; i++) least = fmin(least, c->class[i].memory.value);
+    return least;
+}
+
+static bool make_plan(const plan_args *a, const pl_strategy *s, const pl_graph *g, pl_arena *arena,
+                      view *v, pl_err *err)
+{
+    pl_plan *plan;
+    pl_auto *found;
+    const pl_auto_options o = { .memory = find_memory(a, s->cluster), .axes = (int)a->axes };
+    if (s->automatic && s->devices > 1) {
+        PL_TRY(pl_auto_plan(g, s->cluster, &o, arena, &found, err));
+        v->found = found;
+        v->plan = found->plan;
+        return true;
+    }
+    PL_TRY(pl_strategy_plan(s, g, NULL, arena, &plan, err));
+    v->plan = plan;
+    return true;
+}
+
 static bool show(const plan_args *a, const char *spec, pl_arena *arena, pl_err *err)
 {
-    int n = 0;
+    pl_cluster *c;
     pl_graph *g;
-    pl_plan *plan;
     pl_program *program;
     pl_strategy s;
     const pl_lower_options lower = { .bucket_bytes = a->bucket,
                                      .ahead_bytes = a->ahead ? a->ahead : -1,
                                      .step_bytes = a->steps_over };
-    PL_TRY(find_devices(a, &n, err));
-    if (!a->strategy) return pl_err_set(err, PL_EUSAGE, "--strategy is missing, e.g. dp or tp=2");
+    PL_TRY(find_cluster(a, arena, &c, err));
     if (a->full && a->json) return pl_err_set(err, PL_EUSAGE, "--full is text: leave out --json");
     PL_TRY(build(a, spec, arena, &g, err));
-    PL_TRY(pl_strategy_parse(a->strategy, n, arena, &s, err));
-    PL_TRY(pl_strategy_plan(&s, g, NULL, arena, &plan, err));
+    PL_TRY(pl_strategy_parse(a->strategy, c->n_devices, arena, &s, err));
+    s.cluster = c;
+    view v = { .graph = g };
+    PL_TRY(make_plan(a, &s, g, arena, &v, err));
     if (a->full) {
         pl_text out = { .arena = arena };
-        pl_plan_print(plan, &out);
+        pl_plan_print(v.plan, &out);
         fputs(pl_text_get(&out), stdout);
         return true;
     }
-    const pl_store *store = pl_store_new(plan, 0, arena);
-    PL_TRY(pl_program_lower(plan, 0, store, &lower, arena, &program, err));
-    view v = { .graph = g, .plan = plan };
+    const pl_store *store = pl_store_new(v.plan, 0, arena);
+    PL_TRY(pl_program_lower(v.plan, 0, store, &lower, arena, &program, err));
     pl_summary_make(program, arena, &v.sum);
     fold_weights(&v, store, arena);
     if (a->json)
@@ -301,8 +362,10 @@ static int run(const pl_command *c, int argc, char **argv)
 const pl_command pl_command_plan = {
     .name = "plan",
     .operands = "MODEL",
-    .about = "how a strategy splits a model: placements, memory of a device, messages",
-    .more = "example: pleat plan gpt2-xl --strategy tp=8,sp,zero=1 --cluster local:64 --batch 64",
+    .about =
+        "the fastest way to split a model, or that of a strategy: placements, memory, messages",
+    .more = "example: pleat plan gpt2-xl --cluster 2x8xa100 --batch 64\n"
+            "         pleat plan gpt2-xl --strategy tp=8,sp,zero=1 --cluster local:64 --batch 64",
     .opts = opts,
     .run = run,
 };

@@ -3,7 +3,8 @@
 #include "plan/halo.h"
 
 static const double default_latency = 5e-6, default_per_byte = 1 / 10e9; /* seconds              */
-static const double copy_latency = 0.2e-6, copy_per_byte = 1 / 20e9;     /* of a copy of memory  */
+static const double default_copy_start = 0.2e-6,
+                    default_copy_per_byte = 1 / 20e9; /* of a copy of memory  */
 
 const char *pl_move_name(pl_move_kind k)
 {
@@ -270,9 +271,11 @@ static bool in_order(const pl_placement *part, const pl_placement *others, unsig
     return true;
 }
 
-double pl_move_copy_seconds(int64_t bytes)
+double pl_move_copy_seconds(const pl_mesh *m, int64_t bytes)
 {
-    return copy_latency + (double)bytes * copy_per_byte;
+    double start = m->copy_start > 0 ? m->copy_start : default_copy_start;
+    double per_byte = m->copy_per_byte > 0 ? m->copy_per_byte : default_copy_per_byte;
+    return start + (double)bytes * per_byte;
 }
 
 static double memory_seconds(const pl_move *x, bool even, int64_t element, const pl_mesh *m,
@@ -281,10 +284,11 @@ static double memory_seconds(const pl_move *x, bool even, int64_t element, const
     int64_t bytes = pl_move_members(m, x->axes) * x->block * element;
     bool out = x->kind == PL_SCATTER || x->kind == PL_EXCHANGE;
     bool in = x->kind == PL_GATHER || x->kind == PL_EXCHANGE;
-    if (x->kind == PL_SLICE || x->kind == PL_MASK) return pl_move_copy_seconds(x->block * element);
+    if (x->kind == PL_SLICE || x->kind == PL_MASK)
+        return pl_move_copy_seconds(m, x->block * element);
     if (out && even && in_order(&x->from, &x->to, x->axes, x->block, m, s)) out = false;
     if (in && even && in_order(&x->to, &x->from, x->axes, x->block, m, s)) in = false;
-    return (out ? pl_move_copy_seconds(bytes) : 0) + (in ? pl_move_copy_seconds(bytes) : 0);
+    return (out ? pl_move_copy_seconds(m, bytes) : 0) + (in ? pl_move_copy_seconds(m, bytes) : 0);
 }
 
 static bool price_halo(pl_move *x, int64_t element, const pl_mesh *m, const pl_shape *s)
@@ -298,8 +302,8 @@ static bool price_halo(pl_move *x, int64_t element, const pl_mesh *m, const pl_s
     }
     x->bytes = pl_move_volume(PL_HALO, 0, x->block, element);
     x->seconds = pl_move_seconds(PL_HALO, m, x->axes, x->bytes) +
-                 pl_move_copy_seconds(2 * x->bytes) +
-                 pl_move_copy_seconds(pl_placement_room(&x->to, m, s) * element);
+                 pl_move_copy_seconds(m, 2 * x->bytes) +
+                 pl_move_copy_seconds(m, pl_placement_room(&x->to, m, s) * element);
     return true;
 }
 

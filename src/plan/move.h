@@ -6,7 +6,7 @@
  *   REDUCE                    2 (n-1) latency + volume per_byte
  *   PERMUTE, HALO             latency + volume per_byte
  *
- * and for every copy of memory 0.2 us and 1 / (20 GB/s) for each byte: of the part that is kept
+ * and for every copy of memory the mesh's copy_start and copy_per_byte: of the part that is kept
  * (SLICE, MASK), of the n blocks that go out (SCATTER, EXCHANGE) and of those that come in (GATHER,
  * EXCHANGE), where such blocks are not the part itself as it lies in memory; HALO: of what goes out
  * and comes in, and of the part. */
@@ -22,7 +22,7 @@ double pl_move_per_byte(const pl_mesh *m, unsigned axes); /* seconds, 1 / (10 GB
 double pl_move_seconds(pl_move_kind k, const pl_mesh *m, unsigned axes, int64_t bytes);
 
 /* What a copy of memory costs. */
-double pl_move_copy_seconds(int64_t bytes);
+double pl_move_copy_seconds(const pl_mesh *m, int64_t bytes);
 
 /* Sets block, bytes and seconds from kind, axes, from and to; an EXCHANGE in which each device
  * gives all it has to one becomes PERMUTE. False when pl_move_block is -1, or pl_halo_shifts, or

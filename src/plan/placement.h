@@ -32,6 +32,7 @@ typedef struct pl_mesh {
         double latency;  /* seconds of a message between neighbours on the axis; 0: a default */
         double per_byte; /* seconds, 1 / bandwidth of one device's link; 0: a default         */
     } axis[PL_MAX_AXES];
+    double copy_start, copy_per_byte; /* seconds of a copy of memory on a device; 0: defaults    */
 } pl_mesh;
 
 int pl_mesh_ranks(const pl_mesh *m);

@@ -73,7 +73,7 @@ pl_stand pl_reshard_bound_copied(pl_stand x, unsigned axes)
 
 static double copy_blocks(const pl_bound *b, pl_stand part)
 {
-    return pl_move_copy_seconds(b->part[part.split] * b->element);
+    return pl_move_copy_seconds(b->q->mesh, b->part[part.split] * b->element);
 }
 
 static bool any_back(const pl_bound *b, pl_stand x, unsigned axes)

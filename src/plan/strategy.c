@@ -1,5 +1,6 @@
 #include "plan/strategy.h"
 
+#include "plan/auto.h"
 #include "plan/roles.h"
 #include "plan/states.h"
 
@@ -9,7 +10,24 @@
 
 /* -- parse ------------------------------------------------------------------------------------- */
 
-enum { DP, DP_N, ZERO, HSDP, HPZ, TP, TP_2D, TP_25D, TP_3D, SP, GRID, EP, SPATIAL, WIDE, N_WORDS };
+enum {
+    DP,
+    DP_N,
+    ZERO,
+    HSDP,
+    HPZ,
+    TP,
+    TP_2D,
+    TP_25D,
+    TP_3D,
+    SP,
+    GRID,
+    EP,
+    SPATIAL,
+    WIDE,
+    AUTO,
+    N_WORDS
+};
 
 /* A word is a name and sizes AxBxC. Of those that set the same there may be one. */
 static const struct {
@@ -45,6 +63,7 @@ static const struct {
     [WIDE] = { "reduce=f32", "reduce=f32", 0, WIDE,
                "with dtype=bf16: gradients are summed over devices in f32, which is twice the "
                "bytes" },
+    [AUTO] = { "auto", "auto", 0, AUTO, "alone: the fastest layout that fits, found by a search" },
 };
 
 void pl_strategy_words(pl_text *out)
@@ -235,6 +254,12 @@ bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_stra
     if (n_devices < 1)
         return pl_err_set(err, PL_EINPUT, "strategy '%s': for %d devices", text, n_devices);
     PL_TRY(read_words(text, arena, out, seen, err));
+    out->devices = n_devices;
+    if (seen[AUTO]) {
+        out->automatic = true;
+        return !strchr(text, ',') ||
+               pl_err_set(err, PL_EUSAGE, "strategy '%s': auto stands alone", text);
+    }
     if (seen[HSDP] && out->zero && out->zero < 3)
         return pl_err_set(err, PL_EINPUT,
                           "strategy '%s': hsdp and hpz are zero=3 already: leave zero=%d out", text,
@@ -307,12 +332,38 @@ static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_
     return pl_plan_check(p, err);
 }
 
+static bool plan_by_search(const pl_strategy *s, const pl_graph *g, const pl_plan *like,
+                           pl_arena *out, pl_plan **plan, pl_err *err)
+{
+    const pl_auto_options o = { .memory = s->memory };
+    pl_cluster *c;
+    pl_auto *found;
+    if (like) {
+        *plan = pl_auto_like(g, like, out);
+        return pl_plan_check(*plan, err);
+    }
+    if (s->devices == 1) {
+        *plan = pl_plan_single(g, out);
+        pl_strategy_mesh(s, &(*plan)->mesh);
+        return true;
+    }
+    if (!s->cluster) {
+        const char *name = pl_arena_fmt(out, "local:%d", s->devices);
+        PL_TRY(pl_cluster_find(name, out, &c, err));
+    }
+    PL_TRY(pl_auto_plan(g, s->cluster ? s->cluster : c, &o, out, &found, err));
+    *plan = found->plan;
+    return true;
+}
+
 bool pl_strategy_plan(const pl_strategy *s, const pl_graph *g, const pl_plan *like, pl_arena *out,
                       pl_plan **plan, pl_err *err)
 {
+    if (s->automatic) return plan_by_search(s, g, like, out, plan, err);
     pl_plan *p = *plan = pl_plan_single(g, out);
     p->strategy = s->text;
     pl_strategy_mesh(s, &p->mesh);
+    if (s->cluster) PL_TRY(pl_cost_links(&p->mesh, s->cluster, err));
     pl_arena *tmp = pl_arena_new("strategy");
     bool ok = fill_plan(s, p, like, tmp, err);
     pl_arena_free(tmp);

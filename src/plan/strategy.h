@@ -9,11 +9,15 @@
  * 2019 (spatial). */
 #ifndef PL_PLAN_STRATEGY_H
 #define PL_PLAN_STRATEGY_H
+#include "cluster/cluster.h"
 #include "plan/plan.h"
 
 /* Degrees of a strategy, checked against the number of devices. 1: none. */
 typedef struct pl_strategy {
     const char *text;
+    int devices;
+    bool automatic;               /* auto: nothing below but the cluster says anything           */
+    double memory;                /* auto: bytes of a device at most; 0: no limit                */
     int zero;                     /* 0 to 3                                                      */
     int data, shard, expert;      /* axes that split the batch                                   */
     bool secondary;               /* hpz: weights at rest over data too                          */
@@ -22,6 +26,7 @@ typedef struct pl_strategy {
     bool sequence;
     int grid[3];                  /* A, B, C                                                     */
     int depth;                    /* 2.5d                                                        */
+    const pl_cluster *cluster;    /* whose links the axes cross; NULL: usual ones                */
     bool wide_sums;               /* what is pending in a narrow type is combined when it is wide */
     bool alternate;               /* grid: B and C change places from layer to layer             */
 } pl_strategy;
@@ -37,7 +42,7 @@ PL_MUST_CHECK bool pl_strategy_parse(const char *text, int n_devices, pl_arena *
 
 /* The mesh alone: the axes of more than one device, slow ones first: data, shard, expert, depth,
  * spatial, then tensor, or row and column, or i (A), j (B) and l (C). "data" alone when there is
- * none. */
+ * none. Of auto, whose mesh the search finds: one axis of all devices. */
 void pl_strategy_mesh(const pl_strategy *s, pl_mesh *out);
 
 /* A checked plan of a graph. `like` (or NULL) is a plan on the same mesh with whose graph this one

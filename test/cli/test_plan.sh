@@ -72,17 +72,25 @@ is params 1557611200
 runs 0 '' "${plan[@]}" gpt2-xl --strategy zero=3 --cluster local:64 --batch 64
 column '^h\.\*\.mlp\.c_fc\.weight +x48 '
 
+# -- the search -------------------------------------------------------------------------------------------
+runs 0 '' "${plan[@]}" "$small" --cluster 1x4xv100
+column '^auto on 4 devices: nvlink'
+column '^step [0-9.]+ ms; no plan on these meshes is below [0-9.]+ ms \(gap [0-9.]+ %\)$'
+column '^nvlink=4 .* ms .* % '
+column '^nvlink0=2 nvlink1=2 '
+
 # -- mistakes ---------------------------------------------------------------------------------------------
 refuses 2 'MODEL is missing' "${plan[@]}"
-refuses 2 'give --cluster local:N or --devices N' "${plan[@]}" mlp --strategy dp
-refuses 2 '--strategy is missing' "${plan[@]}" mlp --devices 2
-refuses 2 '--cluster local:x: N is a number' "${plan[@]}" mlp --strategy dp --cluster local:x
-refuses 2 '--cluster local:0: N is a number' "${plan[@]}" mlp --strategy dp --cluster local:0
-refuses 2 'local:2 and --devices 4: give one' "${plan[@]}" mlp --strategy dp --cluster local:2 --devices 4
+refuses 2 'give --cluster NAME, e.g. 2x8xv100, or --devices N' "${plan[@]}" mlp --strategy dp
+refuses 2 'local:x' "${plan[@]}" mlp --strategy dp --cluster local:x
+refuses 2 'local:0' "${plan[@]}" mlp --strategy dp --cluster local:0
+refuses 2 'local:2 has 2 devices, --devices says 4' "${plan[@]}" mlp --strategy dp --cluster local:2 --devices 4
+refuses 2 'no-such' "${plan[@]}" mlp --strategy dp --cluster no-such
+refuses 2 'auto stands alone' "${plan[@]}" mlp --strategy auto,dp --devices 2
 refuses 2 '--full is text: leave out --json' "${plan[@]}" mlp --strategy dp --devices 2 --full --json
 refuses 2 "unknown optimizer 'foo'" "${plan[@]}" mlp --strategy dp --devices 2 --optimizer foo
 refuses 2 'magic' "${plan[@]}" mlp --strategy magic --devices 2
-refuses 4 "cluster '2x8xv100'|local:N" "${plan[@]}" mlp --strategy dp --cluster 2x8xv100
+refuses 5 'nothing fits' "${plan[@]}" "$small" --cluster 1x4xv100 --memory 1KiB
 refuses 3 "unknown model 'gpt3'" "${plan[@]}" gpt3 --strategy dp --devices 2
 refuses 3 '3' "${plan[@]}" mlp --strategy tp=3 --devices 4
 finish

@@ -13,7 +13,7 @@ typedef struct row {
 /* All of pl_strategy_all takes minutes (pleat verify --all); these are one or more of each kind. */
 static const row mlp_rows[] = {
     { 4, "dp zero=1 zero=2 zero=3 hsdp=2 tp=4 tp=4,sp tp=2 zero=3,tp=2,sp tp=2d:2x2 grid:1x2x2 "
-         "grid:2x2x1 grid:2x1x2 grid:1x1x4" },
+         "grid:2x2x1 grid:2x1x2 grid:1x1x4 auto" },
     { 8, "dp=4,tp=2 hsdp=4 tp=2.5d:2x2x2 tp=3d:2x2x2 grid:2x4x1 zero=2,tp=4,sp grid:1x4x2" },
     { 9, "dp zero=3 tp=9 tp=3,sp tp=2d:3x3 hsdp=3" },
     { 16, "zero=3,tp=4 tp=2d:4x4 tp=2.5d:2x2x4 grid:4x2x2 hsdp=4,tp=2" },
@@ -21,8 +21,8 @@ static const row mlp_rows[] = {
     { 64, "zero=3,tp=8,sp tp=3d:4x4x4" },
 };
 static const row gpt_rows[] = {
-    { 4, "dp zero=3 tp=4 tp=2,sp tp=2d:2x2 grid:1x2x2" },
-    { 8, "tp=3d:2x2x2 tp=2.5d:2x2x2 zero=3,tp=2,sp hsdp=2,tp=2" },
+    { 4, "dp zero=3 tp=4 tp=2,sp tp=2d:2x2 grid:1x2x2 auto" },
+    { 8, "tp=3d:2x2x2 tp=2.5d:2x2x2 zero=3,tp=2,sp hsdp=2,tp=2 auto" },
     { 9, "tp=3,sp zero=2" },
 };
 static const row conv_rows[] = {
@@ -31,7 +31,7 @@ static const row conv_rows[] = {
     { 9, "zero=1 tp=3 spatial=3" },
 };
 static const row moe_rows[] = {
-    { 4, "dp ep=4 ep=2 ep=2,tp=2 zero=3 tp=2,sp" },
+    { 4, "dp ep=4 ep=2 ep=2,tp=2 zero=3 tp=2,sp auto" },
     { 8, "ep=4,zero=3 ep=2,tp=2,zero=1 tp=3d:2x2x2" },
 };
 
@@ -48,7 +48,7 @@ static void check_strategy(const pl_verify *v, const char *model, const char *st
         ok = pl_verify_judge(c, &f, &err);
     }
     if (!ok) fail_msg("%s, %s on %d: %s", model, strategy, n, err.msg);
-    assert_true(f.bytes_counted > 0);
+    assert_true(f.bytes_counted > 0 || !strcmp(strategy, "auto")); /* copies may be fastest */
     if (f.difference > *most) *most = f.difference;
     pl_arena_free(a);
 }

@@ -1,0 +1,138 @@
+#include "plan/auto.h"
+
+#include "plan/follow.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_MESHES = 64 };
+
+/* -- meshes ------------------------------------------------------------------------------------ */
+
+typedef struct meshes {
+    const pl_cluster *c;
+    int axes, most, n;
+    pl_mesh *at;
+} meshes;
+
+static void finish_mesh(meshes *x, const pl_mesh *m)
+{
+    pl_err why = { 0 };
+    pl_mesh y = *m;
+    if (x->n == x->most || !pl_cost_links(&y, x->c, &why)) return;
+    x->at[x->n++] = y;
+}
+
+/* Levels from `level` inwards; `left` devices of that level have no axis yet, and the next one has
+ * at least `least`: on a level axes come in ascending order, as their order is all the same. */
+static void add_axes(meshes *x, pl_mesh *m, int level, int left, int least, int part)
+{
+    if (left == 1) {
+        if (level == 0) {
+            finish_mesh(x, m);
+            return;
+        }
+        add_axes(x, m, level - 1, x->c->level[level - 1].size, 2, 0);
+        return;
+    }
+    if (m->n == x->axes) return;
+    for (int size = left; size >= least; size--) {
+        bool rest = left / size == 1 || left / size >= size;
+        if (left % size || !rest) continue;
+        char *name = m->axis[m->n].name;
+        snprintf(name, sizeof m->axis[0].name, part || size < left ? "%.12s%d" : "%.12s",
+                 x->c->level[level].name, part);
+        m->axis[m->n].size = size;
+        m->n++;
+        add_axes(x, m, level, left / size, size, part + 1);
+        m->n--;
+    }
+}
+
+int pl_auto_meshes(const pl_cluster *c, int axes, int most, pl_mesh out[])
+{
+    meshes x = { .c = c, .axes = axes, .most = most, .at = out };
+    pl_mesh m = { 0 };
+    int levels = 0;
+    for (int i = 0; i < c->n_levels; i++) levels += c->level[i].size > 1;
+    if (!x.axes) x.axes = levels > 2 ? levels : 2;
+    if (x.axes > PL_MAX_AXES) x.axes = PL_MAX_AXES;
+    add_axes(&x, &m, c->n_levels - 1, c->level[c->n_levels - 1].size, 2, 0);
+    return x.n;
+}
+
+/* -- search ------------------------------------------------------------------------------------ */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool try_mesh(const pl_graph *g, const pl_fold *fold, const pl_speed *speed,
+                     const pl_auto_options *o, pl_arena *out, pl_auto_mesh *m, pl_err *err)
+{
+    double cap = o->memory > 0 ? o->memory : INFINITY;
+    pl_tables *t = pl_tables_new(g, fold, &m->mesh, speed, out);
+    m->tables = t;
+    m->fits = o->tied ? pl_chain_tied(&t->chain, cap, NULL, out, &m->answer, err)
+                      : pl_chain_min(&t->chain, cap, NULL, out, &m->answer, err);
+    if (!m->fits) return false;
+    m->seconds = m->answer.time, m->bound = m->answer.bound;
+    m->memory = m->answer.memory, m->proven = m->answer.proven;
+    return true;
+}
+
+bool pl_auto_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
+                  pl_arena *out, pl_auto **found, pl_err *err)
+{
+    static const pl_auto_options usual = { 0 };
+    const pl_auto_options *o = options ? options : &usual;
+    pl_mesh mesh[MOST_MESHES];
+    pl_auto *x = *found = PL_NEW(out, pl_auto);
+    pl_speed speed = pl_cost_speed(c);
+    pl_err why = { 0 };
+    double start = now();
+    x->best = -1;
+    x->bound = INFINITY;
+    x->n = pl_auto_meshes(c, o->axes, MOST_MESHES, mesh);
+    if (!x->n)
+        return pl_err_set(err, PL_EINPUT, "cluster '%s': no mesh of at most %d axes has its levels",
+                          c->name, o->axes ? o->axes : 2);
+    x->mesh = PL_NEW_N(out, pl_auto_mesh, x->n + 1);
+    x->fold = pl_fold_find(g, out);
+    for (int i = 0; i < x->n; i++) {
+        pl_auto_mesh *m = &x->mesh[i];
+        m->mesh = mesh[i];
+        if (!try_mesh(g, &x->fold, &speed, o, out, m, &why)) continue;
+        if (m->bound < x->bound) x->bound = m->bound;
+        if (x->best < 0 || m->seconds < x->mesh[x->best].seconds) x->best = i;
+    }
+    x->search_seconds = now() - start;
+    if (x->best < 0) {
+        *err = why;
+        return false;
+    }
+    const pl_auto_mesh *b = &x->mesh[x->best];
+    x->seconds = b->seconds, x->memory = b->memory;
+    x->plan = pl_tables_plan(b->tables, b->answer.value, "auto", out);
+    return pl_plan_check(x->plan, err);
+}
+
+pl_plan *pl_auto_like(const pl_graph *g, const pl_plan *like, pl_arena *out)
+{
+    pl_plan *p = pl_plan_single(g, out);
+    p->mesh = like->mesh;
+    p->strategy = like->strategy;
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i],
+                       *x = v->maker ? NULL : pl_graph_find(like->graph, v->name);
+        if (x && !x->maker && pl_shape_same(&x->shape, &v->shape))
+            p->stored[i] = like->stored[x->id];
+    }
+    pl_plan_follow(p);
+    return p;
+}

@@ -1,0 +1,45 @@
+/* plan/auto.h - the fastest plan of a graph on a cluster that fits, with its lower bound. */
+#ifndef PL_PLAN_AUTO_H
+#define PL_PLAN_AUTO_H
+#include "plan/tables.h"
+
+typedef struct pl_auto_options {
+    double memory;    /* bytes of a device that a plan may take; 0: no limit                     */
+    bool tied;        /* equal blocks are planned alike (-O1)                                    */
+    int axes;         /* of a mesh at most; 0: 2, or as many as the cluster has levels           */
+} pl_auto_options;
+
+/* What was found on one mesh. */
+typedef struct pl_auto_mesh {
+    pl_mesh mesh;
+    bool fits;
+    double seconds, bound, memory; /* bound: no plan on this mesh is faster                     */
+    bool proven;
+    pl_answer answer;
+    const pl_tables *tables;
+} pl_auto_mesh;
+
+typedef struct pl_auto {
+    pl_plan *plan;
+    double seconds, bound;  /* of a step; no plan on any of the meshes is faster                 */
+    double memory;          /* bytes of one device, as the tables count them                     */
+    int best, n;
+    pl_auto_mesh *mesh;     /* [n], of which best was taken                                      */
+    pl_fold fold;
+    double search_seconds;
+} pl_auto;
+
+/* Meshes over the levels of a cluster, slowest axis first: sizes of level k are factors whose
+ * product is its size. At most `most` are written; returns their number. */
+int pl_auto_meshes(const pl_cluster *c, int axes, int most, pl_mesh out[]);
+
+/* Fails with PL_EINFEASIBLE when nothing fits options->memory (the least that was possible). */
+PL_MUST_CHECK bool pl_auto_plan(const pl_graph *g, const pl_cluster *c,
+                                const pl_auto_options *options, pl_arena *out, pl_auto **found,
+                                pl_err *err);
+
+/* A plan of another graph on the mesh of `like`, with the states and inputs that both have where
+ * they lie there; all else follows. */
+pl_plan *pl_auto_like(const pl_graph *g, const pl_plan *like, pl_arena *out);
+
+#endif

@@ -1,0 +1,55 @@
+#include "plan/cost.h"
+
+#include "graph/op.h"
+
+#include <math.h>
+
+static double least(double a, double b)
+{
+    return a > 0 && a < b ? a : b;
+}
+
+pl_speed pl_cost_speed(const pl_cluster *c)
+{
+    pl_speed s = { .stream = 1e300, .start = 0, .hidden = 1 };
+    for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = 1e300;
+    for (int i = 0; i < c->n_classes; i++) {
+        const pl_device_class *d = &c->class[i];
+        double f32 = d->f32_flops.value * d->matmul_efficiency.value;
+        double bf16 = d->bf16_flops.value * d->matmul_efficiency.value;
+        for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = least(f32, s.flops[t]);
+        s.flops[PL_BF16] = least(bf16, i ? s.flops[PL_BF16] : 1e300);
+        s.stream = least(d->memory_bandwidth.value * d->stream_efficiency.value, s.stream);
+        if (d->kernel_start.value > s.start) s.start = d->kernel_start.value;
+    }
+    for (int i = 0; i < c->n_levels; i++) s.hidden = fmin(s.hidden, c->level[i].link.overlap);
+    return s;
+}
+
+bool pl_cost_links(pl_mesh *m, const pl_cluster *c, pl_err *err)
+{
+    pl_link link[PL_MAX_AXES];
+    int size[PL_MAX_AXES];
+    for (int a = 0; a < m->n; a++) size[a] = m->axis[a].size;
+    PL_TRY(pl_cluster_axes(c, m->n, size, link, err));
+    for (int a = 0; a < m->n; a++)
+        m->axis[a].latency = link[a].latency, m->axis[a].per_byte = link[a].per_byte;
+    const pl_speed speed = pl_cost_speed(c);
+    m->copy_start = speed.start;
+    m->copy_per_byte = 2 / speed.stream; /* read and written */
+    return true;
+}
+
+double pl_cost_share(const pl_share *s, const pl_speed *speed)
+{
+    const pl_node *n = s->node;
+    double bytes = 0, flops = n->op->flops ? n->op->flops(s) : pl_op_flops(s);
+    if (n->op->view) return 0;
+    for (int i = 0; i < n->n_in; i++)
+        bytes += (double)(pl_shape_count(&s->in[i]) * pl_type_bytes(n->in[i]->type));
+    for (int i = 0; i < n->n_out; i++)
+        bytes += (double)(pl_shape_count(&s->out[i]) * pl_type_bytes(n->out[i]->type));
+    pl_type type = n->n_in ? n->in[0]->type : PL_F32;
+    double compute = flops / speed->flops[type], memory = bytes / speed->stream;
+    return speed->start + (compute > memory ? compute : memory);
+}

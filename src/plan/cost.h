@@ -1,0 +1,26 @@
+/* plan/cost.h - how long one device takes for its share of a node: a roofline (Williams et al.,
+ * CACM 2009) and the time to start a kernel. */
+#ifndef PL_PLAN_COST_H
+#define PL_PLAN_COST_H
+#include "cluster/cluster.h"
+#include "plan/placement.h"
+
+typedef struct pl_speed {
+    double flops[PL_N_TYPES]; /* per second, of products of this element type, as achieved */
+    double stream;            /* bytes of memory per second, read or written, as achieved  */
+    double start;             /* seconds to start a kernel                                 */
+    double hidden;            /* share of the time of messages of states and their gradients
+                                 that passes beside computing                              */
+} pl_speed;
+
+/* Of the slowest device of a cluster; a share of `hidden` messages of states passes unnoticed. */
+pl_speed pl_cost_speed(const pl_cluster *c);
+
+/* Gives the axes of a mesh the links that they cross. Fails with PL_EINPUT when one would cut a
+ * group of devices unevenly. */
+PL_MUST_CHECK bool pl_cost_links(pl_mesh *m, const pl_cluster *c, pl_err *err);
+
+/* Seconds; 0 for a view. An empty share costs its start. */
+double pl_cost_share(const pl_share *s, const pl_speed *speed);
+
+#endif

@@ -1,0 +1,598 @@
+#include "plan/tables.h"
+
+#include "graph/op.h"
+#include "plan/convert.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LEAST_COPIES = 3 };
+
+typedef struct known_paths {
+    uint64_t hash;
+    pl_convert paths;
+} known_paths;
+
+typedef struct known_domain {
+    uint64_t hash;
+    const pl_domain *domain;
+    const double *time;
+} known_domain;
+
+typedef struct node_list {
+    int n, cap;
+    const pl_node **at;
+} node_list;
+
+typedef struct pair_list {
+    int n, cap;
+    pl_sum_pair *at;
+} pair_list;
+
+enum { OUTSIDE, BLOCK, LINK, FIRST, LAST, EVERY, N_LISTS };
+
+typedef struct making {
+    pl_tables *t;
+    const pl_speed *speed;
+    pl_arena *arena;
+    struct {
+        int n, cap;
+        known_paths *at;
+    } paths;
+    struct {
+        int n, cap;
+        known_domain *at;
+    } domains;
+    node_list active, *readers; /* [values] active nodes, each once */
+    pair_list pairs[N_LISTS];
+} making;
+
+/* -- copies ------------------------------------------------------------------------------------ */
+
+int pl_tables_copy(const pl_tables *t, const pl_node *n)
+{
+    return t->class >= 0 && t->fold->class_of[n->id] == t->class ? t->fold->instance_of[n->id] : -1;
+}
+
+const pl_node *pl_tables_stand(const pl_tables *t, const pl_node *n)
+{
+    if (pl_tables_copy(t, n) < 0) return n;
+    int slot = t->fold->slot_of[n->id];
+    return t->graph->nodes.at[t->fold->at[t->class].node[t->stands][slot]];
+}
+
+/* The class whose copies hold the most nodes. */
+static void pick_class(pl_tables *t)
+{
+    int64_t most = 0;
+    t->class = -1;
+    for (int i = 0; t->fold && i < t->fold->n_classes; i++) {
+        const pl_fold_class *c = &t->fold->at[i];
+        int64_t nodes = (int64_t)c->n_nodes * c->n_instances;
+        if (c->n_instances < LEAST_COPIES || nodes <= most) continue;
+        most = nodes;
+        t->class = i;
+        t->copies = c->n_instances;
+        t->stands = 1; /* it has one before and one after */
+    }
+}
+
+/* Leaves belong to the copy that reads them, if only one does. */
+static void find_copies(making *x)
+{
+    pl_tables *t = x->t;
+    const pl_graph *g = t->graph;
+    enum { NOBODY = -2 };
+    for (int v = 0; v < g->values.n; v++) t->copy[v] = NOBODY, t->like[v] = g->values.at[v];
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *n = g->nodes.at[i], *s = pl_tables_stand(t, n);
+        int copy = pl_tables_copy(t, n);
+        for (int k = 0; k < n->n_out; k++)
+            t->copy[n->out[k]->id] = copy, t->like[n->out[k]->id] = s->out[k];
+        for (int k = 0; k < n->n_in; k++) {
+            int v = n->in[k]->id;
+            if (n->in[k]->maker) continue;
+            bool first = t->copy[v] == NOBODY;
+            t->copy[v] = first || t->copy[v] == copy ? copy : -1;
+            t->like[v] = t->copy[v] >= 0 ? s->in[k] : g->values.at[v];
+        }
+    }
+}
+
+/* Nodes outside, those of the first and the last copy, and of the one that stands for all with its
+ * neighbours. */
+static void find_active(making *x)
+{
+    pl_tables *t = x->t;
+    for (int i = 0; i < t->graph->nodes.n; i++) {
+        const pl_node *n = t->graph->nodes.at[i];
+        int copy = pl_tables_copy(t, n);
+        bool near = copy >= t->stands - 1 && copy <= t->stands + 1;
+        if (copy >= 0 && copy != 0 && copy != t->copies - 1 && !near) continue;
+        PL_PUSH(x->arena, &x->active, n);
+        for (int k = 0; k < n->n_in; k++) {
+            node_list *r = &x->readers[n->in[k]->id];
+            if (!r->n || r->at[r->n - 1] != n) PL_PUSH(x->arena, r, n);
+        }
+    }
+}
+
+/* -- nodes ------------------------------------------------------------------------------------- */
+
+static const pl_value *value_of(const pl_node *n, int o)
+{
+    return o < n->n_in ? n->in[o] : n->out[o - n->n_in];
+}
+
+static bool is_number(const pl_value *v)
+{
+    return v->shape.rank == 0;
+}
+
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 29;
+}
+
+static uint64_t hash_shape(uint64_t h, const pl_value *v)
+{
+    h = mix(h, (uint64_t)v->type << 8 | (uint64_t)v->shape.rank);
+    for (int d = 0; d < v->shape.rank; d++) h = mix(h, (uint64_t)v->shape.dim[d]);
+    return h;
+}
+
+/* Of all that a domain and its times depend on. */
+static uint64_t hash_node(const pl_node *n)
+{
+    uint64_t h = mix((uint64_t)(uintptr_t)n->op, (uint64_t)n->sig->n_factors);
+    for (int f = 0; f < n->sig->n_factors; f++)
+        h = mix(h, (uint64_t)n->sig->factor[f].size << 8 | (uint64_t)n->sig->factor[f].letter);
+    for (int o = 0; o < n->n_in + n->n_out; o++) {
+        h = hash_shape(h, value_of(n, o));
+        for (int d = 0; d < n->sig->operand[o].rank; d++) {
+            const pl_sig_dim *x = &n->sig->operand[o].dim[d];
+            h = mix(h, (uint64_t)(x->window + 1) << 8 | (uint64_t)x->n);
+            for (int k = 0; k < x->n; k++) h = mix(h, (uint64_t)x->factor[k]);
+        }
+    }
+    for (int w = 0; w < n->sig->n_windows; w++) {
+        const pl_window *x = &n->sig->window[w];
+        h = mix(mix(h, (uint64_t)x->stride << 32 | (uint64_t)x->dilation), (uint64_t)x->pad_lo);
+    }
+    return h;
+}
+
+static known_domain *find_domain(making *x, const pl_node *n)
+{
+    uint64_t hash = hash_node(n);
+    for (int i = 0; i < x->domains.n; i++)
+        if (x->domains.at[i].hash == hash) return &x->domains.at[i];
+    pl_domain *d = PL_NEW(x->arena, pl_domain);
+    *d = pl_domain_of(n, x->t->mesh, x->arena);
+    double *time = PL_NEW_N(x->arena, double, d->n);
+    for (int i = 0; i < d->n; i++) {
+        pl_share s = pl_choice_share(&d->choice[i], n, x->t->mesh, 0);
+        time[i] = pl_cost_share(&s, x->speed);
+    }
+    known_domain k = { hash, d, time };
+    PL_PUSH(x->arena, &x->domains, k);
+    return &x->domains.at[x->domains.n - 1];
+}
+
+/* Outside, or in the copy that stands for all? Those have variables. */
+static bool stands(const making *x, int copy)
+{
+    return copy < 0 || copy == x->t->stands;
+}
+
+static int add_var(making *x, int copy, pl_var_kind kind, int id, int n)
+{
+    pl_vars *vars = &x->t->vars[copy >= 0];
+    pl_var v = { kind, id, n, PL_NEW_N(x->arena, double, n), PL_NEW_N(x->arena, double, n) };
+    PL_PUSH(x->arena, vars, v);
+    return vars->n - 1;
+}
+
+static pl_var *var_at(const making *x, int copy, int id)
+{
+    return &x->t->vars[copy >= 0].at[id];
+}
+
+/* Where a node has its operands become spots of their values. */
+static void note_spots(making *x, const pl_node *n, const pl_domain *d)
+{
+    pl_tables *t = x->t;
+    for (int o = 0; o < n->n_in + n->n_out; o++) {
+        const pl_value *v = value_of(n, o);
+        if (is_number(v)) continue;
+        pl_spots *spots = &t->spot[t->like[v->id]->id];
+        int16_t *map = PL_NEW_N(x->arena, int16_t, d->spot[o].n);
+        for (int i = 0; i < d->spot[o].n; i++)
+            map[i] = (int16_t)pl_spots_add(spots, &d->spot[o].at[i], x->arena);
+        int16_t *at = PL_NEW_N(x->arena, int16_t, d->n);
+        for (int i = 0; i < d->n; i++) at[i] = map[d->at[o][i]];
+        t->at[n->id * PL_MAX_OPERANDS + o] = at;
+    }
+}
+
+static void add_node(making *x, const pl_node *n)
+{
+    pl_tables *t = x->t;
+    bool numbers = true;
+    int copy = pl_tables_copy(t, n);
+    for (int o = 0; o < n->n_in + n->n_out; o++) numbers &= is_number(value_of(n, o));
+    if (numbers) return;
+    const known_domain *k = find_domain(x, n);
+    note_spots(x, n, k->domain);
+    if (!stands(x, copy)) return;
+    t->domain[n->id] = k->domain;
+    t->node[n->id] = add_var(x, copy, PL_VAR_NODE, n->id, k->domain->n);
+    memcpy(var_at(x, copy, t->node[n->id])->time, k->time, (size_t)k->domain->n * sizeof(double));
+    t->raw += log10(k->domain->n) * (copy >= 0 ? t->copies : 1);
+}
+
+/* -- pairs ------------------------------------------------------------------------------------- */
+
+/* A variable of a copy, and at which spot each of its values has a tensor; NULL: at that one. */
+typedef struct end {
+    int copy, var;
+    const int16_t *at;
+} end;
+
+static end node_end(const making *x, const pl_node *n, int o)
+{
+    const pl_node *s = pl_tables_stand(x->t, n);
+    return (end){ pl_tables_copy(x->t, n), x->t->node[s->id],
+                  x->t->at[n->id * PL_MAX_OPERANDS + o] };
+}
+
+static int spot_of(end e, int i)
+{
+    return e.at ? e.at[i] : i;
+}
+
+/* The list of pairs that one between these copies belongs to, or -1: another copy tells it.
+ * `every`: what is outside is read by, or reads, all copies. */
+static int find_list(const making *x, int a, int b, bool every)
+{
+    int out = a < 0 || b < 0, copy = a < 0 ? b : a;
+    if (a < 0 && b < 0) return OUTSIDE;
+    if (out && every) return copy == x->t->stands ? EVERY : -1;
+    if (out) return copy == 0 ? FIRST : copy == x->t->copies - 1 ? LAST : -1;
+    return a == b ? BLOCK : LINK;
+}
+
+/* time[i * m + j] is for value i of a, j of b; in lists what is outside or before comes first. */
+static void add_pair(making *x, end a, end b, bool every, double *time, double *memory)
+{
+    int list = find_list(x, a.copy, b.copy, every), n = var_at(x, a.copy, a.var)->n;
+    int m = var_at(x, b.copy, b.var)->n;
+    bool turn = list != OUTSIDE && list != BLOCK && (list == LINK ? a.copy > b.copy : b.copy < 0);
+    if (list < 0) return;
+    pl_sum_pair p = { a.var, b.var, time, memory };
+    if (turn) {
+        double *t = PL_NEW_N(x->arena, double, n *m);
+        PL_ASSERT(!memory);
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++) t[j * n + i] = time[i * m + j];
+        p = (pl_sum_pair){ b.var, a.var, t, NULL };
+    }
+    PL_PUSH(x->arena, &x->pairs[list], p);
+}
+
+static const pl_convert *find_paths(making *x, const pl_value *v)
+{
+    const pl_spots *s = &x->t->spot[v->id];
+    uint64_t h = hash_shape(1, v);
+    for (int i = 0; i < s->n; i++) h = mix(h, pl_placement_hash(&s->at[i]));
+    for (int i = 0; i < x->paths.n; i++)
+        if (x->paths.at[i].hash == h) return &x->paths.at[i].paths;
+    known_paths k = { h, pl_convert_all(x->t->mesh, v->type, &v->shape, s->n, s->at, x->arena) };
+    PL_PUSH(x->arena, &x->paths, k);
+    return &x->paths.at[x->paths.n - 1].paths;
+}
+
+/* The value (of the copy that stands for it) goes from a to b; a share of that time counts. */
+static void link(making *x, const pl_value *v, end a, end b, bool every, double share)
+{
+    if (find_list(x, a.copy, b.copy, every) < 0) return;
+    const pl_convert *c = find_paths(x, v);
+    int n = var_at(x, a.copy, a.var)->n, m = var_at(x, b.copy, b.var)->n;
+    double *time = PL_NEW_N(x->arena, double, n *m);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            time[i * m + j] = share * c->seconds[spot_of(a, i) * c->n + spot_of(b, j)];
+    add_pair(x, a, b, every, time, NULL);
+}
+
+/* -- values ------------------------------------------------------------------------------------ */
+
+static double bytes_at(const making *x, const pl_value *v, int spot)
+{
+    int64_t room = pl_placement_room(&x->t->spot[v->id].at[spot], x->t->mesh, &v->shape);
+    return (double)(room * pl_type_bytes(v->type));
+}
+
+static bool changes_state(const pl_node *n)
+{
+    return n->op->inplace && strspn(n->op->inplace, "-") < strlen(n->op->inplace);
+}
+
+static bool is_late(const pl_node *n) /* of the backward pass */
+{
+    return n->of != NULL;
+}
+
+/* A value on its way to its readers: where they take it from, by phase. */
+typedef struct stream {
+    const pl_value *v; /* that stands for all copies */
+    end from[2];
+    bool two;     /* what is read in the backward pass is kept for it */
+    double share; /* of the time of its messages that counts          */
+} stream;
+
+static int count_readers(const making *x, const stream *s, int phase)
+{
+    int n = 0;
+    for (int i = 0; i < x->readers[s->v->id].n; i++) {
+        const pl_node *r = x->readers[s->v->id].at[i];
+        for (int o = 0; o < r->n_in; o++) n += r->in[o] == s->v && (s->two && is_late(r)) == phase;
+    }
+    return n;
+}
+
+/* A variable for where the value lies next. */
+static end add_stop(making *x, const stream *s, pl_var_kind kind, int *id)
+{
+    int copy = x->t->copy[s->v->id];
+    *id = add_var(x, copy, kind, s->v->id, x->t->spot[s->v->id].n);
+    return (end){ copy, *id, NULL };
+}
+
+static void stop(making *x, stream *s, int phase, pl_var_kind kind, int *id)
+{
+    end to = add_stop(x, s, kind, id);
+    link(x, s->v, s->from[phase], to, false, s->share);
+    s->from[phase] = to;
+}
+
+/* Is a the part of b that is left when more axes split it? Then it costs nothing to keep. */
+static bool refines(const making *x, const pl_value *v, int a, int b)
+{
+    pl_placement p = x->t->spot[v->id].at[a];
+    const pl_placement *q = &x->t->spot[v->id].at[b];
+    unsigned more = pl_placement_axes(&p) & ~pl_placement_axes(q);
+    for (int i = p.n - 1; i >= 0 && i < p.n; i--)
+        if (more >> p.split[i].axis & 1 &&
+            !pl_placement_gather(&p, x->t->mesh, &v->shape, p.split[i].axis))
+            return false;
+    return pl_placement_same(&p, q);
+}
+
+/* Kept for the backward pass: as it lies, or the part of it that it was moved from. Of a state that
+ * is stored so it takes no memory. */
+static void save(making *x, stream *s, end made)
+{
+    const pl_convert *c = find_paths(x, s->v);
+    end lies = s->from[0], to = add_stop(x, s, PL_VAR_SAVE, &x->t->save[s->v->id]);
+    int n = c->n;
+    double *time = PL_NEW_N(x->arena, double, n *n), *memory = NULL;
+    bool state = !s->v->maker;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            time[i * n + j] = refines(x, s->v, j, i) ? 0 : s->share * c->seconds[i * n + j];
+    add_pair(x, lies, to, false, time, NULL);
+    if (state) memory = PL_NEW_N(x->arena, double, n *n);
+    for (int j = 0; j < n; j++) {
+        double bytes = bytes_at(x, s->v, j);
+        if (!state) var_at(x, to.copy, to.var)->memory[j] = bytes;
+        for (int i = 0; i < n && state; i++) memory[i * n + j] = i == j ? 0 : bytes;
+    }
+    if (state) add_pair(x, made, to, false, PL_NEW_N(x->arena, double, n *n), memory);
+    s->from[1] = to;
+}
+
+static stream open_stream(making *x, const pl_value *v, end made, double share)
+{
+    pl_tables *t = x->t;
+    stream s = { v, { made, made }, !v->maker || !is_late(v->maker), share };
+    int early = count_readers(x, &s, 0), late = count_readers(x, &s, 1);
+    if (early > 1 || (early && late)) stop(x, &s, 0, PL_VAR_LIE, &t->lie[0][v->id]);
+    if (!late) return s;
+    if (early)
+        save(x, &s, made);
+    else
+        s.from[1] = s.from[0];
+    if (late > 1) stop(x, &s, 1, PL_VAR_LIE, &t->lie[1][v->id]);
+    return s;
+}
+
+/* To the readers of value v, which may be that of another copy; then only those outside. */
+static void link_readers(making *x, const stream *s, const pl_value *v, bool every)
+{
+    int copy = x->t->copy[v->id];
+    for (int i = 0; i < x->readers[v->id].n; i++) {
+        const pl_node *n = x->readers[v->id].at[i];
+        end from = s->from[s->two && is_late(n)];
+        if (copy >= 0 && copy != x->t->stands && pl_tables_copy(x->t, n) >= 0) continue;
+        if (from.copy >= 0) from.copy = copy;
+        for (int o = 0; o < n->n_in; o++)
+            if (n->in[o] == v) link(x, s->v, from, node_end(x, n, o), every, s->share);
+    }
+}
+
+/* Has an outside value a reader in the copy that stands for all, or such a copy's value one
+ * outside? */
+static bool meets_every(const making *x, const pl_value *v)
+{
+    int copy = x->t->copy[v->id];
+    for (int i = 0; i < x->readers[v->id].n; i++) {
+        int reader = pl_tables_copy(x->t, x->readers[v->id].at[i]);
+        if ((copy < 0 && reader == x->t->stands) || (copy >= 0 && reader < 0)) return true;
+    }
+    return false;
+}
+
+/* The same value of the first and the last copy, as it goes to readers outside. */
+static void link_ends(making *x, const stream *s)
+{
+    pl_tables *t = x->t;
+    for (int v = 0; v < t->graph->values.n; v++) {
+        bool is_end = t->copy[v] == 0 || t->copy[v] == t->copies - 1;
+        if (t->like[v] == s->v && is_end && t->copy[v] != t->stands)
+            link_readers(x, s, t->graph->values.at[v], false);
+    }
+}
+
+static void add_value(making *x, const pl_value *v, end made, double share)
+{
+    stream s = open_stream(x, v, made, share);
+    bool every = meets_every(x, v);
+    link_readers(x, &s, v, every);
+    if (x->t->copy[v->id] >= 0 && !every) link_ends(x, &s);
+}
+
+static void add_computed(making *x, const pl_value *v)
+{
+    bool update = false;
+    for (int i = 0; i < x->readers[v->id].n; i++) update |= changes_state(x->readers[v->id].at[i]);
+    end made = node_end(x, v->maker, v->maker->n_in + v->out);
+    add_value(x, v, made, update ? 1 - x->speed->hidden : 1);
+}
+
+/* Who alone reads a leaf, and changes it if anybody does; or NULL. */
+static const pl_node *find_owner(const making *x, const pl_value *v)
+{
+    const node_list *r = &x->readers[v->id];
+    const pl_node *changes = v->next ? v->next->maker : NULL;
+    return r->n == 1 && (!changes || changes == r->at[0]) ? r->at[0] : NULL;
+}
+
+static void add_owned(making *x, const pl_value *v, const pl_node *n)
+{
+    pl_var *var = var_at(x, pl_tables_copy(x->t, n), x->t->node[n->id]);
+    for (int o = 0; o < n->n_in; o++)
+        for (int i = 0; i < var->n && n->in[o] == v; i++)
+            var->memory[i] += bytes_at(x, v, x->t->at[n->id * PL_MAX_OPERANDS + o][i]);
+}
+
+static bool can_be_stored(const pl_placement *p)
+{
+    bool ok = !p->pending;
+    for (int k = 0; k < p->n; k++) ok &= p->split[k].stride == 0;
+    return ok;
+}
+
+static void add_leaf(making *x, const pl_value *v)
+{
+    const pl_node *owner = find_owner(x, v), *changes = v->next ? v->next->maker : NULL;
+    if (owner) {
+        add_owned(x, v, owner);
+        return;
+    }
+    int copy = x->t->copy[v->id], n = x->t->spot[v->id].n;
+    int id = x->t->store[v->id] = add_var(x, copy, PL_VAR_STORE, v->id, n);
+    for (int i = 0; i < n; i++) {
+        bool ok = can_be_stored(&x->t->spot[v->id].at[i]);
+        var_at(x, copy, id)->time[i] = ok ? 0 : INFINITY;
+        var_at(x, copy, id)->memory[i] = bytes_at(x, v, i);
+    }
+    double share = v->role == PL_STATE ? 1 - x->speed->hidden : 1;
+    end made = { copy, id, NULL };
+    add_value(x, v, made, share);
+    if (changes) link(x, v, node_end(x, changes, changes->n_in + v->next->out), made, false, share);
+}
+
+/* -- all --------------------------------------------------------------------------------------- */
+
+/* A state's next value may lie wherever the state does, and the other way round. */
+static void share_spots(making *x)
+{
+    const pl_graph *g = x->t->graph;
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (!v->next || is_number(v) || !stands(x, x->t->copy[i]) || x->t->copy[i] == -2) continue;
+        pl_node *maker = v->next->maker;
+        if (!maker || !x->t->domain[maker->id]) continue;
+        int o = maker->n_in + v->next->out;
+        int16_t *at = PL_NEW_N(x->arena, int16_t, x->t->domain[maker->id]->n);
+        const pl_spots *from = &x->t->spot[v->next->id];
+        for (int k = 0; k < x->t->domain[maker->id]->n; k++)
+            at[k] = (int16_t)pl_spots_add(&x->t->spot[v->id],
+                                          &from->at[x->t->at[maker->id * PL_MAX_OPERANDS + o][k]],
+                                          x->arena);
+        x->t->at[maker->id * PL_MAX_OPERANDS + o] = at;
+    }
+}
+
+static pl_sum make_sum(making *x, const pl_vars *vars, const pair_list *pairs)
+{
+    int *sizes = PL_NEW_N(x->arena, int, vars->n + 1);
+    const double **time = PL_NEW_N(x->arena, const double *, vars->n + 1);
+    const double **memory = PL_NEW_N(x->arena, const double *, vars->n + 1);
+    for (int i = 0; i < vars->n; i++) {
+        sizes[i] = vars->at[i].n;
+        time[i] = vars->at[i].time;
+        memory[i] = vars->at[i].memory;
+    }
+    return (pl_sum){ vars->n, sizes, time, memory, pairs->n, pairs->at };
+}
+
+static void make_chain(making *x)
+{
+    pl_chain *c = &x->t->chain;
+    c->outside = make_sum(x, &x->t->vars[0], &x->pairs[OUTSIDE]);
+    c->block = make_sum(x, &x->t->vars[1], &x->pairs[BLOCK]);
+    c->copies = x->t->copies;
+    c->n_links = x->pairs[LINK].n, c->link = x->pairs[LINK].at;
+    c->n_first = x->pairs[FIRST].n, c->first = x->pairs[FIRST].at;
+    c->n_last = x->pairs[LAST].n, c->last = x->pairs[LAST].at;
+    c->n_every = x->pairs[EVERY].n, c->every = x->pairs[EVERY].at;
+}
+
+static int *new_index(making *x, int n)
+{
+    int *at = PL_NEW_N(x->arena, int, n + 1);
+    memset(at, -1, sizeof(int) * (size_t)(n + 1));
+    return at;
+}
+
+static void set_up(making *x)
+{
+    pl_tables *t = x->t;
+    int nodes = t->graph->nodes.n, values = t->graph->values.n;
+    t->domain = PL_NEW_N(x->arena, const pl_domain *, nodes + 1);
+    t->at = PL_NEW_N(x->arena, const int16_t *, (nodes + 1) * PL_MAX_OPERANDS);
+    t->spot = PL_NEW_N(x->arena, pl_spots, values + 1);
+    t->copy = new_index(x, values);
+    t->like = PL_NEW_N(x->arena, const pl_value *, values + 1);
+    x->readers = PL_NEW_N(x->arena, node_list, values + 1);
+    t->node = new_index(x, nodes);
+    t->store = new_index(x, values), t->save = new_index(x, values);
+    t->lie[0] = new_index(x, values), t->lie[1] = new_index(x, values);
+}
+
+pl_tables *pl_tables_new(const pl_graph *g, const pl_fold *fold, const pl_mesh *m,
+                         const pl_speed *speed, pl_arena *arena)
+{
+    pl_tables *t = PL_NEW(arena, pl_tables);
+    making x = { .t = t, .speed = speed, .arena = arena };
+    *t = (pl_tables){ .graph = g, .mesh = m, .arena = arena, .fold = fold, .copies = 1 };
+    pick_class(t);
+    set_up(&x);
+    find_copies(&x);
+    find_active(&x);
+    for (int i = 0; i < x.active.n; i++) add_node(&x, x.active.at[i]);
+    share_spots(&x);
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (is_number(v) || !x.readers[i].n || t->copy[i] < -1 || !stands(&x, t->copy[i])) continue;
+        if (v->maker)
+            add_computed(&x, v);
+        else
+            add_leaf(&x, v);
+    }
+    make_chain(&x);
+    return t;
+}

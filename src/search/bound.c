@@ -1,0 +1,195 @@
+/* The passes of net.h: costs move to the variable that is visited, and on from there. */
+#include "search/net.h"
+
+#include <string.h>
+
+static int other_end(const pl_net *net, int i, int v)
+{
+    const pl_net_pair *e = &net->pair[net->incident[i]];
+    return e->a == v ? e->b : e->a;
+}
+
+/* The variables that are open, and how many each would open if it came next. */
+typedef struct front {
+    int n, *open, *fresh;
+    bool *seen;
+} front;
+
+static void open_one(const pl_net *net, front *f, int v)
+{
+    if (f->seen[v]) return;
+    f->seen[v] = true;
+    f->open[f->n++] = v;
+    for (int i = net->first[v]; i < net->first[v + 1]; i++) f->fresh[other_end(net, i, v)]--;
+}
+
+/* Where nothing is open: the variable with the fewest pairs. */
+static int find_start(const pl_net *net, const front *f)
+{
+    int best = -1;
+    for (int v = 0; v < net->n; v++)
+        if (!f->seen[v] && (best < 0 || f->fresh[v] < f->fresh[best])) best = v;
+    return best;
+}
+
+void pl_net_arrange(pl_net *net, pl_arena *a)
+{
+    int n = net->n;
+    front f = { 0, PL_NEW_N(a, int, n), PL_NEW_N(a, int, n), PL_NEW_N(a, bool, n) };
+    for (int v = 0; v < n; v++) f.fresh[v] = net->first[v + 1] - net->first[v];
+    net->order = PL_NEW_N(a, int, n);
+    net->rank = PL_NEW_N(a, int, n);
+    for (int at = 0; at < n; at++) {
+        int best = 0;
+        if (!f.n) open_one(net, &f, find_start(net, &f));
+        for (int i = 1; i < f.n; i++) /* of equals the one that has been open longest */
+            if (f.fresh[f.open[i]] < f.fresh[f.open[best]]) best = i;
+        int v = f.open[best];
+        f.n--;
+        for (int i = best; i < f.n; i++) f.open[i] = f.open[i + 1];
+        net->order[at] = v;
+        net->rank[v] = at;
+        for (int i = net->first[v]; i < net->first[v + 1]; i++)
+            open_one(net, &f, other_end(net, i, v));
+    }
+}
+
+/* Loops of 4 with a known count become vector code at -O2. */
+enum { LANES = 4 };
+
+static inline double lesser(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* to[y] = min over x of cost[x][y] - from[x] */
+static void pull_columns(pl_net_table t, const double *restrict from, double *restrict to)
+{
+    const double *row = t.cost;
+    for (int y = 0; y < t.stride; y++) to[y] = row[y] - from[0];
+    int x = 1;
+    for (; x + 1 < t.rows; x += 2) {
+        const double *r0 = t.cost + (size_t)x * (size_t)t.stride, *r1 = r0 + t.stride;
+        double f0 = from[x], f1 = from[x + 1];
+        for (int y = 0; y < t.stride; y += LANES)
+            for (int k = 0; k < LANES; k++)
+                to[y + k] = lesser(to[y + k], lesser(r0[y + k] - f0, r1[y + k] - f1));
+    }
+    for (; x < t.rows; x++) {
+        const double *r0 = t.cost + (size_t)x * (size_t)t.stride;
+        for (int y = 0; y < t.stride; y++) to[y] = lesser(to[y], r0[y] - from[x]);
+    }
+}
+
+/* to[x] = min over y of cost[x][y] - from[y]; the padding of `from` is 0 */
+static void pull_rows(pl_net_table t, const double *restrict from, double *restrict to)
+{
+    for (int x = 0; x < t.rows; x++) {
+        const double *row = t.cost + (size_t)x * (size_t)t.stride;
+        double least[LANES];
+        for (int k = 0; k < LANES; k++) least[k] = row[k] - from[k];
+        for (int y = LANES; y < t.stride; y += LANES)
+            for (int k = 0; k < LANES; k++) least[k] = lesser(least[k], row[y + k] - from[y + k]);
+        to[x] = lesser(lesser(least[0], least[1]), lesser(least[2], least[3]));
+    }
+}
+
+static int choose(const pl_net *net, int v, bool forward, const int *pick, const double *sum,
+                  double *cost)
+{
+    int size = net->size[v], best = 0;
+    memcpy(cost, sum, (size_t)size * sizeof *cost);
+    for (int i = net->first[v]; i < net->first[v + 1]; i++) {
+        const pl_net_pair *e = &net->pair[net->incident[i]];
+        int other = e->a == v ? e->b : e->a;
+        if ((net->rank[other] < net->rank[v]) != forward) continue;
+        size_t stride = (size_t)e->table.stride, at = (size_t)pick[other];
+        for (int x = 0; x < size; x++)
+            cost[x] += e->a == v ? e->table.cost[(size_t)x * stride + at] - e->to_a[x]
+                                 : e->table.cost[at * stride + (size_t)x] - e->to_b[x];
+    }
+    for (int x = 1; x < size; x++)
+        if (cost[x] < cost[best]) best = x;
+    return best;
+}
+
+/* Any potential up to what was pulled leaves no entry below zero. */
+static void limit(double *to, int n)
+{
+    double most = 0;
+    for (int x = 0; x < n; x++)
+        if (pl_net_is_legal(to[x]) && to[x] > most) most = to[x];
+    for (int x = 0; x < n; x++)
+        if (!pl_net_is_legal(to[x])) to[x] = most;
+}
+
+void pl_net_pull(pl_net_pair *e, bool to_a)
+{
+    if (to_a) {
+        pull_rows(e->table, e->to_b, e->to_a);
+    } else {
+        pull_columns(e->table, e->to_a, e->to_b);
+        for (int y = e->table.cols; y < e->table.stride; y++) e->to_b[y] = 0;
+    }
+    if (e->loose) limit(to_a ? e->to_a : e->to_b, to_a ? e->table.rows : e->table.cols);
+}
+
+/* Takes what the pairs to variables visited before v can spare. Returns how many pairs lie ahead
+ * and how many behind. */
+static void pull(pl_net *net, int v, bool forward, int *ahead, int *behind)
+{
+    for (int i = net->first[v]; i < net->first[v + 1]; i++) {
+        pl_net_pair *e = &net->pair[net->incident[i]];
+        int other = e->a == v ? e->b : e->a;
+        if ((net->rank[other] < net->rank[v]) != forward) {
+            ++*ahead;
+            continue;
+        }
+        ++*behind;
+        net->work += (int64_t)e->table.rows * e->table.cols;
+        pl_net_pull(e, e->a == v);
+    }
+}
+
+/* A variable with more pairs behind than ahead keeps a part, as TRW-S weighs its chains. */
+static void push(pl_net *net, int v, bool forward, const double *sum, double share)
+{
+    for (int i = net->first[v]; i < net->first[v + 1]; i++) {
+        pl_net_pair *e = &net->pair[net->incident[i]];
+        int other = e->a == v ? e->b : e->a;
+        if ((net->rank[other] < net->rank[v]) == forward) continue;
+        double *to = e->a == v ? e->to_a : e->to_b;
+        for (int x = 0; x < net->size[v]; x++) to[x] -= share * sum[x];
+    }
+}
+
+static void visit(pl_net *net, int v, bool forward, int *pick)
+{
+    int size = net->size[v], ahead = 0, behind = 0;
+    double *sum = net->scratch[0], least = INFINITY;
+    pull(net, v, forward, &ahead, &behind);
+    memcpy(sum, net->unary[v], (size_t)size * sizeof *sum);
+    for (int i = net->first[v]; i < net->first[v + 1]; i++) {
+        const pl_net_pair *e = &net->pair[net->incident[i]];
+        const double *to = e->a == v ? e->to_a : e->to_b;
+        for (int x = 0; x < size; x++) sum[x] += to[x];
+    }
+    for (int x = 0; x < size; x++) least = lesser(least, sum[x]);
+    net->bound += least;
+    net->shift[v] += least;
+    for (int x = 0; x < size; x++) {
+        net->unary[v][x] -= least;
+        sum[x] -= least;
+        if (net->settled && net->bound + sum[x] > net->least[v][x])
+            net->least[v][x] = net->bound + sum[x];
+    }
+    if (pick) pick[v] = choose(net, v, forward, pick, sum, net->scratch[1]);
+    if (ahead) push(net, v, forward, sum, 1.0 / (ahead > behind ? ahead : behind));
+}
+
+void pl_net_pass(pl_net *net, bool forward, int *pick)
+{
+    for (int i = 0; i < net->n; i++)
+        visit(net, net->order[forward ? i : net->n - 1 - i], forward, pick);
+    net->settled = true;
+}

@@ -1,0 +1,210 @@
+#include "search/copies.h"
+#include "search/run.h"
+
+/* One search over a chain. */
+typedef struct search {
+    const pl_chain *c;
+    const pl_search_options *o;
+    pl_cost w;
+    pl_ring *ring;
+    pl_net *ends;
+    pl_found found;
+    int rounds, depth;
+    pl_arena *out, *tmp;
+} search;
+
+static double weigh(pl_cost w, pl_cost c)
+{
+    return isinf(c.time) ? INFINITY : w.time * c.time + w.memory * c.memory;
+}
+
+static void offer(search *s, int *value)
+{
+    double cost = value ? weigh(s->w, pl_chain_cost(s->c, value)) : INFINITY;
+    if (cost >= s->found.cost) return;
+    s->found.cost = cost;
+    s->found.value = value;
+}
+
+/* Passes while the bound rises; `times` it is of the chain's. */
+static void raise_bound(search *s, pl_net *net, double times, int passes)
+{
+    for (int i = 0; i < passes; i += 2) {
+        double before = net->bound;
+        pl_net_pass(net, true, NULL);
+        pl_net_pass(net, false, NULL);
+        double bound = fmax(s->found.bound, times * net->bound);
+        if (bound >= pl_solve_goal(s->found.cost, s->o)) break;
+        if (i && times * (net->bound - before) < pl_solve_worth(s->found.cost, bound)) break;
+    }
+    s->found.work += net->work;
+    net->work = 0;
+}
+
+static void raise_ring(search *s)
+{
+    raise_bound(s, s->ring->ring, s->c->copies, s->o->passes);
+}
+
+static void raise_ends(search *s, int passes)
+{
+    pl_net *ends = pl_ring_ends(s->ring, s->depth, 0, s->tmp);
+    if (s->ends) pl_ring_go_on(s->ring, ends, s->ends);
+    s->ends = ends;
+    raise_bound(s, ends, 1, passes);
+    s->found.bound = fmax(s->found.bound, ends->bound);
+    pl_ring_settle(s->ring, s->tmp);
+}
+
+/* Whether another choice than the incumbent is worth a search of its own. */
+static bool is_wide(const search *s)
+{
+    return !pl_net_is_legal(s->found.cost) ||
+           s->found.cost - s->found.bound > 1e-5 * fabs(s->found.cost);
+}
+
+/* All copies alike, each with one of its best values: near the best choice in most chains. */
+static void tie(search *s)
+{
+    const pl_net *ring = s->ring->ring;
+    bool **keep = pl_net_keeps(ring, s->tmp);
+    for (int v = 0; v < ring->n; v++) {
+        double *least = PL_NEW_N(s->tmp, double, ring->size[v]);
+        for (int x = 0; x < ring->size[v]; x++) least[x] = pl_ring_least(s->ring, s->ends, v, x);
+        pl_solve_best(least, ring->size[v], keep[v]);
+    }
+    pl_ring *best = pl_ring_keep(s->ring, keep, NULL, s->tmp);
+    pl_net *tied = best ? pl_ring_tie(best, s->tmp) : NULL;
+    if (!tied) return;
+    pl_search_options o = *s->o;
+    o.gap = fmax(o.gap, 1e-5);
+    o.node_limit = 20;
+    pl_found f = pl_solve_net(tied, &o, s->tmp);
+    s->found.work += f.work;
+    if (!f.value) return;
+    int n = s->c->outside.n, b = s->c->block.n, n_all = (int)pl_chain_variables(s->c);
+    int *value = PL_NEW_N(s->out, int, n_all);
+    for (int v = 0; v < n_all; v++) value[v] = f.value[v < n ? v : n + (v - n) % b];
+    offer(s, value);
+}
+
+/* The bound that leaves about `each` values per variable of the block. */
+static double find_threshold(search *s, double each)
+{
+    int n = 0, first = s->ring->n_outside, b = s->ring->n_block;
+    for (int v = 0; v < b; v++) n += s->ends->size[first + v];
+    double *least = PL_NEW_N(s->tmp, double, n);
+    n = 0;
+    for (int v = first; v < first + b; v++)
+        for (int x = 0; x < s->ends->size[v]; x++)
+            least[n++] = pl_ring_least(s->ring, s->ends, v, x);
+    return pl_solve_nth(least, n, each * b);
+}
+
+/* The exact answer among a fold's values; false: the tables are too large. */
+static bool try_run(search *s, const pl_ring *f, double most, int64_t work_limit)
+{
+    double slack = s->o->no_bound ? INFINITY : most - s->ends->bound;
+    pl_search_options o = *s->o;
+    if (work_limit < o.work_limit) o.work_limit = work_limit;
+    pl_run run = pl_run_least(f, slack, &o, s->out);
+    s->found.work += run.work;
+    if (!run.fits) return false;
+    offer(s, run.value);
+    return true;
+}
+
+static pl_ring *keep_below(search *s, double most)
+{
+    return pl_ring_keep(s->ring, pl_ring_below(s->ring, s->ends, most, s->tmp), NULL, s->tmp);
+}
+
+/* Tries thresholds from high to low until one fits; returns it, or -INFINITY. */
+static double search_near(search *s)
+{
+    static const double each[] = { 16, 8, 4, 2, 1.3, 1 };
+    double tried = INFINITY;
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        double most = fmax(find_threshold(s, each[i]), s->ends->bound);
+        if (most >= tried) continue;
+        most = fmin(most, pl_solve_goal(s->found.cost, s->o));
+        pl_ring *cut = keep_below(s, tried = most);
+        if (!cut || try_run(s, cut, most, 1 << 20)) return most;
+    }
+    return -INFINITY;
+}
+
+static bool is_done(const search *s)
+{
+    return s->found.bound >= pl_solve_goal(s->found.cost, s->o);
+}
+
+static int64_t count_values(const pl_net *net)
+{
+    int64_t n = 0;
+    for (int v = 0; v < net->n; v++) n += net->size[v];
+    return n;
+}
+
+/* Only what could be better than the incumbent stays. False when that is nothing. Dominance waits
+ * until bounds have made the tables small. */
+static bool shrink(search *s)
+{
+    if (s->o->no_bound) return true;
+    bool **keep = pl_ring_below(s->ring, s->ends, pl_solve_goal(s->found.cost, s->o), s->tmp);
+    if (!s->o->no_dominance && s->rounds) pl_ring_dominate(s->ring, keep, s->tmp);
+    pl_ring *cut = pl_ring_keep(s->ring, keep, &s->ends, s->tmp);
+    if (!cut)
+        s->found.bound = pl_solve_goal(s->found.cost, s->o);
+    else
+        s->ring = cut;
+    return cut;
+}
+
+/* Each round needs a better bound or a better choice than the last. When there is neither, what is
+ * left is eliminated, whatever it costs within the limits. */
+static void search_rounds(search *s)
+{
+    for (bool moved = !s->o->no_bound; s->rounds < 24; s->rounds++) {
+        int64_t before = count_values(s->ring->ring), work = s->found.work;
+        double bound = s->found.bound, cost = s->found.cost;
+        if (!s->o->no_bound) {
+            raise_ring(s);
+            raise_ends(s, s->rounds ? s->o->passes : 8);
+            if (is_wide(s)) tie(s);
+            if (is_done(s) || !shrink(s)) return;
+        }
+        if (try_run(s, s->ring, pl_solve_goal(s->found.cost, s->o),
+                    moved ? work / 4 : s->o->work_limit)) {
+            s->found.bound = pl_solve_goal(s->found.cost, s->o); /* the rest is no better */
+            return;
+        }
+        if (s->o->no_bound) return;
+        if (!moved) s->depth *= 2;
+        if (!moved && s->depth / 2 >= s->c->copies) {
+            s->found.bound = fmax(s->found.bound, fmin(search_near(s), s->found.cost));
+            if (is_done(s) || s->found.cost >= cost) return;
+        }
+        moved = s->found.cost < cost || s->found.bound - bound > 0.05 * (cost - bound) ||
+                (double)count_values(s->ring->ring) < 0.9 * (double)before;
+    }
+}
+
+pl_found pl_copies_solve(const pl_chain *c, pl_cost w, const pl_search_options *o,
+                         const pl_ring *like, pl_arena *out, pl_ring **whole, pl_arena *keep)
+{
+    search s = {
+        .c = c, .o = o, .w = w, .out = out, .depth = 1, .tmp = pl_arena_new("chain search")
+    };
+    s.found = (pl_found){ NULL, INFINITY, -INFINITY, 0 };
+    s.ring = pl_ring_new(c, w, like, whole ? keep : s.tmp);
+    if (whole) *whole = s.ring;
+    if (s.ring)
+        search_rounds(&s);
+    else
+        s.found.bound = INFINITY;
+    if (s.ring) s.found.work += s.ring->work;
+    pl_arena_free(s.tmp);
+    if (s.found.bound > s.found.cost) s.found.bound = s.found.cost;
+    return s.found;
+}

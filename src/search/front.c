@@ -1,0 +1,307 @@
+#include "search/front.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Products of two fronts larger than this are made of thinned ones; more than this many times what
+ * a front may have is not sorted. */
+enum { MOST_PRODUCT = 1 << 16, BINNED = 16 };
+
+pl_fronts *pl_fronts_new(int n, const int *size, const pl_fronts *like, pl_arena *a)
+{
+    pl_fronts *f = PL_NEW(a, pl_fronts);
+    *f = (pl_fronts){ .n = n,
+                      .size = size,
+                      .price = like->price,
+                      .slack = like->slack,
+                      .budget = like->budget,
+                      .grain = like->grain,
+                      .most = like->most,
+                      .work_limit = like->work_limit,
+                      .arena = a };
+    return f;
+}
+
+static double time_of(const pl_fronts *f, const pl_label *l)
+{
+    return l->cost - f->price * l->memory;
+}
+
+void pl_fronts_push(pl_fronts *f, pl_label l)
+{
+    if (!(l.cost <= f->slack) || l.memory > f->budget) return;
+    f->work++;
+    PL_PUSH(f->arena, &f->made, l);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const pl_label *x = a, *y = b;
+    if (x->memory != y->memory) return x->memory < y->memory ? -1 : 1;
+    return (x->cost > y->cost) - (x->cost < y->cost);
+}
+
+/* The cheapest label of each of `most` equal ranges of memory, the first and the last ones. */
+static int thin(pl_label *l, int n, int most)
+{
+    double low = l[0].memory, width = l[n - 1].memory - low;
+    int kept = 1, bin = -1;
+    pl_label last = l[n - 1];
+    for (int i = 1; i < n - 1; i++) {
+        int mine = (int)((double)(most - 2) * (l[i].memory - low) / width);
+        if (mine > most - 3) mine = most - 3;
+        if (mine != bin)
+            l[kept++] = l[i];
+        else if (l[i].cost < l[kept - 1].cost)
+            l[kept - 1] = l[i];
+        bin = mine;
+    }
+    l[kept++] = last;
+    return kept;
+}
+
+/* Very many labels are not worth sorting: the cheapest one of each of `bins` ranges of memory, in
+ * the order of memory. */
+static int bin(pl_fronts *f, int bins)
+{
+    const pl_label *l = f->made.at;
+    int n = f->made.n, kept = 0, *best = PL_NEW_N(f->arena, int, bins);
+    double low = INFINITY, high = -INFINITY;
+    for (int i = 0; i < n; i++) {
+        low = fmin(low, l[i].memory);
+        high = fmax(high, l[i].memory);
+    }
+    double scale = high > low ? (bins - 1) / (high - low) : 0;
+    for (int i = 0; i < n; i++) {
+        int *mine = &best[(int)((l[i].memory - low) * scale)]; /* 1 + the label, 0: none */
+        if (!*mine || l[i].cost < l[*mine - 1].cost) *mine = i + 1;
+    }
+    pl_label *few = PL_NEW_N(f->arena, pl_label, bins);
+    for (int i = 0; i < bins; i++)
+        if (best[i]) few[kept++] = l[best[i] - 1];
+    memcpy(f->made.at, few, (size_t)kept * sizeof *few);
+    f->thinned = true;
+    return kept;
+}
+
+pl_front pl_fronts_take(pl_fronts *f)
+{
+    pl_label *l = f->made.at;
+    int n = f->made.n, kept = 0;
+    if (n / BINNED > f->most) n = bin(f, 4 * f->most);
+    if (n > 1) qsort(l, (size_t)n, sizeof *l, compare);
+    for (int i = 0; i < n; i++)
+        if (!kept || time_of(f, &l[i]) < time_of(f, &l[kept - 1]) - f->grain) l[kept++] = l[i];
+    if (kept > f->most) {
+        kept = thin(l, kept, f->most);
+        f->thinned = true;
+    }
+    pl_label *at = PL_NEW_N(f->arena, pl_label, kept);
+    if (kept) memcpy(at, l, (size_t)kept * sizeof *at);
+    f->made.n = 0;
+    return (pl_front){ kept, at };
+}
+
+pl_front pl_fronts_thin(pl_fronts *f, pl_front x, int most)
+{
+    if (x.n <= most || most < 3) return x;
+    pl_label *at = PL_NEW_N(f->arena, pl_label, x.n);
+    memcpy(at, x.at, (size_t)x.n * sizeof *at);
+    f->thinned = true;
+    return (pl_front){ thin(at, x.n, most), at };
+}
+
+/* A label without decisions need not be remembered. */
+static const pl_label *part(const pl_label *l)
+{
+    return l->a || l->b || l->var >= 0 ? l : NULL;
+}
+
+static pl_front add(pl_fronts *f, pl_front x, pl_front y)
+{
+    if ((int64_t)x.n * y.n > MOST_PRODUCT) {
+        x = pl_fronts_thin(f, x, 256);
+        y = pl_fronts_thin(f, y, 256);
+    }
+    for (int i = 0; i < x.n; i++)
+        for (int k = 0; k < y.n; k++) {
+            const pl_label *p = &x.at[i], *q = &y.at[k];
+            pl_fronts_push(
+                f, (pl_label){ p->cost + q->cost, p->memory + q->memory, part(p), part(q), -1, 0 });
+        }
+    return pl_fronts_take(f);
+}
+
+static int64_t entries_of(const pl_fronts *f, int n, const int *var)
+{
+    int64_t count = 1;
+    for (int d = 0; d < n; d++) count *= f->size[var[d]];
+    return count;
+}
+
+/* A table of single labels; the least memory goes to the constant. */
+static void add_single(pl_fronts *f, int n, const int *var, const double *cost, double *memory)
+{
+    int64_t count = entries_of(f, n, var);
+    double least = INFINITY;
+    for (int64_t i = 0; i < count; i++)
+        if (pl_net_is_legal(cost[i])) least = fmin(least, memory[i]);
+    if (!pl_net_is_legal(least)) least = 0;
+    f->memory += least;
+    f->budget -= least;
+    pl_label *label = pl_arena_get(f->arena, (size_t)count, sizeof *label);
+    pl_front *cell = pl_arena_get(f->arena, (size_t)count, sizeof *cell);
+    for (int64_t i = 0; i < count; i++) {
+        label[i] = (pl_label){ cost[i], memory[i] - least, NULL, NULL, -1, 0 };
+        cell[i] = (pl_front){ pl_net_is_legal(cost[i]), &label[i] };
+    }
+    pl_fronts_add(f, n, var, cell);
+}
+
+void pl_fronts_net(pl_fronts *f, const pl_net *net)
+{
+    f->cost += net->bound;
+    for (int v = 0; v < net->n; v++) {
+        double *cost = PL_NEW_N(f->arena, double, net->size[v]);
+        double *memory = PL_NEW_N(f->arena, double, net->size[v]);
+        for (int x = 0; x < net->size[v]; x++) {
+            cost[x] = net->unary[v][x];
+            if (net->memory[v]) memory[x] = net->memory[v][x];
+            for (int i = net->first[v]; i < net->first[v + 1]; i++) {
+                const pl_net_pair *e = &net->pair[net->incident[i]];
+                cost[x] += e->a == v ? e->to_a[x] : e->to_b[x];
+            }
+        }
+        int *scope = PL_NEW(f->arena, int);
+        *scope = v;
+        add_single(f, 1, scope, cost, memory);
+    }
+    for (int p = 0; p < net->n_pairs; p++) {
+        const pl_net_pair *e = &net->pair[p];
+        pl_net_table t = e->table;
+        double *cost = PL_NEW_N(f->arena, double, t.rows *t.cols);
+        double *memory = PL_NEW_N(f->arena, double, t.rows *t.cols);
+        for (int x = 0; x < t.rows; x++)
+            for (int y = 0; y < t.cols; y++) {
+                size_t from = (size_t)x * (size_t)t.stride + (size_t)y;
+                cost[x * t.cols + y] = t.cost[from] - e->to_a[x] - e->to_b[y];
+                if (t.memory) memory[x * t.cols + y] = t.memory[from];
+            }
+        int *scope = PL_NEW_N(f->arena, int, 2);
+        scope[0] = e->a;
+        scope[1] = e->b;
+        add_single(f, 2, scope, cost, memory);
+    }
+}
+
+void pl_fronts_add(pl_fronts *f, int n, const int *var, const pl_front *cell)
+{
+    if (f->n_tables == f->cap_tables)
+        f->table = pl_arena_grow(f->arena, f->table, &f->cap_tables, sizeof *f->table);
+    f->table[f->n_tables++] = (pl_front_table){ n, var, cell };
+}
+
+static pl_front entry(const pl_fronts *f, const pl_front_table *t, const int *index)
+{
+    size_t at = 0;
+    for (int d = 0; d < t->n; d++) at = at * (size_t)f->size[t->var[d]] + (size_t)index[t->var[d]];
+    return t->cell[at];
+}
+
+static pl_front sum_at(pl_fronts *f, int n, const pl_front_table *table, const int *index)
+{
+    static const pl_label zero = { 0, 0, NULL, NULL, -1, 0 };
+    pl_front sum = { 1, &zero };
+    for (int i = 0; i < n && sum.n; i++) {
+        pl_front next = entry(f, &table[i], index);
+        sum = i ? add(f, sum, next) : next;
+    }
+    return sum;
+}
+
+/* The front of the sum over the tables, v (or -1) decided. */
+static pl_front least_at(pl_fronts *f, int n, const pl_front_table *table, int v, int *index)
+{
+    if (v < 0) return sum_at(f, n, table, index);
+    pl_front *each = PL_NEW_N(f->arena, pl_front, f->size[v]);
+    for (int x = 0; x < f->size[v]; x++) {
+        index[v] = x;
+        each[x] = sum_at(f, n, table, index);
+    }
+    for (int x = 0; x < f->size[v]; x++)
+        for (int i = 0; i < each[x].n; i++) {
+            const pl_label *l = &each[x].at[i];
+            pl_fronts_push(f, (pl_label){ l->cost, l->memory, part(l), NULL, v, x });
+        }
+    return pl_fronts_take(f);
+}
+
+static pl_front *project(pl_fronts *f, int n, const pl_front_table *table, int n_scope,
+                         const int *scope, int v)
+{
+    int64_t count = entries_of(f, n_scope, scope);
+    pl_front *out = pl_arena_get(f->arena, (size_t)count, sizeof *out);
+    int *index = PL_NEW_N(f->arena, int, f->n);
+    for (int64_t i = 0; i < count && !f->stopped; i++) {
+        out[i] = least_at(f, n, table, v, index);
+        f->stopped |= f->work > f->work_limit;
+        for (int d = n_scope - 1; d >= 0; d--) {
+            if (++index[scope[d]] < f->size[scope[d]]) break;
+            index[scope[d]] = 0;
+        }
+    }
+    return out;
+}
+
+static bool has(const pl_front_table *t, int v)
+{
+    for (int d = 0; d < t->n; d++)
+        if (t->var[d] == v) return true;
+    return false;
+}
+
+pl_order pl_fronts_order(const pl_fronts *f, const bool *keep)
+{
+    pl_table *scope = PL_NEW_N(f->arena, pl_table, f->n_tables);
+    for (int t = 0; t < f->n_tables; t++)
+        scope[t] = (pl_table){ f->table[t].n, f->table[t].var, NULL };
+    return pl_order_find(f->n, f->size, f->n_tables, scope, keep, f->arena);
+}
+
+void pl_fronts_run(pl_fronts *f, pl_order order)
+{
+    pl_front_table *mine = PL_NEW_N(f->arena, pl_front_table, f->n_tables + order.n);
+    for (int i = 0; i < order.n && !f->stopped; i++) {
+        int v = order.var[i], n = 0, kept = 0, n_scope = 0;
+        int *scope = PL_NEW_N(f->arena, int, f->n);
+        bool *seen = PL_NEW_N(f->arena, bool, f->n);
+        for (int t = 0; t < f->n_tables; t++) {
+            pl_front_table table = f->table[t];
+            if (!has(&table, v)) {
+                f->table[kept++] = table;
+                continue;
+            }
+            mine[n++] = table;
+            for (int d = 0; d < table.n; d++) {
+                int u = table.var[d];
+                if (u != v && !seen[u]) scope[n_scope++] = u;
+                seen[u] = true;
+            }
+        }
+        f->n_tables = kept;
+        pl_fronts_add(f, n_scope, scope, project(f, n, mine, n_scope, scope, v));
+    }
+}
+
+const pl_front *pl_fronts_rest(pl_fronts *f, int n, const int *var)
+{
+    return project(f, f->n_tables, f->table, n, var, -1);
+}
+
+void pl_label_trace(const pl_label *l, int *index)
+{
+    if (!l) return;
+    if (l->var >= 0) index[l->var] = l->value;
+    pl_label_trace(l->a, index);
+    pl_label_trace(l->b, index);
+}

@@ -1,0 +1,28 @@
+/* search/mix.h - choices under a memory cap that no price of memory finds.
+ *
+ * With memory at a price, all that is found lies on the convex hull of (memory, time). Between two
+ * of its corners, one too large and one that leaves memory unused, are mixtures: this layer like
+ * the one, that layer like the other. Pareto fronts (front.h) of what is near the bound at that
+ * price hold them all. */
+#ifndef PL_SEARCH_MIX_H
+#define PL_SEARCH_MIX_H
+#include "search/chain.h"
+#include "search/ring.h"
+
+typedef struct pl_mix {
+    double price, cap;          /* time per unit of memory at which the bound is best            */
+    const pl_search_options *o;
+    int *value;                 /* the best choice within the cap so far; improved               */
+    pl_cost cost;
+    double bound;               /* of the time of choices within the cap; raised                 */
+    int64_t work;
+} pl_mix;
+
+void pl_mix_sum(const pl_sum *s, pl_mix *m, pl_arena *out);
+
+/* `like` has potentials for about that price (NULL: none); known[] are choices whose values are the
+ * ingredients where there are too many to take all. */
+void pl_mix_chain(const pl_chain *c, const pl_ring *like, int n_known, int *const *known, pl_mix *m,
+                  pl_arena *out);
+
+#endif

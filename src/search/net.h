@@ -1,0 +1,118 @@
+/* search/net.h - a sum with one number per entry, potentials, and deleted values gone.
+ *
+ * A pair carries potentials: reading its entry as cost[x][y] - to_a[x] - to_b[y], and a variable's
+ * as unary[x] + the sum of the potentials sent to it, changes no total. Potentials are sent so that
+ * the least entries of all tables add up to a lower bound that grows: sequential tree-reweighted
+ * message passing (Kolmogorov, PAMI 2006; in the form of SRMP, PAMI 2015). */
+#ifndef PL_SEARCH_NET_H
+#define PL_SEARCH_NET_H
+#include "search/search.h"
+#include <math.h>
+
+/* Illegal entries are infinite. Potentials are finite: values that some pair forbids altogether are
+ * deleted before a pass sees them. */
+static inline bool pl_net_is_legal(double cost)
+{
+    return cost < (double)INFINITY;
+}
+
+/* Rows are padded to a multiple of 4 with infinity: loops over them have no rest. */
+typedef struct pl_net_table {
+    int rows, cols, stride;
+    const double *cost;   /* [rows][stride]                                                      */
+    const double *memory; /* the same; NULL: none, or not asked for                              */
+    bool holes;           /* some entry may be illegal                                           */
+} pl_net_table;
+
+static inline int pl_net_stride(int cols)
+{
+    return (cols + 3) / 4 * 4;
+}
+
+typedef struct pl_net_pair {
+    int a, b;
+    pl_net_table table;  /* [values of a][values of b]                                           */
+    double *to_a, *to_b; /* potentials, padded like rows                                         */
+    bool loose;          /* what it forbids stays: potentials of this net are also used where the
+                            pair is missing                                                      */
+} pl_net_pair;
+
+typedef struct pl_net {
+    int n;
+    int *size;           /* [n] values that are left                                             */
+    int **value;         /* [n][size] their numbers in the sum, rising                           */
+    double **unary;      /* [n][padded size]                                                     */
+    double **memory;     /* [n][size]; NULL rows: none, or not asked for                         */
+    double **least;      /* [n][size] every choice with that value costs at least this           */
+    int n_pairs, cap_pairs;
+    pl_net_pair *pair;
+    int *first, *incident; /* pairs of v: incident[first[v]] .. incident[first[v + 1] - 1]       */
+    int *order, *rank;   /* [n] what a pass visits in turn, and where each variable stands there */
+    double bound;        /* what was taken out of unary tables: a lower bound of the total       */
+    double *shift;       /* [n] the part of `bound` that came from each variable                 */
+    bool settled;        /* a pass has been made: what is left in every table is at least 0      */
+    double *scratch[2];  /* [largest padded size]                                                */
+    int64_t work;
+} pl_net;
+
+/* What of an entry counts: time * w.time + memory * w.memory. */
+pl_net_table pl_net_weigh(const double *time, const double *memory, int rows, int cols, pl_cost w,
+                          pl_arena *a);
+/* One row: a unary table, padded. */
+double *pl_net_weigh_row(const double *time, const double *memory, int cols, pl_cost w,
+                         pl_arena *a);
+
+pl_net_table pl_net_scale(pl_net_table t, double by, pl_arena *a); /* by > 0; not its memory      */
+
+/* A net of n variables without pairs; unary tables are set by the caller. */
+pl_net *pl_net_new(int n, pl_arena *a);
+void pl_net_var(pl_net *net, int v, int size, int *value, double *unary, pl_arena *a);
+void pl_net_join(pl_net *net, int a, int b, pl_net_table t, const double *to_a, const double *to_b,
+                 pl_arena *arena);             /* potentials are copied; NULL: zeros             */
+void pl_net_index(pl_net *net, pl_arena *a);   /* after the last join                            */
+
+/* The order of the passes: neighbours close together, so that costs come far in one pass. The next
+ * variable is always the one that opens the fewest new ones (King, 1970). */
+void pl_net_arrange(pl_net *net, pl_arena *a);
+
+pl_net *pl_net_of(const pl_sum *s, pl_cost w, pl_arena *a); /* NULL: nothing is legal            */
+
+/* Memory for the values that are left: of a table (cols: of the whole one), of a row, of a net that
+ * has all pairs of the sum. NULL where the sum has none. */
+const double *pl_net_recall(const double *memory, int cols, pl_net_table t, const int *row,
+                            const int *col, pl_arena *a);
+double *pl_net_recall_row(const double *memory, int size, const int *value, pl_arena *a);
+void pl_net_remember(pl_net *net, const pl_sum *s, pl_arena *a);
+
+/* One pass over all variables, forward or backward; `bound` and `least` never fall. pick, unless
+ * NULL, gets a choice (places, not value numbers) made on the way. */
+void pl_net_pass(pl_net *net, bool forward, int *pick);
+
+/* The most that a pair can send to one of its variables: its least entries become zero. */
+void pl_net_pull(pl_net_pair *e, bool to_a);
+
+/* The net's total for places index[n], potentials left out: an exact sum of raw entries. */
+double pl_net_cost(const pl_net *net, const int *index);
+
+/* Improves index[n] one variable at a time until no single change helps (at most `rounds`). */
+void pl_net_descend(pl_net *net, int *index, int rounds);
+
+/* Only values with keep[v][x], less those that a pair (unless loose) then forbids altogether, with
+ * the potentials and bounds found so far. Variables with fixed[v] (NULL: none) keep all. With
+ * `fold`, pairs of a variable with one value are taken into their neighbours. NULL when a variable
+ * would have no value. Clears keep[][] where a value went. */
+pl_net *pl_net_keep(const pl_net *net, bool **keep, const bool *fixed, bool fold, pl_arena *a);
+bool **pl_net_keeps(const pl_net *net, pl_arena *a); /* all true */
+
+/* Clears keep[v][x] where another kept value of v is at least as good whatever the neighbours take
+ * (Goldstein's dead-end elimination, 1994); variables with fixed[v] (NULL: none) are left alone.
+ * Returns how many. */
+int pl_net_dominate(pl_net *net, const bool *fixed, bool **keep);
+
+/* Its parts. Only the best few values are tried as the better one: a bad value is rarely better
+ * than another everywhere, and trying all would cost size^2 tables. */
+enum { PL_NET_RIVALS = 6 };
+int pl_net_rivals(const pl_net *net, int v, const bool *kept, int rival[PL_NET_RIVALS]);
+bool pl_net_is_beaten(pl_net *net, int v, int s, int t, bool *const *keep); /* s, by t           */
+
+#endif

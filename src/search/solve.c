@@ -1,0 +1,320 @@
+#include "search/solve.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SORTED = 4096 };
+
+/* One search: the incumbent and the limits are shared by all branches. */
+typedef struct solver {
+    const pl_search_options *o;
+    int n;
+    int *value; /* the incumbent, in value numbers */
+    double best;
+    int64_t nodes, work;
+} solver;
+
+pl_search_options pl_solve_defaults(const pl_search_options *o)
+{
+    pl_search_options d = o ? *o : (pl_search_options){ 0 };
+    if (d.gap <= 0) d.gap = 9e-10;
+    if (d.passes < 2) d.passes = d.passes ? 2 : 256;
+    if (!d.front) d.front = 1024;
+    if (!d.table_limit) d.table_limit = 1 << 20;
+    if (!d.work_limit) d.work_limit = 1 << 26;
+    if (!d.node_limit) d.node_limit = 1000;
+    return d;
+}
+
+static const double *reduced_row(const pl_net *net, int v, pl_arena *a)
+{
+    double *row = PL_NEW_N(a, double, net->size[v]);
+    memcpy(row, net->unary[v], (size_t)net->size[v] * sizeof *row);
+    for (int i = net->first[v]; i < net->first[v + 1]; i++) {
+        const pl_net_pair *e = &net->pair[net->incident[i]];
+        for (int x = 0; x < net->size[v]; x++) row[x] += e->a == v ? e->to_a[x] : e->to_b[x];
+    }
+    return row;
+}
+
+pl_eliminate *pl_solve_tables(const pl_net *net, pl_arena *a)
+{
+    pl_eliminate *e = pl_eliminate_new(net->n, net->size, a);
+    int *scope = PL_NEW_N(a, int, net->n + 2 * net->n_pairs);
+    e->constant = net->bound;
+    for (int v = 0; v < net->n; v++) {
+        *scope = v;
+        pl_eliminate_add(e, 1, scope++, reduced_row(net, v, a));
+    }
+    for (int p = 0; p < net->n_pairs; p++, scope += 2) {
+        const pl_net_pair *f = &net->pair[p];
+        int rows = f->table.rows, cols = f->table.cols;
+        double *cost = pl_arena_get(a, (size_t)rows * (size_t)cols, sizeof *cost), *to = cost;
+        for (int x = 0; x < rows; x++)
+            for (int y = 0; y < cols; y++)
+                *to++ = f->table.cost[(size_t)x * (size_t)f->table.stride + (size_t)y] -
+                        f->to_a[x] - f->to_b[y];
+        scope[0] = f->a;
+        scope[1] = f->b;
+        pl_eliminate_add(e, 2, scope, cost);
+    }
+    return e;
+}
+
+pl_net *pl_solve_cut(const pl_net *net, double most, const bool *fixed, bool fold,
+                     const pl_search_options *o, pl_arena *a)
+{
+    bool **keep = pl_net_keeps(net, a);
+    for (int v = 0; v < net->n; v++)
+        for (int x = 0; x < net->size[v]; x++) keep[v][x] = net->least[v][x] <= most;
+    pl_net *cut = pl_net_keep(net, keep, fixed, fold, a);
+    /* A second round sees what the first one opened; more rarely pay. */
+    for (int round = 0; cut && !o->no_dominance && round < 2; round++) {
+        keep = pl_net_keeps(cut, a);
+        if (!pl_net_dominate(cut, fixed, keep)) break;
+        cut = pl_net_keep(cut, keep, fixed, fold, a);
+    }
+    return cut;
+}
+
+/* Takes places of a net as the incumbent if they are better. */
+static void offer(solver *s, const pl_net *net, const int *index)
+{
+    double cost = pl_net_cost(net, index);
+    if (!pl_net_is_legal(cost) || cost >= s->best) return;
+    s->best = cost;
+    for (int v = 0; v < s->n; v++) s->value[v] = net->value[v][index[v]];
+}
+
+/* What passes may still gain that is worth the time: a part of the gap, or of the bound as long as
+ * there is no choice to compare it with. */
+double W1 = 0.01, W2 = 3e-4;
+double pl_solve_worth(double best, double bound)
+{
+    return pl_net_is_legal(best) && best - bound < 0.1 * fabs(bound) ? W1 * (best - bound)
+                                                                     : W2 * fabs(bound);
+}
+
+/* Passes while the bound rises; the choices made on the way are offered. */
+static void raise_bound(solver *s, pl_net *net, int passes)
+{
+    pl_arena *tmp = pl_arena_new("search passes");
+    int *pick = PL_NEW_N(tmp, int, net->n);
+    for (int i = 0; i < passes; i += 2) {
+        double before = net->bound;
+        pl_net_pass(net, true, pick);
+        pl_net_pass(net, false, pick);
+        pl_net_descend(net, pick, 4);
+        offer(s, net, pick);
+        if (net->bound >= pl_solve_goal(s->best, s->o)) break;
+        if (i && net->bound - before < pl_solve_worth(s->best, net->bound)) break;
+    }
+    pl_arena_free(tmp);
+}
+
+/* Eliminates what costs at most `most`, if the tables are small enough. */
+static bool eliminate(solver *s, const pl_net *net, double most, double work_limit)
+{
+    pl_arena *tmp = pl_arena_new("search elimination");
+    bool fits = true;
+    pl_net *cut = pl_solve_cut(net, most, NULL, true, s->o, tmp);
+    if (cut) {
+        pl_eliminate *e = pl_solve_tables(cut, tmp);
+        pl_order order = pl_order_find(cut->n, cut->size, e->n_tables, e->table, NULL, tmp);
+        fits = order.most <= (double)s->o->table_limit && order.work <= work_limit;
+        if (fits) {
+            int *index = PL_NEW_N(tmp, int, cut->n);
+            pl_eliminate_run(e, order);
+            pl_eliminate_trace(e, index);
+            s->work += e->work + cut->work - net->work;
+            offer(s, cut, index);
+        }
+    }
+    pl_arena_free(tmp);
+    return fits;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double pl_solve_nth(double *least, int n, double at)
+{
+    qsort(least, (size_t)n, sizeof *least, compare);
+    return n ? least[at < n - 1 ? (int)at : n - 1] : INFINITY;
+}
+
+/* The exact answer among the values nearest to the bound, a few per variable or fewer. When it
+ * costs no more than any other value does, it is the least of all. Returns a bound. */
+static double eliminate_near(solver *s, const pl_net *net)
+{
+    static const double each[] = { 8, 4, 2, 1.3, 1 };
+    int n = 0, vars = 0;
+    double tried = INFINITY;
+    for (int v = 0; v < net->n; v++) n += net->size[v];
+    pl_arena *tmp = pl_arena_new("search near");
+    double *least = PL_NEW_N(tmp, double, n);
+    n = 0;
+    for (int v = 0; v < net->n; v++) {
+        if (net->size[v] == 1) continue;
+        vars++;
+        for (int x = 0; x < net->size[v]; x++) least[n++] = net->least[v][x];
+    }
+    double proven = -INFINITY;
+    for (size_t i = 0; i < sizeof each / sizeof *each && !pl_net_is_legal(-proven); i++) {
+        double most = fmin(fmax(pl_solve_nth(least, n, each[i] * vars), net->bound),
+                           pl_solve_goal(s->best, s->o));
+        if (most < tried && eliminate(s, net, most, (double)s->o->work_limit / 64)) proven = most;
+        tried = most;
+    }
+    pl_arena_free(tmp);
+    return proven;
+}
+
+static int find_branch(const pl_net *net)
+{
+    int best = -1;
+    double most = 0;
+    for (int v = 0; v < net->n; v++) {
+        double score = log2(net->size[v]) * (net->first[v + 1] - net->first[v]);
+        if (score > most) {
+            most = score;
+            best = v;
+        }
+    }
+    return best;
+}
+
+/* Of how much a search is: of a part it may leave without an answer. */
+typedef enum part { WHOLE, BRANCH, PART } part;
+
+static double search(solver *s, pl_net *net, int passes, part kind);
+
+/* The value with the least bound first. Returns the least bound of what was not searched. */
+static double branch(solver *s, const pl_net *net)
+{
+    int v = find_branch(net), size = net->size[v];
+    pl_arena *tmp = pl_arena_new("search branch");
+    bool *done = PL_NEW_N(tmp, bool, size);
+    double left = INFINITY;
+    for (int i = 0; i < size; i++) {
+        int x = -1;
+        for (int y = 0; y < size; y++)
+            if (!done[y] && (x < 0 || net->least[v][y] < net->least[v][x])) x = y;
+        done[x] = true;
+        if (net->settled && net->least[v][x] >= pl_solve_goal(s->best, s->o)) continue;
+        pl_arena *mine = pl_arena_new("search child");
+        bool **keep = pl_net_keeps(net, mine);
+        memset(keep[v], 0, (size_t)size * sizeof(bool));
+        keep[v][x] = true;
+        pl_net *child = pl_net_keep(net, keep, NULL, true, mine);
+        if (child) {
+            child->work = 0;
+            left = fmin(left, fmax(search(s, child, 4, BRANCH), net->least[v][x]));
+        }
+        pl_arena_free(mine);
+    }
+    pl_arena_free(tmp);
+    return left;
+}
+
+/* Every variable by itself. */
+static void finish(solver *s, const pl_net *net)
+{
+    pl_arena *tmp = pl_arena_new("search leaf");
+    int *index = PL_NEW_N(tmp, int, net->n);
+    for (int v = 0; v < net->n; v++)
+        for (int x = 1; x < net->size[v]; x++)
+            if (net->unary[v][x] < net->unary[v][index[v]]) index[v] = x;
+    offer(s, net, index);
+    pl_arena_free(tmp);
+}
+
+static double count_entries(const pl_net *net)
+{
+    double sum = 0;
+    for (int p = 0; p < net->n_pairs; p++)
+        sum += (double)net->pair[p].table.rows * net->pair[p].table.cols;
+    return sum;
+}
+
+/* The best quarter of the values, at least four: a choice among them is soon found and seldom far
+ * from the best. */
+void pl_solve_best(const double *least, int size, bool *keep)
+{
+    double sorted[MOST_SORTED];
+    int n = size / 4 < 4 ? 4 : size / 4;
+    if (size <= 4 || size > MOST_SORTED) return;
+    memcpy(sorted, least, (size_t)size * sizeof *sorted);
+    double most = pl_solve_nth(sorted, size, n - 1);
+    for (int x = 0; x < size; x++) keep[x] = least[x] <= most;
+}
+
+static void search_part(solver *s, const pl_net *net)
+{
+    pl_arena *tmp = pl_arena_new("search part");
+    bool **keep = pl_net_keeps(net, tmp);
+    for (int v = 0; v < net->n; v++) pl_solve_best(net->least[v], net->size[v], keep[v]);
+    pl_net *best = pl_net_keep(net, keep, NULL, true, tmp);
+    if (best) search(s, best, s->o->passes, PART);
+    pl_arena_free(tmp);
+}
+
+/* Searches all of a net; returns a bound of what it could not: INFINITY when it is done. The net
+ * itself gets potentials. */
+static double search(solver *s, pl_net *net, int passes, part kind)
+{
+    pl_arena *tmp = pl_arena_new("search node");
+    double left = INFINITY;
+    for (bool moved = !s->o->no_bound; net->n_pairs;) {
+        double entries = count_entries(net), bound = net->bound, best = s->best, near = -INFINITY;
+        net->work = 0;
+        if (!s->o->no_bound) {
+            raise_bound(s, net, passes);
+            if (net->bound >= pl_solve_goal(s->best, s->o)) break;
+            if (kind == WHOLE && s->best - net->bound > 1e-3 * fabs(net->bound))
+                search_part(s, net);
+            else if (!s->o->no_elimination)
+                near = eliminate_near(s, net);
+            if (fmax(near, net->bound) >= pl_solve_goal(s->best, s->o)) break;
+        }
+        s->work += net->work;
+        net->work = 0;
+        net = pl_solve_cut(net, pl_solve_goal(s->best, s->o), NULL, true, s->o, tmp);
+        if (!net || !net->n_pairs) break;
+        double limit = (double)(moved ? s->work / 4 : s->o->work_limit);
+        if (!s->o->no_elimination && eliminate(s, net, INFINITY, limit)) break;
+        if (!moved) {
+            left = net->settled ? net->bound : -INFINITY;
+            if (kind != PART && ++s->nodes < s->o->node_limit) left = branch(s, net);
+            break;
+        }
+        moved = s->best < best || net->bound - bound > 0.05 * (s->best - bound) ||
+                count_entries(net) < 0.7 * entries;
+    }
+    if (net && !net->n_pairs) finish(s, net);
+    if (net) s->work += net->work;
+    pl_arena_free(tmp);
+    return left;
+}
+
+pl_found pl_solve_net(pl_net *net, const pl_search_options *o, pl_arena *out)
+{
+    solver s = { o, net->n, PL_NEW_N(out, int, net->n), INFINITY, 0, 0 };
+    double left = search(&s, net, o->passes, WHOLE);
+    pl_found f = { isfinite(s.best) ? s.value : NULL, s.best, fmin(pl_solve_goal(s.best, o), left),
+                   s.work };
+    return f;
+}
+
+pl_found pl_solve_sum(const pl_sum *sum, pl_cost w, const pl_search_options *o, pl_arena *out)
+{
+    pl_arena *tmp = pl_arena_new("search");
+    pl_net *net = pl_net_of(sum, w, tmp);
+    pl_found f = net ? pl_solve_net(net, o, out) : (pl_found){ NULL, INFINITY, INFINITY, 0 };
+    pl_arena_free(tmp);
+    return f;
+}

@@ -1,0 +1,45 @@
+/* search/solve.h - the least weighted sum: time * w.time + memory * w.memory, without a cap. */
+#ifndef PL_SEARCH_SOLVE_H
+#define PL_SEARCH_SOLVE_H
+#include "search/eliminate.h"
+#include "search/net.h"
+
+typedef struct pl_found {
+    int *value;   /* the best choice; NULL: none is legal; if the bound is finite, none was found */
+    double cost;  /* weighted, of `value`; INFINITY without one                                  */
+    double bound; /* no legal choice costs less; equal to cost when that is proven               */
+    int64_t work;
+} pl_found;
+
+/* The options with the defaults written out. */
+pl_search_options pl_solve_defaults(const pl_search_options *o);
+
+/* What a choice must cost less than to be worth finding. */
+static inline double pl_solve_goal(double best, const pl_search_options *o)
+{
+    return pl_net_is_legal(best) ? best - o->gap * fabs(best) : best;
+}
+
+double pl_solve_worth(double best, double bound);
+
+/* The least but `at` of least[n], which is sorted; INFINITY of none. */
+double pl_solve_nth(double *least, int n, double at);
+
+/* Clears keep[x] but for the best quarter of a variable's values, at least four. */
+void pl_solve_best(const double *least, int size, bool *keep);
+
+/* Of a net, which is left with the potentials of the root. */
+pl_found pl_solve_net(pl_net *net, const pl_search_options *o, pl_arena *out);
+
+pl_found pl_solve_sum(const pl_sum *s, pl_cost w, const pl_search_options *o, pl_arena *out);
+
+/* The tables of a net with their potentials taken in, ready to be eliminated. The constant is
+ * net->bound. */
+pl_eliminate *pl_solve_tables(const pl_net *net, pl_arena *a);
+
+/* What a net looks like when values whose bound exceeds `most` are left out and dominated ones are
+ * gone (except of `fixed` variables); NULL when a variable loses all. */
+pl_net *pl_solve_cut(const pl_net *net, double most, const bool *fixed, bool fold,
+                     const pl_search_options *o, pl_arena *a);
+
+#endif

@@ -1,0 +1,104 @@
+#include "search/sum.h"
+
+#include <math.h>
+
+static double entry(const double *const *table, int v, int x)
+{
+    return table && table[v] ? table[v][x] : 0;
+}
+
+pl_cost pl_sum_cost(const pl_sum *s, const int *value)
+{
+    pl_cost c = { 0, 0 };
+    for (int v = 0; v < s->n; v++) {
+        c.time += entry(s->time, v, value[v]);
+        c.memory += entry(s->memory, v, value[v]);
+    }
+    for (int p = 0; p < s->n_pairs; p++) {
+        const pl_sum_pair *e = &s->pair[p];
+        size_t at = (size_t)value[e->a] * (size_t)s->n_values[e->b] + (size_t)value[e->b];
+        c.time += e->time[at];
+        if (e->memory) c.memory += e->memory[at];
+    }
+    return c;
+}
+
+/* The first entry that is no cost, or -1. One pass without branches finds whether there is any. */
+static int64_t find_bad(const double *table, int64_t n, bool infinite)
+{
+    double sum = 0;
+    for (int64_t i = 0; table && i < n; i++) sum += table[i] * 0; /* 0, or NaN */
+    if (!isnan(sum)) return -1;
+    for (int64_t i = 0; i < n; i++)
+        if (isnan(table[i]) || table[i] == -INFINITY || (!infinite && isinf(table[i]))) return i;
+    return -1;
+}
+
+bool pl_sum_check_pair(const pl_sum_pair *p, int na, int nb, const char *what, int index,
+                       pl_err *err)
+{
+    if (!p->time)
+        return pl_err_set(err, PL_EINPUT, "%s: pair %d (%d, %d) has no table of times", what, index,
+                          p->a, p->b);
+    int64_t n = (int64_t)na * nb, bad = find_bad(p->time, n, true);
+    const double *table = p->time;
+    if (bad < 0) bad = find_bad(table = p->memory, n, false);
+    if (bad < 0) return true;
+    return pl_err_set(err, PL_EINPUT, "%s: pair %d (%d, %d): the %s of values (%d, %d) is %g", what,
+                      index, p->a, p->b, table == p->time ? "time" : "memory", (int)(bad / nb),
+                      (int)(bad % nb), table[bad]);
+}
+
+static bool check_variable(const pl_sum *s, int v, const char *what, pl_err *err)
+{
+    int n = s->n_values[v];
+    if (n < 1)
+        return pl_err_set(err, PL_EINPUT, "%s: variable %d has %d values; it needs one or more",
+                          what, v, n);
+    const double *time = s->time ? s->time[v] : NULL, *memory = s->memory ? s->memory[v] : NULL;
+    int64_t bad = find_bad(time, n, true);
+    if (bad >= 0)
+        return pl_err_set(err, PL_EINPUT, "%s: variable %d: the time of value %d is %g", what, v,
+                          (int)bad, time[bad]);
+    bad = find_bad(memory, n, false);
+    if (bad >= 0)
+        return pl_err_set(err, PL_EINPUT, "%s: variable %d: the memory of value %d is %g", what, v,
+                          (int)bad, memory[bad]);
+    return true;
+}
+
+bool pl_sum_check(const pl_sum *s, const char *what, pl_err *err)
+{
+    if (s->n < 0 || s->n_pairs < 0)
+        return pl_err_set(err, PL_EINPUT, "%s: %d variables, %d pairs", what, s->n, s->n_pairs);
+    for (int v = 0; v < s->n; v++) PL_TRY(check_variable(s, v, what, err));
+    for (int p = 0; p < s->n_pairs; p++) {
+        const pl_sum_pair *e = &s->pair[p];
+        if (e->a < 0 || e->a >= s->n || e->b < 0 || e->b >= s->n || e->a == e->b)
+            return pl_err_set(err, PL_EINPUT,
+                              "%s: pair %d joins variables %d and %d; it needs two that differ, of "
+                              "0 .. %d",
+                              what, p, e->a, e->b, s->n - 1);
+        PL_TRY(pl_sum_check_pair(e, s->n_values[e->a], s->n_values[e->b], what, p, err));
+    }
+    return true;
+}
+
+bool pl_sum_brute(const pl_sum *s, double cap, int *value, pl_cost *cost)
+{
+    pl_arena *tmp = pl_arena_new("brute force");
+    int *at = PL_NEW_N(tmp, int, s->n);
+    bool found = false;
+    *cost = (pl_cost){ INFINITY, 0 };
+    for (int v = 0; v >= 0;) {
+        pl_cost c = pl_sum_cost(s, at);
+        if (c.memory <= cap && c.time < cost->time) {
+            found = true;
+            *cost = c;
+            for (int i = 0; i < s->n; i++) value[i] = at[i];
+        }
+        for (v = s->n - 1; v >= 0 && ++at[v] == s->n_values[v]; v--) at[v] = 0;
+    }
+    pl_arena_free(tmp);
+    return found;
+}

@@ -1,0 +1,110 @@
+/* Small random sums and chains: some entries illegal, many zero, so that ties are common. */
+#ifndef PL_TEST_SEARCH_DRAW_H
+#define PL_TEST_SEARCH_DRAW_H
+#include "base/rng.h"
+#include "search/chain.h"
+
+#include <math.h>
+
+typedef struct draw {
+    pl_rng rng;
+    uint64_t next;
+    double illegal, below; /* the part of entries; how far below zero times may be                */
+    bool memory;
+    pl_arena *a;
+} draw;
+
+static inline int draw_below(draw *d, int n)
+{
+    return (int)pl_rng_below(d->rng, d->next++, (uint64_t)n);
+}
+
+static inline double draw_unit(draw *d)
+{
+    return pl_rng_uniform(d->rng, d->next++);
+}
+
+static inline double *draw_times(draw *d, int n)
+{
+    double *t = PL_NEW_N(d->a, double, n);
+    for (int i = 0; i < n; i++)
+        t[i] = draw_unit(d) < d->illegal ? INFINITY
+               : draw_unit(d) < 0.3      ? 0
+                                         : 10 * draw_unit(d) - d->below;
+    return t;
+}
+
+static inline double *draw_memory(draw *d, int n)
+{
+    if (!d->memory || draw_below(d, 3) == 0) return NULL;
+    double *m = PL_NEW_N(d->a, double, n);
+    for (int i = 0; i < n; i++) m[i] = draw_below(d, 3) ? 8 * draw_unit(d) : 0;
+    return m;
+}
+
+static inline pl_sum_pair draw_pair(draw *d, const pl_sum *a, const pl_sum *b, int va, int vb)
+{
+    int n = a->n_values[va] * b->n_values[vb];
+    const double *time = draw_times(d, n);
+    return (pl_sum_pair){ va, vb, time, draw_memory(d, n) };
+}
+
+/* tree: each variable is joined to one before it, else n_pairs pairs anywhere. */
+static inline pl_sum draw_sum(draw *d, int n, int most_values, int n_pairs, bool tree)
+{
+    int *n_values = PL_NEW_N(d->a, int, n);
+    double **time = PL_NEW_N(d->a, double *, n), **memory = PL_NEW_N(d->a, double *, n);
+    for (int v = 0; v < n; v++) {
+        n_values[v] = 1 + draw_below(d, most_values);
+        double illegal = d->illegal;
+        d->illegal /= 4;
+        time[v] = draw_times(d, n_values[v]);
+        d->illegal = illegal;
+        memory[v] = draw_memory(d, n_values[v]);
+    }
+    pl_sum s = { n, n_values, (const double *const *)time,
+                 d->memory ? (const double *const *)memory : NULL, 0, NULL };
+    if (n < 2) return s;
+    s.n_pairs = tree ? n - 1 : n_pairs;
+    pl_sum_pair *pair = PL_NEW_N(d->a, pl_sum_pair, s.n_pairs);
+    for (int p = 0; p < s.n_pairs; p++) {
+        int a = draw_below(d, tree ? p + 1 : n), b = tree ? p + 1 : draw_below(d, n - 1);
+        if (!tree && b >= a) b++;
+        pair[p] = draw_pair(d, &s, &s, a, b);
+    }
+    s.pair = pair;
+    return s;
+}
+
+static inline pl_sum_pair *draw_links(draw *d, const pl_sum *a, const pl_sum *b, int most, int *n)
+{
+    *n = a->n && b->n ? draw_below(d, most + 1) : 0;
+    pl_sum_pair *pair = PL_NEW_N(d->a, pl_sum_pair, *n);
+    for (int p = 0; p < *n; p++)
+        pair[p] = draw_pair(d, a, b, draw_below(d, a->n), draw_below(d, b->n));
+    return pair;
+}
+
+static inline pl_chain draw_chain(draw *d, int most_block, int most_values, int most_copies)
+{
+    pl_chain c = { 0 };
+    c.outside = draw_sum(d, draw_below(d, 4), 3, draw_below(d, 3), false);
+    int n = 1 + draw_below(d, most_block);
+    c.block = draw_sum(d, n, most_values, draw_below(d, 2 * n), false);
+    c.copies = 1 + draw_below(d, most_copies);
+    c.link = draw_links(d, &c.block, &c.block, 4, &c.n_links);
+    c.first = draw_links(d, &c.outside, &c.block, 3, &c.n_first);
+    c.last = draw_links(d, &c.outside, &c.block, 3, &c.n_last);
+    c.every = draw_links(d, &c.outside, &c.block, 2, &c.n_every);
+    return c;
+}
+
+static inline draw draw_new(uint64_t seed, bool memory, pl_arena *a)
+{
+    draw d = { .rng = pl_rng_at(seed, 1), .memory = memory, .a = a };
+    d.illegal = seed % 3 == 1 ? 0.1 : 0;
+    d.below = seed % 4 == 1 ? 4 : 0;
+    return d;
+}
+
+#endif
