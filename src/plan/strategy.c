@@ -282,6 +282,8 @@ void pl_strategy_mesh(const pl_strategy *s, pl_mesh *out)
     }
     if (out->n) return;
     *out = (pl_mesh){ .n = 1, .axis = { { .name = "data", .size = 1 } } };
+    if (s->automatic && s->devices > 1)
+        *out = (pl_mesh){ .n = 1, .axis = { { .name = "devices", .size = s->devices } } };
 }
 
 /* -- plan -------------------------------------------------------------------------------------- */
