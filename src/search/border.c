@@ -71,7 +71,7 @@ pl_border pl_border_of(const pl_ring *f, pl_arena *a)
 static void add_variable(const pl_ring *f, pl_net *net, int at, int ring, bool costs, pl_arena *a)
 {
     const pl_net *r = f->ring;
-    double *unary = PL_NEW_N(a, double, pl_net_stride(r->size[ring]));
+    double *unary = PL_NEW_N(a, double, r->size[ring]);
     for (int x = 0; costs && x < r->size[ring]; x++) unary[x] = r->unary[ring][x];
     pl_net_var(net, at, r->size[ring], r->value[ring], unary, a);
     if (costs) net->memory[at] = r->memory[ring];

@@ -1,10 +1,10 @@
 #include "search/cap.h"
 
 /* Prices tried: first while none is high enough to fit, then between two that are known. */
-enum { MOST_RAISES = 6, MOST_PRICES = 24 };
+enum { MOST_RAISES = 6, MOST_PRICES = 24, PRICE_PASSES = 32 };
 
 /* Between prices an answer this near its bound will do: mixtures come later anyway. */
-static const double PRICE_GAP = 1e-5;
+static const double PRICE_GAP = 1e-4;
 
 /* A choice, and the line that its weighted cost is over the price. */
 typedef struct point {
@@ -40,6 +40,7 @@ static bool try_price(state *s, double price, point *found)
 {
     pl_search_options o = *s->o;
     o.gap = fmax(o.gap, PRICE_GAP);
+    if (o.passes > PRICE_PASSES) o.passes = PRICE_PASSES;
     pl_found f = s->p->solve(s->p->self, (pl_cost){ 1, price }, &o, s->out);
     s->work += f.work;
     double bound = f.bound - price * s->cap;
@@ -100,7 +101,7 @@ static void find_price(state *s)
         double price = (under.time - over.time) / (over.memory - under.memory);
         double line = over.time + price * (over.memory - s->cap);
         double goal = pl_solve_goal(s->best.cost.time, s->o);
-        if (!(price > 0) || s->bound >= goal || line - s->bound <= 1e-6 * fabs(line)) return;
+        if (!(price > 0) || s->bound >= goal || line - s->bound <= PRICE_GAP * fabs(line)) return;
         point found;
         if (!try_price(s, price, &found)) return;
         double there = found.cost.time + price * (found.cost.memory - s->cap);
@@ -112,7 +113,9 @@ static void close_gap(state *s)
 {
     if (s->o->no_mixing || s->bound >= pl_solve_goal(s->best.cost.time, s->o)) return;
     pl_mix m = { s->price, s->cap, s->o, s->best.value, s->best.cost, s->bound, 0 };
-    s->p->mix(s->p->self, s->n_known, s->known, &m, s->out);
+    int *known[2 + PL_CAP_KNOWN] = { s->over.value, s->under.value };
+    for (int i = 0; i < s->n_known; i++) known[2 + i] = s->known[i];
+    s->p->mix(s->p->self, 2 + s->n_known, known, &m, s->out);
     s->best = (point){ m.value, m.cost };
     s->bound = fmax(s->bound, m.bound);
     s->work += m.work;

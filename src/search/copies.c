@@ -1,6 +1,13 @@
 #include "search/copies.h"
 #include "search/run.h"
 
+/* The first ends still have all values: after a few passes there is a choice that many are worse
+ * than, and the next passes are faster. */
+enum { MOST_ROUNDS = 24, FIRST_PASSES = 8, NEAR_WORK = 1 << 20 };
+
+/* With a choice this near the bound, none is looked for by tying copies. */
+static const double NEAR_ENOUGH = 1e-5;
+
 /* One search over a chain. */
 typedef struct search {
     const pl_chain *c;
@@ -26,8 +33,8 @@ static void offer(search *s, int *value)
     s->found.value = value;
 }
 
-/* Passes while the bound rises; `times` it is of the chain's. */
-static void raise_bound(search *s, pl_net *net, double times, int passes)
+/* Passes while the bound rises; the chain's is so many times as large. */
+static void raise(search *s, pl_net *net, double times, int passes)
 {
     for (int i = 0; i < passes; i += 2) {
         double before = net->bound;
@@ -35,49 +42,41 @@ static void raise_bound(search *s, pl_net *net, double times, int passes)
         pl_net_pass(net, false, NULL);
         double bound = fmax(s->found.bound, times * net->bound);
         if (bound >= pl_solve_goal(s->found.cost, s->o)) break;
-        if (i && times * (net->bound - before) < pl_solve_worth(s->found.cost, bound)) break;
+        if (i && times * (net->bound - before) <= pl_solve_worth(s->found.cost, bound)) break;
     }
     s->found.work += net->work;
     net->work = 0;
 }
 
-static void raise_ring(search *s)
+/* Potentials of the ring, then of the ends. */
+static void raise_bound(search *s)
 {
-    raise_bound(s, s->ring->ring, s->c->copies, s->o->passes);
-}
-
-static void raise_ends(search *s, int passes)
-{
+    raise(s, s->ring->ring, s->c->copies, s->o->passes);
     pl_net *ends = pl_ring_ends(s->ring, s->depth, 0, s->tmp);
     if (s->ends) pl_ring_go_on(s->ring, ends, s->ends);
     s->ends = ends;
-    raise_bound(s, ends, 1, passes);
+    raise(s, ends, 1, s->rounds ? s->o->passes : FIRST_PASSES);
     s->found.bound = fmax(s->found.bound, ends->bound);
     pl_ring_settle(s->ring, s->tmp);
 }
 
-/* Whether another choice than the incumbent is worth a search of its own. */
-static bool is_wide(const search *s)
-{
-    return !pl_net_is_legal(s->found.cost) ||
-           s->found.cost - s->found.bound > 1e-5 * fabs(s->found.cost);
-}
-
-/* All copies alike, each with one of its best values: near the best choice in most chains. */
+/* All copies alike, each of its best values: a choice that is near the best in most chains. */
 static void tie(search *s)
 {
     const pl_net *ring = s->ring->ring;
+    double gap = s->found.cost - s->found.bound;
+    if (gap <= NEAR_ENOUGH * fabs(s->found.bound)) return;
     bool **keep = pl_net_keeps(ring, s->tmp);
     for (int v = 0; v < ring->n; v++) {
         double *least = PL_NEW_N(s->tmp, double, ring->size[v]);
         for (int x = 0; x < ring->size[v]; x++) least[x] = pl_ring_least(s->ring, s->ends, v, x);
-        pl_solve_best(least, ring->size[v], keep[v]);
+        pl_solve_best(least, ring->size[v], keep[v], s->tmp);
     }
     pl_ring *best = pl_ring_keep(s->ring, keep, NULL, s->tmp);
     pl_net *tied = best ? pl_ring_tie(best, s->tmp) : NULL;
     if (!tied) return;
     pl_search_options o = *s->o;
-    o.gap = fmax(o.gap, 1e-5);
+    o.gap = fmax(o.gap, NEAR_ENOUGH);
     o.node_limit = 20;
     pl_found f = pl_solve_net(tied, &o, s->tmp);
     s->found.work += f.work;
@@ -101,10 +100,11 @@ static double find_threshold(search *s, double each)
     return pl_solve_nth(least, n, each * b);
 }
 
-/* The exact answer among a fold's values; false: the tables are too large. */
+/* The exact answer among a ring's values; false: the tables are too large. */
 static bool try_run(search *s, const pl_ring *f, double most, int64_t work_limit)
 {
-    double slack = s->o->no_bound ? INFINITY : most - s->ends->bound;
+    /* The run's copies are those of which the bound knows nothing only while the ends are short. */
+    double slack = s->o->no_bound || s->depth > 1 ? INFINITY : most - s->ends->bound;
     pl_search_options o = *s->o;
     if (work_limit < o.work_limit) o.work_limit = work_limit;
     pl_run run = pl_run_least(f, slack, &o, s->out);
@@ -114,22 +114,18 @@ static bool try_run(search *s, const pl_ring *f, double most, int64_t work_limit
     return true;
 }
 
-static pl_ring *keep_below(search *s, double most)
-{
-    return pl_ring_keep(s->ring, pl_ring_below(s->ring, s->ends, most, s->tmp), NULL, s->tmp);
-}
-
-/* Tries thresholds from high to low until one fits; returns it, or -INFINITY. */
+/* Thresholds from high to low until what is below one can be searched: a bound, or -INFINITY. */
 static double search_near(search *s)
 {
-    static const double each[] = { 16, 8, 4, 2, 1.3, 1 };
+    static const double each[] = { 8, 4, 2, 1.3, 1 };
     double tried = INFINITY;
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         double most = fmax(find_threshold(s, each[i]), s->ends->bound);
-        if (most >= tried) continue;
         most = fmin(most, pl_solve_goal(s->found.cost, s->o));
-        pl_ring *cut = keep_below(s, tried = most);
-        if (!cut || try_run(s, cut, most, 1 << 20)) return most;
+        if (most >= tried) continue;
+        bool **keep = pl_ring_below(s->ring, s->ends, tried = most, s->tmp);
+        pl_ring *cut = pl_ring_keep(s->ring, keep, NULL, s->tmp);
+        if (!cut || try_run(s, cut, most, NEAR_WORK)) return most;
     }
     return -INFINITY;
 }
@@ -150,7 +146,6 @@ static int64_t count_values(const pl_net *net)
  * until bounds have made the tables small. */
 static bool shrink(search *s)
 {
-    if (s->o->no_bound) return true;
     bool **keep = pl_ring_below(s->ring, s->ends, pl_solve_goal(s->found.cost, s->o), s->tmp);
     if (!s->o->no_dominance && s->rounds) pl_ring_dominate(s->ring, keep, s->tmp);
     pl_ring *cut = pl_ring_keep(s->ring, keep, &s->ends, s->tmp);
@@ -161,29 +156,31 @@ static bool shrink(search *s)
     return cut;
 }
 
-/* Each round needs a better bound or a better choice than the last. When there is neither, what is
- * left is eliminated, whatever it costs within the limits. */
+/* Whether what is left could be searched exactly. */
+static bool finish(search *s, int64_t work_limit)
+{
+    double goal = pl_solve_goal(s->found.cost, s->o);
+    if (!try_run(s, s->ring, goal, work_limit)) return false;
+    s->found.bound = pl_solve_goal(s->found.cost, s->o); /* the rest is no better */
+    return true;
+}
+
+/* Each round needs a better bound or a better choice than the last. When there is neither, more
+ * copies are written out; when all are, what is left is eliminated if the limits allow. */
 static void search_rounds(search *s)
 {
-    for (bool moved = !s->o->no_bound; s->rounds < 24; s->rounds++) {
-        int64_t before = count_values(s->ring->ring), work = s->found.work;
+    for (bool moved = true; s->rounds < MOST_ROUNDS; s->rounds++) {
+        int64_t before = count_values(s->ring->ring);
         double bound = s->found.bound, cost = s->found.cost;
-        if (!s->o->no_bound) {
-            raise_ring(s);
-            raise_ends(s, s->rounds ? s->o->passes : 8);
-            if (is_wide(s)) tie(s);
-            if (is_done(s) || !shrink(s)) return;
-        }
-        if (try_run(s, s->ring, pl_solve_goal(s->found.cost, s->o),
-                    moved ? work / 4 : s->o->work_limit)) {
-            s->found.bound = pl_solve_goal(s->found.cost, s->o); /* the rest is no better */
-            return;
-        }
-        if (s->o->no_bound) return;
-        if (!moved) s->depth *= 2;
-        if (!moved && s->depth / 2 >= s->c->copies) {
+        raise_bound(s);
+        tie(s);
+        if (is_done(s) || !shrink(s)) return;
+        bool last = !moved && s->depth >= s->c->copies;
+        if (finish(s, last ? s->o->work_limit : s->found.work / 4) || last) return;
+        if (!moved) {
             s->found.bound = fmax(s->found.bound, fmin(search_near(s), s->found.cost));
-            if (is_done(s) || s->found.cost >= cost) return;
+            if (is_done(s)) return;
+            if (s->found.cost >= cost) s->depth *= 2;
         }
         moved = s->found.cost < cost || s->found.bound - bound > 0.05 * (cost - bound) ||
                 (double)count_values(s->ring->ring) < 0.9 * (double)before;
@@ -194,15 +191,17 @@ pl_found pl_copies_solve(const pl_chain *c, pl_cost w, const pl_search_options *
                          const pl_ring *like, pl_arena *out, pl_ring **whole, pl_arena *keep)
 {
     search s = {
-        .c = c, .o = o, .w = w, .out = out, .depth = 1, .tmp = pl_arena_new("chain search")
+        .c = c, .o = o, .w = w, .depth = 1, .out = out, .tmp = pl_arena_new("chain search")
     };
     s.found = (pl_found){ NULL, INFINITY, -INFINITY, 0 };
     s.ring = pl_ring_new(c, w, like, whole ? keep : s.tmp);
     if (whole) *whole = s.ring;
-    if (s.ring)
-        search_rounds(&s);
-    else
+    if (!s.ring)
         s.found.bound = INFINITY;
+    else if (o->no_bound)
+        finish(&s, o->work_limit);
+    else
+        search_rounds(&s);
     if (s.ring) s.found.work += s.ring->work;
     pl_arena_free(s.tmp);
     if (s.found.bound > s.found.cost) s.found.bound = s.found.cost;

@@ -1,13 +1,14 @@
 /* search/copies.h - the least weighted cost of a chain of 3 or more copies.
  *
- * Rounds of: potentials of the ring, the bound of the whole chain with its ends, and an exact
- * answer among the values whose bound is below a threshold. An answer at or below the threshold is
- * the least of all; else it is a better incumbent, and values above it go for good. */
+ * Rounds of: potentials of the ring; the bound of the whole chain with its ends; a choice with all
+ * copies alike; values whose bound is no better than the best choice go; what is left is solved
+ * exactly (run.h) once that is cheap. Where a round changes little, the values nearest to the bound
+ * are solved exactly, and more copies are written out. */
 #ifndef PL_SEARCH_COPIES_H
 #define PL_SEARCH_COPIES_H
 #include "search/ring.h"
 
-/* `like`, unless NULL, is a fold of the same chain with other weights whose potentials are a start.
+/* `like`, unless NULL, is a ring of the same chain with other weights whose potentials are a start.
  * *whole, unless `whole` is NULL, gets the ring with all its values and the potentials found, in
  * the arena `keep`. */
 pl_found pl_copies_solve(const pl_chain *c, pl_cost w, const pl_search_options *o,

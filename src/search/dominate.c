@@ -5,7 +5,7 @@
 static double least_difference(const pl_net_pair *e, int v, int s, int t, const bool *kept)
 {
     const double *cost = e->table.cost;
-    size_t stride = (size_t)e->table.stride;
+    size_t stride = (size_t)e->table.cols;
     double least = INFINITY;
     if (e->a == v) {
         const double *rs = cost + (size_t)s * stride, *rt = cost + (size_t)t * stride;

@@ -15,9 +15,9 @@ static void add_copy(const pl_ring *f, pl_net *net, int at, bool has_left, bool 
 {
     const pl_net *ring = f->ring;
     for (int v = 0; v < f->n_block; v++) {
-        int r = f->n_outside + v, stride = pl_net_stride(ring->size[r]);
-        double *unary = PL_NEW_N(a, double, stride);
-        memcpy(unary, ring->unary[r], (size_t)stride * sizeof *unary);
+        int r = f->n_outside + v;
+        double *unary = PL_NEW_N(a, double, ring->size[r]);
+        memcpy(unary, ring->unary[r], (size_t)ring->size[r] * sizeof *unary);
         pl_net_var(net, at + v, ring->size[r], ring->value[r], unary, a);
         net->memory[at + v] = ring->memory[r];
     }
@@ -43,7 +43,7 @@ static void add_outside(const pl_ring *f, pl_net *net, int n_hidden, pl_arena *a
     const pl_net *ring = f->ring;
     double copies = f->chain->copies;
     for (int v = 0; v < f->n_outside; v++) {
-        double *unary = PL_NEW_N(a, double, pl_net_stride(ring->size[v]));
+        double *unary = PL_NEW_N(a, double, ring->size[v]);
         for (int x = 0; x < ring->size[v]; x++) unary[x] = ring->unary[v][x] * copies;
         pl_net_var(net, v, ring->size[v], ring->value[v], unary, a);
         net->memory[v] = ring->memory[v];
@@ -101,22 +101,10 @@ pl_net *pl_ring_ends(const pl_ring *f, int depth, int more, pl_arena *a)
     return net;
 }
 
-static void take_potentials(pl_net_pair *to, const pl_net_pair *from, double times)
+static void take_potentials(pl_net_pair *to, const pl_net_pair *from)
 {
-    for (int x = 0; x < to->table.rows; x++) to->to_a[x] = times * from->to_a[x];
-    for (int y = 0; y < to->table.cols; y++) to->to_b[y] = times * from->to_b[y];
-}
-
-void pl_ring_start(const pl_ring *f, pl_net *ends, const pl_net *tied)
-{
-    int n = f->chain->n_first + f->chain->n_last;
-    for (int p = 0; p < f->at_block; p++)
-        take_potentials(&ends->pair[p], &tied->pair[p], f->chain->copies);
-    for (int i = 1; i <= n; i++) {
-        pl_net_pair *to = &ends->pair[ends->n_pairs - i];
-        take_potentials(to, &tied->pair[tied->n_pairs - i], f->chain->copies);
-        pl_net_pull(to, false);
-    }
+    memcpy(to->to_a, from->to_a, (size_t)to->table.rows * sizeof(double));
+    memcpy(to->to_b, from->to_b, (size_t)to->table.cols * sizeof(double));
 }
 
 static int count_written(const pl_ring *f, const pl_net *ends)
@@ -124,33 +112,35 @@ static int count_written(const pl_ring *f, const pl_net *ends)
     return f->n_block ? (ends->n - f->n_outside) / f->n_block : 0;
 }
 
-/* The pairs of a copy follow each other; the first and the last copy's are there in both. */
+/* Pairs stand in the order outside, copies, links, lists; of other copies than the first and the
+ * last they are taken over only when as many are written out. */
 void pl_ring_go_on(const pl_ring *f, pl_net *ends, const pl_net *before)
 {
-    int n_lists = f->chain->n_first + f->chain->n_last, n_copy = f->at_link - f->at_block;
-    n_copy += f->ring->n_pairs - f->at_every;
-    int now = count_written(f, ends), old = count_written(f, before), at = f->at_block;
-    bool same = now == old;
-    for (int p = 0; p < (same ? ends->n_pairs : at + n_copy); p++)
-        take_potentials(&ends->pair[p], &before->pair[p], 1);
-    for (int p = at; !same && p < at + n_copy; p++)
-        take_potentials(&ends->pair[p + (now - 1) * n_copy], &before->pair[p + (old - 1) * n_copy],
-                        1);
-    for (int i = 1; !same && i <= n_lists; i++)
-        take_potentials(&ends->pair[ends->n_pairs - i], &before->pair[before->n_pairs - i], 1);
-    for (int v = 0; same && v < ends->n; v++)
-        memcpy(ends->least[v], before->least[v], (size_t)ends->size[v] * sizeof(double));
+    int n_lists = f->chain->n_first + f->chain->n_last, at = f->at_block;
+    int n_copy = f->at_link - f->at_block + f->ring->n_pairs - f->at_every;
+    int now = count_written(f, ends), old = count_written(f, before);
+    if (now == old) {
+        for (int p = 0; p < ends->n_pairs; p++) take_potentials(&ends->pair[p], &before->pair[p]);
+        for (int v = 0; v < ends->n; v++)
+            memcpy(ends->least[v], before->least[v], (size_t)ends->size[v] * sizeof(double));
+        return;
+    }
+    for (int p = 0; p < at + n_copy; p++) take_potentials(&ends->pair[p], &before->pair[p]);
+    for (int p = at; p < at + n_copy; p++)
+        take_potentials(&ends->pair[p + (now - 1) * n_copy], &before->pair[p + (old - 1) * n_copy]);
+    for (int i = 1; i <= n_lists; i++)
+        take_potentials(&ends->pair[ends->n_pairs - i], &before->pair[before->n_pairs - i]);
 }
 
+/* One inner copy between links as they are: whatever a table still holds above zero counts. */
 void pl_ring_settle(const pl_ring *f, pl_arena *a)
 {
-    int n = f->n_outside;
+    int n = f->n_outside, kept = 0;
     pl_net *net = pl_net_new(f->ring->n, a);
-    for (int v = 0; v < n; v++) pl_net_var(net, v, 1, NULL, PL_NEW_N(a, double, 4), a);
+    for (int v = 0; v < n; v++) pl_net_var(net, v, 1, NULL, PL_NEW(a, double), a);
     add_copy(f, net, n, true, true, a);
-    int kept = 0;
     for (int p = 0; p < net->n_pairs; p++) {
-        pl_net_pair *e = &net->pair[p];
+        const pl_net_pair *e = &net->pair[p];
         if (e->a < n)
             add(net->unary[e->b], e->to_b, e->table.cols, 1);
         else
@@ -158,7 +148,7 @@ void pl_ring_settle(const pl_ring *f, pl_arena *a)
     }
     net->n_pairs = kept;
     pl_net_index(net, a);
-    net->settled = true;
+    net->settled = true; /* as the ring is */
     pl_net_pass(net, true, NULL);
     pl_net_pass(net, false, NULL);
     for (int v = n; v < net->n; v++)

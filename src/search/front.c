@@ -183,7 +183,7 @@ void pl_fronts_net(pl_fronts *f, const pl_net *net)
         double *memory = PL_NEW_N(f->arena, double, t.rows *t.cols);
         for (int x = 0; x < t.rows; x++)
             for (int y = 0; y < t.cols; y++) {
-                size_t from = (size_t)x * (size_t)t.stride + (size_t)y;
+                size_t from = (size_t)x * (size_t)t.cols + (size_t)y;
                 cost[x * t.cols + y] = t.cost[from] - e->to_a[x] - e->to_b[y];
                 if (t.memory) memory[x * t.cols + y] = t.memory[from];
             }

@@ -54,7 +54,31 @@ static outcome eliminate(const pl_sum *s, pl_mix *m, pl_net *net, double slack, 
     return result;
 }
 
-static void mix(const pl_sum *s, pl_mix *m, pl_net *net, pl_arena *out, pl_arena *tmp)
+/* The best choice among the values in keep[][] whose weighted cost is at most `most`. */
+static outcome mix_kept(const pl_sum *s, pl_mix *m, const pl_net *net, bool **keep, double most,
+                        pl_arena *out, pl_arena *tmp)
+{
+    pl_net *cut = pl_net_keep(net, keep, NULL, false, tmp);
+    if (cut) pl_net_remember(cut, s, tmp);
+    if (cut) cut = pl_net_keep(cut, pl_net_keeps(cut, tmp), NULL, true, tmp);
+    return eliminate(s, m, cut, m->o->no_bound || !cut ? INFINITY : most - cut->bound, out);
+}
+
+static void mix_known(const pl_sum *s, pl_mix *m, const pl_net *net, int n_known, int *const *known,
+                      pl_arena *out, pl_arena *tmp)
+{
+    bool **keep = PL_NEW_N(tmp, bool *, net->n);
+    for (int v = 0; v < net->n; v++) {
+        keep[v] = PL_NEW_N(tmp, bool, net->size[v]);
+        for (int x = 0; x < net->size[v]; x++)
+            for (int k = 0; k < n_known; k++) keep[v][x] |= net->value[v][x] == known[k][v];
+    }
+    double most = pl_solve_goal(m->cost.time, m->o) + m->price * m->cap;
+    mix_kept(s, m, net, keep, most, out, tmp);
+}
+
+static void mix(const pl_sum *s, int n_known, int *const *known, pl_mix *m, pl_net *net,
+                pl_arena *out, pl_arena *tmp)
 {
     double before = -INFINITY;
     for (int i = 0; i < PASSES && !m->o->no_bound; i++) {
@@ -65,27 +89,25 @@ static void mix(const pl_sum *s, pl_mix *m, pl_net *net, pl_arena *out, pl_arena
     }
     m->work += net->work;
     double cap = m->price * m->cap, part = 1;
+    mix_known(s, m, net, 2, known, out, tmp);
+    mix_known(s, m, net, n_known, known, out, tmp);
     for (int i = 0; i < MOST_CUTS; i++, part /= 4) {
         double goal = pl_solve_goal(m->cost.time, m->o) + cap;
         double most = m->o->no_bound ? INFINITY : net->bound + (goal - net->bound) * part;
         bool **keep = pl_net_keeps(net, tmp);
         for (int v = 0; v < net->n; v++)
             for (int x = 0; x < net->size[v]; x++) keep[v][x] = net->least[v][x] <= most;
-        pl_net *cut = pl_net_keep(net, keep, NULL, false, tmp);
-        if (cut) pl_net_remember(cut, s, tmp);
-        if (cut) cut = pl_net_keep(cut, pl_net_keeps(cut, tmp), NULL, true, tmp);
-        double slack = m->o->no_bound || !cut ? INFINITY : most - cut->bound;
-        outcome o = eliminate(s, m, cut, slack, out);
+        outcome o = mix_kept(s, m, net, keep, most, out, tmp);
         if (o == EXACT)
             m->bound = fmax(m->bound, fmin(pl_solve_goal(m->cost.time, m->o), most - cap));
         if (o == EXACT || m->o->no_bound) return;
     }
 }
 
-void pl_mix_sum(const pl_sum *s, pl_mix *m, pl_arena *out)
+void pl_mix_sum(const pl_sum *s, int n_known, int *const *known, pl_mix *m, pl_arena *out)
 {
     pl_arena *tmp = pl_arena_new("mixtures");
     pl_net *net = pl_net_of(s, (pl_cost){ 1, m->price }, tmp);
-    if (net) mix(s, m, net, out, tmp);
+    if (net) mix(s, n_known, known, m, net, out, tmp);
     pl_arena_free(tmp);
 }

@@ -18,10 +18,11 @@ typedef struct pl_mix {
     int64_t work;
 } pl_mix;
 
-void pl_mix_sum(const pl_sum *s, pl_mix *m, pl_arena *out);
+/* The values of the choices known[] are the ingredients where there are too many to take all: of
+ * the first two, then of all. */
+void pl_mix_sum(const pl_sum *s, int n_known, int *const *known, pl_mix *m, pl_arena *out);
 
-/* `like` has potentials for about that price (NULL: none); known[] are choices whose values are the
- * ingredients where there are too many to take all. */
+/* `like` has potentials for about that price (NULL: none). */
 void pl_mix_chain(const pl_chain *c, const pl_ring *like, int n_known, int *const *known, pl_mix *m,
                   pl_arena *out);
 

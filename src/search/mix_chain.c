@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { MOST_PASSES = 16, LEAST_LABELS = 3 };
+
 /* Labels of a run of copies, by the states at its two ends. */
 typedef struct product {
     int steps;
@@ -36,7 +38,7 @@ static int labels_for(const blend *b)
     double cube = (double)b->states * b->states * b->states * b->hubs;
     double room = (double)b->m->o->work_limit / 128 / cube;
     int n = (int)sqrt(room);
-    return n < 12 ? 12 : n > b->m->o->front ? b->m->o->front : n;
+    return n > b->m->o->front ? b->m->o->front : n;
 }
 
 static pl_fronts *fronts_of(const blend *b, pl_net *net, int more, double slack, int most)
@@ -78,6 +80,7 @@ static bool open_nets(blend *b, double most)
     settle(b->ends, 8);
     double slack = f->chain->copies > 3 ? most - all->bound : INFINITY;
     int labels = labels_for(b);
+    if (labels < LEAST_LABELS) return false;
     b->inside = fronts_of(b, b->cell, 0, slack, labels);
     b->rest = fronts_of(b, b->ends, 1, most - b->ends->bound, b->m->o->front);
     double runs = f->chain->copies - 2, budget = b->m->cap + 1e-12 * fabs(b->m->cap);
@@ -223,8 +226,8 @@ static void offer_best(blend *b, pl_front front, pl_arena *out)
     }
 }
 
-/* True when the fronts held every choice of the fold whose weighted cost is at most `most`. */
-static bool mix_fold(const pl_ring *f, double most, pl_mix *m, pl_arena *out)
+/* True when the fronts held every choice of the ring whose weighted cost is at most `most`. */
+static bool mix_ring(const pl_ring *f, double most, pl_mix *m, pl_arena *out)
 {
     blend b = { .f = f, .m = m, .tmp = pl_arena_new("mixed copies") };
     bool exact = false;
@@ -268,14 +271,23 @@ static bool mix_all(const pl_ring *f, pl_mix *m, pl_arena *out, pl_arena *tmp)
 {
     double goal = pl_solve_goal(m->cost.time, m->o), most = goal + m->price * m->cap;
     pl_net *ends = pl_ring_ends(f, 1, 0, tmp);
-    settle(ends, m->o->passes);
+    settle(ends, MOST_PASSES);
     pl_ring_settle(f, tmp);
     pl_ring *all = pl_ring_keep(f, pl_ring_below(f, ends, most, tmp), NULL, tmp);
     m->work += ends->work;
     if (all) pl_ring_remember(all, tmp);
-    if (all && !mix_fold(all, most, m, out)) return false;
+    if (all && !mix_ring(all, most, m, out)) return false;
     m->bound = fmax(m->bound, fmin(goal, pl_solve_goal(m->cost.time, m->o)));
     return true;
+}
+
+static void mix_known(const pl_ring *f, int n_known, int *const *known, pl_mix *m, pl_arena *out,
+                      pl_arena *tmp)
+{
+    pl_ring *few = pl_ring_keep(f, list_known(f, n_known, known, tmp), NULL, tmp);
+    if (!few) return;
+    pl_ring_remember(few, tmp);
+    mix_ring(few, pl_solve_goal(m->cost.time, m->o) + m->price * m->cap, m, out);
 }
 
 void pl_mix_chain(const pl_chain *c, const pl_ring *like, int n_known, int *const *known, pl_mix *m,
@@ -283,13 +295,14 @@ void pl_mix_chain(const pl_chain *c, const pl_ring *like, int n_known, int *cons
 {
     pl_arena *tmp = pl_arena_new("mixtures");
     pl_ring *f = pl_ring_new(c, (pl_cost){ 1, m->price }, like, tmp);
-    if (f) settle(f->ring, m->o->passes);
-    bool small = f && f->n_block <= 16; /* else fronts of all values are out of reach */
-    if (f && !(small && mix_all(f, m, out, tmp))) {
-        pl_ring *few = pl_ring_keep(f, list_known(f, n_known, known, tmp), NULL, tmp);
-        if (few) pl_ring_remember(few, tmp);
-        if (few) mix_fold(few, pl_solve_goal(m->cost.time, m->o) + m->price * m->cap, m, out);
+    if (f) {
+        settle(f->ring, MOST_PASSES);
+        bool small = f->n_block <= 16; /* else fronts of all values are out of reach */
+        if (!(small && mix_all(f, m, out, tmp))) {
+            mix_known(f, 2, known, m, out, tmp);
+            mix_known(f, n_known, known, m, out, tmp);
+        }
+        m->work += f->work;
     }
-    if (f) m->work += f->work;
     pl_arena_free(tmp);
 }

@@ -13,30 +13,24 @@ static void weigh_row(const double *time, const double *memory, int cols, pl_cos
     for (int x = 0; x < cols; x++) out[x] = weigh(time ? time[x] : 0, memory ? memory[x] : 0, w);
 }
 
-static void pad(double *row, int cols)
-{
-    for (int x = cols; x < pl_net_stride(cols); x++) row[x] = INFINITY;
-}
-
 double *pl_net_weigh_row(const double *time, const double *memory, int cols, pl_cost w, pl_arena *a)
 {
-    double *row = PL_NEW_N(a, double, pl_net_stride(cols));
+    double *row = PL_NEW_N(a, double, cols);
     weigh_row(time, memory, cols, w, row);
-    pad(row, cols);
     return row;
 }
 
 pl_net_table pl_net_weigh(const double *time, const double *memory, int rows, int cols, pl_cost w,
                           pl_arena *a)
 {
-    pl_net_table t = { rows, cols, pl_net_stride(cols), NULL, NULL, false };
-    double *cost = pl_arena_get(a, (size_t)rows * (size_t)t.stride, sizeof *cost), sum = 0;
+    pl_net_table t = { rows, cols, time, NULL, true };
+    if (w.time == 1 && (!memory || w.memory == 0)) return t;
+    double *cost = pl_arena_get(a, (size_t)rows * (size_t)t.cols, sizeof *cost), sum = 0;
     for (int x = 0; x < rows; x++) {
         size_t at = (size_t)x * (size_t)cols;
-        double *row = cost + (size_t)x * (size_t)t.stride;
+        double *row = cost + (size_t)x * (size_t)t.cols;
         weigh_row(time + at, memory ? memory + at : NULL, cols, w, row);
         for (int y = 0; y < cols; y++) sum += row[y];
-        pad(row, cols);
     }
     t.cost = cost;
     t.holes = !pl_net_is_legal(sum);
@@ -45,7 +39,7 @@ pl_net_table pl_net_weigh(const double *time, const double *memory, int rows, in
 
 pl_net_table pl_net_scale(pl_net_table t, double by, pl_arena *a)
 {
-    size_t n = (size_t)t.rows * (size_t)t.stride;
+    size_t n = (size_t)t.rows * (size_t)t.cols;
     double *cost = pl_arena_get(a, n, sizeof *cost);
     for (size_t i = 0; i < n; i++) cost[i] = t.cost[i] * by;
     t.cost = cost;
@@ -61,7 +55,6 @@ pl_net *pl_net_new(int n, pl_arena *a)
     net->unary = PL_NEW_N(a, double *, n);
     net->memory = PL_NEW_N(a, double *, n);
     net->least = PL_NEW_N(a, double *, n);
-    net->shift = PL_NEW_N(a, double, n);
     return net;
 }
 
@@ -77,7 +70,7 @@ void pl_net_var(pl_net *net, int v, int size, int *value, double *unary, pl_aren
 
 static double *copy_row(const double *from, int size, pl_arena *a)
 {
-    double *to = PL_NEW_N(a, double, pl_net_stride(size));
+    double *to = PL_NEW_N(a, double, size);
     if (from) memcpy(to, from, (size_t)size * sizeof *to);
     return to;
 }
@@ -110,7 +103,7 @@ void pl_net_index(pl_net *net, pl_arena *a)
         net->incident[first[net->pair[p].b + 1]++] = p;
     }
     if (!net->order) pl_net_arrange(net, a);
-    for (int i = 0; i < 2; i++) net->scratch[i] = PL_NEW_N(a, double, pl_net_stride(most));
+    for (int i = 0; i < 2; i++) net->scratch[i] = PL_NEW_N(a, double, most);
 }
 
 pl_net *pl_net_of(const pl_sum *s, pl_cost w, pl_arena *a)
@@ -136,10 +129,10 @@ const double *pl_net_recall(const double *memory, int cols, pl_net_table t, cons
                             const int *col, pl_arena *a)
 {
     if (!memory) return NULL;
-    double *out = pl_arena_get(a, (size_t)t.rows * (size_t)t.stride, sizeof *out);
+    double *out = pl_arena_get(a, (size_t)t.rows * (size_t)t.cols, sizeof *out);
     for (int x = 0; x < t.rows; x++)
         for (int y = 0; y < t.cols; y++)
-            out[(size_t)x * (size_t)t.stride + (size_t)y] =
+            out[(size_t)x * (size_t)t.cols + (size_t)y] =
                 memory[(size_t)row[x] * (size_t)cols + (size_t)col[y]];
     return out;
 }
@@ -170,7 +163,7 @@ double pl_net_cost(const pl_net *net, const int *index)
     for (int v = 0; v < net->n; v++) sum += net->unary[v][index[v]];
     for (int p = 0; p < net->n_pairs; p++) {
         const pl_net_pair *e = &net->pair[p];
-        sum += e->table.cost[(size_t)index[e->a] * (size_t)e->table.stride + (size_t)index[e->b]];
+        sum += e->table.cost[(size_t)index[e->a] * (size_t)e->table.cols + (size_t)index[e->b]];
     }
     return sum;
 }
@@ -182,7 +175,7 @@ static void add_neighbours(const pl_net *net, int v, const int *index, double *s
     for (int i = net->first[v]; i < net->first[v + 1]; i++) {
         const pl_net_pair *e = &net->pair[net->incident[i]];
         const double *cost = e->table.cost;
-        size_t stride = (size_t)e->table.stride;
+        size_t stride = (size_t)e->table.cols;
         if (e->a == v)
             for (int x = 0; x < net->size[v]; x++)
                 sum[x] += cost[(size_t)x * stride + (size_t)index[e->b]];
@@ -224,28 +217,25 @@ static void keep_variable(const pl_net *old, pl_net *net, int v, const int *plac
 {
     int size = net->size[v];
     int *value = PL_NEW_N(a, int, size);
-    double *unary = PL_NEW_N(a, double, pl_net_stride(size));
+    double *unary = PL_NEW_N(a, double, size);
     for (int x = 0; x < size; x++) {
         value[x] = old->value[v][place[x]];
         unary[x] = old->unary[v][place[x]];
     }
-    pad(unary, size);
     pl_net_var(net, v, size, value, unary, a);
     if (old->memory[v]) net->memory[v] = PL_NEW_N(a, double, size);
     for (int x = 0; old->memory[v] && x < size; x++) net->memory[v][x] = old->memory[v][place[x]];
     for (int x = 0; x < size; x++) net->least[v][x] = old->least[v][place[x]];
-    net->shift[v] = old->shift[v];
 }
 
 static double *keep_entries(const double *from, int stride, pl_net_table to, const int *row,
                             const int *col, pl_arena *a)
 {
-    double *out = pl_arena_get(a, (size_t)to.rows * (size_t)to.stride, sizeof *out);
+    double *out = pl_arena_get(a, (size_t)to.rows * (size_t)to.cols, sizeof *out);
     for (int x = 0; x < to.rows; x++) {
         const double *old = from + (size_t)row[x] * (size_t)stride;
-        double *new = out + (size_t)x *(size_t)to.stride;
+        double *new = out + (size_t)x *(size_t)to.cols;
         for (int y = 0; y < to.cols; y++) new[y] = old[col[y]];
-        pad(new, to.cols);
     }
     return out;
 }
@@ -254,9 +244,9 @@ static pl_net_table keep_table(pl_net_table t, int rows, const int *row, int col
                                pl_arena *a)
 {
     if (rows == t.rows && cols == t.cols) return t;
-    pl_net_table out = { rows, cols, pl_net_stride(cols), NULL, NULL, t.holes };
-    out.cost = keep_entries(t.cost, t.stride, out, row, col, a);
-    if (t.memory) out.memory = keep_entries(t.memory, t.stride, out, row, col, a);
+    pl_net_table out = { rows, cols, NULL, NULL, t.holes };
+    out.cost = keep_entries(t.cost, t.cols, out, row, col, a);
+    if (t.memory) out.memory = keep_entries(t.memory, t.cols, out, row, col, a);
     return out;
 }
 
@@ -268,7 +258,7 @@ static void add_line(double *to, const double *from, int n, int step)
 /* A pair one of whose variables has a single value is a row that belongs to the other. */
 static void fold_pair(pl_net *net, int a, int b, pl_net_table t, pl_arena *arena)
 {
-    int v = net->size[a] == 1 ? b : a, step = v == b ? 1 : t.stride;
+    int v = net->size[a] == 1 ? b : a, step = v == b ? 1 : t.cols;
     add_line(net->unary[v], t.cost, net->size[v], step);
     if (!t.memory) return;
     if (!net->memory[v]) net->memory[v] = PL_NEW_N(arena, double, net->size[v]);
@@ -292,14 +282,13 @@ static void settle(pl_net *net)
         if (!pl_net_is_legal(least)) continue;
         for (int x = 0; x < net->size[v]; x++) net->unary[v][x] -= least;
         net->bound += least;
-        net->shift[v] += least;
     }
 }
 
 /* Whether value x of variable v has a legal partner in the pair. */
 static bool has_partner(const pl_net_pair *e, int v, int x, bool *const *keep)
 {
-    size_t stride = (size_t)e->table.stride, at = (size_t)x;
+    size_t stride = (size_t)e->table.cols, at = (size_t)x;
     const double *cost = e->table.cost;
     if (e->a == v) {
         for (size_t y = 0; y < (size_t)e->table.cols; y++)

@@ -16,23 +16,17 @@ static inline bool pl_net_is_legal(double cost)
     return cost < (double)INFINITY;
 }
 
-/* Rows are padded to a multiple of 4 with infinity: loops over them have no rest. */
 typedef struct pl_net_table {
-    int rows, cols, stride;
-    const double *cost;   /* [rows][stride]                                                      */
+    int rows, cols;
+    const double *cost;   /* [rows][cols]                                                        */
     const double *memory; /* the same; NULL: none, or not asked for                              */
     bool holes;           /* some entry may be illegal                                           */
 } pl_net_table;
 
-static inline int pl_net_stride(int cols)
-{
-    return (cols + 3) / 4 * 4;
-}
-
 typedef struct pl_net_pair {
     int a, b;
     pl_net_table table;  /* [values of a][values of b]                                           */
-    double *to_a, *to_b; /* potentials, padded like rows                                         */
+    double *to_a, *to_b; /* potentials                                                           */
     bool loose;          /* what it forbids stays: potentials of this net are also used where the
                             pair is missing                                                      */
 } pl_net_pair;
@@ -41,7 +35,7 @@ typedef struct pl_net {
     int n;
     int *size;           /* [n] values that are left                                             */
     int **value;         /* [n][size] their numbers in the sum, rising                           */
-    double **unary;      /* [n][padded size]                                                     */
+    double **unary;      /* [n][size]                                                            */
     double **memory;     /* [n][size]; NULL rows: none, or not asked for                         */
     double **least;      /* [n][size] every choice with that value costs at least this           */
     int n_pairs, cap_pairs;
@@ -49,16 +43,15 @@ typedef struct pl_net {
     int *first, *incident; /* pairs of v: incident[first[v]] .. incident[first[v + 1] - 1]       */
     int *order, *rank;   /* [n] what a pass visits in turn, and where each variable stands there */
     double bound;        /* what was taken out of unary tables: a lower bound of the total       */
-    double *shift;       /* [n] the part of `bound` that came from each variable                 */
     bool settled;        /* a pass has been made: what is left in every table is at least 0      */
-    double *scratch[2];  /* [largest padded size]                                                */
+    double *scratch[2];  /* [largest size]                                                       */
     int64_t work;
 } pl_net;
 
-/* What of an entry counts: time * w.time + memory * w.memory. */
+/* What of an entry counts: time * w.time + memory * w.memory. May be `time` itself. */
 pl_net_table pl_net_weigh(const double *time, const double *memory, int rows, int cols, pl_cost w,
                           pl_arena *a);
-/* One row: a unary table, padded. */
+/* One row: a unary table. */
 double *pl_net_weigh_row(const double *time, const double *memory, int cols, pl_cost w,
                          pl_arena *a);
 
@@ -87,9 +80,6 @@ void pl_net_remember(pl_net *net, const pl_sum *s, pl_arena *a);
 /* One pass over all variables, forward or backward; `bound` and `least` never fall. pick, unless
  * NULL, gets a choice (places, not value numbers) made on the way. */
 void pl_net_pass(pl_net *net, bool forward, int *pick);
-
-/* The most that a pair can send to one of its variables: its least entries become zero. */
-void pl_net_pull(pl_net_pair *e, bool to_a);
 
 /* The net's total for places index[n], potentials left out: an exact sum of raw entries. */
 double pl_net_cost(const pl_net *net, const int *index);

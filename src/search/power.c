@@ -9,7 +9,7 @@ typedef struct pl_product {
 
 static void multiply(pl_power *p, const double *left, const double *right, double *out)
 {
-    int stride = pl_net_stride(p->size);
+    int stride = pl_power_stride(p->size);
     for (int i = 0; i < p->size; i++) {
         double *row = out + (size_t)i * (size_t)stride;
         for (int j = 0; j < stride; j++) row[j] = INFINITY;
@@ -30,7 +30,7 @@ static void multiply(pl_power *p, const double *left, const double *right, doubl
 static const pl_product *join(pl_power *p, const pl_product *left, const pl_product *right,
                               double most, pl_arena *a)
 {
-    size_t count = (size_t)p->size * (size_t)pl_net_stride(p->size);
+    size_t count = (size_t)p->size * (size_t)pl_power_stride(p->size);
     pl_product *t = PL_NEW(a, pl_product);
     *t = (pl_product){ left->steps + right->steps, left, right, PL_NEW_N(a, double, count) };
     multiply(p, left->cost, right->cost, t->cost);
@@ -42,7 +42,7 @@ static const pl_product *join(pl_power *p, const pl_product *left, const pl_prod
 pl_power pl_power_of(const double *cost, int size, int steps, double most, pl_arena *a)
 {
     pl_power p = { size, steps, NULL, 0 };
-    size_t count = (size_t)size * (size_t)pl_net_stride(size);
+    size_t count = (size_t)size * (size_t)pl_power_stride(size);
     pl_product *one = PL_NEW(a, pl_product);
     *one = (pl_product){ 1, NULL, NULL, PL_NEW_N(a, double, count) };
     for (size_t i = 0; i < count; i++)
@@ -63,7 +63,7 @@ const double *pl_power_cost(const pl_power *p)
 static void trace(const pl_power *p, const pl_product *t, int *state)
 {
     if (!t->left) return;
-    size_t stride = (size_t)pl_net_stride(p->size);
+    size_t stride = (size_t)pl_power_stride(p->size);
     const double *row = t->left->cost + (size_t)state[0] * stride;
     const double *column = t->right->cost + (size_t)state[t->steps];
     int best = 0;

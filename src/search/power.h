@@ -13,7 +13,13 @@ typedef struct pl_power {
     int64_t work;
 } pl_power;
 
-/* The table of `steps` copies of cost[size][size], padded to size rows of pl_net_stride(size).
+/* Rows are padded to a multiple of 4 with infinity: loops over them have no rest. */
+static inline int pl_power_stride(int size)
+{
+    return (size + 3) / 4 * 4;
+}
+
+/* The table of `steps` copies of cost[size][size], padded to size rows of pl_power_stride(size).
  * Entries above `most` cannot be in a best run and become illegal (the result's do not: what lies
  * around the run is not known here). */
 pl_power pl_power_of(const double *cost, int size, int steps, double most, pl_arena *a);

@@ -22,7 +22,7 @@ static double least_entry(pl_net_table t)
     double least = INFINITY;
     for (int x = 0; x < t.rows; x++)
         for (int y = 0; y < t.cols; y++)
-            least = fmin(least, t.cost[(size_t)x * (size_t)t.stride + (size_t)y]);
+            least = fmin(least, t.cost[(size_t)x * (size_t)t.cols + (size_t)y]);
     return least;
 }
 
@@ -92,13 +92,11 @@ static pl_net_table gather(const pl_ring *f, const pl_sum_pair *e, int cols, int
                            double less, pl_arena *a)
 {
     const pl_net *ring = f->ring;
-    pl_net_table t = { ring->size[va], ring->size[vb], pl_net_stride(ring->size[vb]),
-                       NULL,           NULL,           true };
-    double *cost = pl_arena_get(a, (size_t)t.rows * (size_t)t.stride, sizeof *cost), *to = cost;
+    pl_net_table t = { ring->size[va], ring->size[vb], NULL, NULL, true };
+    double *cost = pl_arena_get(a, (size_t)t.rows * (size_t)t.cols, sizeof *cost), *to = cost;
     for (int x = 0; x < t.rows; x++)
-        for (int y = 0; y < t.stride; y++, to++) {
+        for (int y = 0; y < t.cols; y++, to++) {
             *to = INFINITY;
-            if (y >= t.cols) continue;
             size_t at = (size_t)ring->value[va][x] * (size_t)cols + (size_t)ring->value[vb][y];
             if (isinf(e->time[at])) continue;
             *to = f->weights.time * e->time[at] - less;
@@ -162,8 +160,8 @@ pl_net *pl_ring_tie(const pl_ring *f, pl_arena *a)
     pl_net *net = pl_net_new(ring->n, a);
     net->bound = ring->bound;
     for (int v = 0; v < ring->n; v++) {
-        double *unary = PL_NEW_N(a, double, pl_net_stride(ring->size[v]));
-        memcpy(unary, ring->unary[v], (size_t)pl_net_stride(ring->size[v]) * sizeof *unary);
+        double *unary = PL_NEW_N(a, double, ring->size[v]);
+        memcpy(unary, ring->unary[v], (size_t)ring->size[v] * sizeof *unary);
         pl_net_var(net, v, ring->size[v], ring->value[v], unary, a);
     }
     for (int p = 0; p < ring->n_pairs; p++) {
@@ -178,7 +176,7 @@ pl_net *pl_ring_tie(const pl_ring *f, pl_arena *a)
         if (f->link_pair[l] >= 0) continue;
         pl_net_table t = gather(f, e, c->block.n_values[e->b], v, v, f->floor[l], a);
         for (int x = 0; x < t.rows; x++)
-            net->unary[v][x] += (1 - part) * t.cost[(size_t)x * (size_t)t.stride + (size_t)x];
+            net->unary[v][x] += (1 - part) * t.cost[(size_t)x * (size_t)t.cols + (size_t)x];
     }
     for (int i = 0; i < c->n_first + c->n_last; i++) {
         const pl_sum_pair *e = i < c->n_first ? &c->first[i] : &c->last[i - c->n_first];

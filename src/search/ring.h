@@ -2,9 +2,9 @@
  *
  * Potentials are the same in every copy, so a ring of one copy, linked to itself, finds them: the
  * cost of the chain becomes a constant, a sum of tables whose least entries are zero for every copy
- * and every link, and a correction at the two ends, where links are missing. With the tables of the
- * first copy, one of the middle and the last written out, a bound of the whole chain follows that
- * does not depend on the number of copies, and a bound for each value. */
+ * and every link, and a correction at the two ends, where links are missing. With the first and the
+ * last copies written out a bound of the whole chain follows that takes no longer for more copies,
+ * and a bound for each value. */
 #ifndef PL_SEARCH_RING_H
 #define PL_SEARCH_RING_H
 #include "search/chain.h"
@@ -21,7 +21,7 @@ typedef struct pl_ring {
     int64_t work;
 } pl_ring;
 
-/* `like`, unless NULL, is a fold of the same chain with other weights: its potentials are where
+/* `like`, unless NULL, is a ring of the same chain with other weights: its potentials are where
  * these start. NULL: nothing is legal. */
 pl_ring *pl_ring_new(const pl_chain *c, pl_cost w, const pl_ring *like, pl_arena *a);
 
@@ -33,11 +33,11 @@ pl_net *pl_ring_tie(const pl_ring *f, pl_arena *a);
  * else, with room for `more` variables behind. */
 pl_net *pl_ring_ends(const pl_ring *f, int depth, int more, pl_arena *a);
 
-/* Potentials for new ends: those of the tied ring, or of the ends before. */
-void pl_ring_start(const pl_ring *f, pl_net *ends, const pl_net *tied);
+/* The potentials of earlier ends, and the bounds they found, for new ones of the same values. */
 void pl_ring_go_on(const pl_ring *f, pl_net *ends, const pl_net *before);
 
-/* ring->least of the block: what a value costs in an inner copy at least, with these potentials. */
+/* Sets ring->least of the block: how far a value in a copy that is not written out lifts the chain
+ * above the bound of its ends, with the potentials as they are. */
 void pl_ring_settle(const pl_ring *f, pl_arena *a);
 
 /* The whole chain costs at least this with value x of the ring's variable v in any copy; of ends

@@ -47,7 +47,7 @@ static bool open_cell(run *r, pl_order *order)
  * entry is illegal. */
 static double *read_cell(const run *r)
 {
-    int n = pl_border_scope_size(&r->border), distinct = 0, stride = pl_net_stride(r->states);
+    int n = pl_border_scope_size(&r->border), distinct = 0, stride = pl_power_stride(r->states);
     int *var = PL_NEW_N(r->tmp, int, n), *same = PL_NEW_N(r->tmp, int, n);
     int *at = PL_NEW_N(r->tmp, int, n);
     for (int d = 0; d < n; d++) {
@@ -78,7 +78,7 @@ static double *read_cell(const run *r)
 /* The run's table without the padding: [hubs][states][states]. */
 static double *join_powers(const run *r)
 {
-    size_t n = (size_t)r->states, stride = (size_t)pl_net_stride(r->states);
+    size_t n = (size_t)r->states, stride = (size_t)pl_power_stride(r->states);
     double *out = pl_arena_get(r->tmp, (size_t)r->hubs * n * n, sizeof *out), *to = out;
     for (int h = 0; h < r->hubs; h++)
         for (size_t i = 0; i < n; i++, to += n)
@@ -157,7 +157,7 @@ static pl_run solve(run *r, double slack, pl_arena *out)
     answer.fits = true;
     pl_eliminate_run(r->inside, inside);
     const double *cost = read_cell(r);
-    size_t size = (size_t)r->states * (size_t)pl_net_stride(r->states);
+    size_t size = (size_t)r->states * (size_t)pl_power_stride(r->states);
     r->power = PL_NEW_N(r->tmp, pl_power, r->hubs);
     for (int h = 0; h < r->hubs; h++) {
         r->power[h] = pl_power_of(cost + (size_t)h * size, r->states, copies - 2, slack, r->tmp);

@@ -14,9 +14,7 @@ static pl_cost cost_sum(const void *self, const int *value)
 
 static void mix_sum(void *self, int n_known, int *const *known, pl_mix *m, pl_arena *out)
 {
-    (void)n_known;
-    (void)known;
-    pl_mix_sum(self, m, out);
+    pl_mix_sum(self, n_known, known, m, out);
 }
 
 static bool check_cap(double cap, pl_err *err)
@@ -42,16 +40,27 @@ bool pl_search_min(const pl_sum *s, double cap, const pl_search_options *options
     return min_sum(&copy, cap, options, out, answer, err);
 }
 
-/* Chains of at most so many entries may be written out where runs of copies find no proof. */
-enum { WRITTEN_OUT = 1 << 19 };
+enum { MOST_VARIABLES = 512, MOST_ENTRIES = 1 << 17 };
 
-static bool is_short(const pl_chain *c)
+static double count_entries(int n, const pl_sum_pair *pair, const int *na, const int *nb)
 {
     double entries = 0;
-    for (int p = 0; p < c->block.n_pairs; p++)
-        entries +=
-            (double)c->block.n_values[c->block.pair[p].a] * c->block.n_values[c->block.pair[p].b];
-    return entries * c->copies <= WRITTEN_OUT && pl_chain_variables(c) <= 512;
+    for (int p = 0; p < n; p++) entries += (double)na[pair[p].a] * nb[pair[p].b];
+    return entries;
+}
+
+/* Chains with few copies, or small ones, are written out: folding them would not save time. */
+static bool is_short(const pl_chain *c, const pl_search_options *o)
+{
+    if (c->copies < 3 || o->no_power || o->no_unroll) return !o->no_unroll || c->copies < 3;
+    const int *na = c->outside.n_values, *nb = c->block.n_values;
+    double outside = count_entries(c->outside.n_pairs, c->outside.pair, na, na);
+    double block = count_entries(c->block.n_pairs, c->block.pair, nb, nb) +
+                   count_entries(c->n_every, c->every, na, nb) +
+                   count_entries(c->n_links, c->link, nb, nb);
+    double all = outside + c->copies * block;
+    if (all < 1.25 * (outside + 2 * block)) return true;
+    return pl_chain_variables(c) <= MOST_VARIABLES && all <= MOST_ENTRIES;
 }
 
 /* A chain from price to price: the next one starts from the potentials of the last. */
@@ -84,12 +93,6 @@ static void mix_chain(void *self, int n_known, int *const *known, pl_mix *m, pl_
 {
     links *l = self;
     pl_mix_chain(l->chain, l->last, n_known, known, m, out);
-    double gap = pl_solve_goal(m->cost.time, m->o) - m->bound;
-    if (gap <= 0 || !is_short(l->chain)) return;
-    pl_arena *tmp = pl_arena_new("short chain");
-    pl_sum s = pl_chain_unroll(l->chain, tmp);
-    pl_mix_sum(&s, m, out);
-    pl_arena_free(tmp);
 }
 
 bool pl_chain_min(const pl_chain *c, double cap, const pl_search_options *options, pl_arena *out,
@@ -100,7 +103,7 @@ bool pl_chain_min(const pl_chain *c, double cap, const pl_search_options *option
     pl_search_options o = pl_solve_defaults(options);
     pl_arena *tmp = pl_arena_new("chain");
     bool ok;
-    if (c->copies < 3 || o.no_power) {
+    if (is_short(c, &o)) {
         pl_sum s = pl_chain_unroll(c, tmp);
         ok = min_sum(&s, cap, &o, out, answer, err);
     } else {

@@ -15,9 +15,10 @@ typedef struct pl_search_options {
     bool no_dominance;    /* values that another one always beats stay                           */
     bool no_elimination;  /* branch only                                                         */
     bool no_power;        /* chain: write out every copy and solve the one long sum              */
+    bool no_unroll;       /* chain: fold 3 or more copies even where that saves no time          */
     bool no_mixing;       /* cap: no Pareto fronts, only what the price of memory finds          */
     double gap;           /* stop when time - bound is at most this part of time; 0: 9e-10        */
-    int passes;           /* of potentials, per round; 0: 8                                      */
+    int passes;           /* of potentials, at most, before anything else is tried; 0: 256       */
     int front;            /* (time, memory) labels kept per entry; 0: 1024                       */
     int64_t table_limit;  /* entries of one table of the elimination; 0: 2^20                    */
     int64_t work_limit;   /* entries read in one elimination; 0: 2^26                            */

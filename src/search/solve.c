@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SORTED = 4096 };
-
 /* One search: the incumbent and the limits are shared by all branches. */
 typedef struct solver {
     const pl_search_options *o;
@@ -53,8 +51,8 @@ pl_eliminate *pl_solve_tables(const pl_net *net, pl_arena *a)
         double *cost = pl_arena_get(a, (size_t)rows * (size_t)cols, sizeof *cost), *to = cost;
         for (int x = 0; x < rows; x++)
             for (int y = 0; y < cols; y++)
-                *to++ = f->table.cost[(size_t)x * (size_t)f->table.stride + (size_t)y] -
-                        f->to_a[x] - f->to_b[y];
+                *to++ = f->table.cost[(size_t)x * (size_t)f->table.cols + (size_t)y] - f->to_a[x] -
+                        f->to_b[y];
         scope[0] = f->a;
         scope[1] = f->b;
         pl_eliminate_add(e, 2, scope, cost);
@@ -87,13 +85,10 @@ static void offer(solver *s, const pl_net *net, const int *index)
     for (int v = 0; v < s->n; v++) s->value[v] = net->value[v][index[v]];
 }
 
-/* What passes may still gain that is worth the time: a part of the gap, or of the bound as long as
- * there is no choice to compare it with. */
-double W1 = 0.01, W2 = 3e-4;
 double pl_solve_worth(double best, double bound)
 {
-    return pl_net_is_legal(best) && best - bound < 0.1 * fabs(bound) ? W1 * (best - bound)
-                                                                     : W2 * fabs(bound);
+    double gap = best - bound;
+    return gap < 0.1 * fabs(bound) ? 5e-4 * gap : 1e-3 * fabs(bound);
 }
 
 /* Passes while the bound rises; the choices made on the way are offered. */
@@ -108,7 +103,7 @@ static void raise_bound(solver *s, pl_net *net, int passes)
         pl_net_descend(net, pick, 4);
         offer(s, net, pick);
         if (net->bound >= pl_solve_goal(s->best, s->o)) break;
-        if (i && net->bound - before < pl_solve_worth(s->best, net->bound)) break;
+        if (i && net->bound - before <= pl_solve_worth(s->best, net->bound)) break;
     }
     pl_arena_free(tmp);
 }
@@ -152,21 +147,19 @@ double pl_solve_nth(double *least, int n, double at)
 static double eliminate_near(solver *s, const pl_net *net)
 {
     static const double each[] = { 8, 4, 2, 1.3, 1 };
-    int n = 0, vars = 0;
-    double tried = INFINITY;
+    int n = 0, n_open = 0;
+    double tried = INFINITY, proven = -INFINITY;
     for (int v = 0; v < net->n; v++) n += net->size[v];
     pl_arena *tmp = pl_arena_new("search near");
     double *least = PL_NEW_N(tmp, double, n);
     n = 0;
     for (int v = 0; v < net->n; v++) {
-        if (net->size[v] == 1) continue;
-        vars++;
-        for (int x = 0; x < net->size[v]; x++) least[n++] = net->least[v][x];
+        n_open += net->size[v] > 1;
+        for (int x = 0; net->size[v] > 1 && x < net->size[v]; x++) least[n++] = net->least[v][x];
     }
-    double proven = -INFINITY;
-    for (size_t i = 0; i < sizeof each / sizeof *each && !pl_net_is_legal(-proven); i++) {
-        double most = fmin(fmax(pl_solve_nth(least, n, each[i] * vars), net->bound),
-                           pl_solve_goal(s->best, s->o));
+    for (size_t i = 0; i < sizeof each / sizeof *each && isinf(proven); i++) {
+        double most = fmax(pl_solve_nth(least, n, each[i] * n_open), net->bound);
+        most = fmin(most, pl_solve_goal(s->best, s->o));
         if (most < tried && eliminate(s, net, most, (double)s->o->work_limit / 64)) proven = most;
         tried = most;
     }
@@ -188,7 +181,7 @@ static int find_branch(const pl_net *net)
     return best;
 }
 
-/* Of how much a search is: of a part it may leave without an answer. */
+/* What is searched: a part of the values is for a better incumbent only. */
 typedef enum part { WHOLE, BRANCH, PART } part;
 
 static double search(solver *s, pl_net *net, int passes, part kind);
@@ -241,13 +234,11 @@ static double count_entries(const pl_net *net)
     return sum;
 }
 
-/* The best quarter of the values, at least four: a choice among them is soon found and seldom far
- * from the best. */
-void pl_solve_best(const double *least, int size, bool *keep)
+void pl_solve_best(const double *least, int size, bool *keep, pl_arena *a)
 {
-    double sorted[MOST_SORTED];
     int n = size / 4 < 4 ? 4 : size / 4;
-    if (size <= 4 || size > MOST_SORTED) return;
+    if (size <= n) return;
+    double *sorted = PL_NEW_N(a, double, size);
     memcpy(sorted, least, (size_t)size * sizeof *sorted);
     double most = pl_solve_nth(sorted, size, n - 1);
     for (int x = 0; x < size; x++) keep[x] = least[x] <= most;
@@ -257,7 +248,7 @@ static void search_part(solver *s, const pl_net *net)
 {
     pl_arena *tmp = pl_arena_new("search part");
     bool **keep = pl_net_keeps(net, tmp);
-    for (int v = 0; v < net->n; v++) pl_solve_best(net->least[v], net->size[v], keep[v]);
+    for (int v = 0; v < net->n; v++) pl_solve_best(net->least[v], net->size[v], keep[v], tmp);
     pl_net *best = pl_net_keep(net, keep, NULL, true, tmp);
     if (best) search(s, best, s->o->passes, PART);
     pl_arena_free(tmp);

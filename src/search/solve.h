@@ -20,15 +20,18 @@ static inline double pl_solve_goal(double best, const pl_search_options *o)
     return pl_net_is_legal(best) ? best - o->gap * fabs(best) : best;
 }
 
+/* The least gain of two passes that is worth the next two: a part of the gap, or of the bound while
+ * there is no choice near it. Passes are cheap next to all that follows them. */
 double pl_solve_worth(double best, double bound);
 
 /* The least but `at` of least[n], which is sorted; INFINITY of none. */
 double pl_solve_nth(double *least, int n, double at);
 
-/* Clears keep[x] but for the best quarter of a variable's values, at least four. */
-void pl_solve_best(const double *least, int size, bool *keep);
+/* Clears keep[x] but for the best quarter of a variable's values, at least four: a choice among
+ * them is soon found and seldom far from the best. */
+void pl_solve_best(const double *least, int size, bool *keep, pl_arena *a);
 
-/* Of a net, which is left with the potentials of the root. */
+/* Of a net, whose potentials and bound are raised on the way. */
 pl_found pl_solve_net(pl_net *net, const pl_search_options *o, pl_arena *out);
 
 pl_found pl_solve_sum(const pl_sum *s, pl_cost w, const pl_search_options *o, pl_arena *out);

@@ -11,6 +11,9 @@
 
 static const double NEAR = 1e-7;
 
+/* Small chains are written out, unless that is forbidden. */
+static const pl_search_options FOLDED = { .no_unroll = true };
+
 static void check_answer(uint64_t seed, const pl_chain *c, double cap, const pl_answer *x)
 {
     pl_cost cost = pl_chain_cost(c, x->value);
@@ -56,10 +59,11 @@ static void test_folded_is_unrolled(void **state)
         pl_err err = { 0 };
         bool found = pl_search_min(&s, INFINITY, NULL, a, &x, &err);
         legal += found;
-        for (int mask = 0; mask < 8; mask++) {
+        for (int mask = 0; mask < 12; mask++) {
             pl_search_options o = { .no_bound = mask & 1,
                                     .no_dominance = mask & 2,
-                                    .no_power = mask & 4 };
+                                    .no_power = mask / 4 == 1,
+                                    .no_unroll = mask / 4 == 2 };
             err = (pl_err){ 0 };
             bool ok = pl_chain_min(&c, INFINITY, &o, a, &y, &err);
             if (ok != found) fail_msg("seed %d, switches %d: %s", (int)seed, mask, err.msg);
@@ -89,12 +93,13 @@ static void test_brute_capped(void **state)
         if (pl_sum_brute(&s, INFINITY, value, &open)) {
             double cap = open.memory * (0.3 + 0.8 * draw_unit(&d));
             bool found = pl_sum_brute(&s, cap, value, &best);
-            pl_answer x;
-            pl_err err = { 0 };
-            if (pl_chain_min(&c, cap, NULL, a, &x, &err) != found)
-                fail_msg("seed %d: %s", (int)seed, err.msg);
-            if (found) {
-                fits++;
+            for (int fold = 0; fold < 2; fold++) {
+                pl_answer x;
+                pl_err err = { 0 };
+                if (pl_chain_min(&c, cap, fold ? &FOLDED : NULL, a, &x, &err) != found)
+                    fail_msg("seed %d: %s", (int)seed, err.msg);
+                if (!found) continue;
+                fits += fold;
                 check_answer(seed, &c, cap, &x);
                 if (x.bound > best.time + NEAR || x.time < best.time - NEAR ||
                     (x.proven && x.time > best.time + NEAR))
@@ -116,20 +121,22 @@ static void test_capped_and_tied(void **state)
         draw d = draw_new(seed, true, a);
         pl_chain c = draw_chain(&d, 5, 4, seed % 7 == 0 ? 30 : 7);
         pl_sum s = pl_chain_unroll(&c, a);
-        pl_answer open, x, y, t;
+        pl_answer open, x, y, z, t;
         pl_err err = { 0 }, none = { 0 };
         if (pl_search_min(&s, INFINITY, NULL, a, &open, &err)) {
             double cap = open.memory * (0.4 + 0.7 * draw_unit(&d));
             bool found = pl_search_min(&s, cap, NULL, a, &x, &err);
-            if (pl_chain_min(&c, cap, NULL, a, &y, &err) != found)
+            if (pl_chain_min(&c, cap, NULL, a, &y, &err) != found ||
+                pl_chain_min(&c, cap, &FOLDED, a, &z, &err) != found)
                 fail_msg("seed %d: %s", (int)seed, err.msg);
             bool tied = pl_chain_tied(&c, cap, NULL, a, &t, &none);
             if (found) {
-                double best = fmin(x.time, y.time);
+                double best = fmin(fmin(x.time, y.time), z.time);
                 check_answer(seed, &c, cap, &y);
-                if (y.bound > best + NEAR || x.bound > best + NEAR)
-                    fail_msg("seed %d: bounds %g, %g; %g was found", (int)seed, x.bound, y.bound,
-                             best);
+                check_answer(seed, &c, cap, &z);
+                if (y.bound > best + NEAR || x.bound > best + NEAR || z.bound > best + NEAR)
+                    fail_msg("seed %d: bounds %g, %g, folded %g; %g was found", (int)seed, x.bound,
+                             y.bound, z.bound, best);
                 if (tied) check_answer(seed, &c, cap, &t);
                 if (tied && t.time < best - NEAR)
                     fail_msg("seed %d: tied %g, free %g", (int)seed, t.time, best);
@@ -157,7 +164,7 @@ static void test_layers(void **state)
         pl_sum s = pl_chain_unroll(&c, a);
         pl_answer x, y, t;
         pl_err err = { 0 };
-        if (!pl_chain_min(&c, INFINITY, NULL, a, &x, &err) ||
+        if (!pl_chain_min(&c, INFINITY, &FOLDED, a, &x, &err) ||
             !pl_search_min(&s, INFINITY, NULL, a, &y, &err) ||
             !pl_chain_tied(&c, INFINITY, NULL, a, &t, &err))
             fail_msg("%d copies: %s", copies[i], err.msg);
@@ -177,11 +184,11 @@ static void test_layers_capped(void **state)
     pl_chain c = layout_chain(&l, a);
     pl_answer open, x;
     pl_err err = { 0 };
-    assert_true(pl_chain_min(&c, INFINITY, NULL, a, &open, &err));
+    assert_true(pl_chain_min(&c, INFINITY, &FOLDED, a, &open, &err));
     double last = open.time;
     for (int i = 1; i <= 10; i++) {
         double cap = open.memory * (1 - 0.08 * i);
-        if (!pl_chain_min(&c, cap, NULL, a, &x, &err)) fail_msg("cap %d: %s", i, err.msg);
+        if (!pl_chain_min(&c, cap, &FOLDED, a, &x, &err)) fail_msg("cap %d: %s", i, err.msg);
         check_answer((uint64_t)i, &c, cap, &x);
         if (x.time - x.bound > 0.01 * x.time)
             fail_msg("cap %d: time %g, bound %g", i, x.time, x.bound);
@@ -204,7 +211,7 @@ static void test_flat_in_depth(void **state)
         pl_chain c = layout_chain(&l, a);
         pl_answer x;
         pl_err err = { 0 };
-        assert_true(pl_chain_min(&c, INFINITY, NULL, a, &x, &err));
+        assert_true(pl_chain_min(&c, INFINITY, &FOLDED, a, &x, &err));
         assert_true(x.proven);
         work[i] = x.work;
         pl_arena_free(a);
@@ -226,13 +233,13 @@ static void test_empty_parts(void **state)
         if (seed % 2) c.block = draw_sum(&d, 2, 3, 1, false);
         pl_sum s = pl_chain_unroll(&c, a);
         pl_answer y;
-        assert_true(pl_chain_min(&c, INFINITY, NULL, a, &x, &err));
+        assert_true(pl_chain_min(&c, INFINITY, &FOLDED, a, &x, &err));
         assert_true(pl_search_min(&s, INFINITY, NULL, a, &y, &err));
         assert_true(x.proven && fabs(x.time - y.time) < NEAR);
         double cap = 0.9 * x.memory;
         bool fits = pl_search_min(&s, cap, NULL, a, &y, &err);
         err = (pl_err){ 0 };
-        assert_int_equal(pl_chain_min(&c, cap, NULL, a, &x, &err), fits);
+        assert_int_equal(pl_chain_min(&c, cap, &FOLDED, a, &x, &err), fits);
         if (fits) assert_true(x.proven && fabs(x.time - y.time) < NEAR);
         pl_arena_free(a);
     }
