@@ -3,7 +3,7 @@
 #include "cli/launch.h"
 #include "models/model.h"
 #include "ops/lib/all.h"
-#include "run/json.h"
+#include "graph/json.h"
 #ifdef PLEAT_HAVE_ONEDNN
 #include "backends/onednn/onednn.h"
 #endif

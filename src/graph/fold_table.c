@@ -1,14 +1,9 @@
 #include "graph/fold_table.h"
 
+#include "base/hash.h"
 #include "graph/op.h"
 
 #include <string.h>
-
-uint64_t pl_fold_mix(uint64_t h, uint64_t x)
-{
-    h = (h ^ x) * 0x9e3779b97f4a7c15u;
-    return h ^ (h >> 29);
-}
 
 int *pl_fold_ints(pl_arena *a, int n, int value)
 {
@@ -55,11 +50,11 @@ static uint64_t hash_text(uint64_t h, const char *text, size_t n)
     for (; n >= 8; n -= 8, text += 8) {
         uint64_t word;
         memcpy(&word, text, 8);
-        h = pl_fold_mix(h, word);
+        h = pl_hash_mix(h, word);
     }
     uint64_t word = n;
     for (size_t i = 0; i < n; i++) word = word << 8 | (unsigned char)text[i];
-    return pl_fold_mix(h, word);
+    return pl_hash_mix(h, word);
 }
 
 /* -- values ------------------------------------------------------------------------------------ */
@@ -75,8 +70,8 @@ static void find_forms(const making *m)
     forget(m);
     for (int i = 0; i < m->t->n_data; i++) {
         const pl_value *v = m->g->values.at[i];
-        uint64_t h = pl_fold_mix(3, (uint64_t)v->type * 16 + (uint64_t)v->shape.rank);
-        for (int d = 0; d < v->shape.rank; d++) h = pl_fold_mix(h, (uint64_t)v->shape.dim[d]);
+        uint64_t h = pl_hash_mix(3, (uint64_t)v->type * 16 + (uint64_t)v->shape.rank);
+        for (int d = 0; d < v->shape.rank; d++) h = pl_hash_mix(h, (uint64_t)v->shape.dim[d]);
         m->form[i] = find_first(m, h, i, is_form_same);
     }
 }
@@ -103,7 +98,7 @@ static void find_leaves(const making *m)
             *of = *of == -1 ? i : -2;
         }
         if (v->maker) continue;
-        uint64_t h = pl_fold_mix(5, (uint64_t)m->form[i] * 8 + (uint64_t)v->role * 2 + !v->next);
+        uint64_t h = pl_hash_mix(5, (uint64_t)m->form[i] * 8 + (uint64_t)v->role * 2 + !v->next);
         if (v->init) h = hash_text(h, v->init, strlen(v->init));
         t->leaf[i] = find_first(m, h, i, is_leaf_same);
     }
@@ -154,8 +149,8 @@ static uint64_t hash_node(const making *m, const pl_node *n)
         h = hash_text(h, n->attr[k].name, strlen(n->attr[k].name));
         h = hash_text(h, n->attr[k].text, strlen(n->attr[k].text));
     }
-    for (int k = 0; k < n->n_in; k++) h = pl_fold_mix(h, (uint64_t)m->form[n->in[k]->id]);
-    for (int k = 0; k < n->n_out; k++) h = pl_fold_mix(h, (uint64_t)m->form[n->out[k]->id]);
+    for (int k = 0; k < n->n_in; k++) h = pl_hash_mix(h, (uint64_t)m->form[n->in[k]->id]);
+    for (int k = 0; k < n->n_out; k++) h = pl_hash_mix(h, (uint64_t)m->form[n->out[k]->id]);
     return h;
 }
 
@@ -185,7 +180,7 @@ static void find_nodes(const making *m)
 
 uint64_t pl_fold_reader_key(const pl_fold_table *t, const pl_reader *r)
 {
-    return pl_fold_mix(pl_fold_mix(11, (uint64_t)t->kind[r->node]), (uint64_t)r->pos);
+    return pl_hash_mix(pl_hash_mix(11, (uint64_t)t->kind[r->node]), (uint64_t)r->pos);
 }
 
 static void find_readers(pl_fold_table *t)
@@ -240,17 +235,17 @@ pl_fold_table pl_fold_table_new(const pl_graph *g, pl_arena *a)
 
 static uint64_t hash_around(const pl_fold_table *t, int n, const uint64_t *before)
 {
-    uint64_t h = pl_fold_mix(17, before[n]);
+    uint64_t h = pl_hash_mix(17, before[n]);
     for (int k = t->first_in[n]; k < t->first_in[n + 1]; k++) {
         int v = t->in[k], m = t->maker[v];
-        h = pl_fold_mix(h, m < 0 ? pl_fold_mix(t->sum[v], (uint64_t)t->leaf[v])
-                                 : pl_fold_mix(before[m], (uint64_t)t->port[v]));
+        h = pl_hash_mix(h, m < 0 ? pl_hash_mix(t->sum[v], (uint64_t)t->leaf[v])
+                                 : pl_hash_mix(before[m], (uint64_t)t->port[v]));
     }
     for (int k = t->first_out[n]; k < t->first_out[n + 1]; k++) {
         uint64_t sum = 0;
         for (int r = t->first_reader[t->out[k]]; r < t->first_reader[t->out[k] + 1]; r++)
-            sum += pl_fold_mix(before[t->reader[r].node], (uint64_t)t->reader[r].pos);
-        h = pl_fold_mix(h, sum);
+            sum += pl_hash_mix(before[t->reader[r].node], (uint64_t)t->reader[r].pos);
+        h = pl_hash_mix(h, sum);
     }
     return h;
 }

@@ -38,7 +38,6 @@ pl_fold_table pl_fold_table_new(const pl_graph *g, pl_arena *a);
  * r + 1 steps (Weisfeiler and Lehman, 1968). */
 void pl_fold_table_refine(pl_fold_table *t);
 
-uint64_t pl_fold_mix(uint64_t h, uint64_t x);
 /* What a reader adds to the sum of a value. */
 uint64_t pl_fold_reader_key(const pl_fold_table *t, const pl_reader *r);
 int *pl_fold_ints(pl_arena *a, int n, int value); /* n + 1 times value */

@@ -69,6 +69,11 @@ static const char *find_attr(const pl_node *n, const char *name, size_t *len)
     return find_default(n->op, name, len);
 }
 
+pl_value *pl_node_value(const pl_node *n, int o)
+{
+    return o < n->n_in ? n->in[o] : n->out[o - n->n_in];
+}
+
 double pl_node_real(const pl_node *n, const char *name, int k)
 {
     size_t len;

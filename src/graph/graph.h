@@ -114,6 +114,9 @@ const pl_value *pl_graph_state(const pl_value *v);
 pl_value *pl_graph_find(const pl_graph *g, const char *name); /* a value by name, or NULL */
 int64_t pl_graph_params(const pl_graph *g);                   /* elements of trainable states */
 
+/* Operand o of a node: inputs first, then outputs. */
+pl_value *pl_node_value(const pl_node *n, int o);
+
 /* Attribute of a node; the operator's default where the node says nothing. `k`-th of a
  * comma-separated list; the last one repeats. Asking for an unknown attribute is our bug. */
 double pl_node_real(const pl_node *n, const char *name, int k);

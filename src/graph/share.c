@@ -22,7 +22,7 @@ static pl_shape *shape_of(pl_share *s, int o)
 
 static const pl_shape *whole_shape(const pl_node *n, int o)
 {
-    return o < n->n_in ? &n->in[o]->shape : &n->out[o - n->n_in]->shape;
+    return &pl_node_value(n, o)->shape;
 }
 
 pl_share pl_share_whole(const pl_node *n)
@@ -162,7 +162,7 @@ static int64_t part_count(const pl_share *s, int o)
 static size_t element_bytes(const pl_share *s, int o)
 {
     const pl_node *n = s->node;
-    return (size_t)pl_type_bytes(o < n->n_in ? n->in[o]->type : n->out[o - n->n_in]->type);
+    return (size_t)pl_type_bytes(pl_node_value(n, o)->type);
 }
 
 void pl_share_take(const pl_share *s, int operand, const void *whole, void *part)

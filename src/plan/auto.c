@@ -1,11 +1,11 @@
 #include "plan/auto.h"
 
+#include "base/clock.h"
 #include "plan/follow.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_MESHES = 64 };
 
@@ -65,13 +65,6 @@ int pl_auto_meshes(const pl_cluster *c, int axes, int most, pl_mesh out[])
 
 /* -- search ------------------------------------------------------------------------------------ */
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool try_mesh(const pl_graph *g, const pl_fold *fold, const pl_speed *speed,
                      const pl_auto_options *o, pl_arena *out, pl_auto_mesh *m, pl_err *err)
 {
@@ -95,7 +88,7 @@ bool pl_auto_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
     pl_auto *x = *found = PL_NEW(out, pl_auto);
     pl_speed speed = pl_cost_speed(c);
     pl_err why = { 0 };
-    double start = now();
+    double start = pl_clock_now();
     x->best = -1;
     x->bound = INFINITY;
     x->n = pl_auto_meshes(c, o->axes, MOST_MESHES, mesh);
@@ -111,7 +104,7 @@ bool pl_auto_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
         if (m->bound < x->bound) x->bound = m->bound;
         if (x->best < 0 || m->seconds < x->mesh[x->best].seconds) x->best = i;
     }
-    x->search_seconds = now() - start;
+    x->search_seconds = pl_clock_now() - start;
     if (x->best < 0) {
         *err = why;
         return false;

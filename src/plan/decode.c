@@ -45,7 +45,6 @@ static void place_values(const pl_tables *t, const int *value, pl_plan *p)
 {
     for (int i = 0; i < t->graph->values.n; i++) {
         const pl_value *v = t->graph->values.at[i];
-        if (t->copy[i] < -1) continue;
         const pl_placement *store = spot_in(t, value, v, t->store);
         const pl_placement *lie = spot_in(t, value, v, t->lie[0]);
         const pl_placement *save = spot_in(t, value, v, t->save);
@@ -145,7 +144,7 @@ bool pl_tables_fix(const pl_tables *t, const pl_plan *p, pl_arena *a, pl_sum *ou
     }
     for (int i = 0; i < t->graph->values.n; i++) {
         const pl_value *v = t->graph->values.at[i], *s = t->like[i];
-        int var = t->copy[i] < -1 ? -1 : t->store[s->id];
+        int var = t->store[s->id];
         if (var < 0) continue;
         pl_placement x = pl_placement_normal(&p->stored[i], t->mesh, &v->shape);
         int value = find_spot(&t->spot[s->id], &x);

@@ -112,7 +112,7 @@ pl_choice pl_follow_letters(const pl_plan *p, const pl_node *n, int o, const pl_
     pl_choice c;
     int64_t parts[PL_MAX_FACTORS];
     int last[PL_MAX_FACTORS]; /* the axis that split a factor before */
-    const pl_value *v = o < n->n_in ? n->in[o] : n->out[o - n->n_in];
+    const pl_value *v = pl_node_value(n, o);
     memset(&c, PL_COPIED, sizeof c);
     for (int f = 0; f < PL_MAX_FACTORS; f++) parts[f] = 1, last[f] = -1;
     for (int i = 0; i < x->n; i++) {
@@ -208,7 +208,7 @@ static double node_cost(pl_follow *f, const pl_node *n)
     pl_path path;
     double cost = 0, one;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
-        const pl_value *v = o < n->n_in ? n->in[o] : n->out[o - n->n_in];
+        const pl_value *v = pl_node_value(n, o);
         at[o] = pl_plan_operand(f->plan, n->id, o);
         cost += local_bytes(f, v, &at[o]);
         if (o >= n->n_in) {
@@ -419,7 +419,7 @@ static void keep_output(pl_follow *f, const pl_value *v, const pl_placement *mad
 void pl_follow_keep(pl_follow *f, const pl_node *n)
 {
     for (int o = 0; o < n->n_in + n->n_out; o++) {
-        const pl_value *v = o < n->n_in ? n->in[o] : n->out[o - n->n_in];
+        const pl_value *v = pl_node_value(n, o);
         pl_placement at = pl_plan_operand(f->plan, n->id, o);
         f->cost += local_bytes(f, v, &at);
         if (o < n->n_in)

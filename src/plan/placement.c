@@ -1,5 +1,7 @@
 #include "plan/region.h"
 
+#include "base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,21 +57,16 @@ bool pl_placement_same(const pl_placement *a, const pl_placement *b)
     return same;
 }
 
-static uint64_t mix(uint64_t h, uint64_t x)
-{
-    h = (h ^ x) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 29;
-}
-
 uint64_t pl_placement_hash(const pl_placement *p)
 {
-    uint64_t h = mix(1, (uint64_t)p->n << 16 | (uint64_t)p->pending << 8 | p->monoid);
+    uint64_t h = pl_hash_mix(1, (uint64_t)p->n << 16 | (uint64_t)p->pending << 8 | p->monoid);
     for (int i = 0; i < p->n; i++) {
         const pl_split *x = &p->split[i];
-        h = mix(h, (uint64_t)x->dim << 8 | (uint64_t)x->axis);
-        if (x->size) h = mix(mix(h, (uint64_t)x->size), (uint64_t)x->unit);
+        h = pl_hash_mix(h, (uint64_t)x->dim << 8 | (uint64_t)x->axis);
+        if (x->size) h = pl_hash_mix(pl_hash_mix(h, (uint64_t)x->size), (uint64_t)x->unit);
         if (x->stride)
-            h = mix(mix(h, (uint64_t)x->stride), (uint64_t)x->reach << 32 | (uint32_t)x->pad);
+            h = pl_hash_mix(pl_hash_mix(h, (uint64_t)x->stride),
+                            (uint64_t)x->reach << 32 | (uint32_t)x->pad);
     }
     return h;
 }

@@ -69,7 +69,7 @@ void pl_choice_order(const pl_choice *c, const pl_mesh *m, int axes[PL_MAX_AXES]
 
 pl_placement pl_choice_operand(const pl_choice *c, const pl_node *n, const pl_mesh *m, int o)
 {
-    const pl_value *v = o < n->n_in ? n->in[o] : n->out[o - n->n_in];
+    const pl_value *v = pl_node_value(n, o);
     pl_placement x = { .monoid = n->op->monoid };
     int axes[PL_MAX_AXES];
     pl_choice_order(c, m, axes);

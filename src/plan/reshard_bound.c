@@ -1,4 +1,6 @@
 #include "plan/reshard_bound.h"
+
+#include "base/hash.h"
 #include "plan/move.h"
 
 typedef struct key {
@@ -226,9 +228,9 @@ static const double *find_table(pl_bounds *known, const pl_bound *b)
     const pl_question *q = b->q;
     key k = { pl_shape_count(&q->shape), b->element, b->split, b->back,
               q->end[q->n].pending,      b->combine, q->mask,  b->even };
-    uint64_t h = pl_reshard_memo_mix((uint64_t)k.count, (uint64_t)k.element);
-    h = pl_reshard_memo_mix(h, k.split << 24 | k.back << 16 | k.pending << 8 | k.combine);
-    h = pl_reshard_memo_mix(h, (uint64_t)k.mask << 1 | k.even);
+    uint64_t h = pl_hash_mix((uint64_t)k.count, (uint64_t)k.element);
+    h = pl_hash_mix(h, k.split << 24 | k.back << 16 | k.pending << 8 | k.combine);
+    h = pl_hash_mix(h, (uint64_t)k.mask << 1 | k.even);
     pl_bound_table **slot = &known->slot[h % PL_BOUND_SLOTS];
     if (*slot && same_key(&(*slot)->key, &k)) return (*slot)->least;
     int n = 1;

@@ -1,5 +1,7 @@
 #include "plan/reshard_memo.h"
 
+#include "base/hash.h"
+
 #include <string.h>
 
 struct pl_leg {
@@ -10,17 +12,11 @@ struct pl_leg {
     double seconds;
 };
 
-uint64_t pl_reshard_memo_mix(uint64_t hash, uint64_t x)
-{
-    hash = (hash ^ x) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 29;
-}
-
 static uint64_t hash_question(const pl_question *q)
 {
-    uint64_t h = pl_reshard_memo_mix((uint64_t)q->type, (uint64_t)q->most_bytes);
-    for (int d = 0; d < q->shape.rank; d++) h = pl_reshard_memo_mix(h, (uint64_t)q->shape.dim[d]);
-    for (int i = 0; i <= q->n; i++) h = pl_reshard_memo_mix(h, pl_placement_hash(&q->end[i]));
+    uint64_t h = pl_hash_mix((uint64_t)q->type, (uint64_t)q->most_bytes);
+    for (int d = 0; d < q->shape.rank; d++) h = pl_hash_mix(h, (uint64_t)q->shape.dim[d]);
+    for (int i = 0; i <= q->n; i++) h = pl_hash_mix(h, pl_placement_hash(&q->end[i]));
     return h;
 }
 

@@ -32,8 +32,6 @@ typedef struct pl_memo {
     pl_reply **slot;
 } pl_memo;
 
-uint64_t pl_reshard_memo_mix(uint64_t hash, uint64_t x); /* of what was hashed before, and x */
-
 /* The answer to a question of this mesh, or where it is to go (known: false). */
 pl_reply *pl_reshard_memo_find(pl_memo *memo, const pl_question *q);
 void pl_reshard_memo_keep(pl_memo *memo, pl_reply *a, int which, const pl_path *path);

@@ -42,6 +42,6 @@ pl_region pl_steps_region(const pl_steps *s, int o, int rank, int i)
 {
     const pl_node *n = s->node;
     pl_placement where = pl_choice_operand(&s->choice, n, &s->mesh, o);
-    const pl_value *v = o < n->n_in ? n->in[o] : n->out[o - n->n_in];
+    const pl_value *v = pl_node_value(n, o);
     return pl_region_of(&where, &s->mesh, &v->shape, rank * s->n + i);
 }

@@ -1,5 +1,6 @@
 #include "plan/tables.h"
 
+#include "base/hash.h"
 #include "graph/op.h"
 #include "plan/convert.h"
 
@@ -10,11 +11,13 @@ enum { LEAST_COPIES = 3 };
 
 typedef struct known_paths {
     uint64_t hash;
+    const pl_value *value;
     pl_convert paths;
 } known_paths;
 
 typedef struct known_domain {
     uint64_t hash;
+    const pl_node *node;
     const pl_domain *domain;
     const double *time;
 } known_domain;
@@ -97,6 +100,8 @@ static void find_copies(making *x)
             t->like[v] = t->copy[v] >= 0 ? s->in[k] : g->values.at[v];
         }
     }
+    for (int v = 0; v < g->values.n; v++)
+        if (t->copy[v] == NOBODY) t->copy[v] = -1;
 }
 
 /* Nodes outside, those of the first and the last copy, and of the one that stands for all with its
@@ -119,55 +124,61 @@ static void find_active(making *x)
 
 /* -- nodes ------------------------------------------------------------------------------------- */
 
-static const pl_value *value_of(const pl_node *n, int o)
-{
-    return o < n->n_in ? n->in[o] : n->out[o - n->n_in];
-}
-
 static bool is_number(const pl_value *v)
 {
     return v->shape.rank == 0;
 }
 
-static uint64_t mix(uint64_t h, uint64_t x)
-{
-    h = (h ^ x) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 29;
-}
-
 static uint64_t hash_shape(uint64_t h, const pl_value *v)
 {
-    h = mix(h, (uint64_t)v->type << 8 | (uint64_t)v->shape.rank);
-    for (int d = 0; d < v->shape.rank; d++) h = mix(h, (uint64_t)v->shape.dim[d]);
+    h = pl_hash_mix(h, (uint64_t)v->type << 8 | (uint64_t)v->shape.rank);
+    for (int d = 0; d < v->shape.rank; d++) h = pl_hash_mix(h, (uint64_t)v->shape.dim[d]);
     return h;
 }
 
 /* Of all that a domain and its times depend on. */
 static uint64_t hash_node(const pl_node *n)
 {
-    uint64_t h = mix((uint64_t)(uintptr_t)n->op, (uint64_t)n->sig->n_factors);
+    uint64_t h = pl_hash_mix((uint64_t)(uintptr_t)n->op, (uint64_t)n->sig->n_factors);
     for (int f = 0; f < n->sig->n_factors; f++)
-        h = mix(h, (uint64_t)n->sig->factor[f].size << 8 | (uint64_t)n->sig->factor[f].letter);
+        h = pl_hash_mix(h,
+                        (uint64_t)n->sig->factor[f].size << 8 | (uint64_t)n->sig->factor[f].letter);
     for (int o = 0; o < n->n_in + n->n_out; o++) {
-        h = hash_shape(h, value_of(n, o));
+        h = hash_shape(h, pl_node_value(n, o));
         for (int d = 0; d < n->sig->operand[o].rank; d++) {
             const pl_sig_dim *x = &n->sig->operand[o].dim[d];
-            h = mix(h, (uint64_t)(x->window + 1) << 8 | (uint64_t)x->n);
-            for (int k = 0; k < x->n; k++) h = mix(h, (uint64_t)x->factor[k]);
+            h = pl_hash_mix(h, (uint64_t)(x->window + 1) << 8 | (uint64_t)x->n);
+            for (int k = 0; k < x->n; k++) h = pl_hash_mix(h, (uint64_t)x->factor[k]);
         }
     }
     for (int w = 0; w < n->sig->n_windows; w++) {
         const pl_window *x = &n->sig->window[w];
-        h = mix(mix(h, (uint64_t)x->stride << 32 | (uint64_t)x->dilation), (uint64_t)x->pad_lo);
+        h = pl_hash_mix(pl_hash_mix(h, (uint64_t)x->stride << 32 | (uint64_t)x->dilation),
+                        (uint64_t)x->pad_lo);
     }
     return h;
+}
+
+static bool is_form_same(const pl_value *a, const pl_value *b)
+{
+    return a->type == b->type && pl_shape_same(&a->shape, &b->shape);
+}
+
+static bool is_work_same(const pl_node *a, const pl_node *b)
+{
+    bool same = a->op == b->op && a->n_in == b->n_in && a->n_out == b->n_out &&
+                (a->sig == b->sig || !strcmp(a->spec, b->spec));
+    for (int o = 0; same && o < a->n_in + a->n_out; o++)
+        same = is_form_same(pl_node_value(a, o), pl_node_value(b, o));
+    return same;
 }
 
 static known_domain *find_domain(making *x, const pl_node *n)
 {
     uint64_t hash = hash_node(n);
     for (int i = 0; i < x->domains.n; i++)
-        if (x->domains.at[i].hash == hash) return &x->domains.at[i];
+        if (x->domains.at[i].hash == hash && is_work_same(x->domains.at[i].node, n))
+            return &x->domains.at[i];
     pl_domain *d = PL_NEW(x->arena, pl_domain);
     *d = pl_domain_of(n, x->t->mesh, x->arena);
     double *time = PL_NEW_N(x->arena, double, d->n);
@@ -175,7 +186,7 @@ static known_domain *find_domain(making *x, const pl_node *n)
         pl_share s = pl_choice_share(&d->choice[i], n, x->t->mesh, 0);
         time[i] = pl_cost_share(&s, x->speed);
     }
-    known_domain k = { hash, d, time };
+    known_domain k = { hash, n, d, time };
     PL_PUSH(x->arena, &x->domains, k);
     return &x->domains.at[x->domains.n - 1];
 }
@@ -204,7 +215,7 @@ static void note_spots(making *x, const pl_node *n, const pl_domain *d)
 {
     pl_tables *t = x->t;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
-        const pl_value *v = value_of(n, o);
+        const pl_value *v = pl_node_value(n, o);
         if (is_number(v)) continue;
         pl_spots *spots = &t->spot[t->like[v->id]->id];
         int16_t *map = PL_NEW_N(x->arena, int16_t, d->spot[o].n);
@@ -221,7 +232,7 @@ static void add_node(making *x, const pl_node *n)
     pl_tables *t = x->t;
     bool numbers = true;
     int copy = pl_tables_copy(t, n);
-    for (int o = 0; o < n->n_in + n->n_out; o++) numbers &= is_number(value_of(n, o));
+    for (int o = 0; o < n->n_in + n->n_out; o++) numbers &= is_number(pl_node_value(n, o));
     if (numbers) return;
     const known_domain *k = find_domain(x, n);
     note_spots(x, n, k->domain);
@@ -281,14 +292,23 @@ static void add_pair(making *x, end a, end b, bool every, double *time, double *
     PL_PUSH(x->arena, &x->pairs[list], p);
 }
 
+static bool are_paths_same(const making *x, const pl_value *a, const pl_value *b)
+{
+    const pl_spots *s = &x->t->spot[a->id], *t = &x->t->spot[b->id];
+    bool same = s->n == t->n && is_form_same(a, b);
+    for (int i = 0; same && i < s->n; i++) same = pl_placement_same(&s->at[i], &t->at[i]);
+    return same;
+}
+
 static const pl_convert *find_paths(making *x, const pl_value *v)
 {
     const pl_spots *s = &x->t->spot[v->id];
     uint64_t h = hash_shape(1, v);
-    for (int i = 0; i < s->n; i++) h = mix(h, pl_placement_hash(&s->at[i]));
+    for (int i = 0; i < s->n; i++) h = pl_hash_mix(h, pl_placement_hash(&s->at[i]));
     for (int i = 0; i < x->paths.n; i++)
-        if (x->paths.at[i].hash == h) return &x->paths.at[i].paths;
-    known_paths k = { h, pl_convert_all(x->t->mesh, v->type, &v->shape, s->n, s->at, x->arena) };
+        if (x->paths.at[i].hash == h && are_paths_same(x, x->paths.at[i].value, v))
+            return &x->paths.at[i].paths;
+    known_paths k = { h, v, pl_convert_all(x->t->mesh, v->type, &v->shape, s->n, s->at, x->arena) };
     PL_PUSH(x->arena, &x->paths, k);
     return &x->paths.at[x->paths.n - 1].paths;
 }
@@ -512,7 +532,7 @@ static void share_spots(making *x)
     const pl_graph *g = x->t->graph;
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        if (!v->next || is_number(v) || !stands(x, x->t->copy[i]) || x->t->copy[i] == -2) continue;
+        if (!v->next || is_number(v) || !stands(x, x->t->copy[i])) continue;
         pl_node *maker = v->next->maker;
         if (!maker || !x->t->domain[maker->id]) continue;
         int o = maker->n_in + v->next->out;
@@ -587,7 +607,7 @@ pl_tables *pl_tables_new(const pl_graph *g, const pl_fold *fold, const pl_mesh *
     share_spots(&x);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        if (is_number(v) || !x.readers[i].n || t->copy[i] < -1 || !stands(&x, t->copy[i])) continue;
+        if (is_number(v) || !x.readers[i].n || !stands(&x, t->copy[i])) continue;
         if (v->maker)
             add_computed(&x, v);
         else

@@ -87,16 +87,11 @@ static bool fits(const lowering *l, const pl_steps *s, int o, const gather *x, i
     return true;
 }
 
-static const pl_value *operand_of(const pl_node *n, int o)
-{
-    return o < n->n_in ? n->in[o] : n->out[o - n->n_in];
-}
-
 /* The copy between a device's part of operand o and the block of step i, dense at its place. */
 static bool find_copy(const lowering *l, const pl_steps *s, int o, int rank, int i, pl_copy *c)
 {
     const pl_node *n = s->node;
-    const pl_value *v = operand_of(n, o);
+    const pl_value *v = pl_node_value(n, o);
     pl_placement where = pl_plan_operand(l->plan, n->id, o);
     pl_region whole = pl_region_of(&where, &l->plan->mesh, &v->shape, rank);
     pl_region block = pl_steps_region(s, o, rank, i);
@@ -150,13 +145,13 @@ static bool find_steps(const lowering *l, int id, stepped *x)
 static int64_t block_bytes(const stepped *x, int o)
 {
     pl_region r = pl_steps_region(&x->steps, o, 0, 0);
-    return pl_region_count(&r) * pl_type_bytes(operand_of(x->node, o)->type);
+    return pl_region_count(&r) * pl_type_bytes(pl_node_value(x->node, o)->type);
 }
 
 static int add_block(lowering *l, const stepped *x, int o)
 {
     pl_placement where = pl_plan_operand(l->plan, x->node->id, o);
-    return pl_lower_part(l, operand_of(x->node, o), &where, block_bytes(x, o));
+    return pl_lower_part(l, pl_node_value(x->node, o), &where, block_bytes(x, o));
 }
 
 /* Parts for the blocks of a gathered input; what the gather made is the first two. */

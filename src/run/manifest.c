@@ -1,6 +1,6 @@
 #include "run/manifest.h"
 
-#include "run/json.h"
+#include "graph/json.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -78,11 +78,6 @@ static void narrow(const void *from, void *to, int64_t n, int n_threads)
 
 /* -- the node in f32 --------------------------------------------------------------------------- */
 
-static const pl_value *value_of(const pl_node *n, int o)
-{
-    return o < n->n_in ? n->in[o] : n->out[o - n->n_in];
-}
-
 static int64_t count_of(const pl_share *s, int o)
 {
     int n_in = s->node->n_in;
@@ -91,7 +86,7 @@ static int64_t count_of(const pl_share *s, int o)
 
 static bool is_bf16(const pl_node *n, int o)
 {
-    return value_of(n, o)->type == PL_BF16;
+    return pl_node_value(n, o)->type == PL_BF16;
 }
 
 static bool has_bf16(const pl_node *n)
@@ -119,7 +114,7 @@ static void make_twin(const pl_share *s, twin *t)
     const pl_node *n = s->node;
     t->node = *n;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
-        t->value[o] = *value_of(n, o);
+        t->value[o] = *pl_node_value(n, o);
         if (is_bf16(n, o)) t->value[o].type = PL_F32;
         *(o < n->n_in ? &t->node.in[o] : &t->node.out[o - n->n_in]) = &t->value[o];
     }

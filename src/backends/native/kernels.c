@@ -12,7 +12,7 @@ bool pl_kernels_all_f32(const pl_share *s, const pl_kernel_env *env, pl_err *why
     const pl_node *n = s->node;
     (void)env;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
-        pl_type t = o < n->n_in ? n->in[o]->type : n->out[o - n->n_in]->type;
+        pl_type t = pl_node_value(n, o)->type;
         if (t != PL_F32)
             return pl_err_set(why, PL_EUNSUPPORTED, "operand %d is %s, not f32", o,
                               pl_type_name(t));

@@ -1,8 +1,8 @@
-/* run/json.h - jansson behind the guards that bytes from a file need, and getters that explain.
+/* graph/json.h - jansson behind the guards that bytes from a file need, and getters that explain.
  *
  * All fail with PL_EINPUT and name the key, never the file: the caller knows it. */
-#ifndef PL_RUN_JSON_H
-#define PL_RUN_JSON_H
+#ifndef PL_GRAPH_JSON_H
+#define PL_GRAPH_JSON_H
 #include "graph/type.h"
 
 struct json_t;

@@ -1,4 +1,4 @@
-#include "run/json.h"
+#include "graph/json.h"
 
 #include <jansson.h>
 #include <string.h>
