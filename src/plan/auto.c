@@ -71,8 +71,7 @@ static bool try_mesh(const pl_graph *g, const pl_fold *fold, const pl_speed *spe
     double cap = o->memory > 0 ? o->memory : INFINITY;
     pl_tables *t = pl_tables_new(g, fold, &m->mesh, speed, out);
     m->tables = t;
-    m->fits = o->tied ? pl_chain_tied(&t->chain, cap, NULL, out, &m->answer, err)
-                      : pl_chain_min(&t->chain, cap, NULL, out, &m->answer, err);
+    m->fits = pl_tables_min(t, cap, o->tied, NULL, out, &m->answer, err);
     if (!m->fits) return false;
     m->seconds = m->answer.time, m->bound = m->answer.bound;
     m->memory = m->answer.memory, m->proven = m->answer.proven;

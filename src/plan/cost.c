@@ -32,8 +32,12 @@ bool pl_cost_links(pl_mesh *m, const pl_cluster *c, pl_err *err)
     int size[PL_MAX_AXES];
     for (int a = 0; a < m->n; a++) size[a] = m->axis[a].size;
     PL_TRY(pl_cluster_axes(c, m->n, size, link, err));
-    for (int a = 0; a < m->n; a++)
-        m->axis[a].latency = link[a].latency, m->axis[a].per_byte = link[a].per_byte;
+    for (int a = 0; a < m->n; a++) {
+        const pl_link *l = &link[a];
+        pl_mesh_axis *x = &m->axis[a];
+        x->start = l->start, x->latency = l->latency;
+        x->per_byte = l->per_byte, x->exchange_per_byte = l->exchange_per_byte;
+    }
     const pl_speed speed = pl_cost_speed(c);
     m->copy_start = speed.start;
     m->copy_per_byte = 2 / speed.stream; /* read and written */

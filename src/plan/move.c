@@ -195,33 +195,30 @@ int64_t pl_move_volume(pl_move_kind k, int n, int64_t block, int64_t element_byt
     }
 }
 
-double pl_move_latency(const pl_mesh *m, unsigned axes)
+/* The worst figure of a group's axes; 0 stands for the usual one. */
+static double worst(const pl_mesh *m, unsigned axes, size_t figure, double usual)
 {
     double most = 0;
     for (int a = 0; a < m->n; a++) {
-        double x = m->axis[a].latency > 0 ? m->axis[a].latency : default_latency;
-        if (axes >> a & 1 && x > most) most = x;
+        double x = *(const double *)((const char *)&m->axis[a] + figure);
+        if (axes >> a & 1 && (x > 0 ? x : usual) > most) most = x > 0 ? x : usual;
     }
     return most;
 }
 
-double pl_move_per_byte(const pl_mesh *m, unsigned axes)
-{
-    double most = 0;
-    for (int a = 0; a < m->n; a++) {
-        double x = m->axis[a].per_byte > 0 ? m->axis[a].per_byte : default_per_byte;
-        if (axes >> a & 1 && x > most) most = x;
-    }
-    return most;
-}
+#define WORST(field, usual) worst(m, axes, offsetof(pl_mesh_axis, field), usual)
 
 double pl_move_seconds(pl_move_kind k, const pl_mesh *m, unsigned axes, int64_t bytes)
 {
     static const int rounds[PL_N_MOVES] = {
         [PL_GATHER] = 1, [PL_SCATTER] = 1, [PL_EXCHANGE] = 1, [PL_REDUCE] = 2
     };
-    int n = k == PL_PERMUTE || k == PL_HALO ? 1 : rounds[k] * (pl_move_members(m, axes) - 1);
-    return n * pl_move_latency(m, axes) + (double)bytes * pl_move_per_byte(m, axes);
+    int hops = k == PL_PERMUTE || k == PL_HALO ? 1 : rounds[k] * (pl_move_members(m, axes) - 1);
+    double per_byte = WORST(per_byte, default_per_byte);
+    if (k == PL_EXCHANGE) per_byte = WORST(exchange_per_byte, per_byte);
+    return hops
+               ? WORST(start, 0) + hops * WORST(latency, default_latency) + (double)bytes * per_byte
+               : 0;
 }
 
 static bool split_alike(const pl_placement *a, const pl_placement *b, int dim)

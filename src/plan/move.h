@@ -1,10 +1,11 @@
 /* plan/move.h - the price of one move, for the search in plan/reshard_search.c.
  *
- * In a group of n devices, with the latency and per_byte of the group's slowest axes:
+ * In a group of n devices, with the start, latency (by default 5 us) and per_byte (1 / (10 GB/s))
+ * of the group's slowest axes, EXCHANGE with their exchange_per_byte:
  *
- *   GATHER SCATTER EXCHANGE   (n-1) latency + volume per_byte
- *   REDUCE                    2 (n-1) latency + volume per_byte
- *   PERMUTE, HALO             latency + volume per_byte
+ *   GATHER SCATTER EXCHANGE   start + (n-1) latency + volume per_byte
+ *   REDUCE                    start + 2 (n-1) latency + volume per_byte
+ *   PERMUTE, HALO             start + latency + volume per_byte
  *
  * and for every copy of memory the mesh's copy_start and copy_per_byte: of the part that is kept
  * (SLICE, MASK), of the n blocks that go out (SCATTER, EXCHANGE) and of those that come in (GATHER,
@@ -14,9 +15,7 @@
 #define PL_PLAN_MOVE_H
 #include "plan/reshard.h"
 
-int pl_move_members(const pl_mesh *m, unsigned axes);     /* devices of a group                   */
-double pl_move_latency(const pl_mesh *m, unsigned axes);  /* seconds, 5 us by default             */
-double pl_move_per_byte(const pl_mesh *m, unsigned axes); /* seconds, 1 / (10 GB/s) by default    */
+int pl_move_members(const pl_mesh *m, unsigned axes); /* devices of a group */
 
 /* What a message of these blocks costs, without the memory: 0 for SLICE and MASK. */
 double pl_move_seconds(pl_move_kind k, const pl_mesh *m, unsigned axes, int64_t bytes);

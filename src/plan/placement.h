@@ -24,14 +24,18 @@
 enum { PL_MAX_AXES = 6 };
 
 /* Named axes over the devices; rank = mixed-radix number of the coordinates, first axis slowest. */
+typedef struct pl_mesh_axis {
+    char name[16];
+    int size;
+    double latency;  /* seconds of a message between neighbours on the axis; 0: a default         */
+    double per_byte; /* seconds, 1 / bandwidth of one device's link; 0: a default                 */
+    double start;    /* seconds of a message or collective, whatever its hops and bytes           */
+    double exchange_per_byte; /* the same of an all-to-all; 0: as of the others                   */
+} pl_mesh_axis;
+
 typedef struct pl_mesh {
     int n;
-    struct {
-        char name[16];
-        int size;
-        double latency;  /* seconds of a message between neighbours on the axis; 0: a default */
-        double per_byte; /* seconds, 1 / bandwidth of one device's link; 0: a default         */
-    } axis[PL_MAX_AXES];
+    pl_mesh_axis axis[PL_MAX_AXES];
     double copy_start, copy_per_byte; /* seconds of a copy of memory on a device; 0: defaults    */
 } pl_mesh;
 

@@ -27,13 +27,6 @@ typedef struct node_list {
     const pl_node **at;
 } node_list;
 
-typedef struct pair_list {
-    int n, cap;
-    pl_sum_pair *at;
-} pair_list;
-
-enum { OUTSIDE, BLOCK, LINK, FIRST, LAST, EVERY, N_LISTS };
-
 typedef struct making {
     pl_tables *t;
     const pl_speed *speed;
@@ -47,7 +40,6 @@ typedef struct making {
         known_domain *at;
     } domains;
     node_list active, *readers; /* [values] active nodes, each once */
-    pair_list pairs[N_LISTS];
 } making;
 
 /* -- copies ------------------------------------------------------------------------------------ */
@@ -268,28 +260,30 @@ static int spot_of(end e, int i)
 static int find_list(const making *x, int a, int b, bool every)
 {
     int out = a < 0 || b < 0, copy = a < 0 ? b : a;
-    if (a < 0 && b < 0) return OUTSIDE;
-    if (out && every) return copy == x->t->stands ? EVERY : -1;
-    if (out) return copy == 0 ? FIRST : copy == x->t->copies - 1 ? LAST : -1;
-    return a == b ? BLOCK : LINK;
+    if (a < 0 && b < 0) return PL_PAIR_OUTSIDE;
+    if (out && every) return copy == x->t->stands ? PL_PAIR_EVERY : -1;
+    if (out) return copy == 0 ? PL_PAIR_FIRST : copy == x->t->copies - 1 ? PL_PAIR_LAST : -1;
+    return a == b ? PL_PAIR_BLOCK : PL_PAIR_LINK;
 }
 
 /* time[i * m + j] is for value i of a, j of b; in lists what is outside or before comes first. */
-static void add_pair(making *x, end a, end b, bool every, double *time, double *memory)
+static void add_pair(making *x, end a, end b, bool every, double hidden, double *time,
+                     double *memory)
 {
     int list = find_list(x, a.copy, b.copy, every), n = var_at(x, a.copy, a.var)->n;
     int m = var_at(x, b.copy, b.var)->n;
-    bool turn = list != OUTSIDE && list != BLOCK && (list == LINK ? a.copy > b.copy : b.copy < 0);
+    bool inside = list == PL_PAIR_OUTSIDE || list == PL_PAIR_BLOCK;
+    bool turn = !inside && (list == PL_PAIR_LINK ? a.copy > b.copy : b.copy < 0);
     if (list < 0) return;
-    pl_sum_pair p = { a.var, b.var, time, memory };
+    pl_pair p = { { a.var, b.var, time, memory }, hidden };
     if (turn) {
         double *t = PL_NEW_N(x->arena, double, n *m);
         PL_ASSERT(!memory);
         for (int i = 0; i < n; i++)
             for (int j = 0; j < m; j++) t[j * n + i] = time[i * m + j];
-        p = (pl_sum_pair){ b.var, a.var, t, NULL };
+        p.sum = (pl_sum_pair){ b.var, a.var, t, NULL };
     }
-    PL_PUSH(x->arena, &x->pairs[list], p);
+    PL_PUSH(x->arena, &x->t->pairs[list], p);
 }
 
 static bool are_paths_same(const making *x, const pl_value *a, const pl_value *b)
@@ -313,8 +307,8 @@ static const pl_convert *find_paths(making *x, const pl_value *v)
     return &x->paths.at[x->paths.n - 1].paths;
 }
 
-/* The value (of the copy that stands for it) goes from a to b; a share of that time counts. */
-static void link(making *x, const pl_value *v, end a, end b, bool every, double share)
+/* The value (of the copy that stands for it) goes from a to b; a share of that time may be hidden. */
+static void link(making *x, const pl_value *v, end a, end b, bool every, double hidden)
 {
     if (find_list(x, a.copy, b.copy, every) < 0) return;
     const pl_convert *c = find_paths(x, v);
@@ -322,8 +316,8 @@ static void link(making *x, const pl_value *v, end a, end b, bool every, double 
     double *time = PL_NEW_N(x->arena, double, n *m);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < m; j++)
-            time[i * m + j] = share * c->seconds[spot_of(a, i) * c->n + spot_of(b, j)];
-    add_pair(x, a, b, every, time, NULL);
+            time[i * m + j] = c->seconds[spot_of(a, i) * c->n + spot_of(b, j)];
+    add_pair(x, a, b, every, hidden, time, NULL);
 }
 
 /* -- values ------------------------------------------------------------------------------------ */
@@ -348,8 +342,8 @@ static bool is_late(const pl_node *n) /* of the backward pass */
 typedef struct stream {
     const pl_value *v; /* that stands for all copies */
     end from[2];
-    bool two;     /* what is read in the backward pass is kept for it */
-    double share; /* of the time of its messages that counts          */
+    bool two;      /* what is read in the backward pass is kept for it   */
+    double hidden; /* share of its messages that can pass beside computing */
 } stream;
 
 static int count_readers(const making *x, const stream *s, int phase)
@@ -373,7 +367,7 @@ static end add_stop(making *x, const stream *s, pl_var_kind kind, int *id)
 static void stop(making *x, stream *s, int phase, pl_var_kind kind, int *id)
 {
     end to = add_stop(x, s, kind, id);
-    link(x, s->v, s->from[phase], to, false, s->share);
+    link(x, s->v, s->from[phase], to, false, s->hidden);
     s->from[phase] = to;
 }
 
@@ -401,22 +395,22 @@ static void save(making *x, stream *s, end made)
     bool state = !s->v->maker;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
-            time[i * n + j] = refines(x, s->v, j, i) ? 0 : s->share * c->seconds[i * n + j];
-    add_pair(x, lies, to, false, time, NULL);
+            time[i * n + j] = refines(x, s->v, j, i) ? 0 : c->seconds[i * n + j];
+    add_pair(x, lies, to, false, s->hidden, time, NULL);
     if (state) memory = PL_NEW_N(x->arena, double, n *n);
     for (int j = 0; j < n; j++) {
         double bytes = bytes_at(x, s->v, j);
         if (!state) var_at(x, to.copy, to.var)->memory[j] = bytes;
         for (int i = 0; i < n && state; i++) memory[i * n + j] = i == j ? 0 : bytes;
     }
-    if (state) add_pair(x, made, to, false, PL_NEW_N(x->arena, double, n *n), memory);
+    if (state) add_pair(x, made, to, false, 0, PL_NEW_N(x->arena, double, n *n), memory);
     s->from[1] = to;
 }
 
-static stream open_stream(making *x, const pl_value *v, end made, double share)
+static stream open_stream(making *x, const pl_value *v, end made, double hidden)
 {
     pl_tables *t = x->t;
-    stream s = { v, { made, made }, !v->maker || !is_late(v->maker), share };
+    stream s = { v, { made, made }, !v->maker || !is_late(v->maker), hidden };
     int early = count_readers(x, &s, 0), late = count_readers(x, &s, 1);
     if (early > 1 || (early && late)) stop(x, &s, 0, PL_VAR_LIE, &t->lie[0][v->id]);
     if (!late) return s;
@@ -438,7 +432,7 @@ static void link_readers(making *x, const stream *s, const pl_value *v, bool eve
         if (copy >= 0 && copy != x->t->stands && pl_tables_copy(x->t, n) >= 0) continue;
         if (from.copy >= 0) from.copy = copy;
         for (int o = 0; o < n->n_in; o++)
-            if (n->in[o] == v) link(x, s->v, from, node_end(x, n, o), every, s->share);
+            if (n->in[o] == v) link(x, s->v, from, node_end(x, n, o), every, s->hidden);
     }
 }
 
@@ -465,9 +459,9 @@ static void link_ends(making *x, const stream *s)
     }
 }
 
-static void add_value(making *x, const pl_value *v, end made, double share)
+static void add_value(making *x, const pl_value *v, end made, double hidden)
 {
-    stream s = open_stream(x, v, made, share);
+    stream s = open_stream(x, v, made, hidden);
     bool every = meets_every(x, v);
     link_readers(x, &s, v, every);
     if (x->t->copy[v->id] >= 0 && !every) link_ends(x, &s);
@@ -478,7 +472,7 @@ static void add_computed(making *x, const pl_value *v)
     bool update = false;
     for (int i = 0; i < x->readers[v->id].n; i++) update |= changes_state(x->readers[v->id].at[i]);
     end made = node_end(x, v->maker, v->maker->n_in + v->out);
-    add_value(x, v, made, update ? 1 - x->speed->hidden : 1);
+    add_value(x, v, made, update ? x->speed->hidden : 0);
 }
 
 /* Who alone reads a leaf, and changes it if anybody does; or NULL. */
@@ -518,10 +512,11 @@ static void add_leaf(making *x, const pl_value *v)
         var_at(x, copy, id)->time[i] = ok ? 0 : INFINITY;
         var_at(x, copy, id)->memory[i] = bytes_at(x, v, i);
     }
-    double share = v->role == PL_STATE ? 1 - x->speed->hidden : 1;
+    double hidden = v->role == PL_STATE ? x->speed->hidden : 0;
     end made = { copy, id, NULL };
-    add_value(x, v, made, share);
-    if (changes) link(x, v, node_end(x, changes, changes->n_in + v->next->out), made, false, share);
+    add_value(x, v, made, hidden);
+    if (changes)
+        link(x, v, node_end(x, changes, changes->n_in + v->next->out), made, false, hidden);
 }
 
 /* -- all --------------------------------------------------------------------------------------- */
@@ -546,29 +541,58 @@ static void share_spots(making *x)
     }
 }
 
-static pl_sum make_sum(making *x, const pl_vars *vars, const pair_list *pairs)
+static const double *scale(const double *from, int n, double by, pl_arena *arena)
 {
-    int *sizes = PL_NEW_N(x->arena, int, vars->n + 1);
-    const double **time = PL_NEW_N(x->arena, const double *, vars->n + 1);
-    const double **memory = PL_NEW_N(x->arena, const double *, vars->n + 1);
-    for (int i = 0; i < vars->n; i++) {
-        sizes[i] = vars->at[i].n;
-        time[i] = vars->at[i].time;
-        memory[i] = vars->at[i].memory;
-    }
-    return (pl_sum){ vars->n, sizes, time, memory, pairs->n, pairs->at };
+    if (by == 1) return from;
+    double *to = PL_NEW_N(arena, double, n);
+    for (int i = 0; i < n; i++) to[i] = isinf(from[i]) ? from[i] : by * from[i];
+    return to;
 }
 
-static void make_chain(making *x)
+static pl_sum priced_vars(const pl_vars *vars, double price, pl_arena *arena)
 {
-    pl_chain *c = &x->t->chain;
-    c->outside = make_sum(x, &x->t->vars[0], &x->pairs[OUTSIDE]);
-    c->block = make_sum(x, &x->t->vars[1], &x->pairs[BLOCK]);
-    c->copies = x->t->copies;
-    c->n_links = x->pairs[LINK].n, c->link = x->pairs[LINK].at;
-    c->n_first = x->pairs[FIRST].n, c->first = x->pairs[FIRST].at;
-    c->n_last = x->pairs[LAST].n, c->last = x->pairs[LAST].at;
-    c->n_every = x->pairs[EVERY].n, c->every = x->pairs[EVERY].at;
+    int *sizes = PL_NEW_N(arena, int, vars->n + 1);
+    const double **time = PL_NEW_N(arena, const double *, vars->n + 1);
+    const double **memory = PL_NEW_N(arena, const double *, vars->n + 1);
+    for (int i = 0; i < vars->n; i++) {
+        const pl_var *v = &vars->at[i];
+        sizes[i] = v->n;
+        time[i] = scale(v->time, v->n, v->kind == PL_VAR_NODE ? price : 1, arena);
+        memory[i] = v->memory;
+    }
+    return (pl_sum){ .n = vars->n, .n_values = sizes, .time = time, .memory = memory };
+}
+
+static const pl_sum_pair *priced_pairs(const pl_tables *t, pl_pair_kind kind, double price,
+                                       pl_arena *arena)
+{
+    const pl_pairs *from = &t->pairs[kind];
+    const pl_vars *a = &t->vars[kind == PL_PAIR_BLOCK || kind == PL_PAIR_LINK];
+    const pl_vars *b = &t->vars[kind != PL_PAIR_OUTSIDE];
+    pl_sum_pair *to = PL_NEW_N(arena, pl_sum_pair, from->n + 1);
+    for (int i = 0; i < from->n; i++) {
+        const pl_pair *p = &from->at[i];
+        to[i] = p->sum;
+        to[i].time =
+            scale(p->sum.time, a->at[p->sum.a].n * b->at[p->sum.b].n, 1 - price * p->hidden, arena);
+    }
+    return to;
+}
+
+pl_chain pl_tables_chain(const pl_tables *t, double price, pl_arena *arena)
+{
+    pl_chain c = { .outside = priced_vars(&t->vars[0], price, arena),
+                   .block = priced_vars(&t->vars[1], price, arena),
+                   .copies = t->copies };
+    const pl_sum_pair *pair[PL_N_PAIRS];
+    for (int k = 0; k < PL_N_PAIRS; k++) pair[k] = priced_pairs(t, k, price, arena);
+    c.outside.pair = pair[PL_PAIR_OUTSIDE], c.outside.n_pairs = t->pairs[PL_PAIR_OUTSIDE].n;
+    c.block.pair = pair[PL_PAIR_BLOCK], c.block.n_pairs = t->pairs[PL_PAIR_BLOCK].n;
+    c.link = pair[PL_PAIR_LINK], c.n_links = t->pairs[PL_PAIR_LINK].n;
+    c.first = pair[PL_PAIR_FIRST], c.n_first = t->pairs[PL_PAIR_FIRST].n;
+    c.last = pair[PL_PAIR_LAST], c.n_last = t->pairs[PL_PAIR_LAST].n;
+    c.every = pair[PL_PAIR_EVERY], c.n_every = t->pairs[PL_PAIR_EVERY].n;
+    return c;
 }
 
 static int *new_index(making *x, int n)
@@ -613,6 +637,6 @@ pl_tables *pl_tables_new(const pl_graph *g, const pl_fold *fold, const pl_mesh *
         else
             add_leaf(&x, v);
     }
-    make_chain(&x);
+    t->chain = pl_tables_chain(t, 1, arena);
     return t;
 }

@@ -26,7 +26,7 @@ typedef struct pl_var {
     pl_var_kind kind;
     int id;             /* of the node or value; of a block: in the copy that stands for all     */
     int n;              /* choices of the node, spots of the value                               */
-    double *time;       /* [n] seconds                                                           */
+    double *time;       /* [n] seconds of computing; INFINITY: not here                          */
     double *memory;     /* [n] bytes of one device                                               */
 } pl_var;
 
@@ -34,6 +34,22 @@ typedef struct pl_vars {
     int n, cap;
     pl_var *at;
 } pl_vars;
+
+/* What joins two variables: see pl_chain. */
+typedef enum pl_pair_kind {
+    PL_PAIR_OUTSIDE, PL_PAIR_BLOCK, PL_PAIR_LINK, PL_PAIR_FIRST, PL_PAIR_LAST, PL_PAIR_EVERY,
+    PL_N_PAIRS
+} pl_pair_kind;
+
+typedef struct pl_pair {
+    pl_sum_pair sum;    /* time: of messages, all of it                                          */
+    double hidden;      /* share of it that can pass beside computing                            */
+} pl_pair;
+
+typedef struct pl_pairs {
+    int n, cap;
+    pl_pair *at;
+} pl_pairs;
 
 typedef struct pl_tables {
     const pl_graph *graph;
@@ -45,18 +61,37 @@ typedef struct pl_tables {
     int *copy;                  /* [values] the copy that it belongs to, or -1                  */
     const pl_value **like;      /* [values] the same value of the copy that stands for all      */
     pl_vars vars[2];            /* outside, block                                               */
+    pl_pairs pairs[PL_N_PAIRS];
     const pl_domain **domain;   /* [nodes] NULL: all its operands are single numbers, or another
                                    copy stands for it                                           */
     const int16_t **at;         /* [nodes * PL_MAX_OPERANDS] spot of the operand, by choice     */
     pl_spots *spot;             /* [values]                                                     */
     int *node, *store, *lie[2], *save; /* by node or value: variables, or -1                   */
-    pl_chain chain;
+    pl_chain chain;             /* priced at 1, or at what pl_tables_min found                  */
     double raw;                 /* log10 of the number of plans                                 */
 } pl_tables;
 
 /* `fold` may be NULL: every node has a variable of its own. The arena owns the tables. */
 pl_tables *pl_tables_new(const pl_graph *g, const pl_fold *fold, const pl_mesh *m,
                          const pl_speed *speed, pl_arena *arena);
+
+/* The tables as one chain. Messages of states and of their gradients can pass beside computing, so
+ * a step takes
+ *
+ *   max(computing, what can be hidden) + the other messages:
+ *
+ * the larger of two sums of tables. Price 1 gives the one (all is hidden that can be), price 0 the
+ * other (computing is hidden instead), and between them lies a bound on both (Lagrange). */
+pl_chain pl_tables_chain(const pl_tables *t, double price, pl_arena *arena);
+
+/* Seconds and bytes of a choice. */
+pl_cost pl_tables_cost(const pl_tables *t, const int *value);
+
+/* The fastest choice within the cap, as pl_chain_min, or with all copies alike (pl_chain_tied).
+ * answer->bound is the best of those at all prices tried; t->chain is the chain at that price. */
+PL_MUST_CHECK bool pl_tables_min(pl_tables *t, double cap, bool tied,
+                                 const pl_search_options *options, pl_arena *out,
+                                 pl_answer *answer, pl_err *err);
 
 /* The copy that a node belongs to, or -1; the node that stands for it. */
 int pl_tables_copy(const pl_tables *t, const pl_node *n);
