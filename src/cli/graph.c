@@ -58,7 +58,7 @@ static void summarise(summary *s)
     for (int i = 0; i < g->nodes.n; i++) {
         const pl_node *n = g->nodes.at[i];
         pl_share whole = pl_share_whole(n);
-        double f = n->op->flops ? n->op->flops(&whole) : pl_op_flops(&whole);
+        double f = pl_op_flops(&whole);
         for (int k = 0; k < pl_ops_all.n && k < 256; k++)
             if (pl_ops_all.at[k] == n->op) s->count[k]++, s->flops[k] += f;
         s->flops_all += f;

@@ -7,6 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Names of one letter have one dash: "-o FILE", "-O1". */
+static const char *dashes(const pl_opt *o)
+{
+    return o->name[1] ? "--" : "-";
+}
+
 static const pl_opt *find(const pl_command *c, const char *name, size_t n)
 {
     for (const pl_opt *o = c->opts; o->name; o++)
@@ -30,7 +36,7 @@ void pl_opt_help(const pl_command *c)
     if (c->opts->name) printf("\noptions:\n");
     for (const pl_opt *o = c->opts; o->name; o++) {
         char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "",
+        snprintf(left, sizeof left, "%s%s%s%s", dashes(o), o->name, o->value ? " " : "",
                  o->value ? o->value : "");
         printf("  %-24s %s", left, o->about);
         if (o->usual) printf(" [%s]", o->usual);
@@ -66,11 +72,11 @@ static void store(const pl_opt *o, const char *text, char *out, pl_text *problem
         break;
     }
     if (want)
-        pl_text_add(problems, "--%s: '%s' is not %s\n", o->name, text, want);
+        pl_text_add(problems, "%s%s: '%s' is not %s\n", dashes(o), o->name, text, want);
     else if (x < o->least)
-        pl_text_add(problems, "--%s: %s is below %g\n", o->name, text, o->least);
+        pl_text_add(problems, "%s%s: %s is below %g\n", dashes(o), o->name, text, o->least);
     else if (o->most > 0 && x > o->most)
-        pl_text_add(problems, "--%s: %s is above %g\n", o->name, text, o->most);
+        pl_text_add(problems, "%s%s: %s is above %g\n", dashes(o), o->name, text, o->most);
 }
 
 static void unknown(const pl_command *c, const char *name, pl_text *problems)
@@ -86,25 +92,31 @@ static void unknown(const pl_command *c, const char *name, pl_text *problems)
     pl_text_add(problems, "\n");
 }
 
+static bool is_brief(const char *arg)
+{
+    return arg[0] == '-' && arg[1] && arg[1] != '-' && !(arg[1] >= '0' && arg[1] <= '9');
+}
+
 /* argv[*i] is an option; takes its value from the same or the next argument. */
 static void parse_option(const pl_command *c, int argc, char **argv, int *i, char *out, pl_arena *a,
                          pl_text *problems)
 {
-    const char *name = argv[*i] + 2, *eq = strchr(name, '=');
-    size_t n = eq ? (size_t)(eq - name) : strlen(name);
+    bool brief = is_brief(argv[*i]);
+    const char *name = argv[*i] + (brief ? 1 : 2), *eq = strchr(name, '=');
+    size_t n = brief ? 1 : eq ? (size_t)(eq - name) : strlen(name);
     const pl_opt *o = find(c, name, n);
     if (!o) {
         unknown(c, pl_arena_span(a, name, n), problems);
         return;
     }
-    const char *value = eq ? eq + 1 : NULL;
+    const char *value = brief && name[1] ? name + 1 : !brief && eq ? eq + 1 : NULL;
     if (!o->value && value) {
-        pl_text_add(problems, "--%s takes no value\n", o->name);
+        pl_text_add(problems, "%s%s takes no value\n", dashes(o), o->name);
         return;
     }
     if (o->value && !value) {
         if (*i + 1 == argc) {
-            pl_text_add(problems, "--%s needs a value (%s)\n", o->name, o->value);
+            pl_text_add(problems, "%s%s needs a value (%s)\n", dashes(o), o->name, o->value);
             return;
         }
         value = argv[++*i];
@@ -134,7 +146,7 @@ bool pl_opt_parse(const pl_command *c, int argc, char **argv, void *out, int lea
             pl_arena_free(a);
             return false;
         }
-        if (!strncmp(argv[i], "--", 2))
+        if (!strncmp(argv[i], "--", 2) || is_brief(argv[i]))
             parse_option(c, argc, argv, &i, out, a, &problems);
         else if (*n_operands < most)
             operand[(*n_operands)++] = argv[i];

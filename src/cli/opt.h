@@ -14,7 +14,7 @@ typedef enum pl_opt_kind {
 } pl_opt_kind;
 
 typedef struct pl_opt {
-    const char *name;    /* without the dashes                    */
+    const char *name;    /* without the dashes: two, or one before a single letter */
     pl_opt_kind kind;
     size_t at;           /* offsetof the field                    */
     const char *value;   /* what the help calls it; NULL: a flag  */

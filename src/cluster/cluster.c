@@ -125,6 +125,13 @@ int pl_cluster_group_size(const pl_cluster *c, int level)
     return n;
 }
 
+double pl_cluster_memory(const pl_cluster *c)
+{
+    double least = INFINITY;
+    for (int i = 0; i < c->n_classes; i++) least = fmin(least, c->class[i].memory.value);
+    return least;
+}
+
 const pl_device_class *pl_cluster_device(const pl_cluster *c, int device)
 {
     int group = device / pl_cluster_group_size(c, c->n_levels - 1), i = 0;

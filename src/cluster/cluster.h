@@ -127,6 +127,7 @@ PL_MUST_CHECK bool pl_cluster_finish(pl_cluster *c, pl_arena *a, pl_err *err);
 PL_MUST_CHECK bool pl_cluster_axes(const pl_cluster *c, int n, const int sizes[], pl_link out[],
                                    pl_err *err);
 
+double pl_cluster_memory(const pl_cluster *c); /* bytes of the device with the least */
 const pl_device_class *pl_cluster_device(const pl_cluster *c, int device);
 int pl_cluster_group_size(const pl_cluster *c, int level); /* devices that levels below it join */
 

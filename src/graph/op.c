@@ -11,6 +11,7 @@ double pl_op_flops(const pl_share *s)
 {
     const pl_node *n = s->node;
     bool summed = false;
+    if (n->op->flops) return n->op->flops(s);
     double all = 2, written = 0;
     for (int f = 0; f < n->sig->n_factors; f++) {
         summed |= is_summed(n, f);
@@ -18,4 +19,14 @@ double pl_op_flops(const pl_share *s)
     }
     for (int i = 0; i < n->n_out; i++) written += (double)pl_shape_count(&s->out[i]);
     return summed ? all : written;
+}
+
+double pl_graph_flops(const pl_graph *g)
+{
+    double flops = 0;
+    for (int i = 0; i < g->nodes.n; i++) {
+        pl_share whole = pl_share_whole(g->nodes.at[i]);
+        flops += pl_op_flops(&whole);
+    }
+    return flops;
 }

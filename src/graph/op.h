@@ -66,7 +66,7 @@ typedef struct pl_op {
      * each float input that has one. Unneeded nodes are pruned. pl_spec writes specs in the letters
      * of n. NULL: the operator has no gradient. */
     void (*grad)(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[]);
-    double (*flops)(const pl_share *s);  /* NULL: pl_op_flops                                     */
+    double (*flops)(const pl_share *s);  /* NULL: see pl_op_flops                                 */
     /* Reference kernel of a share: arrays are row-major, of the share's shapes; walk.h loops over
      * them. Must be right for every legal share; need not be fast. An answer that depends on where
      * an element lies reads s->factor[f].lo; whole sizes are in s->node->sig. With `inplace`,
@@ -75,8 +75,10 @@ typedef struct pl_op {
     const pl_example *examples;          /* at least one, and the end row {0}                     */
 } pl_op;
 
-/* 2 x the product of all factors when one is summed away, else the elements of the outputs. */
+/* Of a share: as its operator counts, or 2 x the product of all factors when one is summed away,
+ * else the elements of the outputs; of a graph: of all its nodes. */
 double pl_op_flops(const pl_share *s);
+double pl_graph_flops(const pl_graph *g);
 
 /* A set of operators: names to rows. */
 typedef struct pl_ops {

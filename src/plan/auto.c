@@ -65,45 +65,22 @@ int pl_auto_meshes(const pl_cluster *c, int axes, int most, pl_mesh out[])
 
 /* -- search ------------------------------------------------------------------------------------ */
 
-static bool try_mesh(const pl_graph *g, const pl_fold *fold, const pl_speed *speed,
-                     const pl_auto_options *o, pl_arena *out, pl_auto_mesh *m, pl_err *err)
+bool pl_auto_again(pl_auto *x, double memory, pl_arena *out, pl_err *err)
 {
-    double cap = o->memory > 0 ? o->memory : INFINITY;
-    pl_tables *t = pl_tables_new(g, fold, &m->mesh, speed, out);
-    m->tables = t;
-    m->fits = pl_tables_min(t, cap, o->tied, NULL, out, &m->answer, err);
-    if (!m->fits) return false;
-    m->seconds = m->answer.time, m->bound = m->answer.bound;
-    m->memory = m->answer.memory, m->proven = m->answer.proven;
-    return true;
-}
-
-bool pl_auto_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
-                  pl_arena *out, pl_auto **found, pl_err *err)
-{
-    static const pl_auto_options usual = { 0 };
-    const pl_auto_options *o = options ? options : &usual;
-    pl_mesh mesh[MOST_MESHES];
-    pl_auto *x = *found = PL_NEW(out, pl_auto);
-    pl_speed speed = pl_cost_speed(c);
+    const double start = pl_clock_now();
     pl_err why = { 0 };
-    double start = pl_clock_now();
     x->best = -1;
     x->bound = INFINITY;
-    x->n = pl_auto_meshes(c, o->axes, MOST_MESHES, mesh);
-    if (!x->n)
-        return pl_err_set(err, PL_EINPUT, "cluster '%s': no mesh of at most %d axes has its levels",
-                          c->name, o->axes ? o->axes : 2);
-    x->mesh = PL_NEW_N(out, pl_auto_mesh, x->n + 1);
-    x->fold = pl_fold_find(g, out);
     for (int i = 0; i < x->n; i++) {
         pl_auto_mesh *m = &x->mesh[i];
-        m->mesh = mesh[i];
-        if (!try_mesh(g, &x->fold, &speed, o, out, m, &why)) continue;
+        m->fits = pl_tables_min(m->tables, memory, x->tied, NULL, out, &m->answer, &why);
+        if (!m->fits) continue;
+        m->seconds = m->answer.time, m->bound = m->answer.bound;
+        m->memory = m->answer.memory, m->proven = m->answer.proven;
         if (m->bound < x->bound) x->bound = m->bound;
         if (x->best < 0 || m->seconds < x->mesh[x->best].seconds) x->best = i;
     }
-    x->search_seconds = pl_clock_now() - start;
+    x->search_seconds += pl_clock_now() - start;
     if (x->best < 0) {
         *err = why;
         return false;
@@ -112,6 +89,31 @@ bool pl_auto_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
     x->seconds = b->seconds, x->memory = b->memory;
     x->plan = pl_tables_plan(b->tables, b->answer.value, "auto", out);
     return pl_plan_check(x->plan, err);
+}
+
+bool pl_auto_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
+                  pl_arena *out, pl_auto **found, pl_err *err)
+{
+    static const pl_auto_options usual = { 0 };
+    const pl_auto_options *o = options ? options : &usual;
+    pl_mesh mesh[MOST_MESHES];
+    const pl_speed speed = pl_cost_speed(c);
+    pl_auto *x = *found = PL_NEW(out, pl_auto);
+    *x = (pl_auto){ .tied = o->tied, .n = pl_auto_meshes(c, o->axes, MOST_MESHES, mesh) };
+    if (!x->n)
+        return pl_err_set(err, PL_EINPUT,
+                          "cluster '%s': its %d levels need as many axes, and a mesh may have %d",
+                          c->name, c->n_levels, o->axes);
+    x->mesh = PL_NEW_N(out, pl_auto_mesh, x->n);
+    double start = pl_clock_now();
+    x->fold = pl_fold_find(g, out);
+    x->fold_seconds = pl_clock_now() - start;
+    for (int i = 0; i < x->n; i++) {
+        x->mesh[i].mesh = mesh[i];
+        x->mesh[i].tables = pl_tables_new(g, &x->fold, &x->mesh[i].mesh, &speed, out);
+    }
+    x->tables_seconds = pl_clock_now() - start - x->fold_seconds;
+    return pl_auto_again(x, o->memory > 0 ? o->memory : INFINITY, out, err);
 }
 
 pl_plan *pl_auto_like(const pl_graph *g, const pl_plan *like, pl_arena *out)

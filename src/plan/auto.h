@@ -5,7 +5,7 @@
 
 typedef struct pl_auto_options {
     double memory;    /* bytes of a device that a plan may take; 0: no limit                     */
-    bool tied;        /* equal blocks are planned alike (-O1)                                    */
+    bool tied;        /* equal blocks are planned alike (-O1): TAPAS                             */
     int axes;         /* of a mesh at most; 0: 2, or as many as the cluster has levels           */
 } pl_auto_options;
 
@@ -16,7 +16,7 @@ typedef struct pl_auto_mesh {
     double seconds, bound, memory; /* bound: no plan on this mesh is faster                     */
     bool proven;
     pl_answer answer;
-    const pl_tables *tables;
+    pl_tables *tables;
 } pl_auto_mesh;
 
 typedef struct pl_auto {
@@ -26,7 +26,8 @@ typedef struct pl_auto {
     int best, n;
     pl_auto_mesh *mesh;     /* [n], of which best was taken                                      */
     pl_fold fold;
-    double search_seconds;
+    bool tied;
+    double fold_seconds, tables_seconds, search_seconds; /* what each took, of all meshes        */
 } pl_auto;
 
 /* Meshes over the levels of a cluster, slowest axis first: sizes of level k are factors whose
@@ -37,6 +38,9 @@ int pl_auto_meshes(const pl_cluster *c, int axes, int most, pl_mesh out[]);
 PL_MUST_CHECK bool pl_auto_plan(const pl_graph *g, const pl_cluster *c,
                                 const pl_auto_options *options, pl_arena *out, pl_auto **found,
                                 pl_err *err);
+
+/* Searches the same tables again, for plans that take no more than so many bytes. */
+PL_MUST_CHECK bool pl_auto_again(pl_auto *x, double memory, pl_arena *out, pl_err *err);
 
 /* A plan of another graph on the mesh of `like`, with the states and inputs that both have where
  * they lie there; all else follows. */

@@ -47,7 +47,7 @@ bool pl_cost_links(pl_mesh *m, const pl_cluster *c, pl_err *err)
 double pl_cost_share(const pl_share *s, const pl_speed *speed)
 {
     const pl_node *n = s->node;
-    double bytes = 0, flops = n->op->flops ? n->op->flops(s) : pl_op_flops(s);
+    double bytes = 0, flops = pl_op_flops(s);
     if (n->op->view) return 0;
     for (int i = 0; i < n->n_in; i++)
         bytes += (double)(pl_shape_count(&s->in[i]) * pl_type_bytes(n->in[i]->type));

@@ -128,6 +128,38 @@ static pl_sum copy_sum(const pl_sum *s, pl_arena *a)
     return x;
 }
 
+/* The value that a variable has in a plan, or -1. */
+static int given_value(const pl_tables *t, const pl_var *v, const pl_plan *p)
+{
+    if (v->kind == PL_VAR_NODE) return find_choice(t, p, t->graph->nodes.at[v->id]);
+    const pl_value *x = t->graph->values.at[v->id];
+    pl_placement where = pl_placement_normal(&p->stored[v->id], t->mesh, &x->shape);
+    return find_spot(&t->spot[v->id], &where);
+}
+
+bool pl_tables_given(const pl_tables *t, const pl_plan *p, pl_arena *a, pl_tables *out, pl_err *err)
+{
+    *out = *t;
+    for (int k = 0; k < 2; k++) {
+        pl_vars *vars = &out->vars[k];
+        vars->at = PL_NEW_N(a, pl_var, vars->n + 1);
+        for (int i = 0; i < vars->n; i++) {
+            pl_var *v = &vars->at[i];
+            *v = t->vars[k].at[i];
+            if (v->kind != PL_VAR_NODE && v->kind != PL_VAR_STORE) continue;
+            int value = given_value(t, v, p);
+            if (value < 0)
+                return pl_err_set(err, PL_EINPUT, "'%s' does nothing that the search knows",
+                                  v->kind == PL_VAR_NODE ? t->graph->nodes.at[v->id]->name
+                                                         : t->graph->values.at[v->id]->name);
+            v->time = PL_NEW_N(a, double, v->n);
+            for (int x = 0; x < v->n; x++)
+                v->time[x] = x == value ? t->vars[k].at[i].time[x] : INFINITY;
+        }
+    }
+    return true;
+}
+
 bool pl_tables_fix(const pl_tables *t, const pl_plan *p, pl_arena *a, pl_sum *out, pl_err *err)
 {
     pl_sum whole = pl_chain_unroll(&t->chain, a);

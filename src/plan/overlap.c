@@ -1,6 +1,6 @@
 /* The least of max(f1, f0), two sums of tables: computing with what cannot be hidden beside it, and
- * all messages. For every price p in [0, 1] the least of p f1 + (1 - p) f0 is a bound; it is concave
- * in p. The lines of two answers on either side of its top meet at the next price to try (Kelley's
+ * all messages. For every price p in [0, 1] the least of p f1 + (1 - p) f0 is a bound, concave in
+ * p. The lines of two answers on either side of its top meet at the next price to try (Kelley's
  * cutting planes, in one dimension). */
 #include "plan/tables.h"
 

@@ -12,6 +12,14 @@ int pl_mesh_ranks(const pl_mesh *m)
     return n;
 }
 
+const char *pl_mesh_text(const pl_mesh *m, pl_arena *a)
+{
+    pl_text t = { .arena = a };
+    for (int i = 0; i < m->n; i++)
+        pl_text_add(&t, "%s%s=%d", i ? " " : "", m->axis[i].name, m->axis[i].size);
+    return pl_text_get(&t);
+}
+
 int pl_mesh_coord(const pl_mesh *m, int rank, int axis)
 {
     for (int i = m->n - 1; i > axis; i--) rank /= m->axis[i].size;

@@ -337,23 +337,17 @@ static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_
 static bool plan_by_search(const pl_strategy *s, const pl_graph *g, const pl_plan *like,
                            pl_arena *out, pl_plan **plan, pl_err *err)
 {
-    const pl_auto_options o = { .memory = s->memory };
-    pl_cluster *c;
+    pl_cluster *local = NULL;
     pl_auto *found;
     if (like) {
         *plan = pl_auto_like(g, like, out);
         return pl_plan_check(*plan, err);
     }
-    if (s->devices == 1) {
-        *plan = pl_plan_single(g, out);
-        pl_strategy_mesh(s, &(*plan)->mesh);
-        return true;
-    }
-    if (!s->cluster) {
-        const char *name = pl_arena_fmt(out, "local:%d", s->devices);
-        PL_TRY(pl_cluster_find(name, out, &c, err));
-    }
-    PL_TRY(pl_auto_plan(g, s->cluster ? s->cluster : c, &o, out, &found, err));
+    if (!s->cluster)
+        PL_TRY(pl_cluster_find(pl_arena_fmt(out, "local:%d", s->devices), out, &local, err));
+    const pl_cluster *c = s->cluster ? s->cluster : local;
+    const pl_auto_options o = { .memory = pl_cluster_memory(c) };
+    PL_TRY(pl_auto_plan(g, c, &o, out, &found, err));
     *plan = found->plan;
     return true;
 }

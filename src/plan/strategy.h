@@ -17,7 +17,6 @@ typedef struct pl_strategy {
     const char *text;
     int devices;
     bool automatic;               /* auto: nothing below but the cluster says anything           */
-    double memory;                /* auto: bytes of a device at most; 0: no limit                */
     int zero;                     /* 0 to 3                                                      */
     int data, shard, expert;      /* axes that split the batch                                   */
     bool secondary;               /* hpz: weights at rest over data too                          */

@@ -307,7 +307,7 @@ static const pl_convert *find_paths(making *x, const pl_value *v)
     return &x->paths.at[x->paths.n - 1].paths;
 }
 
-/* The value (of the copy that stands for it) goes from a to b; a share of that time may be hidden. */
+/* The value (of the copy that stands for it) goes from a to b; a share of the time may be hidden. */
 static void link(making *x, const pl_value *v, end a, end b, bool every, double hidden)
 {
     if (find_list(x, a.copy, b.copy, every) < 0) return;

@@ -100,6 +100,11 @@ const pl_node *pl_tables_stand(const pl_tables *t, const pl_node *n);
 /* The plan of an answer to the chain; what has no variable follows. */
 pl_plan *pl_tables_plan(const pl_tables *t, const int *value, const char *strategy, pl_arena *out);
 
+/* The same tables, but every node and every stored tensor is as in a plan on a mesh of the same
+ * sizes, equal blocks as in the one that stands for all. Fails as the next one does. */
+PL_MUST_CHECK bool pl_tables_given(const pl_tables *t, const pl_plan *p, pl_arena *a,
+                                   pl_tables *out, pl_err *err);
+
 /* The chain written out, with every node and every stored tensor as in a plan on the same mesh: the
  * least that it can cost. Fails with PL_EINPUT when something of it is no value of its variable. */
 PL_MUST_CHECK bool pl_tables_fix(const pl_tables *t, const pl_plan *p, pl_arena *a, pl_sum *out,

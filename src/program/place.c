@@ -353,7 +353,6 @@ static void add_empty(const places *s, pl_program *p, const task *t, int pos)
 
 static void add_kernel(const places *s, pl_program *p, const task *t, int pos)
 {
-    const pl_op *op = t->step.share->node->op;
     if (is_empty(t->step.share)) {
         add_empty(s, p, t, pos);
         return;
@@ -362,7 +361,7 @@ static void add_kernel(const places *s, pl_program *p, const task *t, int pos)
     for (int k = 0; k < x->share->node->n_in; k++) add_in(s, x, t, k);
     for (int k = 0; k < t->n_out; k++) add_out(s, x, t, k);
     p->n_compute++;
-    p->flops += op->flops ? op->flops(x->share) : pl_op_flops(x->share);
+    p->flops += pl_op_flops(x->share);
 }
 
 static void add_copy(const places *s, pl_program *p, const task *t, int pos)
