@@ -7,6 +7,7 @@ pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
+pkg_check_modules(CBC IMPORTED_TARGET cbc) # tests and bench alone: a yardstick of the search
 
 add_library(pleat-libraries INTERFACE)
 target_link_libraries(pleat-libraries INTERFACE

@@ -79,3 +79,7 @@ foreach(test IN LISTS tests)
     WORKING_DIRECTORY ${work_dir}
     ENVIRONMENT "${test_environment}")
 endforeach()
+if(TARGET test-plan-ilp AND CBC_FOUND)
+  target_link_libraries(test-plan-ilp PRIVATE PkgConfig::CBC)
+  target_compile_definitions(test-plan-ilp PRIVATE PLEAT_HAVE_CBC=1)
+endif()

@@ -76,6 +76,19 @@ static bool write_temp(draft *d, int n, const pl_file_part part[], pl_err *err)
     return finish(d, ok, err);
 }
 
+bool pl_file_save(const char *path, const char *text, size_t n, pl_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    const pl_file_part part = { text, n };
+    pl_arena *tmp = pl_arena_new("file name");
+    const char *folder = slash == path ? "/"
+                         : slash       ? pl_arena_span(tmp, path, (size_t)(slash - path))
+                                       : ".";
+    bool ok = pl_file_replace(&pl_file_system, folder, slash ? slash + 1 : path, 1, &part, err);
+    pl_arena_free(tmp);
+    return ok;
+}
+
 bool pl_file_sync_folder(const pl_file_ops *ops, const char *folder, pl_err *err)
 {
     int fd = ops->open(folder, O_RDONLY | O_DIRECTORY, 0);

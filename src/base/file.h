@@ -35,6 +35,9 @@ const char *pl_file_join(pl_arena *a, const char *folder, const char *name); /* 
 PL_MUST_CHECK bool pl_file_replace(const pl_file_ops *ops, const char *folder, const char *name,
                                    int n, const pl_file_part part[], pl_err *err);
 
+/* The same for a path, and one piece of text. */
+PL_MUST_CHECK bool pl_file_save(const char *path, const char *text, size_t n, pl_err *err);
+
 /* Make the names in a folder last. Fails with PL_ERUN. */
 PL_MUST_CHECK bool pl_file_sync_folder(const pl_file_ops *ops, const char *folder, pl_err *err);
 

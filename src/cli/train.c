@@ -2,6 +2,8 @@
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
+#include "plan/strategy.h"
+#include "program/forecast.h"
 #include "run/save.h"
 #include "train/train.h"
 
@@ -12,7 +14,7 @@
 
 typedef struct train_args {
     pl_train_options o;
-    const char *backend, *matmul;
+    const char *backend, *matmul, *cluster, *plan;
     int64_t devices, threads, batch, seq, seed, keep;
     double timeout;
     bool json, timings, explain, profile, program;
@@ -24,6 +26,8 @@ static const pl_opt opts[] = {
     { "data",         TEXT(o.data),       "FILE", NULL,  "text to learn, by bytes; or synthetic" },
     { "devices",      INT(devices),       "N",    NULL,  "ranks: threads, or those of mpirun", 1 },
     { "strategy",     TEXT(o.strategy),   "S",    "dp",  "how it is split; words below" },
+    { "plan",         TEXT(plan),         "FILE", NULL,  "the same as --strategy plan=FILE" },
+    { "cluster",      TEXT(cluster),      "NAME", NULL,  "what it predicts with: see pleat probe" },
     { "steps",        INT(o.steps),       "N",    "100", "updates" },
     { "batch",        INT(batch),         "N",    NULL,  "all ranks' rows (model key batch)", 1 },
     { "micro",        INT(o.micro),       "N",    "1",   "micro-batches of a step's batch", 1 },
@@ -184,6 +188,26 @@ static void tell_eval(teller *t, const pl_train_event *e)
     fflush(stdout);
 }
 
+/* The step as the cluster's figures have it, beside what it took. */
+static void tell_forecast(const teller *t, const pl_train_event *e, double measured)
+{
+    const pl_cluster *c = t->a->o.cluster;
+    pl_arena *tmp = pl_arena_new("forecast");
+    const pl_speed speed = pl_cost_speed(c);
+    double predicted = 0;
+    for (int i = 0; i < e->n_programs; i++) {
+        pl_forecast f;
+        if (i == PL_TRAIN_EVAL) continue;
+        pl_forecast_make(e->program[i], &speed, tmp, &f);
+        predicted += f.step_seconds * (i == PL_TRAIN_STEP ? (double)t->a->o.micro : 1);
+    }
+    fprintf(stderr, "a step took %.3f ms; predicted: %.3f ms (%+.0f %%)%s\n", 1e3 * measured,
+            1e3 * predicted, 100 * (predicted / measured - 1),
+            t->a->cluster || t->a->plan ? ""
+                                        : "; its figures are guesses: pleat probe measures them");
+    pl_arena_free(tmp);
+}
+
 static void tell_end(teller *t, const pl_train_event *e)
 {
     const pl_exec_stats *s = e->stats;
@@ -196,6 +220,7 @@ static void tell_end(teller *t, const pl_train_event *e)
         fprintf(stderr, "; messages under way %.2f s, of which compute waited %.2f s",
                 s->busy_seconds, s->exposed_seconds);
     fprintf(stderr, "\n");
+    if (t->a->o.cluster && t->steps > 1) tell_forecast(t, e, steady / (double)(t->steps - 1));
     if (!t->a->profile) return;
     pl_text table = { .arena = pl_arena_new("profile") };
     for (int i = 0; i < e->n_programs; i++)
@@ -228,6 +253,23 @@ static bool run_rank(void *arg, pl_comm *comm, pl_err *err)
     return pl_train_run(t->job, comm, tell, t, err);
 }
 
+/* Links and devices: those that the user names, or of a plan file; for a search guesses of this
+ * machine's. */
+static bool find_cluster(train_args *a, const pl_world *w, pl_arena *arena, pl_err *err)
+{
+    pl_cluster *c;
+    pl_strategy s;
+    PL_TRY(pl_strategy_parse(a->o.strategy, w->n_ranks, arena, &s, err));
+    a->o.cluster = s.cluster;
+    if (!a->cluster && !s.automatic) return true;
+    const char *name = a->cluster ? a->cluster : pl_arena_fmt(arena, "local:%d", w->n_ranks);
+    PL_TRY(pl_cluster_find(name, arena, &c, err));
+    a->o.cluster = c;
+    return c->n_devices == w->n_ranks ||
+           pl_err_set(err, PL_EUSAGE, "--cluster %s has %d devices, and here are %d ranks", name,
+                      c->n_devices, w->n_ranks);
+}
+
 /* What the rows have not filled in as it stands. */
 static bool make_options(train_args *a, const char *model, const pl_world *w, pl_arena *arena,
                          pl_err *err)
@@ -240,6 +282,8 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     if (o->train_share <= 0 || o->train_share >= 1)
         return pl_err_set(err, PL_EUSAGE, "--train-share %g is not between 0 and 1",
                           o->train_share);
+    if (a->plan) o->strategy = pl_arena_fmt(arena, "plan=%s", a->plan);
+    PL_TRY(find_cluster(a, w, arena, err));
     if (o->lr_min < 0) o->lr_min = o->lr / 10;
     if (!o->ahead_bytes) o->ahead_bytes = -1;
     o->seed = (uint64_t)a->seed;

@@ -6,7 +6,76 @@
 
 #include <math.h>
 
+/* -- tables at a price ------------------------------------------------------------------------- */
+
+static const double *scale(const double *from, int n, double by, pl_arena *arena)
+{
+    if (by == 1) return from;
+    double *to = PL_NEW_N(arena, double, n);
+    for (int i = 0; i < n; i++) to[i] = isinf(from[i]) ? from[i] : by * from[i];
+    return to;
+}
+
+static pl_sum priced_vars(const pl_vars *vars, double price, pl_arena *arena)
+{
+    int *sizes = PL_NEW_N(arena, int, vars->n + 1);
+    const double **time = PL_NEW_N(arena, const double *, vars->n + 1);
+    const double **memory = PL_NEW_N(arena, const double *, vars->n + 1);
+    for (int i = 0; i < vars->n; i++) {
+        const pl_var *v = &vars->at[i];
+        sizes[i] = v->n;
+        time[i] = scale(v->time, v->n, v->kind == PL_VAR_NODE ? price : 1, arena);
+        memory[i] = v->memory;
+    }
+    return (pl_sum){ .n = vars->n, .n_values = sizes, .time = time, .memory = memory };
+}
+
+static const double *uncover(const pl_pair *p, int n, double price, pl_arena *arena)
+{
+    if (p->hidden <= 0 || price <= 0) return p->sum.time;
+    double *to = PL_NEW_N(arena, double, n);
+    for (int i = 0; i < n; i++) {
+        double t = p->sum.time[i];
+        to[i] = isinf(t) ? t : t - price * fmin(p->hidden * t, p->window);
+    }
+    return to;
+}
+
+static const pl_sum_pair *priced_pairs(const pl_tables *t, pl_pair_kind kind, double price,
+                                       pl_arena *arena)
+{
+    const pl_pairs *from = &t->pairs[kind];
+    const pl_vars *a = &t->vars[kind == PL_PAIR_BLOCK || kind == PL_PAIR_LINK];
+    const pl_vars *b = &t->vars[kind != PL_PAIR_OUTSIDE];
+    pl_sum_pair *to = PL_NEW_N(arena, pl_sum_pair, from->n + 1);
+    for (int i = 0; i < from->n; i++) {
+        const pl_pair *p = &from->at[i];
+        to[i] = p->sum;
+        to[i].time = uncover(p, a->at[p->sum.a].n * b->at[p->sum.b].n, price, arena);
+    }
+    return to;
+}
+
+pl_chain pl_tables_chain(const pl_tables *t, double price, pl_arena *arena)
+{
+    pl_chain c = { .outside = priced_vars(&t->vars[0], price, arena),
+                   .block = priced_vars(&t->vars[1], price, arena),
+                   .copies = t->copies };
+    const pl_sum_pair *pair[PL_N_PAIRS];
+    for (int k = 0; k < PL_N_PAIRS; k++) pair[k] = priced_pairs(t, (pl_pair_kind)k, price, arena);
+    c.outside.pair = pair[PL_PAIR_OUTSIDE], c.outside.n_pairs = t->pairs[PL_PAIR_OUTSIDE].n;
+    c.block.pair = pair[PL_PAIR_BLOCK], c.block.n_pairs = t->pairs[PL_PAIR_BLOCK].n;
+    c.link = pair[PL_PAIR_LINK], c.n_links = t->pairs[PL_PAIR_LINK].n;
+    c.first = pair[PL_PAIR_FIRST], c.n_first = t->pairs[PL_PAIR_FIRST].n;
+    c.last = pair[PL_PAIR_LAST], c.n_last = t->pairs[PL_PAIR_LAST].n;
+    c.every = pair[PL_PAIR_EVERY], c.n_every = t->pairs[PL_PAIR_EVERY].n;
+    return c;
+}
+
+/* -- the price --------------------------------------------------------------------------------- */
+
 enum { MOST_PRICES = 8 };
+static const double LEAST_PRICE = 1. / 16; /* below, too many choices take no time at all */
 
 /* An answer at a price: the line p f1 + (1 - p) f0 of its choice. */
 typedef struct line {
@@ -74,16 +143,21 @@ static bool close_in(prices *x, line sends, line computes, pl_err *err)
 bool pl_tables_min(pl_tables *t, double cap, bool tied, const pl_search_options *options,
                    pl_arena *out, pl_answer *answer, pl_err *err)
 {
-    line hides, waits;
+    line hides, other;
     *answer = (pl_answer){ 0 };
     t->chain = pl_tables_chain(t, 1, out);
     prices x = {
         t, cap, tied, options, out, { pl_tables_chain(t, 0, out), t->chain }, answer, 0, 1
     };
     PL_TRY(try_price(&x, 1, &hides, err));
-    if (hides.sending > hides.computing) {
-        PL_TRY(try_price(&x, 0, &waits, err));
-        if (waits.computing > waits.sending) PL_TRY(close_in(&x, hides, waits, err));
+    for (double price = 0.5; hides.sending > hides.computing; price /= 2) {
+        if (price < LEAST_PRICE || is_closed(&x)) break;
+        PL_TRY(try_price(&x, price, &other, err));
+        if (other.computing > other.sending) {
+            PL_TRY(close_in(&x, hides, other, err));
+            break;
+        }
+        hides = other;
     }
     answer->bound = fmin(x.bound, answer->time);
     answer->proven = is_closed(&x);

@@ -1,6 +1,8 @@
 #include "plan/strategy.h"
 
+#include "base/file.h"
 #include "plan/auto.h"
+#include "plan/file.h"
 #include "plan/roles.h"
 #include "plan/states.h"
 
@@ -26,6 +28,7 @@ enum {
     SPATIAL,
     WIDE,
     AUTO,
+    PLAN,
     N_WORDS
 };
 
@@ -64,6 +67,7 @@ static const struct {
                "with dtype=bf16: gradients are summed over devices in f32, which is twice the "
                "bytes" },
     [AUTO] = { "auto", "auto", 0, AUTO, "alone: the fastest layout that fits, found by a search" },
+    [PLAN] = { "plan=", "plan=FILE", 0, PLAN, "alone: the one that pleat plan -o FILE wrote" },
 };
 
 void pl_strategy_words(pl_text *out)
@@ -244,6 +248,20 @@ static bool check_degrees(pl_strategy *s, int n, bool data_given, pl_arena *a, p
     return true;
 }
 
+static bool read_file(const char *path, pl_arena *a, pl_strategy *s, pl_err *err)
+{
+    pl_plan_file *f = PL_NEW(a, pl_plan_file);
+    const char *text;
+    size_t n;
+    PL_TRY(pl_file_read(path, PL_PLAN_FILE_BYTES, a, &text, &n, err));
+    if (!pl_plan_file_read(text, n, a, f, err)) return pl_err_in(err, "%s", path);
+    s->file = f;
+    s->cluster = f->cluster;
+    return pl_mesh_ranks(&f->mesh) == s->devices ||
+           pl_err_set(err, PL_EINPUT, "%s is a plan for %d devices, and here are %d", path,
+                      pl_mesh_ranks(&f->mesh), s->devices);
+}
+
 bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_strategy *out,
                        pl_err *err)
 {
@@ -253,13 +271,15 @@ bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_stra
     set_grid(out, 1, 1, 1, false);
     if (n_devices < 1)
         return pl_err_set(err, PL_EINPUT, "strategy '%s': for %d devices", text, n_devices);
-    PL_TRY(read_words(text, arena, out, seen, err));
     out->devices = n_devices;
-    if (seen[AUTO]) {
-        out->automatic = true;
-        return !strchr(text, ',') ||
-               pl_err_set(err, PL_EUSAGE, "strategy '%s': auto stands alone", text);
-    }
+    if (!strncmp(text, words[PLAN].name, strlen(words[PLAN].name)))
+        return read_file(text + strlen(words[PLAN].name), arena, out, err);
+    PL_TRY(read_words(text, arena, out, seen, err));
+    out->automatic = seen[AUTO];
+    if ((seen[AUTO] || seen[PLAN]) && strchr(text, ','))
+        return pl_err_set(err, PL_EUSAGE, "strategy '%s': %s stands alone", text,
+                          words[seen[AUTO] ? AUTO : PLAN].form);
+    if (seen[AUTO]) return true;
     if (seen[HSDP] && out->zero && out->zero < 3)
         return pl_err_set(err, PL_EINPUT,
                           "strategy '%s': hsdp and hpz are zero=3 already: leave zero=%d out", text,
@@ -274,6 +294,10 @@ void pl_strategy_mesh(const pl_strategy *s, pl_mesh *out)
 {
     degree part[N_DEGREES];
     *out = (pl_mesh){ 0 };
+    if (s->file) {
+        *out = s->file->mesh;
+        return;
+    }
     list_degrees(s, part);
     for (int i = 0; i < N_DEGREES; i++) {
         if (part[i].n == 1) continue;
@@ -334,15 +358,11 @@ static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_
     return pl_plan_check(p, err);
 }
 
-static bool plan_by_search(const pl_strategy *s, const pl_graph *g, const pl_plan *like,
-                           pl_arena *out, pl_plan **plan, pl_err *err)
+static bool plan_by_search(const pl_strategy *s, const pl_graph *g, pl_arena *out, pl_plan **plan,
+                           pl_err *err)
 {
     pl_cluster *local = NULL;
     pl_auto *found;
-    if (like) {
-        *plan = pl_auto_like(g, like, out);
-        return pl_plan_check(*plan, err);
-    }
     if (!s->cluster)
         PL_TRY(pl_cluster_find(pl_arena_fmt(out, "local:%d", s->devices), out, &local, err));
     const pl_cluster *c = s->cluster ? s->cluster : local;
@@ -355,7 +375,12 @@ static bool plan_by_search(const pl_strategy *s, const pl_graph *g, const pl_pla
 bool pl_strategy_plan(const pl_strategy *s, const pl_graph *g, const pl_plan *like, pl_arena *out,
                       pl_plan **plan, pl_err *err)
 {
-    if (s->automatic) return plan_by_search(s, g, like, out, plan, err);
+    if (like && (s->automatic || s->file)) {
+        *plan = pl_auto_like(g, like, out);
+        return pl_plan_check(*plan, err);
+    }
+    if (s->file) return pl_plan_file_plan(s->file, g, out, plan, err);
+    if (s->automatic) return plan_by_search(s, g, out, plan, err);
     pl_plan *p = *plan = pl_plan_single(g, out);
     p->strategy = s->text;
     pl_strategy_mesh(s, &p->mesh);

@@ -17,6 +17,7 @@ typedef struct pl_strategy {
     const char *text;
     int devices;
     bool automatic;               /* auto: nothing below but the cluster says anything           */
+    const struct pl_plan_file *file; /* plan=FILE: the same, but that it is read; else NULL      */
     int zero;                     /* 0 to 3                                                      */
     int data, shard, expert;      /* axes that split the batch                                   */
     bool secondary;               /* hpz: weights at rest over data too                          */
@@ -34,7 +35,8 @@ typedef struct pl_strategy {
 void pl_strategy_words(pl_text *out);
 
 /* Fails with PL_EUSAGE for a word that is none of them or comes twice, with PL_EINPUT when degrees
- * do not fit each other or the number of devices (all of them in the message). `arena` owns the
+ * do not fit each other or the number of devices (all of them in the message), or for a plan file
+ * that is none or is for another number of devices. `arena` owns the
  * text. */
 PL_MUST_CHECK bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena,
                                      pl_strategy *out, pl_err *err);
@@ -46,8 +48,8 @@ void pl_strategy_mesh(const pl_strategy *s, pl_mesh *out);
 
 /* A checked plan of a graph. `like` (or NULL) is a plan on the same mesh with whose graph this one
  * shares states, by name: an evaluation reads the weights where training keeps them. Sizes need not
- * divide. Fails with PL_EINPUT when nothing in the model can be split that way (the axis, its size,
- * and the widest factor on offer). */
+ * divide. Fails as pl_auto_plan or pl_plan_file_plan do, or with PL_EINPUT when nothing in the
+ * model can be split that way (the axis, its size, and the widest factor on offer). */
 PL_MUST_CHECK bool pl_strategy_plan(const pl_strategy *s, const pl_graph *g, const pl_plan *like,
                                     pl_arena *out, pl_plan **plan, pl_err *err);
 

@@ -5,6 +5,7 @@
 #include "plan/convert.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LEAST_COPIES = 3 };
@@ -40,35 +41,72 @@ typedef struct making {
         known_domain *at;
     } domains;
     node_list active, *readers; /* [values] active nodes, each once */
+    double *before, *after;     /* [nodes] seconds of computing, each node at its fastest */
 } making;
 
 /* -- copies ------------------------------------------------------------------------------------ */
 
 int pl_tables_copy(const pl_tables *t, const pl_node *n)
 {
-    return t->class >= 0 && t->fold->class_of[n->id] == t->class ? t->fold->instance_of[n->id] : -1;
+    int class = t->n_classes ? t->fold->class_of[n->id] : -1;
+    return class >= 0 && t->folded[class] ? t->fold->instance_of[n->id] : -1;
 }
 
 const pl_node *pl_tables_stand(const pl_tables *t, const pl_node *n)
 {
     if (pl_tables_copy(t, n) < 0) return n;
     int slot = t->fold->slot_of[n->id];
-    return t->graph->nodes.at[t->fold->at[t->class].node[t->stands][slot]];
+    const pl_fold_class *c = &t->fold->at[t->fold->class_of[n->id]];
+    return t->graph->nodes.at[c->node[t->stands][slot]];
 }
 
-/* The class whose copies hold the most nodes. */
-static void pick_class(pl_tables *t)
+int pl_tables_block(const pl_tables *t)
 {
+    int n = 0;
+    for (int i = 0; t->n_classes && i < t->fold->n_classes; i++)
+        n += t->folded[i] ? t->fold->at[i].n_nodes : 0;
+    return n;
+}
+
+/* Does every value go from a copy to itself, to a neighbour or outside? */
+static bool is_chain(const pl_tables *t)
+{
+    for (int i = 0; i < t->graph->nodes.n; i++) {
+        const pl_node *n = t->graph->nodes.at[i];
+        int copy = pl_tables_copy(t, n);
+        for (int k = 0; k < n->n_in && copy >= 0; k++) {
+            int from = n->in[k]->maker ? pl_tables_copy(t, n->in[k]->maker) : -1;
+            if (from >= 0 && abs(from - copy) > 1) return false;
+        }
+    }
+    return true;
+}
+
+/* The class whose copies hold the most nodes, and others of as many copies. */
+static void pick_classes(pl_tables *t)
+{
+    const pl_fold *f = t->fold;
     int64_t most = 0;
-    t->class = -1;
-    for (int i = 0; t->fold && i < t->fold->n_classes; i++) {
-        const pl_fold_class *c = &t->fold->at[i];
+    int first = -1;
+    for (int i = 0; f && i < f->n_classes; i++) {
+        const pl_fold_class *c = &f->at[i];
         int64_t nodes = (int64_t)c->n_nodes * c->n_instances;
         if (c->n_instances < LEAST_COPIES || nodes <= most) continue;
         most = nodes;
-        t->class = i;
-        t->copies = c->n_instances;
-        t->stands = 1; /* it has one before and one after */
+        first = i;
+    }
+    if (first < 0) return;
+    t->folded = PL_NEW_N(t->arena, bool, f->n_classes);
+    t->copies = f->at[first].n_instances;
+    t->stands = 1; /* it has one before and one after */
+    for (int k = 0; k < f->n_classes; k++) {
+        int i = k == 0 ? first : k <= first ? k - 1 : k;
+        if (f->at[i].n_instances != t->copies) continue;
+        t->folded[i] = true;
+        t->n_classes++;
+        if (is_chain(t)) continue;
+        t->folded[i] = false;
+        t->n_classes--;
     }
 }
 
@@ -235,6 +273,54 @@ static void add_node(making *x, const pl_node *n)
     t->raw += log10(k->domain->n) * (copy >= 0 ? t->copies : 1);
 }
 
+static int *new_index(making *x, int n)
+{
+    int *at = PL_NEW_N(x->arena, int, n + 1);
+    memset(at, -1, sizeof(int) * (size_t)(n + 1));
+    return at;
+}
+
+static bool changes_state(const pl_node *n)
+{
+    return n->op->inplace && strspn(n->op->inplace, "-") < strlen(n->op->inplace);
+}
+
+static double fastest(const making *x, const pl_node *n)
+{
+    int copy = pl_tables_copy(x->t, n), var = x->t->node[pl_tables_stand(x->t, n)->id];
+    double least = INFINITY;
+    if (var < 0) return 0;
+    const pl_var *v = var_at(x, copy, var);
+    for (int i = 0; i < v->n; i++) least = fmin(least, v->time[i]);
+    return least;
+}
+
+static void raise(double *to, double x)
+{
+    if (x > *to) *to = x;
+}
+
+/* An update runs as soon as what it needs is there. Of a block counts the copy with the most. */
+static void find_windows(making *x)
+{
+    const pl_graph *g = x->t->graph;
+    int n = g->nodes.n, *late = new_index(x, n);
+    double *rest = PL_NEW_N(x->arena, double, n + 1);
+    x->before = PL_NEW_N(x->arena, double, n + 1);
+    x->after = PL_NEW_N(x->arena, double, n + 1);
+    for (int i = n - 1; i >= 0; i--) rest[i] = rest[i + 1] + fastest(x, g->nodes.at[i]);
+    for (int i = 0; i < n; i++) {
+        const pl_node *node = g->nodes.at[i];
+        late[i] = changes_state(node) ? -1 : i;
+        for (int k = 0; k < node->n_in && changes_state(node); k++)
+            if (node->in[k]->maker && late[node->in[k]->maker->id] > late[i])
+                late[i] = late[node->in[k]->maker->id];
+        int stand = pl_tables_stand(x->t, node)->id;
+        raise(&x->before[stand], rest[0] - rest[i]);
+        raise(&x->after[stand], rest[late[i] + 1]);
+    }
+}
+
 /* -- pairs ------------------------------------------------------------------------------------- */
 
 /* A variable of a copy, and at which spot each of its values has a tensor; NULL: at that one. */
@@ -266,16 +352,20 @@ static int find_list(const making *x, int a, int b, bool every)
     return a == b ? PL_PAIR_BLOCK : PL_PAIR_LINK;
 }
 
+/* What of the time of messages can pass beside computing. */
+typedef struct shade {
+    double hidden, window; /* see pl_pair */
+} shade;
+
 /* time[i * m + j] is for value i of a, j of b; in lists what is outside or before comes first. */
-static void add_pair(making *x, end a, end b, bool every, double hidden, double *time,
-                     double *memory)
+static void add_pair(making *x, end a, end b, bool every, shade c, double *time, double *memory)
 {
     int list = find_list(x, a.copy, b.copy, every), n = var_at(x, a.copy, a.var)->n;
     int m = var_at(x, b.copy, b.var)->n;
     bool inside = list == PL_PAIR_OUTSIDE || list == PL_PAIR_BLOCK;
     bool turn = !inside && (list == PL_PAIR_LINK ? a.copy > b.copy : b.copy < 0);
     if (list < 0) return;
-    pl_pair p = { { a.var, b.var, time, memory }, hidden };
+    pl_pair p = { { a.var, b.var, time, memory }, c.hidden, c.window };
     if (turn) {
         double *t = PL_NEW_N(x->arena, double, n *m);
         PL_ASSERT(!memory);
@@ -307,8 +397,8 @@ static const pl_convert *find_paths(making *x, const pl_value *v)
     return &x->paths.at[x->paths.n - 1].paths;
 }
 
-/* The value (of the copy that stands for it) goes from a to b; a share of the time may be hidden. */
-static void link(making *x, const pl_value *v, end a, end b, bool every, double hidden)
+/* The value (of the copy that stands for it) goes from a to b. */
+static void link(making *x, const pl_value *v, end a, end b, bool every, shade cover)
 {
     if (find_list(x, a.copy, b.copy, every) < 0) return;
     const pl_convert *c = find_paths(x, v);
@@ -317,7 +407,7 @@ static void link(making *x, const pl_value *v, end a, end b, bool every, double 
     for (int i = 0; i < n; i++)
         for (int j = 0; j < m; j++)
             time[i * m + j] = c->seconds[spot_of(a, i) * c->n + spot_of(b, j)];
-    add_pair(x, a, b, every, hidden, time, NULL);
+    add_pair(x, a, b, every, cover, time, NULL);
 }
 
 /* -- values ------------------------------------------------------------------------------------ */
@@ -326,11 +416,6 @@ static double bytes_at(const making *x, const pl_value *v, int spot)
 {
     int64_t room = pl_placement_room(&x->t->spot[v->id].at[spot], x->t->mesh, &v->shape);
     return (double)(room * pl_type_bytes(v->type));
-}
-
-static bool changes_state(const pl_node *n)
-{
-    return n->op->inplace && strspn(n->op->inplace, "-") < strlen(n->op->inplace);
 }
 
 static bool is_late(const pl_node *n) /* of the backward pass */
@@ -342,8 +427,8 @@ static bool is_late(const pl_node *n) /* of the backward pass */
 typedef struct stream {
     const pl_value *v; /* that stands for all copies */
     end from[2];
-    bool two;      /* what is read in the backward pass is kept for it   */
-    double hidden; /* share of its messages that can pass beside computing */
+    bool two;    /* what is read in the backward pass is kept for it */
+    shade cover; /* of its messages                                  */
 } stream;
 
 static int count_readers(const making *x, const stream *s, int phase)
@@ -367,7 +452,7 @@ static end add_stop(making *x, const stream *s, pl_var_kind kind, int *id)
 static void stop(making *x, stream *s, int phase, pl_var_kind kind, int *id)
 {
     end to = add_stop(x, s, kind, id);
-    link(x, s->v, s->from[phase], to, false, s->hidden);
+    link(x, s->v, s->from[phase], to, false, s->cover);
     s->from[phase] = to;
 }
 
@@ -396,21 +481,21 @@ static void save(making *x, stream *s, end made)
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
             time[i * n + j] = refines(x, s->v, j, i) ? 0 : c->seconds[i * n + j];
-    add_pair(x, lies, to, false, s->hidden, time, NULL);
+    add_pair(x, lies, to, false, s->cover, time, NULL);
     if (state) memory = PL_NEW_N(x->arena, double, n *n);
     for (int j = 0; j < n; j++) {
         double bytes = bytes_at(x, s->v, j);
         if (!state) var_at(x, to.copy, to.var)->memory[j] = bytes;
         for (int i = 0; i < n && state; i++) memory[i * n + j] = i == j ? 0 : bytes;
     }
-    if (state) add_pair(x, made, to, false, 0, PL_NEW_N(x->arena, double, n *n), memory);
+    if (state) add_pair(x, made, to, false, s->cover, PL_NEW_N(x->arena, double, n *n), memory);
     s->from[1] = to;
 }
 
-static stream open_stream(making *x, const pl_value *v, end made, double hidden)
+static stream open_stream(making *x, const pl_value *v, end made, shade cover)
 {
     pl_tables *t = x->t;
-    stream s = { v, { made, made }, !v->maker || !is_late(v->maker), hidden };
+    stream s = { v, { made, made }, !v->maker || !is_late(v->maker), cover };
     int early = count_readers(x, &s, 0), late = count_readers(x, &s, 1);
     if (early > 1 || (early && late)) stop(x, &s, 0, PL_VAR_LIE, &t->lie[0][v->id]);
     if (!late) return s;
@@ -432,7 +517,7 @@ static void link_readers(making *x, const stream *s, const pl_value *v, bool eve
         if (copy >= 0 && copy != x->t->stands && pl_tables_copy(x->t, n) >= 0) continue;
         if (from.copy >= 0) from.copy = copy;
         for (int o = 0; o < n->n_in; o++)
-            if (n->in[o] == v) link(x, s->v, from, node_end(x, n, o), every, s->hidden);
+            if (n->in[o] == v) link(x, s->v, from, node_end(x, n, o), every, s->cover);
     }
 }
 
@@ -459,9 +544,9 @@ static void link_ends(making *x, const stream *s)
     }
 }
 
-static void add_value(making *x, const pl_value *v, end made, double hidden)
+static void add_value(making *x, const pl_value *v, end made, shade cover)
 {
-    stream s = open_stream(x, v, made, hidden);
+    stream s = open_stream(x, v, made, cover);
     bool every = meets_every(x, v);
     link_readers(x, &s, v, every);
     if (x->t->copy[v->id] >= 0 && !every) link_ends(x, &s);
@@ -472,7 +557,8 @@ static void add_computed(making *x, const pl_value *v)
     bool update = false;
     for (int i = 0; i < x->readers[v->id].n; i++) update |= changes_state(x->readers[v->id].at[i]);
     end made = node_end(x, v->maker, v->maker->n_in + v->out);
-    add_value(x, v, made, update ? x->speed->hidden : 0);
+    shade none = { 0, 0 }, after = { x->speed->hidden, x->after[v->maker->id] };
+    add_value(x, v, made, update ? after : none);
 }
 
 /* Who alone reads a leaf, and changes it if anybody does; or NULL. */
@@ -513,10 +599,13 @@ static void add_leaf(making *x, const pl_value *v)
         var_at(x, copy, id)->memory[i] = bytes_at(x, v, i);
     }
     double hidden = v->role == PL_STATE ? x->speed->hidden : 0;
+    shade before = { hidden, x->before[x->readers[v->id].at[0]->id] };
     end made = { copy, id, NULL };
-    add_value(x, v, made, hidden);
-    if (changes)
-        link(x, v, node_end(x, changes, changes->n_in + v->next->out), made, false, hidden);
+    add_value(x, v, made, before);
+    if (changes) {
+        shade after = { hidden, x->after[changes->id] };
+        link(x, v, node_end(x, changes, changes->n_in + v->next->out), made, false, after);
+    }
 }
 
 /* -- all --------------------------------------------------------------------------------------- */
@@ -541,67 +630,6 @@ static void share_spots(making *x)
     }
 }
 
-static const double *scale(const double *from, int n, double by, pl_arena *arena)
-{
-    if (by == 1) return from;
-    double *to = PL_NEW_N(arena, double, n);
-    for (int i = 0; i < n; i++) to[i] = isinf(from[i]) ? from[i] : by * from[i];
-    return to;
-}
-
-static pl_sum priced_vars(const pl_vars *vars, double price, pl_arena *arena)
-{
-    int *sizes = PL_NEW_N(arena, int, vars->n + 1);
-    const double **time = PL_NEW_N(arena, const double *, vars->n + 1);
-    const double **memory = PL_NEW_N(arena, const double *, vars->n + 1);
-    for (int i = 0; i < vars->n; i++) {
-        const pl_var *v = &vars->at[i];
-        sizes[i] = v->n;
-        time[i] = scale(v->time, v->n, v->kind == PL_VAR_NODE ? price : 1, arena);
-        memory[i] = v->memory;
-    }
-    return (pl_sum){ .n = vars->n, .n_values = sizes, .time = time, .memory = memory };
-}
-
-static const pl_sum_pair *priced_pairs(const pl_tables *t, pl_pair_kind kind, double price,
-                                       pl_arena *arena)
-{
-    const pl_pairs *from = &t->pairs[kind];
-    const pl_vars *a = &t->vars[kind == PL_PAIR_BLOCK || kind == PL_PAIR_LINK];
-    const pl_vars *b = &t->vars[kind != PL_PAIR_OUTSIDE];
-    pl_sum_pair *to = PL_NEW_N(arena, pl_sum_pair, from->n + 1);
-    for (int i = 0; i < from->n; i++) {
-        const pl_pair *p = &from->at[i];
-        to[i] = p->sum;
-        to[i].time =
-            scale(p->sum.time, a->at[p->sum.a].n * b->at[p->sum.b].n, 1 - price * p->hidden, arena);
-    }
-    return to;
-}
-
-pl_chain pl_tables_chain(const pl_tables *t, double price, pl_arena *arena)
-{
-    pl_chain c = { .outside = priced_vars(&t->vars[0], price, arena),
-                   .block = priced_vars(&t->vars[1], price, arena),
-                   .copies = t->copies };
-    const pl_sum_pair *pair[PL_N_PAIRS];
-    for (int k = 0; k < PL_N_PAIRS; k++) pair[k] = priced_pairs(t, k, price, arena);
-    c.outside.pair = pair[PL_PAIR_OUTSIDE], c.outside.n_pairs = t->pairs[PL_PAIR_OUTSIDE].n;
-    c.block.pair = pair[PL_PAIR_BLOCK], c.block.n_pairs = t->pairs[PL_PAIR_BLOCK].n;
-    c.link = pair[PL_PAIR_LINK], c.n_links = t->pairs[PL_PAIR_LINK].n;
-    c.first = pair[PL_PAIR_FIRST], c.n_first = t->pairs[PL_PAIR_FIRST].n;
-    c.last = pair[PL_PAIR_LAST], c.n_last = t->pairs[PL_PAIR_LAST].n;
-    c.every = pair[PL_PAIR_EVERY], c.n_every = t->pairs[PL_PAIR_EVERY].n;
-    return c;
-}
-
-static int *new_index(making *x, int n)
-{
-    int *at = PL_NEW_N(x->arena, int, n + 1);
-    memset(at, -1, sizeof(int) * (size_t)(n + 1));
-    return at;
-}
-
 static void set_up(making *x)
 {
     pl_tables *t = x->t;
@@ -623,12 +651,13 @@ pl_tables *pl_tables_new(const pl_graph *g, const pl_fold *fold, const pl_mesh *
     pl_tables *t = PL_NEW(arena, pl_tables);
     making x = { .t = t, .speed = speed, .arena = arena };
     *t = (pl_tables){ .graph = g, .mesh = m, .arena = arena, .fold = fold, .copies = 1 };
-    pick_class(t);
+    pick_classes(t);
     set_up(&x);
     find_copies(&x);
     find_active(&x);
     for (int i = 0; i < x.active.n; i++) add_node(&x, x.active.at[i]);
     share_spots(&x);
+    find_windows(&x);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         if (is_number(v) || !x.readers[i].n || !stands(&x, t->copy[i])) continue;

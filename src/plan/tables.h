@@ -12,7 +12,8 @@
  * alike. States that one node reads and changes lie where that node works.
  *
  * Equal blocks of the graph (graph/fold.h) are the copies of the chain: one stands for all, and the
- * tables take no longer for more of them. Single numbers cost nothing here. */
+ * tables take no longer for more of them. Of two stacks of so many blocks each, an encoder and a
+ * decoder, a copy is a block of the one and a block of the other. Single numbers cost nothing. */
 #ifndef PL_PLAN_TABLES_H
 #define PL_PLAN_TABLES_H
 #include "graph/fold.h"
@@ -43,7 +44,8 @@ typedef enum pl_pair_kind {
 
 typedef struct pl_pair {
     pl_sum_pair sum;    /* time: of messages, all of it                                          */
-    double hidden;      /* share of it that can pass beside computing                            */
+    double hidden;      /* share of it that can pass beside computing,                           */
+    double window;      /* but not more than so many seconds                                     */
 } pl_pair;
 
 typedef struct pl_pairs {
@@ -56,7 +58,8 @@ typedef struct pl_tables {
     const pl_mesh *mesh;
     pl_arena *arena;
     const pl_fold *fold;
-    int class;                  /* of the fold, whose instances are the copies; -1: none        */
+    int n_classes;              /* of the fold that are folded here: a copy is an instance of    */
+    bool *folded;               /* each of them. [fold->n_classes]                               */
     int copies, stands;         /* so many, of which this one stands for all                    */
     int *copy;                  /* [values] the copy that it belongs to, or -1                  */
     const pl_value **like;      /* [values] the same value of the copy that stands for all      */
@@ -75,8 +78,10 @@ typedef struct pl_tables {
 pl_tables *pl_tables_new(const pl_graph *g, const pl_fold *fold, const pl_mesh *m,
                          const pl_speed *speed, pl_arena *arena);
 
-/* The tables as one chain. Messages of states and of their gradients can pass beside computing, so
- * a step takes
+/* The tables as one chain. Messages of states and of their gradients can pass beside computing:
+ * those to an update or from it beside what comes after them, those to a reader beside what comes
+ * before it (each node at its fastest; of equal blocks the one for which that is most). A step
+ * takes
  *
  *   max(computing, what can be hidden) + the other messages:
  *
@@ -92,6 +97,9 @@ pl_cost pl_tables_cost(const pl_tables *t, const int *value);
 PL_MUST_CHECK bool pl_tables_min(pl_tables *t, double cap, bool tied,
                                  const pl_search_options *options, pl_arena *out,
                                  pl_answer *answer, pl_err *err);
+
+/* Nodes of one copy; 0: nothing is folded. */
+int pl_tables_block(const pl_tables *t);
 
 /* The copy that a node belongs to, or -1; the node that stands for it. */
 int pl_tables_copy(const pl_tables *t, const pl_node *n);

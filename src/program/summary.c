@@ -1,6 +1,6 @@
 #include "program/summary.h"
 
-#include "plan/move.h"
+#include "program/account.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,23 +31,6 @@ const char *pl_summary_axes(pl_arena *a, const pl_mesh *m, unsigned axes)
     return pl_text_get(&t);
 }
 
-/* -- memory ------------------------------------------------------------------------------------ */
-
-static void add_states(const pl_program *p, pl_arena *tmp, pl_summary *s)
-{
-    const pl_graph *g = p->plan->graph;
-    bool *updates = PL_NEW_N(tmp, bool, g->nodes.n + 1); /* a weight */
-    for (int i = 0; i < g->values.n; i++) {
-        const pl_value *v = g->values.at[i];
-        if (v->trainable && v->next && v->next->maker) updates[v->next->maker->id] = true;
-    }
-    for (int i = 0; i < p->store->n; i++) {
-        const pl_value *v = p->store->state[i].value;
-        bool moment = !v->trainable && v->next && v->next->maker && updates[v->next->maker->id];
-        *(moment ? &s->optimizer_bytes : &s->weights_bytes) += p->store->state[i].bytes;
-    }
-}
-
 /* -- messages ---------------------------------------------------------------------------------- */
 
 typedef struct names {
@@ -56,28 +39,18 @@ typedef struct names {
     const char **of; /* [values] what it is to a state; NULL: nothing */
 } names;
 
-/* What the update of a weight reads beside states and inputs, in the weight's shape, is its
- * gradient. */
-static void name_gradient(names *n, const pl_value *weight)
-{
-    const pl_node *update = weight->next->maker;
-    for (int k = 0; k < update->n_in; k++) {
-        const pl_value *x = update->in[k];
-        if (x->maker && pl_shape_same(&x->shape, &weight->shape))
-            n->of[x->id] =
-                pl_arena_fmt(n->arena, "gradient of %s", pl_summary_fold(n->arena, weight->name));
-    }
-}
-
 static names make_names(const pl_graph *g, pl_arena *arena)
 {
     names n = { g, arena, PL_NEW_N(arena, const char *, g->values.n + 1) };
+    const pl_value *const *of = pl_account_gradients(g, pl_account_late(g, arena), arena);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        if (v->role != PL_STATE || !v->next || !v->next->maker) continue;
-        n.of[v->next->id] = pl_arena_fmt(arena, "new %s", pl_summary_fold(arena, v->name));
-        if (v->trainable) name_gradient(&n, v);
+        if (v->next && v->next->maker)
+            n.of[v->next->id] = pl_arena_fmt(arena, "new %s", pl_summary_fold(arena, v->name));
     }
+    for (int i = 0; i < g->values.n; i++)
+        if (of[i] && of[i]->trainable)
+            n.of[i] = pl_arena_fmt(arena, "gradient of %s", pl_summary_fold(arena, of[i]->name));
     return n;
 }
 
@@ -96,17 +69,6 @@ static const char *tensor_text(const names *n, const pl_step *x)
     const pl_value *v = pl_graph_find(n->graph, first);
     return pl_arena_fmt(n->arena, "%s and others",
                         v ? value_text(n, v) : pl_summary_fold(n->arena, first));
-}
-
-/* Several tensors share a message in a reduction only. A broadcast is passed on along the group in
- * small pieces (van de Geijn and Watts, SUMMA, 1997): it takes its root as long as the others. */
-static double price(const pl_program *p, const pl_step *x)
-{
-    int64_t block = x->count * pl_type_bytes(x->type);
-    if (x->collective == PL_COLLECTIVE_BROADCAST)
-        return pl_move_seconds(PL_PERMUTE, &p->plan->mesh, x->axes, block);
-    pl_move_kind kind = x->transfer ? x->transfer->move.kind : PL_REDUCE;
-    return pl_move_seconds(kind, &p->plan->mesh, x->axes, x->bytes);
 }
 
 static pl_summary_row *find_row(pl_summary *s, const pl_step *x, const char *tensor)
@@ -137,7 +99,7 @@ static void add_messages(const pl_program *p, pl_arena *out, pl_summary *s)
         const pl_step *x = &p->step[i];
         if (x->kind != PL_MESSAGE || x->collective == PL_COLLECTIVE_SEND) continue;
         pl_summary_row *row = find_row(s, x, tensor_text(&n, x));
-        double seconds = price(p, x);
+        double seconds = pl_account_message(p, x);
         row->count++;
         row->bytes += x->bytes;
         row->seconds += seconds;
@@ -148,11 +110,11 @@ static void add_messages(const pl_program *p, pl_arena *out, pl_summary *s)
 
 void pl_summary_make(const pl_program *p, pl_arena *out, pl_summary *s)
 {
-    pl_arena *tmp = pl_arena_new("summary");
-    *s = (pl_summary){ .work_bytes = p->work_bytes,
+    pl_account states = pl_account_states(p->store);
+    *s = (pl_summary){ .weights_bytes = states.weights + states.gradients,
+                       .optimizer_bytes = states.optimizer,
+                       .work_bytes = p->work_bytes,
                        .work_bound_bytes = p->work_bound,
                        .message_bytes = p->message_bytes };
-    add_states(p, tmp, s);
-    pl_arena_free(tmp);
     add_messages(p, out, s);
 }

@@ -194,17 +194,27 @@ static bool add_state_copy(lowering *l, const pl_value *v, pl_err *err)
     return true;
 }
 
+/* The state of a store by name, or -1; sought from number `from` on, and then from the start. */
+static int find_stored(const pl_store *s, const char *name, int from)
+{
+    for (int i = 0; i < s->n; i++) {
+        int k = from + i < s->n ? from + i : from + i - s->n;
+        if (!strcmp(s->state[k].value->name, name)) return k;
+    }
+    return -1;
+}
+
 static bool add_leaves(lowering *l, pl_err *err)
 {
     const pl_graph *g = l->plan->graph;
+    int k = -1; /* a store has states in the order of its own graph, which is much the same */
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         if (v->maker) continue;
-        int p = add_stored(l, v), k = 0;
+        int p = add_stored(l, v);
         if (v->role != PL_STATE) continue;
-        while (k < l->store->n && strcmp(l->store->state[k].value->name, v->name)) k++;
-        if (k == l->store->n)
-            return pl_err_set(err, PL_EINPUT, "the store has no state '%s'", v->name);
+        k = find_stored(l->store, v->name, k + 1);
+        if (k < 0) return pl_err_set(err, PL_EINPUT, "the store has no state '%s'", v->name);
         const pl_port *s = &l->store->state[k];
         if (s->value->type != v->type || !pl_shape_same(&s->value->shape, &v->shape) ||
             !pl_placement_same(&s->where, &l->parts.at[p].where))

@@ -142,6 +142,7 @@ static bool make_job(pl_train_job *j, pl_err *err)
 {
     pl_strategy s;
     PL_TRY(pl_strategy_parse(j->o.strategy, j->n_ranks, j->arena, &s, err));
+    if (j->o.cluster) s.cluster = j->o.cluster;
     PL_TRY(pl_model_parse(j->o.model, j->arena, &j->args, err));
     PL_TRY(pl_optim_micro(&j->args, j->o.micro, j->arena, &j->micro, err));
     PL_TRY(open_data(j, err));

@@ -1,6 +1,7 @@
 /* train/train.h - a training job: made once per process, run by every rank. */
 #ifndef PL_TRAIN_TRAIN_H
 #define PL_TRAIN_TRAIN_H
+#include "cluster/cluster.h"
 #include "models/model.h"
 #include "run/exec.h"
 #include "train/data.h"
@@ -9,6 +10,8 @@
 typedef struct pl_train_options {
     const char *model;    /* spec, batch and seq included                   */
     const char *strategy; /* text as in plan/strategy.h; NULL: "dp"         */
+    const pl_cluster *cluster; /* whose links plans are priced with; NULL:
+                             usual ones, or those of a plan file            */
     const char *data;     /* file, or "synthetic"                           */
     double train_share;   /* of the file; the rest validates                */
     int64_t steps;        /* updates in all, those before a resume included */

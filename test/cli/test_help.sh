@@ -4,7 +4,7 @@ source "$(dirname "$0")/helpers.sh"
 rm -rf saved
 make_text text.txt
 
-commands='doctor models ops graph probe plan verify train sample'
+commands='doctor models ops graph probe plan show verify train sample'
 for way in --help -h help; do
     runs 0 '' "$pleat" $way
     for command in $commands; do
@@ -23,7 +23,7 @@ for command in $commands; do
     names=$(sed -n '/pl_opt opts\[\]/,/^};/s/^ *{ "\([a-z0-9-]*\)",.*/\1/p' "$file")
     check "$file has options" test -n "$names"
     for name in $names; do
-        grep -qE -- "^  --$name( |$)" out || say_failure "$command --help does not name --$name"
+        grep -qE -- "^  --?$name( |$)" out || say_failure "$command --help does not name $name"
     done
     grep -q -- '--help' out || say_failure "$command --help does not name --help"
 done

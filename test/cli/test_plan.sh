@@ -17,42 +17,43 @@ column() { grep -qE -- "$1" out || say_failure "no line like '$1' on stdout"; }
 params=$((64 * 256 + 256 + 256 * 256 + 256 + 10 * 256 + 10))
 runs 0 '' "${plan[@]}" mlp --strategy dp --devices 1 --json
 is params $params
-is weights_bytes "4 * params"
-is optimizer_bytes "8 * params"
-is bytes_per_step 0
-says '"schema": "pleat.plan/1"'
-says '"collectives": []'
+is weights "4 * params"
+is optimizer "8 * params"
+is comm_bytes 0
+says '"schema": "pleat.report/1"'
+says '"messages": []'
 runs 0 '' "${plan[@]}" mlp --strategy dp --devices 1 --json --optimizer sgd
-is optimizer_bytes "4 * params"
+is optimizer "4 * params"
 
 # Data parallel on 4: every gradient, and the loss, is reduced: 3/4 of it is received twice.
 runs 0 '' "${plan[@]}" mlp --strategy dp --cluster local:4 --json
-is weights_bytes "4 * params"
-is bytes_per_step "4 * (2 * 3 * (params + 1) / 4)" # whole elements
+is weights "4 * params"
+is comm_bytes "4 * (2 * 3 * (params + 1) / 4)" # whole elements
 says '"mesh": [{"axis": "data", "size": 4}]'
 says '"kind": "all-reduce", "axes": ["data"]'
-before=$(number bytes_per_step)
+before=$(number comm_bytes)
 runs 0 '' "${plan[@]}" mlp --strategy dp --devices 4 --json
-check '--devices 4 is --cluster local:4' test "$(number bytes_per_step)" = "$before"
+check '--devices 4 is --cluster local:4' test "$(number comm_bytes)" = "$before"
 
 # ZeRO: states in 4 parts.
 runs 0 '' "${plan[@]}" mlp:classes=12 --strategy zero=1 --devices 4 --json
 params=$((64 * 256 + 256 + 256 * 256 + 256 + 12 * 256 + 12))
-is weights_bytes "4 * params"
-is optimizer_bytes "8 * params / 4"
+is weights "4 * params"
+is optimizer "8 * params / 4"
 runs 0 '' "${plan[@]}" mlp:classes=12 --strategy zero=3 --devices 4 --json
-is weights_bytes "4 * params / 4"
-is optimizer_bytes "8 * params / 4"
+is weights "4 * params / 4"
+is optimizer "8 * params / 4"
 says '"kind": "all-gather"'
 
 # -- for people -------------------------------------------------------------------------------------------
 runs 0 '' "${plan[@]}" "$small" --strategy dp=2,tp=2 --cluster local:4
 check 'nothing on stderr' test ! -s err
-column '^dp=2,tp=2 on 4 devices: data=2 tensor=2$'
+column '^dp=2,tp=2 on 4 devices of local:4: data=2 tensor=2$'
 column '^weight +shape +stored +used +one device$'
 column '^h\.\*\.attn\.c_attn\.weight +x2 +f32\[64,192\] '
 column '^h\.\*\.ln_1\.bias +x2 +f32\[64\] +whole +whole '
-column '^memory of the device that holds most$'
+column '^memory +[0-9.]+ [KMG]?i?B of .*\[#+\.*\], the device that holds most$'
+column '^ +weights [0-9.]+ .*, optimizer .*, gradients .*, activations .*, transient .*, buffers '
 column '^message +over +tensor +times +received +predicted$'
 column '^all-reduce +tensor +'
 column '^one step +[0-9]+ +[0-9.]+ [KM]?i?B +[0-9.]+ ms$'
@@ -74,10 +75,37 @@ column '^h\.\*\.mlp\.c_fc\.weight +x48 '
 
 # -- the search -------------------------------------------------------------------------------------------
 runs 0 '' "${plan[@]}" "$small" --cluster 1x4xv100
-column '^auto on 4 devices: nvlink'
-column '^step [0-9.]+ ms; no plan on these meshes is below [0-9.]+ ms \(gap [0-9.]+ %\)$'
-column '^nvlink=4 .* ms .* % '
-column '^nvlink0=2 nvlink1=2 '
+column '^[a-z0-9=,]+ on 4 devices of 1x4xv100: '
+column '^step +[0-9.]+ ms predicted: [0-9.e+]+ tokens/s, [0-9.]+ % of the devices. peak \(MFU\)$'
+column '^bound +[0-9.]+ ms in the search.s figures, in which its plan takes [0-9.]+ ms: gap [0-9.]+ %$'
+column '^instead +step +memory$'
+runs 0 '' "${plan[@]}" "$small" --cluster 1x4xv100 --json
+for key in schema model cluster mesh search predicted memory strategy runners_up \
+    lower_bound_seconds gap step_seconds compute_seconds exposed_comm_seconds peak_bytes limit_bytes; do
+    says "\"$key\": "
+done
+runs 0 '' "${plan[@]}" "$small" --cluster 1x4xv100 -O1 --json
+says '"method": "tied"'
+
+# A plan as a file: the same bytes each time; it trains, is verified and shown.
+runs 0 '' "${plan[@]}" "$small" --devices 4 -o one.json
+runs 0 '' "${plan[@]}" "$small" --devices 4 -o two.json
+check 'plan files are the same each time' cmp -s one.json two.json
+runs 0 '' "$pleat" train "$small" --plan one.json --devices 4 --data synthetic --steps 3 --threads 1
+grep -q 'predicted:' err || say_failure 'train --plan predicts no time'
+runs 0 '' "$pleat" verify "$small" --strategy plan=one.json --devices 4
+refuses 3 'one.json is a plan for 4 devices, and here are 2' \
+    "$pleat" train "$small" --plan one.json --devices 2 --data synthetic
+refuses 3 'for another graph' "$pleat" train mlp --plan one.json --devices 4 --data synthetic
+runs 0 '' "$pleat" show one.json two.json -o page.html
+check 'the page is whole' grep -q '</html>' page.html
+if command -v chromium > /dev/null; then
+    chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/chromium" --dump-dom \
+        "file://$PWD/page.html" > dom 2> /dev/null
+    check 'a browser shows the page' grep -q 'one.json' dom
+else
+    echo 'no chromium: the page was not opened'
+fi
 
 # -- mistakes ---------------------------------------------------------------------------------------------
 refuses 2 'MODEL is missing' "${plan[@]}"

@@ -57,7 +57,7 @@ runs 0 '' "${verify[@]}" mlp --strategy tp=2 --devices 2 --threads 1
 runs 0 '' "${verify[@]}" "$small" --strategy tp=2 --devices 4 --json "${quick[@]}"
 bytes=$(sed -n 's/.*"bytes_counted": \([0-9]*\).*/\1/p' out)
 runs 0 '' "$pleat" plan "$small" --strategy tp=2 --devices 4 --json
-check "plan and verify: $bytes bytes per step" grep -qE "\"bytes_per_step\": ${bytes}[,}]" out
+check "plan and verify: $bytes bytes per step" grep -qE "\"comm_bytes\": ${bytes}[,}]" out
 
 # -- mistakes ---------------------------------------------------------------------------------------------
 refuses 2 'give --strategy TEXT|or --all' "${verify[@]}" mlp --devices 2

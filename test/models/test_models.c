@@ -1,52 +1,8 @@
 /* Built-in models: specs, sizes as published, graphs that check and survive their text form, losses
  * of a guess at the start, gradients. */
-#include "models/model.h"
+#include "built.h"
 
-#include "../ops/eval.h"
 #include "graph/autodiff.h"
-#include "ops/lib/all.h"
-#include "train/init.h"
-#include "train/optim.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static void check_near(double a, double b, double tolerance)
-{
-    if (!(fabs(a - b) <= tolerance)) fail_msg("%.17g is not %.17g (+- %g)", a, b, tolerance);
-}
-
-static void parse_well(const char *spec, pl_arena *a, pl_model_args *args)
-{
-    pl_err err = { 0 };
-    if (!pl_model_parse(spec, a, args, &err)) fail_msg("%s", err.msg);
-}
-
-static pl_graph *build(const char *spec, pl_mode mode, const char *optimizer, pl_arena *a)
-{
-    pl_model_args args;
-    pl_graph *g;
-    pl_err err = { 0 };
-    parse_well(spec, a, &args);
-    pl_builder b = pl_builder_new(a, &pl_ops_all, args.spec);
-    pl_model_build(&b, &args, mode);
-    const pl_optim o = { .name = optimizer,
-                         .beta1 = 0.9,
-                         .beta2 = 0.99,
-                         .eps = 1e-8,
-                         .clip = 1,
-                         .momentum = 0.9,
-                         .decay = 0.1 };
-    if (optimizer) pl_optim_add(&b, &o, b.err.code ? NULL : pl_graph_find(b.graph, "loss"));
-    if (!pl_builder_done(&b, &g, &err)) fail_msg("%s: %s", spec, err.msg);
-    return g;
-}
 
 static void test_specs(void **state)
 {
@@ -66,6 +22,8 @@ static void test_specs(void **state)
         { "gpt2-medium:layers=24,hidden=512", "gpt2-medium:hidden=512" },
         { "resnet18:depth=18,size=32", "resnet18:size=32" },
         { "mlp:batch=1", "mlp:batch=1" },
+        { "t5-small:layers=6,decoder=06", "t5-small:decoder=6" },
+        { "llama3-8b:base=500000,seq=512", "llama3-8b:seq=512" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -154,8 +112,17 @@ static void test_bad_sizes(void **state)
         { "gpt2:dropout=1", "dropout=1 is not below 1" },
         { "resnet50:depth=34", "depth=34 is not 18 or 50" },
         { "resnet18:stages=5", "stages=5 is more than 4" },
+        { "vgg16:depth=12", "depth=12 is not 11, 13, 16 or 19" },
+        { "vgg11:size=31", "window of 2 does not fit the 1 elements" },
+        { "alexnet:size=62", "window of 3 does not fit the 2 elements" },
+        { "alexnet:dropout=1", "dropout=1 is not below 1" },
         { "resnet18:size=32,batch=1", "at least 2" },
         { "moe:k=3,experts=2", "k=3 experts of a token, but there are experts=2" },
+        { "llama:heads=7", "hidden=256 does not divide into heads=7" },
+        { "llama:hidden=24,heads=8", "heads=8 of an even width: make it a multiple of 16" },
+        { "llama:kv=3", "heads=8 does not divide into kv=3 groups" },
+        { "t5:dropout=1.5", "dropout=1.5 is not below 1" },
+        { "t5:limit=16", "buckets=32 give 32 for a direction and limit=16" },
         { "gpt2:vocab=2000000000,hidden=2000000000,heads=1,layers=1", "2000000000" },
         { "mlp:in=2000000000,hidden=2000000000,batch=2000000000", "2000000000" },
     };
@@ -188,6 +155,30 @@ static void test_parameters(void **state)
         { "gpt2-xl", 1557611200 },
         { "resnet18", 11689512 },
         { "resnet50", 25557032 },
+        { "llama3-8b", 8030261248 },
+        { "llama3-70b", 70553706496 },
+        /* two tables; of 4 layers projections with 2 of 8 heads for keys, three of SwiGLU, norms */
+        { "llama", 2 * 256 * 256 + 4 * (2 * 65536 + 2 * 256 * 64 + 3 * 256 * 704 + 512) + 256 },
+        /* one table, shared by encoder, decoder and output: with v tokens, width m, ffn f, h heads
+         * of d and L layers each v m + L (12 m h d + 4 m f + 5 m) + 2 m, and for the positions
+         * 32 h twice */
+        { "t5-small", 60506624 },
+        { "t5-base", 222903552 },
+        { "t5-large", 737668096 },
+        { "t5-3b", 2851598336 },
+        { "t5-11b", 11307321344 },
+        { "t5", 256 * 256 + 4 * (12 * 65536 + 4 * 256 * 1024 + 5 * 256) + 2 * 256 + 2 * 32 * 4 },
+        { "t5:layers=2,decoder=1,hidden=8,ffn=6,heads=3,head=5,vocab=7,buckets=10",
+          7 * 8 + 2 * (4 * 8 * 15 + 2 * 48 + 16) + (8 * 8 * 15 + 2 * 48 + 24) + 16 + 2 * 10 * 3 },
+        { "alexnet", 61100840 },
+        { "vgg11", 132863336 },
+        { "vgg16:depth=13", 133047848 },
+        { "vgg16", 138357544 },
+        { "vgg16:depth=19", 143667240 },
+        /* PyTorch's nn.LSTM(200, 200, 2) has 643200; the two tables and a bias */
+        { "lstm", 643200 + 2 * 10000 * 200 + 10000 },
+        { "lstm:layers=3,hidden=4,embed=5,vocab=7,seq=2",
+          (16 * (5 + 4) + 32) + 2 * (16 * (4 + 4) + 32) + 7 * 5 + 7 * 4 + 7 },
         { "mlp:in=4,hidden=8,classes=3", 4 * 8 + 8 + 8 * 8 + 8 + 8 * 3 + 3 },
         { "mlp:layers=1,in=4,classes=3", 4 * 3 + 3 },
         /* convolutions and their norms: stem, two in the stage; the layer out */
@@ -223,7 +214,19 @@ static const struct {
     { "resnet18:width=2,size=32,classes=10,batch=2", 10 },
     { "resnet50:width=2,size=32,classes=10,batch=2", 10 },
     { "resnet18:stages=2,blocks=1,width=3,size=11,classes=5,batch=7", 5 },
+    { "alexnet:width=2,size=63,hidden=16,classes=10,batch=20", 10 },
+    { "vgg11:width=2,size=32,hidden=16,classes=10,batch=3", 10 },
+    { "vgg16:depth=13,width=1,size=33,hidden=8,classes=5,batch=2,dropout=0", 5 },
+    { "lstm:layers=2,hidden=16,vocab=20,seq=11,batch=3", 20 },
+    { "lstm:layers=1,hidden=5,embed=3,vocab=9,seq=1,batch=4", 9 },
+    { "lstm:layers=1,hidden=3,embed=2,vocab=5,seq=83,batch=1", 5 },
     { "gpt2:layers=1,hidden=21,heads=3,vocab=13,seq=7,batch=5,dropout=0.1", 13 },
+    { "llama:layers=2,hidden=16,heads=4,kv=2,ffn=20,vocab=50,seq=8,batch=4", 50 },
+    { "llama:layers=1,hidden=18,heads=3,kv=3,ffn=7,vocab=13,seq=7,batch=5", 13 },
+    { "llama:layers=1,hidden=8,heads=4,kv=1,ffn=3,vocab=13,seq=1,batch=5", 13 },
+    { "t5:layers=2,hidden=32,heads=4,head=8,ffn=24,vocab=50,seq=8,batch=8", 50 },
+    { "t5-small:layers=1,decoder=2,hidden=31,heads=3,head=5,ffn=9,vocab=50,seq=9,batch=8,dropout=0",
+      50 },
     { "moe:layers=2,in=6,hidden=10,experts=4,k=2,tokens=9,classes=7,batch=20", 7 },
     { "moe:layers=1,in=6,hidden=5,experts=3,k=1,tokens=7,classes=7,batch=20,capacity=0.3", 7 },
     { "moe:layers=1,in=6,hidden=5,experts=3,k=3,tokens=7,classes=7,batch=20,capacity=9", 7 },
@@ -259,24 +262,6 @@ static void test_graphs(void **state)
             }
 }
 
-/* Initial weights, inputs by lot. */
-static void feed(eval *e, int classes)
-{
-    for (int i = 0; i < e->graph->values.n; i++) {
-        const pl_value *v = e->graph->values.at[i];
-        pl_err err = { 0 };
-        const pl_placement whole = { 0 };
-        const pl_mesh one = { 0 };
-        pl_port p = { .value = v, .shape = v->shape };
-        p.region = pl_region_of(&whole, &one, &v->shape, 0);
-        if (v->role == PL_STATE && !pl_init_fill(&p, 1, e->at[i], &err)) fail_msg("%s", err.msg);
-        if (v->role == PL_INPUT)
-            eval_random(v->type, &v->shape, e->at[i], pl_rng_at(1, (uint64_t)i),
-                        pl_type_is_float(v->type) ? -1 : 0,
-                        pl_type_is_float(v->type) ? 1 : classes);
-    }
-}
-
 static double run_loss(const char *spec, pl_mode mode, int classes)
 {
     pl_arena *a = pl_arena_new("test");
@@ -292,15 +277,15 @@ static double run_loss(const char *spec, pl_mode mode, int classes)
 
 /* An untrained model guesses: the loss is near that of equal odds, ln(classes). In training mode a
  * ResNet's last block has outputs of variance 1 or 2, so its logits are wide and the limit is
- * too. */
+ * too; T5's have variance 1. */
 static void test_first_loss(void **state)
 {
     (void)state;
     for (int i = 0; i < N_SMALL; i++)
         for (pl_mode mode = PL_TRAIN; mode <= PL_EVAL; mode++) {
-            bool resnet = !strncmp(small[i].spec, "resnet", 6);
+            bool wide = !strncmp(small[i].spec, "resnet", 6) || !strncmp(small[i].spec, "t5", 2);
             double loss = run_loss(small[i].spec, mode, small[i].classes);
-            double guess = log(small[i].classes), limit = resnet ? 1 : 0.15;
+            double guess = log(small[i].classes), limit = wide ? 1 : 0.15;
             if (!(fabs(loss - guess) < limit))
                 fail_msg("%s: the loss is %g, a guess %g", small[i].spec, loss, guess);
         }
@@ -318,24 +303,6 @@ enum {
     CLASSES = 6,
     SLOTS = 4
 };
-
-static const float *state_of(const eval *e, const char *name)
-{
-    const pl_value *v = pl_graph_find(e->graph, name);
-    if (!v) fail_msg("no state '%s'", name);
-    return e->at[v->id];
-}
-
-/* y = w x + c with w [out, in], or [in, out] when `by_row`. */
-static void dense(int n_in, int n_out, bool by_row, const float *w, const float *c, const double *x,
-                  double *y)
-{
-    for (int o = 0; o < n_out; o++) {
-        y[o] = c ? (double)c[o] : 0;
-        for (int i = 0; i < n_in; i++)
-            y[o] += (double)w[by_row ? i * n_out + o : o * n_in + i] * x[i];
-    }
-}
 
 static void add_expert(const eval *e, int expert, double weight, const double *x, double *y)
 {
@@ -489,9 +456,14 @@ static void test_gradients(void **state)
     } cases[] = {
         { "mlp:layers=3,in=6,hidden=16,classes=7,batch=20", 7 },
         { "gpt2:layers=2,hidden=12,heads=3,vocab=13,seq=5,batch=3,dropout=0.1", 13 },
+        { "llama:layers=2,hidden=16,heads=4,kv=2,ffn=10,vocab=13,seq=5,batch=3", 13 },
+        { "t5:layers=2,hidden=14,heads=3,head=4,ffn=10,vocab=13,buckets=8,limit=9,seq=6,batch=3",
+          13 }, /* of sizes that leave no relu near its kink */
         { "moe:layers=2,in=6,hidden=5,experts=3,k=2,tokens=7,classes=4,batch=2", 4 },
         { "moe:layers=1,in=6,hidden=5,experts=4,k=1,tokens=9,classes=4,batch=3", 4 },
         { "resnet18:stages=2,blocks=1,width=3,size=16,classes=4,batch=5", 4 },
+        { "alexnet:width=2,size=63,hidden=6,classes=4,batch=2", 4 },
+        { "lstm:layers=2,hidden=5,embed=4,vocab=6,seq=11,batch=2", 6 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -506,6 +478,58 @@ static void test_gradients(void **state)
     }
 }
 
+/* All weights a step of this length down the gradient. */
+static void descend(slopes *s, double length)
+{
+    const pl_graph *g = s->e.graph;
+    double sum = 0;
+    for (int again = 0; again < 2; again++)
+        for (int k = 0; k < g->values.n; k++) {
+            const pl_value *w = g->values.at[k];
+            if (!w->trainable) continue;
+            float *at = s->e.at[w->id];
+            const float *slope = s->e.at[s->grad[w->id]->id];
+            for (int64_t i = 0, n = pl_shape_count(&w->shape); i < n; i++)
+                if (again)
+                    at[i] -= (float)(length / sqrt(sum) * (double)slope[i]);
+                else
+                    sum += (double)slope[i] * (double)slope[i];
+        }
+}
+
+/* Gradient descent on one batch, with steps as long as `rate` says, halves the loss. */
+static void test_learns(void **state)
+{
+    static const struct {
+        const char *spec;
+        int classes;
+        double rate;
+    } cases[] = {
+        { "mlp:layers=3,in=6,hidden=16,classes=4,batch=8", 4, 0.3 },
+        { "resnet18:stages=1,blocks=1,width=4,size=12,classes=4,batch=4", 4, 0.3 },
+        { "alexnet:width=2,size=63,hidden=16,classes=4,batch=2,dropout=0", 4, 0.3 },
+        { "vgg11:width=2,size=32,hidden=16,classes=4,batch=2,dropout=0", 4, 0.3 },
+        { "lstm:layers=2,hidden=64,vocab=6,seq=3,batch=2", 6, 1 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_arena *a = pl_arena_new("test");
+        slopes s = slopes_new(cases[i].spec, cases[i].classes, a);
+        const pl_graph *g = s.e.graph;
+        double first = 0, loss = INFINITY;
+        for (int step = 0; step < 30 && !(loss < 0.5 * first); step++) {
+            eval_run(&s.e, g->nodes.n);
+            loss = pl_type_get(s.loss->type, s.e.at[s.loss->id], 0);
+            if (!step) first = loss;
+            descend(&s, cases[i].rate);
+        }
+        if (!(loss < 0.5 * first))
+            fail_msg("%s: the loss was %g and is %g", cases[i].spec, first, loss);
+        eval_free(&s.e);
+        pl_arena_free(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -513,7 +537,7 @@ int main(void)
         cmocka_unit_test(test_bad_specs),  cmocka_unit_test(test_bad_sizes),
         cmocka_unit_test(test_parameters), cmocka_unit_test(test_graphs),
         cmocka_unit_test(test_first_loss), cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_moe),
+        cmocka_unit_test(test_moe),        cmocka_unit_test(test_learns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

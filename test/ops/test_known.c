@@ -76,6 +76,17 @@ static const answer answers[] = {
       "input y f32[1,2,2,1]\ninput i i32[1,3,2]\ninput w f32[1,3,2]\n"
       "node z f32[1,3,1] = moe_combine \"\" y i w\n",
       { 1, 10, 100, 1000, 0, 1, 0, 1, 1, 0, 1, 2, 3, 4, 5, 6 }, { 2001, 30, 500 } },
+    /* Two own buckets a side; from 2 on 2 + floor(2 log(distance / 2) / log(8)), 3 at most; those
+     * of later keys are 4 higher. */
+    { "relative_bucket: keys before and after the query",
+      "node y i32[3,9] = relative_bucket \"->qk; q=3 k=9 buckets=8 limit=16\"\n",
+      { 0 },
+      { 0, 5, 6, 6, 6, 6, 7, 7, 7, 1, 0, 5, 6, 6, 6, 6, 7, 7, 2, 1, 0, 5, 6, 6, 6, 6, 7 } },
+    /* Four own buckets; from 4 on 4 + floor(4 log(distance / 4) / log(4)): 8 is on a border. */
+    { "relative_bucket: keys before the query",
+      "node y i32[13,2] = relative_bucket \"->qk; q=13 k=2 buckets=8 limit=16 both=0\"\n",
+      { 0 },
+      { 0, 0, 1, 0, 2, 1, 3, 2, 4, 3, 4, 4, 5, 4, 5, 5, 6, 5, 6, 6, 6, 6, 6, 6, 7, 6 } },
     { "square_sum and clip_scale: the norm is 5",
       "input x f32[2]\nnode s f32[] = square_sum \"\" x\n"
       "node c f32[] = clip_scale \"; max_norm=2\" s\n"
@@ -106,6 +117,11 @@ static const struct { const char *graph, *error; } refusals[] = {
     { "input t f32[2,2]\ninput i i32[2]\nnode y f32[2,2] = embedding \"vh,n->vh\" t i\n",
       "'v' stands in the operands 02; counted from 0, inputs first, a letter may stand in: v:0" },
     { "input x f32[4]\nnode v f32[5] i i32[5] = topk \"; k=5\" x\n", "k=5 of only 4" },
+    { "node y i32[2,2] = relative_bucket \"->qk; q=2 k=2 buckets=3\"\n",
+      "3 give 1 for a direction" },
+    { "node y i32[2,2] = relative_bucket \"->qk; q=2 k=2 buckets=8 limit=4 both=0\"\n",
+      "a limit above half of them" },
+    { "node y i32[2] = relative_bucket \"->q; q=2\"\n", "two dimensions, not 1" },
     { "input s f32[]\nnode c f32[] = clip_scale \"; max_norm=0\" s\n", "max_norm is 0" },
     { "input w f32[2]\ninput s f32[]\ninput i i64[]\nnode a f32[2] m f32[2] v f32[2] = "
       "adamw \"; beta1=1\" w w w w s i s\n", "both have to be in [0, 1)" },

@@ -125,6 +125,44 @@ static void test_round_trip(void **state)
     }
 }
 
+/* Slow links: messages of gradients take longer than all computing. At no price between computing
+ * and sending is there a bound above the one found, and what is found costs what it says. */
+static void test_overlap(void **state)
+{
+    (void)state;
+    static const double speeds[] = { 1e7, 1e8, 1e9, 1e10, 1e11 };
+    for (int k = 0; k < N_MODELS; k++) {
+        for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++) {
+            pl_arena *a = pl_arena_new("test");
+            const pl_graph *g = training_graph(models[k], a);
+            pl_fold fold = pl_fold_find(g, a);
+            pl_speed speed = { .stream = speeds[i], .start = 1e-6, .hidden = 0.9 };
+            for (int t = 0; t < PL_N_TYPES; t++) speed.flops[t] = speeds[i];
+            const pl_mesh m = {
+                .n = 1, .axis = { { .name = "x", .size = 4, .latency = 1e-6, .per_byte = 1e-9 } }
+            };
+            pl_tables *t = pl_tables_new(g, &fold, &m, &speed, a);
+            pl_answer found;
+            pl_err err = { 0 };
+            if (!pl_tables_min(t, INFINITY, false, NULL, a, &found, &err)) fail_msg("%s", err.msg);
+            pl_cost cost = pl_tables_cost(t, found.value);
+            assert_true(fabs(cost.time - found.time) <= 1e-12 * found.time);
+            print_message("%.20s %.0e gap %.4f %%\n", models[k], speeds[i],
+                          100 - 100 * found.bound / found.time);
+            assert_true(found.bound <= found.time && found.bound >= 0.5 * found.time);
+            for (int p = 0; p <= 10; p++) {
+                pl_answer x;
+                pl_chain c = pl_tables_chain(t, p / 10., a);
+                assert_true(pl_chain_min(&c, INFINITY, NULL, a, &x, &err));
+                assert_true(x.bound <= found.time * (1 + 1e-9));
+                assert_true(x.bound <= found.bound * (1 + 1e-6) || !found.proven);
+                assert_true(pl_tables_cost(t, x.value).time >= found.bound * (1 - 1e-9));
+            }
+            pl_arena_free(a);
+        }
+    }
+}
+
 static void test_fold_changes_nothing(void **state)
 {
     (void)state;
@@ -187,6 +225,7 @@ int main(void)
         cmocka_unit_test(test_domains),
         cmocka_unit_test(test_domain_of_product),
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_fold_changes_nothing),
         cmocka_unit_test(test_presets_are_not_faster),
     };

@@ -113,6 +113,7 @@ static const pl_kernel kernels[] = {
     ROW(relu_grad, F32, pointwise, pointwise),
     ROW(rms_norm, pl_row_norm_accepts, row_norm, row_norm),
     ROW(rms_norm_grad, pl_row_norm_accepts, row_norm, row_norm_grad),
+    ROW(rope, pl_rope_accepts, rope, rope),
     ROW(scale, F32, pointwise, pointwise),
     ROW(sgd, pl_optimizer_accepts, optimizer, optimizer_sgd),
     ROW(sigmoid, F32, pointwise, pointwise),

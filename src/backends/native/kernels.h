@@ -81,6 +81,10 @@ PL_KERNELS_ACCEPTS(reduce);
 PL_KERNELS_MAKE(reduce);
 PL_KERNELS_RUN(reduce);
 
+PL_KERNELS_ACCEPTS(rope);
+PL_KERNELS_MAKE(rope);
+PL_KERNELS_RUN(rope);
+
 PL_KERNELS_ACCEPTS(row_norm);
 PL_KERNELS_MAKE(row_norm);
 PL_KERNELS_RUN(row_norm);

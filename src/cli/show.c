@@ -1,0 +1,86 @@
+/* pleat show: plan files as one offline page. */
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/job.h"
+#include "report/html.h"
+#include "train/optim.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { MOST_PLANS = 8 };
+
+typedef struct show_args {
+    pl_job_args job;
+    const char *file;
+} show_args;
+
+#define AT(f) offsetof(show_args, f)
+// clang-format off
+static const pl_opt opts[] = {
+    { "o",             TEXT(file),           "FILE", "plan.html", "the page" },
+    { "memory",        BYTES(job.memory),    "SIZE", NULL, "of a device; default: all it has", 1 },
+    { "bucket",        BYTES(job.bucket),    "SIZE", "16MiB", "gradients reduced in one message" },
+    { "gathers-ahead", BYTES(job.ahead),     "SIZE", "32MiB",
+      "weights gathered before they are read" },
+    { "gather-steps",  BYTES(job.steps_over), "SIZE", "0", "larger gathers run in steps; 0: none" },
+    { 0 },
+};
+// clang-format on
+
+static bool read_plan(const show_args *a, const char *path, pl_arena *arena, pl_html_plan *out,
+                      pl_err *err)
+{
+    pl_job j;
+    pl_plan *plan;
+    pl_best *b;
+    pl_plan_about about;
+    PL_TRY(pl_job_read(&a->job, path, arena, &j, &plan, &about, err));
+    PL_TRY(pl_best_given(plan, j.cluster, j.options.memory, &j.lower, arena, &b, err));
+    *out = (pl_html_plan){ .name = path,
+                           .model = j.model,
+                           .cluster = j.cluster->name,
+                           .strategy = plan->strategy,
+                           .plan = plan,
+                           .program = b->take->program,
+                           .forecast = &b->take->forecast,
+                           .bound_seconds = about.bound_seconds,
+                           .limit_bytes = isfinite(b->limit) ? b->limit : 0 };
+    return true;
+}
+
+static bool show(const show_args *a, int n, const char *const path[], pl_arena *arena, pl_err *err)
+{
+    pl_html_plan plan[MOST_PLANS];
+    pl_text page = { .arena = arena };
+    for (int i = 0; i < n; i++) PL_TRY(read_plan(a, path[i], arena, &plan[i], err));
+    pl_html_write(n, plan, &page);
+    PL_TRY(pl_file_save(a->file, page.at, page.n, err));
+    fprintf(stderr, "%s: %d plan%s, %s\n", a->file, n, n == 1 ? "" : "s",
+            pl_text_size(arena, (double)page.n));
+    return true;
+}
+
+static int run(const pl_command *c, int argc, char **argv)
+{
+    show_args a = { 0 };
+    const char *path[MOST_PLANS];
+    int n, code;
+    pl_err err = { 0 };
+    if (!pl_opt_parse(c, argc, argv, &a, 1, MOST_PLANS, path, &n, &code)) return code;
+    pl_arena *arena = pl_arena_new("show");
+    bool ok = show(&a, n, path, arena, &err);
+    pl_arena_free(arena);
+    return ok ? PL_OK : pl_opt_fail(&err);
+}
+
+const pl_command pl_command_show = {
+    .name = "show",
+    .operands = "PLAN...",
+    .about = "one offline page about plans: sharding, time line, memory, messages, comparison",
+    .more = "example: pleat plan gpt2 --cluster 8xa100 --batch 32 -o auto.json\n"
+            "         pleat plan gpt2 --cluster 8xa100 --batch 32 --strategy zero=3 -o zero.json\n"
+            "         pleat show auto.json zero.json -o plans.html",
+    .opts = opts,
+    .run = run,
+};

@@ -1,0 +1,184 @@
+/* A language model of stacked LSTM layers, unrolled over the positions of a row, that start from
+ * zeros. Of each layer
+ *
+ *   i, f, g, o = W_ih x_t + b_ih + W_hh h_t-1 + b_hh
+ *   c_t = sigmoid(f) c_t-1 + sigmoid(i) tanh(g),  h_t = sigmoid(o) tanh(c_t)
+ *
+ * W_ih x_t needs no other position, so it is one product for all of them; then come the steps, all
+ * equal, and what they give is put together again. So one value goes from layer to layer, and
+ * layers of the same width fold into one.
+ * Source: Hochreiter and Schmidhuber, "Long short-term memory", 1997, with the forget gates of Gers
+ * et al., 2000; the defaults are the small model of Zaremba et al., "Recurrent neural network
+ * regularization", 2014; weights are named and shaped as in PyTorch's example of a word language
+ * model.
+ *
+ * rnn-L-H are L layers of width H over 20 steps, of Tofu (Wang et al., EuroSys 2019), who give no
+ * width of the inputs. What their table 2 calls weights is, in GiB, three f32 copies (weight,
+ * gradient, history) of (8 L - 4) H^2 parameters, so the first layer's input was narrow: 8.3, 18.6,
+ * 33.0 (L=6, H=4096, 6144, 8192) where they have 8.4, 18.6, 33.0; 11.3, 25.3, 45.0 of 11.4, 28.5,
+ * 45.3 (L=8); 14.3, 32.1, 57.0 of 14.4, 32.1, 57.0 (L=10). Their 28.5 fits no such count. */
+#include "models/models.h"
+#include "ops/list.h"
+
+#include <math.h>
+
+enum { FAN = 9 }; /* pieces of one split or concat */
+
+typedef struct lstm {
+    pl_builder *b;
+    int64_t batch, seq, hidden, vocab;
+    pl_value *zeros; /* [batch, hidden] */
+} lstm;
+
+/* As PyTorch has it: uniform up to 1/sqrt(hidden). */
+static pl_value *weight(lstm *m, const char *name, pl_shape shape)
+{
+    return pl_add_state(m->b, name, PL_F32, shape,
+                        pl_builder_fmt(m->b, "uniform a=%.17g", 1 / sqrt((double)m->hidden)), true);
+}
+
+/* The sides of a split of `n` positions: "bsk" and "bk,bk,bk" when there are no more than FAN, else
+ * "bsk" and "bpk,bqk", with the sizes of these. Returns how many pieces there are. */
+static int list_pieces(pl_builder *b, int64_t n, const char **pieces, const char **sizes,
+                       int64_t size[FAN])
+{
+    const char *letter = "pqrtuvwxy";
+    int count = (int)(n <= FAN ? n : n <= FAN * FAN ? (n + FAN - 1) / FAN : FAN);
+    *pieces = *sizes = "";
+    for (int i = 0; i < count; i++) {
+        size[i] = n / count + (i < n % count);
+        *pieces = n <= FAN ? pl_builder_fmt(b, "%s,bk", *pieces)
+                           : pl_builder_fmt(b, "%s,b%ck", *pieces, letter[i]);
+        if (n > FAN)
+            *sizes = pl_builder_fmt(b, "%s %c=%lld", *sizes, letter[i], (long long)size[i]);
+    }
+    ++*pieces; /* the first comma */
+    return count;
+}
+
+/* x [b, n, k] -> step[n], each [b, k]. By recursion, as an operator has few outputs. */
+static void split_steps(pl_builder *b, pl_value *x, int64_t n, pl_value *step[])
+{
+    const char *pieces, *sizes;
+    int64_t size[FAN];
+    int count = list_pieces(b, n, &pieces, &sizes, size);
+    const pl_node *split =
+        pl_add_node(b, &pl_op_split, NULL, pl_builder_fmt(b, "bsk->%s;%s", pieces, sizes), 1, &x);
+    for (int i = 0; split && i < count; i++) {
+        if (n > FAN)
+            split_steps(b, split->out[i], size[i], step);
+        else
+            *step = split->out[i];
+        step += size[i];
+    }
+}
+
+/* The reverse. */
+static pl_value *join_steps(pl_builder *b, pl_value *const step[], int64_t n)
+{
+    const char *pieces, *sizes;
+    pl_value *piece[FAN];
+    int64_t size[FAN];
+    int count = list_pieces(b, n, &pieces, &sizes, size);
+    for (int i = 0; i < count; i++) {
+        piece[i] = n > FAN ? join_steps(b, step, size[i]) : *step;
+        step += size[i];
+    }
+    return pl_add_value(b, &pl_op_concat, NULL, pl_builder_fmt(b, "%s->bsk", pieces), count, piece);
+}
+
+/* One step: x [b, 4 hidden] is what the input gives to the gates; c and h [b, hidden] change. */
+static void take_step(lstm *m, pl_value *w, pl_value *x, pl_value **c, pl_value **h)
+{
+    pl_builder *b = m->b;
+    pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "hh", "bm,(gh)m->b(gh); g=4", *h, w);
+    y = PL_ADD(b, &pl_op_add, "b(gh),b(gh)->b(gh); g=4", x, y);
+    pl_node *gate = pl_add_node(b, &pl_op_split, "gates", "b(gh)->bh,bh,bh,bh; g=4", 1,
+                                (pl_value *const[]){ y });
+    if (!gate) return;
+    pl_value *i = PL_ADD(b, &pl_op_sigmoid, NULL, gate->out[0]);
+    pl_value *f = PL_ADD(b, &pl_op_sigmoid, NULL, gate->out[1]);
+    pl_value *g = PL_ADD(b, &pl_op_tanh, NULL, gate->out[2]);
+    pl_value *o = PL_ADD(b, &pl_op_sigmoid, NULL, gate->out[3]);
+    *c = PL_ADD_AS(b, &pl_op_add, "c", NULL, PL_ADD(b, &pl_op_mul, NULL, f, *c),
+                   PL_ADD(b, &pl_op_mul, NULL, i, g));
+    *h = PL_ADD_AS(b, &pl_op_mul, "h", NULL, o, PL_ADD(b, &pl_op_tanh, NULL, *c));
+}
+
+/* x [b, s, in] -> [b, s, hidden] */
+static pl_value *layer(lstm *m, int64_t i, pl_value *x)
+{
+    pl_builder *b = m->b;
+    if (!x) return NULL;
+    pl_value **step = PL_NEW_N(b->graph->arena, pl_value *, m->seq), *c = m->zeros, *h = m->zeros;
+    const char *name[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
+    for (int k = 0; k < 4; k++) name[k] = pl_builder_fmt(b, "rnn.%s_l%lld", name[k], (long long)i);
+    pl_value *w = weight(m, name[0], PL_SHAPE(4 * m->hidden, x->shape.dim[2]));
+    pl_value *hh = weight(m, name[1], PL_SHAPE(4 * m->hidden, m->hidden));
+    pl_value *bias = PL_ADD(b, &pl_op_add, NULL, weight(m, name[2], PL_SHAPE(4 * m->hidden)),
+                            weight(m, name[3], PL_SHAPE(4 * m->hidden)));
+    x = PL_ADD_AS(b, &pl_op_einsum, pl_builder_fmt(b, "rnn.l%lld.ih", (long long)i),
+                  "bsm,(gh)m->bs(gh); g=4", x, w);
+    split_steps(b, PL_ADD(b, &pl_op_add, "bs(gh),(gh)->bs(gh); g=4", x, bias), m->seq, step);
+    for (int64_t t = 0; t < m->seq && !b->err.code; t++) {
+        b->scope = pl_builder_fmt(b, "rnn.l%lld.%lld.", (long long)i, (long long)t);
+        take_step(m, hh, step[t], &c, &h);
+        step[t] = h;
+    }
+    b->scope = "";
+    return join_steps(b, step, m->seq);
+}
+
+static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+{
+    lstm m = { .b = b,
+               .batch = pl_model_int(a, "batch"),
+               .seq = pl_model_int(a, "seq"),
+               .hidden = pl_model_int(a, "hidden"),
+               .vocab = pl_model_int(a, "vocab") };
+    int64_t embed = pl_model_int(a, "embed");
+    if (!embed) embed = m.hidden;
+    pl_value *tokens = pl_add_input(b, "tokens", PL_I32, PL_SHAPE(m.batch, m.seq));
+    pl_value *table =
+        pl_add_state(b, "encoder.weight", PL_F32, PL_SHAPE(m.vocab, embed), "uniform a=0.1", true);
+    pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "encoder", NULL, table, tokens);
+    const char *zeros = pl_builder_fmt(b, "->bh; b=%lld h=%lld to=%s", (long long)m.batch,
+                                       (long long)m.hidden, pl_type_name(b->compute));
+    m.zeros = pl_add_value(b, &pl_op_fill, "zeros", zeros, 0, NULL);
+    for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) x = layer(&m, i, x);
+    pl_value *w = weight(&m, "decoder.weight", PL_SHAPE(m.vocab, m.hidden));
+    pl_value *bias = pl_add_state(b, "decoder.bias", PL_F32, PL_SHAPE(m.vocab), "zeros", true);
+    x = PL_ADD_AS(b, &pl_op_einsum, "decoder", "bsm,vm->bsv", x, w);
+    pl_model_finish(b, mode, PL_ADD(b, &pl_op_add, "...v,v->...v", x, bias), "targets");
+}
+
+static const pl_model_key keys[] = {
+    { "layers", "2", 1, "LSTM layers" },
+    { "hidden", "200", 1, "width of a layer" },
+    { "embed", "0", 0, "width of a token; 0: hidden" },
+    { "vocab", "10000", 2, "tokens (bytes need 256)" },
+    { "seq", "20", 1, "steps: positions per row" },
+    { "batch", "20", 1, "rows per step, over all devices" },
+    PL_MODEL_DTYPE,
+    { 0 },
+};
+
+const pl_model pl_model_lstm = { "lstm", "LSTM language model, 4.7M", NULL, "text", keys, build };
+const pl_model pl_model_rnn_4_8k = { "rnn-4-8k",
+                                     "Tofu's RNN-4-8K",
+                                     "layers=4,hidden=8192,embed=256,vocab=256,batch=512",
+                                     "text",
+                                     keys,
+                                     build };
+const pl_model pl_model_rnn_6_4k = { "rnn-6-4k",
+                                     "Tofu's RNN-6-4K",
+                                     "layers=6,hidden=4096,embed=256,vocab=256,batch=512",
+                                     "text",
+                                     keys,
+                                     build };
+const pl_model pl_model_rnn_10_8k = { "rnn-10-8k",
+                                      "Tofu's RNN-10-8K",
+                                      "layers=10,hidden=8192,embed=256,vocab=256,batch=128",
+                                      "text",
+                                      keys,
+                                      build };

@@ -1,0 +1,206 @@
+#include "base/rng.h"
+#include "plan/file.h"
+#include "plan/file_rows.h"
+
+#include <string.h>
+
+/* Mistakes that a file may have about a graph. */
+enum {
+    NO_NODE,
+    NODE_TWICE,
+    NO_TENSOR,
+    TENSOR_TWICE,
+    COMPUTED,
+    REGATHER_TWICE,
+    NO_LETTER,
+    RANK,
+    N_MISTAKES,
+    NAMED = 8, /* of each */
+};
+
+static const char *const mistakes[N_MISTAKES] = {
+    [NO_NODE] = "nodes: the graph has none that are called",
+    [NODE_TWICE] = "nodes: more than once there stand",
+    [NO_TENSOR] = "stored, regather: the graph has no tensors that are called",
+    [TENSOR_TWICE] = "stored: more than once there stand",
+    [COMPUTED] = "stored: neither inputs nor states are",
+    [REGATHER_TWICE] = "regather: more than once there stand",
+    [NO_LETTER] = "nodes: their signatures lack the letters of",
+    [RANK] = "stored: placements of another rank have",
+};
+
+/* Places by name: open addressing, a power of two in size, at most half full. Node and tensor names
+ * are apart. */
+typedef struct names {
+    int size;
+    const char **name;
+    int *id;
+} names;
+
+typedef struct matcher {
+    const pl_plan_rows *rows;
+    const pl_graph *g;
+    pl_plan *p;
+    pl_arena *tmp;
+    names node, tensor;
+    struct {
+        int n;
+        pl_text text;
+    } found[N_MISTAKES];
+} matcher;
+
+static names new_names(pl_arena *a, int n)
+{
+    names t = { .size = 2 };
+    while (t.size < 2 * n) t.size *= 2;
+    t.name = PL_NEW_N(a, const char *, t.size);
+    t.id = PL_NEW_N(a, int, t.size);
+    return t;
+}
+
+static uint64_t find_place(const names *t, const char *name)
+{
+    uint64_t mask = (uint64_t)t->size - 1, i = pl_rng_name(name) & mask;
+    while (t->name[i] && strcmp(t->name[i], name)) i = (i + 1) & mask;
+    return i;
+}
+
+static void add_name(names *t, const char *name, int id)
+{
+    uint64_t i = find_place(t, name);
+    t->name[i] = name;
+    t->id[i] = id;
+}
+
+/* The id, or -1. */
+static int find_id(const names *t, const char *name)
+{
+    uint64_t i = find_place(t, name);
+    return t->name[i] ? t->id[i] : -1;
+}
+
+static void add_mistake(matcher *m, int kind, const char *name, const char *detail)
+{
+    pl_text *t = &m->found[kind].text;
+    t->arena = m->tmp;
+    if (m->found[kind].n++ < NAMED) pl_text_add(t, "%s '%.60s'%s", t->n ? "," : "", name, detail);
+}
+
+static bool check_mistakes(const matcher *m, pl_err *err)
+{
+    for (int k = 0; k < N_MISTAKES; k++) {
+        int more = m->found[k].n - NAMED;
+        if (!m->found[k].n) continue;
+        const char *rest = more > 0 ? pl_arena_fmt(m->tmp, " and %d more", more) : "";
+        return pl_err_set(err, PL_EINPUT, "%s%s%s", mistakes[k], pl_text_get(&m->found[k].text),
+                          rest);
+    }
+    return true;
+}
+
+static void match_stored(matcher *m)
+{
+    bool *seen = PL_NEW_N(m->tmp, bool, m->g->values.n + 1);
+    for (int i = 0; i < m->rows->n_stored; i++) {
+        const pl_stored_row *row = &m->rows->stored[i];
+        int id = find_id(&m->tensor, row->tensor);
+        const pl_value *v = id < 0 ? NULL : m->g->values.at[id];
+        if (!v)
+            add_mistake(m, NO_TENSOR, row->tensor, "");
+        else if (v->maker)
+            add_mistake(m, COMPUTED, row->tensor, "");
+        else if (seen[id])
+            add_mistake(m, TENSOR_TWICE, row->tensor, "");
+        else if (row->dims != (v->shape.rank ? v->shape.rank : 1))
+            add_mistake(m, RANK, row->tensor,
+                        pl_arena_fmt(m->tmp, " (%d, not %d)", row->dims, v->shape.rank));
+        else
+            m->p->stored[id] = row->where;
+        if (v) seen[id] = true;
+    }
+}
+
+static void match_regather(matcher *m)
+{
+    for (int i = 0; i < m->rows->n_regather; i++) {
+        const pl_regather_row *row = &m->rows->regather[i];
+        int id = find_id(&m->tensor, row->tensor);
+        if (id < 0)
+            add_mistake(m, NO_TENSOR, row->tensor, "");
+        else if (m->p->regather[id])
+            add_mistake(m, REGATHER_TWICE, row->tensor, "");
+        else
+            m->p->regather[id] = row->axes;
+    }
+}
+
+static void match_letters(matcher *m, const pl_node *n, const pl_node_row *row, pl_choice *c)
+{
+    *c = row->choice;
+    for (int a = 0; a < m->p->mesh.n; a++) {
+        if (c->factor[a] < 0) continue;
+        int f = pl_sig_find(n->sig, (char)c->factor[a]);
+        if (f < 0)
+            add_mistake(
+                m, NO_LETTER, row->node,
+                pl_arena_fmt(m->tmp, " (%c on axis '%s')", c->factor[a], m->p->mesh.axis[a].name));
+        c->factor[a] = (int8_t)(f < 0 ? PL_COPIED : f);
+    }
+}
+
+static void match_nodes(matcher *m)
+{
+    bool *seen = PL_NEW_N(m->tmp, bool, m->g->nodes.n + 1);
+    for (int i = 0; i < m->rows->n_nodes; i++) {
+        const pl_node_row *row = &m->rows->node[i];
+        int id = find_id(&m->node, row->node);
+        if (id < 0)
+            add_mistake(m, NO_NODE, row->node, "");
+        else if (seen[id])
+            add_mistake(m, NODE_TWICE, row->node, "");
+        else
+            match_letters(m, m->g->nodes.at[id], row, &m->p->choice[id]);
+        if (id >= 0) seen[id] = true;
+    }
+}
+
+static bool check_graph(const pl_plan_file *f, const pl_graph *g, pl_err *err)
+{
+    uint64_t digest = pl_plan_digest(g);
+    return (f->graph == digest && f->n_nodes == g->nodes.n) ||
+           pl_err_set(err, PL_EINPUT,
+                      "the plan is for another graph: %d nodes, digest %016llx; '%.200s' has %d, "
+                      "digest %016llx. Build '%.200s' with %.40s, or plan again",
+                      f->n_nodes, (unsigned long long)f->graph, g->name, g->nodes.n,
+                      (unsigned long long)digest, f->about.model, f->about.optimizer);
+}
+
+static bool match(const pl_plan_file *f, const pl_graph *g, pl_plan *p, pl_arena *tmp, pl_err *err)
+{
+    matcher m = { .rows = f->rows, .g = g, .p = p, .tmp = tmp };
+    m.node = new_names(tmp, g->nodes.n);
+    m.tensor = new_names(tmp, g->values.n);
+    for (int i = 0; i < g->nodes.n; i++) add_name(&m.node, g->nodes.at[i]->out[0]->name, i);
+    for (int i = 0; i < g->values.n; i++) add_name(&m.tensor, g->values.at[i]->name, i);
+    match_stored(&m);
+    match_regather(&m);
+    match_nodes(&m);
+    return check_mistakes(&m, err);
+}
+
+bool pl_plan_file_plan(const pl_plan_file *f, const pl_graph *g, pl_arena *out, pl_plan **plan,
+                       pl_err *err)
+{
+    PL_TRY(check_graph(f, g, err));
+    pl_plan *p = pl_plan_single(g, out);
+    p->mesh = f->mesh;
+    p->strategy = pl_arena_text(out, f->about.strategy);
+    pl_arena *tmp = pl_arena_new("plan of a file");
+    bool ok = match(f, g, p, tmp, err) && pl_plan_check(p, err);
+    pl_arena_free(tmp);
+    if (!ok) return false;
+    for (int i = 0; i < g->values.n; i++)
+        p->stored[i] = pl_placement_normal(&p->stored[i], &p->mesh, &g->values.at[i]->shape);
+    *plan = p;
+    return true;
+}

@@ -1,0 +1,351 @@
+#include "graph/json.h"
+#include "plan/cost.h"
+#include "plan/file.h"
+#include "plan/file_rows.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    DEPTH = 5,         /* file, nodes, node, order, axes                             */
+    MOST_LINEAR = 126, /* a choice is an int8_t                                      */
+    DIGITS = 16,       /* of a digest                                                */
+};
+
+typedef struct reader {
+    pl_arena *a;
+    pl_plan_file *f;
+    pl_err *err;
+} reader;
+
+/* -- members of objects ------------------------------------------------------------------------ */
+
+static bool is_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (n && strcspn(at, " ") == n && !strncmp(at, word, n)) return true;
+    return false;
+}
+
+/* Is it an object with no key but these? `what` it is to be, for the message. */
+static bool check_object(const reader *r, const json_t *x, const char *what, const char *keys)
+{
+    if (!json_is_object(x))
+        return pl_err_set(r->err, PL_EINPUT, "%s is needed, with the keys %s", what, keys);
+    for (void *i = json_object_iter((json_t *)x); i; i = json_object_iter_next((json_t *)x, i))
+        if (!is_word(keys, json_object_iter_key(i)))
+            return pl_err_set(r->err, PL_EINPUT, "no key is called '%.40s'; there are %s",
+                              json_object_iter_key(i), keys);
+    return true;
+}
+
+static bool find_list(const reader *r, const json_t *object, const char *key, const json_t **list)
+{
+    *list = json_object_get(object, key);
+    return json_is_array(*list) || pl_err_set(r->err, PL_EINPUT, "'%s' is %s: a list is needed",
+                                              key, *list ? "of another kind" : "missing");
+}
+
+static bool find_object(const reader *r, const json_t *object, const char *key, const json_t **out)
+{
+    *out = json_object_get(object, key);
+    return json_is_object(*out) || pl_err_set(r->err, PL_EINPUT, "'%s' is %s: an object is needed",
+                                              key, *out ? "of another kind" : "missing");
+}
+
+static bool read_text(const reader *r, const json_t *object, const char *key, const char **out)
+{
+    return pl_json_text(object, key, r->a, out, r->err);
+}
+
+/* jansson itself refuses numbers that no double holds. */
+static bool read_real(const reader *r, const json_t *object, const char *key, double *out)
+{
+    const json_t *x = json_object_get(object, key);
+    *out = json_number_value(x);
+    return (json_is_number(x) && isfinite(*out) && *out >= 0) ||
+           pl_err_set(r->err, PL_EINPUT, "'%s' is %s: a number of at least 0 is needed", key,
+                      x ? "another value" : "missing");
+}
+
+/* -- the head ---------------------------------------------------------------------------------- */
+
+static bool read_schema(const reader *r, const json_t *root)
+{
+    const char *schema;
+    PL_TRY(read_text(r, root, "schema", &schema));
+    return !strcmp(schema, PL_PLAN_SCHEMA) ||
+           pl_err_set(r->err, PL_EINPUT,
+                      "'schema' is '%.60s', and this version of pleat knows " PL_PLAN_SCHEMA
+                      " alone: plan again",
+                      schema);
+}
+
+static bool read_graph(const reader *r, const json_t *root)
+{
+    const json_t *x;
+    const char *digest;
+    int64_t n;
+    PL_TRY(find_object(r, root, "graph", &x));
+    if (!check_object(r, x, "an object", "nodes digest") ||
+        !pl_json_count(x, "nodes", &n, r->err) || !read_text(r, x, "digest", &digest))
+        return pl_err_in(r->err, "graph");
+    if (n > INT32_MAX)
+        return pl_err_set(r->err, PL_EINPUT, "graph: %lld nodes are too many", (long long)n);
+    if (strlen(digest) != DIGITS || strspn(digest, "0123456789abcdef") != DIGITS)
+        return pl_err_set(r->err, PL_EINPUT, "graph: 'digest' is not %d hexadecimal digits",
+                          DIGITS);
+    r->f->n_nodes = (int)n;
+    for (r->f->graph = 0; *digest; digest++)
+        r->f->graph =
+            r->f->graph << 4 | (uint64_t)(*digest <= '9' ? *digest - '0' : *digest - 'a' + 10);
+    return true;
+}
+
+/* A name that can stand in the text of a placement. */
+static bool check_axis_name(const reader *r, const char *name)
+{
+    size_t room = sizeof r->f->mesh.axis[0].name;
+    if (!*name || strlen(name) >= room)
+        return pl_err_set(r->err, PL_EINPUT, "an axis name of %zu bytes: it has 1 to %zu",
+                          strlen(name), room - 1);
+    for (const char *at = name; *at; at++)
+        if ((unsigned char)*at < 0x20 || strchr(",:;]}", *at))
+            return pl_err_set(r->err, PL_EINPUT, "axis '%s': a name has none of , : ; ] }", name);
+    return pl_mesh_find(&r->f->mesh, name) < 0 ||
+           pl_err_set(r->err, PL_EINPUT, "two axes are named '%s'", name);
+}
+
+static bool add_axis(const reader *r, const json_t *x)
+{
+    pl_mesh *m = &r->f->mesh;
+    const char *name;
+    int64_t size;
+    PL_TRY(check_object(r, x, "an object", "axis size"));
+    PL_TRY(read_text(r, x, "axis", &name));
+    PL_TRY(check_axis_name(r, name));
+    PL_TRY(pl_json_count(x, "size", &size, r->err));
+    if (size < 1 || size > PL_CLUSTER_DEVICES / pl_mesh_ranks(m))
+        return pl_err_set(r->err, PL_EINPUT,
+                          "axis '%s' has %lld devices, those before it %d: at least 1, and %d in "
+                          "all, can be",
+                          name, (long long)size, pl_mesh_ranks(m), PL_CLUSTER_DEVICES);
+    memcpy(m->axis[m->n].name, name, strlen(name) + 1);
+    m->axis[m->n++].size = (int)size;
+    return true;
+}
+
+static bool read_mesh(const reader *r, const json_t *root)
+{
+    const json_t *list;
+    PL_TRY(find_list(r, root, "mesh", &list));
+    if (json_array_size(list) > PL_MAX_AXES)
+        return pl_err_set(r->err, PL_EINPUT, "'mesh' has %zu axes, at most %d can be",
+                          json_array_size(list), PL_MAX_AXES);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!add_axis(r, json_array_get(list, i))) return pl_err_in(r->err, "mesh[%zu]", i);
+    return true;
+}
+
+static bool read_cluster(const reader *r, const json_t *root)
+{
+    pl_plan_file *f = r->f;
+    pl_cluster *c;
+    PL_TRY(read_text(r, root, "cluster", &f->about.cluster));
+    const char *text = f->about.cluster;
+    if (!*text) return true;
+    PL_TRY(pl_cluster_parse(text, strlen(text), "cluster", r->a, &c, r->err));
+    if (pl_mesh_ranks(&f->mesh) != c->n_devices)
+        return pl_err_set(r->err, PL_EINPUT, "'mesh' has %d devices, cluster '%s' %d",
+                          pl_mesh_ranks(&f->mesh), c->name, c->n_devices);
+    f->cluster = c;
+    return pl_cost_links(&f->mesh, c, r->err);
+}
+
+static bool read_head(const reader *r, const json_t *root)
+{
+    pl_plan_about *about = &r->f->about;
+    const json_t *x;
+    PL_TRY(read_schema(r, root));
+    PL_TRY(check_object(r, root, "an object",
+                        "schema model optimizer strategy cluster graph mesh predicted stored "
+                        "regather nodes"));
+    PL_TRY(read_text(r, root, "model", &about->model));
+    PL_TRY(read_text(r, root, "optimizer", &about->optimizer));
+    PL_TRY(read_text(r, root, "strategy", &about->strategy));
+    PL_TRY(read_graph(r, root));
+    PL_TRY(read_mesh(r, root));
+    PL_TRY(read_cluster(r, root));
+    PL_TRY(find_object(r, root, "predicted", &x));
+    if (check_object(r, x, "an object", "step_seconds lower_bound_seconds memory_bytes") &&
+        read_real(r, x, "step_seconds", &about->step_seconds) &&
+        read_real(r, x, "lower_bound_seconds", &about->bound_seconds) &&
+        read_real(r, x, "memory_bytes", &about->memory_bytes))
+        return true;
+    return pl_err_in(r->err, "predicted");
+}
+
+/* -- rows -------------------------------------------------------------------------------------- */
+
+static bool find_axis(const reader *r, const char *name, int *axis)
+{
+    const pl_mesh *m = &r->f->mesh;
+    pl_text all = { .arena = r->a };
+    *axis = pl_mesh_find(m, name);
+    if (*axis >= 0) return true;
+    for (int a = 0; a < m->n; a++) pl_text_add(&all, a ? ", %s" : " %s", m->axis[a].name);
+    return pl_err_set(r->err, PL_EINPUT, "the mesh has no axis '%.40s'; it has%s", name,
+                      m->n ? pl_text_get(&all) : " none");
+}
+
+/* A list of axes, none twice; `*set` is their bits. */
+static bool read_axes(const reader *r, const json_t *object, const char *key, int *n,
+                      int axis[PL_MAX_AXES], unsigned *set)
+{
+    const json_t *list;
+    *n = 0;
+    *set = 0;
+    PL_TRY(find_list(r, object, key, &list));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *x = json_array_get(list, i);
+        int a;
+        if (!json_is_string(x))
+            return pl_err_set(r->err, PL_EINPUT, "'%s': the name of an axis is needed", key);
+        PL_TRY(find_axis(r, json_string_value(x), &a));
+        if (*set >> a & 1)
+            return pl_err_set(r->err, PL_EINPUT, "'%s' names axis '%s' twice", key,
+                              r->f->mesh.axis[a].name);
+        *set |= 1u << a;
+        axis[(*n)++] = a;
+    }
+    return *n || pl_err_set(r->err, PL_EINPUT, "'%s' names no axis: leave it out", key);
+}
+
+static bool read_stored(const reader *r, const json_t *x, pl_stored_row *row)
+{
+    const char *text;
+    PL_TRY(check_object(r, x, "an object", "tensor placement"));
+    PL_TRY(read_text(r, x, "tensor", &row->tensor));
+    if (!read_text(r, x, "placement", &text) ||
+        !pl_placement_parse(text, &r->f->mesh, &row->where, r->err))
+        return pl_err_in(r->err, "'%.60s'", row->tensor);
+    row->dims = 1;
+    for (; *text; text++) row->dims += *text == ';';
+    return true;
+}
+
+static bool read_regather(const reader *r, const json_t *x, pl_regather_row *row)
+{
+    int axis[PL_MAX_AXES], n;
+    unsigned set = UINT8_MAX;
+    PL_TRY(check_object(r, x, "an object", "tensor unless"));
+    PL_TRY(read_text(r, x, "tensor", &row->tensor));
+    if (json_object_get(x, "unless") && !read_axes(r, x, "unless", &n, axis, &set))
+        return pl_err_in(r->err, "'%.60s'", row->tensor);
+    row->axes = (uint8_t)set;
+    return true;
+}
+
+/* "m", or "linear:0" */
+static bool read_factor(const reader *r, const char *text, int8_t *factor)
+{
+    const size_t n = strlen(PL_PLAN_LINEAR);
+    int64_t set;
+    if (!strncmp(text, PL_PLAN_LINEAR, n) && pl_text_int(text + n, &set) && set >= 0 &&
+        set <= MOST_LINEAR) {
+        *factor = (int8_t)(PL_LINEAR - set);
+        return true;
+    }
+    *factor = (int8_t)*text;
+    return (*factor > ' ' && !text[1]) ||
+           pl_err_set(r->err, PL_EINPUT,
+                      "'%.40s' is neither the letter of a factor nor " PL_PLAN_LINEAR "N", text);
+}
+
+static bool read_split(const reader *r, const json_t *object, pl_choice *c)
+{
+    const json_t *split;
+    PL_TRY(find_object(r, object, "split", &split));
+    for (void *i = json_object_iter((json_t *)split); i;
+         i = json_object_iter_next((json_t *)split, i)) {
+        const char *name = json_object_iter_key(i), *text = NULL;
+        int axis;
+        PL_TRY(find_axis(r, name, &axis));
+        PL_TRY(read_text(r, split, name, &text));
+        PL_TRY(read_factor(r, text, &c->factor[axis]));
+    }
+    return json_object_size(split) ||
+           pl_err_set(r->err, PL_EINPUT, "'split' names no axis: leave the node out");
+}
+
+/* The axes on a letter, major first. Levels say so where it is not the order of the mesh. */
+static bool read_order(const reader *r, const json_t *order, const char *letter, pl_choice *c)
+{
+    int axis[PL_MAX_AXES], n;
+    unsigned named, split = 0;
+    bool turned = false;
+    PL_TRY(read_axes(r, order, letter, &n, axis, &named));
+    for (int a = 0; a < r->f->mesh.n; a++)
+        if (*letter && !letter[1] && c->factor[a] == *letter) split |= 1u << a;
+    if (named != split)
+        return pl_err_set(r->err, PL_EINPUT, "'%.40s' names other axes than 'split' has for it",
+                          letter);
+    for (int i = 1; i < n; i++) turned |= axis[i] < axis[i - 1];
+    for (int i = 0; i < n && turned; i++) c->level[axis[i]] = (int8_t)i;
+    return true;
+}
+
+static bool read_orders(const reader *r, const json_t *object, pl_choice *c)
+{
+    const json_t *order;
+    if (!json_object_get(object, "order")) return true;
+    PL_TRY(find_object(r, object, "order", &order));
+    for (void *i = json_object_iter((json_t *)order); i;
+         i = json_object_iter_next((json_t *)order, i))
+        if (!read_order(r, order, json_object_iter_key(i), c)) return pl_err_in(r->err, "order");
+    return true;
+}
+
+static bool read_node(const reader *r, const json_t *x, pl_node_row *row)
+{
+    PL_TRY(check_object(r, x, "an object", "node split order"));
+    PL_TRY(read_text(r, x, "node", &row->node));
+    memset(row->choice.factor, PL_COPIED, sizeof row->choice.factor);
+    return (read_split(r, x, &row->choice) && read_orders(r, x, &row->choice)) ||
+           pl_err_in(r->err, "'%.60s'", row->node);
+}
+
+static bool read_rows(const reader *r, const json_t *root, pl_plan_rows *rows)
+{
+    const json_t *stored, *regather, *nodes;
+    PL_TRY(find_list(r, root, "stored", &stored));
+    PL_TRY(find_list(r, root, "regather", &regather));
+    PL_TRY(find_list(r, root, "nodes", &nodes));
+    rows->stored = PL_NEW_N(r->a, pl_stored_row, json_array_size(stored) + 1);
+    rows->regather = PL_NEW_N(r->a, pl_regather_row, json_array_size(regather) + 1);
+    rows->node = PL_NEW_N(r->a, pl_node_row, json_array_size(nodes) + 1);
+    for (size_t i = 0; i < json_array_size(stored); i++)
+        if (!read_stored(r, json_array_get(stored, i), &rows->stored[rows->n_stored++]))
+            return pl_err_in(r->err, "stored[%zu]", i);
+    for (size_t i = 0; i < json_array_size(regather); i++)
+        if (!read_regather(r, json_array_get(regather, i), &rows->regather[rows->n_regather++]))
+            return pl_err_in(r->err, "regather[%zu]", i);
+    for (size_t i = 0; i < json_array_size(nodes); i++)
+        if (!read_node(r, json_array_get(nodes, i), &rows->node[rows->n_nodes++]))
+            return pl_err_in(r->err, "nodes[%zu]", i);
+    return true;
+}
+
+bool pl_plan_file_read(const char *text, size_t n, pl_arena *a, pl_plan_file *out, pl_err *err)
+{
+    pl_plan_rows *rows = PL_NEW(a, pl_plan_rows);
+    json_t *root = NULL;
+    *out = (pl_plan_file){ .rows = rows };
+    const reader r = { .a = a, .f = out, .err = err };
+    PL_TRY(pl_json_parse(text, n, DEPTH, &root, err));
+    bool ok = read_head(&r, root) && read_rows(&r, root, rows);
+    json_decref(root);
+    return ok;
+}

@@ -1,0 +1,42 @@
+/* program/best.h - the plan to take of a graph on a cluster: the fastest that is found, lowered and
+ * forecast, whose program fits; and what else could be taken. */
+#ifndef PL_PROGRAM_BEST_H
+#define PL_PROGRAM_BEST_H
+#include "plan/auto.h"
+#include "program/forecast.h"
+
+/* One plan that was looked at: the best of a mesh, or a published layout. */
+typedef struct pl_contender {
+    const char *name;          /* "zero=3,tp=8", or the mesh "node=4 gpu0=2"                     */
+    const pl_plan *plan;
+    const pl_store *store;
+    const pl_program *program; /* of rank 0, which has the largest parts                         */
+    pl_forecast forecast;
+    bool fits;
+    double bound;              /* seconds: no plan on its mesh is faster by the search's figures;
+                                  of a layout 0                                                  */
+} pl_contender;
+
+typedef struct pl_best {
+    pl_auto *found;         /* NULL: the plan was given                                          */
+    pl_contender *take;     /* of at[]                                                           */
+    int n;
+    pl_contender *at;       /* [n] those that fit first, then by time                            */
+    double limit;           /* bytes of a device; INFINITY: none                                 */
+    double seconds;         /* that finding it took                                              */
+} pl_best;
+
+/* Searches all meshes; lowers what was found on each, and the usual published layouts; takes the
+ * one that is forecast to be the fastest of those whose program fits options->memory. When none of the
+ * search's plans does, it searches again below as much less as they take too much. Fails with
+ * PL_EINFEASIBLE when nothing fits, with the least memory that was found. */
+PL_MUST_CHECK bool pl_best_plan(const pl_graph *g, const pl_cluster *c,
+                                const pl_auto_options *options, const pl_lower_options *lower,
+                                pl_arena *out, pl_best **best, pl_err *err);
+
+/* A given plan, lowered and forecast. */
+PL_MUST_CHECK bool pl_best_given(const pl_plan *plan, const pl_cluster *c, double limit,
+                                 const pl_lower_options *lower, pl_arena *out, pl_best **best,
+                                 pl_err *err);
+
+#endif

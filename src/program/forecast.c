@@ -1,0 +1,178 @@
+#include "program/forecast.h"
+
+#include "graph/op.h"
+#include "plan/move.h"
+#include "program/account.h"
+#include "program/forecast_memory.h"
+
+#include <math.h>
+
+/* -- one step ---------------------------------------------------------------------------------- */
+
+static int64_t copied_bytes(const pl_step *x)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < x->n_copies; i++) {
+        int64_t bytes = x->copy[i].bytes;
+        for (int k = 0; k < x->copy[i].n; k++) bytes *= x->copy[i].count[k];
+        sum += bytes;
+    }
+    return sum;
+}
+
+/* A view that does not lie over its input is a copy of it. A kernel in steps has its part of the
+ * node's share as a share of its own. */
+static double kernel_seconds(const pl_program *p, const pl_step *x, const pl_speed *speed)
+{
+    const pl_node *n = x->share->node;
+    if (!n->op->view) return pl_cost_share(x->share, speed);
+    if (x->in[0].state == x->out[0].state && x->in[0].at == x->out[0].at) return 0;
+    int64_t bytes = pl_shape_count(&x->share->out[0]) * pl_type_bytes(n->out[0]->type);
+    return pl_move_copy_seconds(&p->plan->mesh, bytes);
+}
+
+double pl_forecast_step(const pl_program *p, const pl_step *x, const pl_speed *speed)
+{
+    switch (x->kind) {
+    case PL_KERNEL: return kernel_seconds(p, x, speed);
+    case PL_MESSAGE: return pl_account_message(p, x);
+    case PL_COPY: return pl_move_copy_seconds(&p->plan->mesh, copied_bytes(x));
+    case PL_FILL:
+    case PL_FOLD: break;
+    }
+    return pl_move_copy_seconds(&p->plan->mesh, x->count * pl_type_bytes(x->type));
+}
+
+/* -- two lanes --------------------------------------------------------------------------------- */
+
+/* The messages of which an axis is the lowest: in order, and never two at once. */
+typedef struct link {
+    int n, cap, *at; /* steps                                           */
+    int from;        /* those before are over when compute goes on from */
+} link;
+
+typedef struct lanes {
+    const pl_program *p;
+    pl_forecast *f;
+    pl_arena *tmp;
+    double hidden;
+    int n_computes, n_messages;
+    double *computed; /* [n_computes + 1] when the first so many compute steps are finished */
+    double *arrived;  /* [n_messages + 1] when the first so many messages are               */
+    double handed;    /* when the last message was handed over                              */
+    double free[PL_MAX_AXES];
+    link link[PL_MAX_AXES];
+} lanes;
+
+static void run_message(lanes *l, int i, double seconds)
+{
+    const pl_step *x = &l->p->step[i];
+    PL_ASSERT(x->axes && !(x->axes >> PL_MAX_AXES));
+    PL_ASSERT_CMP(x->wait, <=, l->n_messages);
+    l->handed = fmax(l->handed, fmax(l->arrived[x->wait], l->computed[x->after]));
+    double begin = l->handed, end;
+    for (int a = 0; a < PL_MAX_AXES; a++)
+        if (x->axes >> a & 1) begin = fmax(begin, l->free[a]);
+    l->f->begin[i] = begin;
+    l->f->end[i] = end = begin + seconds;
+    for (int a = 0; a < PL_MAX_AXES; a++)
+        if (x->axes >> a & 1) l->free[a] = end;
+    l->arrived[l->n_messages + 1] = fmax(l->arrived[l->n_messages], end);
+    l->n_messages++;
+    PL_PUSH(l->tmp, &l->link[__builtin_ctz(x->axes)], i);
+}
+
+/* Does a message pass at the time t? *until: when that may change. Compute only asks for later and
+ * later times. */
+static bool is_passing(lanes *l, double t, double *until)
+{
+    double first_end = INFINITY, next_begin = INFINITY;
+    for (int a = 0; a < PL_MAX_AXES; a++) {
+        link *x = &l->link[a];
+        while (x->from < x->n && l->f->end[x->at[x->from]] <= t) x->from++;
+        if (x->from == x->n) continue;
+        double begin = l->f->begin[x->at[x->from]], end = l->f->end[x->at[x->from]];
+        if (begin <= t)
+            first_end = fmin(first_end, end);
+        else
+            next_begin = fmin(next_begin, begin);
+    }
+    bool passes = first_end < INFINITY;
+    *until = passes ? first_end : next_begin;
+    return passes;
+}
+
+/* When work that begins at t ends. All messages that may begin before are known. */
+static double run_beside(lanes *l, double t, double work)
+{
+    if (l->hidden == 1) return t + work;
+    while (work > 0) {
+        double until;
+        double rate = is_passing(l, t, &until) ? l->hidden : 1;
+        if (rate * (until - t) >= work) return t + work / rate;
+        work -= rate * (until - t);
+        t = until;
+    }
+    return t;
+}
+
+static void run_compute(lanes *l, int i, double seconds)
+{
+    const pl_step *x = &l->p->step[i];
+    PL_ASSERT_CMP(x->wait, <=, l->n_messages);
+    double begin = fmax(l->computed[l->n_computes], l->arrived[x->wait]);
+    l->f->begin[i] = begin;
+    l->f->end[i] = run_beside(l, begin, seconds);
+    l->computed[++l->n_computes] = l->f->end[i];
+}
+
+/* The next step of a lane from i on. */
+static int next_step(const pl_program *p, int i, bool message)
+{
+    while (i < p->n_steps && (p->step[i].kind == PL_MESSAGE) != message) i++;
+    return i;
+}
+
+/* A message comes before the compute step beside which it may begin, wherever it stands: so all is
+ * known in the order in which it is asked for. */
+static void run_lanes(lanes *l, const double *seconds)
+{
+    const pl_program *p = l->p;
+    int c = next_step(p, 0, false), m = next_step(p, 0, true);
+    while (c < p->n_steps || m < p->n_steps) {
+        if (m < p->n_steps && p->step[m].after <= l->n_computes) {
+            run_message(l, m, seconds[m]);
+            m = next_step(p, m + 1, true);
+        } else {
+            PL_ASSERT_CMP(c, <, p->n_steps);
+            run_compute(l, c, seconds[c]);
+            c = next_step(p, c + 1, false);
+        }
+    }
+}
+
+static void find_times(const pl_program *p, const pl_speed *speed, pl_arena *tmp, pl_forecast *f)
+{
+    double *seconds = PL_NEW_N(tmp, double, p->n_steps + 1);
+    lanes l = { .p = p, .f = f, .tmp = tmp, .hidden = fmin(fmax(speed->hidden, 0), 1) };
+    l.computed = PL_NEW_N(tmp, double, p->n_steps + 1);
+    l.arrived = PL_NEW_N(tmp, double, p->n_steps + 1);
+    for (int i = 0; i < p->n_steps; i++) {
+        seconds[i] = pl_forecast_step(p, &p->step[i], speed);
+        *(p->step[i].kind == PL_MESSAGE ? &f->comm_seconds : &f->compute_seconds) += seconds[i];
+    }
+    run_lanes(&l, seconds);
+    f->step_seconds = fmax(l.computed[l.n_computes], l.arrived[l.n_messages]);
+    f->exposed_seconds = f->step_seconds - f->compute_seconds;
+}
+
+void pl_forecast_make(const pl_program *p, const pl_speed *speed, pl_arena *out, pl_forecast *f)
+{
+    pl_arena *tmp = pl_arena_new("forecast");
+    *f = (pl_forecast){ .comm_bytes = p->message_bytes };
+    f->begin = PL_NEW_N(out, double, p->n_steps + 1);
+    f->end = PL_NEW_N(out, double, p->n_steps + 1);
+    find_times(p, speed, tmp, f);
+    pl_forecast_memory_find(p, out, f);
+    pl_arena_free(tmp);
+}

@@ -1,0 +1,48 @@
+/* program/forecast.h - what a step of a program will take: its two lanes played through with the
+ * figures of a cluster, and what its memory holds when it holds most. Nothing is run. */
+#ifndef PL_PROGRAM_FORECAST_H
+#define PL_PROGRAM_FORECAST_H
+#include "plan/cost.h"
+#include "program/program.h"
+
+/* Bytes of one device at the moment when most is in use. The items add up to `peak`. */
+typedef struct pl_forecast_memory {
+    int64_t weights;     /* states that are neither of the next                                  */
+    int64_t optimizer;   /* states that the update of a weight changes beside it: moments        */
+    int64_t gradients;   /* of weights, from their first term to their update, sums over batches */
+    int64_t activations; /* made in the forward pass (not of states alone) and read in the
+                            backward pass                                                        */
+    int64_t buffers;     /* blocks that go out or come in (PL_OUTGOING, PL_INCOMING)             */
+    int64_t transient;   /* all else that is live then, and what the layouts leave unused        */
+    int64_t peak;        /* store->bytes + work_bytes                                            */
+} pl_forecast_memory;
+
+typedef struct pl_forecast {
+    double step_seconds;    /* from the first step's start to the last one's end                 */
+    double compute_seconds; /* of kernels and copies, added up                                   */
+    double comm_seconds;    /* of messages, added up                                             */
+    double exposed_seconds; /* step_seconds - compute_seconds: waiting for messages              */
+    int64_t comm_bytes;     /* that the rank receives                                            */
+    pl_forecast_memory memory;
+    double *begin, *end;    /* [n_steps] seconds                                                 */
+    int64_t *live;          /* [n_steps] bytes of the work block in use while the step runs, in
+                               whole lines of the layout's alignment                             */
+    int peak_step;          /* the first with the most of them                                   */
+} pl_forecast;
+
+/* Messages are handed over in order, when their `wait` and `after` are met. One that has been
+ * handed over begins when the links of its axes are free: those that share a mesh axis pass one
+ * after the other, in order; others pass side by side, and may overtake. While any message passes,
+ * compute goes on at the rate `speed->hidden` (0 .. 1): the rest of the message's time is lost to
+ * it. So faster links or devices never make a step slower, and
+ *   max(compute, the seconds of any one link) <= step <= compute + comm.
+ *
+ * Not modelled: other ranks that are late, copies that share the memory with kernels, and that a
+ * rank has no more than a few messages under way at once (run/lane.c). `out` owns the arrays. */
+void pl_forecast_make(const pl_program *p, const pl_speed *speed, pl_arena *out, pl_forecast *f);
+
+/* Seconds of one of p's steps alone. A shift is a send and a receive at once: what is sent then
+ * takes none. */
+double pl_forecast_step(const pl_program *p, const pl_step *x, const pl_speed *speed);
+
+#endif

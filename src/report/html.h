@@ -1,0 +1,26 @@
+/* report/html.h - plans as one page for people: where tensors live, the time line and the memory of
+ * a step, its messages, and plans side by side.
+ *
+ * The page is one file and asks the network for nothing. Its few lines of script show on hover what
+ * the pictures' titles say anyway. The same plans give the same bytes. */
+#ifndef PL_REPORT_HTML_H
+#define PL_REPORT_HTML_H
+#include "program/forecast.h"
+
+/* One plan of the page; all is the caller's. Texts may hold anything. */
+typedef struct pl_html_plan {
+    const char *name;             /* for people: the file it is from                              */
+    const char *model, *cluster;  /* "gpt2:layers=4,batch=8", "2x8xv100"                          */
+    const char *strategy;         /* how it was asked for: "zero=3"                               */
+    const pl_plan *plan;
+    const pl_program *program;    /* of rank 0, which has the largest parts                       */
+    const pl_forecast *forecast;  /* of that program                                              */
+    double bound_seconds;         /* no plan's step is below it; 0: none known                    */
+    double limit_bytes;           /* memory of the smallest device; 0: none                       */
+} pl_html_plan;
+
+/* n >= 1 plans, of which the others are compared with the first; a whole HTML document. Figures
+ * stand in <data value="..."> with all their digits, in seconds and bytes. */
+void pl_html_write(int n, const pl_html_plan plan[], pl_text *out);
+
+#endif

@@ -1,0 +1,150 @@
+/* What the page reads off a plan once: what nodes are for, where tensors are made and used. */
+#include "graph/op.h"
+#include "report/html_page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -- nodes ------------------------------------------------------------------------------------- */
+
+/* Nodes of the backward pass say so. What is neither and reads what they make, or what such a node
+ * makes, updates; so does what only they read (the bias corrections of Adam). */
+static void find_phases(pl_html_view *v, pl_arena *arena)
+{
+    const pl_graph *g = v->graph;
+    bool *needed = PL_NEW_N(arena, bool, g->values.n + 1); /* by a forward or backward node */
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *n = g->nodes.at[i];
+        v->phase[i] = n->of ? PL_HTML_BACKWARD : PL_HTML_FORWARD;
+        for (int k = 0; k < n->n_in && !n->of; k++)
+            if (n->in[k]->maker && v->phase[n->in[k]->maker->id] != PL_HTML_FORWARD)
+                v->phase[i] = PL_HTML_UPDATE;
+    }
+    for (int i = 0; i < g->outputs.n; i++) needed[g->outputs.at[i]->id] = true;
+    for (int i = g->nodes.n - 1; i >= 0; i--) {
+        const pl_node *n = g->nodes.at[i];
+        bool wanted = n->of != NULL, feeds = false;
+        for (int k = 0; k < n->n_out; k++) wanted |= needed[n->out[k]->id];
+        for (int k = 0; k < n->n_in; k++) {
+            needed[n->in[k]->id] |= wanted && v->phase[i] != PL_HTML_UPDATE;
+            feeds |= n->in[k]->role == PL_STATE && n->in[k]->next && n->in[k]->next->maker == n;
+        }
+        if (!wanted && !feeds) v->phase[i] = PL_HTML_UPDATE;
+    }
+}
+
+pl_html_kind pl_html_view_kind(const pl_html_view *v, const pl_step *x)
+{
+    static const pl_html_kind of[] = {
+        [PL_COLLECTIVE_REDUCE] = PL_HTML_REDUCE,       [PL_COLLECTIVE_GATHER] = PL_HTML_GATHER,
+        [PL_COLLECTIVE_SCATTER] = PL_HTML_SCATTER,     [PL_COLLECTIVE_EXCHANGE] = PL_HTML_EXCHANGE,
+        [PL_COLLECTIVE_BROADCAST] = PL_HTML_BROADCAST, [PL_COLLECTIVE_SEND] = PL_HTML_SHIFT,
+        [PL_COLLECTIVE_RECV] = PL_HTML_SHIFT,
+    };
+    if (x->kind == PL_MESSAGE) return of[x->collective];
+    return x->kind == PL_KERNEL ? v->phase[x->share->node->id] : PL_HTML_COPY;
+}
+
+const char *pl_html_kind_name(pl_html_kind k)
+{
+    static const char *const names[PL_HTML_KINDS] = {
+        "forward",    "backward",       "update",     "copy",      "all-reduce",
+        "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send and receive",
+    };
+    return names[k];
+}
+
+/* -- tensors ----------------------------------------------------------------------------------- */
+
+/* The update of a state that reads it is no use of it. */
+static void find_uses(pl_html_view *v)
+{
+    const pl_plan *plan = v->in->plan;
+    for (int i = 0; i < v->graph->values.n; i++) {
+        const pl_value *x = v->graph->values.at[i];
+        v->made[i] = x->maker ? pl_plan_operand(plan, x->maker->id, x->maker->n_in + x->out)
+                              : pl_placement_normal(&plan->stored[i], v->mesh, &x->shape);
+        v->used[i] = v->made[i];
+    }
+    for (int i = v->graph->nodes.n - 1; i >= 0; i--) {
+        const pl_node *n = v->graph->nodes.at[i];
+        for (int k = 0; k < n->n_in && v->phase[i] == PL_HTML_FORWARD; k++)
+            v->used[n->in[k]->id] = pl_plan_operand(plan, i, k);
+    }
+}
+
+void pl_html_view_make(pl_html_view *v, const pl_html_plan *in, int index, pl_arena *arena)
+{
+    *v = (pl_html_view){
+        .in = in, .graph = in->plan->graph, .mesh = &in->plan->mesh, .index = index
+    };
+    v->phase = PL_NEW_N(arena, pl_html_kind, v->graph->nodes.n + 1);
+    v->made = PL_NEW_N(arena, pl_placement, v->graph->values.n + 1);
+    v->used = PL_NEW_N(arena, pl_placement, v->graph->values.n + 1);
+    find_phases(v, arena);
+    find_uses(v);
+    pl_summary_make(in->program, arena, &v->sum);
+}
+
+/* -- groups ------------------------------------------------------------------------------------ */
+
+static bool is_same(const pl_html_view *v, const pl_value *a, const pl_value *b)
+{
+    return a->type == b->type && pl_shape_same(&a->shape, &b->shape) &&
+           pl_placement_same(&v->made[a->id], &v->made[b->id]) &&
+           pl_placement_same(&v->used[a->id], &v->used[b->id]);
+}
+
+static void add_value(const pl_html_view *v, pl_html_groups *g, const pl_value *x, pl_arena *arena)
+{
+    const char *name = pl_summary_fold(arena, x->name);
+    int i = 0;
+    while (i < g->n && (strcmp(g->at[i].name, name) || !is_same(v, g->at[i].value, x))) i++;
+    if (i == g->n) {
+        int64_t bytes =
+            pl_placement_room(&v->made[x->id], v->mesh, &x->shape) * pl_type_bytes(x->type);
+        PL_PUSH(arena, g, ((pl_html_group){ name, x, 0, bytes }));
+    }
+    g->at[i].count++;
+}
+
+pl_html_groups pl_html_view_weights(const pl_html_view *v, pl_arena *arena)
+{
+    pl_html_groups g = { 0 };
+    for (int i = 0; i < v->graph->values.n; i++)
+        if (v->graph->values.at[i]->trainable) add_value(v, &g, v->graph->values.at[i], arena);
+    return g;
+}
+
+static int64_t whole_bytes(const pl_value *x)
+{
+    return pl_shape_count(&x->shape) * pl_type_bytes(x->type);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const pl_html_group *x = a, *y = b;
+    int64_t p = whole_bytes(x->value), q = whole_bytes(y->value);
+    return p != q ? (p > q ? -1 : 1) : x->value->id - y->value->id;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const pl_html_group *x = a, *y = b;
+    return x->value->id - y->value->id;
+}
+
+pl_html_groups pl_html_view_activations(const pl_html_view *v, int most, pl_arena *arena)
+{
+    pl_html_groups g = { 0 };
+    for (int i = 0; i < v->graph->nodes.n; i++) {
+        const pl_node *n = v->graph->nodes.at[i];
+        for (int k = 0; k < n->n_out && v->phase[i] == PL_HTML_FORWARD && !n->op->view; k++)
+            if (!pl_graph_leaf(n->out[k])) add_value(v, &g, n->out[k], arena);
+    }
+    if (g.n) qsort(g.at, (size_t)g.n, sizeof *g.at, by_size);
+    if (g.n > most) g.n = most;
+    while (g.n && 100 * whole_bytes(g.at[g.n - 1].value) < whole_bytes(g.at[0].value)) g.n--;
+    if (g.n) qsort(g.at, (size_t)g.n, sizeof *g.at, by_id);
+    return g;
+}
