@@ -5,6 +5,7 @@
 #include "cli/job.h"
 #include "plan/strategy.h"
 #include "report/tell.h"
+#include "report/why.h"
 #include "train/optim.h"
 
 #include <stdio.h>
@@ -121,6 +122,18 @@ static const char *next_command(const plan_args *a, const pl_job *j, pl_arena *a
                         "the same with -o plan.json, then: pleat show plan.json -o plan.html");
 }
 
+/* One sentence; NULL where the search has nothing to say of what is taken. */
+static const char *find_why(const pl_job *j, const pl_best *b, pl_arena *arena)
+{
+    pl_reason r;
+    const pl_contender *about;
+    pl_err none = { 0 };
+    if (!b->found || j->cluster->n_devices == 1 ||
+        !pl_why_open(b, j->cluster, &j->options, arena, &r, &about, &none) || about != b->take)
+        return NULL;
+    return pl_reason_sentence(&r, arena);
+}
+
 static bool show(const plan_args *a, const char *spec, pl_arena *arena, pl_err *err)
 {
     pl_job j;
@@ -137,6 +150,7 @@ static bool show(const plan_args *a, const char *spec, pl_arena *arena, pl_err *
                      .graph = j.graph,
                      .cluster = j.cluster,
                      .best = best,
+                     .why = find_why(&j, best, arena),
                      .next = next_command(a, &j, arena) };
     told.units = pl_job_units(&j, &told.n_units);
     if (a->full)

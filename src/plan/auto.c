@@ -71,6 +71,7 @@ bool pl_auto_again(pl_auto *x, double memory, pl_arena *out, pl_err *err)
     pl_err why = { 0 };
     x->best = -1;
     x->bound = INFINITY;
+    x->cap = memory;
     for (int i = 0; i < x->n; i++) {
         pl_auto_mesh *m = &x->mesh[i];
         m->fits = pl_tables_min(m->tables, memory, x->tied, NULL, out, &m->answer, &why);

@@ -27,6 +27,7 @@ typedef struct pl_auto {
     pl_auto_mesh *mesh;     /* [n], of which best was taken                                      */
     pl_fold fold;
     bool tied;
+    double cap;             /* bytes of a device that the last search kept to; INFINITY: none    */
     double fold_seconds, tables_seconds, search_seconds; /* what each took, of all meshes        */
 } pl_auto;
 

@@ -74,7 +74,8 @@ pl_chain pl_tables_chain(const pl_tables *t, double price, pl_arena *arena)
 
 /* -- the price --------------------------------------------------------------------------------- */
 
-enum { MOST_PRICES = 8 };
+enum { MOST_PRICES = 8, MOST_MIXES = 4 };
+static const double ENOUGH = 1e-3; /* of a step: so near the top of the bound no price is sought */
 static const double LEAST_PRICE = 1. / 16; /* below, too many choices take no time at all */
 
 /* An answer at a price: the line p f1 + (1 - p) f0 of its choice. */
@@ -133,11 +134,84 @@ static bool close_in(prices *x, line sends, line computes, pl_err *err)
         double price = (sends.sending - computes.sending) / (falls + rises);
         double meet = sends.sending - price * falls;
         line l;
-        if (!(price > 0 && price < 1) || meet - x->bound <= 1e-9 * meet) break;
+        if (!(price > 0 && price < 1) || meet - x->bound <= ENOUGH * meet) break;
         PL_TRY(try_price(x, price, &l, err));
         *(l.sending > l.computing ? &sends : &computes) = l;
     }
     return true;
+}
+
+/* -- between two prices ------------------------------------------------------------------------ */
+
+/* What is illegal is so by its time. */
+static const double *drop_illegal(const double *from, int n, pl_arena *arena)
+{
+    double *to = PL_NEW_N(arena, double, n);
+    for (int i = 0; i < n; i++) to[i] = isinf(from[i]) ? 0 : from[i];
+    return to;
+}
+
+static pl_sum sum_of_two(const pl_sum *time, const pl_sum *other, pl_arena *arena)
+{
+    pl_sum s = *time;
+    const double **memory = PL_NEW_N(arena, const double *, s.n + 1);
+    for (int i = 0; i < s.n; i++) memory[i] = drop_illegal(other->time[i], s.n_values[i], arena);
+    s.memory = memory;
+    return s;
+}
+
+static const pl_sum_pair *pairs_of_two(const pl_sum_pair *time, const pl_sum_pair *other, int n,
+                                       const int *n_a, const int *n_b, pl_arena *arena)
+{
+    pl_sum_pair *to = PL_NEW_N(arena, pl_sum_pair, n + 1);
+    for (int i = 0; i < n; i++) {
+        to[i] = time[i];
+        to[i].memory = drop_illegal(other[i].time, n_a[time[i].a] * n_b[time[i].b], arena);
+    }
+    return to;
+}
+
+/* Computing is the time, and sending what there is a cap on. */
+static pl_chain chain_of_two(const pl_chain *x, const pl_chain *y, pl_arena *arena)
+{
+    pl_chain c = *x;
+    const int *out = x->outside.n_values, *block = x->block.n_values;
+    c.outside = sum_of_two(&x->outside, &y->outside, arena);
+    c.block = sum_of_two(&x->block, &y->block, arena);
+    c.outside.pair =
+        pairs_of_two(x->outside.pair, y->outside.pair, x->outside.n_pairs, out, out, arena);
+    c.block.pair =
+        pairs_of_two(x->block.pair, y->block.pair, x->block.n_pairs, block, block, arena);
+    c.link = pairs_of_two(x->link, y->link, x->n_links, block, block, arena);
+    c.first = pairs_of_two(x->first, y->first, x->n_first, out, block, arena);
+    c.last = pairs_of_two(x->last, y->last, x->n_last, out, block, arena);
+    c.every = pairs_of_two(x->every, y->every, x->n_every, out, block, arena);
+    return c;
+}
+
+/* Equal blocks may be planned in two ways, some so and some so: the least computing of those that
+ * send for no longer than the bound, or than what that took. */
+static void mix(prices *x)
+{
+    pl_arena *tmp = pl_arena_new("mix");
+    pl_chain c = chain_of_two(&x->ends[1], &x->ends[0], tmp);
+    double limit = x->bound;
+    for (int i = 0; i < MOST_MIXES; i++) {
+        pl_answer a;
+        pl_err none = { 0 };
+        if (!pl_chain_min(&c, limit, x->options, x->out, &a, &none)) break;
+        double bytes = pl_chain_cost(&x->ends[1], a.value).memory;
+        double computing = a.time, sending = a.memory, bound = a.bound;
+        a.time = fmax(computing, sending), a.memory = bytes, a.price = 0;
+        x->best->work += a.work;
+        a.work = x->best->work;
+        if (a.time < x->best->time && bytes <= x->cap) a.bound = x->bound, *x->best = a;
+        /* whatever sends for no longer than the limit computes for so long at least */
+        x->bound = fmax(x->bound, fmin(limit, bound));
+        if (computing <= limit * (1 + ENOUGH)) break;
+        limit = (limit + computing) / 2;
+    }
+    pl_arena_free(tmp);
 }
 
 bool pl_tables_min(pl_tables *t, double cap, bool tied, const pl_search_options *options,
@@ -159,6 +233,7 @@ bool pl_tables_min(pl_tables *t, double cap, bool tied, const pl_search_options 
         }
         hides = other;
     }
+    if (!tied && answer->time - x.bound > ENOUGH * answer->time) mix(&x);
     answer->bound = fmin(x.bound, answer->time);
     answer->proven = is_closed(&x);
     if (x.bound_price != 1) t->chain = pl_tables_chain(t, x.bound_price, out);

@@ -4,7 +4,7 @@ source "$(dirname "$0")/helpers.sh"
 rm -rf saved
 make_text text.txt
 
-commands='doctor models ops graph probe plan show verify train sample'
+commands='doctor models ops graph probe plan show explain why-not verify train sample'
 for way in --help -h help; do
     runs 0 '' "$pleat" $way
     for command in $commands; do
@@ -19,7 +19,7 @@ grep -qE '^pleat [0-9]+\.[0-9]+' out || say_failure 'no version'
 for command in $commands; do
     runs 0 '' "$pleat" $command --help
     check "$command --help writes nothing on stderr" test ! -s err
-    file=$PLEAT_SOURCE_DIR/src/cli/$command.c
+    file=$PLEAT_SOURCE_DIR/src/cli/${command//-/_}.c
     names=$(sed -n '/pl_opt opts\[\]/,/^};/s/^ *{ "\([a-z0-9-]*\)",.*/\1/p' "$file")
     check "$file has options" test -n "$names"
     for name in $names; do

@@ -1,0 +1,504 @@
+/* pleat explain: what a plan does with one operator or tensor, and what else it could do. */
+#include "cli/commands.h"
+#include "cli/job.h"
+#include "graph/op.h"
+#include "program/summary.h"
+#include "report/why.h"
+#include "train/optim.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct explain_args {
+    pl_job_args job;
+    int64_t most;
+    bool json;
+} explain_args;
+
+#define AT(f) offsetof(explain_args, f)
+// clang-format off
+static const pl_opt opts[] = {
+    PL_JOB_OPTS,
+    { "most", INT(most),  "N",  "8",  "other choices to list", 0, 1000 },
+    { "json", FLAG(json), NULL, NULL, "one JSON object on stdout" },
+    { 0 },
+};
+// clang-format on
+
+typedef struct view {
+    const char *asked, *name; /* as it was asked for; of all blocks alike */
+    const pl_job *job;
+    const pl_contender *about; /* which plan */
+    const pl_mesh *mesh;
+    pl_reason r;
+    const pl_value *value;
+    const pl_node *node; /* NULL: a tensor is asked about */
+    pl_alternatives choices;
+    pl_reason_tensor way;
+    bool has_way; /* false: a single number */
+    pl_arena *arena;
+} view;
+
+/* -- finding ----------------------------------------------------------------------------------- */
+
+/* "*" stands for letters, digits and "_". */
+static bool matches(const char *pattern, const char *name)
+{
+    for (; *pattern && *pattern != '*'; pattern++, name++)
+        if (*pattern != *name) return false;
+    if (!*pattern) return !*name;
+    while (isalnum((unsigned char)*name) || *name == '_')
+        if (matches(pattern + 1, ++name)) return true;
+    return false;
+}
+
+/* The three names nearest to what was asked, numbers of blocks left out. */
+static bool unknown(const view *v, pl_err *err)
+{
+    enum { N = 3, FAR = 1000 };
+    const pl_graph *g = v->job->graph;
+    const char *near[N] = { NULL }, *asked = pl_summary_fold(v->arena, v->asked);
+    int far[N] = { FAR, FAR, FAR };
+    for (int i = 0; i < g->values.n; i++) {
+        const char *name = pl_summary_fold(v->arena, g->values.at[i]->name);
+        int d = strstr(name, asked) ? 0 : pl_text_distance(asked, name), k = 0;
+        bool known = false;
+        for (int j = 0; j < N; j++) known |= near[j] && !strcmp(near[j], name);
+        while (k < N && far[k] <= d) k++;
+        if (known || k == N) continue;
+        for (int j = N - 1; j > k; j--) far[j] = far[j - 1], near[j] = near[j - 1];
+        far[k] = d, near[k] = name;
+    }
+    pl_text t = { .arena = v->arena };
+    for (int k = 0; k < N && near[k]; k++) pl_text_add(&t, "%s'%s'", k ? ", " : "", near[k]);
+    return pl_err_set(err, PL_EINPUT,
+                      "%s has no operator or tensor '%s'; nearest are %s. 'pleat graph %s --text' "
+                      "lists all",
+                      v->job->model, v->asked, pl_text_get(&t), v->job->model);
+}
+
+static bool several(const view *v, int n, const pl_value *const at[], pl_err *err)
+{
+    enum { MOST = 6 };
+    pl_text t = { .arena = v->arena };
+    for (int i = 0; i < n && i < MOST; i++) pl_text_add(&t, "%s'%s'", i ? ", " : "", at[i]->name);
+    return pl_err_set(err, PL_EINPUT, "'%s' matches %d operators and tensors that differ: %s%s",
+                      v->asked, n, pl_text_get(&t), n > MOST ? ", ..." : "");
+}
+
+static const char *name_of(const view *v, const pl_value *x)
+{
+    const pl_tables *t = v->r.tables;
+    return x->maker && !x->out ? pl_reason_node_name(t, x->maker, v->arena)
+                               : pl_reason_value_name(t, x, v->arena);
+}
+
+/* The name that is told of equal blocks means these: the first and the last one may differ. */
+static int choose_told(const view *v, int n, const pl_value *at[])
+{
+    int told = 0, which = 0;
+    for (int i = 0; i < n; i++)
+        if (!strcmp(name_of(v, at[i]), v->asked)) told++, which = i;
+    if (n < 2 || told != 1) return n;
+    at[0] = at[which];
+    return 1;
+}
+
+/* Of equal blocks any will do: h.3.attn.qkv, or h.*.attn.qkv. */
+static bool find(view *v, pl_err *err)
+{
+    const pl_tables *t = v->r.tables;
+    const pl_graph *g = v->job->graph;
+    const pl_value **at = PL_NEW_N(v->arena, const pl_value *, g->values.n + 1);
+    int n = 0;
+    v->value = pl_graph_find(g, v->asked);
+    for (int i = 0; i < g->values.n && !v->value; i++) {
+        const pl_value *x = g->values.at[i], *like = t->like[i];
+        bool named = matches(v->asked, x->name);
+        int k = 0;
+        if (x->maker && !x->out) named |= matches(v->asked, x->maker->name);
+        if (!named) continue;
+        while (k < n && at[k] != like) k++;
+        if (k == n) at[n++] = like;
+    }
+    n = choose_told(v, n, at);
+    if (!n && !v->value) return unknown(v, err);
+    if (n > 1) return several(v, n, at, err);
+    if (n) v->value = at[0];
+    if (!v->value->out) v->node = v->value->maker;
+    v->name = name_of(v, v->value);
+    return true;
+}
+
+/* -- texts ------------------------------------------------------------------------------------- */
+
+static const char *placement_text(const view *v, const pl_placement *p)
+{
+    if (!p->n && !p->pending) return "whole";
+    return pl_placement_text(v->arena, p, v->mesh, v->value->shape.rank);
+}
+
+static const char *value_text(const view *v, const pl_value *x)
+{
+    return pl_arena_fmt(v->arena, "%s %s", pl_reason_value_name(v->r.tables, x, v->arena),
+                        pl_shape_text(v->arena, x->type, &x->shape));
+}
+
+static const char *times_text(const view *v)
+{
+    int n = v->r.tables->copy[v->value->id] >= 0 ? v->r.tables->copies : 1;
+    return n > 1 ? pl_arena_fmt(v->arena, ", in each of %d equal blocks", n) : "";
+}
+
+static const char *phase_of(const view *v)
+{
+    const pl_node *n = v->node;
+    if (n->of)
+        return pl_arena_fmt(v->arena, "backward pass, of %s",
+                            pl_reason_node_name(v->r.tables, n->of, v->arena));
+    for (int k = 0; k < n->n_in; k++)
+        if (n->in[k]->next && n->in[k]->next->maker == n) return "update";
+    return "forward pass";
+}
+
+static const char *move_text(const view *v, const pl_move *m)
+{
+    const char *kind = pl_reason_kind(m->kind);
+    if (m->kind == PL_SLICE || m->kind == PL_MASK) return kind;
+    return pl_arena_fmt(v->arena, "%s over %s (%s, %.3f ms)", kind,
+                        pl_reason_axes(v->mesh, m->axes, v->arena),
+                        pl_text_size(v->arena, (double)m->bytes), 1e3 * m->seconds);
+}
+
+static const char *stop_text(const view *v, const pl_stop *s)
+{
+    const char *name = s->node ? pl_reason_node_name(v->r.tables, s->node, v->arena) : "";
+    if (s->kind == PL_STOP_READER) return pl_arena_fmt(v->arena, "for %s", name);
+    if (s->kind == PL_STOP_NEXT) return pl_arena_fmt(v->arena, "back from %s", name);
+    return pl_reason_stop(s->kind);
+}
+
+/* "wte, h.*.add.* and 3 more"; nodes of one name once. */
+static const char *others_text(const view *v, const pl_alternative *a)
+{
+    enum { MOST = 2 };
+    const char *told[MOST] = { "", "" };
+    pl_text t = { .arena = v->arena };
+    int n = 0, left = 0;
+    for (int i = 0; i < a->n_others; i++) {
+        const char *name = pl_reason_node_name(v->r.tables, a->other[i], v->arena);
+        if (!strcmp(name, told[0]) || !strcmp(name, told[1])) continue;
+        if (n == MOST) {
+            left++;
+            continue;
+        }
+        pl_text_add(&t, "%s%s", n ? ", " : "", name);
+        told[n++] = name;
+    }
+    if (left) pl_text_add(&t, " and %d more", left);
+    return pl_text_get(&t);
+}
+
+static const char *taken_text(const view *v, const pl_alternatives *x, const pl_alternative *a)
+{
+    if (!a->taken) return "";
+    return a->taken == x->copies ? "taken"
+                                 : pl_arena_fmt(v->arena, "taken in %d of %d", a->taken, x->copies);
+}
+
+/* -- printing ---------------------------------------------------------------------------------- */
+
+/* Milliseconds; what would be printed as -0.000 is 0. */
+static double ms(double seconds)
+{
+    return fabs(seconds) < 5e-7 ? 0 : 1e3 * seconds;
+}
+
+static int wider(int width, const char *text)
+{
+    int n = (int)strlen(text);
+    return n > width ? n : width;
+}
+
+/* What there is to know of a factor beside its size. */
+static const char *factor_text(const view *v, int f)
+{
+    const pl_node *n = v->node;
+    const pl_choice *c = &v->r.plan->choice[n->id];
+    pl_text t = { .arena = v->arena };
+    int axes[PL_MAX_AXES], k = 0;
+    pl_choice_order(c, v->mesh, axes);
+    for (int i = 0; i < v->mesh->n; i++)
+        if (c->factor[axes[i]] == f)
+            pl_text_add(&t, "%s%s", k++ ? ", " : "split over ", v->mesh->axis[axes[i]].name);
+    bool summed = false;
+    for (int o = 0; o < n->n_out; o++) summed |= !pl_share_touches(n, n->n_in + o, f);
+    const char *more = k ? "; " : "";
+    if (!pl_share_can_cut(n, f))
+        pl_text_add(&t, "%scannot be split", more);
+    else if (summed)
+        pl_text_add(&t, "%sa device with a part of it has a partial result", more);
+    return pl_text_get(&t);
+}
+
+static void print_node(const view *v)
+{
+    const pl_node *n = v->node;
+    const pl_share share = pl_plan_share(v->r.plan, n->id, 0);
+    printf("%s: %s \"%s\" (%s)%s\n", v->name, n->op->name, n->spec, phase_of(v), times_text(v));
+    for (int k = 0; k < n->n_in; k++)
+        printf("  %-5s  %s\n", k ? "" : "reads", value_text(v, n->in[k]));
+    for (int k = 0; k < n->n_out; k++)
+        printf("  %-5s  %s\n", k ? "" : "makes", value_text(v, n->out[k]));
+    if (!n->sig->n_factors) return;
+    printf("\nfactor       size  one device\n");
+    for (int f = 0; f < n->sig->n_factors; f++) {
+        const char *more = factor_text(v, f);
+        printf("%-6c %10lld  %10lld%s%s\n", n->sig->factor[f].letter,
+               (long long)n->sig->factor[f].size, (long long)share.factor[f].n, *more ? "  " : "",
+               more);
+    }
+}
+
+static void print_tensor(const view *v)
+{
+    const pl_value *x = v->value;
+    const char *what = x->maker ? "" : x->role == PL_INPUT ? "input, " : "state, ";
+    if (x->trainable) what = "weight, ";
+    printf("%s: %s%s, %s%s\n", v->name, what, pl_shape_text(v->arena, x->type, &x->shape),
+           pl_text_size(v->arena, (double)(pl_shape_count(&x->shape) * pl_type_bytes(x->type))),
+           times_text(v));
+    if (v->way.owner)
+        printf("it lies where %s works, which alone reads it\n",
+               pl_reason_node_name(v->r.tables, v->way.owner, v->arena));
+}
+
+static void print_rest(const view *v, const pl_alternatives *x)
+{
+    int next = 0;
+    while (next < x->n && x->at[next].taken) next++;
+    if (next < x->n && x->at[next].n_others)
+        printf("with '%s' %s do other things\n", x->at[next].text, others_text(v, &x->at[next]));
+    if (x->n_more)
+        printf("%d other%s at least %.3f ms slower\n", x->n_more, x->n_more > 1 ? "s are" : " is",
+               1e3 * x->at_least);
+    if (x->n_illegal) printf("%d %s not possible\n", x->n_illegal, x->n_illegal > 1 ? "are" : "is");
+}
+
+/* Where a search was cut short the fastest plan may be faster than the one that was found. */
+static bool is_open(const view *v, const pl_alternative *a)
+{
+    return a->seconds - a->bound > 1e-6 * v->r.seconds;
+}
+
+static void print_choices(const view *v, const char *title, const pl_alternatives *x)
+{
+    int width = wider(0, title);
+    bool open = false;
+    for (int i = 0; i < x->n; i++) {
+        width = wider(width, x->at[i].text);
+        open |= !x->at[i].taken && is_open(v, &x->at[i]);
+    }
+    printf("\n%-*s  %9s  %9s%s  %9s  %9s  %9s  %10s  %7s\n", width, title, "step ms", "more",
+           open ? "   at least" : "", "computing", "messages", "the rest", "memory", "changes");
+    for (int i = 0; i < x->n; i++) {
+        const pl_alternative *a = &x->at[i];
+        const char *sign = a->memory < 0 ? "-" : "+", *taken = taken_text(v, x, a);
+        printf("%-*s  %9.3f  %+9.3f", width, a->text, 1e3 * a->seconds, ms(a->more));
+        if (open) printf("  %+9.3f", ms(a->taken ? a->more : a->bound - v->r.seconds));
+        printf("  %+9.3f  %+9.3f  %+9.3f  %10s  %7d%s%s\n", ms(a->compute), ms(a->messages),
+               ms(a->rest),
+               pl_arena_fmt(v->arena, "%s%s", sign, pl_text_size(v->arena, fabs(a->memory))),
+               a->n_others, *taken ? "  " : "", taken);
+    }
+    print_rest(v, x);
+}
+
+static void print_way(const view *v)
+{
+    const pl_reason_tensor *t = &v->way;
+    int where = 5, width = 9;
+    for (int i = 0; i < t->n_stops; i++) {
+        where = wider(where, stop_text(v, &t->stop[i]));
+        width = wider(width, placement_text(v, &t->stop[i].at));
+    }
+    printf("\n%-*s  %-*s  %10s  moved there by\n", where,
+           v->node ? pl_arena_fmt(v->arena, "its result") : "where", width, "placement",
+           "one device");
+    for (int i = 0; i < t->n_stops; i++) {
+        const pl_stop *s = &t->stop[i];
+        printf("%-*s  %-*s  %10s", where, stop_text(v, s), width, placement_text(v, &s->at),
+               pl_text_size(v->arena, (double)s->bytes));
+        for (int k = 0; k < s->path.n; k++)
+            printf("%s%*s%s", k ? "\n" : "", k ? where + width + 16 : 2, "",
+                   move_text(v, &s->path.move[k]));
+        printf("\n");
+    }
+}
+
+static const char *about_text(pl_var_kind k)
+{
+    return k == PL_VAR_STORE ? "stored" : k == PL_VAR_SAVE ? "kept" : "lies for readers";
+}
+
+static void print_text(const view *v)
+{
+    if (v->node)
+        print_node(v);
+    else
+        print_tensor(v);
+    printf("\n%s on %s by %s: step %.3f ms in the search's tables\n", v->job->model,
+           pl_mesh_text(v->mesh, v->arena), v->about->bound > 0 ? "search" : v->about->name,
+           1e3 * v->r.seconds);
+    if (v->node && v->choices.n) print_choices(v, "choice", &v->choices);
+    if (v->has_way) print_way(v);
+    if (v->has_way && v->way.other.n) print_choices(v, about_text(v->way.about), &v->way.other);
+}
+
+/* -- JSON -------------------------------------------------------------------------------------- */
+
+static json_t *choices_json(const view *v, const pl_alternatives *x)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < x->n; i++) {
+        const pl_alternative *a = &x->at[i];
+        json_t *others = json_array();
+        for (int k = 0; k < a->n_others; k++)
+            json_array_append_new(
+                others, json_string(pl_reason_node_name(v->r.tables, a->other[k], v->arena)));
+        json_array_append_new(
+            list, json_pack("{s:s, s:i, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:o}", "choice",
+                            a->text, "taken", a->taken, "step_seconds", a->seconds, "bound_seconds",
+                            a->bound, "more", "seconds", a->more, "compute", a->compute, "messages",
+                            a->messages, "rest", a->rest, "bytes", a->memory, "changes", others));
+    }
+    return json_pack("{s:i, s:o, s:{s:i, s:f}, s:i}", "copies", x->copies, "choices", list,
+                     "others", "count", x->n_more, "at_least_seconds", x->at_least, "impossible",
+                     x->n_illegal);
+}
+
+static json_t *moves_json(const view *v, const pl_stop *s)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < s->path.n; i++) {
+        const pl_move *m = &s->path.move[i];
+        json_t *axes = json_array();
+        for (int a = 0; a < v->mesh->n; a++)
+            if (m->axes >> a & 1) json_array_append_new(axes, json_string(v->mesh->axis[a].name));
+        json_array_append_new(list, json_pack("{s:s, s:o, s:I, s:f}", "kind",
+                                              pl_reason_kind(m->kind), "axes", axes, "bytes",
+                                              (json_int_t)m->bytes, "seconds", m->seconds));
+    }
+    return list;
+}
+
+static json_t *way_json(const view *v)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < v->way.n_stops; i++) {
+        const pl_stop *s = &v->way.stop[i];
+        json_t *stop = json_pack("{s:s, s:s, s:I, s:o}", "where", pl_reason_stop(s->kind),
+                                 "placement", placement_text(v, &s->at), "bytes",
+                                 (json_int_t)s->bytes, "moves", moves_json(v, s));
+        if (s->node) json_object_set_new(stop, "node", json_string(s->node->name));
+        json_array_append_new(list, stop);
+    }
+    return list;
+}
+
+static json_t *factors_json(const view *v)
+{
+    const pl_node *n = v->node;
+    const pl_share share = pl_plan_share(v->r.plan, n->id, 0);
+    json_t *list = json_array();
+    for (int f = 0; f < n->sig->n_factors; f++)
+        json_array_append_new(
+            list, json_pack("{s:s#, s:I, s:I, s:b}", "letter", &n->sig->factor[f].letter, 1, "size",
+                            (json_int_t)n->sig->factor[f].size, "part",
+                            (json_int_t)share.factor[f].n, "can_split", pl_share_can_cut(n, f)));
+    return list;
+}
+
+static void print_json(const view *v)
+{
+    json_t *mesh = json_array();
+    for (int i = 0; i < v->mesh->n; i++)
+        json_array_append_new(mesh, json_pack("{s:s, s:i}", "axis", v->mesh->axis[i].name, "size",
+                                              v->mesh->axis[i].size));
+    json_t *all =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:f}", "schema", "pleat.explain/1", "model",
+                  v->job->model, "cluster", v->job->cluster->name, "name", v->name, "plan",
+                  v->about->name, "mesh", mesh, "step_seconds", v->r.seconds);
+    PL_ASSERT(all);
+    if (v->node) {
+        json_object_set_new(all, "operator",
+                            json_pack("{s:s, s:s, s:o}", "name", v->node->op->name, "signature",
+                                      v->node->spec, "factors", factors_json(v)));
+        if (v->choices.n) json_object_set_new(all, "does", choices_json(v, &v->choices));
+    }
+    if (v->has_way) json_object_set_new(all, "way", way_json(v));
+    if (v->has_way && v->way.other.n)
+        json_object_set_new(all, about_text(v->way.about), choices_json(v, &v->way.other));
+    json_dumpf(all, stdout, 0);
+    printf("\n");
+    json_decref(all);
+}
+
+/* -- all --------------------------------------------------------------------------------------- */
+
+static bool explain(const explain_args *a, const char *const operand[2], pl_arena *arena,
+                    pl_err *err)
+{
+    pl_job job;
+    pl_best *best;
+    view v = { .asked = operand[1], .job = &job, .arena = arena };
+    PL_TRY(pl_job_open(&a->job, operand[0], arena, &job, err));
+    PL_TRY(pl_best_plan(job.graph, job.cluster, &job.options, &job.lower, arena, &best, err));
+    PL_TRY(pl_why_open(best, job.cluster, &job.options, arena, &v.r, &v.about, err));
+    v.mesh = v.r.tables->mesh;
+    if (v.about != best->take)
+        fprintf(stderr,
+                "note: the plan to take is %s, which the search does not know; this is about the "
+                "best that it found\n",
+                best->take->name);
+    PL_TRY(find(&v, err));
+    int most = (int)a->most;
+    if (v.node && v.r.tables->node[pl_tables_stand(v.r.tables, v.node)->id] >= 0)
+        PL_TRY(pl_reason_node(&v.r, v.node, most, arena, &v.choices, err));
+    v.has_way = v.value->shape.rank > 0;
+    if (v.has_way) PL_TRY(pl_reason_value(&v.r, v.value, v.node ? 0 : most, arena, &v.way, err));
+    if (v.node) v.way.other = (pl_alternatives){ 0 }; /* of the result: ask about the tensor */
+    if (a->json)
+        print_json(&v);
+    else
+        print_text(&v);
+    return true;
+}
+
+static int run(const pl_command *c, int argc, char **argv)
+{
+    explain_args a = { 0 };
+    const char *operand[2];
+    int n, code;
+    pl_err err = { 0 };
+    if (!pl_opt_parse(c, argc, argv, &a, 2, 2, operand, &n, &code)) return code;
+    pl_arena *arena = pl_arena_new("explain");
+    bool ok = explain(&a, operand, arena, &err);
+    pl_arena_free(arena);
+    return ok ? PL_OK : pl_opt_fail(&err);
+}
+
+const pl_command pl_command_explain = {
+    .name = "explain",
+    .operands = "MODEL NAME",
+    .about = "what the plan to take does with an operator or tensor, and what else it could do",
+    .more =
+        "NAME is an operator or tensor of 'pleat graph MODEL --text'; of equal blocks any one, or\n"
+        "all of them with * for what differs.\n"
+        "example: pleat explain gpt2 'h.*.attn.qkv' --cluster 2x8xv100 --batch 64",
+    .opts = opts,
+    .run = run,
+};

@@ -1,0 +1,282 @@
+/* pleat why-not: a strategy beside the plan to take: what it costs more, and of what. */
+#include "cli/commands.h"
+#include "cli/job.h"
+#include "plan/strategy.h"
+#include "report/compare.h"
+#include "report/why.h"
+#include "train/optim.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COLUMNS = 100 };
+
+typedef struct why_not_args {
+    pl_job_args job;
+    int64_t most;
+    bool json;
+} why_not_args;
+
+#define AT(f) offsetof(why_not_args, f)
+// clang-format off
+static const pl_opt opts[] = {
+    PL_JOB_OPTS,
+    { "most", INT(most),  "N",  "12", "messages to list, those that differ most", 0, 1000 },
+    { "json", FLAG(json), NULL, NULL, "one JSON object on stdout" },
+    { 0 },
+};
+// clang-format on
+
+typedef struct view {
+    const pl_job *job;
+    pl_compare c;
+    const pl_mesh *mesh[2];
+    bool priced;        /* can the search take the plan that was asked about?             */
+    const char *why;    /* not                                                            */
+    const char *taken;  /* name of the plan to take                                       */
+    bool known;         /* by the search: table[1] is of it                               */
+    pl_reason table[2]; /* what the search says of both                                   */
+    bool fits;          /* anything on the mesh of the one asked about; if `priced`       */
+    double least;       /* seconds of the best plan there                                 */
+    double limit;       /* bytes of a device                                              */
+    pl_arena *arena;
+} view;
+
+/* -- making ------------------------------------------------------------------------------------ */
+
+static pl_compare_side side_of(const view *v, const char *name, const pl_contender *k)
+{
+    pl_summary *s = PL_NEW(v->arena, pl_summary);
+    pl_summary_make(k->program, v->arena, s);
+    return (pl_compare_side){ name, k->program, &k->forecast, s };
+}
+
+/* The plan in the tables of its mesh, and the best one there. */
+static void price(view *v, const pl_plan *p, const pl_fold *fold)
+{
+    const pl_speed speed = pl_cost_speed(v->job->cluster);
+    const pl_auto_options *o = &v->job->options;
+    pl_err why = { 0 };
+    pl_answer best;
+    v->priced = pl_reason_price(p, fold, &speed, o, v->arena, &v->table[0], &why);
+    v->why = v->priced ? "" : pl_arena_text(v->arena, why.msg);
+    if (!v->priced) return;
+    pl_tables t = *v->table[0].tables;
+    v->fits = pl_tables_min(&t, v->table[0].cap, o->tied, NULL, v->arena, &best, &why);
+    if (v->fits) v->least = best.time;
+}
+
+static bool open(view *v, const char *text, pl_err *err)
+{
+    const pl_job *job = v->job;
+    pl_best *best, *given;
+    const pl_contender *about;
+    pl_strategy s;
+    pl_plan *p;
+    PL_TRY(pl_strategy_parse(text, job->cluster->n_devices, v->arena, &s, err));
+    if (s.automatic)
+        return pl_err_set(err, PL_EUSAGE,
+                          "'auto' is what others are compared with: give one of "
+                          "them, e.g. dp or zero=3");
+    s.cluster = job->cluster;
+    PL_TRY(pl_strategy_plan(&s, job->graph, NULL, v->arena, &p, err));
+    PL_TRY(pl_best_given(p, job->cluster, job->options.memory, &job->lower, v->arena, &given, err));
+    PL_TRY(
+        pl_best_plan(job->graph, job->cluster, &job->options, &job->lower, v->arena, &best, err));
+    PL_TRY(pl_why_open(best, job->cluster, &job->options, v->arena, &v->table[1], &about, err));
+    v->limit = best->limit;
+    v->taken = best->take->bound > 0 ? "the search's plan" : best->take->name;
+    pl_compare_side asked = side_of(v, text, given->take), taken = side_of(v, v->taken, best->take);
+    pl_compare_make(&asked, &taken, v->arena, &v->c);
+    v->mesh[0] = &p->mesh, v->mesh[1] = &best->take->plan->mesh;
+    v->known = about == best->take;
+    price(v, p, &best->found->fold);
+    return true;
+}
+
+/* -- printing ---------------------------------------------------------------------------------- */
+
+/* In lines of at most so many columns. */
+static void print_words(const char *text, int columns)
+{
+    for (int at = 0; *text; text += strspn(text, " ")) {
+        int n = (int)strcspn(text, " ");
+        bool fits = at + 1 + n <= columns;
+        printf("%s%.*s", !at ? "" : fits ? " " : "\n", n, text);
+        at = at && fits ? at + 1 + n : n;
+        text += n;
+    }
+    printf("\n");
+}
+
+static void print_times(const char *name, const double x[2])
+{
+    printf("%-24s  %9.3f ms  %9.3f ms  %+9.3f ms\n", name, 1e3 * x[0], 1e3 * x[1],
+           1e3 * (x[0] - x[1]));
+}
+
+static void print_bytes(const view *v, const char *name, const int64_t x[2])
+{
+    double d = (double)(x[0] - x[1]);
+    printf("%-24s  %12s  %12s  %12s\n", name, pl_text_size(v->arena, (double)x[0]),
+           pl_text_size(v->arena, (double)x[1]),
+           pl_arena_fmt(v->arena, "%s%s", d < 0 ? "-" : "+", pl_text_size(v->arena, fabs(d))));
+}
+
+static const char *axes_text(const view *v, const pl_compare_row *r)
+{
+    if (!r->axes[0] || !r->axes[1] || !strcmp(r->axes[0], r->axes[1]))
+        return r->axes[0] ? r->axes[0] : r->axes[1];
+    return pl_arena_fmt(v->arena, "%s / %s", r->axes[0], r->axes[1]);
+}
+
+static void print_messages(const view *v, int most)
+{
+    const pl_compare *c = &v->c;
+    int axes = 4, n = c->n < most ? c->n : most;
+    for (int i = 0; i < n; i++) {
+        int width = (int)strlen(axes_text(v, &c->row[i]));
+        if (width > axes) axes = width;
+    }
+    if (!n) return;
+    printf("\n%-14s  %-*s  %12s  %12s  %12s  %s\n", "message", axes, "over", c->name[0], "taken",
+           "difference", "tensor");
+    for (int i = 0; i < n; i++) {
+        const pl_compare_row *r = &c->row[i];
+        printf("%-14s  %-*s  %9.3f ms  %9.3f ms  %+9.3f ms  %s\n",
+               pl_collective_name(r->collective), axes, axes_text(v, r), 1e3 * r->seconds[0],
+               1e3 * r->seconds[1], 1e3 * (r->seconds[0] - r->seconds[1]), r->tensor);
+    }
+    if (c->n > n) printf("and %d that differ less\n", c->n - n);
+}
+
+static void print_search(const view *v)
+{
+    if (!v->priced) {
+        printf("\nthe search does not know this plan: %s\n", v->why);
+        return;
+    }
+    printf("\nin the search's tables: %.3f ms, the best it found %.3f ms",
+           1e3 * v->table[0].seconds, 1e3 * v->table[1].seconds);
+    if (v->fits)
+        printf("; the best on the mesh %s takes %.3f ms", pl_mesh_text(v->mesh[0], v->arena),
+               1e3 * v->least);
+    else
+        printf("; on the mesh %s nothing fits", pl_mesh_text(v->mesh[0], v->arena));
+    printf("\n");
+}
+
+static void print_text(const view *v, int most)
+{
+    const pl_compare *c = &v->c;
+    print_words(pl_compare_sentence(c, v->limit, v->arena), COLUMNS);
+    printf("\n%s on %s, %s on %s\n\n", c->name[0], pl_mesh_text(v->mesh[0], v->arena), v->taken,
+           pl_mesh_text(v->mesh[1], v->arena));
+    printf("%-24s  %12s  %12s  %12s\n", "", c->name[0], "taken", "difference");
+    print_times("step", c->step);
+    print_times("  computing", c->compute);
+    print_times("  waiting for messages", c->exposed);
+    print_times("messages, hidden or not", c->messages);
+    print_bytes(v, "memory", c->peak);
+    for (int i = 0; i < PL_COMPARE_ITEMS; i++)
+        print_bytes(v, pl_arena_fmt(v->arena, "  %s", c->memory[i].name), c->memory[i].bytes);
+    print_messages(v, most);
+    print_search(v);
+    print_words(pl_arena_fmt(v->arena, "why %s: %s", v->known ? v->taken : "the search's best",
+                             pl_reason_sentence(&v->table[1], v->arena)),
+                COLUMNS);
+}
+
+/* -- JSON -------------------------------------------------------------------------------------- */
+
+static json_t *two(const double x[2])
+{
+    return json_pack("[f, f]", x[0], x[1]);
+}
+
+static json_t *two_bytes(const int64_t x[2])
+{
+    return json_pack("[I, I]", (json_int_t)x[0], (json_int_t)x[1]);
+}
+
+static json_t *rows_json(int n, const pl_compare_row *row)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:[s?, s?], s:s, s:o, s:o, s:o}", "kind",
+                                        pl_collective_name(row[i].collective), "axes",
+                                        row[i].axes[0], row[i].axes[1], "tensor", row[i].tensor,
+                                        "count", two_bytes(row[i].count), "bytes",
+                                        two_bytes(row[i].bytes), "seconds", two(row[i].seconds)));
+    return list;
+}
+
+static json_t *memory_json(const pl_compare *c)
+{
+    json_t *all = json_pack("{s:o}", "peak", two_bytes(c->peak));
+    for (int i = 0; i < PL_COMPARE_ITEMS; i++)
+        json_object_set_new(all, c->memory[i].name, two_bytes(c->memory[i].bytes));
+    return all;
+}
+
+static void print_json(const view *v)
+{
+    const pl_compare *c = &v->c;
+    json_t *all = json_pack(
+        "{s:s, s:s, s:s, s:[s, s], s:[s, s], s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "schema", "pleat.why-not/1", "model", v->job->model, "cluster", v->job->cluster->name,
+        "plans", c->name[0], c->name[1], "mesh", pl_mesh_text(v->mesh[0], v->arena),
+        pl_mesh_text(v->mesh[1], v->arena), "reason", pl_compare_sentence(c, v->limit, v->arena),
+        "fits", (double)c->peak[0] <= v->limit, "step_seconds", two(c->step), "compute_seconds",
+        two(c->compute), "exposed_seconds", two(c->exposed), "message_seconds", two(c->messages),
+        "memory_bytes", memory_json(c), "kinds", rows_json(c->n_kinds, c->kind), "messages",
+        rows_json(c->n, c->row));
+    PL_ASSERT(all);
+    if (v->priced)
+        json_object_set_new(all, "table_seconds",
+                            json_pack("[f, f]", v->table[0].seconds, v->table[1].seconds));
+    json_dumpf(all, stdout, 0);
+    printf("\n");
+    json_decref(all);
+}
+
+/* -- all --------------------------------------------------------------------------------------- */
+
+static bool compare(const why_not_args *a, const char *const operand[2], pl_arena *arena,
+                    pl_err *err)
+{
+    pl_job job;
+    view v = { .job = &job, .arena = arena };
+    PL_TRY(pl_job_open(&a->job, operand[0], arena, &job, err));
+    PL_TRY(open(&v, operand[1], err));
+    if (a->json)
+        print_json(&v);
+    else
+        print_text(&v, (int)a->most);
+    return true;
+}
+
+static int run(const pl_command *c, int argc, char **argv)
+{
+    why_not_args a = { 0 };
+    const char *operand[2];
+    int n, code;
+    pl_err err = { 0 };
+    if (!pl_opt_parse(c, argc, argv, &a, 2, 2, operand, &n, &code)) return code;
+    pl_arena *arena = pl_arena_new("why not");
+    bool ok = compare(&a, operand, arena, &err);
+    pl_arena_free(arena);
+    return ok ? PL_OK : pl_opt_fail(&err);
+}
+
+const pl_command pl_command_why_not = {
+    .name = "why-not",
+    .operands = "MODEL STRATEGY",
+    .about = "a strategy beside the fastest plan: where its seconds and bytes go",
+    .more = "example: pleat why-not gpt2-xl tp=8,zero=1 --cluster 2x8xa100 --batch 64",
+    .opts = opts,
+    .run = run,
+};

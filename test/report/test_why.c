@@ -1,0 +1,104 @@
+/* The plan that was taken, opened for questions: it is that plan, with its time, and its
+ * alternatives keep within what a device has. */
+#include "../program/training.h"
+#include "report/why.h"
+
+#include <math.h>
+
+static const char model[] = "mlp:layers=5,in=256,hidden=256,classes=256,batch=256";
+
+typedef struct taken {
+    pl_cluster *cluster;
+    pl_auto_options options;
+    pl_best *best;
+    pl_reason reason;
+    const pl_contender *about;
+} taken;
+
+static bool take(const char *cluster, double memory, pl_arena *a, taken *t)
+{
+    const pl_lower_options lower = { 0 };
+    pl_err err = { 0 };
+    t->options = (pl_auto_options){ .memory = memory };
+    if (!pl_cluster_find(cluster, a, &t->cluster, &err)) fail_msg("%s", err.msg);
+    const pl_graph *g = training_graph(model, a);
+    if (!pl_best_plan(g, t->cluster, &t->options, &lower, a, &t->best, &err)) return false;
+    return pl_why_open(t->best, t->cluster, &t->options, a, &t->reason, &t->about, &err);
+}
+
+static void test_is_the_plan(void **state)
+{
+    pl_arena *a = pl_arena_new("test");
+    taken t;
+    (void)state;
+    assert_true(take("4xv100", 0, a, &t));
+    assert_ptr_equal(t.about, t.best->take);
+    const pl_plan *p = t.about->plan, *q = t.reason.plan;
+    for (int i = 0; i < p->graph->values.n; i++)
+        if (!p->graph->values.at[i]->maker)
+            assert_true(pl_placement_same(&p->stored[i], &q->stored[i]));
+    for (int i = 0; i < p->graph->nodes.n; i++)
+        for (int o = 0; o < p->graph->nodes.at[i]->n_in; o++) {
+            pl_placement x = pl_plan_operand(p, i, o), y = pl_plan_operand(q, i, o);
+            assert_true(pl_placement_same(&x, &y));
+        }
+    assert_true(isinf(t.reason.cap));
+    pl_arena_free(a);
+}
+
+static void test_keeps_the_limit(void **state)
+{
+    pl_arena *a = pl_arena_new("test");
+    taken t;
+    int n_asked = 0;
+    (void)state;
+    assert_true(take("4xv100", 0, a, &t));
+    double limit = 1.001 * (double)t.best->take->forecast.memory.peak;
+    assert_true(take("4xv100", limit, a, &t));
+    assert_true(t.reason.cap <= limit && t.reason.cap >= t.reason.memory);
+    for (int i = 0; i < t.reason.plan->graph->nodes.n; i += 9) {
+        pl_alternatives x;
+        pl_err err = { 0 };
+        const pl_node *n = t.reason.plan->graph->nodes.at[i];
+        if (!pl_reason_node(&t.reason, n, 2, a, &x, &err)) continue;
+        for (int k = 0; k < x.n; k++)
+            assert_true(t.reason.memory + x.at[k].memory <= t.reason.cap * (1 + 1e-9));
+        n_asked++;
+    }
+    assert_true(n_asked > 2);
+    pl_arena_free(a);
+}
+
+/* A layout that was taken is asked about as it is, if the search knows all that it does. */
+static void test_layout(void **state)
+{
+    pl_arena *a = pl_arena_new("test");
+    taken t;
+    pl_err err = { 0 };
+    int n_layouts = 0;
+    (void)state;
+    assert_true(take("4xv100", 0, a, &t));
+    for (int i = 0; i < t.best->n; i++) {
+        const pl_contender *k = &t.best->at[i];
+        if (k->bound > 0) continue;
+        t.best->take = &t.best->at[i];
+        if (!pl_why_open(t.best, t.cluster, &t.options, a, &t.reason, &t.about, &err))
+            fail_msg("%s", err.msg);
+        if (t.about != k) continue;
+        assert_string_equal(t.reason.plan->strategy, k->name);
+        assert_true(t.reason.seconds >= t.best->found->bound * (1 - 1e-9));
+        n_layouts++;
+    }
+    assert_true(n_layouts > 2);
+    pl_arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_is_the_plan),
+        cmocka_unit_test(test_keeps_the_limit),
+        cmocka_unit_test(test_layout),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
