@@ -28,7 +28,7 @@ static bool build(pl_job *j, pl_arena *arena, pl_err *err)
     return pl_builder_done(&b, &j->graph, err);
 }
 
-static void set_options(const pl_job_args *a, pl_job *j)
+static bool set_options(const pl_job_args *a, pl_job *j, pl_err *err)
 {
     double memory = a->memory ? (double)a->memory : INFINITY;
     j->options = (pl_auto_options){ .memory = fmin(memory, pl_cluster_memory(j->cluster)),
@@ -37,6 +37,7 @@ static void set_options(const pl_job_args *a, pl_job *j)
     j->lower = (pl_lower_options){ .bucket_bytes = a->bucket,
                                    .ahead_bytes = a->ahead ? a->ahead : -1,
                                    .step_bytes = a->steps_over };
+    return !a->search || pl_baseline_find(a->search, &j->options.method, err);
 }
 
 bool pl_job_open(const pl_job_args *a, const char *spec, pl_arena *arena, pl_job *out, pl_err *err)
@@ -44,7 +45,7 @@ bool pl_job_open(const pl_job_args *a, const char *spec, pl_arena *arena, pl_job
     *out = (pl_job){ .model = pl_model_sized(arena, spec, a->batch, a->seq),
                      .optimizer = a->optimizer };
     PL_TRY(find_cluster(a, arena, &out->cluster, err));
-    set_options(a, out);
+    PL_TRY(set_options(a, out, err));
     return build(out, arena, err);
 }
 
@@ -55,7 +56,7 @@ static bool open_file(const pl_job_args *a, const pl_plan_file *f, pl_arena *are
     if (!f->cluster) return pl_err_set(err, PL_EINPUT, "it names no cluster: make it again");
     pl_cluster *c = out->cluster = PL_NEW(arena, pl_cluster);
     *c = *f->cluster;
-    set_options(a, out);
+    PL_TRY(set_options(a, out, err));
     PL_TRY(build(out, arena, err));
     return pl_plan_file_plan(f, out->graph, arena, plan, err);
 }

@@ -7,7 +7,7 @@
 #include "program/best.h"
 
 typedef struct pl_job_args {
-    const char *cluster, *optimizer;
+    const char *cluster, *optimizer, *search;
     int64_t devices, batch, seq, bucket, ahead, steps_over, memory, axes, effort;
 } pl_job_args;
 
@@ -18,6 +18,7 @@ typedef struct pl_job_args {
     { "devices", INT(job.devices), "N", NULL, "the same as --cluster local:N", 1, 65536 }, \
     { "memory", BYTES(job.memory), "SIZE", NULL, "of a device; default: all it has", 1 }, \
     { "axes", INT(job.axes), "N", NULL, "of a mesh at most; default: 2, or the levels", 1, 6 }, \
+    { "search", TEXT(job.search), "NAME", NULL, "a published method instead; names below" }, \
     { "O", INT(job.effort), "N", "2", "1: equal blocks are planned alike; 2: exact", 1, 2 }, \
     { "batch", INT(job.batch), "N", NULL, "all devices' rows (model key batch)", 1 }, \
     { "seq", INT(job.seq), "N", NULL, "positions per row (model key seq)", 1 }, \

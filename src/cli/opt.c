@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cli/launch.h"
+#include "plan/baseline.h"
 #include "plan/strategy.h"
 
 #include <stdio.h>
@@ -29,6 +30,13 @@ static void print_words(void)
     pl_arena_free(words.arena);
 }
 
+static void print_methods(void)
+{
+    printf("\nmethods of --search:\n");
+    for (const pl_baseline *b = pl_baselines; b->name; b++)
+        printf("  %-14s  %s\n", b->name, b->about);
+}
+
 void pl_opt_help(const pl_command *c)
 {
     printf("usage: pleat %s%s%s [options]\n\n%s\n", c->name, *c->operands ? " " : "", c->operands,
@@ -44,6 +52,7 @@ void pl_opt_help(const pl_command *c)
     }
     printf("  %-24s %s\n", "--help", "this text");
     if (find(c, "strategy", 8)) print_words();
+    if (find(c, "search", 6)) print_methods();
     if (c->more) printf("\n%s\n", c->more);
 }
 

@@ -74,7 +74,9 @@ bool pl_auto_again(pl_auto *x, double memory, pl_arena *out, pl_err *err)
     x->cap = memory;
     for (int i = 0; i < x->n; i++) {
         pl_auto_mesh *m = &x->mesh[i];
-        m->fits = pl_tables_min(m->tables, memory, x->tied, NULL, out, &m->answer, &why);
+        m->fits = x->method
+                      ? pl_baseline_run(x->method, m->tables, memory, out, &m->answer, &why)
+                      : pl_tables_min(m->tables, memory, x->tied, NULL, out, &m->answer, &why);
         if (!m->fits) continue;
         m->seconds = m->answer.time, m->bound = m->answer.bound;
         m->memory = m->answer.memory, m->proven = m->answer.proven;
@@ -100,7 +102,9 @@ bool pl_auto_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
     pl_mesh mesh[MOST_MESHES];
     const pl_speed speed = pl_cost_speed(c);
     pl_auto *x = *found = PL_NEW(out, pl_auto);
-    *x = (pl_auto){ .tied = o->tied, .n = pl_auto_meshes(c, o->axes, MOST_MESHES, mesh) };
+    *x = (pl_auto){ .tied = o->tied,
+                    .method = o->method,
+                    .n = pl_auto_meshes(c, o->axes, MOST_MESHES, mesh) };
     if (!x->n)
         return pl_err_set(err, PL_EINPUT,
                           "cluster '%s': its %d levels need as many axes, and a mesh may have %d",

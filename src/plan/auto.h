@@ -1,11 +1,12 @@
 /* plan/auto.h - the fastest plan of a graph on a cluster that fits, with its lower bound. */
 #ifndef PL_PLAN_AUTO_H
 #define PL_PLAN_AUTO_H
-#include "plan/tables.h"
+#include "plan/baseline.h"
 
 typedef struct pl_auto_options {
     double memory;    /* bytes of a device that a plan may take; 0: no limit                     */
-    bool tied;        /* equal blocks are planned alike (-O1): TAPAS                             */
+    bool tied;        /* equal blocks are planned alike (-O1)                                    */
+    const pl_baseline *method; /* a published search instead; NULL: exact, or tied               */
     int axes;         /* of a mesh at most; 0: 2, or as many as the cluster has levels           */
 } pl_auto_options;
 
@@ -27,6 +28,7 @@ typedef struct pl_auto {
     pl_auto_mesh *mesh;     /* [n], of which best was taken                                      */
     pl_fold fold;
     bool tied;
+    const pl_baseline *method;
     double cap;             /* bytes of a device that the last search kept to; INFINITY: none    */
     double fold_seconds, tables_seconds, search_seconds; /* what each took, of all meshes        */
 } pl_auto;

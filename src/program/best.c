@@ -137,7 +137,7 @@ bool pl_best_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
         if (cap <= 0 || !pl_auto_again(b->found, cap, out, &why)) break;
         PL_TRY(add_found(&x, &over, err));
     }
-    add_layouts(&x);
+    if (!options->method) add_layouts(&x);
     qsort(b->at, (size_t)b->n, sizeof *b->at, by_time);
     b->take = b->at;
     b->seconds = pl_clock_now() - start;

@@ -54,14 +54,22 @@ static void tell_search(const pl_told *t, pl_text *out)
 {
     const pl_auto *x = t->best->found;
     const pl_tables *tables = x->mesh[x->best].tables;
-    pl_text_add(out, "bound     %.3f ms in the search's figures, in which its plan takes %.3f ms: ",
-                1e3 * x->bound, 1e3 * x->seconds);
-    pl_text_add(out, "gap %.2f %%\n", percent(x->seconds - x->bound, x->seconds));
+    if (x->bound > 0)
+        pl_text_add(
+            out,
+            "bound     %.3f ms in the search's figures, in which its plan takes %.3f ms: gap "
+            "%.2f %%\n",
+            1e3 * x->bound, 1e3 * x->seconds, percent(x->seconds - x->bound, x->seconds));
+    else
+        pl_text_add(
+            out, "bound     none by this method; its plan takes %.3f ms in the search's figures\n",
+            1e3 * x->seconds);
     pl_text_add(out, "search    %.0f ms among 1e%.0f plans on %d mesh%s", 1e3 * t->best->seconds,
                 tables->raw, x->n, x->n == 1 ? "" : "es");
     if (tables->n_classes)
         pl_text_add(out, "; %d equal blocks of %d nodes count once", tables->copies,
                     pl_tables_block(tables));
+    if (x->method) pl_text_add(out, " (%s)", x->method->name);
     pl_text_add(out, "%s\n", x->tied ? ", all planned alike" : "");
 }
 

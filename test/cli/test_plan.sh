@@ -86,6 +86,11 @@ for key in schema model cluster mesh search predicted memory strategy runners_up
 done
 runs 0 '' "${plan[@]}" "$small" --cluster 1x4xv100 -O1 --json
 says '"method": "tied"'
+for method in tapas soybean tofu; do
+    runs 0 '' "${plan[@]}" mlp --cluster 1x4xv100 --search $method --json
+    says "\"method\": \"$method\""
+done
+refuses 2 'tofu+order' "${plan[@]}" mlp --cluster 1x4xv100 --search magic
 
 # A plan as a file: the same bytes each time; it trains, is verified and shown.
 runs 0 '' "${plan[@]}" "$small" --devices 4 -o one.json
