@@ -3,12 +3,14 @@
  * 1. Nodes that look the same are of a kind (fold_table.h).
  * 2. Two nodes of a kind are taken for neighbours: the pair is grown along inputs and readers to a
  *    partial shift of the graph onto itself. What the shift makes of the first node again and again
- *    is a run of seeds, one for each instance of a block.
+ *    is a run of seeds, one for each instance of a block. No shift is grown twice.
  * 3. From the seeds all instances grow in lockstep, and what breaks the promises of fold.h is taken
  *    out (fold_grow.h): what is left is right. Where something was lost, shorter runs are tried,
- *    cut where instances disagreed.
+ *    cut where instances disagreed. What comes of them tells how one instance follows another, and
+ *    the shift that its middle makes reaches all of them.
  * Heavy kinds come first, forward nodes before others (the data orders them along the chain), near
- * pairs before far ones (the smallest period), and the block that covers most nodes wins.
+ * pairs before far ones (the smallest period), and the block that covers most nodes wins, or one
+ * of more instances with nearly as many nodes in each.
  *
  * Colours of Weisfeiler and Lehman would, once stable, tell each layer from all others by its
  * distance to the ends. A few rounds of them say which pairs to try first and tell readers apart
@@ -24,6 +26,7 @@ enum {
     MAX_PERIOD = 8,  /* nodes of the seeds' kind in one block                      */
     MAX_SPANS = 12,  /* shorter runs that are tried                                */
     LEAST_NODES = 4, /* of all instances together: fewer are not worth a class     */
+    FEW = 32,        /* a part in so many                                          */
     WORK = 100,      /* the search ends after so many steps for each node          */
 };
 
@@ -37,6 +40,11 @@ typedef struct value_pair {
     int a, b;
 } value_pair;
 
+typedef struct shift {
+    uint64_t sum; /* of its pairs of nodes */
+    int length;   /* of the run            */
+} shift;
+
 typedef struct finder {
     pl_arena *tmp, *out;
     pl_fold_table t;
@@ -45,6 +53,10 @@ typedef struct finder {
         int n, cap;
         int *at; /* nodes with a `to`, in the order of their entry */
     } shifted;
+    struct {
+        int n, cap;
+        shift *at; /* runs of them were grown since the last class was entered */
+    } grown;
     struct {
         int n, cap;
         value_pair *at; /* whose readers are uncertain */
@@ -144,14 +156,23 @@ static void forget_best(finder *f)
     *b = (best){ .node = b->node, .slot = b->slot };
 }
 
+/* More instances, though they have a few slots less: that is where nodes add up what each instance
+ * gives to all, one node less than there are instances. Or else more nodes in all. */
+static bool is_better(const pl_fold_growth *x, const best *b)
+{
+    if (!x->score || !b->score) return x->score > 0;
+    if (x->length > b->length && FEW * (b->n - x->n_alive) <= b->n) return true;
+    if (x->length < b->length && FEW * (x->n_alive - b->n) <= x->n_alive) return false;
+    if (x->score != b->score) return x->score > b->score;
+    if (x->length != b->length) return x->length > b->length;
+    return x->n_crossing < b->n_crossing;
+}
+
 static void keep_best(finder *f)
 {
     const pl_fold_growth *x = &f->x;
     best *b = &f->best;
-    if (x->score != b->score     ? x->score < b->score
-        : x->length != b->length ? x->length < b->length
-                                 : x->n_crossing >= b->n_crossing)
-        return;
+    if (!is_better(x, b)) return;
     forget_best(f);
     b->length = x->length, b->score = x->score, b->n_crossing = x->n_crossing;
     b->forward = x->forward, b->back = x->back;
@@ -219,18 +240,43 @@ static void search(finder *f, const int *run, int length)
     }
 }
 
-/* Try that b is to a what the next instance is to this one. */
-static void search_pair(finder *f, int a, int b, int *run)
+/* From other seeds a shift gives the same block again. */
+static bool is_grown(finder *f, int length)
 {
-    const int *slot = f->best.slot, *rank = f->rank;
-    /* In one slot of the best block already: a multiple of its period. */
-    if ((slot[a] >= 0 && slot[a] == slot[b]) || f->x.work > f->work_limit) return;
+    shift s = { .length = length };
+    for (int i = 0; i < f->shifted.n; i++)
+        s.sum += pl_fold_key(f->shifted.at[i], f->to[f->shifted.at[i]]);
+    for (int i = 0; i < f->grown.n; i++)
+        if (f->grown.at[i].sum == s.sum && f->grown.at[i].length == length) return true;
+    PL_PUSH(f->tmp, &f->grown, s);
+    return false;
+}
+
+/* Try that b is to a what the next instance is to this one. */
+static void search_shift(finder *f, int a, int b, int *run)
+{
+    const int *rank = f->rank;
     int length = find_run(f, a, b, run);
     for (int i = 1; i < length; i++) {
         int period = rank[run[i]] - rank[run[i - 1]];
         if (period > 0 && period <= MAX_PERIOD) f->tried[run[i - 1]] |= 1u << period;
     }
-    search(f, run, length);
+    if (!is_grown(f, length)) search(f, run, length);
+}
+
+/* The same; and as a pair that takes one node for another that looks alike is right on one side of
+ * itself only, the middle of a block that comes of it is then tried in its place. */
+static void search_pair(finder *f, int a, int b, int *run)
+{
+    const best *x = &f->best;
+    /* In one slot of the best block already: a multiple of its period. */
+    if (x->slot[a] >= 0 && x->slot[a] == x->slot[b]) return;
+    for (bool again = true; again && f->x.work <= f->work_limit;) {
+        int length = x->length, n = x->n;
+        search_shift(f, a, b, run);
+        again = x->length != length || x->n != n;
+        if (again) a = x->node[x->length / 2 - 1], b = x->node[x->length / 2];
+    }
 }
 
 /* A block of which each kind has several nodes may be several blocks: other nodes of its kind and
@@ -260,8 +306,8 @@ static bool search_members(finder *f, const int *member, int n, int i, int perio
     return 8 * n_in >= 7 * n;
 }
 
-/* The best block that has nodes of these, which are of a kind and free. If neighbours in the middle
- * are none, pairs that are alike for many steps around come first, among them the near ones. Runs
+/* The best block that has nodes of these, which are of a kind and free. Pairs that are alike for
+ * many steps around come first, among them the near ones, and of these the one in the middle. Runs
  * take one kind an eighth at most of the work that is left. */
 static void search_kind(finder *f, const int *member, int n, int *run)
 {
@@ -270,7 +316,6 @@ static void search_kind(finder *f, const int *member, int n, int *run)
     uint64_t *const *colour = f->t.colour;
     forget_best(f);
     for (int i = 0; i < n; i++) f->rank[member[i]] = i, f->tried[member[i]] = 0;
-    if (search_members(f, member, n, start[0], 1, run)) return;
     pl_fold_table_refine(&f->t);
     for (int round = PL_FOLD_ROUNDS - 1; round >= -1; round--)
         for (int k = 0; k < 4 * MAX_PERIOD && f->x.work < limit; k++) {
@@ -294,6 +339,7 @@ static void accept(finder *f)
 {
     const best *b = &f->best;
     clear_shift(f);
+    f->grown.n = 0;
     int *order = PL_NEW_N(f->tmp, int, 2 * b->n);
     bool turn = b->forward < 0 || (!b->forward && b->back > 0);
     int **node = PL_NEW_N(f->out, int *, b->length);

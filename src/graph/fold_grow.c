@@ -7,8 +7,6 @@
  * Known limit: what touches its own instance only through other instances is not grown. */
 #include "graph/fold_grow.h"
 
-#include "base/hash.h"
-
 #include <string.h>
 
 pl_fold_growth pl_fold_grow_new(pl_fold_table *t, pl_arena *a)
@@ -244,7 +242,7 @@ static uint64_t sum_slots(const pl_fold_growth *x, int leaf, int i)
     for (int k = t->first_reader[leaf]; k < t->first_reader[leaf + 1]; k++) {
         const pl_reader *r = &t->reader[k];
         if (x->slot[r->node] < 0 || x->inst[r->node] != i) return 0;
-        sum += pl_hash_mix(pl_hash_mix(13, (uint64_t)x->slot[r->node]), (uint64_t)r->pos);
+        sum += pl_fold_key(x->slot[r->node], r->pos);
     }
     return sum ? sum : 1;
 }

@@ -178,9 +178,14 @@ static void find_nodes(const making *m)
     }
 }
 
+uint64_t pl_fold_key(int what, int pos)
+{
+    return pl_hash_mix(pl_hash_mix(~0ull, (uint64_t)what), (uint64_t)pos);
+}
+
 uint64_t pl_fold_reader_key(const pl_fold_table *t, const pl_reader *r)
 {
-    return pl_hash_mix(pl_hash_mix(11, (uint64_t)t->kind[r->node]), (uint64_t)r->pos);
+    return pl_fold_key(t->kind[r->node], r->pos);
 }
 
 static void find_readers(pl_fold_table *t)
@@ -254,7 +259,7 @@ void pl_fold_table_refine(pl_fold_table *t)
 {
     if (t->colour[0]) return;
     uint64_t *before = PL_NEW_N(t->arena, uint64_t, t->n_nodes + 1);
-    for (int i = 0; i < t->n_nodes; i++) before[i] = (uint64_t)t->kind[i];
+    for (int i = 0; i < t->n_nodes; i++) before[i] = pl_fold_key(t->kind[i], 0);
     for (int r = 0; r < PL_FOLD_ROUNDS; r++) {
         t->colour[r] = PL_NEW_N(t->arena, uint64_t, t->n_nodes + 1);
         for (int i = 0; i < t->n_nodes; i++) t->colour[r][i] = hash_around(t, i, before);

@@ -38,6 +38,9 @@ pl_fold_table pl_fold_table_new(const pl_graph *g, pl_arena *a);
  * r + 1 steps (Weisfeiler and Lehman, 1968). */
 void pl_fold_table_refine(pl_fold_table *t);
 
+/* A hash for adding up: never 0, which would leave its like out of the sum. Neither number is
+ * negative. */
+uint64_t pl_fold_key(int what, int pos);
 /* What a reader adds to the sum of a value. */
 uint64_t pl_fold_reader_key(const pl_fold_table *t, const pl_reader *r);
 int *pl_fold_ints(pl_arena *a, int n, int value); /* n + 1 times value */

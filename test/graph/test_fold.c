@@ -1,5 +1,5 @@
 /* Folding: which blocks of real and made-up training graphs are found, whatever the names and the
- * order of the nodes; what is not to be folded; random chains; what the check finds. */
+ * order of the nodes; what is not to be folded; random chains. */
 #include "base/rng.h"
 #include "graph/fold.h"
 #include "ops/list.h"
@@ -104,6 +104,10 @@ static void models_have_their_blocks(void **state)
         { "resnet18", 1, { 2 } },          /* later stages: one block with a stride, one without */
         { "resnet50", 4, { 2, 3, 5, 2 } }, /* stages but for their first blocks */
         { "resnet50:blocks=6", 4, { 5, 5, 5, 5 } },
+        { "lstm:layers=4,hidden=32,vocab=64,seq=12", 1, { 4 } },
+        { "vgg16", 3, { 2, 2, 3 } },
+        { "t5:layers=6,decoder=9,hidden=64,ffn=64", 2, { 6, 9 } },
+        { "t5:layers=1,hidden=64,ffn=64", 0, { 0 } },
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         pl_fold f = fold_of(training_graph(rows[r].model, arena));
@@ -113,6 +117,39 @@ static void models_have_their_blocks(void **state)
             if (f.at[c].n_instances != rows[r].n_instances[c])
                 fail_msg("%s: class %d: %d instances", rows[r].model, c, f.at[c].n_instances);
     }
+}
+
+/* Any depth is one class for each stack, and but for chains that add up what all layers share (T5:
+ * the gradients of position biases and of what the encoder made, two each) nothing else grows. */
+static void any_depth_folds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        int n_classes, n_chains, layers[10];
+    } rows[] = {
+        { "llama:hidden=64,heads=4,ffn=64,layers=", 1, 0, { 2, 5, 8, 16, 17, 31, 32, 33, 64, 80 } },
+        { "llama:hidden=64,heads=4,ffn=64,dtype=bf16,layers=", 1, 0, { 4, 16, 32, 33 } },
+        { "gpt2:hidden=64,heads=4,vocab=256,layers=", 1, 0, { 12, 16, 33, 48, 64, 96, 192 } },
+        { "gpt2:hidden=64,heads=4,vocab=256,dropout=0,layers=", 1, 0, { 12, 16, 33, 64 } },
+        { "t5:hidden=64,ffn=64,layers=", 2, 4, { 2, 3, 4, 6, 12, 16, 24, 32, 48, 96 } },
+        { "t5:hidden=64,ffn=64,dropout=0,layers=", 2, 4, { 2, 3, 4, 6, 12, 16, 24, 32, 48, 96 } },
+        { "moe:layers=", 1, 0, { 2, 16, 24, 33 } },
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (int k = 0, outside = 0; k < 10 && rows[r].layers[k]; k++) {
+            int n = rows[r].layers[k];
+            const char *model = pl_arena_fmt(arena, "%s%d", rows[r].model, n);
+            const pl_graph *g = training_graph(model, arena);
+            pl_fold f = fold_of(g);
+            if (f.n_classes != rows[r].n_classes) fail_msg("%s: %d classes", model, f.n_classes);
+            for (int c = 0; c < f.n_classes; c++)
+                if (f.at[c].n_instances != n)
+                    fail_msg("%s: class %d: %d instances", model, c, f.at[c].n_instances);
+            int rest = count_outside(g, &f) - rows[r].n_chains * n;
+            if (!k) outside = rest;
+            if (rest != outside) fail_msg("%s: %d nodes outside", model, count_outside(g, &f));
+        }
 }
 
 /* -- names and order --------------------------------------------------------------------------- */
@@ -160,6 +197,49 @@ static void names_do_not_matter(void **state)
     }
 }
 
+/* Nodes of `n` kinds of their own come before those of the model: its kinds get other numbers. */
+static const pl_graph *number_anew(const char *model, int n)
+{
+    const pl_optim adamw = { .name = "adamw", .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .clip = 1 };
+    pl_builder b = pl_builder_new(arena, &pl_ops_all, model);
+    pl_value *x = pl_add_input(&b, "x", PL_F32, PL_SHAPE(4));
+    pl_model_args args;
+    pl_graph *g;
+    pl_err err = { 0 };
+    for (int i = 0; i < n; i++)
+        x = PL_ADD(&b, &pl_op_scale, pl_arena_fmt(arena, "; value=%d", 2 + i), x);
+    pl_add_output(&b, "y", x);
+    if (!pl_model_parse(model, arena, &args, &err)) fail_msg("%s", err.msg);
+    pl_model_build(&b, &args, PL_TRAIN);
+    pl_optim_add(&b, &adamw, pl_graph_find(b.graph, "loss"));
+    if (!pl_builder_done(&b, &g, &err)) fail_msg("%s", err.msg);
+    return g;
+}
+
+static void numbers_of_kinds_do_not_matter(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        int n_classes, n_instances;
+    } rows[] = {
+        { "t5:layers=3,hidden=64,ffn=64,dropout=0", 2, 3 },
+        { "gpt2:layers=3,hidden=64,heads=4,vocab=256,dropout=0", 1, 3 },
+        { "llama:layers=3,hidden=64,heads=4,ffn=64", 1, 3 },
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (int n = 1, outside = 0; n < 32; n++) {
+            const pl_graph *g = number_anew(rows[r].model, n);
+            pl_fold f = fold_of(g);
+            int rest = count_outside(g, &f) - n;
+            if (n == 1) outside = rest;
+            if (f.n_classes != rows[r].n_classes || rest != outside ||
+                f.at[0].n_instances != rows[r].n_instances)
+                fail_msg("%s after %d nodes: %d classes, %d nodes outside", rows[r].model, n,
+                         f.n_classes, rest);
+        }
+}
+
 /* The same graph with its nodes in another order that is topological. */
 static pl_graph *reorder(const pl_graph *g, lot *l)
 {
@@ -183,14 +263,22 @@ static pl_graph *reorder(const pl_graph *g, lot *l)
     return print_and_parse(&other);
 }
 
+/* Classes of that size. */
+static int count_like(const pl_fold *f, const pl_fold_class *c)
+{
+    int n = 0;
+    for (int i = 0; i < f->n_classes; i++)
+        n += f->at[i].n_nodes == c->n_nodes && f->at[i].n_instances == c->n_instances;
+    return n;
+}
+
 static void expect_same_sizes(const pl_graph *g, const pl_graph *other, uint64_t seed)
 {
     pl_fold f = fold_of(g), again = fold_of(other);
     bool same =
         f.n_classes == again.n_classes && count_outside(g, &f) == count_outside(other, &again);
     for (int c = 0; c < f.n_classes && same; c++)
-        same = f.at[c].n_nodes == again.at[c].n_nodes &&
-               f.at[c].n_instances == again.at[c].n_instances;
+        same = count_like(&f, &f.at[c]) == count_like(&again, &f.at[c]);
     if (!same)
         fail_msg("%s, seed %d: %d classes, %d nodes outside; in another order %d, %d", g->name,
                  (int)seed, f.n_classes, count_outside(g, &f), again.n_classes,
@@ -201,9 +289,12 @@ static void the_order_of_nodes_does_not_matter(void **state)
 {
     (void)state;
     static const char *const models[] = { "gpt2:layers=4,hidden=64,heads=4,vocab=256",
-                                          "moe:layers=3", "resnet50:blocks=3,stages=2",
-                                          "mlp:layers=9" };
-    for (int m = 0; m < 4; m++)
+                                          "moe:layers=3",
+                                          "resnet50:blocks=3,stages=2",
+                                          "mlp:layers=9",
+                                          "llama:layers=16,hidden=64,heads=4,ffn=64",
+                                          "t5:layers=3,hidden=64,ffn=64,dropout=0" };
+    for (int m = 0; m < 6; m++)
         for (uint64_t seed = 0; seed < 8; seed++) {
             lot l = draw_from(seed);
             const pl_graph *g = training_graph(models[m], arena);
@@ -220,7 +311,8 @@ typedef struct layer {
     int64_t inner;
     bool residual; /* one more, around the inner layer                */
     bool report;   /* what it makes is an output of the graph         */
-    bool heads;    /* three equal layers where w2 is, like q, k and v */
+    int heads;     /* three equal layers where w2 is, like q, k and v, and after each of them
+                      as many tanh less one */
 } layer;
 
 static pl_value *weight(pl_builder *b, const char *name, int64_t rows, int64_t columns)
@@ -242,6 +334,11 @@ static pl_value *add_layer(pl_builder *b, const layer *l, pl_value *x, pl_value 
         pl_value *q = PL_ADD(b, &pl_op_einsum, "bf,fg->bg", h, weight(b, "q", inner, inner));
         pl_value *k = PL_ADD(b, &pl_op_einsum, "bf,fg->bg", h, weight(b, "k", inner, inner));
         pl_value *v = PL_ADD(b, &pl_op_einsum, "bf,fg->bg", h, weight(b, "v", inner, inner));
+        for (int i = 1; i < l->heads; i++) {
+            q = PL_ADD(b, &pl_op_tanh, NULL, q);
+            k = PL_ADD(b, &pl_op_tanh, NULL, k);
+            v = PL_ADD(b, &pl_op_tanh, NULL, v);
+        }
         pl_value *p = PL_ADD(b, &pl_op_softmax, NULL, PL_ADD(b, &pl_op_einsum, "bf,cf->bc", q, k));
         h = PL_ADD(b, &pl_op_einsum, "bc,cf->bf", p, v);
     } else {
@@ -285,7 +382,8 @@ static const layer kinds[] = {
     { .eps = "1e-5" },                            /* 4: another attribute                */
     { .act0 = &pl_op_tanh, .act1 = &pl_op_gelu }, /* 5: the same operators, wired anew   */
     { .report = true },                           /* 6: its result is reported           */
-    { .heads = true },                            /* 7: readers that look alike          */
+    { .heads = 1 },                               /* 7: readers that look alike          */
+    { .heads = 8 },                               /* 8: and for many steps               */
 };
 
 /* Of one instance: each has one node named "sum". */
@@ -345,6 +443,24 @@ static void readers_that_look_alike_are_told_apart(void **state)
     for (uint64_t seed = 0; seed < 20; seed++) {
         lot l = draw_from(seed);
         expect_same_sizes(g, reorder(g, &l), seed);
+    }
+}
+
+/* A pair that takes one of them for another is right on one side of itself only: no chain of them
+ * is cut there. */
+static void chains_of_such_readers_are_whole(void **state)
+{
+    (void)state;
+    static const int layers[] = { 2, 3, 4, 8, 15, 16, 17, 32, 33, 48 };
+    for (int k = 0; k < 40; k++) {
+        char stack[64] = "";
+        int n = layers[k / 4];
+        bool train = k & 1;
+        memset(stack, k & 2 ? '8' : '7', (size_t)n);
+        pl_fold f = fold_of(stack_graph(stack, kinds, false, train));
+        if (f.n_classes != 1 || f.at[0].n_instances != n)
+            fail_msg("%s, %s: %d classes, %d instances", stack, train ? "training" : "forward",
+                     f.n_classes, f.n_classes ? f.at[0].n_instances : 0);
     }
 }
 
@@ -481,151 +597,21 @@ static void copies_of_random_blocks_are_found(void **state)
     assert_true(n_whole > 250);
 }
 
-/* -- the check --------------------------------------------------------------------------------- */
-
-/* A copy of a fold that may be written to. */
-static pl_fold copy_fold(const pl_fold *f, int ***node)
-{
-    pl_fold copy = { .n_classes = 1 };
-    pl_fold_class *c = PL_NEW(arena, pl_fold_class);
-    *c = f->at[0];
-    *node = PL_NEW_N(arena, int *, c->n_instances);
-    for (int i = 0; i < c->n_instances; i++) {
-        (*node)[i] = PL_NEW_N(arena, int, c->n_nodes);
-        memcpy((*node)[i], f->at[0].node[i], (size_t)c->n_nodes * sizeof(int));
-    }
-    c->node = (const int *const *)*node;
-    copy.at = c;
-    return copy;
-}
-
-static void index_fold(const pl_graph *g, pl_fold *f)
-{
-    int *at[3];
-    for (int k = 0; k < 3; k++) {
-        at[k] = PL_NEW_N(arena, int, g->nodes.n);
-        for (int i = 0; i < g->nodes.n; i++) at[k][i] = -1;
-    }
-    for (int i = 0; i < f->at[0].n_instances; i++)
-        for (int s = 0; s < f->at[0].n_nodes; s++) {
-            int n = f->at[0].node[i][s];
-            at[0][n] = 0, at[1][n] = i, at[2][n] = s;
-        }
-    f->class_of = at[0], f->instance_of = at[1], f->slot_of = at[2];
-}
-
-static void expect_caught(const pl_graph *g, pl_fold *f, const char *what, int k)
-{
-    pl_err err = { 0 };
-    index_fold(g, f);
-    if (pl_fold_check(g, f, &err)) fail_msg("%s %d is not caught", what, k);
-    assert_int_equal(err.code, PL_EINTERNAL);
-    assert_true(err.msg[0]);
-}
-
-static void swap(int *a, int *b)
-{
-    int x = *a;
-    *a = *b;
-    *b = x;
-}
-
-static void corrupted_folds_are_caught(void **state)
-{
-    (void)state;
-    const pl_graph *g = training_graph("gpt2:layers=4,hidden=64,heads=4,vocab=256", arena);
-    pl_fold f = fold_of(g), bad;
-    pl_err err = { 0 };
-    int **node, n = f.at[0].n_nodes;
-    bad = copy_fold(&f, &node);
-    index_fold(g, &bad);
-    assert_true(pl_fold_check(g, &bad, &err));
-    for (int s = 0; s < n; s++) { /* two nodes of a slot change places */
-        bad = copy_fold(&f, &node);
-        swap(&node[1][s], &node[2][s]);
-        expect_caught(g, &bad, "swapped instances of slot", s);
-    }
-    for (int s = 1; s < n; s++) { /* two slots do, in one instance */
-        bad = copy_fold(&f, &node);
-        swap(&node[1][s], &node[1][s - 1]);
-        expect_caught(g, &bad, "swapped slots before", s);
-    }
-    for (int s = 0; s < n; s++) { /* a slot is missing */
-        bad = copy_fold(&f, &node);
-        for (int i = 0; i < 4; i++)
-            memmove(node[i] + s, node[i] + s + 1, (size_t)(n - s - 1) * sizeof(int));
-        ((pl_fold_class *)bad.at)->n_nodes--;
-        expect_caught(g, &bad, "missing slot", s);
-    }
-    for (int s = 0; s < n; s++) { /* a node outside stands in for one */
-        bad = copy_fold(&f, &node);
-        for (int i = 0; i < g->nodes.n; i++)
-            if (f.class_of[i] < 0 && g->nodes.at[i]->op == g->nodes.at[node[3][s]]->op)
-                node[3][s] = i;
-        if (f.class_of[node[3][s]] < 0) expect_caught(g, &bad, "foreign node in slot", s);
-    }
-    for (int i = 0; i < 4; i++) { /* instances in the wrong order */
-        bad = copy_fold(&f, &node);
-        int *x = node[i];
-        node[i] = node[(i + 1) % 4];
-        node[(i + 1) % 4] = x;
-        expect_caught(g, &bad, "swapped instance", i);
-    }
-    bad = copy_fold(&f, &node); /* all of them backwards */
-    for (int i = 0; i < 2; i++) {
-        int *x = node[i];
-        node[i] = node[3 - i];
-        node[3 - i] = x;
-    }
-    expect_caught(g, &bad, "reversed", 0);
-    bad = copy_fold(&f, &node); /* every other instance */
-    node[1] = node[2];
-    ((pl_fold_class *)bad.at)->n_instances = 2;
-    expect_caught(g, &bad, "left-out instance", 1);
-    bad = copy_fold(&f, &node);
-    ((pl_fold_class *)bad.at)->n_instances = 1;
-    expect_caught(g, &bad, "single instance", 0);
-    bad = copy_fold(&f, &node); /* one node in two slots */
-    node[1][3] = node[1][4];
-    expect_caught(g, &bad, "node twice", 0);
-}
-
-/* The index and the lists have to agree. */
-static void a_wrong_index_is_caught(void **state)
-{
-    (void)state;
-    const pl_graph *g = training_graph("mlp:layers=5", arena);
-    pl_fold f = fold_of(g), bad;
-    pl_err err = { 0 };
-    int **node;
-    for (int k = 0; k < 3; k++) {
-        bad = copy_fold(&f, &node);
-        index_fold(g, &bad);
-        int *const at[] = { (int *)bad.class_of, (int *)bad.instance_of, (int *)bad.slot_of };
-        at[k][node[1][2]]++;
-        assert_false(pl_fold_check(g, &bad, &err));
-    }
-    bad = copy_fold(&f, &node); /* a node that no class lists */
-    index_fold(g, &bad);
-    for (int i = 0; i < g->nodes.n; i++)
-        if (bad.class_of[i] < 0) ((int *)bad.class_of)[i] = 0, i = g->nodes.n;
-    assert_false(pl_fold_check(g, &bad, &err));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(layers_of_gpt2_are_instances, setup, teardown),
         cmocka_unit_test_setup_teardown(models_have_their_blocks, setup, teardown),
+        cmocka_unit_test_setup_teardown(any_depth_folds, setup, teardown),
         cmocka_unit_test_setup_teardown(names_do_not_matter, setup, teardown),
+        cmocka_unit_test_setup_teardown(numbers_of_kinds_do_not_matter, setup, teardown),
         cmocka_unit_test_setup_teardown(the_order_of_nodes_does_not_matter, setup, teardown),
         cmocka_unit_test_setup_teardown(only_equal_layers_fold, setup, teardown),
         cmocka_unit_test_setup_teardown(readers_that_look_alike_are_told_apart, setup, teardown),
+        cmocka_unit_test_setup_teardown(chains_of_such_readers_are_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(layers_may_share_a_weight, setup, teardown),
         cmocka_unit_test_setup_teardown(a_forward_pass_folds_too, setup, teardown),
         cmocka_unit_test_setup_teardown(copies_of_random_blocks_are_found, setup, teardown),
-        cmocka_unit_test_setup_teardown(corrupted_folds_are_caught, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_wrong_index_is_caught, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
