@@ -5,6 +5,7 @@
 #include "plan/tables.h"
 
 #include <math.h>
+#include <string.h>
 
 /* -- tables at a price ------------------------------------------------------------------------- */
 
@@ -74,14 +75,20 @@ pl_chain pl_tables_chain(const pl_tables *t, double price, pl_arena *arena)
 
 /* -- the price --------------------------------------------------------------------------------- */
 
-enum { MOST_PRICES = 8, MOST_MIXES = 4 };
+enum { MOST_PRICES = 5, MOST_SIDES = 4, EFFORT = 1 << 26 };
 static const double ENOUGH = 1e-3; /* of a step: so near the top of the bound no price is sought */
+static const double ROUGH = 1e-2;  /* gap of the answers between the ends of the range */
 static const double LEAST_PRICE = 1. / 16; /* below, too many choices take no time at all */
 
 /* An answer at a price: the line p f1 + (1 - p) f0 of its choice. */
 typedef struct line {
     double computing, sending; /* f1, f0 */
 } line;
+
+typedef struct sides {
+    int n;
+    pl_answer at[MOST_SIDES];
+} sides;
 
 typedef struct prices {
     pl_tables *t;
@@ -91,6 +98,7 @@ typedef struct prices {
     pl_arena *out;
     pl_chain ends[2]; /* at price 0 and 1 */
     pl_answer *best;
+    sides side[2]; /* answers that compute, and that send, for longer */
     double bound, bound_price;
 } prices;
 
@@ -103,20 +111,43 @@ pl_cost pl_tables_cost(const pl_tables *t, const int *value)
     return (pl_cost){ fmax(a.time, b.time), a.memory };
 }
 
-/* The best choice at a price. Keeps the fastest, and the best bound. */
+static void keep_best(prices *x, pl_answer a, line l)
+{
+    a.time = fmax(l.computing, l.sending);
+    a.work += x->best->work;
+    if (!x->best->value || a.time < x->best->time)
+        *x->best = a;
+    else
+        x->best->work = a.work;
+}
+
+/* The line of an answer, which is kept where it is the fastest. */
+static line keep(prices *x, pl_answer a)
+{
+    line l = { pl_chain_cost(&x->ends[1], a.value).time, pl_chain_cost(&x->ends[0], a.value).time };
+    sides *s = &x->side[l.sending > l.computing];
+    s->at[s->n < MOST_SIDES ? s->n++ : MOST_SIDES - 1] = a;
+    keep_best(x, a, l);
+    return l;
+}
+
+/* The best choice at a price, and the best bound. Between the ends of the range, where many plans
+ * cost nearly the same, a rough answer has to do. */
 static bool try_price(prices *x, double price, line *l, pl_err *err)
 {
     pl_chain c = price == 1 ? x->t->chain : pl_tables_chain(x->t, price, x->out);
+    pl_search_options o = x->options ? *x->options : (pl_search_options){ 0 };
     pl_answer a;
-    PL_TRY(x->tied ? pl_chain_tied(&c, x->cap, x->options, x->out, &a, err)
-                   : pl_chain_min(&c, x->cap, x->options, x->out, &a, err));
-    l->computing = pl_chain_cost(&x->ends[1], a.value).time;
-    l->sending = pl_chain_cost(&x->ends[0], a.value).time;
-    a.time = fmax(l->computing, l->sending);
-    int64_t work = x->best->work + a.work;
+    pl_err none = { 0 };
+    if (price < 1) o.gap = fmax(o.gap, ROUGH), o.effort = EFFORT;
+    if (x->tied) {
+        PL_TRY(pl_chain_tied(&c, x->cap, &o, x->out, &a, err));
+    } else {
+        if (price < 1 && pl_chain_tied(&c, x->cap, &o, x->out, &a, &none)) keep(x, a);
+        PL_TRY(pl_chain_min(&c, x->cap, &o, x->out, &a, err));
+    }
     if (a.bound > x->bound) x->bound = a.bound, x->bound_price = price;
-    if (!x->best->value || a.time < x->best->time) *x->best = a;
-    x->best->work = work;
+    *l = keep(x, a);
     return true;
 }
 
@@ -143,75 +174,51 @@ static bool close_in(prices *x, line sends, line computes, pl_err *err)
 
 /* -- between two prices ------------------------------------------------------------------------ */
 
-/* What is illegal is so by its time. */
-static const double *drop_illegal(const double *from, int n, pl_arena *arena)
+/* The first n copies as one choice has its first one, the others as another has its last one; what
+ * is outside as the one or the other. */
+static line join_choices(prices *x, const int *first, const int *last, const int *outside, int n,
+                         pl_answer *a)
 {
-    double *to = PL_NEW_N(arena, double, n);
-    for (int i = 0; i < n; i++) to[i] = isinf(from[i]) ? 0 : from[i];
-    return to;
+    const pl_chain *c = &x->ends[1];
+    int m = c->outside.n, b = c->block.n;
+    a->value = PL_NEW_N(x->out, int, m + b * c->copies + 1);
+    memcpy(a->value, outside, (size_t)m * sizeof(int));
+    for (int k = 0; k < c->copies; k++)
+        memcpy(a->value + m + k * b, (k < n ? first : last) + m + k * b, (size_t)b * sizeof(int));
+    pl_cost computing = pl_chain_cost(c, a->value);
+    a->memory = computing.memory, a->price = 0, a->work = 0;
+    return (line){ computing.time, pl_chain_cost(&x->ends[0], a->value).time };
 }
 
-static pl_sum sum_of_two(const pl_sum *time, const pl_sum *other, pl_arena *arena)
+/* How many of the first copies are to send much, so that it takes no longer than computing? */
+static void mix_two(prices *x, const pl_answer *sends, const pl_answer *computes, bool turn,
+                    const int *outside)
 {
-    pl_sum s = *time;
-    const double **memory = PL_NEW_N(arena, const double *, s.n + 1);
-    for (int i = 0; i < s.n; i++) memory[i] = drop_illegal(other->time[i], s.n_values[i], arena);
-    s.memory = memory;
-    return s;
-}
-
-static const pl_sum_pair *pairs_of_two(const pl_sum_pair *time, const pl_sum_pair *other, int n,
-                                       const int *n_a, const int *n_b, pl_arena *arena)
-{
-    pl_sum_pair *to = PL_NEW_N(arena, pl_sum_pair, n + 1);
-    for (int i = 0; i < n; i++) {
-        to[i] = time[i];
-        to[i].memory = drop_illegal(other[i].time, n_a[time[i].a] * n_b[time[i].b], arena);
+    const int *first = turn ? computes->value : sends->value;
+    const int *last = turn ? sends->value : computes->value;
+    int low = 0, high = x->ends[1].copies;
+    while (low < high) {
+        pl_answer a = *sends;
+        int n = (low + high) / 2;
+        line l = join_choices(x, first, last, outside, n, &a);
+        if (a.memory <= x->cap) keep_best(x, a, l);
+        bool more = (l.sending < l.computing) != turn;
+        *(more ? &low : &high) = more ? n + 1 : n;
     }
-    return to;
 }
 
-/* Computing is the time, and sending what there is a cap on. */
-static pl_chain chain_of_two(const pl_chain *x, const pl_chain *y, pl_arena *arena)
-{
-    pl_chain c = *x;
-    const int *out = x->outside.n_values, *block = x->block.n_values;
-    c.outside = sum_of_two(&x->outside, &y->outside, arena);
-    c.block = sum_of_two(&x->block, &y->block, arena);
-    c.outside.pair =
-        pairs_of_two(x->outside.pair, y->outside.pair, x->outside.n_pairs, out, out, arena);
-    c.block.pair =
-        pairs_of_two(x->block.pair, y->block.pair, x->block.n_pairs, block, block, arena);
-    c.link = pairs_of_two(x->link, y->link, x->n_links, block, block, arena);
-    c.first = pairs_of_two(x->first, y->first, x->n_first, out, block, arena);
-    c.last = pairs_of_two(x->last, y->last, x->n_last, out, block, arena);
-    c.every = pairs_of_two(x->every, y->every, x->n_every, out, block, arena);
-    return c;
-}
-
-/* Equal blocks may be planned in two ways, some so and some so: the least computing of those that
- * send for no longer than the bound, or than what that took. */
+/* Equal blocks may be planned in two ways. */
 static void mix(prices *x)
 {
-    pl_arena *tmp = pl_arena_new("mix");
-    pl_chain c = chain_of_two(&x->ends[1], &x->ends[0], tmp);
-    double limit = x->bound;
-    for (int i = 0; i < MOST_MIXES; i++) {
-        pl_answer a;
-        pl_err none = { 0 };
-        if (!pl_chain_min(&c, limit, x->options, x->out, &a, &none)) break;
-        double bytes = pl_chain_cost(&x->ends[1], a.value).memory;
-        double computing = a.time, sending = a.memory, bound = a.bound;
-        a.time = fmax(computing, sending), a.memory = bytes, a.price = 0;
-        x->best->work += a.work;
-        a.work = x->best->work;
-        if (a.time < x->best->time && bytes <= x->cap) a.bound = x->bound, *x->best = a;
-        /* whatever sends for no longer than the limit computes for so long at least */
-        x->bound = fmax(x->bound, fmin(limit, bound));
-        if (computing <= limit * (1 + ENOUGH)) break;
-        limit = (limit + computing) / 2;
+    for (int i = 0; i < x->side[1].n; i++) {
+        for (int k = 0; k < x->side[0].n; k++) {
+            const pl_answer *sends = &x->side[1].at[i], *computes = &x->side[0].at[k];
+            for (int turn = 0; turn < 2; turn++) {
+                mix_two(x, sends, computes, turn, sends->value);
+                mix_two(x, sends, computes, turn, computes->value);
+            }
+        }
     }
-    pl_arena_free(tmp);
 }
 
 bool pl_tables_min(pl_tables *t, double cap, bool tied, const pl_search_options *options,
@@ -220,9 +227,8 @@ bool pl_tables_min(pl_tables *t, double cap, bool tied, const pl_search_options 
     line hides, other;
     *answer = (pl_answer){ 0 };
     t->chain = pl_tables_chain(t, 1, out);
-    prices x = {
-        t, cap, tied, options, out, { pl_tables_chain(t, 0, out), t->chain }, answer, 0, 1
-    };
+    prices x = { t,      cap,       tied, options, out, { pl_tables_chain(t, 0, out), t->chain },
+                 answer, { { 0 } }, 0,    1 };
     PL_TRY(try_price(&x, 1, &hides, err));
     for (double price = 0.5; hides.sending > hides.computing; price /= 2) {
         if (price < LEAST_PRICE || is_closed(&x)) break;

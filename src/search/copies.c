@@ -20,6 +20,12 @@ typedef struct search {
     pl_arena *out, *tmp;
 } search;
 
+static int64_t effort_left(const search *s)
+{
+    int64_t used = s->found.work + s->ring->work;
+    return s->o->effort && used < s->o->effort ? s->o->effort - used : s->o->effort ? 0 : INT64_MAX;
+}
+
 static double weigh(pl_cost w, pl_cost c)
 {
     return isinf(c.time) ? INFINITY : w.time * c.time + w.memory * c.memory;
@@ -106,6 +112,7 @@ static bool try_run(search *s, const pl_ring *f, double most, int64_t work_limit
     /* The run's copies are those of which the bound knows nothing only while the ends are short. */
     double slack = s->o->no_bound || s->depth > 1 ? INFINITY : most - s->ends->bound;
     pl_search_options o = *s->o;
+    if (work_limit > effort_left(s)) work_limit = effort_left(s);
     if (work_limit < o.work_limit) o.work_limit = work_limit;
     pl_run run = pl_run_least(f, slack, &o, s->out);
     s->found.work += run.work;
@@ -174,7 +181,7 @@ static void search_rounds(search *s)
         double bound = s->found.bound, cost = s->found.cost;
         raise_bound(s);
         tie(s);
-        if (is_done(s) || !shrink(s)) return;
+        if (is_done(s) || !effort_left(s) || !shrink(s)) return;
         bool last = !moved && s->depth >= s->c->copies;
         if (finish(s, last ? s->o->work_limit : s->found.work / 4) || last) return;
         if (!moved) {
