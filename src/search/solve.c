@@ -22,6 +22,7 @@ pl_search_options pl_solve_defaults(const pl_search_options *o)
     if (!d.table_limit) d.table_limit = 1 << 20;
     if (!d.work_limit) d.work_limit = 1 << 26;
     if (!d.node_limit) d.node_limit = 1000;
+    if (!d.effort) d.effort = 1 << 28;
     return d;
 }
 
@@ -118,11 +119,12 @@ static bool eliminate(solver *s, const pl_net *net, double most, double work_lim
         pl_eliminate *e = pl_solve_tables(cut, tmp);
         pl_order order = pl_order_find(cut->n, cut->size, e->n_tables, e->table, NULL, tmp);
         fits = order.most <= (double)s->o->table_limit && order.work <= work_limit;
+        s->work += cut->work - net->work;
         if (fits) {
             int *index = PL_NEW_N(tmp, int, cut->n);
             pl_eliminate_run(e, order);
             pl_eliminate_trace(e, index);
-            s->work += e->work + cut->work - net->work;
+            s->work += e->work;
             offer(s, cut, index);
         }
     }
@@ -186,6 +188,11 @@ typedef enum part { WHOLE, BRANCH, PART } part;
 
 static double search(solver *s, pl_net *net, int passes, part kind);
 
+static bool is_spent(const solver *s)
+{
+    return s->nodes >= s->o->node_limit || s->work >= s->o->effort;
+}
+
 /* The value with the least bound first. Returns the least bound of what was not searched. */
 static double branch(solver *s, const pl_net *net)
 {
@@ -199,6 +206,10 @@ static double branch(solver *s, const pl_net *net)
             if (!done[y] && (x < 0 || net->least[v][y] < net->least[v][x])) x = y;
         done[x] = true;
         if (net->settled && net->least[v][x] >= pl_solve_goal(s->best, s->o)) continue;
+        if (is_spent(s)) {
+            left = fmin(left, net->settled ? net->least[v][x] : -INFINITY);
+            continue;
+        }
         pl_arena *mine = pl_arena_new("search child");
         bool **keep = pl_net_keeps(net, mine);
         memset(keep[v], 0, (size_t)size * sizeof(bool));
@@ -280,7 +291,8 @@ static double search(solver *s, pl_net *net, int passes, part kind)
         if (!s->o->no_elimination && eliminate(s, net, INFINITY, limit)) break;
         if (!moved) {
             left = net->settled ? net->bound : -INFINITY;
-            if (kind != PART && ++s->nodes < s->o->node_limit) left = branch(s, net);
+            s->nodes++;
+            if (kind != PART && !is_spent(s)) left = branch(s, net);
             break;
         }
         moved = s->best < best || net->bound - bound > 0.05 * (s->best - bound) ||
