@@ -23,7 +23,7 @@ typedef struct pl_search_options {
     int64_t table_limit;  /* entries of one table of the elimination; 0: 2^20                    */
     int64_t work_limit;   /* entries read in one elimination; 0: 2^26                            */
     int64_t node_limit;   /* branchings; 0: 1000                                                 */
-    int64_t effort;       /* entries read, about, when what is known by then is the answer; 0: 2^28 */
+    int64_t effort;       /* entries read, about, before it ends with what is known; 0: 2^28    */
 } pl_search_options;
 
 typedef struct pl_answer {
