@@ -106,8 +106,9 @@ static void add_stop(trip *x, pl_stop_kind kind, pl_stop_kind from, const pl_nod
 
 static bool is_early(const trip *x, const pl_node *reader)
 {
-    bool two = !x->v->maker || !x->v->maker->of;
-    return !two || !reader->of;
+    const bool *late = x->r->tables->late;
+    bool two = !x->v->maker || !late[x->v->maker->id];
+    return !two || !late[reader->id];
 }
 
 /* Is what is saved a part that was there on the way? Then the tables say that it costs nothing. */

@@ -3,12 +3,11 @@
 #include "base/hash.h"
 #include "graph/op.h"
 #include "plan/convert.h"
+#include "plan/tables_ends.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { LEAST_COPIES = 3 };
 
 typedef struct known_paths {
     uint64_t hash;
@@ -23,11 +22,6 @@ typedef struct known_domain {
     const double *time;
 } known_domain;
 
-typedef struct node_list {
-    int n, cap;
-    const pl_node **at;
-} node_list;
-
 typedef struct making {
     pl_tables *t;
     const pl_speed *speed;
@@ -40,8 +34,8 @@ typedef struct making {
         int n, cap;
         known_domain *at;
     } domains;
-    node_list active, *readers; /* [values] active nodes, each once */
-    double *before, *after;     /* [nodes] seconds of computing, each node at its fastest */
+    pl_readers active, *readers; /* [values] active nodes, each once */
+    double *before, *after;      /* [nodes] seconds of computing, each node at its fastest */
 } making;
 
 /* -- copies ------------------------------------------------------------------------------------ */
@@ -49,7 +43,9 @@ typedef struct making {
 int pl_tables_copy(const pl_tables *t, const pl_node *n)
 {
     int class = t->n_classes ? t->fold->class_of[n->id] : -1;
-    return class >= 0 && t->folded[class] ? t->fold->instance_of[n->id] : -1;
+    if (class < 0 || !t->folded[class]) return -1;
+    int copy = t->fold->instance_of[n->id] - t->first;
+    return copy >= 0 && copy < t->copies ? copy : -1;
 }
 
 const pl_node *pl_tables_stand(const pl_tables *t, const pl_node *n)
@@ -57,7 +53,7 @@ const pl_node *pl_tables_stand(const pl_tables *t, const pl_node *n)
     if (pl_tables_copy(t, n) < 0) return n;
     int slot = t->fold->slot_of[n->id];
     const pl_fold_class *c = &t->fold->at[t->fold->class_of[n->id]];
-    return t->graph->nodes.at[c->node[t->stands][slot]];
+    return t->graph->nodes.at[c->node[t->first + t->stands][slot]];
 }
 
 int pl_tables_block(const pl_tables *t)
@@ -91,7 +87,7 @@ static void pick_classes(pl_tables *t)
     for (int i = 0; f && i < f->n_classes; i++) {
         const pl_fold_class *c = &f->at[i];
         int64_t nodes = (int64_t)c->n_nodes * c->n_instances;
-        if (c->n_instances < LEAST_COPIES || nodes <= most) continue;
+        if (c->n_instances < PL_LEAST_COPIES || nodes <= most) continue;
         most = nodes;
         first = i;
     }
@@ -146,7 +142,7 @@ static void find_active(making *x)
         if (copy >= 0 && copy != 0 && copy != t->copies - 1 && !near) continue;
         PL_PUSH(x->arena, &x->active, n);
         for (int k = 0; k < n->n_in; k++) {
-            node_list *r = &x->readers[n->in[k]->id];
+            pl_readers *r = &x->readers[n->in[k]->id];
             if (!r->n || r->at[r->n - 1] != n) PL_PUSH(x->arena, r, n);
         }
     }
@@ -418,11 +414,6 @@ static double bytes_at(const making *x, const pl_value *v, int spot)
     return (double)(room * pl_type_bytes(v->type));
 }
 
-static bool is_late(const pl_node *n) /* of the backward pass */
-{
-    return n->of != NULL;
-}
-
 /* A value on its way to its readers: where they take it from, by phase. */
 typedef struct stream {
     const pl_value *v; /* that stands for all copies */
@@ -436,7 +427,8 @@ static int count_readers(const making *x, const stream *s, int phase)
     int n = 0;
     for (int i = 0; i < x->readers[s->v->id].n; i++) {
         const pl_node *r = x->readers[s->v->id].at[i];
-        for (int o = 0; o < r->n_in; o++) n += r->in[o] == s->v && (s->two && is_late(r)) == phase;
+        for (int o = 0; o < r->n_in; o++)
+            n += r->in[o] == s->v && (s->two && x->t->late[r->id]) == phase;
     }
     return n;
 }
@@ -495,7 +487,7 @@ static void save(making *x, stream *s, end made)
 static stream open_stream(making *x, const pl_value *v, end made, shade cover)
 {
     pl_tables *t = x->t;
-    stream s = { v, { made, made }, !v->maker || !is_late(v->maker), cover };
+    stream s = { v, { made, made }, !v->maker || !t->late[v->maker->id], cover };
     int early = count_readers(x, &s, 0), late = count_readers(x, &s, 1);
     if (early > 1 || (early && late)) stop(x, &s, 0, PL_VAR_LIE, &t->lie[0][v->id]);
     if (!late) return s;
@@ -508,29 +500,20 @@ static stream open_stream(making *x, const pl_value *v, end made, shade cover)
 }
 
 /* To the readers of value v, which may be that of another copy; then only those outside. */
-static void link_readers(making *x, const stream *s, const pl_value *v, bool every)
+static void link_readers(making *x, const stream *s, const pl_value *v)
 {
-    int copy = x->t->copy[v->id];
+    const pl_tables *t = x->t;
+    int copy = t->copy[v->id];
     for (int i = 0; i < x->readers[v->id].n; i++) {
         const pl_node *n = x->readers[v->id].at[i];
-        end from = s->from[s->two && is_late(n)];
-        if (copy >= 0 && copy != x->t->stands && pl_tables_copy(x->t, n) >= 0) continue;
+        end from = s->from[s->two && t->late[n->id]];
+        if (copy >= 0 && copy != t->stands && pl_tables_copy(t, n) >= 0) continue;
         if (from.copy >= 0) from.copy = copy;
-        for (int o = 0; o < n->n_in; o++)
-            if (n->in[o] == v) link(x, s->v, from, node_end(x, n, o), every, s->cover);
+        for (int o = 0; o < n->n_in; o++) {
+            if (n->in[o] != v) continue;
+            link(x, s->v, from, node_end(x, n, o), pl_tables_ends_shared(t, v, n, o), s->cover);
+        }
     }
-}
-
-/* Has an outside value a reader in the copy that stands for all, or such a copy's value one
- * outside? */
-static bool meets_every(const making *x, const pl_value *v)
-{
-    int copy = x->t->copy[v->id];
-    for (int i = 0; i < x->readers[v->id].n; i++) {
-        int reader = pl_tables_copy(x->t, x->readers[v->id].at[i]);
-        if ((copy < 0 && reader == x->t->stands) || (copy >= 0 && reader < 0)) return true;
-    }
-    return false;
 }
 
 /* The same value of the first and the last copy, as it goes to readers outside. */
@@ -540,16 +523,15 @@ static void link_ends(making *x, const stream *s)
     for (int v = 0; v < t->graph->values.n; v++) {
         bool is_end = t->copy[v] == 0 || t->copy[v] == t->copies - 1;
         if (t->like[v] == s->v && is_end && t->copy[v] != t->stands)
-            link_readers(x, s, t->graph->values.at[v], false);
+            link_readers(x, s, t->graph->values.at[v]);
     }
 }
 
 static void add_value(making *x, const pl_value *v, end made, shade cover)
 {
     stream s = open_stream(x, v, made, cover);
-    bool every = meets_every(x, v);
-    link_readers(x, &s, v, every);
-    if (x->t->copy[v->id] >= 0 && !every) link_ends(x, &s);
+    link_readers(x, &s, v);
+    if (x->t->copy[v->id] >= 0) link_ends(x, &s);
 }
 
 static void add_computed(making *x, const pl_value *v)
@@ -564,7 +546,7 @@ static void add_computed(making *x, const pl_value *v)
 /* Who alone reads a leaf, and changes it if anybody does; or NULL. */
 static const pl_node *find_owner(const making *x, const pl_value *v)
 {
-    const node_list *r = &x->readers[v->id];
+    const pl_readers *r = &x->readers[v->id];
     const pl_node *changes = v->next ? v->next->maker : NULL;
     return r->n == 1 && (!changes || changes == r->at[0]) ? r->at[0] : NULL;
 }
@@ -634,12 +616,14 @@ static void set_up(making *x)
 {
     pl_tables *t = x->t;
     int nodes = t->graph->nodes.n, values = t->graph->values.n;
+    t->vars[0].n = t->vars[1].n = x->active.n = 0;
+    t->raw = 0;
     t->domain = PL_NEW_N(x->arena, const pl_domain *, nodes + 1);
     t->at = PL_NEW_N(x->arena, const int16_t *, (nodes + 1) * PL_MAX_OPERANDS);
     t->spot = PL_NEW_N(x->arena, pl_spots, values + 1);
     t->copy = new_index(x, values);
     t->like = PL_NEW_N(x->arena, const pl_value *, values + 1);
-    x->readers = PL_NEW_N(x->arena, node_list, values + 1);
+    x->readers = PL_NEW_N(x->arena, pl_readers, values + 1);
     t->node = new_index(x, nodes);
     t->store = new_index(x, values), t->save = new_index(x, values);
     t->lie[0] = new_index(x, values), t->lie[1] = new_index(x, values);
@@ -652,10 +636,13 @@ pl_tables *pl_tables_new(const pl_graph *g, const pl_fold *fold, const pl_mesh *
     making x = { .t = t, .speed = speed, .arena = arena };
     *t = (pl_tables){ .graph = g, .mesh = m, .arena = arena, .fold = fold, .copies = 1 };
     pick_classes(t);
-    set_up(&x);
-    find_copies(&x);
-    find_active(&x);
-    for (int i = 0; i < x.active.n; i++) add_node(&x, x.active.at[i]);
+    pl_tables_ends_late(t);
+    do {
+        set_up(&x);
+        find_copies(&x);
+        find_active(&x);
+        for (int i = 0; i < x.active.n; i++) add_node(&x, x.active.at[i]);
+    } while (pl_tables_ends_trim(t, x.readers));
     share_spots(&x);
     find_windows(&x);
     for (int i = 0; i < g->values.n; i++) {

@@ -53,6 +53,8 @@ typedef struct pl_pairs {
     pl_pair *at;
 } pl_pairs;
 
+enum { PL_LEAST_COPIES = 3 }; /* fewer are not folded */
+
 typedef struct pl_tables {
     const pl_graph *graph;
     const pl_mesh *mesh;
@@ -61,6 +63,9 @@ typedef struct pl_tables {
     int n_classes;              /* of the fold that are folded here: a copy is an instance of    */
     bool *folded;               /* each of them. [fold->n_classes]                               */
     int copies, stands;         /* so many, of which this one stands for all                    */
+    int first;                  /* instance of the fold that is copy 0: those before it, as those
+                                   after the last copy, are not like the rest and are outside   */
+    bool *late;                 /* [nodes] of the backward pass                                 */
     int *copy;                  /* [values] the copy that it belongs to, or -1                  */
     const pl_value **like;      /* [values] the same value of the copy that stands for all      */
     pl_vars vars[2];            /* outside, block                                               */
