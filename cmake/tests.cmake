@@ -75,7 +75,7 @@ foreach(test IN LISTS tests)
   file(MAKE_DIRECTORY ${work_dir})
   set_tests_properties(${name} PROPERTIES
     LABELS ${folder}
-    TIMEOUT 120
+    TIMEOUT 300
     WORKING_DIRECTORY ${work_dir}
     ENVIRONMENT "${test_environment}")
 endforeach()
