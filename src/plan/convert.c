@@ -1,311 +1,394 @@
 #include "plan/convert.h"
 
-#include "plan/move.h"
+#include "base/hash.h"
+#include "plan/convert_map.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DIGITS = 24, MOST_EXTRA = 512 };
+enum { MOST_EXTRA = 512, MOST_WIDTH = 64, LANES = 8 };
 
-typedef struct edge {
-    int to;
-    double seconds;
-} edge;
-
-typedef struct spot {
-    pl_placement where;
+/* A set of places of a map, and the ways between some of them. */
+typedef struct answer {
     uint64_t hash;
-    bool plain;     /* sees no windows               */
-    bool even;      /* all devices hold equally much */
-    pl_shape local; /* of rank 0's part, the largest */
-    int64_t count;  /* its elements                  */
+    const pl_convert_map *map;
+    int n_all, n;
+    const int *all;  /* [n_all] ascending; 2 * place + 1 if it is one of the n */
+    double *seconds; /* [n][n] */
+} answer;
+
+/* Memory that is used again. */
+typedef struct buffer {
+    size_t bytes;
+    void *at;
+} buffer;
+
+enum { EDGES, FAR, N_BUFFERS };
+
+struct pl_convert_memo {
+    const pl_mesh *mesh;
+    pl_arena *arena;
+    buffer buffer[N_BUFFERS];
     struct {
         int n, cap;
-        edge *at;
-    } edges;
-} spot;
+        pl_convert_map **at;
+    } maps;
+    struct {
+        int n, cap;
+        answer *at;
+    } answers;
+};
 
-/* The moves between all placements within reach, and what Dijkstra's algorithm needs. */
-typedef struct map {
-    const pl_mesh *mesh;
-    pl_type type;
-    const pl_shape *shape;
-    pl_arena *arena;
-    int n_digits, n, cap, most, n_slots;
-    pl_split digit[MOST_DIGITS];
-    spot *at;
-    int *slot; /* [n_slots] 1 + spot by hash, 0: none */
-} map;
-
-/* -- spots ------------------------------------------------------------------------------------- */
-
-/* -1: there is no room for more of them. */
-static int find_spot(map *x, const pl_placement *where)
+pl_convert_memo *pl_convert_memo_new(const pl_mesh *m, pl_arena *arena)
 {
-    uint64_t hash = pl_placement_hash(where);
-    int i = (int)(hash % (uint64_t)x->n_slots);
-    for (; x->slot[i]; i = (i + 1) % x->n_slots) {
-        const spot *s = &x->at[x->slot[i] - 1];
-        if (s->hash == hash && pl_placement_same(&s->where, where)) return x->slot[i] - 1;
-    }
-    if (x->n == x->most) return -1;
-    spot s = { .where = *where, .hash = hash };
-    s.even = pl_placement_even(where, x->mesh, x->shape);
-    s.local = pl_placement_local(where, x->mesh, x->shape, 0);
-    s.count = pl_shape_count(&s.local);
-    s.plain = true;
-    for (int k = 0; k < where->n; k++) s.plain &= where->split[k].stride == 0;
-    PL_PUSH(x->arena, x, s);
-    x->slot[i] = x->n;
-    return x->n - 1;
-}
-
-static void add_digits(map *x, const pl_placement *p)
-{
-    for (int i = 0; i < p->n; i++) {
-        pl_split d = p->split[i];
-        bool known = d.stride > 0; /* what sees windows is made by other moves */
-        d.axis = -1;
-        for (int k = 0; k < x->n_digits && !known; k++)
-            known = x->digit[k].dim == d.dim && x->digit[k].size == d.size &&
-                    x->digit[k].unit == d.unit;
-        if (!known && x->n_digits < MOST_DIGITS) x->digit[x->n_digits++] = d;
-    }
-}
-
-/* -- moves ------------------------------------------------------------------------------------- */
-
-/* Do the blocks of an axis lie in a part one after another, each dense? `split` has the axis as the
- * minor-most of its digit and the part lacks it: then what is major to that digit must be one
- * position. */
-static bool lies_in_order(const map *x, const spot *from, const pl_placement *split, int axis)
-{
-    const pl_split *s = &split->split[pl_placement_find(split, axis)];
-    const pl_placement *part = &from->where;
-    int64_t top = s->size ? s->size * s->unit : x->shape->dim[s->dim];
-    int64_t above = x->shape->dim[s->dim] / top;
-    for (int d = 0; d < s->dim; d++)
-        if (from->local.dim[d] > 1) return false;
-    for (int i = 0; i < part->n; i++) {
-        const pl_split *y = &part->split[i];
-        if (y->dim == s->dim && y->size && y->unit >= top) above /= x->mesh->axis[y->axis].size;
-    }
-    return above <= 1;
-}
-
-/* Elements of the largest block of a move of one axis; -1: that has to be looked for. */
-static int64_t plain_block(const spot *from, const spot *to, pl_move_kind kind, int axis)
-{
-    if (!from->plain || !to->plain) return -1;
-    if (kind == PL_GATHER || kind == PL_REDUCE) return from->count;
-    if (kind != PL_EXCHANGE) return to->count;
-    int left = pl_placement_dim(&from->where, axis), taken = pl_placement_dim(&to->where, axis);
-    if (left == taken) return -1;
-    return from->count / from->local.dim[taken] * to->local.dim[taken];
-}
-
-/* Two axes of equal size that change places: each device gives all it has to one other. */
-static bool price_swap(const map *x, const spot *from, const spot *to, pl_move *m)
-{
-    int a = __builtin_ctz(m->axes), b = 31 - __builtin_clz(m->axes);
-    bool two = m->kind == PL_EXCHANGE && m->axes == (1u << a | 1u << b);
-    if (!two || x->mesh->axis[a].size != x->mesh->axis[b].size || !from->even || !to->even ||
-        !from->plain || !to->plain)
-        return false;
-    m->kind = PL_PERMUTE;
-    m->block = from->count;
-    m->bytes = pl_move_volume(m->kind, 2, m->block, pl_type_bytes(x->type));
-    m->seconds = pl_move_seconds(m->kind, x->mesh, m->axes, m->bytes);
-    return true;
-}
-
-/* pl_move_price without looking at the blocks, where they are plain. False: it has to look. */
-static bool price_plainly(const map *x, const spot *from, const spot *to, pl_move *m)
-{
-    int axis = __builtin_ctz(m->axes), me, n = pl_move_group(x->mesh, 0, m->axes, &me);
-    int64_t element = pl_type_bytes(x->type);
-    bool in = m->kind == PL_GATHER || m->kind == PL_EXCHANGE, even = from->even && to->even;
-    bool out = m->kind == PL_SCATTER || m->kind == PL_EXCHANGE;
-    if (m->kind == PL_EXCHANGE && m->axes & (m->axes - 1)) return price_swap(x, from, to, m);
-    if ((m->block = plain_block(from, to, m->kind, axis)) < 0) return false;
-    if (m->kind == PL_EXCHANGE && m->block == from->count && m->block == to->count) return false;
-    m->bytes = pl_move_volume(m->kind, n, m->block, element);
-    m->seconds = pl_move_seconds(m->kind, x->mesh, m->axes, m->bytes);
-    if (m->kind == PL_SLICE || m->kind == PL_MASK)
-        m->seconds += pl_move_copy_seconds(x->mesh, m->block * element);
-    if (out && !(even && lies_in_order(x, from, &m->to, axis)))
-        m->seconds += pl_move_copy_seconds(x->mesh, n * m->block * element);
-    if (in && !(even && lies_in_order(x, to, &m->from, axis)))
-        m->seconds += pl_move_copy_seconds(x->mesh, n * m->block * element);
-    return true;
-}
-
-/* Does a move change the order of axes in one dimension, or of two axes? */
-static bool is_narrow(const pl_move *m)
-{
-    int axis = __builtin_ctz(m->axes);
-    return m->axes & (m->axes - 1) ||
-           pl_placement_dim(&m->from, axis) == pl_placement_dim(&m->to, axis);
-}
-
-static void add_move(map *x, int from, pl_move_kind kind, unsigned axes, const pl_placement *to)
-{
-    pl_move m = { .kind = kind, .axes = axes, .from = x->at[from].where, .to = *to };
-    if (pl_placement_same(&m.from, to)) return;
-    int id = find_spot(x, to);
-    if (id < 0) return;
-    bool odd = kind == PL_EXCHANGE && !(x->at[from].even && x->at[id].even);
-    if (odd && is_narrow(&m)) return;
-    if (!price_plainly(x, &x->at[from], &x->at[id], &m) &&
-        !pl_move_price(&m, x->type, x->mesh, x->shape))
-        return;
-    edge e = { id, m.seconds };
-    PL_PUSH(x->arena, &x->at[from].edges, e);
-}
-
-static void add_slices(map *x, int from, pl_move_kind kind, int axis, const pl_placement *base)
-{
-    for (int i = 0; i < x->n_digits; i++) {
-        pl_placement to = *base;
-        pl_split d = x->digit[i];
-        d.axis = (int8_t)axis;
-        if (pl_placement_slice(&to, x->mesh, x->shape, d)) add_move(x, from, kind, 1u << axis, &to);
-    }
-}
-
-static pl_placement without_pending(const pl_placement *p, unsigned axes)
-{
-    pl_placement x = *p;
-    x.pending &= (uint8_t)~axes;
-    if (!x.pending) x.monoid = PL_SUM;
+    pl_convert_memo *x = PL_NEW(arena, pl_convert_memo);
+    *x = (pl_convert_memo){ .mesh = m, .arena = arena };
     return x;
 }
 
-static void add_axis_moves(map *x, int from, int axis)
+/* As it was left. */
+static void *take(pl_convert_memo *x, int which, size_t bytes)
 {
-    pl_placement where = x->at[from].where, base = where;
-    unsigned bit = 1u << axis;
-    if (where.pending & bit) {
-        base = without_pending(&where, bit);
-        add_move(x, from, PL_REDUCE, bit, &base);
-        add_slices(x, from, PL_SCATTER, axis, &base);
-    } else if (pl_placement_find(&where, axis) >= 0) {
-        if (!pl_placement_gather(&base, x->mesh, x->shape, axis)) return;
-        add_move(x, from, PL_GATHER, bit, &base);
-        add_slices(x, from, PL_EXCHANGE, axis, &base);
-    } else {
-        add_slices(x, from, PL_SLICE, axis, &base);
-        if (where.pending && where.monoid != PL_SUM) return;
-        base.pending |= (uint8_t)bit;
-        add_move(x, from, PL_MASK, bit, &base);
-    }
+    buffer *b = &x->buffer[which];
+    if (b->bytes < bytes) *b = (buffer){ 2 * bytes, pl_arena_get(x->arena, 2, bytes) };
+    return b->at;
 }
 
-/* Two axes of as many devices change places. */
-static void add_swaps(map *x, int from)
+/* -- digits ------------------------------------------------------------------------------------ */
+
+typedef struct digits {
+    int n;
+    pl_split at[PL_MOST_DIGITS];
+    int order[PL_MOST_DIGITS]; /* the k-th in order of size, as a map has them */
+} digits;
+
+static int compare_numbers(int64_t a, int64_t b)
 {
-    const pl_placement where = x->at[from].where;
-    for (int i = 0; i < where.n; i++)
-        for (int j = i + 1; j < where.n; j++) {
-            pl_placement to = where;
-            int a = where.split[i].axis, b = where.split[j].axis;
-            to.split[i].axis = (int8_t)b, to.split[j].axis = (int8_t)a;
-            to = pl_placement_normal(&to, x->mesh, x->shape);
-            add_move(x, from, PL_EXCHANGE, 1u << a | 1u << b, &to);
-        }
+    return (a > b) - (a < b);
 }
 
-static void add_moves(map *x, int from)
+static int compare_digits(const pl_split *a, const pl_split *b)
 {
-    unsigned pending = x->at[from].where.pending;
-    for (int a = 0; a < x->mesh->n; a++)
-        if (x->mesh->axis[a].size > 1) add_axis_moves(x, from, a);
-    add_swaps(x, from);
-    if (pending & (pending - 1)) {
-        pl_placement to = without_pending(&x->at[from].where, pending);
-        add_move(x, from, PL_REDUCE, pending, &to);
+    int c = compare_numbers(a->dim, b->dim);
+    if (!c) c = compare_numbers(a->unit, b->unit);
+    return c ? c : compare_numbers(a->size, b->size);
+}
+
+static void add_digit(digits *x, pl_split d)
+{
+    bool known = d.stride > 0; /* what sees windows is made by other moves */
+    d.axis = -1;
+    for (int k = 0; k < x->n && !known; k++) known = !compare_digits(&x->at[k], &d);
+    if (!known && x->n < PL_MOST_DIGITS) x->at[x->n++] = d;
+}
+
+static digits find_digits(const pl_shape *shape, int n, const pl_placement at[])
+{
+    digits x = { .n = 0 };
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < at[i].n; k++) add_digit(&x, at[i].split[k]);
+    for (int d = 0; d < shape->rank; d++) add_digit(&x, (pl_split){ .dim = (int8_t)d });
+    for (int i = 0; i < x.n; i++) {
+        int less = 0;
+        for (int k = 0; k < x.n; k++) less += compare_digits(&x.at[k], &x.at[i]) < 0;
+        x.order[i] = less;
     }
+    return x;
+}
+
+static pl_convert_map *find_map(pl_convert_memo *memo, pl_type type, const pl_shape *shape,
+                                const digits *d)
+{
+    pl_split sorted[PL_MOST_DIGITS];
+    for (int i = 0; i < d->n; i++) sorted[d->order[i]] = d->at[i];
+    for (int i = 0; i < memo->maps.n; i++) {
+        pl_convert_map *x = memo->maps.at[i];
+        bool same = x->type == type && pl_shape_same(&x->shape, shape) && x->n_digits == d->n;
+        for (int k = 0; same && k < d->n; k++) same = !compare_digits(&x->digit[k], &sorted[k]);
+        if (same) return x;
+    }
+    PL_PUSH(memo->arena, &memo->maps,
+            pl_convert_map_new(memo->mesh, type, shape, d->n, sorted, memo->arena));
+    return memo->maps.at[memo->maps.n - 1];
+}
+
+/* -- what is within reach ---------------------------------------------------------------------- */
+
+typedef struct reach {
+    pl_convert_map *map;
+    int n, most;
+    int *at; /* [n] places, whose mark is 1 + their index */
+} reach;
+
+static void meet(reach *x, int place)
+{
+    if (place < 0 || x->map->mark.at[place] || x->n == x->most) return;
+    x->at[x->n++] = place;
+    x->map->mark.at[place] = x->n;
+}
+
+/* All that the moves from a place lead to, digits in the order in which they were met. */
+static void look_around(reach *x, int from, const digits *d)
+{
+    pl_convert_map_open(x->map, from);
+    const pl_place *p = x->map->at[from];
+    int axes = x->map->mesh->n, *to = p->to;
+    unsigned used = p->where.pending | pl_placement_axes(&p->where);
+    for (int a = 0; a < axes; a++, to += 1 + d->n) {
+        if (used >> a & 1) meet(x, to[0]);
+        for (int k = 0; k < d->n; k++) meet(x, to[1 + d->order[k]]);
+        if (!(used >> a & 1)) meet(x, to[0]);
+    }
+    for (; to < p->to + p->n_moves; to++) meet(x, *to);
+}
+
+/* The places within reach, ascending: 2 * place + 1 for each of the first n. row[i] of those n is
+ * where the i-th stands among them. */
+static int *list_reach(const reach *x, int n, int16_t *row, pl_arena *tmp)
+{
+    int *all = PL_NEW_N(tmp, int, x->n);
+    for (int i = 0, k = 0, met = 0; k < x->n; i++) {
+        int mark = x->map->mark.at[i];
+        if (!mark) continue;
+        all[k++] = 2 * i + (mark <= n);
+        if (mark <= n) row[mark - 1] = (int16_t)met++;
+    }
+    return all;
 }
 
 /* -- paths ------------------------------------------------------------------------------------- */
 
-/* A heap of spots by their distance. */
-typedef struct heap {
-    int n;
-    int *at, *place; /* place[spot]: where it stands, -1: nowhere */
-    double *far;
-} heap;
+typedef struct edge {
+    int from;
+    double seconds;
+} edge;
 
-static void put(heap *h, int i, int s)
+/* Moves by where they lead to, and the seconds from `width` places to all: rows of places, those of
+ * smaller parts first. */
+typedef struct graph {
+    int n, width;
+    int *place; /* [n] place of a row                     */
+    int *first; /* [n + 1] edges to a row                 */
+    edge *edge, *some;
+    double *far;         /* [n][width]                             */
+    int *changed, *seen; /* [n] when a row last changed, was found */
+} graph;
+
+typedef struct sorted {
+    int64_t count;
+    int place;
+} sorted;
+
+static int compare_sorted(const void *a, const void *b)
 {
-    h->at[i] = s;
-    h->place[s] = i;
+    const sorted *x = a, *y = b;
+    int c = compare_numbers(x->count, y->count);
+    return c ? c : compare_numbers(x->place, y->place);
 }
 
-static void rise(heap *h, int s)
+/* The mark of a place becomes 1 + its row. */
+static void sort_rows(graph *g, pl_convert_map *map, const int *all, pl_arena *tmp)
 {
-    int i = h->place[s];
-    for (; i > 0 && h->far[h->at[(i - 1) / 2]] > h->far[s]; i = (i - 1) / 2)
-        put(h, i, h->at[(i - 1) / 2]);
-    put(h, i, s);
-}
-
-static int pop(heap *h)
-{
-    int first = h->at[0], s = h->at[--h->n], i = 0;
-    h->place[first] = -1;
-    if (!h->n) return first;
-    for (int k; (k = 2 * i + 1) < h->n; i = k) {
-        if (k + 1 < h->n && h->far[h->at[k + 1]] < h->far[h->at[k]]) k++;
-        if (h->far[h->at[k]] >= h->far[s]) break;
-        put(h, i, h->at[k]);
+    sorted *s = PL_NEW_N(tmp, sorted, g->n);
+    g->place = PL_NEW_N(tmp, int, g->n);
+    for (int i = 0; i < g->n; i++) s[i] = (sorted){ map->at[all[i] / 2]->count, all[i] / 2 };
+    qsort(s, (size_t)g->n, sizeof *s, compare_sorted);
+    for (int i = 0; i < g->n; i++) {
+        g->place[i] = s[i].place;
+        map->mark.at[s[i].place] = i + 1;
     }
-    put(h, i, s);
-    return first;
 }
 
-/* Distances from one spot to all (Dijkstra, 1959). */
-static void walk(const map *x, int from, heap *h)
+/* The edges from a row, or how many they are where there is no room for them yet. */
+static void add_edges(graph *g, pl_convert_map *map, int row, int *next)
 {
-    for (int i = 0; i < x->n; i++) h->far[i] = INFINITY, h->place[i] = -1;
-    h->n = 1;
-    h->far[from] = 0;
-    put(h, 0, from);
-    while (h->n) {
-        int s = pop(h);
-        for (int i = 0; i < x->at[s].edges.n; i++) {
-            edge e = x->at[s].edges.at[i];
-            double far = h->far[s] + e.seconds;
-            if (far >= h->far[e.to]) continue;
-            if (h->far[e.to] == INFINITY) h->place[e.to] = h->n++;
-            h->far[e.to] = far;
-            rise(h, e.to);
+    const pl_place *p = map->at[g->place[row]];
+    for (int k = 0; k < p->n_moves; k++) {
+        int to = p->to[k] < 0 ? 0 : map->mark.at[p->to[k]];
+        if (!to) continue;
+        double seconds = p->seconds[k];
+        if (isnan(seconds)) seconds = pl_convert_map_price(map, g->place[row], k);
+        if (isinf(seconds)) continue;
+        if (g->edge) g->edge[next[to - 1]] = (edge){ row, seconds };
+        next[to - 1]++;
+    }
+}
+
+static int most_edges(const graph *g)
+{
+    int most = 0;
+    for (int i = 0; i < g->n; i++)
+        if (g->first[i + 1] - g->first[i] > most) most = g->first[i + 1] - g->first[i];
+    return most;
+}
+
+static graph make_graph(pl_convert_memo *memo, const answer *x, pl_convert_map *map, pl_arena *tmp)
+{
+    int n = x->n_all, blocks = 1 + (x->n - 1) / MOST_WIDTH;
+    graph g = { .n = n, .width = ((x->n + blocks - 1) / blocks + LANES - 1) / LANES * LANES };
+    int *next = PL_NEW_N(tmp, int, n + 1);
+    sort_rows(&g, map, x->all, tmp);
+    g.first = PL_NEW_N(tmp, int, n + 1);
+    for (int i = 0; i < n; i++) add_edges(&g, map, i, next);
+    for (int i = 0; i < n; i++) g.first[i + 1] = g.first[i] + next[i];
+    memcpy(next, g.first, (size_t)n * sizeof *next);
+    g.edge = take(memo, EDGES, (size_t)(g.first[n] + 1) * sizeof(edge));
+    for (int i = 0; i < n; i++) add_edges(&g, map, i, next);
+    g.far = take(memo, FAR, (size_t)n * (size_t)g.width * sizeof(double));
+    g.some = PL_NEW_N(tmp, edge, most_edges(&g) + 1);
+    g.changed = PL_NEW_N(tmp, int, n), g.seen = PL_NEW_N(tmp, int, n);
+    return g;
+}
+
+/* A row becomes the least of itself and of what two edges make of the rows they come from. */
+static void relax(const graph *g, double *restrict row, const edge *e, const edge *f)
+{
+    const double *restrict a = g->far + (ptrdiff_t)e->from * g->width;
+    const double *restrict b = g->far + (ptrdiff_t)f->from * g->width;
+    double by_e = e->seconds, by_f = f->seconds;
+    for (int k = 0; k < g->width; k += LANES)
+        for (int j = k; j < k + LANES; j++) {
+            double x = a[j] + by_e, y = b[j] + by_f;
+            x = x < y ? x : y;
+            row[j] = x < row[j] ? x : row[j];
+        }
+}
+
+/* The last moves to a place from those that have come nearer since it was found. Does it? */
+static bool improve(graph *g, int i)
+{
+    double before[MOST_WIDTH], *row = g->far + (ptrdiff_t)i * g->width;
+    size_t bytes = (size_t)g->width * sizeof *row;
+    int n = 0;
+    for (int e = g->first[i]; e < g->first[i + 1]; e++) {
+        g->some[n] = g->edge[e];
+        n += g->changed[g->edge[e].from] > g->seen[i];
+    }
+    if (!n) return false;
+    memcpy(before, row, bytes);
+    for (int e = 0; e < n; e += 2) relax(g, row, &g->some[e], &g->some[e + 1 < n ? e + 1 : e]);
+    return memcmp(before, row, bytes) != 0;
+}
+
+/* From as many sources at once as there is room for in a row (Bellman, 1958, with each new figure
+ * used at once): to smaller parts first and then to larger ones, and the other way round. */
+static void walk(graph *g, int n, const int source[])
+{
+    int clock = 1;
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)g->n * g->width; i++) g->far[i] = INFINITY;
+    memset(g->changed, 0, sizeof(int) * (size_t)g->n);
+    memset(g->seen, 0, sizeof(int) * (size_t)g->n);
+    for (int i = 0; i < n; i++) {
+        g->far[(ptrdiff_t)source[i] * g->width + i] = 0;
+        g->changed[source[i]] = clock;
+    }
+    bool more = true;
+    for (int pass = 0; more; pass++) {
+        more = false;
+        for (int k = 0; k < g->n; k++) {
+            int i = pass % 2 ? k : g->n - 1 - k;
+            bool nearer = improve(g, i);
+            g->seen[i] = clock;
+            if (nearer) g->changed[i] = ++clock;
+            more |= nearer;
         }
     }
+}
+
+static void find_ways(pl_convert_memo *memo, answer *x, pl_convert_map *map)
+{
+    pl_arena *tmp = pl_arena_new("convert paths");
+    graph g = make_graph(memo, x, map, tmp);
+    int *source = PL_NEW_N(tmp, int, x->n), n = 0;
+    for (int i = 0; i < x->n_all; i++)
+        if (x->all[i] % 2) source[n++] = map->mark.at[x->all[i] / 2] - 1;
+    for (int from = 0; from < n; from += g.width) {
+        int wide = n - from < g.width ? n - from : g.width;
+        walk(&g, wide, source + from);
+        for (int k = 0; k < wide; k++)
+            for (int j = 0; j < n; j++)
+                x->seconds[(ptrdiff_t)(from + k) * n + j] =
+                    g.far[(ptrdiff_t)source[j] * g.width + k];
+    }
+    pl_arena_free(tmp);
+}
+
+/* -- all --------------------------------------------------------------------------------------- */
+
+static const answer *find_answer(pl_convert_memo *memo, pl_convert_map *map, int n, int n_all,
+                                 const int *all)
+{
+    size_t bytes = (size_t)n_all * sizeof *all;
+    uint64_t hash = pl_hash_mix((uint64_t)(uintptr_t)map, (uint64_t)n);
+    for (int i = 0; i < n_all; i++) hash = pl_hash_mix(hash, (uint64_t)all[i]);
+    for (int i = 0; i < memo->answers.n; i++) {
+        const answer *y = &memo->answers.at[i];
+        if (y->hash == hash && y->map == map && y->n_all == n_all && !memcmp(y->all, all, bytes))
+            return y;
+    }
+    int *copy = PL_NEW_N(memo->arena, int, n_all);
+    memcpy(copy, all, bytes);
+    answer y = { hash, map, n_all, n, copy, PL_NEW_N(memo->arena, double, (size_t)n *(size_t)n) };
+    find_ways(memo, &y, map);
+    PL_PUSH(memo->arena, &memo->answers, y);
+    return &memo->answers.at[memo->answers.n - 1];
+}
+
+pl_convert pl_convert_find(pl_convert_memo *memo, pl_type type, const pl_shape *shape, int n,
+                           const pl_placement at[])
+{
+    pl_arena *tmp = pl_arena_new("convert");
+    const digits d = find_digits(shape, n, at);
+    reach x = { .map = find_map(memo, type, shape, &d), .most = n + MOST_EXTRA };
+    int16_t *row = PL_NEW_N(memo->arena, int16_t, n);
+    x.at = PL_NEW_N(tmp, int, x.most);
+    for (int i = 0; i < n; i++) {
+        meet(&x, pl_convert_map_add(x.map, &at[i]));
+        PL_ASSERT_CMP(x.n, ==, i + 1); /* they differ */
+    }
+    for (int i = 0; i < x.n; i++) look_around(&x, x.at[i], &d);
+    const int *all = list_reach(&x, n, row, tmp);
+    const answer *y = find_answer(memo, x.map, n, x.n, all);
+    for (int i = 0; i < x.n; i++) x.map->mark.at[x.at[i]] = 0;
+    pl_arena_free(tmp);
+    return (pl_convert){ n, y->seconds, row };
+}
+
+/* All that some axes of the first `splits` splits of a place leave when they are gathered, the last
+ * split first. */
+static void find_wholes(pl_convert_map *map, int place, int splits, bool *part)
+{
+    int mark = map->mark.at[place];
+    if (mark) part[mark - 1] = true;
+    for (int i = splits - 1; i >= 0; i--) {
+        int next = pl_convert_map_gather(map, place, map->at[place]->where.split[i].axis);
+        if (next >= 0) find_wholes(map, next, i, part);
+    }
+}
+
+const bool *pl_convert_parts(pl_convert_memo *memo, pl_type type, const pl_shape *shape, int n,
+                             const pl_placement at[])
+{
+    const digits d = find_digits(shape, n, at);
+    pl_convert_map *map = find_map(memo, type, shape, &d);
+    bool *part = PL_NEW_N(memo->arena, bool, (size_t)n *(size_t)n);
+    int *place = PL_NEW_N(memo->arena, int, n);
+    for (int i = 0; i < n; i++) place[i] = pl_convert_map_add(map, &at[i]);
+    for (int i = 0; i < n; i++) map->mark.at[place[i]] = i + 1;
+    for (int i = 0; i < n; i++) find_wholes(map, place[i], at[i].n, part + (ptrdiff_t)i * n);
+    for (int i = 0; i < n; i++) map->mark.at[place[i]] = 0;
+    return part;
 }
 
 pl_convert pl_convert_all(const pl_mesh *m, pl_type type, const pl_shape *shape, int n,
                           const pl_placement at[], pl_arena *arena)
 {
-    pl_arena *tmp = pl_arena_new("convert");
-    map x = { .mesh = m, .type = type, .shape = shape, .arena = tmp, .most = n + MOST_EXTRA };
-    double *seconds = PL_NEW_N(arena, double, n *n);
-    x.n_slots = 2 * x.most;
-    x.slot = PL_NEW_N(tmp, int, x.n_slots);
-    for (int i = 0; i < n; i++) {
-        int id = find_spot(&x, &at[i]);
-        PL_ASSERT_CMP(id, ==, i); /* they differ */
-        add_digits(&x, &at[i]);
-    }
-    for (int d = 0; d < shape->rank; d++)
-        add_digits(&x, &(pl_placement){ .n = 1, .split = { { .dim = (int8_t)d } } });
-    for (int i = 0; i < x.n; i++) add_moves(&x, i);
-    heap h = { .at = PL_NEW_N(tmp, int, x.n), .place = PL_NEW_N(tmp, int, x.n) };
-    h.far = PL_NEW_N(tmp, double, x.n);
-    for (int i = 0; i < n; i++) {
-        walk(&x, i, &h);
-        memcpy(seconds + (ptrdiff_t)i * n, h.far, (size_t)n * sizeof *seconds);
-    }
+    pl_arena *tmp = pl_arena_new("convert all");
+    double *seconds = PL_NEW_N(arena, double, (size_t)n *(size_t)n);
+    pl_convert c = pl_convert_find(pl_convert_memo_new(m, tmp), type, shape, n, at);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) seconds[i * n + j] = c.seconds[c.row[i] * n + c.row[j]];
     pl_arena_free(tmp);
-    return (pl_convert){ n, seconds };
+    return (pl_convert){ n, seconds, NULL };
 }

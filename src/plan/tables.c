@@ -2,18 +2,12 @@
 
 #include "base/hash.h"
 #include "graph/op.h"
-#include "plan/convert.h"
 #include "plan/tables_ends.h"
+#include "plan/tables_ways.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct known_paths {
-    uint64_t hash;
-    const pl_value *value;
-    pl_convert paths;
-} known_paths;
 
 typedef struct known_domain {
     uint64_t hash;
@@ -22,18 +16,29 @@ typedef struct known_domain {
     const double *time;
 } known_domain;
 
+/* Where the nodes of one domain have an operand, as spots of a value. */
+typedef struct known_seats {
+    const pl_domain *domain;
+    int operand;
+    const int16_t *at;
+} known_seats;
+
+typedef struct seats_list {
+    int n, cap;
+    known_seats *at;
+} seats_list;
+
 typedef struct making {
     pl_tables *t;
     const pl_speed *speed;
-    pl_arena *arena;
-    struct {
-        int n, cap;
-        known_paths *at;
-    } paths;
+    pl_arena *arena, *tmp;
+    pl_ways *ways;
+    pl_way **way; /* [values] */
     struct {
         int n, cap;
         known_domain *at;
     } domains;
+    seats_list *seats;           /* [values]                         */
     pl_readers active, *readers; /* [values] active nodes, each once */
     double *before, *after;      /* [nodes] seconds of computing, each node at its fastest */
 } making;
@@ -236,20 +241,42 @@ static pl_var *var_at(const making *x, int copy, int id)
     return &x->t->vars[copy >= 0].at[id];
 }
 
-/* Where a node has its operands become spots of their values. */
+static const int16_t *map_seats(making *x, pl_spots *spots, const pl_domain *d, int o)
+{
+    int16_t *map = PL_NEW_N(x->tmp, int16_t, d->spot[o].n);
+    bool same = true;
+    for (int i = 0; i < d->spot[o].n; i++) {
+        map[i] = (int16_t)pl_spots_add(spots, &d->spot[o].at[i], x->arena);
+        same &= map[i] == i;
+    }
+    if (same) return d->at[o];
+    int16_t *at = PL_NEW_N(x->arena, int16_t, d->n);
+    for (int i = 0; i < d->n; i++) at[i] = map[d->at[o][i]];
+    return at;
+}
+
+/* Where nodes of a domain have an operand become spots of a value. */
+static const int16_t *note_seats(making *x, const pl_value *v, const pl_domain *d, int o)
+{
+    pl_spots *spots = &x->t->spot[v->id];
+    seats_list *l = &x->seats[v->id];
+    for (int i = 0; i < l->n; i++)
+        if (l->at[i].domain == d && l->at[i].operand == o) return l->at[i].at;
+    known_seats k = { d, o, d->at[o] };
+    if (spots->n)
+        k.at = map_seats(x, spots, d, o);
+    else
+        *spots = pl_spots_lend(&d->spot[o]);
+    PL_PUSH(x->tmp, l, k);
+    return k.at;
+}
+
 static void note_spots(making *x, const pl_node *n, const pl_domain *d)
 {
     pl_tables *t = x->t;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         const pl_value *v = pl_node_value(n, o);
-        if (is_number(v)) continue;
-        pl_spots *spots = &t->spot[t->like[v->id]->id];
-        int16_t *map = PL_NEW_N(x->arena, int16_t, d->spot[o].n);
-        for (int i = 0; i < d->spot[o].n; i++)
-            map[i] = (int16_t)pl_spots_add(spots, &d->spot[o].at[i], x->arena);
-        int16_t *at = PL_NEW_N(x->arena, int16_t, d->n);
-        for (int i = 0; i < d->n; i++) at[i] = map[d->at[o][i]];
-        t->at[n->id * PL_MAX_OPERANDS + o] = at;
+        if (!is_number(v)) t->at[n->id * PL_MAX_OPERANDS + o] = note_seats(x, t->like[v->id], d, o);
     }
 }
 
@@ -332,11 +359,6 @@ static end node_end(const making *x, const pl_node *n, int o)
                   x->t->at[n->id * PL_MAX_OPERANDS + o] };
 }
 
-static int spot_of(end e, int i)
-{
-    return e.at ? e.at[i] : i;
-}
-
 /* The list of pairs that one between these copies belongs to, or -1: another copy tells it.
  * `every`: what is outside is read by, or reads, all copies. */
 static int find_list(const making *x, int a, int b, bool every)
@@ -353,66 +375,48 @@ typedef struct shade {
     double hidden, window; /* see pl_pair */
 } shade;
 
-/* time[i * m + j] is for value i of a, j of b; in lists what is outside or before comes first. */
-static void add_pair(making *x, end a, end b, bool every, shade c, double *time, double *memory)
+/* Where a pair of two variables belongs, and whether b comes first there: in lists what is outside
+ * or before does. */
+typedef struct joint {
+    int list; /* -1: nowhere */
+    bool turned;
+} joint;
+
+static joint find_joint(const making *x, end a, end b, bool every)
 {
-    int list = find_list(x, a.copy, b.copy, every), n = var_at(x, a.copy, a.var)->n;
-    int m = var_at(x, b.copy, b.var)->n;
+    int list = find_list(x, a.copy, b.copy, every);
     bool inside = list == PL_PAIR_OUTSIDE || list == PL_PAIR_BLOCK;
-    bool turn = !inside && (list == PL_PAIR_LINK ? a.copy > b.copy : b.copy < 0);
-    if (list < 0) return;
+    bool turned = !inside && (list == PL_PAIR_LINK ? a.copy > b.copy : b.copy < 0);
+    return (joint){ list, turned };
+}
+
+static void add_pair(making *x, joint at, end a, end b, shade c, const double *time,
+                     const double *memory)
+{
     pl_pair p = { { a.var, b.var, time, memory }, c.hidden, c.window };
-    if (turn) {
-        double *t = PL_NEW_N(x->arena, double, n *m);
-        PL_ASSERT(!memory);
-        for (int i = 0; i < n; i++)
-            for (int j = 0; j < m; j++) t[j * n + i] = time[i * m + j];
-        p.sum = (pl_sum_pair){ b.var, a.var, t, NULL };
-    }
-    PL_PUSH(x->arena, &x->t->pairs[list], p);
+    if (at.turned) p.sum.a = b.var, p.sum.b = a.var;
+    PL_PUSH(x->arena, &x->t->pairs[at.list], p);
 }
 
-static bool are_paths_same(const making *x, const pl_value *a, const pl_value *b)
+static pl_way *way_of(making *x, const pl_value *v)
 {
-    const pl_spots *s = &x->t->spot[a->id], *t = &x->t->spot[b->id];
-    bool same = s->n == t->n && is_form_same(a, b);
-    for (int i = 0; same && i < s->n; i++) same = pl_placement_same(&s->at[i], &t->at[i]);
-    return same;
-}
-
-static const pl_convert *find_paths(making *x, const pl_value *v)
-{
-    const pl_spots *s = &x->t->spot[v->id];
-    uint64_t h = hash_shape(1, v);
-    for (int i = 0; i < s->n; i++) h = pl_hash_mix(h, pl_placement_hash(&s->at[i]));
-    for (int i = 0; i < x->paths.n; i++)
-        if (x->paths.at[i].hash == h && are_paths_same(x, x->paths.at[i].value, v))
-            return &x->paths.at[i].paths;
-    known_paths k = { h, v, pl_convert_all(x->t->mesh, v->type, &v->shape, s->n, s->at, x->arena) };
-    PL_PUSH(x->arena, &x->paths, k);
-    return &x->paths.at[x->paths.n - 1].paths;
+    pl_way **w = &x->way[v->id];
+    if (!*w) *w = pl_tables_ways_find(x->ways, v, &x->t->spot[v->id]);
+    return *w;
 }
 
 /* The value (of the copy that stands for it) goes from a to b. */
 static void link(making *x, const pl_value *v, end a, end b, bool every, shade cover)
 {
-    if (find_list(x, a.copy, b.copy, every) < 0) return;
-    const pl_convert *c = find_paths(x, v);
-    int n = var_at(x, a.copy, a.var)->n, m = var_at(x, b.copy, b.var)->n;
-    double *time = PL_NEW_N(x->arena, double, n *m);
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < m; j++)
-            time[i * m + j] = c->seconds[spot_of(a, i) * c->n + spot_of(b, j)];
-    add_pair(x, a, b, every, cover, time, NULL);
+    joint at = find_joint(x, a, b, every);
+    if (at.list < 0) return;
+    pl_seats from = { var_at(x, a.copy, a.var)->n, a.at },
+             to = { var_at(x, b.copy, b.var)->n, b.at };
+    add_pair(x, at, a, b, cover, pl_tables_ways_time(x->ways, way_of(x, v), from, to, at.turned),
+             NULL);
 }
 
 /* -- values ------------------------------------------------------------------------------------ */
-
-static double bytes_at(const making *x, const pl_value *v, int spot)
-{
-    int64_t room = pl_placement_room(&x->t->spot[v->id].at[spot], x->t->mesh, &v->shape);
-    return (double)(room * pl_type_bytes(v->type));
-}
 
 /* A value on its way to its readers: where they take it from, by phase. */
 typedef struct stream {
@@ -448,39 +452,20 @@ static void stop(making *x, stream *s, int phase, pl_var_kind kind, int *id)
     s->from[phase] = to;
 }
 
-/* Is a the part of b that is left when more axes split it? Then it costs nothing to keep. */
-static bool refines(const making *x, const pl_value *v, int a, int b)
-{
-    pl_placement p = x->t->spot[v->id].at[a];
-    const pl_placement *q = &x->t->spot[v->id].at[b];
-    unsigned more = pl_placement_axes(&p) & ~pl_placement_axes(q);
-    for (int i = p.n - 1; i >= 0 && i < p.n; i--)
-        if (more >> p.split[i].axis & 1 &&
-            !pl_placement_gather(&p, x->t->mesh, &v->shape, p.split[i].axis))
-            return false;
-    return pl_placement_same(&p, q);
-}
-
 /* Kept for the backward pass: as it lies, or the part of it that it was moved from. Of a state that
  * is stored so it takes no memory. */
 static void save(making *x, stream *s, end made)
 {
-    const pl_convert *c = find_paths(x, s->v);
     end lies = s->from[0], to = add_stop(x, s, PL_VAR_SAVE, &x->t->save[s->v->id]);
-    int n = c->n;
-    double *time = PL_NEW_N(x->arena, double, n *n), *memory = NULL;
-    bool state = !s->v->maker;
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++)
-            time[i * n + j] = refines(x, s->v, j, i) ? 0 : c->seconds[i * n + j];
-    add_pair(x, lies, to, false, s->cover, time, NULL);
-    if (state) memory = PL_NEW_N(x->arena, double, n *n);
-    for (int j = 0; j < n; j++) {
-        double bytes = bytes_at(x, s->v, j);
-        if (!state) var_at(x, to.copy, to.var)->memory[j] = bytes;
-        for (int i = 0; i < n && state; i++) memory[i * n + j] = i == j ? 0 : bytes;
-    }
-    if (state) add_pair(x, made, to, false, s->cover, PL_NEW_N(x->arena, double, n *n), memory);
+    pl_way *w = way_of(x, s->v);
+    joint here = find_joint(x, lies, to, false);
+    add_pair(x, here, lies, to, s->cover, pl_tables_ways_keep(x->ways, w), NULL);
+    pl_var *var = var_at(x, to.copy, to.var);
+    if (s->v->maker)
+        memcpy(var->memory, pl_tables_ways_bytes(x->ways, w), (size_t)var->n * sizeof(double));
+    else
+        add_pair(x, here, made, to, s->cover, pl_tables_ways_none(x->ways, w),
+                 pl_tables_ways_beside(x->ways, w));
     s->from[1] = to;
 }
 
@@ -554,9 +539,10 @@ static const pl_node *find_owner(const making *x, const pl_value *v)
 static void add_owned(making *x, const pl_value *v, const pl_node *n)
 {
     pl_var *var = var_at(x, pl_tables_copy(x->t, n), x->t->node[n->id]);
+    const double *bytes = pl_tables_ways_bytes(x->ways, way_of(x, v));
     for (int o = 0; o < n->n_in; o++)
         for (int i = 0; i < var->n && n->in[o] == v; i++)
-            var->memory[i] += bytes_at(x, v, x->t->at[n->id * PL_MAX_OPERANDS + o][i]);
+            var->memory[i] += bytes[x->t->at[n->id * PL_MAX_OPERANDS + o][i]];
 }
 
 static bool can_be_stored(const pl_placement *p)
@@ -575,10 +561,11 @@ static void add_leaf(making *x, const pl_value *v)
     }
     int copy = x->t->copy[v->id], n = x->t->spot[v->id].n;
     int id = x->t->store[v->id] = add_var(x, copy, PL_VAR_STORE, v->id, n);
+    const double *bytes = pl_tables_ways_bytes(x->ways, way_of(x, v));
     for (int i = 0; i < n; i++) {
         bool ok = can_be_stored(&x->t->spot[v->id].at[i]);
         var_at(x, copy, id)->time[i] = ok ? 0 : INFINITY;
-        var_at(x, copy, id)->memory[i] = bytes_at(x, v, i);
+        var_at(x, copy, id)->memory[i] = bytes[i];
     }
     double hidden = v->role == PL_STATE ? x->speed->hidden : 0;
     shade before = { hidden, x->before[x->readers[v->id].at[0]->id] };
@@ -623,7 +610,9 @@ static void set_up(making *x)
     t->spot = PL_NEW_N(x->arena, pl_spots, values + 1);
     t->copy = new_index(x, values);
     t->like = PL_NEW_N(x->arena, const pl_value *, values + 1);
-    x->readers = PL_NEW_N(x->arena, pl_readers, values + 1);
+    x->readers = PL_NEW_N(x->tmp, pl_readers, values + 1);
+    x->seats = PL_NEW_N(x->tmp, seats_list, values + 1);
+    x->way = PL_NEW_N(x->tmp, pl_way *, values + 1);
     t->node = new_index(x, nodes);
     t->store = new_index(x, values), t->save = new_index(x, values);
     t->lie[0] = new_index(x, values), t->lie[1] = new_index(x, values);
@@ -633,8 +622,10 @@ pl_tables *pl_tables_new(const pl_graph *g, const pl_fold *fold, const pl_mesh *
                          const pl_speed *speed, pl_arena *arena)
 {
     pl_tables *t = PL_NEW(arena, pl_tables);
-    making x = { .t = t, .speed = speed, .arena = arena };
+    pl_arena *tmp = pl_arena_new("tables");
+    making x = { .t = t, .speed = speed, .arena = arena, .tmp = tmp };
     *t = (pl_tables){ .graph = g, .mesh = m, .arena = arena, .fold = fold, .copies = 1 };
+    x.ways = pl_tables_ways_new(m, arena, tmp);
     pick_classes(t);
     pl_tables_ends_late(t);
     do {
@@ -653,6 +644,7 @@ pl_tables *pl_tables_new(const pl_graph *g, const pl_fold *fold, const pl_mesh *
         else
             add_leaf(&x, v);
     }
+    pl_arena_free(tmp);
     t->chain = pl_tables_chain(t, 1, arena);
     return t;
 }
