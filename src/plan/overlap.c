@@ -75,7 +75,7 @@ pl_chain pl_tables_chain(const pl_tables *t, double price, pl_arena *arena)
 
 /* -- the price --------------------------------------------------------------------------------- */
 
-enum { MOST_PRICES = 5, MOST_SIDES = 4, EFFORT = 1 << 26 };
+enum { MOST_PRICES = 5, MOST_SIDES = 4, EFFORT = 1 << 27 };
 static const double ROUGH = 1e-2;  /* gap of the answers between the ends of the range, of copies */
 static const double ENOUGH = 1e-3; /* of a step: so near the top of the bound no price is sought */
 static const double LEAST_PRICE = 1. / 16; /* below, too many choices take no time at all */
@@ -138,15 +138,9 @@ static bool try_price(prices *x, double price, line *l, pl_err *err)
     pl_chain c = price == 1 ? x->t->chain : pl_tables_chain(x->t, price, x->out);
     pl_search_options o = x->options ? *x->options : (pl_search_options){ 0 };
     pl_answer a;
-    pl_err none = { 0 };
     if (price < 1) o.effort = EFFORT;
     if (price < 1 && x->t->copies > 1) o.gap = fmax(o.gap, ROUGH);
-    if (x->tied) {
-        PL_TRY(pl_chain_tied(&c, x->cap, &o, x->out, &a, err));
-    } else {
-        if (price < 1 && pl_chain_tied(&c, x->cap, &o, x->out, &a, &none)) keep(x, a);
-        PL_TRY(pl_chain_min(&c, x->cap, &o, x->out, &a, err));
-    }
+    PL_TRY((x->tied ? pl_chain_tied : pl_chain_min)(&c, x->cap, &o, x->out, &a, err));
     if (a.bound > x->bound) x->bound = a.bound, x->bound_price = price;
     *l = keep(x, a);
     return true;

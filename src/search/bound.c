@@ -23,25 +23,44 @@ static void open_one(const pl_net *net, front *f, int v)
     for (int i = net->first[v]; i < net->first[v + 1]; i++) f->fresh[other_end(net, i, v)]--;
 }
 
-/* Where nothing is open: the variable with the fewest pairs. */
-static int find_start(const pl_net *net, const front *f)
+/* The last of the variables that can be reached from v, those far away last (breadth first). */
+static int find_far(const pl_net *net, int v, int *queue, bool *seen)
 {
-    int best = -1;
-    for (int v = 0; v < net->n; v++)
-        if (!f->seen[v] && (best < 0 || f->fresh[v] < f->fresh[best])) best = v;
-    return best;
+    int n = 0, last = v;
+    memset(seen, 0, (size_t)net->n * sizeof *seen);
+    seen[queue[n++] = v] = true;
+    for (int at = 0; at < n; at++) {
+        last = queue[at];
+        for (int i = net->first[last]; i < net->first[last + 1]; i++) {
+            int other = other_end(net, i, last);
+            if (!seen[other]) seen[queue[n++] = other] = true;
+        }
+    }
+    return last;
+}
+
+/* Where nothing is open: a variable at one end of what is left, so that the passes go along it and
+ * not from its middle both ways. */
+static int find_start(const pl_net *net, const front *f, int *queue, bool *seen)
+{
+    int v = 0;
+    while (f->seen[v]) v++;
+    for (int i = 0; i < 2; i++) v = find_far(net, v, queue, seen);
+    return v;
 }
 
 void pl_net_arrange(pl_net *net, pl_arena *a)
 {
     int n = net->n;
     front f = { 0, PL_NEW_N(a, int, n), PL_NEW_N(a, int, n), PL_NEW_N(a, bool, n) };
+    int *queue = PL_NEW_N(a, int, n);
+    bool *seen = PL_NEW_N(a, bool, n);
     for (int v = 0; v < n; v++) f.fresh[v] = net->first[v + 1] - net->first[v];
     net->order = PL_NEW_N(a, int, n);
     net->rank = PL_NEW_N(a, int, n);
     for (int at = 0; at < n; at++) {
         int best = 0;
-        if (!f.n) open_one(net, &f, find_start(net, &f));
+        if (!f.n) open_one(net, &f, find_start(net, &f, queue, seen));
         for (int i = 1; i < f.n; i++) /* of equals the one that has been open longest */
             if (f.fresh[f.open[i]] < f.fresh[f.open[best]]) best = i;
         int v = f.open[best];
@@ -129,18 +148,17 @@ static void limit(double *to, int n)
         if (!pl_net_is_legal(to[x])) to[x] = most;
 }
 
-/* Takes what the pairs to variables visited before v can spare. Returns how many pairs lie ahead
- * and how many behind. */
-static void pull(pl_net *net, int v, bool forward, int *ahead, int *behind)
+/* Takes what the pairs to variables visited before v can spare. Returns how many lie ahead. */
+static int pull(pl_net *net, int v, bool forward)
 {
+    int ahead = 0;
     for (int i = net->first[v]; i < net->first[v + 1]; i++) {
         pl_net_pair *e = &net->pair[net->incident[i]];
         int other = e->a == v ? e->b : e->a;
         if ((net->rank[other] < net->rank[v]) != forward) {
-            ++*ahead;
+            ahead++;
             continue;
         }
-        ++*behind;
         net->work += (int64_t)e->table.rows * e->table.cols;
         if (e->a == v)
             pull_rows(e->table, e->to_b, e->to_a);
@@ -148,9 +166,11 @@ static void pull(pl_net *net, int v, bool forward, int *ahead, int *behind)
             pull_columns(e->table, e->to_a, e->to_b);
         if (e->loose) limit(e->a == v ? e->to_a : e->to_b, net->size[v]);
     }
+    return ahead;
 }
 
-/* A variable with more pairs behind than ahead keeps a part, as TRW-S weighs its chains. */
+/* All goes on, in equal parts. (Kolmogorov's 1 / max(ahead, behind) keeps a part where many pairs
+ * end, and is several times slower on plans.) */
 static void push(pl_net *net, int v, bool forward, const double *sum, double share)
 {
     for (int i = net->first[v]; i < net->first[v + 1]; i++) {
@@ -164,9 +184,8 @@ static void push(pl_net *net, int v, bool forward, const double *sum, double sha
 
 static void visit(pl_net *net, int v, bool forward, int *pick)
 {
-    int size = net->size[v], ahead = 0, behind = 0;
+    int size = net->size[v], ahead = pull(net, v, forward);
     double *sum = net->scratch[0], least = INFINITY;
-    pull(net, v, forward, &ahead, &behind);
     memcpy(sum, net->unary[v], (size_t)size * sizeof *sum);
     for (int i = net->first[v]; i < net->first[v + 1]; i++) {
         const pl_net_pair *e = &net->pair[net->incident[i]];
@@ -182,7 +201,7 @@ static void visit(pl_net *net, int v, bool forward, int *pick)
             net->least[v][x] = net->bound + sum[x];
     }
     if (pick) pick[v] = choose(net, v, forward, pick, sum, net->scratch[1]);
-    if (ahead) push(net, v, forward, sum, 1.0 / (ahead > behind ? ahead : behind));
+    if (ahead) push(net, v, forward, sum, 1.0 / ahead);
 }
 
 void pl_net_pass(pl_net *net, bool forward, int *pick)

@@ -1,9 +1,9 @@
 #include "search/copies.h"
 #include "search/run.h"
 
-/* The first ends still have all values: after a few passes there is a choice that many are worse
- * than, and the next passes are faster. */
-enum { MOST_ROUNDS = 24, FIRST_PASSES = 8, NEAR_WORK = 1 << 20 };
+#include <string.h>
+
+enum { MOST_ROUNDS = 24, NEAR_WORK = 1 << 20 };
 
 /* With a choice this near the bound, none is looked for by tying copies. */
 static const double NEAR_ENOUGH = 1e-5;
@@ -17,6 +17,7 @@ typedef struct search {
     pl_net *ends;
     pl_found found;
     int rounds, depth;
+    pl_solve_pace pace[2]; /* of the ring, of its ends */
     pl_arena *out, *tmp;
 } search;
 
@@ -39,31 +40,35 @@ static void offer(search *s, int *value)
     s->found.value = value;
 }
 
-/* Passes while the bound rises; the chain's is so many times as large. */
-static void raise(search *s, pl_net *net, double times, int passes)
+/* Rounds of passes up to the next look at whether they pay; the chain's bound is so many times as
+ * large. */
+static bool raise(search *s, pl_net *net, double times, pl_solve_pace *pace)
 {
-    for (int i = 0; i < passes; i += 2) {
-        double before = net->bound;
-        pl_net_pass(net, true, NULL);
-        pl_net_pass(net, false, NULL);
+    bool pays = true;
+    for (bool looked = false; pays && !looked && net->work < effort_left(s);) {
+        looked = pace->n + 1 >= pace->next;
+        pl_net_climb(net, NULL);
         double bound = fmax(s->found.bound, times * net->bound);
-        if (bound >= pl_solve_goal(s->found.cost, s->o)) break;
-        if (i && times * (net->bound - before) <= pl_solve_worth(s->found.cost, bound)) break;
+        pays = bound < pl_solve_goal(s->found.cost, s->o) &&
+               pl_solve_goes_on(pace, times * net->bound, s->found.cost) &&
+               6 * pace->n < s->o->passes;
     }
     s->found.work += net->work;
     net->work = 0;
+    return pays;
 }
 
 /* Potentials of the ring, then of the ends. */
-static void raise_bound(search *s)
+static bool raise_bound(search *s)
 {
-    raise(s, s->ring->ring, s->c->copies, s->o->passes);
+    bool pays = raise(s, s->ring->ring, s->c->copies, &s->pace[0]);
     pl_net *ends = pl_ring_ends(s->ring, s->depth, 0, s->tmp);
     if (s->ends) pl_ring_go_on(s->ring, ends, s->ends);
     s->ends = ends;
-    raise(s, ends, 1, s->rounds ? s->o->passes : FIRST_PASSES);
+    pays |= raise(s, ends, 1, &s->pace[1]);
     s->found.bound = fmax(s->found.bound, ends->bound);
     pl_ring_settle(s->ring, s->tmp);
+    return pays && effort_left(s) > 0;
 }
 
 /* All copies alike, each of its best values: a choice that is near the best in most chains. */
@@ -84,6 +89,8 @@ static void tie(search *s)
     pl_search_options o = *s->o;
     o.gap = fmax(o.gap, NEAR_ENOUGH);
     o.node_limit = 20;
+    o.start = NULL;
+    o.effort = s->found.work / 4;
     pl_found f = pl_solve_net(tied, &o, s->tmp);
     s->found.work += f.work;
     if (!f.value) return;
@@ -142,6 +149,14 @@ static bool is_done(const search *s)
     return s->found.bound >= pl_solve_goal(s->found.cost, s->o);
 }
 
+static void offer_start(search *s)
+{
+    int n = (int)pl_chain_variables(s->c);
+    int *value = pl_arena_get(s->out, (size_t)n, sizeof *value);
+    memcpy(value, s->o->start, (size_t)n * sizeof *value);
+    offer(s, value);
+}
+
 static int64_t count_values(const pl_net *net)
 {
     int64_t n = 0;
@@ -179,7 +194,7 @@ static void search_rounds(search *s)
     for (bool moved = true; s->rounds < MOST_ROUNDS; s->rounds++) {
         int64_t before = count_values(s->ring->ring);
         double bound = s->found.bound, cost = s->found.cost;
-        raise_bound(s);
+        bool pays = raise_bound(s);
         tie(s);
         if (is_done(s) || !effort_left(s) || !shrink(s)) return;
         bool last = !moved && s->depth >= s->c->copies;
@@ -189,7 +204,7 @@ static void search_rounds(search *s)
             if (is_done(s)) return;
             if (s->found.cost >= cost) s->depth *= 2;
         }
-        moved = s->found.cost < cost || s->found.bound - bound > 0.05 * (cost - bound) ||
+        moved = pays || s->found.cost < cost || s->found.bound - bound > 0.05 * (cost - bound) ||
                 (double)count_values(s->ring->ring) < 0.9 * (double)before;
     }
 }
@@ -200,7 +215,9 @@ pl_found pl_copies_solve(const pl_chain *c, pl_cost w, const pl_search_options *
     search s = {
         .c = c, .o = o, .w = w, .depth = 1, .out = out, .tmp = pl_arena_new("chain search")
     };
+    for (int i = 0; i < 2; i++) s.pace[i] = (pl_solve_pace){ 0, 1, -INFINITY };
     s.found = (pl_found){ NULL, INFINITY, -INFINITY, 0 };
+    if (o->start) offer_start(&s);
     s.ring = pl_ring_new(c, w, like, whole ? keep : s.tmp);
     if (whole) *whole = s.ring;
     if (!s.ring)

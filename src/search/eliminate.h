@@ -22,9 +22,10 @@ typedef struct pl_table {
     const double *cost;
 } pl_table;
 
-/* Variables 0 .. n-1 of size[v] values; keep[v] (NULL: none) stay. */
+/* Variables 0 .. n-1 of size[v] values; keep[v] (NULL: none) stay. It gives up above `most_work`:
+ * work is infinite then. */
 pl_order pl_order_find(int n, const int *size, int n_tables, const pl_table *table,
-                       const bool *keep, pl_arena *a);
+                       const bool *keep, double most_work, pl_arena *a);
 
 /* A variable's use in a table, and the one added before it (its place + 1; 0: none). */
 typedef struct pl_use {

@@ -265,7 +265,7 @@ pl_order pl_fronts_order(const pl_fronts *f, const bool *keep)
     pl_table *scope = PL_NEW_N(f->arena, pl_table, f->n_tables);
     for (int t = 0; t < f->n_tables; t++)
         scope[t] = (pl_table){ f->table[t].n, f->table[t].var, NULL };
-    return pl_order_find(f->n, f->size, f->n_tables, scope, keep, f->arena);
+    return pl_order_find(f->n, f->size, f->n_tables, scope, keep, INFINITY, f->arena);
 }
 
 void pl_fronts_run(pl_fronts *f, pl_order order)

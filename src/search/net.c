@@ -339,6 +339,7 @@ pl_net *pl_net_keep(const pl_net *old, bool **keep, const bool *fixed, bool fold
     for (int v = 0; v < net->n; v++) keep_variable(old, net, v, place[v], a);
     net->bound = old->bound;
     net->settled = old->settled;
+    net->leap = old->leap;
     net->work = old->work;
     net->order = old->order;
     net->rank = old->rank;

@@ -44,6 +44,7 @@ typedef struct pl_net {
     int *order, *rank;   /* [n] what a pass visits in turn, and where each variable stands there */
     double bound;        /* what was taken out of unary tables: a lower bound of the total       */
     bool settled;        /* a pass has been made: what is left in every table is at least 0      */
+    double leap;         /* how far the next one goes (pl_net_climb); 0: none was made           */
     double *scratch[2];  /* [largest size]                                                       */
     int64_t work;
 } pl_net;
@@ -80,6 +81,9 @@ void pl_net_remember(pl_net *net, const pl_sum *s, pl_arena *a);
 /* One pass over all variables, forward or backward; `bound` and `least` never fall. pick, unless
  * NULL, gets a choice (places, not value numbers) made on the way. */
 void pl_net_pass(pl_net *net, bool forward, int *pick);
+
+/* Six passes, forward and back in turn, one of which starts from potentials that are guessed. */
+void pl_net_climb(pl_net *net, int *pick);
 
 /* The net's total for places index[n], potentials left out: an exact sum of raw entries. */
 double pl_net_cost(const pl_net *net, const int *index);

@@ -3,101 +3,134 @@
 
 #include <math.h>
 
-/* Which variables share a table, as rows of bits; and the entries of a variable's bucket. */
+/* Which variables share a table, the entries of a variable's bucket, and a heap of those that are
+ * left, the fewest entries on top. */
 typedef struct graph {
-    int n, words;
     const int *size;
-    uint64_t *row;
+    int **near, *n_near, *cap_near; /* neighbours                                               */
     double *entries;
+    int n_heap, *heap, *place; /* place[v] in the heap; -1: not there                      */
+    int *mark, stamp;
+    pl_arena *arena;
 } graph;
 
-static uint64_t *row_of(const graph *g, int v)
+static bool is_less(const graph *g, int u, int v)
 {
-    return g->row + (size_t)v * (size_t)g->words;
+    return g->entries[u] != g->entries[v] ? g->entries[u] < g->entries[v] : u < v;
 }
 
-static void link_all(graph *g, const pl_table *t, const int *number)
+static void put(graph *g, int at, int v)
 {
-    for (int i = 0; i < t->n; i++)
-        for (int k = 0; k < t->n; k++)
-            if (k != i)
-                row_of(g, number[t->var[i]])[number[t->var[k]] / 64] |= UINT64_C(1)
-                                                                        << number[t->var[k]] % 64;
+    g->heap[at] = v;
+    g->place[v] = at;
+}
+
+/* Moves v from `at` to where it belongs. */
+static void sift(graph *g, int at, int v)
+{
+    for (; at > 0 && is_less(g, v, g->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        put(g, at, g->heap[(at - 1) / 2]);
+    for (int child; (child = 2 * at + 1) < g->n_heap; at = child) {
+        if (child + 1 < g->n_heap && is_less(g, g->heap[child + 1], g->heap[child])) child++;
+        if (!is_less(g, g->heap[child], v)) break;
+        put(g, at, g->heap[child]);
+    }
+    put(g, at, v);
+}
+
+static int take_top(graph *g)
+{
+    int v = g->heap[0], last = g->heap[--g->n_heap];
+    if (g->n_heap) sift(g, 0, last);
+    g->place[v] = -1;
+    return v;
+}
+
+static void add_near(graph *g, int v, int u)
+{
+    if (g->n_near[v] == g->cap_near[v])
+        g->near[v] = pl_arena_grow(g->arena, g->near[v], &g->cap_near[v], sizeof *g->near[v]);
+    g->near[v][g->n_near[v]++] = u;
+}
+
+/* Marks v and its neighbours. */
+static void mark_near(graph *g, int v)
+{
+    g->stamp++;
+    g->mark[v] = g->stamp;
+    for (int i = 0; i < g->n_near[v]; i++) g->mark[g->near[v][i]] = g->stamp;
 }
 
 static void count_entries(graph *g, int v)
 {
-    double entries = g->size[v];
-    for (int w = 0; w < g->words; w++)
-        for (uint64_t bits = row_of(g, v)[w]; bits; bits &= bits - 1)
-            entries *= g->size[w * 64 + __builtin_ctzll(bits)];
-    g->entries[v] = entries;
+    g->entries[v] = g->size[v];
+    for (int i = 0; i < g->n_near[v]; i++) g->entries[v] *= g->size[g->near[v][i]];
+}
+
+static void link_all(graph *g, const pl_table *t)
+{
+    for (int i = 0; i < t->n; i++) {
+        mark_near(g, t->var[i]);
+        for (int k = 0; k < t->n; k++)
+            if (g->mark[t->var[k]] != g->stamp) add_near(g, t->var[i], t->var[k]);
+    }
 }
 
 /* The neighbours of v become neighbours of each other. */
 static void take_out(graph *g, int v)
 {
-    const uint64_t *mine = row_of(g, v);
-    for (int w = 0; w < g->words; w++)
-        for (uint64_t bits = mine[w]; bits; bits &= bits - 1) {
-            int u = w * 64 + __builtin_ctzll(bits);
-            uint64_t *theirs = row_of(g, u);
-            for (int i = 0; i < g->words; i++) theirs[i] |= mine[i];
-            theirs[v / 64] &= ~(UINT64_C(1) << v % 64);
-            theirs[u / 64] &= ~(UINT64_C(1) << u % 64);
-        }
-    for (int w = 0; w < g->words; w++)
-        for (uint64_t bits = mine[w]; bits; bits &= bits - 1)
-            count_entries(g, w * 64 + __builtin_ctzll(bits));
+    for (int i = 0; i < g->n_near[v]; i++) {
+        int u = g->near[v][i], n = 0;
+        mark_near(g, u);
+        for (int k = 0; k < g->n_near[v]; k++)
+            if (g->mark[g->near[v][k]] != g->stamp) add_near(g, u, g->near[v][k]);
+        for (int k = 0; k < g->n_near[u]; k++)
+            if (g->near[u][k] != v) g->near[u][n++] = g->near[u][k];
+        g->n_near[u] = n;
+        count_entries(g, u);
+        if (g->place[u] >= 0) sift(g, g->place[u], u);
+    }
 }
 
-/* Which variables have a neighbour, and their rows of bits by their number among those. */
-static int find_joined(int n, int n_tables, const pl_table *table, int *number, pl_arena *a)
+static graph graph_new(int n, const int *size, int n_tables, const pl_table *table, pl_arena *a)
 {
-    bool *joined = PL_NEW_N(a, bool, n);
-    int count = 0;
+    graph g = { .size = size,
+                .near = PL_NEW_N(a, int *, n),
+                .n_near = PL_NEW_N(a, int, n),
+                .cap_near = PL_NEW_N(a, int, n),
+                .entries = PL_NEW_N(a, double, n),
+                .heap = PL_NEW_N(a, int, n),
+                .place = PL_NEW_N(a, int, n),
+                .mark = PL_NEW_N(a, int, n),
+                .arena = a };
     for (int t = 0; t < n_tables; t++)
-        for (int i = 0; table[t].n > 1 && i < table[t].n; i++) joined[table[t].var[i]] = true;
-    for (int v = 0; v < n; v++) number[v] = joined[v] ? count++ : -1;
-    return count;
+        if (table[t].n > 1) link_all(&g, &table[t]);
+    for (int v = 0; v < n; v++) count_entries(&g, v);
+    return g;
 }
 
 pl_order pl_order_find(int n, const int *size, int n_tables, const pl_table *table,
-                       const bool *keep, pl_arena *a)
+                       const bool *keep, double most_work, pl_arena *a)
 {
     pl_order o = { 0, PL_NEW_N(a, int, n), 1, 0 };
-    int *number = PL_NEW_N(a, int, n), count = find_joined(n, n_tables, table, number, a), left = 0;
-    int *var = PL_NEW_N(a, int, count), *of_size = PL_NEW_N(a, int, count);
-    int *open = PL_NEW_N(a, int, count);
+    graph g = graph_new(n, size, n_tables, table, a);
     double rest = 1;
     for (int v = 0; v < n; v++) {
-        if (keep && keep[v]) rest *= size[v];
-        if (number[v] >= 0) {
-            var[number[v]] = v;
-            of_size[number[v]] = size[v];
-            if (!keep || !keep[v]) open[left++] = number[v];
-        } else if (!keep || !keep[v]) {
-            o.var[o.n++] = v;
-            o.work += size[v];
-        }
+        g.place[v] = -1;
+        if (keep && keep[v])
+            rest *= size[v];
+        else
+            sift(&g, g.n_heap++, v);
     }
-    graph g = { count, (count + 63) / 64, of_size, NULL, PL_NEW_N(a, double, count) };
-    g.row = pl_arena_get(a, (size_t)count * (size_t)g.words, sizeof *g.row);
-    for (int t = 0; t < n_tables; t++)
-        if (table[t].n > 1) link_all(&g, &table[t], number);
-    for (int v = 0; v < count; v++) count_entries(&g, v);
-    while (left > 0) {
-        int at = 0;
-        for (int i = 1; i < left; i++)
-            if (g.entries[open[i]] < g.entries[open[at]]) at = i;
-        int v = open[at];
-        o.most = fmax(o.most, g.entries[v] / of_size[v]);
+    while (g.n_heap && o.work <= most_work) {
+        int v = take_top(&g);
+        o.most = fmax(o.most, g.entries[v] / size[v]);
         o.work += g.entries[v];
-        o.var[o.n++] = var[v];
+        o.var[o.n++] = v;
         take_out(&g, v);
-        for (left--; at < left; at++) open[at] = open[at + 1];
     }
     o.most = fmax(o.most, rest);
     o.work += rest;
+    if (g.n_heap) o.work = INFINITY;
     return o;
 }

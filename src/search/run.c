@@ -34,12 +34,12 @@ static bool open_cell(run *r, pl_order *order)
     r->hubs = (int)b->hub_states;
     bool *fixed = PL_NEW_N(r->tmp, bool, b->n_hubs + f->n_block + b->n_left + b->n_right);
     pl_net *cell = pl_border_cell(f, b, fixed, r->tmp);
-    r->cell = pl_solve_cut(cell, INFINITY, fixed, true, r->o, r->tmp);
+    r->cell = pl_solve_cut(cell, fixed, r->o, r->tmp);
     if (!r->cell) return true;
     r->scope = pl_border_scope(f, b, r->tmp);
     r->inside = pl_solve_tables(r->cell, r->tmp);
     *order = pl_order_find(r->cell->n, r->cell->size, r->inside->n_tables, r->inside->table, fixed,
-                           r->tmp);
+                           (double)r->o->work_limit, r->tmp);
     return fits(r, *order);
 }
 
@@ -143,7 +143,7 @@ static pl_run solve(run *r, double slack, pl_arena *out)
     int *scope = PL_NEW_N(r->tmp, int, pl_border_scope_size(&r->border));
     bool *fixed;
     r->ends = pl_border_ends(r->f, &r->border, scope, &fixed, r->tmp);
-    r->ends = pl_solve_cut(r->ends, INFINITY, fixed, true, r->o, r->tmp);
+    r->ends = pl_solve_cut(r->ends, fixed, r->o, r->tmp);
     if (!r->ends) {
         answer.fits = true;
         return answer;
@@ -151,8 +151,8 @@ static pl_run solve(run *r, double slack, pl_arena *out)
     r->rest = pl_solve_tables(r->ends, r->tmp);
     if (pl_border_scope_size(&r->border))
         pl_eliminate_add(r->rest, pl_border_scope_size(&r->border), scope, NULL);
-    rest =
-        pl_order_find(r->ends->n, r->ends->size, r->rest->n_tables, r->rest->table, NULL, r->tmp);
+    rest = pl_order_find(r->ends->n, r->ends->size, r->rest->n_tables, r->rest->table, NULL,
+                         (double)r->o->work_limit, r->tmp);
     if (!fits(r, rest)) return answer;
     answer.fits = true;
     pl_eliminate_run(r->inside, inside);

@@ -40,7 +40,8 @@ bool pl_search_min(const pl_sum *s, double cap, const pl_search_options *options
     return min_sum(&copy, cap, options, out, answer, err);
 }
 
-enum { MOST_VARIABLES = 512, MOST_ENTRIES = 1 << 17 };
+enum { MOST_VARIABLES = 512, MOST_ENTRIES = 1 << 17, TIED_PART = 4 };
+static const double SHORT = 2.5; /* times what a ring with its ends holds */
 
 static double count_entries(int n, const pl_sum_pair *pair, const int *na, const int *nb)
 {
@@ -49,38 +50,74 @@ static double count_entries(int n, const pl_sum_pair *pair, const int *na, const
     return entries;
 }
 
+/* Entries of the tables outside, and of one copy. */
+static double outside_entries(const pl_chain *c)
+{
+    const int *n = c->outside.n_values;
+    return count_entries(c->outside.n_pairs, c->outside.pair, n, n);
+}
+
+static double block_entries(const pl_chain *c)
+{
+    const int *na = c->outside.n_values, *nb = c->block.n_values;
+    return count_entries(c->block.n_pairs, c->block.pair, nb, nb) +
+           count_entries(c->n_every, c->every, na, nb) + count_entries(c->n_links, c->link, nb, nb);
+}
+
 /* Chains with few copies, or small ones, are written out: folding them would not save time. */
 static bool is_short(const pl_chain *c, const pl_search_options *o)
 {
     if (c->copies < 3 || o->no_power || o->no_unroll) return !o->no_unroll || c->copies < 3;
-    const int *na = c->outside.n_values, *nb = c->block.n_values;
-    double outside = count_entries(c->outside.n_pairs, c->outside.pair, na, na);
-    double block = count_entries(c->block.n_pairs, c->block.pair, nb, nb) +
-                   count_entries(c->n_every, c->every, na, nb) +
-                   count_entries(c->n_links, c->link, nb, nb);
-    double all = outside + c->copies * block;
-    if (all < 1.25 * (outside + 2 * block)) return true;
+    double outside = outside_entries(c), block = block_entries(c),
+           all = outside + c->copies * block;
+    if (all < SHORT * (outside + 2 * block)) return true;
     return pl_chain_variables(c) <= MOST_VARIABLES && all <= MOST_ENTRIES;
+}
+
+/* The values of a tied sum for every copy. */
+static int *untie(const pl_chain *c, const int *tied, pl_arena *out)
+{
+    int n = c->outside.n, b = c->block.n;
+    int *value = pl_arena_get(out, (size_t)pl_chain_variables(c), sizeof *value);
+    for (int64_t v = 0; v < pl_chain_variables(c); v++)
+        value[v] = tied[v < n ? v : n + (v - n) % b];
+    return value;
+}
+
+/* The best choice with all copies alike, which is soon found where they are most of the chain, and
+ * seldom far from the best. Returns the work. */
+static int64_t start_tied(const pl_chain *c, const pl_sum *tied, pl_cost w, pl_search_options *o,
+                          pl_arena *a)
+{
+    if (o->no_bound || o->start || outside_entries(c) > c->copies * block_entries(c)) return 0;
+    pl_search_options part = *o;
+    part.effort /= TIED_PART;
+    pl_found f = pl_solve_sum(tied, w, &part, a);
+    if (f.value) o->start = untie(c, f.value, a);
+    return f.work;
 }
 
 /* A chain from price to price: the next one starts from the potentials of the last. */
 typedef struct links {
     const pl_chain *chain;
+    pl_sum tied;
     bool capped;
     pl_ring *last;
     pl_arena *arena; /* of `last` */
 } links;
 
-static pl_found solve_chain(void *self, pl_cost w, const pl_search_options *o, pl_arena *out)
+static pl_found solve_chain(void *self, pl_cost w, const pl_search_options *options, pl_arena *out)
 {
     links *l = self;
-    if (!l->capped) return pl_copies_solve(l->chain, w, o, NULL, out, NULL, NULL);
+    pl_search_options o = *options;
     pl_arena *arena = pl_arena_new("potentials");
     pl_ring *ring;
-    pl_found f = pl_copies_solve(l->chain, w, o, l->last, out, &ring, arena);
+    int64_t work = start_tied(l->chain, &l->tied, w, &o, arena);
+    pl_found f = pl_copies_solve(l->chain, w, &o, l->last, out, &ring, arena);
+    f.work += work;
     pl_arena_free(l->arena);
     l->arena = arena;
-    l->last = ring;
+    l->last = l->capped ? ring : NULL;
     return f;
 }
 
@@ -103,11 +140,13 @@ bool pl_chain_min(const pl_chain *c, double cap, const pl_search_options *option
     pl_search_options o = pl_solve_defaults(options);
     pl_arena *tmp = pl_arena_new("chain");
     bool ok;
+    pl_sum tied = pl_chain_tie(c, tmp);
     if (is_short(c, &o)) {
         pl_sum s = pl_chain_unroll(c, tmp);
+        if (cap >= INFINITY) start_tied(c, &tied, (pl_cost){ 1, 0 }, &o, tmp);
         ok = min_sum(&s, cap, &o, out, answer, err);
     } else {
-        links l = { c, cap < INFINITY, NULL, NULL };
+        links l = { c, tied, cap < INFINITY, NULL, NULL };
         const pl_capped p = { &l, solve_chain, cost_chain, mix_chain };
         ok = pl_cap_min(&p, cap, &o, out, answer, err);
         pl_arena_free(l.arena);
@@ -124,13 +163,7 @@ bool pl_chain_tied(const pl_chain *c, double cap, const pl_search_options *optio
     pl_arena *tmp = pl_arena_new("tied chain");
     pl_sum s = pl_chain_tie(c, tmp);
     bool ok = min_sum(&s, cap, options, tmp, answer, err);
-    if (ok) {
-        int n = c->outside.n, b = c->block.n;
-        int *value = pl_arena_get(out, (size_t)pl_chain_variables(c), sizeof *value);
-        for (int64_t v = 0; v < pl_chain_variables(c); v++)
-            value[v] = answer->value[v < n ? v : n + (v - n) % b];
-        answer->value = value;
-    }
+    if (ok) answer->value = untie(c, answer->value, out);
     pl_arena_free(tmp);
     return ok;
 }

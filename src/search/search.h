@@ -18,11 +18,12 @@ typedef struct pl_search_options {
     bool no_unroll;       /* chain: fold 3 or more copies even where that saves no time          */
     bool no_mixing;       /* cap: no Pareto fronts, only what the price of memory finds          */
     double gap;           /* stop when time - bound is at most this part of time; 0: 9e-10        */
-    int passes;           /* of potentials, at most, before anything else is tried; 0: 256       */
+    int passes;           /* of potentials, at most, before anything else is tried; 0: 2^14      */
     int front;            /* (time, memory) labels kept per entry; 0: 1024                       */
     int64_t table_limit;  /* entries of one table of the elimination; 0: 2^20                    */
     int64_t work_limit;   /* entries read in one elimination; 0: 2^26                            */
     int64_t node_limit;   /* branchings; 0: 1000                                                 */
+    const int *start;     /* a choice to be better than; NULL: none                              */
     int64_t effort;       /* entries read, about, before it ends with what is known; 0: 2^28    */
 } pl_search_options;
 

@@ -10,14 +10,14 @@ typedef struct solver {
     int n;
     int *value; /* the incumbent, in value numbers */
     double best;
-    int64_t nodes, work;
+    int64_t nodes, work, stop; /* `stop`: the work at which it ends with what is known */
 } solver;
 
 pl_search_options pl_solve_defaults(const pl_search_options *o)
 {
     pl_search_options d = o ? *o : (pl_search_options){ 0 };
     if (d.gap <= 0) d.gap = 9e-10;
-    if (d.passes < 2) d.passes = d.passes ? 2 : 256;
+    if (d.passes < 2) d.passes = d.passes ? 2 : 1 << 14;
     if (!d.front) d.front = 1024;
     if (!d.table_limit) d.table_limit = 1 << 20;
     if (!d.work_limit) d.work_limit = 1 << 26;
@@ -61,20 +61,29 @@ pl_eliminate *pl_solve_tables(const pl_net *net, pl_arena *a)
     return e;
 }
 
-pl_net *pl_solve_cut(const pl_net *net, double most, const bool *fixed, bool fold,
-                     const pl_search_options *o, pl_arena *a)
+static pl_net *cut_off(const pl_net *net, double most, pl_arena *a)
 {
     bool **keep = pl_net_keeps(net, a);
     for (int v = 0; v < net->n; v++)
         for (int x = 0; x < net->size[v]; x++) keep[v][x] = net->least[v][x] <= most;
-    pl_net *cut = pl_net_keep(net, keep, fixed, fold, a);
-    /* A second round sees what the first one opened; more rarely pay. */
-    for (int round = 0; cut && !o->no_dominance && round < 2; round++) {
-        keep = pl_net_keeps(cut, a);
-        if (!pl_net_dominate(cut, fixed, keep)) break;
-        cut = pl_net_keep(cut, keep, fixed, fold, a);
+    return pl_net_keep(net, keep, NULL, true, a);
+}
+
+/* A second round sees what the first one opened; more rarely pay. */
+static pl_net *dominate(pl_net *net, const bool *fixed, const pl_search_options *o, pl_arena *a)
+{
+    for (int round = 0; net && !o->no_dominance && round < 2; round++) {
+        bool **keep = pl_net_keeps(net, a);
+        if (!pl_net_dominate(net, fixed, keep)) break;
+        net = pl_net_keep(net, keep, fixed, true, a);
     }
-    return cut;
+    return net;
+}
+
+pl_net *pl_solve_cut(const pl_net *net, const bool *fixed, const pl_search_options *o, pl_arena *a)
+{
+    pl_net *cut = pl_net_keep(net, pl_net_keeps(net, a), fixed, true, a);
+    return dominate(cut, fixed, o, a);
 }
 
 /* Takes places of a net as the incumbent if they are better. */
@@ -86,48 +95,79 @@ static void offer(solver *s, const pl_net *net, const int *index)
     for (int v = 0; v < s->n; v++) s->value[v] = net->value[v][index[v]];
 }
 
-double pl_solve_worth(double best, double bound)
+bool pl_solve_goes_on(pl_solve_pace *p, double bound, double best)
 {
-    double gap = best - bound;
-    return gap < 0.1 * fabs(bound) ? 5e-4 * gap : 1e-3 * fabs(bound);
+    if (++p->n < p->next) return true;
+    double gain = bound - p->bound, gap = best - bound;
+    p->next = 2 * p->n;
+    p->bound = bound;
+    return gain > fmin(0.1 * gap, 1e-3 * fabs(bound));
 }
 
-/* Passes while the bound rises; the choices made on the way are offered. */
-static void raise_bound(solver *s, pl_net *net, int passes)
+static bool is_spent(const solver *s, const pl_net *net)
+{
+    return s->nodes >= s->o->node_limit || s->work + net->work >= s->stop;
+}
+
+/* Rounds of passes up to the next look at whether they pay; choices made on the way are offered. */
+static bool raise_bound(solver *s, pl_net *net, pl_solve_pace *pace)
 {
     pl_arena *tmp = pl_arena_new("search passes");
     int *pick = PL_NEW_N(tmp, int, net->n);
-    for (int i = 0; i < passes; i += 2) {
-        double before = net->bound;
-        pl_net_pass(net, true, pick);
-        pl_net_pass(net, false, pick);
+    bool pays = true;
+    for (bool looked = false; pays && !looked && !is_spent(s, net);) {
+        looked = pace->n + 1 >= pace->next;
+        pl_net_climb(net, pick);
         pl_net_descend(net, pick, 4);
         offer(s, net, pick);
-        if (net->bound >= pl_solve_goal(s->best, s->o)) break;
-        if (i && net->bound - before <= pl_solve_worth(s->best, net->bound)) break;
+        pays = net->bound < pl_solve_goal(s->best, s->o) &&
+               pl_solve_goes_on(pace, net->bound, s->best) && 6 * pace->n < s->o->passes;
     }
     pl_arena_free(tmp);
+    return pays && !is_spent(s, net);
+}
+
+/* A net so much work away from `work_limit` does not come near it by dominance. */
+static const double FAR = 1e4;
+
+static pl_order find_order(const pl_net *net, double most_work, pl_arena *a)
+{
+    pl_table *table = PL_NEW_N(a, pl_table, net->n_pairs);
+    int *scope = PL_NEW_N(a, int, 2 * net->n_pairs);
+    for (int p = 0; p < net->n_pairs; p++, scope += 2) {
+        scope[0] = net->pair[p].a;
+        scope[1] = net->pair[p].b;
+        table[p] = (pl_table){ 2, scope, NULL };
+    }
+    return pl_order_find(net->n, net->size, net->n_pairs, table, NULL, most_work, a);
+}
+
+static void eliminate_all(solver *s, const pl_net *net, pl_order order, pl_arena *a)
+{
+    int *index = PL_NEW_N(a, int, net->n);
+    pl_eliminate *e = pl_solve_tables(net, a);
+    pl_eliminate_run(e, order);
+    pl_eliminate_trace(e, index);
+    s->work += e->work;
+    offer(s, net, index);
 }
 
 /* Eliminates what costs at most `most`, if the tables are small enough. */
 static bool eliminate(solver *s, const pl_net *net, double most, double work_limit)
 {
     pl_arena *tmp = pl_arena_new("search elimination");
-    bool fits = true;
-    pl_net *cut = pl_solve_cut(net, most, NULL, true, s->o, tmp);
-    if (cut) {
-        pl_eliminate *e = pl_solve_tables(cut, tmp);
-        pl_order order = pl_order_find(cut->n, cut->size, e->n_tables, e->table, NULL, tmp);
+    pl_net *cut = cut_off(net, most, tmp);
+    bool fits = !cut;
+    for (int i = 0; cut && !fits && i < 2; i++) {
+        if (i) cut = dominate(cut, NULL, s->o, tmp);
+        if (!cut) fits = true;
+        if (!cut) break;
+        pl_order order = find_order(cut, FAR * work_limit, tmp);
         fits = order.most <= (double)s->o->table_limit && order.work <= work_limit;
-        s->work += cut->work - net->work;
-        if (fits) {
-            int *index = PL_NEW_N(tmp, int, cut->n);
-            pl_eliminate_run(e, order);
-            pl_eliminate_trace(e, index);
-            s->work += e->work;
-            offer(s, cut, index);
-        }
+        if (fits) eliminate_all(s, cut, order, tmp);
+        if (isinf(order.work)) break;
     }
+    if (cut) s->work += cut->work - net->work;
     pl_arena_free(tmp);
     return fits;
 }
@@ -186,12 +226,7 @@ static int find_branch(const pl_net *net)
 /* What is searched: a part of the values is for a better incumbent only. */
 typedef enum part { WHOLE, BRANCH, PART } part;
 
-static double search(solver *s, pl_net *net, int passes, part kind);
-
-static bool is_spent(const solver *s)
-{
-    return s->nodes >= s->o->node_limit || s->work >= s->o->effort;
-}
+static double search(solver *s, pl_net *net, part kind);
 
 /* The value with the least bound first. Returns the least bound of what was not searched. */
 static double branch(solver *s, const pl_net *net)
@@ -206,7 +241,7 @@ static double branch(solver *s, const pl_net *net)
             if (!done[y] && (x < 0 || net->least[v][y] < net->least[v][x])) x = y;
         done[x] = true;
         if (net->settled && net->least[v][x] >= pl_solve_goal(s->best, s->o)) continue;
-        if (is_spent(s)) {
+        if (is_spent(s, net)) {
             left = fmin(left, net->settled ? net->least[v][x] : -INFINITY);
             continue;
         }
@@ -217,7 +252,7 @@ static double branch(solver *s, const pl_net *net)
         pl_net *child = pl_net_keep(net, keep, NULL, true, mine);
         if (child) {
             child->work = 0;
-            left = fmin(left, fmax(search(s, child, 4, BRANCH), net->least[v][x]));
+            left = fmin(left, fmax(search(s, child, BRANCH), net->least[v][x]));
         }
         pl_arena_free(mine);
     }
@@ -255,48 +290,60 @@ void pl_solve_best(const double *least, int size, bool *keep, pl_arena *a)
     for (int x = 0; x < size; x++) keep[x] = least[x] <= most;
 }
 
+/* A better choice is looked for among the best values; it may take as long as all took so far. */
 static void search_part(solver *s, const pl_net *net)
 {
     pl_arena *tmp = pl_arena_new("search part");
     bool **keep = pl_net_keeps(net, tmp);
     for (int v = 0; v < net->n; v++) pl_solve_best(net->least[v], net->size[v], keep[v], tmp);
     pl_net *best = pl_net_keep(net, keep, NULL, true, tmp);
-    if (best) search(s, best, s->o->passes, PART);
+    if (best) {
+        int64_t stop = s->stop;
+        best->work -= net->work;
+        s->stop = s->work / 4 + s->work < stop ? s->work / 4 + s->work : stop;
+        search(s, best, PART);
+        s->stop = stop;
+    }
     pl_arena_free(tmp);
 }
 
 /* Searches all of a net; returns a bound of what it could not: INFINITY when it is done. The net
  * itself gets potentials. */
-static double search(solver *s, pl_net *net, int passes, part kind)
+static double search(solver *s, pl_net *net, part kind)
 {
     pl_arena *tmp = pl_arena_new("search node");
     double left = INFINITY;
+    pl_solve_pace pace = { 0, 1, -INFINITY };
     for (bool moved = !s->o->no_bound; net->n_pairs;) {
         double entries = count_entries(net), bound = net->bound, best = s->best, near = -INFINITY;
-        net->work = 0;
+        bool pays = false;
         if (!s->o->no_bound) {
-            raise_bound(s, net, passes);
+            pays = raise_bound(s, net, &pace) && kind != BRANCH;
             if (net->bound >= pl_solve_goal(s->best, s->o)) break;
+            s->work += net->work;
+            net->work = 0;
             if (kind == WHOLE && s->best - net->bound > 1e-3 * fabs(net->bound))
                 search_part(s, net);
-            else if (!s->o->no_elimination)
+            else if (!s->o->no_elimination && !pays)
                 near = eliminate_near(s, net);
             if (fmax(near, net->bound) >= pl_solve_goal(s->best, s->o)) break;
         }
         s->work += net->work;
         net->work = 0;
-        net = pl_solve_cut(net, pl_solve_goal(s->best, s->o), NULL, true, s->o, tmp);
+        net = cut_off(net, pl_solve_goal(s->best, s->o), tmp);
+        if (!pays) net = dominate(net, NULL, s->o, tmp);
         if (!net || !net->n_pairs) break;
         double limit = (double)(moved ? s->work / 4 : s->o->work_limit);
         if (!s->o->no_elimination && eliminate(s, net, INFINITY, limit)) break;
         if (!moved) {
             left = net->settled ? net->bound : -INFINITY;
             s->nodes++;
-            if (kind != PART && !is_spent(s)) left = branch(s, net);
+            if (kind != PART && !is_spent(s, net)) left = branch(s, net);
             break;
         }
-        moved = s->best < best || net->bound - bound > 0.05 * (s->best - bound) ||
-                count_entries(net) < 0.7 * entries;
+        moved = !is_spent(s, net) &&
+                (pays || s->best < best || net->bound - bound > 0.05 * (s->best - bound) ||
+                 count_entries(net) < 0.7 * entries);
     }
     if (net && !net->n_pairs) finish(s, net);
     if (net) s->work += net->work;
@@ -304,10 +351,25 @@ static double search(solver *s, pl_net *net, int passes, part kind)
     return left;
 }
 
+/* The choice to be better than, unless it has a value that the net has lost. */
+static void offer_start(solver *s, const pl_net *net)
+{
+    pl_arena *tmp = pl_arena_new("search start");
+    int *index = PL_NEW_N(tmp, int, net->n);
+    bool found = true;
+    for (int v = 0; found && v < net->n; v++) {
+        while (index[v] < net->size[v] && net->value[v][index[v]] != s->o->start[v]) index[v]++;
+        found = index[v] < net->size[v];
+    }
+    if (found) offer(s, net, index);
+    pl_arena_free(tmp);
+}
+
 pl_found pl_solve_net(pl_net *net, const pl_search_options *o, pl_arena *out)
 {
-    solver s = { o, net->n, PL_NEW_N(out, int, net->n), INFINITY, 0, 0 };
-    double left = search(&s, net, o->passes, WHOLE);
+    solver s = { o, net->n, PL_NEW_N(out, int, net->n), INFINITY, 0, 0, o->effort };
+    if (o->start) offer_start(&s, net);
+    double left = search(&s, net, WHOLE);
     pl_found f = { isfinite(s.best) ? s.value : NULL, s.best, fmin(pl_solve_goal(s.best, o), left),
                    s.work };
     return f;

@@ -20,9 +20,14 @@ static inline double pl_solve_goal(double best, const pl_search_options *o)
     return pl_net_is_legal(best) ? best - o->gap * fabs(best) : best;
 }
 
-/* The least gain of two passes that is worth the next two: a part of the gap, or of the bound while
- * there is no choice near it. Passes are cheap next to all that follows them. */
-double pl_solve_worth(double best, double bound);
+/* Whether rounds of passes still pay: asked after each, it looks at rounds 1, 2, 4, 8, ... whether
+ * as many more have gained a part of the gap, or of the bound while there is no choice near it. */
+typedef struct pl_solve_pace {
+    int n, next;  /* rounds; at which it looks                                                   */
+    double bound; /* when it last looked; -INFINITY                                              */
+} pl_solve_pace;
+
+bool pl_solve_goes_on(pl_solve_pace *p, double bound, double best);
 
 /* The least but `at` of least[n], which is sorted; INFINITY of none. */
 double pl_solve_nth(double *least, int n, double at);
@@ -40,9 +45,8 @@ pl_found pl_solve_sum(const pl_sum *s, pl_cost w, const pl_search_options *o, pl
  * net->bound. */
 pl_eliminate *pl_solve_tables(const pl_net *net, pl_arena *a);
 
-/* What a net looks like when values whose bound exceeds `most` are left out and dominated ones are
- * gone (except of `fixed` variables); NULL when a variable loses all. */
-pl_net *pl_solve_cut(const pl_net *net, double most, const bool *fixed, bool fold,
-                     const pl_search_options *o, pl_arena *a);
+/* A net without dominated values (except of `fixed` variables), those with one value taken into
+ * their neighbours; NULL when a variable loses all. */
+pl_net *pl_solve_cut(const pl_net *net, const bool *fixed, const pl_search_options *o, pl_arena *a);
 
 #endif
