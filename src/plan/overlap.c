@@ -3,6 +3,7 @@
  * p. The lines of two answers on either side of its top meet at the next price to try (Kelley's
  * cutting planes, in one dimension). */
 #include "plan/tables.h"
+#include "search/few.h"
 
 #include <math.h>
 #include <string.h>
@@ -78,6 +79,7 @@ pl_chain pl_tables_chain(const pl_tables *t, double price, pl_arena *arena)
 enum { MOST_PRICES = 5, MOST_SIDES = 4, EFFORT = 1 << 27 };
 static const double ROUGH = 1e-2;  /* gap of the answers between the ends of the range, of copies */
 static const double ENOUGH = 1e-3; /* of a step: so near the top of the bound no price is sought */
+static const double SAME_PRICE = 1e-2;     /* what would be found again */
 static const double LEAST_PRICE = 1. / 16; /* below, too many choices take no time at all */
 
 /* An answer at a price: the line p f1 + (1 - p) f0 of its choice. */
@@ -154,6 +156,7 @@ static bool is_closed(const prices *x)
 /* Between a choice that sends for longer than it computes and one the other way round. */
 static bool close_in(prices *x, line sends, line computes, pl_err *err)
 {
+    double last = 1;
     for (int i = 2; i < MOST_PRICES && !is_closed(x); i++) {
         double falls = sends.sending - sends.computing;
         double rises = computes.computing - computes.sending;
@@ -161,6 +164,8 @@ static bool close_in(prices *x, line sends, line computes, pl_err *err)
         double meet = sends.sending - price * falls;
         line l;
         if (!(price > 0 && price < 1) || meet - x->bound <= ENOUGH * meet) break;
+        if (fabs(price - last) < SAME_PRICE) break;
+        last = price;
         PL_TRY(try_price(x, price, &l, err));
         *(l.sending > l.computing ? &sends : &computes) = l;
     }
@@ -169,51 +174,38 @@ static bool close_in(prices *x, line sends, line computes, pl_err *err)
 
 /* -- between two prices ------------------------------------------------------------------------ */
 
-/* The first n copies as one choice has its first one, the others as another has its last one; what
- * is outside as the one or the other. */
-static line join_choices(prices *x, const int *first, const int *last, const int *outside, int n,
-                         pl_answer *a)
-{
-    const pl_chain *c = &x->ends[1];
-    int m = c->outside.n, b = c->block.n;
-    a->value = PL_NEW_N(x->out, int, m + b * c->copies + 1);
-    memcpy(a->value, outside, (size_t)m * sizeof(int));
-    for (int k = 0; k < c->copies; k++)
-        memcpy(a->value + m + k * b, (k < n ? first : last) + m + k * b, (size_t)b * sizeof(int));
-    pl_cost computing = pl_chain_cost(c, a->value);
-    a->memory = computing.memory, a->price = 0, a->work = 0;
-    return (line){ computing.time, pl_chain_cost(&x->ends[0], a->value).time };
-}
+/* Limits of the sending that are tried, and the work of each. */
+enum { MOST_LIMITS = 6, MIX_EFFORT = 1 << 24 };
 
-/* How many of the first copies are to send much, so that it takes no longer than computing? */
-static void mix_two(prices *x, const pl_answer *sends, const pl_answer *computes, bool turn,
-                    const int *outside)
-{
-    const int *first = turn ? computes->value : sends->value;
-    const int *last = turn ? sends->value : computes->value;
-    int low = 0, high = x->ends[1].copies;
-    while (low < high) {
-        pl_answer a = *sends;
-        int n = (low + high) / 2;
-        line l = join_choices(x, first, last, outside, n, &a);
-        if (a.memory <= x->cap) keep_best(x, a, l);
-        bool more = (l.sending < l.computing) != turn;
-        *(more ? &low : &high) = more ? n + 1 : n;
-    }
-}
-
-/* Equal blocks may be planned in two ways. */
+/* Among the values of all answers: what computes least and sends for no longer than a limit. The
+ * limit is sought at which both take the same time. */
 static void mix(prices *x)
 {
-    for (int i = 0; i < x->side[1].n; i++) {
-        for (int k = 0; k < x->side[0].n; k++) {
-            const pl_answer *sends = &x->side[1].at[i], *computes = &x->side[0].at[k];
-            for (int turn = 0; turn < 2; turn++) {
-                mix_two(x, sends, computes, turn, sends->value);
-                mix_two(x, sends, computes, turn, computes->value);
-            }
+    pl_arena *tmp = pl_arena_new("mixtures");
+    int *known[2 * MOST_SIDES], n = 0;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < x->side[k].n; i++) known[n++] = x->side[k].at[i].value;
+    pl_few few = pl_few_of(&x->ends[1], &x->ends[0], n, known, tmp);
+    pl_search_options o = { .gap = ENOUGH, .effort = MIX_EFFORT };
+    double low = x->bound, high = x->best->time;
+    for (int i = 0; i < MOST_LIMITS && high - low > 2 * ENOUGH * high; i++) {
+        pl_err none = { 0 };
+        pl_answer a;
+        double limit = (low + high) / 2;
+        if (!pl_chain_min(&few.chain, limit, &o, tmp, &a, &none)) {
+            low = limit;
+            continue;
         }
+        line l = { a.time, a.memory };
+        x->best->work += a.work;
+        a.work = 0;
+        a.value = pl_few_whole(&few, a.value, x->out);
+        a.memory = pl_chain_cost(&x->ends[1], a.value).memory;
+        if (a.memory <= x->cap) keep_best(x, a, l);
+        *(l.computing > limit ? &low : &high) = l.computing > limit ? limit : l.computing;
+        high = fmin(high, x->best->time);
     }
+    pl_arena_free(tmp);
 }
 
 bool pl_tables_min(pl_tables *t, double cap, bool tied, const pl_search_options *options,

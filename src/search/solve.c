@@ -152,17 +152,17 @@ static void eliminate_all(solver *s, const pl_net *net, pl_order order, pl_arena
     offer(s, net, index);
 }
 
-/* Eliminates what costs at most `most`, if the tables are small enough. */
-static bool eliminate(solver *s, const pl_net *net, double most, double work_limit)
+/* Eliminates what costs at most `most`, if the tables are small enough, be it after dominance. */
+static bool eliminate(solver *s, const pl_net *net, double most, double work_limit, bool dominating)
 {
     pl_arena *tmp = pl_arena_new("search elimination");
     pl_net *cut = cut_off(net, most, tmp);
     bool fits = !cut;
-    for (int i = 0; cut && !fits && i < 2; i++) {
+    for (int i = 0; cut && !fits && i < 1 + dominating; i++) {
         if (i) cut = dominate(cut, NULL, s->o, tmp);
         if (!cut) fits = true;
         if (!cut) break;
-        pl_order order = find_order(cut, FAR * work_limit, tmp);
+        pl_order order = find_order(cut, dominating ? FAR * work_limit : work_limit, tmp);
         fits = order.most <= (double)s->o->table_limit && order.work <= work_limit;
         if (fits) eliminate_all(s, cut, order, tmp);
         if (isinf(order.work)) break;
@@ -202,7 +202,8 @@ static double eliminate_near(solver *s, const pl_net *net)
     for (size_t i = 0; i < sizeof each / sizeof *each && isinf(proven); i++) {
         double most = fmax(pl_solve_nth(least, n, each[i] * n_open), net->bound);
         most = fmin(most, pl_solve_goal(s->best, s->o));
-        if (most < tried && eliminate(s, net, most, (double)s->o->work_limit / 64)) proven = most;
+        if (most < tried && eliminate(s, net, most, (double)s->o->work_limit / 64, true))
+            proven = most;
         tried = most;
     }
     pl_arena_free(tmp);
@@ -334,7 +335,7 @@ static double search(solver *s, pl_net *net, part kind)
         if (!pays) net = dominate(net, NULL, s->o, tmp);
         if (!net || !net->n_pairs) break;
         double limit = (double)(moved ? s->work / 4 : s->o->work_limit);
-        if (!s->o->no_elimination && eliminate(s, net, INFINITY, limit)) break;
+        if (!s->o->no_elimination && eliminate(s, net, INFINITY, limit, !pays)) break;
         if (!moved) {
             left = net->settled ? net->bound : -INFINITY;
             s->nodes++;
