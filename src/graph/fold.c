@@ -8,6 +8,8 @@
  *    out (fold_grow.h): what is left is right. Where something was lost, shorter runs are tried,
  *    cut where instances disagreed. What comes of them tells how one instance follows another, and
  *    the shift that its middle makes reaches all of them.
+ * 4. Nodes outside that belong to an instance each are taken in where leaving out an instance at
+ *    an end allows it.
  * Heavy kinds come first, forward nodes before others (the data orders them along the chain), near
  * pairs before far ones (the smallest period), and the block that covers most nodes wins, or one
  * of more instances with nearly as many nodes in each.
@@ -32,6 +34,7 @@ enum {
 
 typedef struct best {
     int length, n, score, n_crossing, forward, back;
+    bool torn; /* see pl_fold_growth   */
     int *node; /* [slot][instance]     */
     int *slot; /* [nodes] -1: not in it */
 } best;
@@ -168,14 +171,14 @@ static bool is_better(const pl_fold_growth *x, const best *b)
     return x->n_crossing < b->n_crossing;
 }
 
-static void keep_best(finder *f)
+static void set_best(finder *f)
 {
     const pl_fold_growth *x = &f->x;
     best *b = &f->best;
-    if (!is_better(x, b)) return;
     forget_best(f);
     b->length = x->length, b->score = x->score, b->n_crossing = x->n_crossing;
     b->forward = x->forward, b->back = x->back;
+    b->torn = x->torn;
     for (int s = 0; s < x->n; s++) {
         if (!x->alive[s]) continue;
         for (int i = 0; i < x->length; i++) {
@@ -185,6 +188,11 @@ static void keep_best(finder *f)
         }
         b->n++;
     }
+}
+
+static void keep_best(finder *f)
+{
+    if (is_better(&f->x, &f->best)) set_best(f);
 }
 
 typedef struct span {
@@ -229,12 +237,12 @@ static void search(finder *f, const int *run, int length)
     const pl_fold_growth *x = &f->x;
     spans cut = { 0 };
     if (length < 2) return;
-    pl_fold_grow(&f->x, run, length);
+    pl_fold_grow(&f->x, 1, run, length, length);
     keep_best(f);
     if (x->n_alive == x->n) return;
     find_spans(x, &cut);
     for (int i = 0, clean = 0; i < cut.n && cut.at[i].n >= clean; i++) {
-        pl_fold_grow(&f->x, run + cut.at[i].lo, cut.at[i].n);
+        pl_fold_grow(&f->x, 1, run + cut.at[i].lo, length, cut.at[i].n);
         keep_best(f);
         if (x->n_alive == x->n) clean = x->length;
     }
@@ -326,6 +334,19 @@ static void search_kind(finder *f, const int *member, int n, int *run)
                 continue;
             if (search_members(f, member, n, i, period, run)) return;
         }
+}
+
+/* Nodes that add up what each instance gives to all, as the gradient of what all of them read, are
+ * one less than there are instances: outside, each belongs to one of them. All instances but the
+ * last, or but the first, or but both take in such nodes when they grow on from what they have. */
+static void mend_torn(finder *f)
+{
+    const best *b = &f->best;
+    const span part[] = { { 0, b->length - 1 }, { 1, b->length - 1 }, { 1, b->length - 2 } };
+    for (int i = 0; i < 3 && b->torn && part[i].n > 2; i++) {
+        pl_fold_grow(&f->x, b->n, b->node + part[i].lo, b->length, part[i].n);
+        if (f->x.score && !f->x.torn && f->x.n_alive > b->n) set_best(f);
+    }
 }
 
 static int by_number(const void *a, const void *b)
@@ -426,6 +447,7 @@ static void find_classes(finder *f, const pl_graph *g)
             search_kind(f, list[1], n, list[2]);
             if (f->best.score < LEAST_NODES) continue;
             search_shorter_period(f, list[2]);
+            mend_torn(f);
             accept(f);
             again = true;
         }

@@ -30,9 +30,11 @@ typedef struct pl_fold {
     const int *class_of, *instance_of, *slot_of; /* [nodes] -1: in no block     */
 } pl_fold;
 
-/* Blocks as large and as many as were found; classes are in the order of their first node. The same
- * graph under other names gives the same answer. About linear in the size of the graph. `out` owns
- * the answer. */
+/* Blocks as large and as many as were found; classes are in the order of their first node. What
+ * each instance gives to all may be added up by one or two nodes less than there are instances, as
+ * is the gradient of what all of them read: such nodes are in the block, and the first instance,
+ * the last or both are left outside, where three stay. The same graph under other names gives the
+ * same answer. About linear in the size of the graph. `out` owns the answer. */
 pl_fold pl_fold_find(const pl_graph *g, pl_arena *out);
 
 /* Does all of the above hold? Shares nothing with the finder. Fails with PL_EINTERNAL naming the

@@ -196,15 +196,16 @@ static void take_step(pl_fold_growth *x, int step, int slot)
     }
 }
 
-static void grow(pl_fold_growth *x, const int *run, int length)
+static void forget(pl_fold_growth *x)
 {
     for (int i = 0; i < x->n * x->length; i++)
         if (x->slot[x->node[i]] >= 0) x->slot[x->node[i]] = -1;
     x->n = x->late.n = 0;
-    x->length = length;
-    memset(x->votes, 0, (size_t)length * sizeof *x->votes);
-    memcpy(next_slot(x), run, (size_t)length * sizeof *run);
-    add_slot(x);
+}
+
+static void grow(pl_fold_growth *x)
+{
+    memset(x->votes, 0, (size_t)x->length * sizeof *x->votes);
     for (int done[N_STEPS] = { 0 }, late = 0;;) {
         int step = 0;
         while (step < N_STEPS && done[step] == x->n) step++;
@@ -343,6 +344,26 @@ static void settle(pl_fold_growth *x)
     }
 }
 
+static bool reads(const pl_fold_table *t, int node, int v)
+{
+    for (int k = t->first_in[node]; k < t->first_in[node + 1]; k++)
+        if (t->in[k] == v) return true;
+    return false;
+}
+
+/* Is there a node outside that reads this of an instance in the middle, but not of all? Then there
+ * is one for each of them, which belongs to it. Single numbers are not worth an instance. */
+static bool is_torn(const pl_fold_growth *x, int slot, int port)
+{
+    const pl_fold_table *t = x->t;
+    const pl_fold_port p = { slot, port };
+    int v = value_at(x, p, x->length / 2);
+    for (int k = t->first_reader[v]; k < t->first_reader[v + 1] && !t->number[v]; k++)
+        for (int i = 0; i < x->length && x->slot[t->reader[k].node] < 0; i++)
+            if (!reads(t, t->reader[k].node, value_at(x, p, i))) return true;
+    return false;
+}
+
 static bool has_of(const pl_fold_growth *x, int slot)
 {
     int n = n_inputs(x, slot);
@@ -354,10 +375,12 @@ static void measure(pl_fold_growth *x)
 {
     x->round++;
     x->n_alive = x->n_crossing = x->forward = x->back = 0;
+    x->torn = false;
     for (int s = 0; s < x->n; s++) {
         if (!x->alive[s]) continue;
         x->n_alive++;
         int node = x->node[s * x->length];
+        for (int k = 0; k < n_outputs(x, s) - 1 && !x->torn; k++) x->torn = is_torn(x, s, k);
         for (int k = 0; k < n_inputs(x, s); k++) {
             const pl_fold_port p = { s, ~k };
             if (value_at(x, p, 0) >= x->t->n_data) continue;
@@ -376,9 +399,15 @@ static void measure(pl_fold_growth *x)
     x->score = x->n_crossing ? x->n_alive * x->length : 0;
 }
 
-void pl_fold_grow(pl_fold_growth *x, const int *run, int length)
+void pl_fold_grow(pl_fold_growth *x, int n, const int *node, int stride, int length)
 {
-    grow(x, run, length);
+    forget(x);
+    x->length = length;
+    for (int s = 0; s < n; s++) {
+        memcpy(next_slot(x), node + s * stride, (size_t)length * sizeof *node);
+        add_slot(x);
+    }
+    grow(x);
     settle(x);
     measure(x);
 }

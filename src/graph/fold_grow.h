@@ -21,6 +21,7 @@ typedef struct pl_fold_growth {
     int *votes;             /* [instance] how often it was unlike the instance before             */
     int score;              /* nodes in slots that are alive; 0 unless they are a chain           */
     int n_crossing;         /* outputs of slots that a neighbour takes                            */
+    bool torn;              /* a node outside reads one in the middle, but not all of them        */
     int forward, back;      /* inputs of forward nodes, of nodes with `of`, that come from the
                                instance before, less those from the one after                     */
     int round, *crossed;    /* [values] the last round in which it crossed                        */
@@ -30,9 +31,10 @@ typedef struct pl_fold_growth {
 
 pl_fold_growth pl_fold_grow_new(pl_fold_table *t, pl_arena *a);
 
-/* Grow one instance from each of the `length` >= 2 nodes of a run, which are of a kind, then take
- * out slots until what is left holds all that fold.h promises. The answer is in x. */
-void pl_fold_grow(pl_fold_growth *x, const int *run, int length);
+/* Grow instances from n >= 1 slots, each of `length` >= 2 nodes of a kind, then take out slots
+ * until what is left holds all that fold.h promises. Slots are `stride` nodes apart in `node`: they
+ * may be some of the instances that were grown before. The answer is in x. */
+void pl_fold_grow(pl_fold_growth *x, int n, const int *node, int stride, int length);
 
 /* Of the readers of value b that are free (free_b[node] is -1) the one that is to b what the k-th
  * reader of value a is to a among those that are free there: of its kind, in its position, and when

@@ -92,6 +92,7 @@ static void find_leaves(const making *m)
         const pl_value *v = m->g->values.at[i];
         t->maker[i] = v->maker ? v->maker->id : -1;
         t->port[i] = v->out;
+        t->number[i] = v->shape.rank == 0;
         if (v->next) {
             t->next[i] = v->next->id;
             int *of = &t->next_of[v->next->id];
@@ -222,6 +223,7 @@ pl_fold_table pl_fold_table_new(const pl_graph *g, pl_arena *a)
         .next = pl_fold_ints(a, n_values, -1),
         .next_of = pl_fold_ints(a, n_values, -1),
         .reported = PL_NEW_N(a, bool, n_values + 1),
+        .number = PL_NEW_N(a, bool, n_values + 1),
         .first_reader = pl_fold_ints(a, n_values, 0),
         .reader = PL_NEW_N(a, pl_reader, n_in + 1),
         .sum = PL_NEW_N(a, uint64_t, n_values + 1),

@@ -25,6 +25,7 @@ typedef struct pl_fold_table {
                                  -1: computed                                                     */
     int *next, *next_of;      /* [values] or -1; next_of -2: of several                           */
     bool *reported;           /* [values] an output of the graph                                  */
+    bool *number;             /* [values] a single one                                            */
     int *first_reader;        /* [values + 1] into reader                                         */
     pl_reader *reader;        /* in the order of the nodes                                        */
     uint64_t *sum;            /* [values] of the kinds and positions of its readers               */

@@ -198,7 +198,7 @@ static void mix(prices *x)
         }
         line l = { a.time, a.memory };
         x->best->work += a.work;
-        a.work = 0;
+        a.work = 0, a.price = 0;
         a.value = pl_few_whole(&few, a.value, x->out);
         a.memory = pl_chain_cost(&x->ends[1], a.value).memory;
         if (a.memory <= x->cap) keep_best(x, a, l);

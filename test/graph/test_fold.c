@@ -106,7 +106,7 @@ static void models_have_their_blocks(void **state)
         { "resnet50:blocks=6", 4, { 5, 5, 5, 5 } },
         { "lstm:layers=4,hidden=32,vocab=64,seq=12", 1, { 4 } },
         { "vgg16", 3, { 2, 2, 3 } },
-        { "t5:layers=6,decoder=9,hidden=64,ffn=64", 2, { 6, 9 } },
+        { "t5:layers=6,decoder=9,hidden=64,ffn=64", 2, { 5, 8 } }, /* one adds up nothing */
         { "t5:layers=1,hidden=64,ffn=64", 0, { 0 } },
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -119,21 +119,22 @@ static void models_have_their_blocks(void **state)
     }
 }
 
-/* Any depth is one class for each stack, and but for chains that add up what all layers share (T5:
- * the gradients of position biases and of what the encoder made, two each) nothing else grows. */
+/* Any depth is one class for each stack, and nothing else grows. In T5 all blocks share position
+ * biases, and those of the decoder what the encoder made: of their gradients the last block makes
+ * the first part, and all before it add theirs. */
 static void any_depth_folds(void **state)
 {
     (void)state;
     static const struct {
         const char *model;
-        int n_classes, n_chains, layers[10];
+        int n_classes, n_less, layers[10];
     } rows[] = {
         { "llama:hidden=64,heads=4,ffn=64,layers=", 1, 0, { 2, 5, 8, 16, 17, 31, 32, 33, 64, 80 } },
         { "llama:hidden=64,heads=4,ffn=64,dtype=bf16,layers=", 1, 0, { 4, 16, 32, 33 } },
         { "gpt2:hidden=64,heads=4,vocab=256,layers=", 1, 0, { 12, 16, 33, 48, 64, 96, 192 } },
         { "gpt2:hidden=64,heads=4,vocab=256,dropout=0,layers=", 1, 0, { 12, 16, 33, 64 } },
-        { "t5:hidden=64,ffn=64,layers=", 2, 4, { 2, 3, 4, 6, 12, 16, 24, 32, 48, 96 } },
-        { "t5:hidden=64,ffn=64,dropout=0,layers=", 2, 4, { 2, 3, 4, 6, 12, 16, 24, 32, 48, 96 } },
+        { "t5:hidden=64,ffn=64,layers=", 2, 1, { 4, 5, 6, 8, 12, 16, 24, 32, 48, 96 } },
+        { "t5:hidden=64,ffn=64,dropout=0,layers=", 2, 1, { 4, 5, 6, 8, 12, 16, 24, 32, 48, 96 } },
         { "moe:layers=", 1, 0, { 2, 16, 24, 33 } },
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
@@ -144,12 +145,26 @@ static void any_depth_folds(void **state)
             pl_fold f = fold_of(g);
             if (f.n_classes != rows[r].n_classes) fail_msg("%s: %d classes", model, f.n_classes);
             for (int c = 0; c < f.n_classes; c++)
-                if (f.at[c].n_instances != n)
+                if (f.at[c].n_instances != n - rows[r].n_less)
                     fail_msg("%s: class %d: %d instances", model, c, f.at[c].n_instances);
-            int rest = count_outside(g, &f) - rows[r].n_chains * n;
-            if (!k) outside = rest;
-            if (rest != outside) fail_msg("%s: %d nodes outside", model, count_outside(g, &f));
+            if (!k) outside = count_outside(g, &f);
+            if (count_outside(g, &f) != outside)
+                fail_msg("%s: %d nodes outside", model, count_outside(g, &f));
         }
+}
+
+/* Of two or three blocks none is left outside: fewer than three have no middle. */
+static void few_blocks_stay_together(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        int n = 2 + k / 2;
+        pl_fold f = fold_of(training_graph(
+            pl_arena_fmt(arena, "t5:hidden=64,ffn=64,layers=%d%s", n, k & 1 ? ",dropout=0" : ""),
+            arena));
+        assert_int_equal(f.n_classes, 2);
+        for (int c = 0; c < 2; c++) assert_int_equal(f.at[c].n_instances, n);
+    }
 }
 
 /* -- names and order --------------------------------------------------------------------------- */
@@ -464,18 +479,20 @@ static void chains_of_such_readers_are_whole(void **state)
     }
 }
 
-/* One weight of all layers: its gradient is a sum over them. */
+/* One weight of all layers: its gradient is a sum over them, to which the last gives the first
+ * part. */
 static void layers_may_share_a_weight(void **state)
 {
     (void)state;
-    int n_nodes = 0;
-    for (int k = 0; k < 2; k++) {
-        const pl_graph *g = stack_graph(k ? "00000000" : "000000", kinds, true, true);
+    for (int n = 2, n_nodes = 0, outside = 0; n < 9; n++) {
+        const pl_graph *g = stack_graph(&"00000000"[8 - n], kinds, true, true);
         pl_fold f = fold_of(g);
         assert_int_equal(f.n_classes, 1);
-        assert_int_equal(f.at[0].n_instances, k ? 8 : 6);
-        if (k) assert_int_equal(f.at[0].n_nodes, n_nodes);
-        n_nodes = f.at[0].n_nodes;
+        assert_int_equal(f.at[0].n_instances, n < 4 ? n : n - 1);
+        if (n == 4) n_nodes = f.at[0].n_nodes, outside = count_outside(g, &f);
+        if (n < 4) continue;
+        assert_int_equal(f.at[0].n_nodes, n_nodes);
+        assert_int_equal(count_outside(g, &f), outside);
     }
 }
 
@@ -603,6 +620,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(layers_of_gpt2_are_instances, setup, teardown),
         cmocka_unit_test_setup_teardown(models_have_their_blocks, setup, teardown),
         cmocka_unit_test_setup_teardown(any_depth_folds, setup, teardown),
+        cmocka_unit_test_setup_teardown(few_blocks_stay_together, setup, teardown),
         cmocka_unit_test_setup_teardown(names_do_not_matter, setup, teardown),
         cmocka_unit_test_setup_teardown(numbers_of_kinds_do_not_matter, setup, teardown),
         cmocka_unit_test_setup_teardown(the_order_of_nodes_does_not_matter, setup, teardown),

@@ -285,7 +285,8 @@ static void t5_is_what_it_says(void **state)
 
 /* -- blocks ------------------------------------------------------------------------------------ */
 
-/* Every block is an instance, in order, and holds the nodes of its weights. */
+/* Every one of the first `blocks` blocks is an instance, in order, and holds the nodes of its
+ * weights. */
 static void check_class(const pl_graph *g, const pl_fold *f, int c, const char *scope, int blocks)
 {
     if (f->at[c].n_instances != blocks)
@@ -296,7 +297,7 @@ static void check_class(const pl_graph *g, const pl_fold *f, int c, const char *
         int block;
         const char *at = strstr(n->name, scope);
         if (n->of || at != n->name || strcmp(n->op->name, "einsum")) continue;
-        if (sscanf(n->name + strlen(scope), "%d.", &block) != 1) continue;
+        if (sscanf(n->name + strlen(scope), "%d.", &block) != 1 || block >= blocks) continue;
         n_linear++;
         if (f->class_of[i] != c || f->instance_of[i] != block)
             fail_msg("%s: %s is in class %d, instance %d", g->name, n->name, f->class_of[i],
@@ -326,6 +327,7 @@ static void blocks_of_llama_fold(void **state)
     }
 }
 
+/* All but the last one, which adds nothing to the gradient of what they share, where four are. */
 static void blocks_of_t5_fold(void **state)
 {
     (void)state;
@@ -333,10 +335,10 @@ static void blocks_of_t5_fold(void **state)
         const char *spec;
         int encoder, decoder;
     } rows[] = {
-        { "t5:layers=6,hidden=64,ffn=96", 6, 6 },
-        { "t5:layers=4,decoder=7,hidden=64,ffn=96", 4, 7 },
-        { "t5:layers=8,decoder=3,hidden=64,ffn=96", 8, 3 },
-        { "t5:layers=5,hidden=64,ffn=96,dtype=bf16", 5, 5 },
+        { "t5:layers=6,hidden=64,ffn=96", 5, 5 },
+        { "t5:layers=4,decoder=7,hidden=64,ffn=96", 3, 6 },
+        { "t5:layers=8,decoder=3,hidden=64,ffn=96", 7, 3 },
+        { "t5:layers=5,hidden=64,ffn=96,dtype=bf16", 4, 4 },
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         const pl_graph *g = training_graph(rows[r].spec, arena);
