@@ -169,7 +169,8 @@ static int64_t count_values(const pl_net *net)
 static bool shrink(search *s)
 {
     bool **keep = pl_ring_below(s->ring, s->ends, pl_solve_goal(s->found.cost, s->o), s->tmp);
-    if (!s->o->no_dominance && s->rounds) pl_ring_dominate(s->ring, keep, s->tmp);
+    if (pl_solve_may_dominate(s->ends, s->found.work, s->o))
+        pl_ring_dominate(s->ring, keep, s->tmp);
     pl_ring *cut = pl_ring_keep(s->ring, keep, &s->ends, s->tmp);
     if (!cut)
         s->found.bound = pl_solve_goal(s->found.cost, s->o);

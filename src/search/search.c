@@ -40,7 +40,7 @@ bool pl_search_min(const pl_sum *s, double cap, const pl_search_options *options
     return min_sum(&copy, cap, options, out, answer, err);
 }
 
-enum { MOST_VARIABLES = 512, MOST_ENTRIES = 1 << 17, TIED_PART = 4 };
+enum { MOST_VARIABLES = 512, MOST_ENTRIES = 1 << 17, TIED_PART = 4, TIED_PASSES = 60 };
 static const double SHORT = 2.5; /* times what a ring with its ends holds */
 
 static double count_entries(int n, const pl_sum_pair *pair, const int *na, const int *nb)
@@ -86,13 +86,15 @@ static int *untie(const pl_chain *c, const int *tied, pl_arena *out)
 
 /* The best choice with all copies alike, which is soon found where they are most of the chain, and
  * seldom far from the best. Returns the work. */
-static int64_t start_tied(const pl_chain *c, const pl_sum *tied, pl_cost w, pl_search_options *o,
-                          pl_arena *a)
+static int64_t start_tied(const pl_chain *c, pl_cost w, pl_search_options *o, pl_arena *a)
 {
-    if (o->no_bound || o->start || outside_entries(c) > c->copies * block_entries(c)) return 0;
+    double outside = outside_entries(c), block = block_entries(c);
+    if (o->no_bound || o->start || outside > c->copies * block) return 0;
+    if (TIED_PASSES * (outside + block) > (double)o->effort / TIED_PART) return 0;
     pl_search_options part = *o;
     part.effort /= TIED_PART;
-    pl_found f = pl_solve_sum(tied, w, &part, a);
+    pl_sum tied = pl_chain_tie(c, a);
+    pl_found f = pl_solve_sum(&tied, w, &part, a);
     if (f.value) o->start = untie(c, f.value, a);
     return f.work;
 }
@@ -100,7 +102,6 @@ static int64_t start_tied(const pl_chain *c, const pl_sum *tied, pl_cost w, pl_s
 /* A chain from price to price: the next one starts from the potentials of the last. */
 typedef struct links {
     const pl_chain *chain;
-    pl_sum tied;
     bool capped;
     pl_ring *last;
     pl_arena *arena; /* of `last` */
@@ -112,7 +113,7 @@ static pl_found solve_chain(void *self, pl_cost w, const pl_search_options *opti
     pl_search_options o = *options;
     pl_arena *arena = pl_arena_new("potentials");
     pl_ring *ring;
-    int64_t work = start_tied(l->chain, &l->tied, w, &o, arena);
+    int64_t work = start_tied(l->chain, w, &o, arena);
     pl_found f = pl_copies_solve(l->chain, w, &o, l->last, out, &ring, arena);
     f.work += work;
     pl_arena_free(l->arena);
@@ -140,13 +141,12 @@ bool pl_chain_min(const pl_chain *c, double cap, const pl_search_options *option
     pl_search_options o = pl_solve_defaults(options);
     pl_arena *tmp = pl_arena_new("chain");
     bool ok;
-    pl_sum tied = pl_chain_tie(c, tmp);
     if (is_short(c, &o)) {
         pl_sum s = pl_chain_unroll(c, tmp);
-        if (cap >= INFINITY) start_tied(c, &tied, (pl_cost){ 1, 0 }, &o, tmp);
+        if (cap >= INFINITY) start_tied(c, (pl_cost){ 1, 0 }, &o, tmp);
         ok = min_sum(&s, cap, &o, out, answer, err);
     } else {
-        links l = { c, tied, cap < INFINITY, NULL, NULL };
+        links l = { c, cap < INFINITY, NULL, NULL };
         const pl_capped p = { &l, solve_chain, cost_chain, mix_chain };
         ok = pl_cap_min(&p, cap, &o, out, answer, err);
         pl_arena_free(l.arena);

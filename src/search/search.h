@@ -24,7 +24,7 @@ typedef struct pl_search_options {
     int64_t work_limit;   /* entries read in one elimination; 0: 2^26                            */
     int64_t node_limit;   /* branchings; 0: 1000                                                 */
     const int *start;     /* a choice to be better than; NULL: none                              */
-    int64_t effort;       /* entries read, about, before it ends with what is known; 0: 2^28    */
+    int64_t effort;       /* entries read, about, before it ends with what is known; 0: 2^29    */
 } pl_search_options;
 
 typedef struct pl_answer {

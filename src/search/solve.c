@@ -22,7 +22,7 @@ pl_search_options pl_solve_defaults(const pl_search_options *o)
     if (!d.table_limit) d.table_limit = 1 << 20;
     if (!d.work_limit) d.work_limit = 1 << 26;
     if (!d.node_limit) d.node_limit = 1000;
-    if (!d.effort) d.effort = 1 << 28;
+    if (!d.effort) d.effort = 1 << 29;
     return d;
 }
 
@@ -67,6 +67,20 @@ static pl_net *cut_off(const pl_net *net, double most, pl_arena *a)
     for (int v = 0; v < net->n; v++)
         for (int x = 0; x < net->size[v]; x++) keep[v][x] = net->least[v][x] <= most;
     return pl_net_keep(net, keep, NULL, true, a);
+}
+
+double pl_solve_entries(const pl_net *net)
+{
+    double sum = 0;
+    for (int p = 0; p < net->n_pairs; p++)
+        sum += (double)net->pair[p].table.rows * net->pair[p].table.cols;
+    return sum;
+}
+
+/* Dominance reads a table for each of a few rivals: not before passes have read it as often. */
+bool pl_solve_may_dominate(const pl_net *net, int64_t work, const pl_search_options *o)
+{
+    return !o->no_dominance && (double)work >= 4 * PL_NET_RIVALS * pl_solve_entries(net);
 }
 
 /* A second round sees what the first one opened; more rarely pay. */
@@ -159,9 +173,10 @@ static bool eliminate(solver *s, const pl_net *net, double most, double work_lim
     pl_net *cut = cut_off(net, most, tmp);
     bool fits = !cut;
     for (int i = 0; cut && !fits && i < 1 + dominating; i++) {
+        if (i && !pl_solve_may_dominate(cut, s->work, s->o)) break;
         if (i) cut = dominate(cut, NULL, s->o, tmp);
-        if (!cut) fits = true;
-        if (!cut) break;
+        fits = !cut;
+        if (fits) break;
         pl_order order = find_order(cut, dominating ? FAR * work_limit : work_limit, tmp);
         fits = order.most <= (double)s->o->table_limit && order.work <= work_limit;
         if (fits) eliminate_all(s, cut, order, tmp);
@@ -273,14 +288,6 @@ static void finish(solver *s, const pl_net *net)
     pl_arena_free(tmp);
 }
 
-static double count_entries(const pl_net *net)
-{
-    double sum = 0;
-    for (int p = 0; p < net->n_pairs; p++)
-        sum += (double)net->pair[p].table.rows * net->pair[p].table.cols;
-    return sum;
-}
-
 void pl_solve_best(const double *least, int size, bool *keep, pl_arena *a)
 {
     int n = size / 4 < 4 ? 4 : size / 4;
@@ -316,7 +323,8 @@ static double search(solver *s, pl_net *net, part kind)
     double left = INFINITY;
     pl_solve_pace pace = { 0, 1, -INFINITY };
     for (bool moved = !s->o->no_bound; net->n_pairs;) {
-        double entries = count_entries(net), bound = net->bound, best = s->best, near = -INFINITY;
+        double entries = pl_solve_entries(net), bound = net->bound, best = s->best,
+               near = -INFINITY;
         bool pays = false;
         if (!s->o->no_bound) {
             pays = raise_bound(s, net, &pace) && kind != BRANCH;
@@ -332,7 +340,8 @@ static double search(solver *s, pl_net *net, part kind)
         s->work += net->work;
         net->work = 0;
         net = cut_off(net, pl_solve_goal(s->best, s->o), tmp);
-        if (!pays) net = dominate(net, NULL, s->o, tmp);
+        if (net && !pays && pl_solve_may_dominate(net, s->work, s->o))
+            net = dominate(net, NULL, s->o, tmp);
         if (!net || !net->n_pairs) break;
         double limit = (double)(moved ? s->work / 4 : s->o->work_limit);
         if (!s->o->no_elimination && eliminate(s, net, INFINITY, limit, !pays)) break;
@@ -344,7 +353,7 @@ static double search(solver *s, pl_net *net, part kind)
         }
         moved = !is_spent(s, net) &&
                 (pays || s->best < best || net->bound - bound > 0.05 * (s->best - bound) ||
-                 count_entries(net) < 0.7 * entries);
+                 pl_solve_entries(net) < 0.7 * entries);
     }
     if (net && !net->n_pairs) finish(s, net);
     if (net) s->work += net->work;

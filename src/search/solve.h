@@ -45,6 +45,11 @@ pl_found pl_solve_sum(const pl_sum *s, pl_cost w, const pl_search_options *o, pl
  * net->bound. */
 pl_eliminate *pl_solve_tables(const pl_net *net, pl_arena *a);
 
+double pl_solve_entries(const pl_net *net); /* of all tables */
+
+/* Whether so much work has been done that dominance is worth its own. */
+bool pl_solve_may_dominate(const pl_net *net, int64_t work, const pl_search_options *o);
+
 /* A net without dominated values (except of `fixed` variables), those with one value taken into
  * their neighbours; NULL when a variable loses all. */
 pl_net *pl_solve_cut(const pl_net *net, const bool *fixed, const pl_search_options *o, pl_arena *a);
