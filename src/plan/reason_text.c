@@ -142,12 +142,13 @@ static void add_times(const pl_reason *r, const pl_reason_parts *p, pl_text *t)
         pl_text_add(t, "the step is computing alone, without any message");
     else if (p->compute >= p->hidden)
         pl_text_add(t,
-                    "of the step computing takes %.0f %% and messages that nothing hides %.0f %%",
+                    "in the search's figures computing takes %.0f %% of the step, and messages "
+                    "that nothing hides %.0f %%",
                     100 * p->compute / r->seconds, 100 * exposed / r->seconds);
     else
         pl_text_add(t,
-                    "messages take the whole step, as computing (%.0f %% of it) is too short to "
-                    "hide those that could pass beside it",
+                    "in the search's figures messages take the whole step, as computing (%.0f %% "
+                    "of it) is too short to hide those that could pass beside it",
                     100 * p->compute / r->seconds);
 }
 

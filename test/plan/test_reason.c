@@ -425,7 +425,7 @@ static void test_names(void **state)
     assert_true(search(large[1], "8xv100", 0, a, &s));
     const char *why = pl_reason_sentence(&s.reason, a);
     print_message("%s\n", why);
-    assert_non_null(strstr(why, "of the step computing takes"));
+    assert_non_null(strstr(why, "in the search's figures computing takes"));
     assert_non_null(strstr(why, "it waits longest for the "));
     assert_int_equal(why[strlen(why) - 1], '.');
     pl_arena_free(a);
