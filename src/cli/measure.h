@@ -1,22 +1,25 @@
 /* cli/measure.h - how fast the ranks of this run are: kernels, memory, messages.
  *
- * All ranks do the same at the same time, as in training; a time is the median of many, of the
- * slowest rank. */
+ * All ranks do the same at the same time, as in training; a time is the median of many (of kernels,
+ * where ranks share a core, the mean), of the slowest rank. */
 #ifndef PL_CLI_MEASURE_H
 #define PL_CLI_MEASURE_H
 #include "cli/launch.h"
 #include "cluster/link.h"
 
-enum { PL_MEASURE_KERNELS = 16, PL_MEASURE_LEVELS = 2, PL_MEASURE_CALLS = 8 };
+enum { PL_MEASURE_KERNELS = 24, PL_MEASURE_LEVELS = 2, PL_MEASURE_CALLS = 8 };
 
 /* A kernel, the same on every rank. */
 typedef struct pl_measured_kernel {
-    const char *what;      /* "matmul", "copy", "add"                                         */
+    const char *what;      /* "matmul"; "layer" and "conv" with their gradients; "gelu", "add",
+                              "copy"                                                          */
     char kernel[48];       /* "onednn/sgemm"; "" for copy                                     */
     pl_type type;
-    int64_t size;          /* matmul: rows, columns and sums; else elements                   */
+    int64_t size;          /* matmul: rows, columns and sums; layer: inputs; conv: channels;
+                              else elements                                                   */
     double seconds;
-    double flops, bytes;   /* of one rank; bytes are those read and written                   */
+    double flops, bytes;   /* of one rank, flops as pl_op_work has them; bytes are those read and
+                              written                                                         */
 } pl_measured_kernel;
 
 /* Messages over one level of links: each rank sends to the next one of its group of `size` ranks

@@ -97,20 +97,15 @@ static const pl_measured_kernel *find_kernel(const pl_measure *m, const char *wh
     pl_bug(__FILE__, __LINE__, "no '%s' was measured", what);
 }
 
-/* Mean share of the peak over the matmuls that are not small. */
-static double find_share(const pl_measure *m, const pl_measured_kernel *peak)
+/* What all f32 kernels of a kind reach together, as a share of the peak. */
+static double find_share(const pl_measure *m, const char *what, const pl_measured_kernel *peak)
 {
-    double sum = 0;
-    int n = 0;
+    double flops = 0, seconds = 0;
     for (int i = 0; i < m->n_kernels; i++) {
         const pl_measured_kernel *k = &m->kernel[i];
-        if (strcmp(k->what, "matmul") || k->type != peak->type || 4 * k->size < peak->size)
-            continue;
-        if (k->size < 128) continue;
-        sum += flops_of(k) / flops_of(peak);
-        n++;
+        if (!strcmp(k->what, what) && k->type == PL_F32) flops += k->flops, seconds += k->seconds;
     }
-    return n ? sum / n : 1;
+    return fmin(flops / seconds / flops_of(peak), 1);
 }
 
 static pl_device_class make_class(const pl_measure *m, const machine *host, pl_arena *a)
@@ -132,10 +127,14 @@ static pl_device_class make_class(const pl_measure *m, const machine *host, pl_a
                                      (long long)bf16->size) },
         .memory_bandwidth = { four_digits(fmax(copied, added)),
                               pl_arena_fmt(a, "%s: %s", by, copied > added ? "copy" : "add") },
-        .matmul_efficiency = { four_digits(find_share(m, f32)),
-                               pl_arena_fmt(a, "%s: mean over sizes", by) },
+        .matmul_efficiency = { four_digits(find_share(m, "layer", f32)),
+                               pl_arena_fmt(a, "%s: layers and their gradients", by) },
         .stream_efficiency = { four_digits(added / fmax(copied, added)),
                                pl_arena_fmt(a, "%s: add", by) },
+        .conv_efficiency = { four_digits(find_share(m, "conv", f32)),
+                             pl_arena_fmt(a, "%s: 3 x 3, with gradients", by) },
+        .vector_flops = { four_digits(flops_of(find_kernel(m, "gelu"))),
+                          pl_arena_fmt(a, "%s: gelu", by) },
         .kernel_start = { four_digits(m->kernel[0].seconds),
                           pl_arena_fmt(a, "%s: matmul of 8^3", by) },
     };
@@ -311,12 +310,13 @@ static json_t *calls_json(const pl_measure *m, const pl_cluster *c)
 static void print_json(const pl_measure *m, const pl_cluster *c)
 {
     const pl_device_class *d = &c->class[0];
-    json_t *device =
-        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "memory_bytes", d->memory.value,
-                  "f32_flops_per_second", d->f32_flops.value, "bf16_flops_per_second",
-                  d->bf16_flops.value, "memory_bytes_per_second", d->memory_bandwidth.value,
-                  "matmul_efficiency", d->matmul_efficiency.value, "stream_efficiency",
-                  d->stream_efficiency.value, "kernel_start_seconds", d->kernel_start.value);
+    json_t *device = json_pack(
+        "{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "memory_bytes", d->memory.value,
+        "f32_flops_per_second", d->f32_flops.value, "bf16_flops_per_second", d->bf16_flops.value,
+        "memory_bytes_per_second", d->memory_bandwidth.value, "matmul_efficiency",
+        d->matmul_efficiency.value, "stream_efficiency", d->stream_efficiency.value,
+        "conv_efficiency", d->conv_efficiency.value, "vector_flops_per_second",
+        d->vector_flops.value, "kernel_start_seconds", d->kernel_start.value);
     json_t *all = json_pack("{s:s, s:i, s:i, s:f, s:o, s:o, s:o, s:o}", "schema", "pleat.probe/1",
                             "devices", m->n_ranks, "threads", m->n_threads, "overlap", m->overlap,
                             "device", device, "kernels", kernels_json(m), "levels",

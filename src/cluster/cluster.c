@@ -6,10 +6,15 @@
 
 /* -- what follows from the rest ---------------------------------------------------------------- */
 
-static bool check_figures(const pl_field fields[], const void *row, pl_err *err)
+/* A figure of 0 that is like another one was left out. */
+static bool check_figures(const pl_field fields[], void *row, pl_arena *a, pl_err *err)
 {
     for (const pl_field *f = fields; f->key; f++) {
-        pl_figure *x = pl_field_at(f, (void *)(uintptr_t)row);
+        pl_figure *x = pl_field_at(f, row);
+        if (f->like && fpclassify(x->value) == FP_ZERO) {
+            const pl_figure *like = pl_field_at(pl_field_find(fields, f->like), row);
+            *x = (pl_figure){ like->value, pl_arena_fmt(a, "as %s", f->like) };
+        }
         if (!(x->value >= f->least && x->value <= f->most))
             return pl_err_set(err, PL_EINPUT, "%s %g is not from %g to %g", f->key, x->value,
                               f->least, f->most);
@@ -25,7 +30,7 @@ static bool check_name(const char *name, pl_err *err)
     return true;
 }
 
-static bool finish_classes(pl_cluster *c, pl_err *err)
+static bool finish_classes(pl_cluster *c, pl_arena *a, pl_err *err)
 {
     if (c->n_classes < 1 || c->n_classes > PL_CLUSTER_CLASSES)
         return pl_err_set(err, PL_EINPUT, "%d classes of devices; 1 to %d are possible",
@@ -33,7 +38,7 @@ static bool finish_classes(pl_cluster *c, pl_err *err)
     for (int i = 0; i < c->n_classes; i++) {
         pl_device_class *d = &c->class[i];
         PL_TRY(check_name(d->name, err));
-        if (!check_figures(pl_field_class, d, err)) return pl_err_in(err, "class '%s'", d->name);
+        if (!check_figures(pl_field_class, d, a, err)) return pl_err_in(err, "class '%s'", d->name);
         for (int k = 0; k < i; k++)
             if (!strcmp(c->class[k].name, d->name))
                 return pl_err_set(err, PL_EINPUT, "two classes are named '%s'", d->name);
@@ -42,7 +47,7 @@ static bool finish_classes(pl_cluster *c, pl_err *err)
 }
 
 /* `below`: devices of a group of the level below, which share an uplink. */
-static bool finish_level(pl_level *l, int below, pl_err *err)
+static bool finish_level(pl_level *l, int below, pl_arena *a, pl_err *err)
 {
     PL_TRY(check_name(l->name, err));
     if (!l->curve_source) l->curve_source = "";
@@ -53,9 +58,9 @@ static bool finish_level(pl_level *l, int below, pl_err *err)
         l->latency = (pl_figure){ 0, "" };
         l->bandwidth = (pl_figure){ 0, "" };
         l->shared = false;
-        PL_TRY(check_figures(pl_field_curved, l, err));
+        PL_TRY(check_figures(pl_field_curved, l, a, err));
     } else {
-        PL_TRY(check_figures(pl_field_level, l, err));
+        PL_TRY(check_figures(pl_field_level, l, a, err));
         l->link.latency = l->latency.value;
         l->link.per_byte = (l->shared ? below : 1) / l->bandwidth.value;
     }
@@ -65,7 +70,7 @@ static bool finish_level(pl_level *l, int below, pl_err *err)
     return true;
 }
 
-static bool finish_levels(pl_cluster *c, pl_err *err)
+static bool finish_levels(pl_cluster *c, pl_arena *a, pl_err *err)
 {
     if (c->n_levels < 1 || c->n_levels > PL_CLUSTER_LEVELS)
         return pl_err_set(err, PL_EINPUT, "%d levels of links; 1 to %d are possible", c->n_levels,
@@ -76,7 +81,7 @@ static bool finish_levels(pl_cluster *c, pl_err *err)
         for (int k = 0; k < i; k++)
             if (l->name && !strcmp(c->level[k].name, l->name))
                 return pl_err_set(err, PL_EINPUT, "two levels are named '%s'", l->name);
-        if (!finish_level(l, c->n_devices, err))
+        if (!finish_level(l, c->n_devices, a, err))
             return pl_err_in(err, "level '%s'", l->name ? l->name : "");
         if (l->size < 1 || l->size > PL_CLUSTER_DEVICES / c->n_devices)
             return pl_err_set(err, PL_EINPUT,
@@ -113,7 +118,7 @@ static bool finish_parts(pl_cluster *c, pl_arena *a, pl_err *err)
 
 bool pl_cluster_finish(pl_cluster *c, pl_arena *a, pl_err *err)
 {
-    return finish_classes(c, err) && finish_levels(c, err) && finish_parts(c, a, err);
+    return finish_classes(c, a, err) && finish_levels(c, a, err) && finish_parts(c, a, err);
 }
 
 /* -- reading ----------------------------------------------------------------------------------- */

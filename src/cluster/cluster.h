@@ -37,6 +37,8 @@ typedef struct pl_device_class {
     pl_figure matmul_efficiency; /* share of the peak flops that large matmuls reach, 0 .. 1      */
     pl_figure stream_efficiency; /* share of the peak bandwidth that element-wise kernels reach   */
     pl_figure kernel_start;      /* seconds that any kernel costs                                 */
+    pl_figure conv_efficiency;   /* share of the peak flops that convolutions reach, 0 .. 1       */
+    pl_figure vector_flops;      /* per second, of element-wise kernels, as achieved              */
 } pl_device_class;
 
 typedef struct pl_level {
@@ -91,6 +93,8 @@ PL_MUST_CHECK bool pl_cluster_find(const char *text, pl_arena *a, pl_cluster **o
  *       matmul_efficiency: 0.7                  (default, as of the next two)
  *       stream_efficiency: 0.7
  *       kernel_start: 7 us
+ *       conv_efficiency: 0.7                    (default: matmul_efficiency)
+ *       vector_flops: 15.7 TFLOP/s              (default: f32_flops)
  *   levels:                                     (innermost first)
  *     - {name: nvlink, size: 8, latency: 0.6 us, bandwidth: 150 GB/s}
  *     - name: ethernet

@@ -15,6 +15,8 @@ const pl_field pl_field_class[] = {
     { CLASS(matmul_efficiency), PL_UNIT_SHARE,   1e-3,   1,      false, PL_KIND_MATMUL },
     { CLASS(stream_efficiency), PL_UNIT_SHARE,   1e-3,   1,      false, PL_KIND_STREAM },
     { CLASS(kernel_start),      PL_UNIT_SECONDS, 0,      1,      false, PL_KIND_START },
+    { CLASS(conv_efficiency),   PL_UNIT_SHARE,   1e-3,   1,      .like = "matmul_efficiency" },
+    { CLASS(vector_flops),      PL_UNIT_FLOPS,   1e6,    1e18,   .like = "f32_flops" },
     { 0 },
 };
 

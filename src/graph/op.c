@@ -1,5 +1,8 @@
 #include "graph/op.h"
 
+#include <math.h>
+#include <string.h>
+
 static bool is_summed(const pl_node *n, int f)
 {
     for (int i = 0; i < n->n_out; i++)
@@ -19,6 +22,19 @@ double pl_op_flops(const pl_share *s)
     }
     for (int i = 0; i < n->n_out; i++) written += (double)pl_shape_count(&s->out[i]);
     return summed ? all : written;
+}
+
+double pl_op_work(const pl_share *s)
+{
+    const pl_op *op = s->node->op;
+    return fmax(pl_op_flops(s), op->each * (double)pl_shape_count(&s->out[0]));
+}
+
+bool pl_op_multiplies(const pl_node *n)
+{
+    bool summed = false;
+    for (int f = 0; f < n->sig->n_factors; f++) summed |= is_summed(n, f);
+    return summed && n->n_in > 1 && n->op->linear && !strncmp(n->op->linear, "0|1", 3);
 }
 
 double pl_graph_flops(const pl_graph *g)

@@ -67,6 +67,8 @@ typedef struct pl_op {
      * of n. NULL: the operator has no gradient. */
     void (*grad)(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[]);
     double (*flops)(const pl_share *s);  /* NULL: see pl_op_flops                                 */
+    double each;         /* additions that an element of output 0 takes as long as, where its flops
+                            are fewer: an exponential is a dozen                                  */
     /* Reference kernel of a share: arrays are row-major, of the share's shapes; walk.h loops over
      * them. Must be right for every legal share; need not be fast. An answer that depends on where
      * an element lies reads s->factor[f].lo; whole sizes are in s->node->sig. With `inplace`,
@@ -78,6 +80,8 @@ typedef struct pl_op {
 /* Of a share: as its operator counts, or 2 x the product of all factors when one is summed away,
  * else the elements of the outputs; of a graph: of all its nodes. */
 double pl_op_flops(const pl_share *s);
+double pl_op_work(const pl_share *s);    /* flops, or what `each` says where that is more */
+bool pl_op_multiplies(const pl_node *n); /* two operands, summed over some factor: einsum, conv2d */
 double pl_graph_flops(const pl_graph *g);
 
 /* A set of operators: names to rows. */

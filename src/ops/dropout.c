@@ -53,6 +53,7 @@ const pl_op pl_op_dropout = {
     .elementwise = true,
     .infer = infer,
     .grad = grad,
+    .each = 75,
     .ref = ref,
     .examples =
         (const pl_example[]){

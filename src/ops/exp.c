@@ -27,6 +27,7 @@ const pl_op pl_op_exp = {
     .sig = "...->...",
     .elementwise = true,
     .grad = grad,
+    .each = 16,
     .ref = ref,
     .examples =
         (const pl_example[]){

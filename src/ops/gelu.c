@@ -38,6 +38,7 @@ const pl_op pl_op_gelu = {
     .attrs = "tanh=1",
     .elementwise = true,
     .grad = grad,
+    .each = 24,
     .ref = ref,
     .examples =
         (const pl_example[]){

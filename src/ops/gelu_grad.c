@@ -35,6 +35,7 @@ const pl_op pl_op_gelu_grad = {
     .attrs = "tanh=1",
     .linear = "1",
     .elementwise = true,
+    .each = 40,
     .ref = ref,
     .examples =
         (const pl_example[]){

@@ -27,6 +27,7 @@ const pl_op pl_op_log = {
     .sig = "...->...",
     .elementwise = true,
     .grad = grad,
+    .each = 20,
     .ref = ref,
     .examples =
         (const pl_example[]){

@@ -28,6 +28,7 @@ const pl_op pl_op_sigmoid = {
     .sig = "...->...",
     .elementwise = true,
     .grad = grad,
+    .each = 24,
     .ref = ref,
     .examples =
         (const pl_example[]){

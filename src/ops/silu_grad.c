@@ -22,6 +22,7 @@ const pl_op pl_op_silu_grad = {
     .sig = "...,...->...",
     .linear = "1",
     .elementwise = true,
+    .each = 32,
     .ref = ref,
     .examples =
         (const pl_example[]){

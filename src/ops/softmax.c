@@ -61,6 +61,7 @@ const pl_op pl_op_softmax = {
     .infer = infer,
     .grad = grad,
     .flops = flops,
+    .each = 50,
     .ref = ref,
     .examples =
         (const pl_example[]){

@@ -29,6 +29,7 @@ const pl_op pl_op_tanh = {
     .sig = "...->...",
     .elementwise = true,
     .grad = grad,
+    .each = 38,
     .ref = ref,
     .examples =
         (const pl_example[]){

@@ -11,7 +11,7 @@ static double least(double a, double b)
 
 pl_speed pl_cost_speed(const pl_cluster *c)
 {
-    pl_speed s = { .stream = 1e300, .start = 0, .hidden = 1 };
+    pl_speed s = { .windows = 1e300, .vector = 1e300, .stream = 1e300, .start = 0, .hidden = 1 };
     for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = 1e300;
     for (int i = 0; i < c->n_classes; i++) {
         const pl_device_class *d = &c->class[i];
@@ -20,7 +20,9 @@ pl_speed pl_cost_speed(const pl_cluster *c)
         for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = least(f32, s.flops[t]);
         s.flops[PL_BF16] = least(bf16, i ? s.flops[PL_BF16] : 1e300);
         s.stream = least(d->memory_bandwidth.value * d->stream_efficiency.value, s.stream);
-        if (d->kernel_start.value > s.start) s.start = d->kernel_start.value;
+        s.windows = least(d->conv_efficiency.value / d->matmul_efficiency.value, s.windows);
+        s.vector = least(d->vector_flops.value, s.vector);
+        s.start = fmax(s.start, d->kernel_start.value);
     }
     for (int i = 0; i < c->n_levels; i++) s.hidden = fmin(s.hidden, c->level[i].link.overlap);
     return s;
@@ -44,16 +46,23 @@ bool pl_cost_links(pl_mesh *m, const pl_cluster *c, pl_err *err)
     return true;
 }
 
+/* Flops per second. */
+static double find_rate(const pl_node *n, const pl_speed *speed)
+{
+    double flops = speed->flops[n->n_in ? n->in[0]->type : PL_F32];
+    if (!pl_op_multiplies(n)) return speed->vector > 0 ? speed->vector : flops;
+    return n->sig->n_windows && speed->windows > 0 ? flops * speed->windows : flops;
+}
+
 double pl_cost_share(const pl_share *s, const pl_speed *speed)
 {
     const pl_node *n = s->node;
-    double bytes = 0, flops = pl_op_flops(s);
+    double bytes = 0;
     if (n->op->view) return 0;
     for (int i = 0; i < n->n_in; i++)
         bytes += (double)(pl_shape_count(&s->in[i]) * pl_type_bytes(n->in[i]->type));
     for (int i = 0; i < n->n_out; i++)
         bytes += (double)(pl_shape_count(&s->out[i]) * pl_type_bytes(n->out[i]->type));
-    pl_type type = n->n_in ? n->in[0]->type : PL_F32;
-    double compute = flops / speed->flops[type], memory = bytes / speed->stream;
-    return speed->start + (compute > memory ? compute : memory);
+    double compute = pl_op_work(s) / find_rate(n, speed), memory = bytes / speed->stream;
+    return speed->start + fmax(compute, memory);
 }

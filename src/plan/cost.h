@@ -7,6 +7,8 @@
 
 typedef struct pl_speed {
     double flops[PL_N_TYPES]; /* per second, of products of this element type, as achieved */
+    double windows;           /* convolutions reach so much of flops[]; 0: all             */
+    double vector;            /* flops per second of all else; 0: those of products        */
     double stream;            /* bytes of memory per second, read or written, as achieved  */
     double start;             /* seconds to start a kernel                                 */
     double hidden;            /* share of the time of messages of states and their gradients

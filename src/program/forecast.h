@@ -37,8 +37,9 @@ typedef struct pl_forecast {
  * it. So faster links or devices never make a step slower, and
  *   max(compute, the seconds of any one link) <= step <= compute + comm.
  *
- * Not modelled: other ranks that are late, copies that share the memory with kernels, and that a
- * rank has no more than a few messages under way at once (run/lane.c). `out` owns the arrays. */
+ * Not modelled: other ranks that are late, copies that share the memory with kernels, that a rank
+ * has no more than a few messages under way at once (run/lane.c), and the scratch of kernels, which
+ * only a backend knows. `out` owns the arrays. */
 void pl_forecast_make(const pl_program *p, const pl_speed *speed, pl_arena *out, pl_forecast *f);
 
 /* Seconds of one of p's steps alone. A shift is a send and a receive at once: what is sent then

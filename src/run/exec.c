@@ -3,13 +3,12 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "graph/reduce.h"
+#include "run/block.h"
 #include "run/lane.h"
 #include "run/widen.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum { HUGE_PAGE = 2 << 20, SCRATCH_ALIGN = 64 };
@@ -75,8 +74,8 @@ static bool check_memory(const pl_exec *e, pl_err *err)
                       "take a smaller batch or model, or split it (--strategy zero=3, tp=N)");
 }
 
-/* One mapping on huge pages, kept until pl_exec_free (page faults cost a training step 30 %). It
- * starts as zeros: states without an initial value and padding are defined. */
+/* One mapping, kept until pl_exec_free. It starts as zeros: states without an initial value and
+ * padding are defined. */
 static bool map_block(pl_exec *e, int64_t work, int64_t scratch, pl_err *err)
 {
     int64_t state = round_up(e->store->bytes, HUGE_PAGE);
@@ -86,13 +85,7 @@ static bool map_block(pl_exec *e, int64_t work, int64_t scratch, pl_err *err)
     work = round_up(work, SCRATCH_ALIGN);
     e->block_bytes = (size_t)round_up(state + work + scratch + SCRATCH_ALIGN, HUGE_PAGE);
     PL_TRY(check_memory(e, err));
-    void *p = mmap(NULL, e->block_bytes + HUGE_PAGE, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
-        return pl_err_set(err, PL_ERUN, "%zu MiB of memory are not to be had: %s",
-                          e->block_bytes >> 20, strerror(errno));
-    madvise(p, e->block_bytes + HUGE_PAGE, MADV_HUGEPAGE);
-    e->block = p;
+    PL_TRY(pl_block_new(e->block_bytes, &e->block, err));
     e->work = e->block + state;
     e->scratch = e->work + work;
     return true;
@@ -258,7 +251,7 @@ void pl_exec_free(pl_exec *e)
             bound_step *b = &e->programs[i].step[k];
             if (b->state) b->kernel->free(b->state);
         }
-    if (e->block) munmap(e->block, e->block_bytes + HUGE_PAGE);
+    pl_block_free(e->block, e->block_bytes);
     e->block = NULL;
 }
 

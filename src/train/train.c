@@ -161,7 +161,8 @@ bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena *arena, pl_tr
     *j = (pl_train_job){ .o = *o, .n_ranks = n_ranks, .arena = arena, .notes = "" };
     if (!o->strategy) j->o.strategy = "dp";
     if (!o->micro) j->o.micro = 1;
-    j->n_programs = j->o.micro > 1 ? UPDATE + 1 : EVAL + 1;
+    /* An evaluation that never runs may need more memory than a step. */
+    j->n_programs = j->o.micro > 1 ? UPDATE + 1 : o->eval_batches > 0 ? EVAL + 1 : STEP + 1;
     *out = j;
     if (make_job(j, err)) return true;
     pl_train_free(j);

@@ -58,7 +58,8 @@ typedef struct pl_train_event {
     int n_programs;
 } pl_train_event;
 
-/* The programs of a job. With micro-batches the step only sums gradients up. */
+/* The programs of a job, the first ones: the step alone when nothing validates, all with
+ * micro-batches, of which the step only sums gradients up. */
 typedef enum pl_train_program { PL_TRAIN_STEP, PL_TRAIN_EVAL, PL_TRAIN_UPDATE } pl_train_program;
 
 /* Parse model and strategy, open data and checkpoint, build graphs and the plans for n ranks:

@@ -276,9 +276,13 @@ static void flops_follow_the_share(void **state)
     assert_true(pl_op_flops(&s) == 2 * 4 * 6 * 8);
     pl_share_cut(&s, pl_sig_find(n->sig, 'k'), 2, 3);
     assert_true(pl_op_flops(&s) == 2 * 4 * 3 * 8);
+    assert_true(pl_op_work(&s) == 2 * 4 * 3 * 8);
+    assert_true(pl_op_multiplies(n));
     n = pl_add_node(&b, &pl_op_exp, NULL, NULL, 1, in);
     s = pl_share_whole(n);
     assert_true(pl_op_flops(&s) == 4 * 6);
+    assert_true(pl_op_work(&s) == 16 * 4 * 6); /* an exponential takes longer than an addition */
+    assert_false(pl_op_multiplies(n));
 }
 
 /* -- autodiff ---------------------------------------------------------------------------------- */

@@ -169,8 +169,7 @@ static void test_one_device(void **state)
     double flops = 0; /* of views the forecast asks none */
     for (int i = 0; i < p->n_steps; i++) {
         const pl_share *s = p->step[i].share;
-        if (!s->node->op->view)
-            flops += s->node->op->flops ? s->node->op->flops(s) : pl_op_flops(s);
+        if (!s->node->op->view) flops += pl_op_work(s);
     }
     expect_close(f.step_seconds, flops / speed.flops[0], "flops");
     pl_arena_free(a);

@@ -48,7 +48,7 @@ static const char *const steady =
 
 /* What a job told. */
 typedef struct diary {
-    int n, n_evals, n_saves;
+    int n, n_evals, n_saves, n_programs;
     int64_t step[MAX_STEPS];
     double loss[MAX_STEPS], lr[MAX_STEPS], grad_norm[MAX_STEPS], validation[MAX_STEPS];
 } diary;
@@ -58,6 +58,7 @@ static void note(void *to, const pl_train_event *e)
     diary *l = to;
     if (e->what == PL_TOLD_EVAL) l->validation[l->n_evals++] = e->loss;
     if (e->what == PL_TOLD_SAVE) l->n_saves++;
+    if (e->what == PL_TOLD_START) l->n_programs = e->n_programs;
     if (e->what != PL_TOLD_STEP) return;
     assert_true(l->n < MAX_STEPS);
     l->step[l->n] = e->step;
@@ -276,6 +277,7 @@ static void test_resume(void **state)
     o.save = "whole";
     train_well(&o, 1, &whole);
     assert_int_equal(whole.n_saves, 2);
+    assert_int_equal(whole.n_programs, 1); /* what never runs takes no memory */
     o.save = "rest";
     o.resume = "whole/step-00000020.json";
     o.eval_every = 3;
@@ -283,6 +285,7 @@ static void test_resume(void **state)
     train_well(&o, 1, &rest);
     assert_int_equal(rest.n, 20);
     assert_int_equal(rest.step[0], 21);
+    assert_int_equal(rest.n_programs, 2);
     assert_memory_equal(&whole.loss[20], rest.loss, 20 * sizeof *rest.loss);
     assert_memory_equal(&whole.lr[20], rest.lr, 20 * sizeof *rest.lr);
     check_same_file("whole/step-00000040.safetensors", "rest/step-00000040.safetensors");
