@@ -95,9 +95,14 @@ static bool run_brute(const pl_tables *t, double cap, pl_arena *out, pl_answer *
  *
  * SoyBean may store copies; products have to be cut: with computing left out of the objective a
  * graph of copies is the best of all. In Tofu ("partition-n-reduce") every operator and every
- * tensor is cut wherever anything can be. */
+ * tensor is cut wherever anything can be. ICML18 is what Tofu's section 7 makes of Jia et al.,
+ * "Exploring hidden dimensions in parallelizing convolutional neural networks" (ICML 2018): the
+ * same without output reduction, so that no factor is cut that an operator sums over, where it has
+ * another one. */
 typedef struct cut_style {
-    bool all; /* whatever can be cut is; else products only */
+    bool all;      /* whatever can be cut is; else products only */
+    bool unsummed; /* but no factor that is summed               */
+    bool anywhere; /* an axis may come before those already cut  */
 } cut_style;
 
 static void keep_step(pl_baseline_space *s, const pl_baseline_step *step, const cut_style *style)
@@ -105,9 +110,11 @@ static void keep_step(pl_baseline_space *s, const pl_baseline_step *step, const 
     unsigned axis = 1u << step->axis;
     pl_baseline_space_reset(s);
     pl_baseline_space_only(s, pl_baseline_rules_extends, step);
-    for (int v = 0; v < s->n; v++)
+    for (int v = 0; v < s->n; v++) {
         if (style->all || pl_baseline_rules_product(s, v))
             pl_baseline_space_prefer(s, v, pl_baseline_rules_split, &axis);
+        if (style->unsummed) pl_baseline_space_prefer(s, v, pl_baseline_rules_unsummed, NULL);
+    }
 }
 
 static bool are_copies_alike(const pl_tables *t, const int *value)
@@ -142,7 +149,7 @@ static bool cut_axes(pl_baseline_space *s, const cut_style *style, int *fixed, p
 {
     const pl_mesh *m = s->t->mesh;
     for (int axis = 0; axis < m->n; axis++) {
-        const pl_baseline_step step = { fixed, axis };
+        const pl_baseline_step step = { fixed, axis, style->anywhere };
         if (m->axis[axis].size == 1) continue;
         keep_step(s, &step, style);
         if (!pl_baseline_space_min(s, PL_BASELINE_MESSAGES, false, out, answer, err))
@@ -159,7 +166,7 @@ static bool reorder(const pl_baseline_space *cuts, const int *fixed, pl_arena *o
                     pl_answer *answer, pl_err *err)
 {
     const pl_tables *t = cuts->t;
-    const pl_baseline_step step = { fixed, 0 };
+    const pl_baseline_step step = { fixed, 0, true };
     for (int price = 0; price <= 1; price++) {
         pl_baseline_space s = pl_baseline_space_new(t, price, cuts->arena);
         pl_answer other;
@@ -203,10 +210,24 @@ static bool run_tofu(const pl_tables *t, double cap, pl_arena *out, pl_answer *a
     return cut_all(t, &(cut_style){ .all = true }, false, out, answer, err);
 }
 
-static bool run_order(const pl_tables *t, double cap, pl_arena *out, pl_answer *answer, pl_err *err)
+static bool run_icml18(const pl_tables *t, double cap, pl_arena *out, pl_answer *answer,
+                       pl_err *err)
 {
     (void)cap;
-    return cut_all(t, &(cut_style){ .all = true }, true, out, answer, err);
+    return cut_all(t, &(cut_style){ .all = true, .unsummed = true }, false, out, answer, err);
+}
+
+/* Where cuts in turn may not be nested otherwise, an axis takes the factor that suits the nesting:
+ * so cuts are tried with it and without, and the order is chosen after both. */
+static bool run_order(const pl_tables *t, double cap, pl_arena *out, pl_answer *answer, pl_err *err)
+{
+    pl_answer free;
+    (void)cap;
+    if (!cut_all(t, &(cut_style){ .all = true }, true, out, answer, err) ||
+        !cut_all(t, &(cut_style){ .all = true, .anywhere = true }, true, out, &free, err))
+        return false;
+    if (pl_tables_cost(t, free.value).time < pl_tables_cost(t, answer->value).time) *answer = free;
+    return true;
 }
 
 /* -- one dimension ----------------------------------------------------------------------------- */
@@ -247,6 +268,7 @@ const pl_baseline pl_baselines[] = {
     { "soybean",    "the least messages, one axis after the other",            run_soybean },
     { "tofu",       "the same; each node and tensor is split where it can",    run_tofu },
     { "tofu+order", "that, then the best order of axes on each dimension",     run_order },
+    { "icml18",     "as tofu, but nothing is split that is summed",            run_icml18 },
     { "equalchop",  "the least messages, a tensor split over one dimension",   run_chop },
     { "spartan",    "largest tensors first, each over its best dimension",     pl_baseline_greedy },
     { "allrow",     "everything over its first dimension",                     run_rows },

@@ -97,6 +97,17 @@ bool pl_baseline_rules_uniform(const pl_baseline_space *s, int var, int value, c
               : is_uniform_spot(spot_of(s, var, value), s->t->mesh));
 }
 
+bool pl_baseline_rules_unsummed(const pl_baseline_space *s, int var, int value, const void *with)
+{
+    const pl_choice *c = choice_of(s, var, value);
+    (void)with;
+    if (!c) return true;
+    const pl_node *n = s->t->graph->nodes.at[s->var[var]->id];
+    for (int a = 0; a < s->t->mesh->n; a++)
+        if (c->factor[a] >= 0 && !pl_share_touches(n, n->n_in, c->factor[a])) return false;
+    return true;
+}
+
 bool pl_baseline_rules_rows(const pl_baseline_space *s, int var, int value, const void *with)
 {
     const pl_choice *c = choice_of(s, var, value);
@@ -115,25 +126,53 @@ bool pl_baseline_rules_rows(const pl_baseline_space *s, int var, int value, cons
 
 /* -- one axis after the other ------------------------------------------------------------------ */
 
-static bool extends_choice(const pl_choice *c, const pl_choice *fixed, const pl_mesh *m, int axis)
+/* Axes of the same factor stand as in what was fixed; the new one comes last, or anywhere. */
+static bool keeps_order(const pl_choice *c, const pl_choice *fixed, const pl_baseline_step *x)
+{
+    for (int a = 0; a <= x->axis; a++)
+        for (int b = 0; b < a; b++) {
+            bool same = c->factor[a] >= 0 && c->factor[a] == c->factor[b];
+            bool after = c->level[b] > c->level[a];
+            if (same && a < x->axis && after != (fixed->level[b] > fixed->level[a])) return false;
+            if (same && a == x->axis && after && !x->anywhere) return false;
+        }
+    return true;
+}
+
+static bool extends_choice(const pl_choice *c, const pl_choice *fixed, const pl_mesh *m,
+                           const pl_baseline_step *x)
 {
     for (int a = 0; a < m->n; a++) {
-        int like = a < axis ? fixed->factor[a] : PL_COPIED;
-        if (a != axis && c->factor[a] != like) return false;
+        int like = a < x->axis ? fixed->factor[a] : PL_COPIED;
+        if (a != x->axis && c->factor[a] != like) return false;
     }
-    return is_in_order(c, m);
+    return keeps_order(c, fixed, x);
+}
+
+/* Without split k it has the same axes on the same dimensions in the same order. The digits that
+ * they split may differ on the dimension of k: what lies below the new axis is finer. */
+static bool is_around(const pl_placement *p, int k, const pl_placement *fixed)
+{
+    if (p->n != fixed->n + 1) return false;
+    for (int i = 0; i < fixed->n; i++) {
+        const pl_split *a = &p->split[i < k ? i : i + 1], *b = &fixed->split[i];
+        bool same = a->size == b->size && a->unit == b->unit && a->stride == b->stride;
+        if (a->dim != b->dim || a->axis != b->axis) return false;
+        if (a->dim != p->split[k].dim && !same) return false;
+    }
+    return true;
 }
 
 /* Without the axis it is what was fixed. */
 static bool extends_spot(const pl_placement *p, const pl_placement *fixed, const pl_mesh *m,
-                         const pl_shape *shape, int axis)
+                         const pl_shape *shape, const pl_baseline_step *step)
 {
     pl_placement x = *p;
-    int k = pl_placement_find(p, axis);
+    int k = pl_placement_find(p, step->axis);
     if (k < 0) return pl_placement_same(p, fixed);
     for (int i = k + 1; i < pl_placement_end(p, k); i++)
-        if (p->split[i].axis < axis) return false;
-    if (!pl_placement_gather(&x, m, shape, axis)) {
+        if (p->split[i].axis < step->axis) return step->anywhere && is_around(p, k, fixed);
+    if (!pl_placement_gather(&x, m, shape, step->axis)) {
         x = *p;
         pl_placement_remove(&x, k);
         x = pl_placement_normal(&x, m, shape);
@@ -147,9 +186,9 @@ bool pl_baseline_rules_extends(const pl_baseline_space *s, int var, int value, c
     const pl_choice *c = choice_of(s, var, value);
     int old = x->fixed[var];
     if (!pl_baseline_rules_plain(s, var, value, with)) return false;
-    if (c) return extends_choice(c, choice_of(s, var, old), s->t->mesh, x->axis);
+    if (c) return extends_choice(c, choice_of(s, var, old), s->t->mesh, x);
     const pl_shape *shape = &s->t->graph->values.at[s->var[var]->id]->shape;
-    return extends_spot(spot_of(s, var, value), spot_of(s, var, old), s->t->mesh, shape, x->axis);
+    return extends_spot(spot_of(s, var, value), spot_of(s, var, old), s->t->mesh, shape, x);
 }
 
 bool pl_baseline_rules_reorders(const pl_baseline_space *s, int var, int value, const void *with)

@@ -13,14 +13,18 @@ pl_baseline_test pl_baseline_rules_copied;  /* nothing is split */
 pl_baseline_test pl_baseline_rules_split;   /* by every one of the axes */
 pl_baseline_test pl_baseline_rules_uniform; /* copied, or one factor or dimension is split by all
                                                axes of the mesh, in its order */
+pl_baseline_test pl_baseline_rules_unsummed; /* no axis splits a factor that output 0 lacks: no
+                                               sums are left to combine */
 pl_baseline_test pl_baseline_rules_rows;    /* what lies there, or output 0, is split by all axes
                                                over its first dimension */
 
 typedef struct pl_baseline_step { /* an axis is decided after another */
     const int *fixed;             /* [variables] of the space: what the axes before gave          */
     int axis;
+    bool anywhere;                /* it may come before them where it splits the same             */
 } pl_baseline_step;
-/* As fixed but for the axis, which splits what those before it left. `with`: pl_baseline_step. */
+/* As fixed but for the axis, which splits what those before it left, or they what it leaves.
+ * `with`: pl_baseline_step. */
 pl_baseline_test pl_baseline_rules_extends;
 /* The same axes split the same factors and dimensions, in any order. `with`: pl_baseline_step. */
 pl_baseline_test pl_baseline_rules_reorders;

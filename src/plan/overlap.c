@@ -76,7 +76,7 @@ pl_chain pl_tables_chain(const pl_tables *t, double price, pl_arena *arena)
 
 /* -- the price --------------------------------------------------------------------------------- */
 
-enum { MOST_PRICES = 5, MOST_SIDES = 4, EFFORT = 1 << 27 };
+enum { MOST_PRICES = 5, MOST_SIDES = 4, EFFORT = 1 << 27, CAPPED_EFFORT = 1 << 27 };
 static const double ROUGH = 1e-2;  /* gap of the answers between the ends of the range, of copies */
 static const double ENOUGH = 1e-3; /* of a step: so near the top of the bound no price is sought */
 static const double SAME_PRICE = 1e-2;     /* what would be found again */
@@ -141,6 +141,7 @@ static bool try_price(prices *x, double price, line *l, pl_err *err)
     pl_search_options o = x->options ? *x->options : (pl_search_options){ 0 };
     pl_answer a;
     if (price < 1) o.effort = EFFORT;
+    if (x->cap < INFINITY) o.effort = price < 1 ? CAPPED_EFFORT / 8 : CAPPED_EFFORT;
     if (price < 1 && x->t->copies > 1) o.gap = fmax(o.gap, ROUGH);
     PL_TRY((x->tied ? pl_chain_tied : pl_chain_min)(&c, x->cap, &o, x->out, &a, err));
     if (a.bound > x->bound) x->bound = a.bound, x->bound_price = price;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TRIES = 6, MOST_LAYOUTS = 8 };
+enum { MOST_TRIES = 6, MOST_LAYOUTS = 64 };
 
 typedef struct choosing {
     pl_best *b;
@@ -51,6 +51,15 @@ bool pl_best_given(const pl_plan *plan, const pl_cluster *c, double limit,
     return add(&x, plan->strategy, plan, 0, err);
 }
 
+/* The fastest that fits; INFINITY: none does. */
+static double find_fastest(const pl_best *b)
+{
+    double least = INFINITY;
+    for (int i = 0; i < b->n; i++)
+        if (b->at[i].fits) least = fmin(least, b->at[i].forecast.step_seconds);
+    return least;
+}
+
 /* -- layouts ----------------------------------------------------------------------------------- */
 
 static void add_layout(choosing *x, const char *text)
@@ -64,22 +73,132 @@ static void add_layout(choosing *x, const char *text)
     (void)!add(x, text, p, 0, &why);
 }
 
-/* Tensor parallelism goes over the fast links. */
+/* A size stands between the two; NULL: none does. */
+static const struct layout {
+    const char *before, *after;
+} layouts[] = {
+    { "dp", NULL },   { "zero=1", NULL }, { "zero=3", NULL },      { "hsdp=", "" },
+    { "hpz=", "" },   { "tp=", "" },      { "tp=", ",sp,zero=1" }, { "tp=", ",sp,zero=3" },
+    { "tp=", ",sp" }, { "ep=", "" }, /* where there are experts */
+};
+enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
+static const double NEAR = 1.02; /* of the fastest: other sizes of a layout are worth a look */
+
+static const char *layout_text(const choosing *x, const struct layout *l, int size)
+{
+    return l->after ? pl_arena_fmt(x->out, "%s%d%s", l->before, size, l->after) : l->before;
+}
+
+/* Groups are as large as the fast links reach. Of the layout that is fastest then, where it is near
+ * the best of all, groups of other sizes too. */
 static void add_layouts(choosing *x)
 {
-    int inner = x->c->level[0].size, n = x->c->n_devices;
-    int ways = inner > 1 && inner < n ? inner : n / 2 > 1 ? n / 2 : n;
-    const char *const text[MOST_LAYOUTS] = {
-        "dp",
-        "zero=1",
-        "zero=3",
-        pl_arena_fmt(x->out, "hsdp=%d", ways),
-        pl_arena_fmt(x->out, "tp=%d", ways),
-        pl_arena_fmt(x->out, "tp=%d,sp,zero=1", ways),
-        pl_arena_fmt(x->out, "tp=%d,sp,zero=3", ways),
-        pl_arena_fmt(x->out, "tp=%d,sp", n),
-    };
-    for (int i = 0; i < MOST_LAYOUTS && n > 1; i++) add_layout(x, text[i]);
+    const int inner = x->c->level[0].size, n = x->c->n_devices;
+    const int ways = inner > 1 && inner < n ? inner : n / 2 > 1 ? n / 2 : n;
+    const double fastest = find_fastest(x->b);
+    double least = fastest * NEAR;
+    int near = -1;
+    for (int i = 0; i < N_LAYOUTS && n > 1; i++) {
+        int before = x->b->n;
+        add_layout(x, layout_text(x, &layouts[i], ways));
+        const pl_contender *k = &x->b->at[x->b->n - 1];
+        if (x->b->n == before || !k->fits || k->forecast.step_seconds > least) continue;
+        least = k->forecast.step_seconds;
+        near = i;
+    }
+    for (int size = 2; near >= 0 && layouts[near].after && size <= n; size *= 2)
+        if (size != ways) add_layout(x, layout_text(x, &layouts[near], size));
+    if (n > 2) add_layout(x, layout_text(x, &(struct layout){ "tp=", ",sp" }, n));
+}
+
+/* -- doubts ------------------------------------------------------------------------------------ */
+
+/* The tables say of each message how much of it could pass beside computing, as if it were the only
+ * one; which are under way at once, and what they wait for, only the forecast knows. So the search
+ * is asked again with less of that: what it finds then costs more in its own figures, and often
+ * less in the forecast's. */
+static const struct doubt {
+    double hidden,
+        window;   /* of those of a pair, so much is believed                              */
+    double price; /* of pl_tables_chain; below 0: both sums                               */
+} doubts[] = { { 1, 1, 1 },  { .75, .01, 1 }, { .75, 1, 1 },
+               { 0, 1, .5 }, { 1, .01, -1 },  { .25, 1, -1 } };
+enum { N_DOUBTS = sizeof doubts / sizeof *doubts, N_FIRST = 2, DOUBT_EFFORT = 1 << 24 };
+static const int64_t MOST_WORK = 1 << 26; /* of a search: after longer ones the first doubts only */
+
+static pl_tables doubt_tables(const pl_tables *t, const struct doubt *d, pl_arena *tmp)
+{
+    pl_tables out = *t;
+    for (int k = 0; k < PL_N_PAIRS; k++) {
+        pl_pairs *p = &out.pairs[k];
+        pl_pair *at = PL_NEW_N(tmp, pl_pair, p->n + 1);
+        for (int i = 0; i < p->n; i++) {
+            at[i] = p->at[i];
+            at[i].hidden *= d->hidden;
+            at[i].window *= d->window;
+        }
+        p->at = at;
+    }
+    return out;
+}
+
+static bool search_doubt(const choosing *x, const pl_auto_mesh *m, const struct doubt *d,
+                         pl_arena *tmp, pl_answer *answer)
+{
+    pl_tables t = doubt_tables(m->tables, d, tmp);
+    const pl_search_options rough = { .effort = DOUBT_EFFORT };
+    const double cap = x->b->found->cap;
+    pl_err why = { 0 };
+    if (d->price < 0) return pl_tables_min(&t, cap, x->b->found->tied, NULL, tmp, answer, &why);
+    pl_chain c = pl_tables_chain(&t, d->price, tmp);
+    return x->b->found->tied ? pl_chain_tied(&c, cap, &rough, tmp, answer, &why)
+                             : pl_chain_min(&c, cap, &rough, tmp, answer, &why);
+}
+
+static bool add_plan(choosing *x, const pl_auto_mesh *m, const int *value, pl_err *err)
+{
+    pl_plan *p = pl_tables_plan(m->tables, value, "auto", x->out);
+    return pl_plan_check(p, err) && add(x, pl_mesh_text(&m->mesh, x->out), p, m->bound, err);
+}
+
+/* Where what is found in doubt is better, value[n] becomes it, and `best` its forecast. */
+static void try_doubt(const choosing *x, const pl_auto_mesh *m, const struct doubt *d, int *value,
+                      size_t n, pl_contender *best)
+{
+    pl_arena *tmp = pl_arena_new("doubt");
+    pl_best room = { .limit = x->b->limit, .at = PL_NEW(tmp, pl_contender) };
+    choosing y = *x;
+    pl_answer a;
+    pl_err why = { 0 };
+    y.b = &room, y.out = tmp;
+    if (search_doubt(x, m, d, tmp, &a) && memcmp(a.value, value, n * sizeof *value) &&
+        add_plan(&y, m, a.value, &why) && by_time(room.at, best) < 0) {
+        memcpy(value, a.value, n * sizeof *value);
+        best->forecast.step_seconds = room.at->forecast.step_seconds;
+        best->fits = room.at->fits;
+    }
+    pl_arena_free(tmp);
+}
+
+/* The last contender, that of a mesh, becomes a better one of it. */
+static bool doubt_last(choosing *x, const pl_auto_mesh *m, pl_err *err)
+{
+    const size_t n = (size_t)pl_chain_variables(&m->tables->chain);
+    pl_contender best = x->b->at[x->b->n - 1];
+    const bool fits = best.fits;
+    const double seconds = best.forecast.step_seconds;
+    pl_arena *tmp = pl_arena_new("doubts");
+    int *value = PL_NEW_N(tmp, int, n + 1);
+    memcpy(value, m->answer.value, n * sizeof *value);
+    const int last = m->answer.work <= MOST_WORK ? N_DOUBTS : N_FIRST;
+    for (int i = 0; i < last; i++) try_doubt(x, m, &doubts[i], value, n, &best);
+    bool ok = true;
+    if (best.fits != fits || best.forecast.step_seconds < seconds) {
+        x->b->n--;
+        ok = add_plan(x, m, value, err);
+    }
+    pl_arena_free(tmp);
+    return ok;
 }
 
 /* -- search ------------------------------------------------------------------------------------ */
@@ -92,9 +211,8 @@ static bool add_found(choosing *x, double *over, pl_err *err)
     for (int i = 0; i < f->n; i++) {
         const pl_auto_mesh *m = &f->mesh[i];
         if (!m->fits) continue;
-        pl_plan *p = pl_tables_plan(m->tables, m->answer.value, "auto", x->out);
-        PL_TRY(pl_plan_check(p, err));
-        PL_TRY(add(x, pl_mesh_text(&m->mesh, x->out), p, m->bound, err));
+        PL_TRY(add_plan(x, m, m->answer.value, err));
+        if (!f->method && m->bound < find_fastest(x->b)) PL_TRY(doubt_last(x, m, err));
         const pl_contender *k = &x->b->at[x->b->n - 1];
         least = fmin(least, fmax(0, (double)k->forecast.memory.peak - x->b->limit));
     }

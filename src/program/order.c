@@ -36,6 +36,14 @@ static bool combines(const task *t)
            (t->kind == TASK_MESSAGE && t->step.collective == PL_COLLECTIVE_SCATTER);
 }
 
+/* Is nothing that it reads read by anything else? */
+static bool reads_last(const lowering *l, const task *t)
+{
+    for (int k = 0; k < t->n_in; k++)
+        if (l->parts.at[t->in[k]].readers.n > 1) return false;
+    return true;
+}
+
 /* A move all of whose readers are prompt is so too: the packing of blocks for a scatter. */
 static void mark_prompt(lowering *l)
 {
@@ -44,7 +52,8 @@ static void mark_prompt(lowering *l)
         const ints *readers = &l->parts.at[t->out[0]].readers;
         int64_t bytes = 0;
         for (int k = 0; k < t->n_out; k++) bytes += l->parts.at[t->out[k]].bytes;
-        t->prompt = t->eager || combines(t) || (t->kind == TASK_NODE && bytes <= SCALAR_BYTES);
+        t->prompt = t->eager || combines(t) ||
+                    (t->kind == TASK_NODE && bytes <= SCALAR_BYTES && reads_last(l, t));
         bool leads = t->kind != TASK_NODE && readers->n;
         for (int i = 0; i < readers->n; i++) leads &= l->tasks.at[readers->at[i]].prompt;
         t->prompt |= leads;

@@ -1,7 +1,7 @@
 #include "search/cap.h"
 
 /* Prices tried: first while none is high enough to fit, then between two that are known. */
-enum { MOST_RAISES = 6, MOST_PRICES = 24, PRICE_PASSES = 32 };
+enum { MOST_RAISES = 6, MOST_PRICES = 24, PRICE_PART = 16 };
 
 /* Between prices an answer this near its bound will do: mixtures come later anyway. */
 static const double PRICE_GAP = 1e-4;
@@ -40,7 +40,7 @@ static bool try_price(state *s, double price, point *found)
 {
     pl_search_options o = *s->o;
     o.gap = fmax(o.gap, PRICE_GAP);
-    if (o.passes > PRICE_PASSES) o.passes = PRICE_PASSES;
+    o.effort /= PRICE_PART;
     pl_found f = s->p->solve(s->p->self, (pl_cost){ 1, price }, &o, s->out);
     s->work += f.work;
     double bound = f.bound - price * s->cap;
@@ -60,10 +60,18 @@ static bool try_price(state *s, double price, point *found)
     return true;
 }
 
+/* All prices together may take as long as one sum may. */
+static bool is_spent(const state *s)
+{
+    return s->work >= s->o->effort;
+}
+
 /* The least memory of any legal choice; it fits or nothing does. */
 static bool find_least_memory(state *s, pl_err *err)
 {
-    pl_found f = s->p->solve(s->p->self, (pl_cost){ 0, 1 }, s->o, s->out);
+    pl_search_options o = *s->o;
+    o.effort /= PRICE_PART / 4;
+    pl_found f = s->p->solve(s->p->self, (pl_cost){ 0, 1 }, &o, s->out);
     s->work += f.work;
     pl_cost cost = f.value ? s->p->cost(s->p->self, f.value) : (pl_cost){ INFINITY, INFINITY };
     if (cost.memory <= s->cap) {
@@ -88,7 +96,7 @@ static bool find_under(state *s, pl_err *err)
     pl_cost c = s->over.cost;
     double price = c.time > 0 ? 0.25 * c.time / c.memory : 1 / c.memory;
     point found;
-    for (int i = 0; i < MOST_RAISES && !s->under.value; i++, price *= 8)
+    for (int i = 0; i < MOST_RAISES && !s->under.value && !is_spent(s); i++, price *= 8)
         if (!try_price(s, price, &found)) break;
     return s->under.value || find_least_memory(s, err);
 }
@@ -96,7 +104,7 @@ static bool find_under(state *s, pl_err *err)
 /* Where the two lines meet the bound is largest, unless a choice lies below both. */
 static void find_price(state *s)
 {
-    for (int i = 0; i < MOST_PRICES; i++) {
+    for (int i = 0; i < MOST_PRICES && !is_spent(s); i++) {
         pl_cost over = s->over.cost, under = s->under.cost;
         double price = (under.time - over.time) / (over.memory - under.memory);
         double line = over.time + price * (over.memory - s->cap);
