@@ -46,16 +46,6 @@ static bool make_plan(const plan_args *a, const pl_job *j, pl_arena *arena, pl_b
 
 /* -- when nothing fits ------------------------------------------------------------------------- */
 
-static bool fits(const pl_job *j, const pl_cluster *c)
-{
-    pl_arena *tmp = pl_arena_new("fits");
-    pl_best *best;
-    pl_err why = { 0 };
-    bool ok = pl_best_plan(j->graph, c, &j->options, &j->lower, tmp, &best, &why);
-    pl_arena_free(tmp);
-    return ok;
-}
-
 /* So many times as many of the outermost groups. */
 static bool grow(const pl_cluster *c, int times, pl_arena *a, pl_cluster *out)
 {
@@ -81,14 +71,14 @@ static void add_changes(const plan_args *a, const char *spec, const pl_job *j, p
     for (args.batch = rows / 2; args.batch >= 1; args.batch /= 2) {
         pl_job less;
         if (!pl_job_open(&args, spec, arena, &less, &why)) break;
-        if (!fits(&less, j->cluster)) continue;
+        if (!pl_best_fits(less.graph, j->cluster, &less.options, &less.lower)) continue;
         pl_text_add(&text, "; it fits with --batch %lld", (long long)args.batch);
         break;
     }
     for (int times = 2; times <= MOST_TIMES; times *= 2) {
         pl_cluster more;
         if (!grow(j->cluster, times, arena, &more)) break;
-        if (!fits(j, &more)) continue;
+        if (!pl_best_fits(j->graph, &more, &j->options, &j->lower)) continue;
         pl_text_add(&text, "%s on %d such devices", text.n ? ", or" : "; it fits", more.n_devices);
         break;
     }

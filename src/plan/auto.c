@@ -65,50 +65,56 @@ int pl_auto_meshes(const pl_cluster *c, int axes, int most, pl_mesh out[])
 
 /* -- search ------------------------------------------------------------------------------------ */
 
+static bool search_mesh(const pl_auto *x, pl_auto_mesh *m, double cap, pl_arena *out, pl_err *err)
+{
+    pl_answer a;
+    m->fits = x->method ? pl_baseline_run(x->method, m->tables, cap, out, &a, err)
+                        : pl_tables_min(m->tables, cap, x->tied, NULL, out, &a, err);
+    if (!m->fits) return false;
+    m->answer = a;
+    m->seconds = a.time, m->memory = a.memory, m->proven = a.proven;
+    m->bound = m->bound > 0 ? fmin(m->bound, a.bound) : a.bound; /* of the largest cap */
+    return true;
+}
+
 bool pl_auto_again(pl_auto *x, double memory, pl_arena *out, pl_err *err)
 {
     const double start = pl_clock_now();
     pl_err why = { 0 };
-    x->best = -1;
-    x->bound = INFINITY;
+    int best = -1;
     x->cap = memory;
     for (int i = 0; i < x->n; i++) {
-        pl_auto_mesh *m = &x->mesh[i];
-        m->fits = x->method
-                      ? pl_baseline_run(x->method, m->tables, memory, out, &m->answer, &why)
-                      : pl_tables_min(m->tables, memory, x->tied, NULL, out, &m->answer, &why);
-        if (!m->fits) continue;
-        m->seconds = m->answer.time, m->bound = m->answer.bound;
-        m->memory = m->answer.memory, m->proven = m->answer.proven;
-        if (m->bound < x->bound) x->bound = m->bound;
-        if (x->best < 0 || m->seconds < x->mesh[x->best].seconds) x->best = i;
+        if (!search_mesh(x, &x->mesh[i], memory, out, &why)) continue;
+        x->bound = fmin(x->bound, x->mesh[i].bound);
+        if (best < 0 || x->mesh[i].seconds < x->mesh[best].seconds) best = i;
     }
     x->search_seconds += pl_clock_now() - start;
-    if (x->best < 0) {
+    if (best < 0) {
         *err = why;
         return false;
     }
-    const pl_auto_mesh *b = &x->mesh[x->best];
+    const pl_auto_mesh *b = &x->mesh[best];
+    x->best = best;
     x->seconds = b->seconds, x->memory = b->memory;
     x->plan = pl_tables_plan(b->tables, b->answer.value, "auto", out);
     return pl_plan_check(x->plan, err);
 }
 
-bool pl_auto_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
+bool pl_auto_open(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
                   pl_arena *out, pl_auto **found, pl_err *err)
 {
-    static const pl_auto_options usual = { 0 };
-    const pl_auto_options *o = options ? options : &usual;
     pl_mesh mesh[MOST_MESHES];
     const pl_speed speed = pl_cost_speed(c);
     pl_auto *x = *found = PL_NEW(out, pl_auto);
-    *x = (pl_auto){ .tied = o->tied,
-                    .method = o->method,
-                    .n = pl_auto_meshes(c, o->axes, MOST_MESHES, mesh) };
+    *x = (pl_auto){ .tied = options->tied,
+                    .method = options->method,
+                    .best = -1,
+                    .bound = INFINITY,
+                    .n = pl_auto_meshes(c, options->axes, MOST_MESHES, mesh) };
     if (!x->n)
         return pl_err_set(err, PL_EINPUT,
                           "cluster '%s': its %d levels need as many axes, and a mesh may have %d",
-                          c->name, c->n_levels, o->axes);
+                          c->name, c->n_levels, options->axes);
     x->mesh = PL_NEW_N(out, pl_auto_mesh, x->n);
     double start = pl_clock_now();
     x->fold = pl_fold_find(g, out);
@@ -118,7 +124,24 @@ bool pl_auto_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
         x->mesh[i].tables = pl_tables_new(g, &x->fold, &x->mesh[i].mesh, &speed, out);
     }
     x->tables_seconds = pl_clock_now() - start - x->fold_seconds;
-    return pl_auto_again(x, o->memory > 0 ? o->memory : INFINITY, out, err);
+    return true;
+}
+
+bool pl_auto_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
+                  pl_arena *out, pl_auto **found, pl_err *err)
+{
+    static const pl_auto_options usual = { 0 };
+    const pl_auto_options *o = options ? options : &usual;
+    PL_TRY(pl_auto_open(g, c, o, out, found, err));
+    return pl_auto_again(*found, o->memory > 0 ? o->memory : INFINITY, out, err);
+}
+
+pl_plan *pl_auto_least(const pl_auto *x, int mesh, pl_arena *out)
+{
+    pl_answer a;
+    pl_err why = { 0 };
+    const pl_tables *t = x->mesh[mesh].tables;
+    return pl_tables_least(t, out, &a, &why) ? pl_tables_plan(t, a.value, "least", out) : NULL;
 }
 
 pl_plan *pl_auto_like(const pl_graph *g, const pl_plan *like, pl_arena *out)

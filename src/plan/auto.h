@@ -37,12 +37,21 @@ typedef struct pl_auto {
  * product is its size. At most `most` are written; returns their number. */
 int pl_auto_meshes(const pl_cluster *c, int axes, int most, pl_mesh out[]);
 
+/* The tables of all meshes, without a search. Fails with PL_EINPUT when a mesh needs more axes. */
+PL_MUST_CHECK bool pl_auto_open(const pl_graph *g, const pl_cluster *c,
+                                const pl_auto_options *options, pl_arena *out, pl_auto **found,
+                                pl_err *err);
+
+/* The plan of a mesh that takes the least memory, as its tables count it; NULL: none is legal. */
+pl_plan *pl_auto_least(const pl_auto *x, int mesh, pl_arena *out);
+
 /* Fails with PL_EINFEASIBLE when nothing fits options->memory (the least that was possible). */
 PL_MUST_CHECK bool pl_auto_plan(const pl_graph *g, const pl_cluster *c,
                                 const pl_auto_options *options, pl_arena *out, pl_auto **found,
                                 pl_err *err);
 
-/* Searches the same tables again, for plans that take no more than so many bytes. */
+/* Searches the same tables, for plans that take no more than so many bytes; bounds stay those of
+ * the largest limit so far. When nothing fits what was found before stays. */
 PL_MUST_CHECK bool pl_auto_again(pl_auto *x, double memory, pl_arena *out, pl_err *err);
 
 /* A plan of another graph on the mesh of `like`, with the states and inputs that both have where

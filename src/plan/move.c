@@ -91,7 +91,7 @@ static int64_t count_common(const pl_region *x, const pl_region *y)
         int64_t hi = a->lo + a->n < b->lo + b->n ? a->lo + a->n : b->lo + b->n;
         n *= hi > lo ? hi - lo : 0;
     }
-    if (i == x->n && i == y->n) return n; /* the same digits: most are */
+    if (i == x->n && i == y->n) return n; /* the same digits: nearly all are */
     return pl_region_meet(x, y, &both) ? pl_region_count(&both) : -1;
 }
 
@@ -115,26 +115,37 @@ static bool is_first(const pl_mesh *m, int rank, unsigned axes)
     return true;
 }
 
+/* What a rank has, with the digits that both placements have; where its part is no product of
+ * those, with its own. */
+static pl_region cut_region(const pl_placement *p, int rank, const pl_region *other,
+                            const pl_mesh *m, const pl_shape *s)
+{
+    pl_region r = pl_region_of(p, m, s, rank);
+    (void)pl_region_cut(&r, other);
+    return r;
+}
+
 /* The blocks that some members of rank's group receive, from `first` on. */
 static void see_receivers(const pl_move *x, int rank, int first, const pl_mesh *m,
-                          const pl_shape *s, blocks *b)
+                          const pl_shape *s, blocks *out)
 {
     enum { MOST = 16 };
     pl_region part[MOST];
     int64_t found[MOST] = { 0 };
-    unsigned split = pl_placement_differ(&x->from, &x->to);
+    const unsigned split = pl_placement_differ(&x->from, &x->to);
+    const pl_region a = pl_region_of(&x->from, m, s, 0), b = pl_region_of(&x->to, m, s, 0);
     int n = pl_move_members(m, x->axes), last = n < first + MOST ? n : first + MOST;
     for (int i = first; i < last; i++)
-        part[i - first] = pl_region_of(&x->to, m, s, pl_move_member(m, rank, x->axes, i));
-    for (int k = 0; k < n && b->most >= 0; k++) {
+        part[i - first] = cut_region(&x->to, pl_move_member(m, rank, x->axes, i), &a, m, s);
+    for (int k = 0; k < n && out->most >= 0; k++) {
         int sender = pl_move_member(m, rank, x->axes, k);
         if (!is_first(m, sender, split)) continue;
-        pl_region from = pl_region_of(&x->from, m, s, sender);
-        for (int i = first; i < last && b->most >= 0; i++)
-            see_block(&from, &part[i - first], b, &found[i - first]);
+        pl_region from = cut_region(&x->from, sender, &b, m, s);
+        for (int i = first; i < last && out->most >= 0; i++)
+            see_block(&from, &part[i - first], out, &found[i - first]);
     }
     for (int i = first; i < last; i++)
-        b->lacks |= found[i - first] < pl_region_count(&part[i - first]);
+        out->lacks |= found[i - first] < pl_region_count(&part[i - first]);
 }
 
 static blocks uneven_blocks(const pl_move *x, const pl_mesh *m, const pl_shape *s)

@@ -79,7 +79,9 @@ pl_chain pl_tables_chain(const pl_tables *t, double price, pl_arena *arena)
 enum { MOST_PRICES = 5, MOST_SIDES = 4, EFFORT = 1 << 27, CAPPED_EFFORT = 1 << 27 };
 static const double ROUGH = 1e-2;  /* gap of the answers between the ends of the range, of copies */
 static const double ENOUGH = 1e-3; /* of a step: so near the top of the bound no price is sought */
-static const double SAME_PRICE = 1e-2;     /* what would be found again */
+static const double SAME_PRICE = 1e-2; /* what would be found again */
+static const double NEAR_LEAST =
+    1.05; /* times the least memory is as good                           */
 static const double LEAST_PRICE = 1. / 16; /* below, too many choices take no time at all */
 
 /* An answer at a price: the line p f1 + (1 - p) f0 of its choice. */
@@ -232,4 +234,17 @@ bool pl_tables_min(pl_tables *t, double cap, bool tied, const pl_search_options 
     answer->proven = is_closed(&x);
     if (x.bound_price != 1) t->chain = pl_tables_chain(t, x.bound_price, out);
     return true;
+}
+
+bool pl_tables_least(const pl_tables *t, pl_arena *out, pl_answer *answer, pl_err *err)
+{
+    const pl_search_options o = { .gap = ENOUGH, .effort = EFFORT / 8, .no_mixing = true };
+    pl_arena *tmp = pl_arena_new("least memory");
+    pl_chain c = pl_tables_chain(t, 1, tmp), memory = pl_chain_memory(&c, tmp);
+    bool ok = pl_chain_min(&memory, INFINITY, &o, out, answer, err);
+    pl_answer fast;
+    pl_err why = { 0 };
+    if (ok && pl_chain_min(&c, answer->time * NEAR_LEAST, &o, out, &fast, &why)) *answer = fast;
+    pl_arena_free(tmp);
+    return ok;
 }

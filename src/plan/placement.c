@@ -51,6 +51,18 @@ int pl_mesh_find(const pl_mesh *m, const char *name)
     return -1;
 }
 
+bool pl_mesh_alike(const pl_mesh *a, const pl_mesh *b)
+{
+    bool same =
+        a->n == b->n && a->copy_start == b->copy_start && a->copy_per_byte == b->copy_per_byte;
+    for (int i = 0; same && i < a->n; i++) {
+        const pl_mesh_axis *x = &a->axis[i], *y = &b->axis[i];
+        same = x->size == y->size && x->latency == y->latency && x->per_byte == y->per_byte &&
+               x->start == y->start && x->exchange_per_byte == y->exchange_per_byte;
+    }
+    return same;
+}
+
 static bool same_split(const pl_split *x, const pl_split *y)
 {
     return x->dim == y->dim && x->axis == y->axis && x->size == y->size && x->unit == y->unit &&

@@ -39,7 +39,8 @@ static void add_split_digit(pl_region *r, const pl_placement *p, int i, int end,
 
 pl_region pl_region_of(const pl_placement *p, const pl_mesh *m, const pl_shape *s, int rank)
 {
-    pl_region r = { 0 };
+    pl_region r;
+    r.n = 0; /* there are far more digits than most have */
     for (int d = 0, i = 0; d < s->rank; d++) {
         int64_t above = s->dim[d]; /* unit of the digit above */
         for (int end; i < p->n && p->split[i].dim == d; i = end) {
@@ -114,6 +115,22 @@ static void strip_ones(pl_region *r, bool empty)
     r->n = n;
 }
 
+static void copy_digits(pl_region *to, const pl_region *from)
+{
+    to->n = from->n;
+    memcpy(to->digit, from->digit, (size_t)from->n * sizeof *from->digit);
+}
+
+bool pl_region_cut(pl_region *r, const pl_region *like)
+{
+    pl_region x;
+    copy_digits(&x, r);
+    strip_ones(&x, !pl_region_count(&x));
+    if (!cut_like(&x, like)) return false;
+    copy_digits(r, &x);
+    return true;
+}
+
 bool pl_region_align(pl_region *a, pl_region *b)
 {
     strip_ones(a, !pl_region_count(a));
@@ -123,8 +140,9 @@ bool pl_region_align(pl_region *a, pl_region *b)
 
 bool pl_region_meet(const pl_region *a, const pl_region *b, pl_region *out)
 {
-    pl_region y = *b;
-    *out = *a;
+    pl_region y;
+    copy_digits(&y, b);
+    copy_digits(out, a);
     if (!pl_region_count(a) || !pl_region_count(b)) { /* whatever their digits are */
         strip_ones(out, true);
         return true;

@@ -27,6 +27,10 @@ int64_t pl_region_count(const pl_region *r); /* elements */
  * is no product of ranges then: two odd splits of the same dimension. */
 bool pl_region_align(pl_region *a, pl_region *b);
 
+/* Cuts r's digits where `like` begins or ends one, so that all regions of two placements, each cut
+ * like one of the other's, have the same. False as pl_region_align; r is as it was then. */
+bool pl_region_cut(pl_region *r, const pl_region *like);
+
 /* The common elements of two regions, false as pl_region_align unless one of the two is empty. They
  * may be none. */
 bool pl_region_meet(const pl_region *a, const pl_region *b, pl_region *out);

@@ -9,22 +9,53 @@
 
 enum { MOST_TRIES = 6, MOST_LAYOUTS = 64 };
 
+/* The paths between placements that were found so far, by mesh: plans have most in common. */
+typedef struct paths {
+    int n, cap;
+    pl_reshard *at;
+    pl_arena *arena;
+} paths;
+
 typedef struct choosing {
     pl_best *b;
     const pl_graph *g;
     const pl_cluster *c;
     const pl_lower_options *lower;
     pl_speed speed;
+    paths *paths;
     pl_arena *out;
 } choosing;
+
+static choosing open_choosing(pl_best *b, const pl_graph *g, const pl_cluster *c,
+                              const pl_lower_options *lower, double memory, pl_arena *out)
+{
+    paths *known = PL_NEW(out, paths);
+    known->arena = out;
+    b->limit = memory > 0 ? memory : INFINITY;
+    return (choosing){ b, g, c, lower, pl_cost_speed(c), known, out };
+}
+
+static const pl_reshard *find_paths(paths *known, const pl_mesh *m, bool no_strided)
+{
+    for (int i = 0; i < known->n; i++)
+        if (pl_mesh_alike(known->at[i].mesh, m)) return &known->at[i];
+    pl_mesh *mesh = PL_NEW(known->arena, pl_mesh);
+    *mesh = *m;
+    pl_reshard r = pl_reshard_new(mesh, known->arena);
+    r.no_strided = no_strided;
+    PL_PUSH(known->arena, known, r);
+    return &known->at[known->n - 1];
+}
 
 static bool add(choosing *x, const char *name, const pl_plan *plan, double bound, pl_err *err)
 {
     pl_contender *k = &x->b->at[x->b->n];
     pl_program *program;
+    pl_lower_options lower = *x->lower;
+    lower.known = find_paths(x->paths, &plan->mesh, lower.no_strided);
     *k = (pl_contender){ .name = name, .plan = plan, .bound = bound };
     k->store = pl_store_new(plan, 0, x->out);
-    PL_TRY(pl_program_lower(plan, 0, k->store, x->lower, x->out, &program, err));
+    PL_TRY(pl_program_lower(plan, 0, k->store, &lower, x->out, &program, err));
     k->program = program;
     pl_forecast_make(program, &x->speed, x->out, &k->forecast);
     k->fits = (double)k->forecast.memory.peak <= x->b->limit;
@@ -45,9 +76,8 @@ bool pl_best_given(const pl_plan *plan, const pl_cluster *c, double limit,
                    const pl_lower_options *lower, pl_arena *out, pl_best **best, pl_err *err)
 {
     pl_best *b = *best = PL_NEW(out, pl_best);
-    choosing x = { b, plan->graph, c, lower, pl_cost_speed(c), out };
-    *b = (pl_best){ .limit = limit > 0 ? limit : INFINITY, .at = PL_NEW(out, pl_contender) };
-    b->take = b->at;
+    choosing x = open_choosing(b, plan->graph, c, lower, limit, out);
+    b->take = b->at = PL_NEW(out, pl_contender);
     return add(&x, plan->strategy, plan, 0, err);
 }
 
@@ -89,12 +119,18 @@ static const char *layout_text(const choosing *x, const struct layout *l, int si
     return l->after ? pl_arena_fmt(x->out, "%s%d%s", l->before, size, l->after) : l->before;
 }
 
-/* Groups are as large as the fast links reach. Of the layout that is fastest then, where it is near
+/* Groups are as large as the fast links reach. */
+static int usual_size(const pl_cluster *c)
+{
+    const int inner = c->level[0].size, n = c->n_devices;
+    return inner > 1 && inner < n ? inner : n / 2 > 1 ? n / 2 : n;
+}
+
+/* Groups are of the usual size. Of the layout that is fastest then, where it is near
  * the best of all, groups of other sizes too. */
 static void add_layouts(choosing *x)
 {
-    const int inner = x->c->level[0].size, n = x->c->n_devices;
-    const int ways = inner > 1 && inner < n ? inner : n / 2 > 1 ? n / 2 : n;
+    const int n = x->c->n_devices, ways = usual_size(x->c);
     const double fastest = find_fastest(x->b);
     double least = fastest * NEAR;
     int near = -1;
@@ -220,6 +256,34 @@ static bool add_found(choosing *x, double *over, pl_err *err)
     return true;
 }
 
+/* The plan of a mesh that takes the least memory. False: there is none, or it is too large. */
+static bool add_least(choosing *x, const pl_auto *f, int mesh)
+{
+    pl_err why = { 0 };
+    const char *name = pl_mesh_text(&f->mesh[mesh].mesh, x->out);
+    pl_plan *p = pl_auto_least(f, mesh, x->out);
+    return p && add(x, name, p, 0, &why) && x->b->at[x->b->n - 1].fits;
+}
+
+bool pl_best_fits(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
+                  const pl_lower_options *lower)
+{
+    static const struct layout small = { "tp=", ",sp,zero=3" };
+    pl_arena *tmp = pl_arena_new("fits");
+    pl_best b = { 0 };
+    pl_err why = { 0 };
+    choosing x = open_choosing(&b, g, c, lower, options->memory, tmp);
+    bool fits = false;
+    if (pl_auto_open(g, c, options, tmp, &b.found, &why)) {
+        b.at = PL_NEW_N(tmp, pl_contender, b.found->n + 1);
+        for (int i = 0; i < b.found->n && !fits; i++) fits = add_least(&x, b.found, i);
+        if (!fits) add_layout(&x, layout_text(&x, &small, usual_size(c)));
+        fits = find_fastest(&b) < INFINITY;
+    }
+    pl_arena_free(tmp);
+    return fits;
+}
+
 static bool nothing_fits(const choosing *x, pl_err *err)
 {
     const pl_contender *least = &x->b->at[0];
@@ -238,26 +302,44 @@ static bool nothing_fits(const choosing *x, pl_err *err)
     return false;
 }
 
+/* Searches below the cap, and below less as long as programs take more than that. False: there is
+ * nothing by the tables' figures. */
+static bool search(choosing *x, pl_err *err)
+{
+    pl_auto *f = x->b->found;
+    double over, cap = x->b->limit;
+    pl_err why = { 0 };
+    PL_TRY(pl_auto_again(f, cap, x->out, err));
+    PL_TRY(add_found(x, &over, err));
+    for (int i = 1; over > 0 && i < MOST_TRIES; i++) {
+        cap = fmin(cap, f->memory) - over;
+        if (cap <= 0 || !pl_auto_again(f, cap, x->out, &why)) break;
+        PL_TRY(add_found(x, &over, err));
+    }
+    return true;
+}
+
 bool pl_best_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
                   const pl_lower_options *lower, pl_arena *out, pl_best **best, pl_err *err)
 {
     const double start = pl_clock_now();
     pl_best *b = *best = PL_NEW(out, pl_best);
-    choosing x = { b, g, c, lower, pl_cost_speed(c), out };
-    double over, cap = options->memory > 0 ? options->memory : INFINITY;
+    choosing x = open_choosing(b, g, c, lower, options->memory, out);
+    PL_TRY(pl_auto_open(g, c, options, out, &b->found, err));
+    b->at = PL_NEW_N(out, pl_contender, (MOST_TRIES + 1) * b->found->n + MOST_LAYOUTS);
     pl_err why = { 0 };
-    b->limit = cap;
-    PL_TRY(pl_auto_plan(g, c, options, out, &b->found, err));
-    b->at = PL_NEW_N(out, pl_contender, MOST_TRIES * b->found->n + MOST_LAYOUTS);
-    PL_TRY(add_found(&x, &over, err));
-    for (int i = 1; over > 0 && i < MOST_TRIES; i++) {
-        cap = fmin(cap, b->found->memory) - over;
-        if (cap <= 0 || !pl_auto_again(b->found, cap, out, &why)) break;
-        PL_TRY(add_found(&x, &over, err));
-    }
-    if (!options->method) add_layouts(&x);
+    if (!search(&x, &why) && why.code != PL_EINFEASIBLE) goto failed;
+    if (!options->method && b->n) add_layouts(&x);
+    for (int i = 0; i < b->found->n && find_fastest(b) >= INFINITY; i++)
+        (void)!add_least(&x, b->found, i);
+    if (!b->n) goto failed;
     qsort(b->at, (size_t)b->n, sizeof *b->at, by_time);
     b->take = b->at;
+    if (!b->take->fits) return nothing_fits(&x, err);
+    if (!b->found->plan) PL_TRY(pl_auto_again(b->found, INFINITY, out, err));
     b->seconds = pl_clock_now() - start;
-    return b->take->fits || nothing_fits(&x, err);
+    return true;
+failed:
+    *err = why;
+    return false;
 }

@@ -29,11 +29,16 @@ typedef struct pl_best {
 /* Searches all meshes; lowers what was found on each, and, but for a published method, the usual
  * layouts; takes the one that is forecast to be the fastest of those whose program fits
  * options->memory. When none of the search's plans does, it searches again below as much less as
- * they take too much. Fails with PL_EINFEASIBLE when nothing fits, with the least memory that was
- * found. */
+ * they take too much, and in the end takes what needs the least memory. Fails with PL_EINFEASIBLE
+ * when nothing fits, with the least memory that was found. */
 PL_MUST_CHECK bool pl_best_plan(const pl_graph *g, const pl_cluster *c,
                                 const pl_auto_options *options, const pl_lower_options *lower,
                                 pl_arena *out, pl_best **best, pl_err *err);
+
+/* Does the plan of some mesh that takes little memory fit, or a layout that does? Then pl_best_plan
+ * finds one, too. */
+bool pl_best_fits(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
+                  const pl_lower_options *lower);
 
 /* A given plan, lowered and forecast. */
 PL_MUST_CHECK bool pl_best_given(const pl_plan *plan, const pl_cluster *c, double limit,

@@ -163,3 +163,49 @@ pl_sum pl_chain_tie(const pl_chain *c, pl_arena *a)
     to = tie_pairs(to, c->n_links, c->link, o->n, o->n, n_values, c->copies - 1, a);
     return (pl_sum){ n, n_values, time, memory, (int)(to - pair), pair };
 }
+
+static const double *memory_of(const double *time, const double *memory, int64_t n, pl_arena *a)
+{
+    double *out = PL_NEW_N(a, double, n);
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = memory ? memory[i] : 0;
+        if (time && isinf(time[i])) out[i] = INFINITY;
+    }
+    return out;
+}
+
+static const double *const *memory_rows(const pl_sum *s, pl_arena *a)
+{
+    const double **row = PL_NEW_N(a, const double *, s->n + 1);
+    for (int v = 0; v < s->n; v++)
+        row[v] = memory_of(s->time ? s->time[v] : NULL, s->memory ? s->memory[v] : NULL,
+                           s->n_values[v], a);
+    return row;
+}
+
+static const pl_sum_pair *memory_pairs(int n, const pl_sum_pair *pair, const pl_sum *left,
+                                       const pl_sum *right, pl_arena *a)
+{
+    pl_sum_pair *out = PL_NEW_N(a, pl_sum_pair, n + 1);
+    for (int p = 0; p < n; p++) {
+        int64_t entries = (int64_t)left->n_values[pair[p].a] * right->n_values[pair[p].b];
+        out[p] = pair[p];
+        out[p].time = memory_of(pair[p].time, pair[p].memory, entries, a);
+    }
+    return out;
+}
+
+pl_chain pl_chain_memory(const pl_chain *c, pl_arena *a)
+{
+    const pl_sum *o = &c->outside, *b = &c->block;
+    pl_chain m = *c;
+    m.outside.time = memory_rows(o, a);
+    m.block.time = memory_rows(b, a);
+    m.outside.pair = memory_pairs(o->n_pairs, o->pair, o, o, a);
+    m.block.pair = memory_pairs(b->n_pairs, b->pair, b, b, a);
+    m.link = memory_pairs(c->n_links, c->link, b, b, a);
+    m.first = memory_pairs(c->n_first, c->first, o, b, a);
+    m.last = memory_pairs(c->n_last, c->last, o, b, a);
+    m.every = memory_pairs(c->n_every, c->every, o, b, a);
+    return m;
+}

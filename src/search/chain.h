@@ -43,6 +43,9 @@ PL_MUST_CHECK bool pl_chain_tied(const pl_chain *c, double cap, const pl_search_
 /* The chain as one sum, each copy written out; tables are shared with the chain. */
 pl_sum pl_chain_unroll(const pl_chain *c, pl_arena *a);
 
+/* The chain with what choices take of memory in the place of their time; illegal ones stay so. */
+pl_chain pl_chain_memory(const pl_chain *c, pl_arena *a);
+
 /* The chain with all copies tied, as one sum: values of outside, then of the block. */
 pl_sum pl_chain_tie(const pl_chain *c, pl_arena *a);
 

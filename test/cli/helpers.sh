@@ -18,7 +18,7 @@ say_failure() {
 runs() {
     local code=$1 words=$2 rc=0 word
     shift 2
-    timeout 60 "$@" > out 2> err < /dev/null || rc=$?
+    timeout 240 "$@" > out 2> err < /dev/null || rc=$?
     [ "$rc" = "$code" ] || say_failure "exit code $rc, not $code: $*"
     while IFS= read -r word; do
         [ -z "$word" ] || grep -qF -- "$word" err || say_failure "no '$word' on stderr: $*"

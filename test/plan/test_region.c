@@ -128,6 +128,28 @@ static void check_copy(const lot *l, const pl_region *a, const pl_region *b, con
     EXPECT(!memcmp(to, want, sizeof to), "seed %d: other bytes arrive", (int)l->seed);
 }
 
+/* Cut like each other they have the same digits, and as many common elements as ever. */
+static void check_cut(const lot *l, const pl_region *a, const pl_region *b, int64_t common)
+{
+    pl_region x = *a, y = *b;
+    int64_t n = 1;
+    if (!pl_region_cut(&x, b) || !pl_region_cut(&y, a)) {
+        EXPECT(!common || !pl_region_align(&x, &y), "seed %d: not cut", (int)l->seed);
+        return;
+    }
+    EXPECT(x.n == y.n, "seed %d: %d and %d digits", (int)l->seed, x.n, y.n);
+    EXPECT(pl_region_count(&x) == pl_region_count(a), "seed %d: cut to another size", (int)l->seed);
+    for (int i = 0; i < x.n; i++) {
+        const pl_digit *p = &x.digit[i], *q = &y.digit[i];
+        EXPECT(p->size == q->size && p->unit == q->unit, "seed %d: digit %d", (int)l->seed, i);
+        int64_t lo = p->lo > q->lo ? p->lo : q->lo;
+        int64_t end = p->lo + p->n < q->lo + q->n ? p->lo + p->n : q->lo + q->n;
+        n *= end > lo ? end - lo : 0;
+    }
+    EXPECT(n == common, "seed %d: cut they have %d in common, not %d", (int)l->seed, (int)n,
+           (int)common);
+}
+
 /* Returns false when the two do not align. */
 static bool check_pair(const lot *l, const pl_region *a, const pl_region *b, const pl_shape *s,
                        int size)
@@ -150,6 +172,7 @@ static bool check_pair(const lot *l, const pl_region *a, const pl_region *b, con
                (int)l->seed, (int)has[i]);
     EXPECT(n == common, "seed %d: %d common elements, not %d", (int)l->seed, n, common);
     check_copy(l, a, b, s, both, size);
+    check_cut(l, a, b, common);
     return true;
 }
 

@@ -110,8 +110,32 @@ static void test_best(void **state)
     }
 }
 
+/* What is said to fit is found; below what fits nothing is said to. */
+static void test_fits(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = training_graph("mlp:layers=4,hidden=512,batch=256", a);
+    const pl_cluster *c = cluster_of("2x4xv100", a);
+    const pl_lower_options lower = { 0 };
+    pl_auto_options o = { .memory = (double)find_best(g, c, a)->take->forecast.memory.peak };
+    int fit = 0, refused = 0;
+    for (int i = 0; i < 12; i++, o.memory *= 0.8) {
+        pl_best *b;
+        pl_err err = { 0 };
+        bool fits = pl_best_fits(g, c, &o, &lower),
+             found = pl_best_plan(g, c, &o, &lower, a, &b, &err);
+        if (fits && !found) fail_msg("it fits %g: %s", o.memory, err.msg);
+        if (found) assert_true((double)b->take->forecast.memory.peak <= o.memory);
+        if (!found) assert_int_equal(err.code, PL_EINFEASIBLE);
+        fit += fits, refused += !found;
+    }
+    assert_true(fit > 1 && refused > 3);
+    pl_arena_free(a);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_best) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_best), cmocka_unit_test(test_fits) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,6 +46,33 @@ static void test_unroll(void **state)
     }
 }
 
+/* With memory for time the fastest choice is the smallest of those that are legal. */
+static void test_memory_is_least(void **state)
+{
+    (void)state;
+    int legal = 0;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        pl_arena *a = pl_arena_new("test");
+        draw d = draw_new(seed, true, a);
+        pl_chain c = draw_chain(&d, 3, 2, 3), m = pl_chain_memory(&c, a);
+        pl_sum s = pl_chain_unroll(&c, a), t = pl_chain_unroll(&m, a);
+        int *value = PL_NEW_N(a, int, s.n);
+        pl_cost least;
+        if (pl_sum_brute(&t, INFINITY, value, &least)) {
+            pl_cost is = pl_sum_cost(&s, value), no;
+            pl_answer x;
+            pl_err err = { 0 };
+            legal++;
+            assert_true(is.time < INFINITY && fabs(is.memory - least.time) < NEAR);
+            assert_false(pl_sum_brute(&s, is.memory - NEAR, value, &no));
+            if (!pl_chain_min(&m, INFINITY, NULL, a, &x, &err)) fail_msg("%s", err.msg);
+            assert_true(fabs(x.time - is.memory) < NEAR);
+        }
+        pl_arena_free(a);
+    }
+    assert_true(legal > 100);
+}
+
 static void test_folded_is_unrolled(void **state)
 {
     (void)state;
@@ -273,7 +300,7 @@ int main(void)
         cmocka_unit_test(test_brute_capped),  cmocka_unit_test(test_capped_and_tied),
         cmocka_unit_test(test_layers),        cmocka_unit_test(test_layers_capped),
         cmocka_unit_test(test_flat_in_depth), cmocka_unit_test(test_empty_parts),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_errors),        cmocka_unit_test(test_memory_is_least),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
