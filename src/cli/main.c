@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,8 +68,18 @@ static void settle_threads(char **argv)
     if (setenv("GOMP_SPINCOUNT", "10000", 1) == 0) execv("/proc/self/exe", argv);
 }
 
+/* Memory that is freed is soon asked for again: to hand it back to the system between two searches
+ * costs a fifth of their time. */
+static void keep_memory(void)
+{
+    enum { MOST_KEPT = 1 << 28, MOST_BLOCK = 1 << 25 };
+    mallopt(M_MMAP_THRESHOLD, MOST_BLOCK);
+    mallopt(M_TRIM_THRESHOLD, MOST_KEPT);
+}
+
 int main(int argc, char **argv)
 {
+    keep_memory();
     if (argc < 2) {
         help(stderr);
         return PL_EUSAGE;

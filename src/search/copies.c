@@ -17,6 +17,7 @@ typedef struct search {
     pl_net *ends;
     pl_found found;
     int rounds, depth;
+    int next_tie, wait;    /* the round of the next tie; rounds after one that found nothing */
     pl_solve_pace pace[2]; /* of the ring, of its ends */
     pl_arena *out, *tmp;
 } search;
@@ -32,12 +33,13 @@ static double weigh(pl_cost w, pl_cost c)
     return isinf(c.time) ? INFINITY : w.time * c.time + w.memory * c.memory;
 }
 
-static void offer(search *s, int *value)
+static bool offer(search *s, int *value)
 {
     double cost = value ? weigh(s->w, pl_chain_cost(s->c, value)) : INFINITY;
-    if (cost >= s->found.cost) return;
+    if (cost >= s->found.cost) return false;
     s->found.cost = cost;
     s->found.value = value;
+    return true;
 }
 
 /* Rounds of passes up to the next look at whether they pay; the chain's bound is so many times as
@@ -76,7 +78,9 @@ static void tie(search *s)
 {
     const pl_net *ring = s->ring->ring;
     double gap = s->found.cost - s->found.bound;
-    if (gap <= NEAR_ENOUGH * fabs(s->found.bound)) return;
+    if (gap <= NEAR_ENOUGH * fabs(s->found.bound) || s->rounds < s->next_tie) return;
+    s->next_tie = s->rounds + s->wait;
+    s->wait *= 2;
     bool **keep = pl_net_keeps(ring, s->tmp);
     for (int v = 0; v < ring->n; v++) {
         double *least = PL_NEW_N(s->tmp, double, ring->size[v]);
@@ -97,7 +101,7 @@ static void tie(search *s)
     int n = s->c->outside.n, b = s->c->block.n, n_all = (int)pl_chain_variables(s->c);
     int *value = PL_NEW_N(s->out, int, n_all);
     for (int v = 0; v < n_all; v++) value[v] = f.value[v < n ? v : n + (v - n) % b];
-    offer(s, value);
+    if (offer(s, value)) s->wait = 1;
 }
 
 /* The bound that leaves about `each` values per variable of the block. */
@@ -113,11 +117,20 @@ static double find_threshold(search *s, double each)
     return pl_solve_nth(least, n, each * b);
 }
 
+/* A bound of all but the copies of a run, which lie between the first and the last one. */
+static double bound_beside_run(search *s)
+{
+    if (s->depth == 1) return s->ends->bound;
+    pl_net *ends = pl_ring_ends(s->ring, 1, 0, s->tmp);
+    pl_net_climb(ends, NULL);
+    s->found.work += ends->work;
+    return ends->bound;
+}
+
 /* The exact answer among a ring's values; false: the tables are too large. */
 static bool try_run(search *s, const pl_ring *f, double most, int64_t work_limit)
 {
-    /* The run's copies are those of which the bound knows nothing only while the ends are short. */
-    double slack = s->o->no_bound || s->depth > 1 ? INFINITY : most - s->ends->bound;
+    double slack = s->o->no_bound ? INFINITY : most - bound_beside_run(s);
     pl_search_options o = *s->o;
     if (work_limit > effort_left(s)) work_limit = effort_left(s);
     if (work_limit < o.work_limit) o.work_limit = work_limit;
@@ -188,8 +201,8 @@ static bool finish(search *s, int64_t work_limit)
     return true;
 }
 
-/* Each round needs a better bound or a better choice than the last. When there is neither, more
- * copies are written out; when all are, what is left is eliminated if the limits allow. */
+/* Each round needs a better bound or a better choice than the last. Where the bound hardly rises
+ * more copies are written out; when all are, what is left is eliminated if the limits allow. */
 static void search_rounds(search *s)
 {
     for (bool moved = true; s->rounds < MOST_ROUNDS; s->rounds++) {
@@ -203,19 +216,25 @@ static void search_rounds(search *s)
         if (!moved) {
             s->found.bound = fmax(s->found.bound, fmin(search_near(s), s->found.cost));
             if (is_done(s)) return;
-            if (s->found.cost >= cost) s->depth *= 2;
         }
-        moved = pays || s->found.cost < cost || s->found.bound - bound > 0.05 * (cost - bound) ||
-                (double)count_values(s->ring->ring) < 0.9 * (double)before;
+        bool better = s->found.cost < cost;
+        bool rises = s->found.bound - bound > 0.05 * (cost - bound); /* not in the first round */
+        if (!better && !rises && s->depth < s->c->copies) s->depth *= 2;
+        moved =
+            pays || better || rises || (double)count_values(s->ring->ring) < 0.9 * (double)before;
     }
 }
 
 pl_found pl_copies_solve(const pl_chain *c, pl_cost w, const pl_search_options *o,
                          const pl_ring *like, pl_arena *out, pl_ring **whole, pl_arena *keep)
 {
-    search s = {
-        .c = c, .o = o, .w = w, .depth = 1, .out = out, .tmp = pl_arena_new("chain search")
-    };
+    search s = { .c = c,
+                 .o = o,
+                 .w = w,
+                 .depth = 1,
+                 .wait = 1,
+                 .out = out,
+                 .tmp = pl_arena_new("chain search") };
     for (int i = 0; i < 2; i++) s.pace[i] = (pl_solve_pace){ 0, 1, -INFINITY };
     s.found = (pl_found){ NULL, INFINITY, -INFINITY, 0 };
     if (o->start) offer_start(&s);
