@@ -32,7 +32,8 @@ typedef struct pl_layout {
 PL_MUST_CHECK bool pl_layout_place(int n, const pl_buf buf[], int64_t align, int64_t capacity,
                                    pl_arena *out, pl_layout *layout, pl_err *err);
 
-/* Independent O(n^2) check; shares no code with pl_layout_place. Fails with PL_EMISMATCH. */
+/* Independent check of all pairs that live together; shares no code with pl_layout_place. Fails
+ * with PL_EMISMATCH. */
 PL_MUST_CHECK bool pl_layout_check(int n, const pl_buf buf[], int64_t align, int64_t capacity,
                                    const pl_layout *layout, pl_err *err);
 

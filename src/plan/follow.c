@@ -32,6 +32,12 @@ void pl_follow_init(pl_follow *f, pl_plan *p, pl_arena *arena)
     }
 }
 
+void pl_follow_share(pl_follow *f, pl_paths *paths)
+{
+    f->reshard = pl_paths_on(paths, &f->plan->mesh);
+    f->reshard.mask = true;
+}
+
 static void note(pl_follow *f, const pl_value *v)
 {
     pl_trail old = { v->id, f->have[v->id].n, f->open[v->id] };

@@ -43,6 +43,9 @@ typedef struct pl_follow {
 /* All states open; what the plan says of inputs holds. `arena` owns what is noted. */
 void pl_follow_init(pl_follow *f, pl_plan *p, pl_arena *arena);
 
+/* Paths are looked up, and kept, where those of other plans are. Before the first choice. */
+void pl_follow_share(pl_follow *f, pl_paths *paths);
+
 /* What is said of a state's storage from now on holds. */
 void pl_follow_store(pl_follow *f, const pl_value *v, const pl_placement *where);
 

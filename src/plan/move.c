@@ -78,24 +78,40 @@ typedef struct blocks {
     bool lacks;   /* some device does not find all of its part                                 */
 } blocks;
 
+/* What a rank has. Where `cut`, its digits are those that both placements of a move have. */
+typedef struct held {
+    pl_region region;
+    int64_t count; /* elements */
+    bool cut;
+} held;
+
+static held cut_held(const pl_placement *p, int rank, const pl_region *other, const pl_mesh *m,
+                     const pl_shape *s)
+{
+    held x = { .region = pl_region_of(p, m, s, rank) };
+    x.cut = pl_region_cut(&x.region, other);
+    x.count = pl_region_count(&x.region);
+    return x;
+}
+
 /* Elements that both have, -1 when they are no product. */
-static int64_t count_common(const pl_region *x, const pl_region *y)
+static int64_t count_common(const held *x, const held *y)
 {
     pl_region both;
     int64_t n = 1;
-    int i = 0;
-    for (; i < x->n && i < y->n; i++) {
-        const pl_digit *a = &x->digit[i], *b = &y->digit[i];
-        if (a->dim != b->dim || a->size != b->size || a->unit != b->unit) break;
+    if (!x->cut || !y->cut)
+        return pl_region_meet(&x->region, &y->region, &both) ? pl_region_count(&both) : -1;
+    for (int i = 0; i < x->region.n; i++) {
+        const pl_digit *a = &x->region.digit[i], *b = &y->region.digit[i];
         int64_t lo = a->lo > b->lo ? a->lo : b->lo;
         int64_t hi = a->lo + a->n < b->lo + b->n ? a->lo + a->n : b->lo + b->n;
-        n *= hi > lo ? hi - lo : 0;
+        if (hi <= lo) return 0;
+        n *= hi - lo;
     }
-    if (i == x->n && i == y->n) return n; /* the same digits: nearly all are */
-    return pl_region_meet(x, y, &both) ? pl_region_count(&both) : -1;
+    return n;
 }
 
-static void see_block(const pl_region *from, const pl_region *to, blocks *b, int64_t *found)
+static void see_block(const held *from, const held *to, blocks *b, int64_t *found)
 {
     int64_t n = count_common(from, to);
     *found += n;
@@ -103,7 +119,7 @@ static void see_block(const pl_region *from, const pl_region *to, blocks *b, int
         b->most = -1;
     else if (n > b->most)
         b->most = n;
-    b->whole &= !n || (n == pl_region_count(from) && n == pl_region_count(to));
+    b->whole &= !n || (n == from->count && n == to->count);
 }
 
 /* Of the ranks that differ only on other axes than these the first is enough: in dimensions that a
@@ -115,37 +131,26 @@ static bool is_first(const pl_mesh *m, int rank, unsigned axes)
     return true;
 }
 
-/* What a rank has, with the digits that both placements have; where its part is no product of
- * those, with its own. */
-static pl_region cut_region(const pl_placement *p, int rank, const pl_region *other,
-                            const pl_mesh *m, const pl_shape *s)
-{
-    pl_region r = pl_region_of(p, m, s, rank);
-    (void)pl_region_cut(&r, other);
-    return r;
-}
-
 /* The blocks that some members of rank's group receive, from `first` on. */
 static void see_receivers(const pl_move *x, int rank, int first, const pl_mesh *m,
                           const pl_shape *s, blocks *out)
 {
     enum { MOST = 16 };
-    pl_region part[MOST];
+    held to[MOST];
     int64_t found[MOST] = { 0 };
     const unsigned split = pl_placement_differ(&x->from, &x->to);
     const pl_region a = pl_region_of(&x->from, m, s, 0), b = pl_region_of(&x->to, m, s, 0);
     int n = pl_move_members(m, x->axes), last = n < first + MOST ? n : first + MOST;
     for (int i = first; i < last; i++)
-        part[i - first] = cut_region(&x->to, pl_move_member(m, rank, x->axes, i), &a, m, s);
+        to[i - first] = cut_held(&x->to, pl_move_member(m, rank, x->axes, i), &a, m, s);
     for (int k = 0; k < n && out->most >= 0; k++) {
         int sender = pl_move_member(m, rank, x->axes, k);
         if (!is_first(m, sender, split)) continue;
-        pl_region from = cut_region(&x->from, sender, &b, m, s);
+        held from = cut_held(&x->from, sender, &b, m, s);
         for (int i = first; i < last && out->most >= 0; i++)
-            see_block(&from, &part[i - first], out, &found[i - first]);
+            see_block(&from, &to[i - first], out, &found[i - first]);
     }
-    for (int i = first; i < last; i++)
-        out->lacks |= found[i - first] < pl_region_count(&part[i - first]);
+    for (int i = first; i < last; i++) out->lacks |= found[i - first] < to[i - first].count;
 }
 
 static blocks uneven_blocks(const pl_move *x, const pl_mesh *m, const pl_shape *s)

@@ -13,6 +13,30 @@ pl_reshard pl_reshard_new(const pl_mesh *m, pl_arena *arena)
     return r;
 }
 
+struct pl_paths {
+    int n, cap;
+    pl_reshard *at;
+    pl_arena *arena;
+};
+
+pl_paths *pl_paths_new(pl_arena *arena)
+{
+    pl_paths *p = PL_NEW(arena, pl_paths);
+    p->arena = arena;
+    return p;
+}
+
+pl_reshard pl_paths_on(pl_paths *p, const pl_mesh *m)
+{
+    for (int i = 0; i < p->n; i++)
+        if (pl_mesh_alike(p->at[i].mesh, m)) return p->at[i];
+    pl_mesh *mesh = PL_NEW(p->arena, pl_mesh);
+    *mesh = *m;
+    pl_reshard r = pl_reshard_new(mesh, p->arena);
+    PL_PUSH(p->arena, p, r);
+    return r;
+}
+
 static bool has_window(const pl_question *q)
 {
     bool has = false;

@@ -58,6 +58,13 @@ typedef struct pl_reshard {
 
 pl_reshard pl_reshard_new(const pl_mesh *m, pl_arena *arena); /* arena owns the memory of paths */
 
+/* The paths found so far on several meshes: plans have most in common. */
+typedef struct pl_paths pl_paths;
+pl_paths *pl_paths_new(pl_arena *arena); /* which owns all of them */
+
+/* With what was found on meshes that are alike; it keeps what it finds there, too. */
+pl_reshard pl_paths_on(pl_paths *p, const pl_mesh *m);
+
 /* The cheapest path to `to` from any of n (at most PL_MAX_SOURCES) placements of a tensor of this
  * type and shape; *which tells from which one. Placements may be in any form. All axes may move,
  * and split any digit on the way: also those that split nothing at any end help, where something is

@@ -347,6 +347,7 @@ static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_
     pl_states_inputs(p);
     if (!like) PL_TRY(check_rows(p, err));
     pl_roles_init(&r, s, p, tmp);
+    if (s->paths) pl_follow_share(&r.follow, s->paths);
     pl_states_like(&r.follow, like);
     pl_roles_walk(&r);
     if (!like) PL_TRY(pl_roles_check(&r, err));

@@ -11,6 +11,7 @@
 #define PL_PLAN_STRATEGY_H
 #include "cluster/cluster.h"
 #include "plan/plan.h"
+#include "plan/reshard.h"
 
 /* Degrees of a strategy, checked against the number of devices. 1: none. */
 typedef struct pl_strategy {
@@ -27,6 +28,7 @@ typedef struct pl_strategy {
     int grid[3];                  /* A, B, C                                                     */
     int depth;                    /* 2.5d                                                        */
     const pl_cluster *cluster;    /* whose links the axes cross; NULL: usual ones                */
+    pl_paths *paths;              /* between placements, kept from plan to plan; NULL: its own   */
     bool wide_sums;               /* what is pending in a narrow type is combined when it is wide */
     bool alternate;               /* grid: B and C change places from layer to layer             */
 } pl_strategy;

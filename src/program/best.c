@@ -9,53 +9,31 @@
 
 enum { MOST_TRIES = 6, MOST_LAYOUTS = 64 };
 
-/* The paths between placements that were found so far, by mesh: plans have most in common. */
-typedef struct paths {
-    int n, cap;
-    pl_reshard *at;
-    pl_arena *arena;
-} paths;
-
 typedef struct choosing {
     pl_best *b;
     const pl_graph *g;
     const pl_cluster *c;
-    const pl_lower_options *lower;
+    pl_lower_options lower;
     pl_speed speed;
-    paths *paths;
     pl_arena *out;
 } choosing;
 
 static choosing open_choosing(pl_best *b, const pl_graph *g, const pl_cluster *c,
                               const pl_lower_options *lower, double memory, pl_arena *out)
 {
-    paths *known = PL_NEW(out, paths);
-    known->arena = out;
+    choosing x = { b, g, c, *lower, pl_cost_speed(c), out };
+    if (!x.lower.paths) x.lower.paths = pl_paths_new(out);
     b->limit = memory > 0 ? memory : INFINITY;
-    return (choosing){ b, g, c, lower, pl_cost_speed(c), known, out };
-}
-
-static const pl_reshard *find_paths(paths *known, const pl_mesh *m, bool no_strided)
-{
-    for (int i = 0; i < known->n; i++)
-        if (pl_mesh_alike(known->at[i].mesh, m)) return &known->at[i];
-    pl_mesh *mesh = PL_NEW(known->arena, pl_mesh);
-    *mesh = *m;
-    pl_reshard r = pl_reshard_new(mesh, known->arena);
-    r.no_strided = no_strided;
-    PL_PUSH(known->arena, known, r);
-    return &known->at[known->n - 1];
+    return x;
 }
 
 static bool add(choosing *x, const char *name, const pl_plan *plan, double bound, pl_err *err)
 {
     pl_contender *k = &x->b->at[x->b->n];
     pl_program *program;
-    pl_lower_options lower = *x->lower;
-    lower.known = find_paths(x->paths, &plan->mesh, lower.no_strided);
     *k = (pl_contender){ .name = name, .plan = plan, .bound = bound };
     k->store = pl_store_new(plan, 0, x->out);
-    PL_TRY(pl_program_lower(plan, 0, k->store, &lower, x->out, &program, err));
+    PL_TRY(pl_program_lower(plan, 0, k->store, &x->lower, x->out, &program, err));
     k->program = program;
     pl_forecast_make(program, &x->speed, x->out, &k->forecast);
     k->fits = (double)k->forecast.memory.peak <= x->b->limit;
@@ -99,6 +77,7 @@ static void add_layout(choosing *x, const char *text)
     pl_err why = { 0 };
     if (!pl_strategy_parse(text, x->c->n_devices, x->out, &s, &why)) return;
     s.cluster = x->c;
+    s.paths = x->lower.paths;
     if (!pl_strategy_plan(&s, x->g, NULL, x->out, &p, &why)) return;
     (void)!add(x, text, p, 0, &why);
 }

@@ -34,7 +34,8 @@ bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
     *p = (pl_program){ .plan = plan, .store = store, .rank = rank };
     p->n_ranks = pl_mesh_ranks(&plan->mesh);
     l.tmp = pl_arena_new("lowering");
-    l.reshard = options->known ? *options->known : pl_reshard_new(&plan->mesh, l.tmp);
+    l.reshard = options->paths ? pl_paths_on(options->paths, &plan->mesh)
+                               : pl_reshard_new(&plan->mesh, l.tmp);
     l.reshard.mask = true;
     l.reshard.no_strided = options->no_strided;
     bool ok = pl_lower_tasks(&l, err);

@@ -131,8 +131,7 @@ typedef struct pl_lower_options {
                                    group splits a factor without window; else it is gathered as
                                    ever. 0: never                                              */
     bool no_strided;            /* see pl_reshard                                             */
-    const pl_reshard *known;    /* where the paths of other plans on such a mesh are kept, and this
-                                   one's too; NULL: they are found anew                        */
+    pl_paths *paths;            /* between placements, kept from plan to plan; NULL: its own  */
     bool no_reuse;              /* every buffer its own memory: the slow twin of the layout   */
 } pl_lower_options;
 
