@@ -63,6 +63,11 @@ int pl_auto_meshes(const pl_cluster *c, int axes, int most, pl_mesh out[])
     return x.n;
 }
 
+double pl_auto_seconds(const pl_auto *x)
+{
+    return x->fold_seconds + x->tables_seconds + x->search_seconds;
+}
+
 /* -- search ------------------------------------------------------------------------------------ */
 
 static bool search_mesh(const pl_auto *x, pl_auto_mesh *m, double cap, pl_arena *out, pl_err *err)

@@ -33,6 +33,8 @@ typedef struct pl_auto {
     double fold_seconds, tables_seconds, search_seconds; /* what each took, of all meshes        */
 } pl_auto;
 
+double pl_auto_seconds(const pl_auto *x); /* all three */
+
 /* Meshes over the levels of a cluster, slowest axis first: sizes of level k are factors whose
  * product is its size. At most `most` are written; returns their number. */
 int pl_auto_meshes(const pl_cluster *c, int axes, int most, pl_mesh out[]);

@@ -64,13 +64,16 @@ static void tell_search(const pl_told *t, pl_text *out)
         pl_text_add(
             out, "bound     none by this method; its plan takes %.3f ms in the search's figures\n",
             1e3 * x->seconds);
-    pl_text_add(out, "search    %.0f ms among 1e%.0f plans on %d mesh%s", 1e3 * t->best->seconds,
+    pl_text_add(out, "search    %.0f ms among 1e%.0f plans on %d mesh%s", 1e3 * pl_auto_seconds(x),
                 tables->raw, x->n, x->n == 1 ? "" : "es");
     if (tables->n_classes)
         pl_text_add(out, "; %d equal blocks of %d nodes count once", tables->copies,
                     pl_tables_block(tables));
     if (x->method) pl_text_add(out, " (%s)", x->method->name);
     pl_text_add(out, "%s\n", x->tied ? ", all planned alike" : "");
+    pl_text_add(out, "programs  %.0f ms: %d plan%s lowered and played through\n",
+                1e3 * (t->best->seconds - pl_auto_seconds(x)), t->best->n,
+                t->best->n == 1 ? "" : "s");
 }
 
 static void tell_memory(const pl_told *t, pl_text *out)

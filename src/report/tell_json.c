@@ -23,13 +23,14 @@ static json_t *search_json(const pl_told *t)
     const pl_tables *tables = x->mesh[x->best].tables;
     bool blocks = tables->n_classes > 0;
     double seconds = x->seconds, gap = seconds > 0 ? (seconds - x->bound) / seconds : 0;
-    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:f, s:f, s:f, s:f}", "method",
+    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:f, s:f, s:f, s:f}", "method",
                      x->method ? x->method->name
                      : x->tied ? "tied"
                                : "exact",
-                     "seconds", t->best->seconds, "fold_seconds", x->fold_seconds, "tables_seconds",
-                     x->tables_seconds, "solve_seconds", x->search_seconds, "meshes", x->n,
-                     "unique_blocks", tables->n_classes, "block_instances",
+                     "seconds", pl_auto_seconds(x), "programs_seconds",
+                     t->best->seconds - pl_auto_seconds(x), "fold_seconds", x->fold_seconds,
+                     "tables_seconds", x->tables_seconds, "solve_seconds", x->search_seconds,
+                     "meshes", x->n, "unique_blocks", tables->n_classes, "block_instances",
                      blocks ? tables->copies : 0, "raw_candidates_log10", tables->raw,
                      "objective_seconds", seconds, "lower_bound_seconds", x->bound, "gap", gap);
 }
