@@ -1,10 +1,13 @@
 #include "cli/job.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "train/optim.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool find_cluster(const pl_job_args *a, pl_arena *arena, pl_cluster **c, pl_err *err)
 {
@@ -28,12 +31,41 @@ static bool build(pl_job *j, pl_arena *arena, pl_err *err)
     return pl_builder_done(&b, &j->graph, err);
 }
 
-static bool set_options(const pl_job_args *a, pl_job *j, pl_err *err)
+/* One line on stderr that is written over, once a search takes longer than people wait. */
+typedef struct live {
+    double begin;
+    bool shown;
+} live;
+
+static void show_live(void *self, const char *what, int i, int n)
+{
+    enum { PATIENCE = 1 }; /* seconds */
+    live *l = self;
+    if (what && pl_clock_now() - l->begin < PATIENCE) return;
+    if (what)
+        fprintf(stderr, "\r\033[K%s %d of %d", what, i, n);
+    else if (l->shown)
+        fprintf(stderr, "\r\033[K");
+    l->shown = what != NULL;
+    fflush(stderr);
+}
+
+static void watch(pl_job *j, pl_arena *arena)
+{
+    live *l = PL_NEW(arena, live);
+    pl_watch *w = PL_NEW(arena, pl_watch);
+    l->begin = pl_clock_now();
+    *w = (pl_watch){ show_live, l };
+    if (isatty(STDERR_FILENO)) j->options.watch = w;
+}
+
+static bool set_options(const pl_job_args *a, pl_job *j, pl_arena *arena, pl_err *err)
 {
     double memory = a->memory ? (double)a->memory : INFINITY;
     j->options = (pl_auto_options){ .memory = fmin(memory, pl_cluster_memory(j->cluster)),
                                     .axes = (int)a->axes,
                                     .tied = a->effort == 1 };
+    watch(j, arena);
     j->lower = (pl_lower_options){ .bucket_bytes = a->bucket,
                                    .ahead_bytes = a->ahead ? a->ahead : -1,
                                    .step_bytes = a->steps_over };
@@ -45,7 +77,7 @@ bool pl_job_open(const pl_job_args *a, const char *spec, pl_arena *arena, pl_job
     *out = (pl_job){ .model = pl_model_sized(arena, spec, a->batch, a->seq),
                      .optimizer = a->optimizer };
     PL_TRY(find_cluster(a, arena, &out->cluster, err));
-    PL_TRY(set_options(a, out, err));
+    PL_TRY(set_options(a, out, arena, err));
     return build(out, arena, err);
 }
 
@@ -56,7 +88,7 @@ static bool open_file(const pl_job_args *a, const pl_plan_file *f, pl_arena *are
     if (!f->cluster) return pl_err_set(err, PL_EINPUT, "it names no cluster: make it again");
     pl_cluster *c = out->cluster = PL_NEW(arena, pl_cluster);
     *c = *f->cluster;
-    PL_TRY(set_options(a, out, err));
+    PL_TRY(set_options(a, out, arena, err));
     PL_TRY(build(out, arena, err));
     return pl_plan_file_plan(f, out->graph, arena, plan, err);
 }

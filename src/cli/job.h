@@ -33,7 +33,8 @@ typedef struct pl_job {
     const char *optimizer;
     pl_cluster *cluster;
     pl_graph *graph;           /* of the whole training step                                     */
-    pl_auto_options options;   /* memory: that of the cluster's least device, unless given       */
+    pl_auto_options options;   /* memory: that of the cluster's least device, unless given; watch:
+                                  a line on stderr where that is a terminal                      */
     pl_lower_options lower;
 } pl_job;
 

@@ -70,6 +70,7 @@ static void add_changes(const plan_args *a, const char *spec, const pl_job *j, p
     int64_t rows = pl_job_rows(j);
     for (args.batch = rows / 2; args.batch >= 1; args.batch /= 2) {
         pl_job less;
+        pl_watch_tell(j->options.watch, "nothing fits: trying --batch", (int)args.batch, (int)rows);
         if (!pl_job_open(&args, spec, arena, &less, &why)) break;
         if (!pl_best_fits(less.graph, j->cluster, &less.options, &less.lower)) continue;
         pl_text_add(&text, "; it fits with --batch %lld", (long long)args.batch);
@@ -78,10 +79,13 @@ static void add_changes(const plan_args *a, const char *spec, const pl_job *j, p
     for (int times = 2; times <= MOST_TIMES; times *= 2) {
         pl_cluster more;
         if (!grow(j->cluster, times, arena, &more)) break;
+        pl_watch_tell(j->options.watch, "nothing fits: trying times the devices", times,
+                      MOST_TIMES);
         if (!pl_best_fits(j->graph, &more, &j->options, &j->lower)) continue;
         pl_text_add(&text, "%s on %d such devices", text.n ? ", or" : "; it fits", more.n_devices);
         break;
     }
+    pl_watch_tell(j->options.watch, NULL, 0, 0);
     *err = (pl_err){ 0 };
     pl_err_set(err, found.code, "%.1500s%s", found.msg, pl_text_get(&text));
 }

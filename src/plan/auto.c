@@ -63,6 +63,11 @@ int pl_auto_meshes(const pl_cluster *c, int axes, int most, pl_mesh out[])
     return x.n;
 }
 
+void pl_watch_tell(const pl_watch *w, const char *what, int i, int n)
+{
+    if (w) w->see(w->self, what, i, n);
+}
+
 double pl_auto_seconds(const pl_auto *x)
 {
     return x->fold_seconds + x->tables_seconds + x->search_seconds;
@@ -89,6 +94,7 @@ bool pl_auto_again(pl_auto *x, double memory, pl_arena *out, pl_err *err)
     int best = -1;
     x->cap = memory;
     for (int i = 0; i < x->n; i++) {
+        pl_watch_tell(x->watch, "searching mesh", i + 1, x->n);
         if (!search_mesh(x, &x->mesh[i], memory, out, &why)) continue;
         x->bound = fmin(x->bound, x->mesh[i].bound);
         if (best < 0 || x->mesh[i].seconds < x->mesh[best].seconds) best = i;
@@ -113,6 +119,7 @@ bool pl_auto_open(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
     pl_auto *x = *found = PL_NEW(out, pl_auto);
     *x = (pl_auto){ .tied = options->tied,
                     .method = options->method,
+                    .watch = options->watch,
                     .best = -1,
                     .bound = INFINITY,
                     .n = pl_auto_meshes(c, options->axes, MOST_MESHES, mesh) };
@@ -125,6 +132,7 @@ bool pl_auto_open(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
     x->fold = pl_fold_find(g, out);
     x->fold_seconds = pl_clock_now() - start;
     for (int i = 0; i < x->n; i++) {
+        pl_watch_tell(x->watch, "tables of mesh", i + 1, x->n);
         x->mesh[i].mesh = mesh[i];
         x->mesh[i].tables = pl_tables_new(g, &x->fold, &x->mesh[i].mesh, &speed, out);
     }

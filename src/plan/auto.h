@@ -3,12 +3,21 @@
 #define PL_PLAN_AUTO_H
 #include "plan/baseline.h"
 
+/* Told of what long work is at: part `i` of n. what NULL: it is over. */
+typedef struct pl_watch {
+    void (*see)(void *self, const char *what, int i, int n);
+    void *self;
+} pl_watch;
+
 typedef struct pl_auto_options {
     double memory;    /* bytes of a device that a plan may take; 0: no limit                     */
     bool tied;        /* equal blocks are planned alike (-O1)                                    */
     const pl_baseline *method; /* a published search instead; NULL: exact, or tied               */
     int axes;         /* of a mesh at most; 0: 2, or as many as the cluster has levels           */
+    const pl_watch *watch; /* NULL: nobody looks                                                 */
 } pl_auto_options;
+
+void pl_watch_tell(const pl_watch *w, const char *what, int i, int n);
 
 /* What was found on one mesh. */
 typedef struct pl_auto_mesh {
@@ -29,6 +38,7 @@ typedef struct pl_auto {
     pl_fold fold;
     bool tied;
     const pl_baseline *method;
+    const pl_watch *watch;
     double cap;             /* bytes of a device that the last search kept to; INFINITY: none    */
     double fold_seconds, tables_seconds, search_seconds; /* what each took, of all meshes        */
 } pl_auto;

@@ -115,6 +115,7 @@ static void add_layouts(choosing *x)
     int near = -1;
     for (int i = 0; i < N_LAYOUTS && n > 1; i++) {
         int before = x->b->n;
+        pl_watch_tell(x->b->found->watch, "playing through layout", i + 1, N_LAYOUTS);
         add_layout(x, layout_text(x, &layouts[i], ways));
         const pl_contender *k = &x->b->at[x->b->n - 1];
         if (x->b->n == before || !k->fits || k->forecast.step_seconds > least) continue;
@@ -226,6 +227,7 @@ static bool add_found(choosing *x, double *over, pl_err *err)
     for (int i = 0; i < f->n; i++) {
         const pl_auto_mesh *m = &f->mesh[i];
         if (!m->fits) continue;
+        pl_watch_tell(f->watch, "playing through plan", i + 1, f->n);
         PL_TRY(add_plan(x, m, m->answer.value, err));
         if (!f->method && m->bound < find_fastest(x->b)) PL_TRY(doubt_last(x, m, err));
         const pl_contender *k = &x->b->at[x->b->n - 1];
@@ -298,27 +300,34 @@ static bool search(choosing *x, pl_err *err)
     return true;
 }
 
+static bool find(choosing *x, const pl_auto_options *o, pl_err *err)
+{
+    pl_best *b = x->b;
+    pl_err why = { 0 };
+    PL_TRY(pl_auto_open(x->g, x->c, o, x->out, &b->found, err));
+    b->at = PL_NEW_N(x->out, pl_contender, (MOST_TRIES + 1) * b->found->n + MOST_LAYOUTS);
+    bool searched = search(x, &why) || why.code == PL_EINFEASIBLE;
+    if (searched && b->n && !o->method) add_layouts(x);
+    for (int i = 0; searched && i < b->found->n && find_fastest(b) >= INFINITY; i++)
+        (void)!add_least(x, b->found, i);
+    if (!searched || !b->n) {
+        *err = why;
+        return false;
+    }
+    qsort(b->at, (size_t)b->n, sizeof *b->at, by_time);
+    b->take = b->at;
+    if (!b->take->fits) return nothing_fits(x, err);
+    return b->found->plan || pl_auto_again(b->found, INFINITY, x->out, err);
+}
+
 bool pl_best_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
                   const pl_lower_options *lower, pl_arena *out, pl_best **best, pl_err *err)
 {
     const double start = pl_clock_now();
     pl_best *b = *best = PL_NEW(out, pl_best);
     choosing x = open_choosing(b, g, c, lower, options->memory, out);
-    PL_TRY(pl_auto_open(g, c, options, out, &b->found, err));
-    b->at = PL_NEW_N(out, pl_contender, (MOST_TRIES + 1) * b->found->n + MOST_LAYOUTS);
-    pl_err why = { 0 };
-    if (!search(&x, &why) && why.code != PL_EINFEASIBLE) goto failed;
-    if (!options->method && b->n) add_layouts(&x);
-    for (int i = 0; i < b->found->n && find_fastest(b) >= INFINITY; i++)
-        (void)!add_least(&x, b->found, i);
-    if (!b->n) goto failed;
-    qsort(b->at, (size_t)b->n, sizeof *b->at, by_time);
-    b->take = b->at;
-    if (!b->take->fits) return nothing_fits(&x, err);
-    if (!b->found->plan) PL_TRY(pl_auto_again(b->found, INFINITY, out, err));
+    bool ok = find(&x, options, err);
+    pl_watch_tell(options->watch, NULL, 0, 0);
     b->seconds = pl_clock_now() - start;
-    return true;
-failed:
-    *err = why;
-    return false;
+    return ok;
 }
