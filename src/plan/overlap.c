@@ -3,7 +3,7 @@
  * p. The lines of two answers on either side of its top meet at the next price to try (Kelley's
  * cutting planes, in one dimension). */
 #include "plan/tables.h"
-#include "search/few.h"
+#include "search/between.h"
 
 #include <math.h>
 #include <string.h>
@@ -135,6 +135,19 @@ static line keep(prices *x, pl_answer a)
     return l;
 }
 
+/* Of all answers the best one at a price: the next one is to be better. */
+static const int *find_start(const prices *x, const pl_chain *priced)
+{
+    const int *best = NULL;
+    double least = INFINITY;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < x->side[k].n; i++) {
+            double time = pl_chain_cost(priced, x->side[k].at[i].value).time;
+            if (time < least) least = time, best = x->side[k].at[i].value;
+        }
+    return best;
+}
+
 /* The best choice at a price, and the best bound. Between the ends of the range, where many plans
  * cost nearly the same, a rough answer has to do. */
 static bool try_price(prices *x, double price, line *l, pl_err *err)
@@ -143,6 +156,7 @@ static bool try_price(prices *x, double price, line *l, pl_err *err)
     pl_search_options o = x->options ? *x->options : (pl_search_options){ 0 };
     pl_answer a;
     if (price < 1) o.effort = EFFORT;
+    if (!o.start) o.start = find_start(x, &c);
     if (x->cap < INFINITY) o.effort = price < 1 ? CAPPED_EFFORT / 8 : CAPPED_EFFORT;
     if (price < 1 && x->t->copies > 1) o.gap = fmax(o.gap, ROUGH);
     PL_TRY((x->tied ? pl_chain_tied : pl_chain_min)(&c, x->cap, &o, x->out, &a, err));
@@ -177,36 +191,26 @@ static bool close_in(prices *x, line sends, line computes, pl_err *err)
 
 /* -- between two prices ------------------------------------------------------------------------ */
 
-/* Limits of the sending that are tried, and the work of each. */
-enum { MOST_LIMITS = 6, MIX_EFFORT = 1 << 24 };
+enum { DEEP = 6 }; /* so many copies are mixed as wholes */
 
-/* Among the values of all answers: what computes least and sends for no longer than a limit. The
- * limit is sought at which both take the same time. */
+/* A choice between the answers. It may not fit, as nothing there knows of memory. */
 static void mix(prices *x)
 {
     pl_arena *tmp = pl_arena_new("mixtures");
     int *known[2 * MOST_SIDES], n = 0;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < x->side[k].n; i++) known[n++] = x->side[k].at[i].value;
-    pl_few few = pl_few_of(&x->ends[1], &x->ends[0], n, known, tmp);
-    pl_search_options o = { .gap = ENOUGH, .effort = MIX_EFFORT };
-    double low = x->bound, high = x->best->time;
-    for (int i = 0; i < MOST_LIMITS && high - low > 2 * ENOUGH * high; i++) {
-        pl_err none = { 0 };
-        pl_answer a;
-        double limit = (low + high) / 2;
-        if (!pl_chain_min(&few.chain, limit, &o, tmp, &a, &none)) {
-            low = limit;
-            continue;
-        }
-        line l = { a.time, a.memory };
-        x->best->work += a.work;
-        a.work = 0, a.price = 0;
-        a.value = pl_few_whole(&few, a.value, x->out);
-        a.memory = pl_chain_cost(&x->ends[1], a.value).memory;
-        if (a.memory <= x->cap) keep_best(x, a, l);
-        *(l.computing > limit ? &low : &high) = l.computing > limit ? limit : l.computing;
-        high = fmin(high, x->best->time);
+    pl_chain priced = pl_tables_chain(x->t, x->bound_price, tmp);
+    pl_between p = { &x->ends[1], &x->ends[0], &priced, x->bound_price, n, known };
+    bool deep = x->t->copies >= DEEP;
+    pl_answer a = { 0 };
+    a.value = (deep ? pl_between_copies : pl_between_tilts)(&p, x->best->time, &a.work, x->out);
+    x->best->work += a.value ? 0 : a.work;
+    if (a.value) {
+        pl_cost one = pl_chain_cost(&x->ends[1], a.value);
+        line l = { one.time, pl_chain_cost(&x->ends[0], a.value).time };
+        a.memory = one.memory;
+        if (one.memory <= x->cap) keep_best(x, a, l);
     }
     pl_arena_free(tmp);
 }
@@ -229,7 +233,8 @@ bool pl_tables_min(pl_tables *t, double cap, bool tied, const pl_search_options 
         }
         hides = other;
     }
-    if (!tied && answer->time - x.bound > ENOUGH * answer->time) mix(&x);
+    if (!tied && x.side[0].n && x.side[1].n && answer->time - x.bound > ENOUGH * answer->time)
+        mix(&x);
     answer->bound = fmin(x.bound, answer->time);
     answer->proven = is_closed(&x);
     if (x.bound_price != 1) t->chain = pl_tables_chain(t, x.bound_price, out);
