@@ -170,7 +170,9 @@ void pl_eliminate_run(pl_eliminate *e, pl_order order)
             t->n = 0; /* used */
         }
         b->n = absorb(e, b->n, b->table);
-        int *scope = PL_NEW_N(e->arena, int, e->n), n_scope = find_scope(b->n, b->table, v, scope);
+        int most = 0;
+        for (int t = 0; t < b->n; t++) most += b->table[t].n;
+        int *scope = PL_NEW_N(e->arena, int, most), n_scope = find_scope(b->n, b->table, v, scope);
         pl_eliminate_add(e, n_scope, scope, project(e, b->n, b->table, n_scope, scope, v));
     }
     e->work += (int64_t)order.work;

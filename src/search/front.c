@@ -162,6 +162,14 @@ void pl_fronts_net(pl_fronts *f, const pl_net *net)
 {
     f->cost += net->bound;
     for (int v = 0; v < net->n; v++) {
+        if (net->size[v] == 1 && net->first[v] == net->first[v + 1]) { /* nothing to decide */
+            double memory = net->memory[v] ? net->memory[v][0] : 0;
+            f->cost += net->unary[v][0];
+            f->slack -= net->unary[v][0];
+            f->memory += memory;
+            f->budget -= memory;
+            continue;
+        }
         double *cost = PL_NEW_N(f->arena, double, net->size[v]);
         double *memory = PL_NEW_N(f->arena, double, net->size[v]);
         for (int x = 0; x < net->size[v]; x++) {
@@ -241,7 +249,9 @@ static pl_front *project(pl_fronts *f, int n, const pl_front_table *table, int n
 {
     int64_t count = entries_of(f, n_scope, scope);
     pl_front *out = pl_arena_get(f->arena, (size_t)count, sizeof *out);
-    int *index = PL_NEW_N(f->arena, int, f->n);
+    if (!f->index) f->index = PL_NEW_N(f->arena, int, f->n);
+    int *index = f->index;
+    for (int d = 0; d < n_scope; d++) index[scope[d]] = 0;
     for (int64_t i = 0; i < count && !f->stopped; i++) {
         out[i] = least_at(f, n, table, v, index);
         f->stopped |= f->work > f->work_limit;
@@ -253,13 +263,6 @@ static pl_front *project(pl_fronts *f, int n, const pl_front_table *table, int n
     return out;
 }
 
-static bool has(const pl_front_table *t, int v)
-{
-    for (int d = 0; d < t->n; d++)
-        if (t->var[d] == v) return true;
-    return false;
-}
-
 pl_order pl_fronts_order(const pl_fronts *f, const bool *keep)
 {
     pl_table *scope = PL_NEW_N(f->arena, pl_table, f->n_tables);
@@ -268,29 +271,70 @@ pl_order pl_fronts_order(const pl_fronts *f, const bool *keep)
     return pl_order_find(f->n, f->size, f->n_tables, scope, keep, INFINITY, f->arena);
 }
 
+/* Tables by the first of their variables to be eliminated; [order.n]: by none. */
+typedef struct buckets {
+    int *rank;         /* [variables] when; order.n: never                                       */
+    int *first, *next; /* 1 + a table; 0: none. The last one added comes first                   */
+    int n;
+} buckets;
+
+static void put(buckets *b, const pl_fronts *f, int t)
+{
+    int at = b->n;
+    for (int d = 0; d < f->table[t].n; d++)
+        if (b->rank[f->table[t].var[d]] < at) at = b->rank[f->table[t].var[d]];
+    b->next[t] = b->first[at];
+    b->first[at] = t + 1;
+}
+
+static buckets sort_tables(const pl_fronts *f, pl_order order)
+{
+    buckets b = { .rank = PL_NEW_N(f->arena, int, f->n),
+                  .first = PL_NEW_N(f->arena, int, order.n + 1),
+                  .next = PL_NEW_N(f->arena, int, f->n_tables + order.n),
+                  .n = order.n };
+    for (int v = 0; v < f->n; v++) b.rank[v] = order.n;
+    for (int i = 0; i < order.n; i++) b.rank[order.var[i]] = i;
+    for (int t = f->n_tables - 1; t >= 0; t--) put(&b, f, t);
+    return b;
+}
+
+/* The other variables of the tables of v. */
+static int find_scope(int n, const pl_front_table *table, int v, bool *seen, int *scope)
+{
+    int n_scope = 0;
+    for (int t = 0; t < n; t++)
+        for (int d = 0; d < table[t].n; d++) {
+            int u = table[t].var[d];
+            if (u != v && !seen[u]) scope[n_scope++] = u;
+            seen[u] = true;
+        }
+    for (int t = 0; t < n; t++)
+        for (int d = 0; d < table[t].n; d++) seen[table[t].var[d]] = false;
+    return n_scope;
+}
+
 void pl_fronts_run(pl_fronts *f, pl_order order)
 {
     pl_front_table *mine = PL_NEW_N(f->arena, pl_front_table, f->n_tables + order.n);
+    bool *seen = PL_NEW_N(f->arena, bool, f->n);
+    buckets b = sort_tables(f, order);
     for (int i = 0; i < order.n && !f->stopped; i++) {
-        int v = order.var[i], n = 0, kept = 0, n_scope = 0;
-        int *scope = PL_NEW_N(f->arena, int, f->n);
-        bool *seen = PL_NEW_N(f->arena, bool, f->n);
-        for (int t = 0; t < f->n_tables; t++) {
-            pl_front_table table = f->table[t];
-            if (!has(&table, v)) {
-                f->table[kept++] = table;
-                continue;
-            }
-            mine[n++] = table;
-            for (int d = 0; d < table.n; d++) {
-                int u = table.var[d];
-                if (u != v && !seen[u]) scope[n_scope++] = u;
-                seen[u] = true;
-            }
+        int n = 0, most = 0;
+        for (int t = b.first[i]; t; t = b.next[t - 1]) {
+            mine[n++] = f->table[t - 1];
+            most += f->table[t - 1].n - 1;
         }
-        f->n_tables = kept;
-        pl_fronts_add(f, n_scope, scope, project(f, n, mine, n_scope, scope, v));
+        if (!n) continue;
+        int *scope = PL_NEW_N(f->arena, int, most);
+        int n_scope = find_scope(n, mine, order.var[i], seen, scope);
+        pl_fronts_add(f, n_scope, scope, project(f, n, mine, n_scope, scope, order.var[i]));
+        put(&b, f, f->n_tables - 1);
     }
+    int left = 0;
+    for (int t = b.first[order.n]; t; t = b.next[t - 1]) mine[left++] = f->table[t - 1];
+    if (left) memcpy(f->table, mine, (size_t)left * sizeof *mine);
+    f->n_tables = left;
 }
 
 const pl_front *pl_fronts_rest(pl_fronts *f, int n, const int *var)

@@ -39,6 +39,7 @@ typedef struct pl_fronts {
     int n_tables, cap_tables;
     pl_front_table *table;
     struct { pl_label *at; int n, cap; } made; /* labels of the entry in the making              */
+    int *index; /* [n] places while a table is made                                      */
     pl_arena *arena;
 } pl_fronts;
 

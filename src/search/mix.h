@@ -15,14 +15,19 @@ typedef struct pl_mix {
     int *value;                 /* the best choice within the cap so far; improved               */
     pl_cost cost;
     double bound;               /* of the time of choices within the cap; raised                 */
+    int front;                  /* labels kept per entry                                         */
+    double most, labels;        /* entries and labels that an elimination may make               */
+    double entries;             /* that it would make                                            */
+    bool stopped;               /* it was too much                                               */
     int64_t work;
 } pl_mix;
 
-/* The values of the choices known[] are the ingredients where there are too many to take all: of
- * the first two, then of all. */
-void pl_mix_sum(const pl_sum *s, int n_known, int *const *known, pl_mix *m, pl_arena *out);
+/* Compares all choices of a net of the sum, which has weights (1, price) and memory. False: that
+ * was too much work, or fronts were thinned. */
+bool pl_mix_net(const pl_sum *s, const pl_net *net, pl_mix *m, pl_arena *out);
 
-/* `like` has potentials for about that price (NULL: none). */
+/* The values of the choices known[] are the ingredients where there are too many to take all: of
+ * the first two, then of all. `like` has potentials for about that price (NULL: none). */
 void pl_mix_chain(const pl_chain *c, const pl_ring *like, int n_known, int *const *known, pl_mix *m,
                   pl_arena *out);
 

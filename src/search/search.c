@@ -2,46 +2,34 @@
 #include "search/chain.h"
 #include "search/copies.h"
 
-static pl_found solve_sum(void *self, pl_cost w, const pl_search_options *o, pl_arena *out)
-{
-    return pl_solve_sum(self, w, o, out);
-}
-
-static pl_cost cost_sum(const void *self, const int *value)
-{
-    return pl_sum_cost(self, value);
-}
-
-static void mix_sum(void *self, int n_known, int *const *known, pl_mix *m, pl_arena *out)
-{
-    pl_mix_sum(self, n_known, known, m, out);
-}
-
 static bool check_cap(double cap, pl_err *err)
 {
     if (cap >= 0) return true;
     return pl_err_set(err, PL_EINPUT, "a memory cap of %g; it is 0 or more", cap);
 }
 
-static bool min_sum(pl_sum *s, double cap, const pl_search_options *options, pl_arena *out,
+static bool min_sum(const pl_sum *s, double cap, const pl_search_options *o, pl_arena *out,
                     pl_answer *answer, pl_err *err)
 {
-    pl_search_options o = pl_solve_defaults(options);
-    const pl_capped p = { s, solve_sum, cost_sum, mix_sum };
-    return pl_cap_min(&p, cap, &o, out, answer, err);
+    if (cap < INFINITY) return pl_cap_sum(s, cap, o, out, answer, err);
+    pl_found f = pl_solve_sum(s, (pl_cost){ 1, 0 }, o, out);
+    PL_TRY(pl_cap_legal(&f, err));
+    *answer = pl_cap_answer(f.value, pl_sum_cost(s, f.value), f.bound, 0, f.work);
+    return true;
 }
 
 bool pl_search_min(const pl_sum *s, double cap, const pl_search_options *options, pl_arena *out,
                    pl_answer *answer, pl_err *err)
 {
-    pl_sum copy = *s;
+    pl_search_options o = pl_solve_defaults(options);
     PL_TRY(check_cap(cap, err));
     PL_TRY(pl_sum_check(s, "sum", err));
-    return min_sum(&copy, cap, options, out, answer, err);
+    return min_sum(s, cap, &o, out, answer, err);
 }
 
 enum { MOST_VARIABLES = 512, MOST_ENTRIES = 1 << 17, TIED_PART = 4, TIED_PASSES = 60 };
-static const double SHORT = 2.5; /* times what a ring with its ends holds */
+static const double SHORT = 2.5;  /* times what a ring with its ends holds */
+static const double ROUGH = 1e-3; /* gap of a first choice under a cap */
 
 static double count_entries(int n, const pl_sum_pair *pair, const int *na, const int *nb)
 {
@@ -99,6 +87,19 @@ static int64_t start_tied(const pl_chain *c, pl_cost w, pl_search_options *o, pl
     return f.work;
 }
 
+/* The same under a cap. */
+static void start_capped(const pl_chain *c, double cap, pl_search_options *o, pl_arena *a)
+{
+    pl_search_options part = *o;
+    pl_sides sides;
+    part.effort /= 2 * TIED_PART;
+    part.gap = fmax(part.gap, ROUGH);
+    if (c->copies < 2 || o->no_bound || o->start) return;
+    pl_sum tied = pl_chain_tie(c, a);
+    if (pl_cap_look(&tied, cap, &part, a, &sides) && sides.best.value)
+        o->start = untie(c, sides.best.value, a);
+}
+
 /* A chain from price to price: the next one starts from the potentials of the last. */
 typedef struct links {
     const pl_chain *chain;
@@ -118,19 +119,30 @@ static pl_found solve_chain(void *self, pl_cost w, const pl_search_options *opti
     f.work += work;
     pl_arena_free(l->arena);
     l->arena = arena;
-    l->last = l->capped ? ring : NULL;
+    l->last = l->capped && w.time > 0 ? ring : NULL; /* bytes are no start for seconds */
     return f;
 }
 
-static pl_cost cost_chain(const void *self, const int *value)
+static const pl_ring *last_potentials(const void *self)
 {
-    return pl_chain_cost(((const links *)self)->chain, value);
+    return ((const links *)self)->last;
 }
 
-static void mix_chain(void *self, int n_known, int *const *known, pl_mix *m, pl_arena *out)
+static bool min_folded(const pl_chain *c, double cap, const pl_search_options *o, pl_arena *out,
+                       pl_answer *answer, pl_err *err)
 {
-    links *l = self;
-    pl_mix_chain(l->chain, l->last, n_known, known, m, out);
+    links l = { c, cap < INFINITY, NULL, NULL };
+    bool ok = true;
+    if (l.capped) {
+        const pl_capped p = { c, &l, solve_chain, last_potentials };
+        ok = pl_cap_chain(&p, cap, o, out, answer, err);
+    } else {
+        pl_found f = solve_chain(&l, (pl_cost){ 1, 0 }, o, out);
+        ok = pl_cap_legal(&f, err);
+        if (ok) *answer = pl_cap_answer(f.value, pl_chain_cost(c, f.value), f.bound, 0, f.work);
+    }
+    pl_arena_free(l.arena);
+    return ok;
 }
 
 bool pl_chain_min(const pl_chain *c, double cap, const pl_search_options *options, pl_arena *out,
@@ -143,13 +155,13 @@ bool pl_chain_min(const pl_chain *c, double cap, const pl_search_options *option
     bool ok;
     if (is_short(c, &o)) {
         pl_sum s = pl_chain_unroll(c, tmp);
-        if (cap >= INFINITY) start_tied(c, (pl_cost){ 1, 0 }, &o, tmp);
+        if (cap < INFINITY)
+            start_capped(c, cap, &o, tmp);
+        else
+            start_tied(c, (pl_cost){ 1, 0 }, &o, tmp);
         ok = min_sum(&s, cap, &o, out, answer, err);
     } else {
-        links l = { c, cap < INFINITY, NULL, NULL };
-        const pl_capped p = { &l, solve_chain, cost_chain, mix_chain };
-        ok = pl_cap_min(&p, cap, &o, out, answer, err);
-        pl_arena_free(l.arena);
+        ok = min_folded(c, cap, &o, out, answer, err);
     }
     pl_arena_free(tmp);
     return ok;
@@ -162,7 +174,8 @@ bool pl_chain_tied(const pl_chain *c, double cap, const pl_search_options *optio
     PL_TRY(pl_chain_check(c, err));
     pl_arena *tmp = pl_arena_new("tied chain");
     pl_sum s = pl_chain_tie(c, tmp);
-    bool ok = min_sum(&s, cap, options, tmp, answer, err);
+    pl_search_options o = pl_solve_defaults(options);
+    bool ok = min_sum(&s, cap, &o, tmp, answer, err);
     if (ok) answer->value = untie(c, answer->value, out);
     pl_arena_free(tmp);
     return ok;

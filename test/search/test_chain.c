@@ -6,6 +6,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -139,6 +141,48 @@ static void test_brute_capped(void **state)
     assert_in_range(fits, 100, 299);
 }
 
+/* With hardly any effort the bound is one, and a choice that is given is the least that comes
+ * back. */
+static void test_short_efforts(void **state)
+{
+    (void)state;
+    static const int64_t efforts[] = { 1, 3000, 100000 };
+    int n = 0, open = 0;
+    for (uint64_t seed = 0; seed < 150; seed++) {
+        pl_arena *a = pl_arena_new("test");
+        draw d = draw_new(5 * seed, true, a);
+        pl_chain c = draw_chain(&d, 2, 3, 4);
+        pl_sum s = pl_chain_unroll(&c, a);
+        int value[16];
+        pl_cost best;
+        if (pl_sum_brute(&s, INFINITY, value, &best) &&
+            pl_sum_brute(&s, best.memory * (0.5 + 0.5 * draw_unit(&d)), value, &best)) {
+            for (int i = 0; i < 12; i++, n++) {
+                bool given = i % 2;
+                pl_search_options o = { .effort = efforts[i / 4],
+                                        .no_unroll = i / 2 % 2,
+                                        .start = given ? value : NULL };
+                pl_answer x;
+                pl_err err = { 0 };
+                double cap = best.memory + NEAR;
+                if (pl_chain_min(&c, cap, &o, a, &x, &err)) {
+                    check_answer(seed, &c, cap, &x);
+                    open += !x.proven;
+                    if (x.bound > best.time + NEAR || x.time < best.time - NEAR ||
+                        (given && x.time > best.time + NEAR))
+                        fail_msg("seed %d: %g, bound %g, given %g", (int)seed, x.time, x.bound,
+                                 best.time);
+                } else if (given || !strstr(err.msg, "raise the limits")) {
+                    fail_msg("seed %d, effort %d: %s", (int)seed, (int)o.effort, err.msg);
+                }
+            }
+        }
+        pl_arena_free(a);
+    }
+    assert_in_range(n, 600, 1800);
+    assert_in_range(open, 20, n);
+}
+
 static void test_capped_and_tied(void **state)
 {
     (void)state;
@@ -227,6 +271,44 @@ static void test_layers_capped(void **state)
     pl_arena_free(a);
 }
 
+/* Caps evenly spaced from the least memory to what the fastest choice takes, of stacks that are
+ * written out and of one that is folded: within 1 % of the bound (of 60 caps, one may be within
+ * 2 %), and more memory is never worse. */
+static void test_caps(void **state)
+{
+    (void)state;
+    static const int copies[] = { 1, 2, 24 };
+    int far = 0;
+    const char *text = "that any choice takes is ";
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
+        pl_arena *a = pl_arena_new("test");
+        layout l = layout_gpt(2, false, 0, copies[i]);
+        pl_chain c = layout_chain(&l, a);
+        pl_answer open, x;
+        pl_err err = { 0 };
+        assert_true(pl_chain_min(&c, INFINITY, NULL, a, &open, &err));
+        assert_false(pl_chain_min(&c, 0, NULL, a, &x, &err));
+        assert_non_null(strstr(err.msg, text));
+        double least = strtod(strstr(err.msg, text) + strlen(text), NULL) * (1 + 1e-5);
+        double last = INFINITY;
+        assert_false(pl_chain_min(&c, 0.99 * least, NULL, a, &x, &err));
+        for (int k = 0; k < 20; k++) {
+            double cap = least + (open.memory - least) * k / 19;
+            err = (pl_err){ 0 };
+            if (!pl_chain_min(&c, cap, NULL, a, &x, &err)) fail_msg("cap %d: %s", k, err.msg);
+            check_answer(i, &c, cap, &x);
+            far += x.time - x.bound > 0.01 * x.time;
+            if (x.time - x.bound > 0.02 * x.time || x.bound > last * (1 + NEAR))
+                fail_msg("%d copies, cap %d: time %g, bound %g, with less memory %g", copies[i], k,
+                         x.time, x.bound, last);
+            last = x.time;
+        }
+        assert_true(last < open.time * (1 + NEAR));
+        pl_arena_free(a);
+    }
+    assert_in_range(far, 0, 1);
+}
+
 /* 16 times the copies are no more than a little more work: the run of copies is a power. */
 static void test_flat_in_depth(void **state)
 {
@@ -296,11 +378,12 @@ static void test_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unroll),        cmocka_unit_test(test_folded_is_unrolled),
-        cmocka_unit_test(test_brute_capped),  cmocka_unit_test(test_capped_and_tied),
-        cmocka_unit_test(test_layers),        cmocka_unit_test(test_layers_capped),
-        cmocka_unit_test(test_flat_in_depth), cmocka_unit_test(test_empty_parts),
-        cmocka_unit_test(test_errors),        cmocka_unit_test(test_memory_is_least),
+        cmocka_unit_test(test_unroll),          cmocka_unit_test(test_folded_is_unrolled),
+        cmocka_unit_test(test_brute_capped),    cmocka_unit_test(test_short_efforts),
+        cmocka_unit_test(test_capped_and_tied), cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_layers_capped),   cmocka_unit_test(test_caps),
+        cmocka_unit_test(test_flat_in_depth),   cmocka_unit_test(test_empty_parts),
+        cmocka_unit_test(test_errors),          cmocka_unit_test(test_memory_is_least),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

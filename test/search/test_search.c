@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -101,6 +102,36 @@ static void test_brute_capped(void **state)
     assert_in_range(binds, 200, 999);
 }
 
+/* What the message says is the least memory is just that. */
+static void test_least_memory(void **state)
+{
+    (void)state;
+    int told = 0;
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        pl_arena *a = pl_arena_new("test");
+        draw d = draw_new(seed, true, a);
+        pl_sum s = draw_small(&d, seed);
+        int value[8];
+        pl_cost cost;
+        pl_answer x;
+        pl_err err = { 0 };
+        const char *text = "that any choice takes is ";
+        bool fits = pl_search_min(&s, 0, NULL, a, &x, &err);
+        const char *at = fits ? NULL : strstr(err.msg, text);
+        if (at) {
+            double least = strtod(at + strlen(text), NULL);
+            if (!pl_sum_brute(&s, 1.0001 * least, value, &cost) ||
+                pl_sum_brute(&s, 0.9999 * least, value, &cost))
+                fail_msg("seed %d: %g is not the least memory", (int)seed, least);
+        } else if (!fits && pl_sum_brute(&s, INFINITY, value, &cost)) {
+            fail_msg("seed %d: %s", (int)seed, err.msg);
+        }
+        told += at != NULL;
+        pl_arena_free(a);
+    }
+    assert_in_range(told, 100, 399);
+}
+
 /* Trees and sums too large to try all: potentials, elimination and branching agree. */
 static void test_methods_agree(void **state)
 {
@@ -146,6 +177,43 @@ static void test_limits_are_honest(void **state)
         pl_arena_free(a);
     }
     assert_in_range(open, 1, 30);
+}
+
+/* Under a cap, with hardly any effort: what is found fits, the bound is one, and a choice that is
+ * given is the least that comes back. */
+static void test_short_efforts(void **state)
+{
+    (void)state;
+    static const int64_t efforts[] = { 1, 3000, 100000 };
+    int n = 0, open = 0;
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        pl_arena *a = pl_arena_new("test");
+        draw d = draw_new(7 * seed, true, a);
+        pl_sum s = draw_small(&d, seed);
+        int value[8];
+        pl_cost best;
+        if (pl_sum_brute(&s, INFINITY, value, &best) &&
+            pl_sum_brute(&s, best.memory * (0.5 + 0.5 * draw_unit(&d)), value, &best)) {
+            for (int i = 0; i < 6; i++, n++) {
+                bool given = i % 2;
+                pl_search_options o = { .effort = efforts[i / 2], .start = given ? value : NULL };
+                pl_answer x;
+                pl_err err = { 0 };
+                double cap = best.memory + NEAR;
+                if (pl_search_min(&s, cap, &o, a, &x, &err)) {
+                    check_answer(seed, &s, cap, &x, best.time);
+                    open += !x.proven;
+                    if (given && x.time > best.time + NEAR)
+                        fail_msg("seed %d: %g, given %g", (int)seed, x.time, best.time);
+                } else if (given || !strstr(err.msg, "raise the limits")) {
+                    fail_msg("seed %d, effort %d: %s", (int)seed, (int)o.effort, err.msg);
+                }
+            }
+        }
+        pl_arena_free(a);
+    }
+    assert_in_range(n, 1000, 2400);
+    assert_in_range(open, 20, n);
 }
 
 static void test_same_again(void **state)
@@ -235,9 +303,14 @@ static void test_nothing_legal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_brute),         cmocka_unit_test(test_brute_capped),
-        cmocka_unit_test(test_methods_agree), cmocka_unit_test(test_limits_are_honest),
-        cmocka_unit_test(test_same_again),    cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_brute),
+        cmocka_unit_test(test_brute_capped),
+        cmocka_unit_test(test_least_memory),
+        cmocka_unit_test(test_methods_agree),
+        cmocka_unit_test(test_limits_are_honest),
+        cmocka_unit_test(test_short_efforts),
+        cmocka_unit_test(test_same_again),
+        cmocka_unit_test(test_errors),
         cmocka_unit_test(test_nothing_legal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
