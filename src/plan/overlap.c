@@ -157,7 +157,7 @@ static bool try_price(prices *x, double price, line *l, pl_err *err)
     pl_answer a;
     if (price < 1) o.effort = EFFORT;
     if (!o.start) o.start = find_start(x, &c);
-    if (x->cap < INFINITY) o.effort = price < 1 ? CAPPED_EFFORT / 8 : CAPPED_EFFORT;
+    if (x->cap < INFINITY) o.effort = price < 1 ? CAPPED_EFFORT / 2 : CAPPED_EFFORT;
     if (price < 1 && x->t->copies > 1) o.gap = fmax(o.gap, ROUGH);
     PL_TRY((x->tied ? pl_chain_tied : pl_chain_min)(&c, x->cap, &o, x->out, &a, err));
     if (a.bound > x->bound) x->bound = a.bound, x->bound_price = price;
@@ -215,26 +215,60 @@ static void mix(prices *x)
     pl_arena_free(tmp);
 }
 
+/* Where the cheapest choice at price 1 sends for longer than it computes. */
+static bool search_prices(prices *x, line hides, pl_err *err)
+{
+    for (double price = 0.5; hides.sending > hides.computing; price /= 2) {
+        line other;
+        if (price < LEAST_PRICE || is_closed(x)) break;
+        PL_TRY(try_price(x, price, &other, err));
+        if (other.computing > other.sending) {
+            PL_TRY(close_in(x, hides, other, err));
+            break;
+        }
+        hides = other;
+    }
+    if (!x->tied && x->side[0].n && x->side[1].n &&
+        x->best->time - x->bound > ENOUGH * x->best->time)
+        mix(x);
+    return true;
+}
+
+/* -- under a cap ------------------------------------------------------------------------------- */
+
+/* Without a cap prices are found sooner: a bound, and what is best then may fit. */
+static bool search_capped(prices *x, line hides, pl_err *err)
+{
+    line l;
+    pl_answer best = { 0 };
+    prices open = *x;
+    open.cap = INFINITY;
+    open.best = &best;
+    open.bound = 0, open.bound_price = 1;
+    memset(open.side, 0, sizeof open.side);
+    PL_TRY(try_price(&open, 1, &l, err));
+    PL_TRY(search_prices(&open, l, err));
+    x->best->work += best.work;
+    if (open.bound > x->bound) x->bound = open.bound, x->bound_price = open.bound_price;
+    if (best.memory <= x->cap) {
+        best.work = x->best->work;
+        if (best.time < x->best->time) *x->best = best;
+        return true;
+    }
+    return search_prices(x, hides, err);
+}
+
 bool pl_tables_min(pl_tables *t, double cap, bool tied, const pl_search_options *options,
                    pl_arena *out, pl_answer *answer, pl_err *err)
 {
-    line hides, other;
+    line hides;
     *answer = (pl_answer){ 0 };
     t->chain = pl_tables_chain(t, 1, out);
     prices x = { t,      cap,       tied, options, out, { pl_tables_chain(t, 0, out), t->chain },
                  answer, { { 0 } }, 0,    1 };
     PL_TRY(try_price(&x, 1, &hides, err));
-    for (double price = 0.5; hides.sending > hides.computing; price /= 2) {
-        if (price < LEAST_PRICE || is_closed(&x)) break;
-        PL_TRY(try_price(&x, price, &other, err));
-        if (other.computing > other.sending) {
-            PL_TRY(close_in(&x, hides, other, err));
-            break;
-        }
-        hides = other;
-    }
-    if (!tied && x.side[0].n && x.side[1].n && answer->time - x.bound > ENOUGH * answer->time)
-        mix(&x);
+    if (hides.sending > hides.computing && !is_closed(&x))
+        PL_TRY(cap < INFINITY ? search_capped(&x, hides, err) : search_prices(&x, hides, err));
     answer->bound = fmin(x.bound, answer->time);
     answer->proven = is_closed(&x);
     if (x.bound_price != 1) t->chain = pl_tables_chain(t, x.bound_price, out);
