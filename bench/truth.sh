@@ -68,14 +68,9 @@ command_of() {
         "--cluster $work/local-$2.yaml --timings --json"
 }
 
-each_row() {
-    do=$1
-    shift
-    for n in "$@"; do
-        for model in $models; do
-            for strategy in $(strategies "$n"); do "$do" "$model" "$n" "$strategy"; done
-        done
-    done
+# ACTION MODEL RANKS: for each strategy
+each_strategy() {
+    for strategy in $(strategies "$3"); do "$1" "$2" "$3" "$strategy"; done
 }
 
 # Waits for a second in which this machine does next to nothing, at most $calm seconds.
@@ -178,12 +173,15 @@ summarize() {
         }'
 }
 
+# A machine that is shared is not as fast at every minute: each model has a probe right before it.
 for n in "$@"; do
-    alone probe "$n"
+    for model in $models; do
+        alone probe "$n"
+        each_strategy forecast "$model" "$n"
+        for _ in $(seq "$rounds"); do each_strategy measure "$model" "$n"; done
+        each_strategy tell "$model" "$n"
+    done
 done
-each_row forecast "$@"
-for _ in $(seq "$rounds"); do each_row measure "$@"; done
-each_row tell "$@"
 {
     echo "model,ranks,strategy,predicted_ms,measured_ms,error_percent,predicted_peak_bytes,arena_bytes,difference_percent,machine,date,command"
     cat "$work/rows"

@@ -198,6 +198,15 @@ static void build_layer(pl_builder *b, pl_type type, int64_t size)
                        PL_SHAPE(rows, 1024));
 }
 
+/* One of few rows, as a device has of a split batch: its weights come from far away. As many flops
+ * as build_layer has. */
+static void build_wide(pl_builder *b, pl_type type, int64_t size)
+{
+    const int64_t rows = 524288 * 1024 / size / size;
+    add_with_gradients(b, "einsum", "mk,kn->mn", type, PL_SHAPE(rows, size), PL_SHAPE(size, size),
+                       PL_SHAPE(rows, size));
+}
+
 /* A convolution of ResNets and its gradients: from 56 x 56 with 64 channels to 7 x 7 with 512, all
  * of as many flops. */
 static void build_conv(pl_builder *b, pl_type type, int64_t size)
@@ -268,6 +277,7 @@ bool pl_measure_kernels(pl_measure_rank *s, pl_err *err)
            time_graph(s, "gelu", PL_F32, pl_measure_array(s) / 16, build_gelu, &row, err) &&
            time_graph(s, "layer", PL_F32, 256, build_layer, &row, err) &&
            time_graph(s, "layer", PL_F32, 1024, build_layer, &row, err) &&
+           time_graph(s, "layer", PL_F32, 2048, build_wide, &row, err) &&
            time_graph(s, "conv", PL_F32, 64, build_conv, &row, err) &&
            time_graph(s, "conv", PL_F32, 128, build_conv, &row, err) &&
            time_graph(s, "conv", PL_F32, 256, build_conv, &row, err) &&
