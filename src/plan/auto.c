@@ -25,6 +25,20 @@ static void finish_mesh(meshes *x, const pl_mesh *m)
     x->at[x->n++] = y;
 }
 
+/* The next axis is named after its level, and with others of the level by its number: with letters
+ * that a plan file has in names (plan/file_read.c), and as no axis before it. */
+static void name_axis(pl_mesh *m, const char *level, int part)
+{
+    enum { CUT = 12 };
+    char base[CUT + 1], *name = m->axis[m->n].name;
+    const size_t room = sizeof m->axis[0].name;
+    snprintf(base, sizeof base, "%.*s", CUT, level);
+    for (char *c = base; *c; c++)
+        if (*c <= ' ' || *c > '~' || strchr(",:;]}", *c)) *c = '-';
+    snprintf(name, room, part < 0 ? "%s" : "%s%d", base, part);
+    for (int i = 2; pl_mesh_find(m, name) >= 0; i++) snprintf(name, room, "%.10s-%d", base, i);
+}
+
 /* Levels from `level` inwards; `left` devices of that level have no axis yet, and the next one has
  * at least `least`: on a level axes come in ascending order, as their order is all the same. */
 static void add_axes(meshes *x, pl_mesh *m, int level, int left, int least, int part)
@@ -41,9 +55,7 @@ static void add_axes(meshes *x, pl_mesh *m, int level, int left, int least, int 
     for (int size = left; size >= least; size--) {
         bool rest = left / size == 1 || left / size >= size;
         if (left % size || !rest) continue;
-        char *name = m->axis[m->n].name;
-        snprintf(name, sizeof m->axis[0].name, part || size < left ? "%.12s%d" : "%.12s",
-                 x->c->level[level].name, part);
+        name_axis(m, x->c->level[level].name, part || size < left ? part : -1);
         m->axis[m->n].size = size;
         m->n++;
         add_axes(x, m, level, left / size, size, part + 1);

@@ -219,9 +219,42 @@ static void test_presets_are_not_faster(void **state)
     assert_true(n_known > 20);
 }
 
+/* Names of levels become names of axes that a plan file can have, each another. */
+static void test_axis_names(void **state)
+{
+    static const char text[] =
+        "schema: pleat.cluster/1\n"
+        "classes:\n"
+        "  x: {memory: 1GiB, f32_flops: 1 TFLOP/s, memory_bandwidth: 1 GB/s}\n"
+        "levels:\n"
+        "  - {name: 'a, b: c', size: 4, latency: 1 us, bandwidth: 1 GB/s}\n"
+        "  - {name: 'a- b- c', size: 4, latency: 1 us, bandwidth: 1 GB/s}\n"
+        "  - {name: links of the rack 1, size: 2, latency: 1 us, bandwidth: 1 GB/s}\n"
+        "  - {name: links of the rack 2, size: 2, latency: 1 us, bandwidth: 1 GB/s}\n"
+        "groups:\n"
+        "  - {class: x, count: 2}\n";
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    pl_cluster *c;
+    pl_err err = { 0 };
+    pl_mesh m[64];
+    if (!pl_cluster_parse(text, strlen(text), "names.yaml", a, &c, &err)) fail_msg("%s", err.msg);
+    int n = pl_auto_meshes(c, 6, 64, m), split = 0;
+    assert_true(n > 1);
+    for (int i = 0; i < n; i++)
+        for (int x = 0; x < m[i].n; x++) {
+            assert_int_equal(pl_mesh_find(&m[i], m[i].axis[x].name), x);
+            assert_null(strpbrk(m[i].axis[x].name, " ,:;]}"));
+            split += strchr(m[i].axis[x].name, '1') != NULL;
+        }
+    assert_true(split > 0);
+    pl_arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_axis_names),
         cmocka_unit_test(test_domains),
         cmocka_unit_test(test_domain_of_product),
         cmocka_unit_test(test_round_trip),
