@@ -137,10 +137,9 @@ static const struct doubt {
     double hidden,
         window;   /* of those of a pair, so much is believed                              */
     double price; /* of pl_tables_chain; below 0: both sums                               */
-} doubts[] = { { 1, 1, 1 },  { .75, .01, 1 }, { .75, 1, 1 },
-               { 0, 1, .5 }, { 1, .01, -1 },  { .25, 1, -1 } };
-enum { N_DOUBTS = sizeof doubts / sizeof *doubts, N_FIRST = 2, DOUBT_EFFORT = 1 << 24 };
-static const int64_t MOST_WORK = 1 << 26; /* of a search: after longer ones the first doubts only */
+} doubts[] = { { 1, 1, 1 }, { 1, .05, 1 }, { .5, .01, 1 }, { 1, 1, .7 }, { 1, .01, -1 } };
+enum { N_DOUBTS = sizeof doubts / sizeof *doubts, DOUBT_EFFORT = 1 << 25 };
+static const int64_t MOST_WORK = 1 << 28; /* of a search: after longer ones not both sums again */
 
 static pl_tables doubt_tables(const pl_tables *t, const struct doubt *d, pl_arena *tmp)
 {
@@ -162,7 +161,7 @@ static bool search_doubt(const choosing *x, const pl_auto_mesh *m, const struct 
                          pl_arena *tmp, pl_answer *answer)
 {
     pl_tables t = doubt_tables(m->tables, d, tmp);
-    const pl_search_options rough = { .effort = DOUBT_EFFORT };
+    const pl_search_options rough = { .effort = DOUBT_EFFORT, .start = m->answer.value };
     const double cap = x->b->found->cap;
     pl_err why = { 0 };
     if (d->price < 0) return pl_tables_min(&t, cap, x->b->found->tied, NULL, tmp, answer, &why);
@@ -206,8 +205,9 @@ static bool doubt_last(choosing *x, const pl_auto_mesh *m, pl_err *err)
     pl_arena *tmp = pl_arena_new("doubts");
     int *value = PL_NEW_N(tmp, int, n + 1);
     memcpy(value, m->answer.value, n * sizeof *value);
-    const int last = m->answer.work <= MOST_WORK ? N_DOUBTS : N_FIRST;
-    for (int i = 0; i < last; i++) try_doubt(x, m, &doubts[i], value, n, &best);
+    for (int i = 0; i < N_DOUBTS; i++)
+        if (doubts[i].price >= 0 || m->answer.work <= MOST_WORK)
+            try_doubt(x, m, &doubts[i], value, n, &best);
     bool ok = true;
     if (best.fits != fits || best.forecast.step_seconds < seconds) {
         x->b->n--;
