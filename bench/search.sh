@@ -53,7 +53,7 @@ t5() {
 
 large() {
     gpt=gpt2:hidden=8192,heads=64,layers=48,vocab=51200,batch=64,dtype=bf16
-    search --memory device --unfolded llama3-8b:batch=64 8x8xa100-80gb "$gpt" 8x8xa100-80gb
+    search --memory device --unfolded llama3-8b:batch=64,seq=4096,dtype=bf16 8x8xa100-80gb "$gpt" 8x8xa100-80gb
 }
 
 methods() {
