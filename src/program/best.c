@@ -125,6 +125,7 @@ static void add_layouts(choosing *x)
     for (int size = 2; near >= 0 && layouts[near].after && size <= n; size *= 2)
         if (size != ways) add_layout(x, layout_text(x, &layouts[near], size));
     if (n > 2) add_layout(x, layout_text(x, &(struct layout){ "tp=", ",sp" }, n));
+    if (n > ways) add_layout(x, pl_arena_fmt(x->out, "grid:%dx%dx1", n / ways, ways));
 }
 
 /* -- doubts ------------------------------------------------------------------------------------ */
