@@ -187,7 +187,7 @@ bool pl_layout_place(int n, const pl_buf buf[], int64_t align, int64_t capacity,
     return ok;
 }
 
-/* The check, from the definition: it uses none of the above but `compare`. */
+/* The check, from the definition: it uses nothing of the above. */
 
 static bool check_one(int i, const pl_buf *b, int64_t align, const pl_layout *l, pl_err *err)
 {
@@ -230,8 +230,8 @@ typedef struct begins {
 static int by_birth(const void *left, const void *right)
 {
     const begins *a = left, *b = right;
-    int order = compare(a->birth, b->birth);
-    return order ? order : compare(a->index, b->index);
+    if (a->birth != b->birth) return a->birth < b->birth ? -1 : 1;
+    return a->index < b->index ? -1 : 1;
 }
 
 /* Each buffer with all that are born while it lives; *most gets what is live together, which is

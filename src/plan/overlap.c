@@ -279,11 +279,11 @@ bool pl_tables_least(const pl_tables *t, pl_arena *out, pl_answer *answer, pl_er
 {
     const pl_search_options o = { .gap = ENOUGH, .effort = EFFORT / 8, .no_mixing = true };
     pl_arena *tmp = pl_arena_new("least memory");
-    pl_chain c = pl_tables_chain(t, 1, tmp), memory = pl_chain_memory(&c, tmp);
-    bool ok = pl_chain_min(&memory, INFINITY, &o, out, answer, err);
+    pl_chain c = pl_tables_chain(t, 1, tmp);
+    bool ok = pl_chain_least(&c, &o, out, answer, err);
     pl_answer fast;
     pl_err why = { 0 };
-    if (ok && pl_chain_min(&c, answer->time * NEAR_LEAST, &o, out, &fast, &why)) *answer = fast;
+    if (ok && pl_chain_min(&c, answer->memory * NEAR_LEAST, &o, out, &fast, &why)) *answer = fast;
     pl_arena_free(tmp);
     return ok;
 }

@@ -68,16 +68,6 @@ static void cross(basis *k)
     }
 }
 
-/* Places of the values. False: one of them is illegal. */
-static bool find_places(const pl_net *net, const int *value, int *index)
-{
-    for (int v = 0; v < net->n; v++) {
-        while (index[v] < net->size[v] && net->value[v][index[v]] != value[v]) index[v]++;
-        if (index[v] == net->size[v]) return false;
-    }
-    return true;
-}
-
 /* A short chain of copies like `from`, then like `to`, changed variable by variable while that
  * lowers its priced cost: copies fit to each other where they meet, and to what is outside. */
 static void splice(basis *k, pl_net *net, const int *from, const int *to, const int *outside)
@@ -87,7 +77,7 @@ static void splice(basis *k, pl_net *net, const int *from, const int *to, const 
     memcpy(value, outside, (size_t)o * sizeof *value);
     for (int i = 0; i < SPLICED; i++)
         memcpy(value + o + i * b, i < SPLICED / 2 ? from : to, (size_t)b * sizeof *value);
-    if (!find_places(net, value, index)) return;
+    if (!pl_net_places(net, value, index)) return; /* one of them is illegal */
     pl_net_descend(net, index, ROUNDS);
     for (int v = 0; v < net->n; v++) value[v] = net->value[v][index[v]];
     k->at[k->n++] = (known){ SPLICED, value };
@@ -152,29 +142,15 @@ static void add_row(const int **rows, int *n_rows, const int *row, int n)
     rows[(*n_rows)++] = row;
 }
 
-static double read_pairs(int n, const pl_sum_pair *pair, const int *cols, const int *a,
-                         const int *b)
-{
-    double sum = 0;
-    for (int p = 0; p < n; p++)
-        sum += pair[p].time[(size_t)a[pair[p].a] * (size_t)cols[pair[p].b] + (size_t)b[pair[p].b]];
-    return sum;
-}
-
-static double read_sum(const pl_sum *s, const int *value)
-{
-    double sum = read_pairs(s->n_pairs, s->pair, s->n_values, value, value);
-    for (int v = 0; v < s->n; v++) sum += s->time && s->time[v] ? s->time[v][value[v]] : 0;
-    return sum;
-}
-
 typedef enum list { LINK, FIRST, LAST, EVERY } list;
 
 static double read_list(const pl_chain *c, list l, const int *a, const int *b)
 {
     const int n[] = { c->n_links, c->n_first, c->n_last, c->n_every };
     const pl_sum_pair *const pair[] = { c->link, c->first, c->last, c->every };
-    return read_pairs(n[l], pair[l], c->block.n_values, a, b);
+    pl_cost sum = { 0, 0 };
+    pl_sum_add_pairs(&sum, n[l], pair[l], c->block.n_values, a, b);
+    return sum.time;
 }
 
 static costs *read_rows(const kinds *k, bool outside, pl_arena *a)
@@ -184,8 +160,8 @@ static costs *read_rows(const kinds *k, bool outside, pl_arena *a)
     const int **rows = outside ? k->way : k->copy;
     costs *to = PL_NEW_N(a, costs, n);
     for (int i = 0; i < n; i++) {
-        to[i].one = read_sum(outside ? &one->outside : &one->block, rows[i]);
-        to[i].other = read_sum(outside ? &other->outside : &other->block, rows[i]);
+        to[i].one = pl_sum_cost(outside ? &one->outside : &one->block, rows[i]).time;
+        to[i].other = pl_sum_cost(outside ? &other->outside : &other->block, rows[i]).time;
     }
     return to;
 }

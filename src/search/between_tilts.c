@@ -23,30 +23,15 @@ typedef struct tilts {
     pl_arena *out;
 } tilts;
 
-/* All variables that can be reached from queue[0], the nearest first. Returns how many. */
-static int spread(const pl_net *net, int *queue, bool *seen)
-{
-    int n = 1;
-    for (int v = 0; v < net->n; v++) seen[v] = v == queue[0];
-    for (int at = 0; at < n; at++) {
-        int v = queue[at];
-        for (int i = net->first[v]; i < net->first[v + 1]; i++) {
-            const pl_net_pair *e = &net->pair[net->incident[i]];
-            int next = e->a == v ? e->b : e->a;
-            if (!seen[next]) seen[queue[n++] = next] = true;
-        }
-    }
-    return n;
-}
-
 /* By their distance from one end: a variable that is farthest from one that is farthest. */
 static double *find_places(const pl_net *net, pl_arena *a)
 {
     double *at = PL_NEW_N(a, double, net->n);
-    int *queue = PL_NEW_N(a, int, net->n), n = spread(net, queue, PL_NEW_N(a, bool, net->n));
+    bool *seen = PL_NEW_N(a, bool, net->n);
+    int *queue = PL_NEW_N(a, int, net->n), n = pl_net_spread(net, queue, seen);
     for (int i = 0; i < 2; i++) {
         queue[0] = queue[n - 1];
-        n = spread(net, queue, PL_NEW_N(a, bool, net->n));
+        n = pl_net_spread(net, queue, seen);
     }
     for (int i = 0; i < n; i++) at[queue[i]] = (double)i / n;
     return at;

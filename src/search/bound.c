@@ -23,20 +23,17 @@ static void open_one(const pl_net *net, front *f, int v)
     for (int i = net->first[v]; i < net->first[v + 1]; i++) f->fresh[other_end(net, i, v)]--;
 }
 
-/* The last of the variables that can be reached from v, those far away last (breadth first). */
-static int find_far(const pl_net *net, int v, int *queue, bool *seen)
+int pl_net_spread(const pl_net *net, int *queue, bool *seen)
 {
-    int n = 0, last = v;
+    int n = 1;
     memset(seen, 0, (size_t)net->n * sizeof *seen);
-    seen[queue[n++] = v] = true;
-    for (int at = 0; at < n; at++) {
-        last = queue[at];
-        for (int i = net->first[last]; i < net->first[last + 1]; i++) {
-            int other = other_end(net, i, last);
+    seen[queue[0]] = true;
+    for (int at = 0; at < n; at++)
+        for (int i = net->first[queue[at]]; i < net->first[queue[at] + 1]; i++) {
+            int other = other_end(net, i, queue[at]);
             if (!seen[other]) seen[queue[n++] = other] = true;
         }
-    }
-    return last;
+    return n;
 }
 
 /* Where nothing is open: a variable at one end of what is left, so that the passes go along it and
@@ -45,7 +42,10 @@ static int find_start(const pl_net *net, const front *f, int *queue, bool *seen)
 {
     int v = 0;
     while (f->seen[v]) v++;
-    for (int i = 0; i < 2; i++) v = find_far(net, v, queue, seen);
+    for (int i = 0; i < 2; i++) {
+        queue[0] = v;
+        v = queue[pl_net_spread(net, queue, seen) - 1];
+    }
     return v;
 }
 

@@ -178,10 +178,8 @@ static void close_gap(state *s)
 static pl_point untie(const state *s, pl_point tied)
 {
     const pl_chain *c = s->p->chain;
-    int n = c->outside.n, b = c->block.n, all = (int)pl_chain_variables(c);
     if (!tied.value) return tied;
-    int *value = PL_NEW_N(s->out, int, all);
-    for (int v = 0; v < all; v++) value[v] = tied.value[v < n ? v : n + (v - n) % b];
+    int *value = pl_chain_untie(c, tied.value, s->out);
     return (pl_point){ value, pl_chain_cost(c, value) };
 }
 

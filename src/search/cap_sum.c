@@ -70,9 +70,9 @@ static split score_split(const search *s, const pl_part *x, int v)
     const double *least = net->least[v], *memory = net->memory[v];
     int n = net->size[v];
     double most = pl_hunt_goal(&s->h) + x->price * s->h.cap, next = most;
-    split t = { .v = v,
-                .one = { pl_part_place(net, v, x->over.value),
-                         pl_part_place(net, v, x->under.value) } };
+    split t = {
+        .v = v, .one = { pl_net_place(net, v, x->over.value), pl_net_place(net, v, x->under.value) }
+    };
     bool differ = t.one[0] >= 0 && t.one[1] >= 0 && t.one[0] != t.one[1];
     if (!differ) {
         t.one[0] = find_least(least, n);
@@ -105,8 +105,8 @@ static void add_child(search *s, const pl_part *x, split t, int kind)
                     .tried = x->tried };
     if (y->net) {
         y->net->work = 0;
-        if (pl_part_place(y->net, t.v, x->over.value) >= 0) y->over = x->over;
-        if (pl_part_place(y->net, t.v, x->under.value) >= 0) y->under = x->under;
+        if (pl_net_place(y->net, t.v, x->over.value) >= 0) y->over = x->over;
+        if (pl_net_place(y->net, t.v, x->under.value) >= 0) y->under = x->under;
         s->nodes++;
         if (!s->h.o->no_bound) pl_part_raise(&s->h, y);
         if (!pl_part_is_closed(&s->h, y)) {
@@ -247,7 +247,7 @@ static void search_few(search *s, pl_part *root)
         memset(keep[v], 1, (size_t)net->size[v] * sizeof(bool));
         pl_solve_best(net->least[v], net->size[v], keep[v], arena);
         for (int k = 0; k < PL_HUNT_KNOWN && k < s->h.n_known; k++) {
-            int at = pl_part_place(net, v, s->h.known[k]);
+            int at = pl_net_place(net, v, s->h.known[k]);
             if (at >= 0) keep[v][at] = true;
         }
     }

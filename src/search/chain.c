@@ -37,30 +37,20 @@ int64_t pl_chain_variables(const pl_chain *c)
     return c->outside.n + (int64_t)c->copies * c->block.n;
 }
 
-static void add_pairs(pl_cost *sum, int n, const pl_sum_pair *pair, const pl_sum *right,
-                      const int *a, const int *b)
-{
-    for (int p = 0; p < n; p++) {
-        size_t cols = (size_t)right->n_values[pair[p].b];
-        size_t at = (size_t)a[pair[p].a] * cols + (size_t)b[pair[p].b];
-        sum->time += pair[p].time[at];
-        if (pair[p].memory) sum->memory += pair[p].memory[at];
-    }
-}
-
 pl_cost pl_chain_cost(const pl_chain *c, const int *value)
 {
     const int *block = value + c->outside.n, *last = block + (c->copies - 1) * c->block.n;
     pl_cost sum = pl_sum_cost(&c->outside, value);
-    add_pairs(&sum, c->n_first, c->first, &c->block, value, block);
-    add_pairs(&sum, c->n_last, c->last, &c->block, value, last);
+    pl_sum_add_pairs(&sum, c->n_first, c->first, c->block.n_values, value, block);
+    pl_sum_add_pairs(&sum, c->n_last, c->last, c->block.n_values, value, last);
     for (int i = 0; i < c->copies; i++, block += c->block.n) {
         pl_cost own = pl_sum_cost(&c->block, block);
         sum.time += own.time;
         sum.memory += own.memory;
-        add_pairs(&sum, c->n_every, c->every, &c->block, value, block);
+        pl_sum_add_pairs(&sum, c->n_every, c->every, c->block.n_values, value, block);
         if (i + 1 < c->copies)
-            add_pairs(&sum, c->n_links, c->link, &c->block, block, block + c->block.n);
+            pl_sum_add_pairs(&sum, c->n_links, c->link, c->block.n_values, block,
+                             block + c->block.n);
     }
     return sum;
 }
@@ -164,48 +154,11 @@ pl_sum pl_chain_tie(const pl_chain *c, pl_arena *a)
     return (pl_sum){ n, n_values, time, memory, (int)(to - pair), pair };
 }
 
-static const double *memory_of(const double *time, const double *memory, int64_t n, pl_arena *a)
+int *pl_chain_untie(const pl_chain *c, const int *tied, pl_arena *a)
 {
-    double *out = PL_NEW_N(a, double, n);
-    for (int64_t i = 0; i < n; i++) {
-        out[i] = memory ? memory[i] : 0;
-        if (time && isinf(time[i])) out[i] = INFINITY;
-    }
-    return out;
-}
-
-static const double *const *memory_rows(const pl_sum *s, pl_arena *a)
-{
-    const double **row = PL_NEW_N(a, const double *, s->n + 1);
-    for (int v = 0; v < s->n; v++)
-        row[v] = memory_of(s->time ? s->time[v] : NULL, s->memory ? s->memory[v] : NULL,
-                           s->n_values[v], a);
-    return row;
-}
-
-static const pl_sum_pair *memory_pairs(int n, const pl_sum_pair *pair, const pl_sum *left,
-                                       const pl_sum *right, pl_arena *a)
-{
-    pl_sum_pair *out = PL_NEW_N(a, pl_sum_pair, n + 1);
-    for (int p = 0; p < n; p++) {
-        int64_t entries = (int64_t)left->n_values[pair[p].a] * right->n_values[pair[p].b];
-        out[p] = pair[p];
-        out[p].time = memory_of(pair[p].time, pair[p].memory, entries, a);
-    }
-    return out;
-}
-
-pl_chain pl_chain_memory(const pl_chain *c, pl_arena *a)
-{
-    const pl_sum *o = &c->outside, *b = &c->block;
-    pl_chain m = *c;
-    m.outside.time = memory_rows(o, a);
-    m.block.time = memory_rows(b, a);
-    m.outside.pair = memory_pairs(o->n_pairs, o->pair, o, o, a);
-    m.block.pair = memory_pairs(b->n_pairs, b->pair, b, b, a);
-    m.link = memory_pairs(c->n_links, c->link, b, b, a);
-    m.first = memory_pairs(c->n_first, c->first, o, b, a);
-    m.last = memory_pairs(c->n_last, c->last, o, b, a);
-    m.every = memory_pairs(c->n_every, c->every, o, b, a);
-    return m;
+    int n = c->outside.n, b = c->block.n;
+    int *value = pl_arena_get(a, (size_t)pl_chain_variables(c), sizeof *value);
+    for (int64_t v = 0; v < pl_chain_variables(c); v++)
+        value[v] = tied[v < n ? v : n + (v - n) % b];
+    return value;
 }

@@ -35,18 +35,23 @@ pl_cost pl_chain_cost(const pl_chain *c, const int *value);
 PL_MUST_CHECK bool pl_chain_min(const pl_chain *c, double cap, const pl_search_options *options,
                                 pl_arena *out, pl_answer *answer, pl_err *err);
 
-/* The same, but all copies choose alike (TAPAS): never better, and worse where a cap binds. The
- * bound is that of tied choices. */
+/* The legal choice that takes the least memory: answer->time and ->memory are its own, ->bound that
+ * of the memory. Fails as pl_chain_min without a cap. */
+PL_MUST_CHECK bool pl_chain_least(const pl_chain *c, const pl_search_options *options,
+                                  pl_arena *out, pl_answer *answer, pl_err *err);
+
+/* As pl_chain_min, but all copies choose alike (TAPAS): never better, and worse where a cap binds.
+ * The bound is that of tied choices. */
 PL_MUST_CHECK bool pl_chain_tied(const pl_chain *c, double cap, const pl_search_options *options,
                                  pl_arena *out, pl_answer *answer, pl_err *err);
 
 /* The chain as one sum, each copy written out; tables are shared with the chain. */
 pl_sum pl_chain_unroll(const pl_chain *c, pl_arena *a);
 
-/* The chain with what choices take of memory in the place of their time; illegal ones stay so. */
-pl_chain pl_chain_memory(const pl_chain *c, pl_arena *a);
-
 /* The chain with all copies tied, as one sum: values of outside, then of the block. */
 pl_sum pl_chain_tie(const pl_chain *c, pl_arena *a);
+
+/* A choice of that sum as one of the chain. */
+int *pl_chain_untie(const pl_chain *c, const int *tied, pl_arena *a);
 
 #endif

@@ -98,10 +98,7 @@ static void tie(search *s)
     pl_found f = pl_solve_net(tied, &o, s->tmp);
     s->found.work += f.work;
     if (!f.value) return;
-    int n = s->c->outside.n, b = s->c->block.n, n_all = (int)pl_chain_variables(s->c);
-    int *value = PL_NEW_N(s->out, int, n_all);
-    for (int v = 0; v < n_all; v++) value[v] = f.value[v < n ? v : n + (v - n) % b];
-    if (offer(s, value)) s->wait = 1;
+    if (offer(s, pl_chain_untie(s->c, f.value, s->out))) s->wait = 1;
 }
 
 /* The bound that leaves about `each` values per variable of the block. */

@@ -185,6 +185,20 @@ static void add_neighbours(const pl_net *net, int v, const int *index, double *s
     }
 }
 
+int pl_net_place(const pl_net *net, int v, const int *value)
+{
+    for (int x = 0; value && x < net->size[v]; x++)
+        if (net->value[v][x] == value[v]) return x;
+    return -1;
+}
+
+bool pl_net_places(const pl_net *net, const int *value, int *index)
+{
+    for (int v = 0; v < net->n; v++)
+        if ((index[v] = pl_net_place(net, v, value)) < 0) return false;
+    return true;
+}
+
 void pl_net_descend(pl_net *net, int *index, int rounds)
 {
     double *sum = net->scratch[0];

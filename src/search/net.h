@@ -65,6 +65,10 @@ void pl_net_join(pl_net *net, int a, int b, pl_net_table t, const double *to_a, 
                  pl_arena *arena);             /* potentials are copied; NULL: zeros             */
 void pl_net_index(pl_net *net, pl_arena *a);   /* after the last join                            */
 
+/* Puts all variables that can be reached from queue[0] into queue[n], those far away last (breadth
+ * first); seen[n] gets which they are. Returns how many. */
+int pl_net_spread(const pl_net *net, int *queue, bool *seen);
+
 /* The order of the passes: neighbours close together, so that costs come far in one pass. The next
  * variable is always the one that opens the fewest new ones (King, 1970). */
 void pl_net_arrange(pl_net *net, pl_arena *a);
@@ -87,6 +91,11 @@ void pl_net_climb(pl_net *net, int *pick);
 
 /* The net's total for places index[n], potentials left out: an exact sum of raw entries. */
 double pl_net_cost(const pl_net *net, const int *index);
+
+/* Where v's number of a choice in value numbers stands in the net; -1: it has gone, or value is
+ * NULL. Of all variables; false: one has gone. */
+int pl_net_place(const pl_net *net, int v, const int *value);
+bool pl_net_places(const pl_net *net, const int *value, int *index);
 
 /* Improves index[n] one variable at a time until no single change helps (at most `rounds`). */
 void pl_net_descend(pl_net *net, int *index, int rounds);

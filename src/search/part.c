@@ -68,30 +68,12 @@ static void offer_pick(pl_hunt *h, pl_part *x, int *pick)
     pl_hunt_offer(h, x, pick);
 }
 
-/* The bound that leaves about `each` values per variable that is open. */
-static double find_threshold(const pl_net *net, double each, pl_arena *a)
-{
-    int n = 0, n_open = 0;
-    for (int v = 0; v < net->n; v++) n += net->size[v];
-    double *least = PL_NEW_N(a, double, n + 1);
-    n = 0;
-    for (int v = 0; v < net->n; v++) {
-        n_open += net->size[v] > 1;
-        for (int i = 0; net->size[v] > 1 && i < net->size[v]; i++) least[n++] = net->least[v][i];
-    }
-    return fmax(pl_solve_nth(least, n, each * n_open), net->bound);
-}
-
 /* A choice from the values nearest to the bound, about two per variable. */
 static void offer_near(pl_hunt *h, pl_part *x)
 {
     pl_arena *tmp = pl_arena_new("search near");
     const pl_net *net = x->net;
-    double most = find_threshold(net, 2, tmp);
-    bool **keep = pl_net_keeps(net, tmp);
-    for (int v = 0; v < net->n; v++)
-        for (int i = 0; i < net->size[v]; i++) keep[v][i] = net->least[v][i] <= most;
-    pl_net *few = pl_net_keep(net, keep, NULL, true, tmp);
+    pl_net *few = pl_solve_below(net, pl_solve_threshold(net, 2, tmp), tmp);
     if (few) {
         pl_search_options o = *h->o;
         o.gap = fmax(o.gap, NEAR_GAP);
@@ -234,13 +216,6 @@ bool pl_part_eliminate(pl_hunt *h, pl_part *x)
     return all;
 }
 
-int pl_part_place(const pl_net *net, int v, const int *value)
-{
-    for (int i = 0; value && i < net->size[v]; i++)
-        if (net->value[v][i] == value[v]) return i;
-    return -1;
-}
-
 /* Of the last n choices known and the incumbent; a variable that has lost all those values gets the
  * one nearest to the bound. False: that was too much work. */
 static bool mix_last(pl_hunt *h, pl_part *x, int n)
@@ -249,7 +224,7 @@ static bool mix_last(pl_hunt *h, pl_part *x, int n)
     const pl_net *net = x->net;
     bool **keep = PL_NEW_N(tmp, bool *, net->n);
     for (int v = 0; v < net->n; v++) {
-        int nearest = 0, at = pl_part_place(net, v, h->best.value);
+        int nearest = 0, at = pl_net_place(net, v, h->best.value);
         keep[v] = PL_NEW_N(tmp, bool, net->size[v]);
         bool any = at >= 0;
         if (any) keep[v][at] = true;

@@ -69,7 +69,4 @@ void pl_part_mix(pl_hunt *h, pl_part *x, int most);
 /* Compares all choices of the part. False: that would be, or was, too much work. */
 bool pl_part_eliminate(pl_hunt *h, pl_part *x);
 
-/* Where the value stands in the net; -1: it has gone, or there is no choice. */
-int pl_part_place(const pl_net *net, int v, const int *value);
-
 #endif

@@ -62,16 +62,6 @@ static bool is_short(const pl_chain *c, const pl_search_options *o)
     return pl_chain_variables(c) <= MOST_VARIABLES && all <= MOST_ENTRIES;
 }
 
-/* The values of a tied sum for every copy. */
-static int *untie(const pl_chain *c, const int *tied, pl_arena *out)
-{
-    int n = c->outside.n, b = c->block.n;
-    int *value = pl_arena_get(out, (size_t)pl_chain_variables(c), sizeof *value);
-    for (int64_t v = 0; v < pl_chain_variables(c); v++)
-        value[v] = tied[v < n ? v : n + (v - n) % b];
-    return value;
-}
-
 /* The best choice with all copies alike, which is soon found where they are most of the chain, and
  * seldom far from the best. Returns the work. */
 static int64_t start_tied(const pl_chain *c, pl_cost w, pl_search_options *o, pl_arena *a)
@@ -83,7 +73,7 @@ static int64_t start_tied(const pl_chain *c, pl_cost w, pl_search_options *o, pl
     part.effort /= TIED_PART;
     pl_sum tied = pl_chain_tie(c, a);
     pl_found f = pl_solve_sum(&tied, w, &part, a);
-    if (f.value) o->start = untie(c, f.value, a);
+    if (f.value) o->start = pl_chain_untie(c, f.value, a);
     return f.work;
 }
 
@@ -97,7 +87,7 @@ static void start_capped(const pl_chain *c, double cap, pl_search_options *o, pl
     if (c->copies < 2 || o->no_bound || o->start) return;
     pl_sum tied = pl_chain_tie(c, a);
     if (pl_cap_look(&tied, cap, &part, a, &sides) && sides.best.value)
-        o->start = untie(c, sides.best.value, a);
+        o->start = pl_chain_untie(c, sides.best.value, a);
 }
 
 /* A chain from price to price: the next one starts from the potentials of the last. */
@@ -128,20 +118,40 @@ static const pl_ring *last_potentials(const void *self)
     return ((const links *)self)->last;
 }
 
-static bool min_folded(const pl_chain *c, double cap, const pl_search_options *o, pl_arena *out,
-                       pl_answer *answer, pl_err *err)
+/* Without a cap. */
+static pl_found solve_open(const pl_chain *c, pl_cost w, pl_search_options *o, pl_arena *out)
 {
-    links l = { c, cap < INFINITY, NULL, NULL };
-    bool ok = true;
-    if (l.capped) {
-        const pl_capped p = { c, &l, solve_chain, last_potentials };
-        ok = pl_cap_chain(&p, cap, o, out, answer, err);
+    pl_arena *tmp = pl_arena_new("chain");
+    links l = { .chain = c };
+    pl_found f;
+    if (is_short(c, o)) {
+        pl_sum s = pl_chain_unroll(c, tmp);
+        start_tied(c, w, o, tmp);
+        f = pl_solve_sum(&s, w, o, out);
     } else {
-        pl_found f = solve_chain(&l, (pl_cost){ 1, 0 }, o, out);
-        ok = pl_cap_legal(&f, err);
-        if (ok) *answer = pl_cap_answer(f.value, pl_chain_cost(c, f.value), f.bound, 0, f.work);
+        f = solve_chain(&l, w, o, out);
     }
     pl_arena_free(l.arena);
+    pl_arena_free(tmp);
+    return f;
+}
+
+static bool min_capped(const pl_chain *c, double cap, pl_search_options *o, pl_arena *out,
+                       pl_answer *answer, pl_err *err)
+{
+    pl_arena *tmp = pl_arena_new("chain");
+    links l = { .chain = c, .capped = true };
+    const pl_capped p = { c, &l, solve_chain, last_potentials };
+    bool ok;
+    if (is_short(c, o)) {
+        pl_sum s = pl_chain_unroll(c, tmp);
+        start_capped(c, cap, o, tmp);
+        ok = pl_cap_sum(&s, cap, o, out, answer, err);
+    } else {
+        ok = pl_cap_chain(&p, cap, o, out, answer, err);
+    }
+    pl_arena_free(l.arena);
+    pl_arena_free(tmp);
     return ok;
 }
 
@@ -151,20 +161,28 @@ bool pl_chain_min(const pl_chain *c, double cap, const pl_search_options *option
     PL_TRY(check_cap(cap, err));
     PL_TRY(pl_chain_check(c, err));
     pl_search_options o = pl_solve_defaults(options);
-    pl_arena *tmp = pl_arena_new("chain");
-    bool ok;
-    if (is_short(c, &o)) {
-        pl_sum s = pl_chain_unroll(c, tmp);
-        if (cap < INFINITY)
-            start_capped(c, cap, &o, tmp);
-        else
-            start_tied(c, (pl_cost){ 1, 0 }, &o, tmp);
-        ok = min_sum(&s, cap, &o, out, answer, err);
-    } else {
-        ok = min_folded(c, cap, &o, out, answer, err);
-    }
-    pl_arena_free(tmp);
-    return ok;
+    if (cap < INFINITY) return min_capped(c, cap, &o, out, answer, err);
+    pl_found f = solve_open(c, (pl_cost){ 1, 0 }, &o, out);
+    PL_TRY(pl_cap_legal(&f, err));
+    *answer = pl_cap_answer(f.value, pl_chain_cost(c, f.value), f.bound, 0, f.work);
+    return true;
+}
+
+bool pl_chain_least(const pl_chain *c, const pl_search_options *options, pl_arena *out,
+                    pl_answer *answer, pl_err *err)
+{
+    PL_TRY(pl_chain_check(c, err));
+    pl_search_options o = pl_solve_defaults(options);
+    pl_found f = solve_open(c, (pl_cost){ 0, 1 }, &o, out);
+    PL_TRY(pl_cap_legal(&f, err));
+    pl_cost cost = pl_chain_cost(c, f.value);
+    *answer = (pl_answer){ .value = f.value,
+                           .time = cost.time,
+                           .memory = cost.memory,
+                           .bound = f.bound,
+                           .proven = cost.memory - f.bound <= 1e-9 * cost.memory,
+                           .work = f.work };
+    return true;
 }
 
 bool pl_chain_tied(const pl_chain *c, double cap, const pl_search_options *options, pl_arena *out,
@@ -176,7 +194,7 @@ bool pl_chain_tied(const pl_chain *c, double cap, const pl_search_options *optio
     pl_sum s = pl_chain_tie(c, tmp);
     pl_search_options o = pl_solve_defaults(options);
     bool ok = min_sum(&s, cap, &o, tmp, answer, err);
-    if (ok) answer->value = untie(c, answer->value, out);
+    if (ok) answer->value = pl_chain_untie(c, answer->value, out);
     pl_arena_free(tmp);
     return ok;
 }

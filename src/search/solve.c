@@ -61,7 +61,7 @@ pl_eliminate *pl_solve_tables(const pl_net *net, pl_arena *a)
     return e;
 }
 
-static pl_net *cut_off(const pl_net *net, double most, pl_arena *a)
+pl_net *pl_solve_below(const pl_net *net, double most, pl_arena *a)
 {
     bool **keep = pl_net_keeps(net, a);
     for (int v = 0; v < net->n; v++)
@@ -170,7 +170,7 @@ static void eliminate_all(solver *s, const pl_net *net, pl_order order, pl_arena
 static bool eliminate(solver *s, const pl_net *net, double most, double work_limit, bool dominating)
 {
     pl_arena *tmp = pl_arena_new("search elimination");
-    pl_net *cut = cut_off(net, most, tmp);
+    pl_net *cut = pl_solve_below(net, most, tmp);
     bool fits = !cut;
     for (int i = 0; cut && !fits && i < 1 + dominating; i++) {
         if (i && !pl_solve_may_dominate(cut, s->work, s->o)) break;
@@ -199,23 +199,28 @@ double pl_solve_nth(double *least, int n, double at)
     return n ? least[at < n - 1 ? (int)at : n - 1] : INFINITY;
 }
 
-/* The exact answer among the values nearest to the bound, a few per variable or fewer. When it
- * costs no more than any other value does, it is the least of all. Returns a bound. */
-static double eliminate_near(solver *s, const pl_net *net)
+double pl_solve_threshold(const pl_net *net, double each, pl_arena *a)
 {
-    static const double each[] = { 8, 4, 2, 1.3, 1 };
     int n = 0, n_open = 0;
-    double tried = INFINITY, proven = -INFINITY;
     for (int v = 0; v < net->n; v++) n += net->size[v];
-    pl_arena *tmp = pl_arena_new("search near");
-    double *least = PL_NEW_N(tmp, double, n);
+    double *least = PL_NEW_N(a, double, n + 1);
     n = 0;
     for (int v = 0; v < net->n; v++) {
         n_open += net->size[v] > 1;
         for (int x = 0; net->size[v] > 1 && x < net->size[v]; x++) least[n++] = net->least[v][x];
     }
+    return fmax(pl_solve_nth(least, n, each * n_open), net->bound);
+}
+
+/* The exact answer among the values nearest to the bound, a few per variable or fewer. When it
+ * costs no more than any other value does, it is the least of all. Returns a bound. */
+static double eliminate_near(solver *s, const pl_net *net)
+{
+    static const double each[] = { 8, 4, 2, 1.3, 1 };
+    double tried = INFINITY, proven = -INFINITY;
+    pl_arena *tmp = pl_arena_new("search near");
     for (size_t i = 0; i < sizeof each / sizeof *each && isinf(proven); i++) {
-        double most = fmax(pl_solve_nth(least, n, each[i] * n_open), net->bound);
+        double most = pl_solve_threshold(net, each[i], tmp);
         most = fmin(most, pl_solve_goal(s->best, s->o));
         if (most < tried && eliminate(s, net, most, (double)s->o->work_limit / 64, true))
             proven = most;
@@ -339,7 +344,7 @@ static double search(solver *s, pl_net *net, part kind)
         }
         s->work += net->work;
         net->work = 0;
-        net = cut_off(net, pl_solve_goal(s->best, s->o), tmp);
+        net = pl_solve_below(net, pl_solve_goal(s->best, s->o), tmp);
         if (net && !pays && pl_solve_may_dominate(net, s->work, s->o))
             net = dominate(net, NULL, s->o, tmp);
         if (!net || !net->n_pairs) break;
@@ -366,12 +371,7 @@ static void offer_start(solver *s, const pl_net *net)
 {
     pl_arena *tmp = pl_arena_new("search start");
     int *index = PL_NEW_N(tmp, int, net->n);
-    bool found = true;
-    for (int v = 0; found && v < net->n; v++) {
-        while (index[v] < net->size[v] && net->value[v][index[v]] != s->o->start[v]) index[v]++;
-        found = index[v] < net->size[v];
-    }
-    if (found) offer(s, net, index);
+    if (pl_net_places(net, s->o->start, index)) offer(s, net, index);
     pl_arena_free(tmp);
 }
 

@@ -32,6 +32,12 @@ bool pl_solve_goes_on(pl_solve_pace *p, double bound, double best);
 /* The least but `at` of least[n], which is sorted; INFINITY of none. */
 double pl_solve_nth(double *least, int n, double at);
 
+/* The bound that leaves about `each` values per variable that is open. */
+double pl_solve_threshold(const pl_net *net, double each, pl_arena *a);
+
+/* Only values whose bound is at most that; NULL when a variable has none. */
+pl_net *pl_solve_below(const pl_net *net, double most, pl_arena *a);
+
 /* Clears keep[x] but for the best quarter of a variable's values, at least four: a choice among
  * them is soon found and seldom far from the best. */
 void pl_solve_best(const double *least, int size, bool *keep, pl_arena *a);

@@ -7,6 +7,17 @@ static double entry(const double *const *table, int v, int x)
     return table && table[v] ? table[v][x] : 0;
 }
 
+void pl_sum_add_pairs(pl_cost *sum, int n, const pl_sum_pair *pair, const int *cols, const int *a,
+                      const int *b)
+{
+    for (int p = 0; p < n; p++) {
+        const pl_sum_pair *e = &pair[p];
+        size_t at = (size_t)a[e->a] * (size_t)cols[e->b] + (size_t)b[e->b];
+        sum->time += e->time[at];
+        if (e->memory) sum->memory += e->memory[at];
+    }
+}
+
 pl_cost pl_sum_cost(const pl_sum *s, const int *value)
 {
     pl_cost c = { 0, 0 };
@@ -14,12 +25,7 @@ pl_cost pl_sum_cost(const pl_sum *s, const int *value)
         c.time += entry(s->time, v, value[v]);
         c.memory += entry(s->memory, v, value[v]);
     }
-    for (int p = 0; p < s->n_pairs; p++) {
-        const pl_sum_pair *e = &s->pair[p];
-        size_t at = (size_t)value[e->a] * (size_t)s->n_values[e->b] + (size_t)value[e->b];
-        c.time += e->time[at];
-        if (e->memory) c.memory += e->memory[at];
-    }
+    pl_sum_add_pairs(&c, s->n_pairs, s->pair, s->n_values, value, value);
     return c;
 }
 

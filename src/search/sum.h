@@ -33,6 +33,11 @@ typedef struct pl_cost {
 /* The cost of value[n], term by term; an infinite time when it is illegal. */
 pl_cost pl_sum_cost(const pl_sum *s, const int *value);
 
+/* Adds the costs of n pairs alone, whose ends have values in a[] and b[]; cols[]: values of the
+ * ends b. */
+void pl_sum_add_pairs(pl_cost *sum, int n, const pl_sum_pair *pair, const int *cols, const int *a,
+                      const int *b);
+
 /* Fails with PL_EINPUT for a variable or size out of range, or an entry that is not a number (the
  * table, the row and column). `what` names the sum in the message: "block". */
 PL_MUST_CHECK bool pl_sum_check(const pl_sum *s, const char *what, pl_err *err);

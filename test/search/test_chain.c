@@ -48,7 +48,7 @@ static void test_unroll(void **state)
     }
 }
 
-/* With memory for time the fastest choice is the smallest of those that are legal. */
+/* The least memory is that of a legal choice, and no legal choice takes less. */
 static void test_memory_is_least(void **state)
 {
     (void)state;
@@ -56,19 +56,23 @@ static void test_memory_is_least(void **state)
     for (uint64_t seed = 0; seed < 300; seed++) {
         pl_arena *a = pl_arena_new("test");
         draw d = draw_new(seed, true, a);
-        pl_chain c = draw_chain(&d, 3, 2, 3), m = pl_chain_memory(&c, a);
-        pl_sum s = pl_chain_unroll(&c, a), t = pl_chain_unroll(&m, a);
+        pl_chain c = draw_chain(&d, 3, 2, 3);
+        pl_sum s = pl_chain_unroll(&c, a);
         int *value = PL_NEW_N(a, int, s.n);
-        pl_cost least;
-        if (pl_sum_brute(&t, INFINITY, value, &least)) {
-            pl_cost is = pl_sum_cost(&s, value), no;
-            pl_answer x;
-            pl_err err = { 0 };
+        pl_cost least, no;
+        pl_answer x;
+        pl_err err = { 0 };
+        if (pl_sum_brute(&s, INFINITY, value, &least)) {
             legal++;
-            assert_true(is.time < INFINITY && fabs(is.memory - least.time) < NEAR);
-            assert_false(pl_sum_brute(&s, is.memory - NEAR, value, &no));
-            if (!pl_chain_min(&m, INFINITY, NULL, a, &x, &err)) fail_msg("%s", err.msg);
-            assert_true(fabs(x.time - is.memory) < NEAR);
+            if (!pl_chain_least(&c, NULL, a, &x, &err)) fail_msg("%s", err.msg);
+            pl_cost is = pl_sum_cost(&s, x.value);
+            assert_true(is.time < INFINITY && fabs(x.memory - is.memory) < NEAR);
+            assert_true(x.proven && x.bound <= x.memory + NEAR);
+            assert_true(pl_sum_brute(&s, x.memory + NEAR, value, &least));
+            assert_false(pl_sum_brute(&s, x.memory - NEAR, value, &no));
+        } else {
+            assert_false(pl_chain_least(&c, NULL, a, &x, &err));
+            assert_int_equal(err.code, PL_EINFEASIBLE);
         }
         pl_arena_free(a);
     }
