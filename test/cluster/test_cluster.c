@@ -1,5 +1,6 @@
 /* Clusters by name, by hand and over the axes of a mesh. */
 #include "cluster/cluster.h"
+#include "../arena.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -8,22 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-
-static pl_arena *arena;
-
-static int set_up(void **state)
-{
-    (void)state;
-    arena = pl_arena_new("test");
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    pl_arena_free(arena);
-    return 0;
-}
 
 static void is_near(double x, double want)
 {

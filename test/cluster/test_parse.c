@@ -1,27 +1,12 @@
 /* Cluster files: YAML and JSON, what may be left out, and every mistake with its line. */
 #include "cluster/cluster.h"
+#include "../arena.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
-
-static pl_arena *arena;
-
-static int set_up(void **state)
-{
-    (void)state;
-    arena = pl_arena_new("test");
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    pl_arena_free(arena);
-    return 0;
-}
 
 static void has(const char *text, const char *words)
 {

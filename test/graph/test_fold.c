@@ -3,26 +3,11 @@
 #include "base/rng.h"
 #include "graph/fold.h"
 #include "ops/list.h"
+#include "../arena.h"
 
 #include "../program/training.h"
 
 #include <stdio.h>
-
-static pl_arena *arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena = pl_arena_new("test");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    pl_arena_free(arena);
-    return 0;
-}
 
 typedef struct lot {
     pl_rng rng;
@@ -617,19 +602,19 @@ static void copies_of_random_blocks_are_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(layers_of_gpt2_are_instances, setup, teardown),
-        cmocka_unit_test_setup_teardown(models_have_their_blocks, setup, teardown),
-        cmocka_unit_test_setup_teardown(any_depth_folds, setup, teardown),
-        cmocka_unit_test_setup_teardown(few_blocks_stay_together, setup, teardown),
-        cmocka_unit_test_setup_teardown(names_do_not_matter, setup, teardown),
-        cmocka_unit_test_setup_teardown(numbers_of_kinds_do_not_matter, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_order_of_nodes_does_not_matter, setup, teardown),
-        cmocka_unit_test_setup_teardown(only_equal_layers_fold, setup, teardown),
-        cmocka_unit_test_setup_teardown(readers_that_look_alike_are_told_apart, setup, teardown),
-        cmocka_unit_test_setup_teardown(chains_of_such_readers_are_whole, setup, teardown),
-        cmocka_unit_test_setup_teardown(layers_may_share_a_weight, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_forward_pass_folds_too, setup, teardown),
-        cmocka_unit_test_setup_teardown(copies_of_random_blocks_are_found, setup, teardown),
+        cmocka_unit_test_setup_teardown(layers_of_gpt2_are_instances, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(models_have_their_blocks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(any_depth_folds, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(few_blocks_stay_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(names_do_not_matter, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(numbers_of_kinds_do_not_matter, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_order_of_nodes_does_not_matter, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(only_equal_layers_fold, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(readers_that_look_alike_are_told_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(chains_of_such_readers_are_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(layers_may_share_a_weight, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_forward_pass_folds_too, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(copies_of_random_blocks_are_found, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,23 +1,8 @@
 /* What the check of a fold finds: nodes, slots and instances of a right one that were changed. */
 #include "graph/fold.h"
+#include "../arena.h"
 
 #include "../program/training.h"
-
-static pl_arena *arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena = pl_arena_new("test");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    pl_arena_free(arena);
-    return 0;
-}
 
 /* A copy of a fold that may be written to. */
 static pl_fold copy_fold(const pl_fold *f, int ***node)
@@ -151,8 +136,8 @@ static void a_wrong_index_is_caught(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(corrupted_folds_are_caught, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_wrong_index_is_caught, setup, teardown),
+        cmocka_unit_test_setup_teardown(corrupted_folds_are_caught, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_wrong_index_is_caught, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,9 @@
 /* What each block of a chain gives to a sum: the nodes that add it up are in the blocks. */
 #include "graph/fold.h"
 #include "ops/list.h"
+#include "../arena.h"
 
 #include "../program/training.h"
-
-static pl_arena *arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena = pl_arena_new("test");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    pl_arena_free(arena);
-    return 0;
-}
 
 /* The fold of a graph, which is a right one. */
 static pl_fold fold_of(const pl_graph *g)
@@ -228,10 +213,10 @@ static void nothing_of_t5_is_torn_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(parts_of_a_sum_are_inside, setup, teardown),
-        cmocka_unit_test_setup_teardown(parts_of_an_input_are_outside, setup, teardown),
-        cmocka_unit_test_setup_teardown(few_layers_stay_together, setup, teardown),
-        cmocka_unit_test_setup_teardown(nothing_of_t5_is_torn_off, setup, teardown),
+        cmocka_unit_test_setup_teardown(parts_of_a_sum_are_inside, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(parts_of_an_input_are_outside, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(few_layers_stay_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nothing_of_t5_is_torn_off, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "graph/graph.h"
 #include "ops/lib/all.h"
 #include "ops/list.h"
+#include "../arena.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,22 +14,6 @@
 #include <stdio.h>
 
 #include <cmocka.h>
-
-static pl_arena *arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena = pl_arena_new("test");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    pl_arena_free(arena);
-    return 0;
-}
 
 static pl_builder start(void)
 {
@@ -595,7 +580,7 @@ static void inplace_needs_equal_shapes(void **state)
     }
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {

@@ -1,27 +1,12 @@
 /* LLaMA and T5: what they compute, against the same written out in doubles for one row at a time,
  * with random numbers in every weight; and their repeated blocks. */
 #include "built.h"
+#include "../arena.h"
 
 #include "../program/training.h"
 #include "graph/fold.h"
 
 #include <stdio.h>
-
-static pl_arena *arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena = pl_arena_new("test");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    pl_arena_free(arena);
-    return 0;
-}
 
 /* -- running a model --------------------------------------------------------------------------- */
 
@@ -352,10 +337,10 @@ static void blocks_of_t5_fold(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(llama_is_what_it_says, setup, teardown),
-        cmocka_unit_test_setup_teardown(t5_is_what_it_says, setup, teardown),
-        cmocka_unit_test_setup_teardown(blocks_of_llama_fold, setup, teardown),
-        cmocka_unit_test_setup_teardown(blocks_of_t5_fold, setup, teardown),
+        cmocka_unit_test_setup_teardown(llama_is_what_it_says, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(t5_is_what_it_says, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(blocks_of_llama_fold, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(blocks_of_t5_fold, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

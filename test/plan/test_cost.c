@@ -1,6 +1,7 @@
 /* What a device takes for a share: flops, bytes, and what of both adds up. */
 #include "ops/lib/all.h"
 #include "plan/cost.h"
+#include "../arena.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -8,22 +9,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
-
-static pl_arena *arena;
-
-static int set_up(void **state)
-{
-    (void)state;
-    arena = pl_arena_new("test");
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    pl_arena_free(arena);
-    return 0;
-}
 
 /* Seconds of one node over f32 inputs, the second of rank 0 where there is none. */
 static double seconds_of(const char *op, const char *spec, pl_shape x, pl_shape w,
