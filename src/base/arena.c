@@ -99,6 +99,15 @@ char *pl_arena_fmt(pl_arena *a, const char *fmt, ...)
     return p;
 }
 
+void pl_arena_adopt(pl_arena *a, pl_arena *other)
+{
+    block **end = &a->top;
+    while (*end) end = &(*end)->next;
+    *end = other->top;
+    a->bytes += other->bytes;
+    free(other);
+}
+
 size_t pl_arena_bytes(const pl_arena *a)
 {
     return a->bytes;

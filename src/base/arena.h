@@ -18,6 +18,7 @@ char *pl_arena_text(pl_arena *a, const char *text);            /* a copy   */
 char *pl_arena_span(pl_arena *a, const char *text, size_t n);  /* a copy   */
 char *pl_arena_fmt(pl_arena *a, const char *fmt, ...) PL_PRINTF(2, 3);
 size_t pl_arena_bytes(const pl_arena *a);                      /* in use   */
+void pl_arena_adopt(pl_arena *a, pl_arena *other); /* all of other's memory is a's; other is gone */
 
 #define PL_NEW(a, T) ((T *)pl_arena_get((a), 1, sizeof(T)))
 #define PL_NEW_N(a, T, n) ((T *)pl_arena_get((a), (size_t)(n), sizeof(T)))

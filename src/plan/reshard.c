@@ -1,9 +1,12 @@
 #include "plan/halo.h"
 #include "plan/reshard_search.h"
 
+#include <pthread.h>
+
 struct pl_reshard_own {
     pl_memo memo;
     pl_scratch scratch;
+    pthread_mutex_t *lock; /* where several threads ask; NULL: one does */
 };
 
 pl_reshard pl_reshard_new(const pl_mesh *m, pl_arena *arena)
@@ -17,23 +20,38 @@ struct pl_paths {
     int n, cap;
     pl_reshard *at;
     pl_arena *arena;
+    pthread_mutex_t lock; /* of all that is here */
 };
 
 pl_paths *pl_paths_new(pl_arena *arena)
 {
     pl_paths *p = PL_NEW(arena, pl_paths);
+    pthread_mutexattr_t again; /* a path of a window is made of others */
     p->arena = arena;
+    pthread_mutexattr_init(&again);
+    pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&p->lock, &again);
+    pthread_mutexattr_destroy(&again);
     return p;
 }
 
-pl_reshard pl_paths_on(pl_paths *p, const pl_mesh *m)
+static pl_reshard find_mesh(pl_paths *p, const pl_mesh *m)
 {
     for (int i = 0; i < p->n; i++)
         if (pl_mesh_alike(p->at[i].mesh, m)) return p->at[i];
     pl_mesh *mesh = PL_NEW(p->arena, pl_mesh);
     *mesh = *m;
     pl_reshard r = pl_reshard_new(mesh, p->arena);
+    r.own->lock = &p->lock;
     PL_PUSH(p->arena, p, r);
+    return r;
+}
+
+pl_reshard pl_paths_on(pl_paths *p, const pl_mesh *m)
+{
+    pthread_mutex_lock(&p->lock);
+    pl_reshard r = find_mesh(p, m);
+    pthread_mutex_unlock(&p->lock);
     return r;
 }
 
@@ -66,6 +84,22 @@ static bool find_path(pl_reshard *r, const pl_question *q, int *which, pl_path *
     return pl_reshard_search_run(&r->own->scratch, q, which, path);
 }
 
+/* Remembers, or finds and keeps. */
+static bool ask(pl_reshard *r, const pl_question *q, int *which, pl_path *path)
+{
+    pthread_mutex_t *lock = r->own->lock;
+    if (lock) pthread_mutex_lock(lock);
+    pl_reply *a = pl_reshard_memo_find(&r->own->memo, q);
+    if (!a->known) {
+        if (!find_path(r, q, which, path)) *which = -1;
+        pl_reshard_memo_keep(&r->own->memo, a, *which, path);
+    }
+    const bool there = a->which >= 0;
+    if (there) pl_reshard_memo_give(a, which, path);
+    if (lock) pthread_mutex_unlock(lock);
+    return there;
+}
+
 bool pl_reshard_find(pl_reshard *r, pl_type type, const pl_shape *shape, int n,
                      const pl_placement from[], const pl_placement *to, int *which, pl_path *path,
                      pl_err *err)
@@ -86,12 +120,5 @@ bool pl_reshard_find(pl_reshard *r, pl_type type, const pl_shape *shape, int n,
                       .mask = r->mask,
                       .n = n,
                       .end = end };
-    pl_reply *a = pl_reshard_memo_find(&r->own->memo, &q);
-    if (!a->known) {
-        if (!find_path(r, &q, which, path)) *which = -1;
-        pl_reshard_memo_keep(&r->own->memo, a, *which, path);
-    }
-    if (a->which < 0) return refuse(&q, err);
-    pl_reshard_memo_give(a, which, path);
-    return true;
+    return ask(r, &q, which, path) || refuse(&q, err);
 }

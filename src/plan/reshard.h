@@ -58,7 +58,8 @@ typedef struct pl_reshard {
 
 pl_reshard pl_reshard_new(const pl_mesh *m, pl_arena *arena); /* arena owns the memory of paths */
 
-/* The paths found so far on several meshes: plans have most in common. */
+/* The paths found so far on several meshes: plans have most in common. Several threads may ask at
+ * once. */
 typedef struct pl_paths pl_paths;
 pl_paths *pl_paths_new(pl_arena *arena); /* which owns all of them */
 

@@ -1,6 +1,7 @@
 #include "program/best.h"
 
 #include "base/clock.h"
+#include "base/each.h"
 #include "plan/strategy.h"
 
 #include <math.h>
@@ -68,7 +69,16 @@ static double find_fastest(const pl_best *b)
     return least;
 }
 
-/* -- layouts ----------------------------------------------------------------------------------- */
+/* -- trials ------------------------------------------------------------------------------------ */
+
+/* A contender that is made beside others, in memory of its own. */
+typedef struct trial {
+    const char *layout;        /* this one; NULL:                                                */
+    const pl_auto_mesh *mesh;  /* what is found on a mesh                                        */
+    const struct doubt *doubt; /* in this doubt                                                  */
+    choosing x;
+    pl_best made; /* n 0: it came to nothing */
+} trial;
 
 static void add_layout(choosing *x, const char *text)
 {
@@ -81,6 +91,38 @@ static void add_layout(choosing *x, const char *text)
     if (!pl_strategy_plan(&s, x->g, NULL, x->out, &p, &why)) return;
     (void)!add(x, text, p, 0, &why);
 }
+
+static void add_doubted(choosing *x, const pl_auto_mesh *m, const struct doubt *d);
+
+static void make_trial(void *trials, int i)
+{
+    trial *t = (trial *)trials + i;
+    t->made = (pl_best){ .found = t->x.b->found, .limit = t->x.b->limit };
+    t->made.at = PL_NEW(t->x.out, pl_contender);
+    t->x.b = &t->made;
+    if (t->layout)
+        add_layout(&t->x, t->layout);
+    else
+        add_doubted(&t->x, t->mesh, t->doubt);
+}
+
+static void make_trials(const choosing *x, int n, trial t[])
+{
+    for (int i = 0; i < n; i++) {
+        t[i].x = *x;
+        t[i].x.out = pl_arena_new("trial");
+    }
+    pl_each(n, make_trial, t);
+}
+
+/* What a trial made becomes *to, one of x's. */
+static void take_trial(choosing *x, trial *t, pl_contender *to)
+{
+    *to = *t->made.at;
+    pl_arena_adopt(x->out, t->x.out);
+}
+
+/* -- layouts ----------------------------------------------------------------------------------- */
 
 /* A size stands between the two; NULL: none does. */
 static const struct layout {
@@ -105,27 +147,54 @@ static int usual_size(const pl_cluster *c)
     return inner > 1 && inner < n ? inner : n / 2 > 1 ? n / 2 : n;
 }
 
-/* Groups are of the usual size. Of the layout that is fastest then, where it is near
- * the best of all, groups of other sizes too. */
+/* The one that made the fastest that fits of those within a limit; -1: none did. */
+static int try_layouts(choosing *x, int n, const char *const text[], double limit)
+{
+    trial t[MOST_LAYOUTS] = { 0 };
+    int fastest = -1;
+    for (int i = 0; i < n; i++) t[i].layout = text[i];
+    make_trials(x, n, t);
+    for (int i = 0; i < n; i++) {
+        pl_contender *k = &x->b->at[x->b->n];
+        if (!t[i].made.n) {
+            pl_arena_free(t[i].x.out);
+            continue;
+        }
+        x->b->n++;
+        take_trial(x, &t[i], k);
+        if (!k->fits || k->forecast.step_seconds > limit) continue;
+        limit = k->forecast.step_seconds;
+        fastest = i;
+    }
+    return fastest;
+}
+
+/* text[n] with one more, unless it is there. */
+static int add_text(const char *text[], int n, const char *more)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(text[i], more)) return n;
+    text[n] = more;
+    return n + 1;
+}
+
+/* Groups are of the usual size. Of the layout that is fastest then, where it is near the best of
+ * all, groups of other sizes too. */
 static void add_layouts(choosing *x)
 {
     const int n = x->c->n_devices, ways = usual_size(x->c);
-    const double fastest = find_fastest(x->b);
-    double least = fastest * NEAR;
-    int near = -1;
-    for (int i = 0; i < N_LAYOUTS && n > 1; i++) {
-        int before = x->b->n;
-        pl_watch_tell(x->b->found->watch, "playing through layout", i + 1, N_LAYOUTS);
-        add_layout(x, layout_text(x, &layouts[i], ways));
-        const pl_contender *k = &x->b->at[x->b->n - 1];
-        if (x->b->n == before || !k->fits || k->forecast.step_seconds > least) continue;
-        least = k->forecast.step_seconds;
-        near = i;
-    }
+    const double limit = find_fastest(x->b) * NEAR;
+    const char *text[MOST_LAYOUTS];
+    if (n == 1) return;
+    pl_watch_tell(x->b->found->watch, "playing through layouts", 1, 1);
+    for (int i = 0; i < N_LAYOUTS; i++) text[i] = layout_text(x, &layouts[i], ways);
+    const int near = try_layouts(x, N_LAYOUTS, text, limit);
+    int more = 0;
     for (int size = 2; near >= 0 && layouts[near].after && size <= n; size *= 2)
-        if (size != ways) add_layout(x, layout_text(x, &layouts[near], size));
-    if (n > 2) add_layout(x, layout_text(x, &(struct layout){ "tp=", ",sp" }, n));
-    if (n > ways) add_layout(x, pl_arena_fmt(x->out, "grid:%dx%dx1", n / ways, ways));
+        if (size != ways) more = add_text(text, more, layout_text(x, &layouts[near], size));
+    if (n > 2) more = add_text(text, more, pl_arena_fmt(x->out, "tp=%d,sp", n));
+    if (n > ways) more = add_text(text, more, pl_arena_fmt(x->out, "grid:%dx%dx1", n / ways, ways));
+    try_layouts(x, more, text, limit);
 }
 
 /* -- doubts ------------------------------------------------------------------------------------ */
@@ -177,45 +246,31 @@ static bool add_plan(choosing *x, const pl_auto_mesh *m, const int *value, pl_er
     return pl_plan_check(p, err) && add(x, pl_mesh_text(&m->mesh, x->out), p, m->bound, err);
 }
 
-/* Where what is found in doubt is better, value[n] becomes it, and `best` its forecast. */
-static void try_doubt(const choosing *x, const pl_auto_mesh *m, const struct doubt *d, int *value,
-                      size_t n, pl_contender *best)
+/* Where something else is found than without doubt. */
+static void add_doubted(choosing *x, const pl_auto_mesh *m, const struct doubt *d)
 {
-    pl_arena *tmp = pl_arena_new("doubt");
-    pl_best room = { .limit = x->b->limit, .at = PL_NEW(tmp, pl_contender) };
-    choosing y = *x;
+    const size_t n = (size_t)pl_chain_variables(&m->tables->chain);
     pl_answer a;
     pl_err why = { 0 };
-    y.b = &room, y.out = tmp;
-    if (search_doubt(x, m, d, tmp, &a) && memcmp(a.value, value, n * sizeof *value) &&
-        add_plan(&y, m, a.value, &why) && by_time(room.at, best) < 0) {
-        memcpy(value, a.value, n * sizeof *value);
-        best->forecast.step_seconds = room.at->forecast.step_seconds;
-        best->fits = room.at->fits;
-    }
-    pl_arena_free(tmp);
+    if (search_doubt(x, m, d, x->out, &a) && memcmp(a.value, m->answer.value, n * sizeof *a.value))
+        (void)!add_plan(x, m, a.value, &why);
 }
 
 /* The last contender, that of a mesh, becomes a better one of it. */
-static bool doubt_last(choosing *x, const pl_auto_mesh *m, pl_err *err)
+static void doubt_last(choosing *x, const pl_auto_mesh *m)
 {
-    const size_t n = (size_t)pl_chain_variables(&m->tables->chain);
-    pl_contender best = x->b->at[x->b->n - 1];
-    const bool fits = best.fits;
-    const double seconds = best.forecast.step_seconds;
-    pl_arena *tmp = pl_arena_new("doubts");
-    int *value = PL_NEW_N(tmp, int, n + 1);
-    memcpy(value, m->answer.value, n * sizeof *value);
+    pl_contender *last = &x->b->at[x->b->n - 1];
+    trial t[N_DOUBTS] = { 0 };
+    int n = 0;
     for (int i = 0; i < N_DOUBTS; i++)
         if (doubts[i].price >= 0 || m->answer.work <= MOST_WORK)
-            try_doubt(x, m, &doubts[i], value, n, &best);
-    bool ok = true;
-    if (best.fits != fits || best.forecast.step_seconds < seconds) {
-        x->b->n--;
-        ok = add_plan(x, m, value, err);
-    }
-    pl_arena_free(tmp);
-    return ok;
+            t[n++] = (trial){ .mesh = m, .doubt = &doubts[i] };
+    make_trials(x, n, t);
+    for (int i = 0; i < n; i++)
+        if (t[i].made.n && by_time(t[i].made.at, last) < 0)
+            take_trial(x, &t[i], last);
+        else
+            pl_arena_free(t[i].x.out);
 }
 
 /* -- search ------------------------------------------------------------------------------------ */
@@ -230,7 +285,7 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         if (!m->fits) continue;
         pl_watch_tell(f->watch, "playing through plan", i + 1, f->n);
         PL_TRY(add_plan(x, m, m->answer.value, err));
-        if (!f->method && m->bound < find_fastest(x->b)) PL_TRY(doubt_last(x, m, err));
+        if (!f->method && m->bound < find_fastest(x->b)) doubt_last(x, m);
         const pl_contender *k = &x->b->at[x->b->n - 1];
         least = fmin(least, fmax(0, (double)k->forecast.memory.peak - x->b->limit));
     }

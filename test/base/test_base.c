@@ -1,5 +1,6 @@
 /* base/: how errors travel, arenas, text and its parsers, random numbers against known answers. */
 #include "base/arena.h"
+#include "base/each.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "base/text.h"
@@ -148,6 +149,24 @@ static void arena_copies_text(void **state)
     pl_arena_free(a);
 }
 
+static void arena_adopts_another(void **state)
+{
+    (void)state;
+    for (int empty = 0; empty < 4; empty++) {
+        pl_arena *a = pl_arena_new("test"), *b = pl_arena_new("other");
+        char *x = empty & 1 ? NULL : pl_arena_text(a, "kept"), *y = NULL;
+        if (!(empty & 2)) y = pl_arena_text(b, "adopted");
+        const size_t bytes = pl_arena_bytes(a) + pl_arena_bytes(b);
+        pl_arena_adopt(a, b);
+        assert_int_equal(pl_arena_bytes(a), bytes);
+        char *z = pl_arena_text(a, "new");
+        if (x) assert_string_equal(x, "kept");
+        if (y) assert_string_equal(y, "adopted");
+        assert_string_equal(z, "new");
+        pl_arena_free(a);
+    }
+}
+
 static void arena_lists_grow(void **state)
 {
     (void)state;
@@ -161,6 +180,24 @@ static void arena_lists_grow(void **state)
     assert_true(list.cap >= list.n);
     for (int i = 0; i < 100000; i++) assert_true(list.at[i] == (int64_t)i * i);
     pl_arena_free(a);
+}
+
+enum { PIECES = 1000 };
+
+static void count_piece(void *with, int i)
+{
+    ((int *)with)[i]++;
+}
+
+static void each_piece_is_done_once(void **state)
+{
+    (void)state;
+    int done[PIECES + 1] = { 0 };
+    for (int n = 0; n <= PIECES; n += n < 4 ? 1 : 249) {
+        memset(done, 0, sizeof done);
+        pl_each(n, count_piece, done);
+        for (int i = 0; i <= PIECES; i++) assert_int_equal(done[i], i < n);
+    }
 }
 
 static void text_grows(void **state)
@@ -442,7 +479,9 @@ int main(void)
         cmocka_unit_test(arena_gives_separate_zeroed_pieces),
         cmocka_unit_test(arena_goes_on_after_a_large_piece),
         cmocka_unit_test(arena_copies_text),
+        cmocka_unit_test(arena_adopts_another),
         cmocka_unit_test(arena_lists_grow),
+        cmocka_unit_test(each_piece_is_done_once),
         cmocka_unit_test(text_grows),
         cmocka_unit_test(text_reads_integers),
         cmocka_unit_test(text_reads_reals),
