@@ -58,6 +58,13 @@ double pl_rng_uniform(pl_rng r, uint64_t index)
     return pl_rng_u32(r, index) * 0x1p-32;
 }
 
+double pl_draw_uniform(pl_draw *d, uint64_t index)
+{
+    if (!d->begun || d->block != index / 4) pl_rng_block(d->rng, d->block = index / 4, d->word);
+    d->begun = true;
+    return d->word[index % 4] * 0x1p-32;
+}
+
 void pl_rng_normals(pl_rng r, uint64_t block, double out[4])
 {
     uint32_t w[4];

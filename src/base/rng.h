@@ -5,6 +5,7 @@
  * whole. */
 #ifndef PL_BASE_RNG_H
 #define PL_BASE_RNG_H
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct pl_rng {
@@ -24,5 +25,15 @@ double pl_rng_uniform(pl_rng r, uint64_t index);           /* [0, 1), 2^-32 apar
 double pl_rng_normal(pl_rng r, uint64_t index);            /* mean 0, variance 1 (Box-Muller)    */
 void pl_rng_normals(pl_rng r, uint64_t block, double out[4]); /* indices 4 block .. 4 block + 3   */
 uint64_t pl_rng_below(pl_rng r, uint64_t index, uint64_t n); /* 0 .. n-1                         */
+
+/* The same words for whoever takes neighbours: it remembers the block of the last one. */
+typedef struct pl_draw {
+    pl_rng rng;
+    bool begun;
+    uint64_t block;
+    uint32_t word[4];
+} pl_draw;
+
+double pl_draw_uniform(pl_draw *d, uint64_t index); /* pl_rng_uniform(d->rng, index) */
 
 #endif

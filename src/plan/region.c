@@ -170,6 +170,17 @@ int64_t pl_region_global(const pl_region *r, const pl_shape *s, int64_t i)
     return at;
 }
 
+int64_t pl_region_row(const pl_region *r, const pl_shape *s, int64_t *step)
+{
+    int64_t stride[PL_MAX_RANK];
+    *step = 1;
+    if (!r->n) return 1;
+    const pl_digit *d = &r->digit[r->n - 1];
+    pl_shape_strides(s, stride);
+    *step = d->unit * stride[d->dim];
+    return d->n;
+}
+
 /* -- copies ------------------------------------------------------------------------------------ */
 
 /* A loop around what c has so far; one that goes on where its inner one ends only lengthens it. */

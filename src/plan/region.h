@@ -38,6 +38,10 @@ bool pl_region_meet(const pl_region *a, const pl_region *b, pl_region *out);
 /* Index in the whole tensor (row-major) of element i of the region. */
 int64_t pl_region_global(const pl_region *r, const pl_shape *s, int64_t i);
 
+/* Elements that stand at equal distances in the whole, *step apart: so many from each multiple of
+ * their number on. */
+int64_t pl_region_row(const pl_region *r, const pl_shape *s, int64_t *step);
+
 /* Nested loops of memcpy: for all i_k < count[k], `bytes` bytes from from_at + sum i_k from[k] to
  * to_at + sum i_k to[k]. */
 typedef struct pl_copy {

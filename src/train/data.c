@@ -97,15 +97,28 @@ static void fill_text(const pl_data *d, const pl_port *port, uint64_t seed, int6
     }
 }
 
+/* Elements [from, from + n) of the part; in the whole they stand `step` apart from `global` on. */
+static void fill_row(pl_type t, void *data, int64_t from, int64_t n, uint64_t global, uint64_t step,
+                     int64_t below, pl_rng r)
+{
+    const bool real = pl_type_is_float(t);
+    pl_draw draw = { .rng = r };
+    for (int64_t i = 0; i < n; i++) {
+        double u = pl_draw_uniform(&draw, global + (uint64_t)i * step);
+        pl_type_put(t, data, from + i, real ? 2 * u - 1 : floor(u * (double)below));
+    }
+}
+
 static void fill_random(const pl_port *port, uint64_t seed, int64_t step, int64_t below, void *data)
 {
-    pl_rng r = pl_rng_at(seed, pl_rng_mix(pl_rng_name(port->value->name), (uint64_t)step));
-    for (int64_t i = 0, n = pl_shape_count(&port->shape); i < n; i++) {
-        double u =
-            pl_rng_uniform(r, (uint64_t)pl_region_global(&port->region, &port->value->shape, i));
-        pl_type_put(port->value->type, data, i,
-                    pl_type_is_float(port->value->type) ? 2 * u - 1 : floor(u * (double)below));
-    }
+    const pl_value *v = port->value;
+    const pl_rng r = pl_rng_at(seed, pl_rng_mix(pl_rng_name(v->name), (uint64_t)step));
+    int64_t apart, n = pl_region_row(&port->region, &v->shape, &apart);
+    int64_t count = pl_shape_count(&port->shape);
+#pragma omp parallel for if (count > 100000)
+    for (int64_t at = 0; at < count; at += n)
+        fill_row(v->type, data, at, n, (uint64_t)pl_region_global(&port->region, &v->shape, at),
+                 (uint64_t)apart, below, r);
 }
 
 void pl_data_fill(const pl_data *d, const pl_port *port, uint64_t seed, int64_t step,

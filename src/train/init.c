@@ -33,10 +33,11 @@ static void fill_row(pl_type t, void *data, int64_t from, int64_t n, uint64_t gl
 {
     double normal[4];
     uint64_t block = UINT64_MAX;
+    pl_draw draw = { .rng = r };
     for (int64_t i = 0; i < n; i++) {
         uint64_t g = global + (uint64_t)i * step;
         double y = x;
-        if (k == UNIFORM) y = x * (2 * pl_rng_uniform(r, g) - 1);
+        if (k == UNIFORM) y = x * (2 * pl_draw_uniform(&draw, g) - 1);
         if (k == NORMAL) {
             if (g / 4 != block) pl_rng_normals(r, block = g / 4, normal);
             y = x * normal[g % 4];
@@ -49,16 +50,11 @@ bool pl_init_fill(const pl_port *port, uint64_t seed, void *data, pl_err *err)
 {
     const pl_value *v = port->value;
     const pl_region *part = &port->region;
-    int64_t count = pl_region_count(part), n = 1, step = 1, stride[PL_MAX_RANK];
+    int64_t count = pl_region_count(part), step, n = pl_region_row(part, &v->shape, &step);
     kind k;
     double x;
     PL_TRY(parse(v, &k, &x, err));
     if (!count) return true;
-    if (part->n) { /* a row: the values of the innermost digit */
-        const pl_digit *d = &part->digit[part->n - 1];
-        pl_shape_strides(&v->shape, stride);
-        n = d->n, step = d->unit * stride[d->dim];
-    }
     const pl_rng r = pl_rng_at(seed, pl_rng_name(v->name));
 #pragma omp parallel for if (count > 100000)
     for (int64_t row = 0; row < count / n; row++)
