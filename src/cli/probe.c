@@ -97,15 +97,44 @@ static const pl_measured_kernel *find_kernel(const pl_measure *m, const char *wh
     pl_bug(__FILE__, __LINE__, "no '%s' was measured", what);
 }
 
-/* What all f32 kernels of a kind reach together, as a share of the peak. */
-static double find_share(const pl_measure *m, const char *what, const pl_measured_kernel *peak)
+/* seconds = flops / rate + exposed bytes / stream of f32 kernels of a kind. */
+typedef struct product_fit {
+    double rate, exposed;
+} product_fit;
+
+static bool is_of(const pl_measured_kernel *k, const char *what)
+{
+    return !strcmp(k->what, what) && k->type == PL_F32;
+}
+
+/* The rate that all kernels of a kind reach together, beside what memory is known to take: of noise
+ * no more than half. */
+static double find_rate(const pl_measure *m, const char *what, double exposed, double stream)
 {
     double flops = 0, seconds = 0;
     for (int i = 0; i < m->n_kernels; i++) {
         const pl_measured_kernel *k = &m->kernel[i];
-        if (!strcmp(k->what, what) && k->type == PL_F32) flops += k->flops, seconds += k->seconds;
+        if (!is_of(k, what)) continue;
+        flops += k->flops;
+        seconds += fmax(k->seconds - exposed * k->bytes / stream, k->seconds / 2);
     }
-    return fmin(flops / seconds / flops_of(peak), 1);
+    return flops / seconds;
+}
+
+/* Least squares of the errors' shares, exposed in 0 .. 1. */
+static product_fit fit_products(const pl_measure *m, const char *what, double stream)
+{
+    double xx = 0, xy = 0, yy = 0, x = 0, y = 0;
+    for (int i = 0; i < m->n_kernels; i++) {
+        const pl_measured_kernel *k = &m->kernel[i];
+        if (!is_of(k, what)) continue;
+        const double f = k->flops / k->seconds, b = k->bytes / stream / k->seconds;
+        xx += f * f, xy += f * b, yy += b * b, x += f, y += b;
+    }
+    const double exposed = (xx * y - xy * x) / (xx * yy - xy * xy);
+    product_fit fit = { 0, exposed > 0 ? fmin(exposed, 1) : 0 };
+    fit.rate = find_rate(m, what, fit.exposed, stream);
+    return fit;
 }
 
 static pl_device_class make_class(const pl_measure *m, const machine *host, pl_arena *a)
@@ -113,6 +142,9 @@ static pl_device_class make_class(const pl_measure *m, const machine *host, pl_a
     const pl_measured_kernel *f32 = find_peak(m, PL_F32), *bf16 = find_peak(m, PL_BF16);
     const pl_measured_kernel *copy = find_kernel(m, "copy"), *add = find_kernel(m, "add");
     const double copied = copy->bytes / copy->seconds, added = add->bytes / add->seconds;
+    const double peak = flops_of(f32);
+    const product_fit layers = fit_products(m, "layer", added);
+    const double convs = find_rate(m, "conv", layers.exposed, added);
     const char *by =
         pl_arena_fmt(a, "measured, %d rank%s of %d thread%s", m->n_ranks, m->n_ranks > 1 ? "s" : "",
                      m->n_threads, m->n_threads > 1 ? "s" : "");
@@ -127,16 +159,18 @@ static pl_device_class make_class(const pl_measure *m, const machine *host, pl_a
                                      (long long)bf16->size) },
         .memory_bandwidth = { four_digits(fmax(copied, added)),
                               pl_arena_fmt(a, "%s: %s", by, copied > added ? "copy" : "add") },
-        .matmul_efficiency = { four_digits(find_share(m, "layer", f32)),
+        .matmul_efficiency = { four_digits(fmin(layers.rate / peak, 1)),
                                pl_arena_fmt(a, "%s: layers and their gradients", by) },
         .stream_efficiency = { four_digits(added / fmax(copied, added)),
                                pl_arena_fmt(a, "%s: add", by) },
-        .conv_efficiency = { four_digits(find_share(m, "conv", f32)),
+        .conv_efficiency = { four_digits(fmin(convs / peak, 1)),
                              pl_arena_fmt(a, "%s: 3 x 3, with gradients", by) },
         .vector_flops = { four_digits(flops_of(find_kernel(m, "gelu"))),
                           pl_arena_fmt(a, "%s: gelu", by) },
         .kernel_start = { four_digits(m->kernel[0].seconds),
                           pl_arena_fmt(a, "%s: matmul of 8^3", by) },
+        .memory_exposed = { four_digits(layers.exposed),
+                            pl_arena_fmt(a, "%s: layers of few rows and of many", by) },
     };
 }
 
@@ -311,12 +345,13 @@ static void print_json(const pl_measure *m, const pl_cluster *c)
 {
     const pl_device_class *d = &c->class[0];
     json_t *device = json_pack(
-        "{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "memory_bytes", d->memory.value,
+        "{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "memory_bytes", d->memory.value,
         "f32_flops_per_second", d->f32_flops.value, "bf16_flops_per_second", d->bf16_flops.value,
         "memory_bytes_per_second", d->memory_bandwidth.value, "matmul_efficiency",
         d->matmul_efficiency.value, "stream_efficiency", d->stream_efficiency.value,
         "conv_efficiency", d->conv_efficiency.value, "vector_flops_per_second",
-        d->vector_flops.value, "kernel_start_seconds", d->kernel_start.value);
+        d->vector_flops.value, "kernel_start_seconds", d->kernel_start.value, "memory_exposed",
+        d->memory_exposed.value);
     json_t *all = json_pack("{s:s, s:i, s:i, s:f, s:o, s:o, s:o, s:o}", "schema", "pleat.probe/1",
                             "devices", m->n_ranks, "threads", m->n_threads, "overlap", m->overlap,
                             "device", device, "kernels", kernels_json(m), "levels",

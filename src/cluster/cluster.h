@@ -39,6 +39,8 @@ typedef struct pl_device_class {
     pl_figure kernel_start;      /* seconds that any kernel costs                                 */
     pl_figure conv_efficiency;   /* share of the peak flops that convolutions reach, 0 .. 1       */
     pl_figure vector_flops;      /* per second, of element-wise kernels, as achieved              */
+    pl_figure memory_exposed;    /* share of the time that a product's operands take from memory
+                                    that its computing does not hide, 0 .. 1                      */
 } pl_device_class;
 
 typedef struct pl_level {
@@ -95,6 +97,7 @@ PL_MUST_CHECK bool pl_cluster_find(const char *text, pl_arena *a, pl_cluster **o
  *       kernel_start: 7 us
  *       conv_efficiency: 0.7                    (default: matmul_efficiency)
  *       vector_flops: 15.7 TFLOP/s              (default: f32_flops)
+ *       memory_exposed: 0                       (default)
  *   levels:                                     (innermost first)
  *     - {name: nvlink, size: 8, latency: 0.6 us, bandwidth: 150 GB/s}
  *     - name: ethernet

@@ -11,7 +11,7 @@
 #define SHEET_H200 "NVIDIA H200 SXM data sheet"
 #define USUAL                                                                                      \
     .matmul_efficiency = PL_KIND_MATMUL, .stream_efficiency = PL_KIND_STREAM,                      \
-    .kernel_start = PL_KIND_START
+    .kernel_start = PL_KIND_START, .memory_exposed = PL_KIND_EXPOSED
 
 /* name, memory, f32, 16 bits, memory bandwidth */
 // clang-format off
@@ -82,7 +82,7 @@ const pl_kind pl_kinds[] = {
 const pl_kind pl_kind_local = {
     "local", "ranks of this machine", 1, false,
     { "local", { 8e9, GUESS }, { 50e9, GUESS }, { 50e9, GUESS }, { 10e9, GUESS },
-      { 0.7, GUESS }, { 0.7, GUESS }, { 2e-6, GUESS } },
+      { 0.7, GUESS }, { 0.7, GUESS }, { 2e-6, GUESS }, .memory_exposed = { 1, GUESS } },
     { .name = "memory", .start = { 0, GUESS }, .latency = { 5e-6, GUESS },
       .bandwidth = { 10e9, GUESS }, .overlap = { 0, "none: all cores compute" } },
     { 0 },

@@ -19,6 +19,7 @@ extern const pl_kind pl_kind_local; /* ranks of this machine; one level, `inside
 #define PL_KIND_MATMUL { 0.7, "usual: AutoParallel's share of peak flops" }
 #define PL_KIND_STREAM { 0.7, "usual: AutoParallel's share of peak bandwidth" }
 #define PL_KIND_START { 7e-6, "usual: AutoParallel's least time of a kernel" }
+#define PL_KIND_EXPOSED { 0, "usual: none, as in a roofline" }
 /* Two streams at once are both slowed down by 1.1256 (Galvatron): of messages as long as the
  * computation 1 - 0.1256 are hidden. */
 #define PL_KIND_OVERLAP { 0.87, "usual: Galvatron's slow-down 1.1256 of both" }

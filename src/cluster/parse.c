@@ -161,7 +161,7 @@ static void read_classes(reader *r, const pl_yaml *y, pl_cluster *c)
         if (!is_kind(r, m, PL_YAML_MAP, m->key)) continue;
         check_keys(r, m,
                    "memory f32_flops bf16_flops memory_bandwidth matmul_efficiency "
-                   "stream_efficiency conv_efficiency vector_flops kernel_start");
+                   "stream_efficiency conv_efficiency vector_flops kernel_start memory_exposed");
         read_figures(r, m, pl_field_class, &c->class[i]);
     }
 }

@@ -23,6 +23,7 @@ pl_speed pl_cost_speed(const pl_cluster *c)
         s.windows = least(d->conv_efficiency.value / d->matmul_efficiency.value, s.windows);
         s.vector = least(d->vector_flops.value, s.vector);
         s.start = fmax(s.start, d->kernel_start.value);
+        s.exposed = fmax(s.exposed, d->memory_exposed.value);
     }
     for (int i = 0; i < c->n_levels; i++) s.hidden = fmin(s.hidden, c->level[i].link.overlap);
     return s;
@@ -64,5 +65,6 @@ double pl_cost_share(const pl_share *s, const pl_speed *speed)
     for (int i = 0; i < n->n_out; i++)
         bytes += (double)(pl_shape_count(&s->out[i]) * pl_type_bytes(n->out[i]->type));
     double compute = pl_op_work(s) / find_rate(n, speed), memory = bytes / speed->stream;
-    return speed->start + fmax(compute, memory);
+    const double exposed = pl_op_multiplies(n) ? speed->exposed : 0;
+    return speed->start + fmax(compute, memory) + exposed * fmin(compute, memory);
 }

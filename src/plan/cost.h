@@ -1,5 +1,5 @@
 /* plan/cost.h - how long one device takes for its share of a node: a roofline (Williams et al.,
- * CACM 2009) and the time to start a kernel. */
+ * CACM 2009), rounded off where a device hides less, and the time to start a kernel. */
 #ifndef PL_PLAN_COST_H
 #define PL_PLAN_COST_H
 #include "cluster/cluster.h"
@@ -11,6 +11,8 @@ typedef struct pl_speed {
     double vector;            /* flops per second of all else; 0: those of products        */
     double stream;            /* bytes of memory per second, read or written, as achieved  */
     double start;             /* seconds to start a kernel                                 */
+    double exposed;           /* of a product: share of the shorter of computing and memory
+                                 that the longer does not hide; 0: a roofline              */
     double hidden;            /* share of the time of messages of states and their gradients
                                  that passes beside computing                              */
 } pl_speed;

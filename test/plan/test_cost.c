@@ -46,6 +46,19 @@ static void the_longer_of_both(void **state)
     is_near(seconds_of("einsum", "mk,kn->mn", x, w, &far), 1e-3 + bytes / 1e2);
 }
 
+/* A product of which memory is exposed takes both, in part; element-wise kernels stay as they are. */
+static void what_memory_adds(void **state)
+{
+    (void)state;
+    const pl_shape x = PL_SHAPE(4, 6), w = PL_SHAPE(6, 8);
+    const double flops = 2 * 4 * 6 * 8, bytes = 4 * (4 * 6 + 6 * 8 + 4 * 8);
+    pl_speed s = speed_of(1e2, 1e2);
+    s.exposed = 0.25;
+    is_near(seconds_of("einsum", "mk,kn->mn", x, w, &s),
+            1e-3 + fmax(flops, bytes) / 1e2 + 0.25 * fmin(flops, bytes) / 1e2);
+    is_near(seconds_of("add", NULL, PL_SHAPE(5), PL_SHAPE(5), &s), 1e-3 + 60 / 1e2);
+}
+
 static void products_convolutions_and_the_rest(void **state)
 {
     (void)state;
@@ -69,7 +82,8 @@ static void of_the_slowest_class(void **state)
         "schema: pleat.cluster/1\n"
         "classes:\n"
         "  a: {memory: 1 GB, f32_flops: 1 TFLOP/s, memory_bandwidth: 10 GB/s,\n"
-        "      matmul_efficiency: 0.5, conv_efficiency: 0.4, vector_flops: 3 GFLOP/s}\n"
+        "      matmul_efficiency: 0.5, conv_efficiency: 0.4, vector_flops: 3 GFLOP/s,\n"
+        "      memory_exposed: 0.3}\n"
         "  b: {memory: 1 GB, f32_flops: 2 TFLOP/s, memory_bandwidth: 20 GB/s,\n"
         "      matmul_efficiency: 0.5}\n"
         "levels: [{name: in, size: 2, latency: 1 us, bandwidth: 1 GB/s}]\n"
@@ -83,6 +97,8 @@ static void of_the_slowest_class(void **state)
     is_near(s.windows, 0.8);
     is_near(s.vector, 3e9);
     is_near(s.stream, 7e9);
+    is_near(s.exposed, 0.3);
+    is_near(c->class[1].memory_exposed.value, 0);
     is_near(c->class[1].conv_efficiency.value, 0.5);
     is_near(c->class[1].vector_flops.value, 2e12);
     assert_string_equal(c->class[1].conv_efficiency.source, "as matmul_efficiency");
@@ -92,6 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_longer_of_both),
+        cmocka_unit_test(what_memory_adds),
         cmocka_unit_test(products_convolutions_and_the_rest),
         cmocka_unit_test(of_the_slowest_class),
     };
