@@ -46,7 +46,7 @@ static void the_longer_of_both(void **state)
     is_near(seconds_of("einsum", "mk,kn->mn", x, w, &far), 1e-3 + bytes / 1e2);
 }
 
-/* A product of which memory is exposed takes both, in part; element-wise kernels stay as they are. */
+/* A product takes a share of the shorter, too; element-wise kernels stay as they are. */
 static void what_memory_adds(void **state)
 {
     (void)state;
