@@ -115,6 +115,7 @@ static void fill_random(const pl_port *port, uint64_t seed, int64_t step, int64_
     const pl_rng r = pl_rng_at(seed, pl_rng_mix(pl_rng_name(v->name), (uint64_t)step));
     int64_t apart, n = pl_region_row(&port->region, &v->shape, &apart);
     int64_t count = pl_shape_count(&port->shape);
+    if (!count) return; /* a rank may have no rows */
 #pragma omp parallel for if (count > 100000)
     for (int64_t at = 0; at < count; at += n)
         fill_row(v->type, data, at, n, (uint64_t)pl_region_global(&port->region, &v->shape, at),
