@@ -1,277 +1,185 @@
 #include "memory/layout.h"
 
-#include <stdlib.h>
+#include "memory/exact.h"
+#include "memory/keys.h"
+
 #include <string.h>
 
-/* A buffer that has its place. The placed ones are kept sorted by `low`, so that one pass over them
- * meets the gaps of any life span from the bottom up. */
-typedef struct box {
-    int64_t low, high; /* bytes [low, high) of the block */
-    int32_t birth, death;
-} box;
+enum { MANY = 20000 }; /* beyond it one greedy key is tried unless they are named: each takes n^2 */
 
-typedef struct item {
-    int64_t bytes; /* rounded up to the alignment */
-    int32_t birth, death;
-    int index; /* in the caller's array */
-} item;
+/* One problem and the best that is known of it. */
+typedef struct state {
+    const pl_boxes *p;
+    int64_t capacity;
+    int64_t *best, *now; /* [n] offsets */
+    int64_t height;      /* of best; -1: none yet */
+    int64_t bound;
+} state;
 
-typedef struct event {
-    int64_t bytes; /* at a birth > 0, at a death < 0 */
-    int32_t step;
-} event;
-
-/* The step where most is live, and how much. */
-typedef struct peak {
-    int32_t step;
-    int64_t bytes;
-} peak;
-
-static int compare(int64_t a, int64_t b)
+static void keep_lower(state *s, int64_t height)
 {
-    return (a > b) - (a < b);
+    if (height < 0 || (s->height >= 0 && height >= s->height)) return;
+    int64_t *old = s->best;
+    s->best = s->now;
+    s->now = old;
+    s->height = height;
 }
 
-/* Large first; equals in order of birth, then of the caller, so that the result is reproducible. */
-static int by_size(const void *left, const void *right)
+static bool is_enough(const state *s, const pl_layout_options *o)
 {
-    const item *a = left, *b = right;
-    int order = compare(b->bytes, a->bytes);
-    if (!order) order = compare(a->birth, b->birth);
-    return order ? order : compare(a->index, b->index);
+    if (s->height < 0) return false;
+    return s->height == s->bound || (o->any && s->height <= s->capacity);
 }
 
-/* Within a step deaths come first: a life ends before the step of its death. */
-static int by_step(const void *left, const void *right)
+static void try_keys(state *s, const pl_layout_options *o)
 {
-    const event *a = left, *b = right;
-    int order = compare(a->step, b->step);
-    return order ? order : compare(a->bytes, b->bytes);
+    unsigned keys = o->keys ? o->keys : s->p->n > MANY ? 1u << PL_KEY_BEST : PL_KEYS_DEFAULT;
+    for (int i = 0; i < s->p->n && !o->keys; i++)
+        if (s->p->item[i].hint >= 0) keys |= 1u << PL_KEY_HINT;
+    for (int k = 0; k < PL_KEYS_COUNT && !is_enough(s, o); k++)
+        if (keys >> k & 1) keep_lower(s, pl_keys_place(s->p, (pl_key)k, s->now));
 }
 
-static peak find_peak(int n, const item items[], pl_arena *tmp)
+static pl_outcome try_exact(state *s, pl_exact *x, int64_t capacity, int64_t *nodes)
 {
-    event *e = PL_NEW_N(tmp, event, 2 * (size_t)n);
-    for (int i = 0; i < n; i++) {
-        e[2 * i] = (event){ items[i].bytes, items[i].birth };
-        e[2 * i + 1] = (event){ -items[i].bytes, items[i].death };
-    }
-    qsort(e, 2 * (size_t)n, sizeof *e, by_step);
-    peak top = { n ? e[0].step : 0, 0 };
-    int64_t live = 0;
-    for (size_t i = 0; i < 2 * (size_t)n; i++) {
-        live += e[i].bytes;
-        if (live > top.bytes) top = (peak){ e[i].step, live };
-    }
-    return top;
-}
-
-/* The boxes live together with `want`, bottom up. Without a branch: which they are is noise. */
-static int find_neighbours(int n, const box placed[], const item *want, int found[])
-{
-    int count = 0;
-    for (int i = 0; i < n; i++) {
-        found[count] = i;
-        count += (placed[i].birth < want->death) & (placed[i].death > want->birth);
-    }
-    return count;
-}
-
-/* Bottom of the tightest gap that holds `want`, or the top of all its neighbours in time. */
-static int64_t find_gap(int n, const box placed[], const int neighbour[], const item *want)
-{
-    int64_t floor = 0, best = -1, best_room = INT64_MAX;
-    for (int i = 0; i < n; i++) {
-        const box *b = &placed[neighbour[i]];
-        int64_t room = b->low - floor;
-        if (room >= want->bytes && room < best_room) {
-            best = floor;
-            best_room = room;
-        }
-        if (b->high > floor) floor = b->high;
-    }
-    return best >= 0 ? best : floor;
-}
-
-static int find_slot(int n, const box placed[], int64_t low)
-{
-    int from = 0, to = n; /* the first box above `low` is in [from, to] */
-    while (from < to) {
-        int mid = from + (to - from) / 2;
-        if (placed[mid].low > low)
-            to = mid;
-        else
-            from = mid + 1;
-    }
-    return from;
-}
-
-/* One pass over the boxes for each buffer: n^2 / 2 comparisons of adjacent memory, about half a
- * second at 20,000 buffers. A tree over time would still have to sort the neighbours it finds by
- * offset, which is slower when most are live together, as weights and their states are. */
-static int64_t place_all(int n, const item items[], pl_arena *tmp, int64_t offset[])
-{
-    box *placed = PL_NEW_N(tmp, box, n);
-    int *neighbour = PL_NEW_N(tmp, int, n);
+    for (int i = 0; i < s->p->n; i++) s->now[i] = s->p->item[i].fixed > 0 ? s->p->item[i].fixed : 0;
+    pl_outcome o = pl_exact_try(x, capacity, nodes, s->now);
+    if (o != PL_EXACT_FOUND) return o;
     int64_t height = 0;
-    for (int i = 0; i < n && items[i].bytes > 0; i++) { /* the empty ones, all last, stay at 0 */
-        int live = find_neighbours(i, placed, &items[i], neighbour);
-        int64_t low = find_gap(live, placed, neighbour, &items[i]), high = low + items[i].bytes;
-        int at = find_slot(i, placed, low);
-        memmove(placed + at + 1, placed + at, (size_t)(i - at) * sizeof *placed);
-        placed[at] = (box){ low, high, items[i].birth, items[i].death };
-        offset[items[i].index] = low;
-        if (high > height) height = high;
-    }
-    return height;
+    for (int i = 0; i < s->p->n; i++)
+        if (s->now[i] + s->p->item[i].bytes > height) height = s->now[i] + s->p->item[i].bytes;
+    PL_ASSERT_CMP(height, <=, capacity);
+    keep_lower(s, height);
+    return o;
 }
 
-/* Rounds the sizes up. False when their sum does not fit 63 bits: below it no height overflows. */
-static bool round_sizes(int n, const pl_buf buf[], int64_t align, item items[])
+static int64_t use(int64_t *nodes, int64_t share)
 {
-    int64_t total = 0;
-    for (int i = 0; i < n; i++) {
-        PL_ASSERT_CMP(buf[i].bytes, >=, 0);
-        PL_ASSERT_CMP(buf[i].birth, <, buf[i].death);
-        int64_t up;
-        if (__builtin_add_overflow(buf[i].bytes, align - 1, &up)) return false;
-        up &= ~(align - 1);
-        if (__builtin_add_overflow(total, up, &total)) return false;
-        items[i] = (item){ up, buf[i].birth, buf[i].death, i };
-    }
-    return true;
+    if (share > *nodes) share = *nodes;
+    *nodes -= share;
+    return share;
 }
 
-static bool fail_infeasible(peak top, int64_t height, int64_t capacity, pl_err *err)
+/* From the bound up, as long as it is proven that nothing fits; a quarter of the effort at most. */
+static void raise_bound(state *s, pl_exact *x, const pl_layout_options *o, int64_t *nodes)
 {
-    long long live = top.bytes, high = height, room = capacity;
-    if (top.bytes > capacity)
+    int64_t some = use(nodes, *nodes / 4);
+    s->bound = pl_boxes_round(s->bound, s->p->unit);
+    while (!is_enough(s, o) && some > 0) {
+        if (try_exact(s, x, s->bound, &some) != PL_EXACT_NONE) break;
+        s->bound += s->p->unit;
+    }
+    *nodes += some;
+}
+
+/* First the capacity asked for, if it is below what is known; then in halves between what may be
+ * and what is. What ran out of nodes counts as not to be had, but proves nothing: the bound moves
+ * only with what was proven. */
+static void lower_height(state *s, pl_exact *x, const pl_layout_options *o, int64_t *nodes)
+{
+    int64_t unit = s->p->unit, low = s->bound;
+    if (s->height > s->capacity && s->capacity >= s->bound) {
+        int64_t some = use(nodes, *nodes / 2);
+        pl_outcome found = try_exact(s, x, s->capacity, &some);
+        *nodes += some;
+        if (found == PL_EXACT_NONE) low = s->bound = pl_boxes_round(s->capacity + 1, unit);
+    }
+    while (!is_enough(s, o) && low<s->height && * nodes> 0) {
+        int64_t mid = low + (s->height - low) / unit / 2 * unit;
+        int64_t some = use(nodes, *nodes / 4 + 1);
+        pl_outcome found = try_exact(s, x, mid, &some);
+        *nodes += some;
+        if (found == PL_EXACT_FOUND) continue;
+        if (found == PL_EXACT_NONE) s->bound = mid + unit;
+        low = mid + unit;
+    }
+}
+
+static void search(state *s, const pl_layout_options *o, int64_t *nodes)
+{
+    try_keys(s, o);
+    if (is_enough(s, o) || o->effort <= 0 || s->height < 0) return;
+    pl_arena *tmp = pl_arena_new("layout search");
+    pl_exact *x = pl_exact_new(s->p, o->off, o->effort, tmp);
+    int64_t left = o->effort;
+    if (x && o->any && s->capacity >= s->bound) {
+        if (try_exact(s, x, s->capacity, &left) == PL_EXACT_NONE)
+            s->bound = pl_boxes_round(s->capacity + 1, s->p->unit);
+    } else if (x) {
+        raise_bound(s, x, o, &left);
+        if (!is_enough(s, o)) lower_height(s, x, o, &left);
+    }
+    *nodes = o->effort - left;
+    pl_arena_free(tmp);
+}
+
+static bool fail_infeasible(const state *s, pl_err *err)
+{
+    long long live = s->p->live, high = s->height, room = s->capacity, step = s->p->step;
+    if (s->height < 0)
         return pl_err_set(err, PL_EINFEASIBLE,
-                          "no layout fits: %lld bytes are live at step %d, the capacity is %lld "
+                          "no layout found: no key placed all buffers; buffers with fixed offsets "
+                          "overlap, or the keys chosen cannot take fixed offsets");
+    if (live > room)
+        return pl_err_set(err, PL_EINFEASIBLE,
+                          "no layout fits: %lld bytes are live at step %lld, the capacity is %lld "
                           "(height found %lld); %lld bytes less there, or as many more of memory, "
                           "would be needed",
-                          live, (int)top.step, room, high, live - room);
-    return pl_err_set(err, PL_EINFEASIBLE,
-                      "no layout found that fits: height %lld, capacity %lld; at most %lld bytes "
-                      "are live at a time (step %d), so a lower layout may exist; %lld bytes more "
-                      "of memory would do",
-                      high, room, live, (int)top.step, high - room);
+                          live, step, room, high, live - room);
+    if (s->bound > room)
+        return pl_err_set(
+            err, PL_EINFEASIBLE,
+            "no layout fits: %lld bytes are live at step %lld, but no layout is lower "
+            "than %lld, the capacity is %lld (height found %lld); %lld bytes more of "
+            "memory would do",
+            live, step, (long long)s->bound, room, high, high - room);
+    return pl_err_set(
+        err, PL_EINFEASIBLE,
+        "no layout found that fits: height %lld, capacity %lld; at most %lld bytes "
+        "are live at a time (step %lld), so a lower layout may exist; %lld bytes more "
+        "of memory would do",
+        high, room, live, step, high - room);
 }
 
-static bool place(int n, const pl_buf buf[], int64_t align, int64_t capacity, pl_arena *tmp,
-                  pl_arena *out, pl_layout *layout, pl_err *err)
+static bool fail_size(int n, int64_t align, int64_t capacity, pl_err *err)
 {
-    item *items = PL_NEW_N(tmp, item, n);
-    if (!round_sizes(n, buf, align, items))
-        return pl_err_set(err, PL_EINFEASIBLE,
-                          "no layout fits: the sizes of the %d buffers, in multiples of %lld, add "
-                          "up to more than 2^63 bytes; the capacity is %lld bytes",
-                          n, (long long)align, (long long)capacity);
-    peak top = find_peak(n, items, tmp);
-    qsort(items, (size_t)n, sizeof *items, by_size);
-    int64_t *offset = PL_NEW_N(out, int64_t, n);
-    int64_t height = place_all(n, items, tmp, offset);
-    if (height > capacity) return fail_infeasible(top, height, capacity, err);
-    *layout = (pl_layout){ height, top.bytes, offset };
-    return true;
+    return pl_err_set(err, PL_EINFEASIBLE,
+                      "no layout fits: the sizes of the %d buffers, in multiples of %lld, add "
+                      "up to more than 2^63 bytes; the capacity is %lld bytes",
+                      n, (long long)align, (long long)capacity);
+}
+
+bool pl_layout_solve(int n, const pl_buf buf[], int64_t align, int64_t capacity,
+                     const pl_layout_options *options, pl_arena *out, pl_layout *layout,
+                     pl_err *err)
+{
+    PL_ASSERT_CMP(n, >=, 0);
+    PL_ASSERT(align > 0 && (align & (align - 1)) == 0);
+    pl_arena *tmp = pl_arena_new("layout scratch");
+    pl_boxes p;
+    int64_t nodes = 0;
+    bool ok = pl_boxes_make(n, buf, align, tmp, &p) || fail_size(n, align, capacity, err);
+    if (ok) {
+        state s = {
+            &p, capacity, PL_NEW_N(tmp, int64_t, n), PL_NEW_N(tmp, int64_t, n), -1, p.bound
+        };
+        search(&s, options, &nodes);
+        ok = s.height >= 0 && s.height <= capacity;
+        if (ok) {
+            *layout = (pl_layout){ s.height, s.bound, PL_NEW_N(out, int64_t, n),
+                                   s.height == s.bound, nodes };
+            if (n) memcpy(layout->offset, s.best, (size_t)n * sizeof *s.best);
+        } else {
+            fail_infeasible(&s, err);
+        }
+    }
+    pl_arena_free(tmp);
+    return ok;
 }
 
 bool pl_layout_place(int n, const pl_buf buf[], int64_t align, int64_t capacity, pl_arena *out,
                      pl_layout *layout, pl_err *err)
 {
-    PL_ASSERT_CMP(n, >=, 0);
-    PL_ASSERT(align > 0 && (align & (align - 1)) == 0);
-    pl_arena *tmp = pl_arena_new("layout scratch");
-    bool ok = place(n, buf, align, capacity, tmp, out, layout, err);
-    pl_arena_free(tmp);
-    return ok;
-}
-
-/* The check, from the definition: it uses nothing of the above. */
-
-static bool check_one(int i, const pl_buf *b, int64_t align, const pl_layout *l, pl_err *err)
-{
-    int64_t low = l->offset[i], top;
-    if (low < 0)
-        return pl_err_set(err, PL_EMISMATCH, "layout: buffer %d is at byte %lld, below 0", i,
-                          (long long)low);
-    if (low % align)
-        return pl_err_set(err, PL_EMISMATCH,
-                          "layout: buffer %d is at byte %lld, not a multiple of %lld", i,
-                          (long long)low, (long long)align);
-    if (__builtin_add_overflow(low, b->bytes, &top) || top > l->height)
-        return pl_err_set(err, PL_EMISMATCH,
-                          "layout: buffer %d at byte %lld with %lld bytes ends above the height "
-                          "%lld",
-                          i, (long long)low, (long long)b->bytes, (long long)l->height);
-    return true;
-}
-
-static bool check_pair(int i, int j, const pl_buf buf[], const pl_layout *l, pl_err *err)
-{
-    const pl_buf *a = &buf[i], *b = &buf[j];
-    bool in_time = a->birth < b->death && b->birth < a->death;
-    bool in_space = l->offset[i] < l->offset[j] + b->bytes &&
-                    l->offset[j] < l->offset[i] + a->bytes && a->bytes && b->bytes;
-    if (!in_time || !in_space) return true;
-    return pl_err_set(err, PL_EMISMATCH,
-                      "layout: buffers %d (bytes %lld..%lld, steps %d..%d) and %d (bytes "
-                      "%lld..%lld, steps %d..%d) overlap",
-                      i, (long long)l->offset[i], (long long)(l->offset[i] + a->bytes),
-                      (int)a->birth, (int)a->death, j, (long long)l->offset[j],
-                      (long long)(l->offset[j] + b->bytes), (int)b->birth, (int)b->death);
-}
-
-typedef struct begins {
-    int32_t birth;
-    int index;
-} begins;
-
-static int by_birth(const void *left, const void *right)
-{
-    const begins *a = left, *b = right;
-    if (a->birth != b->birth) return a->birth < b->birth ? -1 : 1;
-    return a->index < b->index ? -1 : 1;
-}
-
-/* Each buffer with all that are born while it lives; *most gets what is live together, which is
- * most at some birth. */
-static bool check_pairs(int n, const pl_buf buf[], int64_t align, const pl_layout *l, pl_arena *tmp,
-                        int64_t *most, pl_err *err)
-{
-    begins *at = PL_NEW_N(tmp, begins, n);
-    int64_t *live = PL_NEW_N(tmp, int64_t, n);
-    for (int i = 0; i < n; i++) at[i] = (begins){ buf[i].birth, i };
-    qsort(at, (size_t)n, sizeof *at, by_birth);
-    *most = 0;
-    for (int i = 0; i < n; i++) {
-        const pl_buf *x = &buf[at[i].index];
-        int64_t bytes = (x->bytes / align + (x->bytes % align != 0)) * align;
-        for (int j = i + 1; j < n && at[j].birth < x->death; j++) {
-            int a = at[i].index, b = at[j].index;
-            PL_TRY(check_pair(a < b ? a : b, a < b ? b : a, buf, l, err));
-            live[j] += bytes;
-        }
-        if (live[i] + bytes > *most) *most = live[i] + bytes;
-    }
-    return true;
-}
-
-bool pl_layout_check(int n, const pl_buf buf[], int64_t align, int64_t capacity,
-                     const pl_layout *layout, pl_err *err)
-{
-    int64_t bound;
-    if (layout->height > capacity)
-        return pl_err_set(err, PL_EMISMATCH, "layout: the height %lld is above the capacity %lld",
-                          (long long)layout->height, (long long)capacity);
-    for (int i = 0; i < n; i++) PL_TRY(check_one(i, &buf[i], align, layout, err));
-    pl_arena *tmp = pl_arena_new("layout check");
-    bool ok = check_pairs(n, buf, align, layout, tmp, &bound, err);
-    pl_arena_free(tmp);
-    if (ok && layout->bound != bound)
-        return pl_err_set(err, PL_EMISMATCH,
-                          "layout: the bound is said to be %lld, but at most %lld bytes are live "
-                          "at a time",
-                          (long long)layout->bound, (long long)bound);
-    return ok;
+    const pl_layout_options quick = { .any = true };
+    return pl_layout_solve(n, buf, align, capacity, &quick, out, layout, err);
 }
