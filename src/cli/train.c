@@ -14,7 +14,7 @@
 
 typedef struct train_args {
     pl_train_options o;
-    const char *backend, *matmul, *cluster, *plan;
+    const char *backend, *matmul, *cluster, *plan, *order;
     int64_t devices, threads, batch, seq, seed, keep;
     double timeout;
     bool json, timings, explain, profile, program;
@@ -62,6 +62,7 @@ static const pl_opt opts[] = {
     { "gathers-ahead", BYTES(o.ahead_bytes), "SIZE", "32MiB",
       "weights gathered before they are read" },
     { "gather-steps", BYTES(o.step_bytes), "SIZE", "0",  "larger gathers run in steps; 0: none" },
+    { "order",        TEXT(order),        "NAME", "auto", "of steps: program, lescea, pleat" },
     { "timeout",      REAL(timeout),      "SECS", "120", "a rank silent for longer is lost", 0.1 },
     { "json",         FLAG(json),         NULL,   NULL,  "one JSON object per event on stdout" },
     { "timings",      FLAG(timings),      NULL,   NULL,  "add seconds and tokens/s to the lines" },
@@ -292,7 +293,7 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     if (!pl_type_find(a->matmul, &env->matmul) || !pl_type_is_float(env->matmul))
         return pl_err_set(err, PL_EUSAGE, "--matmul %s: f32 or bf16", a->matmul);
     o->exec.backends = pl_launch_backends(a->backend, &o->exec.n_backends, err);
-    return o->exec.backends != NULL;
+    return o->exec.backends && pl_step_order_find(a->order, &o->order, err);
 }
 
 /* A run that ended early goes on from its last checkpoint, if there is one. */

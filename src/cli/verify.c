@@ -11,7 +11,7 @@
 
 typedef struct verify_args {
     pl_verify_options o;
-    const char *strategy, *backend;
+    const char *strategy, *backend, *order;
     int64_t devices, threads, batch, seq, seed;
     double timeout;
     bool all, json;
@@ -44,6 +44,7 @@ static const pl_opt opts[] = {
       "weights gathered before they are read" },
     { "gather-steps", BYTES(o.lower.step_bytes), "SIZE", "0",
       "larger gathers run in steps; 0: none" },
+    { "order",     TEXT(order),        "NAME", "auto", "of steps: program, lescea, pleat" },
     { "backend",   TEXT(backend),      "NAME", "auto", "kernels: onednn, native or ref" },
     { "threads",   INT(threads),       "N",    NULL,   "per rank; default: its share", 1, 4096 },
     { "timeout",   REAL(timeout),      "SECS", "120",  "a rank silent for longer is lost", 0.1 },
@@ -275,7 +276,7 @@ static bool finish_options(verify_args *a, const char *model, const pl_world *w,
     if (o->exec.backends && o->exec.backends[0]->dry)
         return pl_err_set(err, PL_EUSAGE, "--backend %s computes nothing that could be compared",
                           a->backend);
-    return o->exec.backends != NULL;
+    return o->exec.backends && pl_step_order_find(a->order, &o->lower.order, err);
 }
 
 /* A mistake in it is told before anything runs. */

@@ -1,5 +1,5 @@
 /* program/lower.h - the stages of lowering, private to program/: tasks -> steps -> overwrites ->
- * order -> places. */
+ * order -> spare -> places. */
 #ifndef PL_PROGRAM_LOWER_H
 #define PL_PROGRAM_LOWER_H
 #include "program/program.h"
@@ -81,6 +81,8 @@ void pl_lower_read(lowering *l, int id, int p);
 /* A task that copies the contents of part `from` into a part of v at the same placement, which has
  * memory of its own; returns that part. */
 int pl_lower_copy(lowering *l, int from, const pl_value *v);
+/* May what task t makes, an element-wise node, lie over its input k once nobody else needs that? */
+bool pl_lower_lies_over(const lowering *l, const task *t, int k);
 /* The tasks of one move of part `from`; returns the part that it leads to. */
 int pl_lower_move(lowering *l, int from, const pl_move *m);
 
@@ -88,6 +90,7 @@ bool pl_lower_tasks(lowering *l, pl_err *err);   /* plan -> tasks over parts (mo
 void pl_lower_steps(lowering *l);                /* gathers broken up into steps of their readers */
 void pl_lower_overwrites(lowering *l);           /* who waits for whom; copies of what is lost  */
 void pl_lower_order(lowering *l);                /* tasks -> order, reductions in buckets       */
+bool pl_lower_spare(lowering *l, pl_program *p, pl_err *err); /* an order of less memory        */
 bool pl_lower_places(lowering *l, pl_program *p, pl_err *err); /* order -> offsets and steps    */
 
 #endif

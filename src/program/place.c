@@ -188,20 +188,26 @@ static void find_waits(places *s)
 
 /* -- elementwise steps in place ---------------------------------------------------------------- */
 
-static bool can_overwrite(const places *s, const task *t, int k, int pos)
+bool pl_lower_lies_over(const lowering *l, const task *t, int k)
 {
-    const lowering *l = s->l;
+    if (t->kind != TASK_NODE || t->step.piece || !t->step.share->node->op->elementwise)
+        return false;
     const part *in = &l->parts.at[t->in[k]], *out = &l->parts.at[t->out[0]];
     int h = pl_lower_home(l, t->in[k]);
     pl_shape a = pl_placement_local(&in->where, &l->plan->mesh, &in->value->shape, 0);
     pl_shape b = pl_placement_local(&out->where, &l->plan->mesh, &out->value->shape, 0);
-    if (s->last[h] != pos || l->parts.at[h].port >= 0 || l->parts.at[h].maker < 0 ||
-        s->bucket[h] >= 0)
-        return false;
+    if (l->parts.at[h].port >= 0 || l->parts.at[h].maker < 0) return false;
     if (in->value->type != out->value->type || !pl_shape_same(&a, &b)) return false;
     for (int i = 0; i < t->n_in; i++) /* the same memory may not be read in another shape */
         if (t->in[i] != t->in[k] && pl_lower_home(l, t->in[i]) == h) return false;
     return pl_share_same_index(t->step.share->node, k, t->n_in);
+}
+
+/* Nobody needs input k later. */
+static bool can_overwrite(const places *s, const task *t, int k, int pos)
+{
+    const int h = pl_lower_home(s->l, t->in[k]);
+    return s->last[h] == pos && s->bucket[h] < 0 && pl_lower_lies_over(s->l, t, k);
 }
 
 static void join_elementwise(places *s)
@@ -209,8 +215,6 @@ static void join_elementwise(places *s)
     lowering *l = s->l;
     for (int pos = 0; pos < l->order.n; pos++) {
         const task *t = &l->tasks.at[l->order.at[pos].tasks.at[0]];
-        if (t->kind != TASK_NODE || t->step.piece) continue;
-        if (!t->step.share->node->op->elementwise) continue;
         int out = pl_lower_home(l, t->out[0]);
         if (s->bucket[out] >= 0 || out != t->out[0]) continue;
         for (int k = 0; k < t->n_in; k++)
@@ -223,22 +227,28 @@ static void join_elementwise(places *s)
 
 /* -- offsets ----------------------------------------------------------------------------------- */
 
-static bool lay_out(places *s, pl_err *err)
+static bool lay_out(places *s, pl_program *p, pl_err *err)
 {
     lowering *l = s->l;
     pl_buf *buf = PL_NEW_N(l->tmp, pl_buf, l->parts.n + s->buckets.n + 1);
     int n = s->buckets.n;
-    for (int b = 0; b < n; b++) buf[b] = (pl_buf){ s->n_order, 0, s->buckets.at[b] };
-    for (int p = 0; p < l->parts.n; p++) {
-        if (l->parts.at[p].home != p || l->parts.at[p].port >= 0) continue;
-        int b = s->buf[p] = s->bucket[p] >= 0 ? s->bucket[p] : n++;
-        pl_buf life = { s->first[p], s->last[p] + 1, l->parts.at[p].bytes };
-        if (s->bucket[p] < 0) {
+    for (int b = 0; b < n; b++) buf[b] = (pl_buf){ s->n_order, 0, s->buckets.at[b], NULL };
+    for (int i = 0; i < l->parts.n; i++) {
+        if (l->parts.at[i].home != i || l->parts.at[i].port >= 0) continue;
+        int b = s->buf[i] = s->bucket[i] >= 0 ? s->bucket[i] : n++;
+        pl_buf life = { s->first[i], s->last[i] + 1, l->parts.at[i].bytes, NULL };
+        if (s->bucket[i] < 0) {
             buf[b] = life;
             continue;
         }
         if (life.birth < buf[b].birth) buf[b].birth = life.birth;
         if (life.death > buf[b].death) buf[b].death = life.death;
+    }
+    if (l->options.lives) {
+        p->n_lives = n;
+        pl_buf *life = PL_NEW_N(l->out, pl_buf, n + 1);
+        memcpy(life, buf, (size_t)n * sizeof *buf);
+        p->life = life;
     }
     if (l->options.no_reuse)
         for (int b = 0; b < n; b++) buf[b].birth = 0, buf[b].death = s->n_order + 1;
@@ -474,7 +484,7 @@ bool pl_lower_places(lowering *l, pl_program *p, pl_err *err)
     find_waits(&s);
     s.sent = PL_NEW_N(l->tmp, int, s.n_messages + 1);
     if (!l->options.no_reuse) join_elementwise(&s);
-    PL_TRY(lay_out(&s, err));
+    PL_TRY(lay_out(&s, p, err));
     make_steps(&s, p);
     make_ports(&s, p);
     p->work_bytes = s.layout.height;

@@ -8,6 +8,7 @@
 #ifndef PL_PROGRAM_PROGRAM_H
 #define PL_PROGRAM_PROGRAM_H
 #include "graph/share.h"
+#include "memory/layout.h"
 #include "plan/plan.h"
 #include "plan/reshard.h"
 
@@ -110,9 +111,28 @@ typedef struct pl_program {
     pl_port *input, *output;
     int64_t work_bytes;         /* height of the work block                                   */
     int64_t work_bound;         /* no layout of this order is lower                           */
+    int64_t order_bound;        /* no order of the steps that writes in place what PROGRAM's does
+                                   has less work memory live at once; 0: not asked             */
+    int n_lives;                /* of work memory: when each piece is used, by position in the
+                                   order, and its size; 0 unless asked for                     */
+    const pl_buf *life;
     int64_t message_bytes;      /* that this rank receives in one step: sum of step.bytes     */
     double flops;               /* of this rank's kernels                                     */
 } pl_program;
+
+/* In which order steps run. That of a program is made for messages to pass beside computing; in
+ * others what makes or reads the contents of messages keeps its order, and all else moves. AUTO:
+ * PLEAT where there are no messages, else PROGRAM. */
+typedef enum pl_step_order {
+    PL_ORDER_AUTO,
+    PL_ORDER_PROGRAM,
+    PL_ORDER_LESCEA, /* greedy: memory/lescea.h                               */
+    PL_ORDER_PLEAT,  /* of the least memory that is found: memory/schedule.h */
+    PL_N_ORDERS
+} pl_step_order;
+
+const char *pl_step_order_name(pl_step_order o); /* "pleat" */
+PL_MUST_CHECK bool pl_step_order_find(const char *name, pl_step_order *order, pl_err *err);
 
 /* How lowering may arrange things; {0} gives the defaults. */
 typedef struct pl_lower_options {
@@ -132,6 +152,10 @@ typedef struct pl_lower_options {
                                    ever. 0: never                                              */
     bool no_strided;            /* see pl_reshard                                             */
     pl_paths *paths;            /* between placements, kept from plan to plan; NULL: its own  */
+    pl_step_order order;
+    int64_t moves;              /* of the search for an order (pl_schedule_options.effort); default
+                                   200,000: some tenths of a second                            */
+    bool lives;                 /* keep pl_program.life                                        */
     bool no_reuse;              /* every buffer its own memory: the slow twin of the layout   */
 } pl_lower_options;
 

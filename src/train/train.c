@@ -335,7 +335,8 @@ static bool lower(runner *r, pl_arena *arena, int *n_programs, pl_err *err)
     const pl_plan *all = j->plan[j->n_programs > UPDATE ? UPDATE : STEP];
     const pl_lower_options options = { .bucket_bytes = j->o.bucket_bytes,
                                        .ahead_bytes = j->o.ahead_bytes,
-                                       .step_bytes = j->o.step_bytes };
+                                       .step_bytes = j->o.step_bytes,
+                                       .order = j->o.order };
     int n = j->n_programs, n_gathers = 0;
     r->store = pl_store_new(all, r->rank, arena);
     if (j->o.save) {

@@ -30,6 +30,7 @@ typedef struct pl_train_options {
     int64_t bucket_bytes; /* see pl_lower_options; 0: default               */
     int64_t ahead_bytes;  /* see pl_lower_options; 0: default               */
     int64_t step_bytes;   /* see pl_lower_options                           */
+    pl_step_order order;  /* of the steps                                   */
     pl_exec_options exec;
 } pl_train_options;
 

@@ -4,7 +4,7 @@ source "$(dirname "$0")/helpers.sh"
 rm -rf saved
 make_text text.txt
 
-commands='doctor models ops graph probe plan show explain why-not verify train sample'
+commands='doctor models ops graph probe plan show explain why-not memory verify train sample'
 for way in --help -h help; do
     runs 0 '' "$pleat" $way
     for command in $commands; do

@@ -81,7 +81,7 @@ static inline const pl_program *program_by_lot(uint64_t seed, bool first, bool *
                                      { 2, 3 }, { 4, 2 }, { 1 },    { 2, 2, 2 }, { 5 } };
     static const pl_lower_options options[] = {
         { 0 }, { .bucket_bytes = 1 }, { .bucket_bytes = 100 }, { .ahead_bytes = -1 },
-        { .step_bytes = 1 }, { .no_reuse = true },
+        { .step_bytes = 1 }, { .no_reuse = true }, { .order = PL_ORDER_PLEAT },
     };
     lot l = { .rng = pl_rng_at(seed, 6) };
     pl_mesh m = mesh_of(meshes[lot_below(&l, sizeof meshes / sizeof *meshes)]);

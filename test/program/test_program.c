@@ -73,7 +73,8 @@ static void test_eager_updates(void **state)
 {
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g = make_mlp(a, 8);
-    const pl_program *p = lower(pl_plan_single(g, a), 0, &(pl_lower_options){ 0 }, a);
+    const pl_program *p =
+        lower(pl_plan_single(g, a), 0, &(pl_lower_options){ .order = PL_ORDER_PROGRAM }, a);
     int updates = 0;
     (void)state;
     for (int i = 0; i < p->n_steps; i++) {

@@ -97,6 +97,8 @@ static inline bool trial_plan(trial *t, const pl_plan *p, double tolerance, uint
         { .ahead_bytes = -1 },
         { .no_strided = true, .ahead_bytes = 1 },
         { .step_bytes = 1 },
+        { .order = PL_ORDER_PLEAT },
+        { .order = PL_ORDER_LESCEA, .bucket_bytes = 100 },
     };
     enum { N_OPTIONS = sizeof options / sizeof *options };
     pl_program *program[N_OPTIONS][MAX_RANKS];

@@ -1,0 +1,291 @@
+/* pleat memory: the work memory of a training step under several orders of its steps and layouts,
+ * beside what no order and no layout can go below; or one layout problem out of a file. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "cli/commands.h"
+#include "memory/caching.h"
+#include "memory/csv.h"
+#include "memory/keys.h"
+#include "plan/strategy.h"
+#include "program/program.h"
+#include "train/optim.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 30, ALIGN = 64, MOST_ROWS = 64 };
+
+typedef struct memory_args {
+    const char *optimizer, *strategy, *order, *layout, *csv, *file;
+    int64_t batch, seq, devices, capacity, moves, nodes;
+    double clip;
+    bool json;
+} memory_args;
+
+#define AT(f) offsetof(memory_args, f)
+// clang-format off
+static const pl_opt opts[] = {
+    { "batch",     INT(batch),      "N",    NULL, "rows per step (model key batch)", 1 },
+    { "seq",       INT(seq),        "N",    NULL, "positions per row (model key seq)", 1 },
+    { "optimizer", TEXT(optimizer), "NAME", PL_OPTIM_NAME, "of the training step" },
+    { "clip",      REAL(clip),      "NORM", USUAL(PL_OPTIM_CLIP),
+      "global gradient norm; 0: no clipping" },
+    { "devices",   INT(devices),    "N",    "1",  "the step of one of so many", 1, 65536 },
+    { "strategy",  TEXT(strategy),  "TEXT", "dp", "how it is split" },
+    { "order",     TEXT(order),     "NAME", NULL, "one order only; names below" },
+    { "layout",    TEXT(layout),    "NAME", NULL, "one layout only; names below" },
+    { "csv",       TEXT(csv),       "FILE", NULL, "a layout problem instead: id,lower,upper,size" },
+    { "capacity",  BYTES(capacity), "SIZE", NULL, "--csv: stop at a layout that fits in it", 1 },
+    { "moves",     INT(moves),      "N",    "2000000", "of the search for an order", 1 },
+    { "nodes",     INT(nodes),      "N",    "1000000", "of the search for a layout; 0: greedy", 0 },
+    { "o",         TEXT(file),      "FILE", NULL, "--csv: write the offsets" },
+    { "json",      FLAG(json),      NULL,   NULL, "one JSON object on stdout" },
+    { 0 },
+};
+// clang-format on
+
+/* -- a file ------------------------------------------------------------------------------------ */
+
+static void print_layout(const memory_args *a, const pl_csv *csv, const pl_layout *l,
+                         double seconds)
+{
+    if (a->json)
+        printf("{\"height\": %" PRId64 ", \"lower_bound\": %" PRId64
+               ", \"optimal\": %s, \"seconds\": %.6f}\n",
+               l->height, l->bound, l->optimal ? "true" : "false", seconds);
+    else
+        printf("%d buffers in %" PRId64 " bytes; no layout is below %" PRId64 "%s; %.3f s, %" PRId64
+               " nodes\n",
+               csv->n, l->height, l->bound, l->optimal ? ": the lowest" : "", seconds, l->nodes);
+}
+
+static bool solve_file(const memory_args *a, pl_arena *arena, pl_err *err)
+{
+    pl_csv *csv;
+    pl_layout l;
+    const char *text;
+    size_t n;
+    PL_TRY(pl_file_read(a->csv, MOST_BYTES, arena, &text, &n, err));
+    PL_TRY(pl_csv_parse(text, n, a->csv, arena, &csv, err));
+    const pl_layout_options o = { .effort = a->nodes, .any = a->capacity > 0 };
+    const int64_t capacity = a->capacity ? a->capacity : INT64_MAX / 4;
+    const double start = pl_clock_now();
+    PL_TRY(pl_layout_solve(csv->n, csv->buf, 1, capacity, &o, arena, &l, err));
+    const double seconds = pl_clock_now() - start;
+    PL_TRY(pl_layout_check(csv->n, csv->buf, 1, capacity, &l, err));
+    if (a->file) {
+        pl_text out = { .arena = arena };
+        pl_csv_print(csv, l.offset, &out);
+        PL_TRY(pl_file_save(a->file, pl_text_get(&out), strlen(pl_text_get(&out)), err));
+    }
+    print_layout(a, csv, &l, seconds);
+    return true;
+}
+
+/* -- a model ----------------------------------------------------------------------------------- */
+
+/* A layout is that of a greedy key, or one of these. */
+static const char exact[] = "pleat", caching[] = "pytorch";
+
+/* What is shown when nothing is asked for. */
+static const struct pair {
+    const char *order, *layout;
+} usual[] = {
+    { "program", caching },   { "program", "llfb" },     { "program", "tflite" },
+    { "program", "spatial" }, { "program", "duration" }, { "program", exact },
+    { "lescea", "llfb" },     { "lescea", exact },       { "pleat", exact },
+};
+enum { N_USUAL = sizeof usual / sizeof *usual };
+
+typedef struct row {
+    const char *order, *layout;
+    int64_t live, arena; /* bytes: live together at most, and of the block */
+    bool optimal;        /* no layout of this order is lower               */
+    double seconds;      /* of the layout                                  */
+} row;
+
+typedef struct study {
+    const memory_args *a;
+    pl_arena *arena;
+    const pl_plan *plan;
+    const pl_store *store;
+    const pl_program *program[PL_N_ORDERS]; /* NULL: not lowered yet */
+    double seconds[PL_N_ORDERS];            /* of lowering           */
+    int n;
+    row at[MOST_ROWS];
+} study;
+
+static bool lower(study *s, pl_step_order order, pl_err *err)
+{
+    if (s->program[order]) return true;
+    const pl_lower_options o = { .order = order, .moves = s->a->moves, .lives = true };
+    pl_program *p;
+    const double start = pl_clock_now();
+    PL_TRY(pl_program_lower(s->plan, 0, s->store, &o, s->arena, &p, err));
+    s->seconds[order] = pl_clock_now() - start;
+    s->program[order] = p;
+    return true;
+}
+
+static bool lay_out(const study *s, const pl_program *p, row *r, pl_err *err)
+{
+    pl_layout_options o = { .effort = s->a->nodes };
+    pl_layout l;
+    if (!strcmp(r->layout, caching)) {
+        const pl_caching c = pl_caching_replay(p->n_lives, p->life);
+        r->arena = c.reserved;
+        return true;
+    }
+    if (strcmp(r->layout, exact)) {
+        pl_key key;
+        if (!pl_keys_find(r->layout, &key))
+            return pl_err_set(err, PL_EUSAGE, "no layout '%s'; pleat memory --help names them",
+                              r->layout);
+        o = (pl_layout_options){ .keys = 1u << key };
+    }
+    PL_TRY(pl_layout_solve(p->n_lives, p->life, ALIGN, INT64_MAX / 4, &o, s->arena, &l, err));
+    r->arena = l.height;
+    r->optimal = l.optimal;
+    return true;
+}
+
+static bool add_row(study *s, const char *order, const char *layout, pl_err *err)
+{
+    row *r = &s->at[s->n];
+    pl_step_order k;
+    *r = (row){ .order = order, .layout = layout };
+    PL_ASSERT_CMP(s->n, <, MOST_ROWS);
+    PL_TRY(pl_step_order_find(order, &k, err));
+    PL_TRY(lower(s, k, err));
+    const pl_program *p = s->program[k];
+    r->live = p->work_bound;
+    const double start = pl_clock_now();
+    PL_TRY(lay_out(s, p, r, err));
+    r->seconds = pl_clock_now() - start;
+    s->n++;
+    return true;
+}
+
+static bool add_rows(study *s, pl_err *err)
+{
+    const memory_args *a = s->a;
+    if (a->order && a->layout) return add_row(s, a->order, a->layout, err);
+    if (a->order) return add_row(s, a->order, exact, err);
+    for (int i = 0; i < N_USUAL && !a->layout; i++)
+        PL_TRY(add_row(s, usual[i].order, usual[i].layout, err));
+    for (int i = PL_ORDER_PROGRAM; i < PL_N_ORDERS && a->layout; i++)
+        PL_TRY(add_row(s, pl_step_order_name((pl_step_order)i), a->layout, err));
+    return true;
+}
+
+/* -- telling ----------------------------------------------------------------------------------- */
+
+static int64_t find_bound(const study *s)
+{
+    for (int i = PL_N_ORDERS - 1; i >= 0; i--)
+        if (s->program[i] && s->program[i]->order_bound) return s->program[i]->order_bound;
+    return 0;
+}
+
+static void print_text(const study *s)
+{
+    const int64_t bound = find_bound(s);
+    pl_arena *a = s->arena;
+    printf("%s, %s: %s of states (weights, moments) and a block of work:\n\n", s->plan->graph->name,
+           s->plan->strategy, pl_text_size(a, (double)s->store->bytes));
+    printf("  %-8s %-9s %14s %14s %10s %10s\n", "order", "layout", "live, MiB", "block, MiB",
+           "unused", "above");
+    for (int i = 0; i < s->n; i++) {
+        const row *r = &s->at[i];
+        const double block = (double)r->arena, live = (double)r->live;
+        printf("  %-8s %-9s %14.3f %14.3f %8.2f %%", r->order, r->layout, live / 0x1p20,
+               block / 0x1p20, block > 0 ? 100 * (block - live) / block : 0);
+        if (bound) printf(" %8.2f %%", 100 * (block / (double)bound - 1));
+        printf("%s\n", r->optimal ? "  no layout of this order is lower" : "");
+    }
+    if (bound)
+        printf("\nno order of these steps that writes in place what program's does has less than "
+               "%.3f MiB live\n",
+               (double)bound / 0x1p20);
+    for (int k = 0, n = 0; k < PL_N_ORDERS; k++)
+        if (s->program[k])
+            printf("%sorder %s in %.0f ms", n++ ? ", " : "", pl_step_order_name((pl_step_order)k),
+                   1e3 * s->seconds[k]);
+    printf("\n");
+}
+
+static void print_json(const study *s)
+{
+    printf("{\"schema\": \"pleat.memory/1\", \"model\": \"%s\", \"strategy\": \"%s\", "
+           "\"state_bytes\": %" PRId64 ", \"bound_bytes\": %" PRId64 ", \"rows\": [",
+           s->plan->graph->name, s->plan->strategy, s->store->bytes, find_bound(s));
+    for (int i = 0; i < s->n; i++)
+        printf("%s{\"order\": \"%s\", \"layout\": \"%s\", \"live_bytes\": %" PRId64
+               ", \"block_bytes\": %" PRId64 ", \"optimal\": %s, \"seconds\": %.6f}",
+               i ? ", " : "", s->at[i].order, s->at[i].layout, s->at[i].live, s->at[i].arena,
+               s->at[i].optimal ? "true" : "false", s->at[i].seconds);
+    printf("]}\n");
+}
+
+static bool study_model(const memory_args *a, const char *spec, pl_arena *arena, pl_err *err)
+{
+    study s = { .a = a, .arena = arena };
+    pl_model_args m;
+    pl_graph *g;
+    pl_strategy how;
+    pl_plan *plan;
+    PL_TRY(pl_model_parse(pl_model_sized(arena, spec, a->batch, a->seq), arena, &m, err));
+    pl_optim o = pl_optim_usual(a->optimizer);
+    o.clip = a->clip;
+    pl_builder b = pl_optim_step(&m, &o, arena);
+    PL_TRY(pl_builder_done(&b, &g, err));
+    PL_TRY(pl_strategy_parse(a->strategy, (int)a->devices, arena, &how, err));
+    if (how.automatic)
+        return pl_err_set(err, PL_EUSAGE,
+                          "--strategy auto: pleat plan finds it; give its words, "
+                          "or plan=FILE");
+    PL_TRY(pl_strategy_plan(&how, g, NULL, arena, &plan, err));
+    s.plan = plan;
+    s.store = pl_store_new(plan, 0, arena);
+    PL_TRY(add_rows(&s, err));
+    if (a->json)
+        print_json(&s);
+    else
+        print_text(&s);
+    return true;
+}
+
+/* -- the command ------------------------------------------------------------------------------- */
+
+static int run(const pl_command *c, int argc, char **argv)
+{
+    memory_args a = { 0 };
+    const char *spec = NULL;
+    int n, code;
+    pl_err err = { 0 };
+    if (!pl_opt_parse(c, argc, argv, &a, 0, 1, &spec, &n, &code)) return code;
+    pl_arena *arena = pl_arena_new("memory");
+    bool ok = !a.csv == (n == 1) ||
+              pl_err_set(&err, PL_EUSAGE, "give a model, or --csv and a file of buffers");
+    if (ok) ok = a.csv ? solve_file(&a, arena, &err) : study_model(&a, spec, arena, &err);
+    pl_arena_free(arena);
+    return ok ? PL_OK : pl_opt_fail(&err);
+}
+
+const pl_command pl_command_memory = {
+    .name = "memory",
+    .operands = "[MODEL]",
+    .about = "the block of work memory under several orders and layouts, beside the least",
+    .more = "\nOrders: program (as the model computes, updates as soon as they may), lescea "
+            "(greedy: of what "
+            "fits\nbelow the peak so far what leaves least), pleat (the least that is found).\n"
+            "Layouts: pytorch (what its caching allocator would hold), llfb (lowest gap, longest "
+            "life), tflite,\nand by one key: best, size, duration, area, start, end, spatial, "
+            "tflite-micro, birth; pleat (exact).\n\n"
+            "  pleat memory resnet50 --batch 32\n"
+            "  pleat memory gpt2 --devices 8 --strategy zero=3\n"
+            "  pleat memory --csv buffers.csv --capacity 1MiB -o placed.csv\n",
+    .opts = opts,
+    .run = run,
+};

@@ -1,0 +1,60 @@
+# What pleat memory tells of a model and of files of buffers; that training in any order gives the same bits.
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "$0")/helpers.sh"
+
+memory=("$pleat" memory)
+small=gpt2:layers=2,hidden=64,heads=4,vocab=256,seq=32,batch=8,dropout=0
+numbers() { grep -o "\"$1\": [0-9]*" out | sed 's/.*: //'; }
+
+# -- a model: what is live is at most the block; pleat's order needs least, and no less than the bound -----
+for how in '--devices 1' '--devices 4 --strategy zero=3' '--devices 2 --strategy tp=2'; do
+    # shellcheck disable=SC2086
+    runs 0 '' "${memory[@]}" $small $how --json
+    check "$how: a row for each pair" test "$(numbers block_bytes | wc -l)" = 9
+    bound=$(numbers bound_bytes)
+    least=$(numbers block_bytes | sort -n | head -n 1)
+    check "$how: nothing below the bound" test "$(numbers live_bytes | sort -n | head -n 1)" -ge "$bound"
+    check "$how: pleat's order and layout last, and least" test "$(numbers block_bytes | tail -n 1)" = "$least"
+    paste -d ' ' <(numbers live_bytes) <(numbers block_bytes) > pairs
+    check "$how: blocks hold what is live" awk '$1 > $2 { exit 1 }' pairs
+done
+runs 0 '' "${memory[@]}" $small --order pleat --layout tflite --json
+check 'one row' test "$(numbers block_bytes | wc -l)" = 1
+runs 0 '' "${memory[@]}" $small
+check 'the table has its bound' grep -qE '^no order of these steps .* has less than [0-9.]+ MiB live$' out
+
+# -- training in any order: the same losses to the last bit, in the block that was foretold ----------------
+for how in '--devices 1' '--devices 2 --strategy zero=3' '--devices 2 --strategy tp=2'; do
+    for order in program pleat lescea; do
+        # shellcheck disable=SC2086
+        runs 0 '' "$pleat" train $small --data synthetic --eval-batches 0 --steps 4 --threads 1 --json $how --order $order
+        losses out > "losses.$order"
+        check "four losses" test "$(wc -l < "losses.$order")" = 4
+    done
+    check "$how: pleat's order has the same losses" cmp losses.program losses.pleat
+    check "$how: the greedy order has the same losses" cmp losses.program losses.lescea
+done
+
+# -- a file --------------------------------------------------------------------------------------------------
+printf 'id,lower,upper,size\na,0,2,4\nb,1,3,4\nc,2,4,4\n' > three.csv
+runs 0 '' "${memory[@]}" --csv three.csv --json -o placed.csv
+check 'it is the lowest' grep -q '^{"height": 8, "lower_bound": 8, "optimal": true, "seconds": [0-9.]*}$' out
+check 'offsets come last' grep -qx 'id,lower,upper,size,offset' placed.csv
+runs 0 '' "${memory[@]}" --csv placed.csv --json
+check 'what is fixed stays' grep -q '^{"height": 8' out
+runs 5 'step 1' "${memory[@]}" --csv three.csv --capacity 7
+printf 'id,lower,size\na,0,4\n' > bad.csv
+runs 3 'upper' "${memory[@]}" --csv bad.csv
+printf 'id,lower,upper,size\na,2,2,4\nb,0,1,-1\n' > bad.csv
+runs 3 'line 2' "${memory[@]}" --csv bad.csv
+runs 3 'none.csv' "${memory[@]}" --csv none.csv
+
+# -- mistakes ------------------------------------------------------------------------------------------------
+runs 2 'a model, or --csv' "${memory[@]}"
+runs 2 'a model, or --csv' "${memory[@]}" mlp --csv three.csv
+runs 2 "no order 'best'" "${memory[@]}" mlp --order best
+runs 2 "no layout 'best-fit'" "${memory[@]}" mlp --layout best-fit
+runs 2 'pleat plan finds it' "${memory[@]}" mlp --strategy auto
+runs 2 "no order 'best'" "$pleat" train $small --data synthetic --order best
+
+finish
