@@ -70,6 +70,7 @@ typedef struct lowering {
     int *final;      /* [values] of states: the part whose contents the step leaves in them    */
 } lowering;
 
+bool pl_lower_is_message(const task *t); /* it runs on the lane of messages */
 /* The part whose memory p lies in. */
 int pl_lower_home(const lowering *l, int p);
 /* A part that nobody finds by its value, of so many bytes; 0: those of the largest share. */

@@ -27,7 +27,7 @@ typedef struct places {
     pl_layout layout;
 } places;
 
-static bool is_message(const task *t)
+bool pl_lower_is_message(const task *t)
 {
     return t->kind == TASK_REDUCE || t->kind == TASK_MESSAGE || t->kind == TASK_SHIFT;
 }
@@ -174,8 +174,8 @@ static void find_waits(places *s)
     for (int pos = 0; pos < l->order.n; pos++) {
         const ints *tasks = &l->order.at[pos].tasks;
         const task *t = &l->tasks.at[tasks->at[0]];
-        s->n_messages += is_message(t) + (t->kind == TASK_SHIFT); /* a send and a receive */
-        s->message[pos] = is_message(t) ? s->n_messages - 1 : -1;
+        s->n_messages += pl_lower_is_message(t) + (t->kind == TASK_SHIFT); /* a send and a receive */
+        s->message[pos] = pl_lower_is_message(t) ? s->n_messages - 1 : -1;
         for (int i = 0; i < tasks->n; i++) made[tasks->at[i]] = pos;
     }
     for (int pos = 0; pos < l->order.n; pos++) {
@@ -419,7 +419,7 @@ static void make_steps(places *s, pl_program *p)
     for (int pos = 0; pos < l->order.n; pos++) {
         const ints *tasks = &l->order.at[pos].tasks;
         const task *t = &l->tasks.at[tasks->at[0]];
-        if (is_message(t)) {
+        if (pl_lower_is_message(t)) {
             if (s->wait[pos] < carried) s->wait[pos] = carried;
             if (t->kind == TASK_SHIFT)
                 add_shift(s, p, t, pos);

@@ -41,11 +41,6 @@ typedef struct sparing {
     ints *next;   /* [slots] that come later                         */
 } sparing;
 
-static bool is_message(const task *t)
-{
-    return t->kind == TASK_REDUCE || t->kind == TASK_MESSAGE || t->kind == TASK_SHIFT;
-}
-
 /* -- tensors ----------------------------------------------------------------------------------- */
 
 static int find_root(const sparing *s, int p)
@@ -117,7 +112,7 @@ static bool *find_anchors(const sparing *s)
     bool *anchor = PL_NEW_N(l->tmp, bool, s->n + 1);
     for (int id = 0; id < l->tasks.n; id++) {
         const task *t = &l->tasks.at[id];
-        if (!is_message(t)) continue;
+        if (!pl_lower_is_message(t)) continue;
         anchor[s->slot_of[id]] = true;
         for (int k = 0; k < t->n_in; k++) {
             const int maker = l->parts.at[t->in[k]].maker;
@@ -203,7 +198,7 @@ static pl_schedule_problem make_problem(lowering *l)
 static bool has_messages(const lowering *l)
 {
     for (int id = 0; id < l->tasks.n; id++)
-        if (is_message(&l->tasks.at[id])) return true;
+        if (pl_lower_is_message(&l->tasks.at[id])) return true;
     return false;
 }
 

@@ -1,0 +1,56 @@
+#!/bin/sh
+# How large the block of work memory is: bench/memory.sh [SET ...] > bench/memory.csv, with sets
+#   models   training steps under the orders and layouts of pleat memory, each row beside the bound
+#   layouts  MiniMalloc's instances (shared data; skipped where they are not): the lowest layout found
+# PLEAT is the program (build/pleat), DATA the folder of the instances (../shared/data/minimalloc).
+set -eu
+cd "$(dirname "$0")/.."
+pleat=${PLEAT:-build/pleat}
+data=${DATA:-../shared/data/minimalloc}
+[ $# -gt 0 ] || set -- models layouts
+
+# MODEL OPTIONS: a row for each pair of an order and a layout
+study() {
+    # shellcheck disable=SC2086 # a list of words
+    "$pleat" memory "$@" --json | tr '{' '\n' | awk -v command="pleat memory $*" '
+        function number(name) { return match($0, "\"" name "\": [0-9.]+") ? substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4) : "" }
+        function text(name) { return match($0, "\"" name "\": \"[^\"]*\"") ? substr($0, RSTART + length(name) + 5, RLENGTH - length(name) - 6) : "" }
+        /"schema"/ { model = text("model"); strategy = text("strategy"); state = number("state_bytes"); bound = number("bound_bytes") }
+        /"order"/ {
+            printf "models,\"%s\",\"%s\",%s,%s,%s,%s,%s,%s,%.6f,\"%s\"\n", model, strategy, text("order"), text("layout"), state,
+                number("live_bytes"), number("block_bytes"), bound, number("seconds"), command
+        }'
+}
+
+models() {
+    for model in alexnet:batch=1 alexnet:batch=32 vgg11:batch=1 vgg11:batch=32 resnet50:batch=1 resnet50:batch=32 \
+        gpt2:batch=1 gpt2:batch=8 gpt2-xl:batch=1 t5-small:batch=8; do
+        study "$model"
+        study "$model" --clip 0
+    done
+    study resnet50:batch=32 --devices 4 --strategy zero=3
+    study gpt2:batch=8 --devices 8 --strategy zero=3
+    study gpt2:batch=8 --devices 4 --strategy tp=4,sp
+}
+
+layouts() {
+    [ -d "$data" ] || { echo "bench/memory.sh: no instances at $data: skipped" >&2; return; }
+    for file in "$data"/[A-Z].*.csv; do
+        name=$(basename "$file" .csv)
+        "$pleat" memory --csv "$file" --nodes 100000 --json | awk -v name="$name" '{
+            gsub(/[{}",:]/, " ")
+            printf "layouts,\"%s\",,pleat,pleat,0,%s,%s,%s,%s,\"pleat memory --csv %s.csv --nodes 100000\"\n", name, $4, $2, $4, $8, name
+        }'
+    done
+}
+
+echo "set,case,strategy,order,layout,state_bytes,live_bytes,block_bytes,bound_bytes,layout_s,command"
+for set in "$@"; do
+    case $set in
+        models | layouts) $set ;;
+        *)
+            echo "bench/memory.sh: no set '$set'; there are models layouts" >&2
+            exit 2
+            ;;
+    esac
+done
