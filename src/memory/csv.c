@@ -254,7 +254,7 @@ static int by_id(const void *left, const void *right)
 
 static bool check_ids(reader *r, int n, owner at[])
 {
-    qsort(at, (size_t)n, sizeof *at, by_id);
+    if (n) qsort(at, (size_t)n, sizeof *at, by_id);
     for (int i = 1; i < n; i++)
         if (!strcmp(at[i - 1].id, at[i].id))
             return pl_err_set(r->err, PL_EINPUT,

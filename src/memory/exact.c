@@ -8,6 +8,7 @@ enum {
     RULES = 3,         /* of choice, see choose_section                                        */
     FIRST_TURN = 3000, /* nodes; what is solved at all is mostly solved within 20,000        */
     MOST_DEPTH = 5000, /* calls on the stack */
+    ENTRIES = 1024, /* looked at, at least, count as a node: of large problems one takes longer  */
     MEMO_BITS = 20
 };
 
@@ -25,7 +26,7 @@ struct pl_exact {
     pl_floors *f;
     pl_arena *arena;
     unsigned off;
-    int64_t nodes, limit;
+    int64_t nodes, limit, most; /* of a turn; most: of the whole effort */
     int rule;
     double *weight, *plain; /* [n_blocks] heavy ones are tried first        */
     failure *memo;          /* [mask + 1], or NULL                          */
@@ -268,10 +269,20 @@ static pl_outcome lift(pl_exact *x, part p, int section, int depth)
     return o;
 }
 
+/* What a turn has used of the effort. Its length is in nodes alone: one that finds something goes
+ * deep. */
+static int64_t count(const pl_exact *x)
+{
+    const int64_t work = x->f->work / ENTRIES;
+    return x->nodes > work ? x->nodes : work;
+}
+
 static pl_outcome branch(pl_exact *x, part p, int depth)
 {
-    if (x->nodes >= x->limit || depth > MOST_DEPTH) return PL_EXACT_OPEN;
+    if (x->nodes >= x->limit || count(x) >= x->most) return PL_EXACT_OPEN;
+    if (depth > MOST_DEPTH) return PL_EXACT_OPEN;
     x->nodes++;
+    x->f->work += p.size;
     failure h = { 0 };
     if (x->memo) h = hash_part(x, p);
     failure *seen = find_failure(x, h);
@@ -332,16 +343,16 @@ pl_outcome pl_exact_try(pl_exact *x, int64_t capacity, int64_t *nodes, int64_t o
     bool turns = !(x->off & PL_LAYOUT_TURNS);
     f->capacity = capacity;
     for (int64_t turn = 0; o == PL_EXACT_OPEN && *nodes > 0; turn++) {
-        x->nodes = 0;
+        x->nodes = f->work = 0;
         x->limit = turns ? FIRST_TURN * find_luby(turn / RULES + 1) : *nodes;
-        if (x->limit > *nodes) x->limit = *nodes;
+        x->most = *nodes;
         x->rule = turns ? (int)(turn % RULES) : 0;
         weigh(x, turn);
         o = search_all(x);
         if (o == PL_EXACT_FOUND)
             for (int i = 0; i < f->n_blocks; i++) offset[f->block[i].item] = f->block[i].offset;
         pl_floors_undo(f, 0);
-        *nodes -= x->nodes;
+        *nodes -= count(x);
         if (!x->nodes) break; /* a depth that no turn can reach, or none was needed */
     }
     return o;

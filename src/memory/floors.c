@@ -201,6 +201,7 @@ static int64_t find_top(pl_floors *f, const pl_section *s)
 static bool spread_section(pl_floors *f, pl_section *s)
 {
     int64_t lowest = INT64_MAX;
+    f->work += s->n;
     for (int i = 0; i < s->n; i++) {
         pl_block *b = pl_floors_left(f, s, i);
         if (b->low < s->floor) {

@@ -43,6 +43,7 @@ typedef struct pl_floors {
     pl_entry *entry;     /* by block, then by section                   */
     int *link;           /* by section: entries; first those left       */
     int64_t capacity;
+    int64_t work;        /* entries looked at                           */
     unsigned off;        /* techniques left out: INFERENCE, HEADS       */
     int *dirty, n_dirty; /* sections to look at                         */
     int64_t *head, *body;
