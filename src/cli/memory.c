@@ -20,7 +20,7 @@ typedef struct memory_args {
     const char *optimizer, *strategy, *order, *layout, *csv, *file;
     int64_t batch, seq, devices, capacity, moves, nodes;
     double clip;
-    bool json;
+    bool unfused, json;
 } memory_args;
 
 #define AT(f) offsetof(memory_args, f)
@@ -31,6 +31,8 @@ static const pl_opt opts[] = {
     { "optimizer", TEXT(optimizer), "NAME", PL_OPTIM_NAME, "of the training step" },
     { "clip",      REAL(clip),      "NORM", USUAL(PL_OPTIM_CLIP),
       "global gradient norm; 0: no clipping" },
+    { "unfused-update", FLAG(unfused), NULL, NULL,
+      "updates in operators like torch's; results apart" },
     { "devices",   INT(devices),    "N",    "1",  "the step of one of so many", 1, 65536 },
     { "strategy",  TEXT(strategy),  "TEXT", "dp", "how it is split" },
     { "order",     TEXT(order),     "NAME", NULL, "one order only; names below" },
@@ -38,7 +40,7 @@ static const pl_opt opts[] = {
     { "csv",       TEXT(csv),       "FILE", NULL, "a layout problem instead: id,lower,upper,size" },
     { "capacity",  BYTES(capacity), "SIZE", NULL, "--csv: stop at a layout that fits in it", 1 },
     { "moves",     INT(moves),      "N",    "2000000", "of the search for an order", 1 },
-    { "nodes",     INT(nodes),      "N",    "1000000", "of the search for a layout; 0: greedy", 0 },
+    { "nodes",     INT(nodes),      "N",    "500000", "of the search for a layout; 0: greedy", 0 },
     { "o",         TEXT(file),      "FILE", NULL, "--csv: write the offsets" },
     { "json",      FLAG(json),      NULL,   NULL, "one JSON object on stdout" },
     { 0 },
@@ -119,7 +121,9 @@ typedef struct study {
 static bool lower(study *s, pl_step_order order, pl_err *err)
 {
     if (s->program[order]) return true;
-    const pl_lower_options o = { .order = order, .moves = s->a->moves, .lives = true };
+    const pl_lower_options o = {
+        .order = order, .moves = s->a->moves, .lives = true, .apart = s->a->unfused
+    };
     pl_program *p;
     const double start = pl_clock_now();
     PL_TRY(pl_program_lower(s->plan, 0, s->store, &o, s->arena, &p, err));
@@ -205,9 +209,10 @@ static void print_text(const study *s)
         printf("%s\n", r->optimal ? "  no layout of this order is lower" : "");
     }
     if (bound)
-        printf("\nno order of these steps that writes in place what program's does has less than "
-               "%.3f MiB live\n",
-               (double)bound / 0x1p20);
+        printf(
+            "\nno order of these steps that writes in place what the last one does has less than "
+            "%.3f MiB live\n",
+            (double)bound / 0x1p20);
     for (int k = 0, n = 0; k < PL_N_ORDERS; k++)
         if (s->program[k])
             printf("%sorder %s in %.0f ms", n++ ? ", " : "", pl_step_order_name((pl_step_order)k),
@@ -218,8 +223,10 @@ static void print_text(const study *s)
 static void print_json(const study *s)
 {
     printf("{\"schema\": \"pleat.memory/1\", \"model\": \"%s\", \"strategy\": \"%s\", "
-           "\"state_bytes\": %" PRId64 ", \"bound_bytes\": %" PRId64 ", \"rows\": [",
-           s->plan->graph->name, s->plan->strategy, s->store->bytes, find_bound(s));
+           "\"param_bytes\": %" PRId64 ", \"state_bytes\": %" PRId64 ", \"bound_bytes\": %" PRId64
+           ", \"rows\": [",
+           s->plan->graph->name, s->plan->strategy, 4 * pl_graph_params(s->plan->graph),
+           s->store->bytes, find_bound(s));
     for (int i = 0; i < s->n; i++)
         printf("%s{\"order\": \"%s\", \"layout\": \"%s\", \"live_bytes\": %" PRId64
                ", \"block_bytes\": %" PRId64 ", \"optimal\": %s, \"seconds\": %.6f}",
@@ -238,6 +245,7 @@ static bool study_model(const memory_args *a, const char *spec, pl_arena *arena,
     PL_TRY(pl_model_parse(pl_model_sized(arena, spec, a->batch, a->seq), arena, &m, err));
     pl_optim o = pl_optim_usual(a->optimizer);
     o.clip = a->clip;
+    o.unfused = a->unfused;
     pl_builder b = pl_optim_step(&m, &o, arena);
     PL_TRY(pl_builder_done(&b, &g, err));
     PL_TRY(pl_strategy_parse(a->strategy, (int)a->devices, arena, &how, err));

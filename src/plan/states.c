@@ -103,6 +103,21 @@ static void find_moments(const pl_graph *g, member m[])
     }
 }
 
+/* Where an update is many nodes, which change no state in place, the moments of a weight are
+ * those named after it. */
+static void find_unfused(const pl_graph *g, member m[], pl_arena *tmp)
+{
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i], *w = NULL;
+        const char *dot = strrchr(v->name, '.');
+        if (v->role != PL_STATE || v->trainable || !v->next || m[i].changed || !dot) continue;
+        w = pl_graph_find(g, pl_arena_span(tmp, v->name, (size_t)(dot - v->name)));
+        if (!w || !w->trainable || !pl_shape_same(&w->shape, &v->shape)) continue;
+        m[i].is = MOMENT;
+        m[i].owner = w;
+    }
+}
+
 /* A state WEIGHT.grad adds up the gradients of the micro-batches. */
 static void find_gradients(const pl_graph *g, member m[], pl_arena *tmp)
 {
@@ -210,6 +225,7 @@ void pl_states_finish(pl_roles *r, const pl_plan *like)
     pl_placement *at = PL_NEW_N(f->arena, pl_placement, g->values.n + 1);
     int axis = r->shard >= 0 ? r->shard : r->data;
     find_moments(g, m);
+    find_unfused(g, m, f->arena);
     find_gradients(g, m, f->arena);
     find_readers(g, m);
     for (int i = 0; i < g->values.n; i++) {

@@ -174,7 +174,8 @@ static void find_waits(places *s)
     for (int pos = 0; pos < l->order.n; pos++) {
         const ints *tasks = &l->order.at[pos].tasks;
         const task *t = &l->tasks.at[tasks->at[0]];
-        s->n_messages += pl_lower_is_message(t) + (t->kind == TASK_SHIFT); /* a send and a receive */
+        s->n_messages +=
+            pl_lower_is_message(t) + (t->kind == TASK_SHIFT); /* a send and a receive */
         s->message[pos] = pl_lower_is_message(t) ? s->n_messages - 1 : -1;
         for (int i = 0; i < tasks->n; i++) made[tasks->at[i]] = pos;
     }
@@ -190,7 +191,8 @@ static void find_waits(places *s)
 
 bool pl_lower_lies_over(const lowering *l, const task *t, int k)
 {
-    if (t->kind != TASK_NODE || t->step.piece || !t->step.share->node->op->elementwise)
+    if (t->kind != TASK_NODE || t->step.piece || !t->step.share->node->op->elementwise ||
+        l->options.apart)
         return false;
     const part *in = &l->parts.at[t->in[k]], *out = &l->parts.at[t->out[0]];
     int h = pl_lower_home(l, t->in[k]);

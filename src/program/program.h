@@ -111,7 +111,7 @@ typedef struct pl_program {
     pl_port *input, *output;
     int64_t work_bytes;         /* height of the work block                                   */
     int64_t work_bound;         /* no layout of this order is lower                           */
-    int64_t order_bound;        /* no order of the steps that writes in place what PROGRAM's does
+    int64_t order_bound;        /* no order of the steps that writes in place what this one does
                                    has less work memory live at once; 0: not asked             */
     int n_lives;                /* of work memory: when each piece is used, by position in the
                                    order, and its size; 0 unless asked for                     */
@@ -156,6 +156,8 @@ typedef struct pl_lower_options {
     int64_t moves;              /* of the search for an order (pl_schedule_options.effort); default
                                    200,000: some tenths of a second                            */
     bool lives;                 /* keep pl_program.life                                        */
+    bool apart;                 /* element-wise steps write over none of their inputs: each result
+                                   is a tensor of its own, as published studies of orders count */
     bool no_reuse;              /* every buffer its own memory: the slow twin of the layout   */
 } pl_lower_options;
 

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { MOVES = 200000 };
+enum { MOVES = 200000, ROUNDS = 3 };
 
 static const char *const names[PL_N_ORDERS] = { "auto", "program", "lescea", "pleat" };
 
@@ -210,21 +210,36 @@ static void take_order(lowering *l, const int order[])
     l->order.cap = l->order.n;
 }
 
-bool pl_lower_spare(lowering *l, pl_program *program, pl_err *err)
+/* A better order than the present one, in which other steps may lie over their inputs: then there
+ * may be one that is better still. *improved is false when none was found: the bound is of what the
+ * present order writes in place. */
+static bool improve(lowering *l, pl_schedule_method how, int64_t moves, int64_t *bound,
+                    bool *improved, pl_err *err)
 {
-    pl_step_order how = l->options.order;
-    if (how == PL_ORDER_AUTO) how = has_messages(l) ? PL_ORDER_PROGRAM : PL_ORDER_PLEAT;
-    if (how == PL_ORDER_PROGRAM) return true;
     const pl_schedule_problem p = make_problem(l);
     int *given = PL_NEW_N(l->tmp, int, p.n + 1);
     for (int i = 0; i < p.n; i++) given[i] = i;
-    const pl_schedule_options o = { .method = how == PL_ORDER_LESCEA ? PL_SCHEDULE_LESCEA
-                                                                     : PL_SCHEDULE_PLEAT,
-                                    .given = given,
-                                    .effort = l->options.moves ? l->options.moves : MOVES };
-    pl_schedule s;
+    pl_schedule_options o = { .method = PL_SCHEDULE_GIVEN, .given = given, .effort = moves };
+    pl_schedule present, s;
+    PL_TRY(pl_schedule_find(&p, &o, l->tmp, &present, err));
+    o.method = how;
     PL_TRY(pl_schedule_find(&p, &o, l->tmp, &s, err));
-    take_order(l, s.order);
-    program->order_bound = s.bound;
+    *improved = s.peak < present.peak || how == PL_SCHEDULE_LESCEA;
+    *bound = s.bound;
+    if (*improved) take_order(l, s.order);
     return true;
+}
+
+bool pl_lower_spare(lowering *l, pl_program *program, pl_err *err)
+{
+    pl_step_order how = l->options.order;
+    const int64_t moves = l->options.moves ? l->options.moves : MOVES;
+    bool again = true;
+    if (how == PL_ORDER_AUTO) how = has_messages(l) ? PL_ORDER_PROGRAM : PL_ORDER_PLEAT;
+    if (how == PL_ORDER_LESCEA)
+        return improve(l, PL_SCHEDULE_LESCEA, moves, &program->order_bound, &again, err);
+    for (int i = 0; how == PL_ORDER_PLEAT && i < ROUNDS && again; i++)
+        PL_TRY(improve(l, PL_SCHEDULE_PLEAT, moves / ROUNDS, &program->order_bound, &again, err));
+    return !again || how == PL_ORDER_PROGRAM ||
+           improve(l, PL_SCHEDULE_GIVEN, moves, &program->order_bound, &again, err);
 }

@@ -115,16 +115,34 @@ typedef struct updating {
     const struct rule *rule;
     const pl_optim *optim;
     pl_value *lr, *step, *scale;
+    /* Scalars of unfused updates: NULL where the update has no use for them. */
+    pl_value *decay, *shrink, *rate, *root, *eps, *beta2, *momentum;
 } updating;
+
+static double decay_of(const updating *u, const pl_value *w)
+{
+    return w->shape.rank > 1 ? u->optim->decay : 0;
+}
 
 static const char *attributes(const updating *u, const pl_value *w)
 {
     const pl_optim *o = u->optim;
-    double decay = w->shape.rank > 1 ? o->decay : 0;
+    double decay = decay_of(u, w);
     if (!u->rule->counts)
         return pl_builder_fmt(u->b, " momentum=%.17g decay=%.17g", o->momentum, decay);
     return pl_builder_fmt(u->b, " beta1=%.17g beta2=%.17g eps=%.17g decay=%.17g", o->beta1,
                           o->beta2, o->eps, decay);
+}
+
+/* The states of a weight's moments; how many. */
+static int add_moments(const updating *u, const target *t, pl_value *moment[2])
+{
+    pl_builder *b = u->b;
+    int n = 0;
+    for (; n < 2 && u->rule->moment[n]; n++)
+        moment[n] = pl_add_state(b, pl_builder_fmt(b, "%s.%s", t->weight->name, u->rule->moment[n]),
+                                 PL_F32, t->weight->shape, "zeros", false);
+    return n;
 }
 
 static void add_update(const updating *u, const target *t)
@@ -132,10 +150,7 @@ static void add_update(const updating *u, const target *t)
     pl_builder *b = u->b;
     const struct rule *r = u->rule;
     pl_value *in[PL_MAX_OPERANDS] = { t->weight, t->grad };
-    int n = 2, n_moments = 0;
-    for (; n_moments < 2 && r->moment[n_moments]; n_moments++)
-        in[n++] = pl_add_state(b, pl_builder_fmt(b, "%s.%s", t->weight->name, r->moment[n_moments]),
-                               PL_F32, t->weight->shape, "zeros", false);
+    int n_moments = add_moments(u, t, in + 2), n = 2 + n_moments;
     in[n++] = u->lr;
     if (r->counts) in[n++] = u->step;
     in[n++] = u->scale;
@@ -146,6 +161,111 @@ static void add_update(const updating *u, const target *t)
     if (!x) return;
     t->weight->next = x->out[0];
     for (int i = 0; i < n_moments; i++) in[2 + i]->next = x->out[1 + i];
+}
+
+/* -- unfused updates --------------------------------------------------------------------------- */
+
+/* The spec of a node in which each x of the form, "x,->x", is like the gradient. */
+static const char *spell_form(pl_builder *b, const target *t, const char *form, const char *attrs)
+{
+    pl_text s = { .arena = b->graph->arena };
+    for (; *form; form++)
+        if (*form == 'x')
+            pl_text_add(&s, "%s", t->dims ? t->dims : "...");
+        else
+            pl_text_add(&s, "%c", *form);
+    pl_text_add(&s, ";%s%s", t->dims ? t->sizes : "", attrs);
+    return pl_text_get(&s);
+}
+
+static pl_value *add_number(pl_builder *b, double value)
+{
+    return pl_add_value(b, &pl_op_fill, NULL, pl_builder_fmt(b, "->; value=%.17g", value), 0, NULL);
+}
+
+/* What all weights share: numbers that torch computes on the host. */
+static void add_scalars(updating *u)
+{
+    pl_builder *b = u->b;
+    const pl_optim *o = u->optim;
+    const bool decoupled = u->rule->op == &pl_op_adamw;
+    if (o->decay > 0) u->decay = add_number(b, o->decay);
+    if (o->decay > 0 && decoupled) /* 1 - lr decay */
+        u->shrink = PL_ADD(b, &pl_op_addcmul, "; value=-1", add_number(b, 1), u->lr, u->decay);
+    if (!u->rule->counts) {
+        u->momentum = add_number(b, o->momentum);
+        return;
+    }
+    const char *base = pl_builder_fmt(b, "; base=%.17g", o->beta1);
+    u->rate = PL_ADD(b, &pl_op_div, NULL, u->lr, PL_ADD(b, &pl_op_bias_correction, base, u->step));
+    base = pl_builder_fmt(b, "; base=%.17g", o->beta2);
+    u->root = PL_ADD(b, &pl_op_sqrt, NULL, PL_ADD(b, &pl_op_bias_correction, base, u->step));
+    u->eps = add_number(b, o->eps);
+    u->beta2 = add_number(b, o->beta2);
+}
+
+/* The gradient in f32, scaled and, where the decay is a part of it, with that. */
+static pl_value *add_gradient(const updating *u, const target *t)
+{
+    pl_builder *b = u->b;
+    pl_value *g = t->grad;
+    const bool decoupled = u->rule->op == &pl_op_adamw;
+    if (g->type != PL_F32) g = PL_ADD(b, &pl_op_cast, spell_form(b, t, "x->x", " to=f32"), g);
+    if (u->optim->clip > 0) g = PL_ADD(b, &pl_op_mul, spell_form(b, t, "x,->x", ""), g, u->scale);
+    if (!decoupled && decay_of(u, t->weight) > 0)
+        g = PL_ADD(b, &pl_op_addcmul, spell_form(b, t, "x,x,->x", ""), g, t->weight, u->decay);
+    return g;
+}
+
+/* The order and grain of torch.optim.SGD, single tensor. */
+static void add_unfused_sgd(const updating *u, const target *t)
+{
+    pl_builder *b = u->b;
+    pl_value *moment[2], *w = t->weight;
+    add_moments(u, t, moment);
+    if (b->err.code) return;
+    pl_value *g = add_gradient(u, t);
+    pl_value *m = PL_ADD(b, &pl_op_mul, spell_form(b, t, "x,->x", ""), moment[0], u->momentum);
+    moment[0]->next = m = PL_ADD(b, &pl_op_add, spell_form(b, t, "x,x->x", ""), m, g);
+    w->next = PL_ADD_AS(b, &pl_op_addcmul, pl_builder_fmt(b, "%s.update", w->name),
+                        spell_form(b, t, "x,x,->x", " value=-1"), w, m, u->lr);
+}
+
+/* The order and grain of torch.optim.Adam and AdamW, single tensor, where each operator makes a
+ * tensor: formulas in ops/lib/adam.h. */
+static void add_unfused_adam(const updating *u, const target *t)
+{
+    pl_builder *b = u->b;
+    const pl_optim *o = u->optim;
+    pl_value *moment[2], *w = t->weight;
+    add_moments(u, t, moment);
+    if (b->err.code) return;
+    const char *scaled = spell_form(b, t, "x,->x", ""), *each = spell_form(b, t, "x->x", "");
+    if (u->shrink && decay_of(u, w) > 0) w = PL_ADD(b, &pl_op_mul, scaled, w, u->shrink);
+    pl_value *g = add_gradient(u, t);
+    const char *share = pl_builder_fmt(b, " weight=%.17g", 1 - o->beta1);
+    pl_value *m = PL_ADD(b, &pl_op_lerp, spell_form(b, t, "x,x->x", share), moment[0], g);
+    pl_value *v = PL_ADD(b, &pl_op_mul, scaled, moment[1], u->beta2);
+    share = pl_builder_fmt(b, " value=%.17g", 1 - o->beta2);
+    v = PL_ADD(b, &pl_op_addcmul, spell_form(b, t, "x,x,x->x", share), v, g, g);
+    pl_value *d = PL_ADD(b, &pl_op_sqrt, each, v);
+    d = PL_ADD(b, &pl_op_div, scaled, d, u->root);
+    d = PL_ADD(b, &pl_op_add, scaled, d, u->eps);
+    moment[0]->next = m, moment[1]->next = v;
+    t->weight->next = PL_ADD_AS(b, &pl_op_addcdiv, pl_builder_fmt(b, "%s.update", t->weight->name),
+                                spell_form(b, t, "x,x,x,->x", " value=-1"), w, m, d, u->rate);
+}
+
+/* -- all of them ------------------------------------------------------------------------------- */
+
+static void add_one(const updating *u, const target *t)
+{
+    if (!u->optim->unfused)
+        add_update(u, t);
+    else if (u->rule->counts)
+        add_unfused_adam(u, t);
+    else
+        add_unfused_sgd(u, t);
 }
 
 /* Scale that brings the global norm of all gradients down to the limit (Pascanu et al., 2013). */
@@ -170,8 +290,9 @@ static void add_updates(pl_builder *b, const struct rule *r, const pl_optim *o, 
     if (r->counts) u.step = pl_add_input(b, "step", PL_I64, PL_SCALAR);
     u.scale = o->clip > 0 ? add_clip(b, o->clip, t)
                           : pl_add_value(b, &pl_op_fill, "scale", "->; value=1", 0, NULL);
+    if (o->unfused && !b->err.code) add_scalars(&u);
     for (int i = 0; i < t->n && !b->err.code; i++)
-        if (t->at[i].grad) add_update(&u, &t->at[i]);
+        if (t->at[i].grad) add_one(&u, &t->at[i]);
 }
 
 /* NULL with a sticky error: no such optimizer. */

@@ -21,6 +21,8 @@ typedef struct pl_optim {
     double decay;         /* weight decay, of weights with two or more dimensions only: scales and
                              biases are not decayed                                               */
     double clip;          /* global norm that gradients are scaled down to; 0: no clipping        */
+    bool unfused;         /* updates in nodes like torch's operators, not one node for each weight:
+                             the same numbers to rounding, with the memory between them           */
 } pl_optim;
 
 /* That one, under another name. */

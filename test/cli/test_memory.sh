@@ -23,6 +23,20 @@ check 'one row' test "$(numbers block_bytes | wc -l)" = 1
 runs 0 '' "${memory[@]}" $small
 check 'the table has its bound' grep -qE '^no order of these steps .* has less than [0-9.]+ MiB live$' out
 
+# -- updates in many operators: a few times the largest weight, of 144 MiB -----------------------------------
+for optimizer in adam:3 adamw:4 sgd:3; do
+    want=$((${optimizer#*:} * 144 * 1048576))
+    runs 0 '' "${memory[@]}" alexnet --batch 1 --clip 0 --optimizer "${optimizer%:*}" --unfused-update --order pleat --json
+    got=$(numbers block_bytes)
+    check "$optimizer: no less than the closed form" test "$got" -ge "$want"
+    check "$optimizer: and no more but for the small" test "$got" -le $((want + 131072))
+done
+runs 0 '' "${memory[@]}" $small --devices 4 --strategy zero=1 --json --order program
+numbers state_bytes > fused
+runs 0 '' "${memory[@]}" $small --devices 4 --strategy zero=1 --json --order program --unfused-update
+numbers state_bytes > unfused
+check 'moments are split alike' cmp fused unfused
+
 # -- training in any order: the same losses to the last bit, in the block that was foretold ----------------
 for how in '--devices 1' '--devices 2 --strategy zero=3' '--devices 2 --strategy tp=2'; do
     for order in program pleat lescea; do

@@ -344,6 +344,30 @@ static void test_ranks(void **state)
     }
 }
 
+/* An update in many nodes is the one in one node but for roundings: on one rank and on two, in one
+ * graph and after micro-batches, with clipping and without. */
+static void test_unfused(void **state)
+{
+    static const char *const names[] = { "sgd", "adam", "adamw" };
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        pl_train_options o = options();
+        diary fused, unfused;
+        o.optim.name = names[i % 3];
+        o.optim.clip = i / 3 % 2 ? 0 : 1;
+        o.micro = i / 6 ? 2 : 1;
+        o.eval_batches = 2;
+        train_well(&o, 1, &fused);
+        o.optim.unfused = true;
+        for (int n = 1; n <= 2; n++) {
+            o.strategy = n > 1 ? "zero=1" : "dp";
+            train_well(&o, n, &unfused);
+            check_close(&fused, &unfused, 0);
+            check_near(fused.validation[0], unfused.validation[0], 1e-5 * fused.validation[0]);
+        }
+    }
+}
+
 /* -- strategies -------------------------------------------------------------------------------- */
 
 static const struct layout {
@@ -652,6 +676,7 @@ int main(void)
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_resume_on_other_ranks),
         cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_unfused),
         cmocka_unit_test(test_strategies),
         cmocka_unit_test(test_uneven),
         cmocka_unit_test(test_saved_parts),
