@@ -141,7 +141,8 @@ bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *e
     const char **value = PL_NEW_N(a, const char *, n_keys),
                **usual = PL_NEW_N(a, const char *, n_keys);
     pl_text problems = { .arena = a };
-    for (int i = 0; i < n_keys; i++) value[i] = m->keys[i].value;
+    for (int i = 0; i < n_keys; i++)
+        value[i] = read_value(&m->keys[i], m->keys[i].value, a, &problems);
     apply(m, m->preset ? m->preset : "", a, value, &problems);
     memcpy(usual, value, (size_t)n_keys * sizeof *value);
     if (spec[n]) apply(m, spec + n + 1, a, value, &problems);
@@ -208,4 +209,10 @@ int64_t pl_model_int(const pl_model_args *a, const char *key)
 bool pl_model_has(const pl_model_args *a, const char *key)
 {
     return find_key(a->model, key, strlen(key)) >= 0;
+}
+
+int64_t pl_model_labels(const pl_model_args *a)
+{
+    if (pl_model_has(a, "classes")) return pl_model_int(a, "classes");
+    return pl_model_has(a, "vocab") ? pl_model_int(a, "vocab") : 0;
 }

@@ -2,102 +2,49 @@
  * Source: He et al., "Deep residual learning for image recognition", 2016; the stride of a
  * bottleneck sits on its 3x3 convolution and weights are named and shaped as in torchvision
  * (ResNet v1.5). */
+#include "models/convnorm.h"
 #include "models/models.h"
 #include "ops/list.h"
 
 #include <math.h>
-#include <string.h>
 
-typedef struct resnet {
-    pl_builder *b;
-    pl_mode mode;
-    int64_t batch;
-} resnet;
-
-static pl_value *conv(resnet *r, const char *name, pl_value *x, int64_t out, int64_t k,
-                      int64_t stride)
+static pl_value *layer(pl_convnorm *r, const char *name, const char *norm, pl_value *x, int64_t out,
+                       int64_t kernel, int64_t stride, bool relu)
 {
-    if (!x) return NULL;
-    pl_builder *b = r->b;
-    const char *init = pl_builder_fmt(b, "normal std=%.17g", sqrt(2 / (double)(out * k * k)));
-    pl_value *w = pl_add_state(b, pl_builder_fmt(b, "%s.weight", name), PL_F32,
-                               PL_SHAPE(out, x->shape.dim[3], k, k), init, true);
-    return PL_ADD_AS(b, &pl_op_conv2d, name,
-                     pl_builder_fmt(b, "n[y+r][x+s]c,ocrs->nyxo; stride=%lld pad=%lld",
-                                    (long long)stride, (long long)(k / 2)),
-                     x, w);
-}
-
-static pl_value *channel_state(resnet *r, const char *name, const char *part, int64_t c, bool train)
-{
-    bool ones = !strcmp(part, "weight") || !strcmp(part, "running_var");
-    return pl_add_state(r->b, pl_builder_fmt(r->b, "%s.%s", name, part), PL_F32, PL_SHAPE(c),
-                        ones ? "ones" : "zeros", train);
-}
-
-static pl_value *norm(resnet *r, const char *name, pl_value *x, bool relu)
-{
-    if (!x) return NULL;
-    pl_builder *b = r->b;
-    int64_t c = x->shape.dim[3], count = pl_shape_count(&x->shape) / c;
-    pl_value *scale = channel_state(r, name, "weight", c, true);
-    pl_value *bias = channel_state(r, name, "bias", c, true);
-    pl_value *mean = channel_state(r, name, "running_mean", c, false);
-    pl_value *var = channel_state(r, name, "running_var", c, false);
-    const char *spec = relu ? "; relu=1" : NULL;
-    if (r->mode != PL_TRAIN)
-        return PL_ADD_AS(b, &pl_op_batch_norm_eval, name, spec, x, mean, var, scale, bias);
-    pl_node *stats =
-        pl_add_node(b, &pl_op_batch_norm_stats, NULL, NULL, 1, (pl_value *const[]){ x });
-    if (!stats) return NULL;
-    pl_node *running = pl_add_node(b, &pl_op_batch_norm_running, NULL,
-                                   pl_builder_fmt(b, "; count=%lld", (long long)count), 4,
-                                   (pl_value *const[]){ mean, var, stats->out[0], stats->out[1] });
-    if (!running) return NULL;
-    mean->next = running->out[0];
-    var->next = running->out[1];
-    return PL_ADD_AS(b, &pl_op_batch_norm, name, spec, x, stats->out[0], stats->out[1], scale,
-                     bias);
+    return pl_convnorm_norm(r, norm, pl_convnorm_conv(r, name, x, out, kernel, stride), relu);
 }
 
 /* Two 3x3 convolutions (18 layers), or 1x1, 3x3, 1x1, the last with 4 times the channels (50). */
-static pl_value *block(resnet *r, pl_value *x, int64_t width, int64_t stride, bool bottleneck)
+static pl_value *block(pl_convnorm *r, pl_value *x, int64_t width, int64_t stride, bool bottleneck)
 {
     if (!x) return NULL;
     int64_t out = bottleneck ? 4 * width : width;
     pl_value *y = x, *skip = x;
     if (bottleneck) {
-        y = norm(r, "bn1", conv(r, "conv1", y, width, 1, 1), true);
-        y = norm(r, "bn2", conv(r, "conv2", y, width, 3, stride), true);
-        y = norm(r, "bn3", conv(r, "conv3", y, out, 1, 1), false);
+        y = layer(r, "conv1", "bn1", y, width, 1, 1, true);
+        y = layer(r, "conv2", "bn2", y, width, 3, stride, true);
+        y = layer(r, "conv3", "bn3", y, out, 1, 1, false);
     } else {
-        y = norm(r, "bn1", conv(r, "conv1", y, width, 3, stride), true);
-        y = norm(r, "bn2", conv(r, "conv2", y, out, 3, 1), false);
+        y = layer(r, "conv1", "bn1", y, width, 3, stride, true);
+        y = layer(r, "conv2", "bn2", y, out, 3, 1, false);
     }
     if (stride > 1 || x->shape.dim[3] != out)
-        skip = norm(r, "downsample.1", conv(r, "downsample.0", x, out, 1, stride), false);
+        skip = layer(r, "downsample.0", "downsample.1", x, out, 1, stride, false);
     return PL_ADD(r->b, &pl_op_relu, NULL, PL_ADD(r->b, &pl_op_add, NULL, y, skip));
 }
 
-static pl_value *head(resnet *r, pl_value *x, int64_t classes)
+static pl_value *head(pl_convnorm *r, pl_value *x, int64_t classes)
 {
     if (!x) return NULL;
-    pl_builder *b = r->b;
-    int64_t c = x->shape.dim[3], area = x->shape.dim[1] * x->shape.dim[2];
-    const char *init = pl_builder_fmt(b, "uniform a=%.17g", 1 / sqrt((double)c));
-    x = PL_ADD_AS(b, &pl_op_reduce_sum, "avgpool", "nyxc->nc", x);
-    x = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / (double)area), x);
-    pl_value *w = pl_add_state(b, "fc.weight", PL_F32, PL_SHAPE(classes, c), init, true);
-    pl_value *bias = pl_add_state(b, "fc.bias", PL_F32, PL_SHAPE(classes), init, true);
-    return PL_ADD(b, &pl_op_add, "no,o->no", PL_ADD_AS(b, &pl_op_einsum, "fc", "nc,oc->no", x, w),
-                  bias);
+    const char *init = pl_builder_fmt(r->b, "uniform a=%.17g", 1 / sqrt((double)x->shape.dim[3]));
+    return pl_convnorm_linear(r, "fc", pl_convnorm_mean(r, x), classes, init, init);
 }
 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
     static const int depth18[] = { 2, 2, 2, 2 }, depth50[] = { 3, 4, 6, 3 };
     int64_t stages = pl_model_int(a, "stages"), blocks = pl_model_int(a, "blocks");
-    resnet r = { b, mode, pl_model_int(a, "batch") };
+    pl_convnorm r = { .b = b, .mode = mode };
     bool bottleneck = pl_model_int(a, "depth") == 50;
     int64_t size = pl_model_int(a, "size"), width = pl_model_int(a, "width");
     if (!bottleneck && pl_model_int(a, "depth") != 18)
@@ -106,8 +53,9 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
     if (stages > 4)
         pl_err_set(&b->err, PL_EINPUT, "%s: stages=%lld is more than 4", a->spec,
                    (long long)stages);
-    pl_value *x = pl_add_input(b, "image", PL_F32, PL_SHAPE(r.batch, size, size, 3));
-    x = norm(&r, "bn1", conv(&r, "conv1", x, width, 7, 2), true);
+    pl_value *x =
+        pl_add_input(b, "image", PL_F32, PL_SHAPE(pl_model_int(a, "batch"), size, size, 3));
+    x = layer(&r, "conv1", "bn1", x, width, 7, 2, true);
     if (x)
         x = PL_ADD_AS(b, &pl_op_max_pool, "maxpool", "n[y+r][x+s]c->nyxc; r=3 s=3 stride=2 pad=1",
                       x);

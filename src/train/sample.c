@@ -28,7 +28,7 @@ static bool build(sampler *s, pl_graph **g, pl_err *err)
         return pl_err_set(err, PL_EINPUT, "model '%s' reads %s, not text", spec, args.model->data);
     PL_TRY(pl_model_parse(pl_model_with(s->arena, spec, "batch", "1"), s->arena, &args, err));
     s->seq = pl_model_int(&args, "seq");
-    s->vocab = pl_model_int(&args, "vocab");
+    s->vocab = pl_model_labels(&args);
     pl_builder b = pl_builder_new(s->arena, &pl_ops_all, args.spec);
     pl_model_build(&b, &args, PL_INFER);
     return pl_builder_done(&b, g, err);

@@ -74,6 +74,11 @@ static bool open_data(pl_train_job *j, pl_err *err)
                           "vocab=%lld is too small: the tokens of a file are its bytes, "
                           "write vocab=256",
                           (long long)pl_model_int(a, "vocab"));
+    if (pl_model_labels(a) < 256)
+        return pl_err_set(err, PL_EINPUT,
+                          "classes=%lld are too few: the labels of a file are its bytes, "
+                          "write classes=256",
+                          (long long)pl_model_labels(a));
     return pl_data_open(j->o.data, j->o.train_share, pl_model_int(a, "seq"), j->arena, &j->data,
                         err);
 }
@@ -376,8 +381,7 @@ bool pl_train_run(const pl_train_job *j, pl_comm *comm,
                   void (*teller)(void *, const pl_train_event *), void *to, pl_err *err)
 {
     runner r = { .j = j, .rank = comm ? comm->rank : 0, .tell = teller, .to = to, .below = 256 };
-    if (pl_model_has(&j->args, "classes")) r.below = pl_model_int(&j->args, "classes");
-    if (pl_model_has(&j->args, "vocab")) r.below = pl_model_int(&j->args, "vocab");
+    if (pl_model_labels(&j->args)) r.below = pl_model_labels(&j->args);
     pl_arena *arena = pl_arena_new("rank");
     bool ok = start(&r, comm, arena, err);
     if (ok) {

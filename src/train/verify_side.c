@@ -76,8 +76,7 @@ bool pl_verify_side_build(const pl_verify_options *o, int64_t runs, const pl_ver
 {
     *out = (pl_verify_graphs){ .runs = runs, .below = 256 };
     PL_TRY(parse_model(o, runs, arena, out, err));
-    if (pl_model_has(&out->args, "classes")) out->below = pl_model_int(&out->args, "classes");
-    if (pl_model_has(&out->args, "vocab")) out->below = pl_model_int(&out->args, "vocab");
+    if (pl_model_labels(&out->args)) out->below = pl_model_labels(&out->args);
     out->n = runs > 1 ? PL_VERIFY_PROGRAMS : UPDATE;
     for (int i = runs > 1 ? GRADIENTS : STEP; i < out->n; i++)
         PL_TRY(runs > 1 ? build_pieces(o, i, arena, out, err) : build_one(o, i, arena, out, err));

@@ -431,6 +431,8 @@ static const struct {
       { { 4, { 2, 8, 6, 5 } }, { 4, { 6, 4, 3, 3 } } } },
     { &pl_op_conv2d, "nc[y+r][x+s],crs->ncyx; pad=1 stride=2",
       { { 4, { 2, 7, 9, 7 } }, { 3, { 7, 3, 3 } } } },
+    { &pl_op_conv2d, "n[y+r][x+s]c,crs->nyxc; pad=2 stride=2",
+      { { 4, { 2, 9, 7, 17 } }, { 3, { 17, 5, 5 } } } },
     { &pl_op_conv2d, "nc[y+r],ocr->noy; pad=1",
       { { 3, { 2, 3, 9 } }, { 3, { 4, 3, 3 } } } },
     { &pl_op_conv2d_grad_data, "; stride=2 pad=1 extent=9,8",
@@ -442,12 +444,16 @@ static const struct {
       { { 4, { 2, 3, 5, 16 } }, { 4, { 3, 3, 9, 16 } } } },
     { &pl_op_conv2d_grad_data, "n(go)yx,(go)crs->n(gc)[y+r][x+s]; g=2 pad=1 extent=4,3",
       { { 4, { 2, 6, 4, 3 } }, { 4, { 6, 2, 3, 3 } } } },
+    { &pl_op_conv2d_grad_data, "nyxc,crs->n[y+r][x+s]c; pad=1 stride=2 extent=9,8",
+      { { 4, { 2, 5, 4, 17 } }, { 3, { 17, 3, 3 } } } },
     { &pl_op_conv2d_grad_weight, "; r=3 s=3 stride=2 pad=1",
       { { 4, { 2, 6, 9, 8 } }, { 4, { 2, 5, 5, 4 } } } },
     { &pl_op_conv2d_grad_weight, "n[y+r][x+s]c,nyxo->rsco; r=3 s=2 pad=1",
       { { 4, { 3, 9, 8, 5 } }, { 4, { 3, 9, 9, 16 } } } },
     { &pl_op_conv2d_grad_weight, "n(gc)[y+r][x+s],n(go)yx->(go)crs; g=2 r=3 s=3 pad=1",
       { { 4, { 2, 8, 6, 5 } }, { 4, { 2, 6, 6, 5 } } } },
+    { &pl_op_conv2d_grad_weight, "n[y+r][x+s]c,nyxc->crs; r=3 s=3 pad=1 stride=2",
+      { { 4, { 2, 9, 8, 17 } }, { 4, { 2, 5, 4, 17 } } } },
 };
 // clang-format on
 

@@ -56,6 +56,7 @@ refuses 3 'hidden=768 does not divide into heads=5|hidden=770' "$pleat" graph gp
 refuses 3 'hidden=768 does not divide into heads=5' "$pleat" train gpt2:heads=5 --data text.txt --seq 8
 refuses 3 "strategy 'dp=2,tp=2' takes dp=2 x tp=2 = 4 devices, and there are 3" "${train[@]}" --devices 3 --strategy dp=2,tp=2
 refuses 3 'vocab=100 is too small|vocab=256' "${train[@]/vocab=256/vocab=100}"
+refuses 3 'classes=100 are too few|classes=256' "$pleat" train roberta-base:layers=1,classes=100 --data text.txt --seq 8
 refuses 4 "model 'mlp' reads vectors|--data synthetic" "$pleat" train mlp --data text.txt
 refuses 4 "model 'resnet18' reads images" "$pleat" train resnet18:size=32 --data text.txt
 

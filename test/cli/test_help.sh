@@ -56,7 +56,7 @@ runs 0 '' "$pleat" models --json
 check 'models --json' is_json
 runs 0 '' "$pleat" ops --json
 check 'ops --json' is_json
-for model in gpt2 resnet18 mlp; do
+for model in gpt2 resnet18 mlp efficientnet_b0 roberta-base; do
     runs 0 '' "$pleat" graph $model --json
     check "graph $model --json" is_json
 done

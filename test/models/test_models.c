@@ -24,6 +24,9 @@ static void test_specs(void **state)
         { "mlp:batch=1", "mlp:batch=1" },
         { "t5-small:layers=6,decoder=06", "t5-small:decoder=6" },
         { "llama3-8b:base=500000,seq=512", "llama3-8b:seq=512" },
+        { "mobilenet_v2:width=1,stages=7", "mobilenet_v2" },
+        { "mnasnet0_5:width=5e-1", "mnasnet0_5" },
+        { "vit_b_16:dropout=0,layers=2", "vit_b_16:layers=2" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -123,6 +126,18 @@ static void test_bad_sizes(void **state)
         { "llama:kv=3", "heads=8 does not divide into kv=3 groups" },
         { "t5:dropout=1.5", "dropout=1.5 is not below 1" },
         { "t5:limit=16", "buckets=32 give 32 for a direction and limit=16" },
+        { "mobilenet_v2:stages=8", "stages=8 is more than 7" },
+        { "mnasnet0_5:width=101", "width=101 is above 100" },
+        { "mobilenet_v2:dropout=1", "dropout=1 is not below 1" },
+        { "efficientnet_b0:skip=1.5", "skip=1.5 is not below 1" },
+        { "efficientnet_b0:size=32,batch=1", "at least 2" },
+        { "vit_b_16:size=225", "size=225 does not divide into patches of patch=16" },
+        { "vit_b_16:heads=7", "hidden=768 does not divide into heads=7" },
+        { "vit_b_16:dropout=1", "dropout=1 is not below 1" },
+        { "roberta-base:heads=5", "hidden=768 does not divide into heads=5" },
+        { "roberta-base:seq=513", "need positions=515" },
+        { "roberta-base:vocab=300,classes=301", "classes=301 are more than vocab=300" },
+        { "roberta-base:dropout=1", "dropout=1 is not below 1" },
         { "gpt2:vocab=2000000000,hidden=2000000000,heads=1,layers=1", "2000000000" },
         { "mlp:in=2000000000,hidden=2000000000,batch=2000000000", "2000000000" },
     };
@@ -175,6 +190,16 @@ static void test_parameters(void **state)
         { "vgg16:depth=13", 133047848 },
         { "vgg16", 138357544 },
         { "vgg16:depth=19", 143667240 },
+        { "mobilenet_v2", 3504872 },
+        { "mobilenet_v2:width=0.5", 1968680 },
+        { "mnasnet0_5", 2218512 },
+        { "mnasnet0_5:width=1", 4383312 },
+        { "efficientnet_b0", 5288548 },
+        { "vit_b_16", 86567656 },
+        { "vit_b_16:patch=32", 88224232 },
+        /* the encoder's as published, 473.23 MiB; the classifier's */
+        { "roberta-base", 124055040 + 768 * 256 + 256 },
+        { "roberta-base:classes=2", 124055040 + 768 * 2 + 2 },
         /* PyTorch's nn.LSTM(200, 200, 2) has 643200; the two tables and a bias */
         { "lstm", 643200 + 2 * 10000 * 200 + 10000 },
         { "lstm:layers=3,hidden=4,embed=5,vocab=7,seq=2",
@@ -201,6 +226,32 @@ static void test_parameters(void **state)
         }
 }
 
+/* Of a forward pass of one image, as torchvision's documents tell, in thousands of millions. */
+static void test_multiplications(void **state)
+{
+    static const struct {
+        const char *spec;
+        double published;
+    } cases[] = {
+        { "resnet18", 1.814 },   { "resnet50", 4.089 },        { "alexnet", 0.714 },
+        { "vgg11", 7.609 },      { "vgg16", 15.470 },          { "mobilenet_v2", 0.301 },
+        { "mnasnet0_5", 0.104 }, { "efficientnet_b0", 0.386 }, { "vit_b_16", 17.564 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_arena *a = pl_arena_new("test");
+        pl_graph *g = build(pl_model_with(a, cases[i].spec, "batch", "1"), PL_INFER, NULL, a);
+        double found = 0;
+        for (int k = 0; k < g->nodes.n; k++) {
+            pl_share s = pl_share_whole(g->nodes.at[k]);
+            if (pl_op_multiplies(g->nodes.at[k])) found += pl_op_flops(&s) / 2e9;
+        }
+        if (!(fabs(found - cases[i].published) < 0.0006))
+            fail_msg("%s multiplies %g thousand million times", cases[i].spec, found);
+        pl_arena_free(a);
+    }
+}
+
 static const struct {
     const char *spec;
     int classes;
@@ -217,6 +268,16 @@ static const struct {
     { "alexnet:width=2,size=63,hidden=16,classes=10,batch=20", 10 },
     { "vgg11:width=2,size=32,hidden=16,classes=10,batch=3", 10 },
     { "vgg16:depth=13,width=1,size=33,hidden=8,classes=5,batch=2,dropout=0", 5 },
+    { "mobilenet_v2:width=0.1,divisor=2,stages=3,blocks=1,last=8,size=16,classes=5,batch=6", 5 },
+    { "mobilenet_v2:width=0.1,divisor=1,blocks=1,last=9,size=33,classes=5,batch=3,dropout=0", 5 },
+    { "mnasnet0_5:width=0.1,divisor=3,stages=2,blocks=2,last=6,size=17,classes=5,batch=6", 5 },
+    { "efficientnet_b0:width=0.1,divisor=2,stages=3,blocks=2,last=8,size=16,classes=5,batch=6", 5 },
+    { "efficientnet_b0:width=0.01,divisor=3,blocks=1,last=7,size=33,classes=5,batch=3,skip=0", 5 },
+    { "vit_b_16:layers=2,hidden=12,heads=3,ffn=10,patch=4,size=8,classes=5,batch=3", 5 },
+    { "vit_b_16:layers=1,hidden=9,heads=1,ffn=7,patch=3,size=9,classes=5,batch=2,dropout=0.1", 5 },
+    { "roberta-base:layers=2,hidden=12,heads=3,ffn=10,vocab=30,classes=5,seq=7,positions=9,batch=3",
+      5 },
+    { "roberta-base:layers=1,hidden=9,heads=1,ffn=7,vocab=9,classes=5,seq=1,batch=4,dropout=0", 5 },
     { "lstm:layers=2,hidden=16,vocab=20,seq=11,batch=3", 20 },
     { "lstm:layers=1,hidden=5,embed=3,vocab=9,seq=1,batch=4", 9 },
     { "lstm:layers=1,hidden=3,embed=2,vocab=5,seq=83,batch=1", 5 },
@@ -277,13 +338,16 @@ static double run_loss(const char *spec, pl_mode mode, int classes)
 
 /* An untrained model guesses: the loss is near that of equal odds, ln(classes). In training mode a
  * ResNet's last block has outputs of variance 1 or 2, so its logits are wide and the limit is
- * too; T5's have variance 1. */
+ * too; T5's have variance 1; the last layers of MNASNet and EfficientNet start with weights of a
+ * variance in proportion to 1/classes. */
 static void test_first_loss(void **state)
 {
     (void)state;
     for (int i = 0; i < N_SMALL; i++)
         for (pl_mode mode = PL_TRAIN; mode <= PL_EVAL; mode++) {
-            bool wide = !strncmp(small[i].spec, "resnet", 6) || !strncmp(small[i].spec, "t5", 2);
+            bool wide = !strncmp(small[i].spec, "resnet", 6) || !strncmp(small[i].spec, "t5", 2) ||
+                        !strncmp(small[i].spec, "mnasnet", 7) ||
+                        !strncmp(small[i].spec, "efficientnet", 12);
             double loss = run_loss(small[i].spec, mode, small[i].classes);
             double guess = log(small[i].classes), limit = wide ? 1 : 0.15;
             if (!(fabs(loss - guess) < limit))
@@ -463,6 +527,15 @@ static void test_gradients(void **state)
         { "moe:layers=1,in=6,hidden=5,experts=4,k=1,tokens=9,classes=4,batch=3", 4 },
         { "resnet18:stages=2,blocks=1,width=3,size=16,classes=4,batch=5", 4 },
         { "alexnet:width=2,size=63,hidden=6,classes=4,batch=2", 4 },
+        { "mobilenet_v2:width=0.1,divisor=2,stages=2,blocks=1,last=8,size=10,classes=4,batch=5",
+          4 },
+        { "mnasnet0_5:width=0.1,divisor=4,stages=2,blocks=1,last=7,size=12,classes=4,batch=5", 4 },
+        { "efficientnet_b0:width=0.1,divisor=2,stages=2,blocks=2,last=8,size=10,classes=4,batch=5",
+          4 },
+        { "vit_b_16:layers=2,hidden=12,heads=3,ffn=10,patch=4,size=8,classes=4,batch=3", 4 },
+        { "roberta-base:layers=2,hidden=12,heads=3,ffn=10,vocab=9,classes=4,seq=5,positions=8,"
+          "batch=3",
+          4 },
         { "lstm:layers=2,hidden=5,embed=4,vocab=6,seq=11,batch=2", 6 },
     };
     (void)state;
@@ -509,6 +582,16 @@ static void test_learns(void **state)
         { "resnet18:stages=1,blocks=1,width=4,size=12,classes=4,batch=4", 4, 0.3 },
         { "alexnet:width=2,size=63,hidden=16,classes=4,batch=2,dropout=0", 4, 0.3 },
         { "vgg11:width=2,size=32,hidden=16,classes=4,batch=2,dropout=0", 4, 0.3 },
+        { "mobilenet_v2:width=0.2,divisor=4,stages=2,blocks=1,last=16,size=12,classes=4,batch=4,"
+          "dropout=0",
+          4, 1 },
+        { "efficientnet_b0:width=0.2,divisor=4,stages=2,blocks=1,last=16,size=12,classes=4,batch=4,"
+          "dropout=0,skip=0",
+          4, 1 },
+        { "vit_b_16:layers=1,hidden=12,heads=3,ffn=20,patch=4,size=8,classes=4,batch=4", 4, 1 },
+        { "roberta-base:layers=1,hidden=12,heads=3,ffn=20,vocab=9,classes=4,seq=5,batch=3,dropout="
+          "0",
+          4, 1 },
         { "lstm:layers=2,hidden=64,vocab=6,seq=3,batch=2", 6, 1 },
     };
     (void)state;
@@ -535,9 +618,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_specs),      cmocka_unit_test(test_values),
         cmocka_unit_test(test_bad_specs),  cmocka_unit_test(test_bad_sizes),
-        cmocka_unit_test(test_parameters), cmocka_unit_test(test_graphs),
-        cmocka_unit_test(test_first_loss), cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_moe),        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_parameters), cmocka_unit_test(test_multiplications),
+        cmocka_unit_test(test_graphs),     cmocka_unit_test(test_first_loss),
+        cmocka_unit_test(test_gradients),  cmocka_unit_test(test_moe),
+        cmocka_unit_test(test_learns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

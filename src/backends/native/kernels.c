@@ -110,6 +110,8 @@ static const pl_kernel kernels[] = {
     ROW(reduce_max, pl_reduce_accepts, reduce, reduce),
     ROW(reduce_sum, pl_reduce_accepts, reduce, reduce),
     ROW(relu, F32, pointwise, pointwise),
+    ROW(relu6, F32, pointwise, pointwise),
+    ROW(relu6_grad, F32, pointwise, pointwise),
     ROW(relu_grad, F32, pointwise, pointwise),
     ROW(rms_norm, pl_row_norm_accepts, row_norm, row_norm),
     ROW(rms_norm_grad, pl_row_norm_accepts, row_norm, row_norm_grad),

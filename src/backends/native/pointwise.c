@@ -145,12 +145,18 @@ static inline float relu_grad(float y, float dy)
     return y > 0 ? dy : 0;
 }
 
+static inline float relu6_grad(float y, float dy)
+{
+    return y > 0 && y < 6 ? dy : 0;
+}
+
 BINARY(add, add)
 BINARY(sub, sub)
 BINARY(mul, mul)
 BINARY(div, quotient)
 BINARY(maximum, larger)
 BINARY(relu_grad, relu_grad)
+BINARY(relu6_grad, relu6_grad)
 BINARY(silu_grad, silu_grad)
 BINARY(gelu_tanh_grad, gelu_tanh_grad)
 BINARY(gelu_erf_grad, gelu_erf_grad)
@@ -161,6 +167,7 @@ UNARY(tanh, tanh_of(x[i]))
 UNARY(sigmoid, sigmoid(x[i]))
 UNARY(silu, x[i] * sigmoid(x[i]))
 UNARY(relu, x[i] < 0 ? 0 : x[i])
+UNARY(relu6, x[i]<0 ? 0 : x[i]> 6 ? 6 : x[i])
 UNARY(scale, value *x[i])
 UNARY(gelu_tanh, gelu_tanh(x[i]))
 UNARY(gelu_erf, gelu_erf(x[i]))
@@ -197,6 +204,7 @@ static const struct {
     { &pl_op_tanh, run_tanh },       { &pl_op_sigmoid, run_sigmoid },
     { &pl_op_silu, run_silu },       { &pl_op_relu, run_relu },
     { &pl_op_scale, run_scale },     { &pl_op_accumulate, run_add },
+    { &pl_op_relu6, run_relu6 },     { &pl_op_relu6_grad, run_relu6_grad },
 };
 
 static pl_loops_row *find_row(const pl_node *n)

@@ -1,0 +1,100 @@
+#include "models/convnorm.h"
+
+#include "ops/list.h"
+
+#include <math.h>
+#include <string.h>
+
+/* He et al., "Delving deep into rectifiers", 2015, by what a pixel of the input goes to; as
+ * torchvision counts it, whose depthwise convolutions start small. */
+static pl_value *add_kernel(pl_convnorm *m, const char *name, pl_shape shape)
+{
+    int64_t n = 1;
+    for (int i = 0; i < shape.rank; i++) n *= i == 1 && shape.rank == 4 ? 1 : shape.dim[i];
+    const char *init = pl_builder_fmt(m->b, "normal std=%.17g", sqrt(2 / (double)n));
+    return pl_add_state(m->b, pl_builder_fmt(m->b, "%s.weight", name), PL_F32, shape, init, true);
+}
+
+pl_value *pl_convnorm_conv(pl_convnorm *m, const char *name, pl_value *x, int64_t out,
+                           int64_t kernel, int64_t stride)
+{
+    if (!x) return NULL;
+    pl_value *w = add_kernel(m, name, PL_SHAPE(out, x->shape.dim[3], kernel, kernel));
+    return PL_ADD_AS(m->b, &pl_op_conv2d, name,
+                     pl_builder_fmt(m->b, "n[y+r][x+s]c,ocrs->nyxo; stride=%lld pad=%lld",
+                                    (long long)stride, (long long)(kernel / 2)),
+                     x, w);
+}
+
+pl_value *pl_convnorm_depthwise(pl_convnorm *m, const char *name, pl_value *x, int64_t kernel,
+                                int64_t stride)
+{
+    if (!x) return NULL;
+    pl_value *w = add_kernel(m, name, PL_SHAPE(x->shape.dim[3], kernel, kernel));
+    return PL_ADD_AS(m->b, &pl_op_conv2d, name,
+                     pl_builder_fmt(m->b, "n[y+r][x+s]c,crs->nyxc; stride=%lld pad=%lld",
+                                    (long long)stride, (long long)(kernel / 2)),
+                     x, w);
+}
+
+static pl_value *add_channels(pl_convnorm *m, const char *name, const char *part, int64_t c,
+                              bool train)
+{
+    bool ones = !strcmp(part, "weight") || !strcmp(part, "running_var");
+    return pl_add_state(m->b, pl_builder_fmt(m->b, "%s.%s", name, part), PL_F32, PL_SHAPE(c),
+                        ones ? "ones" : "zeros", train);
+}
+
+pl_value *pl_convnorm_norm(pl_convnorm *m, const char *name, pl_value *x, bool relu)
+{
+    if (!x) return NULL;
+    pl_builder *b = m->b;
+    int64_t c = x->shape.dim[3], count = pl_shape_count(&x->shape) / c;
+    pl_value *scale = add_channels(m, name, "weight", c, true);
+    pl_value *bias = add_channels(m, name, "bias", c, true);
+    pl_value *mean = add_channels(m, name, "running_mean", c, false);
+    pl_value *var = add_channels(m, name, "running_var", c, false);
+    const char *spec = relu ? "; relu=1" : NULL;
+    if (m->mode != PL_TRAIN)
+        return PL_ADD_AS(b, &pl_op_batch_norm_eval, name, spec, x, mean, var, scale, bias);
+    pl_node *stats =
+        pl_add_node(b, &pl_op_batch_norm_stats, NULL, NULL, 1, (pl_value *const[]){ x });
+    if (!stats) return NULL;
+    const char *rate = pl_builder_fmt(b, "; count=%lld", (long long)count);
+    if (m->momentum > 0) rate = pl_builder_fmt(b, "%s momentum=%.17g", rate, m->momentum);
+    pl_node *running = pl_add_node(b, &pl_op_batch_norm_running, NULL, rate, 4,
+                                   (pl_value *const[]){ mean, var, stats->out[0], stats->out[1] });
+    if (!running) return NULL;
+    mean->next = running->out[0];
+    var->next = running->out[1];
+    return PL_ADD_AS(b, &pl_op_batch_norm, name, spec, x, stats->out[0], stats->out[1], scale,
+                     bias);
+}
+
+pl_value *pl_convnorm_mean(pl_convnorm *m, pl_value *x)
+{
+    if (!x) return NULL;
+    int64_t area = x->shape.dim[1] * x->shape.dim[2];
+    x = PL_ADD_AS(m->b, &pl_op_reduce_sum, "avgpool", "nyxc->nc", x);
+    return PL_ADD(m->b, &pl_op_scale, pl_builder_fmt(m->b, "; value=%.17g", 1 / (double)area), x);
+}
+
+pl_value *pl_convnorm_linear(pl_convnorm *m, const char *name, pl_value *x, int64_t out,
+                             const char *weight_init, const char *bias_init)
+{
+    if (!x) return NULL;
+    pl_builder *b = m->b;
+    pl_value *w = pl_add_state(b, pl_builder_fmt(b, "%s.weight", name), PL_F32,
+                               PL_SHAPE(out, x->shape.dim[1]), weight_init, true);
+    pl_value *bias =
+        pl_add_state(b, pl_builder_fmt(b, "%s.bias", name), PL_F32, PL_SHAPE(out), bias_init, true);
+    return PL_ADD(b, &pl_op_add, "no,o->no", PL_ADD_AS(b, &pl_op_einsum, name, "nc,oc->no", x, w),
+                  bias);
+}
+
+pl_value *pl_convnorm_drop(pl_convnorm *m, pl_value *x, double p)
+{
+    if (!m->seed || p <= 0) return x;
+    const char *spec = pl_builder_fmt(m->b, "; p=%.17g stream=%d", p, ++m->n_dropouts);
+    return PL_ADD(m->b, &pl_op_dropout, spec, x, m->seed);
+}
