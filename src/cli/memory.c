@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_BYTES = 1 << 30, ALIGN = 64, MOST_ROWS = 64 };
 
@@ -154,6 +155,14 @@ static bool lay_out(const study *s, const pl_program *p, row *r, pl_err *err)
     return true;
 }
 
+/* On a terminal: what large models are waited for. order NULL: it is over. */
+static void show_progress(const char *order, const char *layout)
+{
+    if (!isatty(STDERR_FILENO)) return;
+    fprintf(stderr, "\r\033[K");
+    if (order) fprintf(stderr, "order %s, layout %s ...", order, layout);
+}
+
 static bool add_row(study *s, const char *order, const char *layout, pl_err *err)
 {
     row *r = &s->at[s->n];
@@ -161,6 +170,7 @@ static bool add_row(study *s, const char *order, const char *layout, pl_err *err
     *r = (row){ .order = order, .layout = layout };
     PL_ASSERT_CMP(s->n, <, MOST_ROWS);
     PL_TRY(pl_step_order_find(order, &k, err));
+    show_progress(order, layout);
     PL_TRY(lower(s, k, err));
     const pl_program *p = s->program[k];
     r->live = p->work_bound;
@@ -256,7 +266,9 @@ static bool study_model(const memory_args *a, const char *spec, pl_arena *arena,
     PL_TRY(pl_strategy_plan(&how, g, NULL, arena, &plan, err));
     s.plan = plan;
     s.store = pl_store_new(plan, 0, arena);
-    PL_TRY(add_rows(&s, err));
+    const bool ok = add_rows(&s, err);
+    show_progress(NULL, NULL);
+    if (!ok) return false;
     if (a->json)
         print_json(&s);
     else
