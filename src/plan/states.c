@@ -103,16 +103,24 @@ static void find_moments(const pl_graph *g, member m[])
     }
 }
 
+/* The state that v is named after, as WEIGHT.m is, of its shape; NULL: none. */
+static const pl_value *find_namesake(const pl_graph *g, const pl_value *v, pl_arena *tmp)
+{
+    const char *dot = strrchr(v->name, '.');
+    if (!dot) return NULL;
+    const pl_value *w = pl_graph_find(g, pl_arena_span(tmp, v->name, (size_t)(dot - v->name)));
+    return w && w->role == PL_STATE && pl_shape_same(&w->shape, &v->shape) ? w : NULL;
+}
+
 /* Where an update is many nodes, which change no state in place, the moments of a weight are
  * those named after it. */
 static void find_unfused(const pl_graph *g, member m[], pl_arena *tmp)
 {
     for (int i = 0; i < g->values.n; i++) {
-        const pl_value *v = g->values.at[i], *w = NULL;
-        const char *dot = strrchr(v->name, '.');
-        if (v->role != PL_STATE || v->trainable || !v->next || m[i].changed || !dot) continue;
-        w = pl_graph_find(g, pl_arena_span(tmp, v->name, (size_t)(dot - v->name)));
-        if (!w || !w->trainable || !pl_shape_same(&w->shape, &v->shape)) continue;
+        const pl_value *v = g->values.at[i];
+        if (v->role != PL_STATE || v->trainable || !v->next || m[i].changed) continue;
+        const pl_value *w = find_namesake(g, v, tmp);
+        if (!w || !w->trainable) continue;
         m[i].is = MOMENT;
         m[i].owner = w;
     }
@@ -124,12 +132,11 @@ static void find_gradients(const pl_graph *g, member m[], pl_arena *tmp)
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i], *w = NULL;
         const pl_node *adds = v->next ? v->next->maker : NULL;
-        size_t n = strlen(v->name);
+        const char *dot = strrchr(v->name, '.');
         if (v->role != PL_STATE) continue;
         if (v->trainable) m[i].is = WEIGHT;
-        if (n > 5 && !v->trainable && !strcmp(v->name + n - 5, ".grad"))
-            w = pl_graph_find(g, pl_arena_span(tmp, v->name, n - 5));
-        if (!w || w->role != PL_STATE || !pl_shape_same(&w->shape, &v->shape)) continue;
+        if (dot && !v->trainable && !strcmp(dot, ".grad")) w = find_namesake(g, v, tmp);
+        if (!w) continue;
         m[i].is = GRADIENT;
         m[i].owner = w;
         for (int k = 0; adds && k < adds->n_in; k++)
