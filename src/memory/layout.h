@@ -60,8 +60,6 @@ typedef struct pl_layout_options {
     bool any;       /* stop at the first layout within the capacity                */
 } pl_layout_options;
 
-#define PL_LAYOUT_EFFORT ((int64_t)100000) /* nodes; some seconds for hundreds of buffers */
-
 /* Place n buffers so that no two that are live together overlap. Best fit: large buffers first,
  * each in the tightest gap that its neighbours in time leave (the rule of TensorFlow Lite's
  * "greedy by size" planner, Pisarchyk & Lee 2020, arXiv:2001.03288, algorithm 3). Only if that is

@@ -28,9 +28,10 @@ static const struct {
     { "C.1048576.csv", 1039360, true, 1.364 }, { "D.1048576.csv", 1048576, false, 1.309 },
     { "E.1048576.csv", 1048576, true, 1.369 }, { "F.1048576.csv", 1048576, true, 1.123 },
 };
-enum { CAPACITY = 1048576 };
+enum { CAPACITY = 1048576, EFFORT = 100000 };
 
-static pl_csv *read_instance(pl_arena *a, const char *name)
+/* Skips the test where the instances are not. */
+static const pl_csv *read_instance(pl_arena *a, const char *name)
 {
     const char *source = getenv("PLEAT_SOURCE_DIR");
     const char *path =
@@ -39,17 +40,15 @@ static pl_csv *read_instance(pl_arena *a, const char *name)
     size_t n;
     pl_csv *csv = NULL;
     pl_err err = { 0 };
-    if (access(path, R_OK)) return NULL;
+    if (access(path, R_OK)) {
+        print_message("skipped: no MiniMalloc instances in ../shared/data/minimalloc\n");
+        pl_arena_free(a);
+        skip();
+    }
     if (!pl_file_read(path, 1 << 20, a, &text, &n, &err) ||
         !pl_csv_parse(text, n, name, a, &csv, &err))
         fail_msg("%s", err.msg);
     return csv;
-}
-
-static void skip_absent(void)
-{
-    print_message("skipped: no MiniMalloc instances in ../shared/data/minimalloc\n");
-    skip();
 }
 
 static void test_hard(void **state)
@@ -58,14 +57,10 @@ static void test_hard(void **state)
     double all = pl_clock_now();
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         pl_arena *a = pl_arena_new("test");
-        pl_csv *c = read_instance(a, known[i].name);
-        if (!c) {
-            pl_arena_free(a);
-            skip_absent();
-        }
+        const pl_csv *c = read_instance(a, known[i].name);
         /* The effort suffices for the five that have a layout at the bound; the other one (D) gets
          * any layout within the capacity. */
-        pl_layout_options o = { .effort = 100000, .any = !known[i].optimal };
+        pl_layout_options o = { .effort = EFFORT, .any = !known[i].optimal };
         pl_layout l;
         pl_err err = { 0 };
         double start = pl_clock_now();
@@ -87,11 +82,7 @@ static void test_ratios(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         pl_arena *a = pl_arena_new("test");
-        pl_csv *c = read_instance(a, known[i].name);
-        if (!c) {
-            pl_arena_free(a);
-            skip_absent();
-        }
+        const pl_csv *c = read_instance(a, known[i].name);
         pl_boxes p;
         assert_true(pl_boxes_make(c->n, c->buf, 1, a, &p));
         int64_t *offset = PL_NEW_N(a, int64_t, c->n), best = INT64_MAX;
@@ -113,11 +104,7 @@ static void test_keys(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         pl_arena *a = pl_arena_new("test");
-        pl_csv *c = read_instance(a, known[i].name);
-        if (!c) {
-            pl_arena_free(a);
-            skip_absent();
-        }
+        const pl_csv *c = read_instance(a, known[i].name);
         for (int k = 0; k < PL_KEYS_COUNT; k++) {
             const pl_layout_options o = { .keys = 1u << k };
             pl_layout l;
@@ -174,7 +161,7 @@ static void test_generated(void **state)
         int want = 150 + 40 * (int)seed, n = 0;
         pl_buf *buf = PL_NEW_N(a, pl_buf, want);
         cut(r, &draw, 0, 20000, 1024, want, &n, buf);
-        const pl_layout_options o = { .effort = PL_LAYOUT_EFFORT };
+        const pl_layout_options o = { .effort = EFFORT };
         pl_layout l;
         pl_err err = { 0 };
         double start = pl_clock_now();
