@@ -17,12 +17,8 @@ typedef struct block {
     bool small, used;
 } block;
 
-typedef struct pool {
-    block *free; /* ring with a head, sorted by size, then by place */
-} pool;
-
 typedef struct replay {
-    pool pool[2]; /* large, small */
+    block free[2]; /* large, small: heads of rings, sorted by size, then by place */
     pl_arena *arena;
     block *spare; /* by `after` */
     int64_t live;
@@ -50,7 +46,7 @@ static bool comes_before(const block *a, const block *b)
 
 static void list(replay *r, block *b)
 {
-    block *head = r->pool[b->small].free, *at = head->free_right;
+    block *head = &r->free[b->small], *at = head->free_right;
     while (at != head && comes_before(at, b)) at = at->free_right;
     b->used = false;
     b->free_left = at->free_left, b->free_right = at;
@@ -65,7 +61,8 @@ static void unlist(block *b)
 
 static block *find_free(const replay *r, int64_t bytes, bool small)
 {
-    block *head = r->pool[small].free, *at = head->free_right;
+    const block *head = &r->free[small];
+    block *at = head->free_right;
     while (at != head && at->bytes < bytes) at = at->free_right;
     return at == head ? NULL : at;
 }
@@ -182,10 +179,7 @@ pl_caching pl_caching_replay(int n, const pl_buf buf[])
     replay r = { .arena = arena };
     event *e = PL_NEW_N(arena, event, 2 * (size_t)n + 1);
     block **of = PL_NEW_N(arena, block *, n + 1);
-    for (int i = 0; i < 2; i++) {
-        block *head = r.pool[i].free = PL_NEW(arena, block);
-        head->free_left = head->free_right = head;
-    }
+    for (int i = 0; i < 2; i++) r.free[i].free_left = r.free[i].free_right = &r.free[i];
     const int n_events = list_events(n, buf, e);
     for (int i = 0; i < n_events; i++)
         if (e[i].is_birth)
