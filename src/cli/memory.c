@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 1 << 30, ALIGN = 64, MOST_ROWS = 64 };
+enum { MOST_BYTES = 1 << 30, MOST_ROWS = 64 };
 
 typedef struct memory_args {
     const char *optimizer, *strategy, *order, *layout, *csv, *file;
@@ -149,7 +149,8 @@ static bool lay_out(const study *s, const pl_program *p, row *r, pl_err *err)
                               r->layout);
         o = (pl_layout_options){ .keys = 1u << key };
     }
-    PL_TRY(pl_layout_solve(p->n_lives, p->life, ALIGN, INT64_MAX / 4, &o, s->arena, &l, err));
+    PL_TRY(
+        pl_layout_solve(p->n_lives, p->life, PL_WORK_ALIGN, INT64_MAX / 4, &o, s->arena, &l, err));
     r->arena = l.height;
     r->optimal = l.optimal;
     return true;
@@ -293,19 +294,21 @@ static int run(const pl_command *c, int argc, char **argv)
     return ok ? PL_OK : pl_opt_fail(&err);
 }
 
+#define KEY_HELP(name, text, what) "  " text ": " what "\n"
+
 const pl_command pl_command_memory = {
     .name = "memory",
     .operands = "[MODEL]",
     .about = "the block of work memory under several orders and layouts, beside the least",
-    .more = "\nOrders: program (as the model computes, updates as soon as they may), lescea "
-            "(greedy: of what "
-            "fits\nbelow the peak so far what leaves least), pleat (the least that is found).\n"
-            "Layouts: pytorch (what its caching allocator would hold), llfb (lowest gap, longest "
-            "life), tflite,\nand by one key: best, size, duration, area, start, end, spatial, "
-            "tflite-micro, birth; pleat (exact).\n\n"
-            "  pleat memory resnet50 --batch 32\n"
-            "  pleat memory gpt2 --devices 8 --strategy zero=3\n"
-            "  pleat memory --csv buffers.csv --capacity 1MiB -o placed.csv\n",
+    .more = "orders:\n"
+            "  program: as the model computes, updates as soon as they may\n"
+            "  lescea: greedy, of what fits below the peak so far what leaves least\n"
+            "  pleat: the least that is found\n"
+            "layouts, greedy in the order of a key into its lowest or tightest gap, or exact:\n"
+            "  pytorch: what its caching allocator would hold\n"
+            "  pleat: exact, as far as --nodes go\n" PL_KEYS(
+                KEY_HELP) "example: pleat memory "
+                          "gpt2 --devices 8 --strategy zero=3",
     .opts = opts,
     .run = run,
 };

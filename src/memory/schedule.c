@@ -156,6 +156,7 @@ static void plan(planner *p)
     const pl_index *x = p->x;
     int64_t *forced = PL_NEW_N(p->a, int64_t, x->n), start = p->effort;
     p->out->bound = pl_forced_live(x, p->order, forced);
+    p->out->given = pl_index_live(x, p->order, NULL, NULL);
     if (p->options->method == PL_SCHEDULE_LESCEA) pl_lescea_order(x, p->order);
     if (p->options->method == PL_SCHEDULE_PLEAT) {
         if (p->options->without & PL_SCHEDULE_NO_IDLE)

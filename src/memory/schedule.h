@@ -55,7 +55,8 @@ typedef struct pl_schedule_options {
 
 typedef struct pl_schedule {
     int *order;     /* [n] task at each step                                                   */
-    int64_t peak;   /* bytes, never more than the given order's                                */
+    int64_t given;  /* bytes: the peak of the order that it started from                       */
+    int64_t peak;   /* bytes; of PLEAT never more than that                                    */
     int64_t bound;  /* bytes: no order has a lower peak                                        */
     int64_t effort; /* moves made                                                              */
     int n_segments; /* between key points                                                      */

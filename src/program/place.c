@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { ALIGN = 64 }; /* bytes: a cache line and an AVX-512 vector */
-
 typedef struct places {
     lowering *l;
     int n_order;
@@ -255,8 +253,8 @@ static bool lay_out(places *s, pl_program *p, pl_err *err)
     if (l->options.no_reuse)
         for (int b = 0; b < n; b++) buf[b].birth = 0, buf[b].death = s->n_order + 1;
     int64_t limit = l->options.work_limit ? l->options.work_limit : INT64_MAX / 4;
-    PL_TRY(pl_layout_place(n, buf, ALIGN, limit, l->tmp, &s->layout, err));
-    return pl_layout_check(n, buf, ALIGN, limit, &s->layout, err);
+    PL_TRY(pl_layout_place(n, buf, PL_WORK_ALIGN, limit, l->tmp, &s->layout, err));
+    return pl_layout_check(n, buf, PL_WORK_ALIGN, limit, &s->layout, err);
 }
 
 static pl_slot slot_of(const places *s, int p)

@@ -3,8 +3,6 @@
 #include "graph/op.h"
 #include "program/lower.h"
 
-enum { STATE_ALIGN = 64 };
-
 pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out)
 {
     const pl_graph *g = plan->graph;
@@ -20,7 +18,7 @@ pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out)
         x->region = pl_region_of(&x->where, &plan->mesh, &v->shape, rank);
         int64_t room = pl_placement_room(&x->where, &plan->mesh, &v->shape);
         x->bytes = room * pl_type_bytes(v->type);
-        s->bytes += (x->bytes + STATE_ALIGN - 1) / STATE_ALIGN * STATE_ALIGN;
+        s->bytes += (x->bytes + PL_WORK_ALIGN - 1) / PL_WORK_ALIGN * PL_WORK_ALIGN;
     }
     return s;
 }

@@ -12,6 +12,8 @@
 #include "plan/plan.h"
 #include "plan/reshard.h"
 
+enum { PL_WORK_ALIGN = 64 }; /* bytes, of all places: a cache line and an AVX-512 vector */
+
 /* A place in memory: bytes from the start of the state block or of the work block. */
 typedef struct pl_slot {
     bool state;

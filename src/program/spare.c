@@ -34,7 +34,7 @@ typedef struct sparing {
     lowering *l;
     int n;        /* slots                                           */
     int *slot_of; /* [tasks]                                         */
-    int *tensor;  /* [parts] whose memory counts as one; -1: a state */
+    int *tensor;  /* [parts] another whose memory it counts as; itself */
     ints *touch;  /* [parts] by tensor: slots                        */
     bool *reads;  /* [parts] by tensor: it is there from the start   */
     bool *stays;  /* [parts] by tensor: the outside reads it         */
@@ -219,12 +219,10 @@ static bool improve(lowering *l, pl_schedule_method how, int64_t moves, int64_t 
     const pl_schedule_problem p = make_problem(l);
     int *given = PL_NEW_N(l->tmp, int, p.n + 1);
     for (int i = 0; i < p.n; i++) given[i] = i;
-    pl_schedule_options o = { .method = PL_SCHEDULE_GIVEN, .given = given, .effort = moves };
-    pl_schedule present, s;
-    PL_TRY(pl_schedule_find(&p, &o, l->tmp, &present, err));
-    o.method = how;
+    const pl_schedule_options o = { .method = how, .given = given, .effort = moves };
+    pl_schedule s;
     PL_TRY(pl_schedule_find(&p, &o, l->tmp, &s, err));
-    *improved = s.peak < present.peak || how == PL_SCHEDULE_LESCEA;
+    *improved = s.peak < s.given || how == PL_SCHEDULE_LESCEA;
     *bound = s.bound;
     if (*improved) take_order(l, s.order);
     return true;
@@ -234,12 +232,13 @@ bool pl_lower_spare(lowering *l, pl_program *program, pl_err *err)
 {
     pl_step_order how = l->options.order;
     const int64_t moves = l->options.moves ? l->options.moves : MOVES;
+    int64_t *bound = &program->order_bound;
     bool again = true;
     if (how == PL_ORDER_AUTO) how = has_messages(l) ? PL_ORDER_PROGRAM : PL_ORDER_PLEAT;
-    if (how == PL_ORDER_LESCEA)
-        return improve(l, PL_SCHEDULE_LESCEA, moves, &program->order_bound, &again, err);
-    for (int i = 0; how == PL_ORDER_PLEAT && i < ROUNDS && again; i++)
-        PL_TRY(improve(l, PL_SCHEDULE_PLEAT, moves / ROUNDS, &program->order_bound, &again, err));
-    return !again || how == PL_ORDER_PROGRAM ||
-           improve(l, PL_SCHEDULE_GIVEN, moves, &program->order_bound, &again, err);
+    if (how == PL_ORDER_PROGRAM) return true;
+    if (how == PL_ORDER_LESCEA) return improve(l, PL_SCHEDULE_LESCEA, moves, bound, &again, err);
+    for (int i = 0; i < ROUNDS && again; i++)
+        PL_TRY(improve(l, PL_SCHEDULE_PLEAT, moves / ROUNDS, bound, &again, err));
+    if (again) PL_TRY(improve(l, PL_SCHEDULE_GIVEN, moves, bound, &again, err)); /* its bound */
+    return true;
 }
