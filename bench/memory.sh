@@ -40,7 +40,7 @@ roam() {
     for model in alexnet vgg11 mnasnet0_5 mobilenet_v2 efficientnet_b0 vit_b_16 roberta-base:classes=2,seq=4; do
         for batch in 1 32; do study roam "$model" --batch $batch --optimizer adam --clip 0 --unfused-update; done
     done
-    for batch in 1 2 4; do study roam gpt2-xl --batch $batch --optimizer adam --clip 0 --unfused-update; done
+    for batch in 1 2 4; do study roam gpt2-xl:classes=2,dropout=0 --batch $batch --optimizer adam --clip 0 --unfused-update; done
 }
 
 layouts() {

@@ -8,6 +8,7 @@
 #include "memory/keys.h"
 #include "plan/strategy.h"
 #include "program/program.h"
+#include "report/html.h"
 #include "train/optim.h"
 
 #include <inttypes.h>
@@ -18,7 +19,7 @@
 enum { MOST_BYTES = 1 << 30, MOST_ROWS = 64 };
 
 typedef struct memory_args {
-    const char *optimizer, *strategy, *order, *layout, *csv, *file;
+    const char *optimizer, *strategy, *order, *layout, *csv, *file, *page;
     int64_t batch, seq, devices, capacity, moves, nodes;
     double clip;
     bool unfused, json;
@@ -43,6 +44,7 @@ static const pl_opt opts[] = {
     { "moves",     INT(moves),      "N",    "2000000", "of the search for an order", 1 },
     { "nodes",     INT(nodes),      "N",    "500000", "of the search for a layout; 0: greedy", 0 },
     { "o",         TEXT(file),      "FILE", NULL, "--csv: write the offsets" },
+    { "html",      TEXT(page),      "FILE", NULL, "a page: memory over a step in each order" },
     { "json",      FLAG(json),      NULL,   NULL, "one JSON object on stdout" },
     { 0 },
 };
@@ -246,6 +248,27 @@ static void print_json(const study *s)
     printf("]}\n");
 }
 
+/* The orders studied, each with the lowest of its blocks. */
+static bool write_page(const study *s, pl_err *err)
+{
+    pl_html_order order[PL_N_ORDERS];
+    pl_text page = { .arena = s->arena };
+    int n = 0;
+    for (int k = 0; k < PL_N_ORDERS; k++) {
+        if (!s->program[k]) continue;
+        pl_html_order *x = &order[n++];
+        *x = (pl_html_order){ pl_step_order_name((pl_step_order)k), s->program[k], INT64_MAX };
+        for (int i = 0; i < s->n; i++)
+            if (!strcmp(s->at[i].order, x->name) && s->at[i].arena < x->block)
+                x->block = s->at[i].arena;
+    }
+    pl_html_write_orders(s->plan->graph->name, n, order, find_bound(s), &page);
+    PL_TRY(pl_file_save(s->a->page, page.at, page.n, err));
+    fprintf(stderr, "%s: %d order%s, %s\n", s->a->page, n, n == 1 ? "" : "s",
+            pl_text_size(s->arena, (double)page.n));
+    return true;
+}
+
 static bool study_model(const memory_args *a, const char *spec, pl_arena *arena, pl_err *err)
 {
     study s = { .a = a, .arena = arena };
@@ -274,7 +297,7 @@ static bool study_model(const memory_args *a, const char *spec, pl_arena *arena,
         print_json(&s);
     else
         print_text(&s);
-    return true;
+    return !a->page || write_page(&s, err);
 }
 
 /* -- the command ------------------------------------------------------------------------------- */

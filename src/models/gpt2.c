@@ -110,6 +110,11 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
                    "multiple, e.g. hidden=%lld",
                    a->spec, (long long)g.hidden, (long long)g.heads,
                    (long long)((g.hidden + g.heads - 1) / g.heads * g.heads));
+    const int64_t classes = pl_model_int(a, "classes");
+    if (classes > g.vocab)
+        pl_err_set(&b->err, PL_EINPUT,
+                   "%s: classes=%lld are more than vocab=%lld: targets are tokens or fewer",
+                   a->spec, (long long)classes, (long long)g.vocab);
     if (g.dropout >= 1)
         pl_err_set(&b->err, PL_EINPUT, "%s: dropout=%g is not below 1", a->spec, g.dropout);
     pl_value *tokens = pl_add_input(b, "tokens", PL_I32, PL_SHAPE(g.batch, g.seq));
@@ -123,6 +128,7 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
     }
     b->scope = "";
     x = norm(&g, "ln_f", x);
+    if (classes) table = weight(&g, "classifier.weight", classes, g.hidden, 0.02);
     x = PL_ADD_AS(b, &pl_op_einsum, "logits", "bsm,vm->bsv", x, table);
     pl_model_finish(b, mode, x, "targets");
 }
@@ -132,6 +138,7 @@ static const pl_model_key keys[] = {
     { "hidden", "768", 1, "width of the residual stream" },
     { "heads", "12", 1, "attention heads; divides hidden" },
     { "vocab", "50257", 2, "tokens (bytes need 256)" },
+    { "classes", "0", 0, "of a token, by a table of their own; 0: tokens, by that of the input" },
     { "seq", "1024", 1, "context: positions per row" },
     { "batch", "1", 1, "rows per step, over all devices" },
     { "dropout", "0.1", 0, "of embedding, attention and both residuals" },

@@ -213,6 +213,6 @@ bool pl_model_has(const pl_model_args *a, const char *key)
 
 int64_t pl_model_labels(const pl_model_args *a)
 {
-    if (pl_model_has(a, "classes")) return pl_model_int(a, "classes");
+    if (pl_model_has(a, "classes") && pl_model_int(a, "classes")) return pl_model_int(a, "classes");
     return pl_model_has(a, "vocab") ? pl_model_int(a, "vocab") : 0;
 }

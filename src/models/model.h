@@ -62,7 +62,7 @@ pl_type pl_model_type(const pl_model_args *a); /* that it computes in */
 int64_t pl_model_int(const pl_model_args *a, const char *key);
 double pl_model_real(const pl_model_args *a, const char *key);
 bool pl_model_has(const pl_model_args *a, const char *key);
-/* What labels and tokens have to be below: classes, or else vocab; 0: it has neither key. */
+/* What labels and tokens have to be below: classes, or without them vocab; 0: neither. */
 int64_t pl_model_labels(const pl_model_args *a);
 
 /* How every built-in model ends: the output "logits" for PL_INFER; else the i32 input `target`, of

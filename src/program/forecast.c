@@ -3,7 +3,6 @@
 #include "graph/op.h"
 #include "plan/move.h"
 #include "program/account.h"
-#include "program/forecast_memory.h"
 
 #include <math.h>
 
@@ -173,6 +172,6 @@ void pl_forecast_make(const pl_program *p, const pl_speed *speed, pl_arena *out,
     f->begin = PL_NEW_N(out, double, p->n_steps + 1);
     f->end = PL_NEW_N(out, double, p->n_steps + 1);
     find_times(p, speed, tmp, f);
-    pl_forecast_memory_find(p, out, f);
+    pl_forecast_memory_make(p, out, f);
     pl_arena_free(tmp);
 }

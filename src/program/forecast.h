@@ -42,6 +42,9 @@ typedef struct pl_forecast {
  * only a backend knows. `out` owns the arrays. */
 void pl_forecast_make(const pl_program *p, const pl_speed *speed, pl_arena *out, pl_forecast *f);
 
+/* What needs no cluster: sets memory, live and peak_step alone. `out` owns the array. */
+void pl_forecast_memory_make(const pl_program *p, pl_arena *out, pl_forecast *f);
+
 /* Seconds of one of p's steps alone. A shift is a send and a receive at once: what is sent then
  * takes none. */
 double pl_forecast_step(const pl_program *p, const pl_step *x, const pl_speed *speed);

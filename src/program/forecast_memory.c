@@ -1,7 +1,7 @@
 /* What the work block holds: the steps are replayed over ranges of bytes. Whatever is written
  * begins a life there, which ends with the last step that reads it; what a message uses stays until
  * a compute step has waited for it, as the lowering has it (place.c). */
-#include "program/forecast_memory.h"
+#include "program/forecast.h"
 
 #include "graph/op.h"
 #include "plan/move.h"
@@ -412,7 +412,7 @@ static void count_kinds(const replay *r, pl_forecast *f)
     f->memory = m;
 }
 
-void pl_forecast_memory_find(const pl_program *p, pl_arena *out, pl_forecast *f)
+void pl_forecast_memory_make(const pl_program *p, pl_arena *out, pl_forecast *f)
 {
     replay r = { .p = p, .tmp = pl_arena_new("memory forecast") };
     r.late = pl_account_late(p->plan->graph, r.tmp);

@@ -111,7 +111,7 @@ static void give_colours(pl_html_page *p)
         }
 }
 
-static void open_page(pl_html_page *p, const char *title)
+void pl_html_open(pl_html_page *p, const char *title)
 {
     pl_text_add(
         p->out,
@@ -135,6 +135,13 @@ static void open_page(pl_html_page *p, const char *title)
         p->n > 1 ? " class=\"several\"" : "");
 }
 
+void pl_html_close(pl_html_page *p)
+{
+    pl_text_add(p->out, "<script>\n");
+    for (const char *const *line = pl_html_script; *line; line++) pl_text_add(p->out, "%s", *line);
+    pl_text_add(p->out, "</script>\n</body></html>\n");
+}
+
 static void write_contents(pl_html_page *p)
 {
     pl_text_add(p->out, "<h1>%d plans of %s</h1>\n<p class=\"dim\">", p->n,
@@ -154,15 +161,13 @@ void pl_html_write(int n, const pl_html_plan plan[], pl_text *out)
     p.view = PL_NEW_N(p.tmp, pl_html_view, n);
     for (int i = 0; i < n; i++) pl_html_view_make(&p.view[i], &plan[i], i, p.tmp);
     give_colours(&p);
-    open_page(&p,
-              pl_html_text(p.tmp, pl_arena_fmt(p.tmp, "%s on %s", plan[0].model, plan[0].cluster)));
+    pl_html_open(
+        &p, pl_html_text(p.tmp, pl_arena_fmt(p.tmp, "%s on %s", plan[0].model, plan[0].cluster)));
     if (n > 1) {
         write_contents(&p);
         pl_html_compare_write(&p);
     }
     for (int i = 0; i < n; i++) write_plan(&p, &p.view[i]);
-    pl_text_add(out, "<script>\n");
-    for (const char *const *line = pl_html_script; *line; line++) pl_text_add(out, "%s", *line);
-    pl_text_add(out, "</script>\n</body></html>\n");
+    pl_html_close(&p);
     pl_arena_free(p.tmp);
 }

@@ -19,8 +19,20 @@ typedef struct pl_html_plan {
     double limit_bytes;           /* memory of the smallest device; 0: none                       */
 } pl_html_plan;
 
+/* The steps of one program in one order. */
+typedef struct pl_html_order {
+    const char *name;             /* "program"                                                    */
+    const pl_program *program;
+    int64_t block;                /* bytes of the lowest block of work memory found for it        */
+} pl_html_order;
+
 /* n >= 1 plans, of which the others are compared with the first; a whole HTML document. Figures
  * stand in <data value="..."> with all their digits, in seconds and bytes. */
 void pl_html_write(int n, const pl_html_plan plan[], pl_text *out);
+
+/* Work memory over a step in n >= 1 orders of the same steps, and what is alive at the peaks: a
+ * whole document. No order has fewer than `bound` bytes live at its peak; 0: none known. */
+void pl_html_write_orders(const char *model, int n, const pl_html_order order[], int64_t bound,
+                          pl_text *out);
 
 #endif

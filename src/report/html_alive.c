@@ -139,3 +139,35 @@ int pl_html_alive_find(const pl_html_view *v, int step, pl_arena *arena, pl_html
     if (n) qsort(*at, (size_t)n, sizeof **at, by_bytes);
     return n;
 }
+
+/* -- as a table -------------------------------------------------------------------------------- */
+
+enum { MOST_ALIVE = 10 };
+
+void pl_html_alive_write(pl_html_page *p, const pl_html_view *v, int step, const char *title)
+{
+    pl_html_alive *at;
+    int n = pl_html_alive_find(v, step, p->tmp, &at);
+    int64_t rest = 0;
+    if (!n) return;
+    pl_text_add(p->out,
+                "<table><thead><tr><th>%s</th><th class=\"n\"></th><th class=\"n\">bytes</th></tr>"
+                "</thead><tbody>\n",
+                title);
+    for (int i = 0; i < n; i++) {
+        if (i >= MOST_ALIVE) {
+            rest += at[i].bytes;
+            continue;
+        }
+        pl_text_add(p->out, "<tr><td>%s</td><td class=\"n\">", pl_html_text(p->tmp, at[i].name));
+        if (at[i].count > 1) pl_text_add(p->out, "\xc3\x97%d", at[i].count);
+        pl_text_add(p->out, "</td><td class=\"n\">");
+        pl_html_put_bytes(p, (double)at[i].bytes);
+        pl_text_add(p->out, "</td></tr>\n");
+    }
+    if (n > MOST_ALIVE)
+        pl_text_add(p->out,
+                    "<tr class=\"dim\"><td>%d more</td><td></td><td class=\"n\">%s</td></tr>\n",
+                    n - MOST_ALIVE, pl_text_size(p->tmp, (double)rest));
+    pl_text_add(p->out, "</tbody></table>\n");
+}

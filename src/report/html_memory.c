@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_ITEMS = 6, BAR = 22, HEIGHT = 150, TOP = 18, MOST_ALIVE = 10 };
+enum { N_ITEMS = 6, BAR = 22, HEIGHT = 150, TOP = 18 };
 
 static const char *const items[N_ITEMS] = { "weights",     "optimizer", "gradients",
                                             "activations", "buffers",   "transient" };
@@ -113,15 +113,17 @@ static void draw_states(pl_html_page *p, const pl_html_view *v, const chart *c)
                     items[i], pl_text_size(p->tmp, bytes[i]));
 }
 
-static void draw_scale(pl_html_page *p, const chart *c)
+void pl_html_memory_scale(pl_html_page *p, double most, int top, int height)
 {
     double tick = 1;
-    while (c->most / tick > 5) tick *= 2; /* powers of two are round numbers of bytes */
+    while (most / tick > 5) tick *= 2; /* powers of two are round numbers of bytes */
     pl_text_add(p->out, "<g class=\"axis left\">");
-    for (double at = 0; at <= c->most; at += tick)
+    for (double at = 0; at <= most; at += tick) {
+        const double y = top + height - at / most * height;
         pl_text_add(p->out, "<path d=\"M%d %.1fh%d\"/><text x=\"%d\" y=\"%.1f\">%s</text>",
-                    PL_HTML_LEFT, up(c, at), PL_HTML_PLOT, PL_HTML_LEFT - 8, up(c, at) + 4,
+                    PL_HTML_LEFT, y, PL_HTML_PLOT, PL_HTML_LEFT - 8, y + 4,
                     pl_text_size(p->tmp, at));
+    }
     pl_text_add(p->out, "</g>\n");
 }
 
@@ -153,7 +155,7 @@ static void draw_chart(pl_html_page *p, const pl_html_view *v)
                 "<svg class=\"wide\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"memory over "
                 "one step\">\n",
                 PL_HTML_WIDE, TOP + HEIGHT + PL_HTML_AXIS);
-    draw_scale(p, &c);
+    pl_html_memory_scale(p, c.most, TOP, HEIGHT);
     pl_html_lane_axis(p, &s, HEIGHT);
     draw_states(p, v, &c);
     if (v->in->program->n_steps) draw_live(p, v, &c);
@@ -187,39 +189,14 @@ static void write_items(pl_html_page *p, const pl_html_view *v)
     pl_text_add(p->out, "</td><td></td></tr></tfoot></table>\n");
 }
 
-static void write_alive(pl_html_page *p, const pl_html_view *v)
-{
-    pl_html_alive *at;
-    int n = pl_html_alive_find(v, v->in->forecast->peak_step, p->tmp, &at);
-    int64_t rest = 0;
-    if (!n) return;
-    pl_text_add(p->out, "<table><thead><tr><th>largest tensors in the work block "
-                        "then</th><th class=\"n\"></th><th class=\"n\">bytes</th></tr>"
-                        "</thead><tbody>\n");
-    for (int i = 0; i < n; i++) {
-        if (i >= MOST_ALIVE) {
-            rest += at[i].bytes;
-            continue;
-        }
-        pl_text_add(p->out, "<tr><td>%s</td><td class=\"n\">", pl_html_text(p->tmp, at[i].name));
-        if (at[i].count > 1) pl_text_add(p->out, "\xc3\x97%d", at[i].count);
-        pl_text_add(p->out, "</td><td class=\"n\">");
-        pl_html_put_bytes(p, (double)at[i].bytes);
-        pl_text_add(p->out, "</td></tr>\n");
-    }
-    if (n > MOST_ALIVE)
-        pl_text_add(p->out,
-                    "<tr class=\"dim\"><td>%d more</td><td></td><td class=\"n\">%s</td></tr>\n",
-                    n - MOST_ALIVE, pl_text_size(p->tmp, (double)rest));
-    pl_text_add(p->out, "</tbody></table>\n");
-}
-
 void pl_html_memory_write(pl_html_page *p, const pl_html_view *v)
 {
     pl_text_add(p->out, "<section><h2>Memory over the step</h2>\n");
     draw_chart(p, v);
     pl_text_add(p->out, "<div class=\"pair\">\n");
     write_items(p, v);
-    if (v->in->program->n_steps) write_alive(p, v);
+    if (v->in->program->n_steps)
+        pl_html_alive_write(p, v, v->in->forecast->peak_step,
+                            "largest tensors in the work block then");
     pl_text_add(p->out, "</div></section>\n");
 }

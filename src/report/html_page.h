@@ -77,6 +77,10 @@ const char *pl_html_mesh(pl_arena *a, const pl_mesh *m);      /* "data=2 tensor=
 const char *pl_html_place(const pl_html_view *v, const pl_value *x, const pl_placement *p,
                           pl_arena *a);                       /* "[data;]" or "whole", escaped */
 
+/* -- html.c: the frame ------------------------------------------------------------------------- */
+void pl_html_open(pl_html_page *p, const char *title); /* escaped already */
+void pl_html_close(pl_html_page *p);
+
 /* -- html_style.c ------------------------------------------------------------------------------ */
 extern const char *const pl_html_style[], *const pl_html_script[]; /* lines; the last is NULL */
 
@@ -114,6 +118,12 @@ void pl_html_lane_axis(pl_html_page *p, const pl_html_scale *s, double height);
  * width. */
 void pl_html_memory_bar(pl_html_page *p, const pl_html_view *v, double most, bool legend);
 void pl_html_memory_key(pl_html_page *p); /* the colours of the items alone */
+
+/* The table of the largest tensors in the work block while `step` runs. */
+void pl_html_alive_write(pl_html_page *p, const pl_html_view *v, int step, const char *title);
+/* Lines at round numbers of bytes, up to `most` of them at the top of `height` pixels from y = top
+ * on. */
+void pl_html_memory_scale(pl_html_page *p, double most, int top, int height);
 
 typedef struct pl_html_alive {
     const char *name; /* folded */

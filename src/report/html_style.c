@@ -41,6 +41,7 @@ const char *const pl_html_style[] = {
     ".axis text{text-anchor:middle}.axis.left text{text-anchor:end}"
     ".axis path{stroke:var(--line);stroke-opacity:.8;fill:none}\n",
     ".limit{stroke:var(--red);stroke-width:1.5;fill:none}.live{fill:var(--live)}"
+    ".before,.between{stroke:var(--dim);stroke-width:1.3;fill:none}.between{stroke-dasharray:1 2}"
     "path.peak{stroke:var(--fg);stroke-dasharray:2 2}circle.peak{fill:var(--fg)}\n",
     ".all{fill:var(--all)}.hatch{stroke:var(--fg);stroke-width:1.4}.sum{pointer-events:none}\n",
     ".key{display:flex;flex-wrap:wrap;gap:3px 20px;margin:8px 0}.key span{display:inline-flex;"

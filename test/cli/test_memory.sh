@@ -23,6 +23,9 @@ check 'one row' test "$(numbers block_bytes | wc -l)" = 1
 runs 0 '' "${memory[@]}" $small
 check 'the table has its bound' grep -qE '^no order of these steps .* has less than [0-9.]+ MiB live$' out
 
+runs 0 '' "${memory[@]}" $small --html memory.html
+check 'a page' grep -q 'What is alive at the peaks' memory.html
+
 # -- updates in many operators: a few times the largest weight, of 144 MiB -----------------------------------
 for optimizer in adam:3 adamw:4 sgd:3; do
     want=$((${optimizer#*:} * 144 * 1048576))
@@ -37,16 +40,19 @@ runs 0 '' "${memory[@]}" $small --devices 4 --strategy zero=1 --json --order pro
 numbers state_bytes > unfused
 check 'moments are split alike' cmp fused unfused
 
-# -- training in any order: the same losses to the last bit, in the block that was foretold ----------------
-for how in '--devices 1' '--devices 2 --strategy zero=3' '--devices 2 --strategy tp=2'; do
+# -- training in any order: the same losses to the last bit of 100 steps ------------------------------------
+tiny=gpt2:layers=2,hidden=32,heads=2,vocab=64,seq=16,batch=4
+net=resnet18:size=16,batch=4,classes=10,width=4
+for what in "$tiny --devices 1" "$tiny --devices 2 --strategy dp" "$tiny --devices 2 --strategy zero=3" \
+    "$tiny --devices 2 --strategy tp=2" "$net --devices 1" "$net --devices 2 --strategy dp" "$net --devices 2 --strategy zero=3"; do
     for order in program pleat lescea; do
         # shellcheck disable=SC2086
-        runs 0 '' "$pleat" train $small --data synthetic --eval-batches 0 --steps 4 --threads 1 --json $how --order $order
+        runs 0 '' "$pleat" train $what --data synthetic --eval-batches 0 --steps 100 --threads 1 --json --order $order
         losses out > "losses.$order"
-        check "four losses" test "$(wc -l < "losses.$order")" = 4
+        check 'a hundred losses' test "$(wc -l < "losses.$order")" = 100
     done
-    check "$how: pleat's order has the same losses" cmp losses.program losses.pleat
-    check "$how: the greedy order has the same losses" cmp losses.program losses.lescea
+    check "$what: pleat's order has the same losses" cmp losses.program losses.pleat
+    check "$what: the greedy order has the same losses" cmp losses.program losses.lescea
 done
 
 # -- a file --------------------------------------------------------------------------------------------------

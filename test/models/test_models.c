@@ -51,7 +51,8 @@ static void test_values(void **state)
     assert_int_equal(pl_model_int(&args, "hidden"), 1600);
     assert_int_equal(pl_model_int(&args, "seq"), 2147483647);
     check_near(pl_model_real(&args, "dropout"), 0.25, 0);
-    assert_true(pl_model_has(&args, "vocab") && !pl_model_has(&args, "classes"));
+    assert_true(pl_model_has(&args, "vocab") && !pl_model_has(&args, "patch"));
+    assert_int_equal(pl_model_labels(&args), 50257);
     pl_arena_free(a);
 }
 
@@ -195,6 +196,7 @@ static void test_parameters(void **state)
         { "mnasnet0_5", 2218512 },
         { "mnasnet0_5:width=1", 4383312 },
         { "efficientnet_b0", 5288548 },
+        { "gpt2-xl:classes=2", 1557611200 + 2 * 1600 },
         { "vit_b_16", 86567656 },
         { "vit_b_16:patch=32", 88224232 },
         /* the encoder's as published, 473.23 MiB; the classifier's */

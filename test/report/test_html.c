@@ -239,6 +239,40 @@ static void test_figures(void **state)
     pl_arena_free(a);
 }
 
+/* The program's order and the one of least memory: each with its peak and block, then the bound. */
+static void test_orders(void **state)
+{
+    static const pl_step_order orders[] = { PL_ORDER_PROGRAM, PL_ORDER_PLEAT };
+    pl_arena *a = pl_arena_new("test");
+    pl_html_order x[2];
+    pl_forecast f;
+    pl_text out = { .arena = a };
+    const char *place;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const pl_lower_options o = { .order = orders[i] };
+        pl_plan *plan = find_plan(GPT, "dp", 1, a);
+        pl_program *p;
+        pl_err err = { 0 };
+        assert_true(pl_program_lower(plan, 0, pl_store_new(plan, 0, a), &o, a, &p, &err));
+        if (i == 0)
+            for (int k = 0; k < p->n_steps; k++) p->step[k].label = HOSTILE;
+        x[i] = (pl_html_order){ i ? "after" : HOSTILE, p, p->work_bytes };
+    }
+    pl_html_write_orders(HOSTILE, 2, x, x[1].program->order_bound, &out);
+    const char *text = pl_text_get(&out), *wrong = page_check(text, &place);
+    if (wrong) fail_msg("%s: %.80s", wrong, place);
+    assert_int_equal(page_count(text, "alert('1')"), 0);
+    pl_forecast_memory_make(x[1].program, a, &f);
+    check_figure(text, "order after</dt>", (double)f.live[f.peak_step]);
+    check_figure(text, "no order is below</dt>", (double)x[1].program->order_bound);
+    check_figure(strstr(text, "in a block of "), "of ", (double)x[0].block);
+    assert_int_equal(page_count(text, "<table>"), 2);
+    assert_int_equal(page_count(text, "class=\"live\""), 2); /* and in the key */
+    assert_int_equal(page_count(text, "://"), 0);
+    pl_arena_free(a);
+}
+
 /* The parts of the first bar: side by side, each as wide as its share of the limit. */
 static void test_memory_bar(void **state)
 {
@@ -543,13 +577,13 @@ static void test_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checker),       cmocka_unit_test(test_well_formed),
-        cmocka_unit_test(test_escapes),       cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_memory_bar),    cmocka_unit_test(test_time_line),
-        cmocka_unit_test(test_alive),         cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_known_cells),   cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_compare_names), cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_size),
+        cmocka_unit_test(test_checker),    cmocka_unit_test(test_well_formed),
+        cmocka_unit_test(test_escapes),    cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_orders),     cmocka_unit_test(test_memory_bar),
+        cmocka_unit_test(test_time_line),  cmocka_unit_test(test_alive),
+        cmocka_unit_test(test_cells),      cmocka_unit_test(test_known_cells),
+        cmocka_unit_test(test_compare),    cmocka_unit_test(test_compare_names),
+        cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
