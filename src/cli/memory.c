@@ -41,7 +41,7 @@ static const pl_opt opts[] = {
     { "layout",    TEXT(layout),    "NAME", NULL, "one layout only; names below" },
     { "csv",       TEXT(csv),       "FILE", NULL, "a layout problem instead: id,lower,upper,size" },
     { "capacity",  BYTES(capacity), "SIZE", NULL, "--csv: stop at a layout that fits in it", 1 },
-    { "moves",     INT(moves),      "N",    "2000000", "of the search for an order", 1 },
+    { "moves",     INT(moves),      "N",    "10000000", "of the search for an order", 1 },
     { "nodes",     INT(nodes),      "N",    "500000", "of the search for a layout; 0: greedy", 0 },
     { "o",         TEXT(file),      "FILE", NULL, "--csv: write the offsets" },
     { "html",      TEXT(page),      "FILE", NULL, "a page: memory over a step in each order" },

@@ -51,13 +51,16 @@ struct pl_hills {
     } falls; /* heap of branches that end no higher            */
     const int *place;
     int64_t *effort;
+    int64_t next; /* the least higher target under which some choice so far would differ */
+    int patience;
 };
 
-pl_hills *pl_hills_new(const pl_index *x, pl_arena *a)
+pl_hills *pl_hills_new(const pl_index *x, int patience, pl_arena *a)
 {
     pl_hills *h = PL_NEW(a, pl_hills);
     h->x = x;
     h->a = a;
+    h->patience = patience;
     h->f = pl_frontier_new(x, a);
     h->branch = PL_NEW_N(a, branch, x->n);
     h->watched = PL_NEW_N(a, int, x->n);
@@ -162,7 +165,8 @@ static void follow(pl_hills *h, int root)
     b->stale = false;
     want(h, root, root);
     b->valley = INT64_MAX;
-    while (n < REACH && h->n_front > 0) {
+    b->length = 0;
+    while (n < REACH && h->n_front > 0 && n - b->length < h->patience) {
         int t = h->line[n++] = take_front(h);
         int64_t need = pl_frontier_need(f, t) - from;
         hill = need > hill ? need : hill;
@@ -258,13 +262,22 @@ static void refresh(pl_hills *h)
     }
 }
 
+/* Does a hill fit under the target? If not, a target under which it does is worth a run. */
+static bool fits_under(pl_hills *h, int64_t hill, int64_t target)
+{
+    const int64_t need = h->f->live + hill;
+    if (need <= target) return true;
+    if (need < h->next) h->next = need;
+    return false;
+}
+
 /* The root of least hill among the branches that end no higher than now, or -1 when none fits. */
-static int choose_fall(pl_hills *h, int64_t room)
+static int choose_fall(pl_hills *h, int64_t target)
 {
     while (h->falls.n > 0) {
         entry top = h->falls.at[0];
         if (is_ready(h, top.root) && h->branch[top.root].version == top.version)
-            return top.hill <= room ? top.root : -1;
+            return fits_under(h, top.hill, target) ? top.root : -1;
         pop_fall(h);
     }
     return -1;
@@ -283,14 +296,14 @@ static int64_t rank(const pl_hills *h, pl_hills_rule rule, int root)
 }
 
 /* Among the ready tasks whose branch fits, by the rule; if none fits, the one of least hill. */
-static int choose_rise(const pl_hills *h, pl_hills_rule rule, int64_t room)
+static int choose_rise(pl_hills *h, pl_hills_rule rule, int64_t target)
 {
     int best = -1;
     bool best_fits = false;
     int64_t best_rank = 0;
     for (int i = 0; i < h->f->n_ready; i++) {
         int t = h->f->ready[i];
-        bool fits = h->branch[t].hill <= room;
+        bool fits = fits_under(h, h->branch[t].hill, target);
         int64_t r = fits ? rank(h, rule, t) : -h->branch[t].hill;
         if (best >= 0) {
             if (fits != best_fits ? best_fits : r < best_rank) continue;
@@ -307,6 +320,7 @@ static void begin(pl_hills *h)
 {
     pl_frontier_reset(h->f);
     h->watches.n = h->falls.n = h->n_stale = 0;
+    h->next = INT64_MAX;
     for (int t = 0; t < h->x->n; t++) {
         h->watched[t] = -1;
         h->branch[t].stale = false;
@@ -315,35 +329,41 @@ static void begin(pl_hills *h)
     for (int i = 0; i < h->f->n_ready; i++) spoil(h, h->f->ready[i]);
 }
 
-/* The tasks of a branch in its order, as `follow` found them. */
-static int recall(pl_hills *h, int root, int list[])
+/* A branch to run now, its tasks as `line` has them, or -1: what was chosen, followed once more,
+ * does not fit after all, since a bound of the walk kept a change from it. */
+static int choose(pl_hills *h, int64_t target, pl_hills_rule rule)
 {
+    refresh(h);
+    int root = choose_fall(h, target);
+    if (root < 0) {
+        root = choose_rise(h, rule, target);
+        *h->effort -= h->f->n_ready / SCAN;
+    }
+    const int64_t hill = h->branch[root].hill;
     follow(h, root);
-    int n = h->branch[root].length;
-    memcpy(list, h->line, (size_t)n * sizeof *list);
-    return n;
+    const branch *b = &h->branch[root];
+    if (b->hill <= hill || fits_under(h, b->hill, target)) return root;
+    if (b->valley <= 0) push_fall(h, (entry){ b->hill, h->place[root], root, b->version });
+    return -1;
 }
 
 bool pl_hills_run(pl_hills *h, int64_t target, int64_t below, pl_hills_rule rule, const int place[],
-                  int order[], int64_t *peak, int64_t *effort)
+                  int order[], pl_hills_result *result, int64_t *effort)
 {
     pl_frontier *f = h->f;
     h->place = place;
     h->effort = effort;
     begin(h);
-    *peak = 0;
-    while (f->n_done < h->x->n) {
-        refresh(h);
-        int root = choose_fall(h, target - f->live), list[REACH];
-        if (root < 0) {
-            root = choose_rise(h, rule, target - f->live);
-            *effort -= f->n_ready / SCAN;
-        }
-        int64_t need = f->live + h->branch[root].hill;
-        *peak = need > *peak ? need : *peak;
-        if (*peak >= below || *effort <= 0) return false;
-        int n = recall(h, root, list);
+    result->peak = 0;
+    while (f->n_done < h->x->n && result->peak<below && * effort> 0) {
+        const int root = choose(h, target, rule);
+        if (root < 0) continue;
+        const int64_t need = f->live + h->branch[root].hill;
+        result->peak = need > result->peak ? need : result->peak;
+        int list[REACH], n = h->branch[root].length;
+        memcpy(list, h->line, (size_t)n * sizeof *list);
         for (int i = 0; i < n; i++) commit(h, list[i], order);
     }
-    return true;
+    result->next = h->next;
+    return f->n_done == h->x->n && result->peak < below;
 }

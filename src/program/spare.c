@@ -11,7 +11,8 @@
 
 #include <string.h>
 
-enum { MOVES = 200000, ROUNDS = 3 };
+/* By default a fraction of a second; each round but the last may use half of what is left. */
+enum { MOVES = 1000000, ROUNDS = 4 };
 
 static const char *const names[PL_N_ORDERS] = { "auto", "program", "lescea", "pleat" };
 
@@ -211,20 +212,36 @@ static void take_order(lowering *l, const int order[])
 }
 
 /* A better order than the present one, in which other steps may lie over their inputs: then there
- * may be one that is better still. *improved is false when none was found: the bound is of what the
- * present order writes in place. */
-static bool improve(lowering *l, pl_schedule_method how, int64_t moves, int64_t *bound,
-                    bool *improved, pl_err *err)
+ * may be one that is better still. */
+static bool improve(lowering *l, pl_schedule_method how, int64_t moves, pl_schedule *s, pl_err *err)
 {
     const pl_schedule_problem p = make_problem(l);
     int *given = PL_NEW_N(l->tmp, int, p.n + 1);
     for (int i = 0; i < p.n; i++) given[i] = i;
     const pl_schedule_options o = { .method = how, .given = given, .effort = moves };
-    pl_schedule s;
-    PL_TRY(pl_schedule_find(&p, &o, l->tmp, &s, err));
-    *improved = s.peak < s.given || how == PL_SCHEDULE_LESCEA;
-    *bound = s.bound;
-    if (*improved) take_order(l, s.order);
+    PL_TRY(pl_schedule_find(&p, &o, l->tmp, s, err));
+    if (s->peak < s->given || how == PL_SCHEDULE_LESCEA) take_order(l, s->order);
+    return true;
+}
+
+/* Rounds as long as they gain or were cut short. The bound is of what the last order writes in
+ * place. */
+static bool improve_all(lowering *l, int64_t moves, int64_t *bound, pl_err *err)
+{
+    bool gains = true, ends = false;
+    for (int i = 0; i < ROUNDS && moves > 0 && (gains || !ends); i++) {
+        const int64_t share = gains && i < ROUNDS - 1 ? (moves + 1) / 2 : moves;
+        pl_schedule s;
+        PL_TRY(improve(l, PL_SCHEDULE_PLEAT, share, &s, err));
+        gains = s.peak < s.given;
+        ends = s.effort < share;
+        moves -= s.effort;
+        *bound = !gains && s.bound < *bound ? *bound : s.bound;
+    }
+    if (!gains) return true;
+    pl_schedule last;
+    PL_TRY(improve(l, PL_SCHEDULE_GIVEN, 1, &last, err));
+    *bound = last.bound;
     return true;
 }
 
@@ -232,13 +249,11 @@ bool pl_lower_spare(lowering *l, pl_program *program, pl_err *err)
 {
     pl_step_order how = l->options.order;
     const int64_t moves = l->options.moves ? l->options.moves : MOVES;
-    int64_t *bound = &program->order_bound;
-    bool again = true;
+    pl_schedule s;
     if (how == PL_ORDER_AUTO) how = has_messages(l) ? PL_ORDER_PROGRAM : PL_ORDER_PLEAT;
     if (how == PL_ORDER_PROGRAM) return true;
-    if (how == PL_ORDER_LESCEA) return improve(l, PL_SCHEDULE_LESCEA, moves, bound, &again, err);
-    for (int i = 0; i < ROUNDS && again; i++)
-        PL_TRY(improve(l, PL_SCHEDULE_PLEAT, moves / ROUNDS, bound, &again, err));
-    if (again) PL_TRY(improve(l, PL_SCHEDULE_GIVEN, moves, bound, &again, err)); /* its bound */
+    if (how == PL_ORDER_PLEAT) return improve_all(l, moves, &program->order_bound, err);
+    PL_TRY(improve(l, PL_SCHEDULE_LESCEA, moves, &s, err));
+    program->order_bound = s.bound;
     return true;
 }

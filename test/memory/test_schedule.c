@@ -10,53 +10,12 @@
 #include <cmocka.h>
 
 #include "../arena.h"
-#include "base/rng.h"
 #include "memory/downset.h"
 #include "memory/forced.h"
 #include "memory/mincut.h"
 #include "memory/precede.h"
 #include "memory/segment.h"
-#include "tasks.h"
-
-typedef struct dice {
-    pl_rng rng;
-    uint64_t n;
-} dice;
-
-static int roll(dice *d, int n)
-{
-    return (int)pl_rng_below(d->rng, d->n++, (uint64_t)n);
-}
-
-/* A random problem; the edges make task numbers no order of their own. Tensors have a maker and
- * readers after it, or are touched by any tasks; some are overwritten, some kept. */
-static pl_schedule_problem make_random(pl_arena *a, dice *d, int n)
-{
-    tasks b = { .a = a, .n = n };
-    int density = 5 + roll(d, 50), *name = PL_NEW_N(a, int, n);
-    for (int i = 0; i < n; i++) {
-        int j = roll(d, i + 1);
-        name[i] = name[j];
-        name[j] = i;
-    }
-    for (int i = 0; i < n; i++) {
-        int outputs = roll(d, 5) == 0 ? 0 : 1 + roll(d, 2);
-        for (int k = 0; k < outputs; k++) {
-            int64_t bytes = roll(d, 8) == 0 ? 0 : 1 + roll(d, 30);
-            int x = add_tensor(&b, bytes, roll(d, 10) == 0 ? roll(d, 4) : 0), last = name[i];
-            bool wild = roll(d, 12) == 0, chain = roll(d, 6) == 0;
-            add_touch(&b, x, name[i]);
-            for (int j = i + 1; j < n; j++) {
-                if (roll(d, 100) >= density) continue;
-                add_touch(&b, x, name[j]);
-                if (!wild) add_edge(&b, last, name[j]);
-                if (chain) last = name[j];
-            }
-        }
-        if (i > 0 && (outputs == 0 || roll(d, 4) == 0)) add_edge(&b, name[roll(d, i)], name[i]);
-    }
-    return build(&b);
-}
+#include "random_tasks.h"
 
 /* Bytes of the tensors live while `task` runs after the set `ran`, from the definition. */
 static int64_t sum_live(const pl_schedule_problem *p, unsigned ran, int task)
@@ -294,6 +253,31 @@ static void test_many_tasks(void **state)
     assert_true(s.peak <= given.peak && s.peak <= lescea.peak && s.bound <= s.peak);
 }
 
+/* Effort cut short anywhere leaves a valid order, and no bound above what any order has. */
+static void test_effort(void **state)
+{
+    (void)state;
+    for (int seed = 0; seed < 40; seed++) {
+        dice d = { pl_rng_at((uint64_t)seed, 9), 0 };
+        pl_arena *a = pl_arena_new("graph");
+        const pl_schedule_problem p = make_random(a, &d, 80);
+        int64_t bound = 0, least = INT64_MAX;
+        for (int64_t effort = 1; effort < 4000000; effort *= 3) {
+            pl_schedule s;
+            pl_err err = { 0 };
+            const pl_schedule_options o = { .effort = effort };
+            assert_true(pl_schedule_find(&p, &o, a, &s, &err));
+            if (!pl_schedule_check(&p, s.order, s.peak, &err)) fail_msg("%s", err.msg);
+            assert_true(s.peak <= s.given);
+            bound = s.bound > bound ? s.bound : bound;
+            least = s.peak < least ? s.peak : least;
+        }
+        if (bound > least)
+            fail_msg("seed %d: bound %lld, peak %lld", seed, (long long)bound, (long long)least);
+        pl_arena_free(a);
+    }
+}
+
 static void test_nothing(void **state)
 {
     (void)state;
@@ -386,9 +370,9 @@ static void test_check(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_brute_force), TEST(test_switches), TEST(test_larger),
-        TEST(test_key_points),  TEST(test_twins),    TEST(test_many_tasks),
-        TEST(test_nothing),     TEST(test_refusals), TEST(test_check),
+        TEST(test_brute_force), TEST(test_switches),   TEST(test_larger), TEST(test_key_points),
+        TEST(test_twins),       TEST(test_many_tasks), TEST(test_effort), TEST(test_nothing),
+        TEST(test_refusals),    TEST(test_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
