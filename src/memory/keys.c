@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Looking at all that is placed is faster than by time up to FLAT buffers, and for any number of
+ * them where they live for more than a SHORT-th of all times on average. */
+enum { FLAT = 4000, SHORT = 16 };
+
 static const char *const names[] = {
 #define NAME(name, text, what) text,
     PL_KEYS(NAME)
@@ -90,23 +94,45 @@ static turn *sort(const pl_boxes *p, pl_key key, pl_arena *tmp)
     return t;
 }
 
-static int64_t place_in_turn(const pl_boxes *p, pl_key key, pl_arena *tmp, int64_t offset[])
+static bool has_short_lives(const pl_boxes *p)
 {
-    bool low =
-        key == PL_KEY_SIZE || key == PL_KEY_MICRO || key == PL_KEY_BIRTH || key == PL_KEY_HINT;
-    turn *t = sort(p, key, tmp);
-    pl_shelf *shelf = pl_shelf_new(p, tmp);
+    int64_t all = 0;
+    for (int i = 0; i < p->n_boxes; i++) all += p->box[i].to - p->box[i].from;
+    return all < (int64_t)p->n_boxes * p->n_times / SHORT;
+}
+
+bool pl_keys_is_low(pl_key key)
+{
+    return key == PL_KEY_SIZE || key == PL_KEY_MICRO || key == PL_KEY_BIRTH || key == PL_KEY_HINT;
+}
+
+void pl_keys_sort(const pl_boxes *p, pl_key key, int order[])
+{
+    pl_arena *tmp = pl_arena_new("greedy order");
+    const turn *t = sort(p, key, tmp);
+    for (int i = 0; i < p->n; i++) order[i] = t[i].item;
+    pl_arena_free(tmp);
+}
+
+int64_t pl_keys_place_order(const pl_boxes *p, const int order[], bool low, int64_t offset[])
+{
+    pl_arena *tmp = pl_arena_new("greedy layout");
+    pl_shelf *shelf = pl_shelf_new(p, p->n_boxes > FLAT && has_short_lives(p), tmp);
     int64_t height = 0;
     for (int fixed = 1; fixed >= 0; fixed--)
-        for (int k = 0; k < p->n; k++) {
-            const pl_item *x = &p->item[t[k].item];
+        for (int k = 0; k < p->n && height >= 0; k++) {
+            const pl_item *x = &p->item[order[k]];
             if ((x->fixed >= 0) != fixed) continue;
             int64_t at = fixed ? x->fixed : pl_shelf_find(shelf, x, low);
-            if (fixed && !pl_shelf_fits(shelf, x, at)) return -1;
+            if (fixed && !pl_shelf_fits(shelf, x, at)) {
+                height = -1;
+                break;
+            }
             pl_shelf_add(shelf, x, at);
-            offset[t[k].item] = at;
+            offset[order[k]] = at;
             if (at + x->bytes > height) height = at + x->bytes;
         }
+    pl_arena_free(tmp);
     return height;
 }
 
@@ -183,6 +209,13 @@ static int64_t place_on_skyline(const pl_boxes *p, pl_arena *tmp, int64_t offset
     return height;
 }
 
+static int64_t place_by_key(const pl_boxes *p, pl_key key, pl_arena *tmp, int64_t offset[])
+{
+    int *order = PL_NEW_N(tmp, int, p->n);
+    pl_keys_sort(p, key, order);
+    return pl_keys_place_order(p, order, pl_keys_is_low(key), offset);
+}
+
 int64_t pl_keys_place(const pl_boxes *p, pl_key key, int64_t offset[])
 {
     pl_arena *tmp = pl_arena_new("greedy layout");
@@ -190,7 +223,7 @@ int64_t pl_keys_place(const pl_boxes *p, pl_key key, int64_t offset[])
     bool fixed = false;
     for (int i = 0; i < p->n; i++) fixed |= p->item[i].fixed >= 0;
     if (key != PL_KEY_LLFB)
-        height = place_in_turn(p, key, tmp, offset);
+        height = place_by_key(p, key, tmp, offset);
     else if (!fixed)
         height = place_on_skyline(p, tmp, offset);
     pl_arena_free(tmp);

@@ -1,11 +1,17 @@
 #include "memory/layout.h"
 
+#include "memory/bump.h"
 #include "memory/exact.h"
 #include "memory/keys.h"
 
 #include <string.h>
 
-enum { MANY = 20000 }; /* beyond it one greedy key is tried unless they are named: each takes n^2 */
+enum {
+    MANY = 20000, /* beyond it one greedy key is tried unless they are named: each takes n^2      */
+    QUICK = 16,   /* rounds of pl_layout_place: what is solved at all mostly needs fewer than ten */
+    SMALL = 400,  /* up to it the exact search gets its whole effort                              */
+    ROUNDS = 2000 /* of placing again, at most: who has not learned by then does not             */
+};
 
 /* One problem and the best that is known of it. */
 typedef struct state {
@@ -31,13 +37,35 @@ static bool is_enough(const state *s, const pl_layout_options *o)
     return s->height == s->bound || (o->any && s->height <= s->capacity);
 }
 
-static void try_keys(state *s, const pl_layout_options *o)
+static unsigned find_keys(const state *s, const pl_layout_options *o)
 {
-    unsigned keys = o->keys ? o->keys : s->p->n > MANY ? 1u << PL_KEY_BEST : PL_KEYS_DEFAULT;
-    for (int i = 0; i < s->p->n && !o->keys; i++)
+    if (o->keys) return o->keys;
+    unsigned keys = s->p->n > MANY ? 1u << PL_KEY_BEST : PL_KEYS_DEFAULT;
+    for (int i = 0; i < s->p->n; i++)
         if (s->p->item[i].hint >= 0) keys |= 1u << PL_KEY_HINT;
+    return keys;
+}
+
+static void try_keys(state *s, const pl_layout_options *o, unsigned keys)
+{
     for (int k = 0; k < PL_KEYS_COUNT && !is_enough(s, o); k++)
         if (keys >> k & 1) keep_lower(s, pl_keys_place(s->p, (pl_key)k, s->now));
+}
+
+/* Below what is live nothing is to be had. */
+static void try_bump(state *s, const pl_layout_options *o)
+{
+    const bool aims = o->any && s->capacity > s->bound;
+    const int64_t pairs = (int64_t)s->p->n * s->p->n;
+    if (o->off & PL_LAYOUT_BUMP || !pairs || (o->any && s->capacity < s->bound)) return;
+    int64_t rounds = o->pairs / pairs < ROUNDS ? o->pairs / pairs : ROUNDS;
+    keep_lower(s, pl_bump_place(s->p, aims ? s->capacity : s->bound, rounds, s->now));
+}
+
+static int64_t find_effort(const state *s, const pl_layout_options *o)
+{
+    const double n = s->p->n, share = n > SMALL ? SMALL / n * (SMALL / n) : 1;
+    return (int64_t)((double)o->effort * share);
 }
 
 static pl_outcome try_exact(state *s, pl_exact *x, int64_t capacity, int64_t *nodes)
@@ -97,11 +125,15 @@ static void lower_height(state *s, pl_exact *x, const pl_layout_options *o, int6
 
 static void search(state *s, const pl_layout_options *o, int64_t *nodes)
 {
-    try_keys(s, o);
-    if (is_enough(s, o) || o->effort <= 0 || s->height < 0) return;
+    const unsigned keys = find_keys(s, o), first = keys & -keys;
+    try_keys(s, o, first);
+    if (!is_enough(s, o)) try_bump(s, o);
+    try_keys(s, o, keys & ~first);
+    const int64_t effort = find_effort(s, o);
+    if (is_enough(s, o) || effort <= 0 || s->height < 0) return;
     pl_arena *tmp = pl_arena_new("layout search");
-    pl_exact *x = pl_exact_new(s->p, o->off, o->effort, tmp);
-    int64_t left = o->effort;
+    pl_exact *x = pl_exact_new(s->p, o->off, effort, tmp);
+    int64_t left = effort;
     if (x && o->any && s->capacity >= s->bound) {
         if (try_exact(s, x, s->capacity, &left) == PL_EXACT_NONE)
             s->bound = pl_boxes_round(s->capacity + 1, s->p->unit);
@@ -109,7 +141,7 @@ static void search(state *s, const pl_layout_options *o, int64_t *nodes)
         raise_bound(s, x, o, &left);
         if (!is_enough(s, o)) lower_height(s, x, o, &left);
     }
-    *nodes = o->effort - left;
+    *nodes = effort - left;
     pl_arena_free(tmp);
 }
 
@@ -180,6 +212,10 @@ bool pl_layout_solve(int n, const pl_buf buf[], int64_t align, int64_t capacity,
 bool pl_layout_place(int n, const pl_buf buf[], int64_t align, int64_t capacity, pl_arena *out,
                      pl_layout *layout, pl_err *err)
 {
-    const pl_layout_options quick = { .any = true };
-    return pl_layout_solve(n, buf, align, capacity, &quick, out, layout, err);
+    const int64_t pairs = n > MANY ? 0 : QUICK * (int64_t)n * n;
+    const pl_layout_options quick = { .pairs = pairs, .keys = 1u << PL_KEY_BEST };
+    const pl_layout_options wide = { .any = true };
+    if (pl_layout_solve(n, buf, align, capacity, &quick, out, layout, err)) return true;
+    *err = (pl_err){ 0 };
+    return pl_layout_solve(n, buf, align, capacity, &wide, out, layout, err);
 }

@@ -39,7 +39,7 @@ typedef struct pl_layout {
     int64_t nodes;   /* of the exact search, 0 when it was not needed                       */
 } pl_layout;
 
-/* The techniques of the exact search. Each may change time, never an answer. */
+/* The techniques. Each may change time, never an answer that the exact search has proven. */
 enum {
     PL_LAYOUT_CANONICAL = 1, /* of equal buffers the first is the lowest */
     PL_LAYOUT_INFERENCE = 2, /* what is left at a step fits between its floor and the top */
@@ -49,11 +49,15 @@ enum {
     PL_LAYOUT_HEADS = 32, /* as INFERENCE, with the floor of each buffer, not that of the step */
     PL_LAYOUT_MEMO = 64, /* a rest that failed is not tried again */
     PL_LAYOUT_TURNS = 128, /* several rules of choice take turns with growing limits */
-    PL_LAYOUT_ALL = 255
+    PL_LAYOUT_BUMP = 256, /* placing again, what stuck out earlier (memory/bump.h) */
+    PL_LAYOUT_ALL = 511
 };
 
 typedef struct pl_layout_options {
-    int64_t effort; /* nodes of the exact search in all; 0: greedy only            */
+    int64_t effort; /* nodes of the exact search in all; 0: none. Over 400 buffers (of which
+                       few such problems are solved) it gets (400 / n)^2 of them    */
+    int64_t pairs;  /* of buffers that are compared when placing again, n^2 each time;
+                       0: never                                                     */
     unsigned off;   /* techniques left out, of the PL_LAYOUT_... above             */
     unsigned keys;  /* greedy keys used, bits 1 << PL_KEY_... of memory/keys.h; 0:
                        PL_KEYS_DEFAULT, or PL_KEY_BEST alone for over 20,000 */
@@ -62,7 +66,8 @@ typedef struct pl_layout_options {
 
 /* Place n buffers so that no two that are live together overlap. Best fit: large buffers first,
  * each in the tightest gap that its neighbours in time leave (the rule of TensorFlow Lite's
- * "greedy by size" planner, Pisarchyk & Lee 2020, arXiv:2001.03288, algorithm 3). Only if that is
+ * "greedy by size" planner, Pisarchyk & Lee 2020, arXiv:2001.03288, algorithm 3). If that is above
+ * what is live at a step they are placed again some times, as pl_layout_solve does; only if that is
  * above the capacity other greedy keys are tried.
  *
  *   buf       [n] in any order; not kept after the call
@@ -75,16 +80,16 @@ typedef struct pl_layout_options {
 PL_MUST_CHECK bool pl_layout_place(int n, const pl_buf buf[], int64_t align, int64_t capacity,
                                    pl_arena *out, pl_layout *layout, pl_err *err);
 
-/* The lowest layout that the effort finds: the best of the greedy keys, then an exact search at
- * capacity = bound, upwards while it proves that nothing fits, between bound and best when its
- * effort ends (which proves nothing). The same input gives the same output: effort is counted in
- * nodes. With gaps that keep some bytes there is no exact search; the bound still holds. Otherwise
- * as above. */
+/* The lowest layout that the effort finds: the first greedy key, placing again, other keys, then
+ * an exact search at capacity = bound, upwards while it proves that nothing fits, between bound and
+ * best when its effort ends (which proves nothing). Each is tried only above the bound. The same
+ * input gives the same output: effort is counted in pairs and nodes. With gaps that keep some bytes
+ * there is no exact search; the bound still holds. Otherwise as above. */
 PL_MUST_CHECK bool pl_layout_solve(int n, const pl_buf buf[], int64_t align, int64_t capacity,
                                    const pl_layout_options *options, pl_arena *out,
                                    pl_layout *layout, pl_err *err);
 
-/* Independent check of all pairs that live together; shares no code with the above. The bound must
+/* Independent check of all that live together; shares no code with the above. The bound must
  * be at least the bytes live at some step and at most the height, `optimal` must say whether it is
  * the height; what a search proved beyond that it cannot judge. Fails with PL_EMISMATCH. */
 PL_MUST_CHECK bool pl_layout_check(int n, const pl_buf buf[], int64_t align, int64_t capacity,

@@ -1,13 +1,14 @@
 #include "memory/shelf.h"
 
+#include "memory/bays.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 /* Boxes are kept sorted by `low`, so that one pass meets the gaps of any life span from the bottom
  * up. They lie in crates of a fixed size: adding one moves little, and times are compared four at a
- * time (vector types of gcc and clang). 100,000 buffers take n^2 / 2 = 5e9 comparisons, one or two
- * per cycle. A tree over time would have to sort the neighbours that it finds by offset, which is
- * slower when most are live together, as weights and their states are. */
+ * time (vector types of gcc and clang). All n take n^2 / 2 comparisons, one or two per cycle: the
+ * best way for some thousands. */
 enum { CRATE = 256 };
 
 typedef int32_t four __attribute__((vector_size(16)));
@@ -31,6 +32,7 @@ typedef struct taken {
 struct pl_shelf {
     const pl_boxes *p;
     pl_arena *arena;
+    pl_bays *bays; /* or NULL */
     struct {
         int n, cap;
         crate **at;
@@ -48,11 +50,12 @@ static crate *make_crate(pl_shelf *s)
     return c;
 }
 
-pl_shelf *pl_shelf_new(const pl_boxes *p, pl_arena *a)
+pl_shelf *pl_shelf_new(const pl_boxes *p, bool by_time, pl_arena *a)
 {
     pl_shelf *s = PL_NEW(a, pl_shelf);
     s->p = p;
     s->arena = a;
+    if (by_time) s->bays = pl_bays_new(p, a);
     PL_PUSH(a, &s->crates, make_crate(s));
     return s;
 }
@@ -150,6 +153,7 @@ static void pass_crates(const pl_shelf *s, const pl_box *want, bool low, probe *
 
 int64_t pl_shelf_find(pl_shelf *s, const pl_item *x, bool low)
 {
+    if (s->bays) return pl_bays_find(s->bays, x, low);
     probe p = { x->align, 0, -1, INT64_MAX };
     if (x->n_boxes == 1) {
         pass_crates(s, &s->p->box[x->first], low, &p);
@@ -163,6 +167,7 @@ int64_t pl_shelf_find(pl_shelf *s, const pl_item *x, bool low)
 
 bool pl_shelf_fits(pl_shelf *s, const pl_item *x, int64_t at)
 {
+    if (s->bays) return pl_bays_fits(s->bays, x, at);
     find_taken(s, x);
     for (int i = 0; i < s->taken.n; i++)
         if (s->taken.at[i].low < at && at < s->taken.at[i].high) return false;
@@ -222,6 +227,10 @@ static void insert(pl_shelf *s, int32_t from, int32_t to, int64_t low, int64_t h
 
 void pl_shelf_add(pl_shelf *s, const pl_item *x, int64_t at)
 {
+    if (s->bays) {
+        pl_bays_add(s->bays, x, at);
+        return;
+    }
     for (int k = 0; k < x->n_boxes; k++) {
         const pl_box *p = &s->p->box[x->first + k];
         insert(s, p->from, p->to, at + p->low, at + p->high);

@@ -5,7 +5,9 @@
 
 typedef struct pl_shelf pl_shelf;
 
-pl_shelf *pl_shelf_new(const pl_boxes *p, pl_arena *a);
+/* by_time: find them by time (memory/bays.h), which pays for thousands of short lives; the results
+ * are the same. */
+pl_shelf *pl_shelf_new(const pl_boxes *p, bool by_time, pl_arena *a);
 
 /* Offset of the tightest gap that holds the item (of equal ones the lowest), or with `low` of the
  * lowest; where there is none, the top of all that it meets in time. */

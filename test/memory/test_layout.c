@@ -112,10 +112,12 @@ static void test_greedy_misses(void **state)
     pl_layout l, optimum = { 8, 8, best, true, 0 };
     pl_err err = { 0 };
     assert_true(pl_layout_check(4, buf, 1, 8, &optimum, &err));
-    assert_true(pl_layout_place(4, buf, 1, 9, a, &l, &err));
+    const pl_layout_options one = { .keys = 1u << PL_KEY_BEST };
+    assert_true(pl_layout_solve(4, buf, 1, 9, &one, a, &l, &err));
     assert_int_equal(l.height, 9);
     assert_int_equal(l.bound, 8);
-    const pl_layout_options one = { .keys = 1u << PL_KEY_BEST };
+    assert_true(pl_layout_place(4, buf, 1, 9, a, &l, &err)); /* places again what stuck out */
+    assert_int_equal(l.height, 8);
     assert_false(pl_layout_solve(4, buf, 1, 8, &one, a, &l, &err));
     assert_string_equal(err.msg,
                         "no layout found that fits: height 9, capacity 8; at most 8 bytes are live "
@@ -298,7 +300,7 @@ static void test_very_many(void **state)
         pl_err err = { 0 };
         double start = pl_clock_now();
         assert_true(pl_layout_place(VERY_MANY, buf, 64, INT64_MAX, a, &l, &err));
-        assert_true(l.height >= l.bound);
+        assert_true(pl_layout_check(VERY_MANY, buf, 64, INT64_MAX, &l, &err));
         print_message("%d random buffers: height / bound %.4f, %.2f s\n", VERY_MANY,
                       (double)l.height / (double)l.bound, pl_clock_now() - start);
     }
