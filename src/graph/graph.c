@@ -90,6 +90,14 @@ int64_t pl_node_int(const pl_node *n, const char *name, int k)
     return x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : (int64_t)x;
 }
 
+bool pl_node_is(const pl_node *n, const char *name, const char *text)
+{
+    size_t len;
+    const char *is = find_attr(n, name, &len);
+    if (!is) pl_bug(__FILE__, __LINE__, "%s has no attribute '%s'", n->op->name, name);
+    return len == strlen(text) && !memcmp(is, text, len);
+}
+
 const char *pl_node_text(const pl_node *n, const char *name)
 {
     for (int i = 0; i < n->n_attrs; i++)
@@ -189,11 +197,13 @@ static bool bind_type(const pl_node *n, int i, pl_type bound[128], bool is_bound
     char rule = type_rule(n->op, i);
     pl_type t = n->in[i]->type;
     bool fits = rule == 't' || (rule == 'f' && pl_type_is_float(t)) ||
-                (rule == 'i' && !pl_type_is_float(t)) || (rule == 'F' && t == PL_F32);
+                (rule == 'i' && !pl_type_is_float(t)) || (rule == 'F' && t == PL_F32) ||
+                (rule == 'b' && t == PL_U8);
     if (!fits)
         return pl_err_set(err, PL_EINPUT, "input %d is %s, wanted %s", i, pl_type_name(t),
                           rule == 'f'   ? "a float type"
                           : rule == 'i' ? "an integer type"
+                          : rule == 'b' ? "u8"
                                         : "f32");
     if (is_bound[(int)rule] && bound[(int)rule] != t)
         return pl_err_set(err, PL_EINPUT, "input %d is %s, an earlier input %s: add a cast", i,
@@ -205,7 +215,9 @@ static bool bind_type(const pl_node *n, int i, pl_type bound[128], bool is_bound
 
 static bool find_types(const pl_node *n, pl_type out[], pl_err *err)
 {
-    pl_type bound[128] = { ['f'] = PL_F32, ['F'] = PL_F32, ['i'] = PL_I32, ['t'] = PL_F32 };
+    pl_type bound[128] = {
+        ['f'] = PL_F32, ['F'] = PL_F32, ['i'] = PL_I32, ['t'] = PL_F32, ['b'] = PL_U8
+    };
     bool is_bound[128] = { ['F'] = true };
     for (int i = 0; i < n->n_in; i++) PL_TRY(bind_type(n, i, bound, is_bound, err));
     for (int i = 0; i < n->sig->n_out; i++) {

@@ -121,6 +121,7 @@ pl_value *pl_node_value(const pl_node *n, int o);
  * comma-separated list; the last one repeats. Asking for an unknown attribute is our bug. */
 double pl_node_real(const pl_node *n, const char *name, int k);
 int64_t pl_node_int(const pl_node *n, const char *name, int k);
+bool pl_node_is(const pl_node *n, const char *name, const char *text); /* no list: one word */
 const char *pl_node_text(const pl_node *n, const char *name);
 
 /* Independent check of every invariant: order, ids, unique names, shapes and types again from the

@@ -50,8 +50,9 @@ typedef struct pl_op {
 
     /* -- what makes a node --------------------------------------------------------------------- */
     const char *types;   /* per operand: 'f' any float, 'i' any integer, 't' any, where equal
-                            letters are equal types; 'F' f32; 'a' what the attribute "to" says.
-                            ",->" are for the eye; one letter is for all; NULL: "f"               */
+                            letters are equal types; 'F' f32; 'b' u8, a truth value of 0 or 1; 'a'
+                            what the attribute "to" says. ",->" are for the eye; one letter is for
+                            all; NULL: "f"                                                        */
     const char *attrs;   /* known attributes with defaults, "p=0.1 axis=0"; "x=" has none. A default
                             that is a number wants numbers                                        */
     const char *counts;  /* an attribute that only numbers nodes: equal blocks differ in it       */

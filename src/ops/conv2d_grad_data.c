@@ -1,7 +1,8 @@
 /* conv2d_grad_data: the transposed convolution, dy and w give dx: the gradient of conv2d in its
- * input, and a layer of its own in generators. `extent` says the sizes of the windowed
- * dimensions, since with a stride several fit. The positions y and x are not split: neighbours'
- * windows overlap in the output. */
+ * input, and a layer of its own in generators, where o are the input's channels and c the output's.
+ * `extent` says the sizes of the windowed dimensions, since with a stride several fit: of y
+ * positions stride (y - 1) + dilation (r - 1) + 1 - 2 pad, and up to stride - 1 more. y and x are
+ * not split: neighbours' windows overlap in the output. */
 #include "graph/op.h"
 #include "ops/lib/element.h"
 #include "ops/lib/window.h"
@@ -42,6 +43,8 @@ const pl_op pl_op_conv2d_grad_data = {
               .in = { { 4, { 1, 3, 5, 3 } }, { 4, { 3, 3, 2, 3 } } } },
             { "n(go)yx,(go)crs->n(gc)[y+r][x+s]; g=2 pad=1 extent=4,3",
               .in = { { 4, { 2, 6, 4, 3 } }, { 4, { 6, 2, 3, 3 } } } },
+            { "noy,ocr->nc[y+r]; stride=2 pad=1 extent=8",
+              .in = { { 3, { 2, 3, 4 } }, { 3, { 3, 2, 3 } } } },
             { "ncyx,crs->nc[y+r][x+s]; stride=2 pad=1 extent=5,6",
               .in = { { 4, { 2, 3, 3, 3 } }, { 3, { 3, 3, 3 } } } },
             { "; extent=4,4",

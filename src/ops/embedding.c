@@ -1,6 +1,7 @@
 /* embedding: y[..., h] = table[ids[...], h]. v, the table's rows, is a lookup letter: a share of v
  * gives zeros for ids outside of its rows, and shares are summed. An id outside of the whole table
- * gives zeros: kernels cannot fail, and data is checked before it is fed. */
+ * gives zeros: kernels cannot fail, and data is checked before it is fed. v may stand behind other
+ * letters: "avh,bs->absh" looks up along the second dimension. */
 #include "graph/op.h"
 #include "graph/walk.h"
 #include "ops/lib/move.h"
@@ -31,7 +32,7 @@ const pl_op pl_op_embedding = {
     .sig = "vh,...->...h",
     .lookup = "v",
     .linear = "0",
-    .types = "f,i->f",
+    .types = "t,i->t",
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,
@@ -39,6 +40,8 @@ const pl_op pl_op_embedding = {
         (const pl_example[]){
             { NULL, .in = { { 2, { 8, 4 } }, { 2, { 2, 3 }, "i32", 0, 8 } } },
             { "vh,bs->(bs)h", .in = { { 2, { 5, 2 } }, { 2, { 2, 3 }, "i64", -1, 6 } } },
+            { "avh,bs->absh", .in = { { 3, { 2, 5, 4 } }, { 2, { 2, 3 }, "i64", 0, 5 } } },
+            { NULL, .in = { { 2, { 8, 4 }, "i64" }, { 2, { 2, 3 }, "i32", 0, 8 } } },
             { "v,n->n", .in = { { 1, { 4 }, "bf16" }, { 1, { 6 }, "i32" } } },
             { 0 },
         },

@@ -1,8 +1,9 @@
 /* reduce_max: the largest over the letters that the output lacks; by default over the last
- * dimension. Splitting such a letter leaves partial results that combine by the maximum. No
- * gradient. */
+ * dimension. Splitting such a letter leaves partial results that combine by the maximum;
+ * the gradient is shared evenly by all that are equal to it. */
 #include "graph/op.h"
 #include "graph/walk.h"
+#include "ops/lib/extreme.h"
 #include "ops/list.h"
 
 #include <math.h>
@@ -26,17 +27,22 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     } while (pl_walk_next(&o));
 }
 
+/* So that a central difference does not change which one it is. */
+#define APART .lo = -50, .hi = 50
+
 const pl_op pl_op_reduce_max = {
     .name = "reduce_max",
     .sig = "...v->...",
     .types = "t",
     .monoid = PL_MAX,
+    .grad = pl_extreme_grad,
     .flops = flops,
     .ref = ref,
     .examples =
         (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = -2, .hi = -1 } } },
-            { "abn->n", .in = { { 3, { 2, 3, 5 } } } },
+            { NULL, .in = { { 2, { 4, 7 }, APART } } },
+            { "abn->n", .in = { { 3, { 2, 3, 5 }, APART } } },
+            { "ab->; a=4", .in = { { 2, { 4, 7 }, APART } } },
             { "...->", .in = { { 2, { 4, 7 }, "i64", .lo = -9, .hi = 9 } } },
             { 0 },
         },

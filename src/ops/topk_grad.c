@@ -1,8 +1,9 @@
-/* topk_grad: put dy back where topk found its values: dx[..., e] = sum of dy[..., k] over
- * indices[..., k] = e. e is a lookup letter: a share of e looks for its own positions; a share of k
- * leaves a partial sum. */
+/* topk_grad: put dy back where topk, or gather_elements, found its values: dx[..., e] = sum of
+ * dy[..., k] over indices[..., k] = e, summed in the type of dy. e is a lookup letter: a share of e
+ * looks for its own positions; a share of k leaves a partial sum. */
 #include "graph/op.h"
 #include "graph/walk.h"
+#include "ops/lib/move.h"
 #include "ops/list.h"
 
 static double flops(const pl_share *s)
@@ -14,14 +15,15 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
     pl_type t = n->out[0]->type;
-    int e = pl_sig_find(n->sig, 'e'), k = pl_sig_find(n->sig, 'k');
-    pl_walk w = pl_walk_new(s, pl_walk_mask(n, 2));
+    int e = pl_sig_find(n->sig, 'e');
+    pl_range row = s->factor[e];
+    pl_walk w = pl_walk_new(s, pl_walk_mask(n, 1));
+    pl_move_zero(t, out[0], pl_shape_count(&s->out[0]));
     do {
-        double sum = 0, at = (double)(s->factor[e].lo + w.index[e]);
-        for (int64_t j = 0; j < s->factor[k].n; j++)
-            if (pl_type_get(n->in[0]->type, in[0], w.at[0] + j * w.stride[0][k]) == at)
-                sum += pl_type_get(t, in[1], w.at[1] + j * w.stride[1][k]);
-        pl_type_put(t, out[0], w.at[2], sum);
+        double at = pl_type_get(n->in[0]->type, in[0], w.at[0]) - (double)row.lo;
+        if (!(at >= 0 && at < (double)row.n)) continue;
+        int64_t to = w.at[2] + (int64_t)at * w.stride[2][e];
+        pl_type_put(t, out[0], to, pl_type_get(t, out[0], to) + pl_type_get(t, in[1], w.at[1]));
     } while (pl_walk_next(&w));
 }
 

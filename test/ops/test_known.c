@@ -1,26 +1,9 @@
 /* Known answers and refusals of the operators that move data, look up, route and update weights:
  * what the generic test cannot see, as a wrong offset or order is wrong in every share alike. */
-#include "eval.h"
-#include "ops/lib/all.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
-enum { MAX_NUMBERS = 64 };
-
-/* The inputs' numbers one after the other, in the order of the text, then the outputs'. */
-typedef struct answer {
-    const char *name, *graph;
-    double in[MAX_NUMBERS], out[MAX_NUMBERS];
-} answer;
+#include "known.h"
 
 /* clang-format off */
-static const answer answers[] = {
+static const known_answer answers[] = {
     { "slice takes [at, at + u)",
       "input x f32[2,4]\nnode y f32[2,2] = slice \"; at=1 u=2\" x\n",
       { 0, 1, 2, 3, 4, 5, 6, 7 }, { 1, 2, 5, 6 } },
@@ -95,7 +78,7 @@ static const answer answers[] = {
     { 0 },
 };
 
-static const struct { const char *graph, *error; } refusals[] = {
+static const known_refusal refusals[] = {
     { "input x f32[4]\nnode y f32[2,2] = reshape \"(ab)->ba; a=2\" x\n", "use transpose" },
     { "input x f32[4,3]\nnode y f32[4] = reshape \"bu->b\" x\n",
       "'u' is 3 and stands on one side only" },
@@ -128,72 +111,17 @@ static const struct { const char *graph, *error; } refusals[] = {
 };
 /* clang-format on */
 
-/* What a node makes is an output, else the graph would drop the node. */
-static void report_all(pl_text *text, const char *graph)
-{
-    pl_text_add(text, "graph t\n%s", graph);
-    for (const char *line = graph; (line = strstr(line, "node ")); line++)
-        for (const char *word = line + 5; *word != '=';) {
-            pl_text_add(text, "output %.*s\n", (int)strcspn(word, " "), word);
-            word += strcspn(word, " ") + 1; /* its name, then its type */
-            word += strcspn(word, " ") + 1;
-        }
-}
-
-/* The graph is text without its first line and outputs; NULL when it is refused. */
-static pl_graph *parse(pl_arena *a, const char *graph, pl_err *err)
-{
-    pl_graph *g = NULL;
-    pl_text text = { .arena = a };
-    report_all(&text, graph);
-    bool ok = pl_graph_parse(pl_text_get(&text), &pl_ops_all, a, &g, err);
-    return ok ? g : NULL;
-}
-
-static void check_answer(const answer *x)
-{
-    pl_arena *a = pl_arena_new("test");
-    pl_err err = { 0 };
-    pl_graph *g = parse(a, x->graph, &err);
-    if (!g) fail_msg("%s: %s", x->name, err.msg);
-    eval e = eval_new(g);
-    int at = 0;
-    for (int i = 0; i < g->values.n; i++) {
-        const pl_value *v = g->values.at[i];
-        for (int64_t k = 0; !v->maker && k < pl_shape_count(&v->shape); k++)
-            pl_type_put(v->type, e.at[i], k, x->in[at++]);
-    }
-    eval_run(&e, g->nodes.n);
-    at = 0;
-    for (int i = 0; i < g->outputs.n; i++) {
-        const pl_value *v = g->outputs.at[i];
-        for (int64_t k = 0; k < pl_shape_count(&v->shape); k++, at++) {
-            double found = pl_type_get(v->type, e.at[v->id], k);
-            if (!(fabs(found - x->out[at]) <= 1e-6 * fmax(1, fabs(x->out[at]))))
-                fail_msg("%s: number %d is %.9g, not %.9g", x->name, at, found, x->out[at]);
-        }
-    }
-    eval_free(&e);
-    pl_arena_free(a);
-}
-
 static void knows_answers(void **state)
 {
     (void)state;
-    for (const answer *x = answers; x->name; x++) check_answer(x);
+    for (const known_answer *x = answers; x->name; x++) known_check_answer(x);
 }
 
 static void refuses(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-        pl_arena *a = pl_arena_new("test");
-        pl_err err = { 0 };
-        const pl_graph *g = parse(a, refusals[i].graph, &err);
-        if (g || !strstr(err.msg, refusals[i].error))
-            fail_msg("%s: wanted '%s', found '%s'", refusals[i].graph, refusals[i].error, err.msg);
-        pl_arena_free(a);
-    }
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        known_check_refusal(&refusals[i]);
 }
 
 /* -- optimizers: steps on one weight, against sums written out over the steps ---------------- */
@@ -211,7 +139,7 @@ static void run_optimizer(const char *line, int moments, double where[STEPS])
     pl_text_add(&text, "input w f32[1]\ninput g f32[1]\ninput m f32[1]\n");
     if (moments > 1) pl_text_add(&text, "input v f32[1]\ninput step i64[]\n");
     pl_text_add(&text, "input lr f32[]\ninput scale f32[]\n%s", line);
-    pl_graph *g = parse(a, pl_text_get(&text), &err);
+    pl_graph *g = known_parse(a, pl_text_get(&text), &err);
     if (!g) fail_msg("%s: %s", line, err.msg);
     const pl_node *n = g->nodes.at[0];
     const pl_value *step = pl_graph_find(g, "step");

@@ -3,6 +3,7 @@
 #include "graph/walk.h"
 #include "ops/list.h"
 
+#include <math.h>
 #include <string.h>
 
 void pl_elementwise_ref(const pl_share *s, const void *const in[], void *const out[],
@@ -15,6 +16,18 @@ void pl_elementwise_ref(const pl_share *s, const void *const in[], void *const o
         for (int k = 0; k < n->n_in; k++) x[k] = pl_type_get(n->in[k]->type, in[k], w.at[k]);
         pl_type_put(n->out[0]->type, out[0], w.at[n->n_in], apply(s, x));
     } while (pl_walk_next(&w));
+}
+
+double pl_elementwise_fit(const pl_share *s, double y)
+{
+    static const struct {
+        double lo, end;
+    } range[PL_N_TYPES] = {
+        [PL_I32] = { -0x1p31, 0x1p31 }, [PL_I64] = { -0x1p63, 0x1p63 }, [PL_U8] = { 0, 0x1p8 }
+    };
+    pl_type t = s->node->out[0]->type;
+    if (pl_type_is_float(t)) return y;
+    return trunc(y) >= range[t].lo && y < range[t].end ? trunc(y) : 0;
 }
 
 const char *pl_elementwise_spec(pl_builder *b, const pl_node *n, const char *pattern)

@@ -9,6 +9,10 @@
 void pl_elementwise_ref(const pl_share *s, const void *const in[], void *const out[],
                         double (*apply)(const pl_share *s, const double x[]));
 
+/* What an element of output 0 may hold of y, the true answer: of an integer type y cut towards
+ * zero, and 0 where the type lacks it, as after a division by 0. */
+double pl_elementwise_fit(const pl_share *s, double y);
+
 /* pl_spec(b, n, pattern) where n has a signature of its own, so that its gradient has the same
  * factors; else only the attributes of the pattern: the default signature says the same in fewer
  * words. */
