@@ -1,0 +1,122 @@
+/* Names of the file and what they stand for. */
+#include "import/import.h"
+
+#include "ops/list.h"
+
+#include <string.h>
+
+enum { MOST_LISTED = 65536 }; /* elements of a constant that a state's initial value may list */
+
+static unsigned hash(const char *name)
+{
+    unsigned h = 2166136261u; /* FNV-1a */
+    for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
+    return h;
+}
+
+static int *find_bucket(const pl_import *m, const char *name)
+{
+    unsigned at = hash(name) & (unsigned)(m->n_buckets - 1);
+    while (m->bucket[at] && strcmp(m->items.at[m->bucket[at] - 1].name, name) != 0)
+        at = (at + 1) & (unsigned)(m->n_buckets - 1);
+    return &m->bucket[at];
+}
+
+pl_item *pl_item_find(pl_import *m, const char *name)
+{
+    int i = *find_bucket(m, name);
+    return i ? &m->items.at[i - 1] : NULL;
+}
+
+bool pl_item_add(pl_import *m, const pl_item *x)
+{
+    int *at = find_bucket(m, x->name);
+    if (*at) return pl_err_set(&m->b->err, PL_EINPUT, "the name '%s' is given twice", x->name);
+    PL_ASSERT_CMP(m->items.n, <, m->items.cap); /* items do not move: mappers hold pointers */
+    m->items.at[m->items.n++] = *x;
+    *at = m->items.n;
+    return true;
+}
+
+const pl_shape *pl_item_shape(const pl_item *x)
+{
+    return x->value ? &x->value->shape : &x->constant->shape;
+}
+
+pl_type pl_item_type(const pl_item *x)
+{
+    return x->value ? x->value->type : x->constant->type;
+}
+
+bool pl_item_known(const pl_item *x)
+{
+    return x->constant && x->constant->data && !x->trains;
+}
+
+/* -- constants in the graph -------------------------------------------------------------------- */
+
+static bool is_uniform(const pl_tensor *t, double *x)
+{
+    const int64_t n = pl_shape_count(&t->shape);
+    const size_t size = (size_t)t->stored->bytes;
+    const char *at = t->data;
+    if (!n) return false;
+    for (int64_t i = 1; i < n; i++)
+        if (memcmp(at, at + (size_t)i * size, size) != 0) return false;
+    *x = pl_tensor_get(t, 0);
+    return true;
+}
+
+static pl_value *add_fill(pl_import *m, const pl_tensor *t, double x)
+{
+    pl_text spec = { .arena = m->a };
+    pl_text_add(&spec, "->%s; value=%.17g to=%s", pl_letters(m, 0, t->shape.rank), x,
+                pl_type_name(t->type));
+    for (int i = 0; i < t->shape.rank; i++)
+        pl_text_add(&spec, " %c=%lld", pl_letter(i), (long long)t->shape.dim[i]);
+    return pl_add_value(m->b, &pl_op_fill, NULL, pl_text_get(&spec), 0, NULL);
+}
+
+static bool is_same(const pl_tensor *a, const pl_tensor *b)
+{
+    return a->stored == b->stored && pl_shape_same(&a->shape, &b->shape) &&
+           !memcmp(a->data, b->data, (size_t)a->bytes);
+}
+
+/* A state that lists its elements; constants of the same content share one, so that equal blocks of
+ * a model stay equal. */
+static pl_value *add_values(pl_import *m, const pl_tensor *t, const char *name)
+{
+    const int64_t n = pl_shape_count(&t->shape);
+    pl_text init = { .arena = m->a };
+    for (int i = 0; i < m->small.n; i++)
+        if (is_same(m->small.at[i].constant, t)) return m->small.at[i].value;
+    if (n > MOST_LISTED) {
+        pl_map_refuse(m, "constant '%s' has %lld elements; at most %d can be kept in the graph",
+                      name, (long long)n, MOST_LISTED);
+        return NULL;
+    }
+    pl_text_add(&init, "values");
+    for (int64_t i = 0; i < n; i++)
+        pl_text_add(&init, t->stored->bytes > 4 ? " %.17g" : " %.9g", pl_tensor_get(t, i));
+    const char *label = pl_arena_fmt(m->a, "constant.%d", m->small.n);
+    pl_value *v = pl_add_state(m->b, label, t->type, t->shape, pl_text_get(&init), false);
+    const pl_item x = { .name = label, .value = v, .constant = t };
+    if (!m->trial) PL_PUSH(m->a, &m->small, x);
+    return v;
+}
+
+pl_value *pl_item_value(pl_import *m, pl_item *x)
+{
+    double y;
+    if (x->value || m->b->err.code) return x->value;
+    const pl_tensor *t = x->constant;
+    pl_value *v;
+    if (x->trains || !t->data)
+        v = pl_add_state(m->b, x->name, t->type, t->shape, "file", x->trains);
+    else if (is_uniform(t, &y))
+        v = add_fill(m, t, y);
+    else
+        v = add_values(m, t, x->name);
+    return x->value = v;
+}

@@ -1,0 +1,99 @@
+/* import/map.h - one function for each operator of ONNX, or for several alike: it reads the node of
+ * the importer and tells its outputs. False, or a sticky error, where it cannot. Private to
+ * import/. */
+#ifndef PL_IMPORT_MAP_H
+#define PL_IMPORT_MAP_H
+#include "import/import.h"
+
+bool pl_map_arg_max(pl_import *m);
+bool pl_map_arg_min(pl_import *m);
+bool pl_map_average_pool(pl_import *m);
+bool pl_map_batch_normalization(pl_import *m);
+bool pl_map_binary(pl_import *m);
+bool pl_map_cast(pl_import *m);
+bool pl_map_cast_like(pl_import *m);
+bool pl_map_celu(pl_import *m);
+bool pl_map_clip(pl_import *m);
+bool pl_map_concat(pl_import *m);
+bool pl_map_constant(pl_import *m);
+bool pl_map_constant_of_shape(pl_import *m);
+bool pl_map_conv(pl_import *m);
+bool pl_map_conv_transpose(pl_import *m);
+bool pl_map_cum_sum(pl_import *m);
+bool pl_map_depth_to_space(pl_import *m);
+bool pl_map_div(pl_import *m);
+bool pl_map_dropout(pl_import *m);
+bool pl_map_einsum(pl_import *m);
+bool pl_map_elu(pl_import *m);
+bool pl_map_expand(pl_import *m);
+bool pl_map_flatten(pl_import *m);
+bool pl_map_gather(pl_import *m);
+bool pl_map_gather_elements(pl_import *m);
+bool pl_map_gelu(pl_import *m);
+bool pl_map_gemm(pl_import *m);
+bool pl_map_global_average_pool(pl_import *m);
+bool pl_map_global_max_pool(pl_import *m);
+bool pl_map_group_normalization(pl_import *m);
+bool pl_map_gru(pl_import *m);
+bool pl_map_hard_sigmoid(pl_import *m);
+bool pl_map_hard_swish(pl_import *m);
+bool pl_map_identity(pl_import *m);
+bool pl_map_instance_normalization(pl_import *m);
+bool pl_map_is_inf(pl_import *m);
+bool pl_map_layer_normalization(pl_import *m);
+bool pl_map_leaky_relu(pl_import *m);
+bool pl_map_log_softmax(pl_import *m);
+bool pl_map_lp_normalization(pl_import *m);
+bool pl_map_lstm(pl_import *m);
+bool pl_map_matmul(pl_import *m);
+bool pl_map_max_pool(pl_import *m);
+bool pl_map_mean(pl_import *m);
+bool pl_map_mean_variance_normalization(pl_import *m);
+bool pl_map_mish(pl_import *m);
+bool pl_map_mod(pl_import *m);
+bool pl_map_mul(pl_import *m);
+bool pl_map_negative_log_likelihood_loss(pl_import *m);
+bool pl_map_non_zero(pl_import *m);
+bool pl_map_one_hot(pl_import *m);
+bool pl_map_pad(pl_import *m);
+bool pl_map_pow(pl_import *m);
+bool pl_map_prelu(pl_import *m);
+bool pl_map_range(pl_import *m);
+bool pl_map_reduce(pl_import *m);
+bool pl_map_reshape(pl_import *m);
+bool pl_map_resize(pl_import *m);
+bool pl_map_rms_normalization(pl_import *m);
+bool pl_map_rnn(pl_import *m);
+bool pl_map_selu(pl_import *m);
+bool pl_map_shape(pl_import *m);
+bool pl_map_shrink(pl_import *m);
+bool pl_map_size(pl_import *m);
+bool pl_map_slice(pl_import *m);
+bool pl_map_softmax(pl_import *m);
+bool pl_map_softmax_cross_entropy_loss(pl_import *m);
+bool pl_map_space_to_depth(pl_import *m);
+bool pl_map_split(pl_import *m);
+bool pl_map_squeeze(pl_import *m);
+bool pl_map_swapped(pl_import *m);
+bool pl_map_swish(pl_import *m);
+bool pl_map_thresholded_relu(pl_import *m);
+bool pl_map_tile(pl_import *m);
+bool pl_map_top_k(pl_import *m);
+bool pl_map_transpose(pl_import *m);
+bool pl_map_trilu(pl_import *m);
+bool pl_map_unary(pl_import *m);
+bool pl_map_unsqueeze(pl_import *m);
+bool pl_map_upsample(pl_import *m);
+bool pl_map_variadic(pl_import *m);
+bool pl_map_where(pl_import *m);
+
+/* -- what several of them need ----------------------------------------------------------------- */
+/* lo and hi more places at the ends of a dimension, or fewer where they are negative. */
+pl_value *pl_padded(pl_import *m, pl_value *x, int dim, int64_t lo, int64_t hi, double value,
+                    const char *mode);
+/* n values one after the other. */
+pl_value *pl_joined(pl_import *m, pl_value *const x[], int n, int axis);
+/* log(sum(exp(x))) over axes, which stay as dimensions of 1. */
+pl_value *pl_log_sum_exp(pl_import *m, pl_value *x, unsigned axes);
+
+#endif

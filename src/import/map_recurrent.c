@@ -1,0 +1,171 @@
+/* Mappings of recurrent layers: unrolled, a few nodes for each position. Shapes as in the
+ * specification: x [s,b,i], w [d,gates h,i], r [d,gates h,h], biases [d,2 gates h], y [s,d,b,h]. */
+#include "import/map.h"
+
+#include "ops/list.h"
+
+#include <string.h>
+
+typedef struct layer {
+    int gates;
+    int64_t seq, batch, hidden;
+    bool backward;
+    pl_value *x;      /* [s,b,gates h] of the inputs' product with w, and their bias */
+    pl_value *r;      /* [gates h,h]       */
+    pl_value *bias_r; /* [gates h] or NULL */
+    pl_value *h, *c;  /* [b,h], now        */
+} layer;
+
+/* Direction d of an input that has one first. */
+static pl_value *direction(pl_import *m, int k, int d)
+{
+    pl_value *x = pl_has(m, k) ? pl_in(m, k) : NULL;
+    return x ? pl_squeezed(m, pl_sliced(m, x, 0, d, 1), 0) : NULL;
+}
+
+static pl_value *zeros(pl_import *m, const layer *l)
+{
+    const char *spec = pl_arena_fmt(m->a, "->bh; value=0 b=%lld h=%lld", (long long)l->batch,
+                                    (long long)l->hidden);
+    return pl_add_value(m->b, &pl_op_fill, NULL, spec, 0, NULL);
+}
+
+static pl_value *gate(pl_import *m, pl_value *all, const layer *l, int g)
+{
+    return all ? pl_sliced(m, all, all->shape.rank - 1, g * l->hidden, l->hidden) : NULL;
+}
+
+static pl_value *sigmoid(pl_import *m, pl_value *x)
+{
+    return x ? PL_ADD(m->b, &pl_op_sigmoid, NULL, x) : NULL;
+}
+
+static pl_value *squash(pl_import *m, pl_value *x)
+{
+    return x ? PL_ADD(m->b, &pl_op_tanh, NULL, x) : NULL;
+}
+
+/* The product of h with (part of) r, and its bias. */
+static pl_value *recur(pl_import *m, pl_value *h, pl_value *r, pl_value *bias)
+{
+    pl_value *y = h && r ? PL_ADD(m->b, &pl_op_einsum, "bh,gh->bg", h, r) : NULL;
+    return y && bias ? PL_ADD(m->b, &pl_op_add, "bg,g->bg", y, bias) : y;
+}
+
+/* -- cells: x [b,gates h] ---------------------------------------------------------------------- */
+
+static void step_rnn(pl_import *m, layer *l, pl_value *x)
+{
+    l->h = squash(m, PL_EACH(m, &pl_op_add, "", x, recur(m, l->h, l->r, l->bias_r)));
+}
+
+/* Gates i, o, f, c. */
+static void step_lstm(pl_import *m, layer *l, pl_value *x)
+{
+    pl_value *all = PL_EACH(m, &pl_op_add, "", x, recur(m, l->h, l->r, l->bias_r));
+    pl_value *i = sigmoid(m, gate(m, all, l, 0)), *o = sigmoid(m, gate(m, all, l, 1));
+    pl_value *f = sigmoid(m, gate(m, all, l, 2)), *c = squash(m, gate(m, all, l, 3));
+    l->c = PL_EACH(m, &pl_op_add, "", PL_EACH(m, &pl_op_mul, "", f, l->c),
+                   PL_EACH(m, &pl_op_mul, "", i, c));
+    l->h = PL_EACH(m, &pl_op_mul, "", o, squash(m, l->c));
+}
+
+/* Gates z, r, h; linear_before_reset: r multiplies the product, else what goes into it. */
+static void step_gru(pl_import *m, layer *l, pl_value *x)
+{
+    const bool after = pl_attr_int(m, "linear_before_reset", 0);
+    const int64_t h = l->hidden;
+    pl_value *r2 = pl_sliced(m, l->r, 0, 0, 2 * h), *r1 = pl_sliced(m, l->r, 0, 2 * h, h);
+    pl_value *b2 = l->bias_r ? pl_sliced(m, l->bias_r, 0, 0, 2 * h) : NULL;
+    pl_value *b1 = l->bias_r ? pl_sliced(m, l->bias_r, 0, 2 * h, h) : NULL;
+    pl_value *zr = PL_EACH(m, &pl_op_add, "", pl_sliced(m, x, 1, 0, 2 * h), recur(m, l->h, r2, b2));
+    pl_value *z = sigmoid(m, gate(m, zr, l, 0)), *r = sigmoid(m, gate(m, zr, l, 1)), *n;
+    if (after)
+        n = PL_EACH(m, &pl_op_mul, "", r, recur(m, l->h, r1, b1));
+    else
+        n = recur(m, PL_EACH(m, &pl_op_mul, "", r, l->h), r1, b1);
+    n = squash(m, PL_EACH(m, &pl_op_add, "", gate(m, x, l, 2), n));
+    /* (1 - z) n + z h = n + z (h - n) */
+    pl_value *d = PL_EACH(m, &pl_op_sub, "", l->h, n);
+    l->h = PL_EACH(m, &pl_op_add, "", n, PL_EACH(m, &pl_op_mul, "", z, d));
+}
+
+/* -- layers ------------------------------------------------------------------------------------ */
+
+typedef void stepper(pl_import *m, layer *l, pl_value *x);
+
+static bool open_layer(pl_import *m, layer *l, int d)
+{
+    pl_value *x = pl_in(m, 0), *w = direction(m, 1, d), *bias = direction(m, 3, d);
+    if (!x || !w) return false;
+    const int64_t wide = l->gates * l->hidden;
+    l->r = direction(m, 2, d);
+    l->x = PL_ADD(m->b, &pl_op_einsum, "sbi,gi->sbg", x, w);
+    if (bias && l->x) {
+        l->x = PL_ADD(m->b, &pl_op_add, "sbg,g->sbg", l->x, pl_sliced(m, bias, 0, 0, wide));
+        l->bias_r = pl_sliced(m, bias, 0, wide, wide);
+    }
+    l->h = pl_has(m, 5) ? direction(m, 5, d) : zeros(m, l);
+    l->c = pl_has(m, 6) ? direction(m, 6, d) : zeros(m, l);
+    return l->r && l->x && l->h && l->c;
+}
+
+/* [b,h] of each position, joined to [s,1,b,h]. */
+static pl_value *run_layer(pl_import *m, layer *l, stepper *step)
+{
+    pl_value **y = PL_NEW_N(m->a, pl_value *, l->seq);
+    for (int64_t i = 0; i < l->seq; i++) {
+        const int64_t at = l->backward ? l->seq - 1 - i : i;
+        step(m, l, pl_squeezed(m, pl_sliced(m, l->x, 0, at, 1), 0));
+        y[at] = pl_unsqueezed(m, l->h, 0);
+        if (!y[at]) return NULL;
+    }
+    pl_value *all = pl_joined(m, y, (int)l->seq, 0);
+    return pl_unsqueezed(m, all, 1);
+}
+
+static bool recurrent(pl_import *m, int gates, stepper *step)
+{
+    const char *way = pl_attr_text(m, "direction", "forward");
+    const int n = !strcmp(way, "bidirectional") ? 2 : 1;
+    pl_value *y[2] = { 0 }, *h[2] = { 0 }, *c[2] = { 0 };
+    if (!pl_has(m, 0) || !pl_has(m, 2)) return pl_map_fail(m, "an input is missing");
+    const pl_shape *x = pl_item_shape(m->in[0]), *r = pl_item_shape(m->in[2]);
+    if (x->rank != 3 || r->rank != 3) return pl_map_fail(m, "inputs have to have 3 dimensions");
+    if (pl_has(m, 4) || pl_has(m, 7)) return pl_map_refuse(m, "sequence_lens, or peepholes");
+    if (pl_attr_int(m, "layout", 0)) return pl_map_refuse(m, "layout=1");
+    if (pl_attr_find(m, "clip") || pl_attr_find(m, "activations") ||
+        pl_attr_int(m, "input_forget", 0))
+        return pl_map_refuse(m, "clip, activations or input_forget");
+    for (int d = 0; d < n; d++) {
+        layer l = { .gates = gates,
+                    .seq = x->dim[0],
+                    .batch = x->dim[1],
+                    .hidden = r->dim[2],
+                    .backward = d == 1 || !strcmp(way, "reverse") };
+        if (!open_layer(m, &l, d)) return false;
+        y[d] = run_layer(m, &l, step);
+        h[d] = pl_unsqueezed(m, l.h, 0);
+        c[d] = pl_unsqueezed(m, l.c, 0);
+        if (!y[d] || !h[d] || !c[d]) return false;
+    }
+    pl_out(m, 0, pl_joined(m, y, n, 1));
+    pl_out(m, 1, pl_joined(m, h, n, 0));
+    pl_out(m, 2, pl_joined(m, c, n, 0));
+    return true;
+}
+
+bool pl_map_rnn(pl_import *m)
+{
+    return recurrent(m, 1, step_rnn);
+}
+
+bool pl_map_lstm(pl_import *m)
+{
+    return recurrent(m, 4, step_lstm);
+}
+
+bool pl_map_gru(pl_import *m)
+{
+    return recurrent(m, 3, step_gru);
+}

@@ -1,0 +1,433 @@
+/* Mappings of operators that move, cut, join or measure tensors. */
+#include "import/map.h"
+
+#include "ops/list.h"
+
+#include <string.h>
+
+/* -- views ------------------------------------------------------------------------------------- */
+
+bool pl_map_identity(pl_import *m)
+{
+    if (!pl_has(m, 0)) return pl_map_fail(m, "input 0 is missing");
+    pl_item *x = m->in[0];
+    if (m->trial) {
+        pl_out(m, 0, x->value);
+        return true;
+    }
+    m->out[0].value = x->trains ? pl_item_value(m, x) : x->value;
+    m->out[0].constant = x->trains ? NULL : x->constant;
+    return true;
+}
+
+bool pl_map_reshape(pl_import *m)
+{
+    int n;
+    const int64_t *want = pl_in_ints(m, 1, PL_MAX_RANK, &n);
+    pl_value *x = pl_in(m, 0);
+    if (!want || !x) return false;
+    const bool zeros = pl_attr_int(m, "allowzero", 0);
+    pl_shape to = { n, { 0 } };
+    int64_t known = 1, open = -1;
+    for (int i = 0; i < n; i++) {
+        if (want[i] == -1 && open >= 0) return pl_map_fail(m, "two sizes are -1");
+        if (want[i] < -1) return pl_map_fail(m, "size %lld", (long long)want[i]);
+        if (want[i] == 0 && !zeros && i >= x->shape.rank)
+            return pl_map_fail(m, "size 0 at %d keeps a dimension of only %d", i, x->shape.rank);
+        to.dim[i] = want[i] == 0 && !zeros ? x->shape.dim[i] : want[i];
+        if (want[i] == -1) {
+            open = i;
+            continue;
+        }
+        if (to.dim[i] && known > (INT64_MAX >> 4) / to.dim[i])
+            return pl_map_fail(m, "sizes multiply to more than 2^59");
+        known *= to.dim[i];
+    }
+    if (open >= 0 && known) to.dim[open] = pl_shape_count(&x->shape) / known;
+    pl_out(m, 0, pl_shaped(m, x, &to));
+    return true;
+}
+
+bool pl_map_flatten(pl_import *m)
+{
+    pl_value *x = pl_in(m, 0);
+    if (!x) return false;
+    int64_t axis = pl_attr_int(m, "axis", 1), rows = 1;
+    if (axis < 0) axis += x->shape.rank;
+    if (axis < 0 || axis > x->shape.rank)
+        return pl_map_fail(m, "axis %lld of %d dimensions", (long long)axis, x->shape.rank);
+    for (int i = 0; i < axis; i++) rows *= x->shape.dim[i];
+    const pl_shape to = PL_SHAPE(rows, rows ? pl_shape_count(&x->shape) / rows : 0);
+    pl_out(m, 0, pl_shaped(m, x, &to));
+    return true;
+}
+
+bool pl_map_squeeze(pl_import *m)
+{
+    const int64_t *axes;
+    int n, axis;
+    pl_value *x = pl_in(m, 0);
+    PL_TRY(pl_ints_of(m, 1, "axes", PL_MAX_RANK, &axes, &n));
+    if (!x) return false;
+    unsigned drop = 0;
+    for (int i = 0; i < n; i++) {
+        PL_TRY(pl_axis(m, axes[i], x->shape.rank, &axis));
+        if (x->shape.dim[axis] != 1)
+            return pl_map_fail(m, "dimension %d is %lld, not 1", axis,
+                               (long long)x->shape.dim[axis]);
+        drop |= 1u << axis;
+    }
+    pl_shape to = PL_SCALAR;
+    for (int i = 0; i < x->shape.rank; i++)
+        if (n < 0 ? x->shape.dim[i] != 1 : !(drop >> i & 1)) to.dim[to.rank++] = x->shape.dim[i];
+    pl_out(m, 0, pl_shaped(m, x, &to));
+    return true;
+}
+
+bool pl_map_unsqueeze(pl_import *m)
+{
+    const int64_t *axes;
+    int n, axis, next = 0;
+    unsigned ones = 0;
+    pl_value *x = pl_in(m, 0);
+    PL_TRY(pl_ints_of(m, 1, "axes", PL_MAX_RANK, &axes, &n));
+    if (!x) return false;
+    if (n < 0) return pl_map_fail(m, "no axes");
+    pl_shape to = { x->shape.rank + n, { 0 } };
+    if (to.rank > PL_MAX_RANK) return pl_map_refuse(m, "more than %d dimensions", PL_MAX_RANK);
+    for (int i = 0; i < n; i++) {
+        PL_TRY(pl_axis(m, axes[i], to.rank, &axis));
+        if (ones >> axis & 1) return pl_map_fail(m, "axis %d is given twice", axis);
+        ones |= 1u << axis;
+    }
+    for (int i = 0; i < to.rank; i++) to.dim[i] = ones >> i & 1 ? 1 : x->shape.dim[next++];
+    pl_out(m, 0, pl_shaped(m, x, &to));
+    return true;
+}
+
+bool pl_map_transpose(pl_import *m)
+{
+    int n = 0, order[PL_MAX_RANK];
+    unsigned seen = 0;
+    pl_value *x = pl_in(m, 0);
+    const int64_t *perm = pl_attr_ints(m, "perm", &n);
+    if (!x) return false;
+    const int rank = x->shape.rank;
+    if (perm && n != rank) return pl_map_fail(m, "perm has %d of %d dimensions", n, rank);
+    for (int i = 0; i < rank; i++) {
+        if (perm) PL_TRY(pl_axis(m, perm[i], rank, &order[i]));
+        if (!perm) order[i] = rank - 1 - i;
+        if (seen >> order[i] & 1) return pl_map_fail(m, "perm has %d twice", order[i]);
+        seen |= 1u << order[i];
+    }
+    pl_out(m, 0, pl_transposed(m, x, order));
+    return true;
+}
+
+/* -- shapes as values -------------------------------------------------------------------------- */
+
+bool pl_map_shape(pl_import *m)
+{
+    if (!pl_has(m, 0)) return pl_map_fail(m, "input 0 is missing");
+    const pl_shape *s = pl_item_shape(m->in[0]);
+    int64_t from = pl_attr_int(m, "start", 0), to = pl_attr_int(m, "end", s->rank);
+    if (from < 0) from += s->rank;
+    if (to < 0) to += s->rank;
+    from = from < 0 ? 0 : from > s->rank ? s->rank : from;
+    to = to < from ? from : to > s->rank ? s->rank : to;
+    int64_t *dims = PL_NEW_N(m->a, int64_t, PL_MAX_RANK);
+    memcpy(dims, s->dim + from, (size_t)(to - from) * sizeof *dims);
+    pl_out_constant(m, 0, PL_I64, &PL_SHAPE(to - from), dims);
+    return true;
+}
+
+bool pl_map_size(pl_import *m)
+{
+    if (!pl_has(m, 0)) return pl_map_fail(m, "input 0 is missing");
+    int64_t *n = PL_NEW(m->a, int64_t);
+    *n = pl_shape_count(pl_item_shape(m->in[0]));
+    pl_out_constant(m, 0, PL_I64, &PL_SCALAR, n);
+    return true;
+}
+
+static bool constant_list(pl_import *m, const Onnx__AttributeProto *x)
+{
+    const bool whole = !strcmp(x->name, "value_ints");
+    const int64_t n = (int64_t)(whole ? x->n_ints : x->n_floats);
+    if (whole)
+        pl_out_constant(m, 0, PL_I64, &PL_SHAPE(n), x->ints);
+    else
+        pl_out_constant(m, 0, PL_F32, &PL_SHAPE(n), x->floats);
+    return true;
+}
+
+bool pl_map_constant(pl_import *m)
+{
+    const Onnx__AttributeProto *x = m->node->n_attribute ? m->node->attribute[0] : NULL;
+    if (!x || !x->name) return pl_map_fail(m, "no value");
+    if (!strcmp(x->name, "value_int"))
+        pl_out_constant(m, 0, PL_I64, &PL_SCALAR, &x->i);
+    else if (!strcmp(x->name, "value_float"))
+        pl_out_constant(m, 0, PL_F32, &PL_SCALAR, &x->f);
+    else if (!strcmp(x->name, "value_ints") || !strcmp(x->name, "value_floats"))
+        return constant_list(m, x);
+    else if (strcmp(x->name, "value") != 0 || !x->t)
+        return pl_map_refuse(m, "a constant given as %s", x->name);
+    if (!x->t || strcmp(x->name, "value") != 0) return true;
+    pl_tensor *t = PL_NEW(m->a, pl_tensor);
+    PL_TRY(pl_tensor_read(x->t, m->node->output[0], m->a, t, &m->b->err));
+    if (x->t->data_location) return pl_map_refuse(m, "external data in a node");
+    if (!t->data) return pl_map_fail(m, "no data");
+    m->out[0].constant = t;
+    return true;
+}
+
+/* A tensor that repeats one element, as small constant or node. */
+static bool out_filled(pl_import *m, pl_type type, double x, const pl_shape *s)
+{
+    pl_text spec = { .arena = m->a };
+    pl_text_add(&spec, "->%s; value=%.17g to=%s", pl_letters(m, 0, s->rank), x, pl_type_name(type));
+    for (int i = 0; i < s->rank; i++) {
+        if (s->dim[i] < 0) return pl_map_fail(m, "size %lld", (long long)s->dim[i]);
+        pl_text_add(&spec, " %c=%lld", pl_letter(i), (long long)s->dim[i]);
+    }
+    if (!pl_shape_count(s)) {
+        pl_out_constant(m, 0, type, s, "");
+        return true;
+    }
+    pl_out(m, 0, pl_add_value(m->b, &pl_op_fill, NULL, pl_text_get(&spec), 0, NULL));
+    return true;
+}
+
+bool pl_map_constant_of_shape(pl_import *m)
+{
+    const Onnx__AttributeProto *x = pl_attr_find(m, "value");
+    pl_tensor t = { .type = PL_F32 };
+    pl_shape s = PL_SCALAR;
+    const int64_t *want = pl_in_ints(m, 0, PL_MAX_RANK, &s.rank);
+    if (!want) return false;
+    memcpy(s.dim, want, (size_t)s.rank * sizeof *want);
+    if (x && x->t) {
+        PL_TRY(pl_tensor_read(x->t, "value", m->a, &t, &m->b->err));
+        if (!t.data || pl_shape_count(&t.shape) != 1)
+            return pl_map_fail(m, "value is not one element");
+    }
+    return out_filled(m, t.type, t.data ? pl_tensor_get(&t, 0) : 0, &s);
+}
+
+bool pl_map_range(pl_import *m)
+{
+    double from, to, by;
+    PL_TRY(pl_in_real(m, 0, &from));
+    PL_TRY(pl_in_real(m, 1, &to));
+    PL_TRY(pl_in_real(m, 2, &by));
+    double n = (to - from) / by;
+    if (!(n < 65537)) return pl_map_refuse(m, "%g elements: at most 65536 are kept", n);
+    const int64_t count = n > 0 ? (int64_t)n + (n > (double)(int64_t)n) : 0;
+    const pl_type type = pl_item_type(m->in[0]);
+    char *data = pl_arena_get(m->a, (size_t)count + 1, (size_t)pl_type_bytes(type));
+    for (int64_t i = 0; i < count; i++) pl_type_put(type, data, i, from + (double)i * by);
+    pl_out_constant(m, 0, type, &PL_SHAPE(count), data);
+    return true;
+}
+
+bool pl_map_expand(pl_import *m)
+{
+    int n;
+    const int64_t *want = pl_in_ints(m, 1, PL_MAX_RANK, &n);
+    pl_value *x = pl_in(m, 0);
+    if (!want || !x) return false;
+    pl_shape s = { n, { 0 } }, to;
+    for (int i = 0; i < n; i++) {
+        if (want[i] < 1) return pl_map_fail(m, "size %lld", (long long)want[i]);
+        s.dim[i] = want[i];
+    }
+    PL_TRY(pl_common_shape(m, 2, (const pl_shape *const[]){ &x->shape, &s }, &to));
+    pl_out(m, 0, pl_expanded(m, x, &to));
+    return true;
+}
+
+/* Each dimension in turn: put one before it, repeat that, join the two. */
+bool pl_map_tile(pl_import *m)
+{
+    int n;
+    const int64_t *times = pl_in_ints(m, 1, PL_MAX_RANK, &n);
+    pl_value *x = pl_in(m, 0);
+    if (!times || !x) return false;
+    if (n != x->shape.rank) return pl_map_fail(m, "%d repeats of %d dimensions", n, x->shape.rank);
+    for (int i = 0; i < n && x; i++) {
+        if (times[i] < 1) return pl_map_fail(m, "%lld repeats", (long long)times[i]);
+        if (times[i] == 1) continue;
+        pl_shape joined = x->shape;
+        joined.dim[i] *= times[i];
+        x = pl_unsqueezed(m, x, i);
+        if (!x) break;
+        pl_shape wide = x->shape;
+        wide.dim[i] = times[i];
+        x = pl_shaped(m, pl_expanded(m, x, &wide), &joined);
+    }
+    pl_out(m, 0, x);
+    return true;
+}
+
+/* -- parts ------------------------------------------------------------------------------------- */
+
+/* Nine at a time. */
+pl_value *pl_joined(pl_import *m, pl_value *const x[], int n, int axis)
+{
+    pl_value *some[9];
+    const int most = 9;
+    if (n == 1) return x[0];
+    int took = n < most ? n : most;
+    pl_text spec = { .arena = m->a };
+    for (int k = 0; k < took; k++) {
+        if (!x[k]) return NULL;
+        some[k] = x[k];
+        pl_text_add(&spec, "%s", k ? "," : "");
+        for (int i = 0; i < x[k]->shape.rank; i++)
+            pl_text_add(&spec, "%c", i == axis ? (char)('k' + k) : pl_letter(i));
+    }
+    pl_text_add(&spec, "->");
+    for (int i = 0; i < x[0]->shape.rank; i++)
+        pl_text_add(&spec, "%c", i == axis ? 'v' : pl_letter(i));
+    pl_value *joined = pl_add_value(m->b, &pl_op_concat, NULL, pl_text_get(&spec), took, some);
+    if (took == n || !joined) return joined;
+    pl_value **rest = PL_NEW_N(m->a, pl_value *, n);
+    rest[0] = joined;
+    memcpy(rest + 1, x + took, (size_t)(n - took) * sizeof *rest);
+    return pl_joined(m, rest, n - took + 1, axis);
+}
+
+bool pl_map_concat(pl_import *m)
+{
+    pl_value **x = PL_NEW_N(m->a, pl_value *, m->n_in + 1);
+    int axis, n = 0;
+    if (!pl_has(m, 0)) return pl_map_fail(m, "input 0 is missing");
+    PL_TRY(pl_axis(m, pl_attr_int(m, "axis", 0), pl_item_shape(m->in[0])->rank, &axis));
+    for (int k = 0; k < m->n_in; k++) {
+        if (!pl_has(m, k)) return pl_map_fail(m, "input %d is missing", k);
+        const pl_shape *s = pl_item_shape(m->in[k]);
+        if (s->rank != pl_item_shape(m->in[0])->rank)
+            return pl_map_fail(m, "input %d has %d dimensions, input 0 has %d", k, s->rank,
+                               pl_item_shape(m->in[0])->rank);
+        if (pl_shape_count(s)) x[n++] = pl_in(m, k); /* PyTorch joins empty ones too */
+    }
+    if (n == 0) return pl_map_refuse(m, "all inputs are empty");
+    pl_out(m, 0, pl_joined(m, x, n, axis));
+    return true;
+}
+
+bool pl_map_split(pl_import *m)
+{
+    const int64_t *sizes;
+    int n, axis, parts = (int)m->node->n_output;
+    pl_value *x = pl_in(m, 0);
+    PL_TRY(pl_ints_of(m, 1, "split", 4096, &sizes, &n));
+    if (!x) return false;
+    PL_TRY(pl_axis(m, pl_attr_int(m, "axis", 0), x->shape.rank, &axis));
+    if (n >= 0 && n != parts) return pl_map_fail(m, "%d sizes for %d outputs", n, parts);
+    const int64_t whole = x->shape.dim[axis], each = (whole + parts - 1) / parts;
+    for (int64_t k = 0, at = 0; k < parts; k++) {
+        int64_t size = n >= 0 ? sizes[k] : k + 1 < parts ? each : whole - at;
+        if (size < 1 || size > whole - at)
+            return pl_map_fail(m, "output %lld has %lld of %lld", (long long)k, (long long)size,
+                               (long long)whole);
+        pl_out(m, (int)k, pl_sliced(m, x, axis, at, size));
+        at += size;
+    }
+    return true;
+}
+
+/* Every `step`-th from `at` on, n of them: [at, at + n step) as n rows of step, of which the first.
+ * A range that would end beyond the dimension is n - 1 rows and one more. */
+static pl_value *strided(pl_import *m, pl_value *x, int dim, int64_t at, int64_t n, int64_t step)
+{
+    if (step == 1 || !x) return pl_sliced(m, x, dim, at, n);
+    const int64_t whole = x->shape.dim[dim], rows = at + n * step <= whole ? n : n - 1;
+    pl_value *part[2] = { NULL, NULL };
+    int k = 0;
+    if (rows) {
+        pl_value *y = pl_sliced(m, x, dim, at, rows * step);
+        if (!y) return NULL;
+        y = pl_unsqueezed(m, y, dim + 1);
+        if (!y) return NULL;
+        pl_shape two = y->shape;
+        two.dim[dim] = rows, two.dim[dim + 1] = step;
+        part[k++] = pl_squeezed(m, pl_sliced(m, pl_shaped(m, y, &two), dim + 1, 0, 1), dim + 1);
+    }
+    if (rows < n) part[k++] = pl_sliced(m, x, dim, at + rows * step, 1);
+    return pl_joined(m, part, k, dim);
+}
+
+/* The start and number of elements of a slice, as numpy cuts it. */
+static bool clamp(pl_import *m, int64_t whole, int64_t step, int64_t *from, int64_t to, int64_t *n)
+{
+    if (step < 1)
+        return pl_map_refuse(m, "step %lld: only positive ones are supported", (long long)step);
+    if (*from < 0) *from += whole;
+    if (to < 0) to += whole;
+    *from = *from < 0 ? 0 : *from > whole ? whole : *from;
+    to = to < 0 ? 0 : to > whole ? whole : to;
+    *n = to > *from ? (to - *from + step - 1) / step : 0;
+    return *n > 0 || pl_map_refuse(m, "an empty slice [%lld:%lld:%lld] of %lld", (long long)*from,
+                                   (long long)to, (long long)step, (long long)whole);
+}
+
+bool pl_map_slice(pl_import *m)
+{
+    const int64_t *from, *to, *axes, *steps = NULL;
+    int n, n_to, n_axes, n_steps = -1;
+    PL_TRY(pl_ints_of(m, 1, "starts", PL_MAX_RANK, &from, &n));
+    PL_TRY(pl_ints_of(m, 2, "ends", PL_MAX_RANK, &to, &n_to));
+    PL_TRY(pl_ints_of(m, 3, "axes", PL_MAX_RANK, &axes, &n_axes));
+    if (pl_has(m, 4)) PL_TRY((steps = pl_in_ints(m, 4, PL_MAX_RANK, &n_steps)) != NULL);
+    pl_value *x = pl_in(m, 0);
+    if (n < 0 || n_to != n || (n_axes >= 0 && n_axes != n) || (n_steps >= 0 && n_steps != n))
+        return pl_map_fail(m, "%d starts, %d ends, %d axes, %d steps", n, n_to, n_axes, n_steps);
+    for (int i = 0; i < n && x; i++) {
+        int axis;
+        int64_t at = from[i], count = 0;
+        PL_TRY(pl_axis(m, n_axes >= 0 ? axes[i] : i, x->shape.rank, &axis));
+        const int64_t step = n_steps >= 0 ? steps[i] : 1;
+        PL_TRY(clamp(m, x->shape.dim[axis], step, &at, to[i], &count));
+        x = strided(m, x, axis, at, count, step);
+    }
+    pl_out(m, 0, x);
+    return true;
+}
+
+bool pl_map_space_to_depth(pl_import *m)
+{
+    static const int order[] = { 0, 3, 5, 1, 2, 4 };
+    pl_value *x = pl_in(m, 0);
+    const int64_t k = pl_attr_int(m, "blocksize", 1);
+    if (!x) return false;
+    const int64_t *d = x->shape.dim;
+    if (x->shape.rank != 4 || k < 1 || d[2] % k || d[3] % k)
+        return pl_map_fail(m, "blocksize %lld of %s", (long long)k,
+                           pl_shape_text(m->a, x->type, &x->shape));
+    const pl_shape to = PL_SHAPE(d[0], d[1] * k * k, d[2] / k, d[3] / k);
+    x = pl_shaped(m, x, &PL_SHAPE(d[0], d[1], d[2] / k, k, d[3] / k, k));
+    pl_out(m, 0, pl_shaped(m, pl_transposed(m, x, order), &to));
+    return true;
+}
+
+bool pl_map_depth_to_space(pl_import *m)
+{
+    static const int depth_first[] = { 0, 3, 4, 1, 5, 2 }, column_first[] = { 0, 1, 4, 2, 5, 3 };
+    pl_value *x = pl_in(m, 0);
+    const int64_t k = pl_attr_int(m, "blocksize", 1);
+    if (!x) return false;
+    const int64_t *d = x->shape.dim;
+    if (x->shape.rank != 4 || k < 1 || d[1] % (k * k))
+        return pl_map_fail(m, "blocksize %lld of %s", (long long)k,
+                           pl_shape_text(m->a, x->type, &x->shape));
+    const bool columns = !strcmp(pl_attr_text(m, "mode", "DCR"), "CRD");
+    const int64_t c = d[1] / (k * k);
+    const pl_shape to = PL_SHAPE(d[0], c, d[2] * k, d[3] * k);
+    const pl_shape parts =
+        columns ? PL_SHAPE(d[0], c, k, k, d[2], d[3]) : PL_SHAPE(d[0], k, k, c, d[2], d[3]);
+    x = pl_transposed(m, pl_shaped(m, x, &parts), columns ? column_first : depth_first);
+    pl_out(m, 0, pl_shaped(m, x, &to));
+    return true;
+}

@@ -1,0 +1,290 @@
+#include "import/onnx.h"
+
+#include "import/import.h"
+
+#include <string.h>
+
+/* -- opening ----------------------------------------------------------------------------------- */
+
+static bool read_dims(const Onnx__ValueInfoProto *v, pl_onnx_port *p, pl_err *err)
+{
+    const Onnx__TensorShapeProto *s = v->type->tensor_type->shape;
+    p->rank = s ? (int)s->n_dim : -1;
+    if (p->rank > PL_MAX_RANK)
+        return pl_err_set(err, PL_EUNSUPPORTED, "'%s' has %d dimensions, the most is %d", p->name,
+                          p->rank, PL_MAX_RANK);
+    for (int i = 0; i < p->rank; i++) {
+        const Onnx__TensorShapeProto__Dimension *d = s->dim[i];
+        p->dim[i] = d->has_dim_value ? d->dim_value : -1;
+        p->symbol[i] = d->dim_param ? d->dim_param : "";
+        if (d->has_dim_value && d->dim_value < 1)
+            return pl_err_set(err, PL_EINPUT, "'%s': dimension %d is %lld", p->name, i,
+                              (long long)d->dim_value);
+    }
+    return true;
+}
+
+/* Outputs need not say what they are. */
+static bool read_port(const Onnx__ValueInfoProto *v, bool input, pl_onnx_port *p, pl_err *err)
+{
+    *p = (pl_onnx_port){ .name = v->name ? v->name : "", .rank = -1 };
+    if (!*p->name) return pl_err_set(err, PL_EINPUT, "an input or output of the graph has no name");
+    if (!v->type || !v->type->tensor_type)
+        return !input || pl_err_set(err, PL_EUNSUPPORTED, "input '%s' is no tensor", p->name);
+    const pl_stored *s = pl_stored_find(v->type->tensor_type->elem_type);
+    if (!s && input)
+        return pl_err_set(err, PL_EUNSUPPORTED, "input '%s' is of type %s", p->name,
+                          pl_stored_name(v->type->tensor_type->elem_type));
+    if (s) p->type = s->type;
+    PL_TRY(read_dims(v, p, err));
+    return p->rank >= 0 || !input ||
+           pl_err_set(err, PL_EUNSUPPORTED, "input '%s' has no shape; symbolic sizes are enough",
+                      p->name);
+}
+
+static bool is_initializer(const pl_onnx_file *f, const char *name)
+{
+    for (int i = 0; i < f->n; i++)
+        if (!strcmp(f->tensor[i].name, name)) return true;
+    return false;
+}
+
+static bool read_ports(pl_onnx *x, pl_arena *a, pl_err *err)
+{
+    const Onnx__GraphProto *g = x->file.graph;
+    x->in = PL_NEW_N(a, pl_onnx_port, g->n_input + 1);
+    x->out = PL_NEW_N(a, pl_onnx_port, g->n_output + 1);
+    for (size_t i = 0; i < g->n_input; i++) {
+        if (g->input[i]->name && is_initializer(&x->file, g->input[i]->name)) continue;
+        PL_TRY(read_port(g->input[i], true, &x->in[x->n_in++], err));
+    }
+    for (size_t i = 0; i < g->n_output; i++)
+        PL_TRY(read_port(g->output[i], false, &x->out[x->n_out++], err));
+    return x->n_out > 0 || pl_err_set(err, PL_EINPUT, "the graph has no output");
+}
+
+bool pl_onnx_parse(const void *bytes, size_t n, const char *path, pl_arena *a, pl_onnx **out,
+                   pl_err *err)
+{
+    *out = PL_NEW(a, pl_onnx);
+    return pl_onnx_file_parse(bytes, n, path, a, &(*out)->file, err) &&
+           (read_ports(*out, a, err) || pl_err_in(err, "%s", path));
+}
+
+bool pl_onnx_open(const char *path, pl_arena *a, pl_onnx **out, pl_err *err)
+{
+    *out = PL_NEW(a, pl_onnx);
+    return pl_onnx_file_open(path, a, &(*out)->file, err) &&
+           (read_ports(*out, a, err) || pl_err_in(err, "%s", path));
+}
+
+/* -- operators that are not known -------------------------------------------------------------- */
+
+typedef struct unknown {
+    const char *op, *domain, *node;
+    int count;
+} unknown;
+
+typedef struct unknowns {
+    int n, cap;
+    unknown *at;
+} unknowns;
+
+static void count_unknown(pl_import *m, unknowns *u, const Onnx__NodeProto *n)
+{
+    const char *domain = n->domain ? n->domain : "", *op = n->op_type ? n->op_type : "";
+    const bool own = !*domain || !strcmp(domain, "ai.onnx");
+    if (own && pl_mapping_find(op)) return;
+    for (int i = 0; i < u->n; i++)
+        if (!strcmp(u->at[i].op, op) && !strcmp(u->at[i].domain, domain)) {
+            u->at[i].count++;
+            return;
+        }
+    const char *name = n->name && *n->name ? n->name : n->n_output ? n->output[0] : "";
+    const unknown x = { op, domain, name, 1 };
+    PL_PUSH(m->a, u, x);
+}
+
+static bool check_operators(pl_import *m)
+{
+    const Onnx__GraphProto *g = m->onnx->file.graph;
+    unknowns u = { 0 };
+    pl_text list = { .arena = m->a };
+    for (size_t i = 0; i < g->n_node; i++) count_unknown(m, &u, g->node[i]);
+    for (int i = 0; i < u.n; i++)
+        pl_text_add(&list, "%s%s%s%s x%d (%s)", i ? ", " : "", u.at[i].domain,
+                    *u.at[i].domain ? "." : "", u.at[i].op, u.at[i].count, u.at[i].node);
+    return !u.n || pl_err_set(&m->b->err, PL_EUNSUPPORTED, "%d operator%s not supported: %s", u.n,
+                              u.n == 1 ? " is" : "s are", pl_text_get(&list));
+}
+
+/* -- leaves ------------------------------------------------------------------------------------ */
+
+/* Buffers that exported modules keep beside their weights, by the last part of the name. */
+static const char *const buffers[] = {
+    "running_mean",      "running_var",           "num_batches_tracked", "inv_freq",
+    "original_inv_freq", "position_ids",          "masked_bias",         "relative_position_index",
+    "attn_mask",         "causal_mask",           "token_type_ids",      "cos_cached",
+    "sin_cached",        "relative_coords_table",
+};
+
+static bool is_buffer(const char *name)
+{
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
+        size_t n = strlen(name), k = strlen(buffers[i]);
+        if (n >= k && !strcmp(name + n - k, buffers[i]) &&
+            (n == k || strchr("._/", name[n - k - 1])))
+            return true;
+    }
+    return false;
+}
+
+static bool add_initializers(pl_import *m)
+{
+    for (int i = 0; i < m->onnx->file.n; i++) {
+        const pl_tensor *t = &m->onnx->file.tensor[i];
+        const pl_item x = { .name = t->name,
+                            .constant = t,
+                            .trains =
+                                pl_type_is_float(t->type) && t->shape.rank && !is_buffer(t->name) };
+        PL_TRY(pl_item_add(m, &x));
+    }
+    return true;
+}
+
+static const pl_tensor *find_fixed(const pl_import *m, const char *name)
+{
+    for (int i = 0; i < m->options->n_fixed; i++)
+        if (!strcmp(m->options->fixed[i].input, name)) return &m->options->fixed[i].tensor;
+    return NULL;
+}
+
+static bool bind(const pl_import *m, const pl_onnx_port *p, pl_shape *s)
+{
+    *s = (pl_shape){ p->rank, { 0 } };
+    for (int i = 0; i < p->rank; i++) {
+        s->dim[i] = p->dim[i];
+        for (int k = 0; k < m->options->n_binds && s->dim[i] < 0; k++)
+            if (!strcmp(m->options->bind[k].symbol, p->symbol[i]))
+                s->dim[i] = m->options->bind[k].size;
+        if (s->dim[i] < 1)
+            return pl_err_set(
+                &m->b->err, PL_EINPUT,
+                "dimension %d of input '%s' is the symbol '%s': say its size with %s=N", i, p->name,
+                p->symbol[i], *p->symbol[i] ? p->symbol[i] : "a name");
+    }
+    return true;
+}
+
+static bool add_inputs(pl_import *m)
+{
+    for (int i = 0; i < m->onnx->n_in; i++) {
+        const pl_onnx_port *p = &m->onnx->in[i];
+        pl_item x = { .name = p->name, .constant = find_fixed(m, p->name) };
+        pl_shape s;
+        if (!x.constant) {
+            PL_TRY(bind(m, p, &s));
+            x.value = pl_add_input(m->b, p->name, p->type, s);
+        }
+        PL_TRY(pl_item_add(m, &x));
+    }
+    return true;
+}
+
+/* -- nodes ------------------------------------------------------------------------------------- */
+
+static bool find_inputs(pl_import *m)
+{
+    const Onnx__NodeProto *n = m->node;
+    if (n->n_input > PL_MOST_INPUTS)
+        return pl_map_refuse(m, "%zu inputs, the most is %d", n->n_input, PL_MOST_INPUTS);
+    m->n_in = (int)n->n_input;
+    for (int k = 0; k < m->n_in; k++) {
+        m->in[k] = *n->input[k] ? pl_item_find(m, n->input[k]) : NULL;
+        if (*n->input[k] && !m->in[k])
+            return pl_map_fail(
+                m,
+                "no node before it makes its input '%s'; the graph has to be sorted, "
+                "without cycles",
+                n->input[k]);
+    }
+    while (m->n_in && !m->in[m->n_in - 1]) m->n_in--;
+    return true;
+}
+
+/* Every output that is asked for exists, as a value or a constant. */
+static bool add_outputs(pl_import *m)
+{
+    for (size_t k = 0; k < m->node->n_output; k++) {
+        pl_item *x = &m->out[k];
+        x->name = m->node->output[k];
+        if (!*x->name) continue;
+        if (!x->value && !x->constant)
+            return m->b->err.code
+                       ? false
+                       : pl_map_refuse(m, "output %zu ('%s') is not offered", k, x->name);
+        PL_TRY(pl_item_add(m, x));
+    }
+    return true;
+}
+
+static bool map_node(pl_import *m)
+{
+    const pl_mapping *row = pl_mapping_find(m->node->op_type);
+    m->out = PL_NEW_N(m->a, pl_item, m->node->n_output + 1);
+    PL_TRY(find_inputs(m));
+    if (!m->node->n_output) return pl_map_fail(m, "no output");
+    bool ok = pl_fold_node(m, row->map) || row->map(m);
+    if (m->b->err.code && strncmp(m->b->err.msg, "node '", 6) != 0)
+        pl_err_in(&m->b->err, "node '%s' (%s)", m->node->name ? m->node->name : "",
+                  m->node->op_type);
+    if (!ok && !m->b->err.code) pl_map_refuse(m, "not understood");
+    return !m->b->err.code && add_outputs(m);
+}
+
+static bool add_nodes(pl_import *m)
+{
+    const Onnx__GraphProto *g = m->onnx->file.graph;
+    for (size_t i = 0; i < g->n_node; i++) {
+        m->node = g->node[i];
+        PL_TRY(map_node(m));
+    }
+    m->node = NULL;
+    return true;
+}
+
+static bool find_outputs(pl_import *m, pl_value *output[])
+{
+    for (int i = 0; i < m->onnx->n_out; i++) {
+        pl_item *x = pl_item_find(m, m->onnx->out[i].name);
+        if (!x)
+            return pl_err_set(&m->b->err, PL_EINPUT, "no node makes the output '%s'",
+                              m->onnx->out[i].name);
+        output[i] = pl_item_value(m, x);
+    }
+    return !m->b->err.code;
+}
+
+/* -- all of it --------------------------------------------------------------------------------- */
+
+static void make_table(pl_import *m)
+{
+    const Onnx__GraphProto *g = m->onnx->file.graph;
+    size_t n = g->n_initializer + g->n_input;
+    for (size_t i = 0; i < g->n_node; i++) n += g->node[i]->n_output;
+    m->items.cap = (int)n + 1;
+    m->items.at = PL_NEW_N(m->a, pl_item, n + 1);
+    m->n_buckets = 16;
+    while ((size_t)m->n_buckets < 2 * n + 2) m->n_buckets *= 2;
+    m->bucket = PL_NEW_N(m->a, int, m->n_buckets);
+}
+
+void pl_onnx_add(pl_builder *b, const pl_onnx *f, const pl_onnx_options *o, pl_value *output[])
+{
+    pl_import m = { .b = b, .a = b->graph->arena, .onnx = f, .options = o };
+    if (b->err.code) return;
+    make_table(&m);
+    bool ok = check_operators(&m) && add_initializers(&m) && add_inputs(&m) && add_nodes(&m) &&
+              find_outputs(&m, output);
+    if (!ok) pl_err_in(&b->err, "%s", f->file.path);
+}
