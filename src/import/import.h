@@ -101,10 +101,10 @@ pl_value *pl_sliced(pl_import *m, pl_value *x, int dim, int64_t at, int64_t n);
 PL_MUST_CHECK bool pl_common_shape(pl_import *m, int n, const pl_shape *const of[], pl_shape *out);
 pl_value *pl_expanded(pl_import *m, pl_value *x, const pl_shape *to);
 /* An element-wise operator of n values that are broadcast. attrs: "; alpha=1", or "". */
-pl_value *pl_each(pl_import *m, const struct pl_op *op, const char *attrs, int n,
+pl_value *pl_each_of(pl_import *m, const struct pl_op *op, const char *attrs, int n,
                   pl_value *const x[]);
 #define PL_EACH(m, op, attrs, ...)                                                                 \
-    pl_each((m), (op), (attrs), PL_COUNT_(__VA_ARGS__), (pl_value *const[]){ __VA_ARGS__ })
+    pl_each_of((m), (op), (attrs), PL_COUNT_(__VA_ARGS__), (pl_value *const[]){ __VA_ARGS__ })
 /* A sum, maximum, ... over the dimensions with a bit in `axes`. */
 pl_value *pl_reduced(pl_import *m, const struct pl_op *op, pl_value *x, unsigned axes, bool keep);
 pl_value *pl_scaled(pl_import *m, pl_value *x, double by);

@@ -217,8 +217,8 @@ pl_value *pl_expanded(pl_import *m, pl_value *x, const pl_shape *to)
 }
 
 /* Some operand needs each letter: what no operand has is a dimension of 1, put in afterwards. */
-pl_value *pl_each(pl_import *m, const struct pl_op *op, const char *attrs, int n,
-                  pl_value *const x[])
+pl_value *pl_each_of(pl_import *m, const struct pl_op *op, const char *attrs, int n,
+                     pl_value *const x[])
 {
     const pl_shape *of[PL_MAX_OPERANDS] = { 0 };
     pl_value *in[PL_MAX_OPERANDS] = { 0 };

@@ -1,5 +1,7 @@
 #include "models/model.h"
 
+#include "models/file.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -27,6 +29,15 @@ static bool is_type(const pl_model_key *k)
 {
     pl_type t;
     return pl_type_find(k->value, &t);
+}
+
+/* One of words that blanks part. */
+static bool is_word(const char *words, const char *text)
+{
+    const size_t n = strlen(text);
+    for (const char *at = words; n && (at = strstr(at, text)); at += n)
+        if ((at == words || at[-1] == ' ') && (!at[n] || at[n] == ' ')) return true;
+    return false;
 }
 
 /* -- messages ---------------------------------------------------------------------------------- */
@@ -76,6 +87,12 @@ static const char *read_value(const pl_model_key *k, const char *text, pl_arena 
     int64_t i = 0;
     double x = 0;
     pl_type t;
+    if (k->words) {
+        if (*k->words != '*' && !is_word(k->words, text))
+            pl_text_add(problems, "%s%s=%s is none of: %s", problems->n ? "; " : "", k->name, text,
+                        k->words);
+        return text;
+    }
     if (is_type(k)) {
         if (!pl_type_find(text, &t) || !pl_type_is_float(t))
             pl_text_add(problems, "%s%s=%s is not a type of floats (f32, bf16)",
@@ -135,6 +152,8 @@ bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *e
 {
     size_t n = strcspn(spec, ":");
     const pl_model *m = find_model(spec, n);
+    const char *name = pl_arena_span(a, spec, n);
+    if (!m && pl_file_model_is(name)) PL_TRY(pl_file_model_open(name, a, &m, err));
     if (!m) return unknown_model(a, pl_arena_span(a, spec, n), err);
     int n_keys = 0;
     while (m->keys[n_keys].name) n_keys++;
@@ -204,6 +223,11 @@ int64_t pl_model_int(const pl_model_args *a, const char *key)
     bool ok = pl_text_int(value_of(a, key), &x);
     PL_ASSERT(ok);
     return x;
+}
+
+const char *pl_model_word(const pl_model_args *a, const char *key)
+{
+    return value_of(a, key);
 }
 
 bool pl_model_has(const pl_model_args *a, const char *key)

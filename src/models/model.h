@@ -16,6 +16,7 @@ typedef struct pl_model_key {
     const char *name, *value;
     double least;          /* smallest legal value; sizes: 1 */
     const char *about;
+    const char *words;     /* NULL: a number or a type; else one of these, or any text: "*"   */
 } pl_model_key;
 
 /* The last key of every model. */
@@ -34,12 +35,13 @@ typedef struct pl_model {
     /* Adds inputs, weights and the forward graph; outputs "loss" (a float scalar, the mean over the
      * batch) or, for PL_INFER, "logits". Models with dropout add the i64 scalar input "seed". */
     void (*build)(pl_builder *b, const pl_model_args *a, pl_mode mode);
+    const void *file;      /* of a model out of a file: what models/file.c knows of it        */
 } pl_model;
 
 /* All of them; several rows may share a builder (gpt2, gpt2-medium ...). Ends with NULL. */
 extern const pl_model *const pl_models[];
 
-/* A spec "gpt2:layers=4,hidden=256" taken apart. */
+/* A spec "gpt2:layers=4,hidden=256" or "dir/model.onnx:batch=8" taken apart. */
 struct pl_model_args {
     const pl_model *model;
     int n;
@@ -55,12 +57,18 @@ const char *pl_model_with(pl_arena *a, const char *spec, const char *key, const 
 /* The same spec with its keys batch and seq set; 0: as they are. */
 const char *pl_model_sized(pl_arena *a, const char *spec, int64_t batch, int64_t seq);
 
+/* The elements that a state of initial value "file" starts from; NULL: the model is from no file,
+ * or has no such. */
+struct pl_tensor;
+const struct pl_tensor *pl_model_tensor(const pl_model_args *a, const char *name);
+
 /* Adds the graph to a builder, computed in the type that the spec says. */
 void pl_model_build(pl_builder *b, const pl_model_args *a, pl_mode mode);
 
 pl_type pl_model_type(const pl_model_args *a); /* that it computes in */
 int64_t pl_model_int(const pl_model_args *a, const char *key);
 double pl_model_real(const pl_model_args *a, const char *key);
+const char *pl_model_word(const pl_model_args *a, const char *key);
 bool pl_model_has(const pl_model_args *a, const char *key);
 /* What labels and tokens have to be below: classes, or without them vocab; 0: neither. */
 int64_t pl_model_labels(const pl_model_args *a);

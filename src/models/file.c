@@ -1,0 +1,317 @@
+#include "models/file.h"
+
+#include "import/onnx.h"
+#include "ops/lib/all.h"
+#include "ops/list.h"
+
+#include <string.h>
+
+enum { MOST_KEYS = 40, MOST_OUTPUTS = 64, USUAL_SEQ = 128 };
+
+typedef struct onnx_model {
+    pl_onnx *onnx;
+    const char *symbol[MOST_KEYS]; /* by key: what it binds; NULL: none                          */
+    bool fixed[MOST_KEYS]; /* by key: the file says it                                     */
+    pl_model_key key[MOST_KEYS + 1];
+    int n;
+    int batch, seq; /* keys                                                         */
+} onnx_model;
+
+bool pl_file_model_is(const char *name)
+{
+    const size_t n = strlen(name);
+    return n > 5 && !strcmp(name + n - 5, ".onnx");
+}
+
+/* -- inputs that go without saying ------------------------------------------------------------- */
+
+enum { FED, ONES, ZEROS, POSITIONS };
+
+static int kind_of(const pl_onnx_port *p)
+{
+    static const struct {
+        const char *name;
+        int kind;
+    } known[] = {
+        { "attention_mask", ONES },      { "decoder_attention_mask", ONES },
+        { "token_type_ids", ZEROS },     { "position_ids", POSITIONS },
+        { "cache_position", POSITIONS },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(known[i].name, p->name) && p->rank >= 1 && p->rank <= 2) return known[i].kind;
+    return FED;
+}
+
+static int64_t size_of(const onnx_model *f, const pl_onnx_bind bind[], const pl_onnx_port *p, int i)
+{
+    for (int k = 0; k < f->n && p->dim[i] < 0; k++)
+        if (bind[k].symbol && !strcmp(bind[k].symbol, p->symbol[i])) return bind[k].size;
+    return p->dim[i];
+}
+
+static pl_tensor make_constant(const onnx_model *f, const pl_onnx_bind bind[],
+                               const pl_onnx_port *p, pl_arena *a)
+{
+    pl_shape s = { p->rank, { 0 } };
+    for (int i = 0; i < p->rank; i++) s.dim[i] = size_of(f, bind, p, i);
+    const int64_t n = pl_shape_count(&s), row = s.dim[s.rank - 1];
+    char *data = pl_arena_get(a, (size_t)n + 1, (size_t)pl_type_bytes(p->type));
+    for (int64_t i = 0; i < n; i++)
+        pl_type_put(p->type, data, i,
+                    kind_of(p) == ONES    ? 1
+                    : kind_of(p) == ZEROS ? 0
+                                          : (double)(i % row));
+    return pl_tensor_of(p->type, &s, data);
+}
+
+/* -- the graph --------------------------------------------------------------------------------- */
+
+/* Binds and constants of one building; *out in the arena. */
+static pl_onnx_options make_options(const onnx_model *f, const int64_t size[], bool train,
+                                    pl_arena *a)
+{
+    pl_onnx_bind *bind = PL_NEW_N(a, pl_onnx_bind, f->n + 1);
+    pl_onnx_fixed *fixed = PL_NEW_N(a, pl_onnx_fixed, f->onnx->n_in + 1);
+    pl_onnx_options o = { .bind = bind, .fixed = fixed, .train = train };
+    for (int k = 0; k < f->n; k++)
+        if (f->symbol[k]) bind[o.n_binds++] = (pl_onnx_bind){ f->symbol[k], size[k] };
+    for (int i = 0; i < f->onnx->n_in; i++) {
+        const pl_onnx_port *p = &f->onnx->in[i];
+        if (kind_of(p) == FED) continue;
+        fixed[o.n_fixed++] = (pl_onnx_fixed){ p->name, make_constant(f, bind, p, a) };
+    }
+    return o;
+}
+
+/* mean((y - target)^2) */
+static pl_value *squared_error(pl_builder *b, pl_value *y)
+{
+    pl_value *d = PL_ADD(b, &pl_op_sub, NULL, y, pl_add_input(b, "target", y->type, y->shape));
+    pl_value *sum =
+        d ? PL_ADD(b, &pl_op_reduce_sum, "...->", PL_ADD(b, &pl_op_mul, NULL, d, d)) : NULL;
+    const double n = (double)pl_shape_count(&y->shape);
+    return sum ? PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / n), sum) : NULL;
+}
+
+/* A loss of shape [1], as some exporters leave it, is a scalar. */
+static pl_value *as_scalar(pl_builder *b, pl_value *y)
+{
+    if (pl_shape_count(&y->shape) != 1 || !pl_type_is_float(y->type)) {
+        pl_err_set(
+            &b->err, PL_EINPUT,
+            "loss=graph: the output is %s, not one number; give loss=cross-entropy or mse, or "
+            "the name of another output with output=",
+            pl_shape_text(b->graph->arena, y->type, &y->shape));
+        return NULL;
+    }
+    return PL_ADD(b, &pl_op_reduce_sum, "...->", y);
+}
+
+static void finish(pl_builder *b, const char *loss, pl_value *y, pl_mode mode)
+{
+    if (!y || b->err.code) return;
+    if (!strcmp(loss, "cross-entropy") && (!y->shape.rank || !pl_type_is_float(y->type))) {
+        pl_err_set(&b->err, PL_EINPUT,
+                   "loss=cross-entropy: the output is %s; logits have their "
+                   "classes in the last dimension",
+                   pl_shape_text(b->graph->arena, y->type, &y->shape));
+        return;
+    }
+    if (!strcmp(loss, "cross-entropy"))
+        pl_model_finish(b, mode, y, y->shape.rank == 3 ? "targets" : "label");
+    else if (mode == PL_INFER)
+        pl_add_output(b, "logits", y);
+    else
+        pl_add_output(b, "loss", !strcmp(loss, "mse") ? squared_error(b, y) : as_scalar(b, y));
+}
+
+static int find_output(const pl_onnx *f, const char *name)
+{
+    for (int i = 0; i < f->n_out; i++)
+        if (!strcmp(f->out[i].name, name)) return i;
+    return -1;
+}
+
+static const onnx_model *file_of(const pl_model_args *a)
+{
+    return a->model->file;
+}
+
+static bool check_fixed(pl_builder *b, const onnx_model *f, const pl_model_args *a)
+{
+    for (int k = 0; k < f->n; k++)
+        if (f->fixed[k] && strcmp(a->value[k], f->key[k].value) != 0)
+            return pl_err_set(
+                &b->err, PL_EINPUT,
+                "%s: %s is %s in the file: export it with a symbolic size there to change "
+                "it",
+                a->model->name, f->key[k].name, f->key[k].value);
+    return true;
+}
+
+static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+{
+    const onnx_model *f = file_of(a);
+    int64_t size[MOST_KEYS] = { 0 };
+    pl_value *out[MOST_OUTPUTS] = { 0 };
+    if (!check_fixed(b, f, a)) return;
+    for (int k = 0; k < f->n; k++)
+        if (!f->key[k].words && pl_text_int(a->value[k], &size[k])) continue;
+    const char *name = pl_model_word(a, "output");
+    const int which = find_output(f->onnx, name);
+    if (which < 0) {
+        pl_err_set(&b->err, PL_EINPUT, "%s: no output '%s'; the first is '%s'", a->model->name,
+                   name, f->onnx->out[0].name);
+        return;
+    }
+    const pl_onnx_options o = make_options(f, size, mode == PL_TRAIN, b->graph->arena);
+    pl_onnx_add(b, f->onnx, &o, out);
+    finish(b, pl_model_word(a, "loss"), out[which], mode);
+}
+
+const pl_tensor *pl_model_tensor(const pl_model_args *a, const char *name)
+{
+    if (!a->model->file) return NULL;
+    const pl_onnx_file *f = &file_of(a)->onnx->file;
+    for (int i = 0; i < f->n; i++)
+        if (!strcmp(f->tensor[i].name, name)) return &f->tensor[i];
+    return NULL;
+}
+
+/* -- keys -------------------------------------------------------------------------------------- */
+
+static int add_key(onnx_model *f, const char *name, const char *value, const char *symbol,
+                   const char *about, const char *words)
+{
+    if (f->n == MOST_KEYS) return -1;
+    f->symbol[f->n] = symbol;
+    f->key[f->n] = (pl_model_key){ name, value, 1, about, words };
+    return f->n++;
+}
+
+static const char *number(pl_arena *a, int64_t x)
+{
+    return pl_arena_fmt(a, "%lld", (long long)x);
+}
+
+static bool has_symbol(const onnx_model *f, const char *symbol)
+{
+    for (int k = 0; k < f->n; k++)
+        if (f->symbol[k] && !strcmp(f->symbol[k], symbol)) return true;
+    return false;
+}
+
+static bool has_key(const onnx_model *f, const char *name)
+{
+    for (int k = 0; k < f->n; k++)
+        if (!strcmp(f->key[k].name, name)) return true;
+    return false;
+}
+
+/* The key of dimension i of a port, by the usual name, or fixed to what the file says. */
+static int add_size(onnx_model *f, const pl_onnx_port *p, int i, const char *name, int64_t usual,
+                    const char *about, pl_arena *a)
+{
+    const bool open = p->dim[i] < 0;
+    int k = add_key(f, name, number(a, open ? usual : p->dim[i]), open ? p->symbol[i] : NULL, about,
+                    NULL);
+    f->fixed[k] = !open;
+    return k;
+}
+
+/* Names of keys are words: what is none in a symbol becomes '_'. */
+static const char *word_of(const char *symbol, pl_arena *a)
+{
+    char *text = pl_arena_text(a, symbol);
+    for (char *at = text; *at; at++)
+        if (strchr(":,= '\"", *at)) *at = '_';
+    return text;
+}
+
+static bool add_sizes(onnx_model *f, pl_arena *a, pl_err *err)
+{
+    const pl_onnx *x = f->onnx;
+    f->batch = f->seq = -1;
+    for (int i = 0; i < x->n_in; i++) {
+        const pl_onnx_port *p = &x->in[i];
+        if (f->batch < 0 && p->rank > 0)
+            f->batch = add_size(f, p, 0, "batch", 1, "rows per step, over all devices", a);
+        if (f->seq < 0 && p->rank == 2 && !pl_type_is_float(p->type))
+            f->seq = add_size(f, p, 1, "seq", USUAL_SEQ, "positions per row", a);
+        for (int d = 0; d < p->rank; d++) {
+            const char *symbol = p->symbol[d], *name = word_of(symbol, a);
+            if (p->dim[d] >= 0 || has_symbol(f, symbol)) continue;
+            if (!*name || has_key(f, name)) name = pl_arena_fmt(a, "%s.%d", p->name, d);
+            if (add_key(f, name, "1", symbol, "a symbolic size of the file", NULL) < 0)
+                return pl_err_set(err, PL_EUNSUPPORTED, "more than %d symbolic sizes", MOST_KEYS);
+        }
+    }
+    if (f->batch < 0) f->batch = add_key(f, "batch", "1", NULL, "there are no rows", NULL);
+    return true;
+}
+
+/* -- what a trial tells ------------------------------------------------------------------------ */
+
+/* Rows of the table that the first input of whole numbers looks up; 0: there is none. */
+static int64_t find_vocab(const pl_graph *g)
+{
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *n = g->nodes.at[i];
+        if (n->op == &pl_op_embedding && n->in[1]->role == PL_INPUT && n->in[0]->role == PL_STATE)
+            return n->in[0]->shape.dim[0];
+    }
+    return 0;
+}
+
+/* Build once with the usual sizes: is the loss there, how many classes are there? */
+static bool try_out(onnx_model *f, const char *path, pl_arena *a, pl_err *err)
+{
+    pl_arena *tmp = pl_arena_new("trial of a file");
+    pl_builder b = pl_builder_new(tmp, &pl_ops_all, path);
+    pl_value *out[MOST_OUTPUTS] = { 0 };
+    int64_t size[MOST_KEYS] = { 0 };
+    for (int k = 0; k < f->n; k++)
+        if (!pl_text_int(f->key[k].value, &size[k])) size[k] = 1;
+    const pl_onnx_options o = make_options(f, size, false, tmp);
+    pl_onnx_add(&b, f->onnx, &o, out);
+    const bool ok = !b.err.code;
+    if (ok) {
+        const pl_shape *s = &out[0]->shape;
+        const bool scalar = pl_shape_count(s) == 1 && s->rank <= 1;
+        const int64_t vocab = find_vocab(b.graph);
+        add_key(f, "loss", scalar ? "graph" : "cross-entropy", NULL,
+                "cross-entropy or mse of the output, or graph: it is the loss",
+                "cross-entropy mse graph");
+        add_key(f, "output", f->onnx->out[0].name, NULL, "that the loss is of", "*");
+        if (vocab) f->fixed[add_key(f, "vocab", number(a, vocab), NULL, "tokens", NULL)] = true;
+        if (!scalar)
+            f->fixed[add_key(f, "classes", number(a, s->dim[s->rank - 1]), NULL,
+                             "of the first output", NULL)] = true;
+    } else {
+        *err = b.err;
+    }
+    pl_arena_free(tmp);
+    return ok;
+}
+
+bool pl_file_model_open(const char *path, pl_arena *a, const pl_model **out, pl_err *err)
+{
+    static const pl_model_key dtype = PL_MODEL_DTYPE;
+    onnx_model *f = PL_NEW(a, onnx_model);
+    pl_model *m = PL_NEW(a, pl_model);
+    PL_TRY(pl_onnx_open(path, a, &f->onnx, err));
+    if (f->onnx->n_out > MOST_OUTPUTS)
+        return pl_err_set(err, PL_EUNSUPPORTED, "%s: %d outputs, the most is %d", path,
+                          f->onnx->n_out, MOST_OUTPUTS);
+    if (!add_sizes(f, a, err) || f->n > MOST_KEYS - 5) return pl_err_in(err, "%s", path);
+    PL_TRY(try_out(f, path, a, err));
+    f->key[f->n] = dtype;
+    *m = (pl_model){ .name = pl_arena_text(a, path),
+                     .about = "out of a file",
+                     .data = f->seq >= 0 ? "text" : "tensors",
+                     .keys = f->key,
+                     .build = build,
+                     .file = f };
+    *out = m;
+    return true;
+}

@@ -1,0 +1,20 @@
+/* models/file.h - models out of files: an .onnx file is one whose keys are its symbolic sizes and
+ * its loss. Private to models/. */
+#ifndef PL_MODELS_FILE_H
+#define PL_MODELS_FILE_H
+#include "models/model.h"
+
+bool pl_file_model_is(const char *name); /* by its ending */
+
+/* Keys: "batch" (the first size of the first input), "seq" (the second of whole numbers), every
+ * other symbol by its name; sizes that the file gives as numbers cannot be changed. "classes" and
+ * "vocab" tell what labels and tokens have to be below. "loss": cross-entropy or mse of the output
+ * named "output", or graph: the output is the loss.
+ *
+ * Inputs with the names that transformers gives to what goes without saying are constants:
+ * attention masks are ones, token types zeros, positions count from 0. All others are fed. `a` owns
+ * the model. Fails as pl_onnx_open and pl_onnx_add. */
+PL_MUST_CHECK bool pl_file_model_open(const char *path, pl_arena *a, const pl_model **out,
+                                      pl_err *err);
+
+#endif
