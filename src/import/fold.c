@@ -6,9 +6,8 @@
 
 #include <string.h>
 
-enum {
-    MOST = 1 << 20
-}; /* elements of a result that is kept; a longer one is computed in each step */
+/* Elements of any value on the way, and flops: what takes more is computed in each step. */
+enum { MOST = 1 << 16, MOST_FLOPS = 1 << 26 };
 
 /* All inputs as inputs of the scratch graph. */
 static void enter(pl_import *m, pl_builder *b, pl_item copy[])
@@ -54,11 +53,11 @@ static void fill_inputs(const pl_import *m, void **at)
     }
 }
 
-static bool is_small(const pl_import *m)
+static bool is_small(const pl_graph *g)
 {
-    for (size_t k = 0; k < m->node->n_output; k++)
-        if (m->out[k].value && pl_shape_count(&m->out[k].value->shape) > MOST) return false;
-    return true;
+    for (int i = 0; i < g->values.n; i++)
+        if (pl_shape_count(&g->values.at[i]->shape) > MOST) return false;
+    return pl_graph_flops(g) <= MOST_FLOPS;
 }
 
 static void take_outputs(pl_import *m, void *const *at)
@@ -88,7 +87,7 @@ bool pl_fold_node(pl_import *m, bool (*map)(pl_import *m))
     m->b = &b;
     m->trial = true;
     enter(m, &b, copy);
-    bool ok = map(m) && !b.err.code && is_small(m);
+    bool ok = map(m) && !b.err.code && is_small(b.graph);
     if (ok) {
         void **at = PL_NEW_N(m->a, void *, b.graph->values.n + 1);
         fill_inputs(m, at);

@@ -60,6 +60,8 @@ pl_value *pl_in(pl_import *m, int k);   /* its value; NULL: not there, or after 
 const int64_t *pl_in_ints(pl_import *m, int k, int most, int *n);
 PL_MUST_CHECK bool pl_in_real(pl_import *m, int k, double *x); /* one element that is known */
 
+PL_MUST_CHECK bool pl_in_int(pl_import *m, int k, int64_t *x);  /* likewise, a whole one     */
+
 int64_t pl_attr_int(const pl_import *m, const char *name, int64_t usual);
 double pl_attr_real(const pl_import *m, const char *name, double usual);
 const char *pl_attr_text(pl_import *m, const char *name, const char *usual);

@@ -112,16 +112,16 @@ bool pl_map_gather_elements(pl_import *m)
 
 bool pl_map_one_hot(pl_import *m)
 {
-    double depth;
+    int64_t depth;
     int axis;
     if (!pl_has(m, 0) || !pl_has(m, 2)) return pl_map_fail(m, "an input is missing");
-    PL_TRY(pl_in_real(m, 1, &depth));
+    PL_TRY(pl_in_int(m, 1, &depth));
     const pl_tensor *values = m->in[2]->constant;
     if (!pl_item_known(m->in[2]) || pl_shape_count(&values->shape) != 2)
         return pl_map_refuse(m, "input 2 has to be two constants");
     const int rank = pl_item_shape(m->in[0])->rank;
     PL_TRY(pl_axis(m, pl_attr_int(m, "axis", -1), rank + 1, &axis));
-    pl_value *ids = pl_cast_to(m, wrapped(m, 0, (int64_t)depth), PL_I64);
+    pl_value *ids = pl_cast_to(m, wrapped(m, 0, depth), PL_I64);
     if (!ids) return false;
     const char *spec = pl_arena_fmt(
         m->a, "%s->%sv%s; v=%lld off=%.17g on=%.17g to=%s", pl_letters(m, 0, rank),
@@ -161,10 +161,10 @@ bool pl_map_arg_min(pl_import *m)
 
 bool pl_map_top_k(pl_import *m)
 {
-    double k;
+    int64_t k = pl_attr_int(m, "k", 0);
     int axis;
     pl_value *x = pl_in(m, 0);
-    PL_TRY(pl_real_of(m, 1, "k", (double)pl_attr_int(m, "k", 0), &k));
+    if (pl_has(m, 1)) PL_TRY(pl_in_int(m, 1, &k));
     if (!x) return false;
     const int rank = x->shape.rank;
     PL_TRY(pl_axis(m, pl_attr_int(m, "axis", -1), rank, &axis));
@@ -185,12 +185,12 @@ bool pl_map_top_k(pl_import *m)
 
 bool pl_map_cum_sum(pl_import *m)
 {
-    double at;
+    int64_t at;
     int axis;
     pl_value *x = pl_in(m, 0);
-    PL_TRY(pl_in_real(m, 1, &at));
+    PL_TRY(pl_in_int(m, 1, &at));
     if (!x) return false;
-    PL_TRY(pl_axis(m, (int64_t)at, x->shape.rank, &axis));
+    PL_TRY(pl_axis(m, at, x->shape.rank, &axis));
     const char *letters = letters_with(m, x->shape.rank, axis, 'v');
     const char *spec =
         pl_arena_fmt(m->a, "%s->%s; exclusive=%d reverse=%d", letters, letters,
@@ -201,9 +201,9 @@ bool pl_map_cum_sum(pl_import *m)
 
 bool pl_map_trilu(pl_import *m)
 {
-    double k = 0;
+    int64_t k = 0;
     pl_value *x = pl_in(m, 0);
-    if (pl_has(m, 1)) PL_TRY(pl_in_real(m, 1, &k));
+    if (pl_has(m, 1)) PL_TRY(pl_in_int(m, 1, &k));
     if (!x) return false;
     pl_out(m, 0,
            PL_ADD(m->b, &pl_op_trilu,
@@ -270,11 +270,11 @@ static pl_value *resize_dim(pl_import *m, pl_value *x, const resizing *r, int i,
 {
     const double was = (double)x->shape.dim[dim];
     const double scale = r->scales ? pl_tensor_get(r->scales, i) : (double)r->sizes[i] / was;
-    const int64_t size = r->scales ? (int64_t)(was * scale + 1e-9) : r->sizes[i];
-    if (size < 1) {
-        pl_map_fail(m, "dimension %d becomes %lld", dim, (long long)size);
+    if (!(was * scale < 0x1p40) || (!r->scales && r->sizes[i] < 1) || was * scale + 1e-9 < 1) {
+        pl_map_fail(m, "dimension %d of %g is scaled by %g", dim, was, scale);
         return NULL;
     }
+    const int64_t size = r->scales ? (int64_t)(was * scale + 1e-9) : r->sizes[i];
     if (size == x->shape.dim[dim] && !(scale < 1) && !(scale > 1)) return x;
     pl_text spec = { .arena = m->a };
     pl_text_add(&spec, "%s->%s; v=%lld mode=%s coords=%s round=%s",

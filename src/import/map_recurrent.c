@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { MOST_STEPS = 4096 };
+
 typedef struct layer {
     int gates;
     int64_t seq, batch, hidden;
@@ -131,6 +133,9 @@ static bool recurrent(pl_import *m, int gates, stepper *step)
     pl_value *y[2] = { 0 }, *h[2] = { 0 }, *c[2] = { 0 };
     if (!pl_has(m, 0) || !pl_has(m, 2)) return pl_map_fail(m, "an input is missing");
     const pl_shape *x = pl_item_shape(m->in[0]), *r = pl_item_shape(m->in[2]);
+    if (x->rank == 3 && x->dim[0] > MOST_STEPS)
+        return pl_map_refuse(m, "%lld positions, each a few nodes; the most is %d",
+                             (long long)x->dim[0], MOST_STEPS);
     if (x->rank != 3 || r->rank != 3) return pl_map_fail(m, "inputs have to have 3 dimensions");
     if (pl_has(m, 4) || pl_has(m, 7)) return pl_map_refuse(m, "sequence_lens, or peepholes");
     if (pl_attr_int(m, "layout", 0)) return pl_map_refuse(m, "layout=1");

@@ -187,11 +187,13 @@ static bool out_filled(pl_import *m, pl_type type, double x, const pl_shape *s)
 {
     pl_text spec = { .arena = m->a };
     pl_text_add(&spec, "->%s; value=%.17g to=%s", pl_letters(m, 0, s->rank), x, pl_type_name(type));
+    bool empty = false;
     for (int i = 0; i < s->rank; i++) {
         if (s->dim[i] < 0) return pl_map_fail(m, "size %lld", (long long)s->dim[i]);
+        empty |= !s->dim[i];
         pl_text_add(&spec, " %c=%lld", pl_letter(i), (long long)s->dim[i]);
     }
-    if (!pl_shape_count(s)) {
+    if (empty) {
         pl_out_constant(m, 0, type, s, "");
         return true;
     }

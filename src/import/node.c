@@ -1,6 +1,7 @@
 /* What a mapper asks of its node: inputs, attributes; and what it tells. */
 #include "import/import.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,7 +79,7 @@ const int64_t *pl_in_ints(pl_import *m, int k, int most, int *n)
         if (x->constant->type == PL_I64)
             memcpy(&out[i], (const char *)x->constant->data + 8 * i, 8);
         else
-            out[i] = (int64_t)pl_tensor_get(x->constant, i);
+            out[i] = (int64_t)fmin(fmax(pl_tensor_get(x->constant, i), -0x1p53), 0x1p53);
     }
     return out;
 }
@@ -90,6 +91,15 @@ bool pl_in_real(pl_import *m, int k, double *x)
     if (!pl_item_known(in) || pl_shape_count(&in->constant->shape) != 1)
         return pl_map_refuse(m, "input %d ('%s') has to be one constant", k, in->name);
     *x = pl_tensor_get(in->constant, 0);
+    return true;
+}
+
+bool pl_in_int(pl_import *m, int k, int64_t *x)
+{
+    double real;
+    PL_TRY(pl_in_real(m, k, &real));
+    if (!(fabs(real) < 0x1p53)) return pl_map_fail(m, "input %d is %g", k, real);
+    *x = (int64_t)real;
     return true;
 }
 

@@ -175,7 +175,7 @@ static void hold(orders *o)
     o->most = (double)o->bound;
     for (int k = 0; k < o->n; k++) {
         pl_forecast_memory_make(o->at[k].program, o->page.tmp, &held[k]);
-        if (peak_of(o, k) > o->most) o->most = (double)peak_of(o, k);
+        if ((double)peak_of(o, k) > o->most) o->most = (double)peak_of(o, k);
     }
     o->most = o->most * 1.04 + 1;
 }
