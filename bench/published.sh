@@ -3,8 +3,7 @@
 #   conversions  what it takes to change how a tensor is cut in two (SoyBean)
 #   order        cuts made in turn, and what the best order of axes mends of them (Tofu)
 #   rnn          RNN-4-8K on 8 K80 by the methods of Tofu's figure 10
-#   search       RNN-10-8K and a ResNet of the size of WResNet-152-10, for which Tofu gives the time
-#                of its search
+#   search       RNN-10-8K and WResNet-152-10, for which Tofu gives the time of its search
 # published/published.c says what the columns are. BUILD says where the program is built
 # (build/release).
 set -eu
@@ -27,8 +26,8 @@ search() {
     show methods rnn-10-8k 1xp2.8xlarge 8 exact tied tofu
     show methods rnn-10-8k 1xp2.8xlarge 2x4 exact
     show methods rnn-10-8k 1xp2.8xlarge 2x2x2 tofu
-    show methods resnet50:blocks=13,width=640,batch=8 1xp2.8xlarge 8 exact tied tofu
-    show methods resnet50:blocks=13,width=640,batch=8 1xp2.8xlarge 2x4 exact
+    show methods wresnet-152-10 1xp2.8xlarge 8 exact tied tofu
+    show methods wresnet-152-10 1xp2.8xlarge 2x4 exact
 }
 
 echo "table,case,method,elements,step_s,messages_s,share,search_cpu_s,published"

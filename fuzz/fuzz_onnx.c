@@ -1,6 +1,6 @@
-/* libFuzzer target: any bytes as an ONNX model; what opens is made a graph with every symbol bound to
- * 3, and what is made passes the graph's own check. No more memory is asked for than a multiple of
- * what the file has. */
+/* libFuzzer target: any bytes as an ONNX model; what opens is made a graph with every symbol bound
+ * to 3, and what is made passes the graph's own check. No more memory is asked for than a multiple
+ * of what the file has. */
 #include "import/onnx.h"
 
 #include "ops/lib/all.h"

@@ -118,7 +118,7 @@ static void find_gpu(finding *f)
 static void find_built_in(finding *f)
 {
     int models = 0;
-    while (pl_models[models]) models++;
+    while (pl_model_at(models)) models++;
     snprintf(f->text, sizeof f->text, "%d operators, %d models", pl_ops_all.n, models);
 }
 

@@ -4,6 +4,7 @@
 #include "train/optim.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct graph_args {
     const char *optimizer;
@@ -24,63 +25,101 @@ static const pl_opt opts[] = {
 };
 // clang-format on
 
+typedef struct tensors {
+    int n;
+    int64_t numbers, bytes;
+} tensors;
+
 typedef struct summary {
     const pl_graph *graph;
-    int n_forward;  /* nodes of the forward pass: they come first */
-    int count[256]; /* nodes by operator, index into pl_ops_all   */
-    double flops[256], flops_forward, flops_all;
-    int64_t state_bytes, saved_bytes; /* saved: made forward, read backward */
+    int n_forward;  /* nodes of the forward pass: they come first       */
+    int64_t tokens; /* of a batch; 0: the model reads no text           */
+    int count[256]; /* nodes by operator, index into pl_ops_all         */
+    double flops[256], flops_forward, flops_backward, flops_all;
+    tensors trained, kept,
+        optimizer; /* states: weights; what else the forward pass reads; others */
+    tensors
+        saved; /* made by the forward pass, not of a weight alone, and read by the backward pass */
 } summary;
 
-static bool build(const graph_args *a, const char *spec, bool train, pl_arena *arena, pl_graph **g,
-                  pl_err *err)
+static bool build(const graph_args *a, const char *spec, bool train, pl_arena *arena,
+                  pl_model_args *args, pl_graph **g, pl_err *err)
 {
-    pl_model_args args;
-    PL_TRY(pl_model_parse(pl_model_sized(arena, spec, a->batch, a->seq), arena, &args, err));
+    PL_TRY(pl_model_parse(pl_model_sized(arena, spec, a->batch, a->seq), arena, args, err));
     pl_optim o = pl_optim_usual(a->optimizer);
     o.clip = 0;
-    pl_builder b = pl_optim_step(&args, train ? &o : NULL, arena);
+    pl_builder b = pl_optim_step(args, train ? &o : NULL, arena);
     return pl_builder_done(&b, g, err);
 }
 
-static bool is_saved(const summary *s, const pl_value *v)
+static int find_op(const pl_op *op)
 {
-    if (!v->maker || v->maker->id >= s->n_forward) return false;
-    for (int i = s->n_forward; i < s->graph->nodes.n; i++)
-        for (int k = 0; k < s->graph->nodes.at[i]->n_in; k++)
-            if (s->graph->nodes.at[i]->in[k] == v) return true;
-    return false;
+    int k = 0;
+    while (pl_ops_all.at[k] != op) k++;
+    return k;
 }
 
-static void summarise(summary *s)
+static void add(tensors *t, const pl_value *v)
+{
+    t->n++;
+    t->numbers += pl_shape_count(&v->shape);
+    t->bytes += pl_shape_count(&v->shape) * pl_type_bytes(v->type);
+}
+
+static void count_nodes(summary *s)
 {
     const pl_graph *g = s->graph;
     for (int i = 0; i < g->nodes.n; i++) {
         const pl_node *n = g->nodes.at[i];
         pl_share whole = pl_share_whole(n);
         double f = pl_op_flops(&whole);
-        for (int k = 0; k < pl_ops_all.n && k < 256; k++)
-            if (pl_ops_all.at[k] == n->op) s->count[k]++, s->flops[k] += f;
-        s->flops_all += f;
+        int k = find_op(n->op);
+        s->count[k]++, s->flops[k] += f, s->flops_all += f;
         if (i < s->n_forward) s->flops_forward += f;
+        if (i >= s->n_forward && n->of) s->flops_backward += f;
     }
+}
+
+static void count_values(summary *s, pl_arena *a)
+{
+    const pl_graph *g = s->graph;
+    bool *forward = PL_NEW_N(a, bool, g->values.n), *later = PL_NEW_N(a, bool, g->values.n);
+    for (int i = 0; i < g->nodes.n; i++)
+        for (int k = 0; k < g->nodes.at[i]->n_in; k++)
+            (i < s->n_forward ? forward : later)[g->nodes.at[i]->in[k]->id] = true;
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        int64_t bytes = pl_shape_count(&v->shape) * pl_type_bytes(v->type);
-        if (v->role == PL_STATE) s->state_bytes += bytes;
-        if (is_saved(s, v)) s->saved_bytes += bytes;
+        if (v->role == PL_STATE)
+            add(v->trainable ? &s->trained : forward[i] ? &s->kept : &s->optimizer, v);
+        if (v->maker && v->maker->id < s->n_forward && later[i] && !pl_graph_leaf(v))
+            add(&s->saved, v);
     }
+}
+
+static void print_states(const char *what, const tensors *t, pl_arena *a)
+{
+    if (t->n)
+        printf("  %-12s %lld numbers in %d tensors, %s\n", what, (long long)t->numbers, t->n,
+               pl_text_size(a, (double)t->bytes));
 }
 
 static void print_summary(const summary *s, pl_arena *a)
 {
     const pl_graph *g = s->graph;
-    printf("%s\n  parameters   %lld\n  nodes        %d (%d forward)\n", g->name,
-           (long long)pl_graph_params(g), g->nodes.n, s->n_forward);
-    printf("  flops        %.4g forward, %.4g in all\n", s->flops_forward, s->flops_all);
-    printf("  states       %s\n  activations  %s saved for the backward pass\n\n",
-           pl_text_size(a, (double)s->state_bytes), pl_text_size(a, (double)s->saved_bytes));
-    printf("  %-24s %6s %12s %7s\n", "operator", "nodes", "flops", "share");
+    printf("%s\n  parameters   %lld\n", g->name, (long long)pl_graph_params(g));
+    print_states("trained", &s->trained, a);
+    print_states("not trained", &s->kept, a);
+    print_states("optimizer's", &s->optimizer, a);
+    printf("  activations  %s saved for the backward pass\n",
+           pl_text_size(a, (double)s->saved.bytes));
+    printf("  nodes        %d (%d forward)\n", g->nodes.n, s->n_forward);
+    printf("  flops        %.4g forward, %.4g backward, %.4g in all\n", s->flops_forward,
+           s->flops_backward, s->flops_all);
+    if (s->tokens)
+        printf("  per token    %.4g forward, %.4g forward and backward\n",
+               s->flops_forward / (double)s->tokens,
+               (s->flops_forward + s->flops_backward) / (double)s->tokens);
+    printf("\n  %-24s %6s %12s %7s\n", "operator", "nodes", "flops", "share");
     for (int k = 0; k < pl_ops_all.n; k++)
         if (s->count[k])
             printf("  %-24s %6d %12.4g %6.2f%%\n", pl_ops_all.at[k]->name, s->count[k], s->flops[k],
@@ -91,12 +130,16 @@ static void print_json(const summary *s)
 {
     const pl_graph *g = s->graph;
     bool first = true;
-    printf(
-        "{\"model\": \"%s\", \"params\": %lld, \"nodes\": %d, \"nodes_forward\": %d, \"flops\": "
-        "%.17g, "
-        "\"flops_forward\": %.17g, \"state_bytes\": %lld, \"activation_bytes\": %lld, \"ops\": {",
-        g->name, (long long)pl_graph_params(g), g->nodes.n, s->n_forward, s->flops_all,
-        s->flops_forward, (long long)s->state_bytes, (long long)s->saved_bytes);
+    printf("{\"model\": \"%s\", \"params\": %lld, \"nodes\": %d, \"nodes_forward\": %d, ", g->name,
+           (long long)pl_graph_params(g), g->nodes.n, s->n_forward);
+    printf("\"flops\": %.17g, \"flops_forward\": %.17g, \"flops_backward\": %.17g, ", s->flops_all,
+           s->flops_forward, s->flops_backward);
+    if (s->tokens)
+        printf("\"flops_per_token\": %.17g, ",
+               (s->flops_forward + s->flops_backward) / (double)s->tokens);
+    printf("\"state_bytes\": %lld, \"trained_bytes\": %lld, \"activation_bytes\": %lld, \"ops\": {",
+           (long long)(s->trained.bytes + s->kept.bytes + s->optimizer.bytes),
+           (long long)s->trained.bytes, (long long)s->saved.bytes);
     for (int k = 0; k < pl_ops_all.n; k++) {
         if (!s->count[k]) continue;
         printf("%s\"%s\": {\"nodes\": %d, \"flops\": %.17g}", first ? "" : ", ",
@@ -109,9 +152,10 @@ static void print_json(const summary *s)
 static bool show(const graph_args *a, const char *spec, pl_arena *arena, pl_err *err)
 {
     pl_graph *forward, *g;
-    PL_TRY(build(a, spec, false, arena, &forward, err));
+    pl_model_args m;
+    PL_TRY(build(a, spec, false, arena, &m, &forward, err));
     g = forward;
-    if (!a->forward) PL_TRY(build(a, spec, true, arena, &g, err));
+    if (!a->forward) PL_TRY(build(a, spec, true, arena, &m, &g, err));
     if (a->text) {
         pl_text out = { .arena = arena };
         pl_graph_print(g, &out);
@@ -119,8 +163,11 @@ static bool show(const graph_args *a, const char *spec, pl_arena *arena, pl_err 
         return true;
     }
     summary s = { .graph = g, .n_forward = forward->nodes.n };
+    if (!strcmp(m.model->data, "text"))
+        s.tokens = pl_model_int(&m, "batch") * pl_model_int(&m, "seq");
     PL_ASSERT_CMP(pl_ops_all.n, <=, 256);
-    summarise(&s);
+    count_nodes(&s);
+    count_values(&s, arena);
     if (a->json)
         print_json(&s);
     else

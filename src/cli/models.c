@@ -29,8 +29,8 @@ static const char *value_of(pl_arena *a, const pl_model *m, int k)
 static void print_json(pl_arena *a)
 {
     printf("{\"models\": [");
-    for (int i = 0; pl_models[i]; i++) {
-        const pl_model *m = pl_models[i];
+    const pl_model *m;
+    for (int i = 0; (m = pl_model_at(i)); i++) {
         printf("%s\n  {\"name\": \"%s\", \"about\": \"%s\", \"reads\": \"%s\", \"keys\": {",
                i ? "," : "", m->name, m->about, m->data);
         for (int k = 0; m->keys[k].name; k++) {
@@ -43,20 +43,25 @@ static void print_json(pl_arena *a)
     printf("\n]}\n");
 }
 
+/* A family is told once: its first model with all keys and what they have there, of the others what
+ * differs. */
 static void print_text(pl_arena *a)
 {
     const pl_model_key *shown = NULL;
-    for (int i = 0; pl_models[i]; i++) {
-        const pl_model *m = pl_models[i];
-        printf("%-12s %s; reads %s\n            ", m->name, m->about, m->data);
-        for (int k = 0; m->keys[k].name; k++) printf(" %s=%s", m->keys[k].name, value_of(a, m, k));
-        printf("\n");
-        if (m->keys == shown) continue;
+    const pl_model *m;
+    for (int i = 0; (m = pl_model_at(i)); i++) {
+        bool first = m->keys != shown;
         shown = m->keys;
-        for (int k = 0; m->keys[k].name; k++)
-            printf("               %-8s %s\n", m->keys[k].name, m->keys[k].about);
+        if (first)
+            printf("%s%s: %s; reads %s\n", i ? "\n" : "", m->name, m->about, m->data);
+        else
+            printf("  %-15s %s: %s\n", m->name, m->about, m->preset);
+        for (int k = 0; first && m->keys[k].name; k++)
+            printf("    %-20s %s\n", pl_arena_fmt(a, "%s=%s", m->keys[k].name, value_of(a, m, k)),
+                   m->keys[k].about);
     }
-    printf("\nwrite NAME:key=value,key=value\n");
+    printf(
+        "\nwrite NAME:key=value,key=value; or for NAME the path of a Hugging Face config.json\n");
 }
 
 static int run(const pl_command *c, int argc, char **argv)

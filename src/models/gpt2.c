@@ -1,9 +1,15 @@
 /* GPT-2: a decoder of L blocks, x += attention(norm(x)), x += mlp(norm(x)), with learned positions
  * and the token table tied to the output.
+ *
+ * With experts every second block has k of them in place of its feed-forward layer, as GShard has
+ * it; a row is a group of tokens. Alpa's sizes (Zheng et al., OSDI 2022) are of both kinds; their
+ * groups are two rows.
  * Source: Radford et al., "Language models are unsupervised multitask learners", 2019; sizes of the
  * four models and names of the weights as in the published checkpoints (weights are [in, out]);
  * residual projections start with std 0.02/sqrt(2 L). */
+#include "graph/op.h"
 #include "models/models.h"
+#include "models/routed.h"
 #include "ops/list.h"
 
 #include <math.h>
@@ -11,8 +17,12 @@
 typedef struct gpt2 {
     pl_builder *b;
     pl_mode mode;
-    int64_t batch, seq, hidden, heads, layers, vocab;
+    int64_t batch, seq, hidden, heads, ffn, layers, vocab;
     double dropout;
+    const char *eps; /* spec of a norm's last part                        */
+    const pl_op *act;
+    const char *form; /* spec of the activation                            */
+    pl_routed routed; /* of every second block; experts 0: there are none  */
     pl_value *seed;
     int n_dropouts; /* each draws from its own stream */
 } gpt2;
@@ -41,7 +51,7 @@ static pl_value *norm(gpt2 *g, const char *name, pl_value *x)
     pl_value *bias = vector(g, pl_builder_fmt(g->b, "%s.bias", name), g->hidden, "zeros");
     pl_value *sum = PL_ADD(g->b, &pl_op_layer_norm_sum, NULL, x);
     pl_value *deviation = PL_ADD(g->b, &pl_op_layer_norm_deviation, NULL, x, sum);
-    return PL_ADD_AS(g->b, &pl_op_layer_norm, name, NULL, x, sum, deviation, scale, bias);
+    return PL_ADD_AS(g->b, &pl_op_layer_norm, name, g->eps, x, sum, deviation, scale, bias);
 }
 
 static pl_value *attention(gpt2 *g, pl_value *x)
@@ -74,57 +84,121 @@ static pl_value *attention(gpt2 *g, pl_value *x)
 static pl_value *mlp(gpt2 *g, pl_value *x)
 {
     pl_builder *b = g->b;
-    pl_value *w = weight(g, "mlp.c_fc.weight", g->hidden, 4 * g->hidden, 0.02);
-    pl_value *c = vector(g, "mlp.c_fc.bias", 4 * g->hidden, "zeros");
+    pl_value *w = weight(g, "mlp.c_fc.weight", g->hidden, g->ffn, 0.02);
+    pl_value *c = vector(g, "mlp.c_fc.bias", g->ffn, "zeros");
     pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "mlp.fc", "bsm,mf->bsf", x, w);
-    y = PL_ADD_AS(b, &pl_op_gelu, "mlp.gelu", "; tanh=1",
+    y = PL_ADD_AS(b, g->act, g->form ? "mlp.gelu" : "mlp.relu", g->form,
                   PL_ADD(b, &pl_op_add, "...f,f->...f", y, c));
-    w = weight(g, "mlp.c_proj.weight", 4 * g->hidden, g->hidden,
-               0.02 / sqrt(2 * (double)g->layers));
+    w = weight(g, "mlp.c_proj.weight", g->ffn, g->hidden, 0.02 / sqrt(2 * (double)g->layers));
     c = vector(g, "mlp.c_proj.bias", g->hidden, "zeros");
     y = PL_ADD_AS(b, &pl_op_einsum, "mlp.proj", "bsf,fm->bsm", y, w);
     return drop(g, PL_ADD(b, &pl_op_add, "...m,m->...m", y, c));
 }
 
-static pl_value *embed(gpt2 *g, pl_value *table, pl_value *tokens)
+/* The same layer of every expert, on its slots x [g, e, slot, in]; weights [e, in, out]. */
+static pl_value *expert_linear(gpt2 *g, const char *name, int64_t in, int64_t out, double std,
+                               pl_value *x)
 {
-    pl_value *places = weight(g, "wpe.weight", g->seq, g->hidden, 0.02);
-    pl_value *x = PL_ADD_AS(g->b, &pl_op_embedding, "wte", "vm,bs->bsm", table, tokens);
-    return drop(g, PL_ADD_AS(g->b, &pl_op_add, "wpe", "bsm,sm->bsm", x, places));
+    pl_builder *b = g->b;
+    pl_value *w = pl_add_state(b, pl_builder_fmt(b, "%s.weight", name), PL_F32,
+                               PL_SHAPE(g->routed.experts, in, out),
+                               pl_builder_fmt(b, "normal std=%.17g", std), true);
+    return PL_ADD_AS(b, &pl_op_einsum, name, "geci,eio->geco", x, w);
 }
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+static pl_value *experts(gpt2 *g, pl_value *x)
 {
+    pl_builder *b = g->b;
+    const char *scope = b->scope;
+    b->scope = pl_builder_fmt(b, "%smoe.", scope);
+    pl_value *w = weight(g, "router.weight", g->routed.experts, g->hidden, 0.02);
+    pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "router", "gth,eh->gte", x, w);
+    y = pl_routed_send(&g->routed, y, x);
+    y = expert_linear(g, "experts.c_fc", g->hidden, g->ffn, 0.02, y);
+    y = PL_ADD_AS(b, g->act, "experts.act", g->form, y);
+    y = expert_linear(g, "experts.c_proj", g->ffn, g->hidden, 0.02 / sqrt(2 * (double)g->layers),
+                      y);
+    y = drop(g, pl_routed_return(&g->routed, y));
+    b->scope = scope;
+    return y;
+}
+
+static pl_value *embed(gpt2 *g, pl_value *table, pl_value *tokens, int64_t positions)
+{
+    pl_builder *b = g->b;
+    pl_value *places = weight(g, "wpe.weight", positions, g->hidden, 0.02);
+    if (positions > g->seq)
+        places = PL_ADD_AS(b, &pl_op_slice, "wpe.first",
+                           pl_builder_fmt(b, "vm->um; u=%lld", (long long)g->seq), places);
+    pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "wte", "vm,bs->bsm", table, tokens);
+    return drop(g, PL_ADD_AS(b, &pl_op_add, "wpe", "bsm,sm->bsm", x, places));
+}
+
+/* What the ranges of the keys do not say. */
+static void check_sizes(const gpt2 *g, const pl_model_args *a)
+{
+    pl_err *err = &g->b->err;
+    long long positions = (long long)pl_model_int(a, "positions"),
+              classes = (long long)pl_model_int(a, "classes");
+    if (g->hidden % g->heads)
+        pl_err_set(err, PL_EINPUT,
+                   "%s: hidden=%lld does not divide into heads=%lld: make it a "
+                   "multiple, e.g. hidden=%lld",
+                   a->spec, (long long)g->hidden, (long long)g->heads,
+                   (long long)((g->hidden + g->heads - 1) / g->heads * g->heads));
+    if (classes > g->vocab)
+        pl_err_set(err, PL_EINPUT,
+                   "%s: classes=%lld are more than vocab=%lld: targets are tokens or fewer",
+                   a->spec, classes, (long long)g->vocab);
+    if (positions && positions < g->seq)
+        pl_err_set(err, PL_EINPUT, "%s: seq=%lld is more than positions=%lld", a->spec,
+                   (long long)g->seq, positions);
+    if (g->dropout >= 1)
+        pl_err_set(err, PL_EINPUT, "%s: dropout=%g is not below 1", a->spec, g->dropout);
+    if (pl_model_int(a, "act") > 2)
+        pl_err_set(err, PL_EINPUT, "%s: act=%lld is not 0, 1 or 2", a->spec,
+                   (long long)pl_model_int(a, "act"));
+}
+
+static gpt2 read_args(pl_builder *b, const pl_model_args *a, pl_mode mode)
+{
+    static const char *const form[] = { "; tanh=1", "; tanh=0", NULL };
+    int64_t act = pl_model_int(a, "act"), experts = pl_model_int(a, "experts");
     gpt2 g = { .b = b,
                .mode = mode,
                .batch = pl_model_int(a, "batch"),
                .seq = pl_model_int(a, "seq"),
                .hidden = pl_model_int(a, "hidden"),
                .heads = pl_model_int(a, "heads"),
+               .ffn = pl_model_int(a, "ffn"),
                .layers = pl_model_int(a, "layers"),
                .vocab = pl_model_int(a, "vocab"),
-               .dropout = pl_model_real(a, "dropout") };
-    if (g.hidden % g.heads)
-        pl_err_set(&b->err, PL_EINPUT,
-                   "%s: hidden=%lld does not divide into heads=%lld: make it a "
-                   "multiple, e.g. hidden=%lld",
-                   a->spec, (long long)g.hidden, (long long)g.heads,
-                   (long long)((g.hidden + g.heads - 1) / g.heads * g.heads));
-    const int64_t classes = pl_model_int(a, "classes");
-    if (classes > g.vocab)
-        pl_err_set(&b->err, PL_EINPUT,
-                   "%s: classes=%lld are more than vocab=%lld: targets are tokens or fewer",
-                   a->spec, (long long)classes, (long long)g.vocab);
-    if (g.dropout >= 1)
-        pl_err_set(&b->err, PL_EINPUT, "%s: dropout=%g is not below 1", a->spec, g.dropout);
+               .dropout = pl_model_real(a, "dropout"),
+               .eps = pl_builder_fmt(b, "; eps=%.9g", pl_model_real(a, "eps")),
+               .act = act < 2 ? &pl_op_gelu : &pl_op_relu,
+               .form = form[act < 2 ? act : 2] };
+    if (!g.ffn) g.ffn = 4 * g.hidden;
+    if (experts)
+        g.routed = pl_routed_new(b, a->spec, experts, pl_model_int(a, "k"), g.seq,
+                                 pl_model_real(a, "capacity"));
+    g.routed.even = true;
+    check_sizes(&g, a);
+    return g;
+}
+
+static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+{
+    gpt2 g = read_args(b, a, mode);
+    const int64_t classes = pl_model_int(a, "classes"), positions = pl_model_int(a, "positions");
     pl_value *tokens = pl_add_input(b, "tokens", PL_I32, PL_SHAPE(g.batch, g.seq));
     if (mode == PL_TRAIN && g.dropout > 0) g.seed = pl_add_input(b, "seed", PL_I64, PL_SCALAR);
     pl_value *table = weight(&g, "wte.weight", g.vocab, g.hidden, 0.02);
-    pl_value *x = embed(&g, table, tokens);
+    pl_value *x = embed(&g, table, tokens, positions ? positions : g.seq);
     for (int64_t i = 0; i < g.layers && !b->err.code; i++) {
         b->scope = pl_builder_fmt(b, "h.%lld.", (long long)i);
         x = PL_ADD(b, &pl_op_add, NULL, x, attention(&g, norm(&g, "ln_1", x)));
-        x = PL_ADD(b, &pl_op_add, NULL, x, mlp(&g, norm(&g, "ln_2", x)));
+        pl_value *y = norm(&g, "ln_2", x);
+        x = PL_ADD(b, &pl_op_add, NULL, x, g.routed.experts && i % 2 ? experts(&g, y) : mlp(&g, y));
     }
     b->scope = "";
     x = norm(&g, "ln_f", x);
@@ -139,6 +213,13 @@ static const pl_model_key keys[] = {
     { "heads", "12", 1, "attention heads; divides hidden" },
     { "vocab", "50257", 2, "tokens (bytes need 256)" },
     { "classes", "0", 0, "of a token, by a table of their own; 0: tokens, by that of the input" },
+    { "ffn", "0", 0, "width inside the feed-forward layer; 0: 4 hidden" },
+    { "act", "0", 0, "of that layer; 0: GELU by tanh, 1: GELU by erf, 2: ReLU" },
+    { "eps", "0.00001", 0, "of the norms" },
+    { "positions", "0", 0, "rows of their table, at least seq; 0: seq" },
+    { "experts", "0", 0, "of every second block, each such a layer without biases; 0: none" },
+    { "k", "2", 1, "experts of a token" },
+    { "capacity", "1.25", 0, "slots of the experts by choices of the tokens of a row" },
     { "seq", "1024", 1, "context: positions per row" },
     { "batch", "1", 1, "rows per step, over all devices" },
     { "dropout", "0.1", 0, "of embedding, attention and both residuals" },
@@ -146,13 +227,39 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_model_gpt2 = { "gpt2", "GPT-2 small, 124M", NULL, "text", keys, build };
-const pl_model pl_model_gpt2_medium = {
-    "gpt2-medium", "GPT-2 medium, 355M", "layers=24,hidden=1024,heads=16", "text", keys, build
-};
-const pl_model pl_model_gpt2_large = {
-    "gpt2-large", "GPT-2 large, 774M", "layers=36,hidden=1280,heads=20", "text", keys, build
-};
-const pl_model pl_model_gpt2_xl = {
-    "gpt2-xl", "GPT-2 XL, 1558M", "layers=48,hidden=1600,heads=25", "text", keys, build
+#define SIZE(name, about, sizes)                                                                   \
+    {                                                                                              \
+        name, about, sizes, "text", keys, build                                                    \
+    }
+#define ALPA(name, sizes)                                                                          \
+    {                                                                                              \
+        "gpt-" name, "GPT " name " of Alpa", sizes ",vocab=51200,batch=1024", "text", keys, build  \
+    }
+#define ROUTED(name, hidden, sizes)                                                                \
+    {                                                                                              \
+        "gpt-moe-" name, "GShard " name " of Alpa",                                                \
+            "hidden=" hidden ",heads=16,vocab=32000,batch=1024," sizes, "text", keys, build        \
+    }
+
+const pl_model pl_models_gpt2[] = {
+    { "gpt2", "GPT-2 small, 124M", NULL, "text", keys, build },
+    SIZE("gpt2-medium", "GPT-2 medium, 355M", "layers=24,hidden=1024,heads=16"),
+    SIZE("gpt2-large", "GPT-2 large, 774M", "layers=36,hidden=1280,heads=20"),
+    SIZE("gpt2-xl", "GPT-2 XL, 1558M", "layers=48,hidden=1600,heads=25"),
+    SIZE("gpt3-175b", "GPT-3, 174604M", "layers=96,hidden=12288,heads=96,seq=2048"),
+    ALPA("350m", "layers=24,hidden=1024,heads=16"),
+    ALPA("760m", "layers=24,hidden=1536,heads=16"),
+    ALPA("1.3b", "layers=24,hidden=2048,heads=32"),
+    ALPA("2.6b", "layers=32,hidden=2560,heads=32"),
+    ALPA("6.7b", "layers=32,hidden=4096,heads=32"),
+    ALPA("15b", "layers=48,hidden=5120,heads=40"),
+    ALPA("39b", "layers=48,hidden=8192,heads=64"),
+    ROUTED("380m", "768", "layers=8,ffn=6144,experts=8"),
+    ROUTED("690m", "768", "layers=8,ffn=6144,experts=16"),
+    ROUTED("1.3b", "768", "layers=16,ffn=6144,experts=16"),
+    ROUTED("2.4b", "1024", "layers=16,ffn=8192,experts=16"),
+    ROUTED("10b", "1536", "layers=16,ffn=12288,experts=32"),
+    ROUTED("27b", "2048", "layers=16,ffn=16384,experts=48"),
+    ROUTED("70b", "2048", "layers=32,ffn=16384,experts=64"),
+    { 0 },
 };

@@ -163,22 +163,15 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_model_lstm = { "lstm", "LSTM language model, 4.7M", NULL, "text", keys, build };
-const pl_model pl_model_rnn_4_8k = { "rnn-4-8k",
-                                     "Tofu's RNN-4-8K",
-                                     "layers=4,hidden=8192,embed=256,vocab=256,batch=512",
-                                     "text",
-                                     keys,
-                                     build };
-const pl_model pl_model_rnn_6_4k = { "rnn-6-4k",
-                                     "Tofu's RNN-6-4K",
-                                     "layers=6,hidden=4096,embed=256,vocab=256,batch=512",
-                                     "text",
-                                     keys,
-                                     build };
-const pl_model pl_model_rnn_10_8k = { "rnn-10-8k",
-                                      "Tofu's RNN-10-8K",
-                                      "layers=10,hidden=8192,embed=256,vocab=256,batch=128",
-                                      "text",
-                                      keys,
-                                      build };
+#define TOFU(name, sizes)                                                                          \
+    {                                                                                              \
+        "rnn-" name, "Tofu's RNN-" name, sizes ",embed=256,vocab=256", "text", keys, build         \
+    }
+
+const pl_model pl_models_lstm[] = {
+    { "lstm", "LSTM language model, 4.7M", NULL, "text", keys, build },
+    TOFU("4-8k", "layers=4,hidden=8192,batch=512"),
+    TOFU("6-4k", "layers=6,hidden=4096,batch=512"),
+    TOFU("10-8k", "layers=10,hidden=8192,batch=128"),
+    { 0 },
+};

@@ -40,4 +40,7 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_model_mlp = { "mlp", "multi-layer perceptron", NULL, "vectors", keys, build };
+const pl_model pl_models_mlp[] = {
+    { "mlp", "multi-layer perceptron", NULL, "vectors", keys, build },
+    { 0 },
+};

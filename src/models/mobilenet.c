@@ -40,5 +40,7 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_model_mobilenet_v2 = { "mobilenet_v2", "MobileNetV2, 3.5M", NULL, "images", keys,
-                                         build };
+const pl_model pl_models_mobilenet[] = {
+    { "mobilenet_v2", "MobileNetV2, 3.5M", NULL, "images", keys, build },
+    { 0 },
+};

@@ -1,4 +1,5 @@
 #include "models/model.h"
+#include "models/config.h"
 
 #include "models/file.h"
 
@@ -7,10 +8,10 @@
 
 static const pl_model *find_model(const char *name, size_t n)
 {
-    for (int i = 0; pl_models[i]; i++)
-        if (strlen(pl_models[i]->name) == n && !strncmp(pl_models[i]->name, name, n))
-            return pl_models[i];
-    return NULL;
+    const pl_model *m;
+    for (int i = 0; (m = pl_model_at(i)); i++)
+        if (strlen(m->name) == n && !strncmp(m->name, name, n)) break;
+    return m;
 }
 
 static int find_key(const pl_model *m, const char *name, size_t n)
@@ -42,19 +43,24 @@ static bool is_word(const char *words, const char *text)
 
 /* -- messages ---------------------------------------------------------------------------------- */
 
+/* The list has the first model of each family. */
 static bool unknown_model(pl_arena *a, const char *name, pl_err *err)
 {
     pl_text list = { .arena = a };
     const char *near = NULL;
+    const pl_model *m;
+    const pl_model_key *family = NULL;
     int least = 3; /* "did you mean" only within two edits */
-    for (int i = 0; pl_models[i]; i++) {
-        int d = pl_text_distance(name, pl_models[i]->name);
-        if (d < least) least = d, near = pl_models[i]->name;
-        pl_text_add(&list, i ? ", %s" : "%s", pl_models[i]->name);
+    for (int i = 0; (m = pl_model_at(i)); i++) {
+        int d = pl_text_distance(name, m->name);
+        if (d < least) least = d, near = m->name;
+        if (m->keys != family) pl_text_add(&list, i ? ", %s" : "%s", m->name);
+        family = m->keys;
     }
     const char *hint = near ? pl_arena_fmt(a, "did you mean '%s'? ", near) : "";
-    return pl_err_set(err, PL_EINPUT, "unknown model '%s' (%sbuilt in: %s)", name, hint,
-                      pl_text_get(&list));
+    return pl_err_set(err, PL_EINPUT,
+                      "unknown model '%s' (%sbuilt in: %s and their sizes, see pleat models)", name,
+                      hint, pl_text_get(&list));
 }
 
 static void unknown_key(const pl_model *m, const char *key, pl_text *problems)
@@ -150,6 +156,7 @@ static const char *canonical(pl_arena *a, const pl_model *m, const char *const *
 
 bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *err)
 {
+    if (pl_config_is(spec, a)) PL_TRY(pl_config_read(spec, a, &spec, err));
     size_t n = strcspn(spec, ":");
     const pl_model *m = find_model(spec, n);
     const char *name = pl_arena_span(a, spec, n);

@@ -38,8 +38,9 @@ typedef struct pl_model {
     const void *file;      /* of a model out of a file: what models/file.c knows of it        */
 } pl_model;
 
-/* All of them; several rows may share a builder (gpt2, gpt2-medium ...). Ends with NULL. */
-extern const pl_model *const pl_models[];
+/* The i-th of all of them, NULL after the last; those that share their keys (gpt2, gpt2-medium ...)
+ * stand together. */
+const pl_model *pl_model_at(int i);
 
 /* A spec "gpt2:layers=4,hidden=256" or "dir/model.onnx:batch=8" taken apart. */
 struct pl_model_args {
@@ -49,8 +50,10 @@ struct pl_model_args {
     const char *spec;          /* canonical: keys that differ from their default, in key order */
 };
 
-/* Fails with PL_EINPUT: unknown model or key (with the nearest one), bad or too small value. All
- * problems of the spec are named at once. `a` owns the result. */
+/* In place of a name may stand a file of Hugging Face (models/config.h); `out` then says what it
+ * gives in the terms of a built-in model. Fails with PL_EINPUT: unknown model or key (with the
+ * nearest one), bad or too small value. All problems of the spec are named at once. `a` owns the
+ * result. */
 PL_MUST_CHECK bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *err);
 /* The same spec with one more key set. */
 const char *pl_model_with(pl_arena *a, const char *spec, const char *key, const char *value);

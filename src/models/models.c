@@ -1,19 +1,15 @@
 #include "models/models.h"
 
-const pl_model *const pl_models[] = {
-    &pl_model_gpt2,       &pl_model_gpt2_medium,
-    &pl_model_gpt2_large, &pl_model_gpt2_xl,
-    &pl_model_mlp,        &pl_model_moe,
-    &pl_model_resnet18,   &pl_model_resnet50,
-    &pl_model_alexnet,    &pl_model_vgg11,
-    &pl_model_vgg16,      &pl_model_mobilenet_v2,
-    &pl_model_mnasnet0_5, &pl_model_efficientnet_b0,
-    &pl_model_vit_b_16,   &pl_model_roberta_base,
-    &pl_model_lstm,       &pl_model_rnn_4_8k,
-    &pl_model_rnn_6_4k,   &pl_model_rnn_10_8k,
-    &pl_model_t5,         &pl_model_t5_small,
-    &pl_model_t5_base,    &pl_model_t5_large,
-    &pl_model_t5_3b,      &pl_model_t5_11b,
-    &pl_model_llama,      &pl_model_llama3_8b,
-    &pl_model_llama3_70b, NULL,
+static const pl_model *const families[] = {
+    pl_models_gpt2, pl_models_llama,     pl_models_bert,    pl_models_t5,           pl_models_lstm,
+    pl_models_mlp,  pl_models_moe,       pl_models_resnet,  pl_models_alexnet,      pl_models_vgg,
+    pl_models_vit,  pl_models_mobilenet, pl_models_mnasnet, pl_models_efficientnet,
 };
+
+const pl_model *pl_model_at(int i)
+{
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const pl_model *m = families[f]; m->name; m++)
+            if (i-- == 0) return m;
+    return NULL;
+}

@@ -3,20 +3,19 @@
  * make is weighed by the router's probabilities. A token is a row of numbers with a label, so that
  * there is a routed model without a language.
  *
- * Tokens are routed within their group: an expert has room for ceil(capacity tokens k / experts)
- * of them, and what comes later passes by on the residual. Groups split over devices as rows do,
- * experts as experts do; what moves between the two is an exchange of slots.
- * Source: Lepikhin et al., GShard, 2021 (groups, capacity); Fedus, Zoph, Shazeer, Switch
- * Transformers, 2022 (weights are the softmax over all experts, so that k=1 trains its router too).
- * Their losses that balance the experts' loads are left out. */
+ * What finds no slot passes by on the residual. Groups split over devices as rows do, experts as
+ * experts do; what moves between the two is an exchange of slots.
+ * Source: see routed.c. Their losses that balance the experts' loads are left out. */
 #include "models/models.h"
+#include "models/routed.h"
 #include "ops/list.h"
 
 #include <math.h>
 
 typedef struct moe {
     pl_builder *b;
-    int64_t tokens, hidden, experts, k, slots;
+    int64_t hidden;
+    pl_routed routed;
 } moe;
 
 static pl_value *weight(moe *m, const char *name, pl_shape shape, int64_t in)
@@ -40,8 +39,9 @@ static pl_value *expert_linear(moe *m, const char *name, int64_t in, int64_t out
 {
     pl_builder *b = m->b;
     pl_value *w =
-        weight(m, pl_builder_fmt(b, "%s.weight", name), PL_SHAPE(m->experts, in, out), in);
-    pl_value *c = weight(m, pl_builder_fmt(b, "%s.bias", name), PL_SHAPE(m->experts, out), in);
+        weight(m, pl_builder_fmt(b, "%s.weight", name), PL_SHAPE(m->routed.experts, in, out), in);
+    pl_value *c =
+        weight(m, pl_builder_fmt(b, "%s.bias", name), PL_SHAPE(m->routed.experts, out), in);
     return PL_ADD(b, &pl_op_add, "geco,eo->geco",
                   PL_ADD_AS(b, &pl_op_einsum, name, "geci,eio->geco", x, w), c);
 }
@@ -49,43 +49,22 @@ static pl_value *expert_linear(moe *m, const char *name, int64_t in, int64_t out
 static pl_value *layer(moe *m, pl_value *x)
 {
     pl_builder *b = m->b;
-    pl_value *w = weight(m, "router.weight", PL_SHAPE(m->experts, m->hidden), m->hidden);
+    pl_value *w = weight(m, "router.weight", PL_SHAPE(m->routed.experts, m->hidden), m->hidden);
     pl_value *p = PL_ADD_AS(b, &pl_op_einsum, "router", "gth,eh->gte", x, w);
-    p = PL_ADD_AS(b, &pl_op_softmax, "router.softmax", NULL, p);
-    pl_node *choice = pl_add_node(b, &pl_op_topk, "router.topk",
-                                  pl_builder_fmt(b, "gte->gtk,gtk; k=%lld", (long long)m->k), 1,
-                                  (pl_value *const[]){ p });
-    if (!choice) return NULL;
-    const char *to = pl_builder_fmt(b, "gth,gtk->gech; e=%lld c=%lld", (long long)m->experts,
-                                    (long long)m->slots);
-    pl_value *y = PL_ADD_AS(b, &pl_op_moe_dispatch, "dispatch", to, x, choice->out[1]);
+    pl_value *y = pl_routed_send(&m->routed, p, x);
     y = expert_linear(m, "experts.fc", m->hidden, 4 * m->hidden, y);
     y = PL_ADD_AS(b, &pl_op_gelu, "experts.gelu", NULL, y);
     y = expert_linear(m, "experts.proj", 4 * m->hidden, m->hidden, y);
-    y = PL_ADD_AS(b, &pl_op_moe_combine, "combine", NULL, y, choice->out[1], choice->out[0]);
-    return PL_ADD(b, &pl_op_add, NULL, x, y);
-}
-
-/* Slots of an expert: no less than one, and a token chooses an expert but once. */
-static int64_t count_slots(const moe *m, double capacity)
-{
-    double slots = ceil(capacity * (double)m->tokens * (double)m->k / (double)m->experts);
-    return slots < 1 ? 1 : slots < (double)m->tokens ? (int64_t)slots : m->tokens;
+    return PL_ADD(b, &pl_op_add, NULL, x, pl_routed_return(&m->routed, y));
 }
 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
-    moe m = { .b = b,
-              .tokens = pl_model_int(a, "tokens"),
-              .hidden = pl_model_int(a, "hidden"),
-              .experts = pl_model_int(a, "experts"),
-              .k = pl_model_int(a, "k") };
-    int64_t in = pl_model_int(a, "in");
-    m.slots = count_slots(&m, pl_model_real(a, "capacity"));
-    if (m.k > m.experts)
-        pl_err_set(&b->err, PL_EINPUT, "%s: k=%lld experts of a token, but there are experts=%lld",
-                   a->spec, (long long)m.k, (long long)m.experts);
-    pl_value *x = pl_add_input(b, "x", PL_F32, PL_SHAPE(pl_model_int(a, "batch"), m.tokens, in));
+    moe m = { .b = b, .hidden = pl_model_int(a, "hidden") };
+    int64_t in = pl_model_int(a, "in"), tokens = pl_model_int(a, "tokens");
+    m.routed = pl_routed_new(b, a->spec, pl_model_int(a, "experts"), pl_model_int(a, "k"), tokens,
+                             pl_model_real(a, "capacity"));
+    pl_value *x = pl_add_input(b, "x", PL_F32, PL_SHAPE(pl_model_int(a, "batch"), tokens, in));
     x = linear(&m, "embed", in, m.hidden, x);
     for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) {
         b->scope = pl_builder_fmt(b, "layers.%lld.", (long long)i);
@@ -109,4 +88,7 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_model_moe = { "moe", "mixture of experts", NULL, "vectors", keys, build };
+const pl_model pl_models_moe[] = {
+    { "moe", "mixture of experts", NULL, "vectors", keys, build },
+    { 0 },
+};

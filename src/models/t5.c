@@ -2,7 +2,8 @@
  * two also attends to what the encoder made. RMS norms, no biases; positions are known by a learned
  * number per head for each distance of query and key (in buckets), added to the scores; one table
  * of them per stack. Scores are not divided by sqrt(d): the initial weights make up for that. One
- * token table serves the encoder, the decoder and, divided by sqrt(hidden), the output.
+ * token table serves the encoder, the decoder and, divided by sqrt(hidden), the output, which in
+ * T5 1.1 has one of its own (Shazeer, "GLU variants improve transformer", 2020, for its layers).
  *
  * Encoder and decoder read the same row, and the decoder writes it again, one token ahead: both
  * stacks work at full length on any text. As the encoder sees the token that is asked for, that is
@@ -20,7 +21,9 @@ typedef struct t5 {
     pl_builder *b;
     pl_mode mode;
     int64_t batch, seq, hidden, ffn, heads, head, buckets, limit;
+    bool gated;
     double dropout;
+    const char *eps; /* spec of a norm */
     pl_value *seed;
     int n_dropouts; /* each draws from its own stream */
 } t5;
@@ -42,7 +45,7 @@ static pl_value *norm(t5 *t, const char *name, pl_value *x)
 {
     pl_value *scale = pl_add_state(t->b, pl_builder_fmt(t->b, "%s.weight", name), PL_F32,
                                    PL_SHAPE(t->hidden), "ones", true);
-    return PL_ADD_AS(t->b, &pl_op_rms_norm, name, "; eps=1e-6", x, scale);
+    return PL_ADD_AS(t->b, &pl_op_rms_norm, name, t->eps, x, scale);
 }
 
 /* y = x w^T, named after its weight [rows, columns]; `letters` are those of both operands. */
@@ -99,9 +102,17 @@ static pl_value *mlp(t5 *t, const char *layer, pl_value *x)
 {
     pl_builder *b = t->b;
     const char *name = pl_builder_fmt(b, "%s.DenseReluDense", layer);
-    pl_value *y = linear(t, pl_builder_fmt(b, "%s.wi", name), "bsm,fm->bsf", t->ffn, t->hidden,
-                         1 / sqrt((double)t->hidden), x);
-    y = drop(t, PL_ADD_AS(b, &pl_op_relu, pl_builder_fmt(b, "%s.relu", name), NULL, y));
+    double std = 1 / sqrt((double)t->hidden);
+    pl_value *y = linear(t, pl_builder_fmt(b, t->gated ? "%s.wi_0" : "%s.wi", name), "bsm,fm->bsf",
+                         t->ffn, t->hidden, std, x);
+    if (t->gated) {
+        pl_value *up =
+            linear(t, pl_builder_fmt(b, "%s.wi_1", name), "bsm,fm->bsf", t->ffn, t->hidden, std, x);
+        y = PL_ADD_AS(b, &pl_op_gelu, pl_builder_fmt(b, "%s.gelu", name), "; tanh=1", y);
+        y = PL_ADD_AS(b, &pl_op_mul, pl_builder_fmt(b, "%s.gated", name), NULL, y, up);
+    } else
+        y = PL_ADD_AS(b, &pl_op_relu, pl_builder_fmt(b, "%s.relu", name), NULL, y);
+    y = drop(t, y);
     y = linear(t, pl_builder_fmt(b, "%s.wo", name), "bsf,mf->bsm", t->hidden, t->ffn,
                1 / sqrt((double)t->ffn), y);
     return drop(t, y);
@@ -142,6 +153,8 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
              .head = pl_model_int(a, "head"),
              .buckets = pl_model_int(a, "buckets"),
              .limit = pl_model_int(a, "limit"),
+             .gated = pl_model_int(a, "gated"),
+             .eps = pl_builder_fmt(b, "; eps=%.9g", pl_model_real(a, "eps")),
              .dropout = pl_model_real(a, "dropout") };
     int64_t layers = pl_model_int(a, "layers"), decoder = pl_model_int(a, "decoder");
     if (t.dropout >= 1)
@@ -153,7 +166,12 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
     x = stack(&t, "encoder", layers, drop(&t, x), NULL);
     pl_value *y = PL_ADD_AS(b, &pl_op_embedding, "decoder.embed", "vm,bs->bsm", table, tokens);
     y = stack(&t, "decoder", decoder ? decoder : layers, drop(&t, y), x);
-    y = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / sqrt((double)t.hidden)), y);
+    if (pl_model_int(a, "tied"))
+        y = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / sqrt((double)t.hidden)),
+                   y);
+    else
+        table = weight(&t, "lm_head.weight", pl_model_int(a, "vocab"), t.hidden,
+                       1 / sqrt((double)t.hidden));
     y = PL_ADD_AS(b, &pl_op_einsum, "logits", "bsm,vm->bsv", y, table);
     pl_model_finish(b, mode, y, "targets");
 }
@@ -168,6 +186,9 @@ static const pl_model_key keys[] = {
     { "vocab", "256", 2, "tokens (bytes need 256)" },
     { "buckets", "32", 4, "of relative positions" },
     { "limit", "128", 2, "distance from which all share a bucket" },
+    { "gated", "0", 0, "1: the feed-forward layer is gated by GELU (T5 1.1), else ReLU" },
+    { "tied", "1", 0, "1: the output reads the table of the input" },
+    { "eps", "0.000001", 0, "of the norms" },
     { "seq", "128", 1, "positions per row, which both stacks read" },
     { "batch", "8", 1, "rows per step, over all devices" },
     { "dropout", "0.1", 0, "of embedding, attention, feed-forward and residuals" },
@@ -180,20 +201,17 @@ static const pl_model_key keys[] = {
     ",vocab=32128,seq=512,batch=1"
 #define ABOUT(what) "T5" what "; the decoder writes again what the encoder reads"
 
-const pl_model pl_model_t5 = { "t5", ABOUT(", a small one over bytes, 7M"), NULL, "text", keys,
-                               build };
-const pl_model pl_model_t5_small = {
-    "t5-small", ABOUT(" small, 61M"), SIZES(6, 512, 2048, 8, 64), "text", keys, build
-};
-const pl_model pl_model_t5_base = {
-    "t5-base", ABOUT(" base, 223M"), SIZES(12, 768, 3072, 12, 64), "text", keys, build
-};
-const pl_model pl_model_t5_large = {
-    "t5-large", ABOUT(" large, 738M"), SIZES(24, 1024, 4096, 16, 64), "text", keys, build
-};
-const pl_model pl_model_t5_3b = {
-    "t5-3b", ABOUT(" 3B, 2852M"), SIZES(24, 1024, 16384, 32, 128), "text", keys, build
-};
-const pl_model pl_model_t5_11b = {
-    "t5-11b", ABOUT(" 11B, 11307M"), SIZES(24, 1024, 65536, 128, 128), "text", keys, build
+#define ROW(name, about, ...)                                                                      \
+    {                                                                                              \
+        name, ABOUT(about), SIZES(__VA_ARGS__), "text", keys, build                                \
+    }
+
+const pl_model pl_models_t5[] = {
+    { "t5", ABOUT(", a small one over bytes, 7M"), NULL, "text", keys, build },
+    ROW("t5-small", " small, 61M", 6, 512, 2048, 8, 64),
+    ROW("t5-base", " base, 223M", 12, 768, 3072, 12, 64),
+    ROW("t5-large", " large, 738M", 24, 1024, 4096, 16, 64),
+    ROW("t5-3b", " 3B, 2852M", 24, 1024, 16384, 32, 128),
+    ROW("t5-11b", " 11B, 11307M", 24, 1024, 65536, 128, 128),
+    { 0 },
 };

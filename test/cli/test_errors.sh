@@ -1,7 +1,7 @@
 # What users get wrong: the documented exit code, and a message with place, numbers and next step.
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/helpers.sh"
-rm -rf ./*.txt folder saved damaged small*
+rm -rf ./*.txt configs folder saved damaged small*
 make_text text.txt
 head -c 100 text.txt > short.txt
 mkdir folder
@@ -52,6 +52,17 @@ refuses 2 "--stps|--seed: 'x'|--lr: 'y'" "$pleat" train mlp --stps=3 --seed x --
 refuses 3 "unknown model 'gpt3' (did you mean 'gpt2'?|resnet50" "$pleat" graph gpt3
 refuses 3 "no key 'layer' (did you mean 'layers'?)|Its keys: layers=12" "$pleat" graph gpt2:layer=3
 refuses 3 "no key 'layer'|hidden=x is not|'foo' is not key=value" "$pleat" graph gpt2:layer=3,hidden=x,foo
+mkdir configs
+echo '{"model_type": "mamba"}' > configs/mamba.json
+echo '{"model_type": "gpt2", "n_layer": 2, "n_embd": -8, "vocab_size": 9, "new_idea": 1}' > configs/config.json
+refuses 4 'configs/mamba.json: model_type=mamba is not known (only gpt2, llama' "$pleat" graph configs/mamba.json
+refuses 3 'configs/config.json: model_type=gpt2: n_embd=-8 is below 1; n_head is missing; new_idea=1 is not known' \
+    "$pleat" plan configs --cluster 8xh100
+echo '{"model_type": "gpt2", "n_layer": 2, "n_embd": 8, "n_head": 2, "vocab_size": 256}' > configs/config.json
+runs 0 '' "$pleat" graph configs:seq=4
+check 'a folder with config.json is a model' grep -q '^gpt2:layers=2,hidden=8,heads=2,vocab=256,positions=1024,seq=4' out
+refuses 3 "no key 'layer'" "$pleat" graph configs:layer=3
+refuses 3 'configs/none.json' "$pleat" graph configs/none.json
 refuses 3 'hidden=768 does not divide into heads=5|hidden=770' "$pleat" graph gpt2:heads=5
 refuses 3 'hidden=768 does not divide into heads=5' "$pleat" train gpt2:heads=5 --data text.txt --seq 8
 refuses 3 "strategy 'dp=2,tp=2' takes dp=2 x tp=2 = 4 devices, and there are 3" "${train[@]}" --devices 3 --strategy dp=2,tp=2

@@ -54,6 +54,10 @@ runs 0 '' "$pleat" doctor --json
 check 'doctor --json' is_json
 runs 0 '' "$pleat" models --json
 check 'models --json' is_json
+for model in gpt-moe-380m wresnet-250m llama3-405b; do
+    runs 0 "" "$pleat" graph $model
+    check "graph $model counts parameters" grep -q "^  parameters   [0-9]*$" out
+done
 runs 0 '' "$pleat" ops --json
 check 'ops --json' is_json
 for model in gpt2 resnet18 mlp efficientnet_b0 roberta-base; do

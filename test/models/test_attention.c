@@ -1,5 +1,5 @@
-/* LLaMA and T5: what they compute, against the same written out in doubles for one row at a time,
- * with random numbers in every weight; and their repeated blocks. */
+/* LLaMA, its relatives and T5: what they compute, against the same written out in doubles for one
+ * row at a time, with random numbers in every weight; and their repeated blocks. */
 #include "written.h"
 
 #include "../program/training.h"
@@ -21,58 +21,132 @@ static double *normalise(const float *scale, double eps, int n, int width, const
 
 /* -- LLaMA ------------------------------------------------------------------------------------- */
 
-enum { L_SEQ = 7, L_HIDDEN = 24, L_HEADS = 6, L_KV = 2, L_WIDTH = 4, L_FFN = 10, L_VOCAB = 9 };
+enum { L_SEQ = 7, L_HIDDEN = 24, L_HEADS = 6, L_KV = 2, L_FFN = 10, L_VOCAB = 9 };
+
+typedef struct decoder {
+    const char *keys;
+    int width;   /* of a head                         */
+    int experts; /* 0: none                           */
+    bool tied;
+    double eps;
+} decoder;
 
 /* As complex numbers: the pair (x[i], x[i + half]) times e^(i position base^(-i / half)). */
-static void rotate(double *x, int n_heads, double base)
+static void rotate(double *x, int n_heads, int width, double base)
 {
-    int half = L_WIDTH / 2;
+    int half = width / 2;
     for (int s = 0; s < L_SEQ; s++)
         for (int h = 0; h < n_heads; h++)
             for (int i = 0; i < half; i++) {
-                double *re = x + (s * n_heads + h) * L_WIDTH + i, *im = re + half;
+                double *re = x + (s * n_heads + h) * width + i, *im = re + half;
                 double size = hypot(*re, *im),
                        angle = atan2(*im, *re) + s / pow(base, 1.0 * i / half);
                 *re = size * cos(angle), *im = size * sin(angle);
             }
 }
 
-static void llama_block(const eval *e, const char *block, double *x)
+/* x of the layer, and its bias where it has one. */
+static double *project(const eval *e, const char *block, const char *name, int in, int out,
+                       const double *x)
 {
-    const heads a = { L_HEADS, L_HEADS / L_KV, L_WIDTH, 1 / sqrt(L_WIDTH), true, NULL };
-    double *y = normalise(weight_of(e, block, "input_layernorm"), 1e-5, L_SEQ, L_HIDDEN, x);
-    double *q = apply(weight_of(e, block, "self_attn.q_proj"), L_SEQ, L_HIDDEN, L_HIDDEN, y);
-    double *k = apply(weight_of(e, block, "self_attn.k_proj"), L_SEQ, L_HIDDEN, L_KV * L_WIDTH, y);
-    double *v = apply(weight_of(e, block, "self_attn.v_proj"), L_SEQ, L_HIDDEN, L_KV * L_WIDTH, y);
-    rotate(q, L_HEADS, 50);
-    rotate(k, L_KV, 50);
+    double *y = apply(weight_of(e, block, name), L_SEQ, in, out, x);
+    const pl_value *c = pl_graph_find(e->graph, pl_arena_fmt(arena, "%s%s.bias", block, name));
+    for (int i = 0; c && i < L_SEQ * out; i++) y[i] += (double)((float *)e->at[c->id])[i % out];
+    return y;
+}
+
+/* Queries or keys in their heads, normed where the model does that. */
+static double *turn(const eval *e, const decoder *d, const char *block, const char *what,
+                    int n_heads, const double *x)
+{
+    const char *name = pl_arena_fmt(arena, "%sself_attn.%s_norm.weight", block, what);
+    double *y = project(e, block, pl_arena_fmt(arena, "self_attn.%s_proj", what), L_HIDDEN,
+                        n_heads * d->width, x);
+    if (pl_graph_find(e->graph, name))
+        y = normalise(state_of(e, name), d->eps, L_SEQ * n_heads, d->width, y);
+    rotate(y, n_heads, d->width, 50);
+    return y;
+}
+
+/* The feed-forward layer of n positions, by its three weights. */
+static double *gated(const float *gate, const float *up, const float *down, int n, const double *x)
+{
+    double *a = apply(gate, n, L_HIDDEN, L_FFN, x), *y = apply(up, n, L_HIDDEN, L_FFN, x);
+    for (int i = 0; i < n * L_FFN; i++) y[i] *= a[i] / (1 + exp(-a[i]));
+    return apply(down, n, L_FFN, L_HIDDEN, y);
+}
+
+/* Of each token the two experts with the highest scores, weighed by the softmax of these two. */
+static double *route(const eval *e, const decoder *d, const char *block, const double *x)
+{
+    const float *w[3];
+    for (int i = 0; i < 3; i++)
+        w[i] = weight_of(e, block, pl_arena_fmt(arena, "block_sparse_moe.experts.w%d", i + 1));
+    double *y = zeros(L_SEQ * L_HIDDEN);
+    for (int s = 0; s < L_SEQ; s++) {
+        const double *one = x + s * L_HIDDEN;
+        double *score =
+            apply(weight_of(e, block, "block_sparse_moe.gate"), 1, L_HIDDEN, d->experts, one);
+        int best[2] = { 0, -1 };
+        for (int i = 1; i < d->experts; i++)
+            if (score[i] > score[best[0]]) best[0] = i;
+        for (int i = 0; i < d->experts; i++)
+            if (i != best[0] && (best[1] < 0 || score[i] > score[best[1]])) best[1] = i;
+        for (int k = 0; k < 2; k++) {
+            const double *part =
+                gated(w[0] + best[k] * L_FFN * L_HIDDEN, w[2] + best[k] * L_FFN * L_HIDDEN,
+                      w[1] + best[k] * L_FFN * L_HIDDEN, 1, one);
+            for (int i = 0; i < L_HIDDEN; i++)
+                y[s * L_HIDDEN + i] += part[i] / (1 + exp(score[best[1 - k]] - score[best[k]]));
+        }
+    }
+    return y;
+}
+
+static void llama_block(const eval *e, const decoder *d, const char *block, double *x)
+{
+    const heads a = { L_HEADS, L_HEADS / L_KV, d->width, 1 / sqrt(d->width), true, NULL };
+    double *y = normalise(weight_of(e, block, "input_layernorm"), d->eps, L_SEQ, L_HIDDEN, x);
+    double *q = turn(e, d, block, "q", L_HEADS, y), *k = turn(e, d, block, "k", L_KV, y);
+    double *v = project(e, block, "self_attn.v_proj", L_HIDDEN, L_KV * d->width, y);
     y = attend(&a, L_SEQ, L_SEQ, q, k, v);
-    y = apply(weight_of(e, block, "self_attn.o_proj"), L_SEQ, L_HIDDEN, L_HIDDEN, y);
+    y = project(e, block, "self_attn.o_proj", L_HEADS * d->width, L_HIDDEN, y);
     add_to(x, y, L_SEQ * L_HIDDEN);
-    y = normalise(weight_of(e, block, "post_attention_layernorm"), 1e-5, L_SEQ, L_HIDDEN, x);
-    double *gate = apply(weight_of(e, block, "mlp.gate_proj"), L_SEQ, L_HIDDEN, L_FFN, y);
-    double *up = apply(weight_of(e, block, "mlp.up_proj"), L_SEQ, L_HIDDEN, L_FFN, y);
-    for (int i = 0; i < L_SEQ * L_FFN; i++) up[i] *= gate[i] / (1 + exp(-gate[i]));
-    y = apply(weight_of(e, block, "mlp.down_proj"), L_SEQ, L_FFN, L_HIDDEN, up);
+    y = normalise(weight_of(e, block, "post_attention_layernorm"), d->eps, L_SEQ, L_HIDDEN, x);
+    y = d->experts ? route(e, d, block, y)
+                   : gated(weight_of(e, block, "mlp.gate_proj"), weight_of(e, block, "mlp.up_proj"),
+                           weight_of(e, block, "mlp.down_proj"), L_SEQ, y);
     add_to(x, y, L_SEQ * L_HIDDEN);
 }
 
 static void llama_is_what_it_says(void **state)
 {
     (void)state;
-    eval e =
-        run_model("llama:layers=2,hidden=24,heads=6,kv=2,ffn=10,vocab=9,seq=7,base=50,batch=2");
-    const int32_t *tokens = tokens_of(&e);
-    for (int row = 0; row < 2; row++) {
-        double *x =
-            look_up(weight_of(&e, "", "model.embed_tokens"), L_SEQ, L_HIDDEN, tokens + row * L_SEQ);
-        llama_block(&e, "model.layers.0.", x);
-        llama_block(&e, "model.layers.1.", x);
-        x = normalise(weight_of(&e, "", "model.norm"), 1e-5, L_SEQ, L_HIDDEN, x);
-        x = apply(weight_of(&e, "", "lm_head"), L_SEQ, L_HIDDEN, L_VOCAB, x);
-        compare(&e, row, L_SEQ * L_VOCAB, x);
+    static const decoder rows[] = {
+        { "", 4, 0, false, 1e-5 },
+        { ",eps=0.01,bias=1,tied=1", 4, 0, true, 0.01 },    /* as Qwen2 */
+        { ",head=6,bias=2,qknorm=1", 6, 0, false, 1e-5 },   /* as Qwen3 */
+        { ",experts=4,k=2,capacity=2", 4, 4, false, 1e-5 }, /* as Mixtral */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const decoder *d = &rows[i];
+        eval e = run_model(pl_arena_fmt(arena,
+                                        "llama:layers=2,hidden=24,heads=6,kv=2,ffn=10,vocab=9,"
+                                        "seq=7,base=50,batch=2%s",
+                                        d->keys));
+        const int32_t *tokens = tokens_of(&e);
+        for (int row = 0; row < 2; row++) {
+            double *x = look_up(weight_of(&e, "", "model.embed_tokens"), L_SEQ, L_HIDDEN,
+                                tokens + row * L_SEQ);
+            llama_block(&e, d, "model.layers.0.", x);
+            llama_block(&e, d, "model.layers.1.", x);
+            x = normalise(weight_of(&e, "", "model.norm"), d->eps, L_SEQ, L_HIDDEN, x);
+            x = apply(weight_of(&e, "", d->tied ? "model.embed_tokens" : "lm_head"), L_SEQ,
+                      L_HIDDEN, L_VOCAB, x);
+            compare(&e, row, L_SEQ * L_VOCAB, x);
+        }
+        eval_free(&e);
     }
-    eval_free(&e);
 }
 
 /* -- T5 ---------------------------------------------------------------------------------------- */
@@ -128,9 +202,19 @@ static void t5_attention(const eval *e, const char *layer, const char *kind, con
 
 static void t5_mlp(const eval *e, const char *layer, double *x)
 {
-    double *y = normalise(weight_of(e, layer, "layer_norm"), 1e-6, T_SEQ, T_HIDDEN, x);
-    y = apply(weight_of(e, layer, "DenseReluDense.wi"), T_SEQ, T_HIDDEN, T_FFN, y);
-    for (int i = 0; i < T_SEQ * T_FFN; i++) y[i] = y[i] > 0 ? y[i] : 0;
+    const double *in = normalise(weight_of(e, layer, "layer_norm"), 1e-6, T_SEQ, T_HIDDEN, x);
+    bool gate = pl_graph_find(e->graph, pl_arena_fmt(arena, "%sDenseReluDense.wi_1.weight", layer));
+    double *y = apply(weight_of(e, layer, gate ? "DenseReluDense.wi_0" : "DenseReluDense.wi"),
+                      T_SEQ, T_HIDDEN, T_FFN, in);
+    for (int i = 0; i < T_SEQ * T_FFN; i++)
+        y[i] = gate ? 0.5 * y[i] * (1 + tanh(sqrt(2 / acos(-1)) * (y[i] + 0.044715 * pow(y[i], 3))))
+               : y[i] > 0 ? y[i]
+                          : 0;
+    if (gate) {
+        const double *up =
+            apply(weight_of(e, layer, "DenseReluDense.wi_1"), T_SEQ, T_HIDDEN, T_FFN, in);
+        for (int i = 0; i < T_SEQ * T_FFN; i++) y[i] *= up[i];
+    }
     y = apply(weight_of(e, layer, "DenseReluDense.wo"), T_SEQ, T_FFN, T_HIDDEN, y);
     add_to(x, y, T_SEQ * T_HIDDEN);
 }
@@ -155,19 +239,26 @@ static double *t5_stack(const eval *e, const char *stack, int blocks, const doub
 static void t5_is_what_it_says(void **state)
 {
     (void)state;
-    eval e = run_model("t5:layers=1,decoder=2,hidden=10,ffn=7,heads=3,head=4,vocab=9,buckets=8,"
-                       "limit=16,seq=19,batch=2");
-    const float *table = weight_of(&e, "", "shared");
-    const int32_t *tokens = tokens_of(&e);
-    for (int row = 0; row < 2; row++) {
-        double *x = look_up(table, T_SEQ, T_HIDDEN, tokens + row * T_SEQ);
-        double *y = look_up(table, T_SEQ, T_HIDDEN, tokens + row * T_SEQ);
-        x = t5_stack(&e, "encoder.", 1, NULL, x);
-        y = t5_stack(&e, "decoder.", 2, x, y);
-        for (int i = 0; i < T_SEQ * T_HIDDEN; i++) y[i] /= sqrt(T_HIDDEN);
-        compare(&e, row, T_SEQ * T_VOCAB, apply(table, T_SEQ, T_HIDDEN, T_VOCAB, y));
+    static const char *const keys[] = { "", ",gated=1,tied=0" }; /* the latter is T5 1.1 */
+    for (int i = 0; i < 2; i++) {
+        eval e =
+            run_model(pl_arena_fmt(arena,
+                                   "t5:layers=1,decoder=2,hidden=10,ffn=7,heads=3,head=4,vocab=9,"
+                                   "buckets=8,limit=16,seq=19,batch=2%s",
+                                   keys[i]));
+        const float *table = weight_of(&e, "", "shared");
+        const int32_t *tokens = tokens_of(&e);
+        for (int row = 0; row < 2; row++) {
+            double *x = look_up(table, T_SEQ, T_HIDDEN, tokens + row * T_SEQ);
+            double *y = look_up(table, T_SEQ, T_HIDDEN, tokens + row * T_SEQ);
+            x = t5_stack(&e, "encoder.", 1, NULL, x);
+            y = t5_stack(&e, "decoder.", 2, x, y);
+            for (int k = 0; !i && k < T_SEQ * T_HIDDEN; k++) y[k] /= sqrt(T_HIDDEN);
+            compare(&e, row, T_SEQ * T_VOCAB,
+                    apply(i ? weight_of(&e, "", "lm_head") : table, T_SEQ, T_HIDDEN, T_VOCAB, y));
+        }
+        eval_free(&e);
     }
-    eval_free(&e);
 }
 
 /* -- blocks ------------------------------------------------------------------------------------ */

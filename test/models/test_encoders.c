@@ -1,4 +1,4 @@
-/* ViT and RoBERTa: what they compute, against the same written out in doubles. */
+/* ViT, BERT and RoBERTa: what they compute, against the same written out in doubles. */
 #include "written.h"
 
 /* y = x w^T + c of the layer `name`. */
@@ -34,22 +34,30 @@ static void gelu(double *x, int n)
     for (int i = 0; i < n; i++) x[i] *= 0.5 * (1 + erf(x[i] / sqrt(2)));
 }
 
-/* -- RoBERTa ----------------------------------------------------------------------------------- */
+/* -- RoBERTa and BERT -------------------------------------------------------------------------- */
 
-enum { R_SEQ = 6, R_HIDDEN = 12, R_HEADS = 3, R_FFN = 7, R_CLASSES = 5 };
+enum { R_SEQ = 6, R_HIDDEN = 12, R_HEADS = 3, R_FFN = 7, R_CLASSES = 5, R_VOCAB = 9 };
 
-static double *roberta_embed(const eval *e, const int32_t *tokens)
+typedef struct encoder {
+    const char *spec, *prefix;
+    int padding;
+    double eps;
+} encoder;
+
+static double *bert_embed(const eval *e, const encoder *d, const int32_t *tokens)
 {
-    double *x = look_up(weight_of(e, "embeddings.", "word_embeddings"), R_SEQ, R_HIDDEN, tokens);
-    const float *places = weight_of(e, "embeddings.", "position_embeddings") + 2 * R_HIDDEN;
-    const float *type = weight_of(e, "embeddings.", "token_type_embeddings");
+    const char *scope = pl_arena_fmt(arena, "%sembeddings.", d->prefix);
+    double *x = look_up(weight_of(e, scope, "word_embeddings"), R_SEQ, R_HIDDEN, tokens);
+    const float *places = weight_of(e, scope, "position_embeddings") + d->padding * R_HIDDEN;
+    const float *type = weight_of(e, scope, "token_type_embeddings");
     for (int i = 0; i < R_SEQ * R_HIDDEN; i++)
         x[i] += (double)places[i] + (double)type[i % R_HIDDEN];
-    return norm(e, "embeddings.", "LayerNorm", 1e-5, R_SEQ, R_HIDDEN, x);
+    return norm(e, scope, "LayerNorm", d->eps, R_SEQ, R_HIDDEN, x);
 }
 
-static double *roberta_block(const eval *e, const char *block, double *x)
+static double *bert_block(const eval *e, const encoder *d, int i, double *x)
 {
+    const char *block = pl_arena_fmt(arena, "%sencoder.layer.%d.", d->prefix, i);
     const heads a = { R_HEADS, 1, R_HIDDEN / R_HEADS, 1 / sqrt(R_HIDDEN / R_HEADS), false, NULL };
     double *q = linear(e, block, "attention.self.query", R_SEQ, R_HIDDEN, R_HIDDEN, x);
     double *k = linear(e, block, "attention.self.key", R_SEQ, R_HIDDEN, R_HIDDEN, x);
@@ -57,24 +65,49 @@ static double *roberta_block(const eval *e, const char *block, double *x)
     double *y = attend(&a, R_SEQ, R_SEQ, q, k, v);
     add_to(x, linear(e, block, "attention.output.dense", R_SEQ, R_HIDDEN, R_HIDDEN, y),
            R_SEQ * R_HIDDEN);
-    x = norm(e, block, "attention.output.LayerNorm", 1e-5, R_SEQ, R_HIDDEN, x);
+    x = norm(e, block, "attention.output.LayerNorm", d->eps, R_SEQ, R_HIDDEN, x);
     y = linear(e, block, "intermediate.dense", R_SEQ, R_HIDDEN, R_FFN, x);
     gelu(y, R_SEQ * R_FFN);
     add_to(x, linear(e, block, "output.dense", R_SEQ, R_FFN, R_HIDDEN, y), R_SEQ * R_HIDDEN);
-    return norm(e, block, "output.LayerNorm", 1e-5, R_SEQ, R_HIDDEN, x);
+    return norm(e, block, "output.LayerNorm", d->eps, R_SEQ, R_HIDDEN, x);
+}
+
+static double *bert_encode(const eval *e, const encoder *d, int row)
+{
+    double *x = bert_embed(e, d, tokens_of(e) + row * R_SEQ);
+    return bert_block(e, d, 1, bert_block(e, d, 0, x));
 }
 
 static void roberta_is_what_it_says(void **state)
 {
     (void)state;
-    eval e = run_model("roberta-base:layers=2,hidden=12,ffn=7,heads=3,vocab=9,positions=11,"
-                       "classes=5,seq=6,batch=2");
+    static const encoder d = { "roberta-base:layers=2,hidden=12,ffn=7,heads=3,vocab=9,positions=11,"
+                               "classes=5,seq=6,batch=2",
+                               "roberta.", 2, 1e-5 };
+    eval e = run_model(d.spec);
+    for (int row = 0; row < 2; row++)
+        compare(&e, row, R_SEQ * R_CLASSES,
+                linear(&e, "", "classifier", R_SEQ, R_HIDDEN, R_CLASSES, bert_encode(&e, &d, row)));
+    eval_free(&e);
+}
+
+static void bert_is_what_it_says(void **state)
+{
+    (void)state;
+    static const encoder d = { "bert-base:layers=2,hidden=12,ffn=7,heads=3,vocab=9,positions=8,"
+                               "eps=0.01,seq=6,batch=2",
+                               "bert.", 0, 0.01 };
+    eval e = run_model(d.spec);
+    const float *words = weight_of(&e, d.prefix, "embeddings.word_embeddings"),
+                *bias = state_of(&e, "cls.predictions.bias");
     for (int row = 0; row < 2; row++) {
-        double *x = roberta_embed(&e, tokens_of(&e) + row * R_SEQ);
-        x = roberta_block(&e, "encoder.layer.0.", x);
-        x = roberta_block(&e, "encoder.layer.1.", x);
-        x = linear(&e, "", "classifier", R_SEQ, R_HIDDEN, R_CLASSES, x);
-        compare(&e, row, R_SEQ * R_CLASSES, x);
+        double *x = linear(&e, "cls.predictions.transform.", "dense", R_SEQ, R_HIDDEN, R_HIDDEN,
+                           bert_encode(&e, &d, row));
+        gelu(x, R_SEQ * R_HIDDEN);
+        x = norm(&e, "cls.predictions.transform.", "LayerNorm", d.eps, R_SEQ, R_HIDDEN, x);
+        x = apply(words, R_SEQ, R_HIDDEN, R_VOCAB, x);
+        for (int i = 0; i < R_SEQ * R_VOCAB; i++) x[i] += (double)bias[i % R_VOCAB];
+        compare(&e, row, R_SEQ * R_VOCAB, x);
     }
     eval_free(&e);
 }
@@ -159,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(roberta_is_what_it_says, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bert_is_what_it_says, set_up, tear_down),
         cmocka_unit_test_setup_teardown(vit_is_what_it_says, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,31 @@
+/* models/config.h - a model as Hugging Face's transformers describe it: config.json, read into the
+ * spec of a built-in model.
+ *
+ * What a field changes in the computation is honoured, or refused by name; so is a field that this
+ * does not know. What only concerns texts that are generated, labels' names, the type of saved
+ * weights or their initial values is left aside, as are caches. */
+#ifndef PL_MODELS_CONFIG_H
+#define PL_MODELS_CONFIG_H
+#include "base/arena.h"
+#include "base/err.h"
+
+/* Does a spec begin (up to its first colon) with the path of such a file? Its name ends in .json,
+ * or it is no built-in model but a folder that holds config.json. */
+bool pl_config_is(const char *spec, pl_arena *a);
+
+/* "DIR/config.json:batch=4" to "llama:layers=32,...,batch=4": seq is what the model is made for,
+ * but at most 2048, and batch 1, where the spec says nothing else. A key that the spec sets is not
+ * asked of the file, so that it can stand for a field that is not supported. Fails with
+ *
+ *   PL_EINPUT        no such file, no JSON, fields that are missing or make no sense
+ *   PL_EUNSUPPORTED  a model_type that is not known (the message has those that are), or fields
+ *                    that would change the computation
+ *
+ * and names all such fields at once. */
+PL_MUST_CHECK bool pl_config_read(const char *spec, pl_arena *a, const char **out, pl_err *err);
+
+/* The same of a file's text and what follows the colon ("" for nothing). */
+PL_MUST_CHECK bool pl_config_parse(const char *text, size_t n, const char *keys, pl_arena *a,
+                                   const char **out, pl_err *err);
+
+#endif
