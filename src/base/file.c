@@ -24,6 +24,17 @@ const char *pl_file_join(pl_arena *a, const char *folder, const char *name)
     return pl_arena_fmt(a, n && folder[n - 1] == '/' ? "%s%s" : "%s/%s", folder, name);
 }
 
+bool pl_file_is_below(const char *path)
+{
+    if (!*path || *path == '/' || strchr(path, '\\')) return false;
+    for (const char *at = path; at;) {
+        size_t n = strcspn(at, "/");
+        if (n == 2 && !strncmp(at, "..", 2)) return false;
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return true;
+}
+
 /* One file on its way to the disk. */
 typedef struct draft {
     const pl_file_ops *ops;

@@ -29,6 +29,9 @@ typedef struct pl_file_part {
 
 const char *pl_file_join(pl_arena *a, const char *folder, const char *name); /* folder/name */
 
+/* Is it a path that stays below the folder it is taken from: not absolute, without ".."? */
+bool pl_file_is_below(const char *path);
+
 /* Make `name` in `folder` hold the parts, one after the other: write folder/name.tmp, fsync, close,
  * rename, fsync the folder. Fails with PL_ERUN: the file, the bytes wanted, written and free. Then
  * the temporary file is gone, and the file is as it was, unless the last fsync is what failed. */

@@ -5,6 +5,7 @@
 #include "plan/strategy.h"
 #include "program/forecast.h"
 #include "run/save.h"
+#include "train/data_text.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@
 
 typedef struct train_args {
     pl_train_options o;
-    const char *backend, *matmul, *cluster, *plan, *order;
+    const char *backend, *matmul, *cluster, *plan, *order, *data_order;
     int64_t devices, threads, batch, seq, seed, keep;
     double timeout;
     bool json, timings, explain, profile, program;
@@ -23,7 +24,9 @@ typedef struct train_args {
 #define AT(f) offsetof(train_args, f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "data",         TEXT(o.data),       "FILE", NULL,  "text to learn, by bytes; or synthetic" },
+    { "data",         TEXT(o.data),       "FILE", NULL,  "text, .safetensors, or synthetic" },
+    { "data-order",   TEXT(data_order),   "NAME", "random", "of rows of tensors: random or file" },
+    { "weights",      TEXT(o.weights),    "PATH", NULL,  "safetensors to start from" },
     { "devices",      INT(devices),       "N",    NULL,  "ranks: threads, or those of mpirun", 1 },
     { "strategy",     TEXT(o.strategy),   "S",    "dp",  "how it is split; words below" },
     { "plan",         TEXT(plan),         "FILE", NULL,  "the same as --strategy plan=FILE" },
@@ -132,11 +135,16 @@ static void tell_start(teller *t, const pl_train_event *e)
             pl_text_size(a, (double)e->stats->state_bytes),
             pl_text_size(a, (double)e->stats->work_bytes), pl_text_size(a, (double)p->work_bound),
             pl_text_size(a, (double)e->stats->scratch_bytes));
+    if (*pl_train_weights(t->job)) fprintf(stderr, "%s\n", pl_train_weights(t->job));
     if (*notes) fprintf(stderr, "resuming with other settings: %s\n", notes);
-    if (d->path)
+    if (d->kind == PL_DATA_TENSORS)
+        fprintf(stderr, "%s: %lld rows to learn, %lld to validate\n", d->path,
+                (long long)d->n_train, (long long)(d->n - d->n_train));
+    if (d->kind == PL_DATA_TEXT)
         fprintf(stderr,
                 "%s: %lld bytes to learn, %lld to validate; letter frequencies alone: %.4f nats\n",
-                d->path, (long long)d->n_train, (long long)(d->n - d->n_train), pl_data_entropy(d));
+                d->path, (long long)d->n_train, (long long)(d->n - d->n_train),
+                pl_data_text_entropy(d));
     pl_text out = { .arena = a };
     for (int i = 0; i < e->n_programs; i++) {
         if (i == PL_TRAIN_EVAL) continue;
@@ -176,16 +184,19 @@ static void tell_step(teller *t, const pl_train_event *e)
 
 static void tell_eval(teller *t, const pl_train_event *e)
 {
+    const bool text = pl_train_data(t->job)->kind != PL_DATA_TENSORS;
     double bits = e->loss / log(2.0);
     clear_live(t);
     if (t->a->json) {
         printf("{\"step\": %lld", (long long)e->step);
         print_number("validation_loss", e->loss);
-        print_number("bits_per_byte", bits);
+        if (text) print_number("bits_per_byte", bits);
         printf("}\n");
-    } else
-        printf("step %lld validation %.4f nats, %.4f bits per byte\n", (long long)e->step, e->loss,
-               bits);
+    } else {
+        printf("step %lld validation %.4f nats", (long long)e->step, e->loss);
+        if (text) printf(", %.4f bits per byte", bits);
+        printf("\n");
+    }
     fflush(stdout);
 }
 
@@ -279,7 +290,15 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     pl_kernel_env *env = &o->exec.env;
     int cores = pl_launch_cores() / w->n_local;
     o->model = pl_model_sized(arena, model, a->batch, a->seq);
-    if (!o->data) return pl_err_set(err, PL_EUSAGE, "--data is missing: a text file, or synthetic");
+    if (!o->data)
+        return pl_err_set(err, PL_EUSAGE,
+                          "--data is missing: a text file, FILE.safetensors or synthetic");
+    if (strcmp(a->data_order, "random") != 0 && strcmp(a->data_order, "file") != 0)
+        return pl_err_set(err, PL_EUSAGE, "--data-order %s: random or file", a->data_order);
+    o->in_order = !strcmp(a->data_order, "file");
+    if (o->in_order && pl_data_kind_of(o->data) != PL_DATA_TENSORS)
+        return pl_err_set(err, PL_EUSAGE,
+                          "--data-order file is for rows of tensors: --data FILE.safetensors");
     if (o->train_share <= 0 || o->train_share >= 1)
         return pl_err_set(err, PL_EUSAGE, "--train-share %g is not between 0 and 1",
                           o->train_share);

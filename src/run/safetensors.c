@@ -17,21 +17,36 @@ static const char *const dtypes[PL_N_TYPES] = {
     [PL_F32] = "F32", [PL_BF16] = "BF16", [PL_I32] = "I32", [PL_I64] = "I64", [PL_U8] = "U8",
 };
 
+/* Those of others, and a type of ours that is as wide. */
+static const struct {
+    const char *name;
+    pl_type as_wide;
+} foreign[] = {
+    { "F64", PL_I64 },    { "F16", PL_BF16 }, { "F8_E4M3", PL_U8 }, { "F8_E5M2", PL_U8 },
+    { "F8_E8M0", PL_U8 }, { "I8", PL_U8 },    { "BOOL", PL_U8 },    { "I16", PL_BF16 },
+    { "U16", PL_BF16 },   { "U32", PL_I32 },  { "U64", PL_I64 },    { "C64", PL_I64 },
+};
+
 typedef struct span {
-    pl_saved tensor;
+    pl_safetensor tensor;
     int64_t begin, end; /* from the start of the data */
     int index;          /* in the header              */
 } span;
 
-static bool find_dtype(const char *name, pl_type *type, pl_err *err)
+static bool find_dtype(pl_safetensor *t, pl_type *wide, pl_err *err)
 {
     for (int i = 0; i < PL_N_TYPES; i++)
-        if (!strcmp(dtypes[i], name)) {
-            *type = (pl_type)i;
+        if (!strcmp(dtypes[i], t->dtype)) {
+            *wide = t->type = (pl_type)i;
+            t->ours = true;
             return true;
         }
-    return pl_err_set(err, PL_EINPUT,
-                      "dtype '%s' is not one of F32, BF16, I32, I64, U8: convert the tensor", name);
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (!strcmp(foreign[i].name, t->dtype)) {
+            *wide = foreign[i].as_wide;
+            return true;
+        }
+    return pl_err_set(err, PL_EINPUT, "dtype '%s' is unknown", t->dtype);
 }
 
 static bool parse_offsets(const json_t *object, span *s, pl_err *err)
@@ -50,16 +65,18 @@ static bool parse_offsets(const json_t *object, span *s, pl_err *err)
 
 static bool parse_tensor(const json_t *object, pl_arena *a, span *s, pl_err *err)
 {
-    const char *dtype = NULL;
-    int64_t bytes = 0;
+    pl_safetensor *t = &s->tensor;
+    pl_type wide = PL_U8;
+    pl_text shape = { .arena = a };
     if (!json_is_object(object)) return pl_err_set(err, PL_EINPUT, "its entry is not an object");
-    PL_TRY(pl_json_text(object, "dtype", a, &dtype, err));
-    PL_TRY(find_dtype(dtype, &s->tensor.type, err));
-    PL_TRY(pl_json_shape(object, s->tensor.type, &s->tensor.shape, &bytes, err));
+    PL_TRY(pl_json_text(object, "dtype", a, &t->dtype, err));
+    PL_TRY(find_dtype(t, &wide, err));
+    PL_TRY(pl_json_shape(object, wide, &t->shape, &t->bytes, err));
     PL_TRY(parse_offsets(object, s, err));
-    if (bytes == s->end - s->begin) return true;
-    return pl_err_set(err, PL_EINPUT, "%s needs %lld bytes, but 'data_offsets' hold %lld",
-                      pl_shape_text(a, s->tensor.type, &s->tensor.shape), (long long)bytes,
+    if (t->bytes == s->end - s->begin) return true;
+    pl_json_print_shape(&shape, &t->shape);
+    return pl_err_set(err, PL_EINPUT, "%s %s needs %lld bytes, but 'data_offsets' hold %lld",
+                      t->dtype, pl_text_get(&shape), (long long)t->bytes,
                       (long long)(s->end - s->begin));
 }
 
@@ -140,8 +157,7 @@ static uint64_t read_length(const unsigned char *at)
     return v;
 }
 
-static bool parse(const void *bytes, size_t n, pl_arena *tmp, pl_arena *a, int *n_out,
-                  pl_saved **out, pl_err *err)
+static bool scan(const void *bytes, size_t n, pl_arena *a, int *n_out, span **out, pl_err *err)
 {
     if (n < LENGTH_BYTES)
         return pl_err_set(err, PL_EINPUT, "truncated: %zu bytes found, at least 8 needed", n);
@@ -155,21 +171,43 @@ static bool parse(const void *bytes, size_t n, pl_arena *tmp, pl_arena *a, int *
                           n, (unsigned long long)length + LENGTH_BYTES);
     const char *json = (const char *)bytes + LENGTH_BYTES, *data = json + length;
     size_t room = n - LENGTH_BYTES - (size_t)length;
-    int count = 0;
-    span *s = NULL;
     int64_t end = 0;
-    if (!parse_header(json, (size_t)length, tmp, &count, &s, &end, err))
+    if (!parse_header(json, (size_t)length, a, n_out, out, &end, err))
         return pl_err_in(err, "header");
+    for (int i = 0; i < *n_out; i++) (*out)[i].tensor.data = data + (*out)[i].begin;
     if ((uint64_t)end != room)
         return pl_err_set(err, PL_EINPUT, "%s: %zu bytes found, %llu needed",
                           (uint64_t)end > room ? "truncated" : "too long", n,
                           (unsigned long long)end + (n - room));
+    return true;
+}
+
+bool pl_safetensors_scan(const void *bytes, size_t n, pl_arena *a, int *n_out, pl_safetensor **out,
+                         pl_err *err)
+{
+    span *s = NULL;
+    PL_TRY(scan(bytes, n, a, n_out, &s, err));
+    *out = PL_NEW_N(a, pl_safetensor, *n_out);
+    for (int i = 0; i < *n_out; i++) (*out)[i] = s[i].tensor;
+    return true;
+}
+
+static bool parse(const void *bytes, size_t n, pl_arena *tmp, pl_arena *a, int *n_out,
+                  pl_saved **out, pl_err *err)
+{
+    int count = 0;
+    span *s = NULL;
+    PL_TRY(scan(bytes, n, tmp, &count, &s, err));
     *out = PL_NEW_N(a, pl_saved, count);
     *n_out = count;
     for (int i = 0; i < count; i++) {
-        (*out)[i] = s[i].tensor;
-        (*out)[i].name = pl_arena_text(a, s[i].tensor.name);
-        (*out)[i].data = data + s[i].begin;
+        const pl_safetensor *t = &s[i].tensor;
+        if (!t->ours)
+            return pl_err_set(err, PL_EINPUT,
+                              "tensor '%s': dtype '%s' is not one of F32, BF16, I32, I64, U8: "
+                              "convert the tensor",
+                              t->name, t->dtype);
+        (*out)[i] = (pl_saved){ pl_arena_text(a, t->name), t->type, t->shape, t->data };
     }
     return true;
 }

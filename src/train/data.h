@@ -1,25 +1,26 @@
-/* train/data.h - what a training step reads.
- *
- * Text: the bytes of any file are the tokens; the first part trains, the rest validates; a row
- * starts at a random place that is a function of (seed, step, row), so the position in the data is
- * the step number. Synthetic: random numbers for every input, for timing. Both fill this device's
- * part only. */
+/* train/data.h - what a training step reads: text (data_text.h), tensors of a file (data_tensors.h)
+ * or, for timing, random numbers. All fill this device's part only, the same under any plan. */
 #ifndef PL_TRAIN_DATA_H
 #define PL_TRAIN_DATA_H
 #include "program/program.h"
+#include "train/tensors.h"
+
+typedef enum pl_data_kind { PL_DATA_SYNTHETIC, PL_DATA_TEXT, PL_DATA_TENSORS } pl_data_kind;
 
 typedef struct pl_data {
-    const char *path;           /* NULL: synthetic                       */
-    const unsigned char *bytes; /* mapped                                */
-    int64_t n, n_train;         /* bytes in all; the first n_train train */
-    const char *hash;           /* XXH3-128 of the file, hex             */
+    pl_data_kind kind;
+    const char *path;           /* NULL: synthetic                                                */
+    int64_t n_bytes;            /* of the file                                                    */
+    const char *hash;           /* XXH3-128 of the file, hex                                      */
+    int64_t n, n_train;         /* bytes of text or rows in all; the first n_train train          */
+    const unsigned char *bytes; /* text: mapped                                                   */
+    pl_tensors tensors;
+    bool in_order;              /* tensors: rows as they lie in the file, not at random           */
 } pl_data;
 
-/* Map a file; `share` (0 < share < 1) of it trains. Fails with PL_EINPUT: missing, unreadable, a
- * folder, or either part shorter than one row of seq + 1 bytes (both numbers and the file's
- * size). */
-PL_MUST_CHECK bool pl_data_open(const char *path, double share, int64_t seq, pl_arena *a,
-                                pl_data *out, pl_err *err);
+/* The kind that a --data argument asks for: "synthetic", or a file by the end of its name. */
+pl_data_kind pl_data_kind_of(const char *path);
+
 void pl_data_free(pl_data *d);
 
 /* What one run of a program reads: the scalars "lr", "step" (from 1) and "seed" (of dropout), and
@@ -31,6 +32,9 @@ typedef struct pl_feed {
     int64_t step, draw, n_valid, below;
 } pl_feed;
 
+/* Is an input one of those scalars? */
+bool pl_data_is_scalar(const char *input);
+
 /* Fill an input's part, whichever it is. */
 void pl_data_feed(const pl_feed *f, const pl_port *port, void *to);
 
@@ -39,8 +43,10 @@ void pl_data_feed(const pl_feed *f, const pl_port *port, void *to);
 void pl_data_fill(const pl_data *d, const pl_port *port, uint64_t seed, int64_t step,
                   int64_t n_valid, int64_t below, void *data);
 
-/* Entropy of the file's bytes taken one by one, in nats: what a model must beat to have learned
- * anything but letter frequencies. */
-double pl_data_entropy(const pl_data *d);
+/* The place, 0 .. places - 1, of row `row` of the rows of batch `step`, of those that train. */
+int64_t pl_data_place(uint64_t seed, int64_t step, int64_t row, int64_t rows, int64_t places);
+/* The same of a validation batch, step < 0, of n_valid: from the first place to the last. */
+int64_t pl_data_place_valid(int64_t step, int64_t n_valid, int64_t row, int64_t rows,
+                            int64_t places);
 
 #endif

@@ -1,12 +1,30 @@
-/* train/init.h - initial values of states, drawn on the global element index: every device that
- * holds a part of a weight, under any plan, draws the same numbers. */
+/* train/init.h - initial values of states: drawn, listed, or from a file, by the global element
+ * index: every device that holds a part of a weight, under any plan, gets the same numbers. */
 #ifndef PL_TRAIN_INIT_H
 #define PL_TRAIN_INIT_H
+#include "import/tensor.h"
+#include "models/model.h"
 #include "program/program.h"
 
-/* Fill one device's part of a state. The state's `init`: "zeros", "ones", "normal std=S" or
- * "uniform a=A" (in [-A, A)); floats only for the random ones. Fails with PL_EINPUT on anything
- * else. */
-PL_MUST_CHECK bool pl_init_fill(const pl_port *port, uint64_t seed, void *data, pl_err *err);
+/* Stored tensors by the name of a state; NULL: it has none of that name. */
+typedef struct pl_source {
+    const pl_tensor *(*find)(const void *of, const char *state);
+    const void *of;
+} pl_source;
+
+typedef struct pl_init {
+    uint64_t seed;
+    pl_source file;    /* of the states whose initial value is "file"; find NULL: there is none  */
+    pl_source weights; /* what it has goes before any initial value;   find NULL: nothing        */
+} pl_init;
+
+/* The tensors of the file that a model is from. */
+pl_source pl_init_model(const pl_model_args *m);
+
+/* Fill one device's part of a state. The state's `init`: "zeros", "ones", "normal std=S",
+ * "uniform a=A" (in [-A, A)), "values V V ..." (all elements, row-major) or "file"; floats only for
+ * the random ones. Fails with PL_EINPUT on anything else; when the values are too few, too many or
+ * not of the type; when the tensor of a source is missing, unreadable, of another shape or kind. */
+PL_MUST_CHECK bool pl_init_fill(const pl_port *port, const pl_init *from, void *data, pl_err *err);
 
 #endif

@@ -1,6 +1,5 @@
 #include "train/state.h"
 
-#include "train/init.h"
 #include "train/optim.h"
 
 #include <errno.h>
@@ -12,10 +11,10 @@
 
 enum { ALIGN = 64 };
 
-bool pl_state_init(pl_exec *e, const pl_store *s, uint64_t seed, pl_err *err)
+bool pl_state_init(pl_exec *e, const pl_store *s, const pl_init *from, pl_err *err)
 {
     for (int i = 0; i < s->n; i++)
-        PL_TRY(pl_init_fill(&s->state[i], seed, pl_exec_state(e, i), err));
+        PL_TRY(pl_init_fill(&s->state[i], from, pl_exec_state(e, i), err));
     return true;
 }
 

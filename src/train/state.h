@@ -5,9 +5,11 @@
 #define PL_TRAIN_STATE_H
 #include "run/checkpoint.h"
 #include "run/exec.h"
+#include "train/init.h"
 
 /* Initial values of every state of the store. */
-PL_MUST_CHECK bool pl_state_init(pl_exec *e, const pl_store *s, uint64_t seed, pl_err *err);
+PL_MUST_CHECK bool pl_state_init(pl_exec *e, const pl_store *s, const pl_init *from,
+                                 pl_err *err);
 
 /* Sums of gradients become zero. */
 void pl_state_clear(pl_exec *e, const pl_store *s);

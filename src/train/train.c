@@ -1,201 +1,13 @@
 #include "train/train.h"
 
 #include "base/clock.h"
-#include "ops/lib/all.h"
-#include "plan/strategy.h"
 #include "run/save.h"
+#include "train/job.h"
 #include "train/state.h"
 
-#include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL, UPDATE = PL_TRAIN_UPDATE, MOST };
-
-struct pl_train_job {
-    pl_train_options o;
-    int n_ranks;
-    pl_arena *arena;
-    pl_model_args args;  /* as asked for: a step's batch    */
-    pl_model_args micro; /* of the graphs: a micro-batch    */
-    pl_data data;
-    int n_programs;
-    pl_graph *graph[MOST];
-    pl_plan *plan[MOST];
-    pl_checkpoint from; /* when resuming */
-    const char *settings;
-    const char *notes; /* settings that differ from the checkpoint's */
-    int64_t tokens;    /* per step */
-};
-
-/* -- making a job ------------------------------------------------------------------------------ */
-
-static bool build_step(pl_train_job *j, pl_err *err)
-{
-    bool once = j->o.micro == 1;
-    pl_builder b = pl_optim_step(&j->micro, once ? &j->o.optim : NULL, j->arena);
-    if (once) return pl_builder_done(&b, &j->graph[STEP], err);
-    pl_builder update = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec);
-    pl_value *loss = b.err.code ? NULL : pl_graph_find(b.graph, "loss");
-    pl_optim_accumulate(&b, &j->o.optim, loss, j->o.micro, &update);
-    return pl_builder_done(&b, &j->graph[STEP], err) &&
-           pl_builder_done(&update, &j->graph[UPDATE], err);
-}
-
-static bool build_evaluation(pl_train_job *j, pl_err *err)
-{
-    pl_builder b = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec);
-    pl_model_build(&b, &j->micro, PL_EVAL);
-    return pl_builder_done(&b, &j->graph[EVAL], err);
-}
-
-/* The other graphs find the states where the step's plan has put them. */
-static bool make_plans(pl_train_job *j, const pl_strategy *s, pl_err *err)
-{
-    for (int i = 0; i < j->n_programs; i++)
-        PL_TRY(pl_strategy_plan(s, j->graph[i], j->plan[STEP], j->arena, &j->plan[i], err));
-    return true;
-}
-
-static bool open_data(pl_train_job *j, pl_err *err)
-{
-    const pl_model_args *a = &j->args;
-    bool text = !strcmp(a->model->data, "text");
-    j->tokens = pl_model_int(a, "batch") * (text ? pl_model_int(a, "seq") : 1);
-    if (!strcmp(j->o.data, "synthetic")) return true;
-    if (!text)
-        return pl_err_set(err, PL_EUNSUPPORTED,
-                          "model '%s' reads %s, and --data files are text: use "
-                          "--data synthetic",
-                          a->model->name, a->model->data);
-    if (pl_model_int(a, "vocab") < 256)
-        return pl_err_set(err, PL_EINPUT,
-                          "vocab=%lld is too small: the tokens of a file are its bytes, "
-                          "write vocab=256",
-                          (long long)pl_model_int(a, "vocab"));
-    if (pl_model_labels(a) < 256)
-        return pl_err_set(err, PL_EINPUT,
-                          "classes=%lld are too few: the labels of a file are its bytes, "
-                          "write classes=256",
-                          (long long)pl_model_labels(a));
-    return pl_data_open(j->o.data, j->o.train_share, pl_model_int(a, "seq"), j->arena, &j->data,
-                        err);
-}
-
-/* What must be equal for a resumed run to go on as if it had never stopped, to the last bit. */
-static const char *settings_text(const pl_train_job *j)
-{
-    const pl_train_options *o = &j->o;
-    return pl_arena_fmt(
-        j->arena,
-        "{\"optimizer\": \"%s\", \"lr\": %.17g, \"lr_min\": %.17g, \"warmup\": %lld, "
-        "\"beta1\": %.17g, \"beta2\": %.17g, \"eps\": %.17g, \"momentum\": %.17g, "
-        "\"decay\": %.17g, \"clip\": %.17g, \"steps\": %lld, \"micro\": %lld, "
-        "\"train_share\": %.17g}",
-        o->optim.name, o->lr, o->lr_min, (long long)o->warmup, o->optim.beta1, o->optim.beta2,
-        o->optim.eps, o->optim.momentum, o->optim.decay, o->optim.clip, (long long)o->steps,
-        (long long)o->micro, o->train_share);
-}
-
-static void compare_settings(const char *was, const char *is, pl_text *notes)
-{
-    json_t *a = json_loads(was, 0, NULL), *b = json_loads(is, 0, NULL), *x;
-    const char *key;
-    PL_ASSERT(b);
-    json_object_foreach(b, key, x)
-    {
-        char *mine = json_dumps(x, JSON_ENCODE_ANY), *old = NULL;
-        json_t *y = json_object_get(a, key);
-        if (y) old = json_dumps(y, JSON_ENCODE_ANY);
-        if (!old || strcmp(mine, old))
-            pl_text_add(notes, "%s%s was %s, is %s", notes->n ? "; " : "", key,
-                        old ? old : "not saved", mine);
-        free(mine);
-        free(old);
-    }
-    json_decref(a);
-    json_decref(b);
-}
-
-static bool open_checkpoint(pl_train_job *j, pl_err *err)
-{
-    PL_TRY(pl_checkpoint_open(j->o.resume, j->arena, &j->from, err));
-    const pl_manifest *m = &j->from.manifest;
-    pl_text problems = { .arena = j->arena };
-    if (strcmp(m->model, j->args.spec))
-        pl_text_add(&problems, "the model was '%s', is '%s'", m->model, j->args.spec);
-    if (m->seed != j->o.seed)
-        pl_text_add(&problems, "%sseed was %llu, is %llu", problems.n ? "; " : "",
-                    (unsigned long long)m->seed, (unsigned long long)j->o.seed);
-    if (strcmp(m->data_hash ? m->data_hash : "", j->data.hash ? j->data.hash : ""))
-        pl_text_add(&problems, "%sthe data was '%s' (%lld bytes) with other contents",
-                    problems.n ? "; " : "", m->data, (long long)m->data_bytes);
-    if (problems.n)
-        return pl_err_set(err, PL_EINPUT, "cannot resume %s: %s", j->o.resume,
-                          pl_text_get(&problems));
-    if (m->step > j->o.steps)
-        return pl_err_set(err, PL_EINPUT, "%s has done %lld steps, --steps is %lld", j->o.resume,
-                          (long long)m->step, (long long)j->o.steps);
-    pl_text notes = { .arena = j->arena };
-    compare_settings(m->settings ? m->settings : "{}", j->settings, &notes);
-    j->notes = pl_text_get(&notes);
-    return true;
-}
-
-static bool make_job(pl_train_job *j, pl_err *err)
-{
-    pl_strategy s;
-    PL_TRY(pl_strategy_parse(j->o.strategy, j->n_ranks, j->arena, &s, err));
-    if (j->o.cluster) s.cluster = j->o.cluster;
-    PL_TRY(pl_model_parse(j->o.model, j->arena, &j->args, err));
-    PL_TRY(pl_optim_micro(&j->args, j->o.micro, j->arena, &j->micro, err));
-    PL_TRY(open_data(j, err));
-    PL_TRY(build_step(j, err));
-    PL_TRY(build_evaluation(j, err));
-    PL_TRY(make_plans(j, &s, err));
-    j->settings = settings_text(j);
-    if (j->o.resume) PL_TRY(open_checkpoint(j, err));
-    return !j->o.save || pl_save_make_folder(j->o.save, err);
-}
-
-bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena *arena, pl_train_job **out,
-                  pl_err *err)
-{
-    pl_train_job *j = PL_NEW(arena, pl_train_job);
-    *j = (pl_train_job){ .o = *o, .n_ranks = n_ranks, .arena = arena, .notes = "" };
-    if (!o->strategy) j->o.strategy = "dp";
-    if (!o->micro) j->o.micro = 1;
-    /* An evaluation that never runs may need more memory than a step. */
-    j->n_programs = j->o.micro > 1 ? UPDATE + 1 : o->eval_batches > 0 ? EVAL + 1 : STEP + 1;
-    *out = j;
-    if (make_job(j, err)) return true;
-    pl_train_free(j);
-    return false;
-}
-
-void pl_train_free(pl_train_job *j)
-{
-    pl_data_free(&j->data);
-    if (j->from.map) pl_checkpoint_free(&j->from);
-}
-
-const pl_graph *pl_train_graph(const pl_train_job *j)
-{
-    return j->graph[STEP];
-}
-
-const pl_data *pl_train_data(const pl_train_job *j)
-{
-    return &j->data;
-}
-
-const char *pl_train_notes(const pl_train_job *j)
-{
-    return j->notes;
-}
-
-/* -- running it as one rank -------------------------------------------------------------------- */
+enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL, UPDATE = PL_TRAIN_UPDATE };
 
 typedef struct runner {
     const pl_train_job *j;
@@ -269,7 +81,7 @@ static bool save(runner *r, int64_t step, pl_err *err)
                             .seed = j->o.seed,
                             .data_step = step,
                             .data = j->o.data,
-                            .data_bytes = j->data.n,
+                            .data_bytes = j->data.n_bytes,
                             .data_hash = j->data.hash ? j->data.hash : "",
                             .settings = j->settings };
     double start = pl_clock_now();
@@ -369,9 +181,11 @@ static bool start(runner *r, pl_comm *comm, pl_arena *arena, pl_err *err)
     if (comm) PL_TRY(pl_exec_match(comm, j->n_programs, r->program, err));
     if (!pl_exec_new(&j->o.exec, comm, n, r->program, arena, &r->exec, err))
         return comm ? pl_comm_agree(comm, err) : false;
-    bool ok = j->o.exec.backends[0]->dry ||
-              (j->o.resume ? pl_state_load(r->exec, r->store, &j->from, err)
-                           : pl_state_init(r->exec, r->store, j->o.seed, err));
+    pl_init from = { .seed = j->o.seed, .file = pl_init_model(&j->args) };
+    if (j->o.weights) from.weights = pl_weights_source(&j->weights);
+    bool ok =
+        j->o.exec.backends[0]->dry || (j->o.resume ? pl_state_load(r->exec, r->store, &j->from, err)
+                                                   : pl_state_init(r->exec, r->store, &from, err));
     if (pl_exec_agree(r->exec, err) && ok) return true; /* no rank starts unless all can */
     pl_exec_free(r->exec);
     return false;

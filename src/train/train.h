@@ -12,8 +12,10 @@ typedef struct pl_train_options {
     const char *strategy; /* text as in plan/strategy.h; NULL: "dp"         */
     const pl_cluster *cluster; /* whose links plans are priced with; NULL:
                              usual ones, or those of a plan file            */
-    const char *data;     /* file, or "synthetic"                           */
+    const char *data;     /* file (pl_data_kind_of), or "synthetic"         */
+    bool in_order;        /* rows of a file of tensors as they lie there    */
     double train_share;   /* of the file; the rest validates                */
+    const char *weights;  /* pl_weights_open, or NULL: initial values       */
     int64_t steps;        /* updates in all, those before a resume included */
     int64_t micro;        /* micro-batches that a step's batch is taken in,
                              one after another; 0: 1                        */
@@ -73,6 +75,8 @@ const pl_data *pl_train_data(const pl_train_job *j);
 /* What a resumed run does otherwise than the saved one ("lr was 0.01, is 0.02; ..."): the user may
  * want that, but it is not the run that would have been. Empty: the same run, to the last bit. */
 const char *pl_train_notes(const pl_train_job *j);
+/* What the weights were good for (pl_weights_match), or "". */
+const char *pl_train_weights(const pl_train_job *j);
 
 /* Run it as one rank; comm NULL for a single rank. `tell` is called on rank 0 only. All ranks
  * return the same verdict. */

@@ -187,16 +187,22 @@ static bool run_step(pl_verify_side *s, int last, int64_t step, pl_err *err)
     return run(s, last, step, 0, 1, err);
 }
 
+static bool set_states(pl_verify_side *s, pl_err *err)
+{
+    const pl_init from = { .seed = s->o->seed, .file = pl_init_model(&s->graphs->args) };
+    return pl_state_init(s->exec, s->store, &from, err);
+}
+
 bool pl_verify_side_first(pl_verify_side *s, pl_err *err)
 {
-    PL_TRY(pl_state_init(s->exec, s->store, s->o->seed, err));
+    PL_TRY(set_states(s, err));
     return run_step(s, GRADIENTS, 0, err);
 }
 
 bool pl_verify_side_step(pl_verify_side *s, int64_t step, pl_err *err)
 {
     if (!step) {
-        PL_TRY(pl_state_init(s->exec, s->store, s->o->seed, err));
+        PL_TRY(set_states(s, err));
         s->steps = (pl_verify_book){ 0 };
     }
     return run_step(s, s->graphs->runs > 1 ? UPDATE : STEP, step, err);

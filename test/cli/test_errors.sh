@@ -20,7 +20,7 @@ refuses 2 'MODEL is missing|pleat train --help' "$pleat" train
 refuses 2 'MODEL is missing' "$pleat" graph
 refuses 2 'DIR is missing' "$pleat" sample
 refuses 2 "unexpected 'mlp'" "$pleat" train mlp mlp
-refuses 2 '--data is missing: a text file, or synthetic' "$pleat" train "$tiny"
+refuses 2 '--data is missing: a text file, FILE.safetensors or synthetic' "$pleat" train "$tiny"
 refuses 2 '--seq needs a value (N)' "$pleat" train "$tiny" --seq
 refuses 2 '--json takes no value' "$pleat" models --json=1
 refuses 2 '--steps: -1 is below 0' "${train[@]}" --steps -1

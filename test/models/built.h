@@ -58,7 +58,8 @@ static inline void feed(eval *e, int classes)
         const pl_mesh one = { 0 };
         pl_port p = { .value = v, .shape = v->shape };
         p.region = pl_region_of(&whole, &one, &v->shape, 0);
-        if (v->role == PL_STATE && !pl_init_fill(&p, 1, e->at[i], &err)) fail_msg("%s", err.msg);
+        if (v->role == PL_STATE && !pl_init_fill(&p, &(pl_init){ .seed = 1 }, e->at[i], &err))
+            fail_msg("%s", err.msg);
         if (v->role == PL_INPUT)
             eval_random(v->type, &v->shape, e->at[i], pl_rng_at(1, (uint64_t)i),
                         pl_type_is_float(v->type) ? -1 : 0,

@@ -62,7 +62,7 @@ static const struct {
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8,9]}}", 8, "a list of two" },
     { "{\"a\":{" F32(8, 0) "}}", 8, "are not a range" },
     { "{\"a\":{" F32(-8, 0) "}}", 8, "are not a range" },
-    { "{\"a\":{" F32(0, 4) "}}", 4, "f32[2] needs 8 bytes, but 'data_offsets' hold 4" },
+    { "{\"a\":{" F32(0, 4) "}}", 4, "F32 [2] needs 8 bytes, but 'data_offsets' hold 4" },
     { "{\"a\":{" F32(4, 12) "}}", 12, "tensor 'a' starts at byte 4 of the data, leaving a hole" },
     { "{\"a\":{" F32(0, 8) "},\"b\":{" F32(12, 20) "}}", 20, "leaving a hole" },
     { "{\"a\":{" F32(0, 8) "},\"b\":{" F32(4, 12) "}}", 12, "overlapping" },

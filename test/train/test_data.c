@@ -1,6 +1,6 @@
 /* What training reads: rows stay on their side of the file, and are the same however they are
  * split. */
-#include "train/data.h"
+#include "train/data_text.h"
 
 #include "base/rng.h"
 #include "ports.h"
@@ -43,7 +43,7 @@ static pl_data open_places(int n, double share, pl_arena *a)
     pl_err err = { 0 };
     for (int i = 0; i < n; i++) bytes[i] = (unsigned char)i;
     write_file(path, bytes, (size_t)n);
-    if (!pl_data_open(path, share, SEQ, a, &d, &err)) fail_msg("%s", err.msg);
+    if (!pl_data_text_open(path, share, SEQ, a, &d, &err)) fail_msg("%s", err.msg);
     return d;
 }
 
@@ -191,12 +191,12 @@ static void test_entropy(void **state)
     (void)state;
     pl_arena *a = pl_arena_new("test");
     pl_data d = open_places(256, 0.5, a);
-    check_near(pl_data_entropy(&d), log(256), 1e-12);
+    check_near(pl_data_text_entropy(&d), log(256), 1e-12);
     pl_data_free(&d);
     write_file(path, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 40);
     pl_err err = { 0 };
-    assert_true(pl_data_open(path, 0.5, SEQ, a, &d, &err));
-    check_near(pl_data_entropy(&d), 0, 0);
+    assert_true(pl_data_text_open(path, 0.5, SEQ, a, &d, &err));
+    check_near(pl_data_text_entropy(&d), 0, 0);
     pl_data_free(&d);
     pl_arena_free(a);
 }
@@ -233,7 +233,8 @@ static void test_refusals(void **state)
             write_file(name, zeros, (size_t)cases[i].bytes);
         pl_data d;
         pl_err err = { 0 };
-        if (pl_data_open(name, cases[i].share, SEQ, a, &d, &err)) fail_msg("%s", cases[i].name);
+        if (pl_data_text_open(name, cases[i].share, SEQ, a, &d, &err))
+            fail_msg("%s", cases[i].name);
         assert_int_equal(err.code, PL_EINPUT);
         for (int k = 0; k < 4 && cases[i].words[k]; k++)
             if (!strstr(err.msg, cases[i].words[k]))

@@ -19,7 +19,7 @@ static float whole[COUNT], part[COUNT], built[COUNT];
 static void fill(const pl_port *p, uint64_t seed, void *data)
 {
     pl_err err = { 0 };
-    if (!pl_init_fill(p, seed, data, &err)) fail_msg("%s", err.msg);
+    if (!pl_init_fill(p, &(pl_init){ .seed = seed }, data, &err)) fail_msg("%s", err.msg);
 }
 
 static const char *const inits[] = { "normal std=0.02", "uniform a=0.3", "ones", "zeros" };
@@ -152,6 +152,62 @@ static void test_types(void **state)
     assert_true(fabsf(x) > 0);
 }
 
+static void test_values(void **state)
+{
+    (void)state;
+    pl_value f = make_value("f", PL_F32, PL_SHAPE(2, 2), "values 1 -2.5 inf 0.1");
+    pl_value i = make_value("i", PL_I64, PL_SHAPE(3), "values 9007199254740993 -1 1e+17");
+    pl_value u = make_value("u", PL_U8, PL_SHAPE(2, 1), "values 255 0");
+    pl_value h = make_value("h", PL_BF16, PL_SCALAR, "values 1");
+    pl_port p = port_of_part(&f, 1, 2, 1), q = port_of_whole(&i), r = port_of_part(&u, 0, 2, 0),
+            s = port_of_whole(&h);
+    float column[2];
+    int64_t big[3];
+    uint8_t first;
+    uint16_t half;
+    fill(&p, 1, column);
+    assert_memory_equal(column, ((float[]){ -2.5f, 0.1f }), sizeof column);
+    fill(&q, 1, big);
+    assert_memory_equal(big, ((int64_t[]){ 9007199254740993, -1, 100000000000000000 }), sizeof big);
+    fill(&r, 1, &first);
+    assert_int_equal(first, 255);
+    fill(&s, 1, &half);
+    assert_int_equal(half, 0x3F80);
+}
+
+/* A source of one tensor. */
+static const pl_tensor *find_one(const void *of, const char *state)
+{
+    const pl_tensor *t = of;
+    return strcmp(t->name, state) ? NULL : t;
+}
+
+static void test_sources(void **state)
+{
+    (void)state;
+    static const float stored[2][3] = { { 1, 2, 3 }, { 4, 5, 6 } };
+    static const uint16_t brief[6] = { 0x3F80, 0x3F80, 0x3F80, 0x4000, 0x4000, 0x4000 };
+    pl_tensor t = pl_tensor_of(PL_F32, &PL_SHAPE(2, 3), stored), b;
+    pl_value v = make_value("w", PL_F32, PL_SHAPE(2, 3), "file");
+    pl_port p = port_of_part(&v, 1, 3, 2);
+    pl_init from = { .file = { find_one, &t } };
+    float column[2];
+    pl_err err = { 0 };
+    t.name = "w";
+    assert_true(pl_init_fill(&p, &from, column, &err));
+    assert_memory_equal(column, ((float[]){ 3, 6 }), sizeof column);
+    b = pl_tensor_of(PL_BF16, &PL_SHAPE(2, 3), brief);
+    b.name = "w";
+    from.weights = (pl_source){ find_one, &b }; /* goes first, and widens */
+    assert_true(pl_init_fill(&p, &from, column, &err));
+    assert_memory_equal(column, ((float[]){ 1, 2 }), sizeof column);
+    v.shape.dim[0] = 3;
+    p = port_of_whole(&v);
+    assert_false(pl_init_fill(&p, &from, column, &err));
+    assert_int_equal(err.code, PL_EINPUT);
+    assert_non_null(strstr(err.msg, "state 'w' is f32[3,3], and bf16[2,3] in the file"));
+}
+
 static void test_refusals(void **state)
 {
     static const struct {
@@ -166,13 +222,26 @@ static void test_refusals(void **state)
         { PL_F32, "normal std=1 a=2", "initial value 'normal std=1 a=2'" },
         { PL_F32, "uniform a=nan", "initial value 'uniform a=nan'" },
         { PL_I32, "normal std=1", "needs a float type" },
+        { PL_F32, "values", "0 values are listed, and f32[4] has 4" },
+        { PL_F32, "values 1 2 3", "3 values are listed" },
+        { PL_F32, "values 1 2 3 4 5", "5 values are listed" },
+        { PL_F32, "values 1 2 x 4", "its value 2, 'x', is no f32" },
+        { PL_I32, "values 1 2.5 3 4", "its value 1, '2.5', is no i32" },
+        { PL_I32, "values 1 2 3 2147483648", "'2147483648', is no i32" },
+        { PL_I64, "values 1 2 3 1e19", "'1e19', is no i64" },
+        { PL_I64, "values nan 2 3 4", "'nan', is no i64" },
+        { PL_U8, "values -1 2 3 4", "'-1', is no u8" },
+        { PL_U8, "values 256 2 3 4", "'256', is no u8" },
+        { PL_F32, "valuesx", "unknown initial value 'valuesx'" },
+        { PL_F32, "file", "comes from a file, which does not have it" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pl_value v = make_value("w", cases[i].type, PL_SHAPE(4), cases[i].init);
         pl_port p = port_of_whole(&v);
         pl_err err = { 0 };
-        if (pl_init_fill(&p, 1, part, &err)) fail_msg("accepted '%s'", cases[i].init);
+        if (pl_init_fill(&p, &(pl_init){ .seed = 1 }, part, &err))
+            fail_msg("accepted '%s'", cases[i].init);
         assert_int_equal(err.code, PL_EINPUT);
         assert_non_null(strstr(err.msg, "state 'w'"));
         if (!strstr(err.msg, cases[i].words)) fail_msg("no '%s' in: %s", cases[i].words, err.msg);
@@ -182,9 +251,10 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),  cmocka_unit_test(test_odd_parts),
-        cmocka_unit_test(test_spread), cmocka_unit_test(test_names_and_seeds),
-        cmocka_unit_test(test_types),  cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_parts),   cmocka_unit_test(test_odd_parts),
+        cmocka_unit_test(test_spread),  cmocka_unit_test(test_names_and_seeds),
+        cmocka_unit_test(test_types),   cmocka_unit_test(test_values),
+        cmocka_unit_test(test_sources), cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

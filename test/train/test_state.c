@@ -24,6 +24,8 @@
 
 enum { N_STATES = 4, MAX_RANKS = 8, SEED = 3, ROUNDS = 40 };
 
+static const pl_init initial = { .seed = SEED };
+
 static const pl_backend *const backends[] = { &pl_backend_ref };
 static const char *const dir = "saved";
 
@@ -104,7 +106,7 @@ static bool compare(pl_exec *e, const pl_store *s, pl_err *err)
     for (int i = 0; i < s->n; i++) {
         const pl_port *p = &s->state[i];
         void *want = malloc((size_t)p->bytes + 1);
-        bool same = pl_init_fill(p, SEED, want, err);
+        bool same = pl_init_fill(p, &initial, want, err);
         size_t n = (size_t)(pl_region_count(&p->region) * pl_type_bytes(p->value->type));
         same = same && !memcmp(want, pl_exec_state(e, i), n);
         free(want);
@@ -132,8 +134,9 @@ static bool run(rank *r, pl_arena *a, pl_err *err)
     PL_TRY(pl_state_gather(r->plan, s, r->comm->rank, a, &g, err));
     if (!g->n) return pl_err_set(err, PL_EINTERNAL, "no program");
     PL_TRY(pl_exec_new(&o, r->comm, g->n, g->program, a, &e, err));
-    bool ok = r->from ? load(e, s, r->from, a, err)
-                      : pl_state_init(e, s, SEED, err) && pl_state_save(e, g, 0, r->to, &m, 1, err);
+    bool ok = r->from
+                  ? load(e, s, r->from, a, err)
+                  : pl_state_init(e, s, &initial, err) && pl_state_save(e, g, 0, r->to, &m, 1, err);
     pl_exec_free(e);
     return ok;
 }
@@ -180,7 +183,7 @@ static void check_file(const pl_graph *g, pl_arena *a, uint64_t round)
         const pl_saved *t = pl_checkpoint_find(&c, v->name);
         pl_port whole = port_of_whole(v);
         void *want = malloc((size_t)whole.bytes);
-        if (!t || !pl_init_fill(&whole, SEED, want, &err)) fail_msg("no '%s'", v->name);
+        if (!t || !pl_init_fill(&whole, &initial, want, &err)) fail_msg("no '%s'", v->name);
         if (memcmp(want, t->data, (size_t)whole.bytes))
             fail_msg("round %d: '%s' differs", (int)round, v->name);
         free(want);

@@ -1,0 +1,185 @@
+#include "train/data_tensors.h"
+
+#include "ops/list.h"
+#include "run/manifest.h"
+#include "train/fill.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* -- opening ----------------------------------------------------------------------------------- */
+
+enum { MOST_TOLD = 8 };
+
+typedef struct opening {
+    pl_data *d;
+    const pl_value *first; /* input with rows, and its tensor */
+    int first_at;
+    int n_problems;
+    pl_text problems;
+} opening;
+
+static void tell(opening *o, const pl_err *problem)
+{
+    if (o->n_problems++ < MOST_TOLD)
+        pl_text_add(&o->problems, "%s%s", o->n_problems > 1 ? "; " : "", problem->msg);
+}
+
+/* What an id or label that a node looks up has to be below, else 0; *least becomes the smallest
+ * that it may be: a label below 0 is ignored (ops/cross_entropy_loss.c). */
+static int64_t table_size(const pl_node *n, int slot, int64_t *least)
+{
+    if (slot != 1 || (n->op != &pl_op_embedding && n->op != &pl_op_cross_entropy_sums)) return 0;
+    *least = n->op == &pl_op_embedding ? 0 : INT64_MIN;
+    return n->sig->factor[pl_sig_find(n->sig, 'v')].size;
+}
+
+static bool check_range(const pl_tensor *t, int64_t least, int64_t below, pl_err *err)
+{
+    for (int64_t i = 0, n = pl_shape_count(&t->shape); i < n; i++) {
+        double x = pl_tensor_get(t, i);
+        if (x < (double)least || x >= (double)below)
+            return pl_err_set(err, PL_EINPUT, "element %lld of '%s' is %.17g: it has to be %s %lld",
+                              (long long)i, t->name, x,
+                              least < 0 ? "below" : "at least 0 and below", (long long)below);
+    }
+    return true;
+}
+
+static bool check_ids(const pl_graph *g, const pl_value *v, const pl_tensor *t, pl_err *err)
+{
+    for (int i = 0; i < g->nodes.n; i++)
+        for (int k = 0; k < g->nodes.at[i]->n_in; k++) {
+            int64_t least, below = 0;
+            if (pl_graph_leaf(g->nodes.at[i]->in[k]) == v)
+                below = table_size(g->nodes.at[i], k, &least);
+            if (below) PL_TRY(check_range(t, least, below, err));
+        }
+    return true;
+}
+
+static bool check_rows(opening *o, const pl_value *v, int at, pl_err *err)
+{
+    const pl_tensor *t = &o->d->tensors.tensor[at];
+    if (!o->first) {
+        o->first = v;
+        o->first_at = at;
+        o->d->n = t->shape.dim[0];
+        return true;
+    }
+    if (v->shape.dim[0] != o->first->shape.dim[0])
+        return pl_err_set(
+            err, PL_EINPUT,
+            "input '%s' has %lld rows and '%s' %lld: data is taken by rows of a batch", v->name,
+            (long long)v->shape.dim[0], o->first->name, (long long)o->first->shape.dim[0]);
+    if (t->shape.dim[0] != o->d->n)
+        return pl_err_set(err, PL_EINPUT, "'%s' has %lld rows in the file, '%s' has %lld", t->name,
+                          (long long)t->shape.dim[0], o->first->name, (long long)o->d->n);
+    return true;
+}
+
+static bool check_input(opening *o, const pl_graph *g, const pl_value *v, pl_err *err)
+{
+    int at = pl_tensors_find(&o->d->tensors, v->name);
+    if (!v->shape.rank)
+        return pl_err_set(err, PL_EINPUT, "input '%s' is a scalar: it has no rows", v->name);
+    if (at < 0)
+        return pl_err_set(err, PL_EINPUT, "'%s' %s is missing", v->name,
+                          pl_shape_text(o->problems.arena, v->type, &v->shape));
+    PL_TRY(pl_tensors_fit(&o->d->tensors, at, v->type, &v->shape, true, err));
+    return check_rows(o, v, at, err) && check_ids(g, v, &o->d->tensors.tensor[at], err);
+}
+
+static bool check_inputs(opening *o, int n, const pl_graph *const graph[], pl_err *err)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < graph[i]->values.n; k++) {
+            const pl_value *v = graph[i]->values.at[k];
+            pl_err problem = { 0 };
+            if (v->role != PL_INPUT || pl_data_is_scalar(v->name)) continue;
+            bool seen = false; /* in a graph before */
+            for (int j = 0; j < i && !seen; j++) seen = pl_graph_find(graph[j], v->name);
+            if (!seen && !check_input(o, graph[i], v, &problem)) tell(o, &problem);
+        }
+    if (o->n_problems > MOST_TOLD)
+        pl_text_add(&o->problems, "; and %d more", o->n_problems - MOST_TOLD);
+    return !o->n_problems ||
+           pl_err_set(err, PL_EINPUT, "%s: %s", o->d->path, pl_text_get(&o->problems));
+}
+
+static bool divide(pl_data *d, double share, pl_err *err)
+{
+    d->n_train = (int64_t)((double)d->n * share);
+    if (d->n_train > 0 && d->n_train < d->n) return true;
+    return pl_err_set(err, PL_EINPUT,
+                      "%s: %lld rows give %lld for training and %lld for validation: at least one "
+                      "of each is needed (--train-share)",
+                      d->path, (long long)d->n, (long long)d->n_train,
+                      (long long)(d->n - d->n_train));
+}
+
+bool pl_data_tensors_open(const char *path, double share, bool in_order, int n,
+                          const pl_graph *const graph[], pl_arena *a, pl_data *out, pl_err *err)
+{
+    pl_data d = { .kind = PL_DATA_TENSORS, .path = path, .in_order = in_order };
+    opening o = { .d = &d, .problems.arena = a };
+    PL_TRY(pl_tensors_open(path, a, &d.tensors, err));
+    d.n_bytes = (int64_t)d.tensors.map_bytes;
+    d.hash = pl_manifest_hash(a, d.tensors.map, d.tensors.map_bytes);
+    if (!check_inputs(&o, n, graph, err) || !divide(&d, share, err)) {
+        pl_data_free(&d);
+        return false;
+    }
+    *out = d;
+    return true;
+}
+
+/* -- batches ----------------------------------------------------------------------------------- */
+
+typedef struct batch {
+    const pl_data *d;
+    const pl_tensor *tensor;
+    const pl_value *input;
+    uint64_t seed;
+    int64_t step, n_valid, rows, row_size; /* of the batch; elements of a row */
+} batch;
+
+/* Of the file. */
+static int64_t find_row(const batch *b, int64_t row)
+{
+    const pl_data *d = b->d;
+    if (b->step < 0)
+        return d->n_train +
+               pl_data_place_valid(b->step, b->n_valid, row, b->rows, d->n - d->n_train);
+    if (d->in_order) return (b->step * b->rows + row) % d->n_train;
+    return pl_data_place(b->seed, b->step, row, b->rows, d->n_train);
+}
+
+/* A run goes through rows of the batch, which lie apart in the file. */
+static void put_rows(const void *of, const pl_run *run, void *part)
+{
+    const batch *b = of;
+    for (int64_t i = 0, n; i < run->n; i += n) {
+        int64_t global = run->global + i * run->step;
+        int64_t row = global / b->row_size, column = global % b->row_size;
+        n = (b->row_size - column + run->step - 1) / run->step; /* of the run in this row */
+        if (n > run->n - i) n = run->n - i;
+        pl_fill_take(b->tensor, find_row(b, row) * b->row_size + column, run->step, n,
+                     b->input->type, part, run->at + i);
+    }
+}
+
+void pl_data_tensors_fill(const pl_data *d, const pl_port *port, uint64_t seed, int64_t step,
+                          int64_t n_valid, void *data)
+{
+    const pl_value *v = port->value;
+    const batch b = { .d = d,
+                      .tensor = &d->tensors.tensor[pl_tensors_find(&d->tensors, v->name)],
+                      .input = v,
+                      .seed = seed,
+                      .step = step,
+                      .n_valid = n_valid,
+                      .rows = v->shape.dim[0],
+                      .row_size = pl_shape_count(&v->shape) / v->shape.dim[0] };
+    pl_fill_runs(port, put_rows, &b, data);
+}

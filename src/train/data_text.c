@@ -1,0 +1,89 @@
+#include "train/data_text.h"
+
+#include "run/manifest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool map_file(const char *path, pl_data *d, pl_err *err)
+{
+    struct stat s;
+    int fd = open(path, O_RDONLY | O_NONBLOCK); /* a pipe is refused, not waited for */
+    if (fd < 0)
+        return pl_err_set(err, PL_EINPUT,
+                          "%s: cannot read the data: %s; give a text file, or synthetic", path,
+                          strerror(errno));
+    bool ok = fstat(fd, &s) == 0 && S_ISREG(s.st_mode);
+    if (!ok)
+        pl_err_set(err, PL_EINPUT, "%s: not a regular file: --data is mapped into memory", path);
+    if (ok && s.st_size) {
+        void *p = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        ok = p != MAP_FAILED;
+        if (!ok) pl_err_set(err, PL_EINPUT, "%s: %s", path, strerror(errno));
+        d->bytes = ok ? p : NULL;
+        d->n = d->n_bytes = s.st_size;
+    }
+    close(fd);
+    return ok;
+}
+
+bool pl_data_text_open(const char *path, double share, int64_t seq, pl_arena *a, pl_data *out,
+                       pl_err *err)
+{
+    pl_data d = { .kind = PL_DATA_TEXT, .path = path };
+    PL_TRY(map_file(path, &d, err));
+    d.n_train = (int64_t)((double)d.n * share);
+    int64_t least = d.n_train < d.n - d.n_train ? d.n_train : d.n - d.n_train;
+    if (least < seq + 1) {
+        pl_data_free(&d);
+        return pl_err_set(err, PL_EINPUT,
+                          "%s: %lld bytes give %lld for training and %lld for validation; "
+                          "one row of --seq %lld needs %lld: take a longer file or a smaller --seq",
+                          path, (long long)d.n, (long long)d.n_train, (long long)(d.n - d.n_train),
+                          (long long)seq, (long long)seq + 1);
+    }
+    d.hash = pl_manifest_hash(a, d.bytes, (size_t)d.n);
+    *out = d;
+    return true;
+}
+
+/* Where row `row` (of the whole batch) starts. */
+static int64_t row_start(const pl_data *d, uint64_t seed, int64_t step, int64_t n_valid,
+                         int64_t row, int64_t rows, int64_t seq)
+{
+    if (step >= 0) return pl_data_place(seed, step, row, rows, d->n_train - seq);
+    return d->n_train + pl_data_place_valid(step, n_valid, row, rows, d->n - d->n_train - seq);
+}
+
+void pl_data_text_fill(const pl_data *d, const pl_port *port, uint64_t seed, int64_t step,
+                       int64_t n_valid, void *data)
+{
+    int shift = !strcmp(port->value->name, "targets"); /* the target is the next byte */
+    int64_t rows = port->value->shape.dim[0], seq = port->value->shape.dim[1];
+    int64_t row = -1, from = 0;
+    for (int64_t i = 0, n = pl_shape_count(&port->shape); i < n; i++) {
+        int64_t global = pl_region_global(&port->region, &port->value->shape, i);
+        if (global / seq != row) {
+            row = global / seq;
+            from = row_start(d, seed, step, n_valid, row, rows, seq) + shift;
+        }
+        pl_type_put(port->value->type, data, i, d->bytes[from + global % seq]);
+    }
+}
+
+double pl_data_text_entropy(const pl_data *d)
+{
+    int64_t count[256] = { 0 };
+    double h = 0;
+    for (int64_t i = 0; i < d->n; i++) count[d->bytes[i]]++;
+    for (int i = 0; i < 256; i++) {
+        double p = d->n ? (double)count[i] / (double)d->n : 0;
+        if (p > 0) h -= p * log(p);
+    }
+    return h;
+}

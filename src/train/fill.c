@@ -1,0 +1,125 @@
+#include "train/fill.h"
+
+#include <math.h>
+
+enum { SERIAL = 100000, PIECE = 256 }; /* elements that one thread fills; converted at a time */
+
+void pl_fill_runs(const pl_port *port, void (*put)(const void *of, const pl_run *r, void *part),
+                  const void *of, void *part)
+{
+    const pl_shape *whole = &port->value->shape;
+    int64_t count = pl_region_count(&port->region), step;
+    if (!count) return; /* a rank may have no rows */
+    int64_t n = pl_region_row(&port->region, whole, &step);
+#pragma omp parallel for if (count > SERIAL)
+    for (int64_t at = 0; at < count; at += n)
+        put(of, &(pl_run){ at, n, pl_region_global(&port->region, whole, at), step }, part);
+}
+
+/* -- random numbers ---------------------------------------------------------------------------- */
+
+typedef struct drawn {
+    const pl_law *law;
+    pl_type type;
+} drawn;
+
+static void put_drawn(const void *of, const pl_run *run, void *part)
+{
+    const drawn *d = of;
+    const pl_law *law = d->law;
+    double normal[4];
+    uint64_t block = UINT64_MAX;
+    pl_draw draw = { .rng = law->rng };
+    for (int64_t i = 0; i < run->n; i++) {
+        uint64_t g = (uint64_t)(run->global + i * run->step);
+        double y = law->x;
+        if (law->kind == PL_LAW_UNIFORM) y *= 2 * pl_draw_uniform(&draw, g) - 1;
+        if (law->kind == PL_LAW_BELOW) y = floor(pl_draw_uniform(&draw, g) * y);
+        if (law->kind == PL_LAW_NORMAL) {
+            if (g / 4 != block) pl_rng_normals(law->rng, block = g / 4, normal);
+            y *= normal[g % 4];
+        }
+        pl_type_put(d->type, part, run->at + i, y);
+    }
+}
+
+void pl_fill_law(const pl_port *port, const pl_law *law, void *part)
+{
+    pl_fill_runs(port, put_drawn, &(drawn){ law, port->value->type }, part);
+}
+
+/* -- stored elements --------------------------------------------------------------------------- */
+
+bool pl_fill_converts(pl_type from, pl_type to)
+{
+    return pl_type_is_float(from) == pl_type_is_float(to);
+}
+
+/* Every element of the stored type is one of that type. */
+static bool is_wider(const pl_stored *s, pl_type to)
+{
+    if (!s->exact) return false;
+    return s->type == to || to == PL_F32 || to == PL_I64 || (to == PL_I32 && s->type == PL_U8);
+}
+
+static bool is_one_of(pl_type t, double x)
+{
+    switch (t) {
+    case PL_F32: return (double)(float)x == x;
+    case PL_BF16: return (double)pl_bf16_widen(pl_bf16_round((float)x)) == x;
+    case PL_I32: return x >= INT32_MIN && x <= INT32_MAX;
+    case PL_U8: return x >= 0 && x <= UINT8_MAX;
+    case PL_I64:
+    case PL_N_TYPES: break;
+    }
+    return true;
+}
+
+bool pl_fill_is_exact(const pl_tensor *t, pl_type to, pl_err *err)
+{
+    if (!pl_fill_converts(t->type, to))
+        return pl_err_set(err, PL_EINPUT, "'%s' is %s, and %s is needed: convert it", t->name,
+                          t->stored->name, pl_type_name(to));
+    if (is_wider(t->stored, to)) return true;
+    for (int64_t i = 0, n = pl_shape_count(&t->shape); i < n; i++) {
+        double x = pl_tensor_get(t, i);
+        if (!is_one_of(to, x) && !isnan(x))
+            return pl_err_set(err, PL_EINPUT,
+                              "'%s' is %s, and %s is needed, which element %lld, %.17g, is not: "
+                              "convert it",
+                              t->name, t->stored->name, pl_type_name(to), (long long)i, x);
+    }
+    return true;
+}
+
+void pl_fill_take(const pl_tensor *t, int64_t first, int64_t step, int64_t n, pl_type to,
+                  void *array, int64_t at)
+{
+    _Alignas(8) unsigned char piece[8 * PIECE];
+    if (t->type == to) {
+        pl_tensor_pick(t, t->data, first, step, n, (char *)array + at * pl_type_bytes(to));
+        return;
+    }
+    for (int64_t i = 0; i < n; i += PIECE) {
+        int64_t some = n - i < PIECE ? n - i : PIECE;
+        pl_tensor_pick(t, t->data, first + i * step, step, some, piece);
+        for (int64_t k = 0; k < some; k++)
+            pl_type_put(to, array, at + i + k, pl_type_get(t->type, piece, k));
+    }
+}
+
+typedef struct taken {
+    const pl_tensor *tensor;
+    pl_type type;
+} taken;
+
+static void put_taken(const void *of, const pl_run *r, void *part)
+{
+    const taken *t = of;
+    pl_fill_take(t->tensor, r->global, r->step, r->n, t->type, part, r->at);
+}
+
+void pl_fill_tensor(const pl_port *port, const pl_tensor *t, void *part)
+{
+    pl_fill_runs(port, put_taken, &(taken){ t, port->value->type }, part);
+}

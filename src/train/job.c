@@ -1,0 +1,210 @@
+#include "train/job.h"
+
+#include "ops/lib/all.h"
+#include "plan/strategy.h"
+#include "run/save.h"
+#include "train/data_tensors.h"
+#include "train/data_text.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL, UPDATE = PL_TRAIN_UPDATE };
+
+static bool build_step(pl_train_job *j, pl_err *err)
+{
+    bool once = j->o.micro == 1;
+    pl_builder b = pl_optim_step(&j->micro, once ? &j->o.optim : NULL, j->arena);
+    if (once) return pl_builder_done(&b, &j->graph[STEP], err);
+    pl_builder update = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec);
+    pl_value *loss = b.err.code ? NULL : pl_graph_find(b.graph, "loss");
+    pl_optim_accumulate(&b, &j->o.optim, loss, j->o.micro, &update);
+    return pl_builder_done(&b, &j->graph[STEP], err) &&
+           pl_builder_done(&update, &j->graph[UPDATE], err);
+}
+
+static bool build_evaluation(pl_train_job *j, pl_err *err)
+{
+    pl_builder b = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec);
+    pl_model_build(&b, &j->micro, PL_EVAL);
+    return pl_builder_done(&b, &j->graph[EVAL], err);
+}
+
+/* The other graphs find the states where the step's plan has put them. */
+static bool make_plans(pl_train_job *j, const pl_strategy *s, pl_err *err)
+{
+    for (int i = 0; i < j->n_programs; i++)
+        PL_TRY(pl_strategy_plan(s, j->graph[i], j->plan[STEP], j->arena, &j->plan[i], err));
+    return true;
+}
+
+static bool open_text(pl_train_job *j, pl_err *err)
+{
+    const pl_model_args *a = &j->args;
+    if (strcmp(a->model->data, "text") != 0)
+        return pl_err_set(
+            err, PL_EUNSUPPORTED,
+            "model '%s' reads %s, and this is a text file: give FILE" PL_TENSORS_ENDING
+            " with its inputs, or use --data synthetic",
+            a->model->name, a->model->data);
+    if (pl_model_int(a, "vocab") < 256)
+        return pl_err_set(err, PL_EINPUT,
+                          "vocab=%lld is too small: the tokens of a file are its bytes, "
+                          "write vocab=256",
+                          (long long)pl_model_int(a, "vocab"));
+    if (pl_model_labels(a) < 256)
+        return pl_err_set(err, PL_EINPUT,
+                          "classes=%lld are too few: the labels of a file are its bytes, "
+                          "write classes=256",
+                          (long long)pl_model_labels(a));
+    return pl_data_text_open(j->o.data, j->o.train_share, pl_model_int(a, "seq"), j->arena,
+                             &j->data, err);
+}
+
+/* Of tensors the graphs say what they have to be; text is checked before they are built. */
+static bool open_tensors(pl_train_job *j, pl_err *err)
+{
+    const pl_graph *graphs[] = { j->graph[STEP], j->graph[EVAL] };
+    return pl_data_tensors_open(j->o.data, j->o.train_share, j->o.in_order, 2, graphs, j->arena,
+                                &j->data, err);
+}
+
+/* States of the evaluation are those of the model, without an optimizer's. */
+static bool open_weights(pl_train_job *j, pl_err *err)
+{
+    if (j->o.resume)
+        return pl_err_set(err, PL_EUSAGE,
+                          "--resume goes on from a checkpoint's weights: leave out --weights");
+    return pl_weights_open(j->o.weights, j->arena, &j->weights, err) &&
+           pl_weights_match(&j->weights, j->graph[EVAL], j->arena, &j->weights_note, err);
+}
+
+/* What must be equal for a resumed run to go on as if it had never stopped, to the last bit. */
+static const char *settings_text(const pl_train_job *j)
+{
+    const pl_train_options *o = &j->o;
+    const bool rows = j->data.kind == PL_DATA_TENSORS;
+    return pl_arena_fmt(
+        j->arena,
+        "{\"optimizer\": \"%s\", \"lr\": %.17g, \"lr_min\": %.17g, \"warmup\": %lld, "
+        "\"beta1\": %.17g, \"beta2\": %.17g, \"eps\": %.17g, \"momentum\": %.17g, "
+        "\"decay\": %.17g, \"clip\": %.17g, \"steps\": %lld, \"micro\": %lld, "
+        "\"train_share\": %.17g%s}",
+        o->optim.name, o->lr, o->lr_min, (long long)o->warmup, o->optim.beta1, o->optim.beta2,
+        o->optim.eps, o->optim.momentum, o->optim.decay, o->optim.clip, (long long)o->steps,
+        (long long)o->micro, o->train_share,
+        !rows         ? ""
+        : o->in_order ? ", \"data_order\": \"file\""
+                      : ", \"data_order\": \"random\"");
+}
+
+static void compare_settings(const char *was, const char *is, pl_text *notes)
+{
+    json_t *a = json_loads(was, 0, NULL), *b = json_loads(is, 0, NULL), *x;
+    const char *key;
+    PL_ASSERT(b);
+    json_object_foreach(b, key, x)
+    {
+        char *mine = json_dumps(x, JSON_ENCODE_ANY), *old = NULL;
+        json_t *y = json_object_get(a, key);
+        if (y) old = json_dumps(y, JSON_ENCODE_ANY);
+        if (!old || strcmp(mine, old))
+            pl_text_add(notes, "%s%s was %s, is %s", notes->n ? "; " : "", key,
+                        old ? old : "not saved", mine);
+        free(mine);
+        free(old);
+    }
+    json_decref(a);
+    json_decref(b);
+}
+
+static bool open_checkpoint(pl_train_job *j, pl_err *err)
+{
+    PL_TRY(pl_checkpoint_open(j->o.resume, j->arena, &j->from, err));
+    const pl_manifest *m = &j->from.manifest;
+    pl_text problems = { .arena = j->arena };
+    if (strcmp(m->model, j->args.spec))
+        pl_text_add(&problems, "the model was '%s', is '%s'", m->model, j->args.spec);
+    if (m->seed != j->o.seed)
+        pl_text_add(&problems, "%sseed was %llu, is %llu", problems.n ? "; " : "",
+                    (unsigned long long)m->seed, (unsigned long long)j->o.seed);
+    if (strcmp(m->data_hash ? m->data_hash : "", j->data.hash ? j->data.hash : ""))
+        pl_text_add(&problems, "%sthe data was '%s' (%lld bytes) with other contents",
+                    problems.n ? "; " : "", m->data, (long long)m->data_bytes);
+    if (problems.n)
+        return pl_err_set(err, PL_EINPUT, "cannot resume %s: %s", j->o.resume,
+                          pl_text_get(&problems));
+    if (m->step > j->o.steps)
+        return pl_err_set(err, PL_EINPUT, "%s has done %lld steps, --steps is %lld", j->o.resume,
+                          (long long)m->step, (long long)j->o.steps);
+    pl_text notes = { .arena = j->arena };
+    compare_settings(m->settings ? m->settings : "{}", j->settings, &notes);
+    j->notes = pl_text_get(&notes);
+    return true;
+}
+
+static bool make_job(pl_train_job *j, pl_err *err)
+{
+    pl_strategy s;
+    PL_TRY(pl_strategy_parse(j->o.strategy, j->n_ranks, j->arena, &s, err));
+    if (j->o.cluster) s.cluster = j->o.cluster;
+    PL_TRY(pl_model_parse(j->o.model, j->arena, &j->args, err));
+    PL_TRY(pl_optim_micro(&j->args, j->o.micro, j->arena, &j->micro, err));
+    pl_data_kind kind = pl_data_kind_of(j->o.data);
+    bool text = !strcmp(j->args.model->data, "text");
+    j->tokens = pl_model_int(&j->args, "batch") * (text ? pl_model_int(&j->args, "seq") : 1);
+    if (kind == PL_DATA_TEXT) PL_TRY(open_text(j, err));
+    PL_TRY(build_step(j, err));
+    PL_TRY(build_evaluation(j, err));
+    if (kind == PL_DATA_TENSORS) PL_TRY(open_tensors(j, err));
+    if (j->o.weights) PL_TRY(open_weights(j, err));
+    PL_TRY(make_plans(j, &s, err));
+    j->settings = settings_text(j);
+    if (j->o.resume) PL_TRY(open_checkpoint(j, err));
+    return !j->o.save || pl_save_make_folder(j->o.save, err);
+}
+
+bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena *arena, pl_train_job **out,
+                  pl_err *err)
+{
+    pl_train_job *j = PL_NEW(arena, pl_train_job);
+    *j = (pl_train_job){
+        .o = *o, .n_ranks = n_ranks, .arena = arena, .notes = "", .weights_note = ""
+    };
+    if (!o->strategy) j->o.strategy = "dp";
+    if (!o->micro) j->o.micro = 1;
+    /* An evaluation that never runs may need more memory than a step. */
+    j->n_programs = j->o.micro > 1 ? UPDATE + 1 : o->eval_batches > 0 ? EVAL + 1 : STEP + 1;
+    *out = j;
+    if (make_job(j, err)) return true;
+    pl_train_free(j);
+    return false;
+}
+
+void pl_train_free(pl_train_job *j)
+{
+    pl_data_free(&j->data);
+    pl_weights_free(&j->weights);
+    if (j->from.map) pl_checkpoint_free(&j->from);
+}
+
+const pl_graph *pl_train_graph(const pl_train_job *j)
+{
+    return j->graph[STEP];
+}
+
+const pl_data *pl_train_data(const pl_train_job *j)
+{
+    return &j->data;
+}
+
+const char *pl_train_notes(const pl_train_job *j)
+{
+    return j->notes;
+}
+
+const char *pl_train_weights(const pl_train_job *j)
+{
+    return j->weights_note;
+}

@@ -1,0 +1,28 @@
+/* train/job.h - the inside of a training job: job.c makes it, train.c runs it. */
+#ifndef PL_TRAIN_JOB_H
+#define PL_TRAIN_JOB_H
+#include "run/checkpoint.h"
+#include "train/train.h"
+#include "train/weights.h"
+
+enum { PL_JOB_PROGRAMS = PL_TRAIN_UPDATE + 1 };
+
+struct pl_train_job {
+    pl_train_options o;
+    int n_ranks;
+    pl_arena *arena;
+    pl_model_args args;  /* as asked for: a step's batch    */
+    pl_model_args micro; /* of the graphs: a micro-batch    */
+    pl_data data;
+    int n_programs;
+    pl_graph *graph[PL_JOB_PROGRAMS];
+    pl_plan *plan[PL_JOB_PROGRAMS];
+    pl_checkpoint from; /* when resuming */
+    pl_weights weights; /* to start from */
+    const char *weights_note;
+    const char *settings;
+    const char *notes; /* settings that differ from the checkpoint's */
+    int64_t tokens;    /* per step */
+};
+
+#endif

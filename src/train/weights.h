@@ -1,0 +1,40 @@
+/* train/weights.h - weights in safetensors files, for a model's states to start from. */
+#ifndef PL_TRAIN_WEIGHTS_H
+#define PL_TRAIN_WEIGHTS_H
+#include "graph/graph.h"
+#include "train/init.h"
+#include "train/tensors.h"
+
+typedef struct pl_weights {
+    const char *path;
+    int n_files;
+    pl_tensors *file;           /* [n_files] mapped                                      */
+    int n_used;
+    const pl_tensor **used;     /* [n_used] those that states start from, sorted by name */
+} pl_weights;
+
+/* Open a .safetensors file, an index (.json: {"weight_map": {NAME: FILE, ...}}, files in its folder
+ * and below), or a folder that holds model.safetensors.index.json or one .safetensors file.
+ * `a` owns all but the mappings. Fails with PL_EINPUT: unreadable, damaged, a FILE outside of the
+ * folder or without its NAME. */
+PL_MUST_CHECK bool pl_weights_open(const char *path, pl_arena *a, pl_weights *out, pl_err *err);
+void pl_weights_free(pl_weights *w);
+
+/* Find the states of a graph by name; *note tells how many there were, which were not, and which
+ * tensors no state has taken. Fails with PL_EINPUT naming all that do not fit (pl_tensors_fit);
+ * when no state is there at all. */
+PL_MUST_CHECK bool pl_weights_match(pl_weights *w, const pl_graph *g, pl_arena *a,
+                                    const char **note, pl_err *err);
+
+pl_source pl_weights_source(const pl_weights *w); /* of what was matched */
+
+/* The files that an index names, each once, below `folder`, and the tensors that it says are in
+ * them; for the fuzz target too: any bytes in, no crash. */
+typedef struct pl_weights_index {
+    int n;
+    const char **name, **file; /* [n] of tensors, in order of the files' names */
+} pl_weights_index;
+PL_MUST_CHECK bool pl_weights_parse(const char *json, size_t n, pl_arena *a, pl_weights_index *out,
+                                    pl_err *err);
+
+#endif
