@@ -1,5 +1,6 @@
 /* pleat graph: what a model is: operators, parameters, flops, bytes; or its whole text form. */
 #include "cli/commands.h"
+#include "cli/sizes.h"
 #include "ops/lib/all.h"
 #include "train/optim.h"
 
@@ -8,15 +9,14 @@
 
 typedef struct graph_args {
     const char *optimizer;
-    int64_t batch, seq;
+    pl_sizes sizes;
     bool json, text, forward;
 } graph_args;
 
 #define AT(f) offsetof(graph_args, f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "batch",     INT(batch),      "N",    NULL,    "rows per step (model key batch)", 1 },
-    { "seq",       INT(seq),        "N",    NULL,    "positions per row (model key seq)", 1 },
+    PL_SIZES_OPTS(sizes),
     { "optimizer", TEXT(optimizer), "NAME", PL_OPTIM_NAME, "of the training step" },
     { "forward",   FLAG(forward),   NULL,   NULL,    "the forward pass only" },
     { "text",      FLAG(text),      NULL,   NULL,    "the whole graph, a line per node" },
@@ -45,7 +45,7 @@ typedef struct summary {
 static bool build(const graph_args *a, const char *spec, bool train, pl_arena *arena,
                   pl_model_args *args, pl_graph **g, pl_err *err)
 {
-    PL_TRY(pl_model_parse(pl_model_sized(arena, spec, a->batch, a->seq), arena, args, err));
+    PL_TRY(pl_model_parse(pl_sizes_spec(&a->sizes, spec, arena), arena, args, err));
     pl_optim o = pl_optim_usual(a->optimizer);
     o.clip = 0;
     pl_builder b = pl_optim_step(args, train ? &o : NULL, arena);

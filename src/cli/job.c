@@ -74,8 +74,7 @@ static bool set_options(const pl_job_args *a, pl_job *j, pl_arena *arena, pl_err
 
 bool pl_job_open(const pl_job_args *a, const char *spec, pl_arena *arena, pl_job *out, pl_err *err)
 {
-    *out = (pl_job){ .model = pl_model_sized(arena, spec, a->batch, a->seq),
-                     .optimizer = a->optimizer };
+    *out = (pl_job){ .model = pl_sizes_spec(&a->sizes, spec, arena), .optimizer = a->optimizer };
     PL_TRY(find_cluster(a, arena, &out->cluster, err));
     PL_TRY(set_options(a, out, arena, err));
     return build(out, arena, err);

@@ -2,13 +2,14 @@
  * a plan file, which says all of that. */
 #ifndef PL_CLI_JOB_H
 #define PL_CLI_JOB_H
-#include "cli/opt.h"
+#include "cli/sizes.h"
 #include "plan/file.h"
 #include "program/best.h"
 
 typedef struct pl_job_args {
     const char *cluster, *optimizer, *search;
-    int64_t devices, batch, seq, bucket, ahead, steps_over, memory, axes, effort;
+    pl_sizes sizes;
+    int64_t devices, bucket, ahead, steps_over, memory, axes, effort;
 } pl_job_args;
 
 /* Their rows, for a command whose arguments have a pl_job_args `job`. */
@@ -20,8 +21,7 @@ typedef struct pl_job_args {
     { "axes", INT(job.axes), "N", NULL, "of a mesh at most; default: 2, or the levels", 1, 6 }, \
     { "search", TEXT(job.search), "NAME", NULL, "a published method instead; names below" }, \
     { "O", INT(job.effort), "N", "2", "1: equal blocks are planned alike; 2: exact", 1, 2 }, \
-    { "batch", INT(job.batch), "N", NULL, "all devices' rows (model key batch)", 1 }, \
-    { "seq", INT(job.seq), "N", NULL, "positions per row (model key seq)", 1 }, \
+    PL_SIZES_OPTS(job.sizes), \
     { "optimizer", TEXT(job.optimizer), "NAME", PL_OPTIM_NAME, "adamw, adam or sgd" }, \
     { "bucket", BYTES(job.bucket), "SIZE", "16MiB", "gradients reduced in one message" }, \
     { "gathers-ahead", BYTES(job.ahead), "SIZE", "32MiB", "gathered before they are read" },     \

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/sizes.h"
 #include "memory/caching.h"
 #include "memory/csv.h"
 #include "memory/keys.h"
@@ -20,7 +21,8 @@ enum { MOST_BYTES = 1 << 30, MOST_ROWS = 64 };
 
 typedef struct memory_args {
     const char *optimizer, *strategy, *order, *layout, *csv, *file, *page;
-    int64_t batch, seq, devices, capacity, moves, nodes;
+    pl_sizes sizes;
+    int64_t devices, capacity, moves, nodes;
     double clip;
     bool unfused, json;
 } memory_args;
@@ -28,8 +30,7 @@ typedef struct memory_args {
 #define AT(f) offsetof(memory_args, f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "batch",     INT(batch),      "N",    NULL, "rows per step (model key batch)", 1 },
-    { "seq",       INT(seq),        "N",    NULL, "positions per row (model key seq)", 1 },
+    PL_SIZES_OPTS(sizes),
     { "optimizer", TEXT(optimizer), "NAME", PL_OPTIM_NAME, "of the training step" },
     { "clip",      REAL(clip),      "NORM", USUAL(PL_OPTIM_CLIP),
       "global gradient norm; 0: no clipping" },
@@ -285,7 +286,7 @@ static bool study_model(const memory_args *a, const char *spec, pl_arena *arena,
     pl_graph *g;
     pl_strategy how;
     pl_plan *plan;
-    PL_TRY(pl_model_parse(pl_model_sized(arena, spec, a->batch, a->seq), arena, &m, err));
+    PL_TRY(pl_model_parse(pl_sizes_spec(&a->sizes, spec, arena), arena, &m, err));
     pl_optim o = pl_optim_usual(a->optimizer);
     o.clip = a->clip;
     o.unfused = a->unfused;

@@ -68,12 +68,13 @@ static void add_changes(const plan_args *a, const char *spec, const pl_job *j, p
     pl_err found = *err, why = { 0 };
     pl_job_args args = a->job;
     int64_t rows = pl_job_rows(j);
-    for (args.batch = rows / 2; args.batch >= 1; args.batch /= 2) {
+    for (args.sizes.batch = rows / 2; args.sizes.batch >= 1; args.sizes.batch /= 2) {
         pl_job less;
-        pl_watch_tell(j->options.watch, "nothing fits: trying --batch", (int)args.batch, (int)rows);
+        pl_watch_tell(j->options.watch, "nothing fits: trying --batch", (int)args.sizes.batch,
+                      (int)rows);
         if (!pl_job_open(&args, spec, arena, &less, &why)) break;
         if (!pl_best_fits(less.graph, j->cluster, &less.options, &less.lower)) continue;
-        pl_text_add(&text, "; it fits with --batch %lld", (long long)args.batch);
+        pl_text_add(&text, "; it fits with --batch %lld", (long long)args.sizes.batch);
         break;
     }
     for (int times = 2; times <= MOST_TIMES; times *= 2) {

@@ -1,6 +1,7 @@
 /* pleat train: real training of a built-in model on this machine's threads, or under mpirun. */
 #include "base/clock.h"
 #include "cli/commands.h"
+#include "cli/sizes.h"
 #include "cli/launch.h"
 #include "plan/strategy.h"
 #include "program/forecast.h"
@@ -16,7 +17,8 @@
 typedef struct train_args {
     pl_train_options o;
     const char *backend, *matmul, *cluster, *plan, *order, *data_order;
-    int64_t devices, threads, batch, seq, seed, keep;
+    pl_sizes sizes;
+    int64_t devices, threads, seed, keep;
     double timeout;
     bool json, timings, explain, profile, program;
 } train_args;
@@ -32,9 +34,8 @@ static const pl_opt opts[] = {
     { "plan",         TEXT(plan),         "FILE", NULL,  "the same as --strategy plan=FILE" },
     { "cluster",      TEXT(cluster),      "NAME", NULL,  "what it predicts with: see pleat probe" },
     { "steps",        INT(o.steps),       "N",    "100", "updates" },
-    { "batch",        INT(batch),         "N",    NULL,  "all ranks' rows (model key batch)", 1 },
+    PL_SIZES_OPTS(sizes),
     { "micro",        INT(o.micro),       "N",    "1",   "micro-batches of a step's batch", 1 },
-    { "seq",          INT(seq),           "N",    NULL,  "positions per row (model key seq)", 1 },
     { "lr",           REAL(o.lr),         "X",    USUAL(PL_OPTIM_LR), "peak learning rate" },
     { "lr-min",       REAL(o.lr_min),     "X",    NULL,  "end of the cosine; default lr / 10" },
     { "warmup",       INT(o.warmup),      "N",    "0",   "steps of linear warm-up" },
@@ -289,7 +290,7 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     pl_train_options *o = &a->o;
     pl_kernel_env *env = &o->exec.env;
     int cores = pl_launch_cores() / w->n_local;
-    o->model = pl_model_sized(arena, model, a->batch, a->seq);
+    o->model = pl_sizes_spec(&a->sizes, model, arena);
     if (!o->data)
         return pl_err_set(err, PL_EUSAGE,
                           "--data is missing: a text file, FILE.safetensors or synthetic");

@@ -1,5 +1,6 @@
 /* pleat verify: the split program computes what the whole one does, on small real runs. */
 #include "cli/commands.h"
+#include "cli/sizes.h"
 #include "cli/launch.h"
 #include "models/model.h"
 #include "train/verify.h"
@@ -12,7 +13,8 @@
 typedef struct verify_args {
     pl_verify_options o;
     const char *strategy, *backend, *order;
-    int64_t devices, threads, batch, seq, seed;
+    pl_sizes sizes;
+    int64_t devices, threads, seed;
     double timeout;
     bool all, json;
 } verify_args;
@@ -25,9 +27,8 @@ static const pl_opt opts[] = {
     { "devices",   INT(devices),       "N",    NULL,   "ranks: threads, or those of mpirun", 1 },
     { "steps",     INT(o.steps),       "N",    "3",    "updates", 1 },
     { "tolerance", REAL(o.tolerance),  "X",    NULL,   "largest difference; 1e-5, bf16: 0.3" },
-    { "batch",     INT(batch),         "N",    NULL,   "all ranks' rows (model key batch)", 1 },
+    PL_SIZES_OPTS(sizes),
     { "micro",     INT(o.micro),       "N",    "1",    "micro-batches of a step's batch", 1 },
-    { "seq",       INT(seq),           "N",    NULL,   "positions per row (model key seq)", 1 },
     { "lr",        REAL(o.lr),         "X",    USUAL(PL_OPTIM_LR), "learning rate" },
     { "seed",      INT(seed),          "K",    "1",    "of weights, data and dropout" },
     { "optimizer", TEXT(o.optim.name), "NAME", PL_OPTIM_NAME, "adamw, adam or sgd" },
@@ -266,7 +267,7 @@ static bool finish_options(verify_args *a, const char *model, const pl_world *w,
 {
     pl_verify_options *o = &a->o;
     int cores = pl_launch_cores() / w->n_local;
-    o->model = pl_model_sized(arena, model, a->batch, a->seq);
+    o->model = pl_sizes_spec(&a->sizes, model, arena);
     o->seed = (uint64_t)a->seed;
     o->exec.env.n_threads = a->threads ? (int)a->threads : cores > 1 ? cores : 1;
     if (!o->lower.ahead_bytes) o->lower.ahead_bytes = -1;
