@@ -15,6 +15,7 @@ static void enter(pl_import *m, pl_builder *b, pl_item copy[])
     for (int k = 0; k < m->n_in; k++) {
         if (!m->in[k]) continue;
         const pl_tensor *t = m->in[k]->constant;
+        if (!pl_shape_count(&t->shape)) continue; /* no value of a graph is empty */
         copy[k] = *m->in[k];
         copy[k].value = pl_add_input(b, pl_arena_fmt(m->a, "in.%d", k), t->type, t->shape);
         m->in[k] = &copy[k];
@@ -45,7 +46,7 @@ static void run_graph(const pl_graph *g, void **at, pl_arena *a)
 static void fill_inputs(const pl_import *m, void **at)
 {
     for (int k = 0; k < m->n_in; k++) {
-        if (!m->in[k]) continue;
+        if (!m->in[k] || !m->in[k]->value) continue;
         const pl_tensor *t = m->in[k]->constant;
         void *to = array_of(m->in[k]->value, m->a);
         pl_tensor_convert(t, t->data, pl_shape_count(&t->shape), to);

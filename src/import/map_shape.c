@@ -314,7 +314,7 @@ bool pl_map_concat(pl_import *m)
                                pl_item_shape(m->in[0])->rank);
         if (pl_shape_count(s)) x[n++] = pl_in(m, k); /* PyTorch joins empty ones too */
     }
-    if (n == 0) return pl_map_refuse(m, "all inputs are empty");
+    if (n == 0) return pl_map_identity(m);
     pl_out(m, 0, pl_joined(m, x, n, axis));
     return true;
 }
@@ -364,6 +364,7 @@ static pl_value *strided(pl_import *m, pl_value *x, int dim, int64_t at, int64_t
 /* The start and number of elements of a slice, as numpy cuts it. */
 static bool clamp(pl_import *m, int64_t whole, int64_t step, int64_t *from, int64_t to, int64_t *n)
 {
+    *n = 0;
     if (step < 1)
         return pl_map_refuse(m, "step %lld: only positive ones are supported", (long long)step);
     if (*from < 0) *from += whole;
@@ -371,8 +372,23 @@ static bool clamp(pl_import *m, int64_t whole, int64_t step, int64_t *from, int6
     *from = *from < 0 ? 0 : *from > whole ? whole : *from;
     to = to < 0 ? 0 : to > whole ? whole : to;
     *n = to > *from ? (to - *from + step - 1) / step : 0;
-    return *n > 0 || pl_map_refuse(m, "an empty slice [%lld:%lld:%lld] of %lld", (long long)*from,
-                                   (long long)to, (long long)step, (long long)whole);
+    return true;
+}
+
+/* What is left of shapes may be nothing: a constant without elements. */
+static bool out_empty(pl_import *m, const pl_value *x, int axis)
+{
+    pl_shape s = x->shape;
+    s.dim[axis] = 0;
+    if (!pl_item_known(m->in[0])) return pl_map_refuse(m, "an empty slice of dimension %d", axis);
+    pl_out_constant(m, 0, x->type, &s, "");
+    return true;
+}
+
+static bool check_counts(pl_import *m, int n, int n_to, int n_axes, int n_steps)
+{
+    return (n >= 0 && n_to == n && (n_axes < 0 || n_axes == n) && (n_steps < 0 || n_steps == n)) ||
+           pl_map_fail(m, "%d starts, %d ends, %d axes, %d steps", n, n_to, n_axes, n_steps);
 }
 
 bool pl_map_slice(pl_import *m)
@@ -383,15 +399,15 @@ bool pl_map_slice(pl_import *m)
     PL_TRY(pl_ints_of(m, 2, "ends", PL_MAX_RANK, &to, &n_to));
     PL_TRY(pl_ints_of(m, 3, "axes", PL_MAX_RANK, &axes, &n_axes));
     if (pl_has(m, 4)) PL_TRY((steps = pl_in_ints(m, 4, PL_MAX_RANK, &n_steps)) != NULL);
+    PL_TRY(check_counts(m, n, n_to, n_axes, n_steps));
     pl_value *x = pl_in(m, 0);
-    if (n < 0 || n_to != n || (n_axes >= 0 && n_axes != n) || (n_steps >= 0 && n_steps != n))
-        return pl_map_fail(m, "%d starts, %d ends, %d axes, %d steps", n, n_to, n_axes, n_steps);
     for (int i = 0; i < n && x; i++) {
         int axis;
         int64_t at = from[i], count = 0;
         PL_TRY(pl_axis(m, n_axes >= 0 ? axes[i] : i, x->shape.rank, &axis));
         const int64_t step = n_steps >= 0 ? steps[i] : 1;
         PL_TRY(clamp(m, x->shape.dim[axis], step, &at, to[i], &count));
+        if (!count) return out_empty(m, x, axis);
         x = strided(m, x, axis, at, count, step);
     }
     pl_out(m, 0, x);

@@ -74,12 +74,13 @@ static void add_scalars(pl_verify_whole *w, int64_t step)
     }
 }
 
-/* Sums of gradients are no states beyond their step. */
+/* Sums of gradients are no states beyond their step; constants stay what they are, masks of minus
+ * infinity too. */
 static void add_states(pl_verify_whole *w)
 {
     const pl_store *s = w->last.store;
     for (int i = 0; i < s->n; i++) {
-        if (pl_optim_is_sum(s->state[i].value)) continue;
+        if (pl_optim_is_sum(s->state[i].value) || !s->state[i].value->next) continue;
         pl_verify_tensor *t =
             add_tensor(w, PL_VERIFY_STATE, s->state[i].value, pl_exec_state(w->last.exec, i));
         t->text = pl_arena_fmt(w->arena, "'%s' after step %lld", t->name, (long long)w->o->steps);
