@@ -274,26 +274,65 @@ static pl_value *moved_average(pl_import *m, pl_value *old, pl_value *new, doubl
     return PL_EACH(m, &pl_op_add, "", pl_scaled(m, old, momentum), pl_scaled(m, new, 1 - momentum));
 }
 
-bool pl_map_batch_normalization(pl_import *m)
+/* Is this a buffer of the model, which a step may change? */
+static bool is_running(const pl_value *x)
 {
-    pl_value *x = pl_in(m, 0), *mean = pl_in(m, 3), *var = pl_in(m, 4);
-    const double eps = pl_attr_real(m, "epsilon", 1e-5),
-                 momentum = pl_attr_real(m, "momentum", 0.9);
-    if (!x || !mean || !var) return false;
-    if (!pl_attr_int(m, "training_mode", 0) || !m->options->train) {
-        pl_out(m, 0, affine(m, norm_by(m, x, mean, var, eps), 1, 2));
-        return true;
-    }
+    return x->role == PL_STATE && !x->trainable && !x->next && x->type == PL_F32;
+}
+
+/* By the operators of the built-in models, which leave the running statistics as PyTorch does. */
+static bool train_batch_norm(pl_import *m, pl_value *x, pl_value *mean, pl_value *var)
+{
+    const char *all = pl_letters(m, 0, x->shape.rank);
+    const double count = (double)pl_shape_count(&x->shape) / (double)x->shape.dim[1];
+    pl_value *scale = pl_in(m, 1), *bias = pl_in(m, 2);
+    pl_node *stats =
+        pl_add_node(m->b, &pl_op_batch_norm_stats, NULL, pl_arena_fmt(m->a, "%s->B,B", all), 1, &x);
+    if (!stats || !scale || !bias) return false;
+    const char *rate = pl_arena_fmt(m->a, "; count=%.17g momentum=%.17g", count,
+                                    1 - pl_attr_real(m, "momentum", 0.9));
+    pl_node *running = pl_add_node(m->b, &pl_op_batch_norm_running, NULL, rate, 4,
+                                   (pl_value *const[]){ mean, var, stats->out[0], stats->out[1] });
+    if (!running) return false;
+    mean->next = running->out[0];
+    var->next = running->out[1];
+    pl_out(m, 0,
+           PL_ADD(m->b, &pl_op_batch_norm,
+                  pl_arena_fmt(m->a, "%s,B,B,B,B->%s; eps=%.17g", all, all,
+                               pl_attr_real(m, "epsilon", 1e-5)),
+                  x, stats->out[0], stats->out[1], scale, bias));
+    pl_out(m, 1, mean->next);
+    pl_out(m, 2, var->next);
+    return true;
+}
+
+/* As the specification has it, for statistics that come from elsewhere. */
+static bool standardise_batch(pl_import *m, pl_value *x, pl_value *mean, pl_value *var)
+{
+    const double momentum = pl_attr_real(m, "momentum", 0.9);
     const unsigned axes = ((1u << x->shape.rank) - 1) & ~2u;
-    pl_value *now, *rstd, *y = standardised(m, x, axes, eps, &now, &rstd);
+    pl_value *now, *rstd;
+    pl_value *y = standardised(m, x, axes, pl_attr_real(m, "epsilon", 1e-5), &now, &rstd);
     pl_out(m, 0, affine(m, y, 1, 2));
-    pl_value *d = PL_EACH(m, &pl_op_sub, "", x, now);
-    pl_value *spread =
-        d ? pl_reduced(m, &pl_op_reduce_sum, PL_ADD(m->b, &pl_op_mul, NULL, d, d), axes, true)
-          : NULL;
+    pl_value *d = PL_EACH(m, &pl_op_sub, "", x, now), *spread = NULL;
+    if (d)
+        spread = pl_reduced(m, &pl_op_reduce_sum, PL_ADD(m->b, &pl_op_mul, NULL, d, d), axes, true);
     spread = pl_scaled(m, spread, 1 / count_of(x, axes));
     pl_out(m, 1, moved_average(m, mean, pl_shaped(m, now, &mean->shape), momentum));
     pl_out(m, 2, moved_average(m, var, pl_shaped(m, spread, &var->shape), momentum));
+    return true;
+}
+
+bool pl_map_batch_normalization(pl_import *m)
+{
+    pl_value *x = pl_in(m, 0), *mean = pl_in(m, 3), *var = pl_in(m, 4);
+    if (!x || !mean || !var) return false;
+    if (pl_attr_int(m, "training_mode", 0) && m->options->train)
+        return is_running(mean) && is_running(var) ? train_batch_norm(m, x, mean, var)
+                                                   : standardise_batch(m, x, mean, var);
+    pl_out(m, 0, affine(m, norm_by(m, x, mean, var, pl_attr_real(m, "epsilon", 1e-5)), 1, 2));
+    if (asks_for(m, 1)) pl_out(m, 1, mean);
+    if (asks_for(m, 2)) pl_out(m, 2, var);
     return true;
 }
 
