@@ -30,17 +30,6 @@ static Onnx__ModelProto *unpack(const uint8_t *bytes, size_t n, pl_arena *a)
 
 /* -- external data ----------------------------------------------------------------------------- */
 
-static bool is_inside(const char *location)
-{
-    if (!*location || *location == '/' || strchr(location, '\\')) return false;
-    for (const char *at = location; at;) {
-        size_t n = strcspn(at, "/");
-        if (n == 2 && !strncmp(at, "..", 2)) return false;
-        at = at[n] ? at + n + 1 : NULL;
-    }
-    return true;
-}
-
 static const char *folder_of(const char *path, pl_arena *a)
 {
     const char *slash = strrchr(path, '/');
@@ -84,7 +73,7 @@ static bool read_external(const Onnx__TensorProto *m, const char *path, pl_arena
         if (!strcmp(key, "offset")) PL_TRY(read_number(value, t->name, key, &t->at, err));
         if (!strcmp(key, "length")) PL_TRY(read_number(value, t->name, key, &length, err));
     }
-    if (!location || !is_inside(location))
+    if (!location || !pl_file_is_below(location))
         return pl_err_set(err, PL_EINPUT,
                           "tensor '%s': external_data has location '%.100s': it has to be a path "
                           "below the model's folder, without '..'",

@@ -199,6 +199,12 @@ static int by_tensor_name(const void *left, const void *right)
     return strcmp((*a)->name, (*b)->name);
 }
 
+/* A constant of the model, whose elements stand in the graph: no weight. */
+static bool is_listed(const pl_value *v)
+{
+    return !strncmp(v->init, "values", 6);
+}
+
 /* The states' tensors, in order of their names. */
 static bool find_used(pl_weights *w, const pl_graph *g, names *missing, names *problems,
                       pl_err *err)
@@ -207,7 +213,7 @@ static bool find_used(pl_weights *w, const pl_graph *g, names *missing, names *p
         const pl_value *v = g->values.at[i];
         int file, at;
         pl_err found = { 0 };
-        if (v->role != PL_STATE) continue;
+        if (v->role != PL_STATE || is_listed(v)) continue;
         if (!find_tensor(w, v->name, &file, &at))
             add_name(missing, v->name);
         else if (pl_tensors_fit(&w->file[file], at, v->type, &v->shape, false, &found))

@@ -20,9 +20,9 @@ typedef struct pl_weights {
 PL_MUST_CHECK bool pl_weights_open(const char *path, pl_arena *a, pl_weights *out, pl_err *err);
 void pl_weights_free(pl_weights *w);
 
-/* Find the states of a graph by name; *note tells how many there were, which were not, and which
- * tensors no state has taken. Fails with PL_EINPUT naming all that do not fit (pl_tensors_fit);
- * when no state is there at all. */
+/* Find the states of a graph by name, but for constants ("values ..."); *note tells how many there
+ * were, which were not, and which tensors no state has taken. Fails with PL_EINPUT naming all that
+ * do not fit (pl_tensors_fit); when no state is there at all. */
 PL_MUST_CHECK bool pl_weights_match(pl_weights *w, const pl_graph *g, pl_arena *a,
                                     const char **note, pl_err *err);
 

@@ -59,6 +59,23 @@ make_text() {
         > "$1"
 }
 
+# tensors FILE HEADER < DATA: a safetensors file.
+tensors() {
+    {
+        # shellcheck disable=SC2059 # the format is the length, 8 bytes
+        printf "\\$(printf %03o $((${#2} % 256)))\\$(printf %03o $((${#2} / 256)))\0\0\0\0\0\0"
+        printf %s "$2"
+        cat
+    } > "$1"
+}
+
+# Text as data of tensors: rows of 16 bytes, and those one byte ahead.
+make_rows() {
+    { head -c 8000 text.txt; tail -c +2 text.txt | head -c 8000; } | tensors "$1" \
+        '{"tokens":{"dtype":"U8","shape":[500,16],"data_offsets":[0,8000]},'`
+        `'"targets":{"dtype":"U8","shape":[500,16],"data_offsets":[8000,16000]}}'
+}
+
 finish() {
     [ "$failures" = 0 ] || { echo "$failures failed"; exit 1; }
     echo "all passed"

@@ -1,7 +1,7 @@
 # What users get wrong: the documented exit code, and a message with place, numbers and next step.
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/helpers.sh"
-rm -rf ./*.txt configs folder saved damaged small*
+rm -rf ./*.txt ./*.safetensors configs folder saved damaged small*
 make_text text.txt
 head -c 100 text.txt > short.txt
 mkdir folder
@@ -76,6 +76,23 @@ refuses 3 'nofile: cannot read the data: No such file|synthetic' "${train[@]}" -
 refuses 3 'folder: not a regular file' "${train[@]}" --data folder
 refuses 3 'short.txt: 100 bytes give 90 for training and 10 for validation|--seq 16 needs 17|longer file' \
     "${train[@]}" --data short.txt
+make_rows rows.safetensors
+refuses 3 "'tokens' is i32[rows,8] here, U8[500,16] in the file|'targets' is i32[rows,8]" \
+    "${train[@]}" --data rows.safetensors --seq 8
+refuses 3 "vocab=100 is too small" "${train[@]/vocab=256/vocab=100}" # text
+refuses 3 "of 'tokens' is 1|at least 0 and below 100|of 'targets' is 1" \
+    "${train[@]/vocab=256/vocab=100}" --data rows.safetensors
+refuses 3 "rows.safetensors: 'x' f32[32,64] is missing; 'label' i32[32] is missing" \
+    "$pleat" train mlp --data rows.safetensors
+refuses 3 'rows.safetensors: 500 rows give 0 for training' "${train[@]}" --data rows.safetensors --train-share 0.001
+head -c 3000 rows.safetensors > cut.safetensors
+refuses 3 'cut.safetensors: truncated: 3000 bytes found' "${train[@]}" --data cut.safetensors
+refuses 3 'nofile.safetensors: cannot open' "${train[@]}" --data nofile.safetensors
+refuses 2 '--data-order abc: random or file' "${train[@]}" --data-order abc
+refuses 2 '--data-order file is for rows of tensors' "${train[@]}" --data-order file
+refuses 3 "rows.safetensors: 0 of 16 states loaded; not found: " "${train[@]}" --weights rows.safetensors
+refuses 3 'folder: no model.safetensors.index.json and 0 files *.safetensors' "${train[@]}" --weights folder
+refuses 2 '--resume goes on from a checkpoint' "${train[@]}" --weights rows.safetensors --resume folder
 refuses 3 'one row of --seq 200000 needs 200001' "${train[@]}" --seq 200000
 : > empty.txt
 refuses 3 'empty.txt: 0 bytes' "${train[@]}" --data empty.txt

@@ -1,7 +1,7 @@
 # Training runs as a user starts them: devices, repetition, interruption.
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/helpers.sh"
-rm -rf one two parts whole broken stopped ./*.log
+rm -rf one two parts whole broken stopped ./*.log ./*.safetensors
 make_text text.txt
 
 train=("$pleat" train "$tiny" --data text.txt --seq 16 --batch 4 --threads 1 --json)
@@ -60,6 +60,43 @@ for split in '1 dp' '2 dp' '2 zero=2' '2 zero=3'; do
 done
 refuses 3 'batch=8 does not divide into 3 micro-batches: give --batch 9' "${steady[@]}" --micro 3
 refuses 2 '--micro: 0 is below 1' "${steady[@]}" --micro 0
+
+# -- data in tensors: the same on any devices, and resumed in the middle ----------------------------------
+make_rows rows.safetensors
+rows=("$pleat" train "$tiny" --data rows.safetensors --seq 16 --batch 4 --threads 1 --json)
+for order in random file; do
+    rm -rf whole
+    runs 0 'rows.safetensors: 450 rows to learn, 50 to validate' "${rows[@]}" --steps 6 --data-order $order \
+        --save whole --save-every 3 --keep 2
+    mv out $order.log
+    for split in '2 dp' '4 zero=3' '2 tp=2'; do
+        runs 0 '' "${rows[@]}" --steps 6 --data-order $order --devices "${split% *}" --strategy "${split#* }"
+        check "losses of rows, $order, on $split" same_losses $order.log out
+    done
+    runs 0 '' "${rows[@]}" --steps 6 --data-order $order --resume whole/step-00000003.json --save parts
+    check "$order rows, resumed: the same weights" cmp whole/step-00000006.safetensors parts/step-00000006.safetensors
+    rm -r parts
+done
+check 'another order, other losses' test "$(losses random.log)" != "$(losses file.log)"
+runs 0 'resuming with other settings: data_order was "file", is "random"' "${rows[@]}" --steps 6 \
+    --resume whole/step-00000003.json
+cp rows.safetensors other.safetensors
+printf x | dd of=other.safetensors bs=1 seek=5000 conv=notrunc 2> /dev/null
+refuses 3 'cannot resume whole|with other contents' "${rows[@]}" --data other.safetensors --steps 6 --resume whole
+rm -r whole
+
+# -- weights to start from: exactly those, on any devices -------------------------------------------------
+runs 0 '' "${train[@]}" --steps 3 --save whole
+runs 0 "whole: 16 of 16 states loaded; of the file not used: 'h.0.attn.c_attn.bias.m', " \
+    "${train[@]}" --steps 0 --weights whole --save one --seed 7
+runs 0 '16 of 16 states loaded' "${train[@]}" --steps 0 --weights one/step-00000000.safetensors --save two --seed 7
+check 'weights loaded and saved again' cmp one/step-00000000.safetensors two/step-00000000.safetensors
+runs 0 '' "${train[@]}" --steps 0 --weights whole --save parts --seed 7 --devices 4 --strategy zero=3
+check 'weights loaded on four devices' cmp one/step-00000000.safetensors parts/step-00000000.safetensors
+runs 0 '' "${train[@]}" --steps 0 --save broken --seed 7
+check 'other weights than the initial ones' test "$(cmp -s one/step-00000000.safetensors \
+    broken/step-00000000.safetensors; echo $?)" = 1
+rm -r whole one two parts broken
 
 # -- kill -9 at any moment, then go on: the end is that of a run that was never killed --------------------
 long=("${train[@]}" --steps 40 --save-every 1 --keep 2 --eval-batches 0)

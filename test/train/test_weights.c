@@ -21,7 +21,7 @@ static const float a23[2][3] = { { 1, 2, 3 }, { 4, 5, 6 } }, a32[3][2];
 static const uint16_t b2[2] = { 0x3C00, 0xC100 }; /* 1, -2.5 in f16 */
 static const int64_t c1[1] = { 7 }, d4[4];
 
-/* States a f32[2,3], b f32[2] and c f32[]; the output reads all of them. */
+/* States a f32[2,3], b and c f32[2], and a constant; the output reads all of them. */
 static const pl_graph *make_graph(void)
 {
     pl_graph *g;
@@ -30,7 +30,8 @@ static const pl_graph *make_graph(void)
     pl_value *x = pl_add_state(&b, "a", PL_F32, PL_SHAPE(2, 3), "zeros", true);
     pl_value *y = pl_add_state(&b, "b", PL_F32, PL_SHAPE(2), "zeros", true);
     pl_value *z = pl_add_state(&b, "c", PL_F32, PL_SHAPE(2), "ones", true);
-    pl_value *both = PL_ADD(&b, &pl_op_add, NULL, y, z);
+    pl_value *k = pl_add_state(&b, "constant.0", PL_F32, PL_SHAPE(2), "values 1 2", false);
+    pl_value *both = PL_ADD(&b, &pl_op_add, NULL, PL_ADD(&b, &pl_op_mul, NULL, y, k), z);
     pl_add_output(&b, "out", PL_ADD(&b, &pl_op_add, "ij,i->ij", x, both));
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s", err.msg);
     return g;

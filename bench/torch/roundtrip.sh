@@ -1,0 +1,9 @@
+#!/bin/sh
+# roundtrip.py in the virtual environment of setup.sh, from the top of the tree; roundtrip.sh --help
+# says more.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+python=$("$here/setup.sh")
+cd "$here/../.."
+export PYTHONDONTWRITEBYTECODE=1
+exec "$python" "$here/roundtrip.py" "$@"
