@@ -86,14 +86,22 @@ double pl_type_get(pl_type t, const void *array, int64_t i)
     pl_bug(__FILE__, __LINE__, "type %d", (int)t);
 }
 
+/* Whole numbers: the nearest of the type, and 0 for what is no number. */
+static int64_t fit(double x, int64_t least, int64_t most)
+{
+    if (x != x) return 0;
+    if (x <= (double)least) return least;
+    return x >= (double)most ? most : (int64_t)x;
+}
+
 void pl_type_put(pl_type t, void *array, int64_t i, double value)
 {
     switch (t) {
     case PL_F32: ((float *)array)[i] = (float)value; return;
     case PL_BF16: ((uint16_t *)array)[i] = pl_bf16_round((float)value); return;
-    case PL_I32: ((int32_t *)array)[i] = (int32_t)value; return;
-    case PL_I64: ((int64_t *)array)[i] = (int64_t)value; return;
-    case PL_U8: ((uint8_t *)array)[i] = (uint8_t)value; return;
+    case PL_I32: ((int32_t *)array)[i] = (int32_t)fit(value, INT32_MIN, INT32_MAX); return;
+    case PL_I64: ((int64_t *)array)[i] = fit(value, INT64_MIN, INT64_MAX); return;
+    case PL_U8: ((uint8_t *)array)[i] = (uint8_t)fit(value, 0, UINT8_MAX); return;
     case PL_N_TYPES: break;
     }
     pl_bug(__FILE__, __LINE__, "type %d", (int)t);

@@ -14,7 +14,8 @@ bool pl_type_is_float(pl_type t);
 PL_MUST_CHECK bool pl_type_find(const char *name, pl_type *t);
 
 /* Element i of an array of any type, as the slow reference kernels read and write it. An i64 beyond
- * 2^53 loses digits here; bf16 is rounded to nearest even. */
+ * 2^53 loses digits here; bf16 is rounded to nearest even; a whole number out of range becomes the
+ * nearest of the type. */
 double pl_type_get(pl_type t, const void *array, int64_t i);
 void pl_type_put(pl_type t, void *array, int64_t i, double value);
 
