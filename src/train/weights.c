@@ -134,9 +134,12 @@ static bool find_in_folder(const char *folder, pl_arena *a, const char **path, p
             *path = pl_file_join(a, folder, name[i]);
             return true;
         }
-        if (ends_in(name[i], PL_TENSORS_ENDING) && !found++)
-            *path = pl_file_join(a, folder, name[i]);
+        const bool usual = !strcmp(name[i], "model" PL_TENSORS_ENDING);
+        if (!usual && !ends_in(name[i], PL_TENSORS_ENDING)) continue;
+        if (usual || !found) *path = pl_file_join(a, folder, name[i]);
+        found = usual ? -n : found + 1;
     }
+    if (found < 0) return true;
     return found == 1 ||
            pl_err_set(err, PL_EINPUT, "%s: no %s and %d files *%s there: name one of them", folder,
                       index_name, found, PL_TENSORS_ENDING);
@@ -193,10 +196,23 @@ static bool find_tensor(const pl_weights *w, const char *name, int *file, int *a
     return false;
 }
 
-static int by_tensor_name(const void *left, const void *right)
+/* By its own name, or with or without that of the base model. */
+static bool find_state(const pl_weights *w, const char *name, pl_arena *a, int *file, int *at)
 {
-    const pl_tensor *const *a = left, *const *b = right;
-    return strcmp((*a)->name, (*b)->name);
+    const char *dot = strchr(name, '.');
+    if (find_tensor(w, name, file, at)) return true;
+    if (w->n_files && w->file[0].n) {
+        const char *first = w->file[0].tensor[0].name;
+        const int n = (int)strcspn(first, ".");
+        if (find_tensor(w, pl_arena_fmt(a, "%.*s.%s", n, first, name), file, at)) return true;
+    }
+    return dot && find_tensor(w, dot + 1, file, at);
+}
+
+static int by_state(const void *left, const void *right)
+{
+    const struct pl_weight *a = left, *b = right;
+    return strcmp(a->state, b->state);
 }
 
 /* A constant of the model, whose elements stand in the graph: no weight. */
@@ -207,21 +223,21 @@ static bool is_listed(const pl_value *v)
 
 /* The states' tensors, in order of their names. */
 static bool find_used(pl_weights *w, const pl_graph *g, names *missing, names *problems,
-                      pl_err *err)
+                      pl_arena *a, pl_err *err)
 {
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         int file, at;
         pl_err found = { 0 };
         if (v->role != PL_STATE || is_listed(v)) continue;
-        if (!find_tensor(w, v->name, &file, &at))
+        if (!find_state(w, v->name, a, &file, &at))
             add_name(missing, v->name);
         else if (pl_tensors_fit(&w->file[file], at, v->type, &v->shape, false, &found))
-            w->used[w->n_used++] = &w->file[file].tensor[at];
+            w->used[w->n_used++] = (struct pl_weight){ v->name, &w->file[file].tensor[at] };
         else if (problems->n++ < TOLD)
             pl_text_add(&problems->text, "%s%s", problems->n > 1 ? "; " : "", found.msg);
     }
-    qsort(w->used, (size_t)w->n_used, sizeof *w->used, by_tensor_name);
+    qsort(w->used, (size_t)w->n_used, sizeof *w->used, by_state);
     if (problems->n > TOLD) pl_text_add(&problems->text, "; and %d more", problems->n - TOLD);
     if (problems->n)
         return pl_err_set(err, PL_EINPUT, "%s: %s", w->path, pl_text_get(&problems->text));
@@ -231,25 +247,31 @@ static bool find_used(pl_weights *w, const pl_graph *g, names *missing, names *p
 static const pl_tensor *find(const void *of, const char *state)
 {
     const pl_weights *w = of;
-    const pl_tensor key = { .name = state }, *want = &key;
-    const pl_tensor **found =
-        bsearch(&want, w->used, (size_t)w->n_used, sizeof *w->used, by_tensor_name);
-    return found ? *found : NULL;
+    const struct pl_weight key = { .state = state };
+    const struct pl_weight *found =
+        bsearch(&key, w->used, (size_t)w->n_used, sizeof *w->used, by_state);
+    return found ? found->tensor : NULL;
+}
+
+static bool is_used(const pl_weights *w, const pl_tensor *t)
+{
+    for (int i = 0; i < w->n_used; i++)
+        if (w->used[i].tensor == t) return true;
+    return false;
 }
 
 static void find_unused(const pl_weights *w, names *unused)
 {
     for (int i = 0; i < w->n_files; i++)
         for (int k = 0; k < w->file[i].n; k++)
-            if (find(w, w->file[i].tensor[k].name) != &w->file[i].tensor[k])
-                add_name(unused, w->file[i].tensor[k].name);
+            if (!is_used(w, &w->file[i].tensor[k])) add_name(unused, w->file[i].tensor[k].name);
 }
 
 bool pl_weights_match(pl_weights *w, const pl_graph *g, pl_arena *a, const char **note, pl_err *err)
 {
     names missing = { .text.arena = a }, unused = { .text.arena = a }, bad = { .text.arena = a };
-    w->used = PL_NEW_N(a, const pl_tensor *, g->values.n);
-    PL_TRY(find_used(w, g, &missing, &bad, err));
+    w->used = PL_NEW_N(a, struct pl_weight, g->values.n);
+    PL_TRY(find_used(w, g, &missing, &bad, a, err));
     find_unused(w, &unused);
     int n = w->n_used + missing.n;
     const char *rest = pl_arena_fmt(a, "%s%s", names_text(&missing, "not found"),

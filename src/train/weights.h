@@ -10,19 +10,24 @@ typedef struct pl_weights {
     int n_files;
     pl_tensors *file;           /* [n_files] mapped                                      */
     int n_used;
-    const pl_tensor **used;     /* [n_used] those that states start from, sorted by name */
+    struct pl_weight {
+        const char *state;
+        const pl_tensor *tensor;
+    } *used;                    /* [n_used] what states start from, sorted by their names */
 } pl_weights;
 
 /* Open a .safetensors file, an index (.json: {"weight_map": {NAME: FILE, ...}}, files in its folder
- * and below), or a folder that holds model.safetensors.index.json or one .safetensors file.
- * `a` owns all but the mappings. Fails with PL_EINPUT: unreadable, damaged, a FILE outside of the
- * folder or without its NAME. */
+ * and below), or a folder that holds model.safetensors.index.json, model.safetensors or one
+ * .safetensors file. `a` owns all but the mappings. Fails with PL_EINPUT: unreadable, damaged, a
+ * FILE outside of the folder or without its NAME. */
 PL_MUST_CHECK bool pl_weights_open(const char *path, pl_arena *a, pl_weights *out, pl_err *err);
 void pl_weights_free(pl_weights *w);
 
-/* Find the states of a graph by name, but for constants ("values ..."); *note tells how many there
- * were, which were not, and which tensors no state has taken. Fails with PL_EINPUT naming all that
- * do not fit (pl_tensors_fit); when no state is there at all. */
+/* Find the states of a graph by name, but for constants ("values ..."); where the file has none of
+ * that name, with the first word that its tensors' names begin with put before it ("transformer."),
+ * or without its own: the name of the base model, which some writers leave out. *note tells how
+ * many there were, which were not, and which tensors no state has taken. Fails with PL_EINPUT
+ * naming all that do not fit (pl_tensors_fit); when no state is there at all. */
 PL_MUST_CHECK bool pl_weights_match(pl_weights *w, const pl_graph *g, pl_arena *a,
                                     const char **note, pl_err *err);
 
