@@ -111,6 +111,13 @@ static bool has_attr(const pl_op *op, const char *name)
     return find_default(op, name, &len) != NULL;
 }
 
+/* Infinite ones too, as masks add. */
+static bool is_number(const char *word)
+{
+    double x;
+    return pl_text_real(word, &x) || !strcmp(word, "inf") || !strcmp(word, "-inf");
+}
+
 /* Is [text, text + len) a list of numbers, "1,0.5"? */
 static bool is_numbers(const char *text, size_t len)
 {
@@ -121,8 +128,7 @@ static bool is_numbers(const char *text, size_t len)
         if (n >= sizeof word) return false;
         memcpy(word, at, n);
         word[n] = 0;
-        double x;
-        if (!pl_text_real(word, &x)) return false;
+        if (!is_number(word)) return false;
         at += n;
         if (at == end) return true;
         at++;

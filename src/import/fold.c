@@ -9,7 +9,7 @@
 /* Elements of any value on the way, and flops: what takes more is computed in each step. */
 enum { MOST = 1 << 16, MOST_FLOPS = 1 << 26 };
 
-/* All inputs as inputs of the scratch graph. */
+/* All inputs as inputs of the scratch graph, which has no values without elements. */
 static void enter(pl_import *m, pl_builder *b, pl_item copy[])
 {
     for (int k = 0; k < m->n_in; k++) {
@@ -17,7 +17,8 @@ static void enter(pl_import *m, pl_builder *b, pl_item copy[])
         const pl_tensor *t = m->in[k]->constant;
         if (!pl_shape_count(&t->shape)) continue; /* no value of a graph is empty */
         copy[k] = *m->in[k];
-        copy[k].value = pl_add_input(b, pl_arena_fmt(m->a, "in.%d", k), t->type, t->shape);
+        if (pl_shape_count(&t->shape))
+            copy[k].value = pl_add_input(b, pl_arena_fmt(m->a, "in.%d", k), t->type, t->shape);
         m->in[k] = &copy[k];
     }
 }

@@ -15,6 +15,9 @@ typedef struct pl_item {
     pl_value *value;           /* NULL: not in the graph so far              */
     const pl_tensor *constant; /* NULL: computed                             */
     bool trains;               /* a weight: not computed with on the spot    */
+    struct pl_item *tied;      /* the weight that it is, transposed; or NULL */
+    pl_value **part;           /* [n_parts] of a sequence; NULL: a tensor    */
+    int n_parts;
     int line;                  /* of the node that makes it, from 1; 0: none */
 } pl_item;
 
@@ -52,6 +55,14 @@ pl_type pl_item_type(const pl_item *x);
 bool pl_item_known(const pl_item *x); /* its elements are in memory, and no weight */
 /* Its value in the graph, which it becomes now if it was none. NULL after an error. */
 pl_value *pl_item_value(pl_import *m, pl_item *x);
+
+/* -- weights.c --------------------------------------------------------------------------------- */
+bool pl_weight_is(const pl_tensor *t); /* as far as its type, shape and name tell */
+/* Are all its elements *x? False also where they cannot be read. */
+bool pl_weight_is_uniform(const pl_tensor *t, double *x);
+/* Those that an exporter made train where nodes use them as weights, tied to tables that they are
+ * the transposed copies of. */
+void pl_weights_mark(pl_import *m);
 
 /* -- node.c: what mappers ask of the node and tell --------------------------------------------- */
 bool pl_has(const pl_import *m, int k); /* input k is there */

@@ -112,7 +112,9 @@ pl_value *pl_item_value(pl_import *m, pl_item *x)
     if (x->value || m->b->err.code) return x->value;
     const pl_tensor *t = x->constant;
     pl_value *v;
-    if (x->trains || !t->data)
+    if (x->tied)
+        v = pl_transposed(m, pl_item_value(m, x->tied), (const int[]){ 1, 0 });
+    else if (x->trains || !t->data)
         v = pl_add_state(m->b, x->name, t->type, t->shape, "file", x->trains);
     else if (is_uniform(t, &y))
         v = add_fill(m, t, y);

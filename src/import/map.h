@@ -29,6 +29,7 @@ bool pl_map_expand(pl_import *m);
 bool pl_map_flatten(pl_import *m);
 bool pl_map_gather(pl_import *m);
 bool pl_map_gather_elements(pl_import *m);
+bool pl_map_gather_nd(pl_import *m);
 bool pl_map_gelu(pl_import *m);
 bool pl_map_gemm(pl_import *m);
 bool pl_map_global_average_pool(pl_import *m);
@@ -64,7 +65,9 @@ bool pl_map_reshape(pl_import *m);
 bool pl_map_resize(pl_import *m);
 bool pl_map_rms_normalization(pl_import *m);
 bool pl_map_rnn(pl_import *m);
+bool pl_map_scatter_nd(pl_import *m);
 bool pl_map_selu(pl_import *m);
+bool pl_map_sequence_at(pl_import *m);
 bool pl_map_shape(pl_import *m);
 bool pl_map_shrink(pl_import *m);
 bool pl_map_size(pl_import *m);
@@ -73,6 +76,7 @@ bool pl_map_softmax(pl_import *m);
 bool pl_map_softmax_cross_entropy_loss(pl_import *m);
 bool pl_map_space_to_depth(pl_import *m);
 bool pl_map_split(pl_import *m);
+bool pl_map_split_to_sequence(pl_import *m);
 bool pl_map_squeeze(pl_import *m);
 bool pl_map_swapped(pl_import *m);
 bool pl_map_swish(pl_import *m);
@@ -91,6 +95,9 @@ bool pl_map_where(pl_import *m);
 /* lo and hi more places at the ends of a dimension, or fewer where they are negative. */
 pl_value *pl_padded(pl_import *m, pl_value *x, int dim, int64_t lo, int64_t hi, double value,
                     const char *mode);
+/* A slice of input 0, whose elements are known; axes and steps may be NULL. */
+PL_MUST_CHECK bool pl_known_slice(pl_import *m, const int64_t from[], const int64_t to[],
+                                  const int64_t axes[], const int64_t steps[], int n);
 /* n values one after the other. */
 pl_value *pl_joined(pl_import *m, pl_value *const x[], int n, int axis);
 /* log(sum(exp(x))) over axes, which stay as dimensions of 1. */

@@ -82,6 +82,51 @@ bool pl_map_gather(pl_import *m)
     return true;
 }
 
+/* Tuples of indices of the first dimensions, in the last dimension of the ids, as indices of these
+ * dimensions made one. */
+static pl_value *flat_indices(pl_import *m, pl_value *x, pl_value *ids, int k, int64_t *rows)
+{
+    pl_value *flat = NULL;
+    const int last = ids->shape.rank - 1;
+    *rows = 1;
+    for (int i = k; i-- > 0;) {
+        const int64_t n = x->shape.dim[i];
+        pl_value *at = pl_squeezed(m, pl_sliced(m, ids, last, i, 1), last);
+        if (!at) return NULL;
+        pl_value *below = PL_EACH(m, &pl_op_less, "", at, pl_constant(m, at->type, 0));
+        pl_value *from_end = PL_EACH(m, &pl_op_add, "", at, pl_constant(m, at->type, (double)n));
+        at = PL_EACH(m, &pl_op_where, "", below, from_end, at);
+        if (*rows > 1)
+            at = PL_EACH(m, &pl_op_mul, "", at, pl_constant(m, ids->type, (double)*rows));
+        flat = flat ? PL_EACH(m, &pl_op_add, "", flat, at) : at;
+        *rows *= n;
+    }
+    return flat;
+}
+
+bool pl_map_gather_nd(pl_import *m)
+{
+    pl_value *x = pl_in(m, 0), *ids = pl_in(m, 1);
+    if (!x || !ids) return false;
+    if (pl_attr_int(m, "batch_dims", 0)) return pl_map_refuse(m, "batch_dims");
+    const int last = ids->shape.rank - 1, rank = x->shape.rank;
+    const int64_t k = last >= 0 ? ids->shape.dim[last] : 0;
+    if (k < 1 || k > rank)
+        return pl_map_fail(m, "%lld indices of %d dimensions", (long long)k, rank);
+    pl_shape rows = { rank - (int)k + 1, { 0 } };
+    ids = flat_indices(m, x, ids, (int)k, &rows.dim[0]);
+    memcpy(rows.dim + 1, x->shape.dim + k, (size_t)(rank - k) * sizeof *rows.dim);
+    x = pl_shaped(m, x, &rows);
+    if (!x || !ids) return false;
+    pl_text at = { .arena = m->a };
+    for (int i = 0; i < last; i++) pl_text_add(&at, "%c", 'k' + i);
+    const char *rest = pl_letters(m, 0, rank - (int)k);
+    const char *spec =
+        pl_arena_fmt(m->a, "v%s,%s->%s%s", rest, pl_text_get(&at), pl_text_get(&at), rest);
+    pl_out(m, 0, PL_ADD(m->b, &pl_op_embedding, spec, x, ids));
+    return true;
+}
+
 /* "abcd" with letter c in place of dimension `axis`. */
 static const char *letters_with(pl_import *m, int rank, int axis, char c)
 {
@@ -345,25 +390,4 @@ bool pl_map_upsample(pl_import *m)
         r.scales = &scales, r.n = (int)given->n_floats;
     }
     return resize(m, pl_in(m, 0), &r);
-}
-
-/* -- of constants alone ------------------------------------------------------------------------ */
-
-bool pl_map_non_zero(pl_import *m)
-{
-    if (!pl_has(m, 0) || !pl_item_known(m->in[0]))
-        return pl_map_refuse(m, "its size follows from the data");
-    const pl_tensor *t = m->in[0]->constant;
-    const int64_t count = pl_shape_count(&t->shape);
-    int64_t n = 0, stride[PL_MAX_RANK];
-    for (int64_t i = 0; i < count; i++) n += pl_tensor_get(t, i) < 0 || pl_tensor_get(t, i) > 0;
-    int64_t *out = PL_NEW_N(m->a, int64_t, n * t->shape.rank + 1), k = 0;
-    pl_shape_strides(&t->shape, stride);
-    for (int64_t i = 0; i < count; i++) {
-        if (!(pl_tensor_get(t, i) < 0) && !(pl_tensor_get(t, i) > 0)) continue;
-        for (int d = 0; d < t->shape.rank; d++) out[d * n + k] = i / stride[d] % t->shape.dim[d];
-        k++;
-    }
-    pl_out_constant(m, 0, PL_I64, &PL_SHAPE(t->shape.rank, n), out);
-    return true;
 }

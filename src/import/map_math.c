@@ -163,7 +163,18 @@ bool pl_map_cast(pl_import *m)
 
 bool pl_map_cast_like(pl_import *m)
 {
-    if (!pl_has(m, 1)) return pl_map_fail(m, "input 1 is missing");
+    if (!pl_has(m, 0) || !pl_has(m, 1)) return pl_map_fail(m, "an input is missing");
+    if (pl_item_known(m->in[0]) && !m->trial) { /* whatever the other is */
+        const pl_tensor *t = m->in[0]->constant;
+        const pl_type to = pl_item_type(m->in[1]);
+        m->out[0].constant = t;
+        if (t->type == to) return true;
+        const int64_t n = pl_shape_count(&t->shape);
+        void *data = pl_arena_get(m->a, (size_t)n + 1, (size_t)pl_type_bytes(to));
+        for (int64_t i = 0; i < n; i++) pl_type_put(to, data, i, pl_tensor_get(t, i));
+        pl_out_constant(m, 0, to, &t->shape, data);
+        return true;
+    }
     pl_out(m, 0, pl_cast_to(m, pl_in(m, 0), pl_item_type(m->in[1])));
     return true;
 }

@@ -11,11 +11,11 @@ enum { MOST_STEPS = 4096 };
 typedef struct layer {
     int gates;
     int64_t seq, batch, hidden;
-    bool backward;
-    pl_value *x;      /* [s,b,gates h] of the inputs' product with w, and their bias */
-    pl_value *r;      /* [gates h,h]       */
-    pl_value *bias_r; /* [gates h] or NULL */
-    pl_value *h, *c;  /* [b,h], now        */
+    bool backward, relu; /* relu: instead of tanh, in a plain cell */
+    pl_value *x;         /* [s,b,gates h] of the inputs' product with w, and their bias */
+    pl_value *r;         /* [gates h,h]       */
+    pl_value *bias_r;    /* [gates h] or NULL */
+    pl_value *h, *c;     /* [b,h], now        */
 } layer;
 
 /* Direction d of an input that has one first. */
@@ -58,7 +58,8 @@ static pl_value *recur(pl_import *m, pl_value *h, pl_value *r, pl_value *bias)
 
 static void step_rnn(pl_import *m, layer *l, pl_value *x)
 {
-    l->h = squash(m, PL_EACH(m, &pl_op_add, "", x, recur(m, l->h, l->r, l->bias_r)));
+    pl_value *y = PL_EACH(m, &pl_op_add, "", x, recur(m, l->h, l->r, l->bias_r));
+    l->h = l->relu && y ? PL_ADD(m->b, &pl_op_relu, NULL, y) : squash(m, y);
 }
 
 /* Gates i, o, f, c. */
@@ -126,6 +127,25 @@ static pl_value *run_layer(pl_import *m, layer *l, stepper *step)
     return pl_unsqueezed(m, all, 1);
 }
 
+/* Are the activations the usual ones, or Relu throughout a plain cell? */
+static bool read_activations(pl_import *m, int gates, bool *relu)
+{
+    static const char *const usual[] = { "Tanh", NULL, "Sigmoid Tanh", "Sigmoid Tanh Tanh" };
+    const Onnx__AttributeProto *x = pl_attr_find(m, "activations");
+    const int each = gates == 1 ? 1 : gates - 1;
+    *relu = x && gates == 1 && x->n_strings && x->strings[0].len == 4 &&
+            !memcmp(x->strings[0].data, "Relu", 4);
+    for (size_t i = 0; x && i < x->n_strings; i += (size_t)each) {
+        pl_text names = { .arena = m->a };
+        for (size_t k = i; k < i + (size_t)each && k < x->n_strings; k++)
+            pl_text_add(&names, "%s%.*s", k > i ? " " : "", (int)x->strings[k].len,
+                        (const char *)x->strings[k].data);
+        if (strcmp(pl_text_get(&names), *relu ? "Relu" : usual[gates - 1]) != 0)
+            return pl_map_refuse(m, "activations %s", pl_text_get(&names));
+    }
+    return true;
+}
+
 static bool recurrent(pl_import *m, int gates, stepper *step)
 {
     const char *way = pl_attr_text(m, "direction", "forward");
@@ -139,14 +159,16 @@ static bool recurrent(pl_import *m, int gates, stepper *step)
     if (x->rank != 3 || r->rank != 3) return pl_map_fail(m, "inputs have to have 3 dimensions");
     if (pl_has(m, 4) || pl_has(m, 7)) return pl_map_refuse(m, "sequence_lens, or peepholes");
     if (pl_attr_int(m, "layout", 0)) return pl_map_refuse(m, "layout=1");
-    if (pl_attr_find(m, "clip") || pl_attr_find(m, "activations") ||
-        pl_attr_int(m, "input_forget", 0))
-        return pl_map_refuse(m, "clip, activations or input_forget");
+    if (pl_attr_find(m, "clip") || pl_attr_int(m, "input_forget", 0))
+        return pl_map_refuse(m, "clip or input_forget");
+    bool relu;
+    PL_TRY(read_activations(m, gates, &relu));
     for (int d = 0; d < n; d++) {
         layer l = { .gates = gates,
                     .seq = x->dim[0],
                     .batch = x->dim[1],
                     .hidden = r->dim[2],
+                    .relu = relu,
                     .backward = d == 1 || !strcmp(way, "reverse") };
         if (!open_layer(m, &l, d)) return false;
         y[d] = run_layer(m, &l, step);

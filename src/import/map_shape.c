@@ -7,6 +7,24 @@
 
 /* -- views ------------------------------------------------------------------------------------- */
 
+/* PyTorch's TorchScript exporter keeps one of the weights that are equal, and gives it the others'
+ * names. Fresh biases and scales, of one value, are so by chance: each is a weight of its own. */
+static pl_value *named_weight(pl_import *m, pl_item *x)
+{
+    double first;
+    const pl_tensor *t = x->constant;
+    if (!t || !pl_weight_is_uniform(t, &first) || t->shape.rank != 1) return pl_item_value(m, x);
+    pl_text init = { .arena = m->a };
+    pl_text_add(&init, "values");
+    for (int64_t i = 0; i < t->shape.dim[0]; i++) pl_text_add(&init, " %.9g", first);
+    const bool zeros = !(first < 0) && !(first > 0), ones = !(first < 1) && !(first > 1);
+    return pl_add_state(m->b, m->node->output[0], t->type, t->shape,
+                        zeros  ? "zeros"
+                        : ones ? "ones"
+                               : pl_text_get(&init),
+                        true);
+}
+
 bool pl_map_identity(pl_import *m)
 {
     if (!pl_has(m, 0)) return pl_map_fail(m, "input 0 is missing");
@@ -15,7 +33,7 @@ bool pl_map_identity(pl_import *m)
         pl_out(m, 0, x->value);
         return true;
     }
-    m->out[0].value = x->trains ? pl_item_value(m, x) : x->value;
+    m->out[0].value = x->trains ? named_weight(m, x) : x->value;
     m->out[0].constant = x->trains ? NULL : x->constant;
     return true;
 }
@@ -400,6 +418,8 @@ bool pl_map_slice(pl_import *m)
     PL_TRY(pl_ints_of(m, 3, "axes", PL_MAX_RANK, &axes, &n_axes));
     if (pl_has(m, 4)) PL_TRY((steps = pl_in_ints(m, 4, PL_MAX_RANK, &n_steps)) != NULL);
     PL_TRY(check_counts(m, n, n_to, n_axes, n_steps));
+    if (pl_has(m, 0) && pl_item_known(m->in[0]))
+        return pl_known_slice(m, from, to, n_axes >= 0 ? axes : NULL, steps, n);
     pl_value *x = pl_in(m, 0);
     for (int i = 0; i < n && x; i++) {
         int axis;

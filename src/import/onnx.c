@@ -120,35 +120,14 @@ static bool check_operators(pl_import *m)
 
 /* -- leaves ------------------------------------------------------------------------------------ */
 
-/* Buffers that exported modules keep beside their weights, by the last part of the name. */
-static const char *const buffers[] = {
-    "running_mean",      "running_var",           "num_batches_tracked", "inv_freq",
-    "original_inv_freq", "position_ids",          "masked_bias",         "relative_position_index",
-    "attn_mask",         "causal_mask",           "token_type_ids",      "cos_cached",
-    "sin_cached",        "relative_coords_table",
-};
-
-static bool is_buffer(const char *name)
-{
-    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
-        size_t n = strlen(name), k = strlen(buffers[i]);
-        if (n >= k && !strcmp(name + n - k, buffers[i]) &&
-            (n == k || strchr("._/", name[n - k - 1])))
-            return true;
-    }
-    return false;
-}
-
 static bool add_initializers(pl_import *m)
 {
     for (int i = 0; i < m->onnx->file.n; i++) {
         const pl_tensor *t = &m->onnx->file.tensor[i];
-        const pl_item x = { .name = t->name,
-                            .constant = t,
-                            .trains =
-                                pl_type_is_float(t->type) && t->shape.rank && !is_buffer(t->name) };
+        const pl_item x = { .name = t->name, .constant = t, .trains = pl_weight_is(t) };
         PL_TRY(pl_item_add(m, &x));
     }
+    pl_weights_mark(m);
     return true;
 }
 
@@ -207,6 +186,8 @@ static bool find_inputs(pl_import *m)
                 "no node before it makes its input '%s'; the graph has to be sorted, "
                 "without cycles",
                 n->input[k]);
+        if (m->in[k] && m->in[k]->part && strcmp(n->op_type, "SequenceAt") != 0)
+            return pl_map_refuse(m, "input '%s' is a sequence", n->input[k]);
     }
     while (m->n_in && !m->in[m->n_in - 1]) m->n_in--;
     return true;
@@ -219,7 +200,7 @@ static bool add_outputs(pl_import *m)
         pl_item *x = &m->out[k];
         x->name = m->node->output[k];
         if (!*x->name) continue;
-        if (!x->value && !x->constant)
+        if (!x->value && !x->constant && !x->part)
             return m->b->err.code
                        ? false
                        : pl_map_refuse(m, "output %zu ('%s') is not offered", k, x->name);
@@ -260,6 +241,8 @@ static bool find_outputs(pl_import *m, pl_value *output[])
         if (!x)
             return pl_err_set(&m->b->err, PL_EINPUT, "no node makes the output '%s'",
                               m->onnx->out[i].name);
+        if (x->part)
+            return pl_err_set(&m->b->err, PL_EUNSUPPORTED, "output '%s' is a sequence", x->name);
         output[i] = pl_item_value(m, x);
     }
     return !m->b->err.code;

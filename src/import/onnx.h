@@ -48,7 +48,12 @@ PL_MUST_CHECK bool pl_onnx_parse(const void *bytes, size_t n, const char *path, 
  * row-major order), nodes. output[i] becomes the value of the file's output i.
  *
  * Float initializers of rank 1 and more are weights and train, but for running statistics and the
- * buffers that transformers' models are known to keep; scalars are constants. Fails (sticky error
+ * buffers that transformers' models are known to keep; scalars
+ * are constants but for those of a submodule ("model.logit_scale"). Of those that an
+ * exporter made and named ("val_48", "onnx::MatMul_123") only what nodes use as weights trains, and
+ * the transposed copy of a table of embeddings is tied to it. Equal weights that the file has once
+ * are one weight, but for those of one value that have names of their own (Identity): a new
+ * module's biases. Fails (sticky error
  * of b) with PL_EUNSUPPORTED, naming all operators that are not known with their counts and first
  * nodes; with PL_EINPUT, naming the node: a symbol that is not bound, names that are missing or
  * given twice, shapes that do not fit. */

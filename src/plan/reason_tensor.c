@@ -296,6 +296,6 @@ void pl_reason_split(const pl_reason *r, pl_arena *out, pl_reason_parts *p)
                 add_row(p, &cap, r->tables->like[i], &x.stops.at[s].path.move[m], hidden, out);
     }
     fit_hidden(p);
-    qsort(p->row, (size_t)p->n, sizeof *p->row, by_length);
+    if (p->n) qsort(p->row, (size_t)p->n, sizeof *p->row, by_length);
     pl_arena_free(tmp);
 }

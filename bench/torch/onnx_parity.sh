@@ -1,0 +1,10 @@
+#!/bin/sh
+# onnx_parity.py in a virtual environment of its own, from the top of the tree; --help says more.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/../.."
+export BENCH_ENV="${BENCH_ENV:-$PWD/build/bench-onnx}"
+export BENCH_MORE="torchvision transformers onnx onnxscript"
+python=$("$here/setup.sh")
+export PYTHONDONTWRITEBYTECODE=1
+exec "$python" "$here/onnx_parity.py" "$@"
