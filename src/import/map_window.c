@@ -1,0 +1,295 @@
+/* Mappings of operators that slide windows: convolutions, pools. */
+#include "import/map.h"
+
+#include "ops/list.h"
+
+#include <string.h>
+
+enum { MOST_WINDOWS = PL_MAX_WINDOWS };
+
+/* Positions y, x, z and taps r, s, t. */
+static const char position[] = "yxz", tap[] = "rst";
+
+typedef struct window {
+    int n;
+    int64_t kernel[MOST_WINDOWS], stride[MOST_WINDOWS], dilation[MOST_WINDOWS];
+    int64_t lo[MOST_WINDOWS], hi[MOST_WINDOWS]; /* padding */
+} window;
+
+static bool read_each(pl_import *m, const char *name, int n, int64_t usual, int64_t out[])
+{
+    int count = 0;
+    const int64_t *at = pl_attr_ints(m, name, &count);
+    if (at && count != n) return pl_map_fail(m, "%s has %d of %d numbers", name, count, n);
+    for (int i = 0; i < n; i++) {
+        out[i] = at ? at[i] : usual;
+        if (out[i] < 1 || out[i] > INT32_MAX)
+            return pl_map_fail(m, "%s is %lld", name, (long long)out[i]);
+    }
+    return true;
+}
+
+static bool read_pads(pl_import *m, const pl_shape *x, window *w)
+{
+    const char *automatic = pl_attr_text(m, "auto_pad", "NOTSET");
+    const bool same = !strncmp(automatic, "SAME", 4), lower = !strcmp(automatic, "SAME_LOWER");
+    int count = 0;
+    const int64_t *pads = same ? NULL : pl_attr_ints(m, "pads", &count);
+    if (pads && count != 2 * w->n)
+        return pl_map_fail(m, "pads has %d of %d numbers", count, 2 * w->n);
+    for (int i = 0; i < w->n; i++) {
+        const int64_t size = x->dim[2 + i], out = (size + w->stride[i] - 1) / w->stride[i];
+        int64_t both = (out - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - size;
+        if (both < 0 || !same) both = 0;
+        w->lo[i] = pads ? pads[i] : lower ? both - both / 2 : both / 2;
+        w->hi[i] = pads ? pads[w->n + i] : both - w->lo[i];
+        if (w->lo[i] < 0 || w->hi[i] < 0 || w->lo[i] > INT32_MAX || w->hi[i] > INT32_MAX)
+            return pl_map_refuse(m, "pads of %lld and %lld", (long long)w->lo[i],
+                                 (long long)w->hi[i]);
+    }
+    return true;
+}
+
+static bool read_window(pl_import *m, const pl_shape *x, const int64_t kernel[], window *w)
+{
+    *w = (window){ .n = x->rank - 2 };
+    if (w->n < 1 || w->n > MOST_WINDOWS)
+        return pl_map_refuse(m, "%d spatial dimensions; 1 to %d are supported", w->n, MOST_WINDOWS);
+    PL_TRY(read_each(m, "kernel_shape", w->n, 1, w->kernel));
+    if (kernel) memcpy(w->kernel, kernel, (size_t)w->n * sizeof *kernel);
+    PL_TRY(read_each(m, "strides", w->n, 1, w->stride));
+    PL_TRY(read_each(m, "dilations", w->n, 1, w->dilation));
+    return read_pads(m, x, w);
+}
+
+/* Signatures pad both ends alike: what goes beyond becomes a node of its own. */
+static pl_value *pad_rest(pl_import *m, pl_value *x, window *w, double value)
+{
+    for (int i = 0; i < w->n; i++) {
+        if (w->lo[i] == w->hi[i]) continue;
+        x = pl_padded(m, x, 2 + i, w->lo[i], w->hi[i], value, "constant");
+        w->lo[i] = w->hi[i] = 0;
+    }
+    return x;
+}
+
+/* "[y+r][x+s]", "yx", "rs" */
+static const char *windows_text(pl_import *m, const window *w)
+{
+    pl_text t = { .arena = m->a };
+    for (int i = 0; i < w->n; i++) pl_text_add(&t, "[%c+%c]", position[i], tap[i]);
+    return pl_text_get(&t);
+}
+
+static const char *numbers(pl_import *m, const char *name, const int64_t *at, int n)
+{
+    pl_text t = { .arena = m->a };
+    for (int i = 0; i < n; i++) pl_text_add(&t, "%s%lld", i ? "," : "", (long long)at[i]);
+    return pl_arena_fmt(m->a, " %s=%s", name, pl_text_get(&t));
+}
+
+static const char *window_attrs(pl_import *m, const window *w)
+{
+    return pl_arena_fmt(m->a, ";%s%s%s", numbers(m, "stride", w->stride, w->n),
+                        numbers(m, "dilation", w->dilation, w->n), numbers(m, "pad", w->lo, w->n));
+}
+
+/* y + bias, a number for each channel. */
+static pl_value *add_bias(pl_import *m, pl_value *y, int k)
+{
+    if (!y || !pl_has(m, k)) return y;
+    pl_value *bias = pl_in(m, k);
+    const char *all = pl_letters(m, 0, y->shape.rank);
+    return bias ? PL_ADD(m->b, &pl_op_add, pl_arena_fmt(m->a, "%s,B->%s", all, all), y, bias)
+                : NULL;
+}
+
+bool pl_map_conv(pl_import *m)
+{
+    pl_value *x = pl_in(m, 0), *k = pl_in(m, 1);
+    window w;
+    if (!x || !k) return false;
+    const int64_t g = pl_attr_int(m, "group", 1);
+    if (k->shape.rank != x->shape.rank || x->shape.rank < 3)
+        return pl_map_fail(m, "%s by %s", pl_shape_text(m->a, x->type, &x->shape),
+                           pl_shape_text(m->a, k->type, &k->shape));
+    PL_TRY(read_window(m, &x->shape, k->shape.dim + 2, &w));
+    if (g < 1 || k->shape.dim[0] % g || k->shape.dim[1] * g != x->shape.dim[1])
+        return pl_map_fail(m, "group=%lld, %lld channels, weights for %lld", (long long)g,
+                           (long long)x->shape.dim[1], (long long)k->shape.dim[1]);
+    x = pad_rest(m, x, &w, 0);
+    const char *at = windows_text(m, &w), *attrs = window_attrs(m, &w);
+    const char *yx = pl_arena_span(m->a, position, (size_t)w.n),
+               *rs = pl_arena_span(m->a, tap, (size_t)w.n);
+    const char *spec = pl_arena_fmt(m->a, "nc%s,oc%s->no%s%s", at, rs, yx, attrs);
+    if (g > 1)
+        spec = pl_arena_fmt(m->a, "n(gc)%s,(go)c%s->n(go)%s%s g=%lld", at, rs, yx, attrs,
+                            (long long)g);
+    pl_out(m, 0, add_bias(m, x ? PL_ADD(m->b, &pl_op_conv2d, spec, x, k) : NULL, 2));
+    return true;
+}
+
+/* Sizes of the result: what output_shape says, else all that windows reach, less the pads. */
+static bool transposed_sizes(pl_import *m, const pl_shape *x, window *w, int64_t extent[])
+{
+    int n_out = 0, n_more = 0;
+    const int64_t *shape = pl_attr_ints(m, "output_shape", &n_out);
+    const int64_t *more = pl_attr_ints(m, "output_padding", &n_more);
+    const char *automatic = pl_attr_text(m, "auto_pad", "NOTSET");
+    const bool same = !strncmp(automatic, "SAME", 4);
+    if ((shape && n_out != w->n) || (more && n_more != w->n))
+        return pl_map_fail(m, "output_shape or output_padding has not %d numbers", w->n);
+    for (int i = 0; i < w->n; i++) {
+        int64_t full = (x->dim[2 + i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] +
+                       1 + (more ? more[i] : 0);
+        if (shape || same) {
+            int64_t want = shape ? shape[i] : x->dim[2 + i] * w->stride[i], both = full - want;
+            if (both < 0) return pl_map_refuse(m, "an output larger than the windows reach");
+            w->lo[i] = !strcmp(automatic, "SAME_UPPER") ? both / 2 : both - both / 2;
+            w->hi[i] = both - w->lo[i];
+        }
+        extent[i] = full; /* the pads are cut off afterwards */
+    }
+    return true;
+}
+
+bool pl_map_conv_transpose(pl_import *m)
+{
+    pl_value *x = pl_in(m, 0), *k = pl_in(m, 1);
+    window w;
+    int64_t extent[MOST_WINDOWS];
+    if (!x || !k) return false;
+    const int64_t g = pl_attr_int(m, "group", 1);
+    if (k->shape.rank != x->shape.rank || x->shape.rank < 3 || g < 1 || x->shape.dim[1] % g)
+        return pl_map_fail(m, "%s by %s, group=%lld", pl_shape_text(m->a, x->type, &x->shape),
+                           pl_shape_text(m->a, k->type, &k->shape), (long long)g);
+    PL_TRY(read_window(m, &x->shape, k->shape.dim + 2, &w));
+    PL_TRY(transposed_sizes(m, &x->shape, &w, extent));
+    const window cut = w;
+    for (int i = 0; i < w.n; i++) w.lo[i] = 0;
+    const char *at = windows_text(m, &w);
+    const char *attrs =
+        pl_arena_fmt(m->a, "%s%s", window_attrs(m, &w), numbers(m, "extent", extent, w.n));
+    const char *yx = pl_arena_span(m->a, position, (size_t)w.n),
+               *rs = pl_arena_span(m->a, tap, (size_t)w.n);
+    const char *spec = pl_arena_fmt(m->a, "no%s,oc%s->nc%s%s", yx, rs, at, attrs);
+    if (g > 1)
+        spec = pl_arena_fmt(m->a, "n(go)%s,(go)c%s->n(gc)%s%s g=%lld", yx, rs, at, attrs,
+                            (long long)g);
+    pl_value *y = PL_ADD(m->b, &pl_op_conv2d_grad_data, spec, x, k);
+    for (int i = 0; i < w.n && y; i++) {
+        const int64_t left = extent[i] - cut.lo[i] - cut.hi[i];
+        if (left < 1) return pl_map_fail(m, "pads leave %lld elements", (long long)left);
+        y = pl_sliced(m, y, 2 + i, cut.lo[i], left);
+    }
+    pl_out(m, 0, add_bias(m, y, 2));
+    return true;
+}
+
+/* -- pools ------------------------------------------------------------------------------------- */
+
+/* With ceil_mode a last window may begin inside and end beyond: as if more were padded. */
+static void round_up(pl_import *m, const pl_shape *x, window *w)
+{
+    for (int i = 0; i < w->n && pl_attr_int(m, "ceil_mode", 0); i++) {
+        const int64_t size = x->dim[2 + i], reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        const int64_t room = size + w->lo[i] + w->hi[i] - reach;
+        const int64_t over = room % w->stride[i] ? w->stride[i] - room % w->stride[i] : 0;
+        const int64_t last = room + over; /* where the last window begins */
+        if (over && last < size + w->lo[i]) w->hi[i] += over;
+    }
+}
+
+static bool pool(pl_import *m, const struct pl_op *op, double pad, const char *attrs)
+{
+    pl_value *x = pl_in(m, 0);
+    window w;
+    if (!x) return false;
+    if (m->node->n_output > 1 && *m->node->output[1])
+        return pl_map_refuse(m, "the indices of a maximum");
+    if (!pl_type_is_float(x->type)) return pl_map_refuse(m, "of whole numbers");
+    PL_TRY(read_window(m, &x->shape, NULL, &w));
+    round_up(m, &x->shape, &w);
+    x = pad_rest(m, x, &w, pad);
+    pl_text spec = { .arena = m->a };
+    const char *yx = pl_arena_span(m->a, position, (size_t)w.n);
+    pl_text_add(&spec, "nc%s->nc%s%s%s", windows_text(m, &w), yx, window_attrs(m, &w), attrs);
+    for (int i = 0; i < w.n; i++) pl_text_add(&spec, " %c=%lld", tap[i], (long long)w.kernel[i]);
+    pl_out(m, 0, x ? PL_ADD(m->b, op, pl_text_get(&spec), x) : NULL);
+    return true;
+}
+
+bool pl_map_max_pool(pl_import *m)
+{
+    return pool(m, &pl_op_max_pool, -3.4028234663852886e38, "");
+}
+
+/* Is any window's padding uneven, so that a node of its own pads? Then what is padded counts. */
+static bool pads_apart(pl_import *m, const pl_shape *x)
+{
+    window w;
+    if (!read_window(m, x, NULL, &w)) return false;
+    round_up(m, x, &w);
+    for (int i = 0; i < w.n; i++)
+        if (w.lo[i] != w.hi[i]) return true;
+    return false;
+}
+
+/* Where padding does not count and is uneven: the sum of each window by that of as many ones. */
+static bool average_uneven(pl_import *m)
+{
+    pl_value *x = pl_in(m, 0);
+    pl_text spec = { .arena = m->a };
+    PL_TRY(pool(m, &pl_op_avg_pool, 0, " count_pad=1"));
+    pl_value *sums = m->out[0].value;
+    for (int i = 0; i < x->shape.rank; i++)
+        pl_text_add(&spec, "%s%c=%lld", i ? " " : "", pl_letter(i), (long long)x->shape.dim[i]);
+    const char *letters = pl_letters(m, 0, x->shape.rank);
+    pl_value *ones =
+        pl_add_value(m->b, &pl_op_fill, NULL,
+                     pl_arena_fmt(m->a, "->%s; value=1 %s", letters, pl_text_get(&spec)), 0, NULL);
+    pl_item one = { .name = "ones", .value = ones }, *was = m->in[0];
+    m->in[0] = &one;
+    bool ok = pool(m, &pl_op_avg_pool, 0, " count_pad=1");
+    m->in[0] = was;
+    pl_out(m, 0, ok ? PL_EACH(m, &pl_op_div, "", sums, m->out[0].value) : NULL);
+    return ok;
+}
+
+bool pl_map_average_pool(pl_import *m)
+{
+    const bool counts = pl_attr_int(m, "count_include_pad", 0);
+    if (!pl_has(m, 0)) return pl_map_fail(m, "input 0 is missing");
+    if (!counts && pads_apart(m, pl_item_shape(m->in[0]))) return average_uneven(m);
+    if (counts && pl_attr_int(m, "ceil_mode", 0) && pads_apart(m, pl_item_shape(m->in[0])))
+        return pl_map_refuse(m, "count_include_pad with a window that ceil_mode adds");
+    return pool(m, &pl_op_avg_pool, 0, counts ? " count_pad=1" : " count_pad=0");
+}
+
+/* Over all but the first two dimensions. */
+static pl_value *global(pl_import *m, const struct pl_op *op, double *count)
+{
+    pl_value *x = pl_in(m, 0);
+    unsigned axes = 0;
+    *count = 1;
+    for (int i = 2; x && i < x->shape.rank; i++) {
+        axes |= 1u << i;
+        *count *= (double)x->shape.dim[i];
+    }
+    return pl_reduced(m, op, x, axes, true);
+}
+
+bool pl_map_global_average_pool(pl_import *m)
+{
+    double n;
+    pl_value *sum = global(m, &pl_op_reduce_sum, &n);
+    pl_out(m, 0, pl_scaled(m, sum, 1 / n));
+    return true;
+}
+
+bool pl_map_global_max_pool(pl_import *m)
+{
+    double n;
+    pl_out(m, 0, global(m, &pl_op_reduce_max, &n));
+    return true;
+}
