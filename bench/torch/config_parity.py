@@ -41,6 +41,17 @@ def text(name):
     return model, {"tokens": tokens, "targets": targets}, loss, f",seq={SEQ}{dropout}"
 
 
+def t5():
+    """The decoder reads the encoder's tokens, as pleat's does."""
+    sizes = dict(d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, dropout_rate=0, decoder_start_token_id=0)
+    model = tf.T5ForConditionalGeneration(tf.T5Config(vocab_size=VOCAB, **sizes)).eval()
+    tokens, targets = (torch.randint(2, VOCAB, (2 * ROWS, SEQ)) for _ in range(2))
+    with torch.no_grad():
+        logits = model(input_ids=tokens[:ROWS], decoder_input_ids=tokens[:ROWS]).logits
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets[:ROWS].flatten())
+    return model, {"tokens": tokens, "targets": targets}, loss, f",seq={SEQ}"
+
+
 def vit():
     sizes = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=16, patch_size=4)
     model = tf.ViTForImageClassification(tf.ViTConfig(num_labels=10, **sizes)).eval()
@@ -63,11 +74,11 @@ def step(pleat, folder, rows, keys):
 def main():
     warnings.filterwarnings("ignore")
     tf.logging.set_verbosity_error()
-    pleat, names = sys.argv[1], sys.argv[2:] or [*TEXT, "vit"]
+    pleat, names = sys.argv[1], sys.argv[2:] or [*TEXT, "t5", "vit"]
     worst = 0
     for name in names:
         torch.manual_seed(0)
-        model, batch, loss, keys = vit() if name == "vit" else text(name)
+        model, batch, loss, keys = {"vit": vit, "t5": t5}.get(name, lambda: text(name))()
         with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile(suffix=".safetensors") as rows:
             model.save_pretrained(folder)
             save_file(batch, rows.name)

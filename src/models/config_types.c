@@ -189,6 +189,7 @@ static const pl_config_field t5[] = {
     ONLY("dense_act_fn", "relu gelu_new"), /* both follow from feed_forward_proj */
     ONLY("is_gated_act", "false true"),
     CHOICE("tie_word_embeddings", "tied", "true", "true=1 false=0"),
+    CHOICE("scale_decoder_outputs", "tied", "", "true=1 false=0"),
     REAL("layer_norm_epsilon", "eps", "0.000001"),
     REAL("dropout_rate", "dropout", "0.1"),
     ONLY("is_encoder_decoder", "true"),

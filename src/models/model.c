@@ -59,8 +59,9 @@ static bool unknown_model(pl_arena *a, const char *name, pl_err *err)
     }
     const char *hint = near ? pl_arena_fmt(a, "did you mean '%s'? ", near) : "";
     return pl_err_set(err, PL_EINPUT,
-                      "unknown model '%s' (%sbuilt in: %s and their sizes, see pleat models)", name,
-                      hint, pl_text_get(&list));
+                      "unknown model '%s' (%sbuilt in: %s and their sizes, see pleat "
+                      "models; or give the path of an .onnx file or a config.json)",
+                      name, hint, pl_text_get(&list));
 }
 
 static void unknown_key(const pl_model *m, const char *key, pl_text *problems)
