@@ -64,27 +64,45 @@ static bool ends_at(const sparing *s, int x, int at_slot)
     return !s->stays[x] && at->n && at->at[at->n - 1] == at_slot;
 }
 
-/* What lies over an input in the order so far (place.c) does so in any: all others that touch the
- * input come before it. */
-static void join_elementwise(sparing *s)
+/* Slot i writes `out` over `in`, which it is the last to touch: in any order all others that touch
+ * `in` come before it. */
+static void join(sparing *s, int in, int out, int i)
+{
+    for (int r = 0; r < s->touch[in].n - 1; r++)
+        PL_PUSH(s->l->tmp, &s->next[s->touch[in].at[r]], i);
+    for (int r = 0; r < s->touch[out].n; r++) touch(s, in, s->touch[out].at[r]);
+    s->stays[in] = s->stays[out];
+    s->touch[out].n = 0;
+    s->tensor[out] = in;
+}
+
+/* May task t of slot i write its output over input k, as place.c will have it? */
+static bool may_join(const sparing *s, const task *t, int k, int i)
 {
     const lowering *l = s->l;
-    for (int i = 0; i < s->n; i++) {
-        const task *t = &l->tasks.at[l->order.at[i].tasks.at[0]];
-        const int out = t->out[0];
-        if (!t->n_out || find_root(s, out) != out || pl_lower_home(l, out) != out) continue;
-        for (int k = 0; k < t->n_in; k++) {
-            const int in = find_root(s, t->in[k]);
-            if (in == out || !ends_at(s, in, i) || !pl_lower_lies_over(l, t, k)) continue;
-            for (int r = 0; r < s->touch[in].n - 1; r++)
-                PL_PUSH(l->tmp, &s->next[s->touch[in].at[r]], i);
-            for (int r = 0; r < s->touch[out].n; r++) touch(s, in, s->touch[out].at[r]);
-            s->stays[in] = s->stays[out];
-            s->touch[out].n = 0;
-            s->tensor[out] = in;
-            break;
+    const int in = find_root(s, t->in[k]);
+    if (in == t->out[0] || !ends_at(s, in, i)) return false;
+    if (t->kind != TASK_REDUCE) return pl_lower_lies_over(l, t, k);
+    const int h = pl_lower_home(l, t->in[k]);
+    return l->parts.at[h].port < 0 && l->parts.at[h].maker >= 0 &&
+           l->parts.at[t->in[k]].bytes == l->parts.at[h].bytes;
+}
+
+/* What lies over an input in the order so far does so in any: elements one by one, sums of
+ * messages. */
+static void join_in_place(sparing *s)
+{
+    const lowering *l = s->l;
+    for (int i = 0; i < s->n; i++)
+        for (int j = 0; j < l->order.at[i].tasks.n; j++) {
+            const task *t = &l->tasks.at[l->order.at[i].tasks.at[j]];
+            if (!t->n_out || find_root(s, t->out[0]) != t->out[0] ||
+                pl_lower_home(l, t->out[0]) != t->out[0])
+                continue;
+            int k = 0;
+            while (k < t->n_in && !may_join(s, t, k, i)) k++;
+            if (k < t->n_in) join(s, find_root(s, t->in[k]), t->out[0], i);
         }
-    }
 }
 
 /* Slots in the order so far, so that those of a tensor are in order. */
@@ -101,7 +119,7 @@ static void find_tensors(sparing *s)
     for (int p = 0; p < l->parts.n; p++)
         if (l->parts.at[p].maker < 0) s->reads[find_root(s, p)] = true;
     for (int i = 0; i < l->plan->graph->outputs.n; i++) s->stays[find_root(s, l->output[i])] = true;
-    join_elementwise(s);
+    join_in_place(s);
 }
 
 /* -- edges ------------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@ small=gpt2:layers=2,hidden=64,heads=4,vocab=256,seq=32,batch=8,dropout=0
 numbers() { grep -o "\"$1\": [0-9]*" out | sed 's/.*: //'; }
 
 # -- a model: what is live is at most the block; pleat's order needs least, and no less than the bound -----
-for how in '--devices 1' '--devices 4 --strategy zero=3' '--devices 2 --strategy tp=2'; do
+for how in '--devices 1' '--devices 2' '--devices 4 --strategy zero=3' '--devices 2 --strategy tp=2'; do
     # shellcheck disable=SC2086
     runs 0 '' "${memory[@]}" $small $how --json
     check "$how: a row for each pair" test "$(numbers block_bytes | wc -l)" = 9
@@ -18,6 +18,9 @@ for how in '--devices 1' '--devices 4 --strategy zero=3' '--devices 2 --strategy
     paste -d ' ' <(numbers live_bytes) <(numbers block_bytes) > pairs
     check "$how: blocks hold what is live" awk '$1 > $2 { exit 1 }' pairs
 done
+# Gradients that are summed in place: large beside all else.
+runs 0 '' "${memory[@]}" alexnet --batch 2 --devices 2 --json
+check 'sums in place: nothing below the bound' test "$(numbers block_bytes | sort -n | head -n 1)" -ge "$(numbers bound_bytes)"
 runs 0 '' "${memory[@]}" $small --order pleat --layout tflite --json
 check 'one row' test "$(numbers block_bytes | wc -l)" = 1
 runs 0 '' "${memory[@]}" $small
