@@ -8,7 +8,8 @@
 #include "graph/graph.h"
 #include "import/onnx.h"
 
-enum { PL_MOST_INPUTS = 512 }; /* of a node of the file */
+enum { PL_MOST_INPUTS = 512 };                     /* of a node of the file         */
+static const int64_t PL_MOST_SIZE = INT64_C(1) << 40; /* of a dimension; a slice's end */
 
 typedef struct pl_item {
     const char *name;

@@ -38,19 +38,24 @@ bool pl_item_add(pl_import *m, const pl_item *x)
     return true;
 }
 
+/* An input that was left out, or a sequence, counts as a number nobody knows: who asks for its
+ * value fails. */
 const pl_shape *pl_item_shape(const pl_item *x)
 {
-    return x->value ? &x->value->shape : &x->constant->shape;
+    static const pl_shape none;
+    if (x && x->value) return &x->value->shape;
+    return x && x->constant ? &x->constant->shape : &none;
 }
 
 pl_type pl_item_type(const pl_item *x)
 {
-    return x->value ? x->value->type : x->constant->type;
+    if (x && x->value) return x->value->type;
+    return x && x->constant ? x->constant->type : PL_F32;
 }
 
 bool pl_item_known(const pl_item *x)
 {
-    return x->constant && x->constant->data && !x->trains;
+    return x && x->constant && x->constant->data && !x->trains;
 }
 
 /* -- constants in the graph -------------------------------------------------------------------- */
@@ -112,6 +117,10 @@ pl_value *pl_item_value(pl_import *m, pl_item *x)
     if (x->value || m->b->err.code) return x->value;
     const pl_tensor *t = x->constant;
     pl_value *v;
+    if (!x->tied && !t) {
+        pl_map_refuse(m, "'%s' is a sequence, not a tensor", x->name);
+        return NULL;
+    }
     if (x->tied)
         v = pl_transposed(m, pl_item_value(m, x->tied), (const int[]){ 1, 0 });
     else if (x->trains || !t->data)

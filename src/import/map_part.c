@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { MOST_BLOCK = 1024 };
+
 /* Nine at a time. */
 pl_value *pl_joined(pl_import *m, pl_value *const x[], int n, int axis)
 {
@@ -154,7 +156,7 @@ bool pl_map_space_to_depth(pl_import *m)
     const int64_t k = pl_attr_int(m, "blocksize", 1);
     if (!x) return false;
     const int64_t *d = x->shape.dim;
-    if (x->shape.rank != 4 || k < 1 || d[2] % k || d[3] % k)
+    if (x->shape.rank != 4 || k < 1 || k > MOST_BLOCK || d[2] % k || d[3] % k)
         return pl_map_fail(m, "blocksize %lld of %s", (long long)k,
                            pl_shape_text(m->a, x->type, &x->shape));
     const pl_shape to = PL_SHAPE(d[0], d[1] * k * k, d[2] / k, d[3] / k);
@@ -170,7 +172,7 @@ bool pl_map_depth_to_space(pl_import *m)
     const int64_t k = pl_attr_int(m, "blocksize", 1);
     if (!x) return false;
     const int64_t *d = x->shape.dim;
-    if (x->shape.rank != 4 || k < 1 || d[1] % (k * k))
+    if (x->shape.rank != 4 || k < 1 || k > MOST_BLOCK || d[1] % (k * k))
         return pl_map_fail(m, "blocksize %lld of %s", (long long)k,
                            pl_shape_text(m->a, x->type, &x->shape));
     const bool columns = !strcmp(pl_attr_text(m, "mode", "DCR"), "CRD");

@@ -279,7 +279,8 @@ bool pl_map_tile(pl_import *m)
         if (times[i] < 1) return pl_map_fail(m, "%lld repeats", (long long)times[i]);
         if (times[i] == 1) continue;
         pl_shape joined = x->shape;
-        joined.dim[i] *= times[i];
+        if (__builtin_mul_overflow(joined.dim[i], times[i], &joined.dim[i]))
+            return pl_map_fail(m, "%lld repeats", (long long)times[i]);
         x = pl_unsqueezed(m, x, i);
         if (!x) break;
         pl_shape wide = x->shape;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MOST_WINDOWS = PL_MAX_WINDOWS };
+enum { MOST_WINDOWS = PL_MAX_WINDOWS, MOST_STEP = 1 << 20 };
 
 /* Positions y, x, z and taps r, s, t. */
 static const char position[] = "yxz", tap[] = "rst";
@@ -23,7 +23,7 @@ static bool read_each(pl_import *m, const char *name, int n, int64_t usual, int6
     if (at && count != n) return pl_map_fail(m, "%s has %d of %d numbers", name, count, n);
     for (int i = 0; i < n; i++) {
         out[i] = at ? at[i] : usual;
-        if (out[i] < 1 || out[i] > INT32_MAX)
+        if (out[i] < 1 || out[i] > MOST_STEP)
             return pl_map_fail(m, "%s is %lld", name, (long long)out[i]);
     }
     return true;
@@ -57,6 +57,10 @@ static bool read_window(pl_import *m, const pl_shape *x, const int64_t kernel[],
         return pl_map_refuse(m, "%d spatial dimensions; 1 to %d are supported", w->n, MOST_WINDOWS);
     PL_TRY(read_each(m, "kernel_shape", w->n, 1, w->kernel));
     if (kernel) memcpy(w->kernel, kernel, (size_t)w->n * sizeof *kernel);
+    for (int i = 0; i < w->n; i++)
+        if (x->dim[2 + i] > INT32_MAX || w->kernel[i] > MOST_STEP)
+            return pl_map_refuse(m, "a window of %lld over %lld", (long long)w->kernel[i],
+                                 (long long)x->dim[2 + i]);
     PL_TRY(read_each(m, "strides", w->n, 1, w->stride));
     PL_TRY(read_each(m, "dilations", w->n, 1, w->dilation));
     return read_pads(m, x, w);
@@ -114,7 +118,7 @@ bool pl_map_conv(pl_import *m)
         return pl_map_fail(m, "%s by %s", pl_shape_text(m->a, x->type, &x->shape),
                            pl_shape_text(m->a, k->type, &k->shape));
     PL_TRY(read_window(m, &x->shape, k->shape.dim + 2, &w));
-    if (g < 1 || k->shape.dim[0] % g || k->shape.dim[1] * g != x->shape.dim[1])
+    if (g < 1 || g > MOST_STEP || k->shape.dim[0] % g || k->shape.dim[1] * g != x->shape.dim[1])
         return pl_map_fail(m, "group=%lld, %lld channels, weights for %lld", (long long)g,
                            (long long)x->shape.dim[1], (long long)k->shape.dim[1]);
     x = pad_rest(m, x, &w, 0);
@@ -160,7 +164,8 @@ bool pl_map_conv_transpose(pl_import *m)
     int64_t extent[MOST_WINDOWS];
     if (!x || !k) return false;
     const int64_t g = pl_attr_int(m, "group", 1);
-    if (k->shape.rank != x->shape.rank || x->shape.rank < 3 || g < 1 || x->shape.dim[1] % g)
+    if (k->shape.rank != x->shape.rank || x->shape.rank < 3 || g < 1 || g > MOST_STEP ||
+        x->shape.dim[1] % g)
         return pl_map_fail(m, "%s by %s, group=%lld", pl_shape_text(m->a, x->type, &x->shape),
                            pl_shape_text(m->a, k->type, &k->shape), (long long)g);
     PL_TRY(read_window(m, &x->shape, k->shape.dim + 2, &w));

@@ -52,6 +52,13 @@ pl_value *pl_in(pl_import *m, int k)
     return pl_item_value(m, m->in[k]);
 }
 
+/* Whole numbers of a file, near enough that sums of a few are none too large: slices to the end of
+ * the world end there. */
+static int64_t tame(int64_t x)
+{
+    return x < -PL_MOST_SIZE ? -PL_MOST_SIZE : x > PL_MOST_SIZE ? PL_MOST_SIZE : x;
+}
+
 const int64_t *pl_in_ints(pl_import *m, int k, int most, int *n)
 {
     if (!pl_has(m, k)) {
@@ -80,6 +87,7 @@ const int64_t *pl_in_ints(pl_import *m, int k, int most, int *n)
             memcpy(&out[i], (const char *)x->constant->data + 8 * i, 8);
         else
             out[i] = (int64_t)fmin(fmax(pl_tensor_get(x->constant, i), -0x1p53), 0x1p53);
+        out[i] = tame(out[i]);
     }
     return out;
 }
@@ -99,7 +107,7 @@ bool pl_in_int(pl_import *m, int k, int64_t *x)
     double real;
     PL_TRY(pl_in_real(m, k, &real));
     if (!(fabs(real) < 0x1p53)) return pl_map_fail(m, "input %d is %g", k, real);
-    *x = (int64_t)real;
+    *x = tame((int64_t)real);
     return true;
 }
 
@@ -116,7 +124,7 @@ const Onnx__AttributeProto *pl_attr_find(const pl_import *m, const char *name)
 int64_t pl_attr_int(const pl_import *m, const char *name, int64_t usual)
 {
     const Onnx__AttributeProto *x = pl_attr_find(m, name);
-    return x && x->has_i ? x->i : usual;
+    return x && x->has_i ? tame(x->i) : usual;
 }
 
 double pl_attr_real(const pl_import *m, const char *name, double usual)
@@ -136,7 +144,9 @@ const int64_t *pl_attr_ints(const pl_import *m, const char *name, int *n)
     const Onnx__AttributeProto *x = pl_attr_find(m, name);
     if (!x || x->n_ints > 64) return NULL;
     *n = (int)x->n_ints;
-    return x->n_ints ? x->ints : &x->i; /* an empty list is there too */
+    int64_t *out = PL_NEW_N(m->a, int64_t, *n + 1); /* an empty list is there too */
+    for (int i = 0; i < *n; i++) out[i] = tame(x->ints[i]);
+    return out;
 }
 
 bool pl_ints_of(pl_import *m, int k, const char *name, int most, const int64_t **at, int *n)
