@@ -76,7 +76,7 @@ void *pl_arena_get(pl_arena *a, size_t count, size_t size)
 char *pl_arena_span(pl_arena *a, const char *text, size_t n)
 {
     char *p = pl_arena_get(a, n + 1, 1);
-    memcpy(p, text, n);
+    if (n) memcpy(p, text, n); /* nothing may be NULL */
     return p;
 }
 

@@ -101,7 +101,7 @@ bool pl_fold_node(pl_import *m, bool (*map)(pl_import *m))
         for (size_t k = 0; k < m->node->n_output; k++)
             m->out[k].value = NULL, m->out[k].constant = NULL;
     m->b = outer;
-    m->trial = false;
+    m->trial = m->told = false;
     memcpy(m->in, in, (size_t)m->n_in * sizeof *in);
     return ok;
 }

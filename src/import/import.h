@@ -40,6 +40,7 @@ typedef struct pl_import {
         int n, cap;
         pl_item *at; /* states of small constants, one of each content */
     } small;
+    bool told; /* the error names the node */
     /* the node being mapped */
     const Onnx__NodeProto *node;
     int n_in;

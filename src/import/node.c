@@ -14,6 +14,7 @@ static bool fail(pl_import *m, pl_code code, const char *fmt, va_list args)
     vsnprintf(text, sizeof text, fmt, args);
     const char *name = m->node && m->node->name ? m->node->name : "";
     const char *out = m->node && m->node->n_output ? m->node->output[0] : "";
+    m->told = true;
     return pl_err_set(&m->b->err, code, "node '%s' (%s): %s", *name ? name : out,
                       m->node ? m->node->op_type : "", text);
 }

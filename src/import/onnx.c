@@ -90,6 +90,11 @@ typedef struct unknowns {
     unknown *at;
 } unknowns;
 
+static const char *node_name(const Onnx__NodeProto *n)
+{
+    return n->name && *n->name ? n->name : n->n_output ? n->output[0] : "";
+}
+
 static void count_unknown(pl_import *m, unknowns *u, const Onnx__NodeProto *n)
 {
     const char *domain = n->domain ? n->domain : "", *op = n->op_type ? n->op_type : "";
@@ -100,8 +105,7 @@ static void count_unknown(pl_import *m, unknowns *u, const Onnx__NodeProto *n)
             u->at[i].count++;
             return;
         }
-    const char *name = n->name && *n->name ? n->name : n->n_output ? n->output[0] : "";
-    const unknown x = { op, domain, name, 1 };
+    const unknown x = { op, domain, node_name(n), 1 };
     PL_PUSH(m->a, u, x);
 }
 
@@ -211,14 +215,14 @@ static bool add_outputs(pl_import *m)
 
 static bool map_node(pl_import *m)
 {
+    m->told = false;
     const pl_mapping *row = pl_mapping_find(m->node->op_type);
     m->out = PL_NEW_N(m->a, pl_item, m->node->n_output + 1);
     PL_TRY(find_inputs(m));
     if (!m->node->n_output) return pl_map_fail(m, "no output");
     bool ok = pl_fold_node(m, row->map) || row->map(m);
-    if (m->b->err.code && strncmp(m->b->err.msg, "node '", 6) != 0)
-        pl_err_in(&m->b->err, "node '%s' (%s)", m->node->name ? m->node->name : "",
-                  m->node->op_type);
+    if (m->b->err.code && !m->told)
+        pl_err_in(&m->b->err, "node '%s' (%s)", node_name(m->node), m->node->op_type);
     if (!ok && !m->b->err.code) pl_map_refuse(m, "not understood");
     return !m->b->err.code && add_outputs(m);
 }

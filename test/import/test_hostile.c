@@ -238,6 +238,26 @@ static void axis(model *m)
     m->opset.version = 11;
     set_ints(m, 0, "axes", 1, far);
 }
+static void left_out(model *m)
+{
+    add_node(m, "Mul", "x", "", "y");
+}
+
+static void no_equation(model *m)
+{
+    add_node(m, "Einsum", "x", NULL, "y");
+    m->attribute.name = (char *)(uintptr_t) "equation";
+    m->attribute.has_s = 1;
+    m->node[0].n_attribute = 1, m->node[0].attribute = m->attributes;
+}
+
+static void far_away(model *m)
+{
+    static const int64_t far[] = { INT64_MIN, INT64_MAX };
+    add_node(m, "Transpose", "x", NULL, "y");
+    set_ints(m, 0, "perm", 2, far);
+}
+
 static void data_shape(model *m)
 {
     add_node(m, "Reshape", "w", "x", "y");
@@ -287,6 +307,9 @@ static const struct {
     { length, PL_EINPUT, "tensor 'w'|length 25|24 bytes" },
     { permutation, PL_EINPUT, "node 'y' (Transpose)|perm has 0 twice" },
     { axis, PL_EINPUT, "node 'y' (ReduceSum)|axis 7 of 2" },
+    { left_out, PL_EINPUT, "node 'y' (Mul)|input 1 is missing" },
+    { no_equation, PL_EINPUT, "node 'y' (Einsum)" },
+    { far_away, PL_EINPUT, "node 'y' (Transpose)|of 2 dimensions" },
     { data_shape, PL_EUNSUPPORTED, "node 'y' (Reshape)|'x'|computed from the data" },
     { old, PL_EUNSUPPORTED, "opset 1" },
     { future, PL_EUNSUPPORTED, "ir_version 99" },
