@@ -89,11 +89,18 @@ static bool read_external(const Onnx__TensorProto *m, const char *path, pl_arena
 
 /* -- initializers ------------------------------------------------------------------------------ */
 
+/* They are sorted by initializer. */
 static const pl_wire_blob *find_blob(const pl_wire *w, int initializer)
 {
-    for (int i = 0; i < w->n; i++) /* they are in order, and so are the askers */
-        if (w->at[i].initializer == initializer) return &w->at[i];
-    return NULL;
+    int from = 0, to = w->n;
+    while (from < to) {
+        const int mid = from + (to - from) / 2;
+        if (w->at[mid].initializer < initializer)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from < w->n && w->at[from].initializer == initializer ? &w->at[from] : NULL;
 }
 
 static bool read_initializer(pl_onnx_file *f, const pl_wire *w, int i, pl_arena *a, pl_err *err)

@@ -8,8 +8,10 @@
 #include "graph/graph.h"
 #include "import/onnx.h"
 
-enum { PL_MOST_INPUTS = 512 };                     /* of a node of the file         */
-static const int64_t PL_MOST_SIZE = INT64_C(1) << 40; /* of a dimension; a slice's end */
+enum {
+    PL_MOST_INPUTS = 512,   /* of a node of the file                                       */
+    PL_MOST_LISTED = 65536, /* elements of a constant that a state's initial value may list */
+};
 
 typedef struct pl_item {
     const char *name;
@@ -123,6 +125,7 @@ pl_value *pl_each_of(pl_import *m, const struct pl_op *op, const char *attrs, in
 /* A sum, maximum, ... over the dimensions with a bit in `axes`. */
 pl_value *pl_reduced(pl_import *m, const struct pl_op *op, pl_value *x, unsigned axes, bool keep);
 pl_value *pl_scaled(pl_import *m, pl_value *x, double by);
+pl_value *pl_filled(pl_import *m, pl_type type, double x, const pl_shape *s);
 pl_value *pl_constant(pl_import *m, pl_type type, double x); /* a scalar */
 pl_value *pl_cast_to(pl_import *m, pl_value *x, pl_type type);
 

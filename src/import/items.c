@@ -1,11 +1,7 @@
 /* Names of the file and what they stand for. */
 #include "import/import.h"
 
-#include "ops/list.h"
-
 #include <string.h>
-
-enum { MOST_LISTED = 65536 }; /* elements of a constant that a state's initial value may list */
 
 static unsigned hash(const char *name)
 {
@@ -72,16 +68,6 @@ static bool is_uniform(const pl_tensor *t, double *x)
     return true;
 }
 
-static pl_value *add_fill(pl_import *m, const pl_tensor *t, double x)
-{
-    pl_text spec = { .arena = m->a };
-    pl_text_add(&spec, "->%s; value=%.17g to=%s", pl_letters(m, 0, t->shape.rank), x,
-                pl_type_name(t->type));
-    for (int i = 0; i < t->shape.rank; i++)
-        pl_text_add(&spec, " %c=%lld", pl_letter(i), (long long)t->shape.dim[i]);
-    return pl_add_value(m->b, &pl_op_fill, NULL, pl_text_get(&spec), 0, NULL);
-}
-
 static bool is_same(const pl_tensor *a, const pl_tensor *b)
 {
     return a->stored == b->stored && pl_shape_same(&a->shape, &b->shape) &&
@@ -96,9 +82,9 @@ static pl_value *add_values(pl_import *m, const pl_tensor *t, const char *name)
     pl_text init = { .arena = m->a };
     for (int i = 0; i < m->small.n; i++)
         if (is_same(m->small.at[i].constant, t)) return m->small.at[i].value;
-    if (n > MOST_LISTED) {
+    if (n > PL_MOST_LISTED) {
         pl_map_refuse(m, "constant '%s' has %lld elements; at most %d can be kept in the graph",
-                      name, (long long)n, MOST_LISTED);
+                      name, (long long)n, PL_MOST_LISTED);
         return NULL;
     }
     pl_text_add(&init, "values");
@@ -126,7 +112,7 @@ pl_value *pl_item_value(pl_import *m, pl_item *x)
     else if (x->trains || !t->data)
         v = pl_add_state(m->b, x->name, t->type, t->shape, "file", x->trains);
     else if (is_uniform(t, &y))
-        v = add_fill(m, t, y);
+        v = pl_filled(m, t->type, y, &t->shape);
     else
         v = add_values(m, t, x->name);
     return x->value = v;

@@ -21,7 +21,7 @@ static pl_value *wrapped(pl_import *m, int k, int64_t n)
 static pl_value *checked(pl_import *m, int k, int64_t n)
 {
     int count;
-    const int64_t *at = pl_in_ints(m, k, 65536, &count);
+    const int64_t *at = pl_in_ints(m, k, PL_MOST_LISTED, &count);
     if (!at) return NULL;
     bool negative = false;
     for (int i = 0; i < count; i++) {
@@ -45,7 +45,7 @@ static bool is_range(pl_import *m, int k, int64_t n, int64_t *from, int64_t *cou
     int listed;
     const pl_shape *s = pl_item_shape(m->in[k]);
     if (!pl_item_known(m->in[k]) || s->rank > 1 || !pl_shape_count(s)) return false;
-    const int64_t *at = pl_in_ints(m, k, 65536, &listed);
+    const int64_t *at = pl_in_ints(m, k, PL_MOST_LISTED, &listed);
     for (int i = 0; at && i < listed; i++)
         if (at[i] < -n || at[i] >= n || at[i] != at[0] + i || (at[i] < 0) != (at[0] < 0))
             return false;

@@ -27,9 +27,7 @@ static pl_value *direction(pl_import *m, int k, int d)
 
 static pl_value *zeros(pl_import *m, const layer *l)
 {
-    const char *spec = pl_arena_fmt(m->a, "->bh; value=0 b=%lld h=%lld", (long long)l->batch,
-                                    (long long)l->hidden);
-    return pl_add_value(m->b, &pl_op_fill, NULL, spec, 0, NULL);
+    return pl_filled(m, PL_F32, 0, &PL_SHAPE(l->batch, l->hidden));
 }
 
 static pl_value *gate(pl_import *m, pl_value *all, const layer *l, int g)

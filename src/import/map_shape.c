@@ -203,19 +203,15 @@ bool pl_map_constant(pl_import *m)
 /* A tensor that repeats one element, as small constant or node. */
 static bool out_filled(pl_import *m, pl_type type, double x, const pl_shape *s)
 {
-    pl_text spec = { .arena = m->a };
-    pl_text_add(&spec, "->%s; value=%.17g to=%s", pl_letters(m, 0, s->rank), x, pl_type_name(type));
     bool empty = false;
     for (int i = 0; i < s->rank; i++) {
         if (s->dim[i] < 0) return pl_map_fail(m, "size %lld", (long long)s->dim[i]);
         empty |= !s->dim[i];
-        pl_text_add(&spec, " %c=%lld", pl_letter(i), (long long)s->dim[i]);
     }
-    if (empty) {
+    if (empty)
         pl_out_constant(m, 0, type, s, "");
-        return true;
-    }
-    pl_out(m, 0, pl_add_value(m->b, &pl_op_fill, NULL, pl_text_get(&spec), 0, NULL));
+    else
+        pl_out(m, 0, pl_filled(m, type, x, s));
     return true;
 }
 
@@ -242,7 +238,8 @@ bool pl_map_range(pl_import *m)
     PL_TRY(pl_in_real(m, 1, &to));
     PL_TRY(pl_in_real(m, 2, &by));
     double n = (to - from) / by;
-    if (!(n < 65537)) return pl_map_refuse(m, "%g elements: at most 65536 are kept", n);
+    if (!(n < PL_MOST_LISTED + 1))
+        return pl_map_refuse(m, "%g elements: at most %d are kept", n, PL_MOST_LISTED);
     const int64_t count = n > 0 ? (int64_t)n + (n > (double)(int64_t)n) : 0;
     const pl_type type = pl_item_type(m->in[0]);
     char *data = pl_arena_get(m->a, (size_t)count + 1, (size_t)pl_type_bytes(type));

@@ -244,15 +244,8 @@ static bool pads_apart(pl_import *m, const pl_shape *x)
 static bool average_uneven(pl_import *m)
 {
     pl_value *x = pl_in(m, 0);
-    pl_text spec = { .arena = m->a };
     PL_TRY(pool(m, &pl_op_avg_pool, 0, " count_pad=1"));
-    pl_value *sums = m->out[0].value;
-    for (int i = 0; i < x->shape.rank; i++)
-        pl_text_add(&spec, "%s%c=%lld", i ? " " : "", pl_letter(i), (long long)x->shape.dim[i]);
-    const char *letters = pl_letters(m, 0, x->shape.rank);
-    pl_value *ones =
-        pl_add_value(m->b, &pl_op_fill, NULL,
-                     pl_arena_fmt(m->a, "->%s; value=1 %s", letters, pl_text_get(&spec)), 0, NULL);
+    pl_value *sums = m->out[0].value, *ones = pl_filled(m, PL_F32, 1, &x->shape);
     pl_item one = { .name = "ones", .value = ones }, *was = m->in[0];
     m->in[0] = &one;
     bool ok = pool(m, &pl_op_avg_pool, 0, " count_pad=1");

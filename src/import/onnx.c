@@ -17,7 +17,7 @@ static bool read_dims(const Onnx__ValueInfoProto *v, pl_onnx_port *p, pl_err *er
         const Onnx__TensorShapeProto__Dimension *d = s->dim[i];
         p->dim[i] = d->has_dim_value ? d->dim_value : -1;
         p->symbol[i] = d->dim_param ? d->dim_param : "";
-        if (d->has_dim_value && (d->dim_value < 1 || d->dim_value > INT64_C(1) << 40))
+        if (d->has_dim_value && (d->dim_value < 1 || d->dim_value > PL_MOST_SIZE))
             return pl_err_set(err, PL_EINPUT, "'%s': dimension %d is %lld", p->name, i,
                               (long long)d->dim_value);
     }

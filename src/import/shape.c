@@ -262,10 +262,18 @@ pl_value *pl_scaled(pl_import *m, pl_value *x, double by)
     return x ? PL_ADD(m->b, &pl_op_scale, pl_arena_fmt(m->a, "; value=%.17g", by), x) : NULL;
 }
 
+pl_value *pl_filled(pl_import *m, pl_type type, double x, const pl_shape *s)
+{
+    pl_text spec = { .arena = m->a };
+    pl_text_add(&spec, "->%s; value=%.17g to=%s", pl_letters(m, 0, s->rank), x, pl_type_name(type));
+    for (int i = 0; i < s->rank; i++)
+        pl_text_add(&spec, " %c=%lld", pl_letter(i), (long long)s->dim[i]);
+    return pl_add_value(m->b, &pl_op_fill, NULL, pl_text_get(&spec), 0, NULL);
+}
+
 pl_value *pl_constant(pl_import *m, pl_type type, double x)
 {
-    const char *spec = pl_arena_fmt(m->a, "->; value=%.17g to=%s", x, pl_type_name(type));
-    return pl_add_value(m->b, &pl_op_fill, NULL, spec, 0, NULL);
+    return pl_filled(m, type, x, &PL_SCALAR);
 }
 
 pl_value *pl_cast_to(pl_import *m, pl_value *x, pl_type type)

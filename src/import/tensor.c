@@ -44,7 +44,7 @@ static bool read_shape(const Onnx__TensorProto *t, const char *name, pl_shape *o
     *out = (pl_shape){ (int)t->n_dims, { 0 } };
     for (int i = 0; i < out->rank; i++) {
         out->dim[i] = t->dims[i];
-        if (t->dims[i] < 0 || t->dims[i] > INT64_C(1) << 40)
+        if (t->dims[i] < 0 || t->dims[i] > PL_MOST_SIZE)
             return pl_err_set(err, PL_EINPUT, "tensor '%s': dims[%d] is %lld", name, i,
                               (long long)t->dims[i]);
         if (t->dims[i] && count > (INT64_MAX >> 4) / t->dims[i])

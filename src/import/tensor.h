@@ -5,6 +5,8 @@
 #include "graph/type.h"
 #include "import/onnx.pb-c.h"
 
+static const int64_t PL_MOST_SIZE = INT64_C(1) << 40; /* of a dimension; a slice's end */
+
 /* How elements are stored. ONNX has more types; these are the ones that become pleat's. */
 typedef struct pl_stored {
     const char *name; /* "float16"                                                          */
