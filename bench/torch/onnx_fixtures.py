@@ -9,6 +9,7 @@ import argparse
 import json
 import logging
 import os
+import sys
 import warnings
 
 import onnx
@@ -16,9 +17,11 @@ import torch
 import transformers as hf
 from torch import nn
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
 import onnx_models as models
 import onnx_parity as parity
 import pleat
+import pleat_export
 
 STEPS, LR = 5, 0.05
 TINY = {"vocab_size": 40, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1}
@@ -81,19 +84,74 @@ def unet():
     return models.Case(models.Unet(4), {"image": models.image(16)}, "mse")
 
 
+class Listed(nn.Module):
+    """All that pleat_export.py has to tell: names that mislead, ties, scalars, buffers, frozen
+    weights, rows that pad, gradients that stop, statistics."""
+
+    def __init__(self, width=8, vocab=40):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(vocab, width, padding_idx=0), nn.Linear(width, vocab)
+        self.head.weight = self.embed.weight
+        self.norm, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.bn, self.drop = nn.BatchNorm1d(width), nn.Dropout(0.0)
+        self.w, self.scale = nn.Parameter(torch.randn(width, width) / 3), nn.Parameter(torch.tensor(0.7))
+        self.attn_mask, self.gate = nn.Parameter(torch.randn(width)), nn.Parameter(torch.randn(width))
+        self.w_1 = nn.Parameter(torch.randn(width), requires_grad=False)
+        self.register_buffer("pe", torch.randn(models.SEQ, width))
+
+    def forward(self, tokens):
+        x = self.norm(self.embed(tokens)) * self.scale + self.pe + self.attn_mask
+        x = self.bn(x.transpose(1, 2)).transpose(1, 2) + self.w_1
+        x = x + self.drop(x @ self.w @ self.w.t()) * self.gate.sigmoid()
+        return self.head(self.norm2(x) + (x.round() - x).detach())
+
+
+def listed():
+    case = models.Case(Listed(), {"tokens": models.ids()})
+    case.module.train()
+    return case
+
+
+class Merged(nn.Module):
+    """What torch.onnx.export(dynamo=True) makes another model of: equal scales, a gate."""
+
+    def __init__(self, width=8, vocab=40):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(vocab, width), nn.Linear(width, vocab, bias=False)
+        self.norm, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.gate = nn.Parameter(torch.randn(width))
+
+    def forward(self, tokens):
+        x = self.norm(self.embed(tokens)) * self.gate.sigmoid()
+        return self.head(self.norm2(x))
+
+
+def merged():
+    case = models.Case(Merged(), {"tokens": models.ids()})
+    with torch.no_grad():
+        for norm in (case.module.norm, case.module.norm2):
+            norm.weight.fill_(1), norm.bias.zero_()
+    return case
+
+
 FIXTURES = ((gpt2, "ts"), (llama, "dynamo"), (bert, "dynamo"), (vit, "ts"), (block, "ts-raw"),
-            (lstm, "ts"), (unet, "dynamo"))
+            (lstm, "ts"), (unet, "dynamo"), (listed, "pleat"), (merged, "dynamo"), (merged, "ts"))
+KEPT = ("pleat.tensors", "pleat.detached", "pkg.torch.onnx.name_scopes",
+        "pkg.torch.export.graph_signature.InputSpec.kind", "pkg.onnxscript.optimizer.folded_from",
+        "pkg.torch.export.ExportedProgram.graph_signature", "pkg.torch.onnx.class_hierarchy")
 
 
-def strip(path):
+def strip(path, kept=()):
     m = onnx.load(path)
-    del m.graph.value_info[:], m.graph.metadata_props[:], m.metadata_props[:]
-    for n in m.graph.node:
-        n.ClearField("doc_string")
-        del n.metadata_props[:]
-    for v in list(m.graph.initializer) + list(m.graph.input) + list(m.graph.output):
+    info = [v for v in m.graph.value_info if kept and v.metadata_props]
+    del m.graph.value_info[:]
+    m.graph.value_info.extend(info)
+    for v in [m, m.graph, *m.graph.node, *m.graph.initializer, *m.graph.input, *m.graph.output,
+              *m.graph.value_info]:
         v.ClearField("doc_string")
+        props = [x for x in v.metadata_props if x.key in kept]
         del v.metadata_props[:]
+        v.metadata_props.extend(props)
     onnx.save(m, path)
 
 
@@ -106,13 +164,14 @@ def steps_of(case):
         loss = case.loss_of(case.outputs())
         optimizer.zero_grad()
         loss.backward()
-        norm = torch.nn.utils.get_total_norm([p.grad for p in module.parameters()])
+        norm = torch.nn.utils.get_total_norm([p.grad for p in module.parameters() if p.grad is not None])
         optimizer.step()
         yield {"step": i + 1, "loss": loss.item(), "grad_norm": norm.item()}
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    p.add_argument("fixtures", nargs="*", help="default: all")
     p.add_argument("--out", default="test/import/data")
     a = p.parse_args()
     warnings.filterwarnings("ignore")
@@ -121,9 +180,18 @@ def main():
     os.makedirs(a.out, exist_ok=True)
     for make, way in FIXTURES:
         torch.manual_seed(1)
-        case, path = make(), os.path.join(a.out, make.__name__)
-        parity.export(case, way, f"{path}.onnx")
-        strip(f"{path}.onnx")
+        name = make.__name__ + ("_ts" if make is merged and way == "ts" else "")
+        if a.fixtures and name not in a.fixtures:
+            continue
+        case, path = make(), os.path.join(a.out, name)
+        if way == "pleat":
+            pleat_export.export(case.module, tuple(case.inputs.values()), f"{path}.onnx",
+                                input_names=list(case.inputs))
+        else:
+            parity.export(case, way, f"{path}.onnx")
+        strip(f"{path}.onnx", KEPT if make in (listed, merged) else ())
+        if make is merged:  # it is refused: nothing is trained
+            continue
         parity.write_rows(case, f"{path}.safetensors", None)
         os.chmod(f"{path}.safetensors", 0o644)
         with open(f"{path}.json", "w", encoding="utf-8") as f:

@@ -166,7 +166,7 @@ def write_rows(case, path, target):
 
 
 def run(a, case, path, data, loss, steps, lr, layout=LAYOUTS[0], save=None):
-    model = f"{path}:batch={onnx_models.BATCH},loss={loss}"
+    model = f"{path}:batch={onnx_models.BATCH},loss={loss},guess=yes"
     c = [a.pleat, "train", model, "--data", data, "--data-order", "file", "--train-share", "0.5"]
     c += ["--optimizer", "sgd", "--momentum", "0", "--decay", "0", "--clip", "0", "--lr", str(lr)]
     c += ["--steps", str(steps), "--eval-batches", "0", "--threads", "1", "--json"]
@@ -194,7 +194,7 @@ def weights_after(a, case, path, data, steps):
 
 def counts(a, path):
     p = subprocess.run(
-        [a.pleat, "graph", path, "--batch", "4", "--optimizer", "sgd", "--json"],
+        [a.pleat, "graph", path, "--guess", "--batch", "4", "--optimizer", "sgd", "--json"],
         capture_output=True, text=True, check=False,
     )
     if p.returncode:
