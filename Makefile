@@ -1,7 +1,7 @@
 # Short names for the usual commands; the build itself is CMake (CMakePresets.json).
 #   make            build/pleat (release)        make asan | tsan   tests under sanitizers
 #   make demo       train a small GPT, sample    make fuzz          every fuzz target, SECONDS=10 each
-#   make test       release build and all tests  make install       PREFIX=/usr/local
+#   make test       builds and runs all tests    make install       PREFIX=/usr/local; make uninstall
 #   make check      static checks                make format        clang-format in place
 PREFIX ?= /usr/local
 SECONDS ?= 10
@@ -11,7 +11,7 @@ build/pleat: release
 	@if [ -x build/release/pleat ]; then ln -sf release/pleat build/pleat; fi
 
 release: packages build/release/build.ninja
-	@cmake --build build/release -j $(JOBS)
+	@cmake --build build/release -j $(JOBS) --target pleat manual
 
 # SKIP_PACKAGES=1 goes on with what the machine has.
 packages:
@@ -24,6 +24,7 @@ demo: build/pleat
 	scripts/demo build/pleat
 
 test: build/pleat
+	@cmake --build build/release -j $(JOBS)
 	ctest --preset release
 
 check:
@@ -46,8 +47,11 @@ format:
 install: build/pleat
 	cmake --install build/release --prefix "$(PREFIX)"
 
+uninstall:
+	xargs rm -fv < build/release/install_manifest.txt
+
 clean:
 	rm -rf build
 
 .DEFAULT_GOAL := build/pleat
-.PHONY: release packages demo test check debug clang asan tsan fuzz format install clean build/pleat
+.PHONY: release packages demo test check debug clang asan tsan fuzz format install uninstall clean build/pleat

@@ -2,6 +2,8 @@
 import torch
 from torch import nn
 
+from pleat_export import export
+
 
 class Block(nn.Module):
     def __init__(self, width, heads):
@@ -29,5 +31,5 @@ class Model(nn.Module):
 
 torch.manual_seed(0)
 tokens = torch.zeros(2, 8, dtype=torch.long)
-torch.onnx.export(Model(), (tokens,), "tiny.onnx", input_names=["tokens"], output_names=["logits"], opset_version=17,
-                  dynamic_axes={"tokens": {0: "batch", 1: "seq"}}, dynamo=False)
+export(Model(), (tokens,), "tiny.onnx", input_names=["tokens"], output_names=["logits"],
+       dynamic_axes={"tokens": {0: "batch", 1: "seq"}})

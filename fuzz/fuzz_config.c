@@ -7,11 +7,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     pl_arena *a = pl_arena_new("fuzz");
-    const char *spec;
+    pl_config_found found;
     pl_model_args m;
     pl_err err = { 0 };
-    if (pl_config_parse((const char *)bytes, n, "batch=3", a, &spec, &err)) {
-        if (!pl_model_parse(spec, a, &m, &err)) pl_bug(__FILE__, __LINE__, "%s", err.msg);
+    if (pl_config_parse((const char *)bytes, n, "batch=3", a, &found, &err)) {
+        if (!pl_model_parse(found.spec, a, &m, &err)) pl_bug(__FILE__, __LINE__, "%s", err.msg);
         PL_ASSERT_CMP(pl_model_int(&m, "batch"), ==, 3);
     } else {
         PL_ASSERT(err.code == PL_EINPUT || err.code == PL_EUNSUPPORTED);

@@ -38,19 +38,23 @@ bool pl_file_is_below(const char *path)
 /* One file on its way to the disk. */
 typedef struct draft {
     const pl_file_ops *ops;
-    const char *folder, *path, *temp;
-    int fd; /* -1: closed */
+    const char *folder; /* NULL: on no disk */
+    const char *path, *temp;
+    const char *shown; /* in messages            */
+    mode_t mode;       /* of a new file          */
+    int fd;            /* -1: closed             */
     long long wanted, written;
 } draft;
 
-static bool fail(const draft *d, const char *verb, const char *path, int reason, pl_err *err)
+static bool fail(const draft *d, const char *verb, int reason, pl_err *err)
 {
     struct statvfs disk;
-    long long room = -1;
-    if (!statvfs(d->folder, &disk)) room = (long long)disk.f_bavail * (long long)disk.f_frsize;
-    return pl_err_set(err, PL_ERUN,
-                      "%s: cannot %s: %s (%lld bytes wanted, %lld written, %lld free on that disk)",
-                      path, verb, strerror(reason), d->wanted, d->written, room);
+    char room[64] = "";
+    if (d->folder && !statvfs(d->folder, &disk))
+        snprintf(room, sizeof room, ", %lld free on that disk",
+                 (long long)disk.f_bavail * (long long)disk.f_frsize);
+    return pl_err_set(err, PL_ERUN, "%s: cannot %s: %s (%lld bytes wanted, %lld written%s)",
+                      d->shown, verb, strerror(reason), d->wanted, d->written, room);
 }
 
 static bool write_part(draft *d, const pl_file_part *p, pl_err *err)
@@ -60,7 +64,7 @@ static bool write_part(draft *d, const pl_file_part *p, pl_err *err)
     for (size_t left = p->bytes; left;) {
         ssize_t k = d->ops->write(d->fd, at, left < CHUNK ? left : CHUNK);
         if (k < 0 && errno == EINTR) continue;
-        if (k <= 0) return fail(d, "write", d->temp, k ? errno : EIO, err);
+        if (k <= 0) return fail(d, "write", k ? errno : EIO, err);
         at += k;
         left -= (size_t)k;
         d->written += k;
@@ -71,32 +75,29 @@ static bool write_part(draft *d, const pl_file_part *p, pl_err *err)
 /* Closes in every case; a close that fails may be the first word of a lost write (NFS, quota). */
 static bool finish(draft *d, bool ok, pl_err *err)
 {
-    if (ok && d->ops->fsync(d->fd)) ok = fail(d, "sync", d->temp, errno, err);
+    if (ok && d->ops->fsync(d->fd)) ok = fail(d, "sync", errno, err);
     int fd = d->fd;
     d->fd = -1;
-    if (d->ops->close(fd) && ok) ok = fail(d, "close", d->temp, errno, err);
+    if (d->ops->close(fd) && ok) ok = fail(d, "close", errno, err);
     return ok;
 }
 
 static bool write_temp(draft *d, int n, const pl_file_part part[], pl_err *err)
 {
-    d->fd = d->ops->open(d->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
-    if (d->fd < 0) return fail(d, "create", d->temp, errno, err);
+    d->fd = d->ops->open(d->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, d->mode);
+    if (d->fd < 0) return fail(d, "create", errno, err);
     bool ok = true;
     for (int i = 0; ok && i < n; i++) ok = write_part(d, &part[i], err);
     return finish(d, ok, err);
 }
 
-bool pl_file_save(const char *path, const char *text, size_t n, pl_err *err)
+bool pl_file_fill(int fd, const char *path, int n, const pl_file_part part[], pl_err *err)
 {
-    const char *slash = strrchr(path, '/');
-    const pl_file_part part = { text, n };
-    pl_arena *tmp = pl_arena_new("file name");
-    const char *folder = slash == path ? "/"
-                         : slash       ? pl_arena_span(tmp, path, (size_t)(slash - path))
-                                       : ".";
-    bool ok = pl_file_replace(&pl_file_system, folder, slash ? slash + 1 : path, 1, &part, err);
-    pl_arena_free(tmp);
+    draft d = { .ops = &pl_file_system, .shown = path, .fd = fd };
+    bool ok = true;
+    for (int i = 0; i < n; i++) d.wanted += (long long)part[i].bytes;
+    for (int i = 0; ok && i < n; i++) ok = write_part(&d, &part[i], err);
+    if (d.ops->close(fd) && ok) ok = fail(&d, "close", errno, err);
     return ok;
 }
 
@@ -113,10 +114,9 @@ bool pl_file_sync_folder(const pl_file_ops *ops, const char *folder, pl_err *err
 
 static bool replace(draft *d, int n, const pl_file_part part[], pl_err *err)
 {
-    if (d->ops->unlink(d->temp) && errno != ENOENT) /* left by a run that was killed */
-        return fail(d, "remove", d->temp, errno, err);
+    for (int i = 0; i < n; i++) d->wanted += (long long)part[i].bytes;
     bool ok = write_temp(d, n, part, err);
-    if (ok && d->ops->rename(d->temp, d->path)) ok = fail(d, "rename", d->temp, errno, err);
+    if (ok && d->ops->rename(d->temp, d->path)) ok = fail(d, "rename", errno, err);
     if (!ok) {
         d->ops->unlink(d->temp); /* the first failure is the one to report */
         return false;
@@ -129,11 +129,19 @@ bool pl_file_replace(const pl_file_ops *ops, const char *folder, const char *nam
 {
     pl_arena *tmp = pl_arena_new("file replace");
     const char *path = pl_file_join(tmp, folder, name);
-    draft d = { ops, folder, path, pl_arena_fmt(tmp, "%s" PL_FILE_TEMP, path), -1, 0, 0 };
-    for (int i = 0; i < n; i++) d.wanted += (long long)part[i].bytes;
-    bool ok = replace(&d, n, part, err);
+    const char *temp = pl_arena_fmt(tmp, "%s" PL_FILE_TEMP, path);
+    draft d = { ops, folder, path, temp, .shown = temp, .mode = 0666, .fd = -1 };
+    bool ok = !ops->unlink(temp) || errno == ENOENT || fail(&d, "remove", errno, err);
+    ok = ok && replace(&d, n, part, err);
     pl_arena_free(tmp);
     return ok;
+}
+
+bool pl_file_replace_through(const char *folder, const char *temp, const char *path, mode_t mode,
+                             int n, const pl_file_part part[], pl_err *err)
+{
+    draft d = { &pl_file_system, folder, path, temp, .shown = path, .mode = mode, .fd = -1 };
+    return replace(&d, n, part, err);
 }
 
 /* The descriptor of a regular file and its size, or -1. */

@@ -38,8 +38,16 @@ bool pl_file_is_below(const char *path);
 PL_MUST_CHECK bool pl_file_replace(const pl_file_ops *ops, const char *folder, const char *name,
                                    int n, const pl_file_part part[], pl_err *err);
 
-/* The same for a path, and one piece of text. */
-PL_MUST_CHECK bool pl_file_save(const char *path, const char *text, size_t n, pl_err *err);
+/* The same for the file `path` in `folder`, by way of `temp` in that folder, which must not be
+ * there yet and is made with `mode` (less the umask); the message names `path`. */
+PL_MUST_CHECK bool pl_file_replace_through(const char *folder, const char *temp, const char *path,
+                                           mode_t mode, int n, const pl_file_part part[],
+                                           pl_err *err);
+
+/* Write the parts into what was opened for writing, and close it in every case; `path` is for the
+ * message. Fails with PL_ERUN. */
+PL_MUST_CHECK bool pl_file_fill(int fd, const char *path, int n, const pl_file_part part[],
+                                pl_err *err);
 
 /* Make the names in a folder last. Fails with PL_ERUN. */
 PL_MUST_CHECK bool pl_file_sync_folder(const pl_file_ops *ops, const char *folder, pl_err *err);

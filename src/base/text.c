@@ -93,6 +93,11 @@ const char *pl_text_size(pl_arena *a, double bytes)
     return pl_arena_fmt(a, u && bytes < 100 ? "%.1f %s" : "%.0f %s", bytes, names[u]);
 }
 
+static int lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
+}
+
 int pl_text_distance(const char *a, const char *b)
 {
     enum { MOST = 64 };
@@ -103,7 +108,7 @@ int pl_text_distance(const char *a, const char *b)
         int diagonal = row[0];
         row[0] = i;
         for (int j = 1; j <= n; j++) {
-            int above = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
+            int above = row[j], best = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
             if (above + 1 < best) best = above + 1;
             if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
             row[j] = best;

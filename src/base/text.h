@@ -23,7 +23,7 @@ PL_MUST_CHECK bool pl_text_bytes(const char *text, int64_t *value);
 /* Bytes for people: "1.5 GiB". Writes into the arena. */
 const char *pl_text_size(pl_arena *a, double bytes);
 
-/* Edit distance, for "did you mean". */
+/* Edit distance, for "did you mean"; A is a. */
 int pl_text_distance(const char *a, const char *b);
 
 #endif

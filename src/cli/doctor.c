@@ -1,9 +1,10 @@
 /* pleat doctor: what was found on this machine. Never fails on what is optional. */
+#include "backends/native/native.h"
+#include "base/cpu.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
 #include "models/model.h"
 #include "ops/lib/all.h"
-#include "graph/json.h"
 #ifdef PLEAT_HAVE_ONEDNN
 #include "backends/onednn/onednn.h"
 #endif
@@ -12,6 +13,7 @@
 #ifdef PLEAT_HAVE_HWLOC
 #include <hwloc.h>
 #endif
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,9 +30,14 @@ static const pl_opt opts[] = {
 // clang-format on
 
 typedef struct finding {
-    const char *name;
     char text[160];
+    json_t *facts; /* what --json prints: numbers and names */
 } finding;
+
+static void add_fact(finding *f, const char *key, json_t *value)
+{
+    json_object_set_new(f->facts, key, value);
+}
 
 static void find_cpu(finding *f)
 {
@@ -43,20 +50,48 @@ static void find_cpu(finding *f)
             break;
         }
     if (in) fclose(in);
+    add_fact(f, "cpu", json_string(f->text));
+}
+
+/* The native kernels end in an illegal instruction on a lesser processor than that they were
+ * compiled for. */
+static void find_build(finding *f)
+{
+    json_t *lacks = json_array();
+    size_t n =
+        (size_t)snprintf(f->text, sizeof f->text, "this CPU has all that it was compiled for");
+    for (int i = 0; pl_native_needs[i]; i++) {
+        if (pl_cpu_has(pl_native_needs[i])) continue;
+        if (!json_array_size(lacks))
+            n = (size_t)snprintf(f->text, sizeof f->text,
+                                 "for another CPU: build it here, or with -DPLEAT_NATIVE=OFF; this "
+                                 "one lacks");
+        if (n < sizeof f->text)
+            n += (size_t)snprintf(f->text + n, sizeof f->text - n, " %s", pl_native_needs[i]);
+        json_array_append_new(lacks, json_string(pl_native_needs[i]));
+    }
+    add_fact(f, "cpu_lacks", lacks);
 }
 
 static void find_cores(finding *f)
 {
     int n = pl_launch_cores();
     snprintf(f->text, sizeof f->text, "%d usable", n);
+    add_fact(f, "cores_usable", json_integer(n));
 #ifdef PLEAT_HAVE_HWLOC
     hwloc_topology_t t;
     if (hwloc_topology_init(&t)) return;
-    if (hwloc_topology_load(t) == 0)
-        snprintf(
-            f->text, sizeof f->text, "%d usable; machine: %d cores, %d threads, %d memory nodes", n,
-            hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE), hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PU),
-            hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE));
+    if (hwloc_topology_load(t) == 0) {
+        int cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE),
+            threads = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PU),
+            nodes = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE);
+        snprintf(f->text, sizeof f->text,
+                 "%d usable; machine: %d cores, %d threads, %d memory nodes", n, cores, threads,
+                 nodes);
+        add_fact(f, "cores", json_integer(cores));
+        add_fact(f, "threads", json_integer(threads));
+        add_fact(f, "memory_nodes", json_integer(nodes));
+    }
     hwloc_topology_destroy(t);
 #endif
 }
@@ -66,6 +101,8 @@ static void find_memory(finding *f)
     double page = (double)sysconf(_SC_PAGESIZE), all = page * (double)sysconf(_SC_PHYS_PAGES);
     double free_bytes = page * (double)sysconf(_SC_AVPHYS_PAGES);
     snprintf(f->text, sizeof f->text, "%.1f GiB, %.1f GiB free", all / 0x1p30, free_bytes / 0x1p30);
+    add_fact(f, "memory_bytes", json_integer((json_int_t)all));
+    add_fact(f, "memory_free_bytes", json_integer((json_int_t)free_bytes));
 }
 
 static void find_huge_pages(finding *f)
@@ -74,31 +111,38 @@ static void find_huge_pages(finding *f)
     char line[96] = "";
     if (in && !fgets(line, sizeof line, in)) line[0] = 0;
     if (in) fclose(in);
+    const bool off = strstr(line, "[never]") != NULL;
     snprintf(f->text, sizeof f->text, "%s",
-             strstr(line, "[never]") ? "off: training pays for page faults"
-             : *line                 ? "on"
-                                     : "unknown");
+             off     ? "off: training pays for page faults"
+             : *line ? "on"
+                     : "unknown");
+    add_fact(f, "huge_pages", *line ? json_boolean(!off) : json_null());
 }
 
 static void find_onednn(finding *f)
 {
 #ifdef PLEAT_HAVE_ONEDNN
-    if (!pl_onednn_isa(f->text, sizeof f->text))
-        snprintf(f->text, sizeof f->text, "found, does not start");
+    const bool starts = pl_onednn_isa(f->text, sizeof f->text);
+    add_fact(f, "onednn", starts ? json_string(f->text) : json_null());
+    if (!starts) snprintf(f->text, sizeof f->text, "found, does not start");
 #else
     snprintf(f->text, sizeof f->text,
              "not built in (install libdnnl-dev): the native kernels are used");
+    add_fact(f, "onednn", json_null());
 #endif
 }
 
 static void find_mpi(finding *f)
 {
 #ifdef PLEAT_HAVE_MPI
-    snprintf(f->text, sizeof f->text, "built in; start with mpirun -n N pleat train ...");
+    const bool is_there = true;
 #else
-    snprintf(f->text, sizeof f->text,
-             "not built in (install libopenmpi-dev openmpi-bin): ranks are threads");
+    const bool is_there = false;
 #endif
+    snprintf(f->text, sizeof f->text,
+             is_there ? "built in; start with mpirun -n N pleat train ..."
+                      : "not built in (install libopenmpi-dev openmpi-bin): ranks are threads");
+    add_fact(f, "mpi", json_boolean(is_there));
 }
 
 static void find_gpu(finding *f)
@@ -113,6 +157,7 @@ static void find_gpu(finding *f)
                  n > 1 ? "s" : "");
     else
         snprintf(f->text, sizeof f->text, "none (not needed)");
+    add_fact(f, "gpus", json_integer(n));
 }
 
 static void find_built_in(finding *f)
@@ -120,16 +165,23 @@ static void find_built_in(finding *f)
     int models = 0;
     while (pl_model_at(models)) models++;
     snprintf(f->text, sizeof f->text, "%d operators, %d models", pl_ops_all.n, models);
+    add_fact(f, "operators", json_integer(pl_ops_all.n));
+    add_fact(f, "models", json_integer(models));
 }
 
 static const struct {
     const char *name;
     void (*find)(finding *);
 } checks[] = {
-    { "cpu", find_cpu },       { "cores", find_cores },
-    { "memory", find_memory }, { "huge pages", find_huge_pages },
-    { "oneDNN", find_onednn }, { "MPI", find_mpi },
-    { "GPU", find_gpu },       { "built in", find_built_in },
+    { "cpu", find_cpu },
+    { "build", find_build },
+    { "cores", find_cores },
+    { "memory", find_memory },
+    { "huge pages", find_huge_pages },
+    { "oneDNN", find_onednn },
+    { "MPI", find_mpi },
+    { "GPU", find_gpu },
+    { "built in", find_built_in },
 };
 
 static int run(const pl_command *c, int argc, char **argv)
@@ -137,17 +189,17 @@ static int run(const pl_command *c, int argc, char **argv)
     doctor_args a = { 0 };
     int n, code;
     if (!pl_opt_parse(c, argc, argv, &a, 0, 0, NULL, &n, &code)) return code;
-    pl_arena *arena = pl_arena_new("doctor");
-    pl_text json = { .arena = arena };
+    json_t *all = json_object();
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        finding f = { .name = checks[i].name };
+        finding f = { .facts = all };
         checks[i].find(&f);
-        pl_text_add(&json, "%s\"%s\": ", i ? ", " : "{", f.name);
-        pl_json_print_text(&json, f.text);
-        if (!a.json) printf("%-11s %s\n", f.name, f.text);
+        if (!a.json) printf("%-11s %s\n", checks[i].name, f.text);
     }
-    if (a.json) printf("%s}\n", json.at);
-    pl_arena_free(arena);
+    if (a.json) {
+        json_dumpf(all, stdout, 0);
+        printf("\n");
+    }
+    json_decref(all);
     return PL_OK;
 }
 

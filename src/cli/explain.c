@@ -4,12 +4,14 @@
 #include "graph/op.h"
 #include "program/summary.h"
 #include "report/why.h"
+#include "report/words.h"
 #include "train/optim.h"
 
 #include <ctype.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct explain_args {
@@ -44,12 +46,38 @@ typedef struct view {
 
 /* -- finding ----------------------------------------------------------------------------------- */
 
-/* "*" stands for letters, digits and "_". */
+/* Is the number at `at` in "{0,2-5,...,9}"? */
+static bool is_in(const char *set, const char *at)
+{
+    const long long n = strtoll(at, NULL, 10);
+    long long last = -1;
+    bool open = false; /* behind "..." */
+    while (*set == '{' || *set == ',') {
+        char *end;
+        if (!strncmp(++set, "...", 3)) {
+            open = true;
+            set += 3;
+            continue;
+        }
+        const long long from = strtoll(set, &end, 10);
+        const long long to = *end == '-' ? strtoll(end + 1, &end, 10) : from;
+        if ((n >= from && n <= to) || (open && n > last && n < from)) return true;
+        last = to, open = false, set = end;
+    }
+    return false;
+}
+
+/* "*" stands for letters, digits and "_", "{0,2-5}" for one of these numbers. */
 static bool matches(const char *pattern, const char *name)
 {
-    for (; *pattern && *pattern != '*'; pattern++, name++)
+    for (; *pattern && *pattern != '*' && *pattern != '{'; pattern++, name++)
         if (*pattern != *name) return false;
     if (!*pattern) return !*name;
+    if (*pattern == '{') {
+        const char *after = strchr(pattern, '}');
+        return after && isdigit((unsigned char)*name) && is_in(pattern, name) &&
+               matches(after + 1, name + strspn(name, "0123456789"));
+    }
     while (isalnum((unsigned char)*name) || *name == '_')
         if (matches(pattern + 1, ++name)) return true;
     return false;
@@ -294,6 +322,21 @@ static bool is_open(const view *v, const pl_alternative *a)
     return a->seconds - a->bound > 1e-6 * v->r.seconds;
 }
 
+/* What the columns are. */
+static void print_legend(const view *v, bool open)
+{
+    pl_text out = { .arena = v->arena };
+    const char *text = pl_arena_fmt(
+        v->arena,
+        "step: of the fastest plan that does this in all its copies, as the search "
+        "counts; more: than the plan taken, of which computing is its own, messages "
+        "are those of its operands, and the rest is of all that then does other things "
+        "(changes: so many nodes).%s",
+        open ? " At least: no plan with it is faster than so much more." : "");
+    pl_words_wrap(text, 0, 0, pl_job_columns(), &out);
+    fputs(pl_text_get(&out), stdout);
+}
+
 static void print_choices(const view *v, const char *title, const pl_alternatives *x)
 {
     int width = wider(0, title);
@@ -315,6 +358,7 @@ static void print_choices(const view *v, const char *title, const pl_alternative
                a->n_others, *taken ? "  " : "", taken);
     }
     print_rest(v, x);
+    print_legend(v, open);
 }
 
 static void print_way(const view *v)
@@ -351,7 +395,7 @@ static void print_text(const view *v)
     else
         print_tensor(v);
     printf("\n%s on %s by %s: step %.3f ms in the search's tables\n", v->job->model,
-           pl_mesh_text(v->mesh, v->arena), v->about->bound > 0 ? "search" : v->about->name,
+           pl_mesh_text(v->mesh, v->arena), v->about->searched ? "search" : v->about->name,
            1e3 * v->r.seconds);
     if (v->node && v->choices.n) print_choices(v, "choice", &v->choices);
     if (v->has_way) print_way(v);

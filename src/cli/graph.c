@@ -17,9 +17,11 @@ typedef struct graph_args {
 // clang-format off
 static const pl_opt opts[] = {
     PL_SIZES_OPTS(sizes),
-    { "optimizer", TEXT(optimizer), "NAME", PL_OPTIM_NAME, "of the training step" },
+    { "optimizer", TEXT(optimizer), "NAME", PL_OPTIM_NAME, "of the training step",
+      .needs = "!forward" },
     { "forward",   FLAG(forward),   NULL,   NULL,    "the forward pass only" },
-    { "text",      FLAG(text),      NULL,   NULL,    "the whole graph, a line per node" },
+    { "text",      FLAG(text),      NULL,   NULL,    "the whole graph, a line per node",
+      .needs = "!json" },
     { "json",      FLAG(json),      NULL,   NULL,    "one JSON object on stdout" },
     { 0 },
 };
@@ -126,6 +128,39 @@ static void print_summary(const summary *s, pl_arena *a)
                    s->flops_all > 0 ? 100 * s->flops[k] / s->flops_all : 0);
 }
 
+/* Data files have tensors of these names and shapes, with rows for the batch. */
+static void print_inputs(const pl_graph *g, pl_arena *a)
+{
+    const char *const own[] = { "lr", "step", "seed" };
+    printf("\n  data, a row of each:\n");
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        bool fed = v->role == PL_INPUT && v->shape.rank;
+        for (int k = 0; k < 3; k++) fed &= strcmp(v->name, own[k]) != 0;
+        if (!fed) continue;
+        pl_shape row = { v->shape.rank - 1, { 0 } };
+        memcpy(row.dim, v->shape.dim + 1, (size_t)row.rank * sizeof *row.dim);
+        const bool image = row.rank == 3 && pl_type_is_float(v->type);
+        printf("    %-22s %s%s\n", v->name, pl_shape_text(a, v->type, &row),
+               !image                              ? ""
+               : row.dim[2] <= 4 && row.dim[0] > 4 ? " (height, width, channels)"
+               : row.dim[0] <= 4 && row.dim[2] > 4 ? " (channels, height, width)"
+                                                   : "");
+    }
+}
+
+/* Lines of pl_model_doubts. */
+static void print_doubts(const char *doubts)
+{
+    if (!*doubts) return;
+    printf("\n  which tensors train is a guess: the file does not say (examples/pleat_export.py "
+           "writes it; --train, --freeze)\n");
+    for (size_t n; *doubts; doubts += n + (doubts[n] == '\n')) {
+        n = strcspn(doubts, "\n");
+        printf("    %.*s\n", (int)n, doubts);
+    }
+}
+
 static void print_json(const summary *s)
 {
     const pl_graph *g = s->graph;
@@ -154,6 +189,7 @@ static bool show(const graph_args *a, const char *spec, pl_arena *arena, pl_err 
     pl_graph *forward, *g;
     pl_model_args m;
     PL_TRY(build(a, spec, false, arena, &m, &forward, err));
+    pl_sizes_tell(&m);
     g = forward;
     if (!a->forward) PL_TRY(build(a, spec, true, arena, &m, &g, err));
     if (a->text) {
@@ -172,6 +208,8 @@ static bool show(const graph_args *a, const char *spec, pl_arena *arena, pl_err 
         print_json(&s);
     else
         print_summary(&s, arena);
+    if (!a->json) print_inputs(g, arena);
+    if (!a->json) print_doubts(pl_model_doubts(&m));
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static bool find_cluster(const pl_job_args *a, pl_arena *arena, pl_cluster **c, pl_err *err)
@@ -26,17 +27,23 @@ static bool build(pl_job *j, pl_arena *arena, pl_err *err)
     pl_model_args args;
     const pl_optim o = pl_optim_usual(j->optimizer);
     PL_TRY(pl_model_parse(j->model, arena, &args, err));
+    pl_sizes_tell(&args);
     j->model = args.spec;
     pl_builder b = pl_optim_step(&args, &o, arena);
     return pl_builder_done(&b, &j->graph, err);
 }
 
-/* One line on stderr that is written over, once a search takes longer than people wait. */
+enum { MOST_TOLD = 8 };
+
+/* What long work is at, once it takes longer than people wait. */
 typedef struct live {
     double begin;
     bool shown;
+    int n_told;
+    const char *told[MOST_TOLD]; /* kinds of work */
 } live;
 
+/* On a terminal: one line that is written over. */
 static void show_live(void *self, const char *what, int i, int n)
 {
     enum { PATIENCE = 1 }; /* seconds */
@@ -50,13 +57,27 @@ static void show_live(void *self, const char *what, int i, int n)
     fflush(stderr);
 }
 
+/* Elsewhere: a line for each kind of work that takes long. */
+static void show_line(void *self, const char *what, int i, int n)
+{
+    enum { PATIENCE = 5 };
+    live *l = self;
+    const double seconds = pl_clock_now() - l->begin;
+    if (!what || seconds < PATIENCE || l->n_told == MOST_TOLD) return;
+    for (int k = 0; k < l->n_told; k++)
+        if (!strcmp(l->told[k], what)) return;
+    fprintf(stderr, "after %.0f s: %s %d of %d\n", seconds, what, i, n);
+    fflush(stderr);
+    l->told[l->n_told++] = what;
+}
+
 static void watch(pl_job *j, pl_arena *arena)
 {
     live *l = PL_NEW(arena, live);
     pl_watch *w = PL_NEW(arena, pl_watch);
     l->begin = pl_clock_now();
-    *w = (pl_watch){ show_live, l };
-    if (isatty(STDERR_FILENO)) j->options.watch = w;
+    *w = (pl_watch){ isatty(STDERR_FILENO) ? show_live : show_line, l };
+    j->options.watch = w;
 }
 
 static bool set_options(const pl_job_args *a, pl_job *j, pl_arena *arena, pl_err *err)
@@ -99,8 +120,10 @@ bool pl_job_read(const pl_job_args *a, const char *path, pl_arena *arena, pl_job
     const char *text;
     size_t n;
     PL_TRY(pl_file_read(path, PL_PLAN_FILE_BYTES, arena, &text, &n, err));
-    if (!pl_plan_file_read(text, n, arena, &f, err) || !open_file(a, &f, arena, out, plan, err))
+    if (!pl_plan_file_read(text, n, arena, &f, err) || !open_file(a, &f, arena, out, plan, err)) {
+        if (err->code == PL_EUSAGE) err->code = PL_EINPUT; /* it is the file that says so */
         return pl_err_in(err, "%s", path);
+    }
     *about = f.about;
     return true;
 }
@@ -127,4 +150,12 @@ const char *pl_job_units(const pl_job *j, int64_t *n)
     bool tokens = first && first->type == PL_I32 && first->shape.rank == 2;
     *n = tokens ? pl_shape_count(&first->shape) : pl_job_rows(j);
     return tokens ? "tokens" : "samples";
+}
+
+int pl_job_columns(void)
+{
+    enum { MOST = 100, LEAST = 40 };
+    struct winsize w;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || !w.ws_col) return MOST;
+    return w.ws_col < LEAST ? LEAST : w.ws_col < MOST ? w.ws_col : MOST;
 }

@@ -16,11 +16,15 @@ typedef struct pl_job_args {
 // clang-format off
 #define PL_JOB_OPTS \
     { "cluster", TEXT(job.cluster), "NAME", NULL, "devices and links; names below, or a file" }, \
-    { "devices", INT(job.devices), "N", NULL, "the same as --cluster local:N", 1, 65536 }, \
+    { "devices", INT(job.devices), "N", NULL, "the same as --cluster local:N", 1, \
+      PL_CLUSTER_DEVICES }, \
     { "memory", BYTES(job.memory), "SIZE", NULL, "of a device; default: all it has", 1 }, \
-    { "axes", INT(job.axes), "N", NULL, "of a mesh at most; default: 2, or the levels", 1, 6 }, \
-    { "search", TEXT(job.search), "NAME", NULL, "a published method instead; names below" }, \
-    { "O", INT(job.effort), "N", "2", "1: equal blocks are planned alike; 2: exact", 1, 2 }, \
+    { "axes", INT(job.axes), "N", NULL, "of a mesh at most; default: 2, or the levels", 1, 6, \
+      .needs = "strategy=auto" }, \
+    { "search", TEXT(job.search), "NAME", NULL, "a published method instead; names below", \
+      .needs = "strategy=auto" }, \
+    { "O", INT(job.effort), "N", "2", "1: equal blocks are planned alike; 2: exact", 1, 2, \
+      .needs = "strategy=auto !search" }, \
     PL_SIZES_OPTS(job.sizes), \
     { "optimizer", TEXT(job.optimizer), "NAME", PL_OPTIM_NAME, "adamw, adam or sgd" }, \
     { "bucket", BYTES(job.bucket), "SIZE", "16MiB", "gradients reduced in one message" }, \
@@ -34,7 +38,7 @@ typedef struct pl_job {
     pl_cluster *cluster;
     pl_graph *graph;           /* of the whole training step                                     */
     pl_auto_options options;   /* memory: that of the cluster's least device, unless given; watch:
-                                  a line on stderr where that is a terminal                      */
+                                  what long work is at, on stderr                                */
     pl_lower_options lower;
 } pl_job;
 
@@ -50,5 +54,9 @@ PL_MUST_CHECK bool pl_job_read(const pl_job_args *a, const char *path, pl_arena 
 /* Rows of a batch; what one step takes in: "tokens" and their number, or "samples". */
 int64_t pl_job_rows(const pl_job *j);
 const char *pl_job_units(const pl_job *j, int64_t *n);
+
+/* Columns of a line of text on stdout: as wide as the terminal, at most 100, and 100 where it is
+ * none. */
+int pl_job_columns(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include "backends/native/native.h"
 #include "backends/null/null.h"
 #include "backends/ref/ref.h"
+#include "base/cpu.h"
 #ifdef PLEAT_HAVE_MPI
 #include "backends/mpi/mpi.h"
 #endif
@@ -35,6 +36,15 @@ enum { N_PREFERENCES = sizeof preferences / sizeof *preferences };
 
 const pl_backend *const *pl_launch_backends(const char *name, int *n, pl_err *err)
 {
+    for (int i = 0; pl_native_needs[i]; i++) {
+        if (pl_cpu_has(pl_native_needs[i])) continue;
+        pl_err_set(
+            err, PL_EUNSUPPORTED,
+            "this pleat was compiled for a CPU with %s, which this one lacks: build it here, "
+            "or with cmake -DPLEAT_NATIVE=OFF",
+            pl_native_needs[i]);
+        return NULL;
+    }
     char names[128] = "";
     for (int i = 0; i < N_PREFERENCES; i++) {
         const struct preference *p = &preferences[i];
@@ -62,8 +72,7 @@ static int find_launched(int n_names, const char *const names[])
     return 0;
 }
 
-/* Ranks that a launcher started; 0 when there was none. */
-static int launched(void)
+int pl_launch_started(void)
 {
     static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE" };
     return find_launched(3, names);
@@ -108,7 +117,7 @@ bool pl_launch_open(int64_t devices, double timeout_seconds, pl_world *out, pl_e
 {
     int n = devices ? (int)devices : 1;
     *out = (pl_world){ .n_ranks = n, .n_local = n, .timeout_seconds = timeout_seconds };
-    if (!launched())
+    if (!pl_launch_started())
         return devices <= PL_LOCAL_RANKS ||
                pl_err_set(err, PL_EUSAGE, "--devices %lld: at most %d in one process",
                           (long long)devices, PL_LOCAL_RANKS);
@@ -175,12 +184,13 @@ bool pl_launch_run(pl_world *w, bool (*fn)(void *arg, pl_comm *comm, pl_err *err
 }
 
 /* After a rank was lost every rank that is left holds the error, and nobody knows who the first of
- * them is. So each waits its turn: the first one speaks and then ends all. Rank 0 waits too: it may
- * be the one that stood still, woken only to be ended. */
+ * them is. So each waits its turn: the first one speaks and then ends all. Whoever stood still and
+ * was given up comes last: it was woken only to be ended. */
 static void await_turn(const pl_world *w)
 {
     enum { TURN_MS = 500, LONGEST = 20 };
-    long ms = TURN_MS * (w->rank < LONGEST ? w->rank + 1 : LONGEST);
+    bool last = w->comm->given_up || w->rank >= LONGEST;
+    long ms = TURN_MS * (last ? LONGEST : w->rank + 1);
     nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
 }
 

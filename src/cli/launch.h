@@ -35,6 +35,9 @@ int pl_launch_close(pl_world *w, const pl_err *err);
 /* The [*n] backends of a name, by preference; for another name NULL, with the names in err. */
 const pl_backend *const *pl_launch_backends(const char *name, int *n, pl_err *err);
 
+/* Ranks that a launcher started; 0 when there was none. */
+int pl_launch_started(void);
+
 /* Does this process tell of a mistake on the command line? The only one does, or rank 0. */
 bool pl_launch_is_first(void);
 

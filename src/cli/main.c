@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 
 #include "base/text.h"
+#include "cli/manual.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -33,9 +34,10 @@ static void help(FILE *to)
     for (int i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-8s %-6s %s\n", commands[i]->name, commands[i]->operands,
                 commands[i]->about);
-    fprintf(to,
-            "\npleat COMMAND --help tells more. Exit codes: 0 ok, 1 internal error, 2 usage, 3 bad "
-            "input,\n4 unsupported, 5 infeasible, 6 mismatch, 7 run failed or rank lost\n");
+    fprintf(to, "\npleat COMMAND --help tells more, pleat --version which one this is.\n\n"
+                "exit codes:\n");
+    for (const pl_exit *e = pl_exits; e->about; e++)
+        fprintf(to, "  %-14s %s\n", e->codes, e->about);
 }
 
 static int unknown(const char *name)
@@ -44,12 +46,33 @@ static int unknown(const char *name)
     int least = 4;
     for (int i = 0; i < N_COMMANDS; i++) {
         int d = pl_text_distance(name, commands[i]->name);
-        if (d < least) least = d, near = commands[i]->name;
+        if (d < least && 2 * d <= (int)strlen(commands[i]->name))
+            least = d, near = commands[i]->name;
     }
     fprintf(stderr, "error: no command '%s'", name);
     if (near) fprintf(stderr, " (did you mean '%s'?)", near);
     fprintf(stderr, "\nsee: pleat --help\n");
     return PL_EUSAGE;
+}
+
+/* What the build installs comes from here too: "--man", "--bash". */
+static int run_help(const char *about)
+{
+    if (!about)
+        help(stdout);
+    else if (!strcmp(about, "--man"))
+        pl_manual_man(N_COMMANDS, commands, PLEAT_VERSION, stdout);
+    else if (!strcmp(about, "--bash"))
+        pl_manual_bash(N_COMMANDS, commands, stdout);
+    else {
+        for (int i = 0; i < N_COMMANDS; i++) {
+            if (strcmp(about, commands[i]->name) != 0) continue;
+            pl_opt_help(commands[i]);
+            return PL_OK;
+        }
+        return unknown(about);
+    }
+    return PL_OK;
 }
 
 /* A result that could not be written is a failure, whatever the command says. */
@@ -85,11 +108,9 @@ int main(int argc, char **argv)
         help(stderr);
         return PL_EUSAGE;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-        help(stdout);
-        return PL_OK;
-    }
-    if (!strcmp(argv[1], "--version")) {
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+        return end(run_help(argc > 2 ? argv[2] : NULL));
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V") || !strcmp(argv[1], "version")) {
         printf("pleat %s\n", PLEAT_VERSION);
         return PL_OK;
     }

@@ -101,7 +101,7 @@ static bool time_round(const session *s, int n, const pl_message m[], int64_t by
         ok = pl_lane_wait(lane, n * (i + 2), err);
         sample[i] = pl_clock_now() - from;
     }
-    ok = ok && pl_lane_agree(lane, err);
+    ok = ok && pl_lane_agree(lane, &(int){ 0 }, err);
     pl_lane_free(lane);
     if (ok) qsort(sample, (size_t)times, sizeof *sample, by_size);
     *seconds = sample[times / 2];
@@ -183,7 +183,7 @@ static bool time_both(const pl_measure_step *k, int runs, pl_lane *lane, int n,
         for (int r = 0; what != 1 && r < runs; r++) pl_measure_step_run(k);
         if (what) PL_TRY(pl_lane_wait(lane, n, err));
         sample[what][i / 3] = pl_clock_now() - from;
-        PL_TRY(pl_lane_agree(lane, err)); /* ranks start the next together */
+        PL_TRY(pl_lane_agree(lane, &(int){ 0 }, err)); /* ranks start the next together */
     }
     for (int what = 0; what < 3; what++) {
         qsort(sample[what], FEW, sizeof *sample[what], by_size);
@@ -272,7 +272,7 @@ static bool find_levels(session *s, pl_err *err)
     PL_TRY(count_per_host(s, &o->per_host, err));
     const int k = o->per_host;
     if (k > 1)
-        o->level[o->n_levels++] = (pl_measured_level){ .name = "memory", .size = k, .stride = 1 };
+        o->level[o->n_levels++] = (pl_measured_level){ .name = "cores", .size = k, .stride = 1 };
     if (k < o->n_ranks)
         o->level[o->n_levels++] =
             (pl_measured_level){ .name = "network", .size = o->n_ranks / k, .stride = k };

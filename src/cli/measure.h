@@ -25,7 +25,7 @@ typedef struct pl_measured_kernel {
 /* Messages over one level of links: each rank sends to the next one of its group of `size` ranks
  * that are `stride` apart, at the same time. */
 typedef struct pl_measured_level {
-    const char *name;      /* "memory" between ranks of a host, "network" between hosts       */
+    const char *name;      /* "cores" between ranks of a host, "network" between hosts       */
     int size, stride;
     int n;
     pl_point point[PL_LINK_POINTS];

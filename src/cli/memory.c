@@ -2,13 +2,13 @@
  * beside what no order and no layout can go below; or one layout problem out of a file. */
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/output.h"
 #include "cli/commands.h"
 #include "cli/sizes.h"
 #include "memory/caching.h"
 #include "memory/csv.h"
 #include "memory/keys.h"
-#include "plan/strategy.h"
-#include "program/program.h"
+#include "program/best.h"
 #include "report/html.h"
 #include "train/optim.h"
 
@@ -30,23 +30,28 @@ typedef struct memory_args {
 #define AT(f) offsetof(memory_args, f)
 // clang-format off
 static const pl_opt opts[] = {
-    PL_SIZES_OPTS(sizes),
-    { "optimizer", TEXT(optimizer), "NAME", PL_OPTIM_NAME, "of the training step" },
+    PL_SIZES_OPTS_WITH(sizes, "!csv"),
+    { "optimizer", TEXT(optimizer), "NAME", PL_OPTIM_NAME, "of the training step",
+      .needs = "!csv" },
     { "clip",      REAL(clip),      "NORM", USUAL(PL_OPTIM_CLIP),
-      "global gradient norm; 0: no clipping" },
+      "global gradient norm; 0: no clipping", .needs = "!csv" },
     { "unfused-update", FLAG(unfused), NULL, NULL,
-      "updates in operators like torch's; results apart" },
-    { "devices",   INT(devices),    "N",    "1",  "the step of one of so many", 1, 65536 },
-    { "strategy",  TEXT(strategy),  "TEXT", "dp", "how it is split" },
-    { "order",     TEXT(order),     "NAME", NULL, "one order only; names below" },
-    { "layout",    TEXT(layout),    "NAME", NULL, "one layout only; names below" },
+      "updates in operators like torch's; results apart", .needs = "!csv" },
+    { "devices",   INT(devices),    "N",    "1",  "the step of one of so many", 1,
+      PL_CLUSTER_DEVICES, .needs = "!csv" },
+    { "strategy",  TEXT(strategy),  "TEXT", "dp", "how it is split; words below", .needs = "!csv" },
+    { "order",     TEXT(order),     "NAME", NULL, "one order only; names below", .needs = "!csv" },
+    { "layout",    TEXT(layout),    "NAME", NULL, "one layout only; names below", .needs = "!csv" },
     { "csv",       TEXT(csv),       "FILE", NULL, "a layout problem instead: id,lower,upper,size" },
-    { "capacity",  BYTES(capacity), "SIZE", NULL, "--csv: stop at a layout that fits in it", 1 },
-    { "moves",     INT(moves),      "N",    "10000000", "of the search for an order", 1 },
+    { "capacity",  BYTES(capacity), "SIZE", NULL, "stop at a layout that fits in it", 1,
+      .needs = "csv" },
+    { "moves",     INT(moves),      "N",    "10000000", "of the search for an order", 1,
+      .needs = "!csv" },
     { "nodes",     INT(nodes),      "N",    "500000", "of the search for a layout; 0: greedy", 0,
       1000000000000 },
-    { "o",         TEXT(file),      "FILE", NULL, "--csv: write the offsets" },
-    { "html",      TEXT(page),      "FILE", NULL, "a page: memory over a step in each order" },
+    { "o",         TEXT(file),      "FILE", NULL, "write the offsets", .needs = "csv" },
+    { "html",      TEXT(page),      "FILE", NULL, "a page: memory over a step in each order",
+      .needs = "!csv" },
     { "json",      FLAG(json),      NULL,   NULL, "one JSON object on stdout" },
     { 0 },
 };
@@ -80,6 +85,8 @@ static bool solve_file(const memory_args *a, pl_arena *arena, pl_err *err)
     pl_layout l;
     const char *text;
     size_t n;
+    pl_output file;
+    if (a->file) PL_TRY(pl_output_open(a->file, arena, &file, err));
     PL_TRY(pl_file_read(a->csv, MOST_BYTES, arena, &text, &n, err));
     PL_TRY(pl_csv_parse(text, n, a->csv, arena, &csv, err));
     pl_layout_options o = options_of(a);
@@ -89,13 +96,10 @@ static bool solve_file(const memory_args *a, pl_arena *arena, pl_err *err)
     PL_TRY(pl_layout_solve(csv->n, csv->buf, 1, capacity, &o, arena, &l, err));
     const double seconds = pl_clock_now() - start;
     PL_TRY(pl_layout_check(csv->n, csv->buf, 1, capacity, &l, err));
-    if (a->file) {
-        pl_text out = { .arena = arena };
-        pl_csv_print(csv, l.offset, &out);
-        PL_TRY(pl_file_save(a->file, pl_text_get(&out), strlen(pl_text_get(&out)), err));
-    }
     print_layout(a, csv, &l, seconds);
-    return true;
+    pl_text out = { .arena = arena };
+    pl_csv_print(csv, l.offset, &out);
+    return !a->file || pl_output_write(&file, pl_text_get(&out), out.n, err);
 }
 
 /* -- a model ----------------------------------------------------------------------------------- */
@@ -231,10 +235,13 @@ static void print_text(const study *s)
         if (bound) printf(" %8.2f %%", 100 * (block / (double)bound - 1));
         printf("%s\n", r->optimal ? "  no layout of this order is lower" : "");
     }
+    printf("\nlive: bytes in use at the same time, at most; block: what the layout takes for them, "
+           "of which\nunused stands empty even then%s\n",
+           bound ? "; above: the block beyond the bound" : "");
     if (bound)
         printf(
-            "\nno order of these steps that writes in place what the last one does has less than "
-            "%.3f MiB live\n",
+            "the bound: no order of these steps has less than %.3f MiB live, updates in place as "
+            "in the last\n",
             (double)bound / 0x1p20);
     for (int k = 0, n = 0; k < PL_N_ORDERS; k++)
         if (s->program[k])
@@ -259,7 +266,7 @@ static void print_json(const study *s)
 }
 
 /* The orders studied, each with the lowest of its blocks. */
-static bool write_page(const study *s, pl_err *err)
+static bool write_page(const study *s, pl_output *file, pl_err *err)
 {
     pl_html_order order[PL_N_ORDERS];
     pl_text page = { .arena = s->arena };
@@ -273,9 +280,26 @@ static bool write_page(const study *s, pl_err *err)
                 x->block = s->at[i].arena;
     }
     pl_html_write_orders(s->plan->graph->name, n, order, find_bound(s), &page);
-    PL_TRY(pl_file_save(s->a->page, page.at, page.n, err));
+    PL_TRY(pl_output_write(file, page.at, page.n, err));
     fprintf(stderr, "%s: %d order%s, %s\n", s->a->page, n, n == 1 ? "" : "s",
             pl_text_size(s->arena, (double)page.n));
+    return true;
+}
+
+/* Of auto the plan that pleat plan finds. */
+static bool find_plan(const pl_strategy *s, const pl_graph *g, pl_arena *arena, const pl_plan **out,
+                      pl_err *err)
+{
+    pl_best *best;
+    pl_plan *plan;
+    if (s->automatic) {
+        PL_TRY(
+            pl_best_of(s, g, &(pl_auto_options){ 0 }, &(pl_lower_options){ 0 }, arena, &best, err));
+        *out = best->take->plan;
+        return true;
+    }
+    PL_TRY(pl_strategy_plan(s, g, NULL, arena, &plan, err));
+    *out = plan;
     return true;
 }
 
@@ -285,21 +309,18 @@ static bool study_model(const memory_args *a, const char *spec, pl_arena *arena,
     pl_model_args m;
     pl_graph *g;
     pl_strategy how;
-    pl_plan *plan;
+    pl_output page;
+    if (a->page) PL_TRY(pl_output_open(a->page, arena, &page, err));
     PL_TRY(pl_model_parse(pl_sizes_spec(&a->sizes, spec, arena), arena, &m, err));
+    pl_sizes_tell(&m);
     pl_optim o = pl_optim_usual(a->optimizer);
     o.clip = a->clip;
     o.unfused = a->unfused;
     pl_builder b = pl_optim_step(&m, &o, arena);
     PL_TRY(pl_builder_done(&b, &g, err));
     PL_TRY(pl_strategy_parse(a->strategy, (int)a->devices, arena, &how, err));
-    if (how.automatic)
-        return pl_err_set(err, PL_EUSAGE,
-                          "--strategy auto: pleat plan finds it; give its words, "
-                          "or plan=FILE");
-    PL_TRY(pl_strategy_plan(&how, g, NULL, arena, &plan, err));
-    s.plan = plan;
-    s.store = pl_store_new(plan, 0, arena);
+    PL_TRY(find_plan(&how, g, arena, &s.plan, err));
+    s.store = pl_store_new(s.plan, 0, arena);
     const bool ok = add_rows(&s, err);
     show_progress(NULL, NULL);
     if (!ok) return false;
@@ -307,7 +328,7 @@ static bool study_model(const memory_args *a, const char *spec, pl_arena *arena,
         print_json(&s);
     else
         print_text(&s);
-    return !a->page || write_page(&s, err);
+    return !a->page || write_page(&s, &page, err);
 }
 
 /* -- the command ------------------------------------------------------------------------------- */

@@ -16,6 +16,15 @@ static const pl_opt opts[] = {
 };
 // clang-format on
 
+/* Of the models, those whose name has this in it, or whose family's first name; case aside. */
+static bool is_wanted(const char *word, const pl_model *m)
+{
+    const pl_model *first = m, *k;
+    for (int i = 0; (k = pl_model_at(i)) && k->keys != m->keys;) i++;
+    if (k) first = k;
+    return !word || strcasestr(m->name, word) || strcasestr(first->name, word);
+}
+
 /* The value a key has in this model: its preset's, or the key's default. */
 static const char *value_of(pl_arena *a, const pl_model *m, int k)
 {
@@ -26,13 +35,14 @@ static const char *value_of(pl_arena *a, const pl_model *m, int k)
     return args.value[k];
 }
 
-static void print_json(pl_arena *a)
+static void print_json(const char *word, pl_arena *a)
 {
     printf("{\"models\": [");
     const pl_model *m;
-    for (int i = 0; (m = pl_model_at(i)); i++) {
+    for (int i = 0, n = 0; (m = pl_model_at(i)); i++) {
+        if (!is_wanted(word, m)) continue;
         printf("%s\n  {\"name\": \"%s\", \"about\": \"%s\", \"reads\": \"%s\", \"keys\": {",
-               i ? "," : "", m->name, m->about, m->data);
+               n++ ? "," : "", m->name, m->about, m->data);
         for (int k = 0; m->keys[k].name; k++) {
             const char *value = value_of(a, m, k),
                        *quote = strspn(value, "-.0123456789") ? "" : "\"";
@@ -45,15 +55,16 @@ static void print_json(pl_arena *a)
 
 /* A family is told once: its first model with all keys and what they have there, of the others what
  * differs. */
-static void print_text(pl_arena *a)
+static void print_text(const char *word, pl_arena *a)
 {
     const pl_model_key *shown = NULL;
     const pl_model *m;
-    for (int i = 0; (m = pl_model_at(i)); i++) {
+    for (int i = 0, n = 0; (m = pl_model_at(i)); i++) {
+        if (!is_wanted(word, m)) continue;
         bool first = m->keys != shown;
         shown = m->keys;
         if (first)
-            printf("%s%s: %s; reads %s\n", i ? "\n" : "", m->name, m->about, m->data);
+            printf("%s%s: %s; reads %s\n", n++ ? "\n" : "", m->name, m->about, m->data);
         else
             printf("  %-15s %s: %s\n", m->name, m->about, m->preset);
         for (int k = 0; first && m->keys[k].name; k++)
@@ -64,24 +75,38 @@ static void print_text(pl_arena *a)
         "\nwrite NAME:key=value,key=value; or for NAME the path of a Hugging Face config.json\n");
 }
 
+static bool is_any(const char *word)
+{
+    int i = 0;
+    const pl_model *m;
+    while ((m = pl_model_at(i)) && !is_wanted(word, m)) i++;
+    return m != NULL;
+}
+
 static int run(const pl_command *c, int argc, char **argv)
 {
     models_args a = { 0 };
+    const char *word = NULL;
     int n, code;
-    if (!pl_opt_parse(c, argc, argv, &a, 0, 0, NULL, &n, &code)) return code;
+    pl_err err = { 0 };
+    if (!pl_opt_parse(c, argc, argv, &a, 0, 1, &word, &n, &code)) return code;
+    if (!is_any(word)) {
+        pl_err_set(&err, PL_EUSAGE, "no model has '%s' in its name: pleat models lists all", word);
+        return pl_opt_fail(&err);
+    }
     pl_arena *arena = pl_arena_new("models");
     if (a.json)
-        print_json(arena);
+        print_json(word, arena);
     else
-        print_text(arena);
+        print_text(word, arena);
     pl_arena_free(arena);
     return PL_OK;
 }
 
 const pl_command pl_command_models = {
     .name = "models",
-    .operands = "",
-    .about = "what is built in, with its keys",
+    .operands = "[NAME]",
+    .about = "what is built in, with its keys; those with NAME in theirs",
     .opts = opts,
     .run = run,
 };

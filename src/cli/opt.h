@@ -22,6 +22,10 @@ typedef struct pl_opt {
     const char *about;
     double least;        /* numbers: smallest legal value         */
     double most;         /* numbers: largest legal value; 0: any  */
+    const char *needs;   /* without which it has no effect: words, parted by blanks, that all hold:
+                            "save" (--save is given), "!json" (is not), "optimizer=sgd",
+                            "eval-batches!=0" (given, or by default). Those of options that the
+                            command lacks hold                                                    */
 } pl_opt;
 
 /* Kind and field of a row, in a command's file that defines AT(field) as the field's offset. */
@@ -47,8 +51,9 @@ typedef struct pl_command {
 } pl_command;
 
 /* Fill `out` (a struct of the rows' fields) with defaults, then the arguments. Operands go to
- * operand[], their number must be within [least, most]. All mistakes are named at once; false means
- * *code is the exit code (0 after --help). */
+ * operand[], their number must be within [least, most]. Mistakes are an option that is unknown,
+ * given twice, out of its range, or without effect beside the others; all are named at once. False
+ * means *code is the exit code (0 after --help). */
 PL_MUST_CHECK bool pl_opt_parse(const pl_command *c, int argc, char **argv, void *out, int least,
                                 int most, const char *operand[], int *n_operands, int *code);
 void pl_opt_help(const pl_command *c);

@@ -1,9 +1,8 @@
 /* pleat plan: the fastest way to split a model, or that of a strategy: its time, memory, messages,
  * and how far from the best it can be; nothing is run and no tensor has memory. */
-#include "base/file.h"
+#include "base/output.h"
 #include "cli/commands.h"
 #include "cli/job.h"
-#include "plan/strategy.h"
 #include "report/tell.h"
 #include "report/why.h"
 #include "train/optim.h"
@@ -17,6 +16,8 @@ typedef struct plan_args {
     pl_job_args job;
     const char *strategy, *file;
     bool json, full;
+    int argc; /* the arguments as they were given */
+    char **argv;
 } plan_args;
 
 #define AT(f) offsetof(plan_args, f)
@@ -25,7 +26,8 @@ static const pl_opt opts[] = {
     { "strategy",  TEXT(strategy),  "TEXT", "auto",  "how it is split; words below" },
     PL_JOB_OPTS,
     { "o",         TEXT(file),      "FILE", NULL,    "write the plan, for train --plan and show" },
-    { "full",      FLAG(full),      NULL,   NULL,    "the whole plan instead, a line per node" },
+    { "full",      FLAG(full),      NULL,   NULL,    "the whole plan instead, a line per node",
+      .needs = "!json" },
     { "json",      FLAG(json),      NULL,   NULL,    "one JSON object on stdout" },
     { 0 },
 };
@@ -35,13 +37,9 @@ static bool make_plan(const plan_args *a, const pl_job *j, pl_arena *arena, pl_b
                       pl_err *err)
 {
     pl_strategy s;
-    pl_plan *plan;
     PL_TRY(pl_strategy_parse(a->strategy, j->cluster->n_devices, arena, &s, err));
     s.cluster = j->cluster;
-    if (s.automatic)
-        return pl_best_plan(j->graph, j->cluster, &j->options, &j->lower, arena, best, err);
-    PL_TRY(pl_strategy_plan(&s, j->graph, NULL, arena, &plan, err));
-    return pl_best_given(plan, j->cluster, j->options.memory, &j->lower, arena, best, err);
+    return pl_best_of(&s, j->graph, &j->options, &j->lower, arena, best, err);
 }
 
 /* -- when nothing fits ------------------------------------------------------------------------- */
@@ -88,12 +86,13 @@ static void add_changes(const plan_args *a, const char *spec, const pl_job *j, p
     }
     pl_watch_tell(j->options.watch, NULL, 0, 0);
     *err = (pl_err){ 0 };
-    pl_err_set(err, found.code, "%.1500s%s", found.msg, pl_text_get(&text));
+    const int room = (int)(sizeof err->msg - 1 - text.n); /* the changes are short */
+    pl_err_set(err, found.code, "%.*s%s", room, found.msg, pl_text_get(&text));
 }
 
 /* -- all --------------------------------------------------------------------------------------- */
 
-static bool write_file(const plan_args *a, const pl_job *j, const pl_best *b, pl_arena *arena,
+static bool write_file(pl_output *file, const pl_job *j, const pl_best *b, pl_arena *arena,
                        pl_err *err)
 {
     pl_text cluster = { .arena = arena }, text = { .arena = arena };
@@ -103,50 +102,96 @@ static bool write_file(const plan_args *a, const pl_job *j, const pl_best *b, pl
                                   .cluster = pl_text_get(&cluster),
                                   .strategy = b->take->plan->strategy,
                                   .step_seconds = b->take->forecast.step_seconds,
-                                  .bound_seconds = b->found ? b->found->bound : 0,
                                   .memory_bytes = (double)b->take->forecast.memory.peak };
     pl_plan_write(b->take->plan, &about, &text);
-    return pl_file_save(a->file, text.at, text.n, err);
+    return pl_output_write(file, text.at, text.n, err);
 }
 
+/* A word of a command as a shell reads it. */
+static void add_word(pl_text *t, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./:=,+@%";
+    pl_text_add(t, t->n ? " " : "");
+    if (*word && strspn(word, plain) == strlen(word)) {
+        pl_text_add(t, "%s", word);
+        return;
+    }
+    pl_text_add(t, "'");
+    for (; *word; word++) pl_text_add(t, *word == '\'' ? "'\\''" : "%c", *word);
+    pl_text_add(t, "'");
+}
+
+static void add_words(pl_text *t, int n, const char *const word[])
+{
+    for (int i = 0; i < n; i++) add_word(t, word[i]);
+}
+
+static const char *page_of(const char *file, pl_arena *arena)
+{
+    const size_t n = strlen(file), m = strlen(".json");
+    const bool ends = n > m && !strcmp(file + n - m, ".json");
+    return pl_arena_fmt(arena, "%.*s.html", (int)(ends ? n - m : n), file);
+}
+
+/* Are its devices ranks of a machine like this one, and not GPUs, which nothing here can run? */
+static bool is_runnable(const pl_cluster *c)
+{
+    const char *name = c->class[0].name;
+    return c->n_classes == 1 && (!strcmp(name, "local") || !strcmp(name, "cpu"));
+}
+
+/* A command that runs as it is printed. */
 static const char *next_command(const plan_args *a, const pl_job *j, pl_arena *arena)
 {
-    if (a->file)
-        return pl_arena_fmt(arena, "pleat train %s --plan %s --data FILE", j->model, a->file);
-    return pl_arena_fmt(arena,
-                        "the same with -o plan.json, then: pleat show plan.json -o plan.html");
+    const char *devices = pl_arena_fmt(arena, "%d", j->cluster->n_devices);
+    pl_text t = { .arena = arena };
+    if (!a->file) {
+        add_words(&t, 2, (const char *[]){ "pleat", "plan" });
+        add_words(&t, a->argc, (const char *const *)a->argv);
+        pl_text_add(&t, " -o plan.json && pleat show plan.json -o plan.html");
+    } else if (is_runnable(j->cluster)) {
+        add_words(&t, 7,
+                  (const char *[]){ "pleat", "train", j->model, "--plan", a->file, "--devices",
+                                    devices });
+        if (strcmp(j->optimizer, PL_OPTIM_NAME) != 0)
+            add_words(&t, 2, (const char *[]){ "--optimizer", j->optimizer });
+        pl_text_add(&t, " --data synthetic\n          (data of your own: --data FILE)");
+    } else {
+        add_words(&t, 5,
+                  (const char *[]){ "pleat", "show", a->file, "-o", page_of(a->file, arena) });
+        pl_text_add(&t,
+                    "\n          (training runs on CPUs so far: pleat verify tries a strategy at "
+                    "small sizes here)");
+    }
+    return pl_text_get(&t);
 }
 
 /* One sentence; NULL where the search has nothing to say of what is taken. */
 static const char *find_why(const pl_job *j, const pl_best *b, pl_arena *arena)
 {
-    pl_reason r;
-    const pl_contender *about;
-    pl_err none = { 0 };
-    if (!b->found || j->cluster->n_devices == 1 ||
-        !pl_why_open(b, j->cluster, &j->options, arena, &r, &about, &none) || about != b->take)
-        return NULL;
-    return pl_reason_sentence(&r, arena);
+    return b->found && j->cluster->n_devices > 1 ? pl_why_sentence(b, arena) : NULL;
 }
 
 static bool show(const plan_args *a, const char *spec, pl_arena *arena, pl_err *err)
 {
     pl_job j;
     pl_best *best;
+    pl_output file;
     pl_text out = { .arena = arena };
-    if (a->full && a->json) return pl_err_set(err, PL_EUSAGE, "--full is text: leave out --json");
+    if (a->file) PL_TRY(pl_output_open(a->file, arena, &file, err));
     PL_TRY(pl_job_open(&a->job, spec, arena, &j, err));
     if (!make_plan(a, &j, arena, &best, err)) {
         if (err->code == PL_EINFEASIBLE) add_changes(a, spec, &j, arena, err);
         return false;
     }
-    if (a->file) PL_TRY(write_file(a, &j, best, arena, err));
     pl_told told = { .model = j.model,
                      .graph = j.graph,
                      .cluster = j.cluster,
                      .best = best,
                      .why = find_why(&j, best, arena),
-                     .next = next_command(a, &j, arena) };
+                     .next = next_command(a, &j, arena),
+                     .columns = pl_job_columns() };
     told.units = pl_job_units(&j, &told.n_units);
     if (a->full)
         pl_plan_print(best->take->plan, &out);
@@ -154,13 +199,13 @@ static bool show(const plan_args *a, const char *spec, pl_arena *arena, pl_err *
         pl_tell_json(&told, &out);
     else
         pl_tell_text(&told, &out);
-    fputs(pl_text_get(&out), stdout);
-    return true;
+    fputs(pl_text_get(&out), stdout); /* first: it is there even if the file cannot be written */
+    return !a->file || write_file(&file, &j, best, arena, err);
 }
 
 static int run(const pl_command *c, int argc, char **argv)
 {
-    plan_args a = { 0 };
+    plan_args a = { .argc = argc, .argv = argv };
     const char *spec;
     int n, code;
     pl_err err = { 0 };
@@ -176,7 +221,7 @@ const pl_command pl_command_plan = {
     .operands = "MODEL",
     .about = "the fastest way to split a model, or that of a strategy: time, memory, messages",
     .more = "example: pleat plan gpt2-xl --cluster 2x8xa100 --batch 64\n"
-            "         pleat plan gpt2-xl --strategy tp=8,sp,zero=1 --cluster local:64 --batch 64",
+            "         pleat plan gpt2-xl --strategy zero=1,tp=8,sp --cluster local:64 --batch 64",
     .opts = opts,
     .run = run,
 };

@@ -1,6 +1,6 @@
 /* pleat probe: measures this machine's kernels, memory and messages, and writes them as a cluster
  * file. */
-#include "base/file.h"
+#include "base/output.h"
 #include "cli/commands.h"
 #include "cli/measure.h"
 #include "cluster/cluster.h"
@@ -364,43 +364,27 @@ static void print_json(const pl_measure *m, const pl_cluster *c)
 
 /* -- the command ------------------------------------------------------------------------------- */
 
-/* Folder and name of the file to write. Asked before the work: it takes a while. */
-static bool find_folder(const char *path, pl_arena *a, const char **folder, const char **name,
-                        pl_err *err)
-{
-    const char *slash = strrchr(path, '/');
-    *name = slash ? slash + 1 : path;
-    *folder = !slash ? "." : slash == path ? "/" : pl_arena_span(a, path, (size_t)(slash - path));
-    if (!**name) return pl_err_set(err, PL_EUSAGE, "--out '%s' names no file", path);
-    return access(*folder, W_OK) == 0 ||
-           pl_err_set(err, PL_EUSAGE, "--out %s: folder '%s' is not there to be written", path,
-                      *folder);
-}
-
 /* What is written parses, and prints the same: else it is not written. */
-static bool write_file(const pl_cluster *c, const char *path, pl_arena *a, pl_err *err)
+static bool write_file(const pl_cluster *c, pl_output *file, pl_arena *a, pl_err *err)
 {
-    const char *folder, *name;
     pl_text text = { .arena = a }, again = { .arena = a };
     pl_cluster *back;
-    PL_TRY(find_folder(path, a, &folder, &name, err));
     pl_cluster_print(c, &text);
-    if (!pl_cluster_parse(text.at, text.n, path, a, &back, err))
+    if (!pl_cluster_parse(text.at, text.n, file->path, a, &back, err))
         pl_bug(__FILE__, __LINE__, "%s", err->msg);
     pl_cluster_print(back, &again);
     PL_ASSERT(!strcmp(text.at, again.at));
-    return pl_file_replace(&pl_file_system, folder, name, 1, &(pl_file_part){ text.at, text.n },
-                           err);
+    return pl_output_write(file, text.at, text.n, err);
 }
 
 static bool probe(const probe_args *a, pl_world *w, pl_arena *arena, pl_err *err)
 {
     const machine host = look();
     const int share = host.cores / w->n_local;
-    const char *folder, *name;
+    pl_output file;
     pl_measure *m = PL_NEW(arena, pl_measure);
     pl_cluster *c;
-    if (a->out && w->rank == 0) (void)!find_folder(a->out, arena, &folder, &name, err);
+    if (a->out && w->rank == 0) (void)!pl_output_open(a->out, arena, &file, err);
     PL_TRY(pl_launch_agree(w, err));
     PL_TRY(pl_measure_run(w,
                           a->threads  ? (int)a->threads
@@ -413,7 +397,7 @@ static bool probe(const probe_args *a, pl_world *w, pl_arena *arena, pl_err *err
             print_json(m, c);
         else
             print_text(m, &host, c, arena);
-        if (a->out && write_file(c, a->out, arena, err)) fprintf(stderr, "wrote %s\n", a->out);
+        if (a->out && write_file(c, &file, arena, err)) fprintf(stderr, "wrote %s\n", a->out);
     }
     return pl_launch_agree(w, err);
 }

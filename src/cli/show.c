@@ -1,8 +1,10 @@
 /* pleat show: plan files as one offline page. */
-#include "base/file.h"
+#include "base/output.h"
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "report/html.h"
+#include "report/tell.h"
+#include "report/trace.h"
 #include "train/optim.h"
 
 #include <math.h>
@@ -12,13 +14,14 @@ enum { MOST_PLANS = 8 };
 
 typedef struct show_args {
     pl_job_args job;
-    const char *file;
+    const char *file, *trace;
 } show_args;
 
 #define AT(f) offsetof(show_args, f)
 // clang-format off
 static const pl_opt opts[] = {
     { "o",             TEXT(file),           "FILE", "plan.html", "the page" },
+    { "trace",         TEXT(trace),          "FILE", NULL, "the time lines, for Perfetto" },
     { "memory",        BYTES(job.memory),    "SIZE", NULL, "of a device; default: all it has", 1 },
     { "bucket",        BYTES(job.bucket),    "SIZE", "16MiB", "gradients reduced in one message" },
     { "gathers-ahead", BYTES(job.ahead),     "SIZE", "32MiB",
@@ -44,8 +47,22 @@ static bool read_plan(const show_args *a, const char *path, pl_arena *arena, pl_
                            .plan = plan,
                            .program = b->take->program,
                            .forecast = &b->take->forecast,
-                           .bound_seconds = about.bound_seconds,
-                           .limit_bytes = isfinite(b->limit) ? b->limit : 0 };
+                           .limit_bytes = isfinite(b->limit) ? b->limit : 0,
+                           .devices = j.cluster };
+    out->units = pl_job_units(&j, &out->n_units);
+    const pl_told told = { .graph = j.graph, .cluster = j.cluster, .best = b };
+    out->mfu = pl_told_mfu(&told);
+    return true;
+}
+
+static bool write_trace(const show_args *a, pl_output *file, int n, const pl_html_plan plan[],
+                        pl_arena *arena, pl_err *err)
+{
+    pl_text trace = { .arena = arena };
+    pl_trace_write(n, plan, &trace);
+    PL_TRY(pl_output_write(file, trace.at, trace.n, err));
+    fprintf(stderr, "%s: %s, for ui.perfetto.dev or chrome://tracing\n", a->trace,
+            pl_text_size(arena, (double)trace.n));
     return true;
 }
 
@@ -53,12 +70,15 @@ static bool show(const show_args *a, int n, const char *const path[], pl_arena *
 {
     pl_html_plan plan[MOST_PLANS];
     pl_text page = { .arena = arena };
+    pl_output file, trace;
+    PL_TRY(pl_output_open(a->file, arena, &file, err));
+    if (a->trace) PL_TRY(pl_output_open(a->trace, arena, &trace, err));
     for (int i = 0; i < n; i++) PL_TRY(read_plan(a, path[i], arena, &plan[i], err));
     pl_html_write(n, plan, &page);
-    PL_TRY(pl_file_save(a->file, page.at, page.n, err));
+    PL_TRY(pl_output_write(&file, page.at, page.n, err));
     fprintf(stderr, "%s: %d plan%s, %s\n", a->file, n, n == 1 ? "" : "s",
             pl_text_size(arena, (double)page.n));
-    return true;
+    return !a->trace || write_trace(a, &trace, n, plan, arena, err);
 }
 
 static int run(const pl_command *c, int argc, char **argv)

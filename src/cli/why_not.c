@@ -4,14 +4,13 @@
 #include "plan/strategy.h"
 #include "report/compare.h"
 #include "report/why.h"
+#include "report/words.h"
 #include "train/optim.h"
 
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { COLUMNS = 100 };
 
 typedef struct why_not_args {
     pl_job_args job;
@@ -36,7 +35,6 @@ typedef struct view {
     bool priced;        /* can the search take the plan that was asked about?             */
     const char *why;    /* not                                                            */
     const char *taken;  /* name of the plan to take                                       */
-    bool known;         /* by the search: table[1] is of it                               */
     pl_reason table[2]; /* what the search says of both                                   */
     bool fits;          /* anything on the mesh of the one asked about; if `priced`       */
     double least;       /* seconds of the best plan there                                 */
@@ -87,28 +85,22 @@ static bool open(view *v, const char *text, pl_err *err)
         pl_best_plan(job->graph, job->cluster, &job->options, &job->lower, v->arena, &best, err));
     PL_TRY(pl_why_open(best, job->cluster, &job->options, v->arena, &v->table[1], &about, err));
     v->limit = best->limit;
-    v->taken = best->take->bound > 0 ? "the search's plan" : best->take->name;
+    v->taken = best->take->searched ? "the search's plan" : best->take->name;
     pl_compare_side asked = side_of(v, text, given->take), taken = side_of(v, v->taken, best->take);
     pl_compare_make(&asked, &taken, v->arena, &v->c);
     v->mesh[0] = &p->mesh, v->mesh[1] = &best->take->plan->mesh;
-    v->known = about == best->take;
     price(v, p, &best->found->fold);
     return true;
 }
 
 /* -- printing ---------------------------------------------------------------------------------- */
 
-/* In lines of at most so many columns. */
-static void print_words(const char *text, int columns)
+/* In lines as wide as the terminal. */
+static void print_words(const char *text, pl_arena *arena)
 {
-    for (int at = 0; *text; text += strspn(text, " ")) {
-        int n = (int)strcspn(text, " ");
-        bool fits = at + 1 + n <= columns;
-        printf("%s%.*s", !at ? "" : fits ? " " : "\n", n, text);
-        at = at && fits ? at + 1 + n : n;
-        text += n;
-    }
-    printf("\n");
+    pl_text out = { .arena = arena };
+    pl_words_wrap(text, 0, 0, pl_job_columns(), &out);
+    fputs(pl_text_get(&out), stdout);
 }
 
 static void print_times(const char *name, const double x[2])
@@ -171,7 +163,7 @@ static void print_search(const view *v)
 static void print_text(const view *v, int most)
 {
     const pl_compare *c = &v->c;
-    print_words(pl_compare_sentence(c, v->limit, v->arena), COLUMNS);
+    print_words(pl_compare_sentence(c, v->limit, v->arena), v->arena);
     printf("\n%s on %s, %s on %s\n\n", c->name[0], pl_mesh_text(v->mesh[0], v->arena), v->taken,
            pl_mesh_text(v->mesh[1], v->arena));
     printf("%-24s  %12s  %12s  %12s\n", "", c->name[0], "taken", "difference");
@@ -184,9 +176,6 @@ static void print_text(const view *v, int most)
         print_bytes(v, pl_arena_fmt(v->arena, "  %s", c->memory[i].name), c->memory[i].bytes);
     print_messages(v, most);
     print_search(v);
-    print_words(pl_arena_fmt(v->arena, "why %s: %s", v->known ? v->taken : "the search's best",
-                             pl_reason_sentence(&v->table[1], v->arena)),
-                COLUMNS);
 }
 
 /* -- JSON -------------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { NEAR = 4 }; /* distance of "did you mean" */
+enum { NEAR = 3 }; /* "did you mean": one letter in so many may differ */
 
 const char *pl_cluster_kinds(pl_arena *a)
 {
@@ -64,18 +64,32 @@ static bool read_count(const char *text, const char *digits, size_t n, int *out,
                             text, n < 40 ? (int)n : 40, digits, PL_CLUSTER_DEVICES);
 }
 
-static const pl_kind *find_kind(const char *text, const char *name, pl_err *err)
+/* The longest name that this one begins with (h100-sxm), else one that differs in few letters;
+ * NULL: there is none. */
+static const pl_kind *find_near(const char *name)
 {
-    const pl_kind *near = NULL;
-    int least = strlen(name) < NEAR ? (int)strlen(name) : NEAR;
+    const pl_kind *near = NULL, *begin = NULL;
+    int least = (int)strlen(name) / NEAR + 1;
     for (const pl_kind *k = pl_kinds; k->name; k++) {
-        int d = pl_text_distance(name, k->name);
-        if (!strcasecmp(name, k->name)) return k;
+        const size_t n = strlen(k->name);
+        const int d = pl_text_distance(name, k->name);
+        const bool begins = !strncasecmp(name, k->name, n) && !isdigit((unsigned char)name[n]);
+        if (begins && (!begin || n > strlen(begin->name))) begin = k;
         if (d < least) least = d, near = k;
     }
+    return begin ? begin : near;
+}
+
+static const pl_kind *find_kind(const char *text, const char *name, pl_err *err)
+{
+    for (const pl_kind *k = pl_kinds; k->name; k++)
+        if (!strcasecmp(name, k->name)) return k;
+    const pl_kind *near = find_near(name);
     pl_arena *tmp = pl_arena_new("kinds");
-    pl_err_set(err, PL_EUSAGE, "cluster '%.60s': unknown kind '%.40s'%s%s%s (kinds: %s)", text,
-               name, near ? ", did you mean '" : "", near ? near->name : "", near ? "'?" : "",
+    pl_err_set(err, PL_EUSAGE,
+               "cluster '%.60s': unknown kind '%.40s'%s%s%s (kinds: %s; for any other give a "
+               "file, see docs/cluster.md: pleat probe -o FILE writes one to begin with)",
+               text, name, near ? ", did you mean '" : "", near ? near->name : "", near ? "'?" : "",
                pl_cluster_kinds(tmp));
     pl_arena_free(tmp);
     return NULL;
@@ -143,8 +157,10 @@ bool pl_cluster_find(const char *text, pl_arena *a, pl_cluster **out, pl_err *er
         return find_file(text, a, out, err);
     if (digits && text[digits] == 'x') return find_sized(text, a, out, err);
     if (access(text, F_OK) == 0) return find_file(text, a, out, err);
-    return pl_err_set(err, PL_EUSAGE,
-                      "cluster '%.60s' is no file and no name: write NODESxDEVICESxKIND such as "
-                      "2x8xv100, NxKIND, or local:N (kinds: %s)",
-                      text, pl_cluster_kinds(a));
+    return pl_err_set(
+        err, PL_EUSAGE,
+        "cluster '%.60s' is no file and no name: write NODESxDEVICESxKIND such as "
+        "2x8xv100, NxKIND, or local:N (kinds: %s; for any other give a file: pleat probe -o FILE "
+        "writes one to begin with)",
+        text, pl_cluster_kinds(a));
 }

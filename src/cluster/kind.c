@@ -9,6 +9,14 @@
 #define SHEET_A100 "NVIDIA A100 SXM data sheet"
 #define SHEET_H100 "NVIDIA H100 SXM data sheet"
 #define SHEET_H200 "NVIDIA H200 SXM data sheet"
+#define SHEET_B200 "NVIDIA HGX B200 data sheet, an eighth"
+#define SHEET_GB200 "NVIDIA GB200 NVL72 data sheet, a 72nd"
+#define SHEET_MI300X "AMD Instinct MI300X data sheet"
+#define SHEET_L40S "NVIDIA L40S data sheet"
+#define SHEET_L4 "NVIDIA L4 data sheet"
+#define SHEET_A10 "NVIDIA A10 data sheet"
+#define SHEET_ADA "NVIDIA Ada GPU architecture, RTX 4090"
+#define SHEET_GA102 "NVIDIA Ampere GA102 GPU architecture, RTX 3090"
 #define USUAL                                                                                      \
     .matmul_efficiency = PL_KIND_MATMUL, .stream_efficiency = PL_KIND_STREAM,                      \
     .kernel_start = PL_KIND_START, .memory_exposed = PL_KIND_EXPOSED
@@ -31,6 +39,18 @@
     { "h200", { 141e9, SHEET_H200 }, { 67e12, SHEET_H200 ", without TF32" },                       \
       { 989e12, SHEET_H200 ", tensor cores, dense" }, { 4.8e12, SHEET_H200 }, USUAL }
 
+#define GPU(NAME, SHEET, MEMORY, F32, BF16, BANDWIDTH)                                             \
+    { NAME, { MEMORY, SHEET }, { F32, SHEET ", without TF32" },                                    \
+      { BF16, SHEET ", dense, f32 sums" }, { BANDWIDTH, SHEET }, USUAL }
+#define B200 GPU("b200", SHEET_B200, 180e9, 75e12, 2250e12, 8e12)
+#define GB200 GPU("gb200", SHEET_GB200, 186e9, 80e12, 2500e12, 8e12)
+#define MI300X GPU("mi300x", SHEET_MI300X, 192e9, 163.4e12, 1307.4e12, 5.3e12)
+#define L40S GPU("l40s", SHEET_L40S, 48e9, 91.6e12, 362.05e12, 864e9)
+#define L4 GPU("l4", SHEET_L4, 24e9, 30.3e12, 121e12, 300e9)
+#define A10 GPU("a10", SHEET_A10, 24e9, 31.2e12, 125e12, 600e9)
+#define RTX4090 GPU("rtx4090", SHEET_ADA, 24e9, 82.6e12, 165.2e12, 1008e9)
+#define RTX3090 GPU("rtx3090", SHEET_GA102, 24e9, 35.6e12, 71e12, 936e9)
+
 #define LEVEL(NAME, LATENCY, LATENCY_SOURCE, SHARED, BANDWIDTH, BANDWIDTH_SOURCE)                  \
     { .name = NAME, .start = { 6.6e-6, "DTensor: of any collective" },                             \
       .latency = { LATENCY, LATENCY_SOURCE }, .shared = SHARED,                                    \
@@ -40,6 +60,13 @@
 #define NVLINK2 NVLINK(120e9, "6 links of 20 GB/s: NCCL's table for SM70")
 #define NVLINK3 NVLINK(240e9, "12 links of 20 GB/s: NCCL's table for SM80")
 #define NVLINK4 NVLINK(370.8e9, "18 links of 20.6 GB/s: NCCL's table for SM90")
+#define NVLINK5 NVLINK(721.8e9, "18 links of 40.1 GB/s: NCCL's table for SM100")
+#define INFINITY                                                                                   \
+    LEVEL("infinity", 0.6e-6, "assumed: as NVLink's hop", false, 448e9,                            \
+          SHEET_MI300X ": 7 links of 64 GB/s, peak")
+#define PCIE4                                                                                      \
+    LEVEL("pcie", 10e-6, "assumed: a copy between GPUs over PCIe", false, 24e9,                    \
+          "PCIe 4.0 x16: NCCL's table; less without peer to peer")
 #define FABRIC(NAME, BANDWIDTH, SOURCE)                                                            \
     LEVEL(NAME, 2.7e-6, "NCCL's network hop, as in DTensor", true, BANDWIDTH, SOURCE)
 #define ETHERNET(BANDWIDTH, SOURCE)                                                                \
@@ -60,6 +87,22 @@ const pl_kind pl_kinds[] = {
       FABRIC("infiniband", 3200 * GBIT, "NVIDIA DGX H100 data sheet: 8 x 400 Gbit/s") },
     { "h200", "141 GB, else the same", 8, false, H200, NVLINK4,
       FABRIC("infiniband", 3200 * GBIT, "NVIDIA DGX H200 data sheet: 8 x 400 Gbit/s") },
+    { "b200", "180 GB, NVLink; 8 x 400 Gbit/s InfiniBand per node", 8, false, B200, NVLINK5,
+      FABRIC("infiniband", 3200 * GBIT, "NVIDIA DGX B200 data sheet: 8 x 400 Gbit/s") },
+    { "gb200", "186 GB, NVLink in a rack of 72; 400 Gbit/s each", 72, false, GB200, NVLINK5,
+      FABRIC("infiniband", 28800 * GBIT, "NVIDIA DGX GB200: 72 x 400 Gbit/s per rack") },
+    { "mi300x", "192 GB, Infinity Fabric; 8 x 400 Gbit/s per node", 8, false, MI300X, INFINITY,
+      FABRIC("network", 3200 * GBIT, "assumed: 400 Gbit/s for each GPU") },
+    { "l40s", "48 GB, PCIe; 100 Gbit/s Ethernet per node", 8, false, L40S, PCIE4,
+      ETHERNET(100 * GBIT, "assumed: 100 Gbit/s per node") },
+    { "l4", "24 GB, PCIe; 100 Gbit/s Ethernet per node", 8, false, L4, PCIE4,
+      ETHERNET(100 * GBIT, "assumed: 100 Gbit/s per node") },
+    { "a10", "24 GB, PCIe; 100 Gbit/s Ethernet per node", 8, false, A10, PCIE4,
+      ETHERNET(100 * GBIT, "assumed: 100 Gbit/s per node") },
+    { "rtx4090", "24 GB, PCIe; 10 Gbit/s Ethernet per node", 8, false, RTX4090, PCIE4,
+      ETHERNET(10 * GBIT, "assumed: 10 Gbit/s per node") },
+    { "rtx3090", "24 GB, PCIe; 10 Gbit/s Ethernet per node", 8, false, RTX3090, PCIE4,
+      ETHERNET(10 * GBIT, "assumed: 10 Gbit/s per node") },
     { "k80", "12 GB, PCIe; 10 Gbit/s Ethernet per node", 8, false, K80,
       LEVEL("pcie", 10e-6, "assumed: a copy between GPUs over PCIe", false, 21e9,
             "Tofu, section 7: 21 GB/s from peer to peer"),
@@ -83,7 +126,7 @@ const pl_kind pl_kind_local = {
     "local", "ranks of this machine", 1, false,
     { "local", { 8e9, GUESS }, { 50e9, GUESS }, { 50e9, GUESS }, { 10e9, GUESS },
       { 0.7, GUESS }, { 0.7, GUESS }, { 2e-6, GUESS }, .memory_exposed = { 1, GUESS } },
-    { .name = "memory", .start = { 0, GUESS }, .latency = { 5e-6, GUESS },
+    { .name = "cores", .start = { 0, GUESS }, .latency = { 5e-6, GUESS },
       .bandwidth = { 10e9, GUESS }, .overlap = { 0, "none: all cores compute" } },
     { 0 },
 };

@@ -408,6 +408,25 @@ pl_value *pl_add_state(pl_builder *b, const char *name, pl_type type, pl_shape s
     return v;
 }
 
+pl_value *pl_add_parts(pl_builder *b, pl_value *v, const char *pattern)
+{
+    if (b->err.code || !v) return NULL;
+    const char *mark = strstr(pattern, "{}");
+    if (!mark || strstr(mark + 2, "{}") || !v->shape.rank) {
+        pl_err_set(&b->err, PL_EINPUT, "state '%s': '%s' names no rows of it: it needs one {}",
+                   v->name, pattern);
+        return NULL;
+    }
+    v->parts = pl_builder_fmt(b, "%s%s", b->scope, pattern);
+    return v;
+}
+
+const char *pl_graph_part(pl_arena *a, const pl_value *v, int64_t i)
+{
+    const char *mark = strstr(v->parts, "{}");
+    return pl_arena_fmt(a, "%.*s%lld%s", (int)(mark - v->parts), v->parts, (long long)i, mark + 2);
+}
+
 void pl_add_output(pl_builder *b, const char *name, pl_value *v)
 {
     if (b->err.code || !v) return;

@@ -25,6 +25,8 @@ typedef struct pl_value {
     int out;
     const char *init;        /* STATE: "normal std=0.02", "zeros", "ones", "uniform a=0.1" */
     bool trainable;          /* STATE: a weight, not a moment or a running mean            */
+    const char *parts;       /* STATE: files have row i of it under this name, where "{}" is i:
+                                "experts.{}.w1.weight"; NULL: it is one tensor there too   */
     struct pl_value *next;   /* STATE: what a step leaves in it; NULL: the step only reads */
 } pl_value;
 
@@ -74,6 +76,12 @@ const char *pl_builder_fmt(pl_builder *b, const char *fmt, ...) PL_PRINTF(2, 3);
 pl_value *pl_add_input(pl_builder *b, const char *name, pl_type type, pl_shape shape);
 pl_value *pl_add_state(pl_builder *b, const char *name, pl_type type, pl_shape shape,
                        const char *init, bool trainable);
+
+/* Say that files have the rows of a state, its slices along the first dimension, one by one
+ * (pl_value.parts): `pattern` follows the scope and has one "{}". Returns v. */
+pl_value *pl_add_parts(pl_builder *b, pl_value *v, const char *pattern);
+/* The name of row i. */
+const char *pl_graph_part(pl_arena *a, const pl_value *v, int64_t i);
 
 /* Add a node. `spec` is "signature; attr=value ..." (either part may be missing: NULL or "" for the
  * operator's own signature, "; p=0.1" for attributes only). `name` NULL: made from the operator. */

@@ -65,6 +65,7 @@ void pl_reduce_store(pl_type t, void *to, const pl_reduce_acc *acc, int64_t n)
 #define AS_I64(v) ((int64_t)(v))
 FOLD(fold_f32, float, float, SAME, SAME)
 FOLD(fold_bf16, float, uint16_t, widen, SAME)
+FOLD(fold_f64, double, double, SAME, SAME)
 FOLD(fold_i32, uint32_t, uint32_t, SAME, AS_I32)
 FOLD(fold_i64, uint64_t, uint64_t, SAME, AS_I64)
 FOLD(fold_u8, uint8_t, uint8_t, SAME, SAME)
@@ -74,6 +75,7 @@ void pl_reduce_fold(pl_type t, pl_monoid op, pl_reduce_acc *acc, const void *fro
     switch (t) {
     case PL_F32: fold_f32(op, acc->f32, from, n); return;
     case PL_BF16: fold_bf16(op, acc->f32, from, n); return;
+    case PL_F64: fold_f64(op, acc->f64, from, n); return;
     case PL_I32: fold_i32(op, acc->i32, from, n); return;
     case PL_I64: fold_i64(op, acc->i64, from, n); return;
     case PL_U8: fold_u8(op, acc->u8, from, n); return;

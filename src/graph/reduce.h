@@ -11,6 +11,7 @@ enum { PL_REDUCE_BLOCK = 1024 }; /* elements; 8 KiB at most, for the stack and L
 
 typedef union pl_reduce_acc {
     float f32[PL_REDUCE_BLOCK]; /* f32 and bf16 */
+    double f64[PL_REDUCE_BLOCK];
     uint32_t i32[PL_REDUCE_BLOCK];
     uint64_t i64[PL_REDUCE_BLOCK];
     uint8_t u8[PL_REDUCE_BLOCK];

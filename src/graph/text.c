@@ -10,6 +10,7 @@ static void print_value(const pl_graph *g, const pl_value *v, pl_text *out)
     pl_text_add(out, "%s %s %s", v->role == PL_INPUT ? "input" : "state", v->name,
                 pl_shape_text(g->arena, v->type, &v->shape));
     if (v->role == PL_STATE) pl_text_add(out, "%s \"%s\"", v->trainable ? " train" : "", v->init);
+    if (v->parts) pl_text_add(out, " \"%s\"", v->parts);
     pl_text_add(out, "\n");
 }
 
@@ -142,6 +143,8 @@ static bool parse_leaf(reader *r, bool state)
         if (train) init = read_word(r);
         if (!init) return bad(r, "expected an initial value, found", init);
         v = pl_add_state(&r->b, name, type, shape, init, train);
+        const char *parts = read_word(r);
+        if (parts) v = pl_add_parts(&r->b, v, parts);
     } else {
         v = pl_add_input(&r->b, name, type, shape);
     }

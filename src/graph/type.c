@@ -8,8 +8,8 @@ static const struct {
     int64_t bytes;
     bool is_float;
 } types[PL_N_TYPES] = {
-    [PL_F32] = { "f32", 4, true },  [PL_BF16] = { "bf16", 2, true }, [PL_I32] = { "i32", 4, false },
-    [PL_I64] = { "i64", 8, false }, [PL_U8] = { "u8", 1, false },
+    [PL_F32] = { "f32", 4, true },  [PL_BF16] = { "bf16", 2, true }, [PL_F64] = { "f64", 8, true },
+    [PL_I32] = { "i32", 4, false }, [PL_I64] = { "i64", 8, false },  [PL_U8] = { "u8", 1, false },
 };
 
 const char *pl_type_name(pl_type t)
@@ -30,7 +30,7 @@ bool pl_type_is_float(pl_type t)
 bool pl_type_find(const char *name, pl_type *t)
 {
     for (int i = 0; i < PL_N_TYPES; i++)
-        if (!strcmp(types[i].name, name)) {
+        if (i != PL_F64 && !strcmp(types[i].name, name)) {
             *t = (pl_type)i;
             return true;
         }
@@ -41,12 +41,13 @@ void pl_type_fill(pl_type t, pl_monoid m, void *array, int64_t n)
 {
     static const float far = INFINITY;
     float f = m == PL_MAX ? -far : far;
+    double d = (double)f;
     int32_t i = m == PL_MAX ? INT32_MIN : INT32_MAX;
     int64_t l = m == PL_MAX ? INT64_MIN : INT64_MAX;
     uint16_t b = pl_bf16_round(f);
     uint8_t u = m == PL_MAX ? 0 : UINT8_MAX;
     const void *value[PL_N_TYPES] = {
-        [PL_F32] = &f, [PL_BF16] = &b, [PL_I32] = &i, [PL_I64] = &l, [PL_U8] = &u
+        [PL_F32] = &f, [PL_BF16] = &b, [PL_F64] = &d, [PL_I32] = &i, [PL_I64] = &l, [PL_U8] = &u
     };
     size_t size = (size_t)pl_type_bytes(t);
     if (m == PL_SUM) {
@@ -78,6 +79,7 @@ double pl_type_get(pl_type t, const void *array, int64_t i)
     switch (t) {
     case PL_F32: return (double)((const float *)array)[i];
     case PL_BF16: return (double)pl_bf16_widen(((const uint16_t *)array)[i]);
+    case PL_F64: return ((const double *)array)[i];
     case PL_I32: return (double)((const int32_t *)array)[i];
     case PL_I64: return (double)((const int64_t *)array)[i];
     case PL_U8: return (double)((const uint8_t *)array)[i];
@@ -99,6 +101,7 @@ void pl_type_put(pl_type t, void *array, int64_t i, double value)
     switch (t) {
     case PL_F32: ((float *)array)[i] = (float)value; return;
     case PL_BF16: ((uint16_t *)array)[i] = pl_bf16_round((float)value); return;
+    case PL_F64: ((double *)array)[i] = value; return;
     case PL_I32: ((int32_t *)array)[i] = (int32_t)fit(value, INT32_MIN, INT32_MAX); return;
     case PL_I64: ((int64_t *)array)[i] = fit(value, INT64_MIN, INT64_MAX); return;
     case PL_U8: ((uint8_t *)array)[i] = (uint8_t)fit(value, 0, UINT8_MAX); return;

@@ -3,7 +3,9 @@
 #define PL_GRAPH_TYPE_H
 #include "base/text.h"
 
-typedef enum pl_type { PL_F32, PL_BF16, PL_I32, PL_I64, PL_U8, PL_N_TYPES } pl_type;
+/* f64 is for graphs that are computed once more, to tell rounding from error (train/verify.h):
+ * no builder makes it, no text of a graph names it, and the reference kernels alone compute it. */
+typedef enum pl_type { PL_F32, PL_BF16, PL_F64, PL_I32, PL_I64, PL_U8, PL_N_TYPES } pl_type;
 
 /* How partial results combine. */
 typedef enum pl_monoid { PL_SUM, PL_MAX, PL_MIN, PL_N_MONOIDS } pl_monoid;
@@ -11,7 +13,7 @@ typedef enum pl_monoid { PL_SUM, PL_MAX, PL_MIN, PL_N_MONOIDS } pl_monoid;
 const char *pl_type_name(pl_type t);  /* "f32"                                     */
 int64_t pl_type_bytes(pl_type t);     /* of one element                            */
 bool pl_type_is_float(pl_type t);
-PL_MUST_CHECK bool pl_type_find(const char *name, pl_type *t);
+PL_MUST_CHECK bool pl_type_find(const char *name, pl_type *t); /* any but f64 */
 
 /* Element i of an array of any type, as the slow reference kernels read and write it. An i64 beyond
  * 2^53 loses digits here; bf16 is rounded to nearest even; a whole number out of range becomes the

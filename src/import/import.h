@@ -14,15 +14,25 @@ enum {
 };
 
 typedef struct pl_item {
-    const char *name;
+    const char *name, *label;  /* label: of the state that it becomes        */
     pl_value *value;           /* NULL: not in the graph so far              */
     const pl_tensor *constant; /* NULL: computed                             */
     bool trains;               /* a weight: not computed with on the spot    */
+    bool running;              /* a statistic that batch norms move: neither */
     struct pl_item *tied;      /* the weight that it is, transposed; or NULL */
-    pl_value **part;           /* [n_parts] of a sequence; NULL: a tensor    */
+    struct pl_item *part;      /* [n_parts] of a sequence; NULL: a tensor    */
     int n_parts;
     int line;                  /* of the node that makes it, from 1; 0: none */
 } pl_item;
+
+/* The names of the graph, or of one run of a body of control flow, which sees those around it. */
+typedef struct pl_items {
+    int n, cap;
+    pl_item *at;
+    int *bucket;               /* [n_buckets] hash table: index + 1; a power of two */
+    int n_buckets;
+    const struct pl_items *outer;
+} pl_items;
 
 typedef struct pl_import {
     pl_builder *b;
@@ -30,14 +40,10 @@ typedef struct pl_import {
     const pl_onnx *onnx;
     const pl_onnx_options *options;
     bool trial;        /* computing a node on the spot: b is a scratch graph */
-    const char *scope; /* prefix of the names of new nodes                   */
     int n_dropouts;
-    struct {
-        int n, cap;
-        pl_item *at;
-    } items;
-    int *bucket; /* [n_buckets] hash table of items: index + 1; a power of two */
-    int n_buckets;
+    pl_items items;
+    int depth;         /* bodies around the node */
+    int64_t unrolled;  /* bytes of the bodies run so far */
     struct {
         int n, cap;
         pl_item *at; /* states of small constants, one of each content */
@@ -51,6 +57,8 @@ typedef struct pl_import {
 } pl_import;
 
 /* -- items.c ----------------------------------------------------------------------------------- */
+/* Room for n names, none taken; `outer` as in pl_items. */
+pl_items pl_items_new(pl_arena *a, size_t n, const pl_items *outer);
 pl_item *pl_item_find(pl_import *m, const char *name); /* or NULL */
 /* Fails when the name is taken. */
 PL_MUST_CHECK bool pl_item_add(pl_import *m, const pl_item *x);
@@ -60,13 +68,23 @@ bool pl_item_known(const pl_item *x); /* its elements are in memory, and no weig
 /* Its value in the graph, which it becomes now if it was none. NULL after an error. */
 pl_value *pl_item_value(pl_import *m, pl_item *x);
 
+/* Is there something that the name stands for: a value, a constant, or a sequence? */
+bool pl_item_is(const pl_item *x);
+
+/* -- onnx.c ------------------------------------------------------------------------------------ */
+/* Names that nodes of g give and take, at most; and its nodes in turn. */
+size_t pl_import_names(const Onnx__GraphProto *g);
+PL_MUST_CHECK bool pl_import_nodes(pl_import *m, const Onnx__GraphProto *g);
+
 /* -- weights.c --------------------------------------------------------------------------------- */
-bool pl_weight_is(const pl_tensor *t); /* as far as its type, shape and name tell */
 /* Are all its elements *x? False also where they cannot be read. */
 bool pl_weight_is_uniform(const pl_tensor *t, double *x);
-/* Those that an exporter made train where nodes use them as weights, tied to tables that they are
- * the transposed copies of. */
-void pl_weights_mark(pl_import *m);
+/* Which initializers train, as pl_onnx_add says; the items are theirs, in order. */
+PL_MUST_CHECK bool pl_weights_mark(pl_import *m);
+
+/* -- doubts.c ---------------------------------------------------------------------------------- */
+/* What a guess leaves open, into options->doubts; fails at what would learn badly. */
+PL_MUST_CHECK bool pl_doubts_tell(pl_import *m);
 
 /* -- node.c: what mappers ask of the node and tell --------------------------------------------- */
 bool pl_has(const pl_import *m, int k); /* input k is there */
@@ -94,6 +112,7 @@ PL_MUST_CHECK bool pl_real_of(pl_import *m, int k, const char *name, double usua
 PL_MUST_CHECK bool pl_axis(pl_import *m, int64_t axis, int rank, int *out);
 
 void pl_out(pl_import *m, int k, pl_value *v);
+void pl_out_item(pl_import *m, int k, const pl_item *x); /* what x stands for, under another name */
 void pl_out_constant(pl_import *m, int k, pl_type type, const pl_shape *shape, const void *data);
 /* Both return false, so that a mapper writes `return pl_map_fail(...)`. */
 bool pl_map_fail(pl_import *m, const char *fmt, ...) PL_PRINTF(2, 3);
@@ -138,6 +157,7 @@ typedef struct pl_mapping {
     const char *op;
     bool (*map)(pl_import *m);
     const char *with; /* an operator of pleat's, for those that need no more than its name */
+    bool sequences;   /* inputs may be sequences                                           */
 } pl_mapping;
 const pl_mapping *pl_mapping_find(const char *op);
 

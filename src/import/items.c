@@ -10,23 +10,35 @@ static unsigned hash(const char *name)
     return h;
 }
 
-static int *find_bucket(const pl_import *m, const char *name)
+pl_items pl_items_new(pl_arena *a, size_t n, const pl_items *outer)
 {
-    unsigned at = hash(name) & (unsigned)(m->n_buckets - 1);
-    while (m->bucket[at] && strcmp(m->items.at[m->bucket[at] - 1].name, name) != 0)
-        at = (at + 1) & (unsigned)(m->n_buckets - 1);
-    return &m->bucket[at];
+    pl_items x = { .cap = (int)n + 1, .n_buckets = 16, .outer = outer };
+    while ((size_t)x.n_buckets < 2 * n + 2) x.n_buckets *= 2;
+    x.at = PL_NEW_N(a, pl_item, x.cap);
+    x.bucket = PL_NEW_N(a, int, x.n_buckets);
+    return x;
+}
+
+static int *find_bucket(const pl_items *x, const char *name)
+{
+    unsigned at = hash(name) & (unsigned)(x->n_buckets - 1);
+    while (x->bucket[at] && strcmp(x->at[x->bucket[at] - 1].name, name) != 0)
+        at = (at + 1) & (unsigned)(x->n_buckets - 1);
+    return &x->bucket[at];
 }
 
 pl_item *pl_item_find(pl_import *m, const char *name)
 {
-    int i = *find_bucket(m, name);
-    return i ? &m->items.at[i - 1] : NULL;
+    for (const pl_items *x = &m->items; x; x = x->outer) {
+        int i = *find_bucket(x, name);
+        if (i) return &x->at[i - 1];
+    }
+    return NULL;
 }
 
 bool pl_item_add(pl_import *m, const pl_item *x)
 {
-    int *at = find_bucket(m, x->name);
+    int *at = find_bucket(&m->items, x->name);
     if (*at) return pl_err_set(&m->b->err, PL_EINPUT, "the name '%s' is given twice", x->name);
     PL_ASSERT_CMP(m->items.n, <, m->items.cap); /* items do not move: mappers hold pointers */
     m->items.at[m->items.n++] = *x;
@@ -49,9 +61,14 @@ pl_type pl_item_type(const pl_item *x)
     return x && x->constant ? x->constant->type : PL_F32;
 }
 
+bool pl_item_is(const pl_item *x)
+{
+    return x->value || x->constant || x->part || x->tied;
+}
+
 bool pl_item_known(const pl_item *x)
 {
-    return x && x->constant && x->constant->data && !x->trains;
+    return x && x->constant && x->constant->data && !x->trains && !x->running;
 }
 
 /* -- constants in the graph -------------------------------------------------------------------- */
@@ -91,9 +108,30 @@ static pl_value *add_values(pl_import *m, const pl_tensor *t, const char *name)
     for (int64_t i = 0; i < n; i++)
         pl_text_add(&init, t->stored->bytes > 4 ? " %.17g" : " %.9g", pl_tensor_get(t, i));
     const char *label = pl_arena_fmt(m->a, "constant.%d", m->small.n);
+    const char *scope = m->b->scope;
+    m->b->scope = ""; /* it may be shared */
     pl_value *v = pl_add_state(m->b, label, t->type, t->shape, pl_text_get(&init), false);
+    m->b->scope = scope;
     const pl_item x = { .name = label, .value = v, .constant = t };
     if (!m->trial) PL_PUSH(m->a, &m->small, x);
+    return v;
+}
+
+/* A buffer of the file's list: its label is the list's text, not the file's. It keeps its name. */
+static bool is_listed(const pl_import *m, const pl_item *x)
+{
+    return m->onnx->origins.list && x->label && x->label != x->name &&
+           pl_type_is_float(x->constant->type) && x->constant->shape.rank && !m->trial;
+}
+
+/* A state under its own name, wherever its first reader stands. */
+static pl_value *add_stored(pl_import *m, const pl_item *x)
+{
+    const char *scope = m->b->scope;
+    m->b->scope = "";
+    pl_value *v = pl_add_state(m->b, x->label ? x->label : x->name, x->constant->type,
+                               x->constant->shape, "file", x->trains);
+    m->b->scope = scope;
     return v;
 }
 
@@ -107,10 +145,17 @@ pl_value *pl_item_value(pl_import *m, pl_item *x)
         pl_map_refuse(m, "'%s' is a sequence, not a tensor", x->name);
         return NULL;
     }
+    if (x->trains && t && t->type != PL_F32) {
+        pl_map_refuse(m,
+                      "'%s' trains and is %s; weights are f32 here, and dtype=bf16 computes in "
+                      "bf16: export the module in f32",
+                      x->name, pl_type_name(t->type));
+        return NULL;
+    }
     if (x->tied)
         v = pl_transposed(m, pl_item_value(m, x->tied), (const int[]){ 1, 0 });
-    else if (x->trains || !t->data)
-        v = pl_add_state(m->b, x->name, t->type, t->shape, "file", x->trains);
+    else if (x->trains || x->running || !t->data || is_listed(m, x))
+        v = add_stored(m, x);
     else if (is_uniform(t, &y))
         v = pl_filled(m, t->type, y, &t->shape);
     else

@@ -3,6 +3,7 @@
 
 #include "ops/list.h"
 
+#include <math.h>
 #include <string.h>
 
 /* -- indices ----------------------------------------------------------------------------------- */
@@ -34,7 +35,7 @@ static pl_value *checked(pl_import *m, int k, int64_t n)
     return negative ? wrapped(m, k, n) : pl_in(m, k);
 }
 
-static pl_value *indices(pl_import *m, int k, int64_t n)
+pl_value *pl_indices(pl_import *m, int k, int64_t n)
 {
     return pl_item_known(m->in[k]) ? checked(m, k, n) : wrapped(m, k, n);
 }
@@ -70,7 +71,7 @@ bool pl_map_gather(pl_import *m)
     }
     /* ids of a table of weights are not negative */
     const bool table = m->in[0]->trains && !pl_item_known(m->in[1]);
-    pl_value *ids = table ? pl_in(m, 1) : indices(m, 1, n);
+    pl_value *ids = table ? pl_in(m, 1) : pl_indices(m, 1, n);
     if (!ids) return false;
     const char *before = pl_letters(m, 0, axis);
     const char *after = pl_letters(m, axis + 1, x->shape.rank - axis - 1);
@@ -84,7 +85,7 @@ bool pl_map_gather(pl_import *m)
 
 /* Tuples of indices of the first dimensions, in the last dimension of the ids, as indices of these
  * dimensions made one. */
-static pl_value *flat_indices(pl_import *m, pl_value *x, pl_value *ids, int k, int64_t *rows)
+pl_value *pl_flat_indices(pl_import *m, const pl_value *x, pl_value *ids, int k, int64_t *rows)
 {
     pl_value *flat = NULL;
     const int last = ids->shape.rank - 1;
@@ -104,17 +105,49 @@ static pl_value *flat_indices(pl_import *m, pl_value *x, pl_value *ids, int k, i
     return flat;
 }
 
+/* The first dimensions, made one, are of both: each of its elements looks up in its own. */
+static bool gather_batches(pl_import *m, pl_value *x, pl_value *ids)
+{
+    const int64_t n = pl_attr_int(m, "batch_dims", 0);
+    const int last = ids->shape.rank - 1, rank = x->shape.rank;
+    const int64_t k = last >= 0 ? ids->shape.dim[last] : 0;
+    if (n < 1 || n > last || k < 1 || k > rank - n)
+        return pl_map_fail(m, "%lld batch dimensions, %lld indices of %d", (long long)n,
+                           (long long)k, rank);
+    pl_shape to = { last, { 0 } }, rows = { 3, { 1, 1, 1 } };
+    memcpy(to.dim, ids->shape.dim, (size_t)last * sizeof *to.dim);
+    for (int i = 0; i < n; i++) {
+        if (x->shape.dim[i] != ids->shape.dim[i])
+            return pl_map_fail(m, "batches of %lld and %lld", (long long)x->shape.dim[i],
+                               (long long)ids->shape.dim[i]);
+        rows.dim[0] *= x->shape.dim[i];
+    }
+    for (int i = (int)(n + k); i < rank; i++) {
+        if (to.rank == PL_MAX_RANK) return pl_map_refuse(m, "more than %d dimensions", PL_MAX_RANK);
+        rows.dim[2] *= to.dim[to.rank++] = x->shape.dim[i];
+    }
+    pl_value one = { .shape = { rank - (int)n, { 0 } } };
+    memcpy(one.shape.dim, x->shape.dim + n, (size_t)(rank - n) * sizeof *one.shape.dim);
+    const int64_t each = pl_shape_count(&ids->shape) / k / rows.dim[0];
+    ids = pl_flat_indices(m, &one, ids, (int)k, &rows.dim[1]);
+    ids = pl_shaped(m, ids, &PL_SHAPE(rows.dim[0], each));
+    x = pl_shaped(m, x, &rows);
+    x = x && ids ? PL_ADD(m->b, &pl_op_gather_elements, "neh,nk->nkh", x, ids) : NULL;
+    pl_out(m, 0, pl_shaped(m, x, &to));
+    return true;
+}
+
 bool pl_map_gather_nd(pl_import *m)
 {
     pl_value *x = pl_in(m, 0), *ids = pl_in(m, 1);
     if (!x || !ids) return false;
-    if (pl_attr_int(m, "batch_dims", 0)) return pl_map_refuse(m, "batch_dims");
+    if (pl_attr_int(m, "batch_dims", 0)) return gather_batches(m, x, ids);
     const int last = ids->shape.rank - 1, rank = x->shape.rank;
     const int64_t k = last >= 0 ? ids->shape.dim[last] : 0;
     if (k < 1 || k > rank)
         return pl_map_fail(m, "%lld indices of %d dimensions", (long long)k, rank);
     pl_shape rows = { rank - (int)k + 1, { 0 } };
-    ids = flat_indices(m, x, ids, (int)k, &rows.dim[0]);
+    ids = pl_flat_indices(m, x, ids, (int)k, &rows.dim[0]);
     memcpy(rows.dim + 1, x->shape.dim + k, (size_t)(rank - k) * sizeof *rows.dim);
     x = pl_shaped(m, x, &rows);
     if (!x || !ids) return false;
@@ -127,8 +160,8 @@ bool pl_map_gather_nd(pl_import *m)
     return true;
 }
 
-/* "abcd" with letter c in place of dimension `axis`. */
-static const char *letters_with(pl_import *m, int rank, int axis, char c)
+/* "ABCD" with letter c in place of dimension `axis`. */
+const char *pl_letters_with(pl_import *m, int rank, int axis, char c)
 {
     char *text = pl_arena_text(m->a, pl_letters(m, 0, rank));
     text[axis] = c;
@@ -145,12 +178,13 @@ bool pl_map_gather_elements(pl_import *m)
     PL_TRY(pl_axis(m, pl_attr_int(m, "axis", 0), x->shape.rank, &axis));
     if (s->rank != x->shape.rank)
         return pl_map_fail(m, "%d and %d dimensions", s->rank, x->shape.rank);
-    pl_value *ids = indices(m, 1, x->shape.dim[axis]);
+    pl_value *ids = pl_indices(m, 1, x->shape.dim[axis]);
     for (int i = 0; i < s->rank && x; i++)
         if (i != axis) x = pl_sliced(m, x, i, 0, s->dim[i]);
     if (!x || !ids) return false;
-    const char *to = letters_with(m, s->rank, axis, 'k');
-    const char *spec = pl_arena_fmt(m->a, "%s,%s->%s", letters_with(m, s->rank, axis, 'e'), to, to);
+    const char *to = pl_letters_with(m, s->rank, axis, 'k');
+    const char *spec =
+        pl_arena_fmt(m->a, "%s,%s->%s", pl_letters_with(m, s->rank, axis, 'e'), to, to);
     pl_out(m, 0, PL_ADD(m->b, &pl_op_gather_elements, spec, x, ids));
     return true;
 }
@@ -183,7 +217,7 @@ static bool arg(pl_import *m, bool least)
     if (!x) return false;
     const int rank = x->shape.rank;
     PL_TRY(pl_axis(m, pl_attr_int(m, "axis", 0), rank, &axis));
-    const char *from = letters_with(m, rank, axis, 'v');
+    const char *from = pl_letters_with(m, rank, axis, 'v');
     const char *to = pl_arena_fmt(m->a, "%s%s", pl_letters(m, 0, axis),
                                   pl_letters(m, axis + 1, rank - axis - 1));
     x = PL_ADD(m->b, &pl_op_argmax,
@@ -215,9 +249,9 @@ bool pl_map_top_k(pl_import *m)
     PL_TRY(pl_axis(m, pl_attr_int(m, "axis", -1), rank, &axis));
     const bool least = !pl_attr_int(m, "largest", 1);
     if (!pl_type_is_float(x->type)) return pl_map_refuse(m, "of whole numbers");
-    const char *to = letters_with(m, rank, axis, 'k');
-    const char *spec = pl_arena_fmt(m->a, "%s->%s,%s; k=%lld", letters_with(m, rank, axis, 'e'), to,
-                                    to, (long long)k);
+    const char *to = pl_letters_with(m, rank, axis, 'k');
+    const char *spec = pl_arena_fmt(m->a, "%s->%s,%s; k=%lld", pl_letters_with(m, rank, axis, 'e'),
+                                    to, to, (long long)k);
     if (least) x = pl_scaled(m, x, -1);
     pl_node *n = x ? pl_add_node(m->b, &pl_op_topk, NULL, spec, 1, &x) : NULL;
     if (!n) return false;
@@ -236,7 +270,7 @@ bool pl_map_cum_sum(pl_import *m)
     PL_TRY(pl_in_int(m, 1, &at));
     if (!x) return false;
     PL_TRY(pl_axis(m, at, x->shape.rank, &axis));
-    const char *letters = letters_with(m, x->shape.rank, axis, 'v');
+    const char *letters = pl_letters_with(m, x->shape.rank, axis, 'v');
     const char *spec =
         pl_arena_fmt(m->a, "%s->%s; exclusive=%d reverse=%d", letters, letters,
                      pl_attr_int(m, "exclusive", 0) != 0, pl_attr_int(m, "reverse", 0) != 0);
@@ -272,10 +306,10 @@ pl_value *pl_padded(pl_import *m, pl_value *x, int dim, int64_t lo, int64_t hi, 
         lo = lo < 0 ? 0 : lo, hi = hi < 0 ? 0 : hi;
     }
     if (!x || (!lo && !hi)) return x;
-    const char *from = letters_with(m, x->shape.rank, dim, 'u');
+    const char *from = pl_letters_with(m, x->shape.rank, dim, 'u');
     return PL_ADD(m->b, &pl_op_pad,
                   pl_arena_fmt(m->a, "%s->%s; lo=%lld hi=%lld value=%.17g mode=%s", from,
-                               letters_with(m, x->shape.rank, dim, 'v'), (long long)lo,
+                               pl_letters_with(m, x->shape.rank, dim, 'v'), (long long)lo,
                                (long long)hi, value, mode),
                   x);
 }
@@ -308,24 +342,29 @@ typedef struct resizing {
     const int64_t *sizes;
     const pl_tensor *scales;
     const int64_t *axes; /* NULL: all */
+    double aspect;       /* the scale of all sizes; 0: each has its own */
     const char *mode, *coords, *round;
+    const char *more; /* attributes that pass as they are */
 } resizing;
 
 static pl_value *resize_dim(pl_import *m, pl_value *x, const resizing *r, int i, int dim)
 {
     const double was = (double)x->shape.dim[dim];
-    const double scale = r->scales ? pl_tensor_get(r->scales, i) : (double)r->sizes[i] / was;
-    if (!(was * scale < 0x1p40) || (!r->scales && r->sizes[i] < 1) || was * scale + 1e-9 < 1) {
+    const double scale = r->scales       ? pl_tensor_get(r->scales, i)
+                         : r->aspect > 0 ? r->aspect
+                                         : (double)r->sizes[i] / was;
+    if (!(was * scale < 0x1p40) || (!r->scales && r->sizes[i] < 1) || (float)(was * scale) < 1) {
         pl_map_fail(m, "dimension %d of %g is scaled by %g", dim, was, scale);
         return NULL;
     }
-    const int64_t size = r->scales ? (int64_t)(was * scale + 1e-9) : r->sizes[i];
+    const int64_t size = r->scales ? (int64_t)(float)(was * scale) : r->sizes[i]; /* as of f32 */
     if (size == x->shape.dim[dim] && !(scale < 1) && !(scale > 1)) return x;
     pl_text spec = { .arena = m->a };
-    pl_text_add(&spec, "%s->%s; v=%lld mode=%s coords=%s round=%s",
-                letters_with(m, x->shape.rank, dim, 'u'), letters_with(m, x->shape.rank, dim, 'v'),
-                (long long)size, r->mode, r->coords, r->round);
-    if (r->scales) pl_text_add(&spec, " scale=%.17g", scale);
+    pl_text_add(&spec, "%s->%s; v=%lld mode=%s coords=%s round=%s%s",
+                pl_letters_with(m, x->shape.rank, dim, 'u'),
+                pl_letters_with(m, x->shape.rank, dim, 'v'), (long long)size, r->mode, r->coords,
+                r->round, r->more);
+    if (r->scales || r->aspect > 0) pl_text_add(&spec, " scale=%.17g", scale);
     return PL_ADD(m->b, &pl_op_resize, pl_text_get(&spec), x);
 }
 
@@ -335,8 +374,6 @@ static bool resize(pl_import *m, pl_value *x, const resizing *r)
     if (!x) return false;
     if (r->n != x->shape.rank && !r->axes)
         return pl_map_fail(m, "%d sizes or scales of %d dimensions", r->n, x->shape.rank);
-    if (strcmp(r->mode, "nearest") != 0 && strcmp(r->mode, "linear") != 0)
-        return pl_map_refuse(m, "mode=%s", r->mode);
     for (int i = 0; i < r->n && x; i++) {
         PL_TRY(pl_axis(m, r->axes ? r->axes[i] : i, x->shape.rank, &axis));
         x = resize_dim(m, x, r, i, axis);
@@ -353,33 +390,57 @@ static bool take_scales(pl_import *m, int k, resizing *r)
     return true;
 }
 
+/* All sizes by one scale, so that the largest or the smallest is as asked for. */
+static bool keep_aspect(pl_import *m, resizing *r, const pl_shape *x)
+{
+    const char *policy = pl_attr_text(m, "keep_aspect_ratio_policy", "stretch");
+    const bool smallest = !strcmp(policy, "not_larger");
+    int64_t *sizes = PL_NEW_N(m->a, int64_t, r->n + 1);
+    int axis;
+    if (!strcmp(policy, "stretch")) return true;
+    for (int i = 0; i < r->n; i++) {
+        PL_TRY(pl_axis(m, r->axes ? r->axes[i] : i, x->rank, &axis));
+        const double scale = (double)r->sizes[i] / (double)x->dim[axis];
+        if (!i || (smallest ? scale < r->aspect : scale > r->aspect)) r->aspect = scale;
+    }
+    for (int i = 0; i < r->n; i++) {
+        PL_TRY(pl_axis(m, r->axes ? r->axes[i] : i, x->rank, &axis));
+        sizes[i] = (int64_t)fmin(r->aspect * (double)x->dim[axis] + 0.5, (double)PL_MOST_SIZE);
+    }
+    r->sizes = sizes;
+    return true;
+}
+
 bool pl_map_resize(pl_import *m)
 {
+    if (m->onnx->file.opset < 11) return pl_map_upsample(m);
     resizing r = { .mode = pl_attr_text(m, "mode", "nearest"),
                    .coords = pl_attr_text(m, "coordinate_transformation_mode", "half_pixel"),
                    .round = pl_attr_text(m, "nearest_mode", "round_prefer_floor") };
     int n_axes = 0;
+    r.more = pl_arena_fmt(
+        m->a, " coeff=%.17g antialias=%d exclude=%d", pl_attr_real(m, "cubic_coeff_a", -0.75),
+        pl_attr_int(m, "antialias", 0) != 0, pl_attr_int(m, "exclude_outside", 0) != 0);
     const bool scales = pl_has(m, 2) && pl_shape_count(pl_item_shape(m->in[2])) > 0;
     r.axes = pl_attr_ints(m, "axes", &n_axes);
-    if (pl_attr_int(m, "antialias", 0)) return pl_map_refuse(m, "antialias");
     if (!strcmp(r.coords, "tf_crop_and_resize")) return pl_map_refuse(m, "tf_crop_and_resize");
-    if (pl_has(m, 3) &&
-        strcmp(pl_attr_text(m, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0)
-        return pl_map_refuse(m, "keep_aspect_ratio_policy");
     if (scales)
         PL_TRY(take_scales(m, 2, &r));
     else
         PL_TRY((r.sizes = pl_in_ints(m, 3, PL_MAX_RANK, &r.n)) != NULL);
     if (r.axes && n_axes != r.n) return pl_map_fail(m, "%d axes, %d sizes", n_axes, r.n);
-    return resize(m, pl_in(m, 0), &r);
+    pl_value *x = pl_in(m, 0);
+    if (!scales && x) PL_TRY(keep_aspect(m, &r, &x->shape));
+    return resize(m, x, &r);
 }
 
-/* Until opset 9. */
+/* Until opset 9; Resize of opset 10 is the same. */
 bool pl_map_upsample(pl_import *m)
 {
     resizing r = { .mode = pl_attr_text(m, "mode", "nearest"),
                    .coords = "asymmetric",
-                   .round = "floor" };
+                   .round = "floor",
+                   .more = "" };
     const Onnx__AttributeProto *given = pl_attr_find(m, "scales");
     pl_tensor scales;
     if (pl_has(m, 1)) {

@@ -15,8 +15,7 @@ static const void *elements(pl_import *m, int k)
 
 /* -- slices ------------------------------------------------------------------------------------ */
 
-/* What a slice takes of a dimension, as numpy: from, from + step, ... */
-static int64_t count_places(int64_t whole, int64_t step, int64_t *from, int64_t to)
+int64_t pl_slice_count(int64_t whole, int64_t step, int64_t *from, int64_t to)
 {
     const int64_t lo = step > 0 ? 0 : -1, hi = step > 0 ? whole : whole - 1;
     if (*from < 0) *from += whole;
@@ -55,7 +54,7 @@ bool pl_known_slice(pl_import *m, const int64_t from[], const int64_t to[], cons
         PL_TRY(pl_axis(m, axes ? axes[i] : i, s.rank, &axis));
         if (!step || step < -INT32_MAX || step > INT32_MAX)
             return pl_map_fail(m, "step %lld", (long long)step);
-        const int64_t count = count_places(s.dim[axis], step, &at, to[i]);
+        const int64_t count = pl_slice_count(s.dim[axis], step, &at, to[i]);
         x = pick(m, x, &s, axis, at, count, step, (size_t)pl_type_bytes(t->type));
     }
     pl_out_constant(m, 0, t->type, &s, x);
@@ -76,14 +75,9 @@ static int64_t place(const int64_t *ids, int64_t k, const pl_shape *s)
     return at;
 }
 
-bool pl_map_scatter_nd(pl_import *m)
+bool pl_known_scatter_nd(pl_import *m)
 {
     int n_ids;
-    for (int k = 0; k < 3; k++)
-        if (!pl_has(m, k) || !pl_item_known(m->in[k]))
-            return pl_map_refuse(m, "input %d has to be a constant", k);
-    if (strcmp(pl_attr_text(m, "reduction", "none"), "none") != 0)
-        return pl_map_refuse(m, "reduction");
     const pl_tensor *t = m->in[0]->constant, *ids = m->in[1]->constant, *by = m->in[2]->constant;
     const int rank = ids->shape.rank;
     const int64_t k = rank ? ids->shape.dim[rank - 1] : 0, *at = pl_in_ints(m, 1, 1 << 20, &n_ids);

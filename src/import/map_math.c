@@ -131,9 +131,15 @@ bool pl_map_mod(pl_import *m)
 
 bool pl_map_is_inf(pl_import *m)
 {
-    if (!pl_attr_int(m, "detect_negative", 1) || !pl_attr_int(m, "detect_positive", 1))
-        return pl_map_refuse(m, "one sign alone");
-    return pl_map_unary(m);
+    const bool below = pl_attr_int(m, "detect_negative", 1);
+    const bool above = pl_attr_int(m, "detect_positive", 1);
+    pl_value *x = pl_in(m, 0), *y = x ? PL_ADD(m->b, &pl_op_isinf, NULL, x) : NULL;
+    if (!y) return false;
+    pl_value *zero = pl_constant(m, x->type, 0);
+    if (!above) y = PL_EACH(m, &pl_op_and, "", y, PL_EACH(m, &pl_op_less, "", x, zero));
+    if (!below) y = PL_EACH(m, &pl_op_and, "", y, PL_EACH(m, &pl_op_less, "", zero, x));
+    pl_out(m, 0, y);
+    return true;
 }
 
 /* -- comparing --------------------------------------------------------------------------------- */
@@ -188,12 +194,13 @@ bool pl_map_dropout(pl_import *m)
     pl_value *x = pl_in(m, 0);
     PL_TRY(pl_real_of(m, 1, "ratio", 0.5, &ratio));
     if (pl_has(m, 2)) PL_TRY(pl_in_real(m, 2, &training));
-    if (m->node->n_output > 1 && *m->node->output[1])
-        return pl_map_refuse(m, "the mask as an output");
     if (x && training > 0 && ratio > 0 && m->options->train) {
         if (m->trial) return false; /* random numbers are no constants */
         pl_value *seed = pl_graph_find(m->b->graph, "seed");
+        const char *scope = m->b->scope;
+        m->b->scope = "";
         if (!seed) seed = pl_add_input(m->b, "seed", PL_I64, PL_SCALAR);
+        m->b->scope = scope;
         x = PL_ADD(m->b, &pl_op_dropout,
                    pl_arena_fmt(m->a, "; p=%.17g stream=%d", ratio, ++m->n_dropouts), x, seed);
     }

@@ -52,6 +52,15 @@ bool pl_map_concat(pl_import *m)
     return true;
 }
 
+pl_tensor *pl_empty(pl_import *m, const pl_value *x, int axis)
+{
+    pl_shape s = x->shape;
+    s.dim[axis] = 0;
+    pl_tensor *t = PL_NEW(m->a, pl_tensor);
+    *t = pl_tensor_of(x->type, &s, "");
+    return t;
+}
+
 bool pl_map_split(pl_import *m)
 {
     const int64_t *sizes;
@@ -64,10 +73,13 @@ bool pl_map_split(pl_import *m)
     const int64_t whole = x->shape.dim[axis], each = (whole + parts - 1) / parts;
     for (int64_t k = 0, at = 0; k < parts; k++) {
         int64_t size = n >= 0 ? sizes[k] : k + 1 < parts ? each : whole - at;
-        if (size < 1 || size > whole - at)
+        if (size < 0 || size > whole - at)
             return pl_map_fail(m, "output %lld has %lld of %lld", (long long)k, (long long)size,
                                (long long)whole);
-        pl_out(m, (int)k, pl_sliced(m, x, axis, at, size));
+        if (size)
+            pl_out(m, (int)k, pl_sliced(m, x, axis, at, size));
+        else
+            m->out[k].constant = pl_empty(m, x, axis);
         at += size;
     }
     return true;
@@ -94,28 +106,19 @@ static pl_value *strided(pl_import *m, pl_value *x, int dim, int64_t at, int64_t
     return pl_joined(m, part, k, dim);
 }
 
-/* The start and number of elements of a slice, as numpy cuts it. */
-static bool clamp(pl_import *m, int64_t whole, int64_t step, int64_t *from, int64_t to, int64_t *n)
+static pl_value *flipped(pl_import *m, pl_value *x, int dim)
 {
-    *n = 0;
-    if (step < 1)
-        return pl_map_refuse(m, "step %lld: only positive ones are supported", (long long)step);
-    if (*from < 0) *from += whole;
-    if (to < 0) to += whole;
-    *from = *from < 0 ? 0 : *from > whole ? whole : *from;
-    to = to < 0 ? 0 : to > whole ? whole : to;
-    *n = to > *from ? (to - *from + step - 1) / step : 0;
-    return true;
+    if (!x) return NULL;
+    char *letters = pl_arena_text(m->a, pl_letters(m, 0, x->shape.rank));
+    letters[dim] = 'v';
+    return PL_ADD(m->b, &pl_op_flip, pl_arena_fmt(m->a, "%s->%s", letters, letters), x);
 }
 
-/* What is left of shapes may be nothing: a constant without elements. */
-static bool out_empty(pl_import *m, const pl_value *x, int axis)
+/* from, from + step, ... of a dimension, n of them; those of a negative step end to start. */
+static pl_value *stepped(pl_import *m, pl_value *x, int dim, int64_t from, int64_t n, int64_t step)
 {
-    pl_shape s = x->shape;
-    s.dim[axis] = 0;
-    if (!pl_item_known(m->in[0])) return pl_map_refuse(m, "an empty slice of dimension %d", axis);
-    pl_out_constant(m, 0, x->type, &s, "");
-    return true;
+    if (step > 0) return strided(m, x, dim, from, n, step);
+    return flipped(m, strided(m, x, dim, from + (n - 1) * step, n, -step), dim);
 }
 
 static bool check_counts(pl_import *m, int n, int n_to, int n_axes, int n_steps)
@@ -141,9 +144,14 @@ bool pl_map_slice(pl_import *m)
         int64_t at = from[i], count = 0;
         PL_TRY(pl_axis(m, n_axes >= 0 ? axes[i] : i, x->shape.rank, &axis));
         const int64_t step = n_steps >= 0 ? steps[i] : 1;
-        PL_TRY(clamp(m, x->shape.dim[axis], step, &at, to[i], &count));
-        if (!count) return out_empty(m, x, axis);
-        x = strided(m, x, axis, at, count, step);
+        if (!step || step < -INT32_MAX || step > INT32_MAX)
+            return pl_map_fail(m, "step %lld", (long long)step);
+        count = pl_slice_count(x->shape.dim[axis], step, &at, to[i]);
+        if (!count) {
+            m->out[0].constant = pl_empty(m, x, axis);
+            return true;
+        }
+        x = stepped(m, x, axis, at, count, step);
     }
     pl_out(m, 0, x);
     return true;

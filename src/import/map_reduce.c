@@ -38,10 +38,21 @@ static pl_value *before(pl_import *m, const char *op, pl_value *x)
     return x;
 }
 
+/* The square root of a sum of squares. At 0 its gradient is taken as 0, as PyTorch does for norms,
+ * not as 0 / 0: sqrt(s + d) - d with d = 1 where s is 0. */
+static pl_value *norm_of(pl_import *m, pl_value *s)
+{
+    if (!s) return NULL;
+    pl_value *zero = PL_EACH(m, &pl_op_equal, "", s, pl_constant(m, s->type, 0));
+    pl_value *d = zero ? pl_cast_to(m, zero, s->type) : NULL;
+    pl_value *moved = PL_EACH(m, &pl_op_add, "", s, d);
+    return moved ? PL_EACH(m, &pl_op_sub, "", PL_ADD(m->b, &pl_op_sqrt, NULL, moved), d) : NULL;
+}
+
 static pl_value *after(pl_import *m, const char *op, pl_value *y, double n)
 {
     if (!y) return NULL;
-    if (!strcmp(op, "ReduceL2")) return PL_ADD(m->b, &pl_op_sqrt, NULL, y);
+    if (!strcmp(op, "ReduceL2")) return norm_of(m, y);
     if (!strcmp(op, "ReduceLogSum")) return PL_ADD(m->b, &pl_op_log, NULL, y);
     return !strcmp(op, "ReduceMean") ? pl_scaled(m, y, 1 / n) : y;
 }
@@ -127,6 +138,28 @@ bool pl_map_softmax(pl_import *m)
 bool pl_map_log_softmax(pl_import *m)
 {
     return softmax(m, true);
+}
+
+/* 1 at the first of the largest elements, else 0. */
+bool pl_map_hardmax(pl_import *m)
+{
+    pl_value *x = pl_in(m, 0);
+    const bool old = m->onnx->file.opset < 13;
+    int axis;
+    if (!x) return false;
+    const pl_shape was = x->shape;
+    if (!was.rank) return pl_map_refuse(m, "of a scalar");
+    PL_TRY(pl_axis(m, pl_attr_int(m, "axis", old ? 1 : -1), was.rank, &axis));
+    x = old ? as_rows(m, x, axis) : pl_moved_last(m, x, axis);
+    if (!x) return false;
+    const char *rows = pl_letters(m, 0, x->shape.rank - 1);
+    const int64_t n = x->shape.dim[x->shape.rank - 1];
+    pl_value *at = PL_ADD(m->b, &pl_op_argmax, pl_arena_fmt(m->a, "%sv->%s", rows, rows), x);
+    const char *spec = pl_arena_fmt(m->a, "%s->%sv; v=%lld to=%s", rows, rows, (long long)n,
+                                    pl_type_name(x->type));
+    x = at ? PL_ADD(m->b, &pl_op_one_hot, spec, at) : NULL;
+    pl_out(m, 0, old ? pl_shaped(m, x, &was) : pl_moved_back(m, x, axis));
+    return true;
 }
 
 /* -- norms ------------------------------------------------------------------------------------- */
@@ -345,7 +378,7 @@ bool pl_map_lp_normalization(pl_import *m)
     const bool first = pl_attr_int(m, "p", 2) == 1;
     n = first ? PL_ADD(m->b, &pl_op_abs, NULL, x) : PL_ADD(m->b, &pl_op_mul, NULL, x, x);
     n = pl_reduced(m, &pl_op_reduce_sum, n, 1u << axis, true);
-    if (n && !first) n = PL_ADD(m->b, &pl_op_sqrt, NULL, n);
+    if (!first) n = norm_of(m, n);
     pl_out(m, 0, PL_EACH(m, &pl_op_div, "", x, n));
     return true;
 }

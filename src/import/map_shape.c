@@ -3,26 +3,31 @@
 
 #include "ops/list.h"
 
+#include <math.h>
 #include <string.h>
 
 /* -- views ------------------------------------------------------------------------------------- */
 
 /* PyTorch's TorchScript exporter keeps one of the weights that are equal, and gives it the others'
  * names. Fresh biases and scales, of one value, are so by chance: each is a weight of its own. */
-static pl_value *named_weight(pl_import *m, pl_item *x)
+static void name_weight(pl_import *m, const pl_item *x)
 {
     double first;
     const pl_tensor *t = x->constant;
-    if (!t || !pl_weight_is_uniform(t, &first) || t->shape.rank != 1) return pl_item_value(m, x);
-    pl_text init = { .arena = m->a };
-    pl_text_add(&init, "values");
-    for (int64_t i = 0; i < t->shape.dim[0]; i++) pl_text_add(&init, " %.9g", first);
-    const bool zeros = !(first < 0) && !(first > 0), ones = !(first < 1) && !(first > 1);
-    return pl_add_state(m->b, m->node->output[0], t->type, t->shape,
-                        zeros  ? "zeros"
-                        : ones ? "ones"
-                               : pl_text_get(&init),
-                        true);
+    if (!t || m->onnx->origins.list || t->shape.rank != 1 || !pl_weight_is_uniform(t, &first))
+        return;
+    pl_item *y = &m->out[0];
+    y->value = NULL; /* it comes to be where it is read, so that equal blocks look equal */
+    y->label = y->name;
+}
+
+/* pleat_export.py marks what PyTorch detaches. */
+static bool is_detached(const Onnx__NodeProto *n)
+{
+    for (size_t i = 0; i < n->n_metadata_props; i++)
+        if (n->metadata_props[i]->key && !strcmp(n->metadata_props[i]->key, "pleat.detached"))
+            return true;
+    return false;
 }
 
 bool pl_map_identity(pl_import *m)
@@ -33,9 +38,45 @@ bool pl_map_identity(pl_import *m)
         pl_out(m, 0, x->value);
         return true;
     }
-    m->out[0].value = x->trains ? named_weight(m, x) : x->value;
-    m->out[0].constant = x->trains ? NULL : x->constant;
-    return true;
+    if (is_detached(m->node) && !pl_item_known(x)) {
+        pl_value *v = pl_in(m, 0);
+        pl_out(m, 0, v ? PL_ADD(m->b, &pl_op_detach, NULL, v) : NULL);
+        return !m->b->err.code;
+    }
+    pl_out_item(m, 0, x);
+    if (x->trains) name_weight(m, x);
+    if (x->trains && m->out[0].label == x->label) m->out[0].value = pl_item_value(m, x);
+    return !m->b->err.code;
+}
+
+/* Would a reshape to `to`, whose dimension `open` follows (-1: none does), have the elements of
+ * `from` if dimension i had another size? */
+static bool would_fit(const pl_shape *from, const pl_shape *to, int64_t open, int i, int64_t size)
+{
+    const double have = (double)pl_shape_count(from);
+    double want = 1;
+    for (int k = 0; k < to->rank; k++)
+        if (k != open) want *= (double)(k == i ? size : to->dim[k]);
+    if (i == open || to->dim[i] == size || want < 1 || want > have) return false;
+    return open < 0 ? have <= want : fmod(have, want) <= 0;
+}
+
+/* A wanted size that may be what a symbol of the file was when it was made; dimensions that have
+ * the symbol's size now come first. */
+static const char *find_baked(pl_import *m, const pl_shape *from, const pl_shape *to, int64_t open)
+{
+    for (int any = 0; any < 2; any++)
+        for (int k = 0; k < m->options->n_binds; k++)
+            for (int i = 0; i < to->rank; i++) {
+                const pl_onnx_bind *b = &m->options->bind[k];
+                const bool there = i < from->rank && from->dim[i] == b->size;
+                if ((!any && !there) || !would_fit(from, to, open, i, b->size)) continue;
+                return pl_arena_fmt(m->a,
+                                    "; %lld may be what '%s' was at export: give that size, or "
+                                    "export the module with one that is computed from its inputs",
+                                    (long long)to->dim[i], b->symbol);
+            }
+    return "";
 }
 
 bool pl_map_reshape(pl_import *m)
@@ -62,6 +103,10 @@ bool pl_map_reshape(pl_import *m)
         known *= to.dim[i];
     }
     if (open >= 0 && known) to.dim[open] = pl_shape_count(&x->shape) / known;
+    if (pl_shape_count(&x->shape) != pl_shape_count(&to) && pl_shape_count(&to) && !m->trial)
+        return pl_map_fail(m, "%s does not have as many elements as %s%s",
+                           pl_shape_text(m->a, x->type, &x->shape),
+                           pl_shape_text(m->a, x->type, &to), find_baked(m, &x->shape, &to, open));
     pl_out(m, 0, pl_shaped(m, x, &to));
     return true;
 }
@@ -172,7 +217,9 @@ static bool constant_list(pl_import *m, const Onnx__AttributeProto *x)
 {
     const bool whole = !strcmp(x->name, "value_ints");
     const int64_t n = (int64_t)(whole ? x->n_ints : x->n_floats);
-    if (whole)
+    if (!n) /* known all the same: the shape of a scalar */
+        pl_out_constant(m, 0, whole ? PL_I64 : PL_F32, &PL_SHAPE(0), "");
+    else if (whole)
         pl_out_constant(m, 0, PL_I64, &PL_SHAPE(n), x->ints);
     else
         pl_out_constant(m, 0, PL_F32, &PL_SHAPE(n), x->floats);
@@ -229,6 +276,25 @@ bool pl_map_constant_of_shape(pl_import *m)
             return pl_map_fail(m, "value is not one element");
     }
     return out_filled(m, t.type, t.data ? pl_tensor_get(&t, 0) : 0, &s);
+}
+
+bool pl_map_eye_like(pl_import *m)
+{
+    if (!pl_has(m, 0)) return pl_map_fail(m, "input 0 is missing");
+    const pl_shape *s = pl_item_shape(m->in[0]);
+    const pl_stored *to = pl_stored_find((int)pl_attr_int(m, "dtype", 0));
+    const pl_type type = to ? to->type : pl_item_type(m->in[0]);
+    const int64_t k = pl_attr_int(m, "k", 0);
+    if (s->rank != 2) return pl_map_fail(m, "of %d dimensions", s->rank);
+    if (!to && pl_attr_find(m, "dtype")) return pl_map_refuse(m, "of that type");
+    if (pl_shape_count(s) > PL_MOST_LISTED)
+        return pl_map_refuse(m, "%lld elements: at most %d are kept", (long long)pl_shape_count(s),
+                             PL_MOST_LISTED);
+    char *data = pl_arena_get(m->a, (size_t)pl_shape_count(s) + 1, (size_t)pl_type_bytes(type));
+    for (int64_t i = 0; i < pl_shape_count(s); i++)
+        pl_type_put(type, data, i, i % s->dim[1] - i / s->dim[1] == k);
+    pl_out_constant(m, 0, type, s, data);
+    return true;
 }
 
 bool pl_map_range(pl_import *m)

@@ -193,75 +193,218 @@ bool pl_map_conv_transpose(pl_import *m)
 
 /* -- pools ------------------------------------------------------------------------------------- */
 
-/* With ceil_mode a last window may begin inside and end beyond: as if more were padded. */
-static void round_up(pl_import *m, const pl_shape *x, window *w)
+/* With ceil_mode a last window may begin inside and end beyond: as if `more` were padded. */
+static void round_up(pl_import *m, const pl_shape *x, const window *w, int64_t more[])
 {
-    for (int i = 0; i < w->n && pl_attr_int(m, "ceil_mode", 0); i++) {
+    for (int i = 0; i < w->n; i++) {
         const int64_t size = x->dim[2 + i], reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
         const int64_t room = size + w->lo[i] + w->hi[i] - reach;
         const int64_t over = room % w->stride[i] ? w->stride[i] - room % w->stride[i] : 0;
         const int64_t last = room + over; /* where the last window begins */
-        if (over && last < size + w->lo[i]) w->hi[i] += over;
+        more[i] = pl_attr_int(m, "ceil_mode", 0) && last < size + w->lo[i] ? over : 0;
     }
 }
 
-static bool pool(pl_import *m, const struct pl_op *op, double pad, const char *attrs)
+/* "nc[y+r][x+s]->ncyx; ..." */
+static const char *pool_spec(pl_import *m, const window *w, const char *attrs)
 {
-    pl_value *x = pl_in(m, 0);
-    window w;
-    if (!x) return false;
-    if (m->node->n_output > 1 && *m->node->output[1])
-        return pl_map_refuse(m, "the indices of a maximum");
-    if (!pl_type_is_float(x->type)) return pl_map_refuse(m, "of whole numbers");
-    PL_TRY(read_window(m, &x->shape, NULL, &w));
-    round_up(m, &x->shape, &w);
-    x = pad_rest(m, x, &w, pad);
     pl_text spec = { .arena = m->a };
-    const char *yx = pl_arena_span(m->a, position, (size_t)w.n);
-    pl_text_add(&spec, "nc%s->nc%s%s%s", windows_text(m, &w), yx, window_attrs(m, &w), attrs);
-    for (int i = 0; i < w.n; i++) pl_text_add(&spec, " %c=%lld", tap[i], (long long)w.kernel[i]);
-    pl_out(m, 0, x ? PL_ADD(m->b, op, pl_text_get(&spec), x) : NULL);
+    const char *yx = pl_arena_span(m->a, position, (size_t)w->n);
+    pl_text_add(&spec, "nc%s->nc%s%s%s", windows_text(m, w), yx, window_attrs(m, w), attrs);
+    for (int i = 0; i < w->n; i++) pl_text_add(&spec, " %c=%lld", tap[i], (long long)w->kernel[i]);
+    return pl_text_get(&spec);
+}
+
+static pl_value *pool(pl_import *m, const struct pl_op *op, pl_value *x, window w, double pad,
+                      const char *attrs)
+{
+    x = pad_rest(m, x, &w, pad);
+    return x ? PL_ADD(m->b, op, pool_spec(m, &w, attrs), x) : NULL;
+}
+
+/* The window with what ceil_mode adds. */
+static bool read_pool(pl_import *m, pl_value *x, window *w, int64_t more[])
+{
+    if (!x) return false;
+    if (!pl_type_is_float(x->type)) return pl_map_refuse(m, "of whole numbers");
+    PL_TRY(read_window(m, &x->shape, NULL, w));
+    round_up(m, &x->shape, w, more);
+    for (int i = 0; i < w->n; i++) w->hi[i] += more[i];
     return true;
+}
+
+/* Where the maximum of each window lies: an index of its plane, those of all planes counted
+ * through. */
+static pl_value *find_maximum(pl_import *m, pl_value *x, const window *w)
+{
+    const int64_t rows = x->shape.dim[0], channels = x->shape.dim[1];
+    const int64_t plane = pl_shape_count(&x->shape) / (rows * channels);
+    pl_shape s = { x->shape.rank, { rows, channels } };
+    for (int i = 0; i < w->n; i++) {
+        if (w->lo[i] != w->hi[i]) pl_map_refuse(m, "the indices of a maximum, with uneven padding");
+        s.dim[2 + i] = 1;
+    }
+    if (pl_attr_int(m, "storage_order", 0)) pl_map_refuse(m, "storage_order=1");
+    pl_value *at = PL_ADD(m->b, &pl_op_max_pool_index, pool_spec(m, w, ""), x);
+    int64_t *first = PL_NEW_N(m->a, int64_t, rows * channels);
+    for (int64_t i = 0; i < rows * channels; i++) first[i] = i * plane;
+    return PL_EACH(m, &pl_op_add, "", at, pl_table(m, PL_I64, &s, first));
 }
 
 bool pl_map_max_pool(pl_import *m)
 {
-    return pool(m, &pl_op_max_pool, -3.4028234663852886e38, "");
-}
-
-/* Is any window's padding uneven, so that a node of its own pads? Then what is padded counts. */
-static bool pads_apart(pl_import *m, const pl_shape *x)
-{
     window w;
-    if (!read_window(m, x, NULL, &w)) return false;
-    round_up(m, x, &w);
-    for (int i = 0; i < w.n; i++)
-        if (w.lo[i] != w.hi[i]) return true;
-    return false;
+    int64_t more[MOST_WINDOWS];
+    pl_value *x = pl_in(m, 0);
+    PL_TRY(read_pool(m, x, &w, more));
+    if (m->node->n_output > 1 && *m->node->output[1]) pl_out(m, 1, find_maximum(m, x, &w));
+    pl_out(m, 0, pool(m, &pl_op_max_pool, x, w, -3.4028234663852886e38, ""));
+    return true;
 }
 
-/* Where padding does not count and is uneven: the sum of each window by that of as many ones. */
-static bool average_uneven(pl_import *m)
+/* Where padding is uneven it is a node of its own, which cannot say what counts: the sums of the
+ * windows are divided by those of ones, which stand where an element counts. */
+static pl_value *average_uneven(pl_import *m, pl_value *x, const window *w, const int64_t more[],
+                                bool counts)
 {
-    pl_value *x = pl_in(m, 0);
-    PL_TRY(pool(m, &pl_op_avg_pool, 0, " count_pad=1"));
-    pl_value *sums = m->out[0].value, *ones = pl_filled(m, PL_F32, 1, &x->shape);
-    pl_item one = { .name = "ones", .value = ones }, *was = m->in[0];
-    m->in[0] = &one;
-    bool ok = pool(m, &pl_op_avg_pool, 0, " count_pad=1");
-    m->in[0] = was;
-    pl_out(m, 0, ok ? PL_EACH(m, &pl_op_div, "", sums, m->out[0].value) : NULL);
-    return ok;
+    pl_value *ones = pl_filled(m, x->type, 1, &x->shape);
+    window rest = *w;
+    for (int i = 0; i < w->n && counts; i++) {
+        ones = pl_padded(m, ones, 2 + i, w->lo[i], w->hi[i] - more[i], 1, "constant");
+        rest.lo[i] = 0, rest.hi[i] = more[i];
+    }
+    pl_value *sums = pool(m, &pl_op_avg_pool, x, *w, 0, " count_pad=1");
+    return PL_EACH(m, &pl_op_div, "", sums,
+                   pool(m, &pl_op_avg_pool, ones, rest, 0, " count_pad=1"));
 }
 
 bool pl_map_average_pool(pl_import *m)
 {
     const bool counts = pl_attr_int(m, "count_include_pad", 0);
-    if (!pl_has(m, 0)) return pl_map_fail(m, "input 0 is missing");
-    if (!counts && pads_apart(m, pl_item_shape(m->in[0]))) return average_uneven(m);
-    if (counts && pl_attr_int(m, "ceil_mode", 0) && pads_apart(m, pl_item_shape(m->in[0])))
-        return pl_map_refuse(m, "count_include_pad with a window that ceil_mode adds");
-    return pool(m, &pl_op_avg_pool, 0, counts ? " count_pad=1" : " count_pad=0");
+    bool uneven = false;
+    window w;
+    int64_t more[MOST_WINDOWS];
+    pl_value *x = pl_in(m, 0);
+    PL_TRY(read_pool(m, x, &w, more));
+    for (int i = 0; i < w.n; i++) uneven |= counts ? more[i] > 0 : w.lo[i] != w.hi[i];
+    pl_out(m, 0,
+           uneven ? average_uneven(m, x, &w, more, counts)
+                  : pool(m, &pl_op_avg_pool, x, w, 0, counts ? " count_pad=1" : " count_pad=0"));
+    return true;
+}
+
+/* The reverse of MaxPool: each value where its index says, of the plane that the windows had; zeros
+ * elsewhere, and in what output_shape has more. */
+bool pl_map_max_unpool(pl_import *m)
+{
+    pl_value *x = pl_in(m, 0), *at = pl_in(m, 1);
+    window w;
+    int n;
+    if (!x || !at) return false;
+    PL_TRY(read_window(m, &x->shape, NULL, &w));
+    pl_shape to = x->shape, flat = PL_SHAPE(x->shape.dim[0], x->shape.dim[1], 1), planes = flat;
+    for (int i = 0; i < w.n; i++) {
+        to.dim[2 + i] = (x->shape.dim[2 + i] - 1) * w.stride[i] + w.kernel[i] - w.lo[i] - w.hi[i];
+        if (to.dim[2 + i] < 1 || to.dim[2 + i] > PL_MOST_SIZE / planes.dim[2])
+            return pl_map_fail(m, "dimension %d becomes %lld", 2 + i, (long long)to.dim[2 + i]);
+        flat.dim[2] *= x->shape.dim[2 + i], planes.dim[2] *= to.dim[2 + i];
+    }
+    at = PL_EACH(m, &pl_op_mod, "", at, pl_constant(m, at->type, (double)planes.dim[2]));
+    x = pl_shaped(m, x, &flat), at = pl_shaped(m, at, &flat);
+    const char *spec = pl_arena_fmt(m->a, "nck,nck->nce; e=%lld", (long long)planes.dim[2]);
+    pl_value *y = x && at ? PL_ADD(m->b, &pl_op_topk_grad, spec, at, x) : NULL;
+    y = pl_shaped(m, y, &to);
+    if (pl_has(m, 2)) {
+        const int64_t *want = pl_in_ints(m, 2, PL_MAX_RANK, &n);
+        if (!want || n != to.rank) return want && pl_map_fail(m, "output_shape has %d numbers", n);
+        for (int i = 2; i < to.rank; i++)
+            y = pl_padded(m, y, i, 0, want[i] - to.dim[i], 0, "constant");
+    }
+    pl_out(m, 0, y);
+    return true;
+}
+
+/* x / (bias + alpha mean of squares)^beta, the mean over `size` channels around each; those that
+ * are not there count as 0. */
+bool pl_map_lrn(pl_import *m)
+{
+    pl_value *x = pl_in(m, 0);
+    const int64_t size = pl_attr_int(m, "size", 0);
+    if (!x) return false;
+    if (size < 1 || size > MOST_STEP || x->shape.rank < 2)
+        return pl_map_fail(m, "size %lld of %s", (long long)size,
+                           pl_shape_text(m->a, x->type, &x->shape));
+    pl_value *s = PL_ADD(m->b, &pl_op_mul, NULL, x, x);
+    s = pl_padded(m, s, 1, (size - 1) / 2, size / 2, 0, "constant");
+    const char *rest = pl_letters(m, 2, x->shape.rank - 2);
+    const char *spec = pl_arena_fmt(m->a, "n[y+r]%s->ny%s; r=%lld", rest, rest, (long long)size);
+    s = pl_scaled(m, s ? PL_ADD(m->b, &pl_op_avg_pool, spec, s) : NULL,
+                  pl_attr_real(m, "alpha", 1e-4));
+    if (!s) return false;
+    s = PL_EACH(m, &pl_op_add, "", s, pl_constant(m, s->type, pl_attr_real(m, "bias", 1)));
+    s = PL_EACH(m, &pl_op_pow, "", s, pl_constant(m, x->type, -pl_attr_real(m, "beta", 0.75)));
+    pl_out(m, 0, PL_EACH(m, &pl_op_mul, "", x, s));
+    return true;
+}
+
+/* -- columns ----------------------------------------------------------------------------------- */
+
+/* The columns' positions, as the image's size and the windows have them. */
+static bool read_columns(pl_import *m, window *w, int64_t extent[], pl_shape *columns)
+{
+    int n, n_block;
+    const int64_t *image = pl_in_ints(m, 1, MOST_WINDOWS, &n);
+    const int64_t *block = pl_in_ints(m, 2, MOST_WINDOWS, &n_block);
+    if (!image || !block) return false;
+    if (n < 1 || n != n_block) return pl_map_fail(m, "%d and %d sizes", n, n_block);
+    pl_shape s = { 2 + n, { 1, 1 } };
+    memcpy(s.dim + 2, image, (size_t)n * sizeof *image);
+    PL_TRY(read_window(m, &s, block, w));
+    *columns = (pl_shape){ 2 + n, { 0 } };
+    for (int i = 0; i < n; i++) {
+        const int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        extent[i] = image[i] + w->lo[i] + w->hi[i];
+        if (image[i] < 1 || w->kernel[i] < 1 || reach > extent[i])
+            return pl_map_fail(m, "a block of %lld in %lld", (long long)reach,
+                               (long long)extent[i]);
+        columns->dim[2 + i] = (extent[i] - reach) / w->stride[i] + 1;
+    }
+    return true;
+}
+
+/* A transposed convolution, whose weights put element o of a column at tap o. */
+bool pl_map_col2im(pl_import *m)
+{
+    window w;
+    int64_t extent[MOST_WINDOWS], taps = 1;
+    pl_shape s;
+    pl_value *x = pl_in(m, 0);
+    if (!x) return false;
+    PL_TRY(read_columns(m, &w, extent, &s));
+    const window cut = w;
+    pl_shape kernel = { 1 + w.n, { 0 } };
+    for (int i = 0; i < w.n; i++) {
+        taps *= kernel.dim[1 + i] = w.kernel[i];
+        w.lo[i] = 0;
+    }
+    if (x->shape.rank != 3 || taps > 256 || x->shape.dim[1] % taps)
+        return pl_map_refuse(m, "columns of %lld in blocks of %lld; at most 256 are supported",
+                             (long long)x->shape.dim[1], (long long)taps);
+    s.dim[0] = x->shape.dim[0], s.dim[1] = x->shape.dim[1], kernel.dim[0] = taps;
+    float *one = PL_NEW_N(m->a, float, taps *taps);
+    for (int64_t i = 0; i < taps; i++) one[i * taps + i] = 1;
+    const char *yx = pl_arena_span(m->a, position, (size_t)w.n),
+               *rs = pl_arena_span(m->a, tap, (size_t)w.n);
+    const char *spec = pl_arena_fmt(
+        m->a, "n(go)%s,o%s->ng%s%s%s g=%lld", yx, rs, windows_text(m, &w), window_attrs(m, &w),
+        numbers(m, "extent", extent, w.n), (long long)(x->shape.dim[1] / taps));
+    pl_value *k = pl_cast_to(m, pl_table(m, PL_F32, &kernel, one), x->type);
+    x = pl_shaped(m, x, &s);
+    pl_value *y = x && k ? PL_ADD(m->b, &pl_op_conv2d_grad_data, spec, x, k) : NULL;
+    for (int i = 0; i < w.n && y; i++)
+        y = pl_sliced(m, y, 2 + i, cut.lo[i], extent[i] - cut.lo[i] - cut.hi[i]);
+    pl_out(m, 0, y);
+    return true;
 }
 
 /* Over all but the first two dimensions. */

@@ -16,7 +16,7 @@ static bool fail(pl_import *m, pl_code code, const char *fmt, va_list args)
     const char *out = m->node && m->node->n_output ? m->node->output[0] : "";
     m->told = true;
     return pl_err_set(&m->b->err, code, "node '%s' (%s): %s", *name ? name : out,
-                      m->node ? m->node->op_type : "", text);
+                      m->node && m->node->op_type ? m->node->op_type : "", text);
 }
 
 bool pl_map_fail(pl_import *m, const char *fmt, ...)
@@ -178,6 +178,13 @@ bool pl_axis(pl_import *m, int64_t axis, int rank, int *out)
 void pl_out(pl_import *m, int k, pl_value *v)
 {
     if (k < (int)m->node->n_output) m->out[k].value = v;
+}
+
+void pl_out_item(pl_import *m, int k, const pl_item *x)
+{
+    if (k >= (int)m->node->n_output) return;
+    m->out[k] = *x;
+    m->out[k].name = m->node->output[k];
 }
 
 void pl_out_constant(pl_import *m, int k, pl_type type, const pl_shape *shape, const void *data)

@@ -63,19 +63,23 @@ static bool read_ports(pl_onnx *x, pl_arena *a, pl_err *err)
     return x->n_out > 0 || pl_err_set(err, PL_EINPUT, "the graph has no output");
 }
 
+static bool read_model(pl_onnx *x, pl_arena *a, pl_err *err)
+{
+    return (read_ports(x, a, err) && pl_origins_read(&x->file, a, &x->origins, err)) ||
+           pl_err_in(err, "%s", x->file.path);
+}
+
 bool pl_onnx_parse(const void *bytes, size_t n, const char *path, pl_arena *a, pl_onnx **out,
                    pl_err *err)
 {
     *out = PL_NEW(a, pl_onnx);
-    return pl_onnx_file_parse(bytes, n, path, a, &(*out)->file, err) &&
-           (read_ports(*out, a, err) || pl_err_in(err, "%s", path));
+    return pl_onnx_file_parse(bytes, n, path, a, &(*out)->file, err) && read_model(*out, a, err);
 }
 
 bool pl_onnx_open(const char *path, pl_arena *a, pl_onnx **out, pl_err *err)
 {
     *out = PL_NEW(a, pl_onnx);
-    return pl_onnx_file_open(path, a, &(*out)->file, err) &&
-           (read_ports(*out, a, err) || pl_err_in(err, "%s", path));
+    return pl_onnx_file_open(path, a, &(*out)->file, err) && read_model(*out, a, err);
 }
 
 /* -- operators that are not known -------------------------------------------------------------- */
@@ -128,11 +132,10 @@ static bool add_initializers(pl_import *m)
 {
     for (int i = 0; i < m->onnx->file.n; i++) {
         const pl_tensor *t = &m->onnx->file.tensor[i];
-        const pl_item x = { .name = t->name, .constant = t, .trains = pl_weight_is(t) };
+        const pl_item x = { .name = t->name, .label = m->onnx->origins.at[i].name, .constant = t };
         PL_TRY(pl_item_add(m, &x));
     }
-    pl_weights_mark(m);
-    return true;
+    return pl_weights_mark(m) && pl_doubts_tell(m);
 }
 
 static const pl_tensor *find_fixed(const pl_import *m, const char *name)
@@ -190,24 +193,37 @@ static bool find_inputs(pl_import *m)
                 "no node before it makes its input '%s'; the graph has to be sorted, "
                 "without cycles",
                 n->input[k]);
-        if (m->in[k] && m->in[k]->part && strcmp(n->op_type, "SequenceAt") != 0)
+        if (m->in[k] && m->in[k]->part && !pl_mapping_find(n->op_type)->sequences)
             return pl_map_refuse(m, "input '%s' is a sequence", n->input[k]);
     }
     while (m->n_in && !m->in[m->n_in - 1]) m->n_in--;
     return true;
 }
 
-/* Every output that is asked for exists, as a value or a constant. */
+static bool is_read(const pl_import *m, const char *name)
+{
+    const Onnx__GraphProto *g = m->onnx->file.graph;
+    for (size_t i = 0; i < g->n_node; i++)
+        for (size_t k = 0; k < g->node[i]->n_input; k++)
+            if (!strcmp(g->node[i]->input[k], name)) return true;
+    for (size_t i = 0; i < g->n_output; i++)
+        if (g->output[i]->name && !strcmp(g->output[i]->name, name)) return true;
+    return false;
+}
+
+/* Every output that something reads exists, as a value or a constant. */
 static bool add_outputs(pl_import *m)
 {
     for (size_t k = 0; k < m->node->n_output; k++) {
         pl_item *x = &m->out[k];
         x->name = m->node->output[k];
         if (!*x->name) continue;
-        if (!x->value && !x->constant && !x->part)
-            return m->b->err.code
-                       ? false
-                       : pl_map_refuse(m, "output %zu ('%s') is not offered", k, x->name);
+        if (!pl_item_is(x)) {
+            if (m->b->err.code) return false;
+            if (is_read(m, x->name))
+                return pl_map_refuse(m, "output %zu ('%s') is not offered", k, x->name);
+            continue;
+        }
         PL_TRY(pl_item_add(m, x));
     }
     return true;
@@ -216,20 +232,30 @@ static bool add_outputs(pl_import *m)
 static bool map_node(pl_import *m)
 {
     m->told = false;
-    const pl_mapping *row = pl_mapping_find(m->node->op_type);
+    const pl_mapping *row = m->node->op_type ? pl_mapping_find(m->node->op_type) : NULL;
+    if (!row) return pl_map_refuse(m, "the operator is not supported");
     m->out = PL_NEW_N(m->a, pl_item, m->node->n_output + 1);
     PL_TRY(find_inputs(m));
     if (!m->node->n_output) return pl_map_fail(m, "no output");
+    const char *outer = m->b->scope, *scope = pl_origin_scope(m->node, m->a);
+    if (*scope) m->b->scope = pl_arena_fmt(m->a, "%s/", scope);
     bool ok = pl_fold_node(m, row->map) || row->map(m);
+    m->b->scope = outer;
     if (m->b->err.code && !m->told)
         pl_err_in(&m->b->err, "node '%s' (%s)", node_name(m->node), m->node->op_type);
     if (!ok && !m->b->err.code) pl_map_refuse(m, "not understood");
     return !m->b->err.code && add_outputs(m);
 }
 
-static bool add_nodes(pl_import *m)
+size_t pl_import_names(const Onnx__GraphProto *g)
 {
-    const Onnx__GraphProto *g = m->onnx->file.graph;
+    size_t n = g->n_initializer + g->n_input;
+    for (size_t i = 0; i < g->n_node; i++) n += g->node[i]->n_output;
+    return n;
+}
+
+bool pl_import_nodes(pl_import *m, const Onnx__GraphProto *g)
+{
     for (size_t i = 0; i < g->n_node; i++) {
         m->node = g->node[i];
         PL_TRY(map_node(m));
@@ -252,26 +278,29 @@ static bool find_outputs(pl_import *m, pl_value *output[])
     return !m->b->err.code;
 }
 
-/* -- all of it --------------------------------------------------------------------------------- */
-
-static void make_table(pl_import *m)
+const pl_tensor *pl_onnx_tensor(const pl_onnx *f, const char *state)
 {
-    const Onnx__GraphProto *g = m->onnx->file.graph;
-    size_t n = g->n_initializer + g->n_input;
-    for (size_t i = 0; i < g->n_node; i++) n += g->node[i]->n_output;
-    m->items.cap = (int)n + 1;
-    m->items.at = PL_NEW_N(m->a, pl_item, n + 1);
-    m->n_buckets = 16;
-    while ((size_t)m->n_buckets < 2 * n + 2) m->n_buckets *= 2;
-    m->bucket = PL_NEW_N(m->a, int, m->n_buckets);
+    for (int i = 0; i < f->file.n; i++)
+        if (!strcmp(f->origins.at[i].name, state)) return &f->file.tensor[i];
+    const Onnx__GraphProto *g = f->file.graph;
+    for (size_t i = 0; i < g->n_node; i++) /* a second name (map_shape.c) */
+        if (!strcmp(g->node[i]->op_type, "Identity") && g->node[i]->n_output == 1 &&
+            g->node[i]->n_input == 1 && !strcmp(g->node[i]->output[0], state))
+            for (int k = 0; k < f->file.n; k++)
+                if (!strcmp(f->file.tensor[k].name, g->node[i]->input[0]))
+                    return &f->file.tensor[k];
+    return NULL;
 }
+
+/* -- all of it --------------------------------------------------------------------------------- */
 
 void pl_onnx_add(pl_builder *b, const pl_onnx *f, const pl_onnx_options *o, pl_value *output[])
 {
     pl_import m = { .b = b, .a = b->graph->arena, .onnx = f, .options = o };
     if (b->err.code) return;
-    make_table(&m);
-    bool ok = check_operators(&m) && add_initializers(&m) && add_inputs(&m) && add_nodes(&m) &&
-              find_outputs(&m, output);
+    const Onnx__GraphProto *g = f->file.graph;
+    m.items = pl_items_new(m.a, pl_import_names(g), NULL);
+    bool ok = check_operators(&m) && add_initializers(&m) && add_inputs(&m) &&
+              pl_import_nodes(&m, g) && find_outputs(&m, output);
     if (!ok) pl_err_in(&b->err, "%s", f->file.path);
 }

@@ -1,7 +1,13 @@
 /* Which initializers are weights, that train, and which are constants an exporter left there. */
+#include "base/file.h"
+#include "base/text.h"
 #include "import/import.h"
 
+#include <fnmatch.h>
+#include <limits.h>
 #include <string.h>
+
+enum { MOST_GLOB = 1000, MOST_LIST = 1 << 24 };
 
 /* Buffers that exported modules keep beside their weights, by the last part of the name. */
 static const char *const buffers[] = {
@@ -22,24 +28,13 @@ static bool is_buffer(const char *name)
     return false;
 }
 
-/* A number is one if it has a name in a submodule, as a learned temperature. */
-bool pl_weight_is(const pl_tensor *t)
+/* As far as its type and name tell. */
+static bool is_weight(const pl_tensor *t)
 {
-    return pl_type_is_float(t->type) && (t->shape.rank || strchr(t->name, '.')) &&
-           !is_buffer(t->name);
+    return pl_type_is_float(t->type) && !is_buffer(t->name);
 }
 
-/* -- names of an exporter's own ---------------------------------------------------------------- */
-
-/* "onnx::MatMul_123" of PyTorch's TorchScript exporter and "val_48" of the other are results that
- * they computed: a weight transposed, or a constant. Weights of a module have names of its own, and
- * those in a submodule have a dot. */
-static bool is_made(const char *name)
-{
-    const char *last = strrchr(name, '_');
-    if (strstr(name, "::")) return true;
-    return last && last[1] && !last[1 + strspn(last + 1, "0123456789")] && !strpbrk(name, "./");
-}
+/* -- what constants hold ----------------------------------------------------------------------- */
 
 static int n_wide(const pl_shape *s)
 {
@@ -106,7 +101,7 @@ static bool takes_weights(const char *op, size_t k, const pl_tensor *t)
 
 /* -- ties -------------------------------------------------------------------------------------- */
 
-enum { MOST_TABLES = 16, SAMPLES = 4096 };
+enum { SAMPLES = 4096 };
 
 /* Is y, [n,m], x transposed, [m,n]? Asked of SAMPLES elements all over them. */
 static bool is_transposed(const pl_tensor *x, const pl_tensor *y)
@@ -119,8 +114,8 @@ static bool is_transposed(const pl_tensor *x, const pl_tensor *y)
     size_t bytes_a, bytes_b;
     if (!pl_tensor_map(x, &a.data, &map_a, &bytes_a, &err)) return false;
     const bool mapped = pl_tensor_map(y, &b.data, &map_b, &bytes_b, &err);
-    bool ok = mapped, varies = false;
-    const double first = pl_tensor_get(&a, 0);
+    bool ok = mapped && count, varies = false;
+    const double first = ok ? pl_tensor_get(&a, 0) : 0;
     for (int64_t i = 0; ok && i < count; i += step) {
         const double p = pl_tensor_get(&a, i), q = pl_tensor_get(&b, i % n * m + i / n);
         ok = p >= q && p <= q;
@@ -131,42 +126,147 @@ static bool is_transposed(const pl_tensor *x, const pl_tensor *y)
     return ok && varies;
 }
 
-/* A table of embeddings that is the matrix before the logits too is tied; exporters that transpose
- * the second copy cut the tie, and each half would train alone. */
-static void tie_tables(pl_import *m)
+/* A weight that the file has transposed too is one weight: exporters that transpose the second copy
+ * cut the tie, and each half would train alone. */
+static void tie_copies(pl_import *m)
 {
-    const Onnx__GraphProto *g = m->onnx->file.graph;
-    pl_item *table[MOST_TABLES];
-    int n = 0;
-    for (size_t i = 0; i < g->n_node && n < MOST_TABLES; i++) {
-        pl_item *x = !strcmp(g->node[i]->op_type, "Gather") && g->node[i]->n_input
-                         ? pl_item_find(m, g->node[i]->input[0])
-                         : NULL;
-        if (x && x->trains && x->constant->shape.rank == 2) table[n++] = x;
-    }
-    for (int i = 0; i < m->items.n; i++) {
+    const pl_origins *o = &m->onnx->origins;
+    for (int i = 0; i < m->onnx->file.n; i++) {
         pl_item *y = &m->items.at[i];
-        if (!y->trains || !is_made(y->name) || y->constant->shape.rank != 2) continue;
-        for (int k = 0; k < n && !y->tied; k++) {
-            const pl_tensor *t = table[k]->constant;
-            if (t->type == y->constant->type && t->shape.dim[0] == y->constant->shape.dim[1] &&
+        const bool copy = o->at[i].kind == PL_ORIGIN_FOLDED || pl_origin_is_made(o, y->name);
+        if (!y->trains || !copy || y->constant->shape.rank != 2) continue;
+        for (int k = 0; k < m->onnx->file.n && !y->tied; k++) {
+            pl_item *x = &m->items.at[k];
+            const pl_tensor *t = x->constant;
+            if (x->trains && !x->tied && x != y && !pl_origin_is_made(o, x->name) &&
+                o->at[k].kind != PL_ORIGIN_FOLDED && t->shape.rank == 2 &&
+                t->type == y->constant->type && t->shape.dim[0] == y->constant->shape.dim[1] &&
                 t->shape.dim[1] == y->constant->shape.dim[0] && is_transposed(t, y->constant))
-                y->tied = table[k];
+                y->tied = x;
         }
     }
 }
 
-void pl_weights_mark(pl_import *m)
+/* -- a guess ----------------------------------------------------------------------------------- */
+
+static void guess(pl_import *m)
 {
     const Onnx__GraphProto *g = m->onnx->file.graph;
-    for (int i = 0; i < m->items.n; i++)
-        if (m->items.at[i].trains && is_made(m->items.at[i].name)) m->items.at[i].trains = false;
+    const pl_origins *o = &m->onnx->origins;
+    for (int i = 0; i < m->onnx->file.n; i++) {
+        pl_item *x = &m->items.at[i];
+        x->trains = is_weight(x->constant) && !pl_origin_is_made(o, x->name) && !o->signature;
+        if (o->at[i].kind == PL_ORIGIN_PARAMETER) x->trains = pl_type_is_float(x->constant->type);
+    }
     for (size_t i = 0; i < g->n_node; i++)
         for (size_t k = 0; k < g->node[i]->n_input; k++) {
+            const char *op = g->node[i]->op_type;
             pl_item *x = pl_item_find(m, g->node[i]->input[k]);
-            if (x && x->constant && !x->trains && pl_weight_is(x->constant) && is_made(x->name) &&
-                takes_weights(g->node[i]->op_type, k, x->constant))
-                x->trains = true;
+            const int at = x ? (int)(x - m->items.at) : -1;
+            if (at < 0 || at >= m->onnx->file.n || x->trains || !is_weight(x->constant)) continue;
+            const bool made = pl_origin_is_made(o, x->name) || o->at[at].kind == PL_ORIGIN_FOLDED;
+            const bool fused = o->signature && o->at[at].kind == PL_ORIGIN_UNSAID &&
+                               (!strcmp(op, "Conv") || !strcmp(op, "ConvTranspose"));
+            x->trains = fused || (made && takes_weights(op, k, x->constant));
         }
-    tie_tables(m);
+    tie_copies(m);
+}
+
+/* -- globs ------------------------------------------------------------------------------------- */
+
+static const char *nearest(const pl_import *m, const char *glob)
+{
+    const char *best = "";
+    int least = INT_MAX;
+    for (int i = 0; i < m->onnx->file.n; i++) {
+        const char *name = m->items.at[i].label;
+        if (!pl_type_is_float(m->items.at[i].constant->type) || strlen(name) > MOST_GLOB) continue;
+        const int d = pl_text_distance(glob, name);
+        if (d < least) least = d, best = name;
+    }
+    return best;
+}
+
+/* One that names no float initializer is a mistake. */
+static bool apply_glob(pl_import *m, const char *option, const char *glob, bool trains)
+{
+    int n = 0;
+    if (strlen(glob) > MOST_GLOB)
+        return pl_err_set(&m->b->err, PL_EINPUT, "%s: '%.40s...' is longer than a name", option,
+                          glob);
+    for (int i = 0; i < m->onnx->file.n; i++) {
+        pl_item *x = &m->items.at[i];
+        if (!pl_type_is_float(x->constant->type) ||
+            (fnmatch(glob, x->label, 0) != 0 && fnmatch(glob, x->name, 0) != 0))
+            continue;
+        x->trains = trains;
+        n++;
+    }
+    return n || pl_err_set(&m->b->err, PL_EINPUT,
+                           "--%s '%s' matches no tensor of floats; the nearest is '%s'", option,
+                           glob, nearest(m, glob));
+}
+
+static bool apply_globs(pl_import *m, const char *option, const char *text, const char *marks,
+                        bool trains)
+{
+    for (size_t n; *text; text += n + (text[n] != 0)) {
+        n = strcspn(text, marks);
+        if (n && !apply_glob(m, option, pl_arena_span(m->a, text, n), trains)) return false;
+    }
+    return true;
+}
+
+/* Globs with ';' between them, or a file of them. */
+static bool apply_option(pl_import *m, const char *option, const char *text, bool trains)
+{
+    size_t n;
+    if (!text || !*text) return true;
+    if (*text != '@') return apply_globs(m, option, text, ";", trains);
+    return pl_file_read(text + 1, MOST_LIST, m->a, &text, &n, &m->b->err) &&
+           apply_globs(m, option, text, "\n\r\t ", trains);
+}
+
+/* -- all of it --------------------------------------------------------------------------------- */
+
+/* Batch norms that train move their statistics. */
+static void keep_statistics(pl_import *m)
+{
+    const Onnx__GraphProto *g = m->onnx->file.graph;
+    for (size_t i = 0; i < g->n_node; i++) {
+        bool trains = false;
+        if (!g->node[i]->op_type || strcmp(g->node[i]->op_type, "BatchNormalization") != 0)
+            continue;
+        for (size_t k = 0; k < g->node[i]->n_attribute; k++) {
+            const Onnx__AttributeProto *x = g->node[i]->attribute[k];
+            trains |= x->name && !strcmp(x->name, "training_mode") && x->i;
+        }
+        for (size_t k = 3; trains && k < g->node[i]->n_input && k < 5; k++) {
+            pl_item *x = pl_item_find(m, g->node[i]->input[k]);
+            if (x && x->constant && x->constant->type == PL_F32) x->running = true;
+        }
+    }
+}
+
+bool pl_weights_mark(pl_import *m)
+{
+    const pl_origins *o = &m->onnx->origins;
+    const char *weights = m->options->weights;
+    if (o->list)
+        for (int i = 0; i < m->onnx->file.n; i++)
+            m->items.at[i].trains = o->at[i].kind == PL_ORIGIN_PARAMETER;
+    else
+        guess(m);
+    if (weights && *weights)
+        for (int i = 0; i < m->onnx->file.n; i++)
+            m->items.at[i].trains = false, m->items.at[i].tied = NULL;
+    PL_TRY(apply_option(m, "train", weights, true));
+    PL_TRY(apply_option(m, "freeze", m->options->frozen, false));
+    keep_statistics(m);
+    for (int i = 0; i < m->onnx->file.n; i++) {
+        pl_item *x = &m->items.at[i];
+        if (x->tied && !x->tied->trains) x->tied = NULL;
+        x->running &= !x->trains;
+    }
+    return true;
 }

@@ -1,6 +1,6 @@
 /* BERT and RoBERTa: encoders of L blocks, x = norm(x + attention(x)), x = norm(x + mlp(x)), where
- * every token sees all others. Positions are learned; the first two rows of RoBERTa's table are for
- * padding, which this reads none of. All tokens are of type 0.
+ * every token sees all others. Positions are learned; the rows of RoBERTa's table up to its token
+ * of padding are for padding, which this reads none of. All tokens are of type 0.
  *
  * With classes=0 the head is the one that fills in masked tokens, by the table of the input; every
  * position counts in its loss. The pooler and the head that tells whether a sentence is the next,
@@ -9,7 +9,7 @@
  * Source: Devlin et al., "BERT", 2019; Liu et al., "RoBERTa: a robustly optimized BERT pretraining
  * approach", 2019; sizes, names of the weights, which are [out, in], initial values and places of
  * dropout as in the published checkpoints and code. */
-#include "graph/op.h"
+#include "models/act.h"
 #include "models/models.h"
 #include "ops/list.h"
 
@@ -18,21 +18,26 @@
 /* How the two differ, besides their keys. */
 typedef struct naming {
     const char *prefix;              /* of the encoder's weights               */
-    int padding;                     /* rows of the table of positions         */
-    const char *dense, *norm, *bias; /* of the head for masked tokens   */
+    bool padded;                     /* the table of positions has such rows   */
+    const char *dense, *norm, *bias; /* of the head for masked tokens          */
+    const char *act;                 /* of that head; NULL: that of the blocks */
 } naming;
 
-static const naming of_bert = { "bert.", 0, "cls.predictions.transform.dense",
-                                "cls.predictions.transform.LayerNorm", "cls.predictions.bias" };
-static const naming of_roberta = { "roberta.", 2, "lm_head.dense", "lm_head.layer_norm",
-                                   "lm_head.bias" };
+static const naming of_bert = { "bert.",
+                                false,
+                                "cls.predictions.transform.dense",
+                                "cls.predictions.transform.LayerNorm",
+                                "cls.predictions.bias",
+                                NULL };
+static const naming of_roberta = { "roberta.",           true,           "lm_head.dense",
+                                   "lm_head.layer_norm", "lm_head.bias", "gelu" };
 
 typedef struct bert {
     pl_builder *b;
     const naming *kind;
     const char *eps; /* spec of a norm's last part                        */
-    const pl_op *act;
-    const char *form; /* spec of the activation                           */
+    const char *act;
+    int64_t padding; /* rows of the table of positions before the first   */
     int64_t seq, hidden, ffn, heads;
     double dropout;
     pl_value *seed;
@@ -108,7 +113,7 @@ static pl_value *block(bert *r, pl_value *x)
     pl_builder *b = r->b;
     x = norm(r, "attention.output.LayerNorm", PL_ADD(b, &pl_op_add, NULL, x, attention(r, x)));
     pl_value *y = linear(r, "intermediate.dense", x, r->hidden, r->ffn);
-    y = PL_ADD_AS(b, r->act, r->form ? "intermediate.gelu" : "intermediate.relu", r->form, y);
+    y = pl_act_add(b, r->act, "intermediate", y);
     y = drop(r, linear(r, "output.dense", y, r->ffn, r->hidden));
     return norm(r, "output.LayerNorm", PL_ADD(b, &pl_op_add, NULL, x, y));
 }
@@ -122,8 +127,8 @@ static pl_value *embed(bert *r, pl_value *words, pl_value *tokens, const pl_mode
     pl_value *type = weight(r, "token_type_embeddings.weight", types, r->hidden);
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "words", "vm,bs->bsm", words, tokens);
     const char *rows =
-        pl_builder_fmt(b, "vm->um; at=%d u=%lld", r->kind->padding, (long long)r->seq);
-    if (r->kind->padding || r->seq < pl_model_int(a, "positions"))
+        pl_builder_fmt(b, "vm->um; at=%lld u=%lld", (long long)r->padding, (long long)r->seq);
+    if (r->padding || r->seq < pl_model_int(a, "positions"))
         places = PL_ADD_AS(b, &pl_op_slice, "places", rows, places);
     if (types > 1) type = PL_ADD_AS(b, &pl_op_slice, "type", "vm->um; u=1", type);
     x = PL_ADD(b, &pl_op_add, "bsm,sm->bsm", x, places);
@@ -136,7 +141,7 @@ static pl_value *fill_in(bert *r, pl_value *x, pl_value *words, int64_t vocab)
 {
     pl_builder *b = r->b;
     x = linear(r, r->kind->dense, x, r->hidden, r->hidden);
-    x = norm(r, r->kind->norm, PL_ADD_AS(b, r->act, NULL, r->form, x));
+    x = norm(r, r->kind->norm, pl_act_add(b, r->kind->act ? r->kind->act : r->act, NULL, x));
     x = PL_ADD_AS(b, &pl_op_einsum, "scores", "bsm,vm->bsv", x, words);
     return PL_ADD(b, &pl_op_add, "bsv,v->bsv", x, vector(r, r->kind->bias, vocab, "zeros"));
 }
@@ -147,34 +152,29 @@ static void check_sizes(const bert *r, const pl_model_args *a)
     long long classes = (long long)pl_model_int(a, "classes"),
               vocab = (long long)pl_model_int(a, "vocab"),
               positions = (long long)pl_model_int(a, "positions"),
-              needed = (long long)r->seq + r->kind->padding;
+              needed = (long long)(r->seq + r->padding);
     if (r->hidden % r->heads)
         pl_err_set(err, PL_EINPUT, "%s: hidden=%lld does not divide into heads=%lld", a->spec,
                    (long long)r->hidden, (long long)r->heads);
     if (needed > positions)
-        pl_err_set(err, PL_EINPUT, "%s: seq=%lld and %d rows for padding need positions=%lld",
-                   a->spec, (long long)r->seq, r->kind->padding, needed);
+        pl_err_set(err, PL_EINPUT, "%s: seq=%lld and %lld rows for padding need positions=%lld",
+                   a->spec, (long long)r->seq, (long long)r->padding, needed);
     if (classes > vocab)
         pl_err_set(err, PL_EINPUT,
                    "%s: classes=%lld are more than vocab=%lld: targets are tokens or fewer",
                    a->spec, classes, vocab);
     if (r->dropout >= 1)
         pl_err_set(err, PL_EINPUT, "%s: dropout=%g is not below 1", a->spec, r->dropout);
-    if (pl_model_int(a, "act") > 2)
-        pl_err_set(err, PL_EINPUT, "%s: act=%lld is not 0, 1 or 2", a->spec,
-                   (long long)pl_model_int(a, "act"));
 }
 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode, const naming *kind)
 {
-    static const char *const form[] = { "; tanh=1", "; tanh=0", NULL };
-    int64_t act = pl_model_int(a, "act"), vocab = pl_model_int(a, "vocab"),
-            classes = pl_model_int(a, "classes");
+    int64_t vocab = pl_model_int(a, "vocab"), classes = pl_model_int(a, "classes");
     bert r = { .b = b,
                .kind = kind,
                .eps = pl_builder_fmt(b, "; eps=%.9g", pl_model_real(a, "eps")),
-               .act = act < 2 ? &pl_op_gelu : &pl_op_relu,
-               .form = form[act < 2 ? act : 2],
+               .act = pl_model_word(a, "act"),
+               .padding = kind->padded ? pl_model_int(a, "pad") + 1 : 0,
                .seq = pl_model_int(a, "seq"),
                .hidden = pl_model_int(a, "hidden"),
                .ffn = pl_model_int(a, "ffn"),
@@ -213,10 +213,11 @@ static const pl_model_key keys[] = {
     { "ffn", "3072", 1, "width inside the feed-forward layer" },
     { "heads", "12", 1, "attention heads; divides hidden" },
     { "vocab", "30522", 2, "tokens (bytes need 256)" },
-    { "positions", "512", 1, "rows of their table: seq, and RoBERTa's two" },
+    { "positions", "512", 1, "rows of their table: seq, and RoBERTa's up to pad" },
     { "types", "2", 1, "rows of the table of a token's type; the first is read" },
     { "classes", "0", 0, "of a token (bytes need 256); 0: tokens, by the table of the input" },
-    { "act", "1", 0, "of the feed-forward layer; 0: GELU by tanh, 1: GELU by erf, 2: ReLU" },
+    { "act", "gelu", 0, "of the feed-forward layer", PL_ACT_WORDS },
+    { "pad", "1", 0, "RoBERTa's token of padding: the first position has the row after it" },
     { "eps", "0.000000000001", 0, "of the norms" },
     { "seq", "512", 1, "positions per row" },
     { "batch", "1", 1, "rows per step, over all devices" },

@@ -1,124 +1,24 @@
+/* The fields of a type one after the other (config_types.c), each by its kind; then what is in the
+ * file and no field; then what no field says alone. */
 #include "models/config.h"
 #include "base/file.h"
-#include "base/text.h"
 #include "graph/json.h"
-#include "models/config_types.h"
-#include "models/model.h"
+#include "models/config_reader.h"
 
-#include <jansson.h>
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 1 << 20, MOST_DEPTH = 16, MOST_SEQ = 2048, MOST_KEYS = 48 };
+enum { MOST_BYTES = 1 << 20, MOST_DEPTH = 16, MOST_SEQ = 2048, MOST_LAYERS = 4096 };
 
-typedef struct reader {
-    pl_arena *arena;
-    const json_t *root;
-    const pl_config_type *type;
-    const pl_model *model;
-    const char *keys; /* "batch=4,seq=128", those of the spec */
-    struct {
-        const char *key, *value, *field;
-    } set[MOST_KEYS];
-    int n;
-    pl_text wrong, refused;
-} reader;
-
-/* -- values ------------------------------------------------------------------------------------ */
-
-/* A member that is there and not null. */
-static const json_t *find(const reader *r, const char *field)
+static const json_t *find(const pl_config_reader *r, const char *field)
 {
-    const json_t *v = json_object_get(r->root, field);
-    return v && !json_is_null(v) ? v : NULL;
-}
-
-/* What a message or a choice calls a value: a text without its quotes, else its JSON. */
-static const char *spell(const reader *r, const json_t *v)
-{
-    if (json_is_string(v))
-        return pl_arena_span(r->arena, json_string_value(v), json_string_length(v));
-    const size_t flags = JSON_ENCODE_ANY | JSON_COMPACT;
-    size_t n = json_dumpb(v, NULL, 0, flags);
-    char *text = PL_NEW_N(r->arena, char, n + 1);
-    json_dumpb(v, text, n, flags);
-    return text;
-}
-
-static void say(pl_text *t, const char *field, const char *value, const char *what)
-{
-    pl_text_add(t, "%s%s=%.60s %s", t->n ? "; " : "", field, value, what);
-}
-
-/* Is a name in a list "a b=1 c*"? `value`: what follows its "=", or NULL. */
-static bool find_word(pl_arena *a, const char *list, const char *name, const char **value)
-{
-    for (const char *at = list; *at; at += strspn(at, " ")) {
-        size_t n = strcspn(at, " "), word = strcspn(at, " =");
-        bool open = word && at[word - 1] == '*';
-        if (open ? !strncmp(at, name, word - 1)
-                 : strlen(name) == word && !strncmp(at, name, word)) {
-            if (value) *value = word < n ? pl_arena_span(a, at + word + 1, n - word - 1) : NULL;
-            return true;
-        }
-        at += n;
-    }
-    return false;
-}
-
-/* Does the spec itself say what a key is? */
-static bool is_given(const reader *r, const char *key)
-{
-    size_t n = strlen(key);
-    for (const char *at = r->keys; *at; at += strcspn(at, ","), at += *at == ',')
-        if (!strncmp(at, key, n) && at[n] == '=') return true;
-    return false;
-}
-
-static const char *value_of(const reader *r, const char *key)
-{
-    for (int i = 0; i < r->n; i++)
-        if (!strcmp(r->set[i].key, key)) return r->set[i].value;
-    return NULL;
-}
-
-/* Two fields of one key have to agree. */
-static void set(reader *r, const char *field, const char *key, const char *value)
-{
-    for (int i = 0; i < r->n; i++) {
-        if (strcmp(r->set[i].key, key)) continue;
-        if (strcmp(r->set[i].value, value))
-            say(&r->refused, field, value,
-                pl_arena_fmt(r->arena, "is not that of %s, %s: give one for both, e.g. %s=%s",
-                             r->set[i].field, r->set[i].value, key, value));
-        return;
-    }
-    PL_ASSERT_CMP(r->n, <, MOST_KEYS);
-    r->set[r->n].key = key, r->set[r->n].value = value, r->set[r->n++].field = field;
+    return pl_config_reader_find(r->root, field);
 }
 
 /* -- fields ------------------------------------------------------------------------------------ */
 
-/* A number in the range of its key, as a spec has it. NULL, and the message: it is none. */
-static const char *read_number(reader *r, const pl_config_field *f, const json_t *v)
-{
-    double x = json_number_value(v), least = f->key ? 0 : 1;
-    for (const pl_model_key *k = r->model->keys; f->key && k->name; k++)
-        if (!strcmp(k->name, f->key)) least = k->least;
-    bool whole = f->kind != PL_CONFIG_REAL;
-    if (!json_is_number(v) || (whole && (fabs(x) > INT32_MAX || x > floor(x)))) {
-        say(&r->wrong, f->name, spell(r, v), whole ? "is not a whole number" : "is not a number");
-        return NULL;
-    }
-    if (x < least) {
-        say(&r->wrong, f->name, spell(r, v), pl_arena_fmt(r->arena, "is below %g", least));
-        return NULL;
-    }
-    return pl_arena_fmt(r->arena, whole ? "%.0f" : "%.17g", x);
-}
-
-static const char *count_labels(const reader *r)
+static const char *count_labels(const pl_config_reader *r)
 {
     const json_t *names = find(r, "id2label"), *n = find(r, "num_labels");
     return pl_arena_fmt(r->arena, "%lld",
@@ -127,92 +27,165 @@ static const char *count_labels(const reader *r)
                                               : 2);
 }
 
+/* The words of a list without what they are to a key. */
+static const char *list_of(const pl_config_reader *r, const char *values)
+{
+    pl_text text = { .arena = r->arena };
+    for (const char *at = values; *at; at += strcspn(at, " "), at += strspn(at, " "))
+        pl_text_add(&text, "%s%.*s", text.n ? ", " : "", (int)strcspn(at, " ="), at);
+    return pl_text_get(&text);
+}
+
 /* The usual value is one of the values. */
-static void read_choice(reader *r, const pl_config_field *f, const json_t *v)
+static void read_choice(pl_config_reader *r, const pl_config_field *f, const json_t *v)
 {
     const char *value = NULL, *text = f->usual;
-    if (v) text = spell(r, json_is_array(v) && json_array_size(v) ? json_array_get(v, 0) : v);
+    if (v)
+        text = pl_config_reader_spell(
+            r, json_is_array(v) && json_array_size(v) ? json_array_get(v, 0) : v);
     if (!*text) return;
-    if (!find_word(r->arena, f->values, text, &value)) {
+    if (!pl_config_reader_listed(r->arena, f->values, text, &value)) {
         const char *hint = f->key ? pl_arena_fmt(r->arena, ", or give %s=", f->key) : "";
-        say(&r->refused, f->name, text,
-            pl_arena_fmt(r->arena, "is not supported (only %s%s)", f->values, hint));
+        pl_config_reader_refuse(
+            r, f->name, text,
+            pl_arena_fmt(r->arena, "is not supported (only %s%s)", list_of(r, f->values), hint));
     } else if (f->key && value) {
-        set(r, f->name, f->key, strcmp(value, "labels") ? value : count_labels(r));
+        pl_config_reader_set(r, f->name, f->key, strcmp(value, "labels") ? value : count_labels(r));
     }
 }
 
-static void read_each(reader *r, const pl_config_field *f, const json_t *v)
+/* The shortest pattern that, again and again, gives these letters. */
+static const char *shorten(pl_config_reader *r, const char *letters)
 {
-    for (size_t i = 0; i < json_array_size(v); i++) {
-        const char *text = spell(r, json_array_get(v, i));
-        if (find_word(r->arena, f->values, text, NULL)) continue;
-        say(&r->refused, f->name, text,
-            pl_arena_fmt(r->arena, "of layer %zu is not supported (only %s)", i, f->values));
+    size_t n = strlen(letters), period = 1, i = 1;
+    while (i < n) {
+        if (letters[i] == letters[i - period])
+            i++;
+        else
+            i = ++period;
+    }
+    return pl_arena_span(r->arena, letters, period);
+}
+
+/* "6=name": all but every sixth layer; "28<name": those from number 28 on. */
+static const char *usual_layers(pl_config_reader *r, const pl_config_field *f)
+{
+    char *end, how;
+    long n = strtol(f->usual, &end, 10);
+    if (end == f->usual) return f->usual;
+    how = *end;
+    const json_t *v = find(r, end + 1);
+    const char *number =
+        v ? pl_config_reader_number(r, end + 1, how == '=' ? NULL : f->key, true, v) : NULL;
+    if (number) n = strtol(number, NULL, 10);
+    int64_t layers = pl_config_reader_int(r, "layers");
+    if (layers > MOST_LAYERS) layers = MOST_LAYERS;
+    pl_text letters = { .arena = r->arena };
+    for (int64_t i = 0; i < layers; i++)
+        pl_text_add(&letters, "%c", (how == '=' ? (i + 1) % n != 0 : i >= n) ? 'w' : 'f');
+    return layers ? shorten(r, pl_text_get(&letters)) : "f";
+}
+
+static void read_layers(pl_config_reader *r, const pl_config_field *f, const json_t *v)
+{
+    pl_text letters = { .arena = r->arena };
+    if (v && !json_array_size(v)) v = NULL;
+    for (size_t i = 0; v && i < json_array_size(v) && i < MOST_LAYERS; i++) {
+        const char *text = pl_config_reader_spell(r, json_array_get(v, i));
+        bool local = f->key && !strcmp(text, "sliding_attention");
+        pl_text_add(&letters, "%c", local ? 'w' : 'f');
+        if (local || !strcmp(text, "full_attention")) continue;
+        pl_config_reader_refuse(
+            r, f->name, text,
+            pl_arena_fmt(r->arena, "of layer %zu is not supported (only full_attention%s)", i,
+                         f->key ? ", sliding_attention" : ""));
         return;
     }
+    bool windowed = f->key && pl_config_reader_int(r, "window");
+    if (!f->key || (!v && !windowed)) return;
+    const char *pattern = v ? shorten(r, pl_text_get(&letters)) : usual_layers(r, f);
+    if (v && strchr(pattern, 'w') && !windowed)
+        pl_config_reader_wrong(r, f->name, "sliding_attention",
+                               "has no window: sliding_window is off");
+    if (windowed) pl_config_reader_set(r, f->name, f->key, pattern);
 }
 
-static void read_rope(reader *r, const pl_config_field *f, const json_t *v)
+static void read_list(pl_config_reader *r, const pl_config_field *f, const json_t *v)
 {
-    const json_t *type = json_object_get(v, "rope_type"), *base = json_object_get(v, "rope_theta");
-    if (!type) type = json_object_get(v, "type");
-    if (!json_is_object(v) || (type && strcmp(spell(r, type), "default")) || (!type && !base)) {
-        say(&r->refused, f->name, spell(r, v),
-            pl_arena_fmt(r->arena, "is not supported: give %s= for plain rotary positions",
-                         f->key));
-        return;
+    pl_text t = { .arena = r->arena };
+    for (size_t i = 0; i < json_array_size(v) && i < MOST_LAYERS; i++) {
+        const char *value = pl_config_reader_number(r, f->name, f->key, true, json_array_get(v, i));
+        if (!value) return;
+        pl_text_add(&t, i ? "+%s" : "%s", value);
     }
-    const pl_config_field theta = { "rope_theta", PL_CONFIG_WHOLE, f->key, NULL, NULL, 0 };
-    const char *value = base ? read_number(r, &theta, base) : NULL;
-    if (value) set(r, f->name, f->key, value);
+    if (v && !json_is_array(v))
+        pl_config_reader_wrong(r, f->name, pl_config_reader_spell(r, v), "is not a list");
+    if (t.n) pl_config_reader_set(r, f->name, f->key, pl_text_get(&t));
 }
 
-static void read_positions(reader *r, const pl_config_field *f, const char *value)
+static void read_positions(pl_config_reader *r, const pl_config_field *f, const char *value)
 {
     int64_t n = 0;
     if (!pl_text_int(value, &n)) return;
-    n -= f->padding;
+    if (f->values) n -= pl_config_reader_int(r, f->values) + 1;
     if (n < 1) {
-        say(&r->wrong, f->name, value, "leaves no positions");
+        pl_config_reader_wrong(r, f->name, value, "leaves no positions");
         return;
     }
-    set(r, f->name, "seq",
-        pl_arena_fmt(r->arena, "%lld", (long long)(n < MOST_SEQ ? n : MOST_SEQ)));
+    r->positions = n;
+    pl_config_reader_set(r, f->name, "seq",
+                         pl_arena_fmt(r->arena, "%lld", (long long)(n < MOST_SEQ ? n : MOST_SEQ)));
 }
 
-static void read_field(reader *r, const pl_config_field *f)
+/* Numbers, where null may be off: it is not the same as a field that is not there. */
+static void read_number(pl_config_reader *r, const pl_config_field *f, const json_t *v)
+{
+    bool can_be_off = f->kind == PL_CONFIG_WHOLE_OFF || f->kind == PL_CONFIG_REAL_OFF;
+    bool whole = f->kind != PL_CONFIG_REAL && f->kind != PL_CONFIG_REAL_OFF;
+    const char *value = f->usual;
+    if (can_be_off && ((!v && json_object_get(r->root, f->name)) ||
+                       (f->values && !json_is_true(find(r, f->values)))))
+        return;
+    if (f->kind == PL_CONFIG_WHOLE && f->values && !v && json_object_get(r->root, f->name)) {
+        pl_config_reader_wrong(r, f->name, "null", f->values);
+        return;
+    }
+    if (!v && !value)
+        PL_PUSH(r->arena, &r->wrong, pl_arena_fmt(r->arena, "%s is missing", f->name));
+    if (!v && value && *value == '=') {
+        v = find(r, value + 1);
+        value = NULL;
+    }
+    if (!v && value && *value == '?') value = pl_config_reader_value(r, f->key) ? NULL : value + 1;
+    if (v) value = pl_config_reader_number(r, f->name, f->key, whole, v);
+    if (!value) return;
+    if (f->kind == PL_CONFIG_POSITIONS) read_positions(r, f, value);
+    if (f->key) pl_config_reader_set(r, f->name, f->key, value);
+}
+
+static void read_field(pl_config_reader *r, const pl_config_field *f)
 {
     const json_t *v = find(r, f->name);
-    bool positions = f->kind == PL_CONFIG_POSITIONS;
-    if (f->key && !positions && is_given(r, f->key)) return;
-    if (f->kind == PL_CONFIG_CHOICE) {
+    bool given = f->key && pl_config_reader_given(r, f->key);
+    if (given && f->kind != PL_CONFIG_POSITIONS && f->kind != PL_CONFIG_ROPE) return;
+    if (f->kind == PL_CONFIG_CHOICE)
         read_choice(r, f, v);
-    } else if (f->kind == PL_CONFIG_EACH) {
-        read_each(r, f, v);
-    } else if (f->kind == PL_CONFIG_ROPE) {
-        if (v) read_rope(r, f, v);
-    } else {
-        const char *value = f->usual;
-        if (!v && !value)
-            pl_text_add(&r->wrong, "%s%s is missing", r->wrong.n ? "; " : "", f->name);
-        if (!v && value && *value == '=') {
-            v = find(r, value + 1);
-            value = v ? value : NULL;
-        }
-        if (!v && value && *value == '?') value = value_of(r, f->key) ? NULL : value + 1;
-        if (v) value = read_number(r, f, v);
-        if (value && positions) read_positions(r, f, value);
-        if (value && f->key && !(positions && is_given(r, f->key))) set(r, f->name, f->key, value);
-    }
+    else if (f->kind == PL_CONFIG_LAYERS)
+        read_layers(r, f, v);
+    else if (f->kind == PL_CONFIG_LIST)
+        read_list(r, f, v);
+    else if (f->kind != PL_CONFIG_ROPE)
+        read_number(r, f, v);
+    else if (v)
+        pl_config_reader_rope(r, f, v);
 }
 
 /* -- the whole --------------------------------------------------------------------------------- */
 
-static bool is_known(const reader *r, const char *name)
+static bool is_known(const pl_config_reader *r, const char *name)
 {
-    if (find_word(r->arena, pl_config_aside, name, NULL)) return true;
-    if (find_word(r->arena, r->type->aside, name, NULL)) return true;
+    if (pl_config_reader_listed(r->arena, pl_config_aside, name, NULL)) return true;
+    if (pl_config_reader_listed(r->arena, r->type->aside, name, NULL)) return true;
     for (const pl_config_field *f = pl_config_common; f->name; f++)
         if (!strcmp(f->name, name)) return true;
     for (const pl_config_field *f = r->type->field; f->name; f++)
@@ -220,46 +193,128 @@ static bool is_known(const reader *r, const char *name)
     return false;
 }
 
+/* false, 0, "", [] and {} ask for nothing. */
+static bool is_off(const json_t *v)
+{
+    if (json_is_number(v)) return !(json_number_value(v) > 0 || json_number_value(v) < 0);
+    return json_is_false(v) || (json_is_string(v) && !json_string_length(v)) ||
+           (json_is_array(v) && !json_array_size(v)) || (json_is_object(v) && !json_object_size(v));
+}
+
 /* Fields that are not null and not known. */
-static void check_names(reader *r)
+static void check_names(pl_config_reader *r)
 {
     const char *name;
     json_t *v;
-    json_object_foreach((json_t *)r->root, name, v) if (!json_is_null(v) && !is_known(r, name))
-        say(&r->refused, name, spell(r, v), "is not known: take it out if it changes nothing");
-}
-
-/* What no range says of one field alone. */
-static void check_heads(reader *r)
-{
-    static const char *const parts[][3] = { { "hidden", "heads", "head" }, { "heads", "kv", "" } };
-    for (int i = 0; i < 2; i++) {
-        const char *whole = value_of(r, parts[i][0]), *part = value_of(r, parts[i][1]),
-                   *instead = value_of(r, parts[i][2]);
-        int64_t a, b, c = 0;
-        if (!whole || !part || !pl_text_int(whole, &a) || !pl_text_int(part, &b) || b < 1) continue;
-        if (instead && pl_text_int(instead, &c) && c > 0) continue;
-        if (a % b)
-            pl_text_add(&r->wrong, "%s%s=%s does not divide into %s=%s", r->wrong.n ? "; " : "",
-                        parts[i][0], whole, parts[i][1], part);
+    json_object_foreach((json_t *)r->root, name, v)
+    {
+        if (json_is_null(v) || is_known(r, name)) continue;
+        const char *value = pl_config_reader_spell(r, v);
+        if (is_off(v))
+            PL_PUSH(r->arena, &r->off, pl_arena_fmt(r->arena, "%s=%s", name, value));
+        else
+            pl_config_reader_refuse(r, name, value,
+                                    "is not known: take it out if it changes nothing");
     }
 }
 
-static bool find_type(reader *r, pl_err *err)
+/* What no range says of one field alone. */
+static void check_heads(pl_config_reader *r)
+{
+    static const char *const parts[][3] = { { "hidden", "heads", "head" }, { "heads", "kv", "" } };
+    for (int i = 0; i < 2; i++) {
+        int64_t whole = pl_config_reader_int(r, parts[i][0]),
+                part = pl_config_reader_int(r, parts[i][1]);
+        if (part < 1 || pl_config_reader_int(r, parts[i][2]) || whole % part == 0) continue;
+        PL_PUSH(r->arena, &r->wrong,
+                pl_arena_fmt(r->arena, "%s=%lld does not divide into %s=%lld", parts[i][0],
+                             (long long)whole, parts[i][1], (long long)part));
+    }
+}
+
+static bool find_type(pl_config_reader *r, pl_err *err)
 {
     pl_text known = { .arena = r->arena };
     const json_t *v = find(r, "model_type");
     for (const pl_config_type *t = pl_config_types; t->type; t++) {
-        if (v && !strcmp(spell(r, v), t->type)) r->type = t;
+        if (v && !strcmp(pl_config_reader_spell(r, v), t->type)) r->type = t;
         pl_text_add(&known, "%s%s", known.n ? ", " : "", t->type);
     }
     if (!v)
         return pl_err_set(err, PL_EINPUT, "model_type is missing: one of %s", pl_text_get(&known));
-    return r->type || pl_err_set(err, PL_EUNSUPPORTED, "model_type=%.60s is not known (only %s)",
-                                 spell(r, v), pl_text_get(&known));
+    return r->type || pl_err_set(err, PL_EUNSUPPORTED, "model_type=%s is not known (only %s)",
+                                 pl_config_reader_spell(r, v), pl_text_get(&known));
 }
 
-static bool read_root(reader *r, const char **out, pl_err *err)
+/* All problems in one message, as far as it goes: the names alone of what is too much. */
+static bool fail(const pl_config_reader *r, pl_err *err)
+{
+    enum { MOST = 700 }; /* bytes; a pl_err has some for the path too */
+    pl_text text = { .arena = r->arena }, names = { .arena = r->arena };
+    for (int i = 0; i < r->wrong.n + r->refused.n; i++) {
+        const char *at = i < r->wrong.n ? r->wrong.at[i] : r->refused.at[i - r->wrong.n];
+        if (text.n + strlen(at) < MOST)
+            pl_text_add(&text, "%s%s", text.n ? "; " : "", at);
+        else
+            pl_text_add(&names, "%s%.*s", names.n ? ", " : "", (int)strcspn(at, "= "), at);
+    }
+    return pl_err_set(err, r->wrong.n ? PL_EINPUT : PL_EUNSUPPORTED, "model_type=%s: %s%s%s",
+                      r->type->type, pl_text_get(&text), names.n ? "; and also " : "",
+                      pl_text_get(&names));
+}
+
+/* What it costs to leave no token out, as the published models do. */
+static void tell_capacity(const pl_config_reader *r, pl_text *text)
+{
+    int64_t experts = pl_config_reader_int(r, "experts"), k = pl_config_reader_int(r, "k");
+    if (experts < 1 || k < 1 || k >= experts || pl_config_reader_given(r, "capacity")) return;
+    pl_text_add(text,
+                "capacity=0 is taken: no token is left out, and experts work on %.1f times the "
+                "slots that are used (key capacity)\n",
+                (double)experts / (double)k);
+}
+
+/* What was taken of what the file leaves open, a line each. */
+static const char *tell(const pl_config_reader *r)
+{
+    pl_text text = { .arena = r->arena };
+    const json_t *dtype = find(r, "dtype");
+    if (!dtype) dtype = find(r, "torch_dtype");
+    const char *type = dtype ? pl_config_reader_spell(r, dtype) : "float32";
+    int64_t seq = pl_config_reader_int(r, "seq");
+    bool open_seq = !pl_config_reader_given(r, "seq") && r->positions > seq,
+         open_type = !pl_config_reader_given(r, "dtype") && strcmp(type, "float32");
+    if (open_seq)
+        pl_text_add(&text, "seq=%lld is taken, where it is made for %lld positions (key seq)",
+                    (long long)seq, (long long)r->positions);
+    if (open_type)
+        pl_text_add(&text, "%sdtype=f32 is taken, where it has %s (key dtype)",
+                    open_seq ? "; " : "", type);
+    if (open_seq || open_type) pl_text_add(&text, "\n");
+    tell_capacity(r, &text);
+    if (r->off.n) pl_text_add(&text, "not known, but off, so left aside: ");
+    for (int i = 0; i < r->off.n; i++) pl_text_add(&text, "%s%s", i ? ", " : "", r->off.at[i]);
+    if (r->off.n) pl_text_add(&text, "\n");
+    return pl_text_get(&text);
+}
+
+/* Each key once: what the type has for all, where the file and the spec say nothing else of it;
+ * what the file says; what the spec says. */
+static const char *make_spec(pl_config_reader *r)
+{
+    const char *model = r->type->model, *colon = strchr(model, ':');
+    pl_text keys = { .arena = r->arena };
+    if (!pl_config_reader_given(r, "batch")) pl_text_add(&keys, ",batch=1");
+    for (const char *at = colon ? colon + 1 : ""; *at; at += strcspn(at, ","), at += *at == ',')
+        if (!pl_config_reader_value(r, pl_arena_span(r->arena, at, strcspn(at, "="))))
+            pl_text_add(&keys, ",%.*s", (int)strcspn(at, ","), at);
+    for (int i = 0; i < r->n; i++) pl_text_add(&keys, ",%s=%s", r->set[i].key, r->set[i].value);
+    if (*r->keys) pl_text_add(&keys, ",%s", r->keys);
+    return pl_arena_fmt(r->arena, "%.*s:%s", (int)strcspn(model, ":"), model,
+                        pl_text_get(&keys) + 1);
+}
+
+static bool read_root(pl_config_reader *r, pl_config_found *out, pl_err *err)
 {
     PL_TRY(find_type(r, err));
     pl_model_args args;
@@ -269,25 +324,17 @@ static bool read_root(reader *r, const char **out, pl_err *err)
     for (const pl_config_field *f = pl_config_common; f->name; f++) read_field(r, f);
     check_names(r);
     check_heads(r);
-    if (r->wrong.n || r->refused.n)
-        return pl_err_set(err, r->wrong.n ? PL_EINPUT : PL_EUNSUPPORTED, "model_type=%s: %s%s%s",
-                          r->type->type, pl_text_get(&r->wrong),
-                          r->wrong.n && r->refused.n ? "; " : "", pl_text_get(&r->refused));
-    pl_text spec = { .arena = r->arena };
-    pl_text_add(&spec, "%s:batch=1", r->type->model);
-    for (int i = 0; i < r->n; i++) pl_text_add(&spec, ",%s=%s", r->set[i].key, r->set[i].value);
-    pl_text_add(&spec, "%s%s", *r->keys ? "," : "", r->keys);
-    *out = pl_text_get(&spec);
+    if (r->wrong.n || r->refused.n) return fail(r, err);
+    *out = (pl_config_found){ make_spec(r), tell(r) };
     return true;
 }
 
-bool pl_config_parse(const char *text, size_t n, const char *keys, pl_arena *a, const char **out,
-                     pl_err *err)
+bool pl_config_parse(const char *text, size_t n, const char *keys, pl_arena *a,
+                     pl_config_found *out, pl_err *err)
 {
     json_t *root;
     PL_TRY(pl_json_parse(text, n, MOST_DEPTH, &root, err));
-    reader r = { .arena = a, .root = root, .keys = keys };
-    r.wrong.arena = r.refused.arena = a;
+    pl_config_reader r = { .arena = a, .root = root, .keys = keys };
     bool ok = read_root(&r, out, err);
     json_decref(root);
     return ok;
@@ -306,20 +353,33 @@ static bool is_built_in(const char *name)
     return false;
 }
 
+const char *pl_config_twin(const char *spec, pl_arena *a)
+{
+    const char *path = pl_arena_span(a, spec, strcspn(spec, ":"));
+    if (!is_built_in(path) || !is_folder(path, a)) return "";
+    return pl_arena_fmt(a, "'%s' is the built-in model; the folder of that name is './%s'\n", path,
+                        path);
+}
+
 bool pl_config_is(const char *spec, pl_arena *a)
 {
-    size_t n = strcspn(spec, ":");
+    size_t n = pl_model_name(spec);
     const char *path = pl_arena_span(a, spec, n);
     if (n >= 5 && !strcmp(path + n - 5, ".json")) return true;
     return !is_built_in(path) && is_folder(path, a);
 }
 
-bool pl_config_read(const char *spec, pl_arena *a, const char **out, pl_err *err)
+bool pl_config_read(const char *spec, pl_arena *a, pl_config_found *out, pl_err *err)
 {
-    size_t n = strcspn(spec, ":"), bytes;
+    size_t n = pl_model_name(spec), bytes;
     const char *path = pl_arena_span(a, spec, n), *text;
     if (is_folder(path, a)) path = pl_file_join(a, path, "config.json");
     PL_TRY(pl_file_read(path, MOST_BYTES, a, &text, &bytes, err));
-    return pl_config_parse(text, bytes, spec[n] ? spec + n + 1 : "", a, out, err) ||
-           pl_err_in(err, "%s", path);
+    if (!pl_config_parse(text, bytes, spec[n] ? spec + n + 1 : "", a, out, err))
+        return pl_err_in(err, "%s", path);
+    pl_text note = { .arena = a };
+    for (const char *line = out->note; *line; line += strcspn(line, "\n") + 1)
+        pl_text_add(&note, "%s: %.*s\n", path, (int)strcspn(line, "\n"), line);
+    out->note = pl_text_get(&note);
+    return true;
 }

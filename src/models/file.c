@@ -14,7 +14,8 @@ typedef struct onnx_model {
     bool fixed[MOST_KEYS]; /* by key: the file says it                                     */
     pl_model_key key[MOST_KEYS + 1];
     int n;
-    int batch, seq; /* keys                                                         */
+    int batch, seq;     /* keys                                                         */
+    const char *doubts; /* of a guess of what trains, a line each                       */
 } onnx_model;
 
 bool pl_file_model_is(const char *name)
@@ -66,13 +67,25 @@ static pl_tensor make_constant(const onnx_model *f, const pl_onnx_bind bind[],
 
 /* -- the graph --------------------------------------------------------------------------------- */
 
-/* Binds and constants of one building; *out in the arena. */
-static pl_onnx_options make_options(const onnx_model *f, const int64_t size[], bool train,
-                                    pl_arena *a)
+/* What a building takes: sizes by key, and which tensors train. */
+typedef struct terms {
+    int64_t size[MOST_KEYS];
+    const char *weights, *frozen;
+    bool guess, train;
+} terms;
+
+/* Binds and constants of one building, in the arena. */
+static pl_onnx_options make_options(const onnx_model *f, const terms *t, pl_arena *a)
 {
+    const int64_t *size = t->size;
     pl_onnx_bind *bind = PL_NEW_N(a, pl_onnx_bind, f->n + 1);
     pl_onnx_fixed *fixed = PL_NEW_N(a, pl_onnx_fixed, f->onnx->n_in + 1);
-    pl_onnx_options o = { .bind = bind, .fixed = fixed, .train = train };
+    pl_onnx_options o = { .bind = bind,
+                          .fixed = fixed,
+                          .train = t->train,
+                          .weights = t->weights,
+                          .frozen = t->frozen,
+                          .guess = t->guess };
     for (int k = 0; k < f->n; k++)
         if (f->symbol[k]) bind[o.n_binds++] = (pl_onnx_bind){ f->symbol[k], size[k] };
     for (int i = 0; i < f->onnx->n_in; i++) {
@@ -152,11 +165,14 @@ static bool check_fixed(pl_builder *b, const onnx_model *f, const pl_model_args 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
     const onnx_model *f = file_of(a);
-    int64_t size[MOST_KEYS] = { 0 };
     pl_value *out[MOST_OUTPUTS] = { 0 };
+    terms t = { .weights = pl_model_word(a, "train"),
+                .frozen = pl_model_word(a, "freeze"),
+                .guess = !strcmp(pl_model_word(a, "guess"), "yes"),
+                .train = mode == PL_TRAIN };
     if (!check_fixed(b, f, a)) return;
     for (int k = 0; k < f->n; k++)
-        if (!f->key[k].words && pl_text_int(a->value[k], &size[k])) continue;
+        if (!f->key[k].words && pl_text_int(a->value[k], &t.size[k])) continue;
     const char *name = pl_model_word(a, "output");
     const int which = find_output(f->onnx, name);
     if (which < 0) {
@@ -164,7 +180,7 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
                    name, f->onnx->out[0].name);
         return;
     }
-    const pl_onnx_options o = make_options(f, size, mode == PL_TRAIN, b->graph->arena);
+    const pl_onnx_options o = make_options(f, &t, b->graph->arena);
     pl_onnx_add(b, f->onnx, &o, out);
     finish(b, pl_model_word(a, "loss"), out[which], mode);
 }
@@ -172,10 +188,7 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 const pl_tensor *pl_model_tensor(const pl_model_args *a, const char *name)
 {
     if (!a->model->file) return NULL;
-    const pl_onnx_file *f = &file_of(a)->onnx->file;
-    for (int i = 0; i < f->n; i++)
-        if (!strcmp(f->tensor[i].name, name)) return &f->tensor[i];
-    return NULL;
+    return pl_onnx_tensor(file_of(a)->onnx, name);
 }
 
 /* -- keys -------------------------------------------------------------------------------------- */
@@ -263,17 +276,37 @@ static int64_t find_vocab(const pl_graph *g)
     return 0;
 }
 
-/* Build once with the usual sizes: is the loss there, how many classes are there? */
-static bool try_out(onnx_model *f, const char *path, pl_arena *a, pl_err *err)
+/* The value of a key in "batch=8,seq=64"; the last one counts. */
+static const char *given(const char *keys, const char *name, const char *usual, pl_arena *a)
+{
+    const size_t n = strlen(name);
+    for (size_t len; *keys; keys += len + (keys[len] == ',')) {
+        len = strcspn(keys, ",");
+        if (len > n && !strncmp(keys, name, n) && keys[n] == '=')
+            usual = pl_arena_span(a, keys + n + 1, len - n - 1);
+    }
+    return usual;
+}
+
+/* Build once, with the sizes that are given, else the usual ones: is the loss there, how many
+ * classes are there, what has to be guessed? */
+static bool try_out(onnx_model *f, const char *path, const char *keys, pl_arena *a, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("trial of a file");
     pl_builder b = pl_builder_new(tmp, &pl_ops_all, path);
     pl_value *out[MOST_OUTPUTS] = { 0 };
-    int64_t size[MOST_KEYS] = { 0 };
+    pl_text doubts = { .arena = a };
+    terms t = { .weights = given(keys, "train", "", tmp),
+                .frozen = given(keys, "freeze", "", tmp),
+                .guess = !strcmp(given(keys, "guess", "no", tmp), "yes") };
     for (int k = 0; k < f->n; k++)
-        if (!pl_text_int(f->key[k].value, &size[k])) size[k] = 1;
-    const pl_onnx_options o = make_options(f, size, false, tmp);
+        if (!pl_text_int(given(keys, f->key[k].name, f->key[k].value, tmp), &t.size[k]) ||
+            t.size[k] < 1)
+            t.size[k] = 1;
+    pl_onnx_options o = make_options(f, &t, tmp);
+    o.doubts = &doubts;
     pl_onnx_add(&b, f->onnx, &o, out);
+    f->doubts = pl_text_get(&doubts);
     const bool ok = !b.err.code;
     if (ok) {
         const pl_shape *s = &out[0]->shape;
@@ -294,7 +327,14 @@ static bool try_out(onnx_model *f, const char *path, pl_arena *a, pl_err *err)
     return ok;
 }
 
-bool pl_file_model_open(const char *path, pl_arena *a, const pl_model **out, pl_err *err)
+const char *pl_file_model_doubts(const pl_model *m)
+{
+    const onnx_model *f = m->file;
+    return f->doubts;
+}
+
+bool pl_file_model_open(const char *path, const char *keys, pl_arena *a, const pl_model **out,
+                        pl_err *err)
 {
     static const pl_model_key dtype = PL_MODEL_DTYPE;
     onnx_model *f = PL_NEW(a, onnx_model);
@@ -303,8 +343,12 @@ bool pl_file_model_open(const char *path, pl_arena *a, const pl_model **out, pl_
     if (f->onnx->n_out > MOST_OUTPUTS)
         return pl_err_set(err, PL_EUNSUPPORTED, "%s: %d outputs, the most is %d", path,
                           f->onnx->n_out, MOST_OUTPUTS);
-    if (!add_sizes(f, a, err) || f->n > MOST_KEYS - 5) return pl_err_in(err, "%s", path);
-    PL_TRY(try_out(f, path, a, err));
+    if (!add_sizes(f, a, err) || f->n > MOST_KEYS - 8) return pl_err_in(err, "%s", path);
+    PL_TRY(try_out(f, path, keys, a, err));
+    add_key(f, "train", "", NULL, "globs, with ';' between: these tensors train, no others", "*");
+    add_key(f, "freeze", "", NULL, "globs, with ';' between: these do not", "*");
+    add_key(f, "guess", "no", NULL, "train what a guess says, also where it learns badly",
+            "no yes");
     f->key[f->n] = dtype;
     *m = (pl_model){ .name = pl_arena_text(a, path),
                      .about = "out of a file",

@@ -7,7 +7,7 @@
  * Source: Radford et al., "Language models are unsupervised multitask learners", 2019; sizes of the
  * four models and names of the weights as in the published checkpoints (weights are [in, out]);
  * residual projections start with std 0.02/sqrt(2 L). */
-#include "graph/op.h"
+#include "models/act.h"
 #include "models/models.h"
 #include "models/routed.h"
 #include "ops/list.h"
@@ -20,8 +20,8 @@ typedef struct gpt2 {
     int64_t batch, seq, hidden, heads, ffn, layers, vocab;
     double dropout;
     const char *eps; /* spec of a norm's last part                        */
-    const pl_op *act;
-    const char *form; /* spec of the activation                            */
+    const char *act;
+    double scale;     /* of the scores of the present layer                */
     pl_routed routed; /* of every second block; experts 0: there are none  */
     pl_value *seed;
     int n_dropouts; /* each draws from its own stream */
@@ -70,8 +70,7 @@ static pl_value *attention(gpt2 *g, pl_value *x)
     if (!qkv) return NULL;
     pl_value *p =
         PL_ADD_AS(b, &pl_op_einsum, "attn.scores", "bqhd,bkhd->bhqk", qkv->out[0], qkv->out[1]);
-    const char *mask =
-        pl_builder_fmt(b, "; scale=%.17g causal=1", 1 / sqrt((double)(g->hidden / g->heads)));
+    const char *mask = pl_builder_fmt(b, "; scale=%.17g causal=1", g->scale);
     p = drop(g, PL_ADD_AS(b, &pl_op_softmax, "attn.softmax", mask, p));
     y = PL_ADD_AS(b, &pl_op_einsum, "attn.mix", "bhqk,bkhd->bqhd", p, qkv->out[2]);
     w = weight(g, "attn.c_proj.weight", g->hidden, g->hidden, std);
@@ -87,8 +86,7 @@ static pl_value *mlp(gpt2 *g, pl_value *x)
     pl_value *w = weight(g, "mlp.c_fc.weight", g->hidden, g->ffn, 0.02);
     pl_value *c = vector(g, "mlp.c_fc.bias", g->ffn, "zeros");
     pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "mlp.fc", "bsm,mf->bsf", x, w);
-    y = PL_ADD_AS(b, g->act, g->form ? "mlp.gelu" : "mlp.relu", g->form,
-                  PL_ADD(b, &pl_op_add, "...f,f->...f", y, c));
+    y = pl_act_add(b, g->act, "mlp", PL_ADD(b, &pl_op_add, "...f,f->...f", y, c));
     w = weight(g, "mlp.c_proj.weight", g->ffn, g->hidden, 0.02 / sqrt(2 * (double)g->layers));
     c = vector(g, "mlp.c_proj.bias", g->hidden, "zeros");
     y = PL_ADD_AS(b, &pl_op_einsum, "mlp.proj", "bsf,fm->bsm", y, w);
@@ -113,9 +111,9 @@ static pl_value *experts(gpt2 *g, pl_value *x)
     b->scope = pl_builder_fmt(b, "%smoe.", scope);
     pl_value *w = weight(g, "router.weight", g->routed.experts, g->hidden, 0.02);
     pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "router", "gth,eh->gte", x, w);
-    y = pl_routed_send(&g->routed, y, x);
+    y = pl_routed_send(&g->routed, y, NULL, x);
     y = expert_linear(g, "experts.c_fc", g->hidden, g->ffn, 0.02, y);
-    y = PL_ADD_AS(b, g->act, "experts.act", g->form, y);
+    y = pl_act_add(b, g->act, "experts", y);
     y = expert_linear(g, "experts.c_proj", g->ffn, g->hidden, 0.02 / sqrt(2 * (double)g->layers),
                       y);
     y = drop(g, pl_routed_return(&g->routed, y));
@@ -155,15 +153,11 @@ static void check_sizes(const gpt2 *g, const pl_model_args *a)
                    (long long)g->seq, positions);
     if (g->dropout >= 1)
         pl_err_set(err, PL_EINPUT, "%s: dropout=%g is not below 1", a->spec, g->dropout);
-    if (pl_model_int(a, "act") > 2)
-        pl_err_set(err, PL_EINPUT, "%s: act=%lld is not 0, 1 or 2", a->spec,
-                   (long long)pl_model_int(a, "act"));
 }
 
 static gpt2 read_args(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
-    static const char *const form[] = { "; tanh=1", "; tanh=0", NULL };
-    int64_t act = pl_model_int(a, "act"), experts = pl_model_int(a, "experts");
+    int64_t experts = pl_model_int(a, "experts");
     gpt2 g = { .b = b,
                .mode = mode,
                .batch = pl_model_int(a, "batch"),
@@ -175,8 +169,7 @@ static gpt2 read_args(pl_builder *b, const pl_model_args *a, pl_mode mode)
                .vocab = pl_model_int(a, "vocab"),
                .dropout = pl_model_real(a, "dropout"),
                .eps = pl_builder_fmt(b, "; eps=%.9g", pl_model_real(a, "eps")),
-               .act = act < 2 ? &pl_op_gelu : &pl_op_relu,
-               .form = form[act < 2 ? act : 2] };
+               .act = pl_model_word(a, "act") };
     if (!g.ffn) g.ffn = 4 * g.hidden;
     if (experts)
         g.routed = pl_routed_new(b, a->spec, experts, pl_model_int(a, "k"), g.seq,
@@ -184,6 +177,13 @@ static gpt2 read_args(pl_builder *b, const pl_model_args *a, pl_mode mode)
     g.routed.even = true;
     check_sizes(&g, a);
     return g;
+}
+
+/* By 1 / sqrt(d), by that and the layer's number, or not at all. */
+static double scale_of(const gpt2 *g, const pl_model_args *a, int64_t layer)
+{
+    double scale = pl_model_int(a, "scale") ? 1 / sqrt((double)(g->hidden / g->heads)) : 1;
+    return pl_model_int(a, "scale_layer") ? scale / (double)(layer + 1) : scale;
 }
 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
@@ -196,12 +196,15 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
     pl_value *x = embed(&g, table, tokens, positions ? positions : g.seq);
     for (int64_t i = 0; i < g.layers && !b->err.code; i++) {
         b->scope = pl_builder_fmt(b, "h.%lld.", (long long)i);
+        g.scale = scale_of(&g, a, i);
         x = PL_ADD(b, &pl_op_add, NULL, x, attention(&g, norm(&g, "ln_1", x)));
         pl_value *y = norm(&g, "ln_2", x);
         x = PL_ADD(b, &pl_op_add, NULL, x, g.routed.experts && i % 2 ? experts(&g, y) : mlp(&g, y));
     }
     b->scope = "";
     x = norm(&g, "ln_f", x);
+    if (!classes && !pl_model_int(a, "tied"))
+        table = weight(&g, "lm_head.weight", g.vocab, g.hidden, 0.02);
     if (classes) table = weight(&g, "classifier.weight", classes, g.hidden, 0.02);
     x = PL_ADD_AS(b, &pl_op_einsum, "logits", "bsm,vm->bsv", x, table);
     pl_model_finish(b, mode, x, "targets");
@@ -214,8 +217,11 @@ static const pl_model_key keys[] = {
     { "vocab", "50257", 2, "tokens (bytes need 256)" },
     { "classes", "0", 0, "of a token, by a table of their own; 0: tokens, by that of the input" },
     { "ffn", "0", 0, "width inside the feed-forward layer; 0: 4 hidden" },
-    { "act", "0", 0, "of that layer; 0: GELU by tanh, 1: GELU by erf, 2: ReLU" },
+    { "act", "gelu_tanh", 0, "of that layer", PL_ACT_WORDS },
     { "eps", "0.00001", 0, "of the norms" },
+    { "tied", "1", 0, "1: the output reads the table of the input" },
+    { "scale", "1", 0, "1: scores are divided by the root of a head's width" },
+    { "scale_layer", "0", 0, "1: and by the number of the layer, from 1" },
     { "positions", "0", 0, "rows of their table, at least seq; 0: seq" },
     { "experts", "0", 0, "of every second block, each such a layer without biases; 0: none" },
     { "k", "2", 1, "experts of a token" },

@@ -1,31 +1,38 @@
 /* LLaMA: a decoder of L blocks, x += attention(norm(x)), x += mlp(norm(x)), with RMS norms, rotary
  * positions, queries in groups that share a key and a value head, a gated feed-forward layer
- * (SwiGLU) and an output table of its own. Keys make of it its relatives: Mistral, Qwen2 (biases of
- * queries, keys and values), Qwen3 (these two are normed), Mixtral (a router gives each token to k
- * experts, each such a feed-forward layer).
+ * (SwiGLU) and an output table of its own. Keys make of it its relatives: Mistral (attention within
+ * a window), Qwen2 (biases of queries, keys and values), Qwen3 (these two are normed), Phi-3 (their
+ * weights are one, a part of a head turns), Gemma (scaled embeddings, norms told from 1; the second
+ * caps scores and norms what a layer gives too, the third has two bases of positions), Mixtral and
+ * the routed Qwens (a router gives each token to k experts: experts.c).
  *
- * A layer's experts are one weight, [experts, out, in], where checkpoints have one for each expert
- * ("experts.3.w1.weight" is row 3 of "experts.w1.weight"). Mixtral has room for all tokens that
- * choose an expert; here there is room for `capacity` times the mean, and what comes later passes
- * by on the residual: capacity=experts/k leaves none out.
  * Source: Touvron et al., LLaMA, 2023; Touvron et al., Llama 2, 2023; Grattafiori et al., "The
  * Llama 3 herd of models", 2024; Jiang et al., "Mistral 7B", 2023, and "Mixtral of experts", 2024;
- * Yang et al., Qwen2, 2024, and Qwen3, 2025; Ainslie et al., GQA, 2023. Names of the weights, which
- * are [out, in], and eps as in the published checkpoints; all start with std 0.02. */
+ * Yang et al., Qwen2, 2024, and Qwen3, 2025; Ainslie et al., GQA, 2023; Abdin et al., Phi-3, 2024;
+ * Gemma Team, Gemma, 2024, Gemma 2, 2024, and Gemma 3, 2025. Names of the weights, which are
+ * [out, in], and eps as in the published checkpoints; all start with std 0.02. */
+#include "models/act.h"
+#include "models/experts.h"
 #include "models/models.h"
-#include "models/routed.h"
+#include "models/rotary.h"
 #include "ops/list.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct llama {
     pl_builder *b;
-    int64_t batch, seq, hidden, heads, groups, head, ffn, vocab, bias, experts;
-    bool normed;        /* queries and keys                    */
-    const char *sizes;  /* of the factors g, r: "g=2 r=4"      */
-    const char *rotate; /* spec of a rope, but for its letters */
-    const char *eps;    /* spec of a norm, but for its letters */
-    pl_routed routed;   /* experts above 0                     */
+    int64_t batch, seq, hidden, heads, groups, head, ffn, vocab, bias;
+    bool normed, fused, sandwich; /* as their keys; normed: queries and keys                     */
+    bool ffn_bias, from_one;      /* norms multiply by 1 + their weight                          */
+    const char *sizes;            /* of the factors g, r: "g=2 r=4"                              */
+    const char *rotate;           /* spec of a rope, but for its letters: of the present layer   */
+    const char *eps;              /* spec of a norm, but for its letters                         */
+    const char *act;
+    double scale, cap; /* of the scores; cap 0: none                                  */
+    int64_t window;    /* of the present layer; 0: attention to all before            */
+    bool routed;       /* the present layer is                                        */
+    pl_experts experts;
 } llama;
 
 static pl_value *weight(llama *l, const char *name, int64_t rows, int64_t columns)
@@ -38,7 +45,7 @@ static pl_value *norm_of(llama *l, const char *name, const char *letters, int64_
                          pl_value *x)
 {
     pl_value *scale = pl_add_state(l->b, pl_builder_fmt(l->b, "%s.weight", name), PL_F32,
-                                   PL_SHAPE(width), "ones", true);
+                                   PL_SHAPE(width), l->from_one ? "zeros" : "ones", true);
     return PL_ADD_AS(l->b, &pl_op_rms_norm, name, pl_builder_fmt(l->b, "%s; %s", letters, l->eps),
                      x, scale);
 }
@@ -66,18 +73,54 @@ static pl_value *biased(llama *l, const char *name, const char *letters, int64_t
     return PL_ADD(l->b, &pl_op_add, letters, x, c);
 }
 
-/* Of x [b, s, hidden] what the scores read, with rotary positions: [b, s, g, r, d], or without r
- * when `one`, a head for all queries of a group. */
-static pl_value *project(llama *l, const char *what, bool one, bool rotated, pl_value *x)
+/* Of x [b, s, hidden] queries, keys or values: [b, s, g, r, d], or without r when `one`, a head for
+ * all queries of a group. */
+static pl_value *project(llama *l, const char *what, bool one, pl_value *x)
 {
     pl_builder *b = l->b;
     const char *name = pl_builder_fmt(b, "self_attn.%s_proj", what), *h = one ? "gd" : "grd";
     const char *sizes = one ? pl_builder_fmt(b, "g=%lld", (long long)l->groups) : l->sizes;
     int64_t rows = (one ? l->groups : l->heads) * l->head;
     x = linear(l, name, pl_builder_fmt(b, "bsm,(%s)m->bs%s; %s", h, h, sizes), rows, l->hidden, x);
-    x = biased(l, name, pl_builder_fmt(b, "bs%s,(%s)->bs%s; %s", h, h, h, sizes), rows, l->bias > 0,
-               x);
-    if (!rotated) return x;
+    return biased(l, name, pl_builder_fmt(b, "bs%s,(%s)->bs%s; %s", h, h, h, sizes), rows,
+                  l->bias > 0, x);
+}
+
+/* The same of one weight for all three, whose rows are the queries', the keys', the values'. With a
+ * key for every query they are equal parts, so that heads can be split all the way. */
+static void project_fused(llama *l, pl_value *x, pl_value *out[3])
+{
+    pl_builder *b = l->b;
+    const char *name = "self_attn.qkv_proj";
+    int64_t rows[] = { l->heads * l->head, l->groups * l->head, l->groups * l->head };
+    int64_t all = rows[0] + rows[1] + rows[2], at = 0;
+    if (l->heads == l->groups) {
+        const char *sizes = pl_builder_fmt(b, "v=3 g=%lld", (long long)l->groups);
+        x = linear(l, name, pl_builder_fmt(b, "bsm,(vgd)m->bs(vgd); %s", sizes), all, l->hidden, x);
+        const pl_node *parts = pl_add_node(b, &pl_op_split, "self_attn.split",
+                                           pl_builder_fmt(b, "bs(vgd)->bsgd,bsgd,bsgd; %s", sizes),
+                                           1, (pl_value *const[]){ x });
+        for (int i = 0; i < 3; i++) out[i] = parts ? parts->out[i] : NULL;
+        out[0] = PL_ADD(b, &pl_op_reshape, "bsgd->bsgrd; r=1", out[0]);
+        return;
+    }
+    x = linear(l, name, "bsm,om->bso", all, l->hidden, x);
+    for (int i = 0; i < 3; at += rows[i++]) {
+        out[i] = PL_ADD(
+            b, &pl_op_slice,
+            pl_builder_fmt(b, "bsv->bsu; at=%lld u=%lld", (long long)at, (long long)rows[i]), x);
+        out[i] = PL_ADD(b, &pl_op_reshape,
+                        i ? pl_builder_fmt(b, "bs(gd)->bsgd; g=%lld", (long long)l->groups)
+                          : pl_builder_fmt(b, "bs(grd)->bsgrd; %s", l->sizes),
+                        out[i]);
+    }
+}
+
+/* Queries or keys with their positions, normed before where the model does that. */
+static pl_value *turn(llama *l, const char *what, bool one, pl_value *x)
+{
+    pl_builder *b = l->b;
+    const char *h = one ? "gd" : "grd";
     if (l->normed)
         x = norm_of(l, pl_builder_fmt(b, "self_attn.%s_norm", what),
                     one ? "bsgh,h->bsgh,bsg" : "bsgrh,h->bsgrh,bsgr", l->head, x);
@@ -85,62 +128,80 @@ static pl_value *project(llama *l, const char *what, bool one, bool rotated, pl_
                      pl_builder_fmt(b, "bs%s->bs%s; %s", h, h, l->rotate), x);
 }
 
+/* cap tanh(x scale / cap), but for the last product. */
+static pl_value *capped(llama *l, const char *name, double scale, double cap, pl_value *x)
+{
+    pl_builder *b = l->b;
+    x = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", scale / cap), x);
+    return PL_ADD_AS(b, &pl_op_tanh, name, NULL, x);
+}
+
 /* Head (g r) of the queries is the r-th of those that read head g of the keys. */
 static pl_value *attention(llama *l, pl_value *x)
 {
     pl_builder *b = l->b;
-    pl_value *q = project(l, "q", false, true, x), *k = project(l, "k", true, true, x);
-    pl_value *v = project(l, "v", true, false, x);
-    pl_value *p = PL_ADD_AS(b, &pl_op_einsum, "self_attn.scores", "bqgrd,bkgd->bgrqk", q, k);
-    const char *mask = pl_builder_fmt(b, "; scale=%.17g causal=1", 1 / sqrt((double)l->head));
+    pl_value *in[3];
+    if (l->fused) project_fused(l, x, in);
+    for (int i = 0; i < 3; i++) {
+        const char *what = i == 0 ? "q" : i == 1 ? "k" : "v";
+        if (!l->fused) in[i] = project(l, what, i > 0, x);
+        if (i < 2) in[i] = turn(l, what, i > 0, in[i]);
+    }
+    pl_value *p =
+        PL_ADD_AS(b, &pl_op_einsum, "self_attn.scores", "bqgrd,bkgd->bgrqk", in[0], in[1]);
+    if (l->cap > 0) p = capped(l, "self_attn.cap", l->scale, l->cap, p);
+    const char *mask = pl_builder_fmt(b, "; scale=%.17g causal=1", l->cap > 0 ? l->cap : l->scale);
+    if (l->window && l->window < l->seq)
+        mask = pl_builder_fmt(b, "%s window=%lld", mask, (long long)l->window);
     p = PL_ADD_AS(b, &pl_op_softmax, "self_attn.softmax", mask, p);
-    pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "self_attn.mix", "bgrqk,bkgd->bqgrd", p, v);
+    pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "self_attn.mix", "bgrqk,bkgd->bqgrd", p, in[2]);
     y = linear(l, "self_attn.o_proj", pl_builder_fmt(b, "bsgrd,m(grd)->bsm; %s", l->sizes),
                l->hidden, l->heads * l->head, y);
     return biased(l, "self_attn.o_proj", "bsm,m->bsm", l->hidden, l->bias > 1, y);
 }
 
+/* A layer into the inner width, with its bias. */
+static pl_value *widen(llama *l, const char *name, pl_value *x)
+{
+    x = linear(l, name, "bsm,fm->bsf", l->ffn, l->hidden, x);
+    return biased(l, name, "bsf,f->bsf", l->ffn, l->ffn_bias, x);
+}
+
 static pl_value *mlp(llama *l, pl_value *x)
 {
     pl_builder *b = l->b;
-    pl_value *gate = linear(l, "mlp.gate_proj", "bsm,fm->bsf", l->ffn, l->hidden, x);
-    pl_value *up = linear(l, "mlp.up_proj", "bsm,fm->bsf", l->ffn, l->hidden, x);
-    gate = PL_ADD_AS(b, &pl_op_silu, "mlp.silu", NULL, gate);
+    pl_value *gate, *up;
+    if (l->fused) {
+        x = linear(l, "mlp.gate_up_proj", "bsm,(vf)m->bs(vf); v=2", 2 * l->ffn, l->hidden, x);
+        const pl_node *parts = pl_add_node(b, &pl_op_split, "mlp.split", "bs(vf)->bsf,bsf; v=2", 1,
+                                           (pl_value *const[]){ x });
+        gate = parts ? parts->out[0] : NULL, up = parts ? parts->out[1] : NULL;
+    } else {
+        gate = widen(l, "mlp.gate_proj", x), up = widen(l, "mlp.up_proj", x);
+    }
+    gate = pl_act_add(b, l->act, "mlp", gate);
     pl_value *y = PL_ADD_AS(b, &pl_op_mul, "mlp.gated", NULL, gate, up);
-    return linear(l, "mlp.down_proj", "bsf,mf->bsm", l->hidden, l->ffn, y);
+    y = linear(l, "mlp.down_proj", "bsf,mf->bsm", l->hidden, l->ffn, y);
+    return biased(l, "mlp.down_proj", "bsm,m->bsm", l->hidden, l->ffn_bias, y);
 }
 
-/* The same layer of every expert, on its slots x [g, e, slot, in]; weights [e, out, in]. */
-static pl_value *expert_linear(llama *l, const char *name, const char *letters, int64_t rows,
-                               int64_t columns, pl_value *x)
-{
-    pl_value *w = pl_add_state(l->b, pl_builder_fmt(l->b, "experts.%s.weight", name), PL_F32,
-                               PL_SHAPE(l->experts, rows, columns), "normal std=0.02", true);
-    return PL_ADD_AS(l->b, &pl_op_einsum, pl_builder_fmt(l->b, "experts.%s", name), letters, x, w);
-}
-
-static pl_value *experts(llama *l, pl_value *x)
+static pl_value *block(llama *l, pl_value *x)
 {
     pl_builder *b = l->b;
-    const char *scope = b->scope;
-    b->scope = pl_builder_fmt(b, "%sblock_sparse_moe.", scope);
-    pl_value *y = linear(l, "gate", "gth,eh->gte", l->experts, l->hidden, x);
-    y = pl_routed_send(&l->routed, y, x);
-    pl_value *gate = expert_linear(l, "w1", "gecm,efm->gecf", l->ffn, l->hidden, y);
-    pl_value *up = expert_linear(l, "w3", "gecm,efm->gecf", l->ffn, l->hidden, y);
-    gate = PL_ADD_AS(b, &pl_op_silu, "experts.silu", NULL, gate);
-    y = PL_ADD_AS(b, &pl_op_mul, "experts.gated", NULL, gate, up);
-    y = expert_linear(l, "w2", "gecf,emf->gecm", l->hidden, l->ffn, y);
-    y = pl_routed_return(&l->routed, y);
-    b->scope = scope;
-    return y;
+    pl_value *y = attention(l, norm(l, "input_layernorm", x));
+    if (l->sandwich) y = norm(l, "post_attention_layernorm", y);
+    x = PL_ADD(b, &pl_op_add, NULL, x, y);
+    y = norm(l, l->sandwich ? "pre_feedforward_layernorm" : "post_attention_layernorm", x);
+    y = l->routed ? pl_experts_add(&l->experts, y) : mlp(l, y);
+    if (l->sandwich) y = norm(l, "post_feedforward_layernorm", y);
+    return PL_ADD(b, &pl_op_add, NULL, x, y);
 }
 
 /* What the ranges of the keys do not say. */
 static void check_sizes(const llama *l, const pl_model_args *a)
 {
     pl_err *err = &l->b->err;
-    long long window = (long long)pl_model_int(a, "window");
+    const char *windows = pl_model_word(a, "windows");
     if (!pl_model_int(a, "head") && (l->hidden % l->heads || l->head % 2))
         pl_err_set(err, PL_EINPUT,
                    "%s: hidden=%lld does not divide into heads=%lld of an even width: make it a "
@@ -157,11 +218,11 @@ static void check_sizes(const llama *l, const pl_model_args *a)
             a->spec, (long long)l->heads, (long long)l->groups);
     if (l->bias > 2)
         pl_err_set(err, PL_EINPUT, "%s: bias=%lld is not 0, 1 or 2", a->spec, (long long)l->bias);
-    if (window && window < l->seq)
-        pl_err_set(err, PL_EUNSUPPORTED,
-                   "%s: attention within a window of window=%lld positions is not there: give at "
-                   "most seq=%lld, or window=0 for attention to all",
-                   a->spec, window, window);
+    if (!*windows || windows[strspn(windows, "wf")])
+        pl_err_set(err, PL_EINPUT, "%s: windows=%s is not made of the letters w and f, one a layer",
+                   a->spec, windows);
+    if (l->fused && (l->bias || l->ffn_bias || l->experts.routed.b))
+        pl_err_set(err, PL_EINPUT, "%s: fused=1 is without biases and experts", a->spec);
 }
 
 static llama read_args(pl_builder *b, const pl_model_args *a)
@@ -176,37 +237,59 @@ static llama read_args(pl_builder *b, const pl_model_args *a)
                 .ffn = pl_model_int(a, "ffn"),
                 .vocab = pl_model_int(a, "vocab"),
                 .bias = pl_model_int(a, "bias"),
+                .ffn_bias = pl_model_int(a, "ffn_bias"),
+                .act = pl_model_word(a, "act"),
+                .cap = pl_model_real(a, "cap"),
                 .normed = pl_model_int(a, "qknorm"),
-                .experts = pl_model_int(a, "experts") };
+                .fused = pl_model_int(a, "fused"),
+                .sandwich = pl_model_int(a, "sandwich"),
+                .from_one = pl_model_int(a, "from_one"),
+                .experts = pl_experts_new(b, a) };
+    int64_t scalar = pl_model_int(a, "query_scalar");
     if (!l.head) l.head = l.hidden / l.heads;
     check_sizes(&l, a);
-    if (l.experts)
-        l.routed = pl_routed_new(b, a->spec, l.experts, pl_model_int(a, "k"), l.seq,
-                                 pl_model_real(a, "capacity"));
-    l.routed.even = true;
+    l.experts.shared = pl_model_int(a, "shared");
+    l.experts.gated = true;
     l.sizes =
         pl_builder_fmt(b, "g=%lld r=%lld", (long long)l.groups, (long long)(l.heads / l.groups));
-    l.rotate = pl_builder_fmt(b, "base=%lld", (long long)pl_model_int(a, "base"));
-    l.eps = pl_builder_fmt(b, "eps=%.9g", pl_model_real(a, "eps"));
+    l.scale = 1 / sqrt((double)(scalar ? scalar : l.head));
+    l.eps = pl_builder_fmt(b, "eps=%.9g%s", pl_model_real(a, "eps"), l.from_one ? " offset=1" : "");
     return l;
+}
+
+/* Attention and positions of layer i: within the window or to all. */
+static void set_layer(llama *l, const pl_model_args *a, int64_t i)
+{
+    const char *windows = pl_model_word(a, "windows");
+    bool local = windows[i % (int64_t)strlen(windows)] == 'w' && pl_model_int(a, "window");
+    long long base = (long long)pl_model_int(a, "local_base");
+    l->routed = pl_experts_at(&l->experts, i);
+    l->window = local ? pl_model_int(a, "window") : 0;
+    l->rotate = local && base ? pl_builder_fmt(l->b, "base=%lld", base)
+                              : pl_rotary_attrs(l->b, a, l->head, l->seq);
 }
 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
     llama l = read_args(b, a);
+    const double cap = pl_model_real(a, "logit_cap");
     pl_value *tokens = pl_add_input(b, "tokens", PL_I32, PL_SHAPE(l.batch, l.seq));
     pl_value *table = weight(&l, "model.embed_tokens.weight", l.vocab, l.hidden);
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "model.embed_tokens", "vm,bs->bsm", table, tokens);
+    if (pl_model_int(a, "scaled"))
+        x = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", sqrt((double)l.hidden)), x);
     for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) {
         b->scope = pl_builder_fmt(b, "model.layers.%lld.", (long long)i);
-        x = PL_ADD(b, &pl_op_add, NULL, x, attention(&l, norm(&l, "input_layernorm", x)));
-        pl_value *y = norm(&l, "post_attention_layernorm", x);
-        x = PL_ADD(b, &pl_op_add, NULL, x, l.experts ? experts(&l, y) : mlp(&l, y));
+        set_layer(&l, a, i);
+        x = block(&l, x);
     }
     b->scope = "";
     x = norm(&l, "model.norm", x);
     if (!pl_model_int(a, "tied")) table = weight(&l, "lm_head.weight", l.vocab, l.hidden);
     x = PL_ADD_AS(b, &pl_op_einsum, "lm_head", "bsm,vm->bsv", x, table);
+    if (cap > 0)
+        x = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", cap),
+                   capped(&l, "lm_head.cap", 1, cap, x));
     pl_model_finish(b, mode, x, "targets");
 }
 
@@ -217,16 +300,26 @@ static const pl_model_key keys[] = {
     { "kv", "2", 1, "key and value heads; divides heads" },
     { "ffn", "704", 1, "width inside the feed-forward layer" },
     { "vocab", "256", 2, "tokens (bytes need 256)" },
-    { "base", "10000", 2, "of the rotary positions" },
+    PL_ROTARY_KEYS,
     { "head", "0", 0, "width of a head, even; 0: hidden / heads" },
+    { "act", "silu", 0, "of the feed-forward layer's gate", PL_ACT_WORDS },
     { "eps", "0.00001", 0, "of the norms" },
     { "bias", "0", 0, "1: of queries, keys and values (Qwen2); 2: of all of the attention" },
+    { "ffn_bias", "0", 0, "1: the feed-forward layer has biases" },
     { "qknorm", "0", 0, "1: queries and keys are normed (Qwen3)" },
+    { "fused", "0", 0, "1: queries, keys, values are one weight, gate and up another (Phi-3)" },
     { "tied", "0", 0, "1: the output reads the table of the input" },
-    { "window", "0", 0, "positions that one attends to; 0: all; not below seq" },
-    { "experts", "0", 0, "of a layer (Mixtral); 0: the layer is not routed" },
-    { "k", "2", 1, "experts of a token" },
-    { "capacity", "1.25", 0, "slots of the experts by choices of the tokens of a row" },
+    { "scaled", "0", 0, "1: embeddings are multiplied by the root of hidden (Gemma)" },
+    { "from_one", "0", 0, "1: norms multiply by 1 + their weight (Gemma)" },
+    { "sandwich", "0", 0, "1: what attention and feed-forward give is normed too (Gemma 2)" },
+    { "query_scalar", "0", 0, "scores are divided by its root; 0: by that of head" },
+    { "cap", "0.0", 0, "of the scores, c tanh(score / c) (Gemma 2); 0: none" },
+    { "logit_cap", "0.0", 0, "the same of the output" },
+    { "window", "0", 0, "positions that one attends to; 0: all" },
+    { "windows", "w", 0, "layers with it, w, and without, f, again and again: wf, wwwwwf", "*" },
+    { "local_base", "0", 0, "of the positions of those with it (Gemma 3); 0: the same" },
+    PL_EXPERTS_KEYS,
+    { "shared", "0", 0, "width inside what all tokens pass too (Qwen2-MoE); 0: there is none" },
     { "seq", "256", 1, "context: positions per row" },
     { "batch", "8", 1, "rows per step, over all devices" },
     PL_MODEL_DTYPE,
@@ -237,6 +330,20 @@ static const pl_model_key keys[] = {
     {                                                                                              \
         name, about, sizes ",batch=1", "text", keys, build                                         \
     }
+#define LLAMA31 ",vocab=128256,base=500000,rope=llama3,rope_original=8192,seq=8192"
+#define QWEN25 ",base=1000000,bias=1,seq=8192"
+#define QWEN3 ",kv=8,head=128,vocab=151936,base=1000000,eps=0.000001,qknorm=1,seq=8192"
+#define PHI3 ",fused=1"
+#define GEMMA ",head=256,act=gelu_tanh,eps=0.000001,tied=1,scaled=1,from_one=1,seq=8192"
+#define GEMMA2                                                                                     \
+    GEMMA ",vocab=256000,sandwich=1,query_scalar=256,cap=50.0,logit_cap=30.0,window=4096,windows=" \
+          "wf"
+#define GEMMA3                                                                                     \
+    GEMMA ",vocab=262144,sandwich=1,query_scalar=256,qknorm=1,base=1000000,local_base=10000,"      \
+          "window=512,windows=wwwwwf"
+#define QWEN3_MOE                                                                                  \
+    ",head=128,vocab=151936,experts=128,k=8,names=qwen,qknorm=1,base=1000000,eps=0.000001,seq="    \
+    "8192"
 #define QWEN2 ",base=1000000,eps=0.000001,bias=1,seq=8192"
 
 const pl_model pl_models_llama[] = {
@@ -253,10 +360,25 @@ const pl_model pl_models_llama[] = {
          "layers=80,hidden=8192,heads=64,kv=8,ffn=28672,vocab=128256,base=500000,seq=8192"),
     SIZE("llama3-405b", "Llama 3, 405853M",
          "layers=126,hidden=16384,heads=128,kv=8,ffn=53248,vocab=128256,base=500000,seq=8192"),
+    SIZE("llama3.1-8b", "Llama 3.1, 8030M",
+         "layers=32,hidden=4096,heads=32,kv=8,ffn=14336" LLAMA31 ",rope_factor=8.0"),
+    SIZE("llama3.1-70b", "Llama 3.1, 70554M",
+         "layers=80,hidden=8192,heads=64,kv=8,ffn=28672" LLAMA31 ",rope_factor=8.0"),
+    SIZE("llama3.1-405b", "Llama 3.1, 405853M",
+         "layers=126,hidden=16384,heads=128,kv=8,ffn=53248" LLAMA31 ",rope_factor=8.0"),
+    SIZE("llama3.2-1b", "Llama 3.2, 1236M",
+         "layers=16,hidden=2048,heads=32,kv=8,ffn=8192,tied=1" LLAMA31 ",rope_factor=32.0"),
+    SIZE("llama3.2-3b", "Llama 3.2, 3213M",
+         "layers=28,hidden=3072,heads=24,kv=8,ffn=8192,tied=1" LLAMA31 ",rope_factor=32.0"),
     SIZE("mistral-7b", "Mistral 7B, 7242M",
          "layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=32000,window=4096,seq=4096"),
+    SIZE("mistral-7b-v0.3", "Mistral 7B v0.3, 7248M",
+         "layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=32768,base=1000000,seq=4096"),
     SIZE("mixtral-8x7b", "Mixtral 8x7B, 46703M",
          "layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=32000,base=1000000,experts=8,seq="
+         "4096"),
+    SIZE("mixtral-8x22b", "Mixtral 8x22B, 140621M",
+         "layers=56,hidden=6144,heads=48,kv=8,ffn=16384,vocab=32000,base=1000000,experts=8,seq="
          "4096"),
     SIZE("qwen2-0.5b", "Qwen2, 494M",
          "layers=24,hidden=896,heads=14,kv=2,ffn=4864,vocab=151936,tied=1" QWEN2),
@@ -266,5 +388,51 @@ const pl_model pl_models_llama[] = {
          "layers=28,hidden=3584,heads=28,kv=4,ffn=18944,vocab=152064" QWEN2),
     SIZE("qwen2-72b", "Qwen2, 72706M",
          "layers=80,hidden=8192,heads=64,kv=8,ffn=29568,vocab=152064" QWEN2),
+    SIZE("qwen2.5-0.5b", "Qwen2.5, 494M",
+         "layers=24,hidden=896,heads=14,kv=2,ffn=4864,vocab=151936,tied=1" QWEN2),
+    SIZE("qwen2.5-1.5b", "Qwen2.5, 1544M",
+         "layers=28,hidden=1536,heads=12,kv=2,ffn=8960,vocab=151936,tied=1" QWEN2),
+    SIZE("qwen2.5-3b", "Qwen2.5, 3086M",
+         "layers=36,hidden=2048,heads=16,kv=2,ffn=11008,vocab=151936,tied=1" QWEN2),
+    SIZE("qwen2.5-7b", "Qwen2.5, 7616M",
+         "layers=28,hidden=3584,heads=28,kv=4,ffn=18944,vocab=152064" QWEN2),
+    SIZE("qwen2.5-14b", "Qwen2.5, 14770M",
+         "layers=48,hidden=5120,heads=40,kv=8,ffn=13824,vocab=152064" QWEN25),
+    SIZE("qwen2.5-32b", "Qwen2.5, 32764M",
+         "layers=64,hidden=5120,heads=40,kv=8,ffn=27648,vocab=152064" QWEN25),
+    SIZE("qwen2.5-72b", "Qwen2.5, 72706M",
+         "layers=80,hidden=8192,heads=64,kv=8,ffn=29568,vocab=152064" QWEN25),
+    SIZE("qwen3-0.6b", "Qwen3, 596M", "layers=28,hidden=1024,heads=16,ffn=3072,tied=1" QWEN3),
+    SIZE("qwen3-1.7b", "Qwen3, 1721M", "layers=28,hidden=2048,heads=16,ffn=6144,tied=1" QWEN3),
+    SIZE("qwen3-4b", "Qwen3, 4022M", "layers=36,hidden=2560,heads=32,ffn=9728,tied=1" QWEN3),
+    SIZE("qwen3-8b", "Qwen3, 8191M", "layers=36,hidden=4096,heads=32,ffn=12288" QWEN3),
+    SIZE("qwen3-14b", "Qwen3, 14768M", "layers=40,hidden=5120,heads=40,ffn=17408" QWEN3),
+    SIZE("qwen3-32b", "Qwen3, 32762M", "layers=64,hidden=5120,heads=64,ffn=25600" QWEN3),
+    SIZE("qwen1.5-moe-a2.7b", "Qwen1.5-MoE, 14316M",
+         "layers=24,hidden=2048,heads=16,kv=16,ffn=5632,vocab=151936,experts=60,k=4,expert=1408,"
+         "shared=5632,names=qwen,even=0" QWEN2),
+    SIZE("qwen2-57b-a14b", "Qwen2-MoE, 57409M",
+         "layers=28,hidden=3584,heads=28,kv=4,ffn=18944,vocab=151936,experts=64,k=8,expert=2560,"
+         "shared=20480,names=qwen,even=0" QWEN2),
+    SIZE("qwen3-30b-a3b", "Qwen3-MoE, 30532M",
+         "layers=48,hidden=2048,heads=32,kv=4,ffn=6144,expert=768" QWEN3_MOE),
+    SIZE("qwen3-235b-a22b", "Qwen3-MoE, 235094M",
+         "layers=94,hidden=4096,heads=64,kv=4,ffn=12288,expert=1536" QWEN3_MOE),
+    SIZE("phi3-mini", "Phi-3 mini, 3821M",
+         "layers=32,hidden=3072,heads=32,kv=32,ffn=8192,vocab=32064,window=2047,seq=4096" PHI3),
+    SIZE("phi3-medium", "Phi-3 medium, 13960M",
+         "layers=40,hidden=5120,heads=40,kv=10,ffn=17920,vocab=32064,window=2047,seq=4096" PHI3),
+    SIZE("phi4", "Phi-4, 14660M",
+         "layers=40,hidden=5120,heads=40,kv=10,ffn=17920,vocab=100352,base=250000,seq=8192" PHI3),
+    SIZE("gemma-2b", "Gemma, 2506M",
+         "layers=18,hidden=2048,heads=8,kv=1,ffn=16384,vocab=256000" GEMMA),
+    SIZE("gemma-7b", "Gemma, 8538M",
+         "layers=28,hidden=3072,heads=16,kv=16,ffn=24576,vocab=256000" GEMMA),
+    SIZE("gemma2-2b", "Gemma 2, 2614M", "layers=26,hidden=2304,heads=8,kv=4,ffn=9216" GEMMA2),
+    SIZE("gemma2-9b", "Gemma 2, 9242M", "layers=42,hidden=3584,heads=16,kv=8,ffn=14336" GEMMA2),
+    SIZE("gemma2-27b", "Gemma 2, 27227M",
+         "layers=46,hidden=4608,heads=32,kv=16,ffn=36864" GEMMA2 ",head=128,query_scalar=144"),
+    SIZE("gemma3-270m", "Gemma 3, 268M", "layers=18,hidden=640,heads=4,kv=1,ffn=2048" GEMMA3),
+    SIZE("gemma3-1b", "Gemma 3, 1000M", "layers=26,hidden=1152,heads=4,kv=1,ffn=6912" GEMMA3),
     { 0 },
 };

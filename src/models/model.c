@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 static const pl_model *find_model(const char *name, size_t n)
 {
@@ -41,6 +42,27 @@ static bool is_word(const char *words, const char *text)
     return false;
 }
 
+size_t pl_model_name(const char *spec)
+{
+    pl_arena *tmp = pl_arena_new("name of a model");
+    size_t n = strlen(spec);
+    for (; n; n--)
+        if ((!spec[n] || spec[n] == ':') && !access(pl_arena_span(tmp, spec, n), F_OK)) break;
+    pl_arena_free(tmp);
+    return n ? n : strcspn(spec, ":");
+}
+
+size_t pl_model_twice(const char *keys, const char **key)
+{
+    for (const char *at = keys; *at; at += strcspn(at, ","), at += *at == ',') {
+        const size_t n = strcspn(at, "=,");
+        *key = at;
+        for (const char *next = strchr(at, ','); at[n] == '=' && next; next = strchr(next, ','))
+            if (!strncmp(++next, at, n + 1)) return n;
+    }
+    return 0;
+}
+
 /* -- messages ---------------------------------------------------------------------------------- */
 
 /* The list has the first model of each family. */
@@ -57,8 +79,19 @@ static bool unknown_model(pl_arena *a, const char *name, pl_err *err)
         if (m->keys != family) pl_text_add(&list, i ? ", %s" : "%s", m->name);
         family = m->keys;
     }
+    if (!access(name, F_OK))
+        return pl_err_set(err, PL_EINPUT,
+                          "'%s' is there, but no model: give an .onnx file, a .json of Hugging "
+                          "Face, or a folder that holds config.json",
+                          name);
+    if (strchr(name, '/'))
+        return pl_err_set(err, PL_EINPUT,
+                          "no file or folder '%s': if it is a model of huggingface.co, fetch its "
+                          "config.json (e.g. hf download %s config.json --local-dir DIR) and give "
+                          "DIR/config.json",
+                          name, name);
     const char *hint = near ? pl_arena_fmt(a, "did you mean '%s'? ", near) : "";
-    return pl_err_set(err, PL_EINPUT,
+    return pl_err_set(err, PL_EUSAGE,
                       "unknown model '%s' (%sbuilt in: %s and their sizes, see pleat "
                       "models; or give the path of an .onnx file or a config.json)",
                       name, hint, pl_text_get(&list));
@@ -157,11 +190,14 @@ static const char *canonical(pl_arena *a, const pl_model *m, const char *const *
 
 bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *err)
 {
-    if (pl_config_is(spec, a)) PL_TRY(pl_config_read(spec, a, &spec, err));
-    size_t n = strcspn(spec, ":");
+    pl_config_found config = { spec, pl_config_twin(spec, a) };
+    if (pl_config_is(spec, a)) PL_TRY(pl_config_read(spec, a, &config, err));
+    spec = config.spec;
+    size_t n = pl_model_name(spec);
     const pl_model *m = find_model(spec, n);
     const char *name = pl_arena_span(a, spec, n);
-    if (!m && pl_file_model_is(name)) PL_TRY(pl_file_model_open(name, a, &m, err));
+    const char *given = spec[n] ? spec + n + 1 : "";
+    if (!m && pl_file_model_is(name)) PL_TRY(pl_file_model_open(name, given, a, &m, err));
     if (!m) return unknown_model(a, pl_arena_span(a, spec, n), err);
     int n_keys = 0;
     while (m->keys[n_keys].name) n_keys++;
@@ -172,21 +208,29 @@ bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *e
         value[i] = read_value(&m->keys[i], m->keys[i].value, a, &problems);
     apply(m, m->preset ? m->preset : "", a, value, &problems);
     memcpy(usual, value, (size_t)n_keys * sizeof *value);
-    if (spec[n]) apply(m, spec + n + 1, a, value, &problems);
+    apply(m, given, a, value, &problems);
     if (problems.n) {
         pl_text keys = { .arena = a };
         for (int i = 0; i < n_keys; i++)
             pl_text_add(&keys, i ? ", %s=%s" : "%s=%s", m->keys[i].name, usual[i]);
-        return pl_err_set(err, PL_EINPUT, "model '%s': %s. Its keys: %s", spec,
+        return pl_err_set(err, PL_EUSAGE, "model '%s': %s. Its keys: %s", spec,
                           pl_text_get(&problems), pl_text_get(&keys));
     }
-    *out = (pl_model_args){ m, n_keys, value, canonical(a, m, value, usual) };
+    *out = (pl_model_args){ m, n_keys, value, canonical(a, m, value, usual), config.note };
     return true;
 }
 
 const char *pl_model_with(pl_arena *a, const char *spec, const char *key, const char *value)
 {
-    return pl_arena_fmt(a, "%s%c%s=%s", spec, strchr(spec, ':') ? ',' : ':', key, value);
+    const size_t n = pl_model_name(spec), m = strlen(key);
+    pl_text t = { .arena = a };
+    pl_text_add(&t, "%.*s:", (int)n, spec);
+    for (const char *at = spec + n + (spec[n] == ':'); *at;
+         at += strcspn(at, ","), at += *at == ',')
+        if (strncmp(at, key, m) != 0 || at[m] != '=')
+            pl_text_add(&t, "%.*s,", (int)strcspn(at, ","), at);
+    pl_text_add(&t, "%s=%s", key, value);
+    return pl_text_get(&t);
 }
 
 const char *pl_model_sized(pl_arena *a, const char *spec, int64_t batch, int64_t seq)
@@ -213,8 +257,10 @@ pl_type pl_model_type(const pl_model_args *a)
 
 void pl_model_build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
+    const bool well = !b->err.code;
     b->compute = pl_model_type(a);
     a->model->build(b, a, mode);
+    if (well && b->err.code == PL_EINPUT && !a->model->file) b->err.code = PL_EUSAGE; /* its keys */
 }
 
 double pl_model_real(const pl_model_args *a, const char *key)
@@ -236,6 +282,11 @@ int64_t pl_model_int(const pl_model_args *a, const char *key)
 const char *pl_model_word(const pl_model_args *a, const char *key)
 {
     return value_of(a, key);
+}
+
+const char *pl_model_doubts(const pl_model_args *a)
+{
+    return a->model->file ? pl_file_model_doubts(a->model) : "";
 }
 
 bool pl_model_has(const pl_model_args *a, const char *key)

@@ -48,14 +48,22 @@ struct pl_model_args {
     int n;
     const char *const *value;  /* [n] by key */
     const char *spec;          /* canonical: keys that differ from their default, in key order */
+    const char *note;          /* for people: what was taken of a config.json that leaves it open,
+                                  or of two things of one name; lines, "" for nothing            */
 };
 
 /* In place of a name may stand a file of Hugging Face (models/config.h); `out` then says what it
- * gives in the terms of a built-in model. Fails with PL_EINPUT: unknown model or key (with the
- * nearest one), bad or too small value. All problems of the spec are named at once. `a` owns the
- * result. */
+ * gives in the terms of a built-in model. Fails with PL_EUSAGE: unknown model or key (with the
+ * nearest one), bad or too small value; what is wrong in a file is PL_EINPUT.
+ * All problems of the spec are named at once. `a` owns the result. */
 PL_MUST_CHECK bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *err);
-/* The same spec with one more key set. */
+/* Characters of the name before the keys: the longest part that is a path which exists, else up to
+ * the first colon. */
+size_t pl_model_name(const char *spec);
+/* Characters of the first key that is in "batch=8,seq=4" twice; 0: none. Of those the last one
+ * counts: whoever asks a user for them has to ask which is meant. */
+size_t pl_model_twice(const char *keys, const char **key);
+/* The same spec with a key set, whether or not it is set there already. */
 const char *pl_model_with(pl_arena *a, const char *spec, const char *key, const char *value);
 /* The same spec with its keys batch and seq set; 0: as they are. */
 const char *pl_model_sized(pl_arena *a, const char *spec, int64_t batch, int64_t seq);
@@ -65,7 +73,12 @@ const char *pl_model_sized(pl_arena *a, const char *spec, int64_t batch, int64_t
 struct pl_tensor;
 const struct pl_tensor *pl_model_tensor(const pl_model_args *a, const char *name);
 
-/* Adds the graph to a builder, computed in the type that the spec says. */
+/* Of a model out of a file that does not say which of its tensors train: what the guess leaves
+ * open, a line each. "" otherwise. */
+const char *pl_model_doubts(const pl_model_args *a);
+
+/* Adds the graph to a builder, computed in the type that the spec says. Keys of a built-in model
+ * that do not go together are PL_EUSAGE. */
 void pl_model_build(pl_builder *b, const pl_model_args *a, pl_mode mode);
 
 pl_type pl_model_type(const pl_model_args *a); /* that it computes in */

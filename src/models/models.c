@@ -1,9 +1,9 @@
 #include "models/models.h"
 
 static const pl_model *const families[] = {
-    pl_models_gpt2, pl_models_llama,     pl_models_bert,    pl_models_t5,           pl_models_lstm,
-    pl_models_mlp,  pl_models_moe,       pl_models_resnet,  pl_models_alexnet,      pl_models_vgg,
-    pl_models_vit,  pl_models_mobilenet, pl_models_mnasnet, pl_models_efficientnet,
+    pl_models_gpt2, pl_models_llama, pl_models_bert,      pl_models_t5,      pl_models_lstm,
+    pl_models_mlp,  pl_models_moe,   pl_models_deepseek,  pl_models_resnet,  pl_models_alexnet,
+    pl_models_vgg,  pl_models_vit,   pl_models_mobilenet, pl_models_mnasnet, pl_models_efficientnet,
 };
 
 const pl_model *pl_model_at(int i)

@@ -51,7 +51,7 @@ static pl_value *layer(moe *m, pl_value *x)
     pl_builder *b = m->b;
     pl_value *w = weight(m, "router.weight", PL_SHAPE(m->routed.experts, m->hidden), m->hidden);
     pl_value *p = PL_ADD_AS(b, &pl_op_einsum, "router", "gth,eh->gte", x, w);
-    pl_value *y = pl_routed_send(&m->routed, p, x);
+    pl_value *y = pl_routed_send(&m->routed, p, NULL, x);
     y = expert_linear(m, "experts.fc", m->hidden, 4 * m->hidden, y);
     y = PL_ADD_AS(b, &pl_op_gelu, "experts.gelu", NULL, y);
     y = expert_linear(m, "experts.proj", 4 * m->hidden, m->hidden, y);

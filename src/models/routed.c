@@ -1,10 +1,14 @@
-/* Experts' slots. Source: Lepikhin et al., GShard, 2021 (groups, capacity, weights that sum to 1);
- * Fedus, Zoph, Shazeer, Switch Transformers, 2022 (weights are the softmax over all experts, so
- * that k=1 trains its router too). */
+/* Experts' slots: scores of the experts, the choice of k of them, their weights, the way there.
+ * Source: Lepikhin et al., GShard, 2021 (groups, capacity, weights that sum to 1); Fedus, Zoph,
+ * Shazeer, Switch Transformers, 2022 (weights are the softmax over all experts, so that k=1 trains
+ * its router too); DeepSeek-V2, 2024 (experts of a few families only, a factor on the weights);
+ * DeepSeek-V3, 2024 (sigmoids, and a bias that only chooses). */
 #include "models/routed.h"
 #include "ops/list.h"
 
 #include <math.h>
+
+static const double least_sum = 1e-20; /* in transformers: no division by 0 */
 
 pl_routed pl_routed_new(pl_builder *b, const char *spec, int64_t experts, int64_t k, int64_t tokens,
                         double capacity)
@@ -13,28 +17,107 @@ pl_routed pl_routed_new(pl_builder *b, const char *spec, int64_t experts, int64_
     if (k > experts)
         pl_err_set(&b->err, PL_EINPUT, "%s: k=%lld experts of a token, but there are experts=%lld",
                    spec, (long long)k, (long long)experts);
+    const bool all = capacity <= 0 || slots > (double)tokens;
     return (pl_routed){ .b = b,
                         .experts = experts,
                         .k = k,
-                        .slots = slots < 1                ? 1
-                                 : slots < (double)tokens ? (int64_t)slots
-                                                          : tokens };
+                        .slots = all         ? tokens
+                                 : slots < 1 ? 1
+                                             : (int64_t)slots };
 }
 
-pl_value *pl_routed_send(pl_routed *r, pl_value *scores, pl_value *x)
+static const pl_node *take_largest(pl_routed *r, const char *name, int64_t k, pl_value *x)
+{
+    const char *spec = pl_builder_fmt(r->b, "gte->gtk,gtk; k=%lld", (long long)k);
+    return pl_add_node(r->b, &pl_op_topk, name, spec, 1, &x);
+}
+
+/* Of each family what it is chosen by: [group, token, family]. */
+static pl_value *score_families(pl_routed *r, const char *n, pl_value *scores)
 {
     pl_builder *b = r->b;
-    if (!r->even) scores = PL_ADD_AS(b, &pl_op_softmax, "router.softmax", NULL, scores);
-    const pl_node *choice =
-        pl_add_node(b, &pl_op_topk, "router.topk",
-                    pl_builder_fmt(b, "gte->gtk,gtk; k=%lld", (long long)r->k), 1, &scores);
-    if (!choice) return NULL;
+    if (!r->sigmoid)
+        return PL_ADD_AS(b, &pl_op_reduce_max, "router.families",
+                         pl_builder_fmt(b, "gt(ne)->gtn; %s", n), scores);
+    const pl_node *two = pl_add_node(b, &pl_op_topk, "router.two",
+                                     pl_builder_fmt(b, "gt(ne)->gtnk,gtnk; k=2 %s", n), 1, &scores);
+    return two ? PL_ADD_AS(b, &pl_op_reduce_sum, "router.families", "gtnk->gtn", two->out[0])
+               : NULL;
+}
+
+/* Scores of the families that are not chosen become lower than any other. */
+static pl_value *keep_families(pl_routed *r, pl_value *scores)
+{
+    pl_builder *b = r->b;
+    if (!r->families || !scores) return scores;
+    const char *n = pl_builder_fmt(b, "n=%lld", (long long)r->families);
+    pl_value *family = score_families(r, n, scores);
+    const pl_node *best = family ? take_largest(r, "router.best", r->chosen, family) : NULL;
+    if (!best) return NULL;
+    const char *to = pl_builder_fmt(b, "gtk->gtkv; v=%lld to=u8", (long long)r->families);
+    pl_value *kept = PL_ADD_AS(b, &pl_op_one_hot, "router.marks", to, best->out[1]);
+    kept = PL_ADD_AS(b, &pl_op_reduce_sum, "router.kept", "gtkn->gtn", kept);
+    const char *lowest = pl_builder_fmt(b, "->; value=-1e30 to=%s", pl_type_name(scores->type));
+    return PL_ADD_AS(b, &pl_op_where, "router.masked",
+                     pl_builder_fmt(b, "gtn,gt(ne),->gt(ne); %s", n), kept, scores,
+                     pl_add_value(b, &pl_op_fill, NULL, lowest, 0, NULL));
+}
+
+static pl_value *divide_by_sum(pl_routed *r, pl_value *weight)
+{
+    pl_builder *b = r->b;
+    if (!weight) return NULL;
+    const char *least =
+        pl_builder_fmt(b, "->; value=%.17g to=%s", least_sum, pl_type_name(weight->type));
+    pl_value *sum = PL_ADD_AS(b, &pl_op_reduce_sum, "router.sum", "gtk->gt", weight);
+    sum = PL_ADD(b, &pl_op_add, "gt,->gt", sum, pl_add_value(b, &pl_op_fill, NULL, least, 0, NULL));
+    return PL_ADD_AS(b, &pl_op_div, "router.even", "gtk,gt->gtk", weight, sum);
+}
+
+/* In the bias's own type: it moves by less than bf16 tells apart. */
+static pl_value *add_bias(pl_routed *r, pl_value *scores, pl_value *bias)
+{
+    if (scores && scores->type != bias->type)
+        scores = PL_ADD(r->b, &pl_op_cast,
+                        pl_builder_fmt(r->b, "; to=%s", pl_type_name(bias->type)), scores);
+    return PL_ADD_AS(r->b, &pl_op_add, "router.biased", "gte,e->gte", scores, bias);
+}
+
+/* Sets ids and weight. */
+static void choose(pl_routed *r, pl_value *logits, pl_value *bias)
+{
+    pl_builder *b = r->b;
+    /* The softmax of the largest logits is that of all, divided by their sum. */
+    const bool late = r->even && !r->sigmoid && !r->families && !bias;
+    pl_value *scores = logits, *by;
+    if (r->sigmoid)
+        scores = PL_ADD_AS(b, &pl_op_sigmoid, "router.sigmoid", NULL, logits);
+    else if (!late)
+        scores = PL_ADD_AS(b, &pl_op_softmax, "router.softmax", NULL, logits);
+    by = bias ? add_bias(r, scores, bias) : scores;
+    by = keep_families(r, by);
+    const pl_node *choice = by ? take_largest(r, "router.topk", r->k, by) : NULL;
+    if (!choice) return;
     r->weight = choice->out[0], r->ids = choice->out[1];
-    /* The softmax of the largest scores is that of all, divided by their sum. */
-    if (r->even) r->weight = PL_ADD_AS(b, &pl_op_softmax, "router.softmax", NULL, r->weight);
-    const char *to = pl_builder_fmt(b, "gth,gtk->gech; e=%lld c=%lld", (long long)r->experts,
+    if (by != scores)
+        r->weight =
+            PL_ADD_AS(b, &pl_op_gather_elements, "router.weight", "gte,gtk->gtk", scores, r->ids);
+    if (late)
+        r->weight = PL_ADD_AS(b, &pl_op_softmax, "router.softmax", NULL, r->weight);
+    else if (r->even)
+        r->weight = divide_by_sum(r, r->weight);
+    if (r->scale > 0)
+        r->weight = PL_ADD_AS(b, &pl_op_scale, "router.scaled",
+                              pl_builder_fmt(b, "; value=%.17g", r->scale), r->weight);
+}
+
+pl_value *pl_routed_send(pl_routed *r, pl_value *logits, pl_value *bias, pl_value *x)
+{
+    choose(r, logits, bias);
+    if (!r->weight) return NULL;
+    const char *to = pl_builder_fmt(r->b, "gth,gtk->gech; e=%lld c=%lld", (long long)r->experts,
                                     (long long)r->slots);
-    return PL_ADD_AS(b, &pl_op_moe_dispatch, "dispatch", to, x, r->ids);
+    return PL_ADD_AS(r->b, &pl_op_moe_dispatch, "dispatch", to, x, r->ids);
 }
 
 pl_value *pl_routed_return(pl_routed *r, pl_value *y)

@@ -10,19 +10,24 @@ typedef struct pl_routed {
     pl_builder *b;
     int64_t experts, k, slots; /* of a layer; those a token goes to; of an expert, for a group */
     bool even;                 /* the weights of a token's k experts sum to 1                  */
+    bool sigmoid;              /* a score is the sigmoid of a logit; else softmax over all     */
+    /* Experts stand in `families` (DeepSeek's groups), 0: in one; a token's are of the `chosen`
+     * best of them: by the largest score, or with `sigmoid` by the sum of the two largest. */
+    int64_t families, chosen;
+    double scale;              /* of the weights; 0: 1                                         */
     pl_value *ids, *weight;    /* [group, token, k], set by pl_routed_send                     */
 } pl_routed;
 
 /* ceil(capacity tokens k / experts) slots, where `capacity` is the slots there are by the choices
- * there are; at least one, and at most `tokens`, as a token chooses an expert but once. `spec`
- * names the model when k is more than experts: a sticky error of b. */
+ * there are; at least one, and at most `tokens`, as a token chooses an expert but once; 0: so many.
+ * `spec` names the model when k is more than experts: a sticky error of b. */
 pl_routed pl_routed_new(pl_builder *b, const char *spec, int64_t experts, int64_t k, int64_t tokens,
                         double capacity);
 
 /* x [group, token, width] to the slots [group, expert, slot, width] of the k experts with the
- * largest `scores` [group, token, expert]. Weights are the softmax over all experts, or with `even`
- * over those chosen. NULL: the builder has an error. */
-pl_value *pl_routed_send(pl_routed *r, pl_value *scores, pl_value *x);
+ * largest scores, made of `logits` [group, token, expert]; `bias` [expert], or NULL, is added to
+ * them for the choice alone. NULL: the builder has an error. */
+pl_value *pl_routed_send(pl_routed *r, pl_value *logits, pl_value *bias, pl_value *x);
 
 /* What the experts made of their slots, [group, expert, slot, width], weighed and summed for each
  * token. */

@@ -12,16 +12,19 @@
  * Source: Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text
  * transformer", 2020; sizes, names of the weights, which are [out, in], initial values and places
  * of dropout as in the published checkpoints and code. */
+#include "models/act.h"
 #include "models/models.h"
 #include "ops/list.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct t5 {
     pl_builder *b;
     pl_mode mode;
     int64_t batch, seq, hidden, ffn, heads, head, buckets, limit;
     bool gated;
+    const char *act;
     double dropout;
     const char *eps; /* spec of a norm */
     pl_value *seed;
@@ -108,10 +111,10 @@ static pl_value *mlp(t5 *t, const char *layer, pl_value *x)
     if (t->gated) {
         pl_value *up =
             linear(t, pl_builder_fmt(b, "%s.wi_1", name), "bsm,fm->bsf", t->ffn, t->hidden, std, x);
-        y = PL_ADD_AS(b, &pl_op_gelu, pl_builder_fmt(b, "%s.gelu", name), "; tanh=1", y);
-        y = PL_ADD_AS(b, &pl_op_mul, pl_builder_fmt(b, "%s.gated", name), NULL, y, up);
+        y = PL_ADD_AS(b, &pl_op_mul, pl_builder_fmt(b, "%s.gated", name), NULL,
+                      pl_act_add(b, t->act, name, y), up);
     } else
-        y = PL_ADD_AS(b, &pl_op_relu, pl_builder_fmt(b, "%s.relu", name), NULL, y);
+        y = pl_act_add(b, t->act, name, y);
     y = drop(t, y);
     y = linear(t, pl_builder_fmt(b, "%s.wo", name), "bsf,mf->bsm", t->hidden, t->ffn,
                1 / sqrt((double)t->ffn), y);
@@ -154,8 +157,10 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
              .buckets = pl_model_int(a, "buckets"),
              .limit = pl_model_int(a, "limit"),
              .gated = pl_model_int(a, "gated"),
+             .act = pl_model_word(a, "act"),
              .eps = pl_builder_fmt(b, "; eps=%.9g", pl_model_real(a, "eps")),
              .dropout = pl_model_real(a, "dropout") };
+    if (!strcmp(t.act, "usual")) t.act = t.gated ? "gelu_tanh" : "relu";
     int64_t layers = pl_model_int(a, "layers"), decoder = pl_model_int(a, "decoder");
     if (t.dropout >= 1)
         pl_err_set(&b->err, PL_EINPUT, "%s: dropout=%g is not below 1", a->spec, t.dropout);
@@ -166,10 +171,10 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
     x = stack(&t, "encoder", layers, drop(&t, x), NULL);
     pl_value *y = PL_ADD_AS(b, &pl_op_embedding, "decoder.embed", "vm,bs->bsm", table, tokens);
     y = stack(&t, "decoder", decoder ? decoder : layers, drop(&t, y), x);
-    if (pl_model_int(a, "tied"))
+    if (pl_model_int(a, "tied") && pl_model_int(a, "scaled"))
         y = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / sqrt((double)t.hidden)),
                    y);
-    else
+    if (!pl_model_int(a, "tied"))
         table = weight(&t, "lm_head.weight", pl_model_int(a, "vocab"), t.hidden,
                        1 / sqrt((double)t.hidden));
     y = PL_ADD_AS(b, &pl_op_einsum, "logits", "bsm,vm->bsv", y, table);
@@ -186,8 +191,11 @@ static const pl_model_key keys[] = {
     { "vocab", "256", 2, "tokens (bytes need 256)" },
     { "buckets", "32", 4, "of relative positions" },
     { "limit", "128", 2, "distance from which all share a bucket" },
-    { "gated", "0", 0, "1: the feed-forward layer is gated by GELU (T5 1.1), else ReLU" },
+    { "gated", "0", 0, "1: the feed-forward layer is gated (T5 1.1)" },
+    { "act", "usual", 0, "of that layer; usual: GELU by tanh where gated, else ReLU",
+      "usual " PL_ACT_WORDS },
     { "tied", "1", 0, "1: the output reads the table of the input" },
+    { "scaled", "1", 0, "1: what reads that table is divided by the root of hidden" },
     { "eps", "0.000001", 0, "of the norms" },
     { "seq", "128", 1, "positions per row, which both stacks read" },
     { "batch", "8", 1, "rows per step, over all devices" },

@@ -5,6 +5,7 @@
  * weights, which are [out, in], and places of dropout as in torchvision (vit_b_16) and transformers
  * (vit-base); initial values as in torchvision, but for the last layer's: its zeros would keep
  * every other gradient of the first step at 0. */
+#include "models/act.h"
 #include "models/models.h"
 #include "ops/list.h"
 
@@ -54,7 +55,9 @@ typedef struct vit {
     pl_builder *b;
     const naming *name;
     const char *eps; /* spec of a norm's last part */
+    const char *act;
     int64_t hidden, ffn, heads;
+    bool bias; /* of queries, keys and values */
     double dropout;
     pl_value *seed;
     int n_dropouts; /* each draws from its own stream */
@@ -94,14 +97,16 @@ static double glorot(int64_t in, int64_t out)
 }
 
 /* y = x w^T + c of the weight `name` [out, in]; `letters` are those of x, w and y, `bias` those of
- * y, c and y. */
+ * y, c and y, or NULL without c. */
 static pl_value *linear(vit *v, const char *name, const char *letters, const char *bias,
                         pl_shape shape, double a, const char *init, pl_value *x)
 {
     pl_builder *b = v->b;
     pl_value *w = weight(v, pl_builder_fmt(b, "%s.weight", name), shape, "uniform a", a);
+    x = PL_ADD_AS(b, &pl_op_einsum, name, letters, x, w);
+    if (!bias) return x;
     pl_value *c = vector(v, pl_builder_fmt(b, "%s.bias", name), shape.dim[0], init);
-    return PL_ADD(b, &pl_op_add, bias, PL_ADD_AS(b, &pl_op_einsum, name, letters, x, w), c);
+    return PL_ADD(b, &pl_op_add, bias, x, c);
 }
 
 /* Queries, keys and values [batch, seq, heads, hidden / heads] of x, from one weight of all. */
@@ -129,9 +134,10 @@ static void project_each(vit *v, pl_value *x, pl_value *out[3])
     const char *names[] = { v->name->q, v->name->k, v->name->v };
     const char *h = pl_builder_fmt(b, "h=%lld", (long long)v->heads);
     for (int i = 0; i < 3; i++)
-        out[i] = linear(v, names[i], pl_builder_fmt(b, "bsm,(hd)m->bshd; %s", h),
-                        pl_builder_fmt(b, "bshd,(hd)->bshd; %s", h), PL_SHAPE(v->hidden, v->hidden),
-                        glorot(v->hidden, 3 * v->hidden), "zeros", x);
+        out[i] =
+            linear(v, names[i], pl_builder_fmt(b, "bsm,(hd)m->bshd; %s", h),
+                   v->bias ? pl_builder_fmt(b, "bshd,(hd)->bshd; %s", h) : NULL,
+                   PL_SHAPE(v->hidden, v->hidden), glorot(v->hidden, 3 * v->hidden), "zeros", x);
 }
 
 static pl_value *attention(vit *v, pl_value *x)
@@ -156,7 +162,7 @@ static pl_value *mlp(vit *v, pl_value *x)
     double a = glorot(v->hidden, v->ffn);
     pl_value *y = linear(v, v->name->up, "bsm,fm->bsf", "...f,f->...f", PL_SHAPE(v->ffn, v->hidden),
                          a, "normal std=1e-6", x);
-    y = PL_ADD_AS(b, &pl_op_gelu, "mlp.1", "; tanh=0", y);
+    y = pl_act_add(b, v->act, "mlp", y);
     if (v->name->inner) y = drop(v, y);
     return drop(v, linear(v, v->name->down, "bsf,mf->bsm", "...m,m->...m",
                           PL_SHAPE(v->hidden, v->ffn), a, "normal std=1e-6", y));
@@ -209,6 +215,8 @@ static void check_sizes(const vit *v, const pl_model_args *a)
         pl_err_set(&v->b->err, PL_EINPUT,
                    "%s: size=%lld does not divide into patches of patch=%lld", a->spec, size,
                    patch);
+    if (!v->bias && v->name->qkv)
+        pl_err_set(&v->b->err, PL_EINPUT, "%s: qkv_bias=0 is for vit-base and its sizes", a->spec);
     if (v->dropout >= 1)
         pl_err_set(&v->b->err, PL_EINPUT, "%s: dropout=%g is not below 1", a->spec, v->dropout);
 }
@@ -218,6 +226,8 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode, const nam
     vit v = { .b = b,
               .name = name,
               .eps = pl_builder_fmt(b, "; eps=%.9g", pl_model_real(a, "eps")),
+              .act = pl_model_word(a, "act"),
+              .bias = pl_model_int(a, "qkv_bias"),
               .hidden = pl_model_int(a, "hidden"),
               .ffn = pl_model_int(a, "ffn"),
               .heads = pl_model_int(a, "heads"),
@@ -255,6 +265,8 @@ static const pl_model_key keys[] = {
     { "ffn", "3072", 1, "width inside the feed-forward layer" },
     { "heads", "12", 1, "attention heads; divides hidden" },
     { "patch", "16", 1, "height and width of a patch; divides size" },
+    { "act", "gelu", 0, "of the feed-forward layer", PL_ACT_WORDS },
+    { "qkv_bias", "1", 0, "1: queries, keys and values have biases" },
     { "eps", "0.000001", 0, "of the norms" },
     { "size", "224", 1, "height and width of an image" },
     { "classes", "1000", 2, "of the labels" },

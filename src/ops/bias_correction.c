@@ -23,7 +23,7 @@ static double flops(const pl_share *s)
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     double step = pl_type_get(s->node->in[0]->type, in[0], 0);
-    pl_type_put(PL_F32, out[0], 0, 1 - pow(pl_node_real(s->node, "base", 0), step));
+    pl_type_put(s->node->out[0]->type, out[0], 0, 1 - pow(pl_node_real(s->node, "base", 0), step));
 }
 
 const pl_op pl_op_bias_correction = {

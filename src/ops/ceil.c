@@ -1,5 +1,5 @@
-/* ceil: the least whole number that is not below x, one element each. No gradient: it is 0 or
- * infinite. */
+/* ceil: the least whole number that is not below x, one element each. Its gradient is
+ * 0. */
 #include "graph/op.h"
 #include "ops/lib/elementwise.h"
 #include "ops/list.h"
@@ -21,6 +21,7 @@ const pl_op pl_op_ceil = {
     .name = "ceil",
     .sig = "...->...",
     .elementwise = true,
+    .grad = pl_elementwise_flat,
     .ref = ref,
     .examples =
         (const pl_example[]){

@@ -22,9 +22,9 @@ static double flops(const pl_share *s)
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
-    double ss = pl_type_get(PL_F32, in[0], 0);
+    double ss = pl_type_get(s->node->in[0]->type, in[0], 0);
     double scale = pl_node_real(s->node, "max_norm", 0) / (sqrt(ss) + 1e-6);
-    pl_type_put(PL_F32, out[0], 0, scale > 1 ? 1 : scale);
+    pl_type_put(s->node->out[0]->type, out[0], 0, scale > 1 ? 1 : scale);
 }
 
 const pl_op pl_op_clip_scale = {

@@ -42,8 +42,8 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
             sum += exp(x - top);
             if (c == (double)(here.lo + i)) picked = x;
         }
-        pl_type_put(PL_F32, out[0], w.at[3], sum);
-        pl_type_put(PL_F32, out[1], w.at[4], picked);
+        pl_type_put(n->out[0]->type, out[0], w.at[3], sum);
+        pl_type_put(n->out[1]->type, out[1], w.at[4], picked);
     } while (pl_walk_next(&w));
 }
 

@@ -1,8 +1,9 @@
 /* gather_elements: of each row the elements that are asked for: "...e,...k->...k" with
  *   y[..., k] = x[..., ids[..., k]]
  * where e and k stand in the same place of the dimensions: "enm,knm->knm" picks along the first.
- * e is a lookup letter: a share of e gives zeros for what it has not, and shares are summed; an id
- * outside of the whole row gives 0. The gradient is topk's. */
+ * The ids may lack letters that x and y have: "enm,k->knm" picks whole rows. e is a lookup letter:
+ * a share of e gives zeros for what it has not, and shares are summed; an id outside of the whole
+ * row gives 0. The gradient is topk's. */
 #include "graph/op.h"
 #include "graph/walk.h"
 #include "ops/lib/move.h"
@@ -31,7 +32,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 const pl_op pl_op_gather_elements = {
     .name = "gather_elements",
     .sig = "...e,...k->...k",
-    .form = "e:0 k:12 012",
+    .form = "e:0 k:12 012 02",
     .lookup = "e",
     .linear = "0",
     .types = "t,i->t",
@@ -42,6 +43,7 @@ const pl_op pl_op_gather_elements = {
         (const pl_example[]){
             { NULL, .in = { { 2, { 4, 6 } }, { 2, { 4, 3 }, "i64", 0, 6 } } },
             { "enm,knm->knm", .in = { { 3, { 3, 2, 4 } }, { 3, { 5, 2, 4 }, "i32", -1, 4 } } },
+            { "enm,kn->knm", .in = { { 3, { 3, 2, 4 } }, { 2, { 5, 2 }, "i64", 0, 3 } } },
             { NULL, .in = { { 2, { 4, 6 }, "i64" }, { 2, { 4, 3 }, "i64", 0, 6 } } },
             { 0 },
         },

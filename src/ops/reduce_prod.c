@@ -1,9 +1,14 @@
 /* reduce_prod: the product over the letters that the output lacks; by default over the last
- * dimension. These letters are whole: partial products do not combine by a sum. No gradient. */
+ * dimension. These letters are whole: partial products do not combine by a sum. */
 #include "graph/op.h"
 #include "graph/walk.h"
 #include "ops/lib/elementwise.h"
 #include "ops/list.h"
+
+static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
+{
+    dx[0] = PL_ADD(b, &pl_op_reduce_prod_grad, pl_spec(b, n, "{0},{1}->{0}"), n->in[0], dy[0]);
+}
 
 static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
 {
@@ -37,6 +42,7 @@ const pl_op pl_op_reduce_prod = {
     .sig = "...v->...",
     .types = "t",
     .infer = infer,
+    .grad = grad,
     .flops = flops,
     .ref = ref,
     .examples =

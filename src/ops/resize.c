@@ -1,6 +1,7 @@
 /* resize: letter u becomes v by interpolation, "ncuy->ncvy; v=8" or "; scale=2": the nearest place
- * (mode=nearest, at halves by `round`) or the two around it (mode=linear). ops/lib/resize.h has the
- * places. u and v are whole. A node resizes one dimension; two after each other are bilinear. */
+ * (mode=nearest, at halves by `round`), the two around it (mode=linear) or four (mode=cubic), more
+ * with antialias=1. ops/lib/resize.h has the places. u and v are whole. A node resizes one
+ * dimension; two after each other are bilinear. */
 #include "ops/lib/resize.h"
 #include "ops/list.h"
 
@@ -33,6 +34,11 @@ const pl_op pl_op_resize = {
               .in = { { 2, { 5, 4 } } } },
             { "; v=5 coords=asymmetric round=ceil", .in = { { 2, { 4, 3 }, "bf16" } } },
             { "; v=1 coords=pytorch_half_pixel round=floor", .in = { { 2, { 4, 3 } } } },
+            { "; v=7 mode=cubic", .in = { { 2, { 4, 5 } } } },
+            { "; v=5 mode=cubic coeff=-0.5 exclude=1 coords=align_corners",
+              .in = { { 2, { 4, 7 } } } },
+            { "un->vn; v=3 mode=linear antialias=1", .in = { { 2, { 8, 4 } } } },
+            { "; scale=0.3 mode=cubic antialias=1 exclude=1", .in = { { 2, { 4, 9 } } } },
             { 0 },
         },
 };

@@ -1,5 +1,5 @@
-/* round: the nearest whole number, halves to the even one, one element each. No gradient: it is 0
- * or infinite. */
+/* round: the nearest whole number, halves to the even one, one element each. Its gradient is
+ * 0. */
 #include "graph/op.h"
 #include "ops/lib/elementwise.h"
 #include "ops/list.h"
@@ -22,6 +22,7 @@ const pl_op pl_op_round = {
     .name = "round",
     .sig = "...->...",
     .elementwise = true,
+    .grad = pl_elementwise_flat,
     .ref = ref,
     .examples =
         (const pl_example[]){

@@ -25,14 +25,15 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     const pl_node *n = s->node;
     double momentum = pl_node_real(n, "momentum", 0), decay = pl_node_real(n, "decay", 0);
     bool nesterov = pl_node_int(n, "nesterov", 0);
-    double lr = pl_type_get(PL_F32, in[3], 0), scale = pl_type_get(PL_F32, in[4], 0);
+    double lr = pl_type_get(n->in[3]->type, in[3], 0),
+           scale = pl_type_get(n->in[4]->type, in[4], 0);
     pl_walk i = pl_walk_new(s, pl_walk_mask(n, 0));
     do {
-        double w = pl_type_get(PL_F32, in[0], i.at[0]);
+        double w = pl_type_get(n->in[0]->type, in[0], i.at[0]);
         double d = scale * pl_type_get(n->in[1]->type, in[1], i.at[1]) + decay * w;
-        double u = momentum * pl_type_get(PL_F32, in[2], i.at[2]) + d;
-        pl_type_put(PL_F32, out[0], i.at[5], w - lr * (nesterov ? d + momentum * u : u));
-        pl_type_put(PL_F32, out[1], i.at[6], u);
+        double u = momentum * pl_type_get(n->in[2]->type, in[2], i.at[2]) + d;
+        pl_type_put(n->out[0]->type, out[0], i.at[5], w - lr * (nesterov ? d + momentum * u : u));
+        pl_type_put(n->out[1]->type, out[1], i.at[6], u);
     } while (pl_walk_next(&i));
 }
 

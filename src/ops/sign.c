@@ -1,4 +1,4 @@
-/* sign: -1, 0 or 1, one element each; NaN of a NaN. No gradient: it is 0 or infinite. */
+/* sign: -1, 0 or 1, one element each; NaN of a NaN. Its gradient is 0. */
 #include "graph/op.h"
 #include "ops/lib/elementwise.h"
 #include "ops/list.h"
@@ -19,6 +19,7 @@ const pl_op pl_op_sign = {
     .sig = "...->...",
     .types = "t",
     .elementwise = true,
+    .grad = pl_elementwise_flat,
     .ref = ref,
     .examples =
         (const pl_example[]){

@@ -16,7 +16,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
         double x = pl_type_get(t, in[0], i);
         sum += x * x;
     }
-    pl_type_put(PL_F32, out[0], 0, sum);
+    pl_type_put(s->node->out[0]->type, out[0], 0, sum);
 }
 
 const pl_op pl_op_square_sum = {

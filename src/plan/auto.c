@@ -1,7 +1,6 @@
 #include "plan/auto.h"
 
 #include "base/clock.h"
-#include "plan/follow.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -167,19 +166,4 @@ pl_plan *pl_auto_least(const pl_auto *x, int mesh, pl_arena *out)
     pl_err why = { 0 };
     const pl_tables *t = x->mesh[mesh].tables;
     return pl_tables_least(t, out, &a, &why) ? pl_tables_plan(t, a.value, "least", out) : NULL;
-}
-
-pl_plan *pl_auto_like(const pl_graph *g, const pl_plan *like, pl_arena *out)
-{
-    pl_plan *p = pl_plan_single(g, out);
-    p->mesh = like->mesh;
-    p->strategy = like->strategy;
-    for (int i = 0; i < g->values.n; i++) {
-        const pl_value *v = g->values.at[i],
-                       *x = v->maker ? NULL : pl_graph_find(like->graph, v->name);
-        if (x && !x->maker && pl_shape_same(&x->shape, &v->shape))
-            p->stored[i] = like->stored[x->id];
-    }
-    pl_plan_follow(p);
-    return p;
 }

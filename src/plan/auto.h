@@ -66,8 +66,4 @@ PL_MUST_CHECK bool pl_auto_plan(const pl_graph *g, const pl_cluster *c,
  * the largest limit so far. When nothing fits what was found before stays. */
 PL_MUST_CHECK bool pl_auto_again(pl_auto *x, double memory, pl_arena *out, pl_err *err);
 
-/* A plan of another graph on the mesh of `like`, with the states and inputs that both have where
- * they lie there; all else follows. */
-pl_plan *pl_auto_like(const pl_graph *g, const pl_plan *like, pl_arena *out);
-
 #endif

@@ -17,7 +17,7 @@ typedef struct pl_plan_about {
     const char *optimizer; /* "adamw"                                                            */
     const char *cluster;   /* as pl_cluster_print writes it; "": links are not known             */
     const char *strategy;  /* how it was asked for; NULL: plan->strategy                         */
-    double step_seconds, bound_seconds; /* predicted; the bound of the search, 0: none           */
+    double step_seconds, bound_seconds; /* predicted; no step is below bound_seconds, 0: none    */
     double memory_bytes;   /* of the heaviest device                                             */
 } pl_plan_about;
 

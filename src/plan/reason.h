@@ -114,29 +114,7 @@ PL_MUST_CHECK bool pl_reason_ask(const pl_reason *r, const pl_value *v, pl_var_k
 PL_MUST_CHECK bool pl_reason_value(const pl_reason *r, const pl_value *v, int most, pl_arena *out,
                                    pl_reason_tensor *t, pl_err *err);
 
-/* -- the whole plan ---------------------------------------------------------------------------- */
-
-/* Messages of one kind over the same axes, of a tensor and the same one of other copies. */
-typedef struct pl_reason_row {
-    const pl_value *value;       /* of the copy that stands for all                              */
-    pl_move_kind kind;
-    unsigned axes;
-    int64_t count, bytes;
-    double seconds;              /* one after another                                            */
-    double hidden;               /* of which can pass beside computing; the rows alike         */
-} pl_reason_row;
-
-typedef struct pl_reason_parts {
-    double compute;              /* seconds of all kernels                                       */
-    double messages;             /* of all messages                                              */
-    double hidden;               /* of which can pass beside computing                           */
-    int n;
-    pl_reason_row *row;          /* [n] the longest first                                        */
-} pl_reason_parts;
-
-/* What the step is made of: max(compute, hidden) + messages - hidden. The rows are the cheapest
- * moves (plan/reshard.h), which may be faster than what the tables say. */
-void pl_reason_split(const pl_reason *r, pl_arena *out, pl_reason_parts *p);
+/* -- texts ------------------------------------------------------------------------------------- */
 
 /* The name of a node or value with "*" where those of other copies differ: "h.*.attn.qkv". What the
  * update of a weight reads is "gradient of h.*.mlp.fc.weight". */
@@ -149,9 +127,5 @@ const char *pl_reason_axes(const pl_mesh *m, unsigned axes, pl_arena *out); /* "
 /* What a choice does: "data: b, tensor: n"; axes on one factor major first: "node+gpu: b"; "all
  * copied". */
 const char *pl_reason_choice(const pl_choice *c, const pl_node *n, const pl_mesh *m, pl_arena *out);
-
-/* One sentence: what the step is made of, whether memory binds and its price, the message that
- * takes most of the step and what the next best choice in its place costs. */
-const char *pl_reason_sentence(const pl_reason *r, pl_arena *out);
 
 #endif

@@ -1,7 +1,7 @@
 #include "plan/strategy.h"
 
 #include "base/file.h"
-#include "plan/auto.h"
+#include "plan/cost.h"
 #include "plan/file.h"
 #include "plan/roles.h"
 #include "plan/states.h"
@@ -14,8 +14,11 @@
 
 enum {
     DP,
+    DDP,
     DP_N,
     ZERO,
+    FSDP,
+    FSDP_N,
     HSDP,
     HPZ,
     TP,
@@ -40,10 +43,13 @@ static const struct {
 } words[N_WORDS] = {
     [DP] = { "dp", "dp", 0, DP,
              "data parallel: the batch over axis data, which takes the devices left over" },
+    [DDP] = { "ddp", "ddp", 0, DP, "the same as dp, PyTorch's name for it" },
     [DP_N] = { "dp=", "dp=N", 1, DP,
                "the same over N devices, which have to be all that are left over" },
     [ZERO] = { "zero=", "zero=1|2|3", 1, ZERO,
                "states over axis data too: optimizer (1), gradients (2), weights (3, FSDP)" },
+    [FSDP] = { "fsdp", "fsdp", 0, ZERO, "the same as zero=3, PyTorch's name for it" },
+    [FSDP_N] = { "fsdp=", "fsdp=N", 1, HSDP, "the same as hsdp=N" },
     [HSDP] = { "hsdp=", "hsdp=N", 1, HSDP,
                "zero=3 over groups of N, axis shard, and copies over the others, axis data" },
     [HPZ] = { "hpz=", "hpz=N", 1, HSDP,
@@ -89,8 +95,36 @@ static bool read_sizes(const char *at, int n, int size[])
     return true;
 }
 
+/* What other systems have words for and no layout here does: it begins with one of these. */
+static const char *const later[][2] = {
+    { "pp", "pipelines are not there yet" },
+    { "vpp", "pipelines are not there yet" },
+    { "pipeline", "pipelines are not there yet" },
+    { "schedule", "pipelines are not there yet" },
+    { "cp", "positions of a row cannot be shared yet (sp shares activations beside tp=N)" },
+    { "context", "positions of a row cannot be shared yet (sp shares activations beside tp=N)" },
+    { "recompute", "activations are not recomputed yet" },
+    { "checkpoint", "activations are not recomputed yet" },
+    { "offload", "states do not leave their device yet" },
+    { "embrace", "sparse gradients of tables are not there yet" },
+    { "micro", "micro-batches are an option of train and verify: --micro N" },
+};
+
+/* Is the word one of them, alone or with "=..."? */
+static bool refuse_later(const char *word, pl_err *err)
+{
+    const size_t n = strcspn(word, "=:");
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+        if (strlen(later[i][0]) == n && !strncmp(word, later[i][0], n)) {
+            pl_err_set(err, PL_EUNSUPPORTED, "strategy: '%s': %s", word, later[i][1]);
+            return true;
+        }
+    return false;
+}
+
 static bool unknown_word(const char *word, pl_arena *a, pl_err *err)
 {
+    if (refuse_later(word, err)) return false;
     pl_text forms = { .arena = a };
     const char *near = NULL;
     int least = 3; /* "did you mean" only within two edits */
@@ -136,6 +170,8 @@ static bool set_word(pl_strategy *s, int id, const int size[3], const char *word
     switch (id) {
     case DP_N: s->data = size[0]; break;
     case ZERO: s->zero = size[0]; break;
+    case FSDP: s->zero = 3; break;
+    case FSDP_N:
     case HSDP: s->shard = size[0]; break;
     case HPZ:
         s->shard = size[0];
@@ -161,8 +197,10 @@ static bool set_word(pl_strategy *s, int id, const int size[3], const char *word
 static bool read_words(const char *text, pl_arena *a, pl_strategy *s, bool seen[], pl_err *err)
 {
     for (const char *at = text;; at++) {
-        size_t n = strcspn(at, ",");
-        const char *word = pl_arena_span(a, at, n);
+        at += strspn(at, " ");
+        size_t n = strcspn(at, ","), last = n;
+        while (last && at[last - 1] == ' ') last--;
+        const char *word = pl_arena_span(a, at, last);
         int id = DP, size[3];
         PL_TRY(find_word(word, a, &id, size, err));
         int sets = words[id].sets;
@@ -220,11 +258,14 @@ static bool check_degrees(pl_strategy *s, int n, bool data_given, pl_arena *a, p
 {
     pl_text product = { .arena = a };
     int64_t all = count_devices(s, data_given, &product);
-    if (all > n || n % all || (data_given && all != n))
-        return pl_err_set(err, PL_EINPUT,
-                          "strategy '%s' takes %s%s = %lld devices, and there %s %d", s->text,
-                          data_given ? "" : "a multiple of ", pl_text_get(&product), (long long)all,
-                          n == 1 ? "is" : "are", n);
+    if (all > n || (data_given && all != n))
+        return pl_err_set(err, PL_EINPUT, "strategy '%s' takes %s = %lld devices, and there %s %d",
+                          s->text, pl_text_get(&product), (long long)all, n == 1 ? "is" : "are", n);
+    if (n % all)
+        return pl_err_set(
+            err, PL_EINPUT, "strategy '%s': %d devices cannot be divided by %s%s", s->text, n,
+            pl_text_get(&product),
+            strchr(pl_text_get(&product), ' ') ? pl_arena_fmt(a, " = %lld", (long long)all) : "");
     if (!data_given) s->data = n / (int)all;
     degree part[N_DEGREES];
     int n_axes = 0;
@@ -258,8 +299,9 @@ static bool read_file(const char *path, pl_arena *a, pl_strategy *s, pl_err *err
     s->file = f;
     s->cluster = f->cluster;
     return pl_mesh_ranks(&f->mesh) == s->devices ||
-           pl_err_set(err, PL_EINPUT, "%s is a plan for %d devices, and here are %d", path,
-                      pl_mesh_ranks(&f->mesh), s->devices);
+           pl_err_set(err, PL_EINPUT,
+                      "%s is a plan for %d devices, and here are %d: give --devices %d", path,
+                      pl_mesh_ranks(&f->mesh), s->devices, pl_mesh_ranks(&f->mesh));
 }
 
 bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_strategy *out,
@@ -282,8 +324,9 @@ bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_stra
     if (seen[AUTO]) return true;
     if (seen[HSDP] && out->zero && out->zero < 3)
         return pl_err_set(err, PL_EINPUT,
-                          "strategy '%s': hsdp and hpz are zero=3 already: leave zero=%d out", text,
-                          out->zero);
+                          "strategy '%s': hsdp, fsdp=N and hpz are zero=3 already: leave zero=%d "
+                          "out",
+                          text, out->zero);
     if (seen[HSDP]) out->zero = 3;
     return check_degrees(out, n_devices, seen[DP_N], arena, err);
 }
@@ -359,29 +402,34 @@ static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_
     return pl_plan_check(p, err);
 }
 
-static bool plan_by_search(const pl_strategy *s, const pl_graph *g, pl_arena *out, pl_plan **plan,
-                           pl_err *err)
+/* A plan of another graph on the mesh of `like`, with the states and inputs that both have where
+ * they lie there; all else follows. */
+static pl_plan *plan_like(const pl_graph *g, const pl_plan *like, pl_arena *out)
 {
-    pl_cluster *local = NULL;
-    pl_auto *found;
-    if (!s->cluster)
-        PL_TRY(pl_cluster_find(pl_arena_fmt(out, "local:%d", s->devices), out, &local, err));
-    const pl_cluster *c = s->cluster ? s->cluster : local;
-    const pl_auto_options o = { .memory = pl_cluster_memory(c) };
-    PL_TRY(pl_auto_plan(g, c, &o, out, &found, err));
-    *plan = found->plan;
-    return true;
+    pl_plan *p = pl_plan_single(g, out);
+    p->mesh = like->mesh;
+    p->strategy = like->strategy;
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i],
+                       *x = v->maker ? NULL : pl_graph_find(like->graph, v->name);
+        if (x && !x->maker && pl_shape_same(&x->shape, &v->shape))
+            p->stored[i] = like->stored[x->id];
+    }
+    pl_plan_follow(p);
+    return p;
 }
 
 bool pl_strategy_plan(const pl_strategy *s, const pl_graph *g, const pl_plan *like, pl_arena *out,
                       pl_plan **plan, pl_err *err)
 {
     if (like && (s->automatic || s->file)) {
-        *plan = pl_auto_like(g, like, out);
+        *plan = plan_like(g, like, out);
         return pl_plan_check(*plan, err);
     }
     if (s->file) return pl_plan_file_plan(s->file, g, out, plan, err);
-    if (s->automatic) return plan_by_search(s, g, out, plan, err);
+    if (s->automatic)
+        return pl_err_set(err, PL_EUNSUPPORTED,
+                          "strategy 'auto' names no layout: a search finds one (program/best.h)");
     pl_plan *p = *plan = pl_plan_single(g, out);
     p->strategy = s->text;
     pl_strategy_mesh(s, &p->mesh);

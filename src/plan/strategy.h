@@ -50,8 +50,9 @@ void pl_strategy_mesh(const pl_strategy *s, pl_mesh *out);
 
 /* A checked plan of a graph. `like` (or NULL) is a plan on the same mesh with whose graph this one
  * shares states, by name: an evaluation reads the weights where training keeps them. Sizes need not
- * divide. Fails as pl_auto_plan or pl_plan_file_plan do, or with PL_EINPUT when nothing in the
- * model can be split that way (the axis, its size, and the widest factor on offer). */
+ * divide. Of auto it needs `like`: what a search finds is asked for by pl_best_of. Fails as
+ * pl_plan_file_plan does, or with PL_EINPUT when nothing in the model can be split that way (the
+ * axis, its size, and the widest factor on offer). */
 PL_MUST_CHECK bool pl_strategy_plan(const pl_strategy *s, const pl_graph *g, const pl_plan *like,
                                     pl_arena *out, pl_plan **plan, pl_err *err);
 

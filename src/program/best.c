@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 #include "base/each.h"
-#include "plan/strategy.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +33,7 @@ static bool add(choosing *x, const char *name, const pl_plan *plan, double bound
     pl_contender *k = &x->b->at[x->b->n];
     pl_program *program;
     *k = (pl_contender){ .name = name, .plan = plan, .bound = bound };
+    k->searched = strcmp(name, plan->strategy) != 0;
     k->store = pl_store_new(plan, 0, x->out);
     PL_TRY(pl_program_lower(plan, 0, k->store, &x->lower, x->out, &program, err));
     k->program = program;
@@ -48,6 +49,7 @@ static int by_time(const void *a, const void *b)
     double p = x->forecast.step_seconds, q = y->forecast.step_seconds;
     if (x->fits != y->fits) return x->fits ? -1 : 1;
     if (p != q) return p < q ? -1 : 1;
+    if (x->searched != y->searched) return x->searched ? 1 : -1;
     return strcmp(x->name, y->name);
 }
 
@@ -78,41 +80,62 @@ typedef struct trial {
     const struct doubt *doubt; /* in this doubt                                                  */
     choosing x;
     pl_best made; /* n 0: it came to nothing */
+    pl_err why;   /* a layout did            */
 } trial;
 
-static void add_layout(choosing *x, const char *text)
+/* All trials that are made at once, and how many have begun. */
+typedef struct trials {
+    int n, begun;
+    trial *at;
+    const char *what; /* is told of them */
+    const pl_watch *watch;
+    pthread_mutex_t lock;
+} trials;
+
+static void tell_trial(trials *all)
+{
+    pthread_mutex_lock(&all->lock);
+    pl_watch_tell(all->watch, all->what, ++all->begun, all->n);
+    pthread_mutex_unlock(&all->lock);
+}
+
+static bool add_layout(choosing *x, const char *text, pl_err *err)
 {
     pl_strategy s;
     pl_plan *p;
-    pl_err why = { 0 };
-    if (!pl_strategy_parse(text, x->c->n_devices, x->out, &s, &why)) return;
+    PL_TRY(pl_strategy_parse(text, x->c->n_devices, x->out, &s, err));
     s.cluster = x->c;
     s.paths = x->lower.paths;
-    if (!pl_strategy_plan(&s, x->g, NULL, x->out, &p, &why)) return;
-    (void)!add(x, text, p, 0, &why);
+    PL_TRY(pl_strategy_plan(&s, x->g, NULL, x->out, &p, err));
+    return add(x, text, p, 0, err);
 }
 
 static void add_doubted(choosing *x, const pl_auto_mesh *m, const struct doubt *d);
 
-static void make_trial(void *trials, int i)
+static void make_trial(void *with, int i)
 {
-    trial *t = (trial *)trials + i;
+    trials *all = with;
+    trial *t = &all->at[i];
+    tell_trial(all);
     t->made = (pl_best){ .found = t->x.b->found, .limit = t->x.b->limit };
     t->made.at = PL_NEW(t->x.out, pl_contender);
     t->x.b = &t->made;
     if (t->layout)
-        add_layout(&t->x, t->layout);
+        (void)!add_layout(&t->x, t->layout, &t->why);
     else
         add_doubted(&t->x, t->mesh, t->doubt);
 }
 
-static void make_trials(const choosing *x, int n, trial t[])
+static void make_trials(const choosing *x, int n, trial t[], const char *what)
 {
+    trials all = { .n = n, .at = t, .what = what, .watch = x->b->found->watch };
     for (int i = 0; i < n; i++) {
         t[i].x = *x;
         t[i].x.out = pl_arena_new("trial");
     }
-    pl_each(n, make_trial, t);
+    pthread_mutex_init(&all.lock, NULL);
+    pl_each(n, make_trial, &all);
+    pthread_mutex_destroy(&all.lock);
 }
 
 /* What a trial made becomes *to, one of x's. */
@@ -125,15 +148,31 @@ static void take_trial(choosing *x, trial *t, pl_contender *to)
 /* -- layouts ----------------------------------------------------------------------------------- */
 
 /* A size stands between the two; NULL: none does. */
+enum { TP = 9, N_LAYOUTS = 11 };
 static const struct layout {
     const char *before, *after;
-} layouts[] = {
-    { "dp", NULL },   { "zero=1", NULL }, { "zero=3", NULL },      { "hsdp=", "" },
-    { "hpz=", "" },   { "tp=", "" },      { "tp=", ",sp,zero=1" }, { "tp=", ",sp,zero=3" },
-    { "tp=", ",sp" }, { "ep=", "" }, /* where there are experts */
+    bool known;
+} layouts[N_LAYOUTS] = {
+    { "dp", NULL, true },
+    { "zero=1", NULL, true },
+    { "zero=2", NULL, true },
+    { "zero=3", NULL, true },
+    { "hsdp=", "" },
+    { "hpz=", "" },
+    { "zero=1,tp=", ",sp" },
+    { "tp=", ",sp" },
+    { "zero=3,tp=", ",sp", true },
+    [TP] = { "tp=", "", true },
+    { "ep=", "" }, /* where there are experts */
 };
-enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
 static const double NEAR = 1.02; /* of the fastest: other sizes of a layout are worth a look */
+
+/* One to try: its text, and which it is. */
+typedef struct attempt {
+    const char *text;
+    const struct layout *of;
+    bool known;
+} attempt;
 
 static const char *layout_text(const choosing *x, const struct layout *l, int size)
 {
@@ -147,21 +186,28 @@ static int usual_size(const pl_cluster *c)
     return inner > 1 && inner < n ? inner : n / 2 > 1 ? n / 2 : n;
 }
 
+static void note_refused(pl_best *b, const char *name, const pl_err *why, pl_arena *out)
+{
+    b->refused[b->n_refused++] = (pl_refused){ name, pl_arena_text(out, why->msg) };
+}
+
 /* The one that made the fastest that fits of those within a limit; -1: none did. */
-static int try_layouts(choosing *x, int n, const char *const text[], double limit)
+static int try_layouts(choosing *x, int n, const attempt at[], double limit)
 {
     trial t[MOST_LAYOUTS] = { 0 };
     int fastest = -1;
-    for (int i = 0; i < n; i++) t[i].layout = text[i];
-    make_trials(x, n, t);
+    for (int i = 0; i < n; i++) t[i].layout = at[i].text;
+    make_trials(x, n, t, "playing through layout");
     for (int i = 0; i < n; i++) {
         pl_contender *k = &x->b->at[x->b->n];
         if (!t[i].made.n) {
+            if (at[i].known) note_refused(x->b, at[i].text, &t[i].why, x->out);
             pl_arena_free(t[i].x.out);
             continue;
         }
         x->b->n++;
         take_trial(x, &t[i], k);
+        k->known = at[i].known;
         if (!k->fits || k->forecast.step_seconds > limit) continue;
         limit = k->forecast.step_seconds;
         fastest = i;
@@ -169,32 +215,55 @@ static int try_layouts(choosing *x, int n, const char *const text[], double limi
     return fastest;
 }
 
-/* text[n] with one more, unless it is there. */
-static int add_text(const char *text[], int n, const char *more)
+/* at[n] with one more, unless it is there. */
+static int add_attempt(attempt at[], int n, attempt more)
 {
     for (int i = 0; i < n; i++)
-        if (!strcmp(text[i], more)) return n;
-    text[n] = more;
+        if (!strcmp(at[i].text, more.text)) return n;
+    at[n] = more;
     return n + 1;
 }
 
-/* Groups are of the usual size. Of the layout that is fastest then, where it is near the best of
- * all, groups of other sizes too. */
+/* Where all devices share tp none are left for zero. */
+static bool is_possible(const struct layout *l, int size, int n_devices)
+{
+    return size < n_devices || !l->after || !strchr(l->before, ',');
+}
+
+/* Those whose groups have the usual size, and tp=N as wide as a node, which is what people ask. */
+static int list_usual(const choosing *x, int ways, attempt at[])
+{
+    const struct layout *tp = &layouts[TP];
+    const int node = x->c->level[0].size > 1 ? x->c->level[0].size : ways;
+    int n = 0;
+    for (const struct layout *l = layouts; l < layouts + N_LAYOUTS; l++) {
+        const bool known = l->known && (l != tp || node == ways);
+        if (is_possible(l, ways, x->c->n_devices))
+            n = add_attempt(at, n, (attempt){ layout_text(x, l, ways), l, known });
+    }
+    return add_attempt(at, n, (attempt){ layout_text(x, tp, node), tp, true });
+}
+
+/* Of the layout that is fastest of the usual ones, where it is near the best of all, groups of
+ * other sizes too. */
 static void add_layouts(choosing *x)
 {
     const int n = x->c->n_devices, ways = usual_size(x->c);
     const double limit = find_fastest(x->b) * NEAR;
-    const char *text[MOST_LAYOUTS];
+    attempt all[MOST_LAYOUTS]; /* the usual ones first */
     if (n == 1) return;
-    pl_watch_tell(x->b->found->watch, "playing through layouts", 1, 1);
-    for (int i = 0; i < N_LAYOUTS; i++) text[i] = layout_text(x, &layouts[i], ways);
-    const int near = try_layouts(x, N_LAYOUTS, text, limit);
-    int more = 0;
-    for (int size = 2; near >= 0 && layouts[near].after && size <= n; size *= 2)
-        if (size != ways) more = add_text(text, more, layout_text(x, &layouts[near], size));
-    if (n > 2) more = add_text(text, more, pl_arena_fmt(x->out, "tp=%d,sp", n));
-    if (n > ways) more = add_text(text, more, pl_arena_fmt(x->out, "grid:%dx%dx1", n / ways, ways));
-    try_layouts(x, more, text, limit);
+    x->b->refused = PL_NEW_N(x->out, pl_refused, MOST_LAYOUTS);
+    const int n_usual = list_usual(x, ways, all), near = try_layouts(x, n_usual, all, limit);
+    const struct layout *l = near < 0 ? NULL : all[near].of;
+    int more = n_usual;
+    for (int size = 2; l && l->after && size <= n; size *= 2)
+        if (size != ways && is_possible(l, size, n))
+            more = add_attempt(all, more, (attempt){ layout_text(x, l, size), l, false });
+    if (n > 2) more = add_attempt(all, more, (attempt){ pl_arena_fmt(x->out, "tp=%d,sp", n) });
+    if (n > ways)
+        more = add_attempt(all, more,
+                           (attempt){ pl_arena_fmt(x->out, "grid:%dx%dx1", n / ways, ways) });
+    try_layouts(x, more - n_usual, all + n_usual, limit);
 }
 
 /* -- doubts ------------------------------------------------------------------------------------ */
@@ -265,7 +334,7 @@ static void doubt_last(choosing *x, const pl_auto_mesh *m)
     for (int i = 0; i < N_DOUBTS; i++)
         if (doubts[i].price >= 0 || m->answer.work <= MOST_WORK)
             t[n++] = (trial){ .mesh = m, .doubt = &doubts[i] };
-    make_trials(x, n, t);
+    make_trials(x, n, t, "playing through variant");
     for (int i = 0; i < n; i++)
         if (t[i].made.n && by_time(t[i].made.at, last) < 0)
             take_trial(x, &t[i], last);
@@ -283,7 +352,7 @@ static bool add_found(choosing *x, double *over, pl_err *err)
     for (int i = 0; i < f->n; i++) {
         const pl_auto_mesh *m = &f->mesh[i];
         if (!m->fits) continue;
-        pl_watch_tell(f->watch, "playing through plan", i + 1, f->n);
+        pl_watch_tell(f->watch, "playing through the plan of mesh", i + 1, f->n);
         PL_TRY(add_plan(x, m, m->answer.value, err));
         if (!f->method && m->bound < find_fastest(x->b)) doubt_last(x, m);
         const pl_contender *k = &x->b->at[x->b->n - 1];
@@ -305,7 +374,7 @@ static bool add_least(choosing *x, const pl_auto *f, int mesh)
 bool pl_best_fits(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
                   const pl_lower_options *lower)
 {
-    static const struct layout small = { "tp=", ",sp,zero=3" };
+    static const struct layout small = { "zero=3,tp=", ",sp" };
     pl_arena *tmp = pl_arena_new("fits");
     pl_best b = { 0 };
     pl_err why = { 0 };
@@ -314,7 +383,7 @@ bool pl_best_fits(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
     if (pl_auto_open(g, c, options, tmp, &b.found, &why)) {
         b.at = PL_NEW_N(tmp, pl_contender, b.found->n + 1);
         for (int i = 0; i < b.found->n && !fits; i++) fits = add_least(&x, b.found, i);
-        if (!fits) add_layout(&x, layout_text(&x, &small, usual_size(c)));
+        if (!fits) (void)!add_layout(&x, layout_text(&x, &small, usual_size(c)), &why);
         fits = find_fastest(&b) < INFINITY;
     }
     pl_arena_free(tmp);
@@ -386,4 +455,21 @@ bool pl_best_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
     pl_watch_tell(options->watch, NULL, 0, 0);
     b->seconds = pl_clock_now() - start;
     return ok;
+}
+
+bool pl_best_of(const pl_strategy *s, const pl_graph *g, const pl_auto_options *options,
+                const pl_lower_options *lower, pl_arena *out, pl_best **best, pl_err *err)
+{
+    pl_auto_options o = *options;
+    pl_strategy on = *s;
+    pl_cluster *local;
+    pl_plan *plan;
+    if (!on.cluster) {
+        PL_TRY(pl_cluster_find(pl_arena_fmt(out, "local:%d", s->devices), out, &local, err));
+        on.cluster = local;
+    }
+    o.memory = fmin(o.memory > 0 ? o.memory : INFINITY, pl_cluster_memory(on.cluster));
+    if (on.automatic) return pl_best_plan(g, on.cluster, &o, lower, out, best, err);
+    PL_TRY(pl_strategy_plan(&on, g, NULL, out, &plan, err));
+    return pl_best_given(plan, on.cluster, o.memory, lower, out, best, err);
 }

@@ -1,6 +1,7 @@
 #include "program/summary.h"
 
 #include "program/account.h"
+#include "program/names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,26 +38,25 @@ typedef struct names {
     const pl_graph *graph;
     pl_arena *arena;
     const char **of; /* [values] what it is to a state; NULL: nothing */
+    pl_names *row;   /* [rows] what is told of each                   */
 } names;
 
 static names make_names(const pl_graph *g, pl_arena *arena)
 {
-    names n = { g, arena, PL_NEW_N(arena, const char *, g->values.n + 1) };
+    names n = { g, arena, PL_NEW_N(arena, const char *, g->values.n + 1), NULL };
     const pl_value *const *of = pl_account_gradients(g, pl_account_late(g, arena), arena);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        if (v->next && v->next->maker)
-            n.of[v->next->id] = pl_arena_fmt(arena, "new %s", pl_summary_fold(arena, v->name));
+        if (v->next && v->next->maker) n.of[v->next->id] = pl_arena_fmt(arena, "new %s", v->name);
     }
     for (int i = 0; i < g->values.n; i++)
-        if (of[i] && of[i]->trainable)
-            n.of[i] = pl_arena_fmt(arena, "gradient of %s", pl_summary_fold(arena, of[i]->name));
+        if (of[i] && of[i]->trainable) n.of[i] = pl_arena_fmt(arena, "gradient of %s", of[i]->name);
     return n;
 }
 
 static const char *value_text(const names *n, const pl_value *v)
 {
-    return n->of[v->id] ? n->of[v->id] : pl_summary_fold(n->arena, v->name);
+    return n->of[v->id] ? n->of[v->id] : v->name;
 }
 
 /* A message of several tensors carries the name of the first, and how many more there are. */
@@ -67,8 +67,7 @@ static const char *tensor_text(const names *n, const pl_step *x)
     const char *first =
         pl_arena_span(n->arena, x->label, more ? (size_t)(more - x->label) : strlen(x->label));
     const pl_value *v = pl_graph_find(n->graph, first);
-    return pl_arena_fmt(n->arena, "%s and others",
-                        v ? value_text(n, v) : pl_summary_fold(n->arena, first));
+    return pl_arena_fmt(n->arena, "%s and others", v ? value_text(n, v) : first);
 }
 
 static pl_summary_row *find_row(pl_summary *s, const pl_step *x, const char *tensor)
@@ -77,7 +76,9 @@ static pl_summary_row *find_row(pl_summary *s, const pl_step *x, const char *ten
     while (i < s->n && (s->row[i].collective != x->collective || s->row[i].axes != x->axes ||
                         strcmp(s->row[i].tensor, tensor)))
         i++;
-    if (i == s->n) s->row[s->n++] = (pl_summary_row){ x->collective, x->axes, tensor, 0, 0, 0 };
+    if (i == s->n)
+        s->row[s->n++] =
+            (pl_summary_row){ .collective = x->collective, .axes = x->axes, .tensor = tensor };
     return &s->row[i];
 }
 
@@ -90,21 +91,33 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(x->tensor, y->tensor);
 }
 
+static void tell_names(const names *n, pl_summary *s)
+{
+    pl_names **row = PL_NEW_N(n->arena, pl_names *, s->n + 1);
+    for (int i = 0; i < s->n; i++) row[i] = &n->row[i];
+    pl_names_tell(s->n, row, n->arena);
+    for (int i = 0; i < s->n; i++) s->row[i].told = row[i]->told;
+}
+
 /* A shift is a send and a receive: it is counted where it is received. */
 static void add_messages(const pl_program *p, pl_arena *out, pl_summary *s)
 {
-    const names n = make_names(p->plan->graph, out);
+    names n = make_names(p->plan->graph, out);
+    n.row = PL_NEW_N(out, pl_names, p->n_messages + 1);
     s->row = PL_NEW_N(out, pl_summary_row, p->n_messages + 1);
     for (int i = 0; i < p->n_steps; i++) {
         const pl_step *x = &p->step[i];
         if (x->kind != PL_MESSAGE || x->collective == PL_COLLECTIVE_SEND) continue;
-        pl_summary_row *row = find_row(s, x, tensor_text(&n, x));
+        const char *tensor = tensor_text(&n, x);
+        pl_summary_row *row = find_row(s, x, pl_summary_fold(out, tensor));
+        pl_names_add(&n.row[row - s->row], tensor, out);
         double seconds = pl_account_message(p, x);
         row->count++;
         row->bytes += x->bytes;
         row->seconds += seconds;
         s->message_seconds += seconds;
     }
+    tell_names(&n, s);
     qsort(s->row, (size_t)s->n, sizeof *s->row, by_bytes);
 }
 

@@ -89,8 +89,9 @@ static bool starts(const char *text, const char *with)
 
 /* Of a name in a summary, as program/summary.h writes them. A message of several tensors has the
  * name of the first; one that a number (the loss) shares with larger ones is of gradients: these
- * alone wait for each other. */
-static const char *kind_of(const pl_graph *g, const char *tensor, pl_arena *tmp)
+ * alone wait for each other. fold[values]: their names, folded. */
+static const char *kind_of(const pl_graph *g, const char *const fold[], const char *tensor,
+                           pl_arena *tmp)
 {
     static const char others[] = " and others";
     size_t n = strlen(tensor), tail = sizeof others - 1;
@@ -100,7 +101,7 @@ static const char *kind_of(const pl_graph *g, const char *tensor, pl_arena *tmp)
     if (starts(tensor, "new ")) return "updated states";
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i], *leaf = pl_graph_leaf(v);
-        if (strcmp(pl_summary_fold(tmp, v->name), name) != 0) continue;
+        if (strcmp(fold[i], name) != 0) continue;
         if (leaf) return leaf->role == PL_INPUT ? "inputs" : leaf->trainable ? "weights" : "states";
         if (several && !v->shape.rank) return "gradients";
     }
@@ -111,10 +112,13 @@ static void add_side(const pl_compare_side *s, int side, rows *row, rows *kind, 
 {
     pl_arena *tmp = pl_arena_new("kinds of tensors");
     const pl_plan *p = s->program->plan;
+    const pl_graph *g = p->graph;
+    const char **fold = PL_NEW_N(tmp, const char *, g->values.n + 1);
+    for (int i = 0; i < g->values.n; i++) fold[i] = pl_summary_fold(tmp, g->values.at[i]->name);
     for (int i = 0; i < s->summary->n; i++) {
         const pl_summary_row *r = &s->summary->row[i];
         add_row(row, side, r, r->tensor, &p->mesh, out);
-        add_row(kind, side, r, kind_of(p->graph, r->tensor, tmp), &p->mesh, out);
+        add_row(kind, side, r, kind_of(g, fold, r->tensor, tmp), &p->mesh, out);
     }
     pl_arena_free(tmp);
 }
@@ -192,10 +196,15 @@ static const pl_compare_row *find_most(const pl_compare *c, int a, int b)
     return best;
 }
 
-static void add_message(const pl_compare *c, const pl_compare_row *r, pl_arena *tmp, pl_text *t)
+static void add_message(const pl_compare *c, const pl_compare_row *r, bool brief, pl_arena *tmp,
+                        pl_text *t)
 {
     const pl_compare_row *instead = find_most(c, 1, 0);
     pl_text_add(t, "%s takes %.3f ms", over(r, 0, tmp), 1e3 * r->seconds[0]);
+    if (brief) {
+        if (r->count[1]) pl_text_add(t, ", here %.3f ms", 1e3 * r->seconds[1]);
+        return;
+    }
     if (r->count[1])
         pl_text_add(t, ", %.3f ms in %s", 1e3 * r->seconds[1], c->name[1]);
     else if (instead)
@@ -205,22 +214,25 @@ static void add_message(const pl_compare *c, const pl_compare_row *r, pl_arena *
         pl_text_add(t, "; %s has none", c->name[1]);
 }
 
-static void add_slower(const pl_compare *c, pl_arena *tmp, pl_text *t)
+static void add_slower(const pl_compare *c, bool brief, pl_arena *tmp, pl_text *t)
 {
     double compute = c->compute[0] - c->compute[1], exposed = c->exposed[0] - c->exposed[1];
     const pl_compare_row *r = find_most(c, 0, 1);
-    pl_text_add(t, "%s is %.3f ms slower than %s (%.3f and %.3f ms): ", c->name[0],
-                1e3 * (c->step[0] - c->step[1]), c->name[1], 1e3 * c->step[0], 1e3 * c->step[1]);
+    pl_text_add(t, "%s is %.3f ms slower", c->name[0], 1e3 * (c->step[0] - c->step[1]));
+    if (!brief)
+        pl_text_add(t, " than %s (%.3f and %.3f ms)", c->name[1], 1e3 * c->step[0],
+                    1e3 * c->step[1]);
+    pl_text_add(t, ": ");
     if (exposed > compute && r)
-        add_message(c, r, tmp, t);
+        add_message(c, r, brief, tmp, t);
     else if (exposed > compute)
         pl_text_add(t, "%.3f ms more of the same messages are not hidden by computing",
                     1e3 * exposed);
     else
-        pl_text_add(t,
-                    "a device computes %.3f ms longer, as more of the work is done alike on "
-                    "several devices or in parts that are less efficient",
-                    1e3 * compute);
+        pl_text_add(t, "a device computes %.3f ms longer%s", 1e3 * compute,
+                    brief ? ""
+                          : ", as more of the work is done alike on several devices or in parts "
+                            "that are less efficient");
 }
 
 const char *pl_compare_sentence(const pl_compare *c, double cap, pl_arena *out)
@@ -235,13 +247,25 @@ const char *pl_compare_sentence(const pl_compare *c, double cap, pl_arena *out)
     } else if (fabs(c->step[0] - c->step[1]) <= 1e-6 * c->step[1])
         pl_text_add(&t, "%s is as fast as %s (%.3f ms)", c->name[0], c->name[1], 1e3 * c->step[0]);
     else if (c->step[0] > c->step[1])
-        add_slower(c, tmp, &t);
+        add_slower(c, false, tmp, &t);
     else
         pl_text_add(&t,
                     "%s is %.3f ms faster than %s (%.3f and %.3f ms) by the forecast of their "
                     "programs: the tables of the search count some of it otherwise",
                     c->name[0], 1e3 * (c->step[1] - c->step[0]), c->name[1], 1e3 * c->step[0],
                     1e3 * c->step[1]);
+    pl_text_add(&t, ".");
+    pl_arena_free(tmp);
+    return pl_text_get(&t);
+}
+
+const char *pl_compare_brief(const pl_compare *c, double cap, pl_arena *out)
+{
+    const bool fits = (double)c->peak[0] <= cap;
+    if (!fits || c->step[0] <= c->step[1] * (1 + 1e-6)) return pl_compare_sentence(c, cap, out);
+    pl_arena *tmp = pl_arena_new("sentence");
+    pl_text t = { .arena = out };
+    add_slower(c, true, tmp, &t);
     pl_text_add(&t, ".");
     pl_arena_free(tmp);
     return pl_text_get(&t);

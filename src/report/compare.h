@@ -50,4 +50,7 @@ void pl_compare_make(const pl_compare_side *asked, const pl_compare_side *other,
  * limit. */
 const char *pl_compare_sentence(const pl_compare *c, double cap, pl_arena *out);
 
+/* The same in fewer words, where [1] is what is told of already and needs no name. */
+const char *pl_compare_brief(const pl_compare *c, double cap, pl_arena *out);
+
 #endif

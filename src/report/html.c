@@ -30,11 +30,12 @@ static void write_times(pl_html_page *p, const pl_html_plan *x)
     open_figure(p, "step, predicted");
     pl_html_put_seconds(p, f->step_seconds);
     close_figure(p, "");
-    if (x->bound_seconds > 0) {
-        open_figure(p, "no plan is below");
-        pl_html_put_seconds(p, x->bound_seconds);
-        close_figure(
-            p, share_text(p->tmp, f->step_seconds - x->bound_seconds, f->step_seconds, "gap"));
+    if (x->n_units > 0 && f->step_seconds > 0) {
+        const double rate = (double)x->n_units / f->step_seconds;
+        open_figure(p, pl_arena_fmt(p->tmp, "%s in a second", pl_html_text(p->tmp, x->units)));
+        pl_text_add(p->out, "<data value=\"%.17g\">%s</data>", rate,
+                    pl_html_count(p->tmp, (int64_t)rate));
+        close_figure(p, share_text(p->tmp, x->mfu, 1, "of the peak (MFU)"));
     }
     open_figure(p, "computing");
     pl_html_put_seconds(p, f->compute_seconds);
@@ -92,6 +93,7 @@ static void write_plan(pl_html_page *p, const pl_html_view *v)
     pl_html_time_write(p, v);
     pl_html_memory_write(p, v);
     pl_html_message_write(p, v);
+    if (v->in->devices) pl_html_devices_write(p, v);
     pl_text_add(p->out, "</article>\n");
 }
 
@@ -140,6 +142,19 @@ void pl_html_close(pl_html_page *p)
     pl_text_add(p->out, "<script>\n");
     for (const char *const *line = pl_html_script; *line; line++) pl_text_add(p->out, "%s", *line);
     pl_text_add(p->out, "</script>\n</body></html>\n");
+}
+
+void pl_html_picture_open(pl_html_page *p, double height, const char *about)
+{
+    pl_text_add(p->out,
+                "<div class=\"roll\"><svg class=\"wide\" viewBox=\"0 0 %d %.0f\" role=\"img\" "
+                "aria-label=\"%s\">\n",
+                PL_HTML_WIDE, height, about);
+}
+
+void pl_html_picture_close(pl_html_page *p)
+{
+    pl_text_add(p->out, "</svg></div>\n");
 }
 
 static void write_contents(pl_html_page *p)

@@ -15,8 +15,11 @@ typedef struct pl_html_plan {
     const pl_plan *plan;
     const pl_program *program;    /* of rank 0, which has the largest parts                       */
     const pl_forecast *forecast;  /* of that program                                              */
-    double bound_seconds;         /* no plan's step is below it; 0: none known                    */
     double limit_bytes;           /* memory of the smallest device; 0: none                       */
+    const pl_cluster *devices;    /* the figures that the forecast is from; NULL: not known       */
+    const char *units;            /* what a step takes in: "tokens"; so many; NULL: not known     */
+    int64_t n_units;
+    double mfu;                   /* share of the devices' peak flops, 0 .. 1; 0: not known       */
 } pl_html_plan;
 
 /* The steps of one program in one order. */

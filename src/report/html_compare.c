@@ -146,10 +146,8 @@ static void draw_steps(pl_html_page *p)
         height += TITLE + pl_html_lane_height(&p->view[i]);
     }
     pl_html_scale s = { 0, to > 0 ? to : 1, TITLE, false };
-    pl_text_add(p->out,
-                "<h3>One step of each, on one scale</h3>\n<svg class=\"wide\" viewBox=\"0 0 %d "
-                "%.0f\" role=\"img\" aria-label=\"time lines of all plans\">\n",
-                PL_HTML_WIDE, height + PL_HTML_AXIS);
+    pl_text_add(p->out, "<h3>One step of each, on one scale</h3>\n");
+    pl_html_picture_open(p, height + PL_HTML_AXIS, "time lines of all plans");
     pl_html_lane_axis(p, &s, height - TITLE);
     for (int i = 0; i < p->n; i++) {
         pl_text_add(p->out, "<text class=\"note\" x=\"%d\" y=\"%.0f\">%s: %s</text>", PL_HTML_LEFT,
@@ -158,7 +156,8 @@ static void draw_steps(pl_html_page *p)
         pl_html_lane_draw(p, &p->view[i], &s);
         s.top += pl_html_lane_height(&p->view[i]) + TITLE;
     }
-    pl_text_add(p->out, "</svg>\n<h3>Memory of the heaviest device, on one scale</h3>\n");
+    pl_html_picture_close(p);
+    pl_text_add(p->out, "<h3>Memory of the heaviest device, on one scale</h3>\n");
     for (int i = 0; i < p->n; i++) {
         const pl_html_plan *x = p->view[i].in;
         pl_text_add(p->out, "<p class=\"row\">%s: ", pl_html_text(p->tmp, x->name));

@@ -151,10 +151,7 @@ static void draw_chart(pl_html_page *p, const pl_html_view *v)
                       .most = 1.02 * fmax(1, near ? fmax(peak, limit) : peak),
                       .floor = (double)(f->memory.weights + f->memory.optimizer) };
     const pl_html_scale s = { 0, c.seconds, TOP, false };
-    pl_text_add(p->out,
-                "<svg class=\"wide\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"memory over "
-                "one step\">\n",
-                PL_HTML_WIDE, TOP + HEIGHT + PL_HTML_AXIS);
+    pl_html_picture_open(p, TOP + HEIGHT + PL_HTML_AXIS, "memory over one step");
     pl_html_memory_scale(p, c.most, TOP, HEIGHT);
     pl_html_lane_axis(p, &s, HEIGHT);
     draw_states(p, v, &c);
@@ -166,7 +163,7 @@ static void draw_chart(pl_html_page *p, const pl_html_view *v)
                     PL_HTML_LEFT, up(&c, limit), PL_HTML_PLOT, PL_HTML_LEFT + 6, up(&c, limit) + 13,
                     pl_text_size(p->tmp, limit));
     if (v->in->program->n_steps) draw_peak(p, v, &c);
-    pl_text_add(p->out, "</svg>\n");
+    pl_html_picture_close(p);
 }
 
 /* -- what is alive ----------------------------------------------------------------------------- */

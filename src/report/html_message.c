@@ -11,7 +11,7 @@ static void write_row(pl_html_page *p, const pl_html_view *v, const pl_summary_r
                 "</td><td class=\"n\">",
                 pl_html_view_kind(v, &like), pl_collective_name(r->collective),
                 pl_html_text(p->tmp, pl_summary_axes(p->tmp, v->mesh, r->axes)),
-                pl_html_text(p->tmp, r->tensor), (long long)r->count);
+                pl_html_text(p->tmp, r->told), (long long)r->count);
     pl_html_put_bytes(p, (double)r->bytes);
     pl_text_add(p->out, "</td><td class=\"n\">");
     pl_html_put_seconds(p, r->seconds);

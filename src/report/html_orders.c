@@ -106,11 +106,8 @@ static void draw(orders *o)
                     "</svg>order %s</span>",
                     look(o, k), k == o->n - 1 ? "v5h-18z" : "",
                     pl_html_text(o->page.tmp, o->at[k].name));
-    pl_text_add(
-        o->page.out,
-        "</p>\n<svg class=\"wide\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"work memory "
-        "over one step\">\n",
-        PL_HTML_WIDE, TOP + HEIGHT + PL_HTML_AXIS);
+    pl_text_add(o->page.out, "</p>\n");
+    pl_html_picture_open(&o->page, TOP + HEIGHT + PL_HTML_AXIS, "work memory over one step");
     draw_order(o, o->n - 1);
     pl_html_memory_scale(&o->page, o->most, TOP, HEIGHT);
     for (int k = 0; k < o->n - 1; k++) draw_order(o, k);
@@ -118,9 +115,10 @@ static void draw(orders *o)
     for (int k = 0; k < o->n; k++) draw_peak(o, k);
     pl_text_add(o->page.out,
                 "<text x=\"%d\" y=\"%d\">first step</text><text x=\"%d\" y=\"%d\" "
-                "text-anchor=\"end\">last of %s steps</text></svg>\n",
+                "text-anchor=\"end\">last of %s steps</text>",
                 PL_HTML_LEFT, TOP + HEIGHT + 16, PL_HTML_LEFT + PL_HTML_PLOT, TOP + HEIGHT + 16,
                 pl_html_count(o->page.tmp, o->at[0].program->n_steps));
+    pl_html_picture_close(&o->page);
 }
 
 /* -- tables ------------------------------------------------------------------------------------ */

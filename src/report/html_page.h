@@ -80,6 +80,9 @@ const char *pl_html_place(const pl_html_view *v, const pl_value *x, const pl_pla
 /* -- html.c: the frame ------------------------------------------------------------------------- */
 void pl_html_open(pl_html_page *p, const char *title); /* escaped already */
 void pl_html_close(pl_html_page *p);
+/* A picture PL_HTML_WIDE pixels wide and so many high, which narrow screens scroll sideways. */
+void pl_html_picture_open(pl_html_page *p, double height, const char *about); /* escaped already */
+void pl_html_picture_close(pl_html_page *p);
 
 /* -- html_style.c ------------------------------------------------------------------------------ */
 extern const char *const pl_html_style[], *const pl_html_script[]; /* lines; the last is NULL */
@@ -99,6 +102,7 @@ void pl_html_grid_write(pl_html_page *p, const pl_html_view *v);    /* html_grid
 void pl_html_time_write(pl_html_page *p, const pl_html_view *v);    /* html_time.c */
 void pl_html_memory_write(pl_html_page *p, const pl_html_view *v);  /* html_memory.c */
 void pl_html_message_write(pl_html_page *p, const pl_html_view *v); /* html_message.c */
+void pl_html_devices_write(pl_html_page *p, const pl_html_view *v); /* html_devices.c */
 void pl_html_compare_write(pl_html_page *p);                        /* html_compare.c */
 
 /* -- html_lane.c: the lanes of a stretch of time ----------------------------------------------- */

@@ -73,8 +73,13 @@ const char *const pl_html_style[] = {
     "#tip{position:fixed;z-index:9;display:none;max-width:420px;padding:5px 9px;"
     "background:var(--fg);color:var(--bg);border-radius:4px;font-size:12px;white-space:pre-line;"
     "pointer-events:none}\n",
+    "details{margin:8px 0}summary{cursor:pointer;color:var(--dim)}\n",
     "@media(max-width:980px){.cards{grid-template-columns:1fr 1fr}}"
-    "@media(max-width:680px){.cards{grid-template-columns:1fr}body{padding:16px}}\n",
+    "@media(max-width:680px){.cards{grid-template-columns:1fr}body{padding:16px}"
+    "h1{font-size:20px;overflow-wrap:anywhere}dl{gap:10px 24px}"
+    ".roll,table.full{display:block;overflow-x:auto}.roll svg.wide{width:900px}"
+    ".side td,.side th,.side .n:nth-child(2){padding-right:10px}.pair{overflow-x:auto}"
+    ".side em{display:block}td code{overflow-wrap:normal}}\n",
     "@page{size:A4;margin:12mm}"
     "@media print{body{padding:0;max-width:none;zoom:.62;print-color-adjust:exact;"
     "-webkit-print-color-adjust:exact}.cards{grid-template-columns:repeat(3,1fr)}"

@@ -1,7 +1,6 @@
 /* The time line of a step, and of one repeated block from near. */
 #include "report/html_page.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { TOP = 4 };
@@ -69,19 +68,34 @@ static bool find_family(const pl_html_view *v, pl_arena *tmp, family *best)
     return best->most >= best->least + 2;
 }
 
-/* From the first to the last step of block `number` in one pass. */
+/* Steps of a block in one pass, one after the other. */
+typedef struct stretch {
+    double from, to, busy; /* seconds; of its own steps */
+} stretch;
+
+/* The longest stretch of block `number` in one pass: steps of other blocks may stand in between,
+ * but more than STRANGE of them end it (what was put off runs with a later block). */
 static bool find_span(const pl_html_view *v, const family *f, int64_t number, pl_html_kind kind,
                       double *from, double *to)
 {
+    enum { STRANGE = 16 };
     const pl_forecast *t = v->in->forecast;
-    *from = INFINITY, *to = 0;
+    stretch here = { 0 }, best = { 0 };
+    int strange = 0;
     for (int i = 0; i < v->in->program->n_steps; i++) {
         const pl_step *x = &v->in->program->step[i];
         int64_t at;
-        if (!is_of(x, f, &at) || at != number || pl_html_view_kind(v, x) != kind) continue;
-        *from = fmin(*from, t->begin[i]);
-        *to = fmax(*to, t->end[i]);
+        if (!is_of(x, f, &at) || pl_html_view_kind(v, x) != kind) continue;
+        strange = at == number ? 0 : strange + 1;
+        if (strange > STRANGE) here = (stretch){ 0 };
+        if (at != number) continue;
+        if (here.busy <= 0) here.from = t->begin[i];
+        here.to = t->end[i];
+        here.busy += t->end[i] - t->begin[i];
+        if (here.busy > best.busy) best = here;
     }
+    *from = best.from;
+    *to = best.to;
     return *from < *to;
 }
 
@@ -92,12 +106,10 @@ static void draw(pl_html_page *p, const pl_html_view *v, double from, double to,
 {
     const pl_html_scale s = { from, to, TOP, labels };
     int lanes = pl_html_lane_height(v);
-    pl_text_add(p->out,
-                "<svg class=\"wide\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">\n",
-                PL_HTML_WIDE, TOP + lanes + PL_HTML_AXIS + 4, about);
+    pl_html_picture_open(p, TOP + lanes + PL_HTML_AXIS + 4, about);
     pl_html_lane_axis(p, &s, lanes);
     pl_html_lane_draw(p, v, &s);
-    pl_text_add(p->out, "</svg>\n");
+    pl_html_picture_close(p);
 }
 
 static void write_key(pl_html_page *p, const pl_html_view *v)

@@ -3,11 +3,16 @@
 #include "graph/op.h"
 #include "program/summary.h"
 #include "report/weights.h"
+#include "report/why.h"
+#include "report/words.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { BAR = 32, MOST_RUNNERS_UP = 3 };
+enum { BAR = 32, HEAD = 10, MOST_OTHERS = 3 };
+static const double SHOWN = 0.99, /* of the time of all messages            */
+    UNSPLIT = 0.1;                /* of all weights: worth a word           */
 
 static const char *size(pl_text *out, double bytes)
 {
@@ -17,6 +22,13 @@ static const char *size(pl_text *out, double bytes)
 static double percent(double part, double of)
 {
     return of > 0 ? 100 * part / of : 0;
+}
+
+/* Words under a head of ten columns. */
+static void tell_line(const pl_told *t, const char *head, const char *words, pl_text *out)
+{
+    pl_text_add(out, "%-*s", HEAD, head);
+    pl_words_wrap(words, HEAD, HEAD, t->columns ? t->columns : PL_WORDS_COLUMNS, out);
 }
 
 /* -- the step ---------------------------------------------------------------------------------- */
@@ -39,6 +51,11 @@ double pl_told_mfu(const pl_told *t)
     return pl_graph_flops(t->graph) / t->best->take->forecast.step_seconds / peak_flops(t);
 }
 
+double pl_told_gap(const pl_auto *x)
+{
+    return x->bound > 0 && x->seconds > x->bound ? (x->seconds - x->bound) / x->seconds : 0;
+}
+
 static void tell_step(const pl_told *t, pl_text *out)
 {
     const pl_forecast *f = &t->best->take->forecast;
@@ -50,27 +67,32 @@ static void tell_step(const pl_told *t, pl_text *out)
                 size(out, (double)f->comm_bytes));
 }
 
+/* How near the search's own choice is to the least of its cost model. The forecast counts more than
+ * that model, so that the two bounds are not of the step that is printed above. */
+static void add_gap(const pl_auto *x, pl_text *line)
+{
+    const double gap = pl_told_gap(x);
+    if (!(x->bound > 0))
+        pl_text_add(line, ", which proves nothing about the best");
+    else if (gap < 5e-5)
+        pl_text_add(line, ": the least in its cost model (gap 0.00 %%)");
+    else
+        pl_text_add(line, ": near the least in its cost model (gap %.2f %%)", 100 * gap);
+}
+
 static void tell_search(const pl_told *t, pl_text *out)
 {
     const pl_auto *x = t->best->found;
     const pl_tables *tables = x->mesh[x->best].tables;
-    if (x->bound > 0)
-        pl_text_add(
-            out,
-            "bound     %.3f ms in the search's figures, in which its plan takes %.3f ms: gap "
-            "%.2f %%\n",
-            1e3 * x->bound, 1e3 * x->seconds, percent(x->seconds - x->bound, x->seconds));
-    else
-        pl_text_add(
-            out, "bound     none by this method; its plan takes %.3f ms in the search's figures\n",
-            1e3 * x->seconds);
-    pl_text_add(out, "search    %.0f ms among 1e%.0f plans on %d mesh%s", 1e3 * pl_auto_seconds(x),
+    pl_text line = { .arena = out->arena };
+    pl_text_add(&line, "%.0f ms among 1e%.0f plans on %d mesh%s", 1e3 * pl_auto_seconds(x),
                 tables->raw, x->n, x->n == 1 ? "" : "es");
+    if (x->method) pl_text_add(&line, " by %s", x->method->name);
+    add_gap(x, &line);
     if (tables->n_classes)
-        pl_text_add(out, "; %d equal blocks of %d nodes count once", tables->copies,
-                    pl_tables_block(tables));
-    if (x->method) pl_text_add(out, " (%s)", x->method->name);
-    pl_text_add(out, "%s\n", x->tied ? ", all planned alike" : "");
+        pl_text_add(&line, "; %d equal blocks of %d nodes count once%s", tables->copies,
+                    pl_tables_block(tables), x->tied ? ", all planned alike" : "");
+    tell_line(t, "search", pl_text_get(&line), out);
     pl_text_add(out, "programs  %.0f ms: %d plan%s lowered and played through\n",
                 1e3 * (t->best->seconds - pl_auto_seconds(x)), t->best->n,
                 t->best->n == 1 ? "" : "s");
@@ -93,10 +115,12 @@ static void tell_memory(const pl_told *t, pl_text *out)
         pl_text_add(out, "[%.*s%.*s]", full, "################################", BAR - full,
                     "................................");
     }
-    pl_text_add(out, ", the device that holds most\n         ");
+    pl_text_add(out, ", the device that holds most\n");
+    pl_text items = { .arena = out->arena };
     for (size_t i = 0; i < sizeof item / sizeof *item; i++)
-        pl_text_add(out, "%s %s %s", i ? "," : "", item[i].name, size(out, (double)item[i].bytes));
-    pl_text_add(out, "\n");
+        pl_text_add(&items, "%s%s %s", i ? ", " : "", item[i].name,
+                    size(out, (double)item[i].bytes));
+    tell_line(t, "", pl_text_get(&items), out);
 }
 
 /* -- what else --------------------------------------------------------------------------------- */
@@ -107,73 +131,199 @@ static int wider(int width, const char *text)
     return n > width ? n : width;
 }
 
-static void tell_runners_up(const pl_told *t, pl_text *out)
+/* The plan on a mesh that is a layout of another row, or the same as one. */
+static bool is_told(const pl_best *b, int i, const bool told[])
 {
-    const pl_best *b = t->best;
-    int n = b->n - 1 < MOST_RUNNERS_UP ? b->n - 1 : MOST_RUNNERS_UP, width = 7;
-    double taken = b->take->forecast.step_seconds;
-    if (n <= 0) return;
-    for (int i = 1; i <= n; i++) width = wider(width, b->at[i].name);
-    pl_text_add(out, "\n%-*s  %12s  %9s  %10s\n", width, "instead", "step", "", "memory");
-    for (int i = 1; i <= n; i++) {
-        const pl_contender *k = &b->at[i];
-        pl_text_add(out, "%-*s  %9.3f ms  %+7.1f %%  %10s%s\n", width, k->name,
-                    1e3 * k->forecast.step_seconds,
-                    percent(k->forecast.step_seconds - taken, taken),
-                    size(out, (double)k->forecast.memory.peak), k->fits ? "" : "  does not fit");
+    const pl_contender *k = &b->at[i];
+    for (int j = 0; j < i; j++) {
+        const pl_contender *x = &b->at[j];
+        const bool same = x->forecast.step_seconds == k->forecast.step_seconds &&
+                          x->forecast.memory.peak == k->forecast.memory.peak;
+        if (told[j] && (same || !strcmp(x->name, k->name))) return true;
+    }
+    return false;
+}
+
+/* told[n]: the one taken, the fastest others, and the layouts that people look for. */
+static void choose_others(const pl_best *b, bool told[])
+{
+    told[0] = true;
+    for (int i = 1, n = 0; i < b->n; i++) {
+        const bool again = b->at[i].searched && is_told(b, i, told);
+        told[i] = b->at[i].known || (!again && n < MOST_OTHERS && b->at[i].fits);
+        n += told[i];
     }
 }
 
-/* -- tables ------------------------------------------------------------------------------------ */
+static void tell_other(const pl_told *t, const pl_contender *k, int width, pl_text *out)
+{
+    const double taken = t->best->take->forecast.step_seconds, step = k->forecast.step_seconds,
+                 peak = (double)k->forecast.memory.peak;
+    pl_text_add(out, "%-*s  %9.3f ms  %+7.1f %%  %10s", width, pl_why_name(k, out->arena),
+                1e3 * step, percent(step - taken, taken), size(out, peak));
+    if (!k->fits) pl_text_add(out, "  does not fit: %s too much", size(out, peak - t->best->limit));
+    pl_text_add(out, "\n");
+}
+
+static void tell_others(const pl_told *t, pl_text *out)
+{
+    const pl_best *b = t->best;
+    bool *told = PL_NEW_N(out->arena, bool, b->n + 1);
+    int width = 7;
+    if (b->n < 2) return;
+    choose_others(b, told);
+    for (int i = 1; i < b->n; i++)
+        if (told[i]) width = wider(width, pl_why_name(&b->at[i], out->arena));
+    for (int i = 0; i < b->n_refused; i++) width = wider(width, b->refused[i].name);
+    pl_text_add(out, "\n%-*s  %12s  %9s  %10s\n", width, "instead", "step", "", "memory");
+    for (int i = 1; i < b->n; i++)
+        if (told[i]) tell_other(t, &b->at[i], width, out);
+    for (int i = 0; i < b->n_refused; i++) {
+        pl_text_add(out, "%-*s  ", width, b->refused[i].name);
+        pl_words_wrap(pl_arena_fmt(out->arena, "not possible: %s", b->refused[i].why), width + 2,
+                      width + 2, t->columns ? t->columns : PL_WORDS_COLUMNS, out);
+    }
+}
+
+/* -- weights ----------------------------------------------------------------------------------- */
+
+/* What the placements above say, as far as they say it. */
+static void tell_legend(const pl_told *t, const pl_weights *w, pl_text *out)
+{
+    bool split = false, digit = false;
+    for (int i = 0; i < w->n; i++) {
+        split |= strchr(w->row[i].stored, '[') || strchr(w->row[i].used, '[');
+        digit |= strchr(w->row[i].stored, ':') || strchr(w->row[i].used, ':');
+    }
+    if (!split) return;
+    pl_text line = { .arena = out->arena };
+    pl_text_add(&line, "[a;b]: dimension 0 is split over axis a of the mesh, dimension 1 over b; "
+                       "[a,b]: 0 over both; ");
+    if (digit) pl_text_add(&line, "a:25x64: of a dimension of 25 x 64 the 25, in blocks of 64; ");
+    pl_text_add(&line, "whole: a copy on every device. stored: between steps; used: as the forward "
+                       "pass reads it (same: as stored).");
+    pl_words_wrap(pl_text_get(&line), 0, 0, t->columns ? t->columns : PL_WORDS_COLUMNS, out);
+}
+
+/* What stands beside it is not said again, where that is longer. */
+static const char *used_text(const pl_weights_row *r)
+{
+    return strchr(r->used, '[') && !strcmp(r->stored, r->used) ? "same" : r->used;
+}
+
+/* Where tp=N leaves a good part of the weights whole: a model of fewer heads than devices has its
+ * attention on all of them. */
+static void tell_unsplit(const pl_told *t, const pl_weights *w, pl_text *out)
+{
+    enum { MOST = 3 };
+    const pl_mesh *m = &t->best->take->plan->mesh;
+    const int tensor = pl_mesh_find(m, "tensor");
+    double whole = 0, all = 0;
+    int n = 0;
+    pl_text names = { .arena = out->arena };
+    for (int i = 0; i < w->n && tensor >= 0; i++) {
+        const pl_weights_row *r = &w->row[i];
+        const double elements = (double)pl_shape_count(&r->one->shape) * r->count;
+        all += elements;
+        if (r->one->shape.rank < 2 || r->axes >> tensor & 1) continue;
+        whole += elements;
+        if (n++ < MOST) pl_text_add(&names, "%s%s", n > 1 ? ", " : "", r->name);
+    }
+    if (whole < UNSPLIT * all || !n) return;
+    if (n > MOST) pl_text_add(&names, " and %d more", n - MOST);
+    tell_line(
+        t, "note",
+        pl_arena_fmt(out->arena,
+                     "axis tensor leaves %.0f %% of the weights whole, on all its %d devices: "
+                     "%s. They have fewer heads or columns than that, or lose by it.",
+                     100 * whole / all, m->axis[tensor].size, pl_text_get(&names)),
+        out);
+}
 
 static void tell_weights(const pl_told *t, pl_text *out)
 {
     pl_weights w = pl_weights_of(t->best->take->plan, t->best->take->store, out->arena);
-    int name = 6, shape = 5, stored = 6, used = 4;
+    int name = 6, shape = 5, stored = 6, used = 4, count = 0;
+    int64_t bytes = 0;
     for (int i = 0; i < w.n; i++) {
         name = wider(name, w.row[i].name);
         shape = wider(shape, w.row[i].shape);
         stored = wider(stored, w.row[i].stored);
-        used = wider(used, w.row[i].used);
+        used = wider(used, used_text(&w.row[i]));
+        count += w.row[i].count, bytes += w.row[i].bytes;
     }
     pl_text_add(out, "\n%-*s  %5s  %-*s  %-*s  %-*s  %10s\n", name, "weight", "", shape, "shape",
                 stored, "stored", used, "used", "one device");
     for (int i = 0; i < w.n; i++) {
         const pl_weights_row *r = &w.row[i];
-        const char *count = r->count > 1 ? pl_arena_fmt(out->arena, "x%d", r->count) : "";
-        pl_text_add(out, "%-*s  %5s  %-*s  %-*s  %-*s  %10s\n", name, r->name, count, shape,
-                    r->shape, stored, r->stored, used, r->used, size(out, (double)r->bytes));
+        const char *times = r->count > 1 ? pl_arena_fmt(out->arena, "x%d", r->count) : "";
+        pl_text_add(out, "%-*s  %5s  %-*s  %-*s  %-*s  %10s\n", name, r->name, times, shape,
+                    r->shape, stored, r->stored, used, used_text(r), size(out, (double)r->bytes));
     }
+    pl_text_add(out, "%-*s  %5s  %-*s  %-*s  %-*s  %10s\n", name, "all",
+                pl_arena_fmt(out->arena, "x%d", count), shape, "", stored, "", used, "",
+                size(out, (double)bytes));
+    tell_legend(t, &w, out);
+    tell_unsplit(t, &w, out);
+}
+
+/* -- messages ---------------------------------------------------------------------------------- */
+
+static int by_seconds(const void *a, const void *b)
+{
+    const pl_summary_row *x = a, *y = b;
+    if (x->seconds != y->seconds) return x->seconds > y->seconds ? -1 : 1;
+    return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : strcmp(x->told, y->told);
+}
+
+/* So many rows, the longest first, make up nearly all of the time; of a few all are told. */
+static int count_shown(const pl_summary *s)
+{
+    enum { FEW = 4 };
+    double sum = 0;
+    int n = 0;
+    while (n < s->n && sum < SHOWN * s->message_seconds) sum += s->row[n++].seconds;
+    return s->n - n < FEW ? s->n : n;
+}
+
+static void tell_row(const char *message, int axes, const char *over, const pl_summary_row *r,
+                     pl_text *out)
+{
+    pl_text_add(out, "%-14s  %-*s  %6lld  %10s  %8.3f ms%s%s\n", message, axes, over,
+                (long long)r->count, size(out, (double)r->bytes), 1e3 * r->seconds,
+                *r->told ? "  " : "", r->told);
 }
 
 static void tell_messages(const pl_told *t, pl_text *out)
 {
     const pl_mesh *m = &t->best->take->plan->mesh;
     pl_summary s = { 0 };
+    pl_summary_row all = { .told = "" }, rest = { .told = "" };
     pl_summary_make(t->best->take->program, out->arena, &s);
-    int tensor = 6, axes = 4;
-    int64_t count = 0;
+    int axes = 4;
     if (!s.n) {
         pl_text_add(out, "\nno messages\n");
         return;
     }
+    qsort(s.row, (size_t)s.n, sizeof *s.row, by_seconds);
+    const int n = count_shown(&s);
     for (int i = 0; i < s.n; i++) {
-        tensor = wider(tensor, s.row[i].tensor);
+        pl_summary_row *to = i < n ? &all : &rest;
         axes = wider(axes, pl_summary_axes(out->arena, m, s.row[i].axes));
-        count += s.row[i].count;
+        to->count += s.row[i].count, to->bytes += s.row[i].bytes, to->seconds += s.row[i].seconds;
     }
-    pl_text_add(out, "\n%-14s  %-*s  %-*s  %6s  %10s  %10s\n", "message", axes, "over", tensor,
-                "tensor", "times", "received", "predicted");
-    for (int i = 0; i < s.n; i++) {
-        const pl_summary_row *r = &s.row[i];
-        pl_text_add(out, "%-14s  %-*s  %-*s  %6lld  %10s  %7.3f ms\n",
-                    pl_collective_name(r->collective), axes,
-                    pl_summary_axes(out->arena, m, r->axes), tensor, r->tensor, (long long)r->count,
-                    size(out, (double)r->bytes), 1e3 * r->seconds);
-    }
-    pl_text_add(out, "%-14s  %-*s  %-*s  %6lld  %10s  %7.3f ms\n", "one step", axes, "", tensor, "",
-                (long long)count, size(out, (double)s.message_bytes), 1e3 * s.message_seconds);
+    all.count += rest.count, all.bytes += rest.bytes, all.seconds += rest.seconds;
+    pl_text_add(out, "\n%-14s  %-*s  %6s  %10s  %11s  %s\n", "message", axes, "over", "times",
+                "received", "predicted", "tensor");
+    for (int i = 0; i < n; i++)
+        tell_row(pl_collective_name(s.row[i].collective), axes,
+                 pl_summary_axes(out->arena, m, s.row[i].axes), &s.row[i], out);
+    rest.told = "--json has all of them";
+    if (n < s.n) tell_row(pl_arena_fmt(out->arena, "%d smaller", s.n - n), axes, "", &rest, out);
+    tell_row("one step", axes, "", &all, out);
 }
+
+/* -- all --------------------------------------------------------------------------------------- */
 
 void pl_tell_text(const pl_told *t, pl_text *out)
 {
@@ -186,9 +336,9 @@ void pl_tell_text(const pl_told *t, pl_text *out)
     tell_step(t, out);
     if (t->best->found) tell_search(t, out);
     tell_memory(t, out);
-    if (t->why) pl_text_add(out, "why       %s\n", t->why);
+    if (t->why) tell_line(t, "why", t->why, out);
     if (t->next) pl_text_add(out, "next      %s\n", t->next);
-    tell_runners_up(t, out);
+    tell_others(t, out);
     tell_weights(t, out);
     tell_messages(t, out);
 }

@@ -10,18 +10,25 @@ typedef struct pl_told {
     const pl_best *best;
     const char *units;        /* what a step takes in: "tokens"; so many                         */
     int64_t n_units;
-    const char *why;          /* one sentence; NULL: none                                        */
-    const char *next;         /* a command to go on with; NULL: none                             */
+    const char *why;          /* pl_why_sentence; NULL: none                                     */
+    const char *next;         /* lines: commands to go on with; NULL: none                       */
+    int columns;              /* of a line of text where words fit; 0: 100                       */
 } pl_told;
 
 /* Share of the peak of all devices that the step reaches: model flops utilization. */
 double pl_told_mfu(const pl_told *t);
 
-/* The step's time, speed, bound and memory; what else could be taken; how every weight is split, a
- * row for those that differ by the number of their block only; messages by kind. */
+/* Share of the search's own sum that its choice may be above the least: 0 <= gap < 1. */
+double pl_told_gap(const pl_auto *x);
+
+/* The step's time, speed and memory, and how near the search came to the best of its cost model
+ * (which is no bound of the forecast step, as the forecast counts what the model leaves out); what
+ * else could be taken; how every weight is split, a row for those that differ by the number of
+ * their block only; messages by kind, those that make up 99 % of their time. */
 void pl_tell_text(const pl_told *t, pl_text *out);
 
-/* One JSON object, schema pleat.report/1, with a newline. */
+/* One JSON object, schema pleat.report/1, with a newline. `search` is about the sums of the search:
+ * its `lower_bound_seconds` bounds its `objective_seconds`, and no predicted figure. */
 void pl_tell_json(const pl_told *t, pl_text *out);
 
 #endif

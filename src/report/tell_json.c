@@ -22,8 +22,9 @@ static json_t *search_json(const pl_told *t)
     if (!x) return json_pack("{s:s}", "method", "none");
     const pl_tables *tables = x->mesh[x->best].tables;
     bool blocks = tables->n_classes > 0;
-    double seconds = x->seconds, gap = seconds > 0 ? (seconds - x->bound) / seconds : 0;
-    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:f, s:f, s:f, s:f}", "method",
+    json_t *bound = x->bound > 0 ? json_real(x->bound) : json_null(),
+           *gap = x->bound > 0 ? json_real(pl_told_gap(x)) : json_null();
+    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:f, s:f, s:o, s:o}", "method",
                      x->method ? x->method->name
                      : x->tied ? "tied"
                                : "exact",
@@ -32,7 +33,7 @@ static json_t *search_json(const pl_told *t)
                      "tables_seconds", x->tables_seconds, "solve_seconds", x->search_seconds,
                      "meshes", x->n, "unique_blocks", tables->n_classes, "block_instances",
                      blocks ? tables->copies : 0, "raw_candidates_log10", tables->raw,
-                     "objective_seconds", seconds, "lower_bound_seconds", x->bound, "gap", gap);
+                     "objective_seconds", x->seconds, "lower_bound_seconds", bound, "gap", gap);
 }
 
 static json_t *predicted_json(const pl_told *t)
@@ -101,23 +102,34 @@ static json_t *messages_json(const pl_told *t)
                               json_pack("{s:s, s:o, s:s, s:I, s:I, s:f}", "kind",
                                         pl_collective_name(r->collective), "axes",
                                         axes_json(&t->best->take->plan->mesh, r->axes), "tensor",
-                                        r->tensor, "count", (json_int_t)r->count, "bytes",
+                                        r->told, "count", (json_int_t)r->count, "bytes",
                                         (json_int_t)r->bytes, "seconds", r->seconds));
     }
     pl_arena_free(tmp);
     return list;
 }
 
+/* Of the search's plan on a mesh the strategy is auto, with that mesh. */
 static json_t *runners_up_json(const pl_told *t)
 {
     json_t *list = json_array();
     for (int i = 1; i < t->best->n; i++) {
         const pl_contender *k = &t->best->at[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:f, s:I, s:b}", "name", k->name, "step_seconds",
-                                        k->forecast.step_seconds, "peak_bytes",
-                                        (json_int_t)k->forecast.memory.peak, "fits", k->fits));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o, s:f, s:I, s:b}", "name", k->name, "strategy",
+                            k->searched ? "auto" : k->name, "mesh", mesh_json(&k->plan->mesh),
+                            "step_seconds", k->forecast.step_seconds, "peak_bytes",
+                            (json_int_t)k->forecast.memory.peak, "fits", k->fits));
     }
+    return list;
+}
+
+static json_t *refused_json(const pl_told *t)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < t->best->n_refused; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s}", "strategy", t->best->refused[i].name,
+                                              "why", t->best->refused[i].why));
     return list;
 }
 
@@ -125,12 +137,12 @@ void pl_tell_json(const pl_told *t, pl_text *out)
 {
     const pl_graph *g = t->graph;
     json_t *all = json_pack(
-        "{s:s, s:{s:s, s:I, s:i, s:f}, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+        "{s:s, s:{s:s, s:I, s:i, s:f}, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
         "pleat.report/1", "model", "name", g->name, "params", (json_int_t)pl_graph_params(g),
         "nodes", g->nodes.n, "flops", pl_graph_flops(g), "cluster", t->cluster->name, "mesh",
         mesh_json(&t->best->take->plan->mesh), "search", search_json(t), "predicted",
         predicted_json(t), "memory", memory_json(t), "strategy", strategy_json(t), "messages",
-        messages_json(t), "runners_up", runners_up_json(t));
+        messages_json(t), "runners_up", runners_up_json(t), "not_possible", refused_json(t));
     PL_ASSERT(all);
     if (t->why) json_object_set_new(all, "why", json_string(t->why));
     char *text = json_dumps(all, 0);

@@ -5,10 +5,11 @@
 #include "program/program.h"
 
 typedef struct pl_weights_row {
-    const char *name;    /* "h.*.mlp.c_fc.weight"                                              */
+    const char *name;    /* "h.*.mlp.c_fc.weight": program/names.h                             */
     const char *shape;   /* "f32[768,3072]"                                                    */
     const char *stored;  /* a placement, or "whole"                                            */
     const char *used;    /* where the first node of the forward pass reads it                  */
+    unsigned axes;       /* of the mesh, that split it at rest or in use                       */
     int count;
     int64_t bytes;       /* of one device, all of them                                         */
     const pl_value *one; /* the first of them                                                  */

@@ -1,6 +1,9 @@
 #include "report/why.h"
 
+#include "report/compare.h"
+
 #include <math.h>
+#include <string.h>
 
 static bool is_same(const pl_plan *a, const pl_plan *b)
 {
@@ -66,4 +69,77 @@ bool pl_why_open(const pl_best *b, const pl_cluster *c, const pl_auto_options *o
     }
     return pl_err_set(err, PL_EINFEASIBLE, "the search found no plan, and it does not know %s",
                       b->take->name);
+}
+
+/* -- the sentence ------------------------------------------------------------------------------ */
+
+static const double SAME = 1e-4, /* of a step: no difference to speak of     */
+    FULL = 0.95,                 /* of a device: its memory decides          */
+    DEAR = 1e-3;                 /* of a step, for a GiB                     */
+
+const char *pl_why_name(const pl_contender *k, pl_arena *out)
+{
+    return k->searched ? pl_arena_fmt(out, "auto, mesh %s", k->name) : k->name;
+}
+
+/* The fastest that fits and is slower; a layout rather than another mesh. Else one that does not
+ * fit. NULL: there is none. */
+static const pl_contender *next_best(const pl_best *b)
+{
+    const double taken = b->take->forecast.step_seconds;
+    const pl_contender *mesh = NULL, *large = NULL;
+    for (int i = 0; i < b->n; i++) {
+        const pl_contender *k = &b->at[i];
+        const bool slower = k->forecast.step_seconds > taken * (1 + SAME);
+        if (k->fits && slower && !k->searched) return k;
+        if (k->fits && slower && !mesh) mesh = k;
+        if (!k->fits && !k->searched && !large) large = k;
+    }
+    return mesh ? mesh : large;
+}
+
+static pl_compare_side side_of(const pl_contender *k, const char *name, pl_arena *tmp)
+{
+    pl_summary *s = PL_NEW(tmp, pl_summary);
+    pl_summary_make(k->program, tmp, s);
+    return (pl_compare_side){ name, k->program, &k->forecast, s };
+}
+
+/* What a GiB more per device is worth, as the search has it; 0: it does not know. */
+static double price_of(const pl_best *b)
+{
+    for (int i = 0; i < b->found->n; i++) {
+        const pl_auto_mesh *m = &b->found->mesh[i];
+        if (m->fits && b->take->searched && pl_mesh_alike(&m->mesh, &b->take->plan->mesh))
+            return m->answer.price * 0x1p30;
+    }
+    return 0;
+}
+
+static void add_memory(const pl_best *b, pl_arena *tmp, pl_text *t)
+{
+    const double peak = (double)b->take->forecast.memory.peak, price = price_of(b);
+    const bool dear = price > DEAR * b->take->forecast.step_seconds;
+    if (!isfinite(b->limit) || (peak < FULL * b->limit && !dear)) return;
+    pl_text_add(t, "%sMemory binds: %s of %s", t->n ? " " : "", pl_text_size(tmp, peak),
+                pl_text_size(tmp, b->limit));
+    if (dear) pl_text_add(t, ", and a GiB more would save %.3g ms at most", 1e3 * price);
+    pl_text_add(t, ".");
+}
+
+const char *pl_why_sentence(const pl_best *b, pl_arena *out)
+{
+    const pl_contender *next = next_best(b);
+    pl_arena *tmp = pl_arena_new("why");
+    pl_text t = { .arena = out };
+    if (next) {
+        pl_compare c;
+        const pl_compare_side other = side_of(next, pl_why_name(next, tmp), tmp),
+                              taken = side_of(b->take, "this plan", tmp);
+        pl_compare_make(&other, &taken, tmp, &c);
+        pl_text_add(&t, "%s", pl_compare_brief(&c, b->limit, tmp));
+    }
+    add_memory(b, tmp, &t);
+    pl_arena_free(tmp);
+    return t.n ? pl_text_get(&t) : NULL;
 }

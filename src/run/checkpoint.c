@@ -1,6 +1,7 @@
 #include "run/checkpoint.h"
 
 #include "base/file.h"
+#include "run/folder.h"
 #include "run/manifest.h"
 #include "run/save.h"
 
@@ -14,7 +15,7 @@
 enum { MOST_MANIFEST = 256 << 20 }; /* bytes: some 1.5 million tensors */
 
 bool pl_checkpoint_save(const char *dir, const pl_manifest *m, int n, const pl_saved tensor[],
-                        int keep, pl_err *err)
+                        pl_keep keep, pl_err *err)
 {
     return pl_save_checkpoint(&pl_file_system, dir, m, n, tensor, keep, err);
 }
@@ -120,7 +121,7 @@ static bool open_path(const char *path, pl_arena *a, pl_arena *tmp, pl_checkpoin
                           path, strerror(errno));
     if (!S_ISDIR(s.st_mode)) return open_manifest(path, a, tmp, c, err);
     const char *name = NULL;
-    PL_TRY(pl_save_read_latest(path, tmp, &name, err));
+    PL_TRY(pl_folder_latest(path, tmp, &name, err));
     pl_err found = { 0 };
     if (open_manifest(pl_file_join(tmp, path, name), a, tmp, c, &found)) return true;
     return pl_err_set(err, found.code,

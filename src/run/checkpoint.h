@@ -3,12 +3,13 @@
  * A checkpoint folder DIR holds
  *   step-00000040.safetensors   the tensors (safetensors format 0.x: 8-byte little-endian header
  *                               length, JSON header, data; readable by the public library)
- *   step-00000040.json          its manifest: version, model, step, seed, data position, free-form
- *                               settings, and name, type, shape, bytes and XXH3-128 hash per tensor
+ *   step-00000040.json          its manifest: version, run, model, step, seed, data position,
+ *                               free-form settings, and name, type, shape, bytes and XXH3-128 hash
+ *                               per tensor
  *   latest                      one line: the name of the newest complete manifest
  * Crash-consistent: each file is written to a temporary name, fsynced, renamed, and the folder
  * fsynced, in that order; `latest` last. A reader that finds `latest` finds a whole checkpoint; the
- * previous checkpoint is removed only after that. */
+ * previous checkpoint is removed only after that, and only when it is of the same run. */
 #ifndef PL_RUN_CHECKPOINT_H
 #define PL_RUN_CHECKPOINT_H
 #include "base/arena.h"
@@ -33,13 +34,21 @@ typedef struct pl_manifest {
     int64_t data_bytes;
     const char *data_hash;
     const char *settings; /* a JSON object of the training settings, as text                     */
+    const char *run;      /* whose it is: the same text in all of a run (pl_claim); "" in those of
+                             older versions, which are no run's                                  */
 } pl_manifest;
 
-/* Write one checkpoint and make it the latest. Keeps the `keep` newest (>= 1). Fails with PL_ERUN
- * (disk full, no permission: the file, the bytes wanted, what stays valid) and leaves the previous
- * checkpoint whole and no temporary file behind. */
+/* What stays in a folder when a checkpoint has been added. */
+typedef struct pl_keep {
+    int newest;     /* of this run's, >= 1                                    */
+    bool others_go; /* those of other runs are removed; else they all stay    */
+} pl_keep;
+
+/* Write one checkpoint, make it the latest, then remove what `keep` does not hold. Fails with
+ * PL_ERUN (disk full, no permission: the file, the bytes wanted, what stays valid) and leaves the
+ * previous checkpoint whole and no temporary file behind. */
 PL_MUST_CHECK bool pl_checkpoint_save(const char *dir, const pl_manifest *m, int n,
-                                      const pl_saved tensor[], int keep, pl_err *err);
+                                      const pl_saved tensor[], pl_keep keep, pl_err *err);
 
 /* An open checkpoint: the file is mapped read-only until it is freed. */
 typedef struct pl_checkpoint {

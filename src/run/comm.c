@@ -158,10 +158,11 @@ bool pl_comm_run(pl_comm *c, pl_group *g, const pl_message *m, pl_err *err)
 }
 
 /* Worst code and the lowest rank that has it, in one all-reduce of max: code in the upper half, the
- * rank counted from the end in the lower; then that rank's words. */
-static bool agree(pl_comm *c, const pl_err *mine, pl_err *worst, pl_err *err)
+ * rank counted from the end in the lower; then that rank's words. Without an error nobody asks for
+ * the rank, and the lower half is the wish. */
+static bool agree(pl_comm *c, const pl_err *mine, int *wish, pl_err *worst, pl_err *err)
 {
-    int64_t key = (int64_t)mine->code << 32 | (c->size - 1 - c->rank);
+    int64_t key = mine->code ? (int64_t)mine->code << 32 | (c->size - 1 - c->rank) : *wish;
     pl_message m = { .kind = PL_ALL_REDUCE,
                      .type = PL_I64,
                      .monoid = PL_MAX,
@@ -171,6 +172,7 @@ static bool agree(pl_comm *c, const pl_err *mine, pl_err *worst, pl_err *err)
                      .label = "error code" };
     PL_TRY(pl_comm_run(c, c->world, &m, err));
     worst->code = (pl_code)(key >> 32);
+    *wish = worst->code ? 0 : (int)key;
     if (worst->code == PL_OK) return true;
 
     int root = c->size - 1 - (int)(key & INT32_MAX);
@@ -190,10 +192,17 @@ static bool agree(pl_comm *c, const pl_err *mine, pl_err *worst, pl_err *err)
 
 bool pl_comm_agree(pl_comm *c, pl_err *err)
 {
+    int wish = 0;
+    return pl_comm_agree_wish(c, &wish, err);
+}
+
+bool pl_comm_agree_wish(pl_comm *c, int *wish, pl_err *err)
+{
+    PL_ASSERT(*wish >= 0 && *wish < PL_COMM_WISHES);
     /* The books are those of the program; this is not part of it. */
     pl_comm_count books = c->count;
     pl_err worst = { 0 }, lost = { 0 };
-    bool ok = agree(c, err, &worst, &lost);
+    bool ok = agree(c, err, wish, &worst, &lost);
     c->count = books;
     if (!ok) {
         if (!err->code) *err = lost;

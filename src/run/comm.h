@@ -76,6 +76,7 @@ struct pl_comm {
     double timeout_seconds;
     pl_group *world;        /* all ranks */
     pl_comm_count count;
+    bool given_up;          /* by the others: this rank was stopped and woken after a failure */
 };
 
 /* Head of every transport's group. */
@@ -95,6 +96,11 @@ PL_MUST_CHECK bool pl_comm_run(pl_comm *c, pl_group *g, const pl_message *m, pl_
 /* Ranks agree on the worst error code: when any rank has one, every rank returns false, holding the
  * message of the lowest rank with the worst code ("rank 1: ..."). Called at step borders. */
 PL_MUST_CHECK bool pl_comm_agree(pl_comm *c, pl_err *err);
+
+/* The same, and in the same message they agree on a wish: *wish, 0 to PL_COMM_WISHES - 1, becomes
+ * the largest of all ranks; 0 after an error. */
+enum { PL_COMM_WISHES = 1 << 16 };
+PL_MUST_CHECK bool pl_comm_agree_wish(pl_comm *c, int *wish, pl_err *err);
 
 void pl_comm_free(pl_comm *c);
 

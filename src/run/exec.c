@@ -7,6 +7,7 @@
 #include "run/lane.h"
 #include "run/widen.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,6 +44,7 @@ struct pl_exec {
     size_t block_bytes;
     char *work, *scratch;
     pl_exec_stats stats;
+    int wish; /* agreed on at the end of the last step */
 };
 
 /* -- memory ------------------------------------------------------------------------------------ */
@@ -57,34 +59,110 @@ static int64_t round_up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Pages come when they are touched, and what does not fit is killed then, without a word. So a
- * device that is larger than the whole machine is refused here. */
+/* A number that is the same for all processes of a machine, until it starts anew. */
+static int64_t find_machine(void)
+{
+    char id[64] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (!f || !fgets(id, sizeof id, f)) gethostname(id, sizeof id - 1);
+    if (f) fclose(f);
+    return (int64_t)pl_rng_name(id);
+}
+
+/* What the devices that share this one's memory take. */
+typedef struct neighbours {
+    int n;
+    int64_t all, largest; /* bytes */
+} neighbours;
+
+static int64_t device_bytes(const pl_exec *e)
+{
+    return e->stats.state_bytes + e->stats.work_bytes + e->stats.scratch_bytes;
+}
+
+/* All ranks tell each other where they are and what they take. */
+static bool find_neighbours(const pl_exec *e, pl_arena *tmp, neighbours *out, pl_err *err)
+{
+    int64_t mine[2] = { find_machine(), device_bytes(e) };
+    *out = (neighbours){ 1, mine[1], mine[1] };
+    if (!e->comm) return true;
+    int64_t *all = PL_NEW_N(tmp, int64_t, 2 * e->comm->size);
+    pl_comm_count books = e->comm->count; /* no message of the program */
+    const pl_message m = { .kind = PL_ALL_GATHER,
+                           .type = PL_I64,
+                           .count = 2,
+                           .send = mine,
+                           .recv = all,
+                           .label = "bytes of each device" };
+    PL_TRY(pl_comm_run(e->comm, e->comm->world, &m, err));
+    e->comm->count = books;
+    *out = (neighbours){ 0 };
+    for (int r = 0; r < e->comm->size; r++) {
+        if (all[2 * r] != mine[0]) continue;
+        out->n++;
+        out->all += all[2 * r + 1];
+        if (all[2 * r + 1] > out->largest) out->largest = all[2 * r + 1];
+    }
+    return true;
+}
+
+static const char *const advice =
+    "take a smaller batch or model, or split it (--strategy zero=3, tp=N)";
+
+/* One device against the limit that the user gave it. */
+static bool check_limit(const pl_exec *e, pl_arena *tmp, pl_err *err)
+{
+    const pl_exec_stats *s = &e->stats;
+    int64_t limit = e->options.memory_limit;
+    if (!limit || device_bytes(e) <= limit) return true;
+    return pl_err_set(
+        err, PL_EINFEASIBLE, "one device needs %s (states %s, work %s), its limit is %s: %s",
+        pl_text_size(tmp, (double)device_bytes(e)), pl_text_size(tmp, (double)s->state_bytes),
+        pl_text_size(tmp, (double)s->work_bytes), pl_text_size(tmp, (double)limit), advice);
+}
+
+/* Pages come when they are touched, and what does not fit is killed then, without a word. So
+ * devices that are together larger than their machine are refused here. */
+static bool check_machine(const pl_exec *e, const neighbours *x, pl_arena *tmp, pl_err *err)
+{
+    int64_t all = (int64_t)sysconf(_SC_PAGESIZE) * (int64_t)sysconf(_SC_PHYS_PAGES);
+    const char *has = pl_text_size(tmp, (double)all);
+    if (x->all <= all || e->options.backends[0]->dry) return true;
+    if (x->n == 1)
+        return pl_err_set(err, PL_EINFEASIBLE,
+                          "one device needs %s (states %s, work %s), this machine has %s: %s",
+                          pl_text_size(tmp, (double)x->all),
+                          pl_text_size(tmp, (double)e->stats.state_bytes),
+                          pl_text_size(tmp, (double)e->stats.work_bytes), has, advice);
+    return pl_err_set(err, PL_EINFEASIBLE,
+                      "%d devices need %s each, %s together; this machine has %s: %s, or more "
+                      "machines",
+                      x->n, pl_text_size(tmp, (double)x->largest),
+                      pl_text_size(tmp, (double)x->all), has, advice);
+}
+
+/* All ranks come here, also one that could not be made and needs nothing (err says why): the others
+ * wait for its number. */
 static bool check_memory(const pl_exec *e, pl_err *err)
 {
-    size_t all = (size_t)sysconf(_SC_PAGESIZE) * (size_t)sysconf(_SC_PHYS_PAGES);
-    size_t limit = (size_t)e->options.memory_limit;
-    bool own = limit && limit < all;
-    int64_t need = e->stats.state_bytes + e->stats.work_bytes + e->stats.scratch_bytes;
-    if ((size_t)need <= (own ? limit : all) || (e->options.backends[0]->dry && !own)) return true;
-    return pl_err_set(err, PL_EINFEASIBLE,
-                      "one device needs %lld MiB (states %lld, work %lld), %s %zu MiB: %s",
-                      (long long)need >> 20, (long long)e->stats.state_bytes >> 20,
-                      (long long)e->stats.work_bytes >> 20,
-                      own ? "its limit is" : "this machine has", (own ? limit : all) >> 20,
-                      "take a smaller batch or model, or split it (--strategy zero=3, tp=N)");
+    neighbours x;
+    pl_err lost = { 0 };
+    pl_arena *tmp = pl_arena_new("memory check");
+    bool told = find_neighbours(e, tmp, &x, &lost);
+    if (!told && !err->code) *err = lost;
+    bool ok = !err->code && check_limit(e, tmp, err) && check_machine(e, &x, tmp, err);
+    pl_arena_free(tmp);
+    return ok;
 }
 
 /* One mapping, kept until pl_exec_free. It starts as zeros: states without an initial value and
  * padding are defined. */
-static bool map_block(pl_exec *e, int64_t work, int64_t scratch, pl_err *err)
+static bool map_block(pl_exec *e, pl_err *err)
 {
     int64_t state = round_up(e->store->bytes, HUGE_PAGE);
-    e->stats.state_bytes = e->store->bytes;
-    e->stats.work_bytes = work;
-    e->stats.scratch_bytes = scratch;
-    work = round_up(work, SCRATCH_ALIGN);
-    e->block_bytes = (size_t)round_up(state + work + scratch + SCRATCH_ALIGN, HUGE_PAGE);
-    PL_TRY(check_memory(e, err));
+    int64_t work = round_up(e->stats.work_bytes, SCRATCH_ALIGN);
+    e->block_bytes =
+        (size_t)round_up(state + work + e->stats.scratch_bytes + SCRATCH_ALIGN, HUGE_PAGE);
     PL_TRY(pl_block_new(e->block_bytes, &e->block, err));
     e->work = e->block + state;
     e->scratch = e->work + work;
@@ -166,19 +244,28 @@ static void bind(const pl_exec *e, bound_program *p)
     }
 }
 
-static bool make(pl_exec *e, pl_arena *arena, const pl_program *const programs[], pl_err *err)
+static bool make_programs(pl_exec *e, pl_arena *arena, const pl_program *const programs[],
+                          pl_err *err)
 {
-    int64_t work = 0, scratch = 0;
+    pl_exec_stats s = { .state_bytes = e->store->bytes };
     for (int i = 0; i < e->n_programs; i++) {
         bound_program *p = &e->programs[i];
         p->program = programs[i];
         PL_ASSERT(p->program->store == e->store);
         PL_ASSERT_CMP(p->program->n_ranks, ==, e->comm ? e->comm->size : 1);
-        if (p->program->work_bytes > work) work = p->program->work_bytes;
-        PL_TRY(make_steps(e, arena, p, &scratch, err));
+        if (p->program->work_bytes > s.work_bytes) s.work_bytes = p->program->work_bytes;
+        PL_TRY(make_steps(e, arena, p, &s.scratch_bytes, err));
         if (e->comm) PL_TRY(make_messages(e, arena, p, err));
     }
-    PL_TRY(map_block(e, work, scratch, err));
+    e->stats = s;
+    return true;
+}
+
+static bool make(pl_exec *e, pl_arena *arena, const pl_program *const programs[], pl_err *err)
+{
+    if (!make_programs(e, arena, programs, err)) PL_ASSERT(err->code);
+    PL_TRY(check_memory(e, err));
+    PL_TRY(map_block(e, err));
     for (int i = 0; i < e->n_programs; i++) bind(e, &e->programs[i]);
     return !e->comm || pl_lane_new(e->comm, arena, &e->lane, err);
 }
@@ -300,6 +387,11 @@ static bool run_steps(pl_exec *e, const bound_program *p, pl_err *err)
     return true;
 }
 
+static bool agree(pl_exec *e, int *wish, pl_err *err)
+{
+    return e->lane ? pl_lane_agree(e->lane, wish, err) : err->code == PL_OK;
+}
+
 bool pl_exec_step(pl_exec *e, int program, pl_err *err)
 {
     const bound_program *p = &e->programs[program];
@@ -307,16 +399,23 @@ bool pl_exec_step(pl_exec *e, int program, pl_err *err)
     if (e->options.poison) poison(e, p);
     if (e->lane) pl_lane_begin(e->lane, p->program->n_messages, p->message);
     bool ok = run_steps(e, p, err);
-    ok = pl_exec_agree(e, err) && ok;
+    e->wish = e->options.wish ? e->options.wish(e->options.wish_of) : 0;
+    ok = agree(e, &e->wish, err) && ok;
     double waited = e->lane ? pl_lane_exposed(e->lane) - exposed : 0;
     e->stats.compute_seconds += pl_clock_now() - start - waited;
     e->stats.steps++;
     return ok;
 }
 
+int pl_exec_wish(const pl_exec *e)
+{
+    return e->wish;
+}
+
 bool pl_exec_agree(pl_exec *e, pl_err *err)
 {
-    return e->lane ? pl_lane_agree(e->lane, err) : err->code == PL_OK;
+    int wish = 0;
+    return agree(e, &wish, err);
 }
 
 /* -- looking ----------------------------------------------------------------------------------- */

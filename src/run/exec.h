@@ -17,6 +17,9 @@ typedef struct pl_exec_options {
     pl_kernel_env env;
     bool poison;                       /* fill the work block with NaN before every step */
     int64_t memory_limit;              /* bytes that one device may take; 0: the machine */
+    int (*wish)(void *of);             /* asked at the end of every step, below
+                                          PL_COMM_WISHES; NULL: 0                        */
+    void *wish_of;
 } pl_exec_options;
 
 /* Before anything runs, called by all ranks together: do their programs have the same messages in
@@ -29,8 +32,9 @@ PL_MUST_CHECK bool pl_exec_match(pl_comm *comm, int n_programs, const pl_program
  * the programs. `arena` owns the books; memory and primitives are freed by pl_exec_free. Call it on
  * the thread that will run the steps.
  *
- * Fails with PL_EINFEASIBLE when a device is larger than its limit or the machine's memory (both
- * numbers), with PL_ERUN when the memory is not to be had, or with what a kernel reports. */
+ * Fails with PL_EINFEASIBLE when a device is larger than its limit, or all that share a machine,
+ * threads or processes, are larger than its memory (all numbers), with PL_ERUN when the memory
+ * is not to be had, or with what a kernel reports. */
 PL_MUST_CHECK bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_programs,
                                const pl_program *const programs[], pl_arena *arena, pl_exec **out,
                                pl_err *err);
@@ -45,6 +49,9 @@ void *pl_exec_state(pl_exec *e, int index); /* index into the store */
 
 /* Run one step. All ranks call it together; when any fails, all fail with the same message. */
 PL_MUST_CHECK bool pl_exec_step(pl_exec *e, int program, pl_err *err);
+
+/* The largest wish of all ranks at the end of the last step: the same on each. */
+int pl_exec_wish(const pl_exec *e);
 
 /* A border without a step: the ranks agree on the worst error. */
 PL_MUST_CHECK bool pl_exec_agree(pl_exec *e, pl_err *err);

@@ -24,6 +24,7 @@ struct pl_lane {
     atomic_bool failed;  /* err is set and final                       */
     pl_err err;          /* of the lane; read after failed             */
     pl_err verdict;      /* of AGREE: in and out                       */
+    int wish;            /* likewise                                   */
     double exposed, busy;
     pl_request *open[OPEN_AT_MOST];
     bool done[OPEN_AT_MOST];
@@ -110,7 +111,7 @@ static void *run_lane(void *arg)
                 atomic_store(&l->phase, IDLE);
             break;
         case AGREE:
-            if (!pl_comm_agree(l->comm, &l->verdict)) PL_ASSERT(l->verdict.code);
+            if (!pl_comm_agree_wish(l->comm, &l->wish, &l->verdict)) PL_ASSERT(l->verdict.code);
             atomic_store(&l->phase, IDLE);
             break;
         }
@@ -184,13 +185,15 @@ static bool wait_idle(pl_lane *l, pl_err *err)
     return !lane_failed(l, err);
 }
 
-bool pl_lane_agree(pl_lane *l, pl_err *err)
+bool pl_lane_agree(pl_lane *l, int *wish, pl_err *err)
 {
     if (!wait_idle(l, err)) return false;
     l->verdict = *err;
+    l->wish = *wish;
     atomic_store(&l->phase, AGREE);
     if (!wait_idle(l, err)) return false;
     *err = l->verdict;
+    *wish = l->wish;
     return err->code == PL_OK;
 }
 

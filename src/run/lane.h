@@ -29,8 +29,8 @@ void pl_lane_advance(pl_lane *l, int finished);
 /* Block until `n` messages of this step are finished. */
 PL_MUST_CHECK bool pl_lane_wait(pl_lane *l, int n, pl_err *err);
 /* The step border: wait for every message, then agree with all ranks on the worst error (err may
- * hold this rank's). On return all ranks hold the same verdict. */
-PL_MUST_CHECK bool pl_lane_agree(pl_lane *l, pl_err *err);
+ * hold this rank's) and on a wish (pl_comm_agree_wish). On return all hold the same verdict. */
+PL_MUST_CHECK bool pl_lane_agree(pl_lane *l, int *wish, pl_err *err);
 
 /* Seconds that pl_lane_wait and pl_lane_agree blocked so far: communication that compute did not
  * hide. */

@@ -76,6 +76,7 @@ static bool print(const pl_manifest_text *m, pl_text *t, pl_err *err)
 {
     const pl_manifest *h = &m->head;
     pl_text_add(t, "{\n  \"pleat_checkpoint\": %d,\n", PL_CHECKPOINT_VERSION);
+    if (h->run && *h->run) print_text(t, "  \"run\": ", h->run, ",\n");
     print_text(t, "  \"model\": ", h->model, ",\n");
     pl_text_add(t, "  \"step\": %lld,\n  \"seed\": \"%llu\",\n", (long long)h->step,
                 (unsigned long long)h->seed);
@@ -148,6 +149,8 @@ static bool parse_head(const json_t *root, pl_arena *a, pl_manifest_text *m, pl_
 {
     pl_manifest *h = &m->head;
     PL_TRY(parse_version(root, err));
+    h->run = "";
+    if (json_object_get(root, "run")) PL_TRY(pl_json_text(root, "run", a, &h->run, err));
     PL_TRY(pl_json_text(root, "model", a, &h->model, err));
     PL_TRY(pl_json_count(root, "step", &h->step, err));
     PL_TRY(parse_seed(root, a, &h->seed, err));

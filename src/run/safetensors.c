@@ -14,7 +14,8 @@ enum {
 };
 
 static const char *const dtypes[PL_N_TYPES] = {
-    [PL_F32] = "F32", [PL_BF16] = "BF16", [PL_I32] = "I32", [PL_I64] = "I64", [PL_U8] = "U8",
+    [PL_F32] = "F32", [PL_BF16] = "BF16", [PL_F64] = "F64",
+    [PL_I32] = "I32", [PL_I64] = "I64",   [PL_U8] = "U8",
 };
 
 /* Those of others, and a type of ours that is as wide. */
@@ -22,9 +23,9 @@ static const struct {
     const char *name;
     pl_type as_wide;
 } foreign[] = {
-    { "F64", PL_I64 },    { "F16", PL_BF16 }, { "F8_E4M3", PL_U8 }, { "F8_E5M2", PL_U8 },
-    { "F8_E8M0", PL_U8 }, { "I8", PL_U8 },    { "BOOL", PL_U8 },    { "I16", PL_BF16 },
-    { "U16", PL_BF16 },   { "U32", PL_I32 },  { "U64", PL_I64 },    { "C64", PL_I64 },
+    { "F16", PL_BF16 }, { "F8_E4M3", PL_U8 }, { "F8_E5M2", PL_U8 }, { "F8_E8M0", PL_U8 },
+    { "I8", PL_U8 },    { "BOOL", PL_U8 },    { "I16", PL_BF16 },   { "U16", PL_BF16 },
+    { "U32", PL_I32 },  { "U64", PL_I64 },    { "C64", PL_I64 },
 };
 
 typedef struct span {
@@ -204,7 +205,7 @@ static bool parse(const void *bytes, size_t n, pl_arena *tmp, pl_arena *a, int *
         const pl_safetensor *t = &s[i].tensor;
         if (!t->ours)
             return pl_err_set(err, PL_EINPUT,
-                              "tensor '%s': dtype '%s' is not one of F32, BF16, I32, I64, U8: "
+                              "tensor '%s': dtype '%s' is not one of F32, BF16, F64, I32, I64, U8: "
                               "convert the tensor",
                               t->name, t->dtype);
         (*out)[i] = (pl_saved){ pl_arena_text(a, t->name), t->type, t->shape, t->data };

@@ -15,7 +15,7 @@ typedef struct opening {
     pl_data *d;
     const pl_value *first; /* input with rows, and its tensor */
     int first_at;
-    int n_problems;
+    int n_problems, n_strange; /* strange: missing, and no name is near */
     pl_text problems;
 } opening;
 
@@ -78,14 +78,44 @@ static bool check_rows(opening *o, const pl_value *v, int at, pl_err *err)
     return true;
 }
 
+/* "i32[rows,16]": an input as the file has to hold it, for any number of rows. */
+static const char *rows_text(const pl_value *v, pl_arena *a)
+{
+    const char *text = pl_shape_text(a, v->type, &v->shape), *first = strchr(text, '[');
+    return pl_arena_fmt(a, "%.*s[rows%s", (int)(first - text), text,
+                        first + 1 + strcspn(first + 1, ",]"));
+}
+
+/* A tensor of nearly that name, for a message. */
+static const char *near_name(opening *o, const char *name)
+{
+    const pl_tensors *t = &o->d->tensors;
+    const int near = (int)strlen(name) / 3;
+    for (int i = 0; i < t->n; i++)
+        if (pl_text_distance(t->tensor[i].name, name) <= near)
+            return pl_arena_fmt(o->problems.arena, " (the file has '%s': rename it)",
+                                t->tensor[i].name);
+    o->n_strange++;
+    return "";
+}
+
+static void tell_names(opening *o)
+{
+    const pl_tensors *t = &o->d->tensors;
+    pl_text_add(&o->problems, "; the file has%s", t->n ? "" : " no tensors");
+    for (int i = 0; i < t->n && i < MOST_TOLD; i++)
+        pl_text_add(&o->problems, "%s '%s'", i ? "," : "", t->tensor[i].name);
+    if (t->n > MOST_TOLD) pl_text_add(&o->problems, " and %d more", t->n - MOST_TOLD);
+}
+
 static bool check_input(opening *o, const pl_graph *g, const pl_value *v, pl_err *err)
 {
     int at = pl_tensors_find(&o->d->tensors, v->name);
     if (!v->shape.rank)
         return pl_err_set(err, PL_EINPUT, "input '%s' is a scalar: it has no rows", v->name);
     if (at < 0)
-        return pl_err_set(err, PL_EINPUT, "'%s' %s is missing", v->name,
-                          pl_shape_text(o->problems.arena, v->type, &v->shape));
+        return pl_err_set(err, PL_EINPUT, "'%s' %s is missing%s", v->name,
+                          rows_text(v, o->problems.arena), near_name(o, v->name));
     PL_TRY(pl_tensors_fit(&o->d->tensors, at, v->type, &v->shape, true, err));
     return check_rows(o, v, at, err) && check_ids(g, v, &o->d->tensors.tensor[at], err);
 }
@@ -103,6 +133,7 @@ static bool check_inputs(opening *o, int n, const pl_graph *const graph[], pl_er
         }
     if (o->n_problems > MOST_TOLD)
         pl_text_add(&o->problems, "; and %d more", o->n_problems - MOST_TOLD);
+    if (o->n_strange) tell_names(o);
     return !o->n_problems ||
            pl_err_set(err, PL_EINPUT, "%s: %s", o->d->path, pl_text_get(&o->problems));
 }

@@ -78,12 +78,10 @@ void pl_data_text_fill(const pl_data *d, const pl_port *port, uint64_t seed, int
 
 double pl_data_text_entropy(const pl_data *d)
 {
-    int64_t count[256] = { 0 };
+    int64_t seen[256] = { 0 }, wanted[256] = { 0 };
     double h = 0;
-    for (int64_t i = 0; i < d->n; i++) count[d->bytes[i]]++;
-    for (int i = 0; i < 256; i++) {
-        double p = d->n ? (double)count[i] / (double)d->n : 0;
-        if (p > 0) h -= p * log(p);
-    }
-    return h;
+    for (int64_t i = 0; i < d->n; i++) (i < d->n_train ? seen : wanted)[d->bytes[i]]++;
+    for (int i = 0; i < 256; i++) /* as if each byte had been seen once more: none is impossible */
+        h -= (double)wanted[i] * log((double)(seen[i] + 1) / (double)(d->n_train + 256));
+    return d->n > d->n_train ? h / (double)(d->n - d->n_train) : 0;
 }

@@ -15,8 +15,8 @@ PL_MUST_CHECK bool pl_data_text_open(const char *path, double share, int64_t seq
 void pl_data_text_fill(const pl_data *d, const pl_port *port, uint64_t seed, int64_t step,
                        int64_t n_valid, void *data);
 
-/* Entropy of the file's bytes taken one by one, in nats: what a model must beat to have learned
- * anything but letter frequencies. */
+/* Nats per byte of the validation part, taken one by one, under the frequencies of the training
+ * part: what a model must beat there to have learned anything but letter frequencies. */
 double pl_data_text_entropy(const pl_data *d);
 
 #endif

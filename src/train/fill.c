@@ -59,7 +59,8 @@ bool pl_fill_converts(pl_type from, pl_type to)
 static bool is_wider(const pl_stored *s, pl_type to)
 {
     if (!s->exact) return false;
-    return s->type == to || to == PL_F32 || to == PL_I64 || (to == PL_I32 && s->type == PL_U8);
+    return s->type == to || to == PL_F32 || to == PL_F64 || to == PL_I64 ||
+           (to == PL_I32 && s->type == PL_U8);
 }
 
 static bool is_one_of(pl_type t, double x)
@@ -69,6 +70,7 @@ static bool is_one_of(pl_type t, double x)
     case PL_BF16: return (double)pl_bf16_widen(pl_bf16_round((float)x)) == x;
     case PL_I32: return x >= INT32_MIN && x <= INT32_MAX;
     case PL_U8: return x >= 0 && x <= UINT8_MAX;
+    case PL_F64:
     case PL_I64:
     case PL_N_TYPES: break;
     }
@@ -109,17 +111,27 @@ void pl_fill_take(const pl_tensor *t, int64_t first, int64_t step, int64_t n, pl
 }
 
 typedef struct taken {
-    const pl_tensor *tensor;
+    const pl_stack *stack;
+    int64_t each; /* elements of one of its tensors */
     pl_type type;
 } taken;
 
+/* A run may go through several tensors. */
 static void put_taken(const void *of, const pl_run *r, void *part)
 {
     const taken *t = of;
-    pl_fill_take(t->tensor, r->global, r->step, r->n, t->type, part, r->at);
+    int64_t step = r->step > 0 ? r->step : 1;
+    for (int64_t done = 0, n; done < r->n; done += n) {
+        int64_t global = r->global + done * step, from = global % t->each;
+        n = (t->each - from + step - 1) / step;
+        if (n > r->n - done) n = r->n - done;
+        pl_fill_take(&t->stack->tensor[global / t->each], from, step, n, t->type, part,
+                     r->at + done);
+    }
 }
 
-void pl_fill_tensor(const pl_port *port, const pl_tensor *t, void *part)
+void pl_fill_stack(const pl_port *port, const pl_stack *s, void *part)
 {
-    pl_fill_runs(port, put_taken, &(taken){ t, port->value->type }, part);
+    const int64_t each = pl_shape_count(&port->value->shape) / s->n;
+    pl_fill_runs(port, put_taken, &(taken){ s, each, port->value->type }, part);
 }

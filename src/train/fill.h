@@ -44,7 +44,14 @@ PL_MUST_CHECK bool pl_fill_is_exact(const pl_tensor *t, pl_type to, pl_err *err)
 void pl_fill_take(const pl_tensor *t, int64_t first, int64_t step, int64_t n, pl_type to,
                   void *array, int64_t at);
 
-/* The port's part of t, which is in memory and has the port's whole shape. */
-void pl_fill_tensor(const pl_port *port, const pl_tensor *t, void *part);
+/* Where the elements of a whole are stored: in one tensor of its shape, or in n, its rows along the
+ * first dimension, one after another. */
+typedef struct pl_stack {
+    int n; /* 0: nowhere */
+    const pl_tensor *tensor; /* [n] */
+} pl_stack;
+
+/* The port's part of a whole that is in memory, and not nowhere. */
+void pl_fill_stack(const pl_port *port, const pl_stack *s, void *part);
 
 #endif

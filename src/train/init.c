@@ -74,43 +74,55 @@ static bool fill_values(const pl_port *port, const char *text, void *data, pl_er
     pl_arena *tmp = pl_arena_new("listed values");
     pl_tensor t;
     bool ok = parse_values(port->value, text, tmp, &t, err);
-    if (ok) pl_fill_tensor(port, &t, data);
+    if (ok) pl_fill_stack(port, &(pl_stack){ 1, &t }, data);
     pl_arena_free(tmp);
     return ok;
 }
 
 /* -- stored ------------------------------------------------------------------------------------ */
 
-static bool check_stored(const pl_value *v, const pl_tensor *t, pl_err *err)
+static bool check_stored(const pl_value *v, const pl_stack *s, pl_err *err)
 {
-    if (pl_shape_same(&v->shape, &t->shape) && pl_fill_converts(t->type, v->type)) return true;
+    pl_shape row = v->shape;
+    if (s->n > 1) row.dim[0] = 1;
+    int64_t count = pl_shape_count(&row);
+    bool ok = s->n == 1 || (v->shape.rank && v->shape.dim[0] == s->n);
+    for (int i = 0; i < s->n && ok; i++) {
+        const pl_tensor *t = &s->tensor[i];
+        ok = pl_fill_converts(t->type, v->type) && pl_shape_count(&t->shape) == count &&
+             (s->n > 1 || pl_shape_same(&v->shape, &t->shape));
+    }
+    if (ok) return true;
     pl_arena *tmp = pl_arena_new("stored shape");
     pl_err_set(err, PL_EINPUT, "state '%s' is %s, and %s in the file", v->name,
-               pl_shape_text(tmp, v->type, &v->shape), pl_shape_text(tmp, t->type, &t->shape));
+               pl_shape_text(tmp, v->type, &v->shape),
+               pl_shape_text(tmp, s->tensor->type, &s->tensor->shape));
     pl_arena_free(tmp);
     return false;
 }
 
-static bool fill_stored(const pl_port *port, const pl_tensor *t, void *data, pl_err *err)
+/* Rows are in memory; one tensor may be in a file. */
+static bool fill_stored(const pl_port *port, const pl_stack *s, void *data, pl_err *err)
 {
-    pl_tensor here = *t;
+    pl_tensor here = *s->tensor;
     void *map;
     size_t bytes;
-    PL_TRY(check_stored(port->value, t, err));
-    PL_TRY(pl_tensor_map(t, &here.data, &map, &bytes, err));
-    pl_fill_tensor(port, &here, data);
+    PL_TRY(check_stored(port->value, s, err));
+    PL_TRY(pl_tensor_map(s->tensor, &here.data, &map, &bytes, err));
+    pl_fill_stack(port, s->n > 1 ? s : &(pl_stack){ 1, &here }, data);
     pl_tensor_unmap(map, bytes);
     return true;
 }
 
-static const pl_tensor *find(const pl_source *s, const char *state)
+static pl_stack find(const pl_source *s, const char *state)
 {
-    return s->find ? s->find(s->of, state) : NULL;
+    return s->find ? s->find(s->of, state) : (pl_stack){ 0 };
 }
 
-static const pl_tensor *find_in_model(const void *of, const char *state)
+static pl_stack find_in_model(const void *of, const char *state)
 {
-    return pl_model_tensor(of, state);
+    const pl_tensor *t = pl_model_tensor(of, state);
+    return (pl_stack){ t != NULL, t };
 }
 
 pl_source pl_init_model(const pl_model_args *m)
@@ -122,9 +134,9 @@ bool pl_init_fill(const pl_port *port, const pl_init *from, void *data, pl_err *
 {
     const pl_value *v = port->value;
     const bool in_file = !strcmp(v->init, "file");
-    const pl_tensor *t = find(&from->weights, v->name);
-    if (!t && in_file) t = find(&from->file, v->name);
-    if (t) return fill_stored(port, t, data, err);
+    pl_stack s = find(&from->weights, v->name);
+    if (!s.n && in_file) s = find(&from->file, v->name);
+    if (s.n) return fill_stored(port, &s, data, err);
     if (in_file)
         return pl_err_set(err, PL_EINPUT, "state '%s' comes from a file, which does not have it",
                           v->name);

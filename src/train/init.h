@@ -4,11 +4,11 @@
 #define PL_TRAIN_INIT_H
 #include "import/tensor.h"
 #include "models/model.h"
-#include "program/program.h"
+#include "train/fill.h"
 
-/* Stored tensors by the name of a state; NULL: it has none of that name. */
+/* Stored elements by the name of a state. */
 typedef struct pl_source {
-    const pl_tensor *(*find)(const void *of, const char *state);
+    pl_stack (*find)(const void *of, const char *state);
     const void *of;
 } pl_source;
 

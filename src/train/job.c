@@ -2,13 +2,14 @@
 
 #include "ops/lib/all.h"
 #include "plan/strategy.h"
-#include "run/save.h"
+#include "run/folder.h"
 #include "train/data_tensors.h"
 #include "train/data_text.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL, UPDATE = PL_TRAIN_UPDATE };
 
@@ -31,33 +32,77 @@ static bool build_evaluation(pl_train_job *j, pl_err *err)
     return pl_builder_done(&b, &j->graph[EVAL], err);
 }
 
+pl_lower_options pl_train_lower(const pl_train_options *o)
+{
+    return (pl_lower_options){ .bucket_bytes = o->bucket_bytes,
+                               .ahead_bytes = o->ahead_bytes,
+                               .step_bytes = o->step_bytes,
+                               .order = o->order };
+}
+
+/* The plan that pleat plan finds for the same model, devices and options. */
+static bool search_plan(pl_train_job *j, const pl_strategy *s, pl_err *err)
+{
+    const pl_auto_options options = { .memory = (double)j->o.exec.memory_limit };
+    const pl_lower_options lower = pl_train_lower(&j->o);
+    pl_best *best;
+    PL_TRY(pl_best_of(s, j->graph[STEP], &options, &lower, j->arena, &best, err));
+    j->best = best;
+    j->plan[STEP] = best->take->plan;
+    return true;
+}
+
 /* The other graphs find the states where the step's plan has put them. */
 static bool make_plans(pl_train_job *j, const pl_strategy *s, pl_err *err)
 {
-    for (int i = 0; i < j->n_programs; i++)
-        PL_TRY(pl_strategy_plan(s, j->graph[i], j->plan[STEP], j->arena, &j->plan[i], err));
+    if (s->automatic) PL_TRY(search_plan(j, s, err));
+    for (int i = s->automatic; i < j->n_programs; i++) {
+        pl_plan *plan;
+        PL_TRY(pl_strategy_plan(s, j->graph[i], j->plan[STEP], j->arena, &plan, err));
+        j->plan[i] = plan;
+    }
+    return true;
+}
+
+static bool reads_text(const pl_train_job *j, pl_err *err)
+{
+    return !strcmp(j->args.model->data, "text") ||
+           pl_err_set(err, PL_EUNSUPPORTED,
+                      "model '%s' reads %s, and this is a text file: give FILE" PL_TENSORS_ENDING
+                      " with its inputs, or use --data synthetic",
+                      j->args.model->name, j->args.model->data);
+}
+
+/* A text file fills rows of tokens, and nothing else. */
+static bool check_text_inputs(const pl_graph *g, pl_err *err)
+{
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (v->role != PL_INPUT || pl_data_is_scalar(v->name)) continue;
+        if (v->shape.rank != 2 || pl_type_is_float(v->type))
+            return pl_err_set(err, PL_EUNSUPPORTED,
+                              "the model reads '%s' too, %s: a text file gives rows of tokens "
+                              "alone; give FILE" PL_TENSORS_ENDING
+                              " with its inputs, or use --data synthetic",
+                              v->name, pl_shape_text(g->arena, v->type, &v->shape));
+    }
     return true;
 }
 
 static bool open_text(pl_train_job *j, pl_err *err)
 {
     const pl_model_args *a = &j->args;
-    if (strcmp(a->model->data, "text") != 0)
-        return pl_err_set(
-            err, PL_EUNSUPPORTED,
-            "model '%s' reads %s, and this is a text file: give FILE" PL_TENSORS_ENDING
-            " with its inputs, or use --data synthetic",
-            a->model->name, a->model->data);
+    PL_TRY(check_text_inputs(j->graph[STEP], err));
     if (pl_model_int(a, "vocab") < 256)
         return pl_err_set(err, PL_EINPUT,
                           "vocab=%lld is too small: the tokens of a file are its bytes, "
                           "write vocab=256",
                           (long long)pl_model_int(a, "vocab"));
     if (pl_model_labels(a) < 256)
-        return pl_err_set(err, PL_EINPUT,
-                          "classes=%lld are too few: the labels of a file are its bytes, "
-                          "write classes=256",
-                          (long long)pl_model_labels(a));
+        return pl_err_set(
+            err, PL_EINPUT, "classes=%lld are too few: the labels of a text file are its bytes, %s",
+            (long long)pl_model_labels(a),
+            pl_model_has(a, "classes") ? "write classes=256" : "which makes 256 classes");
     return pl_data_text_open(j->o.data, j->o.train_share, pl_model_int(a, "seq"), j->arena,
                              &j->data, err);
 }
@@ -77,7 +122,8 @@ static bool open_weights(pl_train_job *j, pl_err *err)
         return pl_err_set(err, PL_EUSAGE,
                           "--resume goes on from a checkpoint's weights: leave out --weights");
     return pl_weights_open(j->o.weights, j->arena, &j->weights, err) &&
-           pl_weights_match(&j->weights, j->graph[EVAL], j->arena, &j->weights_note, err);
+           pl_weights_match(&j->weights, j->graph[EVAL], j->o.weights_partial, j->arena,
+                            &j->weights_note, err);
 }
 
 /* What must be equal for a resumed run to go on as if it had never stopped, to the last bit. */
@@ -119,22 +165,60 @@ static void compare_settings(const char *was, const char *is, pl_text *notes)
     json_decref(b);
 }
 
+/* The spec as a checkpoint has it: a model out of a file by its whole path, so that it is found
+ * from everywhere. A path that would not be read as one is left as it is. */
+static const char *saved_spec(const pl_train_job *j)
+{
+    const char *spec = j->args.spec, *name = j->args.model->name;
+    const size_t n = strlen(name);
+    if (!j->args.model->file || strncmp(spec, name, n) != 0) return spec;
+    char *path = realpath(name, NULL);
+    if (path && !strchr(path, ':')) spec = pl_arena_fmt(j->arena, "%s%s", path, spec + n);
+    free(path);
+    return spec;
+}
+
+/* Without the folder of a model's file: it may have moved. */
+static const char *without_folder(const char *spec)
+{
+    const char *from = spec;
+    for (const char *at = spec; *at && *at != ':'; at++)
+        if (*at == '/') from = at + 1;
+    return from;
+}
+
+/* What a resumed run would not go on from; a model or a seed is not changed in the middle. */
+static void find_problems(const pl_train_job *j, const pl_manifest *m, bool same_model,
+                          pl_text *problems)
+{
+    json_t *was = json_loads(m->settings ? m->settings : "{}", 0, NULL);
+    const char *optimizer = json_string_value(json_object_get(was, "optimizer"));
+    if (!same_model)
+        pl_text_add(problems, "; the model was '%s' and is '%s'", m->model, j->args.spec);
+    if (m->seed != j->o.seed)
+        pl_text_add(problems, "; the seed was %llu and is %llu", (unsigned long long)m->seed,
+                    (unsigned long long)j->o.seed);
+    if (strcmp(m->data_hash ? m->data_hash : "", j->data.hash ? j->data.hash : ""))
+        pl_text_add(problems, "; the data were '%s' (%lld bytes) and now have other contents",
+                    m->data, (long long)m->data_bytes);
+    if (optimizer && strcmp(optimizer, j->o.optim.name))
+        pl_text_add(problems, "; the optimizer was %s and is %s", optimizer, j->o.optim.name);
+    json_decref(was);
+}
+
 static bool open_checkpoint(pl_train_job *j, pl_err *err)
 {
     PL_TRY(pl_checkpoint_open(j->o.resume, j->arena, &j->from, err));
     const pl_manifest *m = &j->from.manifest;
     pl_text problems = { .arena = j->arena };
-    if (strcmp(m->model, j->args.spec))
-        pl_text_add(&problems, "the model was '%s', is '%s'", m->model, j->args.spec);
-    if (m->seed != j->o.seed)
-        pl_text_add(&problems, "%sseed was %llu, is %llu", problems.n ? "; " : "",
-                    (unsigned long long)m->seed, (unsigned long long)j->o.seed);
-    if (strcmp(m->data_hash ? m->data_hash : "", j->data.hash ? j->data.hash : ""))
-        pl_text_add(&problems, "%sthe data was '%s' (%lld bytes) with other contents",
-                    problems.n ? "; " : "", m->data, (long long)m->data_bytes);
+    bool same_model = !strcmp(without_folder(m->model), without_folder(j->args.spec));
+    find_problems(j, m, same_model, &problems);
+    if (problems.n && same_model)
+        pl_text_add(&problems, "; --weights %s takes its weights alone, for a new run",
+                    j->o.resume);
     if (problems.n)
         return pl_err_set(err, PL_EINPUT, "cannot resume %s: %s", j->o.resume,
-                          pl_text_get(&problems));
+                          pl_text_get(&problems) + 2);
     if (m->step > j->o.steps)
         return pl_err_set(err, PL_EINPUT, "%s has done %lld steps, --steps is %lld", j->o.resume,
                           (long long)m->step, (long long)j->o.steps);
@@ -144,9 +228,28 @@ static bool open_checkpoint(pl_train_job *j, pl_err *err)
     return true;
 }
 
+/* The folder for checkpoints is this run's from here on. One that is not there yet is made last,
+ * when nothing else can be refused. */
+static bool claim_folder(pl_train_job *j, bool last, pl_err *err)
+{
+    const pl_claim_want want = { j->o.save, j->o.resume, j->o.overwrite };
+    struct stat s;
+    if (!j->o.save || j->o.rank || j->claim.lock) return true;
+    if (last)
+        PL_TRY(pl_folder_open(j->o.save, err));
+    else if (stat(j->o.save, &s) || !S_ISDIR(s.st_mode))
+        return true;
+    PL_TRY(pl_claim_take(&want, j->arena, &j->claim, err));
+    return !(j->claim.same_run && j->o.overwrite) ||
+           pl_err_set(err, PL_EUSAGE,
+                      "--resume goes on with the run in %s, --overwrite begins anew: leave one out",
+                      j->o.save);
+}
+
 static bool make_job(pl_train_job *j, pl_err *err)
 {
     pl_strategy s;
+    PL_TRY(claim_folder(j, false, err));
     PL_TRY(pl_strategy_parse(j->o.strategy, j->n_ranks, j->arena, &s, err));
     if (j->o.cluster) s.cluster = j->o.cluster;
     PL_TRY(pl_model_parse(j->o.model, j->arena, &j->args, err));
@@ -154,15 +257,21 @@ static bool make_job(pl_train_job *j, pl_err *err)
     pl_data_kind kind = pl_data_kind_of(j->o.data);
     bool text = !strcmp(j->args.model->data, "text");
     j->tokens = pl_model_int(&j->args, "batch") * (text ? pl_model_int(&j->args, "seq") : 1);
-    if (kind == PL_DATA_TEXT) PL_TRY(open_text(j, err));
+    if (kind == PL_DATA_TEXT) PL_TRY(reads_text(j, err));
     PL_TRY(build_step(j, err));
     PL_TRY(build_evaluation(j, err));
+    if (kind == PL_DATA_TEXT) PL_TRY(open_text(j, err));
     if (kind == PL_DATA_TENSORS) PL_TRY(open_tensors(j, err));
+    if (j->o.weights_partial && !j->o.weights)
+        return pl_err_set(err, PL_EUSAGE, "--weights-partial is of --weights: give that too");
     if (j->o.weights) PL_TRY(open_weights(j, err));
     PL_TRY(make_plans(j, &s, err));
     j->settings = settings_text(j);
     if (j->o.resume) PL_TRY(open_checkpoint(j, err));
-    return !j->o.save || pl_save_make_folder(j->o.save, err);
+    const char *was = j->claim.same_run ? j->from.manifest.run : "";
+    j->spec = saved_spec(j);
+    j->run = *was ? was : pl_claim_name_run(j->arena);
+    return claim_folder(j, true, err);
 }
 
 bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena *arena, pl_train_job **out,
@@ -187,6 +296,7 @@ void pl_train_free(pl_train_job *j)
     pl_data_free(&j->data);
     pl_weights_free(&j->weights);
     if (j->from.map) pl_checkpoint_free(&j->from);
+    pl_claim_release(&j->claim);
 }
 
 const pl_graph *pl_train_graph(const pl_train_job *j)
@@ -204,7 +314,22 @@ const char *pl_train_notes(const pl_train_job *j)
     return j->notes;
 }
 
+const char *pl_train_doubts(const pl_train_job *j)
+{
+    return pl_model_doubts(&j->args);
+}
+
 const char *pl_train_weights(const pl_train_job *j)
 {
     return j->weights_note;
+}
+
+bool pl_train_unlocked(const pl_train_job *j)
+{
+    return j->claim.unlocked;
+}
+
+const pl_best *pl_train_best(const pl_train_job *j)
+{
+    return j->best;
 }

@@ -317,7 +317,10 @@ pl_builder pl_optim_step(const pl_model_args *m, const pl_optim *o, pl_arena *ar
 {
     pl_builder b = pl_builder_new(arena, &pl_ops_all, m->spec);
     pl_model_build(&b, m, PL_TRAIN);
-    if (o && !b.err.code) pl_optim_add(&b, o, pl_graph_find(b.graph, "loss"));
+    if (o && !b.err.code) {
+        pl_optim_add(&b, o, pl_graph_find(b.graph, "loss"));
+        if (b.err.code == PL_EINPUT) b.err.code = PL_EUSAGE; /* its numbers are options */
+    }
     return b;
 }
 
@@ -330,7 +333,7 @@ bool pl_optim_micro(const pl_model_args *m, int64_t n, pl_arena *arena, pl_model
     *out = *m;
     if (n == 1) return true;
     if (batch % n)
-        return pl_err_set(err, PL_EINPUT,
+        return pl_err_set(err, PL_EUSAGE,
                           "batch=%lld does not divide into %lld micro-batches: give --batch %lld, "
                           "or another --micro",
                           (long long)batch, (long long)n, (long long)((batch / n + 1) * n));
@@ -352,7 +355,8 @@ static void add_sum(pl_builder *b, const target *t)
 /* The same state in the other graph. */
 static pl_value *copy_state(pl_builder *b, const pl_value *v)
 {
-    return pl_add_state(b, v->name, v->type, v->shape, v->init, v->trainable);
+    pl_value *copy = pl_add_state(b, v->name, v->type, v->shape, v->init, v->trainable);
+    return v->parts ? pl_add_parts(b, copy, v->parts) : copy;
 }
 
 void pl_optim_accumulate(pl_builder *b, const pl_optim *o, pl_value *loss, int64_t n,

@@ -39,7 +39,7 @@ void pl_optim_add(pl_builder *b, const pl_optim *o, pl_value *loss);
 /* A builder that holds the training step of a model, or with o NULL its forward pass alone. */
 pl_builder pl_optim_step(const pl_model_args *m, const pl_optim *o, pl_arena *arena);
 
-/* The model of one of n micro-batches of a batch. Fails with PL_EINPUT when it does not divide. */
+/* The model of one of n micro-batches of a batch. Fails with PL_EUSAGE when it does not divide. */
 PL_MUST_CHECK bool pl_optim_micro(const pl_model_args *m, int64_t n, pl_arena *arena,
                                   pl_model_args *out, pl_err *err);
 

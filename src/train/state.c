@@ -25,10 +25,49 @@ void pl_state_clear(pl_exec *e, const pl_store *s)
             memset(pl_exec_state(e, i), 0, (size_t)s->state[i].bytes);
 }
 
-static void compare(const pl_port *p, const pl_saved *t, pl_arena *tmp, pl_text *problems)
+/* How many tensors of a checkpoint a state is, and which: the rows of one that files have row by
+ * row (pl_value.parts). */
+static int64_t n_parts(const pl_value *v)
+{
+    return v->parts ? v->shape.dim[0] : 1;
+}
+
+static pl_saved part_of(const pl_value *v, int64_t i, const void *data, pl_arena *a)
+{
+    pl_saved t = { v->name, v->type, v->shape, data };
+    if (!v->parts) return t;
+    t.name = pl_graph_part(a, v, i);
+    t.shape.rank--;
+    for (int k = 0; k < t.shape.rank; k++) t.shape.dim[k] = v->shape.dim[k + 1];
+    t.data = (const char *)data + i * pl_shape_count(&t.shape) * pl_type_bytes(v->type);
+    return t;
+}
+
+/* A state of a checkpoint as a whole: its rows lie one after another there. NULL: they do not, or
+ * some are missing. */
+static const pl_saved *find_saved(const pl_checkpoint *c, const pl_value *v, pl_arena *a)
+{
+    if (!v->parts) return pl_checkpoint_find(c, v->name);
+    const pl_saved *first = pl_checkpoint_find(c, pl_graph_part(a, v, 0));
+    for (int64_t i = 0; first && i < n_parts(v); i++) {
+        const pl_saved want = part_of(v, i, first->data, a), *t = pl_checkpoint_find(c, want.name);
+        if (!t || t->type != want.type || !pl_shape_same(&t->shape, &want.shape)) return t;
+        if (t->data != want.data) return NULL;
+    }
+    pl_saved *whole = PL_NEW(a, pl_saved);
+    if (first) *whole = (pl_saved){ v->name, v->type, v->shape, first->data };
+    return first ? whole : NULL;
+}
+
+static bool fits(const pl_port *p, const pl_saved *t)
 {
     const pl_value *v = p->value;
-    if (t && t->type == v->type && pl_shape_same(&t->shape, &v->shape)) return;
+    return t && t->type == v->type && pl_shape_same(&t->shape, &v->shape);
+}
+
+static void add_problem(const pl_port *p, const pl_saved *t, pl_arena *tmp, pl_text *problems)
+{
+    const pl_value *v = p->value;
     pl_text_add(problems, "%s'%s' is %s here, %s there", problems->n ? "; " : "", v->name,
                 pl_shape_text(tmp, v->type, &v->shape),
                 t ? pl_shape_text(tmp, t->type, &t->shape) : "missing");
@@ -36,17 +75,20 @@ static void compare(const pl_port *p, const pl_saved *t, pl_arena *tmp, pl_text 
 
 bool pl_state_load(pl_exec *e, const pl_store *s, const pl_checkpoint *c, pl_err *err)
 {
+    enum { MOST = 4 }; /* problems that are told */
     pl_arena *tmp = pl_arena_new("state load");
     pl_text problems = { .arena = tmp };
+    int n = 0;
     for (int i = 0; i < s->n; i++) {
         const pl_port *p = &s->state[i];
         if (pl_optim_is_sum(p->value)) continue;
-        const pl_saved *t = pl_checkpoint_find(c, p->value->name);
-        compare(p, t, tmp, &problems);
-        if (!problems.n) pl_port_take(p, t->data, pl_exec_state(e, i));
+        const pl_saved *t = find_saved(c, p->value, tmp);
+        if (!fits(p, t) && n++ < MOST) add_problem(p, t, tmp, &problems);
+        if (!n) pl_port_take(p, t->data, pl_exec_state(e, i));
     }
-    bool ok = !problems.n || pl_err_set(err, PL_EINPUT, "the checkpoint is of another model: %s",
-                                        pl_text_get(&problems));
+    if (n > MOST) pl_text_add(&problems, "; and %d more", n - MOST);
+    bool ok = !n || pl_err_set(err, PL_EINPUT, "the checkpoint is of another model: %s",
+                               pl_text_get(&problems));
     pl_arena_free(tmp);
     return ok;
 }
@@ -297,22 +339,25 @@ static bool gather_all(pl_exec *e, const pl_gather *g, int first, shelf *s, cons
 
 /* Rank 0 alone: the tensors in the order of the store. */
 static bool write_checkpoint(pl_exec *e, const pl_gather *g, const void *const data[],
-                             const char *dir, const pl_manifest *m, int keep, pl_arena *tmp,
+                             const char *dir, const pl_manifest *m, pl_keep keep, pl_arena *tmp,
                              pl_err *err)
 {
-    pl_saved *t = PL_NEW_N(tmp, pl_saved, g->store->n + 1);
+    int64_t most = 1;
+    for (int i = 0; i < g->store->n; i++) most += n_parts(g->store->state[i].value);
+    pl_saved *t = PL_NEW_N(tmp, pl_saved, most);
     int n = 0;
     for (int i = 0; i < g->store->n; i++) {
         const pl_value *v = g->store->state[i].value;
-        if (pl_optim_is_sum(v)) continue;
-        t[n++] = (pl_saved){ v->name, v->type, v->shape, data[i] ? data[i] : pl_exec_state(e, i) };
+        const void *at = data[i] ? data[i] : pl_exec_state(e, i);
+        for (int64_t k = 0; k < n_parts(v) && !pl_optim_is_sum(v); k++)
+            t[n++] = part_of(v, k, at, tmp);
     }
     return pl_checkpoint_save(dir, m, n, t, keep, err) ||
            pl_err_in(err, "saving step %lld", (long long)m->step);
 }
 
 static bool save(pl_exec *e, const pl_gather *g, int first, shelf *s, const char *dir,
-                 const pl_manifest *m, int keep, pl_arena *tmp, pl_err *err)
+                 const pl_manifest *m, pl_keep keep, pl_arena *tmp, pl_err *err)
 {
     const void **data = PL_NEW_N(tmp, const void *, g->store->n + 1);
     if (g->n) {
@@ -328,7 +373,7 @@ static bool save(pl_exec *e, const pl_gather *g, int first, shelf *s, const char
 }
 
 bool pl_state_save(pl_exec *e, const pl_gather *g, int first, const char *dir, const pl_manifest *m,
-                   int keep, pl_err *err)
+                   pl_keep keep, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("state save");
     shelf s = { 0 };

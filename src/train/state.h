@@ -15,7 +15,7 @@ PL_MUST_CHECK bool pl_state_init(pl_exec *e, const pl_store *s, const pl_init *f
 void pl_state_clear(pl_exec *e, const pl_store *s);
 
 /* Fill every state from a checkpoint (this device's part of each, under any plan). Fails with
- * PL_EINPUT naming all states that are missing or have another shape. Tensors that no state wants
+ * PL_EINPUT naming states that are missing or have another shape. Tensors that no state wants
  * are fine (moments, when sampling). */
 PL_MUST_CHECK bool pl_state_load(pl_exec *e, const pl_store *s, const pl_checkpoint *c,
                                  pl_err *err);
@@ -40,6 +40,6 @@ PL_MUST_CHECK bool pl_state_gather(const pl_plan *plan, const pl_store *store, i
  * writes. `first`: index in the executor of the first of the gather's programs. What is gathered
  * waits in a file without a name in `dir`, not in memory. */
 PL_MUST_CHECK bool pl_state_save(pl_exec *e, const pl_gather *g, int first, const char *dir,
-                                 const pl_manifest *m, int keep, pl_err *err);
+                                 const pl_manifest *m, pl_keep keep, pl_err *err);
 
 #endif

@@ -18,8 +18,34 @@ typedef struct runner {
     int rank;
     void (*tell)(void *, const pl_train_event *);
     void *to;
-    int64_t below; /* synthetic integers */
+    int64_t below;      /* synthetic integers */
+    bool saved;         /* a checkpoint of this run is there        */
+    int64_t done, kept; /* steps: done; in the newest checkpoint    */
+    double saved_at;    /* the last one, or the start, on the clock */
+    int stopped;        /* the signal that ends the run             */
 } runner;
+
+/* What a rank wishes at the end of a step; the largest wish is granted. */
+enum { WISH_NONE, WISH_SAVE, WISH_STOP }; /* WISH_STOP + the signal */
+
+static int wish(void *of)
+{
+    const runner *r = of;
+    const pl_train_options *o = &r->j->o;
+    int stop = o->stop ? atomic_load(o->stop) : 0;
+    if (stop) return WISH_STOP + stop;
+    bool due = r->rank == 0 && o->save && o->save_seconds > 0 &&
+               pl_clock_now() - r->saved_at >= o->save_seconds;
+    return due ? WISH_SAVE : WISH_NONE;
+}
+
+/* Do all ranks end here? */
+static bool is_stopped(runner *r)
+{
+    int w = pl_exec_wish(r->exec);
+    if (w > WISH_STOP) r->stopped = w - WISH_STOP;
+    return r->stopped != 0;
+}
 
 static void tell(runner *r, pl_train_event e)
 {
@@ -67,6 +93,7 @@ static bool evaluate(runner *r, int64_t step, pl_err *err)
     for (int64_t i = 0; i < n; i++) {
         fill_inputs(r, EVAL, -1 - i, 0);
         PL_TRY(pl_exec_step(r->exec, EVAL, err));
+        if (is_stopped(r)) return true; /* what is not whole is not told */
         sum += scalar(r, EVAL, "loss");
     }
     tell(r, (pl_train_event){ .what = PL_TOLD_EVAL, .step = step, .loss = sum / (double)n });
@@ -76,16 +103,21 @@ static bool evaluate(runner *r, int64_t step, pl_err *err)
 static bool save(runner *r, int64_t step, pl_err *err)
 {
     const pl_train_job *j = r->j;
-    const pl_manifest m = { .model = j->args.spec,
+    const pl_manifest m = { .model = j->spec,
                             .step = step,
                             .seed = j->o.seed,
                             .data_step = step,
                             .data = j->o.data,
                             .data_bytes = j->data.n_bytes,
                             .data_hash = j->data.hash ? j->data.hash : "",
-                            .settings = j->settings };
+                            .settings = j->settings,
+                            .run = j->run };
+    const pl_keep keep = { j->o.keep, j->o.overwrite && !r->saved };
     double start = pl_clock_now();
-    PL_TRY(pl_state_save(r->exec, r->gather, j->n_programs, j->o.save, &m, j->o.keep, err));
+    PL_TRY(pl_state_save(r->exec, r->gather, j->n_programs, j->o.save, &m, keep, err));
+    r->saved = true;
+    r->kept = step;
+    r->saved_at = pl_clock_now();
     tell(r, (pl_train_event){ .what = PL_TOLD_SAVE,
                               .step = step,
                               .path = j->o.save,
@@ -128,17 +160,31 @@ static bool train_step(runner *r, int64_t step, pl_err *err)
                       (long long)step + 1, lr);
 }
 
+static bool is_every(int64_t n, int64_t step)
+{
+    return n > 0 && step % n == 0;
+}
+
+/* What follows a step. Whether the clock wants a checkpoint, and whether this is the end, the ranks
+ * have agreed on. */
+static bool end_step(runner *r, bool last, pl_err *err)
+{
+    const pl_train_options *o = &r->j->o;
+    bool due = last || is_every(o->save_every, r->done) || pl_exec_wish(r->exec) == WISH_SAVE;
+    if (!is_stopped(r) && (last || is_every(o->eval_every, r->done)))
+        PL_TRY(evaluate(r, r->done, err));
+    return !o->save || !(due || r->stopped) || save(r, r->done, err);
+}
+
 static bool loop(runner *r, pl_err *err)
 {
     const pl_train_options *o = &r->j->o;
-    int64_t first = o->resume ? r->j->from.manifest.step : 0;
-    for (int64_t step = first; step < o->steps; step++) {
-        bool last = step + 1 == o->steps;
-        PL_TRY(train_step(r, step, err));
-        if (last || (o->eval_every > 0 && (step + 1) % o->eval_every == 0))
-            PL_TRY(evaluate(r, step + 1, err));
-        if (o->save && (last || (o->save_every > 0 && (step + 1) % o->save_every == 0)))
-            PL_TRY(save(r, step + 1, err));
+    r->done = r->kept = o->resume ? r->j->from.manifest.step : 0;
+    r->saved_at = pl_clock_now();
+    while (r->done < o->steps && !r->stopped) {
+        PL_TRY(train_step(r, r->done, err));
+        r->done++;
+        PL_TRY(end_step(r, r->done == o->steps, err));
     }
     if (o->save && o->steps == 0) PL_TRY(save(r, 0, err));
     return true;
@@ -150,10 +196,7 @@ static bool lower(runner *r, pl_arena *arena, int *n_programs, pl_err *err)
 {
     const pl_train_job *j = r->j;
     const pl_plan *all = j->plan[j->n_programs > UPDATE ? UPDATE : STEP];
-    const pl_lower_options options = { .bucket_bytes = j->o.bucket_bytes,
-                                       .ahead_bytes = j->o.ahead_bytes,
-                                       .step_bytes = j->o.step_bytes,
-                                       .order = j->o.order };
+    const pl_lower_options options = pl_train_lower(&j->o);
     int n = j->n_programs, n_gathers = 0;
     r->store = pl_store_new(all, r->rank, arena);
     if (j->o.save) {
@@ -179,7 +222,9 @@ static bool start(runner *r, pl_comm *comm, pl_arena *arena, pl_err *err)
     if (comm) made = pl_comm_agree(comm, err);
     if (!made) return false;
     if (comm) PL_TRY(pl_exec_match(comm, j->n_programs, r->program, err));
-    if (!pl_exec_new(&j->o.exec, comm, n, r->program, arena, &r->exec, err))
+    pl_exec_options options = j->o.exec;
+    options.wish = wish, options.wish_of = r;
+    if (!pl_exec_new(&options, comm, n, r->program, arena, &r->exec, err))
         return comm ? pl_comm_agree(comm, err) : false;
     pl_init from = { .seed = j->o.seed, .file = pl_init_model(&j->args) };
     if (j->o.weights) from.weights = pl_weights_source(&j->weights);
@@ -192,7 +237,8 @@ static bool start(runner *r, pl_comm *comm, pl_arena *arena, pl_err *err)
 }
 
 bool pl_train_run(const pl_train_job *j, pl_comm *comm,
-                  void (*teller)(void *, const pl_train_event *), void *to, pl_err *err)
+                  void (*teller)(void *, const pl_train_event *), void *to, int *stopped,
+                  pl_err *err)
 {
     runner r = { .j = j, .rank = comm ? comm->rank : 0, .tell = teller, .to = to, .below = 256 };
     if (pl_model_labels(&j->args)) r.below = pl_model_labels(&j->args);
@@ -209,9 +255,14 @@ bool pl_train_run(const pl_train_job *j, pl_comm *comm,
         ok = loop(&r, err);
         s = pl_exec_stats_get(r.exec);
         e.what = PL_TOLD_END;
+        e.step = r.done;
+        e.stopped = r.stopped;
+        e.ok = ok;
+        e.path = r.saved && r.kept == r.done ? j->o.save : NULL;
         tell(&r, e);
         pl_exec_free(r.exec);
     }
+    if (stopped) *stopped = r.stopped;
     pl_arena_free(arena);
     return ok;
 }

@@ -3,9 +3,11 @@
 #define PL_TRAIN_TRAIN_H
 #include "cluster/cluster.h"
 #include "models/model.h"
+#include "program/best.h"
 #include "run/exec.h"
 #include "train/data.h"
 #include "train/optim.h"
+#include <stdatomic.h>
 
 typedef struct pl_train_options {
     const char *model;    /* spec, batch and seq included                   */
@@ -16,6 +18,7 @@ typedef struct pl_train_options {
     bool in_order;        /* rows of a file of tensors as they lie there    */
     double train_share;   /* of the file; the rest validates                */
     const char *weights;  /* pl_weights_open, or NULL: initial values       */
+    bool weights_partial; /* states that it does not have start from initial values */
     int64_t steps;        /* updates in all, those before a resume included */
     int64_t micro;        /* micro-batches that a step's batch is taken in,
                              one after another; 0: 1                        */
@@ -26,13 +29,21 @@ typedef struct pl_train_options {
     int64_t eval_every;   /* 0: only at the end                             */
     int64_t eval_batches; /* 0: never validate                              */
     const char *save;     /* folder for checkpoints, or NULL                */
-    int64_t save_every;   /* 0: only at the end                             */
-    int keep;             /* newest checkpoints kept                        */
+    bool overwrite;       /* checkpoints of another run in it are no
+                             obstacle; they go once this run has one        */
+    int64_t save_every;   /* steps; 0: only at the end                      */
+    double save_seconds;  /* or when so much time has passed since the last
+                             one; 0: no                                     */
+    int keep;             /* newest checkpoints of this run kept            */
+    int rank;             /* the first of this process: that of rank 0
+                             holds the folder                               */
     const char *resume;   /* folder or manifest, or NULL                    */
     int64_t bucket_bytes; /* see pl_lower_options; 0: default               */
     int64_t ahead_bytes;  /* see pl_lower_options; 0: default               */
     int64_t step_bytes;   /* see pl_lower_options                           */
     pl_step_order order;  /* of the steps                                   */
+    const atomic_int *stop; /* the number of a signal, once one asks for the end
+                             of the run; NULL: none does                    */
     pl_exec_options exec;
 } pl_train_options;
 
@@ -50,11 +61,13 @@ typedef enum pl_train_what {
 typedef struct pl_train_event {
     pl_train_what what;
     int64_t step;               /* updates done                                                  */
+    int stopped;                /* END: the signal that ended it; 0: none                        */
+    bool ok;                    /* END: no error                                                 */
     double loss;                /* nats; STEP: of the batch, before its update; EVAL: validation */
     double lr, grad_norm;       /* STEP; grad_norm < 0 without clipping                          */
     double seconds;             /* STEP: of this step; SAVE: of writing                          */
     int64_t tokens;             /* STEP: rows x positions of the batch (rows for images)         */
-    const char *path;           /* SAVE: the folder                                              */
+    const char *path;           /* SAVE: the folder; END: if the last step is saved there        */
     const pl_exec_stats *stats; /* START, END                                                    */
     const pl_exec *exec;        /* START, END: for pl_exec_explain, pl_exec_profile              */
     const pl_program *const *program; /* START, END: of exec, by pl_train_program                */
@@ -72,16 +85,26 @@ PL_MUST_CHECK bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena
 void pl_train_free(pl_train_job *j);
 const pl_graph *pl_train_graph(const pl_train_job *j);
 const pl_data *pl_train_data(const pl_train_job *j);
+/* What a search found (strategy auto): the plan that runs is its `take`. Else NULL. */
+const pl_best *pl_train_best(const pl_train_job *j);
 /* What a resumed run does otherwise than the saved one ("lr was 0.01, is 0.02; ..."): the user may
  * want that, but it is not the run that would have been. Empty: the same run, to the last bit. */
 const char *pl_train_notes(const pl_train_job *j);
+/* What a guess of the model's weights leaves open (pl_model_doubts), or "". */
+const char *pl_train_doubts(const pl_train_job *j);
 /* What the weights were good for (pl_weights_match), or "". */
 const char *pl_train_weights(const pl_train_job *j);
 
+/* Does nothing keep a second run out of the folder, as its file system has no locks? */
+bool pl_train_unlocked(const pl_train_job *j);
+
 /* Run it as one rank; comm NULL for a single rank. `tell` is called on rank 0 only. All ranks
- * return the same verdict. */
+ * return the same verdict.
+ *
+ * When a rank finds options.stop set at the end of a step, all end there: the step is saved, if
+ * anything is, and *stopped (NULL is fine) becomes the signal; else 0. That is no error. */
 PL_MUST_CHECK bool pl_train_run(const pl_train_job *j, pl_comm *comm,
                                 void (*tell)(void *to, const pl_train_event *e), void *to,
-                                pl_err *err);
+                                int *stopped, pl_err *err);
 
 #endif

@@ -3,8 +3,8 @@
  * The training step of a model is run twice from the same initial states and inputs: whole, on one
  * device, and split by a strategy over n ranks. Compared are the scalars reported in each step
  * (loss, gradient norm), the gradient of every weight in the first step, and every state (weights,
- * moments, running statistics) after the last. Each rank compares the parts that it holds; all
- * ranks get the same findings.
+ * moments, running statistics) after the first and the last. Each rank compares the parts that it
+ * holds; all ranks get the same findings.
  *
  * The gradients come from a run of their own, with the gradients as further outputs; then the
  * states are set back, and the steps are those of the programs that training runs. Memory is
@@ -21,7 +21,13 @@
  * the whole tensor, and at least a thousandth of that in any tensor of its kind (what is read after
  * the first step, or states whose names end alike): a gradient that is zero but for rounding has no
  * scale of its own.
- */
+ *
+ * Differences over the tolerance are error or rounding, and rounding can be large: biases before a
+ * norm have gradients that are nothing else, and adam makes steps of them. Then the split program,
+ * with the same plan, runs once more in f64 beside the whole one in f64, and has to agree with it
+ * to 1e-8, or to what rounding is seen to do in f64: no error in a program does. What is left is
+ * the rounding of kernels, which may be ten times what it is seen to do to the whole run
+ * (train/verify_noise.h). Both are run only when a case needs them. */
 #ifndef PL_TRAIN_VERIFY_H
 #define PL_TRAIN_VERIFY_H
 #include "plan/strategy.h"
@@ -36,7 +42,8 @@ typedef struct pl_verify_options {
     double lr;
     uint64_t seed;        /* of weights, data and dropout                              */
     double tolerance;     /* largest difference that is none; < 0: 1e-5, of a model that
-                             computes in bf16 0.3 (roundoff is 65,536 times as large)            */
+                             computes in bf16 0.1, and what is over it is judged by rounding     */
+    bool exact;           /* run in f64 even so; not with a tolerance                            */
     pl_lower_options lower;
     pl_exec_options exec; /* of each rank, and of the whole run                        */
     /* For tests: damages a rank's program before it runs. NULL: leaves it as it is. */
@@ -47,13 +54,30 @@ typedef struct pl_verify_options {
 typedef struct pl_verify pl_verify;           /* the whole run, once per process       */
 typedef struct pl_verify_case pl_verify_case; /* a strategy                            */
 
+/* The largest difference of a tensor, and the rank that has it. */
+typedef struct pl_verify_worst {
+    double difference;
+    int rank;
+} pl_verify_worst;
+
 typedef struct pl_verify_found {
     double difference;       /* the largest; infinite when one of them is not a number */
     const char *tensor;      /* where: "gradient of 'h.0.ln_1.bias'", "loss of step 2" */
     int rank;                /* that holds it                                          */
-    const char *first;       /* tensor over the tolerance, in the order of the graph   */
-    double first_difference;
+    const pl_verify_worst *worst; /* of each tensor; the case owns them                */
+    /* Set by pl_verify_judge: */
+    const char *first;       /* tensor over its limit, in the order of the graph       */
+    double first_difference, first_limit;
     int first_rank;
+    int n_tensors;           /* that are compared                                      */
+    bool measured;           /* did the verdict need more than the tolerance?          */
+    double exact_difference; /* then: the largest in f64                               */
+    int n_rough;             /* tensors over the tolerance, when rounding was measured */
+    const char *rough;       /* that of them which is nearest to its limit, or NULL    */
+    double rough_difference, noise;
+    double ratio;            /* the largest of such a tensor's difference by its noise */
+    int n_blind;             /* tensors whose limit is their own size: nothing is seen there */
+    /* Set by pl_verify_run: */
     const char *copies;      /* state of which two ranks hold copies that differ       */
     int copy_rank[2];
     const char *lost;        /* state of which no rank holds some elements             */
@@ -75,11 +99,12 @@ void pl_verify_free(pl_verify *v); /* NULL is fine */
 const pl_graph *pl_verify_graph(const pl_verify *v); /* of the whole run's step */
 const char *pl_verify_model(const pl_verify *v);     /* its spec, canonical     */
 double pl_verify_tolerance(const pl_verify *v);
+const char *pl_verify_type(const pl_verify *v);      /* that it computes in: "f32"      */
 /* Micro-batches of the whole run: 1, or as many as the ranks have. */
 int64_t pl_verify_runs(const pl_verify *v);
 
 /* Plan a strategy for n devices. Fails as pl_strategy_parse and pl_strategy_plan do. */
-PL_MUST_CHECK bool pl_verify_split(const pl_verify *v, const char *strategy, int n_devices,
+PL_MUST_CHECK bool pl_verify_split(pl_verify *v, const char *strategy, int n_devices,
                                    pl_arena *arena, const pl_verify_case **out, pl_err *err);
 const pl_mesh *pl_verify_mesh(const pl_verify_case *c);
 
@@ -88,8 +113,23 @@ const pl_mesh *pl_verify_mesh(const pl_verify_case *c);
 PL_MUST_CHECK bool pl_verify_run(const pl_verify_case *c, pl_comm *comm, pl_verify_found *out,
                                  pl_err *err);
 
-/* Fails with PL_EMISMATCH when the split program is not the whole one: which tensor first, by how
- * much, on which rank; or which copies differ, or which bytes were not as predicted. */
-PL_MUST_CHECK bool pl_verify_judge(const pl_verify_case *c, const pl_verify_found *f, pl_err *err);
+/* Is a difference over the tolerance, or f64 asked for (and nothing else wrong, and the tolerance
+ * not the user's)? Then the case has to run once more in f64, as all ranks. */
+bool pl_verify_doubts(const pl_verify_case *c, const pl_verify_found *f);
+double pl_verify_flops(const pl_verify *v, int64_t steps); /* of so many steps, whole */
+
+/* Run the whole program in f64, once. Not while ranks run. Fails with PL_EINFEASIBLE when it does
+ * not fit this machine, or with what a run reports. */
+PL_MUST_CHECK bool pl_verify_measure(pl_verify *v, pl_err *err);
+
+/* The case in f64: for pl_verify_run. */
+PL_MUST_CHECK bool pl_verify_exact(const pl_verify_case *c, pl_arena *arena,
+                                   const pl_verify_case **out, pl_err *err);
+
+/* `exact`: what was found in f64, or NULL. Fails with PL_EMISMATCH when the split program is not
+ * the whole one: which tensor first, by how much, on which rank; or which copies differ, or which
+ * bytes were not as predicted. Not while ranks run: it may repeat the whole run. */
+PL_MUST_CHECK bool pl_verify_judge(const pl_verify_case *c, pl_verify_found *f,
+                                   const pl_verify_found *exact, pl_err *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "train/verify_side.h"
 
+#include "base/rng.h"
 #include "ops/lib/all.h"
 #include "ops/list.h"
 #include "train/data.h"
@@ -84,6 +85,39 @@ bool pl_verify_side_build(const pl_verify_options *o, int64_t runs, const pl_ver
     return true;
 }
 
+bool pl_verify_side_twin(const pl_verify_options *o, const pl_verify_graphs *of, pl_arena *arena,
+                         pl_verify_graphs *out, pl_err *err)
+{
+    PL_TRY(pl_verify_side_build(o, of->runs, NULL, arena, out, err));
+    out->draw = of->draw;
+    return true;
+}
+
+/* Casts and fills that name another type write what their output is. */
+void pl_verify_side_widen(pl_verify_graphs *g)
+{
+    for (int i = 0; i < g->n; i++)
+        for (int k = 0; k < g->graph[i]->values.n; k++) {
+            pl_value *v = g->graph[i]->values.at[k];
+            if (pl_type_is_float(v->type)) v->type = PL_F64;
+        }
+}
+
+/* A twin's value as the other graphs have it: what fills it rounds to that type. */
+static pl_value narrow_value(const pl_verify_side *s, int which, const pl_value *v)
+{
+    pl_value as = *v;
+    if (s->narrow) as.type = pl_graph_find(s->narrow->graph[which], v->name)->type;
+    return as;
+}
+
+/* n elements at the start of an array of another type, the last one first. */
+static void widen(pl_type from, pl_type to, void *array, int64_t n)
+{
+    for (int64_t i = n - 1; i >= 0 && from != to; i--)
+        pl_type_put(to, array, i, pl_type_get(from, array, i));
+}
+
 /* -- inputs ------------------------------------------------------------------------------------ */
 
 /* The batch of a step in one piece is the micro-batches of the other side, one after another. */
@@ -113,11 +147,15 @@ static void fill_inputs(pl_verify_side *s, int which, int64_t step, int64_t k)
                       .draw = step * draws + k,
                       .below = g->below };
         const pl_value *v = p->input[i].value, *draw = pl_graph_find(g->draw, v->name);
+        const pl_value as = narrow_value(s, which, v);
+        pl_port port = p->input[i];
         void *to = pl_exec_input(s->exec, which, v->name, NULL);
+        port.value = &as;
         if (!draw || pl_shape_same(&draw->shape, &v->shape))
-            pl_data_feed(&f, &p->input[i], to);
+            pl_data_feed(&f, &port, to);
         else
-            fill_draws(&f, &p->input[i], draw, draws, to);
+            fill_draws(&f, &port, draw, draws, to);
+        widen(as.type, v->type, to, pl_region_count(&port.region));
     }
 }
 
@@ -187,10 +225,32 @@ static bool run_step(pl_verify_side *s, int last, int64_t step, pl_err *err)
     return run(s, last, step, 0, 1, err);
 }
 
+/* Weights alone: what else is stored may be indices, masks or variances. */
+static void stir(const pl_verify_side *s, const pl_port *p, void *array)
+{
+    pl_rng r = pl_rng_at(s->stirring, pl_rng_name(p->value->name));
+    for (int64_t i = 0, n = pl_region_count(&p->region); i < n && p->value->trainable; i++) {
+        double x = pl_type_get(p->value->type, array, i), u = pl_rng_uniform(r, (uint64_t)i);
+        pl_type_put(p->value->type, array, i, x * (1 + s->stir * (2 * u - 1)));
+    }
+}
+
 static bool set_states(pl_verify_side *s, pl_err *err)
 {
     const pl_init from = { .seed = s->o->seed, .file = pl_init_model(&s->graphs->args) };
-    return pl_state_init(s->exec, s->store, &from, err);
+    int which = s->graphs->runs > 1 ? UPDATE : STEP;
+    if (!s->narrow && s->stir <= 0) return pl_state_init(s->exec, s->store, &from, err);
+    for (int i = 0; i < s->store->n; i++) {
+        const pl_port *p = &s->store->state[i];
+        const pl_value as = narrow_value(s, which, p->value);
+        pl_port port = *p;
+        void *to = pl_exec_state(s->exec, i);
+        port.value = &as;
+        PL_TRY(pl_init_fill(&port, &from, to, err));
+        widen(as.type, p->value->type, to, pl_region_count(&p->region));
+        if (s->stir > 0) stir(s, p, to);
+    }
+    return true;
 }
 
 bool pl_verify_side_first(pl_verify_side *s, pl_err *err)
@@ -209,7 +269,7 @@ bool pl_verify_side_step(pl_verify_side *s, int64_t step, pl_err *err)
 }
 
 /* What an update reads is more than what the step does that sums up. */
-static bool lower(pl_verify_side *s, pl_plan *const plan[], bool split, pl_err *err)
+static bool lower(pl_verify_side *s, const pl_plan *const plan[], bool split, pl_err *err)
 {
     s->store = pl_store_new(plan[s->graphs->runs > 1 ? UPDATE : STEP], s->rank, s->arena);
     for (int i = 0; i < s->graphs->n; i++) {
@@ -224,7 +284,7 @@ static bool lower(pl_verify_side *s, pl_plan *const plan[], bool split, pl_err *
 }
 
 /* No rank runs unless all can. */
-bool pl_verify_side_start(pl_verify_side *s, pl_plan *const plan[], bool split, pl_err *err)
+bool pl_verify_side_start(pl_verify_side *s, const pl_plan *const plan[], bool split, pl_err *err)
 {
     pl_exec_options o = s->o->exec;
     o.poison = split;

@@ -29,10 +29,14 @@ typedef struct pl_verify_book {
     int64_t runs, predicted, counted;
 } pl_verify_book;
 
-/* A rank's side. Set the first row, then start it. */
+/* A rank's side. Set the first rows, then start it. */
 typedef struct pl_verify_side {
     const pl_verify_options *o; const pl_verify_graphs *graphs; pl_comm *comm; pl_arena *arena;
     int rank;
+    const pl_verify_graphs *narrow; /* of a twin in f64: the graphs it is of. It starts from their
+                                       weights and inputs, as their types round them; or NULL    */
+    double stir;                    /* weights start moved at random by up to this part of each  */
+    uint64_t stirring;              /* which random numbers                                      */
     const pl_store *store;
     const pl_program *program[PL_VERIFY_PROGRAMS];
     pl_exec *exec;
@@ -52,10 +56,16 @@ PL_MUST_CHECK bool pl_verify_side_build(const pl_verify_options *o, int64_t runs
                                         const pl_verify_graphs *draw, pl_arena *arena,
                                         pl_verify_graphs *out, pl_err *err);
 
+/* Build the graphs of `of` once more, which read the same data; then, when a plan for these is
+ * made, let all their floats be f64. So a twin has the plan of what it is a twin of. */
+PL_MUST_CHECK bool pl_verify_side_twin(const pl_verify_options *o, const pl_verify_graphs *of,
+                                       pl_arena *arena, pl_verify_graphs *out, pl_err *err);
+void pl_verify_side_widen(pl_verify_graphs *g);
+
 /* Lower the plans, which are those of the graphs, and make ready to run. The programs of a rank are
  * checked, spoiled (o->spoil) and poisoned when `split`. All ranks return the same verdict. */
-PL_MUST_CHECK bool pl_verify_side_start(pl_verify_side *s, pl_plan *const plan[], bool split,
-                                        pl_err *err);
+PL_MUST_CHECK bool pl_verify_side_start(pl_verify_side *s, const pl_plan *const plan[],
+                                        bool split, pl_err *err);
 void pl_verify_side_free(pl_verify_side *s); /* what was not started is fine */
 
 /* From the initial states, the first training step; its gradients can be read afterwards. */

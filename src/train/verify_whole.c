@@ -76,14 +76,15 @@ static void add_scalars(pl_verify_whole *w, int64_t step)
 
 /* Sums of gradients are no states beyond their step; constants stay what they are, masks of minus
  * infinity too. */
-static void add_states(pl_verify_whole *w)
+static void add_states(pl_verify_whole *w, const pl_verify_side *from, int64_t step)
 {
-    const pl_store *s = w->last.store;
+    const pl_store *s = from->store;
     for (int i = 0; i < s->n; i++) {
         if (pl_optim_is_sum(s->state[i].value) || !s->state[i].value->next) continue;
         pl_verify_tensor *t =
-            add_tensor(w, PL_VERIFY_STATE, s->state[i].value, pl_exec_state(w->last.exec, i));
-        t->text = pl_arena_fmt(w->arena, "'%s' after step %lld", t->name, (long long)w->o->steps);
+            add_tensor(w, PL_VERIFY_STATE, s->state[i].value, pl_exec_state(from->exec, i));
+        t->step = step;
+        t->text = pl_arena_fmt(w->arena, "'%s' after step %lld", t->name, (long long)step + 1);
     }
 }
 
@@ -105,6 +106,7 @@ static bool measure(pl_verify_whole *w, pl_verify_tensor *t, pl_err *err)
 static bool same_family(const pl_verify_tensor *a, const pl_verify_tensor *b)
 {
     if (a->kind != b->kind || a->kind != PL_VERIFY_STATE) return a->kind == b->kind;
+    if (a->step != b->step) return false;
     const char *x = strrchr(a->name, '.'), *y = strrchr(b->name, '.');
     return !strcmp(x ? x : "", y ? y : "");
 }
@@ -125,25 +127,33 @@ static void set_scales(pl_verify_whole *w)
 
 static bool start(pl_verify_whole *w, pl_verify_side *s, pl_err *err)
 {
-    pl_plan *plan[PL_VERIFY_PROGRAMS];
+    const pl_plan *plan[PL_VERIFY_PROGRAMS];
     for (int i = 0; i < w->graphs.n; i++) plan[i] = pl_plan_single(w->graphs.graph[i], w->arena);
     *s = (pl_verify_side){ .o = w->o, .graphs = &w->graphs, .arena = w->arena };
+    if (w->of) s->narrow = &w->of->graphs;
     return pl_verify_side_start(s, plan, false, err);
 }
 
 static void make_room(pl_verify_whole *w)
 {
-    int64_t n = w->first.store->n + w->o->steps * w->last.n_scalars + w->last.store->n;
+    int64_t n = w->last.store->n + w->o->steps * w->last.n_scalars + w->last.store->n;
     for (int i = 0; i < w->graphs.n; i++) n += w->first.program[i]->n_outputs;
     w->tensor = PL_NEW_N(w->arena, pl_verify_tensor, n + 1);
 }
 
 /* In one piece where that is the same mathematics. */
+static bool find_graphs(pl_verify_whole *w, pl_err *err)
+{
+    if (w->of) return pl_verify_side_twin(w->o, &w->of->graphs, w->arena, &w->graphs, err);
+    w->graphs = *w->ranks;
+    if (w->o->micro == 1 || !w->ranks->alone) return true;
+    return pl_verify_side_build(w->o, 1, w->ranks, w->arena, &w->graphs, err);
+}
+
 bool pl_verify_whole_run(pl_verify_whole *w, pl_err *err)
 {
-    w->graphs = *w->ranks;
-    if (w->o->micro > 1 && w->ranks->alone)
-        PL_TRY(pl_verify_side_build(w->o, 1, w->ranks, w->arena, &w->graphs, err));
+    PL_TRY(find_graphs(w, err));
+    if (w->of) pl_verify_side_widen(&w->graphs);
     PL_TRY(start(w, &w->first, err));
     PL_TRY(start(w, &w->last, err));
     make_room(w);
@@ -152,8 +162,9 @@ bool pl_verify_whole_run(pl_verify_whole *w, pl_err *err)
     for (int64_t step = 0; step < w->o->steps; step++) {
         PL_TRY(pl_verify_side_step(&w->last, step, err));
         add_scalars(w, step);
+        bool last = step == w->o->steps - 1;
+        if (last || !step) add_states(w, last ? &w->last : &w->first, step);
     }
-    add_states(w);
     for (int i = 0; i < w->n; i++) PL_TRY(measure(w, &w->tensor[i], err));
     set_scales(w);
     return true;

@@ -169,45 +169,65 @@ void pl_weights_free(pl_weights *w)
     *w = (pl_weights){ 0 };
 }
 
-/* -- matching ---------------------------------------------------------------------------------- */
+/* -- the tensors of all files by name ---------------------------------------------------------- */
 
-/* Names that are counted, of which the first few are told. */
-typedef struct names {
-    pl_text text;
-    int n;
-} names;
+struct pl_weights_entry {
+    const char *name;
+    const pl_tensors *file;
+    int at;
+    bool used;
+};
 
-static void add_name(names *s, const char *name)
+typedef struct pl_weights_entry entry;
+
+static int by_name(const void *left, const void *right)
 {
-    if (s->n++ < TOLD) pl_text_add(&s->text, "%s'%s'", s->n > 1 ? ", " : "", name);
+    const entry *a = left, *b = right;
+    return strcmp(a->name, b->name);
 }
 
-static const char *names_text(names *s, const char *what)
+static void list_entries(pl_weights *w, pl_arena *a)
 {
-    if (!s->n) return "";
-    if (s->n > TOLD) pl_text_add(&s->text, " and %d more", s->n - TOLD);
-    return pl_arena_fmt(s->text.arena, "; %s: %s", what, pl_text_get(&s->text));
+    int n = 0;
+    for (int i = 0; i < w->n_files; i++) n += w->file[i].n;
+    w->entry = PL_NEW_N(a, entry, n + 1);
+    w->n_entries = w->n_used = 0;
+    for (int i = 0; i < w->n_files; i++)
+        for (int k = 0; k < w->file[i].n; k++)
+            w->entry[w->n_entries++] = (entry){ w->file[i].tensor[k].name, &w->file[i], k, false };
+    qsort(w->entry, (size_t)n, sizeof *w->entry, by_name);
 }
 
-static bool find_tensor(const pl_weights *w, const char *name, int *file, int *at)
+static entry *find_entry(const pl_weights *w, const char *name)
 {
-    for (*file = 0; *file < w->n_files; ++*file)
-        if ((*at = pl_tensors_find(&w->file[*file], name)) >= 0) return true;
-    return false;
+    const entry key = { .name = name };
+    return bsearch(&key, w->entry, (size_t)w->n_entries, sizeof key, by_name);
 }
 
 /* By its own name, or with or without that of the base model. */
-static bool find_state(const pl_weights *w, const char *name, pl_arena *a, int *file, int *at)
+static entry *find_named(const pl_weights *w, const char *name, pl_arena *a)
 {
     const char *dot = strchr(name, '.');
-    if (find_tensor(w, name, file, at)) return true;
-    if (w->n_files && w->file[0].n) {
-        const char *first = w->file[0].tensor[0].name;
-        const int n = (int)strcspn(first, ".");
-        if (find_tensor(w, pl_arena_fmt(a, "%.*s.%s", n, first, name), file, at)) return true;
-    }
-    return dot && find_tensor(w, dot + 1, file, at);
+    entry *e = find_entry(w, name);
+    if (e || !w->n_entries) return e;
+    const char *first = w->entry[w->n_entries / 2].name; /* begins with the word that most have */
+    e = find_entry(w, pl_arena_fmt(a, "%.*s.%s", (int)strcspn(first, "."), first, name));
+    return e || !dot ? e : find_entry(w, dot + 1);
 }
+
+static const pl_tensor *tensor_of(const entry *e)
+{
+    return &e->file->tensor[e->at];
+}
+
+/* -- matching ---------------------------------------------------------------------------------- */
+
+typedef struct matching {
+    pl_weights *w;
+    pl_arena *arena;
+    pl_text missing, problems;
+    int n_missing, n_problems, n_needed; /* of the missing, those that are no luxury */
+} matching;
 
 static int by_state(const void *left, const void *right)
 {
@@ -221,63 +241,143 @@ static bool is_listed(const pl_value *v)
     return !strncmp(v->init, "values", 6);
 }
 
-/* The states' tensors, in order of their names. */
-static bool find_used(pl_weights *w, const pl_graph *g, names *missing, names *problems,
-                      pl_arena *a, pl_err *err)
+/* What the user may have meant: the most similar name that is left, of the same shape. */
+static const char *find_near(const pl_weights *w, const char *name, const pl_shape *shape)
 {
-    for (int i = 0; i < g->values.n; i++) {
-        const pl_value *v = g->values.at[i];
-        int file, at;
-        pl_err found = { 0 };
-        if (v->role != PL_STATE || is_listed(v)) continue;
-        if (!find_state(w, v->name, a, &file, &at))
-            add_name(missing, v->name);
-        else if (pl_tensors_fit(&w->file[file], at, v->type, &v->shape, false, &found))
-            w->used[w->n_used++] = (struct pl_weight){ v->name, &w->file[file].tensor[at] };
-        else if (problems->n++ < TOLD)
-            pl_text_add(&problems->text, "%s%s", problems->n > 1 ? "; " : "", found.msg);
+    const char *near = NULL;
+    int least = (int)strlen(name) / 2;
+    for (int i = 0; i < w->n_entries; i++) {
+        const entry *e = &w->entry[i];
+        if (e->used || !pl_shape_same(&tensor_of(e)->shape, shape)) continue;
+        int d = pl_text_distance(name, e->name);
+        if (d < least) least = d, near = e->name;
     }
-    qsort(w->used, (size_t)w->n_used, sizeof *w->used, by_state);
-    if (problems->n > TOLD) pl_text_add(&problems->text, "; and %d more", problems->n - TOLD);
-    if (problems->n)
-        return pl_err_set(err, PL_EINPUT, "%s: %s", w->path, pl_text_get(&problems->text));
+    return near;
+}
+
+/* The shape of what a file has of a state: of a row, or of all of it. */
+static pl_shape row_of(const pl_value *v)
+{
+    pl_shape s = v->shape;
+    for (int i = 1; v->parts && i < s.rank; i++) s.dim[i - 1] = s.dim[i];
+    s.rank -= v->parts != NULL;
+    return s;
+}
+
+/* Told when the others have taken what is theirs; of rows the first speaks for all. */
+static void add_missing(matching *m, const pl_value *v)
+{
+    const pl_shape shape = row_of(v);
+    const char *name = v->parts ? pl_graph_part(m->arena, v, 0) : v->name;
+    if (v->trainable || strcmp(v->init, "file")) m->n_needed++;
+    if (m->n_missing++ >= TOLD) return;
+    const char *near = find_near(m->w, name, &shape);
+    pl_text_add(&m->missing, "%s'%s'", m->n_missing > 1 ? ", " : "", name);
+    if (near) pl_text_add(&m->missing, " (the file has '%s')", near);
+}
+
+static void add_problem(matching *m, const char *text)
+{
+    if (m->n_problems++ < TOLD)
+        pl_text_add(&m->problems, "%s%s", m->n_problems > 1 ? "; " : "", text);
+}
+
+/* The n tensors of a state, if all of them are there; each has to fit. */
+static bool take(matching *m, const pl_value *v, int n, entry *const found[], const pl_shape *shape)
+{
+    pl_tensor *t = PL_NEW_N(m->arena, pl_tensor, n);
+    for (int i = 0; i < n; i++) {
+        pl_err err = { 0 };
+        found[i]->used = true;
+        t[i] = *tensor_of(found[i]);
+        if (!pl_tensors_fit(found[i]->file, found[i]->at, v->type, shape, false, &err))
+            add_problem(m, err.msg);
+    }
+    m->w->used[m->w->n_used++] = (struct pl_weight){ v->name, { n, t } };
     return true;
 }
 
-static const pl_tensor *find(const void *of, const char *state)
+/* A state as the whole that pleat has, or row by row; some of its rows are no state. */
+static bool find_state(matching *m, const pl_value *v)
+{
+    entry *whole = find_named(m->w, v->name, m->arena);
+    if (whole) return take(m, v, 1, &whole, &v->shape);
+    if (!v->parts) return false;
+    const int64_t n = v->shape.dim[0];
+    const pl_shape shape = row_of(v);
+    entry **found = PL_NEW_N(m->arena, entry *, n);
+    int64_t n_found = 0, lost = -1;
+    for (int64_t i = 0; i < n; i++) {
+        found[i] = find_named(m->w, pl_graph_part(m->arena, v, i), m->arena);
+        if (found[i])
+            n_found++;
+        else if (lost < 0)
+            lost = i;
+    }
+    if (n_found == n) return take(m, v, (int)n, found, &shape);
+    if (n_found)
+        add_problem(m, pl_arena_fmt(m->arena, "no '%s', and %lld of %lld such are there",
+                                    pl_graph_part(m->arena, v, lost), (long long)n_found,
+                                    (long long)n));
+    return false;
+}
+
+/* The states' tensors, in order of their names. */
+static void find_used(matching *m, const pl_graph *g)
+{
+    const pl_value **missing = PL_NEW_N(m->arena, const pl_value *, g->values.n);
+    int n = 0;
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (v->role != PL_STATE || is_listed(v)) continue;
+        if (!find_state(m, v)) missing[n++] = v;
+    }
+    for (int i = 0; i < n; i++) add_missing(m, missing[i]);
+    qsort(m->w->used, (size_t)m->w->n_used, sizeof *m->w->used, by_state);
+}
+
+static pl_stack find(const void *of, const char *state)
 {
     const pl_weights *w = of;
     const struct pl_weight key = { .state = state };
     const struct pl_weight *found =
         bsearch(&key, w->used, (size_t)w->n_used, sizeof *w->used, by_state);
-    return found ? found->tensor : NULL;
+    return found ? found->stack : (pl_stack){ 0 };
 }
 
-static bool is_used(const pl_weights *w, const pl_tensor *t)
+static const char *list_unused(const pl_weights *w, pl_arena *a)
 {
-    for (int i = 0; i < w->n_used; i++)
-        if (w->used[i].tensor == t) return true;
-    return false;
+    pl_text t = { .arena = a };
+    int n = 0;
+    for (int i = 0; i < w->n_entries; i++)
+        if (!w->entry[i].used && n++ < TOLD)
+            pl_text_add(&t, "%s'%s'", n > 1 ? ", " : "; of the file not used: ", w->entry[i].name);
+    if (n > TOLD) pl_text_add(&t, " and %d more", n - TOLD);
+    return pl_text_get(&t);
 }
 
-static void find_unused(const pl_weights *w, names *unused)
+bool pl_weights_match(pl_weights *w, const pl_graph *g, bool partial, pl_arena *a,
+                      const char **note, pl_err *err)
 {
-    for (int i = 0; i < w->n_files; i++)
-        for (int k = 0; k < w->file[i].n; k++)
-            if (!is_used(w, &w->file[i].tensor[k])) add_name(unused, w->file[i].tensor[k].name);
-}
-
-bool pl_weights_match(pl_weights *w, const pl_graph *g, pl_arena *a, const char **note, pl_err *err)
-{
-    names missing = { .text.arena = a }, unused = { .text.arena = a }, bad = { .text.arena = a };
+    matching m = { w, a, .missing.arena = a, .problems.arena = a };
+    list_entries(w, a);
     w->used = PL_NEW_N(a, struct pl_weight, g->values.n);
-    PL_TRY(find_used(w, g, &missing, &bad, a, err));
-    find_unused(w, &unused);
-    int n = w->n_used + missing.n;
-    const char *rest = pl_arena_fmt(a, "%s%s", names_text(&missing, "not found"),
-                                    names_text(&unused, "of the file not used"));
-    *note = pl_arena_fmt(a, "%s: %d of %d states loaded%s", w->path, w->n_used, n, rest);
-    return w->n_used || pl_err_set(err, PL_EINPUT, "%s", *note);
+    find_used(&m, g);
+    if (m.n_problems > TOLD) pl_text_add(&m.problems, "; and %d more", m.n_problems - TOLD);
+    if (m.n_problems)
+        return pl_err_set(err, PL_EINPUT, "%s: %s", w->path, pl_text_get(&m.problems));
+    if (m.n_missing > TOLD) pl_text_add(&m.missing, " and %d more", m.n_missing - TOLD);
+    const bool ok = w->n_used && (partial || !m.n_needed);
+    const char *missing = "";
+    if (m.n_missing)
+        missing = pl_arena_fmt(a, "; %s: %s", ok ? "start from their initial values" : "not found",
+                               pl_text_get(&m.missing));
+    *note = pl_arena_fmt(a, "%s: %d of %d states loaded%s%s", w->path, w->n_used,
+                         w->n_used + m.n_missing, missing, list_unused(w, a));
+    if (ok) return true;
+    return pl_err_set(err, PL_EINPUT, "%s%s", *note,
+                      w->n_used ? "; --weights-partial starts these from their initial values"
+                                : "");
 }
 
 pl_source pl_weights_source(const pl_weights *w)

@@ -9,10 +9,12 @@ typedef struct pl_weights {
     const char *path;
     int n_files;
     pl_tensors *file;           /* [n_files] mapped                                      */
+    int n_entries;
+    struct pl_weights_entry *entry; /* [n_entries] of all files, sorted by name          */
     int n_used;
     struct pl_weight {
         const char *state;
-        const pl_tensor *tensor;
+        pl_stack stack;
     } *used;                    /* [n_used] what states start from, sorted by their names */
 } pl_weights;
 
@@ -24,11 +26,14 @@ PL_MUST_CHECK bool pl_weights_open(const char *path, pl_arena *a, pl_weights *ou
 void pl_weights_free(pl_weights *w);
 
 /* Find the states of a graph by name, but for constants ("values ..."); where the file has none of
- * that name, with the first word that its tensors' names begin with put before it ("transformer."),
- * or without its own: the name of the base model, which some writers leave out. *note tells how
- * many there were, which were not, and which tensors no state has taken. Fails with PL_EINPUT
- * naming all that do not fit (pl_tensors_fit); when no state is there at all. */
-PL_MUST_CHECK bool pl_weights_match(pl_weights *w, const pl_graph *g, pl_arena *a,
+ * that name, with the word that most of its tensors' names begin with before it ("transformer."),
+ * or without its own: the name of the base model, which some writers leave out. A state that has
+ * pl_value.parts may be there row by row. *note tells how many there were, which were not, and
+ * which tensors no state has taken. Fails with PL_EINPUT naming all that do not fit
+ * (pl_tensors_fit); when no state is there at all; and, unless `partial`, when one is not there: it
+ * would start from random numbers. A state that is not trained may come from the model's own file
+ * instead. */
+PL_MUST_CHECK bool pl_weights_match(pl_weights *w, const pl_graph *g, bool partial, pl_arena *a,
                                     const char **note, pl_err *err);
 
 pl_source pl_weights_source(const pl_weights *w); /* of what was matched */

@@ -328,7 +328,11 @@ static bool cases_agree(pl_comm *c, pl_err *err)
         if (round == 2)
             pl_err_set(&mine, c->rank % last == 0 ? PL_ERUN : PL_EUSAGE, "of %d", c->rank);
         if (round == 2) snprintf(want, sizeof want, "rank 0: of 0");
-        bool ok = pl_comm_agree(c, &mine);
+        int wish = 3 + c->rank, want_wish = round == 0 ? 3 + last : 0;
+        bool ok = pl_comm_agree_wish(c, &wish, &mine);
+        if (wish != want_wish)
+            return pl_err_set(err, PL_EMISMATCH, "agree, round %d: wish %d, not %d", round, wish,
+                              want_wish);
         pl_code code = round == 0 ? PL_OK : round == 1 ? PL_EINPUT : PL_ERUN;
         if (ok != (round == 0) || mine.code != code || strcmp(mine.msg, want))
             return pl_err_set(err, PL_EMISMATCH, "agree, round %d: code %d, '%s'; not %d, '%s'",

@@ -431,7 +431,7 @@ static void test_arguments(void **state)
         const char *text;
     } bad[] = {
         { { .kind = PL_N_MESSAGE_KINDS }, "message of kind 8 and type 0" },
-        { { .type = PL_N_TYPES }, "message of kind 0 and type 5" },
+        { { .type = PL_N_TYPES }, "message of kind 0 and type 6" },
         { { .count = -1, .label = "a" }, "all-reduce of 'a' (-1 f32, 2 ranks): -1 elements" },
         { { .count = INT64_MAX / 8, .send = x, .recv = x, .label = "a" },
           "all-reduce of 'a' (1152921504606846975 f32, 2 ranks): 1152921504606846975 elements" },

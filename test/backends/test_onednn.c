@@ -184,6 +184,19 @@ static pl_share random_share(const pl_node *n, draw *d)
     return s;
 }
 
+/* oneDNN multiplies bf16 with AVX-512 alone; on other CPUs its kernels refuse that type. */
+static bool has_bf16(void)
+{
+    static int known;
+    char text[200];
+    if (!known) {
+        assert_true(pl_onednn_isa(text, sizeof text));
+        known = strstr(text, "AVX-512") || strstr(text, "avx512") ? 1 : -1;
+        if (known < 0) printf("SKIPPED: what multiplies bf16: %s\n", text);
+    }
+    return known > 0;
+}
+
 static void set_threads(pl_kernel_env *env, int n)
 {
     env->n_threads = n;
@@ -213,7 +226,7 @@ static int check_node(const pl_node *n, pl_kernel_env env, uint64_t stream, int 
 static void check_types(const pl_op *op, const char *spec, int n_in, const pl_shape in[],
                         uint64_t stream)
 {
-    for (int mode = 0; mode < 3; mode++) {
+    for (int mode = 0; mode < (has_bf16() ? 3 : 1); mode++) {
         pl_arena *a = pl_arena_new("test");
         const pl_node *n = build(a, op, spec, mode == 2 ? PL_BF16 : PL_F32, n_in, in);
         pl_kernel_env env = { .matmul = mode == 1 ? PL_BF16 : PL_F32 };
@@ -298,7 +311,7 @@ static void test_rounded(void **unused)
         set_threads(&env, 1 + (int)i % 2);
         const pl_kernel *k = find(&s, &env, why, sizeof why);
         assert_non_null(k);
-        assert_string_equal(k->name, cases[i].kernel);
+        assert_string_equal(k->name, has_bf16() ? cases[i].kernel : "sgemm");
         assert_true(check_share(&s, &env, i, why, sizeof why));
         pl_arena_free(a);
     }
@@ -395,7 +408,8 @@ static void test_random_einsums(void **unused)
         }
         pl_arena *a = pl_arena_new("test");
         pl_kernel_env env = { .matmul = t % 3 == 1 ? PL_BF16 : PL_F32 };
-        const pl_node *n = build(a, &pl_op_einsum, spec, t % 3 == 2 ? PL_BF16 : PL_F32, 2, in);
+        const pl_node *n =
+            build(a, &pl_op_einsum, spec, t % 3 == 2 && has_bf16() ? PL_BF16 : PL_F32, 2, in);
         char why[2000] = "";
         for (int i = 0; i < 6; i++) {
             set_threads(&env, 1 + i % 2);
@@ -601,7 +615,7 @@ static void test_two_ranks(void **unused)
     const pl_node *conv = build(b, &pl_op_conv2d, "; pad=1", PL_F32, 2,
                                 (pl_shape[]){ { 4, { 2, 8, 9, 9 } }, { 4, { 8, 8, 3, 3 } } });
     pl_share s[2] = { pl_share_whole(product), pl_share_whole(conv) };
-    for (int what = 0; what < 4; what++) {
+    for (int what = 0; what < 4; what += has_bf16() ? 1 : 2) {
         rank r[2];
         for (int i = 0; i < 2; i++) {
             r[i] = (rank){ .share = &s[what / 2], .matmul = what % 2 ? PL_BF16 : PL_F32 };

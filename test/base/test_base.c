@@ -1,5 +1,6 @@
 /* base/: how errors travel, arenas, text and its parsers, random numbers against known answers. */
 #include "base/arena.h"
+#include "base/cpu.h"
 #include "base/each.h"
 #include "base/err.h"
 #include "base/rng.h"
@@ -347,6 +348,22 @@ static void text_prints_sizes(void **state)
     pl_arena_free(a);
 }
 
+/* Against the list of the system's. */
+static void cpu_has_what_the_system_says(void **state)
+{
+    static const char *const asked[][2] = { { "avx2", " avx2 " },
+                                            { "avx512f", " avx512f " },
+                                            { "fma", " fma " } };
+    (void)state;
+    char line[16384] = "";
+    FILE *in = fopen("/proc/cpuinfo", "r");
+    while (in && fgets(line, sizeof line, in) && strncmp(line, "flags", 5) != 0) line[0] = 0;
+    if (in) fclose(in);
+    for (int i = 0; *line && i < 3; i++)
+        assert_int_equal(pl_cpu_has(asked[i][0]), strstr(line, asked[i][1]) != NULL);
+    assert_true(pl_cpu_has("nothing that is known here"));
+}
+
 static void text_measures_distance(void **state)
 {
     (void)state;
@@ -363,6 +380,7 @@ static void text_measures_distance(void **state)
         { "layers", "layer", 1 },
         { "flaw", "lawn", 2 },
         { "a", "b", 1 },
+        { "GPT2", "gpt2", 0 }, /* case is no mistake */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(pl_text_distance(cases[i].a, cases[i].b), cases[i].distance);
@@ -488,6 +506,7 @@ int main(void)
         cmocka_unit_test(text_reads_bytes),
         cmocka_unit_test(text_prints_sizes),
         cmocka_unit_test(text_measures_distance),
+        cmocka_unit_test(cpu_has_what_the_system_says),
         cmocka_unit_test(rng_gives_the_known_answers),
         cmocka_unit_test(rng_words_are_those_of_the_blocks),
         cmocka_unit_test(rng_distributions_have_their_moments),

@@ -38,20 +38,51 @@ refuses 2 '--threads: 99999999999 is above 4096' "${train[@]}" --threads 9999999
 refuses 2 '--keep: 99999999999 is above' "${train[@]}" --keep 99999999999
 refuses 2 "--bucket: '12 apples' is not a size such as 512MiB" "${train[@]}" --bucket '12 apples'
 refuses 2 "--train-share 1 is not between 0 and 1" "${train[@]}" --train-share 1
-refuses 3 "beta1 is 1|[0, 1)" "${train[@]}" --beta1 1
+refuses 2 "beta1 is 1|[0, 1)" "${train[@]}" --beta1 1
 refuses 2 "no backend 'foo' (built in:|native ref null" "${train[@]}" --backend foo
 refuses 2 "no backend 'foo'" "$pleat" sample folder --backend foo
 refuses 2 '--matmul f16: f32 or bf16' "${train[@]}" --matmul f16
 refuses 2 '--matmul i32' "${train[@]}" --matmul i32
 refuses 2 "unknown optimizer 'foo' (one of: adamw, adam, sgd)" "${train[@]}" --optimizer foo
 refuses 2 "unknown optimizer 'foo'" "$pleat" graph mlp --optimizer foo
+refuses 2 "unknown option '--cluter' (did you mean '--cluster'?)" "$pleat" plan --cluter 8xa100
+check 'one error for one slip' test "$(grep -c '^error' err)" = 1
+refuses 2 "unknown option '--o' (did you mean '-o'?)" "$pleat" plan mlp --o x.json
+refuses 2 "unknown option '-x'" "$pleat" plan mlp -x
+refuses 2 "--data needs a value (FILE)" "$pleat" train mlp --data --steps 3
+refuses 2 "--memory: '40' has no unit: write B, KiB" "$pleat" plan mlp --devices 2 --memory 40
+runs 0 '' "$pleat" plan mlp --devices 2 --memory 40MiB --gathers-ahead 0
+# Given twice: told to a shell, so that nothing here takes one of them away.
+refuses 2 '--steps is given twice' bash -c '"$@" --steps 3 --steps 3' x "${train[@]/--steps/--micro}"
+refuses 2 '--out is given twice' bash -c '"$@" -o x.yaml --out y.yaml' x "$pleat" probe
+refuses 2 '--json is given twice' bash -c '"$@" --json --json' x "$pleat" doctor
+# Without effect beside another.
+refuses 2 '--search has no effect with --strategy tp=2, only with --strategy auto' \
+    "$pleat" plan mlp --devices 2 --search tofu --strategy tp=2
+refuses 2 '-O has no effect with --strategy dp|--axes has no effect' "$pleat" plan mlp --devices 2 -O1 --axes 1 --strategy dp
+refuses 2 'give -O or --search, not both' "$pleat" plan mlp --devices 2 -O1 --search tofu
+refuses 2 '--keep has no effect without --save|--save-every has no effect without --save' "${train[@]}" --keep 2 --save-every 1
+refuses 2 '--eval-every has no effect with --eval-batches 0' "${train[@]}" --eval-batches 0 --eval-every 3
+refuses 2 '--momentum has no effect with --optimizer adamw, only with --optimizer sgd' "${train[@]}" --momentum 0.5
+refuses 2 '--beta1 has no effect with --optimizer sgd' "${train[@]}" --optimizer sgd --beta1 0.5
+refuses 2 'give --strategy or --plan, not both' "${train[@]}" --strategy dp --plan x.json
+refuses 2 'give --text or --json, not both' "$pleat" graph mlp --text --json
+refuses 2 '--top has no effect with --temperature 0' "$pleat" sample x --temperature 0 --top 3
+refuses 2 '--capacity has no effect without --csv' "$pleat" memory mlp --capacity 1MiB
+refuses 2 'give --html or --csv, not both' "$pleat" memory --csv x.csv --html y.html
+runs 0 '' "${train[@]}" --eval-every 0 --eval-batches 0 # what goes without saying
 # All mistakes are named at once.
 refuses 2 "--stps|--seed: 'x'|--lr: 'y'" "$pleat" train mlp --stps=3 --seed x --lr y
 
-# -- models: 3 --------------------------------------------------------------------------------------------
-refuses 3 "unknown model 'gpt3' (did you mean 'gpt2'?|resnet50" "$pleat" graph gpt3
-refuses 3 "no key 'layer' (did you mean 'layers'?)|Its keys: layers=12" "$pleat" graph gpt2:layer=3
-refuses 3 "no key 'layer'|hidden=x is not|'foo' is not key=value" "$pleat" graph gpt2:layer=3,hidden=x,foo
+# -- models on the command line: 2; in files: 3 --------------------------------------------------------------------------------------------
+refuses 2 "unknown model 'gpt3' (did you mean 'gpt2'?|resnet50" "$pleat" graph gpt3
+refuses 2 "unknown model 'GPT2' (did you mean 'gpt2'?" "$pleat" graph GPT2
+refuses 2 "gpt2:layers=2,layers=3: key layers is given twice" "$pleat" graph gpt2:layers=2,layers=3
+refuses 2 '--bind: key in is given twice' "$pleat" memory mlp --bind in=4,in=5
+runs 0 '' "$pleat" graph mlp:batch=4 --batch 8 --text # the option has the last word
+check 'one batch' grep -q '^graph mlp:batch=8$' out
+refuses 2 "no key 'layer' (did you mean 'layers'?)|Its keys: layers=12" "$pleat" graph gpt2:layer=3
+refuses 2 "no key 'layer'|hidden=x is not|'foo' is not key=value" "$pleat" graph gpt2:layer=3,hidden=x,foo
 mkdir configs
 echo '{"model_type": "mamba"}' > configs/mamba.json
 echo '{"model_type": "gpt2", "n_layer": 2, "n_embd": -8, "vocab_size": 9, "new_idea": 1}' > configs/config.json
@@ -61,10 +92,14 @@ refuses 3 'configs/config.json: model_type=gpt2: n_embd=-8 is below 1; n_head is
 echo '{"model_type": "gpt2", "n_layer": 2, "n_embd": 8, "n_head": 2, "vocab_size": 256}' > configs/config.json
 runs 0 '' "$pleat" graph configs:seq=4
 check 'a folder with config.json is a model' grep -q '^gpt2:layers=2,hidden=8,heads=2,vocab=256,positions=1024,seq=4' out
-refuses 3 "no key 'layer'" "$pleat" graph configs:layer=3
+refuses 2 "no key 'layer'" "$pleat" graph configs:layer=3
 refuses 3 'configs/none.json' "$pleat" graph configs/none.json
-refuses 3 'hidden=768 does not divide into heads=5|hidden=770' "$pleat" graph gpt2:heads=5
-refuses 3 'hidden=768 does not divide into heads=5' "$pleat" train gpt2:heads=5 --data text.txt --seq 8
+refuses 2 'hidden=768 does not divide into heads=5|hidden=770' "$pleat" graph gpt2:heads=5
+refuses 2 'hidden=768 does not divide into heads=5' "$pleat" train gpt2:heads=5 --data text.txt --seq 8
+cp "$PLEAT_SOURCE_DIR/examples/tiny.onnx" 'a:b.onnx'
+runs 0 '' "$pleat" graph a:b.onnx:seq=8
+check 'a colon in the name of a file' grep -q '^a:b.onnx:seq=8' out
+refuses 2 "no key 'sex' (did you mean 'seq'?)" "$pleat" graph a:b.onnx:sex=8
 refuses 3 "strategy 'dp=2,tp=2' takes dp=2 x tp=2 = 4 devices, and there are 3" "${train[@]}" --devices 3 --strategy dp=2,tp=2
 refuses 3 'vocab=100 is too small|vocab=256' "${train[@]/vocab=256/vocab=100}"
 refuses 3 'classes=100 are too few|classes=256' "$pleat" train roberta-base:layers=1,classes=100 --data text.txt --seq 8
@@ -82,7 +117,7 @@ refuses 3 "'tokens' is i32[rows,8] here, U8[500,16] in the file|'targets' is i32
 refuses 3 "vocab=100 is too small" "${train[@]/vocab=256/vocab=100}" # text
 refuses 3 "of 'tokens' is 1|at least 0 and below 100|of 'targets' is 1" \
     "${train[@]/vocab=256/vocab=100}" --data rows.safetensors
-refuses 3 "rows.safetensors: 'x' f32[32,64] is missing; 'label' i32[32] is missing" \
+refuses 3 "rows.safetensors: 'x' f32[rows,64] is missing; 'label' i32[rows] is missing; the file has 'targets', 'tokens'" \
     "$pleat" train mlp --data rows.safetensors
 refuses 3 'rows.safetensors: 500 rows give 0 for training' "${train[@]}" --data rows.safetensors --train-share 0.001
 head -c 3000 rows.safetensors > cut.safetensors
@@ -146,20 +181,21 @@ refuses 3 'damaged/latest: one line with the name of a manifest is needed' "$ple
 model=${tiny/,dropout/,seq=16,batch=4,dropout}
 refuses 3 "cannot resume saved: the model was '$model'|is '${model/16/32}'" \
     "${train[@]/hidden=16/hidden=32}" --resume saved
-refuses 3 'seed was 1, is 2' "${train[@]}" --resume saved --seed 2
+refuses 3 'seed was 1 and is 2; --weights saved takes its weights alone' "${train[@]}" --resume saved --seed 2
 runs 0 'resuming with other settings: steps was 2, is 3' "${train[@]}" --resume saved --steps 3
 printf 'other text\n%.0s' {1..200} > other.txt
-refuses 3 "the data was 'text.txt'|with other contents" "${train[@]}" --resume saved --data other.txt
+refuses 3 "the data were 'text.txt'|now have other contents|--weights saved" "${train[@]}" --resume saved --data other.txt
 runs 0 '' "$pleat" train mlp:layers=1,in=4,classes=3,batch=4 --data synthetic --steps 1 --save small
 refuses 3 "reads vectors, not text" "$pleat" sample small
 
 # -- failures of a run: 7 ---------------------------------------------------------------------------------
 runs 7 'the loss is not finite at step 2|lower --lr' "${train[@]}" --optimizer sgd --lr 1e30 --clip 0
+check 'the loss is no number, of no sign' grep -q '^step 2 loss \(nan\|inf\)' out
 check 'no way to go on is offered without a checkpoint' test -z "$(grep -- --resume err)"
 # A disk that is full, by a limit on the size of files: the last checkpoint stays, and loads.
 full=(bash -c 'ulimit -f 40; exec "$@"' full "${train[@]}" --steps 4 --save-every 2 --save)
 runs 7 'saving step 2: |cannot write: File too large|95872 bytes wanted|step-00000002.json stays the latest' \
-    "${full[@]}" saved
+    "${full[@]}" saved --overwrite
 grep -q -- '--resume saved goes on from step-00000002.json' err || say_failure 'no way to go on is offered'
 check 'no temporary file stays' test -z "$(find saved -name '*.tmp')"
 runs 0 '' "${train[@]}" --resume saved

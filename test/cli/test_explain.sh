@@ -22,6 +22,13 @@ check 'no line is wider than 130 columns' test -z "$(awk 'length > 130' out)"
 cp out one
 runs 0 '' "${explain[@]}" 'layers.*.linear' "${on[@]}"
 check 'any block tells the same' cmp -s one out
+tr '\n' ' ' < out | grep -qF 'computing is its own, messages are those of its operands, and the rest' ||
+    say_failure 'no legend of the columns'
+runs 0 '' "${explain[@]}" 'layers.{1,...,3}.linear' "${on[@]}"
+check 'so is one with its middle left out' cmp -s one out
+refuses 3 'nearest are' "${explain[@]}" 'layers.{7-9}.linear' "${on[@]}"
+runs 0 '' "${explain[@]}" 'layers.{1-3}.linear' "${on[@]}"
+check 'a set of numbers is one of them' cmp -s one out
 runs 0 '' "${explain[@]}" layers.2.linear "${on[@]}" --most 0
 check 'without other choices it is shorter' test "$(count_lines)" -lt "$(wc -l < one)"
 

@@ -54,7 +54,7 @@ refuses_once 7 'not finite at step 2' \
 # One process alone cannot start: the others end with it.
 # shellcheck disable=SC2016 # for the inner shell
 refuses_once 3 'rank 1: nofile: cannot read' "${mpirun[@]}" -n 2 bash -c \
-    '[ $OMPI_COMM_WORLD_RANK = 0 ] || set -- "$@" --data nofile; exec "$@"' sh "${train[@]}"
+    '[ $OMPI_COMM_WORLD_RANK = 0 ] || set -- "${@/text.txt/nofile}"; exec "$@"' sh "${train[@]}"
 
 # -- a rank is killed, or stands still --------------------------------------------------------------------
 # Starts a long run of two processes that tell their ids, and waits for the first checkpoint.

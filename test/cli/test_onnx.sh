@@ -27,9 +27,12 @@ train() {
 }
 
 # -- the steps are PyTorch's ----------------------------------------------------------------------
-for name in gpt2 llama bert vit block lstm unet; do
+for name in gpt2 llama bert vit block lstm unet listed; do
     keys=
-    [ $name != unet ] || keys=,loss=mse
+    case $name in
+    llama | bert) keys=,guess=yes ;; # matrices that the exporter made, without their modules
+    unet) keys=,guess=yes,loss=mse ;;
+    esac
     train $name "$keys"
     check "$name: losses and gradients of PyTorch" same_steps out "$data/$name.json"
     for split in '2 zero=3' '2 auto'; do
@@ -41,12 +44,30 @@ done
 # -- what is stored has the names of the file ----------------------------------------------------
 train vit '' --save saved
 check 'a weight is stored by its name' grep -q '"model.classifier.weight"' saved/*.safetensors
-runs 0 '' "$pleat" plan "$data/llama.onnx" --batch 8 --cluster 8xh100
+runs 0 '' "$pleat" plan "$data/llama.onnx" --guess --batch 8 --cluster 8xh100
+
+# -- a model's file is found from another folder --------------------------------------------------
+rm -rf saved deep
+mkdir deep
+cp "$data/vit.onnx" model.onnx
+here=(--data "$data/vit.safetensors" --threads 1 --eval-batches 0)
+runs 0 '' "$pleat" train model.onnx --batch 4 "${here[@]}" --steps 2 --save saved
+check 'the manifest has the whole path' grep -q "\"model\": \"$PWD/model.onnx" saved/step-00000002.json
+cd deep || exit 1
+runs 0 '' "$pleat" train ../model.onnx --batch 4 "${here[@]}" --steps 3 --resume ../saved
+refuses 3 'reads tensors, not text' "$pleat" sample ../saved # it is found
+cd .. || exit 1
+refuses 4 "the model reads 'image' too, f32[4,4]|a text file gives rows of tokens alone" \
+    "$pleat" train "$(dirname "$0")/data/image_and_text.onnx" --batch 4 --seq 8 --data "$0"
 
 # -- refusals name the node ------------------------------------------------------------------------
-refuses 3 'batch' "$pleat" graph "$data/vit.onnx:batch=x"
+refuses 2 'batch' "$pleat" graph "$data/vit.onnx:batch=x"
 sed 's/LayerNormalization/LayerNormalizatiom/g' "$data/vit.onnx" > unknown.onnx
 refuses 4 'LayerNormalizatiom x3' "$pleat" graph unknown.onnx
+# A length that the exporter took for a constant.
+refuses 3 "node '/Reshape' (Reshape)|12 may be what 'seq' was at export" \
+    "$pleat" graph "$data/baked.onnx" --batch 2 --seq 20
+runs 0 '' "$pleat" graph "$data/baked.onnx" --batch 2 --seq 12
 head -c 9000 "$data/vit.onnx" > short.onnx
 refuses 3 'cut short' "$pleat" graph short.onnx
 

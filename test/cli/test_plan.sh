@@ -53,11 +53,13 @@ column '^weight +shape +stored +used +one device$'
 column '^h\.\*\.attn\.c_attn\.weight +x2 +f32\[64,192\] '
 column '^h\.\*\.ln_1\.bias +x2 +f32\[64\] +whole +whole '
 column '^memory +[0-9.]+ [KMG]?i?B of .*\[#+\.*\], the device that holds most$'
-column '^ +weights [0-9.]+ .*, optimizer .*, gradients .*, activations .*, transient .*, buffers '
-column '^message +over +tensor +times +received +predicted$'
+column '^ +weights [0-9.]+ .*, optimizer .*, gradients .*, activations '
+column '^message +over +times +received +predicted +tensor$'
 column '^all-reduce +tensor +'
 column '^one step +[0-9]+ +[0-9.]+ [KM]?i?B +[0-9.]+ ms$'
-check 'no line is wider than 130 columns' test -z "$(awk 'length > 130' out)"
+column '^all +x28 +[0-9.]+ KiB$'
+column '^\[a;b\]: dimension 0 is split over axis a of the mesh, dimension 1 over b; '
+check 'no line is wider than 130 columns' test -z "$(awk '!/^next/ && length > 130' out)"
 runs 0 '' "${plan[@]}" mlp --strategy dp --devices 1
 says 'no messages'
 
@@ -77,8 +79,11 @@ column '^h\.\*\.mlp\.c_fc\.weight +x48 '
 runs 0 '' "${plan[@]}" "$small" --cluster 1x4xv100
 column '^[a-z0-9=,]+ on 4 devices of 1x4xv100: '
 column '^step +[0-9.]+ ms predicted: [0-9.e+]+ tokens/s, [0-9.]+ % of the devices. peak \(MFU\)$'
-column '^bound +[0-9.]+ ms in the search.s figures, in which its plan takes [0-9.]+ ms: gap [0-9.]+ %$'
+column '^search +[0-9]+ ms among 1e[0-9]+ plans on 2 meshes: the least in its cost model \(gap 0.00 %\)'
 column '^instead +step +memory$'
+for layout in dp zero=1 zero=2 zero=3 tp=4 zero=3,tp=2,sp; do
+    grep -qE "^$layout +[0-9.]+ ms +" out || grep -q "^$layout on 4 devices" out || say_failure "nothing is said of $layout"
+done
 runs 0 '' "${plan[@]}" "$small" --cluster 1x4xv100 --json
 for key in schema model cluster mesh search predicted memory strategy runners_up \
     lower_bound_seconds gap step_seconds compute_seconds exposed_comm_seconds peak_bytes limit_bytes; do
@@ -96,10 +101,11 @@ refuses 2 'tofu+order' "${plan[@]}" mlp --cluster 1x4xv100 --search magic
 runs 0 '' "${plan[@]}" "$small" --devices 4 -o one.json
 runs 0 '' "${plan[@]}" "$small" --devices 4 -o two.json
 check 'plan files are the same each time' cmp -s one.json two.json
-runs 0 '' "$pleat" train "$small" --plan one.json --devices 4 --data synthetic --steps 3 --threads 1
+runs 0 '' "$pleat" train "$small" --plan one.json --data synthetic --steps 3 --threads 1
+check 'a plan brings its number of devices' grep -q ' on 4 devices' err
 grep -q 'predicted:' err || say_failure 'train --plan predicts no time'
 runs 0 '' "$pleat" verify "$small" --strategy plan=one.json --devices 4
-refuses 3 'one.json is a plan for 4 devices, and here are 2' \
+refuses 3 'one.json is a plan for 4 devices, and here are 2: give --devices 4' \
     "$pleat" train "$small" --plan one.json --devices 2 --data synthetic
 refuses 3 'for another graph' "$pleat" train mlp --plan one.json --devices 4 --data synthetic
 runs 0 '' "$pleat" show one.json two.json -o page.html
@@ -120,10 +126,10 @@ refuses 2 'local:0' "${plan[@]}" mlp --strategy dp --cluster local:0
 refuses 2 'local:2 has 2 devices, --devices says 4' "${plan[@]}" mlp --strategy dp --cluster local:2 --devices 4
 refuses 2 'no-such' "${plan[@]}" mlp --strategy dp --cluster no-such
 refuses 2 'auto stands alone' "${plan[@]}" mlp --strategy auto,dp --devices 2
-refuses 2 '--full is text: leave out --json' "${plan[@]}" mlp --strategy dp --devices 2 --full --json
+refuses 2 'give --full or --json, not both' "${plan[@]}" mlp --strategy dp --devices 2 --full --json
 refuses 2 "unknown optimizer 'foo'" "${plan[@]}" mlp --strategy dp --devices 2 --optimizer foo
 refuses 2 'magic' "${plan[@]}" mlp --strategy magic --devices 2
-refuses 5 'nothing fits' "${plan[@]}" "$small" --cluster 1x4xv100 --memory 1KiB
-refuses 3 "unknown model 'gpt3'" "${plan[@]}" gpt3 --strategy dp --devices 2
+refuses 5 'nothing fits' "${plan[@]}" mlp --cluster 1x4xv100 --memory 1KiB
+refuses 2 "unknown model 'gpt3'" "${plan[@]}" gpt3 --strategy dp --devices 2
 refuses 3 '3' "${plan[@]}" mlp --strategy tp=3 --devices 4
 finish

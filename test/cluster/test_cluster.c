@@ -51,7 +51,12 @@ static void names_have_their_sizes(void **state)
         { "8xp3.16xlarge", "8x8xp3.16xlarge", "v100", "nvlink", "ethernet", 64, 8 },
         { "1xp2.8xlarge", "1x8xp2.8xlarge", "k80", "pcie", "ethernet", 8, 8 },
         { "2x4xp4d.24xlarge", "2x4xp4d.24xlarge", "a100", "nvlink", "efa", 8, 4 },
-        { "local:5", "local:5", "local", "memory", NULL, 5, 5 },
+        { "16xb200", "2x8xb200", "b200", "nvlink", "infiniband", 16, 8 },
+        { "144xgb200", "2x72xgb200", "gb200", "nvlink", "infiniband", 144, 72 },
+        { "8xMI300X", "1x8xmi300x", "mi300x", "infinity", "network", 8, 8 },
+        { "8xl40s", "1x8xl40s", "l40s", "pcie", "ethernet", 8, 8 },
+        { "2xrtx4090", "1x2xrtx4090", "rtx4090", "pcie", "ethernet", 2, 2 },
+        { "local:5", "local:5", "local", "cores", NULL, 5, 5 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -80,6 +85,10 @@ static void data_sheets(void **state)
     is_near(c->level[1].link.per_byte, 8 / (25e9 / 8)); /* eight devices share it */
     is_near(find("1x8xh100")->class[0].bf16_flops.value, 989e12);
     is_near(find("1xp2.8xlarge")->level[0].link.per_byte, 1 / 21e9);
+    is_near(find("8xb200")->class[0].bf16_flops.value,
+            2250e12);                                         /* dense: half of what is printed */
+    is_near(find("8xl4")->class[0].bf16_flops.value, 121e12); /* with sparsity                  */
+    is_near(find("8xgb200")->level[0].link.per_byte, 1 / 721.8e9);
 }
 
 /* Every kind is whole: it prints, what it prints parses and prints the same, and each number of a
@@ -119,6 +128,12 @@ static void bad_names_are_refused(void **state)
         { "", "write NODESxDEVICESxKIND", PL_EUSAGE },
         { "h100", "kinds: v100, ", PL_EUSAGE },
         { "2x8xv10", "did you mean 'v100'?", PL_EUSAGE },
+        { "8xl40", "did you mean 'l40s'?", PL_EUSAGE },
+        { "8xh100-sxm", "did you mean 'h100'?", PL_EUSAGE },
+        { "8xa100-40gb", "did you mean 'a100'?", PL_EUSAGE },
+        { "8xa10g", "did you mean 'a10'?", PL_EUSAGE },
+        { "8xt4", "unknown kind 't4' (kinds: ", PL_EUSAGE }, /* near l4, and another device */
+        { "8xtpu", "unknown kind 'tpu' (kinds: ", PL_EUSAGE },
         { "2x8", "unknown kind '8'", PL_EUSAGE },
         { "2x8x", "unknown kind ''", PL_EUSAGE },
         { "2x2x2xv100", "unknown kind '2xv100'", PL_EUSAGE },

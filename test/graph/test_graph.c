@@ -279,10 +279,10 @@ static void what_cannot_be_differentiated_is_named(void **state)
     pl_builder b = start();
     pl_value *x = pl_add_input(&b, "x", PL_F32, PL_SHAPE(4)),
              *k = pl_add_input(&b, "k", PL_I64, PL_SCALAR);
-    pl_value *top = PL_ADD_AS(&b, &pl_op_reduce_prod, "top", NULL, x);
+    pl_value *top = PL_ADD_AS(&b, &pl_op_square_sum, "top", NULL, x);
     pl_autodiff(&b, top, 1, &x, grad);
     assert_int_equal(b.err.code, PL_EUNSUPPORTED);
-    assert_string_equal(b.err.msg, "node 'top': operator 'reduce_prod' has no gradient");
+    assert_string_equal(b.err.msg, "node 'top': operator 'square_sum' has no gradient");
     assert_null(grad[0]);
     b.err = (pl_err){ 0 };
     pl_autodiff(&b, x, 1, &x, grad);
@@ -358,7 +358,7 @@ static void gradients_of_inner_values(void **state)
 
 static const char golden[] = "graph gpt2:layers=1,hidden=4\n"
                              "input x f32[2,4]\n"
-                             "state w f32[4,4] train \"normal std=0.02\"\n"
+                             "state w f32[4,4] train \"normal std=0.02\" \"row.{}.of.w\"\n"
                              "state mean f32[4] \"zeros\"\n"
                              "input step i64[]\n"
                              "node y f32[2,4] = einsum \"mk,kn->mn\" x w\n"
@@ -382,6 +382,7 @@ static void text_comes_back(void **state)
     assert_int_equal(g->outputs.n, 2);
     assert_ptr_equal(pl_graph_find(g, "mean")->next, pl_graph_find(g, "mean.next"));
     assert_true(pl_graph_find(g, "w")->trainable);
+    assert_string_equal(pl_graph_part(arena, pl_graph_find(g, "w"), 3), "row.3.of.w");
     assert_int_equal(pl_graph_find(g, "right")->out, 1);
 }
 
@@ -419,6 +420,9 @@ static const struct {
     { "input x f32[2]", "two values are named 'x'" },
     { "state z f32[2]", "expected an initial value, found '(end of line)'" },
     { "state z f32[2] train", "expected an initial value, found '(end of line)'" },
+    { "state z f32[2] \"zeros\" \"z\"", "'z' names no rows of it: it needs one {}" },
+    { "state z f32[2] \"zeros\" \"{}z{}\"", "'{}z{}' names no rows of it" },
+    { "state z f32[] \"zeros\" \"z.{}\"", "'z.{}' names no rows of it" },
     { "node z f32[2] = frob \"\" x", "unknown operator 'frob'" },
     { "node z f32[2] =", "unknown operator '(end of line)'" },
     { "node z f32[2] exp", "expected a type and shape like f32[4,8], found '(end of line)'" },
@@ -582,9 +586,26 @@ static void inplace_needs_equal_shapes(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+/* No text of a graph makes an f64; one that has become so keeps all its digits. */
+static void f64_is_nobodys_word(void **state)
+{
+    double x[2] = { 1.0 / 3, 0 }, least[1];
+    pl_type t;
+    (void)state;
+    assert_false(pl_type_find("f64", &t));
+    assert_true(pl_type_find("f32", &t) && t == PL_F32);
+    assert_true(pl_type_is_float(PL_F64));
+    assert_int_equal(pl_type_bytes(PL_F64), sizeof *x);
+    pl_type_put(PL_F64, x, 1, pl_type_get(PL_F64, x, 0));
+    assert_memory_equal(&x[0], &x[1], sizeof *x);
+    pl_type_fill(PL_F64, PL_MAX, least, 1);
+    assert_true(least[0] < -1e300);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(f64_is_nobodys_word),
         TEST(the_first_error_sticks),
         TEST(shapes_of_leaves_are_checked),
         TEST(names_are_checked),

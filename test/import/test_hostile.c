@@ -166,6 +166,12 @@ static void type_of_strings(model *m)
 {
     add_good(m), m->weight.data_type = 8;
 }
+static void weight_of_bf16(model *m)
+{
+    add_good(m), m->weight.data_type = 16, m->weight.n_float_data = 0;
+    m->weight.has_raw_data = 1;
+    m->weight.raw_data = (ProtobufCBinaryData){ 12, (uint8_t *)m->data };
+}
 static void type_unknown(model *m)
 {
     add_good(m), m->weight.data_type = 99;
@@ -199,7 +205,7 @@ static void unknown(model *m)
 {
     add_node(m, "Fancy", "x", NULL, "a");
     add_node(m, "Fancy", "a", NULL, "b");
-    add_node(m, "If", "b", NULL, "y");
+    add_node(m, "Unheard", "b", NULL, "y");
 }
 static void shapes(model *m)
 {
@@ -279,6 +285,70 @@ static void scalar_size(model *m)
     add_good(m), m->dim[0].dim_value = -2;
 }
 
+/* The shape of a scalar, given as a list of none. */
+static void no_sizes(model *m)
+{
+    add_node(m, "Constant", "x", NULL, "s");
+    set_ints(m, 0, "value_ints", 0, m->numbers);
+    add_node(m, "Expand", "x", "s", "y");
+}
+
+/* The list of pleat_export.py, as anyone may have written it. */
+static void set_list(model *m, const char *text)
+{
+    add_good(m);
+    m->entries[0] = &m->entry[0];
+    onnx__string_string_entry_proto__init(&m->entry[0]);
+    m->entry[0].key = (char *)(uintptr_t) "pleat.tensors";
+    m->entry[0].value = (char *)(uintptr_t)text;
+    m->model.n_metadata_props = 1;
+    m->model.metadata_props = m->entries;
+}
+
+#define LIST "{\"format\": \"pleat.tensors/1\", \"parameters\": ["
+#define ROW "{\"name\": \"w\", \"shape\": [2, 3], \"trains\": true}"
+
+static void list_good(model *m)
+{
+    set_list(m, LIST ROW "], \"buffers\": []}");
+}
+static void list_no_json(model *m)
+{
+    set_list(m, "{\"format\": ");
+}
+static void list_deep(model *m)
+{
+    set_list(m, "{\"a\": [[[[[[[[[[[[]]]]]]]]]]]]}");
+}
+static void list_format(model *m)
+{
+    set_list(m, "{\"format\": \"pleat.tensors/9\"}");
+}
+static void list_none(model *m)
+{
+    set_list(m, LIST ROW "]}");
+}
+static void list_twice(model *m)
+{
+    set_list(m, LIST ROW "], \"buffers\": [" ROW "]}");
+}
+static void list_stranger(model *m)
+{
+    set_list(m, LIST "{\"name\": \"v\", \"shape\": [2, 3]}], \"buffers\": []}");
+}
+static void list_shape(model *m)
+{
+    set_list(m, LIST "{\"name\": \"w\", \"shape\": [3, 2]}], \"buffers\": []}");
+}
+static void list_name(model *m)
+{
+    set_list(m, LIST "{\"name\": \"a b\", \"file\": \"w\", \"shape\": [2, 3]}], \"buffers\": []}");
+}
+static void list_kind(model *m)
+{
+    set_list(m, LIST "7], \"buffers\": []}");
+}
+
 static const struct {
     void (*make)(model *m);
     pl_code code;
@@ -291,6 +361,7 @@ static const struct {
     { too_little, PL_EINPUT, "tensor 'w'|5 elements|dims say 6" },
     { no_data, PL_EINPUT, "tensor 'w'|no data|24 bytes" },
     { type_of_strings, PL_EUNSUPPORTED, "tensor 'w'|data_type 8 (string)" },
+    { weight_of_bf16, PL_EUNSUPPORTED, "node 'y' (Add)|'w' trains and is bf16|in f32" },
     { type_unknown, PL_EUNSUPPORTED, "tensor 'w'|data_type 99" },
     { no_name, PL_EINPUT, "initializer 0 has no name" },
     { same_name, PL_EINPUT, "'w' is given twice" },
@@ -298,7 +369,7 @@ static const struct {
     { cycle, PL_EINPUT, "node 'y' (Add)|'z'|cycles" },
     { missing, PL_EINPUT, "node 'y' (Relu)|'nobody'" },
     { no_output, PL_EINPUT, "output 'y'" },
-    { unknown, PL_EUNSUPPORTED, "2 operators|Fancy x2 (a)|If x1 (y)" },
+    { unknown, PL_EUNSUPPORTED, "2 operators|Fancy x2 (a)|Unheard x1 (y)" },
     { shapes, PL_EINPUT, "node 'y' (Add)|sizes" },
     { escape, PL_EINPUT, "tensor 'w'|location '../secret'" },
     { escape_inside, PL_EINPUT, "tensor 'w'|location 'a/../../b'" },
@@ -315,6 +386,17 @@ static const struct {
     { future, PL_EUNSUPPORTED, "ir_version 99" },
     { empty_graph, PL_EINPUT, "no output" },
     { scalar_size, PL_EINPUT, "'x': dimension 0 is -2" },
+    { no_sizes, PL_OK, "" },
+    { list_good, PL_OK, "" },
+    { list_no_json, PL_EINPUT, "pleat.tensors|bad JSON" },
+    { list_deep, PL_EINPUT, "pleat.tensors|nested deeper" },
+    { list_format, PL_EUNSUPPORTED, "pleat.tensors|'pleat.tensors/9'" },
+    { list_none, PL_EINPUT, "pleat.tensors|buffers: not an array" },
+    { list_twice, PL_EINPUT, "pleat.tensors|2 tensors, the file has 1" },
+    { list_stranger, PL_EINPUT, "parameters 0|'v' is not in the file" },
+    { list_shape, PL_EINPUT, "parameters 0|'w' has another shape in the file: f32[2,3]" },
+    { list_name, PL_EINPUT, "parameters 0|'a b' is no name" },
+    { list_kind, PL_EINPUT, "parameters 0|'name' is missing" },
 };
 
 static bool import(const void *bytes, size_t n, pl_err *err)

@@ -57,6 +57,38 @@ static void test_values(void **state)
 }
 
 /* All problems of a spec are named at once. */
+/* What a command line is asked about, and how one key is set over another. */
+static void test_keys(void **state)
+{
+    static const struct {
+        const char *keys, *twice;
+    } cases[] = {
+        { "", "" },
+        { "layers=2", "" },
+        { "layers=2,layer=3", "" },
+        { "a=1,b=2,c=a,b=2", "b" },
+        { "batch=1,batch=1,seq=1,seq=2", "batch" },
+        { "batch,batch", "" },
+        { ",,", "" },
+    };
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *key = "";
+        const size_t n = pl_model_twice(cases[i].keys, &key);
+        assert_string_equal(pl_arena_span(a, key, n), cases[i].twice);
+    }
+    assert_string_equal(pl_model_with(a, "gpt2", "seq", "4"), "gpt2:seq=4");
+    assert_string_equal(pl_model_with(a, "gpt2:", "seq", "4"), "gpt2:seq=4");
+    assert_string_equal(pl_model_with(a, "gpt2:seq=2,batch=3", "seq", "4"), "gpt2:batch=3,seq=4");
+    assert_string_equal(pl_model_with(a, "x:batch=3,seq=2,seqs=1", "seq", "4"),
+                        "x:batch=3,seqs=1,seq=4");
+    assert_int_equal(pl_model_name("gpt2:seq=2"), 4);
+    assert_int_equal(pl_model_name("no:such:file"), 2);
+    assert_int_equal(pl_model_name("/:seq=2"), 1);
+    pl_arena_free(a);
+}
+
 static void test_bad_specs(void **state)
 {
     static const struct {
@@ -89,6 +121,8 @@ static void test_bad_specs(void **state)
           { "'layers'?", "'hidden'?", "'foo' is not key=value", "vocab=z", "batch=0",
             "seq=1024" } },
         { "resnet18:layers=3", { "no key 'layers'", "depth=18" } },
+        { "GPT2", { "did you mean 'gpt2'?" } },
+        { "ResNet18:size=32", { "did you mean 'resnet18'?" } },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -98,7 +132,7 @@ static void test_bad_specs(void **state)
         bool ok = pl_model_parse(cases[i].spec, a, &args, &err);
         if (ok != !cases[i].words[0])
             fail_msg("'%s': %s", cases[i].spec, ok ? "accepted" : err.msg);
-        if (!ok) assert_int_equal(err.code, PL_EINPUT);
+        if (!ok) assert_int_equal(err.code, PL_EUSAGE);
         for (int k = 0; k < 6 && cases[i].words[k]; k++)
             if (!strstr(err.msg, cases[i].words[k]))
                 fail_msg("'%s': no '%s' in: %s", cases[i].spec, cases[i].words[k], err.msg);
@@ -128,7 +162,15 @@ static void test_bad_sizes(void **state)
         { "llama:bias=3", "bias=3 is not 0, 1 or 2" },
         { "llama:experts=2,k=3", "k=3 experts of a token, but there are experts=2" },
         { "gpt2:positions=1000", "seq=1024 is more than positions=1000" },
-        { "gpt2:act=3", "act=3 is not 0, 1 or 2" },
+        { "llama:windows=wx", "windows=wx is not made of the letters w and f" },
+        { "llama:rotary=33", "rotary=33 is no even number of head=32" },
+        { "llama:rope=yarn", "rope=yarn needs rope_original" },
+        { "llama:rope=llama3,rope_original=9,rope_low=4.0", "rope_low=4 has to be above 0" },
+        { "llama:rope=longrope,rope_original=9,rope_long=1.0/2.0",
+          "rope_long has 2 factors, but 16 pairs of a head turn" },
+        { "llama:rope=linear,rope_factor=0.0", "rope_factor=0" },
+        { "llama:fused=1,bias=1", "fused=1 is without biases" },
+        { "vit_b_16:qkv_bias=0", "qkv_bias=0 is for vit-base" },
         { "resnet18:wide=2", "wide=2 needs a depth of 50, 101 or 152" },
         { "bert-base:seq=513", "need positions=513" },
         { "llama:kv=3", "heads=8 does not divide into kv=3 groups" },
@@ -159,7 +201,7 @@ static void test_bad_sizes(void **state)
         pl_builder b = pl_builder_new(a, &pl_ops_all, args.spec);
         pl_model_build(&b, &args, PL_TRAIN);
         if (pl_builder_done(&b, &g, &err)) fail_msg("accepted %s", cases[i].spec);
-        assert_int_equal(err.code, PL_EINPUT);
+        assert_int_equal(err.code, PL_EUSAGE);
         if (!strstr(err.msg, cases[i].words)) fail_msg("no '%s' in: %s", cases[i].words, err.msg);
         pl_arena_free(a);
     }
@@ -205,10 +247,24 @@ static const struct {
       "batch=4",
       50 },
     { "llama:layers=2,hidden=16,heads=4,kv=2,ffn=20,experts=4,vocab=50,seq=8,batch=4", 50 },
-    { "gpt2:layers=4,hidden=16,heads=2,ffn=20,act=2,experts=3,positions=9,vocab=50,seq=8,batch=4",
+    { "deepseek:layers=3,hidden=16,heads=4,kvrank=8,nope=4,turned=4,value=6,ffn=20,expert=8,"
+      "score=sigmoid,groups=4,chosen=2,vocab=50,seq=8,batch=4",
+      50 },
+    { "llama:layers=2,hidden=16,heads=4,kv=2,head=6,fused=1,rotary=4,window=3,rope=longrope,"
+      "rope_original=4,rope_short=1/1,rope_long=1.0/3.5,rope_scale=1.2,ffn=20,vocab=50,seq=8,"
+      "batch=4",
+      50 },
+    { "llama:layers=3,hidden=16,heads=4,kv=2,head=6,ffn=20,act=gelu_tanh,tied=1,scaled=1,from_one="
+      "1,"
+      "sandwich=1,qknorm=1,query_scalar=5,cap=2.0,logit_cap=3.0,window=3,windows=wwf,local_base="
+      "100,"
+      "vocab=50,seq=8,batch=4",
+      50 },
+    { "gpt2:layers=4,hidden=16,heads=2,ffn=20,act=relu,experts=3,positions=9,vocab=50,seq=8,batch="
+      "4",
       50 },
     { "bert-base:layers=2,hidden=12,heads=3,ffn=10,vocab=30,seq=7,positions=9,batch=3", 30 },
-    { "bert-base:layers=1,hidden=12,heads=3,ffn=10,act=2,vocab=30,classes=4,seq=7,positions=7,"
+    { "bert-base:layers=1,hidden=12,heads=3,ffn=10,act=relu,vocab=30,classes=4,seq=7,positions=7,"
       "types=1,batch=3",
       4 },
     { "vit-base:layers=2,hidden=12,heads=3,ffn=10,patch=4,size=8,classes=5,batch=3,dropout=0.1",
@@ -454,6 +510,16 @@ static void test_gradients(void **state)
           "seq=5,batch=3",
           13 },
         { "llama:layers=1,hidden=16,heads=4,kv=2,ffn=10,experts=2,vocab=13,seq=6,batch=2", 13 },
+        { "llama:layers=2,hidden=16,heads=4,kv=2,ffn=10,experts=4,expert=6,shared=5,names=qwen,"
+          "even=0,capacity=0,every=2,vocab=13,seq=6,batch=2",
+          13 },
+        { "deepseek:layers=2,hidden=16,heads=2,kvrank=6,nope=4,turned=4,value=6,ffn=10,expert=6,"
+          "experts=6,k=2,groups=3,chosen=2,scale=2.0,even=0,vocab=13,seq=4,batch=1",
+          13 },
+        { "deepseek:layers=1,first=0,hidden=16,heads=2,qrank=6,kvrank=6,nope=4,turned=4,value=6,"
+          "ffn=10,expert=6,experts=6,k=3,score=sigmoid,groups=3,chosen=2,scale=2.5,even=1,"
+          "vocab=13,seq=5,batch=2",
+          13 },
         { "gpt2:layers=2,hidden=12,heads=3,experts=2,vocab=5,seq=5,batch=2,dropout=0.1", 5 },
         { "bert-base:layers=1,hidden=12,heads=3,ffn=10,vocab=9,seq=5,positions=8,batch=3", 9 },
         { "t5:layers=1,hidden=14,heads=3,head=4,ffn=10,gated=1,tied=0,vocab=13,buckets=8,limit=9,"
@@ -553,11 +619,11 @@ static void test_learns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_specs),     cmocka_unit_test(test_values),
-        cmocka_unit_test(test_bad_specs), cmocka_unit_test(test_bad_sizes),
-        cmocka_unit_test(test_graphs),    cmocka_unit_test(test_first_loss),
-        cmocka_unit_test(test_gradients), cmocka_unit_test(test_moe),
-        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_specs),      cmocka_unit_test(test_values),
+        cmocka_unit_test(test_keys),       cmocka_unit_test(test_bad_specs),
+        cmocka_unit_test(test_bad_sizes),  cmocka_unit_test(test_graphs),
+        cmocka_unit_test(test_first_loss), cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_moe),        cmocka_unit_test(test_learns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,96 +5,135 @@
 #include "../arena.h"
 
 /* As published: the checkpoints of GPT-2, and torchvision's ResNets. */
-static void test_parameters(void **state)
-{
-    static const struct {
-        const char *spec;
-        int64_t n;
-    } cases[] = {
-        { "gpt2", 124439808 },
-        { "gpt2-medium", 354823168 },
-        { "gpt2-large", 774030080 },
-        { "gpt2-xl", 1557611200 },
-        { "resnet18", 11689512 },
-        { "resnet50", 25557032 },
-        { "llama2-7b", 6738415616 },
-        { "llama2-13b", 13015864320 },
-        { "llama2-70b", 68976648192 },
-        { "llama3-8b", 8030261248 },
-        { "llama3-70b", 70553706496 },
-        { "llama3-405b", 405853388800 },
-        { "mistral-7b", 7241732096 },
-        { "mixtral-8x7b", 46702792704 },
-        { "qwen2-0.5b", 494032768 },
-        { "qwen2-1.5b", 1543714304 },
-        { "qwen2-7b", 7615616512 },
-        { "qwen2-72b", 72706203648 },
-        /* with the head for masked tokens, as BertForMaskedLM and RobertaForMaskedLM */
-        { "bert-base", 109514298 },
-        { "bert-large", 335174458 },
-        { "roberta-base:classes=0", 124697433 },
-        { "roberta-large", 355412057 },
-        { "resnet34", 21797672 },
-        { "resnet101", 44549160 },
-        { "resnet152", 60192808 },
-        { "vit-base", 86567656 },
-        { "vit-large", 304326632 },
-        /* a table of positions longer than what is read; the second of two blocks with 3 experts */
-        { "gpt2:layers=1,positions=2000",
-          124439808 - 11 * (12 * 768 * 768 + 13 * 768) + 976 * 768 },
-        { "gpt2:layers=2,hidden=8,heads=2,ffn=10,vocab=9,seq=4,experts=3",
-          13 * 8 + 2 * (4 * 64 + 8 * 8) + 2 * 80 + 18 + 24 + 3 * 2 * 80 + 16 },
-        /* two tables; of 4 layers projections with 2 of 8 heads for keys, three of SwiGLU, norms */
-        { "llama", 2 * 256 * 256 + 4 * (2 * 65536 + 2 * 256 * 64 + 3 * 256 * 704 + 512) + 256 },
-        /* one table, shared by encoder, decoder and output: with v tokens, width m, ffn f, h heads
+static const struct {
+    const char *spec;
+    int64_t n;
+} sizes[] = {
+    { "gpt2", 124439808 },
+    { "gpt2-medium", 354823168 },
+    { "gpt2-large", 774030080 },
+    { "gpt2-xl", 1557611200 },
+    { "resnet18", 11689512 },
+    { "resnet50", 25557032 },
+    { "llama2-7b", 6738415616 },
+    { "llama2-13b", 13015864320 },
+    { "llama2-70b", 68976648192 },
+    { "llama3-8b", 8030261248 },
+    { "llama3-70b", 70553706496 },
+    { "llama3-405b", 405853388800 },
+    { "mistral-7b", 7241732096 },
+    { "mixtral-8x7b", 46702792704 },
+    { "mixtral-8x22b", 140620634112 },
+    { "qwen1.5-moe-a2.7b", 14315784192 },
+    { "qwen2-57b-a14b", 57408658944 },
+    { "qwen3-30b-a3b", 30532122624 },
+    { "qwen3-235b-a22b", 235093634560 },
+    { "deepseek-v2-lite", 15706484224 },
+    { "deepseek-v2", 235741434880 },
+    { "deepseek-v3", 671026404352 },
+    { "qwen2-0.5b", 494032768 },
+    { "qwen2-1.5b", 1543714304 },
+    { "qwen2-7b", 7615616512 },
+    { "qwen2-72b", 72706203648 },
+    /* as transformers 5.23 counts them, built on its meta device of the config.json that is
+         * published with each: AutoModelForCausalLM.from_config, the sum over parameters() */
+    { "llama3.1-8b", 8030261248 },
+    { "llama3.1-70b", 70553706496 },
+    { "llama3.1-405b", 405853388800 },
+    { "llama3.2-1b", 1235814400 },
+    { "llama3.2-3b", 3212749824 },
+    { "mistral-7b-v0.3", 7248023552 },
+    { "qwen2.5-0.5b", 494032768 },
+    { "qwen2.5-1.5b", 1543714304 },
+    { "qwen2.5-3b", 3085938688 },
+    { "qwen2.5-7b", 7615616512 },
+    { "qwen2.5-14b", 14770033664 },
+    { "qwen2.5-32b", 32763876352 },
+    { "qwen2.5-72b", 72706203648 },
+    { "qwen3-0.6b", 596049920 },
+    { "qwen3-1.7b", 1720574976 },
+    { "qwen3-4b", 4022468096 },
+    { "qwen3-8b", 8190735360 },
+    { "qwen3-14b", 14768307200 },
+    { "qwen3-32b", 32762123264 },
+    { "phi3-mini", 3821079552 },
+    { "phi3-medium", 13960238080 },
+    { "phi4", 14659507200 },
+    { "gemma-2b", 2506172416 },
+    { "gemma-7b", 8537680896 },
+    { "gemma2-2b", 2614341888 },
+    { "gemma2-9b", 9241705984 },
+    { "gemma2-27b", 27227128320 },
+    { "gemma3-270m", 268098176 },
+    { "gemma3-1b", 999885952 },
+    /* with the head for masked tokens, as BertForMaskedLM and RobertaForMaskedLM */
+    { "bert-base", 109514298 },
+    { "bert-large", 335174458 },
+    { "roberta-base:classes=0", 124697433 },
+    { "roberta-large", 355412057 },
+    { "resnet34", 21797672 },
+    { "resnet101", 44549160 },
+    { "resnet152", 60192808 },
+    { "vit-base", 86567656 },
+    { "vit-large", 304326632 },
+    /* a table of positions longer than what is read; the second of two blocks with 3 experts */
+    { "gpt2:layers=1,positions=2000", 124439808 - 11 * (12 * 768 * 768 + 13 * 768) + 976 * 768 },
+    { "gpt2:layers=2,hidden=8,heads=2,ffn=10,vocab=9,seq=4,experts=3",
+      13 * 8 + 2 * (4 * 64 + 8 * 8) + 2 * 80 + 18 + 24 + 3 * 2 * 80 + 16 },
+    /* two tables; of 4 layers projections with 2 of 8 heads for keys, three of SwiGLU, norms */
+    { "llama", 2 * 256 * 256 + 4 * (2 * 65536 + 2 * 256 * 64 + 3 * 256 * 704 + 512) + 256 },
+    /* one table, shared by encoder, decoder and output: with v tokens, width m, ffn f, h heads
          * of d and L layers each v m + L (12 m h d + 4 m f + 5 m) + 2 m, and for the positions
          * 32 h twice */
-        { "t5-small", 60506624 },
-        { "t5-base", 222903552 },
-        { "t5-large", 737668096 },
-        { "t5-3b", 2851598336 },
-        { "t5-11b", 11307321344 },
-        { "t5", 256 * 256 + 4 * (12 * 65536 + 4 * 256 * 1024 + 5 * 256) + 2 * 256 + 2 * 32 * 4 },
-        { "t5:layers=2,decoder=1,hidden=8,ffn=6,heads=3,head=5,vocab=7,buckets=10",
-          7 * 8 + 2 * (4 * 8 * 15 + 2 * 48 + 16) + (8 * 8 * 15 + 2 * 48 + 24) + 16 + 2 * 10 * 3 },
-        { "alexnet", 61100840 },
-        { "vgg11", 132863336 },
-        { "vgg16:depth=13", 133047848 },
-        { "vgg16", 138357544 },
-        { "vgg16:depth=19", 143667240 },
-        { "mobilenet_v2", 3504872 },
-        { "mobilenet_v2:width=0.5", 1968680 },
-        { "mnasnet0_5", 2218512 },
-        { "mnasnet0_5:width=1", 4383312 },
-        { "efficientnet_b0", 5288548 },
-        { "gpt2-xl:classes=2", 1557611200 + 2 * 1600 },
-        { "vit_b_16", 86567656 },
-        { "vit_b_16:patch=32", 88224232 },
-        /* the encoder's as published, 473.23 MiB; the classifier's */
-        { "roberta-base", 124055040 + 768 * 256 + 256 },
-        { "roberta-base:classes=2", 124055040 + 768 * 2 + 2 },
-        /* PyTorch's nn.LSTM(200, 200, 2) has 643200; the two tables and a bias */
-        { "lstm", 643200 + 2 * 10000 * 200 + 10000 },
-        { "lstm:layers=3,hidden=4,embed=5,vocab=7,seq=2",
-          (16 * (5 + 4) + 32) + 2 * (16 * (4 + 4) + 32) + 7 * 5 + 7 * 4 + 7 },
-        { "mlp:in=4,hidden=8,classes=3", 4 * 8 + 8 + 8 * 8 + 8 + 8 * 3 + 3 },
-        { "mlp:layers=1,in=4,classes=3", 4 * 3 + 3 },
-        /* convolutions and their norms: stem, two in the stage; the layer out */
-        { "resnet18:stages=1,blocks=1,width=8,size=16,classes=4",
-          49 * 3 * 8 + 16 + 2 * (9 * 8 * 8 + 16) + 8 * 4 + 4 },
-        /* the layer in; router, then per expert two layers; the layer out */
-        { "moe:layers=1,in=4,hidden=8,experts=5,classes=3",
-          4 * 8 + 8 + 5 * 8 + 5 * (8 * 32 + 32 + 32 * 8 + 8) + 8 * 3 + 3 },
-        { "moe:layers=3,in=4,hidden=8,experts=5,classes=3",
-          4 * 8 + 8 + 3 * (5 * 8 + 5 * (8 * 32 + 32 + 32 * 8 + 8)) + 8 * 3 + 3 },
-    };
+    { "t5-small", 60506624 },
+    { "t5-base", 222903552 },
+    { "t5-large", 737668096 },
+    { "t5-3b", 2851598336 },
+    { "t5-11b", 11307321344 },
+    { "t5", 256 * 256 + 4 * (12 * 65536 + 4 * 256 * 1024 + 5 * 256) + 2 * 256 + 2 * 32 * 4 },
+    { "t5:layers=2,decoder=1,hidden=8,ffn=6,heads=3,head=5,vocab=7,buckets=10",
+      7 * 8 + 2 * (4 * 8 * 15 + 2 * 48 + 16) + (8 * 8 * 15 + 2 * 48 + 24) + 16 + 2 * 10 * 3 },
+    { "alexnet", 61100840 },
+    { "vgg11", 132863336 },
+    { "vgg16:depth=13", 133047848 },
+    { "vgg16", 138357544 },
+    { "vgg16:depth=19", 143667240 },
+    { "mobilenet_v2", 3504872 },
+    { "mobilenet_v2:width=0.5", 1968680 },
+    { "mnasnet0_5", 2218512 },
+    { "mnasnet0_5:width=1", 4383312 },
+    { "efficientnet_b0", 5288548 },
+    { "gpt2-xl:classes=2", 1557611200 + 2 * 1600 },
+    { "vit_b_16", 86567656 },
+    { "vit_b_16:patch=32", 88224232 },
+    /* the encoder's as published, 473.23 MiB; the classifier's */
+    { "roberta-base", 124055040 + 768 * 256 + 256 },
+    { "roberta-base:classes=2", 124055040 + 768 * 2 + 2 },
+    /* PyTorch's nn.LSTM(200, 200, 2) has 643200; the two tables and a bias */
+    { "lstm", 643200 + 2 * 10000 * 200 + 10000 },
+    { "lstm:layers=3,hidden=4,embed=5,vocab=7,seq=2",
+      (16 * (5 + 4) + 32) + 2 * (16 * (4 + 4) + 32) + 7 * 5 + 7 * 4 + 7 },
+    { "mlp:in=4,hidden=8,classes=3", 4 * 8 + 8 + 8 * 8 + 8 + 8 * 3 + 3 },
+    { "mlp:layers=1,in=4,classes=3", 4 * 3 + 3 },
+    /* convolutions and their norms: stem, two in the stage; the layer out */
+    { "resnet18:stages=1,blocks=1,width=8,size=16,classes=4",
+      49 * 3 * 8 + 16 + 2 * (9 * 8 * 8 + 16) + 8 * 4 + 4 },
+    /* the layer in; router, then per expert two layers; the layer out */
+    { "moe:layers=1,in=4,hidden=8,experts=5,classes=3",
+      4 * 8 + 8 + 5 * 8 + 5 * (8 * 32 + 32 + 32 * 8 + 8) + 8 * 3 + 3 },
+    { "moe:layers=3,in=4,hidden=8,experts=5,classes=3",
+      4 * 8 + 8 + 3 * (5 * 8 + 5 * (8 * 32 + 32 + 32 * 8 + 8)) + 8 * 3 + 3 },
+};
+
+static void test_parameters(void **state)
+{
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (pl_mode mode = PL_TRAIN; mode <= PL_INFER; mode++) {
             pl_arena *a = pl_arena_new("test");
-            pl_graph *g = build(cases[i].spec, mode, NULL, a);
-            if (pl_graph_params(g) != cases[i].n)
-                fail_msg("%s has %lld parameters", cases[i].spec, (long long)pl_graph_params(g));
+            pl_graph *g = build(sizes[i].spec, mode, NULL, a);
+            if (pl_graph_params(g) != sizes[i].n)
+                fail_msg("%s has %lld parameters", sizes[i].spec, (long long)pl_graph_params(g));
             pl_arena_free(a);
         }
 }

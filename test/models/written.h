@@ -65,7 +65,9 @@ typedef struct heads {
     int n, n_queries_each, width; /* heads of the queries; of them, those of one key; numbers */
     double scale;
     bool causal;
-    const double *bias; /* [heads][queries][keys], or NULL */
+    const double *bias; /* [heads][queries][keys], or NULL                              */
+    int window;         /* the last so many positions, a query's own included; 0: all of them */
+    double cap;         /* scores are cap tanh(score / cap); 0: as they are                   */
 } heads;
 
 /* q [nq][heads][width], k and v [nk][heads / n_queries_each][width] */
@@ -77,15 +79,17 @@ static inline double *attend(const heads *a, int nq, int nk, const double *q, co
     for (int h = 0; h < a->n; h++)
         for (int i = 0; i < nq; i++) {
             int g = h / a->n_queries_each, live = a->causal ? i + 1 : nk;
+            int first = a->window && live > a->window ? live - a->window : 0;
             double sum = 0;
-            for (int j = 0; j < live; j++) {
+            for (int j = first; j < live; j++) {
                 double dot = 0;
                 for (int c = 0; c < d; c++)
                     dot += q[(i * a->n + h) * d + c] * k[(j * kv + g) * d + c];
                 if (a->bias) dot += a->bias[(h * nq + i) * nk + j];
-                sum += p[j] = exp(a->scale * dot);
+                dot *= a->scale;
+                sum += p[j] = exp(a->cap > 0 ? a->cap * tanh(dot / a->cap) : dot);
             }
-            for (int j = 0; j < live; j++)
+            for (int j = first; j < live; j++)
                 for (int c = 0; c < d; c++)
                     y[(i * a->n + h) * d + c] += p[j] / sum * v[(j * kv + g) * d + c];
         }

@@ -72,6 +72,26 @@ static const answer answers[] = {
       "; base=4 inverse=1",
       { { 2, { 2, 4 }, { 1, 2, 3, 4, 1, 0, 0, 0 } } },
       { { 1, 2, 3, 4, 0.5403023, 0, -0.8414710, 0 } } },
+    /* 3 / 0.6f is 5 in f32, and less in double */
+    { &pl_op_resize,
+      "; v=4 scale=0.60000002384185791 coords=asymmetric round=floor",
+      { { 2, { 1, 6 }, { 0, 1, 2, 3, 4, 5 } } },
+      { { 0, 1, 3, 5 } } },
+    /* a = -0.75: weights at 1.5, 0.5, 0.5, 1.5 are -0.09375, 0.59375 twice, -0.09375 */
+    { &pl_op_resize,
+      "; v=2 mode=cubic",
+      { { 2, { 1, 4 }, { 1, 2, 4, 8 } } },
+      { { 1.3125, 6.1875 } } },
+    /* the same without what is outside: divided by 1.09375 */
+    { &pl_op_resize,
+      "; v=2 mode=cubic exclude=1",
+      { { 2, { 1, 4 }, { 1, 2, 4, 8 } } },
+      { { 1.2857143, 6.3428571 } } },
+    /* weights 1/8, 3/8, 3/8, 1/8 of what is there */
+    { &pl_op_resize,
+      "; v=2 mode=linear antialias=1 exclude=1",
+      { { 2, { 1, 4 }, { 1, 2, 4, 8 } } },
+      { { 1.8571429, 5.4285714 } } },
     { &pl_op_batch_norm_stats,
       NULL,
       { { 2, { 2, 2 }, { 1, 2, 3, 4 } } },

@@ -153,7 +153,7 @@ static const known_refusal refusals[] = {
     { LINE("pad", "3", "4", "lo=-1"), "lo=-1" },
     { LINE("pad", "3", "7", "lo=3 v=7"), "'v' is 7" },
     { LINE("pad", "3", "6", "lo=3 mode=mirror"), "none of: constant edge reflect wrap" },
-    { LINE("resize", "3", "6", "v=6 mode=cubic"), "none of: nearest linear" },
+    { LINE("resize", "3", "6", "v=6 mode=area"), "none of: nearest linear cubic" },
     { LINE("resize", "3", "6", ""), "'v' is not known" },
     { LINE("resize", "3", "6", "scale=-1"), "out of range" },
     { "input x f32[6,2]\nnode y f32[6,2] = trilu \"(aq)k->(aq)k; a=2\" x\n", "'q' shares" },

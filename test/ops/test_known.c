@@ -35,6 +35,30 @@ static const known_answer answers[] = {
     { "embedding_grad adds up equal ids",
       "input i i32[4]\ninput d f32[4]\nnode y f32[3] = embedding_grad \"n,n->v; v=3\" i d\n",
       { 2, 0, 2, 3, 1, 10, 100, 1000 }, { 10, 0, 101 } },
+    { "scatter: of two updates to one place the last counts; one outside of it none",
+      "input x f32[4]\ninput i i64[4]\ninput u f32[4]\n"
+      "node y f32[4] = scatter \"e,k,k->e\" x i u\n",
+      { 1, 2, 3, 4, 2, 0, 2, 9, 5, 6, 7, 8 }, { 6, 2, 7, 4 } },
+    { "scatter: whole rows are added up",
+      "input x f32[2,2]\ninput i i32[3]\ninput u f32[3,2]\n"
+      "node y f32[2,2] = scatter \"en,k,kn->en; how=add\" x i u\n",
+      { 1, 2, 3, 4, 1, 0, 1, 10, 20, 30, 40, 50, 60 }, { 31, 42, 63, 84 } },
+    { "scatter: the larger, by row",
+      "input x f32[2,2]\ninput i i32[2,3]\ninput u f32[2,3]\n"
+      "node y f32[2,2] = scatter \"; how=max\" x i u\n",
+      { 1, 2, 3, 4, 0, 0, 1, 1, 1, 1, 5, 0, 1, 9, 3, 4 }, { 5, 2, 3, 9 } },
+    { "gather_elements picks whole rows",
+      "input x f32[2,3]\ninput i i32[2]\nnode y f32[2,2] = gather_elements \"ne,k->nk\" x i\n",
+      { 1, 2, 3, 4, 5, 6, 2, 0 }, { 3, 1, 6, 4 } },
+    { "flip", "input x i64[2,3]\nnode y i64[2,3] = flip \"\" x\n",
+      { 1, 2, 3, 4, 5, 6 }, { 3, 2, 1, 6, 5, 4 } },
+    { "max_pool_index: places of the whole plane",
+      "input x f32[1,1,3,3]\n"
+      "node y i64[1,1,2,2] = max_pool_index \"; r=2 s=2 pad=1 stride=2\" x\n",
+      { 1, 2, 3, 4, 5, 6, 7, 8, 9 }, { 0, 2, 6, 8 } },
+    { "reduce_prod_grad: no zero, one, two",
+      "input x f32[3,3]\ninput d f32[3]\nnode y f32[3,3] = reduce_prod_grad \"\" x d\n",
+      { 2, 3, 4, 0, 3, 4, 0, 3, 0, 1, 10, 1 }, { 12, 8, 6, 120, 0, 0, 0, 0, 0 } },
     { "cross entropy: log 4, log(1 + e), ignored",
       "input x f32[3,4]\ninput t i64[3]\nnode m f32[3] = reduce_max \"bv->b\" x\n"
       "node s f32[3] p f32[3] = cross_entropy_sums \"\" x t m\n"
@@ -93,6 +117,11 @@ static const known_refusal refusals[] = {
     { "input x f32[2]\nnode y f32[2] = concat \"a,a->a\" x x\n",
       "needs a letter that no piece has" },
     { "input x f32[6]\nnode y f32[6] = concat \"(ab)->v\" x\n", "two letters of its own" },
+    { "input x f32[4]\ninput i i64[2]\ninput u f32[2]\n"
+      "node y f32[4] = scatter \"e,k,k->e; how=last\" x i u\n",
+      "attribute 'how' is none of: none add mul max min" },
+    { "input x f32[2,99]\nnode y f32[2,1] = resize \"; v=1 mode=linear antialias=1\" x\n",
+      "antialias from 99 to 1 takes 198 places, at most 128" },
     { "input x f32[3]\nnode y f32[2] z f32[2] w f32[1] = split \"v->a,b,c; a=2\" x\n",
       "give the sizes" },
     { "input x f32[2]\nnode y f32[1] z f32[2] = split \"v->a,b; a=1 b=2\" x\n",

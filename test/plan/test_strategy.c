@@ -18,6 +18,10 @@ static void test_parse(void **state)
         { "zero=3", 1, "data=1", { .data = 1, .zero = 3 } },
         { "hsdp=4", 8, "data=2 shard=4", { .data = 2, .shard = 4, .zero = 3 } },
         { "hsdp=4,zero=3,dp=2", 8, "data=2 shard=4", { .data = 2, .shard = 4, .zero = 3 } },
+        { "ddp", 8, "data=8", { .data = 8 } },
+        { "fsdp", 8, "data=8", { .data = 8, .zero = 3 } },
+        { "fsdp=4", 8, "data=2 shard=4", { .data = 2, .shard = 4, .zero = 3 } },
+        { " tp=4 , dp=2", 8, "data=2 tensor=4", { .data = 2, .tensor = 4 } },
         { "tp=4,dp=2", 8, "data=2 tensor=4", { .data = 2, .tensor = 4 } },
         { "sp,tp=4", 4, "tensor=4", { .data = 1, .tensor = 4, .sequence = true } },
         { "tp=2d:2x2", 8, "data=2 row=2 column=2", { .data = 2, .grid = { 2, 2, 1 } } },
@@ -56,6 +60,7 @@ static void test_parse(void **state)
     }
 }
 
+/* Long, as it is a table. */
 static void test_parse_errors(void **state)
 {
     static const struct {
@@ -65,7 +70,16 @@ static void test_parse_errors(void **state)
         const char *says;
     } cases[] = {
         { "", 2, PL_EUSAGE, "'' is not one of its words" },
-        { "ddp", 2, PL_EUSAGE, "'ddp' is not one of its words (did you mean 'dp'?" },
+        { "dpp", 2, PL_EUSAGE, "'dpp' is not one of its words (did you mean 'dp'?" },
+        { "pp=2", 4, PL_EUNSUPPORTED, "'pp=2': pipelines are not there yet" },
+        { "tp=2,pp=2", 4, PL_EUNSUPPORTED, "pipelines are not there yet" },
+        { "schedule=1f1b", 4, PL_EUNSUPPORTED, "pipelines are not there yet" },
+        { "cp=2", 4, PL_EUNSUPPORTED, "positions of a row cannot be shared yet" },
+        { "dp,recompute=selective", 4, PL_EUNSUPPORTED, "activations are not recomputed yet" },
+        { "offload=optimizer", 4, PL_EUNSUPPORTED, "states do not leave their device yet" },
+        { "micro=8", 4, PL_EUNSUPPORTED, "--micro N" },
+        { "fsdp,zero=3", 4, PL_EUSAGE, "'zero=3' after another of its kind" },
+        { "fsdp=2,zero=1", 4, PL_EINPUT, "leave zero=1 out" },
         { "dp,", 2, PL_EUSAGE, "'' is not" },
         { "tp=0", 2, PL_EUSAGE, "'tp=0' is not" },
         { "tp=2x2", 4, PL_EUSAGE, "'tp=2x2' is not" },
@@ -81,10 +95,11 @@ static void test_parse_errors(void **state)
         { "tp=3d:2x2x3", 12, PL_EINPUT, "its sides have to be equal" },
         { "dp=2,tp=4", 6, PL_EINPUT, "takes dp=2 x tp=4 = 8 devices, and there are 6" },
         { "dp=2,tp=2", 8, PL_EINPUT, "takes dp=2 x tp=2 = 4 devices, and there are 8" },
-        { "tp=4", 6, PL_EINPUT, "takes a multiple of tp=4 = 4 devices, and there are 6" },
+        { "tp=4", 6, PL_EINPUT, "6 devices cannot be divided by tp=4" },
+        { "tp=2,ep=2", 6, PL_EINPUT, "6 devices cannot be divided by ep=2 x tp=2 = 4" },
         { "tp=4", 1, PL_EINPUT, "devices, and there is 1" },
         { "ep=2,hsdp=2,grid:2x3x1", 8, PL_EINPUT,
-          "takes a multiple of hsdp=2 x ep=2 x A=2 x B=3 = 24 devices" },
+          "takes hsdp=2 x ep=2 x A=2 x B=3 = 24 devices, and there are 8" },
         { "grid:1000000x1000000x1000000", 8, PL_EINPUT, "and there are 8" },
         { "sp", 4, PL_EINPUT, "sp splits activations over the devices of tp=N" },
         { "sp,tp=2d:2x2", 4, PL_EINPUT, "there are none: add e.g. tp=2" },

@@ -4,9 +4,8 @@
 
 #include "graph/op.h"
 #include "page.h"
-#include "plan/strategy.h"
+#include "plans.h"
 #include "program/summary.h"
-#include "train/optim.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,70 +13,6 @@
 #include <stddef.h>
 
 #include <cmocka.h>
-
-/* -- plans ------------------------------------------------------------------------------------- */
-
-/* Steps one after the other, longer ones for longer labels, with memory that rises and falls. */
-static const pl_forecast *forecast(const pl_program *p, pl_arena *a)
-{
-    pl_forecast *f = PL_NEW(a, pl_forecast);
-    f->begin = PL_NEW_N(a, double, p->n_steps + 1);
-    f->end = PL_NEW_N(a, double, p->n_steps + 1);
-    f->live = PL_NEW_N(a, int64_t, p->n_steps + 1);
-    for (int i = 0; i < p->n_steps; i++) {
-        double seconds = 1.0009e-6 * (double)strlen(p->step[i].label);
-        f->begin[i] = f->step_seconds;
-        f->end[i] = f->step_seconds += seconds;
-        *(p->step[i].kind == PL_MESSAGE ? &f->comm_seconds : &f->compute_seconds) += seconds;
-        f->live[i] = p->work_bytes * (i < p->n_steps / 2 ? i : p->n_steps - i) / p->n_steps;
-        if (f->live[i] > f->live[f->peak_step]) f->peak_step = i;
-    }
-    f->exposed_seconds = f->step_seconds - f->compute_seconds;
-    f->comm_bytes = p->message_bytes;
-    f->memory = (pl_forecast_memory){ 1001, 2003, 3007, 4013, 5021, 6029, 21074 };
-    return f;
-}
-
-static pl_plan *find_plan(const char *model, const char *strategy, int n, pl_arena *a)
-{
-    const pl_optim o = pl_optim_usual("adamw");
-    pl_model_args args;
-    pl_strategy s;
-    pl_graph *g;
-    pl_plan *plan = NULL;
-    pl_err err = { 0 };
-    bool ok = pl_model_parse(model, a, &args, &err);
-    if (ok) {
-        pl_builder b = pl_optim_step(&args, &o, a);
-        ok = pl_builder_done(&b, &g, &err) && pl_strategy_parse(strategy, n, a, &s, &err) &&
-             pl_strategy_plan(&s, g, NULL, a, &plan, &err);
-    }
-    if (!ok) fail_msg("%s, %s: %s", model, strategy, err.msg);
-    return plan;
-}
-
-static pl_html_plan lower(const char *model, const char *strategy, pl_plan *plan, pl_arena *a)
-{
-    const pl_lower_options options = { 0 };
-    pl_program *p = NULL;
-    pl_err err = { 0 };
-    if (!pl_program_lower(plan, 0, pl_store_new(plan, 0, a), &options, a, &p, &err))
-        fail_msg("%s, %s: %s", model, strategy, err.msg);
-    return (pl_html_plan){ .name = pl_arena_fmt(a, "%s.json", strategy),
-                           .model = model,
-                           .cluster = "1x4xv100",
-                           .strategy = strategy,
-                           .plan = plan,
-                           .program = p,
-                           .forecast = forecast(p, a),
-                           .bound_seconds = 1.25e-5,
-                           .limit_bytes = 40000 };
-}
-
-static pl_html_plan make(const char *model, const char *strategy, int n, pl_arena *a)
-{
-    return lower(model, strategy, find_plan(model, strategy, n, a), a);
-}
 
 static const char *write_page(int n, const pl_html_plan plan[], pl_arena *a)
 {
@@ -90,7 +25,7 @@ static const char *write_page(int n, const pl_html_plan plan[], pl_arena *a)
     return text;
 }
 
-#define GPT "gpt2:layers=3,hidden=16,heads=4,vocab=64,seq=8,batch=8"
+#define GPT PLANS_GPT
 #define MLP "mlp:layers=2,in=8,hidden=8,classes=8,batch=8"
 
 /* -- the checker itself ------------------------------------------------------------------------ */
@@ -146,7 +81,7 @@ static void test_well_formed(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pl_arena *a = pl_arena_new("test");
-        const pl_html_plan x = make(cases[i].model, cases[i].strategy, cases[i].devices, a);
+        const pl_html_plan x = plans_make(cases[i].model, cases[i].strategy, cases[i].devices, a);
         const char *text = write_page(1, &x, a);
         assert_int_equal(page_count(text, "<section>"), 4);
         assert_int_equal(page_count(text, "<small>first 64 of") > 0, cases[i].devices > 64);
@@ -171,13 +106,13 @@ static void test_well_formed(void **state)
 /* Every text that comes from outside is such: of the plan, of its axes, values and steps. */
 static pl_html_plan make_hostile(const char *strategy, pl_arena *a)
 {
-    pl_plan *plan = find_plan(GPT, strategy, 4, a);
+    pl_plan *plan = plans_find(GPT, strategy, 4, a);
     for (int i = 0; i < plan->mesh.n; i++)
         snprintf(plan->mesh.axis[i].name, sizeof plan->mesh.axis[i].name, "<%c>&\"'\x07\xff",
                  'a' + i);
     for (int i = 0; i < plan->graph->values.n; i++)
         plan->graph->values.at[i]->name = pl_arena_fmt(a, HOSTILE "%d", i);
-    pl_html_plan x = lower(GPT, strategy, plan, a);
+    pl_html_plan x = plans_lower(GPT, strategy, plan, a);
     for (int i = 0; i < x.program->n_steps; i++) x.program->step[i].label = HOSTILE;
     x.name = x.model = x.cluster = x.strategy = HOSTILE;
     return x;
@@ -212,14 +147,14 @@ static void check_figure(const char *text, const char *name, double want)
 static void test_figures(void **state)
 {
     pl_arena *a = pl_arena_new("test");
-    const pl_html_plan x = make(GPT, "tp=2,dp", 4, a);
+    const pl_html_plan x = plans_make(GPT, "tp=2,dp", 4, a);
     const pl_forecast *f = x.forecast;
     const char *text = write_page(1, &x, a);
     pl_summary s;
     (void)state;
     pl_summary_make(x.program, a, &s);
     check_figure(text, "<dt>step, predicted", f->step_seconds);
-    check_figure(text, "<dt>no plan is below", 1.25e-5);
+    assert_null(strstr(text, "no plan is below")); /* the search bounds its own sums, not these */
     check_figure(text, "<dt>computing", f->compute_seconds);
     check_figure(text, "<dt>messages", f->comm_seconds);
     check_figure(text, "computing waits ", f->exposed_seconds);
@@ -251,7 +186,7 @@ static void test_orders(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         const pl_lower_options o = { .order = orders[i] };
-        pl_plan *plan = find_plan(GPT, "dp", 1, a);
+        pl_plan *plan = plans_find(GPT, "dp", 1, a);
         pl_program *p;
         pl_err err = { 0 };
         assert_true(pl_program_lower(plan, 0, pl_store_new(plan, 0, a), &o, a, &p, &err));
@@ -278,7 +213,7 @@ static void test_memory_bar(void **state)
 {
     static const double bytes[] = { 1001, 2003, 3007, 4013, 5021, 6029 };
     pl_arena *a = pl_arena_new("test");
-    const pl_html_plan x = make(MLP, "dp", 2, a);
+    const pl_html_plan x = plans_make(MLP, "dp", 2, a);
     const char *at = strstr(write_page(1, &x, a), "<svg class=\"wide bar\"");
     double end = 0;
     (void)state;
@@ -355,7 +290,7 @@ static void test_time_line(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
         pl_arena *a = pl_arena_new("test");
-        pl_html_plan x = make(GPT, strategies[i], 4, a);
+        pl_html_plan x = plans_make(GPT, strategies[i], 4, a);
         pl_forecast f;
         check_time_line(&x, a);
         pl_forecast_make(x.program, &speed, a, &f);
@@ -363,6 +298,48 @@ static void test_time_line(void **state)
         check_time_line(&x, a);
         pl_arena_free(a);
     }
+}
+
+/* The look at one block from near ends where the block does, though some of its steps (copies of
+ * weights in bf16, for the updates) were put off to the end of the pass. */
+static void test_block(void **state)
+{
+    pl_arena *a = pl_arena_new("test");
+    double seconds;
+    (void)state;
+    const pl_html_plan x =
+        plans_make("llama:layers=12,hidden=16,heads=4,kv=2,ffn=32,vocab=64,seq=8,batch=8,"
+                   "dtype=bf16",
+                   "zero=3", 4, a);
+    const char *at = strstr(write_page(1, &x, a), "Backward pass of block");
+    assert_non_null(at);
+    assert_int_equal(sscanf(strstr(at, "<data"), "<data value=\"%lf", &seconds), 1);
+    if (seconds > x.forecast->step_seconds / 12)
+        fail_msg("block 5 of 12: %g s of %g", seconds, x.forecast->step_seconds);
+    pl_arena_free(a);
+}
+
+/* -- devices ----------------------------------------------------------------------------------- */
+
+static void test_devices(void **state)
+{
+    pl_arena *a = pl_arena_new("test");
+    pl_cluster *c;
+    pl_err err = { 0 };
+    (void)state;
+    pl_html_plan x = plans_make(GPT, "tp=2,dp", 4, a);
+    assert_null(strstr(write_page(1, &x, a), "Devices and links"));
+    assert_true(pl_cluster_find("1x4xv100", a, &c, &err));
+    x.devices = c;
+    x.units = "tokens";
+    x.n_units = 64;
+    x.mfu = 0.25;
+    const char *text = write_page(1, &x, a);
+    assert_non_null(strstr(text, "rank = 2\xc3\x97<b>data</b> + <b>tensor</b>"));
+    assert_non_null(strstr(text, "<td class=\"n\">900 GB/s</td><td>NVIDIA V100 SXM2 data sheet"));
+    assert_non_null(strstr(text, "<dt>tokens in a second</dt>"));
+    assert_non_null(strstr(text, "25.0 % of the peak (MFU)"));
+    pl_arena_free(a);
 }
 
 /* -- what is alive ----------------------------------------------------------------------------- */
@@ -409,7 +386,7 @@ static void test_alive(void **state)
     (void)state;
     for (size_t s = 0; s < sizeof strategies / sizeof *strategies; s++) {
         pl_arena *a = pl_arena_new("test");
-        const pl_html_plan x = make(GPT, strategies[s], 4, a);
+        const pl_html_plan x = plans_make(GPT, strategies[s], 4, a);
         pl_html_view v;
         pl_html_view_make(&v, &x, 0, a);
         for (int i = 0; i < x.program->n_steps; i += 3) check_alive(&v, i, a);
@@ -463,7 +440,7 @@ static void test_cells(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
         pl_arena *a = pl_arena_new("test");
-        const pl_html_plan x = make(GPT, strategies[i], 4, a);
+        const pl_html_plan x = plans_make(GPT, strategies[i], 4, a);
         const char *text = strstr(write_page(1, &x, a), "<h3>Weights</h3>");
         for (int k = 0; k < x.plan->graph->values.n; k++) {
             const pl_value *v = x.plan->graph->values.at[k];
@@ -486,7 +463,7 @@ static void test_cells(void **state)
 static void test_known_cells(void **state)
 {
     pl_arena *a = pl_arena_new("test");
-    const pl_html_plan x = make(MLP, "tp=2,dp", 4, a);
+    const pl_html_plan x = plans_make(MLP, "tp=2,dp", 4, a);
     const char *text = write_page(1, &x, a);
     (void)state;
     assert_true(page_count(text, "<title>[0:4, 0:8] tensor=0; devices 0 2</title>") > 0);
@@ -499,8 +476,8 @@ static void test_known_cells(void **state)
 static void test_compare(void **state)
 {
     pl_arena *a = pl_arena_new("test");
-    const pl_html_plan x[] = { make(GPT, "dp", 4, a), make(GPT, "zero=1", 4, a),
-                               make(GPT, "zero=3", 4, a) };
+    const pl_html_plan x[] = { plans_make(GPT, "dp", 4, a), plans_make(GPT, "zero=1", 4, a),
+                               plans_make(GPT, "zero=3", 4, a) };
     const pl_html_plan same[] = { x[0], x[0], x[0] };
     const char *text = write_page(3, x, a), *side = strstr(text, "Plans side by side");
     (void)state;
@@ -533,14 +510,14 @@ static void test_compare(void **state)
 static void test_compare_names(void **state)
 {
     pl_arena *a = pl_arena_new("test");
-    pl_plan *p = find_plan(GPT, "zero=3", 4, a), *q = find_plan(GPT, "zero=3", 4, a);
+    pl_plan *p = plans_find(GPT, "zero=3", 4, a), *q = plans_find(GPT, "zero=3", 4, a);
     (void)state;
     strcpy(q->mesh.axis[0].name, "other");
-    const pl_html_plan x[] = { lower(GPT, "zero=3", p, a), lower(GPT, "zero=3", q, a) };
+    const pl_html_plan x[] = { plans_lower(GPT, "zero=3", p, a), plans_lower(GPT, "zero=3", q, a) };
     assert_non_null(
         strstr(write_page(2, x, a), "Weights placed differently <span class=\"dim\">0 of 40"));
     /* another model: most are not there, or have other shapes */
-    const pl_html_plan y[] = { x[0], make(MLP, "dp", 4, a) };
+    const pl_html_plan y[] = { x[0], plans_make(MLP, "dp", 4, a) };
     assert_true(page_count(write_page(2, y, a), "not there") > 10);
     pl_arena_free(a);
 }
@@ -552,7 +529,8 @@ static void test_same_bytes(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         a[i] = pl_arena_new("test");
-        const pl_html_plan x[] = { make(GPT, "tp=2,dp", 4, a[i]), make(GPT, "zero=3", 4, a[i]) };
+        const pl_html_plan x[] = { plans_make(GPT, "tp=2,dp", 4, a[i]),
+                                   plans_make(GPT, "zero=3", 4, a[i]) };
         text[i] = write_page(2, x, a[i]);
     }
     assert_string_equal(text[0], text[1]);
@@ -567,7 +545,7 @@ static void test_size(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
         pl_arena *a = pl_arena_new("test");
-        const pl_html_plan x = make("gpt2:batch=64", strategies[i], 16, a);
+        const pl_html_plan x = plans_make("gpt2:batch=64", strategies[i], 16, a);
         size_t n = strlen(write_page(1, &x, a));
         if (n > 500000) fail_msg("%s: %zu bytes", strategies[i], n);
         pl_arena_free(a);
@@ -580,7 +558,8 @@ int main(void)
         cmocka_unit_test(test_checker),    cmocka_unit_test(test_well_formed),
         cmocka_unit_test(test_escapes),    cmocka_unit_test(test_figures),
         cmocka_unit_test(test_orders),     cmocka_unit_test(test_memory_bar),
-        cmocka_unit_test(test_time_line),  cmocka_unit_test(test_alive),
+        cmocka_unit_test(test_time_line),  cmocka_unit_test(test_block),
+        cmocka_unit_test(test_devices),    cmocka_unit_test(test_alive),
         cmocka_unit_test(test_cells),      cmocka_unit_test(test_known_cells),
         cmocka_unit_test(test_compare),    cmocka_unit_test(test_compare_names),
         cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_size),

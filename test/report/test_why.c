@@ -93,12 +93,44 @@ static void test_layout(void **state)
     pl_arena_free(a);
 }
 
+/* The sentence is about the next best, has the forecast's difference, and says that memory binds
+ * only where there is next to none left. */
+static void test_sentence(void **state)
+{
+    pl_arena *a = pl_arena_new("test");
+    taken t;
+    (void)state;
+    assert_true(take("4xv100", 0, a, &t));
+    const char *why = pl_why_sentence(t.best, a);
+    const pl_contender *next = &t.best->at[1];
+    while (next->searched || next->forecast.step_seconds <= t.best->take->forecast.step_seconds)
+        next++;
+    const double more = next->forecast.step_seconds - t.best->take->forecast.step_seconds;
+    const char *begin = pl_arena_fmt(a, "%s is %.3f ms slower: ", next->name, 1e3 * more);
+    if (strncmp(why, begin, strlen(begin)) != 0) fail_msg("'%s' begins not with '%s'", why, begin);
+    assert_null(strstr(why, "Memory binds"));
+    assert_null(strstr(why, "nan"));
+
+    double peak = (double)t.best->take->forecast.memory.peak;
+    assert_true(take("4xv100", 1.001 * peak, a, &t));
+    why = pl_why_sentence(t.best, a);
+    assert_non_null(strstr(why, "Memory binds: "));
+    assert_true(strlen(why) <= 200);
+
+    const char *name = NULL;
+    for (int i = 0; i < t.best->n && !name; i++)
+        if (t.best->at[i].searched) name = pl_why_name(&t.best->at[i], a);
+    assert_true(name && !strncmp(name, "auto, mesh nvlink", 17));
+    pl_arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_is_the_plan),
         cmocka_unit_test(test_keeps_the_limit),
         cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,8 @@
 
 enum { N = 4 };
 
+#define RUN "00000000000000aa"
+
 /* A folder of its own for each test, in the working directory, removed at the end. */
 typedef struct place {
     pl_arena *arena;
@@ -94,8 +96,11 @@ static const pl_saved *make_tensors(pl_arena *a, int64_t step)
 static bool save_with(const pl_file_ops *ops, const char *dir, int64_t step, int keep, pl_err *err)
 {
     pl_arena *a = pl_arena_new("save");
-    pl_manifest m = { "gpt2:layers=2", step, 7, step + 1, "data.txt", 99, "abc", "{\"lr\":0.1}" };
-    bool ok = pl_save_checkpoint(ops, dir, &m, N, make_tensors(a, step), keep, err);
+    const pl_keep kept = { .newest = keep };
+    pl_manifest m = {
+        "gpt2:layers=2", step, 7, step + 1, "data.txt", 99, "abc", "{\"lr\":0.1}", RUN
+    };
+    bool ok = pl_save_checkpoint(ops, dir, &m, N, make_tensors(a, step), kept, err);
     pl_arena_free(a);
     return ok;
 }
@@ -146,9 +151,10 @@ static void test_round_trip(void **state)
     place *p = *state;
     pl_arena *a = p->arena;
     const pl_saved *t = make_tensors(a, 40);
-    pl_manifest m = { "gpt2:layers=2", 40, UINT64_MAX, 41, "d.txt", 1 << 20, "0f", "{\"a\": [1]}" };
+    pl_manifest m = { "gpt2:layers=2", 40,   UINT64_MAX,     41, "d.txt",
+                      1 << 20,         "0f", "{\"a\": [1]}", RUN };
     pl_err err = { 0 };
-    if (!pl_checkpoint_save(p->dir, &m, N, t, 1, &err)) fail_msg("%s", err.msg);
+    if (!pl_checkpoint_save(p->dir, &m, N, t, (pl_keep){ 1, false }, &err)) fail_msg("%s", err.msg);
     assert_string_equal(print_folder(p), "latest step-00000040.json step-00000040.safetensors");
     assert_int_equal(open_and_verify(p), 40);
     const char *both[] = { p->dir, join(p, "step-00000040.json") };
@@ -160,6 +166,7 @@ static void test_round_trip(void **state)
         assert_int_equal(c.manifest.data_step, 41);
         assert_int_equal(c.manifest.data_bytes, 1 << 20);
         assert_string_equal(c.manifest.data_hash, "0f");
+        assert_string_equal(c.manifest.run, RUN);
         assert_string_equal(c.manifest.settings, "{\"a\":[1]}");
         assert_string_equal(c.tensor[0].name, "count"); /* by falling element size */
         assert_string_equal(c.tensor[1].name, "h0.weight");
@@ -229,6 +236,41 @@ static void write_text(const char *path, const char *text, size_t n)
     assert_int_equal(fclose(f), 0);
 }
 
+/* A checkpoint of step 5 as another run would have written it; "" is an older version. */
+static void save_other(place *p, const char *run)
+{
+    const pl_manifest m = { .model = "gpt2", .step = 5, .settings = "{}", .run = run };
+    pl_err err = { 0 };
+    if (!pl_checkpoint_save(p->dir, &m, 0, NULL, (pl_keep){ 1, false }, &err))
+        fail_msg("%s", err.msg);
+}
+
+/* Checkpoints of other runs stay, whatever else goes, unless it is said that they may go. */
+static void test_other_runs(void **state)
+{
+    place *p = *state;
+    static const char *const runs[] = { "00000000000000bb", "" };
+    const char *five = "latest step-00000005.json step-00000005.safetensors ";
+    for (int i = 0; i < 2; i++) {
+        clear(p);
+        save_other(p, runs[i]);
+        for (int64_t step = 1; step < 9; step++) save(p, step, 1);
+        assert_int_equal(open_and_verify(p), 8);
+        assert_string_equal(
+            print_folder(p),
+            pl_arena_fmt(p->arena, "%s%s", five, "step-00000008.json step-00000008.safetensors"));
+        write_text(join(p, "step-00000007.safetensors"), "x", 1); /* a half: whose, who knows? */
+        save(p, 9, 1);
+        assert_int_equal(access(join(p, "step-00000007.safetensors"), F_OK), 0);
+        pl_err err = { 0 };
+        const pl_manifest m = { .model = "gpt2", .step = 2, .settings = "{}", .run = RUN };
+        const pl_keep alone = { 2, true };
+        if (!pl_checkpoint_save(p->dir, &m, 0, NULL, alone, &err)) fail_msg("%s", err.msg);
+        assert_string_equal(print_folder(p), "latest step-00000002.json step-00000002.safetensors "
+                                             "step-00000009.json step-00000009.safetensors");
+    }
+}
+
 static void test_leftovers(void **state)
 {
     place *p = *state;
@@ -265,7 +307,7 @@ static const struct {
     { LATEST, NULL, "step-00000041.json\n", "step-00000041.json: cannot open: No such file" },
     { MANIFEST, NULL, NULL, "step-00000040.json: cannot open: No such file" },
     { MANIFEST, NULL, "", "step-00000040.json: bad JSON at line 1" },
-    { MANIFEST, "\"step\": 40", "\"step\": forty", "bad JSON at line 4" },
+    { MANIFEST, "\"step\": 40", "\"step\": forty", "bad JSON at line 5" },
     { MANIFEST, "\"pleat_checkpoint\": 1", "\"pleat_checkpoint\": 2", "version 2, this one reads" },
     { MANIFEST, "40, 50", "50, 40", "'h0.weight' is f32[50,40] in the manifest, but f32[40,50]" },
     { MANIFEST, "\"f32\"", "\"i32\"", "'h0.weight' is i32[40,50] in the manifest, but f32[40,50]" },
@@ -617,10 +659,19 @@ static void test_kill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_round_trip),         TEST(test_same_bytes), TEST(test_keep),
-        TEST(test_leftovers),          TEST(test_damage),     TEST(test_damaged_data),
-        TEST(test_no_folder),          TEST(test_no_room),    TEST(test_every_call_fails),
-        TEST(test_dies_at_every_call), TEST(test_order),      TEST(test_kill),
+        TEST(test_round_trip),
+        TEST(test_same_bytes),
+        TEST(test_keep),
+        TEST(test_other_runs),
+        TEST(test_leftovers),
+        TEST(test_damage),
+        TEST(test_damaged_data),
+        TEST(test_no_folder),
+        TEST(test_no_room),
+        TEST(test_every_call_fails),
+        TEST(test_dies_at_every_call),
+        TEST(test_order),
+        TEST(test_kill),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,7 +144,7 @@ static void test_starts_after_compute(void **state)
         let_poll(&b, 20);
         assert_int_equal(atomic_load(&b.f.opened), allowed[step]);
     }
-    assert_true(pl_lane_agree(b.lane, &b.err));
+    assert_true(pl_lane_agree(b.lane, &(int){ 0 }, &b.err));
     for (int i = 0; i < 4; i++) {
         assert_int_equal(b.f.started[i], i);
         assert_true(b.f.computed_at[i] >= after[i]);
@@ -167,7 +167,7 @@ static void test_waits_in_order(void **state)
     assert_true(pl_lane_wait(b.lane, 3, &b.err));
     assert_true(pl_lane_wait(b.lane, 2, &b.err)); /* long done: returns at once */
     for (int i = 0; i < 3; i++) assert_true(atomic_load(&b.f.request[i].finished));
-    assert_true(pl_lane_agree(b.lane, &b.err));
+    assert_true(pl_lane_agree(b.lane, &(int){ 0 }, &b.err));
     tear_down(&b);
 }
 
@@ -184,7 +184,7 @@ static void test_messages_overlap(void **state)
     pl_lane_begin(b.lane, MESSAGES, b.message);
     assert_true(pl_lane_wait(b.lane, MESSAGES, &b.err));
     assert_int_equal(atomic_load(&b.f.most_open), 8);
-    assert_true(pl_lane_agree(b.lane, &b.err));
+    assert_true(pl_lane_agree(b.lane, &(int){ 0 }, &b.err));
     tear_down(&b);
 }
 
@@ -201,7 +201,7 @@ static void test_progress_while_busy(void **state)
     while (!atomic_load(&b.f.request[3].finished)) work += work * 31 + 7;
     assert_true(atomic_load(&b.f.tests) >= 8000);
     assert_true(pl_lane_wait(b.lane, 4, &b.err));
-    assert_true(pl_lane_agree(b.lane, &b.err));
+    assert_true(pl_lane_agree(b.lane, &(int){ 0 }, &b.err));
     assert_true(pl_lane_busy(b.lane) > 0);
     tear_down(&b);
 }
@@ -220,7 +220,7 @@ static void test_steps_follow_steps(void **state)
         atomic_store(&b.f.opened, 0);
         pl_lane_begin(b.lane, MESSAGES, b.message);
         for (int k = 1; k <= MESSAGES / 4; k++) advance(&b, k);
-        assert_true(pl_lane_agree(b.lane, &b.err));
+        assert_true(pl_lane_agree(b.lane, &(int){ 0 }, &b.err));
         assert_int_equal(atomic_load(&b.f.opened), MESSAGES);
         assert_int_equal(atomic_load(&b.f.open), 0);
     }
@@ -234,11 +234,11 @@ static void test_agrees_on_errors(void **state)
     set_up(&b);
     start_lane(&b);
     pl_err_set(&b.err, PL_EINPUT, "no such tensor");
-    assert_false(pl_lane_agree(b.lane, &b.err));
+    assert_false(pl_lane_agree(b.lane, &(int){ 0 }, &b.err));
     assert_int_equal(b.err.code, PL_EINPUT);
     assert_string_equal(b.err.msg, "rank 0: no such tensor");
     b.err = (pl_err){ 0 };
-    assert_true(pl_lane_agree(b.lane, &b.err)); /* the lane goes on */
+    assert_true(pl_lane_agree(b.lane, &(int){ 0 }, &b.err)); /* the lane goes on */
     tear_down(&b);
 }
 
@@ -247,7 +247,7 @@ static void check_is_over(bench *b, const char *why)
 {
     for (int i = 0; i < 2; i++) {
         b->err = (pl_err){ 0 };
-        assert_false(pl_lane_agree(b->lane, &b->err));
+        assert_false(pl_lane_agree(b->lane, &(int){ 0 }, &b->err));
         assert_string_equal(b->err.msg, why);
         b->err = (pl_err){ 0 };
         pl_lane_begin(b->lane, 1, b->message);
@@ -283,7 +283,7 @@ static void test_failed_peer(void **state)
         set_up(&b);
         b.f.fail_poll = at;
         start_lane(&b);
-        while (pl_lane_agree(b.lane, &b.err)) sched_yield();
+        while (pl_lane_agree(b.lane, &(int){ 0 }, &b.err)) sched_yield();
         assert_string_equal(b.err.msg, "a peer gave up");
         check_is_over(&b, "a peer gave up");
         tear_down(&b);

@@ -46,7 +46,7 @@ static const struct {
     { "{\"a\":{" F32(0, 8) "}} x", 8, "end of file expected" },
     { "{\"a\":7}", 0, "tensor 'a': its entry is not an object" },
     { "{\"a\":{}}", 0, "tensor 'a': 'dtype' is missing" },
-    { "{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8]}}", 8, "dtype 'F64'" },
+    { "{\"a\":{\"dtype\":\"F16\",\"shape\":[4],\"data_offsets\":[0,8]}}", 8, "dtype 'F16'" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":2,\"data_offsets\":[0,8]}}", 8, "'shape' is of" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", 8, "dimension 0" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2.0],\"data_offsets\":[0,8]}}", 8, "dimension 0" },

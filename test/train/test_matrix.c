@@ -34,6 +34,10 @@ static const row moe_rows[] = {
     { 4, "dp ep=4 ep=2 ep=2,tp=2 zero=3 tp=2,sp auto" },
     { 8, "ep=4,zero=3 ep=2,tp=2,zero=1 tp=3d:2x2x2" },
 };
+static const row routed_rows[] = {
+    { 2, "dp zero=3 tp=2,sp ep=2" },
+    { 4, "ep=2,zero=3 ep=2,tp=2" },
+};
 
 static const row image_rows[] = {
     { 2, "dp zero=3 spatial=2" },
@@ -44,19 +48,14 @@ static const row encoder_rows[] = {
     { 4, "zero=3 tp=4 tp=2d:2x2 tp=2,sp auto" },
 };
 
-static void check_strategy(const pl_verify *v, const char *model, const char *strategy, int n,
+static void check_strategy(pl_verify *v, const char *model, const char *strategy, int n,
                            double *most)
 {
     pl_arena *a = pl_arena_new("test");
-    const pl_verify_case *c;
     pl_verify_found f;
     pl_err err = { 0 };
-    bool ok = pl_verify_split(v, strategy, n, a, &c, &err);
-    if (ok) {
-        verify_ranks(c, n, &f, &err);
-        ok = pl_verify_judge(c, &f, &err);
-    }
-    if (!ok) fail_msg("%s, %s on %d: %s", model, strategy, n, err.msg);
+    if (!verify_strategy(v, strategy, n, a, &f, &err))
+        fail_msg("%s, %s on %d: %s", model, strategy, n, err.msg);
     assert_true(f.bytes_counted > 0 || !strcmp(strategy, "auto")); /* copies may be fastest */
     if (f.difference > *most) *most = f.difference;
     pl_arena_free(a);
@@ -114,6 +113,22 @@ static void test_moe(void **state)
     CHECK_MODEL("moe:layers=1,in=6,hidden=8,experts=4,k=2,tokens=6,classes=3,batch=8", moe_rows);
 }
 
+static void test_routed_decoders(void **state)
+{
+    static const char *const models[] = {
+        "llama:layers=2,hidden=16,heads=4,kv=2,ffn=8,experts=4,expert=6,shared=10,names=qwen,even="
+        "0,"
+        "every=2,capacity=0,bias=1,vocab=12,seq=6,batch=8",
+        "deepseek:layers=2,hidden=16,heads=4,kvrank=6,nope=4,turned=4,value=6,ffn=10,expert=6,"
+        "experts=8,k=3,even=0,groups=4,chosen=2,scale=2.0,vocab=12,seq=6,batch=8",
+        "deepseek:layers=2,hidden=16,heads=4,qrank=6,kvrank=6,nope=4,turned=4,value=6,ffn=10,"
+        "expert=6,experts=8,k=3,score=sigmoid,groups=4,chosen=2,scale=2.5,even=1,capacity=0,"
+        "vocab=12,seq=6,batch=8",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) CHECK_MODEL(models[i], routed_rows);
+}
+
 /* In these nets norms stand before convolutions without a ReLU between: the biases' gradients and
  * the next norms' means are 0 but for rounding, which adam would enlarge. So the tolerance is that
  * of sums of f32 of either sign, relative to a thousandth of the largest of a kind. */
@@ -146,9 +161,13 @@ static void test_encoders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mlp),       cmocka_unit_test(test_gpt),
-        cmocka_unit_test(test_conv),      cmocka_unit_test(test_moe),
-        cmocka_unit_test(test_depthwise), cmocka_unit_test(test_encoders),
+        cmocka_unit_test(test_mlp),
+        cmocka_unit_test(test_gpt),
+        cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_moe),
+        cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_encoders),
+        cmocka_unit_test(test_routed_decoders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

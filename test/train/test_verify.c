@@ -51,10 +51,11 @@ static void test_right_ones_pass(void **state)
         pl_err err;
         o.optim.name = cases[i].optimizer;
         o.micro = cases[i].micro;
+        o.tolerance = -1; /* as the command has it: rounding is told from error */
         if (!verify(&o, cases[i].strategy, cases[i].n, a, &f, &err))
             fail_msg("%s, %s on %d in %d micro-batches: %s", cases[i].model, cases[i].strategy,
                      cases[i].n, (int)cases[i].micro, err.msg);
-        assert_true(f.difference <= o.tolerance && f.tensor);
+        assert_true(f.difference <= 2e-5 && f.tensor);
         assert_true((f.bytes_counted > 0) == (cases[i].n > 1));
         assert_int_equal(f.bytes_counted, f.bytes_predicted);
         pl_arena_free(a);
@@ -112,6 +113,7 @@ static void test_gathers_in_steps(void **state)
         pl_arena *a = pl_arena_new("test");
         pl_verify_options o = verify_options(!strcmp(cases[i].model, "mlp") ? mlp : gpt2);
         int64_t bytes[2];
+        o.tolerance = 2e-5; /* after the first step biases are small */
         int broadcasts = 0;
         for (int k = 0; k < 2; k++) {
             pl_verify_found f;
@@ -383,12 +385,12 @@ static void test_refusals(void **state)
         pl_code code;
         int64_t micro;
     } cases[] = {
-        { "mlp:nokey=1", "adamw", "dp", "nokey", 0.01, PL_EINPUT },
+        { "mlp:nokey=1", "adamw", "dp", "nokey", 0.01, PL_EUSAGE },
         { "mlp", "newton", "dp", "unknown optimizer 'newton'", 0.01, PL_EUSAGE },
         { "mlp", "adamw", "magic=2", "magic", 0.01, PL_EUSAGE },
         { "mlp:batch=8", "sgd", "dp",
           "batch=8 does not divide into 3 micro-batches: give --batch 9, or another --micro", 0.01,
-          PL_EINPUT, 3 },
+          PL_EUSAGE, 3 },
         { "mlp:batch=4", "sgd", "dp", "the whole run is not finite: loss of step", 1e30, PL_ERUN,
           2 },
         { "mlp:batch=4", "sgd", "dp", "the whole run is not finite: loss of step", 1e30, PL_ERUN },

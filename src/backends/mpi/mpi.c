@@ -58,6 +58,7 @@ static MPI_Datatype type_of(pl_type t)
     switch (t) {
     case PL_F32: return MPI_FLOAT;
     case PL_BF16: return MPI_UINT16_T;
+    case PL_F64: return MPI_DOUBLE;
     case PL_I32: return MPI_INT32_T;
     case PL_I64: return MPI_INT64_T;
     case PL_U8: return MPI_UINT8_T;
@@ -281,6 +282,7 @@ static bool test_parts(request *r, bool *done, pl_err *err)
 static bool hold_roll_call(transport *c, bool caller, pl_err *err)
 {
     const pl_request *oldest = c->open.next == &c->open ? NULL : &c->open.next->head;
+    c->head.given_up = pl_roll_was_away(c->roll);
     pl_roll_take(c->roll, oldest, caller, c->head.timeout_seconds, err);
     return fail(c, err);
 }
@@ -300,8 +302,8 @@ static bool test_mpi(pl_comm *base, pl_request *q, bool *done, pl_err *err)
         return true;
     }
     double now = pl_clock_now();
-    bool late = now - q->start > base->timeout_seconds;
-    if (late || pl_roll_heard(c->roll, now)) return hold_roll_call(c, late, err);
+    bool heard = pl_roll_heard(c->roll, now), late = now - q->start > base->timeout_seconds;
+    if (late || heard) return hold_roll_call(c, late, err);
     return true;
 }
 

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-static const double ask_seconds = 1e-3, window_seconds = 1.0;
+/* Between two questions to MPI; for answers; after waking, until a roll-call that went on meanwhile
+ * must have been heard. */
+static const double ask_seconds = 1e-3, window_seconds = 1.0, waking_seconds = 3.0;
 
 typedef struct note {
     int32_t caller; /* it was out of time itself      */
@@ -16,10 +18,11 @@ typedef struct note {
 struct pl_roll {
     MPI_Comm comm;
     int rank, size;
-    double asked, away; /* when MPI was last asked, and how long before that        */
-    note *from;         /* [size]                      */
-    bool *answered;     /* [size]                      */
-    MPI_Request *sent;  /* [size] never waited for: who is stopped may not take it */
+    double asked;      /* when MPI was last asked                                 */
+    double away, woke; /* the last time this rank stood still: how long, until when */
+    note *from;        /* [size]                                                  */
+    bool *answered;    /* [size]                                                  */
+    MPI_Request *sent; /* [size] never waited for: who is stopped may not take it */
 };
 
 int pl_roll_new(pl_arena *a, pl_roll **out)
@@ -54,9 +57,17 @@ bool pl_roll_heard(pl_roll *r, double now)
 {
     MPI_Status status;
     if (now - r->asked < ask_seconds) return false;
-    r->away = now - r->asked;
+    if (now - r->asked > window_seconds) {
+        r->away = now - r->asked;
+        r->woke = now;
+    }
     r->asked = now;
     return ask(r, &status);
+}
+
+bool pl_roll_was_away(const pl_roll *r)
+{
+    return r->away > 0 && r->asked - r->woke < waking_seconds;
 }
 
 static void send_notes(pl_roll *r)
@@ -110,7 +121,7 @@ bool pl_roll_take(pl_roll *r, const pl_request *oldest, bool caller, double time
     while (first < r->size && !(r->answered[first] && r->from[first].caller)) first++;
     if (first == r->size) first = r->rank;
     char missing[PL_REQUEST_RANKS], there[PL_REQUEST_RANKS];
-    if (!caller && r->away > window_seconds) /* stopped and woken: the notes are old */
+    if (pl_roll_was_away(r))
         return pl_err_set(err, PL_ERUN, "%s: rank %d was away for %.1f s and was given up",
                           r->from[first].what, r->rank, r->away);
     int lost = pl_request_ranks(r->size, r->answered, false, missing);

@@ -17,6 +17,9 @@ void pl_roll_free(pl_roll *r); /* not after a roll-call */
 /* Did a rank begin a roll-call? Asks MPI at most once in a millisecond. */
 bool pl_roll_heard(pl_roll *r, double now);
 
+/* Was this rank stopped and woken? The others have given it up, and their notes are old. */
+bool pl_roll_was_away(const pl_roll *r);
+
 /* Takes part. oldest: the message that waits here, or NULL; caller: it is out of time. Returns
  * false with PL_ERUN after at most about a second. */
 bool pl_roll_take(pl_roll *r, const pl_request *oldest, bool caller, double timeout_seconds,

@@ -11,4 +11,7 @@
 
 extern const pl_backend pl_backend_native;
 
+/* What the processor has to have, by the names of base/cpu.h; ends with NULL. */
+extern const char *const pl_native_needs[];
+
 #endif

@@ -2,17 +2,18 @@
 #include "backends/native/kernels.h"
 
 #include "graph/walk.h"
+#include "ops/lib/rope.h"
 
 #include <math.h>
 
 enum { MAX_PAIRS = 1024 }; /* sines and cosines of a position fit the stack */
 
 typedef struct rope {
-    pl_loops heads; /* of one position: all letters but s and d */
-    int64_t n_positions, first, half;
-    int64_t step[2]; /* from one position to the next: input, output */
-    double base;
-    float sign;
+    pl_loops heads;                         /* of one position: all letters but s and d */
+    int64_t n_positions, first, half, rest; /* pairs; numbers after them, which do not turn */
+    int64_t step[2];                        /* from one position to the next: input, output */
+    double angle[MAX_PAIRS];
+    float sign, scale;
 } rope;
 
 bool pl_rope_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
@@ -39,10 +40,12 @@ bool pl_rope_make(const pl_share *s, const pl_kernel_env *env, void **state, int
     rope r = { .heads = pl_loops_make(s, all & ~(1u << seq) & ~(1u << d), 0),
                .n_positions = s->factor[seq].n,
                .first = s->factor[seq].lo,
-               .half = s->factor[d].n / 2,
+               .half = pl_rope_pairs(n, s->factor[d].n),
                .step = { w.stride[0][seq], w.stride[1][seq] },
-               .base = pl_node_real(n, "base", 0),
+               .scale = (float)pl_node_real(n, "scale", 0),
                .sign = pl_node_int(n, "inverse", 0) ? -1 : 1 };
+    r.rest = s->factor[d].n - 2 * r.half;
+    for (int64_t i = 0; i < r.half; i++) r.angle[i] = pl_rope_angle(n, i, r.half);
     (void)env;
     *scratch_bytes = 0;
     return pl_kernels_keep(&r, sizeof r, state, err);
@@ -64,22 +67,23 @@ void pl_rope_run(const pl_share *s, const pl_kernel_env *env, void *state, const
 {
     const rope *r = state;
     int64_t n_heads = pl_loops_count(&r->heads, 0, r->heads.n);
-    double fall[MAX_PAIRS]; /* angle of a pair by position */
     (void)s, (void)scratch;
-    for (int64_t i = 0; i < r->half; i++) fall[i] = pow(r->base, -(double)i / (double)r->half);
 #pragma omp parallel for num_threads(env->n_threads) if (r->n_positions * n_heads * 2 * r->half >  \
                                                          PL_LOOPS_SERIAL)
     for (int64_t p = 0; p < r->n_positions; p++) {
         float cosine[MAX_PAIRS], sine[MAX_PAIRS];
         for (int64_t i = 0; i < r->half; i++) {
-            double angle = (double)(r->first + p) * fall[i];
-            cosine[i] = (float)cos(angle);
-            sine[i] = r->sign * (float)sin(angle);
+            double angle = (double)(r->first + p) * r->angle[i];
+            cosine[i] = r->scale * (float)cos(angle);
+            sine[i] = r->scale * r->sign * (float)sin(angle);
         }
         for (int64_t h = 0; h < n_heads; h++) {
             int64_t at[2] = { p * r->step[0], p * r->step[1] };
             pl_loops_seek(&r->heads, 0, r->heads.n, h, 2, at);
-            turn(r->half, cosine, sine, (const float *)in[0] + at[0], (float *)out[0] + at[1]);
+            const float *x = (const float *)in[0] + at[0];
+            float *y = (float *)out[0] + at[1];
+            turn(r->half, cosine, sine, x, y);
+            for (int64_t i = 2 * r->half; i < 2 * r->half + r->rest; i++) y[i] = x[i];
         }
     }
 }

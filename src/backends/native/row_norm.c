@@ -7,7 +7,7 @@ enum { MIN_ROWS = 8, MAX_BLOCKS = 64 }; /* rows of a block of the gradient; bloc
 
 typedef struct norm {
     int64_t rows, h, n_blocks;
-    float eps;
+    float eps, offset;
 } norm;
 
 /* The row is the last dimension of x, and all operands list the other factors in x's order. */
@@ -29,7 +29,7 @@ bool pl_row_norm_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *wh
 bool pl_row_norm_make(const pl_share *s, const pl_kernel_env *env, void **state,
                       int64_t *scratch_bytes, pl_err *err)
 {
-    norm a = { .n_blocks = 1 };
+    norm a = { .n_blocks = 1, .offset = (float)pl_node_real(s->node, "offset", 0) };
     (void)env;
     a.h = s->in[0].dim[s->in[0].rank - 1];
     a.rows = pl_shape_count(&s->in[0]) / a.h;
@@ -58,25 +58,26 @@ void pl_row_norm_run(const pl_share *s, const pl_kernel_env *env, void *state,
         for (int64_t i = 0; i < a->h; i++) square += x[i] * x[i];
         float rstd = (float)(1 / sqrt((double)(square / (float)a->h + a->eps)));
 #pragma omp simd
-        for (int64_t i = 0; i < a->h; i++) y[i] = x[i] * rstd * scale[i];
+        for (int64_t i = 0; i < a->h; i++) y[i] = x[i] * rstd * (a->offset + scale[i]);
         ((float *)out[1])[r] = rstd;
     }
 }
 
 /* Adds to dscale before it writes dx, which may lie over x or dy. */
-static void grad_row(int64_t h, const float *x, float rstd, const float *scale, const float *dy,
-                     float *dx, float *dscale)
+static void grad_row(int64_t h, const float *x, float rstd, float offset, const float *scale,
+                     const float *dy, float *dx, float *dscale)
 {
     float dot = 0;
 #pragma omp simd reduction(+ : dot)
     for (int64_t i = 0; i < h; i++) {
         float hat = x[i] * rstd;
-        dot += dy[i] * scale[i] * hat;
+        dot += dy[i] * (offset + scale[i]) * hat;
         dscale[i] += dy[i] * hat;
     }
     dot /= (float)h;
 #pragma omp simd
-    for (int64_t i = 0; i < h; i++) dx[i] = rstd * (dy[i] * scale[i] - x[i] * rstd * dot);
+    for (int64_t i = 0; i < h; i++)
+        dx[i] = rstd * (dy[i] * (offset + scale[i]) - x[i] * rstd * dot);
 }
 
 void pl_row_norm_grad_run(const pl_share *s, const pl_kernel_env *env, void *state,
@@ -92,7 +93,7 @@ void pl_row_norm_grad_run(const pl_share *s, const pl_kernel_env *env, void *sta
         float *dscale = partial + b * h;
         for (int64_t i = 0; i < h; i++) dscale[i] = 0;
         for (int64_t r = b * a->rows / a->n_blocks; r < (b + 1) * a->rows / a->n_blocks; r++)
-            grad_row(h, x + r * h, rstd[r], scale, dy + r * h, dx + r * h, dscale);
+            grad_row(h, x + r * h, rstd[r], a->offset, scale, dy + r * h, dx + r * h, dscale);
     }
     pl_kernels_add_blocks(a->n_blocks, h, partial, out[1], env->n_threads);
 }

@@ -6,9 +6,10 @@
 #include <string.h>
 
 typedef struct rows {
-    int64_t n, v;  /* rows of v elements                                                        */
-    int64_t q, q0; /* causal: row r stands at position q0 + r % q and sees what is not later;
+    int64_t n, v;   /* rows of v elements                                                        */
+    int64_t q, q0;  /* causal: row r stands at position q0 + r % q and sees what is not later;
                        q is 0 when all rows see all                                              */
+    int64_t window; /* the last so many of those; 0: all of them                                */
     float scale;
 } rows;
 
@@ -22,26 +23,30 @@ bool pl_softmax_make(const pl_share *s, const pl_kernel_env *env, void **state,
     r.n = pl_shape_count(&s->in[0]) / r.v;
     if (n->op == &pl_op_softmax && pl_node_int(n, "causal", 0)) {
         r.q = s->in[0].dim[rank - 2];
+        r.window = pl_node_int(n, "window", 0);
         r.q0 = s->factor[n->sig->operand[0].dim[rank - 2].factor[0]].lo;
     }
     *scratch_bytes = 0;
     return pl_kernels_keep(&r, sizeof r, state, err);
 }
 
-static void softmax_row(int64_t live, int64_t v, float scale, const float *x, float *y)
+/* Of the elements [first, live). */
+static void softmax_row(int64_t first, int64_t live, int64_t v, float scale, const float *x,
+                        float *y)
 {
     float top = -FLT_MAX, sum = 0;
 #pragma omp simd reduction(max : top)
-    for (int64_t i = 0; i < live; i++) top = scale * x[i] > top ? scale * x[i] : top;
+    for (int64_t i = first; i < live; i++) top = scale * x[i] > top ? scale * x[i] : top;
 #pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < live; i++) {
+    for (int64_t i = first; i < live; i++) {
         float e = expf(scale * x[i] - top);
         y[i] = e;
         sum += e;
     }
     float by = 1 / sum;
 #pragma omp simd
-    for (int64_t i = 0; i < live; i++) y[i] *= by;
+    for (int64_t i = first; i < live; i++) y[i] *= by;
+    memset(y, 0, (size_t)first * sizeof *y);
     memset(y + live, 0, (size_t)(v - live) * sizeof *y);
 }
 
@@ -55,7 +60,9 @@ void pl_softmax_run(const pl_share *s, const pl_kernel_env *env, void *state,
 #pragma omp parallel for num_threads(env->n_threads) if (a->n * a->v > PL_LOOPS_SERIAL)
     for (int64_t r = 0; r < a->n; r++) {
         int64_t seen = a->q ? a->q0 + r % a->q + 1 : a->v;
-        softmax_row(seen < a->v ? seen : a->v, a->v, a->scale, x + r * a->v, y + r * a->v);
+        if (seen > a->v) seen = a->v;
+        int64_t first = a->window && seen > a->window ? seen - a->window : 0;
+        softmax_row(first, seen, a->v, a->scale, x + r * a->v, y + r * a->v);
     }
 }
 

@@ -44,21 +44,22 @@ void pl_adam_ref(const pl_share *s, const void *const in[], void *const out[], b
     const pl_node *n = s->node;
     double beta1 = pl_node_real(n, "beta1", 0), beta2 = pl_node_real(n, "beta2", 0);
     double eps = pl_node_real(n, "eps", 0), decay = pl_node_real(n, "decay", 0);
-    double lr = pl_type_get(PL_F32, in[4], 0), scale = pl_type_get(PL_F32, in[6], 0);
+    double lr = pl_type_get(n->in[4]->type, in[4], 0),
+           scale = pl_type_get(n->in[6]->type, in[6], 0);
     double step = pl_type_get(n->in[5]->type, in[5], 0);
     double rate = lr / (1 - pow(beta1, step)), root = sqrt(1 - pow(beta2, step));
     pl_walk i = pl_walk_new(s, pl_walk_mask(n, 0));
     do {
-        double w = pl_type_get(PL_F32, in[0], i.at[0]);
+        double w = pl_type_get(n->in[0]->type, in[0], i.at[0]);
         double g = scale * pl_type_get(n->in[1]->type, in[1], i.at[1]);
         if (decoupled)
             w -= lr * decay * w;
         else
             g += decay * w;
-        double m = beta1 * pl_type_get(PL_F32, in[2], i.at[2]) + (1 - beta1) * g;
-        double v = beta2 * pl_type_get(PL_F32, in[3], i.at[3]) + (1 - beta2) * g * g;
-        pl_type_put(PL_F32, out[0], i.at[7], w - rate * m / (sqrt(v) / root + eps));
-        pl_type_put(PL_F32, out[1], i.at[8], m);
-        pl_type_put(PL_F32, out[2], i.at[9], v);
+        double m = beta1 * pl_type_get(n->in[2]->type, in[2], i.at[2]) + (1 - beta1) * g;
+        double v = beta2 * pl_type_get(n->in[3]->type, in[3], i.at[3]) + (1 - beta2) * g * g;
+        pl_type_put(n->out[0]->type, out[0], i.at[7], w - rate * m / (sqrt(v) / root + eps));
+        pl_type_put(n->out[1]->type, out[1], i.at[8], m);
+        pl_type_put(n->out[2]->type, out[2], i.at[9], v);
     } while (pl_walk_next(&i));
 }

@@ -22,4 +22,7 @@ const char *pl_elementwise_spec(pl_builder *b, const pl_node *n, const char *pat
  * that input. */
 pl_value *pl_elementwise_fold(pl_builder *b, const pl_node *n, int i, pl_value *g);
 
+/* Gradient hook of what is flat but for jumps: 0, so nothing flows. */
+void pl_elementwise_flat(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[]);
+
 #endif

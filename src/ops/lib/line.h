@@ -1,15 +1,17 @@
 /* ops/lib/line.h - operators along one letter: pad, resize and their gradients.
  *
- * The letter is u before and v after, both whole; all others pass. Place i of v is a sum of at most
- * two places of u, each with a weight: pad and resize gather these, their gradients hand back. */
+ * The letter is u before and v after, both whole; all others pass. Place i of v is a sum of some
+ * places of u, each with a weight: pad and resize gather these, their gradients hand back. */
 #ifndef PL_OPS_LIB_LINE_H
 #define PL_OPS_LIB_LINE_H
 #include "graph/op.h"
 
+enum { PL_LINE_MOST = 128 };
+
 typedef struct pl_line_taps {
-    int n;          /* 0: place i is padding */
-    int64_t at[2];  /* places of u           */
-    double weight[2];
+    int n;                    /* 0: place i is padding */
+    int64_t at[PL_LINE_MOST]; /* places of u           */
+    double weight[PL_LINE_MOST];
 } pl_line_taps;
 
 /* What place i of v takes from u, by the attributes of n. */

@@ -1,0 +1,17 @@
+/* cli/manual.h - what the rows of all commands say, for other readers: man(1), the shell. */
+#ifndef PL_CLI_MANUAL_H
+#define PL_CLI_MANUAL_H
+#include "cli/opt.h"
+#include <stdio.h>
+
+typedef struct pl_exit {
+    const char *codes, *about; /* about NULL: the end */
+} pl_exit;
+
+extern const pl_exit pl_exits[]; /* what the codes of the command mean */
+
+/* For man(1), and what bash completes by. */
+void pl_manual_man(int n, const pl_command *const command[], const char *version, FILE *to);
+void pl_manual_bash(int n, const pl_command *const command[], FILE *to);
+
+#endif

@@ -1,0 +1,101 @@
+/* A table is never replaced: it is what is left of a run when its terminal is closed. */
+#include "cli/scalars.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static const char header[] = "step,loss,lr,grad_norm,tokens,seconds,validation_loss\n";
+
+/* `file` is open for reading, at its beginning; *whole: its last line has its end. */
+static bool is_table(FILE *file, bool *whole)
+{
+    char text[sizeof header] = "";
+    bool same = fread(text, 1, sizeof header - 1, file) == sizeof header - 1;
+    *whole = !fseek(file, -1, SEEK_END) && fgetc(file) == '\n';
+    return same && !strcmp(text, header);
+}
+
+static bool check_old(const char *path, bool resume, FILE *old, bool *whole, pl_err *err)
+{
+    if (!resume)
+        return pl_err_set(err, PL_EINPUT,
+                          "%s is there already: only --resume adds to it; give --log another name, "
+                          "or remove it",
+                          path);
+    return is_table(old, whole) ||
+           pl_err_set(err, PL_EINPUT, "%s is not a table that --log made: give --log another name",
+                      path);
+}
+
+bool pl_scalars_check(const char *path, bool resume, pl_err *err)
+{
+    FILE *old = fopen(path, "r");
+    bool whole;
+    if (!old) return true;
+    bool ok = check_old(path, resume, old, &whole, err);
+    fclose(old);
+    return ok;
+}
+
+bool pl_scalars_open(const char *path, bool resume, pl_scalars *out, pl_err *err)
+{
+    bool whole = true;
+    FILE *f = fopen(path, "wx");
+    bool fresh = f != NULL;
+    if (!f && errno == EEXIST) f = fopen(path, "r+");
+    if (!f) return pl_err_set(err, PL_EINPUT, "--log %s: cannot write: %s", path, strerror(errno));
+    *out = (pl_scalars){ .file = f, .path = path };
+    if (fresh) {
+        fputs(header, f);
+    } else if (!check_old(path, resume, f, &whole, err) || fseek(f, 0, SEEK_END)) {
+        pl_scalars_close(out);
+        return err->code == PL_OK && pl_err_set(err, PL_EINPUT, "--log %s: not a plain file", path);
+    }
+    if (!whole) fputc('\n', f); /* a row that a killed run left half-written */
+    fflush(f);
+    return true;
+}
+
+void pl_scalars_close(pl_scalars *s)
+{
+    if (s->file) fclose(s->file);
+    s->file = NULL;
+}
+
+static void put(const pl_scalars *s, double x)
+{
+    fputc(',', s->file);
+    if (isnan(x))
+        fputs("nan", s->file);
+    else
+        fprintf(s->file, "%.9g", x);
+}
+
+static void end_row(pl_scalars *s)
+{
+    fputc('\n', s->file);
+    if (!fflush(s->file) || s->failed) return;
+    fprintf(stderr, "%s: cannot write: %s; the run goes on\n", s->path, strerror(errno));
+    s->failed = true;
+}
+
+void pl_scalars_step(pl_scalars *s, const pl_train_event *e)
+{
+    fprintf(s->file, "%lld", (long long)e->step);
+    put(s, e->loss);
+    put(s, e->lr);
+    if (e->grad_norm < 0)
+        fputc(',', s->file);
+    else
+        put(s, e->grad_norm);
+    fprintf(s->file, ",%lld,%.6f,", (long long)e->tokens, e->seconds);
+    end_row(s);
+}
+
+void pl_scalars_validation(pl_scalars *s, const pl_train_event *e)
+{
+    fprintf(s->file, "%lld,,,,,", (long long)e->step);
+    put(s, e->loss);
+    end_row(s);
+}

@@ -1,0 +1,314 @@
+/* The lines of a run, as text or JSON, and what stands around them. */
+#include "cli/teller.h"
+
+#include "base/clock.h"
+#include "cli/stop.h"
+#include "program/forecast.h"
+#include "train/data_text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* May a line be printed? One that nobody takes is waited for, as ever, but not by a run that is
+ * asked for its end: mpirun reads no more once it has been told to end, and a full pipe must
+ * not cost the checkpoint. */
+static bool is_heard(const pl_teller *t)
+{
+    struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+    while (poll(&out, 1, 100) <= 0)
+        if (atomic_load(t->o->stop)) return false;
+    return true;
+}
+
+/* A line is seen when it is printed. Where nobody reads on, a run that saves goes on in silence. */
+static void flush(const pl_teller *t)
+{
+    if (!fflush(stdout) || (errno != EPIPE && errno != EIO) || !t->o->save) return;
+    if (!freopen("/dev/null", "w", stdout)) clearerr(stdout);
+}
+
+/* One way to print what is no number. */
+static double tidy(double x)
+{
+    return isnan(x) ? fabs(x) : x;
+}
+
+/* Seconds that this thread was ready to run so far, and had no core; 0 where nobody counts them. */
+static double find_delay(void)
+{
+    unsigned long long ran, waited = 0;
+    FILE *f = fopen("/proc/thread-self/schedstat", "r");
+    if (!f) return 0;
+    bool found = fscanf(f, "%llu %llu", &ran, &waited) == 2;
+    fclose(f);
+    return found ? 1e-9 * (double)waited : 0;
+}
+
+/* JSON has no infinity and no NaN. */
+static void print_number(const char *name, double x)
+{
+    if (isfinite(x))
+        printf(", \"%s\": %.9g", name, x);
+    else
+        printf(", \"%s\": null", name);
+}
+
+static void print_step(const pl_teller *t, const pl_train_event *e)
+{
+    printf("{\"step\": %lld", (long long)e->step);
+    print_number("loss", e->loss);
+    print_number("lr", e->lr);
+    if (!(e->grad_norm < 0)) print_number("grad_norm", e->grad_norm);
+    if (t->show->timings)
+        printf(", \"seconds\": %.6f, \"tokens_per_second\": %.1f", e->seconds,
+               (double)e->tokens / e->seconds);
+    printf("}\n");
+    flush(t);
+}
+
+static void clear_live(pl_teller *t)
+{
+    if (t->live) fprintf(stderr, "\r\033[K");
+    t->live = false;
+}
+
+/* Which plan a search has found, and how fast it is by the figures that it searched with. */
+static void tell_plan(const pl_teller *t)
+{
+    const pl_best *b = pl_train_best(t->job);
+    if (!b) return;
+    const double seconds = b->take->forecast.step_seconds;
+    pl_arena *tmp = pl_arena_new("plan");
+    const char *mesh = pl_mesh_text(&b->take->plan->mesh, tmp);
+    if (t->show->json) {
+        printf("{\"plan\": \"%s\", \"mesh\": \"%s\"", b->take->plan->strategy, mesh);
+        print_number("predicted_step_seconds", seconds);
+        printf(", \"plans\": %d}\n", b->n);
+        flush(t);
+    }
+    fprintf(stderr, "strategy auto took %s on %s: a step is predicted to take %.3f ms\n",
+            b->take->searched ? "the search's plan" : b->take->name, mesh, 1e3 * seconds);
+    pl_arena_free(tmp);
+}
+
+static void tell_start(pl_teller *t, const pl_train_event *e)
+{
+    pl_arena *a = pl_arena_new("start line");
+    const pl_graph *g = pl_train_graph(t->job);
+    const char *notes = pl_train_notes(t->job);
+    const pl_data *d = pl_train_data(t->job);
+    const pl_program *p = e->program[PL_TRAIN_STEP];
+    fprintf(stderr, "%s: %lld parameters, %d nodes; %s; %d steps on %d device%s, %d message%s\n",
+            g->name, (long long)pl_graph_params(g), g->nodes.n, p->plan->strategy, p->n_steps,
+            p->n_ranks, p->n_ranks > 1 ? "s" : "", p->n_messages, p->n_messages == 1 ? "" : "s");
+    tell_plan(t);
+    if (e->n_programs > PL_TRAIN_UPDATE)
+        fprintf(stderr, "%lld times in a step; then the update: %d steps, %d messages\n",
+                (long long)t->o->micro, e->program[PL_TRAIN_UPDATE]->n_steps,
+                e->program[PL_TRAIN_UPDATE]->n_messages);
+    fprintf(stderr,
+            "memory of one device: %s of states, %s of work (no layout of this order is below "
+            "%s), %s of scratch\n",
+            pl_text_size(a, (double)e->stats->state_bytes),
+            pl_text_size(a, (double)e->stats->work_bytes), pl_text_size(a, (double)p->work_bound),
+            pl_text_size(a, (double)e->stats->scratch_bytes));
+    if (*pl_train_weights(t->job)) fprintf(stderr, "%s\n", pl_train_weights(t->job));
+    if (*pl_train_doubts(t->job))
+        fprintf(stderr,
+                "which tensors train is a guess (pleat graph lists them; export with "
+                "examples/pleat_export.py):\n%s",
+                pl_train_doubts(t->job));
+    if (*notes) fprintf(stderr, "resuming with other settings: %s\n", notes);
+    if (d->kind == PL_DATA_TENSORS)
+        fprintf(stderr, "%s: %lld rows to learn, %lld to validate\n", d->path,
+                (long long)d->n_train, (long long)(d->n - d->n_train));
+    if (d->kind == PL_DATA_TEXT)
+        fprintf(stderr,
+                "%s: %lld bytes to learn, %lld to validate; the letter frequencies of the former "
+                "give %.4f nats on the latter\n",
+                d->path, (long long)d->n_train, (long long)(d->n - d->n_train),
+                pl_data_text_entropy(d));
+    if (t->o->resume && !t->o->save)
+        fprintf(stderr, "nothing will be saved: --save %s would go on saving there\n",
+                t->o->resume);
+    if (pl_train_unlocked(t->job))
+        fprintf(stderr,
+                "%s: this file system has no locks: nothing keeps a second run out of the folder\n",
+                t->o->save);
+    pl_text out = { .arena = a };
+    for (int i = 0; i < e->n_programs; i++) {
+        if (i == PL_TRAIN_EVAL) continue;
+        if (t->show->explain) pl_exec_explain(e->exec, i, &out);
+        if (t->show->program) pl_program_print(e->program[i], &out);
+    }
+    fputs(pl_text_get(&out), stderr);
+    pl_arena_free(a);
+}
+
+static void print_line(const pl_teller *t, const pl_train_event *e)
+{
+    printf("step %lld loss %.6f lr %.4g", (long long)e->step, tidy(e->loss), e->lr);
+    if (!(e->grad_norm < 0)) printf(" grad_norm %.4g", tidy(e->grad_norm));
+    if (t->show->timings) printf(" %.4f s", e->seconds);
+    printf("\n");
+    flush(t);
+}
+
+static void tell_step(pl_teller *t, const pl_train_event *e)
+{
+    double time = pl_clock_now();
+    if (!t->steps++)
+        t->first_end = time, t->first_step = e->step;
+    else
+        t->tokens += e->tokens;
+    bool told = e->step == t->o->steps || e->step % t->show->log_every == 0;
+    if (told && t->log) pl_scalars_step(t->log, e);
+    double rate = t->steps > 1 ? (double)t->tokens / (time - t->first_end) : 0;
+    if (t->show->json) {
+        if (told && is_heard(t)) print_step(t, e);
+        return;
+    }
+    if (!t->tty) {
+        if (told && is_heard(t)) print_line(t, e);
+        return;
+    }
+    if (rate <= 0 || (time - t->shown < 0.2 && e->step != t->o->steps)) return;
+    double left = (double)(t->o->steps - e->step) * (double)e->tokens / rate;
+    fprintf(stderr, "\r\033[Kstep %lld/%lld  loss %.4f  %.0f tokens/s  eta %.0f s",
+            (long long)e->step, (long long)t->o->steps, tidy(e->loss), rate, left);
+    t->live = true;
+    t->shown = time;
+}
+
+static void tell_eval(pl_teller *t, const pl_train_event *e)
+{
+    const bool text = pl_train_data(t->job)->kind == PL_DATA_TEXT;
+    double bits = e->loss / log(2.0);
+    clear_live(t);
+    if (t->log) pl_scalars_validation(t->log, e);
+    if (!is_heard(t)) return;
+    if (t->show->json) {
+        printf("{\"step\": %lld", (long long)e->step);
+        print_number("validation_loss", e->loss);
+        if (text) print_number("bits_per_byte", bits);
+        printf("}\n");
+    } else {
+        printf("step %lld validation %.4f nats", (long long)e->step, tidy(e->loss));
+        if (text) printf(", %.4f bits per byte", tidy(bits));
+        printf("\n");
+    }
+    flush(t);
+}
+
+/* The step as the cluster's figures have it, beside what it took. */
+static void tell_forecast(const pl_teller *t, const pl_train_event *e, double measured)
+{
+    const pl_cluster *c = t->o->cluster;
+    pl_arena *tmp = pl_arena_new("forecast");
+    const pl_speed speed = pl_cost_speed(c);
+    double predicted = 0;
+    for (int i = 0; i < e->n_programs; i++) {
+        pl_forecast f;
+        if (i == PL_TRAIN_EVAL) continue;
+        pl_forecast_make(e->program[i], &speed, tmp, &f);
+        predicted += f.step_seconds * (i == PL_TRAIN_STEP ? (double)t->o->micro : 1);
+    }
+    fprintf(stderr, "a step took %.3f ms; predicted: %.3f ms (%+.0f %%)%s\n", 1e3 * measured,
+            1e3 * predicted, 100 * (predicted / measured - 1),
+            t->show->measured ? "" : "; its figures are guesses: pleat probe measures them");
+    pl_arena_free(tmp);
+}
+
+/* How it ended, for a program that reads the lines. */
+static void print_end(const pl_teller *t, const pl_train_event *e, double seconds, double rate)
+{
+    printf("{\"done\": \"%s\", \"step\": %lld",
+           e->stopped ? pl_stop_name(e->stopped)
+           : e->ok    ? "steps"
+                      : "error",
+           (long long)e->step);
+    print_number("seconds", seconds);
+    if (rate > 0) print_number("tokens_per_second", rate);
+    print_number("message_seconds", e->stats->busy_seconds);
+    print_number("waited_seconds", e->stats->exposed_seconds);
+    printf(", \"saved\": %s}\n", e->path ? "true" : "false");
+    flush(t);
+}
+
+static void tell_stop(const pl_train_event *e)
+{
+    if (!e->stopped || !e->ok) return;
+    fprintf(stderr, "stopped by %s: ", pl_stop_name(e->stopped));
+    if (e->path)
+        fprintf(stderr, "saved step %lld; go on with --resume %s\n", (long long)e->step, e->path);
+    else
+        fprintf(stderr, "nothing was saved: no --save\n");
+}
+
+static void tell_end(pl_teller *t, const pl_train_event *e)
+{
+    enum { NOTABLE = 5 }; /* percent: below, a forecast is off for other reasons */
+    const pl_exec_stats *s = e->stats;
+    double seconds = pl_clock_now() - t->begin, steady = pl_clock_now() - t->first_end;
+    double rate = t->steps > 1 ? (double)t->tokens / steady : 0;
+    double shared = 100 * (find_delay() - t->delay) / seconds;
+    clear_live(t);
+    if (t->show->json && is_heard(t)) print_end(t, e, seconds, rate);
+    fprintf(stderr, "%lld steps in %.1f s", (long long)t->steps, seconds);
+    if (t->steps > 1) fprintf(stderr, ", %.0f tokens/s after the first", rate);
+    if (s->busy_seconds > 0)
+        fprintf(stderr,
+                "; messages under way %.2f s; compute waited %.2f s, for them and for other ranks",
+                s->busy_seconds, s->exposed_seconds);
+    fprintf(stderr, "\n");
+    if (t->o->cluster && t->steps > 1) tell_forecast(t, e, steady / (double)(t->steps - 1));
+    if (shared >= NOTABLE)
+        fprintf(stderr,
+                "rank 0 was without a core for %.0f %% of the time: other threads had them\n",
+                shared);
+    tell_stop(e);
+    if (!t->show->profile) return;
+    pl_text table = { .arena = pl_arena_new("profile") };
+    for (int i = 0; i < e->n_programs; i++)
+        if (i != PL_TRAIN_EVAL) pl_exec_profile(e->exec, i, &table);
+    fputs(pl_text_get(&table), stderr);
+    pl_arena_free(table.arena);
+}
+
+void pl_teller_tell(void *to, const pl_train_event *e)
+{
+    pl_teller *t = to;
+    switch (e->what) {
+    case PL_TOLD_START:
+        t->delay = find_delay();
+        tell_start(t, e);
+        break;
+    case PL_TOLD_STEP: tell_step(t, e); break;
+    case PL_TOLD_EVAL: tell_eval(t, e); break;
+    case PL_TOLD_SAVE:
+        clear_live(t);
+        fprintf(stderr, "saved step %lld in %s (%.2f s)\n", (long long)e->step, e->path,
+                e->seconds);
+        break;
+    case PL_TOLD_END: tell_end(t, e); break;
+    }
+}
+
+pl_teller pl_teller_new(const pl_teller_options *show, const pl_train_options *o,
+                        const pl_train_job *job, pl_scalars *log)
+{
+    return (pl_teller){ .show = show,
+                        .o = o,
+                        .job = job,
+                        .log = log,
+                        .tty = !show->json && isatty(STDERR_FILENO),
+                        .begin = pl_clock_now() };
+}
+
+void pl_teller_close(pl_teller *t)
+{
+    clear_live(t);
+}

@@ -1,0 +1,126 @@
+/* Numbers are read in the range of the key that they set, so that the spec made of them parses. */
+#include "models/config_reader.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_SPELT = 100 }; /* bytes of a value in a message */
+
+const json_t *pl_config_reader_find(const json_t *object, const char *field)
+{
+    const json_t *v = json_object_get(object, field);
+    return v && !json_is_null(v) ? v : NULL;
+}
+
+const char *pl_config_reader_spell(const pl_config_reader *r, const json_t *v)
+{
+    pl_arena *a = r->arena;
+    if (json_is_string(v)) {
+        size_t n = json_string_length(v);
+        const char *text = pl_arena_span(a, json_string_value(v), n);
+        return n <= MOST_SPELT ? text : pl_arena_fmt(a, "(a text of %zu bytes)", n);
+    }
+    const size_t flags = JSON_ENCODE_ANY | JSON_COMPACT;
+    size_t n = json_dumpb(v, NULL, 0, flags);
+    if (n > MOST_SPELT && json_is_object(v))
+        return pl_arena_fmt(a, "(an object of %zu members)", json_object_size(v));
+    if (n > MOST_SPELT && json_is_array(v))
+        return pl_arena_fmt(a, "(a list of %zu)", json_array_size(v));
+    char *text = PL_NEW_N(a, char, n + 1);
+    json_dumpb(v, text, n, flags);
+    return text;
+}
+
+void pl_config_reader_wrong(pl_config_reader *r, const char *field, const char *value,
+                            const char *what)
+{
+    PL_PUSH(r->arena, &r->wrong, pl_arena_fmt(r->arena, "%s=%s %s", field, value, what));
+}
+
+void pl_config_reader_refuse(pl_config_reader *r, const char *field, const char *value,
+                             const char *what)
+{
+    PL_PUSH(r->arena, &r->refused, pl_arena_fmt(r->arena, "%s=%s %s", field, value, what));
+}
+
+bool pl_config_reader_listed(pl_arena *a, const char *list, const char *name, const char **value)
+{
+    for (const char *at = list; *at; at += strspn(at, " ")) {
+        size_t n = strcspn(at, " "), word = strcspn(at, " =");
+        bool open = word && at[word - 1] == '*';
+        if (open ? !strncmp(at, name, word - 1)
+                 : strlen(name) == word && !strncmp(at, name, word)) {
+            if (value) *value = word < n ? pl_arena_span(a, at + word + 1, n - word - 1) : NULL;
+            return true;
+        }
+        at += n;
+    }
+    return false;
+}
+
+/* What the spec itself says, which is the last it says. */
+static const char *find_given(const pl_config_reader *r, const char *key)
+{
+    const char *value = NULL;
+    size_t n = strlen(key);
+    for (const char *at = r->keys; *at; at += strcspn(at, ","), at += *at == ',')
+        if (!strncmp(at, key, n) && at[n] == '=') value = at + n + 1;
+    return value;
+}
+
+bool pl_config_reader_given(const pl_config_reader *r, const char *key)
+{
+    return find_given(r, key) != NULL;
+}
+
+const char *pl_config_reader_value(const pl_config_reader *r, const char *key)
+{
+    const char *given = find_given(r, key);
+    if (given) return pl_arena_span(r->arena, given, strcspn(given, ","));
+    for (int i = 0; i < r->n; i++)
+        if (!strcmp(r->set[i].key, key)) return r->set[i].value;
+    return NULL;
+}
+
+int64_t pl_config_reader_int(const pl_config_reader *r, const char *key)
+{
+    const char *value = pl_config_reader_value(r, key);
+    int64_t n = 0;
+    return value && pl_text_int(value, &n) ? n : 0;
+}
+
+void pl_config_reader_set(pl_config_reader *r, const char *field, const char *key,
+                          const char *value)
+{
+    if (pl_config_reader_given(r, key)) return;
+    for (int i = 0; i < r->n; i++) {
+        if (strcmp(r->set[i].key, key)) continue;
+        if (strcmp(r->set[i].value, value))
+            pl_config_reader_refuse(
+                r, field, value,
+                pl_arena_fmt(r->arena, "is not that of %s, %s: give one for both, e.g. %s=%s",
+                             r->set[i].field, r->set[i].value, key, value));
+        return;
+    }
+    PL_ASSERT_CMP(r->n, <, PL_CONFIG_KEYS);
+    r->set[r->n].key = key, r->set[r->n].value = value, r->set[r->n++].field = field;
+}
+
+const char *pl_config_reader_number(pl_config_reader *r, const char *field, const char *key,
+                                    bool whole, const json_t *v)
+{
+    double x = json_number_value(v), least = key ? 0 : 1;
+    for (const pl_model_key *k = r->model->keys; key && k->name; k++)
+        if (!strcmp(k->name, key)) least = k->least;
+    if (!json_is_number(v) || (whole && (fabs(x) > INT32_MAX || x > floor(x)))) {
+        pl_config_reader_wrong(r, field, pl_config_reader_spell(r, v),
+                               whole ? "is not a whole number" : "is not a number");
+        return NULL;
+    }
+    if (x < least) {
+        pl_config_reader_wrong(r, field, pl_config_reader_spell(r, v),
+                               pl_arena_fmt(r->arena, "is below %g", least));
+        return NULL;
+    }
+    return pl_arena_fmt(r->arena, whole ? "%.0f" : "%.17g", x);
+}

@@ -1,0 +1,151 @@
+/* Layers of experts in decoders: a router gives each token to k of them, each a gated feed-forward
+ * layer (Mixtral); beside them there may be one that all tokens pass (DeepSeek), weighed by a
+ * sigmoid (Qwen2).
+ *
+ * A layer's experts are one weight, [experts, out, in], where checkpoints have one for each expert:
+ * pl_add_parts says their names. The published models have room for all tokens that choose an
+ * expert (capacity=0); with room for `capacity` times the mean, what comes later passes by on the
+ * residual.
+ * Source: Jiang et al., "Mixtral of experts", 2024; Yang et al., Qwen2, 2024, and Qwen3, 2025;
+ * DeepSeek-V2, 2024, and V3, 2024. Their losses that balance the experts' loads are left out. */
+#include "models/experts.h"
+#include "models/act.h"
+#include "ops/list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct pl_experts_names {
+    const char *name, *scope, *gate, *up, *down;
+    const char *shared, *shared_gate; /* what all tokens pass, and its sigmoid */
+};
+
+static const struct pl_experts_names names[] = {
+    { "mixtral", "block_sparse_moe.", "w1", "w3", "w2", NULL, NULL },
+    { "qwen", "mlp.", "gate_proj", "up_proj", "down_proj", "shared_expert", "shared_expert_gate" },
+    { "deepseek", "mlp.", "gate_proj", "up_proj", "down_proj", "shared_experts", NULL },
+};
+
+static const char bias_name[] = "gate.e_score_correction_bias";
+
+/* -- which layers ------------------------------------------------------------------------------ */
+
+/* "0+3" has 3. */
+static bool is_listed(const char *list, int64_t layer)
+{
+    for (const char *at = list; *at >= '0' && *at <= '9'; at += *at == '+') {
+        char *end;
+        if (strtoll(at, &end, 10) == layer) return true;
+        at = end;
+    }
+    return false;
+}
+
+static bool is_list(const char *text)
+{
+    size_t n = strspn(text, "0123456789+");
+    return !strcmp(text, "none") ||
+           (n && !text[n] && *text != '+' && text[n - 1] != '+' && !strstr(text, "++"));
+}
+
+bool pl_experts_at(const pl_experts *e, int64_t layer)
+{
+    return e->routed.b && (layer + 1) % e->every == 0 && !is_listed(e->plain, layer);
+}
+
+pl_experts pl_experts_new(pl_builder *b, const pl_model_args *a)
+{
+    const int64_t n = pl_model_int(a, "experts"), width = pl_model_int(a, "expert");
+    pl_experts e = { .hidden = pl_model_int(a, "hidden"),
+                     .ffn = width ? width : pl_model_int(a, "ffn"),
+                     .every = pl_model_int(a, "every"),
+                     .plain = pl_model_word(a, "plain"),
+                     .act = pl_model_word(a, "act") };
+    if (!n) return e;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i].name, pl_model_word(a, "names"))) e.names = &names[i];
+    if (!is_list(e.plain))
+        pl_err_set(&b->err, PL_EINPUT, "%s: plain=%s lists no layers: write e.g. 0+3, or none",
+                   a->spec, e.plain);
+    e.routed = pl_routed_new(b, a->spec, n, pl_model_int(a, "k"), pl_model_int(a, "seq"),
+                             pl_model_real(a, "capacity"));
+    e.routed.even = pl_model_int(a, "even");
+    return e;
+}
+
+/* -- layers ------------------------------------------------------------------------------------ */
+
+static pl_value *weight(pl_builder *b, const char *name, pl_shape shape)
+{
+    return pl_add_state(b, pl_builder_fmt(b, "%s.weight", name), PL_F32, shape, "normal std=0.02",
+                        true);
+}
+
+static pl_value *linear(pl_builder *b, const char *name, const char *letters, int64_t rows,
+                        int64_t columns, pl_value *x)
+{
+    return PL_ADD_AS(b, &pl_op_einsum, name, letters, x, weight(b, name, PL_SHAPE(rows, columns)));
+}
+
+static const char *part(pl_builder *b, const char *name, const char *what)
+{
+    return pl_builder_fmt(b, "%s.%s", name, what);
+}
+
+pl_value *pl_experts_mlp(pl_builder *b, const char *name, const char *act, int64_t hidden,
+                         int64_t width, pl_value *x)
+{
+    pl_value *gate = linear(b, part(b, name, "gate_proj"), "bsm,fm->bsf", width, hidden, x);
+    pl_value *up = linear(b, part(b, name, "up_proj"), "bsm,fm->bsf", width, hidden, x);
+    gate = pl_act_add(b, act, name, gate);
+    pl_value *y = PL_ADD_AS(b, &pl_op_mul, part(b, name, "gated"), NULL, gate, up);
+    return linear(b, part(b, name, "down_proj"), "bsf,mf->bsm", hidden, width, y);
+}
+
+/* The same layer of every expert, on its slots x [g, e, slot, in]; weights [e, out, in]. */
+static pl_value *expert_linear(const pl_experts *e, const char *what, const char *letters,
+                               int64_t rows, int64_t columns, pl_value *x)
+{
+    pl_builder *b = e->routed.b;
+    const char *name = pl_builder_fmt(b, "experts.%s", what);
+    pl_value *w = weight(b, name, PL_SHAPE(e->routed.experts, rows, columns));
+    w = pl_add_parts(b, w, pl_builder_fmt(b, "experts.{}.%s.weight", what));
+    return PL_ADD_AS(b, &pl_op_einsum, name, letters, x, w);
+}
+
+static pl_value *add_routed(const pl_experts *e, pl_value *x)
+{
+    pl_routed r = e->routed;
+    pl_builder *b = r.b;
+    pl_value *bias = NULL, *y = linear(b, "gate", "gth,eh->gte", r.experts, e->hidden, x);
+    if (e->biased) /* training moves it by the experts' loads, no gradient does */
+        bias = pl_add_state(b, bias_name, PL_F32, PL_SHAPE(r.experts), "zeros", false);
+    y = pl_routed_send(&r, y, bias, x);
+    pl_value *gate = expert_linear(e, e->names->gate, "gecm,efm->gecf", e->ffn, e->hidden, y);
+    pl_value *up = expert_linear(e, e->names->up, "gecm,efm->gecf", e->ffn, e->hidden, y);
+    gate = pl_act_add(b, e->act, "experts", gate);
+    y = PL_ADD_AS(b, &pl_op_mul, "experts.gated", NULL, gate, up);
+    y = expert_linear(e, e->names->down, "gecf,emf->gecm", e->hidden, e->ffn, y);
+    return pl_routed_return(&r, y);
+}
+
+static pl_value *add_shared(const pl_experts *e, pl_value *x)
+{
+    pl_builder *b = e->routed.b;
+    pl_value *y = pl_experts_mlp(b, e->names->shared, e->act, e->hidden, e->shared, x);
+    if (!e->gated) return y;
+    pl_value *gate = linear(b, e->names->shared_gate, "bsm,om->bs", 1, e->hidden, x);
+    gate = PL_ADD_AS(b, &pl_op_sigmoid, "shared_expert_sigmoid", NULL, gate);
+    return PL_ADD_AS(b, &pl_op_mul, "shared_expert_gated", "bsm,bs->bsm", y, gate);
+}
+
+pl_value *pl_experts_add(const pl_experts *e, pl_value *x)
+{
+    pl_builder *b = e->routed.b;
+    const char *scope = b->scope;
+    b->scope = pl_builder_fmt(b, "%s%s", scope, e->names->scope);
+    pl_value *y = add_routed(e, x);
+    if (e->shared) y = PL_ADD(b, &pl_op_add, NULL, y, add_shared(e, x));
+    b->scope = scope;
+    return y;
+}

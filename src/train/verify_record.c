@@ -1,0 +1,78 @@
+/* A side runs, and what it leaves is compared with the whole run while it is there: its gradients
+ * last until its next step, its states after the first step until the second. */
+#include "train/verify_record.h"
+
+#include <math.h>
+#include <string.h>
+
+static double element_difference(double a, double b, double scale)
+{
+    if (isnan(a) || isnan(b)) return INFINITY;
+    return a == b ? 0 : fabs(a - b) / scale;
+}
+
+/* Largest difference of this side's part from the whole tensor. */
+static double difference_of(const pl_verify_tensor *t, const pl_port *p, const void *part)
+{
+    double most = 0;
+    pl_type whole = t->value->type, mine = p->value->type;
+    for (int64_t i = 0, n = pl_region_count(&p->region); i < n; i++) {
+        int64_t at = pl_region_global(&p->region, &p->value->shape, i);
+        double x = element_difference(pl_type_get(whole, t->data, at), pl_type_get(mine, part, i),
+                                      t->scale);
+        if (x > most) most = x;
+    }
+    return most;
+}
+
+static double compare(const pl_verify_side *s, const pl_verify_tensor *t)
+{
+    const pl_port *port;
+    if (!t->data) return element_difference(t->scalar, pl_verify_side_scalar(s, t->name), t->scale);
+    if (t->kind == PL_VERIFY_FIRST) {
+        const void *part = pl_verify_side_tensor(s, t->name, &port);
+        return difference_of(t, port, part);
+    }
+    int k = pl_verify_side_state(s, t->name);
+    return difference_of(t, &s->store->state[k], pl_exec_state(s->exec, k));
+}
+
+/* What a step left: `first`, the one with gradients. */
+static void compare_step(const pl_verify_side *s, const pl_verify_whole *w, bool first,
+                         int64_t step, double difference[])
+{
+    for (int i = 0; i < w->n; i++) {
+        const pl_verify_tensor *t = &w->tensor[i];
+        bool is_first = t->kind == PL_VERIFY_FIRST;
+        if (is_first == first && (first || t->step == step)) difference[i] = compare(s, t);
+    }
+}
+
+bool pl_verify_record(pl_verify_side *s, const pl_verify_whole *w, double difference[], pl_err *err)
+{
+    PL_TRY(pl_verify_side_first(s, err));
+    compare_step(s, w, true, 0, difference);
+    for (int64_t step = 0; step < w->o->steps; step++) {
+        PL_TRY(pl_verify_side_step(s, step, err));
+        compare_step(s, w, false, step, difference);
+    }
+    return true;
+}
+
+void pl_verify_record_whole(const pl_verify_whole *a, const pl_verify_whole *w, double difference[])
+{
+    PL_ASSERT_CMP(a->n, ==, w->n);
+    for (int i = 0; i < w->n; i++) {
+        const pl_verify_tensor *t = &w->tensor[i], *u = &a->tensor[i];
+        PL_ASSERT(!strcmp(t->text, u->text));
+        if (!t->data) {
+            difference[i] = element_difference(t->scalar, u->scalar, t->scale);
+            continue;
+        }
+        const pl_placement whole = { 0 };
+        const pl_mesh one = { 0 };
+        const pl_port p = { .value = u->value,
+                            .region = pl_region_of(&whole, &one, &u->value->shape, 0) };
+        difference[i] = difference_of(t, &p, u->data);
+    }
+}

@@ -1,0 +1,66 @@
+# The text of pleat plan: it promises no bound that is none, its names are those of tensors, what it prints
+# as the next command runs, and nothing is cut off.
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "$0")/helpers.sh"
+
+plan=("$pleat" plan)
+number() { sed -n "s/.*\"$1\": \([0-9.e+-]*\).*/\1/p" out; } # after a key of the JSON line in the file out
+says() { grep -qF -- "$1" out || say_failure "no '$1' on stdout"; }
+column() { grep -qE -- "$1" out || say_failure "no line like '$1' on stdout"; }
+
+# -- no bound beside a step that it does not bound ---------------------------------------------------------
+# The forecast of each of these is below the search's bound of its own sums, or was.
+for case in "gpt2:layers=2,vocab=1000,batch=2 --devices 2" "mlp:layers=4,hidden=4096,batch=512 --cluster 8xk80" \
+    "llama3-8b:layers=1,dtype=bf16,seq=512,batch=16 --cluster 2x8xh100" "mlp --devices 1"; do
+    read -ra words <<< "$case"
+    runs 0 '' "${plan[@]}" "${words[@]}" -o bound.json
+    check "$case: no bound in the text" test -z "$(grep -iE '^bound|no plan is below|gap -' out)"
+    grep -q '"lower_bound_seconds": 0, ' bound.json || say_failure "$case: a bound in the plan file"
+    runs 0 '' "$pleat" show bound.json -o bound.html
+    check "$case: no bound on the page" test -z "$(grep -oE 'no plan is below|-[0-9.]+ % gap' bound.html)"
+    runs 0 '' "${plan[@]}" "${words[@]}" --json
+    check "$case: the search's gap is not negative" test "$(number gap | cut -c 1)" = 0
+    awk -v seconds="$(number objective_seconds)" -v bound="$(number lower_bound_seconds)" \
+        'BEGIN { exit !(bound > 0 && bound <= seconds * (1 + 1e-9)) }' || say_failure "$case: the search's bound is above its sum"
+done
+runs 0 '' "${plan[@]}" mlp --cluster 1x4xv100 --search tofu --json
+says '"lower_bound_seconds": null, "gap": null'
+
+# -- what is printed next runs as it is printed ------------------------------------------------------------
+mkdir -p bin 'my plans'
+ln -sf "$pleat" bin/pleat
+next() { sed -n 's/^next *//p' out; }
+run_next() { # TEXT: what the command must print
+    next > command
+    runs 0 '' env PATH="$PWD/bin:$PATH" sh command
+    grep -qE "$1" out err || say_failure "no '$1' after: $(cat command)"
+}
+runs 0 '' "${plan[@]}" mlp:hidden=64,batch=8 --devices 2 --optimizer sgd -o 'my plans/a b.json'
+run_next 'step 100 loss'
+runs 0 '' "${plan[@]}" mlp:hidden=64,batch=8 --cluster 4xa100 -o gpu.json
+run_next 'gpu.html: 1 plan'
+runs 0 '' "${plan[@]}" mlp:hidden=64,batch=8 --devices 2
+run_next 'plan.html: 1 plan'
+
+# -- names: a star stands only for numbers that differ -----------------------------------------------------
+runs 0 '' "${plan[@]}" mlp --devices 2 --strategy dp
+column '^layers\.0\.weight +f32\[256,64\] '
+column '^layers\.\*\.bias +x2 +f32\[256\] '
+column '^layers\.2\.bias +f32\[10\] '
+check 'no star without several' test -z "$(grep -E '^[a-z.]*\*[a-z.*]* +f32' out)"
+runs 0 '' "${plan[@]}" resnet18:batch=8 --devices 2 --strategy dp --json
+says '"weight": "layer2.0.conv1.weight", "count": 1'
+says '"weight": "layer2.1.conv1.weight", "count": 1'
+
+# -- of many messages those that matter --------------------------------------------------------------------
+runs 0 '' "${plan[@]}" llama3-8b:layers=2,seq=512,batch=16 --cluster 2x8xh100 --strategy zero=3,tp=8,sp
+column '^[0-9]+ smaller +[0-9]+ +[0-9.]+ [KM]?i?B +[0-9.]+ ms  --json has all of them$'
+listed=$(sed -n '/^message /,$p' out | grep -cE '^(all|reduce)-')
+runs 0 '' "${plan[@]}" llama3-8b:layers=2,seq=512,batch=16 --cluster 2x8xh100 --strategy zero=3,tp=8,sp --json
+check 'the text lists fewer messages than --json' test "$listed" -lt "$(grep -o '"kind"' out | wc -l)"
+
+# -- the whole error: what would fit stands at its end -----------------------------------------------------
+refuses 5 'nothing fits in 6.0 MiB of a device|; it fits on 4 such devices' \
+    "${plan[@]}" mlp:layers=2,hidden=1024,in=1024,batch=64 --cluster 2xv100 --memory 6MiB
+
+finish
