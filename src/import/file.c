@@ -22,10 +22,21 @@ static void forget(void *arena, void *at)
     (void)arena, (void)at;
 }
 
+static ProtobufCAllocator in_arena(pl_arena *a)
+{
+    return (ProtobufCAllocator){ get, forget, a };
+}
+
 static Onnx__ModelProto *unpack(const uint8_t *bytes, size_t n, pl_arena *a)
 {
-    ProtobufCAllocator in_arena = { get, forget, a };
-    return onnx__model_proto__unpack(&in_arena, n, bytes);
+    ProtobufCAllocator memory = in_arena(a);
+    return onnx__model_proto__unpack(&memory, n, bytes);
+}
+
+Onnx__GraphProto *pl_onnx_body(const uint8_t *bytes, size_t n, pl_arena *a)
+{
+    ProtobufCAllocator memory = in_arena(a);
+    return onnx__graph_proto__unpack(&memory, n, bytes);
 }
 
 /* -- external data ----------------------------------------------------------------------------- */

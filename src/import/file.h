@@ -32,4 +32,7 @@ PL_MUST_CHECK bool pl_onnx_file_open(const char *path, pl_arena *a, pl_onnx_file
 PL_MUST_CHECK bool pl_onnx_file_parse(const void *bytes, size_t n, const char *path, pl_arena *a,
                                       pl_onnx_file *out, pl_err *err);
 
+/* The graph that an attribute holds (a branch, a loop's body), in the arena; NULL: it is none. */
+Onnx__GraphProto *pl_onnx_body(const uint8_t *bytes, size_t n, pl_arena *a);
+
 #endif

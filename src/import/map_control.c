@@ -13,28 +13,16 @@ enum {
 
 /* -- bodies ------------------------------------------------------------------------------------ */
 
-static void *get(void *arena, size_t n)
-{
-    return pl_arena_get(arena, n, 1);
-}
-
-static void forget(void *arena, void *at)
-{
-    (void)arena, (void)at;
-}
-
 /* The body that an attribute of the node holds; in the arena. */
 static const Onnx__GraphProto *find_body(pl_import *m, const char *name)
 {
-    ProtobufCAllocator in_arena = { get, forget, m->a };
     const Onnx__AttributeProto *x = pl_attr_find(m, name);
     if (x && x->has_g) m->unrolled += LEAST + (int64_t)x->g.len;
     if (m->unrolled > MOST_UNROLLED) {
         pl_map_refuse(m, "bodies of more than %d MiB in all their rounds", MOST_UNROLLED >> 20);
         return NULL;
     }
-    const Onnx__GraphProto *g =
-        x && x->has_g ? onnx__graph_proto__unpack(&in_arena, x->g.len, x->g.data) : NULL;
+    const Onnx__GraphProto *g = x && x->has_g ? pl_onnx_body(x->g.data, x->g.len, m->a) : NULL;
     if (!g) pl_map_fail(m, "attribute %s holds no graph", name);
     return g;
 }

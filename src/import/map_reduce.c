@@ -111,7 +111,25 @@ static pl_value *log_softmax(pl_import *m, pl_value *x)
     return PL_EACH(m, &pl_op_sub, "", x, pl_log_sum_exp(m, x, 1u << (x->shape.rank - 1)));
 }
 
-static bool softmax(pl_import *m, bool logarithm)
+static pl_value *softmax(pl_import *m, pl_value *x)
+{
+    const char *letters = pl_letters(m, 0, x->shape.rank - 1);
+    return PL_ADD(m->b, &pl_op_softmax, pl_arena_fmt(m->a, "%sv->%sv", letters, letters), x);
+}
+
+/* 1 at the first of the largest elements, else 0. */
+static pl_value *hardmax(pl_import *m, pl_value *x)
+{
+    const char *rows = pl_letters(m, 0, x->shape.rank - 1);
+    const int64_t n = x->shape.dim[x->shape.rank - 1];
+    pl_value *at = PL_ADD(m->b, &pl_op_argmax, pl_arena_fmt(m->a, "%sv->%s", rows, rows), x);
+    const char *spec = pl_arena_fmt(m->a, "%s->%sv; v=%lld to=%s", rows, rows, (long long)n,
+                                    pl_type_name(x->type));
+    return at ? PL_ADD(m->b, &pl_op_one_hot, spec, at) : NULL;
+}
+
+/* A function of the axis's elements, which it gets as the last dimension. */
+static bool along_axis(pl_import *m, pl_value *(*function)(pl_import *m, pl_value *x))
 {
     pl_value *x = pl_in(m, 0);
     const bool old = m->onnx->file.opset < 13;
@@ -122,44 +140,24 @@ static bool softmax(pl_import *m, bool logarithm)
     PL_TRY(pl_axis(m, pl_attr_int(m, "axis", old ? 1 : -1), was.rank, &axis));
     x = old ? as_rows(m, x, axis) : pl_moved_last(m, x, axis);
     if (!x) return false;
-    const char *letters = pl_letters(m, 0, x->shape.rank - 1);
-    x = logarithm
-            ? log_softmax(m, x)
-            : PL_ADD(m->b, &pl_op_softmax, pl_arena_fmt(m->a, "%sv->%sv", letters, letters), x);
+    x = function(m, x);
     pl_out(m, 0, old ? pl_shaped(m, x, &was) : pl_moved_back(m, x, axis));
     return true;
 }
 
 bool pl_map_softmax(pl_import *m)
 {
-    return softmax(m, false);
+    return along_axis(m, softmax);
 }
 
 bool pl_map_log_softmax(pl_import *m)
 {
-    return softmax(m, true);
+    return along_axis(m, log_softmax);
 }
 
-/* 1 at the first of the largest elements, else 0. */
 bool pl_map_hardmax(pl_import *m)
 {
-    pl_value *x = pl_in(m, 0);
-    const bool old = m->onnx->file.opset < 13;
-    int axis;
-    if (!x) return false;
-    const pl_shape was = x->shape;
-    if (!was.rank) return pl_map_refuse(m, "of a scalar");
-    PL_TRY(pl_axis(m, pl_attr_int(m, "axis", old ? 1 : -1), was.rank, &axis));
-    x = old ? as_rows(m, x, axis) : pl_moved_last(m, x, axis);
-    if (!x) return false;
-    const char *rows = pl_letters(m, 0, x->shape.rank - 1);
-    const int64_t n = x->shape.dim[x->shape.rank - 1];
-    pl_value *at = PL_ADD(m->b, &pl_op_argmax, pl_arena_fmt(m->a, "%sv->%s", rows, rows), x);
-    const char *spec = pl_arena_fmt(m->a, "%s->%sv; v=%lld to=%s", rows, rows, (long long)n,
-                                    pl_type_name(x->type));
-    x = at ? PL_ADD(m->b, &pl_op_one_hot, spec, at) : NULL;
-    pl_out(m, 0, old ? pl_shaped(m, x, &was) : pl_moved_back(m, x, axis));
-    return true;
+    return along_axis(m, hardmax);
 }
 
 /* -- norms ------------------------------------------------------------------------------------- */

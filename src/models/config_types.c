@@ -114,6 +114,12 @@ static const pl_config_field mixtral[] = {
     { 0 },
 };
 
+/* Which layers of Qwen2-MoE and Qwen3-MoE have experts, and how these are weighed. */
+#define QWEN_ROUTED                                                                                \
+    WHOLE("decoder_sparse_step", "every", "1"),                                                    \
+        FIELD("mlp_only_layers", LIST, "plain", "", NULL),                                         \
+        CHOICE("norm_topk_prob", "even", "false", "false=0 true=1"), ROUTED, EACH_FULL
+
 static const pl_config_field qwen2_moe[] = {
     DECODER("Qwen2MoeForCausalLM", "16", "32768", "10000", "0", "0.000001", "false"),
     ACT("hidden_act", "silu"),
@@ -123,11 +129,7 @@ static const pl_config_field qwen2_moe[] = {
     WHOLE("num_experts_per_tok", "k", "4"),
     WHOLE("moe_intermediate_size", "expert", "1408"),
     WHOLE("shared_expert_intermediate_size", "shared", "5632"),
-    WHOLE("decoder_sparse_step", "every", "1"),
-    FIELD("mlp_only_layers", LIST, "plain", "", NULL),
-    CHOICE("norm_topk_prob", "even", "false", "false=0 true=1"),
-    ROUTED,
-    EACH_FULL,
+    QWEN_ROUTED,
     { 0 },
 };
 
@@ -140,11 +142,7 @@ static const pl_config_field qwen3_moe[] = {
     WHOLE("num_local_experts", "experts", "?128"),
     WHOLE("num_experts_per_tok", "k", "8"),
     WHOLE("moe_intermediate_size", "expert", "768"),
-    WHOLE("decoder_sparse_step", "every", "1"),
-    FIELD("mlp_only_layers", LIST, "plain", "", NULL),
-    CHOICE("norm_topk_prob", "even", "false", "false=0 true=1"),
-    ROUTED,
-    EACH_FULL,
+    QWEN_ROUTED,
     { 0 },
 };
 
