@@ -102,7 +102,7 @@ static bool unknown(const view *v, pl_err *err)
     }
     pl_text t = { .arena = v->arena };
     for (int k = 0; k < N && near[k]; k++) pl_text_add(&t, "%s'%s'", k ? ", " : "", near[k]);
-    return pl_err_set(err, PL_EINPUT,
+    return pl_err_set(err, PL_EUSAGE,
                       "%s has no operator or tensor '%s'; nearest are %s. 'pleat graph %s --text' "
                       "lists all",
                       v->job->model, v->asked, pl_text_get(&t), v->job->model);
@@ -113,7 +113,7 @@ static bool several(const view *v, int n, const pl_value *const at[], pl_err *er
     enum { MOST = 6 };
     pl_text t = { .arena = v->arena };
     for (int i = 0; i < n && i < MOST; i++) pl_text_add(&t, "%s'%s'", i ? ", " : "", at[i]->name);
-    return pl_err_set(err, PL_EINPUT, "'%s' matches %d operators and tensors that differ: %s%s",
+    return pl_err_set(err, PL_EUSAGE, "'%s' matches %d operators and tensors that differ: %s%s",
                       v->asked, n, pl_text_get(&t), n > MOST ? ", ..." : "");
 }
 

@@ -164,7 +164,7 @@ static bool set_word(pl_strategy *s, int id, const int size[3], const char *word
     if (id == ZERO && size[0] > 3)
         return pl_err_set(err, PL_EUSAGE, "strategy: '%s': there are zero=1, 2 and 3", word);
     if ((id == TP_2D || id == TP_25D || id == TP_3D) && !equal)
-        return pl_err_set(err, PL_EINPUT,
+        return pl_err_set(err, PL_EUSAGE,
                           "strategy: '%s': its sides have to be equal (grid:AxBxC takes any)",
                           word);
     switch (id) {
@@ -259,11 +259,11 @@ static bool check_degrees(pl_strategy *s, int n, bool data_given, pl_arena *a, p
     pl_text product = { .arena = a };
     int64_t all = count_devices(s, data_given, &product);
     if (all > n || (data_given && all != n))
-        return pl_err_set(err, PL_EINPUT, "strategy '%s' takes %s = %lld devices, and there %s %d",
+        return pl_err_set(err, PL_EUSAGE, "strategy '%s' takes %s = %lld devices, and there %s %d",
                           s->text, pl_text_get(&product), (long long)all, n == 1 ? "is" : "are", n);
     if (n % all)
         return pl_err_set(
-            err, PL_EINPUT, "strategy '%s': %d devices cannot be divided by %s%s", s->text, n,
+            err, PL_EUSAGE, "strategy '%s': %d devices cannot be divided by %s%s", s->text, n,
             pl_text_get(&product),
             strchr(pl_text_get(&product), ' ') ? pl_arena_fmt(a, " = %lld", (long long)all) : "");
     if (!data_given) s->data = n / (int)all;
@@ -272,17 +272,17 @@ static bool check_degrees(pl_strategy *s, int n, bool data_given, pl_arena *a, p
     list_degrees(s, part);
     for (int i = 0; i < N_DEGREES; i++) n_axes += part[i].n > 1;
     if (n_axes > PL_MAX_AXES)
-        return pl_err_set(err, PL_EINPUT,
+        return pl_err_set(err, PL_EUSAGE,
                           "strategy '%s' on %d devices has %d axes (dp=%d among them), and a mesh "
                           "has at most %d: leave a word out",
                           s->text, n, n_axes, s->data, PL_MAX_AXES);
     if (s->sequence && s->tensor == 1)
-        return pl_err_set(err, PL_EINPUT,
+        return pl_err_set(err, PL_EUSAGE,
                           "strategy '%s': sp splits activations over the devices of tp=N, and "
                           "there are none: add e.g. tp=2",
                           s->text);
     if (s->zero && s->data * s->shard == 1 && n > 1)
-        return pl_err_set(err, PL_EINPUT,
+        return pl_err_set(err, PL_EUSAGE,
                           "strategy '%s': zero=%d splits over dp, and of the %d devices none are "
                           "left for that",
                           s->text, s->zero, n);
@@ -312,7 +312,7 @@ bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_stra
     out->tensor = out->depth = out->spatial = 1;
     set_grid(out, 1, 1, 1, false);
     if (n_devices < 1)
-        return pl_err_set(err, PL_EINPUT, "strategy '%s': for %d devices", text, n_devices);
+        return pl_err_set(err, PL_EUSAGE, "strategy '%s': for %d devices", text, n_devices);
     out->devices = n_devices;
     if (!strncmp(text, words[PLAN].name, strlen(words[PLAN].name)))
         return read_file(text + strlen(words[PLAN].name), arena, out, err);
@@ -323,7 +323,7 @@ bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_stra
                           words[seen[AUTO] ? AUTO : PLAN].form);
     if (seen[AUTO]) return true;
     if (seen[HSDP] && out->zero && out->zero < 3)
-        return pl_err_set(err, PL_EINPUT,
+        return pl_err_set(err, PL_EUSAGE,
                           "strategy '%s': hsdp, fsdp=N and hpz are zero=3 already: leave zero=%d "
                           "out",
                           text, out->zero);

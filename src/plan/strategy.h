@@ -36,10 +36,9 @@ typedef struct pl_strategy {
 /* All words, a line each: "  zero=1|2|3      states over ...". For the help of commands. */
 void pl_strategy_words(pl_text *out);
 
-/* Fails with PL_EUSAGE for a word that is none of them or comes twice, with PL_EINPUT when degrees
- * do not fit each other or the number of devices (all of them in the message), or for a plan file
- * that is none or is for another number of devices. `arena` owns the
- * text. */
+/* Fails with PL_EUSAGE for a word that is none of them or comes twice, and when degrees do not fit
+ * each other or the number of devices (all of them in the message); with PL_EINPUT for a plan file
+ * that is none or is for another number of devices. `arena` owns the text. */
 PL_MUST_CHECK bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena,
                                      pl_strategy *out, pl_err *err);
 

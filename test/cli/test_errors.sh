@@ -100,7 +100,7 @@ cp "$PLEAT_SOURCE_DIR/examples/tiny.onnx" 'a:b.onnx'
 runs 0 '' "$pleat" graph a:b.onnx:seq=8
 check 'a colon in the name of a file' grep -q '^a:b.onnx:seq=8' out
 refuses 2 "no key 'sex' (did you mean 'seq'?)" "$pleat" graph a:b.onnx:sex=8
-refuses 3 "strategy 'dp=2,tp=2' takes dp=2 x tp=2 = 4 devices, and there are 3" "${train[@]}" --devices 3 --strategy dp=2,tp=2
+refuses 2 "strategy 'dp=2,tp=2' takes dp=2 x tp=2 = 4 devices, and there are 3" "${train[@]}" --devices 3 --strategy dp=2,tp=2
 refuses 3 'vocab=100 is too small|vocab=256' "${train[@]/vocab=256/vocab=100}"
 refuses 3 'classes=100 are too few|classes=256' "$pleat" train roberta-base:layers=1,classes=100 --data text.txt --seq 8
 refuses 4 "model 'mlp' reads vectors|--data synthetic" "$pleat" train mlp --data text.txt

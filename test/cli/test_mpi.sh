@@ -47,7 +47,7 @@ refuses_once() {
 }
 refuses_once 2 '--devices 4, but the launcher started 2 ranks' "${mpirun[@]}" -n 2 "${train[@]}" --devices 4
 refuses_once 2 "unknown option '--nosuch'" "${mpirun[@]}" -n 2 "${train[@]}" --nosuch
-refuses_once 3 'tp=3' "${mpirun[@]}" -n 2 "${train[@]}" --strategy tp=3
+refuses_once 2 'tp=3' "${mpirun[@]}" -n 2 "${train[@]}" --strategy tp=3
 refuses_once 3 'nofile: cannot read the data' "${mpirun[@]}" -n 2 "${train[@]}" --data nofile
 refuses_once 7 'not finite at step 2' \
     "${mpirun[@]}" -n 2 "${train[@]}" --optimizer sgd --clip 0 --lr 1e30

@@ -131,5 +131,5 @@ refuses 2 "unknown optimizer 'foo'" "${plan[@]}" mlp --strategy dp --devices 2 -
 refuses 2 'magic' "${plan[@]}" mlp --strategy magic --devices 2
 refuses 5 'nothing fits' "${plan[@]}" mlp --cluster 1x4xv100 --memory 1KiB
 refuses 2 "unknown model 'gpt3'" "${plan[@]}" gpt3 --strategy dp --devices 2
-refuses 3 '3' "${plan[@]}" mlp --strategy tp=3 --devices 4
+refuses 2 '3' "${plan[@]}" mlp --strategy tp=3 --devices 4
 finish

@@ -82,7 +82,7 @@ refuses 2 'batch=8 does not divide into 3 micro-batches|--batch 9' \
     "${verify[@]}" mlp --devices 2 --strategy dp --batch 8 --micro 3 "${quick[@]}"
 refuses 2 '--steps: 0 is below 1' "${verify[@]}" mlp --devices 2 --strategy dp --steps 0
 refuses 2 "unknown model 'gpt3'" "${verify[@]}" gpt3 --devices 2 --strategy dp
-refuses 3 "'tp=3'|4" "${verify[@]}" mlp --devices 4 --strategy tp=3 "${quick[@]}"
+refuses 2 "'tp=3'|4" "${verify[@]}" mlp --devices 4 --strategy tp=3 "${quick[@]}"
 refuses 7 'the whole run is not finite|lower --lr' \
     "${verify[@]}" mlp --devices 2 --strategy dp --optimizer sgd --clip 0 --lr 1e30 "${quick[@]}"
 

@@ -625,8 +625,8 @@ static void test_refused_layouts(void **state)
     } cases[] = {
         { "nosuch", 1, 2, PL_EUSAGE, { "nosuch" } },
         { "zero=7", 1, 2, PL_EUSAGE, { "zero" } },
-        { "tp=3", 1, 4, PL_EINPUT, { "3", "4" } },
-        { "dp=2,tp=2", 1, 2, PL_EINPUT, { "2" } },
+        { "tp=3", 1, 4, PL_EUSAGE, { "3", "4" } },
+        { "dp=2,tp=2", 1, 2, PL_EUSAGE, { "2" } },
         { "dp", 3, 1, PL_EUSAGE, { "batch=4 does not divide into 3", "--batch 6" } },
         { "dp", 8, 1, PL_EUSAGE, { "batch=4 does not divide into 8", "--batch 8" } },
     };
