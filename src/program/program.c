@@ -52,39 +52,3 @@ const char *pl_collective_name(pl_collective c)
                                          "broadcast",  "send",       "receive" };
     return names[c];
 }
-
-static void print_slot(const pl_slot *s, pl_text *out)
-{
-    pl_text_add(out, " %c%lld", s->state ? 's' : 'w', (long long)s->at);
-}
-
-static void print_step(const pl_program *p, const pl_step *s, pl_text *out)
-{
-    static const char *const kinds[] = { "kernel", "message", "copy", "fill", "fold" };
-    pl_text_add(out, "%s %s", kinds[s->kind], s->label);
-    if (s->kind == PL_KERNEL) pl_text_add(out, " = %s", s->share->node->op->name);
-    if (s->piece)
-        pl_text_add(out, " step %d of %d over %c", s->piece->i, s->piece->n,
-                    s->piece->node->sig->factor[s->piece->factor].letter);
-    if (s->kind == PL_MESSAGE) {
-        pl_text_add(out, " = %s over", pl_collective_name(s->collective));
-        for (int a = 0; a < p->plan->mesh.n; a++)
-            if (s->axes >> a & 1) pl_text_add(out, " %s", p->plan->mesh.axis[a].name);
-        if (s->collective == PL_COLLECTIVE_BROADCAST) pl_text_add(out, " from %d", s->peer);
-        pl_text_add(out, " %lld %s after %d", (long long)s->count, pl_type_name(s->type), s->after);
-    }
-    if (s->wait) pl_text_add(out, " wait %d", s->wait);
-    pl_text_add(out, " (");
-    for (int i = 0; i < s->n_in; i++) print_slot(&s->in[i], out);
-    pl_text_add(out, " ->");
-    for (int i = 0; i < s->n_out; i++) print_slot(&s->out[i], out);
-    pl_text_add(out, " )\n");
-}
-
-void pl_program_print(const pl_program *p, pl_text *out)
-{
-    pl_text_add(out, "program %s rank %d of %d\nstate %lld bytes\nwork %lld bytes (bound %lld)\n",
-                p->plan->strategy, p->rank, p->n_ranks, (long long)p->store->bytes,
-                (long long)p->work_bytes, (long long)p->work_bound);
-    for (int i = 0; i < p->n_steps; i++) print_step(p, &p->step[i], out);
-}

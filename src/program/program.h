@@ -180,8 +180,15 @@ PL_MUST_CHECK bool pl_program_lower(const pl_plan *plan, int rank, const pl_stor
  * PL_EMISMATCH naming both steps. */
 PL_MUST_CHECK bool pl_program_check(const pl_program *p, pl_err *err);
 
-/* One line per step: lane, kind, label, slots, waits. */
+/* Text form: sizes, the tensors that the outside reads and writes, and a line per step in order,
+ * with all that the lowering has decided. What the plan says is not said again. */
 void pl_program_print(const pl_program *p, pl_text *out);
+
+/* The program of a rank of this plan whose text this is: it prints the same, is checked, forecast
+ * and run the same. Whether it is right only pl_program_check says. `life` is not
+ * kept. Fails with PL_EINPUT giving the line and the word. `out` owns the program. */
+PL_MUST_CHECK bool pl_program_parse(const char *text, const pl_plan *plan, pl_arena *out,
+                                    pl_program **program, pl_err *err);
 
 /* Do the programs of all ranks (program[i] is rank i's) work together? Every message is started by
  * all members of its group as the same collective of the same tensor, type, monoid and count, in

@@ -335,11 +335,10 @@ static void test_nothing_to_do(void **state)
     pl_arena_free(a);
 }
 
-/* -- golden text ------------------------------------------------------------------------------- */
+/* -- text -------------------------------------------------------------------------------------- */
 
-static void test_golden(void **state)
+static const pl_plan *line_plan(pl_arena *a)
 {
-    pl_arena *a = pl_arena_new("test");
     pl_builder b = pl_builder_new(a, &pl_ops_all, "line");
     pl_value *x = pl_add_input(&b, "x", PL_F32, PL_SHAPE(4, 3)), *w = weight(&b, "w", PL_SHAPE(3));
     pl_value *lr = pl_add_input(&b, "lr", PL_F32, PL_SCALAR);
@@ -348,18 +347,87 @@ static void test_golden(void **state)
     pl_value *back = PL_ADD_AS(&b, &pl_op_einsum, "back", "m,mk->k", y, x);
     pl_node *update =
         pl_add_node(&b, &pl_op_sgd, "update", NULL, 5, (pl_value *const[]){ w, back, u, lr, lr });
-    const char *source = getenv("PLEAT_SOURCE_DIR"), *want = NULL;
-    const char *path = pl_arena_fmt(a, "%s/test/program/golden/line.txt", source ? source : ".");
-    pl_text text = { .arena = a };
-    size_t n;
-    pl_err err = { 0 };
-    (void)state;
     assert_non_null(update);
     w->next = update->out[0], u->next = update->out[1];
     pl_add_output(&b, "y", y);
-    pl_program_print(lower(data_parallel(graph_done(&b), 2, a), 1, &each_alone, a), &text);
-    EXPECT(pl_file_read(path, 1 << 20, a, &want, &n, &err), "%s", err.msg);
-    assert_string_equal(pl_text_get(&text), want);
+    return data_parallel(graph_done(&b), 2, a);
+}
+
+static const char line_text[] =
+    "program rank 1 of 2\n"
+    "store 128\n"
+    "work 256 bound 256 order 0\n"
+    "input x [data;] w0 bytes 24\n"
+    "input lr [] w64 bytes 4\n"
+    "output y [] w0 bytes 16\n"
+    "kernel y = einsum ( w0 s0 -> w128 ) : y\n"
+    "kernel back = einsum ( w128 w0 -> w192 ) : back\n"
+    "transfer 0 back reduce over data []+{data} []\n"
+    "message all-reduce over data peer 0 bytes 12 after 2 3 f32 transfer 0 from to "
+    "( w192 -> w192 ) : back\n"
+    "transfer 1 y gather over data [data] []\n"
+    "message all-gather over data peer 0 bytes 8 after 2 2 f32 transfer 1 from to "
+    "( w128 -> w0 ) : y\n"
+    "kernel update = sgd wait 1 ( s0 w192 s64 w64 w64 -> s0 s64 ) : update\n";
+
+static void test_text(void **state)
+{
+    pl_arena *a = pl_arena_new("test");
+    const pl_plan *plan = line_plan(a);
+    pl_text text = { .arena = a }, again = { .arena = a };
+    pl_program *p;
+    pl_err err = { 0 };
+    (void)state;
+    pl_program_print(lower(plan, 1, &each_alone, a), &text);
+    assert_string_equal(pl_text_get(&text), line_text);
+    EXPECT(pl_program_parse(line_text, plan, a, &p, &err), "%s", err.msg);
+    EXPECT(pl_program_check(p, &err), "%s", err.msg);
+    pl_program_print(p, &again);
+    assert_string_equal(pl_text_get(&again), line_text);
+    pl_arena_free(a);
+}
+
+/* Each with one place changed, and what is said of it. */
+static void test_wrong_text(void **state)
+{
+    static const struct {
+        const char *was, *is, *says;
+    } cases[] = {
+        { "rank 1 of 2", "rank 2 of 2", "line 1: no rank of the plan: '2'" },
+        { "rank 1 of 2", "rank 1 of 4", "line 1: no rank of the plan" },
+        { "store 128", "store 64", "line 2: not the states of the plan" },
+        { "bound 256", "bound x", "line 3: expected a number, found 'x'" },
+        { "bound 256", "bound -1", "line 3: expected a number, found '-1'" },
+        { "input x", "input z", "line 4: the graph has no tensor 'z'" },
+        { "[data;] w0", "[row;] w0", "line 4: placement: the mesh has no axis 'row'" },
+        { "w64 bytes", "64 bytes", "line 5: expected a place like s0 or w64, found '64'" },
+        { "kernel y", "colonel y", "line 7: expected input, output, transfer or a kind of step" },
+        { "kernel y", "kernel w", "line 7: not made by an operator: 'w'" },
+        { "y = einsum", "y = add", "line 7: expected 'einsum', found 'add'" },
+        { "w0 s0 ->", "w0 s0", "line 7: expected a place like s0 or w64, found ')'" },
+        { "transfer 0 back", "transfer 1 back", "line 9: not the next transfer's number: 'back'" },
+        { "reduce over", "reuse over", "line 9: expected a move, found 'reuse'" },
+        { "reduce over data", "reduce over tensor", "line 9: the mesh lacks an axis of 'tensor'" },
+        { "all-reduce", "all-rebuke", "line 10: expected a collective, found 'all-rebuke'" },
+        { "3 f32", "3 f33", "line 10: expected a type, found 'f33'" },
+        { "transfer 1 from", "transfer 2 from", "line 12: no such transfer yet" },
+        { "from to ( w128", "from fro ( w128", "line 12: expected a form, found 'fro'" },
+        { ") : update", ") update", "line 13: expected ':', found 'update'" },
+    };
+    pl_arena *a = pl_arena_new("test");
+    const pl_plan *plan = line_plan(a);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *at = strstr(line_text, cases[i].was);
+        pl_program *p;
+        pl_err err = { 0 };
+        assert_non_null(at);
+        const char *text = pl_arena_fmt(a, "%.*s%s%s", (int)(at - line_text), line_text,
+                                        cases[i].is, at + strlen(cases[i].was));
+        EXPECT(!pl_program_parse(text, plan, a, &p, &err), "read: %s", cases[i].is);
+        EXPECT(err.code == PL_EINPUT && strstr(err.msg, cases[i].says), "%s: %s", cases[i].is,
+               err.msg);
+    }
     pl_arena_free(a);
 }
 
@@ -608,12 +676,12 @@ int main(void)
         cmocka_unit_test(test_ranks_agree),      cmocka_unit_test(test_gathered_once),
         cmocka_unit_test(test_chained_messages), cmocka_unit_test(test_memory_limit),
         cmocka_unit_test(test_shared_store),     cmocka_unit_test(test_ports),
-        cmocka_unit_test(test_nothing_to_do),    cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_wrong_slot),       cmocka_unit_test(test_overwritten),
-        cmocka_unit_test(test_dropped_wait),     cmocka_unit_test(test_dropped_after),
-        cmocka_unit_test(test_swapped_steps),    cmocka_unit_test(test_wrong_books),
-        cmocka_unit_test(test_wrong_copies),     cmocka_unit_test(test_wrong_messages),
-        cmocka_unit_test(test_idle_rank),
+        cmocka_unit_test(test_nothing_to_do),    cmocka_unit_test(test_text),
+        cmocka_unit_test(test_wrong_text),       cmocka_unit_test(test_wrong_slot),
+        cmocka_unit_test(test_overwritten),      cmocka_unit_test(test_dropped_wait),
+        cmocka_unit_test(test_dropped_after),    cmocka_unit_test(test_swapped_steps),
+        cmocka_unit_test(test_wrong_books),      cmocka_unit_test(test_wrong_copies),
+        cmocka_unit_test(test_wrong_messages),   cmocka_unit_test(test_idle_rank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
