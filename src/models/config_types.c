@@ -116,8 +116,7 @@ static const pl_config_field mixtral[] = {
 
 /* Which layers of Qwen2-MoE and Qwen3-MoE have experts, and how these are weighed. */
 #define QWEN_ROUTED                                                                                \
-    WHOLE("decoder_sparse_step", "every", "1"),                                                    \
-        FIELD("mlp_only_layers", LIST, "plain", "", NULL),                                         \
+    WHOLE("decoder_sparse_step", "every", "1"), FIELD("mlp_only_layers", LIST, "plain", "", NULL), \
         CHOICE("norm_topk_prob", "even", "false", "false=0 true=1"), ROUTED, EACH_FULL
 
 static const pl_config_field qwen2_moe[] = {
