@@ -41,6 +41,22 @@ static void put_checksum(uint8_t *to, const uint8_t *data, size_t n)
 }
 
 /* A record that is cut off would make all after it unreadable: so it goes. */
+static bool write_whole(int fd, const uint8_t *data, size_t n)
+{
+    const off_t end = lseek(fd, 0, SEEK_END);
+    for (size_t done = 0; done < n;) {
+        const ssize_t k = write(fd, data + done, n - done);
+        if (k < 0 && errno != EINTR) {
+            const int why = errno;
+            (void)!ftruncate(fd, end);
+            errno = why;
+            return false;
+        }
+        if (k > 0) done += (size_t)k;
+    }
+    return true;
+}
+
 static bool add_record(const pl_events *s, Tensorboard__Event *e)
 {
     uint8_t record[12 + MOST_BYTES + 4];
@@ -51,18 +67,14 @@ static bool add_record(const pl_events *s, Tensorboard__Event *e)
     put_checksum(record + 8, record, 8);
     tensorboard__event__pack(e, record + 12);
     put_checksum(record + 12 + n, record + 12, n);
-    const off_t end = lseek(s->fd, 0, SEEK_END);
-    const ssize_t written = write(s->fd, record, 12 + n + 4);
-    if (written == (ssize_t)(12 + n + 4)) return true;
-    const int why = written < 0 ? errno : ENOSPC;
-    (void)!ftruncate(s->fd, end);
-    errno = why;
-    return false;
+    return write_whole(s->fd, record, 12 + n + 4);
 }
 
 static bool refuse(const char *path, pl_err *err)
 {
-    return pl_err_set(err, PL_EINPUT, "--tensorboard %s: cannot write: %s", path, strerror(errno));
+    return pl_err_set(err, PL_EINPUT, "--tensorboard %s: cannot write: %s; %s", path,
+                      strerror(errno),
+                      errno == ENOENT ? "create its parent first" : "give another folder");
 }
 
 bool pl_events_check(const char *folder, pl_err *err)
