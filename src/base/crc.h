@@ -1,6 +1,6 @@
 /* base/crc.h - CRC-32C: the cyclic redundancy check with Castagnoli's polynomial (RFC 3720, 12.1).
  *
- * Bit by bit, without a table: for records of some hundred bytes. */
+ * Bit by bit, without a table or a library: for records of some hundred bytes. */
 #ifndef PL_BASE_CRC_H
 #define PL_BASE_CRC_H
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* An event file is a TFRecord file. A record is: the bytes of its message (8 bytes), a checksum of
- * these 8 (4 bytes), the message (cli/event.proto), and its checksum (4 bytes); numbers begin with
- * their lowest byte. The first message has the version of the format, and nothing else.
+/* An event file is a TFRecord file. A record is: the length of its message (8 bytes), the checksum
+ * of these 8 bytes (4 bytes), the message (cli/event.proto), and its checksum (4 bytes); integers
+ * are little-endian. The first message has the version of the format, and no numbers.
  * Sources: tensorflow/core/lib/io/record_writer.h, tensorflow/core/util/events_writer.cc. */
 #include "cli/events.h"
 
@@ -17,9 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    MOST_BYTES = 1024
-}; /* of a message: PL_EVENTS_MOST values with tags of 64 bytes, and more */
+/* Of a message: PL_EVENTS_MOST values with tags of 64 bytes, and more. */
+enum { MOST_BYTES = 1024 };
 
 static double now(void)
 {
@@ -62,7 +61,7 @@ static bool add_record(const pl_events *s, Tensorboard__Event *e)
     uint8_t record[12 + MOST_BYTES + 4];
     e->wall_time = now();
     const size_t n = tensorboard__event__get_packed_size(e);
-    PL_ASSERT(n <= MOST_BYTES);
+    PL_ASSERT_CMP(n, <=, MOST_BYTES);
     put_number(record, 8, n);
     put_checksum(record + 8, record, 8);
     tensorboard__event__pack(e, record + 12);
@@ -133,7 +132,7 @@ void pl_events_add(pl_events *s, int64_t step, int n, const pl_events_value valu
     Tensorboard__Summary__Value row[PL_EVENTS_MOST], *rows[PL_EVENTS_MOST];
     Tensorboard__Summary summary = TENSORBOARD__SUMMARY__INIT;
     Tensorboard__Event e = TENSORBOARD__EVENT__INIT;
-    PL_ASSERT(n <= PL_EVENTS_MOST);
+    PL_ASSERT_CMP(n, <=, PL_EVENTS_MOST);
     for (int i = 0; i < n; i++) {
         tensorboard__summary__value__init(rows[i] = &row[i]);
         row[i].tag = (char *)(uintptr_t)value[i].tag;
