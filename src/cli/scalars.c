@@ -1,4 +1,5 @@
-/* A table is never replaced: it is what is left of a run when its terminal is closed. */
+/* What is there is never replaced: it is what is left of a run when its terminal is closed. A table
+ * goes on; each run has an event file of its own. */
 #include "cli/scalars.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ static bool check_old(const char *path, bool resume, FILE *old, bool *whole, pl_
                       path);
 }
 
-bool pl_scalars_check(const char *path, bool resume, pl_err *err)
+static bool check_table(const char *path, bool resume, pl_err *err)
 {
     FILE *old = fopen(path, "r");
     bool whole;
@@ -38,14 +39,21 @@ bool pl_scalars_check(const char *path, bool resume, pl_err *err)
     return ok;
 }
 
-bool pl_scalars_open(const char *path, bool resume, pl_scalars *out, pl_err *err)
+bool pl_scalars_check(const pl_scalars_options *o, bool resume, pl_err *err)
+{
+    return (!o->log || check_table(o->log, resume, err)) &&
+           (!o->tensorboard || pl_events_check(o->tensorboard, err));
+}
+
+static bool open_table(const char *path, bool resume, pl_scalars *out, pl_err *err)
 {
     bool whole = true;
     FILE *f = fopen(path, "wx");
     bool fresh = f != NULL;
     if (!f && errno == EEXIST) f = fopen(path, "r+");
     if (!f) return pl_err_set(err, PL_EINPUT, "--log %s: cannot write: %s", path, strerror(errno));
-    *out = (pl_scalars){ .file = f, .path = path };
+    out->file = f;
+    out->path = path;
     if (fresh) {
         fputs(header, f);
     } else if (!check_old(path, resume, f, &whole, err) || fseek(f, 0, SEEK_END)) {
@@ -57,10 +65,19 @@ bool pl_scalars_open(const char *path, bool resume, pl_scalars *out, pl_err *err
     return true;
 }
 
+bool pl_scalars_open(const pl_scalars_options *o, bool resume, pl_arena *a, pl_scalars *out,
+                     pl_err *err)
+{
+    *out = (pl_scalars){ 0 };
+    if (o->log) PL_TRY(open_table(o->log, resume, out, err));
+    return !o->tensorboard || pl_events_open(o->tensorboard, resume, a, &out->events, err);
+}
+
 void pl_scalars_close(pl_scalars *s)
 {
     if (s->file) fclose(s->file);
     s->file = NULL;
+    pl_events_close(&s->events);
 }
 
 static void put(const pl_scalars *s, double x)
@@ -80,7 +97,7 @@ static void end_row(pl_scalars *s)
     s->failed = true;
 }
 
-void pl_scalars_step(pl_scalars *s, const pl_train_event *e)
+static void add_row(pl_scalars *s, const pl_train_event *e)
 {
     fprintf(s->file, "%lld", (long long)e->step);
     put(s, e->loss);
@@ -93,8 +110,27 @@ void pl_scalars_step(pl_scalars *s, const pl_train_event *e)
     end_row(s);
 }
 
+static void add_event(pl_scalars *s, const pl_train_event *e)
+{
+    pl_events_value value[4] = { { "train/loss", e->loss }, { "train/lr", e->lr } };
+    int n = 2;
+    if (!(e->grad_norm < 0)) value[n++] = (pl_events_value){ "train/grad_norm", e->grad_norm };
+    if (e->seconds > 0)
+        value[n++] = (pl_events_value){ "train/tokens_per_second", (double)e->tokens / e->seconds };
+    pl_events_add(&s->events, e->step, n, value);
+}
+
+void pl_scalars_step(pl_scalars *s, const pl_train_event *e)
+{
+    if (s->file) add_row(s, e);
+    if (s->events.path) add_event(s, e);
+}
+
 void pl_scalars_validation(pl_scalars *s, const pl_train_event *e)
 {
+    if (s->events.path)
+        pl_events_add(&s->events, e->step, 1, &(pl_events_value){ "validation/loss", e->loss });
+    if (!s->file) return;
     fprintf(s->file, "%lld,,,,,", (long long)e->step);
     put(s, e->loss);
     end_row(s);

@@ -165,7 +165,7 @@ static void tell_step(pl_teller *t, const pl_train_event *e)
     else
         t->tokens += e->tokens;
     bool told = e->step == t->o->steps || e->step % t->show->log_every == 0;
-    if (told && t->log) pl_scalars_step(t->log, e);
+    if (told) pl_scalars_step(t->scalars, e);
     double rate = t->steps > 1 ? (double)t->tokens / (time - t->first_end) : 0;
     if (t->show->json) {
         if (told && is_heard(t)) print_step(t, e);
@@ -188,7 +188,7 @@ static void tell_eval(pl_teller *t, const pl_train_event *e)
     const bool text = pl_train_data(t->job)->kind == PL_DATA_TEXT;
     double bits = e->loss / log(2.0);
     clear_live(t);
-    if (t->log) pl_scalars_validation(t->log, e);
+    pl_scalars_validation(t->scalars, e);
     if (!is_heard(t)) return;
     if (t->show->json) {
         printf("{\"step\": %lld", (long long)e->step);
@@ -298,12 +298,12 @@ void pl_teller_tell(void *to, const pl_train_event *e)
 }
 
 pl_teller pl_teller_new(const pl_teller_options *show, const pl_train_options *o,
-                        const pl_train_job *job, pl_scalars *log)
+                        const pl_train_job *job, pl_scalars *scalars)
 {
     return (pl_teller){ .show = show,
                         .o = o,
                         .job = job,
-                        .log = log,
+                        .scalars = scalars,
                         .tty = !show->json && isatty(STDERR_FILENO),
                         .begin = pl_clock_now() };
 }

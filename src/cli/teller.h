@@ -7,9 +7,9 @@
 /* What the user wants to see. */
 typedef struct pl_teller_options {
     bool json, timings, explain, profile, program;
-    bool measured;     /* the figures of the links are the user's, no guesses */
-    int64_t log_every; /* steps are told whose number it divides, and the last */
-    const char *log;   /* file of scalars (cli/scalars.h), or NULL             */
+    bool measured;              /* the figures of the links are the user's, no guesses */
+    int64_t log_every;          /* steps are told whose number it divides, and the last */
+    pl_scalars_options scalars; /* the files they are written to                       */
 } pl_teller_options;
 
 typedef struct pl_teller {
@@ -17,7 +17,7 @@ typedef struct pl_teller {
     const pl_train_options *o;
     const pl_train_job *job;
     bool tty;
-    pl_scalars *log;                /* NULL: none                         */
+    pl_scalars *scalars;
     double begin, first_end, shown; /* seconds on the clock               */
     double delay;                   /* seconds without a core, at START   */
     int64_t first_step, tokens, steps;
@@ -27,7 +27,7 @@ typedef struct pl_teller {
 
 /* All are the caller's and outlive it. */
 pl_teller pl_teller_new(const pl_teller_options *show, const pl_train_options *o,
-                        const pl_train_job *job, pl_scalars *log);
+                        const pl_train_job *job, pl_scalars *scalars);
 
 /* For pl_train_run, with the teller as `to`. */
 void pl_teller_tell(void *teller, const pl_train_event *e);

@@ -83,7 +83,8 @@ static const pl_opt opts[] = {
     { "order",        TEXT(order),        "NAME", "auto", "of steps: program, lescea, pleat" },
     { "timeout",      REAL(timeout),      "SECS", "120", "a rank silent for longer is lost", 0.1 },
     { "log-every",    INT(tell.log_every), "N",   "1",   "show every N-th step, and the last", 1 },
-    { "log",          TEXT(tell.log),     "FILE.csv", NULL, "add the steps to a table" },
+    { "log",          TEXT(tell.scalars.log), "FILE.csv", NULL, "add the steps to a table" },
+    { "tensorboard",  TEXT(tell.scalars.tensorboard), "DIR", NULL, "write an event file there" },
     { "json",         FLAG(tell.json),    NULL,   NULL,  "one JSON object per event on stdout" },
     { "timings",      FLAG(tell.timings),   NULL,   NULL,  "add seconds and tokens/s to lines" },
     { "explain",      FLAG(tell.explain),   NULL,   NULL,  "print kernels of steps and refusals" },
@@ -175,7 +176,7 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     o->rank = w->rank;
     o->stop = pl_stop_signal();
     PL_TRY(find_save_every(a->save_every, o, err));
-    if (a->tell.log && !o->rank) PL_TRY(pl_scalars_check(a->tell.log, o->resume, err));
+    if (!o->rank) PL_TRY(pl_scalars_check(&a->tell.scalars, o->resume, err));
     env->n_threads = a->threads ? (int)a->threads : cores > 1 ? cores : 1;
     if (!pl_type_find(a->matmul, &env->matmul) || !pl_type_is_float(env->matmul))
         return pl_err_set(err, PL_EUSAGE, "--matmul %s: f32 or bf16", a->matmul);
@@ -200,24 +201,24 @@ static bool train(train_args *a, const char *model, pl_world *w, pl_arena *arena
                   pl_err *err)
 {
     pl_train_job *job;
-    pl_scalars log = { 0 };
+    pl_scalars scalars = { 0 };
     bool made =
         make_options(a, model, w, arena, err) && pl_train_new(&a->o, w->n_ranks, arena, &job, err);
-    if (made && a->tell.log && !w->rank && !pl_scalars_open(a->tell.log, a->o.resume, &log, err))
+    if (made && !w->rank && !pl_scalars_open(&a->tell.scalars, a->o.resume, arena, &scalars, err))
         PL_ASSERT(err->code);
     if (!pl_launch_agree(w, err)) {
         if (made) pl_train_free(job);
-        pl_scalars_close(&log);
+        pl_scalars_close(&scalars);
         return false;
     }
-    pl_teller t = pl_teller_new(&a->tell, &a->o, job, log.file ? &log : NULL);
+    pl_teller t = pl_teller_new(&a->tell, &a->o, job, &scalars);
     if (a->o.save) signal(SIGPIPE, SIG_IGN); /* nobody reads on: no reason to lose a run */
     pl_stop_watch();
     bool ok = pl_launch_run(w, run_rank, &t, err);
     pl_stop_unwatch();
     *stopped = t.stopped;
     pl_teller_close(&t);
-    pl_scalars_close(&log);
+    pl_scalars_close(&scalars);
     if (!ok) add_next_step(a, arena, err);
     pl_train_free(job);
     return ok;

@@ -1,6 +1,8 @@
-/* base/: how errors travel, arenas, text and its parsers, random numbers against known answers. */
+/* base/: how errors travel, arenas, text and its parsers; random numbers and checksums against
+ * known answers. */
 #include "base/arena.h"
 #include "base/cpu.h"
+#include "base/crc.h"
 #include "base/each.h"
 #include "base/err.h"
 #include "base/rng.h"
@@ -388,6 +390,20 @@ static void text_measures_distance(void **state)
     }
 }
 
+/* RFC 3720, B.4, and the check value of the catalogues of checksums. */
+static void crc_gives_the_known_answers(void **state)
+{
+    (void)state;
+    uint8_t zeros[32] = { 0 }, ones[32], up[32], down[32];
+    for (int i = 0; i < 32; i++) ones[i] = 0xff, up[i] = (uint8_t)i, down[i] = (uint8_t)(31 - i);
+    assert_int_equal(pl_crc_castagnoli(zeros, 32), 0x8a9136aa);
+    assert_int_equal(pl_crc_castagnoli(ones, 32), 0x62a8ab43);
+    assert_int_equal(pl_crc_castagnoli(up, 32), 0x46dd794e);
+    assert_int_equal(pl_crc_castagnoli(down, 32), 0x113fdb5c);
+    assert_int_equal(pl_crc_castagnoli("123456789", 9), 0xe3069283);
+    assert_int_equal(pl_crc_castagnoli(NULL, 0), 0);
+}
+
 /* The known answers of Philox4x32-10 that its authors publish with Random123 (file kat_vectors):
  * counter words 0..3 are block low, block high, stream low, stream high. */
 static void rng_gives_the_known_answers(void **state)
@@ -507,6 +523,7 @@ int main(void)
         cmocka_unit_test(text_prints_sizes),
         cmocka_unit_test(text_measures_distance),
         cmocka_unit_test(cpu_has_what_the_system_says),
+        cmocka_unit_test(crc_gives_the_known_answers),
         cmocka_unit_test(rng_gives_the_known_answers),
         cmocka_unit_test(rng_words_are_those_of_the_blocks),
         cmocka_unit_test(rng_distributions_have_their_moments),
