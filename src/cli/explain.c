@@ -295,7 +295,7 @@ static void print_tensor(const view *v)
 {
     const pl_value *x = v->value;
     const char *what = x->maker ? "" : x->role == PL_INPUT ? "input, " : "state, ";
-    if (x->trainable) what = "weight, ";
+    if (x->kind == PL_WEIGHT) what = "weight, ";
     printf("%s: %s%s, %s%s\n", v->name, what, pl_shape_text(v->arena, x->type, &x->shape),
            pl_text_size(v->arena, (double)(pl_shape_count(&x->shape) * pl_type_bytes(x->type))),
            times_text(v));

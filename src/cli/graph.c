@@ -34,7 +34,7 @@ typedef struct tensors {
 
 typedef struct summary {
     const pl_graph *graph;
-    int n_forward;  /* nodes of the forward pass: they come first       */
+    int n_forward;  /* nodes of the forward pass                        */
     int64_t tokens; /* of a batch; 0: the model reads no text           */
     int count[256]; /* nodes by operator, index into pl_ops_all         */
     double flops[256], flops_forward, flops_backward, flops_all;
@@ -44,13 +44,13 @@ typedef struct summary {
         saved; /* made by the forward pass, not of a weight alone, and read by the backward pass */
 } summary;
 
-static bool build(const graph_args *a, const char *spec, bool train, pl_arena *arena,
-                  pl_model_args *args, pl_graph **g, pl_err *err)
+static bool build(const graph_args *a, const char *spec, pl_arena *arena, pl_model_args *args,
+                  pl_graph **g, pl_err *err)
 {
     PL_TRY(pl_model_parse(pl_sizes_spec(&a->sizes, spec, arena), arena, args, err));
     pl_optim o = pl_optim_usual(a->optimizer);
     o.clip = 0;
-    pl_builder b = pl_optim_step(args, train ? &o : NULL, arena);
+    pl_builder b = pl_optim_step(args, a->forward ? NULL : &o, arena);
     return pl_builder_done(&b, g, err);
 }
 
@@ -77,8 +77,8 @@ static void count_nodes(summary *s)
         double f = pl_op_flops(&whole);
         int k = find_op(n->op);
         s->count[k]++, s->flops[k] += f, s->flops_all += f;
-        if (i < s->n_forward) s->flops_forward += f;
-        if (i >= s->n_forward && n->of) s->flops_backward += f;
+        if (n->phase == PL_FORWARD) s->n_forward++, s->flops_forward += f;
+        if (n->phase == PL_BACKWARD) s->flops_backward += f;
     }
 }
 
@@ -88,12 +88,13 @@ static void count_values(summary *s, pl_arena *a)
     bool *forward = PL_NEW_N(a, bool, g->values.n), *later = PL_NEW_N(a, bool, g->values.n);
     for (int i = 0; i < g->nodes.n; i++)
         for (int k = 0; k < g->nodes.at[i]->n_in; k++)
-            (i < s->n_forward ? forward : later)[g->nodes.at[i]->in[k]->id] = true;
+            (g->nodes.at[i]->phase == PL_FORWARD ? forward : later)[g->nodes.at[i]->in[k]->id] =
+                true;
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         if (v->role == PL_STATE)
-            add(v->trainable ? &s->trained : forward[i] ? &s->kept : &s->optimizer, v);
-        if (v->maker && v->maker->id < s->n_forward && later[i] && !pl_graph_leaf(v))
+            add(v->kind == PL_WEIGHT ? &s->trained : forward[i] ? &s->kept : &s->optimizer, v);
+        if (v->maker && v->maker->phase == PL_FORWARD && later[i] && !pl_graph_leaf(v))
             add(&s->saved, v);
     }
 }
@@ -186,19 +187,17 @@ static void print_json(const summary *s)
 
 static bool show(const graph_args *a, const char *spec, pl_arena *arena, pl_err *err)
 {
-    pl_graph *forward, *g;
+    pl_graph *g;
     pl_model_args m;
-    PL_TRY(build(a, spec, false, arena, &m, &forward, err));
+    PL_TRY(build(a, spec, arena, &m, &g, err));
     pl_sizes_tell(&m);
-    g = forward;
-    if (!a->forward) PL_TRY(build(a, spec, true, arena, &m, &g, err));
     if (a->text) {
         pl_text out = { .arena = arena };
         pl_graph_print(g, &out);
         fputs(pl_text_get(&out), stdout);
         return true;
     }
-    summary s = { .graph = g, .n_forward = forward->nodes.n };
+    summary s = { .graph = g };
     if (!strcmp(m.model->data, "text"))
         s.tokens = pl_model_int(&m, "batch") * pl_model_int(&m, "seq");
     PL_ASSERT_CMP(pl_ops_all.n, <=, 256);

@@ -85,16 +85,21 @@ void pl_autodiff(pl_builder *b, pl_value *loss, int n, pl_value *const wrt[], pl
     }
     pl_arena *tmp = pl_arena_new("autodiff");
     const char *scope = b->scope;
+    const pl_phase phase = b->phase;
     int n_nodes = b->graph->nodes.n;
     t.wanted = PL_NEW_N(tmp, bool, t.n_values);
     t.grad = PL_NEW_N(tmp, pl_value *, t.n_values);
     find_wanted(&t, n, wrt);
     const char *one = pl_builder_fmt(b, "->; value=1 to=%s", pl_type_name(loss->type));
     b->scope = "";
+    b->phase = PL_BACKWARD;
     const char *name = pl_builder_fmt(b, "d%s.%d", loss->name, n_nodes); /* losses may be several */
     t.grad[loss->id] = pl_add_value(b, fill, name, one, 0, NULL);
     for (int i = n_nodes - 1; i >= 0 && !b->err.code; i--) step_back(&t, b->graph->nodes.at[i]);
     for (int i = 0; i < n && !b->err.code; i++) grad[i] = t.grad[wrt[i]->id];
+    for (int i = 0; i < n && !b->err.code; i++)
+        if (grad[i] && wrt[i]->kind == PL_WEIGHT && !grad[i]->of) grad[i]->of = wrt[i];
     b->scope = scope;
+    b->phase = phase;
     pl_arena_free(tmp);
 }

@@ -8,7 +8,7 @@
  *       output o of slot t of instance i - 1, or for all i of i + 1, where the first (the last)
  *       instance has any value from outside the class;
  *       one value from outside the class that all instances share;
- *       a leaf of its own: equal in role, type, shape, init, trainable; read by the same slots of
+ *       a leaf of its own: equal in role, type, shape, init, kind; read by the same slots of
  *       its instance and by nothing else; its `next` made by the same output of its instance;
  *   - its `of` is likewise none, of the same instance, of a neighbour, or shared;
  *   - its outputs are, for all i alike, reported or not, the `next` of such a leaf or not; and all

@@ -20,7 +20,6 @@ typedef struct checker {
     int *first; /* [values] into readers, or -1                    */
     reader *readers;
     bool *reported;               /* [values]                                        */
-    bool *backward;               /* [nodes] something with an `of` goes into it     */
     const pl_value **before_next; /* [values] the state it is the next of */
     int *n_before;                /* [values] how many these are                     */
     int c;                        /* the class that is checked                       */
@@ -56,18 +55,15 @@ static void prepare(checker *x, pl_arena *tmp)
     x->first = PL_NEW_N(tmp, int, g->values.n + 1);
     x->readers = PL_NEW_N(tmp, reader, n_in + 1);
     x->reported = PL_NEW_N(tmp, bool, g->values.n + 1);
-    x->backward = PL_NEW_N(tmp, bool, g->nodes.n + 1);
     x->before_next = PL_NEW_N(tmp, const pl_value *, g->values.n + 1);
     x->n_before = PL_NEW_N(tmp, int, g->values.n + 1);
     for (int v = 0; v < g->values.n; v++) x->first[v] = -1;
     for (int i = 0, at = 0; i < g->nodes.n; i++) {
         const pl_node *n = g->nodes.at[i];
-        x->backward[i] = n->of != NULL;
         for (int k = 0; k < n->n_in; k++, at++) {
             const pl_value *v = n->in[k];
             x->readers[at] = (reader){ n, k, x->first[v->id] };
             x->first[v->id] = at;
-            if (v->maker && x->backward[v->maker->id]) x->backward[i] = true;
         }
     }
     for (int i = 0; i < g->outputs.n; i++) x->reported[g->outputs.at[i]->id] = true;
@@ -187,9 +183,9 @@ static bool is_read_same(const checker *x, const pl_value *v, int i, const pl_va
 
 static bool is_own_leaf(const checker *x, const pl_value *v, int i, const pl_value *w)
 {
-    if (v->maker || w->maker || v->role != w->role || v->trainable != w->trainable ||
-        !is_value_same(v, w) || !v->init != !w->init || (v->init && strcmp(v->init, w->init)) ||
-        (i && v == w) || !is_read_same(x, v, i, w))
+    if (v->maker || w->maker || v->role != w->role || v->kind != w->kind || !is_value_same(v, w) ||
+        !v->init != !w->init || (v->init && strcmp(v->init, w->init)) || (i && v == w) ||
+        !is_read_same(x, v, i, w))
         return false;
     return v->next ? w->next && is_made_by(x, v->next, i, w->next) : !w->next;
 }
@@ -228,7 +224,7 @@ static bool check_taken(checker *x, int slot, int k)
         int step = r == BEFORE ? 1 : r == AFTER ? -1 : 0;
         if (k < 0 || !step) return true;
         x->links++;
-        if (!x->backward[n->id]) x->forward += step;
+        if (n->phase == PL_FORWARD) x->forward += step;
         if (n->of) x->back += step;
         return true;
     }

@@ -79,7 +79,7 @@ static void find_forms(const making *m)
 static bool is_leaf_same(const making *m, int a, int b)
 {
     const pl_value *x = m->g->values.at[a], *y = m->g->values.at[b];
-    return x->role == y->role && m->form[a] == m->form[b] && x->trainable == y->trainable &&
+    return x->role == y->role && m->form[a] == m->form[b] && x->kind == y->kind &&
            !x->next == !y->next && !x->init == !y->init &&
            (x->init == y->init || !strcmp(x->init, y->init));
 }
@@ -128,7 +128,8 @@ static bool is_node_same(const making *m, int i, int j)
     const pl_node *a = m->g->nodes.at[i], *b = m->g->nodes.at[j];
     size_t len = sig_length(a->spec);
     if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out || a->n_attrs != b->n_attrs ||
-        !a->of != !b->of || len != sig_length(b->spec) || memcmp(a->spec, b->spec, len))
+        !a->of != !b->of || a->phase != b->phase || len != sig_length(b->spec) ||
+        memcmp(a->spec, b->spec, len))
         return false;
     for (int k = 0; k < a->n_attrs; k++)
         if (strcmp(a->attr[k].name, b->attr[k].name) ||
@@ -143,7 +144,7 @@ static bool is_node_same(const making *m, int i, int j)
 
 static uint64_t hash_node(const making *m, const pl_node *n)
 {
-    uint64_t h = hash_text(7 + !n->of, n->op->name, strlen(n->op->name));
+    uint64_t h = hash_text(7 + (uint64_t)n->phase, n->op->name, strlen(n->op->name));
     h = hash_text(h, n->spec, sig_length(n->spec));
     for (int k = 0; k < n->n_attrs; k++) {
         if (only_counts(n, &n->attr[k])) continue;
@@ -164,11 +165,8 @@ static void find_nodes(const making *m)
         const pl_node *n = m->g->nodes.at[i];
         int like = find_first(m, hash_node(m, n), i, is_node_same);
         t->kind[i] = like == i ? t->n_kinds++ : t->kind[like];
-        t->backward[i] = n->of != NULL;
-        for (int k = 0; k < n->n_in; k++) {
-            t->in[n_in++] = n->in[k]->id;
-            t->backward[i] |= n->in[k]->maker && t->backward[n->in[k]->maker->id];
-        }
+        t->backward[i] = n->phase != PL_FORWARD;
+        for (int k = 0; k < n->n_in; k++) t->in[n_in++] = n->in[k]->id;
         if (n->of) t->in[n_in++] = t->n_data + n->of->id;
         for (int k = 0; k < n->n_out; k++) t->out[n_out++] = n->out[k]->id;
         t->out[n_out++] = t->n_data + i;

@@ -21,7 +21,7 @@ typedef struct pl_fold_table {
     int *first_out, *out;     /* [nodes + 1] into values                                          */
     bool *backward;           /* [nodes] a gradient goes into it                                  */
     int *maker, *port;        /* [values] node and output; -1: a leaf                             */
-    int *leaf;                /* [values] equal: role, type, shape, init, trainable, has a next;
+    int *leaf;                /* [values] equal: role, type, shape, init, kind, has a next;
                                  -1: computed                                                     */
     int *next, *next_of;      /* [values] or -1; next_of -2: of several                           */
     bool *reported;           /* [values] an output of the graph                                  */

@@ -306,7 +306,7 @@ const char *pl_builder_fmt(pl_builder *b, const char *fmt, ...)
 static bool is_narrowed(const pl_builder *b, const pl_node *n, int i)
 {
     const pl_value *v = n->in[i];
-    bool leaf = v->role == PL_INPUT ? v->shape.rank > 0 : v->trainable;
+    bool leaf = v->role == PL_INPUT ? v->shape.rank > 0 : v->kind == PL_WEIGHT;
     return b->compute != PL_F32 && leaf && v->type == PL_F32 && type_rule(n->op, i) != 'F' &&
            (n->n_in > 1 || type_rule(n->op, 1) != 'a');
 }
@@ -347,7 +347,9 @@ pl_node *pl_add_node(pl_builder *b, const pl_op *op, const char *name, const cha
     if (b->err.code) return NULL;
     pl_graph *g = b->graph;
     pl_node *n = PL_NEW(g->arena, pl_node);
-    *n = (pl_node){ .id = g->nodes.n, .op = op, .of = b->of, .n_in = n_in };
+    *n = (pl_node){ .id = g->nodes.n, .op = op, .n_in = n_in };
+    n->phase = b->of && b->phase == PL_FORWARD ? PL_BACKWARD : b->phase;
+    n->of = b->of;
     n->name = name ? pl_arena_fmt(g->arena, "%s%s", b->scope, name)
                    : pl_arena_fmt(g->arena, "%s%s.%d", b->scope, op->name, n->id);
     n->spec = spec ? pl_arena_text(g->arena, spec) : "";
@@ -356,6 +358,7 @@ pl_node *pl_add_node(pl_builder *b, const pl_op *op, const char *name, const cha
     for (int i = 0; i < n_in && !b->err.code; i++) {
         if (!in[i]) pl_err_set(&b->err, PL_EINTERNAL, "input %d is missing", i);
         n->in[i] = in[i];
+        if (in[i] && in[i]->maker && in[i]->maker->phase > n->phase) n->phase = in[i]->maker->phase;
     }
     pl_shape shape[PL_MAX_OPERANDS];
     pl_type type[PL_MAX_OPERANDS];
@@ -398,13 +401,22 @@ pl_value *pl_add_input(pl_builder *b, const char *name, pl_type type, pl_shape s
 }
 
 pl_value *pl_add_state(pl_builder *b, const char *name, pl_type type, pl_shape shape,
-                       const char *init, bool trainable)
+                       const char *init, pl_state_kind kind)
 {
     if (b->err.code || !check_shape(b, name, &shape)) return NULL;
     pl_value *v =
         add_value(b->graph, pl_builder_fmt(b, "%s%s", b->scope, name), type, shape, PL_STATE);
     v->init = pl_arena_text(b->graph->arena, init);
-    v->trainable = trainable;
+    v->kind = kind;
+    return v;
+}
+
+pl_value *pl_add_state_of(pl_builder *b, pl_value *weight, pl_state_kind kind, const char *name,
+                          const char *init)
+{
+    if (b->err.code || !weight) return NULL;
+    pl_value *v = pl_add_state(b, name, PL_F32, weight->shape, init, kind);
+    if (v) v->of = weight;
     return v;
 }
 
@@ -510,8 +522,20 @@ int64_t pl_graph_params(const pl_graph *g)
 {
     int64_t n = 0;
     for (int i = 0; i < g->values.n; i++)
-        if (g->values.at[i]->trainable) n += pl_shape_count(&g->values.at[i]->shape);
+        if (g->values.at[i]->kind == PL_WEIGHT) n += pl_shape_count(&g->values.at[i]->shape);
     return n;
+}
+
+const char *pl_state_kind_name(pl_state_kind k)
+{
+    static const char *const names[] = { "buffer", "weight", "moment", "gradient-sum" };
+    return names[k];
+}
+
+const char *pl_phase_name(pl_phase p)
+{
+    static const char *const names[] = { "forward", "backward", "update" };
+    return names[p];
 }
 
 /* -- check ------------------------------------------------------------------------------------- */
@@ -550,6 +574,36 @@ static bool check_inplace(const pl_node *n, pl_err *err)
     return true;
 }
 
+static bool check_phase(const pl_node *n, pl_err *err)
+{
+    if (n->of && n->phase != PL_BACKWARD)
+        return pl_err_set(err, PL_EINPUT, "it is of '%s', and %s", n->of->name,
+                          pl_phase_name(n->phase));
+    for (int k = 0; k < n->n_in; k++) {
+        const pl_node *from = n->in[k]->maker;
+        if (from && from->phase > n->phase)
+            return pl_err_set(err, PL_EINPUT, "it is %s, and reads '%s', which is %s",
+                              pl_phase_name(n->phase), n->in[k]->name, pl_phase_name(from->phase));
+    }
+    return true;
+}
+
+/* A weight's own, and in its shape. */
+static bool check_of(const pl_value *v, pl_err *err)
+{
+    bool state = v->role == PL_STATE, needs = state && v->kind >= PL_MOMENT;
+    const char *what = v->maker ? "gradient" : pl_state_kind_name(v->kind);
+    if (!state && v->kind) return pl_err_set(err, PL_EINTERNAL, "'%s' is no state", v->name);
+    if (!v->of)
+        return !needs || pl_err_set(err, PL_EINPUT, "'%s': %s of which weight?", v->name, what);
+    if ((!needs && !v->maker) || v->of->kind != PL_WEIGHT)
+        return pl_err_set(err, PL_EINPUT, "'%s': %s of '%s', which is %s", v->name, what,
+                          v->of->name, needs || v->maker ? "no weight" : "not its own");
+    return pl_shape_same(&v->shape, &v->of->shape) ||
+           pl_err_set(err, PL_EINPUT, "'%s': %s of '%s', which has another shape", v->name, what,
+                      v->of->name);
+}
+
 static bool check_node(const pl_graph *g, int i, pl_arena *tmp, pl_err *err)
 {
     const pl_node *n = g->nodes.at[i];
@@ -563,6 +617,7 @@ static bool check_node(const pl_graph *g, int i, pl_arena *tmp, pl_err *err)
                               n->in[k]->maker->name);
     if (n->of && n->of->id >= i)
         return pl_err_set(err, PL_EINTERNAL, "it is of '%s', which comes later", n->of->name);
+    PL_TRY(check_phase(n, err));
     PL_TRY(infer(tmp, &again, shape, err));
     PL_TRY(find_types(&again, type, err));
     for (int k = 0; k < n->n_out; k++)
@@ -580,6 +635,7 @@ bool pl_graph_check(const pl_graph *g, pl_err *err)
         if (!(ok = check_node(g, i, tmp, err))) pl_err_in(err, "node '%s'", g->nodes.at[i]->name);
     for (int i = 0; ok && i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
+        if (!(ok = check_of(v, err))) break;
         if (v->next && (v->role != PL_STATE || v->next->type != v->type ||
                         !pl_shape_same(&v->next->shape, &v->shape)))
             ok = pl_err_set(err, PL_EINTERNAL, "'%s' cannot become '%s'", v->name, v->next->name);

@@ -15,6 +15,23 @@ typedef enum pl_role {
     PL_STATE,    /* lives from step to step: weights, moments; has an initial value */
 } pl_role;
 
+/* What a state is to the training. */
+typedef enum pl_state_kind {
+    PL_BUFFER,   /* none of the others: running statistics, masks, weights that are frozen      */
+    PL_WEIGHT,   /* changed by its gradient                                                     */
+    PL_MOMENT,   /* of a weight: what the optimizer remembers beside it                         */
+    PL_GRAD_SUM, /* of a weight: its gradients of the micro-batches so far, added up            */
+    PL_N_STATE_KINDS
+} pl_state_kind;
+
+/* What a node is there for. */
+typedef enum pl_phase {
+    PL_FORWARD,  /* the loss and what is reported                                               */
+    PL_BACKWARD, /* gradients                                                                   */
+    PL_UPDATE,   /* what a step leaves in weights, moments and sums of gradients                */
+    PL_N_PHASES
+} pl_phase;
+
 typedef struct pl_value {
     int id;
     const char *name;
@@ -24,7 +41,8 @@ typedef struct pl_value {
     pl_node *maker;          /* COMPUTED: the node, and which of its outputs               */
     int out;
     const char *init;        /* STATE: "normal std=0.02", "zeros", "ones", "uniform a=0.1" */
-    bool trainable;          /* STATE: a weight, not a moment or a running mean            */
+    pl_state_kind kind;      /* STATE                                                      */
+    struct pl_value *of;     /* MOMENT, GRAD_SUM, and the gradient of a weight: the weight */
     const char *parts;       /* STATE: files have row i of it under this name, where "{}" is i:
                                 "experts.{}.w1.weight"; NULL: it is one tensor there too   */
     struct pl_value *next;   /* STATE: what a step leaves in it; NULL: the step only reads */
@@ -38,7 +56,8 @@ struct pl_node {
     int id;
     const char *name;        /* "h0.fc", unique                                            */
     const struct pl_op *op;
-    const pl_node *of;       /* the node whose gradient it helps to make; NULL: forward, update */
+    pl_phase phase;
+    const pl_node *of;       /* BACKWARD: the node whose gradient it helps to make, if one     */
     const char *spec;        /* the signature text that was given or the operator's        */
     int n_attrs;
     const pl_attr *attr;     /* as given; defaults stand in op->attrs                      */
@@ -61,7 +80,8 @@ typedef struct pl_builder {
     pl_graph *graph;
     pl_err err;
     const char *scope;       /* prefix of the names of new nodes and states, "h3."         */
-    const pl_node *of;       /* of new nodes                                               */
+    pl_phase phase;          /* of new nodes; of those that read a later one's values: its own */
+    const pl_node *of;       /* the same; such nodes are backward                          */
     /* Mixed precision (Micikevicius et al., ICLR 2018, as FSDP has it): weights and inputs of f32
      * are cast to this type for the nodes that take it, right before the first of them; the states
      * and what changes them stay f32. PL_F32, which is 0: no casts. */
@@ -75,7 +95,11 @@ const char *pl_builder_fmt(pl_builder *b, const char *fmt, ...) PL_PRINTF(2, 3);
 
 pl_value *pl_add_input(pl_builder *b, const char *name, pl_type type, pl_shape shape);
 pl_value *pl_add_state(pl_builder *b, const char *name, pl_type type, pl_shape shape,
-                       const char *init, bool trainable);
+                       const char *init, pl_state_kind kind);
+
+/* A MOMENT or GRAD_SUM of a weight: f32 in its shape. */
+pl_value *pl_add_state_of(pl_builder *b, pl_value *weight, pl_state_kind kind, const char *name,
+                          const char *init);
 
 /* Say that files have the rows of a state, its slices along the first dimension, one by one
  * (pl_value.parts): `pattern` follows the scope and has one "{}". Returns v. */
@@ -120,7 +144,7 @@ const pl_value *pl_graph_leaf(const pl_value *v);
 /* The same if it is a state: where such a v lies follows from where the state is stored. */
 const pl_value *pl_graph_state(const pl_value *v);
 pl_value *pl_graph_find(const pl_graph *g, const char *name); /* a value by name, or NULL */
-int64_t pl_graph_params(const pl_graph *g);                   /* elements of trainable states */
+int64_t pl_graph_params(const pl_graph *g);                   /* elements of the weights      */
 
 /* Operand o of a node: inputs first, then outputs. */
 pl_value *pl_node_value(const pl_node *n, int o);
@@ -132,11 +156,17 @@ int64_t pl_node_int(const pl_node *n, const char *name, int k);
 bool pl_node_is(const pl_node *n, const char *name, const char *text); /* no list: one word */
 const char *pl_node_text(const pl_node *n, const char *name);
 
+/* "buffer", "weight", "moment", "gradient-sum"; "forward", "backward", "update". */
+const char *pl_state_kind_name(pl_state_kind k);
+const char *pl_phase_name(pl_phase p);
+
 /* Independent check of every invariant: order, ids, unique names, shapes and types again from the
- * signatures, in-place rules. */
+ * signatures, in-place rules; whose moments, sums and gradients values are; no phase reads what a
+ * later one makes. */
 PL_MUST_CHECK bool pl_graph_check(const pl_graph *g, pl_err *err);
 
-/* Text form, one line per input, state, node, output; pl_graph_parse(print(g)) prints the same. */
+/* Text form, one line per input, state, node (its phase comes first), output, next value of a state
+ * and gradient of a weight; pl_graph_parse(print(g)) prints the same. */
 void pl_graph_print(const pl_graph *g, pl_text *out);
 PL_MUST_CHECK bool pl_graph_parse(const char *text, const struct pl_ops *ops, pl_arena *arena,
                                   pl_graph **out, pl_err *err);

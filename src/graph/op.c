@@ -10,6 +10,11 @@ static bool is_summed(const pl_node *n, int f)
     return true;
 }
 
+bool pl_op_changes_state(const pl_op *op)
+{
+    return op->inplace && strspn(op->inplace, "-") < strlen(op->inplace);
+}
+
 double pl_op_flops(const pl_share *s)
 {
     const pl_node *n = s->node;

@@ -78,6 +78,9 @@ typedef struct pl_op {
     const pl_example *examples;          /* at least one, and the end row {0}                     */
 } pl_op;
 
+/* Does it leave a result in an input, as fused updates do? */
+bool pl_op_changes_state(const pl_op *op);
+
 /* Of a share: as its operator counts, or 2 x the product of all factors when one is summed away,
  * else the elements of the outputs; of a graph: of all its nodes. */
 double pl_op_flops(const pl_share *s);

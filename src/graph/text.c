@@ -9,14 +9,16 @@ static void print_value(const pl_graph *g, const pl_value *v, pl_text *out)
 {
     pl_text_add(out, "%s %s %s", v->role == PL_INPUT ? "input" : "state", v->name,
                 pl_shape_text(g->arena, v->type, &v->shape));
-    if (v->role == PL_STATE) pl_text_add(out, "%s \"%s\"", v->trainable ? " train" : "", v->init);
+    if (v->role == PL_STATE) pl_text_add(out, " %s", pl_state_kind_name(v->kind));
+    if (v->of) pl_text_add(out, " of %s", v->of->name);
+    if (v->role == PL_STATE) pl_text_add(out, " \"%s\"", v->init);
     if (v->parts) pl_text_add(out, " \"%s\"", v->parts);
     pl_text_add(out, "\n");
 }
 
 static void print_node(const pl_graph *g, const pl_node *n, pl_text *out)
 {
-    pl_text_add(out, "node");
+    pl_text_add(out, "%s", pl_phase_name(n->phase));
     for (int i = 0; i < n->n_out; i++)
         pl_text_add(out, " %s %s", n->out[i]->name,
                     pl_shape_text(g->arena, n->out[i]->type, &n->out[i]->shape));
@@ -36,6 +38,10 @@ void pl_graph_print(const pl_graph *g, pl_text *out)
     for (int i = 0; i < g->values.n; i++)
         if (g->values.at[i]->next)
             pl_text_add(out, "next %s %s\n", g->values.at[i]->name, g->values.at[i]->next->name);
+    for (int i = 0; i < g->values.n; i++)
+        if (g->values.at[i]->maker && g->values.at[i]->of)
+            pl_text_add(out, "gradient %s of %s\n", g->values.at[i]->name,
+                        g->values.at[i]->of->name);
 }
 
 /* -- parse ------------------------------------------------------------------------------------- */
@@ -129,6 +135,36 @@ static bool add_name(reader *r, pl_value *v)
     return true;
 }
 
+static bool parse_ref(reader *r, const char *name, pl_value **v)
+{
+    *v = name && r->names.n ? *find_name(&r->names, name) : NULL;
+    return *v || bad(r, "no earlier value is named", name);
+}
+
+static bool parse_of(reader *r, pl_value **weight)
+{
+    const char *word = read_word(r);
+    if (!word || strcmp(word, "of")) return bad(r, "expected 'of WEIGHT', found", word);
+    return parse_ref(r, read_word(r), weight);
+}
+
+/* A state after its shape: kind, initial value, names of parts. */
+static bool parse_state(reader *r, const char *name, pl_type type, pl_shape shape, pl_value **v)
+{
+    const char *word = read_word(r), *init;
+    pl_value *weight = NULL;
+    int kind = 0;
+    while (kind < PL_N_STATE_KINDS && (!word || strcmp(word, pl_state_kind_name(kind)))) kind++;
+    if (kind == PL_N_STATE_KINDS) return bad(r, "expected a kind of state, found", word);
+    if (kind >= PL_MOMENT) PL_TRY(parse_of(r, &weight));
+    if (!(init = read_word(r))) return bad(r, "expected an initial value, found", init);
+    *v = pl_add_state(&r->b, name, type, shape, init, kind);
+    if (*v) (*v)->of = weight;
+    const char *parts = read_word(r);
+    if (parts) *v = pl_add_parts(&r->b, *v, parts);
+    return true;
+}
+
 static bool parse_leaf(reader *r, bool state)
 {
     const char *name = read_name(r), *word = read_word(r);
@@ -136,28 +172,15 @@ static bool parse_leaf(reader *r, bool state)
     pl_shape shape;
     if (!name) return bad(r, "expected a name, found", word);
     PL_TRY(parse_shape(r, word, &type, &shape));
-    pl_value *v;
-    if (state) {
-        const char *init = read_word(r);
-        bool train = init && !strcmp(init, "train");
-        if (train) init = read_word(r);
-        if (!init) return bad(r, "expected an initial value, found", init);
-        v = pl_add_state(&r->b, name, type, shape, init, train);
-        const char *parts = read_word(r);
-        if (parts) v = pl_add_parts(&r->b, v, parts);
-    } else {
+    pl_value *v = NULL;
+    if (state)
+        PL_TRY(parse_state(r, name, type, shape, &v));
+    else
         v = pl_add_input(&r->b, name, type, shape);
-    }
     return v && add_name(r, v);
 }
 
-static bool parse_ref(reader *r, const char *name, pl_value **v)
-{
-    *v = name && r->names.n ? *find_name(&r->names, name) : NULL;
-    return *v || bad(r, "no earlier value is named", name);
-}
-
-static bool parse_node(reader *r)
+static bool parse_node(reader *r, pl_phase phase)
 {
     const char *name[PL_MAX_OPERANDS], *word;
     pl_type type[PL_MAX_OPERANDS];
@@ -180,10 +203,13 @@ static bool parse_node(reader *r)
     if (word) PL_TRY(parse_ref(r, read_word(r), &of));
     if (of && !of->maker) return bad(r, "expected the output of a node after '/', found", of->name);
     if (!n_out) return bad(r, "expected an output before '=', found", op_name);
+    r->b.phase = phase;
     r->b.of = of ? of->maker : NULL;
     const pl_node *n = pl_add_node(&r->b, op, name[0], spec ? spec : "", n_in, in);
     r->b.of = NULL;
     if (!n) return false;
+    if (n->phase != phase)
+        return bad(r, "what it reads or is of makes it", pl_phase_name(n->phase));
     if (n->n_out != n_out) return bad(r, "wrong number of outputs for", op_name);
     for (int i = 0; i < n_out; i++) {
         if (n->out[i]->type != type[i] || !pl_shape_same(&n->out[i]->shape, &shape[i]))
@@ -199,7 +225,8 @@ static bool parse_line(reader *r, const char *word)
     pl_value *v, *next;
     if (!strcmp(word, "input")) return parse_leaf(r, false);
     if (!strcmp(word, "state")) return parse_leaf(r, true);
-    if (!strcmp(word, "node")) return parse_node(r);
+    for (pl_phase p = 0; p < PL_N_PHASES; p++)
+        if (!strcmp(word, pl_phase_name(p))) return parse_node(r, p);
     if (!strcmp(word, "output")) {
         PL_TRY(parse_ref(r, read_word(r), &v));
         pl_add_output(&r->b, v->name, v);
@@ -213,7 +240,14 @@ static bool parse_line(reader *r, const char *word)
         v->next = next;
         return true;
     }
-    return bad(r, "expected input, state, node, output or next, found", word);
+    if (!strcmp(word, "gradient")) {
+        PL_TRY(parse_ref(r, read_word(r), &v));
+        if (!v->maker) return bad(r, "not made by a node:", v->name);
+        return parse_of(r, &v->of);
+    }
+    return bad(r,
+               "expected input, state, forward, backward, update, output, next or gradient, found",
+               word);
 }
 
 bool pl_graph_parse(const char *text, const pl_ops *ops, pl_arena *arena, pl_graph **out,

@@ -110,7 +110,7 @@ static pl_value *add_values(pl_import *m, const pl_tensor *t, const char *name)
     const char *label = pl_arena_fmt(m->a, "constant.%d", m->small.n);
     const char *scope = m->b->scope;
     m->b->scope = ""; /* it may be shared */
-    pl_value *v = pl_add_state(m->b, label, t->type, t->shape, pl_text_get(&init), false);
+    pl_value *v = pl_add_state(m->b, label, t->type, t->shape, pl_text_get(&init), PL_BUFFER);
     m->b->scope = scope;
     const pl_item x = { .name = label, .value = v, .constant = t };
     if (!m->trial) PL_PUSH(m->a, &m->small, x);
@@ -130,7 +130,7 @@ static pl_value *add_stored(pl_import *m, const pl_item *x)
     const char *scope = m->b->scope;
     m->b->scope = "";
     pl_value *v = pl_add_state(m->b, x->label ? x->label : x->name, x->constant->type,
-                               x->constant->shape, "file", x->trains);
+                               x->constant->shape, "file", x->trains ? PL_WEIGHT : PL_BUFFER);
     m->b->scope = scope;
     return v;
 }

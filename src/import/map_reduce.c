@@ -308,7 +308,7 @@ static pl_value *moved_average(pl_import *m, pl_value *old, pl_value *new, doubl
 /* Is this a buffer of the model, which a step may change? */
 static bool is_running(const pl_value *x)
 {
-    return x->role == PL_STATE && !x->trainable && !x->next && x->type == PL_F32;
+    return x->role == PL_STATE && x->kind != PL_WEIGHT && !x->next && x->type == PL_F32;
 }
 
 /* By the operators of the built-in models, which leave the running statistics as PyTorch does. */

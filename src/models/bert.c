@@ -46,12 +46,12 @@ typedef struct bert {
 
 static pl_value *weight(bert *r, const char *name, int64_t rows, int64_t columns)
 {
-    return pl_add_state(r->b, name, PL_F32, PL_SHAPE(rows, columns), "normal std=0.02", true);
+    return pl_add_state(r->b, name, PL_F32, PL_SHAPE(rows, columns), "normal std=0.02", PL_WEIGHT);
 }
 
 static pl_value *vector(bert *r, const char *name, int64_t n, const char *init)
 {
-    return pl_add_state(r->b, name, PL_F32, PL_SHAPE(n), init, true);
+    return pl_add_state(r->b, name, PL_F32, PL_SHAPE(n), init, PL_WEIGHT);
 }
 
 static pl_value *drop(bert *r, pl_value *x)

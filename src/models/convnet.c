@@ -21,8 +21,8 @@ static pl_value *conv(making *m, int i, int index, int64_t width, pl_value *x)
     int64_t k = m->net->layer[i].kernel;
     const char *init = pl_builder_fmt(b, "normal std=%.17g", sqrt(2 / (double)(in * k * k)));
     b->scope = pl_builder_fmt(b, "features.%d.", index);
-    pl_value *w = pl_add_state(b, "weight", PL_F32, PL_SHAPE(out, in, k, k), init, true);
-    pl_value *c = pl_add_state(b, "bias", PL_F32, PL_SHAPE(out), "zeros", true);
+    pl_value *w = pl_add_state(b, "weight", PL_F32, PL_SHAPE(out, in, k, k), init, PL_WEIGHT);
+    pl_value *c = pl_add_state(b, "bias", PL_F32, PL_SHAPE(out), "zeros", PL_WEIGHT);
     const char *spec = pl_builder_fmt(b, "n[y+r][x+s]c,ocrs->nyxo; stride=%d pad=%d",
                                       m->net->layer[i].stride, m->net->layer[i].pad);
     x = PL_ADD(b, &pl_op_add, "nyxo,o->nyxo", PL_ADD_AS(b, &pl_op_conv2d, "conv", spec, x, w), c);
@@ -50,8 +50,8 @@ static pl_value *linear(making *m, int index, int64_t out, pl_value *x)
     int64_t in = x->shape.dim[1];
     const char *init = pl_builder_fmt(b, "uniform a=%.17g", 1 / sqrt((double)in));
     b->scope = pl_builder_fmt(b, "classifier.%d.", index);
-    pl_value *w = pl_add_state(b, "weight", PL_F32, PL_SHAPE(out, in), init, true);
-    pl_value *c = pl_add_state(b, "bias", PL_F32, PL_SHAPE(out), init, true);
+    pl_value *w = pl_add_state(b, "weight", PL_F32, PL_SHAPE(out, in), init, PL_WEIGHT);
+    pl_value *c = pl_add_state(b, "bias", PL_F32, PL_SHAPE(out), init, PL_WEIGHT);
     x = PL_ADD(b, &pl_op_add, "no,o->no", PL_ADD_AS(b, &pl_op_einsum, "linear", "ni,oi->no", x, w),
                c);
     b->scope = "";

@@ -12,7 +12,8 @@ static pl_value *add_kernel(pl_convnorm *m, const char *name, pl_shape shape)
     int64_t n = 1;
     for (int i = 0; i < shape.rank; i++) n *= i == 1 && shape.rank == 4 ? 1 : shape.dim[i];
     const char *init = pl_builder_fmt(m->b, "normal std=%.17g", sqrt(2 / (double)n));
-    return pl_add_state(m->b, pl_builder_fmt(m->b, "%s.weight", name), PL_F32, shape, init, true);
+    return pl_add_state(m->b, pl_builder_fmt(m->b, "%s.weight", name), PL_F32, shape, init,
+                        PL_WEIGHT);
 }
 
 pl_value *pl_convnorm_conv(pl_convnorm *m, const char *name, pl_value *x, int64_t out,
@@ -38,11 +39,11 @@ pl_value *pl_convnorm_depthwise(pl_convnorm *m, const char *name, pl_value *x, i
 }
 
 static pl_value *add_channels(pl_convnorm *m, const char *name, const char *part, int64_t c,
-                              bool train)
+                              pl_state_kind kind)
 {
     bool ones = !strcmp(part, "weight") || !strcmp(part, "running_var");
     return pl_add_state(m->b, pl_builder_fmt(m->b, "%s.%s", name, part), PL_F32, PL_SHAPE(c),
-                        ones ? "ones" : "zeros", train);
+                        ones ? "ones" : "zeros", kind);
 }
 
 pl_value *pl_convnorm_norm(pl_convnorm *m, const char *name, pl_value *x, bool relu)
@@ -50,10 +51,10 @@ pl_value *pl_convnorm_norm(pl_convnorm *m, const char *name, pl_value *x, bool r
     if (!x) return NULL;
     pl_builder *b = m->b;
     int64_t c = x->shape.dim[3], count = pl_shape_count(&x->shape) / c;
-    pl_value *scale = add_channels(m, name, "weight", c, true);
-    pl_value *bias = add_channels(m, name, "bias", c, true);
-    pl_value *mean = add_channels(m, name, "running_mean", c, false);
-    pl_value *var = add_channels(m, name, "running_var", c, false);
+    pl_value *scale = add_channels(m, name, "weight", c, PL_WEIGHT);
+    pl_value *bias = add_channels(m, name, "bias", c, PL_WEIGHT);
+    pl_value *mean = add_channels(m, name, "running_mean", c, PL_BUFFER);
+    pl_value *var = add_channels(m, name, "running_var", c, PL_BUFFER);
     const char *spec = relu ? "; relu=1" : NULL;
     if (m->mode != PL_TRAIN)
         return PL_ADD_AS(b, &pl_op_batch_norm_eval, name, spec, x, mean, var, scale, bias);
@@ -85,9 +86,9 @@ pl_value *pl_convnorm_linear(pl_convnorm *m, const char *name, pl_value *x, int6
     if (!x) return NULL;
     pl_builder *b = m->b;
     pl_value *w = pl_add_state(b, pl_builder_fmt(b, "%s.weight", name), PL_F32,
-                               PL_SHAPE(out, x->shape.dim[1]), weight_init, true);
-    pl_value *bias =
-        pl_add_state(b, pl_builder_fmt(b, "%s.bias", name), PL_F32, PL_SHAPE(out), bias_init, true);
+                               PL_SHAPE(out, x->shape.dim[1]), weight_init, PL_WEIGHT);
+    pl_value *bias = pl_add_state(b, pl_builder_fmt(b, "%s.bias", name), PL_F32, PL_SHAPE(out),
+                                  bias_init, PL_WEIGHT);
     return PL_ADD(b, &pl_op_add, "no,o->no", PL_ADD_AS(b, &pl_op_einsum, name, "nc,oc->no", x, w),
                   bias);
 }

@@ -33,13 +33,13 @@ typedef struct deepseek {
 static pl_value *weight(deepseek *d, const char *name, int64_t rows, int64_t columns)
 {
     return pl_add_state(d->b, pl_builder_fmt(d->b, "%s.weight", name), PL_F32,
-                        PL_SHAPE(rows, columns), "normal std=0.02", true);
+                        PL_SHAPE(rows, columns), "normal std=0.02", PL_WEIGHT);
 }
 
 static pl_value *norm(deepseek *d, const char *name, int64_t width, pl_value *x)
 {
     pl_value *scale = pl_add_state(d->b, pl_builder_fmt(d->b, "%s.weight", name), PL_F32,
-                                   PL_SHAPE(width), "ones", true);
+                                   PL_SHAPE(width), "ones", PL_WEIGHT);
     return PL_ADD_AS(d->b, &pl_op_rms_norm, name, d->eps, x, scale);
 }
 
@@ -55,7 +55,7 @@ static pl_value *biased(deepseek *d, const char *name, int64_t width, pl_value *
 {
     if (!d->bias) return x;
     pl_value *c = pl_add_state(d->b, pl_builder_fmt(d->b, "%s.bias", name), PL_F32, PL_SHAPE(width),
-                               "zeros", true);
+                               "zeros", PL_WEIGHT);
     return PL_ADD(d->b, &pl_op_add, "bsm,m->bsm", x, c);
 }
 

@@ -78,7 +78,7 @@ pl_experts pl_experts_new(pl_builder *b, const pl_model_args *a)
 static pl_value *weight(pl_builder *b, const char *name, pl_shape shape)
 {
     return pl_add_state(b, pl_builder_fmt(b, "%s.weight", name), PL_F32, shape, "normal std=0.02",
-                        true);
+                        PL_WEIGHT);
 }
 
 static pl_value *linear(pl_builder *b, const char *name, const char *letters, int64_t rows,
@@ -119,7 +119,7 @@ static pl_value *add_routed(const pl_experts *e, pl_value *x)
     pl_builder *b = r.b;
     pl_value *bias = NULL, *y = linear(b, "gate", "gth,eh->gte", r.experts, e->hidden, x);
     if (e->biased) /* training moves it by the experts' loads, no gradient does */
-        bias = pl_add_state(b, bias_name, PL_F32, PL_SHAPE(r.experts), "zeros", false);
+        bias = pl_add_state(b, bias_name, PL_F32, PL_SHAPE(r.experts), "zeros", PL_BUFFER);
     y = pl_routed_send(&r, y, bias, x);
     pl_value *gate = expert_linear(e, e->names->gate, "gecm,efm->gecf", e->ffn, e->hidden, y);
     pl_value *up = expert_linear(e, e->names->up, "gecm,efm->gecf", e->ffn, e->hidden, y);

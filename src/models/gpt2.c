@@ -30,12 +30,12 @@ typedef struct gpt2 {
 static pl_value *weight(gpt2 *g, const char *name, int64_t rows, int64_t columns, double std)
 {
     return pl_add_state(g->b, name, PL_F32, PL_SHAPE(rows, columns),
-                        pl_builder_fmt(g->b, "normal std=%.17g", std), true);
+                        pl_builder_fmt(g->b, "normal std=%.17g", std), PL_WEIGHT);
 }
 
 static pl_value *vector(gpt2 *g, const char *name, int64_t n, const char *init)
 {
-    return pl_add_state(g->b, name, PL_F32, PL_SHAPE(n), init, true);
+    return pl_add_state(g->b, name, PL_F32, PL_SHAPE(n), init, PL_WEIGHT);
 }
 
 static pl_value *drop(gpt2 *g, pl_value *x)
@@ -100,7 +100,7 @@ static pl_value *expert_linear(gpt2 *g, const char *name, int64_t in, int64_t ou
     pl_builder *b = g->b;
     pl_value *w = pl_add_state(b, pl_builder_fmt(b, "%s.weight", name), PL_F32,
                                PL_SHAPE(g->routed.experts, in, out),
-                               pl_builder_fmt(b, "normal std=%.17g", std), true);
+                               pl_builder_fmt(b, "normal std=%.17g", std), PL_WEIGHT);
     return PL_ADD_AS(b, &pl_op_einsum, name, "geci,eio->geco", x, w);
 }
 

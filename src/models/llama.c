@@ -37,7 +37,7 @@ typedef struct llama {
 
 static pl_value *weight(llama *l, const char *name, int64_t rows, int64_t columns)
 {
-    return pl_add_state(l->b, name, PL_F32, PL_SHAPE(rows, columns), "normal std=0.02", true);
+    return pl_add_state(l->b, name, PL_F32, PL_SHAPE(rows, columns), "normal std=0.02", PL_WEIGHT);
 }
 
 /* Of the last `width` numbers; `letters` are those of both operands and outputs. */
@@ -45,7 +45,7 @@ static pl_value *norm_of(llama *l, const char *name, const char *letters, int64_
                          pl_value *x)
 {
     pl_value *scale = pl_add_state(l->b, pl_builder_fmt(l->b, "%s.weight", name), PL_F32,
-                                   PL_SHAPE(width), l->from_one ? "zeros" : "ones", true);
+                                   PL_SHAPE(width), l->from_one ? "zeros" : "ones", PL_WEIGHT);
     return PL_ADD_AS(l->b, &pl_op_rms_norm, name, pl_builder_fmt(l->b, "%s; %s", letters, l->eps),
                      x, scale);
 }
@@ -69,7 +69,7 @@ static pl_value *biased(llama *l, const char *name, const char *letters, int64_t
 {
     if (!has) return x;
     pl_value *c = pl_add_state(l->b, pl_builder_fmt(l->b, "%s.bias", name), PL_F32,
-                               PL_SHAPE(columns), "zeros", true);
+                               PL_SHAPE(columns), "zeros", PL_WEIGHT);
     return PL_ADD(l->b, &pl_op_add, letters, x, c);
 }
 

@@ -34,7 +34,8 @@ typedef struct lstm {
 static pl_value *weight(lstm *m, const char *name, pl_shape shape)
 {
     return pl_add_state(m->b, name, PL_F32, shape,
-                        pl_builder_fmt(m->b, "uniform a=%.17g", 1 / sqrt((double)m->hidden)), true);
+                        pl_builder_fmt(m->b, "uniform a=%.17g", 1 / sqrt((double)m->hidden)),
+                        PL_WEIGHT);
 }
 
 /* The sides of a split of `n` positions: "bsk" and "bk,bk,bk" when there are no more than FAN, else
@@ -139,15 +140,15 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
     int64_t embed = pl_model_int(a, "embed");
     if (!embed) embed = m.hidden;
     pl_value *tokens = pl_add_input(b, "tokens", PL_I32, PL_SHAPE(m.batch, m.seq));
-    pl_value *table =
-        pl_add_state(b, "encoder.weight", PL_F32, PL_SHAPE(m.vocab, embed), "uniform a=0.1", true);
+    pl_value *table = pl_add_state(b, "encoder.weight", PL_F32, PL_SHAPE(m.vocab, embed),
+                                   "uniform a=0.1", PL_WEIGHT);
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "encoder", NULL, table, tokens);
     const char *zeros = pl_builder_fmt(b, "->bh; b=%lld h=%lld to=%s", (long long)m.batch,
                                        (long long)m.hidden, pl_type_name(b->compute));
     m.zeros = pl_add_value(b, &pl_op_fill, "zeros", zeros, 0, NULL);
     for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) x = layer(&m, i, x);
     pl_value *w = weight(&m, "decoder.weight", PL_SHAPE(m.vocab, m.hidden));
-    pl_value *bias = pl_add_state(b, "decoder.bias", PL_F32, PL_SHAPE(m.vocab), "zeros", true);
+    pl_value *bias = pl_add_state(b, "decoder.bias", PL_F32, PL_SHAPE(m.vocab), "zeros", PL_WEIGHT);
     x = PL_ADD_AS(b, &pl_op_einsum, "decoder", "bsm,vm->bsv", x, w);
     pl_model_finish(b, mode, PL_ADD(b, &pl_op_add, "...v,v->...v", x, bias), "targets");
 }

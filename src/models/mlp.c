@@ -8,8 +8,8 @@ static pl_value *linear(pl_builder *b, int64_t layer, int64_t in, int64_t out, p
 {
     b->scope = pl_builder_fmt(b, "layers.%lld.", (long long)layer);
     const char *init = pl_builder_fmt(b, "uniform a=%.17g", 1 / sqrt((double)in));
-    pl_value *w = pl_add_state(b, "weight", PL_F32, PL_SHAPE(out, in), init, true);
-    pl_value *c = pl_add_state(b, "bias", PL_F32, PL_SHAPE(out), init, true);
+    pl_value *w = pl_add_state(b, "weight", PL_F32, PL_SHAPE(out, in), init, PL_WEIGHT);
+    pl_value *c = pl_add_state(b, "bias", PL_F32, PL_SHAPE(out), init, PL_WEIGHT);
     x = PL_ADD(b, &pl_op_add, "no,o->no", PL_ADD_AS(b, &pl_op_einsum, "linear", "ni,oi->no", x, w),
                c);
     b->scope = "";

@@ -21,7 +21,7 @@ typedef struct moe {
 static pl_value *weight(moe *m, const char *name, pl_shape shape, int64_t in)
 {
     const char *init = pl_builder_fmt(m->b, "uniform a=%.17g", 1 / sqrt((double)in));
-    return pl_add_state(m->b, name, PL_F32, shape, init, true);
+    return pl_add_state(m->b, name, PL_F32, shape, init, PL_WEIGHT);
 }
 
 /* x [g, t, in] -> [g, t, out] */

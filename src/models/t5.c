@@ -34,7 +34,7 @@ typedef struct t5 {
 static pl_value *weight(t5 *t, const char *name, int64_t rows, int64_t columns, double std)
 {
     return pl_add_state(t->b, name, PL_F32, PL_SHAPE(rows, columns),
-                        pl_builder_fmt(t->b, "normal std=%.17g", std), true);
+                        pl_builder_fmt(t->b, "normal std=%.17g", std), PL_WEIGHT);
 }
 
 static pl_value *drop(t5 *t, pl_value *x)
@@ -47,7 +47,7 @@ static pl_value *drop(t5 *t, pl_value *x)
 static pl_value *norm(t5 *t, const char *name, pl_value *x)
 {
     pl_value *scale = pl_add_state(t->b, pl_builder_fmt(t->b, "%s.weight", name), PL_F32,
-                                   PL_SHAPE(t->hidden), "ones", true);
+                                   PL_SHAPE(t->hidden), "ones", PL_WEIGHT);
     return PL_ADD_AS(t->b, &pl_op_rms_norm, name, t->eps, x, scale);
 }
 

@@ -66,12 +66,12 @@ typedef struct vit {
 static pl_value *weight(vit *v, const char *name, pl_shape shape, const char *kind, double size)
 {
     return pl_add_state(v->b, name, PL_F32, shape, pl_builder_fmt(v->b, "%s=%.17g", kind, size),
-                        true);
+                        PL_WEIGHT);
 }
 
 static pl_value *vector(vit *v, const char *name, int64_t n, const char *init)
 {
-    return pl_add_state(v->b, name, PL_F32, PL_SHAPE(n), init, true);
+    return pl_add_state(v->b, name, PL_F32, PL_SHAPE(n), init, PL_WEIGHT);
 }
 
 static pl_value *drop(vit *v, pl_value *x)
@@ -181,7 +181,8 @@ static pl_value *embed(vit *v, pl_value *image, int64_t patch)
     pl_value *x = PL_ADD(b, &pl_op_add, "nyxo,o->nyxo",
                          PL_ADD_AS(b, &pl_op_conv2d, v->name->patches, spec, image, w), c);
     x = PL_ADD_AS(b, &pl_op_reshape, "patches", "nyxm->n(yx)m", x);
-    pl_value *token = pl_add_state(b, v->name->token, PL_F32, PL_SHAPE(1, 1, m), "zeros", true);
+    pl_value *token =
+        pl_add_state(b, v->name->token, PL_F32, PL_SHAPE(1, 1, m), "zeros", PL_WEIGHT);
     token = PL_ADD(b, &pl_op_reshape, "tum->m", token);
     token = PL_ADD(b, &pl_op_broadcast,
                    pl_builder_fmt(b, "m->bm; b=%lld", (long long)image->shape.dim[0]), token);

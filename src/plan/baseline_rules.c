@@ -231,5 +231,5 @@ bool pl_baseline_rules_weights(const pl_var *a, const pl_var *b, const pl_value 
 {
     const pl_value *state = pl_graph_state(v);
     (void)a, (void)b;
-    return state && state->trainable;
+    return state && state->kind == PL_WEIGHT;
 }

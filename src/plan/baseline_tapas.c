@@ -50,7 +50,7 @@ static bool is_linear(const pl_baseline_space *s, int var, pl_linear *l)
 {
     if (s->var[var]->kind != PL_VAR_NODE) return false;
     const pl_node *n = s->t->graph->nodes.at[s->var[var]->id];
-    return !n->of && pl_linear_find(n, l) && !l->lookup;
+    return n->phase == PL_FORWARD && pl_linear_find(n, l) && !l->lookup;
 }
 
 /* Values by the factor that they split; a layer that cannot split its activations is copied. */

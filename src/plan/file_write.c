@@ -42,7 +42,7 @@ static uint64_t mix_value(uint64_t h, const pl_value *v)
 
 static uint64_t mix_leaf(uint64_t h, const pl_value *v)
 {
-    return pl_hash_mix(mix_value(h, v), (uint64_t)v->role << 1 | v->trainable);
+    return pl_hash_mix(mix_value(h, v), (uint64_t)v->role << 1 | (v->kind == PL_WEIGHT));
 }
 
 /* `name` [values] stands for a value where it is read: ids change when a text is parsed. */

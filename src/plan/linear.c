@@ -5,7 +5,7 @@
 static bool is_weight(const pl_value *v)
 {
     const pl_value *state = pl_graph_state(v);
-    return state && state->trainable && v->shape.rank >= 2;
+    return state && state->kind == PL_WEIGHT && v->shape.rank >= 2;
 }
 
 /* A table's rows are not a factor of what is looked up in it. */

@@ -50,27 +50,9 @@ static const char *leaf_name(const pl_tables *t, const pl_value *v, pl_arena *ou
     return name;
 }
 
-/* The weight whose update reads v in its shape; or NULL. */
-static const pl_value *weight_of(const pl_graph *g, const pl_value *v)
-{
-    for (int i = g->nodes.n - 1; i >= 0 && v->maker; i--) {
-        const pl_node *n = g->nodes.at[i];
-        const pl_value *weight = NULL;
-        bool reads = false;
-        for (int k = 0; k < n->n_in; k++) {
-            const pl_value *x = n->in[k];
-            bool changed = x->trainable && x->next && x->next->maker == n;
-            if (changed && pl_shape_same(&x->shape, &v->shape)) weight = x;
-            reads |= x == v;
-        }
-        if (reads && weight) return weight;
-    }
-    return NULL;
-}
-
 const char *pl_reason_value_name(const pl_tables *t, const pl_value *v, pl_arena *out)
 {
-    const pl_value *weight = weight_of(t->graph, v);
+    const pl_value *weight = v->maker ? v->of : NULL;
     if (weight) return pl_arena_fmt(out, "gradient of %s", leaf_name(t, weight, out));
     if (!v->maker) return leaf_name(t, v, out);
     const char *name = pl_reason_node_name(t, v->maker, out);

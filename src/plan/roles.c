@@ -23,20 +23,12 @@ static int axis_of(const pl_mesh *m, const char *name)
     return pl_mesh_find(m, name);
 }
 
-static bool changes_weights(const pl_node *n)
-{
-    for (int i = 0; i < n->n_in && n->op->inplace; i++)
-        if (n->in[i]->trainable && strchr(n->op->inplace, '0' + i)) return true;
-    return false;
-}
-
-/* All before the backward pass; nothing of a graph that only updates. */
+/* They stand first. */
 static int count_forward(const pl_graph *g)
 {
     int n = 0;
-    bool updates = false;
-    for (; n < g->nodes.n && !g->nodes.at[n]->of; n++) updates |= changes_weights(g->nodes.at[n]);
-    return updates ? 0 : n;
+    while (n < g->nodes.n && g->nodes.at[n]->phase == PL_FORWARD) n++;
+    return n;
 }
 
 void pl_roles_init(pl_roles *r, const pl_strategy *s, pl_plan *p, pl_arena *arena)

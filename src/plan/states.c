@@ -67,83 +67,31 @@ void pl_states_like(pl_follow *f, const pl_plan *like)
     }
 }
 
-typedef enum kind { OTHER, WEIGHT, MOMENT, GRADIENT } kind;
-
-/* What a state is to the weights that it belongs to, and the node by whose factors it is split. */
+/* The node by whose factors a state is split. */
 typedef struct member {
-    kind is;
-    const pl_value *owner; /* the weights of a moment or gradient, or NULL */
-    const pl_node *user;   /* that changes or, where none does, reads it   */
-    int operand;           /* that it is of the user                       */
+    const pl_node *user; /* that changes or, where none does, reads it */
+    int operand;         /* that it is of the user                     */
     bool changed;
 } member;
 
-static void set_user(member *m, const pl_node *n, int operand)
-{
-    m->user = n;
-    m->operand = operand;
-    m->changed = true;
-}
-
-/* A moment is changed in place by a node that changes weights of its shape. */
-static void find_moments(const pl_graph *g, member m[])
+static void find_updates(const pl_graph *g, member m[])
 {
     for (int i = 0; i < g->nodes.n; i++) {
         const pl_node *n = g->nodes.at[i];
-        const pl_value *w = NULL;
         for (const char *at = n->op->inplace; at && *at; at++) {
             const pl_value *v = *at == '-' ? NULL : n->in[*at - '0'];
-            if (!v || v->role != PL_STATE) continue;
-            set_user(&m[v->id], n, *at - '0');
-            if (v->trainable) w = v;
-            if (!w || v == w || v->trainable || !pl_shape_same(&w->shape, &v->shape)) continue;
-            m[v->id].is = MOMENT;
-            m[v->id].owner = w;
+            if (v && v->role == PL_STATE) m[v->id] = (member){ n, *at - '0', true };
         }
     }
 }
 
-/* The state that v is named after, as WEIGHT.m is, of its shape; NULL: none. */
-static const pl_value *find_namesake(const pl_graph *g, const pl_value *v, pl_arena *tmp)
-{
-    const char *dot = strrchr(v->name, '.');
-    if (!dot) return NULL;
-    const pl_value *w = pl_graph_find(g, pl_arena_span(tmp, v->name, (size_t)(dot - v->name)));
-    return w && w->role == PL_STATE && pl_shape_same(&w->shape, &v->shape) ? w : NULL;
-}
-
-/* Where an update is many nodes, which change no state in place, the moments of a weight are
- * those named after it. */
-static void find_unfused(const pl_graph *g, member m[], pl_arena *tmp)
+/* Where gradients are only added up, their sums tell how the weights are best split: in another
+ * graph updates change both, in the same letters. */
+static void follow_sums(const pl_graph *g, member m[])
 {
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        if (v->role != PL_STATE || v->trainable || !v->next || m[i].changed) continue;
-        const pl_value *w = find_namesake(g, v, tmp);
-        if (!w || !w->trainable) continue;
-        m[i].is = MOMENT;
-        m[i].owner = w;
-    }
-}
-
-/* A state WEIGHT.grad adds up the gradients of the micro-batches. */
-static void find_gradients(const pl_graph *g, member m[], pl_arena *tmp)
-{
-    for (int i = 0; i < g->values.n; i++) {
-        const pl_value *v = g->values.at[i], *w = NULL;
-        const pl_node *adds = v->next ? v->next->maker : NULL;
-        const char *dot = strrchr(v->name, '.');
-        if (v->role != PL_STATE) continue;
-        if (v->trainable) m[i].is = WEIGHT;
-        if (dot && !v->trainable && !strcmp(dot, ".grad")) w = find_namesake(g, v, tmp);
-        if (!w) continue;
-        m[i].is = GRADIENT;
-        m[i].owner = w;
-        for (int k = 0; adds && k < adds->n_in; k++)
-            if (adds->in[k] == v) set_user(&m[i], adds, k);
-        if (!m[w->id].changed) m[w->id] = m[i]; /* in another graph they do, in the same letters */
-        m[w->id].is = WEIGHT;
-        m[w->id].owner = NULL;
+        if (v->kind == PL_GRAD_SUM && m[i].changed && !m[v->of->id].changed) m[v->of->id] = m[i];
     }
 }
 
@@ -224,31 +172,33 @@ static void leave_pending(const pl_roles *r, pl_placement *at)
 
 void pl_states_finish(pl_roles *r, const pl_plan *like)
 {
-    static const int least[] = { [OTHER] = 4, [WEIGHT] = 3, [MOMENT] = 1, [GRADIENT] = 2 };
+    static const int least[] = {
+        [PL_BUFFER] = 4, [PL_WEIGHT] = 3, [PL_MOMENT] = 1, [PL_GRAD_SUM] = 2
+    };
     pl_follow *f = &r->follow;
     pl_plan *p = f->plan;
     const pl_graph *g = p->graph;
     member *m = PL_NEW_N(f->arena, member, g->values.n + 1);
     pl_placement *at = PL_NEW_N(f->arena, pl_placement, g->values.n + 1);
     int axis = r->shard >= 0 ? r->shard : r->data;
-    find_moments(g, m);
-    find_unfused(g, m, f->arena);
-    find_gradients(g, m, f->arena);
+    find_updates(g, m);
+    follow_sums(g, m);
     find_readers(g, m);
     for (int i = 0; i < g->values.n; i++) {
-        const pl_value *from = m[i].owner ? m[i].owner : g->values.at[i];
-        if (from->role == PL_STATE && !f->open[from->id]) at[i] = p->stored[from->id];
+        const pl_value *v = g->values.at[i], *from = v->of ? v->of : v;
+        if (v->role == PL_STATE && !f->open[from->id]) at[i] = p->stored[from->id];
     }
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        bool split = v->role == PL_STATE && r->strategy->zero >= least[m[i].is] && axis >= 0;
+        bool split = v->role == PL_STATE && r->strategy->zero >= least[v->kind] && axis >= 0;
         bool twice = split && r->strategy->secondary; /* hpz: over both axes at rest */
-        if (split && m[i].is == WEIGHT) p->regather[i] = (uint8_t)(twice ? 1u << axis : UINT8_MAX);
+        if (split && v->kind == PL_WEIGHT)
+            p->regather[i] = (uint8_t)(twice ? 1u << axis : UINT8_MAX);
         if (f->cast[i]) p->regather[f->cast[i]->id] = p->regather[i];
         if (v->role != PL_STATE || find_like(like, v)) continue;
         if (split) split = split_state(p, &m[i], v, &at[i], axis);
         if (split && twice && r->data >= 0) (void)split_state(p, &m[i], v, &at[i], r->data);
-        if (m[i].is == GRADIENT) leave_pending(r, &at[i]);
+        if (v->kind == PL_GRAD_SUM) leave_pending(r, &at[i]);
         if (split || f->open[i]) pl_follow_store(f, v, &at[i]);
     }
 }

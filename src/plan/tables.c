@@ -303,11 +303,6 @@ static int *new_index(making *x, int n)
     return at;
 }
 
-static bool changes_state(const pl_node *n)
-{
-    return n->op->inplace && strspn(n->op->inplace, "-") < strlen(n->op->inplace);
-}
-
 static double fastest(const making *x, const pl_node *n)
 {
     int copy = pl_tables_copy(x->t, n), var = x->t->node[pl_tables_stand(x->t, n)->id];
@@ -334,8 +329,8 @@ static void find_windows(making *x)
     for (int i = n - 1; i >= 0; i--) rest[i] = rest[i + 1] + fastest(x, g->nodes.at[i]);
     for (int i = 0; i < n; i++) {
         const pl_node *node = g->nodes.at[i];
-        late[i] = changes_state(node) ? -1 : i;
-        for (int k = 0; k < node->n_in && changes_state(node); k++)
+        late[i] = pl_op_changes_state(node->op) ? -1 : i;
+        for (int k = 0; k < node->n_in && pl_op_changes_state(node->op); k++)
             if (node->in[k]->maker && late[node->in[k]->maker->id] > late[i])
                 late[i] = late[node->in[k]->maker->id];
         int stand = pl_tables_stand(x->t, node)->id;
@@ -522,7 +517,8 @@ static void add_value(making *x, const pl_value *v, end made, shade cover)
 static void add_computed(making *x, const pl_value *v)
 {
     bool update = false;
-    for (int i = 0; i < x->readers[v->id].n; i++) update |= changes_state(x->readers[v->id].at[i]);
+    for (int i = 0; i < x->readers[v->id].n; i++)
+        update |= pl_op_changes_state(x->readers[v->id].at[i]->op);
     end made = node_end(x, v->maker, v->maker->n_in + v->out);
     shade none = { 0, 0 }, after = { x->speed->hidden, x->after[v->maker->id] };
     add_value(x, v, made, update ? after : none);

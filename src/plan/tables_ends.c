@@ -4,20 +4,12 @@
 
 #include <string.h>
 
-static bool changes_state(const pl_node *n)
-{
-    return n->op->inplace && strspn(n->op->inplace, "-") < strlen(n->op->inplace);
-}
-
-/* A sum of gradients is of no node of the forward pass: what it adds up tells that it is late. */
 void pl_tables_ends_late(pl_tables *t)
 {
     t->late = PL_NEW_N(t->arena, bool, t->graph->nodes.n + 1);
     for (int i = 0; i < t->graph->nodes.n; i++) {
         const pl_node *n = t->graph->nodes.at[i];
-        t->late[i] = n->of != NULL;
-        for (int k = 0; k < n->n_in && !changes_state(n); k++)
-            t->late[i] |= n->in[k]->maker && t->late[n->in[k]->maker->id];
+        t->late[i] = n->phase != PL_FORWARD && !pl_op_changes_state(n->op);
     }
 }
 

@@ -32,11 +32,10 @@ typedef struct edge {
 typedef struct replay {
     const pl_program *p;
     pl_arena *tmp;
-    const bool *late; /* [nodes] see pl_account_late                                     */
-    bool *copied;     /* [nodes] in steps, whose blocks are copied into the output       */
-    int *arrived;     /* [messages] the compute step that waits for it, or the end       */
-    int message;      /* number of the next one                                          */
-    ints now;         /* lives whose bytes nothing else was written to, by address       */
+    bool *copied; /* [nodes] in steps, whose blocks are copied into the output       */
+    int *arrived; /* [messages] the compute step that waits for it, or the end       */
+    int message;  /* number of the next one                                          */
+    ints now;     /* lives whose bytes nothing else was written to, by address       */
     struct {
         int n, cap;
         life *at;
@@ -171,7 +170,7 @@ static void replay_kernel(replay *r, int i)
     const pl_step *x = &r->p->step[i];
     const pl_node *n = x->share->node;
     const pl_piece *s = x->piece;
-    bool late = r->late[n->id];
+    bool late = n->phase != PL_FORWARD;
     for (int k = 0; k < x->n_in; k++) {
         int id = find_life(r, x->in[k]);
         if (id < 0) continue;
@@ -369,30 +368,31 @@ static bool is_term(const pl_node *n, int k)
 }
 
 /* [values] Gradients of weights, and the terms that they are sums of. */
-static const bool *find_gradients(const pl_graph *g, const bool *late, pl_arena *tmp)
+static const bool *find_gradients(const pl_graph *g, pl_arena *tmp)
 {
     bool *is = PL_NEW_N(tmp, bool, g->values.n + 1);
-    const pl_value *const *of = pl_account_gradients(g, late, tmp);
-    for (int i = 0; i < g->values.n; i++) is[i] = of[i] != NULL;
+    for (int i = 0; i < g->values.n; i++) is[i] = g->values.at[i]->maker && g->values.at[i]->of;
     for (int i = g->nodes.n - 1; i >= 0; i--) {
         const pl_node *n = g->nodes.at[i];
-        if (!late[i] || !is[n->out[0]->id]) continue;
-        for (int k = 0; k < n->n_in; k++)
-            if (n->in[k]->maker && late[n->in[k]->maker->id] && is_term(n, k))
-                is[n->in[k]->id] = true;
+        if (n->phase == PL_FORWARD || !is[n->out[0]->id]) continue;
+        for (int k = 0; k < n->n_in; k++) {
+            const pl_node *maker = n->in[k]->maker;
+            if (maker && maker->phase != PL_FORWARD && is_term(n, k)) is[n->in[k]->id] = true;
+        }
     }
     return is;
 }
 
-static bool is_activation(const replay *r, const life *x)
+static bool is_activation(const life *x)
 {
     const pl_value *v = x->value;
-    return x->kept && x->forward && v && v->maker && !r->late[v->maker->id] && !pl_graph_state(v);
+    return x->kept && x->forward && v && v->maker && v->maker->phase == PL_FORWARD &&
+           !pl_graph_state(v);
 }
 
 static void count_kinds(const replay *r, pl_forecast *f)
 {
-    const bool *gradient = find_gradients(r->p->plan->graph, r->late, r->tmp);
+    const bool *gradient = find_gradients(r->p->plan->graph, r->tmp);
     pl_account states = pl_account_states(r->p->store);
     pl_forecast_memory m = { .weights = states.weights,
                              .optimizer = states.optimizer,
@@ -405,7 +405,7 @@ static void count_kinds(const replay *r, pl_forecast *f)
             m.buffers += life_bytes(x);
         else if (x->value && gradient[x->value->id])
             m.gradients += life_bytes(x);
-        else if (is_activation(r, x))
+        else if (is_activation(x))
             m.activations += life_bytes(x);
     }
     m.transient = m.peak - m.weights - m.optimizer - m.gradients - m.activations - m.buffers;
@@ -415,7 +415,6 @@ static void count_kinds(const replay *r, pl_forecast *f)
 void pl_forecast_memory_make(const pl_program *p, pl_arena *out, pl_forecast *f)
 {
     replay r = { .p = p, .tmp = pl_arena_new("memory forecast") };
-    r.late = pl_account_late(p->plan->graph, r.tmp);
     f->live = PL_NEW_N(out, int64_t, p->n_steps + 1);
     f->peak_step = 0;
     find_arrivals(&r);

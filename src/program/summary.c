@@ -44,13 +44,13 @@ typedef struct names {
 static names make_names(const pl_graph *g, pl_arena *arena)
 {
     names n = { g, arena, PL_NEW_N(arena, const char *, g->values.n + 1), NULL };
-    const pl_value *const *of = pl_account_gradients(g, pl_account_late(g, arena), arena);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         if (v->next && v->next->maker) n.of[v->next->id] = pl_arena_fmt(arena, "new %s", v->name);
     }
     for (int i = 0; i < g->values.n; i++)
-        if (of[i] && of[i]->trainable) n.of[i] = pl_arena_fmt(arena, "gradient of %s", of[i]->name);
+        if (g->values.at[i]->maker && g->values.at[i]->of)
+            n.of[i] = pl_arena_fmt(arena, "gradient of %s", g->values.at[i]->of->name);
     return n;
 }
 

@@ -117,7 +117,7 @@ static bool bring(lowering *l, const pl_value *v, const pl_placement *to, int ph
 
 static int phase_of(const pl_node *n)
 {
-    return n->of != NULL;
+    return n->phase == PL_BACKWARD;
 }
 
 /* An output takes over the memory of an input: views and in-place updates. */

@@ -102,7 +102,10 @@ static const char *kind_of(const pl_graph *g, const char *const fold[], const ch
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i], *leaf = pl_graph_leaf(v);
         if (strcmp(fold[i], name) != 0) continue;
-        if (leaf) return leaf->role == PL_INPUT ? "inputs" : leaf->trainable ? "weights" : "states";
+        if (leaf)
+            return leaf->role == PL_INPUT    ? "inputs"
+                   : leaf->kind == PL_WEIGHT ? "weights"
+                                             : "states";
         if (several && !v->shape.rank) return "gradients";
     }
     return "activations";

@@ -251,10 +251,10 @@ static rows find_rows(const pl_html_page *p, int *n_all)
                       PL_NEW_N(p->tmp, const pl_value *, p->n) };
             bool seen = false;
             int j = 0;
-            if (!x->trainable) continue;
+            if (x->kind != PL_WEIGHT) continue;
             for (int q = 0; q < p->n; q++) {
                 const pl_value *y = find_value(p->view[q].graph, x);
-                r.of[q] = y && y->trainable ? y : NULL;
+                r.of[q] = y && y->kind == PL_WEIGHT ? y : NULL;
                 seen |= q < i && r.of[q];
             }
             if (seen) continue;

@@ -7,30 +7,12 @@
 
 /* -- nodes ------------------------------------------------------------------------------------- */
 
-/* Nodes of the backward pass say so. What is neither and reads what they make, or what such a node
- * makes, updates; so does what only they read (the bias corrections of Adam). */
-static void find_phases(pl_html_view *v, pl_arena *arena)
+static void find_phases(pl_html_view *v)
 {
-    const pl_graph *g = v->graph;
-    bool *needed = PL_NEW_N(arena, bool, g->values.n + 1); /* by a forward or backward node */
-    for (int i = 0; i < g->nodes.n; i++) {
-        const pl_node *n = g->nodes.at[i];
-        v->phase[i] = n->of ? PL_HTML_BACKWARD : PL_HTML_FORWARD;
-        for (int k = 0; k < n->n_in && !n->of; k++)
-            if (n->in[k]->maker && v->phase[n->in[k]->maker->id] != PL_HTML_FORWARD)
-                v->phase[i] = PL_HTML_UPDATE;
-    }
-    for (int i = 0; i < g->outputs.n; i++) needed[g->outputs.at[i]->id] = true;
-    for (int i = g->nodes.n - 1; i >= 0; i--) {
-        const pl_node *n = g->nodes.at[i];
-        bool wanted = n->of != NULL, feeds = false;
-        for (int k = 0; k < n->n_out; k++) wanted |= needed[n->out[k]->id];
-        for (int k = 0; k < n->n_in; k++) {
-            needed[n->in[k]->id] |= wanted && v->phase[i] != PL_HTML_UPDATE;
-            feeds |= n->in[k]->role == PL_STATE && n->in[k]->next && n->in[k]->next->maker == n;
-        }
-        if (!wanted && !feeds) v->phase[i] = PL_HTML_UPDATE;
-    }
+    static const pl_html_kind of[PL_N_PHASES] = { [PL_FORWARD] = PL_HTML_FORWARD,
+                                                  [PL_BACKWARD] = PL_HTML_BACKWARD,
+                                                  [PL_UPDATE] = PL_HTML_UPDATE };
+    for (int i = 0; i < v->graph->nodes.n; i++) v->phase[i] = of[v->graph->nodes.at[i]->phase];
 }
 
 pl_html_kind pl_html_view_kind(const pl_html_view *v, const pl_step *x)
@@ -81,7 +63,7 @@ void pl_html_view_make(pl_html_view *v, const pl_html_plan *in, int index, pl_ar
     v->phase = PL_NEW_N(arena, pl_html_kind, v->graph->nodes.n + 1);
     v->made = PL_NEW_N(arena, pl_placement, v->graph->values.n + 1);
     v->used = PL_NEW_N(arena, pl_placement, v->graph->values.n + 1);
-    find_phases(v, arena);
+    find_phases(v);
     find_uses(v);
     pl_summary_make(in->program, arena, &v->sum);
 }
@@ -112,7 +94,8 @@ pl_html_groups pl_html_view_weights(const pl_html_view *v, pl_arena *arena)
 {
     pl_html_groups g = { 0 };
     for (int i = 0; i < v->graph->values.n; i++)
-        if (v->graph->values.at[i]->trainable) add_value(v, &g, v->graph->values.at[i], arena);
+        if (v->graph->values.at[i]->kind == PL_WEIGHT)
+            add_value(v, &g, v->graph->values.at[i], arena);
     return g;
 }
 

@@ -29,10 +29,9 @@ static pl_placement *find_uses(const pl_plan *p, pl_arena *arena)
     }
     for (int i = g->nodes.n - 1; i >= 0; i--) {
         const pl_node *n = g->nodes.at[i];
-        for (int k = 0; k < n->n_in && !n->of; k++) {
+        for (int k = 0; k < n->n_in && n->phase == PL_FORWARD; k++) {
             const pl_value *x = n->in[k];
-            if (x->trainable && !(x->next && x->next->maker == n))
-                use[x->id] = pl_plan_operand(p, n->id, k);
+            if (x->kind == PL_WEIGHT) use[x->id] = pl_plan_operand(p, n->id, k);
         }
     }
     return use;
@@ -59,7 +58,7 @@ pl_weights pl_weights_of(const pl_plan *p, const pl_store *store, pl_arena *out)
     for (int i = 0; i < store->n; i++) {
         const pl_value *x = store->state[i].value;
         int k = 0, rank = x->shape.rank;
-        if (!x->trainable) continue;
+        if (x->kind != PL_WEIGHT) continue;
         const char *fold = pl_summary_fold(out, x->name);
         pl_weights_row row = { .shape = pl_shape_text(out, x->type, &x->shape),
                                .stored = placement_text(p, &store->state[i].where, rank, out),

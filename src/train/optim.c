@@ -39,14 +39,6 @@ const char *pl_optim_names(pl_arena *a)
     return pl_text_get(&t);
 }
 
-static const char sum_suffix[] = ".grad";
-
-bool pl_optim_is_sum(const pl_value *v)
-{
-    size_t n = strlen(v->name), k = sizeof sum_suffix - 1;
-    return v->role == PL_STATE && !v->trainable && n > k && !strcmp(v->name + n - k, sum_suffix);
-}
-
 /* A weight, and its gradient in the graph that updates it. */
 typedef struct target {
     pl_value *weight, *grad;  /* grad NULL: the loss does not depend on it                    */
@@ -99,7 +91,7 @@ static targets find_gradients(pl_builder *b, pl_value *loss)
     pl_value **w = PL_NEW_N(g->arena, pl_value *, g->values.n + 1),
              **grad = PL_NEW_N(g->arena, pl_value *, g->values.n + 1);
     for (int i = 0; i < g->values.n; i++)
-        if (g->values.at[i]->trainable) w[t.n++] = g->values.at[i];
+        if (g->values.at[i]->kind == PL_WEIGHT) w[t.n++] = g->values.at[i];
     pl_autodiff(b, loss, t.n, w, grad);
     for (int i = 0; i < t.n && !b->err.code; i++) {
         t.at[i] = (target){ .weight = w[i], .grad = grad[i] };
@@ -140,8 +132,9 @@ static int add_moments(const updating *u, const target *t, pl_value *moment[2])
     pl_builder *b = u->b;
     int n = 0;
     for (; n < 2 && u->rule->moment[n]; n++)
-        moment[n] = pl_add_state(b, pl_builder_fmt(b, "%s.%s", t->weight->name, u->rule->moment[n]),
-                                 PL_F32, t->weight->shape, "zeros", false);
+        moment[n] = pl_add_state_of(b, t->weight, PL_MOMENT,
+                                    pl_builder_fmt(b, "%s.%s", t->weight->name, u->rule->moment[n]),
+                                    "zeros");
     return n;
 }
 
@@ -286,6 +279,7 @@ static pl_value *add_clip(pl_builder *b, double limit, const targets *t)
 static void add_updates(pl_builder *b, const struct rule *r, const pl_optim *o, const targets *t)
 {
     updating u = { .b = b, .rule = r, .optim = o };
+    b->phase = PL_UPDATE;
     u.lr = pl_add_input(b, "lr", PL_F32, PL_SCALAR);
     if (r->counts) u.step = pl_add_input(b, "step", PL_I64, PL_SCALAR);
     u.scale = o->clip > 0 ? add_clip(b, o->clip, t)
@@ -342,20 +336,22 @@ bool pl_optim_micro(const pl_model_args *m, int64_t n, pl_arena *arena, pl_model
 }
 
 /* The sum of a weight's gradients so far is a state, to which each micro-batch adds. */
-static void add_sum(pl_builder *b, const target *t)
+static pl_value *add_sum(pl_builder *b, const target *t)
 {
     const pl_value *w = t->weight;
-    const char *name = pl_builder_fmt(b, "%s%s", w->name, sum_suffix);
-    pl_value *sum = pl_add_state(b, name, PL_F32, w->shape, "zeros", false);
+    const char *name = pl_builder_fmt(b, "%s.grad", w->name);
+    pl_value *sum = pl_add_state_of(b, t->weight, PL_GRAD_SUM, name, "zeros");
     name = pl_builder_fmt(b, "%s.add", name);
     if (sum)
         sum->next = PL_ADD_AS(b, &pl_op_accumulate, name, spell(b, t, 2, 0, 1, ""), sum, t->grad);
+    return sum;
 }
 
 /* The same state in the other graph. */
 static pl_value *copy_state(pl_builder *b, const pl_value *v)
 {
-    pl_value *copy = pl_add_state(b, v->name, v->type, v->shape, v->init, v->trainable);
+    pl_value *copy = pl_add_state(b, v->name, v->type, v->shape, v->init, v->kind);
+    if (copy && v->of) copy->of = pl_graph_find(b->graph, v->of->name);
     return v->parts ? pl_add_parts(b, copy, v->parts) : copy;
 }
 
@@ -366,15 +362,15 @@ void pl_optim_accumulate(pl_builder *b, const pl_optim *o, pl_value *loss, int64
     if (b->err.code) return;
     const char *mean = pl_builder_fmt(b, "; value=%.17g", 1 / (double)n);
     targets t = find_gradients(b, PL_ADD_AS(b, &pl_op_scale, "loss.share", mean, loss));
+    b->phase = PL_UPDATE;
     for (int i = 0; i < t.n && !b->err.code; i++)
-        if (t.at[i].grad) add_sum(b, &t.at[i]);
+        if (t.at[i].grad) t.at[i].grad = add_sum(b, &t.at[i]);
     for (int i = 0; i < b->graph->values.n && !b->err.code; i++)
         if (b->graph->values.at[i]->role == PL_STATE) copy_state(update, b->graph->values.at[i]);
     for (int i = 0; i < t.n && !b->err.code && !update->err.code; i++) {
         target *x = &t.at[i];
-        const char *sum = pl_builder_fmt(b, "%s%s", x->weight->name, sum_suffix);
         x->weight = pl_graph_find(update->graph, x->weight->name);
-        if (x->grad) x->grad = pl_graph_find(update->graph, sum);
+        if (x->grad) x->grad = pl_graph_find(update->graph, x->grad->name);
     }
     if (!b->err.code && !update->err.code) add_updates(update, r, o, &t);
 }

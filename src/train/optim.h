@@ -51,7 +51,4 @@ PL_MUST_CHECK bool pl_optim_micro(const pl_model_args *m, int64_t n, pl_arena *a
 void pl_optim_accumulate(pl_builder *b, const pl_optim *o, pl_value *loss, int64_t n,
                          pl_builder *update);
 
-/* Is a state one of those sums? */
-bool pl_optim_is_sum(const pl_value *v);
-
 #endif

@@ -21,7 +21,7 @@ bool pl_state_init(pl_exec *e, const pl_store *s, const pl_init *from, pl_err *e
 void pl_state_clear(pl_exec *e, const pl_store *s)
 {
     for (int i = 0; i < s->n; i++) /* no bits are zero in every type */
-        if (pl_optim_is_sum(s->state[i].value))
+        if (s->state[i].value->kind == PL_GRAD_SUM)
             memset(pl_exec_state(e, i), 0, (size_t)s->state[i].bytes);
 }
 
@@ -81,7 +81,7 @@ bool pl_state_load(pl_exec *e, const pl_store *s, const pl_checkpoint *c, pl_err
     int n = 0;
     for (int i = 0; i < s->n; i++) {
         const pl_port *p = &s->state[i];
-        if (pl_optim_is_sum(p->value)) continue;
+        if (p->value->kind == PL_GRAD_SUM) continue;
         const pl_saved *t = find_saved(c, p->value, tmp);
         if (!fits(p, t) && n++ < MOST) add_problem(p, t, tmp, &problems);
         if (!n) pl_port_take(p, t->data, pl_exec_state(e, i));
@@ -125,7 +125,7 @@ static int64_t whole_bytes(const pl_value *v)
 static bool is_split(const gathering *g, const pl_port *p)
 {
     pl_placement x = pl_placement_normal(&p->where, &g->plan->mesh, &p->value->shape);
-    return x.n && !pl_optim_is_sum(p->value);
+    return x.n && p->value->kind != PL_GRAD_SUM;
 }
 
 /* Is rank the first of those that hold the same part? */
@@ -349,7 +349,7 @@ static bool write_checkpoint(pl_exec *e, const pl_gather *g, const void *const d
     for (int i = 0; i < g->store->n; i++) {
         const pl_value *v = g->store->state[i].value;
         const void *at = data[i] ? data[i] : pl_exec_state(e, i);
-        for (int64_t k = 0; k < n_parts(v) && !pl_optim_is_sum(v); k++)
+        for (int64_t k = 0; k < n_parts(v) && v->kind != PL_GRAD_SUM; k++)
             t[n++] = part_of(v, k, at, tmp);
     }
     return pl_checkpoint_save(dir, m, n, t, keep, err) ||

@@ -1,6 +1,6 @@
 /* train/state.h - states of a device: from initial values, from and to checkpoints.
  *
- * Sums of gradients (pl_optim_is_sum) start a step at zero: they are neither saved nor loaded. */
+ * Sums of gradients (PL_GRAD_SUM) start a step at zero: they are neither saved nor loaded. */
 #ifndef PL_TRAIN_STATE_H
 #define PL_TRAIN_STATE_H
 #include "run/checkpoint.h"

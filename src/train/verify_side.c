@@ -12,19 +12,21 @@ enum { STEP = PL_VERIFY_STEP, GRADIENTS = PL_VERIFY_GRADIENTS, UPDATE = PL_VERIF
 
 /* -- graphs ------------------------------------------------------------------------------------ */
 
-/* The update of a weight reads (weight, gradient, ...). A sum of gradients is a state: it stays one
- * beside the output. A gradient that is that of two weights is one output. */
+/* A sum of gradients is a state: it stays one beside the output. A gradient that is that of two
+ * weights is one output. */
 static void add_gradients(pl_builder *b)
 {
     pl_graph *g = b->graph;
-    for (int i = 0; i < g->values.n && !b->err.code; i++) {
-        const pl_value *w = g->values.at[i];
-        if (!w->trainable || !w->next || !w->next->maker || w->next->maker->n_in < 2) continue;
-        pl_value *d = w->next->maker->in[1];
+    b->phase = PL_UPDATE;
+    for (int i = 0, n = g->values.n; i < n && !b->err.code; i++) {
+        pl_value *d = g->values.at[i];
+        const bool sum = d->kind == PL_GRAD_SUM;
         bool there = false;
+        if (!d->of || (!d->maker && !sum)) continue;
         for (int k = 0; k < g->outputs.n; k++) there |= g->outputs.at[k] == d;
-        if (d->role == PL_STATE) d = PL_ADD(b, &pl_op_scale, "; value=1", d);
-        if (!there) pl_add_output(b, pl_builder_fmt(b, "%s.gradient", w->name), d);
+        if (there) continue;
+        const char *name = pl_builder_fmt(b, "%s.gradient", d->of->name);
+        pl_add_output(b, name, sum ? PL_ADD(b, &pl_op_scale, "; value=1", d) : d);
     }
 }
 
@@ -229,7 +231,8 @@ static bool run_step(pl_verify_side *s, int last, int64_t step, pl_err *err)
 static void stir(const pl_verify_side *s, const pl_port *p, void *array)
 {
     pl_rng r = pl_rng_at(s->stirring, pl_rng_name(p->value->name));
-    for (int64_t i = 0, n = pl_region_count(&p->region); i < n && p->value->trainable; i++) {
+    for (int64_t i = 0, n = pl_region_count(&p->region); i < n && p->value->kind == PL_WEIGHT;
+         i++) {
         double x = pl_type_get(p->value->type, array, i), u = pl_rng_uniform(r, (uint64_t)i);
         pl_type_put(p->value->type, array, i, x * (1 + s->stir * (2 * u - 1)));
     }

@@ -48,7 +48,7 @@ static int64_t made_at(const pl_verify_whole *w, const pl_value *output)
     const pl_graph *step = w->graphs.graph[STEP];
     const pl_node *n = output->maker;
     if (w->graphs.runs == 1) return n->id;
-    if (n->n_in != 1 || !pl_optim_is_sum(n->in[0])) return step->nodes.n + n->id;
+    if (n->n_in != 1 || n->in[0]->kind != PL_GRAD_SUM) return step->nodes.n + n->id;
     return pl_graph_find(step, n->in[0]->name)->next->maker->id;
 }
 
@@ -80,7 +80,7 @@ static void add_states(pl_verify_whole *w, const pl_verify_side *from, int64_t s
 {
     const pl_store *s = from->store;
     for (int i = 0; i < s->n; i++) {
-        if (pl_optim_is_sum(s->state[i].value) || !s->state[i].value->next) continue;
+        if (s->state[i].value->kind == PL_GRAD_SUM || !s->state[i].value->next) continue;
         pl_verify_tensor *t =
             add_tensor(w, PL_VERIFY_STATE, s->state[i].value, pl_exec_state(from->exec, i));
         t->step = step;

@@ -269,7 +269,7 @@ static void add_missing(matching *m, const pl_value *v)
 {
     const pl_shape shape = row_of(v);
     const char *name = v->parts ? pl_graph_part(m->arena, v, 0) : v->name;
-    if (v->trainable || strcmp(v->init, "file")) m->n_needed++;
+    if (v->kind == PL_WEIGHT || strcmp(v->init, "file")) m->n_needed++;
     if (m->n_missing++ >= TOLD) return;
     const char *near = find_near(m->w, name, &shape);
     pl_text_add(&m->missing, "%s'%s'", m->n_missing > 1 ? ", " : "", name);

@@ -6,8 +6,8 @@ data=$(cd "$(dirname "$0")/../import/data" && pwd)
 rm -rf saved ./*.txt
 
 states() { "$pleat" graph "$@" --batch 4 --forward --text 2>/dev/null | sed -n 's/^state //p'; }
-trained() { states "$@" | sed -n 's/ .* train .*//p' | sort | tr '\n' ' '; }
-kept() { states "$@" | grep -v ' train ' | sed 's/ .*//' | sort | tr '\n' ' '; }
+trained() { states "$@" | sed -n 's/ .* weight .*//p' | sort | tr '\n' ' '; }
+kept() { states "$@" | grep -v ' weight ' | sed 's/ .*//' | sort | tr '\n' ' '; }
 is() { [ "$1" = "$2" ] || { echo "    '$1'"; return 1; }; }
 
 lacks() { ! grep -q "$1" out; }

@@ -53,7 +53,7 @@ runs 0 'zero=3' "${train[@]}" --steps 5 --devices 4 --strategy zero=3 --gathers-
 check 'gathered just in time: the same losses' same_losses one.log out
 runs 0 'zero=3' "${train[@]}" --steps 5 --devices 4 --strategy zero=3 --gather-steps 1B --program
 check 'gathered in steps: the same losses' same_losses one.log out
-check 'blocks are broadcast' grep -q '= broadcast over data from 3 ' err
+check 'blocks are broadcast' grep -q 'broadcast over data peer 3 ' err
 refuses 2 nosuch "${train[@]}" --devices 2 --strategy nosuch
 refuses 2 4 "${train[@]}" --devices 4 --strategy tp=3
 

@@ -317,13 +317,13 @@ typedef struct layer {
 
 static pl_value *weight(pl_builder *b, const char *name, int64_t rows, int64_t columns)
 {
-    return pl_add_state(b, name, PL_F32, PL_SHAPE(rows, columns), "normal std=0.02", true);
+    return pl_add_state(b, name, PL_F32, PL_SHAPE(rows, columns), "normal std=0.02", PL_WEIGHT);
 }
 
 static pl_value *add_layer(pl_builder *b, const layer *l, pl_value *x, pl_value *tied)
 {
     int64_t width = x->shape.dim[1], inner = l->inner ? l->inner : 32;
-    pl_value *scale = pl_add_state(b, "scale", PL_F32, PL_SHAPE(width), "ones", true);
+    pl_value *scale = pl_add_state(b, "scale", PL_F32, PL_SHAPE(width), "ones", PL_WEIGHT);
     pl_node *norm = pl_add_node(b, &pl_op_rms_norm, "norm",
                                 pl_builder_fmt(b, "; eps=%s", l->eps ? l->eps : "1e-6"), 2,
                                 (pl_value *const[]){ x, scale });

@@ -74,7 +74,7 @@ typedef struct stack {
 
 static pl_value *weight(stack *s, const char *name, int64_t rows, int64_t columns)
 {
-    return pl_add_state(&s->b, name, PL_F32, PL_SHAPE(rows, columns), "normal std=0.02", true);
+    return pl_add_state(&s->b, name, PL_F32, PL_SHAPE(rows, columns), "normal std=0.02", PL_WEIGHT);
 }
 
 static pl_value *linear(stack *s, const char *name, pl_value *x, int64_t columns)

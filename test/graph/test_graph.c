@@ -40,7 +40,7 @@ static void the_first_error_sticks(void **state)
     assert_null(PL_ADD(&b, &pl_op_add, NULL, x, x));
     assert_null(PL_ADD(&b, &pl_op_add, NULL, NULL, NULL));
     assert_null(pl_add_input(&b, "y", PL_F32, PL_SHAPE(2)));
-    assert_null(pl_add_state(&b, "s", PL_F32, PL_SHAPE(2), "zeros", true));
+    assert_null(pl_add_state(&b, "s", PL_F32, PL_SHAPE(2), "zeros", PL_WEIGHT));
     pl_add_output(&b, "y", NULL);
     pl_value *grad[1] = { x };
     pl_autodiff(&b, NULL, 1, &x, grad);
@@ -68,7 +68,7 @@ static void shapes_of_leaves_are_checked(void **state)
         for (int is_state = 0; is_state < 2; is_state++) {
             pl_builder b = start();
             b.scope = "m.";
-            assert_null(is_state ? pl_add_state(&b, "x", PL_F32, rows[i].shape, "zeros", false)
+            assert_null(is_state ? pl_add_state(&b, "x", PL_F32, rows[i].shape, "zeros", PL_BUFFER)
                                  : pl_add_input(&b, "x", PL_F32, rows[i].shape));
             ASSERT_HAS(b.err.msg, rows[i].want);
         }
@@ -95,7 +95,7 @@ static void names_carry_their_scope(void **state)
     pl_builder b = start();
     b.scope = "h0.";
     pl_value *x = pl_add_input(&b, "x", PL_F32, PL_SHAPE(4));
-    pl_value *w = pl_add_state(&b, "w", PL_F32, PL_SHAPE(4), "ones", true);
+    pl_value *w = pl_add_state(&b, "w", PL_F32, PL_SHAPE(4), "ones", PL_WEIGHT);
     assert_string_equal(x->name, "h0.x");
     assert_string_equal(w->name, "h0.w");
     assert_string_equal(PL_ADD_AS(&b, &pl_op_mul, "y", NULL, x, w)->name, "h0.y");
@@ -110,8 +110,8 @@ static void unneeded_nodes_are_pruned(void **state)
     pl_graph *g;
     pl_err err = { 0 };
     pl_value *x = pl_add_input(&b, "x", PL_F32, PL_SHAPE(4));
-    pl_value *w = pl_add_state(&b, "w", PL_F32, PL_SHAPE(4), "ones", true);
-    pl_add_state(&b, "frozen", PL_F32, PL_SHAPE(2, 5), "zeros", false);
+    pl_value *w = pl_add_state(&b, "w", PL_F32, PL_SHAPE(4), "ones", PL_WEIGHT);
+    pl_add_state(&b, "frozen", PL_F32, PL_SHAPE(2, 5), "zeros", PL_BUFFER);
     pl_value *dead = PL_ADD_AS(&b, &pl_op_exp, "dead", NULL, x);
     PL_ADD_AS(&b, &pl_op_exp, "dead too", NULL, dead); /* its name is never looked at */
     pl_value *y = PL_ADD_AS(&b, &pl_op_mul, "y", NULL, x, w);
@@ -358,13 +358,13 @@ static void gradients_of_inner_values(void **state)
 
 static const char golden[] = "graph gpt2:layers=1,hidden=4\n"
                              "input x f32[2,4]\n"
-                             "state w f32[4,4] train \"normal std=0.02\" \"row.{}.of.w\"\n"
-                             "state mean f32[4] \"zeros\"\n"
+                             "state w f32[4,4] weight \"normal std=0.02\" \"row.{}.of.w\"\n"
+                             "state mean f32[4] buffer \"zeros\"\n"
                              "input step i64[]\n"
-                             "node y f32[2,4] = einsum \"mk,kn->mn\" x w\n"
-                             "node left f32[2,2] right f32[2,2] = split \"...v->...a,...a\" y\n"
-                             "node drop f32[2,2] = dropout \"; p=0.5\" right step\n"
-                             "node mean.next f32[4] = reduce_sum \"mn->n\" y\n"
+                             "forward y f32[2,4] = einsum \"mk,kn->mn\" x w\n"
+                             "forward left f32[2,2] right f32[2,2] = split \"...v->...a,...a\" y\n"
+                             "forward drop f32[2,2] = dropout \"; p=0.5\" right step\n"
+                             "forward mean.next f32[4] = reduce_sum \"mn->n\" y\n"
                              "output left\n"
                              "output drop\n"
                              "next mean mean.next\n";
@@ -381,7 +381,7 @@ static void text_comes_back(void **state)
     assert_int_equal(g->nodes.n, 4);
     assert_int_equal(g->outputs.n, 2);
     assert_ptr_equal(pl_graph_find(g, "mean")->next, pl_graph_find(g, "mean.next"));
-    assert_true(pl_graph_find(g, "w")->trainable);
+    assert_true(pl_graph_find(g, "w")->kind == PL_WEIGHT);
     assert_string_equal(pl_graph_part(arena, pl_graph_find(g, "w"), 3), "row.3.of.w");
     assert_int_equal(pl_graph_find(g, "right")->out, 1);
 }
@@ -393,18 +393,21 @@ static void text_may_be_untidy(void **state)
     pl_graph *g;
     pl_err err = { 0 };
     pl_text out = { .arena = arena };
-    const char *text = "graph t\n\n  input  x   f32[2] \n\nnode y f32[2]  =  exp \"\" x\n output y";
+    const char *text =
+        "graph t\n\n  input  x   f32[2] \n\nforward y f32[2]  =  exp \"\" x\n output y";
     if (!pl_graph_parse(text, &pl_ops_all, arena, &g, &err)) fail_msg("%s", err.msg);
     pl_graph_print(g, &out);
-    assert_string_equal(pl_text_get(&out), "graph t\ninput x f32[2]\nnode y f32[2] = exp \"\" x\n"
-                                           "output y\n");
+    assert_string_equal(pl_text_get(&out),
+                        "graph t\ninput x f32[2]\nforward y f32[2] = exp \"\" x\n"
+                        "output y\n");
 }
 
 /* What follows "graph t" and three good lines, so that the mistake stands in line 5. */
 static const struct {
     const char *line, *want;
 } mistakes[] = {
-    { "frob x", "expected input, state, node, output or next, found 'frob'" },
+    { "frob x",
+      "expected input, state, forward, backward, update, output, next or gradient, found 'frob'" },
     { "input", "expected a name, found '(end of line)'" },
     { "input z", "expected a type and shape like f32[4,8], found '(end of line)'" },
     { "input z f32", "found 'f32'" },
@@ -418,24 +421,29 @@ static const struct {
     { "input z f32[1,1,1,1,1,1,1,1,1]", "found 'f32[1,1,1,1,1,1,1,1,1]'" },
     { "input z f32[2] w", "unexpected 'w'" },
     { "input x f32[2]", "two values are named 'x'" },
-    { "state z f32[2]", "expected an initial value, found '(end of line)'" },
-    { "state z f32[2] train", "expected an initial value, found '(end of line)'" },
-    { "state z f32[2] \"zeros\" \"z\"", "'z' names no rows of it: it needs one {}" },
-    { "state z f32[2] \"zeros\" \"{}z{}\"", "'{}z{}' names no rows of it" },
-    { "state z f32[] \"zeros\" \"z.{}\"", "'z.{}' names no rows of it" },
-    { "node z f32[2] = frob \"\" x", "unknown operator 'frob'" },
-    { "node z f32[2] =", "unknown operator '(end of line)'" },
-    { "node z f32[2] exp", "expected a type and shape like f32[4,8], found '(end of line)'" },
-    { "node = exp \"\" x", "expected an output before '=', found 'exp'" },
-    { "node z f32[2] = exp \"\" q", "no earlier value is named 'q'" },
-    { "node z f32[2] = exp \"\" z", "no earlier value is named 'z'" },
-    { "node z f32[3] = exp \"\" x", "the signature gives another shape or type for 'z'" },
-    { "node z bf16[2] = exp \"\" x", "the signature gives another shape or type for 'z'" },
-    { "node z f32[2] v f32[2] = exp \"\" x", "wrong number of outputs for 'exp'" },
-    { "node z f32[2] = add \"\" x y", "node 'z': add: '0' is 3 in input 1 but 2 elsewhere" },
-    { "node z f32[2] = exp \"\" x x x x x x x x x x x x x", "too many inputs at 'x'" },
-    { "node z f32[2] = exp \"; a\" x", "node 'z': exp: 'a' is not attribute=value" },
-    { "node y f32[2] = exp \"\" x", "two values are named 'y'" },
+    { "state z f32[2]", "expected a kind of state, found '(end of line)'" },
+    { "state z f32[2] weight", "expected an initial value, found '(end of line)'" },
+    { "state z f32[2] train \"zeros\"", "expected a kind of state, found 'train'" },
+    { "state z f32[2] moment \"zeros\"", "expected 'of WEIGHT', found 'zeros'" },
+    { "state z f32[2] gradient-sum of q \"zeros\"", "no earlier value is named 'q'" },
+    { "forward z f32[2] = exp \"\" x / x", "expected the output of a node after '/'" },
+    { "gradient x of s", "not made by a node: 'x'" },
+    { "state z f32[2] buffer \"zeros\" \"z\"", "'z' names no rows of it: it needs one {}" },
+    { "state z f32[2] buffer \"zeros\" \"{}z{}\"", "'{}z{}' names no rows of it" },
+    { "state z f32[] buffer \"zeros\" \"z.{}\"", "'z.{}' names no rows of it" },
+    { "forward z f32[2] = frob \"\" x", "unknown operator 'frob'" },
+    { "forward z f32[2] =", "unknown operator '(end of line)'" },
+    { "forward z f32[2] exp", "expected a type and shape like f32[4,8], found '(end of line)'" },
+    { "forward = exp \"\" x", "expected an output before '=', found 'exp'" },
+    { "forward z f32[2] = exp \"\" q", "no earlier value is named 'q'" },
+    { "forward z f32[2] = exp \"\" z", "no earlier value is named 'z'" },
+    { "forward z f32[3] = exp \"\" x", "the signature gives another shape or type for 'z'" },
+    { "forward z bf16[2] = exp \"\" x", "the signature gives another shape or type for 'z'" },
+    { "forward z f32[2] v f32[2] = exp \"\" x", "wrong number of outputs for 'exp'" },
+    { "forward z f32[2] = add \"\" x y", "node 'z': add: '0' is 3 in input 1 but 2 elsewhere" },
+    { "forward z f32[2] = exp \"\" x x x x x x x x x x x x x", "too many inputs at 'x'" },
+    { "forward z f32[2] = exp \"; a\" x", "node 'z': exp: 'a' is not attribute=value" },
+    { "forward y f32[2] = exp \"\" x", "two values are named 'y'" },
     { "output", "no earlier value is named '(end of line)'" },
     { "output q", "no earlier value is named 'q'" },
     { "output x x", "unexpected 'x'" },
@@ -452,13 +460,42 @@ static void mistakes_name_their_line(void **state)
         pl_err err = { 0 };
         const char *text = pl_arena_fmt(arena,
                                         "graph t\ninput x f32[2]\ninput y f32[3]\n"
-                                        "state s f32[2] \"ones\"\n%s\noutput s\n",
+                                        "state s f32[2] buffer \"ones\"\n%s\noutput s\n",
                                         mistakes[i].line);
         if (pl_graph_parse(text, &pl_ops_all, arena, &g, &err))
             fail_msg("'%s' is accepted", mistakes[i].line);
         assert_int_equal(err.code, PL_EINPUT);
         ASSERT_HAS(err.msg, mistakes[i].want);
         if (strncmp(err.msg, "line 5: ", 8)) fail_msg("'%s' does not begin with its line", err.msg);
+    }
+}
+
+/* Moments, sums and gradients are of weights of their shape; no phase reads a later one. */
+static void facts_are_checked(void **state)
+{
+    static const struct {
+        const char *lines, *want;
+    } wrong[] = {
+        { "state z f32[2] moment of x \"zeros\"\n", "'z': moment of 'x', which is no weight" },
+        { "state z f32[3] moment of w \"zeros\"\n", "'z': moment of 'w', which has another shape" },
+        { "forward y f32[2] = exp \"\" x\ngradient y of x\n",
+          "'y': gradient of 'x', which is no weight" },
+        { "backward y f32[2] = exp \"\" x\nforward z f32[2] = exp \"\" y\noutput z\n",
+          "line 5: what it reads or is of makes it 'backward'" },
+        { "forward y f32[2] = exp \"\" x\nforward z f32[2] = exp \"\" x / y\noutput z\n",
+          "line 5: what it reads or is of makes it 'backward'" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *text =
+            pl_arena_fmt(arena,
+                         "graph t\ninput x f32[2]\nstate w f32[2] weight \"ones\"\n"
+                         "%s%s",
+                         wrong[i].lines, strstr(wrong[i].lines, "= exp") ? "output y\n" : "");
+        pl_graph *g;
+        pl_err err = { 0 };
+        assert_false(pl_graph_parse(text, &pl_ops_all, arena, &g, &err));
+        ASSERT_HAS(err.msg, wrong[i].want);
     }
 }
 
@@ -482,7 +519,7 @@ static pl_graph *make_random(uint64_t seed)
     pl_rng r = pl_rng_at(seed, 1);
     pl_builder b = start();
     pl_value *v[16] = { pl_add_input(&b, "x", PL_F32, PL_SHAPE(3, 3)) };
-    pl_value *w = pl_add_state(&b, "w", PL_F32, PL_SHAPE(3, 3), "normal std=0.02", true), *dw;
+    pl_value *w = pl_add_state(&b, "w", PL_F32, PL_SHAPE(3, 3), "normal std=0.02", PL_WEIGHT), *dw;
     pl_graph *g = NULL;
     pl_err err = { 0 };
     v[1] = w;
@@ -533,7 +570,7 @@ static pl_graph *make_chain(pl_value **x, pl_value **w)
     pl_graph *g = NULL;
     pl_err err = { 0 };
     *x = pl_add_input(&b, "x", PL_F32, PL_SHAPE(4));
-    *w = pl_add_state(&b, "w", PL_F32, PL_SHAPE(4), "ones", true);
+    *w = pl_add_state(&b, "w", PL_F32, PL_SHAPE(4), "ones", PL_WEIGHT);
     pl_value *a = PL_ADD_AS(&b, &pl_op_exp, "a", NULL, *x);
     (*w)->next = PL_ADD_AS(&b, &pl_op_scale, "b", NULL, a);
     assert_true(pl_builder_done(&b, &g, &err));
@@ -622,6 +659,7 @@ int main(void)
         TEST(text_comes_back),
         TEST(text_may_be_untidy),
         TEST(mistakes_name_their_line),
+        TEST(facts_are_checked),
         TEST(a_graph_starts_with_its_name),
         TEST(random_graphs_come_back),
         TEST(damage_is_found),

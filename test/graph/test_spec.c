@@ -102,7 +102,7 @@ static void sums_for_a_weight_keep_its_factors(void **state)
     pl_arena *arena = pl_arena_new("test");
     pl_builder b = pl_builder_new(arena, &pl_ops_all, "test");
     pl_value *x = pl_add_input(&b, "x", PL_F32, PL_SHAPE(3, 4)), *dw;
-    pl_value *w = pl_add_state(&b, "w", PL_F32, PL_SHAPE(4, 6), "ones", true);
+    pl_value *w = pl_add_state(&b, "w", PL_F32, PL_SHAPE(4, 6), "ones", PL_WEIGHT);
     pl_value *y = PL_ADD(&b, &pl_op_einsum, "mk,k(hd)->m(hd); h=2", x, w);
     pl_value *z = PL_ADD(&b, &pl_op_einsum, "mk,kn->mn", x, w);
     pl_value *loss = PL_ADD(&b, &pl_op_einsum, "mn,mn->", y, z);

@@ -135,7 +135,8 @@ static void names_in_files(void **state)
         build("deepseek:layers=2,score=sigmoid,qrank=8,bias=1", PL_TRAIN, NULL, arena);
     const pl_value *w = pl_graph_find(g, "model.layers.1.mlp.experts.up_proj.weight");
     assert_string_equal(pl_graph_part(arena, w, 7), "model.layers.1.mlp.experts.7.up_proj.weight");
-    assert_false(pl_graph_find(g, "model.layers.1.mlp.gate.e_score_correction_bias")->trainable);
+    assert_true(pl_graph_find(g, "model.layers.1.mlp.gate.e_score_correction_bias")->kind ==
+                PL_BUFFER);
     static const char *const names[] = {
         "self_attn.q_a_proj.weight",          "self_attn.q_a_proj.bias",
         "self_attn.q_a_layernorm.weight",     "self_attn.q_b_proj.weight",

@@ -441,7 +441,7 @@ static slopes slopes_new(const char *spec, int classes, pl_arena *a)
     pl_value *w[64], *grad[64];
     int n = 0;
     for (int i = 0; i < b.graph->values.n; i++)
-        if (b.graph->values.at[i]->trainable) w[n++] = b.graph->values.at[i];
+        if (b.graph->values.at[i]->kind == PL_WEIGHT) w[n++] = b.graph->values.at[i];
     assert_in_range(n, 1, 64);
     pl_autodiff(&b, pl_graph_find(b.graph, "loss"), n, w, grad);
     for (int i = 0; i < n; i++) {
@@ -548,7 +548,7 @@ static void test_gradients(void **state)
         const pl_graph *g = s.e.graph;
         eval_run(&s.e, g->nodes.n);
         for (int k = 0; k < g->values.n; k++)
-            if (g->values.at[k]->trainable) check_slope(&s, cases[i].spec, g->values.at[k]);
+            if (g->values.at[k]->kind == PL_WEIGHT) check_slope(&s, cases[i].spec, g->values.at[k]);
         eval_free(&s.e);
         pl_arena_free(a);
     }
@@ -562,7 +562,7 @@ static void descend(slopes *s, double length)
     for (int again = 0; again < 2; again++)
         for (int k = 0; k < g->values.n; k++) {
             const pl_value *w = g->values.at[k];
-            if (!w->trainable) continue;
+            if (w->kind != PL_WEIGHT) continue;
             float *at = s->e.at[w->id];
             const float *slope = s->e.at[s->grad[w->id]->id];
             for (int64_t i = 0, n = pl_shape_count(&w->shape); i < n; i++)

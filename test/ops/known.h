@@ -28,8 +28,8 @@ typedef struct known_refusal {
 static inline void known_report_all(pl_text *text, const char *graph)
 {
     pl_text_add(text, "graph t\n%s", graph);
-    for (const char *line = graph; (line = strstr(line, "node ")); line++)
-        for (const char *word = line + 5; *word != '=';) {
+    for (const char *line = graph; (line = strstr(line, "forward ")); line++)
+        for (const char *word = line + strlen("forward "); *word != '=';) {
             pl_text_add(text, "output %.*s\n", (int)strcspn(word, " "), word);
             word += strcspn(word, " ") + 1; /* its name, then its type */
             word += strcspn(word, " ") + 1;

@@ -5,15 +5,16 @@
 
 /* y = op(x), n numbers each; from one type to another, with attributes. */
 #define TO(op, n, from, to, attrs)                                                                 \
-    "input x " from "[" n "]\nnode y " to "[" n "] = " op " \"" attrs "\" x\n"
+    "input x " from "[" n "]\nforward y " to "[" n "] = " op " \"" attrs "\" x\n"
 #define ONE(op, n, attrs) TO(op, n, "f32", "f32", attrs)
 #define INTS(op, n, attrs) TO(op, n, "i64", "i64", attrs)
 /* y = op(a, b), n numbers each. */
 #define TWO(op, n, from, to, attrs)                                                                \
-    "input a " from "[" n "]\ninput b " from "[" n "]\nnode y " to "[" n "] = " op " \"" attrs     \
+    "input a " from "[" n "]\ninput b " from "[" n "]\nforward y " to "[" n "] = " op " \"" attrs  \
     "\" a b\n"
 /* One letter of a single row: u numbers become v. */
-#define LINE(op, u, v, attrs) "input x f32[" u "]\nnode y f32[" v "] = " op " \"; " attrs "\" x\n"
+#define LINE(op, u, v, attrs)                                                                      \
+    "input x f32[" u "]\nforward y f32[" v "] = " op " \"; " attrs "\" x\n"
 
 #define PI 3.14159265358979323846
 #define LN2 0.69314718055994530942
@@ -61,9 +62,10 @@ static const known_answer answers[] = {
     { "pow of integers", TWO("pow", "4", "i64", "i64", ""), { 2, -3, 2, 0, 5, 3, -1, -1 },
       { 32, -27, 0, 0 } },
     { "pow_grad_base at 0", "input a f32[3]\ninput b f32[3]\ninput d f32[3]\n"
-      "node y f32[3] = pow_grad_base \"\" a b d\n", { 0, 0, -3, 2, 1, 2, 1, 5, 1 }, { 0, 5, -6 } },
+      "forward y f32[3] = pow_grad_base \"\" a b d\n",
+      { 0, 0, -3, 2, 1, 2, 1, 5, 1 }, { 0, 5, -6 } },
     { "pow_grad_exponent at 0", "input a f32[2]\ninput b f32[2]\ninput d f32[2]\n"
-      "node y f32[2] = pow_grad_exponent \"\" a b d\n", { 0, 1, 2, 2, 5, 5 }, { 0, 0 } },
+      "forward y f32[2] = pow_grad_exponent \"\" a b d\n", { 0, 1, 2, 2, 5, 5 }, { 0, 0 } },
     { "minimum", TWO("minimum", "2", "f32", "f32", ""), { 1, 5, 2, -3 }, { 1, -3 } },
     { "mod has the sign of the divisor", TWO("mod", "5", "i64", "i64", ""),
       { 7, -7, 7, -7, 5, 3, 3, -3, -3, 0 }, { 1, 2, -2, -1, 0 } },
@@ -80,31 +82,32 @@ static const known_answer answers[] = {
     { "xor", TWO("xor", "4", "u8", "u8", ""), { 0, 0, 1, 2, 0, 1, 0, 1 }, { 0, 1, 1, 0 } },
     { "where does not let through what is not taken",
       "input c u8[2]\ninput a f32[2,2]\ninput b f32[]\n"
-      "node y f32[2,2] = where \"n,mn,->mn\" c a b\n",
+      "forward y f32[2,2] = where \"n,mn,->mn\" c a b\n",
       { 1, 0, 1, NAN, 3, NAN, 7 }, { 1, 7, 3, 7 } },
     { "embedding along the second dimension",
-      "input t i64[2,3]\ninput i i32[2]\nnode y i64[2,2] = embedding \"av,n->an\" t i\n",
+      "input t i64[2,3]\ninput i i32[2]\nforward y i64[2,2] = embedding \"av,n->an\" t i\n",
       { 1, 2, 3, 4, 5, 6, 2, 0 }, { 3, 1, 6, 4 } },
     { "gather_elements along the first dimension",
       "input x f32[3,2]\ninput i i64[2,2]\n"
-      "node y f32[2,2] = gather_elements \"en,kn->kn\" x i\n",
+      "forward y f32[2,2] = gather_elements \"en,kn->kn\" x i\n",
       { 1, 2, 3, 4, 5, 6, 2, 0, 1, 1 }, { 5, 2, 3, 4 } },
     { "topk_grad adds up what was taken twice",
-      "input i i32[3]\ninput d f32[3]\nnode y f32[4] = topk_grad \"; e=4\" i d\n",
+      "input i i32[3]\ninput d f32[3]\nforward y f32[4] = topk_grad \"; e=4\" i d\n",
       { 1, 3, 1, 1, 10, 100 }, { 0, 101, 0, 10 } },
-    { "one_hot", "input i i64[3]\nnode y f32[3,3] = one_hot \"; v=3 off=-1 on=5\" i\n", { 2, 0, 3 },
+    { "one_hot", "input i i64[3]\n"
+      "forward y f32[3,3] = one_hot \"; v=3 off=-1 on=5\" i\n", { 2, 0, 3 },
       { -1, -1, 5, 5, -1, -1, -1, -1, -1 } },
     { "cumsum", LINE("cumsum", "3", "3", ""), { 1, 2, 4 }, { 1, 3, 7 } },
     { "cumsum without itself", LINE("cumsum", "3", "3", "exclusive=1"), { 1, 2, 4 }, { 0, 1, 3 } },
     { "cumsum in reverse", LINE("cumsum", "3", "3", "reverse=1"), { 1, 2, 4 }, { 7, 6, 4 } },
     { "cumsum in reverse without itself", LINE("cumsum", "3", "3", "reverse=1 exclusive=1"),
       { 1, 2, 4 }, { 6, 4, 0 } },
-    { "argmax", "input x f32[2,3]\nnode a i64[2] = argmax \"\" x\n"
-      "node b i64[2] = argmax \"; last=1\" x\n"
-      "node c i32[2] = argmax \"; least=1 to=i32\" x\n",
+    { "argmax", "input x f32[2,3]\nforward a i64[2] = argmax \"\" x\n"
+      "forward b i64[2] = argmax \"; last=1\" x\n"
+      "forward c i32[2] = argmax \"; least=1 to=i32\" x\n",
       { 3, 1, 3, NAN, 2, 1 }, { 0, 1, 2, 1, 1, 2 } },
-    { "trilu", "input x f32[3,3]\nnode a f32[3,3] = trilu \"\" x\n"
-      "node b f32[3,3] = trilu \"; upper=0 diagonal=-1\" x\n", { 1, 2, 3, 4, 5, 6, 7, 8, 9 },
+    { "trilu", "input x f32[3,3]\nforward a f32[3,3] = trilu \"\" x\n"
+      "forward b f32[3,3] = trilu \"; upper=0 diagonal=-1\" x\n", { 1, 2, 3, 4, 5, 6, 7, 8, 9 },
       { 1, 2, 3, 0, 5, 6, 0, 0, 9, 0, 0, 0, 4, 0, 0, 7, 8, 0 } },
     { "reduce_min", LINE("reduce_min", "3", "", ""), { 2, -1, 3 }, { -1 } },
     { "reduce_prod", LINE("reduce_prod", "3", "", ""), { 2, -1, 3 }, { -6 } },
@@ -156,9 +159,9 @@ static const known_refusal refusals[] = {
     { LINE("resize", "3", "6", "v=6 mode=area"), "none of: nearest linear cubic" },
     { LINE("resize", "3", "6", ""), "'v' is not known" },
     { LINE("resize", "3", "6", "scale=-1"), "out of range" },
-    { "input x f32[6,2]\nnode y f32[6,2] = trilu \"(aq)k->(aq)k; a=2\" x\n", "'q' shares" },
-    { "input x f32[2]\nnode y f32[2] = one_hot \"v->v\" x\n", "'v' stands in the operands 01" },
-    { "input c u8[2]\ninput a f32[2]\ninput b i32[2]\nnode y f32[2] = where \"\" c a b\n",
+    { "input x f32[6,2]\nforward y f32[6,2] = trilu \"(aq)k->(aq)k; a=2\" x\n", "'q' shares" },
+    { "input x f32[2]\nforward y f32[2] = one_hot \"v->v\" x\n", "'v' stands in the operands 01" },
+    { "input c u8[2]\ninput a f32[2]\ninput b i32[2]\nforward y f32[2] = where \"\" c a b\n",
       "add a cast" },
 };
 /* clang-format on */

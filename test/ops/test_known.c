@@ -5,137 +5,138 @@
 /* clang-format off */
 static const known_answer answers[] = {
     { "slice takes [at, at + u)",
-      "input x f32[2,4]\nnode y f32[2,2] = slice \"; at=1 u=2\" x\n",
+      "input x f32[2,4]\nforward y f32[2,2] = slice \"; at=1 u=2\" x\n",
       { 0, 1, 2, 3, 4, 5, 6, 7 }, { 1, 2, 5, 6 } },
     { "slice of a composite",
-      "input x f32[6]\nnode y f32[2] = slice \"(vh)->(uh); v=3 u=1 at=1\" x\n",
+      "input x f32[6]\nforward y f32[2] = slice \"(vh)->(uh); v=3 u=1 at=1\" x\n",
       { 0, 1, 2, 3, 4, 5 }, { 2, 3 } },
     { "slice_grad pads with zeros",
-      "input x i64[2]\nnode y i64[5] = slice_grad \"; at=2 v=5\" x\n",
+      "input x i64[2]\nforward y i64[5] = slice_grad \"; at=2 v=5\" x\n",
       { 7, 8 }, { 0, 0, 7, 8, 0 } },
     { "concat keeps the order of its inputs",
-      "input a f32[2,1]\ninput b f32[2,2]\nnode y f32[2,3] = concat \"...a,...b->...v\" a b\n",
+      "input a f32[2,1]\ninput b f32[2,2]\nforward y f32[2,3] = concat \"...a,...b->...v\" a b\n",
       { 1, 2, 3, 4, 5, 6 }, { 1, 3, 4, 2, 5, 6 } },
     { "concat within a composite",
-      "input q f32[2,2]\ninput k f32[2,2]\nnode y f32[2,4] = concat \"sd,sd->s(vd)\" q k\n",
+      "input q f32[2,2]\ninput k f32[2,2]\nforward y f32[2,4] = concat \"sd,sd->s(vd)\" q k\n",
       { 1, 2, 3, 4, 5, 6, 7, 8 }, { 1, 2, 5, 6, 3, 4, 7, 8 } },
     { "split of a fused query, key and value",
       "input x f32[2,3]\n"
-      "node q f32[2,1] k f32[2,1] v f32[2,1] = split \"s(vd)->sd,sd,sd; v=3\" x\n",
+      "forward q f32[2,1] k f32[2,1] v f32[2,1] = split \"s(vd)->sd,sd,sd; v=3\" x\n",
       { 1, 2, 3, 4, 5, 6 }, { 1, 4, 2, 5, 3, 6 } },
     { "split with one size left open",
-      "input x f32[5]\nnode p f32[2] q f32[3] = split \"v->a,b; a=2\" x\n",
+      "input x f32[5]\nforward p f32[2] q f32[3] = split \"v->a,b; a=2\" x\n",
       { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 5 } },
     { "transpose of a composite",
-      "input x f32[2,4]\nnode y f32[4,2] = transpose \"s(hd)->(dh)s; h=2\" x\n",
+      "input x f32[2,4]\nforward y f32[4,2] = transpose \"s(hd)->(dh)s; h=2\" x\n",
       { 0, 1, 2, 3, 4, 5, 6, 7 }, { 0, 4, 2, 6, 1, 5, 3, 7 } },
     { "embedding: ids outside of the table give zeros",
-      "input t f32[2,2]\ninput i i32[4]\nnode y f32[4,2] = embedding \"\" t i\n",
+      "input t f32[2,2]\ninput i i32[4]\nforward y f32[4,2] = embedding \"\" t i\n",
       { 1, 2, 3, 4, 1, 0, -1, 2 }, { 3, 4, 1, 2, 0, 0, 0, 0 } },
     { "embedding_grad adds up equal ids",
-      "input i i32[4]\ninput d f32[4]\nnode y f32[3] = embedding_grad \"n,n->v; v=3\" i d\n",
+      "input i i32[4]\ninput d f32[4]\nforward y f32[3] = embedding_grad \"n,n->v; v=3\" i d\n",
       { 2, 0, 2, 3, 1, 10, 100, 1000 }, { 10, 0, 101 } },
     { "scatter: of two updates to one place the last counts; one outside of it none",
       "input x f32[4]\ninput i i64[4]\ninput u f32[4]\n"
-      "node y f32[4] = scatter \"e,k,k->e\" x i u\n",
+      "forward y f32[4] = scatter \"e,k,k->e\" x i u\n",
       { 1, 2, 3, 4, 2, 0, 2, 9, 5, 6, 7, 8 }, { 6, 2, 7, 4 } },
     { "scatter: whole rows are added up",
       "input x f32[2,2]\ninput i i32[3]\ninput u f32[3,2]\n"
-      "node y f32[2,2] = scatter \"en,k,kn->en; how=add\" x i u\n",
+      "forward y f32[2,2] = scatter \"en,k,kn->en; how=add\" x i u\n",
       { 1, 2, 3, 4, 1, 0, 1, 10, 20, 30, 40, 50, 60 }, { 31, 42, 63, 84 } },
     { "scatter: the larger, by row",
       "input x f32[2,2]\ninput i i32[2,3]\ninput u f32[2,3]\n"
-      "node y f32[2,2] = scatter \"; how=max\" x i u\n",
+      "forward y f32[2,2] = scatter \"; how=max\" x i u\n",
       { 1, 2, 3, 4, 0, 0, 1, 1, 1, 1, 5, 0, 1, 9, 3, 4 }, { 5, 2, 3, 9 } },
     { "gather_elements picks whole rows",
-      "input x f32[2,3]\ninput i i32[2]\nnode y f32[2,2] = gather_elements \"ne,k->nk\" x i\n",
+      "input x f32[2,3]\ninput i i32[2]\nforward y f32[2,2] = gather_elements \"ne,k->nk\" x i\n",
       { 1, 2, 3, 4, 5, 6, 2, 0 }, { 3, 1, 6, 4 } },
-    { "flip", "input x i64[2,3]\nnode y i64[2,3] = flip \"\" x\n",
+    { "flip", "input x i64[2,3]\nforward y i64[2,3] = flip \"\" x\n",
       { 1, 2, 3, 4, 5, 6 }, { 3, 2, 1, 6, 5, 4 } },
     { "max_pool_index: places of the whole plane",
       "input x f32[1,1,3,3]\n"
-      "node y i64[1,1,2,2] = max_pool_index \"; r=2 s=2 pad=1 stride=2\" x\n",
+      "forward y i64[1,1,2,2] = max_pool_index \"; r=2 s=2 pad=1 stride=2\" x\n",
       { 1, 2, 3, 4, 5, 6, 7, 8, 9 }, { 0, 2, 6, 8 } },
     { "reduce_prod_grad: no zero, one, two",
-      "input x f32[3,3]\ninput d f32[3]\nnode y f32[3,3] = reduce_prod_grad \"\" x d\n",
+      "input x f32[3,3]\ninput d f32[3]\nforward y f32[3,3] = reduce_prod_grad \"\" x d\n",
       { 2, 3, 4, 0, 3, 4, 0, 3, 0, 1, 10, 1 }, { 12, 8, 6, 120, 0, 0, 0, 0, 0 } },
     { "cross entropy: log 4, log(1 + e), ignored",
-      "input x f32[3,4]\ninput t i64[3]\nnode m f32[3] = reduce_max \"bv->b\" x\n"
-      "node s f32[3] p f32[3] = cross_entropy_sums \"\" x t m\n"
-      "node l f32[3] = cross_entropy_loss \"; classes=4\" s p m t\n",
+      "input x f32[3,4]\ninput t i64[3]\nforward m f32[3] = reduce_max \"bv->b\" x\n"
+      "forward s f32[3] p f32[3] = cross_entropy_sums \"\" x t m\n"
+      "forward l f32[3] = cross_entropy_loss \"; classes=4\" s p m t\n",
       { 1, 1, 1, 1, 0, 1, -1e30, -1e30, 0, 0, 0, 0, 2, 0, -1 },
       { 1, 1, 0, 4, 1.3678794411714423, 4, 1, 0, 0, 1.3862943611198906, 1.3132616875182228, 0 } },
     { "cross entropy of large logits",
-      "input x f32[1,2]\ninput t i64[1]\nnode m f32[1] = reduce_max \"bv->b\" x\n"
-      "node s f32[1] p f32[1] = cross_entropy_sums \"\" x t m\n"
-      "node l f32[1] = cross_entropy_loss \"; classes=2\" s p m t\n",
+      "input x f32[1,2]\ninput t i64[1]\nforward m f32[1] = reduce_max \"bv->b\" x\n"
+      "forward s f32[1] p f32[1] = cross_entropy_sums \"\" x t m\n"
+      "forward l f32[1] = cross_entropy_loss \"; classes=2\" s p m t\n",
       { 1e30, -1e30, 0 }, { 1e30, 1, 1e30, 0 } },
     { "topk: the lower index of equal ones first",
-      "input x f32[2,4]\nnode v f32[2,3] i i32[2,3] = topk \"; k=3\" x\n",
+      "input x f32[2,4]\nforward v f32[2,3] i i32[2,3] = topk \"; k=3\" x\n",
       { 1, 3, 3, 2, -1, -1, -1, -1 }, { 3, 3, 2, -1, -1, -1, 1, 2, 3, 0, 1, 2 } },
     /* First choices 0 0 1, then second choices 1 1 0: expert 0 is full when token 2 asks, expert 1
      * when token 1 does. */
     { "moe_dispatch: all first choices go before second ones",
       "input x f32[1,3,1]\ninput i i32[1,3,2]\n"
-      "node y f32[1,2,2,1] = moe_dispatch \"; e=2 c=2\" x i\n",
+      "forward y f32[1,2,2,1] = moe_dispatch \"; e=2 c=2\" x i\n",
       { 5, 6, 7, 0, 1, 0, 1, 1, 0 }, { 5, 6, 7, 5 } },
     { "moe_combine: dropped choices add nothing",
       "input y f32[1,2,2,1]\ninput i i32[1,3,2]\ninput w f32[1,3,2]\n"
-      "node z f32[1,3,1] = moe_combine \"\" y i w\n",
+      "forward z f32[1,3,1] = moe_combine \"\" y i w\n",
       { 1, 10, 100, 1000, 0, 1, 0, 1, 1, 0, 1, 2, 3, 4, 5, 6 }, { 2001, 30, 500 } },
     /* Two own buckets a side; from 2 on 2 + floor(2 log(distance / 2) / log(8)), 3 at most; those
      * of later keys are 4 higher. */
     { "relative_bucket: keys before and after the query",
-      "node y i32[3,9] = relative_bucket \"->qk; q=3 k=9 buckets=8 limit=16\"\n",
+      "forward y i32[3,9] = relative_bucket \"->qk; q=3 k=9 buckets=8 limit=16\"\n",
       { 0 },
       { 0, 5, 6, 6, 6, 6, 7, 7, 7, 1, 0, 5, 6, 6, 6, 6, 7, 7, 2, 1, 0, 5, 6, 6, 6, 6, 7 } },
     /* Four own buckets; from 4 on 4 + floor(4 log(distance / 4) / log(4)): 8 is on a border. */
     { "relative_bucket: keys before the query",
-      "node y i32[13,2] = relative_bucket \"->qk; q=13 k=2 buckets=8 limit=16 both=0\"\n",
+      "forward y i32[13,2] = relative_bucket \"->qk; q=13 k=2 buckets=8 limit=16 both=0\"\n",
       { 0 },
       { 0, 0, 1, 0, 2, 1, 3, 2, 4, 3, 4, 4, 5, 4, 5, 5, 6, 5, 6, 6, 6, 6, 6, 6, 7, 6 } },
     { "square_sum and clip_scale: the norm is 5",
-      "input x f32[2]\nnode s f32[] = square_sum \"\" x\n"
-      "node c f32[] = clip_scale \"; max_norm=2\" s\n"
-      "node d f32[] = clip_scale \"; max_norm=9\" s\n",
+      "input x f32[2]\nforward s f32[] = square_sum \"\" x\n"
+      "forward c f32[] = clip_scale \"; max_norm=2\" s\n"
+      "forward d f32[] = clip_scale \"; max_norm=9\" s\n",
       { 3, 4 }, { 25, 0.4, 1 } },
     { 0 },
 };
 
 static const known_refusal refusals[] = {
-    { "input x f32[4]\nnode y f32[2,2] = reshape \"(ab)->ba; a=2\" x\n", "use transpose" },
-    { "input x f32[4,3]\nnode y f32[4] = reshape \"bu->b\" x\n",
+    { "input x f32[4]\nforward y f32[2,2] = reshape \"(ab)->ba; a=2\" x\n", "use transpose" },
+    { "input x f32[4,3]\nforward y f32[4] = reshape \"bu->b\" x\n",
       "'u' is 3 and stands on one side only" },
-    { "input x f32[4]\nnode y f32[4] = transpose \"a->aa\" x\n", "twice" },
-    { "input x f32[4,2]\nnode y f32[4] = transpose \"ab->a\" x\n",
+    { "input x f32[4]\nforward y f32[4] = transpose \"a->aa\" x\n", "twice" },
+    { "input x f32[4,2]\nforward y f32[4] = transpose \"ab->a\" x\n",
       "'b' stands in the operands 0;" },
-    { "input x f32[4]\nnode y f32[3] = slice \"; at=2 u=3\" x\n",
+    { "input x f32[4]\nforward y f32[3] = slice \"; at=2 u=3\" x\n",
       "at=2 u=3 is not within 'v', which is 4" },
-    { "input x f32[4]\nnode y f32[3] = slice \"; at=2\" x\n", "'u' is not known" },
-    { "input x f32[4]\nnode y f32[3] = slice_grad \"; v=3\" x\n", "is not within 'v', which is 3" },
-    { "input x f32[2]\nnode y f32[3] = concat \"a,a->v; v=3\" x x\n", "4 together, 'v' is 3" },
-    { "input x f32[2]\nnode y f32[2] = concat \"a,a->a\" x x\n",
+    { "input x f32[4]\nforward y f32[3] = slice \"; at=2\" x\n", "'u' is not known" },
+    { "input x f32[4]\nforward y f32[3] = slice_grad \"; v=3\" x\n",
+      "is not within 'v', which is 3" },
+    { "input x f32[2]\nforward y f32[3] = concat \"a,a->v; v=3\" x x\n", "4 together, 'v' is 3" },
+    { "input x f32[2]\nforward y f32[2] = concat \"a,a->a\" x x\n",
       "needs a letter that no piece has" },
-    { "input x f32[6]\nnode y f32[6] = concat \"(ab)->v\" x\n", "two letters of its own" },
+    { "input x f32[6]\nforward y f32[6] = concat \"(ab)->v\" x\n", "two letters of its own" },
     { "input x f32[4]\ninput i i64[2]\ninput u f32[2]\n"
-      "node y f32[4] = scatter \"e,k,k->e; how=last\" x i u\n",
+      "forward y f32[4] = scatter \"e,k,k->e; how=last\" x i u\n",
       "attribute 'how' is none of: none add mul max min" },
-    { "input x f32[2,99]\nnode y f32[2,1] = resize \"; v=1 mode=linear antialias=1\" x\n",
+    { "input x f32[2,99]\nforward y f32[2,1] = resize \"; v=1 mode=linear antialias=1\" x\n",
       "antialias from 99 to 1 takes 198 places, at most 128" },
-    { "input x f32[3]\nnode y f32[2] z f32[2] w f32[1] = split \"v->a,b,c; a=2\" x\n",
+    { "input x f32[3]\nforward y f32[2] z f32[2] w f32[1] = split \"v->a,b,c; a=2\" x\n",
       "give the sizes" },
-    { "input x f32[2]\nnode y f32[1] z f32[2] = split \"v->a,b; a=1 b=2\" x\n",
+    { "input x f32[2]\nforward y f32[1] z f32[2] = split \"v->a,b; a=1 b=2\" x\n",
       "3 together, 'v' is 2" },
-    { "input t f32[2,2]\ninput i i32[2]\nnode y f32[2,2] = embedding \"vh,n->vh\" t i\n",
+    { "input t f32[2,2]\ninput i i32[2]\nforward y f32[2,2] = embedding \"vh,n->vh\" t i\n",
       "'v' stands in the operands 02; counted from 0, inputs first, a letter may stand in: v:0" },
-    { "input x f32[4]\nnode v f32[5] i i32[5] = topk \"; k=5\" x\n", "k=5 of only 4" },
-    { "node y i32[2,2] = relative_bucket \"->qk; q=2 k=2 buckets=3\"\n",
+    { "input x f32[4]\nforward v f32[5] i i32[5] = topk \"; k=5\" x\n", "k=5 of only 4" },
+    { "forward y i32[2,2] = relative_bucket \"->qk; q=2 k=2 buckets=3\"\n",
       "3 give 1 for a direction" },
-    { "node y i32[2,2] = relative_bucket \"->qk; q=2 k=2 buckets=8 limit=4 both=0\"\n",
+    { "forward y i32[2,2] = relative_bucket \"->qk; q=2 k=2 buckets=8 limit=4 both=0\"\n",
       "a limit above half of them" },
-    { "node y i32[2] = relative_bucket \"->q; q=2\"\n", "two dimensions, not 1" },
-    { "input s f32[]\nnode c f32[] = clip_scale \"; max_norm=0\" s\n", "max_norm is 0" },
-    { "input w f32[2]\ninput s f32[]\ninput i i64[]\nnode a f32[2] m f32[2] v f32[2] = "
+    { "forward y i32[2] = relative_bucket \"->q; q=2\"\n", "two dimensions, not 1" },
+    { "input s f32[]\nforward c f32[] = clip_scale \"; max_norm=0\" s\n", "max_norm is 0" },
+    { "input w f32[2]\ninput s f32[]\ninput i i64[]\nforward a f32[2] m f32[2] v f32[2] = "
       "adamw \"; beta1=1\" w w w w s i s\n", "both have to be in [0, 1)" },
 };
 /* clang-format on */
@@ -222,7 +223,7 @@ static void sgd_follows_its_sums(void **state)
         char line[200];
         double found[STEPS], want[STEPS], d[STEPS], w = start;
         snprintf(line, sizeof line,
-                 "node a f32[1] b f32[1] = sgd \"; momentum=%g decay=%g nesterov=%d\" "
+                 "forward a f32[1] b f32[1] = sgd \"; momentum=%g decay=%g nesterov=%d\" "
                  "w g m lr scale\n",
                  rows[r].momentum, rows[r].decay, rows[r].nesterov);
         run_optimizer(line, 1, found);
@@ -246,7 +247,7 @@ static void adam_follows_its_means(void **state)
         char line[200];
         double found[STEPS], want[STEPS], g[STEPS], square[STEPS], w = start;
         snprintf(line, sizeof line,
-                 "node a f32[1] b f32[1] c f32[1] = %s "
+                 "forward a f32[1] b f32[1] c f32[1] = %s "
                  "\"; beta1=%g beta2=%g eps=%g decay=%g\" w g m v lr step scale\n",
                  name, beta1, beta2, eps, decay);
         run_optimizer(line, 2, found);

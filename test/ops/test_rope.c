@@ -78,11 +78,11 @@ static void angles_are_those_of_transformers(void **state)
         pl_arena *a = pl_arena_new("test");
         pl_err err = { 0 };
         int d = 2 * angles[i].pairs;
-        const pl_graph *g =
-            known_parse(a,
-                        pl_arena_fmt(a, "input x f32[2,%d]\nnode y f32[2,%d] = rope \"; %s\" x\n",
-                                     d, d, angles[i].attrs),
-                        &err);
+        const pl_graph *g = known_parse(
+            a,
+            pl_arena_fmt(a, "input x f32[2,%d]\nforward y f32[2,%d] = rope \"; %s\" x\n", d, d,
+                         angles[i].attrs),
+            &err);
         if (!g) fail_msg("%s: %s", angles[i].what, err.msg);
         const pl_node *n = g->nodes.at[0];
         assert_int_equal(pl_rope_pairs(n, d), angles[i].pairs);
@@ -99,20 +99,20 @@ static void angles_are_those_of_transformers(void **state)
 static const known_answer answers[] = {
     /* position 1: the pair (0, 1) turns by 1, what is behind it passes unscaled */
     { "a part of the head",
-      "input x f32[2,4]\nnode y f32[2,4] = rope \"; part=2 scale=2\" x\n",
+      "input x f32[2,4]\nforward y f32[2,4] = rope \"; part=2 scale=2\" x\n",
       { 0, 0, 0, 0, 1, 0, 5, 6 },
       { 0, 0, 0, 0, 2 * 0.540302306, 2 * 0.841470985, 5, 6 } },
     /* pairs (0, 2) by 1 / 2, (1, 3) by 1 / 2 / 5 */
     { "factors of pairs",
-      "input x f32[2,4]\nnode y f32[2,4] = rope \"; base=4 factor=2,5\" x\n",
+      "input x f32[2,4]\nforward y f32[2,4] = rope \"; base=4 factor=2,5\" x\n",
       { 0, 0, 0, 0, 1, 1, 0, 0 },
       { 0, 0, 0, 0, 0.877582562, 0.995004165, 0.479425539, 0.0998334166 } },
     { "a window of two positions",
-      "input x f32[3,3]\nnode y f32[3,3] = softmax \"qv->qv; causal=1 window=2\" x\n",
+      "input x f32[3,3]\nforward y f32[3,3] = softmax \"qv->qv; causal=1 window=2\" x\n",
       { 1, 9, 9, 2, 2, 9, 9, 0, 0 },
       { 1, 0, 0, 0.5, 0.5, 0, 0, 0.5, 0.5 } },
     { "a window of all",
-      "input x f32[2,2]\nnode y f32[2,2] = softmax \"qv->qv; causal=1 window=7\" x\n",
+      "input x f32[2,2]\nforward y f32[2,2] = softmax \"qv->qv; causal=1 window=7\" x\n",
       { 1, 9, 2, 2 },
       { 1, 0, 0.5, 0.5 } },
 };
@@ -123,7 +123,7 @@ static void knows_answers(void **state)
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) known_check_answer(&answers[i]);
 }
 
-#define ROPE(attrs) "input x f32[2,8]\nnode y f32[2,8] = rope \"; " attrs "\" x\n"
+#define ROPE(attrs) "input x f32[2,8]\nforward y f32[2,8] = rope \"; " attrs "\" x\n"
 
 static const known_refusal refusals[] = {
     { ROPE("part=3"), "part=3 is no even number of 'd', 8" },
@@ -132,9 +132,9 @@ static const known_refusal refusals[] = {
     { ROPE("scaling=ntk"), "scaling=ntk is none of all, llama3, yarn" },
     { ROPE("scaling=llama3 factor=8"), "scaling=llama3 needs original=0 above 0" },
     { ROPE("scaling=yarn factor=8 original=9 low=4"), "low=4" },
-    { "input x f32[2,2]\nnode y f32[2,2] = softmax \"; window=1\" x\n",
+    { "input x f32[2,2]\nforward y f32[2,2] = softmax \"; window=1\" x\n",
       "window=1 is for causal=1" },
-    { "input x f32[3,2]\nnode y f32[3,2] = softmax \"qv->qv; causal=1 window=1\" x\n",
+    { "input x f32[3,2]\nforward y f32[3,2] = softmax \"qv->qv; causal=1 window=1\" x\n",
       "3 queries needs as many keys, not 2" },
 };
 

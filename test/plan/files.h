@@ -37,14 +37,14 @@ static inline pl_plan *plan_of_file(const char *text, const pl_graph *g, pl_aren
     "graph tiny\n"                                                                                 \
     "input x f32[8,4]\n"                                                                           \
     "input lr f32[]\n"                                                                             \
-    "state w f32[4,6] train \"normal std=0.5\"\n"                                                  \
-    "state b f32[6] train \"zeros\"\n"                                                             \
-    "node fc f32[8,6] = einsum \"mk,kn->mn\" x w\n"                                                \
-    "node act f32[8,6] = relu \"\" fc\n"                                                           \
-    "node sum f32[8,6] = add \"mn,n->mn\" act b\n"                                                 \
-    "node g f32[4,6] = einsum \"mk,mn->kn\" x sum / fc\n"                                          \
-    "node step f32[4,6] = sub \"\" w g\n"                                                          \
-    "node total f32[] = reduce_sum \"mn->\" sum\n"                                                 \
+    "state w f32[4,6] weight \"normal std=0.5\"\n"                                                 \
+    "state b f32[6] weight \"zeros\"\n"                                                            \
+    "forward fc f32[8,6] = einsum \"mk,kn->mn\" x w\n"                                             \
+    "forward act f32[8,6] = relu \"\" fc\n"                                                        \
+    "forward sum f32[8,6] = add \"mn,n->mn\" act b\n"                                              \
+    "backward g f32[4,6] = einsum \"mk,mn->kn\" x sum / fc\n"                                      \
+    "update step f32[4,6] = sub \"\" w g\n"                                                        \
+    "forward total f32[] = reduce_sum \"mn->\" sum\n"                                              \
     "output total\n"                                                                               \
     "next w step\n"
 

@@ -69,7 +69,7 @@ static const pl_graph *draw_graph(lot *r, int layers, bool residual, pl_arena *a
         bool back = i == layers - 1 || layers > 2; /* the last one leads to the width of x */
         int64_t to = back ? width : draw_size(r);
         pl_value *w = pl_add_state(&b, pl_builder_fmt(&b, "w%d", i), PL_F32,
-                                   PL_SHAPE(y->shape.dim[1], to), "ones", true);
+                                   PL_SHAPE(y->shape.dim[1], to), "ones", PL_WEIGHT);
         y = PL_ADD(&b, &pl_op_einsum, "mk,kn->mn", y, w);
         if (layers > 2) y = PL_ADD(&b, &pl_op_relu, NULL, y);
     }

@@ -147,7 +147,7 @@ static void test_illegal(void **state)
 {
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g = parse_graph("graph one\ninput x f32[8,4]\n"
-                                    "node y f32[8,4] = softmax \"\" x\noutput y\n",
+                                    "forward y f32[8,4] = softmax \"\" x\noutput y\n",
                                     a);
     pl_plan *p = pl_plan_single(g, a);
     (void)state;

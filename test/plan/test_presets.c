@@ -81,7 +81,7 @@ static void test_data_parallel(void **state)
     double want = 1.5;
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *x = g->values.at[i];
-        int times = x->trainable ? 2 + is_read_back(g, x) : 0;
+        int times = x->kind == PL_WEIGHT ? 2 + is_read_back(g, x) : 0;
         want += 0.75 * times * (double)pl_shape_count(&x->shape);
     }
     EXPECT(fabs(v.elements - want) < 1e-6, "zero=3: %.2f, not %.2f", v.elements, want);

@@ -147,12 +147,12 @@ static void test_all(void **state)
 static const pl_graph *make_layer(pl_arena *a)
 {
     pl_builder b = pl_builder_new(a, &pl_ops_all, "layer");
-    pl_value *x = pl_add_state(&b, "x", PL_F32, PL_SHAPE(24, 16), "zeros", false);
-    pl_value *dy = pl_add_state(&b, "dy", PL_F32, PL_SHAPE(24, 32), "zeros", false);
-    pl_value *kept_y = pl_add_state(&b, "y", PL_F32, PL_SHAPE(24, 32), "zeros", false);
-    pl_value *kept_dx = pl_add_state(&b, "dx", PL_F32, PL_SHAPE(24, 16), "zeros", false);
+    pl_value *x = pl_add_state(&b, "x", PL_F32, PL_SHAPE(24, 16), "zeros", PL_BUFFER);
+    pl_value *dy = pl_add_state(&b, "dy", PL_F32, PL_SHAPE(24, 32), "zeros", PL_BUFFER);
+    pl_value *kept_y = pl_add_state(&b, "y", PL_F32, PL_SHAPE(24, 32), "zeros", PL_BUFFER);
+    pl_value *kept_dx = pl_add_state(&b, "dx", PL_F32, PL_SHAPE(24, 16), "zeros", PL_BUFFER);
     pl_value *w = weight(&b, "w", PL_SHAPE(16, 32));
-    pl_value *u = pl_add_state(&b, "w.u", PL_F32, PL_SHAPE(16, 32), "zeros", false);
+    pl_value *u = pl_add_state_of(&b, w, PL_MOMENT, "w.u", "zeros");
     pl_value *lr = pl_add_input(&b, "lr", PL_F32, PL_SCALAR);
     pl_value *one = pl_add_value(&b, &pl_op_fill, "one", "->; value=1", 0, NULL);
     pl_add_input(&b, "rows", PL_F32, PL_SHAPE(24));
@@ -160,7 +160,7 @@ static const pl_graph *make_layer(pl_arena *a)
     b.of = kept_y->next->maker;
     kept_dx->next = PL_ADD_AS(&b, &pl_op_einsum, "back_x", "mn,kn->mk", dy, w);
     pl_value *dw = PL_ADD_AS(&b, &pl_op_einsum, "back_w", "mk,mn->kn", x, dy);
-    b.of = NULL;
+    b.of = NULL, b.phase = PL_UPDATE;
     pl_value *const in[] = { w, dw, u, lr, one };
     pl_node *sgd = pl_add_node(&b, &pl_op_sgd, "update", "; momentum=0.9", 5, in);
     if (sgd) w->next = sgd->out[0], u->next = sgd->out[1];
@@ -176,7 +176,7 @@ static const pl_plan *store_activations(const char *text, int n, const char *con
     pl_strategy s = parse(text, n, a);
     for (int i = 0; i < 4; i++)
         pl_add_state(&b, name[i], PL_F32, i % 3 ? PL_SHAPE(24, 32) : PL_SHAPE(24, 16), "zeros",
-                     false);
+                     PL_BUFFER);
     const pl_graph *g = graph_done(&b);
     pl_plan *p = pl_plan_single(g, a);
     pl_strategy_mesh(&s, &p->mesh);
@@ -340,16 +340,16 @@ static void test_experts_volume(void **state)
 {
     pl_arena *a = pl_arena_new("test");
     pl_builder b = pl_builder_new(a, &pl_ops_all, "experts");
-    pl_value *x = pl_add_state(&b, "x", PL_F32, PL_SHAPE(4, 8, 4), "zeros", false);
-    pl_value *y = pl_add_state(&b, "y", PL_F32, PL_SHAPE(4, 8, 4), "zeros", false);
+    pl_value *x = pl_add_state(&b, "x", PL_F32, PL_SHAPE(4, 8, 4), "zeros", PL_BUFFER);
+    pl_value *y = pl_add_state(&b, "y", PL_F32, PL_SHAPE(4, 8, 4), "zeros", PL_BUFFER);
     pl_value *w = weight(&b, "w", PL_SHAPE(4, 4, 4));
     (void)state;
     pl_add_input(&b, "rows", PL_F32, PL_SHAPE(8));
     y->next = PL_ADD_AS(&b, &pl_op_einsum, "fwd", "ech,eho->eco", x, w);
     const pl_graph *g = graph_done(&b);
     b = pl_builder_new(a, &pl_ops_all, "like");
-    pl_add_state(&b, "x", PL_F32, PL_SHAPE(4, 8, 4), "zeros", false);
-    pl_add_state(&b, "y", PL_F32, PL_SHAPE(4, 8, 4), "zeros", false);
+    pl_add_state(&b, "x", PL_F32, PL_SHAPE(4, 8, 4), "zeros", PL_BUFFER);
+    pl_add_state(&b, "y", PL_F32, PL_SHAPE(4, 8, 4), "zeros", PL_BUFFER);
     pl_plan *like = pl_plan_single(graph_done(&b), a);
     pl_strategy s = parse("ep=4", 4, a);
     pl_strategy_mesh(&s, &like->mesh);

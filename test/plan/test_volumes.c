@@ -53,7 +53,7 @@ static double least_grid_volume(double m, double h)
 
 static pl_value *add_layer(pl_builder *b, const char *name, int64_t in, int64_t out, pl_value *x)
 {
-    pl_value *w = pl_add_state(b, name, PL_F32, PL_SHAPE(in, out), "zeros", true);
+    pl_value *w = pl_add_state(b, name, PL_F32, PL_SHAPE(in, out), "zeros", PL_WEIGHT);
     return PL_ADD(b, &pl_op_relu, NULL, PL_ADD(b, &pl_op_einsum, "mk,kn->mn", x, w));
 }
 

@@ -39,7 +39,7 @@ static inline pl_value *tiny_put(tiny *t, pl_value *v)
 static inline pl_value *tiny_state(tiny *t, pl_shape s)
 {
     const char *name = pl_builder_fmt(&t->b, "w%d", t->b.graph->values.n);
-    return pl_add_state(&t->b, name, PL_F32, s, "ones", true);
+    return pl_add_state(&t->b, name, PL_F32, s, "ones", PL_WEIGHT);
 }
 
 /* One of the pool of this rank, and shape unless NULL; or NULL. */
@@ -105,7 +105,7 @@ static inline void tiny_grad(tiny *t, int most, pl_value *rate)
     t->b.of = NULL;
     if (w->next || draw(t->r, 3) == 0) return;
     pl_value *u = tiny_state(t, w->shape);
-    u->trainable = false;
+    u->kind = PL_BUFFER;
     pl_node *n =
         pl_add_node(&t->b, &pl_op_sgd, NULL, NULL, 5, (pl_value *const[]){ w, dw, u, rate, rate });
     if (!n) return;
@@ -186,7 +186,7 @@ static inline pl_value *tiny_weight(tiny_stack *s, pl_shape shape)
 {
     const char *name = pl_builder_fmt(&s->b, "w%d", s->n_weights);
     PL_ASSERT(s->n_weights < MOST_WEIGHTS);
-    return s->weight[s->n_weights++] = pl_add_state(&s->b, name, PL_F32, shape, "ones", true);
+    return s->weight[s->n_weights++] = pl_add_state(&s->b, name, PL_F32, shape, "ones", PL_WEIGHT);
 }
 
 static inline pl_value *tiny_linear(tiny_stack *s, pl_value *x, pl_value *w)
@@ -231,7 +231,7 @@ static inline void tiny_train(tiny_stack *s, pl_value *loss)
     for (int i = 0; i < s->n_weights && !s->b.err.code; i++) {
         if (!grad[i]) continue;
         const char *name = pl_builder_fmt(&s->b, "u%d", i);
-        pl_value *u = pl_add_state(&s->b, name, PL_F32, grad[i]->shape, "zeros", false);
+        pl_value *u = pl_add_state(&s->b, name, PL_F32, grad[i]->shape, "zeros", PL_BUFFER);
         pl_value *const in[] = { s->weight[i], grad[i], u, rate, rate };
         pl_node *n = pl_add_node(&s->b, &pl_op_sgd, NULL, NULL, 5, in);
         if (n) s->weight[i]->next = n->out[0], u->next = n->out[1];

@@ -20,7 +20,7 @@ static inline pl_graph *graph_done(pl_builder *b)
 
 static inline pl_value *weight(pl_builder *b, const char *name, pl_shape s)
 {
-    return pl_add_state(b, name, PL_F32, s, "normal std=0.5", true);
+    return pl_add_state(b, name, PL_F32, s, "normal std=0.5", PL_WEIGHT);
 }
 
 /* Gradients of the loss, and sgd with momentum on each weight. */
@@ -29,10 +29,11 @@ static inline void add_sgd(pl_builder *b, pl_value *loss, int n, pl_value *const
     pl_value *grad[16], *lr = pl_add_input(b, "lr", PL_F32, PL_SCALAR);
     pl_value *one = pl_add_value(b, &pl_op_fill, "one", "->; value=1", 0, NULL);
     pl_autodiff(b, loss, n, w, grad);
+    b->phase = PL_UPDATE;
     for (int i = 0; i < n && !b->err.code; i++) {
         if (!grad[i]) continue;
-        pl_value *u = pl_add_state(b, pl_builder_fmt(b, "%s.u", w[i]->name), PL_F32, w[i]->shape,
-                                   "zeros", false);
+        pl_value *u = pl_add_state_of(b, w[i], PL_MOMENT, pl_builder_fmt(b, "%s.u", w[i]->name),
+                                      "zeros");
         const char *name = pl_builder_fmt(b, "%s.update", w[i]->name);
         pl_node *x = pl_add_node(b, &pl_op_sgd, name, "; momentum=0.9", 5,
                                  (pl_value *const[]){ w[i], grad[i], u, lr, one });
@@ -40,6 +41,7 @@ static inline void add_sgd(pl_builder *b, pl_value *loss, int n, pl_value *const
         w[i]->next = x->out[0];
         u->next = x->out[1];
     }
+    b->phase = PL_FORWARD;
 }
 
 /* Two layers with bias and residual, mean square error: batch x 6. */
@@ -71,14 +73,15 @@ static inline pl_graph *make_tied(pl_arena *a, int64_t batch)
     pl_value *lr = pl_add_input(&b, "lr", PL_F32, PL_SCALAR);
     pl_value *step = pl_add_input(&b, "step", PL_I64, PL_SCALAR);
     pl_value *table = weight(&b, "table", PL_SHAPE(4, 6)), *grad;
-    pl_value *m = pl_add_state(&b, "table.m", PL_F32, PL_SHAPE(4, 6), "zeros", false);
-    pl_value *v = pl_add_state(&b, "table.v", PL_F32, PL_SHAPE(4, 6), "zeros", false);
+    pl_value *m = pl_add_state_of(&b, table, PL_MOMENT, "table.m", "zeros");
+    pl_value *v = pl_add_state_of(&b, table, PL_MOMENT, "table.v", "zeros");
     pl_value *h = PL_ADD_AS(&b, &pl_op_embedding, "lookup", NULL, table, ids);
     h = PL_ADD_AS(&b, &pl_op_tanh, "act", NULL, h);
     pl_value *logits = PL_ADD_AS(&b, &pl_op_einsum, "logits", "bsh,vh->bsv", h, table);
     pl_model_finish(&b, PL_TRAIN, logits, "next");
     pl_value *one = pl_add_value(&b, &pl_op_fill, "one", "->; value=1", 0, NULL);
     pl_autodiff(&b, pl_graph_find(b.graph, "loss"), 1, &table, &grad);
+    b.phase = PL_UPDATE;
     pl_node *x = pl_add_node(&b, &pl_op_adamw, "update", NULL, 7,
                              (pl_value *const[]){ table, grad, m, v, lr, step, one });
     if (x) table->next = x->out[0], m->next = x->out[1], v->next = x->out[2];

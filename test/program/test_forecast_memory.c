@@ -251,10 +251,7 @@ typedef struct stay {
 
 static bool is_backward(const pl_node *n)
 {
-    if (n->of) return true;
-    for (int k = 0; k < n->n_in; k++)
-        if (n->in[k]->maker && is_backward(n->in[k]->maker)) return true;
-    return false;
+    return n->phase != PL_FORWARD;
 }
 
 static bool is_output(const pl_program *p, const pl_value *v)
@@ -296,7 +293,7 @@ static bool is_gradient(const pl_graph *g, const pl_value *v)
 {
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *w = g->values.at[i];
-        if (w->trainable && w->next && w->next->maker->in[1] == v) return true;
+        if (w->kind == PL_WEIGHT && w->next && w->next->maker->in[1] == v) return true;
     }
     for (int i = v->maker ? v->maker->id : g->nodes.n; i < g->nodes.n; i++) {
         const pl_node *n = g->nodes.at[i];
@@ -488,7 +485,7 @@ static void test_sums(void **state)
     int64_t most = 0; /* one that has not been added yet */
     for (int i = 0; i < step->values.n; i++) {
         const pl_value *v = step->values.at[i];
-        if (v->trainable && size_of(v) > most) most = size_of(v);
+        if (v->kind == PL_WEIGHT && size_of(v) > most) most = size_of(v);
     }
     assert_true(h.memory.gradients - w <= 2 * most);
     pl_arena_free(a);

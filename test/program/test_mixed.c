@@ -17,7 +17,7 @@ static void feed(eval *e)
     for (int i = 0; i < e->graph->values.n; i++) {
         const pl_value *v = e->graph->values.at[i];
         if (v->maker) continue;
-        double most = v->role == PL_STATE ? (v->trainable ? 0.3 : 0) : 1;
+        double most = v->role == PL_STATE ? (v->kind == PL_WEIGHT ? 0.3 : 0) : 1;
         if (!pl_type_is_float(v->type))
             eval_random(v->type, &v->shape, e->at[i], pl_rng_at(5, leaf), 1, 4);
         else
@@ -276,7 +276,7 @@ static void test_peak_of_weights(void **state)
     int64_t most = 0, sum = 0, root = 2 * pl_shape_count(&pl_graph_find(g, "wte.weight")->shape);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        int64_t count = v->trainable ? pl_shape_count(&v->shape) : 0;
+        int64_t count = v->kind == PL_WEIGHT ? pl_shape_count(&v->shape) : 0;
         sum += count;
         if (2 * count > most) most = 2 * count;
     }

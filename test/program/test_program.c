@@ -342,7 +342,7 @@ static const pl_plan *line_plan(pl_arena *a)
     pl_builder b = pl_builder_new(a, &pl_ops_all, "line");
     pl_value *x = pl_add_input(&b, "x", PL_F32, PL_SHAPE(4, 3)), *w = weight(&b, "w", PL_SHAPE(3));
     pl_value *lr = pl_add_input(&b, "lr", PL_F32, PL_SCALAR);
-    pl_value *u = pl_add_state(&b, "u", PL_F32, PL_SHAPE(3), "zeros", false);
+    pl_value *u = pl_add_state(&b, "u", PL_F32, PL_SHAPE(3), "zeros", PL_BUFFER);
     pl_value *y = PL_ADD_AS(&b, &pl_op_einsum, "y", "mk,k->m", x, w);
     pl_value *back = PL_ADD_AS(&b, &pl_op_einsum, "back", "m,mk->k", y, x);
     pl_node *update =

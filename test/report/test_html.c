@@ -446,7 +446,7 @@ static void test_cells(void **state)
             const pl_value *v = x.plan->graph->values.at[k];
             const char *name =
                 pl_arena_fmt(a, "<div class=\"what\"><b>%s</b>", pl_summary_fold(a, v->name));
-            const char *card = v->trainable ? strstr(text, name) : NULL;
+            const char *card = v->kind == PL_WEIGHT ? strstr(text, name) : NULL;
             if (!card) continue;
             const char *stored = strstr(card, "<span>stored</span>"),
                        *used = strstr(card, "<span>used</span>");

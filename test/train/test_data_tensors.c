@@ -48,7 +48,8 @@ static const pl_graph *make_graph(void)
     pl_value *x = pl_add_input(&b, "x", PL_F32, PL_SHAPE(ROWS, COLUMNS));
     pl_value *label = pl_add_input(&b, "label", PL_I32, PL_SHAPE(ROWS));
     pl_value *lr = pl_add_input(&b, "lr", PL_F32, PL_SCALAR);
-    pl_value *table = pl_add_state(&b, "table", PL_F32, PL_SHAPE(CLASSES, COLUMNS), "ones", true);
+    pl_value *table =
+        pl_add_state(&b, "table", PL_F32, PL_SHAPE(CLASSES, COLUMNS), "ones", PL_WEIGHT);
     pl_value *rows = PL_ADD(&b, &pl_op_embedding, NULL, table, label);
     pl_add_output(&b, "y", PL_ADD(&b, &pl_op_add, NULL, rows, x));
     pl_add_output(&b, "z", PL_ADD(&b, &pl_op_add, "cb,->cb", table, lr));

@@ -34,7 +34,7 @@ static const pl_backend *const backends[] = { &pl_backend_native, &pl_backend_re
 static pl_value *layer(pl_builder *b, int i, pl_value *x)
 {
     pl_value *w = pl_add_state(b, pl_builder_fmt(b, "w%d", i), PL_I64,
-                               PL_SHAPE(width[i], width[i + 1]), "zeros", true);
+                               PL_SHAPE(width[i], width[i + 1]), "zeros", PL_WEIGHT);
     return PL_ADD_AS(b, &pl_op_einsum, pl_builder_fmt(b, "layer%d", i), "mk,kn->mn", x, w);
 }
 

@@ -45,10 +45,10 @@ static const pl_graph *make_graph(pl_arena *a, pl_rng r, uint64_t *at)
         for (int d = 0; d < s.rank; d++) s.dim[d] = 12 * (1 + pick(r, at, 3)) - pick(r, at, 2);
         pl_type t = types[pick(r, at, 3)];
         pl_value *v = pl_add_state(&b, pl_builder_fmt(&b, "w%d", i), t, s,
-                                   pl_type_is_float(t) ? "normal std=1" : "ones", true);
+                                   pl_type_is_float(t) ? "normal std=1" : "ones", PL_WEIGHT);
         if (i % 2 && s.rank) pl_add_parts(&b, v, pl_builder_fmt(&b, "part.{}.of.w%d", i));
     }
-    pl_add_state(&b, "w0.grad", PL_F32, PL_SHAPE(12), "zeros", false);
+    pl_add_state_of(&b, b.graph->values.at[0], PL_GRAD_SUM, "w0.grad", "zeros");
     pl_graph *g;
     pl_err err = { 0 };
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s", err.msg);
@@ -252,7 +252,7 @@ static void test_pending(void **state)
     pl_arena *a = pl_arena_new("test");
     pl_err err = { 0 };
     pl_builder b = pl_builder_new(a, &pl_ops_all, "states");
-    pl_add_state(&b, "w", PL_F32, PL_SHAPE(6, 6), "zeros", true);
+    pl_add_state(&b, "w", PL_F32, PL_SHAPE(6, 6), "zeros", PL_WEIGHT);
     pl_graph *g;
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s", err.msg);
     pl_plan *p = pl_plan_single(g, a);

@@ -27,10 +27,10 @@ static const pl_graph *make_graph(void)
     pl_graph *g;
     pl_err err = { 0 };
     pl_builder b = pl_builder_new(arena, &pl_ops_all, "test");
-    pl_value *x = pl_add_state(&b, "a", PL_F32, PL_SHAPE(2, 3), "zeros", true);
-    pl_value *y = pl_add_state(&b, "b", PL_F32, PL_SHAPE(2), "zeros", true);
-    pl_value *z = pl_add_state(&b, "c", PL_F32, PL_SHAPE(2), "ones", true);
-    pl_value *k = pl_add_state(&b, "constant.0", PL_F32, PL_SHAPE(2), "values 1 2", false);
+    pl_value *x = pl_add_state(&b, "a", PL_F32, PL_SHAPE(2, 3), "zeros", PL_WEIGHT);
+    pl_value *y = pl_add_state(&b, "b", PL_F32, PL_SHAPE(2), "zeros", PL_WEIGHT);
+    pl_value *z = pl_add_state(&b, "c", PL_F32, PL_SHAPE(2), "ones", PL_WEIGHT);
+    pl_value *k = pl_add_state(&b, "constant.0", PL_F32, PL_SHAPE(2), "values 1 2", PL_BUFFER);
     pl_value *both = PL_ADD(&b, &pl_op_add, NULL, PL_ADD(&b, &pl_op_mul, NULL, y, k), z);
     pl_add_output(&b, "out", PL_ADD(&b, &pl_op_add, "ij,i->ij", x, both));
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s", err.msg);
@@ -166,8 +166,8 @@ static const pl_graph *make_stacked_graph(void)
     pl_err err = { 0 };
     pl_builder b = pl_builder_new(arena, &pl_ops_all, "test");
     b.scope = "layer.";
-    pl_value *x = pl_add_state(&b, "experts.w", PL_F32, PL_SHAPE(4, 2), "zeros", true);
-    pl_value *y = pl_add_state(&b, "gate.weight", PL_F32, PL_SHAPE(2), "zeros", true);
+    pl_value *x = pl_add_state(&b, "experts.w", PL_F32, PL_SHAPE(4, 2), "zeros", PL_WEIGHT);
+    pl_value *y = pl_add_state(&b, "gate.weight", PL_F32, PL_SHAPE(2), "zeros", PL_WEIGHT);
     x = pl_add_parts(&b, x, "experts.{}.w");
     b.scope = "";
     pl_add_output(&b, "out", PL_ADD(&b, &pl_op_add, "ij,j->ij", x, y));
