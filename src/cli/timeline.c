@@ -61,7 +61,7 @@ static void add_forecast(lines *l, const pl_train_record *record, const pl_clust
         const pl_program *p = record->at[k].program;
         pl_forecast f;
         pl_forecast_make(p, &speed, tmp, &f);
-        pl_trace_line line = pl_trace_forecast(k ? NULL : "device 0, forecast", p, &f);
+        pl_trace_line line = pl_trace_forecast(k ? NULL : "forecast of device 0", p, &f);
         line.zero = -begin;
         begin += f.step_seconds;
         PL_PUSH(tmp, l, line);
