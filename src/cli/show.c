@@ -2,9 +2,9 @@
 #include "base/output.h"
 #include "cli/commands.h"
 #include "cli/job.h"
+#include "cli/timeline.h"
 #include "report/html.h"
 #include "report/tell.h"
-#include "report/trace.h"
 #include "train/optim.h"
 
 #include <math.h>
@@ -58,12 +58,13 @@ static bool read_plan(const show_args *a, const char *path, pl_arena *arena, pl_
 static bool write_trace(const show_args *a, pl_output *file, int n, const pl_html_plan plan[],
                         pl_arena *arena, pl_err *err)
 {
-    pl_text trace = { .arena = arena };
-    pl_trace_write(n, plan, &trace);
-    PL_TRY(pl_output_write(file, trace.at, trace.n, err));
-    fprintf(stderr, "%s: %s, for ui.perfetto.dev or chrome://tracing\n", a->trace,
-            pl_text_size(arena, (double)trace.n));
-    return true;
+    pl_trace_line line[MOST_PLANS];
+    for (int i = 0; i < n; i++) {
+        const pl_html_plan *x = &plan[i];
+        const char *name = pl_arena_fmt(arena, "%s: %s on %s", x->name, x->strategy, x->cluster);
+        line[i] = pl_trace_forecast(name, x->program, x->forecast);
+    }
+    return pl_timeline_write(file, a->trace, plan[0].model, n, line, err);
 }
 
 static bool show(const show_args *a, int n, const char *const path[], pl_arena *arena, pl_err *err)

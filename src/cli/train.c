@@ -6,6 +6,7 @@
 #include "cli/sizes.h"
 #include "cli/stop.h"
 #include "cli/teller.h"
+#include "cli/timeline.h"
 #include "plan/file.h"
 #include "plan/strategy.h"
 #include "run/folder.h"
@@ -18,7 +19,8 @@
 
 typedef struct train_args {
     pl_train_options o;
-    const char *backend, *matmul, *cluster, *plan, *order, *data_order, *save_every;
+    const char *backend, *matmul, *cluster, *plan, *order, *data_order, *save_every, *trace;
+    pl_output trace_file;
     pl_sizes sizes;
     int64_t devices, threads, seed, keep;
     double timeout;
@@ -90,6 +92,8 @@ static const pl_opt opts[] = {
     { "explain",      FLAG(tell.explain),   NULL,   NULL,  "print kernels of steps and refusals" },
     { "profile",      FLAG(tell.profile),   NULL,   NULL,  "print seconds by operator and kernel" },
     { "program",      FLAG(tell.program),   NULL,   NULL,  "print rank 0's program" },
+    { "trace",        TEXT(trace),        "FILE", NULL,  "the last step as it ran, for Perfetto",
+      .needs = "steps!=0" },
     { 0 },
 };
 // clang-format on
@@ -143,6 +147,25 @@ static bool find_save_every(const char *text, pl_train_options *o, pl_err *err)
                       text);
 }
 
+/* Processes of several machines share no clock: of several the first one alone records. */
+static int count_recorded(const pl_world *w)
+{
+    return w->mpi ? 1 : w->n_ranks;
+}
+
+static bool open_trace(train_args *a, const pl_world *w, pl_arena *arena, pl_err *err)
+{
+    if (!a->trace || w->rank) return true;
+    a->o.record = PL_NEW_N(arena, pl_train_record, count_recorded(w));
+    return pl_output_open(a->trace, arena, &a->trace_file, err);
+}
+
+static bool write_trace(train_args *a, const pl_world *w, pl_err *err)
+{
+    return !a->o.record || pl_timeline_write_run(&a->trace_file, a->trace, a->o.model,
+                                                 count_recorded(w), a->o.record, a->o.cluster, err);
+}
+
 /* What the rows have not filled in as it stands. */
 static bool make_options(train_args *a, const char *model, const pl_world *w, pl_arena *arena,
                          pl_err *err)
@@ -177,6 +200,7 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     o->stop = pl_stop_signal();
     PL_TRY(find_save_every(a->save_every, o, err));
     if (!o->rank) PL_TRY(pl_scalars_check(&a->tell.scalars, o->resume, err));
+    PL_TRY(open_trace(a, w, arena, err));
     env->n_threads = a->threads ? (int)a->threads : cores > 1 ? cores : 1;
     if (!pl_type_find(a->matmul, &env->matmul) || !pl_type_is_float(env->matmul))
         return pl_err_set(err, PL_EUSAGE, "--matmul %s: f32 or bf16", a->matmul);
@@ -220,6 +244,8 @@ static bool train(train_args *a, const char *model, pl_world *w, pl_arena *arena
     pl_teller_close(&t);
     pl_scalars_close(&scalars);
     if (!ok) add_next_step(a, arena, err);
+    ok = ok && write_trace(a, w, err);
+    for (int i = 0; a->o.record && i < count_recorded(w); i++) pl_arena_free(a->o.record[i].arena);
     pl_train_free(job);
     return ok;
 }
@@ -261,6 +287,10 @@ const pl_command pl_command_train = {
     .more =
         "example: pleat train gpt2:layers=4,hidden=128,heads=4,vocab=256,dropout=0 --data FILE\n"
         "           --seq 64 --batch 12 --steps 2000 --devices 2 --save DIR\n\n"
+        "--trace FILE has the steps and messages of every device as the last training step ran\n"
+        "them (with --micro its last micro-batch, and the update). With --cluster, --plan or\n"
+        "--strategy auto it also has the forecast, below device 0. Under mpirun the only device\n"
+        "in it is device 0.\n\n"
         "SIGINT (Ctrl-C), SIGTERM and SIGUSR1 end a run after its step: it saves, says how to go\n"
         "on, and exits with 128 + the signal (130, 143, 138). A second one, a second later, ends "
         "it at\n"

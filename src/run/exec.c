@@ -30,6 +30,8 @@ typedef struct bound_program {
     const pl_program *program;
     bound_step *step;         /* [n_compute] */
     pl_lane_message *message; /* [n_messages] */
+    double *begin, *end;      /* [n_steps] of the last run, on the clock; NULL: not recorded */
+    bool whole;               /* the last run did not fail */
 } bound_program;
 
 struct pl_exec {
@@ -214,6 +216,8 @@ static bool make_messages(pl_exec *e, pl_arena *arena, bound_program *p, pl_err 
             PL_TRY(pl_comm_group(e->comm, size, ranks, &e->group[s->axes], err));
         }
         p->message[n++] = (pl_lane_message){
+            .begin = p->begin ? &p->begin[i] : NULL,
+            .end = p->end ? &p->end[i] : NULL,
             .group = e->group[s->axes],
             .after = s->after,
             .wait = s->wait,
@@ -254,6 +258,10 @@ static bool make_programs(pl_exec *e, pl_arena *arena, const pl_program *const p
         PL_ASSERT(p->program->store == e->store);
         PL_ASSERT_CMP(p->program->n_ranks, ==, e->comm ? e->comm->size : 1);
         if (p->program->work_bytes > s.work_bytes) s.work_bytes = p->program->work_bytes;
+        if (e->options.record) {
+            p->begin = PL_NEW_N(arena, double, p->program->n_steps + 1);
+            p->end = PL_NEW_N(arena, double, p->program->n_steps + 1);
+        }
         PL_TRY(make_steps(e, arena, p, &s.scratch_bytes, err));
         if (e->comm) PL_TRY(make_messages(e, arena, p, err));
     }
@@ -379,9 +387,12 @@ static bool run_steps(pl_exec *e, const bound_program *p, pl_err *err)
     for (int i = 0; i < p->program->n_compute; i++) {
         bound_step *b = &p->step[i];
         if (e->lane && b->step->wait) PL_TRY(pl_lane_wait(e->lane, b->step->wait, err));
-        double start = pl_clock_now();
+        double begin = pl_clock_now();
         run_step(e, b);
-        b->seconds += pl_clock_now() - start;
+        double end = pl_clock_now();
+        b->seconds += end - begin;
+        ptrdiff_t at = b->step - p->program->step;
+        if (p->begin) p->begin[at] = begin, p->end[at] = end;
         if (e->lane) pl_lane_advance(e->lane, i + 1);
     }
     return true;
@@ -394,13 +405,13 @@ static bool agree(pl_exec *e, int *wish, pl_err *err)
 
 bool pl_exec_step(pl_exec *e, int program, pl_err *err)
 {
-    const bound_program *p = &e->programs[program];
+    bound_program *p = &e->programs[program];
     double start = pl_clock_now(), exposed = e->lane ? pl_lane_exposed(e->lane) : 0;
     if (e->options.poison) poison(e, p);
     if (e->lane) pl_lane_begin(e->lane, p->program->n_messages, p->message);
     bool ok = run_steps(e, p, err);
     e->wish = e->options.wish ? e->options.wish(e->options.wish_of) : 0;
-    ok = agree(e, &e->wish, err) && ok;
+    p->whole = ok = agree(e, &e->wish, err) && ok;
     double waited = e->lane ? pl_lane_exposed(e->lane) - exposed : 0;
     e->stats.compute_seconds += pl_clock_now() - start - waited;
     e->stats.steps++;
@@ -472,6 +483,13 @@ void pl_exec_explain(const pl_exec *e, int program, pl_text *out)
             pl_text_add(out, "%-40s %s: %s/%s\n%s", b->step->label, b->step->share->node->op->name,
                         b->backend->name, b->kernel->name, b->reasons);
     }
+}
+
+bool pl_exec_times(const pl_exec *e, int program, const double **begin, const double **end)
+{
+    const bound_program *p = &e->programs[program];
+    *begin = p->begin, *end = p->end;
+    return p->begin && p->whole;
 }
 
 typedef struct profile_row {

@@ -16,6 +16,7 @@ typedef struct pl_exec_options {
     const pl_backend *const *backends; /* by preference, the last accepts everything     */
     pl_kernel_env env;
     bool poison;                       /* fill the work block with NaN before every step */
+    bool record;                       /* keep when steps begin and end: pl_exec_times   */
     int64_t memory_limit;              /* bytes that one device may take; 0: the machine */
     int (*wish)(void *of);             /* asked at the end of every step, below
                                           PL_COMM_WISHES; NULL: 0                        */
@@ -67,6 +68,12 @@ pl_exec_stats pl_exec_stats_get(const pl_exec *e);
 
 /* One line per step: the backend and kernel that runs it, and the refusals before it. */
 void pl_exec_explain(const pl_exec *e, int program, pl_text *out);
+
+/* When the steps of a program began and ended in its last run: [n_steps] seconds on the clock. A
+ * message begins when it is handed to the transport. False without options.record, and when the
+ * program never ran or its last run failed. The arena of pl_exec_new owns the arrays; the next run
+ * of the program writes them anew. */
+bool pl_exec_times(const pl_exec *e, int program, const double **begin, const double **end);
 
 /* Seconds of all steps so far, by operator and kernel, the longest first. */
 void pl_exec_profile(const pl_exec *e, int program, pl_text *out);

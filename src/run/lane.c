@@ -45,6 +45,20 @@ static void back_off(int *tries, long nap_ns)
 
 /* -- the lane's thread ------------------------------------------------------------------------- */
 
+static bool start_message(pl_lane *l, const pl_lane_message *m, int k, pl_err *err)
+{
+    l->done[k] = false;
+    if (m->begin) *m->begin = pl_clock_now();
+    return pl_comm_start(l->comm, m->group, &m->message, &l->open[k], err);
+}
+
+static bool test_message(pl_lane *l, const pl_lane_message *m, int k, pl_err *err)
+{
+    PL_TRY(pl_comm_test(l->comm, l->open[k], &l->done[k], err));
+    if (l->done[k] && m->end) *m->end = pl_clock_now();
+    return true;
+}
+
 /* Start what may start and test what is open; *moved says whether anything did. */
 static bool progress(pl_lane *l, bool *moved, pl_err *err)
 {
@@ -52,16 +66,13 @@ static bool progress(pl_lane *l, bool *moved, pl_err *err)
     *moved = false;
     while (l->started < l->n && l->started - finished < OPEN_AT_MOST &&
            l->messages[l->started].after <= computed && l->messages[l->started].wait <= finished) {
-        const pl_lane_message *m = &l->messages[l->started];
-        int k = l->started % OPEN_AT_MOST;
-        l->done[k] = false;
-        PL_TRY(pl_comm_start(l->comm, m->group, &m->message, &l->open[k], err));
+        PL_TRY(start_message(l, &l->messages[l->started], l->started % OPEN_AT_MOST, err));
         l->started++;
         *moved = true;
     }
     for (int i = finished; i < l->started; i++) {
         int k = i % OPEN_AT_MOST;
-        if (!l->done[k]) PL_TRY(pl_comm_test(l->comm, l->open[k], &l->done[k], err));
+        if (!l->done[k]) PL_TRY(test_message(l, &l->messages[i], k, err));
         if (l->done[k] && i == finished) {
             atomic_store(&l->finished, ++finished);
             *moved = true;

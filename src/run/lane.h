@@ -15,6 +15,8 @@ typedef struct pl_lane_message {
     pl_message message;
     pl_group *group;
     int after, wait;
+    double *begin, *end; /* where the lane writes the clock when the message is started, and when it
+                            is finished; NULL: nowhere */
 } pl_lane_message;
 
 /* Start the thread. The comm stays the caller's; it is used only by the lane until pl_lane_free,
@@ -22,7 +24,8 @@ typedef struct pl_lane_message {
 PL_MUST_CHECK bool pl_lane_new(pl_comm *c, pl_arena *arena, pl_lane **out, pl_err *err);
 void pl_lane_free(pl_lane *l); /* NULL is fine */
 
-/* A step begins: its messages, in order. The array stays the caller's. */
+/* A step begins: its messages, in order. The array stays the caller's, as do the times, which are
+ * whole after pl_lane_agree. */
 void pl_lane_begin(pl_lane *l, int n, const pl_lane_message *messages);
 /* `finished` compute steps are done: messages that were waiting for them may start. */
 void pl_lane_advance(pl_lane *l, int finished);

@@ -224,6 +224,7 @@ static bool start(runner *r, pl_comm *comm, pl_arena *arena, pl_err *err)
     if (comm) PL_TRY(pl_exec_match(comm, j->n_programs, r->program, err));
     pl_exec_options options = j->o.exec;
     options.wish = wish, options.wish_of = r;
+    options.record = j->o.record != NULL;
     if (!pl_exec_new(&options, comm, n, r->program, arena, &r->exec, err))
         return comm ? pl_comm_agree(comm, err) : false;
     pl_init from = { .seed = j->o.seed, .file = pl_init_model(&j->args) };
@@ -236,6 +237,20 @@ static bool start(runner *r, pl_comm *comm, pl_arena *arena, pl_err *err)
     return false;
 }
 
+/* False: there is nothing to hand over; else the arena is the record's. */
+static bool hand_over(const runner *r, pl_arena *arena)
+{
+    static const int programs[] = { STEP, UPDATE };
+    if (!r->j->o.record) return false;
+    pl_train_record *to = &r->j->o.record[r->rank - r->j->o.rank];
+    for (int k = 0; k < 2 && programs[k] < r->j->n_programs; k++) {
+        pl_train_times x = { .program = r->program[programs[k]] };
+        if (pl_exec_times(r->exec, programs[k], &x.begin, &x.end)) to->at[to->n++] = x;
+    }
+    if (to->n) to->arena = arena;
+    return to->n > 0;
+}
+
 bool pl_train_run(const pl_train_job *j, pl_comm *comm,
                   void (*teller)(void *, const pl_train_event *), void *to, int *stopped,
                   pl_err *err)
@@ -243,7 +258,7 @@ bool pl_train_run(const pl_train_job *j, pl_comm *comm,
     runner r = { .j = j, .rank = comm ? comm->rank : 0, .tell = teller, .to = to, .below = 256 };
     if (pl_model_labels(&j->args)) r.below = pl_model_labels(&j->args);
     pl_arena *arena = pl_arena_new("rank");
-    bool ok = start(&r, comm, arena, err);
+    bool ok = start(&r, comm, arena, err), kept = false;
     if (ok) {
         pl_exec_stats s = pl_exec_stats_get(r.exec);
         pl_train_event e = { .what = PL_TOLD_START,
@@ -260,9 +275,10 @@ bool pl_train_run(const pl_train_job *j, pl_comm *comm,
         e.ok = ok;
         e.path = r.saved && r.kept == r.done ? j->o.save : NULL;
         tell(&r, e);
+        kept = ok && hand_over(&r, arena);
         pl_exec_free(r.exec);
     }
     if (stopped) *stopped = r.stopped;
-    pl_arena_free(arena);
+    if (!kept) pl_arena_free(arena);
     return ok;
 }

@@ -9,6 +9,20 @@
 #include "train/optim.h"
 #include <stdatomic.h>
 
+/* When the steps of a program began and ended: pl_exec_times. */
+typedef struct pl_train_times {
+    const pl_program *program;
+    const double *begin, *end;
+} pl_train_times;
+
+/* The last training step of a rank as it ran. */
+typedef struct pl_train_record {
+    pl_arena *arena;      /* owns the rest; the caller frees it. NULL: nothing is here, as no step
+                             ran or the run failed                          */
+    int n;
+    pl_train_times at[2]; /* of the last micro-batch, of the update         */
+} pl_train_record;
+
 typedef struct pl_train_options {
     const char *model;    /* spec, batch and seq included                   */
     const char *strategy; /* text as in plan/strategy.h; NULL: "dp"         */
@@ -44,6 +58,8 @@ typedef struct pl_train_options {
     pl_step_order order;  /* of the steps                                   */
     const atomic_int *stop; /* the number of a signal, once one asks for the end
                              of the run; NULL: none does                    */
+    pl_train_record *record; /* [ranks of this process] that pl_train_run fills; NULL:
+                             nothing is recorded                            */
     pl_exec_options exec;
 } pl_train_options;
 

@@ -117,7 +117,8 @@ id,lower,upper,size
 a,0,2,4
 END
 writers=("plan mlp --devices 2 -o" "show plain.json -o" "memory mlp --html" "memory --csv three.csv -o"
-    "show plain.json -o page.html --trace" "probe --quick --devices 1 --threads 1 -o")
+    "show plain.json -o page.html --trace" "probe --quick --devices 1 --threads 1 -o"
+    "train mlp:layers=1,in=4,classes=3,batch=4 --data synthetic --steps 1 --threads 1 --trace")
 for writer in "${writers[@]}"; do
     # shellcheck disable=SC2206 # arguments
     command=("$pleat" $writer)

@@ -49,18 +49,43 @@ static void check_plan(const json_t *events, int process, const pl_html_plan *x)
     if (fabs(c.busy - busy) > 1e-4 * p->n_steps) fail_msg("%g us of %g", c.busy, busy);
 }
 
+/* Events of one row never overlap. Returns the number of rows. */
+static int check_rows(const json_t *events, int process)
+{
+    enum { ROWS = 64 };
+    double end[ROWS] = { 0 };
+    int n = 0;
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *e = json_array_get(events, i);
+        if (*json_string_value(json_object_get(e, "ph")) != 'X') continue;
+        if ((int)number(e, "pid") != process) continue;
+        const int row = (int)number(e, "tid");
+        assert_in_range(row, 0, ROWS - 1);
+        const double begin = number(e, "ts");
+        if (begin < end[row] - 1e-6) fail_msg("row %d: %.4f before %.4f", row, begin, end[row]);
+        end[row] = begin + number(e, "dur");
+        if (row >= n) n = row + 1;
+    }
+    return n;
+}
+
 static void test_steps(void **state)
 {
     pl_arena *a = pl_arena_new("test");
     (void)state;
     const pl_html_plan plan[] = { plans_make(PLANS_GPT, "tp=2,dp", 4, a),
                                   plans_make(PLANS_GPT, "zero=3", 4, a) };
+    const pl_trace_line line[] = { pl_trace_forecast("a", plan[0].program, plan[0].forecast),
+                                   pl_trace_forecast("b", plan[1].program, plan[1].forecast) };
     pl_text out = { .arena = a };
-    pl_trace_write(2, plan, &out);
+    pl_trace_write("m", 2, line, &out);
     json_error_t why;
     json_t *top = json_loads(pl_text_get(&out), JSON_REJECT_DUPLICATES, &why);
     if (!top) fail_msg("line %d: %s", why.line, why.text);
-    for (int i = 0; i < 2; i++) check_plan(json_object_get(top, "traceEvents"), i, &plan[i]);
+    for (int i = 0; i < 2; i++) {
+        check_plan(json_object_get(top, "traceEvents"), i, &plan[i]);
+        check_rows(json_object_get(top, "traceEvents"), i);
+    }
     json_decref(top);
     pl_arena_free(a);
 }
@@ -73,8 +98,9 @@ static void test_names(void **state)
     pl_html_plan plan = plans_make(PLANS_GPT, "dp", 2, a);
     plan.name = "a \"b\"\\\n.json";
     plan.model = "m\t{}";
+    const pl_trace_line line = pl_trace_forecast(plan.name, plan.program, plan.forecast);
     pl_text out = { .arena = a };
-    pl_trace_write(1, &plan, &out);
+    pl_trace_write(plan.model, 1, &line, &out);
     json_t *top = json_loads(pl_text_get(&out), 0, NULL);
     assert_non_null(top);
     assert_string_equal(
@@ -83,9 +109,53 @@ static void test_names(void **state)
     pl_arena_free(a);
 }
 
+/* -- what ran: messages overlap, and programs follow each other -------------------------------- */
+
+/* A forecast whose messages pass side by side: each lasts until the next but one has begun. */
+static pl_trace_line overlap(const pl_html_plan *x, pl_arena *a)
+{
+    const pl_program *p = x->program;
+    double *begin = PL_NEW_N(a, double, p->n_steps), *end = PL_NEW_N(a, double, p->n_steps);
+    for (int i = 0, computed = 0, messages = 0; i < p->n_steps; i++) {
+        const bool message = p->step[i].kind == PL_MESSAGE;
+        const int at = message ? messages++ : computed++;
+        begin[i] = 1234.5 + 1e-6 * (message ? 2.0 / 3 * at : 1.0 / 3 * at);
+        end[i] = begin[i] + 1e-6 * (message ? 1.7 / 1.5 : 1.0 / 3);
+    }
+    return (pl_trace_line){ .process = "device 0",
+                            .program = p,
+                            .begin = begin,
+                            .end = end,
+                            .zero = 1234.5,
+                            .live = x->forecast->live };
+}
+
+static void test_measured(void **state)
+{
+    pl_arena *a = pl_arena_new("test");
+    (void)state;
+    const pl_html_plan plan = plans_make(PLANS_GPT, "zero=3", 4, a);
+    pl_trace_line line[2] = { overlap(&plan, a), overlap(&plan, a) };
+    line[1].process = NULL;
+    line[1].zero = line[0].zero - 1; /* a second later */
+    pl_text out = { .arena = a };
+    pl_trace_write("m", 2, line, &out);
+    json_t *top = json_loads(pl_text_get(&out), JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(top);
+    const json_t *events = json_object_get(top, "traceEvents");
+    assert_int_equal(check_rows(events, 0), 3); /* compute, messages over data, and (2) */
+    const counts c = count(events, 0);
+    assert_int_equal(c.steps, 2 * plan.program->n_steps);
+    assert_int_equal(c.names, 4); /* a process, its rows */
+    assert_int_equal(count(events, 1).steps, 0);
+    assert_non_null(strstr(pl_text_get(&out), "\"messages over data (2)\""));
+    json_decref(top);
+    pl_arena_free(a);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_steps),
-                                        cmocka_unit_test(test_names) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_steps), cmocka_unit_test(test_names),
+                                        cmocka_unit_test(test_measured) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "backends/local/local.h"
 #include "backends/native/native.h"
 #include "backends/ref/ref.h"
+#include "base/clock.h"
 #include "models/model.h"
 #include "plan/strategy.h"
 #include "program/program.h"
@@ -139,7 +140,7 @@ static const pl_backend *const all_kernels[] = { &pl_backend_native, &pl_backend
 typedef struct job {
     const char *spec, *optimizer;
     int n, steps, threads;
-    bool no_reuse, poison, own_kernels; /* own_kernels: native and ref only        */
+    bool no_reuse, poison, record, own_kernels; /* own_kernels: native and ref only */
     double timeout;
     int absent;      /* this rank never steps; -1: none                        */
     int failing;     /* this rank holds an error at the first border; -1: none */
@@ -158,6 +159,10 @@ typedef struct rank {
     pl_store *store;
     char *states; /* the state block after the last step */
     double loss[MAX_STEPS];
+    const pl_program *program;
+    bool recorded;             /* the last step */
+    double from, to;           /* of that step, on the clock */
+    const double *begin, *end; /* of the program's steps     */
     pl_err err;
     bool ok;
     pthread_t thread;
@@ -214,7 +219,9 @@ static bool run_steps(rank *r, pl_exec *e, const pl_program *p)
         if (r->me == 0) j->allocated[i] = atomic_load(&allocations);
         meet(j);
         fill_inputs(j, e, p, i);
+        r->from = pl_clock_now();
         PL_TRY(pl_exec_step(e, 0, &r->err));
+        r->to = pl_clock_now();
         r->loss[i] = (double)*(const float *)pl_exec_output(e, 0, "loss", NULL);
     }
     meet(j);
@@ -236,6 +243,8 @@ static bool use_exec(rank *r, pl_exec *e, const pl_program *p)
     bool ok = run_steps(r, e, p);
     if (j->absent >= 0) pthread_barrier_wait(&j->border);
     if (ok) memcpy(r->states, pl_exec_state(e, 0), (size_t)r->store->bytes);
+    r->program = p;
+    r->recorded = pl_exec_times(e, 0, &r->begin, &r->end);
     return ok;
 }
 
@@ -250,6 +259,7 @@ static void *run_rank(void *arg)
         .backends = j->own_kernels ? own_kernels : all_kernels,
         .env = { .n_threads = j->threads },
         .poison = j->poison,
+        .record = j->record,
     };
     pl_program *p;
     pl_exec *e;
@@ -421,6 +431,7 @@ static void check_allocations(const char *spec, int n, bool own)
 {
     job j = make_job(spec, "adamw", n);
     j.own_kernels = own;
+    j.record = true;
     rank r[MAX_RANKS];
     j.steps = MAX_STEPS;
     j.threads = n > 1 ? 1 : 2;
@@ -448,6 +459,66 @@ static void test_steps_allocate_nothing(void **state)
     print_message("skipped: malloc belongs to the sanitizer, or libc is not glibc\n");
     skip();
 #endif
+}
+
+/* Step `at` of the program stands where its lane may run it: in the step, after the last one of its
+ * lane began (compute: ended), and after all that it waits for. */
+static void check_time(const rank *r, int at, int before)
+{
+    const pl_step *s = &r->program->step[at];
+    double earliest = r->from;
+    if (before >= 0) earliest = s->kind == PL_MESSAGE ? r->begin[before] : r->end[before];
+    for (int i = 0, computed = 0, messages = 0; i < r->program->n_steps; i++) {
+        const bool message = r->program->step[i].kind == PL_MESSAGE;
+        const bool waited = message ? messages++ < s->wait : computed++ < s->after;
+        if (waited) earliest = fmax(earliest, r->end[i]);
+    }
+    if (!(r->begin[at] >= earliest && r->end[at] >= r->begin[at] && r->end[at] <= r->to))
+        fail_msg("rank %d: '%s' from %.9f to %.9f; not before %.9f, the step ends at %.9f", r->me,
+                 s->label, r->begin[at], r->end[at], earliest, r->to);
+}
+
+static void check_times(const rank *r)
+{
+    int before[] = { -1, -1 };
+    assert_true(r->recorded);
+    for (int i = 0; i < r->program->n_steps; i++) {
+        int *last = &before[r->program->step[i].kind == PL_MESSAGE];
+        check_time(r, i, *last);
+        *last = i;
+    }
+}
+
+static void test_records_the_last_step(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 3; n++) {
+        job j = make_job(gpt2, "adamw", n);
+        rank r[MAX_RANKS];
+        j.record = true;
+        run_well(&j, r);
+        for (int i = 0; i < n; i++) check_times(&r[i]);
+        if (n > 1) assert_true(r[0].program->n_messages > 0);
+        end(&j, r);
+    }
+}
+
+static void test_records_nothing_unasked(void **state)
+{
+    (void)state;
+    job j = make_job(mlp, "sgd", 2);
+    rank r[MAX_RANKS];
+    run_well(&j, r);
+    for (int i = 0; i < j.n; i++) {
+        assert_false(r[i].recorded);
+        assert_null(r[i].begin);
+    }
+    end(&j, r);
+    j.record = true;
+    j.steps = 0;
+    run_well(&j, r);
+    for (int i = 0; i < j.n; i++) assert_false(r[i].recorded);
+    end(&j, r);
 }
 
 static void test_failure_reaches_all(void **state)
@@ -496,6 +567,8 @@ int main(void)
         cmocka_unit_test(test_ranks_agree_with_one),
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_steps_allocate_nothing),
+        cmocka_unit_test(test_records_the_last_step),
+        cmocka_unit_test(test_records_nothing_unasked),
         cmocka_unit_test(test_failure_reaches_all),
         cmocka_unit_test(test_lost_rank),
     };

@@ -1,5 +1,6 @@
 /* The communication lane over a transport made for it: its messages need calls of test to get on,
  * and say when they were started and finished. */
+#include "base/clock.h"
 #include "run/lane.h"
 #include "run/request.h"
 
@@ -206,6 +207,26 @@ static void test_progress_while_busy(void **state)
     tear_down(&b);
 }
 
+/* Times of messages that overlap are their own: the second begins before the first has ended. */
+static void test_times(void **state)
+{
+    double begin[2] = { 0 }, end[2] = { 0 };
+    bench b;
+    (void)state;
+    set_up(&b);
+    b.f.request[0].held = b.f.request[1].held = true;
+    b.f.release_at = 2;
+    for (int i = 0; i < 2; i++) b.message[i].begin = &begin[i], b.message[i].end = &end[i];
+    start_lane(&b);
+    double from = pl_clock_now();
+    pl_lane_begin(b.lane, 3, b.message);
+    assert_true(pl_lane_agree(b.lane, &(int){ 0 }, &b.err));
+    assert_true(from <= begin[0] && begin[0] <= begin[1]);
+    assert_true(begin[1] <= end[0] && begin[1] <= end[1]);
+    assert_true(end[0] <= pl_clock_now() && end[1] <= pl_clock_now());
+    tear_down(&b);
+}
+
 static void test_steps_follow_steps(void **state)
 {
     bench b;
@@ -293,10 +314,15 @@ static void test_failed_peer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_starts_after_compute), cmocka_unit_test(test_waits_in_order),
-        cmocka_unit_test(test_messages_overlap),     cmocka_unit_test(test_progress_while_busy),
-        cmocka_unit_test(test_steps_follow_steps),   cmocka_unit_test(test_agrees_on_errors),
-        cmocka_unit_test(test_failed_message),       cmocka_unit_test(test_failed_peer),
+        cmocka_unit_test(test_starts_after_compute),
+        cmocka_unit_test(test_waits_in_order),
+        cmocka_unit_test(test_messages_overlap),
+        cmocka_unit_test(test_progress_while_busy),
+        cmocka_unit_test(test_steps_follow_steps),
+        cmocka_unit_test(test_agrees_on_errors),
+        cmocka_unit_test(test_failed_message),
+        cmocka_unit_test(test_failed_peer),
+        cmocka_unit_test(test_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
