@@ -1,5 +1,6 @@
 /* Folding: which blocks of real and made-up training graphs are found, whatever the names and the
  * order of the nodes; what is not to be folded; random chains. */
+#include "../rounds.h"
 #include "base/rng.h"
 #include "graph/fold.h"
 #include "ops/list.h"
@@ -589,14 +590,14 @@ static void copies_of_random_blocks_are_found(void **state)
 {
     (void)state;
     int n_whole = 0;
-    for (uint64_t seed = 0; seed < 300; seed++) {
+    for (uint64_t seed = 0; seed < ROUNDS_OF(300); seed++) {
         lot l = draw_from(seed);
         int n_copies = 3 + draw(&l, 6);
         const pl_graph *g = random_graph(&l, n_copies, seed % 3 > 0);
         n_whole += !expect_copies(g, n_copies, seed);
         if (seed % 4 == 0) expect_copies(reorder(g, &l), n_copies, seed);
     }
-    assert_true(n_whole > 250);
+    assert_true(n_whole > ROUNDS_OF(250));
 }
 
 int main(void)

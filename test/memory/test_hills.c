@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "../rounds.h"
 #include "memory/forced.h"
 #include "memory/hills.h"
 #include "random_tasks.h"
@@ -16,7 +17,7 @@ static void test_hills(void **state)
 {
     (void)state;
     int skipped = 0, others = 0;
-    for (int seed = 0; seed < 400; seed++) {
+    for (int seed = 0; seed < ROUNDS_OF(400); seed++) {
         dice d = { pl_rng_at((uint64_t)seed, 8), 0 };
         pl_arena *a = pl_arena_new("graph");
         const int n = seed % 4 ? 20 : 150;
@@ -47,7 +48,7 @@ static void test_hills(void **state)
         pl_arena_free(a);
     }
     printf("targets: %d skip some, %d orders change at the end of them\n", skipped, others);
-    assert_true(skipped > 100 && others > 100);
+    assert_true(skipped > ROUNDS_OF(100) && others > ROUNDS_OF(100));
 }
 
 int main(void)

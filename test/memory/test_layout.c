@@ -1,4 +1,5 @@
 /* Layout of buffers: known answers, random instances, what the check must catch. */
+#include "../rounds.h"
 #include "memory/keys.h"
 #include "memory/layout.h"
 
@@ -157,7 +158,7 @@ static void test_random(void **state)
 {
     (void)state;
     double worst = 1;
-    for (uint64_t seed = 0; seed < 2000; seed++) {
+    for (uint64_t seed = 0; seed < ROUNDS_OF(2000); seed++) {
         pl_arena *a = pl_arena_new("test");
         instance p = make_random(a, seed);
         pl_layout l, again;
@@ -228,7 +229,7 @@ static void test_random_corruption(void **state)
 {
     (void)state;
     int moved = 0;
-    for (uint64_t seed = 0; seed < 400; seed++) {
+    for (uint64_t seed = 0; seed < ROUNDS_OF(400); seed++) {
         pl_arena *a = pl_arena_new("test");
         instance p = make_random(a, seed);
         pl_layout l;
@@ -251,7 +252,7 @@ static void test_random_corruption(void **state)
         }
         pl_arena_free(a);
     }
-    assert_true(moved > 1000);
+    assert_true(moved > ROUNDS_OF(1000));
 }
 
 /* Many buffers in the shape of a training step. */

@@ -1,4 +1,5 @@
 /* Orders of tasks: against brute force, with each technique left out, and what the rules refuse. */
+#include "../rounds.h"
 #include "memory/schedule.h"
 
 #include <setjmp.h>
@@ -67,7 +68,7 @@ static pl_schedule find(const pl_schedule_problem *p, unsigned without, pl_sched
     return s;
 }
 
-enum { GRAPHS = 4000 };
+enum { GRAPHS = ROUNDS_OF(4000) };
 
 static void test_brute_force(void **state)
 {
@@ -165,7 +166,7 @@ static void test_larger(void **state)
 static void test_key_points(void **state)
 {
     (void)state;
-    for (int seed = 0; seed < 300; seed++) {
+    for (int seed = 0; seed < ROUNDS_OF(300); seed++) {
         dice d = { pl_rng_at((uint64_t)seed, 4), 0 };
         enum { N = 14 };
         pl_schedule_problem p = make_random(arena, &d, N);

@@ -1,13 +1,14 @@
 /* The planner's answer is the least there is: on small random graphs, meshes and speeds it equals
  * brute force over the tables, with and without a memory cap; and blocks that are folded give what
  * the same tables give written out. */
+#include "../rounds.h"
 #include "graph/fold.h"
 #include "plan/tables.h"
 #include "tiny.h"
 
 #include <math.h>
 
-enum { GRAPHS = 1000, HIDING = 200, STACKS = 60 };
+enum { GRAPHS = ROUNDS_OF(1000), HIDING = ROUNDS_OF(200), STACKS = ROUNDS_OF(60) };
 static const int64_t MOST_WORK = 500000; /* entries that brute force reads of one graph */
 
 /* -- brute force ------------------------------------------------------------------------------- */
@@ -386,7 +387,7 @@ static void test_brute_force_tries_all(void **state)
 {
     (void)state;
     int n = 0;
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= ROUNDS_OF(300); seed++) {
         world w = draw_world(seed);
         pl_tables *t = pl_tables_new(w.graph, NULL, w.mesh, &w.speed, w.arena);
         brute b = brute_of(t, MOST_WORK, w.arena);
@@ -408,7 +409,7 @@ static void test_brute_force_tries_all(void **state)
         }
         pl_arena_free(w.arena);
     }
-    assert_true(n >= 50);
+    assert_true(n >= ROUNDS_OF(50));
 }
 
 /* -- stacks ------------------------------------------------------------------------------------ */

@@ -1,6 +1,7 @@
 /* Programs executed: every plan of a graph gives the numbers of the graph itself, under every
  * schedule of the messages that a program allows, and the same bits with and without reuse of
  * memory. A random case that fails is made smaller and printed. */
+#include "../rounds.h"
 #include "trial.h"
 #include "plan/strategy.h"
 
@@ -198,7 +199,7 @@ static void fail_case(const lot_case *x, const pl_err *first)
 static void test_any_plan(void **state)
 {
     const char *only = getenv("PLEAT_TEST_SEED");
-    uint64_t first = only ? strtoull(only, NULL, 10) : 0, n = only ? 1 : 1000;
+    uint64_t first = only ? strtoull(only, NULL, 10) : 0, n = only ? 1 : ROUNDS_OF(1000);
     tally sum = { 0 };
     (void)state;
     for (uint64_t seed = first; seed < first + n; seed++) {

@@ -1,6 +1,7 @@
 /* Programs of convolutions and pools whose positions are split: random layers (strides, dilations,
  * pads, taps that do not fit the rows) under plans by lot on one or two axes give the numbers of
  * the graph itself, and their messages have the bytes that the definition of a window says. */
+#include "../rounds.h"
 #include "trial.h"
 
 #include <setjmp.h>
@@ -110,7 +111,7 @@ static void test_any_plan(void **state)
     static const int meshes[][4] = { { 2 },    { 3 }, { 4 }, { 2, 2 }, { 3, 2 },
                                      { 2, 3 }, { 5 }, { 8 }, { 2, 4 } };
     const char *only = getenv("PLEAT_TEST_SEED");
-    uint64_t first = only ? strtoull(only, NULL, 10) : 0, n = only ? 1 : 400;
+    uint64_t first = only ? strtoull(only, NULL, 10) : 0, n = only ? 1 : ROUNDS_OF(400);
     int halos = 0, slices = 0;
     (void)state;
     for (uint64_t seed = first; seed < first + n; seed++) {

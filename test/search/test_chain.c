@@ -1,4 +1,5 @@
 /* Chains: folded against written out, tied against free, under caps, and the size of real ones. */
+#include "../rounds.h"
 #include "search/chain.h"
 #include "draw.h"
 #include "layout.h"
@@ -29,7 +30,7 @@ static void check_answer(uint64_t seed, const pl_chain *c, double cap, const pl_
 static void test_unroll(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < 200; seed++) {
+    for (uint64_t seed = 0; seed < ROUNDS_OF(200); seed++) {
         pl_arena *a = pl_arena_new("test");
         draw d = draw_new(3 * seed, true, a);
         pl_chain c = draw_chain(&d, 5, 4, 6);
@@ -53,7 +54,7 @@ static void test_memory_is_least(void **state)
 {
     (void)state;
     int legal = 0;
-    for (uint64_t seed = 0; seed < 300; seed++) {
+    for (uint64_t seed = 0; seed < ROUNDS_OF(300); seed++) {
         pl_arena *a = pl_arena_new("test");
         draw d = draw_new(seed, true, a);
         pl_chain c = draw_chain(&d, 3, 2, 3);
@@ -76,14 +77,14 @@ static void test_memory_is_least(void **state)
         }
         pl_arena_free(a);
     }
-    assert_true(legal > 100);
+    assert_true(legal > ROUNDS_OF(100));
 }
 
 static void test_folded_is_unrolled(void **state)
 {
     (void)state;
     int legal = 0;
-    for (uint64_t seed = 0; seed < 1000; seed++) {
+    for (uint64_t seed = 0; seed < ROUNDS_OF(1000); seed++) {
         pl_arena *a = pl_arena_new("test");
         draw d = draw_new(seed, false, a);
         pl_chain c = draw_chain(&d, 5, 4, seed % 7 == 0 ? 40 : 7);
@@ -108,7 +109,7 @@ static void test_folded_is_unrolled(void **state)
         }
         pl_arena_free(a);
     }
-    assert_in_range(legal, 700, 1000);
+    assert_in_range(legal, ROUNDS_OF(700), ROUNDS_OF(1000));
 }
 
 /* Short enough for every choice in turn. */
@@ -116,7 +117,7 @@ static void test_brute_capped(void **state)
 {
     (void)state;
     int fits = 0;
-    for (uint64_t seed = 0; seed < 300; seed++) {
+    for (uint64_t seed = 0; seed < ROUNDS_OF(300); seed++) {
         pl_arena *a = pl_arena_new("test");
         draw d = draw_new(seed, true, a);
         pl_chain c = draw_chain(&d, 2, 3, 4);
@@ -142,7 +143,7 @@ static void test_brute_capped(void **state)
         }
         pl_arena_free(a);
     }
-    assert_in_range(fits, 100, 299);
+    assert_in_range(fits, ROUNDS_OF(100), ROUNDS_OF(299));
 }
 
 /* With hardly any effort the bound is one, and a choice that is given is the least that comes
@@ -152,7 +153,7 @@ static void test_short_efforts(void **state)
     (void)state;
     static const int64_t efforts[] = { 1, 3000, 100000 };
     int n = 0, open = 0;
-    for (uint64_t seed = 0; seed < 150; seed++) {
+    for (uint64_t seed = 0; seed < ROUNDS_OF(150); seed++) {
         pl_arena *a = pl_arena_new("test");
         draw d = draw_new(5 * seed, true, a);
         pl_chain c = draw_chain(&d, 2, 3, 4);
@@ -183,15 +184,15 @@ static void test_short_efforts(void **state)
         }
         pl_arena_free(a);
     }
-    assert_in_range(n, 600, 1800);
-    assert_in_range(open, 20, n);
+    assert_in_range(n, ROUNDS_OF(600), ROUNDS_OF(1800));
+    assert_in_range(open, ROUNDS_OF(20), n);
 }
 
 static void test_capped_and_tied(void **state)
 {
     (void)state;
     int n = 0, proven = 0, worse = 0;
-    for (uint64_t seed = 0; seed < 400; seed++) {
+    for (uint64_t seed = 0; seed < ROUNDS_OF(400); seed++) {
         pl_arena *a = pl_arena_new("test");
         draw d = draw_new(seed, true, a);
         pl_chain c = draw_chain(&d, 5, 4, seed % 7 == 0 ? 30 : 7);
@@ -222,7 +223,7 @@ static void test_capped_and_tied(void **state)
         }
         pl_arena_free(a);
     }
-    assert_in_range(n, 200, 399);
+    assert_in_range(n, ROUNDS_OF(200), ROUNDS_OF(399));
     assert_true(proven > n * 98 / 100); /* small ones are solved, not only bounded */
     assert_true(worse > n / 10);        /* that copies may differ pays              */
 }

@@ -2,6 +2,7 @@
  * graph, under every published layout on up to 64 ranks. No sum is rounded, in whatever order it is
  * made: outputs, every gradient and the weights after each of 3 steps are the same bits as the
  * whole program's, which are those of loops written here. Widths divide by nearly nothing. */
+#include "../rounds.h"
 #include "backends/local/local.h"
 #include "backends/native/native.h"
 #include "backends/ref/ref.h"
@@ -326,7 +327,8 @@ static void test_all(void **state)
     static const int n[] = { 2, 3, 4, 8, 9, 16, 27 };
     const int *asked = *state;
     if (*asked) check_all(*asked);
-    for (size_t i = 0; i < sizeof n / sizeof *n && !*asked; i++) check_all(n[i]);
+    for (size_t i = 0; i < sizeof n / sizeof *n && !*asked; i++)
+        if (n[i] <= 9 || !PL_SANITIZED) check_all(n[i]);
 }
 
 /* None of these is refused. */
