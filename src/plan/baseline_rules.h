@@ -37,6 +37,6 @@ bool pl_baseline_rules_product(const pl_baseline_space *s, int var);
 /* -- what may not move ------------------------------------------------------------------------- */
 
 pl_baseline_rule pl_baseline_rules_home;    /* a state is changed where it is stored */
-pl_baseline_rule pl_baseline_rules_weights; /* trainable states are read where they are stored */
+pl_baseline_rule pl_baseline_rules_weights; /* weights are read where they are stored */
 
 #endif

@@ -1,6 +1,6 @@
 /* plan/linear.h - the factors of a linear layer by their part in [m,k] x [k,n].
  *
- * A linear layer is a node that reads a trainable state W of two or more dimensions and activations
+ * A linear layer is a node that reads a weight W of two or more dimensions and activations
  * X, and sums (or looks up) a factor of W that its output Y lacks. That is all that strategies know
  * of a model. A convolution is one with k its input channels; an embedding is one whose k is the
  * table's rows. */

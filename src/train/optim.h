@@ -31,7 +31,7 @@ pl_optim pl_optim_usual(const char *name);
 /* Names of the optimizers, "adamw, adam, sgd". */
 const char *pl_optim_names(pl_arena *a);
 
-/* Add the gradients of `loss` for every trainable state and their updates, with the scalar inputs
+/* Add the gradients of `loss` for every weight and their updates, with the scalar inputs
  * "lr" (f32) and "step" (i64, from 1). Moments are states named WEIGHT.m and the like. Outputs
  * "grad_norm" (f32 scalar) when clipping. Sticky error of b: unknown name. */
 void pl_optim_add(pl_builder *b, const pl_optim *o, pl_value *loss);
