@@ -153,7 +153,7 @@ static bool parse_state(reader *r, const char *name, pl_type type, pl_shape shap
 {
     const char *word = read_word(r), *init;
     pl_value *weight = NULL;
-    int kind = 0;
+    pl_state_kind kind = 0;
     while (kind < PL_N_STATE_KINDS && (!word || strcmp(word, pl_state_kind_name(kind)))) kind++;
     if (kind == PL_N_STATE_KINDS) return bad(r, "expected a kind of state, found", word);
     if (kind >= PL_MOMENT) PL_TRY(parse_of(r, &weight));

@@ -237,11 +237,11 @@ static bool parse_transfer(reader *r)
     const char *kinds_of_moves[PL_N_MOVES];
     pl_transfer *t = PL_NEW(r->out, pl_transfer);
     int number, kind;
-    for (int k = 0; k < PL_N_MOVES; k++) kinds_of_moves[k] = pl_move_name(k);
+    for (pl_move_kind k = 0; k < PL_N_MOVES; k++) kinds_of_moves[k] = pl_move_name(k);
     PL_TRY(read_int(r, &number) && read_value(r, &t->value));
     if (number != r->n_transfers) return bad(r, "not the next transfer's number:", t->value->name);
     PL_TRY(read_one(r, PL_N_MOVES, kinds_of_moves, "a move", &kind) && expect(r, "over"));
-    t->move.kind = kind;
+    t->move.kind = (pl_move_kind)kind;
     PL_TRY(read_axes(r, &t->move.axes));
     PL_TRY(read_placement(r, &t->move.from) && read_placement(r, &t->move.to));
     PL_TRY(!take(r, "shift") || read_int(r, &t->shift));
@@ -257,9 +257,9 @@ static bool parse_message(reader *r, pl_step *x)
 {
     const char *names[PL_COLLECTIVE_RECV + 1];
     int which;
-    for (int k = 0; k <= PL_COLLECTIVE_RECV; k++) names[k] = pl_collective_name(k);
+    for (pl_collective k = 0; k <= PL_COLLECTIVE_RECV; k++) names[k] = pl_collective_name(k);
     PL_TRY(read_one(r, PL_COLLECTIVE_RECV + 1, names, "a collective", &which));
-    x->collective = which;
+    x->collective = (pl_collective)which;
     PL_TRY(expect(r, "over") && read_axes(r, &x->axes));
     PL_TRY(expect(r, "peer") && read_int(r, &x->peer));
     PL_TRY(expect(r, "bytes") && read_number(r, &x->bytes));
@@ -271,7 +271,7 @@ static bool parse_elements(reader *r, pl_step *x)
     PL_TRY(read_number(r, &x->count));
     const char *type = read_word(r);
     if (!pl_type_find(type, &x->type)) return bad(r, "expected a type, found", type);
-    for (int m = 1; m < PL_N_MONOIDS; m++)
+    for (pl_monoid m = 1; m < PL_N_MONOIDS; m++)
         if (take(r, monoids[m])) x->monoid = m;
     return true;
 }
@@ -283,7 +283,7 @@ static bool parse_moved(reader *r, pl_step *x)
     if (number >= r->n_transfers) return bad(r, "no such transfer yet, before", read_word(r));
     PL_TRY(read_one(r, 4, forms, "a form", &from) && read_one(r, 4, forms, "a form", &to));
     x->transfer = r->transfer[number];
-    x->from = from, x->to = to;
+    x->from = (pl_form)from, x->to = (pl_form)to;
     return true;
 }
 
@@ -388,7 +388,7 @@ static bool parse_line(reader *r)
     if (take(r, "output")) return parse_port(r, &p->output[p->n_outputs++]);
     if (take(r, "transfer")) return parse_transfer(r);
     PL_TRY(read_one(r, 5, kinds, "input, output, transfer or a kind of step", &kind));
-    return parse_step(r, kind);
+    return parse_step(r, (pl_step_kind)kind);
 }
 
 static bool end_line(reader *r)
