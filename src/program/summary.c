@@ -38,15 +38,20 @@ typedef struct names {
     const pl_graph *graph;
     pl_arena *arena;
     const char **of; /* [values] what it is to a state; NULL: nothing */
+    bool *updated;   /* [values] the next one of a state              */
     pl_names *row;   /* [rows] what is told of each                   */
 } names;
 
 static names make_names(const pl_graph *g, pl_arena *arena)
 {
-    names n = { g, arena, PL_NEW_N(arena, const char *, g->values.n + 1), NULL };
+    names n = { .graph = g, .arena = arena };
+    n.of = PL_NEW_N(arena, const char *, g->values.n + 1);
+    n.updated = PL_NEW_N(arena, bool, g->values.n + 1);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        if (v->next && v->next->maker) n.of[v->next->id] = pl_arena_fmt(arena, "new %s", v->name);
+        if (!v->next || !v->next->maker) continue;
+        n.of[v->next->id] = pl_arena_fmt(arena, "new %s", v->name);
+        n.updated[v->next->id] = true;
     }
     for (int i = 0; i < g->values.n; i++)
         if (g->values.at[i]->maker && g->values.at[i]->of)
@@ -60,14 +65,30 @@ static const char *value_text(const names *n, const pl_value *v)
 }
 
 /* A message of several tensors carries the name of the first, and how many more there are. */
-static const char *tensor_text(const names *n, const pl_step *x)
+static const pl_value *value_of(const names *n, const pl_step *x)
 {
-    if (x->transfer) return value_text(n, x->transfer->value);
+    if (x->transfer) return x->transfer->value;
     const char *more = strstr(x->label, " (");
-    const char *first =
-        pl_arena_span(n->arena, x->label, more ? (size_t)(more - x->label) : strlen(x->label));
-    const pl_value *v = pl_graph_find(n->graph, first);
-    return pl_arena_fmt(n->arena, "%s and others", v ? value_text(n, v) : first);
+    size_t length = more ? (size_t)(more - x->label) : strlen(x->label);
+    return pl_graph_find(n->graph, pl_arena_span(n->arena, x->label, length));
+}
+
+static const char *tensor_text(const names *n, const pl_step *x, const pl_value *v)
+{
+    const char *name = v ? value_text(n, v) : x->label;
+    return x->transfer ? name : pl_arena_fmt(n->arena, "%s and others", name);
+}
+
+/* A number (the loss) shares a message with larger tensors only among gradients: these alone wait
+ * for each other. */
+static const char *kind_of(const names *n, const pl_step *x, const pl_value *v)
+{
+    const pl_value *leaf = v ? pl_graph_leaf(v) : NULL;
+    if (v && v->maker && v->of) return "gradients";
+    if (v && n->updated[v->id]) return "updated states";
+    if (leaf && leaf->role == PL_INPUT) return "inputs";
+    if (leaf) return leaf->kind == PL_WEIGHT ? "weights" : "states";
+    return v && !x->transfer && !v->shape.rank ? "gradients" : "activations";
 }
 
 static pl_summary_row *find_row(pl_summary *s, const pl_step *x, const char *tensor)
@@ -108,8 +129,10 @@ static void add_messages(const pl_program *p, pl_arena *out, pl_summary *s)
     for (int i = 0; i < p->n_steps; i++) {
         const pl_step *x = &p->step[i];
         if (x->kind != PL_MESSAGE || x->collective == PL_COLLECTIVE_SEND) continue;
-        const char *tensor = tensor_text(&n, x);
+        const pl_value *v = value_of(&n, x);
+        const char *tensor = tensor_text(&n, x, v);
         pl_summary_row *row = find_row(s, x, pl_summary_fold(out, tensor));
+        if (!row->kind) row->kind = kind_of(&n, x, v);
         pl_names_add(&n.row[row - s->row], tensor, out);
         double seconds = pl_account_message(p, x);
         row->count++;

@@ -9,7 +9,9 @@ typedef struct pl_summary_row {
     unsigned axes;           /* the group: mesh axes, as bits                                    */
     const char *tensor;      /* folded: "h.*.mlp.fc", "gradient of h.*.ln_1.bias", "new ..." of a
                                 state after its update; of a bucket "... and others"             */
-    const char *told;        /* the same for people (program/names.h)                            */
+    const char *kind;        /* what it is: "gradients", "weights", "inputs", "states", "updated
+                                states", "activations"                                           */
+    const char *told;        /* the tensor for people (program/names.h)                          */
     int64_t count;           /* messages in one step                                             */
     int64_t bytes;           /* received in one step                                             */
     double seconds;          /* predicted, one after another                                     */

@@ -80,50 +80,14 @@ static int by_difference(const void *a, const void *b)
     return strcmp(x->tensor, y->tensor);
 }
 
-/* -- what tensors are -------------------------------------------------------------------------- */
-
-static bool starts(const char *text, const char *with)
-{
-    return !strncmp(text, with, strlen(with));
-}
-
-/* Of a name in a summary, as program/summary.h writes them. A message of several tensors has the
- * name of the first; one that a number (the loss) shares with larger ones is of gradients: these
- * alone wait for each other. fold[values]: their names, folded. */
-static const char *kind_of(const pl_graph *g, const char *const fold[], const char *tensor,
-                           pl_arena *tmp)
-{
-    static const char others[] = " and others";
-    size_t n = strlen(tensor), tail = sizeof others - 1;
-    bool several = n > tail && !strcmp(tensor + n - tail, others);
-    const char *name = pl_arena_span(tmp, tensor, several ? n - tail : n);
-    if (starts(tensor, "gradient of ")) return "gradients";
-    if (starts(tensor, "new ")) return "updated states";
-    for (int i = 0; i < g->values.n; i++) {
-        const pl_value *v = g->values.at[i], *leaf = pl_graph_leaf(v);
-        if (strcmp(fold[i], name) != 0) continue;
-        if (leaf)
-            return leaf->role == PL_INPUT    ? "inputs"
-                   : leaf->kind == PL_WEIGHT ? "weights"
-                                             : "states";
-        if (several && !v->shape.rank) return "gradients";
-    }
-    return "activations";
-}
-
 static void add_side(const pl_compare_side *s, int side, rows *row, rows *kind, pl_arena *out)
 {
-    pl_arena *tmp = pl_arena_new("kinds of tensors");
-    const pl_plan *p = s->program->plan;
-    const pl_graph *g = p->graph;
-    const char **fold = PL_NEW_N(tmp, const char *, g->values.n + 1);
-    for (int i = 0; i < g->values.n; i++) fold[i] = pl_summary_fold(tmp, g->values.at[i]->name);
+    const pl_mesh *mesh = &s->program->plan->mesh;
     for (int i = 0; i < s->summary->n; i++) {
         const pl_summary_row *r = &s->summary->row[i];
-        add_row(row, side, r, r->tensor, &p->mesh, out);
-        add_row(kind, side, r, kind_of(g, fold, r->tensor, tmp), &p->mesh, out);
+        add_row(row, side, r, r->tensor, mesh, out);
+        add_row(kind, side, r, r->kind, mesh, out);
     }
-    pl_arena_free(tmp);
 }
 
 /* -- all --------------------------------------------------------------------------------------- */
