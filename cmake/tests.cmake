@@ -76,6 +76,7 @@ foreach(test IN LISTS tests)
   set_tests_properties(${name} PROPERTIES
     LABELS ${folder}
     TIMEOUT 300
+    SKIP_RETURN_CODE 77
     WORKING_DIRECTORY ${work_dir}
     ENVIRONMENT "${test_environment}")
 endforeach()

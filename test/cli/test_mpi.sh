@@ -3,8 +3,7 @@
 source "$(dirname "$0")/helpers.sh"
 rm -rf saved ./*.log pid.*
 if ! command -v mpirun > /dev/null; then
-    skip 'mpirun is not installed'
-    finish
+    skip_all 'mpirun is not installed'
 fi
 make_text text.txt
 mpirun=(mpirun)

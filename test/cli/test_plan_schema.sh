@@ -8,8 +8,7 @@ for p in python3 /usr/bin/python3; do
     if "$p" -c 'from jsonschema import Draft202012Validator' 2> /dev/null; then python=$p; fi
 done
 if [ -z "$python" ]; then
-    skip 'no python3 with jsonschema (Debian: python3-jsonschema)'
-    finish
+    skip_all 'no python3 with jsonschema (Debian: python3-jsonschema)'
 fi
 
 # Tells what is wrong with the first file that is not valid.
