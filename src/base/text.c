@@ -117,3 +117,11 @@ int pl_text_distance(const char *a, const char *b)
     }
     return row[n];
 }
+
+void pl_near_offer(pl_near *n, const char *name)
+{
+    int d = pl_text_distance(n->word, name);
+    if (d > n->within) return;
+    n->name = name;
+    n->within = d - 1;
+}

@@ -23,7 +23,16 @@ PL_MUST_CHECK bool pl_text_bytes(const char *text, int64_t *value);
 /* Bytes for people: "1.5 GiB". Writes into the arena. */
 const char *pl_text_size(pl_arena *a, double bytes);
 
-/* Edit distance, for "did you mean"; A is a. */
+/* Edit distance; A is a. */
 int pl_text_distance(const char *a, const char *b);
+
+/* "Did you mean": offer every name that there is. `name` is then the first of those that differ
+ * from the word in the fewest edits, or NULL where all do in more than `within`. */
+typedef struct pl_near {
+    const char *word;
+    int within;
+    const char *name;
+} pl_near;
+void pl_near_offer(pl_near *n, const char *name);
 
 #endif

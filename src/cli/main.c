@@ -42,15 +42,10 @@ static void help(FILE *to)
 
 static int unknown(const char *name)
 {
-    const char *near = NULL;
-    int least = 4;
-    for (int i = 0; i < N_COMMANDS; i++) {
-        int d = pl_text_distance(name, commands[i]->name);
-        if (d < least && 2 * d <= (int)strlen(commands[i]->name))
-            least = d, near = commands[i]->name;
-    }
+    pl_near near = { .word = name, .within = strlen(name) < 6 ? (int)strlen(name) / 2 : 3 };
+    for (int i = 0; i < N_COMMANDS; i++) pl_near_offer(&near, commands[i]->name);
     fprintf(stderr, "error: no command '%s'", name);
-    if (near) fprintf(stderr, " (did you mean '%s'?)", near);
+    if (near.name) fprintf(stderr, " (did you mean '%s'?)", near.name);
     fprintf(stderr, "\nsee: pleat --help\n");
     return PL_EUSAGE;
 }

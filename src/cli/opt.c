@@ -165,14 +165,10 @@ static void store(const pl_opt *o, const char *text, char *out, pl_text *problem
 /* `as`: as it was written, dashes and all. */
 static void unknown(parser *p, const char *as, const char *name)
 {
-    const pl_opt *near = NULL;
-    int least = 4;
-    for (const pl_opt *o = p->c->opts; o->name; o++) {
-        int d = pl_text_distance(name, o->name);
-        if (d < least && 2 * d <= (int)strlen(o->name)) least = d, near = o;
-    }
-    const pl_opt *same = find(p->c, name, strlen(name)); /* "--o" */
-    if (same) near = same;
+    pl_near to = { .word = name, .within = strlen(name) < 6 ? (int)strlen(name) / 2 : 3 };
+    for (const pl_opt *o = p->c->opts; o->name; o++) pl_near_offer(&to, o->name);
+    const pl_opt *near = find(p->c, name, strlen(name)); /* "--o" */
+    if (!near && to.name) near = find(p->c, to.name, strlen(to.name));
     pl_text_add(&p->problems, "unknown option '%s'", as);
     if (near) pl_text_add(&p->problems, " (did you mean '%s%s'?)", dashes(near), near->name);
     pl_text_add(&p->problems, "\n");

@@ -52,18 +52,18 @@ static bool is_kind(reader *r, const pl_yaml *y, pl_yaml_kind kind, const char *
 static void check_keys(reader *r, const pl_yaml *map, const char *known)
 {
     for (int i = 0; i < map->n; i++) {
-        const char *key = map->at[i]->key, *near = NULL;
-        int least = NEAR;
+        const char *key = map->at[i]->key;
+        pl_near near = { .word = key, .within = NEAR - 1 };
         bool found = false;
         for (const char *w = known; *w; w += strcspn(w, " "), w += *w == ' ') {
             const char *word = pl_arena_span(r->arena, w, strcspn(w, " "));
-            int d = pl_text_distance(key, word);
             found |= !strcmp(key, word);
-            if (d < least) least = d, near = word;
+            pl_near_offer(&near, word);
         }
         if (found) continue;
-        if (near)
-            complain(r, map->at[i]->line, "unknown key '%.40s' (did you mean '%s'?)", key, near);
+        if (near.name)
+            complain(r, map->at[i]->line, "unknown key '%.40s' (did you mean '%s'?)", key,
+                     near.name);
         else
             complain(r, map->at[i]->line, "unknown key '%.40s' (known: %s)", key, known);
     }
@@ -243,15 +243,13 @@ static void read_levels(reader *r, const pl_yaml *y, pl_cluster *c)
 static int find_class(reader *r, const pl_yaml *y, const pl_cluster *c)
 {
     if (!y || !is_kind(r, y, PL_YAML_SCALAR, "class")) return 0;
-    const char *near = NULL;
-    int least = NEAR;
+    pl_near near = { .word = y->text, .within = NEAR - 1 };
     for (int i = 0; i < c->n_classes; i++) {
-        int d = pl_text_distance(y->text, c->class[i].name);
         if (!strcmp(y->text, c->class[i].name)) return i;
-        if (d < least) least = d, near = c->class[i].name;
+        pl_near_offer(&near, c->class[i].name);
     }
-    if (near)
-        complain(r, y->line, "no class '%.40s' (did you mean '%s'?)", y->text, near);
+    if (near.name)
+        complain(r, y->line, "no class '%.40s' (did you mean '%s'?)", y->text, near.name);
     else
         complain(r, y->line, "no class '%.40s' under classes", y->text);
     return 0;

@@ -176,15 +176,13 @@ static void guess(pl_import *m)
 
 static const char *nearest(const pl_import *m, const char *glob)
 {
-    const char *best = "";
-    int least = INT_MAX;
+    pl_near near = { .word = glob, .within = INT_MAX };
     for (int i = 0; i < m->onnx->file.n; i++) {
         const char *name = m->items.at[i].label;
-        if (!pl_type_is_float(m->items.at[i].constant->type) || strlen(name) > MOST_GLOB) continue;
-        const int d = pl_text_distance(glob, name);
-        if (d < least) least = d, best = name;
+        if (pl_type_is_float(m->items.at[i].constant->type) && strlen(name) <= MOST_GLOB)
+            pl_near_offer(&near, name);
     }
-    return best;
+    return near.name ? near.name : "";
 }
 
 /* One that names no float initializer is a mistake. */

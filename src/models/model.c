@@ -69,13 +69,11 @@ size_t pl_model_twice(const char *keys, const char **key)
 static bool unknown_model(pl_arena *a, const char *name, pl_err *err)
 {
     pl_text list = { .arena = a };
-    const char *near = NULL;
+    pl_near near = { .word = name, .within = 2 };
     const pl_model *m;
     const pl_model_key *family = NULL;
-    int least = 3; /* "did you mean" only within two edits */
     for (int i = 0; (m = pl_model_at(i)); i++) {
-        int d = pl_text_distance(name, m->name);
-        if (d < least) least = d, near = m->name;
+        pl_near_offer(&near, m->name);
         if (m->keys != family) pl_text_add(&list, i ? ", %s" : "%s", m->name);
         family = m->keys;
     }
@@ -90,7 +88,7 @@ static bool unknown_model(pl_arena *a, const char *name, pl_err *err)
                           "config.json (e.g. hf download %s config.json --local-dir DIR) and give "
                           "DIR/config.json",
                           name, name);
-    const char *hint = near ? pl_arena_fmt(a, "did you mean '%s'? ", near) : "";
+    const char *hint = near.name ? pl_arena_fmt(a, "did you mean '%s'? ", near.name) : "";
     return pl_err_set(err, PL_EUSAGE,
                       "unknown model '%s' (%sbuilt in: %s and their sizes, see pleat "
                       "models; or give the path of an .onnx file or a config.json)",
@@ -99,14 +97,10 @@ static bool unknown_model(pl_arena *a, const char *name, pl_err *err)
 
 static void unknown_key(const pl_model *m, const char *key, pl_text *problems)
 {
-    const char *near = NULL;
-    int least = 3;
-    for (int i = 0; m->keys[i].name; i++) {
-        int d = pl_text_distance(key, m->keys[i].name);
-        if (d < least) least = d, near = m->keys[i].name;
-    }
+    pl_near near = { .word = key, .within = 2 };
+    for (int i = 0; m->keys[i].name; i++) pl_near_offer(&near, m->keys[i].name);
     pl_text_add(problems, "%sno key '%s'", problems->n ? "; " : "", key);
-    if (near) pl_text_add(problems, " (did you mean '%s'?)", near);
+    if (near.name) pl_text_add(problems, " (did you mean '%s'?)", near.name);
 }
 
 /* One text for every number, so that specs of the same model are the same: 04 is 4, 1e-1 is 0.1. */

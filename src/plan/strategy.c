@@ -126,14 +126,12 @@ static bool unknown_word(const char *word, pl_arena *a, pl_err *err)
 {
     if (refuse_later(word, err)) return false;
     pl_text forms = { .arena = a };
-    const char *near = NULL;
-    int least = 3; /* "did you mean" only within two edits */
+    pl_near near = { .word = word, .within = 2 };
     for (int i = 0; i < N_WORDS; i++) {
-        int d = pl_text_distance(word, words[i].form);
-        if (d < least) least = d, near = words[i].form;
+        pl_near_offer(&near, words[i].form);
         pl_text_add(&forms, i ? ", %s" : "%s", words[i].form);
     }
-    const char *hint = near ? pl_arena_fmt(a, "did you mean '%s'? ", near) : "";
+    const char *hint = near.name ? pl_arena_fmt(a, "did you mean '%s'? ", near.name) : "";
     return pl_err_set(err, PL_EUSAGE, "strategy: '%s' is not one of its words (%sthey are: %s)",
                       word, hint, pl_text_get(&forms));
 }

@@ -90,11 +90,10 @@ static const char *rows_text(const pl_value *v, pl_arena *a)
 static const char *near_name(opening *o, const char *name)
 {
     const pl_tensors *t = &o->d->tensors;
-    const int near = (int)strlen(name) / 3;
-    for (int i = 0; i < t->n; i++)
-        if (pl_text_distance(t->tensor[i].name, name) <= near)
-            return pl_arena_fmt(o->problems.arena, " (the file has '%s': rename it)",
-                                t->tensor[i].name);
+    pl_near near = { .word = name, .within = (int)strlen(name) / 3 };
+    for (int i = 0; i < t->n; i++) pl_near_offer(&near, t->tensor[i].name);
+    if (near.name)
+        return pl_arena_fmt(o->problems.arena, " (the file has '%s': rename it)", near.name);
     o->n_strange++;
     return "";
 }

@@ -244,15 +244,12 @@ static bool is_listed(const pl_value *v)
 /* What the user may have meant: the most similar name that is left, of the same shape. */
 static const char *find_near(const pl_weights *w, const char *name, const pl_shape *shape)
 {
-    const char *near = NULL;
-    int least = (int)strlen(name) / 2;
+    pl_near near = { .word = name, .within = (int)strlen(name) / 2 - 1 };
     for (int i = 0; i < w->n_entries; i++) {
         const entry *e = &w->entry[i];
-        if (e->used || !pl_shape_same(&tensor_of(e)->shape, shape)) continue;
-        int d = pl_text_distance(name, e->name);
-        if (d < least) least = d, near = e->name;
+        if (!e->used && pl_shape_same(&tensor_of(e)->shape, shape)) pl_near_offer(&near, e->name);
     }
-    return near;
+    return near.name;
 }
 
 /* The shape of what a file has of a state: of a row, or of all of it. */
