@@ -24,6 +24,12 @@ const char *pl_file_join(pl_arena *a, const char *folder, const char *name)
     return pl_arena_fmt(a, n && folder[n - 1] == '/' ? "%s%s" : "%s/%s", folder, name);
 }
 
+const char *pl_file_folder(pl_arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !slash ? "." : slash == path ? "/" : pl_arena_span(a, path, (size_t)(slash - path));
+}
+
 bool pl_file_is_below(const char *path)
 {
     if (!*path || *path == '/' || strchr(path, '\\')) return false;

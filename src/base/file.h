@@ -28,6 +28,7 @@ typedef struct pl_file_part {
 #define PL_FILE_TEMP ".tmp" /* ends the name of a file that is being written */
 
 const char *pl_file_join(pl_arena *a, const char *folder, const char *name); /* folder/name */
+const char *pl_file_folder(pl_arena *a, const char *path); /* that path is in: "/a" of "/a/b" */
 
 /* Is it a path that stays below the folder it is taken from: not absolute, without ".."? */
 bool pl_file_is_below(const char *path);

@@ -21,12 +21,6 @@ static bool refuse(const char *path, const char *why, const char *next, pl_err *
     return pl_err_set(err, PL_EINPUT, "%s: cannot be written: %s; %s", path, why, next);
 }
 
-static const char *folder_of(const char *path, pl_arena *a)
-{
-    const char *slash = strrchr(path, '/');
-    return !slash ? "." : slash == path ? "/" : pl_arena_span(a, path, (size_t)(slash - path));
-}
-
 /* -- where a path leads ------------------------------------------------------------------------ */
 
 /* The number N of a link that the system keeps for the descriptor N of this process; -1: another
@@ -66,7 +60,7 @@ static bool follow(const char *asked, pl_arena *a, pl_output *out, pl_err *err)
     struct statfs disk;
     char to[LONGEST];
     for (int i = 0; i < MOST_LINKS && !lstat(out->path, &s) && S_ISLNK(s.st_mode); i++) {
-        const char *folder = folder_of(out->path, a);
+        const char *folder = pl_file_folder(a, out->path);
         if (!statfs(folder, &disk) && disk.f_type == PROC_SUPER_MAGIC)
             return take_descriptor(asked, out->path, folder, out, err);
         const ssize_t n = readlink(out->path, to, sizeof to);
@@ -151,7 +145,7 @@ bool pl_output_open(const char *asked, pl_arena *a, pl_output *out, pl_err *err)
     PL_TRY(follow(asked, a, out, err));
     if (out->fd >= 0) return true;
     if (is_there && !S_ISREG(there.st_mode)) return try_other(asked, out->path, there.st_mode, err);
-    out->folder = folder_of(out->path, a);
+    out->folder = pl_file_folder(a, out->path);
     if (!is_there || !stays(&there, out)) return try_folder(asked, out, a, err);
     out->folder = NULL;
     return true;

@@ -596,9 +596,12 @@ static bool check_of(const pl_value *v, pl_err *err)
     if (!state && v->kind) return pl_err_set(err, PL_EINTERNAL, "'%s' is no state", v->name);
     if (!v->of)
         return !needs || pl_err_set(err, PL_EINPUT, "'%s': %s of which weight?", v->name, what);
-    if ((!needs && !v->maker) || v->of->kind != PL_WEIGHT)
-        return pl_err_set(err, PL_EINPUT, "'%s': %s of '%s', which is %s", v->name, what,
-                          v->of->name, needs || v->maker ? "no weight" : "not its own");
+    if (!needs && !v->maker)
+        return pl_err_set(err, PL_EINTERNAL, "'%s' has a weight, '%s', and is a %s", v->name,
+                          v->of->name, what);
+    if (v->of->kind != PL_WEIGHT)
+        return pl_err_set(err, PL_EINPUT, "'%s': %s of '%s', which is no weight", v->name, what,
+                          v->of->name);
     return pl_shape_same(&v->shape, &v->of->shape) ||
            pl_err_set(err, PL_EINPUT, "'%s': %s of '%s', which has another shape", v->name, what,
                       v->of->name);

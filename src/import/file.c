@@ -41,12 +41,6 @@ Onnx__GraphProto *pl_onnx_body(const uint8_t *bytes, size_t n, pl_arena *a)
 
 /* -- external data ----------------------------------------------------------------------------- */
 
-static const char *folder_of(const char *path, pl_arena *a)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? pl_arena_span(a, path, (size_t)(slash - path)) : ".";
-}
-
 static bool read_number(const char *text, const char *tensor, const char *key, int64_t *out,
                         pl_err *err)
 {
@@ -93,7 +87,7 @@ static bool read_external(const Onnx__TensorProto *m, const char *path, pl_arena
         return pl_err_set(err, PL_EINPUT,
                           "tensor '%s': external_data has length %lld, dims say %lld bytes",
                           t->name, (long long)length, (long long)t->bytes);
-    t->path = pl_file_join(a, folder_of(path, a), location);
+    t->path = pl_file_join(a, pl_file_folder(a, path), location);
     t->data = NULL;
     return check_extent(t, err);
 }

@@ -102,9 +102,8 @@ static void add_stop(trip *x, pl_stop_kind kind, pl_stop_kind from, const pl_nod
 
 static bool is_early(const trip *x, const pl_node *reader)
 {
-    const bool *late = x->r->tables->late;
-    bool two = !x->v->maker || !late[x->v->maker->id];
-    return !two || !late[reader->id];
+    bool two = !x->v->maker || !pl_tables_late(x->v->maker);
+    return !two || !pl_tables_late(reader);
 }
 
 /* Is what is saved a part that was there on the way? Then the tables say that it costs nothing. */

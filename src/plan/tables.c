@@ -53,6 +53,11 @@ int pl_tables_copy(const pl_tables *t, const pl_node *n)
     return copy >= 0 && copy < t->copies ? copy : -1;
 }
 
+bool pl_tables_late(const pl_node *n)
+{
+    return n->phase != PL_FORWARD && !pl_op_changes_state(n->op);
+}
+
 const pl_node *pl_tables_stand(const pl_tables *t, const pl_node *n)
 {
     if (pl_tables_copy(t, n) < 0) return n;
@@ -427,7 +432,7 @@ static int count_readers(const making *x, const stream *s, int phase)
     for (int i = 0; i < x->readers[s->v->id].n; i++) {
         const pl_node *r = x->readers[s->v->id].at[i];
         for (int o = 0; o < r->n_in; o++)
-            n += r->in[o] == s->v && (s->two && x->t->late[r->id]) == phase;
+            n += r->in[o] == s->v && (s->two && pl_tables_late(r)) == phase;
     }
     return n;
 }
@@ -467,7 +472,7 @@ static void save(making *x, stream *s, end made)
 static stream open_stream(making *x, const pl_value *v, end made, shade cover)
 {
     pl_tables *t = x->t;
-    stream s = { v, { made, made }, !v->maker || !t->late[v->maker->id], cover };
+    stream s = { v, { made, made }, !v->maker || !pl_tables_late(v->maker), cover };
     int early = count_readers(x, &s, 0), late = count_readers(x, &s, 1);
     if (early > 1 || (early && late)) stop(x, &s, 0, PL_VAR_LIE, &t->lie[0][v->id]);
     if (!late) return s;
@@ -486,7 +491,7 @@ static void link_readers(making *x, const stream *s, const pl_value *v)
     int copy = t->copy[v->id];
     for (int i = 0; i < x->readers[v->id].n; i++) {
         const pl_node *n = x->readers[v->id].at[i];
-        end from = s->from[s->two && t->late[n->id]];
+        end from = s->from[s->two && pl_tables_late(n)];
         if (copy >= 0 && copy != t->stands && pl_tables_copy(t, n) >= 0) continue;
         if (from.copy >= 0) from.copy = copy;
         for (int o = 0; o < n->n_in; o++) {
@@ -623,7 +628,6 @@ pl_tables *pl_tables_new(const pl_graph *g, const pl_fold *fold, const pl_mesh *
     *t = (pl_tables){ .graph = g, .mesh = m, .arena = arena, .fold = fold, .copies = 1 };
     x.ways = pl_tables_ways_new(m, arena, tmp);
     pick_classes(t);
-    pl_tables_ends_late(t);
     do {
         set_up(&x);
         find_copies(&x);

@@ -65,7 +65,6 @@ typedef struct pl_tables {
     int copies, stands;         /* so many, of which this one stands for all                    */
     int first;                  /* instance of the fold that is copy 0: those before it, as those
                                    after the last copy, are not like the rest and are outside   */
-    bool *late;                 /* [nodes] of the backward pass                                 */
     int *copy;                  /* [values] the copy that it belongs to, or -1                  */
     const pl_value **like;      /* [values] the same value of the copy that stands for all      */
     pl_vars vars[2];            /* outside, block                                               */
@@ -111,6 +110,9 @@ PL_MUST_CHECK bool pl_tables_least(const pl_tables *t, pl_arena *out, pl_answer 
 
 /* Nodes of one copy; 0: nothing is folded. */
 int pl_tables_block(const pl_tables *t);
+
+/* Is it of the backward pass, or what reads gradients beside the updates in place? */
+bool pl_tables_late(const pl_node *n);
 
 /* The copy that a node belongs to, or -1; the node that stands for it. */
 int pl_tables_copy(const pl_tables *t, const pl_node *n);

@@ -4,15 +4,6 @@
 
 #include <string.h>
 
-void pl_tables_ends_late(pl_tables *t)
-{
-    t->late = PL_NEW_N(t->arena, bool, t->graph->nodes.n + 1);
-    for (int i = 0; i < t->graph->nodes.n; i++) {
-        const pl_node *n = t->graph->nodes.at[i];
-        t->late[i] = n->phase != PL_FORWARD && !pl_op_changes_state(n->op);
-    }
-}
-
 static bool reads(const pl_node *n, const pl_value *v)
 {
     for (int k = 0; k < n->n_in; k++)
@@ -61,13 +52,13 @@ static void mark(const pl_tables *t, const pl_node *n, int operand, tally *y)
 static void count(const pl_tables *t, const pl_readers *readers, const pl_value *v, int sides,
                   tally *y)
 {
-    bool two = !v->maker || !t->late[v->maker->id];
+    bool two = !v->maker || !pl_tables_late(v->maker);
     for (int i = 0; i < readers->n; i++) {
         const pl_node *n = readers->at[i];
         if (!(side_of(t, v, n) & sides)) continue;
         for (int o = 0; o < n->n_in; o++) {
             if (n->in[o] != v) continue;
-            y->n[two && t->late[n->id]]++;
+            y->n[two && pl_tables_late(n)]++;
             mark(t, n, o, y);
         }
     }

@@ -13,9 +13,6 @@ typedef struct pl_readers {
     const pl_node **at; /* each once */
 } pl_readers;
 
-/* Fills t->late. */
-void pl_tables_ends_late(pl_tables *t);
-
 /* Of a value that is outside: do all copies read it as this reader in a copy does? Of one of a
  * copy: does the reader outside read it of all copies? */
 bool pl_tables_ends_shared(const pl_tables *t, const pl_value *v, const pl_node *reader,

@@ -473,3 +473,21 @@ bool pl_best_of(const pl_strategy *s, const pl_graph *g, const pl_auto_options *
     PL_TRY(pl_strategy_plan(&on, g, NULL, out, &plan, err));
     return pl_best_given(plan, on.cluster, o.memory, lower, out, best, err);
 }
+
+bool pl_best_plans(const pl_strategy *s, int n, pl_graph *const graph[],
+                   const pl_auto_options *options, const pl_lower_options *lower, pl_arena *out,
+                   const pl_plan *plan[], const pl_best **best, pl_err *err)
+{
+    pl_best *found = NULL;
+    if (s->automatic) {
+        PL_TRY(pl_best_of(s, *graph, options, lower, out, &found, err));
+        *plan = found->take->plan;
+    }
+    for (int i = s->automatic; i < n; i++) {
+        pl_plan *p;
+        PL_TRY(pl_strategy_plan(s, graph[i], i ? *plan : NULL, out, &p, err));
+        plan[i] = p;
+    }
+    *best = found;
+    return true;
+}

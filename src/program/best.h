@@ -61,6 +61,14 @@ PL_MUST_CHECK bool pl_best_of(const pl_strategy *s, const pl_graph *g,
                               const pl_auto_options *options, const pl_lower_options *lower,
                               pl_arena *out, pl_best **best, pl_err *err);
 
+/* Plans of n graphs that share states by name: that of the first is what a search finds, or what
+ * the words or the file say; the others have the states where it has them. *best is what was found,
+ * or NULL. Fails as pl_best_of and pl_strategy_plan do. */
+PL_MUST_CHECK bool pl_best_plans(const pl_strategy *s, int n, pl_graph *const graph[],
+                                 const pl_auto_options *options, const pl_lower_options *lower,
+                                 pl_arena *out, const pl_plan *plan[], const pl_best **best,
+                                 pl_err *err);
+
 /* A given plan, lowered and forecast. */
 PL_MUST_CHECK bool pl_best_given(const pl_plan *plan, const pl_cluster *c, double limit,
                                  const pl_lower_options *lower, pl_arena *out, pl_best **best,

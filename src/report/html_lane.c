@@ -82,7 +82,7 @@ static void say_step(pl_html_page *p, const pl_html_view *v, int i)
     pl_text_add(p->out, "%s", pl_html_text(p->tmp, x->label));
     if (x->kind == PL_KERNEL)
         pl_text_add(p->out, " (%s)", pl_html_text(p->tmp, x->share->node->op->name));
-    pl_text_add(p->out, "\n%s", pl_html_kind_name(pl_html_view_kind(v, x)));
+    pl_text_add(p->out, "\n%s", pl_html_kind_name(pl_html_view_kind(x)));
     if (x->kind == PL_MESSAGE)
         pl_text_add(p->out, " over %s, %s received",
                     pl_html_text(p->tmp, pl_summary_axes(p->tmp, v->mesh, x->axes)),
@@ -112,7 +112,7 @@ static void say_block(pl_html_page *p, const pl_html_view *v, const block *b)
 static void draw_block(pl_html_page *p, const pl_html_view *v, const block *b, const track *t,
                        bool labels)
 {
-    int kind = (int)pl_html_view_kind(v, &v->in->program->step[b->first]);
+    int kind = (int)pl_html_view_kind(&v->in->program->step[b->first]);
     double w = b->to - b->from, seam = w > 3 ? 0.5 : 0;
     for (int k = 0; k < PL_HTML_KINDS; k++)
         if (b->seconds[k] > b->seconds[kind]) kind = k;
@@ -159,7 +159,7 @@ static void draw_track(pl_html_page *p, const pl_html_view *v, const pl_html_sca
         b.n++;
         b.to = fmax(b.to, to);
         b.bytes += x->kind == PL_MESSAGE ? x->bytes : 0;
-        b.seconds[pl_html_view_kind(v, x)] += f->end[i] - f->begin[i];
+        b.seconds[pl_html_view_kind(x)] += f->end[i] - f->begin[i];
         if (f->end[i] - f->begin[i] > f->end[b.longest] - f->begin[b.longest]) b.longest = i;
     }
     if (b.n) draw_block(p, v, &b, t, s->labels);

@@ -9,7 +9,7 @@ static void write_row(pl_html_page *p, const pl_html_view *v, const pl_summary_r
     pl_text_add(p->out,
                 "<tr><td><i class=\"k%d\"></i>%s</td><td>%s</td><td>%s</td><td class=\"n\">%lld"
                 "</td><td class=\"n\">",
-                pl_html_view_kind(v, &like), pl_collective_name(r->collective),
+                pl_html_view_kind(&like), pl_collective_name(r->collective),
                 pl_html_text(p->tmp, pl_summary_axes(p->tmp, v->mesh, r->axes)),
                 pl_html_text(p->tmp, r->told), (long long)r->count);
     pl_html_put_bytes(p, (double)r->bytes);
@@ -18,7 +18,7 @@ static void write_row(pl_html_page *p, const pl_html_view *v, const pl_summary_r
     pl_text_add(p->out,
                 "</td><td><svg width=\"200\" height=\"10\"><path class=\"k%d\" "
                 "d=\"M0 0h%.1fv10H0z\"/></svg></td></tr>\n",
-                pl_html_view_kind(v, &like), most > 0 ? 200 * r->seconds / most : 0);
+                pl_html_view_kind(&like), most > 0 ? 200 * r->seconds / most : 0);
 }
 
 void pl_html_message_write(pl_html_page *p, const pl_html_view *v)

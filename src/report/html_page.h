@@ -25,7 +25,6 @@ typedef struct pl_html_view {
     const pl_graph *graph;
     const pl_mesh *mesh;
     int index;                  /* in the page, from 0                                            */
-    pl_html_kind *phase;        /* [nodes] FORWARD, BACKWARD or UPDATE                            */
     pl_placement *made;         /* [values] where it is stored, or as its maker leaves it         */
     pl_placement *used;         /* [values] where the first forward node that reads it wants it;
                                    as `made` when none does                                       */
@@ -57,7 +56,7 @@ enum { PL_HTML_WIDE = 1180, PL_HTML_LEFT = 76, PL_HTML_PLOT = 1096 }; /* pixels 
 
 /* -- html_view.c: facts ------------------------------------------------------------------------ */
 void pl_html_view_make(pl_html_view *v, const pl_html_plan *in, int index, pl_arena *arena);
-pl_html_kind pl_html_view_kind(const pl_html_view *v, const pl_step *x);
+pl_html_kind pl_html_view_kind(const pl_step *x);
 const char *pl_html_kind_name(pl_html_kind k);    /* "forward", "all-gather" */
 pl_html_groups pl_html_view_weights(const pl_html_view *v, pl_arena *arena);
 /* The largest tensors that forward nodes make, in the order of the graph; none that is smaller than

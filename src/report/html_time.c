@@ -85,7 +85,7 @@ static bool find_span(const pl_html_view *v, const family *f, int64_t number, pl
     for (int i = 0; i < v->in->program->n_steps; i++) {
         const pl_step *x = &v->in->program->step[i];
         int64_t at;
-        if (!is_of(x, f, &at) || pl_html_view_kind(v, x) != kind) continue;
+        if (!is_of(x, f, &at) || pl_html_view_kind(x) != kind) continue;
         strange = at == number ? 0 : strange + 1;
         if (strange > STRANGE) here = (stretch){ 0 };
         if (at != number) continue;
@@ -117,7 +117,7 @@ static void write_key(pl_html_page *p, const pl_html_view *v)
     double seconds[PL_HTML_KINDS] = { 0 };
     bool has[PL_HTML_KINDS] = { 0 };
     for (int i = 0; i < v->in->program->n_steps; i++) {
-        pl_html_kind k = pl_html_view_kind(v, &v->in->program->step[i]);
+        pl_html_kind k = pl_html_view_kind(&v->in->program->step[i]);
         seconds[k] += v->in->forecast->end[i] - v->in->forecast->begin[i];
         has[k] = true;
     }

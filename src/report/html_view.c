@@ -7,16 +7,11 @@
 
 /* -- nodes ------------------------------------------------------------------------------------- */
 
-static void find_phases(pl_html_view *v)
+pl_html_kind pl_html_view_kind(const pl_step *x)
 {
-    static const pl_html_kind of[PL_N_PHASES] = { [PL_FORWARD] = PL_HTML_FORWARD,
-                                                  [PL_BACKWARD] = PL_HTML_BACKWARD,
-                                                  [PL_UPDATE] = PL_HTML_UPDATE };
-    for (int i = 0; i < v->graph->nodes.n; i++) v->phase[i] = of[v->graph->nodes.at[i]->phase];
-}
-
-pl_html_kind pl_html_view_kind(const pl_html_view *v, const pl_step *x)
-{
+    static const pl_html_kind phase[PL_N_PHASES] = { [PL_FORWARD] = PL_HTML_FORWARD,
+                                                     [PL_BACKWARD] = PL_HTML_BACKWARD,
+                                                     [PL_UPDATE] = PL_HTML_UPDATE };
     static const pl_html_kind of[] = {
         [PL_COLLECTIVE_REDUCE] = PL_HTML_REDUCE,       [PL_COLLECTIVE_GATHER] = PL_HTML_GATHER,
         [PL_COLLECTIVE_SCATTER] = PL_HTML_SCATTER,     [PL_COLLECTIVE_EXCHANGE] = PL_HTML_EXCHANGE,
@@ -24,7 +19,7 @@ pl_html_kind pl_html_view_kind(const pl_html_view *v, const pl_step *x)
         [PL_COLLECTIVE_RECV] = PL_HTML_SHIFT,
     };
     if (x->kind == PL_MESSAGE) return of[x->collective];
-    return x->kind == PL_KERNEL ? v->phase[x->share->node->id] : PL_HTML_COPY;
+    return x->kind == PL_KERNEL ? phase[x->share->node->phase] : PL_HTML_COPY;
 }
 
 const char *pl_html_kind_name(pl_html_kind k)
@@ -50,7 +45,7 @@ static void find_uses(pl_html_view *v)
     }
     for (int i = v->graph->nodes.n - 1; i >= 0; i--) {
         const pl_node *n = v->graph->nodes.at[i];
-        for (int k = 0; k < n->n_in && v->phase[i] == PL_HTML_FORWARD; k++)
+        for (int k = 0; k < n->n_in && n->phase == PL_FORWARD; k++)
             v->used[n->in[k]->id] = pl_plan_operand(plan, i, k);
     }
 }
@@ -60,10 +55,8 @@ void pl_html_view_make(pl_html_view *v, const pl_html_plan *in, int index, pl_ar
     *v = (pl_html_view){
         .in = in, .graph = in->plan->graph, .mesh = &in->plan->mesh, .index = index
     };
-    v->phase = PL_NEW_N(arena, pl_html_kind, v->graph->nodes.n + 1);
     v->made = PL_NEW_N(arena, pl_placement, v->graph->values.n + 1);
     v->used = PL_NEW_N(arena, pl_placement, v->graph->values.n + 1);
-    find_phases(v);
     find_uses(v);
     pl_summary_make(in->program, arena, &v->sum);
 }
@@ -122,7 +115,7 @@ pl_html_groups pl_html_view_activations(const pl_html_view *v, int most, pl_aren
     pl_html_groups g = { 0 };
     for (int i = 0; i < v->graph->nodes.n; i++) {
         const pl_node *n = v->graph->nodes.at[i];
-        for (int k = 0; k < n->n_out && v->phase[i] == PL_HTML_FORWARD && !n->op->view; k++)
+        for (int k = 0; k < n->n_out && n->phase == PL_FORWARD && !n->op->view; k++)
             if (!pl_graph_leaf(n->out[k])) add_value(v, &g, n->out[k], arena);
     }
     if (g.n) qsort(g.at, (size_t)g.n, sizeof *g.at, by_size);

@@ -17,7 +17,6 @@ typedef struct row {
 
 typedef struct writer {
     const pl_trace_line *line;
-    pl_html_view view; /* of its program */
     int process;
     struct {
         row *at;
@@ -51,7 +50,7 @@ static void add_name(const writer *w, const char *what, int at, const char *name
 
 static void name_row(const writer *w, int at, unsigned axes, int nth)
 {
-    const char *over = pl_summary_axes(w->tmp, w->view.mesh, axes);
+    const char *over = pl_summary_axes(w->tmp, &w->line->program->plan->mesh, axes);
     add_name(w, "thread_name", at,
              nth == 1 ? pl_arena_fmt(w->tmp, "messages over %s", over)
                       : pl_arena_fmt(w->tmp, "messages over %s (%d)", over, nth));
@@ -87,8 +86,7 @@ static void add_step(writer *w, int i)
     pl_text_add(w->out,
                 ", \"cat\": \"%s\", \"pid\": %d, \"tid\": %d, \"ts\": %.4f, \"dur\": %.4f, "
                 "\"args\": {",
-                pl_html_kind_name(pl_html_view_kind(&w->view, x)), w->process, at, begin,
-                end - begin);
+                pl_html_kind_name(pl_html_view_kind(x)), w->process, at, begin, end - begin);
     if (x->kind == PL_MESSAGE)
         pl_text_add(w->out, "\"bytes received\": %lld", (long long)x->bytes);
     else if (x->kind == PL_KERNEL)
@@ -109,9 +107,7 @@ static void add_memory(const writer *w, int i)
 
 static void add_line(writer *w, const pl_trace_line *line)
 {
-    const pl_html_plan plan = { .plan = line->program->plan, .program = line->program };
     w->line = line;
-    pl_html_view_make(&w->view, &plan, 0, w->tmp);
     if (line->process) {
         w->process++;
         w->rows.n = 0;

@@ -40,28 +40,13 @@ pl_lower_options pl_train_lower(const pl_train_options *o)
                                .order = o->order };
 }
 
-/* The plan that pleat plan finds for the same model, devices and options. */
-static bool search_plan(pl_train_job *j, const pl_strategy *s, pl_err *err)
+/* Those that pleat plan finds for the same model, devices and options. */
+static bool make_plans(pl_train_job *j, const pl_strategy *s, pl_err *err)
 {
     const pl_auto_options options = { .memory = (double)j->o.exec.memory_limit };
     const pl_lower_options lower = pl_train_lower(&j->o);
-    pl_best *best;
-    PL_TRY(pl_best_of(s, j->graph[STEP], &options, &lower, j->arena, &best, err));
-    j->best = best;
-    j->plan[STEP] = best->take->plan;
-    return true;
-}
-
-/* The other graphs find the states where the step's plan has put them. */
-static bool make_plans(pl_train_job *j, const pl_strategy *s, pl_err *err)
-{
-    if (s->automatic) PL_TRY(search_plan(j, s, err));
-    for (int i = s->automatic; i < j->n_programs; i++) {
-        pl_plan *plan;
-        PL_TRY(pl_strategy_plan(s, j->graph[i], j->plan[STEP], j->arena, &plan, err));
-        j->plan[i] = plan;
-    }
-    return true;
+    return pl_best_plans(s, j->n_programs, j->graph, &options, &lower, j->arena, j->plan, &j->best,
+                         err);
 }
 
 static bool reads_text(const pl_train_job *j, pl_err *err)

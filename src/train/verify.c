@@ -79,17 +79,6 @@ int64_t pl_verify_runs(const pl_verify *v)
     return v->whole.graphs.runs;
 }
 
-/* The plan that pleat plan finds. */
-static bool search_plan(const pl_verify *v, const pl_strategy *s, const pl_graph *g,
-                        pl_arena *arena, const pl_plan **plan, pl_err *err)
-{
-    const pl_auto_options options = { .memory = (double)v->o.exec.memory_limit };
-    pl_best *best;
-    PL_TRY(pl_best_of(s, g, &options, &v->o.lower, arena, &best, err));
-    *plan = best->take->plan;
-    return true;
-}
-
 /* Twins get the plans of what they are twins of: floats become f64 afterwards. */
 static bool make_case(pl_verify *v, const pl_verify_graphs *graphs, bool exact,
                       const char *strategy, int n_devices, pl_arena *arena,
@@ -104,12 +93,10 @@ static bool make_case(pl_verify *v, const pl_verify_graphs *graphs, bool exact,
     *out = c;
     pl_strategy s;
     PL_TRY(pl_strategy_parse(strategy, n_devices, arena, &s, err));
-    if (s.automatic) PL_TRY(search_plan(v, &s, graphs->graph[STEP], arena, &c->plan[STEP], err));
-    for (int i = s.automatic; i < graphs->n; i++) { /* states lie where the step has them */
-        pl_plan *plan;
-        PL_TRY(pl_strategy_plan(&s, graphs->graph[i], c->plan[STEP], arena, &plan, err));
-        c->plan[i] = plan;
-    }
+    const pl_auto_options options = { .memory = (double)v->o.exec.memory_limit };
+    const pl_best *found;
+    PL_TRY(pl_best_plans(&s, graphs->n, graphs->graph, &options, &v->o.lower, arena, c->plan,
+                         &found, err));
     if (exact) pl_verify_side_widen(&c->graphs);
     c->worst = PL_NEW_N(arena, pl_verify_worst *, n_devices);
     for (int i = 0; i < n_devices; i++)

@@ -114,13 +114,12 @@ static bool open_shards(pl_weights *w, const char *folder, const pl_weights_inde
 
 static bool open_index(pl_weights *w, const char *path, pl_arena *a, pl_err *err)
 {
-    const char *json, *slash = strrchr(path, '/');
-    const char *folder = slash ? pl_arena_span(a, path, (size_t)(slash - path) + 1) : ".";
+    const char *json;
     size_t n;
     pl_weights_index x;
     PL_TRY(pl_file_read(path, MOST_INDEX, a, &json, &n, err));
     if (!pl_weights_parse(json, n, a, &x, err)) return pl_err_in(err, "%s", path);
-    return open_shards(w, folder, &x, a, err);
+    return open_shards(w, pl_file_folder(a, path), &x, a, err);
 }
 
 /* The one that stands for a folder. */

@@ -374,7 +374,7 @@ static int count_alive(const pl_html_view *v, pl_html_kind kind, const char *nam
     int last = 0, count = 0;
     pl_html_alive *at;
     for (int i = 0; i < v->in->program->n_steps; i++)
-        if (pl_html_view_kind(v, &v->in->program->step[i]) == kind) last = i;
+        if (pl_html_view_kind(&v->in->program->step[i]) == kind) last = i;
     int n = pl_html_alive_find(v, last, a, &at);
     for (int k = 0; k < n; k++) count += strcmp(at[k].name, name) ? 0 : at[k].count;
     return count;
