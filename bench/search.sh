@@ -4,7 +4,7 @@
 #   classes  ResNet-50 with 1 K to 1 M classes (TAPAS): the same
 #   t5       T5-large of 4 to 96 layers (TAPAS)
 #   large    LLaMA-3 8B and GPT-39B on 64 devices
-#   methods  every method of plan/baseline.h on some of them
+#   methods  every method of planners/planner.h on some of them
 # BUILD says where the programs are built (build/release), ILP how many seconds CBC may take per row
 # (300; it looks at its clock rarely), COLUMNS how large its program may be. Sets that name a model
 # that this build does not have end with its message.

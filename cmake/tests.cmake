@@ -64,6 +64,7 @@ foreach(test IN LISTS tests)
     string(REPLACE "/" "-" target test-${name})
     add_executable(${target} test/${test})
     target_link_libraries(${target} PRIVATE pleat-lib PkgConfig::CMOCKA)
+    target_include_directories(${target} PRIVATE test)
     set_target_properties(${target} PROPERTIES
       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/${parent}
       OUTPUT_NAME ${stem})

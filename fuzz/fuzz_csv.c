@@ -1,6 +1,6 @@
 /* libFuzzer target: any bytes as a layout problem; what is read is solved, checked, printed, and
  * reads as the same problem with its offsets fixed. */
-#include "memory/csv.h"
+#include "arena/csv.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* libFuzzer target: any text as a placement; what is read prints, and reads and prints the same. Of
  * a legal one, the normal form is legal and gives each device the same. */
-#include "plan/region.h"
+#include "placement/region.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * it. */
 #include "models/model.h"
 #include "ops/lib/all.h"
-#include "plan/strategy.h"
+#include "layouts/strategy.h"
 #include "program/program.h"
 #include "train/optim.h"
 

@@ -1,6 +1,6 @@
 /* libFuzzer target: any text as a strategy for a number of devices; what is read takes all of them,
  * and no more. */
-#include "plan/strategy.h"
+#include "layouts/strategy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -1,4 +1,4 @@
-/* bench-published: tables of SoyBean and Tofu on the tables of plan/tables.h, as CSV rows.
+/* bench-published: tables of SoyBean and Tofu on the tables of cost/tables.h, as CSV rows.
  *
  *   bench-published conversions          what it costs to change one cut in two of a tensor (as in
  *                                        SoyBean's code): elements that both devices receive
@@ -6,7 +6,7 @@
  *                                        mesh: elements that all devices receive when the cuts are
  *                                        made in turn, with the best order of axes, and at least
  *   bench-published methods MODEL CLUSTER MESH [METHOD ...]
- *                                        what each method of plan/baseline.h finds on a mesh
+ *                                        what each method of planners/planner.h finds on a mesh
  *                                        (8, 2x2x2): elements, seconds of a step and of its
  *                                        messages, the latter's share of both, seconds of the
  *                                        processor that searching took (that of a busy machine too)
@@ -17,10 +17,10 @@
 #include "base/text.h"
 #include "ops/lib/all.h"
 #include "ops/list.h"
-#include "plan/baseline.h"
-#include "plan/baseline_rules.h"
-#include "plan/convert.h"
-#include "program/best.h"
+#include "planners/planner.h"
+#include "planners/rules.h"
+#include "reshard/convert.h"
+#include "planners/best.h"
 #include "train/optim.h"
 
 #include <math.h>
@@ -245,10 +245,10 @@ static bool show_methods(int n, char *const word[], pl_arena *a, pl_err *err)
     m.copy_start = m.copy_per_byte = 0;
     PL_TRY(pl_model_parse(word[0], a, &args, err));
     PL_TRY(pl_cluster_find(word[1], a, &c, err));
-    PL_TRY(pl_cost_links(&m, c, err));
+    PL_TRY(pl_speed_links(&m, c, err));
     pl_builder b = pl_optim_step(&args, &o, a);
     PL_TRY(pl_builder_done(&b, &g, err));
-    const pl_speed speed = pl_cost_speed(c);
+    const pl_speed speed = pl_speed_of(c);
     const pl_fold fold = pl_fold_find(g, a);
     const pl_tables *t = pl_tables_new(g, &fold, &m, &speed, a);
     const char *what = pl_arena_fmt(a, "%s on %s %s", word[0], word[1], word[2]);

@@ -14,8 +14,8 @@
  * found. */
 #include "base/text.h"
 #include "ops/lib/all.h"
-#include "plan/strategy.h"
-#include "program/best.h"
+#include "layouts/strategy.h"
+#include "planners/best.h"
 #include "train/optim.h"
 
 #include <math.h>

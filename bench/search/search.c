@@ -1,11 +1,11 @@
 /* bench-search: how long the search of a plan takes, as CSV rows; against the same sum as an
- * integer program (ilp.h), without folding, and against published methods (plan/baseline.h).
+ * integer program (ilp.h), without folding, and against published methods (planners/planner.h).
  *
  *   bench-search [--axes N] [--memory device|BYTES] [--unfolded] [--ilp SECONDS] [--columns N]
  *                [--methods] MODEL CLUSTER [MODEL CLUSTER ...]
  *
  * A row per model, cluster and mesh of at most --axes axes (2). `objective` and `bound` are seconds
- * of a training step (AdamW) by plan/tables.h, `exact_s` and `tied_s` take all prices of
+ * of a training step (AdamW) by cost/tables.h, `exact_s` and `tied_s` take all prices of
  * pl_tables_min. `priced`: the one sum of tables (pl_tables_chain) whose least is the bound, solved
  * folded by pl_chain_min and written out by CBC; `ratio` is ilp_s / exact_s. With --methods there
  * is a row per method instead. What was not asked for, or did not end, is "-". */
@@ -15,8 +15,8 @@
 #include "base/text.h"
 #include "graph/op.h"
 #include "ops/lib/all.h"
-#include "plan/auto.h"
-#include "plan/baseline.h"
+#include "planners/auto.h"
+#include "planners/planner.h"
 #include "train/optim.h"
 
 #include <math.h>
@@ -137,7 +137,7 @@ static void print_row(const job *j, const pl_tables *t, const row *r, pl_arena *
 
 static void measure(const job *j, const pl_mesh *m, pl_arena *arena)
 {
-    const pl_speed speed = pl_cost_speed(j->c);
+    const pl_speed speed = pl_speed_of(j->c);
     pl_answer exact = { 0 }, tied = { 0 }, flat = { 0 };
     row r = { .unfolded = NAN,
               .priced = NAN,
@@ -164,10 +164,10 @@ static void measure(const job *j, const pl_mesh *m, pl_arena *arena)
     print_row(j, t, &r, arena);
 }
 
-/* Every method of plan/baseline.h on the same tables. */
+/* Every method of planners/planner.h on the same tables. */
 static void compare(const job *j, const pl_mesh *m, pl_arena *arena)
 {
-    const pl_speed speed = pl_cost_speed(j->c);
+    const pl_speed speed = pl_speed_of(j->c);
     const pl_tables *t = pl_tables_new(j->graph, &j->fold, m, &speed, arena);
     double exact = NAN;
     for (const pl_baseline *b = pl_baselines; b->name; b++) {

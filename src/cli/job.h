@@ -4,7 +4,7 @@
 #define PL_CLI_JOB_H
 #include "cli/sizes.h"
 #include "plan/file.h"
-#include "program/best.h"
+#include "planners/best.h"
 
 typedef struct pl_job_args {
     const char *cluster, *optimizer, *search;

@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "models/model.h"
-#include "plan/baseline.h"
-#include "plan/strategy.h"
+#include "planners/planner.h"
+#include "layouts/strategy.h"
 
 #include <string.h>
 

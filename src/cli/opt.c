@@ -4,8 +4,8 @@
 #include "cli/launch.h"
 #include "cluster/cluster.h"
 #include "models/model.h"
-#include "plan/baseline.h"
-#include "plan/strategy.h"
+#include "planners/planner.h"
+#include "layouts/strategy.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -208,7 +208,7 @@ static void tell_forecast(const pl_teller *t, const pl_train_event *e, double me
 {
     const pl_cluster *c = t->o->cluster;
     pl_arena *tmp = pl_arena_new("forecast");
-    const pl_speed speed = pl_cost_speed(c);
+    const pl_speed speed = pl_speed_of(c);
     double predicted = 0;
     for (int i = 0; i < e->n_programs; i++) {
         pl_forecast f;

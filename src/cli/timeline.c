@@ -56,7 +56,7 @@ static void add_measured(lines *l, int rank, const pl_train_record *record, doub
 static void add_forecast(lines *l, const pl_train_record *record, const pl_cluster *c, double begin,
                          pl_arena *tmp)
 {
-    const pl_speed speed = pl_cost_speed(c);
+    const pl_speed speed = pl_speed_of(c);
     for (int k = 0; k < record->n; k++) {
         const pl_program *p = record->at[k].program;
         pl_forecast f;

@@ -8,7 +8,7 @@
 #include "cli/teller.h"
 #include "cli/timeline.h"
 #include "plan/file.h"
-#include "plan/strategy.h"
+#include "layouts/strategy.h"
 #include "run/folder.h"
 #include "train/data_text.h"
 #include "train/train.h"

@@ -1,7 +1,7 @@
 /* pleat why-not: a strategy beside the plan to take: what it costs more, and of what. */
 #include "cli/commands.h"
 #include "cli/job.h"
-#include "plan/strategy.h"
+#include "layouts/strategy.h"
 #include "report/compare.h"
 #include "report/why.h"
 #include "report/words.h"
@@ -54,7 +54,7 @@ static pl_compare_side side_of(const view *v, const char *name, const pl_contend
 /* The plan in the tables of its mesh, and the best one there. */
 static void price(view *v, const pl_plan *p, const pl_fold *fold)
 {
-    const pl_speed speed = pl_cost_speed(v->job->cluster);
+    const pl_speed speed = pl_speed_of(v->job->cluster);
     const pl_auto_options *o = &v->job->options;
     pl_err why = { 0 };
     pl_answer best;

@@ -26,7 +26,7 @@ typedef struct pl_plan_about {
 typedef struct pl_plan_file {
     pl_plan_about about;
     const pl_cluster *cluster; /* about.cluster, read; NULL: it is ""                            */
-    pl_mesh mesh;              /* with the links of the cluster (pl_cost_links), if there is one */
+    pl_mesh mesh;              /* with the links of the cluster (pl_speed_links), if there is one */
     int n_nodes;               /* of the graph that the plan is for, and                         */
     uint64_t graph;            /* its pl_plan_digest                                             */
     const struct pl_plan_rows *rows;

@@ -1,5 +1,5 @@
 #include "graph/json.h"
-#include "plan/cost.h"
+#include "placement/speed.h"
 #include "plan/file.h"
 #include "plan/file_rows.h"
 
@@ -161,7 +161,7 @@ static bool read_cluster(const reader *r, const json_t *root)
         return pl_err_set(r->err, PL_EINPUT, "'mesh' has %d devices, cluster '%s' %d",
                           pl_mesh_ranks(&f->mesh), c->name, c->n_devices);
     f->cluster = c;
-    return pl_cost_links(&f->mesh, c, r->err);
+    return pl_speed_links(&f->mesh, c, r->err);
 }
 
 static bool read_head(const reader *r, const json_t *root)

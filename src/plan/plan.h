@@ -5,7 +5,7 @@
  * (program/). Nothing about gradients or any published scheme stands in a plan. */
 #ifndef PL_PLAN_PLAN_H
 #define PL_PLAN_PLAN_H
-#include "plan/placement.h"
+#include "placement/placement.h"
 
 /* What a node does on one mesh axis. */
 enum {

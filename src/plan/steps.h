@@ -6,7 +6,7 @@
 #ifndef PL_PLAN_STEPS_H
 #define PL_PLAN_STEPS_H
 #include "plan/plan.h"
-#include "plan/region.h"
+#include "placement/region.h"
 
 typedef struct pl_steps {
     const pl_node *node;

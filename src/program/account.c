@@ -1,6 +1,6 @@
 #include "program/account.h"
 
-#include "plan/move.h"
+#include "reshard/move.h"
 
 pl_account pl_account_states(const pl_store *s)
 {

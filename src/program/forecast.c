@@ -1,7 +1,7 @@
 #include "program/forecast.h"
 
 #include "graph/op.h"
-#include "plan/move.h"
+#include "reshard/move.h"
 #include "program/account.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static int64_t copied_bytes(const pl_step *x)
 static double kernel_seconds(const pl_program *p, const pl_step *x, const pl_speed *speed)
 {
     const pl_node *n = x->share->node;
-    if (!n->op->view) return pl_cost_share(x->share, speed);
+    if (!n->op->view) return pl_speed_share(x->share, speed);
     if (x->in[0].state == x->out[0].state && x->in[0].at == x->out[0].at) return 0;
     int64_t bytes = pl_shape_count(&x->share->out[0]) * pl_type_bytes(n->out[0]->type);
     return pl_move_copy_seconds(&p->plan->mesh, bytes);

@@ -2,7 +2,7 @@
  * figures of a cluster, and what its memory holds when it holds most. Nothing is run. */
 #ifndef PL_PROGRAM_FORECAST_H
 #define PL_PROGRAM_FORECAST_H
-#include "plan/cost.h"
+#include "placement/speed.h"
 #include "program/program.h"
 
 /* Bytes of one device at the moment when most is in use. The items add up to `peak`. */

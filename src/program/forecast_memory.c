@@ -4,7 +4,7 @@
 #include "program/forecast.h"
 
 #include "graph/op.h"
-#include "plan/move.h"
+#include "reshard/move.h"
 #include "program/account.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 /* Lowering, first stage: the tasks of one move between two placements.
  *
- * A message carries blocks, one for each member of the group (pl_move in plan/reshard.h). Where
+ * A message carries blocks, one for each member of the group (pl_move in reshard/reshard.h). Where
  * they do not lie that way in the part already, a copy packs them before, and another puts them in
  * their places after. What is decided here depends on the move alone, never on the rank: the
  * programs of all ranks have the same messages in the same order, but for the shifts of a halo,
  * where a member at the border has nobody to send to or nothing to get. */
-#include "plan/halo.h"
+#include "reshard/halo.h"
 #include "program/lower.h"
 
 #include <string.h>

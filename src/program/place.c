@@ -1,6 +1,6 @@
 /* Lowering, last stage: which parts share memory, how long each piece lives, where it lies. */
 #include "graph/op.h"
-#include "memory/layout.h"
+#include "arena/layout.h"
 #include "program/lower.h"
 
 #include <string.h>

@@ -8,9 +8,9 @@
 #ifndef PL_PROGRAM_PROGRAM_H
 #define PL_PROGRAM_PROGRAM_H
 #include "graph/share.h"
-#include "memory/layout.h"
+#include "arena/layout.h"
 #include "plan/plan.h"
-#include "plan/reshard.h"
+#include "reshard/reshard.h"
 
 enum { PL_WORK_ALIGN = 64 }; /* bytes, of all places: a cache line and an AVX-512 vector */
 
@@ -37,8 +37,9 @@ const char *pl_collective_name(pl_collective c); /* "all-reduce" */
 
 /* What the bytes of a copy or message are. On the way between two placements a tensor takes up to
  * four forms: the part that a device has; *outgoing* blocks, one for each member of the group; the
- * blocks that came in; the part that it gets (pl_move in plan/reshard.h). A HALO has one outgoing
- * and one incoming block for each shift, of any size, and makes the part by several copies. */
+ * blocks that came in; the part that it gets (pl_move in reshard/reshard.h). A HALO has one
+ * outgoing and one incoming block for each shift, of any size, and makes the part by several
+ * copies. */
 typedef enum pl_form { PL_PART_FROM, PL_OUTGOING, PL_INCOMING, PL_PART_TO } pl_form;
 
 typedef struct pl_transfer {
@@ -128,8 +129,8 @@ typedef struct pl_program {
 typedef enum pl_step_order {
     PL_ORDER_AUTO,
     PL_ORDER_PROGRAM,
-    PL_ORDER_LESCEA, /* greedy: memory/lescea.h                               */
-    PL_ORDER_PLEAT,  /* of the least memory that is found: memory/schedule.h */
+    PL_ORDER_LESCEA, /* greedy: order/lescea.h                               */
+    PL_ORDER_PLEAT,  /* of the least memory that is found: order/schedule.h */
     PL_N_ORDERS
 } pl_step_order;
 

@@ -1,12 +1,12 @@
 /* Lowering, between order and places: the same steps in an order that takes less memory.
  *
- * The slots of the order are the tasks of memory/schedule.h, the memory that parts take over from
+ * The slots of the order are the tasks of order/schedule.h, the memory that parts take over from
  * each other its tensors. Messages keep their order, as all ranks have to send them in the same
  * one, and stand between the same makers and readers: what makes the contents of one, the message,
  * and what reads them come in turn as before, so that as much computing as before passes beside it.
  * All else moves freely. Sizes are those of the largest share, so that all ranks find the same. */
 #include "graph/op.h"
-#include "memory/schedule.h"
+#include "order/schedule.h"
 #include "program/lower.h"
 
 #include <string.h>

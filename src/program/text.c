@@ -2,7 +2,7 @@
  * each rank computes; so a line names nodes and tensors, and gives what the lowering has decided:
  * steps, their order, places and waits. Start at pl_program_print. */
 #include "graph/op.h"
-#include "plan/move.h"
+#include "reshard/move.h"
 #include "plan/steps.h"
 #include "program/program.h"
 #include "program/summary.h"

@@ -2,7 +2,7 @@
  * contents of each range of bytes, if a later step reads it before another overwrites it. */
 #include "report/html_page.h"
 
-#include "plan/move.h"
+#include "reshard/move.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* report/tell.h - a plan told to people and to programs. */
 #ifndef PL_REPORT_TELL_H
 #define PL_REPORT_TELL_H
-#include "program/best.h"
+#include "planners/best.h"
 
 typedef struct pl_told {
     const char *model;        /* spec                                                            */

@@ -47,7 +47,7 @@ static double cap_of(const pl_best *b, const pl_contender *k, const pl_reason *r
 static bool open_one(const pl_best *b, const pl_contender *k, const pl_cluster *c,
                      const pl_auto_options *options, pl_arena *out, pl_reason *r)
 {
-    const pl_speed speed = pl_cost_speed(c);
+    const pl_speed speed = pl_speed_of(c);
     pl_err why = { 0 };
     bool ok = open_found(b, k->plan, options, out, r);
     if (!ok) ok = pl_reason_price(k->plan, &b->found->fold, &speed, NULL, out, r, &why);

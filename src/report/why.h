@@ -1,9 +1,9 @@
 /* report/why.h - why the plan that was taken is it: in a sentence, and as something to ask about
- * (plan/reason.h). */
+ * (explain/reason.h). */
 #ifndef PL_REPORT_WHY_H
 #define PL_REPORT_WHY_H
-#include "plan/reason.h"
-#include "program/best.h"
+#include "explain/reason.h"
+#include "planners/best.h"
 
 /* Which contender is asked about: the one that was taken, or, where that is a layout that the
  * search does not know, the fastest that the search found. The cap of its alternatives is the limit

@@ -1,7 +1,7 @@
 #include "train/job.h"
 
 #include "ops/lib/all.h"
-#include "plan/strategy.h"
+#include "layouts/strategy.h"
 #include "run/folder.h"
 #include "train/data_tensors.h"
 #include "train/data_text.h"

@@ -1,7 +1,7 @@
 /* train/job.h - the inside of a training job: job.c makes it, train.c runs it. */
 #ifndef PL_TRAIN_JOB_H
 #define PL_TRAIN_JOB_H
-#include "program/best.h"
+#include "planners/best.h"
 #include "run/checkpoint.h"
 #include "run/claim.h"
 #include "train/train.h"

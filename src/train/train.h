@@ -3,7 +3,7 @@
 #define PL_TRAIN_TRAIN_H
 #include "cluster/cluster.h"
 #include "models/model.h"
-#include "program/best.h"
+#include "planners/best.h"
 #include "run/exec.h"
 #include "train/data.h"
 #include "train/optim.h"
@@ -25,7 +25,7 @@ typedef struct pl_train_record {
 
 typedef struct pl_train_options {
     const char *model;    /* spec, batch and seq included                   */
-    const char *strategy; /* text as in plan/strategy.h; NULL: "dp"         */
+    const char *strategy; /* text as in layouts/strategy.h; NULL: "dp"         */
     const pl_cluster *cluster; /* whose links plans are priced with; NULL:
                              usual ones, or those of a plan file            */
     const char *data;     /* file (pl_data_kind_of), or "synthetic"         */

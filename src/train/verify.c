@@ -1,6 +1,6 @@
 #include "train/verify.h"
 
-#include "program/best.h"
+#include "planners/best.h"
 #include "train/verify_noise.h"
 #include "train/verify_record.h"
 

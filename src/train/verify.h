@@ -30,7 +30,7 @@
  * (train/verify_noise.h). Both are run only when a case needs them. */
 #ifndef PL_TRAIN_VERIFY_H
 #define PL_TRAIN_VERIFY_H
-#include "plan/strategy.h"
+#include "layouts/strategy.h"
 #include "run/exec.h"
 #include "train/optim.h"
 

@@ -1,6 +1,6 @@
 /* Clusters by name, by hand and over the axes of a mesh. */
 #include "cluster/cluster.h"
-#include "../arena.h"
+#include "support/arena.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Cluster files: YAML and JSON, what may be left out, and every mistake with its line. */
 #include "cluster/cluster.h"
-#include "../arena.h"
+#include "support/arena.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

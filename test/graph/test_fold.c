@@ -1,12 +1,12 @@
 /* Folding: which blocks of real and made-up training graphs are found, whatever the names and the
  * order of the nodes; what is not to be folded; random chains. */
-#include "../rounds.h"
+#include "support/rounds.h"
 #include "base/rng.h"
 #include "graph/fold.h"
 #include "ops/list.h"
-#include "../arena.h"
+#include "support/arena.h"
 
-#include "../program/training.h"
+#include "support/training.h"
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* What the check of a fold finds: nodes, slots and instances of a right one that were changed. */
 #include "graph/fold.h"
-#include "../arena.h"
+#include "support/arena.h"
 
-#include "../program/training.h"
+#include "support/training.h"
 
 /* A copy of a fold that may be written to. */
 static pl_fold copy_fold(const pl_fold *f, int ***node)

@@ -1,9 +1,9 @@
 /* What each block of a chain gives to a sum: the nodes that add it up are in the blocks. */
 #include "graph/fold.h"
 #include "ops/list.h"
-#include "../arena.h"
+#include "support/arena.h"
 
-#include "../program/training.h"
+#include "support/training.h"
 
 /* The fold of a graph, which is a right one. */
 static pl_fold fold_of(const pl_graph *g)

@@ -5,7 +5,7 @@
 #include "graph/graph.h"
 #include "ops/lib/all.h"
 #include "ops/list.h"
-#include "../arena.h"
+#include "support/arena.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

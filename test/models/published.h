@@ -3,7 +3,7 @@
 #define PL_TEST_PUBLISHED_H
 #include "built.h"
 
-#include "../arena.h"
+#include "support/arena.h"
 #include "models/config.h"
 
 #define COMMON                                                                                     \

@@ -2,7 +2,7 @@
  * row at a time, with random numbers in every weight; and their repeated blocks. */
 #include "written.h"
 
-#include "../program/training.h"
+#include "support/training.h"
 #include "graph/fold.h"
 
 #include <stdio.h>

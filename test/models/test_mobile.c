@@ -1,7 +1,7 @@
 /* MobileNetV2, MNASNet and EfficientNet: what they compute, against the same written out in doubles
  * for one image at a time, with random numbers in every weight. */
 #include "built.h"
-#include "../arena.h"
+#include "support/arena.h"
 
 typedef struct image {
     int size, channels;

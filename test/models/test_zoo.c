@@ -2,7 +2,7 @@
  * bytes kept for the backward pass. */
 #include "built.h"
 
-#include "../arena.h"
+#include "support/arena.h"
 
 /* As published: the checkpoints of GPT-2, and torchvision's ResNets. */
 static const struct {

@@ -4,7 +4,7 @@
 #ifndef PL_TEST_WRITTEN_H
 #define PL_TEST_WRITTEN_H
 #include "built.h"
-#include "../arena.h"
+#include "support/arena.h"
 
 /* -- running a model --------------------------------------------------------------------------- */
 

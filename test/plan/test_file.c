@@ -1,8 +1,8 @@
 /* Plans as files: what was written and read prints, lowers and writes the same; and the same plan
  * has the same bytes. */
-#include "files.h"
-#include "plan/auto.h"
-#include "plan/cost.h"
+#include "support/files.h"
+#include "planners/auto.h"
+#include "placement/speed.h"
 #include "program/program.h"
 
 #define SMALL_GPT2 "gpt2:layers=1,hidden=16,heads=4,seq=8,vocab=32,batch=8"

@@ -1,7 +1,7 @@
 /* What is no plan file, or none of this graph, is told with its place; bytes of an enemy do no
  * harm. */
 #include "base/file.h"
-#include "files.h"
+#include "support/files.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* Plans: what may be chosen, and that data parallelism follows from two lines of placements:
  * nothing moves in the forward pass and every weight's gradient is summed once. */
-#include "../program/graphs.h"
-#include "plan/strategy.h"
+#include "support/graphs.h"
+#include "layouts/strategy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* test/program/bugs.h - where in the programs of all ranks a mistake is put. */
 #ifndef PL_TEST_BUGS_H
 #define PL_TEST_BUGS_H
-#include "trial.h"
+#include "support/trial.h"
 
 typedef struct site {
     pl_arena *arena;

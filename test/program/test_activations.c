@@ -7,7 +7,7 @@
  * for 2 bytes an element and 1 byte for each element of a dropout mask. Ours are f32 and masks are
  * drawn again, not kept: without the masks the formulas lose 2 (of 34, 10, 34) and 1 (of 5), and
  * doubled they are what has to come out. */
-#include "training.h"
+#include "support/training.h"
 
 enum { S = 2048, B = 4, H = 6144, A = 64, T = 8 };
 

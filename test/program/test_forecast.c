@@ -1,6 +1,6 @@
 /* Forecasts of time: what is known in closed form, and a second, slow reckoning of two lanes. */
-#include "forecasts.h"
-#include "plan/move.h"
+#include "support/forecasts.h"
+#include "reshard/move.h"
 
 #include <stdlib.h>
 
@@ -159,7 +159,7 @@ static void test_one_device(void **state)
     pl_speed speed = speed_of(0);
     pl_forecast f;
     double sum = 0;
-    for (int i = 0; i < p->n_steps; i++) sum += pl_cost_share(p->step[i].share, &speed);
+    for (int i = 0; i < p->n_steps; i++) sum += pl_speed_share(p->step[i].share, &speed);
     pl_forecast_make(p, &speed, a, &f);
     assert_true(p->n_steps > 100 && f.comm_seconds == 0 && f.comm_bytes == 0);
     expect_close(f.step_seconds, sum, "sum of kernels");
@@ -227,7 +227,7 @@ static void test_steps(void **state)
         const pl_step *x = &steps->step[i];
         if (x->kind != PL_KERNEL || !x->piece) continue;
         pl_share all = pl_plan_share(p, x->piece->node->id, 1);
-        double seconds = pl_cost_share(&all, &speed) / x->piece->n;
+        double seconds = pl_speed_share(&all, &speed) / x->piece->n;
         expect_close(pl_forecast_step(steps, x, &speed), seconds, x->label);
         pieces++;
     }

@@ -1,6 +1,6 @@
 /* Forecasts of memory: sums that must hold for any program, a second reckoning of one device's, and
  * what published layouts save. */
-#include "forecasts.h"
+#include "support/forecasts.h"
 #include "graph/op.h"
 
 #include <stdlib.h>

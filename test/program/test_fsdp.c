@@ -2,7 +2,7 @@
  * weights and, of gathered ones, the largest (PyTorch FSDP's peak, sum/F + max: Zhao et al., VLDB
  * 2023), one more where the next is gathered ahead, and no more than the limit says. The token
  * table, read first and last, stays gathered through the forward pass: FSDP's outermost unit. */
-#include "training.h"
+#include "support/training.h"
 
 static const char *const model =
     "gpt2:layers=4,hidden=32,heads=4,vocab=100,seq=16,batch=8,dropout=0";

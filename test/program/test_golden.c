@@ -4,8 +4,8 @@
  * golden/MODEL.graph has the graph; golden/MODEL.LAYOUT the plan, rank 0's program and its
  * forecast. After a change that is meant to show, PLEAT_GOLDEN=write writes them again; read the
  * difference. */
-#include "program/best.h"
-#include "training.h"
+#include "planners/best.h"
+#include "support/training.h"
 
 #include "base/file.h"
 
@@ -109,7 +109,7 @@ static void check_layout(const struct model *m, const struct layout *l, const pl
     s.cluster = c;
     if (!pl_best_of(&s, g, &o, &lower, a, &b, &err))
         fail_msg("%s %s: %s", m->name, l->name, err.msg);
-    const pl_speed speed = pl_cost_speed(c);
+    const pl_speed speed = pl_speed_of(c);
     pl_program_print(b->take->program, &program);
     expect_parsed(b->take, &speed, pl_text_get(&program), a);
     pl_plan_print(b->take->plan, &text);

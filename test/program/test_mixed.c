@@ -1,9 +1,9 @@
 /* Mixed precision: what a split program computes in bf16 is as near to the f32 graph as what one
  * device computes in bf16; weights, moments and sums over micro-batches stay f32; what is gathered
  * and reduced is bf16 (FSDP's param_dtype and reduce_dtype: Zhao et al., VLDB 2023). */
-#include "training.h"
+#include "support/training.h"
 
-#include "ranks.h"
+#include "support/ranks.h"
 
 static const char *const gpt2 =
     "gpt2:layers=2,hidden=32,heads=4,vocab=100,seq=16,batch=8,dropout=0.1";

@@ -1,10 +1,10 @@
 /* Programs as they are lowered: order, messages, memory, ports; and what the check says of broken
  * ones. */
 #include "base/file.h"
-#include "graphs.h"
-#include "plans.h"
+#include "support/graphs.h"
+#include "support/plans.h"
 #include "program/program.h"
-#include "plan/strategy.h"
+#include "layouts/strategy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* Programs executed: every plan of a graph gives the numbers of the graph itself, under every
  * schedule of the messages that a program allows, and the same bits with and without reuse of
  * memory. A random case that fails is made smaller and printed. */
-#include "../rounds.h"
-#include "trial.h"
-#include "plan/strategy.h"
+#include "support/rounds.h"
+#include "support/trial.h"
+#include "layouts/strategy.h"
 
 #include <setjmp.h>
 #include <signal.h>

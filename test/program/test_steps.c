@@ -1,6 +1,6 @@
 /* Gathers in steps with their readers: SUMMA and the collective matmul by hand, their memory in
  * bytes, what is under way meanwhile, and what is gathered as ever. */
-#include "trial.h"
+#include "support/trial.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

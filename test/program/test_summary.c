@@ -2,7 +2,7 @@
 #include "program/summary.h"
 
 #include "models/model.h"
-#include "plan/strategy.h"
+#include "layouts/strategy.h"
 #include "train/optim.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Unfused updates: the work block of models whose largest weight, of G bytes, is more than their
  * activations. By the closed forms, an update takes a few times G: its gradient and transients. */
-#include "training.h"
+#include "support/training.h"
 
 enum { SLACK = 1 << 17 }; /* bytes: small gradients and activations beside those of the update */
 

@@ -1,8 +1,8 @@
 /* Programs of convolutions and pools whose positions are split: random layers (strides, dilations,
  * pads, taps that do not fit the rows) under plans by lot on one or two axes give the numbers of
  * the graph itself, and their messages have the bytes that the definition of a window says. */
-#include "../rounds.h"
-#include "trial.h"
+#include "support/rounds.h"
+#include "support/trial.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

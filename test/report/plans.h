@@ -1,7 +1,7 @@
 /* Plans of small models with a forecast of their own, for tests of what is written about plans. */
 #ifndef PL_TEST_REPORT_PLANS_H
 #define PL_TEST_REPORT_PLANS_H
-#include "plan/strategy.h"
+#include "layouts/strategy.h"
 #include "report/html.h"
 #include "train/optim.h"
 

@@ -1,6 +1,6 @@
 /* Comparisons: rows of both sides add up to their summaries; equal links are one row under any name
  * of the axes; the sentence names what the difference is of. */
-#include "../program/training.h"
+#include "support/training.h"
 #include "report/compare.h"
 
 #include <math.h>

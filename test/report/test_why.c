@@ -1,6 +1,6 @@
 /* The plan that was taken, opened for questions: it is that plan, with its time, and its
  * alternatives keep within what a device has. */
-#include "../program/training.h"
+#include "support/training.h"
 #include "report/why.h"
 
 #include <math.h>

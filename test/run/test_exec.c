@@ -5,7 +5,7 @@
 #include "backends/ref/ref.h"
 #include "base/clock.h"
 #include "models/model.h"
-#include "plan/strategy.h"
+#include "layouts/strategy.h"
 #include "program/program.h"
 #include "run/exec.h"
 #include "train/data.h"

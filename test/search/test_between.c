@@ -1,7 +1,7 @@
 /* Choices between known ones: what is returned costs what it must, small mixtures are the best ones
  * there are, and long ones change from the one kind to the other once. */
 #include "search/between.h"
-#include "draw.h"
+#include "support/search_draw.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

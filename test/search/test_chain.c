@@ -1,7 +1,7 @@
 /* Chains: folded against written out, tied against free, under caps, and the size of real ones. */
-#include "../rounds.h"
+#include "support/rounds.h"
 #include "search/chain.h"
-#include "draw.h"
+#include "support/search_draw.h"
 #include "layout.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Parts of a chain: a choice of the part costs what it costs in the whole, in both chains. */
 #include "search/few.h"
-#include "draw.h"
+#include "support/search_draw.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

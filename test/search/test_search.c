@@ -1,6 +1,6 @@
 /* Sums of tables: the search against every choice in turn, with each technique on and off. */
 #include "search/search.h"
-#include "draw.h"
+#include "support/search_draw.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "../arena.h"
+#include "support/arena.h"
 #include "tensor_file.h"
 
 enum { FILE_ROWS = 50, TRAIN_ROWS = 40, ROWS = 4, COLUMNS = 6, CLASSES = 5 };

@@ -2,7 +2,7 @@
  * graph, under every published layout on up to 64 ranks. No sum is rounded, in whatever order it is
  * made: outputs, every gradient and the weights after each of 3 steps are the same bits as the
  * whole program's, which are those of loops written here. Widths divide by nearly nothing. */
-#include "../rounds.h"
+#include "support/rounds.h"
 #include "backends/local/local.h"
 #include "backends/native/native.h"
 #include "backends/ref/ref.h"
@@ -10,7 +10,7 @@
 #include "graph/op.h"
 #include "ops/lib/all.h"
 #include "ops/list.h"
-#include "plan/strategy.h"
+#include "layouts/strategy.h"
 #include "run/exec.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Every published layout on up to 64 ranks: an MLP, a GPT block, a convolutional net with batch
  * norm and a routed layer, split, against the same whole: losses, gradients, weights and moments
  * after 3 steps of AdamW; and what the transport counted is what the programs said. */
-#include "../rounds.h"
+#include "support/rounds.h"
 #include "verify_ranks.h"
 
 #include <stdio.h>

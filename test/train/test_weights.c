@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "../arena.h"
+#include "support/arena.h"
 #include "tensor_file.h"
 
 static const float a23[2][3] = { { 1, 2, 3 }, { 4, 5, 6 } }, a32[3][2];

@@ -1,0 +1,295 @@
+#include "cost/domain.h"
+
+#include "base/hash.h"
+#include "graph/op.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* A placement's index + 1, or 0: an empty slot. */
+struct pl_slot {
+    uint64_t hash;
+    int entry;
+};
+
+static struct pl_slot *find_slot(const pl_spots *s, const pl_placement *x, uint64_t hash)
+{
+    int mask = s->n_slots - 1, i = (int)hash & mask;
+    for (; s->slot[i].entry; i = (i + 1) & mask)
+        if (s->slot[i].hash == hash && pl_placement_same(&s->at[s->slot[i].entry - 1], x)) break;
+    return &s->slot[i];
+}
+
+static void add_slots(pl_spots *s, pl_arena *arena)
+{
+    const struct pl_slot *old = s->slot;
+    int n = s->n_slots;
+    s->n_slots = n ? 4 * n : 16;
+    s->slot = PL_NEW_N(arena, struct pl_slot, s->n_slots);
+    for (int i = 0; i < n; i++)
+        if (old[i].entry) *find_slot(s, &s->at[old[i].entry - 1], old[i].hash) = old[i];
+}
+
+/* The list's own, with room for more. */
+static void grow(pl_spots *s, pl_arena *arena)
+{
+    if (2 * s->n >= s->n_slots || s->lent) add_slots(s, arena);
+    if (s->lent) s->cap = s->n;
+    s->lent = false;
+}
+
+int pl_spots_add(pl_spots *s, const pl_placement *x, pl_arena *arena)
+{
+    uint64_t hash = pl_placement_hash(x);
+    struct pl_slot *slot = s->n_slots ? find_slot(s, x, hash) : NULL;
+    if (slot && slot->entry) return slot->entry - 1;
+    grow(s, arena);
+    PL_PUSH(arena, s, *x);
+    *find_slot(s, x, hash) = (struct pl_slot){ hash, s->n };
+    return s->n - 1;
+}
+
+pl_spots pl_spots_lend(const pl_spots *s)
+{
+    pl_spots x = *s;
+    x.lent = true;
+    return x;
+}
+
+uint64_t pl_spots_hash(const pl_spots *s)
+{
+    uint64_t sum = (uint64_t)s->n;
+    for (int i = 0; i < s->n_slots; i++)
+        if (s->slot[i].entry) sum += pl_hash_mix(s->slot[i].hash, (uint64_t)s->slot[i].entry);
+    return sum;
+}
+
+/* -- choices ----------------------------------------------------------------------------------- */
+
+typedef struct choices {
+    const pl_node *n;
+    const pl_mesh *m;
+    pl_arena *arena;
+    int cap, count;
+    pl_choice *at;
+} choices;
+
+/* Is a factor of this size shared out well over so many devices? */
+static bool is_even_enough(int64_t size, int64_t parts)
+{
+    int64_t largest = (size + parts - 1) / parts;
+    return size >= parts && (largest * parts - size) * 16 <= size;
+}
+
+static bool fits(const choices *x, const pl_choice *c, int factor)
+{
+    int64_t parts = 1;
+    for (int a = 0; a < x->m->n; a++)
+        if (c->factor[a] == factor) parts *= x->m->axis[a].size;
+    return is_even_enough(x->n->sig->factor[factor].size, parts);
+}
+
+static void push(choices *x, const pl_choice *c)
+{
+    if (x->count == x->cap) {
+        pl_choice *old = x->at;
+        x->cap = x->cap ? 2 * x->cap : 64;
+        x->at = PL_NEW_N(x->arena, pl_choice, x->cap);
+        if (x->count) memcpy(x->at, old, (size_t)x->count * sizeof *old);
+    }
+    x->at[x->count++] = *c;
+}
+
+/* Axes on one factor in every order: each new one takes every level among those before it. */
+static void add_orders(choices *x, pl_choice *c, int axis)
+{
+    if (axis >= x->m->n) {
+        push(x, c);
+        return;
+    }
+    int same = 0;
+    for (int a = 0; a < axis; a++) same += c->factor[axis] >= 0 && c->factor[a] == c->factor[axis];
+    pl_choice before = *c;
+    for (int level = same; level >= 0; level--) { /* the mesh's own order first */
+        for (int a = 0; a < axis; a++)
+            if (same && c->factor[a] == c->factor[axis] && c->level[a] >= level) c->level[a]++;
+        c->level[axis] = (int8_t)level;
+        add_orders(x, c, axis + 1);
+        *c = before;
+    }
+}
+
+static void add_factors(choices *x, pl_choice *c, int axis)
+{
+    if (axis == x->m->n) {
+        pl_choice full = *c;
+        memset(full.level, 0, sizeof full.level);
+        add_orders(x, &full, 0);
+        return;
+    }
+    for (int f = PL_COPIED; f < x->n->sig->n_factors; f++) {
+        c->factor[axis] = (int8_t)f;
+        if (f >= 0 && (!pl_share_can_cut(x->n, f) || !fits(x, c, f))) continue;
+        add_factors(x, c, axis + 1);
+    }
+    for (int k = 0; pl_plan_linear_set(x->n, k); k++) {
+        c->factor[axis] = (int8_t)(PL_LINEAR - k);
+        add_factors(x, c, axis + 1);
+    }
+    c->factor[axis] = PL_COPIED;
+}
+
+/* -- places ------------------------------------------------------------------------------------ */
+
+/* Has an operand a dimension that factor f splits? (plan.c: find_split) */
+static bool is_split(const pl_node *n, int o, int f)
+{
+    bool found = false;
+    for (int d = 0; d < n->sig->operand[o].rank; d++) {
+        const pl_sig_dim *x = &n->sig->operand[o].dim[d];
+        for (int k = 0; k < x->n && x->window < 0; k++) found |= x->factor[k] == f;
+        if (x->window >= 0) found |= n->sig->window[x->window].position == f;
+    }
+    return found;
+}
+
+/* How an operand sees an axis: what it does is nothing to the operand, leaves a sum pending or a
+ * combination by the operator's monoid, or splits it; `level` then tells the axes of one factor. */
+enum { SEEN_NOTHING, SEEN_SUM, SEEN_PENDING, SEEN_SPLIT, LEVEL_BITS = 3, SEEN_BITS = 8 };
+static_assert(SEEN_SPLIT + PL_MAX_FACTORS < 1 << (SEEN_BITS - LEVEL_BITS), "factors");
+static_assert(PL_MAX_AXES <= 1 << LEVEL_BITS && PL_MAX_AXES * SEEN_BITS <= 64, "axes");
+
+typedef struct view {
+    unsigned split;   /* bits: factors that split the operand         */
+    unsigned pending; /* bits: those that leave it pending            */
+    unsigned linear;  /* bits: linear sets that leave it as a sum     */
+} view;
+
+static view view_of(const pl_node *n, int o)
+{
+    view v = { 0 };
+    bool output = o >= n->n_in;
+    for (int f = 0; f < n->sig->n_factors; f++)
+        *(is_split(n, o, f) ? &v.split : &v.pending) |= 1u << f;
+    for (unsigned k = 0, set; (set = pl_plan_linear_set(n, (int)k)); k++)
+        if (output || set >> o & 1) v.linear |= 1u << k;
+    if (!output) v.pending = 0;
+    return v;
+}
+
+/* Choices for which this is the same place the operand alike. */
+static uint64_t see(const view *v, const pl_choice *c, int axes)
+{
+    uint64_t seen = 0;
+    for (int a = 0; a < axes; a++) {
+        int f = c->factor[a];
+        unsigned here = SEEN_NOTHING, level = 0;
+        if (f <= PL_LINEAR && v->linear >> (PL_LINEAR - f) & 1)
+            here = SEEN_SUM;
+        else if (f >= 0 && v->split >> f & 1)
+            here = SEEN_SPLIT + (unsigned)f, level = (unsigned)c->level[a];
+        else if (f >= 0 && v->pending >> f & 1)
+            here = SEEN_PENDING;
+        seen = seen << SEEN_BITS | here << LEVEL_BITS | level;
+    }
+    return seen;
+}
+
+typedef struct sight {
+    uint64_t seen;
+    int entry; /* 1 + the spot, 0: nothing */
+} sight;
+
+static sight *find_sight(sight *table, int n_slots, uint64_t seen)
+{
+    int i = (int)pl_hash_mix(1, seen) & (n_slots - 1);
+    while (table[i].entry && table[i].seen != seen) i = (i + 1) & (n_slots - 1);
+    return &table[i];
+}
+
+/* Room for the spots of one operand, in turn of each. */
+typedef struct room {
+    int n_slots; /* a power of two, at least twice the choices */
+    sight *table;
+    pl_placement *at;
+    struct pl_slot *slot;
+} room;
+
+static room make_room(int n, pl_arena *tmp)
+{
+    room r = { .n_slots = 64 };
+    while (r.n_slots < 2 * n) r.n_slots *= 2;
+    r.table = PL_NEW_N(tmp, sight, r.n_slots);
+    r.at = PL_NEW_N(tmp, pl_placement, n);
+    r.slot = PL_NEW_N(tmp, struct pl_slot, r.n_slots);
+    return r;
+}
+
+/* Without the room that it was made in. */
+static pl_spots trim(const pl_spots *s, pl_arena *arena)
+{
+    pl_spots x = { .n = s->n, .cap = s->n, .n_slots = 4 };
+    while (x.n_slots < 2 * s->n + 2) x.n_slots *= 2;
+    x.at = memcpy(PL_NEW_N(arena, pl_placement, s->n), s->at, (size_t)s->n * sizeof *x.at);
+    x.slot = PL_NEW_N(arena, struct pl_slot, x.n_slots);
+    for (int i = 0; i < s->n_slots; i++)
+        if (s->slot[i].entry)
+            *find_slot(&x, &x.at[s->slot[i].entry - 1], s->slot[i].hash) = s->slot[i];
+    return x;
+}
+
+static void place_operand(const choices *x, int o, const room *r, pl_domain *d)
+{
+    int16_t *at = PL_NEW_N(x->arena, int16_t, x->count);
+    pl_spots spots = { .cap = x->count, .at = r->at, .n_slots = r->n_slots, .slot = r->slot };
+    const view v = view_of(x->n, o);
+    memset(r->table, 0, (size_t)r->n_slots * sizeof *r->table);
+    memset(r->slot, 0, (size_t)r->n_slots * sizeof *r->slot);
+    for (int i = 0; i < x->count; i++) {
+        uint64_t seen = see(&v, &x->at[i], x->m->n);
+        sight *s = find_sight(r->table, r->n_slots, seen);
+        if (!s->entry) {
+            pl_placement p = pl_choice_operand(&x->at[i], x->n, x->m, o);
+            *s = (sight){ seen, 1 + pl_spots_add(&spots, &p, x->arena) };
+        }
+        at[i] = (int16_t)(s->entry - 1);
+    }
+    d->at[o] = at;
+    d->spot[o] = trim(&spots, x->arena);
+}
+
+/* Has operand b the shape of a, the same factors in the same dimensions, and is it seen alike? */
+static bool are_alike(const pl_node *n, int a, int b)
+{
+    const pl_operand *x = &n->sig->operand[a], *y = &n->sig->operand[b];
+    const view v = view_of(n, a), w = view_of(n, b);
+    bool same = pl_shape_same(&pl_node_value(n, a)->shape, &pl_node_value(n, b)->shape);
+    same &= v.split == w.split && v.pending == w.pending && v.linear == w.linear;
+    for (int d = 0; same && d < x->rank; d++) {
+        const pl_sig_dim *p = &x->dim[d], *q = &y->dim[d];
+        same = p->n == q->n && p->window == q->window;
+        for (int k = 0; same && k < p->n; k++) same = p->factor[k] == q->factor[k];
+    }
+    return same;
+}
+
+pl_domain pl_domain_of(const pl_node *n, const pl_mesh *m, pl_arena *arena)
+{
+    pl_arena *tmp = pl_arena_new("domain");
+    choices x = { .n = n, .m = m, .arena = arena };
+    pl_choice c;
+    memset(&c, PL_COPIED, sizeof c);
+    add_factors(&x, &c, 0);
+    pl_domain d = { .n = x.count, .choice = x.at };
+    const room r = make_room(x.count, tmp);
+    for (int o = 0; o < n->n_in + n->n_out; o++) {
+        int like = 0;
+        while (like < o && !are_alike(n, like, o)) like++;
+        if (like < o)
+            d.at[o] = d.at[like], d.spot[o] = pl_spots_lend(&d.spot[like]);
+        else
+            place_operand(&x, o, &r, &d);
+    }
+    pl_arena_free(tmp);
+    return d;
+}

@@ -1,0 +1,37 @@
+/* cost/domain.h - all that one node may do on a mesh: its legal choices, and where each of them has
+ * the node's operands. */
+#ifndef PL_COST_DOMAIN_H
+#define PL_COST_DOMAIN_H
+#include "plan/plan.h"
+
+/* Different placements of one tensor, in normal form. */
+typedef struct pl_spots {
+    int n, cap;
+    pl_placement *at;
+    int n_slots;   /* by hash: see domain.c                                */
+    struct pl_slot *slot;
+    bool lent;     /* `at` and `slot` are another list's: copied when it grows */
+} pl_spots;
+
+/* The index of a placement, which is added where it is new. */
+int pl_spots_add(pl_spots *s, const pl_placement *x, pl_arena *arena);
+
+/* The same list; the other one must outlive it and grow no more. */
+pl_spots pl_spots_lend(const pl_spots *s);
+
+/* A number for the list: equal lists have the same one. */
+uint64_t pl_spots_hash(const pl_spots *s);
+
+typedef struct pl_domain {
+    int n;
+    const pl_choice *choice;    /* [n]; the first has all copied                          */
+    pl_spots spot[PL_MAX_OPERANDS];  /* of each operand, inputs first                      */
+    const int16_t *at[PL_MAX_OPERANDS]; /* [n] index into them                             */
+} pl_domain;
+
+/* Every factor that can be split, on every axis, in every order of the axes on one factor; a factor
+ * is shared out evenly, or such that the largest part is at most 1/16 larger than the mean. `arena`
+ * owns what is in it. */
+pl_domain pl_domain_of(const pl_node *n, const pl_mesh *m, pl_arena *arena);
+
+#endif

@@ -1,0 +1,70 @@
+#include "placement/speed.h"
+
+#include "graph/op.h"
+
+#include <math.h>
+
+static double least(double a, double b)
+{
+    return a > 0 && a < b ? a : b;
+}
+
+pl_speed pl_speed_of(const pl_cluster *c)
+{
+    pl_speed s = { .windows = 1e300, .vector = 1e300, .stream = 1e300, .start = 0, .hidden = 1 };
+    for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = 1e300;
+    for (int i = 0; i < c->n_classes; i++) {
+        const pl_device_class *d = &c->class[i];
+        double f32 = d->f32_flops.value * d->matmul_efficiency.value;
+        double bf16 = d->bf16_flops.value * d->matmul_efficiency.value;
+        for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = least(f32, s.flops[t]);
+        s.flops[PL_BF16] = least(bf16, i ? s.flops[PL_BF16] : 1e300);
+        s.stream = least(d->memory_bandwidth.value * d->stream_efficiency.value, s.stream);
+        s.windows = least(d->conv_efficiency.value / d->matmul_efficiency.value, s.windows);
+        s.vector = least(d->vector_flops.value, s.vector);
+        s.start = fmax(s.start, d->kernel_start.value);
+        s.exposed = fmax(s.exposed, d->memory_exposed.value);
+    }
+    for (int i = 0; i < c->n_levels; i++) s.hidden = fmin(s.hidden, c->level[i].link.overlap);
+    return s;
+}
+
+bool pl_speed_links(pl_mesh *m, const pl_cluster *c, pl_err *err)
+{
+    pl_link link[PL_MAX_AXES];
+    int size[PL_MAX_AXES];
+    for (int a = 0; a < m->n; a++) size[a] = m->axis[a].size;
+    PL_TRY(pl_cluster_axes(c, m->n, size, link, err));
+    for (int a = 0; a < m->n; a++) {
+        const pl_link *l = &link[a];
+        pl_mesh_axis *x = &m->axis[a];
+        x->start = l->start, x->latency = l->latency;
+        x->per_byte = l->per_byte, x->exchange_per_byte = l->exchange_per_byte;
+    }
+    const pl_speed speed = pl_speed_of(c);
+    m->copy_start = speed.start;
+    m->copy_per_byte = 2 / speed.stream; /* read and written */
+    return true;
+}
+
+/* Flops per second. */
+static double find_rate(const pl_node *n, const pl_speed *speed)
+{
+    double flops = speed->flops[n->n_in ? n->in[0]->type : PL_F32];
+    if (!pl_op_multiplies(n)) return speed->vector > 0 ? speed->vector : flops;
+    return n->sig->n_windows && speed->windows > 0 ? flops * speed->windows : flops;
+}
+
+double pl_speed_share(const pl_share *s, const pl_speed *speed)
+{
+    const pl_node *n = s->node;
+    double bytes = 0;
+    if (n->op->view) return 0;
+    for (int i = 0; i < n->n_in; i++)
+        bytes += (double)(pl_shape_count(&s->in[i]) * pl_type_bytes(n->in[i]->type));
+    for (int i = 0; i < n->n_out; i++)
+        bytes += (double)(pl_shape_count(&s->out[i]) * pl_type_bytes(n->out[i]->type));
+    double compute = pl_op_work(s) / find_rate(n, speed), memory = bytes / speed->stream;
+    const double exposed = pl_op_multiplies(n) ? speed->exposed : 0;
+    return speed->start + fmax(compute, memory) + exposed * fmin(compute, memory);
+}

@@ -1,0 +1,31 @@
+/* placement/speed.h - what the figures of a cluster mean to a plan on it: which links the axes of a
+ * mesh cross, and how long its slowest device takes for its share of a node: a roofline (Williams
+ * et al., CACM 2009), rounded off where a device hides less, and the time to start a kernel. */
+#ifndef PL_PLACEMENT_SPEED_H
+#define PL_PLACEMENT_SPEED_H
+#include "cluster/cluster.h"
+#include "placement/placement.h"
+
+typedef struct pl_speed {
+    double flops[PL_N_TYPES]; /* per second, of products of this element type, as achieved */
+    double windows;           /* convolutions reach so much of flops[]; 0: all             */
+    double vector;            /* flops per second of all else; 0: those of products        */
+    double stream;            /* bytes of memory per second, read or written, as achieved  */
+    double start;             /* seconds to start a kernel                                 */
+    double exposed;           /* of a product: share of the shorter of computing and memory
+                                 that the longer does not hide; 0: a roofline              */
+    double hidden;            /* share of the time of messages of states and their gradients
+                                 that passes beside computing                              */
+} pl_speed;
+
+/* Of the slowest device of a cluster; a share of `hidden` messages of states passes unnoticed. */
+pl_speed pl_speed_of(const pl_cluster *c);
+
+/* Gives the axes of a mesh the links that they cross. Fails with PL_EINPUT when one would cut a
+ * group of devices unevenly. */
+PL_MUST_CHECK bool pl_speed_links(pl_mesh *m, const pl_cluster *c, pl_err *err);
+
+/* Seconds; 0 for a view. An empty share costs its start. */
+double pl_speed_share(const pl_share *s, const pl_speed *speed);
+
+#endif

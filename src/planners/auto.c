@@ -1,0 +1,169 @@
+#include "planners/auto.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_MESHES = 64 };
+
+/* -- meshes ------------------------------------------------------------------------------------ */
+
+typedef struct meshes {
+    const pl_cluster *c;
+    int axes, most, n;
+    pl_mesh *at;
+} meshes;
+
+static void finish_mesh(meshes *x, const pl_mesh *m)
+{
+    pl_err why = { 0 };
+    pl_mesh y = *m;
+    if (x->n == x->most || !pl_speed_links(&y, x->c, &why)) return;
+    x->at[x->n++] = y;
+}
+
+/* The next axis is named after its level, and with others of the level by its number: with letters
+ * that a plan file has in names (plan/file_read.c), and as no axis before it. */
+static void name_axis(pl_mesh *m, const char *level, int part)
+{
+    enum { CUT = 12 };
+    char base[CUT + 1], *name = m->axis[m->n].name;
+    const size_t room = sizeof m->axis[0].name;
+    snprintf(base, sizeof base, "%.*s", CUT, level);
+    for (char *c = base; *c; c++)
+        if (*c <= ' ' || *c > '~' || strchr(",:;]}", *c)) *c = '-';
+    snprintf(name, room, part < 0 ? "%s" : "%s%d", base, part);
+    for (int i = 2; pl_mesh_find(m, name) >= 0; i++) snprintf(name, room, "%.10s-%d", base, i);
+}
+
+/* Levels from `level` inwards; `left` devices of that level have no axis yet, and the next one has
+ * at least `least`: on a level axes come in ascending order, as their order is all the same. */
+static void add_axes(meshes *x, pl_mesh *m, int level, int left, int least, int part)
+{
+    if (left == 1) {
+        if (level == 0) {
+            finish_mesh(x, m);
+            return;
+        }
+        add_axes(x, m, level - 1, x->c->level[level - 1].size, 2, 0);
+        return;
+    }
+    if (m->n == x->axes) return;
+    for (int size = left; size >= least; size--) {
+        bool rest = left / size == 1 || left / size >= size;
+        if (left % size || !rest) continue;
+        name_axis(m, x->c->level[level].name, part || size < left ? part : -1);
+        m->axis[m->n].size = size;
+        m->n++;
+        add_axes(x, m, level, left / size, size, part + 1);
+        m->n--;
+    }
+}
+
+int pl_auto_meshes(const pl_cluster *c, int axes, int most, pl_mesh out[])
+{
+    meshes x = { .c = c, .axes = axes, .most = most, .at = out };
+    pl_mesh m = { 0 };
+    int levels = 0;
+    for (int i = 0; i < c->n_levels; i++) levels += c->level[i].size > 1;
+    if (!x.axes) x.axes = levels > 2 ? levels : 2;
+    if (x.axes > PL_MAX_AXES) x.axes = PL_MAX_AXES;
+    add_axes(&x, &m, c->n_levels - 1, c->level[c->n_levels - 1].size, 2, 0);
+    return x.n;
+}
+
+void pl_watch_tell(const pl_watch *w, const char *what, int i, int n)
+{
+    if (w) w->see(w->self, what, i, n);
+}
+
+double pl_auto_seconds(const pl_auto *x)
+{
+    return x->fold_seconds + x->tables_seconds + x->search_seconds;
+}
+
+/* -- search ------------------------------------------------------------------------------------ */
+
+static bool search_mesh(const pl_auto *x, pl_auto_mesh *m, double cap, pl_arena *out, pl_err *err)
+{
+    pl_answer a;
+    m->fits = x->method ? pl_baseline_run(x->method, m->tables, cap, out, &a, err)
+                        : pl_tables_min(m->tables, cap, x->tied, NULL, out, &a, err);
+    if (!m->fits) return false;
+    m->answer = a;
+    m->seconds = a.time, m->memory = a.memory, m->proven = a.proven;
+    m->bound = m->bound > 0 ? fmin(m->bound, a.bound) : a.bound; /* of the largest cap */
+    return true;
+}
+
+bool pl_auto_again(pl_auto *x, double memory, pl_arena *out, pl_err *err)
+{
+    const double start = pl_clock_now();
+    pl_err why = { 0 };
+    int best = -1;
+    x->cap = memory;
+    for (int i = 0; i < x->n; i++) {
+        pl_watch_tell(x->watch, "searching mesh", i + 1, x->n);
+        if (!search_mesh(x, &x->mesh[i], memory, out, &why)) continue;
+        x->bound = fmin(x->bound, x->mesh[i].bound);
+        if (best < 0 || x->mesh[i].seconds < x->mesh[best].seconds) best = i;
+    }
+    x->search_seconds += pl_clock_now() - start;
+    if (best < 0) {
+        *err = why;
+        return false;
+    }
+    const pl_auto_mesh *b = &x->mesh[best];
+    x->best = best;
+    x->seconds = b->seconds, x->memory = b->memory;
+    x->plan = pl_tables_plan(b->tables, b->answer.value, "auto", out);
+    return pl_plan_check(x->plan, err);
+}
+
+bool pl_auto_open(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
+                  pl_arena *out, pl_auto **found, pl_err *err)
+{
+    pl_mesh mesh[MOST_MESHES];
+    const pl_speed speed = pl_speed_of(c);
+    pl_auto *x = *found = PL_NEW(out, pl_auto);
+    *x = (pl_auto){ .tied = options->tied,
+                    .method = options->method,
+                    .watch = options->watch,
+                    .best = -1,
+                    .bound = INFINITY,
+                    .n = pl_auto_meshes(c, options->axes, MOST_MESHES, mesh) };
+    if (!x->n)
+        return pl_err_set(err, PL_EINPUT,
+                          "cluster '%s': its %d levels need as many axes, and a mesh may have %d",
+                          c->name, c->n_levels, options->axes);
+    x->mesh = PL_NEW_N(out, pl_auto_mesh, x->n);
+    double start = pl_clock_now();
+    x->fold = pl_fold_find(g, out);
+    x->fold_seconds = pl_clock_now() - start;
+    for (int i = 0; i < x->n; i++) {
+        pl_watch_tell(x->watch, "tables of mesh", i + 1, x->n);
+        x->mesh[i].mesh = mesh[i];
+        x->mesh[i].tables = pl_tables_new(g, &x->fold, &x->mesh[i].mesh, &speed, out);
+    }
+    x->tables_seconds = pl_clock_now() - start - x->fold_seconds;
+    return true;
+}
+
+bool pl_auto_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
+                  pl_arena *out, pl_auto **found, pl_err *err)
+{
+    static const pl_auto_options usual = { 0 };
+    const pl_auto_options *o = options ? options : &usual;
+    PL_TRY(pl_auto_open(g, c, o, out, found, err));
+    return pl_auto_again(*found, o->memory > 0 ? o->memory : INFINITY, out, err);
+}
+
+pl_plan *pl_auto_least(const pl_auto *x, int mesh, pl_arena *out)
+{
+    pl_answer a;
+    pl_err why = { 0 };
+    const pl_tables *t = x->mesh[mesh].tables;
+    return pl_tables_least(t, out, &a, &why) ? pl_tables_plan(t, a.value, "least", out) : NULL;
+}

@@ -1,0 +1,241 @@
+#include "planners/space.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Of what computing takes, where only messages count: too little to outweigh one of them. */
+static const double TIE = 1e-6;
+
+double pl_baseline_space_own(const pl_baseline_space *s, pl_baseline_aim aim, int var, int value)
+{
+    int n = s->chain.outside.n;
+    const pl_sum *part = var < n ? &s->chain.outside : &s->chain.block;
+    bool computes = s->var[var]->kind == PL_VAR_NODE;
+    if (aim == PL_BASELINE_MESSAGES && computes) return TIE * s->var[var]->time[value];
+    return part->time[var < n ? var : var - n][value];
+}
+
+static void add_variables(pl_baseline_space *s, const pl_vars *vars)
+{
+    for (int i = 0; i < vars->n; i++) {
+        s->var[s->n] = &vars->at[i];
+        s->keep[s->n++] = PL_NEW_N(s->arena, bool, vars->at[i].n);
+    }
+}
+
+void pl_baseline_space_reset(pl_baseline_space *s)
+{
+    for (int v = 0; v < s->n; v++)
+        for (int x = 0; x < s->var[v]->n; x++)
+            s->keep[v][x] = isfinite(pl_baseline_space_own(s, PL_BASELINE_TIME, v, x));
+}
+
+pl_baseline_space pl_baseline_space_new(const pl_tables *t, double price, pl_arena *arena)
+{
+    pl_baseline_space s = { .t = t, .arena = arena };
+    int n = t->vars[0].n + t->vars[1].n;
+    s.chain = pl_tables_chain(t, price, arena);
+    s.var = PL_NEW_N(arena, const pl_var *, n + 1);
+    s.keep = PL_NEW_N(arena, bool *, n + 1);
+    add_variables(&s, &t->vars[0]);
+    add_variables(&s, &t->vars[1]);
+    pl_baseline_space_reset(&s);
+    return s;
+}
+
+void pl_baseline_space_flatten(pl_baseline_space *s)
+{
+    const pl_tables *t = s->t;
+    pl_baseline_space old = *s;
+    int n = (int)pl_chain_variables(&old.chain), outside = t->vars[0].n;
+    if (s->flat) return;
+    s->flat = true;
+    s->chain = (pl_chain){ .outside = pl_chain_unroll(&old.chain, s->arena), .copies = 1 };
+    s->n = 0;
+    s->var = PL_NEW_N(s->arena, const pl_var *, n + 1);
+    s->keep = PL_NEW_N(s->arena, bool *, n + 1);
+    add_variables(s, &t->vars[0]);
+    for (int i = 0; i < t->copies; i++) add_variables(s, &t->vars[1]);
+    for (int v = 0; v < n; v++) {
+        int from = v < outside ? v : outside + (v - outside) % t->vars[1].n;
+        memcpy(s->keep[v], old.keep[from], (size_t)s->var[v]->n * sizeof(bool));
+    }
+}
+
+/* -- what may not move ------------------------------------------------------------------------- */
+
+/* Operands of a node that are a value, or what a step leaves in it. */
+static bool is_about(const pl_node *n, int o, const pl_value *v)
+{
+    const pl_value *x = pl_node_value(n, o);
+    return x == v || (o >= n->n_in && x == v->next);
+}
+
+static const pl_node *node_of(const pl_tables *t, const pl_var *a)
+{
+    return a->kind == PL_VAR_NODE ? t->graph->nodes.at[a->id] : NULL;
+}
+
+/* The spot where value i of a variable has a tensor, or -1 when it has it at several, or not. */
+static int find_spot(const pl_tables *t, const pl_var *a, int i, const pl_value *v)
+{
+    const pl_node *n = node_of(t, a);
+    int spot = -1;
+    if (!n) return a->id == v->id ? i : -1;
+    for (int o = 0; o < n->n_in + n->n_out; o++) {
+        const int16_t *at = t->at[n->id * PL_MAX_OPERANDS + o];
+        if (!is_about(n, o, v) || !at) continue;
+        if (spot >= 0 && spot != at[i]) return -1;
+        spot = at[i];
+    }
+    return spot;
+}
+
+/* The value that a pair is about and that a rule concerns, or NULL. */
+static const pl_value *find_moved(const pl_tables *t, const pl_var *a, const pl_var *b,
+                                  pl_baseline_rule *rule)
+{
+    const pl_node *from = node_of(t, a), *to = node_of(t, b);
+    if (!from || !to) {
+        const pl_value *v = t->graph->values.at[from ? b->id : a->id];
+        return rule(a, b, v) ? v : NULL;
+    }
+    for (int o = 0; o < from->n_out; o++)
+        for (int k = 0; k < to->n_in; k++)
+            if (from->out[o] == to->in[k] && rule(a, b, to->in[k])) return to->in[k];
+    return NULL;
+}
+
+static const pl_sum_pair *still_pairs(const pl_baseline_space *s, int n, const pl_sum_pair *pair,
+                                      const pl_vars *left, const pl_vars *right,
+                                      pl_baseline_rule *rule)
+{
+    pl_sum_pair *out = PL_NEW_N(s->arena, pl_sum_pair, n + 1);
+    for (int p = 0; p < n; p++) {
+        const pl_var *a = &left->at[pair[p].a], *b = &right->at[pair[p].b];
+        const pl_value *v = find_moved(s->t, a, b, rule);
+        out[p] = pair[p];
+        if (!v) v = find_moved(s->t, b, a, rule);
+        if (!v || find_spot(s->t, a, 0, v) < 0 || find_spot(s->t, b, 0, v) < 0) continue;
+        double *time = PL_NEW_N(s->arena, double, a->n * b->n);
+        for (int x = 0; x < a->n; x++)
+            for (int y = 0; y < b->n; y++) {
+                int i = find_spot(s->t, a, x, v), j = find_spot(s->t, b, y, v);
+                bool same = i >= 0 && i == j;
+                time[x * b->n + y] = same ? pair[p].time[x * b->n + y] : INFINITY;
+            }
+        out[p].time = time;
+    }
+    return out;
+}
+
+void pl_baseline_space_still(pl_baseline_space *s, pl_baseline_rule *rule)
+{
+    pl_chain *c = &s->chain;
+    const pl_vars *out = &s->t->vars[0], *in = &s->t->vars[1];
+    PL_ASSERT(!s->flat);
+    c->outside.pair = still_pairs(s, c->outside.n_pairs, c->outside.pair, out, out, rule);
+    c->block.pair = still_pairs(s, c->block.n_pairs, c->block.pair, in, in, rule);
+    c->link = still_pairs(s, c->n_links, c->link, in, in, rule);
+    c->first = still_pairs(s, c->n_first, c->first, out, in, rule);
+    c->last = still_pairs(s, c->n_last, c->last, out, in, rule);
+    c->every = still_pairs(s, c->n_every, c->every, out, in, rule);
+}
+
+/* -- fewer values ------------------------------------------------------------------------------ */
+
+bool pl_baseline_space_prefer(pl_baseline_space *s, int var, pl_baseline_test *test,
+                              const void *with)
+{
+    int n = s->var[var]->n, left = 0;
+    bool *is = PL_NEW_N(s->arena, bool, n);
+    for (int x = 0; x < n; x++) {
+        is[x] = s->keep[var][x] && test(s, var, x, with);
+        left += is[x];
+    }
+    if (left) memcpy(s->keep[var], is, (size_t)n * sizeof *is);
+    return left > 0;
+}
+
+void pl_baseline_space_only(pl_baseline_space *s, pl_baseline_test *test, const void *with)
+{
+    for (int v = 0; v < s->n; v++) {
+        bool left = pl_baseline_space_prefer(s, v, test, with);
+        PL_ASSERT(left);
+    }
+}
+
+/* -- the least --------------------------------------------------------------------------------- */
+
+/* The chain with only the values that are kept. */
+typedef struct packing {
+    const pl_baseline_space *s;
+    pl_arena *arena;
+    int *n, **value; /* [variables] how many are kept, and their numbers */
+} packing;
+
+static packing list_kept(const pl_baseline_space *s, pl_arena *a)
+{
+    packing k = { s, a, PL_NEW_N(a, int, s->n + 1), PL_NEW_N(a, int *, s->n + 1) };
+    for (int v = 0; v < s->n; v++) {
+        k.value[v] = PL_NEW_N(a, int, s->var[v]->n);
+        for (int x = 0; x < s->var[v]->n; x++)
+            if (s->keep[v][x]) k.value[v][k.n[v]++] = x;
+    }
+    return k;
+}
+
+/* `a` and `b`: the variables that number 0 of either side is. */
+static pl_sum_pair *pack_pairs(const packing *k, int n, const pl_sum_pair *pair, int a, int b)
+{
+    pl_sum_pair *out = PL_NEW_N(k->arena, pl_sum_pair, n + 1);
+    for (int p = 0; p < n; p++) {
+        int va = a + pair[p].a, vb = b + pair[p].b, cols = k->s->var[vb]->n;
+        double *time = PL_NEW_N(k->arena, double, k->n[va] * k->n[vb]);
+        for (int x = 0; x < k->n[va]; x++)
+            for (int y = 0; y < k->n[vb]; y++)
+                time[x * k->n[vb] + y] = pair[p].time[k->value[va][x] * cols + k->value[vb][y]];
+        out[p] = (pl_sum_pair){ pair[p].a, pair[p].b, time, NULL };
+    }
+    return out;
+}
+
+static pl_sum pack_sum(const packing *k, const pl_sum *from, int first, pl_baseline_aim aim)
+{
+    pl_sum s = { .n = from->n, .n_values = k->n + first, .n_pairs = from->n_pairs };
+    const double **time = PL_NEW_N(k->arena, const double *, from->n + 1);
+    for (int i = 0; i < from->n; i++) {
+        int v = first + i;
+        double *row = PL_NEW_N(k->arena, double, k->n[v]);
+        for (int x = 0; x < k->n[v]; x++)
+            row[x] = pl_baseline_space_own(k->s, aim, v, k->value[v][x]);
+        time[i] = row;
+    }
+    s.time = time;
+    s.pair = pack_pairs(k, from->n_pairs, from->pair, first, first);
+    return s;
+}
+
+bool pl_baseline_space_min(const pl_baseline_space *s, pl_baseline_aim aim, bool tied,
+                           pl_arena *out, pl_answer *answer, pl_err *err)
+{
+    pl_arena *tmp = pl_arena_new("baseline");
+    const pl_chain *from = &s->chain;
+    const packing k = list_kept(s, tmp);
+    int o = from->outside.n, block = from->block.n;
+    pl_chain c = *from;
+    c.outside = pack_sum(&k, &from->outside, 0, aim);
+    c.block = pack_sum(&k, &from->block, o, aim);
+    c.link = pack_pairs(&k, c.n_links, from->link, o, o);
+    c.first = pack_pairs(&k, c.n_first, from->first, 0, o);
+    c.last = pack_pairs(&k, c.n_last, from->last, 0, o);
+    c.every = pack_pairs(&k, c.n_every, from->every, 0, o);
+    bool ok = tied ? pl_chain_tied(&c, INFINITY, NULL, out, answer, err)
+                   : pl_chain_min(&c, INFINITY, NULL, out, answer, err);
+    for (int i = 0; ok && i < pl_chain_variables(&c); i++) {
+        int v = i < o ? i : o + (i - o) % block;
+        answer->value[i] = k.value[v][answer->value[i]];
+    }
+    pl_arena_free(tmp);
+    return ok;
+}

@@ -1,0 +1,124 @@
+#include "reshard/halo.h"
+#include "reshard/search.h"
+
+#include <pthread.h>
+
+struct pl_reshard_own {
+    pl_memo memo;
+    pl_scratch scratch;
+    pthread_mutex_t *lock; /* where several threads ask; NULL: one does */
+};
+
+pl_reshard pl_reshard_new(const pl_mesh *m, pl_arena *arena)
+{
+    pl_reshard r = { .mesh = m, .own = PL_NEW(arena, struct pl_reshard_own) };
+    r.own->memo.arena = r.own->scratch.arena = r.own->scratch.bounds.arena = arena;
+    return r;
+}
+
+struct pl_paths {
+    int n, cap;
+    pl_reshard *at;
+    pl_arena *arena;
+    pthread_mutex_t lock; /* of all that is here */
+};
+
+pl_paths *pl_paths_new(pl_arena *arena)
+{
+    pl_paths *p = PL_NEW(arena, pl_paths);
+    pthread_mutexattr_t again; /* a path of a window is made of others */
+    p->arena = arena;
+    pthread_mutexattr_init(&again);
+    pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&p->lock, &again);
+    pthread_mutexattr_destroy(&again);
+    return p;
+}
+
+static pl_reshard find_mesh(pl_paths *p, const pl_mesh *m)
+{
+    for (int i = 0; i < p->n; i++)
+        if (pl_mesh_alike(p->at[i].mesh, m)) return p->at[i];
+    pl_mesh *mesh = PL_NEW(p->arena, pl_mesh);
+    *mesh = *m;
+    pl_reshard r = pl_reshard_new(mesh, p->arena);
+    r.own->lock = &p->lock;
+    PL_PUSH(p->arena, p, r);
+    return r;
+}
+
+pl_reshard pl_paths_on(pl_paths *p, const pl_mesh *m)
+{
+    pthread_mutex_lock(&p->lock);
+    pl_reshard r = find_mesh(p, m);
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
+
+static bool has_window(const pl_question *q)
+{
+    bool has = false;
+    for (int i = 0; i <= q->n; i++) has |= pl_halo_is_end(&q->end[i]);
+    return has;
+}
+
+static bool refuse(const pl_question *q, pl_err *err)
+{
+    pl_arena *a = pl_arena_new("message");
+    int rank = q->shape.rank;
+    const char *from = q->n ? pl_placement_text(a, &q->end[0], q->mesh, rank) : "nothing";
+    const char *to = pl_placement_text(a, &q->end[q->n], q->mesh, rank);
+    const char *type = pl_shape_text(a, q->type, &q->shape);
+    pl_err_set(err, PL_EUNSUPPORTED, "no messages turn %s of %s%s into %s%s", from, type,
+               q->n > 1 ? " (or other placements)" : "", to,
+               has_window(q) ? ": the parts of windows do not have all of it"
+                             : ": what is whole does not become partial");
+    pl_arena_free(a);
+    return false;
+}
+
+static bool find_path(pl_reshard *r, const pl_question *q, int *which, pl_path *path)
+{
+    if (has_window(q))
+        return pl_halo_find(r, q->type, &q->shape, q->n, q->end, &q->end[q->n], which, path);
+    return pl_reshard_search_run(&r->own->scratch, q, which, path);
+}
+
+/* Remembers, or finds and keeps. */
+static bool ask(pl_reshard *r, const pl_question *q, int *which, pl_path *path)
+{
+    pthread_mutex_t *lock = r->own->lock;
+    if (lock) pthread_mutex_lock(lock);
+    pl_reply *a = pl_reshard_memo_find(&r->own->memo, q);
+    if (!a->known) {
+        if (!find_path(r, q, which, path)) *which = -1;
+        pl_reshard_memo_keep(&r->own->memo, a, *which, path);
+    }
+    const bool there = a->which >= 0;
+    if (there) pl_reshard_memo_give(a, which, path);
+    if (lock) pthread_mutex_unlock(lock);
+    return there;
+}
+
+bool pl_reshard_find(pl_reshard *r, pl_type type, const pl_shape *shape, int n,
+                     const pl_placement from[], const pl_placement *to, int *which, pl_path *path,
+                     pl_err *err)
+{
+    pl_placement end[PL_MAX_SOURCES + 1];
+    PL_ASSERT_CMP(n, <=, PL_MAX_SOURCES);
+    *path = (pl_path){ 0 };
+    end[n] = pl_placement_normal(to, r->mesh, shape);
+    for (*which = 0; *which < n; ++*which) {
+        end[*which] = pl_placement_normal(&from[*which], r->mesh, shape);
+        if (pl_placement_same(&end[*which], &end[n])) return true;
+    }
+    pl_question q = { .mesh = r->mesh,
+                      .type = type,
+                      .shape = *shape,
+                      .most_bytes = r->most_bytes,
+                      .no_strided = r->no_strided,
+                      .mask = r->mask,
+                      .n = n,
+                      .end = end };
+    return ask(r, &q, which, path) || refuse(&q, err);
+}

@@ -1,0 +1,97 @@
+/* reshard/reshard.h - the cheapest way from one placement of a tensor to another.
+ *
+ * A move changes what the axes of one group of devices do with the tensor; each is at most one
+ * collective, priced by the latency and bandwidth of the mesh's axes (Hockney's alpha-beta model,
+ * the bandwidth-optimal forms of Thakur et al., IJHPCA 2005), with the memory that it touches.
+ * reshard/search.h finds the cheapest path. */
+#ifndef PL_RESHARD_RESHARD_H
+#define PL_RESHARD_RESHARD_H
+#include "placement/region.h"
+
+typedef enum pl_move_kind {
+    PL_SLICE,    /* copied -> split: each device keeps its share; no message                     */
+    PL_MASK,     /* copied -> a sum pending: the first device of the group keeps the values, the
+                    others hold zeros; no message                                                */
+    PL_GATHER,   /* split -> copied: all-gather                                                  */
+    PL_REDUCE,   /* pending -> copied: all-reduce                                                */
+    PL_SCATTER,  /* pending -> split: reduce-scatter                                             */
+    PL_EXCHANGE, /* split -> split otherwise: all-to-all                                         */
+    PL_PERMUTE,  /* the same, where every device gives all it has to one other                   */
+    PL_HALO,     /* split -> the same axes split the positions of a window: neighbours give each
+                    other the rows that the other lacks, each its own number of them             */
+    PL_N_MOVES
+} pl_move_kind;
+
+const char *pl_move_name(pl_move_kind k); /* "gather" */
+
+/* One move. Message blocks: member i of the group gets block i of what a member sends, which is the
+ * common region of the sender's part (of `from`) and the receiver's part (of `to`). All blocks of a
+ * message have room for the largest. */
+typedef struct pl_move {
+    pl_move_kind kind;
+    unsigned axes;         /* the group: devices that differ on these axes only                  */
+    pl_placement from, to; /* in normal form                                                     */
+    int64_t block;         /* elements of the largest block; REDUCE: of the part; HALO: that the
+                              device receives that lacks most                                    */
+    int64_t bytes;         /* that one device receives, pl_move_volume; HALO: at most            */
+    double seconds;        /* predicted                                                          */
+} pl_move;
+
+enum { PL_MAX_MOVES = 12, PL_MAX_SOURCES = 32 };
+
+typedef struct pl_path {
+    int n;
+    pl_move move[PL_MAX_MOVES];
+    int64_t bytes;  /* sum over the moves */
+    double seconds; /* sum over the moves */
+} pl_path;
+
+/* What moves are allowed and what they cost, with a memory of the paths found so far. */
+typedef struct pl_reshard {
+    const pl_mesh *mesh;
+    int64_t most_bytes; /* of one device's part on the way (never less than its ends); 0: no cap */
+    bool no_strided;    /* no split of a digit other than a whole dimension on the way: a strided
+                           part must first become whole (what a system without them would pay)   */
+    bool mask;          /* PL_MASK is allowed                                                    */
+    struct pl_reshard_own *own;
+} pl_reshard;
+
+pl_reshard pl_reshard_new(const pl_mesh *m, pl_arena *arena); /* arena owns the memory of paths */
+
+/* The paths found so far on several meshes: plans have most in common. Several threads may ask at
+ * once. */
+typedef struct pl_paths pl_paths;
+pl_paths *pl_paths_new(pl_arena *arena); /* which owns all of them */
+
+/* With what was found on meshes that are alike; it keeps what it finds there, too. */
+pl_reshard pl_paths_on(pl_paths *p, const pl_mesh *m);
+
+/* The cheapest path to `to` from any of n (at most PL_MAX_SOURCES) placements of a tensor of this
+ * type and shape; *which tells from which one. Placements may be in any form. All axes may move,
+ * and split any digit on the way: also those that split nothing at any end help, where something is
+ * to be combined, where they are faster, or to save a copy of memory. Of the axes that one
+ * all-to-all moves, all but one (uneven: two) come to where `to` has them, or two or three take
+ * each other's places. Parts on the way are even if those at all ends are. Where a search takes too
+ * long (reshard/search.h), the path may not be the cheapest.
+ *
+ * Fails with PL_EUNSUPPORTED when there is no way: no message makes partial results of whole ones,
+ * nor anything of the parts of a window that lack some of the dimension (reshard/halo.h). */
+PL_MUST_CHECK bool pl_reshard_find(pl_reshard *r, pl_type type, const pl_shape *shape, int n,
+                                   const pl_placement from[], const pl_placement *to, int *which,
+                                   pl_path *path, pl_err *err);
+
+/* Bytes that one of n devices receives in a collective of this kind under a bandwidth-optimal
+ * algorithm; `block` as in pl_move. REDUCE: 2 (n-1)/n of the part, rounded down to whole
+ * elements. */
+int64_t pl_move_volume(pl_move_kind k, int n, int64_t block, int64_t element_bytes);
+
+/* Elements of the largest block of a move between two placements over a group, or -1 when blocks
+ * are no products of ranges (two odd splits of one dimension): no move then. */
+int64_t pl_move_block(const pl_placement *from, const pl_placement *to, unsigned axes,
+                      const pl_mesh *m, const pl_shape *s);
+
+/* Where member i of rank's group over `axes` gets its region; the position of rank in it. */
+int pl_move_group(const pl_mesh *m, int rank, unsigned axes, int *me);
+int pl_move_member(const pl_mesh *m, int rank, unsigned axes, int i); /* rank of member i */
+
+#endif

@@ -1,0 +1,116 @@
+/* What a device takes for a share: flops, bytes, and what of both adds up. */
+#include "ops/lib/all.h"
+#include "placement/speed.h"
+#include "support/arena.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* Seconds of one node over f32 inputs, the second of rank 0 where there is none. */
+static double seconds_of(const char *op, const char *spec, pl_shape x, pl_shape w,
+                         const pl_speed *speed)
+{
+    pl_builder b = pl_builder_new(arena, &pl_ops_all, "cost");
+    pl_value *in[] = { pl_add_input(&b, "x", PL_F32, x), pl_add_input(&b, "w", PL_F32, w) };
+    pl_node *n = pl_add_node(&b, pl_ops_find(&pl_ops_all, op), NULL, spec, w.rank ? 2 : 1, in);
+    if (!n) fail_msg("%s: %s", op, b.err.msg);
+    pl_share s = pl_share_whole(n);
+    return pl_speed_share(&s, speed);
+}
+
+static void is_near(double x, double y)
+{
+    if (!(fabs(x - y) <= 1e-12 * fabs(y))) fail_msg("%.17g, not %.17g", x, y);
+}
+
+static pl_speed speed_of(double flops, double stream)
+{
+    pl_speed s = { .stream = stream, .start = 1e-3, .hidden = 1 };
+    for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = flops;
+    return s;
+}
+
+static const pl_shape none = { 0 };
+
+static void the_longer_of_both(void **state)
+{
+    (void)state;
+    const pl_shape x = PL_SHAPE(4, 6), w = PL_SHAPE(6, 8);
+    const double flops = 2 * 4 * 6 * 8, bytes = 4 * (4 * 6 + 6 * 8 + 4 * 8);
+    pl_speed slow = speed_of(1e2, 1e9), far = speed_of(1e9, 1e2);
+    is_near(seconds_of("einsum", "mk,kn->mn", x, w, &slow), 1e-3 + flops / 1e2);
+    is_near(seconds_of("einsum", "mk,kn->mn", x, w, &far), 1e-3 + bytes / 1e2);
+}
+
+/* A product takes a share of the shorter, too; element-wise kernels stay as they are. */
+static void what_memory_adds(void **state)
+{
+    (void)state;
+    const pl_shape x = PL_SHAPE(4, 6), w = PL_SHAPE(6, 8);
+    const double flops = 2 * 4 * 6 * 8, bytes = 4 * (4 * 6 + 6 * 8 + 4 * 8);
+    pl_speed s = speed_of(1e2, 1e2);
+    s.exposed = 0.25;
+    is_near(seconds_of("einsum", "mk,kn->mn", x, w, &s),
+            1e-3 + fmax(flops, bytes) / 1e2 + 0.25 * fmin(flops, bytes) / 1e2);
+    is_near(seconds_of("add", NULL, PL_SHAPE(5), PL_SHAPE(5), &s), 1e-3 + 60 / 1e2);
+}
+
+static void products_convolutions_and_the_rest(void **state)
+{
+    (void)state;
+    pl_speed s = speed_of(1e3, 1e9);
+    s.windows = 0.5, s.vector = 10;
+    is_near(seconds_of("einsum", "mk,kn->mn", PL_SHAPE(4, 6), PL_SHAPE(6, 8), &s),
+            1e-3 + 2 * 4 * 6 * 8 / 1e3);
+    is_near(seconds_of("conv2d", NULL, PL_SHAPE(1, 2, 4, 4), PL_SHAPE(3, 2, 1, 1), &s),
+            1e-3 + 2 * 4 * 4 * 3 * 2 / 500.);
+    is_near(seconds_of("add", NULL, PL_SHAPE(5), PL_SHAPE(5), &s), 1e-3 + 0.5);
+    is_near(seconds_of("gelu", NULL, PL_SHAPE(5), none, &s), 1e-3 + 24 * 0.5);
+    s.windows = s.vector = 0; /* as products */
+    is_near(seconds_of("conv2d", NULL, PL_SHAPE(1, 2, 4, 4), PL_SHAPE(3, 2, 1, 1), &s),
+            1e-3 + 2 * 4 * 4 * 3 * 2 / 1e3);
+    is_near(seconds_of("add", NULL, PL_SHAPE(5), PL_SHAPE(5), &s), 1e-3 + 5 / 1e3);
+}
+
+static void of_the_slowest_class(void **state)
+{
+    static const char text[] =
+        "schema: pleat.cluster/1\n"
+        "classes:\n"
+        "  a: {memory: 1 GB, f32_flops: 1 TFLOP/s, memory_bandwidth: 10 GB/s,\n"
+        "      matmul_efficiency: 0.5, conv_efficiency: 0.4, vector_flops: 3 GFLOP/s,\n"
+        "      memory_exposed: 0.3}\n"
+        "  b: {memory: 1 GB, f32_flops: 2 TFLOP/s, memory_bandwidth: 20 GB/s,\n"
+        "      matmul_efficiency: 0.5}\n"
+        "levels: [{name: in, size: 2, latency: 1 us, bandwidth: 1 GB/s}]\n"
+        "groups: [{class: a, count: 1}, {class: b, count: 1}]\n";
+    pl_cluster *c;
+    pl_err err = { 0 };
+    (void)state;
+    if (!pl_cluster_parse(text, strlen(text), "two", arena, &c, &err)) fail_msg("%s", err.msg);
+    pl_speed s = pl_speed_of(c);
+    is_near(s.flops[PL_F32], 0.5e12);
+    is_near(s.windows, 0.8);
+    is_near(s.vector, 3e9);
+    is_near(s.stream, 7e9);
+    is_near(s.exposed, 0.3);
+    is_near(c->class[1].memory_exposed.value, 0);
+    is_near(c->class[1].conv_efficiency.value, 0.5);
+    is_near(c->class[1].vector_flops.value, 2e12);
+    assert_string_equal(c->class[1].conv_efficiency.source, "as matmul_efficiency");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_longer_of_both),
+        cmocka_unit_test(what_memory_adds),
+        cmocka_unit_test(products_convolutions_and_the_rest),
+        cmocka_unit_test(of_the_slowest_class),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
