@@ -70,11 +70,10 @@ static void add_products(layouts *l, const char *layers, int ways)
     for (int i = 0; i < n && i < ways; i++) {
         const char *all = *layers ? pl_arena_fmt(l->arena, "%s,%s", text[i], layers) : text[i];
         pl_strategy s;
-        pl_mesh m;
         pl_err why = { 0 };
         if (!pl_strategy_parse(all, l->devices, l->arena, &s, &why)) continue;
-        pl_strategy_mesh(&s, &m);
-        if ((i >= ZEROS && s.data == 1) || m.n > MOST_AXES) continue; /* the first is zero=3 */
+        const bool whole = pl_strategy_size(&s, "data") == 1; /* the first is zero=3 */
+        if ((i >= ZEROS && whole) || s.mesh.n > MOST_AXES) continue;
         PL_ASSERT_CMP(l->n, <, MOST_LAYOUTS);
         l->text[l->n++] = all;
     }

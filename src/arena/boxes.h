@@ -3,7 +3,7 @@
  * A buffer is one or more boxes, rectangles over time that move up and down together. */
 #ifndef PL_ARENA_BOXES_H
 #define PL_ARENA_BOXES_H
-#include "arena/layout.h"
+#include "arena/offsets.h"
 
 typedef struct pl_box {
     int32_t from, to;  /* ranks of times                       */

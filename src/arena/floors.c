@@ -213,10 +213,10 @@ static bool spread_section(pl_floors *f, pl_section *s)
         if (b->low > f->capacity - b->bytes) return false;
         if (b->low < lowest) lowest = b->low;
     }
-    if (!s->n || f->off & PL_LAYOUT_INFERENCE) return true;
+    if (!s->n || f->off & PL_OFFSETS_INFERENCE) return true;
     if (lowest > s->floor) set(f, &s->floor, lowest);
     if (s->floor > f->capacity - s->rest) return false;
-    return f->off & PL_LAYOUT_HEADS || s->n > MOST_HEADS || find_top(f, s) <= f->capacity;
+    return f->off & PL_OFFSETS_HEADS || s->n > MOST_HEADS || find_top(f, s) <= f->capacity;
 }
 
 bool pl_floors_spread(pl_floors *f)

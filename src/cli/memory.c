@@ -58,14 +58,14 @@ static const pl_opt opts[] = {
 // clang-format on
 
 /* Of the search for layouts: a placing of 2,000 buffers counts as some 250 nodes. */
-static pl_layout_options options_of(const memory_args *a)
+static pl_offsets_options options_of(const memory_args *a)
 {
-    return (pl_layout_options){ .effort = a->nodes, .pairs = 16000 * a->nodes };
+    return (pl_offsets_options){ .effort = a->nodes, .pairs = 16000 * a->nodes };
 }
 
 /* -- a file ------------------------------------------------------------------------------------ */
 
-static void print_layout(const memory_args *a, const pl_csv *csv, const pl_layout *l,
+static void print_layout(const memory_args *a, const pl_csv *csv, const pl_offsets *l,
                          double seconds)
 {
     if (a->json)
@@ -82,20 +82,20 @@ static void print_layout(const memory_args *a, const pl_csv *csv, const pl_layou
 static bool solve_file(const memory_args *a, pl_arena *arena, pl_err *err)
 {
     pl_csv *csv;
-    pl_layout l;
+    pl_offsets l;
     const char *text;
     size_t n;
     pl_output file;
     if (a->file) PL_TRY(pl_output_open(a->file, arena, &file, err));
     PL_TRY(pl_file_read(a->csv, MOST_BYTES, arena, &text, &n, err));
     PL_TRY(pl_csv_parse(text, n, a->csv, arena, &csv, err));
-    pl_layout_options o = options_of(a);
+    pl_offsets_options o = options_of(a);
     o.any = a->capacity > 0;
     const int64_t capacity = a->capacity ? a->capacity : INT64_MAX / 4;
     const double start = pl_clock_now();
-    PL_TRY(pl_layout_solve(csv->n, csv->buf, 1, capacity, &o, arena, &l, err));
+    PL_TRY(pl_offsets_solve(csv->n, csv->buf, 1, capacity, &o, arena, &l, err));
     const double seconds = pl_clock_now() - start;
-    PL_TRY(pl_layout_check(csv->n, csv->buf, 1, capacity, &l, err));
+    PL_TRY(pl_offsets_check(csv->n, csv->buf, 1, capacity, &l, err));
     print_layout(a, csv, &l, seconds);
     pl_text out = { .arena = arena };
     pl_csv_print(csv, l.offset, &out);
@@ -151,8 +151,8 @@ static bool lower(study *s, pl_step_order order, pl_err *err)
 
 static bool lay_out(const study *s, const pl_program *p, row *r, pl_err *err)
 {
-    pl_layout_options o = options_of(s->a);
-    pl_layout l;
+    pl_offsets_options o = options_of(s->a);
+    pl_offsets l;
     if (!strcmp(r->layout, caching)) {
         const pl_caching c = pl_caching_replay(p->n_lives, p->life);
         r->arena = c.reserved;
@@ -163,10 +163,10 @@ static bool lay_out(const study *s, const pl_program *p, row *r, pl_err *err)
         if (!pl_keys_find(r->layout, &key))
             return pl_err_set(err, PL_EUSAGE, "no layout '%s'; pleat memory --help names them",
                               r->layout);
-        o = (pl_layout_options){ .keys = 1u << key };
+        o = (pl_offsets_options){ .keys = 1u << key };
     }
     PL_TRY(
-        pl_layout_solve(p->n_lives, p->life, PL_WORK_ALIGN, INT64_MAX / 4, &o, s->arena, &l, err));
+        pl_offsets_solve(p->n_lives, p->life, PL_WORK_ALIGN, INT64_MAX / 4, &o, s->arena, &l, err));
     r->arena = l.height;
     r->optimal = l.optimal;
     return true;

@@ -114,6 +114,7 @@ static bool find_cluster(train_args *a, const pl_world *w, pl_arena *arena, pl_e
     pl_cluster *c;
     pl_strategy s;
     PL_TRY(pl_strategy_parse(a->o.strategy, w->n_ranks, arena, &s, err));
+    PL_TRY(pl_strategy_read(&s, arena, err));
     a->o.cluster = s.cluster;
     if (!a->cluster && !s.automatic) return true;
     const char *name = a->cluster ? a->cluster : pl_arena_fmt(arena, "local:%d", w->n_ranks);

@@ -104,11 +104,9 @@ static pl_mesh find_mesh(const session *s, const char *strategy, const trial *t)
 {
     pl_strategy degrees;
     pl_err err = { 0 };
-    pl_mesh m = { 0 };
     if (t && t->planned) return *pl_verify_mesh(t->c);
-    if (pl_strategy_parse(strategy, s->w->n_ranks, s->arena, &degrees, &err))
-        pl_strategy_mesh(&degrees, &m);
-    return m;
+    return pl_strategy_parse(strategy, s->w->n_ranks, s->arena, &degrees, &err) ? degrees.mesh
+                                                                                : (pl_mesh){ 0 };
 }
 
 static void find_widths(session *s)

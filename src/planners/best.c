@@ -147,36 +147,32 @@ static void take_trial(choosing *x, trial *t, pl_contender *to)
 
 /* -- layouts ----------------------------------------------------------------------------------- */
 
-/* A size stands between the two; NULL: none does. */
-enum { TP = 9, N_LAYOUTS = 11 };
-static const struct layout {
-    const char *before, *after;
-    bool known;
-} layouts[N_LAYOUTS] = {
-    { "dp", NULL, true },
-    { "zero=1", NULL, true },
-    { "zero=2", NULL, true },
-    { "zero=3", NULL, true },
-    { "hsdp=", "" },
-    { "hpz=", "" },
-    { "zero=1,tp=", ",sp" },
-    { "tp=", ",sp" },
-    { "zero=3,tp=", ",sp", true },
-    [TP] = { "tp=", "", true },
-    { "ep=", "" }, /* where there are experts */
-};
 static const double NEAR = 1.02; /* of the fastest: other sizes of a layout are worth a look */
 
-/* One to try: its text, and which it is. */
+/* One to try: its text, and the offer of a layout that it is. */
 typedef struct attempt {
     const char *text;
-    const struct layout *of;
+    const pl_offer *of;
     bool known;
 } attempt;
 
-static const char *layout_text(const choosing *x, const struct layout *l, int size)
+static bool has_size(const pl_offer *o)
 {
-    return l->after ? pl_arena_fmt(x->out, "%s%d%s", l->before, size, l->after) : l->before;
+    return strchr(o->text, 'N') != NULL;
+}
+
+/* N is the size, M the number of groups. */
+static const char *offer_text(const choosing *x, const pl_offer *o, int size)
+{
+    pl_text t = { .arena = x->out };
+    for (const char *c = o->text; *c; c++)
+        if (*c == 'N')
+            pl_text_add(&t, "%d", size);
+        else if (*c == 'M')
+            pl_text_add(&t, "%d", x->c->n_devices / size);
+        else
+            pl_text_add(&t, "%c", *c);
+    return pl_text_get(&t);
 }
 
 /* Groups are as large as the fast links reach. */
@@ -215,55 +211,76 @@ static int try_layouts(choosing *x, int n, const attempt at[], double limit)
     return fastest;
 }
 
-/* at[n] with one more, unless it is there. */
-static int add_attempt(attempt at[], int n, attempt more)
+/* at[n] with one more, unless it is there, or where no devices are left for the others of its
+ * words. */
+static int add_attempt(const choosing *x, attempt at[], int n, const pl_offer *o, int size,
+                       bool known)
 {
+    const int all = x->c->n_devices;
+    const char *text = offer_text(x, o, size);
+    if (has_size(o) && (size > all || (size == all && !strncmp(text, "zero", 4)))) return n;
     for (int i = 0; i < n; i++)
-        if (!strcmp(at[i].text, more.text)) return n;
-    at[n] = more;
+        if (!strcmp(at[i].text, text)) {
+            at[i].known |= known;
+            return n;
+        }
+    PL_ASSERT_CMP(n, <, MOST_LAYOUTS);
+    at[n] = (attempt){ text, o, known };
     return n + 1;
 }
 
-/* Where all devices share tp none are left for zero. */
-static bool is_possible(const struct layout *l, int size, int n_devices)
+/* Those whose groups have the usual size; of what people look for also groups as wide as a node. */
+static int list_usual(const choosing *x, int usual, attempt at[])
 {
-    return size < n_devices || !l->after || !strchr(l->before, ',');
+    const int node = x->c->level[0].size > 1 ? x->c->level[0].size : usual;
+    int n = 0;
+    for (int i = 0; pl_layouts[i]; i++)
+        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
+            const bool known = o->when & PL_OFFER_KNOWN;
+            if (o->when & PL_OFFER_LATER) continue;
+            const int before = n;
+            if (known && has_size(o)) n = add_attempt(x, at, n, o, node, true);
+            n = add_attempt(x, at, n, o, usual, known && n == before);
+        }
+    return n;
 }
 
-/* Those whose groups have the usual size, and tp=N as wide as a node, which is what people ask. */
-static int list_usual(const choosing *x, int ways, attempt at[])
+/* All sizes of what is near the fastest, and what is offered for later. */
+static int list_more(const choosing *x, int usual, const pl_offer *near, attempt at[], int n)
 {
-    const struct layout *tp = &layouts[TP];
-    const int node = x->c->level[0].size > 1 ? x->c->level[0].size : ways;
-    int n = 0;
-    for (const struct layout *l = layouts; l < layouts + N_LAYOUTS; l++) {
-        const bool known = l->known && (l != tp || node == ways);
-        if (is_possible(l, ways, x->c->n_devices))
-            n = add_attempt(at, n, (attempt){ layout_text(x, l, ways), l, known });
-    }
-    return add_attempt(at, n, (attempt){ layout_text(x, tp, node), tp, true });
+    const int all = x->c->n_devices;
+    for (int size = 2; near && has_size(near) && size <= all; size *= 2)
+        n = add_attempt(x, at, n, near, size, false);
+    for (int i = 0; pl_layouts[i]; i++)
+        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
+            if (o->when & PL_OFFER_WIDEST && all > 2) n = add_attempt(x, at, n, o, all, false);
+            if (o->when & PL_OFFER_LATER && all > usual) n = add_attempt(x, at, n, o, usual, false);
+        }
+    return n;
 }
 
 /* Of the layout that is fastest of the usual ones, where it is near the best of all, groups of
  * other sizes too. */
 static void add_layouts(choosing *x)
 {
-    const int n = x->c->n_devices, ways = usual_size(x->c);
+    const int usual = usual_size(x->c);
     const double limit = find_fastest(x->b) * NEAR;
     attempt all[MOST_LAYOUTS]; /* the usual ones first */
-    if (n == 1) return;
+    if (x->c->n_devices == 1) return;
     x->b->refused = PL_NEW_N(x->out, pl_refused, MOST_LAYOUTS);
-    const int n_usual = list_usual(x, ways, all), near = try_layouts(x, n_usual, all, limit);
-    const struct layout *l = near < 0 ? NULL : all[near].of;
-    int more = n_usual;
-    for (int size = 2; l && l->after && size <= n; size *= 2)
-        if (size != ways && is_possible(l, size, n))
-            more = add_attempt(all, more, (attempt){ layout_text(x, l, size), l, false });
-    if (n > 2) more = add_attempt(all, more, (attempt){ pl_arena_fmt(x->out, "tp=%d,sp", n) });
-    if (n > ways)
-        more = add_attempt(all, more,
-                           (attempt){ pl_arena_fmt(x->out, "grid:%dx%dx1", n / ways, ways) });
-    try_layouts(x, more - n_usual, all + n_usual, limit);
+    const int n = list_usual(x, usual, all), near = try_layouts(x, n, all, limit);
+    const int more = list_more(x, usual, near < 0 ? NULL : all[near].of, all, n);
+    try_layouts(x, more - n, all + n, limit);
+}
+
+/* The layout that takes least memory. */
+static bool add_small(choosing *x, pl_err *err)
+{
+    for (int i = 0; pl_layouts[i]; i++)
+        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
+            if (o->when & PL_OFFER_SMALL && !add_layout(x, offer_text(x, o, usual_size(x->c)), err))
+                return false;
+    return true;
 }
 
 /* -- doubts ------------------------------------------------------------------------------------ */
@@ -374,7 +391,6 @@ static bool add_least(choosing *x, const pl_auto *f, int mesh)
 bool pl_best_fits(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
                   const pl_lower_options *lower)
 {
-    static const struct layout small = { "zero=3,tp=", ",sp" };
     pl_arena *tmp = pl_arena_new("fits");
     pl_best b = { 0 };
     pl_err why = { 0 };
@@ -383,7 +399,7 @@ bool pl_best_fits(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
     if (pl_auto_open(g, c, options, tmp, &b.found, &why)) {
         b.at = PL_NEW_N(tmp, pl_contender, b.found->n + 1);
         for (int i = 0; i < b.found->n && !fits; i++) fits = add_least(&x, b.found, i);
-        if (!fits) (void)!add_layout(&x, layout_text(&x, &small, usual_size(c)), &why);
+        if (!fits) (void)!add_small(&x, &why);
         fits = find_fastest(&b) < INFINITY;
     }
     pl_arena_free(tmp);
@@ -464,6 +480,7 @@ bool pl_best_of(const pl_strategy *s, const pl_graph *g, const pl_auto_options *
     pl_strategy on = *s;
     pl_cluster *local;
     pl_plan *plan;
+    PL_TRY(pl_strategy_read(&on, out, err));
     if (!on.cluster) {
         PL_TRY(pl_cluster_find(pl_arena_fmt(out, "local:%d", s->devices), out, &local, err));
         on.cluster = local;
@@ -479,6 +496,9 @@ bool pl_best_plans(const pl_strategy *s, int n, pl_graph *const graph[],
                    const pl_plan *plan[], const pl_best **best, pl_err *err)
 {
     pl_best *found = NULL;
+    pl_strategy with = *s;
+    s = &with;
+    PL_TRY(pl_strategy_read(&with, out, err));
     if (s->automatic) {
         PL_TRY(pl_best_of(s, *graph, options, lower, out, &found, err));
         *plan = found->take->plan;

@@ -8,7 +8,7 @@
 #ifndef PL_PROGRAM_PROGRAM_H
 #define PL_PROGRAM_PROGRAM_H
 #include "graph/share.h"
-#include "arena/layout.h"
+#include "arena/offsets.h"
 #include "plan/plan.h"
 #include "reshard/reshard.h"
 

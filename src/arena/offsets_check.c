@@ -1,5 +1,5 @@
 /* The check of layouts, from the definition: it uses nothing of what makes them. */
-#include "arena/layout.h"
+#include "arena/offsets.h"
 
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static bool fail_place(int i, int64_t low, const char *what, int64_t than, pl_er
                       (long long)low, what, (long long)than);
 }
 
-static bool check_one(int i, const pl_buf *b, int64_t align, const pl_layout *l, pl_err *err)
+static bool check_one(int i, const pl_buf *b, int64_t align, const pl_offsets *l, pl_err *err)
 {
     int64_t low = l->offset[i], top;
     if (low < 0) return fail_place(i, low, "below", 0, err);
@@ -148,7 +148,7 @@ static int find_near(const ranks *r, int at, bool below)
 
 /* -- all that live together -------------------------------------------------------------------- */
 
-static int list_spans(int n, const pl_buf buf[], int64_t align, const pl_layout *l, span all[])
+static int list_spans(int n, const pl_buf buf[], int64_t align, const pl_offsets *l, span all[])
 {
     int n_spans = 0;
     for (int i = 0; i < n; i++)
@@ -189,7 +189,7 @@ static bool check_steps(int n, const span all[], pl_arena *tmp, int64_t *most, p
 }
 
 /* Of all buffers, gaps apart. */
-static bool check_all(int n, const pl_buf buf[], int64_t align, const pl_layout *l, pl_arena *tmp,
+static bool check_all(int n, const pl_buf buf[], int64_t align, const pl_offsets *l, pl_arena *tmp,
                       int64_t *most, pl_err *err)
 {
     size_t room = (size_t)n;
@@ -200,8 +200,8 @@ static bool check_all(int n, const pl_buf buf[], int64_t align, const pl_layout 
     return check_steps(n_spans, all, tmp, most, err);
 }
 
-bool pl_layout_check(int n, const pl_buf buf[], int64_t align, int64_t capacity,
-                     const pl_layout *layout, pl_err *err)
+bool pl_offsets_check(int n, const pl_buf buf[], int64_t align, int64_t capacity,
+                      const pl_offsets *layout, pl_err *err)
 {
     int64_t live;
     if (layout->height > capacity)

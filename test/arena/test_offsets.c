@@ -1,7 +1,7 @@
 /* Layout of buffers: known answers, random instances, what the check must catch. */
 #include "support/rounds.h"
 #include "arena/keys.h"
-#include "arena/layout.h"
+#include "arena/offsets.h"
 
 #include <limits.h>
 #include <setjmp.h>
@@ -50,10 +50,10 @@ static void test_answers(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         pl_arena *a = pl_arena_new("test");
-        pl_layout l;
+        pl_offsets l;
         pl_err err = { 0 };
-        if (!pl_layout_place(answers[i].n, answers[i].buf, answers[i].align, answers[i].capacity, a,
-                             &l, &err))
+        if (!pl_offsets_place(answers[i].n, answers[i].buf, answers[i].align, answers[i].capacity,
+                              a, &l, &err))
             fail_msg("%s: %s", answers[i].name, err.msg);
         if (l.height != answers[i].height || l.bound != answers[i].bound)
             fail_msg("%s: height %lld, bound %lld", answers[i].name, (long long)l.height,
@@ -61,8 +61,8 @@ static void test_answers(void **state)
         for (int k = 0; k < answers[i].n; k++)
             if (l.offset[k] != answers[i].offset[k])
                 fail_msg("%s: offset %d is %lld", answers[i].name, k, (long long)l.offset[k]);
-        assert_true(pl_layout_check(answers[i].n, answers[i].buf, answers[i].align,
-                                    answers[i].capacity, &l, &err));
+        assert_true(pl_offsets_check(answers[i].n, answers[i].buf, answers[i].align,
+                                     answers[i].capacity, &l, &err));
         pl_arena_free(a);
     }
 }
@@ -90,10 +90,10 @@ static void test_infeasible(void **state)
     /* clang-format on */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pl_arena *a = pl_arena_new("test");
-        pl_layout l = { -1, -1, NULL };
+        pl_offsets l = { -1, -1, NULL };
         pl_err err = { 0 };
-        assert_false(pl_layout_place(cases[i].n, cases[i].buf, cases[i].align, cases[i].capacity, a,
-                                     &l, &err));
+        assert_false(pl_offsets_place(cases[i].n, cases[i].buf, cases[i].align, cases[i].capacity,
+                                      a, &l, &err));
         assert_int_equal(err.code, PL_EINFEASIBLE);
         assert_int_equal(l.height, -1); /* untouched */
         for (int k = 0; k < 5; k++)
@@ -110,23 +110,23 @@ static void test_greedy_misses(void **state)
     static const pl_buf buf[] = { { 2, 5, 2 }, { 0, 2, 5 }, { 1, 4, 2 }, { 3, 4, 4 } };
     int64_t best[] = { 0, 0, 6, 2 };
     pl_arena *a = pl_arena_new("test");
-    pl_layout l, optimum = { 8, 8, best, true, 0 };
+    pl_offsets l, optimum = { 8, 8, best, true, 0 };
     pl_err err = { 0 };
-    assert_true(pl_layout_check(4, buf, 1, 8, &optimum, &err));
-    const pl_layout_options one = { .keys = 1u << PL_KEY_BEST };
-    assert_true(pl_layout_solve(4, buf, 1, 9, &one, a, &l, &err));
+    assert_true(pl_offsets_check(4, buf, 1, 8, &optimum, &err));
+    const pl_offsets_options one = { .keys = 1u << PL_KEY_BEST };
+    assert_true(pl_offsets_solve(4, buf, 1, 9, &one, a, &l, &err));
     assert_int_equal(l.height, 9);
     assert_int_equal(l.bound, 8);
-    assert_true(pl_layout_place(4, buf, 1, 9, a, &l, &err)); /* places again what stuck out */
+    assert_true(pl_offsets_place(4, buf, 1, 9, a, &l, &err)); /* places again what stuck out */
     assert_int_equal(l.height, 8);
-    assert_false(pl_layout_solve(4, buf, 1, 8, &one, a, &l, &err));
+    assert_false(pl_offsets_solve(4, buf, 1, 8, &one, a, &l, &err));
     assert_string_equal(err.msg,
                         "no layout found that fits: height 9, capacity 8; at most 8 bytes are live "
                         "at a time (step 3), so a lower layout may exist; 1 bytes more of memory "
                         "would do");
-    const pl_layout_options exact = { .keys = 1u << PL_KEY_BEST, .effort = 1000 };
-    assert_true(pl_layout_solve(4, buf, 1, 8, &exact, a, &l, &err));
-    assert_true(l.optimal && pl_layout_check(4, buf, 1, 8, &l, &err));
+    const pl_offsets_options exact = { .keys = 1u << PL_KEY_BEST, .effort = 1000 };
+    assert_true(pl_offsets_solve(4, buf, 1, 8, &exact, a, &l, &err));
+    assert_true(l.optimal && pl_offsets_check(4, buf, 1, 8, &l, &err));
     pl_arena_free(a);
 }
 
@@ -161,20 +161,20 @@ static void test_random(void **state)
     for (uint64_t seed = 0; seed < ROUNDS_OF(2000); seed++) {
         pl_arena *a = pl_arena_new("test");
         instance p = make_random(a, seed);
-        pl_layout l, again;
+        pl_offsets l, again;
         pl_err err = { 0 };
-        if (!pl_layout_place(p.n, p.buf, p.align, INT64_MAX, a, &l, &err) ||
-            !pl_layout_check(p.n, p.buf, p.align, l.height, &l, &err))
+        if (!pl_offsets_place(p.n, p.buf, p.align, INT64_MAX, a, &l, &err) ||
+            !pl_offsets_check(p.n, p.buf, p.align, l.height, &l, &err))
             fail_msg("seed %llu: %s", (unsigned long long)seed, err.msg);
         if (l.height < l.bound || l.height % p.align)
             fail_msg("seed %llu: height %lld, bound %lld", (unsigned long long)seed,
                      (long long)l.height, (long long)l.bound);
-        assert_true(pl_layout_place(p.n, p.buf, p.align, l.height, a, &again, &err));
+        assert_true(pl_offsets_place(p.n, p.buf, p.align, l.height, a, &again, &err));
         assert_memory_equal(l.offset, again.offset, (size_t)p.n * sizeof *l.offset);
         /* Lower only by another key, and never below the bound. */
-        if (l.height > 0 && pl_layout_place(p.n, p.buf, p.align, l.height - 1, a, &again, &err) &&
+        if (l.height > 0 && pl_offsets_place(p.n, p.buf, p.align, l.height - 1, a, &again, &err) &&
             (again.bound != l.bound ||
-             !pl_layout_check(p.n, p.buf, p.align, l.height - 1, &again, &err)))
+             !pl_offsets_check(p.n, p.buf, p.align, l.height - 1, &again, &err)))
             fail_msg("seed %llu: below its own height: %s", (unsigned long long)seed, err.msg);
         if (l.bound && (double)l.height / (double)l.bound > worst)
             worst = (double)l.height / (double)l.bound;
@@ -210,13 +210,13 @@ static void test_corruption(void **state)
     };
     pl_arena *a = pl_arena_new("test");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        pl_layout l;
+        pl_offsets l;
         pl_err err = { 0 };
-        assert_true(pl_layout_place(4, buf, 64, 192, a, &l, &err));
+        assert_true(pl_offsets_place(4, buf, 64, 192, a, &l, &err));
         l.offset[cases[i].index] = cases[i].offset;
         l.height = cases[i].height;
         l.bound = cases[i].bound;
-        bool ok = pl_layout_check(4, buf, 64, cases[i].capacity, &l, &err);
+        bool ok = pl_offsets_check(4, buf, 64, cases[i].capacity, &l, &err);
         if (ok != !cases[i].says) fail_msg("case %zu: %s", i, ok ? "passed" : err.msg);
         if (!ok) assert_int_equal(err.code, PL_EMISMATCH);
         if (!ok && !strstr(err.msg, cases[i].says)) fail_msg("case %zu: %s", i, err.msg);
@@ -232,9 +232,9 @@ static void test_random_corruption(void **state)
     for (uint64_t seed = 0; seed < ROUNDS_OF(400); seed++) {
         pl_arena *a = pl_arena_new("test");
         instance p = make_random(a, seed);
-        pl_layout l;
+        pl_offsets l;
         pl_err err = { 0 };
-        assert_true(pl_layout_place(p.n, p.buf, p.align, INT64_MAX, a, &l, &err));
+        assert_true(pl_offsets_place(p.n, p.buf, p.align, INT64_MAX, a, &l, &err));
         pl_rng r = pl_rng_at(seed, pl_rng_name("spoil"));
         for (uint64_t k = 0; k < 20 && p.n > 1; k++) {
             int i = (int)pl_rng_below(r, 2 * k, (uint64_t)p.n);
@@ -245,7 +245,7 @@ static void test_random_corruption(void **state)
             int64_t before = l.offset[i];
             l.offset[i] = l.offset[j];
             pl_err found = { 0 };
-            if (pl_layout_check(p.n, p.buf, p.align, INT64_MAX, &l, &found))
+            if (pl_offsets_check(p.n, p.buf, p.align, INT64_MAX, &l, &found))
                 fail_msg("seed %llu: buffer %d on %d passes", (unsigned long long)seed, i, j);
             l.offset[i] = before;
             moved++;
@@ -268,9 +268,9 @@ static void test_many(void **state)
         int64_t bytes = 1 + (int64_t)pl_rng_below(r, (uint64_t)(N + i), 1 << 20);
         buf[i] = (pl_buf){ i, death, bytes };
     }
-    pl_layout l;
+    pl_offsets l;
     pl_err err = { 0 };
-    assert_true(pl_layout_place(N, buf, 256, INT64_MAX, a, &l, &err));
+    assert_true(pl_offsets_place(N, buf, 256, INT64_MAX, a, &l, &err));
     assert_true(l.height >= l.bound);
     print_message("%d buffers: height / bound %.4f\n", N, (double)l.height / (double)l.bound);
     pl_arena_free(a);
@@ -297,11 +297,11 @@ static void test_very_many(void **state)
             buf[i] = (pl_buf){ (int64_t)birth, (int64_t)birth + life,
                                1 + (int64_t)pl_rng_below(r, 3 * i + 2, 1 << 20), NULL };
         }
-        pl_layout l;
+        pl_offsets l;
         pl_err err = { 0 };
         double start = pl_clock_now();
-        assert_true(pl_layout_place(VERY_MANY, buf, 64, INT64_MAX, a, &l, &err));
-        assert_true(pl_layout_check(VERY_MANY, buf, 64, INT64_MAX, &l, &err));
+        assert_true(pl_offsets_place(VERY_MANY, buf, 64, INT64_MAX, a, &l, &err));
+        assert_true(pl_offsets_check(VERY_MANY, buf, 64, INT64_MAX, &l, &err));
         print_message("%d random buffers: height / bound %.4f, %.2f s\n", VERY_MANY,
                       (double)l.height / (double)l.bound, pl_clock_now() - start);
     }

@@ -1,8 +1,8 @@
-/* arena/layout.h - place the buffers of one device in a single block of memory.
+/* arena/offsets.h - place the buffers of one device in a single block of memory.
  *
  * Pure data: knows no graph and no program. */
-#ifndef PL_ARENA_LAYOUT_H
-#define PL_ARENA_LAYOUT_H
+#ifndef PL_ARENA_OFFSETS_H
+#define PL_ARENA_OFFSETS_H
 #include "base/arena.h"
 #include <stdint.h>
 
@@ -30,45 +30,45 @@ typedef struct pl_buf {
     const pl_wish *wish; /* or NULL */
 } pl_buf;
 
-typedef struct pl_layout {
+typedef struct pl_offsets {
     int64_t height;  /* bytes in total, <= capacity                                        */
     int64_t bound;   /* no layout is lower: the largest sum of bytes live at one step, or
                         what the search has proven beyond that                             */
     int64_t *offset; /* [n] bytes from the start of the block, multiples of the alignment   */
     bool optimal;    /* height == bound: no smaller height exists                           */
     int64_t nodes;   /* of the exact search, 0 when it was not needed                       */
-} pl_layout;
+} pl_offsets;
 
 /* The techniques. Each may change time, never an answer that the exact search has proven. */
 enum {
-    PL_LAYOUT_CANONICAL = 1, /* of equal buffers the first is the lowest */
-    PL_LAYOUT_INFERENCE = 2, /* what is left at a step fits between its floor and the top */
-    PL_LAYOUT_DOMINANCE = 4, /* nothing hangs in the air: it could be lower */
-    PL_LAYOUT_HATLESS = 8, /* a dead end that the last choice has no part in is no fault of it */
-    PL_LAYOUT_SPLIT = 16, /* buffers that no longer meet in time are placed apart */
-    PL_LAYOUT_HEADS = 32, /* as INFERENCE, with the floor of each buffer, not that of the step */
-    PL_LAYOUT_MEMO = 64, /* a rest that failed is not tried again */
-    PL_LAYOUT_TURNS = 128, /* several rules of choice take turns with growing limits */
-    PL_LAYOUT_BUMP = 256, /* placing again, what stuck out earlier (arena/bump.h) */
-    PL_LAYOUT_ALL = 511
+    PL_OFFSETS_CANONICAL = 1, /* of equal buffers the first is the lowest */
+    PL_OFFSETS_INFERENCE = 2, /* what is left at a step fits between its floor and the top */
+    PL_OFFSETS_DOMINANCE = 4, /* nothing hangs in the air: it could be lower */
+    PL_OFFSETS_HATLESS = 8, /* a dead end that the last choice has no part in is no fault of it */
+    PL_OFFSETS_SPLIT = 16, /* buffers that no longer meet in time are placed apart */
+    PL_OFFSETS_HEADS = 32, /* as INFERENCE, with the floor of each buffer, not that of the step */
+    PL_OFFSETS_MEMO = 64, /* a rest that failed is not tried again */
+    PL_OFFSETS_TURNS = 128, /* several rules of choice take turns with growing limits */
+    PL_OFFSETS_BUMP = 256, /* placing again, what stuck out earlier (arena/bump.h) */
+    PL_OFFSETS_ALL = 511
 };
 
-typedef struct pl_layout_options {
+typedef struct pl_offsets_options {
     int64_t effort; /* nodes of the exact search in all; 0: none. Over 400 buffers (of which
                        few such problems are solved) it gets (400 / n)^2 of them    */
     int64_t pairs;  /* of buffers that are compared when placing again, n^2 each time;
                        0: never                                                     */
-    unsigned off;   /* techniques left out, of the PL_LAYOUT_... above             */
+    unsigned off;   /* techniques left out, of the PL_OFFSETS_... above             */
     unsigned keys;  /* greedy keys used, bits 1 << PL_KEY_... of arena/keys.h; 0:
                        PL_KEYS_DEFAULT, or PL_KEY_BEST alone for over 20,000 */
     bool any;       /* stop at the first layout within the capacity                */
-} pl_layout_options;
+} pl_offsets_options;
 
 /* Place n buffers so that no two that are live together overlap. Best fit: large buffers first,
- * each in the tightest gap that its neighbours in time leave (the rule of TensorFlow Lite's
- * "greedy by size" planner, Pisarchyk & Lee 2020, arXiv:2001.03288, algorithm 3). If that is above
- * what is live at a step they are placed again some times, as pl_layout_solve does; only if that is
- * above the capacity other greedy keys are tried.
+ * each in the tightest gap that its neighbours in time leave (the rule of TensorFlow Lite's "greedy
+ * by size" planner, Pisarchyk & Lee 2020, arXiv:2001.03288, algorithm 3). If that is above what is
+ * live at a step they are placed again some times, as pl_offsets_solve does; only if that is above
+ * the capacity other greedy keys are tried.
  *
  *   buf       [n] in any order; not kept after the call
  *   align     bytes, a power of two; sizes are rounded up to it
@@ -77,22 +77,22 @@ typedef struct pl_layout_options {
  *
  * Fails with PL_EINFEASIBLE; the message gives the step where most memory is live, the bytes live
  * there, the height found and the capacity. */
-PL_MUST_CHECK bool pl_layout_place(int n, const pl_buf buf[], int64_t align, int64_t capacity,
-                                   pl_arena *out, pl_layout *layout, pl_err *err);
+PL_MUST_CHECK bool pl_offsets_place(int n, const pl_buf buf[], int64_t align, int64_t capacity,
+                                   pl_arena *out, pl_offsets *layout, pl_err *err);
 
-/* The lowest layout that the effort finds: the first greedy key, placing again, other keys, then
- * an exact search at capacity = bound, upwards while it proves that nothing fits, between bound and
+/* The lowest layout that the effort finds: the first greedy key, placing again, other keys, then an
+ * exact search at capacity = bound, upwards while it proves that nothing fits, between bound and
  * best when its effort ends (which proves nothing). Each is tried only above the bound. The same
  * input gives the same output: effort is counted in pairs and nodes. With gaps that keep some bytes
  * there is no exact search; the bound still holds. Otherwise as above. */
-PL_MUST_CHECK bool pl_layout_solve(int n, const pl_buf buf[], int64_t align, int64_t capacity,
-                                   const pl_layout_options *options, pl_arena *out,
-                                   pl_layout *layout, pl_err *err);
+PL_MUST_CHECK bool pl_offsets_solve(int n, const pl_buf buf[], int64_t align, int64_t capacity,
+                                   const pl_offsets_options *options, pl_arena *out,
+                                   pl_offsets *layout, pl_err *err);
 
 /* Independent check of all that live together; shares no code with the above. The bound must
  * be at least the bytes live at some step and at most the height, `optimal` must say whether it is
  * the height; what a search proved beyond that it cannot judge. Fails with PL_EMISMATCH. */
-PL_MUST_CHECK bool pl_layout_check(int n, const pl_buf buf[], int64_t align, int64_t capacity,
-                                   const pl_layout *layout, pl_err *err);
+PL_MUST_CHECK bool pl_offsets_check(int n, const pl_buf buf[], int64_t align, int64_t capacity,
+                                   const pl_offsets *layout, pl_err *err);
 
 #endif

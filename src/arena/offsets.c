@@ -1,4 +1,4 @@
-#include "arena/layout.h"
+#include "arena/offsets.h"
 
 #include "arena/bump.h"
 #include "arena/exact.h"
@@ -8,8 +8,8 @@
 
 enum {
     MANY = 20000, /* beyond it one greedy key is tried unless they are named: each takes n^2      */
-    QUICK = 16,   /* rounds of pl_layout_place: what is solved at all mostly needs fewer than ten */
-    SMALL = 400,  /* up to it the exact search gets its whole effort                              */
+    QUICK = 16,  /* rounds of pl_offsets_place: what is solved at all mostly needs fewer than ten */
+    SMALL = 400, /* up to it the exact search gets its whole effort                              */
     ROUNDS = 2000 /* of placing again, at most: who has not learned by then does not             */
 };
 
@@ -31,13 +31,13 @@ static void keep_lower(state *s, int64_t height)
     s->height = height;
 }
 
-static bool is_enough(const state *s, const pl_layout_options *o)
+static bool is_enough(const state *s, const pl_offsets_options *o)
 {
     if (s->height < 0) return false;
     return s->height == s->bound || (o->any && s->height <= s->capacity);
 }
 
-static unsigned find_keys(const state *s, const pl_layout_options *o)
+static unsigned find_keys(const state *s, const pl_offsets_options *o)
 {
     if (o->keys) return o->keys;
     unsigned keys = s->p->n > MANY ? 1u << PL_KEY_BEST : PL_KEYS_DEFAULT;
@@ -46,23 +46,23 @@ static unsigned find_keys(const state *s, const pl_layout_options *o)
     return keys;
 }
 
-static void try_keys(state *s, const pl_layout_options *o, unsigned keys)
+static void try_keys(state *s, const pl_offsets_options *o, unsigned keys)
 {
     for (int k = 0; k < PL_KEYS_COUNT && !is_enough(s, o); k++)
         if (keys >> k & 1) keep_lower(s, pl_keys_place(s->p, (pl_key)k, s->now));
 }
 
 /* Below what is live nothing is to be had. */
-static void try_bump(state *s, const pl_layout_options *o)
+static void try_bump(state *s, const pl_offsets_options *o)
 {
     const bool aims = o->any && s->capacity > s->bound;
     const int64_t pairs = (int64_t)s->p->n * s->p->n;
-    if (o->off & PL_LAYOUT_BUMP || !pairs || (o->any && s->capacity < s->bound)) return;
+    if (o->off & PL_OFFSETS_BUMP || !pairs || (o->any && s->capacity < s->bound)) return;
     int64_t rounds = o->pairs / pairs < ROUNDS ? o->pairs / pairs : ROUNDS;
     keep_lower(s, pl_bump_place(s->p, aims ? s->capacity : s->bound, rounds, s->now));
 }
 
-static int64_t find_effort(const state *s, const pl_layout_options *o)
+static int64_t find_effort(const state *s, const pl_offsets_options *o)
 {
     const double n = s->p->n, share = n > SMALL ? SMALL / n * (SMALL / n) : 1;
     return (int64_t)((double)o->effort * share);
@@ -89,7 +89,7 @@ static int64_t use(int64_t *nodes, int64_t share)
 }
 
 /* From the bound up, as long as it is proven that nothing fits; a quarter of the effort at most. */
-static void raise_bound(state *s, pl_exact *x, const pl_layout_options *o, int64_t *nodes)
+static void raise_bound(state *s, pl_exact *x, const pl_offsets_options *o, int64_t *nodes)
 {
     int64_t some = use(nodes, *nodes / 4);
     s->bound = pl_boxes_round(s->bound, s->p->unit);
@@ -103,7 +103,7 @@ static void raise_bound(state *s, pl_exact *x, const pl_layout_options *o, int64
 /* First the capacity asked for, if it is below what is known; then in halves between what may be
  * and what is. What ran out of nodes counts as not to be had, but proves nothing: the bound moves
  * only with what was proven. */
-static void lower_height(state *s, pl_exact *x, const pl_layout_options *o, int64_t *nodes)
+static void lower_height(state *s, pl_exact *x, const pl_offsets_options *o, int64_t *nodes)
 {
     int64_t unit = s->p->unit, low = s->bound;
     if (s->height > s->capacity && s->capacity >= s->bound) {
@@ -123,7 +123,7 @@ static void lower_height(state *s, pl_exact *x, const pl_layout_options *o, int6
     }
 }
 
-static void search(state *s, const pl_layout_options *o, int64_t *nodes)
+static void search(state *s, const pl_offsets_options *o, int64_t *nodes)
 {
     const unsigned keys = find_keys(s, o), first = keys & -keys;
     try_keys(s, o, first);
@@ -181,9 +181,9 @@ static bool fail_size(int n, int64_t align, int64_t capacity, pl_err *err)
                       n, (long long)align, (long long)capacity);
 }
 
-bool pl_layout_solve(int n, const pl_buf buf[], int64_t align, int64_t capacity,
-                     const pl_layout_options *options, pl_arena *out, pl_layout *layout,
-                     pl_err *err)
+bool pl_offsets_solve(int n, const pl_buf buf[], int64_t align, int64_t capacity,
+                      const pl_offsets_options *options, pl_arena *out, pl_offsets *layout,
+                      pl_err *err)
 {
     PL_ASSERT_CMP(n, >=, 0);
     PL_ASSERT(align > 0 && (align & (align - 1)) == 0);
@@ -198,8 +198,8 @@ bool pl_layout_solve(int n, const pl_buf buf[], int64_t align, int64_t capacity,
         search(&s, options, &nodes);
         ok = s.height >= 0 && s.height <= capacity;
         if (ok) {
-            *layout = (pl_layout){ s.height, s.bound, PL_NEW_N(out, int64_t, n),
-                                   s.height == s.bound, nodes };
+            *layout = (pl_offsets){ s.height, s.bound, PL_NEW_N(out, int64_t, n),
+                                    s.height == s.bound, nodes };
             if (n) memcpy(layout->offset, s.best, (size_t)n * sizeof *s.best);
         } else {
             fail_infeasible(&s, err);
@@ -209,13 +209,13 @@ bool pl_layout_solve(int n, const pl_buf buf[], int64_t align, int64_t capacity,
     return ok;
 }
 
-bool pl_layout_place(int n, const pl_buf buf[], int64_t align, int64_t capacity, pl_arena *out,
-                     pl_layout *layout, pl_err *err)
+bool pl_offsets_place(int n, const pl_buf buf[], int64_t align, int64_t capacity, pl_arena *out,
+                      pl_offsets *layout, pl_err *err)
 {
     const int64_t pairs = n > MANY ? 0 : QUICK * (int64_t)n * n;
-    const pl_layout_options quick = { .pairs = pairs, .keys = 1u << PL_KEY_BEST };
-    const pl_layout_options wide = { .any = true };
-    if (pl_layout_solve(n, buf, align, capacity, &quick, out, layout, err)) return true;
+    const pl_offsets_options quick = { .pairs = pairs, .keys = 1u << PL_KEY_BEST };
+    const pl_offsets_options wide = { .any = true };
+    if (pl_offsets_solve(n, buf, align, capacity, &quick, out, layout, err)) return true;
     *err = (pl_err){ 0 };
-    return pl_layout_solve(n, buf, align, capacity, &wide, out, layout, err);
+    return pl_offsets_solve(n, buf, align, capacity, &wide, out, layout, err);
 }

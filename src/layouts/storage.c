@@ -1,10 +1,10 @@
-#include "layouts/states.h"
+#include "layouts/storage.h"
 
 #include "graph/op.h"
 
 #include <string.h>
 
-void pl_states_append(pl_placement *p, int dim, int axis)
+void pl_storage_append(pl_placement *p, int dim, int axis)
 {
     pl_split x = { .dim = (int8_t)dim };
     for (int i = 0; i < p->n; i++)
@@ -15,37 +15,50 @@ void pl_states_append(pl_placement *p, int dim, int axis)
 
 /* -- inputs ------------------------------------------------------------------------------------ */
 
-/* The dimension of an input that the first window slides over, or -1. */
-static int find_rows(const pl_graph *g, const pl_value *x)
+static void split_rows(const pl_strategy *s, pl_plan *p, const pl_value *x)
 {
-    for (int i = 0; i < g->nodes.n; i++)
-        for (int k = 0; k < g->nodes.at[i]->n_in; k++) {
-            const pl_operand *o = &g->nodes.at[i]->sig->operand[k];
-            for (int d = 0; d < o->rank && pl_graph_leaf(g->nodes.at[i]->in[k]) == x; d++)
-                if (o->dim[d].window >= 0) return d;
-        }
-    return -1;
+    const unsigned batch = pl_strategy_axes(s, PL_AXIS_BATCH);
+    const unsigned rows = pl_strategy_axes(s, PL_AXIS_ROWS);
+    int64_t left = x->shape.dim[0];
+    for (int a = 0; a < p->mesh.n && x->shape.dim[0] > 1; a++) {
+        const int size = p->mesh.axis[a].size;
+        if (!(batch >> a & 1) && !(rows >> a & 1 && left >= size)) continue;
+        pl_placement_split(&p->stored[x->id], 0, a);
+        left /= size;
+    }
+    p->stored[x->id] = pl_placement_normal(&p->stored[x->id], &p->mesh, &x->shape);
 }
 
-void pl_states_inputs(pl_plan *p)
+static bool split_more(const pl_strategy *s, pl_plan *p, pl_err *err)
 {
-    static const char *const axes[] = { "data", "shard", "expert", "depth", "row", "i" };
-    int spatial = pl_mesh_find(&p->mesh, "spatial");
+    for (int i = 0; i < s->n_degrees; i++) {
+        const pl_layout *l = s->degree[i].layout;
+        if (l->inputs && !l->inputs(p, err)) return false;
+    }
+    return true;
+}
+
+static bool check_batch(const pl_strategy *s, const pl_graph *g, pl_err *err)
+{
+    long long devices = 1;
+    for (int i = 0; i < s->n_degrees; i++)
+        if (s->degree[i].use & PL_AXIS_BATCH) devices *= s->degree[i].size;
+    for (int i = 0; i < g->values.n && devices > 1; i++)
+        if (g->values.at[i]->role == PL_INPUT && g->values.at[i]->shape.rank) return true;
+    return devices == 1 || pl_err_set(err, PL_EINPUT,
+                                      "strategy '%s': the graph has no input whose rows %lld "
+                                      "devices could share",
+                                      s->text, devices);
+}
+
+bool pl_storage_inputs(const pl_strategy *s, pl_plan *p, pl_err *err)
+{
+    const bool split = split_more(s, p, err);
     for (int v = 0; v < p->graph->values.n; v++) {
         const pl_value *x = p->graph->values.at[v];
-        if (x->role != PL_INPUT || !x->shape.rank) continue;
-        int rows = spatial >= 0 ? find_rows(p->graph, x) : -1;
-        if (rows > 0) pl_placement_split(&p->stored[v], rows, spatial);
-        if (x->shape.dim[0] < 2) continue;
-        int64_t left = x->shape.dim[0];
-        for (int k = 0; k < 6; k++) {
-            int a = pl_mesh_find(&p->mesh, axes[k]);
-            if (a < 0 || (k >= 3 && left < p->mesh.axis[a].size)) continue;
-            pl_placement_split(&p->stored[v], 0, a);
-            left /= p->mesh.axis[a].size;
-        }
-        p->stored[v] = pl_placement_normal(&p->stored[v], &p->mesh, &x->shape);
+        if (x->role == PL_INPUT && x->shape.rank) split_rows(s, p, x);
     }
+    return check_batch(s, p->graph, err) && split;
 }
 
 /* -- states ------------------------------------------------------------------------------------ */
@@ -56,7 +69,7 @@ static const pl_value *find_like(const pl_plan *like, const pl_value *v)
     return x && x->role == PL_STATE && pl_shape_same(&x->shape, &v->shape) ? x : NULL;
 }
 
-void pl_states_like(pl_follow *f, const pl_plan *like)
+void pl_storage_like(pl_follow *f, const pl_plan *like)
 {
     const pl_graph *g = f->plan->graph;
     for (int i = 0; i < g->values.n && like; i++) {
@@ -161,44 +174,63 @@ static bool split_state(pl_plan *p, const member *x, const pl_value *v, pl_place
 
 /* What is added up stays as it was made: a sum pending over the axes that split the batch, or with
  * zero=2 split over one of them. */
-static void leave_pending(const pl_roles *r, pl_placement *at)
+static void leave_pending(const pl_layers *r, pl_placement *at)
 {
+    const unsigned batch = pl_strategy_axes(r->strategy, PL_AXIS_BATCH);
     const pl_mesh *m = &r->follow.plan->mesh;
-    const int axes[] = { r->data, r->shard, r->expert };
-    for (int k = 0; k < 3; k++)
-        if (axes[k] >= 0 && m->axis[axes[k]].size > 1 && pl_placement_find(at, axes[k]) < 0)
-            at->pending |= (uint8_t)(1u << axes[k]);
+    for (int a = 0; a < m->n; a++)
+        if (batch >> a & 1 && m->axis[a].size > 1 && pl_placement_find(at, a) < 0)
+            at->pending |= (uint8_t)(1u << a);
 }
 
-void pl_states_finish(pl_roles *r, const pl_plan *like)
+/* Of all layouts: the one that says something. */
+static pl_rest find_rest(const pl_strategy *s, pl_state_kind kind)
 {
-    static const int least[] = {
-        [PL_BUFFER] = 4, [PL_WEIGHT] = 3, [PL_MOMENT] = 1, [PL_GRAD_SUM] = 2
-    };
+    pl_rest r = { 0 };
+    for (int i = 0; pl_layouts[i] && !r.n; i++)
+        if (pl_layouts[i]->rest) r = pl_layouts[i]->rest(s, kind);
+    return r;
+}
+
+static void store_state(pl_layers *r, const member *m, const pl_value *v, pl_placement at)
+{
     pl_follow *f = &r->follow;
-    pl_plan *p = f->plan;
+    const pl_rest rest = find_rest(r->strategy, v->kind);
+    bool split = rest.n && split_state(f->plan, m, v, &at, rest.axis[0]);
+    for (int i = 1; i < rest.n && split; i++) (void)split_state(f->plan, m, v, &at, rest.axis[i]);
+    if (v->kind == PL_GRAD_SUM) leave_pending(r, &at);
+    if (split || f->open[v->id]) pl_follow_store(f, v, &at);
+}
+
+/* What is made of a state alone is gathered again with it. */
+static void regather(const pl_layers *r)
+{
+    const pl_follow *f = &r->follow;
+    for (int i = 0; i < f->plan->graph->values.n; i++) {
+        const pl_value *v = f->plan->graph->values.at[i];
+        const pl_rest rest = find_rest(r->strategy, v->kind);
+        if (v->role == PL_STATE && rest.regather) f->plan->regather[i] = rest.regather;
+        if (f->cast[i]) f->plan->regather[f->cast[i]->id] = f->plan->regather[i];
+    }
+}
+
+void pl_storage_finish(pl_layers *r, const pl_plan *like)
+{
+    pl_follow *f = &r->follow;
+    const pl_plan *p = f->plan;
     const pl_graph *g = p->graph;
     member *m = PL_NEW_N(f->arena, member, g->values.n + 1);
     pl_placement *at = PL_NEW_N(f->arena, pl_placement, g->values.n + 1);
-    int axis = r->shard >= 0 ? r->shard : r->data;
     find_updates(g, m);
     follow_sums(g, m);
     find_readers(g, m);
+    regather(r);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i], *from = v->of ? v->of : v;
         if (v->role == PL_STATE && !f->open[from->id]) at[i] = p->stored[from->id];
     }
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        bool split = v->role == PL_STATE && r->strategy->zero >= least[v->kind] && axis >= 0;
-        bool twice = split && r->strategy->secondary; /* hpz: over both axes at rest */
-        if (split && v->kind == PL_WEIGHT)
-            p->regather[i] = (uint8_t)(twice ? 1u << axis : UINT8_MAX);
-        if (f->cast[i]) p->regather[f->cast[i]->id] = p->regather[i];
-        if (v->role != PL_STATE || find_like(like, v)) continue;
-        if (split) split = split_state(p, &m[i], v, &at[i], axis);
-        if (split && twice && r->data >= 0) (void)split_state(p, &m[i], v, &at[i], r->data);
-        if (v->kind == PL_GRAD_SUM) leave_pending(r, &at[i]);
-        if (split || f->open[i]) pl_follow_store(f, v, &at[i]);
+        if (v->role == PL_STATE && !find_like(like, v)) store_state(r, &m[i], v, at[i]);
     }
 }
