@@ -86,7 +86,8 @@ void pl_manual_man(int n, const pl_command *const command[], const char *version
     fputs(".SH STRATEGIES\nWords, joined by commas.\n", to);
     put_as_is(to, pl_text_get(&strategies));
     fputs(".SH SEARCHES\n", to);
-    for (const pl_baseline *b = pl_baselines; b->name; b++) {
+    for (const pl_planner *const *p = pl_planners; *p; p++) {
+        const pl_planner *b = *p;
         fprintf(to, ".TP\n\\fB%s\\fR\n", b->name);
         put(to, b->about);
         fputs("\n", to);

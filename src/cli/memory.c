@@ -4,11 +4,11 @@
 #include "base/file.h"
 #include "base/output.h"
 #include "cli/commands.h"
+#include "cli/request.h"
 #include "cli/sizes.h"
 #include "arena/caching.h"
 #include "arena/csv.h"
 #include "arena/keys.h"
-#include "planners/best.h"
 #include "report/html.h"
 #include "train/optim.h"
 
@@ -22,6 +22,7 @@ enum { MOST_BYTES = 1 << 30, MOST_ROWS = 64 };
 typedef struct memory_args {
     const char *optimizer, *strategy, *order, *layout, *csv, *file, *page;
     pl_sizes sizes;
+    pl_request_args request;
     int64_t devices, capacity, moves, nodes;
     double clip;
     bool unfused, json;
@@ -40,6 +41,7 @@ static const pl_opt opts[] = {
     { "devices",   INT(devices),    "N",    "1",  "the step of one of so many", 1,
       PL_CLUSTER_DEVICES, .needs = "!csv" },
     { "strategy",  TEXT(strategy),  "TEXT", "dp", "how it is split; words below", .needs = "!csv" },
+    PL_SEARCH_OPTS(request, "!csv"), PL_LOWER_OPTS(request, "!csv"),
     { "order",     TEXT(order),     "NAME", NULL, "one order only; names below", .needs = "!csv" },
     { "layout",    TEXT(layout),    "NAME", NULL, "one layout only; names below", .needs = "!csv" },
     { "csv",       TEXT(csv),       "FILE", NULL, "a layout problem instead: id,lower,upper,size" },
@@ -286,31 +288,17 @@ static bool write_page(const study *s, pl_output *file, pl_err *err)
     return true;
 }
 
-/* Of auto the plan that pleat plan finds. */
-static bool find_plan(const pl_strategy *s, const pl_graph *g, pl_arena *arena, const pl_plan **out,
-                      pl_err *err)
-{
-    pl_best *best;
-    pl_plan *plan;
-    if (s->automatic) {
-        PL_TRY(
-            pl_best_of(s, g, &(pl_auto_options){ 0 }, &(pl_lower_options){ 0 }, arena, &best, err));
-        *out = best->take->plan;
-        return true;
-    }
-    PL_TRY(pl_strategy_plan(s, g, NULL, arena, &plan, err));
-    *out = plan;
-    return true;
-}
-
 static bool study_model(const memory_args *a, const char *spec, pl_arena *arena, pl_err *err)
 {
     study s = { .a = a, .arena = arena };
     pl_model_args m;
     pl_graph *g;
-    pl_strategy how;
+    pl_plan_request request;
+    pl_found *found;
     pl_output page;
     if (a->page) PL_TRY(pl_output_open(a->page, arena, &page, err));
+    PL_TRY(pl_request_make(&a->request, arena, &request, err));
+    PL_TRY(pl_strategy_parse(a->strategy, (int)a->devices, arena, &request.strategy, err));
     PL_TRY(pl_model_parse(pl_sizes_spec(&a->sizes, spec, arena), arena, &m, err));
     pl_sizes_tell(&m);
     pl_optim o = pl_optim_usual(a->optimizer);
@@ -318,8 +306,8 @@ static bool study_model(const memory_args *a, const char *spec, pl_arena *arena,
     o.unfused = a->unfused;
     pl_builder b = pl_optim_step(&m, &o, arena);
     PL_TRY(pl_builder_done(&b, &g, err));
-    PL_TRY(pl_strategy_parse(a->strategy, (int)a->devices, arena, &how, err));
-    PL_TRY(find_plan(&how, g, arena, &s.plan, err));
+    PL_TRY(pl_plan_find(&request, g, arena, &found, err));
+    s.plan = found->take->plan;
     s.store = pl_store_new(s.plan, 0, arena);
     const bool ok = add_rows(&s, err);
     show_progress(NULL, NULL);

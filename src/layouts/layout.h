@@ -24,13 +24,13 @@ typedef struct pl_word {
 
 /* What an axis is for. */
 enum {
-    PL_AXIS_BATCH = 1,     /* splits the rows of every input: gradients are pending over it        */
-    PL_AXIS_ROWS = 2,      /* splits rows of inputs, as far as there are enough                    */
+    PL_AXIS_BATCH = 1,     /* splits the rows of every input: gradients are pending over it       */
+    PL_AXIS_ROWS = 2,      /* splits rows of inputs, as far as there are enough                   */
     PL_AXIS_LAYERS = 4,    /* splits linear layers: one at least, or the strategy is refused;
-                              states that no layer reads are stored as they are read first         */
-    PL_AXIS_ROAM = 8,      /* between layers it may split any factor (follow.h)                    */
-    PL_AXIS_BACKWARD = 16, /* so it may in the backward pass                                       */
-    PL_AXIS_INNER = 32     /* of rows it takes the innermost factor with room, not the outermost   */
+                              states that no layer reads are stored as they are read first        */
+    PL_AXIS_ROAM = 8,      /* between layers it may split any factor (follow.h)                   */
+    PL_AXIS_BACKWARD = 16, /* so it may in the backward pass                                      */
+    PL_AXIS_INNER = 32     /* of rows it takes the innermost factor with room, not the outermost  */
 };
 
 /* Where states of a kind are kept, beyond what the layers say: over these axes of the mesh too, one

@@ -18,7 +18,7 @@ static json_t *mesh_json(const pl_mesh *m)
 
 static json_t *search_json(const pl_told *t)
 {
-    const pl_auto *x = t->best->found;
+    const pl_auto *x = t->best->search;
     if (!x) return json_pack("{s:s}", "method", "none");
     const pl_tables *tables = x->mesh[x->best].tables;
     bool blocks = tables->n_classes > 0;
@@ -114,7 +114,7 @@ static json_t *runners_up_json(const pl_told *t)
 {
     json_t *list = json_array();
     for (int i = 1; i < t->best->n; i++) {
-        const pl_contender *k = &t->best->at[i];
+        const pl_candidate *k = &t->best->at[i];
         json_array_append_new(
             list, json_pack("{s:s, s:s, s:o, s:f, s:I, s:b}", "name", k->name, "strategy",
                             k->searched ? "auto" : k->name, "mesh", mesh_json(&k->plan->mesh),

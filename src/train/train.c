@@ -196,7 +196,6 @@ static bool lower(runner *r, pl_arena *arena, int *n_programs, pl_err *err)
 {
     const pl_train_job *j = r->j;
     const pl_plan *all = j->plan[j->n_programs > UPDATE ? UPDATE : STEP];
-    const pl_lower_options options = pl_train_lower(&j->o);
     int n = j->n_programs, n_gathers = 0;
     r->store = pl_store_new(all, r->rank, arena);
     if (j->o.save) {
@@ -207,7 +206,7 @@ static bool lower(runner *r, pl_arena *arena, int *n_programs, pl_err *err)
     r->program = PL_NEW_N(arena, const pl_program *, *n_programs);
     for (int i = 0; i < n; i++) {
         pl_program *p;
-        PL_TRY(pl_program_lower(j->plan[i], r->rank, r->store, &options, arena, &p, err));
+        PL_TRY(pl_program_lower(j->plan[i], r->rank, r->store, &j->o.plan.lower, arena, &p, err));
         r->program[i] = p;
     }
     for (int i = 0; i < n_gathers; i++) r->program[n + i] = r->gather->program[i];

@@ -277,7 +277,7 @@ static bool lower(pl_verify_side *s, const pl_plan *const plan[], bool split, pl
     s->store = pl_store_new(plan[s->graphs->runs > 1 ? UPDATE : STEP], s->rank, s->arena);
     for (int i = 0; i < s->graphs->n; i++) {
         pl_program *p;
-        PL_TRY(pl_program_lower(plan[i], s->rank, s->store, &s->o->lower, s->arena, &p, err));
+        PL_TRY(pl_program_lower(plan[i], s->rank, s->store, &s->o->plan.lower, s->arena, &p, err));
         if (split) PL_TRY(pl_program_check(p, err));
         if (split && s->o->spoil) s->o->spoil(p, s->o->spoil_arg);
         s->program[i] = p;

@@ -311,7 +311,7 @@ static void test_ranks(void **state)
         pl_train_options o = options();
         diary one, many;
         o.optim.name = names[i];
-        o.bucket_bytes = i ? 4096 : 0;
+        o.plan.lower.bucket_bytes = i ? 4096 : 0;
         o.eval_batches = 2;
         train_well(&o, 1, &one);
         for (int n = 2; n <= MAX_RANKS; n *= 2) {

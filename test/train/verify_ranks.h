@@ -87,7 +87,9 @@ static inline bool verify_strategy(pl_verify *v, const char *strategy, int n, pl
 {
     const pl_verify_case *c, *exact;
     pl_verify_found g;
-    PL_TRY(pl_verify_split(v, strategy, n, a, &c, err));
+    pl_strategy s;
+    PL_TRY(pl_strategy_parse(strategy, n, a, &s, err));
+    PL_TRY(pl_verify_split(v, &s, a, &c, err));
     verify_ranks(c, n, f, err);
     const bool doubts = pl_verify_doubts(c, f);
     if (doubts) {

@@ -4,22 +4,11 @@
  * Other than published: Spartan's own smart tiling looks at groups of arrays and knows tiles of two
  * dimensions; operators are placed here in the same order as tensors, by the largest of theirs,
  * and what is not decided yet counts with the least that it could cost. */
-#include "planners/greedy.h"
-
+#include "planners/planner.h"
 #include "planners/rules.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-pl_baseline_space pl_baseline_greedy_space(const pl_tables *t, pl_arena *arena)
-{
-    pl_baseline_space s = pl_baseline_space_new(t, 0, arena);
-    unsigned axes = pl_baseline_rules_axes(t->mesh);
-    pl_baseline_space_still(&s, pl_baseline_rules_home);
-    pl_baseline_space_only(&s, pl_baseline_rules_uniform, NULL);
-    for (int v = 0; v < s.n; v++) pl_baseline_space_prefer(&s, v, pl_baseline_rules_split, &axes);
-    return s;
-}
 
 typedef struct turn { /* of a variable */
     int var;
@@ -38,7 +27,7 @@ static int64_t bytes_of(const pl_value *v)
     return pl_shape_count(&v->shape) * pl_type_bytes(v->type);
 }
 
-static int64_t largest_of(const pl_baseline_space *s, int var)
+static int64_t largest_of(const pl_space *s, int var)
 {
     const pl_graph *g = s->t->graph;
     int64_t most = 0;
@@ -52,7 +41,7 @@ static int64_t largest_of(const pl_baseline_space *s, int var)
 }
 
 typedef struct greedy {
-    const pl_baseline_space *s;
+    const pl_space *s;
     int **pairs, *n_pairs; /* [variables] those that it is in                */
     int *value;            /* [variables] chosen, or -1                      */
 } greedy;
@@ -89,7 +78,7 @@ static bool choose(greedy *x, int var, pl_err *err)
     double least = INFINITY;
     for (int i = 0; i < x->s->var[var]->n; i++) {
         if (!x->s->keep[var][i]) continue;
-        double cost = pl_baseline_space_own(x->s, PL_BASELINE_MESSAGES, var, i);
+        double cost = pl_space_own(x->s, PL_SPACE_MESSAGES, var, i);
         for (int p = 0; p < x->n_pairs[var]; p++)
             cost += pair_cost(x, &sum->pair[x->pairs[var][p]], var, i);
         if (cost < least) least = cost, x->value[var] = i;
@@ -103,8 +92,8 @@ static bool choose(greedy *x, int var, pl_err *err)
 static bool choose_all(const pl_tables *t, pl_arena *tmp, pl_arena *out, pl_answer *answer,
                        pl_err *err)
 {
-    pl_baseline_space s = pl_baseline_greedy_space(t, tmp);
-    pl_baseline_space_flatten(&s);
+    pl_space s = pl_rules_one_dimension(t, tmp);
+    pl_space_flatten(&s);
     greedy x = { .s = &s, .value = PL_NEW_N(out, int, s.n + 1) };
     turn *order = PL_NEW_N(tmp, turn, s.n + 1);
     index_pairs(&x, tmp);
@@ -115,8 +104,7 @@ static bool choose_all(const pl_tables *t, pl_arena *tmp, pl_arena *out, pl_answ
     return true;
 }
 
-bool pl_baseline_greedy(const pl_tables *t, double cap, pl_arena *out, pl_answer *answer,
-                        pl_err *err)
+static bool run(const pl_tables *t, double cap, pl_arena *out, pl_answer *answer, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("greedy");
     (void)cap;
@@ -124,3 +112,10 @@ bool pl_baseline_greedy(const pl_tables *t, double cap, pl_arena *out, pl_answer
     pl_arena_free(tmp);
     return ok;
 }
+
+const pl_planner pl_planner_spartan = {
+    .name = "spartan",
+    .about = "largest tensors first, each over its best dimension",
+    .source = "Huang et al., USENIX ATC 2015",
+    .run = run,
+};

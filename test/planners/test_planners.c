@@ -41,10 +41,10 @@ static pl_tables *tables_of(const pl_graph *g, const char *cluster, int n, const
 
 static pl_answer run(const char *name, const pl_tables *t, pl_arena *a)
 {
-    const pl_baseline *b;
+    const pl_planner *b;
     pl_answer x = { 0 };
     pl_err err = { 0 };
-    if (!pl_baseline_find(name, &b, &err) || !pl_baseline_run(b, t, INFINITY, a, &x, &err))
+    if (!pl_planner_find(name, &b, &err) || !pl_planner_run(b, t, INFINITY, a, &x, &err))
         fail_msg("%s: %s", t->graph->name, err.msg);
     return x;
 }
@@ -110,15 +110,15 @@ static void test_brute_force_refuses(void **state)
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g = training_graph("mlp:layers=3,in=16,hidden=16,classes=16,batch=16", a);
     pl_tables *t = tables_of(g, "2xv100", 1, (int[]){ 2 }, a);
-    const pl_baseline *b;
+    const pl_planner *b;
     pl_answer x;
     pl_err err = { 0 };
-    assert_true(pl_baseline_find("bruteforce", &b, &err));
-    assert_false(pl_baseline_run(b, t, INFINITY, a, &x, &err));
+    assert_true(pl_planner_find("bruteforce", &b, &err));
+    assert_false(pl_planner_run(b, t, INFINITY, a, &x, &err));
     assert_int_equal(err.code, PL_EUNSUPPORTED);
     assert_non_null(strstr(err.msg, "combinations"));
     err = (pl_err){ 0 };
-    assert_false(pl_baseline_find("alpha", &b, &err));
+    assert_false(pl_planner_find("alpha", &b, &err));
     assert_int_equal(err.code, PL_EUSAGE);
     assert_non_null(strstr(err.msg, "tofu+order"));
     pl_arena_free(a);
@@ -188,14 +188,13 @@ static const pl_graph *layer_graph(const int64_t size[3], pl_arena *a)
 /* The least of all plans in which everything is cut over both axes. */
 static double cut_at_once(const pl_tables *t, pl_arena *a)
 {
-    pl_baseline_space s = pl_baseline_space_new(t, 0, a);
-    const unsigned axes = pl_baseline_rules_axes(t->mesh);
+    pl_space s = pl_space_new(t, 0, a);
+    const unsigned axes = pl_rules_axes(t->mesh);
     pl_answer x;
     pl_err err = { 0 };
-    pl_baseline_space_only(&s, pl_baseline_rules_plain, NULL);
-    for (int v = 0; v < s.n; v++) pl_baseline_space_prefer(&s, v, pl_baseline_rules_split, &axes);
-    if (!pl_baseline_space_min(&s, PL_BASELINE_MESSAGES, false, a, &x, &err))
-        fail_msg("%s", err.msg);
+    pl_space_only(&s, pl_rules_plain, NULL);
+    for (int v = 0; v < s.n; v++) pl_space_prefer(&s, v, pl_rules_split, &axes);
+    if (!pl_space_min(&s, PL_SPACE_MESSAGES, false, a, &x, &err)) fail_msg("%s", err.msg);
     return pl_tables_cost(t, x.value).time;
 }
 
@@ -272,7 +271,8 @@ static void test_methods(void **state)
         pl_tables *t = tables_of(training_graph(w->model, a), w->cluster, w->n, w->size, a);
         double exact = run("exact", t, a).bound, tofu = INFINITY;
         print_message("%s on %s\n", w->model, w->cluster);
-        for (const pl_baseline *b = pl_baselines; b->name; b++) {
+        for (const pl_planner *const *p = pl_planners; *p; p++) {
+            const pl_planner *b = *p;
             if (!strcmp(b->name, "bruteforce")) continue;
             pl_answer x = run(b->name, t, a);
             print_message("  %-10s %.6f ms %.3f\n", b->name, 1e3 * x.time, x.time / exact);
@@ -288,7 +288,7 @@ static void test_methods(void **state)
 
 /* -- fewer values ------------------------------------------------------------------------------ */
 
-static bool is_drawn(const pl_baseline_space *s, int var, int value, const void *with)
+static bool is_drawn(const pl_space *s, int var, int value, const void *with)
 {
     pl_rng r = pl_rng_at(*(const uint64_t *)with, (uint64_t)var);
     (void)s;
@@ -296,7 +296,7 @@ static bool is_drawn(const pl_baseline_space *s, int var, int value, const void 
 }
 
 /* The same by infinite times, which the search has to find out. */
-static double least_of_masked(const pl_baseline_space *s, pl_arena *a)
+static double least_of_masked(const pl_space *s, pl_arena *a)
 {
     pl_chain c = s->chain;
     pl_sum *part[] = { &c.outside, &c.block };
@@ -322,16 +322,16 @@ static void test_fewer_values(void **state)
         const struct world *w = &worlds[seed % 2 ? 4 : 1];
         pl_arena *a = pl_arena_new("test");
         pl_tables *t = tables_of(training_graph(w->model, a), w->cluster, w->n, w->size, a);
-        pl_baseline_space s = pl_baseline_space_new(t, seed % 3 ? 1 : 0, a);
+        pl_space s = pl_space_new(t, seed % 3 ? 1 : 0, a);
         pl_answer folded = { 0 }, flat = { 0 };
         pl_err err = { 0 };
-        for (int v = 0; v < s.n; v++) pl_baseline_space_prefer(&s, v, is_drawn, &seed);
+        for (int v = 0; v < s.n; v++) pl_space_prefer(&s, v, is_drawn, &seed);
         double masked = least_of_masked(&s, a);
-        bool ok = pl_baseline_space_min(&s, PL_BASELINE_TIME, false, a, &folded, &err);
+        bool ok = pl_space_min(&s, PL_SPACE_TIME, false, a, &folded, &err);
         double cost = ok ? pl_chain_cost(&s.chain, folded.value).time : INFINITY;
-        pl_baseline_space_flatten(&s);
+        pl_space_flatten(&s);
         err = (pl_err){ 0 };
-        bool same = pl_baseline_space_min(&s, PL_BASELINE_TIME, false, a, &flat, &err) == ok;
+        bool same = pl_space_min(&s, PL_SPACE_TIME, false, a, &flat, &err) == ok;
         double other = ok && same ? flat.time : INFINITY;
         bool equal =
             !ok ? isinf(masked) : fabs(masked - cost) + fabs(other - cost) <= 1e-8 * fabs(cost);
@@ -417,7 +417,7 @@ static void test_tapas(void **state)
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g = training_graph(worlds[4].model, a);
     pl_tables *t = tables_of(g, "4xv100", 1, (int[]){ 4 }, a);
-    pl_baseline_patterns count;
+    pl_tapas_patterns count;
     pl_err err = { 0 };
     pl_answer x = run("tapas", t, a);
     int n = t->vars[1].n;
@@ -425,7 +425,7 @@ static void test_tapas(void **state)
     for (int i = 1; i < t->copies; i++)
         assert_memory_equal(x.value + t->vars[0].n, x.value + t->vars[0].n + i * n,
                             (size_t)n * sizeof(int));
-    if (!pl_baseline_tapas_count(t, &count, &err)) fail_msg("%s", err.msg);
+    if (!pl_tapas_count(t, &count, &err)) fail_msg("%s", err.msg);
     print_message("%d weights, %.0f candidates, %lld valid\n", count.weights, count.candidates,
                   (long long)count.valid);
     assert_int_equal(count.weights, 4);
@@ -440,11 +440,12 @@ static void test_cap(void **state)
     (void)state;
     pl_arena *a = pl_arena_new("test");
     pl_tables *t = tables_of(training_graph(worlds[0].model, a), "2xv100", 1, (int[]){ 2 }, a);
-    for (const pl_baseline *b = pl_baselines; b->name; b++) {
+    for (const pl_planner *const *p = pl_planners; *p; p++) {
+        const pl_planner *b = *p;
         pl_answer x;
         pl_err err = { 0 };
         if (!strcmp(b->name, "bruteforce")) continue;
-        assert_false(pl_baseline_run(b, t, 1, a, &x, &err));
+        assert_false(pl_planner_run(b, t, 1, a, &x, &err));
         assert_int_equal(err.code, PL_EINFEASIBLE);
         assert_non_null(strstr(err.msg, b->name));
     }

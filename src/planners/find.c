@@ -1,4 +1,4 @@
-#include "planners/best.h"
+#include "planners/find.h"
 
 #include "base/clock.h"
 #include "base/each.h"
@@ -10,29 +10,44 @@
 
 enum { MOST_TRIES = 6, MOST_LAYOUTS = 64 };
 
+/* A request as it is worked on. */
 typedef struct choosing {
-    pl_best *b;
+    pl_found *b;
     const pl_graph *g;
     const pl_cluster *c;
+    const pl_plan_request *r;
     pl_lower_options lower;
     pl_speed speed;
     pl_arena *out;
 } choosing;
 
-static choosing open_choosing(pl_best *b, const pl_graph *g, const pl_cluster *c,
-                              const pl_lower_options *lower, double memory, pl_arena *out)
+/* The devices that a plan is for. */
+static bool find_cluster(const pl_plan_request *r, const pl_strategy *s, pl_arena *out,
+                         const pl_cluster **c, pl_err *err)
 {
-    choosing x = { b, g, c, *lower, pl_speed_of(c), out };
+    pl_cluster *local;
+    *c = r->cluster ? r->cluster : s->cluster;
+    if (*c) return true;
+    const char *name = pl_arena_fmt(out, "local:%d", s->devices);
+    PL_TRY(pl_cluster_find(name, out, &local, err));
+    *c = local;
+    return true;
+}
+
+static choosing open_choosing(pl_found *b, const pl_graph *g, const pl_cluster *c,
+                              const pl_plan_request *r, pl_arena *out)
+{
+    choosing x = { b, g, c, r, r->lower, pl_speed_of(c), out };
     if (!x.lower.paths) x.lower.paths = pl_paths_new(out);
-    b->limit = memory > 0 ? memory : INFINITY;
+    b->limit = fmin(r->memory > 0 ? r->memory : INFINITY, pl_cluster_memory(c));
     return x;
 }
 
 static bool add(choosing *x, const char *name, const pl_plan *plan, double bound, pl_err *err)
 {
-    pl_contender *k = &x->b->at[x->b->n];
+    pl_candidate *k = &x->b->at[x->b->n];
     pl_program *program;
-    *k = (pl_contender){ .name = name, .plan = plan, .bound = bound };
+    *k = (pl_candidate){ .name = name, .plan = plan, .bound = bound };
     k->searched = strcmp(name, plan->strategy) != 0;
     k->store = pl_store_new(plan, 0, x->out);
     PL_TRY(pl_program_lower(plan, 0, k->store, &x->lower, x->out, &program, err));
@@ -45,7 +60,7 @@ static bool add(choosing *x, const char *name, const pl_plan *plan, double bound
 
 static int by_time(const void *a, const void *b)
 {
-    const pl_contender *x = a, *y = b;
+    const pl_candidate *x = a, *y = b;
     double p = x->forecast.step_seconds, q = y->forecast.step_seconds;
     if (x->fits != y->fits) return x->fits ? -1 : 1;
     if (p != q) return p < q ? -1 : 1;
@@ -53,17 +68,8 @@ static int by_time(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-bool pl_best_given(const pl_plan *plan, const pl_cluster *c, double limit,
-                   const pl_lower_options *lower, pl_arena *out, pl_best **best, pl_err *err)
-{
-    pl_best *b = *best = PL_NEW(out, pl_best);
-    choosing x = open_choosing(b, plan->graph, c, lower, limit, out);
-    b->take = b->at = PL_NEW(out, pl_contender);
-    return add(&x, plan->strategy, plan, 0, err);
-}
-
 /* The fastest that fits; INFINITY: none does. */
-static double find_fastest(const pl_best *b)
+static double find_fastest(const pl_found *b)
 {
     double least = INFINITY;
     for (int i = 0; i < b->n; i++)
@@ -79,7 +85,7 @@ typedef struct trial {
     const pl_auto_mesh *mesh;  /* what is found on a mesh                                        */
     const struct doubt *doubt; /* in this doubt                                                  */
     choosing x;
-    pl_best made; /* n 0: it came to nothing */
+    pl_found made; /* n 0: it came to nothing */
     pl_err why;   /* a layout did            */
 } trial;
 
@@ -117,8 +123,8 @@ static void make_trial(void *with, int i)
     trials *all = with;
     trial *t = &all->at[i];
     tell_trial(all);
-    t->made = (pl_best){ .found = t->x.b->found, .limit = t->x.b->limit };
-    t->made.at = PL_NEW(t->x.out, pl_contender);
+    t->made = (pl_found){ .search = t->x.b->search, .limit = t->x.b->limit };
+    t->made.at = PL_NEW(t->x.out, pl_candidate);
     t->x.b = &t->made;
     if (t->layout)
         (void)!add_layout(&t->x, t->layout, &t->why);
@@ -128,7 +134,7 @@ static void make_trial(void *with, int i)
 
 static void make_trials(const choosing *x, int n, trial t[], const char *what)
 {
-    trials all = { .n = n, .at = t, .what = what, .watch = x->b->found->watch };
+    trials all = { .n = n, .at = t, .what = what, .watch = x->b->search->watch };
     for (int i = 0; i < n; i++) {
         t[i].x = *x;
         t[i].x.out = pl_arena_new("trial");
@@ -139,7 +145,7 @@ static void make_trials(const choosing *x, int n, trial t[], const char *what)
 }
 
 /* What a trial made becomes *to, one of x's. */
-static void take_trial(choosing *x, trial *t, pl_contender *to)
+static void take_trial(choosing *x, trial *t, pl_candidate *to)
 {
     *to = *t->made.at;
     pl_arena_adopt(x->out, t->x.out);
@@ -182,7 +188,7 @@ static int usual_size(const pl_cluster *c)
     return inner > 1 && inner < n ? inner : n / 2 > 1 ? n / 2 : n;
 }
 
-static void note_refused(pl_best *b, const char *name, const pl_err *why, pl_arena *out)
+static void note_refused(pl_found *b, const char *name, const pl_err *why, pl_arena *out)
 {
     b->refused[b->n_refused++] = (pl_refused){ name, pl_arena_text(out, why->msg) };
 }
@@ -195,7 +201,7 @@ static int try_layouts(choosing *x, int n, const attempt at[], double limit)
     for (int i = 0; i < n; i++) t[i].layout = at[i].text;
     make_trials(x, n, t, "playing through layout");
     for (int i = 0; i < n; i++) {
-        pl_contender *k = &x->b->at[x->b->n];
+        pl_candidate *k = &x->b->at[x->b->n];
         if (!t[i].made.n) {
             if (at[i].known) note_refused(x->b, at[i].text, &t[i].why, x->out);
             pl_arena_free(t[i].x.out);
@@ -318,11 +324,11 @@ static bool search_doubt(const choosing *x, const pl_auto_mesh *m, const struct 
 {
     pl_tables t = doubt_tables(m->tables, d, tmp);
     const pl_search_options rough = { .effort = DOUBT_EFFORT, .start = m->answer.value };
-    const double cap = x->b->found->cap;
+    const double cap = x->b->search->cap;
     pl_err why = { 0 };
-    if (d->price < 0) return pl_tables_min(&t, cap, x->b->found->tied, NULL, tmp, answer, &why);
+    if (d->price < 0) return pl_tables_min(&t, cap, x->b->search->tied, NULL, tmp, answer, &why);
     pl_chain c = pl_tables_chain(&t, d->price, tmp);
-    return x->b->found->tied ? pl_chain_tied(&c, cap, &rough, tmp, answer, &why)
+    return x->b->search->tied ? pl_chain_tied(&c, cap, &rough, tmp, answer, &why)
                              : pl_chain_min(&c, cap, &rough, tmp, answer, &why);
 }
 
@@ -345,7 +351,7 @@ static void add_doubted(choosing *x, const pl_auto_mesh *m, const struct doubt *
 /* The last contender, that of a mesh, becomes a better one of it. */
 static void doubt_last(choosing *x, const pl_auto_mesh *m)
 {
-    pl_contender *last = &x->b->at[x->b->n - 1];
+    pl_candidate *last = &x->b->at[x->b->n - 1];
     trial t[N_DOUBTS] = { 0 };
     int n = 0;
     for (int i = 0; i < N_DOUBTS; i++)
@@ -361,10 +367,21 @@ static void doubt_last(choosing *x, const pl_auto_mesh *m)
 
 /* -- search ------------------------------------------------------------------------------------ */
 
+static const pl_auto_options *auto_options(const choosing *x)
+{
+    pl_auto_options *o = PL_NEW(x->out, pl_auto_options);
+    *o = (pl_auto_options){ .memory = x->b->limit,
+                            .tied = x->r->tied,
+                            .method = x->r->planner,
+                            .axes = x->r->axes,
+                            .watch = x->r->watch };
+    return o;
+}
+
 /* The best plan of every mesh. How much less memory it would take for one to fit; 0: one does. */
 static bool add_found(choosing *x, double *over, pl_err *err)
 {
-    const pl_auto *f = x->b->found;
+    const pl_auto *f = x->b->search;
     double least = INFINITY;
     for (int i = 0; i < f->n; i++) {
         const pl_auto_mesh *m = &f->mesh[i];
@@ -372,7 +389,7 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         pl_watch_tell(f->watch, "playing through the plan of mesh", i + 1, f->n);
         PL_TRY(add_plan(x, m, m->answer.value, err));
         if (!f->method && m->bound < find_fastest(x->b)) doubt_last(x, m);
-        const pl_contender *k = &x->b->at[x->b->n - 1];
+        const pl_candidate *k = &x->b->at[x->b->n - 1];
         least = fmin(least, fmax(0, (double)k->forecast.memory.peak - x->b->limit));
     }
     *over = least;
@@ -388,17 +405,16 @@ static bool add_least(choosing *x, const pl_auto *f, int mesh)
     return p && add(x, name, p, 0, &why) && x->b->at[x->b->n - 1].fits;
 }
 
-bool pl_best_fits(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
-                  const pl_lower_options *lower)
+bool pl_plan_fits(const pl_plan_request *r, const pl_graph *g)
 {
     pl_arena *tmp = pl_arena_new("fits");
-    pl_best b = { 0 };
+    pl_found b = { 0 };
     pl_err why = { 0 };
-    choosing x = open_choosing(&b, g, c, lower, options->memory, tmp);
+    choosing x = open_choosing(&b, g, r->cluster, r, tmp);
     bool fits = false;
-    if (pl_auto_open(g, c, options, tmp, &b.found, &why)) {
-        b.at = PL_NEW_N(tmp, pl_contender, b.found->n + 1);
-        for (int i = 0; i < b.found->n && !fits; i++) fits = add_least(&x, b.found, i);
+    if (pl_auto_open(g, x.c, auto_options(&x), tmp, &b.search, &why)) {
+        b.at = PL_NEW_N(tmp, pl_candidate, b.search->n + 1);
+        for (int i = 0; i < b.search->n && !fits; i++) fits = add_least(&x, b.search, i);
         if (!fits) (void)!add_small(&x, &why);
         fits = find_fastest(&b) < INFINITY;
     }
@@ -408,7 +424,7 @@ bool pl_best_fits(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
 
 static bool nothing_fits(const choosing *x, pl_err *err)
 {
-    const pl_contender *least = &x->b->at[0];
+    const pl_candidate *least = &x->b->at[0];
     for (int i = 1; i < x->b->n; i++)
         if (x->b->at[i].forecast.memory.peak < least->forecast.memory.peak) least = &x->b->at[i];
     const pl_forecast_memory *m = &least->forecast.memory;
@@ -428,7 +444,7 @@ static bool nothing_fits(const choosing *x, pl_err *err)
  * nothing by the tables' figures. */
 static bool search(choosing *x, pl_err *err)
 {
-    pl_auto *f = x->b->found;
+    pl_auto *f = x->b->search;
     double over, cap = x->b->limit;
     pl_err why = { 0 };
     PL_TRY(pl_auto_again(f, cap, x->out, err));
@@ -441,16 +457,16 @@ static bool search(choosing *x, pl_err *err)
     return true;
 }
 
-static bool find(choosing *x, const pl_auto_options *o, pl_err *err)
+static bool find_auto(choosing *x, pl_err *err)
 {
-    pl_best *b = x->b;
+    pl_found *b = x->b;
     pl_err why = { 0 };
-    PL_TRY(pl_auto_open(x->g, x->c, o, x->out, &b->found, err));
-    b->at = PL_NEW_N(x->out, pl_contender, (MOST_TRIES + 1) * b->found->n + MOST_LAYOUTS);
+    PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
+    b->at = PL_NEW_N(x->out, pl_candidate, (MOST_TRIES + 1) * b->search->n + MOST_LAYOUTS);
     bool searched = search(x, &why) || why.code == PL_EINFEASIBLE;
-    if (searched && b->n && !o->method) add_layouts(x);
-    for (int i = 0; searched && i < b->found->n && find_fastest(b) >= INFINITY; i++)
-        (void)!add_least(x, b->found, i);
+    if (searched && b->n && !x->r->planner) add_layouts(x);
+    for (int i = 0; searched && i < b->search->n && find_fastest(b) >= INFINITY; i++)
+        (void)!add_least(x, b->search, i);
     if (!searched || !b->n) {
         *err = why;
         return false;
@@ -458,56 +474,48 @@ static bool find(choosing *x, const pl_auto_options *o, pl_err *err)
     qsort(b->at, (size_t)b->n, sizeof *b->at, by_time);
     b->take = b->at;
     if (!b->take->fits) return nothing_fits(x, err);
-    return b->found->plan || pl_auto_again(b->found, INFINITY, x->out, err);
+    return b->search->plan || pl_auto_again(b->search, INFINITY, x->out, err);
 }
 
-bool pl_best_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
-                  const pl_lower_options *lower, pl_arena *out, pl_best **best, pl_err *err)
+/* -- the entry --------------------------------------------------------------------------------- */
+
+static bool add_given(choosing *x, const pl_plan *plan, pl_err *err)
+{
+    x->b->take = x->b->at = PL_NEW(x->out, pl_candidate);
+    return add(x, plan->strategy, plan, 0, err);
+}
+
+bool pl_plan_forecast(const pl_plan_request *r, const pl_plan *plan, pl_arena *out,
+                      pl_found **found, pl_err *err)
+{
+    pl_found *b = *found = PL_NEW(out, pl_found);
+    b->strategy = r->strategy;
+    PL_TRY(find_cluster(r, &b->strategy, out, &b->strategy.cluster, err));
+    choosing x = open_choosing(b, plan->graph, b->strategy.cluster, r, out);
+    return add_given(&x, plan, err);
+}
+
+bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out, pl_found **found,
+                  pl_err *err)
 {
     const double start = pl_clock_now();
-    pl_best *b = *best = PL_NEW(out, pl_best);
-    choosing x = open_choosing(b, g, c, lower, options->memory, out);
-    bool ok = find(&x, options, err);
-    pl_watch_tell(options->watch, NULL, 0, 0);
+    pl_found *b = *found = PL_NEW(out, pl_found);
+    pl_strategy *s = &b->strategy;
+    *s = r->strategy;
+    PL_TRY(pl_strategy_read(s, out, err));
+    PL_TRY(find_cluster(r, s, out, &s->cluster, err));
+    choosing x = open_choosing(b, g, s->cluster, r, out);
+    pl_plan *plan;
+    bool ok = s->automatic ? find_auto(&x, err)
+                           : pl_strategy_plan(s, g, NULL, out, &plan, err) &&
+                                 add_given(&x, plan, err);
+    pl_watch_tell(r->watch, NULL, 0, 0);
     b->seconds = pl_clock_now() - start;
     return ok;
 }
 
-bool pl_best_of(const pl_strategy *s, const pl_graph *g, const pl_auto_options *options,
-                const pl_lower_options *lower, pl_arena *out, pl_best **best, pl_err *err)
+bool pl_plan_beside(const pl_found *f, const pl_graph *g, pl_arena *out, pl_plan **plan,
+                    pl_err *err)
 {
-    pl_auto_options o = *options;
-    pl_strategy on = *s;
-    pl_cluster *local;
-    pl_plan *plan;
-    PL_TRY(pl_strategy_read(&on, out, err));
-    if (!on.cluster) {
-        PL_TRY(pl_cluster_find(pl_arena_fmt(out, "local:%d", s->devices), out, &local, err));
-        on.cluster = local;
-    }
-    o.memory = fmin(o.memory > 0 ? o.memory : INFINITY, pl_cluster_memory(on.cluster));
-    if (on.automatic) return pl_best_plan(g, on.cluster, &o, lower, out, best, err);
-    PL_TRY(pl_strategy_plan(&on, g, NULL, out, &plan, err));
-    return pl_best_given(plan, on.cluster, o.memory, lower, out, best, err);
-}
-
-bool pl_best_plans(const pl_strategy *s, int n, pl_graph *const graph[],
-                   const pl_auto_options *options, const pl_lower_options *lower, pl_arena *out,
-                   const pl_plan *plan[], const pl_best **best, pl_err *err)
-{
-    pl_best *found = NULL;
-    pl_strategy with = *s;
-    s = &with;
-    PL_TRY(pl_strategy_read(&with, out, err));
-    if (s->automatic) {
-        PL_TRY(pl_best_of(s, *graph, options, lower, out, &found, err));
-        *plan = found->take->plan;
-    }
-    for (int i = s->automatic; i < n; i++) {
-        pl_plan *p;
-        PL_TRY(pl_strategy_plan(s, graph[i], i ? *plan : NULL, out, &p, err));
-        plan[i] = p;
-    }
-    *best = found;
-    return true;
+    return pl_strategy_plan(&f->strategy, g, f->take->plan, out, plan, err);
 }

@@ -1,6 +1,7 @@
 /* The plan to take: those of all meshes and layouts in order; no slower than what the search finds
  * by its own figures alone, and than any published layout on these models. */
-#include "planners/best.h"
+#include "planners/find.h"
+#include "support/request.h"
 #include "layouts/strategy.h"
 #include "support/training.h"
 
@@ -24,30 +25,29 @@ static pl_cluster *cluster_of(const char *name, pl_arena *a)
     return c;
 }
 
-static const pl_best *find_best(const pl_graph *g, const pl_cluster *c, pl_arena *a)
+static const pl_found *find_best(const pl_graph *g, const pl_cluster *c, pl_arena *a)
 {
-    const pl_auto_options o = { .memory = pl_cluster_memory(c) };
-    const pl_lower_options lower = { 0 };
-    pl_best *b;
+    const pl_plan_request r = request_of("auto", c, a);
+    pl_found *b;
     pl_err err = { 0 };
-    if (!pl_best_plan(g, c, &o, &lower, a, &b, &err)) fail_msg("%s", err.msg);
+    if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%s", err.msg);
     return b;
 }
 
 static double seconds_of(const pl_plan *p, const pl_cluster *c, pl_arena *a)
 {
-    const pl_lower_options lower = { 0 };
-    pl_best *b;
+    const pl_plan_request r = { .cluster = c };
+    pl_found *b;
     pl_err err = { 0 };
-    if (!pl_best_given(p, c, pl_cluster_memory(c), &lower, a, &b, &err)) fail_msg("%s", err.msg);
+    if (!pl_plan_forecast(&r, p, a, &b, &err)) fail_msg("%s", err.msg);
     return b->take->fits ? b->take->forecast.step_seconds : INFINITY;
 }
 
-static void check_order(const pl_best *b)
+static void check_order(const pl_found *b)
 {
     assert_true(b->take == b->at && b->take->fits);
     for (int i = 1; i < b->n; i++) {
-        const pl_contender *x = &b->at[i - 1], *y = &b->at[i];
+        const pl_candidate *x = &b->at[i - 1], *y = &b->at[i];
         assert_true(x->fits || !y->fits);
         if (x->fits == y->fits) assert_true(x->forecast.step_seconds <= y->forecast.step_seconds);
         assert_string_not_equal(x->name, y->name);
@@ -55,11 +55,11 @@ static void check_order(const pl_best *b)
 }
 
 /* Each mesh has one contender, and the search's own answer there is not faster. */
-static void check_meshes(const struct row *r, const pl_best *b, const pl_cluster *c, pl_arena *a)
+static void check_meshes(const struct row *r, const pl_found *b, const pl_cluster *c, pl_arena *a)
 {
     bool faster = false;
-    for (int i = 0; i < b->found->n; i++) {
-        const pl_auto_mesh *m = &b->found->mesh[i];
+    for (int i = 0; i < b->search->n; i++) {
+        const pl_auto_mesh *m = &b->search->mesh[i];
         const char *name = pl_mesh_text(&m->mesh, a);
         double own = seconds_of(pl_tables_plan(m->tables, m->answer.value, "own", a), c, a);
         int n = 0;
@@ -74,7 +74,7 @@ static void check_meshes(const struct row *r, const pl_best *b, const pl_cluster
     if (r->doubts) assert_true(faster);
 }
 
-static void check_layouts(const struct row *r, const pl_graph *g, const pl_best *b,
+static void check_layouts(const struct row *r, const pl_graph *g, const pl_found *b,
                           const pl_cluster *c, pl_arena *a)
 {
     const char *text[MOST_LAYOUTS];
@@ -102,7 +102,7 @@ static void test_best(void **state)
         pl_arena *a = pl_arena_new("test");
         const pl_graph *g = training_graph(rows[i].model, a);
         const pl_cluster *c = cluster_of(rows[i].cluster, a);
-        const pl_best *b = find_best(g, c, a);
+        const pl_found *b = find_best(g, c, a);
         check_order(b);
         check_meshes(&rows[i], b, c, a);
         check_layouts(&rows[i], g, b, c, a);
@@ -117,16 +117,15 @@ static void test_fits(void **state)
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g = training_graph("mlp:layers=4,hidden=512,batch=256", a);
     const pl_cluster *c = cluster_of("2x4xv100", a);
-    const pl_lower_options lower = { 0 };
-    pl_auto_options o = { .memory = (double)find_best(g, c, a)->take->forecast.memory.peak };
+    pl_plan_request r = request_of("auto", c, a);
+    r.memory = (double)find_best(g, c, a)->take->forecast.memory.peak;
     int fit = 0, refused = 0;
-    for (int i = 0; i < 12; i++, o.memory *= 0.8) {
-        pl_best *b;
+    for (int i = 0; i < 12; i++, r.memory *= 0.8) {
+        pl_found *b;
         pl_err err = { 0 };
-        bool fits = pl_best_fits(g, c, &o, &lower),
-             found = pl_best_plan(g, c, &o, &lower, a, &b, &err);
-        if (fits && !found) fail_msg("it fits %g: %s", o.memory, err.msg);
-        if (found) assert_true((double)b->take->forecast.memory.peak <= o.memory);
+        bool fits = pl_plan_fits(&r, g), found = pl_plan_find(&r, g, a, &b, &err);
+        if (fits && !found) fail_msg("it fits %g: %s", r.memory, err.msg);
+        if (found) assert_true((double)b->take->forecast.memory.peak <= r.memory);
         if (!found) assert_int_equal(err.code, PL_EINFEASIBLE);
         fit += fits, refused += !found;
     }
