@@ -3,8 +3,10 @@
 #include "base/cpu.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
+#include "layouts/layout.h"
 #include "models/model.h"
 #include "ops/lib/all.h"
+#include "planners/planner.h"
 #ifdef PLEAT_HAVE_ONEDNN
 #include "backends/onednn/onednn.h"
 #endif
@@ -30,7 +32,7 @@ static const pl_opt opts[] = {
 // clang-format on
 
 typedef struct finding {
-    char text[160];
+    char text[256];
     json_t *facts; /* what --json prints: numbers and names */
 } finding;
 
@@ -169,6 +171,27 @@ static void find_built_in(finding *f)
     add_fact(f, "models", json_integer(models));
 }
 
+static void add_name(finding *f, json_t *names, const char *name)
+{
+    const size_t n = strlen(f->text);
+    snprintf(f->text + n, sizeof f->text - n, "%s%s", n ? ", " : "", name);
+    json_array_append_new(names, json_string(name));
+}
+
+static void find_layouts(finding *f)
+{
+    json_t *names = json_array();
+    for (int i = 0; pl_layouts[i]; i++) add_name(f, names, pl_layouts[i]->name);
+    add_fact(f, "layouts", names);
+}
+
+static void find_planners(finding *f)
+{
+    json_t *names = json_array();
+    for (int i = 0; pl_planners[i]; i++) add_name(f, names, pl_planners[i]->name);
+    add_fact(f, "searches", names);
+}
+
 static const struct {
     const char *name;
     void (*find)(finding *);
@@ -182,6 +205,8 @@ static const struct {
     { "MPI", find_mpi },
     { "GPU", find_gpu },
     { "built in", find_built_in },
+    { "layouts", find_layouts },
+    { "searches", find_planners },
 };
 
 static int run(const pl_command *c, int argc, char **argv)

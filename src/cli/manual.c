@@ -144,3 +144,33 @@ void pl_manual_bash(int n, const pl_command *const command[], FILE *to)
           "complete -o bashdefault -o default -F _pleat pleat # where nothing is said: files\n",
           to);
 }
+
+/* A bar in a cell would end it. */
+static void put_cell(FILE *to, const char *text)
+{
+    for (; *text; text++) fprintf(to, *text == '|' ? "\\|" : "%c", *text);
+}
+
+static void put_row(FILE *to, const char *word, const char *about, const char *source)
+{
+    fputs("| `", to);
+    put_cell(to, word);
+    fputs("` | ", to);
+    put_cell(to, about);
+    fprintf(to, " | %s |\n", source);
+}
+
+void pl_manual_layouts(FILE *to)
+{
+    fputs("| word | what it does | layout |\n|---|---|---|\n", to);
+    for (int i = 0; pl_layouts[i]; i++)
+        for (const pl_word *w = pl_layouts[i]->words; w->name; w++)
+            put_row(to, w->form, w->about, w == pl_layouts[i]->words ? pl_layouts[i]->about : "");
+}
+
+void pl_manual_searches(FILE *to)
+{
+    fputs("| `--search` | what it finds | published |\n|---|---|---|\n", to);
+    for (const pl_planner *const *p = pl_planners; *p; p++)
+        put_row(to, (*p)->name, (*p)->about, (*p)->source ? (*p)->source : "");
+}

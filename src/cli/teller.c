@@ -264,7 +264,8 @@ static void tell_end(pl_teller *t, const pl_train_event *e)
                 "; messages under way %.2f s; compute waited %.2f s, for them and for other ranks",
                 s->busy_seconds, s->exposed_seconds);
     fprintf(stderr, "\n");
-    if (pl_train_cluster(t->job) && t->steps > 1) tell_forecast(t, e, steady / (double)(t->steps - 1));
+    if (pl_train_cluster(t->job) && t->steps > 1)
+        tell_forecast(t, e, steady / (double)(t->steps - 1));
     if (shared >= NOTABLE)
         fprintf(stderr,
                 "rank 0 was without a core for %.0f %% of the time: other threads had them\n",

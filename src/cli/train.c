@@ -153,9 +153,9 @@ static bool open_trace(train_args *a, const pl_world *w, pl_arena *arena, pl_err
 
 static bool write_trace(train_args *a, const pl_train_job *job, const pl_world *w, pl_err *err)
 {
-    return !a->o.record || pl_timeline_write_run(&a->trace_file, a->trace, a->o.model,
-                                                 count_recorded(w), a->o.record, pl_train_cluster(job),
-                                                 err);
+    return !a->o.record ||
+           pl_timeline_write_run(&a->trace_file, a->trace, a->o.model, count_recorded(w),
+                                 a->o.record, pl_train_cluster(job), err);
 }
 
 /* What the rows have not filled in as it stands. */

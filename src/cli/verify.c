@@ -199,8 +199,8 @@ static void add_json(session *s, const pl_strategy *strategy, verdict v, const t
     for (int i = 0; i < m->n; i++)
         json_array_append_new(
             mesh, json_pack("{s:s, s:i}", "axis", m->axis[i].name, "size", m->axis[i].size));
-    json_t *row =
-        json_pack("{s:s, s:o, s:s}", "strategy", strategy->text, "mesh", mesh, "verdict", verdicts[v]);
+    json_t *row = json_pack("{s:s, s:o, s:s}", "strategy", strategy->text, "mesh", mesh, "verdict",
+                            verdicts[v]);
     if (v == EQUAL || v == DIFFERS) {
         json_object_set_new(row, "difference", number_or_null(f->difference));
         json_object_set_new(row, "tensor", text_or_null(f->tensor));

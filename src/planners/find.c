@@ -86,7 +86,7 @@ typedef struct trial {
     const struct doubt *doubt; /* in this doubt                                                  */
     choosing x;
     pl_found made; /* n 0: it came to nothing */
-    pl_err why;   /* a layout did            */
+    pl_err why;    /* a layout did            */
 } trial;
 
 /* All trials that are made at once, and how many have begun. */
@@ -329,7 +329,7 @@ static bool search_doubt(const choosing *x, const pl_auto_mesh *m, const struct 
     if (d->price < 0) return pl_tables_min(&t, cap, x->b->search->tied, NULL, tmp, answer, &why);
     pl_chain c = pl_tables_chain(&t, d->price, tmp);
     return x->b->search->tied ? pl_chain_tied(&c, cap, &rough, tmp, answer, &why)
-                             : pl_chain_min(&c, cap, &rough, tmp, answer, &why);
+                              : pl_chain_min(&c, cap, &rough, tmp, answer, &why);
 }
 
 static bool add_plan(choosing *x, const pl_auto_mesh *m, const int *value, pl_err *err)
@@ -506,9 +506,9 @@ bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out, pl
     PL_TRY(find_cluster(r, s, out, &s->cluster, err));
     choosing x = open_choosing(b, g, s->cluster, r, out);
     pl_plan *plan;
-    bool ok = s->automatic ? find_auto(&x, err)
-                           : pl_strategy_plan(s, g, NULL, out, &plan, err) &&
-                                 add_given(&x, plan, err);
+    bool ok = s->automatic
+                  ? find_auto(&x, err)
+                  : pl_strategy_plan(s, g, NULL, out, &plan, err) && add_given(&x, plan, err);
     pl_watch_tell(r->watch, NULL, 0, 0);
     b->seconds = pl_clock_now() - start;
     return ok;

@@ -38,8 +38,8 @@ typedef struct pl_found {
     double seconds;         /* that finding it took                                              */
 } pl_found;
 
-/* What is asked for. A plan is a function of this and of the graph alone: plan, train, verify, memory
- * and explain all ask pl_plan_find, with the same options, and get the same one. */
+/* What is asked for. A plan is a function of this and of the graph alone: plan, train, verify,
+ * memory and explain all ask pl_plan_find, with the same options, and get the same one. */
 typedef struct pl_plan_request {
     pl_strategy strategy;      /* parsed, for so many devices                                    */
     const pl_cluster *cluster; /* NULL: that of the plan file, else guesses of this machine's

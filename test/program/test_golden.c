@@ -103,8 +103,7 @@ static void check_layout(const struct model *m, const struct layout *l, const pl
     pl_err err = { 0 };
     if (!pl_cluster_find("2x2xv100", a, &c, &err)) fail_msg("%s", err.msg);
     const pl_plan_request r = request_of(l->strategy, c, a);
-    if (!pl_plan_find(&r, g, a, &b, &err))
-        fail_msg("%s %s: %s", m->name, l->name, err.msg);
+    if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%s %s: %s", m->name, l->name, err.msg);
     const pl_speed speed = pl_speed_of(c);
     pl_program_print(b->take->program, &program);
     expect_parsed(b->take, &speed, pl_text_get(&program), a);

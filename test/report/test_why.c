@@ -42,7 +42,7 @@ static void test_is_the_plan(void **state)
             pl_placement x = pl_plan_operand(p, i, o), y = pl_plan_operand(q, i, o);
             assert_true(pl_placement_same(&x, &y));
         }
-    assert_true(isinf(t.reason.cap));
+    assert_true(t.reason.cap > 100 * t.reason.memory);
     pl_arena_free(a);
 }
 
@@ -82,8 +82,7 @@ static void test_layout(void **state)
         const pl_candidate *k = &t.best->at[i];
         if (k->bound > 0) continue;
         t.best->take = &t.best->at[i];
-        if (!pl_why_open(t.best, a, &t.reason, &t.about, &err))
-            fail_msg("%s", err.msg);
+        if (!pl_why_open(t.best, a, &t.reason, &t.about, &err)) fail_msg("%s", err.msg);
         if (t.about != k) continue;
         assert_string_equal(t.reason.plan->strategy, k->name);
         assert_true(t.reason.seconds >= t.best->search->bound * (1 - 1e-9));

@@ -1,4 +1,5 @@
-/* test/support/request.h - what is asked of pl_plan_find, from the text of a strategy and a cluster. */
+/* test/support/request.h - what is asked of pl_plan_find, from the text of a strategy and a
+ * cluster. */
 #ifndef PL_TEST_SUPPORT_REQUEST_H
 #define PL_TEST_SUPPORT_REQUEST_H
 #include "planners/find.h"

@@ -1,5 +1,5 @@
-/* One request has one plan: what pl_plan_find finds, what a training job trains and what is verified
- * are the same to the last byte, whatever the options. */
+/* One request has one plan: what pl_plan_find finds, what a training job trains and what is
+ * verified are the same to the last byte, whatever the options. */
 #include "plan/file.h"
 #include "support/request.h"
 #include "train/job.h"
@@ -41,8 +41,8 @@ static pl_plan_request ask(size_t i, pl_arena *a)
     pl_cluster *c;
     pl_plan_request r = { .tied = cases[i].tied, .axes = cases[i].axes };
     pl_err err = { 0 };
-    r.lower = (pl_lower_options){ .bucket_bytes = cases[i].bucket,
-                                  .step_bytes = cases[i].steps_over };
+    r.lower =
+        (pl_lower_options){ .bucket_bytes = cases[i].bucket, .step_bytes = cases[i].steps_over };
     bool ok = pl_strategy_parse(cases[i].strategy, DEVICES, a, &r.strategy, &err);
     if (ok && cases[i].search) ok = pl_planner_find(cases[i].search, &r.planner, &err);
     if (ok && cases[i].cluster) {
@@ -62,8 +62,7 @@ static const pl_found *find(const pl_plan_request *r, const char *model, const p
     pl_err err = { 0 };
     if (!pl_model_parse(model, a, &args, &err)) fail_msg("%s", err.msg);
     pl_builder b = pl_optim_step(&args, o, a);
-    if (!pl_builder_done(&b, &g, &err) || !pl_plan_find(r, g, a, &f, &err))
-        fail_msg("%s", err.msg);
+    if (!pl_builder_done(&b, &g, &err) || !pl_plan_find(r, g, a, &f, &err)) fail_msg("%s", err.msg);
     return f;
 }
 

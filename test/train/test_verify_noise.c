@@ -115,7 +115,8 @@ static void test_blocks_beside_each_other(void **state)
     pl_err err;
     (void)state;
     o.steps = 1;
-    o.plan.lower = (pl_lower_options){ .bucket_bytes = 64, .step_bytes = 1, .order = PL_ORDER_PLEAT };
+    o.plan.lower =
+        (pl_lower_options){ .bucket_bytes = 64, .step_bytes = 1, .order = PL_ORDER_PLEAT };
     if (!verify(&o, "auto", 8, a, &f, &err)) fail_msg("%s", err.msg);
     pl_arena_free(a);
 }
