@@ -10,18 +10,18 @@ typedef struct pl_box {
     int64_t low, high; /* bytes from the offset of its buffer  */
 } pl_box;
 
-typedef struct pl_item {
+typedef struct pl_boxed {
     int64_t bytes;        /* rounded up to the alignment of all                  */
     int64_t align;        /* of the offset: least common multiple with its own   */
     int64_t fixed, hint;  /* -1: none                                            */
     int64_t birth, death; /* as given: the keys look at durations                */
     int32_t from, to;     /* their ranks                                         */
     int first, n_boxes;  /* in boxes->box; none when it is empty             */
-} pl_item;
+} pl_boxed;
 
 typedef struct pl_boxes {
     int n, n_boxes, n_times;
-    pl_item *item;       /* [n] in the order of the caller                             */
+    pl_boxed *item;       /* [n] in the order of the caller                             */
     pl_box *box;     /* [n_boxes] by item, then by time                           */
     int64_t bound;       /* no layout is lower                                         */
     int64_t live, step;  /* bytes live where most are, and the first such step         */

@@ -55,7 +55,7 @@ pl_exact *pl_exact_new(const pl_boxes *p, unsigned off, int64_t effort, pl_arena
     for (int i = 0; i < f->n_blocks; i++)
         if ((double)f->block[i].bytes > most) most = (double)f->block[i].bytes;
     for (int i = 0; i < f->n_blocks; i++) { /* long lives first, of equal ones the large */
-        const pl_item *item = &p->item[f->block[i].item];
+        const pl_boxed *item = &p->item[f->block[i].item];
         double life = (double)item->death - (double)item->birth;
         x->plain[i] = life * most + (double)f->block[i].bytes;
     }

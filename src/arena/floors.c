@@ -57,7 +57,7 @@ static void add_blocks(pl_floors *f, const pl_boxes *p, const int number[])
 {
     int e = 0;
     for (int i = 0; i < p->n; i++) {
-        const pl_item *x = &p->item[i];
+        const pl_boxed *x = &p->item[i];
         if (!x->n_boxes) continue;
         int64_t low = x->fixed > 0 ? x->fixed : 0;
         pl_block b = { x->bytes, x->align, x->fixed, low, 0, e, 0, f->n_sections, 0, 0, i };

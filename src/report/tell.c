@@ -188,7 +188,7 @@ static void tell_others(const pl_told *t, pl_text *out)
 /* -- weights ----------------------------------------------------------------------------------- */
 
 /* What the placements above say, as far as they say it. */
-static void tell_legend(const pl_told *t, const pl_weights *w, pl_text *out)
+static void tell_legend(const pl_told *t, const pl_weight_rows *w, pl_text *out)
 {
     bool split = false, digit = false;
     for (int i = 0; i < w->n; i++) {
@@ -213,7 +213,7 @@ static const char *used_text(const pl_weights_row *r)
 
 /* Where tp=N leaves a good part of the weights whole: a model of fewer heads than devices has its
  * attention on all of them. */
-static void tell_unsplit(const pl_told *t, const pl_weights *w, pl_text *out)
+static void tell_unsplit(const pl_told *t, const pl_weight_rows *w, pl_text *out)
 {
     enum { MOST = 3 };
     const pl_mesh *m = &t->best->take->plan->mesh;
@@ -242,7 +242,7 @@ static void tell_unsplit(const pl_told *t, const pl_weights *w, pl_text *out)
 
 static void tell_weights(const pl_told *t, pl_text *out)
 {
-    pl_weights w = pl_weights_of(t->best->take->plan, t->best->take->store, out->arena);
+    pl_weight_rows w = pl_weights_of(t->best->take->plan, t->best->take->store, out->arena);
     int name = 6, shape = 5, stored = 6, used = 4, count = 0;
     int64_t bytes = 0;
     for (int i = 0; i < w.n; i++) {

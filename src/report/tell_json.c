@@ -70,7 +70,7 @@ static json_t *strategy_json(const pl_told *t)
     const pl_plan *p = t->best->take->plan;
     json_t *weights = json_array();
     pl_arena *tmp = pl_arena_new("tell");
-    pl_weights w = pl_weights_of(p, t->best->take->store, tmp);
+    pl_weight_rows w = pl_weights_of(p, t->best->take->store, tmp);
     for (int i = 0; i < w.n; i++) {
         const pl_weights_row *r = &w.row[i];
         json_array_append_new(weights,

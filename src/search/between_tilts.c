@@ -72,7 +72,7 @@ static double try_middle(tilts *x, double middle, double slope)
     pl_arena *tmp = pl_arena_new("tilted prices");
     pl_sum s = tilt(x, middle, slope, tmp);
     const pl_search_options wish = { .gap = GAP, .effort = EFFORT }, o = pl_solve_defaults(&wish);
-    pl_found f = pl_solve_sum(&s, (pl_cost){ 1, 0 }, &o, tmp);
+    pl_elimination f = pl_solve_sum(&s, (pl_cost){ 1, 0 }, &o, tmp);
     pl_cost c = f.value ? pl_sum_cost(&x->sum, f.value) : (pl_cost){ NAN, NAN };
     x->work += f.work;
     if (fmax(c.time, c.memory) < x->most) {

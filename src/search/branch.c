@@ -1,4 +1,4 @@
-#include "search/part.h"
+#include "search/branch.h"
 #include "search/mix.h"
 
 #include <string.h>
@@ -29,12 +29,12 @@ double pl_hunt_goal(const pl_hunt *h)
     return pl_solve_goal(best_time(h), h->o);
 }
 
-bool pl_part_is_closed(const pl_hunt *h, const pl_part *x)
+bool pl_branch_is_closed(const pl_hunt *h, const pl_branch *x)
 {
     return x->bound >= pl_hunt_goal(h);
 }
 
-double pl_part_gap(const pl_hunt *h, const pl_part *x)
+double pl_branch_gap(const pl_hunt *h, const pl_branch *x)
 {
     return fmin(best_time(h) - x->bound, fabs(x->bound));
 }
@@ -44,23 +44,23 @@ static double line_at(pl_cost c, double price)
     return c.time + price * c.memory;
 }
 
-void pl_hunt_offer(pl_hunt *h, pl_part *x, const int *value)
+void pl_hunt_offer(pl_hunt *h, pl_branch *x, const int *value)
 {
     int n = h->s->n;
-    pl_point p = { NULL, pl_sum_cost(h->s, value) };
+    pl_solution p = { NULL, pl_sum_cost(h->s, value) };
     if (!pl_net_is_legal(p.cost.time)) return;
     p.value = PL_NEW_N(h->arena, int, n);
     memcpy(p.value, value, (size_t)n * sizeof *value);
     h->known[h->n_known++ % PL_HUNT_KNOWN] = p.value;
     bool fits = p.cost.memory <= h->cap;
-    pl_point *side = fits ? &x->under : &x->over;
+    pl_solution *side = fits ? &x->under : &x->over;
     if (!side->value || line_at(p.cost, x->price) < line_at(side->cost, x->price)) *side = p;
     if (x->under.value && x->over.cost.time >= x->under.cost.time) x->over.value = NULL;
     if (fits && p.cost.time < best_time(h)) h->best = p;
 }
 
 /* The choice that the passes made on the way. */
-static void offer_pick(pl_hunt *h, pl_part *x, int *pick)
+static void offer_pick(pl_hunt *h, pl_branch *x, int *pick)
 {
     const pl_net *net = x->net;
     pl_net_descend(x->net, pick, 4);
@@ -69,7 +69,7 @@ static void offer_pick(pl_hunt *h, pl_part *x, int *pick)
 }
 
 /* A choice from the values nearest to the bound, about two per variable. */
-static void offer_near(pl_hunt *h, pl_part *x)
+static void offer_near(pl_hunt *h, pl_branch *x)
 {
     pl_arena *tmp = pl_arena_new("search near");
     const pl_net *net = x->net;
@@ -82,7 +82,7 @@ static void offer_near(pl_hunt *h, pl_part *x)
         o.start = NULL;
         o.effort = h->work / 8 + 1;
         few->work = 0;
-        pl_found f = pl_solve_net(few, &o, tmp);
+        pl_elimination f = pl_solve_net(few, &o, tmp);
         h->work += f.work;
         if (f.value) pl_hunt_offer(h, x, f.value);
     }
@@ -90,7 +90,7 @@ static void offer_near(pl_hunt *h, pl_part *x)
 }
 
 /* Values that are in no better choice go, if they are many. */
-static void shrink(pl_hunt *h, pl_part *x)
+static void shrink(pl_hunt *h, pl_branch *x)
 {
     const pl_net *net = x->net;
     double most = pl_hunt_goal(h) + x->price * h->cap;
@@ -107,7 +107,7 @@ static void shrink(pl_hunt *h, pl_part *x)
     if (x->net) h->work += x->net->work, x->net->work = 0;
 }
 
-void pl_part_reprice(pl_part *x, double price)
+void pl_branch_reprice(pl_branch *x, double price)
 {
     pl_net *net = x->net;
     double by = price - x->price;
@@ -135,7 +135,7 @@ static double first_price(const pl_hunt *h, double time, double memory)
     return FIRST_PRICE * time / memory * (narrow < MOST_NARROW ? fmax(narrow, 1) : MOST_NARROW);
 }
 
-void pl_part_begin(pl_hunt *h, pl_part *x)
+void pl_branch_begin(pl_hunt *h, pl_branch *x)
 {
     pl_net *net = x->net;
     int *pick = PL_NEW_N(x->arena, int, net->n);
@@ -145,10 +145,10 @@ void pl_part_begin(pl_hunt *h, pl_part *x)
     h->work += net->work + (int64_t)VARIABLE_WORK * net->n;
     net->work = 0;
     offer_pick(h, x, pick);
-    if (x->over.value) pl_part_reprice(x, first_price(h, fabs(x->bound), x->over.cost.memory));
+    if (x->over.value) pl_branch_reprice(x, first_price(h, fabs(x->bound), x->over.cost.memory));
 }
 
-double pl_part_raise(pl_hunt *h, pl_part *x)
+double pl_branch_raise(pl_hunt *h, pl_branch *x)
 {
     pl_net *net = x->net;
     int *pick = PL_NEW_N(x->arena, int, net->n);
@@ -163,14 +163,14 @@ double pl_part_raise(pl_hunt *h, pl_part *x)
     h->work += net->work + (int64_t)VARIABLE_WORK * net->n;
     net->work = 0;
     offer_pick(h, x, pick);
-    bool stalls = rise < 0.1 * pl_part_gap(h, x) && pl_solve_entries(net) < MOST_NEAR;
-    if (!pl_part_is_closed(h, x) && stalls) offer_near(h, x);
-    if (!pl_part_is_closed(h, x)) shrink(h, x);
+    bool stalls = rise < 0.1 * pl_branch_gap(h, x) && pl_solve_entries(net) < MOST_NEAR;
+    if (!pl_branch_is_closed(h, x) && stalls) offer_near(h, x);
+    if (!pl_branch_is_closed(h, x)) shrink(h, x);
     return rise;
 }
 
 /* Where the lines of the two choices meet; until there are two, prices that rise or fall. */
-static double next_price(const pl_part *x, int tries)
+static double next_price(const pl_branch *x, int tries)
 {
     pl_cost over = x->over.cost, under = x->under.cost;
     if (!x->over.value && !x->under.value) return x->price; /* nothing legal was found */
@@ -182,23 +182,23 @@ static double next_price(const pl_part *x, int tries)
     return (under.time - over.time) / (over.memory - under.memory);
 }
 
-void pl_part_bound(pl_hunt *h, pl_part *x, bool root, int rounds, int64_t most)
+void pl_branch_bound(pl_hunt *h, pl_branch *x, bool root, int rounds, int64_t most)
 {
-    for (int i = 0; i < rounds && !pl_part_is_closed(h, x); i++) {
-        double rise = pl_part_raise(h, x), gap = pl_part_gap(h, x);
-        if (pl_part_is_closed(h, x) || (h->best.value && h->work > most)) return;
+    for (int i = 0; i < rounds && !pl_branch_is_closed(h, x); i++) {
+        double rise = pl_branch_raise(h, x), gap = pl_branch_gap(h, x);
+        if (pl_branch_is_closed(h, x) || (h->best.value && h->work > most)) return;
         bool early = rise > 0.1 * gap && x->over.value && x->under.value;
         double price = early ? x->price : next_price(x, i);
         if (fabs(price - x->price) > 0.01 * x->price) {
             if (i + 1 == rounds) return;
-            pl_part_reprice(x, price);
+            pl_branch_reprice(x, price);
         } else if (i && rise <= fmin(0.05 * gap, root ? 0.0003 * fabs(x->bound) : INFINITY)) {
             return;
         }
     }
 }
 
-bool pl_part_eliminate(pl_hunt *h, pl_part *x)
+bool pl_branch_eliminate(pl_hunt *h, pl_branch *x)
 {
     if (h->o->no_mixing) return false;
     pl_mix m = { .price = x->price,
@@ -211,14 +211,14 @@ bool pl_part_eliminate(pl_hunt *h, pl_part *x)
                  .front = h->o->front };
     bool all = pl_mix_net(h->s, x->net, &m, h->arena);
     if (!all) x->tried = fmin(x->tried, m.entries / 4);
-    h->best = (pl_point){ m.value, m.cost };
+    h->best = (pl_solution){ m.value, m.cost };
     h->work += LABEL_WORK * m.work;
     return all;
 }
 
 /* Of the last n choices known and the incumbent; a variable that has lost all those values gets the
  * one nearest to the bound. False: that was too much work. */
-static bool mix_last(pl_hunt *h, pl_part *x, int n)
+static bool mix_last(pl_hunt *h, pl_branch *x, int n)
 {
     pl_arena *tmp = pl_arena_new("mixtures");
     const pl_net *net = x->net;
@@ -246,14 +246,14 @@ static bool mix_last(pl_hunt *h, pl_part *x, int n)
                  .labels = MIXED_LABELS,
                  .front = FEW_LABELS };
     if (few) pl_mix_net(h->s, few, &m, h->arena);
-    h->best = (pl_point){ m.value, m.cost };
+    h->best = (pl_solution){ m.value, m.cost };
     h->work += LABEL_WORK * m.work;
     pl_arena_free(tmp);
     return !m.stopped;
 }
 
 /* Few choices first: the better the incumbent, the fewer labels there are. */
-void pl_part_mix(pl_hunt *h, pl_part *x, int most)
+void pl_branch_mix(pl_hunt *h, pl_branch *x, int most)
 {
     if (most > PL_HUNT_KNOWN) most = PL_HUNT_KNOWN;
     for (int n = 2; n <= most && n < 2 * h->n_known; n *= 2)

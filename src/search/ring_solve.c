@@ -1,4 +1,4 @@
-#include "search/run.h"
+#include "search/ring_solve.h"
 #include "search/border.h"
 #include "search/power.h"
 
@@ -130,9 +130,9 @@ static int *write_values(run *r, const int *scope, pl_arena *out)
 }
 
 /* All but the answer's memory is in r->tmp. */
-static pl_run solve(run *r, double slack, pl_arena *out)
+static pl_ring_answer solve(run *r, double slack, pl_arena *out)
 {
-    pl_run answer = { .cost = INFINITY };
+    pl_ring_answer answer = { .cost = INFINITY };
     int copies = r->f->chain->copies;
     pl_order inside, rest;
     if (!open_cell(r, &inside)) return answer;
@@ -174,10 +174,11 @@ static pl_run solve(run *r, double slack, pl_arena *out)
     return answer;
 }
 
-pl_run pl_run_least(const pl_ring *f, double slack, const pl_search_options *o, pl_arena *out)
+pl_ring_answer pl_ring_solve(const pl_ring *f, double slack, const pl_search_options *o,
+                             pl_arena *out)
 {
     run r = { .f = f, .o = o, .tmp = pl_arena_new("run of copies") };
-    pl_run answer = solve(&r, slack, out);
+    pl_ring_answer answer = solve(&r, slack, out);
     pl_arena_free(r.tmp);
     return answer;
 }
