@@ -35,10 +35,7 @@ const pl_op pl_op_embedding_grad = {
     .types = "i,f->f",
     .flops = flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; v=8", .in = { { 2, { 2, 3 }, "i32", 0, 8 }, { 3, { 2, 3, 4 } } } },
-            { "bs,(bs)h->vh; v=4 b=2", .in = { { 2, { 2, 5 }, "i64", -1, 5 }, { 2, { 10, 2 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { "; v=8", .in = { { 2, { 2, 3 }, "i32", 0, 8 }, { 3, { 2, 3, 4 } } } },
+        { "bs,(bs)h->vh; v=4 b=2", .in = { { 2, { 2, 5 }, "i64", -1, 5 }, { 2, { 10, 2 } } } }),
 };

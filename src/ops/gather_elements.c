@@ -39,12 +39,9 @@ const pl_op pl_op_gather_elements = {
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 6 } }, { 2, { 4, 3 }, "i64", 0, 6 } } },
-            { "enm,knm->knm", .in = { { 3, { 3, 2, 4 } }, { 3, { 5, 2, 4 }, "i32", -1, 4 } } },
-            { "enm,kn->knm", .in = { { 3, { 3, 2, 4 } }, { 2, { 5, 2 }, "i64", 0, 3 } } },
-            { NULL, .in = { { 2, { 4, 6 }, "i64" }, { 2, { 4, 3 }, "i64", 0, 6 } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { NULL, .in = { { 2, { 4, 6 } }, { 2, { 4, 3 }, "i64", 0, 6 } } },
+        { "enm,knm->knm", .in = { { 3, { 3, 2, 4 } }, { 3, { 5, 2, 4 }, "i32", -1, 4 } } },
+        { "enm,kn->knm", .in = { { 3, { 3, 2, 4 } }, { 2, { 5, 2 }, "i64", 0, 3 } } },
+        { NULL, .in = { { 2, { 4, 6 }, "i64" }, { 2, { 4, 3 }, "i64", 0, 6 } } }),
 };

@@ -4,11 +4,6 @@
 #include "ops/lib/element.h"
 #include "ops/list.h"
 
-static double flops(const pl_share *s)
-{
-    return (double)pl_shape_count(&s->in[0]);
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     uint32_t rows = pl_walk_mask(s->node, 1);
@@ -26,13 +21,9 @@ const pl_op pl_op_layer_norm_sum = {
     .name = "layer_norm_sum",
     .sig = "...h->...",
     .types = "f>F",
-    .flops = flops,
+    .flops_per_in = 1,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 3, { 2, 4, 5 } } } },
-            { "bhsd->bs", .in = { { 4, { 2, 5, 3, 4 } } } },
-            { NULL, .in = { { 2, { 4, 6 }, "bf16" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 3, { 2, 4, 5 } } } },
+                            { "bhsd->bs", .in = { { 4, { 2, 5, 3, 4 } } } },
+                            { NULL, .in = { { 2, { 4, 6 }, "bf16" } } }),
 };

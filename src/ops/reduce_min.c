@@ -8,11 +8,6 @@
 
 #include <math.h>
 
-static double flops(const pl_share *s)
-{
-    return (double)pl_shape_count(&s->in[0]);
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
@@ -36,14 +31,10 @@ const pl_op pl_op_reduce_min = {
     .types = "t",
     .monoid = PL_MIN,
     .grad = pl_extreme_grad,
-    .flops = flops,
+    .flops_per_in = 1,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, APART } } },
-            { "abn->n", .in = { { 3, { 2, 3, 5 }, APART } } },
-            { "ab->; a=4", .in = { { 2, { 4, 7 }, APART } } },
-            { "...->", .in = { { 2, { 4, 7 }, "i64", .lo = -9, .hi = 9 } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 }, APART } } },
+                            { "abn->n", .in = { { 3, { 2, 3, 5 }, APART } } },
+                            { "ab->; a=4", .in = { { 2, { 4, 7 }, APART } } },
+                            { "...->", .in = { { 2, { 4, 7 }, "i64", .lo = -9, .hi = 9 } } }),
 };

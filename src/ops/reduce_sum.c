@@ -8,11 +8,6 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
     dx[0] = PL_ADD(b, &pl_op_broadcast, pl_spec(b, n, "{1}->{0}"), dy[0]);
 }
 
-static double flops(const pl_share *s)
-{
-    return (double)pl_shape_count(&s->in[0]);
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
@@ -33,13 +28,9 @@ const pl_op pl_op_reduce_sum = {
     .types = "t",
     .linear = "0",
     .grad = grad,
-    .flops = flops,
+    .flops_per_in = 1,
     .ref = ref,
     .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 8 } } } },
-            { "abn->n", .in = { { 3, { 2, 4, 8 } } } },
-            { "...->", .in = { { 2, { 4, 8 }, "i64" } } },
-            { 0 },
-        },
+        PL_EXAMPLES({ NULL, .in = { { 2, { 4, 8 } } } }, { "abn->n", .in = { { 3, { 2, 4, 8 } } } },
+                    { "...->", .in = { { 2, { 4, 8 }, "i64" } } }),
 };

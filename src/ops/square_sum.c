@@ -3,11 +3,6 @@
 #include "graph/op.h"
 #include "ops/list.h"
 
-static double flops(const pl_share *s)
-{
-    return 2.0 * (double)pl_shape_count(&s->in[0]);
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     pl_type t = s->node->in[0]->type;
@@ -23,13 +18,9 @@ const pl_op pl_op_square_sum = {
     .name = "square_sum",
     .sig = "...->",
     .types = "f->F",
-    .flops = flops,
+    .flops_per_in = 2,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 8 } } } },
-            { "(ab)c->; a=2", .in = { { 2, { 6, 3 }, "bf16" } } },
-            { NULL, .in = { { 0, { 0 }, "f32" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 8 } } } },
+                            { "(ab)c->; a=2", .in = { { 2, { 6, 3 }, "bf16" } } },
+                            { NULL, .in = { { 0, { 0 }, "f32" } } }),
 };
