@@ -1,7 +1,7 @@
 /* graph/op.h - the operator contract. All that pleat knows about an operator stands in one pl_op,
  * in the one file ops/<name>.c; the build lists the files, and nothing else names an operator.
  *
- * To write one, start from ops/relu.c (one element each), ops/embedding.c (letters with a role) or
+ * To write one, start from ops/sin.c (one element each), ops/softmax.c (letters with a role) or
  * ops/conv2d.c (windows): give name, sig, ref and examples; zero means no in every other field.
  * test/ops holds it to its word on each example: shapes and text form, the gradient against central
  * differences, every cut of a factor against the whole, and the claims linear, inplace, view,
