@@ -89,6 +89,10 @@ bool pl_model_has(const pl_model_args *a, const char *key);
 /* What labels and tokens have to be below: classes, or without them vocab; 0: neither. */
 int64_t pl_model_labels(const pl_model_args *a);
 
+/* The inputs "tokens", i32[batch,seq], and "image", f32[batch,size,size,3], as the keys say. */
+pl_value *pl_model_tokens(pl_builder *b, const pl_model_args *a);
+pl_value *pl_model_image(pl_builder *b, const pl_model_args *a);
+
 /* How every built-in model ends: the output "logits" for PL_INFER; else the i32 input `target`, of
  * the logits' shape without its last dimension, and the output "loss", the mean cross-entropy of
  * the rows. */
