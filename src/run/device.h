@@ -54,7 +54,8 @@ typedef struct pl_device {
     /* -- events -------------------------------------------------------------------------------- */
     bool (*event_new)(pl_event **out, pl_err *err); /* at 0 */
     void (*event_free)(pl_event *e);
-    /* When the stream is done with all that it was given, the event is at n: no less than before. */
+    /* When the stream is done with all that it was given, or failed in it, the event is at n: no less
+     * than before. */
     void (*record)(pl_stream *s, pl_event *e, int64_t n);
     /* What the stream is given from now on begins when the event is at n. */
     void (*wait)(pl_stream *s, const pl_event *e, int64_t n);
