@@ -1,9 +1,10 @@
 /* run/device.h - where the tensors of a rank are, and what works on them beside kernels.
  *
- * A device (backends/host; what a GPU would add) fills a pl_device. Work is given to a *stream*,
- * which does it in order, at once or later. Nobody else touches the memory, so an address in it need
- * mean nothing to the host, which sees its contents by map. An *event* is a number that a stream
- * raises when it gets there; the host and other streams wait for it (a timeline semaphore). */
+ * A device (backends/host) fills a pl_device. Work is given to a *stream*, which does it in order,
+ * at once or later. Nobody else touches the memory, so an address in it need mean nothing to the
+ * host, which reads and writes contents by map; transports alone take addresses, and have to reach
+ * them. An *event* is a number that a stream raises when it gets there; the host and other streams
+ * wait for it (a timeline semaphore). */
 #ifndef PL_RUN_DEVICE_H
 #define PL_RUN_DEVICE_H
 #include "placement/region.h"
@@ -16,8 +17,8 @@ typedef struct pl_stream {
 } pl_stream;
 
 typedef enum pl_access {
-    PL_READ,  /* what is there        */
-    PL_WRITE, /* all of it, anew      */
+    PL_READ,  /* what is there   */
+    PL_WRITE, /* all of it, anew */
 } pl_access;
 
 typedef struct pl_device {
@@ -30,9 +31,9 @@ typedef struct pl_device {
     /* One block for all tensors of a rank: zeros, aligned to pages. Fails with PL_ERUN. */
     bool (*alloc)(size_t bytes, char **out, pl_err *err);
     void (*free)(char *block, size_t bytes); /* of alloc; NULL is fine */
-    /* Host memory with the contents of [at, at + bytes), or for contents that unmap puts there: the
-     * device's own where the host can reach it. Waits for the stream. NULL for PL_WRITE: what is
-     * there makes no difference, do not trouble. */
+    /* Host memory with the contents of [at, at + bytes) when all work is done, or for contents that
+     * unmap puts there behind the work: the device's own, where the host reaches it. NULL for
+     * PL_WRITE: no contents are kept, there is nothing to write. */
     void *(*map)(pl_stream *s, void *at, int64_t bytes, pl_access how);
     void (*unmap)(pl_stream *s, void *at, int64_t bytes, pl_access how, void *host);
 
@@ -54,8 +55,8 @@ typedef struct pl_device {
     /* -- events -------------------------------------------------------------------------------- */
     bool (*event_new)(pl_event **out, pl_err *err); /* at 0 */
     void (*event_free)(pl_event *e);
-    /* When the stream is done with all that it was given, or failed in it, the event is at n: no less
-     * than before. */
+    /* When the stream is done with all that it was given, or has failed in it, the event is at n:
+     * no less than before. */
     void (*record)(pl_stream *s, pl_event *e, int64_t n);
     /* What the stream is given from now on begins when the event is at n. */
     void (*wait)(pl_stream *s, const pl_event *e, int64_t n);

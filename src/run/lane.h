@@ -1,8 +1,9 @@
 /* run/lane.h - the communication lane: a thread of its own per rank that keeps messages moving
  * while kernels run (MPI progresses only inside MPI calls, and so do all our transports).
  *
- * It alone touches the pl_comm after pl_lane_new. The stream of the compute thread and the lane meet
- * in an event, at the compute steps finished, and a counter of the messages finished. */
+ * It alone touches the pl_comm after pl_lane_new. The compute thread and the lane meet in two
+ * numbers: compute steps finished, an event that the stream of the compute thread raises, and
+ * messages finished. */
 #ifndef PL_RUN_LANE_H
 #define PL_RUN_LANE_H
 #include "program/program.h"

@@ -1,6 +1,6 @@
 /* Training on a device that works later, on a thread of its own, in memory that the host cannot
- * touch: the same losses and checkpoints as on the cpu. So the executor leaves memory to the device,
- * and messages wait until what they send is computed, not until it was asked for. */
+ * touch: the same losses and checkpoints as on the cpu. So the executor leaves memory to the
+ * device, and messages wait until what they send is computed, not until it was asked for. */
 #include "backends/host/host.h"
 #include "backends/local/local.h"
 #include "backends/ref/ref.h"
