@@ -1,4 +1,5 @@
 /* pleat verify: the split program computes what the whole one does, on small real runs. */
+#include "backends/host/host.h"
 #include "cli/commands.h"
 #include "cli/request.h"
 #include "cli/sizes.h"
@@ -345,7 +346,7 @@ static bool finish_options(verify_args *a, const char *model, const pl_world *w,
     if (!a->strategy == !a->all)
         return pl_err_set(err, PL_EUSAGE, "give --strategy TEXT, e.g. dp or tp=2, or --all");
     o->exec.backends = pl_launch_backends(a->backend, &o->exec.n_backends, err);
-    if (o->exec.backends && o->exec.backends[0]->dry)
+    if (o->exec.backends && o->exec.backends[0]->device == &pl_device_null)
         return pl_err_set(err, PL_EUSAGE, "--backend %s computes nothing that could be compared",
                           a->backend);
     return o->exec.backends && pl_step_order_find(a->order, &o->plan.lower.order, err);

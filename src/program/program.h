@@ -93,6 +93,9 @@ typedef struct pl_port {
     int64_t bytes;              /* of memory: those of the largest part of any rank           */
 } pl_port;
 
+/* The one of that name, or NULL. */
+const pl_port *pl_port_find(int n, const pl_port ports[], const char *name);
+
 /* Copy the part out of, or into, the whole tensor. */
 void pl_port_take(const pl_port *p, const void *whole, void *part);
 void pl_port_give(const pl_port *p, const void *part, void *whole);

@@ -74,15 +74,20 @@ static void fill_inputs(runner *r, int which, int64_t step, int64_t k)
                         .draw = step < 0 ? step : step * o->micro + k,
                         .n_valid = o->eval_batches * o->micro,
                         .below = r->below };
-    for (int i = 0; i < p->n_inputs; i++)
-        pl_data_feed(&f, &p->input[i],
-                     pl_exec_input(r->exec, which, p->input[i].value->name, NULL));
+    for (int i = 0; i < p->n_inputs; i++) {
+        void *to = pl_exec_map(r->exec, &p->input[i], PL_WRITE);
+        if (to) pl_data_feed(&f, &p->input[i], to);
+        pl_exec_unmap(r->exec, &p->input[i], PL_WRITE, to);
+    }
 }
 
 static double scalar(const runner *r, int which, const char *name)
 {
-    const float *x = pl_exec_output(r->exec, which, name, NULL);
-    return x ? (double)*x : -1;
+    const pl_program *p = r->program[which];
+    const pl_port *x = pl_port_find(p->n_outputs, p->output, name);
+    float y = -1;
+    if (x) pl_exec_get(r->exec, x, &y, sizeof y);
+    return (double)y;
 }
 
 static bool evaluate(runner *r, int64_t step, pl_err *err)
@@ -130,7 +135,7 @@ static bool run_step(runner *r, int64_t step, double *loss, pl_err *err)
 {
     int64_t n = r->j->o.micro;
     double sum = 0;
-    if (n > 1 && !r->j->o.exec.backends[0]->dry) pl_state_clear(r->exec, r->store);
+    if (n > 1) pl_state_clear(r->exec, r->store);
     for (int64_t k = 0; k < n; k++) {
         fill_inputs(r, STEP, step, k);
         PL_TRY(pl_exec_step(r->exec, STEP, err));
@@ -228,9 +233,8 @@ static bool start(runner *r, pl_comm *comm, pl_arena *arena, pl_err *err)
         return comm ? pl_comm_agree(comm, err) : false;
     pl_init from = { .seed = j->o.seed, .file = pl_init_model(&j->args) };
     if (j->o.weights) from.weights = pl_weights_source(&j->weights);
-    bool ok =
-        j->o.exec.backends[0]->dry || (j->o.resume ? pl_state_load(r->exec, r->store, &j->from, err)
-                                                   : pl_state_init(r->exec, r->store, &from, err));
+    bool ok = j->o.resume ? pl_state_load(r->exec, r->store, &j->from, err)
+                          : pl_state_init(r->exec, r->store, &from, err);
     if (pl_exec_agree(r->exec, err) && ok) return true; /* no rank starts unless all can */
     pl_exec_free(r->exec);
     return false;

@@ -163,7 +163,9 @@ static void keep_hashes(runner *r)
     for (int k = 0; k < s->n; k++) {
         const pl_port *p = &s->state[k];
         int64_t bytes = pl_region_count(&p->region) * pl_type_bytes(p->value->type);
-        r->mine[r->w->n + k] = (int64_t)XXH3_64bits(pl_exec_state(r->side.exec, k), (size_t)bytes);
+        void *part = pl_exec_map(r->side.exec, p, PL_READ);
+        r->mine[r->w->n + k] = (int64_t)XXH3_64bits(part, (size_t)bytes);
+        pl_exec_unmap(r->side.exec, p, PL_READ, part);
     }
 }
 

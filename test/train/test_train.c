@@ -4,6 +4,7 @@
 #include "backends/local/local.h"
 #include "backends/native/native.h"
 #include "backends/ref/ref.h"
+#include "backends/widen/widen.h"
 #include "base/file.h"
 #include "run/checkpoint.h"
 #ifdef PLEAT_HAVE_ONEDNN
@@ -36,6 +37,7 @@ static const pl_backend *const backends[] = {
     &pl_backend_onednn,
 #endif
     &pl_backend_native,
+    &pl_backend_widen,
     &pl_backend_ref,
 };
 

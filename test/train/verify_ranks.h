@@ -4,6 +4,7 @@
 #include "backends/local/local.h"
 #include "backends/native/native.h"
 #include "backends/ref/ref.h"
+#include "backends/widen/widen.h"
 #include "train/verify.h"
 
 #include <pthread.h>
@@ -16,7 +17,8 @@
 
 enum { MAX_RANKS = 64 };
 
-static const pl_backend *const backends[] = { &pl_backend_native, &pl_backend_ref };
+static const pl_backend *const backends[] = { &pl_backend_native, &pl_backend_widen,
+                                              &pl_backend_ref };
 
 static inline pl_verify_options verify_options(const char *model)
 {

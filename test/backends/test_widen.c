@@ -1,7 +1,8 @@
 /* Kernels of f32 that serve bf16: against the reference, against the f32 kernel whose results are
  * rounded, on shares, in pieces, in place; what is refused; errors of the kernel inside. */
-#include "run/widen.h"
+#include "backends/widen/widen.h"
 
+#include "backends/host/host.h"
 #include "backends/native/native.h"
 #include "backends/ref/ref.h"
 #include "base/rng.h"
@@ -20,11 +21,12 @@
 
 #include "../ops/shares.h"
 
-static const pl_backend *const backends[] = { &pl_backend_native, &pl_backend_ref };
+static const pl_backend *const backends[] = { &pl_backend_native, &pl_backend_widen,
+                                              &pl_backend_ref };
 
 static pl_kernel_env env_of(int n_threads)
 {
-    return (pl_kernel_env){ .n_threads = n_threads, .n_backends = 2, .backends = backends };
+    return (pl_kernel_env){ .n_threads = n_threads, .n_backends = 3, .backends = backends };
 }
 
 /* -- a node in bf16, and the same in f32 ------------------------------------------------------- */
@@ -252,7 +254,7 @@ static found find(const pl_share *s, const pl_kernel_env *env, pl_arena *arena)
     pl_text reasons = { .arena = arena };
     pl_err err = { 0 };
     found x;
-    if (!pl_widen_find(s, env, arena, &x.backend, &x.kernel, &reasons, &err))
+    if (!pl_kernel_find(s, env, arena, &x.backend, &x.kernel, &reasons, &err))
         fail_msg("%s", err.msg);
     x.reasons = pl_text_get(&reasons);
     return x;
@@ -260,10 +262,10 @@ static found find(const pl_share *s, const pl_kernel_env *env, pl_arena *arena)
 
 static bool takes(const pl_share *s, const pl_kernel **k)
 {
-    const pl_kernel_env env = env_of(1);
+    const pl_kernel_env env = { .n_threads = 1, .n_backends = 1, .backends = backends };
     const pl_backend *backend;
     pl_err err = { 0 };
-    return pl_kernel_find(1, backends, s, &env, &backend, k, NULL, &err);
+    return pl_kernel_find(s, &env, NULL, &backend, k, NULL, &err);
 }
 
 /* Who runs the share: native where it takes bf16; a wrapper named after the kernel that native has
@@ -483,14 +485,14 @@ static const pl_kernel any_kernel = { .name = "any",
                                       .run = inside_run,
                                       .free = inside_free };
 static const pl_backend any_backend = { .name = "any", .n = 1, .kernel = &any_kernel };
-static const pl_backend *const any_and_ref[] = { &any_backend, &pl_backend_ref };
+static const pl_backend *const any_and_ref[] = { &any_backend, &pl_backend_widen, &pl_backend_ref };
 
 static pl_kernel_env any_env(int fails_at, bool whole_only)
 {
     inside.made = inside.freed = 0;
     inside.fails_at = fails_at;
     inside.whole_only = whole_only;
-    return (pl_kernel_env){ .n_threads = 1, .n_backends = 2, .backends = any_and_ref };
+    return (pl_kernel_env){ .n_threads = 1, .n_backends = 3, .backends = any_and_ref };
 }
 
 static void test_refused(void **unused)
@@ -523,17 +525,18 @@ static void test_refused(void **unused)
 /* No earlier backend, no wrapper; and nobody at all is an error. */
 static void test_backends(void **unused)
 {
-    static const pl_backend *const only[] = { &pl_backend_ref }, *const none[] = { &any_backend };
+    static const pl_backend *const only[] = { &pl_backend_widen, &pl_backend_ref };
+    static const pl_backend *const none[] = { &any_backend };
     static const pl_example x = { NULL, .in = { { 1, { 8 } } } };
     trial t = new_trial(&pl_op_gelu, &x);
     pl_share s = pl_share_whole(t.node);
-    pl_kernel_env env = { .n_threads = 1, .n_backends = 1, .backends = only };
+    pl_kernel_env env = { .n_threads = 1, .n_backends = 2, .backends = only };
     pl_err err = { 0 };
     found f = find(&s, &env, t.arena);
     (void)unused;
     assert_ptr_equal(f.kernel, pl_backend_ref.kernel);
-    env.backends = none;
-    assert_false(pl_widen_find(&s, &env, t.arena, &f.backend, &f.kernel, NULL, &err));
+    env.backends = none, env.n_backends = 1;
+    assert_false(pl_kernel_find(&s, &env, t.arena, &f.backend, &f.kernel, NULL, &err));
     assert_int_equal(err.code, PL_EUNSUPPORTED);
     pl_arena_free(t.arena);
 }
@@ -638,11 +641,12 @@ static float *run_graph(const pl_graph *g, int n, const pl_backend *const list[]
     if (!pl_program_lower(plan, 0, store, &lower, arena, &p, &err)) fail_msg("%s", err.msg);
     const pl_program *programs[] = { p };
     if (!pl_exec_new(&options, NULL, 1, programs, arena, &e, &err)) fail_msg("%s", err.msg);
-    float *x = pl_exec_input(e, 0, "x", NULL), *y = PL_NEW_N(arena, float, ROWS *COLUMNS);
+    float *x = pl_exec_map(e, &p->input[0], PL_WRITE), *y = PL_NEW_N(arena, float, ROWS *COLUMNS);
     pl_rng r = pl_rng_at(7, 0);
     for (int i = 0; i < ROWS * COLUMNS; i++) x[i] = (float)(6 * pl_rng_uniform(r, (uint64_t)i) - 3);
+    pl_exec_unmap(e, &p->input[0], PL_WRITE, x);
     if (!pl_exec_step(e, 0, &err)) fail_msg("%s", err.msg);
-    memcpy(y, pl_exec_output(e, 0, "y", NULL), ROWS * COLUMNS * sizeof *y);
+    pl_exec_get(e, &p->output[0], y, ROWS * COLUMNS * sizeof *y);
     pl_exec_explain(e, 0, text);
     pl_exec_profile(e, 0, text);
     pl_exec_free(e);
@@ -655,8 +659,8 @@ static void test_executor(void **unused)
     pl_arena *arena = pl_arena_new("executor");
     const pl_graph *g = make_graph(arena);
     pl_text text = { .arena = arena }, slow = { .arena = arena };
-    float *y = run_graph(g, 2, backends, arena, &text);
-    float *z = run_graph(g, 1, backends + 1, arena, &slow);
+    float *y = run_graph(g, 3, backends, arena, &text);
+    float *z = run_graph(g, 1, backends + 2, arena, &slow);
     (void)unused;
     for (int i = 0; i < ROWS * COLUMNS; i++) /* the sum cancels, its summands are below 16 */
         if (!(fabsf(y[i] - z[i]) <= 0.125f)) fail_msg("%d: %.9g, not %.9g", i, y[i], z[i]);

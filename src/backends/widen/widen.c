@@ -1,4 +1,6 @@
-#include "run/widen.h"
+#include "backends/widen/widen.h"
+
+#include "backends/host/host.h"
 
 #include <string.h>
 
@@ -215,6 +217,15 @@ static bool all_accepted(const widened *w, const pl_kernel_env *env)
     return true;
 }
 
+/* What kernels inside may be of: the backends before this one. */
+static pl_kernel_env env_before(const pl_kernel_env *env)
+{
+    pl_kernel_env before = *env;
+    before.n_backends = 0;
+    while (env->backends[before.n_backends] != &pl_backend_widen) before.n_backends++;
+    return before;
+}
+
 /* -- the kernel -------------------------------------------------------------------------------- */
 
 static int64_t reserve(int64_t *total, int64_t bytes)
@@ -269,8 +280,8 @@ static bool make(const pl_share *s, const pl_kernel_env *env, void **state, int6
     int64_t inside = 0;
     w->arena = arena;
     make_twin(s, &w->twin);
-    bool ok = pl_kernel_find(env->n_backends - 1, env->backends, &w->twin.share, env, &backend,
-                             &w->kernel, NULL, err);
+    const pl_kernel_env before = env_before(env);
+    bool ok = pl_kernel_find(&w->twin.share, &before, arena, &backend, &w->kernel, NULL, err);
     if (ok) {
         add_pieces(w, s->node, &w->twin.share);
         if (!all_accepted(w, env)) {
@@ -325,42 +336,34 @@ static void run(const pl_share *s, const pl_kernel_env *env, void *state, const 
 
 /* -- finding ----------------------------------------------------------------------------------- */
 
-/* The kernel that an earlier backend than the last has for s in f32. */
-static bool find_inside(const pl_share *s, const pl_kernel_env *env, const pl_backend **backend,
-                        const pl_kernel **kernel, pl_text *reasons)
+/* The kernel that a backend before this one has for s in f32. */
+static bool find(const pl_share *s, const pl_kernel_env *env, pl_arena *arena,
+                 const pl_backend **backend, const pl_kernel **kernel, pl_text *reasons)
 {
+    const pl_kernel_env before = env_before(env);
     pl_text more = { .arena = reasons ? reasons->arena : NULL };
     pl_err why = { 0 };
     twin t;
-    bool ok = may_widen(s->node, &why);
-    if (!ok) {
+    if (!has_bf16(s->node) || !before.n_backends) return false;
+    if (!may_widen(s->node, &why)) {
         if (reasons) pl_text_add(reasons, "in f32: %s\n", why.msg);
         return false;
     }
     make_twin(s, &t);
-    ok = pl_kernel_find(env->n_backends - 1, env->backends, &t.share, env, backend, kernel,
-                        reasons ? &more : NULL, &why);
+    bool ok =
+        pl_kernel_find(&t.share, &before, arena, backend, kernel, reasons ? &more : NULL, &why);
     if (more.n) pl_text_add(reasons, "in f32:\n%s", pl_text_get(&more));
-    return ok;
-}
-
-bool pl_widen_find(const pl_share *s, const pl_kernel_env *env, pl_arena *arena,
-                   const pl_backend **backend, const pl_kernel **kernel, pl_text *reasons,
-                   pl_err *err)
-{
-    const pl_backend *from;
-    const pl_kernel *inside;
-    int n = env->n_backends;
-    PL_TRY(pl_kernel_find(n, env->backends, s, env, backend, kernel, reasons, err));
-    if (n < 2 || *backend != env->backends[n - 1] || !has_bf16(s->node)) return true;
-    if (!find_inside(s, env, &from, &inside, reasons)) return true;
+    if (!ok) return false;
     pl_kernel *k = PL_NEW(arena, pl_kernel);
-    *k = (pl_kernel){ .name = pl_arena_fmt(arena, "%s bf16", inside->name),
+    *k = (pl_kernel){ .name = pl_arena_fmt(arena, "%s bf16", (*kernel)->name),
                       .op = s->node->op,
                       .make = make,
                       .run = run,
                       .free = free_widened };
-    *backend = from;
     *kernel = k;
     return true;
 }
+
+const pl_backend pl_backend_widen = {
+    .name = "widen", .device = &pl_device_cpu, .about = "kernels of f32 for bf16", .find = find
+};
