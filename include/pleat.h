@@ -11,13 +11,13 @@
  * Texts that are returned live as long as the context. A context and what belongs to it are used by
  * one thread at a time; several contexts are independent of each other.
  *
- * What fails returns NULL or false, and pl_context_error says what, with the numbers, and what to do
- * next. Nothing here ends the process, but for two things: the host has no memory left for pleat's
- * own data (not for tensors: that is an error), or there is a bug in pleat.
+ * What fails returns NULL or false, and pl_context_error says what, with the numbers, and what to
+ * do next. Nothing here ends the process, but for two things: the host has no memory left for
+ * pleat's own data (not for tensors: that is an error), or there is a bug in pleat.
  *
- * Options are structs whose first field is their size: begin with PL_PLAN_OPTIONS or PL_RUN_OPTIONS,
- * which hold the defaults, then set fields. NULL stands for all defaults. Zeros and NULLs in a field
- * mean its default. */
+ * Options are structs whose first field is their size: begin with PL_PLAN_OPTIONS or
+ * PL_RUN_OPTIONS, which hold the defaults, then set fields. NULL stands for all defaults. Zeros and
+ * NULLs in a field mean its default. */
 #ifndef PLEAT_H
 #define PLEAT_H
 #include <stdbool.h>
@@ -99,11 +99,11 @@ typedef enum pl_mode {
     PL_INFER, /* outputs the logits, needs no targets         */
 } pl_mode;
 
-/* A model of one's own. `build` adds inputs, weights and nodes, and the output "loss" (pl_output): a
- * scalar, the mean over `batch` rows. It is called whenever a graph is needed, for PL_TRAIN and
- * PL_EVAL, with the batch that this graph has, and has to build the same each time but for that and
- * the mode. Gradients and updates follow by themselves. `name` has letters, digits and any of _.-;
- * checkpoints have it. */
+/* A model of one's own. `build` adds inputs, weights and nodes, and the output "loss"
+ * (pl_build_output): a scalar, the mean over `batch` rows. It is called whenever a graph is needed,
+ * for PL_TRAIN and PL_EVAL, with the batch that this graph has, and has to build the same each time
+ * but for that and the mode. Gradients and updates follow by themselves. `name` has letters, digits
+ * and any of _.-; checkpoints have it. */
 PL_API pl_model *pl_model_new(pl_context *c, const char *name, int64_t batch,
                               void (*build)(pl_builder *b, int64_t batch, pl_mode mode, void *self),
                               void *self);
@@ -113,30 +113,30 @@ PL_API pl_model *pl_model_new(pl_context *c, const char *name, int64_t batch,
  * "i64", "bool". Names are unique among inputs, weights and outputs. */
 
 /* What a step reads. Dimension 0 has the rows of the batch. */
-PL_API pl_value *pl_input(pl_builder *b, const char *name, const char *type, int rank,
+PL_API pl_value *pl_build_input(pl_builder *b, const char *name, const char *type, int rank,
                           const int64_t dim[]);
 
 /* What training changes, in f32. `init`: "zeros", "ones", "constant X", "normal std=X" or
  * "uniform X" (in [-X, X)); every device draws the same numbers. */
-PL_API pl_value *pl_weight(pl_builder *b, const char *name, int rank, const int64_t dim[],
+PL_API pl_value *pl_build_weight(pl_builder *b, const char *name, int rank, const int64_t dim[],
                            const char *init);
 
 /* A node with one result. `op` and its attributes are those of `pleat ops`: "einsum",
  * "softmax", "conv2d stride_h=2 stride_w=2 ...". `sig` says which index of each input is which
  * index of the result, as in `pleat ops` ("bm,mf->bf"); NULL: the operator's own. */
-PL_API pl_value *pl_node(pl_builder *b, const char *name, const char *op, const char *sig, int n_in,
+PL_API pl_value *pl_build_node(pl_builder *b, const char *name, const char *op, const char *sig, int n_in,
                          pl_value *const in[]);
 
 /* Result i of the node that made a value, for nodes with several. */
-PL_API pl_value *pl_result(pl_value *v, int i);
+PL_API pl_value *pl_build_result(pl_value *v, int i);
 
-PL_API void pl_output(pl_builder *b, pl_value *v, const char *name);
+PL_API void pl_build_output(pl_builder *b, pl_value *v, const char *name);
 
-PL_API int pl_rank(const pl_value *v);
-PL_API int64_t pl_dim(const pl_value *v, int d);
+PL_API int pl_build_rank(const pl_value *v);
+PL_API int64_t pl_build_dim(const pl_value *v, int d);
 
 /* The model cannot be built: why. */
-PL_API void pl_refuse(pl_builder *b, const char *why);
+PL_API void pl_build_refuse(pl_builder *b, const char *why);
 
 /* -- clusters ---------------------------------------------------------------------------------- */
 

@@ -111,7 +111,7 @@ static void put_names(FILE *to, const pl_command *c, bool flags)
 
 void pl_manual_bash(int n, const pl_command *const command[], FILE *to)
 {
-    const pl_model *m;
+    const pl_family *m;
     fputs("_pleat() {\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
           "    local options= flags= models=\n"

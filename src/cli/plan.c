@@ -62,7 +62,7 @@ static void add_changes(const plan_args *a, const char *spec, const pl_job *j, p
         pl_watch_tell(j->request.watch, "nothing fits: trying --batch", (int)args.sizes.batch,
                       (int)rows);
         if (!pl_job_open(&args, spec, arena, &less, &why)) break;
-        if (!pl_plan_fits(&less.request, less.graph)) continue;
+        if (!pl_plan_can_fit(&less.request, less.graph)) continue;
         pl_text_add(&text, "; it fits with --batch %lld", (long long)args.sizes.batch);
         break;
     }
@@ -73,7 +73,7 @@ static void add_changes(const plan_args *a, const char *spec, const pl_job *j, p
                       MOST_TIMES);
         pl_plan_request r = j->request;
         r.cluster = &more;
-        if (!pl_plan_fits(&r, j->graph)) continue;
+        if (!pl_plan_can_fit(&r, j->graph)) continue;
         pl_text_add(&text, "%s on %d such devices", text.n ? ", or" : "; it fits", more.n_devices);
         break;
     }

@@ -173,7 +173,7 @@ static const pl_model_key keys[] = {
 
 #define ROBERTA "vocab=50265,positions=514,types=1,eps=0.00001"
 
-const pl_model pl_models_bert[] = {
+const pl_family pl_models_bert[] = {
     { "bert-base", "BERT base, an encoder that fills in tokens, 109.5M", NULL, "text", keys,
       build_bert },
     { "bert-large", "BERT large, 335M", "layers=24,hidden=1024,ffn=4096,heads=16", "text", keys,

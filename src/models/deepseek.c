@@ -235,7 +235,7 @@ static const pl_model_key keys[] = {
 #define YARN ",rope=yarn,rope_factor=40.0,rope_original=4096,rope_high=32.0,rope_mscale="
 #define HEADS ",kvrank=512,nope=128,turned=64,value=128"
 
-const pl_model pl_models_deepseek[] = {
+const pl_family pl_models_deepseek[] = {
     { "deepseek", "DeepSeek, a small one over bytes", "names=deepseek,experts=8,expert=176,even=0",
       "text", keys, build },
     SIZE("deepseek-v2-lite", "DeepSeek-V2-Lite, 15706M",

@@ -48,7 +48,7 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_models_efficientnet[] = {
+const pl_family pl_models_efficientnet[] = {
     { "efficientnet_b0", "EfficientNet-B0, 5.3M", NULL, "images", keys, build },
     { 0 },
 };

@@ -179,7 +179,7 @@ static const pl_model_key keys[] = {
             "hidden=" hidden ",heads=16,vocab=32000,batch=1024," sizes, "text", keys, build        \
     }
 
-const pl_model pl_models_gpt2[] = {
+const pl_family pl_models_gpt2[] = {
     { "gpt2", "GPT-2 small, 124M", NULL, "text", keys, build },
     SIZE("gpt2-medium", "GPT-2 medium, 355M", "layers=24,hidden=1024,heads=16"),
     SIZE("gpt2-large", "GPT-2 large, 774M", "layers=36,hidden=1280,heads=20"),

@@ -304,7 +304,7 @@ static const pl_model_key keys[] = {
     "8192"
 #define QWEN2 ",base=1000000,eps=0.000001,bias=1,seq=8192"
 
-const pl_model pl_models_llama[] = {
+const pl_family pl_models_llama[] = {
     { "llama", "LLaMA, a small one over bytes, 3M", NULL, "text", keys, build },
     SIZE("llama2-7b", "Llama 2, 6738M",
          "layers=32,hidden=4096,heads=32,kv=32,ffn=11008,vocab=32000,seq=4096"),

@@ -163,7 +163,7 @@ static const pl_model_key keys[] = {
         "rnn-" name, "Tofu's RNN-" name, sizes ",embed=256,vocab=256", "text", keys, build         \
     }
 
-const pl_model pl_models_lstm[] = {
+const pl_family pl_models_lstm[] = {
     { "lstm", "LSTM language model, 4.7M", NULL, "text", keys, build },
     TOFU("4-8k", "layers=4,hidden=8192,batch=512"),
     TOFU("6-4k", "layers=6,hidden=4096,batch=512"),

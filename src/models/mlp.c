@@ -28,7 +28,7 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_models_mlp[] = {
+const pl_family pl_models_mlp[] = {
     { "mlp", "multi-layer perceptron", NULL, "vectors", keys, build },
     { 0 },
 };

@@ -42,7 +42,7 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_models_mnasnet[] = {
+const pl_family pl_models_mnasnet[] = {
     { "mnasnet0_5", "MNASNet-B1 of half the width, 2.2M", NULL, "images", keys, build },
     { 0 },
 };

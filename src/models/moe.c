@@ -82,7 +82,7 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_models_moe[] = {
+const pl_family pl_models_moe[] = {
     { "moe", "mixture of experts", NULL, "vectors", keys, build },
     { 0 },
 };

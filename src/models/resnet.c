@@ -103,7 +103,7 @@ static const pl_model_key keys[] = {
 #define ALPA(name, sizes)                                                                          \
     IMAGES("wresnet-" name, "Wide-ResNet " name " of Alpa", sizes ",classes=1024,batch=1536")
 
-const pl_model pl_models_resnet[] = {
+const pl_family pl_models_resnet[] = {
     IMAGES("resnet50", "ResNet-50, 25.6M", NULL),
     IMAGES("resnet18", "ResNet-18, 11.7M", "depth=18"),
     IMAGES("resnet34", "ResNet-34, 21.8M", "depth=34"),

@@ -180,7 +180,7 @@ static const pl_model_key keys[] = {
         name, ABOUT(about), SIZES(__VA_ARGS__), "text", keys, build                                \
     }
 
-const pl_model pl_models_t5[] = {
+const pl_family pl_models_t5[] = {
     { "t5", ABOUT(", a small one over bytes, 7M"), NULL, "text", keys, build },
     ROW("t5-small", " small, 61M", 6, 512, 2048, 8, 64),
     ROW("t5-base", " base, 223M", 12, 768, 3072, 12, 64),

@@ -230,7 +230,7 @@ static const pl_model_key keys[] = {
             build_transformers                                                                     \
     }
 
-const pl_model pl_models_vit[] = {
+const pl_family pl_models_vit[] = {
     { "vit_b_16", "ViT-B/16, a vision transformer, 86.6M", NULL, "images", keys,
       build_torchvision },
     VIT("vit-base", "ViT-B/16", "eps=1e-12"),

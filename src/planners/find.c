@@ -405,7 +405,7 @@ static bool add_least(choosing *x, const pl_auto *f, int mesh)
     return p && add(x, name, p, 0, &why) && x->b->at[x->b->n - 1].fits;
 }
 
-bool pl_plan_fits(const pl_plan_request *r, const pl_graph *g)
+bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g)
 {
     pl_arena *tmp = pl_arena_new("fits");
     pl_found b = { 0 };

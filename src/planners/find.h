@@ -72,7 +72,7 @@ PL_MUST_CHECK bool pl_plan_beside(const pl_found *f, const pl_graph *g, pl_arena
 
 /* Does the plan of some mesh that takes little memory fit, or a layout that does? Then auto finds
  * one, too. For cluster, memory, axes and lower of the request. */
-bool pl_plan_fits(const pl_plan_request *r, const pl_graph *g);
+bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g);
 
 /* A given plan, lowered and forecast as the request says. Of r->strategy the cluster or the number
  * of devices is read, when the request names no cluster. */

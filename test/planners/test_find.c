@@ -123,7 +123,7 @@ static void test_fits(void **state)
     for (int i = 0; i < 12; i++, r.memory *= 0.8) {
         pl_found *b;
         pl_err err = { 0 };
-        bool fits = pl_plan_fits(&r, g), found = pl_plan_find(&r, g, a, &b, &err);
+        bool fits = pl_plan_can_fit(&r, g), found = pl_plan_find(&r, g, a, &b, &err);
         if (fits && !found) fail_msg("it fits %g: %s", r.memory, err.msg);
         if (found) assert_true((double)b->take->forecast.memory.peak <= r.memory);
         if (!found) assert_int_equal(err.code, PL_EINFEASIBLE);
