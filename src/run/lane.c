@@ -189,8 +189,10 @@ bool pl_lane_wait(pl_lane *l, int n, pl_err *err)
     if (atomic_load(&l->finished) >= n) return true;
     double t = pl_clock_now();
     int tries = 0;
+    bool failed = false; /* read before `finished`: what a lane finished before it failed counts */
     while (atomic_load(&l->finished) < n) {
-        if (lane_failed(l, err)) return false;
+        if (failed && lane_failed(l, err)) return false;
+        failed = atomic_load(&l->failed);
         back_off(&tries, NAP_NS);
     }
     l->exposed += pl_clock_now() - t;

@@ -103,7 +103,7 @@ static void *work(void *arg)
         l->waiting--;
         l->busy = true;
         pthread_mutex_unlock(&l->mutex);
-        if (i % 5 == 0) nanosleep(&(struct timespec){ 0, 50 * 1000 }, NULL);
+        if (i % 20 == 0) nanosleep(&(struct timespec){ 0, 50 * 1000 }, NULL);
         run_task(l, t);
         end = t->kind == END;
         free(t);
@@ -281,7 +281,7 @@ static const pl_backend *const on_later[] = { &backend }, *const on_cpu[] = { &p
 
 /* -- training ---------------------------------------------------------------------------------- */
 
-enum { MAX_RANKS = 4, STEPS = 4, MOST = STEPS + 2 };
+enum { MAX_RANKS = 2, STEPS = 3, MOST = STEPS + 2 };
 
 typedef struct diary {
     int n;
@@ -323,7 +323,7 @@ typedef struct trial {
 static diary train(const trial *t, const pl_backend *const list[], const char *from, const char *to)
 {
     const pl_train_options o = {
-        .model = "gpt2:layers=2,hidden=24,heads=4,vocab=32,seq=6,batch=8,dropout=0.1",
+        .model = "gpt2:layers=1,hidden=24,heads=4,vocab=32,seq=6,batch=4,dropout=0.1",
         .strategy = t->strategy,
         .data = "synthetic",
         .train_share = 0.9,
@@ -390,10 +390,7 @@ static void check_saved(const trial *t, const char *left, const char *right)
 /* From the start, and on from where the cpu was. */
 static void test_trains(void **state)
 {
-    static const trial trials[] = {
-        { "dp", 1, 1 },   { "dp", 1, 2 },     { "dp", 2, 1 },
-        { "tp=2", 2, 2 }, { "zero=3", 4, 2 }, { "zero=2,tp=2", 4, 1 },
-    };
+    static const trial trials[] = { { "dp", 1, 2 }, { "tp=2", 2, 1 }, { "zero=3", 2, 2 } };
     (void)state;
     for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
         const trial *t = &trials[i];
