@@ -121,11 +121,15 @@ PL_API pl_value *pl_build_input(pl_builder *b, const char *name, const char *typ
 PL_API pl_value *pl_build_weight(pl_builder *b, const char *name, int rank, const int64_t dim[],
                            const char *init);
 
-/* A node with one result. `op` and its attributes are those of `pleat ops`: "einsum",
- * "softmax", "conv2d stride_h=2 stride_w=2 ...". `sig` says which index of each input is which
- * index of the result, as in `pleat ops` ("bm,mf->bf"); NULL: the operator's own. */
-PL_API pl_value *pl_build_node(pl_builder *b, const char *name, const char *op, const char *sig, int n_in,
-                         pl_value *const in[]);
+/* A node of an operator of `pleat ops`, and its first result. `spec` is "signature; attribute=value
+ * ...": the signature says which index of each input is which index of the results ("bm,mf->bf"),
+ * where the operator has none of its own; either part may be missing. NULL: neither is needed.
+ * `name` NULL: one is made. */
+PL_API pl_value *pl_build_node(pl_builder *b, const char *name, const char *op, const char *spec,
+                               int n_in, pl_value *const in[]);
+
+/* The mean cross-entropy of logits [..., classes] and targets i32[...]: a loss. */
+PL_API pl_value *pl_build_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targets);
 
 /* Result i of the node that made a value, for nodes with several. */
 PL_API pl_value *pl_build_result(pl_value *v, int i);
@@ -166,10 +170,10 @@ typedef struct pl_plan_options {
 
 /* The fastest plan that fits, or that of a strategy. The same model, cluster and options give the
  * same plan, here and in the command. Fails with PL_EINFEASIBLE when nothing fits. */
-PL_API pl_plan *pl_plan_new(pl_model *m, const pl_cluster *c, const pl_plan_options *options);
+PL_API pl_plan *pl_plan_new(const pl_model *m, const pl_cluster *c, const pl_plan_options *options);
 
 /* A plan file (docs/plan.md). `m`: the model that it is of; NULL: what its spec says. */
-PL_API pl_plan *pl_plan_open(pl_context *c, const char *path, pl_model *m);
+PL_API pl_plan *pl_plan_open(pl_context *c, const char *path, const pl_model *m);
 PL_API bool pl_plan_save(const pl_plan *p, const char *path);
 
 PL_API int pl_plan_devices(const pl_plan *p);

@@ -4,7 +4,7 @@
  * where ranks share a core, the mean), of the slowest rank. */
 #ifndef PL_CLI_MEASURE_H
 #define PL_CLI_MEASURE_H
-#include "cli/launch.h"
+#include "api/launch.h"
 #include "cluster/link.h"
 
 enum { PL_MEASURE_KERNELS = 24, PL_MEASURE_LEVELS = 2, PL_MEASURE_CALLS = 8 };

@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/launch.h"
+#include "api/launch.h"
 #include "cli/request.h"
 #include "cli/sizes.h"
 #include "cli/stop.h"

@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/request.h"
 #include "cli/sizes.h"
-#include "cli/launch.h"
+#include "api/launch.h"
 #include "models/model.h"
 #include "train/verify.h"
 

@@ -1,4 +1,4 @@
-#include "cli/launch.h"
+#include "api/launch.h"
 
 #include "backends/local/local.h"
 #include "backends/native/native.h"

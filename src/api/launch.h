@@ -1,6 +1,6 @@
-/* cli/launch.h - ranks: one thread each in this process, or one process each under mpirun. */
-#ifndef PL_CLI_LAUNCH_H
-#define PL_CLI_LAUNCH_H
+/* api/launch.h - ranks: one thread each in this process, or one process each under mpirun. */
+#ifndef PL_API_LAUNCH_H
+#define PL_API_LAUNCH_H
 #include "run/comm.h"
 #include "run/kernel.h"
 
