@@ -1,6 +1,7 @@
-/* A model of one's own, built node by node: planned for two devices, trained on data in memory, saved.
+/* A model of one's own, built node by node: planned for two devices, trained on data in memory,
+ * saved.
  *
- *     cc own_model.c $(pkg-config --cflags --libs pleat) -o own_model && ./own_model FOLDER
+ *     cc own_model.c $(pkg-config --cflags --libs pleat) -o own_model && ./own_model [FOLDER]
  */
 #include <pleat.h>
 #include <stdio.h>
@@ -62,7 +63,8 @@ static int train(pl_context *c, const char *folder)
         if (!pl_run_feed(r, "x", x, sizeof x) || !pl_run_feed(r, "label", label, sizeof label) ||
             !pl_run_step(r, &step))
             return 1;
-        if (i % 50 == 0 || i == STEPS - 1) printf("step %lld loss %.4f\n", (long long)step.step, step.loss);
+        if (i % 50 == 0 || i == STEPS - 1)
+            printf("step %lld loss %.4f\n", (long long)step.step, step.loss);
     }
     return pl_run_save(r) ? 0 : 1;
 }
@@ -70,7 +72,7 @@ static int train(pl_context *c, const char *folder)
 int main(int argc, char **argv)
 {
     pl_context *c = pl_context_new();
-    const int code = train(c, argc > 1 ? argv[1] : NULL);
+    const int code = train(c, argc > 1 ? argv[1] : "own");
     if (code) fprintf(stderr, "%s\n", pl_context_error(c));
     pl_context_free(c);
     return code;

@@ -63,7 +63,8 @@ pl_model *pl_model_new(pl_context *c, const char *name, int64_t batch,
     static const pl_model_key keys[] = { { "batch", "1", 1, "rows of a step" },
                                          PL_MODEL_DTYPE,
                                          { 0 } };
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
     pl_err *err = pl_context_begin(c);
     pl_model *m = PL_NEW(c->arena, pl_model);
     if (!*name || strspn(name, letters) != strlen(name)) {
@@ -126,12 +127,13 @@ static const pl_op *find_op(pl_builder *b, const char *name)
     return op;
 }
 
-pl_value *pl_build_node(pl_builder *b, const char *name, const char *op, const char *spec,
-                        int n_in, pl_value *const in[])
+pl_value *pl_build_node(pl_builder *b, const char *name, const char *op, const char *spec, int n_in,
+                        pl_value *const in[])
 {
     for (int i = 0; i < n_in && !b->err.code; i++)
-        if (!in[i]) pl_err_set(&b->err, PL_EINPUT, "node '%s' of %s: input %d is NULL",
-                               name ? name : "", op, i);
+        if (!in[i])
+            pl_err_set(&b->err, PL_EINPUT, "node '%s' of %s: input %d is NULL", name ? name : "",
+                       op, i);
     if (b->err.code) return NULL;
     const pl_op *o = find_op(b, op);
     return o ? pl_add_value(b, o, name, spec, n_in, in) : NULL;

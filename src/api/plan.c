@@ -15,9 +15,7 @@ const pl_held_plan *pl_held_plan_of(const pl_plan *p)
 static pl_plan *hold(pl_context *c, const pl_model *m, const pl_job *j, pl_found *f)
 {
     pl_held_plan *h = PL_NEW(c->arena, pl_held_plan);
-    *h = (pl_held_plan){
-        .plan = *f->take->plan, .context = c, .model = m, .job = *j, .found = f
-    };
+    *h = (pl_held_plan){ .plan = *f->take->plan, .context = c, .model = m, .job = *j, .found = f };
     return &h->plan;
 }
 
@@ -40,8 +38,7 @@ static bool read_options(const pl_plan_options *given, pl_plan_options *out, pl_
     if (!out->effort) out->effort = usual.effort;
     if (out->effort < 1 || out->effort > 2)
         return pl_err_set(err, PL_EUSAGE, "effort is %d; there are 1 and 2", out->effort);
-    if (!(out->memory >= 0))
-        return pl_err_set(err, PL_EUSAGE, "memory is %g bytes", out->memory);
+    if (!(out->memory >= 0)) return pl_err_set(err, PL_EUSAGE, "memory is %g bytes", out->memory);
     return true;
 }
 

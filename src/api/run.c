@@ -25,8 +25,8 @@ typedef struct rank {
 /* A batch in the caller's terms. */
 typedef struct input {
     const pl_value *value;
-    size_t bytes; /* of all micro-batches */
-    void *data;   /* NULL: not fed yet    */
+    size_t bytes;
+    void *data; /* NULL: not fed yet */
 } input;
 
 struct pl_run {
@@ -84,7 +84,8 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* Have rank `asked` (-1: all) work, and wait for it. The error is that of the lowest that failed. */
+/* Have rank `asked` (-1: all) work, and wait for it. The error is that of the lowest that failed.
+ * */
 static bool ask(pl_run *run, int asked, bool (*work)(rank *r, pl_err *err), pl_err *err)
 {
     pthread_mutex_lock(&run->lock);
@@ -143,7 +144,6 @@ static bool read_options(const pl_run_options *given, pl_run_options *out, pl_er
     memcpy(out, given, given->size);
     if (!(out->lr > 0)) out->lr = usual.lr;
     if (out->steps <= 0) out->steps = usual.steps;
-    if (out->micro <= 0) out->micro = 1;
     if (!(out->timeout > 0)) out->timeout = 120;
     if (out->lr_min < 0) out->lr_min = out->lr / 10;
     return true;
@@ -183,7 +183,6 @@ static bool make_job(pl_run *run, const pl_held_plan *h, const pl_run_options *o
                            .train_share = 0.9,
                            .weights = o->weights,
                            .steps = o->steps,
-                           .micro = o->micro,
                            .optim = pl_optim_usual(h->job.optimizer),
                            .lr = o->lr,
                            .lr_min = o->lr_min,
@@ -203,7 +202,7 @@ static bool make_job(pl_run *run, const pl_held_plan *h, const pl_run_options *o
 }
 
 /* What can be fed, and the states that there are. */
-static void list_tensors(pl_run *run, int64_t micro)
+static void list_tensors(pl_run *run)
 {
     const pl_graph *g = pl_train_graph(run->job);
     const pl_store *s = run->rank->runner.store;
@@ -212,7 +211,7 @@ static void list_tensors(pl_run *run, int64_t micro)
         const pl_value *v = g->values.at[i];
         if (v->role != PL_INPUT || pl_data_is_scalar(v->name)) continue;
         const int64_t bytes = pl_shape_count(&v->shape) * pl_type_bytes(v->type);
-        run->input[run->n_inputs++] = (input){ v, (size_t)(bytes * (v->shape.rank ? micro : 1)) };
+        run->input[run->n_inputs++] = (input){ v, (size_t)bytes };
     }
     run->state = PL_NEW_N(run->arena, const pl_port *, s->n + 1);
     for (int i = 0; i < s->n; i++)
@@ -242,7 +241,7 @@ pl_run *pl_run_new(const pl_plan *p, const pl_run_options *options)
                         pl_plan_devices(p), PL_LOCAL_RANKS);
     run->n = ok ? pl_plan_devices(p) : 0;
     ok = ok && make_job(run, h, &o, err) && start_ranks(run, o.timeout, err);
-    if (ok) list_tensors(run, o.micro);
+    if (ok) list_tensors(run);
     if (ok) return run;
     pl_run_free(run);
     return NULL;
@@ -316,14 +315,9 @@ bool pl_run_step(pl_run *run, pl_step_result *result)
     pl_runner *first = &run->rank->runner;
     const double lr = pl_runner_rate(&run->job->o, first->done);
     PL_TRY(ask(run, -1, step, err));
-    const int last = run->job->o.micro > 1 ? PL_TRAIN_UPDATE : PL_TRAIN_STEP;
     const double loss = run->rank->loss;
-    if (result)
-        *result = (pl_step_result){ .step = first->done,
-                                    .loss = loss,
-                                    .lr = lr,
-                                    .grad_norm = pl_runner_scalar(first, last, "grad_norm"),
-                                    .seconds = pl_clock_now() - start };
+    const double norm = pl_runner_scalar(first, PL_TRAIN_STEP, "grad_norm");
+    if (result) *result = (pl_step_result){ first->done, loss, lr, norm, pl_clock_now() - start };
     if (isfinite(loss)) return true;
     run->dead = true;
     return pl_err_set(err, PL_ERUN, "the loss is not finite at step %lld (learning rate %g)",
@@ -332,14 +326,7 @@ bool pl_run_step(pl_run *run, pl_step_result *result)
 
 static bool evaluate(rank *r, pl_err *err)
 {
-    const int64_t n = r->run->job->o.micro;
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        PL_TRY(pl_runner_evaluate(&r->runner, i, &r->loss, err));
-        sum += r->loss;
-    }
-    r->loss = sum / (double)n;
-    return true;
+    return pl_runner_evaluate(&r->runner, 0, &r->loss, err);
 }
 
 bool pl_run_evaluate(pl_run *run, double *loss)
@@ -389,8 +376,8 @@ static bool find_state(const pl_run *run, const char *name, size_t bytes, pl_err
         const pl_value *v = run->state[i]->value;
         if (strcmp(v->name, name) != 0) continue;
         return bytes == whole_bytes(v) ||
-               pl_err_set(err, PL_EUSAGE, "state '%s' has %zu bytes, not %zu", name,
-                          whole_bytes(v), bytes);
+               pl_err_set(err, PL_EUSAGE, "state '%s' has %zu bytes, not %zu", name, whole_bytes(v),
+                          bytes);
     }
     return pl_err_set(err, PL_EUSAGE, "there is no state '%s' among the %d of this run", name,
                       run->n_states);

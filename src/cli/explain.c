@@ -474,8 +474,8 @@ static void print_json(const view *v)
                                               v->mesh->axis[i].size));
     json_t *all =
         json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:f}", "schema", "pleat.explain/1", "model",
-                  v->job->args.spec, "cluster", v->job->request.cluster->name, "name", v->name, "plan",
-                  v->about->name, "mesh", mesh, "step_seconds", v->r.seconds);
+                  v->job->args.spec, "cluster", v->job->request.cluster->name, "name", v->name,
+                  "plan", v->about->name, "mesh", mesh, "step_seconds", v->r.seconds);
     PL_ASSERT(all);
     if (v->node) {
         json_object_set_new(all, "operator",

@@ -1,5 +1,5 @@
-/* cli/job.h - the options of commands about plans: a model on a cluster under an optimizer, or a plan
- * file, which says all of that. */
+/* cli/job.h - the options of commands about plans: a model on a cluster under an optimizer, or a
+ * plan file, which says all of that. */
 #ifndef PL_CLI_JOB_H
 #define PL_CLI_JOB_H
 #include "api/job.h"

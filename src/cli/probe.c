@@ -424,7 +424,7 @@ static int run(const pl_command *c, int argc, char **argv)
     pl_arena *arena = pl_arena_new("probe");
     if (open_world(&a, &w, &err)) (void)!probe(&a, &w, arena, &err);
     pl_arena_free(arena);
-    return pl_launch_close(&w, &err);
+    return pl_launch_close(&w, &err, pl_opt_fail);
 }
 
 const pl_command pl_command_probe = {

@@ -394,7 +394,7 @@ static int run(const pl_command *c, int argc, char **argv)
     if (pl_launch_open(a.devices, a.timeout, &w, &err)) (void)!verify(&s, model, &err);
     pl_verify_free(s.verify);
     pl_arena_free(s.arena);
-    return pl_launch_close(&w, &err);
+    return pl_launch_close(&w, &err, pl_opt_fail);
 }
 
 const pl_command pl_command_verify = {

@@ -215,13 +215,13 @@ static void print_json(const view *v)
     const pl_compare *c = &v->c;
     json_t *all = json_pack(
         "{s:s, s:s, s:s, s:[s, s], s:[s, s], s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "schema", "pleat.why-not/1", "model", v->job->args.spec, "cluster", v->job->request.cluster->name,
-        "plans", c->name[0], c->name[1], "mesh", pl_mesh_text(v->mesh[0], v->arena),
-        pl_mesh_text(v->mesh[1], v->arena), "reason", pl_compare_sentence(c, v->limit, v->arena),
-        "fits", (double)c->peak[0] <= v->limit, "step_seconds", two(c->step), "compute_seconds",
-        two(c->compute), "exposed_seconds", two(c->exposed), "message_seconds", two(c->messages),
-        "memory_bytes", memory_json(c), "kinds", rows_json(c->n_kinds, c->kind), "messages",
-        rows_json(c->n, c->row));
+        "schema", "pleat.why-not/1", "model", v->job->args.spec, "cluster",
+        v->job->request.cluster->name, "plans", c->name[0], c->name[1], "mesh",
+        pl_mesh_text(v->mesh[0], v->arena), pl_mesh_text(v->mesh[1], v->arena), "reason",
+        pl_compare_sentence(c, v->limit, v->arena), "fits", (double)c->peak[0] <= v->limit,
+        "step_seconds", two(c->step), "compute_seconds", two(c->compute), "exposed_seconds",
+        two(c->exposed), "message_seconds", two(c->messages), "memory_bytes", memory_json(c),
+        "kinds", rows_json(c->n_kinds, c->kind), "messages", rows_json(c->n, c->row));
     PL_ASSERT(all);
     if (v->priced)
         json_object_set_new(all, "table_seconds",

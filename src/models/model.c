@@ -274,7 +274,8 @@ void pl_model_build(pl_builder *b, const pl_model_args *a, pl_mode mode)
     const bool well = !b->err.code;
     b->compute = pl_model_type(a);
     a->model->build(b, a, mode);
-    if (well && b->err.code == PL_EINPUT && !a->model->file) b->err.code = PL_EUSAGE; /* its keys */
+    const bool built_in = !a->model->file && !a->model->own;
+    if (well && b->err.code == PL_EINPUT && built_in) b->err.code = PL_EUSAGE; /* its keys */
 }
 
 double pl_model_real(const pl_model_args *a, const char *key)

@@ -45,16 +45,6 @@ static void fill_random(const pl_port *port, uint64_t seed, int64_t step, int64_
     pl_fill_law(port, &law, data);
 }
 
-/* Micro-batch k of a step has the k-th share of its rows; so has a validation batch. */
-static void fill_fed(const pl_data *d, const pl_port *port, int64_t step, void *data)
-{
-    const pl_value *v = port->value;
-    const int64_t k = (step < 0 ? -1 - step : step) % d->micro;
-    const int64_t bytes = pl_shape_count(&v->shape) * pl_type_bytes(v->type);
-    const char *whole = d->fed.find(d->fed.of, v->name);
-    pl_port_take(port, whole + (v->shape.rank ? k * bytes : 0), data);
-}
-
 void pl_data_fill(const pl_data *d, const pl_port *port, uint64_t seed, int64_t step,
                   int64_t n_valid, int64_t below, void *data)
 {
@@ -62,7 +52,7 @@ void pl_data_fill(const pl_data *d, const pl_port *port, uint64_t seed, int64_t 
     case PL_DATA_SYNTHETIC: fill_random(port, seed, step, below, data); return;
     case PL_DATA_TEXT: pl_data_text_fill(d, port, seed, step, n_valid, data); return;
     case PL_DATA_TENSORS: pl_data_tensors_fill(d, port, seed, step, n_valid, data); return;
-    case PL_DATA_FED: fill_fed(d, port, step, data); return;
+    case PL_DATA_FED: pl_port_take(port, d->fed.find(d->fed.of, port->value->name), data); return;
     }
 }
 

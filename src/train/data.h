@@ -12,7 +12,7 @@ typedef enum pl_data_kind {
     PL_DATA_FED /* what a caller has in memory */
 } pl_data_kind;
 
-/* The batch that a step reads for an input, whole: of all micro-batches one after another. */
+/* The batch that a step reads for an input, whole. Of steps in one piece: micro 1. */
 typedef struct pl_fed {
     const void *(*find)(void *of, const char *input);
     void *of;
@@ -28,7 +28,6 @@ typedef struct pl_data {
     pl_tensors tensors;
     bool in_order;              /* tensors: rows as they lie in the file, not at random           */
     pl_fed fed;                 /* fed                                                            */
-    int64_t micro;              /* fed: micro-batches of a step                                   */
 } pl_data;
 
 /* The kind that a --data argument asks for: "synthetic", or a file by the end of its name. */

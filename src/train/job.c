@@ -243,8 +243,7 @@ static bool make_job(pl_train_job *j, pl_err *err)
     PL_TRY(build_step(j, err));
     PL_TRY(build_evaluation(j, err));
     if (kind == PL_DATA_TEXT) PL_TRY(open_text(j, err));
-    if (kind == PL_DATA_FED)
-        j->data = (pl_data){ .kind = kind, .fed = j->o.fed, .micro = j->o.micro };
+    if (kind == PL_DATA_FED) j->data = (pl_data){ .kind = kind, .fed = j->o.fed };
     if (kind == PL_DATA_TENSORS) PL_TRY(open_tensors(j, err));
     if (j->o.weights_partial && !j->o.weights)
         return pl_err_set(err, PL_EUSAGE, "--weights-partial is of --weights: give that too");
