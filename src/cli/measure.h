@@ -32,7 +32,7 @@ typedef struct pl_measured_level {
 } pl_measured_level;
 
 typedef struct pl_measured_call {
-    pl_message_kind kind;
+    pl_collective kind;
     int64_t block_bytes;   /* one rank's block; of an all-reduce: all it has, over the ranks  */
     double seconds;
 } pl_measured_call;

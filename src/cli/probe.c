@@ -280,7 +280,7 @@ static void print_messages(const pl_measure *m, const pl_cluster *c, pl_arena *a
         }
     printf("\n%-14s %9s  %11s  %11s\n", "collective", "block", "time", "predicted");
     for (int i = 0; i < m->n_calls; i++)
-        printf("%-14s %9s  %11s  %11s\n", pl_message_name(m->call[i].kind),
+        printf("%-14s %9s  %11s  %11s\n", pl_collective_name(m->call[i].kind),
                pl_text_size(a, (double)m->call[i].block_bytes), time_text(a, m->call[i].seconds),
                time_text(a, predict(c, &m->call[i])));
     printf("\n%.0f %% of the time of messages is hidden when ranks compute\n", 100 * m->overlap);
@@ -334,7 +334,7 @@ static json_t *calls_json(const pl_measure *m, const pl_cluster *c)
     for (int i = 0; i < m->n_calls; i++) {
         const pl_measured_call *x = &m->call[i];
         json_array_append_new(all,
-                              json_pack("{s:s, s:I, s:f, s:f}", "kind", pl_message_name(x->kind),
+                              json_pack("{s:s, s:I, s:f, s:f}", "kind", pl_collective_name(x->kind),
                                         "block_bytes", (json_int_t)x->block_bytes, "seconds",
                                         x->seconds, "predicted_seconds", predict(c, x)));
     }
