@@ -7,7 +7,6 @@
 #include "report/words.h"
 #include "train/optim.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -180,56 +179,78 @@ static void print_text(const view *v, int most)
 
 /* -- JSON -------------------------------------------------------------------------------------- */
 
-static json_t *two(const double x[2])
+static void put_two(const char *key, const double x[2], pl_json_out *out)
 {
-    return json_pack("[f, f]", x[0], x[1]);
+    pl_json_open(out, key, PL_JSON_LIST);
+    for (int i = 0; i < 2; i++) pl_json_put_real(out, NULL, x[i]);
+    pl_json_close(out);
 }
 
-static json_t *two_bytes(const int64_t x[2])
+static void put_two_counts(const char *key, const int64_t x[2], pl_json_out *out)
 {
-    return json_pack("[I, I]", (json_int_t)x[0], (json_int_t)x[1]);
+    pl_json_open(out, key, PL_JSON_LIST);
+    for (int i = 0; i < 2; i++) pl_json_put_int(out, NULL, x[i]);
+    pl_json_close(out);
 }
 
-static json_t *rows_json(int n, const pl_compare_row *row)
+static void put_two_texts(const char *key, const char *a, const char *b, pl_json_out *out)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(list,
-                              json_pack("{s:s, s:[s?, s?], s:s, s:o, s:o, s:o}", "kind",
-                                        pl_collective_name(row[i].collective), "axes",
-                                        row[i].axes[0], row[i].axes[1], "tensor", row[i].tensor,
-                                        "count", two_bytes(row[i].count), "bytes",
-                                        two_bytes(row[i].bytes), "seconds", two(row[i].seconds)));
-    return list;
+    pl_json_open(out, key, PL_JSON_LIST);
+    pl_json_put_text(out, NULL, a);
+    pl_json_put_text(out, NULL, b);
+    pl_json_close(out);
 }
 
-static json_t *memory_json(const pl_compare *c)
+static void put_rows(const char *key, int n, const pl_compare_row *row, pl_json_out *out)
 {
-    json_t *all = json_pack("{s:o}", "peak", two_bytes(c->peak));
+    pl_json_open(out, key, PL_JSON_LIST);
+    for (int i = 0; i < n; i++) {
+        pl_json_open(out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(out, "kind", pl_collective_name(row[i].collective));
+        put_two_texts("axes", row[i].axes[0], row[i].axes[1], out);
+        pl_json_put_text(out, "tensor", row[i].tensor);
+        put_two_counts("count", row[i].count, out);
+        put_two_counts("bytes", row[i].bytes, out);
+        put_two("seconds", row[i].seconds, out);
+        pl_json_close(out);
+    }
+    pl_json_close(out);
+}
+
+static void put_memory(const pl_compare *c, pl_json_out *out)
+{
+    pl_json_open(out, "memory_bytes", PL_JSON_OBJECT);
+    put_two_counts("peak", c->peak, out);
     for (int i = 0; i < PL_COMPARE_ITEMS; i++)
-        json_object_set_new(all, c->memory[i].name, two_bytes(c->memory[i].bytes));
-    return all;
+        put_two_counts(c->memory[i].name, c->memory[i].bytes, out);
+    pl_json_close(out);
 }
 
 static void print_json(const view *v)
 {
     const pl_compare *c = &v->c;
-    json_t *all = json_pack(
-        "{s:s, s:s, s:s, s:[s, s], s:[s, s], s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "schema", "pleat.why-not/1", "model", v->job->model, "cluster", v->job->cluster->name,
-        "plans", c->name[0], c->name[1], "mesh", pl_mesh_text(v->mesh[0], v->arena),
-        pl_mesh_text(v->mesh[1], v->arena), "reason", pl_compare_sentence(c, v->limit, v->arena),
-        "fits", (double)c->peak[0] <= v->limit, "step_seconds", two(c->step), "compute_seconds",
-        two(c->compute), "exposed_seconds", two(c->exposed), "message_seconds", two(c->messages),
-        "memory_bytes", memory_json(c), "kinds", rows_json(c->n_kinds, c->kind), "messages",
-        rows_json(c->n, c->row));
-    PL_ASSERT(all);
+    pl_text text = { .arena = v->arena };
+    pl_json_out out = { .text = &text };
+    pl_json_open(&out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(&out, "schema", "pleat.why-not/1");
+    pl_json_put_text(&out, "model", v->job->model);
+    pl_json_put_text(&out, "cluster", v->job->cluster->name);
+    put_two_texts("plans", c->name[0], c->name[1], &out);
+    put_two_texts("mesh", pl_mesh_text(v->mesh[0], v->arena), pl_mesh_text(v->mesh[1], v->arena),
+                  &out);
+    pl_json_put_text(&out, "reason", pl_compare_sentence(c, v->limit, v->arena));
+    pl_json_put_bool(&out, "fits", (double)c->peak[0] <= v->limit);
+    put_two("step_seconds", c->step, &out);
+    put_two("compute_seconds", c->compute, &out);
+    put_two("exposed_seconds", c->exposed, &out);
+    put_two("message_seconds", c->messages, &out);
+    put_memory(c, &out);
+    put_rows("kinds", c->n_kinds, c->kind, &out);
+    put_rows("messages", c->n, c->row, &out);
     if (v->priced)
-        json_object_set_new(all, "table_seconds",
-                            json_pack("[f, f]", v->table[0].seconds, v->table[1].seconds));
-    json_dumpf(all, stdout, 0);
-    printf("\n");
-    json_decref(all);
+        put_two("table_seconds", (double[]){ v->table[0].seconds, v->table[1].seconds }, &out);
+    pl_json_close(&out);
+    puts(pl_text_get(&text));
 }
 
 /* -- all --------------------------------------------------------------------------------------- */
