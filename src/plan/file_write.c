@@ -8,32 +8,9 @@
 
 /* -- digest ------------------------------------------------------------------------------------ */
 
-/* Eight bytes, the first one lowest on every machine. */
-static uint64_t load_word(const unsigned char *at)
-{
-    return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24 |
-           (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 |
-           (uint64_t)at[7] << 56;
-}
-
-static uint64_t mix_span(uint64_t h, const char *text, size_t n)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    unsigned char rest[8] = { 0 };
-    h = pl_hash_mix(h, n);
-    for (; n >= 8; n -= 8, at += 8) h = pl_hash_mix(h, load_word(at));
-    memcpy(rest, at, n);
-    return n ? pl_hash_mix(h, load_word(rest)) : h;
-}
-
-static uint64_t mix_text(uint64_t h, const char *text)
-{
-    return mix_span(h, text, strlen(text));
-}
-
 static uint64_t mix_value(uint64_t h, const pl_value *v)
 {
-    h = mix_text(mix_text(h, v->name), pl_type_name(v->type));
+    h = pl_hash_text(pl_hash_text(h, v->name), pl_type_name(v->type));
     h = pl_hash_mix(h, (uint64_t)v->shape.rank);
     for (int d = 0; d < v->shape.rank; d++) h = pl_hash_mix(h, (uint64_t)v->shape.dim[d]);
     return h;
@@ -47,7 +24,8 @@ static uint64_t mix_leaf(uint64_t h, const pl_value *v)
 /* `name` [values] stands for a value where it is read: ids change when a text is parsed. */
 static uint64_t mix_node(uint64_t h, const pl_node *n, const uint64_t name[])
 {
-    h = mix_span(mix_text(h, n->op->name), n->spec, strcspn(n->spec, ";")); /* the signature */
+    h = pl_hash_span(pl_hash_text(h, n->op->name), n->spec,
+                     strcspn(n->spec, ";")); /* the signature */
     h = pl_hash_mix(h, (uint64_t)n->n_in << 8 | (uint64_t)n->n_out);
     for (int i = 0; i < n->n_out; i++) h = mix_value(h, n->out[i]);
     for (int i = 0; i < n->n_in; i++) h = pl_hash_mix(h, name[n->in[i]->id]);
@@ -58,7 +36,7 @@ uint64_t pl_plan_digest(const pl_graph *g)
 {
     pl_arena *tmp = pl_arena_new("digest of a graph");
     uint64_t h = 1, *name = PL_NEW_N(tmp, uint64_t, g->values.n + 1);
-    for (int i = 0; i < g->values.n; i++) name[i] = mix_text(2, g->values.at[i]->name);
+    for (int i = 0; i < g->values.n; i++) name[i] = pl_hash_text(2, g->values.at[i]->name);
     for (int i = 0; i < g->values.n; i++)
         if (!g->values.at[i]->maker) h = mix_leaf(h, g->values.at[i]);
     for (int i = 0; i < g->nodes.n; i++) h = mix_node(h, g->nodes.at[i], name);
