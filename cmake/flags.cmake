@@ -1,4 +1,4 @@
-# Gives the target pleat-flags, for all our own code, and PLEAT_NATIVE_FLAGS, for src/backends/native.
+# Gives the target pleat-flags, for all our own code, and PLEAT_NATIVE_FLAGS, for src/backends/native and widen.
 include(CheckCCompilerFlag)
 
 add_library(pleat-flags INTERFACE)

@@ -8,7 +8,7 @@ enum { MOST = 40 }; /* buffers that are solved */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-static void check_round_trip(const pl_csv *c, const pl_layout *l, pl_arena *a)
+static void check_round_trip(const pl_csv *c, const pl_offsets *l, pl_arena *a)
 {
     pl_text out = { .arena = a };
     pl_csv *again;
@@ -29,17 +29,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     pl_arena *a = pl_arena_new("fuzz");
     pl_csv *c;
-    pl_layout l;
+    pl_offsets l;
     pl_err err = { 0 };
-    const pl_layout_options o = { .effort = 300 };
+    const pl_offsets_options o = { .effort = 300 };
     if (!pl_csv_parse((const char *)bytes, n, "fuzz", a, &c, &err)) {
         PL_ASSERT_CMP(err.code, ==, PL_EINPUT);
         PL_ASSERT(!strncmp(err.msg, "fuzz: line ", 11));
     } else if (c->n <= MOST) {
-        if (!pl_layout_solve(c->n, c->buf, 1, INT64_MAX, &o, a, &l, &err)) {
+        if (!pl_offsets_solve(c->n, c->buf, 1, INT64_MAX, &o, a, &l, &err)) {
             PL_ASSERT_CMP(err.code, ==, PL_EINFEASIBLE);
         } else {
-            if (!pl_layout_check(c->n, c->buf, 1, INT64_MAX, &l, &err))
+            if (!pl_offsets_check(c->n, c->buf, 1, INT64_MAX, &l, &err))
                 pl_bug(__FILE__, __LINE__, "%s", err.msg);
             check_round_trip(c, &l, a);
         }

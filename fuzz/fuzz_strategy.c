@@ -12,10 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     pl_strategy s;
     pl_err err = { 0 };
     if (pl_strategy_parse(pl_arena_span(a, (const char *)bytes + 1, n - 1), devices, a, &s, &err)) {
-        pl_mesh m;
-        pl_strategy_mesh(&s, &m);
-        PL_ASSERT_CMP(m.n, <=, PL_MAX_AXES);
-        PL_ASSERT_CMP(pl_mesh_ranks(&m), ==, devices);
+        PL_ASSERT_CMP(s.mesh.n, <=, PL_MAX_AXES);
+        PL_ASSERT_CMP(pl_mesh_ranks(&s.mesh), ==, devices);
     } else {
         PL_ASSERT(err.code == PL_EUSAGE || err.code == PL_EINPUT || err.code == PL_EUNSUPPORTED);
         PL_ASSERT(*err.msg);

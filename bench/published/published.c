@@ -20,7 +20,7 @@
 #include "planners/planner.h"
 #include "planners/rules.h"
 #include "reshard/convert.h"
-#include "planners/best.h"
+#include "planners/find.h"
 #include "train/optim.h"
 
 #include <math.h>
@@ -118,11 +118,11 @@ static const pl_graph *make_layer(int64_t m, int64_t k, int64_t n, pl_arena *a, 
 /* All cuts at once: everything is split over both axes, in any way. */
 static bool cut_at_once(const pl_tables *t, pl_arena *a, pl_answer *x, pl_err *err)
 {
-    pl_baseline_space s = pl_baseline_space_new(t, 0, a);
-    unsigned axes = pl_baseline_rules_axes(t->mesh);
-    pl_baseline_space_only(&s, pl_baseline_rules_plain, NULL);
-    for (int v = 0; v < s.n; v++) pl_baseline_space_prefer(&s, v, pl_baseline_rules_split, &axes);
-    if (!pl_baseline_space_min(&s, PL_BASELINE_MESSAGES, false, a, x, err)) return false;
+    pl_space s = pl_space_new(t, 0, a);
+    unsigned axes = pl_rules_axes(t->mesh);
+    pl_space_only(&s, pl_rules_plain, NULL);
+    for (int v = 0; v < s.n; v++) pl_space_prefer(&s, v, pl_rules_split, &axes);
+    if (!pl_space_min(&s, PL_SPACE_MESSAGES, false, a, x, err)) return false;
     x->time = pl_tables_cost(t, x->value).time;
     return true;
 }
@@ -140,11 +140,11 @@ static bool cut_layer(const int64_t size[3], pl_arena *a, cuts *out, pl_err *err
     const pl_graph *g = make_layer(size[0], size[1], size[2], a, err);
     if (!g) return false;
     const pl_tables *t = pl_tables_new(g, NULL, &m, &speed, a);
-    const pl_baseline *tofu, *order;
+    const pl_planner *tofu, *order;
     pl_answer x, y, z;
-    if (!pl_baseline_find("tofu", &tofu, err) || !pl_baseline_find("tofu+order", &order, err) ||
-        !pl_baseline_run(tofu, t, INFINITY, a, &x, err) ||
-        !pl_baseline_run(order, t, INFINITY, a, &y, err) || !cut_at_once(t, a, &z, err))
+    if (!pl_planner_find("tofu", &tofu, err) || !pl_planner_find("tofu+order", &order, err) ||
+        !pl_planner_run(tofu, t, INFINITY, a, &x, err) ||
+        !pl_planner_run(order, t, INFINITY, a, &y, err) || !cut_at_once(t, a, &z, err))
         return false;
     *out = (cuts){ round(4 * x.time), round(4 * y.time), round(4 * z.time) };
     return true;
@@ -208,18 +208,18 @@ static double published_share(const char *model, const char *method)
     return NAN;
 }
 
-static bool show_method(const pl_baseline *b, const pl_tables *t, const pl_cluster *c,
+static bool show_method(const pl_planner *b, const pl_tables *t, const pl_cluster *c,
                         const char *what, const char *model, pl_err *err)
 {
-    const pl_lower_options lower = { 0 };
+    const pl_plan_request r = { .cluster = c, .memory = INFINITY };
     pl_arena *a = pl_arena_new("method");
     pl_answer x;
-    pl_best *best;
+    pl_found *best;
     clock_t start = clock();
-    bool ok = pl_baseline_run(b, t, INFINITY, a, &x, err);
+    bool ok = pl_planner_run(b, t, INFINITY, a, &x, err);
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC,
            share = published_share(model, b->name);
-    ok = ok && pl_best_given(pl_tables_plan(t, x.value, b->name, a), c, 0, &lower, a, &best, err);
+    ok = ok && pl_plan_forecast(&r, pl_tables_plan(t, x.value, b->name, a), a, &best, err);
     if (ok) {
         const pl_forecast *f = &best->take->forecast;
         double elements = (double)f->comm_bytes * c->n_devices / 4;
@@ -252,7 +252,8 @@ static bool show_methods(int n, char *const word[], pl_arena *a, pl_err *err)
     const pl_fold fold = pl_fold_find(g, a);
     const pl_tables *t = pl_tables_new(g, &fold, &m, &speed, a);
     const char *what = pl_arena_fmt(a, "%s on %s %s", word[0], word[1], word[2]);
-    for (const pl_baseline *x = pl_baselines; x->name; x++) {
+    for (const pl_planner *const *p = pl_planners; *p; p++) {
+        const pl_planner *x = *p;
         bool asked = n == 3;
         for (int i = 3; i < n; i++) asked |= !strcmp(word[i], x->name);
         pl_err why = { 0 };

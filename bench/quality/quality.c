@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "ops/lib/all.h"
 #include "layouts/strategy.h"
-#include "planners/best.h"
+#include "planners/find.h"
 #include "train/optim.h"
 
 #include <math.h>
@@ -70,11 +70,10 @@ static void add_products(layouts *l, const char *layers, int ways)
     for (int i = 0; i < n && i < ways; i++) {
         const char *all = *layers ? pl_arena_fmt(l->arena, "%s,%s", text[i], layers) : text[i];
         pl_strategy s;
-        pl_mesh m;
         pl_err why = { 0 };
         if (!pl_strategy_parse(all, l->devices, l->arena, &s, &why)) continue;
-        pl_strategy_mesh(&s, &m);
-        if ((i >= ZEROS && s.data == 1) || m.n > MOST_AXES) continue; /* the first is zero=3 */
+        const bool whole = pl_strategy_size(&s, "data") == 1; /* the first is zero=3 */
+        if ((i >= ZEROS && whole) || s.mesh.n > MOST_AXES) continue;
         PL_ASSERT_CMP(l->n, <, MOST_LAYOUTS);
         l->text[l->n++] = all;
     }
@@ -150,21 +149,17 @@ static bool open_row(row *r, layouts *l, pl_err *err)
 }
 
 /* Fails where the model cannot be split that way. */
-static bool forecast(const row *r, const char *text, pl_arena *tmp, pl_best **best, pl_err *err)
+static bool forecast(const row *r, const char *text, pl_arena *tmp, pl_found **best, pl_err *err)
 {
-    const pl_lower_options lower = { 0 };
-    pl_strategy s;
-    pl_plan *p;
-    PL_TRY(pl_strategy_parse(text, r->c->n_devices, tmp, &s, err));
-    s.cluster = r->c;
-    PL_TRY(pl_strategy_plan(&s, r->graph, NULL, tmp, &p, err));
-    return pl_best_given(p, r->c, r->memory, &lower, tmp, best, err);
+    pl_plan_request ask = { .cluster = r->c, .memory = r->memory };
+    return pl_strategy_parse(text, r->c->n_devices, tmp, &ask.strategy, err) &&
+           pl_plan_find(&ask, r->graph, tmp, best, err);
 }
 
 static void try_layout(row *r, const char *text)
 {
     pl_arena *tmp = pl_arena_new("layout");
-    pl_best *b;
+    pl_found *b;
     pl_err why = { 0 };
     if (forecast(r, text, tmp, &b, &why)) {
         const pl_forecast *f = &b->take->forecast;
@@ -187,7 +182,7 @@ static void try_layout(row *r, const char *text)
 }
 
 /* The fastest of the search's own plans that fits. */
-static double find_searched(const pl_best *b)
+static double find_searched(const pl_found *b)
 {
     double least = INFINITY;
     for (int i = 0; i < b->n; i++)
@@ -201,13 +196,13 @@ static const char *number(double x, const char *none, pl_arena *a)
     return isfinite(x) ? pl_arena_fmt(a, "%.9g", x) : none;
 }
 
-static void print_row(const row *r, const pl_best *b, pl_arena *a)
+static void print_row(const row *r, const pl_found *b, pl_arena *a)
 {
-    double step = b->take->forecast.step_seconds, s = b->found->seconds;
+    double step = b->take->forecast.step_seconds, s = b->search->seconds;
     printf("\"%s\",%s,%.9g,\"%s\",%s,\"%s\",%s,%s,%d,%d,%.9g,%.9g,%.6g", r->model, r->cluster, step,
            b->take->name, number(find_searched(b), "-", a), r->best,
            number(r->best_seconds, "-", a), number(r->best_seconds / step, "-", a), r->n, r->oom, s,
-           b->found->bound, s > 0 ? (s - b->found->bound) / s : 0);
+           b->search->bound, s > 0 ? (s - b->search->bound) / s : 0);
     for (int k = N_KINDS - 1; k >= 0; k--)
         printf(",%s", r->seen[k] ? number(r->least[k], "oom", a) : "-");
     puts("");
@@ -223,11 +218,9 @@ static bool run_row(row *r, tally *t, pl_arena *arena, pl_err *err)
     layouts *l = PL_NEW(arena, layouts);
     l->arena = arena;
     PL_TRY(open_row(r, l, err));
-    const pl_auto_options options = { .memory = r->memory };
-    const pl_lower_options lower = { 0 };
-    pl_best *b;
+    pl_found *b;
     for (int i = 0; i < l->n; i++) try_layout(r, l->text[i]);
-    PL_TRY(pl_best_plan(r->graph, r->c, &options, &lower, arena, &b, err));
+    PL_TRY(forecast(r, "auto", arena, &b, err));
     double step = b->take->forecast.step_seconds;
     t->rows++;
     t->least += step <= r->best_seconds * (1 + 1e-9);

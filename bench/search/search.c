@@ -170,17 +170,18 @@ static void compare(const job *j, const pl_mesh *m, pl_arena *arena)
     const pl_speed speed = pl_speed_of(j->c);
     const pl_tables *t = pl_tables_new(j->graph, &j->fold, m, &speed, arena);
     double exact = NAN;
-    for (const pl_baseline *b = pl_baselines; b->name; b++) {
+    for (const pl_planner *const *p = pl_planners; *p; p++) {
+        const pl_planner *b = *p;
         pl_answer x;
         pl_err err = { 0 };
         double start = pl_clock_now();
-        bool ok = pl_baseline_run(b, t, j->cap, arena, &x, &err);
+        bool ok = pl_planner_run(b, t, j->cap, arena, &x, &err);
         double seconds = pl_clock_now() - start;
         if (!ok) {
             fprintf(stderr, "%s on %s: %s\n", j->model, j->cluster, err.msg);
             continue;
         }
-        if (b == pl_baselines) exact = x.time;
+        if (p == pl_planners) exact = x.time;
         printf("\"%s\",%s,%s,%s,%.9g,%.6g,%.6g,%.9g\n", j->model, j->cluster, mesh_text(m, arena),
                b->name, seconds, x.time, x.memory, x.time / exact);
         fflush(stdout);

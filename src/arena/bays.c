@@ -21,7 +21,7 @@ typedef struct bay {
 /* One set of spans that a search walks, for an item whose box is [below, above) of it: offsets
  * strictly between low - above and high - below are taken. */
 typedef struct cursor {
-    pl_walk walk;
+    pl_taken_walk walk;
     int64_t below, above;
 } cursor;
 
@@ -90,7 +90,7 @@ static void add_any(pl_bays *b, const pl_box *want, int from, int to)
 }
 
 /* The bays that it meets throughout as nodes of the tree, the two at its ends one by one. */
-static void add_cursors(pl_bays *b, const pl_item *x)
+static void add_cursors(pl_bays *b, const pl_boxed *x)
 {
     b->cursors.n = 0;
     while (b->met.n < 2 * x->n_boxes) PL_PUSH(b->arena, &b->met, (pl_taken){ 0 });
@@ -131,7 +131,7 @@ static int64_t find_free(pl_bays *b, int64_t floor, int64_t *top)
     return floor;
 }
 
-int64_t pl_bays_find(pl_bays *b, const pl_item *x, bool low)
+int64_t pl_bays_find(pl_bays *b, const pl_boxed *x, bool low)
 {
     int64_t floor = 0, best = -1, best_room = INT64_MAX, top;
     add_cursors(b, x);
@@ -149,7 +149,7 @@ int64_t pl_bays_find(pl_bays *b, const pl_item *x, bool low)
     return best >= 0 ? best : pl_boxes_round(floor, x->align);
 }
 
-bool pl_bays_fits(pl_bays *b, const pl_item *x, int64_t at)
+bool pl_bays_fits(pl_bays *b, const pl_boxed *x, int64_t at)
 {
     int64_t top;
     add_cursors(b, x);
@@ -187,7 +187,7 @@ static void add_box(pl_bays *b, const pl_box *x, int64_t low, int64_t high)
         for (int i = from; i <= to; i++) pl_taken_add(&b->any[i], low, high, b->arena);
 }
 
-void pl_bays_add(pl_bays *b, const pl_item *x, int64_t at)
+void pl_bays_add(pl_bays *b, const pl_boxed *x, int64_t at)
 {
     for (int k = 0; k < x->n_boxes; k++) {
         const pl_box *q = &b->p->box[x->first + k];

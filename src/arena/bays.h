@@ -11,8 +11,8 @@ typedef struct pl_bays pl_bays;
 pl_bays *pl_bays_new(const pl_boxes *p, pl_arena *a);
 
 /* As those of arena/shelf.h. */
-int64_t pl_bays_find(pl_bays *b, const pl_item *x, bool low);
-bool pl_bays_fits(pl_bays *b, const pl_item *x, int64_t at);
-void pl_bays_add(pl_bays *b, const pl_item *x, int64_t at);
+int64_t pl_bays_find(pl_bays *b, const pl_boxed *x, bool low);
+bool pl_bays_fits(pl_bays *b, const pl_boxed *x, int64_t at);
+void pl_bays_add(pl_bays *b, const pl_boxed *x, int64_t at);
 
 #endif

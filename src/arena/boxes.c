@@ -56,12 +56,12 @@ static void check_input(const pl_buf *b, int64_t align)
 
 /* Adds to *total what the offset of this one can need at most: its bytes, and what alignment
  * skips. */
-static bool make_item(const pl_buf *b, int64_t align, int64_t *total, pl_item *x)
+static bool make_item(const pl_buf *b, int64_t align, int64_t *total, pl_boxed *x)
 {
     int64_t up, own = b->wish && b->wish->align ? b->wish->align : 1;
     if (__builtin_add_overflow(b->bytes, align - 1, &up)) return false;
     up &= ~(align - 1);
-    *x = (pl_item){ .bytes = up, .birth = b->birth, .death = b->death, .fixed = -1, .hint = -1 };
+    *x = (pl_boxed){ .bytes = up, .birth = b->birth, .death = b->death, .fixed = -1, .hint = -1 };
     if (__builtin_mul_overflow(align / find_divisor(align, own), own, &x->align)) return false;
     if (b->wish && b->wish->is_fixed) {
         x->fixed = b->wish->fixed;
@@ -108,7 +108,7 @@ static int64_t *rank_times(int n, const pl_buf buf[], pl_arena *tmp, int *count)
 }
 
 /* Two that touch and take the same bytes are one. */
-static void add_box(pl_boxes *p, pl_item *x, pl_box new)
+static void add_box(pl_boxes *p, pl_boxed *x, pl_box new)
 {
     if (new.from >= new.to || new.low >= new.high) return;
     pl_box *last = x->n_boxes ? &p->box[p->n_boxes - 1] : NULL;
@@ -121,7 +121,7 @@ static void add_box(pl_boxes *p, pl_item *x, pl_box new)
     x->n_boxes++;
 }
 
-static void cut(pl_boxes *p, const int64_t time[], const pl_buf *b, int64_t align, pl_item *x)
+static void cut(pl_boxes *p, const int64_t time[], const pl_buf *b, int64_t align, pl_boxed *x)
 {
     int n = b->wish ? b->wish->n_gaps : 0;
     x->first = p->n_boxes;
@@ -158,7 +158,7 @@ static void find_bound(pl_boxes *p, const int64_t time[], pl_arena *tmp)
     }
     p->bound = p->live;
     for (int i = 0; i < p->n; i++) {
-        const pl_item *x = &p->item[i];
+        const pl_boxed *x = &p->item[i];
         int64_t top = x->bytes + (x->fixed > 0 ? x->fixed : 0);
         if (top > p->bound) p->bound = top;
     }
@@ -166,7 +166,7 @@ static void find_bound(pl_boxes *p, const int64_t time[], pl_arena *tmp)
 
 bool pl_boxes_make(int n, const pl_buf buf[], int64_t align, pl_arena *a, pl_boxes *p)
 {
-    *p = (pl_boxes){ .n = n, .item = PL_NEW_N(a, pl_item, n) };
+    *p = (pl_boxes){ .n = n, .item = PL_NEW_N(a, pl_boxed, n) };
     int64_t total = 0;
     size_t most = (size_t)n;
     for (int i = 0; i < n; i++) {
@@ -178,7 +178,7 @@ bool pl_boxes_make(int n, const pl_buf buf[], int64_t align, pl_arena *a, pl_box
     pl_arena *tmp = pl_arena_new("times of a layout");
     int64_t *time = rank_times(n, buf, tmp, &p->n_times);
     for (int i = 0; i < n; i++) {
-        pl_item *x = &p->item[i];
+        pl_boxed *x = &p->item[i];
         cut(p, time, &buf[i], align, x);
         p->unit = find_divisor(p->unit, x->bytes);
         if (x->bytes && x->align > align) p->unit = find_divisor(p->unit, x->align);

@@ -3,25 +3,25 @@
  * A buffer is one or more boxes, rectangles over time that move up and down together. */
 #ifndef PL_ARENA_BOXES_H
 #define PL_ARENA_BOXES_H
-#include "arena/layout.h"
+#include "arena/offsets.h"
 
 typedef struct pl_box {
     int32_t from, to;  /* ranks of times                       */
     int64_t low, high; /* bytes from the offset of its buffer  */
 } pl_box;
 
-typedef struct pl_item {
+typedef struct pl_boxed {
     int64_t bytes;        /* rounded up to the alignment of all                  */
     int64_t align;        /* of the offset: least common multiple with its own   */
     int64_t fixed, hint;  /* -1: none                                            */
     int64_t birth, death; /* as given: the keys look at durations                */
     int32_t from, to;     /* their ranks                                         */
     int first, n_boxes;  /* in boxes->box; none when it is empty             */
-} pl_item;
+} pl_boxed;
 
 typedef struct pl_boxes {
     int n, n_boxes, n_times;
-    pl_item *item;       /* [n] in the order of the caller                             */
+    pl_boxed *item;       /* [n] in the order of the caller                             */
     pl_box *box;     /* [n_boxes] by item, then by time                           */
     int64_t bound;       /* no layout is lower                                         */
     int64_t live, step;  /* bytes live where most are, and the first such step         */

@@ -63,7 +63,7 @@ static void put_peak_first(const bumps *b, int order[])
 {
     int n = 0, n_rest = 0, *rest = PL_NEW_N(b->arena, int, b->p->n);
     for (int i = 0; i < b->p->n; i++) {
-        const pl_item *x = &b->p->item[order[i]];
+        const pl_boxed *x = &b->p->item[order[i]];
         if (x->birth <= b->p->step && b->p->step < x->death)
             order[n++] = order[i];
         else

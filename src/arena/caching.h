@@ -7,7 +7,7 @@
  * 1 MiB (large) would be left over. Free neighbours merge; segments are never given back. */
 #ifndef PL_ARENA_CACHING_H
 #define PL_ARENA_CACHING_H
-#include "arena/layout.h"
+#include "arena/offsets.h"
 
 typedef struct pl_caching {
     int64_t reserved;  /* bytes of all segments in the end: what the process holds             */

@@ -13,7 +13,7 @@
 #ifndef PL_ARENA_CSV_H
 #define PL_ARENA_CSV_H
 #include "base/text.h"
-#include "arena/layout.h"
+#include "arena/offsets.h"
 
 typedef struct pl_csv {
     int n, n_columns;

@@ -55,7 +55,7 @@ pl_exact *pl_exact_new(const pl_boxes *p, unsigned off, int64_t effort, pl_arena
     for (int i = 0; i < f->n_blocks; i++)
         if ((double)f->block[i].bytes > most) most = (double)f->block[i].bytes;
     for (int i = 0; i < f->n_blocks; i++) { /* long lives first, of equal ones the large */
-        const pl_item *item = &p->item[f->block[i].item];
+        const pl_boxed *item = &p->item[f->block[i].item];
         double life = (double)item->death - (double)item->birth;
         x->plain[i] = life * most + (double)f->block[i].bytes;
     }
@@ -63,7 +63,7 @@ pl_exact *pl_exact_new(const pl_boxes *p, unsigned off, int64_t effort, pl_arena
     int64_t states = 64 * (int64_t)f->n_blocks * f->n_blocks;
     while (bits < MEMO_BITS && (int64_t)1 << bits < (states < effort ? states : effort)) bits++;
     x->mask = ((uint64_t)1 << bits) - 1;
-    if (!(off & PL_LAYOUT_MEMO)) x->memo = PL_NEW_N(a, failure, x->mask + 1);
+    if (!(off & PL_OFFSETS_MEMO)) x->memo = PL_NEW_N(a, failure, x->mask + 1);
     return x;
 }
 
@@ -148,7 +148,7 @@ static int choose_section(const pl_exact *x, part p)
 
 static bool is_repeated(const pl_exact *x, int from, int block)
 {
-    if (x->off & PL_LAYOUT_CANONICAL) return false;
+    if (x->off & PL_OFFSETS_CANONICAL) return false;
     for (int k = from; k < x->picks.n; k++)
         if (x->f->block[x->picks.at[k]].kind == x->f->block[block].kind) return true;
     return false;
@@ -183,7 +183,7 @@ static void push_parts(pl_exact *x, part p)
     int first = x->parts.n, end = p.from;
     part now = { p.from, p.from, 0 };
     for (int i = p.from; i <= p.to; i++) {
-        if (i == p.to || (i >= end && !(x->off & PL_LAYOUT_SPLIT))) {
+        if (i == p.to || (i >= end && !(x->off & PL_OFFSETS_SPLIT))) {
             now.to = i;
             if (now.size) PL_PUSH(x->arena, &x->parts, now);
             now = (part){ i, i, 0 };
@@ -238,7 +238,7 @@ static int64_t find_next(const pl_exact *x, int section)
     const pl_floors *f = x->f;
     const pl_section *s = &f->section[section];
     int64_t next = INT64_MAX;
-    bool hangs = x->off & PL_LAYOUT_DOMINANCE;
+    bool hangs = x->off & PL_OFFSETS_DOMINANCE;
     for (int i = 0; i < s->n; i++) {
         const pl_block *b = pl_floors_left(f, s, i);
         if (b->low > s->floor) {
@@ -296,7 +296,7 @@ static pl_outcome branch(pl_exact *x, part p, int depth)
     pl_outcome o = PL_EXACT_NONE;
     for (int k = first; k < x->picks.n && o == PL_EXACT_NONE && !apart; k++) {
         o = place(x, p, x->picks.at[k], depth, &apart);
-        if (x->off & PL_LAYOUT_HATLESS) apart = false;
+        if (x->off & PL_OFFSETS_HATLESS) apart = false;
     }
     if (o == PL_EXACT_NONE && !apart) o = lift(x, p, section, depth);
     x->picks.n = first;
@@ -340,7 +340,7 @@ pl_outcome pl_exact_try(pl_exact *x, int64_t capacity, int64_t *nodes, int64_t o
 {
     pl_floors *f = x->f;
     pl_outcome o = PL_EXACT_OPEN;
-    bool turns = !(x->off & PL_LAYOUT_TURNS);
+    bool turns = !(x->off & PL_OFFSETS_TURNS);
     f->capacity = capacity;
     for (int64_t turn = 0; o == PL_EXACT_OPEN && *nodes > 0; turn++) {
         x->nodes = f->work = 0;

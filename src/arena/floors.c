@@ -57,7 +57,7 @@ static void add_blocks(pl_floors *f, const pl_boxes *p, const int number[])
 {
     int e = 0;
     for (int i = 0; i < p->n; i++) {
-        const pl_item *x = &p->item[i];
+        const pl_boxed *x = &p->item[i];
         if (!x->n_boxes) continue;
         int64_t low = x->fixed > 0 ? x->fixed : 0;
         pl_block b = { x->bytes, x->align, x->fixed, low, 0, e, 0, f->n_sections, 0, 0, i };
@@ -213,10 +213,10 @@ static bool spread_section(pl_floors *f, pl_section *s)
         if (b->low > f->capacity - b->bytes) return false;
         if (b->low < lowest) lowest = b->low;
     }
-    if (!s->n || f->off & PL_LAYOUT_INFERENCE) return true;
+    if (!s->n || f->off & PL_OFFSETS_INFERENCE) return true;
     if (lowest > s->floor) set(f, &s->floor, lowest);
     if (s->floor > f->capacity - s->rest) return false;
-    return f->off & PL_LAYOUT_HEADS || s->n > MOST_HEADS || find_top(f, s) <= f->capacity;
+    return f->off & PL_OFFSETS_HEADS || s->n > MOST_HEADS || find_top(f, s) <= f->capacity;
 }
 
 bool pl_floors_spread(pl_floors *f)

@@ -57,7 +57,7 @@ static int by_turn(const void *left, const void *right)
 }
 
 /* Durations that do not fit 63 bits count as the longest. */
-static int64_t find_duration(const pl_item *x)
+static int64_t find_duration(const pl_boxed *x)
 {
     int64_t d;
     return __builtin_sub_overflow(x->death, x->birth, &d) ? INT64_MAX : d;
@@ -65,7 +65,7 @@ static int64_t find_duration(const pl_item *x)
 
 static turn make_turn(const pl_boxes *p, pl_key key, int i)
 {
-    const pl_item *x = &p->item[i];
+    const pl_boxed *x = &p->item[i];
     int64_t size = -x->bytes, time = -find_duration(x);
     bool throughout = x->from == 0 && x->to == p->n_times - 1;
     switch (key) {
@@ -121,7 +121,7 @@ int64_t pl_keys_place_order(const pl_boxes *p, const int order[], bool low, int6
     int64_t height = 0;
     for (int fixed = 1; fixed >= 0; fixed--)
         for (int k = 0; k < p->n && height >= 0; k++) {
-            const pl_item *x = &p->item[order[k]];
+            const pl_boxed *x = &p->item[order[k]];
             if ((x->fixed >= 0) != fixed) continue;
             int64_t at = fixed ? x->fixed : pl_shelf_find(shelf, x, low);
             if (fixed && !pl_shelf_fits(shelf, x, at)) {
@@ -163,7 +163,7 @@ static void join_equal(skyline *s)
 }
 
 /* The item lies on gap i, and splits it into up to three. */
-static void cover(skyline *s, int i, const pl_item *x, int64_t top)
+static void cover(skyline *s, int i, const pl_boxed *x, int64_t top)
 {
     gap g = s->at[i];
     memmove(s->at + i + 3, s->at + i + 1, (size_t)(s->n - i - 1) * sizeof *s->at);
@@ -200,7 +200,7 @@ static int64_t place_on_skyline(const pl_boxes *p, pl_arena *tmp, int64_t offset
             lift(&s, low);
             continue;
         }
-        const pl_item *x = &p->item[t[k].item];
+        const pl_boxed *x = &p->item[t[k].item];
         int64_t at = offset[t[k].item] = x->bytes ? pl_boxes_round(g->floor, x->align) : 0;
         if (at + x->bytes > height) height = at + x->bytes;
         if (x->bytes) cover(&s, low, x, at + x->bytes);

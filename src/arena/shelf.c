@@ -97,7 +97,7 @@ static int by_low(const void *left, const void *right)
 }
 
 /* By rising low. */
-static void find_taken(pl_shelf *s, const pl_item *x)
+static void find_taken(pl_shelf *s, const pl_boxed *x)
 {
     int hit[CRATE];
     s->taken.n = 0;
@@ -151,7 +151,7 @@ static void pass_crates(const pl_shelf *s, const pl_box *want, bool low, probe *
     }
 }
 
-int64_t pl_shelf_find(pl_shelf *s, const pl_item *x, bool low)
+int64_t pl_shelf_find(pl_shelf *s, const pl_boxed *x, bool low)
 {
     if (s->bays) return pl_bays_find(s->bays, x, low);
     probe p = { x->align, 0, -1, INT64_MAX };
@@ -165,7 +165,7 @@ int64_t pl_shelf_find(pl_shelf *s, const pl_item *x, bool low)
     return p.best >= 0 ? p.best : pl_boxes_round(p.floor, x->align);
 }
 
-bool pl_shelf_fits(pl_shelf *s, const pl_item *x, int64_t at)
+bool pl_shelf_fits(pl_shelf *s, const pl_boxed *x, int64_t at)
 {
     if (s->bays) return pl_bays_fits(s->bays, x, at);
     find_taken(s, x);
@@ -225,7 +225,7 @@ static void insert(pl_shelf *s, int32_t from, int32_t to, int64_t low, int64_t h
     c->n++;
 }
 
-void pl_shelf_add(pl_shelf *s, const pl_item *x, int64_t at)
+void pl_shelf_add(pl_shelf *s, const pl_boxed *x, int64_t at)
 {
     if (s->bays) {
         pl_bays_add(s->bays, x, at);

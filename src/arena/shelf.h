@@ -11,9 +11,9 @@ pl_shelf *pl_shelf_new(const pl_boxes *p, bool by_time, pl_arena *a);
 
 /* Offset of the tightest gap that holds the item (of equal ones the lowest), or with `low` of the
  * lowest; where there is none, the top of all that it meets in time. */
-int64_t pl_shelf_find(pl_shelf *s, const pl_item *x, bool low);
+int64_t pl_shelf_find(pl_shelf *s, const pl_boxed *x, bool low);
 
-bool pl_shelf_fits(pl_shelf *s, const pl_item *x, int64_t at);
-void pl_shelf_add(pl_shelf *s, const pl_item *x, int64_t at);
+bool pl_shelf_fits(pl_shelf *s, const pl_boxed *x, int64_t at);
+void pl_shelf_add(pl_shelf *s, const pl_boxed *x, int64_t at);
 
 #endif

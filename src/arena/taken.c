@@ -47,7 +47,7 @@ static void label(pl_taken *t, int i)
 static pl_crate *insert_crate(pl_taken *t, int i, pl_arena *a)
 {
     PL_ASSERT_CMP(t->n_spare, ==, 0);
-    pl_label new = { .crate = PL_NEW(a, pl_crate) };
+    pl_crate_label new = { .crate = PL_NEW(a, pl_crate) };
     PL_PUSH(a, t, new);
     memmove(t->at + i + 1, t->at + i, (size_t)(t->n - 1 - i) * sizeof *t->at);
     t->at[i] = new;
@@ -126,7 +126,7 @@ void pl_taken_clear(pl_taken *t)
 
 void pl_taken_append(pl_taken *t, int64_t low, int64_t high, pl_arena *a)
 {
-    pl_label *last = t->n ? &t->at[t->n - 1] : NULL;
+    pl_crate_label *last = t->n ? &t->at[t->n - 1] : NULL;
     pl_crate *c = last ? last->crate : NULL;
     if (c && low <= c->at[c->n - 1].high) {
         if (high > c->at[c->n - 1].high) c->at[c->n - 1].high = high;
@@ -137,7 +137,7 @@ void pl_taken_append(pl_taken *t, int64_t low, int64_t high, pl_arena *a)
             t->n_spare--;
             t->n++;
         } else {
-            pl_label new = { .crate = PL_NEW(a, pl_crate) };
+            pl_crate_label new = { .crate = PL_NEW(a, pl_crate) };
             PL_PUSH(a, t, new);
         }
         last = &t->at[t->n - 1];
@@ -151,7 +151,7 @@ void pl_taken_append(pl_taken *t, int64_t low, int64_t high, pl_arena *a)
 }
 
 /* The first span that ends above `floor`; NULL: none. */
-static const pl_span *seek(pl_walk *w, int64_t floor)
+static const pl_span *seek(pl_taken_walk *w, int64_t floor)
 {
     const pl_taken *t = w->taken;
     if (w->crate >= t->n) return NULL;
@@ -169,7 +169,7 @@ static const pl_span *seek(pl_walk *w, int64_t floor)
 }
 
 /* From this span on: the last that is not followed by a gap of so many bytes. */
-static const pl_span *skip(pl_walk *w, int64_t bytes)
+static const pl_span *skip(pl_taken_walk *w, int64_t bytes)
 {
     const pl_taken *t = w->taken;
     for (;;) {
@@ -184,7 +184,7 @@ static const pl_span *skip(pl_walk *w, int64_t bytes)
     }
 }
 
-int64_t pl_taken_rise(pl_walk *w, int64_t floor, int64_t bytes, int64_t *top)
+int64_t pl_taken_rise(pl_taken_walk *w, int64_t floor, int64_t bytes, int64_t *top)
 {
     const pl_span *s = seek(w, floor);
     if (s && s->low - floor < bytes) {

@@ -17,17 +17,17 @@ typedef struct pl_crate {
 } pl_crate;
 
 /* What a walk asks of a crate before it opens it. */
-typedef struct pl_label {
+typedef struct pl_crate_label {
     int64_t low;  /* of its first span                    */
     int64_t room; /* the largest gap between two of its spans */
     pl_crate *crate;
-} pl_label;
+} pl_crate_label;
 
 /* Spans lie in crates of a fixed size, none empty: adding one moves little. {0} is the empty set.
  */
 typedef struct pl_taken {
     int n, cap;
-    pl_label *at;
+    pl_crate_label *at;
     int n_spare; /* crates at[n .. n + n_spare) that pl_taken_clear left */
 } pl_taken;
 
@@ -38,13 +38,13 @@ void pl_taken_clear(pl_taken *t);
 void pl_taken_append(pl_taken *t, int64_t low, int64_t high, pl_arena *a);
 
 /* Walks upwards: what it has passed it does not look at again. */
-typedef struct pl_walk {
+typedef struct pl_taken_walk {
     const pl_taken *taken;
     int crate, at;
-} pl_walk;
+} pl_taken_walk;
 
 /* The lowest offset from `floor` on at which `bytes` > 0 are free; *top: the end of that gap,
  * INT64_MAX: none. `floor` may not fall from call to call. */
-int64_t pl_taken_rise(pl_walk *w, int64_t floor, int64_t bytes, int64_t *top);
+int64_t pl_taken_rise(pl_taken_walk *w, int64_t floor, int64_t bytes, int64_t *top);
 
 #endif

@@ -85,17 +85,24 @@ char *pl_arena_text(pl_arena *a, const char *text)
     return pl_arena_span(a, text, strlen(text));
 }
 
-char *pl_arena_fmt(pl_arena *a, const char *fmt, ...)
+char *pl_arena_vfmt(pl_arena *a, const char *fmt, va_list args)
 {
-    va_list ap, again;
-    va_start(ap, fmt);
-    va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
-    va_end(ap);
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, fmt, args);
     PL_ASSERT_CMP(n, >=, 0);
     char *p = pl_arena_get(a, (size_t)n + 1, 1);
     vsnprintf(p, (size_t)n + 1, fmt, again);
     va_end(again);
+    return p;
+}
+
+char *pl_arena_fmt(pl_arena *a, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    char *p = pl_arena_vfmt(a, fmt, args);
+    va_end(args);
     return p;
 }
 

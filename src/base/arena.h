@@ -17,6 +17,7 @@ void *pl_arena_get(pl_arena *a, size_t count, size_t size);
 char *pl_arena_text(pl_arena *a, const char *text);            /* a copy   */
 char *pl_arena_span(pl_arena *a, const char *text, size_t n);  /* a copy   */
 char *pl_arena_fmt(pl_arena *a, const char *fmt, ...) PL_PRINTF(2, 3);
+char *pl_arena_vfmt(pl_arena *a, const char *fmt, va_list args) PL_PRINTF(2, 0);
 size_t pl_arena_bytes(const pl_arena *a);                      /* in use   */
 void pl_arena_adopt(pl_arena *a, pl_arena *other); /* all of other's memory is a's; other is gone */
 

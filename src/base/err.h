@@ -5,23 +5,12 @@
  * error". The first failure wins: setting an error that is already set keeps the first. */
 #ifndef PL_BASE_ERR_H
 #define PL_BASE_ERR_H
+#include <pleat.h> /* pl_code */
 #include <stdarg.h>
 #include <stdbool.h>
 
 #define PL_MUST_CHECK __attribute__((warn_unused_result))
 #define PL_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-
-/* The value is the exit code of the command (DESIGN: the command's contract). */
-typedef enum pl_code {
-    PL_OK = 0,
-    PL_EINTERNAL = 1,    /* our bug                                          */
-    PL_EUSAGE = 2,       /* the command line is wrong                        */
-    PL_EINPUT = 3,       /* a file or model is wrong                         */
-    PL_EUNSUPPORTED = 4, /* understood, but not offered                      */
-    PL_EINFEASIBLE = 5,  /* no plan fits                                     */
-    PL_EMISMATCH = 6,    /* a check or verification found different numbers  */
-    PL_ERUN = 7,         /* the run failed or a rank was lost; resumable     */
-} pl_code;
 
 typedef struct pl_err {
     pl_code code;

@@ -3,8 +3,10 @@
 #include "base/cpu.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
+#include "layouts/layout.h"
 #include "models/model.h"
 #include "ops/lib/all.h"
+#include "planners/planner.h"
 #ifdef PLEAT_HAVE_ONEDNN
 #include "backends/onednn/onednn.h"
 #endif
@@ -29,7 +31,7 @@ static const pl_opt opts[] = {
 // clang-format on
 
 typedef struct finding {
-    char text[160];
+    char text[256];
     pl_json_out *facts; /* what --json prints: numbers and names */
 } finding;
 
@@ -166,6 +168,27 @@ static void find_built_in(finding *f)
     pl_json_put_int(f->facts, "models", models);
 }
 
+static void add_name(finding *f, const char *name)
+{
+    const size_t n = strlen(f->text);
+    snprintf(f->text + n, sizeof f->text - n, "%s%s", n ? ", " : "", name);
+    pl_json_put_text(f->facts, NULL, name);
+}
+
+static void find_layouts(finding *f)
+{
+    pl_json_open(f->facts, "layouts", PL_JSON_LIST);
+    for (int i = 0; pl_layouts[i]; i++) add_name(f, pl_layouts[i]->name);
+    pl_json_close(f->facts);
+}
+
+static void find_planners(finding *f)
+{
+    pl_json_open(f->facts, "searches", PL_JSON_LIST);
+    for (int i = 0; pl_planners[i]; i++) add_name(f, pl_planners[i]->name);
+    pl_json_close(f->facts);
+}
+
 static const struct {
     const char *name;
     void (*find)(finding *);
@@ -179,6 +202,8 @@ static const struct {
     { "MPI", find_mpi },
     { "GPU", find_gpu },
     { "built in", find_built_in },
+    { "layouts", find_layouts },
+    { "searches", find_planners },
 };
 
 static int run(const pl_command *c, int argc, char **argv)

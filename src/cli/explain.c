@@ -32,7 +32,7 @@ static const pl_opt opts[] = {
 typedef struct view {
     const char *asked, *name; /* as it was asked for; of all blocks alike */
     const pl_job *job;
-    const pl_contender *about; /* which plan */
+    const pl_candidate *about; /* which plan */
     const pl_mesh *mesh;
     pl_reason r;
     const pl_value *value;
@@ -510,11 +510,11 @@ static bool explain(const explain_args *a, const char *const operand[2], pl_aren
                     pl_err *err)
 {
     pl_job job;
-    pl_best *best;
+    pl_found *best;
     view v = { .asked = operand[1], .job = &job, .arena = arena };
     PL_TRY(pl_job_open(&a->job, operand[0], arena, &job, err));
-    PL_TRY(pl_best_plan(job.graph, job.cluster, &job.options, &job.lower, arena, &best, err));
-    PL_TRY(pl_why_open(best, job.cluster, &job.options, arena, &v.r, &v.about, err));
+    PL_TRY(pl_job_find(&job, "auto", arena, &best, err));
+    PL_TRY(pl_why_open(best, arena, &v.r, &v.about, err));
     v.mesh = v.r.tables->mesh;
     if (v.about != best->take)
         fprintf(stderr,

@@ -2,14 +2,15 @@
  * a plan file, which says all of that. */
 #ifndef PL_CLI_JOB_H
 #define PL_CLI_JOB_H
+#include "cli/request.h"
 #include "cli/sizes.h"
 #include "plan/file.h"
-#include "planners/best.h"
 
 typedef struct pl_job_args {
-    const char *cluster, *optimizer, *search;
+    const char *cluster, *optimizer;
     pl_sizes sizes;
-    int64_t devices, bucket, ahead, steps_over, memory, axes, effort;
+    pl_request_args request;
+    int64_t devices;
 } pl_job_args;
 
 /* Their rows, for a command whose arguments have a pl_job_args `job`. */
@@ -18,29 +19,23 @@ typedef struct pl_job_args {
     { "cluster", TEXT(job.cluster), "NAME", NULL, "devices and links; names below, or a file" }, \
     { "devices", INT(job.devices), "N", NULL, "the same as --cluster local:N", 1, \
       PL_CLUSTER_DEVICES }, \
-    { "memory", BYTES(job.memory), "SIZE", NULL, "of a device; default: all it has", 1 }, \
-    { "axes", INT(job.axes), "N", NULL, "of a mesh at most; default: 2, or the levels", 1, 6, \
-      .needs = "strategy=auto" }, \
-    { "search", TEXT(job.search), "NAME", NULL, "a published method instead; names below", \
-      .needs = "strategy=auto" }, \
-    { "O", INT(job.effort), "N", "2", "1: equal blocks are planned alike; 2: exact", 1, 2, \
-      .needs = "strategy=auto !search" }, \
     PL_SIZES_OPTS(job.sizes), \
     { "optimizer", TEXT(job.optimizer), "NAME", PL_OPTIM_NAME, "adamw, adam or sgd" }, \
-    { "bucket", BYTES(job.bucket), "SIZE", "16MiB", "gradients reduced in one message" }, \
-    { "gathers-ahead", BYTES(job.ahead), "SIZE", "32MiB", "gathered before they are read" },     \
-    { "gather-steps", BYTES(job.steps_over), "SIZE", "0", "larger gathers run in steps; 0: none" }
+    PL_REQUEST_OPTS(job.request)
 // clang-format on
 
 typedef struct pl_job {
     const char *model;         /* spec, with batch and seq                                       */
     const char *optimizer;
-    pl_cluster *cluster;
+    const pl_cluster *cluster;
     pl_graph *graph;           /* of the whole training step                                     */
-    pl_auto_options options;   /* memory: that of the cluster's least device, unless given; watch:
-                                  what long work is at, on stderr                                */
-    pl_lower_options lower;
+    pl_plan_request request;   /* of the strategy nothing is set yet                             */
 } pl_job;
+
+/* Parses a strategy for the job's devices and finds its plan. Fails as pl_strategy_parse and
+ * pl_plan_find do. */
+PL_MUST_CHECK bool pl_job_find(const pl_job *j, const char *strategy, pl_arena *arena,
+                               pl_found **found, pl_err *err);
 
 /* Fails with PL_EUSAGE without a cluster, and as the parsers of models and clusters do. */
 PL_MUST_CHECK bool pl_job_open(const pl_job_args *a, const char *spec, pl_arena *arena,

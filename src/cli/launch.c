@@ -4,6 +4,7 @@
 #include "backends/native/native.h"
 #include "backends/null/null.h"
 #include "backends/ref/ref.h"
+#include "backends/widen/widen.h"
 #include "base/cpu.h"
 #ifdef PLEAT_HAVE_MPI
 #include "backends/mpi/mpi.h"
@@ -20,14 +21,16 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { MOST_BACKENDS = 4 };
+
 static const struct preference {
     const char *name;
-    const pl_backend *list[4];
+    const pl_backend *list[MOST_BACKENDS];
 } preferences[] = {
 #ifdef PLEAT_HAVE_ONEDNN
-    { "onednn", { &pl_backend_onednn, &pl_backend_native, &pl_backend_ref } },
+    { "onednn", { &pl_backend_onednn, &pl_backend_native, &pl_backend_widen, &pl_backend_ref } },
 #endif
-    { "native", { &pl_backend_native, &pl_backend_ref } },
+    { "native", { &pl_backend_native, &pl_backend_widen, &pl_backend_ref } },
     { "ref", { &pl_backend_ref } },
     { "null", { &pl_backend_null } },
 };
@@ -48,7 +51,7 @@ const pl_backend *const *pl_launch_backends(const char *name, int *n, pl_err *er
     char names[128] = "";
     for (int i = 0; i < N_PREFERENCES; i++) {
         const struct preference *p = &preferences[i];
-        for (*n = 0; *n < 4 && p->list[*n];) ++*n;
+        for (*n = 0; *n < MOST_BACKENDS && p->list[*n];) ++*n;
         if (!strcmp(p->name, name) || !strcmp(name, "auto")) return p->list;
         snprintf(names + strlen(names), sizeof names - strlen(names), " %s", p->name);
     }

@@ -50,7 +50,8 @@ static int unknown(const char *name)
     return PL_EUSAGE;
 }
 
-/* What the build installs comes from here too: "--man", "--bash". */
+/* What the build installs comes from here too: "--man", "--bash"; and README.md has
+ * "--layouts" and "--searches". */
 static int run_help(const char *about)
 {
     if (!about)
@@ -59,6 +60,10 @@ static int run_help(const char *about)
         pl_manual_man(N_COMMANDS, commands, PLEAT_VERSION, stdout);
     else if (!strcmp(about, "--bash"))
         pl_manual_bash(N_COMMANDS, commands, stdout);
+    else if (!strcmp(about, "--layouts"))
+        pl_manual_layouts(stdout);
+    else if (!strcmp(about, "--searches"))
+        pl_manual_searches(stdout);
     else {
         for (int i = 0; i < N_COMMANDS; i++) {
             if (strcmp(about, commands[i]->name) != 0) continue;

@@ -86,7 +86,8 @@ void pl_manual_man(int n, const pl_command *const command[], const char *version
     fputs(".SH STRATEGIES\nWords, joined by commas.\n", to);
     put_as_is(to, pl_text_get(&strategies));
     fputs(".SH SEARCHES\n", to);
-    for (const pl_baseline *b = pl_baselines; b->name; b++) {
+    for (const pl_planner *const *p = pl_planners; *p; p++) {
+        const pl_planner *b = *p;
         fprintf(to, ".TP\n\\fB%s\\fR\n", b->name);
         put(to, b->about);
         fputs("\n", to);
@@ -110,7 +111,7 @@ static void put_names(FILE *to, const pl_command *c, bool flags)
 
 void pl_manual_bash(int n, const pl_command *const command[], FILE *to)
 {
-    const pl_model *m;
+    const pl_family *m;
     fputs("_pleat() {\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
           "    local options= flags= models=\n"
@@ -142,4 +143,34 @@ void pl_manual_bash(int n, const pl_command *const command[], FILE *to)
           "}\n"
           "complete -o bashdefault -o default -F _pleat pleat # where nothing is said: files\n",
           to);
+}
+
+/* A bar in a cell would end it. */
+static void put_cell(FILE *to, const char *text)
+{
+    for (; *text; text++) fprintf(to, *text == '|' ? "\\|" : "%c", *text);
+}
+
+static void put_row(FILE *to, const char *word, const char *about, const char *source)
+{
+    fputs("| `", to);
+    put_cell(to, word);
+    fputs("` | ", to);
+    put_cell(to, about);
+    fprintf(to, " | %s |\n", source);
+}
+
+void pl_manual_layouts(FILE *to)
+{
+    fputs("| word | what it does | layout |\n|---|---|---|\n", to);
+    for (int i = 0; pl_layouts[i]; i++)
+        for (const pl_word *w = pl_layouts[i]->words; w->name; w++)
+            put_row(to, w->form, w->about, w == pl_layouts[i]->words ? pl_layouts[i]->about : "");
+}
+
+void pl_manual_searches(FILE *to)
+{
+    fputs("| `--search` | what it finds | published |\n|---|---|---|\n", to);
+    for (const pl_planner *const *p = pl_planners; *p; p++)
+        put_row(to, (*p)->name, (*p)->about, (*p)->source ? (*p)->source : "");
 }

@@ -14,4 +14,8 @@ extern const pl_exit pl_exits[]; /* what the codes of the command mean */
 void pl_manual_man(int n, const pl_command *const command[], const char *version, FILE *to);
 void pl_manual_bash(int n, const pl_command *const command[], FILE *to);
 
+/* The tables of layouts and of searches in Markdown, which README.md has between its lines. */
+void pl_manual_layouts(FILE *to);
+void pl_manual_searches(FILE *to);
+
 #endif

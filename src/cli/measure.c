@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "run/block.h"
 #include "run/lane.h"
 
 #include <math.h>
@@ -90,7 +89,7 @@ static bool time_round(const session *s, int n, const pl_message m[], int64_t by
     for (int i = 0; i < n * (times + 1); i++)
         list[i] =
             (pl_lane_message){ shift(s, m[i % n], bytes, i / n), s->comm->world, i / n, i - i % n };
-    bool ok = pl_measure_meet(s, err) && pl_lane_new(s->comm, a, &lane, err);
+    bool ok = pl_measure_meet(s, err) && pl_lane_new(s->comm, s->env.stream, a, &lane, err);
     if (ok) {
         pl_lane_begin(lane, n * (times + 1), list);
         ok = pl_lane_wait(lane, n, err);
@@ -224,7 +223,8 @@ static bool time_overlap(session *s, double *share, pl_err *err)
     pl_measure_step k;
     pl_lane *lane = NULL;
     bool made = pl_measure_matmul(s, matmul->size, a, &k, err);
-    bool ok = made && pl_measure_meet(s, err) && pl_lane_new(s->comm, a, &lane, err) &&
+    bool ok = made && pl_measure_meet(s, err) &&
+              pl_lane_new(s->comm, s->env.stream, a, &lane, err) &&
               time_both(&k, runs, lane, 2 * times, list, t, err);
     pl_lane_free(lane);
     for (int i = 0; i < 3; i++) ok = ok && pl_measure_slowest(s, &t[i], err);
@@ -309,11 +309,13 @@ static bool run_rank(void *arg, pl_comm *comm, pl_err *err)
                   .effort = from->effort,
                   .env = from->env,
                   .room_bytes = ROOM };
+    const pl_device *d = s.env.backends[0]->device;
     pl_kernel_thread(s.env.n_threads);
-    bool ok = pl_block_new(s.room_bytes, &s.room, err) && measure_rank(&s, err) &&
-              pl_measure_meet(&s, err);
+    bool ok = d->stream_new(s.rank, &s.env.stream, err) && d->alloc(s.room_bytes, &s.room, err) &&
+              measure_rank(&s, err) && pl_measure_meet(&s, err);
     if (ok && s.rank == from->first) *from->out = own;
-    pl_block_free(s.room, s.room_bytes);
+    d->free(s.room, s.room_bytes);
+    if (s.env.stream) d->stream_free(s.env.stream);
     pl_arena_free(s.arena);
     return ok;
 }

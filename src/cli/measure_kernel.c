@@ -87,8 +87,7 @@ static bool make_step(pl_measure_rank *s, const pl_node *n, pl_arena *a, pl_meas
     const pl_backend *backend;
     int64_t scratch = 0;
     *k = (pl_measure_step){ .env = &s->env, .share = pl_share_whole(n) };
-    PL_TRY(pl_kernel_find(s->env.n_backends, s->env.backends, &k->share, &s->env, &backend,
-                          &k->kernel, NULL, err));
+    PL_TRY(pl_kernel_find(&k->share, &s->env, a, &backend, &k->kernel, NULL, err));
     for (int i = 0; i < n->n_in; i++)
         k->in[i] = new_numbers(s, n->in[i]->type, &n->in[i]->shape, (uint64_t)i);
     int64_t bytes = pl_shape_count(&n->out[0]->shape) * pl_type_bytes(n->out[0]->type);

@@ -12,7 +12,7 @@ typedef struct pl_measure_rank {
     double effort; /* 1, or less where it is to be quick */
     bool crowded;  /* more threads than cores: they take turns */
     pl_kernel_env env;
-    char *room; /* on pages as run/exec.c has them */
+    char *room; /* on pages as the device has them */
     size_t room_bytes, room_used;
 } pl_measure_rank;
 

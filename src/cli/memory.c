@@ -4,11 +4,11 @@
 #include "base/file.h"
 #include "base/output.h"
 #include "cli/commands.h"
+#include "cli/request.h"
 #include "cli/sizes.h"
 #include "arena/caching.h"
 #include "arena/csv.h"
 #include "arena/keys.h"
-#include "planners/best.h"
 #include "report/html.h"
 #include "train/optim.h"
 
@@ -22,6 +22,7 @@ enum { MOST_BYTES = 1 << 30, MOST_ROWS = 64 };
 typedef struct memory_args {
     const char *optimizer, *strategy, *order, *layout, *csv, *file, *page;
     pl_sizes sizes;
+    pl_request_args request;
     int64_t devices, capacity, moves, nodes;
     double clip;
     bool unfused, json;
@@ -40,6 +41,7 @@ static const pl_opt opts[] = {
     { "devices",   INT(devices),    "N",    "1",  "the step of one of so many", 1,
       PL_CLUSTER_DEVICES, .needs = "!csv" },
     { "strategy",  TEXT(strategy),  "TEXT", "dp", "how it is split; words below", .needs = "!csv" },
+    PL_SEARCH_OPTS(request, "!csv"), PL_LOWER_OPTS(request, "!csv"),
     { "order",     TEXT(order),     "NAME", NULL, "one order only; names below", .needs = "!csv" },
     { "layout",    TEXT(layout),    "NAME", NULL, "one layout only; names below", .needs = "!csv" },
     { "csv",       TEXT(csv),       "FILE", NULL, "a layout problem instead: id,lower,upper,size" },
@@ -58,14 +60,14 @@ static const pl_opt opts[] = {
 // clang-format on
 
 /* Of the search for layouts: a placing of 2,000 buffers counts as some 250 nodes. */
-static pl_layout_options options_of(const memory_args *a)
+static pl_offsets_options options_of(const memory_args *a)
 {
-    return (pl_layout_options){ .effort = a->nodes, .pairs = 16000 * a->nodes };
+    return (pl_offsets_options){ .effort = a->nodes, .pairs = 16000 * a->nodes };
 }
 
 /* -- a file ------------------------------------------------------------------------------------ */
 
-static void print_layout(const memory_args *a, const pl_csv *csv, const pl_layout *l,
+static void print_layout(const memory_args *a, const pl_csv *csv, const pl_offsets *l,
                          double seconds, pl_text *text)
 {
     if (a->json) {
@@ -88,20 +90,20 @@ static void print_layout(const memory_args *a, const pl_csv *csv, const pl_layou
 static bool solve_file(const memory_args *a, pl_arena *arena, pl_err *err)
 {
     pl_csv *csv;
-    pl_layout l;
+    pl_offsets l;
     const char *text;
     size_t n;
     pl_output file;
     if (a->file) PL_TRY(pl_output_open(a->file, arena, &file, err));
     PL_TRY(pl_file_read(a->csv, MOST_BYTES, arena, &text, &n, err));
     PL_TRY(pl_csv_parse(text, n, a->csv, arena, &csv, err));
-    pl_layout_options o = options_of(a);
+    pl_offsets_options o = options_of(a);
     o.any = a->capacity > 0;
     const int64_t capacity = a->capacity ? a->capacity : INT64_MAX / 4;
     const double start = pl_clock_now();
-    PL_TRY(pl_layout_solve(csv->n, csv->buf, 1, capacity, &o, arena, &l, err));
+    PL_TRY(pl_offsets_solve(csv->n, csv->buf, 1, capacity, &o, arena, &l, err));
     const double seconds = pl_clock_now() - start;
-    PL_TRY(pl_layout_check(csv->n, csv->buf, 1, capacity, &l, err));
+    PL_TRY(pl_offsets_check(csv->n, csv->buf, 1, capacity, &l, err));
     pl_text told = { .arena = arena }, out = { .arena = arena };
     print_layout(a, csv, &l, seconds, &told);
     pl_csv_print(csv, l.offset, &out);
@@ -157,8 +159,8 @@ static bool lower(study *s, pl_step_order order, pl_err *err)
 
 static bool lay_out(const study *s, const pl_program *p, row *r, pl_err *err)
 {
-    pl_layout_options o = options_of(s->a);
-    pl_layout l;
+    pl_offsets_options o = options_of(s->a);
+    pl_offsets l;
     if (!strcmp(r->layout, caching)) {
         const pl_caching c = pl_caching_replay(p->n_lives, p->life);
         r->arena = c.reserved;
@@ -169,10 +171,10 @@ static bool lay_out(const study *s, const pl_program *p, row *r, pl_err *err)
         if (!pl_keys_find(r->layout, &key))
             return pl_err_set(err, PL_EUSAGE, "no layout '%s'; pleat memory --help names them",
                               r->layout);
-        o = (pl_layout_options){ .keys = 1u << key };
+        o = (pl_offsets_options){ .keys = 1u << key };
     }
     PL_TRY(
-        pl_layout_solve(p->n_lives, p->life, PL_WORK_ALIGN, INT64_MAX / 4, &o, s->arena, &l, err));
+        pl_offsets_solve(p->n_lives, p->life, PL_WORK_ALIGN, INT64_MAX / 4, &o, s->arena, &l, err));
     r->arena = l.height;
     r->optimal = l.optimal;
     return true;
@@ -305,31 +307,17 @@ static bool write_page(const study *s, pl_output *file, pl_err *err)
     return true;
 }
 
-/* Of auto the plan that pleat plan finds. */
-static bool find_plan(const pl_strategy *s, const pl_graph *g, pl_arena *arena, const pl_plan **out,
-                      pl_err *err)
-{
-    pl_best *best;
-    pl_plan *plan;
-    if (s->automatic) {
-        PL_TRY(
-            pl_best_of(s, g, &(pl_auto_options){ 0 }, &(pl_lower_options){ 0 }, arena, &best, err));
-        *out = best->take->plan;
-        return true;
-    }
-    PL_TRY(pl_strategy_plan(s, g, NULL, arena, &plan, err));
-    *out = plan;
-    return true;
-}
-
 static bool study_model(const memory_args *a, const char *spec, pl_arena *arena, pl_err *err)
 {
     study s = { .a = a, .arena = arena };
     pl_model_args m;
     pl_graph *g;
-    pl_strategy how;
+    pl_plan_request request;
+    pl_found *found;
     pl_output page;
     if (a->page) PL_TRY(pl_output_open(a->page, arena, &page, err));
+    PL_TRY(pl_request_make(&a->request, arena, &request, err));
+    PL_TRY(pl_strategy_parse(a->strategy, (int)a->devices, arena, &request.strategy, err));
     PL_TRY(pl_model_parse(pl_sizes_spec(&a->sizes, spec, arena), arena, &m, err));
     pl_sizes_tell(&m);
     pl_optim o = pl_optim_usual(a->optimizer);
@@ -337,8 +325,8 @@ static bool study_model(const memory_args *a, const char *spec, pl_arena *arena,
     o.unfused = a->unfused;
     pl_builder b = pl_optim_step(&m, &o, arena);
     PL_TRY(pl_builder_done(&b, &g, err));
-    PL_TRY(pl_strategy_parse(a->strategy, (int)a->devices, arena, &how, err));
-    PL_TRY(find_plan(&how, g, arena, &s.plan, err));
+    PL_TRY(pl_plan_find(&request, g, arena, &found, err));
+    s.plan = found->take->plan;
     s.store = pl_store_new(s.plan, 0, arena);
     const bool ok = add_rows(&s, err);
     show_progress(NULL, NULL);

@@ -17,16 +17,16 @@ static const pl_opt opts[] = {
 // clang-format on
 
 /* Of the models, those whose name has this in it, or whose family's first name; case aside. */
-static bool is_wanted(const char *word, const pl_model *m)
+static bool is_wanted(const char *word, const pl_family *m)
 {
-    const pl_model *first = m, *k;
+    const pl_family *first = m, *k;
     for (int i = 0; (k = pl_model_at(i)) && k->keys != m->keys;) i++;
     if (k) first = k;
     return !word || strcasestr(m->name, word) || strcasestr(first->name, word);
 }
 
 /* The value a key has in this model: its preset's, or the key's default. */
-static const char *value_of(pl_arena *a, const pl_model *m, int k)
+static const char *value_of(pl_arena *a, const pl_family *m, int k)
 {
     pl_model_args args;
     pl_err err = { 0 };
@@ -39,7 +39,7 @@ static void print_json(const char *word, pl_arena *a)
 {
     pl_text text = { .arena = a };
     pl_json_out out = { .text = &text };
-    const pl_model *m;
+    const pl_family *m;
     pl_json_open(&out, NULL, PL_JSON_OBJECT);
     pl_json_open_lines(&out, "models", PL_JSON_LIST);
     for (int i = 0; (m = pl_model_at(i)); i++) {
@@ -70,7 +70,7 @@ static void print_json(const char *word, pl_arena *a)
 static void print_text(const char *word, pl_arena *a)
 {
     const pl_model_key *shown = NULL;
-    const pl_model *m;
+    const pl_family *m;
     for (int i = 0, n = 0; (m = pl_model_at(i)); i++) {
         if (!is_wanted(word, m)) continue;
         bool first = m->keys != shown;
@@ -90,7 +90,7 @@ static void print_text(const char *word, pl_arena *a)
 static bool is_any(const char *word)
 {
     int i = 0;
-    const pl_model *m;
+    const pl_family *m;
     while ((m = pl_model_at(i)) && !is_wanted(word, m)) i++;
     return m != NULL;
 }

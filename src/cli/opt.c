@@ -43,8 +43,8 @@ static void print_clusters(void)
 static void print_methods(void)
 {
     printf("\nmethods of --search:\n");
-    for (const pl_baseline *b = pl_baselines; b->name; b++)
-        printf("  %-14s  %s\n", b->name, b->about);
+    for (const pl_planner *const *p = pl_planners; *p; p++)
+        printf("  %-14s  %s\n", (*p)->name, (*p)->about);
 }
 
 /* -- what an option needs beside it ------------------------------------------------------------ */

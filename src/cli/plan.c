@@ -33,15 +33,6 @@ static const pl_opt opts[] = {
 };
 // clang-format on
 
-static bool make_plan(const plan_args *a, const pl_job *j, pl_arena *arena, pl_best **best,
-                      pl_err *err)
-{
-    pl_strategy s;
-    PL_TRY(pl_strategy_parse(a->strategy, j->cluster->n_devices, arena, &s, err));
-    s.cluster = j->cluster;
-    return pl_best_of(&s, j->graph, &j->options, &j->lower, arena, best, err);
-}
-
 /* -- when nothing fits ------------------------------------------------------------------------- */
 
 /* So many times as many of the outermost groups. */
@@ -68,23 +59,25 @@ static void add_changes(const plan_args *a, const char *spec, const pl_job *j, p
     int64_t rows = pl_job_rows(j);
     for (args.sizes.batch = rows / 2; args.sizes.batch >= 1; args.sizes.batch /= 2) {
         pl_job less;
-        pl_watch_tell(j->options.watch, "nothing fits: trying --batch", (int)args.sizes.batch,
+        pl_watch_tell(j->request.watch, "nothing fits: trying --batch", (int)args.sizes.batch,
                       (int)rows);
         if (!pl_job_open(&args, spec, arena, &less, &why)) break;
-        if (!pl_best_fits(less.graph, j->cluster, &less.options, &less.lower)) continue;
+        if (!pl_plan_can_fit(&less.request, less.graph)) continue;
         pl_text_add(&text, "; it fits with --batch %lld", (long long)args.sizes.batch);
         break;
     }
     for (int times = 2; times <= MOST_TIMES; times *= 2) {
         pl_cluster more;
         if (!grow(j->cluster, times, arena, &more)) break;
-        pl_watch_tell(j->options.watch, "nothing fits: trying times the devices", times,
+        pl_watch_tell(j->request.watch, "nothing fits: trying times the devices", times,
                       MOST_TIMES);
-        if (!pl_best_fits(j->graph, &more, &j->options, &j->lower)) continue;
+        pl_plan_request r = j->request;
+        r.cluster = &more;
+        if (!pl_plan_can_fit(&r, j->graph)) continue;
         pl_text_add(&text, "%s on %d such devices", text.n ? ", or" : "; it fits", more.n_devices);
         break;
     }
-    pl_watch_tell(j->options.watch, NULL, 0, 0);
+    pl_watch_tell(j->request.watch, NULL, 0, 0);
     *err = (pl_err){ 0 };
     const int room = (int)(sizeof err->msg - 1 - text.n); /* the changes are short */
     pl_err_set(err, found.code, "%.*s%s", room, found.msg, pl_text_get(&text));
@@ -92,7 +85,7 @@ static void add_changes(const plan_args *a, const char *spec, const pl_job *j, p
 
 /* -- all --------------------------------------------------------------------------------------- */
 
-static bool write_file(pl_output *file, const pl_job *j, const pl_best *b, pl_arena *arena,
+static bool write_file(pl_output *file, const pl_job *j, const pl_found *b, pl_arena *arena,
                        pl_err *err)
 {
     pl_text cluster = { .arena = arena }, text = { .arena = arena };
@@ -168,20 +161,20 @@ static const char *next_command(const plan_args *a, const pl_job *j, pl_arena *a
 }
 
 /* One sentence; NULL where the search has nothing to say of what is taken. */
-static const char *find_why(const pl_job *j, const pl_best *b, pl_arena *arena)
+static const char *find_why(const pl_job *j, const pl_found *b, pl_arena *arena)
 {
-    return b->found && j->cluster->n_devices > 1 ? pl_why_sentence(b, arena) : NULL;
+    return b->search && j->cluster->n_devices > 1 ? pl_why_sentence(b, arena) : NULL;
 }
 
 static bool show(const plan_args *a, const char *spec, pl_arena *arena, pl_err *err)
 {
     pl_job j;
-    pl_best *best;
+    pl_found *best;
     pl_output file;
     pl_text out = { .arena = arena };
     if (a->file) PL_TRY(pl_output_open(a->file, arena, &file, err));
     PL_TRY(pl_job_open(&a->job, spec, arena, &j, err));
-    if (!make_plan(a, &j, arena, &best, err)) {
+    if (!pl_job_find(&j, a->strategy, arena, &best, err)) {
         if (err->code == PL_EINFEASIBLE) add_changes(a, spec, &j, arena, err);
         return false;
     }

@@ -22,11 +22,7 @@ typedef struct show_args {
 static const pl_opt opts[] = {
     { "o",             TEXT(file),           "FILE", "plan.html", "the page" },
     { "trace",         TEXT(trace),          "FILE", NULL, "the time lines, for Perfetto" },
-    { "memory",        BYTES(job.memory),    "SIZE", NULL, "of a device; default: all it has", 1 },
-    { "bucket",        BYTES(job.bucket),    "SIZE", "16MiB", "gradients reduced in one message" },
-    { "gathers-ahead", BYTES(job.ahead),     "SIZE", "32MiB",
-      "weights gathered before they are read" },
-    { "gather-steps",  BYTES(job.steps_over), "SIZE", "0", "larger gathers run in steps; 0: none" },
+    PL_LOWER_OPTS(job.request, ""),
     { 0 },
 };
 // clang-format on
@@ -36,10 +32,10 @@ static bool read_plan(const show_args *a, const char *path, pl_arena *arena, pl_
 {
     pl_job j;
     pl_plan *plan;
-    pl_best *b;
+    pl_found *b;
     pl_plan_about about;
     PL_TRY(pl_job_read(&a->job, path, arena, &j, &plan, &about, err));
-    PL_TRY(pl_best_given(plan, j.cluster, j.options.memory, &j.lower, arena, &b, err));
+    PL_TRY(pl_plan_forecast(&j.request, plan, arena, &b, err));
     *out = (pl_html_plan){ .name = path,
                            .model = j.model,
                            .cluster = j.cluster->name,

@@ -91,8 +91,8 @@ static void clear_live(pl_teller *t)
 /* Which plan a search has found, and how fast it is by the figures that it searched with. */
 static void tell_plan(pl_teller *t)
 {
-    const pl_best *b = pl_train_best(t->job);
-    if (!b) return;
+    const pl_found *b = pl_train_found(t->job);
+    if (!b->search) return;
     const double seconds = b->take->forecast.step_seconds;
     pl_arena *tmp = pl_arena_new("plan");
     const char *mesh = pl_mesh_text(&b->take->plan->mesh, tmp);
@@ -222,7 +222,7 @@ static void tell_eval(pl_teller *t, const pl_train_event *e)
 /* The step as the cluster's figures have it, beside what it took. */
 static void tell_forecast(const pl_teller *t, const pl_train_event *e, double measured)
 {
-    const pl_cluster *c = t->o->cluster;
+    const pl_cluster *c = pl_train_cluster(t->job);
     pl_arena *tmp = pl_arena_new("forecast");
     const pl_speed speed = pl_speed_of(c);
     double predicted = 0;
@@ -281,7 +281,8 @@ static void tell_end(pl_teller *t, const pl_train_event *e)
                 "; messages under way %.2f s; compute waited %.2f s, for them and for other ranks",
                 s->busy_seconds, s->exposed_seconds);
     fprintf(stderr, "\n");
-    if (t->o->cluster && t->steps > 1) tell_forecast(t, e, steady / (double)(t->steps - 1));
+    if (pl_train_cluster(t->job) && t->steps > 1)
+        tell_forecast(t, e, steady / (double)(t->steps - 1));
     if (shared >= NOTABLE)
         fprintf(stderr,
                 "rank 0 was without a core for %.0f %% of the time: other threads had them\n",

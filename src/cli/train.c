@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
+#include "cli/request.h"
 #include "cli/sizes.h"
 #include "cli/stop.h"
 #include "cli/teller.h"
@@ -22,6 +23,7 @@ typedef struct train_args {
     const char *backend, *matmul, *cluster, *plan, *order, *data_order, *save_every, *trace;
     pl_output trace_file;
     pl_sizes sizes;
+    pl_request_args request;
     int64_t devices, threads, seed, keep;
     double timeout;
     pl_teller_options tell;
@@ -75,13 +77,7 @@ static const pl_opt opts[] = {
     { "backend",      TEXT(backend),      "NAME", "auto", "kernels: onednn, native, ref or null" },
     { "matmul",       TEXT(matmul),       "TYPE", "f32", "f32, or bf16 inputs with f32 sums" },
     { "threads",      INT(threads),       "N",    NULL,  "per rank; default: its share", 1, 4096 },
-    { "bucket",       BYTES(o.bucket_bytes), "SIZE", "16MiB",
-      "gradients reduced in one message", 1 },
-    { "memory",       BYTES(o.exec.memory_limit), "SIZE", "0",
-      "of a device; 0: that of the machine" },
-    { "gathers-ahead", BYTES(o.ahead_bytes), "SIZE", "32MiB",
-      "weights gathered before they are read" },
-    { "gather-steps", BYTES(o.step_bytes), "SIZE", "0",  "larger gathers run in steps; 0: none" },
+    PL_REQUEST_OPTS(request),
     { "order",        TEXT(order),        "NAME", "auto", "of steps: program, lescea, pleat" },
     { "timeout",      REAL(timeout),      "SECS", "120", "a rank silent for longer is lost", 0.1 },
     { "log-every",    INT(tell.log_every), "N",   "1",   "show every N-th step, and the last", 1 },
@@ -107,21 +103,16 @@ static bool run_rank(void *arg, pl_comm *comm, pl_err *err)
     return ok;
 }
 
-/* Links and devices: those that the user names, or of a plan file; for a search guesses of this
- * machine's. */
+/* Links and devices, where the user names them. */
 static bool find_cluster(train_args *a, const pl_world *w, pl_arena *arena, pl_err *err)
 {
     pl_cluster *c;
-    pl_strategy s;
-    PL_TRY(pl_strategy_parse(a->o.strategy, w->n_ranks, arena, &s, err));
-    a->o.cluster = s.cluster;
-    if (!a->cluster && !s.automatic) return true;
-    const char *name = a->cluster ? a->cluster : pl_arena_fmt(arena, "local:%d", w->n_ranks);
-    PL_TRY(pl_cluster_find(name, arena, &c, err));
-    a->o.cluster = c;
+    if (!a->cluster) return true;
+    PL_TRY(pl_cluster_find(a->cluster, arena, &c, err));
+    a->o.plan.cluster = c;
     return c->n_devices == w->n_ranks ||
-           pl_err_set(err, PL_EUSAGE, "--cluster %s has %d devices, and here are %d ranks", name,
-                      c->n_devices, w->n_ranks);
+           pl_err_set(err, PL_EUSAGE, "--cluster %s has %d devices, and here are %d ranks",
+                      a->cluster, c->n_devices, w->n_ranks);
 }
 
 /* "200" steps, or a time: "90s", "15min", "1h". */
@@ -160,10 +151,11 @@ static bool open_trace(train_args *a, const pl_world *w, pl_arena *arena, pl_err
     return pl_output_open(a->trace, arena, &a->trace_file, err);
 }
 
-static bool write_trace(train_args *a, const pl_world *w, pl_err *err)
+static bool write_trace(train_args *a, const pl_train_job *job, const pl_world *w, pl_err *err)
 {
-    return !a->o.record || pl_timeline_write_run(&a->trace_file, a->trace, a->o.model,
-                                                 count_recorded(w), a->o.record, a->o.cluster, err);
+    return !a->o.record ||
+           pl_timeline_write_run(&a->trace_file, a->trace, a->o.model, count_recorded(w),
+                                 a->o.record, pl_train_cluster(job), err);
 }
 
 /* What the rows have not filled in as it stands. */
@@ -190,10 +182,11 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
         return pl_err_set(err, PL_EUSAGE, "--train-share %g is not between 0 and 1",
                           o->train_share);
     if (a->plan) o->strategy = pl_arena_fmt(arena, "plan=%s", a->plan);
+    PL_TRY(pl_request_make(&a->request, arena, &o->plan, err));
     PL_TRY(find_cluster(a, w, arena, err));
-    a->tell.measured = a->cluster || a->plan;
+    o->exec.memory_limit = a->request.memory;
+    a->tell.measured = a->cluster || !strncmp(o->strategy, "plan=", 5);
     if (o->lr_min < 0) o->lr_min = o->lr / 10;
-    if (!o->ahead_bytes) o->ahead_bytes = -1;
     o->seed = (uint64_t)a->seed;
     o->keep = (int)a->keep;
     o->rank = w->rank;
@@ -205,7 +198,7 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     if (!pl_type_find(a->matmul, &env->matmul) || !pl_type_is_float(env->matmul))
         return pl_err_set(err, PL_EUSAGE, "--matmul %s: f32 or bf16", a->matmul);
     o->exec.backends = pl_launch_backends(a->backend, &o->exec.n_backends, err);
-    return o->exec.backends && pl_step_order_find(a->order, &o->order, err);
+    return o->exec.backends && pl_step_order_find(a->order, &o->plan.lower.order, err);
 }
 
 /* A run that ended early goes on from its last checkpoint, if there is one. */
@@ -244,7 +237,7 @@ static bool train(train_args *a, const char *model, pl_world *w, pl_arena *arena
     pl_teller_close(&t);
     pl_scalars_close(&scalars);
     if (!ok) add_next_step(a, arena, err);
-    ok = ok && write_trace(a, w, err);
+    ok = ok && write_trace(a, job, w, err);
     for (int i = 0; a->o.record && i < count_recorded(w); i++) pl_arena_free(a->o.record[i].arena);
     pl_train_free(job);
     return ok;

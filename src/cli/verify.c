@@ -1,5 +1,7 @@
 /* pleat verify: the split program computes what the whole one does, on small real runs. */
+#include "backends/host/host.h"
 #include "cli/commands.h"
+#include "cli/request.h"
 #include "cli/sizes.h"
 #include "cli/launch.h"
 #include "models/model.h"
@@ -13,6 +15,7 @@ typedef struct verify_args {
     pl_verify_options o;
     const char *strategy, *backend, *order;
     pl_sizes sizes;
+    pl_request_args request;
     int64_t devices, threads, seed;
     double timeout;
     bool all, json;
@@ -43,12 +46,7 @@ static const pl_opt opts[] = {
     { "decay",     REAL(o.optim.decay), "X",   USUAL(PL_OPTIM_DECAY), "weight decay of matrices" },
     { "clip",      REAL(o.optim.clip), "X",    USUAL(PL_OPTIM_CLIP),
       "global gradient norm; 0: no clipping" },
-    { "bucket",    BYTES(o.lower.bucket_bytes), "SIZE", "16MiB",
-      "gradients reduced in one message", 1 },
-    { "gathers-ahead", BYTES(o.lower.ahead_bytes), "SIZE", "32MiB",
-      "weights gathered before they are read" },
-    { "gather-steps", BYTES(o.lower.step_bytes), "SIZE", "0",
-      "larger gathers run in steps; 0: none" },
+    PL_REQUEST_OPTS(request),
     { "order",     TEXT(order),        "NAME", "auto", "of steps: program, lescea, pleat" },
     { "backend",   TEXT(backend),      "NAME", "auto", "kernels: onednn, native or ref" },
     { "threads",   INT(threads),       "N",    NULL,   "per rank; default: its share", 1, 4096 },
@@ -73,7 +71,7 @@ typedef struct session {
     pl_arena *arena;
     pl_verify *verify;
     int n_cases;
-    const char *strategy[MOST_CASES];
+    pl_strategy strategy[MOST_CASES];
     int count[N_VERDICTS];
     pl_err failure, unfit; /* of the first case of that kind */
     int strategy_width, mesh_width, told, measuring;
@@ -91,24 +89,18 @@ typedef struct trial {
 
 /* -- telling ----------------------------------------------------------------------------------- */
 
-/* The mesh of a case, or while there is none that of its strategy; empty when that has none. */
-static pl_mesh find_mesh(const session *s, const char *strategy, const trial *t)
+/* The mesh of a case; while it has none that of its strategy. */
+static const pl_mesh *mesh_of(const pl_strategy *strategy, const trial *t)
 {
-    pl_strategy degrees;
-    pl_err err = { 0 };
-    pl_mesh m = { 0 };
-    if (t && t->planned) return *pl_verify_mesh(t->c);
-    if (pl_strategy_parse(strategy, s->w->n_ranks, s->arena, &degrees, &err))
-        pl_strategy_mesh(&degrees, &m);
-    return m;
+    return t && t->planned ? &pl_verify_plan(t->c)->mesh : &strategy->mesh;
 }
 
 static void find_widths(session *s)
 {
     s->strategy_width = 8, s->mesh_width = 4;
     for (int i = 0; i < s->n_cases; i++) {
-        pl_mesh m = find_mesh(s, s->strategy[i], NULL);
-        int strategy = (int)strlen(s->strategy[i]), mesh = (int)strlen(pl_mesh_text(&m, s->arena));
+        const pl_strategy *x = &s->strategy[i];
+        int strategy = (int)strlen(x->text), mesh = (int)strlen(pl_mesh_text(&x->mesh, s->arena));
         if (strategy > s->strategy_width) s->strategy_width = strategy;
         if (mesh > s->mesh_width) s->mesh_width = mesh;
     }
@@ -148,13 +140,13 @@ static void print_rounding(const session *s, const pl_verify_found *f)
     printf("\n");
 }
 
-static void print_case(session *s, const char *strategy, verdict v, const trial *t,
+static void print_case(session *s, const pl_strategy *strategy, verdict v, const trial *t,
                        const pl_err *err)
 {
     if (!s->told++) print_head(s);
     const pl_verify_found *f = &t->found;
-    pl_mesh m = find_mesh(s, strategy, t);
-    printf("%-*s  %-*s  ", s->strategy_width, strategy, s->mesh_width, pl_mesh_text(&m, s->arena));
+    printf("%-*s  %-*s  ", s->strategy_width, strategy->text, s->mesh_width,
+           pl_mesh_text(mesh_of(strategy, t), s->arena));
     if (v == EQUAL || v == DIFFERS)
         printf("%10.2g  %12lld  %12lld  %-7s  %s\n", f->difference, (long long)f->bytes_predicted,
                (long long)f->bytes_counted, verdicts[v], f->tensor);
@@ -205,15 +197,15 @@ static void open_json(const session *s, pl_json_out *out)
     pl_json_open(out, "cases", PL_JSON_LIST);
 }
 
-static void put_case(session *s, const char *strategy, verdict v, const trial *t, const pl_err *err)
+static void put_case(session *s, const pl_strategy *strategy, verdict v, const trial *t,
+                     const pl_err *err)
 {
     const pl_verify_found *f = &t->found;
-    const pl_mesh m = find_mesh(s, strategy, t);
     pl_json_out *out = &s->json;
     if (!s->told++) open_json(s, out);
     pl_json_open(out, NULL, PL_JSON_OBJECT);
-    pl_json_put_text(out, "strategy", strategy);
-    pl_mesh_write(&m, out);
+    pl_json_put_text(out, "strategy", strategy->text);
+    pl_mesh_write(mesh_of(strategy, t), out);
     pl_json_put_text(out, "verdict", verdicts[v]);
     if (v == EQUAL || v == DIFFERS) {
         pl_json_put_real(out, "difference", f->difference);
@@ -264,12 +256,12 @@ static bool run_exact(session *s, const trial *t, trial *exact, pl_err *err)
     return pl_launch_agree(s->w, err) && pl_launch_run(s->w, run_rank, exact, err);
 }
 
-static verdict try_case(session *s, const char *strategy, trial *t, pl_err *err)
+static verdict try_case(session *s, const pl_strategy *strategy, trial *t, pl_err *err)
 {
     trial exact = { .first = t->first };
     pl_err why = { 0 };
     bool measured = false;
-    if (!pl_verify_split(s->verify, strategy, s->w->n_ranks, s->arena, &t->c, err))
+    if (!pl_verify_split(s->verify, strategy, s->arena, &t->c, err))
         return err->code == PL_EINPUT || err->code == PL_EUSAGE ? UNFIT : FAILED;
     t->planned = true;
     if (!pl_launch_run(s->w, run_rank, t, err)) return FAILED;
@@ -297,14 +289,14 @@ static void keep_failure(session *s, const char *strategy, verdict v, pl_err *er
 }
 
 /* False when there is no going on: a rank was lost. */
-static bool run_case(session *s, const char *strategy)
+static bool run_case(session *s, const pl_strategy *strategy)
 {
     trial t = { .first = s->w->rank };
     pl_err err = { 0 };
     verdict v = try_case(s, strategy, &t, &err);
     if (is_told(s, v) && s->a->json) put_case(s, strategy, v, &t, &err);
     if (is_told(s, v) && !s->a->json) print_case(s, strategy, v, &t, &err);
-    keep_failure(s, strategy, v, &err);
+    keep_failure(s, strategy->text, v, &err);
     s->count[v]++;
     return err.code != PL_ERUN;
 }
@@ -330,52 +322,46 @@ static bool finish_options(verify_args *a, const char *model, const pl_world *w,
 {
     pl_verify_options *o = &a->o;
     int cores = pl_launch_cores() / w->n_local;
+    PL_TRY(pl_request_make(&a->request, arena, &o->plan, err));
+    o->exec.memory_limit = a->request.memory;
     o->model = pl_sizes_spec(&a->sizes, model, arena);
     o->seed = (uint64_t)a->seed;
     o->exec.env.n_threads = a->threads ? (int)a->threads : cores > 1 ? cores : 1;
-    if (!o->lower.ahead_bytes) o->lower.ahead_bytes = -1;
     if (o->exact && o->tolerance >= 0)
         return pl_err_set(err, PL_EUSAGE,
                           "--exact has no effect beside --tolerance: leave one out");
     if (!a->strategy == !a->all)
         return pl_err_set(err, PL_EUSAGE, "give --strategy TEXT, e.g. dp or tp=2, or --all");
     o->exec.backends = pl_launch_backends(a->backend, &o->exec.n_backends, err);
-    if (o->exec.backends && o->exec.backends[0]->dry)
+    if (o->exec.backends && o->exec.backends[0]->device == &pl_device_null)
         return pl_err_set(err, PL_EUSAGE, "--backend %s computes nothing that could be compared",
                           a->backend);
-    return o->exec.backends && pl_step_order_find(a->order, &o->lower.order, err);
-}
-
-/* A mistake in it is told before anything runs. */
-static bool parse_strategy(const session *s, pl_err *err)
-{
-    pl_strategy degrees;
-    return s->a->all || pl_strategy_parse(s->a->strategy, s->w->n_ranks, s->arena, &degrees, err);
+    return o->exec.backends && pl_step_order_find(a->order, &o->plan.lower.order, err);
 }
 
 static bool find_cases(session *s, const char *model, pl_err *err)
 {
     pl_model_args args;
+    const char *text[MOST_CASES] = { s->a->strategy };
+    const int n = s->w->n_ranks;
     PL_TRY(pl_model_parse(model, s->arena, &args, err));
-    s->n_cases = 1;
-    s->strategy[0] = s->a->strategy;
-    if (s->a->all)
-        s->n_cases = pl_strategy_all(s->w->n_ranks, pl_model_has(&args, "experts"), s->arena,
-                                     MOST_CASES, s->strategy);
+    const bool experts = pl_model_has(&args, "experts");
+    s->n_cases = s->a->all ? pl_strategy_all(n, experts, s->arena, MOST_CASES, text) : 1;
+    for (int i = 0; i < s->n_cases; i++)
+        PL_TRY(pl_strategy_parse(text[i], n, s->arena, &s->strategy[i], err));
     return true;
 }
 
 static bool verify(session *s, const char *model, pl_err *err)
 {
     const pl_verify_options *o = &s->a->o;
-    if (finish_options(s->a, model, s->w, s->arena, err) && parse_strategy(s, err))
+    if (finish_options(s->a, model, s->w, s->arena, err) && find_cases(s, o->model, err))
         (void)!pl_verify_new(o, s->arena, &s->verify, err);
     PL_TRY(pl_launch_agree(s->w, err));
-    PL_TRY(find_cases(s, o->model, err));
     find_widths(s);
     if (s->w->rank == 0) print_start(s);
     for (int i = 0; i < s->n_cases; i++)
-        if (!run_case(s, s->strategy[i])) break;
+        if (!run_case(s, &s->strategy[i])) break;
     if (s->a->json && s->told) {
         pl_json_close(&s->json); /* the cases */
         pl_json_close(&s->json);

@@ -43,7 +43,7 @@ typedef struct view {
 
 /* -- making ------------------------------------------------------------------------------------ */
 
-static pl_compare_side side_of(const view *v, const char *name, const pl_contender *k)
+static pl_compare_side side_of(const view *v, const char *name, const pl_candidate *k)
 {
     pl_summary *s = PL_NEW(v->arena, pl_summary);
     pl_summary_make(k->program, v->arena, s);
@@ -54,41 +54,40 @@ static pl_compare_side side_of(const view *v, const char *name, const pl_contend
 static void price(view *v, const pl_plan *p, const pl_fold *fold)
 {
     const pl_speed speed = pl_speed_of(v->job->cluster);
-    const pl_auto_options *o = &v->job->options;
+    const pl_auto_options o = { .memory = v->limit, .tied = v->job->request.tied };
     pl_err why = { 0 };
     pl_answer best;
-    v->priced = pl_reason_price(p, fold, &speed, o, v->arena, &v->table[0], &why);
+    v->priced = pl_reason_price(p, fold, &speed, &o, v->arena, &v->table[0], &why);
     v->why = v->priced ? "" : pl_arena_text(v->arena, why.msg);
     if (!v->priced) return;
     pl_tables t = *v->table[0].tables;
-    v->fits = pl_tables_min(&t, v->table[0].cap, o->tied, NULL, v->arena, &best, &why);
+    v->fits = pl_tables_min(&t, v->table[0].cap, o.tied, NULL, v->arena, &best, &why);
     if (v->fits) v->least = best.time;
 }
 
 static bool open(view *v, const char *text, pl_err *err)
 {
     const pl_job *job = v->job;
-    pl_best *best, *given;
-    const pl_contender *about;
+    pl_found *best, *given;
+    const pl_candidate *about;
     pl_strategy s;
-    pl_plan *p;
+    pl_plan_request ask = job->request;
     PL_TRY(pl_strategy_parse(text, job->cluster->n_devices, v->arena, &s, err));
     if (s.automatic)
         return pl_err_set(err, PL_EUSAGE,
                           "'auto' is what others are compared with: give one of "
                           "them, e.g. dp or zero=3");
-    s.cluster = job->cluster;
-    PL_TRY(pl_strategy_plan(&s, job->graph, NULL, v->arena, &p, err));
-    PL_TRY(pl_best_given(p, job->cluster, job->options.memory, &job->lower, v->arena, &given, err));
-    PL_TRY(
-        pl_best_plan(job->graph, job->cluster, &job->options, &job->lower, v->arena, &best, err));
-    PL_TRY(pl_why_open(best, job->cluster, &job->options, v->arena, &v->table[1], &about, err));
+    ask.strategy = s;
+    PL_TRY(pl_plan_find(&ask, job->graph, v->arena, &given, err));
+    PL_TRY(pl_job_find(job, "auto", v->arena, &best, err));
+    PL_TRY(pl_why_open(best, v->arena, &v->table[1], &about, err));
+    const pl_plan *p = given->take->plan;
     v->limit = best->limit;
     v->taken = best->take->searched ? "the search's plan" : best->take->name;
     pl_compare_side asked = side_of(v, text, given->take), taken = side_of(v, v->taken, best->take);
     pl_compare_make(&asked, &taken, v->arena, &v->c);
     v->mesh[0] = &p->mesh, v->mesh[1] = &best->take->plan->mesh;
-    price(v, p, &best->found->fold);
+    price(v, p, &best->search->fold);
     return true;
 }
 

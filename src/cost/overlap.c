@@ -3,7 +3,6 @@
  * p. The lines of two answers on either side of its top meet at the next price to try (Kelley's
  * cutting planes, in one dimension). */
 #include "cost/tables.h"
-#include "search/between.h"
 
 #include <math.h>
 #include <string.h>
@@ -189,32 +188,6 @@ static bool close_in(prices *x, line sends, line computes, pl_err *err)
     return true;
 }
 
-/* -- between two prices ------------------------------------------------------------------------ */
-
-enum { DEEP = 6 }; /* so many copies are mixed as wholes */
-
-/* A choice between the answers. It may not fit, as nothing there knows of memory. */
-static void mix(prices *x)
-{
-    pl_arena *tmp = pl_arena_new("mixtures");
-    int *known[2 * MOST_SIDES], n = 0;
-    for (int k = 0; k < 2; k++)
-        for (int i = 0; i < x->side[k].n; i++) known[n++] = x->side[k].at[i].value;
-    pl_chain priced = pl_tables_chain(x->t, x->bound_price, tmp);
-    pl_between p = { &x->ends[1], &x->ends[0], &priced, x->bound_price, n, known };
-    bool deep = x->t->copies >= DEEP;
-    pl_answer a = { 0 };
-    a.value = (deep ? pl_between_copies : pl_between_tilts)(&p, x->best->time, &a.work, x->out);
-    x->best->work += a.value ? 0 : a.work;
-    if (a.value) {
-        pl_cost one = pl_chain_cost(&x->ends[1], a.value);
-        line l = { one.time, pl_chain_cost(&x->ends[0], a.value).time };
-        a.memory = one.memory;
-        if (one.memory <= x->cap) keep_best(x, a, l);
-    }
-    pl_arena_free(tmp);
-}
-
 /* Where the cheapest choice at price 1 sends for longer than it computes. */
 static bool search_prices(prices *x, line hides, pl_err *err)
 {
@@ -228,9 +201,6 @@ static bool search_prices(prices *x, line hides, pl_err *err)
         }
         hides = other;
     }
-    if (!x->tied && x->side[0].n && x->side[1].n &&
-        x->best->time - x->bound > ENOUGH * x->best->time)
-        mix(x);
     return true;
 }
 

@@ -19,7 +19,10 @@ double pl_op_flops(const pl_share *s)
 {
     const pl_node *n = s->node;
     bool summed = false;
-    if (n->op->flops) return n->op->flops(s);
+    const pl_op *op = n->op;
+    if (op->flops) return op->flops(s);
+    if (op->flops_per_in > 0) return op->flops_per_in * (double)pl_shape_count(&s->in[0]);
+    if (op->flops_per_out > 0) return op->flops_per_out * (double)pl_shape_count(&s->out[0]);
     double all = 2, written = 0;
     for (int f = 0; f < n->sig->n_factors; f++) {
         summed |= is_summed(n, f);

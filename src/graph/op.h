@@ -1,7 +1,7 @@
 /* graph/op.h - the operator contract. All that pleat knows about an operator stands in one pl_op,
  * in the one file ops/<name>.c; the build lists the files, and nothing else names an operator.
  *
- * To write one, start from ops/relu.c (one element each), ops/embedding.c (letters with a role) or
+ * To write one, start from ops/sin.c (one element each), ops/softmax.c (letters with a role) or
  * ops/conv2d.c (windows): give name, sig, ref and examples; zero means no in every other field.
  * test/ops holds it to its word on each example: shapes and text form, the gradient against central
  * differences, every cut of a factor against the whole, and the claims linear, inplace, view,
@@ -26,6 +26,9 @@ typedef struct pl_example {
      * needs the statistics of its input, layer_norm has a gradient in its first output alone. */
     pl_value *(*build)(pl_builder *b, const char *spec, pl_value *const in[]);
 } pl_example;
+
+/* The examples of an operator, with the row that ends the list. */
+#define PL_EXAMPLES(...) (const pl_example[]){ __VA_ARGS__, { 0 } }
 
 typedef struct pl_op {
     const char *name;
@@ -67,7 +70,9 @@ typedef struct pl_op {
      * each float input that has one. Unneeded nodes are pruned. pl_spec writes specs in the letters
      * of n. NULL: the operator has no gradient. */
     void (*grad)(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[]);
-    double (*flops)(const pl_share *s);  /* NULL: see pl_op_flops                                 */
+    double flops_per_in, flops_per_out;  /* per element of input 0, and of output 0              */
+    double (*flops)(const pl_share *s);  /* where these do not say it; none of the three: see
+                                            pl_op_flops                                           */
     double each;         /* additions that an element of output 0 takes as long as, where its flops
                             are fewer: an exponential is a dozen                                  */
     /* Reference kernel of a share: arrays are row-major, of the share's shapes; walk.h loops over
@@ -75,13 +80,19 @@ typedef struct pl_op {
      * an element lies reads s->factor[f].lo; whole sizes are in s->node->sig. With `inplace`,
      * out[i] is that input. */
     void (*ref)(const pl_share *s, const void *const in[], void *const out[]);
-    const pl_example *examples;          /* at least one, and the end row {0}                     */
+    /* The formula of an operator whose ref is pl_elementwise_ref (ops/lib/elementwise.h), one of
+     * these: an element of output 0 from those of the inputs. `attr` are the numbers of attrs, in
+     * their order. */
+    double (*unary)(double x);
+    double (*binary)(double a, double b);
+    double (*element)(const double x[], const double attr[]);
+    const pl_example *examples;          /* PL_EXAMPLES, at least one                             */
 } pl_op;
 
 /* Does it leave a result in an input, as fused updates do? */
 bool pl_op_changes_state(const pl_op *op);
 
-/* Of a share: as its operator counts, or 2 x the product of all factors when one is summed away,
+/* Of a share: as its operator says, or 2 x the product of all factors when one is summed away,
  * else the elements of the outputs; of a graph: of all its nodes. */
 double pl_op_flops(const pl_share *s);
 double pl_op_work(const pl_share *s);    /* flops, or what `each` says where that is more */

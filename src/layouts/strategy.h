@@ -1,62 +1,85 @@
-/* layouts/strategy.h - published layouts as data: each name writes placements on one mesh.
+/* layouts/strategy.h - the words of layouts joined by commas: "zero=3,tp=8,sp".
  *
- * What each word means stands in the table at the top of strategy.c: parser, help and errors read
- * it. Words are joined by commas and share one mesh; its size is the number of devices: what is
- * left over goes to dp. A name is only a rule that chooses stored placements and the factor of each
- * linear layer per axis (roles.h); everything else follows (follow.h). Sources: Shoeybi et al.
- * 2019 (tp), Korthikanti et al. 2022 (sp), Rajbhandari et al. 2020 (zero), Zhao et al. 2023
- * (FSDP, hsdp), Xu et al. 2021 (2d), Wang et al. 2021 (2.5d), Bian et al. 2021 (3d), Dryden et al.
- * 2019 (spatial). */
+ * All words share one mesh, whose size is the number of devices: what is left over goes to dp. The
+ * words themselves stand with their layouts (layout.h); here are only those that name none: auto,
+ * plan=FILE, reduce=f32. No file is read here. */
 #ifndef PL_LAYOUTS_STRATEGY_H
 #define PL_LAYOUTS_STRATEGY_H
 #include "cluster/cluster.h"
-#include "plan/plan.h"
+#include "layouts/layout.h"
 #include "reshard/reshard.h"
 
-/* Degrees of a strategy, checked against the number of devices. 1: none. */
+enum { PL_MAX_SAID = 16 };
+
+/* A word as it was said. */
+typedef struct pl_said {
+    const pl_layout *layout; /* NULL: of none      */
+    const pl_word *word;
+    int size[3];             /* 1 where it has none */
+} pl_said;
+
+/* What the words make of an axis. */
+typedef struct pl_degree {
+    const pl_layout *layout;
+    const char *word, *axis; /* in messages, in the mesh */
+    int size;
+    unsigned use;            /* PL_AXIS_...              */
+} pl_degree;
+
 typedef struct pl_strategy {
     const char *text;
     int devices;
-    bool automatic;               /* auto: nothing below but the cluster says anything           */
-    const struct pl_plan_file *file; /* plan=FILE: the same, but that it is read; else NULL      */
-    int zero;                     /* 0 to 3                                                      */
-    int data, shard, expert;      /* axes that split the batch                                   */
-    bool secondary;               /* hpz: weights at rest over data too                          */
-    int tensor;                   /* ways of 1-D tensor parallelism                              */
-    int spatial;                  /* that share the rows of images                               */
-    bool sequence;
-    int grid[3];                  /* A, B, C                                                     */
-    int depth;                    /* 2.5d                                                        */
-    const pl_cluster *cluster;    /* whose links the axes cross; NULL: usual ones                */
-    pl_paths *paths;              /* between placements, kept from plan to plan; NULL: its own   */
-    bool wide_sums;               /* what is pending in a narrow type is combined when it is wide */
-    bool alternate;               /* grid: B and C change places from layer to layer             */
+    bool automatic;            /* auto: no word says more                                        */
+    const char *plan_path;     /* plan=FILE: neither does one; else NULL                         */
+    const struct pl_plan_file *file; /* what stands there, once pl_strategy_read has read it     */
+    bool wide_sums;            /* what is pending in a narrow type is combined when it is wide   */
+    int n_said, n_degrees;
+    pl_said said[PL_MAX_SAID];
+    pl_degree degree[PL_MAX_SAID]; /* [n_degrees] axis by axis of the mesh                       */
+    pl_mesh mesh;              /* slow axes first: those of more than one device, or "data"
+                                  alone. Of auto, whose mesh the search finds, one axis of all
+                                  devices; of a file that of its plan, once it is read           */
+    const pl_cluster *cluster; /* whose links the axes cross; NULL: usual ones                   */
+    pl_paths *paths;           /* between placements, kept from plan to plan; NULL: its own      */
 } pl_strategy;
 
 /* All words, a line each: "  zero=1|2|3      states over ...". For the help of commands. */
 void pl_strategy_words(pl_text *out);
 
 /* Fails with PL_EUSAGE for a word that is none of them or comes twice, and when degrees do not fit
- * each other or the number of devices (all of them in the message); with PL_EINPUT for a plan file
- * that is none or is for another number of devices. `arena` owns the text. */
+ * each other or the number of devices (all of them in the message). `arena` owns the text. */
 PL_MUST_CHECK bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena,
                                      pl_strategy *out, pl_err *err);
 
-/* The mesh alone: the axes of more than one device, slow ones first: data, shard, expert, depth,
- * spatial, then tensor, or row and column, or i (A), j (B) and l (C). "data" alone when there is
- * none. Of auto, whose mesh the search finds: one axis of all devices. */
-void pl_strategy_mesh(const pl_strategy *s, pl_mesh *out);
+/* Reads the plan file that it names, if it does, with its cluster. Fails with PL_EINPUT when that
+ * is none, or one for another number of devices. */
+PL_MUST_CHECK bool pl_strategy_read(pl_strategy *s, pl_arena *arena, pl_err *err);
 
 /* A checked plan of a graph. `like` (or NULL) is a plan on the same mesh with whose graph this one
  * shares states, by name: an evaluation reads the weights where training keeps them. Sizes need not
- * divide. Of auto it needs `like`: what a search finds is asked for by pl_best_of. Fails as
- * pl_plan_file_plan does, or with PL_EINPUT when nothing in the model can be split that way (the
- * axis, its size, and the widest factor on offer). */
+ * divide. Of auto it needs `like`: what a search finds is asked for by pl_plan_find; of a file,
+ * that it is read. Fails as pl_plan_file_plan does, or with PL_EINPUT when nothing in the model can
+ * be split that way (the axis, its size, and the widest factor on offer). In apply.c. */
 PL_MUST_CHECK bool pl_strategy_plan(const pl_strategy *s, const pl_graph *g, const pl_plan *like,
                                     pl_arena *out, pl_plan **plan, pl_err *err);
 
 /* Strategies that make sense for n devices, for `verify --all`: returns how many texts were
  * written. Those of `experts` need a model that has them. */
 int pl_strategy_all(int n_devices, bool experts, pl_arena *arena, int most, const char *text[]);
+
+/* -- for layouts ------------------------------------------------------------------------------- */
+
+/* The word of this kind that was said, or NULL. */
+const pl_said *pl_strategy_said(const pl_strategy *s, const char *kind);
+
+/* Adds an axis behind those of the layouts before. Returns true. */
+bool pl_strategy_axis(pl_strategy *s, const pl_layout *layout, const char *word, const char *axis,
+                      int size, unsigned use);
+
+int pl_strategy_size(const pl_strategy *s, const char *axis); /* 1: it has none of that name */
+unsigned pl_strategy_axes(const pl_strategy *s, unsigned use); /* of the mesh, with such a use */
+
+/* False: it has no axis of that name. */
+bool pl_strategy_add_use(pl_strategy *s, const char *axis, unsigned use);
 
 #endif

@@ -26,7 +26,7 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_models_alexnet[] = {
+const pl_family pl_models_alexnet[] = {
     { "alexnet", "AlexNet, one tower, 61.1M", NULL, "images", keys, build },
     { 0 },
 };

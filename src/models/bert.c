@@ -10,6 +10,7 @@
  * approach", 2019; sizes, names of the weights, which are [out, in], initial values and places of
  * dropout as in the published checkpoints and code. */
 #include "models/act.h"
+#include "models/layers.h"
 #include "models/models.h"
 #include "ops/list.h"
 
@@ -17,182 +18,126 @@
 
 /* How the two differ, besides their keys. */
 typedef struct naming {
-    const char *prefix;              /* of the encoder's weights               */
-    bool padded;                     /* the table of positions has such rows   */
-    const char *dense, *norm, *bias; /* of the head for masked tokens          */
-    const char *act;                 /* of that head; NULL: that of the blocks */
+    const char *prefix;              /* of the encoder's weights                      */
+    bool padded;                     /* the table of positions has such rows          */
+    const char *dense, *norm, *bias; /* layers of the head for masked tokens          */
+    const char *act;                 /* of that head; NULL: that of the blocks        */
 } naming;
 
 static const naming of_bert = { "bert.",
                                 false,
                                 "cls.predictions.transform.dense",
                                 "cls.predictions.transform.LayerNorm",
-                                "cls.predictions.bias",
+                                "cls.predictions",
                                 NULL };
-static const naming of_roberta = { "roberta.",           true,           "lm_head.dense",
-                                   "lm_head.layer_norm", "lm_head.bias", "gelu" };
+static const naming of_roberta = { "roberta.",           true,      "lm_head.dense",
+                                   "lm_head.layer_norm", "lm_head", "gelu" };
 
 typedef struct bert {
-    pl_builder *b;
+    pl_layers l;
     const naming *kind;
-    const char *eps; /* spec of a norm's last part                        */
     const char *act;
     int64_t padding; /* rows of the table of positions before the first   */
     int64_t seq, hidden, ffn, heads;
-    double dropout;
-    pl_value *seed;
-    int n_dropouts; /* each draws from its own stream */
 } bert;
 
-static pl_value *weight(bert *r, const char *name, int64_t rows, int64_t columns)
-{
-    return pl_add_state(r->b, name, PL_F32, PL_SHAPE(rows, columns), "normal std=0.02", PL_WEIGHT);
-}
-
-static pl_value *vector(bert *r, const char *name, int64_t n, const char *init)
-{
-    return pl_add_state(r->b, name, PL_F32, PL_SHAPE(n), init, PL_WEIGHT);
-}
-
-static pl_value *drop(bert *r, pl_value *x)
-{
-    if (!r->seed) return x;
-    const char *spec = pl_builder_fmt(r->b, "; p=%.17g stream=%d", r->dropout, ++r->n_dropouts);
-    return PL_ADD(r->b, &pl_op_dropout, spec, x, r->seed);
-}
-
-static pl_value *norm(bert *r, const char *name, pl_value *x)
-{
-    pl_value *scale = vector(r, pl_builder_fmt(r->b, "%s.weight", name), r->hidden, "ones");
-    pl_value *bias = vector(r, pl_builder_fmt(r->b, "%s.bias", name), r->hidden, "zeros");
-    pl_value *sum = PL_ADD(r->b, &pl_op_layer_norm_sum, NULL, x);
-    pl_value *deviation = PL_ADD(r->b, &pl_op_layer_norm_deviation, NULL, x, sum);
-    return PL_ADD_AS(r->b, &pl_op_layer_norm, name, r->eps, x, sum, deviation, scale, bias);
-}
-
 /* y = x w^T + c over the last dimension of x [batch, seq, in]. */
-static pl_value *linear(bert *r, const char *name, pl_value *x, int64_t in, int64_t out)
+static pl_value *linear(bert *r, const char *name, int64_t in, int64_t out, pl_value *x)
 {
-    pl_value *w = weight(r, pl_builder_fmt(r->b, "%s.weight", name), out, in);
-    pl_value *c = vector(r, pl_builder_fmt(r->b, "%s.bias", name), out, "zeros");
-    return PL_ADD(r->b, &pl_op_add, "bso,o->bso",
-                  PL_ADD_AS(r->b, &pl_op_einsum, name, "bsi,oi->bso", x, w), c);
-}
-
-/* The same into heads, [batch, seq, heads, hidden / heads]. */
-static pl_value *into_heads(bert *r, const char *name, pl_value *x)
-{
-    pl_builder *b = r->b;
-    pl_value *w = weight(r, pl_builder_fmt(b, "%s.weight", name), r->hidden, r->hidden);
-    pl_value *c = vector(r, pl_builder_fmt(b, "%s.bias", name), r->hidden, "zeros");
-    const char *h = pl_builder_fmt(b, "h=%lld", (long long)r->heads);
-    x = PL_ADD_AS(b, &pl_op_einsum, name, pl_builder_fmt(b, "bsm,(hd)m->bshd; %s", h), x, w);
-    return PL_ADD(b, &pl_op_add, pl_builder_fmt(b, "bshd,(hd)->bshd; %s", h), x, c);
+    x = pl_layers_linear(&r->l, name, "bsi,oi->bso", PL_SHAPE(out, in), NULL, x);
+    return pl_layers_bias(&r->l, name, "bso,o->bso", PL_SHAPE(out), NULL, x);
 }
 
 static pl_value *attention(bert *r, pl_value *x)
 {
-    pl_builder *b = r->b;
-    pl_value *q = into_heads(r, "attention.self.query", x);
-    pl_value *k = into_heads(r, "attention.self.key", x);
-    pl_value *v = into_heads(r, "attention.self.value", x);
-    const char *scale =
-        pl_builder_fmt(b, "; scale=%.17g", 1 / sqrt((double)(r->hidden / r->heads)));
-    pl_value *p = PL_ADD_AS(b, &pl_op_einsum, "attention.self.scores", "bqhd,bkhd->bhqk", q, k);
-    p = drop(r, PL_ADD_AS(b, &pl_op_softmax, "attention.self.softmax", scale, p));
-    pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "attention.self.mix", "bhqk,bkhd->bqhd", p, v);
-    pl_value *w = weight(r, "attention.output.dense.weight", r->hidden, r->hidden);
-    pl_value *c = vector(r, "attention.output.dense.bias", r->hidden, "zeros");
-    y = PL_ADD_AS(b, &pl_op_einsum, "attention.output.dense",
-                  pl_builder_fmt(b, "bshd,m(hd)->bsm; h=%lld", (long long)r->heads), y, w);
-    return drop(r, PL_ADD(b, &pl_op_add, "...m,m->...m", y, c));
+    static const char *const names[] = { "attention.self.query", "attention.self.key",
+                                         "attention.self.value" };
+    pl_builder *b = r->l.b;
+    const int64_t m = r->hidden;
+    const char *h = pl_builder_fmt(b, "h=%lld", (long long)r->heads);
+    const char *into = pl_builder_fmt(b, "bsm,(hd)m->bshd; %s", h),
+               *bias = pl_builder_fmt(b, "bshd,(hd)->bshd; %s", h),
+               *back = pl_builder_fmt(b, "bshd,m(hd)->bsm; %s", h);
+    pl_value *qkv[3];
+    for (int i = 0; i < 3; i++) {
+        qkv[i] = pl_layers_linear(&r->l, names[i], into, PL_SHAPE(m, m), NULL, x);
+        qkv[i] = pl_layers_bias(&r->l, names[i], bias, PL_SHAPE(m), NULL, qkv[i]);
+    }
+    const char *scale = pl_builder_fmt(b, "; scale=%.17g", 1 / sqrt((double)(m / r->heads)));
+    x = pl_layers_attend(&r->l, "attention.self", qkv, NULL, scale, true);
+    x = pl_layers_linear(&r->l, "attention.output.dense", back, PL_SHAPE(m, m), NULL, x);
+    x = pl_layers_bias(&r->l, "attention.output.dense", "...m,m->...m", PL_SHAPE(m), NULL, x);
+    return pl_layers_drop(&r->l, x);
 }
 
 static pl_value *block(bert *r, pl_value *x)
 {
-    pl_builder *b = r->b;
-    x = norm(r, "attention.output.LayerNorm", PL_ADD(b, &pl_op_add, NULL, x, attention(r, x)));
-    pl_value *y = linear(r, "intermediate.dense", x, r->hidden, r->ffn);
-    y = pl_act_add(b, r->act, "intermediate", y);
-    y = drop(r, linear(r, "output.dense", y, r->ffn, r->hidden));
-    return norm(r, "output.LayerNorm", PL_ADD(b, &pl_op_add, NULL, x, y));
+    pl_builder *b = r->l.b;
+    x = PL_ADD(b, &pl_op_add, NULL, x, attention(r, x));
+    x = pl_layers_norm(&r->l, "attention.output.LayerNorm", x);
+    pl_value *y = linear(r, "intermediate.dense", r->hidden, r->ffn, x);
+    y = linear(r, "output.dense", r->ffn, r->hidden, pl_act_add(b, r->act, "intermediate", y));
+    x = PL_ADD(b, &pl_op_add, NULL, x, pl_layers_drop(&r->l, y));
+    return pl_layers_norm(&r->l, "output.LayerNorm", x);
 }
 
 static pl_value *embed(bert *r, pl_value *words, pl_value *tokens, const pl_model_args *a)
 {
-    pl_builder *b = r->b;
+    pl_builder *b = r->l.b;
+    const int64_t types = pl_model_int(a, "types"), positions = pl_model_int(a, "positions");
     pl_value *places =
-        weight(r, "position_embeddings.weight", pl_model_int(a, "positions"), r->hidden);
-    int64_t types = pl_model_int(a, "types");
-    pl_value *type = weight(r, "token_type_embeddings.weight", types, r->hidden);
+        pl_layers_weight(&r->l, "position_embeddings.weight", PL_SHAPE(positions, r->hidden), NULL);
+    pl_value *type =
+        pl_layers_weight(&r->l, "token_type_embeddings.weight", PL_SHAPE(types, r->hidden), NULL);
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "words", "vm,bs->bsm", words, tokens);
     const char *rows =
         pl_builder_fmt(b, "vm->um; at=%lld u=%lld", (long long)r->padding, (long long)r->seq);
-    if (r->padding || r->seq < pl_model_int(a, "positions"))
+    if (r->padding || r->seq < positions)
         places = PL_ADD_AS(b, &pl_op_slice, "places", rows, places);
     if (types > 1) type = PL_ADD_AS(b, &pl_op_slice, "type", "vm->um; u=1", type);
     x = PL_ADD(b, &pl_op_add, "bsm,sm->bsm", x, places);
     x = PL_ADD(b, &pl_op_add, "bsm,m->bsm", x, PL_ADD(b, &pl_op_reshape, "um->m", type));
-    return drop(r, norm(r, "LayerNorm", x));
+    return pl_layers_drop(&r->l, pl_layers_norm(&r->l, "LayerNorm", x));
 }
 
 /* What each token is, from the table of the input. */
 static pl_value *fill_in(bert *r, pl_value *x, pl_value *words, int64_t vocab)
 {
-    pl_builder *b = r->b;
-    x = linear(r, r->kind->dense, x, r->hidden, r->hidden);
-    x = norm(r, r->kind->norm, pl_act_add(b, r->kind->act ? r->kind->act : r->act, NULL, x));
+    pl_builder *b = r->l.b;
+    x = linear(r, r->kind->dense, r->hidden, r->hidden, x);
+    x = pl_act_add(b, r->kind->act ? r->kind->act : r->act, NULL, x);
+    x = pl_layers_norm(&r->l, r->kind->norm, x);
     x = PL_ADD_AS(b, &pl_op_einsum, "scores", "bsm,vm->bsv", x, words);
-    return PL_ADD(b, &pl_op_add, "bsv,v->bsv", x, vector(r, r->kind->bias, vocab, "zeros"));
-}
-
-static void check_sizes(const bert *r, const pl_model_args *a)
-{
-    pl_err *err = &r->b->err;
-    long long classes = (long long)pl_model_int(a, "classes"),
-              vocab = (long long)pl_model_int(a, "vocab"),
-              positions = (long long)pl_model_int(a, "positions"),
-              needed = (long long)(r->seq + r->padding);
-    if (r->hidden % r->heads)
-        pl_err_set(err, PL_EINPUT, "%s: hidden=%lld does not divide into heads=%lld", a->spec,
-                   (long long)r->hidden, (long long)r->heads);
-    if (needed > positions)
-        pl_err_set(err, PL_EINPUT, "%s: seq=%lld and %lld rows for padding need positions=%lld",
-                   a->spec, (long long)r->seq, (long long)r->padding, needed);
-    if (classes > vocab)
-        pl_err_set(err, PL_EINPUT,
-                   "%s: classes=%lld are more than vocab=%lld: targets are tokens or fewer",
-                   a->spec, classes, vocab);
-    if (r->dropout >= 1)
-        pl_err_set(err, PL_EINPUT, "%s: dropout=%g is not below 1", a->spec, r->dropout);
+    return pl_layers_bias(&r->l, r->kind->bias, "bsv,v->bsv", PL_SHAPE(vocab), NULL, x);
 }
 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode, const naming *kind)
 {
     int64_t vocab = pl_model_int(a, "vocab"), classes = pl_model_int(a, "classes");
-    bert r = { .b = b,
+    bert r = { .l = pl_layers_new(b, a),
                .kind = kind,
-               .eps = pl_builder_fmt(b, "; eps=%.9g", pl_model_real(a, "eps")),
                .act = pl_model_word(a, "act"),
                .padding = kind->padded ? pl_model_int(a, "pad") + 1 : 0,
                .seq = pl_model_int(a, "seq"),
                .hidden = pl_model_int(a, "hidden"),
                .ffn = pl_model_int(a, "ffn"),
-               .heads = pl_model_int(a, "heads"),
-               .dropout = pl_model_real(a, "dropout") };
-    check_sizes(&r, a);
-    if (b->err.code) return;
-    pl_value *x = pl_add_input(b, "tokens", PL_I32, PL_SHAPE(pl_model_int(a, "batch"), r.seq));
-    if (mode == PL_TRAIN && r.dropout > 0) r.seed = pl_add_input(b, "seed", PL_I64, PL_SCALAR);
+               .heads = pl_model_int(a, "heads") };
+    pl_layers_check_sizes(b, a);
+    if (r.seq + r.padding > pl_model_int(a, "positions"))
+        pl_err_set(&b->err, PL_EINPUT, "%s: seq=%lld and %lld rows for padding need positions=%lld",
+                   a->spec, (long long)r.seq, (long long)r.padding, (long long)(r.seq + r.padding));
+    pl_value *x = pl_model_tokens(b, a);
+    pl_layers_add_seed(&r.l, a, mode);
     b->scope = pl_builder_fmt(b, "%sembeddings.", kind->prefix);
-    pl_value *words = weight(&r, "word_embeddings.weight", vocab, r.hidden);
+    pl_value *words =
+        pl_layers_weight(&r.l, "word_embeddings.weight", PL_SHAPE(vocab, r.hidden), NULL);
     x = embed(&r, words, x, a);
     for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) {
         b->scope = pl_builder_fmt(b, "%sencoder.layer.%lld.", kind->prefix, (long long)i);
         x = block(&r, x);
     }
     b->scope = "";
-    x = classes ? linear(&r, "classifier", drop(&r, x), r.hidden, classes)
+    x = classes ? linear(&r, "classifier", r.hidden, classes, pl_layers_drop(&r.l, x))
                 : fill_in(&r, x, words, vocab);
     pl_model_finish(b, mode, x, "targets");
 }
@@ -228,7 +173,7 @@ static const pl_model_key keys[] = {
 
 #define ROBERTA "vocab=50265,positions=514,types=1,eps=0.00001"
 
-const pl_model pl_models_bert[] = {
+const pl_family pl_models_bert[] = {
     { "bert-base", "BERT base, an encoder that fills in tokens, 109.5M", NULL, "text", keys,
       build_bert },
     { "bert-large", "BERT large, 335M", "layers=24,hidden=1024,ffn=4096,heads=16", "text", keys,

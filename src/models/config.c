@@ -339,7 +339,7 @@ static bool is_folder(const char *path, pl_arena *a)
 
 static bool is_built_in(const char *name)
 {
-    const pl_model *m;
+    const pl_family *m;
     for (int i = 0; (m = pl_model_at(i)); i++)
         if (!strcmp(m->name, name)) return true;
     return false;

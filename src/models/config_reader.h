@@ -12,7 +12,7 @@ typedef struct pl_config_reader {
     pl_arena *arena;
     const pl_json *root;
     const pl_config_type *type;
-    const pl_model *model;
+    const pl_family *model;
     const char *keys;      /* "batch=4,seq=128", those of the spec                    */
     struct {
         const char *key, *value, *field;

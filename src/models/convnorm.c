@@ -11,9 +11,8 @@ static pl_value *add_kernel(pl_convnorm *m, const char *name, pl_shape shape)
 {
     int64_t n = 1;
     for (int i = 0; i < shape.rank; i++) n *= i == 1 && shape.rank == 4 ? 1 : shape.dim[i];
-    const char *init = pl_builder_fmt(m->b, "normal std=%.17g", sqrt(2 / (double)n));
-    return pl_add_state(m->b, pl_builder_fmt(m->b, "%s.weight", name), PL_F32, shape, init,
-                        PL_WEIGHT);
+    return pl_layers_weight(&m->l, pl_builder_fmt(m->l.b, "%s.weight", name), shape,
+                            pl_layers_normal(m->l.b, sqrt(2 / (double)n)));
 }
 
 pl_value *pl_convnorm_conv(pl_convnorm *m, const char *name, pl_value *x, int64_t out,
@@ -21,8 +20,8 @@ pl_value *pl_convnorm_conv(pl_convnorm *m, const char *name, pl_value *x, int64_
 {
     if (!x) return NULL;
     pl_value *w = add_kernel(m, name, PL_SHAPE(out, x->shape.dim[3], kernel, kernel));
-    return PL_ADD_AS(m->b, &pl_op_conv2d, name,
-                     pl_builder_fmt(m->b, "n[y+r][x+s]c,ocrs->nyxo; stride=%lld pad=%lld",
+    return PL_ADD_AS(m->l.b, &pl_op_conv2d, name,
+                     pl_builder_fmt(m->l.b, "n[y+r][x+s]c,ocrs->nyxo; stride=%lld pad=%lld",
                                     (long long)stride, (long long)(kernel / 2)),
                      x, w);
 }
@@ -32,8 +31,8 @@ pl_value *pl_convnorm_depthwise(pl_convnorm *m, const char *name, pl_value *x, i
 {
     if (!x) return NULL;
     pl_value *w = add_kernel(m, name, PL_SHAPE(x->shape.dim[3], kernel, kernel));
-    return PL_ADD_AS(m->b, &pl_op_conv2d, name,
-                     pl_builder_fmt(m->b, "n[y+r][x+s]c,crs->nyxc; stride=%lld pad=%lld",
+    return PL_ADD_AS(m->l.b, &pl_op_conv2d, name,
+                     pl_builder_fmt(m->l.b, "n[y+r][x+s]c,crs->nyxc; stride=%lld pad=%lld",
                                     (long long)stride, (long long)(kernel / 2)),
                      x, w);
 }
@@ -42,14 +41,14 @@ static pl_value *add_channels(pl_convnorm *m, const char *name, const char *part
                               pl_state_kind kind)
 {
     bool ones = !strcmp(part, "weight") || !strcmp(part, "running_var");
-    return pl_add_state(m->b, pl_builder_fmt(m->b, "%s.%s", name, part), PL_F32, PL_SHAPE(c),
+    return pl_add_state(m->l.b, pl_builder_fmt(m->l.b, "%s.%s", name, part), PL_F32, PL_SHAPE(c),
                         ones ? "ones" : "zeros", kind);
 }
 
 pl_value *pl_convnorm_norm(pl_convnorm *m, const char *name, pl_value *x, bool relu)
 {
     if (!x) return NULL;
-    pl_builder *b = m->b;
+    pl_builder *b = m->l.b;
     int64_t c = x->shape.dim[3], count = pl_shape_count(&x->shape) / c;
     pl_value *scale = add_channels(m, name, "weight", c, PL_WEIGHT);
     pl_value *bias = add_channels(m, name, "bias", c, PL_WEIGHT);
@@ -76,26 +75,15 @@ pl_value *pl_convnorm_mean(pl_convnorm *m, pl_value *x)
 {
     if (!x) return NULL;
     int64_t area = x->shape.dim[1] * x->shape.dim[2];
-    x = PL_ADD_AS(m->b, &pl_op_reduce_sum, "avgpool", "nyxc->nc", x);
-    return PL_ADD(m->b, &pl_op_scale, pl_builder_fmt(m->b, "; value=%.17g", 1 / (double)area), x);
+    x = PL_ADD_AS(m->l.b, &pl_op_reduce_sum, "avgpool", "nyxc->nc", x);
+    return PL_ADD(m->l.b, &pl_op_scale, pl_builder_fmt(m->l.b, "; value=%.17g", 1 / (double)area),
+                  x);
 }
 
 pl_value *pl_convnorm_linear(pl_convnorm *m, const char *name, pl_value *x, int64_t out,
                              const char *weight_init, const char *bias_init)
 {
     if (!x) return NULL;
-    pl_builder *b = m->b;
-    pl_value *w = pl_add_state(b, pl_builder_fmt(b, "%s.weight", name), PL_F32,
-                               PL_SHAPE(out, x->shape.dim[1]), weight_init, PL_WEIGHT);
-    pl_value *bias = pl_add_state(b, pl_builder_fmt(b, "%s.bias", name), PL_F32, PL_SHAPE(out),
-                                  bias_init, PL_WEIGHT);
-    return PL_ADD(b, &pl_op_add, "no,o->no", PL_ADD_AS(b, &pl_op_einsum, name, "nc,oc->no", x, w),
-                  bias);
-}
-
-pl_value *pl_convnorm_drop(pl_convnorm *m, pl_value *x, double p)
-{
-    if (!m->seed || p <= 0) return x;
-    const char *spec = pl_builder_fmt(m->b, "; p=%.17g stream=%d", p, ++m->n_dropouts);
-    return PL_ADD(m->b, &pl_op_dropout, spec, x, m->seed);
+    x = pl_layers_linear(&m->l, name, "nc,oc->no", PL_SHAPE(out, x->shape.dim[1]), weight_init, x);
+    return pl_layers_bias(&m->l, name, "no,o->no", PL_SHAPE(out), bias_init, x);
 }

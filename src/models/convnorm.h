@@ -3,15 +3,12 @@
  * last. */
 #ifndef PL_MODELS_CONVNORM_H
 #define PL_MODELS_CONVNORM_H
-#include "models/model.h"
+#include "models/layers.h"
 
 typedef struct pl_convnorm {
-    pl_builder *b;
+    pl_layers l;     /* dropout: of the linear layer's input                     */
     pl_mode mode;
     double momentum; /* of the running statistics; 0: that of batch_norm_running */
-    double dropout;  /* of the linear layer's input                              */
-    pl_value *seed;  /* NULL: no dropout                                         */
-    int n_dropouts;  /* each draws from its own stream                           */
 } pl_convnorm;
 
 /* All of them pass a NULL x on: the builder then holds the error. A convolution keeps the size of
@@ -33,8 +30,5 @@ pl_value *pl_convnorm_mean(pl_convnorm *m, pl_value *x);
 /* x [n, c] to [n, out], initial values as the two texts say. */
 pl_value *pl_convnorm_linear(pl_convnorm *m, const char *name, pl_value *x, int64_t out,
                              const char *weight_init, const char *bias_init);
-
-/* Dropout with probability p, from the next stream. */
-pl_value *pl_convnorm_drop(pl_convnorm *m, pl_value *x, double p);
 
 #endif

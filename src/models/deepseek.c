@@ -12,6 +12,7 @@
  * std 0.02. V3's module that predicts a second token is left out, as in transformers. */
 #include "models/act.h"
 #include "models/experts.h"
+#include "models/layers.h"
 #include "models/models.h"
 #include "models/rotary.h"
 #include "ops/list.h"
@@ -20,58 +21,46 @@
 #include <string.h>
 
 typedef struct deepseek {
-    pl_builder *b;
-    int64_t batch, seq, hidden, heads, ffn, vocab, bias;
+    pl_layers l;
+    int64_t seq, hidden, heads, bias;
     int64_t query_rank, rank;     /* of the latents; query_rank 0: there is none */
     int64_t plain, turned, value; /* widths of a head's parts                    */
     int64_t first;                /* layers without experts                      */
-    const char *rotate, *eps;     /* specs of a rope and a norm, but for letters */
+    const char *rotate;           /* spec of a rope, but for letters             */
     double scale;                 /* of the scores                               */
     pl_experts experts;
 } deepseek;
 
-static pl_value *weight(deepseek *d, const char *name, int64_t rows, int64_t columns)
+static pl_value *norm(deepseek *d, const char *name, pl_value *x)
 {
-    return pl_add_state(d->b, pl_builder_fmt(d->b, "%s.weight", name), PL_F32,
-                        PL_SHAPE(rows, columns), "normal std=0.02", PL_WEIGHT);
+    return pl_layers_rms_norm(&d->l, name, "", x);
 }
 
-static pl_value *norm(deepseek *d, const char *name, int64_t width, pl_value *x)
-{
-    pl_value *scale = pl_add_state(d->b, pl_builder_fmt(d->b, "%s.weight", name), PL_F32,
-                                   PL_SHAPE(width), "ones", PL_WEIGHT);
-    return PL_ADD_AS(d->b, &pl_op_rms_norm, name, d->eps, x, scale);
-}
-
-/* y = x w^T; `letters` are those of both operands. */
-static pl_value *linear(deepseek *d, const char *name, const char *letters, int64_t rows,
+static pl_value *linear(deepseek *d, const char *name, const char *spec, int64_t rows,
                         int64_t columns, pl_value *x)
 {
-    return PL_ADD_AS(d->b, &pl_op_einsum, name, letters, x, weight(d, name, rows, columns));
+    return pl_layers_linear(&d->l, name, spec, PL_SHAPE(rows, columns), NULL, x);
 }
 
 /* x [b, s, width] and a bias of its own, if the model has them. */
 static pl_value *biased(deepseek *d, const char *name, int64_t width, pl_value *x)
 {
-    if (!d->bias) return x;
-    pl_value *c = pl_add_state(d->b, pl_builder_fmt(d->b, "%s.bias", name), PL_F32, PL_SHAPE(width),
-                               "zeros", PL_WEIGHT);
-    return PL_ADD(d->b, &pl_op_add, "bsm,m->bsm", x, c);
+    return d->bias ? pl_layers_bias(&d->l, name, "bsm,m->bsm", PL_SHAPE(width), NULL, x) : x;
 }
 
 /* The last dimension in two: its first numbers, of letter n there, and the rest, of letter d. */
-static const pl_node *cut(deepseek *d, const char *name, const char *front, int64_t first,
-                          pl_value *x)
+static void cut(deepseek *d, const char *name, const char *front, int64_t first, pl_value *x,
+                pl_value *out[2])
 {
     const char *spec =
-        pl_builder_fmt(d->b, "%sv->%sn,%sd; n=%lld", front, front, front, (long long)first);
-    return x ? pl_add_node(d->b, &pl_op_split, name, spec, 1, &x) : NULL;
+        pl_builder_fmt(d->l.b, "%sv->%sn,%sd; n=%lld", front, front, front, (long long)first);
+    pl_layers_split(&d->l, name, spec, 2, x, out);
 }
 
 /* Positions turn x [front, d]. */
 static pl_value *rotate(deepseek *d, const char *name, const char *front, pl_value *x)
 {
-    pl_builder *b = d->b;
+    pl_builder *b = d->l.b;
     const char *halves = pl_builder_fmt(b, "%s(hp)->%s(ph); p=2", front, front);
     x = PL_ADD_AS(b, &pl_op_transpose, pl_builder_fmt(b, "%s_halves", name), halves, x);
     return PL_ADD_AS(b, &pl_op_rope, name,
@@ -81,38 +70,36 @@ static pl_value *rotate(deepseek *d, const char *name, const char *front, pl_val
 /* Queries of all heads g, both parts one after the other. */
 static pl_value *add_queries(deepseek *d, pl_value *x)
 {
-    const char *g = pl_builder_fmt(d->b, "bsm,(gd)m->bsgd; g=%lld", (long long)d->heads);
+    const char *g = pl_builder_fmt(d->l.b, "bsm,(gd)m->bsgd; g=%lld", (long long)d->heads);
     const int64_t rows = d->heads * (d->plain + d->turned);
     if (!d->query_rank) return linear(d, "self_attn.q_proj", g, rows, d->hidden, x);
     x = linear(d, "self_attn.q_a_proj", "bsm,rm->bsr", d->query_rank, d->hidden, x);
     x = biased(d, "self_attn.q_a_proj", d->query_rank, x);
-    x = norm(d, "self_attn.q_a_layernorm", d->query_rank, x);
+    x = norm(d, "self_attn.q_a_layernorm", x);
     return linear(d, "self_attn.q_b_proj", g, rows, d->query_rank, x);
 }
 
 static pl_value *attention(deepseek *d, pl_value *x)
 {
-    pl_builder *b = d->b;
+    pl_builder *b = d->l.b;
     const int64_t wide = d->rank + d->turned, rows = d->heads * (d->plain + d->value);
-    const pl_node *q = cut(d, "self_attn.q_parts", "bsg", d->plain, add_queries(d, x));
+    pl_value *q[2], *latent[2], *kv[2];
+    cut(d, "self_attn.q_parts", "bsg", d->plain, add_queries(d, x), q);
     x = linear(d, "self_attn.kv_a_proj_with_mqa", "bsm,rm->bsr", wide, d->hidden, x);
     x = biased(d, "self_attn.kv_a_proj_with_mqa", wide, x);
-    const pl_node *latent = cut(d, "self_attn.kv_parts", "bs", d->rank, x);
-    if (!q || !latent) return NULL;
-    x = norm(d, "self_attn.kv_a_layernorm", d->rank, latent->out[0]);
+    cut(d, "self_attn.kv_parts", "bs", d->rank, x, latent);
+    x = norm(d, "self_attn.kv_a_layernorm", latent[0]);
     x = linear(d, "self_attn.kv_b_proj",
                pl_builder_fmt(b, "bsr,(gd)r->bsgd; g=%lld", (long long)d->heads), rows, d->rank, x);
-    const pl_node *kv = cut(d, "self_attn.heads", "bsg", d->plain, x);
-    if (!kv) return NULL;
-    pl_value *turned = rotate(d, "self_attn.rope_q", "bsg", q->out[1]);
-    pl_value *key = rotate(d, "self_attn.rope_k", "bs", latent->out[1]);
-    pl_value *p =
-        PL_ADD_AS(b, &pl_op_einsum, "self_attn.scores", "bqgd,bkgd->bgqk", q->out[0], kv->out[0]);
+    cut(d, "self_attn.heads", "bsg", d->plain, x, kv);
+    pl_value *turned = rotate(d, "self_attn.rope_q", "bsg", q[1]);
+    pl_value *key = rotate(d, "self_attn.rope_k", "bs", latent[1]);
+    pl_value *p = PL_ADD_AS(b, &pl_op_einsum, "self_attn.scores", "bqgd,bkgd->bgqk", q[0], kv[0]);
     turned = PL_ADD_AS(b, &pl_op_einsum, "self_attn.rope_scores", "bqgd,bkd->bgqk", turned, key);
     p = PL_ADD_AS(b, &pl_op_add, "self_attn.sum", NULL, p, turned);
     p = PL_ADD_AS(b, &pl_op_softmax, "self_attn.softmax",
                   pl_builder_fmt(b, "; scale=%.17g causal=1", d->scale), p);
-    x = PL_ADD_AS(b, &pl_op_einsum, "self_attn.mix", "bgqk,bkgd->bqgd", p, kv->out[1]);
+    x = PL_ADD_AS(b, &pl_op_einsum, "self_attn.mix", "bgqk,bkgd->bqgd", p, kv[1]);
     x = linear(d, "self_attn.o_proj",
                pl_builder_fmt(b, "bsgd,m(gd)->bsm; g=%lld", (long long)d->heads), d->hidden,
                d->heads * d->value, x);
@@ -124,7 +111,7 @@ static pl_value *attention(deepseek *d, pl_value *x)
 /* What the ranges of the keys do not say. */
 static void check_sizes(const deepseek *d, const pl_model_args *a)
 {
-    pl_err *err = &d->b->err;
+    pl_err *err = &d->l.b->err;
     const pl_routed *r = &d->experts.routed;
     if (d->turned % 2)
         pl_err_set(err, PL_EINPUT, "%s: turned=%lld is odd: rotary positions turn pairs", a->spec,
@@ -144,7 +131,7 @@ static void check_sizes(const deepseek *d, const pl_model_args *a)
 static void read_experts(deepseek *d, const pl_model_args *a)
 {
     pl_experts *e = &d->experts;
-    *e = pl_experts_new(d->b, a);
+    *e = pl_experts_new(d->l.b, a);
     e->shared = pl_model_int(a, "shared") * e->ffn;
     e->routed.sigmoid = e->biased = !strcmp(pl_model_word(a, "score"), "sigmoid");
     e->routed.scale = pl_model_real(a, "scale");
@@ -168,13 +155,10 @@ static double square(double x)
 
 static deepseek read_args(pl_builder *b, const pl_model_args *a)
 {
-    deepseek d = { .b = b,
-                   .batch = pl_model_int(a, "batch"),
+    deepseek d = { .l = pl_layers_new(b, a),
                    .seq = pl_model_int(a, "seq"),
                    .hidden = pl_model_int(a, "hidden"),
                    .heads = pl_model_int(a, "heads"),
-                   .ffn = pl_model_int(a, "ffn"),
-                   .vocab = pl_model_int(a, "vocab"),
                    .bias = pl_model_int(a, "bias"),
                    .query_rank = pl_model_int(a, "qrank"),
                    .rank = pl_model_int(a, "kvrank"),
@@ -186,28 +170,29 @@ static deepseek read_args(pl_builder *b, const pl_model_args *a)
     check_sizes(&d, a);
     d.scale = square(score_scale(a)) / sqrt((double)(d.plain + d.turned));
     d.rotate = pl_rotary_attrs(b, a, d.turned, d.seq);
-    d.eps = pl_builder_fmt(b, "; eps=%.9g", pl_model_real(a, "eps"));
     return d;
 }
 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
     deepseek d = read_args(b, a);
-    pl_value *tokens = pl_add_input(b, "tokens", PL_I32, PL_SHAPE(d.batch, d.seq));
-    pl_value *table = weight(&d, "model.embed_tokens", d.vocab, d.hidden);
+    const pl_shape words = PL_SHAPE(pl_model_int(a, "vocab"), d.hidden);
+    pl_value *tokens = pl_model_tokens(b, a);
+    pl_value *table = pl_layers_weight(&d.l, "model.embed_tokens.weight", words, NULL);
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "model.embed_tokens", "vm,bs->bsm", table, tokens);
     for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) {
         b->scope = pl_builder_fmt(b, "model.layers.%lld.", (long long)i);
-        x = PL_ADD(b, &pl_op_add, NULL, x, attention(&d, norm(&d, "input_layernorm", d.hidden, x)));
-        pl_value *y = norm(&d, "post_attention_layernorm", d.hidden, x);
+        x = PL_ADD(b, &pl_op_add, NULL, x, attention(&d, norm(&d, "input_layernorm", x)));
+        pl_value *y = norm(&d, "post_attention_layernorm", x);
         y = i >= d.first && pl_experts_at(&d.experts, i)
                 ? pl_experts_add(&d.experts, y)
-                : pl_experts_mlp(b, "mlp", pl_model_word(a, "act"), d.hidden, d.ffn, y);
+                : pl_layers_gated(&d.l, "mlp", pl_model_word(a, "act"), pl_model_int(a, "ffn"),
+                                  false, y);
         x = PL_ADD(b, &pl_op_add, NULL, x, y);
     }
     b->scope = "";
-    x = norm(&d, "model.norm", d.hidden, x);
-    if (!pl_model_int(a, "tied")) table = weight(&d, "lm_head", d.vocab, d.hidden);
+    x = norm(&d, "model.norm", x);
+    if (!pl_model_int(a, "tied")) table = pl_layers_weight(&d.l, "lm_head.weight", words, NULL);
     x = PL_ADD_AS(b, &pl_op_einsum, "lm_head", "bsm,vm->bsv", x, table);
     pl_model_finish(b, mode, x, "targets");
 }
@@ -250,7 +235,7 @@ static const pl_model_key keys[] = {
 #define YARN ",rope=yarn,rope_factor=40.0,rope_original=4096,rope_high=32.0,rope_mscale="
 #define HEADS ",kvrank=512,nope=128,turned=64,value=128"
 
-const pl_model pl_models_deepseek[] = {
+const pl_family pl_models_deepseek[] = {
     { "deepseek", "DeepSeek, a small one over bytes", "names=deepseek,experts=8,expert=176,even=0",
       "text", keys, build },
     SIZE("deepseek-v2-lite", "DeepSeek-V2-Lite, 15706M",

@@ -1,5 +1,6 @@
 /* EfficientNet-B0. Source: Tan & Le, "EfficientNet: rethinking model scaling for convolutional
  * neural networks", 2019, table 1; dropout of blocks and names of the weights as in torchvision. */
+#include "models/layers.h"
 #include "models/mobile.h"
 #include "models/models.h"
 #include "ops/list.h"
@@ -36,7 +37,7 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
                      .weigh = "2" } },
         .scope = scope,
     };
-    net.init = pl_builder_fmt(b, "uniform a=%.17g", 1 / sqrt((double)pl_model_int(a, "classes")));
+    net.init = pl_layers_uniform(b, 1 / sqrt((double)pl_model_int(a, "classes")));
     pl_mobile_build(b, a, mode, &net);
 }
 
@@ -47,7 +48,7 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_models_efficientnet[] = {
+const pl_family pl_models_efficientnet[] = {
     { "efficientnet_b0", "EfficientNet-B0, 5.3M", NULL, "images", keys, build },
     { 0 },
 };

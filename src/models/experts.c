@@ -56,7 +56,8 @@ bool pl_experts_at(const pl_experts *e, int64_t layer)
 pl_experts pl_experts_new(pl_builder *b, const pl_model_args *a)
 {
     const int64_t n = pl_model_int(a, "experts"), width = pl_model_int(a, "expert");
-    pl_experts e = { .hidden = pl_model_int(a, "hidden"),
+    pl_experts e = { .l = pl_layers_new(b, a),
+                     .hidden = pl_model_int(a, "hidden"),
                      .ffn = width ? width : pl_model_int(a, "ffn"),
                      .every = pl_model_int(a, "every"),
                      .plain = pl_model_word(a, "plain"),
@@ -75,40 +76,14 @@ pl_experts pl_experts_new(pl_builder *b, const pl_model_args *a)
 
 /* -- layers ------------------------------------------------------------------------------------ */
 
-static pl_value *weight(pl_builder *b, const char *name, pl_shape shape)
-{
-    return pl_add_state(b, pl_builder_fmt(b, "%s.weight", name), PL_F32, shape, "normal std=0.02",
-                        PL_WEIGHT);
-}
-
-static pl_value *linear(pl_builder *b, const char *name, const char *letters, int64_t rows,
-                        int64_t columns, pl_value *x)
-{
-    return PL_ADD_AS(b, &pl_op_einsum, name, letters, x, weight(b, name, PL_SHAPE(rows, columns)));
-}
-
-static const char *part(pl_builder *b, const char *name, const char *what)
-{
-    return pl_builder_fmt(b, "%s.%s", name, what);
-}
-
-pl_value *pl_experts_mlp(pl_builder *b, const char *name, const char *act, int64_t hidden,
-                         int64_t width, pl_value *x)
-{
-    pl_value *gate = linear(b, part(b, name, "gate_proj"), "bsm,fm->bsf", width, hidden, x);
-    pl_value *up = linear(b, part(b, name, "up_proj"), "bsm,fm->bsf", width, hidden, x);
-    gate = pl_act_add(b, act, name, gate);
-    pl_value *y = PL_ADD_AS(b, &pl_op_mul, part(b, name, "gated"), NULL, gate, up);
-    return linear(b, part(b, name, "down_proj"), "bsf,mf->bsm", hidden, width, y);
-}
-
 /* The same layer of every expert, on its slots x [g, e, slot, in]; weights [e, out, in]. */
 static pl_value *expert_linear(const pl_experts *e, const char *what, const char *letters,
                                int64_t rows, int64_t columns, pl_value *x)
 {
-    pl_builder *b = e->routed.b;
+    pl_builder *b = e->l.b;
     const char *name = pl_builder_fmt(b, "experts.%s", what);
-    pl_value *w = weight(b, name, PL_SHAPE(e->routed.experts, rows, columns));
+    pl_value *w = pl_layers_weight(&e->l, pl_builder_fmt(b, "%s.weight", name),
+                                   PL_SHAPE(e->routed.experts, rows, columns), NULL);
     w = pl_add_parts(b, w, pl_builder_fmt(b, "experts.{}.%s.weight", what));
     return PL_ADD_AS(b, &pl_op_einsum, name, letters, x, w);
 }
@@ -117,7 +92,8 @@ static pl_value *add_routed(const pl_experts *e, pl_value *x)
 {
     pl_routed r = e->routed;
     pl_builder *b = r.b;
-    pl_value *bias = NULL, *y = linear(b, "gate", "gth,eh->gte", r.experts, e->hidden, x);
+    pl_value *bias = NULL, *y = pl_layers_linear(&e->l, "gate", "gth,eh->gte",
+                                                 PL_SHAPE(r.experts, e->hidden), NULL, x);
     if (e->biased) /* training moves it by the experts' loads, no gradient does */
         bias = pl_add_state(b, bias_name, PL_F32, PL_SHAPE(r.experts), "zeros", PL_BUFFER);
     y = pl_routed_send(&r, y, bias, x);
@@ -132,9 +108,10 @@ static pl_value *add_routed(const pl_experts *e, pl_value *x)
 static pl_value *add_shared(const pl_experts *e, pl_value *x)
 {
     pl_builder *b = e->routed.b;
-    pl_value *y = pl_experts_mlp(b, e->names->shared, e->act, e->hidden, e->shared, x);
+    pl_value *y = pl_layers_gated(&e->l, e->names->shared, e->act, e->shared, false, x);
     if (!e->gated) return y;
-    pl_value *gate = linear(b, e->names->shared_gate, "bsm,om->bs", 1, e->hidden, x);
+    pl_value *gate = pl_layers_linear(&e->l, e->names->shared_gate, "bsm,om->bs",
+                                      PL_SHAPE(1, e->hidden), NULL, x);
     gate = PL_ADD_AS(b, &pl_op_sigmoid, "shared_expert_sigmoid", NULL, gate);
     return PL_ADD_AS(b, &pl_op_mul, "shared_expert_gated", "bsm,bs->bsm", y, gate);
 }

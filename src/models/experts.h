@@ -1,7 +1,8 @@
-/* models/experts.h - feed-forward layers of decoders: a gated one, and layers of experts
- * that are such, with the names of the published checkpoints. x is [batch, seq, hidden]. */
+/* models/experts.h - layers of experts in decoders, each a gated feed-forward layer, with the names
+ * of the published checkpoints. x is [batch, seq, hidden]. */
 #ifndef PL_MODELS_EXPERTS_H
 #define PL_MODELS_EXPERTS_H
+#include "models/layers.h"
 #include "models/routed.h"
 
 /* Keys that pl_experts_new reads, for a model's list; also act, ffn, hidden and seq. */
@@ -17,6 +18,7 @@
       "slots of the experts by choices of the tokens of a row; 0: for all, none is left out" }
 
 typedef struct pl_experts {
+    pl_layers l;
     pl_routed routed;     /* its other fields may be set                        */
     int64_t hidden, ffn;  /* width inside an expert                             */
     int64_t every;
@@ -33,9 +35,5 @@ bool pl_experts_at(const pl_experts *e, int64_t layer); /* is that one routed? *
 
 /* What the experts make of x, and what all tokens pass. */
 pl_value *pl_experts_add(const pl_experts *e, pl_value *x);
-
-/* down(act(gate(x)) * up(x)), of weights NAME.gate_proj.weight [width, hidden] ... */
-pl_value *pl_experts_mlp(pl_builder *b, const char *name, const char *act, int64_t hidden,
-                         int64_t width, pl_value *x);
 
 #endif

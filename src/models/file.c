@@ -327,18 +327,18 @@ static bool try_out(onnx_model *f, const char *path, const char *keys, pl_arena 
     return ok;
 }
 
-const char *pl_file_model_doubts(const pl_model *m)
+const char *pl_file_model_doubts(const pl_family *m)
 {
     const onnx_model *f = m->file;
     return f->doubts;
 }
 
-bool pl_file_model_open(const char *path, const char *keys, pl_arena *a, const pl_model **out,
+bool pl_file_model_open(const char *path, const char *keys, pl_arena *a, const pl_family **out,
                         pl_err *err)
 {
     static const pl_model_key dtype = PL_MODEL_DTYPE;
     onnx_model *f = PL_NEW(a, onnx_model);
-    pl_model *m = PL_NEW(a, pl_model);
+    pl_family *m = PL_NEW(a, pl_family);
     PL_TRY(pl_onnx_open(path, a, &f->onnx, err));
     if (f->onnx->n_out > MOST_OUTPUTS)
         return pl_err_set(err, PL_EUNSUPPORTED, "%s: %d outputs, the most is %d", path,
@@ -350,12 +350,12 @@ bool pl_file_model_open(const char *path, const char *keys, pl_arena *a, const p
     add_key(f, "guess", "no", NULL, "train what a guess says, also where it learns badly",
             "no yes");
     f->key[f->n] = dtype;
-    *m = (pl_model){ .name = pl_arena_text(a, path),
-                     .about = "out of a file",
-                     .data = f->seq >= 0 ? "text" : "tensors",
-                     .keys = f->key,
-                     .build = build,
-                     .file = f };
+    *m = (pl_family){ .name = pl_arena_text(a, path),
+                      .about = "out of a file",
+                      .data = f->seq >= 0 ? "text" : "tensors",
+                      .keys = f->key,
+                      .build = build,
+                      .file = f };
     *out = m;
     return true;
 }

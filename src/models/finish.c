@@ -1,6 +1,18 @@
 #include "models/model.h"
 #include "ops/list.h"
 
+pl_value *pl_model_tokens(pl_builder *b, const pl_model_args *a)
+{
+    pl_shape rows = PL_SHAPE(pl_model_int(a, "batch"), pl_model_int(a, "seq"));
+    return pl_add_input(b, "tokens", PL_I32, rows);
+}
+
+pl_value *pl_model_image(pl_builder *b, const pl_model_args *a)
+{
+    int64_t batch = pl_model_int(a, "batch"), size = pl_model_int(a, "size");
+    return pl_add_input(b, "image", PL_F32, PL_SHAPE(batch, size, size, 3));
+}
+
 /* In parts, so that the classes can be split: of each row its largest logit, two sums, the loss. */
 static pl_value *cross_entropy(pl_builder *b, int64_t classes, pl_value *logits, pl_value *targets)
 {

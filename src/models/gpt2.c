@@ -8,6 +8,7 @@
  * four models and names of the weights as in the published checkpoints (weights are [in, out]);
  * residual projections start with std 0.02/sqrt(2 L). */
 #include "models/act.h"
+#include "models/layers.h"
 #include "models/models.h"
 #include "models/routed.h"
 #include "ops/list.h"
@@ -15,167 +16,96 @@
 #include <math.h>
 
 typedef struct gpt2 {
-    pl_builder *b;
-    pl_mode mode;
-    int64_t batch, seq, hidden, heads, ffn, layers, vocab;
-    double dropout;
-    const char *eps; /* spec of a norm's last part                        */
+    pl_layers l;
+    int64_t seq, hidden, heads, ffn;
     const char *act;
+    const char *last; /* initial value of what adds to the residual stream */
     double scale;     /* of the scores of the present layer                */
     pl_routed routed; /* of every second block; experts 0: there are none  */
-    pl_value *seed;
-    int n_dropouts; /* each draws from its own stream */
 } gpt2;
-
-static pl_value *weight(gpt2 *g, const char *name, int64_t rows, int64_t columns, double std)
-{
-    return pl_add_state(g->b, name, PL_F32, PL_SHAPE(rows, columns),
-                        pl_builder_fmt(g->b, "normal std=%.17g", std), PL_WEIGHT);
-}
-
-static pl_value *vector(gpt2 *g, const char *name, int64_t n, const char *init)
-{
-    return pl_add_state(g->b, name, PL_F32, PL_SHAPE(n), init, PL_WEIGHT);
-}
-
-static pl_value *drop(gpt2 *g, pl_value *x)
-{
-    if (g->mode != PL_TRAIN || g->dropout <= 0) return x;
-    const char *spec = pl_builder_fmt(g->b, "; p=%.17g stream=%d", g->dropout, ++g->n_dropouts);
-    return PL_ADD(g->b, &pl_op_dropout, spec, x, g->seed);
-}
-
-static pl_value *norm(gpt2 *g, const char *name, pl_value *x)
-{
-    pl_value *scale = vector(g, pl_builder_fmt(g->b, "%s.weight", name), g->hidden, "ones");
-    pl_value *bias = vector(g, pl_builder_fmt(g->b, "%s.bias", name), g->hidden, "zeros");
-    pl_value *sum = PL_ADD(g->b, &pl_op_layer_norm_sum, NULL, x);
-    pl_value *deviation = PL_ADD(g->b, &pl_op_layer_norm_deviation, NULL, x, sum);
-    return PL_ADD_AS(g->b, &pl_op_layer_norm, name, g->eps, x, sum, deviation, scale, bias);
-}
 
 static pl_value *attention(gpt2 *g, pl_value *x)
 {
-    pl_builder *b = g->b;
-    double std = 0.02 / sqrt(2 * (double)g->layers);
+    pl_builder *b = g->l.b;
+    const int64_t m = g->hidden;
     const char *sizes = pl_builder_fmt(b, "v=3 h=%lld", (long long)g->heads);
-    pl_value *w = weight(g, "attn.c_attn.weight", g->hidden, 3 * g->hidden, 0.02);
-    pl_value *c = vector(g, "attn.c_attn.bias", 3 * g->hidden, "zeros");
-    pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "attn.qkv",
-                            pl_builder_fmt(b, "bsm,m(vhd)->bs(vhd); %s", sizes), x, w);
-    y = PL_ADD(b, &pl_op_add, pl_builder_fmt(b, "bs(vhd),(vhd)->bs(vhd); %s", sizes), y, c);
-    pl_node *qkv = pl_add_node(b, &pl_op_split, "attn.split",
-                               pl_builder_fmt(b, "bs(vhd)->bshd,bshd,bshd; %s", sizes), 1,
-                               (pl_value *const[]){ y });
-    if (!qkv) return NULL;
-    pl_value *p =
-        PL_ADD_AS(b, &pl_op_einsum, "attn.scores", "bqhd,bkhd->bhqk", qkv->out[0], qkv->out[1]);
     const char *mask = pl_builder_fmt(b, "; scale=%.17g causal=1", g->scale);
-    p = drop(g, PL_ADD_AS(b, &pl_op_softmax, "attn.softmax", mask, p));
-    y = PL_ADD_AS(b, &pl_op_einsum, "attn.mix", "bhqk,bkhd->bqhd", p, qkv->out[2]);
-    w = weight(g, "attn.c_proj.weight", g->hidden, g->hidden, std);
-    c = vector(g, "attn.c_proj.bias", g->hidden, "zeros");
-    y = PL_ADD_AS(b, &pl_op_einsum, "attn.proj",
-                  pl_builder_fmt(b, "bshd,(hd)m->bsm; h=%lld", (long long)g->heads), y, w);
-    return drop(g, PL_ADD(b, &pl_op_add, "...m,m->...m", y, c));
+    pl_value *qkv[3], *w = pl_layers_weight(&g->l, "attn.c_attn.weight", PL_SHAPE(m, 3 * m), NULL);
+    x = PL_ADD_AS(b, &pl_op_einsum, "attn.qkv", pl_builder_fmt(b, "bsm,m(vhd)->bs(vhd); %s", sizes),
+                  x, w);
+    x = pl_layers_bias(&g->l, "attn.c_attn", pl_builder_fmt(b, "bs(vhd),(vhd)->bs(vhd); %s", sizes),
+                       PL_SHAPE(3 * m), NULL, x);
+    pl_layers_split(&g->l, "attn.split", pl_builder_fmt(b, "bs(vhd)->bshd,bshd,bshd; %s", sizes), 3,
+                    x, qkv);
+    x = pl_layers_attend(&g->l, "attn", qkv, NULL, mask, true);
+    w = pl_layers_weight(&g->l, "attn.c_proj.weight", PL_SHAPE(m, m), g->last);
+    x = PL_ADD_AS(b, &pl_op_einsum, "attn.proj",
+                  pl_builder_fmt(b, "bshd,(hd)m->bsm; h=%lld", (long long)g->heads), x, w);
+    x = pl_layers_bias(&g->l, "attn.c_proj", "...m,m->...m", PL_SHAPE(m), NULL, x);
+    return pl_layers_drop(&g->l, x);
 }
 
 static pl_value *mlp(gpt2 *g, pl_value *x)
 {
-    pl_builder *b = g->b;
-    pl_value *w = weight(g, "mlp.c_fc.weight", g->hidden, g->ffn, 0.02);
-    pl_value *c = vector(g, "mlp.c_fc.bias", g->ffn, "zeros");
-    pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "mlp.fc", "bsm,mf->bsf", x, w);
-    y = pl_act_add(b, g->act, "mlp", PL_ADD(b, &pl_op_add, "...f,f->...f", y, c));
-    w = weight(g, "mlp.c_proj.weight", g->ffn, g->hidden, 0.02 / sqrt(2 * (double)g->layers));
-    c = vector(g, "mlp.c_proj.bias", g->hidden, "zeros");
-    y = PL_ADD_AS(b, &pl_op_einsum, "mlp.proj", "bsf,fm->bsm", y, w);
-    return drop(g, PL_ADD(b, &pl_op_add, "...m,m->...m", y, c));
+    pl_builder *b = g->l.b;
+    pl_value *w = pl_layers_weight(&g->l, "mlp.c_fc.weight", PL_SHAPE(g->hidden, g->ffn), NULL);
+    x = PL_ADD_AS(b, &pl_op_einsum, "mlp.fc", "bsm,mf->bsf", x, w);
+    x = pl_layers_bias(&g->l, "mlp.c_fc", "...f,f->...f", PL_SHAPE(g->ffn), NULL, x);
+    x = pl_act_add(b, g->act, "mlp", x);
+    w = pl_layers_weight(&g->l, "mlp.c_proj.weight", PL_SHAPE(g->ffn, g->hidden), g->last);
+    x = PL_ADD_AS(b, &pl_op_einsum, "mlp.proj", "bsf,fm->bsm", x, w);
+    x = pl_layers_bias(&g->l, "mlp.c_proj", "...m,m->...m", PL_SHAPE(g->hidden), NULL, x);
+    return pl_layers_drop(&g->l, x);
 }
 
-/* The same layer of every expert, on its slots x [g, e, slot, in]; weights [e, in, out]. */
-static pl_value *expert_linear(gpt2 *g, const char *name, int64_t in, int64_t out, double std,
-                               pl_value *x)
-{
-    pl_builder *b = g->b;
-    pl_value *w = pl_add_state(b, pl_builder_fmt(b, "%s.weight", name), PL_F32,
-                               PL_SHAPE(g->routed.experts, in, out),
-                               pl_builder_fmt(b, "normal std=%.17g", std), PL_WEIGHT);
-    return PL_ADD_AS(b, &pl_op_einsum, name, "geci,eio->geco", x, w);
-}
-
+/* Each expert has a layer of its own, on its slots x [g, e, slot, in]; weights [e, in, out]. */
 static pl_value *experts(gpt2 *g, pl_value *x)
 {
-    pl_builder *b = g->b;
-    const char *scope = b->scope;
+    pl_builder *b = g->l.b;
+    const char *scope = b->scope, *each = "geci,eio->geco";
+    const int64_t n = g->routed.experts, m = g->hidden, f = g->ffn;
     b->scope = pl_builder_fmt(b, "%smoe.", scope);
-    pl_value *w = weight(g, "router.weight", g->routed.experts, g->hidden, 0.02);
-    pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "router", "gth,eh->gte", x, w);
+    pl_value *y = pl_layers_linear(&g->l, "router", "gth,eh->gte", PL_SHAPE(n, m), NULL, x);
     y = pl_routed_send(&g->routed, y, NULL, x);
-    y = expert_linear(g, "experts.c_fc", g->hidden, g->ffn, 0.02, y);
+    y = pl_layers_linear(&g->l, "experts.c_fc", each, PL_SHAPE(n, m, f), NULL, y);
     y = pl_act_add(b, g->act, "experts", y);
-    y = expert_linear(g, "experts.c_proj", g->ffn, g->hidden, 0.02 / sqrt(2 * (double)g->layers),
-                      y);
-    y = drop(g, pl_routed_return(&g->routed, y));
+    y = pl_layers_linear(&g->l, "experts.c_proj", each, PL_SHAPE(n, f, m), g->last, y);
+    y = pl_layers_drop(&g->l, pl_routed_return(&g->routed, y));
     b->scope = scope;
     return y;
 }
 
 static pl_value *embed(gpt2 *g, pl_value *table, pl_value *tokens, int64_t positions)
 {
-    pl_builder *b = g->b;
-    pl_value *places = weight(g, "wpe.weight", positions, g->hidden, 0.02);
+    pl_builder *b = g->l.b;
+    pl_value *places = pl_layers_weight(&g->l, "wpe.weight", PL_SHAPE(positions, g->hidden), NULL);
     if (positions > g->seq)
         places = PL_ADD_AS(b, &pl_op_slice, "wpe.first",
                            pl_builder_fmt(b, "vm->um; u=%lld", (long long)g->seq), places);
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "wte", "vm,bs->bsm", table, tokens);
-    return drop(g, PL_ADD_AS(b, &pl_op_add, "wpe", "bsm,sm->bsm", x, places));
+    return pl_layers_drop(&g->l, PL_ADD_AS(b, &pl_op_add, "wpe", "bsm,sm->bsm", x, places));
 }
 
-/* What the ranges of the keys do not say. */
-static void check_sizes(const gpt2 *g, const pl_model_args *a)
+static gpt2 read_args(pl_builder *b, const pl_model_args *a)
 {
-    pl_err *err = &g->b->err;
-    long long positions = (long long)pl_model_int(a, "positions"),
-              classes = (long long)pl_model_int(a, "classes");
-    if (g->hidden % g->heads)
-        pl_err_set(err, PL_EINPUT,
-                   "%s: hidden=%lld does not divide into heads=%lld: make it a "
-                   "multiple, e.g. hidden=%lld",
-                   a->spec, (long long)g->hidden, (long long)g->heads,
-                   (long long)((g->hidden + g->heads - 1) / g->heads * g->heads));
-    if (classes > g->vocab)
-        pl_err_set(err, PL_EINPUT,
-                   "%s: classes=%lld are more than vocab=%lld: targets are tokens or fewer",
-                   a->spec, classes, (long long)g->vocab);
-    if (positions && positions < g->seq)
-        pl_err_set(err, PL_EINPUT, "%s: seq=%lld is more than positions=%lld", a->spec,
-                   (long long)g->seq, positions);
-    if (g->dropout >= 1)
-        pl_err_set(err, PL_EINPUT, "%s: dropout=%g is not below 1", a->spec, g->dropout);
-}
-
-static gpt2 read_args(pl_builder *b, const pl_model_args *a, pl_mode mode)
-{
-    int64_t experts = pl_model_int(a, "experts");
-    gpt2 g = { .b = b,
-               .mode = mode,
-               .batch = pl_model_int(a, "batch"),
+    const int64_t experts = pl_model_int(a, "experts"), positions = pl_model_int(a, "positions"),
+                  layers = pl_model_int(a, "layers");
+    gpt2 g = { .l = pl_layers_new(b, a),
                .seq = pl_model_int(a, "seq"),
                .hidden = pl_model_int(a, "hidden"),
                .heads = pl_model_int(a, "heads"),
                .ffn = pl_model_int(a, "ffn"),
-               .layers = pl_model_int(a, "layers"),
-               .vocab = pl_model_int(a, "vocab"),
-               .dropout = pl_model_real(a, "dropout"),
-               .eps = pl_builder_fmt(b, "; eps=%.9g", pl_model_real(a, "eps")),
-               .act = pl_model_word(a, "act") };
+               .act = pl_model_word(a, "act"),
+               .last = pl_layers_normal(b, 0.02 / sqrt(2 * (double)layers)) };
     if (!g.ffn) g.ffn = 4 * g.hidden;
     if (experts)
         g.routed = pl_routed_new(b, a->spec, experts, pl_model_int(a, "k"), g.seq,
                                  pl_model_real(a, "capacity"));
     g.routed.even = true;
-    check_sizes(&g, a);
+    pl_layers_check_sizes(b, a);
+    if (positions && positions < g.seq)
+        pl_err_set(&b->err, PL_EINPUT, "%s: seq=%lld is more than positions=%lld", a->spec,
+                   (long long)g.seq, (long long)positions);
     return g;
 }
 
@@ -188,24 +118,26 @@ static double scale_of(const gpt2 *g, const pl_model_args *a, int64_t layer)
 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
-    gpt2 g = read_args(b, a, mode);
-    const int64_t classes = pl_model_int(a, "classes"), positions = pl_model_int(a, "positions");
-    pl_value *tokens = pl_add_input(b, "tokens", PL_I32, PL_SHAPE(g.batch, g.seq));
-    if (mode == PL_TRAIN && g.dropout > 0) g.seed = pl_add_input(b, "seed", PL_I64, PL_SCALAR);
-    pl_value *table = weight(&g, "wte.weight", g.vocab, g.hidden, 0.02);
+    gpt2 g = read_args(b, a);
+    const int64_t classes = pl_model_int(a, "classes"), positions = pl_model_int(a, "positions"),
+                  vocab = pl_model_int(a, "vocab");
+    pl_value *tokens = pl_model_tokens(b, a);
+    pl_layers_add_seed(&g.l, a, mode);
+    pl_value *table = pl_layers_weight(&g.l, "wte.weight", PL_SHAPE(vocab, g.hidden), NULL);
     pl_value *x = embed(&g, table, tokens, positions ? positions : g.seq);
-    for (int64_t i = 0; i < g.layers && !b->err.code; i++) {
+    for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) {
         b->scope = pl_builder_fmt(b, "h.%lld.", (long long)i);
         g.scale = scale_of(&g, a, i);
-        x = PL_ADD(b, &pl_op_add, NULL, x, attention(&g, norm(&g, "ln_1", x)));
-        pl_value *y = norm(&g, "ln_2", x);
+        x = PL_ADD(b, &pl_op_add, NULL, x, attention(&g, pl_layers_norm(&g.l, "ln_1", x)));
+        pl_value *y = pl_layers_norm(&g.l, "ln_2", x);
         x = PL_ADD(b, &pl_op_add, NULL, x, g.routed.experts && i % 2 ? experts(&g, y) : mlp(&g, y));
     }
     b->scope = "";
-    x = norm(&g, "ln_f", x);
+    x = pl_layers_norm(&g.l, "ln_f", x);
     if (!classes && !pl_model_int(a, "tied"))
-        table = weight(&g, "lm_head.weight", g.vocab, g.hidden, 0.02);
-    if (classes) table = weight(&g, "classifier.weight", classes, g.hidden, 0.02);
+        table = pl_layers_weight(&g.l, "lm_head.weight", PL_SHAPE(vocab, g.hidden), NULL);
+    if (classes)
+        table = pl_layers_weight(&g.l, "classifier.weight", PL_SHAPE(classes, g.hidden), NULL);
     x = PL_ADD_AS(b, &pl_op_einsum, "logits", "bsm,vm->bsv", x, table);
     pl_model_finish(b, mode, x, "targets");
 }
@@ -247,7 +179,7 @@ static const pl_model_key keys[] = {
             "hidden=" hidden ",heads=16,vocab=32000,batch=1024," sizes, "text", keys, build        \
     }
 
-const pl_model pl_models_gpt2[] = {
+const pl_family pl_models_gpt2[] = {
     { "gpt2", "GPT-2 small, 124M", NULL, "text", keys, build },
     SIZE("gpt2-medium", "GPT-2 medium, 355M", "layers=24,hidden=1024,heads=16"),
     SIZE("gpt2-large", "GPT-2 large, 774M", "layers=36,hidden=1280,heads=20"),

@@ -13,6 +13,7 @@
  * [out, in], and eps as in the published checkpoints; all start with std 0.02. */
 #include "models/act.h"
 #include "models/experts.h"
+#include "models/layers.h"
 #include "models/models.h"
 #include "models/rotary.h"
 #include "ops/list.h"
@@ -21,13 +22,12 @@
 #include <string.h>
 
 typedef struct llama {
-    pl_builder *b;
-    int64_t batch, seq, hidden, heads, groups, head, ffn, vocab, bias;
+    pl_layers l;
+    int64_t seq, hidden, heads, groups, head, ffn, bias;
     bool normed, fused, sandwich; /* as their keys; normed: queries and keys                     */
-    bool ffn_bias, from_one;      /* norms multiply by 1 + their weight                          */
-    const char *sizes;            /* of the factors g, r: "g=2 r=4"                              */
-    const char *rotate;           /* spec of a rope, but for its letters: of the present layer   */
-    const char *eps;              /* spec of a norm, but for its letters                         */
+    bool ffn_bias;
+    const char *sizes;  /* of the factors g, r: "g=2 r=4"                              */
+    const char *rotate; /* spec of a rope, but for its letters: of the present layer   */
     const char *act;
     double scale, cap; /* of the scores; cap 0: none                                  */
     int64_t window;    /* of the present layer; 0: attention to all before            */
@@ -35,72 +35,44 @@ typedef struct llama {
     pl_experts experts;
 } llama;
 
-static pl_value *weight(llama *l, const char *name, int64_t rows, int64_t columns)
-{
-    return pl_add_state(l->b, name, PL_F32, PL_SHAPE(rows, columns), "normal std=0.02", PL_WEIGHT);
-}
-
-/* Of the last `width` numbers; `letters` are those of both operands and outputs. */
-static pl_value *norm_of(llama *l, const char *name, const char *letters, int64_t width,
-                         pl_value *x)
-{
-    pl_value *scale = pl_add_state(l->b, pl_builder_fmt(l->b, "%s.weight", name), PL_F32,
-                                   PL_SHAPE(width), l->from_one ? "zeros" : "ones", PL_WEIGHT);
-    return PL_ADD_AS(l->b, &pl_op_rms_norm, name, pl_builder_fmt(l->b, "%s; %s", letters, l->eps),
-                     x, scale);
-}
-
 static pl_value *norm(llama *l, const char *name, pl_value *x)
 {
-    return norm_of(l, name, "", l->hidden, x);
+    return pl_layers_rms_norm(&l->l, name, "", x);
 }
 
-/* y = x w^T, named after its weight [rows, columns]; `letters` are those of both operands. */
-static pl_value *linear(llama *l, const char *name, const char *letters, int64_t rows,
-                        int64_t columns, pl_value *x)
-{
-    pl_value *w = weight(l, pl_builder_fmt(l->b, "%s.weight", name), rows, columns);
-    return PL_ADD_AS(l->b, &pl_op_einsum, name, letters, x, w);
-}
-
-/* x and a bias [columns] of its own, if the layer has one. */
-static pl_value *biased(llama *l, const char *name, const char *letters, int64_t columns, bool has,
+static pl_value *linear(llama *l, const char *name, const char *spec, int64_t rows, int64_t columns,
                         pl_value *x)
 {
-    if (!has) return x;
-    pl_value *c = pl_add_state(l->b, pl_builder_fmt(l->b, "%s.bias", name), PL_F32,
-                               PL_SHAPE(columns), "zeros", PL_WEIGHT);
-    return PL_ADD(l->b, &pl_op_add, letters, x, c);
+    return pl_layers_linear(&l->l, name, spec, PL_SHAPE(rows, columns), NULL, x);
 }
 
 /* Of x [b, s, hidden] queries, keys or values: [b, s, g, r, d], or without r when `one`, a head for
  * all queries of a group. */
 static pl_value *project(llama *l, const char *what, bool one, pl_value *x)
 {
-    pl_builder *b = l->b;
+    pl_builder *b = l->l.b;
     const char *name = pl_builder_fmt(b, "self_attn.%s_proj", what), *h = one ? "gd" : "grd";
     const char *sizes = one ? pl_builder_fmt(b, "g=%lld", (long long)l->groups) : l->sizes;
-    int64_t rows = (one ? l->groups : l->heads) * l->head;
+    const int64_t rows = (one ? l->groups : l->heads) * l->head;
     x = linear(l, name, pl_builder_fmt(b, "bsm,(%s)m->bs%s; %s", h, h, sizes), rows, l->hidden, x);
-    return biased(l, name, pl_builder_fmt(b, "bs%s,(%s)->bs%s; %s", h, h, h, sizes), rows,
-                  l->bias > 0, x);
+    if (!l->bias) return x;
+    const char *spec = pl_builder_fmt(b, "bs%s,(%s)->bs%s; %s", h, h, h, sizes);
+    return pl_layers_bias(&l->l, name, spec, PL_SHAPE(rows), NULL, x);
 }
 
 /* The same of one weight for all three, whose rows are the queries', the keys', the values'. With a
  * key for every query they are equal parts, so that heads can be split all the way. */
 static void project_fused(llama *l, pl_value *x, pl_value *out[3])
 {
-    pl_builder *b = l->b;
+    pl_builder *b = l->l.b;
     const char *name = "self_attn.qkv_proj";
     int64_t rows[] = { l->heads * l->head, l->groups * l->head, l->groups * l->head };
     int64_t all = rows[0] + rows[1] + rows[2], at = 0;
     if (l->heads == l->groups) {
         const char *sizes = pl_builder_fmt(b, "v=3 g=%lld", (long long)l->groups);
         x = linear(l, name, pl_builder_fmt(b, "bsm,(vgd)m->bs(vgd); %s", sizes), all, l->hidden, x);
-        const pl_node *parts = pl_add_node(b, &pl_op_split, "self_attn.split",
-                                           pl_builder_fmt(b, "bs(vgd)->bsgd,bsgd,bsgd; %s", sizes),
-                                           1, (pl_value *const[]){ x });
-        for (int i = 0; i < 3; i++) out[i] = parts ? parts->out[i] : NULL;
+        pl_layers_split(&l->l, "self_attn.split",
+                        pl_builder_fmt(b, "bs(vgd)->bsgd,bsgd,bsgd; %s", sizes), 3, x, out);
         out[0] = PL_ADD(b, &pl_op_reshape, "bsgd->bsgrd; r=1", out[0]);
         return;
     }
@@ -119,11 +91,11 @@ static void project_fused(llama *l, pl_value *x, pl_value *out[3])
 /* Queries or keys with their positions, normed before where the model does that. */
 static pl_value *turn(llama *l, const char *what, bool one, pl_value *x)
 {
-    pl_builder *b = l->b;
+    pl_builder *b = l->l.b;
     const char *h = one ? "gd" : "grd";
     if (l->normed)
-        x = norm_of(l, pl_builder_fmt(b, "self_attn.%s_norm", what),
-                    one ? "bsgh,h->bsgh,bsg" : "bsgrh,h->bsgrh,bsgr", l->head, x);
+        x = pl_layers_rms_norm(&l->l, pl_builder_fmt(b, "self_attn.%s_norm", what),
+                               one ? "bsgh,h->bsgh,bsg" : "bsgrh,h->bsgrh,bsgr", x);
     return PL_ADD_AS(b, &pl_op_rope, pl_builder_fmt(b, "self_attn.rope_%s", what),
                      pl_builder_fmt(b, "bs%s->bs%s; %s", h, h, l->rotate), x);
 }
@@ -131,7 +103,7 @@ static pl_value *turn(llama *l, const char *what, bool one, pl_value *x)
 /* cap tanh(x scale / cap), but for the last product. */
 static pl_value *capped(llama *l, const char *name, double scale, double cap, pl_value *x)
 {
-    pl_builder *b = l->b;
+    pl_builder *b = l->l.b;
     x = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", scale / cap), x);
     return PL_ADD_AS(b, &pl_op_tanh, name, NULL, x);
 }
@@ -139,7 +111,7 @@ static pl_value *capped(llama *l, const char *name, double scale, double cap, pl
 /* Head (g r) of the queries is the r-th of those that read head g of the keys. */
 static pl_value *attention(llama *l, pl_value *x)
 {
-    pl_builder *b = l->b;
+    pl_builder *b = l->l.b;
     pl_value *in[3];
     if (l->fused) project_fused(l, x, in);
     for (int i = 0; i < 3; i++) {
@@ -154,40 +126,28 @@ static pl_value *attention(llama *l, pl_value *x)
     if (l->window && l->window < l->seq)
         mask = pl_builder_fmt(b, "%s window=%lld", mask, (long long)l->window);
     p = PL_ADD_AS(b, &pl_op_softmax, "self_attn.softmax", mask, p);
-    pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "self_attn.mix", "bgrqk,bkgd->bqgrd", p, in[2]);
-    y = linear(l, "self_attn.o_proj", pl_builder_fmt(b, "bsgrd,m(grd)->bsm; %s", l->sizes),
-               l->hidden, l->heads * l->head, y);
-    return biased(l, "self_attn.o_proj", "bsm,m->bsm", l->hidden, l->bias > 1, y);
-}
-
-/* A layer into the inner width, with its bias. */
-static pl_value *widen(llama *l, const char *name, pl_value *x)
-{
-    x = linear(l, name, "bsm,fm->bsf", l->ffn, l->hidden, x);
-    return biased(l, name, "bsf,f->bsf", l->ffn, l->ffn_bias, x);
+    x = PL_ADD_AS(b, &pl_op_einsum, "self_attn.mix", "bgrqk,bkgd->bqgrd", p, in[2]);
+    x = linear(l, "self_attn.o_proj", pl_builder_fmt(b, "bsgrd,m(grd)->bsm; %s", l->sizes),
+               l->hidden, l->heads * l->head, x);
+    if (l->bias < 2) return x;
+    return pl_layers_bias(&l->l, "self_attn.o_proj", "bsm,m->bsm", PL_SHAPE(l->hidden), NULL, x);
 }
 
 static pl_value *mlp(llama *l, pl_value *x)
 {
-    pl_builder *b = l->b;
-    pl_value *gate, *up;
-    if (l->fused) {
-        x = linear(l, "mlp.gate_up_proj", "bsm,(vf)m->bs(vf); v=2", 2 * l->ffn, l->hidden, x);
-        const pl_node *parts = pl_add_node(b, &pl_op_split, "mlp.split", "bs(vf)->bsf,bsf; v=2", 1,
-                                           (pl_value *const[]){ x });
-        gate = parts ? parts->out[0] : NULL, up = parts ? parts->out[1] : NULL;
-    } else {
-        gate = widen(l, "mlp.gate_proj", x), up = widen(l, "mlp.up_proj", x);
-    }
-    gate = pl_act_add(b, l->act, "mlp", gate);
-    pl_value *y = PL_ADD_AS(b, &pl_op_mul, "mlp.gated", NULL, gate, up);
-    y = linear(l, "mlp.down_proj", "bsf,mf->bsm", l->hidden, l->ffn, y);
-    return biased(l, "mlp.down_proj", "bsm,m->bsm", l->hidden, l->ffn_bias, y);
+    pl_builder *b = l->l.b;
+    if (!l->fused) return pl_layers_gated(&l->l, "mlp", l->act, l->ffn, l->ffn_bias, x);
+    pl_value *part[2];
+    x = linear(l, "mlp.gate_up_proj", "bsm,(vf)m->bs(vf); v=2", 2 * l->ffn, l->hidden, x);
+    pl_layers_split(&l->l, "mlp.split", "bs(vf)->bsf,bsf; v=2", 2, x, part);
+    part[0] = pl_act_add(b, l->act, "mlp", part[0]);
+    x = PL_ADD_AS(b, &pl_op_mul, "mlp.gated", NULL, part[0], part[1]);
+    return linear(l, "mlp.down_proj", "bsf,mf->bsm", l->hidden, l->ffn, x);
 }
 
 static pl_value *block(llama *l, pl_value *x)
 {
-    pl_builder *b = l->b;
+    pl_builder *b = l->l.b;
     pl_value *y = attention(l, norm(l, "input_layernorm", x));
     if (l->sandwich) y = norm(l, "post_attention_layernorm", y);
     x = PL_ADD(b, &pl_op_add, NULL, x, y);
@@ -200,7 +160,7 @@ static pl_value *block(llama *l, pl_value *x)
 /* What the ranges of the keys do not say. */
 static void check_sizes(const llama *l, const pl_model_args *a)
 {
-    pl_err *err = &l->b->err;
+    pl_err *err = &l->l.b->err;
     const char *windows = pl_model_word(a, "windows");
     if (!pl_model_int(a, "head") && (l->hidden % l->heads || l->head % 2))
         pl_err_set(err, PL_EINPUT,
@@ -227,15 +187,13 @@ static void check_sizes(const llama *l, const pl_model_args *a)
 
 static llama read_args(pl_builder *b, const pl_model_args *a)
 {
-    llama l = { .b = b,
-                .batch = pl_model_int(a, "batch"),
+    llama l = { .l = pl_layers_new(b, a),
                 .seq = pl_model_int(a, "seq"),
                 .hidden = pl_model_int(a, "hidden"),
                 .heads = pl_model_int(a, "heads"),
                 .groups = pl_model_int(a, "kv"),
                 .head = pl_model_int(a, "head"),
                 .ffn = pl_model_int(a, "ffn"),
-                .vocab = pl_model_int(a, "vocab"),
                 .bias = pl_model_int(a, "bias"),
                 .ffn_bias = pl_model_int(a, "ffn_bias"),
                 .act = pl_model_word(a, "act"),
@@ -243,17 +201,16 @@ static llama read_args(pl_builder *b, const pl_model_args *a)
                 .normed = pl_model_int(a, "qknorm"),
                 .fused = pl_model_int(a, "fused"),
                 .sandwich = pl_model_int(a, "sandwich"),
-                .from_one = pl_model_int(a, "from_one"),
                 .experts = pl_experts_new(b, a) };
     int64_t scalar = pl_model_int(a, "query_scalar");
     if (!l.head) l.head = l.hidden / l.heads;
     check_sizes(&l, a);
     l.experts.shared = pl_model_int(a, "shared");
     l.experts.gated = true;
+    l.l.from_one = pl_model_int(a, "from_one");
     l.sizes =
         pl_builder_fmt(b, "g=%lld r=%lld", (long long)l.groups, (long long)(l.heads / l.groups));
     l.scale = 1 / sqrt((double)(scalar ? scalar : l.head));
-    l.eps = pl_builder_fmt(b, "eps=%.9g%s", pl_model_real(a, "eps"), l.from_one ? " offset=1" : "");
     return l;
 }
 
@@ -265,16 +222,17 @@ static void set_layer(llama *l, const pl_model_args *a, int64_t i)
     long long base = (long long)pl_model_int(a, "local_base");
     l->routed = pl_experts_at(&l->experts, i);
     l->window = local ? pl_model_int(a, "window") : 0;
-    l->rotate = local && base ? pl_builder_fmt(l->b, "base=%lld", base)
-                              : pl_rotary_attrs(l->b, a, l->head, l->seq);
+    l->rotate = local && base ? pl_builder_fmt(l->l.b, "base=%lld", base)
+                              : pl_rotary_attrs(l->l.b, a, l->head, l->seq);
 }
 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
     llama l = read_args(b, a);
     const double cap = pl_model_real(a, "logit_cap");
-    pl_value *tokens = pl_add_input(b, "tokens", PL_I32, PL_SHAPE(l.batch, l.seq));
-    pl_value *table = weight(&l, "model.embed_tokens.weight", l.vocab, l.hidden);
+    const pl_shape words = PL_SHAPE(pl_model_int(a, "vocab"), l.hidden);
+    pl_value *tokens = pl_model_tokens(b, a);
+    pl_value *table = pl_layers_weight(&l.l, "model.embed_tokens.weight", words, NULL);
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "model.embed_tokens", "vm,bs->bsm", table, tokens);
     if (pl_model_int(a, "scaled"))
         x = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", sqrt((double)l.hidden)), x);
@@ -285,7 +243,7 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
     }
     b->scope = "";
     x = norm(&l, "model.norm", x);
-    if (!pl_model_int(a, "tied")) table = weight(&l, "lm_head.weight", l.vocab, l.hidden);
+    if (!pl_model_int(a, "tied")) table = pl_layers_weight(&l.l, "lm_head.weight", words, NULL);
     x = PL_ADD_AS(b, &pl_op_einsum, "lm_head", "bsm,vm->bsv", x, table);
     if (cap > 0)
         x = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", cap),
@@ -346,7 +304,7 @@ static const pl_model_key keys[] = {
     "8192"
 #define QWEN2 ",base=1000000,eps=0.000001,bias=1,seq=8192"
 
-const pl_model pl_models_llama[] = {
+const pl_family pl_models_llama[] = {
     { "llama", "LLaMA, a small one over bytes, 3M", NULL, "text", keys, build },
     SIZE("llama2-7b", "Llama 2, 6738M",
          "layers=32,hidden=4096,heads=32,kv=32,ffn=11008,vocab=32000,seq=4096"),

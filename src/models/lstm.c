@@ -17,6 +17,7 @@
  * gradient, history) of (8 L - 4) H^2 parameters, so the first layer's input was narrow: 8.3, 18.6,
  * 33.0 (L=6, H=4096, 6144, 8192) where they have 8.4, 18.6, 33.0; 11.3, 25.3, 45.0 of 11.4, 28.5,
  * 45.3 (L=8); 14.3, 32.1, 57.0 of 14.4, 32.1, 57.0 (L=10). Their 28.5 fits no such count. */
+#include "models/layers.h"
 #include "models/models.h"
 #include "ops/list.h"
 
@@ -25,18 +26,10 @@
 enum { FAN = 9 }; /* pieces of one split or concat */
 
 typedef struct lstm {
-    pl_builder *b;
-    int64_t batch, seq, hidden, vocab;
+    pl_layers l; /* weights as PyTorch has them: uniform up to 1/sqrt(hidden) */
+    int64_t batch, seq, hidden;
     pl_value *zeros; /* [batch, hidden] */
 } lstm;
-
-/* As PyTorch has it: uniform up to 1/sqrt(hidden). */
-static pl_value *weight(lstm *m, const char *name, pl_shape shape)
-{
-    return pl_add_state(m->b, name, PL_F32, shape,
-                        pl_builder_fmt(m->b, "uniform a=%.17g", 1 / sqrt((double)m->hidden)),
-                        PL_WEIGHT);
-}
 
 /* The sides of a split of `n` positions: "bsk" and "bk,bk,bk" when there are no more than FAN, else
  * "bsk" and "bpk,bqk", with the sizes of these. Returns how many pieces there are. */
@@ -91,7 +84,7 @@ static pl_value *join_steps(pl_builder *b, pl_value *const step[], int64_t n)
 /* One step: x [b, 4 hidden] is what the input gives to the gates; c and h [b, hidden] change. */
 static void take_step(lstm *m, pl_value *w, pl_value *x, pl_value **c, pl_value **h)
 {
-    pl_builder *b = m->b;
+    pl_builder *b = m->l.b;
     pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "hh", "bm,(gh)m->b(gh); g=4", *h, w);
     y = PL_ADD(b, &pl_op_add, "b(gh),b(gh)->b(gh); g=4", x, y);
     pl_node *gate = pl_add_node(b, &pl_op_split, "gates", "b(gh)->bh,bh,bh,bh; g=4", 1,
@@ -109,21 +102,24 @@ static void take_step(lstm *m, pl_value *w, pl_value *x, pl_value **c, pl_value 
 /* x [b, s, in] -> [b, s, hidden] */
 static pl_value *layer(lstm *m, int64_t i, pl_value *x)
 {
-    pl_builder *b = m->b;
+    pl_builder *b = m->l.b;
     if (!x) return NULL;
     pl_value **step = PL_NEW_N(b->graph->arena, pl_value *, m->seq), *c = m->zeros, *h = m->zeros;
-    const char *name[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
-    for (int k = 0; k < 4; k++) name[k] = pl_builder_fmt(b, "rnn.%s_l%lld", name[k], (long long)i);
-    pl_value *w = weight(m, name[0], PL_SHAPE(4 * m->hidden, x->shape.dim[2]));
-    pl_value *hh = weight(m, name[1], PL_SHAPE(4 * m->hidden, m->hidden));
-    pl_value *bias = PL_ADD(b, &pl_op_add, NULL, weight(m, name[2], PL_SHAPE(4 * m->hidden)),
-                            weight(m, name[3], PL_SHAPE(4 * m->hidden)));
+    static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
+    const int64_t gates = 4 * m->hidden;
+    const pl_shape shape[] = { PL_SHAPE(gates, x->shape.dim[2]), PL_SHAPE(gates, m->hidden),
+                               PL_SHAPE(gates), PL_SHAPE(gates) };
+    pl_value *w[4];
+    for (int k = 0; k < 4; k++)
+        w[k] = pl_layers_weight(&m->l, pl_builder_fmt(b, "rnn.%s_l%lld", names[k], (long long)i),
+                                shape[k], NULL);
+    pl_value *bias = PL_ADD(b, &pl_op_add, NULL, w[2], w[3]);
     x = PL_ADD_AS(b, &pl_op_einsum, pl_builder_fmt(b, "rnn.l%lld.ih", (long long)i),
-                  "bsm,(gh)m->bs(gh); g=4", x, w);
+                  "bsm,(gh)m->bs(gh); g=4", x, w[0]);
     split_steps(b, PL_ADD(b, &pl_op_add, "bs(gh),(gh)->bs(gh); g=4", x, bias), m->seq, step);
     for (int64_t t = 0; t < m->seq && !b->err.code; t++) {
         b->scope = pl_builder_fmt(b, "rnn.l%lld.%lld.", (long long)i, (long long)t);
-        take_step(m, hh, step[t], &c, &h);
+        take_step(m, w[1], step[t], &c, &h);
         step[t] = h;
     }
     b->scope = "";
@@ -132,25 +128,23 @@ static pl_value *layer(lstm *m, int64_t i, pl_value *x)
 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
-    lstm m = { .b = b,
+    lstm m = { .l = pl_layers_new(b, a),
                .batch = pl_model_int(a, "batch"),
                .seq = pl_model_int(a, "seq"),
-               .hidden = pl_model_int(a, "hidden"),
-               .vocab = pl_model_int(a, "vocab") };
-    int64_t embed = pl_model_int(a, "embed");
-    if (!embed) embed = m.hidden;
-    pl_value *tokens = pl_add_input(b, "tokens", PL_I32, PL_SHAPE(m.batch, m.seq));
-    pl_value *table = pl_add_state(b, "encoder.weight", PL_F32, PL_SHAPE(m.vocab, embed),
-                                   "uniform a=0.1", PL_WEIGHT);
+               .hidden = pl_model_int(a, "hidden") };
+    m.l.init = pl_layers_uniform(b, 1 / sqrt((double)m.hidden));
+    const int64_t vocab = pl_model_int(a, "vocab"), embed = pl_model_int(a, "embed");
+    pl_value *tokens = pl_model_tokens(b, a);
+    pl_value *table = pl_layers_weight(&m.l, "encoder.weight",
+                                       PL_SHAPE(vocab, embed ? embed : m.hidden), "uniform a=0.1");
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "encoder", NULL, table, tokens);
     const char *zeros = pl_builder_fmt(b, "->bh; b=%lld h=%lld to=%s", (long long)m.batch,
                                        (long long)m.hidden, pl_type_name(b->compute));
     m.zeros = pl_add_value(b, &pl_op_fill, "zeros", zeros, 0, NULL);
     for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) x = layer(&m, i, x);
-    pl_value *w = weight(&m, "decoder.weight", PL_SHAPE(m.vocab, m.hidden));
-    pl_value *bias = pl_add_state(b, "decoder.bias", PL_F32, PL_SHAPE(m.vocab), "zeros", PL_WEIGHT);
-    x = PL_ADD_AS(b, &pl_op_einsum, "decoder", "bsm,vm->bsv", x, w);
-    pl_model_finish(b, mode, PL_ADD(b, &pl_op_add, "...v,v->...v", x, bias), "targets");
+    x = pl_layers_linear(&m.l, "decoder", "bsm,vm->bsv", PL_SHAPE(vocab, m.hidden), NULL, x);
+    x = pl_layers_bias(&m.l, "decoder", "...v,v->...v", PL_SHAPE(vocab), NULL, x);
+    pl_model_finish(b, mode, x, "targets");
 }
 
 static const pl_model_key keys[] = {
@@ -169,7 +163,7 @@ static const pl_model_key keys[] = {
         "rnn-" name, "Tofu's RNN-" name, sizes ",embed=256,vocab=256", "text", keys, build         \
     }
 
-const pl_model pl_models_lstm[] = {
+const pl_family pl_models_lstm[] = {
     { "lstm", "LSTM language model, 4.7M", NULL, "text", keys, build },
     TOFU("4-8k", "layers=4,hidden=8192,batch=512"),
     TOFU("6-4k", "layers=6,hidden=4096,batch=512"),

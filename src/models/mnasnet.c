@@ -1,5 +1,6 @@
 /* MNASNet-B1. Source: Tan et al., "MnasNet: platform-aware neural architecture search for mobile",
  * 2019; sizes, momentum of the running statistics and names of the weights as in torchvision. */
+#include "models/layers.h"
 #include "models/mobile.h"
 #include "models/models.h"
 #include "ops/list.h"
@@ -31,7 +32,7 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
                    { .widen = { "0", "1" }, .deep = { "3", "4" }, .narrow = { "6", "7" } } },
         .scope = scope,
     };
-    net.init = pl_builder_fmt(b, "uniform a=%.17g", sqrt(3 / (double)pl_model_int(a, "classes")));
+    net.init = pl_layers_uniform(b, sqrt(3 / (double)pl_model_int(a, "classes")));
     pl_mobile_build(b, a, mode, &net);
 }
 
@@ -41,7 +42,7 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_models_mnasnet[] = {
+const pl_family pl_models_mnasnet[] = {
     { "mnasnet0_5", "MNASNet-B1 of half the width, 2.2M", NULL, "images", keys, build },
     { 0 },
 };

@@ -24,7 +24,7 @@ static int64_t round_channels(const making *m, double channels)
 static pl_value *norm(making *m, const char *name, pl_value *x)
 {
     x = pl_convnorm_norm(&m->c, name, x, !m->net->act);
-    return x && m->net->act ? PL_ADD(m->c.b, m->net->act, NULL, x) : x;
+    return x && m->net->act ? PL_ADD(m->c.l.b, m->net->act, NULL, x) : x;
 }
 
 /* Squeeze and excitation: each channel is multiplied by a number in 0 .. 1 that two layers make of
@@ -33,10 +33,10 @@ static pl_value *norm(making *m, const char *name, pl_value *x)
 static pl_value *weigh(making *m, const char *name, int64_t inner, pl_value *x)
 {
     if (!x) return NULL;
-    pl_builder *b = m->c.b;
+    pl_builder *b = m->c.l.b;
     int64_t c = x->shape.dim[3];
-    const char *in = pl_builder_fmt(b, "normal std=%.17g", sqrt(2 / (double)inner));
-    const char *out = pl_builder_fmt(b, "normal std=%.17g", sqrt(2 / (double)c));
+    const char *in = pl_layers_normal(b, sqrt(2 / (double)inner));
+    const char *out = pl_layers_normal(b, sqrt(2 / (double)c));
     pl_value *y = pl_convnorm_linear(&m->c, pl_builder_fmt(b, "%s.fc1", name),
                                      pl_convnorm_mean(&m->c, x), inner, in, "zeros");
     y = y ? PL_ADD(b, m->net->act, NULL, y) : NULL;
@@ -48,13 +48,13 @@ static pl_value *weigh(making *m, const char *name, int64_t inner, pl_value *x)
  * Source: Huang et al., "Deep networks with stochastic depth", 2016. */
 static pl_value *drop_block(making *m, pl_value *x)
 {
-    pl_builder *b = m->c.b;
+    pl_builder *b = m->c.l.b;
     double p = m->skip * (double)m->at_block / (double)m->n_blocks;
-    if (!x || !m->c.seed || p <= 0) return x;
+    if (!x || !m->c.l.seed || p <= 0) return x;
     const char *ones = pl_builder_fmt(b, "->n; n=%lld value=1 to=%s", (long long)x->shape.dim[0],
                                       pl_type_name(x->type));
     pl_value *keep = pl_add_value(b, &pl_op_fill, NULL, ones, 0, NULL);
-    return PL_ADD(b, &pl_op_mul, "nyxc,n->nyxc", x, pl_convnorm_drop(&m->c, keep, p));
+    return PL_ADD(b, &pl_op_mul, "nyxc,n->nyxc", x, pl_layers_drop_by(&m->c.l, p, keep));
 }
 
 static pl_value *block(making *m, int stage, int64_t out, int64_t stride, pl_value *x)
@@ -71,12 +71,12 @@ static pl_value *block(making *m, int stage, int64_t out, int64_t stride, pl_val
     y = norm(m, d.norm, pl_convnorm_depthwise(&m->c, d.conv, y, s->kernel, stride));
     if (m->net->squeeze) y = weigh(m, m->net->names[widens].weigh, inner, y);
     y = pl_convnorm_norm(&m->c, n.norm, pl_convnorm_conv(&m->c, n.conv, y, out, 1, 1), false);
-    return skips ? PL_ADD(m->c.b, &pl_op_add, NULL, x, drop_block(m, y)) : y;
+    return skips ? PL_ADD(m->c.l.b, &pl_op_add, NULL, x, drop_block(m, y)) : y;
 }
 
 static pl_value *features(making *m, const pl_model_args *a, pl_value *x)
 {
-    pl_builder *b = m->c.b;
+    pl_builder *b = m->c.l.b;
     const pl_mobile *net = m->net;
     int64_t stages = pl_model_int(a, "stages"), blocks = pl_model_int(a, "blocks");
     for (int i = 0; i < stages; i++) m->n_blocks += blocks ? blocks : net->stage[i].blocks;
@@ -100,30 +100,26 @@ static pl_value *features(making *m, const pl_model_args *a, pl_value *x)
 
 void pl_mobile_build(pl_builder *b, const pl_model_args *a, pl_mode mode, const pl_mobile *net)
 {
-    making m = { .c = { .b = b,
-                        .mode = mode,
-                        .momentum = net->momentum,
-                        .dropout = pl_model_real(a, "dropout") },
+    making m = { .c = { .l = pl_layers_new(b, a), .mode = mode, .momentum = net->momentum },
                  .net = net,
                  .width = pl_model_real(a, "width"),
                  .skip = pl_model_has(a, "skip") ? pl_model_real(a, "skip") : 0,
                  .divisor = pl_model_int(a, "divisor") };
-    int64_t size = pl_model_int(a, "size"), stages = pl_model_int(a, "stages");
-    if (m.c.dropout >= 1 || m.skip >= 1)
+    const int64_t stages = pl_model_int(a, "stages");
+    if (m.c.l.dropout >= 1 || m.skip >= 1)
         pl_err_set(&b->err, PL_EINPUT, "%s: %s=%g is not below 1", a->spec,
-                   m.skip >= 1 ? "skip" : "dropout", m.skip >= 1 ? m.skip : m.c.dropout);
+                   m.skip >= 1 ? "skip" : "dropout", m.skip >= 1 ? m.skip : m.c.l.dropout);
     if (m.width > 100)
         pl_err_set(&b->err, PL_EINPUT, "%s: width=%g is above 100", a->spec, m.width);
     if (stages > net->n_stages)
         pl_err_set(&b->err, PL_EINPUT, "%s: stages=%lld is more than %d", a->spec,
                    (long long)stages, net->n_stages);
     if (b->err.code) return;
-    pl_value *x =
-        pl_add_input(b, "image", PL_F32, PL_SHAPE(pl_model_int(a, "batch"), size, size, 3));
-    if (mode == PL_TRAIN && (m.c.dropout > 0 || m.skip > 0))
-        m.c.seed = pl_add_input(b, "seed", PL_I64, PL_SCALAR);
+    pl_value *x = pl_model_image(b, a);
+    if (mode == PL_TRAIN && (m.c.l.dropout > 0 || m.skip > 0))
+        m.c.l.seed = pl_add_input(b, "seed", PL_I64, PL_SCALAR);
     x = pl_convnorm_mean(&m.c, features(&m, a, x));
-    if (x) x = pl_convnorm_drop(&m.c, x, m.c.dropout);
+    x = pl_layers_drop(&m.c.l, x);
     x = pl_convnorm_linear(&m.c, "classifier.1", x, pl_model_int(a, "classes"), net->init, "zeros");
     pl_model_finish(b, mode, x, "label");
 }

@@ -40,7 +40,7 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_models_mobilenet[] = {
+const pl_family pl_models_mobilenet[] = {
     { "mobilenet_v2", "MobileNetV2, 3.5M", NULL, "images", keys, build },
     { 0 },
 };

@@ -7,15 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-static const pl_model *find_model(const char *name, size_t n)
+static const pl_family *find_model(const char *name, size_t n)
 {
-    const pl_model *m;
+    const pl_family *m;
     for (int i = 0; (m = pl_model_at(i)); i++)
         if (strlen(m->name) == n && !strncmp(m->name, name, n)) break;
     return m;
 }
 
-static int find_key(const pl_model *m, const char *name, size_t n)
+static int find_key(const pl_family *m, const char *name, size_t n)
 {
     for (int i = 0; m->keys[i].name; i++)
         if (strlen(m->keys[i].name) == n && !strncmp(m->keys[i].name, name, n)) return i;
@@ -70,7 +70,7 @@ static bool unknown_model(pl_arena *a, const char *name, pl_err *err)
 {
     pl_text list = { .arena = a };
     pl_near near = { .word = name, .within = 2 };
-    const pl_model *m;
+    const pl_family *m;
     const pl_model_key *family = NULL;
     for (int i = 0; (m = pl_model_at(i)); i++) {
         pl_near_offer(&near, m->name);
@@ -95,7 +95,7 @@ static bool unknown_model(pl_arena *a, const char *name, pl_err *err)
                       name, hint, pl_text_get(&list));
 }
 
-static void unknown_key(const pl_model *m, const char *key, pl_text *problems)
+static void unknown_key(const pl_family *m, const char *key, pl_text *problems)
 {
     pl_near near = { .word = key, .within = 2 };
     for (int i = 0; m->keys[i].name; i++) pl_near_offer(&near, m->keys[i].name);
@@ -147,7 +147,7 @@ static const char *read_value(const pl_model_key *k, const char *text, pl_arena 
 /* -- parsing ----------------------------------------------------------------------------------- */
 
 /* "a=1,b=2" into values by key. */
-static void apply(const pl_model *m, const char *text, pl_arena *a, const char **value,
+static void apply(const pl_family *m, const char *text, pl_arena *a, const char **value,
                   pl_text *problems)
 {
     while (*text) {
@@ -168,7 +168,7 @@ static void apply(const pl_model *m, const char *text, pl_arena *a, const char *
     }
 }
 
-static const char *canonical(pl_arena *a, const pl_model *m, const char *const *value,
+static const char *canonical(pl_arena *a, const pl_family *m, const char *const *value,
                              const char *const *usual)
 {
     pl_text t = { .arena = a };
@@ -188,7 +188,7 @@ bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *e
     if (pl_config_is(spec, a)) PL_TRY(pl_config_read(spec, a, &config, err));
     spec = config.spec;
     size_t n = pl_model_name(spec);
-    const pl_model *m = find_model(spec, n);
+    const pl_family *m = find_model(spec, n);
     const char *name = pl_arena_span(a, spec, n);
     const char *given = spec[n] ? spec + n + 1 : "";
     if (!m && pl_file_model_is(name)) PL_TRY(pl_file_model_open(name, given, a, &m, err));

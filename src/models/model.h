@@ -3,13 +3,6 @@
 #define PL_MODELS_MODEL_H
 #include "graph/graph.h"
 
-/* What a forward graph is for. */
-typedef enum pl_mode {
-    PL_TRAIN, /* loss, with dropout and batch statistics      */
-    PL_EVAL,  /* loss, without dropout, running statistics    */
-    PL_INFER, /* outputs the logits, needs no targets         */
-} pl_mode;
-
 /* One key of a model spec. Text of the default decides the kind: with a point it is a real number,
  * else a whole one; the name of a type: one of floats. */
 typedef struct pl_model_key {
@@ -24,7 +17,7 @@ typedef struct pl_model_key {
 
 typedef struct pl_model_args pl_model_args;
 
-typedef struct pl_model {
+typedef struct pl_family {
     const char *name, *about;
     const char *preset;    /* "hidden=1024,..." over the keys' defaults; NULL: none          */
     const char *data;      /* what it reads: "text" (inputs tokens, targets: i32[batch,seq])
@@ -36,15 +29,15 @@ typedef struct pl_model {
      * batch) or, for PL_INFER, "logits". Models with dropout add the i64 scalar input "seed". */
     void (*build)(pl_builder *b, const pl_model_args *a, pl_mode mode);
     const void *file;      /* of a model out of a file: what models/file.c knows of it        */
-} pl_model;
+} pl_family;
 
 /* The i-th of all of them, NULL after the last; those that share their keys (gpt2, gpt2-medium ...)
  * stand together. */
-const pl_model *pl_model_at(int i);
+const pl_family *pl_model_at(int i);
 
 /* A spec "gpt2:layers=4,hidden=256" or "dir/model.onnx:batch=8" taken apart. */
 struct pl_model_args {
-    const pl_model *model;
+    const pl_family *model;
     int n;
     const char *const *value;  /* [n] by key */
     const char *spec;          /* canonical: keys that differ from their default, in key order */
@@ -88,6 +81,10 @@ const char *pl_model_word(const pl_model_args *a, const char *key);
 bool pl_model_has(const pl_model_args *a, const char *key);
 /* What labels and tokens have to be below: classes, or without them vocab; 0: neither. */
 int64_t pl_model_labels(const pl_model_args *a);
+
+/* The inputs "tokens", i32[batch,seq], and "image", f32[batch,size,size,3], as the keys say. */
+pl_value *pl_model_tokens(pl_builder *b, const pl_model_args *a);
+pl_value *pl_model_image(pl_builder *b, const pl_model_args *a);
 
 /* How every built-in model ends: the output "logits" for PL_INFER; else the i32 input `target`, of
  * the logits' shape without its last dimension, and the output "loss", the mean cross-entropy of

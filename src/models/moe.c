@@ -6,6 +6,7 @@
  * What finds no slot passes by on the residual. Groups split over devices as rows do, experts as
  * experts do; what moves between the two is an exchange of slots.
  * Source: see routed.c. Their losses that balance the experts' loads are left out. */
+#include "models/layers.h"
 #include "models/models.h"
 #include "models/routed.h"
 #include "ops/list.h"
@@ -13,54 +14,47 @@
 #include <math.h>
 
 typedef struct moe {
-    pl_builder *b;
+    pl_layers l;
     int64_t hidden;
     pl_routed routed;
 } moe;
 
-static pl_value *weight(moe *m, const char *name, pl_shape shape, int64_t in)
+static const char *init_of(moe *m, int64_t in)
 {
-    const char *init = pl_builder_fmt(m->b, "uniform a=%.17g", 1 / sqrt((double)in));
-    return pl_add_state(m->b, name, PL_F32, shape, init, PL_WEIGHT);
+    return pl_layers_uniform(m->l.b, 1 / sqrt((double)in));
 }
 
 /* x [g, t, in] -> [g, t, out] */
 static pl_value *linear(moe *m, const char *name, int64_t in, int64_t out, pl_value *x)
 {
-    pl_builder *b = m->b;
-    pl_value *w = weight(m, pl_builder_fmt(b, "%s.weight", name), PL_SHAPE(out, in), in);
-    pl_value *c = weight(m, pl_builder_fmt(b, "%s.bias", name), PL_SHAPE(out), in);
-    return PL_ADD(b, &pl_op_add, "gto,o->gto",
-                  PL_ADD_AS(b, &pl_op_einsum, name, "gti,oi->gto", x, w), c);
+    x = pl_layers_linear(&m->l, name, "gti,oi->gto", PL_SHAPE(out, in), init_of(m, in), x);
+    return pl_layers_bias(&m->l, name, "gto,o->gto", PL_SHAPE(out), init_of(m, in), x);
 }
 
 /* The same layer of every expert: x [g, e, slot, in] -> [g, e, slot, out] */
 static pl_value *expert_linear(moe *m, const char *name, int64_t in, int64_t out, pl_value *x)
 {
-    pl_builder *b = m->b;
-    pl_value *w =
-        weight(m, pl_builder_fmt(b, "%s.weight", name), PL_SHAPE(m->routed.experts, in, out), in);
-    pl_value *c =
-        weight(m, pl_builder_fmt(b, "%s.bias", name), PL_SHAPE(m->routed.experts, out), in);
-    return PL_ADD(b, &pl_op_add, "geco,eo->geco",
-                  PL_ADD_AS(b, &pl_op_einsum, name, "geci,eio->geco", x, w), c);
+    const int64_t n = m->routed.experts;
+    x = pl_layers_linear(&m->l, name, "geci,eio->geco", PL_SHAPE(n, in, out), init_of(m, in), x);
+    return pl_layers_bias(&m->l, name, "geco,eo->geco", PL_SHAPE(n, out), init_of(m, in), x);
 }
 
 static pl_value *layer(moe *m, pl_value *x)
 {
-    pl_builder *b = m->b;
-    pl_value *w = weight(m, "router.weight", PL_SHAPE(m->routed.experts, m->hidden), m->hidden);
-    pl_value *p = PL_ADD_AS(b, &pl_op_einsum, "router", "gth,eh->gte", x, w);
+    pl_builder *b = m->l.b;
+    const int64_t n = m->routed.experts, h = m->hidden;
+    pl_value *p =
+        pl_layers_linear(&m->l, "router", "gth,eh->gte", PL_SHAPE(n, h), init_of(m, h), x);
     pl_value *y = pl_routed_send(&m->routed, p, NULL, x);
-    y = expert_linear(m, "experts.fc", m->hidden, 4 * m->hidden, y);
+    y = expert_linear(m, "experts.fc", h, 4 * h, y);
     y = PL_ADD_AS(b, &pl_op_gelu, "experts.gelu", NULL, y);
-    y = expert_linear(m, "experts.proj", 4 * m->hidden, m->hidden, y);
+    y = expert_linear(m, "experts.proj", 4 * h, h, y);
     return PL_ADD(b, &pl_op_add, NULL, x, pl_routed_return(&m->routed, y));
 }
 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
-    moe m = { .b = b, .hidden = pl_model_int(a, "hidden") };
+    moe m = { .l = pl_layers_new(b, a), .hidden = pl_model_int(a, "hidden") };
     int64_t in = pl_model_int(a, "in"), tokens = pl_model_int(a, "tokens");
     m.routed = pl_routed_new(b, a->spec, pl_model_int(a, "experts"), pl_model_int(a, "k"), tokens,
                              pl_model_real(a, "capacity"));
@@ -88,7 +82,7 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_models_moe[] = {
+const pl_family pl_models_moe[] = {
     { "moe", "mixture of experts", NULL, "vectors", keys, build },
     { 0 },
 };

@@ -31,13 +31,13 @@ static pl_value *block(pl_convnorm *r, pl_value *x, int64_t width, int64_t wide,
     }
     if (stride > 1 || x->shape.dim[3] != out)
         skip = layer(r, "downsample.0", "downsample.1", x, out, 1, stride, false);
-    return PL_ADD(r->b, &pl_op_relu, NULL, PL_ADD(r->b, &pl_op_add, NULL, y, skip));
+    return PL_ADD(r->l.b, &pl_op_relu, NULL, PL_ADD(r->l.b, &pl_op_add, NULL, y, skip));
 }
 
 static pl_value *head(pl_convnorm *r, pl_value *x, int64_t classes)
 {
     if (!x) return NULL;
-    const char *init = pl_builder_fmt(r->b, "uniform a=%.17g", 1 / sqrt((double)x->shape.dim[3]));
+    const char *init = pl_layers_uniform(r->l.b, 1 / sqrt((double)x->shape.dim[3]));
     return pl_convnorm_linear(r, "fc", pl_convnorm_mean(r, x), classes, init, init);
 }
 
@@ -55,9 +55,8 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
     size_t d = 0;
     while (d < 4 && all[d].depth != depth) d++;
     int64_t stages = pl_model_int(a, "stages"), blocks = pl_model_int(a, "blocks");
-    pl_convnorm r = { .b = b, .mode = mode };
-    int64_t size = pl_model_int(a, "size"), width = pl_model_int(a, "width"),
-            wide = pl_model_int(a, "wide");
+    pl_convnorm r = { .l = pl_layers_new(b, a), .mode = mode };
+    int64_t width = pl_model_int(a, "width"), wide = pl_model_int(a, "wide");
     if (all[d].depth != depth)
         pl_err_set(&b->err, PL_EINPUT, "%s: depth=%lld is not 18, 34, 50, 101 or 152", a->spec,
                    (long long)depth);
@@ -67,8 +66,7 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
     if (stages > 4)
         pl_err_set(&b->err, PL_EINPUT, "%s: stages=%lld is more than 4", a->spec,
                    (long long)stages);
-    pl_value *x =
-        pl_add_input(b, "image", PL_F32, PL_SHAPE(pl_model_int(a, "batch"), size, size, 3));
+    pl_value *x = pl_model_image(b, a);
     x = layer(&r, "conv1", "bn1", x, width, 7, 2, true);
     if (x)
         x = PL_ADD_AS(b, &pl_op_max_pool, "maxpool", "n[y+r][x+s]c->nyxc; r=3 s=3 stride=2 pad=1",
@@ -105,7 +103,7 @@ static const pl_model_key keys[] = {
 #define ALPA(name, sizes)                                                                          \
     IMAGES("wresnet-" name, "Wide-ResNet " name " of Alpa", sizes ",classes=1024,batch=1536")
 
-const pl_model pl_models_resnet[] = {
+const pl_family pl_models_resnet[] = {
     IMAGES("resnet50", "ResNet-50, 25.6M", NULL),
     IMAGES("resnet18", "ResNet-18, 11.7M", "depth=18"),
     IMAGES("resnet34", "ResNet-34, 21.8M", "depth=34"),

@@ -13,6 +13,7 @@
  * transformer", 2020; sizes, names of the weights, which are [out, in], initial values and places
  * of dropout as in the published checkpoints and code. */
 #include "models/act.h"
+#include "models/layers.h"
 #include "models/models.h"
 #include "ops/list.h"
 
@@ -20,56 +21,32 @@
 #include <string.h>
 
 typedef struct t5 {
-    pl_builder *b;
-    pl_mode mode;
-    int64_t batch, seq, hidden, ffn, heads, head, buckets, limit;
+    pl_layers l;
+    int64_t seq, hidden, ffn, heads, head, buckets, limit;
     bool gated;
     const char *act;
-    double dropout;
-    const char *eps; /* spec of a norm */
-    pl_value *seed;
-    int n_dropouts; /* each draws from its own stream */
 } t5;
 
-static pl_value *weight(t5 *t, const char *name, int64_t rows, int64_t columns, double std)
-{
-    return pl_add_state(t->b, name, PL_F32, PL_SHAPE(rows, columns),
-                        pl_builder_fmt(t->b, "normal std=%.17g", std), PL_WEIGHT);
-}
-
-static pl_value *drop(t5 *t, pl_value *x)
-{
-    if (t->mode != PL_TRAIN || t->dropout <= 0) return x;
-    const char *spec = pl_builder_fmt(t->b, "; p=%.17g stream=%d", t->dropout, ++t->n_dropouts);
-    return PL_ADD(t->b, &pl_op_dropout, spec, x, t->seed);
-}
-
-static pl_value *norm(t5 *t, const char *name, pl_value *x)
-{
-    pl_value *scale = pl_add_state(t->b, pl_builder_fmt(t->b, "%s.weight", name), PL_F32,
-                                   PL_SHAPE(t->hidden), "ones", PL_WEIGHT);
-    return PL_ADD_AS(t->b, &pl_op_rms_norm, name, t->eps, x, scale);
-}
-
-/* y = x w^T, named after its weight [rows, columns]; `letters` are those of both operands. */
+/* y = x w^T, of the weight [rows, columns]. */
 static pl_value *linear(t5 *t, const char *name, const char *letters, int64_t rows, int64_t columns,
                         double std, pl_value *x)
 {
-    pl_value *w = weight(t, pl_builder_fmt(t->b, "%s.weight", name), rows, columns, std);
-    return PL_ADD_AS(t->b, &pl_op_einsum, name, letters, x, w);
+    return pl_layers_linear(&t->l, name, letters, PL_SHAPE(rows, columns),
+                            pl_layers_normal(t->l.b, std), x);
 }
 
 /* What a stack adds to the scores of all its blocks, [heads, queries, keys]: both sides of a query
  * have buckets of their own, or only what is before it. */
 static pl_value *position_bias(t5 *t, const char *stack, bool both)
 {
-    pl_builder *b = t->b;
+    pl_builder *b = t->l.b;
     const char *table =
         pl_builder_fmt(b, "%s.block.0.layer.0.SelfAttention.relative_attention_bias.weight", stack);
     const char *spec =
         pl_builder_fmt(b, "->qk; q=%lld k=%lld buckets=%lld limit=%lld both=%d", (long long)t->seq,
                        (long long)t->seq, (long long)t->buckets, (long long)t->limit, both);
-    pl_value *w = weight(t, table, t->buckets, t->heads, 1 / sqrt((double)t->hidden));
+    pl_value *w = pl_layers_weight(&t->l, table, PL_SHAPE(t->buckets, t->heads),
+                                   pl_layers_normal(b, 1 / sqrt((double)t->hidden)));
     pl_value *bucket = pl_add_value(b, &pl_op_relative_bucket,
                                     pl_builder_fmt(b, "%s.bucket", stack), spec, 0, NULL);
     pl_value *bias = PL_ADD_AS(b, &pl_op_embedding, pl_builder_fmt(b, "%s.distance", stack),
@@ -81,74 +58,67 @@ static pl_value *position_bias(t5 *t, const char *stack, bool both)
 static pl_value *attention(t5 *t, const char *name, pl_value *x, pl_value *from, pl_value *bias,
                            bool causal)
 {
-    pl_builder *b = t->b;
-    int64_t inner = t->heads * t->head, m = t->hidden;
-    double std = 1 / sqrt((double)m);
+    pl_builder *b = t->l.b;
+    const int64_t inner = t->heads * t->head, m = t->hidden;
     const char *in = pl_builder_fmt(b, "bsm,(hd)m->bshd; h=%lld", (long long)t->heads);
     const char *out = pl_builder_fmt(b, "bshd,m(hd)->bsm; h=%lld", (long long)t->heads);
-    pl_value *q =
-        linear(t, pl_builder_fmt(b, "%s.q", name), in, inner, m, std / sqrt((double)t->head), x);
-    pl_value *k = linear(t, pl_builder_fmt(b, "%s.k", name), in, inner, m, std, from);
-    pl_value *v = linear(t, pl_builder_fmt(b, "%s.v", name), in, inner, m, std, from);
-    pl_value *p =
-        PL_ADD_AS(b, &pl_op_einsum, pl_builder_fmt(b, "%s.scores", name), "bqhd,bkhd->bhqk", q, k);
-    if (bias) p = PL_ADD(b, &pl_op_add, "bhqk,hqk->bhqk", p, bias);
-    p = PL_ADD_AS(b, &pl_op_softmax, pl_builder_fmt(b, "%s.softmax", name),
-                  causal ? "; causal=1" : NULL, p);
-    pl_value *y = PL_ADD_AS(b, &pl_op_einsum, pl_builder_fmt(b, "%s.mix", name), "bhqk,bkhd->bqhd",
-                            drop(t, p), v);
-    return drop(
-        t, linear(t, pl_builder_fmt(b, "%s.o", name), out, m, inner, 1 / sqrt((double)inner), y));
+    const double std = 1 / sqrt((double)m);
+    pl_value *qkv[3];
+    for (int i = 0; i < 3; i++)
+        qkv[i] = linear(t, pl_builder_fmt(b, "%s.%c", name, "qkv"[i]), in, inner, m,
+                        i ? std : std / sqrt((double)t->head), i ? from : x);
+    x = pl_layers_attend(&t->l, name, qkv, bias, causal ? "; causal=1" : NULL, true);
+    x = linear(t, pl_builder_fmt(b, "%s.o", name), out, m, inner, 1 / sqrt((double)inner), x);
+    return pl_layers_drop(&t->l, x);
 }
 
 static pl_value *mlp(t5 *t, const char *layer, pl_value *x)
 {
-    pl_builder *b = t->b;
+    pl_builder *b = t->l.b;
     const char *name = pl_builder_fmt(b, "%s.DenseReluDense", layer);
-    double std = 1 / sqrt((double)t->hidden);
-    pl_value *y = linear(t, pl_builder_fmt(b, t->gated ? "%s.wi_0" : "%s.wi", name), "bsm,fm->bsf",
-                         t->ffn, t->hidden, std, x);
-    if (t->gated) {
-        pl_value *up =
-            linear(t, pl_builder_fmt(b, "%s.wi_1", name), "bsm,fm->bsf", t->ffn, t->hidden, std, x);
-        y = PL_ADD_AS(b, &pl_op_mul, pl_builder_fmt(b, "%s.gated", name), NULL,
-                      pl_act_add(b, t->act, name, y), up);
-    } else
-        y = pl_act_add(b, t->act, name, y);
-    y = drop(t, y);
+    const char *first = pl_builder_fmt(b, t->gated ? "%s.wi_0" : "%s.wi", name),
+               *second = pl_builder_fmt(b, "%s.wi_1", name);
+    const double std = 1 / sqrt((double)t->hidden);
+    pl_value *y = linear(t, first, "bsm,fm->bsf", t->ffn, t->hidden, std, x), *up = NULL;
+    if (t->gated) up = linear(t, second, "bsm,fm->bsf", t->ffn, t->hidden, std, x);
+    y = pl_act_add(b, t->act, name, y);
+    if (t->gated) y = PL_ADD_AS(b, &pl_op_mul, pl_builder_fmt(b, "%s.gated", name), NULL, y, up);
+    y = pl_layers_drop(&t->l, y);
     y = linear(t, pl_builder_fmt(b, "%s.wo", name), "bsf,mf->bsm", t->hidden, t->ffn,
                1 / sqrt((double)t->ffn), y);
-    return drop(t, y);
+    return pl_layers_drop(&t->l, y);
+}
+
+static pl_value *norm(t5 *t, const char *layer, const char *what, pl_value *x)
+{
+    return pl_layers_rms_norm(&t->l, pl_builder_fmt(t->l.b, "%s.%s", layer, what), "", x);
 }
 
 /* A stack over x [batch, seq, hidden]; the decoder is the one that has `encoded`. */
 static pl_value *stack(t5 *t, const char *name, int64_t layers, pl_value *x, pl_value *encoded)
 {
-    pl_builder *b = t->b;
+    pl_builder *b = t->l.b;
     pl_value *bias = position_bias(t, name, !encoded);
     for (int64_t i = 0; i < layers && !b->err.code; i++) {
         b->scope = pl_builder_fmt(b, "%s.block.%lld.", name, (long long)i);
-        pl_value *y = norm(t, "layer.0.layer_norm", x);
+        pl_value *y = norm(t, "layer.0", "layer_norm", x);
         y = attention(t, "layer.0.SelfAttention", y, y, bias, encoded != NULL);
         x = PL_ADD(b, &pl_op_add, NULL, x, y);
         if (encoded) {
-            y = norm(t, "layer.1.layer_norm", x);
+            y = norm(t, "layer.1", "layer_norm", x);
             y = attention(t, "layer.1.EncDecAttention", y, encoded, NULL, false);
             x = PL_ADD(b, &pl_op_add, NULL, x, y);
         }
         const char *last = encoded ? "layer.2" : "layer.1";
-        y = norm(t, pl_builder_fmt(b, "%s.layer_norm", last), x);
-        x = PL_ADD(b, &pl_op_add, NULL, x, mlp(t, last, y));
+        x = PL_ADD(b, &pl_op_add, NULL, x, mlp(t, last, norm(t, last, "layer_norm", x)));
     }
     b->scope = "";
-    return drop(t, norm(t, pl_builder_fmt(b, "%s.final_layer_norm", name), x));
+    return pl_layers_drop(&t->l, norm(t, name, "final_layer_norm", x));
 }
 
 static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
 {
-    t5 t = { .b = b,
-             .mode = mode,
-             .batch = pl_model_int(a, "batch"),
+    t5 t = { .l = pl_layers_new(b, a),
              .seq = pl_model_int(a, "seq"),
              .hidden = pl_model_int(a, "hidden"),
              .ffn = pl_model_int(a, "ffn"),
@@ -157,26 +127,22 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
              .buckets = pl_model_int(a, "buckets"),
              .limit = pl_model_int(a, "limit"),
              .gated = pl_model_int(a, "gated"),
-             .act = pl_model_word(a, "act"),
-             .eps = pl_builder_fmt(b, "; eps=%.9g", pl_model_real(a, "eps")),
-             .dropout = pl_model_real(a, "dropout") };
+             .act = pl_model_word(a, "act") };
     if (!strcmp(t.act, "usual")) t.act = t.gated ? "gelu_tanh" : "relu";
-    int64_t layers = pl_model_int(a, "layers"), decoder = pl_model_int(a, "decoder");
-    if (t.dropout >= 1)
-        pl_err_set(&b->err, PL_EINPUT, "%s: dropout=%g is not below 1", a->spec, t.dropout);
-    pl_value *tokens = pl_add_input(b, "tokens", PL_I32, PL_SHAPE(t.batch, t.seq));
-    if (mode == PL_TRAIN && t.dropout > 0) t.seed = pl_add_input(b, "seed", PL_I64, PL_SCALAR);
-    pl_value *table = weight(&t, "shared.weight", pl_model_int(a, "vocab"), t.hidden, 1);
+    const int64_t layers = pl_model_int(a, "layers"), decoder = pl_model_int(a, "decoder");
+    const pl_shape words = PL_SHAPE(pl_model_int(a, "vocab"), t.hidden);
+    const double root = sqrt((double)t.hidden);
+    pl_value *tokens = pl_model_tokens(b, a);
+    pl_layers_add_seed(&t.l, a, mode);
+    pl_value *table = pl_layers_weight(&t.l, "shared.weight", words, "normal std=1");
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "encoder.embed", "vm,bs->bsm", table, tokens);
-    x = stack(&t, "encoder", layers, drop(&t, x), NULL);
+    x = stack(&t, "encoder", layers, pl_layers_drop(&t.l, x), NULL);
     pl_value *y = PL_ADD_AS(b, &pl_op_embedding, "decoder.embed", "vm,bs->bsm", table, tokens);
-    y = stack(&t, "decoder", decoder ? decoder : layers, drop(&t, y), x);
+    y = stack(&t, "decoder", decoder ? decoder : layers, pl_layers_drop(&t.l, y), x);
     if (pl_model_int(a, "tied") && pl_model_int(a, "scaled"))
-        y = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / sqrt((double)t.hidden)),
-                   y);
+        y = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / root), y);
     if (!pl_model_int(a, "tied"))
-        table = weight(&t, "lm_head.weight", pl_model_int(a, "vocab"), t.hidden,
-                       1 / sqrt((double)t.hidden));
+        table = pl_layers_weight(&t.l, "lm_head.weight", words, pl_layers_normal(b, 1 / root));
     y = PL_ADD_AS(b, &pl_op_einsum, "logits", "bsm,vm->bsv", y, table);
     pl_model_finish(b, mode, y, "targets");
 }
@@ -214,7 +180,7 @@ static const pl_model_key keys[] = {
         name, ABOUT(about), SIZES(__VA_ARGS__), "text", keys, build                                \
     }
 
-const pl_model pl_models_t5[] = {
+const pl_family pl_models_t5[] = {
     { "t5", ABOUT(", a small one over bytes, 7M"), NULL, "text", keys, build },
     ROW("t5-small", " small, 61M", 6, 512, 2048, 8, 64),
     ROW("t5-base", " base, 223M", 12, 768, 3072, 12, 64),

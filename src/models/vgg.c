@@ -42,7 +42,7 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_model pl_models_vgg[] = {
+const pl_family pl_models_vgg[] = {
     { "vgg16", "VGG-16 (D), 138.4M", NULL, "images", keys, build },
     { "vgg11", "VGG-11 (A), 132.9M", "depth=11", "images", keys, build },
     { 0 },

@@ -1,40 +1,18 @@
-/* acos: y = arccos x, one element each; dx = - dy / sin y, as sin y = sqrt(1 - x x). */
-#include "graph/op.h"
+/* acos: y = arccos x; dx = - dy / sin y, as sin y = sqrt(1 - x x). */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *one = pl_elementwise_spec(b, n, "{1}->{1}");
-    const char *two = pl_elementwise_spec(b, n, "{1},{1}->{1}");
-    pl_value *part = PL_ADD(b, &pl_op_div, two, dy[0], PL_ADD(b, &pl_op_sin, one, n->out[0]));
-    dx[0] = PL_ADD(b, &pl_op_neg, one, part);
-}
-
-static double apply(const pl_share *s, const double x[])
-{
-    (void)s;
-    return acos(x[0]);
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    pl_value *sin_y = PL_LIKE(b, n, &pl_op_sin, NULL, n->out[0]);
+    dx[0] = PL_LIKE(b, n, &pl_op_neg, NULL, PL_LIKE(b, n, &pl_op_div, NULL, dy[0], sin_y));
 }
 
 const pl_op pl_op_acos = {
     .name = "acos",
-    .sig = "...->...",
-    .elementwise = true,
+    PL_UNARY(acos),
     .grad = grad,
     .each = 24,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = -0.9, .hi = 0.9 } } },
-            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16", .lo = -0.9, .hi = 0.9 } } },
-            { 0 },
-        },
+    .examples = PL_UNARY_EXAMPLES(-0.9, 0.9),
 };

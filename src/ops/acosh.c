@@ -1,40 +1,17 @@
-/* acosh: the inverse of cosh for x >= 1, one element each; dx = dy / sinh y, as sinh y = sqrt(x x -
- * 1). */
-#include "graph/op.h"
+/* acosh: the inverse of cosh for x >= 1; dx = dy / sinh y, as sinh y = sqrt(x x - 1). */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *one = pl_elementwise_spec(b, n, "{1}->{1}");
-    const char *two = pl_elementwise_spec(b, n, "{1},{1}->{1}");
-    dx[0] = PL_ADD(b, &pl_op_div, two, dy[0], PL_ADD(b, &pl_op_sinh, one, n->out[0]));
-}
-
-static double apply(const pl_share *s, const double x[])
-{
-    (void)s;
-    return acosh(x[0]);
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    dx[0] = PL_LIKE(b, n, &pl_op_div, NULL, dy[0], PL_LIKE(b, n, &pl_op_sinh, NULL, n->out[0]));
 }
 
 const pl_op pl_op_acosh = {
     .name = "acosh",
-    .sig = "...->...",
-    .elementwise = true,
+    PL_UNARY(acosh),
     .grad = grad,
     .each = 30,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = 1.2, .hi = 4 } } },
-            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16", .lo = 1.2, .hi = 4 } } },
-            { 0 },
-        },
+    .examples = PL_UNARY_EXAMPLES(1.2, 4),
 };

@@ -1,22 +1,10 @@
-/* addcdiv: y = a + value d b / c, one element each, d a scalar, value a constant of the graph.
+/* addcdiv: y = a + value d b / c, d a scalar, value a constant of the graph.
  * Source: torch.addcdiv, whose value is the number value d of a step. */
-#include "graph/op.h"
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
-static double flops(const pl_share *s)
+static double addcdiv(const double x[], const double attr[])
 {
-    return 4.0 * (double)pl_shape_count(&s->out[0]);
-}
-
-static double apply(const pl_share *s, const double x[])
-{
-    return x[0] + pl_node_real(s->node, "value", 0) * x[3] * x[1] / x[2];
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    return x[0] + attr[0] * x[3] * x[1] / x[2];
 }
 
 const pl_op pl_op_addcdiv = {
@@ -25,18 +13,16 @@ const pl_op pl_op_addcdiv = {
     .linear = "01|03",
     .attrs = "value=1",
     .elementwise = true,
-    .flops = flops,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; value=-1", .in = { { 2, { 4, 7 } },
-                                    { 2, { 4, 7 } },
-                                    { 2, { 4, 7 }, .lo = 0.5, .hi = 2 },
-                                    { 0, { 0 } } } },
-            { "a(bc),a(bc),a(bc),->a(bc); b=2", .in = { { 2, { 3, 8 } },
-                                                        { 2, { 3, 8 } },
-                                                        { 2, { 3, 8 }, .lo = -2, .hi = -0.5 },
-                                                        { 0, { 0 } } } },
-            { 0 },
-        },
+    .flops_per_out = 4,
+    .ref = pl_elementwise_ref,
+    .element = addcdiv,
+    .examples = PL_EXAMPLES(
+        { "; value=-1", .in = { { 2, { 4, 7 } },
+                                { 2, { 4, 7 } },
+                                { 2, { 4, 7 }, .lo = 0.5, .hi = 2 },
+                                { 0, { 0 } } } },
+        { "a(bc),a(bc),a(bc),->a(bc); b=2", .in = { { 2, { 3, 8 } },
+                                                    { 2, { 3, 8 } },
+                                                    { 2, { 3, 8 }, .lo = -2, .hi = -0.5 },
+                                                    { 0, { 0 } } } }),
 };

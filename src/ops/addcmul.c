@@ -1,22 +1,10 @@
-/* addcmul: y = a + value b c, one element each, value a constant of the graph; a signature such as
- * "...,...,->..." repeats a smaller b or c. Source: torch.addcmul. */
-#include "graph/op.h"
+/* addcmul: y = a + value b c, value a constant of the graph; a signature such as "...,...,->..."
+ * repeats a smaller b or c. Source: torch.addcmul. */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
-static double flops(const pl_share *s)
+static double addcmul(const double x[], const double attr[])
 {
-    return 3.0 * (double)pl_shape_count(&s->out[0]);
-}
-
-static double apply(const pl_share *s, const double x[])
-{
-    return x[0] + pl_node_real(s->node, "value", 0) * x[1] * x[2];
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    return x[0] + attr[0] * x[1] * x[2];
 }
 
 const pl_op pl_op_addcmul = {
@@ -26,14 +14,12 @@ const pl_op pl_op_addcmul = {
     .linear = "01|02",
     .attrs = "value=1",
     .elementwise = true,
-    .flops = flops,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; value=0.5", .in = { { 2, { 4, 7 } }, { 2, { 4, 7 } }, { 2, { 4, 7 } } } },
-            { "...,...,->...; value=-1", .in = { { 2, { 3, 5 } }, { 2, { 3, 5 } }, { 0, { 0 } } } },
-            { "a(bc),a(bc),a->a(bc); b=2",
-              .in = { { 2, { 3, 8 }, "bf16" }, { 2, { 3, 8 }, "bf16" }, { 1, { 3 }, "bf16" } } },
-            { 0 },
-        },
+    .flops_per_out = 3,
+    .ref = pl_elementwise_ref,
+    .element = addcmul,
+    .examples = PL_EXAMPLES(
+        { "; value=0.5", .in = { { 2, { 4, 7 } }, { 2, { 4, 7 } }, { 2, { 4, 7 } } } },
+        { "...,...,->...; value=-1", .in = { { 2, { 3, 5 } }, { 2, { 3, 5 } }, { 0, { 0 } } } },
+        { "a(bc),a(bc),a->a(bc); b=2",
+          .in = { { 2, { 3, 8 }, "bf16" }, { 2, { 3, 8 }, "bf16" }, { 1, { 3 }, "bf16" } } }),
 };

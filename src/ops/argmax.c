@@ -4,11 +4,6 @@
 #include "graph/walk.h"
 #include "ops/list.h"
 
-static double flops(const pl_share *s)
-{
-    return (double)pl_shape_count(&s->in[0]);
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
@@ -34,13 +29,9 @@ const pl_op pl_op_argmax = {
     .whole = "v",
     .types = "t->a",
     .attrs = "last=0 least=0 to=i64",
-    .flops = flops,
+    .flops_per_in = 1,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 } } } },
-            { "avb->ab; least=1 last=1", .in = { { 3, { 2, 7, 3 }, "i64" } } },
-            { "; last=1 to=i32", .in = { { 2, { 4, 7 }, "u8" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 } } } },
+                            { "avb->ab; least=1 last=1", .in = { { 3, { 2, 7, 3 }, "i64" } } },
+                            { "; last=1 to=i32", .in = { { 2, { 4, 7 }, "u8" } } }),
 };

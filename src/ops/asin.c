@@ -1,39 +1,17 @@
-/* asin: y = arcsin x, one element each; dx = dy / cos y, as cos y = sqrt(1 - x x). */
-#include "graph/op.h"
+/* asin: y = arcsin x; dx = dy / cos y, as cos y = sqrt(1 - x x). */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *one = pl_elementwise_spec(b, n, "{1}->{1}");
-    const char *two = pl_elementwise_spec(b, n, "{1},{1}->{1}");
-    dx[0] = PL_ADD(b, &pl_op_div, two, dy[0], PL_ADD(b, &pl_op_cos, one, n->out[0]));
-}
-
-static double apply(const pl_share *s, const double x[])
-{
-    (void)s;
-    return asin(x[0]);
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    dx[0] = PL_LIKE(b, n, &pl_op_div, NULL, dy[0], PL_LIKE(b, n, &pl_op_cos, NULL, n->out[0]));
 }
 
 const pl_op pl_op_asin = {
     .name = "asin",
-    .sig = "...->...",
-    .elementwise = true,
+    PL_UNARY(asin),
     .grad = grad,
     .each = 24,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = -0.9, .hi = 0.9 } } },
-            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16", .lo = -0.9, .hi = 0.9 } } },
-            { 0 },
-        },
+    .examples = PL_UNARY_EXAMPLES(-0.9, 0.9),
 };

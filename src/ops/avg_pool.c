@@ -39,14 +39,11 @@ const pl_op pl_op_avg_pool = {
     .flops = pl_window_flops,
     .ref = ref,
     .examples =
-        (const pl_example[]){
-            { "; r=2 s=2 stride=2", .in = { { 4, { 2, 3, 4, 6 } } } },
-            { "; r=3 s=3 stride=2 pad=1", .in = { { 4, { 1, 2, 7, 6 } } } },
-            { "; r=3 s=3 stride=2 pad=1 count_pad=0", .in = { { 4, { 1, 2, 7, 6 } } } },
-            { "n[y+r][x+s]c->nyxc; r=2 s=3 dilation=2,1 pad=1,2 count_pad=0",
-              .in = { { 4, { 2, 5, 5, 4 } } } },
-            { "; r=2 s=2 stride=3", .in = { { 4, { 1, 2, 8, 7 } } } },
-            { "n[y+r]c->nyc; r=3", .in = { { 3, { 2, 6, 2 }, "bf16" } } },
-            { 0 },
-        },
+        PL_EXAMPLES({ "; r=2 s=2 stride=2", .in = { { 4, { 2, 3, 4, 6 } } } },
+                    { "; r=3 s=3 stride=2 pad=1", .in = { { 4, { 1, 2, 7, 6 } } } },
+                    { "; r=3 s=3 stride=2 pad=1 count_pad=0", .in = { { 4, { 1, 2, 7, 6 } } } },
+                    { "n[y+r][x+s]c->nyxc; r=2 s=3 dilation=2,1 pad=1,2 count_pad=0",
+                      .in = { { 4, { 2, 5, 5, 4 } } } },
+                    { "; r=2 s=2 stride=3", .in = { { 4, { 1, 2, 8, 7 } } } },
+                    { "n[y+r]c->nyc; r=3", .in = { { 3, { 2, 6, 2 }, "bf16" } } }),
 };

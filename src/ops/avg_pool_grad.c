@@ -39,11 +39,8 @@ const pl_op pl_op_avg_pool_grad = {
     .flops = pl_window_flops,
     .ref = ref,
     .examples =
-        (const pl_example[]){
-            { "; r=2 s=2 stride=2 extent=5,6", .in = { { 4, { 2, 3, 2, 3 } } } },
-            { "; r=3 s=3 stride=2 pad=1 extent=7,6", .in = { { 4, { 1, 2, 4, 3 } } } },
-            { "nyxc->n[y+r][x+s]c; r=3 s=3 stride=2 pad=1 count_pad=0 extent=7,6",
-              .in = { { 4, { 1, 4, 3, 4 } } } },
-            { 0 },
-        },
+        PL_EXAMPLES({ "; r=2 s=2 stride=2 extent=5,6", .in = { { 4, { 2, 3, 2, 3 } } } },
+                    { "; r=3 s=3 stride=2 pad=1 extent=7,6", .in = { { 4, { 1, 2, 4, 3 } } } },
+                    { "nyxc->n[y+r][x+s]c; r=3 s=3 stride=2 pad=1 count_pad=0 extent=7,6",
+                      .in = { { 4, { 1, 4, 3, 4 } } } }),
 };

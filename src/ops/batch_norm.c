@@ -5,7 +5,7 @@
  * Source: Ioffe, Szegedy, Batch Normalization, 2015; var is biased. */
 #include "graph/op.h"
 #include "ops/lib/batch_norm.h"
-#include "ops/lib/elementwise.h"
+#include "ops/lib/element.h"
 #include "ops/list.h"
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
@@ -24,22 +24,15 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
                          x[4], p->out[0], p->out[1], dy[0]);
 }
 
-static double flops(const pl_share *s)
-{
-    return 2.0 * (double)pl_shape_count(&s->out[0]); /* a x + b, a and b made once per channel */
-}
-
-static double apply(const pl_share *s, const double x[])
-{
-    double mean, rstd;
-    pl_batch_norm_moments(s->node, x[PL_BN_SUM], x[PL_BN_SUMSQ], &mean, &rstd);
-    double y = (x[PL_BN_X] - mean) * rstd * x[PL_BN_SCALE] + x[PL_BN_BIAS];
-    return pl_node_int(s->node, "relu", 0) && y < 0 ? 0 : y;
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
-    pl_elementwise_ref(s, in, out, apply);
+    bool relu = pl_node_int(s->node, "relu", 0);
+    pl_walk w = pl_walk_new(s, pl_walk_mask(s->node, PL_BN_X));
+    do {
+        double rstd, hat = pl_batch_norm_hat(&w, in, &rstd);
+        double y = hat * pl_element_get(&w, in, PL_BN_SCALE) + pl_element_get(&w, in, PL_BN_BIAS);
+        pl_element_put(&w, out, 0, relu && y < 0 ? 0 : y);
+    } while (pl_walk_next(&w));
 }
 
 /* The function that is differentiated has the statistics of its own x, in the letters of a node
@@ -67,24 +60,18 @@ const pl_op pl_op_batch_norm = {
     .attrs = "eps=1e-5 relu=0",
     .elementwise = true,
     .grad = grad,
-    .flops = flops,
+    .flops_per_out = 2, /* a x + b, a and b made once per channel */
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 4, { 3, 2, 3, 4 } }, SUMS(4), { 1, { 4 } }, { 1, { 4 } } }, build },
-            { "nc...,c,c,c,c->nc...; eps=0.1",
-              .in = { { 4, { 2, 3, 5, 3 } }, SUMS(3), { 1, { 3 } }, { 1, { 3 } } }, build },
-            { "; relu=1",
-              .in = { { 3, { 4, 5, 3 }, .lo = -4, .hi = 4 }, SUMS(3), { 1, { 3 } }, { 1, { 3 } } },
-              build },
-            { "n(gc),(gc),(gc),(gc),(gc)->n(gc); g=2",
-              .in = { { 2, { 18, 6 } }, SUMS(6), { 1, { 6 } }, { 1, { 6 } } }, build },
-            { NULL,
-              .in = { { 3, { 3, 6, 4 }, "bf16" },
-                      SUMS(4),
-                      { 1, { 4 }, "bf16" },
-                      { 1, { 4 }, "bf16" } },
-              build },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { NULL, .in = { { 4, { 3, 2, 3, 4 } }, SUMS(4), { 1, { 4 } }, { 1, { 4 } } }, build },
+        { "nc...,c,c,c,c->nc...; eps=0.1",
+          .in = { { 4, { 2, 3, 5, 3 } }, SUMS(3), { 1, { 3 } }, { 1, { 3 } } }, build },
+        { "; relu=1",
+          .in = { { 3, { 4, 5, 3 }, .lo = -4, .hi = 4 }, SUMS(3), { 1, { 3 } }, { 1, { 3 } } },
+          build },
+        { "n(gc),(gc),(gc),(gc),(gc)->n(gc); g=2",
+          .in = { { 2, { 18, 6 } }, SUMS(6), { 1, { 6 } }, { 1, { 6 } } }, build },
+        { NULL,
+          .in = { { 3, { 3, 6, 4 }, "bf16" }, SUMS(4), { 1, { 4 }, "bf16" }, { 1, { 4 }, "bf16" } },
+          build }),
 };

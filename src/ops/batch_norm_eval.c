@@ -1,28 +1,16 @@
 /* batch_norm_eval: batch norm outside of training, y = (x - mean) / sqrt(var + eps) scale + bias
  * per channel c, with the running mean and variance; relu=1: y = max(0, ...). Forward only. */
-#include "graph/op.h"
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
 enum { X, MEAN, VAR, SCALE, BIAS };
 
-static double flops(const pl_share *s)
+static double normalize(const double x[], const double attr[])
 {
-    return 2.0 * (double)pl_shape_count(&s->out[0]); /* a x + b, a and b made once per channel */
-}
-
-static double apply(const pl_share *s, const double x[])
-{
-    double rstd = 1 / sqrt(x[VAR] + pl_node_real(s->node, "eps", 0));
+    double eps = attr[0], relu = attr[1], rstd = 1 / sqrt(x[VAR] + eps);
     double y = (x[X] - x[MEAN]) * rstd * x[SCALE] + x[BIAS];
-    return pl_node_int(s->node, "relu", 0) && y < 0 ? 0 : y;
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    return relu != 0 && y < 0 ? 0 : y;
 }
 
 /* clang-format off */
@@ -35,12 +23,10 @@ const pl_op pl_op_batch_norm_eval = {
     .types = "fFFff>f",
     .attrs = "eps=1e-5 relu=0",
     .elementwise = true,
-    .flops = flops,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 4, { 3, 2, 3, 4 } }, CHANNELS(4) } },
-            { "nc...,c,c,c,c->nc...; relu=1", .in = { { 4, { 2, 3, 5, 3 } }, CHANNELS(3) } },
-            { 0 },
-        },
+    .flops_per_out = 2, /* a x + b, a and b made once per channel */
+    .ref = pl_elementwise_ref,
+    .element = normalize,
+    .examples = PL_EXAMPLES(
+        { NULL, .in = { { 4, { 3, 2, 3, 4 } }, CHANNELS(4) } },
+        { "nc...,c,c,c,c->nc...; relu=1", .in = { { 4, { 2, 3, 5, 3 } }, CHANNELS(3) } }),
 };

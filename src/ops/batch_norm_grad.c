@@ -9,11 +9,6 @@
 
 enum { DSCALE = PL_BN_BIAS + 1, DBIAS, DY };
 
-static double flops(const pl_share *s)
-{
-    return 4.0 * (double)pl_shape_count(&s->out[0]); /* a dy + b x + c, made once per channel */
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     double count = pl_batch_norm_count(s->node);
@@ -38,13 +33,10 @@ const pl_op pl_op_batch_norm_grad = {
     .linear = "567",
     .attrs = "eps=1e-5 relu=0",
     .elementwise = true,
-    .flops = flops,
+    .flops_per_out = 4, /* a dy + b x + c, made once per channel */
     .ref = ref,
     .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 4, { 3, 2, 3, 4 } }, CHANNELS(4), { 4, { 3, 2, 3, 4 } } } },
-            { "nc...,c,c,c,c,c,c,nc...->nc...; relu=1 eps=0.1",
-              .in = { { 4, { 2, 3, 5, 3 } }, CHANNELS(3), { 4, { 2, 3, 5, 3 } } } },
-            { 0 },
-        },
+        PL_EXAMPLES({ NULL, .in = { { 4, { 3, 2, 3, 4 } }, CHANNELS(4), { 4, { 3, 2, 3, 4 } } } },
+                    { "nc...,c,c,c,c,c,c,nc...->nc...; relu=1 eps=0.1",
+                      .in = { { 4, { 2, 3, 5, 3 } }, CHANNELS(3), { 4, { 2, 3, 5, 3 } } } }),
 };

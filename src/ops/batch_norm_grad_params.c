@@ -6,11 +6,6 @@
 #include "ops/lib/element.h"
 #include "ops/list.h"
 
-static double flops(const pl_share *s)
-{
-    return 5.0 * (double)pl_shape_count(&s->in[0]); /* hat 2, dscale 2, dbias 1 */
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     uint32_t channel = pl_walk_mask(s->node, PL_BN_SUM), all = pl_walk_mask(s->node, PL_BN_X);
@@ -39,13 +34,10 @@ const pl_op pl_op_batch_norm_grad_params = {
     .types = "fFFfff>ff",
     .linear = "5",
     .attrs = "eps=1e-5 relu=0",
-    .flops = flops,
+    .flops_per_in = 5, /* hat 2, dscale 2, dbias 1 */
     .ref = ref,
     .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 4, { 3, 2, 3, 4 } }, CHANNELS(4), { 4, { 3, 2, 3, 4 } } } },
-            { "nc...,c,c,c,c,nc...->c,c; relu=1 eps=0.1",
-              .in = { { 4, { 2, 3, 5, 3 } }, CHANNELS(3), { 4, { 2, 3, 5, 3 } } } },
-            { 0 },
-        },
+        PL_EXAMPLES({ NULL, .in = { { 4, { 3, 2, 3, 4 } }, CHANNELS(4), { 4, { 3, 2, 3, 4 } } } },
+                    { "nc...,c,c,c,c,nc...->c,c; relu=1 eps=0.1",
+                      .in = { { 4, { 2, 3, 5, 3 } }, CHANNELS(3), { 4, { 2, 3, 5, 3 } } } }),
 };

@@ -18,11 +18,6 @@ static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
                       pl_node_real(n, "count", 0));
 }
 
-static double flops(const pl_share *s)
-{
-    return 10.0 * (double)pl_shape_count(&s->out[0]); /* two moments 4, two averages 6 */
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
@@ -44,18 +39,14 @@ const pl_op pl_op_batch_norm_running = {
     .inplace = "01",
     .attrs = "momentum=0.1 count=",
     .infer = infer,
-    .flops = flops,
+    .flops_per_out = 10, /* two moments 4, two averages 6 */
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; count=18", .in = { { 1, { 5 } },
-                                    { 1, { 5 }, .lo = 0, .hi = 2 },
-                                    { 1, { 5 }, .lo = -3, .hi = 3 },
-                                    { 1, { 5 }, .lo = 10, .hi = 20 } } },
-            { "; count=2 momentum=0.5", .in = { { 1, { 4 } },
-                                                { 1, { 4 }, .lo = 0, .hi = 2 },
-                                                { 1, { 4 } },
-                                                { 1, { 4 }, .lo = 1, .hi = 2 } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ "; count=18", .in = { { 1, { 5 } },
+                                                    { 1, { 5 }, .lo = 0, .hi = 2 },
+                                                    { 1, { 5 }, .lo = -3, .hi = 3 },
+                                                    { 1, { 5 }, .lo = 10, .hi = 20 } } },
+                            { "; count=2 momentum=0.5", .in = { { 1, { 4 } },
+                                                                { 1, { 4 }, .lo = 0, .hi = 2 },
+                                                                { 1, { 4 } },
+                                                                { 1, { 4 }, .lo = 1, .hi = 2 } } }),
 };

@@ -5,11 +5,6 @@
 #include "ops/lib/element.h"
 #include "ops/list.h"
 
-static double flops(const pl_share *s)
-{
-    return 3.0 * (double)pl_shape_count(&s->in[0]); /* add, multiply, add */
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     uint32_t channel = pl_walk_mask(s->node, 1);
@@ -31,13 +26,9 @@ const pl_op pl_op_batch_norm_stats = {
     .name = "batch_norm_stats",
     .sig = "...c->c,c",
     .types = "f>FF",
-    .flops = flops,
+    .flops_per_in = 3, /* add, multiply, add */
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 4, { 3, 2, 5, 4 } } } },
-            { "nc...->c,c", .in = { { 4, { 2, 3, 5, 3 } } } },
-            { NULL, .in = { { 2, { 6, 4 }, "bf16" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 4, { 3, 2, 5, 4 } } } },
+                            { "nc...->c,c", .in = { { 4, { 2, 3, 5, 3 } } } },
+                            { NULL, .in = { { 2, { 6, 4 }, "bf16" } } }),
 };

@@ -14,12 +14,6 @@ static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
            pl_err_set(err, PL_EINPUT, "base is %g; it has to be in [0, 1)", base);
 }
 
-static double flops(const pl_share *s)
-{
-    (void)s;
-    return 2;
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     double step = pl_type_get(s->node->in[0]->type, in[0], 0);
@@ -32,12 +26,8 @@ const pl_op pl_op_bias_correction = {
     .types = "i->F",
     .attrs = "base=0.9",
     .infer = infer,
-    .flops = flops,
+    .flops_per_out = 2,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 0, { 0 }, "i64", 1, 5 } } },
-            { "; base=0.999", .in = { { 0, { 0 }, "i32", 1, 5 } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 0, { 0 }, "i64", 1, 5 } } },
+                            { "; base=0.999", .in = { { 0, { 0 }, "i32", 1, 5 } } }),
 };

@@ -26,11 +26,7 @@ const pl_op pl_op_broadcast = {
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "n->bn; b=4", .in = { { 1, { 8 } } } },
-            { "->bn; b=2 n=4", .in = { { 0, { 0 }, "f32" } } },
-            { "...->...v; v=2", .in = { { 2, { 2, 4 }, "i32" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ "n->bn; b=4", .in = { { 1, { 8 } } } },
+                            { "->bn; b=2 n=4", .in = { { 0, { 0 }, "f32" } } },
+                            { "...->...v; v=2", .in = { { 2, { 2, 4 }, "i32" } } }),
 };

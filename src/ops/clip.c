@@ -1,17 +1,14 @@
-/* clip: y = x within [lo, hi], the nearer bound outside of it, one element each; a NaN stays. The
- * defaults are beyond every f32 and every integer: no bound. The gradient passes within. */
-#include "graph/op.h"
+/* clip: y = x within [lo, hi], the nearer bound outside of it; a NaN stays. The defaults are beyond
+ * every f32 and every integer: no bound. The gradient passes within. */
 #include "ops/lib/elementwise.h"
 #include "ops/lib/move.h"
-#include "ops/list.h"
 
 #include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *bounds = pl_builder_fmt(b, "{1},{1}->{1}; lo=%.17g hi=%.17g",
-                                        pl_node_real(n, "lo", 0), pl_node_real(n, "hi", 0));
-    dx[0] = PL_ADD(b, &pl_op_clip_grad, pl_elementwise_spec(b, n, bounds), n->in[0], dy[0]);
+    const char *bounds = pl_elementwise_attrs(b, n);
+    dx[0] = PL_LIKE(b, n, &pl_op_clip_grad, bounds, n->in[0], dy[0]);
 }
 
 static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
@@ -46,12 +43,9 @@ const pl_op pl_op_clip = {
     .grad = grad,
     .ref = ref,
     .examples =
-        (const pl_example[]){
-            { "; lo=-0.5 hi=0.5", .in = { { 2, { 4, 7 }, .lo = -0.4, .hi = 0.4 } } },
-            { "; lo=-0.5", .in = { { 2, { 4, 7 }, .lo = -2, .hi = -0.6 } } },
-            { NULL, .in = { { 2, { 4, 7 } } } },
-            { "ab->ab; hi=0.25", .in = { { 2, { 3, 5 }, "bf16" } } },
-            { "; lo=-3 hi=4", .in = { { 1, { 8 }, "i64", .lo = -9, .hi = 9 } } },
-            { 0 },
-        },
+        PL_EXAMPLES({ "; lo=-0.5 hi=0.5", .in = { { 2, { 4, 7 }, .lo = -0.4, .hi = 0.4 } } },
+                    { "; lo=-0.5", .in = { { 2, { 4, 7 }, .lo = -2, .hi = -0.6 } } },
+                    { NULL, .in = { { 2, { 4, 7 } } } },
+                    { "ab->ab; hi=0.25", .in = { { 2, { 3, 5 }, "bf16" } } },
+                    { "; lo=-3 hi=4", .in = { { 1, { 8 }, "i64", .lo = -9, .hi = 9 } } }),
 };

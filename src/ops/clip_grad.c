@@ -1,15 +1,10 @@
 /* clip_grad: dx = dy where lo <= x <= hi, else 0, from the input x of clip. */
-#include "graph/op.h"
-#include "ops/list.h"
+#include "ops/lib/elementwise.h"
 
-static void ref(const pl_share *s, const void *const in[], void *const out[])
+static double clip_grad(const double x[], const double attr[])
 {
-    pl_type t = s->node->out[0]->type;
-    double lo = pl_node_real(s->node, "lo", 0), hi = pl_node_real(s->node, "hi", 0);
-    for (int64_t i = 0, count = pl_shape_count(&s->out[0]); i < count; i++) {
-        double x = pl_type_get(t, in[0], i);
-        pl_type_put(t, out[0], i, x < lo || x > hi ? 0 : pl_type_get(t, in[1], i));
-    }
+    double lo = attr[0], hi = attr[1];
+    return x[0] < lo || x[0] > hi ? 0 : x[1];
 }
 
 const pl_op pl_op_clip_grad = {
@@ -18,12 +13,9 @@ const pl_op pl_op_clip_grad = {
     .linear = "1",
     .attrs = "lo=-1e308 hi=1e308",
     .elementwise = true,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; lo=-0.5 hi=0.5", .in = { { 2, { 4, 7 } }, { 2, { 4, 7 } } } },
-            { "ab,ab->ab; lo=-0.5 hi=0.5",
-              .in = { { 2, { 3, 5 }, "bf16" }, { 2, { 3, 5 }, "bf16" } } },
-            { 0 },
-        },
+    .ref = pl_elementwise_ref,
+    .element = clip_grad,
+    .examples = PL_EXAMPLES({ "; lo=-0.5 hi=0.5", .in = { { 2, { 4, 7 } }, { 2, { 4, 7 } } } },
+                            { "ab,ab->ab; lo=-0.5 hi=0.5",
+                              .in = { { 2, { 3, 5 }, "bf16" }, { 2, { 3, 5 }, "bf16" } } }),
 };

@@ -14,12 +14,6 @@ static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
            pl_err_set(err, PL_EINPUT, "max_norm is %g; it has to be above 0", max_norm);
 }
 
-static double flops(const pl_share *s)
-{
-    (void)s;
-    return 3;
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     double ss = pl_type_get(s->node->in[0]->type, in[0], 0);
@@ -33,12 +27,8 @@ const pl_op pl_op_clip_scale = {
     .types = "F->F",
     .attrs = "max_norm=1",
     .infer = infer,
-    .flops = flops,
+    .flops_per_out = 3,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 0, { 0 }, "f32", 4, 9 } } },
-            { "; max_norm=0.5", .in = { { 0, { 0 }, "f32", 0, 0.1 } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 0, { 0 }, "f32", 4, 9 } } },
+                            { "; max_norm=0.5", .in = { { 0, { 0 }, "f32", 0, 0.1 } } }),
 };

@@ -20,17 +20,14 @@ const pl_op pl_op_conv2d_grad_weight = {
     .grad = grad,
     .flops = pl_window_flops,
     .ref = pl_window_convolve,
-    .examples =
-        (const pl_example[]){
-            { "; r=3 s=2", .in = { { 4, { 2, 3, 5, 6 } }, { 4, { 2, 4, 3, 5 } } } },
-            { "; r=3 s=3 stride=2 pad=1", .in = { { 4, { 2, 2, 7, 6 } }, { 4, { 2, 3, 4, 3 } } } },
-            { "n[y+r][x+s]c,nyxo->rsco; r=3 s=3 stride=2,1 dilation=1,2 pad=0,2",
-              .in = { { 4, { 2, 8, 5, 2 } }, { 4, { 2, 3, 5, 3 } } } },
-            { "n(gc)[y+r][x+s],n(go)yx->(go)crs; g=2 r=3 s=3 pad=1",
-              .in = { { 4, { 2, 4, 4, 3 } }, { 4, { 2, 6, 4, 3 } } } },
-            { "nc[y+r][x+s],ncyx->crs; r=3 s=3 stride=2 pad=1",
-              .in = { { 4, { 2, 3, 5, 6 } }, { 4, { 2, 3, 3, 3 } } } },
-            { "; r=3 s=3", .in = { { 4, { 2, 4, 4, 4 }, "bf16" }, { 4, { 2, 2, 2, 2 }, "bf16" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { "; r=3 s=2", .in = { { 4, { 2, 3, 5, 6 } }, { 4, { 2, 4, 3, 5 } } } },
+        { "; r=3 s=3 stride=2 pad=1", .in = { { 4, { 2, 2, 7, 6 } }, { 4, { 2, 3, 4, 3 } } } },
+        { "n[y+r][x+s]c,nyxo->rsco; r=3 s=3 stride=2,1 dilation=1,2 pad=0,2",
+          .in = { { 4, { 2, 8, 5, 2 } }, { 4, { 2, 3, 5, 3 } } } },
+        { "n(gc)[y+r][x+s],n(go)yx->(go)crs; g=2 r=3 s=3 pad=1",
+          .in = { { 4, { 2, 4, 4, 3 } }, { 4, { 2, 6, 4, 3 } } } },
+        { "nc[y+r][x+s],ncyx->crs; r=3 s=3 stride=2 pad=1",
+          .in = { { 4, { 2, 3, 5, 6 } }, { 4, { 2, 3, 3, 3 } } } },
+        { "; r=3 s=3", .in = { { 4, { 2, 4, 4, 4 }, "bf16" }, { 4, { 2, 2, 2, 2 }, "bf16" } } }),
 };

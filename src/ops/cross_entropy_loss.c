@@ -2,9 +2,7 @@
  *   loss = top + log(sum) - picked,
  * or 0 where the target c is ignored: below 0, or not below the number of classes. No gradient
  * flows into top, on which the loss does not depend in truth. */
-#include "graph/op.h"
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
@@ -26,15 +24,10 @@ static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
            pl_err_set(err, PL_EINPUT, "the number of classes is needed: write classes=N");
 }
 
-static double apply(const pl_share *s, const double x[])
+static double loss(const double x[], const double attr[])
 {
-    bool live = x[TARGET] >= 0 && x[TARGET] < (double)pl_node_int(s->node, "classes", 0);
-    return live ? x[TOP] - x[PICKED] + log(x[SUM]) : 0;
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    double classes = attr[0];
+    return x[TARGET] >= 0 && x[TARGET] < classes ? x[TOP] - x[PICKED] + log(x[SUM]) : 0;
 }
 
 /* The function that is differentiated does not depend on top. */
@@ -55,15 +48,12 @@ const pl_op pl_op_cross_entropy_loss = {
     .elementwise = true,
     .infer = infer,
     .grad = grad,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; classes=5",
-              .in = { { 2, { 4, 3 }, .lo = 1, .hi = 5 },
-                      { 2, { 4, 3 } },
-                      { 2, { 4, 3 } },
-                      { 2, { 4, 3 }, "i32", -1, 6 } },
-              build },
-            { 0 },
-        },
+    .ref = pl_elementwise_ref,
+    .element = loss,
+    .examples = PL_EXAMPLES({ "; classes=5",
+                              .in = { { 2, { 4, 3 }, .lo = 1, .hi = 5 },
+                                      { 2, { 4, 3 } },
+                                      { 2, { 4, 3 } },
+                                      { 2, { 4, 3 }, "i32", -1, 6 } },
+                              build }),
 };

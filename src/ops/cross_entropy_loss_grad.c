@@ -25,11 +25,7 @@ const pl_op pl_op_cross_entropy_loss_grad = {
     .linear = "2",
     .attrs = "classes=0",
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; classes=5", .in = { { 2, { 4, 3 }, .lo = 1, .hi = 5 },
-                                     { 2, { 4, 3 }, "i32", -1, 6 },
-                                     { 2, { 4, 3 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ "; classes=5", .in = { { 2, { 4, 3 }, .lo = 1, .hi = 5 },
+                                                     { 2, { 4, 3 }, "i32", -1, 6 },
+                                                     { 2, { 4, 3 } } } }),
 };

@@ -22,11 +22,6 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
                    n->in[0], n->in[1], n->in[2], d[0], d[1]);
 }
 
-static double flops(const pl_share *s)
-{
-    return 3.0 * (double)pl_shape_count(&s->in[0]); /* sub, exp, sum */
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
@@ -69,20 +64,16 @@ const pl_op pl_op_cross_entropy_sums = {
     .form = "v:0 01234",
     .types = "f,i,f->F,F",
     .grad = grad,
-    .flops = flops,
+    .flops_per_in = 3, /* sub, exp, sum */
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 3, { 2, 4, 6 } }, { 2, { 2, 4 }, "i32", -1, 7 }, { 2, { 2, 4 } } },
-              build },
-            { "bvs,sb,sb->sb,sb",
-              .in = { { 3, { 2, 5, 4 }, .lo = -9, .hi = 9 },
-                      { 2, { 4, 2 }, "i64", 0, 5 },
-                      { 2, { 4, 2 }, .lo = 8, .hi = 9 } },
-              build },
-            { NULL,
-              .in = { { 2, { 4, 7 }, "bf16" }, { 1, { 4 }, "i32", 0, 7 }, { 1, { 4 }, "bf16" } },
-              build },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { NULL, .in = { { 3, { 2, 4, 6 } }, { 2, { 2, 4 }, "i32", -1, 7 }, { 2, { 2, 4 } } },
+          build },
+        { "bvs,sb,sb->sb,sb",
+          .in = { { 3, { 2, 5, 4 }, .lo = -9, .hi = 9 },
+                  { 2, { 4, 2 }, "i64", 0, 5 },
+                  { 2, { 4, 2 }, .lo = 8, .hi = 9 } },
+          build },
+        { NULL, .in = { { 2, { 4, 7 }, "bf16" }, { 1, { 4 }, "i32", 0, 7 }, { 1, { 4 }, "bf16" } },
+          build }),
 };

@@ -10,11 +10,6 @@
 
 enum { X, TARGET, TOP, DSUM, DPICKED };
 
-static double flops(const pl_share *s)
-{
-    return 3.0 * (double)pl_shape_count(&s->out[0]); /* sub, exp, multiply */
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     int v = pl_sig_find(s->node->sig, 'v');
@@ -35,20 +30,16 @@ const pl_op pl_op_cross_entropy_sums_grad = {
     .linear = "34",
     .types = "f,i,f,F,F->f",
     .elementwise = true,
-    .flops = flops,
+    .flops_per_out = 3, /* sub, exp, multiply */
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 3, { 2, 4, 6 } },
-                            { 2, { 2, 4 }, "i32", -1, 7 },
-                            { 2, { 2, 4 } },
-                            { 2, { 2, 4 } },
-                            { 2, { 2, 4 } } } },
-            { "bvs,sb,bs,bs,sb->bvs", .in = { { 3, { 2, 5, 3 } },
-                                              { 2, { 3, 2 }, "i64", 0, 5 },
-                                              { 2, { 2, 3 } },
-                                              { 2, { 2, 3 } },
-                                              { 2, { 3, 2 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 3, { 2, 4, 6 } },
+                                            { 2, { 2, 4 }, "i32", -1, 7 },
+                                            { 2, { 2, 4 } },
+                                            { 2, { 2, 4 } },
+                                            { 2, { 2, 4 } } } },
+                            { "bvs,sb,bs,bs,sb->bvs", .in = { { 3, { 2, 5, 3 } },
+                                                              { 2, { 3, 2 }, "i64", 0, 5 },
+                                                              { 2, { 2, 3 } },
+                                                              { 2, { 2, 3 } },
+                                                              { 2, { 3, 2 } } } }),
 };

@@ -39,12 +39,8 @@ const pl_op pl_op_cumsum = {
     .attrs = "exclusive=0 reverse=0",
     .grad = grad,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 } } } },
-            { "; exclusive=1 reverse=1", .in = { { 2, { 4, 7 } } } },
-            { "vn->vn; reverse=1", .in = { { 2, { 5, 4 } } } },
-            { "; exclusive=1", .in = { { 2, { 4, 3 }, "i64" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 } } } },
+                            { "; exclusive=1 reverse=1", .in = { { 2, { 4, 7 } } } },
+                            { "vn->vn; reverse=1", .in = { { 2, { 5, 4 } } } },
+                            { "; exclusive=1", .in = { { 2, { 4, 3 }, "i64" } } }),
 };

@@ -1,8 +1,5 @@
-/* div: y = a / b, one element each; a signature such as "...n,n->...n" repeats the smaller operand.
- * da = dy / b, db = - dy y / b. */
-#include "graph/op.h"
+/* div: y = a / b; da = dy / b, db = - dy y / b. */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
@@ -14,30 +11,18 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
     dx[1] = PL_ADD(b, &pl_op_scale, pl_elementwise_spec(b, n, "{1}->{1}; value=-1"), sum);
 }
 
-static double apply(const pl_share *s, const double x[])
+static double divide(double a, double b)
 {
-    (void)s;
-    return x[0] / x[1];
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    return a / b;
 }
 
 const pl_op pl_op_div = {
     .name = "div",
-    .sig = "...,...->...",
-    .form = "012 02 12",
+    PL_BINARY(divide),
     .linear = "0",
-    .elementwise = true,
     .grad = grad,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 } }, { 2, { 4, 7 }, .lo = 0.5, .hi = 2 } } },
-            { "...n,n->...n", .in = { { 3, { 2, 3, 5 } }, { 1, { 5 }, .lo = -2, .hi = -0.5 } } },
-            { "n,...n->...n", .in = { { 1, { 5 } }, { 3, { 2, 3, 5 }, .lo = 0.5, .hi = 2 } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { NULL, .in = { { 2, { 4, 7 } }, { 2, { 4, 7 }, .lo = 0.5, .hi = 2 } } },
+        { "...n,n->...n", .in = { { 3, { 2, 3, 5 } }, { 1, { 5 }, .lo = -2, .hi = -0.5 } } },
+        { "n,...n->...n", .in = { { 1, { 5 } }, { 3, { 2, 3, 5 }, .lo = 0.5, .hi = 2 } } }),
 };

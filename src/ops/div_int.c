@@ -1,17 +1,9 @@
-/* div_int: y = a / b of integers, cut towards zero, one element each; a signature such as
- * "...n,n->...n" repeats the smaller operand. By 0 it is 0. Unlike div it is not linear in a. */
-#include "graph/op.h"
+/* div_int: y = a / b of integers, cut towards zero; by 0 it is 0. Unlike div not linear in a. */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
-static double apply(const pl_share *s, const double x[])
+static double divide(double a, double b)
 {
-    return pl_elementwise_fit(s, x[0] / x[1]);
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    return a / b;
 }
 
 const pl_op pl_op_div_int = {
@@ -21,12 +13,10 @@ const pl_op pl_op_div_int = {
     .types = "i",
     .elementwise = true,
     .each = 20,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, "i64", -99, 99 }, { 2, { 4, 7 }, "i64", -4, 5 } } },
-            { "...n,n->...n",
-              .in = { { 3, { 2, 3, 6 }, "i32", -99, 99 }, { 1, { 6 }, "i32", 1, 5 } } },
-            { 0 },
-        },
+    .ref = pl_elementwise_ref_fit,
+    .binary = divide,
+    .examples = PL_EXAMPLES(
+        { NULL, .in = { { 2, { 4, 7 }, "i64", -99, 99 }, { 2, { 4, 7 }, "i64", -4, 5 } } },
+        { "...n,n->...n",
+          .in = { { 3, { 2, 3, 6 }, "i32", -99, 99 }, { 1, { 6 }, "i32", 1, 5 } } }),
 };

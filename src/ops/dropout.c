@@ -56,10 +56,7 @@ const pl_op pl_op_dropout = {
     .each = 75,
     .ref = ref,
     .examples =
-        (const pl_example[]){
-            { "; p=0.4", .in = { { 2, { 4, 7 } }, { 0, { 0 }, "i64", .hi = 99 } } },
-            { "b(hd),->b(hd); h=2 p=0.5 stream=3",
-              .in = { { 2, { 3, 6 } }, { 0, { 0 }, "i64", .lo = -99, .hi = -1 } } },
-            { 0 },
-        },
+        PL_EXAMPLES({ "; p=0.4", .in = { { 2, { 4, 7 } }, { 0, { 0 }, "i64", .hi = 99 } } },
+                    { "b(hd),->b(hd); h=2 p=0.5 stream=3",
+                      .in = { { 2, { 3, 6 } }, { 0, { 0 }, "i64", .lo = -99, .hi = -1 } } }),
 };

@@ -3,28 +3,13 @@
  * gives zeros: kernels cannot fail, and data is checked before it is fed. v may stand behind other
  * letters: "avh,bs->absh" looks up along the second dimension. */
 #include "graph/op.h"
-#include "graph/walk.h"
+#include "ops/lib/lookup.h"
 #include "ops/lib/move.h"
 #include "ops/list.h"
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
     dx[0] = PL_ADD(b, &pl_op_embedding_grad, pl_spec(b, n, "{1},{2}->{0}"), n->in[1], dy[0]);
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    const pl_node *n = s->node;
-    pl_type t = n->out[0]->type;
-    int v = pl_sig_find(n->sig, 'v');
-    pl_range rows = s->factor[v];
-    pl_walk w = pl_walk_new(s, pl_walk_mask(n, 2));
-    pl_move_zero(t, out[0], pl_shape_count(&s->out[0]));
-    do {
-        double row = pl_type_get(n->in[1]->type, in[1], w.at[1]) - (double)rows.lo;
-        if (row >= 0 && row < (double)rows.n)
-            pl_move_element(t, out[0], w.at[2], in[0], w.at[0] + (int64_t)row * w.stride[0][v]);
-    } while (pl_walk_next(&w));
 }
 
 const pl_op pl_op_embedding = {
@@ -35,14 +20,11 @@ const pl_op pl_op_embedding = {
     .types = "t,i->t",
     .grad = grad,
     .flops = pl_move_flops,
-    .ref = ref,
+    .ref = pl_lookup_take,
     .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 8, 4 } }, { 2, { 2, 3 }, "i32", 0, 8 } } },
-            { "vh,bs->(bs)h", .in = { { 2, { 5, 2 } }, { 2, { 2, 3 }, "i64", -1, 6 } } },
-            { "avh,bs->absh", .in = { { 3, { 2, 5, 4 } }, { 2, { 2, 3 }, "i64", 0, 5 } } },
-            { NULL, .in = { { 2, { 8, 4 }, "i64" }, { 2, { 2, 3 }, "i32", 0, 8 } } },
-            { "v,n->n", .in = { { 1, { 4 }, "bf16" }, { 1, { 6 }, "i32" } } },
-            { 0 },
-        },
+        PL_EXAMPLES({ NULL, .in = { { 2, { 8, 4 } }, { 2, { 2, 3 }, "i32", 0, 8 } } },
+                    { "vh,bs->(bs)h", .in = { { 2, { 5, 2 } }, { 2, { 2, 3 }, "i64", -1, 6 } } },
+                    { "avh,bs->absh", .in = { { 3, { 2, 5, 4 } }, { 2, { 2, 3 }, "i64", 0, 5 } } },
+                    { NULL, .in = { { 2, { 8, 4 }, "i64" }, { 2, { 2, 3 }, "i32", 0, 8 } } },
+                    { "v,n->n", .in = { { 1, { 4 }, "bf16" }, { 1, { 6 }, "i32" } } }),
 };

@@ -1,38 +1,17 @@
-/* exp: y = e^x, one element each; dx = dy y. */
-#include "graph/op.h"
+/* exp: y = e^x; dx = dy y. */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *spec = pl_elementwise_spec(b, n, "{1},{1}->{1}");
-    dx[0] = PL_ADD(b, &pl_op_mul, spec, dy[0], n->out[0]);
-}
-
-static double apply(const pl_share *s, const double x[])
-{
-    (void)s;
-    return exp(x[0]);
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    dx[0] = PL_LIKE(b, n, &pl_op_mul, NULL, dy[0], n->out[0]);
 }
 
 const pl_op pl_op_exp = {
     .name = "exp",
-    .sig = "...->...",
-    .elementwise = true,
+    PL_UNARY(exp),
     .grad = grad,
     .each = 16,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 } } } },
-            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16" } } },
-            { 0 },
-        },
+    .examples = PL_UNARY_EXAMPLES(-1, 1),
 };

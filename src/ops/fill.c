@@ -19,10 +19,6 @@ const pl_op pl_op_fill = {
     .attrs = "value=0 to=f32",
     .flops = pl_move_flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "->bn; b=4 n=8 value=1.5", .in = { { 0 } } },
-            { "->; value=3 to=i64", .in = { { 0 } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ "->bn; b=4 n=8 value=1.5", .in = { { 0 } } },
+                            { "->; value=3 to=i64", .in = { { 0 } } }),
 };

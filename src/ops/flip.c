@@ -30,11 +30,7 @@ const pl_op pl_op_flip = {
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 } } } },
-            { "avb->avb", .in = { { 3, { 2, 5, 4 } } } },
-            { "vn->vn", .in = { { 2, { 3, 4 }, "i64" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 } } } },
+                            { "avb->avb", .in = { { 3, { 2, 5, 4 } } } },
+                            { "vn->vn", .in = { { 2, { 3, 4 }, "i64" } } }),
 };

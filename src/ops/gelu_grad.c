@@ -2,31 +2,26 @@
  *   tanh=0   P(x) + x p(x), with the normal distribution P and density p
  *   tanh=1   0.5 (1 + t) + 0.5 x (1 - t^2) u', with t = tanh u,
  *            u = sqrt(2 / pi) (x + 0.044715 x^3) */
-#include "graph/op.h"
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
-static double apply_erf(const pl_share *s, const double x[])
+static double by_erf(double x, double dy)
 {
-    double below = 0.5 * (1 + erf(x[0] * M_SQRT1_2));
-    double density =
-        0.5 * M_2_SQRTPI * M_SQRT1_2 * exp(-0.5 * x[0] * x[0]); /* 1 / sqrt(2 pi) ... */
-    (void)s;
-    return x[1] * (below + x[0] * density);
+    double below = 0.5 * (1 + erf(x * M_SQRT1_2));
+    double density = 0.5 * M_2_SQRTPI * M_SQRT1_2 * exp(-0.5 * x * x); /* 1 / sqrt(2 pi) ... */
+    return dy * (below + x * density);
 }
 
-static double apply_tanh(const pl_share *s, const double x[])
+static double by_tanh(double x, double dy)
 {
-    double c = sqrt(M_2_PI), a = 0.044715, t = tanh(c * (x[0] + a * x[0] * x[0] * x[0]));
-    (void)s;
-    return x[1] * 0.5 * (1 + t + x[0] * (1 - t * t) * c * (1 + 3 * a * x[0] * x[0]));
+    double c = sqrt(M_2_PI), a = 0.044715, t = tanh(c * (x + a * x * x * x));
+    return dy * 0.5 * (1 + t + x * (1 - t * t) * c * (1 + 3 * a * x * x));
 }
 
-static void ref(const pl_share *s, const void *const in[], void *const out[])
+static double gelu_grad(const double x[], const double attr[])
 {
-    pl_elementwise_ref(s, in, out, pl_node_int(s->node, "tanh", 0) ? apply_tanh : apply_erf);
+    return attr[0] == 0 ? by_erf(x[0], x[1]) : by_tanh(x[0], x[1]);
 }
 
 const pl_op pl_op_gelu_grad = {
@@ -36,12 +31,10 @@ const pl_op pl_op_gelu_grad = {
     .linear = "1",
     .elementwise = true,
     .each = 40,
-    .ref = ref,
+    .ref = pl_elementwise_ref,
+    .element = gelu_grad,
     .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = -3, .hi = 3 }, { 2, { 4, 7 } } } },
-            { "; tanh=0", .in = { { 2, { 4, 7 }, .lo = -3, .hi = 3 }, { 2, { 4, 7 } } } },
-            { NULL, .in = { { 2, { 3, 5 }, "bf16" }, { 2, { 3, 5 }, "bf16" } } },
-            { 0 },
-        },
+        PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 }, .lo = -3, .hi = 3 }, { 2, { 4, 7 } } } },
+                    { "; tanh=0", .in = { { 2, { 4, 7 }, .lo = -3, .hi = 3 }, { 2, { 4, 7 } } } },
+                    { NULL, .in = { { 2, { 3, 5 }, "bf16" }, { 2, { 3, 5 }, "bf16" } } }),
 };

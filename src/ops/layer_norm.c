@@ -3,8 +3,9 @@
  * sums are what a split row has to exchange, two numbers. The gradient is the total one, through
  * sum and deviation too, so nothing flows into those.
  * Source: Ba, Kiros, Hinton, Layer Normalization, 2016; var is biased. */
+#include "graph/op.h"
+#include "ops/lib/element.h"
 #include "ops/lib/layer_norm.h"
-#include "ops/lib/elementwise.h"
 #include "ops/list.h"
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
@@ -22,21 +23,14 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
                          s->out[0], s->out[1], dy[0]);
 }
 
-static double flops(const pl_share *s)
-{
-    return 4.0 * (double)pl_shape_count(&s->out[0]); /* sub, two multiplications, add */
-}
-
-static double apply(const pl_share *s, const double x[])
-{
-    double mean, rstd;
-    pl_layer_norm_moments(s->node, x[PL_LN_SUM], x[PL_LN_DEVIATION], &mean, &rstd);
-    return (x[PL_LN_X] - mean) * rstd * x[PL_LN_SCALE] + x[PL_LN_BIAS];
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
-    pl_elementwise_ref(s, in, out, apply);
+    pl_walk w = pl_walk_new(s, pl_walk_mask(s->node, PL_LN_X));
+    do {
+        double rstd, hat = pl_layer_norm_hat(&w, in, &rstd);
+        double y = hat * pl_element_get(&w, in, PL_LN_SCALE) + pl_element_get(&w, in, PL_LN_BIAS);
+        pl_element_put(&w, out, 0, y);
+    } while (pl_walk_next(&w));
 }
 
 /* The function that is differentiated has the sums of its own x, in the letters of a node that
@@ -65,26 +59,23 @@ const pl_op pl_op_layer_norm = {
     .attrs = "eps=1e-5",
     .elementwise = true,
     .grad = grad,
-    .flops = flops,
+    .flops_per_out = 4, /* sub, two multiplications, add */
     .ref = ref,
     .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 8 } }, SUMS(1, 8, { 4 }), VECTORS(8) }, build },
-            { NULL, .in = { { 3, { 2, 3, 5 } }, SUMS(2, 5, { 2, 3 }), VECTORS(5) }, build },
-            { "bhs,bs,sb,h,h->bhs; eps=0.1",
-              .in = { { 3, { 2, 5, 3 } },
-                      { 2, { 2, 3 } },
-                      { 2, { 3, 2 }, .lo = 5, .hi = 9 },
-                      VECTORS(5) },
-              build },
-            { "b(hd),b,b,(hd),(hd)->b(hd); h=3",
-              .in = { { 2, { 4, 6 } }, SUMS(1, 6, { 4 }), VECTORS(6) }, build },
-            { NULL,
-              .in = { { 2, { 4, 8 }, "bf16" },
-                      SUMS(1, 8, { 4 }),
-                      { 1, { 8 }, "bf16" },
-                      { 1, { 8 }, "bf16" } },
-              build },
-            { 0 },
-        },
+        PL_EXAMPLES({ NULL, .in = { { 2, { 4, 8 } }, SUMS(1, 8, { 4 }), VECTORS(8) }, build },
+                    { NULL, .in = { { 3, { 2, 3, 5 } }, SUMS(2, 5, { 2, 3 }), VECTORS(5) }, build },
+                    { "bhs,bs,sb,h,h->bhs; eps=0.1",
+                      .in = { { 3, { 2, 5, 3 } },
+                              { 2, { 2, 3 } },
+                              { 2, { 3, 2 }, .lo = 5, .hi = 9 },
+                              VECTORS(5) },
+                      build },
+                    { "b(hd),b,b,(hd),(hd)->b(hd); h=3",
+                      .in = { { 2, { 4, 6 } }, SUMS(1, 6, { 4 }), VECTORS(6) }, build },
+                    { NULL,
+                      .in = { { 2, { 4, 8 }, "bf16" },
+                              SUMS(1, 8, { 4 }),
+                              { 1, { 8 }, "bf16" },
+                              { 1, { 8 }, "bf16" } },
+                      build }),
 };

@@ -8,11 +8,6 @@
 #include "ops/lib/layer_norm.h"
 #include "ops/list.h"
 
-static double flops(const pl_share *s)
-{
-    return 3.0 * (double)pl_shape_count(&s->in[0]); /* sub, multiply, add */
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     uint32_t rows = pl_walk_mask(s->node, PL_LN_SUM);
@@ -33,13 +28,9 @@ const pl_op pl_op_layer_norm_deviation = {
     .name = "layer_norm_deviation",
     .sig = "...h,...->...",
     .types = "fF>F",
-    .flops = flops,
+    .flops_per_in = 3, /* sub, multiply, add */
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 3, { 2, 4, 5 } }, { 2, { 2, 4 } } } },
-            { "bhsd,sb->bs", .in = { { 4, { 2, 5, 3, 4 } }, { 2, { 3, 2 } } } },
-            { NULL, .in = { { 2, { 4, 6 }, "bf16" }, { 1, { 4 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 3, { 2, 4, 5 } }, { 2, { 2, 4 } } } },
+                            { "bhsd,sb->bs", .in = { { 4, { 2, 5, 3, 4 } }, { 2, { 3, 2 } } } },
+                            { NULL, .in = { { 2, { 4, 6 }, "bf16" }, { 1, { 4 } } } }),
 };

@@ -10,31 +10,18 @@
 
 enum { DY = PL_LN_BIAS };
 
-static double flops(const pl_share *s)
-{
-    return 8.0 * (double)pl_shape_count(&s->in[0]); /* hat 2, g 1, and 1, 2, 2, 1 for the sums */
-}
-
-static double hat_at(const pl_walk *w, const void *const in[])
-{
-    double mean, rstd;
-    pl_layer_norm_moments(w->share->node, pl_element_get(w, in, PL_LN_SUM),
-                          pl_element_get(w, in, PL_LN_DEVIATION), &mean, &rstd);
-    return (pl_element_get(w, in, PL_LN_X) - mean) * rstd;
-}
-
 /* Outputs `first` and the next at each point of `outer`: sums of v hat and v over `inner`, where v
  * is dy, times scale if so wanted. */
 static void put_sums(pl_walk outer, pl_walk inner, const void *const in[], void *const out[],
                      int of_hat, int of_v, bool scaled)
 {
     do {
-        double hat_sum = 0, sum = 0;
+        double rstd, hat_sum = 0, sum = 0;
         pl_walk_to(&inner, &outer);
         do {
             double v = pl_element_get(&inner, in, DY);
             if (scaled) v *= pl_element_get(&inner, in, PL_LN_SCALE);
-            hat_sum += v * hat_at(&inner, in);
+            hat_sum += v * pl_layer_norm_hat(&inner, in, &rstd);
             sum += v;
         } while (pl_walk_next(&inner));
         pl_element_put(&outer, out, of_hat, hat_sum);
@@ -61,18 +48,15 @@ const pl_op pl_op_layer_norm_grad_sums = {
     .types = "fFFff>FFff",
     .linear = "4",
     .attrs = "eps=1e-5",
-    .flops = flops,
+    .flops_per_in = 8, /* hat 2, g 1, and 1, 2, 2, 1 for the sums */
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 8 } }, SUMS(1, 8, { 4 }), { 1, { 8 } }, { 2, { 4, 8 } } } },
-            { "bhs,sb,bs,h,bsh->bs,bs,h,h; eps=0.1", .in = { { 3, { 2, 5, 3 } },
-                                                             { 2, { 3, 2 } },
-                                                             { 2, { 2, 3 }, .lo = 5, .hi = 9 },
-                                                             { 1, { 5 } },
-                                                             { 3, { 2, 3, 5 } } } },
-            { "b(hd),b,b,(hd),b(hd)->b,b,(hd),(hd); h=3",
-              .in = { { 2, { 4, 6 } }, SUMS(1, 6, { 4 }), { 1, { 6 } }, { 2, { 4, 6 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { NULL, .in = { { 2, { 4, 8 } }, SUMS(1, 8, { 4 }), { 1, { 8 } }, { 2, { 4, 8 } } } },
+        { "bhs,sb,bs,h,bsh->bs,bs,h,h; eps=0.1", .in = { { 3, { 2, 5, 3 } },
+                                                         { 2, { 3, 2 } },
+                                                         { 2, { 2, 3 }, .lo = 5, .hi = 9 },
+                                                         { 1, { 5 } },
+                                                         { 3, { 2, 3, 5 } } } },
+        { "b(hd),b,b,(hd),b(hd)->b,b,(hd),(hd); h=3",
+          .in = { { 2, { 4, 6 } }, SUMS(1, 6, { 4 }), { 1, { 6 } }, { 2, { 4, 6 } } } }),
 };

@@ -1,22 +1,16 @@
-/* leaky_relu: y = x where x >= 0, else alpha x, one element each. */
-#include "graph/op.h"
+/* leaky_relu: y = x where x >= 0, else alpha x. */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *alpha = pl_builder_fmt(b, "{1},{1}->{1}; alpha=%.17g", pl_node_real(n, "alpha", 0));
-    dx[0] = PL_ADD(b, &pl_op_leaky_relu_grad, pl_elementwise_spec(b, n, alpha), n->in[0], dy[0]);
+    const char *alpha = pl_elementwise_attrs(b, n);
+    dx[0] = PL_LIKE(b, n, &pl_op_leaky_relu_grad, alpha, n->in[0], dy[0]);
 }
 
-static void ref(const pl_share *s, const void *const in[], void *const out[])
+static double leaky_relu(const double x[], const double attr[])
 {
-    pl_type t = s->node->out[0]->type;
-    double alpha = pl_node_real(s->node, "alpha", 0);
-    for (int64_t i = 0, count = pl_shape_count(&s->out[0]); i < count; i++) {
-        double x = pl_type_get(t, in[0], i);
-        pl_type_put(t, out[0], i, x < 0 ? alpha * x : x);
-    }
+    double alpha = attr[0];
+    return x[0] < 0 ? alpha * x[0] : x[0];
 }
 
 const pl_op pl_op_leaky_relu = {
@@ -25,12 +19,10 @@ const pl_op pl_op_leaky_relu = {
     .attrs = "alpha=0.01",
     .elementwise = true,
     .grad = grad,
-    .ref = ref,
+    .ref = pl_elementwise_ref,
+    .element = leaky_relu,
     .examples =
-        (const pl_example[]){
-            { "; alpha=0.3", .in = { { 2, { 4, 7 }, .lo = 0.1, .hi = 1 } } },
-            { "; alpha=0.3", .in = { { 2, { 4, 7 }, .lo = -1, .hi = -0.1 } } },
-            { "ab->ab; alpha=0.3", .in = { { 2, { 3, 5 }, "bf16", .lo = 0.1, .hi = 1 } } },
-            { 0 },
-        },
+        PL_EXAMPLES({ "; alpha=0.3", .in = { { 2, { 4, 7 }, .lo = 0.1, .hi = 1 } } },
+                    { "; alpha=0.3", .in = { { 2, { 4, 7 }, .lo = -1, .hi = -0.1 } } },
+                    { "ab->ab; alpha=0.3", .in = { { 2, { 3, 5 }, "bf16", .lo = 0.1, .hi = 1 } } }),
 };

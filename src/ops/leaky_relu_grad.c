@@ -1,16 +1,11 @@
 /* leaky_relu_grad: dx = dy where x > 0, else alpha dy, from the input x of leaky_relu: y would not
  * do, as alpha may be negative. */
-#include "graph/op.h"
-#include "ops/list.h"
+#include "ops/lib/elementwise.h"
 
-static void ref(const pl_share *s, const void *const in[], void *const out[])
+static double leaky_relu_grad(const double x[], const double attr[])
 {
-    pl_type t = s->node->out[0]->type;
-    double alpha = pl_node_real(s->node, "alpha", 0);
-    for (int64_t i = 0, count = pl_shape_count(&s->out[0]); i < count; i++) {
-        double x = pl_type_get(t, in[0], i);
-        pl_type_put(t, out[0], i, (x > 0 ? 1 : alpha) * pl_type_get(t, in[1], i));
-    }
+    double alpha = attr[0];
+    return (x[0] > 0 ? 1 : alpha) * x[1];
 }
 
 const pl_op pl_op_leaky_relu_grad = {
@@ -19,11 +14,9 @@ const pl_op pl_op_leaky_relu_grad = {
     .linear = "1",
     .attrs = "alpha=0.01",
     .elementwise = true,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; alpha=0.3", .in = { { 2, { 4, 7 } }, { 2, { 4, 7 } } } },
-            { "ab,ab->ab; alpha=0.3", .in = { { 2, { 3, 5 }, "bf16" }, { 2, { 3, 5 }, "bf16" } } },
-            { 0 },
-        },
+    .ref = pl_elementwise_ref,
+    .element = leaky_relu_grad,
+    .examples = PL_EXAMPLES(
+        { "; alpha=0.3", .in = { { 2, { 4, 7 } }, { 2, { 4, 7 } } } },
+        { "ab,ab->ab; alpha=0.3", .in = { { 2, { 3, 5 }, "bf16" }, { 2, { 3, 5 }, "bf16" } } }),
 };

@@ -1,38 +1,17 @@
-/* log: y = ln x, one element each; dx = dy / x. */
-#include "graph/op.h"
+/* log: y = ln x; dx = dy / x. */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *spec = pl_elementwise_spec(b, n, "{1},{1}->{1}");
-    dx[0] = PL_ADD(b, &pl_op_div, spec, dy[0], n->in[0]);
-}
-
-static double apply(const pl_share *s, const double x[])
-{
-    (void)s;
-    return log(x[0]);
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    dx[0] = PL_LIKE(b, n, &pl_op_div, NULL, dy[0], n->in[0]);
 }
 
 const pl_op pl_op_log = {
     .name = "log",
-    .sig = "...->...",
-    .elementwise = true,
+    PL_UNARY(log),
     .grad = grad,
     .each = 20,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = 0.5, .hi = 3 } } },
-            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16", .lo = 0.5, .hi = 3 } } },
-            { 0 },
-        },
+    .examples = PL_UNARY_EXAMPLES(0.5, 3),
 };

@@ -39,15 +39,11 @@ const pl_op pl_op_max_pool = {
     .grad = grad,
     .flops = pl_window_flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; r=2 s=2 stride=2", .in = { { 4, { 2, 3, 4, 6 }, APART } } },
-            { "; r=3 s=3 stride=2 pad=1", .in = { { 4, { 1, 2, 7, 6 }, APART } } },
-            { "; r=2 s=3 dilation=2,1 pad=1,0", .in = { { 4, { 1, 2, 5, 5 }, APART } } },
-            { "n[y+r][x+s]c->nyxc; r=3 s=3 stride=2 pad=1",
-              .in = { { 4, { 2, 5, 6, 4 }, APART } } },
-            { "; r=2 s=2 stride=3", .in = { { 4, { 1, 2, 8, 7 }, APART } } },
-            { "n[y+r]c->nyc; r=3", .in = { { 3, { 2, 6, 2 }, "bf16" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { "; r=2 s=2 stride=2", .in = { { 4, { 2, 3, 4, 6 }, APART } } },
+        { "; r=3 s=3 stride=2 pad=1", .in = { { 4, { 1, 2, 7, 6 }, APART } } },
+        { "; r=2 s=3 dilation=2,1 pad=1,0", .in = { { 4, { 1, 2, 5, 5 }, APART } } },
+        { "n[y+r][x+s]c->nyxc; r=3 s=3 stride=2 pad=1", .in = { { 4, { 2, 5, 6, 4 }, APART } } },
+        { "; r=2 s=2 stride=3", .in = { { 4, { 1, 2, 8, 7 }, APART } } },
+        { "n[y+r]c->nyc; r=3", .in = { { 3, { 2, 6, 2 }, "bf16" } } }),
 };

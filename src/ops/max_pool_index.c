@@ -52,11 +52,8 @@ const pl_op pl_op_max_pool_index = {
     .attrs = "stride=1 dilation=1 pad=0 to=i64",
     .flops = pl_window_flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; r=2 s=2 stride=2", .in = { { 4, { 2, 4, 4, 6 } } } },
-            { "; r=3 s=3 stride=2 pad=1", .in = { { 4, { 1, 2, 7, 6 } } } },
-            { "n[y+r]c->nyc; r=3 dilation=2 to=i32", .in = { { 3, { 2, 8, 2 }, "bf16" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { "; r=2 s=2 stride=2", .in = { { 4, { 2, 4, 4, 6 } } } },
+        { "; r=3 s=3 stride=2 pad=1", .in = { { 4, { 1, 2, 7, 6 } } } },
+        { "n[y+r]c->nyc; r=3 dilation=2 to=i32", .in = { { 3, { 2, 8, 2 }, "bf16" } } }),
 };

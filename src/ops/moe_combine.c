@@ -52,14 +52,9 @@ const pl_op pl_op_moe_combine = {
     .grad = grad,
     .flops = flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 4, { 2, 4, 2, 6 } },
-                            { 3, { 2, 6, 2 }, "i32", 0, 4 },
-                            { 3, { 2, 6, 2 } } } },
-            { "egch,gtk,gtk->(gt)h", .in = { { 4, { 3, 2, 8, 2 } },
-                                             { 3, { 2, 4, 2 }, "i64", -1, 4 },
-                                             { 3, { 2, 4, 2 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { NULL,
+          .in = { { 4, { 2, 4, 2, 6 } }, { 3, { 2, 6, 2 }, "i32", 0, 4 }, { 3, { 2, 6, 2 } } } },
+        { "egch,gtk,gtk->(gt)h",
+          .in = { { 4, { 3, 2, 8, 2 } }, { 3, { 2, 4, 2 }, "i64", -1, 4 }, { 3, { 2, 4, 2 } } } }),
 };

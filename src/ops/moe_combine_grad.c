@@ -43,12 +43,8 @@ const pl_op pl_op_moe_combine_grad = {
     .types = "f,i,f,f->f,f",
     .flops = flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 4, { 2, 4, 2, 6 } },
-                            { 3, { 2, 6, 2 }, "i32", -1, 5 },
-                            { 3, { 2, 6, 2 } },
-                            { 3, { 2, 6, 6 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 4, { 2, 4, 2, 6 } },
+                                            { 3, { 2, 6, 2 }, "i32", -1, 5 },
+                                            { 3, { 2, 6, 2 } },
+                                            { 3, { 2, 6, 6 } } } }),
 };

@@ -1,8 +1,5 @@
-/* mul: y = a b, one element each; a signature such as "...n,n->...n" repeats the smaller
- * operand. Its gradient is then an einsum, which multiplies and sums at once. */
-#include "graph/op.h"
+/* mul: y = a b. The gradient of a repeated operand is an einsum: it multiplies and sums at once. */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
@@ -13,34 +10,21 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
     }
 }
 
-static double apply(const pl_share *s, const double x[])
+static double mul(double a, double b)
 {
-    (void)s;
-    return x[0] * x[1];
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    return a * b;
 }
 
 const pl_op pl_op_mul = {
     .name = "mul",
-    .sig = "...,...->...",
-    .form = "012 02 12",
+    PL_BINARY(mul),
     .types = "t",
     .linear = "0|1",
-    .elementwise = true,
     .grad = grad,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 } }, { 2, { 4, 7 } } } },
-            { "...n,n->...n", .in = { { 3, { 2, 3, 5 } }, { 1, { 5 } } } },
-            { "m,n->mn", .in = { { 1, { 4 } }, { 1, { 5 } } } },
-            { "a(hd),ah->a(hd); h=2", .in = { { 2, { 3, 6 } }, { 2, { 3, 2 } } } },
-            { "...,->...", .in = { { 2, { 3, 4 } }, { 0, { 0 } } } },
-            { NULL, .in = { { 1, { 8 }, "i64" }, { 1, { 8 }, "i64" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 } }, { 2, { 4, 7 } } } },
+                            { "...n,n->...n", .in = { { 3, { 2, 3, 5 } }, { 1, { 5 } } } },
+                            { "m,n->mn", .in = { { 1, { 4 } }, { 1, { 5 } } } },
+                            { "a(hd),ah->a(hd); h=2", .in = { { 2, { 3, 6 } }, { 2, { 3, 2 } } } },
+                            { "...,->...", .in = { { 2, { 3, 4 } }, { 0, { 0 } } } },
+                            { NULL, .in = { { 1, { 8 }, "i64" }, { 1, { 8 }, "i64" } } }),
 };

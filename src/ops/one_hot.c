@@ -25,9 +25,6 @@ const pl_op pl_op_one_hot = {
     .attrs = "off=0 on=1 to=f32",
     .ref = ref,
     .examples =
-        (const pl_example[]){
-            { "; v=5", .in = { { 2, { 4, 3 }, "i64", -1, 6 } } },
-            { "ab->avb; v=4 off=-1 on=2 to=i32", .in = { { 2, { 4, 3 }, "i32" } } },
-            { 0 },
-        },
+        PL_EXAMPLES({ "; v=5", .in = { { 2, { 4, 3 }, "i64", -1, 6 } } },
+                    { "ab->avb; v=4 off=-1 on=2 to=i32", .in = { { 2, { 4, 3 }, "i32" } } }),
 };

@@ -1,31 +1,14 @@
-/* or: 1 where a or b is not 0, else 0, one element each of u8; a signature such as "...n,n->...n"
- * repeats the smaller operand. */
-#include "graph/op.h"
+/* or: 1 where a or b is not 0, else 0, of u8. */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
-static double apply(const pl_share *s, const double x[])
+static double any(double a, double b)
 {
-    (void)s;
-    return x[0] != 0 || x[1] != 0;
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    return a != 0 || b != 0;
 }
 
 const pl_op pl_op_or = {
     .name = "or",
-    .sig = "...,...->...",
-    .form = "012 02 12",
+    PL_BINARY(any),
     .types = "b",
-    .elementwise = true,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, "u8", 0, 2 }, { 2, { 4, 7 }, "u8", 0, 2 } } },
-            { "...n,n->...n", .in = { { 3, { 2, 3, 5 }, "u8", 0, 2 }, { 1, { 5 }, "u8", 0, 2 } } },
-            { 0 },
-        },
+    .examples = pl_elementwise_logical,
 };

@@ -32,13 +32,9 @@ const pl_op pl_op_pad = {
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; lo=1 hi=2 value=3", .in = { { 2, { 4, 5 } } } },
-            { "ncuy->ncvy; lo=2 mode=reflect", .in = { { 4, { 2, 4, 3, 2 } } } },
-            { "; lo=2 hi=1 mode=edge", .in = { { 2, { 4, 3 } } } },
-            { "un->vn; lo=1 hi=3 mode=wrap", .in = { { 2, { 3, 4 } } } },
-            { "; hi=2 value=7", .in = { { 2, { 4, 3 }, "i64" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ "; lo=1 hi=2 value=3", .in = { { 2, { 4, 5 } } } },
+                            { "ncuy->ncvy; lo=2 mode=reflect", .in = { { 4, { 2, 4, 3, 2 } } } },
+                            { "; lo=2 hi=1 mode=edge", .in = { { 2, { 4, 3 } } } },
+                            { "un->vn; lo=1 hi=3 mode=wrap", .in = { { 2, { 3, 4 } } } },
+                            { "; hi=2 value=7", .in = { { 2, { 4, 3 }, "i64" } } }),
 };

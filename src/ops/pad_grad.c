@@ -3,11 +3,6 @@
 #include "ops/lib/pad.h"
 #include "ops/list.h"
 
-static double flops(const pl_share *s)
-{
-    return (double)pl_shape_count(&s->in[0]);
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     pl_line_scatter(s, in, out, pl_pad_find);
@@ -20,13 +15,9 @@ const pl_op pl_op_pad_grad = {
     .linear = "0",
     .attrs = "lo=0 hi=0 mode=constant",
     .infer = pl_pad_infer,
-    .flops = flops,
+    .flops_per_in = 1,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; u=3 lo=2 hi=1 mode=reflect", .in = { { 2, { 4, 6 } } } },
-            { "vn->un; u=2 lo=2 mode=edge", .in = { { 2, { 4, 4 }, "bf16" } } },
-            { "; u=4 lo=1 hi=1", .in = { { 2, { 4, 6 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ "; u=3 lo=2 hi=1 mode=reflect", .in = { { 2, { 4, 6 } } } },
+                            { "vn->un; u=2 lo=2 mode=edge", .in = { { 2, { 4, 4 }, "bf16" } } },
+                            { "; u=4 lo=1 hi=1", .in = { { 2, { 4, 6 } } } }),
 };

@@ -1,9 +1,6 @@
-/* pow: y = a^b, one element each; a signature such as "...n,n->...n" repeats the smaller operand.
- * Of integers it is cut to one, and 0 where a is 0 and b negative. A negative a needs a whole b,
- * else the answer is NaN. */
-#include "graph/op.h"
+/* pow: y = a^b. Of integers it is cut to one, and 0 where a is 0 and b negative. A negative a needs
+ * a whole b, else the answer is NaN. */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
@@ -16,16 +13,6 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
     }
 }
 
-static double apply(const pl_share *s, const double x[])
-{
-    return pl_elementwise_fit(s, pow(x[0], x[1]));
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
-}
-
 const pl_op pl_op_pow = {
     .name = "pow",
     .sig = "...,...->...",
@@ -34,14 +21,11 @@ const pl_op pl_op_pow = {
     .elementwise = true,
     .grad = grad,
     .each = 40,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL,
-              .in = { { 2, { 4, 7 }, .lo = 0.5, .hi = 2 }, { 2, { 4, 7 }, .lo = -2, .hi = 2 } } },
-            { "...n,n->...n", .in = { { 3, { 2, 3, 5 }, .lo = 0.5, .hi = 2 }, { 1, { 5 } } } },
-            { "n,...n->...n", .in = { { 1, { 5 }, .lo = 0.5, .hi = 2 }, { 3, { 2, 3, 5 } } } },
-            { NULL, .in = { { 1, { 8 }, "i64", -3, 4 }, { 1, { 8 }, "i64", -2, 4 } } },
-            { 0 },
-        },
+    .ref = pl_elementwise_ref_fit,
+    .binary = pow,
+    .examples = PL_EXAMPLES(
+        { NULL, .in = { { 2, { 4, 7 }, .lo = 0.5, .hi = 2 }, { 2, { 4, 7 }, .lo = -2, .hi = 2 } } },
+        { "...n,n->...n", .in = { { 3, { 2, 3, 5 }, .lo = 0.5, .hi = 2 }, { 1, { 5 } } } },
+        { "n,...n->...n", .in = { { 1, { 5 }, .lo = 0.5, .hi = 2 }, { 3, { 2, 3, 5 } } } },
+        { NULL, .in = { { 1, { 8 }, "i64", -3, 4 }, { 1, { 8 }, "i64", -2, 4 } } }),
 };

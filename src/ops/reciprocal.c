@@ -1,37 +1,22 @@
-/* reciprocal: y = 1 / x, one element each; dx = - dy y y. */
-#include "graph/op.h"
+/* reciprocal: y = 1 / x; dx = - dy y y. */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
+
+#include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *one = pl_elementwise_spec(b, n, "{1}->{1}");
-    const char *two = pl_elementwise_spec(b, n, "{1},{1}->{1}");
-    pl_value *part = PL_ADD(b, &pl_op_mul, two, dy[0], n->out[0]);
-    dx[0] = PL_ADD(b, &pl_op_neg, one, PL_ADD(b, &pl_op_mul, two, part, n->out[0]));
+    pl_value *y = n->out[0], *dyy = PL_LIKE(b, n, &pl_op_mul, NULL, dy[0], y);
+    dx[0] = PL_LIKE(b, n, &pl_op_neg, NULL, PL_LIKE(b, n, &pl_op_mul, NULL, dyy, y));
 }
 
-static double apply(const pl_share *s, const double x[])
+static double reciprocal(double x)
 {
-    (void)s;
-    return 1 / x[0];
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    return 1 / x;
 }
 
 const pl_op pl_op_reciprocal = {
     .name = "reciprocal",
-    .sig = "...->...",
-    .elementwise = true,
+    PL_UNARY(reciprocal),
     .grad = grad,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = 0.5, .hi = 2 } } },
-            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16", .lo = 0.5, .hi = 2 } } },
-            { 0 },
-        },
+    .examples = PL_UNARY_EXAMPLES(0.5, 2),
 };

@@ -1,30 +1,14 @@
 /* reduce_min: the least over the letters that the output lacks; by default over the last
  * dimension. Splitting such a letter leaves partial results that combine by the minimum;
  * the gradient is shared evenly by all that are equal to it. */
-#include "graph/op.h"
-#include "graph/walk.h"
-#include "ops/lib/extreme.h"
+#include "ops/lib/reduce.h"
 #include "ops/list.h"
 
 #include <math.h>
 
-static double flops(const pl_share *s)
-{
-    return (double)pl_shape_count(&s->in[0]);
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
-    const pl_node *n = s->node;
-    uint32_t outer = pl_walk_mask(n, 1), inner = pl_walk_mask(n, 0) & ~outer;
-    pl_walk o = pl_walk_new(s, outer), i = pl_walk_new(s, inner);
-    do {
-        double least = INFINITY;
-        pl_walk_to(&i, &o);
-        do least = fmin(least, pl_type_get(n->in[0]->type, in[0], i.at[0]));
-        while (pl_walk_next(&i));
-        pl_type_put(n->out[0]->type, out[0], o.at[1], least);
-    } while (pl_walk_next(&o));
+    pl_reduce_ref(s, in, out, INFINITY, fmin);
 }
 
 /* So that a central difference does not change which one it is. */
@@ -35,15 +19,11 @@ const pl_op pl_op_reduce_min = {
     .sig = "...v->...",
     .types = "t",
     .monoid = PL_MIN,
-    .grad = pl_extreme_grad,
-    .flops = flops,
+    .grad = pl_reduce_grad_extreme,
+    .flops_per_in = 1,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, APART } } },
-            { "abn->n", .in = { { 3, { 2, 3, 5 }, APART } } },
-            { "ab->; a=4", .in = { { 2, { 4, 7 }, APART } } },
-            { "...->", .in = { { 2, { 4, 7 }, "i64", .lo = -9, .hi = 9 } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 }, APART } } },
+                            { "abn->n", .in = { { 3, { 2, 3, 5 }, APART } } },
+                            { "ab->; a=4", .in = { { 2, { 4, 7 }, APART } } },
+                            { "...->", .in = { { 2, { 4, 7 }, "i64", .lo = -9, .hi = 9 } } }),
 };

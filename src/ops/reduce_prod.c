@@ -18,11 +18,6 @@ static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
     return true;
 }
 
-static double flops(const pl_share *s)
-{
-    return (double)pl_shape_count(&s->in[0]);
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
@@ -33,7 +28,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
         pl_walk_to(&i, &o);
         do product *= pl_type_get(n->in[0]->type, in[0], i.at[0]);
         while (pl_walk_next(&i));
-        pl_type_put(n->out[0]->type, out[0], o.at[1], pl_elementwise_fit(s, product));
+        pl_type_put(n->out[0]->type, out[0], o.at[1], pl_elementwise_fit(n->out[0]->type, product));
     } while (pl_walk_next(&o));
 }
 
@@ -43,13 +38,9 @@ const pl_op pl_op_reduce_prod = {
     .types = "t",
     .infer = infer,
     .grad = grad,
-    .flops = flops,
+    .flops_per_in = 1,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = 0.5, .hi = 2 } } },
-            { "abn->n", .in = { { 3, { 2, 3, 6 } } } },
-            { "...->", .in = { { 2, { 4, 3 }, "i64", -3, 4 } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 }, .lo = 0.5, .hi = 2 } } },
+                            { "abn->n", .in = { { 3, { 2, 3, 6 } } } },
+                            { "...->", .in = { { 2, { 4, 3 }, "i64", -3, 4 } } }),
 };

@@ -13,11 +13,6 @@ static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
     return true;
 }
 
-static double flops(const pl_share *s)
-{
-    return 3 * (double)pl_shape_count(&s->in[0]);
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
@@ -49,13 +44,10 @@ const pl_op pl_op_reduce_prod_grad = {
     .form = "02 012",
     .linear = "1",
     .infer = infer,
-    .flops = flops,
+    .flops_per_in = 3,
     .ref = ref,
     .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = 0.5, .hi = 2 }, { 1, { 4 } } } },
-            { "abn,n->abn", .in = { { 3, { 2, 3, 6 } }, { 1, { 6 } } } },
-            { "...,->...", .in = { { 2, { 4, 3 }, "bf16" }, { 0, .type = "bf16" } } },
-            { 0 },
-        },
+        PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 }, .lo = 0.5, .hi = 2 }, { 1, { 4 } } } },
+                    { "abn,n->abn", .in = { { 3, { 2, 3, 6 } }, { 1, { 6 } } } },
+                    { "...,->...", .in = { { 2, { 4, 3 }, "bf16" }, { 0, .type = "bf16" } } }),
 };

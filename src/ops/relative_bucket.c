@@ -77,11 +77,7 @@ const pl_op pl_op_relative_bucket = {
     .infer = infer,
     .flops = pl_move_flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "->qk; q=40 k=40 buckets=8 limit=20", .in = { { 0 } } },
-            { "->qk; q=9 k=40 buckets=12 limit=30 both=0", .in = { { 0 } } },
-            { "->(ab)c; a=3 b=2 c=10 buckets=5 limit=3 to=i64", .in = { { 0 } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ "->qk; q=40 k=40 buckets=8 limit=20", .in = { { 0 } } },
+                            { "->qk; q=9 k=40 buckets=12 limit=30 both=0", .in = { { 0 } } },
+                            { "->(ab)c; a=3 b=2 c=10 buckets=5 limit=3 to=i64", .in = { { 0 } } }),
 };

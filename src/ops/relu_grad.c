@@ -1,29 +1,14 @@
 /* relu_grad: dx = dy where y > 0, else 0, from the output y of relu. */
-#include "graph/op.h"
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
-static double apply(const pl_share *s, const double x[])
+static double relu_grad(double y, double dy)
 {
-    (void)s;
-    return x[0] > 0 ? x[1] : 0;
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    return y > 0 ? dy : 0;
 }
 
 const pl_op pl_op_relu_grad = {
     .name = "relu_grad",
-    .sig = "...,...->...",
-    .linear = "1",
-    .elementwise = true,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 } }, { 2, { 4, 7 } } } },
-            { NULL, .in = { { 2, { 3, 5 }, "bf16" }, { 2, { 3, 5 }, "bf16" } } },
-            { 0 },
-        },
+    PL_UNARY_GRAD(relu_grad),
+    .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 } }, { 2, { 4, 7 } } } },
+                            { NULL, .in = { { 2, { 3, 5 }, "bf16" }, { 2, { 3, 5 }, "bf16" } } }),
 };

@@ -67,13 +67,9 @@ const pl_op pl_op_reshape = {
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "bs(hd)->bshd; h=2", .in = { { 3, { 2, 3, 8 } } } },
-            { "(bs)h->bsh; b=4", .in = { { 2, { 12, 5 } } } },
-            { "b(sh)d->(bs)(hd); s=3", .in = { { 3, { 2, 6, 4 } } } },
-            { "bus->bsw", .in = { { 3, { 2, 1, 6 } } } },
-            { "bshd->(bshd)", .in = { { 4, { 2, 2, 3, 2 }, "i64" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ "bs(hd)->bshd; h=2", .in = { { 3, { 2, 3, 8 } } } },
+                            { "(bs)h->bsh; b=4", .in = { { 2, { 12, 5 } } } },
+                            { "b(sh)d->(bs)(hd); s=3", .in = { { 3, { 2, 6, 4 } } } },
+                            { "bus->bsw", .in = { { 3, { 2, 1, 6 } } } },
+                            { "bshd->(bshd)", .in = { { 4, { 2, 2, 3, 2 }, "i64" } } }),
 };

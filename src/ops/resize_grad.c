@@ -24,11 +24,8 @@ const pl_op pl_op_resize_grad = {
     .grad = grad,
     .ref = ref,
     .examples =
-        (const pl_example[]){
-            { "; u=5 scale=2", .in = { { 2, { 4, 10 } } } },
-            { "vn->un; u=4 mode=linear", .in = { { 2, { 7, 4 } } } },
-            { "; u=7 mode=linear coords=align_corners", .in = { { 2, { 4, 3 }, "bf16" } } },
-            { "; u=8 mode=cubic antialias=1", .in = { { 2, { 4, 3 } } } },
-            { 0 },
-        },
+        PL_EXAMPLES({ "; u=5 scale=2", .in = { { 2, { 4, 10 } } } },
+                    { "vn->un; u=4 mode=linear", .in = { { 2, { 7, 4 } } } },
+                    { "; u=7 mode=linear coords=align_corners", .in = { { 2, { 4, 3 }, "bf16" } } },
+                    { "; u=8 mode=cubic antialias=1", .in = { { 2, { 4, 3 } } } }),
 };

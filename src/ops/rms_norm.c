@@ -25,11 +25,6 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
     for (int i = 0; g && i < 2; i++) dx[i] = g->out[i];
 }
 
-static double flops(const pl_share *s)
-{
-    return 4.0 * (double)pl_shape_count(&s->out[0]); /* square and sum 2, times rstd, times scale */
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
@@ -65,15 +60,12 @@ const pl_op pl_op_rms_norm = {
     .attrs = "eps=1e-6 offset=0",
     .elementwise = true,
     .grad = grad,
-    .flops = flops,
+    .flops_per_out = 4, /* square and sum 2, times rstd, times scale */
     .ref = ref,
     .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 8 } }, { 1, { 8 } } }, build },
-            { NULL, .in = { { 3, { 2, 3, 5 } }, { 1, { 5 } } }, build },
-            { "bhs,h->bhs,bs; eps=0.1", .in = { { 3, { 2, 5, 3 } }, { 1, { 5 } } }, build },
-            { NULL, .in = { { 2, { 4, 8 }, "bf16" }, { 1, { 8 }, "bf16" } }, build },
-            { "; offset=1", .in = { { 2, { 4, 8 } }, { 1, { 8 } } }, build },
-            { 0 },
-        },
+        PL_EXAMPLES({ NULL, .in = { { 2, { 4, 8 } }, { 1, { 8 } } }, build },
+                    { NULL, .in = { { 3, { 2, 3, 5 } }, { 1, { 5 } } }, build },
+                    { "bhs,h->bhs,bs; eps=0.1", .in = { { 3, { 2, 5, 3 } }, { 1, { 5 } } }, build },
+                    { NULL, .in = { { 2, { 4, 8 }, "bf16" }, { 1, { 8 }, "bf16" } }, build },
+                    { "; offset=1", .in = { { 2, { 4, 8 } }, { 1, { 8 } } }, build }),
 };

@@ -9,11 +9,6 @@
 
 enum { X, RSTD, SCALE, DY };
 
-static double flops(const pl_share *s)
-{
-    return 9.0 * (double)pl_shape_count(&s->out[0]); /* hat 1, g 1, mean 2, dx 3, dscale 2 */
-}
-
 static double hat_at(const pl_walk *w, const void *const in[])
 {
     return pl_element_get(w, in, X) * pl_element_get(w, in, RSTD);
@@ -65,17 +60,12 @@ const pl_op pl_op_rms_norm_grad = {
     .types = "fFff>ff",
     .attrs = "offset=0",
     .elementwise = true,
-    .flops = flops,
+    .flops_per_out = 9, /* hat 1, g 1, mean 2, dx 3, dscale 2 */
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 8 } }, { 1, { 4 } }, { 1, { 8 } }, { 2, { 4, 8 } } } },
-            { NULL,
-              .in = { { 3, { 2, 3, 5 } }, { 2, { 2, 3 } }, { 1, { 5 } }, { 3, { 2, 3, 5 } } } },
-            { "; offset=1",
-              .in = { { 2, { 4, 8 } }, { 1, { 4 } }, { 1, { 8 } }, { 2, { 4, 8 } } } },
-            { "bhs,bs,h,bhs->bhs,h",
-              .in = { { 3, { 2, 5, 3 } }, { 2, { 2, 3 } }, { 1, { 5 } }, { 3, { 2, 5, 3 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { NULL, .in = { { 2, { 4, 8 } }, { 1, { 4 } }, { 1, { 8 } }, { 2, { 4, 8 } } } },
+        { NULL, .in = { { 3, { 2, 3, 5 } }, { 2, { 2, 3 } }, { 1, { 5 } }, { 3, { 2, 3, 5 } } } },
+        { "; offset=1", .in = { { 2, { 4, 8 } }, { 1, { 4 } }, { 1, { 8 } }, { 2, { 4, 8 } } } },
+        { "bhs,bs,h,bhs->bhs,h",
+          .in = { { 3, { 2, 5, 3 } }, { 2, { 2, 3 } }, { 1, { 5 } }, { 3, { 2, 5, 3 } } } }),
 };

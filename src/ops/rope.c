@@ -77,11 +77,6 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
     dx[0] = PL_ADD(b, &pl_op_rope, pl_spec(b, n, spec), dy[0]);
 }
 
-static double flops(const pl_share *s)
-{
-    return 3.0 * (double)pl_shape_count(&s->out[0]); /* two products and a sum per number */
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
@@ -120,19 +115,16 @@ const pl_op pl_op_rope = {
     .elementwise = true,
     .infer = infer,
     .grad = grad,
-    .flops = flops,
+    .flops_per_out = 3, /* two products and a sum per number */
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 3, { 4, 3, 6 } } } },
-            { "bshd->bshd; base=100", .in = { { 4, { 2, 4, 3, 4 } } } },
-            { "bsgrd->bsgrd; base=500000 inverse=1", .in = { { 5, { 2, 3, 2, 2, 4 } } } },
-            { "(bs)(hd)->(bs)(hd); h=2 b=2", .in = { { 2, { 6, 8 } } } },
-            { "sd->sd", .in = { { 2, { 4, 8 }, "bf16" } } },
-            { "; part=4 scale=1.5 factor=2,3", .in = { { 3, { 2, 4, 6 } } } },
-            { "sd->sd; base=20 factor=4 scaling=llama3 original=9", .in = { { 2, { 5, 8 } } } },
-            { "shd->shd; base=20 factor=4 scaling=yarn high=3 original=60 truncate=0 scale=1.1",
-              .in = { { 3, { 5, 2, 8 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { NULL, .in = { { 3, { 4, 3, 6 } } } },
+        { "bshd->bshd; base=100", .in = { { 4, { 2, 4, 3, 4 } } } },
+        { "bsgrd->bsgrd; base=500000 inverse=1", .in = { { 5, { 2, 3, 2, 2, 4 } } } },
+        { "(bs)(hd)->(bs)(hd); h=2 b=2", .in = { { 2, { 6, 8 } } } },
+        { "sd->sd", .in = { { 2, { 4, 8 }, "bf16" } } },
+        { "; part=4 scale=1.5 factor=2,3", .in = { { 3, { 2, 4, 6 } } } },
+        { "sd->sd; base=20 factor=4 scaling=llama3 original=9", .in = { { 2, { 5, 8 } } } },
+        { "shd->shd; base=20 factor=4 scaling=yarn high=3 original=60 truncate=0 scale=1.1",
+          .in = { { 3, { 5, 2, 8 } } } }),
 };

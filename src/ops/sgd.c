@@ -15,11 +15,6 @@ static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
                       decay);
 }
 
-static double flops(const pl_share *s)
-{
-    return 7.0 * (double)pl_shape_count(&s->out[0]);
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
@@ -44,20 +39,11 @@ const pl_op pl_op_sgd = {
     .types = "F,f,F,F,F->F,F",
     .attrs = "momentum=0 decay=0 nesterov=0",
     .infer = infer,
-    .flops = flops,
+    .flops_per_out = 7,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 6 } },
-                            { 2, { 4, 6 } },
-                            { 2, { 4, 6 } },
-                            { 0, { 0 } },
-                            { 0, { 0 } } } },
-            { "; momentum=0.9 decay=0.1 nesterov=1", .in = { { 1, { 6 } },
-                                                             { 1, { 6 }, "bf16" },
-                                                             { 1, { 6 } },
-                                                             { 0, { 0 } },
-                                                             { 0, { 0 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { NULL,
+          .in = { { 2, { 4, 6 } }, { 2, { 4, 6 } }, { 2, { 4, 6 } }, { 0, { 0 } }, { 0, { 0 } } } },
+        { "; momentum=0.9 decay=0.1 nesterov=1",
+          .in = { { 1, { 6 } }, { 1, { 6 }, "bf16" }, { 1, { 6 } }, { 0, { 0 } }, { 0, { 0 } } } }),
 };

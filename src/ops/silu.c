@@ -1,39 +1,23 @@
-/* silu: y = x / (1 + e^-x), one element each (also called swish).
+/* silu: y = x / (1 + e^-x), also called swish.
  * Source: Elfwing et al., "Sigmoid-weighted linear units", Neural Networks 107, 2018. */
-#include "graph/op.h"
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *spec = pl_elementwise_spec(b, n, "{1},{1}->{1}");
-    dx[0] = PL_ADD(b, &pl_op_silu_grad, spec, n->in[0], dy[0]);
+    dx[0] = PL_LIKE(b, n, &pl_op_silu_grad, NULL, n->in[0], dy[0]);
 }
 
-static double apply(const pl_share *s, const double x[])
+static double silu(double x)
 {
-    (void)s;
-    return x[0] / (1 + exp(-x[0]));
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    return x / (1 + exp(-x));
 }
 
 const pl_op pl_op_silu = {
     .name = "silu",
-    .sig = "...->...",
-    .elementwise = true,
+    PL_UNARY(silu),
     .grad = grad,
     .each = 24,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = -4, .hi = 4 } } },
-            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16", .lo = -4, .hi = 4 } } },
-            { 0 },
-        },
+    .examples = PL_UNARY_EXAMPLES(-4, 4),
 };

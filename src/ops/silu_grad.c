@@ -1,33 +1,18 @@
 /* silu_grad: dx = dy s (1 + x (1 - s)) with s = 1 / (1 + e^-x), from the input x of silu. */
-#include "graph/op.h"
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
-static double apply(const pl_share *s, const double x[])
+static double silu_grad(double x, double dy)
 {
-    double g = 1 / (1 + exp(-x[0]));
-    (void)s;
-    return x[1] * g * (1 + x[0] * (1 - g));
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    double s = 1 / (1 + exp(-x));
+    return dy * s * (1 + x * (1 - s));
 }
 
 const pl_op pl_op_silu_grad = {
     .name = "silu_grad",
-    .sig = "...,...->...",
-    .linear = "1",
-    .elementwise = true,
+    PL_UNARY_GRAD(silu_grad),
     .each = 32,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = -4, .hi = 4 }, { 2, { 4, 7 } } } },
-            { NULL, .in = { { 2, { 3, 5 }, "bf16" }, { 2, { 3, 5 }, "bf16" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 }, .lo = -4, .hi = 4 }, { 2, { 4, 7 } } } },
+                            { NULL, .in = { { 2, { 3, 5 }, "bf16" }, { 2, { 3, 5 }, "bf16" } } }),
 };

@@ -1,39 +1,17 @@
-/* sin: y = sin x, one element each, x in radians; dx = dy cos x. */
-#include "graph/op.h"
+/* sin: y = sin x, x in radians; dx = dy cos x. */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *one = pl_elementwise_spec(b, n, "{1}->{1}");
-    const char *two = pl_elementwise_spec(b, n, "{1},{1}->{1}");
-    dx[0] = PL_ADD(b, &pl_op_mul, two, dy[0], PL_ADD(b, &pl_op_cos, one, n->in[0]));
-}
-
-static double apply(const pl_share *s, const double x[])
-{
-    (void)s;
-    return sin(x[0]);
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    dx[0] = PL_LIKE(b, n, &pl_op_mul, NULL, dy[0], PL_LIKE(b, n, &pl_op_cos, NULL, n->in[0]));
 }
 
 const pl_op pl_op_sin = {
     .name = "sin",
-    .sig = "...->...",
-    .elementwise = true,
+    PL_UNARY(sin),
     .grad = grad,
     .each = 20,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = -4, .hi = 4 } } },
-            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16", .lo = -4, .hi = 4 } } },
-            { 0 },
-        },
+    .examples = PL_UNARY_EXAMPLES(-4, 4),
 };

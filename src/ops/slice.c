@@ -34,11 +34,7 @@ const pl_op pl_op_slice = {
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; at=2 u=3", .in = { { 2, { 4, 8 } } } },
-            { "bs(vhd)->bs(uhd); v=3 u=1 at=1 h=2", .in = { { 3, { 2, 3, 12 } } } },
-            { "vn->un; u=2", .in = { { 2, { 5, 4 }, "i64" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ "; at=2 u=3", .in = { { 2, { 4, 8 } } } },
+                            { "bs(vhd)->bs(uhd); v=3 u=1 at=1 h=2", .in = { { 3, { 2, 3, 12 } } } },
+                            { "vn->un; u=2", .in = { { 2, { 5, 4 }, "i64" } } }),
 };

@@ -34,10 +34,6 @@ const pl_op pl_op_slice_grad = {
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; at=2 v=8", .in = { { 2, { 4, 3 } } } },
-            { "bs(uhd)->bs(vhd); v=3 u=1 at=1 h=2", .in = { { 3, { 2, 3, 4 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ "; at=2 v=8", .in = { { 2, { 4, 3 } } } },
+                            { "bs(uhd)->bs(vhd); v=3 u=1 at=1 h=2", .in = { { 3, { 2, 3, 4 } } } }),
 };

@@ -37,11 +37,6 @@ static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
                                 (long long)window, (long long)q, (long long)v);
 }
 
-static double flops(const pl_share *s)
-{
-    return 5.0 * (double)pl_shape_count(&s->out[0]); /* max, sub, exp, sum, div */
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
@@ -77,15 +72,11 @@ const pl_op pl_op_softmax = {
     .elementwise = true,
     .infer = infer,
     .grad = grad,
-    .flops = flops,
+    .flops_per_out = 5, /* max, sub, exp, sum, div */
     .each = 50,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 8 } } } },
-            { "; scale=0.5 causal=1", .in = { { 3, { 2, 6, 6 } } } },
-            { "; scale=0.5 causal=1 window=3", .in = { { 3, { 2, 6, 6 } } } },
-            { "b(hq)v->b(hq)v; h=2", .in = { { 3, { 2, 6, 4 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 8 } } } },
+                            { "; scale=0.5 causal=1", .in = { { 3, { 2, 6, 6 } } } },
+                            { "; scale=0.5 causal=1 window=3", .in = { { 3, { 2, 6, 6 } } } },
+                            { "b(hq)v->b(hq)v; h=2", .in = { { 3, { 2, 6, 4 } } } }),
 };

@@ -4,11 +4,6 @@
 #include "ops/lib/softmax.h"
 #include "ops/list.h"
 
-static double flops(const pl_share *s)
-{
-    return 4.0 * (double)pl_shape_count(&s->out[0]);
-}
-
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     pl_type t = s->node->out[0]->type;
@@ -32,11 +27,8 @@ const pl_op pl_op_softmax_grad = {
     .attrs = "scale=1",
     .elementwise = true,
     .infer = pl_softmax_infer,
-    .flops = flops,
+    .flops_per_out = 4,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; scale=0.5", .in = { { 2, { 4, 8 }, .lo = 0, .hi = 1 }, { 2, { 4, 8 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { "; scale=0.5", .in = { { 2, { 4, 8 }, .lo = 0, .hi = 1 }, { 2, { 4, 8 } } } }),
 };

@@ -1,39 +1,22 @@
-/* softplus: y = ln(1 + e^x), one element each; dx = dy sigmoid(x). */
-#include "graph/op.h"
+/* softplus: y = ln(1 + e^x); dx = dy sigmoid(x). */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *one = pl_elementwise_spec(b, n, "{1}->{1}");
-    const char *two = pl_elementwise_spec(b, n, "{1},{1}->{1}");
-    dx[0] = PL_ADD(b, &pl_op_mul, two, dy[0], PL_ADD(b, &pl_op_sigmoid, one, n->in[0]));
+    dx[0] = PL_LIKE(b, n, &pl_op_mul, NULL, dy[0], PL_LIKE(b, n, &pl_op_sigmoid, NULL, n->in[0]));
 }
 
-static double apply(const pl_share *s, const double x[])
+static double softplus(double x)
 {
-    (void)s;
-    return fmax(x[0], 0) + log1p(exp(-fabs(x[0]))); /* e^x alone would overflow */
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    return fmax(x, 0) + log1p(exp(-fabs(x))); /* e^x alone would overflow */
 }
 
 const pl_op pl_op_softplus = {
     .name = "softplus",
-    .sig = "...->...",
-    .elementwise = true,
+    PL_UNARY(softplus),
     .grad = grad,
     .each = 36,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = -3, .hi = 3 } } },
-            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16", .lo = -3, .hi = 3 } } },
-            { 0 },
-        },
+    .examples = PL_UNARY_EXAMPLES(-3, 3),
 };

@@ -1,38 +1,23 @@
-/* softsign: y = x / (1 + |x|), one element each. */
-#include "graph/op.h"
+/* softsign: y = x / (1 + |x|). */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *two = pl_elementwise_spec(b, n, "{1},{1}->{1}");
-    dx[0] = PL_ADD(b, &pl_op_softsign_grad, two, n->in[0], dy[0]);
+    dx[0] = PL_LIKE(b, n, &pl_op_softsign_grad, NULL, n->in[0], dy[0]);
 }
 
-static double apply(const pl_share *s, const double x[])
+static double softsign(double x)
 {
-    (void)s;
-    return x[0] / (1 + fabs(x[0]));
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    return x / (1 + fabs(x));
 }
 
 const pl_op pl_op_softsign = {
     .name = "softsign",
-    .sig = "...->...",
-    .elementwise = true,
+    PL_UNARY(softsign),
     .grad = grad,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = 0.1, .hi = 2 } } },
-            { NULL, .in = { { 2, { 4, 7 }, .lo = -2, .hi = -0.1 } } },
-            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16", .lo = 0.1, .hi = 2 } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 }, .lo = 0.1, .hi = 2 } } },
+                            { NULL, .in = { { 2, { 4, 7 }, .lo = -2, .hi = -0.1 } } },
+                            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16", .lo = 0.1, .hi = 2 } } }),
 };

@@ -43,13 +43,9 @@ const pl_op pl_op_split = {
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "...v->...a,...b; a=3", .in = { { 2, { 4, 8 } } } },
-            { "bs(vhd)->bshd,bshd,bshd; v=3 h=2", .in = { { 3, { 2, 3, 12 } } } },
-            { "(vh)n->hn,hn", .in = { { 2, { 6, 2 } } } },
-            { "vn->an,bn,n; a=2", .in = { { 2, { 6, 4 } } } },
-            { "...v->...a,...a", .in = { { 2, { 2, 6 }, "i64" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ "...v->...a,...b; a=3", .in = { { 2, { 4, 8 } } } },
+                            { "bs(vhd)->bshd,bshd,bshd; v=3 h=2", .in = { { 3, { 2, 3, 12 } } } },
+                            { "(vh)n->hn,hn", .in = { { 2, { 6, 2 } } } },
+                            { "vn->an,bn,n; a=2", .in = { { 2, { 6, 4 } } } },
+                            { "...v->...a,...a", .in = { { 2, { 2, 6 }, "i64" } } }),
 };

@@ -1,38 +1,17 @@
-/* sqrt: y = sqrt(x), one element each; dx = dy / (2 y). */
-#include "graph/op.h"
+/* sqrt: y = sqrt(x); dx = dy / (2 y). */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    pl_value *half =
-        PL_ADD(b, &pl_op_scale, pl_elementwise_spec(b, n, "{1}->{1}; value=0.5"), dy[0]);
-    dx[0] = PL_ADD(b, &pl_op_div, pl_elementwise_spec(b, n, "{1},{1}->{1}"), half, n->out[0]);
-}
-
-static double apply(const pl_share *s, const double x[])
-{
-    (void)s;
-    return sqrt(x[0]);
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    pl_value *half = PL_LIKE(b, n, &pl_op_scale, "value=0.5", dy[0]);
+    dx[0] = PL_LIKE(b, n, &pl_op_div, NULL, half, n->out[0]);
 }
 
 const pl_op pl_op_sqrt = {
     .name = "sqrt",
-    .sig = "...->...",
-    .elementwise = true,
+    PL_UNARY(sqrt),
     .grad = grad,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = 0.5, .hi = 3 } } },
-            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16", .lo = 0.5, .hi = 3 } } },
-            { 0 },
-        },
+    .examples = PL_UNARY_EXAMPLES(0.5, 3),
 };

@@ -1,39 +1,18 @@
-/* tan: y = tan x, one element each, x in radians; dx = dy + dy y y. */
-#include "graph/op.h"
+/* tan: y = tan x, x in radians; dx = dy + dy y y. */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *two = pl_elementwise_spec(b, n, "{1},{1}->{1}");
-    pl_value *part = PL_ADD(b, &pl_op_mul, two, dy[0], n->out[0]);
-    dx[0] = PL_ADD(b, &pl_op_add, two, dy[0], PL_ADD(b, &pl_op_mul, two, part, n->out[0]));
-}
-
-static double apply(const pl_share *s, const double x[])
-{
-    (void)s;
-    return tan(x[0]);
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    pl_value *y = n->out[0], *dyy = PL_LIKE(b, n, &pl_op_mul, NULL, dy[0], y);
+    dx[0] = PL_LIKE(b, n, &pl_op_add, NULL, dy[0], PL_LIKE(b, n, &pl_op_mul, NULL, dyy, y));
 }
 
 const pl_op pl_op_tan = {
     .name = "tan",
-    .sig = "...->...",
-    .elementwise = true,
+    PL_UNARY(tan),
     .grad = grad,
     .each = 24,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 } } } },
-            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16" } } },
-            { 0 },
-        },
+    .examples = PL_UNARY_EXAMPLES(-1, 1),
 };

@@ -1,40 +1,18 @@
-/* tanh: y = tanh(x), one element each; dx = dy - dy y y. */
-#include "graph/op.h"
+/* tanh: y = tanh(x); dx = dy - dy y y. */
 #include "ops/lib/elementwise.h"
-#include "ops/list.h"
 
 #include <math.h>
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
 {
-    const char *spec = pl_elementwise_spec(b, n, "{1},{1}->{1}");
-    pl_value *y = n->out[0];
-    pl_value *dyyy = PL_ADD(b, &pl_op_mul, spec, PL_ADD(b, &pl_op_mul, spec, dy[0], y), y);
-    dx[0] = PL_ADD(b, &pl_op_sub, spec, dy[0], dyyy);
-}
-
-static double apply(const pl_share *s, const double x[])
-{
-    (void)s;
-    return tanh(x[0]);
-}
-
-static void ref(const pl_share *s, const void *const in[], void *const out[])
-{
-    pl_elementwise_ref(s, in, out, apply);
+    pl_value *y = n->out[0], *dyy = PL_LIKE(b, n, &pl_op_mul, NULL, dy[0], y);
+    dx[0] = PL_LIKE(b, n, &pl_op_sub, NULL, dy[0], PL_LIKE(b, n, &pl_op_mul, NULL, dyy, y));
 }
 
 const pl_op pl_op_tanh = {
     .name = "tanh",
-    .sig = "...->...",
-    .elementwise = true,
+    PL_UNARY(tanh),
     .grad = grad,
     .each = 38,
-    .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, .lo = -3, .hi = 3 } } },
-            { "ab->ab", .in = { { 2, { 3, 5 }, "bf16", .lo = -3, .hi = 3 } } },
-            { 0 },
-        },
+    .examples = PL_UNARY_EXAMPLES(-3, 3),
 };

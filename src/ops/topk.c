@@ -57,10 +57,6 @@ const pl_op pl_op_topk = {
     .grad = grad,
     .flops = flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "; k=2", .in = { { 3, { 2, 3, 6 } } } },
-            { "en->nk,nk; k=3", .in = { { 2, { 3, 4 } } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ "; k=2", .in = { { 3, { 2, 3, 6 } } } },
+                            { "en->nk,nk; k=3", .in = { { 2, { 3, 4 } } } }),
 };

@@ -25,12 +25,8 @@ const pl_op pl_op_transpose = {
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { "mn->nm", .in = { { 2, { 4, 6 } } } },
-            { "bs(hd)->bhsd; h=2", .in = { { 3, { 2, 3, 8 } } } },
-            { "bs(hd)->(bh)sd; h=2", .in = { { 3, { 2, 3, 8 } } } },
-            { "(ab)...->(ba)...; a=2", .in = { { 3, { 6, 2, 3 }, "i64" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ "mn->nm", .in = { { 2, { 4, 6 } } } },
+                            { "bs(hd)->bhsd; h=2", .in = { { 3, { 2, 3, 8 } } } },
+                            { "bs(hd)->(bh)sd; h=2", .in = { { 3, { 2, 3, 8 } } } },
+                            { "(ab)...->(ba)...; a=2", .in = { { 3, { 6, 2, 3 }, "i64" } } }),
 };

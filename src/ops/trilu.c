@@ -59,11 +59,7 @@ const pl_op pl_op_trilu = {
     .grad = grad,
     .flops = pl_move_flops,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 3, { 4, 4, 5 } } } },
-            { "; upper=0 diagonal=-1", .in = { { 2, { 5, 4 } } } },
-            { "qkn->qkn; diagonal=2", .in = { { 3, { 3, 5, 4 }, "u8" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES({ NULL, .in = { { 3, { 4, 4, 5 } } } },
+                            { "; upper=0 diagonal=-1", .in = { { 2, { 5, 4 } } } },
+                            { "qkn->qkn; diagonal=2", .in = { { 3, { 3, 5, 4 }, "u8" } } }),
 };

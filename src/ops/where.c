@@ -38,12 +38,9 @@ const pl_op pl_op_where = {
     .elementwise = true,
     .grad = grad,
     .ref = ref,
-    .examples =
-        (const pl_example[]){
-            { NULL, .in = { { 2, { 4, 7 }, TRUTH }, { 2, { 4, 7 } }, { 2, { 4, 7 } } } },
-            { "sk,bsk,->bsk", .in = { { 2, { 4, 3 }, TRUTH }, { 3, { 2, 4, 3 } }, { 0 } } },
-            { "bk,sk,bs->bsk", .in = { { 2, { 2, 3 }, TRUTH }, { 2, { 4, 3 } }, { 2, { 2, 4 } } } },
-            { "n,,n->n", .in = { { 1, { 6 }, TRUTH }, { 0, .type = "i64" }, { 1, { 6 }, "i64" } } },
-            { 0 },
-        },
+    .examples = PL_EXAMPLES(
+        { NULL, .in = { { 2, { 4, 7 }, TRUTH }, { 2, { 4, 7 } }, { 2, { 4, 7 } } } },
+        { "sk,bsk,->bsk", .in = { { 2, { 4, 3 }, TRUTH }, { 3, { 2, 4, 3 } }, { 0 } } },
+        { "bk,sk,bs->bsk", .in = { { 2, { 2, 3 }, TRUTH }, { 2, { 4, 3 } }, { 2, { 2, 4 } } } },
+        { "n,,n->n", .in = { { 1, { 6 }, TRUTH }, { 0, .type = "i64" }, { 1, { 6 }, "i64" } } }),
 };

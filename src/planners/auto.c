@@ -89,7 +89,7 @@ double pl_auto_seconds(const pl_auto *x)
 static bool search_mesh(const pl_auto *x, pl_auto_mesh *m, double cap, pl_arena *out, pl_err *err)
 {
     pl_answer a;
-    m->fits = x->method ? pl_baseline_run(x->method, m->tables, cap, out, &a, err)
+    m->fits = x->method ? pl_planner_run(x->method, m->tables, cap, out, &a, err)
                         : pl_tables_min(m->tables, cap, x->tied, NULL, out, &a, err);
     if (!m->fits) return false;
     m->answer = a;

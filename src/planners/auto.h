@@ -12,7 +12,7 @@ typedef struct pl_watch {
 typedef struct pl_auto_options {
     double memory;    /* bytes of a device that a plan may take; 0: no limit                     */
     bool tied;        /* equal blocks are planned alike (-O1)                                    */
-    const pl_baseline *method; /* a published search instead; NULL: exact, or tied               */
+    const pl_planner *method; /* a published search instead; NULL: exact, or tied               */
     int axes;         /* of a mesh at most; 0: 2, or as many as the cluster has levels           */
     const pl_watch *watch; /* NULL: nobody looks                                                 */
 } pl_auto_options;
@@ -37,7 +37,7 @@ typedef struct pl_auto {
     pl_auto_mesh *mesh;     /* [n], of which best was taken                                      */
     pl_fold fold;
     bool tied;
-    const pl_baseline *method;
+    const pl_planner *method;
     const pl_watch *watch;
     double cap;             /* bytes of a device that the last search kept to; INFINITY: none    */
     double fold_seconds, tables_seconds, search_seconds; /* what each took, of all meshes        */

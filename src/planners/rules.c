@@ -1,6 +1,6 @@
 #include "planners/rules.h"
 
-unsigned pl_baseline_rules_axes(const pl_mesh *m)
+unsigned pl_rules_axes(const pl_mesh *m)
 {
     unsigned axes = 0;
     for (int a = 0; a < m->n; a++)
@@ -9,13 +9,13 @@ unsigned pl_baseline_rules_axes(const pl_mesh *m)
 }
 
 /* What a value of a node's variable is, or NULL: it is a placement. */
-static const pl_choice *choice_of(const pl_baseline_space *s, int var, int value)
+static const pl_choice *choice_of(const pl_space *s, int var, int value)
 {
     const pl_var *v = s->var[var];
     return v->kind == PL_VAR_NODE ? &s->t->domain[v->id]->choice[value] : NULL;
 }
 
-static const pl_placement *spot_of(const pl_baseline_space *s, int var, int value)
+static const pl_placement *spot_of(const pl_space *s, int var, int value)
 {
     return &s->t->spot[s->var[var]->id].at[value];
 }
@@ -26,10 +26,10 @@ static unsigned axes_of(const pl_choice *c, const pl_mesh *m)
     unsigned axes = 0;
     for (int a = 0; a < m->n; a++)
         if (c->factor[a] >= 0) axes |= 1u << a;
-    return axes & pl_baseline_rules_axes(m);
+    return axes & pl_rules_axes(m);
 }
 
-bool pl_baseline_rules_plain(const pl_baseline_space *s, int var, int value, const void *with)
+bool pl_rules_plain(const pl_space *s, int var, int value, const void *with)
 {
     const pl_choice *c = choice_of(s, var, value);
     (void)with;
@@ -39,14 +39,14 @@ bool pl_baseline_rules_plain(const pl_baseline_space *s, int var, int value, con
     return true;
 }
 
-bool pl_baseline_rules_copied(const pl_baseline_space *s, int var, int value, const void *with)
+bool pl_rules_copied(const pl_space *s, int var, int value, const void *with)
 {
     const pl_choice *c = choice_of(s, var, value);
-    if (!pl_baseline_rules_plain(s, var, value, with)) return false;
+    if (!pl_rules_plain(s, var, value, with)) return false;
     return c ? !axes_of(c, s->t->mesh) : !spot_of(s, var, value)->n;
 }
 
-bool pl_baseline_rules_split(const pl_baseline_space *s, int var, int value, const void *with)
+bool pl_rules_split(const pl_space *s, int var, int value, const void *with)
 {
     const pl_choice *c = choice_of(s, var, value);
     unsigned axes = *(const unsigned *)with;
@@ -66,7 +66,7 @@ static bool is_in_order(const pl_choice *c, const pl_mesh *m)
 
 static bool is_uniform_choice(const pl_choice *c, const pl_mesh *m)
 {
-    unsigned axes = pl_baseline_rules_axes(m);
+    unsigned axes = pl_rules_axes(m);
     int factor = PL_COPIED;
     bool first = true;
     for (int a = 0; a < m->n; a++) {
@@ -85,19 +85,19 @@ static bool is_uniform_spot(const pl_placement *p, const pl_mesh *m)
         if (a->dim != b->dim || a->size != b->size || a->unit != b->unit || a->axis > b->axis)
             return false;
     }
-    return pl_placement_axes(p) == pl_baseline_rules_axes(m);
+    return pl_placement_axes(p) == pl_rules_axes(m);
 }
 
-bool pl_baseline_rules_uniform(const pl_baseline_space *s, int var, int value, const void *with)
+bool pl_rules_uniform(const pl_space *s, int var, int value, const void *with)
 {
     const pl_choice *c = choice_of(s, var, value);
-    if (pl_baseline_rules_copied(s, var, value, with)) return true;
-    return pl_baseline_rules_plain(s, var, value, with) &&
+    if (pl_rules_copied(s, var, value, with)) return true;
+    return pl_rules_plain(s, var, value, with) &&
            (c ? is_uniform_choice(c, s->t->mesh)
               : is_uniform_spot(spot_of(s, var, value), s->t->mesh));
 }
 
-bool pl_baseline_rules_unsummed(const pl_baseline_space *s, int var, int value, const void *with)
+bool pl_rules_unsummed(const pl_space *s, int var, int value, const void *with)
 {
     const pl_choice *c = choice_of(s, var, value);
     (void)with;
@@ -108,7 +108,7 @@ bool pl_baseline_rules_unsummed(const pl_baseline_space *s, int var, int value, 
     return true;
 }
 
-bool pl_baseline_rules_rows(const pl_baseline_space *s, int var, int value, const void *with)
+bool pl_rules_rows(const pl_space *s, int var, int value, const void *with)
 {
     const pl_choice *c = choice_of(s, var, value);
     pl_placement p;
@@ -121,13 +121,13 @@ bool pl_baseline_rules_rows(const pl_baseline_space *s, int var, int value, cons
     }
     for (int k = 0; k < p.n; k++)
         if (p.split[k].dim) return false;
-    return pl_placement_axes(&p) == pl_baseline_rules_axes(s->t->mesh);
+    return pl_placement_axes(&p) == pl_rules_axes(s->t->mesh);
 }
 
 /* -- one axis after the other ------------------------------------------------------------------ */
 
 /* Axes of the same factor stand as in what was fixed; the new one comes last, or anywhere. */
-static bool keeps_order(const pl_choice *c, const pl_choice *fixed, const pl_baseline_step *x)
+static bool keeps_order(const pl_choice *c, const pl_choice *fixed, const pl_rules_step *x)
 {
     for (int a = 0; a <= x->axis; a++)
         for (int b = 0; b < a; b++) {
@@ -140,7 +140,7 @@ static bool keeps_order(const pl_choice *c, const pl_choice *fixed, const pl_bas
 }
 
 static bool extends_choice(const pl_choice *c, const pl_choice *fixed, const pl_mesh *m,
-                           const pl_baseline_step *x)
+                           const pl_rules_step *x)
 {
     for (int a = 0; a < m->n; a++) {
         int like = a < x->axis ? fixed->factor[a] : PL_COPIED;
@@ -165,7 +165,7 @@ static bool is_around(const pl_placement *p, int k, const pl_placement *fixed)
 
 /* Without the axis it is what was fixed. */
 static bool extends_spot(const pl_placement *p, const pl_placement *fixed, const pl_mesh *m,
-                         const pl_shape *shape, const pl_baseline_step *step)
+                         const pl_shape *shape, const pl_rules_step *step)
 {
     pl_placement x = *p;
     int k = pl_placement_find(p, step->axis);
@@ -180,22 +180,22 @@ static bool extends_spot(const pl_placement *p, const pl_placement *fixed, const
     return pl_placement_same(&x, fixed);
 }
 
-bool pl_baseline_rules_extends(const pl_baseline_space *s, int var, int value, const void *with)
+bool pl_rules_extends(const pl_space *s, int var, int value, const void *with)
 {
-    const pl_baseline_step *x = with;
+    const pl_rules_step *x = with;
     const pl_choice *c = choice_of(s, var, value);
     int old = x->fixed[var];
-    if (!pl_baseline_rules_plain(s, var, value, with)) return false;
+    if (!pl_rules_plain(s, var, value, with)) return false;
     if (c) return extends_choice(c, choice_of(s, var, old), s->t->mesh, x);
     const pl_shape *shape = &s->t->graph->values.at[s->var[var]->id]->shape;
     return extends_spot(spot_of(s, var, value), spot_of(s, var, old), s->t->mesh, shape, x);
 }
 
-bool pl_baseline_rules_reorders(const pl_baseline_space *s, int var, int value, const void *with)
+bool pl_rules_reorders(const pl_space *s, int var, int value, const void *with)
 {
-    const pl_baseline_step *x = with;
+    const pl_rules_step *x = with;
     const pl_choice *c = choice_of(s, var, value), *old = choice_of(s, var, x->fixed[var]);
-    if (!pl_baseline_rules_plain(s, var, value, with)) return false;
+    if (!pl_rules_plain(s, var, value, with)) return false;
     for (int a = 0; a < s->t->mesh->n; a++) {
         bool same = c ? c->factor[a] == old->factor[a]
                       : pl_placement_dim(spot_of(s, var, value), a) ==
@@ -207,7 +207,7 @@ bool pl_baseline_rules_reorders(const pl_baseline_space *s, int var, int value, 
 
 /* -- variables and pairs ----------------------------------------------------------------------- */
 
-bool pl_baseline_rules_product(const pl_baseline_space *s, int var)
+bool pl_rules_product(const pl_space *s, int var)
 {
     if (s->var[var]->kind != PL_VAR_NODE) return false;
     const pl_node *n = s->t->graph->nodes.at[s->var[var]->id];
@@ -219,7 +219,7 @@ bool pl_baseline_rules_product(const pl_baseline_space *s, int var)
     return false;
 }
 
-bool pl_baseline_rules_home(const pl_var *a, const pl_var *b, const pl_value *v)
+bool pl_rules_home(const pl_var *a, const pl_var *b, const pl_value *v)
 {
     const pl_node *changes = v->next ? v->next->maker : NULL;
     if (!changes) return false;
@@ -227,9 +227,21 @@ bool pl_baseline_rules_home(const pl_var *a, const pl_var *b, const pl_value *v)
            (b->kind == PL_VAR_STORE && a->kind == PL_VAR_NODE && a->id == changes->id);
 }
 
-bool pl_baseline_rules_weights(const pl_var *a, const pl_var *b, const pl_value *v)
+bool pl_rules_weights(const pl_var *a, const pl_var *b, const pl_value *v)
 {
     const pl_value *state = pl_graph_state(v);
     (void)a, (void)b;
     return state && state->kind == PL_WEIGHT;
+}
+
+/* -- spaces ------------------------------------------------------------------------------------ */
+
+pl_space pl_rules_one_dimension(const pl_tables *t, pl_arena *arena)
+{
+    pl_space s = pl_space_new(t, 0, arena);
+    unsigned axes = pl_rules_axes(t->mesh);
+    pl_space_still(&s, pl_rules_home);
+    pl_space_only(&s, pl_rules_uniform, NULL);
+    for (int v = 0; v < s.n; v++) pl_space_prefer(&s, v, pl_rules_split, &axes);
+    return s;
 }

@@ -6,16 +6,16 @@
 /* Of what computing takes, where only messages count: too little to outweigh one of them. */
 static const double TIE = 1e-6;
 
-double pl_baseline_space_own(const pl_baseline_space *s, pl_baseline_aim aim, int var, int value)
+double pl_space_own(const pl_space *s, pl_space_aim aim, int var, int value)
 {
     int n = s->chain.outside.n;
     const pl_sum *part = var < n ? &s->chain.outside : &s->chain.block;
     bool computes = s->var[var]->kind == PL_VAR_NODE;
-    if (aim == PL_BASELINE_MESSAGES && computes) return TIE * s->var[var]->time[value];
+    if (aim == PL_SPACE_MESSAGES && computes) return TIE * s->var[var]->time[value];
     return part->time[var < n ? var : var - n][value];
 }
 
-static void add_variables(pl_baseline_space *s, const pl_vars *vars)
+static void add_variables(pl_space *s, const pl_vars *vars)
 {
     for (int i = 0; i < vars->n; i++) {
         s->var[s->n] = &vars->at[i];
@@ -23,30 +23,30 @@ static void add_variables(pl_baseline_space *s, const pl_vars *vars)
     }
 }
 
-void pl_baseline_space_reset(pl_baseline_space *s)
+void pl_space_reset(pl_space *s)
 {
     for (int v = 0; v < s->n; v++)
         for (int x = 0; x < s->var[v]->n; x++)
-            s->keep[v][x] = isfinite(pl_baseline_space_own(s, PL_BASELINE_TIME, v, x));
+            s->keep[v][x] = isfinite(pl_space_own(s, PL_SPACE_TIME, v, x));
 }
 
-pl_baseline_space pl_baseline_space_new(const pl_tables *t, double price, pl_arena *arena)
+pl_space pl_space_new(const pl_tables *t, double price, pl_arena *arena)
 {
-    pl_baseline_space s = { .t = t, .arena = arena };
+    pl_space s = { .t = t, .arena = arena };
     int n = t->vars[0].n + t->vars[1].n;
     s.chain = pl_tables_chain(t, price, arena);
     s.var = PL_NEW_N(arena, const pl_var *, n + 1);
     s.keep = PL_NEW_N(arena, bool *, n + 1);
     add_variables(&s, &t->vars[0]);
     add_variables(&s, &t->vars[1]);
-    pl_baseline_space_reset(&s);
+    pl_space_reset(&s);
     return s;
 }
 
-void pl_baseline_space_flatten(pl_baseline_space *s)
+void pl_space_flatten(pl_space *s)
 {
     const pl_tables *t = s->t;
-    pl_baseline_space old = *s;
+    pl_space old = *s;
     int n = (int)pl_chain_variables(&old.chain), outside = t->vars[0].n;
     if (s->flat) return;
     s->flat = true;
@@ -93,7 +93,7 @@ static int find_spot(const pl_tables *t, const pl_var *a, int i, const pl_value 
 
 /* The value that a pair is about and that a rule concerns, or NULL. */
 static const pl_value *find_moved(const pl_tables *t, const pl_var *a, const pl_var *b,
-                                  pl_baseline_rule *rule)
+                                  pl_space_rule *rule)
 {
     const pl_node *from = node_of(t, a), *to = node_of(t, b);
     if (!from || !to) {
@@ -106,9 +106,9 @@ static const pl_value *find_moved(const pl_tables *t, const pl_var *a, const pl_
     return NULL;
 }
 
-static const pl_sum_pair *still_pairs(const pl_baseline_space *s, int n, const pl_sum_pair *pair,
+static const pl_sum_pair *still_pairs(const pl_space *s, int n, const pl_sum_pair *pair,
                                       const pl_vars *left, const pl_vars *right,
-                                      pl_baseline_rule *rule)
+                                      pl_space_rule *rule)
 {
     pl_sum_pair *out = PL_NEW_N(s->arena, pl_sum_pair, n + 1);
     for (int p = 0; p < n; p++) {
@@ -129,7 +129,7 @@ static const pl_sum_pair *still_pairs(const pl_baseline_space *s, int n, const p
     return out;
 }
 
-void pl_baseline_space_still(pl_baseline_space *s, pl_baseline_rule *rule)
+void pl_space_still(pl_space *s, pl_space_rule *rule)
 {
     pl_chain *c = &s->chain;
     const pl_vars *out = &s->t->vars[0], *in = &s->t->vars[1];
@@ -144,8 +144,7 @@ void pl_baseline_space_still(pl_baseline_space *s, pl_baseline_rule *rule)
 
 /* -- fewer values ------------------------------------------------------------------------------ */
 
-bool pl_baseline_space_prefer(pl_baseline_space *s, int var, pl_baseline_test *test,
-                              const void *with)
+bool pl_space_prefer(pl_space *s, int var, pl_space_test *test, const void *with)
 {
     int n = s->var[var]->n, left = 0;
     bool *is = PL_NEW_N(s->arena, bool, n);
@@ -157,10 +156,10 @@ bool pl_baseline_space_prefer(pl_baseline_space *s, int var, pl_baseline_test *t
     return left > 0;
 }
 
-void pl_baseline_space_only(pl_baseline_space *s, pl_baseline_test *test, const void *with)
+void pl_space_only(pl_space *s, pl_space_test *test, const void *with)
 {
     for (int v = 0; v < s->n; v++) {
-        bool left = pl_baseline_space_prefer(s, v, test, with);
+        bool left = pl_space_prefer(s, v, test, with);
         PL_ASSERT(left);
     }
 }
@@ -169,12 +168,12 @@ void pl_baseline_space_only(pl_baseline_space *s, pl_baseline_test *test, const 
 
 /* The chain with only the values that are kept. */
 typedef struct packing {
-    const pl_baseline_space *s;
+    const pl_space *s;
     pl_arena *arena;
     int *n, **value; /* [variables] how many are kept, and their numbers */
 } packing;
 
-static packing list_kept(const pl_baseline_space *s, pl_arena *a)
+static packing list_kept(const pl_space *s, pl_arena *a)
 {
     packing k = { s, a, PL_NEW_N(a, int, s->n + 1), PL_NEW_N(a, int *, s->n + 1) };
     for (int v = 0; v < s->n; v++) {
@@ -200,15 +199,14 @@ static pl_sum_pair *pack_pairs(const packing *k, int n, const pl_sum_pair *pair,
     return out;
 }
 
-static pl_sum pack_sum(const packing *k, const pl_sum *from, int first, pl_baseline_aim aim)
+static pl_sum pack_sum(const packing *k, const pl_sum *from, int first, pl_space_aim aim)
 {
     pl_sum s = { .n = from->n, .n_values = k->n + first, .n_pairs = from->n_pairs };
     const double **time = PL_NEW_N(k->arena, const double *, from->n + 1);
     for (int i = 0; i < from->n; i++) {
         int v = first + i;
         double *row = PL_NEW_N(k->arena, double, k->n[v]);
-        for (int x = 0; x < k->n[v]; x++)
-            row[x] = pl_baseline_space_own(k->s, aim, v, k->value[v][x]);
+        for (int x = 0; x < k->n[v]; x++) row[x] = pl_space_own(k->s, aim, v, k->value[v][x]);
         time[i] = row;
     }
     s.time = time;
@@ -216,8 +214,8 @@ static pl_sum pack_sum(const packing *k, const pl_sum *from, int first, pl_basel
     return s;
 }
 
-bool pl_baseline_space_min(const pl_baseline_space *s, pl_baseline_aim aim, bool tied,
-                           pl_arena *out, pl_answer *answer, pl_err *err)
+bool pl_space_min(const pl_space *s, pl_space_aim aim, bool tied, pl_arena *out, pl_answer *answer,
+                  pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("baseline");
     const pl_chain *from = &s->chain;

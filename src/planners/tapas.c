@@ -19,6 +19,7 @@
  *   - messages are seconds by the tables: of those of gradients what is not hidden by computing. */
 #include "planners/tapas.h"
 
+#include "planners/planner.h"
 #include "planners/rules.h"
 #include "layouts/linear.h"
 
@@ -34,19 +35,19 @@ typedef struct weight {
 } weight;
 
 typedef struct tapas {
-    pl_baseline_space s;
+    pl_space s;
     pl_arena *tmp;
     int n, cap;
     weight *at;
     bool all; /* count, do not prune */
     bool found;
     pl_answer best;
-    pl_baseline_patterns count;
+    pl_tapas_patterns count;
 } tapas;
 
 /* -- patterns ---------------------------------------------------------------------------------- */
 
-static bool is_linear(const pl_baseline_space *s, int var, pl_linear *l)
+static bool is_linear(const pl_space *s, int var, pl_linear *l)
 {
     if (s->var[var]->kind != PL_VAR_NODE) return false;
     const pl_node *n = s->t->graph->nodes.at[s->var[var]->id];
@@ -56,10 +57,10 @@ static bool is_linear(const pl_baseline_space *s, int var, pl_linear *l)
 /* Values by the factor that they split; a layer that cannot split its activations is copied. */
 static void add_weight(tapas *x, int var, const pl_linear *l)
 {
-    const pl_baseline_space *s = &x->s;
+    const pl_space *s = &x->s;
     const pl_domain *d = s->t->domain[s->var[var]->id];
     const uint32_t sets[PATTERNS] = { l->m, l->k, l->n };
-    unsigned axes = pl_baseline_rules_axes(s->t->mesh);
+    unsigned axes = pl_rules_axes(s->t->mesh);
     int axis = 0;
     weight w = { .var = var };
     while (!(axes >> axis & 1) && axis + 1 < s->t->mesh->n) axis++;
@@ -72,7 +73,7 @@ static void add_weight(tapas *x, int var, const pl_linear *l)
         }
     }
     for (int i = 0; i < d->n && !w.n_legal[0]; i++)
-        w.legal[0][i] = s->keep[var][i] && pl_baseline_rules_copied(s, var, i, NULL);
+        w.legal[0][i] = s->keep[var][i] && pl_rules_copied(s, var, i, NULL);
     if (!w.n_legal[0]) w.n_legal[0] = 1;
     PL_PUSH(x->tmp, x, w);
 }
@@ -80,23 +81,22 @@ static void add_weight(tapas *x, int var, const pl_linear *l)
 /* The weights of the block have the union of their patterns until one is tried. */
 static void open_space(tapas *x, const pl_tables *t)
 {
-    unsigned axes = pl_baseline_rules_axes(t->mesh);
+    unsigned axes = pl_rules_axes(t->mesh);
     pl_linear l;
-    x->s = pl_baseline_space_new(t, 1, x->tmp);
-    pl_baseline_space_still(&x->s, pl_baseline_rules_home);
-    pl_baseline_space_still(&x->s, pl_baseline_rules_weights);
-    pl_baseline_space_only(&x->s, pl_baseline_rules_uniform, NULL);
+    x->s = pl_space_new(t, 1, x->tmp);
+    pl_space_still(&x->s, pl_rules_home);
+    pl_space_still(&x->s, pl_rules_weights);
+    pl_space_only(&x->s, pl_rules_uniform, NULL);
     for (int v = t->vars[0].n; v < x->s.n; v++)
         if (is_linear(&x->s, v, &l)) add_weight(x, v, &l);
     for (int v = 0; v < x->s.n; v++)
-        if (pl_baseline_rules_product(&x->s, v))
-            pl_baseline_space_prefer(&x->s, v, pl_baseline_rules_split, &axes);
+        if (pl_rules_product(&x->s, v)) pl_space_prefer(&x->s, v, pl_rules_split, &axes);
     for (int i = 0; i < x->n; i++) {
         weight *w = &x->at[i];
         for (int k = 0; k < x->s.var[w->var]->n; k++)
             x->s.keep[w->var][k] = w->legal[0][k] || w->legal[1][k] || w->legal[2][k];
     }
-    x->count = (pl_baseline_patterns){ .weights = x->n, .candidates = 1 };
+    x->count = (pl_tapas_patterns){ .weights = x->n, .candidates = 1 };
     for (int i = 0; i < x->n; i++) {
         int patterns = 0;
         for (int p = 0; p < PATTERNS; p++) patterns += x->at[i].n_legal[p] > 0;
@@ -113,7 +113,7 @@ static bool route(tapas *x, bool last)
     pl_answer a;
     pl_err why = { 0 };
     x->count.tried++;
-    if (!pl_baseline_space_min(&x->s, PL_BASELINE_MESSAGES, true, x->tmp, &a, &why)) return false;
+    if (!pl_space_min(&x->s, PL_SPACE_MESSAGES, true, x->tmp, &a, &why)) return false;
     x->count.valid += last;
     if (!x->found || a.time < x->best.time) x->best = a;
     x->found = true;
@@ -134,8 +134,7 @@ static void walk(tapas *x, int depth)
     x->s.keep[w->var] = open;
 }
 
-bool pl_baseline_tapas(const pl_tables *t, double cap, pl_arena *out, pl_answer *answer,
-                       pl_err *err)
+static bool run(const pl_tables *t, double cap, pl_arena *out, pl_answer *answer, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("patterns");
     int64_t n = pl_chain_variables(&t->chain);
@@ -152,7 +151,7 @@ bool pl_baseline_tapas(const pl_tables *t, double cap, pl_arena *out, pl_answer 
                       x.count.candidates);
 }
 
-bool pl_baseline_tapas_count(const pl_tables *t, pl_baseline_patterns *out, pl_err *err)
+bool pl_tapas_count(const pl_tables *t, pl_tapas_patterns *out, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("patterns");
     tapas x = { .tmp = tmp, .all = true };
@@ -167,3 +166,10 @@ bool pl_baseline_tapas_count(const pl_tables *t, pl_baseline_patterns *out, pl_e
                       "are counted",
                       out->candidates, out->weights, MOST_COUNTED);
 }
+
+const pl_planner pl_planner_tapas = {
+    .name = "tapas",
+    .about = "patterns per weight of a block, the mesh as one axis",
+    .source = "Shi et al., arXiv:2302.00247",
+    .run = run,
+};

@@ -4,20 +4,16 @@
 #include "search/search.h"
 #include "cost/tables.h"
 
-typedef struct pl_baseline_patterns {
+typedef struct pl_tapas_patterns {
     int weights;       /* nodes of a block that have patterns                                    */
     double candidates; /* their combinations                                                     */
     int64_t tried;     /* searches for all else under a combination, or the first part of one    */
     int64_t valid;     /* combinations under which all else has a way                            */
-} pl_baseline_patterns;
+} pl_tapas_patterns;
 
 /* Every combination without pruning: how many there are, and how many have a way through. Fails
  * with PL_EUNSUPPORTED above 10,000. */
-PL_MUST_CHECK bool pl_baseline_tapas_count(const pl_tables *t, pl_baseline_patterns *out,
+PL_MUST_CHECK bool pl_tapas_count(const pl_tables *t, pl_tapas_patterns *out,
                                            pl_err *err);
-
-/* A method of planners/planner.h. */
-PL_MUST_CHECK bool pl_baseline_tapas(const pl_tables *t, double cap, pl_arena *out,
-                                     pl_answer *answer, pl_err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* Lowering, last stage: which parts share memory, how long each piece lives, where it lies. */
 #include "graph/op.h"
-#include "arena/layout.h"
+#include "arena/offsets.h"
 #include "program/lower.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ typedef struct places {
         int64_t *at;
     } buckets; /* bytes of each                        */
     int *buf;  /* [parts] by home: index of its buffer                             */
-    pl_layout layout;
+    pl_offsets layout;
 } places;
 
 bool pl_lower_is_message(const task *t)
@@ -253,8 +253,8 @@ static bool lay_out(places *s, pl_program *p, pl_err *err)
     if (l->options.no_reuse)
         for (int b = 0; b < n; b++) buf[b].birth = 0, buf[b].death = s->n_order + 1;
     int64_t limit = l->options.work_limit ? l->options.work_limit : INT64_MAX / 4;
-    PL_TRY(pl_layout_place(n, buf, PL_WORK_ALIGN, limit, l->tmp, &s->layout, err));
-    return pl_layout_check(n, buf, PL_WORK_ALIGN, limit, &s->layout, err);
+    PL_TRY(pl_offsets_place(n, buf, PL_WORK_ALIGN, limit, l->tmp, &s->layout, err));
+    return pl_offsets_check(n, buf, PL_WORK_ALIGN, limit, &s->layout, err);
 }
 
 static pl_slot slot_of(const places *s, int p)

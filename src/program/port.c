@@ -1,5 +1,14 @@
 #include "program/program.h"
 
+#include <string.h>
+
+const pl_port *pl_port_find(int n, const pl_port ports[], const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(ports[i].value->name, name)) return &ports[i];
+    return NULL;
+}
+
 static void copy_part(const pl_port *p, const void *from, void *to, bool take)
 {
     static const pl_placement nowhere = { 0 };

@@ -8,7 +8,7 @@
 #ifndef PL_PROGRAM_PROGRAM_H
 #define PL_PROGRAM_PROGRAM_H
 #include "graph/share.h"
-#include "arena/layout.h"
+#include "arena/offsets.h"
 #include "plan/plan.h"
 #include "reshard/reshard.h"
 
@@ -92,6 +92,9 @@ typedef struct pl_port {
     pl_slot slot;
     int64_t bytes;              /* of memory: those of the largest part of any rank           */
 } pl_port;
+
+/* The one of that name, or NULL. */
+const pl_port *pl_port_find(int n, const pl_port ports[], const char *name);
 
 /* Copy the part out of, or into, the whole tensor. */
 void pl_port_take(const pl_port *p, const void *whole, void *part);

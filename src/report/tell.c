@@ -82,7 +82,7 @@ static void add_gap(const pl_auto *x, pl_text *line)
 
 static void tell_search(const pl_told *t, pl_text *out)
 {
-    const pl_auto *x = t->best->found;
+    const pl_auto *x = t->best->search;
     const pl_tables *tables = x->mesh[x->best].tables;
     pl_text line = { .arena = out->arena };
     pl_text_add(&line, "%.0f ms among 1e%.0f plans on %d mesh%s", 1e3 * pl_auto_seconds(x),
@@ -132,11 +132,11 @@ static int wider(int width, const char *text)
 }
 
 /* The plan on a mesh that is a layout of another row, or the same as one. */
-static bool is_told(const pl_best *b, int i, const bool told[])
+static bool is_told(const pl_found *b, int i, const bool told[])
 {
-    const pl_contender *k = &b->at[i];
+    const pl_candidate *k = &b->at[i];
     for (int j = 0; j < i; j++) {
-        const pl_contender *x = &b->at[j];
+        const pl_candidate *x = &b->at[j];
         const bool same = x->forecast.step_seconds == k->forecast.step_seconds &&
                           x->forecast.memory.peak == k->forecast.memory.peak;
         if (told[j] && (same || !strcmp(x->name, k->name))) return true;
@@ -145,7 +145,7 @@ static bool is_told(const pl_best *b, int i, const bool told[])
 }
 
 /* told[n]: the one taken, the fastest others, and the layouts that people look for. */
-static void choose_others(const pl_best *b, bool told[])
+static void choose_others(const pl_found *b, bool told[])
 {
     told[0] = true;
     for (int i = 1, n = 0; i < b->n; i++) {
@@ -155,7 +155,7 @@ static void choose_others(const pl_best *b, bool told[])
     }
 }
 
-static void tell_other(const pl_told *t, const pl_contender *k, int width, pl_text *out)
+static void tell_other(const pl_told *t, const pl_candidate *k, int width, pl_text *out)
 {
     const double taken = t->best->take->forecast.step_seconds, step = k->forecast.step_seconds,
                  peak = (double)k->forecast.memory.peak;
@@ -167,7 +167,7 @@ static void tell_other(const pl_told *t, const pl_contender *k, int width, pl_te
 
 static void tell_others(const pl_told *t, pl_text *out)
 {
-    const pl_best *b = t->best;
+    const pl_found *b = t->best;
     bool *told = PL_NEW_N(out->arena, bool, b->n + 1);
     int width = 7;
     if (b->n < 2) return;
@@ -188,7 +188,7 @@ static void tell_others(const pl_told *t, pl_text *out)
 /* -- weights ----------------------------------------------------------------------------------- */
 
 /* What the placements above say, as far as they say it. */
-static void tell_legend(const pl_told *t, const pl_weights *w, pl_text *out)
+static void tell_legend(const pl_told *t, const pl_weight_rows *w, pl_text *out)
 {
     bool split = false, digit = false;
     for (int i = 0; i < w->n; i++) {
@@ -213,7 +213,7 @@ static const char *used_text(const pl_weights_row *r)
 
 /* Where tp=N leaves a good part of the weights whole: a model of fewer heads than devices has its
  * attention on all of them. */
-static void tell_unsplit(const pl_told *t, const pl_weights *w, pl_text *out)
+static void tell_unsplit(const pl_told *t, const pl_weight_rows *w, pl_text *out)
 {
     enum { MOST = 3 };
     const pl_mesh *m = &t->best->take->plan->mesh;
@@ -242,7 +242,7 @@ static void tell_unsplit(const pl_told *t, const pl_weights *w, pl_text *out)
 
 static void tell_weights(const pl_told *t, pl_text *out)
 {
-    pl_weights w = pl_weights_of(t->best->take->plan, t->best->take->store, out->arena);
+    pl_weight_rows w = pl_weights_of(t->best->take->plan, t->best->take->store, out->arena);
     int name = 6, shape = 5, stored = 6, used = 4, count = 0;
     int64_t bytes = 0;
     for (int i = 0; i < w.n; i++) {
@@ -334,7 +334,7 @@ void pl_tell_text(const pl_told *t, pl_text *out)
     pl_text_add(out, "%s on %d device%s of %s: %s\n\n", t->best->take->plan->strategy, n,
                 n == 1 ? "" : "s", t->cluster->name, pl_mesh_text(m, out->arena));
     tell_step(t, out);
-    if (t->best->found) tell_search(t, out);
+    if (t->best->search) tell_search(t, out);
     tell_memory(t, out);
     if (t->why) tell_line(t, "why", t->why, out);
     if (t->next) pl_text_add(out, "next      %s\n", t->next);

@@ -1,13 +1,13 @@
 /* report/tell.h - a plan told to people and to programs. */
 #ifndef PL_REPORT_TELL_H
 #define PL_REPORT_TELL_H
-#include "planners/best.h"
+#include "planners/find.h"
 
 typedef struct pl_told {
     const char *model;        /* spec                                                            */
     const pl_graph *graph;    /* the training step                                               */
     const pl_cluster *cluster;
-    const pl_best *best;
+    const pl_found *best;
     const char *units;        /* what a step takes in: "tokens"; so many                         */
     int64_t n_units;
     const char *why;          /* pl_why_sentence; NULL: none                                     */

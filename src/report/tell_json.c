@@ -35,7 +35,7 @@ static void put_found(const pl_told *t, const pl_auto *x, pl_json_out *out)
 
 static void put_search(const pl_told *t, pl_json_out *out)
 {
-    const pl_auto *x = t->best->found;
+    const pl_auto *x = t->best->search;
     pl_json_open(out, "search", PL_JSON_OBJECT);
     pl_json_put_text(out, "method",
                      !x          ? "none"
@@ -83,7 +83,7 @@ static void put_memory(const pl_told *t, pl_json_out *out)
 static void put_strategy(const pl_told *t, pl_json_out *out)
 {
     const pl_plan *p = t->best->take->plan;
-    const pl_weights w = pl_weights_of(p, t->best->take->store, out->text->arena);
+    const pl_weight_rows w = pl_weights_of(p, t->best->take->store, out->text->arena);
     pl_json_open(out, "strategy", PL_JSON_OBJECT);
     pl_json_put_text(out, "name", p->strategy);
     pl_json_open(out, "placements", PL_JSON_LIST);
@@ -122,11 +122,11 @@ static void put_messages(const pl_told *t, pl_json_out *out)
 }
 
 /* Of the search's plan on a mesh the strategy is auto, with that mesh. */
-static void put_others(const pl_best *b, pl_json_out *out)
+static void put_others(const pl_found *b, pl_json_out *out)
 {
     pl_json_open(out, "runners_up", PL_JSON_LIST);
     for (int i = 1; i < b->n; i++) {
-        const pl_contender *k = &b->at[i];
+        const pl_candidate *k = &b->at[i];
         pl_json_open(out, NULL, PL_JSON_OBJECT);
         pl_json_put_text(out, "name", k->name);
         pl_json_put_text(out, "strategy", k->searched ? "auto" : k->name);

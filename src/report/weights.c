@@ -49,10 +49,10 @@ static bool is_same(const pl_weights_row *a, const pl_weights_row *b)
            !strcmp(a->used, b->used);
 }
 
-pl_weights pl_weights_of(const pl_plan *p, const pl_store *store, pl_arena *out)
+pl_weight_rows pl_weights_of(const pl_plan *p, const pl_store *store, pl_arena *out)
 {
     const pl_placement *use = find_uses(p, out);
-    pl_weights w = { .row = PL_NEW_N(out, pl_weights_row, store->n + 1) };
+    pl_weight_rows w = { .row = PL_NEW_N(out, pl_weights_row, store->n + 1) };
     told *of = PL_NEW_N(out, told, store->n + 1);
     pl_names **names = PL_NEW_N(out, pl_names *, store->n + 1);
     for (int i = 0; i < store->n; i++) {

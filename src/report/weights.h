@@ -15,11 +15,11 @@ typedef struct pl_weights_row {
     const pl_value *one; /* the first of them                                                  */
 } pl_weights_row;
 
-typedef struct pl_weights {
+typedef struct pl_weight_rows {
     int n;
     pl_weights_row *row; /* [n] in the order of the graph */
-} pl_weights;
+} pl_weight_rows;
 
-pl_weights pl_weights_of(const pl_plan *p, const pl_store *store, pl_arena *out);
+pl_weight_rows pl_weights_of(const pl_plan *p, const pl_store *store, pl_arena *out);
 
 #endif

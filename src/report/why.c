@@ -26,11 +26,11 @@ static bool is_same(const pl_plan *a, const pl_plan *b)
 }
 
 /* The answer of the mesh on which the plan was found. */
-static bool open_found(const pl_best *b, const pl_plan *p, const pl_auto_options *o, pl_arena *out,
+static bool open_found(const pl_found *b, const pl_plan *p, const pl_auto_options *o, pl_arena *out,
                        pl_reason *r)
 {
-    for (int i = 0; i < b->found->n; i++) {
-        const pl_auto_mesh *m = &b->found->mesh[i];
+    for (int i = 0; i < b->search->n; i++) {
+        const pl_auto_mesh *m = &b->search->mesh[i];
         if (!m->fits) continue;
         *r = pl_reason_open(m, o, out);
         if (is_same(r->plan, p)) return true;
@@ -38,31 +38,32 @@ static bool open_found(const pl_best *b, const pl_plan *p, const pl_auto_options
     return false;
 }
 
-static double cap_of(const pl_best *b, const pl_contender *k, const pl_reason *r)
+static double cap_of(const pl_found *b, const pl_candidate *k, const pl_reason *r)
 {
     double more = (double)k->forecast.memory.peak - r->memory;
     return fmax(r->memory, b->limit - fmax(0, more));
 }
 
-static bool open_one(const pl_best *b, const pl_contender *k, const pl_cluster *c,
-                     const pl_auto_options *options, pl_arena *out, pl_reason *r)
+static bool open_one(const pl_found *b, const pl_candidate *k, const pl_auto_options *options,
+                     pl_arena *out, pl_reason *r)
 {
-    const pl_speed speed = pl_speed_of(c);
+    const pl_speed speed = pl_speed_of(b->strategy.cluster);
     pl_err why = { 0 };
     bool ok = open_found(b, k->plan, options, out, r);
-    if (!ok) ok = pl_reason_price(k->plan, &b->found->fold, &speed, NULL, out, r, &why);
+    if (!ok) ok = pl_reason_price(k->plan, &b->search->fold, &speed, NULL, out, r, &why);
     if (ok) r->cap = cap_of(b, k, r), r->tied = options->tied;
     return ok;
 }
 
-bool pl_why_open(const pl_best *b, const pl_cluster *c, const pl_auto_options *options,
-                 pl_arena *out, pl_reason *r, const pl_contender **about, pl_err *err)
+bool pl_why_open(const pl_found *b, pl_arena *out, pl_reason *r, const pl_candidate **about,
+                 pl_err *err)
 {
+    const pl_auto_options o = { .memory = b->limit, .tied = b->search->tied };
     *about = b->take;
-    if (open_one(b, b->take, c, options, out, r)) return true;
+    if (open_one(b, b->take, &o, out, r)) return true;
     for (int i = 0; i < b->n; i++) {
         *about = &b->at[i];
-        if (open_found(b, b->at[i].plan, options, out, r)) {
+        if (open_found(b, b->at[i].plan, &o, out, r)) {
             r->cap = cap_of(b, *about, r);
             return true;
         }
@@ -77,19 +78,19 @@ static const double SAME = 1e-4, /* of a step: no difference to speak of     */
     FULL = 0.95,                 /* of a device: its memory decides          */
     DEAR = 1e-3;                 /* of a step, for a GiB                     */
 
-const char *pl_why_name(const pl_contender *k, pl_arena *out)
+const char *pl_why_name(const pl_candidate *k, pl_arena *out)
 {
     return k->searched ? pl_arena_fmt(out, "auto, mesh %s", k->name) : k->name;
 }
 
 /* The fastest that fits and is slower; a layout rather than another mesh. Else one that does not
  * fit. NULL: there is none. */
-static const pl_contender *next_best(const pl_best *b)
+static const pl_candidate *next_best(const pl_found *b)
 {
     const double taken = b->take->forecast.step_seconds;
-    const pl_contender *mesh = NULL, *large = NULL;
+    const pl_candidate *mesh = NULL, *large = NULL;
     for (int i = 0; i < b->n; i++) {
-        const pl_contender *k = &b->at[i];
+        const pl_candidate *k = &b->at[i];
         const bool slower = k->forecast.step_seconds > taken * (1 + SAME);
         if (k->fits && slower && !k->searched) return k;
         if (k->fits && slower && !mesh) mesh = k;
@@ -98,7 +99,7 @@ static const pl_contender *next_best(const pl_best *b)
     return mesh ? mesh : large;
 }
 
-static pl_compare_side side_of(const pl_contender *k, const char *name, pl_arena *tmp)
+static pl_compare_side side_of(const pl_candidate *k, const char *name, pl_arena *tmp)
 {
     pl_summary *s = PL_NEW(tmp, pl_summary);
     pl_summary_make(k->program, tmp, s);
@@ -106,17 +107,17 @@ static pl_compare_side side_of(const pl_contender *k, const char *name, pl_arena
 }
 
 /* What a GiB more per device is worth, as the search has it; 0: it does not know. */
-static double price_of(const pl_best *b)
+static double price_of(const pl_found *b)
 {
-    for (int i = 0; i < b->found->n; i++) {
-        const pl_auto_mesh *m = &b->found->mesh[i];
+    for (int i = 0; i < b->search->n; i++) {
+        const pl_auto_mesh *m = &b->search->mesh[i];
         if (m->fits && b->take->searched && pl_mesh_alike(&m->mesh, &b->take->plan->mesh))
             return m->answer.price * 0x1p30;
     }
     return 0;
 }
 
-static void add_memory(const pl_best *b, pl_arena *tmp, pl_text *t)
+static void add_memory(const pl_found *b, pl_arena *tmp, pl_text *t)
 {
     const double peak = (double)b->take->forecast.memory.peak, price = price_of(b);
     const bool dear = price > DEAR * b->take->forecast.step_seconds;
@@ -127,9 +128,9 @@ static void add_memory(const pl_best *b, pl_arena *tmp, pl_text *t)
     pl_text_add(t, ".");
 }
 
-const char *pl_why_sentence(const pl_best *b, pl_arena *out)
+const char *pl_why_sentence(const pl_found *b, pl_arena *out)
 {
-    const pl_contender *next = next_best(b);
+    const pl_candidate *next = next_best(b);
     pl_arena *tmp = pl_arena_new("why");
     pl_text t = { .arena = out };
     if (next) {

@@ -7,7 +7,7 @@ enum { MOST_PRODUCTS = 1 << PL_MAX_AXES };
 
 typedef struct finder {
     const pl_bound *b;
-    pl_cuts *cuts;
+    pl_move_cuts *cuts;
     pl_arena *arena;
     bool few;
     unsigned dims; /* in which digits that are back are of use */
@@ -108,7 +108,7 @@ static void add_all_cuts(finder *f, int axis)
         }
 }
 
-void pl_reshard_moves_cuts(pl_cuts *cuts, pl_arena *arena, const pl_bound *b, bool few)
+void pl_reshard_moves_cuts(pl_move_cuts *cuts, pl_arena *arena, const pl_bound *b, bool few)
 {
     finder f = { .b = b, .cuts = cuts, .arena = arena, .few = few, .dims = ~0u };
     const pl_question *q = b->q;

@@ -9,14 +9,14 @@ typedef struct pl_cut {
     bool home, back; /* how the axis stands then, see pl_stand */
 } pl_cut;
 
-typedef struct pl_cuts {
+typedef struct pl_move_cuts {
     pl_cut *at;
     int n, cap;
-} pl_cuts;
+} pl_move_cuts;
 
 /* Of whole dimensions, and of digits that ends split: what the axis cuts below any of the other
  * axes, and what it has in the target. `few`: below those that cut the same by then. */
-void pl_reshard_moves_cuts(pl_cuts *cuts, pl_arena *arena, const pl_bound *b, bool few);
+void pl_reshard_moves_cuts(pl_move_cuts *cuts, pl_arena *arena, const pl_bound *b, bool few);
 
 /* Moves of a kind over `axes`. Of those that split something afterwards, `home` come where the
  * target has them, the others go anywhere else: to where they are `back`, or are not. Or two or
@@ -29,7 +29,7 @@ typedef struct pl_change {
 
 typedef struct pl_moves {
     const pl_bound *b;
-    const pl_cuts *cuts;
+    const pl_move_cuts *cuts;
     void (*see)(void *search, pl_move *x); /* has kind, axes, from and to, and may be changed */
     void *search;
 } pl_moves;

@@ -23,7 +23,7 @@ typedef struct pl_states {
 typedef struct pl_scratch {
     pl_arena *arena;
     pl_bounds bounds;
-    pl_cuts cuts;
+    pl_move_cuts cuts;
     pl_queue queue;
     pl_states states;
     int16_t slot[2 * PL_MOST_STATES]; /* 1 + state by hash, 0: none */

@@ -2,17 +2,13 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "graph/reduce.h"
-#include "run/block.h"
+#include "run/fit.h"
 #include "run/lane.h"
-#include "run/widen.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { HUGE_PAGE = 2 << 20, SCRATCH_ALIGN = 64 };
+enum { WORK_ALIGN = 2 << 20, SCRATCH_ALIGN = 64 }; /* WORK_ALIGN: a huge page */
 
 /* A compute step made ready: pointers instead of slots. */
 typedef struct bound_step {
@@ -38,6 +34,8 @@ struct pl_exec {
     pl_exec_options options;
     pl_comm *comm;
     pl_group *group[1 << PL_MAX_AXES]; /* by the set of axes; all programs have one mesh */
+    const pl_device *device;
+    pl_stream *stream;
     pl_lane *lane;
     int n_programs;
     bound_program *programs;
@@ -61,111 +59,15 @@ static int64_t round_up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* A number that is the same for all processes of a machine, until it starts anew. */
-static int64_t find_machine(void)
-{
-    char id[64] = "";
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
-    if (!f || !fgets(id, sizeof id, f)) gethostname(id, sizeof id - 1);
-    if (f) fclose(f);
-    return (int64_t)pl_rng_name(id);
-}
-
-/* What the devices that share this one's memory take. */
-typedef struct neighbours {
-    int n;
-    int64_t all, largest; /* bytes */
-} neighbours;
-
-static int64_t device_bytes(const pl_exec *e)
-{
-    return e->stats.state_bytes + e->stats.work_bytes + e->stats.scratch_bytes;
-}
-
-/* All ranks tell each other where they are and what they take. */
-static bool find_neighbours(const pl_exec *e, pl_arena *tmp, neighbours *out, pl_err *err)
-{
-    int64_t mine[2] = { find_machine(), device_bytes(e) };
-    *out = (neighbours){ 1, mine[1], mine[1] };
-    if (!e->comm) return true;
-    int64_t *all = PL_NEW_N(tmp, int64_t, 2 * e->comm->size);
-    pl_comm_count books = e->comm->count; /* no message of the program */
-    const pl_message m = { .kind = PL_ALL_GATHER,
-                           .type = PL_I64,
-                           .count = 2,
-                           .send = mine,
-                           .recv = all,
-                           .label = "bytes of each device" };
-    PL_TRY(pl_comm_run(e->comm, e->comm->world, &m, err));
-    e->comm->count = books;
-    *out = (neighbours){ 0 };
-    for (int r = 0; r < e->comm->size; r++) {
-        if (all[2 * r] != mine[0]) continue;
-        out->n++;
-        out->all += all[2 * r + 1];
-        if (all[2 * r + 1] > out->largest) out->largest = all[2 * r + 1];
-    }
-    return true;
-}
-
-static const char *const advice =
-    "take a smaller batch or model, or split it (--strategy zero=3, tp=N)";
-
-/* One device against the limit that the user gave it. */
-static bool check_limit(const pl_exec *e, pl_arena *tmp, pl_err *err)
-{
-    const pl_exec_stats *s = &e->stats;
-    int64_t limit = e->options.memory_limit;
-    if (!limit || device_bytes(e) <= limit) return true;
-    return pl_err_set(
-        err, PL_EINFEASIBLE, "one device needs %s (states %s, work %s), its limit is %s: %s",
-        pl_text_size(tmp, (double)device_bytes(e)), pl_text_size(tmp, (double)s->state_bytes),
-        pl_text_size(tmp, (double)s->work_bytes), pl_text_size(tmp, (double)limit), advice);
-}
-
-/* Pages come when they are touched, and what does not fit is killed then, without a word. So
- * devices that are together larger than their machine are refused here. */
-static bool check_machine(const pl_exec *e, const neighbours *x, pl_arena *tmp, pl_err *err)
-{
-    int64_t all = (int64_t)sysconf(_SC_PAGESIZE) * (int64_t)sysconf(_SC_PHYS_PAGES);
-    const char *has = pl_text_size(tmp, (double)all);
-    if (x->all <= all || e->options.backends[0]->dry) return true;
-    if (x->n == 1)
-        return pl_err_set(err, PL_EINFEASIBLE,
-                          "one device needs %s (states %s, work %s), this machine has %s: %s",
-                          pl_text_size(tmp, (double)x->all),
-                          pl_text_size(tmp, (double)e->stats.state_bytes),
-                          pl_text_size(tmp, (double)e->stats.work_bytes), has, advice);
-    return pl_err_set(err, PL_EINFEASIBLE,
-                      "%d devices need %s each, %s together; this machine has %s: %s, or more "
-                      "machines",
-                      x->n, pl_text_size(tmp, (double)x->largest),
-                      pl_text_size(tmp, (double)x->all), has, advice);
-}
-
-/* All ranks come here, also one that could not be made and needs nothing (err says why): the others
- * wait for its number. */
-static bool check_memory(const pl_exec *e, pl_err *err)
-{
-    neighbours x;
-    pl_err lost = { 0 };
-    pl_arena *tmp = pl_arena_new("memory check");
-    bool told = find_neighbours(e, tmp, &x, &lost);
-    if (!told && !err->code) *err = lost;
-    bool ok = !err->code && check_limit(e, tmp, err) && check_machine(e, &x, tmp, err);
-    pl_arena_free(tmp);
-    return ok;
-}
-
-/* One mapping, kept until pl_exec_free. It starts as zeros: states without an initial value and
+/* One block, kept until pl_exec_free. It starts as zeros: states without an initial value and
  * padding are defined. */
-static bool map_block(pl_exec *e, pl_err *err)
+static bool make_block(pl_exec *e, pl_err *err)
 {
-    int64_t state = round_up(e->store->bytes, HUGE_PAGE);
+    int64_t state = round_up(e->store->bytes, WORK_ALIGN);
     int64_t work = round_up(e->stats.work_bytes, SCRATCH_ALIGN);
     e->block_bytes =
-        (size_t)round_up(state + work + e->stats.scratch_bytes + SCRATCH_ALIGN, HUGE_PAGE);
-    PL_TRY(pl_block_new(e->block_bytes, &e->block, err));
+        (size_t)round_up(state + work + e->stats.scratch_bytes + SCRATCH_ALIGN, WORK_ALIGN);
+    PL_TRY(e->device->alloc(e->block_bytes, &e->block, err));
     e->work = e->block + state;
     e->scratch = e->work + work;
     return true;
@@ -178,7 +80,7 @@ static bool make_kernel(pl_exec *e, pl_arena *arena, bound_step *b, int64_t *scr
     pl_text reasons = { .arena = arena };
     const pl_share *s = b->step->share;
     int64_t want = 0;
-    PL_TRY(pl_widen_find(s, &e->options.env, arena, &b->backend, &b->kernel, &reasons, err));
+    PL_TRY(pl_kernel_find(s, &e->options.env, arena, &b->backend, &b->kernel, &reasons, err));
     b->reasons = pl_text_get(&reasons);
     if (b->kernel->make && !b->kernel->make(s, &e->options.env, &b->state, &want, err))
         return pl_err_in(err, "node '%s': %s/%s", s->node->name, b->backend->name, b->kernel->name);
@@ -252,6 +154,7 @@ static bool make_programs(pl_exec *e, pl_arena *arena, const pl_program *const p
                           pl_err *err)
 {
     pl_exec_stats s = { .state_bytes = e->store->bytes };
+    e->options.env.stream = e->stream;
     for (int i = 0; i < e->n_programs; i++) {
         bound_program *p = &e->programs[i];
         p->program = programs[i];
@@ -269,13 +172,17 @@ static bool make_programs(pl_exec *e, pl_arena *arena, const pl_program *const p
     return true;
 }
 
+/* Whoever cannot be made still tells the others so. */
 static bool make(pl_exec *e, pl_arena *arena, const pl_program *const programs[], pl_err *err)
 {
-    if (!make_programs(e, arena, programs, err)) PL_ASSERT(err->code);
-    PL_TRY(check_memory(e, err));
-    PL_TRY(map_block(e, err));
+    if (!e->device->stream_new(e->comm ? e->comm->rank : 0, &e->stream, err) ||
+        !make_programs(e, arena, programs, err))
+        PL_ASSERT(err->code);
+    const pl_fit need = { e->stats.state_bytes, e->stats.work_bytes, e->stats.scratch_bytes };
+    PL_TRY(pl_fit_check(e->device, e->comm, &need, e->options.memory_limit, err));
+    PL_TRY(make_block(e, err));
     for (int i = 0; i < e->n_programs; i++) bind(e, &e->programs[i]);
-    return !e->comm || pl_lane_new(e->comm, arena, &e->lane, err);
+    return !e->comm || pl_lane_new(e->comm, e->stream, arena, &e->lane, err);
 }
 
 /* -- matching ---------------------------------------------------------------------------------- */
@@ -324,7 +231,10 @@ bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_programs,
 {
     pl_exec *e = PL_NEW(arena, pl_exec);
     *out = NULL;
-    *e = (pl_exec){ .options = *o, .comm = comm, .n_programs = n_programs };
+    *e = (pl_exec){
+        .options = *o, .comm = comm, .device = o->backends[0]->device, .n_programs = n_programs
+    };
+    for (int i = 0; i < o->n_backends; i++) PL_ASSERT(o->backends[i]->device == e->device);
     e->options.env.n_backends = o->n_backends;
     e->options.env.backends = o->backends;
     e->store = programs[0]->store;
@@ -340,14 +250,16 @@ bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_programs,
 
 void pl_exec_free(pl_exec *e)
 {
+    if (e->stream) e->device->sync(e->stream, &(pl_err){ 0 }); /* a failed step left work */
     pl_lane_free(e->lane);
     for (int i = 0; i < e->n_programs; i++)
         for (int k = 0; e->programs[i].step && k < e->programs[i].program->n_compute; k++) {
             bound_step *b = &e->programs[i].step[k];
             if (b->state) b->kernel->free(b->state);
         }
-    pl_block_free(e->block, e->block_bytes);
+    e->device->free(e->block, e->block_bytes);
     e->block = NULL;
+    if (e->stream) e->device->stream_free(e->stream);
 }
 
 /* -- running ----------------------------------------------------------------------------------- */
@@ -362,7 +274,7 @@ static void poison(pl_exec *e, const bound_program *p)
             if (x->slot.at >= from && (!next || x->slot.at < next->slot.at)) next = x;
         }
         to = next ? next->slot.at : e->stats.work_bytes;
-        memset(e->work + from, 0xFF, (size_t)(to - from)); /* all ones: a NaN in f32 and bf16 */
+        e->device->set(e->stream, e->work + from, 0xFF, to - from); /* a NaN in f32 and bf16 */
         if (next) to += next->bytes;
     }
 }
@@ -370,16 +282,15 @@ static void poison(pl_exec *e, const bound_program *p)
 static void run_step(const pl_exec *e, const bound_step *b)
 {
     const pl_step *s = b->step;
+    const pl_device *d = e->device;
     if (s->kind == PL_KERNEL)
         b->kernel->run(s->share, &e->options.env, b->state, b->in, b->out, e->scratch);
-    else if (e->options.backends[0]->dry) /* the memory may not be there */
-        return;
     else if (s->kind == PL_FILL)
-        pl_type_fill(s->type, s->monoid, b->out[0], s->count);
+        d->fill(e->stream, s->type, s->monoid, b->out[0], s->count);
     else if (s->kind == PL_FOLD)
-        pl_reduce_into(s->type, s->monoid, b->out[0], b->in[0], s->count);
+        d->fold(e->stream, s->type, s->monoid, b->out[0], b->in[0], s->count);
     else
-        for (int i = 0; i < s->n_copies; i++) pl_region_apply(&s->copy[i], b->in[0], b->out[0]);
+        for (int i = 0; i < s->n_copies; i++) d->copy(e->stream, &s->copy[i], b->in[0], b->out[0]);
 }
 
 static bool run_steps(pl_exec *e, const bound_program *p, pl_err *err)
@@ -409,7 +320,7 @@ bool pl_exec_step(pl_exec *e, int program, pl_err *err)
     double start = pl_clock_now(), exposed = e->lane ? pl_lane_exposed(e->lane) : 0;
     if (e->options.poison) poison(e, p);
     if (e->lane) pl_lane_begin(e->lane, p->program->n_messages, p->message);
-    bool ok = run_steps(e, p, err);
+    bool ok = run_steps(e, p, err) && e->device->sync(e->stream, err);
     e->wish = e->options.wish ? e->options.wish(e->options.wish_of) : 0;
     p->whole = ok = agree(e, &e->wish, err) && ok;
     double waited = e->lane ? pl_lane_exposed(e->lane) - exposed : 0;
@@ -431,32 +342,26 @@ bool pl_exec_agree(pl_exec *e, pl_err *err)
 
 /* -- looking ----------------------------------------------------------------------------------- */
 
-static const pl_port *find_port(int n, const pl_port *ports, const char *name)
+void *pl_exec_map(pl_exec *e, const pl_port *p, pl_access how)
 {
-    for (int i = 0; i < n; i++)
-        if (!strcmp(ports[i].value->name, name)) return &ports[i];
-    return NULL;
+    return e->device->map(e->stream, at(e, p->slot), p->bytes, how);
 }
 
-void *pl_exec_input(pl_exec *e, int program, const char *name, const pl_port **port)
+void pl_exec_unmap(pl_exec *e, const pl_port *p, pl_access how, void *host)
 {
-    const pl_program *p = e->programs[program].program;
-    const pl_port *x = find_port(p->n_inputs, p->input, name);
-    if (port) *port = x;
-    return x ? at(e, x->slot) : NULL;
+    if (host) e->device->unmap(e->stream, at(e, p->slot), p->bytes, how, host);
 }
 
-const void *pl_exec_output(const pl_exec *e, int program, const char *name, const pl_port **port)
+void pl_exec_get(pl_exec *e, const pl_port *p, void *to, int64_t bytes)
 {
-    const pl_program *p = e->programs[program].program;
-    const pl_port *x = find_port(p->n_outputs, p->output, name);
-    if (port) *port = x;
-    return x ? at(e, x->slot) : NULL;
+    void *from = pl_exec_map(e, p, PL_READ);
+    memcpy(to, from, (size_t)bytes);
+    pl_exec_unmap(e, p, PL_READ, from);
 }
 
-void *pl_exec_state(pl_exec *e, int index)
+void pl_exec_zero(pl_exec *e, const pl_port *p)
 {
-    return at(e, e->store->state[index].slot);
+    e->device->set(e->stream, at(e, p->slot), 0, p->bytes);
 }
 
 pl_exec_stats pl_exec_stats_get(const pl_exec *e)

@@ -1,8 +1,8 @@
 /* run/exec.h - one device's executor: runs programs over one block of memory.
  *
  * Everything is made in pl_exec_new: the block (states, then the work of the largest program, then
- * scratch), kernels and their primitives, groups, the communication lane. A step allocates
- * nothing. */
+ * scratch), kernels and their primitives, groups, the communication lane. A step allocates nothing.
+ * The block is memory of the device of the backends, which alone touches it. */
 #ifndef PL_RUN_EXEC_H
 #define PL_RUN_EXEC_H
 #include "program/program.h"
@@ -13,7 +13,8 @@ typedef struct pl_exec pl_exec;
 
 typedef struct pl_exec_options {
     int n_backends;
-    const pl_backend *const *backends; /* by preference, the last accepts everything     */
+    const pl_backend *const *backends; /* by preference, the last accepts everything; all are of
+                                          one device                                     */
     pl_kernel_env env;
     bool poison;                       /* fill the work block with NaN before every step */
     bool record;                       /* keep when steps begin and end: pl_exec_times   */
@@ -41,12 +42,16 @@ PL_MUST_CHECK bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_pr
                                pl_err *err);
 void pl_exec_free(pl_exec *e);
 
-/* This device's part of a named tensor; NULL when there is none of that name. Inputs are filled
- * before a step; outputs are valid until the next inputs are filled. `port` (optional) tells shape
- * and origin. */
-void *pl_exec_input(pl_exec *e, int program, const char *name, const pl_port **port);
-const void *pl_exec_output(const pl_exec *e, int program, const char *name, const pl_port **port);
-void *pl_exec_state(pl_exec *e, int index); /* index into the store */
+/* This device's part of an input or output of a program, or of a state, as host memory (map of
+ * run/device.h): to be read, or written before a step. NULL for PL_WRITE: nothing is to be written.
+ * Give it back with unmap (NULL is fine) before the next step. Outputs are valid until the next
+ * inputs are written. */
+void *pl_exec_map(pl_exec *e, const pl_port *p, pl_access how);
+void pl_exec_unmap(pl_exec *e, const pl_port *p, pl_access how, void *host);
+/* Its first `bytes`, copied. */
+void pl_exec_get(pl_exec *e, const pl_port *p, void *to, int64_t bytes);
+/* No bits at all, which is 0 in every type. */
+void pl_exec_zero(pl_exec *e, const pl_port *p);
 
 /* Run one step. All ranks call it together; when any fails, all fail with the same message. */
 PL_MUST_CHECK bool pl_exec_step(pl_exec *e, int program, pl_err *err);

@@ -5,22 +5,25 @@
 #include <xmmintrin.h>
 #endif
 
-bool pl_kernel_find(int n, const pl_backend *const backends[], const pl_share *s,
-                    const pl_kernel_env *env, const pl_backend **backend, const pl_kernel **kernel,
-                    pl_text *reasons, pl_err *err)
+bool pl_kernel_find(const pl_share *s, const pl_kernel_env *env, pl_arena *arena,
+                    const pl_backend **backend, const pl_kernel **kernel, pl_text *reasons,
+                    pl_err *err)
 {
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < backends[i]->n; k++) {
-            const pl_kernel *x = &backends[i]->kernel[k];
+    for (int i = 0; i < env->n_backends; i++) {
+        const pl_backend *b = env->backends[i];
+        if (b->find && b->find(s, env, arena, backend, kernel, reasons)) return true;
+        for (int k = 0; k < b->n; k++) {
+            const pl_kernel *x = &b->kernel[k];
             pl_err why = { 0 };
             if (x->op && x->op != s->node->op) continue;
             if (!x->accepts || x->accepts(s, env, &why)) {
-                *backend = backends[i];
+                *backend = b;
                 *kernel = x;
                 return true;
             }
-            if (reasons) pl_text_add(reasons, "%s/%s: %s\n", backends[i]->name, x->name, why.msg);
+            if (reasons) pl_text_add(reasons, "%s/%s: %s\n", b->name, x->name, why.msg);
         }
+    }
     return pl_err_set(err, PL_EUNSUPPORTED, "node '%s': no backend has a kernel for %s",
                       s->node->name, s->node->op->name);
 }

@@ -6,6 +6,7 @@
 #ifndef PL_RUN_KERNEL_H
 #define PL_RUN_KERNEL_H
 #include "graph/op.h"
+#include "run/device.h"
 
 struct pl_backend;
 
@@ -14,8 +15,9 @@ typedef struct pl_kernel_env {
     int n_threads;  /* OpenMP threads of this rank                                 */
     pl_type matmul; /* element type that matmuls of f32 may be computed in: PL_F32, or
                        PL_BF16 (inputs rounded, sums in f32)                       */
-    int n_backends; /* all of this rank, by preference, for kernels that run others */
+    int n_backends; /* all of this rank, by preference                             */
     const struct pl_backend *const *backends;
+    pl_stream *stream; /* that runs are given to; kernels of the cpu do without    */
 } pl_kernel_env;
 
 typedef struct pl_kernel {
@@ -27,7 +29,8 @@ typedef struct pl_kernel {
      * run, 64-byte aligned, not kept between runs. NULL: nothing to make. */
     bool (*make)(const pl_share *s, const pl_kernel_env *env, void **state, int64_t *scratch_bytes,
                  pl_err *err);
-    /* Run on local, row-major arrays of the share's shapes. Runs on the rank's own thread,
+    /* Run on local, row-major arrays of the share's shapes, in the memory of the backend's device:
+     * behind what env->stream was given before, at once or later. Called on the rank's own thread;
      * allocates nothing, uses at most env->n_threads threads. For operators with `inplace`,
      * in[k] == out[i]; for `elementwise` ones out[0] may be an input of its type with
      * pl_share_same_index. */
@@ -38,18 +41,22 @@ typedef struct pl_kernel {
 
 typedef struct pl_backend {
     const char *name;        /* "onednn"                                        */
+    const pl_device *device; /* whose memory its kernels work on                */
     int n;
     const pl_kernel *kernel; /* [n] by preference                               */
     const char *about;       /* one line for `pleat doctor`                     */
-    bool dry;                /* touches no memory: more than the machine has is fine */
+    /* Instead of a list: a kernel made for this share, in `arena`, of one that a backend before
+     * this one has for another share; *backend is that one's. False with the reason in reasons. */
+    bool (*find)(const pl_share *s, const pl_kernel_env *env, pl_arena *arena,
+                 const struct pl_backend **backend, const pl_kernel **kernel, pl_text *reasons);
 } pl_backend;
 
-/* The first kernel of backends[0..n) that accepts the share. `reasons` collects one line per
- * refusal ("onednn/sgemm: k is split over two strides"); NULL when nobody reads them. Fails with
- * PL_EUNSUPPORTED when all refuse. */
-PL_MUST_CHECK bool pl_kernel_find(int n, const pl_backend *const backends[], const pl_share *s,
-                                  const pl_kernel_env *env, const pl_backend **backend,
-                                  const pl_kernel **kernel, pl_text *reasons, pl_err *err);
+/* The first kernel of env->backends that accepts the share. `reasons` collects one line per refusal
+ * ("onednn/sgemm: k is split over two strides"); NULL when nobody reads them. The kernel lasts as
+ * long as `arena`. Fails with PL_EUNSUPPORTED when all refuse. */
+PL_MUST_CHECK bool pl_kernel_find(const pl_share *s, const pl_kernel_env *env, pl_arena *arena,
+                                  const pl_backend **backend, const pl_kernel **kernel,
+                                  pl_text *reasons, pl_err *err);
 
 /* Set up the calling thread for kernels: denormals flush to zero (a product of denormals costs 190
  * times a normal one) and OpenMP uses n_threads. Every rank thread calls it first. */

@@ -15,11 +15,15 @@ typedef enum phase { IDLE, STEP, AGREE, QUIT } phase;
 
 struct pl_lane {
     pl_comm *comm;
+    pl_stream *stream;
+    const pl_device *device; /* of the stream */
     pthread_t thread;
     const pl_lane_message *messages;
     int n;
+    pl_event *computed;  /* at begun + compute steps finished          */
+    int64_t begun, last; /* where the event is when this step begins, and when all is done that
+                            the stream was given; it only rises        */
     atomic_int phase;    /* set by compute, back to IDLE by the lane   */
-    atomic_int computed; /* compute steps finished                     */
     atomic_int finished; /* messages finished, in order                */
     atomic_bool failed;  /* err is set and final                       */
     pl_err err;          /* of the lane; read after failed             */
@@ -62,7 +66,8 @@ static bool test_message(pl_lane *l, const pl_lane_message *m, int k, pl_err *er
 /* Start what may start and test what is open; *moved says whether anything did. */
 static bool progress(pl_lane *l, bool *moved, pl_err *err)
 {
-    int finished = atomic_load(&l->finished), computed = atomic_load(&l->computed);
+    int finished = atomic_load(&l->finished);
+    int64_t computed = l->device->query(l->computed) - l->begun;
     *moved = false;
     while (l->started < l->n && l->started - finished < OPEN_AT_MOST &&
            l->messages[l->started].after <= computed && l->messages[l->started].wait <= finished) {
@@ -133,13 +138,16 @@ static void *run_lane(void *arg)
 
 /* -- the compute thread's side ----------------------------------------------------------------- */
 
-bool pl_lane_new(pl_comm *c, pl_arena *arena, pl_lane **out, pl_err *err)
+bool pl_lane_new(pl_comm *c, pl_stream *s, pl_arena *arena, pl_lane **out, pl_err *err)
 {
     pl_lane *l = PL_NEW(arena, pl_lane);
-    l->comm = c;
+    *l = (pl_lane){ .comm = c, .stream = s, .device = s->device };
+    PL_TRY(l->device->event_new(&l->computed, err));
     int rc = pthread_create(&l->thread, NULL, run_lane, l);
-    if (rc)
+    if (rc) {
+        l->device->event_free(l->computed);
         return pl_err_set(err, PL_ERUN, "cannot start the communication thread: %s", strerror(rc));
+    }
     *out = l;
     return true;
 }
@@ -149,6 +157,7 @@ void pl_lane_free(pl_lane *l)
     if (!l) return;
     atomic_store(&l->phase, QUIT);
     pthread_join(l->thread, NULL);
+    l->device->event_free(l->computed);
 }
 
 void pl_lane_begin(pl_lane *l, int n, const pl_lane_message *messages)
@@ -156,14 +165,16 @@ void pl_lane_begin(pl_lane *l, int n, const pl_lane_message *messages)
     l->messages = messages;
     l->n = n;
     l->started = 0;
-    atomic_store(&l->computed, 0);
+    l->begun = ++l->last;
+    l->device->record(l->stream, l->computed, l->begun);
     atomic_store(&l->finished, 0);
     atomic_store(&l->phase, STEP);
 }
 
-void pl_lane_advance(pl_lane *l, int finished)
+void pl_lane_advance(pl_lane *l, int n)
 {
-    atomic_store(&l->computed, finished);
+    l->last = l->begun + n;
+    l->device->record(l->stream, l->computed, l->last);
 }
 
 static bool lane_failed(pl_lane *l, pl_err *err)
@@ -178,8 +189,10 @@ bool pl_lane_wait(pl_lane *l, int n, pl_err *err)
     if (atomic_load(&l->finished) >= n) return true;
     double t = pl_clock_now();
     int tries = 0;
+    bool failed = false; /* read before `finished`: what a lane finished before it failed counts */
     while (atomic_load(&l->finished) < n) {
-        if (lane_failed(l, err)) return false;
+        if (failed && lane_failed(l, err)) return false;
+        failed = atomic_load(&l->failed);
         back_off(&tries, NAP_NS);
     }
     l->exposed += pl_clock_now() - t;

@@ -2,11 +2,13 @@
  * while kernels run (MPI progresses only inside MPI calls, and so do all our transports).
  *
  * It alone touches the pl_comm after pl_lane_new. The compute thread and the lane meet in two
- * counters: compute steps finished, messages finished. */
+ * numbers: compute steps finished, an event that the stream of the compute thread raises, and
+ * messages finished. */
 #ifndef PL_RUN_LANE_H
 #define PL_RUN_LANE_H
 #include "program/program.h"
 #include "run/comm.h"
+#include "run/device.h"
 
 typedef struct pl_lane pl_lane;
 
@@ -20,15 +22,17 @@ typedef struct pl_lane_message {
 } pl_lane_message;
 
 /* Start the thread. The comm stays the caller's; it is used only by the lane until pl_lane_free,
- * which ends the thread. */
-PL_MUST_CHECK bool pl_lane_new(pl_comm *c, pl_arena *arena, pl_lane **out, pl_err *err);
+ * which ends the thread. So does the stream, by then without work, which compute steps run on. */
+PL_MUST_CHECK bool pl_lane_new(pl_comm *c, pl_stream *s, pl_arena *arena, pl_lane **out,
+                               pl_err *err);
 void pl_lane_free(pl_lane *l); /* NULL is fine */
 
-/* A step begins: its messages, in order. The array stays the caller's, as do the times, which are
- * whole after pl_lane_agree. */
+/* A step begins, behind what the stream has to do: its messages, in order. The array stays the
+ * caller's, as do the times, which are whole after pl_lane_agree. */
 void pl_lane_begin(pl_lane *l, int n, const pl_lane_message *messages);
-/* `finished` compute steps are done: messages that were waiting for them may start. */
-void pl_lane_advance(pl_lane *l, int finished);
+/* The stream was given `n` compute steps: messages that wait for them may start when it has done
+ * them. */
+void pl_lane_advance(pl_lane *l, int n);
 /* Block until `n` messages of this step are finished. */
 PL_MUST_CHECK bool pl_lane_wait(pl_lane *l, int n, pl_err *err);
 /* The step border: wait for every message, then agree with all ranks on the worst error (err may

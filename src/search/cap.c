@@ -1,6 +1,6 @@
 #include "search/cap.h"
 
-bool pl_cap_legal(const pl_found *f, pl_err *err)
+bool pl_cap_legal(const pl_elimination *f, pl_err *err)
 {
     return f->value ||
            pl_err_set(err, PL_EINFEASIBLE,
@@ -10,7 +10,7 @@ bool pl_cap_legal(const pl_found *f, pl_err *err)
                                             "time");
 }
 
-bool pl_cap_fits(const pl_found *f, double memory, double cap, pl_err *err)
+bool pl_cap_fits(const pl_elimination *f, double memory, double cap, pl_err *err)
 {
     PL_TRY(pl_cap_legal(f, err));
     if (memory <= cap) return true;

@@ -19,7 +19,7 @@
 #ifndef PL_SEARCH_CAP_H
 #define PL_SEARCH_CAP_H
 #include "search/chain.h"
-#include "search/part.h"
+#include "search/branch.h"
 
 /* As pl_search_min and pl_chain_min; options with their defaults written out. The chain is folded;
  * `start`, unless NULL, is a known choice of it. */
@@ -28,7 +28,7 @@ PL_MUST_CHECK bool pl_cap_sum(const pl_sum *s, double cap, const pl_search_optio
 
 /* Two choices of a sum between whose prices the cap lies, without branching. */
 typedef struct pl_sides {
-    pl_point over, under, best; /* too large, fits; the fastest that fits                        */
+    pl_solution over, under, best; /* too large, fits; the fastest that fits                     */
     double price;               /* of memory where the bound is largest                          */
     int64_t work;
 } pl_sides;
@@ -41,7 +41,7 @@ bool pl_cap_look(const pl_sum *s, double cap, const pl_search_options *o, pl_are
 typedef struct pl_capped {
     const pl_chain *chain;
     void *self;
-    pl_found (*solve)(void *self, pl_cost weights, const pl_search_options *o, pl_arena *out);
+    pl_elimination (*solve)(void *self, pl_cost weights, const pl_search_options *o, pl_arena *out);
     const struct pl_ring *(*potentials)(const void *self); /* of the last price; may be NULL      */
 } pl_capped;
 
@@ -50,8 +50,8 @@ PL_MUST_CHECK bool pl_cap_chain(const pl_capped *p, double cap, const pl_search_
 
 /* Fails with PL_EINFEASIBLE when no choice was found; when what was found to take the least memory
  * does not fit. */
-PL_MUST_CHECK bool pl_cap_legal(const pl_found *f, pl_err *err);
-PL_MUST_CHECK bool pl_cap_fits(const pl_found *f, double memory, double cap, pl_err *err);
+PL_MUST_CHECK bool pl_cap_legal(const pl_elimination *f, pl_err *err);
+PL_MUST_CHECK bool pl_cap_fits(const pl_elimination *f, double memory, double cap, pl_err *err);
 
 pl_answer pl_cap_answer(int *value, pl_cost cost, double bound, double price, int64_t work);
 

@@ -23,9 +23,9 @@ typedef struct state {
     const pl_capped *p;
     const pl_search_options *o;
     double cap;
-    pl_point over, under; /* the last ones that do not fit, that fit                           */
-    pl_point best, least; /* the fastest that fits; the one that takes the least memory        */
-    double bound, price;  /* the best dual bound and where it was found                        */
+    pl_solution over, under; /* the last ones that do not fit, that fit                           */
+    pl_solution best, least; /* the fastest that fits; the one that takes the least memory        */
+    double bound, price;     /* the best dual bound and where it was found                        */
     int n_known;
     int *known[MOST_KNOWN];
     int64_t work;
@@ -43,7 +43,7 @@ static void know(state *s, int *value)
 }
 
 /* As the end of the bracket on its side. */
-static void take(state *s, pl_point p)
+static void take(state *s, pl_solution p)
 {
     *(p.cost.memory > s->cap ? &s->over : &s->under) = p;
     if (p.cost.memory <= s->cap && p.cost.time < s->best.cost.time) s->best = p;
@@ -69,7 +69,7 @@ static void take_start(state *s)
     if (!s->o->start) return;
     int *value = PL_NEW_N(s->out, int, n);
     memcpy(value, s->o->start, (size_t)n * sizeof *value);
-    pl_point p = { value, pl_chain_cost(s->p->chain, value) };
+    pl_solution p = { value, pl_chain_cost(s->p->chain, value) };
     if (!pl_net_is_legal(p.cost.time)) return;
     know(s, value);
     take(s, p);
@@ -86,10 +86,10 @@ static pl_search_options rough(const state *s, double price)
 }
 
 /* Solves at a price; the answer takes the place of the end of the bracket on its side. */
-static bool try_price(state *s, double price, pl_point *found)
+static bool try_price(state *s, double price, pl_solution *found)
 {
     pl_search_options o = rough(s, price);
-    pl_found f = s->p->solve(s->p->self, (pl_cost){ 1, price }, &o, s->out);
+    pl_elimination f = s->p->solve(s->p->self, (pl_cost){ 1, price }, &o, s->out);
     s->work += f.work;
     double bound = f.bound - price * s->cap;
     if (bound > s->bound) {
@@ -97,7 +97,7 @@ static bool try_price(state *s, double price, pl_point *found)
         s->price = price;
     }
     if (!f.value) return false;
-    *found = (pl_point){ f.value, pl_chain_cost(s->p->chain, f.value) };
+    *found = (pl_solution){ f.value, pl_chain_cost(s->p->chain, f.value) };
     know(s, f.value);
     take(s, *found);
     return true;
@@ -117,11 +117,11 @@ static double good_gap(const state *s)
 /* The least memory of any legal choice; it fits or nothing does. */
 static bool find_least_memory(state *s, pl_err *err)
 {
-    pl_found f = s->p->solve(s->p->self, (pl_cost){ 0, 1 }, s->o, s->out);
+    pl_elimination f = s->p->solve(s->p->self, (pl_cost){ 0, 1 }, s->o, s->out);
     s->work += f.work;
     pl_cost cost = f.value ? pl_chain_cost(s->p->chain, f.value) : (pl_cost){ 0, INFINITY };
     PL_TRY(s->best.value || pl_cap_fits(&f, cost.memory, s->cap, err));
-    s->least = cost.memory <= s->cap ? (pl_point){ f.value, cost } : s->best;
+    s->least = cost.memory <= s->cap ? (pl_solution){ f.value, cost } : s->best;
     if (s->least.cost.time < s->best.cost.time) s->best = s->least;
     return true;
 }
@@ -131,7 +131,7 @@ static void find_under(state *s)
 {
     pl_cost c = s->over.cost;
     double price = c.time > 0 ? 0.25 * c.time / c.memory : 1 / c.memory;
-    pl_point found;
+    pl_solution found;
     for (int i = 0; i < MOST_RAISES && !s->under.value && !is_spent(s); i++, price *= 8)
         if (!try_price(s, price, &found)) break;
     if (s->under.value) return;
@@ -149,7 +149,7 @@ static void find_price(state *s)
         double goal = pl_solve_goal(s->best.cost.time, s->o);
         if (!(price > 0) || s->bound >= goal || line - s->bound <= good_gap(s) / 4 * fabs(line))
             return;
-        pl_point found;
+        pl_solution found;
         if (!try_price(s, price, &found)) return;
         double there = found.cost.time + price * (found.cost.memory - s->cap);
         if (there >= line - 1e-9 * fabs(line)) return;
@@ -169,18 +169,18 @@ static void close_gap(state *s)
     int *known[2 + MOST_KNOWN] = { s->over.value, s->under.value };
     for (int i = 0; i < s->n_known; i++) known[2 + i] = s->known[i];
     pl_mix_chain(s->p->chain, s->p->potentials(s->p->self), 2 + s->n_known, known, &m, s->out);
-    s->best = (pl_point){ m.value, m.cost };
+    s->best = (pl_solution){ m.value, m.cost };
     s->bound = fmax(s->bound, m.bound);
     s->work += m.work;
 }
 
 /* A choice of the tied chain, as one of the chain. */
-static pl_point untie(const state *s, pl_point tied)
+static pl_solution untie(const state *s, pl_solution tied)
 {
     const pl_chain *c = s->p->chain;
     if (!tied.value) return tied;
     int *value = pl_chain_untie(c, tied.value, s->out);
-    return (pl_point){ value, pl_chain_cost(c, value) };
+    return (pl_solution){ value, pl_chain_cost(c, value) };
 }
 
 /* Where the lines of the two choices meet, if that is near the price: a bound that was good enough
@@ -200,15 +200,15 @@ static void look_tied(state *s)
     pl_search_options o = *s->o;
     pl_sum tied = pl_chain_tie(s->p->chain, tmp);
     pl_sides sides;
-    pl_point found;
+    pl_solution found;
     o.gap = fmax(o.gap, TIED_GAP);
     o.effort /= TIED_PART;
     o.start = NULL;
     bool fits = pl_cap_look(&tied, s->cap, &o, tmp, &sides);
     s->work += sides.work;
     if (fits) {
-        const pl_point side[3] = { untie(s, sides.over), untie(s, sides.under),
-                                   untie(s, sides.best) };
+        const pl_solution side[3] = { untie(s, sides.over), untie(s, sides.under),
+                                      untie(s, sides.best) };
         for (int i = 0; i < 3; i++) {
             if (!side[i].value || !pl_net_is_legal(side[i].cost.time)) continue;
             know(s, side[i].value);
@@ -230,11 +230,11 @@ static bool solve_free(state *s, pl_err *err)
 {
     pl_search_options o = rough(s, 0);
     for (int i = 0; i < 2; i++) {
-        pl_found f = s->p->solve(s->p->self, (pl_cost){ 1, 0 }, &o, s->out);
+        pl_elimination f = s->p->solve(s->p->self, (pl_cost){ 1, 0 }, &o, s->out);
         s->work += f.work;
         PL_TRY(pl_cap_legal(&f, err));
         s->bound = fmax(s->bound, f.bound);
-        pl_point p = { f.value, pl_chain_cost(s->p->chain, f.value) };
+        pl_solution p = { f.value, pl_chain_cost(s->p->chain, f.value) };
         know(s, p.value);
         if (!s->over.value || p.cost.memory <= s->cap) take(s, p);
         if (p.cost.memory > s->cap || f.bound >= pl_solve_goal(f.cost, s->o)) return true;

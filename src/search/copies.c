@@ -1,5 +1,5 @@
 #include "search/copies.h"
-#include "search/run.h"
+#include "search/ring_solve.h"
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ typedef struct search {
     pl_cost w;
     pl_ring *ring;
     pl_net *ends;
-    pl_found found;
+    pl_elimination found;
     int rounds, depth;
     int next_tie, wait;    /* the round of the next tie; rounds after one that found nothing */
     pl_solve_pace pace[2]; /* of the ring, of its ends */
@@ -95,7 +95,7 @@ static void tie(search *s)
     o.node_limit = 20;
     o.start = NULL;
     o.effort = s->found.work / 4;
-    pl_found f = pl_solve_net(tied, &o, s->tmp);
+    pl_elimination f = pl_solve_net(tied, &o, s->tmp);
     s->found.work += f.work;
     if (!f.value) return;
     if (offer(s, pl_chain_untie(s->c, f.value, s->out))) s->wait = 1;
@@ -131,7 +131,7 @@ static bool try_run(search *s, const pl_ring *f, double most, int64_t work_limit
     pl_search_options o = *s->o;
     if (work_limit > effort_left(s)) work_limit = effort_left(s);
     if (work_limit < o.work_limit) o.work_limit = work_limit;
-    pl_run run = pl_run_least(f, slack, &o, s->out);
+    pl_ring_answer run = pl_ring_solve(f, slack, &o, s->out);
     s->found.work += run.work;
     if (!run.fits) return false;
     offer(s, run.value);
@@ -222,8 +222,8 @@ static void search_rounds(search *s)
     }
 }
 
-pl_found pl_copies_solve(const pl_chain *c, pl_cost w, const pl_search_options *o,
-                         const pl_ring *like, pl_arena *out, pl_ring **whole, pl_arena *keep)
+pl_elimination pl_copies_solve(const pl_chain *c, pl_cost w, const pl_search_options *o,
+                               const pl_ring *like, pl_arena *out, pl_ring **whole, pl_arena *keep)
 {
     search s = { .c = c,
                  .o = o,
@@ -233,7 +233,7 @@ pl_found pl_copies_solve(const pl_chain *c, pl_cost w, const pl_search_options *
                  .out = out,
                  .tmp = pl_arena_new("chain search") };
     for (int i = 0; i < 2; i++) s.pace[i] = (pl_solve_pace){ 0, 1, -INFINITY };
-    s.found = (pl_found){ NULL, INFINITY, -INFINITY, 0 };
+    s.found = (pl_elimination){ NULL, INFINITY, -INFINITY, 0 };
     if (o->start) offer_start(&s);
     s.ring = pl_ring_new(c, w, like, whole ? keep : s.tmp);
     if (whole) *whole = s.ring;

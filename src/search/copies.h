@@ -11,7 +11,7 @@
 /* `like`, unless NULL, is a ring of the same chain with other weights whose potentials are a start.
  * *whole, unless `whole` is NULL, gets the ring with all its values and the potentials found, in
  * the arena `keep`. */
-pl_found pl_copies_solve(const pl_chain *c, pl_cost w, const pl_search_options *o,
+pl_elimination pl_copies_solve(const pl_chain *c, pl_cost w, const pl_search_options *o,
                          const pl_ring *like, pl_arena *out, pl_ring **whole, pl_arena *keep);
 
 #endif

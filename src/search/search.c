@@ -12,7 +12,7 @@ static bool min_sum(const pl_sum *s, double cap, const pl_search_options *o, pl_
                     pl_answer *answer, pl_err *err)
 {
     if (cap < INFINITY) return pl_cap_sum(s, cap, o, out, answer, err);
-    pl_found f = pl_solve_sum(s, (pl_cost){ 1, 0 }, o, out);
+    pl_elimination f = pl_solve_sum(s, (pl_cost){ 1, 0 }, o, out);
     PL_TRY(pl_cap_legal(&f, err));
     *answer = pl_cap_answer(f.value, pl_sum_cost(s, f.value), f.bound, 0, f.work);
     return true;
@@ -72,7 +72,7 @@ static int64_t start_tied(const pl_chain *c, pl_cost w, pl_search_options *o, pl
     pl_search_options part = *o;
     part.effort /= TIED_PART;
     pl_sum tied = pl_chain_tie(c, a);
-    pl_found f = pl_solve_sum(&tied, w, &part, a);
+    pl_elimination f = pl_solve_sum(&tied, w, &part, a);
     if (f.value) o->start = pl_chain_untie(c, f.value, a);
     return f.work;
 }
@@ -98,14 +98,15 @@ typedef struct links {
     pl_arena *arena; /* of `last` */
 } links;
 
-static pl_found solve_chain(void *self, pl_cost w, const pl_search_options *options, pl_arena *out)
+static pl_elimination solve_chain(void *self, pl_cost w, const pl_search_options *options,
+                                  pl_arena *out)
 {
     links *l = self;
     pl_search_options o = *options;
     pl_arena *arena = pl_arena_new("potentials");
     pl_ring *ring;
     int64_t work = start_tied(l->chain, w, &o, arena);
-    pl_found f = pl_copies_solve(l->chain, w, &o, l->last, out, &ring, arena);
+    pl_elimination f = pl_copies_solve(l->chain, w, &o, l->last, out, &ring, arena);
     f.work += work;
     pl_arena_free(l->arena);
     l->arena = arena;
@@ -119,11 +120,11 @@ static const pl_ring *last_potentials(const void *self)
 }
 
 /* Without a cap. */
-static pl_found solve_open(const pl_chain *c, pl_cost w, pl_search_options *o, pl_arena *out)
+static pl_elimination solve_open(const pl_chain *c, pl_cost w, pl_search_options *o, pl_arena *out)
 {
     pl_arena *tmp = pl_arena_new("chain");
     links l = { .chain = c };
-    pl_found f;
+    pl_elimination f;
     if (is_short(c, o)) {
         pl_sum s = pl_chain_unroll(c, tmp);
         start_tied(c, w, o, tmp);
@@ -162,7 +163,7 @@ bool pl_chain_min(const pl_chain *c, double cap, const pl_search_options *option
     PL_TRY(pl_chain_check(c, err));
     pl_search_options o = pl_solve_defaults(options);
     if (cap < INFINITY) return min_capped(c, cap, &o, out, answer, err);
-    pl_found f = solve_open(c, (pl_cost){ 1, 0 }, &o, out);
+    pl_elimination f = solve_open(c, (pl_cost){ 1, 0 }, &o, out);
     PL_TRY(pl_cap_legal(&f, err));
     *answer = pl_cap_answer(f.value, pl_chain_cost(c, f.value), f.bound, 0, f.work);
     return true;
@@ -173,7 +174,7 @@ bool pl_chain_least(const pl_chain *c, const pl_search_options *options, pl_aren
 {
     PL_TRY(pl_chain_check(c, err));
     pl_search_options o = pl_solve_defaults(options);
-    pl_found f = solve_open(c, (pl_cost){ 0, 1 }, &o, out);
+    pl_elimination f = solve_open(c, (pl_cost){ 0, 1 }, &o, out);
     PL_TRY(pl_cap_legal(&f, err));
     pl_cost cost = pl_chain_cost(c, f.value);
     *answer = (pl_answer){ .value = f.value,

@@ -375,21 +375,22 @@ static void offer_start(solver *s, const pl_net *net)
     pl_arena_free(tmp);
 }
 
-pl_found pl_solve_net(pl_net *net, const pl_search_options *o, pl_arena *out)
+pl_elimination pl_solve_net(pl_net *net, const pl_search_options *o, pl_arena *out)
 {
     solver s = { o, net->n, PL_NEW_N(out, int, net->n), INFINITY, 0, 0, o->effort };
     if (o->start) offer_start(&s, net);
     double left = search(&s, net, WHOLE);
-    pl_found f = { isfinite(s.best) ? s.value : NULL, s.best, fmin(pl_solve_goal(s.best, o), left),
-                   s.work };
+    pl_elimination f = { isfinite(s.best) ? s.value : NULL, s.best,
+                         fmin(pl_solve_goal(s.best, o), left), s.work };
     return f;
 }
 
-pl_found pl_solve_sum(const pl_sum *sum, pl_cost w, const pl_search_options *o, pl_arena *out)
+pl_elimination pl_solve_sum(const pl_sum *sum, pl_cost w, const pl_search_options *o, pl_arena *out)
 {
     pl_arena *tmp = pl_arena_new("search");
     pl_net *net = pl_net_of(sum, w, tmp);
-    pl_found f = net ? pl_solve_net(net, o, out) : (pl_found){ NULL, INFINITY, INFINITY, 0 };
+    pl_elimination f =
+        net ? pl_solve_net(net, o, out) : (pl_elimination){ NULL, INFINITY, INFINITY, 0 };
     pl_arena_free(tmp);
     return f;
 }

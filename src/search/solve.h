@@ -4,12 +4,12 @@
 #include "search/eliminate.h"
 #include "search/net.h"
 
-typedef struct pl_found {
+typedef struct pl_elimination {
     int *value;   /* the best choice; NULL: none is legal; if the bound is finite, none was found */
     double cost;  /* weighted, of `value`; INFINITY without one                                  */
     double bound; /* no legal choice costs less; equal to cost when that is proven               */
     int64_t work;
-} pl_found;
+} pl_elimination;
 
 /* The options with the defaults written out. */
 pl_search_options pl_solve_defaults(const pl_search_options *o);
@@ -43,9 +43,9 @@ pl_net *pl_solve_below(const pl_net *net, double most, pl_arena *a);
 void pl_solve_best(const double *least, int size, bool *keep, pl_arena *a);
 
 /* Of a net, whose potentials and bound are raised on the way. */
-pl_found pl_solve_net(pl_net *net, const pl_search_options *o, pl_arena *out);
+pl_elimination pl_solve_net(pl_net *net, const pl_search_options *o, pl_arena *out);
 
-pl_found pl_solve_sum(const pl_sum *s, pl_cost w, const pl_search_options *o, pl_arena *out);
+pl_elimination pl_solve_sum(const pl_sum *s, pl_cost w, const pl_search_options *o, pl_arena *out);
 
 /* The tables of a net with their potentials taken in, ready to be eliminated. The constant is
  * net->bound. */

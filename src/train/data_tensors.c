@@ -186,7 +186,7 @@ static int64_t find_row(const batch *b, int64_t row)
 }
 
 /* A run goes through rows of the batch, which lie apart in the file. */
-static void put_rows(const void *of, const pl_run *run, void *part)
+static void put_rows(const void *of, const pl_fill_run *run, void *part)
 {
     const batch *b = of;
     for (int64_t i = 0, n; i < run->n; i += n) {

@@ -4,8 +4,9 @@
 
 enum { SERIAL = 100000, PIECE = 256 }; /* elements that one thread fills; converted at a time */
 
-void pl_fill_runs(const pl_port *port, void (*put)(const void *of, const pl_run *r, void *part),
-                  const void *of, void *part)
+void pl_fill_runs(const pl_port *port,
+                  void (*put)(const void *of, const pl_fill_run *r, void *part), const void *of,
+                  void *part)
 {
     const pl_shape *whole = &port->value->shape;
     int64_t count = pl_region_count(&port->region), step;
@@ -13,7 +14,7 @@ void pl_fill_runs(const pl_port *port, void (*put)(const void *of, const pl_run 
     int64_t n = pl_region_row(&port->region, whole, &step);
 #pragma omp parallel for if (count > SERIAL)
     for (int64_t at = 0; at < count; at += n)
-        put(of, &(pl_run){ at, n, pl_region_global(&port->region, whole, at), step }, part);
+        put(of, &(pl_fill_run){ at, n, pl_region_global(&port->region, whole, at), step }, part);
 }
 
 /* -- random numbers ---------------------------------------------------------------------------- */
@@ -23,7 +24,7 @@ typedef struct drawn {
     pl_type type;
 } drawn;
 
-static void put_drawn(const void *of, const pl_run *run, void *part)
+static void put_drawn(const void *of, const pl_fill_run *run, void *part)
 {
     const drawn *d = of;
     const pl_law *law = d->law;
@@ -117,7 +118,7 @@ typedef struct taken {
 } taken;
 
 /* A run may go through several tensors. */
-static void put_taken(const void *of, const pl_run *r, void *part)
+static void put_taken(const void *of, const pl_fill_run *r, void *part)
 {
     const taken *t = of;
     int64_t step = r->step > 0 ? r->step : 1;

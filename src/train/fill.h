@@ -8,13 +8,14 @@
 #include "program/program.h"
 
 /* Elements [at, at + n) of a part; in the whole they stand `step` apart from `global` on. */
-typedef struct pl_run {
+typedef struct pl_fill_run {
     int64_t at, n, global, step;
-} pl_run;
+} pl_fill_run;
 
 /* Call `put` for runs that make up the part, in any order, from several threads. */
-void pl_fill_runs(const pl_port *port, void (*put)(const void *of, const pl_run *r, void *part),
-                  const void *of, void *part);
+void pl_fill_runs(const pl_port *port,
+                  void (*put)(const void *of, const pl_fill_run *r, void *part), const void *of,
+                  void *part);
 
 typedef enum pl_law_kind {
     PL_LAW_CONSTANT, /* x                                    */

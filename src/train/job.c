@@ -31,21 +31,17 @@ static bool build_evaluation(pl_train_job *j, pl_err *err)
     return pl_builder_done(&b, &j->graph[EVAL], err);
 }
 
-pl_lower_options pl_train_lower(const pl_train_options *o)
-{
-    return (pl_lower_options){ .bucket_bytes = o->bucket_bytes,
-                               .ahead_bytes = o->ahead_bytes,
-                               .step_bytes = o->step_bytes,
-                               .order = o->order };
-}
-
 /* Those that pleat plan finds for the same model, devices and options. */
-static bool make_plans(pl_train_job *j, const pl_strategy *s, pl_err *err)
+static bool make_plans(pl_train_job *j, pl_err *err)
 {
-    const pl_auto_options options = { .memory = (double)j->o.exec.memory_limit };
-    const pl_lower_options lower = pl_train_lower(&j->o);
-    return pl_best_plans(s, j->n_programs, j->graph, &options, &lower, j->arena, j->plan, &j->best,
-                         err);
+    PL_TRY(pl_plan_find(&j->o.plan, j->graph[STEP], j->arena, &j->found, err));
+    j->plan[STEP] = j->found->take->plan;
+    for (int i = 1; i < j->n_programs; i++) {
+        pl_plan *p;
+        PL_TRY(pl_plan_beside(j->found, j->graph[i], j->arena, &p, err));
+        j->plan[i] = p;
+    }
+    return true;
 }
 
 static bool reads_text(const pl_train_job *j, pl_err *err)
@@ -240,10 +236,8 @@ static bool claim_folder(pl_train_job *j, bool last, pl_err *err)
 
 static bool make_job(pl_train_job *j, pl_err *err)
 {
-    pl_strategy s;
     PL_TRY(claim_folder(j, false, err));
-    PL_TRY(pl_strategy_parse(j->o.strategy, j->n_ranks, j->arena, &s, err));
-    if (j->o.cluster) s.cluster = j->o.cluster;
+    PL_TRY(pl_strategy_parse(j->o.strategy, j->n_ranks, j->arena, &j->o.plan.strategy, err));
     PL_TRY(pl_model_parse(j->o.model, j->arena, &j->args, err));
     PL_TRY(pl_optim_micro(&j->args, j->o.micro, j->arena, &j->micro, err));
     pl_data_kind kind = pl_data_kind_of(j->o.data);
@@ -257,7 +251,7 @@ static bool make_job(pl_train_job *j, pl_err *err)
     if (j->o.weights_partial && !j->o.weights)
         return pl_err_set(err, PL_EUSAGE, "--weights-partial is of --weights: give that too");
     if (j->o.weights) PL_TRY(open_weights(j, err));
-    PL_TRY(make_plans(j, &s, err));
+    PL_TRY(make_plans(j, err));
     j->settings = settings_text(j);
     if (j->o.resume) PL_TRY(open_checkpoint(j, err));
     const char *was = j->claim.same_run ? j->from.manifest.run : "";
@@ -321,7 +315,13 @@ bool pl_train_unlocked(const pl_train_job *j)
     return j->claim.unlocked;
 }
 
-const pl_best *pl_train_best(const pl_train_job *j)
+const pl_found *pl_train_found(const pl_train_job *j)
 {
-    return j->best;
+    return j->found;
+}
+
+const pl_cluster *pl_train_cluster(const pl_train_job *j)
+{
+    const pl_strategy *s = &j->found->strategy;
+    return j->o.plan.cluster || s->plan_path || s->automatic ? s->cluster : NULL;
 }

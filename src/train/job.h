@@ -1,7 +1,7 @@
 /* train/job.h - the inside of a training job: job.c makes it, train.c runs it. */
 #ifndef PL_TRAIN_JOB_H
 #define PL_TRAIN_JOB_H
-#include "planners/best.h"
+#include "planners/find.h"
 #include "run/checkpoint.h"
 #include "run/claim.h"
 #include "train/train.h"
@@ -19,7 +19,7 @@ struct pl_train_job {
     int n_programs;
     pl_graph *graph[PL_JOB_PROGRAMS];
     const pl_plan *plan[PL_JOB_PROGRAMS];
-    const pl_best *best; /* auto: what the search found; else NULL */
+    pl_found *found;    /* the plan of the first of them */
     pl_checkpoint from; /* when resuming */
     pl_claim claim;     /* of the folder that it saves to */
     const char *spec;   /* of the model, as its checkpoints say it */
@@ -30,8 +30,5 @@ struct pl_train_job {
     const char *notes; /* settings that differ from the checkpoint's */
     int64_t tokens;    /* per step */
 };
-
-/* How all programs of a job are lowered, and the plans of a search with them. */
-pl_lower_options pl_train_lower(const pl_train_options *o);
 
 #endif

@@ -15,8 +15,8 @@ typedef struct sampler {
     pl_checkpoint from;
     pl_exec *exec;
     int64_t seq, vocab;
-    int32_t *tokens;     /* the input: a row of seq positions */
-    const float *logits; /* [seq, vocab]                      */
+    const pl_port *tokens; /* the input: a row of seq positions */
+    const pl_port *logits; /* [seq, vocab]                      */
 } sampler;
 
 static bool build(sampler *s, pl_graph **g, pl_err *err)
@@ -45,8 +45,8 @@ static bool start(sampler *s, pl_err *err)
     PL_TRY(pl_program_lower(plan, 0, store, &options, s->arena, &p, err));
     const pl_program *programs[] = { p };
     PL_TRY(pl_exec_new(&s->o->exec, NULL, 1, programs, s->arena, &s->exec, err));
-    s->tokens = pl_exec_input(s->exec, 0, "tokens", NULL);
-    s->logits = pl_exec_output(s->exec, 0, "logits", NULL);
+    s->tokens = pl_port_find(p->n_inputs, p->input, "tokens");
+    s->logits = pl_port_find(p->n_outputs, p->output, "logits");
     return pl_state_load(s->exec, store, &s->from, err);
 }
 
@@ -92,6 +92,14 @@ static int64_t push(const sampler *s, int32_t *window, int64_t n, int token)
     return n + 1;
 }
 
+static bool run(sampler *s, const int32_t *window, pl_err *err)
+{
+    void *tokens = pl_exec_map(s->exec, s->tokens, PL_WRITE);
+    if (tokens) memcpy(tokens, window, (size_t)s->seq * sizeof *window);
+    pl_exec_unmap(s->exec, s->tokens, PL_WRITE, tokens);
+    return pl_exec_step(s->exec, 0, err);
+}
+
 static bool sample(sampler *s, void (*put)(void *to, int byte), void *to, pl_err *err)
 {
     const char *prompt = *s->o->prompt ? s->o->prompt : "\n";
@@ -100,9 +108,10 @@ static bool sample(sampler *s, void (*put)(void *to, int byte), void *to, pl_err
     int64_t n = 0; /* what follows them in the window cannot be seen: the mask is causal */
     for (; *prompt; prompt++) n = push(s, window, n, (unsigned char)*prompt);
     for (int64_t made = 0; made < s->o->bytes; made++) {
-        memcpy(s->tokens, window, (size_t)s->seq * sizeof *window);
-        PL_TRY(pl_exec_step(s->exec, 0, err));
-        int token = draw(s, s->logits + (n - 1) * s->vocab, made, sorted);
+        PL_TRY(run(s, window, err));
+        float *logits = pl_exec_map(s->exec, s->logits, PL_READ);
+        int token = draw(s, logits + (n - 1) * s->vocab, made, sorted);
+        pl_exec_unmap(s->exec, s->logits, PL_READ, logits);
         put(to, token & 0xFF);
         n = push(s, window, n, token);
     }

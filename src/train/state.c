@@ -13,16 +13,19 @@ enum { ALIGN = 64 };
 
 bool pl_state_init(pl_exec *e, const pl_store *s, const pl_init *from, pl_err *err)
 {
-    for (int i = 0; i < s->n; i++)
-        PL_TRY(pl_init_fill(&s->state[i], from, pl_exec_state(e, i), err));
-    return true;
+    bool ok = true;
+    for (int i = 0; i < s->n && ok; i++) {
+        void *to = pl_exec_map(e, &s->state[i], PL_WRITE);
+        ok = !to || pl_init_fill(&s->state[i], from, to, err);
+        pl_exec_unmap(e, &s->state[i], PL_WRITE, to);
+    }
+    return ok;
 }
 
 void pl_state_clear(pl_exec *e, const pl_store *s)
 {
-    for (int i = 0; i < s->n; i++) /* no bits are zero in every type */
-        if (s->state[i].value->kind == PL_GRAD_SUM)
-            memset(pl_exec_state(e, i), 0, (size_t)s->state[i].bytes);
+    for (int i = 0; i < s->n; i++)
+        if (s->state[i].value->kind == PL_GRAD_SUM) pl_exec_zero(e, &s->state[i]);
 }
 
 /* How many tensors of a checkpoint a state is, and which: the rows of one that files have row by
@@ -84,7 +87,9 @@ bool pl_state_load(pl_exec *e, const pl_store *s, const pl_checkpoint *c, pl_err
         if (p->value->kind == PL_GRAD_SUM) continue;
         const pl_saved *t = find_saved(c, p->value, tmp);
         if (!fits(p, t) && n++ < MOST) add_problem(p, t, tmp, &problems);
-        if (!n) pl_port_take(p, t->data, pl_exec_state(e, i));
+        void *to = n ? NULL : pl_exec_map(e, p, PL_WRITE);
+        if (to) pl_port_take(p, t->data, to);
+        pl_exec_unmap(e, p, PL_WRITE, to);
     }
     if (n > MOST) pl_text_add(&problems, "; and %d more", n - MOST);
     bool ok = !n || pl_err_set(err, PL_EINPUT, "the checkpoint is of another model: %s",
@@ -313,12 +318,13 @@ static bool open_shelf(shelf *s, const char *dir, pl_arena *tmp, pl_err *err)
                              dir, s->bytes, strerror(rc));
 }
 
-static const void *put_on_shelf(shelf *s, const void *data, int64_t bytes)
+static const void *put_on_shelf(shelf *s, pl_exec *e, const pl_port *p, int64_t bytes)
 {
     char *at = s->map + s->used;
     s->used += (size_t)round_up(bytes);
     PL_ASSERT_CMP(s->used, <=, s->bytes);
-    return memcpy(at, data, (size_t)bytes);
+    pl_exec_get(e, p, at, bytes);
+    return at;
 }
 
 /* Runs the programs; on rank 0, data[i] of every split state i then points to its whole. */
@@ -329,31 +335,35 @@ static bool gather_all(pl_exec *e, const pl_gather *g, int first, shelf *s, cons
         PL_TRY(pl_exec_step(e, first + k, err));
         for (int i = 0; i < g->store->n && g->rank == 0; i++) {
             const pl_value *v = g->store->state[i].value;
+            const pl_program *p = g->program[k];
             if (g->by[i] == k)
-                data[i] =
-                    put_on_shelf(s, pl_exec_output(e, first + k, v->name, NULL), whole_bytes(v));
+                data[i] = put_on_shelf(s, e, pl_port_find(p->n_outputs, p->output, v->name),
+                                       whole_bytes(v));
         }
     }
     return true;
 }
 
-/* Rank 0 alone: the tensors in the order of the store. */
+/* Rank 0 alone: the tensors in the order of the store; those without data it has whole. */
 static bool write_checkpoint(pl_exec *e, const pl_gather *g, const void *const data[],
                              const char *dir, const pl_manifest *m, pl_keep keep, pl_arena *tmp,
                              pl_err *err)
 {
+    void **own = PL_NEW_N(tmp, void *, g->store->n + 1);
     int64_t most = 1;
     for (int i = 0; i < g->store->n; i++) most += n_parts(g->store->state[i].value);
     pl_saved *t = PL_NEW_N(tmp, pl_saved, most);
     int n = 0;
     for (int i = 0; i < g->store->n; i++) {
         const pl_value *v = g->store->state[i].value;
-        const void *at = data[i] ? data[i] : pl_exec_state(e, i);
-        for (int64_t k = 0; k < n_parts(v) && v->kind != PL_GRAD_SUM; k++)
-            t[n++] = part_of(v, k, at, tmp);
+        if (v->kind == PL_GRAD_SUM) continue;
+        if (!data[i]) own[i] = pl_exec_map(e, &g->store->state[i], PL_READ);
+        for (int64_t k = 0; k < n_parts(v); k++)
+            t[n++] = part_of(v, k, data[i] ? data[i] : own[i], tmp);
     }
-    return pl_checkpoint_save(dir, m, n, t, keep, err) ||
-           pl_err_in(err, "saving step %lld", (long long)m->step);
+    bool ok = pl_checkpoint_save(dir, m, n, t, keep, err);
+    for (int i = 0; i < g->store->n; i++) pl_exec_unmap(e, &g->store->state[i], PL_READ, own[i]);
+    return ok || pl_err_in(err, "saving step %lld", (long long)m->step);
 }
 
 static bool save(pl_exec *e, const pl_gather *g, int first, shelf *s, const char *dir,

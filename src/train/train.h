@@ -3,7 +3,7 @@
 #define PL_TRAIN_TRAIN_H
 #include "cluster/cluster.h"
 #include "models/model.h"
-#include "planners/best.h"
+#include "planners/find.h"
 #include "run/exec.h"
 #include "train/data.h"
 #include "train/optim.h"
@@ -26,8 +26,8 @@ typedef struct pl_train_record {
 typedef struct pl_train_options {
     const char *model;    /* spec, batch and seq included                   */
     const char *strategy; /* text as in layouts/strategy.h; NULL: "dp"         */
-    const pl_cluster *cluster; /* whose links plans are priced with; NULL:
-                             usual ones, or those of a plan file            */
+    pl_plan_request plan; /* how its plan is found; its strategy is parsed
+                             from `strategy`                                */
     const char *data;     /* file (pl_data_kind_of), or "synthetic"         */
     bool in_order;        /* rows of a file of tensors as they lie there    */
     double train_share;   /* of the file; the rest validates                */
@@ -52,10 +52,6 @@ typedef struct pl_train_options {
     int rank;             /* the first of this process: that of rank 0
                              holds the folder                               */
     const char *resume;   /* folder or manifest, or NULL                    */
-    int64_t bucket_bytes; /* see pl_lower_options; 0: default               */
-    int64_t ahead_bytes;  /* see pl_lower_options; 0: default               */
-    int64_t step_bytes;   /* see pl_lower_options                           */
-    pl_step_order order;  /* of the steps                                   */
     const atomic_int *stop; /* the number of a signal, once one asks for the end
                              of the run; NULL: none does                    */
     pl_train_record *record; /* [ranks of this process] that pl_train_run fills; NULL:
@@ -101,8 +97,11 @@ PL_MUST_CHECK bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena
 void pl_train_free(pl_train_job *j);
 const pl_graph *pl_train_graph(const pl_train_job *j);
 const pl_data *pl_train_data(const pl_train_job *j);
-/* What a search found (strategy auto): the plan that runs is its `take`. Else NULL. */
-const pl_best *pl_train_best(const pl_train_job *j);
+/* The plan that runs is its `take`. */
+const pl_found *pl_train_found(const pl_train_job *j);
+/* What forecasts are worth telling on: the cluster that the options or the plan file name, or that
+ * was searched. NULL: all of its figures would be guesses. */
+const pl_cluster *pl_train_cluster(const pl_train_job *j);
 /* What a resumed run does otherwise than the saved one ("lr was 0.01, is 0.02; ..."): the user may
  * want that, but it is not the run that would have been. Empty: the same run, to the last bit. */
 const char *pl_train_notes(const pl_train_job *j);

@@ -1,6 +1,6 @@
 #include "train/verify.h"
 
-#include "planners/best.h"
+#include "planners/find.h"
 #include "train/verify_noise.h"
 #include "train/verify_record.h"
 
@@ -21,7 +21,7 @@ struct pl_verify {
 
 struct pl_verify_case {
     pl_verify *verify;
-    const char *strategy;
+    pl_strategy strategy;
     bool exact; /* in f64 */
     int n_ranks;
     pl_verify_graphs graphs;
@@ -80,34 +80,44 @@ int64_t pl_verify_runs(const pl_verify *v)
 }
 
 /* Twins get the plans of what they are twins of: floats become f64 afterwards. */
+static bool make_plans(pl_verify_case *c, pl_arena *arena, pl_err *err)
+{
+    pl_found *found;
+    pl_plan_request r = c->verify->o.plan;
+    r.strategy = c->strategy;
+    PL_TRY(pl_plan_find(&r, c->graphs.graph[STEP], arena, &found, err));
+    c->plan[STEP] = found->take->plan;
+    for (int i = 1; i < c->graphs.n; i++) {
+        pl_plan *p;
+        PL_TRY(pl_plan_beside(found, c->graphs.graph[i], arena, &p, err));
+        c->plan[i] = p;
+    }
+    return true;
+}
+
 static bool make_case(pl_verify *v, const pl_verify_graphs *graphs, bool exact,
-                      const char *strategy, int n_devices, pl_arena *arena,
-                      const pl_verify_case **out, pl_err *err)
+                      const pl_strategy *strategy, pl_arena *arena, const pl_verify_case **out,
+                      pl_err *err)
 {
     pl_verify_case *c = PL_NEW(arena, pl_verify_case);
     *c = (pl_verify_case){ .verify = v,
-                           .strategy = pl_arena_text(arena, strategy),
+                           .strategy = *strategy,
                            .exact = exact,
-                           .n_ranks = n_devices,
+                           .n_ranks = strategy->devices,
                            .graphs = *graphs };
     *out = c;
-    pl_strategy s;
-    PL_TRY(pl_strategy_parse(strategy, n_devices, arena, &s, err));
-    const pl_auto_options options = { .memory = (double)v->o.exec.memory_limit };
-    const pl_best *found;
-    PL_TRY(pl_best_plans(&s, graphs->n, graphs->graph, &options, &v->o.lower, arena, c->plan,
-                         &found, err));
+    PL_TRY(make_plans(c, arena, err));
     if (exact) pl_verify_side_widen(&c->graphs);
-    c->worst = PL_NEW_N(arena, pl_verify_worst *, n_devices);
-    for (int i = 0; i < n_devices; i++)
+    c->worst = PL_NEW_N(arena, pl_verify_worst *, c->n_ranks);
+    for (int i = 0; i < c->n_ranks; i++)
         c->worst[i] = PL_NEW_N(arena, pl_verify_worst, v->whole.n + 1);
     return true;
 }
 
-bool pl_verify_split(pl_verify *v, const char *strategy, int n_devices, pl_arena *arena,
+bool pl_verify_split(pl_verify *v, const pl_strategy *strategy, pl_arena *arena,
                      const pl_verify_case **out, pl_err *err)
 {
-    return make_case(v, &v->graphs, false, strategy, n_devices, arena, out, err);
+    return make_case(v, &v->graphs, false, strategy, arena, out, err);
 }
 
 bool pl_verify_exact(const pl_verify_case *c, pl_arena *arena, const pl_verify_case **out,
@@ -117,12 +127,12 @@ bool pl_verify_exact(const pl_verify_case *c, pl_arena *arena, const pl_verify_c
     pl_verify_graphs g;
     PL_ASSERT(v->twin.n);
     PL_TRY(pl_verify_side_twin(&v->exact, &v->graphs, arena, &g, err));
-    return make_case(v, &g, true, c->strategy, c->n_ranks, arena, out, err);
+    return make_case(v, &g, true, &c->strategy, arena, out, err);
 }
 
-const pl_mesh *pl_verify_mesh(const pl_verify_case *c)
+const pl_plan *pl_verify_plan(const pl_verify_case *c)
 {
-    return &c->plan[STEP]->mesh;
+    return c->plan[STEP];
 }
 
 /* -- one rank ---------------------------------------------------------------------------------- */
@@ -153,7 +163,9 @@ static void keep_hashes(runner *r)
     for (int k = 0; k < s->n; k++) {
         const pl_port *p = &s->state[k];
         int64_t bytes = pl_region_count(&p->region) * pl_type_bytes(p->value->type);
-        r->mine[r->w->n + k] = (int64_t)XXH3_64bits(pl_exec_state(r->side.exec, k), (size_t)bytes);
+        void *part = pl_exec_map(r->side.exec, p, PL_READ);
+        r->mine[r->w->n + k] = (int64_t)XXH3_64bits(part, (size_t)bytes);
+        pl_exec_unmap(r->side.exec, p, PL_READ, part);
     }
 }
 

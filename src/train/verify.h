@@ -30,7 +30,7 @@
  * (train/verify_noise.h). Both are run only when a case needs them. */
 #ifndef PL_TRAIN_VERIFY_H
 #define PL_TRAIN_VERIFY_H
-#include "layouts/strategy.h"
+#include "planners/find.h"
 #include "run/exec.h"
 #include "train/optim.h"
 
@@ -44,7 +44,7 @@ typedef struct pl_verify_options {
     double tolerance;     /* largest difference that is none; < 0: 1e-5, of a model that
                              computes in bf16 0.1, and what is over it is judged by rounding     */
     bool exact;           /* run in f64 even so; not with a tolerance                            */
-    pl_lower_options lower;
+    pl_plan_request plan; /* how plans are found and lowered; its strategy is not read         */
     pl_exec_options exec; /* of each rank, and of the whole run                        */
     /* For tests: damages a rank's program before it runs. NULL: leaves it as it is. */
     void (*spoil)(pl_program *p, void *arg);
@@ -103,10 +103,10 @@ const char *pl_verify_type(const pl_verify *v);      /* that it computes in: "f3
 /* Micro-batches of the whole run: 1, or as many as the ranks have. */
 int64_t pl_verify_runs(const pl_verify *v);
 
-/* Plan a strategy for n devices. Fails as pl_strategy_parse and pl_strategy_plan do. */
-PL_MUST_CHECK bool pl_verify_split(pl_verify *v, const char *strategy, int n_devices,
-                                   pl_arena *arena, const pl_verify_case **out, pl_err *err);
-const pl_mesh *pl_verify_mesh(const pl_verify_case *c);
+/* Find the plan of a strategy. Fails as pl_plan_find does. */
+PL_MUST_CHECK bool pl_verify_split(pl_verify *v, const pl_strategy *strategy, pl_arena *arena,
+                                   const pl_verify_case **out, pl_err *err);
+const pl_plan *pl_verify_plan(const pl_verify_case *c); /* of the training step */
 
 /* Run it as one rank and compare; comm NULL for a single rank. All ranks return the same verdict:
  * false when the program could not be made or run. What was found is no error here. */

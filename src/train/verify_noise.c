@@ -43,7 +43,7 @@ bool pl_verify_noise(const pl_verify_whole *w, const pl_verify_whole *twin, int 
     double *sample = PL_NEW_N(arena, double, w->n + 1);
     pl_verify_options o = *w->o;
     pl_verify_side s = { .o = &o, .graphs = &w->graphs, .arena = arena };
-    o.lower.order = PL_ORDER_PROGRAM; /* the same numbers, without a search */
+    o.plan.lower.order = PL_ORDER_PROGRAM; /* the same numbers, without a search */
     if (w->of) s.narrow = &w->of->graphs;
     for (int i = 0; i < w->n; i++) noise[i] = 0;
     if (twin) pl_verify_record_whole(twin, w, noise);

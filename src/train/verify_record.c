@@ -27,14 +27,12 @@ static double difference_of(const pl_verify_tensor *t, const pl_port *p, const v
 
 static double compare(const pl_verify_side *s, const pl_verify_tensor *t)
 {
-    const pl_port *port;
     if (!t->data) return element_difference(t->scalar, pl_verify_side_scalar(s, t->name), t->scale);
-    if (t->kind == PL_VERIFY_FIRST) {
-        const void *part = pl_verify_side_tensor(s, t->name, &port);
-        return difference_of(t, port, part);
-    }
-    int k = pl_verify_side_state(s, t->name);
-    return difference_of(t, &s->store->state[k], pl_exec_state(s->exec, k));
+    const pl_port *p = pl_verify_side_port(s, t->kind == PL_VERIFY_FIRST, t->name);
+    void *part = pl_exec_map(s->exec, p, PL_READ);
+    double most = difference_of(t, p, part);
+    pl_exec_unmap(s->exec, p, PL_READ, part);
+    return most;
 }
 
 /* What a step left: `first`, the one with gradients. */

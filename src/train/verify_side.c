@@ -151,13 +151,14 @@ static void fill_inputs(pl_verify_side *s, int which, int64_t step, int64_t k)
         const pl_value *v = p->input[i].value, *draw = pl_graph_find(g->draw, v->name);
         const pl_value as = narrow_value(s, which, v);
         pl_port port = p->input[i];
-        void *to = pl_exec_input(s->exec, which, v->name, NULL);
+        void *to = pl_exec_map(s->exec, &p->input[i], PL_WRITE);
         port.value = &as;
         if (!draw || pl_shape_same(&draw->shape, &v->shape))
             pl_data_feed(&f, &port, to);
         else
             fill_draws(&f, &port, draw, draws, to);
         widen(as.type, v->type, to, pl_region_count(&port.region));
+        pl_exec_unmap(s->exec, &p->input[i], PL_WRITE, to);
     }
 }
 
@@ -210,7 +211,8 @@ static bool run(pl_verify_side *s, int which, int64_t step, int64_t k, int64_t r
     for (int i = 0; i < p->n_outputs; i++) {
         const pl_value *v = p->output[i].value;
         if (v->shape.rank) continue;
-        const void *x = pl_exec_output(s->exec, which, v->name, NULL);
+        double x[1];
+        pl_exec_get(s->exec, &p->output[i], x, pl_type_bytes(v->type));
         find_scalar(s, v->name)->value += pl_type_get(v->type, x, 0) / (double)runs;
     }
     return true;
@@ -243,17 +245,19 @@ static bool set_states(pl_verify_side *s, pl_err *err)
     const pl_init from = { .seed = s->o->seed, .file = pl_init_model(&s->graphs->args) };
     int which = s->graphs->runs > 1 ? UPDATE : STEP;
     if (!s->narrow && s->stir <= 0) return pl_state_init(s->exec, s->store, &from, err);
-    for (int i = 0; i < s->store->n; i++) {
+    bool ok = true;
+    for (int i = 0; i < s->store->n && ok; i++) {
         const pl_port *p = &s->store->state[i];
         const pl_value as = narrow_value(s, which, p->value);
         pl_port port = *p;
-        void *to = pl_exec_state(s->exec, i);
+        void *to = pl_exec_map(s->exec, p, PL_WRITE);
         port.value = &as;
-        PL_TRY(pl_init_fill(&port, &from, to, err));
-        widen(as.type, p->value->type, to, pl_region_count(&p->region));
-        if (s->stir > 0) stir(s, p, to);
+        ok = pl_init_fill(&port, &from, to, err);
+        if (ok) widen(as.type, p->value->type, to, pl_region_count(&p->region));
+        if (ok && s->stir > 0) stir(s, p, to);
+        pl_exec_unmap(s->exec, p, PL_WRITE, to);
     }
-    return true;
+    return ok;
 }
 
 bool pl_verify_side_first(pl_verify_side *s, pl_err *err)
@@ -277,7 +281,7 @@ static bool lower(pl_verify_side *s, const pl_plan *const plan[], bool split, pl
     s->store = pl_store_new(plan[s->graphs->runs > 1 ? UPDATE : STEP], s->rank, s->arena);
     for (int i = 0; i < s->graphs->n; i++) {
         pl_program *p;
-        PL_TRY(pl_program_lower(plan[i], s->rank, s->store, &s->o->lower, s->arena, &p, err));
+        PL_TRY(pl_program_lower(plan[i], s->rank, s->store, &s->o->plan.lower, s->arena, &p, err));
         if (split) PL_TRY(pl_program_check(p, err));
         if (split && s->o->spoil) s->o->spoil(p, s->o->spoil_arg);
         s->program[i] = p;
@@ -315,14 +319,9 @@ double pl_verify_side_scalar(const pl_verify_side *s, const char *name)
     return x->value;
 }
 
-int pl_verify_side_state(const pl_verify_side *s, const char *name)
+const pl_port *pl_verify_side_port(const pl_verify_side *s, bool output, const char *name)
 {
-    for (int i = 0; i < s->store->n; i++)
-        if (!strcmp(s->store->state[i].value->name, name)) return i;
-    return -1;
-}
-
-const void *pl_verify_side_tensor(const pl_verify_side *s, const char *name, const pl_port **port)
-{
-    return pl_exec_output(s->exec, GRADIENTS, name, port);
+    const pl_program *p = s->program[GRADIENTS];
+    return output ? pl_port_find(p->n_outputs, p->output, name)
+                  : pl_port_find(s->store->n, s->store->state, name);
 }

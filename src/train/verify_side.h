@@ -77,10 +77,7 @@ PL_MUST_CHECK bool pl_verify_side_step(pl_verify_side *s, int64_t step, pl_err *
 /* A scalar output of the last training step: of micro-batches their mean. */
 double pl_verify_side_scalar(const pl_verify_side *s, const char *name);
 
-/* After the first step: this rank's part of an output of GRADIENTS. */
-const void *pl_verify_side_tensor(const pl_verify_side *s, const char *name, const pl_port **port);
-
-/* Index of a state in the store, or -1. */
-int pl_verify_side_state(const pl_verify_side *s, const char *name);
+/* This rank's part of an output of GRADIENTS, there after the first step, or of a state. */
+const pl_port *pl_verify_side_port(const pl_verify_side *s, bool output, const char *name);
 
 #endif

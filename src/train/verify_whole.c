@@ -7,12 +7,18 @@ enum { STEP = PL_VERIFY_STEP, GRADIENTS = PL_VERIFY_GRADIENTS };
 
 /* -- what is compared -------------------------------------------------------------------------- */
 
-static pl_verify_tensor *add_tensor(pl_verify_whole *w, pl_verify_kind k, const pl_value *value,
-                                    const void *data)
+static pl_verify_tensor *add_tensor(pl_verify_whole *w, pl_verify_kind k, const pl_value *value)
 {
     pl_verify_tensor *t = &w->tensor[w->n++];
-    *t = (pl_verify_tensor){ .kind = k, .name = value->name, .value = value, .data = data };
+    *t = (pl_verify_tensor){ .kind = k, .name = value->name, .value = value };
     return t;
+}
+
+static void map_data(pl_verify_tensor *t, const pl_verify_side *from)
+{
+    t->exec = from->exec;
+    t->port = pl_verify_side_port(from, t->kind == PL_VERIFY_FIRST, t->name);
+    t->data = pl_exec_map(t->exec, t->port, PL_READ);
 }
 
 static const char *first_text(pl_verify_whole *w, const char *name)
@@ -28,16 +34,15 @@ static const char *first_text(pl_verify_whole *w, const char *name)
  * is neither a scalar nor known to the ranks is of one micro-batch. */
 static void add_first(pl_verify_whole *w, const pl_value *value, int64_t made)
 {
-    const pl_port *port;
     bool scalar = !value->shape.rank;
     if (!scalar && !pl_graph_find(w->ranks->graph[GRADIENTS], value->name)) return;
-    pl_verify_tensor *t = add_tensor(w, PL_VERIFY_FIRST, value, NULL), x = *t;
+    pl_verify_tensor *t = add_tensor(w, PL_VERIFY_FIRST, value), x = *t;
     x.made = made;
     x.text = first_text(w, x.name);
     if (scalar)
         x.scalar = pl_verify_side_scalar(&w->first, x.name);
     else
-        x.data = pl_verify_side_tensor(&w->first, x.name, &port);
+        map_data(&x, &w->first);
     for (; t > w->tensor && t[-1].made > made; t--) *t = t[-1];
     *t = x;
 }
@@ -81,8 +86,8 @@ static void add_states(pl_verify_whole *w, const pl_verify_side *from, int64_t s
     const pl_store *s = from->store;
     for (int i = 0; i < s->n; i++) {
         if (s->state[i].value->kind == PL_GRAD_SUM || !s->state[i].value->next) continue;
-        pl_verify_tensor *t =
-            add_tensor(w, PL_VERIFY_STATE, s->state[i].value, pl_exec_state(from->exec, i));
+        pl_verify_tensor *t = add_tensor(w, PL_VERIFY_STATE, s->state[i].value);
+        map_data(t, from);
         t->step = step;
         t->text = pl_arena_fmt(w->arena, "'%s' after step %lld", t->name, (long long)step + 1);
     }
@@ -172,6 +177,9 @@ bool pl_verify_whole_run(pl_verify_whole *w, pl_err *err)
 
 void pl_verify_whole_free(pl_verify_whole *w)
 {
+    for (int i = 0; i < w->n; i++)
+        if (w->tensor[i].data)
+            pl_exec_unmap(w->tensor[i].exec, w->tensor[i].port, PL_READ, w->tensor[i].data);
     pl_verify_side_free(&w->first);
     pl_verify_side_free(&w->last);
 }

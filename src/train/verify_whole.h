@@ -16,7 +16,9 @@ typedef struct pl_verify_tensor {
     int64_t step;           /* SCALAR, STATE: from 0                                    */
     const char *text;       /* what reports call it                                     */
     const pl_value *value;  /* of data                                                  */
-    const void *data;       /* all of it; NULL: a scalar                                */
+    void *data;             /* all of it, mapped: see pl_exec_map; NULL: a scalar       */
+    pl_exec *exec;          /* of data                                                  */
+    const pl_port *port;    /* likewise                                                 */
     double scalar;
     double top;             /* largest magnitude                                        */
     double scale;           /* of differences                                           */

@@ -1,7 +1,7 @@
 /* Placing again: known answers, what it owes its caller, and training steps solved to the bound. */
 #include "arena/bump.h"
 #include "arena/keys.h"
-#include "arena/layout.h"
+#include "arena/offsets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static int make_step(uint64_t seed, pl_buf buf[])
     return MOST;
 }
 
-static int64_t bump(int n, const pl_buf buf[], int64_t rounds, pl_arena *a, pl_layout *l)
+static int64_t bump(int n, const pl_buf buf[], int64_t rounds, pl_arena *a, pl_offsets *l)
 {
     pl_boxes p;
     pl_err err = { 0 };
@@ -51,7 +51,8 @@ static int64_t bump(int n, const pl_buf buf[], int64_t rounds, pl_arena *a, pl_l
     l->bound = p.bound;
     l->height = pl_bump_place(&p, p.bound, rounds, l->offset);
     l->optimal = l->height == l->bound;
-    if (l->height >= 0 && !pl_layout_check(n, buf, 64, l->height, l, &err)) fail_msg("%s", err.msg);
+    if (l->height >= 0 && !pl_offsets_check(n, buf, 64, l->height, l, &err))
+        fail_msg("%s", err.msg);
     return l->height;
 }
 
@@ -62,7 +63,7 @@ static void test_known(void **state)
     static const pl_wish at_0 = { .is_fixed = true };
     static const pl_buf clash[] = { { 0, 2, 64, &at_0 }, { 1, 3, 64, &at_0 } };
     pl_arena *a = pl_arena_new("test");
-    pl_layout l;
+    pl_offsets l;
     assert_int_equal(bump(4, missed, 100, a, &l), 512); /* best fit needs 576 */
     assert_int_equal(bump(4, missed, 0, a, &l), -1);
     assert_int_equal(bump(2, clash, 100, a, &l), -1);
@@ -78,7 +79,7 @@ static void test_random(void **state)
         pl_arena *a = pl_arena_new("test");
         pl_buf buf[MOST];
         const int n = make_random(seed, buf);
-        pl_layout l, again;
+        pl_offsets l, again;
         int64_t last = INT64_MAX;
         for (int64_t rounds = 1; rounds < 200; rounds *= 3) {
             const int64_t height = bump(n, buf, rounds, a, &l);
@@ -101,19 +102,19 @@ static void test_steps(void **state)
         pl_arena *a = pl_arena_new("test");
         pl_buf buf[MOST];
         const int n = make_step(seed, buf);
-        const pl_layout_options best = { .keys = 1u << PL_KEY_BEST };
-        const pl_layout_options quick = { .pairs = 100 * n * n };
-        const pl_layout_options off = { .pairs = 100 * n * n, .off = PL_LAYOUT_BUMP };
-        const pl_layout_options keys = { 0 };
-        pl_layout l, m;
+        const pl_offsets_options best = { .keys = 1u << PL_KEY_BEST };
+        const pl_offsets_options quick = { .pairs = 100 * n * n };
+        const pl_offsets_options off = { .pairs = 100 * n * n, .off = PL_OFFSETS_BUMP };
+        const pl_offsets_options keys = { 0 };
+        pl_offsets l, m;
         pl_err err = { 0 };
-        assert_true(pl_layout_solve(n, buf, 64, INT64_MAX, &best, a, &l, &err));
+        assert_true(pl_offsets_solve(n, buf, 64, INT64_MAX, &best, a, &l, &err));
         greedy += l.optimal;
-        assert_true(pl_layout_solve(n, buf, 64, INT64_MAX, &quick, a, &l, &err));
-        assert_true(pl_layout_check(n, buf, 64, l.height, &l, &err));
+        assert_true(pl_offsets_solve(n, buf, 64, INT64_MAX, &quick, a, &l, &err));
+        assert_true(pl_offsets_check(n, buf, 64, l.height, &l, &err));
         solved += l.optimal;
-        assert_true(pl_layout_solve(n, buf, 64, INT64_MAX, &off, a, &l, &err));
-        assert_true(pl_layout_solve(n, buf, 64, INT64_MAX, &keys, a, &m, &err));
+        assert_true(pl_offsets_solve(n, buf, 64, INT64_MAX, &off, a, &l, &err));
+        assert_true(pl_offsets_solve(n, buf, 64, INT64_MAX, &keys, a, &m, &err));
         assert_int_equal(l.height, m.height); /* switched off: the keys alone */
         pl_arena_free(a);
     }

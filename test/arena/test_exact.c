@@ -1,6 +1,6 @@
 /* The exact search: equal to brute force on small problems, whatever techniques are left out. */
 #include "arena/exact.h"
-#include "arena/layout.h"
+#include "arena/offsets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,11 +110,11 @@ static int64_t find_least(const problem *p)
 static void compare(uint64_t seed, unsigned holds, unsigned off, const problem *p, int64_t least)
 {
     pl_arena *a = pl_arena_new("test");
-    pl_layout l;
+    pl_offsets l;
     pl_err err = { 0 };
-    const pl_layout_options o = { .effort = 1000000, .off = off, .keys = 1 };
-    if (!pl_layout_solve(p->n, p->buf, 1, INT64_MAX, &o, a, &l, &err) ||
-        !pl_layout_check(p->n, p->buf, 1, least, &l, &err))
+    const pl_offsets_options o = { .effort = 1000000, .off = off, .keys = 1 };
+    if (!pl_offsets_solve(p->n, p->buf, 1, INT64_MAX, &o, a, &l, &err) ||
+        !pl_offsets_check(p->n, p->buf, 1, least, &l, &err))
         fail_msg("seed %d, kind %u, off %u: %s", (int)seed, holds, off, err.msg);
     if (l.height != least || !l.optimal)
         fail_msg("seed %d, kind %u, off %u: height %d, bound %d, brute force %d", (int)seed, holds,
@@ -141,7 +141,7 @@ static void test_switches(void **state)
             problem p;
             make(1000 + seed, holds, &p);
             int64_t least = find_least(&p);
-            for (unsigned off = 0; off <= PL_LAYOUT_ALL; off++)
+            for (unsigned off = 0; off <= PL_OFFSETS_ALL; off++)
                 compare(1000 + seed, holds, off, &p, least);
         }
 }
@@ -184,13 +184,13 @@ static void test_effort(void **state)
         make(9000 + seed, 0, &p);
         int64_t least = find_least(&p);
         for (int64_t effort = 0; effort < 12; effort++) {
-            pl_layout l, again;
+            pl_offsets l, again;
             pl_err err = { 0 };
-            const pl_layout_options o = { .effort = effort, .keys = 1 };
-            assert_true(pl_layout_solve(p.n, p.buf, 1, INT64_MAX, &o, a, &l, &err));
-            assert_true(pl_layout_check(p.n, p.buf, 1, INT64_MAX, &l, &err));
+            const pl_offsets_options o = { .effort = effort, .keys = 1 };
+            assert_true(pl_offsets_solve(p.n, p.buf, 1, INT64_MAX, &o, a, &l, &err));
+            assert_true(pl_offsets_check(p.n, p.buf, 1, INT64_MAX, &l, &err));
             assert_true(l.bound <= least && l.height >= least && l.nodes <= effort);
-            assert_true(pl_layout_solve(p.n, p.buf, 1, INT64_MAX, &o, a, &again, &err));
+            assert_true(pl_offsets_solve(p.n, p.buf, 1, INT64_MAX, &o, a, &again, &err));
             assert_memory_equal(l.offset, again.offset, (size_t)p.n * sizeof *l.offset);
         }
         pl_arena_free(a);
@@ -205,15 +205,15 @@ static void test_windows(void **state)
     static const pl_wish wish = { .n_gaps = 1, .gap = &gap };
     static const pl_buf buf[] = { { 0, 8, 10, &wish }, { 2, 6, 4, NULL }, { 3, 5, 2, NULL } };
     pl_arena *a = pl_arena_new("test");
-    pl_layout l;
+    pl_offsets l;
     pl_err err = { 0 };
-    const pl_layout_options o = { .effort = 1000 };
-    assert_true(pl_layout_solve(3, buf, 1, INT64_MAX, &o, a, &l, &err));
-    assert_true(pl_layout_check(3, buf, 1, 10, &l, &err));
+    const pl_offsets_options o = { .effort = 1000 };
+    assert_true(pl_offsets_solve(3, buf, 1, INT64_MAX, &o, a, &l, &err));
+    assert_true(pl_offsets_check(3, buf, 1, 10, &l, &err));
     assert_int_equal(l.height, 10);
     assert_true(l.optimal);
     l.offset[1] = 1;
-    assert_false(pl_layout_check(3, buf, 1, 10, &l, &err));
+    assert_false(pl_offsets_check(3, buf, 1, 10, &l, &err));
     pl_arena_free(a);
 }
 

@@ -1,7 +1,7 @@
 /* MiniMalloc's hard instances, and generated ones like them. */
 #include "arena/csv.h"
 #include "arena/keys.h"
-#include "arena/layout.h"
+#include "arena/offsets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,12 +60,12 @@ static void test_hard(void **state)
         const pl_csv *c = read_instance(a, known[i].name);
         /* The effort suffices for the five that have a layout at the bound; the other one (D) gets
          * any layout within the capacity. */
-        pl_layout_options o = { .effort = EFFORT, .any = !known[i].optimal };
-        pl_layout l;
+        pl_offsets_options o = { .effort = EFFORT, .any = !known[i].optimal };
+        pl_offsets l;
         pl_err err = { 0 };
         double start = pl_clock_now();
-        if (!pl_layout_solve(c->n, c->buf, 1, CAPACITY, &o, a, &l, &err) ||
-            !pl_layout_check(c->n, c->buf, 1, CAPACITY, &l, &err))
+        if (!pl_offsets_solve(c->n, c->buf, 1, CAPACITY, &o, a, &l, &err) ||
+            !pl_offsets_check(c->n, c->buf, 1, CAPACITY, &l, &err))
             fail_msg("%s: %s", known[i].name, err.msg);
         print_message("%s: %d buffers, height %lld, bound %lld, %s, %lld nodes, %.3f s\n",
                       known[i].name, c->n, (long long)l.height, (long long)l.bound,
@@ -106,13 +106,13 @@ static void test_keys(void **state)
         pl_arena *a = pl_arena_new("test");
         const pl_csv *c = read_instance(a, known[i].name);
         for (int k = 0; k < PL_KEYS_COUNT; k++) {
-            const pl_layout_options o = { .keys = 1u << k };
-            pl_layout l;
+            const pl_offsets_options o = { .keys = 1u << k };
+            pl_offsets l;
             pl_err err = { 0 };
             pl_key key;
             assert_true(pl_keys_find(pl_keys_name((pl_key)k), &key) && (int)key == k);
-            if (!pl_layout_solve(c->n, c->buf, 1, INT64_MAX, &o, a, &l, &err) ||
-                !pl_layout_check(c->n, c->buf, 1, INT64_MAX, &l, &err))
+            if (!pl_offsets_solve(c->n, c->buf, 1, INT64_MAX, &o, a, &l, &err) ||
+                !pl_offsets_check(c->n, c->buf, 1, INT64_MAX, &l, &err))
                 fail_msg("%s, key %s: %s", known[i].name, pl_keys_name((pl_key)k), err.msg);
         }
         pl_arena_free(a);
@@ -161,12 +161,12 @@ static void test_generated(void **state)
         int want = 150 + 40 * (int)seed, n = 0;
         pl_buf *buf = PL_NEW_N(a, pl_buf, want);
         cut(r, &draw, 0, 20000, 1024, want, &n, buf);
-        const pl_layout_options o = { .effort = EFFORT };
-        pl_layout l;
+        const pl_offsets_options o = { .effort = EFFORT };
+        pl_offsets l;
         pl_err err = { 0 };
         double start = pl_clock_now();
-        if (!pl_layout_solve(n, buf, 1, INT64_MAX, &o, a, &l, &err) ||
-            !pl_layout_check(n, buf, 1, INT64_MAX, &l, &err))
+        if (!pl_offsets_solve(n, buf, 1, INT64_MAX, &o, a, &l, &err) ||
+            !pl_offsets_check(n, buf, 1, INT64_MAX, &l, &err))
             fail_msg("seed %d: %s", (int)seed, err.msg);
         assert_int_equal(l.bound, CAPACITY);
         solved += l.optimal;

@@ -41,7 +41,7 @@ static void test_taken(void **state)
             pl_taken_add(&t, low, high, a);
             for (int64_t k = low; k < high; k++) taken[k] = true;
             if (i % 10) continue;
-            pl_walk w = { &t, 0, 0 };
+            pl_taken_walk w = { &t, 0, 0 };
             int64_t floor = 0, bytes = 1 + (int64_t)pl_rng_below(r, at++, 12), top, want;
             while (floor < BYTES) {
                 const int64_t found = pl_taken_rise(&w, floor, bytes, &top);
@@ -68,7 +68,7 @@ static void test_append(void **state)
             pl_taken_append(&t, 10 * i, 10 * i + 4, a);
             pl_taken_append(&t, 10 * i + 2, 10 * i + 6 + turn, a); /* joins it */
         }
-        pl_walk w = { &t, 0, 0 };
+        pl_taken_walk w = { &t, 0, 0 };
         int64_t top;
         assert_int_equal(pl_taken_rise(&w, 0, 1, &top), 6 + turn);
         assert_int_equal(top, 10);
@@ -120,7 +120,7 @@ static void test_by_time(void **state)
         assert_true(pl_boxes_make(p.n, p.buf, 16, a, &b));
         pl_shelf *all = pl_shelf_new(&b, false, a), *timed = pl_shelf_new(&b, true, a);
         for (int i = 0; i < p.n; i++) {
-            const pl_item *x = &b.item[i];
+            const pl_boxed *x = &b.item[i];
             const bool low = (seed + (uint64_t)i) % 2;
             const int64_t want = pl_shelf_find(all, x, low), at = pl_shelf_find(timed, x, low);
             if (at != want)

@@ -112,7 +112,9 @@ static const pl_kernel *find(const pl_share *s, const pl_kernel_env *env, char *
     pl_err err = { 0 };
     pl_arena *a = pl_arena_new("reasons");
     pl_text reasons = { .arena = a };
-    if (!pl_kernel_find(1, only, s, env, &backend, &k, &reasons, &err)) k = NULL;
+    pl_kernel_env here = *env;
+    here.n_backends = 1, here.backends = only;
+    if (!pl_kernel_find(s, &here, a, &backend, &k, &reasons, &err)) k = NULL;
     snprintf(why, n, "%s", pl_text_get(&reasons));
     pl_arena_free(a);
     return k;

@@ -7,11 +7,12 @@ mlp=mlp:hidden=4096,batch=64
 train=(--data synthetic --steps 1 --eval-batches 0 --threads 1 --program)
 
 # -- training runs the plan of the file that pleat plan writes, step for step ------------------------------
-same_program() { # MODEL DEVICES OPTION...
+search=()
+same_program() { # MODEL DEVICES OPTION..., with "${search[@]}"
     local model=$1 devices=$2
     shift 2
-    runs 0 '' "$pleat" plan "$model" --devices "$devices" "$@" -o plan.json
-    runs 0 '' "$pleat" train "$model" --strategy auto --devices "$devices" "$@" "${train[@]}"
+    runs 0 '' "$pleat" plan "$model" --devices "$devices" "$@" "${search[@]}" -o plan.json
+    runs 0 '' "$pleat" train "$model" --strategy auto --devices "$devices" "$@" "${search[@]}" "${train[@]}"
     grep -v '^strategy auto took' err | sed -n '/; [0-9]* steps on /,/^[0-9]* steps in /p' | grep -v '^[0-9]* steps in ' > auto.txt
     grep -qE "^strategy auto took .* on .*: a step is predicted to take [0-9.]+ ms$" err ||
         say_failure "train $model does not say what it took"
@@ -27,6 +28,10 @@ for devices in 2 4; do
 done
 same_program "$gpt" 2 --gathers-ahead 0 --bucket 64KiB
 same_program mlp:hidden=512,batch=64 4
+search=(-O1 --search tapas)
+same_program "$gpt" 4 --memory 64MiB
+search=(-O1 --axes 1)
+same_program "$gpt" 4 --memory 64MiB
 
 # -- with the options that both have ----------------------------------------------------------------------
 runs 0 '' "$pleat" plan "$mlp" --devices 4 --json

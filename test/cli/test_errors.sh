@@ -60,7 +60,6 @@ refuses 2 '--json is given twice' bash -c '"$@" --json --json' x "$pleat" doctor
 refuses 2 '--search has no effect with --strategy tp=2, only with --strategy auto' \
     "$pleat" plan mlp --devices 2 --search tofu --strategy tp=2
 refuses 2 '-O has no effect with --strategy dp|--axes has no effect' "$pleat" plan mlp --devices 2 -O1 --axes 1 --strategy dp
-refuses 2 'give -O or --search, not both' "$pleat" plan mlp --devices 2 -O1 --search tofu
 refuses 2 '--keep has no effect without --save|--save-every has no effect without --save' "${train[@]}" --keep 2 --save-every 1
 refuses 2 '--eval-every has no effect with --eval-batches 0' "${train[@]}" --eval-batches 0 --eval-every 3
 refuses 2 '--momentum has no effect with --optimizer adamw, only with --optimizer sgd' "${train[@]}" --momentum 0.5

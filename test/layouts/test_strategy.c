@@ -4,58 +4,58 @@
 
 /* -- words ------------------------------------------------------------------------------------- */
 
+static const char *const kinds[] = { [PL_BUFFER] = "buffer",
+                                     [PL_WEIGHT] = "weight",
+                                     [PL_MOMENT] = "moment",
+                                     [PL_GRAD_SUM] = "gradient sum" };
+
 static void test_parse(void **state)
 {
     static const struct {
         const char *text;
         int n;
-        const char *mesh;
-        pl_strategy s;
+        const char *mesh, *rest; /* axes; states over data too, of this kind first */
     } cases[] = {
-        { "dp", 4, "data=4", { .data = 4 } },
-        { "dp=1", 1, "data=1", { .data = 1 } },
-        { "zero=2", 4, "data=4", { .data = 4, .zero = 2 } },
-        { "zero=3", 1, "data=1", { .data = 1, .zero = 3 } },
-        { "hsdp=4", 8, "data=2 shard=4", { .data = 2, .shard = 4, .zero = 3 } },
-        { "hsdp=4,zero=3,dp=2", 8, "data=2 shard=4", { .data = 2, .shard = 4, .zero = 3 } },
-        { "ddp", 8, "data=8", { .data = 8 } },
-        { "fsdp", 8, "data=8", { .data = 8, .zero = 3 } },
-        { "fsdp=4", 8, "data=2 shard=4", { .data = 2, .shard = 4, .zero = 3 } },
-        { " tp=4 , dp=2", 8, "data=2 tensor=4", { .data = 2, .tensor = 4 } },
-        { "tp=4,dp=2", 8, "data=2 tensor=4", { .data = 2, .tensor = 4 } },
-        { "sp,tp=4", 4, "tensor=4", { .data = 1, .tensor = 4, .sequence = true } },
-        { "tp=2d:2x2", 8, "data=2 row=2 column=2", { .data = 2, .grid = { 2, 2, 1 } } },
-        { "tp=2.5d:2x2x3",
-          12,
-          "depth=3 row=2 column=2",
-          { .data = 1, .grid = { 2, 2, 1 }, .depth = 3 } },
-        { "tp=3d:2x2x2", 8, "i=2 j=2 l=2", { .data = 1, .grid = { 2, 2, 2 }, .alternate = true } },
-        { "grid:2x4x1", 8, "i=2 j=4", { .data = 1, .grid = { 2, 4, 1 }, .alternate = true } },
-        { "ep=2,tp=2", 8, "data=2 expert=2 tensor=2", { .data = 2, .expert = 2, .tensor = 2 } },
-        { "tp=2,spatial=4",
-          16,
-          "data=2 spatial=4 tensor=2",
-          { .data = 2, .spatial = 4, .tensor = 2 } },
+        { "dp", 4, "data=4", "" },
+        { "dp=1", 1, "data=1", "" },
+        { "zero=1", 4, "data=4", "moment" },
+        { "zero=2", 4, "data=4", "moment, gradient sum" },
+        { "zero=3", 4, "data=4", "weight, moment, gradient sum" },
+        { "hsdp=4", 8, "data=2 shard=4", "weight, moment, gradient sum" },
+        { "hsdp=4,zero=3,dp=2", 8, "data=2 shard=4", "weight, moment, gradient sum" },
+        { "hpz=4", 8, "data=2 shard=4", "weight twice, moment twice, gradient sum twice" },
+        { "ddp", 8, "data=8", "" },
+        { "fsdp", 8, "data=8", "weight, moment, gradient sum" },
+        { "fsdp=4", 8, "data=2 shard=4", "weight, moment, gradient sum" },
+        { " tp=4 , dp=2", 8, "data=2 tensor=4", "" },
+        { "tp=4,dp=2", 8, "data=2 tensor=4", "" },
+        { "sp,tp=4", 4, "tensor=4", "" },
+        { "tp=2d:2x2", 8, "data=2 row=2 column=2", "" },
+        { "tp=2.5d:2x2x3", 12, "depth=3 row=2 column=2", "" },
+        { "tp=3d:2x2x2", 8, "i=2 j=2 l=2", "" },
+        { "grid:2x4x1", 8, "i=2 j=4", "" },
+        { "ep=2,tp=2", 8, "data=2 expert=2 tensor=2", "" },
+        { "tp=2,spatial=4", 16, "data=2 spatial=4 tensor=2", "" },
+        { "tp=2.5d:2x2x2,spatial=2", 16, "spatial=2 depth=2 row=2 column=2", "" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pl_arena *a = pl_arena_new("test");
         pl_strategy s = parse(cases[i].text, cases[i].n, a);
-        const pl_strategy *x = &cases[i].s;
-        pl_mesh m;
-        pl_text t = { .arena = a };
-        pl_strategy_mesh(&s, &m);
-        for (int k = 0; k < m.n; k++)
-            pl_text_add(&t, k ? " %s=%d" : "%s=%d", m.axis[k].name, m.axis[k].size);
-        EXPECT(!strcmp(pl_text_get(&t), cases[i].mesh), "%s: mesh %s", cases[i].text,
-               pl_text_get(&t));
-        bool same =
-            s.zero == x->zero && s.data == x->data && s.sequence == x->sequence &&
-            s.alternate == x->alternate && s.shard == (x->shard ? x->shard : 1) &&
-            s.expert == (x->expert ? x->expert : 1) && s.tensor == (x->tensor ? x->tensor : 1) &&
-            s.spatial == (x->spatial ? x->spatial : 1) && s.depth == (x->depth ? x->depth : 1);
-        for (int k = 0; k < 3; k++) same &= s.grid[k] == (x->grid[k] ? x->grid[k] : 1);
-        EXPECT(same && !strcmp(s.text, cases[i].text), "%s: degrees", cases[i].text);
+        pl_text mesh = { .arena = a }, rest = { .arena = a };
+        for (int k = 0; k < s.mesh.n; k++)
+            pl_text_add(&mesh, k ? " %s=%d" : "%s=%d", s.mesh.axis[k].name, s.mesh.axis[k].size);
+        for (int kind = PL_BUFFER; kind <= PL_GRAD_SUM; kind++) {
+            pl_rest r = pl_layout_zero.rest(&s, (pl_state_kind)kind);
+            if (r.n)
+                pl_text_add(&rest, "%s%s%s", rest.n ? ", " : "", kinds[kind],
+                            r.n > 1 ? " twice" : "");
+        }
+        EXPECT(!strcmp(pl_text_get(&mesh), cases[i].mesh), "%s: mesh %s", s.text,
+               pl_text_get(&mesh));
+        EXPECT(!strcmp(pl_text_get(&rest), cases[i].rest), "%s: states at rest: %s", s.text,
+               pl_text_get(&rest));
+        EXPECT(!strcmp(s.text, cases[i].text), "%s", s.text);
         pl_arena_free(a);
     }
 }
@@ -78,7 +78,7 @@ static void test_parse_errors(void **state)
         { "dp,recompute=selective", 4, PL_EUNSUPPORTED, "activations are not recomputed yet" },
         { "offload=optimizer", 4, PL_EUNSUPPORTED, "states do not leave their device yet" },
         { "micro=8", 4, PL_EUNSUPPORTED, "--micro N" },
-        { "fsdp,zero=3", 4, PL_EUSAGE, "'zero=3' after another of its kind" },
+        { "fsdp,zero=3", 4, PL_EUSAGE, "'zero=3' after another zero" },
         { "fsdp=2,zero=1", 4, PL_EUSAGE, "leave zero=1 out" },
         { "dp,", 2, PL_EUSAGE, "'' is not" },
         { "tp=0", 2, PL_EUSAGE, "'tp=0' is not" },
@@ -90,7 +90,7 @@ static void test_parse_errors(void **state)
         { "zero=4", 4, PL_EUSAGE, "'zero=4': there are zero=1, 2 and 3" },
         { "tp=2,dp,tp=2", 4, PL_EUSAGE, "'tp=2' after another tp or grid" },
         { "tp=2,grid:2x1x1", 4, PL_EUSAGE, "'grid:2x1x1' after another tp or grid" },
-        { "dp,dp=2", 4, PL_EUSAGE, "'dp=2' after another of its kind" },
+        { "dp,dp=2", 4, PL_EUSAGE, "'dp=2' after another dp" },
         { "tp=2d:2x3", 6, PL_EUSAGE, "its sides have to be equal (grid:AxBxC takes any)" },
         { "tp=3d:2x2x3", 12, PL_EUSAGE, "its sides have to be equal" },
         { "dp=2,tp=4", 6, PL_EUSAGE, "takes dp=2 x tp=4 = 8 devices, and there are 6" },
@@ -179,7 +179,7 @@ static const pl_plan *store_activations(const char *text, int n, const char *con
                      PL_BUFFER);
     const pl_graph *g = graph_done(&b);
     pl_plan *p = pl_plan_single(g, a);
-    pl_strategy_mesh(&s, &p->mesh);
+    p->mesh = s.mesh;
     for (int i = 0; i < 4; i++) {
         pl_err err = { 0 };
         EXPECT(pl_placement_parse(at[i], &p->mesh, &p->stored[pl_graph_find(g, name[i])->id], &err),
@@ -352,7 +352,7 @@ static void test_experts_volume(void **state)
     pl_add_state(&b, "y", PL_F32, PL_SHAPE(4, 8, 4), "zeros", PL_BUFFER);
     pl_plan *like = pl_plan_single(graph_done(&b), a);
     pl_strategy s = parse("ep=4", 4, a);
-    pl_strategy_mesh(&s, &like->mesh);
+    like->mesh = s.mesh;
     for (int i = 0; i < 2; i++) pl_placement_split(&like->stored[i], 1, 0);
     const pl_plan *p = plan(g, "ep=4", 4, like, a);
     volume v = find_volume(p, a);

@@ -4,7 +4,8 @@
  * golden/MODEL.graph has the graph; golden/MODEL.LAYOUT the plan, rank 0's program and its
  * forecast. After a change that is meant to show, PLEAT_GOLDEN=write writes them again; read the
  * difference. */
-#include "planners/best.h"
+#include "planners/find.h"
+#include "support/request.h"
 #include "support/training.h"
 
 #include "base/file.h"
@@ -75,7 +76,7 @@ static void print_forecast(const pl_program *p, const pl_forecast *f, pl_text *o
 }
 
 /* The text alone is a program: it prints the same, is as right, and is forecast the same. */
-static void expect_parsed(const pl_contender *take, const pl_speed *speed, const char *text,
+static void expect_parsed(const pl_candidate *take, const pl_speed *speed, const char *text,
                           pl_arena *a)
 {
     pl_text again = { .arena = a }, times = { .arena = a }, want = { .arena = a };
@@ -96,19 +97,13 @@ static void expect_parsed(const pl_contender *take, const pl_speed *speed, const
 static void check_layout(const struct model *m, const struct layout *l, const pl_graph *g,
                          pl_arena *a)
 {
-    const pl_auto_options o = { 0 };
-    const pl_lower_options lower = { 0 };
     pl_text text = { .arena = a }, program = { .arena = a };
-    pl_strategy s;
     pl_cluster *c;
-    pl_best *b;
+    pl_found *b;
     pl_err err = { 0 };
-    if (!pl_cluster_find("2x2xv100", a, &c, &err) ||
-        !pl_strategy_parse(l->strategy, 4, a, &s, &err))
-        fail_msg("%s", err.msg);
-    s.cluster = c;
-    if (!pl_best_of(&s, g, &o, &lower, a, &b, &err))
-        fail_msg("%s %s: %s", m->name, l->name, err.msg);
+    if (!pl_cluster_find("2x2xv100", a, &c, &err)) fail_msg("%s", err.msg);
+    const pl_plan_request r = request_of(l->strategy, c, a);
+    if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%s %s: %s", m->name, l->name, err.msg);
     const pl_speed speed = pl_speed_of(c);
     pl_program_print(b->take->program, &program);
     expect_parsed(b->take, &speed, pl_text_get(&program), a);

@@ -3,6 +3,7 @@
 #include "backends/local/local.h"
 #include "backends/native/native.h"
 #include "backends/ref/ref.h"
+#include "backends/widen/widen.h"
 #include "base/clock.h"
 #include "models/model.h"
 #include "layouts/strategy.h"
@@ -132,7 +133,7 @@ enum { MAX_RANKS = 4, MAX_STEPS = 5 };
 static const pl_backend *const own_kernels[] = { &pl_backend_native, &pl_backend_ref };
 #ifdef PLEAT_HAVE_ONEDNN
 static const pl_backend *const all_kernels[] = { &pl_backend_onednn, &pl_backend_native,
-                                                 &pl_backend_ref };
+                                                 &pl_backend_widen, &pl_backend_ref };
 #else
 static const pl_backend *const all_kernels[] = { &pl_backend_native, &pl_backend_ref };
 #endif
@@ -193,7 +194,7 @@ static void fill_inputs(const job *j, pl_exec *e, const pl_program *p, int step)
     for (int i = 0; i < p->n_inputs; i++) {
         const pl_port *port = &p->input[i];
         const char *name = port->value->name;
-        void *at = pl_exec_input(e, 0, name, NULL);
+        void *at = pl_exec_map(e, port, PL_WRITE);
         if (!strcmp(name, "lr"))
             *(float *)at = 0.01f;
         else if (!strcmp(name, "step"))
@@ -202,6 +203,7 @@ static void fill_inputs(const job *j, pl_exec *e, const pl_program *p, int step)
             *(int64_t *)at = 100 + step;
         else
             pl_data_fill(&synthetic, port, 1, step, 0, j->below, at);
+        pl_exec_unmap(e, port, PL_WRITE, at);
     }
 }
 
@@ -222,7 +224,9 @@ static bool run_steps(rank *r, pl_exec *e, const pl_program *p)
         r->from = pl_clock_now();
         PL_TRY(pl_exec_step(e, 0, &r->err));
         r->to = pl_clock_now();
-        r->loss[i] = (double)*(const float *)pl_exec_output(e, 0, "loss", NULL);
+        float loss;
+        pl_exec_get(e, pl_port_find(p->n_outputs, p->output, "loss"), &loss, sizeof loss);
+        r->loss[i] = (double)loss;
     }
     meet(j);
     if (r->me == 0) j->allocated[j->steps] = atomic_load(&allocations);
@@ -242,7 +246,10 @@ static bool use_exec(rank *r, pl_exec *e, const pl_program *p)
     }
     bool ok = run_steps(r, e, p);
     if (j->absent >= 0) pthread_barrier_wait(&j->border);
-    if (ok) memcpy(r->states, pl_exec_state(e, 0), (size_t)r->store->bytes);
+    for (int i = 0; i < r->store->n && ok; i++) {
+        const pl_port *s = &r->store->state[i];
+        pl_exec_get(e, s, r->states + s->slot.at, s->bytes);
+    }
     r->program = p;
     r->recorded = pl_exec_times(e, 0, &r->begin, &r->end);
     return ok;

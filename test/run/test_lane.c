@@ -1,5 +1,6 @@
 /* The communication lane over a transport made for it: its messages need calls of test to get on,
  * and say when they were started and finished. */
+#include "backends/host/host.h"
 #include "base/clock.h"
 #include "run/lane.h"
 #include "run/request.h"
@@ -108,7 +109,9 @@ static void set_up(bench *b)
 
 static void start_lane(bench *b)
 {
-    assert_true(pl_lane_new(&b->f.head, b->arena, &b->lane, &b->err));
+    pl_stream *s;
+    assert_true(pl_device_cpu.stream_new(0, &s, &b->err));
+    assert_true(pl_lane_new(&b->f.head, s, b->arena, &b->lane, &b->err));
 }
 
 static void tear_down(bench *b)

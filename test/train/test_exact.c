@@ -183,19 +183,30 @@ static void check_part(rank *r, int step, const pl_port *p, const void *part)
         snprintf(r->wrong, sizeof r->wrong, "'%s' of step %d", p->value->name, step + 1);
 }
 
+static void put(pl_exec *e, const pl_port *p, const void *whole)
+{
+    void *part = pl_exec_map(e, p, PL_WRITE);
+    pl_port_take(p, whole, part);
+    pl_exec_unmap(e, p, PL_WRITE, part);
+}
+
+static void check(rank *r, pl_exec *e, int step, const pl_port *p)
+{
+    void *part = pl_exec_map(e, p, PL_READ);
+    check_part(r, step, p, part);
+    pl_exec_unmap(e, p, PL_READ, part);
+}
+
 static bool run_step(rank *r, pl_exec *e, int step, pl_err *err)
 {
     const pl_program *p = r->program;
     for (int i = 0; i < p->n_inputs; i++) {
-        const char *name = p->input[i].value->name;
-        pl_port_take(&p->input[i], find_answer(&r->expected->step[step], name),
-                     pl_exec_input(e, 0, name, NULL));
+        const pl_port *x = &p->input[i];
+        put(e, x, find_answer(&r->expected->step[step], x->value->name));
     }
     PL_TRY(pl_exec_step(e, 0, err));
-    for (int i = 0; i < p->n_outputs; i++)
-        check_part(r, step, &p->output[i], pl_exec_output(e, 0, p->output[i].value->name, NULL));
-    for (int i = 0; i < p->store->n; i++)
-        check_part(r, step, &p->store->state[i], pl_exec_state(e, i));
+    for (int i = 0; i < p->n_outputs; i++) check(r, e, step, &p->output[i]);
+    for (int i = 0; i < p->store->n; i++) check(r, e, step, &p->store->state[i]);
     return true;
 }
 
@@ -206,7 +217,7 @@ static bool run_steps(rank *r, pl_exec *e, pl_err *err)
     for (int k = 0; r->comm && k < PL_N_MESSAGE_KINDS; k++) before += r->comm->count.bytes[k];
     for (int i = 0; i < p->store->n; i++) {
         const pl_port *w = &p->store->state[i];
-        pl_port_take(w, r->expected->start[w->value->name[1] - '0'], pl_exec_state(e, i));
+        put(e, w, r->expected->start[w->value->name[1] - '0']);
     }
     for (int step = 0; step < STEPS; step++) PL_TRY(run_step(r, e, step, err));
     for (int k = 0; r->comm && k < PL_N_MESSAGE_KINDS; k++) received += r->comm->count.bytes[k];

@@ -4,6 +4,7 @@
 #include "backends/local/local.h"
 #include "backends/native/native.h"
 #include "backends/ref/ref.h"
+#include "backends/widen/widen.h"
 #include "base/file.h"
 #include "run/checkpoint.h"
 #ifdef PLEAT_HAVE_ONEDNN
@@ -36,6 +37,7 @@ static const pl_backend *const backends[] = {
     &pl_backend_onednn,
 #endif
     &pl_backend_native,
+    &pl_backend_widen,
     &pl_backend_ref,
 };
 
@@ -311,7 +313,7 @@ static void test_ranks(void **state)
         pl_train_options o = options();
         diary one, many;
         o.optim.name = names[i];
-        o.bucket_bytes = i ? 4096 : 0;
+        o.plan.lower.bucket_bytes = i ? 4096 : 0;
         o.eval_batches = 2;
         train_well(&o, 1, &one);
         for (int n = 2; n <= MAX_RANKS; n *= 2) {

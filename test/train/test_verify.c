@@ -119,7 +119,7 @@ static void test_gathers_in_steps(void **state)
             pl_verify_found f;
             pl_err err;
             broadcasts = 0;
-            o.lower.step_bytes = k;
+            o.plan.lower.step_bytes = k;
             o.spoil = count_steps, o.spoil_arg = &broadcasts;
             if (!verify(&o, cases[i].strategy, cases[i].n, a, &f, &err))
                 fail_msg("%s, %s on %d: %s", cases[i].model, cases[i].strategy, cases[i].n,
@@ -363,7 +363,7 @@ static void test_damage_is_found(void **state)
         o.micro = damages[i].micro;
         o.spoil = spoil;
         o.spoil_arg = &d;
-        o.lower.bucket_bytes = 1; /* so that a message has one tensor's name */
+        o.plan.lower.bucket_bytes = 1; /* so that a message has one tensor's name */
         bool passed = verify(&o, damages[i].strategy, damages[i].n, a, &f, &err);
         int hits = 0;
         for (int k = 0; k < MAX_RANKS; k++) hits += d.hits[k];

@@ -25,8 +25,8 @@ static pl_verify_options rough_options(const char *model)
     pl_verify_options o = verify_options(model);
     o.steps = 2;
     o.tolerance = -1;
-    o.lower.bucket_bytes = 1; /* a message for each tensor */
-    o.lower.order = PL_ORDER_PROGRAM;
+    o.plan.lower.bucket_bytes = 1; /* a message for each tensor */
+    o.plan.lower.order = PL_ORDER_PROGRAM;
     return o;
 }
 
@@ -115,7 +115,8 @@ static void test_blocks_beside_each_other(void **state)
     pl_err err;
     (void)state;
     o.steps = 1;
-    o.lower = (pl_lower_options){ .bucket_bytes = 64, .step_bytes = 1, .order = PL_ORDER_PLEAT };
+    o.plan.lower =
+        (pl_lower_options){ .bucket_bytes = 64, .step_bytes = 1, .order = PL_ORDER_PLEAT };
     if (!verify(&o, "auto", 8, a, &f, &err)) fail_msg("%s", err.msg);
     pl_arena_free(a);
 }

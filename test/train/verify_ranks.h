@@ -4,6 +4,7 @@
 #include "backends/local/local.h"
 #include "backends/native/native.h"
 #include "backends/ref/ref.h"
+#include "backends/widen/widen.h"
 #include "train/verify.h"
 
 #include <pthread.h>
@@ -16,7 +17,8 @@
 
 enum { MAX_RANKS = 64 };
 
-static const pl_backend *const backends[] = { &pl_backend_native, &pl_backend_ref };
+static const pl_backend *const backends[] = { &pl_backend_native, &pl_backend_widen,
+                                              &pl_backend_ref };
 
 static inline pl_verify_options verify_options(const char *model)
 {
@@ -87,7 +89,9 @@ static inline bool verify_strategy(pl_verify *v, const char *strategy, int n, pl
 {
     const pl_verify_case *c, *exact;
     pl_verify_found g;
-    PL_TRY(pl_verify_split(v, strategy, n, a, &c, err));
+    pl_strategy s;
+    PL_TRY(pl_strategy_parse(strategy, n, a, &s, err));
+    PL_TRY(pl_verify_split(v, &s, a, &c, err));
     verify_ranks(c, n, f, err);
     const bool doubts = pl_verify_doubts(c, f);
     if (doubts) {

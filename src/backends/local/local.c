@@ -42,7 +42,7 @@ typedef struct group {
 
 typedef struct local {
     pl_comm head;
-    pl_world *world;
+    pl_local_world *world;
     pl_arena *arena;
     request open; /* a ring of requests; open.next is the oldest              */
     request *spare;
@@ -457,7 +457,7 @@ bool pl_local_new(int n, double timeout_seconds, pl_comm *out[], pl_err *err)
                           PL_LOCAL_RANKS);
     if (!(timeout_seconds > 0))
         return pl_err_set(err, PL_EUSAGE, "time-out of %g s: must be positive", timeout_seconds);
-    pl_world *w = pl_world_new(n);
+    pl_local_world *w = pl_world_new(n);
     int all[PL_LOCAL_RANKS];
     for (int r = 0; r < n; r++) all[r] = r;
     for (int r = 0; r < n; r++) {

@@ -13,10 +13,10 @@ static void *take_lines(pl_arena *a, int64_t count, size_t size)
     return p + (64 - (uintptr_t)p % 64) % 64;
 }
 
-pl_world *pl_world_new(int n)
+pl_local_world *pl_world_new(int n)
 {
     pl_arena *a = pl_arena_new("local ranks");
-    pl_world *w = PL_NEW(a, pl_world);
+    pl_local_world *w = PL_NEW(a, pl_local_world);
     w->arena = a;
     w->n = w->alive = n;
     w->rank = take_lines(a, n, sizeof *w->rank);
@@ -26,7 +26,7 @@ pl_world *pl_world_new(int n)
     return w;
 }
 
-void pl_world_leave(pl_world *w)
+void pl_world_leave(pl_local_world *w)
 {
     pthread_mutex_lock(&w->lock);
     bool last = --w->alive == 0;
@@ -44,7 +44,7 @@ static pl_world_ring make_ring(pl_arena *a, int n, int depth)
     return ring;
 }
 
-static pl_world_group *make_group(pl_world *w, int n, const int ranks[])
+static pl_world_group *make_group(pl_local_world *w, int n, const int ranks[])
 {
     pl_world_group *g = PL_NEW(w->arena, pl_world_group);
     g->n = n;
@@ -57,7 +57,7 @@ static pl_world_group *make_group(pl_world *w, int n, const int ranks[])
     return g;
 }
 
-pl_world_group *pl_world_join(pl_world *w, int n, const int ranks[], int me)
+pl_world_group *pl_world_join(pl_local_world *w, int n, const int ranks[], int me)
 {
     pthread_mutex_lock(&w->lock);
     pl_world_group **at = &w->groups;
@@ -77,7 +77,7 @@ pl_world_group *pl_world_join(pl_world *w, int n, const int ranks[], int me)
  * failed and reads busy. In the one order of sequentially consistent accesses at least one of the
  * two sees the other, so no rank reads a buffer whose owner has already returned with the
  * failure. */
-bool pl_world_enter(pl_world *w, int rank)
+bool pl_world_enter(pl_local_world *w, int rank)
 {
     atomic_store(&w->rank[rank].busy, true);
     if (!atomic_load(&w->failed)) return true;
@@ -85,12 +85,12 @@ bool pl_world_enter(pl_world *w, int rank)
     return false;
 }
 
-void pl_world_exit(pl_world *w, int rank)
+void pl_world_exit(pl_local_world *w, int rank)
 {
     atomic_store_explicit(&w->rank[rank].busy, false, memory_order_release);
 }
 
-void pl_world_fail(pl_world *w, const pl_err *why, bool whole)
+void pl_world_fail(pl_local_world *w, const pl_err *why, bool whole)
 {
     pthread_mutex_lock(&w->lock);
     if (!atomic_load(&w->failed)) {
@@ -101,7 +101,7 @@ void pl_world_fail(pl_world *w, const pl_err *why, bool whole)
     pthread_mutex_unlock(&w->lock);
 }
 
-bool pl_world_report(pl_world *w, int rank, const pl_request *r, pl_err *err)
+bool pl_world_report(pl_local_world *w, int rank, const pl_request *r, pl_err *err)
 {
     PL_ASSERT(atomic_load(&w->failed));
     for (int i = 0; i < w->n; i++)

@@ -37,7 +37,7 @@ typedef struct pl_world_rank {
     _Alignas(64) atomic_bool busy; /* reads or writes what belongs to others             */
 } pl_world_rank;
 
-typedef struct pl_world {
+typedef struct pl_local_world {
     pl_arena *arena;       /* of everything here; taken from under the lock              */
     pthread_mutex_t lock;
     int n, alive;          /* ranks; those not yet freed, under the lock                 */
@@ -46,25 +46,25 @@ typedef struct pl_world {
     atomic_bool failed;    /* set after `failure`, which does not change again           */
     pl_err failure;
     bool whole;            /* failure names its message; else the reader puts its own    */
-} pl_world;
+} pl_local_world;
 
-pl_world *pl_world_new(int n);
-void pl_world_leave(pl_world *w);  /* frees it when the caller is the last rank          */
+pl_local_world *pl_world_new(int n);
+void pl_world_leave(pl_local_world *w);  /* frees it when the caller is the last rank          */
 
 /* The shared side of a group for the member at position `me`: the first of these ranks that this
  * member has not joined, or a new one. So the i-th time each member asks is the same group. */
-pl_world_group *pl_world_join(pl_world *w, int n, const int ranks[], int me);
+pl_world_group *pl_world_join(pl_local_world *w, int n, const int ranks[], int me);
 
 /* Between enter and exit a rank may touch what belongs to others. False when the world has
  * failed. */
-PL_MUST_CHECK bool pl_world_enter(pl_world *w, int rank);
-void pl_world_exit(pl_world *w, int rank);
+PL_MUST_CHECK bool pl_world_enter(pl_local_world *w, int rank);
+void pl_world_exit(pl_local_world *w, int rank);
 
 /* Fails the world for everybody; the first failure is the one that is kept. */
-void pl_world_fail(pl_world *w, const pl_err *why, bool whole);
+void pl_world_fail(pl_local_world *w, const pl_err *why, bool whole);
 
 /* In a failed world: waits until no other rank is between enter and exit, and gives the failure.
  * After that the caller may free its buffers. r: the caller's message, or NULL. Returns false. */
-bool pl_world_report(pl_world *w, int rank, const pl_request *r, pl_err *err);
+bool pl_world_report(pl_local_world *w, int rank, const pl_request *r, pl_err *err);
 
 #endif

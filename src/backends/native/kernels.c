@@ -1,5 +1,6 @@
 #include "backends/native/kernels.h"
 
+#include "backends/host/host.h"
 #include "backends/native/native.h"
 
 #include <stdlib.h>
@@ -134,8 +135,9 @@ static const pl_kernel kernels[] = {
 };
 
 const pl_backend pl_backend_native = {
-    "native",
-    sizeof kernels / sizeof *kernels,
-    kernels,
-    "C loops compiled for this CPU, OpenMP",
+    .name = "native",
+    .device = &pl_device_cpu,
+    .n = sizeof kernels / sizeof *kernels,
+    .kernel = kernels,
+    .about = "C loops compiled for this CPU, OpenMP",
 };

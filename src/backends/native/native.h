@@ -1,7 +1,7 @@
 /* backends/native/native.h - kernels of plain C loops, written for the vectoriser, parallel by
  * OpenMP.
  *
- * The folder alone is compiled with -O3 -march=native -ffast-math, so its files never rely on
+ * This folder and widen are compiled with -O3 -march=native -ffast-math, so its files never rely on
  * infinities or NaN. Almost all kernels take f32. Answers do not depend on the number of threads:
  * work is cut into pieces whose size follows from the shapes alone, and sums over pieces are
  * combined in their order. */

@@ -1,4 +1,5 @@
 /* The kernels of this backend, one row each; for an operator the first that accepts is taken. */
+#include "backends/host/host.h"
 #include "backends/onednn/conv.h"
 #include "backends/onednn/matmul.h"
 #include "backends/onednn/onednn.h"
@@ -31,6 +32,7 @@ static const pl_kernel kernels[] = {
 
 const pl_backend pl_backend_onednn = {
     .name = "onednn",
+    .device = &pl_device_cpu,
     .n = (int)(sizeof kernels / sizeof *kernels),
     .kernel = kernels,
     .about = "matrix products and convolutions of f32 and bf16 by oneDNN",

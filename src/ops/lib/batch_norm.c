@@ -13,21 +13,20 @@ double pl_batch_norm_count(const pl_node *n)
     return count;
 }
 
-void pl_batch_norm_moments(const pl_node *n, double sum, double sumsq, double *mean, double *rstd)
+double pl_batch_norm_hat(const pl_walk *w, const void *const in[], double *rstd)
 {
-    double count = pl_batch_norm_count(n);
-    *mean = sum / count;
-    *rstd = 1 / sqrt(fmax(sumsq / count - *mean * *mean, 0) + pl_node_real(n, "eps", 0));
+    const pl_node *n = w->share->node;
+    double count = pl_batch_norm_count(n), mean = pl_element_get(w, in, PL_BN_SUM) / count;
+    double var = fmax(pl_element_get(w, in, PL_BN_SUMSQ) / count - mean * mean, 0);
+    *rstd = 1 / sqrt(var + pl_node_real(n, "eps", 0));
+    return (pl_element_get(w, in, PL_BN_X) - mean) * *rstd;
 }
 
 pl_batch_norm_point pl_batch_norm_at(const pl_walk *w, const void *const in[], int dy)
 {
     const pl_node *n = w->share->node;
     pl_batch_norm_point p;
-    double mean;
-    pl_batch_norm_moments(n, pl_element_get(w, in, PL_BN_SUM), pl_element_get(w, in, PL_BN_SUMSQ),
-                          &mean, &p.rstd);
-    p.hat = (pl_element_get(w, in, PL_BN_X) - mean) * p.rstd;
+    p.hat = pl_batch_norm_hat(w, in, &p.rstd);
     double y = p.hat * pl_element_get(w, in, PL_BN_SCALE) + pl_element_get(w, in, PL_BN_BIAS);
     p.g = pl_node_int(n, "relu", 0) && y <= 0 ? 0 : pl_element_get(w, in, dy);
     return p;

@@ -5,7 +5,6 @@
  * normalised as the whole one. The variance is biased, sumsq / count - mean^2, and not below 0. */
 #ifndef PL_OPS_LIB_BATCH_NORM_H
 #define PL_OPS_LIB_BATCH_NORM_H
-#include "graph/op.h"
 #include "graph/walk.h"
 
 /* Operands of batch_norm, and the first ones of its gradients. */
@@ -13,8 +12,8 @@ enum { PL_BN_X, PL_BN_SUM, PL_BN_SUMSQ, PL_BN_SCALE, PL_BN_BIAS };
 
 double pl_batch_norm_count(const pl_node *n);
 
-/* mean and 1 / sqrt(var + eps) from sum and sumsq. */
-void pl_batch_norm_moments(const pl_node *n, double sum, double sumsq, double *mean, double *rstd);
+/* (x - mean) rstd at a point, with rstd = 1 / sqrt(var + eps). */
+double pl_batch_norm_hat(const pl_walk *w, const void *const in[], double *rstd);
 
 /* What the gradients recompute at a point: hat = (x - mean) rstd, and g, which is the gradient in
  * operand `dy`, or 0 where relu cut it off. */

@@ -1,5 +1,7 @@
 #include "ops/lib/layer_norm.h"
 
+#include "ops/lib/element.h"
+
 #include <math.h>
 
 double pl_layer_norm_count(const pl_node *n)
@@ -11,10 +13,11 @@ double pl_layer_norm_count(const pl_node *n)
     return count;
 }
 
-void pl_layer_norm_moments(const pl_node *n, double sum, double deviation, double *mean,
-                           double *rstd)
+double pl_layer_norm_hat(const pl_walk *w, const void *const in[], double *rstd)
 {
-    double count = pl_layer_norm_count(n);
-    *mean = sum / count;
-    *rstd = 1 / sqrt(deviation / count + pl_node_real(n, "eps", 0));
+    const pl_node *n = w->share->node;
+    double count = pl_layer_norm_count(n), mean = pl_element_get(w, in, PL_LN_SUM) / count;
+    double var = pl_element_get(w, in, PL_LN_DEVIATION) / count;
+    *rstd = 1 / sqrt(var + pl_node_real(n, "eps", 0));
+    return (pl_element_get(w, in, PL_LN_X) - mean) * *rstd;
 }

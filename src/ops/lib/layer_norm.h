@@ -13,8 +13,7 @@ enum { PL_LN_X, PL_LN_SUM, PL_LN_DEVIATION, PL_LN_SCALE, PL_LN_BIAS };
 
 double pl_layer_norm_count(const pl_node *n); /* values of a whole row */
 
-/* mean and 1 / sqrt(var + eps) from sum and deviation. */
-void pl_layer_norm_moments(const pl_node *n, double sum, double deviation, double *mean,
-                           double *rstd);
+/* (x - mean) rstd at a point, with rstd = 1 / sqrt(var + eps). */
+double pl_layer_norm_hat(const pl_walk *w, const void *const in[], double *rstd);
 
 #endif

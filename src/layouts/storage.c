@@ -1,0 +1,236 @@
+#include "layouts/storage.h"
+
+#include "graph/op.h"
+
+#include <string.h>
+
+void pl_storage_append(pl_placement *p, int dim, int axis)
+{
+    pl_split x = { .dim = (int8_t)dim };
+    for (int i = 0; i < p->n; i++)
+        if (p->split[i].dim == dim) x = p->split[i]; /* the minor-most comes last */
+    x.axis = (int8_t)axis;
+    pl_placement_add(p, x);
+}
+
+/* -- inputs ------------------------------------------------------------------------------------ */
+
+static void split_rows(const pl_strategy *s, pl_plan *p, const pl_value *x)
+{
+    const unsigned batch = pl_strategy_axes(s, PL_AXIS_BATCH);
+    const unsigned rows = pl_strategy_axes(s, PL_AXIS_ROWS);
+    int64_t left = x->shape.dim[0];
+    for (int a = 0; a < p->mesh.n && x->shape.dim[0] > 1; a++) {
+        const int size = p->mesh.axis[a].size;
+        if (!(batch >> a & 1) && !(rows >> a & 1 && left >= size)) continue;
+        pl_placement_split(&p->stored[x->id], 0, a);
+        left /= size;
+    }
+    p->stored[x->id] = pl_placement_normal(&p->stored[x->id], &p->mesh, &x->shape);
+}
+
+static bool split_more(const pl_strategy *s, pl_plan *p, pl_err *err)
+{
+    for (int i = 0; i < s->n_degrees; i++) {
+        const pl_layout *l = s->degree[i].layout;
+        if (l->inputs && !l->inputs(p, err)) return false;
+    }
+    return true;
+}
+
+static bool check_batch(const pl_strategy *s, const pl_graph *g, pl_err *err)
+{
+    long long devices = 1;
+    for (int i = 0; i < s->n_degrees; i++)
+        if (s->degree[i].use & PL_AXIS_BATCH) devices *= s->degree[i].size;
+    for (int i = 0; i < g->values.n && devices > 1; i++)
+        if (g->values.at[i]->role == PL_INPUT && g->values.at[i]->shape.rank) return true;
+    return devices == 1 || pl_err_set(err, PL_EINPUT,
+                                      "strategy '%s': the graph has no input whose rows %lld "
+                                      "devices could share",
+                                      s->text, devices);
+}
+
+bool pl_storage_inputs(const pl_strategy *s, pl_plan *p, pl_err *err)
+{
+    const bool split = split_more(s, p, err);
+    for (int v = 0; v < p->graph->values.n; v++) {
+        const pl_value *x = p->graph->values.at[v];
+        if (x->role == PL_INPUT && x->shape.rank) split_rows(s, p, x);
+    }
+    return check_batch(s, p->graph, err) && split;
+}
+
+/* -- states ------------------------------------------------------------------------------------ */
+
+static const pl_value *find_like(const pl_plan *like, const pl_value *v)
+{
+    const pl_value *x = like ? pl_graph_find(like->graph, v->name) : NULL;
+    return x && x->role == PL_STATE && pl_shape_same(&x->shape, &v->shape) ? x : NULL;
+}
+
+void pl_storage_like(pl_follow *f, const pl_plan *like)
+{
+    const pl_graph *g = f->plan->graph;
+    for (int i = 0; i < g->values.n && like; i++) {
+        const pl_value *v = g->values.at[i], *x;
+        if (v->role != PL_STATE || !(x = find_like(like, v))) continue;
+        pl_placement at = like->stored[x->id];
+        pl_follow_store(f, v, &at);
+    }
+}
+
+/* The node by whose factors a state is split. */
+typedef struct member {
+    const pl_node *user; /* that changes or, where none does, reads it */
+    int operand;         /* that it is of the user                     */
+    bool changed;
+} member;
+
+static void find_updates(const pl_graph *g, member m[])
+{
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *n = g->nodes.at[i];
+        for (const char *at = n->op->inplace; at && *at; at++) {
+            const pl_value *v = *at == '-' ? NULL : n->in[*at - '0'];
+            if (v && v->role == PL_STATE) m[v->id] = (member){ n, *at - '0', true };
+        }
+    }
+}
+
+/* Where gradients are only added up, their sums tell how the weights are best split: in another
+ * graph updates change both, in the same letters. */
+static void follow_sums(const pl_graph *g, member m[])
+{
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (v->kind == PL_GRAD_SUM && m[i].changed && !m[v->of->id].changed) m[v->of->id] = m[i];
+    }
+}
+
+/* What nothing here changes is stored as its first reader can work. */
+static void find_readers(const pl_graph *g, member m[])
+{
+    for (int i = g->nodes.n - 1; i >= 0; i--)
+        for (int k = 0; k < g->nodes.at[i]->n_in; k++) {
+            member *x = &m[g->nodes.at[i]->in[k]->id];
+            if (!x->changed) x->user = g->nodes.at[i], x->operand = k;
+        }
+}
+
+/* -- zero -------------------------------------------------------------------------------------- */
+
+/* Positions that are left of a factor for one more axis; 0 when it cannot take that. */
+static int64_t count_left(const pl_plan *p, const member *x, const pl_choice *c, int factor)
+{
+    int64_t left = x->user->sig->factor[factor].size;
+    if (!pl_share_can_cut(x->user, factor)) return 0;
+    for (int a = 0; a < p->mesh.n; a++) {
+        if (c->factor[a] != factor) continue;
+        if (left % p->mesh.axis[a].size) return 0;
+        left /= p->mesh.axis[a].size;
+    }
+    return left > 1 ? left : 0;
+}
+
+/* The factor of the user to split: the first that divides, else the widest of the first dimension
+ * that has any; or -1. */
+static int find_factor(const pl_plan *p, const member *x, const pl_choice *c, int axis)
+{
+    const pl_operand *o = &x->user->sig->operand[x->operand];
+    int64_t most = 0;
+    int best = -1, best_dim = -1;
+    for (int d = 0; d < o->rank; d++)
+        for (int k = 0; k < o->dim[d].n; k++) {
+            int64_t left = count_left(p, x, c, o->dim[d].factor[k]);
+            if (left && left % p->mesh.axis[axis].size == 0) return o->dim[d].factor[k];
+            if (left <= most || (best >= 0 && d != best_dim)) continue;
+            most = left, best_dim = d, best = o->dim[d].factor[k];
+        }
+    return best;
+}
+
+/* Splits a state over one more axis, so that the node that changes it can work there. */
+static bool split_state(pl_plan *p, const member *x, const pl_value *v, pl_placement *at, int axis)
+{
+    bool split = pl_placement_find(at, axis) >= 0;
+    if (split || !x->user || pl_shape_count(&v->shape) <= 1) return split;
+    pl_placement normal = pl_placement_normal(at, &p->mesh, &v->shape);
+    pl_choice *c = &p->choice[x->user->id], before = *c;
+    *c = pl_follow_letters(p, x->user, x->operand, &normal);
+    pl_placement worked = pl_plan_operand(p, x->user->id, x->operand);
+    int factor = find_factor(p, x, c, axis);
+    bool ok = factor >= 0 && pl_placement_same(&worked, &normal);
+    if (ok) {
+        int8_t level = -1;
+        for (int a = 0; a < p->mesh.n; a++)
+            if (c->factor[a] == factor && c->level[a] >= level) level = (int8_t)(c->level[a] + 1);
+        c->factor[axis] = (int8_t)factor, c->level[axis] = level; /* the minor-most */
+        *at = pl_plan_operand(p, x->user->id, x->operand);
+    }
+    *c = before;
+    return ok;
+}
+
+/* What is added up stays as it was made: a sum pending over the axes that split the batch, or with
+ * zero=2 split over one of them. */
+static void leave_pending(const pl_layers *r, pl_placement *at)
+{
+    const unsigned batch = pl_strategy_axes(r->strategy, PL_AXIS_BATCH);
+    const pl_mesh *m = &r->follow.plan->mesh;
+    for (int a = 0; a < m->n; a++)
+        if (batch >> a & 1 && m->axis[a].size > 1 && pl_placement_find(at, a) < 0)
+            at->pending |= (uint8_t)(1u << a);
+}
+
+/* Of all layouts: the one that says something. */
+static pl_rest find_rest(const pl_strategy *s, pl_state_kind kind)
+{
+    pl_rest r = { 0 };
+    for (int i = 0; pl_layouts[i] && !r.n; i++)
+        if (pl_layouts[i]->rest) r = pl_layouts[i]->rest(s, kind);
+    return r;
+}
+
+static void store_state(pl_layers *r, const member *m, const pl_value *v, pl_placement at)
+{
+    pl_follow *f = &r->follow;
+    const pl_rest rest = find_rest(r->strategy, v->kind);
+    bool split = rest.n && split_state(f->plan, m, v, &at, rest.axis[0]);
+    for (int i = 1; i < rest.n && split; i++) (void)split_state(f->plan, m, v, &at, rest.axis[i]);
+    if (v->kind == PL_GRAD_SUM) leave_pending(r, &at);
+    if (split || f->open[v->id]) pl_follow_store(f, v, &at);
+}
+
+/* What is made of a state alone is gathered again with it. */
+static void regather(const pl_layers *r)
+{
+    const pl_follow *f = &r->follow;
+    for (int i = 0; i < f->plan->graph->values.n; i++) {
+        const pl_value *v = f->plan->graph->values.at[i];
+        const pl_rest rest = find_rest(r->strategy, v->kind);
+        if (v->role == PL_STATE && rest.regather) f->plan->regather[i] = rest.regather;
+        if (f->cast[i]) f->plan->regather[f->cast[i]->id] = f->plan->regather[i];
+    }
+}
+
+void pl_storage_finish(pl_layers *r, const pl_plan *like)
+{
+    pl_follow *f = &r->follow;
+    const pl_plan *p = f->plan;
+    const pl_graph *g = p->graph;
+    member *m = PL_NEW_N(f->arena, member, g->values.n + 1);
+    pl_placement *at = PL_NEW_N(f->arena, pl_placement, g->values.n + 1);
+    find_updates(g, m);
+    follow_sums(g, m);
+    find_readers(g, m);
+    regather(r);
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i], *from = v->of ? v->of : v;
+        if (v->role == PL_STATE && !f->open[from->id]) at[i] = p->stored[from->id];
+    }
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (v->role == PL_STATE && !find_like(like, v)) store_state(r, &m[i], v, at[i]);
+    }
+}

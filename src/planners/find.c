@@ -1,0 +1,521 @@
+#include "planners/find.h"
+
+#include "base/clock.h"
+#include "base/each.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_TRIES = 6, MOST_LAYOUTS = 64 };
+
+/* A request as it is worked on. */
+typedef struct choosing {
+    pl_found *b;
+    const pl_graph *g;
+    const pl_cluster *c;
+    const pl_plan_request *r;
+    pl_lower_options lower;
+    pl_speed speed;
+    pl_arena *out;
+} choosing;
+
+/* The devices that a plan is for. */
+static bool find_cluster(const pl_plan_request *r, const pl_strategy *s, pl_arena *out,
+                         const pl_cluster **c, pl_err *err)
+{
+    pl_cluster *local;
+    *c = r->cluster ? r->cluster : s->cluster;
+    if (*c) return true;
+    const char *name = pl_arena_fmt(out, "local:%d", s->devices);
+    PL_TRY(pl_cluster_find(name, out, &local, err));
+    *c = local;
+    return true;
+}
+
+static choosing open_choosing(pl_found *b, const pl_graph *g, const pl_cluster *c,
+                              const pl_plan_request *r, pl_arena *out)
+{
+    choosing x = { b, g, c, r, r->lower, pl_speed_of(c), out };
+    if (!x.lower.paths) x.lower.paths = pl_paths_new(out);
+    b->limit = fmin(r->memory > 0 ? r->memory : INFINITY, pl_cluster_memory(c));
+    return x;
+}
+
+static bool add(choosing *x, const char *name, const pl_plan *plan, double bound, pl_err *err)
+{
+    pl_candidate *k = &x->b->at[x->b->n];
+    pl_program *program;
+    *k = (pl_candidate){ .name = name, .plan = plan, .bound = bound };
+    k->searched = strcmp(name, plan->strategy) != 0;
+    k->store = pl_store_new(plan, 0, x->out);
+    PL_TRY(pl_program_lower(plan, 0, k->store, &x->lower, x->out, &program, err));
+    k->program = program;
+    pl_forecast_make(program, &x->speed, x->out, &k->forecast);
+    k->fits = (double)k->forecast.memory.peak <= x->b->limit;
+    x->b->n++;
+    return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const pl_candidate *x = a, *y = b;
+    double p = x->forecast.step_seconds, q = y->forecast.step_seconds;
+    if (x->fits != y->fits) return x->fits ? -1 : 1;
+    if (p != q) return p < q ? -1 : 1;
+    if (x->searched != y->searched) return x->searched ? 1 : -1;
+    return strcmp(x->name, y->name);
+}
+
+/* The fastest that fits; INFINITY: none does. */
+static double find_fastest(const pl_found *b)
+{
+    double least = INFINITY;
+    for (int i = 0; i < b->n; i++)
+        if (b->at[i].fits) least = fmin(least, b->at[i].forecast.step_seconds);
+    return least;
+}
+
+/* -- trials ------------------------------------------------------------------------------------ */
+
+/* A contender that is made beside others, in memory of its own. */
+typedef struct trial {
+    const char *layout;        /* this one; NULL:                                                */
+    const pl_auto_mesh *mesh;  /* what is found on a mesh                                        */
+    const struct doubt *doubt; /* in this doubt                                                  */
+    choosing x;
+    pl_found made; /* n 0: it came to nothing */
+    pl_err why;    /* a layout did            */
+} trial;
+
+/* All trials that are made at once, and how many have begun. */
+typedef struct trials {
+    int n, begun;
+    trial *at;
+    const char *what; /* is told of them */
+    const pl_watch *watch;
+    pthread_mutex_t lock;
+} trials;
+
+static void tell_trial(trials *all)
+{
+    pthread_mutex_lock(&all->lock);
+    pl_watch_tell(all->watch, all->what, ++all->begun, all->n);
+    pthread_mutex_unlock(&all->lock);
+}
+
+static bool add_layout(choosing *x, const char *text, pl_err *err)
+{
+    pl_strategy s;
+    pl_plan *p;
+    PL_TRY(pl_strategy_parse(text, x->c->n_devices, x->out, &s, err));
+    s.cluster = x->c;
+    s.paths = x->lower.paths;
+    PL_TRY(pl_strategy_plan(&s, x->g, NULL, x->out, &p, err));
+    return add(x, text, p, 0, err);
+}
+
+static void add_doubted(choosing *x, const pl_auto_mesh *m, const struct doubt *d);
+
+static void make_trial(void *with, int i)
+{
+    trials *all = with;
+    trial *t = &all->at[i];
+    tell_trial(all);
+    t->made = (pl_found){ .search = t->x.b->search, .limit = t->x.b->limit };
+    t->made.at = PL_NEW(t->x.out, pl_candidate);
+    t->x.b = &t->made;
+    if (t->layout)
+        (void)!add_layout(&t->x, t->layout, &t->why);
+    else
+        add_doubted(&t->x, t->mesh, t->doubt);
+}
+
+static void make_trials(const choosing *x, int n, trial t[], const char *what)
+{
+    trials all = { .n = n, .at = t, .what = what, .watch = x->b->search->watch };
+    for (int i = 0; i < n; i++) {
+        t[i].x = *x;
+        t[i].x.out = pl_arena_new("trial");
+    }
+    pthread_mutex_init(&all.lock, NULL);
+    pl_each(n, make_trial, &all);
+    pthread_mutex_destroy(&all.lock);
+}
+
+/* What a trial made becomes *to, one of x's. */
+static void take_trial(choosing *x, trial *t, pl_candidate *to)
+{
+    *to = *t->made.at;
+    pl_arena_adopt(x->out, t->x.out);
+}
+
+/* -- layouts ----------------------------------------------------------------------------------- */
+
+static const double NEAR = 1.02; /* of the fastest: other sizes of a layout are worth a look */
+
+/* One to try: its text, and the offer of a layout that it is. */
+typedef struct attempt {
+    const char *text;
+    const pl_offer *of;
+    bool known;
+} attempt;
+
+static bool has_size(const pl_offer *o)
+{
+    return strchr(o->text, 'N') != NULL;
+}
+
+/* N is the size, M the number of groups. */
+static const char *offer_text(const choosing *x, const pl_offer *o, int size)
+{
+    pl_text t = { .arena = x->out };
+    for (const char *c = o->text; *c; c++)
+        if (*c == 'N')
+            pl_text_add(&t, "%d", size);
+        else if (*c == 'M')
+            pl_text_add(&t, "%d", x->c->n_devices / size);
+        else
+            pl_text_add(&t, "%c", *c);
+    return pl_text_get(&t);
+}
+
+/* Groups are as large as the fast links reach. */
+static int usual_size(const pl_cluster *c)
+{
+    const int inner = c->level[0].size, n = c->n_devices;
+    return inner > 1 && inner < n ? inner : n / 2 > 1 ? n / 2 : n;
+}
+
+static void note_refused(pl_found *b, const char *name, const pl_err *why, pl_arena *out)
+{
+    b->refused[b->n_refused++] = (pl_refused){ name, pl_arena_text(out, why->msg) };
+}
+
+/* The one that made the fastest that fits of those within a limit; -1: none did. */
+static int try_layouts(choosing *x, int n, const attempt at[], double limit)
+{
+    trial t[MOST_LAYOUTS] = { 0 };
+    int fastest = -1;
+    for (int i = 0; i < n; i++) t[i].layout = at[i].text;
+    make_trials(x, n, t, "playing through layout");
+    for (int i = 0; i < n; i++) {
+        pl_candidate *k = &x->b->at[x->b->n];
+        if (!t[i].made.n) {
+            if (at[i].known) note_refused(x->b, at[i].text, &t[i].why, x->out);
+            pl_arena_free(t[i].x.out);
+            continue;
+        }
+        x->b->n++;
+        take_trial(x, &t[i], k);
+        k->known = at[i].known;
+        if (!k->fits || k->forecast.step_seconds > limit) continue;
+        limit = k->forecast.step_seconds;
+        fastest = i;
+    }
+    return fastest;
+}
+
+/* at[n] with one more, unless it is there, or where no devices are left for the others of its
+ * words. */
+static int add_attempt(const choosing *x, attempt at[], int n, const pl_offer *o, int size,
+                       bool known)
+{
+    const int all = x->c->n_devices;
+    const char *text = offer_text(x, o, size);
+    if (has_size(o) && (size > all || (size == all && !strncmp(text, "zero", 4)))) return n;
+    for (int i = 0; i < n; i++)
+        if (!strcmp(at[i].text, text)) {
+            at[i].known |= known;
+            return n;
+        }
+    PL_ASSERT_CMP(n, <, MOST_LAYOUTS);
+    at[n] = (attempt){ text, o, known };
+    return n + 1;
+}
+
+/* Those whose groups have the usual size; of what people look for also groups as wide as a node. */
+static int list_usual(const choosing *x, int usual, attempt at[])
+{
+    const int node = x->c->level[0].size > 1 ? x->c->level[0].size : usual;
+    int n = 0;
+    for (int i = 0; pl_layouts[i]; i++)
+        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
+            const bool known = o->when & PL_OFFER_KNOWN;
+            if (o->when & PL_OFFER_LATER) continue;
+            const int before = n;
+            if (known && has_size(o)) n = add_attempt(x, at, n, o, node, true);
+            n = add_attempt(x, at, n, o, usual, known && n == before);
+        }
+    return n;
+}
+
+/* All sizes of what is near the fastest, and what is offered for later. */
+static int list_more(const choosing *x, int usual, const pl_offer *near, attempt at[], int n)
+{
+    const int all = x->c->n_devices;
+    for (int size = 2; near && has_size(near) && size <= all; size *= 2)
+        n = add_attempt(x, at, n, near, size, false);
+    for (int i = 0; pl_layouts[i]; i++)
+        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
+            if (o->when & PL_OFFER_WIDEST && all > 2) n = add_attempt(x, at, n, o, all, false);
+            if (o->when & PL_OFFER_LATER && all > usual) n = add_attempt(x, at, n, o, usual, false);
+        }
+    return n;
+}
+
+/* Of the layout that is fastest of the usual ones, where it is near the best of all, groups of
+ * other sizes too. */
+static void add_layouts(choosing *x)
+{
+    const int usual = usual_size(x->c);
+    const double limit = find_fastest(x->b) * NEAR;
+    attempt all[MOST_LAYOUTS]; /* the usual ones first */
+    if (x->c->n_devices == 1) return;
+    x->b->refused = PL_NEW_N(x->out, pl_refused, MOST_LAYOUTS);
+    const int n = list_usual(x, usual, all), near = try_layouts(x, n, all, limit);
+    const int more = list_more(x, usual, near < 0 ? NULL : all[near].of, all, n);
+    try_layouts(x, more - n, all + n, limit);
+}
+
+/* The layout that takes least memory. */
+static bool add_small(choosing *x, pl_err *err)
+{
+    for (int i = 0; pl_layouts[i]; i++)
+        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
+            if (o->when & PL_OFFER_SMALL && !add_layout(x, offer_text(x, o, usual_size(x->c)), err))
+                return false;
+    return true;
+}
+
+/* -- doubts ------------------------------------------------------------------------------------ */
+
+/* The tables say of each message how much of it could pass beside computing, as if it were the only
+ * one; which are under way at once, and what they wait for, only the forecast knows. So the search
+ * is asked again with less of that: what it finds then costs more in its own figures, and often
+ * less in the forecast's. */
+static const struct doubt {
+    double hidden,
+        window;   /* of those of a pair, so much is believed                              */
+    double price; /* of pl_tables_chain; below 0: both sums                               */
+} doubts[] = { { 1, 1, 1 }, { 1, .05, 1 }, { .5, .01, 1 }, { 1, 1, .7 }, { 1, .01, -1 } };
+enum { N_DOUBTS = sizeof doubts / sizeof *doubts, DOUBT_EFFORT = 1 << 25 };
+static const int64_t MOST_WORK = 1 << 28; /* of a search: after longer ones not both sums again */
+
+static pl_tables doubt_tables(const pl_tables *t, const struct doubt *d, pl_arena *tmp)
+{
+    pl_tables out = *t;
+    for (int k = 0; k < PL_N_PAIRS; k++) {
+        pl_pairs *p = &out.pairs[k];
+        pl_pair *at = PL_NEW_N(tmp, pl_pair, p->n + 1);
+        for (int i = 0; i < p->n; i++) {
+            at[i] = p->at[i];
+            at[i].hidden *= d->hidden;
+            at[i].window *= d->window;
+        }
+        p->at = at;
+    }
+    return out;
+}
+
+static bool search_doubt(const choosing *x, const pl_auto_mesh *m, const struct doubt *d,
+                         pl_arena *tmp, pl_answer *answer)
+{
+    pl_tables t = doubt_tables(m->tables, d, tmp);
+    const pl_search_options rough = { .effort = DOUBT_EFFORT, .start = m->answer.value };
+    const double cap = x->b->search->cap;
+    pl_err why = { 0 };
+    if (d->price < 0) return pl_tables_min(&t, cap, x->b->search->tied, NULL, tmp, answer, &why);
+    pl_chain c = pl_tables_chain(&t, d->price, tmp);
+    return x->b->search->tied ? pl_chain_tied(&c, cap, &rough, tmp, answer, &why)
+                              : pl_chain_min(&c, cap, &rough, tmp, answer, &why);
+}
+
+static bool add_plan(choosing *x, const pl_auto_mesh *m, const int *value, pl_err *err)
+{
+    pl_plan *p = pl_tables_plan(m->tables, value, "auto", x->out);
+    return pl_plan_check(p, err) && add(x, pl_mesh_text(&m->mesh, x->out), p, m->bound, err);
+}
+
+/* Where something else is found than without doubt. */
+static void add_doubted(choosing *x, const pl_auto_mesh *m, const struct doubt *d)
+{
+    const size_t n = (size_t)pl_chain_variables(&m->tables->chain);
+    pl_answer a;
+    pl_err why = { 0 };
+    if (search_doubt(x, m, d, x->out, &a) && memcmp(a.value, m->answer.value, n * sizeof *a.value))
+        (void)!add_plan(x, m, a.value, &why);
+}
+
+/* The last contender, that of a mesh, becomes a better one of it. */
+static void doubt_last(choosing *x, const pl_auto_mesh *m)
+{
+    pl_candidate *last = &x->b->at[x->b->n - 1];
+    trial t[N_DOUBTS] = { 0 };
+    int n = 0;
+    for (int i = 0; i < N_DOUBTS; i++)
+        if (doubts[i].price >= 0 || m->answer.work <= MOST_WORK)
+            t[n++] = (trial){ .mesh = m, .doubt = &doubts[i] };
+    make_trials(x, n, t, "playing through variant");
+    for (int i = 0; i < n; i++)
+        if (t[i].made.n && by_time(t[i].made.at, last) < 0)
+            take_trial(x, &t[i], last);
+        else
+            pl_arena_free(t[i].x.out);
+}
+
+/* -- search ------------------------------------------------------------------------------------ */
+
+static const pl_auto_options *auto_options(const choosing *x)
+{
+    pl_auto_options *o = PL_NEW(x->out, pl_auto_options);
+    *o = (pl_auto_options){ .memory = x->b->limit,
+                            .tied = x->r->tied,
+                            .method = x->r->planner,
+                            .axes = x->r->axes,
+                            .watch = x->r->watch };
+    return o;
+}
+
+/* The best plan of every mesh. How much less memory it would take for one to fit; 0: one does. */
+static bool add_found(choosing *x, double *over, pl_err *err)
+{
+    const pl_auto *f = x->b->search;
+    double least = INFINITY;
+    for (int i = 0; i < f->n; i++) {
+        const pl_auto_mesh *m = &f->mesh[i];
+        if (!m->fits) continue;
+        pl_watch_tell(f->watch, "playing through the plan of mesh", i + 1, f->n);
+        PL_TRY(add_plan(x, m, m->answer.value, err));
+        if (!f->method && m->bound < find_fastest(x->b)) doubt_last(x, m);
+        const pl_candidate *k = &x->b->at[x->b->n - 1];
+        least = fmin(least, fmax(0, (double)k->forecast.memory.peak - x->b->limit));
+    }
+    *over = least;
+    return true;
+}
+
+/* The plan of a mesh that takes the least memory. False: there is none, or it is too large. */
+static bool add_least(choosing *x, const pl_auto *f, int mesh)
+{
+    pl_err why = { 0 };
+    const char *name = pl_mesh_text(&f->mesh[mesh].mesh, x->out);
+    pl_plan *p = pl_auto_least(f, mesh, x->out);
+    return p && add(x, name, p, 0, &why) && x->b->at[x->b->n - 1].fits;
+}
+
+bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g)
+{
+    pl_arena *tmp = pl_arena_new("fits");
+    pl_found b = { 0 };
+    pl_err why = { 0 };
+    choosing x = open_choosing(&b, g, r->cluster, r, tmp);
+    bool fits = false;
+    if (pl_auto_open(g, x.c, auto_options(&x), tmp, &b.search, &why)) {
+        b.at = PL_NEW_N(tmp, pl_candidate, b.search->n + 1);
+        for (int i = 0; i < b.search->n && !fits; i++) fits = add_least(&x, b.search, i);
+        if (!fits) (void)!add_small(&x, &why);
+        fits = find_fastest(&b) < INFINITY;
+    }
+    pl_arena_free(tmp);
+    return fits;
+}
+
+static bool nothing_fits(const choosing *x, pl_err *err)
+{
+    const pl_candidate *least = &x->b->at[0];
+    for (int i = 1; i < x->b->n; i++)
+        if (x->b->at[i].forecast.memory.peak < least->forecast.memory.peak) least = &x->b->at[i];
+    const pl_forecast_memory *m = &least->forecast.memory;
+    pl_arena *tmp = pl_arena_new("message");
+    pl_err_set(
+        err, PL_EINFEASIBLE,
+        "nothing fits in %s of a device: the least that was found, %s, takes %s (weights %s, "
+        "optimizer %s, activations %s)",
+        pl_text_size(tmp, x->b->limit), least->name, pl_text_size(tmp, (double)m->peak),
+        pl_text_size(tmp, (double)m->weights), pl_text_size(tmp, (double)m->optimizer),
+        pl_text_size(tmp, (double)m->activations));
+    pl_arena_free(tmp);
+    return false;
+}
+
+/* Searches below the cap, and below less as long as programs take more than that. False: there is
+ * nothing by the tables' figures. */
+static bool search(choosing *x, pl_err *err)
+{
+    pl_auto *f = x->b->search;
+    double over, cap = x->b->limit;
+    pl_err why = { 0 };
+    PL_TRY(pl_auto_again(f, cap, x->out, err));
+    PL_TRY(add_found(x, &over, err));
+    for (int i = 1; over > 0 && i < MOST_TRIES; i++) {
+        cap = fmin(cap, f->memory) - over;
+        if (cap <= 0 || !pl_auto_again(f, cap, x->out, &why)) break;
+        PL_TRY(add_found(x, &over, err));
+    }
+    return true;
+}
+
+static bool find_auto(choosing *x, pl_err *err)
+{
+    pl_found *b = x->b;
+    pl_err why = { 0 };
+    PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
+    b->at = PL_NEW_N(x->out, pl_candidate, (MOST_TRIES + 1) * b->search->n + MOST_LAYOUTS);
+    bool searched = search(x, &why) || why.code == PL_EINFEASIBLE;
+    if (searched && b->n && !x->r->planner) add_layouts(x);
+    for (int i = 0; searched && i < b->search->n && find_fastest(b) >= INFINITY; i++)
+        (void)!add_least(x, b->search, i);
+    if (!searched || !b->n) {
+        *err = why;
+        return false;
+    }
+    qsort(b->at, (size_t)b->n, sizeof *b->at, by_time);
+    b->take = b->at;
+    if (!b->take->fits) return nothing_fits(x, err);
+    return b->search->plan || pl_auto_again(b->search, INFINITY, x->out, err);
+}
+
+/* -- the entry --------------------------------------------------------------------------------- */
+
+static bool add_given(choosing *x, const pl_plan *plan, pl_err *err)
+{
+    x->b->take = x->b->at = PL_NEW(x->out, pl_candidate);
+    return add(x, plan->strategy, plan, 0, err);
+}
+
+bool pl_plan_forecast(const pl_plan_request *r, const pl_plan *plan, pl_arena *out,
+                      pl_found **found, pl_err *err)
+{
+    pl_found *b = *found = PL_NEW(out, pl_found);
+    b->strategy = r->strategy;
+    PL_TRY(find_cluster(r, &b->strategy, out, &b->strategy.cluster, err));
+    choosing x = open_choosing(b, plan->graph, b->strategy.cluster, r, out);
+    return add_given(&x, plan, err);
+}
+
+bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out, pl_found **found,
+                  pl_err *err)
+{
+    const double start = pl_clock_now();
+    pl_found *b = *found = PL_NEW(out, pl_found);
+    pl_strategy *s = &b->strategy;
+    *s = r->strategy;
+    PL_TRY(pl_strategy_read(s, out, err));
+    PL_TRY(find_cluster(r, s, out, &s->cluster, err));
+    choosing x = open_choosing(b, g, s->cluster, r, out);
+    pl_plan *plan;
+    bool ok = s->automatic
+                  ? find_auto(&x, err)
+                  : pl_strategy_plan(s, g, NULL, out, &plan, err) && add_given(&x, plan, err);
+    pl_watch_tell(r->watch, NULL, 0, 0);
+    b->seconds = pl_clock_now() - start;
+    return ok;
+}
+
+bool pl_plan_beside(const pl_found *f, const pl_graph *g, pl_arena *out, pl_plan **plan,
+                    pl_err *err)
+{
+    return pl_strategy_plan(&f->strategy, g, f->take->plan, out, plan, err);
+}

@@ -1,0 +1,82 @@
+/* planners/find.h - the one entry: the plan to take of a graph on a cluster, and what else could be
+ * taken. */
+#ifndef PL_PLANNERS_FIND_H
+#define PL_PLANNERS_FIND_H
+#include "layouts/strategy.h"
+#include "planners/auto.h"
+#include "program/forecast.h"
+
+/* One plan that was looked at: the best of a mesh, or a published layout. */
+typedef struct pl_candidate {
+    const char *name;          /* "zero=3,tp=8", or the mesh "node=4 gpu0=2"                     */
+    const pl_plan *plan;
+    const pl_store *store;
+    const pl_program *program; /* of rank 0, which has the largest parts                         */
+    pl_forecast forecast;
+    bool fits;
+    bool searched;             /* found on a mesh, which is its name; else a layout              */
+    bool known;                /* a layout that people look for: dp, zero=1, 2, 3, tp=8, ...     */
+    double bound;              /* seconds: no plan on its mesh is faster by the search's figures;
+                                  of a layout 0                                                  */
+} pl_candidate;
+
+/* A layout that people look for, and why the model has none of it. */
+typedef struct pl_refused {
+    const char *name, *why;
+} pl_refused;
+
+typedef struct pl_found {
+    pl_strategy strategy;   /* of the request; its cluster is the one that was planned for       */
+    pl_auto *search;        /* NULL: the plan was given                                          */
+    pl_candidate *take;     /* of at[]                                                           */
+    int n;
+    pl_candidate *at;       /* [n] those that fit first, then by time; of equal ones the layout,
+                               which has a name                                                  */
+    int n_refused;
+    pl_refused *refused;    /* [n_refused]                                                       */
+    double limit;           /* bytes of a device; INFINITY: none                                 */
+    double seconds;         /* that finding it took                                              */
+} pl_found;
+
+/* What is asked for. A plan is a function of this and of the graph alone: plan, train, verify,
+ * memory and explain all ask pl_plan_find, with the same options, and get the same one. */
+typedef struct pl_plan_request {
+    pl_strategy strategy;      /* parsed, for so many devices                                    */
+    const pl_cluster *cluster; /* NULL: that of the plan file, else guesses of this machine's
+                                  devices (local:N)                                              */
+    double memory;             /* bytes of a device that a plan may take; 0: all it has          */
+    bool tied;                 /* equal blocks are planned alike (-O1)                           */
+    const pl_planner *planner; /* a published search instead; NULL: exact, or tied               */
+    int axes;                  /* of a mesh at most; 0: 2, or as many as the cluster has levels  */
+    const pl_watch *watch;     /* told of what long work is at; NULL: nobody                     */
+    pl_lower_options lower;    /* how its program is made                                        */
+} pl_plan_request;
+
+/* The plan of a strategy, lowered and forecast.
+ *
+ * Of auto: searches all meshes; lowers what was found on each, and, but for a published search, the
+ * usual layouts, those that people look for (`known`) among them; takes the one that is forecast to
+ * be the fastest of those whose program fits. When none of the search's plans does, it searches
+ * again below as much less as they take too much, and in the end takes what needs the least memory.
+ * Else the plan is the one that the strategy's words or its file say.
+ *
+ * Fails as pl_strategy_plan does; with PL_EINFEASIBLE when nothing that auto finds fits, with the
+ * least memory that was found. */
+PL_MUST_CHECK bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out,
+                                pl_found **found, pl_err *err);
+
+/* The plan of another graph, which has states of the first, by name, where that one has them: an
+ * evaluation reads the weights where training keeps them. Fails as pl_strategy_plan does. */
+PL_MUST_CHECK bool pl_plan_beside(const pl_found *f, const pl_graph *g, pl_arena *out,
+                                  pl_plan **plan, pl_err *err);
+
+/* Does the plan of some mesh that takes little memory fit, or a layout that does? Then auto finds
+ * one, too. For cluster, memory, axes and lower of the request. */
+bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g);
+
+/* A given plan, lowered and forecast as the request says. Of r->strategy the cluster or the number
+ * of devices is read, when the request names no cluster. */
+PL_MUST_CHECK bool pl_plan_forecast(const pl_plan_request *r, const pl_plan *plan, pl_arena *out,
+                                    pl_found **found, pl_err *err);
+
+#endif

@@ -1,0 +1,20 @@
+/* run/fit.h - do the devices of a run fit into the memory where they are? */
+#ifndef PL_RUN_FIT_H
+#define PL_RUN_FIT_H
+#include "run/comm.h"
+#include "run/device.h"
+
+/* Bytes that a rank takes of its device. */
+typedef struct pl_fit {
+    int64_t state, work, scratch;
+} pl_fit;
+
+/* One device against the limit that the user gave it (0: none), and all that share a memory against
+ * that: pages of a host come when they are touched, and what does not fit is killed then, without a
+ * word. All ranks call it together (comm NULL: the only one), also one that could not be made and
+ * needs nothing, which err says: the others wait for its number. Fails with PL_EINFEASIBLE giving
+ * all numbers, and when there was an error. */
+PL_MUST_CHECK bool pl_fit_check(const pl_device *d, pl_comm *comm, const pl_fit *need,
+                                int64_t limit, pl_err *err);
+
+#endif

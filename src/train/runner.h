@@ -1,0 +1,43 @@
+/* train/runner.h - one rank of a training job: its programs and its executor, one step at a time.
+ * What comes when is train.c's affair, or that of the library's caller (api/run.c). */
+#ifndef PL_TRAIN_RUNNER_H
+#define PL_TRAIN_RUNNER_H
+#include "train/job.h"
+#include "train/state.h"
+
+typedef struct pl_runner {
+    const pl_train_job *job;
+    int rank;
+    pl_arena *arena;
+    pl_exec *exec;
+    const pl_store *store;
+    const pl_gather *gather;    /* NULL: nothing is saved                          */
+    const pl_program **program; /* of the job (pl_train_program), then of the gather */
+    int64_t below;              /* synthetic integers                              */
+    int64_t done;               /* steps, those before a resume included           */
+} pl_runner;
+
+/* Every rank calls all of these together, on one thread of its own, and gets the same verdict. */
+
+/* Lowers the programs, makes the executor, gives states their first values; comm NULL for a single
+ * rank. `wish`: pl_exec_options. After a failure nothing is left to close. */
+PL_MUST_CHECK bool pl_runner_open(pl_runner *r, const pl_train_job *j, pl_comm *comm,
+                                  int (*wish)(void *of), void *of, pl_err *err);
+void pl_runner_close(pl_runner *r);
+
+/* The next step: every micro-batch, and the update. *loss: their mean. */
+PL_MUST_CHECK bool pl_runner_step(pl_runner *r, double *loss, pl_err *err);
+
+/* Validation batch i. */
+PL_MUST_CHECK bool pl_runner_evaluate(pl_runner *r, int64_t i, double *loss, pl_err *err);
+
+/* A checkpoint in the folder of the job's options. `alone`: those of other runs go. */
+PL_MUST_CHECK bool pl_runner_save(pl_runner *r, bool alone, pl_err *err);
+
+/* Of the last run of a program; -1: it has no such output. */
+double pl_runner_scalar(const pl_runner *r, int program, const char *output);
+
+/* The learning rate of a step, the first of which is 0. */
+double pl_runner_rate(const pl_train_options *o, int64_t step);
+
+#endif

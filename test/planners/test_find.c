@@ -1,0 +1,140 @@
+/* The plan to take: those of all meshes and layouts in order; no slower than what the search finds
+ * by its own figures alone, and than any published layout on these models. */
+#include "planners/find.h"
+#include "support/request.h"
+#include "layouts/strategy.h"
+#include "support/training.h"
+
+#include <math.h>
+
+static const struct row {
+    const char *model, *cluster;
+    bool doubts; /* the search's own plan is not the fastest that it leads to */
+} rows[] = {
+    { "mlp:layers=4,hidden=4096,batch=512", "8xk80", true },
+    { "mlp:layers=4,hidden=4096,batch=512", "2x8xv100", false },
+    { "gpt2:layers=4,hidden=256,heads=4,vocab=1000,seq=128,batch=16", "2x4xv100", true },
+};
+enum { N_ROWS = sizeof rows / sizeof *rows, MOST_LAYOUTS = 256 };
+
+static pl_cluster *cluster_of(const char *name, pl_arena *a)
+{
+    pl_cluster *c;
+    pl_err err = { 0 };
+    if (!pl_cluster_find(name, a, &c, &err)) fail_msg("%s", err.msg);
+    return c;
+}
+
+static const pl_found *find_best(const pl_graph *g, const pl_cluster *c, pl_arena *a)
+{
+    const pl_plan_request r = request_of("auto", c, a);
+    pl_found *b;
+    pl_err err = { 0 };
+    if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%s", err.msg);
+    return b;
+}
+
+static double seconds_of(const pl_plan *p, const pl_cluster *c, pl_arena *a)
+{
+    const pl_plan_request r = { .cluster = c };
+    pl_found *b;
+    pl_err err = { 0 };
+    if (!pl_plan_forecast(&r, p, a, &b, &err)) fail_msg("%s", err.msg);
+    return b->take->fits ? b->take->forecast.step_seconds : INFINITY;
+}
+
+static void check_order(const pl_found *b)
+{
+    assert_true(b->take == b->at && b->take->fits);
+    for (int i = 1; i < b->n; i++) {
+        const pl_candidate *x = &b->at[i - 1], *y = &b->at[i];
+        assert_true(x->fits || !y->fits);
+        if (x->fits == y->fits) assert_true(x->forecast.step_seconds <= y->forecast.step_seconds);
+        assert_string_not_equal(x->name, y->name);
+    }
+}
+
+/* Each mesh has one contender, and the search's own answer there is not faster. */
+static void check_meshes(const struct row *r, const pl_found *b, const pl_cluster *c, pl_arena *a)
+{
+    bool faster = false;
+    for (int i = 0; i < b->search->n; i++) {
+        const pl_auto_mesh *m = &b->search->mesh[i];
+        const char *name = pl_mesh_text(&m->mesh, a);
+        double own = seconds_of(pl_tables_plan(m->tables, m->answer.value, "own", a), c, a);
+        int n = 0;
+        for (int k = 0; k < b->n; k++) {
+            if (strcmp(b->at[k].name, name)) continue;
+            n++;
+            assert_true(b->at[k].bound > 0 && b->at[k].forecast.step_seconds <= own);
+            faster |= b->at[k].forecast.step_seconds < own * (1 - 1e-6);
+        }
+        assert_int_equal(n, 1);
+    }
+    if (r->doubts) assert_true(faster);
+}
+
+static void check_layouts(const struct row *r, const pl_graph *g, const pl_found *b,
+                          const pl_cluster *c, pl_arena *a)
+{
+    const char *text[MOST_LAYOUTS];
+    int n = pl_strategy_all(c->n_devices, false, a, MOST_LAYOUTS, text), tried = 0;
+    for (int i = 0; i < n; i++) {
+        pl_strategy s;
+        pl_plan *p;
+        pl_err err = { 0 };
+        if (!pl_strategy_parse(text[i], c->n_devices, a, &s, &err)) fail_msg("%s", err.msg);
+        s.cluster = c;
+        if (!pl_strategy_plan(&s, g, NULL, a, &p, &err)) continue;
+        double seconds = seconds_of(p, c, a);
+        tried++;
+        if (seconds < b->take->forecast.step_seconds * (1 - 1e-9))
+            fail_msg("%s on %s: %s takes %g, found %g", r->model, r->cluster, text[i], seconds,
+                     b->take->forecast.step_seconds);
+    }
+    assert_true(tried > 12);
+}
+
+static void test_best(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_ROWS; i++) {
+        pl_arena *a = pl_arena_new("test");
+        const pl_graph *g = training_graph(rows[i].model, a);
+        const pl_cluster *c = cluster_of(rows[i].cluster, a);
+        const pl_found *b = find_best(g, c, a);
+        check_order(b);
+        check_meshes(&rows[i], b, c, a);
+        check_layouts(&rows[i], g, b, c, a);
+        pl_arena_free(a);
+    }
+}
+
+/* What is said to fit is found; below what fits nothing is said to. */
+static void test_fits(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = training_graph("mlp:layers=4,hidden=512,batch=256", a);
+    const pl_cluster *c = cluster_of("2x4xv100", a);
+    pl_plan_request r = request_of("auto", c, a);
+    r.memory = (double)find_best(g, c, a)->take->forecast.memory.peak;
+    int fit = 0, refused = 0;
+    for (int i = 0; i < 12; i++, r.memory *= 0.8) {
+        pl_found *b;
+        pl_err err = { 0 };
+        bool fits = pl_plan_can_fit(&r, g), found = pl_plan_find(&r, g, a, &b, &err);
+        if (fits && !found) fail_msg("it fits %g: %s", r.memory, err.msg);
+        if (found) assert_true((double)b->take->forecast.memory.peak <= r.memory);
+        if (!found) assert_int_equal(err.code, PL_EINFEASIBLE);
+        fit += fits, refused += !found;
+    }
+    assert_true(fit > 1 && refused > 3);
+    pl_arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_best), cmocka_unit_test(test_fits) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
