@@ -1,4 +1,5 @@
 /* pleat explain: what a plan does with one operator or tensor, and what else it could do. */
+#include "base/table.h"
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "graph/op.h"
@@ -244,12 +245,6 @@ static double ms(double seconds)
     return fabs(seconds) < 5e-7 ? 0 : 1e3 * seconds;
 }
 
-static int wider(int width, const char *text)
-{
-    int n = (int)strlen(text);
-    return n > width ? n : width;
-}
-
 /* What there is to know of a factor beside its size. */
 static const char *factor_text(const view *v, int f)
 {
@@ -281,13 +276,12 @@ static void print_node(const view *v)
     for (int k = 0; k < n->n_out; k++)
         printf("  %-5s  %s\n", k ? "" : "makes", value_text(v, n->out[k]));
     if (!n->sig->n_factors) return;
-    printf("\nfactor       size  one device\n");
-    for (int f = 0; f < n->sig->n_factors; f++) {
-        const char *more = factor_text(v, f);
-        printf("%-6c %10lld  %10lld%s%s\n", n->sig->factor[f].letter,
-               (long long)n->sig->factor[f].size, (long long)share.factor[f].n, *more ? "  " : "",
-               more);
-    }
+    pl_table table = pl_table_new(v->arena, "factor\t>size\t>one device\t");
+    for (int f = 0; f < n->sig->n_factors; f++)
+        pl_table_add(&table, "%c\t%lld\t%lld\t%s", n->sig->factor[f].letter,
+                     (long long)n->sig->factor[f].size, (long long)share.factor[f].n,
+                     factor_text(v, f));
+    printf("\n%s", pl_table_text(&table));
 }
 
 static void print_tensor(const view *v)
@@ -338,24 +332,22 @@ static void print_legend(const view *v, bool open)
 
 static void print_choices(const view *v, const char *title, const pl_alternatives *x)
 {
-    int width = wider(0, title);
+    pl_arena *a = v->arena;
     bool open = false;
+    for (int i = 0; i < x->n; i++) open |= !x->at[i].taken && is_open(v, &x->at[i]);
+    pl_table table = pl_table_new(
+        a, pl_arena_fmt(
+               a, "%s\t>step ms\t>more%s\t>computing\t>messages\t>the rest\t>memory\t>changes\t",
+               title, open ? "\t>at least" : ""));
     for (int i = 0; i < x->n; i++) {
-        width = wider(width, x->at[i].text);
-        open |= !x->at[i].taken && is_open(v, &x->at[i]);
+        const pl_alternative *k = &x->at[i];
+        const double least = ms(k->taken ? k->more : k->bound - v->r.seconds);
+        pl_table_add(&table, "%s\t%.3f\t%+.3f%s\t%+.3f\t%+.3f\t%+.3f\t%s%s\t%d\t%s", k->text,
+                     1e3 * k->seconds, ms(k->more), open ? pl_arena_fmt(a, "\t%+.3f", least) : "",
+                     ms(k->compute), ms(k->messages), ms(k->rest), k->memory < 0 ? "-" : "+",
+                     pl_text_size(a, fabs(k->memory)), k->n_others, taken_text(v, x, k));
     }
-    printf("\n%-*s  %9s  %9s%s  %9s  %9s  %9s  %10s  %7s\n", width, title, "step ms", "more",
-           open ? "   at least" : "", "computing", "messages", "the rest", "memory", "changes");
-    for (int i = 0; i < x->n; i++) {
-        const pl_alternative *a = &x->at[i];
-        const char *sign = a->memory < 0 ? "-" : "+", *taken = taken_text(v, x, a);
-        printf("%-*s  %9.3f  %+9.3f", width, a->text, 1e3 * a->seconds, ms(a->more));
-        if (open) printf("  %+9.3f", ms(a->taken ? a->more : a->bound - v->r.seconds));
-        printf("  %+9.3f  %+9.3f  %+9.3f  %10s  %7d%s%s\n", ms(a->compute), ms(a->messages),
-               ms(a->rest),
-               pl_arena_fmt(v->arena, "%s%s", sign, pl_text_size(v->arena, fabs(a->memory))),
-               a->n_others, *taken ? "  " : "", taken);
-    }
+    printf("\n%s", pl_table_text(&table));
     print_rest(v, x);
     print_legend(v, open);
 }
@@ -363,23 +355,18 @@ static void print_choices(const view *v, const char *title, const pl_alternative
 static void print_way(const view *v)
 {
     const pl_reason_tensor *t = &v->way;
-    int where = 5, width = 9;
-    for (int i = 0; i < t->n_stops; i++) {
-        where = wider(where, stop_text(v, &t->stop[i]));
-        width = wider(width, placement_text(v, &t->stop[i].at));
-    }
-    printf("\n%-*s  %-*s  %10s  moved there by\n", where,
-           v->node ? pl_arena_fmt(v->arena, "its result") : "where", width, "placement",
-           "one device");
+    pl_table table =
+        pl_table_new(v->arena, pl_arena_fmt(v->arena, "%s\tplacement\t>one device\tmoved there by",
+                                            v->node ? "its result" : "where"));
     for (int i = 0; i < t->n_stops; i++) {
         const pl_stop *s = &t->stop[i];
-        printf("%-*s  %-*s  %10s", where, stop_text(v, s), width, placement_text(v, &s->at),
-               pl_text_size(v->arena, (double)s->bytes));
-        for (int k = 0; k < s->path.n; k++)
-            printf("%s%*s%s", k ? "\n" : "", k ? where + width + 16 : 2, "",
-                   move_text(v, &s->path.move[k]));
-        printf("\n");
+        pl_table_add(&table, "%s\t%s\t%s\t%s", stop_text(v, s), placement_text(v, &s->at),
+                     pl_text_size(v->arena, (double)s->bytes),
+                     s->path.n ? move_text(v, &s->path.move[0]) : "");
+        for (int k = 1; k < s->path.n; k++)
+            pl_table_add(&table, "\t\t\t%s", move_text(v, &s->path.move[k]));
     }
+    printf("\n%s", pl_table_text(&table));
 }
 
 static const char *about_text(pl_var_kind k)

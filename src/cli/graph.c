@@ -1,4 +1,5 @@
 /* pleat graph: what a model is: operators, parameters, flops, bytes; or its whole text form. */
+#include "base/table.h"
 #include "cli/commands.h"
 #include "cli/sizes.h"
 #include "ops/lib/all.h"
@@ -122,11 +123,12 @@ static void print_summary(const summary *s, pl_arena *a)
         printf("  per token    %.4g forward, %.4g forward and backward\n",
                s->flops_forward / (double)s->tokens,
                (s->flops_forward + s->flops_backward) / (double)s->tokens);
-    printf("\n  %-24s %6s %12s %7s\n", "operator", "nodes", "flops", "share");
+    pl_table t = pl_table_new(a, "  operator\t>nodes\t>flops\t>share");
     for (int k = 0; k < pl_ops_all.n; k++)
         if (s->count[k])
-            printf("  %-24s %6d %12.4g %6.2f%%\n", pl_ops_all.at[k]->name, s->count[k], s->flops[k],
-                   s->flops_all > 0 ? 100 * s->flops[k] / s->flops_all : 0);
+            pl_table_add(&t, "  %s\t%d\t%.4g\t%.2f %%", pl_ops_all.at[k]->name, s->count[k],
+                         s->flops[k], s->flops_all > 0 ? 100 * s->flops[k] / s->flops_all : 0);
+    printf("\n%s", pl_table_text(&t));
 }
 
 /* Data files have tensors of these names and shapes, with rows for the batch. */

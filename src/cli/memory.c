@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/output.h"
+#include "base/table.h"
 #include "cli/commands.h"
 #include "cli/request.h"
 #include "cli/sizes.h"
@@ -231,18 +232,21 @@ static void print_text(const study *s)
 {
     const int64_t bound = find_bound(s);
     pl_arena *a = s->arena;
-    printf("%s, %s: %s of states (weights, moments) and a block of work:\n\n", s->plan->graph->name,
-           s->plan->strategy, pl_text_size(a, (double)s->store->bytes));
-    printf("  %-8s %-9s %14s %14s %10s %10s\n", "order", "layout", "live, MiB", "block, MiB",
-           "unused", "above");
+    pl_table t =
+        pl_table_new(a, pl_arena_fmt(a, "  order\tlayout\t>live, MiB\t>block, MiB\t>unused\t%s",
+                                     bound ? ">above\t" : ""));
     for (int i = 0; i < s->n; i++) {
         const row *r = &s->at[i];
-        const double block = (double)r->arena, live = (double)r->live;
-        printf("  %-8s %-9s %14.3f %14.3f %8.2f %%", r->order, r->layout, live / 0x1p20,
-               block / 0x1p20, block > 0 ? 100 * (block - live) / block : 0);
-        if (bound) printf(" %8.2f %%", 100 * (block / (double)bound - 1));
-        printf("%s\n", r->optimal ? "  no layout of this order is lower" : "");
+        const double block = (double)r->arena, live = (double)r->live,
+                     unused = block > 0 ? (block - live) / block : 0;
+        pl_table_add(&t, "  %s\t%s\t%.3f\t%.3f\t%.2f %%\t%s%s", r->order, r->layout, live / 0x1p20,
+                     block / 0x1p20, 100 * unused,
+                     bound ? pl_arena_fmt(a, "%.2f %%\t", 100 * (block / (double)bound - 1)) : "",
+                     r->optimal ? "no layout of this order is lower" : "");
     }
+    printf("%s, %s: %s of states (weights, moments) and a block of work:\n\n%s",
+           s->plan->graph->name, s->plan->strategy, pl_text_size(a, (double)s->store->bytes),
+           pl_table_text(&t));
     printf("\nlive: bytes in use at the same time, at most; block: what the layout takes for them, "
            "of which\nunused stands empty even then%s\n",
            bound ? "; above: the block beyond the bound" : "");

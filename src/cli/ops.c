@@ -1,4 +1,5 @@
 /* pleat ops: the operators, with signature, gradient and what may be split. */
+#include "base/table.h"
 #include "cli/commands.h"
 #include "ops/lib/all.h"
 
@@ -32,17 +33,19 @@ static const char *or_empty(const char *text)
 
 static void print_text(void)
 {
-    printf("%-22s %-36s %-8s %-8s %-8s %-5s %s\n", "operator", "signature", "whole", "lookup",
-           "linear", "grad", "attributes");
+    pl_arena *tmp = pl_arena_new("operators");
+    pl_table t = pl_table_new(tmp, "operator\tsignature\twhole\tlookup\tlinear\tgrad\tattributes");
     for (int i = 0; i < pl_ops_all.n; i++) {
         const pl_op *o = pl_ops_all.at[i];
-        printf("%-22s %-36s %-8s %-8s %-8s %-5s %s\n", o->name, signature_of(o), or_dash(o->whole),
-               or_dash(o->lookup), or_dash(o->linear), o->grad ? "yes" : "-", or_dash(o->attrs));
+        pl_table_add(&t, "%s\t%s\t%s\t%s\t%s\t%s\t%s", o->name, signature_of(o), or_dash(o->whole),
+                     or_dash(o->lookup), or_dash(o->linear), o->grad ? "yes" : "-",
+                     or_dash(o->attrs));
     }
-    printf("\n%d operators. Letters are indices that may be split over devices; 'whole' ones may "
+    printf("%s\n%d operators. Letters are indices that may be split over devices; 'whole' ones may "
            "not, 'lookup' ones\nare table rows (masked and summed), and a pending sum passes "
            "through 'linear' operands.\n",
-           pl_ops_all.n);
+           pl_table_text(&t), pl_ops_all.n);
+    pl_arena_free(tmp);
 }
 
 static void print_json(void)

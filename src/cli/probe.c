@@ -1,6 +1,7 @@
 /* pleat probe: measures this machine's kernels, memory and messages, and writes them as a cluster
  * file. */
 #include "base/output.h"
+#include "base/table.h"
 #include "cli/commands.h"
 #include "cli/measure.h"
 #include "cluster/cluster.h"
@@ -250,15 +251,15 @@ static const char *time_text(pl_arena *a, double seconds)
 
 static void print_kernels(const pl_measure *m, pl_arena *a)
 {
-    printf("\n%-8s %-5s %9s  %11s  %14s  %12s  %s\n", "kernel", "type", "size", "time", "flops",
-           "memory", "by");
+    pl_table t = pl_table_new(a, "kernel\ttype\t>size\t>time\t>flops\t>memory\tby");
     for (int i = 0; i < m->n_kernels; i++) {
         const pl_measured_kernel *k = &m->kernel[i];
-        printf("%-8s %-5s %9lld  %11s  %14s  %12s  %s\n", k->what, pl_type_name(k->type),
-               (long long)k->size, time_text(a, k->seconds),
-               k->flops > 0 ? rate_text(a, flops_of(k), "FLOP/s") : "-",
-               rate_text(a, k->bytes / k->seconds, "B/s"), *k->kernel ? k->kernel : "memcpy");
+        pl_table_add(&t, "%s\t%s\t%lld\t%s\t%s\t%s\t%s", k->what, pl_type_name(k->type),
+                     (long long)k->size, time_text(a, k->seconds),
+                     k->flops > 0 ? rate_text(a, flops_of(k), "FLOP/s") : "-",
+                     rate_text(a, k->bytes / k->seconds, "B/s"), *k->kernel ? k->kernel : "memcpy");
     }
+    printf("\n%s", pl_table_text(&t));
 }
 
 static void print_messages(const pl_measure *m, const pl_cluster *c, pl_arena *a)
@@ -267,22 +268,23 @@ static void print_messages(const pl_measure *m, const pl_cluster *c, pl_arena *a
         printf("\none device: no messages\n");
         return;
     }
-    printf("\n%-14s %9s  %11s  %11s  %12s\n", "message over", "size", "time", "line", "bandwidth");
+    pl_table sends = pl_table_new(a, "message over\t>size\t>time\t>line\t>bandwidth");
+    pl_table calls = pl_table_new(a, "collective\t>block\t>time\t>predicted");
     for (int i = 0; i < m->n_levels; i++)
         for (int k = 0; k < m->level[i].n; k++) {
             const pl_point *p = &m->level[i].point[k];
             const pl_link *l = &c->level[i].link;
-            printf("%-14s %9s  %11s  %11s  %12s\n", m->level[i].name, pl_text_size(a, p->bytes),
-                   time_text(a, p->seconds),
-                   time_text(a, l->start + l->latency + p->bytes * l->per_byte),
-                   rate_text(a, p->bytes / p->seconds, "B/s"));
+            pl_table_add(&sends, "%s\t%s\t%s\t%s\t%s", m->level[i].name, pl_text_size(a, p->bytes),
+                         time_text(a, p->seconds),
+                         time_text(a, l->start + l->latency + p->bytes * l->per_byte),
+                         rate_text(a, p->bytes / p->seconds, "B/s"));
         }
-    printf("\n%-14s %9s  %11s  %11s\n", "collective", "block", "time", "predicted");
     for (int i = 0; i < m->n_calls; i++)
-        printf("%-14s %9s  %11s  %11s\n", pl_message_name(m->call[i].kind),
-               pl_text_size(a, (double)m->call[i].block_bytes), time_text(a, m->call[i].seconds),
-               time_text(a, predict(c, &m->call[i])));
-    printf("\n%.0f %% of the time of messages is hidden when ranks compute\n", 100 * m->overlap);
+        pl_table_add(&calls, "%s\t%s\t%s\t%s", pl_message_name(m->call[i].kind),
+                     pl_text_size(a, (double)m->call[i].block_bytes),
+                     time_text(a, m->call[i].seconds), time_text(a, predict(c, &m->call[i])));
+    printf("\n%s\n%s\n%.0f %% of the time of messages is hidden when ranks compute\n",
+           pl_table_text(&sends), pl_table_text(&calls), 100 * m->overlap);
 }
 
 static void print_text(const pl_measure *m, const machine *host, const pl_cluster *c, pl_arena *a)

@@ -1,4 +1,5 @@
 /* pleat why-not: a strategy beside the plan to take: what it costs more, and of what. */
+#include "base/table.h"
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "layouts/strategy.h"
@@ -101,18 +102,33 @@ static void print_words(const char *text, pl_arena *arena)
     fputs(pl_text_get(&out), stdout);
 }
 
-static void print_times(const char *name, const double x[2])
+static void add_times(pl_table *t, const char *name, const double x[2])
 {
-    printf("%-24s  %9.3f ms  %9.3f ms  %+9.3f ms\n", name, 1e3 * x[0], 1e3 * x[1],
-           1e3 * (x[0] - x[1]));
+    pl_table_add(t, "%s\t%.3f ms\t%.3f ms\t%+.3f ms", name, 1e3 * x[0], 1e3 * x[1],
+                 1e3 * (x[0] - x[1]));
 }
 
-static void print_bytes(const view *v, const char *name, const int64_t x[2])
+static void add_bytes(pl_table *t, const char *name, const int64_t x[2])
 {
-    double d = (double)(x[0] - x[1]);
-    printf("%-24s  %12s  %12s  %12s\n", name, pl_text_size(v->arena, (double)x[0]),
-           pl_text_size(v->arena, (double)x[1]),
-           pl_arena_fmt(v->arena, "%s%s", d < 0 ? "-" : "+", pl_text_size(v->arena, fabs(d))));
+    const double d = (double)(x[0] - x[1]);
+    pl_table_add(t, "%s\t%s\t%s\t%s%s", name, pl_text_size(t->arena, (double)x[0]),
+                 pl_text_size(t->arena, (double)x[1]), d < 0 ? "-" : "+",
+                 pl_text_size(t->arena, fabs(d)));
+}
+
+static void print_sums(const view *v)
+{
+    const pl_compare *c = &v->c;
+    pl_table t =
+        pl_table_new(v->arena, pl_arena_fmt(v->arena, "\t>%s\t>taken\t>difference", c->name[0]));
+    add_times(&t, "step", c->step);
+    add_times(&t, "  computing", c->compute);
+    add_times(&t, "  waiting for messages", c->exposed);
+    add_times(&t, "messages, hidden or not", c->messages);
+    add_bytes(&t, "memory", c->peak);
+    for (int i = 0; i < PL_COMPARE_ITEMS; i++)
+        add_bytes(&t, pl_arena_fmt(v->arena, "  %s", c->memory[i].name), c->memory[i].bytes);
+    printf("\n%s", pl_table_text(&t));
 }
 
 static const char *axes_text(const view *v, const pl_compare_row *r)
@@ -125,20 +141,18 @@ static const char *axes_text(const view *v, const pl_compare_row *r)
 static void print_messages(const view *v, int most)
 {
     const pl_compare *c = &v->c;
-    int axes = 4, n = c->n < most ? c->n : most;
-    for (int i = 0; i < n; i++) {
-        int width = (int)strlen(axes_text(v, &c->row[i]));
-        if (width > axes) axes = width;
-    }
+    const int n = c->n < most ? c->n : most;
+    pl_table t = pl_table_new(
+        v->arena,
+        pl_arena_fmt(v->arena, "message\tover\t>%s\t>taken\t>difference\ttensor", c->name[0]));
     if (!n) return;
-    printf("\n%-14s  %-*s  %12s  %12s  %12s  %s\n", "message", axes, "over", c->name[0], "taken",
-           "difference", "tensor");
     for (int i = 0; i < n; i++) {
         const pl_compare_row *r = &c->row[i];
-        printf("%-14s  %-*s  %9.3f ms  %9.3f ms  %+9.3f ms  %s\n",
-               pl_collective_name(r->collective), axes, axes_text(v, r), 1e3 * r->seconds[0],
-               1e3 * r->seconds[1], 1e3 * (r->seconds[0] - r->seconds[1]), r->tensor);
+        pl_table_add(&t, "%s\t%s\t%.3f ms\t%.3f ms\t%+.3f ms\t%s",
+                     pl_collective_name(r->collective), axes_text(v, r), 1e3 * r->seconds[0],
+                     1e3 * r->seconds[1], 1e3 * (r->seconds[0] - r->seconds[1]), r->tensor);
     }
+    printf("\n%s", pl_table_text(&t));
     if (c->n > n) printf("and %d that differ less\n", c->n - n);
 }
 
@@ -162,16 +176,9 @@ static void print_text(const view *v, int most)
 {
     const pl_compare *c = &v->c;
     print_words(pl_compare_sentence(c, v->limit, v->arena), v->arena);
-    printf("\n%s on %s, %s on %s\n\n", c->name[0], pl_mesh_text(v->mesh[0], v->arena), v->taken,
+    printf("\n%s on %s, %s on %s\n", c->name[0], pl_mesh_text(v->mesh[0], v->arena), v->taken,
            pl_mesh_text(v->mesh[1], v->arena));
-    printf("%-24s  %12s  %12s  %12s\n", "", c->name[0], "taken", "difference");
-    print_times("step", c->step);
-    print_times("  computing", c->compute);
-    print_times("  waiting for messages", c->exposed);
-    print_times("messages, hidden or not", c->messages);
-    print_bytes(v, "memory", c->peak);
-    for (int i = 0; i < PL_COMPARE_ITEMS; i++)
-        print_bytes(v, pl_arena_fmt(v->arena, "  %s", c->memory[i].name), c->memory[i].bytes);
+    print_sums(v);
     print_messages(v, most);
     print_search(v);
 }
