@@ -1,4 +1,4 @@
-/* base/table.h: columns are aligned, whatever stands in them, and lines end where their texts do. */
+/* base/table.h: columns are aligned, whatever stands in them; lines end where their texts do. */
 #include "base/table.h"
 
 #include <setjmp.h>
