@@ -12,8 +12,9 @@ typedef enum pl_collective {
     PL_SLICE,          /* copied -> split: each device keeps its share                            */
     PL_MASK,           /* copied -> a sum pending: the first device of the group keeps the values,
                           the others hold zeros                                                   */
-    PL_ALL_GATHER,     /* split -> copied: send[count] on each -> recv[size*count], in group order */
-    PL_ALL_REDUCE,     /* pending -> copied: send[count] on each -> recv[count], combined, on each */
+    PL_ALL_GATHER,     /* split -> copied: send[count] on each -> recv[size*count], in the order of
+                          the group                                                               */
+    PL_ALL_REDUCE,     /* pending -> copied: send[count] -> recv[count], combined, on each        */
     PL_REDUCE_SCATTER, /* pending -> split: send[size*count] -> recv[count]: block i on rank i    */
     PL_ALL_TO_ALL,     /* split -> split otherwise: send[size*count] -> recv[size*count]: block i
                           of send goes to rank i                                                  */

@@ -6,6 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Room for n bytes and the 0 behind them. */
+static void grow(pl_text *t, size_t n)
+{
+    if (t->n + n < t->cap) return;
+    const size_t cap = (t->n + n + 1) * 2;
+    char *p = pl_arena_get(t->arena, cap, 1);
+    if (t->n) memcpy(p, t->at, t->n);
+    t->at = p;
+    t->cap = cap;
+}
+
 void pl_text_add(pl_text *t, const char *fmt, ...)
 {
     va_list ap, again;
@@ -14,16 +25,18 @@ void pl_text_add(pl_text *t, const char *fmt, ...)
     int need = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
     PL_ASSERT_CMP(need, >=, 0);
-    if (t->n + (size_t)need + 1 > t->cap) {
-        size_t cap = (t->n + (size_t)need + 1) * 2;
-        char *p = pl_arena_get(t->arena, cap, 1);
-        if (t->n) memcpy(p, t->at, t->n);
-        t->at = p;
-        t->cap = cap;
-    }
+    grow(t, (size_t)need);
     vsnprintf(t->at + t->n, t->cap - t->n, fmt, again);
     va_end(again);
     t->n += (size_t)need;
+}
+
+void pl_text_span(pl_text *t, const char *text, size_t n)
+{
+    grow(t, n);
+    memcpy(t->at + t->n, text, n);
+    t->n += n;
+    t->at[t->n] = 0;
 }
 
 const char *pl_text_get(const pl_text *t)

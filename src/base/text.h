@@ -12,6 +12,7 @@ typedef struct pl_text {
 } pl_text;
 
 void pl_text_add(pl_text *t, const char *fmt, ...) PL_PRINTF(2, 3);
+void pl_text_span(pl_text *t, const char *text, size_t n); /* n bytes as they are */
 const char *pl_text_get(const pl_text *t); /* "" when nothing was added */
 
 /* Whole text -> number; false when anything is left over or it does not fit. No error is set: the

@@ -15,7 +15,6 @@
 #ifdef PLEAT_HAVE_HWLOC
 #include <hwloc.h>
 #endif
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,13 +32,8 @@ static const pl_opt opts[] = {
 
 typedef struct finding {
     char text[256];
-    json_t *facts; /* what --json prints: numbers and names */
+    pl_json_out *facts; /* what --json prints: numbers and names */
 } finding;
-
-static void add_fact(finding *f, const char *key, json_t *value)
-{
-    json_object_set_new(f->facts, key, value);
-}
 
 static void find_cpu(finding *f)
 {
@@ -52,34 +46,34 @@ static void find_cpu(finding *f)
             break;
         }
     if (in) fclose(in);
-    add_fact(f, "cpu", json_string(f->text));
+    pl_json_put_text(f->facts, "cpu", f->text);
 }
 
 /* The native kernels end in an illegal instruction on a lesser processor than that they were
  * compiled for. */
 static void find_build(finding *f)
 {
-    json_t *lacks = json_array();
-    size_t n =
-        (size_t)snprintf(f->text, sizeof f->text, "this CPU has all that it was compiled for");
+    size_t n = 0;
+    pl_json_open(f->facts, "cpu_lacks", PL_JSON_LIST);
     for (int i = 0; pl_native_needs[i]; i++) {
         if (pl_cpu_has(pl_native_needs[i])) continue;
-        if (!json_array_size(lacks))
+        if (!n)
             n = (size_t)snprintf(f->text, sizeof f->text,
                                  "for another CPU: build it here, or with -DPLEAT_NATIVE=OFF; this "
                                  "one lacks");
         if (n < sizeof f->text)
             n += (size_t)snprintf(f->text + n, sizeof f->text - n, " %s", pl_native_needs[i]);
-        json_array_append_new(lacks, json_string(pl_native_needs[i]));
+        pl_json_put_text(f->facts, NULL, pl_native_needs[i]);
     }
-    add_fact(f, "cpu_lacks", lacks);
+    if (!n) snprintf(f->text, sizeof f->text, "this CPU has all that it was compiled for");
+    pl_json_close(f->facts);
 }
 
 static void find_cores(finding *f)
 {
     int n = pl_launch_cores();
     snprintf(f->text, sizeof f->text, "%d usable", n);
-    add_fact(f, "cores_usable", json_integer(n));
+    pl_json_put_int(f->facts, "cores_usable", n);
 #ifdef PLEAT_HAVE_HWLOC
     hwloc_topology_t t;
     if (hwloc_topology_init(&t)) return;
@@ -90,9 +84,9 @@ static void find_cores(finding *f)
         snprintf(f->text, sizeof f->text,
                  "%d usable; machine: %d cores, %d threads, %d memory nodes", n, cores, threads,
                  nodes);
-        add_fact(f, "cores", json_integer(cores));
-        add_fact(f, "threads", json_integer(threads));
-        add_fact(f, "memory_nodes", json_integer(nodes));
+        pl_json_put_int(f->facts, "cores", cores);
+        pl_json_put_int(f->facts, "threads", threads);
+        pl_json_put_int(f->facts, "memory_nodes", nodes);
     }
     hwloc_topology_destroy(t);
 #endif
@@ -103,8 +97,8 @@ static void find_memory(finding *f)
     double page = (double)sysconf(_SC_PAGESIZE), all = page * (double)sysconf(_SC_PHYS_PAGES);
     double free_bytes = page * (double)sysconf(_SC_AVPHYS_PAGES);
     snprintf(f->text, sizeof f->text, "%.1f GiB, %.1f GiB free", all / 0x1p30, free_bytes / 0x1p30);
-    add_fact(f, "memory_bytes", json_integer((json_int_t)all));
-    add_fact(f, "memory_free_bytes", json_integer((json_int_t)free_bytes));
+    pl_json_put_int(f->facts, "memory_bytes", (int64_t)all);
+    pl_json_put_int(f->facts, "memory_free_bytes", (int64_t)free_bytes);
 }
 
 static void find_huge_pages(finding *f)
@@ -118,19 +112,22 @@ static void find_huge_pages(finding *f)
              off     ? "off: training pays for page faults"
              : *line ? "on"
                      : "unknown");
-    add_fact(f, "huge_pages", *line ? json_boolean(!off) : json_null());
+    if (*line)
+        pl_json_put_bool(f->facts, "huge_pages", !off);
+    else
+        pl_json_put_null(f->facts, "huge_pages");
 }
 
 static void find_onednn(finding *f)
 {
 #ifdef PLEAT_HAVE_ONEDNN
     const bool starts = pl_onednn_isa(f->text, sizeof f->text);
-    add_fact(f, "onednn", starts ? json_string(f->text) : json_null());
+    pl_json_put_text(f->facts, "onednn", starts ? f->text : NULL);
     if (!starts) snprintf(f->text, sizeof f->text, "found, does not start");
 #else
     snprintf(f->text, sizeof f->text,
              "not built in (install libdnnl-dev): the native kernels are used");
-    add_fact(f, "onednn", json_null());
+    pl_json_put_null(f->facts, "onednn");
 #endif
 }
 
@@ -144,7 +141,7 @@ static void find_mpi(finding *f)
     snprintf(f->text, sizeof f->text,
              is_there ? "built in; start with mpirun -n N pleat train ..."
                       : "not built in (install libopenmpi-dev openmpi-bin): ranks are threads");
-    add_fact(f, "mpi", json_boolean(is_there));
+    pl_json_put_bool(f->facts, "mpi", is_there);
 }
 
 static void find_gpu(finding *f)
@@ -159,7 +156,7 @@ static void find_gpu(finding *f)
                  n > 1 ? "s" : "");
     else
         snprintf(f->text, sizeof f->text, "none (not needed)");
-    add_fact(f, "gpus", json_integer(n));
+    pl_json_put_int(f->facts, "gpus", n);
 }
 
 static void find_built_in(finding *f)
@@ -167,29 +164,29 @@ static void find_built_in(finding *f)
     int models = 0;
     while (pl_model_at(models)) models++;
     snprintf(f->text, sizeof f->text, "%d operators, %d models", pl_ops_all.n, models);
-    add_fact(f, "operators", json_integer(pl_ops_all.n));
-    add_fact(f, "models", json_integer(models));
+    pl_json_put_int(f->facts, "operators", pl_ops_all.n);
+    pl_json_put_int(f->facts, "models", models);
 }
 
-static void add_name(finding *f, json_t *names, const char *name)
+static void add_name(finding *f, const char *name)
 {
     const size_t n = strlen(f->text);
     snprintf(f->text + n, sizeof f->text - n, "%s%s", n ? ", " : "", name);
-    json_array_append_new(names, json_string(name));
+    pl_json_put_text(f->facts, NULL, name);
 }
 
 static void find_layouts(finding *f)
 {
-    json_t *names = json_array();
-    for (int i = 0; pl_layouts[i]; i++) add_name(f, names, pl_layouts[i]->name);
-    add_fact(f, "layouts", names);
+    pl_json_open(f->facts, "layouts", PL_JSON_LIST);
+    for (int i = 0; pl_layouts[i]; i++) add_name(f, pl_layouts[i]->name);
+    pl_json_close(f->facts);
 }
 
 static void find_planners(finding *f)
 {
-    json_t *names = json_array();
-    for (int i = 0; pl_planners[i]; i++) add_name(f, names, pl_planners[i]->name);
-    add_fact(f, "searches", names);
+    pl_json_open(f->facts, "searches", PL_JSON_LIST);
+    for (int i = 0; pl_planners[i]; i++) add_name(f, pl_planners[i]->name);
+    pl_json_close(f->facts);
 }
 
 static const struct {
@@ -214,17 +211,17 @@ static int run(const pl_command *c, int argc, char **argv)
     doctor_args a = { 0 };
     int n, code;
     if (!pl_opt_parse(c, argc, argv, &a, 0, 0, NULL, &n, &code)) return code;
-    json_t *all = json_object();
+    pl_text text = { .arena = pl_arena_new("doctor") };
+    pl_json_out facts = { .text = &text };
+    pl_json_open(&facts, NULL, PL_JSON_OBJECT);
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        finding f = { .facts = all };
+        finding f = { .facts = &facts };
         checks[i].find(&f);
         if (!a.json) printf("%-11s %s\n", checks[i].name, f.text);
     }
-    if (a.json) {
-        json_dumpf(all, stdout, 0);
-        printf("\n");
-    }
-    json_decref(all);
+    pl_json_close(&facts);
+    if (a.json) puts(pl_text_get(&text));
+    pl_arena_free(text.arena);
     return PL_OK;
 }
 

@@ -1,4 +1,5 @@
 /* pleat explain: what a plan does with one operator or tensor, and what else it could do. */
+#include "base/table.h"
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "graph/op.h"
@@ -8,7 +9,6 @@
 #include "train/optim.h"
 
 #include <ctype.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,12 +245,6 @@ static double ms(double seconds)
     return fabs(seconds) < 5e-7 ? 0 : 1e3 * seconds;
 }
 
-static int wider(int width, const char *text)
-{
-    int n = (int)strlen(text);
-    return n > width ? n : width;
-}
-
 /* What there is to know of a factor beside its size. */
 static const char *factor_text(const view *v, int f)
 {
@@ -282,13 +276,12 @@ static void print_node(const view *v)
     for (int k = 0; k < n->n_out; k++)
         printf("  %-5s  %s\n", k ? "" : "makes", value_text(v, n->out[k]));
     if (!n->sig->n_factors) return;
-    printf("\nfactor       size  one device\n");
-    for (int f = 0; f < n->sig->n_factors; f++) {
-        const char *more = factor_text(v, f);
-        printf("%-6c %10lld  %10lld%s%s\n", n->sig->factor[f].letter,
-               (long long)n->sig->factor[f].size, (long long)share.factor[f].n, *more ? "  " : "",
-               more);
-    }
+    pl_table table = pl_table_new(v->arena, "factor\t>size\t>one device\t");
+    for (int f = 0; f < n->sig->n_factors; f++)
+        pl_table_add(&table, "%c\t%lld\t%lld\t%s", n->sig->factor[f].letter,
+                     (long long)n->sig->factor[f].size, (long long)share.factor[f].n,
+                     factor_text(v, f));
+    printf("\n%s", pl_table_text(&table));
 }
 
 static void print_tensor(const view *v)
@@ -339,24 +332,22 @@ static void print_legend(const view *v, bool open)
 
 static void print_choices(const view *v, const char *title, const pl_alternatives *x)
 {
-    int width = wider(0, title);
+    pl_arena *a = v->arena;
     bool open = false;
+    for (int i = 0; i < x->n; i++) open |= !x->at[i].taken && is_open(v, &x->at[i]);
+    pl_table table = pl_table_new(
+        a, pl_arena_fmt(
+               a, "%s\t>step ms\t>more%s\t>computing\t>messages\t>the rest\t>memory\t>changes\t",
+               title, open ? "\t>at least" : ""));
     for (int i = 0; i < x->n; i++) {
-        width = wider(width, x->at[i].text);
-        open |= !x->at[i].taken && is_open(v, &x->at[i]);
+        const pl_alternative *k = &x->at[i];
+        const double least = ms(k->taken ? k->more : k->bound - v->r.seconds);
+        pl_table_add(&table, "%s\t%.3f\t%+.3f%s\t%+.3f\t%+.3f\t%+.3f\t%s%s\t%d\t%s", k->text,
+                     1e3 * k->seconds, ms(k->more), open ? pl_arena_fmt(a, "\t%+.3f", least) : "",
+                     ms(k->compute), ms(k->messages), ms(k->rest), k->memory < 0 ? "-" : "+",
+                     pl_text_size(a, fabs(k->memory)), k->n_others, taken_text(v, x, k));
     }
-    printf("\n%-*s  %9s  %9s%s  %9s  %9s  %9s  %10s  %7s\n", width, title, "step ms", "more",
-           open ? "   at least" : "", "computing", "messages", "the rest", "memory", "changes");
-    for (int i = 0; i < x->n; i++) {
-        const pl_alternative *a = &x->at[i];
-        const char *sign = a->memory < 0 ? "-" : "+", *taken = taken_text(v, x, a);
-        printf("%-*s  %9.3f  %+9.3f", width, a->text, 1e3 * a->seconds, ms(a->more));
-        if (open) printf("  %+9.3f", ms(a->taken ? a->more : a->bound - v->r.seconds));
-        printf("  %+9.3f  %+9.3f  %+9.3f  %10s  %7d%s%s\n", ms(a->compute), ms(a->messages),
-               ms(a->rest),
-               pl_arena_fmt(v->arena, "%s%s", sign, pl_text_size(v->arena, fabs(a->memory))),
-               a->n_others, *taken ? "  " : "", taken);
-    }
+    printf("\n%s", pl_table_text(&table));
     print_rest(v, x);
     print_legend(v, open);
 }
@@ -364,23 +355,18 @@ static void print_choices(const view *v, const char *title, const pl_alternative
 static void print_way(const view *v)
 {
     const pl_reason_tensor *t = &v->way;
-    int where = 5, width = 9;
-    for (int i = 0; i < t->n_stops; i++) {
-        where = wider(where, stop_text(v, &t->stop[i]));
-        width = wider(width, placement_text(v, &t->stop[i].at));
-    }
-    printf("\n%-*s  %-*s  %10s  moved there by\n", where,
-           v->node ? pl_arena_fmt(v->arena, "its result") : "where", width, "placement",
-           "one device");
+    pl_table table =
+        pl_table_new(v->arena, pl_arena_fmt(v->arena, "%s\tplacement\t>one device\tmoved there by",
+                                            v->node ? "its result" : "where"));
     for (int i = 0; i < t->n_stops; i++) {
         const pl_stop *s = &t->stop[i];
-        printf("%-*s  %-*s  %10s", where, stop_text(v, s), width, placement_text(v, &s->at),
-               pl_text_size(v->arena, (double)s->bytes));
-        for (int k = 0; k < s->path.n; k++)
-            printf("%s%*s%s", k ? "\n" : "", k ? where + width + 16 : 2, "",
-                   move_text(v, &s->path.move[k]));
-        printf("\n");
+        pl_table_add(&table, "%s\t%s\t%s\t%s", stop_text(v, s), placement_text(v, &s->at),
+                     pl_text_size(v->arena, (double)s->bytes),
+                     s->path.n ? move_text(v, &s->path.move[0]) : "");
+        for (int k = 1; k < s->path.n; k++)
+            pl_table_add(&table, "\t\t\t%s", move_text(v, &s->path.move[k]));
     }
+    printf("\n%s", pl_table_text(&table));
 }
 
 static const char *about_text(pl_var_kind k)
@@ -404,91 +390,105 @@ static void print_text(const view *v)
 
 /* -- JSON -------------------------------------------------------------------------------------- */
 
-static json_t *choices_json(const view *v, const pl_alternatives *x)
+static void put_choice(const view *v, const pl_alternative *a, pl_json_out *out)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < x->n; i++) {
-        const pl_alternative *a = &x->at[i];
-        json_t *others = json_array();
-        for (int k = 0; k < a->n_others; k++)
-            json_array_append_new(
-                others, json_string(pl_reason_node_name(v->r.tables, a->other[k], v->arena)));
-        json_array_append_new(
-            list, json_pack("{s:s, s:i, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:o}", "choice",
-                            a->text, "taken", a->taken, "step_seconds", a->seconds, "bound_seconds",
-                            a->bound, "more", "seconds", a->more, "compute", a->compute, "messages",
-                            a->messages, "rest", a->rest, "bytes", a->memory, "changes", others));
-    }
-    return json_pack("{s:i, s:o, s:{s:i, s:f}, s:i}", "copies", x->copies, "choices", list,
-                     "others", "count", x->n_more, "at_least_seconds", x->at_least, "impossible",
-                     x->n_illegal);
+    pl_json_open(out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(out, "choice", a->text);
+    pl_json_put_int(out, "taken", a->taken);
+    pl_json_put_real(out, "step_seconds", a->seconds);
+    pl_json_put_real(out, "bound_seconds", a->bound);
+    pl_json_open(out, "more", PL_JSON_OBJECT);
+    pl_json_put_real(out, "seconds", a->more);
+    pl_json_put_real(out, "compute", a->compute);
+    pl_json_put_real(out, "messages", a->messages);
+    pl_json_put_real(out, "rest", a->rest);
+    pl_json_put_real(out, "bytes", a->memory);
+    pl_json_close(out);
+    pl_json_open(out, "changes", PL_JSON_LIST);
+    for (int k = 0; k < a->n_others; k++)
+        pl_json_put_text(out, NULL, pl_reason_node_name(v->r.tables, a->other[k], v->arena));
+    pl_json_close(out);
+    pl_json_close(out);
 }
 
-static json_t *moves_json(const view *v, const pl_stop *s)
+static void put_choices(const view *v, const char *key, const pl_alternatives *x, pl_json_out *out)
 {
-    json_t *list = json_array();
+    pl_json_open(out, key, PL_JSON_OBJECT);
+    pl_json_put_int(out, "copies", x->copies);
+    pl_json_open(out, "choices", PL_JSON_LIST);
+    for (int i = 0; i < x->n; i++) put_choice(v, &x->at[i], out);
+    pl_json_close(out);
+    pl_json_open(out, "others", PL_JSON_OBJECT);
+    pl_json_put_int(out, "count", x->n_more);
+    pl_json_put_real(out, "at_least_seconds", x->at_least);
+    pl_json_close(out);
+    pl_json_put_int(out, "impossible", x->n_illegal);
+    pl_json_close(out);
+}
+
+static void put_stop(const view *v, const pl_stop *s, pl_json_out *out)
+{
+    pl_json_open(out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(out, "where", pl_reason_stop(s->kind));
+    pl_json_put_text(out, "placement", placement_text(v, &s->at));
+    pl_json_put_int(out, "bytes", s->bytes);
+    pl_json_open(out, "moves", PL_JSON_LIST);
     for (int i = 0; i < s->path.n; i++) {
         const pl_move *m = &s->path.move[i];
-        json_t *axes = json_array();
-        for (int a = 0; a < v->mesh->n; a++)
-            if (m->axes >> a & 1) json_array_append_new(axes, json_string(v->mesh->axis[a].name));
-        json_array_append_new(list, json_pack("{s:s, s:o, s:I, s:f}", "kind",
-                                              pl_reason_kind(m->kind), "axes", axes, "bytes",
-                                              (json_int_t)m->bytes, "seconds", m->seconds));
+        pl_json_open(out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(out, "kind", pl_reason_kind(m->kind));
+        pl_mesh_write_axes(v->mesh, "axes", m->axes, out);
+        pl_json_put_int(out, "bytes", m->bytes);
+        pl_json_put_real(out, "seconds", m->seconds);
+        pl_json_close(out);
     }
-    return list;
+    pl_json_close(out);
+    if (s->node) pl_json_put_text(out, "node", s->node->name);
+    pl_json_close(out);
 }
 
-static json_t *way_json(const view *v)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < v->way.n_stops; i++) {
-        const pl_stop *s = &v->way.stop[i];
-        json_t *stop = json_pack("{s:s, s:s, s:I, s:o}", "where", pl_reason_stop(s->kind),
-                                 "placement", placement_text(v, &s->at), "bytes",
-                                 (json_int_t)s->bytes, "moves", moves_json(v, s));
-        if (s->node) json_object_set_new(stop, "node", json_string(s->node->name));
-        json_array_append_new(list, stop);
-    }
-    return list;
-}
-
-static json_t *factors_json(const view *v)
+static void put_operator(const view *v, pl_json_out *out)
 {
     const pl_node *n = v->node;
     const pl_share share = pl_plan_share(v->r.plan, n->id, 0);
-    json_t *list = json_array();
-    for (int f = 0; f < n->sig->n_factors; f++)
-        json_array_append_new(
-            list, json_pack("{s:s#, s:I, s:I, s:b}", "letter", &n->sig->factor[f].letter, 1, "size",
-                            (json_int_t)n->sig->factor[f].size, "part",
-                            (json_int_t)share.factor[f].n, "can_split", pl_share_can_cut(n, f)));
-    return list;
+    pl_json_open(out, "operator", PL_JSON_OBJECT);
+    pl_json_put_text(out, "name", n->op->name);
+    pl_json_put_text(out, "signature", n->spec);
+    pl_json_open(out, "factors", PL_JSON_LIST);
+    for (int f = 0; f < n->sig->n_factors; f++) {
+        pl_json_open(out, NULL, PL_JSON_OBJECT);
+        pl_json_put_span(out, "letter", &n->sig->factor[f].letter, 1);
+        pl_json_put_int(out, "size", n->sig->factor[f].size);
+        pl_json_put_int(out, "part", share.factor[f].n);
+        pl_json_put_bool(out, "can_split", pl_share_can_cut(n, f));
+        pl_json_close(out);
+    }
+    pl_json_close(out);
+    pl_json_close(out);
 }
 
 static void print_json(const view *v)
 {
-    json_t *mesh = json_array();
-    for (int i = 0; i < v->mesh->n; i++)
-        json_array_append_new(mesh, json_pack("{s:s, s:i}", "axis", v->mesh->axis[i].name, "size",
-                                              v->mesh->axis[i].size));
-    json_t *all =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:f}", "schema", "pleat.explain/1", "model",
-                  v->job->args.spec, "cluster", v->job->request.cluster->name, "name", v->name,
-                  "plan", v->about->name, "mesh", mesh, "step_seconds", v->r.seconds);
-    PL_ASSERT(all);
-    if (v->node) {
-        json_object_set_new(all, "operator",
-                            json_pack("{s:s, s:s, s:o}", "name", v->node->op->name, "signature",
-                                      v->node->spec, "factors", factors_json(v)));
-        if (v->choices.n) json_object_set_new(all, "does", choices_json(v, &v->choices));
+    pl_text text = { .arena = v->arena };
+    pl_json_out out = { .text = &text };
+    pl_json_open(&out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(&out, "schema", "pleat.explain/1");
+    pl_json_put_text(&out, "model", v->job->args.spec);
+    pl_json_put_text(&out, "cluster", v->job->request.cluster->name);
+    pl_json_put_text(&out, "name", v->name);
+    pl_json_put_text(&out, "plan", v->about->name);
+    pl_mesh_write(v->mesh, &out);
+    pl_json_put_real(&out, "step_seconds", v->r.seconds);
+    if (v->node) put_operator(v, &out);
+    if (v->node && v->choices.n) put_choices(v, "does", &v->choices, &out);
+    if (v->has_way) {
+        pl_json_open(&out, "way", PL_JSON_LIST);
+        for (int i = 0; i < v->way.n_stops; i++) put_stop(v, &v->way.stop[i], &out);
+        pl_json_close(&out);
     }
-    if (v->has_way) json_object_set_new(all, "way", way_json(v));
-    if (v->has_way && v->way.other.n)
-        json_object_set_new(all, about_text(v->way.about), choices_json(v, &v->way.other));
-    json_dumpf(all, stdout, 0);
-    printf("\n");
-    json_decref(all);
+    if (v->has_way && v->way.other.n) put_choices(v, about_text(v->way.about), &v->way.other, &out);
+    pl_json_close(&out);
+    puts(pl_text_get(&text));
 }
 
 /* -- all --------------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 /* pleat graph: what a model is: operators, parameters, flops, bytes; or its whole text form. */
+#include "base/table.h"
 #include "cli/commands.h"
 #include "cli/sizes.h"
 #include "ops/lib/all.h"
@@ -122,11 +123,12 @@ static void print_summary(const summary *s, pl_arena *a)
         printf("  per token    %.4g forward, %.4g forward and backward\n",
                s->flops_forward / (double)s->tokens,
                (s->flops_forward + s->flops_backward) / (double)s->tokens);
-    printf("\n  %-24s %6s %12s %7s\n", "operator", "nodes", "flops", "share");
+    pl_table t = pl_table_new(a, "  operator\t>nodes\t>flops\t>share");
     for (int k = 0; k < pl_ops_all.n; k++)
         if (s->count[k])
-            printf("  %-24s %6d %12.4g %6.2f%%\n", pl_ops_all.at[k]->name, s->count[k], s->flops[k],
-                   s->flops_all > 0 ? 100 * s->flops[k] / s->flops_all : 0);
+            pl_table_add(&t, "  %s\t%d\t%.4g\t%.2f %%", pl_ops_all.at[k]->name, s->count[k],
+                         s->flops[k], s->flops_all > 0 ? 100 * s->flops[k] / s->flops_all : 0);
+    printf("\n%s", pl_table_text(&t));
 }
 
 /* Data files have tensors of these names and shapes, with rows for the batch. */
@@ -162,27 +164,35 @@ static void print_doubts(const char *doubts)
     }
 }
 
-static void print_json(const summary *s)
+static void print_json(const summary *s, pl_arena *a)
 {
-    const pl_graph *g = s->graph;
-    bool first = true;
-    printf("{\"model\": \"%s\", \"params\": %lld, \"nodes\": %d, \"nodes_forward\": %d, ", g->name,
-           (long long)pl_graph_params(g), g->nodes.n, s->n_forward);
-    printf("\"flops\": %.17g, \"flops_forward\": %.17g, \"flops_backward\": %.17g, ", s->flops_all,
-           s->flops_forward, s->flops_backward);
+    pl_text text = { .arena = a };
+    pl_json_out out = { .text = &text };
+    pl_json_open(&out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(&out, "model", s->graph->name);
+    pl_json_put_int(&out, "params", pl_graph_params(s->graph));
+    pl_json_put_int(&out, "nodes", s->graph->nodes.n);
+    pl_json_put_int(&out, "nodes_forward", s->n_forward);
+    pl_json_put_real(&out, "flops", s->flops_all);
+    pl_json_put_real(&out, "flops_forward", s->flops_forward);
+    pl_json_put_real(&out, "flops_backward", s->flops_backward);
     if (s->tokens)
-        printf("\"flops_per_token\": %.17g, ",
-               (s->flops_forward + s->flops_backward) / (double)s->tokens);
-    printf("\"state_bytes\": %lld, \"trained_bytes\": %lld, \"activation_bytes\": %lld, \"ops\": {",
-           (long long)(s->trained.bytes + s->kept.bytes + s->optimizer.bytes),
-           (long long)s->trained.bytes, (long long)s->saved.bytes);
+        pl_json_put_real(&out, "flops_per_token",
+                         (s->flops_forward + s->flops_backward) / (double)s->tokens);
+    pl_json_put_int(&out, "state_bytes", s->trained.bytes + s->kept.bytes + s->optimizer.bytes);
+    pl_json_put_int(&out, "trained_bytes", s->trained.bytes);
+    pl_json_put_int(&out, "activation_bytes", s->saved.bytes);
+    pl_json_open(&out, "ops", PL_JSON_OBJECT);
     for (int k = 0; k < pl_ops_all.n; k++) {
         if (!s->count[k]) continue;
-        printf("%s\"%s\": {\"nodes\": %d, \"flops\": %.17g}", first ? "" : ", ",
-               pl_ops_all.at[k]->name, s->count[k], s->flops[k]);
-        first = false;
+        pl_json_open(&out, pl_ops_all.at[k]->name, PL_JSON_OBJECT);
+        pl_json_put_int(&out, "nodes", s->count[k]);
+        pl_json_put_real(&out, "flops", s->flops[k]);
+        pl_json_close(&out);
     }
-    printf("}}\n");
+    pl_json_close(&out);
+    pl_json_close(&out);
+    puts(pl_text_get(&text));
 }
 
 static bool show(const graph_args *a, const char *spec, pl_arena *arena, pl_err *err)
@@ -204,7 +214,7 @@ static bool show(const graph_args *a, const char *spec, pl_arena *arena, pl_err 
     count_nodes(&s);
     count_values(&s, arena);
     if (a->json)
-        print_json(&s);
+        print_json(&s, arena);
     else
         print_summary(&s, arena);
     if (!a->json) print_inputs(g, arena);

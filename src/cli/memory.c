@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/output.h"
+#include "base/table.h"
 #include "cli/commands.h"
 #include "cli/request.h"
 #include "cli/sizes.h"
@@ -68,17 +69,23 @@ static pl_offsets_options options_of(const memory_args *a)
 /* -- a file ------------------------------------------------------------------------------------ */
 
 static void print_layout(const memory_args *a, const pl_csv *csv, const pl_offsets *l,
-                         double seconds)
+                         double seconds, pl_text *text)
 {
-    if (a->json)
-        printf("{\"height\": %" PRId64 ", \"lower_bound\": %" PRId64
-               ", \"optimal\": %s, \"seconds\": %.6f}\n",
-               l->height, l->bound, l->optimal ? "true" : "false", seconds);
-    else
-        printf("%d buffers in %" PRId64 " bytes; no layout is below %" PRId64 "%s, %.3f %% less; "
-               "%.3f s, %" PRId64 " nodes\n",
-               csv->n, l->height, l->bound, l->optimal ? ": the lowest" : "",
-               l->height ? 100 * (1 - (double)l->bound / (double)l->height) : 0, seconds, l->nodes);
+    if (a->json) {
+        pl_json_out out = { .text = text };
+        pl_json_open(&out, NULL, PL_JSON_OBJECT);
+        pl_json_put_int(&out, "height", l->height);
+        pl_json_put_int(&out, "lower_bound", l->bound);
+        pl_json_put_bool(&out, "optimal", l->optimal);
+        pl_json_put_rounded(&out, "seconds", seconds, 6);
+        pl_json_close(&out);
+        puts(pl_text_get(text));
+        return;
+    }
+    printf("%d buffers in %" PRId64 " bytes; no layout is below %" PRId64 "%s, %.3f %% less; "
+           "%.3f s, %" PRId64 " nodes\n",
+           csv->n, l->height, l->bound, l->optimal ? ": the lowest" : "",
+           l->height ? 100 * (1 - (double)l->bound / (double)l->height) : 0, seconds, l->nodes);
 }
 
 static bool solve_file(const memory_args *a, pl_arena *arena, pl_err *err)
@@ -98,8 +105,8 @@ static bool solve_file(const memory_args *a, pl_arena *arena, pl_err *err)
     PL_TRY(pl_offsets_solve(csv->n, csv->buf, 1, capacity, &o, arena, &l, err));
     const double seconds = pl_clock_now() - start;
     PL_TRY(pl_offsets_check(csv->n, csv->buf, 1, capacity, &l, err));
-    print_layout(a, csv, &l, seconds);
-    pl_text out = { .arena = arena };
+    pl_text told = { .arena = arena }, out = { .arena = arena };
+    print_layout(a, csv, &l, seconds, &told);
     pl_csv_print(csv, l.offset, &out);
     return !a->file || pl_output_write(&file, pl_text_get(&out), out.n, err);
 }
@@ -225,18 +232,21 @@ static void print_text(const study *s)
 {
     const int64_t bound = find_bound(s);
     pl_arena *a = s->arena;
-    printf("%s, %s: %s of states (weights, moments) and a block of work:\n\n", s->plan->graph->name,
-           s->plan->strategy, pl_text_size(a, (double)s->store->bytes));
-    printf("  %-8s %-9s %14s %14s %10s %10s\n", "order", "layout", "live, MiB", "block, MiB",
-           "unused", "above");
+    pl_table t =
+        pl_table_new(a, pl_arena_fmt(a, "  order\tlayout\t>live, MiB\t>block, MiB\t>unused\t%s",
+                                     bound ? ">above\t" : ""));
     for (int i = 0; i < s->n; i++) {
         const row *r = &s->at[i];
-        const double block = (double)r->arena, live = (double)r->live;
-        printf("  %-8s %-9s %14.3f %14.3f %8.2f %%", r->order, r->layout, live / 0x1p20,
-               block / 0x1p20, block > 0 ? 100 * (block - live) / block : 0);
-        if (bound) printf(" %8.2f %%", 100 * (block / (double)bound - 1));
-        printf("%s\n", r->optimal ? "  no layout of this order is lower" : "");
+        const double block = (double)r->arena, live = (double)r->live,
+                     unused = block > 0 ? (block - live) / block : 0;
+        pl_table_add(&t, "  %s\t%s\t%.3f\t%.3f\t%.2f %%\t%s%s", r->order, r->layout, live / 0x1p20,
+                     block / 0x1p20, 100 * unused,
+                     bound ? pl_arena_fmt(a, "%.2f %%\t", 100 * (block / (double)bound - 1)) : "",
+                     r->optimal ? "no layout of this order is lower" : "");
     }
+    printf("%s, %s: %s of states (weights, moments) and a block of work:\n\n%s",
+           s->plan->graph->name, s->plan->strategy, pl_text_size(a, (double)s->store->bytes),
+           pl_table_text(&t));
     printf("\nlive: bytes in use at the same time, at most; block: what the layout takes for them, "
            "of which\nunused stands empty even then%s\n",
            bound ? "; above: the block beyond the bound" : "");
@@ -254,17 +264,30 @@ static void print_text(const study *s)
 
 static void print_json(const study *s)
 {
-    printf("{\"schema\": \"pleat.memory/1\", \"model\": \"%s\", \"strategy\": \"%s\", "
-           "\"param_bytes\": %" PRId64 ", \"state_bytes\": %" PRId64 ", \"bound_bytes\": %" PRId64
-           ", \"rows\": [",
-           s->plan->graph->name, s->plan->strategy, 4 * pl_graph_params(s->plan->graph),
-           s->store->bytes, find_bound(s));
-    for (int i = 0; i < s->n; i++)
-        printf("%s{\"order\": \"%s\", \"layout\": \"%s\", \"live_bytes\": %" PRId64
-               ", \"block_bytes\": %" PRId64 ", \"optimal\": %s, \"seconds\": %.6f}",
-               i ? ", " : "", s->at[i].order, s->at[i].layout, s->at[i].live, s->at[i].arena,
-               s->at[i].optimal ? "true" : "false", s->at[i].seconds);
-    printf("]}\n");
+    pl_text text = { .arena = s->arena };
+    pl_json_out out = { .text = &text };
+    pl_json_open(&out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(&out, "schema", "pleat.memory/1");
+    pl_json_put_text(&out, "model", s->plan->graph->name);
+    pl_json_put_text(&out, "strategy", s->plan->strategy);
+    pl_json_put_int(&out, "param_bytes", 4 * pl_graph_params(s->plan->graph));
+    pl_json_put_int(&out, "state_bytes", s->store->bytes);
+    pl_json_put_int(&out, "bound_bytes", find_bound(s));
+    pl_json_open(&out, "rows", PL_JSON_LIST);
+    for (int i = 0; i < s->n; i++) {
+        const row *r = &s->at[i];
+        pl_json_open(&out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(&out, "order", r->order);
+        pl_json_put_text(&out, "layout", r->layout);
+        pl_json_put_int(&out, "live_bytes", r->live);
+        pl_json_put_int(&out, "block_bytes", r->arena);
+        pl_json_put_bool(&out, "optimal", r->optimal);
+        pl_json_put_rounded(&out, "seconds", r->seconds, 6);
+        pl_json_close(&out);
+    }
+    pl_json_close(&out);
+    pl_json_close(&out);
+    puts(pl_text_get(&text));
 }
 
 /* The orders studied, each with the lowest of its blocks. */

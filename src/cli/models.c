@@ -37,20 +37,32 @@ static const char *value_of(pl_arena *a, const pl_family *m, int k)
 
 static void print_json(const char *word, pl_arena *a)
 {
-    printf("{\"models\": [");
+    pl_text text = { .arena = a };
+    pl_json_out out = { .text = &text };
     const pl_family *m;
-    for (int i = 0, n = 0; (m = pl_model_at(i)); i++) {
+    pl_json_open(&out, NULL, PL_JSON_OBJECT);
+    pl_json_open_lines(&out, "models", PL_JSON_LIST);
+    for (int i = 0; (m = pl_model_at(i)); i++) {
         if (!is_wanted(word, m)) continue;
-        printf("%s\n  {\"name\": \"%s\", \"about\": \"%s\", \"reads\": \"%s\", \"keys\": {",
-               n++ ? "," : "", m->name, m->about, m->data);
+        pl_json_open(&out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(&out, "name", m->name);
+        pl_json_put_text(&out, "about", m->about);
+        pl_json_put_text(&out, "reads", m->data);
+        pl_json_open(&out, "keys", PL_JSON_OBJECT);
         for (int k = 0; m->keys[k].name; k++) {
-            const char *value = value_of(a, m, k),
-                       *quote = strspn(value, "-.0123456789") ? "" : "\"";
-            printf("%s\"%s\": %s%s%s", k ? ", " : "", m->keys[k].name, quote, value, quote);
+            const char *value = value_of(a, m, k);
+            double x;
+            if (pl_text_real(value, &x))
+                pl_json_put_real(&out, m->keys[k].name, x);
+            else
+                pl_json_put_text(&out, m->keys[k].name, value);
         }
-        printf("}}");
+        pl_json_close(&out);
+        pl_json_close(&out);
     }
-    printf("\n]}\n");
+    pl_json_close(&out);
+    pl_json_close(&out);
+    puts(pl_text_get(&text));
 }
 
 /* A family is told once: its first model with all keys and what they have there, of the others what

@@ -1,4 +1,5 @@
 /* pleat ops: the operators, with signature, gradient and what may be split. */
+#include "base/table.h"
 #include "cli/commands.h"
 #include "ops/lib/all.h"
 
@@ -15,9 +16,60 @@ static const pl_opt opts[] = {
 };
 // clang-format on
 
+static const char *signature_of(const pl_op *o)
+{
+    return o->sig ? o->sig : "(each node's own)";
+}
+
 static const char *or_dash(const char *text)
 {
     return text && *text ? text : "-";
+}
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+static void print_text(void)
+{
+    pl_arena *tmp = pl_arena_new("operators");
+    pl_table t = pl_table_new(tmp, "operator\tsignature\twhole\tlookup\tlinear\tgrad\tattributes");
+    for (int i = 0; i < pl_ops_all.n; i++) {
+        const pl_op *o = pl_ops_all.at[i];
+        pl_table_add(&t, "%s\t%s\t%s\t%s\t%s\t%s\t%s", o->name, signature_of(o), or_dash(o->whole),
+                     or_dash(o->lookup), or_dash(o->linear), o->grad ? "yes" : "-",
+                     or_dash(o->attrs));
+    }
+    printf("%s\n%d operators. Letters are indices that may be split over devices; 'whole' ones may "
+           "not, 'lookup' ones\nare table rows (masked and summed), and a pending sum passes "
+           "through 'linear' operands.\n",
+           pl_table_text(&t), pl_ops_all.n);
+    pl_arena_free(tmp);
+}
+
+static void print_json(void)
+{
+    pl_text text = { .arena = pl_arena_new("operators") };
+    pl_json_out out = { .text = &text };
+    pl_json_open(&out, NULL, PL_JSON_OBJECT);
+    pl_json_open_lines(&out, "ops", PL_JSON_LIST);
+    for (int i = 0; i < pl_ops_all.n; i++) {
+        const pl_op *o = pl_ops_all.at[i];
+        pl_json_open(&out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(&out, "name", o->name);
+        pl_json_put_text(&out, "signature", signature_of(o));
+        pl_json_put_text(&out, "whole", or_empty(o->whole));
+        pl_json_put_text(&out, "lookup", or_empty(o->lookup));
+        pl_json_put_text(&out, "linear", or_empty(o->linear));
+        pl_json_put_bool(&out, "gradient", o->grad != NULL);
+        pl_json_put_text(&out, "attributes", or_empty(o->attrs));
+        pl_json_close(&out);
+    }
+    pl_json_close(&out);
+    pl_json_close(&out);
+    puts(pl_text_get(&text));
+    pl_arena_free(text.arena);
 }
 
 static int run(const pl_command *c, int argc, char **argv)
@@ -26,34 +78,9 @@ static int run(const pl_command *c, int argc, char **argv)
     int n, code;
     if (!pl_opt_parse(c, argc, argv, &a, 0, 0, NULL, &n, &code)) return code;
     if (a.json)
-        printf("{\"ops\": [");
+        print_json();
     else
-        printf("%-22s %-36s %-8s %-8s %-8s %-5s %s\n", "operator", "signature", "whole", "lookup",
-               "linear", "grad", "attributes");
-    for (int i = 0; i < pl_ops_all.n; i++) {
-        const pl_op *o = pl_ops_all.at[i];
-        const char *sig = o->sig ? o->sig : "(each node's own)";
-        if (a.json)
-            printf("%s\n  {\"name\": \"%s\", \"signature\": \"%s\", \"whole\": \"%s\", \"lookup\": "
-                   "\"%s\", "
-                   "\"linear\": \"%s\", \"gradient\": %s, \"attributes\": \"%s\"}",
-                   i ? "," : "", o->name, sig, o->whole ? o->whole : "", o->lookup ? o->lookup : "",
-                   o->linear ? o->linear : "", o->grad ? "true" : "false",
-                   o->attrs ? o->attrs : "");
-        else
-            printf("%-22s %-36s %-8s %-8s %-8s %-5s %s\n", o->name, sig, or_dash(o->whole),
-                   or_dash(o->lookup), or_dash(o->linear), o->grad ? "yes" : "-",
-                   or_dash(o->attrs));
-    }
-    if (a.json)
-        printf("\n]}\n");
-    else
-        printf(
-            "\n%d operators. Letters are indices that may be split over devices; 'whole' ones may "
-            "not, "
-            "'lookup' ones\nare table rows (masked and summed), and a pending sum passes through "
-            "'linear' operands.\n",
-            pl_ops_all.n);
+        print_text();
     return PL_OK;
 }
 

@@ -1,6 +1,7 @@
 /* pleat probe: measures this machine's kernels, memory and messages, and writes them as a cluster
  * file. */
 #include "base/output.h"
+#include "base/table.h"
 #include "cli/commands.h"
 #include "cli/measure.h"
 #include "cluster/cluster.h"
@@ -9,7 +10,6 @@
 #ifdef PLEAT_HAVE_HWLOC
 #include <hwloc.h>
 #endif
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,15 +251,15 @@ static const char *time_text(pl_arena *a, double seconds)
 
 static void print_kernels(const pl_measure *m, pl_arena *a)
 {
-    printf("\n%-8s %-5s %9s  %11s  %14s  %12s  %s\n", "kernel", "type", "size", "time", "flops",
-           "memory", "by");
+    pl_table t = pl_table_new(a, "kernel\ttype\t>size\t>time\t>flops\t>memory\tby");
     for (int i = 0; i < m->n_kernels; i++) {
         const pl_measured_kernel *k = &m->kernel[i];
-        printf("%-8s %-5s %9lld  %11s  %14s  %12s  %s\n", k->what, pl_type_name(k->type),
-               (long long)k->size, time_text(a, k->seconds),
-               k->flops > 0 ? rate_text(a, flops_of(k), "FLOP/s") : "-",
-               rate_text(a, k->bytes / k->seconds, "B/s"), *k->kernel ? k->kernel : "memcpy");
+        pl_table_add(&t, "%s\t%s\t%lld\t%s\t%s\t%s\t%s", k->what, pl_type_name(k->type),
+                     (long long)k->size, time_text(a, k->seconds),
+                     k->flops > 0 ? rate_text(a, flops_of(k), "FLOP/s") : "-",
+                     rate_text(a, k->bytes / k->seconds, "B/s"), *k->kernel ? k->kernel : "memcpy");
     }
+    printf("\n%s", pl_table_text(&t));
 }
 
 static void print_messages(const pl_measure *m, const pl_cluster *c, pl_arena *a)
@@ -268,22 +268,23 @@ static void print_messages(const pl_measure *m, const pl_cluster *c, pl_arena *a
         printf("\none device: no messages\n");
         return;
     }
-    printf("\n%-14s %9s  %11s  %11s  %12s\n", "message over", "size", "time", "line", "bandwidth");
+    pl_table sends = pl_table_new(a, "message over\t>size\t>time\t>line\t>bandwidth");
+    pl_table calls = pl_table_new(a, "collective\t>block\t>time\t>predicted");
     for (int i = 0; i < m->n_levels; i++)
         for (int k = 0; k < m->level[i].n; k++) {
             const pl_point *p = &m->level[i].point[k];
             const pl_link *l = &c->level[i].link;
-            printf("%-14s %9s  %11s  %11s  %12s\n", m->level[i].name, pl_text_size(a, p->bytes),
-                   time_text(a, p->seconds),
-                   time_text(a, l->start + l->latency + p->bytes * l->per_byte),
-                   rate_text(a, p->bytes / p->seconds, "B/s"));
+            pl_table_add(&sends, "%s\t%s\t%s\t%s\t%s", m->level[i].name, pl_text_size(a, p->bytes),
+                         time_text(a, p->seconds),
+                         time_text(a, l->start + l->latency + p->bytes * l->per_byte),
+                         rate_text(a, p->bytes / p->seconds, "B/s"));
         }
-    printf("\n%-14s %9s  %11s  %11s\n", "collective", "block", "time", "predicted");
     for (int i = 0; i < m->n_calls; i++)
-        printf("%-14s %9s  %11s  %11s\n", pl_collective_name(m->call[i].kind),
-               pl_text_size(a, (double)m->call[i].block_bytes), time_text(a, m->call[i].seconds),
-               time_text(a, predict(c, &m->call[i])));
-    printf("\n%.0f %% of the time of messages is hidden when ranks compute\n", 100 * m->overlap);
+        pl_table_add(&calls, "%s\t%s\t%s\t%s", pl_collective_name(m->call[i].kind),
+                     pl_text_size(a, (double)m->call[i].block_bytes),
+                     time_text(a, m->call[i].seconds), time_text(a, predict(c, &m->call[i])));
+    printf("\n%s\n%s\n%.0f %% of the time of messages is hidden when ranks compute\n",
+           pl_table_text(&sends), pl_table_text(&calls), 100 * m->overlap);
 }
 
 static void print_text(const pl_measure *m, const machine *host, const pl_cluster *c, pl_arena *a)
@@ -297,69 +298,93 @@ static void print_text(const pl_measure *m, const machine *host, const pl_cluste
     print_messages(m, c, a);
 }
 
-static json_t *kernels_json(const pl_measure *m)
+static void put_kernels(const pl_measure *m, pl_json_out *out)
 {
-    json_t *all = json_array();
+    pl_json_open(out, "kernels", PL_JSON_LIST);
     for (int i = 0; i < m->n_kernels; i++) {
         const pl_measured_kernel *k = &m->kernel[i];
-        json_array_append_new(
-            all, json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:s}", "what", k->what, "type",
-                           pl_type_name(k->type), "size", (json_int_t)k->size, "seconds",
-                           k->seconds, "flops_per_second", flops_of(k), "bytes_per_second",
-                           k->bytes / k->seconds, "kernel", *k->kernel ? k->kernel : "memcpy"));
+        pl_json_open(out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(out, "what", k->what);
+        pl_json_put_text(out, "type", pl_type_name(k->type));
+        pl_json_put_int(out, "size", k->size);
+        pl_json_put_real(out, "seconds", k->seconds);
+        pl_json_put_real(out, "flops_per_second", flops_of(k));
+        pl_json_put_real(out, "bytes_per_second", k->bytes / k->seconds);
+        pl_json_put_text(out, "kernel", *k->kernel ? k->kernel : "memcpy");
+        pl_json_close(out);
     }
-    return all;
+    pl_json_close(out);
 }
 
-static json_t *levels_json(const pl_measure *m, const pl_cluster *c)
+static void put_levels(const pl_measure *m, const pl_cluster *c, pl_json_out *out)
 {
-    json_t *all = json_array();
+    pl_json_open(out, "levels", PL_JSON_LIST);
     for (int i = 0; i < m->n_levels; i++) {
         const pl_measured_level *l = &m->level[i];
-        json_t *points = json_array();
-        for (int k = 0; k < l->n; k++)
-            json_array_append_new(points, json_pack("{s:f, s:f}", "bytes", l->point[k].bytes,
-                                                    "seconds", l->point[k].seconds));
-        json_array_append_new(all, json_pack("{s:s, s:i, s:f, s:f, s:o}", "name", l->name, "size",
-                                             l->size, "latency_seconds", c->level[i].link.latency,
-                                             "seconds_per_byte", c->level[i].link.per_byte,
-                                             "messages", points));
+        pl_json_open(out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(out, "name", l->name);
+        pl_json_put_int(out, "size", l->size);
+        pl_json_put_real(out, "latency_seconds", c->level[i].link.latency);
+        pl_json_put_real(out, "seconds_per_byte", c->level[i].link.per_byte);
+        pl_json_open(out, "messages", PL_JSON_LIST);
+        for (int k = 0; k < l->n; k++) {
+            pl_json_open(out, NULL, PL_JSON_OBJECT);
+            pl_json_put_real(out, "bytes", l->point[k].bytes);
+            pl_json_put_real(out, "seconds", l->point[k].seconds);
+            pl_json_close(out);
+        }
+        pl_json_close(out);
+        pl_json_close(out);
     }
-    return all;
+    pl_json_close(out);
 }
 
-static json_t *calls_json(const pl_measure *m, const pl_cluster *c)
+static void put_calls(const pl_measure *m, const pl_cluster *c, pl_json_out *out)
 {
-    json_t *all = json_array();
+    pl_json_open(out, "collectives", PL_JSON_LIST);
     for (int i = 0; i < m->n_calls; i++) {
         const pl_measured_call *x = &m->call[i];
-        json_array_append_new(all,
-                              json_pack("{s:s, s:I, s:f, s:f}", "kind", pl_collective_name(x->kind),
-                                        "block_bytes", (json_int_t)x->block_bytes, "seconds",
-                                        x->seconds, "predicted_seconds", predict(c, x)));
+        pl_json_open(out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(out, "kind", pl_collective_name(x->kind));
+        pl_json_put_int(out, "block_bytes", x->block_bytes);
+        pl_json_put_real(out, "seconds", x->seconds);
+        pl_json_put_real(out, "predicted_seconds", predict(c, x));
+        pl_json_close(out);
     }
-    return all;
+    pl_json_close(out);
 }
 
-static void print_json(const pl_measure *m, const pl_cluster *c)
+static void put_device(const pl_device_class *d, pl_json_out *out)
 {
-    const pl_device_class *d = &c->class[0];
-    json_t *device = json_pack(
-        "{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "memory_bytes", d->memory.value,
-        "f32_flops_per_second", d->f32_flops.value, "bf16_flops_per_second", d->bf16_flops.value,
-        "memory_bytes_per_second", d->memory_bandwidth.value, "matmul_efficiency",
-        d->matmul_efficiency.value, "stream_efficiency", d->stream_efficiency.value,
-        "conv_efficiency", d->conv_efficiency.value, "vector_flops_per_second",
-        d->vector_flops.value, "kernel_start_seconds", d->kernel_start.value, "memory_exposed",
-        d->memory_exposed.value);
-    json_t *all = json_pack("{s:s, s:i, s:i, s:f, s:o, s:o, s:o, s:o}", "schema", "pleat.probe/1",
-                            "devices", m->n_ranks, "threads", m->n_threads, "overlap", m->overlap,
-                            "device", device, "kernels", kernels_json(m), "levels",
-                            levels_json(m, c), "collectives", calls_json(m, c));
-    PL_ASSERT(all);
-    json_dumpf(all, stdout, 0);
-    printf("\n");
-    json_decref(all);
+    pl_json_open(out, "device", PL_JSON_OBJECT);
+    pl_json_put_real(out, "memory_bytes", d->memory.value);
+    pl_json_put_real(out, "f32_flops_per_second", d->f32_flops.value);
+    pl_json_put_real(out, "bf16_flops_per_second", d->bf16_flops.value);
+    pl_json_put_real(out, "memory_bytes_per_second", d->memory_bandwidth.value);
+    pl_json_put_real(out, "matmul_efficiency", d->matmul_efficiency.value);
+    pl_json_put_real(out, "stream_efficiency", d->stream_efficiency.value);
+    pl_json_put_real(out, "conv_efficiency", d->conv_efficiency.value);
+    pl_json_put_real(out, "vector_flops_per_second", d->vector_flops.value);
+    pl_json_put_real(out, "kernel_start_seconds", d->kernel_start.value);
+    pl_json_put_real(out, "memory_exposed", d->memory_exposed.value);
+    pl_json_close(out);
+}
+
+static void print_json(const pl_measure *m, const pl_cluster *c, pl_arena *a)
+{
+    pl_text text = { .arena = a };
+    pl_json_out out = { .text = &text };
+    pl_json_open(&out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(&out, "schema", "pleat.probe/1");
+    pl_json_put_int(&out, "devices", m->n_ranks);
+    pl_json_put_int(&out, "threads", m->n_threads);
+    pl_json_put_real(&out, "overlap", m->overlap);
+    put_device(&c->class[0], &out);
+    put_kernels(m, &out);
+    put_levels(m, c, &out);
+    put_calls(m, c, &out);
+    pl_json_close(&out);
+    puts(pl_text_get(&text));
 }
 
 /* -- the command ------------------------------------------------------------------------------- */
@@ -394,7 +419,7 @@ static bool probe(const probe_args *a, pl_world *w, pl_arena *arena, pl_err *err
     PL_TRY(make_cluster(m, &host, w->mpi, arena, &c, err));
     if (w->rank == 0) {
         if (a->json)
-            print_json(m, c);
+            print_json(m, c, arena);
         else
             print_text(m, &host, c, arena);
         if (a->out && write_file(c, &file, arena, err)) fprintf(stderr, "wrote %s\n", a->out);

@@ -10,6 +10,7 @@ typedef struct sample_args {
     int64_t bytes, seed, top, threads;
     double temperature;
     bool json, begun;
+    pl_text made; /* for --json */
 } sample_args;
 
 #define AT(f) offsetof(sample_args, f)
@@ -31,21 +32,34 @@ static const pl_opt opts[] = {
 /* Nothing is printed before it is known that there will be text. */
 static void begin(sample_args *a)
 {
-    if (!a->begun) fputs(a->json ? "{\"text\": \"" : a->prompt, stdout);
+    if (!a->begun && !a->json) fputs(a->prompt, stdout);
     a->begun = true;
 }
 
+/* A byte is a character of its own in JSON, whose texts are UTF-8. */
 static void put(void *to, int byte)
 {
     sample_args *a = to;
     begin(a);
-    if (!a->json)
-        putchar(byte);
-    else if (byte < 0x20 || byte == '"' || byte == '\\' || byte > 0x7E)
-        printf("\\u%04x", byte);
-    else
-        putchar(byte);
+    if (a->json) {
+        pl_text_add(&a->made, byte < 0x80 ? "%c" : "%c%c", byte < 0x80 ? byte : 0xC0 | byte >> 6,
+                    0x80 | (byte & 0x3F));
+        return;
+    }
+    putchar(byte);
     fflush(stdout);
+}
+
+static void end(sample_args *a)
+{
+    pl_text text = { .arena = a->made.arena };
+    pl_json_out out = { .text = &text };
+    if (a->json) {
+        pl_json_open(&out, NULL, PL_JSON_OBJECT);
+        pl_json_put_span(&out, "text", pl_text_get(&a->made), a->made.n);
+        pl_json_close(&out);
+    }
+    puts(pl_text_get(&text));
 }
 
 static bool sample(sample_args *a, const char *checkpoint, pl_err *err)
@@ -61,7 +75,7 @@ static bool sample(sample_args *a, const char *checkpoint, pl_err *err)
     if (!o.exec.backends) return false;
     bool ok = pl_sample_run(&o, put, a, err);
     if (ok) begin(a);
-    if (a->begun) fputs(a->json ? "\"}\n" : "\n", stdout);
+    if (a->begun) end(a);
     return ok;
 }
 
@@ -72,7 +86,10 @@ static int run(const pl_command *c, int argc, char **argv)
     int n, code;
     pl_err err = { 0 };
     if (!pl_opt_parse(c, argc, argv, &a, 1, 1, &checkpoint, &n, &code)) return code;
-    return sample(&a, checkpoint, &err) ? PL_OK : pl_opt_fail(&err);
+    a.made.arena = pl_arena_new("sample");
+    bool ok = sample(&a, checkpoint, &err);
+    pl_arena_free(a.made.arena);
+    return ok ? PL_OK : pl_opt_fail(&err);
 }
 
 const pl_command pl_command_sample = {

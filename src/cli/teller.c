@@ -47,26 +47,39 @@ static double find_delay(void)
     return found ? 1e-9 * (double)waited : 0;
 }
 
-/* JSON has no infinity and no NaN. */
-static void print_number(const char *name, double x)
+/* A line of JSON: an object, begun here and printed by end_json. */
+static pl_json_out begin_json(pl_teller *t)
 {
-    if (isfinite(x))
-        printf(", \"%s\": %.9g", name, x);
-    else
-        printf(", \"%s\": null", name);
+    t->line.n = 0;
+    pl_json_out out = { .text = &t->line };
+    pl_json_open(&out, NULL, PL_JSON_OBJECT);
+    return out;
 }
 
-static void print_step(const pl_teller *t, const pl_train_event *e)
+static void end_json(const pl_teller *t, pl_json_out *out)
 {
-    printf("{\"step\": %lld", (long long)e->step);
-    print_number("loss", e->loss);
-    print_number("lr", e->lr);
-    if (!(e->grad_norm < 0)) print_number("grad_norm", e->grad_norm);
-    if (t->show->timings)
-        printf(", \"seconds\": %.6f, \"tokens_per_second\": %.1f", e->seconds,
-               (double)e->tokens / e->seconds);
-    printf("}\n");
+    pl_json_close(out);
+    puts(pl_text_get(&t->line));
     flush(t);
+}
+
+static void put_number(pl_json_out *out, const char *key, double x)
+{
+    pl_json_put_rounded(out, key, x, 9);
+}
+
+static void print_step(pl_teller *t, const pl_train_event *e)
+{
+    pl_json_out out = begin_json(t);
+    pl_json_put_int(&out, "step", e->step);
+    put_number(&out, "loss", e->loss);
+    put_number(&out, "lr", e->lr);
+    if (!(e->grad_norm < 0)) put_number(&out, "grad_norm", e->grad_norm);
+    if (t->show->timings) {
+        pl_json_put_rounded(&out, "seconds", e->seconds, 6);
+        pl_json_put_rounded(&out, "tokens_per_second", (double)e->tokens / e->seconds, 6);
+    }
+    end_json(t, &out);
 }
 
 static void clear_live(pl_teller *t)
@@ -76,7 +89,7 @@ static void clear_live(pl_teller *t)
 }
 
 /* Which plan a search has found, and how fast it is by the figures that it searched with. */
-static void tell_plan(const pl_teller *t)
+static void tell_plan(pl_teller *t)
 {
     const pl_found *b = pl_train_found(t->job);
     if (!b->search) return;
@@ -84,10 +97,12 @@ static void tell_plan(const pl_teller *t)
     pl_arena *tmp = pl_arena_new("plan");
     const char *mesh = pl_mesh_text(&b->take->plan->mesh, tmp);
     if (t->show->json) {
-        printf("{\"plan\": \"%s\", \"mesh\": \"%s\"", b->take->plan->strategy, mesh);
-        print_number("predicted_step_seconds", seconds);
-        printf(", \"plans\": %d}\n", b->n);
-        flush(t);
+        pl_json_out out = begin_json(t);
+        pl_json_put_text(&out, "plan", b->take->plan->strategy);
+        pl_json_put_text(&out, "mesh", mesh);
+        put_number(&out, "predicted_step_seconds", seconds);
+        pl_json_put_int(&out, "plans", b->n);
+        end_json(t, &out);
     }
     fprintf(stderr, "strategy auto took %s on %s: a step is predicted to take %.3f ms\n",
             b->take->searched ? "the search's plan" : b->take->name, mesh, 1e3 * seconds);
@@ -191,15 +206,16 @@ static void tell_eval(pl_teller *t, const pl_train_event *e)
     pl_scalars_validation(t->scalars, e);
     if (!is_heard(t)) return;
     if (t->show->json) {
-        printf("{\"step\": %lld", (long long)e->step);
-        print_number("validation_loss", e->loss);
-        if (text) print_number("bits_per_byte", bits);
-        printf("}\n");
-    } else {
-        printf("step %lld validation %.4f nats", (long long)e->step, tidy(e->loss));
-        if (text) printf(", %.4f bits per byte", tidy(bits));
-        printf("\n");
+        pl_json_out out = begin_json(t);
+        pl_json_put_int(&out, "step", e->step);
+        put_number(&out, "validation_loss", e->loss);
+        if (text) put_number(&out, "bits_per_byte", bits);
+        end_json(t, &out);
+        return;
     }
+    printf("step %lld validation %.4f nats", (long long)e->step, tidy(e->loss));
+    if (text) printf(", %.4f bits per byte", tidy(bits));
+    printf("\n");
     flush(t);
 }
 
@@ -223,19 +239,20 @@ static void tell_forecast(const pl_teller *t, const pl_train_event *e, double me
 }
 
 /* How it ended, for a program that reads the lines. */
-static void print_end(const pl_teller *t, const pl_train_event *e, double seconds, double rate)
+static void print_end(pl_teller *t, const pl_train_event *e, double seconds, double rate)
 {
-    printf("{\"done\": \"%s\", \"step\": %lld",
-           e->stopped ? pl_stop_name(e->stopped)
-           : e->ok    ? "steps"
-                      : "error",
-           (long long)e->step);
-    print_number("seconds", seconds);
-    if (rate > 0) print_number("tokens_per_second", rate);
-    print_number("message_seconds", e->stats->busy_seconds);
-    print_number("waited_seconds", e->stats->exposed_seconds);
-    printf(", \"saved\": %s}\n", e->path ? "true" : "false");
-    flush(t);
+    pl_json_out out = begin_json(t);
+    pl_json_put_text(&out, "done",
+                     e->stopped ? pl_stop_name(e->stopped)
+                     : e->ok    ? "steps"
+                                : "error");
+    pl_json_put_int(&out, "step", e->step);
+    put_number(&out, "seconds", seconds);
+    if (rate > 0) put_number(&out, "tokens_per_second", rate);
+    put_number(&out, "message_seconds", e->stats->busy_seconds);
+    put_number(&out, "waited_seconds", e->stats->exposed_seconds);
+    pl_json_put_bool(&out, "saved", e->path != NULL);
+    end_json(t, &out);
 }
 
 static void tell_stop(const pl_train_event *e)
@@ -306,10 +323,12 @@ pl_teller pl_teller_new(const pl_teller_options *show, const pl_train_options *o
                         .job = job,
                         .scalars = scalars,
                         .tty = !show->json && isatty(STDERR_FILENO),
-                        .begin = pl_clock_now() };
+                        .begin = pl_clock_now(),
+                        .line.arena = pl_arena_new("lines of JSON") };
 }
 
 void pl_teller_close(pl_teller *t)
 {
     clear_live(t);
+    pl_arena_free(t->line.arena);
 }

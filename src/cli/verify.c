@@ -7,7 +7,6 @@
 #include "models/model.h"
 #include "train/verify.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,7 +75,8 @@ typedef struct session {
     int count[N_VERDICTS];
     pl_err failure, unfit; /* of the first case of that kind */
     int strategy_width, mesh_width, told, measuring;
-    json_t *cases;
+    pl_text text;
+    pl_json_out json; /* of --json, up to the cases told so far */
 } session;
 
 /* A case as it runs. */
@@ -89,14 +89,6 @@ typedef struct trial {
 
 /* -- telling ----------------------------------------------------------------------------------- */
 
-static const char *mesh_text(pl_arena *a, const pl_mesh *m)
-{
-    pl_text t = { .arena = a };
-    for (int i = 0; i < m->n; i++)
-        pl_text_add(&t, "%s%s=%d", i ? " " : "", m->axis[i].name, m->axis[i].size);
-    return pl_text_get(&t);
-}
-
 /* The mesh of a case; while it has none that of its strategy. */
 static const pl_mesh *mesh_of(const pl_strategy *strategy, const trial *t)
 {
@@ -108,7 +100,7 @@ static void find_widths(session *s)
     s->strategy_width = 8, s->mesh_width = 4;
     for (int i = 0; i < s->n_cases; i++) {
         const pl_strategy *x = &s->strategy[i];
-        int strategy = (int)strlen(x->text), mesh = (int)strlen(mesh_text(s->arena, &x->mesh));
+        int strategy = (int)strlen(x->text), mesh = (int)strlen(pl_mesh_text(&x->mesh, s->arena));
         if (strategy > s->strategy_width) s->strategy_width = strategy;
         if (mesh > s->mesh_width) s->mesh_width = mesh;
     }
@@ -154,7 +146,7 @@ static void print_case(session *s, const pl_strategy *strategy, verdict v, const
     if (!s->told++) print_head(s);
     const pl_verify_found *f = &t->found;
     printf("%-*s  %-*s  ", s->strategy_width, strategy->text, s->mesh_width,
-           mesh_text(s->arena, mesh_of(strategy, t)));
+           pl_mesh_text(mesh_of(strategy, t), s->arena));
     if (v == EQUAL || v == DIFFERS)
         printf("%10.2g  %12lld  %12lld  %-7s  %s\n", f->difference, (long long)f->bytes_predicted,
                (long long)f->bytes_counted, verdicts[v], f->tensor);
@@ -167,72 +159,67 @@ static void print_case(session *s, const pl_strategy *strategy, verdict v, const
     fflush(stdout);
 }
 
-static json_t *text_or_null(const char *text)
-{
-    return text ? json_string(text) : json_null();
-}
-
-/* JSON has no infinity. */
-static json_t *number_or_null(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 /* What rounding says of a case; null where nobody had to ask. */
-static json_t *rounding_json(const pl_verify_found *f)
+static void put_rounding(const pl_verify_found *f, pl_json_out *out)
 {
-    if (!f->measured) return json_null();
-    json_t *x = json_pack("{s:i, s:i, s:o}", "tensors_over", f->n_rough, "tensors_blind",
-                          f->n_blind, "tensor", text_or_null(f->rough));
-    json_object_set_new(x, "difference_f64", number_or_null(f->exact_difference));
-    json_object_set_new(x, "difference", number_or_null(f->rough ? f->rough_difference : NAN));
-    json_object_set_new(x, "noise", number_or_null(f->rough ? f->noise : NAN));
-    json_object_set_new(x, "ratio", number_or_null(f->ratio));
-    return x;
+    if (!f->measured) {
+        pl_json_put_null(out, "rounding");
+        return;
+    }
+    pl_json_open(out, "rounding", PL_JSON_OBJECT);
+    pl_json_put_int(out, "tensors_over", f->n_rough);
+    pl_json_put_int(out, "tensors_blind", f->n_blind);
+    pl_json_put_text(out, "tensor", f->rough);
+    pl_json_put_real(out, "difference_f64", f->exact_difference);
+    pl_json_put_real(out, "difference", f->rough ? f->rough_difference : NAN);
+    pl_json_put_real(out, "noise", f->rough ? f->noise : NAN);
+    pl_json_put_real(out, "ratio", f->ratio);
+    pl_json_close(out);
 }
 
-static void add_json(session *s, const pl_strategy *strategy, verdict v, const trial *t,
+static void open_json(const session *s, pl_json_out *out)
+{
+    const pl_verify_options *o = &s->a->o;
+    pl_json_open(out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(out, "schema", "pleat.verify/1");
+    pl_json_put_text(out, "model", pl_verify_model(s->verify));
+    pl_json_put_int(out, "params", pl_graph_params(pl_verify_graph(s->verify)));
+    pl_json_put_int(out, "devices", s->w->n_ranks);
+    pl_json_put_int(out, "steps", o->steps);
+    pl_json_put_int(out, "seed", s->a->seed);
+    pl_json_put_int(out, "micro", o->micro);
+    pl_json_put_int(out, "whole_micro", pl_verify_runs(s->verify));
+    pl_json_put_text(out, "optimizer", o->optim.name);
+    pl_json_put_real(out, "lr", o->lr);
+    pl_json_put_text(out, "dtype", pl_verify_type(s->verify));
+    pl_json_put_real(out, "tolerance", pl_verify_tolerance(s->verify));
+    pl_json_put_bool(out, "strict", o->tolerance >= 0);
+    pl_json_open(out, "cases", PL_JSON_LIST);
+}
+
+static void put_case(session *s, const pl_strategy *strategy, verdict v, const trial *t,
                      const pl_err *err)
 {
     const pl_verify_found *f = &t->found;
-    const pl_mesh *m = mesh_of(strategy, t);
-    json_t *mesh = json_array();
-    for (int i = 0; i < m->n; i++)
-        json_array_append_new(
-            mesh, json_pack("{s:s, s:i}", "axis", m->axis[i].name, "size", m->axis[i].size));
-    json_t *row = json_pack("{s:s, s:o, s:s}", "strategy", strategy->text, "mesh", mesh, "verdict",
-                            verdicts[v]);
+    pl_json_out *out = &s->json;
+    if (!s->told++) open_json(s, out);
+    pl_json_open(out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(out, "strategy", strategy->text);
+    pl_mesh_write(mesh_of(strategy, t), out);
+    pl_json_put_text(out, "verdict", verdicts[v]);
     if (v == EQUAL || v == DIFFERS) {
-        json_object_set_new(row, "difference", number_or_null(f->difference));
-        json_object_set_new(row, "tensor", text_or_null(f->tensor));
-        json_object_set_new(row, "rank", json_integer(f->rank));
-        json_object_set_new(row, "tensors", json_integer(f->n_tensors));
-        json_object_set_new(row, "first_over", text_or_null(f->first));
-        json_object_set_new(row, "rounding", rounding_json(f));
-        json_object_set_new(row, "replicas_differ", text_or_null(f->copies));
-        json_object_set_new(row, "bytes_predicted", json_integer(f->bytes_predicted));
-        json_object_set_new(row, "bytes_counted", json_integer(f->bytes_counted));
+        pl_json_put_real(out, "difference", f->difference);
+        pl_json_put_text(out, "tensor", f->tensor);
+        pl_json_put_int(out, "rank", f->rank);
+        pl_json_put_int(out, "tensors", f->n_tensors);
+        pl_json_put_text(out, "first_over", f->first);
+        put_rounding(f, out);
+        pl_json_put_text(out, "replicas_differ", f->copies);
+        pl_json_put_int(out, "bytes_predicted", f->bytes_predicted);
+        pl_json_put_int(out, "bytes_counted", f->bytes_counted);
     }
-    if (v != EQUAL) json_object_set_new(row, "error", json_string(err->msg));
-    json_array_append_new(s->cases, row);
-    s->told++;
-}
-
-static void print_json(const session *s)
-{
-    const pl_verify_options *o = &s->a->o;
-    json_int_t params = pl_graph_params(pl_verify_graph(s->verify));
-    json_t *all = json_pack(
-        "{s:s, s:s, s:I, s:i, s:I, s:I, s:I, s:I, s:s, s:f, s:s, s:f, s:b, s:O}", "schema",
-        "pleat.verify/1", "model", pl_verify_model(s->verify), "params", params, "devices",
-        s->w->n_ranks, "steps", (json_int_t)o->steps, "seed", (json_int_t)s->a->seed, "micro",
-        (json_int_t)o->micro, "whole_micro", (json_int_t)pl_verify_runs(s->verify), "optimizer",
-        o->optim.name, "lr", o->lr, "dtype", pl_verify_type(s->verify), "tolerance",
-        pl_verify_tolerance(s->verify), "strict", o->tolerance >= 0, "cases", s->cases);
-    PL_ASSERT(all);
-    json_dumpf(all, stdout, 0);
-    printf("\n");
-    json_decref(all);
+    if (v != EQUAL) pl_json_put_text(out, "error", err->msg);
+    pl_json_close(out);
 }
 
 /* -- running ----------------------------------------------------------------------------------- */
@@ -307,7 +294,7 @@ static bool run_case(session *s, const pl_strategy *strategy)
     trial t = { .first = s->w->rank };
     pl_err err = { 0 };
     verdict v = try_case(s, strategy, &t, &err);
-    if (is_told(s, v) && s->a->json) add_json(s, strategy, v, &t, &err);
+    if (is_told(s, v) && s->a->json) put_case(s, strategy, v, &t, &err);
     if (is_told(s, v) && !s->a->json) print_case(s, strategy, v, &t, &err);
     keep_failure(s, strategy->text, v, &err);
     s->count[v]++;
@@ -371,13 +358,15 @@ static bool verify(session *s, const char *model, pl_err *err)
     if (finish_options(s->a, model, s->w, s->arena, err) && find_cases(s, o->model, err))
         (void)!pl_verify_new(o, s->arena, &s->verify, err);
     PL_TRY(pl_launch_agree(s->w, err));
-    s->cases = json_array();
     find_widths(s);
     if (s->w->rank == 0) print_start(s);
     for (int i = 0; i < s->n_cases; i++)
         if (!run_case(s, &s->strategy[i])) break;
-    if (s->a->json && s->told) print_json(s);
-    json_decref(s->cases);
+    if (s->a->json && s->told) {
+        pl_json_close(&s->json); /* the cases */
+        pl_json_close(&s->json);
+        puts(pl_text_get(&s->text));
+    }
     return conclude(s, err);
 }
 
@@ -388,6 +377,8 @@ static int run(const pl_command *c, int argc, char **argv)
     int n, code;
     if (!pl_opt_parse(c, argc, argv, &a, 1, 1, &model, &n, &code)) return code;
     session s = { .a = &a, .arena = pl_arena_new("verify") };
+    s.text.arena = s.arena;
+    s.json.text = &s.text;
     pl_err err = { 0 };
     pl_world w = { 0 };
     s.w = &w;

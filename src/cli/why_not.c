@@ -1,4 +1,5 @@
 /* pleat why-not: a strategy beside the plan to take: what it costs more, and of what. */
+#include "base/table.h"
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "layouts/strategy.h"
@@ -7,7 +8,6 @@
 #include "report/words.h"
 #include "train/optim.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,18 +102,33 @@ static void print_words(const char *text, pl_arena *arena)
     fputs(pl_text_get(&out), stdout);
 }
 
-static void print_times(const char *name, const double x[2])
+static void add_times(pl_table *t, const char *name, const double x[2])
 {
-    printf("%-24s  %9.3f ms  %9.3f ms  %+9.3f ms\n", name, 1e3 * x[0], 1e3 * x[1],
-           1e3 * (x[0] - x[1]));
+    pl_table_add(t, "%s\t%.3f ms\t%.3f ms\t%+.3f ms", name, 1e3 * x[0], 1e3 * x[1],
+                 1e3 * (x[0] - x[1]));
 }
 
-static void print_bytes(const view *v, const char *name, const int64_t x[2])
+static void add_bytes(pl_table *t, const char *name, const int64_t x[2])
 {
-    double d = (double)(x[0] - x[1]);
-    printf("%-24s  %12s  %12s  %12s\n", name, pl_text_size(v->arena, (double)x[0]),
-           pl_text_size(v->arena, (double)x[1]),
-           pl_arena_fmt(v->arena, "%s%s", d < 0 ? "-" : "+", pl_text_size(v->arena, fabs(d))));
+    const double d = (double)(x[0] - x[1]);
+    pl_table_add(t, "%s\t%s\t%s\t%s%s", name, pl_text_size(t->arena, (double)x[0]),
+                 pl_text_size(t->arena, (double)x[1]), d < 0 ? "-" : "+",
+                 pl_text_size(t->arena, fabs(d)));
+}
+
+static void print_sums(const view *v)
+{
+    const pl_compare *c = &v->c;
+    pl_table t =
+        pl_table_new(v->arena, pl_arena_fmt(v->arena, "\t>%s\t>taken\t>difference", c->name[0]));
+    add_times(&t, "step", c->step);
+    add_times(&t, "  computing", c->compute);
+    add_times(&t, "  waiting for messages", c->exposed);
+    add_times(&t, "messages, hidden or not", c->messages);
+    add_bytes(&t, "memory", c->peak);
+    for (int i = 0; i < PL_COMPARE_ITEMS; i++)
+        add_bytes(&t, pl_arena_fmt(v->arena, "  %s", c->memory[i].name), c->memory[i].bytes);
+    printf("\n%s", pl_table_text(&t));
 }
 
 static const char *axes_text(const view *v, const pl_compare_row *r)
@@ -126,20 +141,18 @@ static const char *axes_text(const view *v, const pl_compare_row *r)
 static void print_messages(const view *v, int most)
 {
     const pl_compare *c = &v->c;
-    int axes = 4, n = c->n < most ? c->n : most;
-    for (int i = 0; i < n; i++) {
-        int width = (int)strlen(axes_text(v, &c->row[i]));
-        if (width > axes) axes = width;
-    }
+    const int n = c->n < most ? c->n : most;
+    pl_table t = pl_table_new(
+        v->arena,
+        pl_arena_fmt(v->arena, "message\tover\t>%s\t>taken\t>difference\ttensor", c->name[0]));
     if (!n) return;
-    printf("\n%-14s  %-*s  %12s  %12s  %12s  %s\n", "message", axes, "over", c->name[0], "taken",
-           "difference", "tensor");
     for (int i = 0; i < n; i++) {
         const pl_compare_row *r = &c->row[i];
-        printf("%-14s  %-*s  %9.3f ms  %9.3f ms  %+9.3f ms  %s\n",
-               pl_collective_name(r->collective), axes, axes_text(v, r), 1e3 * r->seconds[0],
-               1e3 * r->seconds[1], 1e3 * (r->seconds[0] - r->seconds[1]), r->tensor);
+        pl_table_add(&t, "%s\t%s\t%.3f ms\t%.3f ms\t%+.3f ms\t%s",
+                     pl_collective_name(r->collective), axes_text(v, r), 1e3 * r->seconds[0],
+                     1e3 * r->seconds[1], 1e3 * (r->seconds[0] - r->seconds[1]), r->tensor);
     }
+    printf("\n%s", pl_table_text(&t));
     if (c->n > n) printf("and %d that differ less\n", c->n - n);
 }
 
@@ -163,72 +176,87 @@ static void print_text(const view *v, int most)
 {
     const pl_compare *c = &v->c;
     print_words(pl_compare_sentence(c, v->limit, v->arena), v->arena);
-    printf("\n%s on %s, %s on %s\n\n", c->name[0], pl_mesh_text(v->mesh[0], v->arena), v->taken,
+    printf("\n%s on %s, %s on %s\n", c->name[0], pl_mesh_text(v->mesh[0], v->arena), v->taken,
            pl_mesh_text(v->mesh[1], v->arena));
-    printf("%-24s  %12s  %12s  %12s\n", "", c->name[0], "taken", "difference");
-    print_times("step", c->step);
-    print_times("  computing", c->compute);
-    print_times("  waiting for messages", c->exposed);
-    print_times("messages, hidden or not", c->messages);
-    print_bytes(v, "memory", c->peak);
-    for (int i = 0; i < PL_COMPARE_ITEMS; i++)
-        print_bytes(v, pl_arena_fmt(v->arena, "  %s", c->memory[i].name), c->memory[i].bytes);
+    print_sums(v);
     print_messages(v, most);
     print_search(v);
 }
 
 /* -- JSON -------------------------------------------------------------------------------------- */
 
-static json_t *two(const double x[2])
+static void put_two(const char *key, const double x[2], pl_json_out *out)
 {
-    return json_pack("[f, f]", x[0], x[1]);
+    pl_json_open(out, key, PL_JSON_LIST);
+    for (int i = 0; i < 2; i++) pl_json_put_real(out, NULL, x[i]);
+    pl_json_close(out);
 }
 
-static json_t *two_bytes(const int64_t x[2])
+static void put_two_counts(const char *key, const int64_t x[2], pl_json_out *out)
 {
-    return json_pack("[I, I]", (json_int_t)x[0], (json_int_t)x[1]);
+    pl_json_open(out, key, PL_JSON_LIST);
+    for (int i = 0; i < 2; i++) pl_json_put_int(out, NULL, x[i]);
+    pl_json_close(out);
 }
 
-static json_t *rows_json(int n, const pl_compare_row *row)
+static void put_two_texts(const char *key, const char *a, const char *b, pl_json_out *out)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(list,
-                              json_pack("{s:s, s:[s?, s?], s:s, s:o, s:o, s:o}", "kind",
-                                        pl_collective_name(row[i].collective), "axes",
-                                        row[i].axes[0], row[i].axes[1], "tensor", row[i].tensor,
-                                        "count", two_bytes(row[i].count), "bytes",
-                                        two_bytes(row[i].bytes), "seconds", two(row[i].seconds)));
-    return list;
+    pl_json_open(out, key, PL_JSON_LIST);
+    pl_json_put_text(out, NULL, a);
+    pl_json_put_text(out, NULL, b);
+    pl_json_close(out);
 }
 
-static json_t *memory_json(const pl_compare *c)
+static void put_rows(const char *key, int n, const pl_compare_row *row, pl_json_out *out)
 {
-    json_t *all = json_pack("{s:o}", "peak", two_bytes(c->peak));
+    pl_json_open(out, key, PL_JSON_LIST);
+    for (int i = 0; i < n; i++) {
+        pl_json_open(out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(out, "kind", pl_collective_name(row[i].collective));
+        put_two_texts("axes", row[i].axes[0], row[i].axes[1], out);
+        pl_json_put_text(out, "tensor", row[i].tensor);
+        put_two_counts("count", row[i].count, out);
+        put_two_counts("bytes", row[i].bytes, out);
+        put_two("seconds", row[i].seconds, out);
+        pl_json_close(out);
+    }
+    pl_json_close(out);
+}
+
+static void put_memory(const pl_compare *c, pl_json_out *out)
+{
+    pl_json_open(out, "memory_bytes", PL_JSON_OBJECT);
+    put_two_counts("peak", c->peak, out);
     for (int i = 0; i < PL_COMPARE_ITEMS; i++)
-        json_object_set_new(all, c->memory[i].name, two_bytes(c->memory[i].bytes));
-    return all;
+        put_two_counts(c->memory[i].name, c->memory[i].bytes, out);
+    pl_json_close(out);
 }
 
 static void print_json(const view *v)
 {
     const pl_compare *c = &v->c;
-    json_t *all = json_pack(
-        "{s:s, s:s, s:s, s:[s, s], s:[s, s], s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "schema", "pleat.why-not/1", "model", v->job->args.spec, "cluster",
-        v->job->request.cluster->name, "plans", c->name[0], c->name[1], "mesh",
-        pl_mesh_text(v->mesh[0], v->arena), pl_mesh_text(v->mesh[1], v->arena), "reason",
-        pl_compare_sentence(c, v->limit, v->arena), "fits", (double)c->peak[0] <= v->limit,
-        "step_seconds", two(c->step), "compute_seconds", two(c->compute), "exposed_seconds",
-        two(c->exposed), "message_seconds", two(c->messages), "memory_bytes", memory_json(c),
-        "kinds", rows_json(c->n_kinds, c->kind), "messages", rows_json(c->n, c->row));
-    PL_ASSERT(all);
+    pl_text text = { .arena = v->arena };
+    pl_json_out out = { .text = &text };
+    pl_json_open(&out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(&out, "schema", "pleat.why-not/1");
+    pl_json_put_text(&out, "model", v->job->args.spec);
+    pl_json_put_text(&out, "cluster", v->job->request.cluster->name);
+    put_two_texts("plans", c->name[0], c->name[1], &out);
+    put_two_texts("mesh", pl_mesh_text(v->mesh[0], v->arena), pl_mesh_text(v->mesh[1], v->arena),
+                  &out);
+    pl_json_put_text(&out, "reason", pl_compare_sentence(c, v->limit, v->arena));
+    pl_json_put_bool(&out, "fits", (double)c->peak[0] <= v->limit);
+    put_two("step_seconds", c->step, &out);
+    put_two("compute_seconds", c->compute, &out);
+    put_two("exposed_seconds", c->exposed, &out);
+    put_two("message_seconds", c->messages, &out);
+    put_memory(c, &out);
+    put_rows("kinds", c->n_kinds, c->kind, &out);
+    put_rows("messages", c->n, c->row, &out);
     if (v->priced)
-        json_object_set_new(all, "table_seconds",
-                            json_pack("[f, f]", v->table[0].seconds, v->table[1].seconds));
-    json_dumpf(all, stdout, 0);
-    printf("\n");
-    json_decref(all);
+        put_two("table_seconds", (double[]){ v->table[0].seconds, v->table[1].seconds }, &out);
+    pl_json_close(&out);
+    puts(pl_text_get(&text));
 }
 
 /* -- all --------------------------------------------------------------------------------------- */

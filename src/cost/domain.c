@@ -1,51 +1,19 @@
 #include "cost/domain.h"
 
-#include "base/hash.h"
 #include "graph/op.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* A placement's index + 1, or 0: an empty slot. */
-struct pl_slot {
-    uint64_t hash;
-    int entry;
-};
-
-static struct pl_slot *find_slot(const pl_spots *s, const pl_placement *x, uint64_t hash)
-{
-    int mask = s->n_slots - 1, i = (int)hash & mask;
-    for (; s->slot[i].entry; i = (i + 1) & mask)
-        if (s->slot[i].hash == hash && pl_placement_same(&s->at[s->slot[i].entry - 1], x)) break;
-    return &s->slot[i];
-}
-
-static void add_slots(pl_spots *s, pl_arena *arena)
-{
-    const struct pl_slot *old = s->slot;
-    int n = s->n_slots;
-    s->n_slots = n ? 4 * n : 16;
-    s->slot = PL_NEW_N(arena, struct pl_slot, s->n_slots);
-    for (int i = 0; i < n; i++)
-        if (old[i].entry) *find_slot(s, &s->at[old[i].entry - 1], old[i].hash) = old[i];
-}
-
-/* The list's own, with room for more. */
-static void grow(pl_spots *s, pl_arena *arena)
-{
-    if (2 * s->n >= s->n_slots || s->lent) add_slots(s, arena);
-    if (s->lent) s->cap = s->n;
-    s->lent = false;
-}
-
 int pl_spots_add(pl_spots *s, const pl_placement *x, pl_arena *arena)
 {
-    uint64_t hash = pl_placement_hash(x);
-    struct pl_slot *slot = s->n_slots ? find_slot(s, x, hash) : NULL;
-    if (slot && slot->entry) return slot->entry - 1;
-    grow(s, arena);
+    const uint64_t hash = pl_placement_hash(x);
+    PL_MAP_EACH (&s->map, hash, k)
+        if (pl_placement_same(&s->at[k.value], x)) return k.value;
+    if (s->lent) s->map = pl_map_copy(&s->map, arena), s->cap = s->n, s->lent = false;
+    pl_map_put(&s->map, hash, s->n, arena);
     PL_PUSH(arena, s, *x);
-    *find_slot(s, x, hash) = (struct pl_slot){ hash, s->n };
+    s->hash = pl_hash_mix(s->hash, hash);
     return s->n - 1;
 }
 
@@ -54,14 +22,6 @@ pl_spots pl_spots_lend(const pl_spots *s)
     pl_spots x = *s;
     x.lent = true;
     return x;
-}
-
-uint64_t pl_spots_hash(const pl_spots *s)
-{
-    uint64_t sum = (uint64_t)s->n;
-    for (int i = 0; i < s->n_slots; i++)
-        if (s->slot[i].entry) sum += pl_hash_mix(s->slot[i].hash, (uint64_t)s->slot[i].entry);
-    return sum;
 }
 
 /* -- choices ----------------------------------------------------------------------------------- */
@@ -195,67 +155,37 @@ static uint64_t see(const view *v, const pl_choice *c, int axes)
     return seen;
 }
 
-typedef struct sight {
-    uint64_t seen;
-    int entry; /* 1 + the spot, 0: nothing */
-} sight;
-
-static sight *find_sight(sight *table, int n_slots, uint64_t seen)
-{
-    int i = (int)pl_hash_mix(1, seen) & (n_slots - 1);
-    while (table[i].entry && table[i].seen != seen) i = (i + 1) & (n_slots - 1);
-    return &table[i];
-}
-
-/* Room for the spots of one operand, in turn of each. */
+/* Memory that operands use in turn. */
 typedef struct room {
-    int n_slots; /* a power of two, at least twice the choices */
-    sight *table;
-    pl_placement *at;
-    struct pl_slot *slot;
+    pl_arena *arena;
+    pl_map seen; /* of what `see` gives, the spots */
+    pl_spots spots;
 } room;
 
-static room make_room(int n, pl_arena *tmp)
-{
-    room r = { .n_slots = 64 };
-    while (r.n_slots < 2 * n) r.n_slots *= 2;
-    r.table = PL_NEW_N(tmp, sight, r.n_slots);
-    r.at = PL_NEW_N(tmp, pl_placement, n);
-    r.slot = PL_NEW_N(tmp, struct pl_slot, r.n_slots);
-    return r;
-}
-
-/* Without the room that it was made in. */
-static pl_spots trim(const pl_spots *s, pl_arena *arena)
-{
-    pl_spots x = { .n = s->n, .cap = s->n, .n_slots = 4 };
-    while (x.n_slots < 2 * s->n + 2) x.n_slots *= 2;
-    x.at = memcpy(PL_NEW_N(arena, pl_placement, s->n), s->at, (size_t)s->n * sizeof *x.at);
-    x.slot = PL_NEW_N(arena, struct pl_slot, x.n_slots);
-    for (int i = 0; i < s->n_slots; i++)
-        if (s->slot[i].entry)
-            *find_slot(&x, &x.at[s->slot[i].entry - 1], s->slot[i].hash) = s->slot[i];
-    return x;
-}
-
-static void place_operand(const choices *x, int o, const room *r, pl_domain *d)
+static void place_operand(const choices *x, int o, room *r, pl_domain *d)
 {
     int16_t *at = PL_NEW_N(x->arena, int16_t, x->count);
-    pl_spots spots = { .cap = x->count, .at = r->at, .n_slots = r->n_slots, .slot = r->slot };
+    pl_spots *spots = &r->spots;
     const view v = view_of(x->n, o);
-    memset(r->table, 0, (size_t)r->n_slots * sizeof *r->table);
-    memset(r->slot, 0, (size_t)r->n_slots * sizeof *r->slot);
+    pl_map_clear(&r->seen);
+    pl_map_clear(&spots->map);
+    spots->n = 0, spots->hash = 0;
     for (int i = 0; i < x->count; i++) {
-        uint64_t seen = see(&v, &x->at[i], x->m->n);
-        sight *s = find_sight(r->table, r->n_slots, seen);
-        if (!s->entry) {
-            pl_placement p = pl_choice_operand(&x->at[i], x->n, x->m, o);
-            *s = (sight){ seen, 1 + pl_spots_add(&spots, &p, x->arena) };
+        const uint64_t seen = pl_hash_mix(0, see(&v, &x->at[i], x->m->n));
+        int spot = pl_map_seek(&r->seen, seen, seen).value;
+        if (spot < 0) {
+            const pl_placement p = pl_choice_operand(&x->at[i], x->n, x->m, o);
+            spot = pl_spots_add(spots, &p, r->arena);
+            pl_map_put(&r->seen, seen, spot, r->arena);
         }
-        at[i] = (int16_t)(s->entry - 1);
+        at[i] = (int16_t)spot;
     }
     d->at[o] = at;
-    d->spot[o] = trim(&spots, x->arena);
+    d->spot[o] = *spots;
+    d->spot[o].at = PL_NEW_N(x->arena, pl_placement, spots->n);
+    memcpy(d->spot[o].at, spots->at, (size_t)spots->n * sizeof *spots->at);
+    d->spot[o].cap = spots->n;
+    d->spot[o].map = pl_map_copy(&spots->map, x->arena);
 }
 
 /* Has operand b the shape of a, the same factors in the same dimensions, and is it seen alike? */
@@ -281,7 +211,7 @@ pl_domain pl_domain_of(const pl_node *n, const pl_mesh *m, pl_arena *arena)
     memset(&c, PL_COPIED, sizeof c);
     add_factors(&x, &c, 0);
     pl_domain d = { .n = x.count, .choice = x.at };
-    const room r = make_room(x.count, tmp);
+    room r = { .arena = tmp };
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         int like = 0;
         while (like < o && !are_alike(n, like, o)) like++;

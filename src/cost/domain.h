@@ -2,15 +2,16 @@
  * the node's operands. */
 #ifndef PL_COST_DOMAIN_H
 #define PL_COST_DOMAIN_H
+#include "base/map.h"
 #include "plan/plan.h"
 
 /* Different placements of one tensor, in normal form. */
 typedef struct pl_spots {
     int n, cap;
     pl_placement *at;
-    int n_slots;   /* by hash: see domain.c                                */
-    struct pl_slot *slot;
-    bool lent;     /* `at` and `slot` are another list's: copied when it grows */
+    pl_map map;    /* of `at`, by placement                                 */
+    uint64_t hash; /* of the list: equal ones have the same                 */
+    bool lent;     /* `at` and `map` are another list's: copied when it grows */
 } pl_spots;
 
 /* The index of a placement, which is added where it is new. */
@@ -18,9 +19,6 @@ int pl_spots_add(pl_spots *s, const pl_placement *x, pl_arena *arena);
 
 /* The same list; the other one must outlive it and grow no more. */
 pl_spots pl_spots_lend(const pl_spots *s);
-
-/* A number for the list: equal lists have the same one. */
-uint64_t pl_spots_hash(const pl_spots *s);
 
 typedef struct pl_domain {
     int n;

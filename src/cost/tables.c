@@ -1,6 +1,6 @@
 #include "cost/tables.h"
 
-#include "base/hash.h"
+#include "base/map.h"
 #include "graph/op.h"
 #include "cost/ends.h"
 #include "cost/ways.h"
@@ -10,7 +10,6 @@
 #include <string.h>
 
 typedef struct known_domain {
-    uint64_t hash;
     const pl_node *node;
     const pl_domain *domain;
     const double *time;
@@ -37,6 +36,7 @@ typedef struct making {
     struct {
         int n, cap;
         known_domain *at;
+        pl_map map;
     } domains;
     seats_list *seats;           /* [values]                         */
     pl_readers active, *readers; /* [values] active nodes, each once */
@@ -212,9 +212,8 @@ static bool is_work_same(const pl_node *a, const pl_node *b)
 static known_domain *find_domain(making *x, const pl_node *n)
 {
     uint64_t hash = hash_node(n);
-    for (int i = 0; i < x->domains.n; i++)
-        if (x->domains.at[i].hash == hash && is_work_same(x->domains.at[i].node, n))
-            return &x->domains.at[i];
+    PL_MAP_EACH (&x->domains.map, hash, k)
+        if (is_work_same(x->domains.at[k.value].node, n)) return &x->domains.at[k.value];
     pl_domain *d = PL_NEW(x->arena, pl_domain);
     *d = pl_domain_of(n, x->t->mesh, x->arena);
     double *time = PL_NEW_N(x->arena, double, d->n);
@@ -222,7 +221,8 @@ static known_domain *find_domain(making *x, const pl_node *n)
         pl_share s = pl_choice_share(&d->choice[i], n, x->t->mesh, 0);
         time[i] = pl_speed_share(&s, x->speed);
     }
-    known_domain k = { hash, n, d, time };
+    const known_domain k = { n, d, time };
+    pl_map_put(&x->domains.map, hash, x->domains.n, x->arena);
     PL_PUSH(x->arena, &x->domains, k);
     return &x->domains.at[x->domains.n - 1];
 }

@@ -1,11 +1,10 @@
 #include "cost/ways.h"
 
-#include "base/hash.h"
+#include "base/map.h"
 
 #include <string.h>
 
 struct pl_way {
-    uint64_t hash;
     const pl_value *value;
     const pl_spots *spots;
     pl_convert paths; /* seconds NULL: not found yet */
@@ -14,7 +13,6 @@ struct pl_way {
 
 /* Rows of a table, by content. */
 typedef struct rows {
-    uint64_t hash;
     int n;
     int16_t *at;
 } rows;
@@ -37,14 +35,17 @@ struct pl_ways {
     struct {
         int n, cap;
         pl_way **at;
+        pl_map map;
     } ways;
     struct {
         int n, cap;
         rows *at;
+        pl_map map;
     } rows;
     struct {
         int n, cap;
         known_table *at;
+        pl_map map;
     } tables;
     struct {
         int n, cap;
@@ -72,12 +73,13 @@ static bool is_way_of(const pl_way *w, const pl_value *v, const pl_spots *s)
 
 pl_way *pl_tables_ways_find(pl_ways *x, const pl_value *v, const pl_spots *spots)
 {
-    uint64_t hash = pl_hash_mix(pl_spots_hash(spots), (uint64_t)v->type);
+    uint64_t hash = pl_hash_mix(spots->hash, (uint64_t)v->type);
     for (int d = 0; d < v->shape.rank; d++) hash = pl_hash_mix(hash, (uint64_t)v->shape.dim[d]);
-    for (int i = 0; i < x->ways.n; i++)
-        if (x->ways.at[i]->hash == hash && is_way_of(x->ways.at[i], v, spots)) return x->ways.at[i];
+    PL_MAP_EACH (&x->ways.map, hash, k)
+        if (is_way_of(x->ways.at[k.value], v, spots)) return x->ways.at[k.value];
     pl_way *w = PL_NEW(x->tmp, pl_way);
-    *w = (pl_way){ .hash = hash, .value = v, .spots = spots };
+    *w = (pl_way){ .value = v, .spots = spots };
+    pl_map_put(&x->ways.map, hash, x->ways.n, x->tmp);
     PL_PUSH(x->tmp, &x->ways, w);
     return w;
 }
@@ -107,17 +109,15 @@ static const pl_convert *find_paths(pl_ways *x, pl_way *w)
 static int find_rows(pl_ways *x, const pl_convert *c, pl_seats seats)
 {
     int16_t *at = PL_NEW_N(x->tmp, int16_t, seats.n);
-    uint64_t hash = (uint64_t)seats.n;
-    for (int i = 0; i < seats.n; i++) {
-        at[i] = c->row[seats.at ? seats.at[i] : i];
-        hash = pl_hash_mix(hash, (uint64_t)at[i]);
+    const size_t bytes = (size_t)seats.n * sizeof *at;
+    for (int i = 0; i < seats.n; i++) at[i] = c->row[seats.at ? seats.at[i] : i];
+    const uint64_t hash = pl_hash_span(0, at, bytes);
+    PL_MAP_EACH (&x->rows.map, hash, k) {
+        const rows *y = &x->rows.at[k.value];
+        if (y->n == seats.n && !memcmp(y->at, at, bytes)) return k.value;
     }
-    for (int i = 0; i < x->rows.n; i++) {
-        const rows *y = &x->rows.at[i];
-        if (y->hash == hash && y->n == seats.n && !memcmp(y->at, at, (size_t)seats.n * sizeof *at))
-            return i;
-    }
-    rows y = { hash, seats.n, at };
+    const rows y = { seats.n, at };
+    pl_map_put(&x->rows.map, hash, x->rows.n, x->tmp);
     PL_PUSH(x->tmp, &x->rows, y);
     return x->rows.n - 1;
 }
@@ -159,11 +159,14 @@ const double *pl_tables_ways_time(pl_ways *x, pl_way *w, pl_seats a, pl_seats b,
     int from = find_rows(x, c, a), to = find_rows(x, c, b);
     known_table k = { c->seconds, from, to, NULL };
     if (turned) k = (known_table){ turn(x, c->seconds, c->n), to, from, NULL };
-    for (int i = 0; i < x->tables.n; i++) {
-        const known_table *y = &x->tables.at[i];
+    const uint64_t hash =
+        pl_hash_mix((uint64_t)(uintptr_t)k.of, (uint64_t)k.rows << 32 | (uint64_t)k.columns);
+    PL_MAP_EACH (&x->tables.map, hash, i) {
+        const known_table *y = &x->tables.at[i.value];
         if (y->of == k.of && y->rows == k.rows && y->columns == k.columns) return y->time;
     }
     k.time = pick(x, k.of, c->n, &x->rows.at[k.rows], &x->rows.at[k.columns]);
+    pl_map_put(&x->tables.map, hash, x->tables.n, x->tmp);
     PL_PUSH(x->tmp, &x->tables, k);
     return k.time;
 }

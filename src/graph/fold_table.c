@@ -1,6 +1,6 @@
 #include "graph/fold_table.h"
 
-#include "base/hash.h"
+#include "base/map.h"
 #include "graph/op.h"
 
 #include <string.h>
@@ -14,47 +14,22 @@ int *pl_fold_ints(pl_arena *a, int n, int value)
 
 /* -- equal numbers for equal things ------------------------------------------------------------ */
 
-typedef struct entry {
-    uint64_t hash; /* 0: free                  */
-    int item;      /* the first one of its like */
-} entry;
-
 typedef struct making {
     const pl_graph *g;
     pl_fold_table *t;
-    int *form; /* [values] equal: type and shape; the first value of that form */
-    size_t size;
-    entry *at; /* open addressing, at most half full */
+    int *form;  /* [values] equal: type and shape; the first value of that form */
+    pl_map map; /* the first items of their like                                */
 } making;
 
 typedef bool same_fn(const making *m, int a, int b);
 
 /* The first item that is like this one: itself when it is new. */
-static int find_first(const making *m, uint64_t hash, int item, same_fn *is_same)
+static int find_first(making *m, uint64_t hash, int item, same_fn *is_same)
 {
-    hash |= 1;
-    for (size_t i = (size_t)(hash >> 20);; i++) {
-        entry *e = &m->at[i & (m->size - 1)];
-        if (!e->hash) *e = (entry){ hash, item };
-        if (e->item == item || (e->hash == hash && is_same(m, e->item, item))) return e->item;
-    }
-}
-
-static void forget(const making *m)
-{
-    memset(m->at, 0, m->size * sizeof *m->at);
-}
-
-static uint64_t hash_text(uint64_t h, const char *text, size_t n)
-{
-    for (; n >= 8; n -= 8, text += 8) {
-        uint64_t word;
-        memcpy(&word, text, 8);
-        h = pl_hash_mix(h, word);
-    }
-    uint64_t word = n;
-    for (size_t i = 0; i < n; i++) word = word << 8 | (unsigned char)text[i];
-    return pl_hash_mix(h, word);
+    PL_MAP_EACH (&m->map, hash, x)
+        if (is_same(m, x.value, item)) return x.value;
+    pl_map_put(&m->map, hash, item, m->t->arena);
+    return item;
 }
 
 /* -- values ------------------------------------------------------------------------------------ */
@@ -65,9 +40,9 @@ static bool is_form_same(const making *m, int a, int b)
     return x->type == y->type && pl_shape_same(&x->shape, &y->shape);
 }
 
-static void find_forms(const making *m)
+static void find_forms(making *m)
 {
-    forget(m);
+    pl_map_clear(&m->map);
     for (int i = 0; i < m->t->n_data; i++) {
         const pl_value *v = m->g->values.at[i];
         uint64_t h = pl_hash_mix(3, (uint64_t)v->type * 16 + (uint64_t)v->shape.rank);
@@ -84,10 +59,10 @@ static bool is_leaf_same(const making *m, int a, int b)
            (x->init == y->init || !strcmp(x->init, y->init));
 }
 
-static void find_leaves(const making *m)
+static void find_leaves(making *m)
 {
     pl_fold_table *t = m->t;
-    forget(m);
+    pl_map_clear(&m->map);
     for (int i = 0; i < t->n_data; i++) {
         const pl_value *v = m->g->values.at[i];
         t->maker[i] = v->maker ? v->maker->id : -1;
@@ -100,7 +75,7 @@ static void find_leaves(const making *m)
         }
         if (v->maker) continue;
         uint64_t h = pl_hash_mix(5, (uint64_t)m->form[i] * 8 + (uint64_t)v->role * 2 + !v->next);
-        if (v->init) h = hash_text(h, v->init, strlen(v->init));
+        if (v->init) h = pl_hash_text(h, v->init);
         t->leaf[i] = find_first(m, h, i, is_leaf_same);
     }
     for (int i = 0; i < m->g->outputs.n; i++) t->reported[m->g->outputs.at[i]->id] = true;
@@ -144,23 +119,23 @@ static bool is_node_same(const making *m, int i, int j)
 
 static uint64_t hash_node(const making *m, const pl_node *n)
 {
-    uint64_t h = hash_text(7 + (uint64_t)n->phase, n->op->name, strlen(n->op->name));
-    h = hash_text(h, n->spec, sig_length(n->spec));
+    uint64_t h = pl_hash_text(7 + (uint64_t)n->phase, n->op->name);
+    h = pl_hash_span(h, n->spec, sig_length(n->spec));
     for (int k = 0; k < n->n_attrs; k++) {
         if (only_counts(n, &n->attr[k])) continue;
-        h = hash_text(h, n->attr[k].name, strlen(n->attr[k].name));
-        h = hash_text(h, n->attr[k].text, strlen(n->attr[k].text));
+        h = pl_hash_text(h, n->attr[k].name);
+        h = pl_hash_text(h, n->attr[k].text);
     }
     for (int k = 0; k < n->n_in; k++) h = pl_hash_mix(h, (uint64_t)m->form[n->in[k]->id]);
     for (int k = 0; k < n->n_out; k++) h = pl_hash_mix(h, (uint64_t)m->form[n->out[k]->id]);
     return h;
 }
 
-static void find_nodes(const making *m)
+static void find_nodes(making *m)
 {
     pl_fold_table *t = m->t;
     int n_in = 0, n_out = 0;
-    forget(m);
+    pl_map_clear(&m->map);
     for (int i = 0; i < t->n_nodes; i++) {
         const pl_node *n = m->g->nodes.at[i];
         int like = find_first(m, hash_node(m, n), i, is_node_same);
@@ -226,9 +201,7 @@ pl_fold_table pl_fold_table_new(const pl_graph *g, pl_arena *a)
         .reader = PL_NEW_N(a, pl_reader, n_in + 1),
         .sum = PL_NEW_N(a, uint64_t, n_values + 1),
     };
-    making m = { .g = g, .t = &t, .form = pl_fold_ints(a, n_values, 0), .size = 16 };
-    while (m.size < 2 * (size_t)n_values) m.size *= 2;
-    m.at = PL_NEW_N(a, entry, m.size);
+    making m = { .g = g, .t = &t, .form = pl_fold_ints(a, n_values, 0) };
     find_forms(&m);
     find_leaves(&m);
     find_nodes(&m);

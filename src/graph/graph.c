@@ -269,8 +269,9 @@ static pl_value *add_value(pl_graph *g, const char *name, pl_type type, pl_shape
                            pl_role role)
 {
     pl_value *v = PL_NEW(g->arena, pl_value);
-    *v = (pl_value){ .id = g->values.n, .name = name, .type = type, .shape = shape, .role = role };
+    *v = (pl_value){ .id = g->values.n, .type = type, .shape = shape, .role = role };
     PL_PUSH(g->arena, &g->values, v);
+    pl_graph_rename(g, v, name);
     return v;
 }
 
@@ -442,7 +443,7 @@ const char *pl_graph_part(pl_arena *a, const pl_value *v, int64_t i)
 void pl_add_output(pl_builder *b, const char *name, pl_value *v)
 {
     if (b->err.code || !v) return;
-    v->name = pl_arena_text(b->graph->arena, name);
+    pl_graph_rename(b->graph, v, pl_arena_text(b->graph->arena, name));
     PL_PUSH(b->graph->arena, &b->graph->outputs, v);
 }
 
@@ -483,6 +484,8 @@ static void prune(pl_graph *g)
     }
     g->values.n = n_values;
     g->nodes.n = n_nodes;
+    pl_map_clear(&g->names);
+    for (int i = 0; i < n_values; i++) pl_graph_rename(g, g->values.at[i], g->values.at[i]->name);
 }
 
 bool pl_builder_done(pl_builder *b, pl_graph **out, pl_err *err)
@@ -499,9 +502,16 @@ bool pl_builder_done(pl_builder *b, pl_graph **out, pl_err *err)
 
 pl_value *pl_graph_find(const pl_graph *g, const char *name)
 {
-    for (int i = 0; i < g->values.n; i++)
-        if (!strcmp(g->values.at[i]->name, name)) return g->values.at[i];
+    const uint64_t hash = pl_hash_text(0, name);
+    PL_MAP_EACH (&g->names, hash, x)
+        if (!strcmp(g->values.at[x.value]->name, name)) return g->values.at[x.value];
     return NULL;
+}
+
+void pl_graph_rename(pl_graph *g, pl_value *v, const char *name)
+{
+    v->name = name;
+    pl_map_put(&g->names, pl_hash_text(0, name), v->id, g->arena);
 }
 
 const pl_value *pl_graph_leaf(const pl_value *v)
@@ -540,26 +550,15 @@ const char *pl_phase_name(pl_phase p)
 
 /* -- check ------------------------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
+static bool check_name(const pl_graph *g, const pl_value *v, pl_err *err)
 {
-    return strcmp((*(pl_value *const *)a)->name, (*(pl_value *const *)b)->name);
-}
-
-static bool check_names(const pl_graph *g, pl_arena *tmp, pl_err *err)
-{
-    pl_value **v = PL_NEW_N(tmp, pl_value *, g->values.n + 1);
-    if (g->values.n) memcpy(v, g->values.at, (size_t)g->values.n * sizeof *v);
-    qsort(v, (size_t)g->values.n, sizeof *v, by_name);
-    for (int i = 0; i < g->values.n; i++)
-        if (!*v[i]->name || !strcmp(v[i]->name, "/") || v[i]->name[strcspn(v[i]->name, " \"\n")])
-            return pl_err_set(err, PL_EINPUT,
-                              "'%s' is not a name: it is empty, a mere '/', or holds blanks or "
-                              "quotes",
-                              v[i]->name);
-    for (int i = 1; i < g->values.n; i++)
-        if (!strcmp(v[i - 1]->name, v[i]->name))
-            return pl_err_set(err, PL_EINPUT, "two values are named '%s'", v[i]->name);
-    return true;
+    const char *name = v->name;
+    if (!*name || !strcmp(name, "/") || name[strcspn(name, " \"\n")])
+        return pl_err_set(err, PL_EINPUT,
+                          "'%s' is not a name: it is empty, a mere '/', or holds blanks or quotes",
+                          name);
+    return pl_graph_find(g, name) == v ||
+           pl_err_set(err, PL_EINPUT, "two values are named '%s'", name);
 }
 
 static bool check_inplace(const pl_node *n, pl_err *err)
@@ -633,7 +632,8 @@ static bool check_node(const pl_graph *g, int i, pl_arena *tmp, pl_err *err)
 bool pl_graph_check(const pl_graph *g, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("graph check");
-    bool ok = check_names(g, tmp, err);
+    bool ok = true;
+    for (int i = 0; ok && i < g->values.n; i++) ok = check_name(g, g->values.at[i], err);
     for (int i = 0; ok && i < g->nodes.n; i++)
         if (!(ok = check_node(g, i, tmp, err))) pl_err_in(err, "node '%s'", g->nodes.at[i]->name);
     for (int i = 0; ok && i < g->values.n; i++) {

@@ -3,6 +3,7 @@
  * A graph is built once through a pl_builder and is then const. Everything lives in its arena. */
 #ifndef PL_GRAPH_GRAPH_H
 #define PL_GRAPH_GRAPH_H
+#include "base/map.h"
 #include "graph/sig.h"
 
 struct pl_op;
@@ -73,6 +74,7 @@ typedef struct pl_graph {
     struct { int n, cap; pl_value **at; } values;  /* inputs and states too; index = id    */
     struct { int n, cap; pl_node **at; } nodes;    /* in topological order; index = id     */
     struct { int n, cap; pl_value **at; } outputs; /* values reported after a step         */
+    pl_map names;            /* of the values: pl_graph_find; one that was renamed has both */
 } pl_graph;
 
 /* -- building: a sticky error makes every later call do nothing and return NULL ---------------- */
@@ -144,6 +146,7 @@ const pl_value *pl_graph_leaf(const pl_value *v);
 /* The same if it is a state: where such a v lies follows from where the state is stored. */
 const pl_value *pl_graph_state(const pl_value *v);
 pl_value *pl_graph_find(const pl_graph *g, const char *name); /* a value by name, or NULL */
+void pl_graph_rename(pl_graph *g, pl_value *v, const char *name); /* which is not copied */
 int64_t pl_graph_params(const pl_graph *g);                   /* elements of the weights      */
 
 /* Operand o of a node: inputs first, then outputs. */

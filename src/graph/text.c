@@ -46,37 +46,11 @@ void pl_graph_print(const pl_graph *g, pl_text *out)
 
 /* -- parse ------------------------------------------------------------------------------------- */
 
-/* Values by name: open addressing, a power of two in size, at most half full. */
-typedef struct names {
-    int n, size;
-    pl_value **at;
-} names;
-
 typedef struct reader {
     const char *at;
     int line;
     pl_builder b;
-    pl_arena *tmp; /* owns the names */
-    names names;
 } reader;
-
-static pl_value **find_name(const names *t, const char *name)
-{
-    uint64_t i = pl_rng_name(name);
-    for (;; i++) {
-        pl_value **v = &t->at[i & (uint64_t)(t->size - 1)];
-        if (!*v || !strcmp((*v)->name, name)) return v;
-    }
-}
-
-static void grow_names(reader *r)
-{
-    names old = r->names;
-    r->names.size = old.size ? 2 * old.size : 256;
-    r->names.at = PL_NEW_N(r->tmp, pl_value *, r->names.size);
-    for (int i = 0; i < old.size; i++)
-        if (old.at[i]) *find_name(&r->names, old.at[i]->name) = old.at[i];
-}
 
 /* Next word of the line, or a "quoted text"; NULL at its end. */
 static const char *read_word(reader *r)
@@ -124,20 +98,14 @@ static bool parse_shape(reader *r, const char *word, pl_type *type, pl_shape *sh
     return ok || bad(r, "expected a type and shape like f32[4,8], found", word);
 }
 
-/* Enter a new value under its name. */
-static bool add_name(reader *r, pl_value *v)
+static bool check_new(reader *r, const char *name)
 {
-    if (2 * r->names.n >= r->names.size) grow_names(r);
-    pl_value **place = find_name(&r->names, v->name);
-    if (*place) return bad(r, "two values are named", v->name);
-    *place = v;
-    r->names.n++;
-    return true;
+    return !pl_graph_find(r->b.graph, name) || bad(r, "two values are named", name);
 }
 
 static bool parse_ref(reader *r, const char *name, pl_value **v)
 {
-    *v = name && r->names.n ? *find_name(&r->names, name) : NULL;
+    *v = name ? pl_graph_find(r->b.graph, name) : NULL;
     return *v || bad(r, "no earlier value is named", name);
 }
 
@@ -171,13 +139,13 @@ static bool parse_leaf(reader *r, bool state)
     pl_type type;
     pl_shape shape;
     if (!name) return bad(r, "expected a name, found", word);
-    PL_TRY(parse_shape(r, word, &type, &shape));
+    PL_TRY(check_new(r, name) && parse_shape(r, word, &type, &shape));
     pl_value *v = NULL;
     if (state)
         PL_TRY(parse_state(r, name, type, shape, &v));
     else
         v = pl_add_input(&r->b, name, type, shape);
-    return v && add_name(r, v);
+    return v != NULL;
 }
 
 static bool parse_node(reader *r, pl_phase phase)
@@ -190,6 +158,7 @@ static bool parse_node(reader *r, pl_phase phase)
     while ((word = read_name(r)) && strcmp(word, "=")) {
         if (n_out == PL_MAX_OPERANDS) return bad(r, "too many outputs at", word);
         name[n_out] = word;
+        PL_TRY(check_new(r, word));
         PL_TRY(parse_shape(r, read_word(r), &type[n_out], &shape[n_out]));
         n_out++;
     }
@@ -214,8 +183,7 @@ static bool parse_node(reader *r, pl_phase phase)
     for (int i = 0; i < n_out; i++) {
         if (n->out[i]->type != type[i] || !pl_shape_same(&n->out[i]->shape, &shape[i]))
             return bad(r, "the signature gives another shape or type for", name[i]);
-        n->out[i]->name = name[i];
-        PL_TRY(add_name(r, n->out[i]));
+        pl_graph_rename(r->b.graph, n->out[i], name[i]);
     }
     return true;
 }
@@ -254,7 +222,6 @@ bool pl_graph_parse(const char *text, const pl_ops *ops, pl_arena *arena, pl_gra
                     pl_err *err)
 {
     reader r = { .at = text, .line = 1, .b = pl_builder_new(arena, ops, "") };
-    r.tmp = pl_arena_new("names of a graph");
     const char *word = read_word(&r), *name = read_name(&r);
     if (!word || strcmp(word, "graph")) bad(&r, "expected 'graph NAME', found", word);
     r.b.graph->name = name ? name : "";
@@ -265,7 +232,6 @@ bool pl_graph_parse(const char *text, const pl_ops *ops, pl_arena *arena, pl_gra
         word = read_word(&r);
         if (word && parse_line(&r, word) && (word = read_word(&r))) bad(&r, "unexpected", word);
     }
-    pl_arena_free(r.tmp);
     if (r.b.err.code) {
         *err = r.b.err;
         return pl_err_in(err, "line %d", r.line);

@@ -139,3 +139,31 @@ const char *pl_shape_text(pl_arena *a, pl_type t, const pl_shape *s)
     pl_text_add(&out, "]");
     return pl_text_get(&out);
 }
+
+bool pl_shape_read(const pl_json *object, pl_type type, pl_shape *shape, int64_t *bytes,
+                   pl_err *err)
+{
+    const pl_json *list;
+    PL_TRY(pl_json_get(object, "shape", PL_JSON_LIST, &list, err));
+    if (list->n > PL_MAX_RANK)
+        return pl_err_set(err, PL_EINPUT, "'shape' has %d dimensions, at most %d can be read",
+                          list->n, PL_MAX_RANK);
+    *shape = (pl_shape){ .rank = list->n };
+    *bytes = pl_type_bytes(type);
+    for (int i = 0; i < shape->rank; i++) {
+        shape->dim[i] = list->at[i].whole;
+        if (!pl_json_is(&list->at[i], PL_JSON_INT) || shape->dim[i] < 0)
+            return pl_err_set(err, PL_EINPUT, "dimension %d of 'shape' is not an integer >= 0", i);
+        if (__builtin_mul_overflow(*bytes, shape->dim[i], bytes))
+            return pl_err_set(err, PL_EINPUT, "'shape' overflows: more than 2^63 bytes of %s",
+                              pl_type_name(type));
+    }
+    return true;
+}
+
+void pl_shape_write(const pl_shape *s, pl_json_out *out)
+{
+    pl_json_open(out, "shape", PL_JSON_LIST);
+    for (int i = 0; i < s->rank; i++) pl_json_put_int(out, NULL, s->dim[i]);
+    pl_json_close(out);
+}

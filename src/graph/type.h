@@ -1,7 +1,7 @@
 /* graph/type.h - element types and shapes of tensors. */
 #ifndef PL_GRAPH_TYPE_H
 #define PL_GRAPH_TYPE_H
-#include "base/text.h"
+#include "base/json.h"
 
 /* f64 is for graphs that are computed once more, to tell rounding from error (train/verify.h):
  * no builder makes it, no text of a graph names it, and the reference kernels alone compute it. */
@@ -40,5 +40,11 @@ int64_t pl_shape_count(const pl_shape *s);           /* elements                
 bool pl_shape_same(const pl_shape *a, const pl_shape *b);
 void pl_shape_strides(const pl_shape *s, int64_t stride[PL_MAX_RANK]); /* in elements    */
 const char *pl_shape_text(pl_arena *a, pl_type t, const pl_shape *s);  /* "f32[4,128]"    */
+
+/* As JSON: member "shape", [4, 128]. Read with the bytes of such a tensor; fails with PL_EINPUT,
+ * also where they do not fit 63 bits. */
+PL_MUST_CHECK bool pl_shape_read(const pl_json *object, pl_type type, pl_shape *shape,
+                                 int64_t *bytes, pl_err *err);
+void pl_shape_write(const pl_shape *s, pl_json_out *out);
 
 #endif

@@ -5,6 +5,7 @@
  * computed on the spot by the reference kernels of what they map to. */
 #ifndef PL_IMPORT_IMPORT_H
 #define PL_IMPORT_IMPORT_H
+#include "base/map.h"
 #include "graph/graph.h"
 #include "import/onnx.h"
 
@@ -29,8 +30,7 @@ typedef struct pl_item {
 typedef struct pl_items {
     int n, cap;
     pl_item *at;
-    int *bucket;               /* [n_buckets] hash table: index + 1; a power of two */
-    int n_buckets;
+    pl_map names;
     const struct pl_items *outer;
 } pl_items;
 

@@ -3,46 +3,29 @@
 
 #include <string.h>
 
-static unsigned hash(const char *name)
-{
-    unsigned h = 2166136261u; /* FNV-1a */
-    for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
-    return h;
-}
-
 pl_items pl_items_new(pl_arena *a, size_t n, const pl_items *outer)
 {
-    pl_items x = { .cap = (int)n + 1, .n_buckets = 16, .outer = outer };
-    while ((size_t)x.n_buckets < 2 * n + 2) x.n_buckets *= 2;
-    x.at = PL_NEW_N(a, pl_item, x.cap);
-    x.bucket = PL_NEW_N(a, int, x.n_buckets);
-    return x;
-}
-
-static int *find_bucket(const pl_items *x, const char *name)
-{
-    unsigned at = hash(name) & (unsigned)(x->n_buckets - 1);
-    while (x->bucket[at] && strcmp(x->at[x->bucket[at] - 1].name, name) != 0)
-        at = (at + 1) & (unsigned)(x->n_buckets - 1);
-    return &x->bucket[at];
+    return (pl_items){ .cap = (int)n + 1, .at = PL_NEW_N(a, pl_item, n + 1), .outer = outer };
 }
 
 pl_item *pl_item_find(pl_import *m, const char *name)
 {
-    for (const pl_items *x = &m->items; x; x = x->outer) {
-        int i = *find_bucket(x, name);
-        if (i) return &x->at[i - 1];
-    }
+    const uint64_t hash = pl_hash_text(0, name);
+    for (const pl_items *x = &m->items; x; x = x->outer)
+        PL_MAP_EACH (&x->names, hash, i)
+            if (!strcmp(x->at[i.value].name, name)) return &x->at[i.value];
     return NULL;
 }
 
 bool pl_item_add(pl_import *m, const pl_item *x)
 {
-    int *at = find_bucket(&m->items, x->name);
-    if (*at) return pl_err_set(&m->b->err, PL_EINPUT, "the name '%s' is given twice", x->name);
+    const uint64_t hash = pl_hash_text(0, x->name);
+    PL_MAP_EACH (&m->items.names, hash, i)
+        if (!strcmp(m->items.at[i.value].name, x->name))
+            return pl_err_set(&m->b->err, PL_EINPUT, "the name '%s' is given twice", x->name);
     PL_ASSERT_CMP(m->items.n, <, m->items.cap); /* items do not move: mappers hold pointers */
+    pl_map_put(&m->items.names, hash, m->items.n, m->a);
     m->items.at[m->items.n++] = *x;
-    *at = m->items.n;
     return true;
 }
 

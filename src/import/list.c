@@ -2,9 +2,6 @@
  * compared with the file before anything is believed. */
 #include "import/list.h"
 
-#include "graph/json.h"
-
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,22 +47,22 @@ static bool check_name(const char *name, pl_err *err)
     return ok || pl_err_set(err, PL_EINPUT, "'%.60s' is no name of a tensor", name);
 }
 
-static bool has_shape(const json_t *row, const pl_tensor *t)
+static bool has_shape(const pl_json *row, const pl_tensor *t)
 {
-    const json_t *shape = json_object_get(row, "shape");
-    if ((int)json_array_size(shape) != t->shape.rank || !json_is_array(shape)) return false;
+    const pl_json *shape = pl_json_find(row, "shape");
+    if (!pl_json_is(shape, PL_JSON_LIST) || shape->n != t->shape.rank) return false;
     for (int i = 0; i < t->shape.rank; i++)
-        if (json_integer_value(json_array_get(shape, (size_t)i)) != t->shape.dim[i]) return false;
+        if (shape->at[i].whole != t->shape.dim[i]) return false;
     return true;
 }
 
-static bool read_row(const json_t *row, const pl_tensor *const *sorted, int n, pl_arena *a,
+static bool read_row(const pl_json *row, const pl_tensor *const *sorted, int n, pl_arena *a,
                      pl_listed *x, pl_err *err)
 {
-    PL_TRY(pl_json_text(row, "name", a, &x->name, err));
+    PL_TRY(pl_json_get_text(row, "name", &x->name, err));
     pl_tensor key = { .name = x->name };
     const pl_tensor *wanted = &key;
-    if (json_object_get(row, "file")) PL_TRY(pl_json_text(row, "file", a, &key.name, err));
+    if (pl_json_find(row, "file")) PL_TRY(pl_json_get_text(row, "file", &key.name, err));
     PL_TRY(check_name(x->name, err) && check_name(key.name, err));
     const pl_tensor *const *found =
         bsearch(&wanted, sorted, (size_t)n, sizeof *sorted, compare_tensors);
@@ -78,22 +75,21 @@ static bool read_row(const json_t *row, const pl_tensor *const *sorted, int n, p
     if (!has_shape(row, x->tensor))
         return pl_err_set(err, PL_EINPUT, "'%s' has another shape in the file: %s", key.name,
                           pl_shape_text(a, x->tensor->type, &x->tensor->shape));
-    x->trains = x->parameter && json_is_true(json_object_get(row, "trains"));
+    x->trains = x->parameter && pl_json_is(pl_json_find(row, "trains"), PL_JSON_TRUE);
     return !x->trains || pl_type_is_float(x->tensor->type) ||
            pl_err_set(err, PL_EINPUT, "'%s' trains, and is %s", x->name,
                       pl_type_name(x->tensor->type));
 }
 
-static bool read_rows(const json_t *root, const char *key, const pl_tensor *const *sorted, int n,
+static bool read_rows(const pl_json *root, const char *key, const pl_tensor *const *sorted, int n,
                       pl_arena *a, pl_list *l, pl_err *err)
 {
-    const json_t *rows = json_object_get(root, key);
-    if (!json_is_array(rows)) return pl_err_set(err, PL_EINPUT, "%s: not an array", key);
-    for (size_t i = 0; i < json_array_size(rows); i++) {
+    const pl_json *rows = pl_json_find(root, key);
+    if (!pl_json_is(rows, PL_JSON_LIST)) return pl_err_set(err, PL_EINPUT, "%s: not an array", key);
+    for (int i = 0; i < rows->n; i++) {
         pl_listed *x = &l->at[l->n++];
         *x = (pl_listed){ .parameter = !strcmp(key, "parameters") };
-        if (!read_row(json_array_get(rows, i), sorted, n, a, x, err))
-            return pl_err_in(err, "%s %zu", key, i);
+        if (!read_row(&rows->at[i], sorted, n, a, x, err)) return pl_err_in(err, "%s %d", key, i);
     }
     return true;
 }
@@ -117,20 +113,19 @@ static bool check_rows(pl_list *l, pl_arena *a, pl_err *err)
 
 /* -- the list ---------------------------------------------------------------------------------- */
 
-static bool read_list(const json_t *root, const pl_onnx_file *f, pl_arena *a, pl_list *l,
+static bool read_list(const pl_json *root, const pl_onnx_file *f, pl_arena *a, pl_list *l,
                       pl_err *err)
 {
     const char *is;
-    PL_TRY(pl_json_text(root, "format", a, &is, err));
+    PL_TRY(pl_json_get_text(root, "format", &is, err));
     if (strcmp(is, format) != 0)
         return pl_err_set(err, PL_EUNSUPPORTED, "format '%.40s': '%s' is known", is, format);
     l->exporter = "";
-    if (json_object_get(root, "exporter"))
-        PL_TRY(pl_json_text(root, "exporter", a, &l->exporter, err));
-    const size_t n = json_array_size(json_object_get(root, "parameters")) +
-                     json_array_size(json_object_get(root, "buffers"));
-    if (n > (size_t)f->n)
-        return pl_err_set(err, PL_EINPUT, "%zu tensors, the file has %d", n, f->n);
+    if (pl_json_find(root, "exporter"))
+        PL_TRY(pl_json_get_text(root, "exporter", &l->exporter, err));
+    const int n = pl_json_items(pl_json_find(root, "parameters")) +
+                  pl_json_items(pl_json_find(root, "buffers"));
+    if (n > f->n) return pl_err_set(err, PL_EINPUT, "%d tensors, the file has %d", n, f->n);
     const pl_tensor **sorted = sort_tensors(f, a);
     l->at = PL_NEW_N(a, pl_listed, n + 1);
     return read_rows(root, "parameters", sorted, f->n, a, l, err) &&
@@ -140,7 +135,7 @@ static bool read_list(const json_t *root, const pl_onnx_file *f, pl_arena *a, pl
 bool pl_list_read(const pl_onnx_file *f, pl_arena *a, pl_list **out, pl_err *err)
 {
     const char *text = NULL;
-    json_t *root;
+    const pl_json *root;
     *out = NULL;
     for (size_t i = 0; i < f->model->n_metadata_props; i++) {
         const Onnx__StringStringEntryProto *p = f->model->metadata_props[i];
@@ -148,11 +143,9 @@ bool pl_list_read(const pl_onnx_file *f, pl_arena *a, pl_list **out, pl_err *err
     }
     if (!text) return true;
     *out = PL_NEW(a, pl_list);
-    if (!pl_json_parse(text, strlen(text), MOST_DEPTH, &root, err))
-        return pl_err_in(err, "pleat.tensors");
-    const bool ok = read_list(root, f, a, *out, err) || pl_err_in(err, "pleat.tensors");
-    json_decref(root);
-    return ok;
+    return (pl_json_parse(text, strlen(text), MOST_DEPTH, a, &root, err) &&
+            read_list(root, f, a, *out, err)) ||
+           pl_err_in(err, "pleat.tensors");
 }
 
 const pl_listed *pl_list_find(const pl_list *l, const pl_tensor *t)

@@ -2,7 +2,6 @@
  * file and no field; then what no field says alone. */
 #include "models/config.h"
 #include "base/file.h"
-#include "graph/json.h"
 #include "models/config_reader.h"
 
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 
 enum { MOST_BYTES = 1 << 20, MOST_DEPTH = 16, MOST_SEQ = 2048, MOST_LAYERS = 4096 };
 
-static const json_t *find(const pl_config_reader *r, const char *field)
+static const pl_json *find(const pl_config_reader *r, const char *field)
 {
     return pl_config_reader_find(r->root, field);
 }
@@ -20,11 +19,11 @@ static const json_t *find(const pl_config_reader *r, const char *field)
 
 static const char *count_labels(const pl_config_reader *r)
 {
-    const json_t *names = find(r, "id2label"), *n = find(r, "num_labels");
+    const pl_json *names = find(r, "id2label"), *n = find(r, "num_labels");
     return pl_arena_fmt(r->arena, "%lld",
-                        json_is_object(names) ? (long long)json_object_size(names)
-                        : json_is_integer(n)  ? (long long)json_integer_value(n)
-                                              : 2);
+                        pl_json_is(names, PL_JSON_OBJECT) ? (long long)names->n
+                        : pl_json_is(n, PL_JSON_INT)      ? (long long)n->whole
+                                                          : 2);
 }
 
 /* The words of a list without what they are to a key. */
@@ -37,12 +36,10 @@ static const char *list_of(const pl_config_reader *r, const char *values)
 }
 
 /* The usual value is one of the values. */
-static void read_choice(pl_config_reader *r, const pl_config_field *f, const json_t *v)
+static void read_choice(pl_config_reader *r, const pl_config_field *f, const pl_json *v)
 {
     const char *value = NULL, *text = f->usual;
-    if (v)
-        text = pl_config_reader_spell(
-            r, json_is_array(v) && json_array_size(v) ? json_array_get(v, 0) : v);
+    if (v) text = pl_config_reader_spell(r, pl_json_items(v) ? &v->at[0] : v);
     if (!*text) return;
     if (!pl_config_reader_listed(r->arena, f->values, text, &value)) {
         const char *hint = f->key ? pl_arena_fmt(r->arena, ", or give %s=", f->key) : "";
@@ -74,7 +71,7 @@ static const char *usual_layers(pl_config_reader *r, const pl_config_field *f)
     long n = strtol(f->usual, &end, 10);
     if (end == f->usual) return f->usual;
     how = *end;
-    const json_t *v = find(r, end + 1);
+    const pl_json *v = find(r, end + 1);
     const char *number =
         v ? pl_config_reader_number(r, end + 1, how == '=' ? NULL : f->key, true, v) : NULL;
     if (number) n = strtol(number, NULL, 10);
@@ -86,19 +83,19 @@ static const char *usual_layers(pl_config_reader *r, const pl_config_field *f)
     return layers ? shorten(r, pl_text_get(&letters)) : "f";
 }
 
-static void read_layers(pl_config_reader *r, const pl_config_field *f, const json_t *v)
+static void read_layers(pl_config_reader *r, const pl_config_field *f, const pl_json *v)
 {
     pl_text letters = { .arena = r->arena };
-    if (v && !json_array_size(v)) v = NULL;
-    for (size_t i = 0; v && i < json_array_size(v) && i < MOST_LAYERS; i++) {
-        const char *text = pl_config_reader_spell(r, json_array_get(v, i));
+    if (!pl_json_items(v)) v = NULL;
+    for (int i = 0; i < pl_json_items(v) && i < MOST_LAYERS; i++) {
+        const char *text = pl_config_reader_spell(r, &v->at[i]);
         bool local = f->key && !strcmp(text, "sliding_attention");
         pl_text_add(&letters, "%c", local ? 'w' : 'f');
         if (local || !strcmp(text, "full_attention")) continue;
-        pl_config_reader_refuse(
-            r, f->name, text,
-            pl_arena_fmt(r->arena, "of layer %zu is not supported (only full_attention%s)", i,
-                         f->key ? ", sliding_attention" : ""));
+        pl_config_reader_refuse(r, f->name, text,
+                                pl_arena_fmt(r->arena,
+                                             "of layer %d is not supported (only full_attention%s)",
+                                             i, f->key ? ", sliding_attention" : ""));
         return;
     }
     bool windowed = f->key && pl_config_reader_int(r, "window");
@@ -110,15 +107,15 @@ static void read_layers(pl_config_reader *r, const pl_config_field *f, const jso
     if (windowed) pl_config_reader_set(r, f->name, f->key, pattern);
 }
 
-static void read_list(pl_config_reader *r, const pl_config_field *f, const json_t *v)
+static void read_list(pl_config_reader *r, const pl_config_field *f, const pl_json *v)
 {
     pl_text t = { .arena = r->arena };
-    for (size_t i = 0; i < json_array_size(v) && i < MOST_LAYERS; i++) {
-        const char *value = pl_config_reader_number(r, f->name, f->key, true, json_array_get(v, i));
+    for (int i = 0; i < pl_json_items(v) && i < MOST_LAYERS; i++) {
+        const char *value = pl_config_reader_number(r, f->name, f->key, true, &v->at[i]);
         if (!value) return;
         pl_text_add(&t, i ? "+%s" : "%s", value);
     }
-    if (v && !json_is_array(v))
+    if (v && v->kind != PL_JSON_LIST)
         pl_config_reader_wrong(r, f->name, pl_config_reader_spell(r, v), "is not a list");
     if (t.n) pl_config_reader_set(r, f->name, f->key, pl_text_get(&t));
 }
@@ -138,15 +135,15 @@ static void read_positions(pl_config_reader *r, const pl_config_field *f, const 
 }
 
 /* Numbers, where null may be off: it is not the same as a field that is not there. */
-static void read_number(pl_config_reader *r, const pl_config_field *f, const json_t *v)
+static void read_number(pl_config_reader *r, const pl_config_field *f, const pl_json *v)
 {
     bool can_be_off = f->kind == PL_CONFIG_WHOLE_OFF || f->kind == PL_CONFIG_REAL_OFF;
     bool whole = f->kind != PL_CONFIG_REAL && f->kind != PL_CONFIG_REAL_OFF;
     const char *value = f->usual;
-    if (can_be_off && ((!v && json_object_get(r->root, f->name)) ||
-                       (f->values && !json_is_true(find(r, f->values)))))
+    if (can_be_off && ((!v && pl_json_find(r->root, f->name)) ||
+                       (f->values && !pl_json_is(find(r, f->values), PL_JSON_TRUE))))
         return;
-    if (f->kind == PL_CONFIG_WHOLE && f->values && !v && json_object_get(r->root, f->name)) {
+    if (f->kind == PL_CONFIG_WHOLE && f->values && !v && pl_json_find(r->root, f->name)) {
         pl_config_reader_wrong(r, f->name, "null", f->values);
         return;
     }
@@ -165,7 +162,7 @@ static void read_number(pl_config_reader *r, const pl_config_field *f, const jso
 
 static void read_field(pl_config_reader *r, const pl_config_field *f)
 {
-    const json_t *v = find(r, f->name);
+    const pl_json *v = find(r, f->name);
     bool given = f->key && pl_config_reader_given(r, f->key);
     if (given && f->kind != PL_CONFIG_POSITIONS && f->kind != PL_CONFIG_ROPE) return;
     if (f->kind == PL_CONFIG_CHOICE)
@@ -194,21 +191,19 @@ static bool is_known(const pl_config_reader *r, const char *name)
 }
 
 /* false, 0, "", [] and {} ask for nothing. */
-static bool is_off(const json_t *v)
+static bool is_off(const pl_json *v)
 {
-    if (json_is_number(v)) return !(json_number_value(v) > 0 || json_number_value(v) < 0);
-    return json_is_false(v) || (json_is_string(v) && !json_string_length(v)) ||
-           (json_is_array(v) && !json_array_size(v)) || (json_is_object(v) && !json_object_size(v));
+    if (pl_json_is_number(v)) return !(v->real > 0 || v->real < 0);
+    return v->text ? !*v->text : v->kind != PL_JSON_TRUE && !v->n;
 }
 
 /* Fields that are not null and not known. */
 static void check_names(pl_config_reader *r)
 {
-    const char *name;
-    json_t *v;
-    json_object_foreach((json_t *)r->root, name, v)
-    {
-        if (json_is_null(v) || is_known(r, name)) continue;
+    for (int i = 0; i < r->root->n; i++) {
+        const pl_json *v = &r->root->at[i];
+        const char *name = v->key;
+        if (v->kind == PL_JSON_NULL || is_known(r, name)) continue;
         const char *value = pl_config_reader_spell(r, v);
         if (is_off(v))
             PL_PUSH(r->arena, &r->off, pl_arena_fmt(r->arena, "%s=%s", name, value));
@@ -235,7 +230,7 @@ static void check_heads(pl_config_reader *r)
 static bool find_type(pl_config_reader *r, pl_err *err)
 {
     pl_text known = { .arena = r->arena };
-    const json_t *v = find(r, "model_type");
+    const pl_json *v = find(r, "model_type");
     for (const pl_config_type *t = pl_config_types; t->type; t++) {
         if (v && !strcmp(pl_config_reader_spell(r, v), t->type)) r->type = t;
         pl_text_add(&known, "%s%s", known.n ? ", " : "", t->type);
@@ -278,7 +273,7 @@ static void tell_capacity(const pl_config_reader *r, pl_text *text)
 static const char *tell(const pl_config_reader *r)
 {
     pl_text text = { .arena = r->arena };
-    const json_t *dtype = find(r, "dtype");
+    const pl_json *dtype = find(r, "dtype");
     if (!dtype) dtype = find(r, "torch_dtype");
     const char *type = dtype ? pl_config_reader_spell(r, dtype) : "float32";
     int64_t seq = pl_config_reader_int(r, "seq");
@@ -332,12 +327,9 @@ static bool read_root(pl_config_reader *r, pl_config_found *out, pl_err *err)
 bool pl_config_parse(const char *text, size_t n, const char *keys, pl_arena *a,
                      pl_config_found *out, pl_err *err)
 {
-    json_t *root;
-    PL_TRY(pl_json_parse(text, n, MOST_DEPTH, &root, err));
-    pl_config_reader r = { .arena = a, .root = root, .keys = keys };
-    bool ok = read_root(&r, out, err);
-    json_decref(root);
-    return ok;
+    const pl_json *root;
+    PL_TRY(pl_json_parse(text, n, MOST_DEPTH, a, &root, err));
+    return read_root(&(pl_config_reader){ .arena = a, .root = root, .keys = keys }, out, err);
 }
 
 static bool is_folder(const char *path, pl_arena *a)

@@ -6,29 +6,20 @@
 
 enum { MOST_SPELT = 100 }; /* bytes of a value in a message */
 
-const json_t *pl_config_reader_find(const json_t *object, const char *field)
+const pl_json *pl_config_reader_find(const pl_json *object, const char *field)
 {
-    const json_t *v = json_object_get(object, field);
-    return v && !json_is_null(v) ? v : NULL;
+    const pl_json *v = pl_json_find(object, field);
+    return pl_json_is(v, PL_JSON_NULL) ? NULL : v;
 }
 
-const char *pl_config_reader_spell(const pl_config_reader *r, const json_t *v)
+const char *pl_config_reader_spell(const pl_config_reader *r, const pl_json *v)
 {
-    pl_arena *a = r->arena;
-    if (json_is_string(v)) {
-        size_t n = json_string_length(v);
-        const char *text = pl_arena_span(a, json_string_value(v), n);
-        return n <= MOST_SPELT ? text : pl_arena_fmt(a, "(a text of %zu bytes)", n);
-    }
-    const size_t flags = JSON_ENCODE_ANY | JSON_COMPACT;
-    size_t n = json_dumpb(v, NULL, 0, flags);
-    if (n > MOST_SPELT && json_is_object(v))
-        return pl_arena_fmt(a, "(an object of %zu members)", json_object_size(v));
-    if (n > MOST_SPELT && json_is_array(v))
-        return pl_arena_fmt(a, "(a list of %zu)", json_array_size(v));
-    char *text = PL_NEW_N(a, char, n + 1);
-    json_dumpb(v, text, n, flags);
-    return text;
+    const char *text = v->text ? v->text : pl_json_spell(r->arena, v);
+    const size_t n = strlen(text);
+    if (n <= MOST_SPELT) return text;
+    return v->kind == PL_JSON_OBJECT ? pl_arena_fmt(r->arena, "(an object of %d members)", v->n)
+           : v->kind == PL_JSON_LIST ? pl_arena_fmt(r->arena, "(a list of %d)", v->n)
+                                     : pl_arena_fmt(r->arena, "(a text of %zu bytes)", n);
 }
 
 void pl_config_reader_wrong(pl_config_reader *r, const char *field, const char *value,
@@ -107,12 +98,12 @@ void pl_config_reader_set(pl_config_reader *r, const char *field, const char *ke
 }
 
 const char *pl_config_reader_number(pl_config_reader *r, const char *field, const char *key,
-                                    bool whole, const json_t *v)
+                                    bool whole, const pl_json *v)
 {
-    double x = json_number_value(v), least = key ? 0 : 1;
+    double x = pl_json_real(v), least = key ? 0 : 1;
     for (const pl_model_key *k = r->model->keys; key && k->name; k++)
         if (!strcmp(k->name, key)) least = k->least;
-    if (!json_is_number(v) || (whole && (fabs(x) > INT32_MAX || x > floor(x)))) {
+    if (!pl_json_is_number(v) || (whole && (fabs(x) > INT32_MAX || x > floor(x)))) {
         pl_config_reader_wrong(r, field, pl_config_reader_spell(r, v),
                                whole ? "is not a whole number" : "is not a number");
         return NULL;

@@ -2,17 +2,15 @@
  * set so far, and what there is to say about it. For models/config*.c only. */
 #ifndef PL_MODELS_CONFIG_READER_H
 #define PL_MODELS_CONFIG_READER_H
-#include "base/text.h"
+#include "base/json.h"
 #include "models/config_types.h"
 #include "models/model.h"
-
-#include <jansson.h>
 
 enum { PL_CONFIG_KEYS = 64 };
 
 typedef struct pl_config_reader {
     pl_arena *arena;
-    const json_t *root;
+    const pl_json *root;
     const pl_config_type *type;
     const pl_family *model;
     const char *keys;      /* "batch=4,seq=128", those of the spec                    */
@@ -28,11 +26,11 @@ typedef struct pl_config_reader {
 } pl_config_reader;
 
 /* A member of an object that is there and not null, or NULL. */
-const json_t *pl_config_reader_find(const json_t *object, const char *field);
+const pl_json *pl_config_reader_find(const pl_json *object, const char *field);
 
 /* What a message or a choice calls a value: a text without its quotes, a short one as its JSON, of
  * a long one how much it holds. */
-const char *pl_config_reader_spell(const pl_config_reader *r, const json_t *v);
+const char *pl_config_reader_spell(const pl_config_reader *r, const pl_json *v);
 
 /* What `field` has is wrong, or not supported: "field=value what". */
 void pl_config_reader_wrong(pl_config_reader *r, const char *field, const char *value,
@@ -55,9 +53,9 @@ void pl_config_reader_set(pl_config_reader *r, const char *field, const char *ke
 /* A number in the range of its key (NULL: at least 1), as a spec has it. NULL, and the message: it
  * is none. */
 const char *pl_config_reader_number(pl_config_reader *r, const char *field, const char *key,
-                                    bool whole, const json_t *v);
+                                    bool whole, const pl_json *v);
 
 /* Rotary positions (models/config_rope.c): a field of kind PL_CONFIG_ROPE. */
-void pl_config_reader_rope(pl_config_reader *r, const pl_config_field *f, const json_t *v);
+void pl_config_reader_rope(pl_config_reader *r, const pl_config_field *f, const pl_json *v);
 
 #endif

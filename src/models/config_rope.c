@@ -18,7 +18,7 @@ static const char members[] =
 typedef struct rope {
     pl_config_reader *r;
     const char *field; /* of the file, for messages; NULL: `of` is all of it */
-    const json_t *of;
+    const pl_json *of;
 } rope;
 
 static const char *say(const rope *p, const char *member)
@@ -30,8 +30,8 @@ static const char *say(const rope *p, const char *member)
  * a number, which is said. */
 static double read_real(const rope *p, const char *member, double usual)
 {
-    const json_t *v = pl_config_reader_find(p->of, member);
-    double x = v ? json_number_value(v) : usual;
+    const pl_json *v = pl_config_reader_find(p->of, member);
+    double x = v ? v->real : usual;
     if (x > 0 && isfinite(x)) return x;
     if (v)
         pl_config_reader_wrong(p->r, say(p, member), pl_config_reader_spell(p->r, v),
@@ -51,10 +51,9 @@ static void set_real(const rope *p, const char *member, const char *key, double 
 /* A member of zero counts as none, as Python's `or` has it. */
 static double read_or(const rope *p, const char *member, double usual)
 {
-    const json_t *v = pl_config_reader_find(p->of, member);
-    return json_is_number(v) && !(json_number_value(v) > 0 || json_number_value(v) < 0)
-               ? usual
-               : read_real(p, member, usual);
+    const pl_json *v = pl_config_reader_find(p->of, member);
+    return pl_json_is_number(v) && !(v->real > 0 || v->real < 0) ? usual
+                                                                 : read_real(p, member, usual);
 }
 
 /* Positions that the file is made for. */
@@ -62,8 +61,8 @@ static double positions_of(const pl_config_reader *r)
 {
     const pl_config_field *f = r->type->field;
     while (f->name && f->kind != PL_CONFIG_POSITIONS) f++;
-    const json_t *v = f->name ? pl_config_reader_find(r->root, f->name) : NULL;
-    double x = json_number_value(v);
+    const pl_json *v = f->name ? pl_config_reader_find(r->root, f->name) : NULL;
+    double x = pl_json_real(v);
     if (!v && f->name && f->usual && !pl_text_real(f->usual, &x)) return 0;
     return x;
 }
@@ -95,18 +94,18 @@ static double yarn_scale(double factor, double by)
 static void read_latent(const rope *p)
 {
     const char *member = "mscale_all_dim", *key = "rope_mscale";
-    const json_t *v = pl_config_reader_find(p->of, member);
+    const pl_json *v = pl_config_reader_find(p->of, member);
     for (const pl_model_key *k = p->r->model->keys; k->name; k++)
-        if (!strcmp(k->name, key) && json_number_value(v) > 0)
+        if (!strcmp(k->name, key) && pl_json_real(v) > 0)
             set_real(p, member, key, read_real(p, member, 1));
 }
 
 static void read_yarn(const rope *p)
 {
-    const json_t *truncate = pl_config_reader_find(p->of, "truncate");
+    const pl_json *truncate = pl_config_reader_find(p->of, "truncate");
     double original = original_of(p), factor = positions_of(p->r) / (original > 0 ? original : 1);
-    bool scaled = json_number_value(json_object_get(p->of, "mscale")) > 0 &&
-                  json_number_value(json_object_get(p->of, "mscale_all_dim")) > 0;
+    bool scaled = pl_json_real(pl_json_find(p->of, "mscale")) > 0 &&
+                  pl_json_real(pl_json_find(p->of, "mscale_all_dim")) > 0;
     if (pl_config_reader_find(p->of, "factor")) factor = read_real(p, "factor", 0);
     double scale = scaled ? yarn_scale(factor, read_real(p, "mscale", 1)) /
                                 yarn_scale(factor, read_real(p, "mscale_all_dim", 1))
@@ -117,7 +116,7 @@ static void read_yarn(const rope *p)
     set_real(p, "attention_factor", "rope_scale", read_real(p, "attention_factor", scale));
     set_original(p, original);
     read_latent(p);
-    if (json_is_false(truncate))
+    if (pl_json_is(truncate, PL_JSON_FALSE))
         pl_config_reader_set(p->r, say(p, "truncate"), "rope_truncate", "0");
 }
 
@@ -137,11 +136,11 @@ static void read_llama3(const rope *p)
 /* "1.0/1.5" of a list of numbers above 0. */
 static void read_list(const rope *p, const char *member, const char *key)
 {
-    const json_t *v = pl_config_reader_find(p->of, member);
+    const pl_json *v = pl_config_reader_find(p->of, member);
     pl_text text = { .arena = p->r->arena };
-    bool ok = json_is_array(v) && json_array_size(v);
-    for (size_t i = 0; i < json_array_size(v); i++) {
-        double x = json_number_value(json_array_get(v, i));
+    bool ok = pl_json_items(v) > 0;
+    for (int i = 0; i < pl_json_items(v); i++) {
+        double x = v->at[i].real;
         ok &= x > 0 && isfinite(x);
         pl_text_add(&text, "%s%.17g", i ? "/" : "", x);
     }
@@ -194,11 +193,11 @@ static bool has_parts(const pl_config_reader *r)
 }
 
 /* Of a head's width, rounded down as Python's int() does. */
-static void read_share(const rope *p, const json_t *v)
+static void read_share(const rope *p, const pl_json *v)
 {
     pl_config_reader *r = p->r;
     int64_t head = pl_config_reader_int(r, "head"), heads = pl_config_reader_int(r, "heads");
-    double share = json_number_value(v);
+    double share = v->real;
     if (!head && heads) head = pl_config_reader_int(r, "hidden") / heads;
     if (!has_parts(r) && (share > 1 || share < 1))
         pl_config_reader_refuse(r, say(p, "partial_rotary_factor"), pl_config_reader_spell(r, v),
@@ -214,15 +213,15 @@ static void read_share(const rope *p, const json_t *v)
 static void read_members(const rope *p, const pl_config_field *f)
 {
     pl_config_reader *r = p->r;
-    const json_t *type = pl_config_reader_find(p->of, "rope_type"),
-                 *base = pl_config_reader_find(p->of, "rope_theta"),
-                 *share = pl_config_reader_find(p->of, "partial_rotary_factor");
-    const char *name;
-    json_t *v;
-    json_object_foreach((json_t *)p->of, name,
-                        v) if (!json_is_null(v) &&
-                               !pl_config_reader_listed(r->arena, members, name, NULL))
-        pl_config_reader_refuse(r, say(p, name), pl_config_reader_spell(r, v), "is not known");
+    const pl_json *type = pl_config_reader_find(p->of, "rope_type"),
+                  *base = pl_config_reader_find(p->of, "rope_theta"),
+                  *share = pl_config_reader_find(p->of, "partial_rotary_factor");
+    for (int i = 0; i < p->of->n; i++) {
+        const pl_json *v = &p->of->at[i];
+        if (v->kind != PL_JSON_NULL && !pl_config_reader_listed(r->arena, members, v->key, NULL))
+            pl_config_reader_refuse(r, say(p, v->key), pl_config_reader_spell(r, v),
+                                    "is not known");
+    }
     if (!type) type = pl_config_reader_find(p->of, "type");
     const char *value =
         base ? pl_config_reader_number(r, say(p, "rope_theta"), f->key, true, base) : NULL;
@@ -235,8 +234,8 @@ static void read_members(const rope *p, const pl_config_field *f)
 static void read_local(const rope *p)
 {
     pl_config_reader *r = p->r;
-    const json_t *type = pl_config_reader_find(p->of, "rope_type"),
-                 *base = pl_config_reader_find(p->of, "rope_theta");
+    const pl_json *type = pl_config_reader_find(p->of, "rope_type"),
+                  *base = pl_config_reader_find(p->of, "rope_theta");
     if (type && strcmp(pl_config_reader_spell(r, type), "default"))
         pl_config_reader_refuse(r, say(p, "rope_type"), pl_config_reader_spell(r, type),
                                 "is not supported (only default)");
@@ -245,16 +244,16 @@ static void read_local(const rope *p)
     if (value) pl_config_reader_set(r, say(p, "rope_theta"), "local_base", value);
 }
 
-void pl_config_reader_rope(pl_config_reader *r, const pl_config_field *f, const json_t *v)
+void pl_config_reader_rope(pl_config_reader *r, const pl_config_field *f, const pl_json *v)
 {
-    const json_t *whole = pl_config_reader_find(v, "full_attention"),
-                 *local = pl_config_reader_find(v, "sliding_attention");
+    const pl_json *whole = pl_config_reader_find(v, "full_attention"),
+                  *local = pl_config_reader_find(v, "sliding_attention");
     const rope p = { r, f->name, v }, w = { r, say(&p, "full_attention"), whole },
                l = { r, say(&p, "sliding_attention"), local };
     if (!strcmp(f->name, "partial_rotary_factor")) { /* a field of its own */
         read_share(&(rope){ r, NULL, v }, v);
-    } else if (!json_is_object(v) || (whole && !json_is_object(whole)) ||
-               (local && !json_is_object(local))) {
+    } else if (v->kind != PL_JSON_OBJECT || (whole && whole->kind != PL_JSON_OBJECT) ||
+               (local && local->kind != PL_JSON_OBJECT)) {
         pl_config_reader_wrong(r, f->name, pl_config_reader_spell(r, v), "is not an object");
     } else if (whole || local) {
         if (whole) read_members(&w, f);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/map.h"
 #include "order/frontier.h"
 
 /* A set of tasks that have run: `parent`, then `task`, then what dominance runs at `level`. */
@@ -34,9 +34,8 @@ typedef struct search {
     state *states;
     int n_states, words;
     uint64_t *sets, *set; /* of the states; of the frontier             */
-    int *table;           /* hash table of state numbers + 1            */
-    uint64_t mask;
-    moves now, later; /* need <= level: a stack; more: a heap       */
+    pl_map map;           /* of the states, by set                      */
+    moves now, later;     /* need <= level: a stack; more: a heap       */
 } search;
 
 static void run(search *s, int task)
@@ -90,17 +89,14 @@ static void show(search *s, int k)
 static int add_state(search *s, int parent, int task)
 {
     size_t words = (size_t)s->words;
-    uint64_t h = 0;
-    for (size_t w = 0; w < words; w++) h = pl_hash_mix(h, s->set[w]);
-    uint64_t i = h & s->mask;
-    for (; s->table[i]; i = (i + 1) & s->mask)
-        if (memcmp(s->sets + (size_t)(s->table[i] - 1) * words, s->set, words * sizeof *s->set) ==
-            0)
-            return -1;
+    uint64_t hash = 0;
+    for (size_t w = 0; w < words; w++) hash = pl_hash_mix(hash, s->set[w]);
+    PL_MAP_EACH (&s->map, hash, x)
+        if (!memcmp(s->sets + (size_t)x.value * words, s->set, words * sizeof *s->set)) return -1;
     int k = s->n_states++;
     memcpy(s->sets + (size_t)k * words, s->set, words * sizeof *s->set);
     s->states[k] = (state){ parent, task, s->level };
-    s->table[i] = k + 1;
+    pl_map_put(&s->map, hash, k, s->a);
     s->at = k;
     return k;
 }
@@ -206,9 +202,6 @@ bool pl_downset_find(const pl_index *x, const pl_downset_limits *limits, int ord
     s.set = PL_NEW_N(tmp, uint64_t, s.words);
     s.sets = PL_NEW_N(tmp, uint64_t, (size_t)s.words * (size_t)limits->states);
     s.states = PL_NEW_N(tmp, state, limits->states);
-    s.mask = 15;
-    while (s.mask < 2 * (uint64_t)limits->states) s.mask = 2 * s.mask + 1;
-    s.table = PL_NEW_N(tmp, int, s.mask + 1);
     s.level = limits->floor;
     int goal = explore(&s);
     if (goal >= 0) write_order(&s, goal, order);

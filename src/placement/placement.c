@@ -20,6 +20,26 @@ const char *pl_mesh_text(const pl_mesh *m, pl_arena *a)
     return pl_text_get(&t);
 }
 
+void pl_mesh_write(const pl_mesh *m, pl_json_out *out)
+{
+    pl_json_open(out, "mesh", PL_JSON_LIST);
+    for (int i = 0; i < m->n; i++) {
+        pl_json_open(out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(out, "axis", m->axis[i].name);
+        pl_json_put_int(out, "size", m->axis[i].size);
+        pl_json_close(out);
+    }
+    pl_json_close(out);
+}
+
+void pl_mesh_write_axes(const pl_mesh *m, const char *key, unsigned axes, pl_json_out *out)
+{
+    pl_json_open(out, key, PL_JSON_LIST);
+    for (int i = 0; i < m->n; i++)
+        if (axes >> i & 1) pl_json_put_text(out, NULL, m->axis[i].name);
+    pl_json_close(out);
+}
+
 int pl_mesh_coord(const pl_mesh *m, int rank, int axis)
 {
     for (int i = m->n - 1; i > axis; i--) rank /= m->axis[i].size;

@@ -43,6 +43,9 @@ int pl_mesh_ranks(const pl_mesh *m);
 int pl_mesh_find(const pl_mesh *m, const char *name); /* axis or -1 */
 bool pl_mesh_alike(const pl_mesh *a, const pl_mesh *b); /* in all but the names of their axes */
 const char *pl_mesh_text(const pl_mesh *m, pl_arena *a);  /* "node=2 gpu=8" */
+void pl_mesh_write(const pl_mesh *m, pl_json_out *out);   /* "mesh": [{"axis", "size"}, ...] */
+/* The names of a set of axes (bits), as a list. */
+void pl_mesh_write_axes(const pl_mesh *m, const char *key, unsigned axes, pl_json_out *out);
 int pl_mesh_coord(const pl_mesh *m, int rank, int axis);
 /* Ranks that differ from `rank` only on the axes of the set `axes` (bits), ascending; returns how
  * many and sets *me to the position of `rank`. `out` has room for all ranks. */

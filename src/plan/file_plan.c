@@ -1,4 +1,3 @@
-#include "base/rng.h"
 #include "plan/file.h"
 #include "plan/file_rows.h"
 
@@ -29,55 +28,16 @@ static const char *const mistakes[N_MISTAKES] = {
     [RANK] = "stored: placements of another rank have",
 };
 
-/* Places by name: open addressing, a power of two in size, at most half full. Node and tensor names
- * are apart. */
-typedef struct names {
-    int size;
-    const char **name;
-    int *id;
-} names;
-
 typedef struct matcher {
     const pl_plan_rows *rows;
     const pl_graph *g;
     pl_plan *p;
     pl_arena *tmp;
-    names node, tensor;
     struct {
         int n;
         pl_text text;
     } found[N_MISTAKES];
 } matcher;
-
-static names new_names(pl_arena *a, int n)
-{
-    names t = { .size = 2 };
-    while (t.size < 2 * n) t.size *= 2;
-    t.name = PL_NEW_N(a, const char *, t.size);
-    t.id = PL_NEW_N(a, int, t.size);
-    return t;
-}
-
-static uint64_t find_place(const names *t, const char *name)
-{
-    uint64_t mask = (uint64_t)t->size - 1, i = pl_rng_name(name) & mask;
-    while (t->name[i] && strcmp(t->name[i], name)) i = (i + 1) & mask;
-    return i;
-}
-
-static void add_name(names *t, const char *name, int id)
-{
-    uint64_t i = find_place(t, name);
-    t->name[i] = name;
-    t->id[i] = id;
-}
-
-/* The id, or -1. */
-static int find_id(const names *t, const char *name)
-{
-    uint64_t i = find_place(t, name);
-    return t->name[i] ? t->id[i] : -1;
-}
 
 static void add_mistake(matcher *m, int kind, const char *name, const char *detail)
 {
@@ -103,20 +63,19 @@ static void match_stored(matcher *m)
     bool *seen = PL_NEW_N(m->tmp, bool, m->g->values.n + 1);
     for (int i = 0; i < m->rows->n_stored; i++) {
         const pl_stored_row *row = &m->rows->stored[i];
-        int id = find_id(&m->tensor, row->tensor);
-        const pl_value *v = id < 0 ? NULL : m->g->values.at[id];
+        const pl_value *v = pl_graph_find(m->g, row->tensor);
         if (!v)
             add_mistake(m, NO_TENSOR, row->tensor, "");
         else if (v->maker)
             add_mistake(m, COMPUTED, row->tensor, "");
-        else if (seen[id])
+        else if (seen[v->id])
             add_mistake(m, TENSOR_TWICE, row->tensor, "");
         else if (row->dims != (v->shape.rank ? v->shape.rank : 1))
             add_mistake(m, RANK, row->tensor,
                         pl_arena_fmt(m->tmp, " (%d, not %d)", row->dims, v->shape.rank));
         else
-            m->p->stored[id] = row->where;
-        if (v) seen[id] = true;
+            m->p->stored[v->id] = row->where;
+        if (v) seen[v->id] = true;
     }
 }
 
@@ -124,13 +83,13 @@ static void match_regather(matcher *m)
 {
     for (int i = 0; i < m->rows->n_regather; i++) {
         const pl_regather_row *row = &m->rows->regather[i];
-        int id = find_id(&m->tensor, row->tensor);
-        if (id < 0)
+        const pl_value *v = pl_graph_find(m->g, row->tensor);
+        if (!v)
             add_mistake(m, NO_TENSOR, row->tensor, "");
-        else if (m->p->regather[id])
+        else if (m->p->regather[v->id])
             add_mistake(m, REGATHER_TWICE, row->tensor, "");
         else
-            m->p->regather[id] = row->axes;
+            m->p->regather[v->id] = row->axes;
     }
 }
 
@@ -153,14 +112,15 @@ static void match_nodes(matcher *m)
     bool *seen = PL_NEW_N(m->tmp, bool, m->g->nodes.n + 1);
     for (int i = 0; i < m->rows->n_nodes; i++) {
         const pl_node_row *row = &m->rows->node[i];
-        int id = find_id(&m->node, row->node);
-        if (id < 0)
+        const pl_value *first = pl_graph_find(m->g, row->node);
+        const pl_node *n = first && !first->out ? first->maker : NULL;
+        if (!n)
             add_mistake(m, NO_NODE, row->node, "");
-        else if (seen[id])
+        else if (seen[n->id])
             add_mistake(m, NODE_TWICE, row->node, "");
         else
-            match_letters(m, m->g->nodes.at[id], row, &m->p->choice[id]);
-        if (id >= 0) seen[id] = true;
+            match_letters(m, n, row, &m->p->choice[n->id]);
+        if (n) seen[n->id] = true;
     }
 }
 
@@ -178,10 +138,6 @@ static bool check_graph(const pl_plan_file *f, const pl_graph *g, pl_err *err)
 static bool match(const pl_plan_file *f, const pl_graph *g, pl_plan *p, pl_arena *tmp, pl_err *err)
 {
     matcher m = { .rows = f->rows, .g = g, .p = p, .tmp = tmp };
-    m.node = new_names(tmp, g->nodes.n);
-    m.tensor = new_names(tmp, g->values.n);
-    for (int i = 0; i < g->nodes.n; i++) add_name(&m.node, g->nodes.at[i]->out[0]->name, i);
-    for (int i = 0; i < g->values.n; i++) add_name(&m.tensor, g->values.at[i]->name, i);
     match_stored(&m);
     match_regather(&m);
     match_nodes(&m);

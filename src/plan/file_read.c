@@ -1,9 +1,7 @@
-#include "graph/json.h"
 #include "placement/speed.h"
 #include "plan/file.h"
 #include "plan/file_rows.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -30,49 +28,46 @@ static bool is_word(const char *words, const char *word)
 }
 
 /* Is it an object with no key but these? `what` it is to be, for the message. */
-static bool check_object(const reader *r, const json_t *x, const char *what, const char *keys)
+static bool check_object(const reader *r, const pl_json *x, const char *what, const char *keys)
 {
-    if (!json_is_object(x))
+    if (!pl_json_is(x, PL_JSON_OBJECT))
         return pl_err_set(r->err, PL_EINPUT, "%s is needed, with the keys %s", what, keys);
-    for (void *i = json_object_iter((json_t *)x); i; i = json_object_iter_next((json_t *)x, i))
-        if (!is_word(keys, json_object_iter_key(i)))
+    for (int i = 0; i < x->n; i++)
+        if (!is_word(keys, x->at[i].key))
             return pl_err_set(r->err, PL_EINPUT, "no key is called '%.40s'; there are %s",
-                              json_object_iter_key(i), keys);
+                              x->at[i].key, keys);
     return true;
 }
 
-static bool find_list(const reader *r, const json_t *object, const char *key, const json_t **list)
+static bool find_list(const reader *r, const pl_json *object, const char *key, const pl_json **list)
 {
-    *list = json_object_get(object, key);
-    return json_is_array(*list) || pl_err_set(r->err, PL_EINPUT, "'%s' is %s: a list is needed",
-                                              key, *list ? "of another kind" : "missing");
+    return pl_json_get(object, key, PL_JSON_LIST, list, r->err);
 }
 
-static bool find_object(const reader *r, const json_t *object, const char *key, const json_t **out)
+static bool find_object(const reader *r, const pl_json *object, const char *key,
+                        const pl_json **out)
 {
-    *out = json_object_get(object, key);
-    return json_is_object(*out) || pl_err_set(r->err, PL_EINPUT, "'%s' is %s: an object is needed",
-                                              key, *out ? "of another kind" : "missing");
+    return pl_json_get(object, key, PL_JSON_OBJECT, out, r->err);
 }
 
-static bool read_text(const reader *r, const json_t *object, const char *key, const char **out)
+static bool read_text(const reader *r, const pl_json *object, const char *key, const char **out)
 {
-    return pl_json_text(object, key, r->a, out, r->err);
+    return pl_json_get_text(object, key, out, r->err);
 }
 
-/* jansson itself refuses numbers that no double holds. */
-static bool read_real(const reader *r, const json_t *object, const char *key, double *out)
+/* The parser refuses numbers that no double holds. */
+static bool read_real(const reader *r, const pl_json *object, const char *key, double *out)
 {
-    const json_t *x = json_object_get(object, key);
-    *out = json_number_value(x);
-    return (json_is_number(x) && isfinite(*out) && *out >= 0) ||
+    const pl_json *x = pl_json_find(object, key);
+    *out = pl_json_real(x);
+    return (pl_json_is_number(x) && isfinite(*out) && *out >= 0) ||
            pl_err_set(r->err, PL_EINPUT, "'%s' is %s: a number of at least 0 is needed", key,
                       x ? "another value" : "missing");
 }
 
 /* -- the head ---------------------------------------------------------------------------------- */
 
-static bool read_schema(const reader *r, const json_t *root)
+static bool read_schema(const reader *r, const pl_json *root)
 {
     const char *schema;
     PL_TRY(read_text(r, root, "schema", &schema));
@@ -83,14 +78,14 @@ static bool read_schema(const reader *r, const json_t *root)
                       schema);
 }
 
-static bool read_graph(const reader *r, const json_t *root)
+static bool read_graph(const reader *r, const pl_json *root)
 {
-    const json_t *x;
+    const pl_json *x;
     const char *digest;
     int64_t n;
     PL_TRY(find_object(r, root, "graph", &x));
     if (!check_object(r, x, "an object", "nodes digest") ||
-        !pl_json_count(x, "nodes", &n, r->err) || !read_text(r, x, "digest", &digest))
+        !pl_json_get_count(x, "nodes", &n, r->err) || !read_text(r, x, "digest", &digest))
         return pl_err_in(r->err, "graph");
     if (n > INT32_MAX)
         return pl_err_set(r->err, PL_EINPUT, "graph: %lld nodes are too many", (long long)n);
@@ -118,7 +113,7 @@ static bool check_axis_name(const reader *r, const char *name)
            pl_err_set(r->err, PL_EINPUT, "two axes are named '%s'", name);
 }
 
-static bool add_axis(const reader *r, const json_t *x)
+static bool add_axis(const reader *r, const pl_json *x)
 {
     pl_mesh *m = &r->f->mesh;
     const char *name;
@@ -126,7 +121,7 @@ static bool add_axis(const reader *r, const json_t *x)
     PL_TRY(check_object(r, x, "an object", "axis size"));
     PL_TRY(read_text(r, x, "axis", &name));
     PL_TRY(check_axis_name(r, name));
-    PL_TRY(pl_json_count(x, "size", &size, r->err));
+    PL_TRY(pl_json_get_count(x, "size", &size, r->err));
     if (size < 1 || size > PL_CLUSTER_DEVICES / pl_mesh_ranks(m))
         return pl_err_set(r->err, PL_EINPUT,
                           "axis '%s' has %lld devices, those before it %d: at least 1, and %d in "
@@ -137,19 +132,19 @@ static bool add_axis(const reader *r, const json_t *x)
     return true;
 }
 
-static bool read_mesh(const reader *r, const json_t *root)
+static bool read_mesh(const reader *r, const pl_json *root)
 {
-    const json_t *list;
+    const pl_json *list;
     PL_TRY(find_list(r, root, "mesh", &list));
-    if (json_array_size(list) > PL_MAX_AXES)
-        return pl_err_set(r->err, PL_EINPUT, "'mesh' has %zu axes, at most %d can be",
-                          json_array_size(list), PL_MAX_AXES);
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (!add_axis(r, json_array_get(list, i))) return pl_err_in(r->err, "mesh[%zu]", i);
+    if (list->n > PL_MAX_AXES)
+        return pl_err_set(r->err, PL_EINPUT, "'mesh' has %d axes, at most %d can be", list->n,
+                          PL_MAX_AXES);
+    for (int i = 0; i < list->n; i++)
+        if (!add_axis(r, &list->at[i])) return pl_err_in(r->err, "mesh[%d]", i);
     return true;
 }
 
-static bool read_cluster(const reader *r, const json_t *root)
+static bool read_cluster(const reader *r, const pl_json *root)
 {
     pl_plan_file *f = r->f;
     pl_cluster *c;
@@ -164,10 +159,10 @@ static bool read_cluster(const reader *r, const json_t *root)
     return pl_speed_links(&f->mesh, c, r->err);
 }
 
-static bool read_head(const reader *r, const json_t *root)
+static bool read_head(const reader *r, const pl_json *root)
 {
     pl_plan_about *about = &r->f->about;
-    const json_t *x;
+    const pl_json *x;
     PL_TRY(read_schema(r, root));
     PL_TRY(check_object(r, root, "an object",
                         "schema model optimizer strategy cluster graph mesh predicted stored "
@@ -201,19 +196,18 @@ static bool find_axis(const reader *r, const char *name, int *axis)
 }
 
 /* A list of axes, none twice; `*set` is their bits. */
-static bool read_axes(const reader *r, const json_t *object, const char *key, int *n,
+static bool read_axes(const reader *r, const pl_json *object, const char *key, int *n,
                       int axis[PL_MAX_AXES], unsigned *set)
 {
-    const json_t *list;
+    const pl_json *list;
     *n = 0;
     *set = 0;
     PL_TRY(find_list(r, object, key, &list));
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *x = json_array_get(list, i);
+    for (int i = 0; i < list->n; i++) {
+        const char *name = list->at[i].text;
         int a;
-        if (!json_is_string(x))
-            return pl_err_set(r->err, PL_EINPUT, "'%s': the name of an axis is needed", key);
-        PL_TRY(find_axis(r, json_string_value(x), &a));
+        if (!name) return pl_err_set(r->err, PL_EINPUT, "'%s': the name of an axis is needed", key);
+        PL_TRY(find_axis(r, name, &a));
         if (*set >> a & 1)
             return pl_err_set(r->err, PL_EINPUT, "'%s' names axis '%s' twice", key,
                               r->f->mesh.axis[a].name);
@@ -223,7 +217,7 @@ static bool read_axes(const reader *r, const json_t *object, const char *key, in
     return *n || pl_err_set(r->err, PL_EINPUT, "'%s' names no axis: leave it out", key);
 }
 
-static bool read_stored(const reader *r, const json_t *x, pl_stored_row *row)
+static bool read_stored(const reader *r, const pl_json *x, pl_stored_row *row)
 {
     const char *text;
     PL_TRY(check_object(r, x, "an object", "tensor placement"));
@@ -236,13 +230,13 @@ static bool read_stored(const reader *r, const json_t *x, pl_stored_row *row)
     return true;
 }
 
-static bool read_regather(const reader *r, const json_t *x, pl_regather_row *row)
+static bool read_regather(const reader *r, const pl_json *x, pl_regather_row *row)
 {
     int axis[PL_MAX_AXES], n;
     unsigned set = UINT8_MAX;
     PL_TRY(check_object(r, x, "an object", "tensor unless"));
     PL_TRY(read_text(r, x, "tensor", &row->tensor));
-    if (json_object_get(x, "unless") && !read_axes(r, x, "unless", &n, axis, &set))
+    if (pl_json_find(x, "unless") && !read_axes(r, x, "unless", &n, axis, &set))
         return pl_err_in(r->err, "'%.60s'", row->tensor);
     row->axes = (uint8_t)set;
     return true;
@@ -264,24 +258,22 @@ static bool read_factor(const reader *r, const char *text, int8_t *factor)
                       "'%.40s' is neither the letter of a factor nor " PL_PLAN_LINEAR "N", text);
 }
 
-static bool read_split(const reader *r, const json_t *object, pl_choice *c)
+static bool read_split(const reader *r, const pl_json *object, pl_choice *c)
 {
-    const json_t *split;
+    const pl_json *split;
     PL_TRY(find_object(r, object, "split", &split));
-    for (void *i = json_object_iter((json_t *)split); i;
-         i = json_object_iter_next((json_t *)split, i)) {
-        const char *name = json_object_iter_key(i), *text = NULL;
+    for (int i = 0; i < split->n; i++) {
+        const char *name = split->at[i].key, *text;
         int axis;
         PL_TRY(find_axis(r, name, &axis));
         PL_TRY(read_text(r, split, name, &text));
         PL_TRY(read_factor(r, text, &c->factor[axis]));
     }
-    return json_object_size(split) ||
-           pl_err_set(r->err, PL_EINPUT, "'split' names no axis: leave the node out");
+    return split->n || pl_err_set(r->err, PL_EINPUT, "'split' names no axis: leave the node out");
 }
 
 /* The axes on a letter, major first. Levels say so where it is not the order of the mesh. */
-static bool read_order(const reader *r, const json_t *order, const char *letter, pl_choice *c)
+static bool read_order(const reader *r, const pl_json *order, const char *letter, pl_choice *c)
 {
     int axis[PL_MAX_AXES], n;
     unsigned named, split = 0;
@@ -297,18 +289,17 @@ static bool read_order(const reader *r, const json_t *order, const char *letter,
     return true;
 }
 
-static bool read_orders(const reader *r, const json_t *object, pl_choice *c)
+static bool read_orders(const reader *r, const pl_json *object, pl_choice *c)
 {
-    const json_t *order;
-    if (!json_object_get(object, "order")) return true;
+    const pl_json *order;
+    if (!pl_json_find(object, "order")) return true;
     PL_TRY(find_object(r, object, "order", &order));
-    for (void *i = json_object_iter((json_t *)order); i;
-         i = json_object_iter_next((json_t *)order, i))
-        if (!read_order(r, order, json_object_iter_key(i), c)) return pl_err_in(r->err, "order");
+    for (int i = 0; i < order->n; i++)
+        if (!read_order(r, order, order->at[i].key, c)) return pl_err_in(r->err, "order");
     return true;
 }
 
-static bool read_node(const reader *r, const json_t *x, pl_node_row *row)
+static bool read_node(const reader *r, const pl_json *x, pl_node_row *row)
 {
     PL_TRY(check_object(r, x, "an object", "node split order"));
     PL_TRY(read_text(r, x, "node", &row->node));
@@ -317,35 +308,33 @@ static bool read_node(const reader *r, const json_t *x, pl_node_row *row)
            pl_err_in(r->err, "'%.60s'", row->node);
 }
 
-static bool read_rows(const reader *r, const json_t *root, pl_plan_rows *rows)
+static bool read_rows(const reader *r, const pl_json *root, pl_plan_rows *rows)
 {
-    const json_t *stored, *regather, *nodes;
+    const pl_json *stored, *regather, *nodes;
     PL_TRY(find_list(r, root, "stored", &stored));
     PL_TRY(find_list(r, root, "regather", &regather));
     PL_TRY(find_list(r, root, "nodes", &nodes));
-    rows->stored = PL_NEW_N(r->a, pl_stored_row, json_array_size(stored) + 1);
-    rows->regather = PL_NEW_N(r->a, pl_regather_row, json_array_size(regather) + 1);
-    rows->node = PL_NEW_N(r->a, pl_node_row, json_array_size(nodes) + 1);
-    for (size_t i = 0; i < json_array_size(stored); i++)
-        if (!read_stored(r, json_array_get(stored, i), &rows->stored[rows->n_stored++]))
-            return pl_err_in(r->err, "stored[%zu]", i);
-    for (size_t i = 0; i < json_array_size(regather); i++)
-        if (!read_regather(r, json_array_get(regather, i), &rows->regather[rows->n_regather++]))
-            return pl_err_in(r->err, "regather[%zu]", i);
-    for (size_t i = 0; i < json_array_size(nodes); i++)
-        if (!read_node(r, json_array_get(nodes, i), &rows->node[rows->n_nodes++]))
-            return pl_err_in(r->err, "nodes[%zu]", i);
+    rows->stored = PL_NEW_N(r->a, pl_stored_row, stored->n + 1);
+    rows->regather = PL_NEW_N(r->a, pl_regather_row, regather->n + 1);
+    rows->node = PL_NEW_N(r->a, pl_node_row, nodes->n + 1);
+    for (int i = 0; i < stored->n; i++)
+        if (!read_stored(r, &stored->at[i], &rows->stored[rows->n_stored++]))
+            return pl_err_in(r->err, "stored[%d]", i);
+    for (int i = 0; i < regather->n; i++)
+        if (!read_regather(r, &regather->at[i], &rows->regather[rows->n_regather++]))
+            return pl_err_in(r->err, "regather[%d]", i);
+    for (int i = 0; i < nodes->n; i++)
+        if (!read_node(r, &nodes->at[i], &rows->node[rows->n_nodes++]))
+            return pl_err_in(r->err, "nodes[%d]", i);
     return true;
 }
 
 bool pl_plan_file_read(const char *text, size_t n, pl_arena *a, pl_plan_file *out, pl_err *err)
 {
     pl_plan_rows *rows = PL_NEW(a, pl_plan_rows);
-    json_t *root = NULL;
+    const pl_json *root;
     *out = (pl_plan_file){ .rows = rows };
     const reader r = { .a = a, .f = out, .err = err };
-    PL_TRY(pl_json_parse(text, n, DEPTH, &root, err));
-    bool ok = read_head(&r, root) && read_rows(&r, root, rows);
-    json_decref(root);
-    return ok;
+    return pl_json_parse(text, n, DEPTH, a, &root, err) && read_head(&r, root) &&
+           read_rows(&r, root, rows);
 }

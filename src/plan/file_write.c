@@ -1,5 +1,4 @@
 #include "base/hash.h"
-#include "graph/json.h"
 #include "graph/op.h"
 #include "plan/file.h"
 #include "plan/file_rows.h"
@@ -9,32 +8,9 @@
 
 /* -- digest ------------------------------------------------------------------------------------ */
 
-/* Eight bytes, the first one lowest on every machine. */
-static uint64_t load_word(const unsigned char *at)
-{
-    return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24 |
-           (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 |
-           (uint64_t)at[7] << 56;
-}
-
-static uint64_t mix_span(uint64_t h, const char *text, size_t n)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    unsigned char rest[8] = { 0 };
-    h = pl_hash_mix(h, n);
-    for (; n >= 8; n -= 8, at += 8) h = pl_hash_mix(h, load_word(at));
-    memcpy(rest, at, n);
-    return n ? pl_hash_mix(h, load_word(rest)) : h;
-}
-
-static uint64_t mix_text(uint64_t h, const char *text)
-{
-    return mix_span(h, text, strlen(text));
-}
-
 static uint64_t mix_value(uint64_t h, const pl_value *v)
 {
-    h = mix_text(mix_text(h, v->name), pl_type_name(v->type));
+    h = pl_hash_text(pl_hash_text(h, v->name), pl_type_name(v->type));
     h = pl_hash_mix(h, (uint64_t)v->shape.rank);
     for (int d = 0; d < v->shape.rank; d++) h = pl_hash_mix(h, (uint64_t)v->shape.dim[d]);
     return h;
@@ -48,7 +24,8 @@ static uint64_t mix_leaf(uint64_t h, const pl_value *v)
 /* `name` [values] stands for a value where it is read: ids change when a text is parsed. */
 static uint64_t mix_node(uint64_t h, const pl_node *n, const uint64_t name[])
 {
-    h = mix_span(mix_text(h, n->op->name), n->spec, strcspn(n->spec, ";")); /* the signature */
+    h = pl_hash_span(pl_hash_text(h, n->op->name), n->spec,
+                     strcspn(n->spec, ";")); /* the signature */
     h = pl_hash_mix(h, (uint64_t)n->n_in << 8 | (uint64_t)n->n_out);
     for (int i = 0; i < n->n_out; i++) h = mix_value(h, n->out[i]);
     for (int i = 0; i < n->n_in; i++) h = pl_hash_mix(h, name[n->in[i]->id]);
@@ -59,7 +36,7 @@ uint64_t pl_plan_digest(const pl_graph *g)
 {
     pl_arena *tmp = pl_arena_new("digest of a graph");
     uint64_t h = 1, *name = PL_NEW_N(tmp, uint64_t, g->values.n + 1);
-    for (int i = 0; i < g->values.n; i++) name[i] = mix_text(2, g->values.at[i]->name);
+    for (int i = 0; i < g->values.n; i++) name[i] = pl_hash_text(2, g->values.at[i]->name);
     for (int i = 0; i < g->values.n; i++)
         if (!g->values.at[i]->maker) h = mix_leaf(h, g->values.at[i]);
     for (int i = 0; i < g->nodes.n; i++) h = mix_node(h, g->nodes.at[i], name);
@@ -76,115 +53,77 @@ uint64_t pl_plan_digest(const pl_graph *g)
 
 typedef struct writer {
     const pl_plan *p;
-    pl_text *out;
+    pl_json_out out;
     pl_arena *tmp;
-    bool first; /* in the list that is being written */
 } writer;
 
-static void print_text(pl_text *t, const char *key, const char *value)
+static void put_text(writer *w, const char *key, const char *value)
 {
-    pl_text_add(t, "  \"%s\": ", key);
-    pl_json_print_text(t, value ? value : "");
-    pl_text_add(t, ",\n");
+    pl_json_put_text(&w->out, key, value ? value : "");
 }
 
-/* 17 digits give back every double (IEEE 754-2008); -0 becomes 0. */
-static void print_real(pl_text *t, double x)
+static void put_predicted(writer *w, const char *key, double x)
 {
     PL_ASSERT(isfinite(x) && x >= 0);
-    pl_text_add(t, "%.17g", x + 0.0);
+    pl_json_put_real(&w->out, key, x);
 }
 
-static void print_head(const writer *w, const pl_plan_about *about)
+static void put_head(writer *w, const pl_plan_about *about)
 {
-    const pl_mesh *m = &w->p->mesh;
     const pl_graph *g = w->p->graph;
-    pl_text *t = w->out;
-    pl_text_add(t, "{\n");
-    print_text(t, "schema", PL_PLAN_SCHEMA);
-    print_text(t, "model", about->model);
-    print_text(t, "optimizer", about->optimizer);
-    print_text(t, "strategy", about->strategy ? about->strategy : w->p->strategy);
-    print_text(t, "cluster", about->cluster);
-    pl_text_add(t, "  \"graph\": {\"nodes\": %d, \"digest\": \"%016llx\"},\n  \"mesh\": [",
-                g->nodes.n, (unsigned long long)pl_plan_digest(g));
-    for (int a = 0; a < m->n; a++) {
-        pl_text_add(t, a ? ", {\"axis\": " : "{\"axis\": ");
-        pl_json_print_text(t, m->axis[a].name);
-        pl_text_add(t, ", \"size\": %d}", m->axis[a].size);
-    }
-    pl_text_add(t, "],\n  \"predicted\": {\"step_seconds\": ");
-    print_real(t, about->step_seconds);
-    pl_text_add(t, ", \"lower_bound_seconds\": ");
-    print_real(t, about->bound_seconds);
-    pl_text_add(t, ", \"memory_bytes\": ");
-    print_real(t, about->memory_bytes);
-    pl_text_add(t, "},\n");
+    pl_json_out *out = &w->out;
+    put_text(w, "schema", PL_PLAN_SCHEMA);
+    put_text(w, "model", about->model);
+    put_text(w, "optimizer", about->optimizer);
+    put_text(w, "strategy", about->strategy ? about->strategy : w->p->strategy);
+    put_text(w, "cluster", about->cluster);
+    pl_json_open(out, "graph", PL_JSON_OBJECT);
+    pl_json_put_int(out, "nodes", g->nodes.n);
+    put_text(w, "digest", pl_arena_fmt(w->tmp, "%016llx", (unsigned long long)pl_plan_digest(g)));
+    pl_json_close(out);
+    pl_mesh_write(&w->p->mesh, out);
+    pl_json_open(out, "predicted", PL_JSON_OBJECT);
+    put_predicted(w, "step_seconds", about->step_seconds);
+    put_predicted(w, "lower_bound_seconds", about->bound_seconds);
+    put_predicted(w, "memory_bytes", about->memory_bytes);
+    pl_json_close(out);
 }
 
-static void open_list(writer *w, const char *key)
-{
-    pl_text_add(w->out, "  \"%s\": [", key);
-    w->first = true;
-}
-
-/* A line of the list, up to the name of what it is about. */
+/* A line of a list, up to the name of what it is about. */
 static void open_row(writer *w, const char *key, const char *name)
 {
-    pl_text_add(w->out, "%s\n    {\"%s\": ", w->first ? "" : ",", key);
-    pl_json_print_text(w->out, name);
-    w->first = false;
+    pl_json_open(&w->out, NULL, PL_JSON_OBJECT);
+    put_text(w, key, name);
 }
 
-static void close_list(const writer *w, const char *after)
+static void put_stored(writer *w)
 {
-    pl_text_add(w->out, "%s]%s\n", w->first ? "" : "\n  ", after);
-}
-
-static void print_stored(writer *w)
-{
-    open_list(w, "stored");
+    pl_json_open_lines(&w->out, "stored", PL_JSON_LIST);
     for (int i = 0; i < w->p->graph->values.n; i++) {
         const pl_value *v = w->p->graph->values.at[i];
         if (v->maker) continue;
         pl_placement x = pl_placement_normal(&w->p->stored[i], &w->p->mesh, &v->shape);
         if (!x.n && !x.pending) continue;
         open_row(w, "tensor", v->name);
-        pl_text_add(w->out, ", \"placement\": ");
-        pl_json_print_text(w->out, pl_placement_text(w->tmp, &x, &w->p->mesh, v->shape.rank));
-        pl_text_add(w->out, "}");
+        put_text(w, "placement", pl_placement_text(w->tmp, &x, &w->p->mesh, v->shape.rank));
+        pl_json_close(&w->out);
     }
-    close_list(w, ",");
-}
-
-static void print_axes(const writer *w, int n, const int axis[])
-{
-    for (int i = 0; i < n; i++) {
-        pl_text_add(w->out, i ? ", " : "[");
-        pl_json_print_text(w->out, w->p->mesh.axis[axis[i]].name);
-    }
-    pl_text_add(w->out, "]");
+    pl_json_close(&w->out);
 }
 
 /* An axis that the mesh lacks splits nothing: such a set says "always". */
-static void print_regather(writer *w)
+static void put_regather(writer *w)
 {
     const pl_mesh *m = &w->p->mesh;
-    open_list(w, "regather");
+    pl_json_open_lines(&w->out, "regather", PL_JSON_LIST);
     for (int i = 0; i < w->p->graph->values.n; i++) {
-        unsigned bits = w->p->regather[i];
-        int axis[PL_MAX_AXES], n = 0;
-        if (!bits) continue;
-        for (int a = 0; a < m->n; a++)
-            if (bits >> a & 1) axis[n++] = a;
+        const unsigned axes = w->p->regather[i];
+        if (!axes) continue;
         open_row(w, "tensor", w->p->graph->values.at[i]->name);
-        if (!(bits >> m->n)) {
-            pl_text_add(w->out, ", \"unless\": ");
-            print_axes(w, n, axis);
-        }
-        pl_text_add(w->out, "}");
+        if (!(axes >> m->n)) pl_mesh_write_axes(m, "unless", axes, &w->out);
+        pl_json_close(&w->out);
     }
-    close_list(w, ",");
+    pl_json_close(&w->out);
 }
 
 /* The axes on the factor of axis a, major first. */
@@ -207,53 +146,55 @@ static bool is_turned(const pl_choice *c, int a, int n, const int axis[])
     return turned;
 }
 
-static void print_order(const writer *w, const pl_node *n)
+static void put_order(writer *w, const pl_node *n)
 {
     const pl_choice *c = &w->p->choice[n->id];
-    int lists = 0;
+    bool open = false;
     for (int a = 0; a < w->p->mesh.n; a++) {
         int axis[PL_MAX_AXES], k;
         if (c->factor[a] < 0) continue;
         k = find_sharing(c, &w->p->mesh, a, axis);
         if (!is_turned(c, a, k, axis)) continue;
-        pl_text_add(w->out, "%s\"%c\": ", lists++ ? ", " : ", \"order\": {",
-                    n->sig->factor[c->factor[a]].letter);
-        print_axes(w, k, axis);
+        if (!open) pl_json_open(&w->out, "order", PL_JSON_OBJECT);
+        open = true;
+        pl_json_open(&w->out, (char[]){ n->sig->factor[c->factor[a]].letter, 0 }, PL_JSON_LIST);
+        for (int i = 0; i < k; i++) put_text(w, NULL, w->p->mesh.axis[axis[i]].name);
+        pl_json_close(&w->out);
     }
-    if (lists) pl_text_add(w->out, "}");
+    if (open) pl_json_close(&w->out);
 }
 
-static void print_node(writer *w, const pl_node *n)
+static void put_node(writer *w, const pl_node *n)
 {
     const pl_choice *c = &w->p->choice[n->id];
-    bool first = true;
+    bool open = false;
     for (int a = 0; a < w->p->mesh.n; a++) {
-        int f = c->factor[a];
+        const int f = c->factor[a];
         if (f == PL_COPIED) continue;
-        if (first) open_row(w, "node", n->out[0]->name);
-        pl_text_add(w->out, first ? ", \"split\": {" : ", ");
-        first = false;
-        pl_json_print_text(w->out, w->p->mesh.axis[a].name);
-        if (f >= 0)
-            pl_text_add(w->out, ": \"%c\"", n->sig->factor[f].letter);
-        else
-            pl_text_add(w->out, ": \"" PL_PLAN_LINEAR "%d\"", PL_LINEAR - f);
+        if (!open) open_row(w, "node", n->out[0]->name);
+        if (!open) pl_json_open(&w->out, "split", PL_JSON_OBJECT);
+        open = true;
+        put_text(w, w->p->mesh.axis[a].name,
+                 f < 0 ? pl_arena_fmt(w->tmp, PL_PLAN_LINEAR "%d", PL_LINEAR - f)
+                       : (char[]){ n->sig->factor[f].letter, 0 });
     }
-    if (first) return;
-    pl_text_add(w->out, "}");
-    print_order(w, n);
-    pl_text_add(w->out, "}");
+    if (!open) return;
+    pl_json_close(&w->out);
+    put_order(w, n);
+    pl_json_close(&w->out);
 }
 
 void pl_plan_write(const pl_plan *p, const pl_plan_about *about, pl_text *out)
 {
-    writer w = { .p = p, .out = out, .tmp = pl_arena_new("plan file") };
-    print_head(&w, about);
-    print_stored(&w);
-    print_regather(&w);
-    open_list(&w, "nodes");
-    for (int i = 0; i < p->graph->nodes.n; i++) print_node(&w, p->graph->nodes.at[i]);
-    close_list(&w, "");
-    pl_text_add(out, "}\n");
+    writer w = { .p = p, .out.text = out, .tmp = pl_arena_new("plan file") };
+    pl_json_open_lines(&w.out, NULL, PL_JSON_OBJECT);
+    put_head(&w, about);
+    put_stored(&w);
+    put_regather(&w);
+    pl_json_open_lines(&w.out, "nodes", PL_JSON_LIST);
+    for (int i = 0; i < p->graph->nodes.n; i++) put_node(&w, p->graph->nodes.at[i]);
+    pl_json_close(&w.out);
+    pl_json_close(&w.out);
+    pl_text_add(out, "\n");
     pl_arena_free(w.tmp);
 }

@@ -1,5 +1,6 @@
 #include "report/tell.h"
 
+#include "base/table.h"
 #include "graph/op.h"
 #include "program/summary.h"
 #include "report/weights.h"
@@ -125,12 +126,6 @@ static void tell_memory(const pl_told *t, pl_text *out)
 
 /* -- what else --------------------------------------------------------------------------------- */
 
-static int wider(int width, const char *text)
-{
-    int n = (int)strlen(text);
-    return n > width ? n : width;
-}
-
 /* The plan on a mesh that is a layout of another row, or the same as one. */
 static bool is_told(const pl_found *b, int i, const bool told[])
 {
@@ -155,34 +150,28 @@ static void choose_others(const pl_found *b, bool told[])
     }
 }
 
-static void tell_other(const pl_told *t, const pl_candidate *k, int width, pl_text *out)
-{
-    const double taken = t->best->take->forecast.step_seconds, step = k->forecast.step_seconds,
-                 peak = (double)k->forecast.memory.peak;
-    pl_text_add(out, "%-*s  %9.3f ms  %+7.1f %%  %10s", width, pl_why_name(k, out->arena),
-                1e3 * step, percent(step - taken, taken), size(out, peak));
-    if (!k->fits) pl_text_add(out, "  does not fit: %s too much", size(out, peak - t->best->limit));
-    pl_text_add(out, "\n");
-}
-
 static void tell_others(const pl_told *t, pl_text *out)
 {
     const pl_found *b = t->best;
+    const double taken = b->take->forecast.step_seconds;
     bool *told = PL_NEW_N(out->arena, bool, b->n + 1);
-    int width = 7;
+    pl_table table = pl_table_new(out->arena, "instead\t>step\t>\t>memory\t");
     if (b->n < 2) return;
     choose_others(b, told);
-    for (int i = 1; i < b->n; i++)
-        if (told[i]) width = wider(width, pl_why_name(&b->at[i], out->arena));
-    for (int i = 0; i < b->n_refused; i++) width = wider(width, b->refused[i].name);
-    pl_text_add(out, "\n%-*s  %12s  %9s  %10s\n", width, "instead", "step", "", "memory");
-    for (int i = 1; i < b->n; i++)
-        if (told[i]) tell_other(t, &b->at[i], width, out);
-    for (int i = 0; i < b->n_refused; i++) {
-        pl_text_add(out, "%-*s  ", width, b->refused[i].name);
-        pl_words_wrap(pl_arena_fmt(out->arena, "not possible: %s", b->refused[i].why), width + 2,
-                      width + 2, t->columns ? t->columns : PL_WORDS_COLUMNS, out);
+    for (int i = 1; i < b->n; i++) {
+        const pl_candidate *k = &b->at[i];
+        const double step = k->forecast.step_seconds, peak = (double)k->forecast.memory.peak;
+        const char *over = k->fits ? "" : size(out, peak - b->limit);
+        if (told[i])
+            pl_table_add(&table, "%s\t%.3f ms\t%+.1f %%\t%s\t%s%s%s", pl_why_name(k, out->arena),
+                         1e3 * step, percent(step - taken, taken), size(out, peak),
+                         *over ? "does not fit: " : "", over, *over ? " too much" : "");
     }
+    pl_text_add(out, "\n%s", pl_table_text(&table));
+    for (int i = 0; i < b->n_refused; i++)
+        pl_words_wrap(pl_arena_fmt(out->arena, "%s is not possible: %s", b->refused[i].name,
+                                   b->refused[i].why),
+                      0, 2, t->columns ? t->columns : PL_WORDS_COLUMNS, out);
 }
 
 /* -- weights ----------------------------------------------------------------------------------- */
@@ -242,27 +231,20 @@ static void tell_unsplit(const pl_told *t, const pl_weight_rows *w, pl_text *out
 
 static void tell_weights(const pl_told *t, pl_text *out)
 {
-    pl_weight_rows w = pl_weights_of(t->best->take->plan, t->best->take->store, out->arena);
-    int name = 6, shape = 5, stored = 6, used = 4, count = 0;
+    pl_arena *a = out->arena;
+    const pl_weight_rows w = pl_weights_of(t->best->take->plan, t->best->take->store, a);
+    pl_table table = pl_table_new(a, "weight\t>\tshape\tstored\tused\t>one device");
+    int count = 0;
     int64_t bytes = 0;
     for (int i = 0; i < w.n; i++) {
-        name = wider(name, w.row[i].name);
-        shape = wider(shape, w.row[i].shape);
-        stored = wider(stored, w.row[i].stored);
-        used = wider(used, used_text(&w.row[i]));
-        count += w.row[i].count, bytes += w.row[i].bytes;
-    }
-    pl_text_add(out, "\n%-*s  %5s  %-*s  %-*s  %-*s  %10s\n", name, "weight", "", shape, "shape",
-                stored, "stored", used, "used", "one device");
-    for (int i = 0; i < w.n; i++) {
         const pl_weights_row *r = &w.row[i];
-        const char *times = r->count > 1 ? pl_arena_fmt(out->arena, "x%d", r->count) : "";
-        pl_text_add(out, "%-*s  %5s  %-*s  %-*s  %-*s  %10s\n", name, r->name, times, shape,
-                    r->shape, stored, r->stored, used, used_text(r), size(out, (double)r->bytes));
+        const char *times = r->count > 1 ? pl_arena_fmt(a, "x%d", r->count) : "";
+        pl_table_add(&table, "%s\t%s\t%s\t%s\t%s\t%s", r->name, times, r->shape, r->stored,
+                     used_text(r), size(out, (double)r->bytes));
+        count += r->count, bytes += r->bytes;
     }
-    pl_text_add(out, "%-*s  %5s  %-*s  %-*s  %-*s  %10s\n", name, "all",
-                pl_arena_fmt(out->arena, "x%d", count), shape, "", stored, "", used, "",
-                size(out, (double)bytes));
+    pl_table_add(&table, "all\tx%d\t\t\t\t%s", count, size(out, (double)bytes));
+    pl_text_add(out, "\n%s", pl_table_text(&table));
     tell_legend(t, &w, out);
     tell_unsplit(t, &w, out);
 }
@@ -286,21 +268,20 @@ static int count_shown(const pl_summary *s)
     return s->n - n < FEW ? s->n : n;
 }
 
-static void tell_row(const char *message, int axes, const char *over, const pl_summary_row *r,
-                     pl_text *out)
+static void tell_row(const char *message, const char *over, const pl_summary_row *r,
+                     pl_table *table)
 {
-    pl_text_add(out, "%-14s  %-*s  %6lld  %10s  %8.3f ms%s%s\n", message, axes, over,
-                (long long)r->count, size(out, (double)r->bytes), 1e3 * r->seconds,
-                *r->told ? "  " : "", r->told);
+    pl_table_add(table, "%s\t%s\t%lld\t%s\t%.3f ms\t%s", message, over, (long long)r->count,
+                 pl_text_size(table->arena, (double)r->bytes), 1e3 * r->seconds, r->told);
 }
 
 static void tell_messages(const pl_told *t, pl_text *out)
 {
-    const pl_mesh *m = &t->best->take->plan->mesh;
     pl_summary s = { 0 };
-    pl_summary_row all = { .told = "" }, rest = { .told = "" };
+    pl_summary_row all = { .told = "" }, rest = { .told = "--json has all of them" };
+    pl_table table =
+        pl_table_new(out->arena, "message\tover\t>times\t>received\t>predicted\ttensor");
     pl_summary_make(t->best->take->program, out->arena, &s);
-    int axes = 4;
     if (!s.n) {
         pl_text_add(out, "\nno messages\n");
         return;
@@ -308,19 +289,17 @@ static void tell_messages(const pl_told *t, pl_text *out)
     qsort(s.row, (size_t)s.n, sizeof *s.row, by_seconds);
     const int n = count_shown(&s);
     for (int i = 0; i < s.n; i++) {
-        pl_summary_row *to = i < n ? &all : &rest;
-        axes = wider(axes, pl_summary_axes(out->arena, m, s.row[i].axes));
-        to->count += s.row[i].count, to->bytes += s.row[i].bytes, to->seconds += s.row[i].seconds;
+        const pl_summary_row *r = &s.row[i];
+        if (i < n)
+            tell_row(pl_collective_name(r->collective),
+                     pl_summary_axes(out->arena, &t->best->take->plan->mesh, r->axes), r, &table);
+        else
+            rest.count += r->count, rest.bytes += r->bytes, rest.seconds += r->seconds;
+        all.count += r->count, all.bytes += r->bytes, all.seconds += r->seconds;
     }
-    all.count += rest.count, all.bytes += rest.bytes, all.seconds += rest.seconds;
-    pl_text_add(out, "\n%-14s  %-*s  %6s  %10s  %11s  %s\n", "message", axes, "over", "times",
-                "received", "predicted", "tensor");
-    for (int i = 0; i < n; i++)
-        tell_row(pl_collective_name(s.row[i].collective), axes,
-                 pl_summary_axes(out->arena, m, s.row[i].axes), &s.row[i], out);
-    rest.told = "--json has all of them";
-    if (n < s.n) tell_row(pl_arena_fmt(out->arena, "%d smaller", s.n - n), axes, "", &rest, out);
-    tell_row("one step", axes, "", &all, out);
+    if (n < s.n) tell_row(pl_arena_fmt(out->arena, "%d smaller", s.n - n), "", &rest, &table);
+    tell_row("one step", "", &all, &table);
+    pl_text_add(out, "\n%s", pl_table_text(&table));
 }
 
 /* -- all --------------------------------------------------------------------------------------- */

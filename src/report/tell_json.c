@@ -3,151 +3,165 @@
 #include "report/tell.h"
 #include "report/weights.h"
 
-#include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 
-static json_t *mesh_json(const pl_mesh *m)
+static void put_model(const pl_graph *g, pl_json_out *out)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < m->n; i++)
-        json_array_append_new(
-            list, json_pack("{s:s, s:i}", "axis", m->axis[i].name, "size", m->axis[i].size));
-    return list;
+    pl_json_open(out, "model", PL_JSON_OBJECT);
+    pl_json_put_text(out, "name", g->name);
+    pl_json_put_int(out, "params", pl_graph_params(g));
+    pl_json_put_int(out, "nodes", g->nodes.n);
+    pl_json_put_real(out, "flops", pl_graph_flops(g));
+    pl_json_close(out);
 }
 
-static json_t *search_json(const pl_told *t)
+static void put_found(const pl_told *t, const pl_auto *x, pl_json_out *out)
+{
+    const pl_tables *tables = x->mesh[x->best].tables;
+    const bool bounded = x->bound > 0;
+    pl_json_put_real(out, "seconds", pl_auto_seconds(x));
+    pl_json_put_real(out, "programs_seconds", t->best->seconds - pl_auto_seconds(x));
+    pl_json_put_real(out, "fold_seconds", x->fold_seconds);
+    pl_json_put_real(out, "tables_seconds", x->tables_seconds);
+    pl_json_put_real(out, "solve_seconds", x->search_seconds);
+    pl_json_put_int(out, "meshes", x->n);
+    pl_json_put_int(out, "unique_blocks", tables->n_classes);
+    pl_json_put_int(out, "block_instances", tables->n_classes ? tables->copies : 0);
+    pl_json_put_real(out, "raw_candidates_log10", tables->raw);
+    pl_json_put_real(out, "objective_seconds", x->seconds);
+    pl_json_put_real(out, "lower_bound_seconds", bounded ? x->bound : NAN);
+    pl_json_put_real(out, "gap", bounded ? pl_told_gap(x) : NAN);
+}
+
+static void put_search(const pl_told *t, pl_json_out *out)
 {
     const pl_auto *x = t->best->search;
-    if (!x) return json_pack("{s:s}", "method", "none");
-    const pl_tables *tables = x->mesh[x->best].tables;
-    bool blocks = tables->n_classes > 0;
-    json_t *bound = x->bound > 0 ? json_real(x->bound) : json_null(),
-           *gap = x->bound > 0 ? json_real(pl_told_gap(x)) : json_null();
-    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:f, s:f, s:o, s:o}", "method",
-                     x->method ? x->method->name
-                     : x->tied ? "tied"
-                               : "exact",
-                     "seconds", pl_auto_seconds(x), "programs_seconds",
-                     t->best->seconds - pl_auto_seconds(x), "fold_seconds", x->fold_seconds,
-                     "tables_seconds", x->tables_seconds, "solve_seconds", x->search_seconds,
-                     "meshes", x->n, "unique_blocks", tables->n_classes, "block_instances",
-                     blocks ? tables->copies : 0, "raw_candidates_log10", tables->raw,
-                     "objective_seconds", x->seconds, "lower_bound_seconds", bound, "gap", gap);
+    pl_json_open(out, "search", PL_JSON_OBJECT);
+    pl_json_put_text(out, "method",
+                     !x          ? "none"
+                     : x->method ? x->method->name
+                     : x->tied   ? "tied"
+                                 : "exact");
+    if (x) put_found(t, x, out);
+    pl_json_close(out);
 }
 
-static json_t *predicted_json(const pl_told *t)
+static void put_predicted(const pl_told *t, pl_json_out *out)
 {
     const pl_forecast *f = &t->best->take->forecast;
-    return json_pack("{s:f, s:f, s:f, s:f, s:I, s:f, s:s, s:f}", "step_seconds", f->step_seconds,
-                     "compute_seconds", f->compute_seconds, "comm_seconds", f->comm_seconds,
-                     "exposed_comm_seconds", f->exposed_seconds, "comm_bytes",
-                     (json_int_t)f->comm_bytes, "units_per_second",
-                     (double)t->n_units / f->step_seconds, "units", t->units, "mfu",
-                     pl_told_mfu(t));
+    pl_json_open(out, "predicted", PL_JSON_OBJECT);
+    pl_json_put_real(out, "step_seconds", f->step_seconds);
+    pl_json_put_real(out, "compute_seconds", f->compute_seconds);
+    pl_json_put_real(out, "comm_seconds", f->comm_seconds);
+    pl_json_put_real(out, "exposed_comm_seconds", f->exposed_seconds);
+    pl_json_put_int(out, "comm_bytes", f->comm_bytes);
+    pl_json_put_real(out, "units_per_second", (double)t->n_units / f->step_seconds);
+    pl_json_put_text(out, "units", t->units);
+    pl_json_put_real(out, "mfu", pl_told_mfu(t));
+    pl_json_close(out);
 }
 
-static json_t *memory_json(const pl_told *t)
+/* The limit is a whole number of bytes, or infinity. */
+static void put_memory(const pl_told *t, pl_json_out *out)
 {
     const pl_forecast_memory *m = &t->best->take->forecast.memory;
-    json_t *all =
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "peak_bytes", (json_int_t)m->peak,
-                  "weights", (json_int_t)m->weights, "gradients", (json_int_t)m->gradients,
-                  "optimizer", (json_int_t)m->optimizer, "activations", (json_int_t)m->activations,
-                  "transient", (json_int_t)m->transient, "buffers", (json_int_t)m->buffers);
-    bool limited = isfinite(t->best->limit);
-    json_object_set_new(all, "limit_bytes",
-                        limited ? json_integer((json_int_t)t->best->limit) : json_null());
-    json_object_set_new(all, "work_bytes",
-                        json_integer((json_int_t)t->best->take->program->work_bytes));
-    json_object_set_new(all, "work_bound_bytes",
-                        json_integer((json_int_t)t->best->take->program->work_bound));
-    return all;
+    const pl_program *p = t->best->take->program;
+    pl_json_open(out, "memory", PL_JSON_OBJECT);
+    pl_json_put_int(out, "peak_bytes", m->peak);
+    pl_json_put_int(out, "weights", m->weights);
+    pl_json_put_int(out, "gradients", m->gradients);
+    pl_json_put_int(out, "optimizer", m->optimizer);
+    pl_json_put_int(out, "activations", m->activations);
+    pl_json_put_int(out, "transient", m->transient);
+    pl_json_put_int(out, "buffers", m->buffers);
+    pl_json_put_real(out, "limit_bytes", trunc(t->best->limit));
+    pl_json_put_int(out, "work_bytes", p->work_bytes);
+    pl_json_put_int(out, "work_bound_bytes", p->work_bound);
+    pl_json_close(out);
 }
 
-static json_t *strategy_json(const pl_told *t)
+static void put_strategy(const pl_told *t, pl_json_out *out)
 {
     const pl_plan *p = t->best->take->plan;
-    json_t *weights = json_array();
-    pl_arena *tmp = pl_arena_new("tell");
-    pl_weight_rows w = pl_weights_of(p, t->best->take->store, tmp);
+    const pl_weight_rows w = pl_weights_of(p, t->best->take->store, out->text->arena);
+    pl_json_open(out, "strategy", PL_JSON_OBJECT);
+    pl_json_put_text(out, "name", p->strategy);
+    pl_json_open(out, "placements", PL_JSON_LIST);
     for (int i = 0; i < w.n; i++) {
         const pl_weights_row *r = &w.row[i];
-        json_array_append_new(weights,
-                              json_pack("{s:s, s:i, s:s, s:s, s:s, s:I}", "weight", r->name,
-                                        "count", r->count, "shape", r->shape, "stored", r->stored,
-                                        "used", r->used, "device_bytes", (json_int_t)r->bytes));
+        pl_json_open(out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(out, "weight", r->name);
+        pl_json_put_int(out, "count", r->count);
+        pl_json_put_text(out, "shape", r->shape);
+        pl_json_put_text(out, "stored", r->stored);
+        pl_json_put_text(out, "used", r->used);
+        pl_json_put_int(out, "device_bytes", r->bytes);
+        pl_json_close(out);
     }
-    pl_arena_free(tmp);
-    return json_pack("{s:s, s:o}", "name", p->strategy, "placements", weights);
+    pl_json_close(out);
+    pl_json_close(out);
 }
 
-static json_t *axes_json(const pl_mesh *m, unsigned axes)
+static void put_messages(const pl_told *t, pl_json_out *out)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < m->n; i++)
-        if (axes >> i & 1) json_array_append_new(list, json_string(m->axis[i].name));
-    return list;
-}
-
-static json_t *messages_json(const pl_told *t)
-{
-    json_t *list = json_array();
-    pl_arena *tmp = pl_arena_new("tell");
     pl_summary s = { 0 };
-    pl_summary_make(t->best->take->program, tmp, &s);
+    pl_summary_make(t->best->take->program, out->text->arena, &s);
+    pl_json_open(out, "messages", PL_JSON_LIST);
     for (int i = 0; i < s.n; i++) {
         const pl_summary_row *r = &s.row[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:o, s:s, s:I, s:I, s:f}", "kind",
-                                        pl_collective_name(r->collective), "axes",
-                                        axes_json(&t->best->take->plan->mesh, r->axes), "tensor",
-                                        r->told, "count", (json_int_t)r->count, "bytes",
-                                        (json_int_t)r->bytes, "seconds", r->seconds));
+        pl_json_open(out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(out, "kind", pl_collective_name(r->collective));
+        pl_mesh_write_axes(&t->best->take->plan->mesh, "axes", r->axes, out);
+        pl_json_put_text(out, "tensor", r->told);
+        pl_json_put_int(out, "count", r->count);
+        pl_json_put_int(out, "bytes", r->bytes);
+        pl_json_put_real(out, "seconds", r->seconds);
+        pl_json_close(out);
     }
-    pl_arena_free(tmp);
-    return list;
+    pl_json_close(out);
 }
 
 /* Of the search's plan on a mesh the strategy is auto, with that mesh. */
-static json_t *runners_up_json(const pl_told *t)
+static void put_others(const pl_found *b, pl_json_out *out)
 {
-    json_t *list = json_array();
-    for (int i = 1; i < t->best->n; i++) {
-        const pl_candidate *k = &t->best->at[i];
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:o, s:f, s:I, s:b}", "name", k->name, "strategy",
-                            k->searched ? "auto" : k->name, "mesh", mesh_json(&k->plan->mesh),
-                            "step_seconds", k->forecast.step_seconds, "peak_bytes",
-                            (json_int_t)k->forecast.memory.peak, "fits", k->fits));
+    pl_json_open(out, "runners_up", PL_JSON_LIST);
+    for (int i = 1; i < b->n; i++) {
+        const pl_candidate *k = &b->at[i];
+        pl_json_open(out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(out, "name", k->name);
+        pl_json_put_text(out, "strategy", k->searched ? "auto" : k->name);
+        pl_mesh_write(&k->plan->mesh, out);
+        pl_json_put_real(out, "step_seconds", k->forecast.step_seconds);
+        pl_json_put_int(out, "peak_bytes", k->forecast.memory.peak);
+        pl_json_put_bool(out, "fits", k->fits);
+        pl_json_close(out);
     }
-    return list;
+    pl_json_close(out);
+    pl_json_open(out, "not_possible", PL_JSON_LIST);
+    for (int i = 0; i < b->n_refused; i++) {
+        pl_json_open(out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(out, "strategy", b->refused[i].name);
+        pl_json_put_text(out, "why", b->refused[i].why);
+        pl_json_close(out);
+    }
+    pl_json_close(out);
 }
 
-static json_t *refused_json(const pl_told *t)
+void pl_tell_json(const pl_told *t, pl_text *text)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < t->best->n_refused; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s}", "strategy", t->best->refused[i].name,
-                                              "why", t->best->refused[i].why));
-    return list;
-}
-
-void pl_tell_json(const pl_told *t, pl_text *out)
-{
-    const pl_graph *g = t->graph;
-    json_t *all = json_pack(
-        "{s:s, s:{s:s, s:I, s:i, s:f}, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-        "pleat.report/1", "model", "name", g->name, "params", (json_int_t)pl_graph_params(g),
-        "nodes", g->nodes.n, "flops", pl_graph_flops(g), "cluster", t->cluster->name, "mesh",
-        mesh_json(&t->best->take->plan->mesh), "search", search_json(t), "predicted",
-        predicted_json(t), "memory", memory_json(t), "strategy", strategy_json(t), "messages",
-        messages_json(t), "runners_up", runners_up_json(t), "not_possible", refused_json(t));
-    PL_ASSERT(all);
-    if (t->why) json_object_set_new(all, "why", json_string(t->why));
-    char *text = json_dumps(all, 0);
-    PL_ASSERT(text);
-    pl_text_add(out, "%s\n", text);
-    free(text);
-    json_decref(all);
+    pl_json_out out = { .text = text };
+    pl_json_open(&out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(&out, "schema", "pleat.report/1");
+    put_model(t->graph, &out);
+    pl_json_put_text(&out, "cluster", t->cluster->name);
+    pl_mesh_write(&t->best->take->plan->mesh, &out);
+    put_search(t, &out);
+    put_predicted(t, &out);
+    put_memory(t, &out);
+    put_strategy(t, &out);
+    put_messages(t, &out);
+    put_others(t->best, &out);
+    if (t->why) pl_json_put_text(&out, "why", t->why);
+    pl_json_close(&out);
+    pl_text_add(text, "\n");
 }

@@ -2,7 +2,6 @@
  * the memory they use as a counter. */
 #include "report/trace.h"
 
-#include "graph/json.h"
 #include "graph/op.h"
 #include "report/html_page.h"
 
@@ -23,7 +22,7 @@ typedef struct writer {
         int n, cap;
     } rows; /* of the process */
     pl_arena *tmp;
-    pl_text *out;
+    pl_json_out out;
 } writer;
 
 /* Rounded to the digits that are written, so that what follows begins no earlier than what is
@@ -33,22 +32,32 @@ static double microseconds(const writer *w, double seconds)
     return round(1e10 * (seconds - w->line->zero)) / 1e4;
 }
 
-static void begin_event(pl_text *out, const char *phase)
+static void open_event(writer *w, const char *phase, const char *name, const char *category)
 {
-    pl_text_add(out, "%s\n{\"ph\": \"%s\", ", out->at[out->n - 1] == '[' ? "" : ",", phase);
+    pl_json_open(&w->out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(&w->out, "ph", phase);
+    pl_json_put_text(&w->out, "name", name);
+    if (category) pl_json_put_text(&w->out, "cat", category);
+    pl_json_put_int(&w->out, "pid", w->process);
+}
+
+static void close_event(writer *w)
+{
+    pl_json_close(&w->out); /* args */
+    pl_json_close(&w->out);
 }
 
 /* Names of processes and threads. */
-static void add_name(const writer *w, const char *what, int at, const char *name)
+static void add_name(writer *w, const char *what, int at, const char *name)
 {
-    begin_event(w->out, "M");
-    pl_text_add(w->out, "\"name\": \"%s\", \"pid\": %d, \"tid\": %d, \"args\": {\"name\": ", what,
-                w->process, at);
-    pl_json_print_text(w->out, name);
-    pl_text_add(w->out, "}}");
+    open_event(w, "M", what, NULL);
+    pl_json_put_int(&w->out, "tid", at);
+    pl_json_open(&w->out, "args", PL_JSON_OBJECT);
+    pl_json_put_text(&w->out, "name", name);
+    close_event(w);
 }
 
-static void name_row(const writer *w, int at, unsigned axes, int nth)
+static void name_row(writer *w, int at, unsigned axes, int nth)
 {
     const char *over = pl_summary_axes(w->tmp, &w->line->program->plan->mesh, axes);
     add_name(w, "thread_name", at,
@@ -80,29 +89,27 @@ static void add_step(writer *w, int i)
     const pl_step *x = &w->line->program->step[i];
     const double begin = microseconds(w, w->line->begin[i]), end = microseconds(w, w->line->end[i]);
     const int at = find_row(w, x, begin, end);
-    begin_event(w->out, "X");
-    pl_text_add(w->out, "\"name\": ");
-    pl_json_print_text(w->out, x->label);
-    pl_text_add(w->out,
-                ", \"cat\": \"%s\", \"pid\": %d, \"tid\": %d, \"ts\": %.4f, \"dur\": %.4f, "
-                "\"args\": {",
-                pl_html_kind_name(pl_html_view_kind(x)), w->process, at, begin, end - begin);
+    open_event(w, "X", x->label, pl_html_kind_name(pl_html_view_kind(x)));
+    pl_json_put_int(&w->out, "tid", at);
+    pl_json_put_real(&w->out, "ts", begin);
+    pl_json_put_real(&w->out, "dur", round(1e4 * (end - begin)) / 1e4);
+    pl_json_open(&w->out, "args", PL_JSON_OBJECT);
     if (x->kind == PL_MESSAGE)
-        pl_text_add(w->out, "\"bytes received\": %lld", (long long)x->bytes);
+        pl_json_put_int(&w->out, "bytes received", x->bytes);
     else if (x->kind == PL_KERNEL)
-        pl_text_add(w->out, "\"operator\": \"%s\"", x->share->node->op->name);
-    pl_text_add(w->out, "}}");
+        pl_json_put_text(&w->out, "operator", x->share->node->op->name);
+    close_event(w);
 }
 
 /* The counter changes with each step that computes; messages run beside them. */
-static void add_memory(const writer *w, int i)
+static void add_memory(writer *w, int i)
 {
     if (w->line->program->step[i].kind == PL_MESSAGE) return;
-    begin_event(w->out, "C");
-    pl_text_add(
-        w->out,
-        "\"name\": \"work memory\", \"pid\": %d, \"ts\": %.4f, \"args\": {\"bytes\": %lld}}",
-        w->process, microseconds(w, w->line->begin[i]), (long long)w->line->live[i]);
+    open_event(w, "C", "work memory", NULL);
+    pl_json_put_real(&w->out, "ts", microseconds(w, w->line->begin[i]));
+    pl_json_open(&w->out, "args", PL_JSON_OBJECT);
+    pl_json_put_int(&w->out, "bytes", w->line->live[i]);
+    close_event(w);
 }
 
 static void add_line(writer *w, const pl_trace_line *line)
@@ -129,11 +136,16 @@ pl_trace_line pl_trace_forecast(const char *process, const pl_program *p, const 
 
 void pl_trace_write(const char *model, int n, const pl_trace_line line[], pl_text *out)
 {
-    writer w = { .process = -1, .tmp = pl_arena_new("trace"), .out = out };
-    pl_text_add(out, "{\"displayTimeUnit\": \"ms\", \"otherData\": {\"model\": ");
-    pl_json_print_text(out, model);
-    pl_text_add(out, "}, \"traceEvents\": [");
+    writer w = { .process = -1, .tmp = pl_arena_new("trace"), .out.text = out };
+    pl_json_open(&w.out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(&w.out, "displayTimeUnit", "ms");
+    pl_json_open(&w.out, "otherData", PL_JSON_OBJECT);
+    pl_json_put_text(&w.out, "model", model);
+    pl_json_close(&w.out);
+    pl_json_open_lines(&w.out, "traceEvents", PL_JSON_LIST);
     for (int i = 0; i < n; i++) add_line(&w, &line[i]);
-    pl_text_add(out, "\n]}\n");
+    pl_json_close(&w.out);
+    pl_json_close(&w.out);
+    pl_text_add(out, "\n");
     pl_arena_free(w.tmp);
 }

@@ -1,6 +1,5 @@
 #include "reshard/convert.h"
 
-#include "base/hash.h"
 #include "reshard/convert_map.h"
 
 #include <math.h>
@@ -11,7 +10,6 @@ enum { MOST_EXTRA = 512, MOST_WIDTH = 64, LANES = 8 };
 
 /* A set of places of a map, and the ways between some of them. */
 typedef struct answer {
-    uint64_t hash;
     const pl_convert_map *map;
     int n_all, n;
     const int *all;  /* [n_all] ascending; 2 * place + 1 if it is one of the n */
@@ -37,6 +35,7 @@ struct pl_convert_memo {
     struct {
         int n, cap;
         answer *at;
+        pl_map map; /* by the set */
     } answers;
 };
 
@@ -320,17 +319,16 @@ static const answer *find_answer(pl_convert_memo *memo, pl_convert_map *map, int
                                  const int *all)
 {
     size_t bytes = (size_t)n_all * sizeof *all;
-    uint64_t hash = pl_hash_mix((uint64_t)(uintptr_t)map, (uint64_t)n);
-    for (int i = 0; i < n_all; i++) hash = pl_hash_mix(hash, (uint64_t)all[i]);
-    for (int i = 0; i < memo->answers.n; i++) {
-        const answer *y = &memo->answers.at[i];
-        if (y->hash == hash && y->map == map && y->n_all == n_all && !memcmp(y->all, all, bytes))
-            return y;
+    const uint64_t hash = pl_hash_span((uint64_t)(uintptr_t)map, all, bytes);
+    PL_MAP_EACH (&memo->answers.map, hash, k) {
+        const answer *y = &memo->answers.at[k.value];
+        if (y->map == map && y->n_all == n_all && !memcmp(y->all, all, bytes)) return y;
     }
     int *copy = PL_NEW_N(memo->arena, int, n_all);
     memcpy(copy, all, bytes);
-    answer y = { hash, map, n_all, n, copy, PL_NEW_N(memo->arena, double, (size_t)n *(size_t)n) };
+    answer y = { map, n_all, n, copy, PL_NEW_N(memo->arena, double, (size_t)n *(size_t)n) };
     find_ways(memo, &y, map);
+    pl_map_put(&memo->answers.map, hash, memo->answers.n, memo->arena);
     PL_PUSH(memo->arena, &memo->answers, y);
     return &memo->answers.at[memo->answers.n - 1];
 }

@@ -17,35 +17,16 @@ pl_convert_map *pl_convert_map_new(const pl_mesh *m, pl_type type, const pl_shap
 
 /* -- places ------------------------------------------------------------------------------------ */
 
-/* The slot that has a placement, or that it is to have. */
-static int find_slot(const pl_convert_map *x, const pl_placement *where, uint64_t hash)
-{
-    int i = (int)(hash & (uint64_t)(x->n_slots - 1));
-    for (; x->slot[i]; i = (i + 1) & (x->n_slots - 1)) {
-        const pl_place *p = x->at[x->slot[i] - 1];
-        if (p->hash == hash && pl_placement_same(&p->where, where)) break;
-    }
-    return i;
-}
-
-static void add_slots(pl_convert_map *x)
-{
-    x->n_slots = x->n_slots ? 4 * x->n_slots : 1024;
-    x->slot = PL_NEW_N(x->arena, int, x->n_slots);
-    for (int i = 0; i < x->n; i++) x->slot[find_slot(x, &x->at[i]->where, x->at[i]->hash)] = i + 1;
-}
-
 int pl_convert_map_add(pl_convert_map *x, const pl_placement *where)
 {
-    uint64_t hash = pl_placement_hash(where);
-    if (2 * x->n >= x->n_slots) add_slots(x);
-    int i = find_slot(x, where, hash);
-    if (x->slot[i]) return x->slot[i] - 1;
+    const uint64_t hash = pl_placement_hash(where);
+    PL_MAP_EACH (&x->map, hash, k)
+        if (pl_placement_same(&x->at[k.value]->where, where)) return k.value;
     pl_place *p = PL_NEW(x->arena, pl_place);
-    p->where = *where, p->hash = hash;
+    p->where = *where;
+    pl_map_put(&x->map, hash, x->n, x->arena);
     PL_PUSH(x->arena, x, p);
     PL_PUSH(x->arena, &x->mark, 0);
-    x->slot[i] = x->n;
     return x->n - 1;
 }
 

@@ -2,6 +2,7 @@
  * what those moves cost: each found when it is asked for, and then known. */
 #ifndef PL_RESHARD_CONVERT_MAP_H
 #define PL_RESHARD_CONVERT_MAP_H
+#include "base/map.h"
 #include "reshard/reshard.h"
 
 enum { PL_MOST_DIGITS = 24 };
@@ -11,7 +12,6 @@ enum { PL_MOST_DIGITS = 24 };
  * this digit; and behind them those of several axes. */
 typedef struct pl_place {
     pl_placement where;
-    uint64_t hash;
     unsigned found;   /* bits: axes whose group of moves is known             */
     bool open;        /* all moves are known                                  */
     bool seen;        /* what follows is known                                */
@@ -32,13 +32,13 @@ typedef struct pl_convert_map {
     pl_arena *arena;
     int n_digits;
     pl_split digit[PL_MOST_DIGITS];
-    int n, cap, n_slots;
+    int n, cap;
     pl_place **at;    /* [n]                          */
+    pl_map map;       /* of the places, by placement  */
     struct {
         int n, cap;
         int *at;
     } mark;           /* [n] of the places, the caller's; 0 at first */
-    int *slot;        /* [n_slots] 1 + place by hash, 0: none */
 } pl_convert_map;
 
 pl_convert_map *pl_convert_map_new(const pl_mesh *m, pl_type type, const pl_shape *shape,

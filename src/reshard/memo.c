@@ -1,7 +1,5 @@
 #include "reshard/memo.h"
 
-#include "base/hash.h"
-
 #include <string.h>
 
 struct pl_leg {
@@ -29,36 +27,19 @@ static bool same_question(const pl_question *a, const pl_question *b)
     return same;
 }
 
-/* Twice as many slots when there are as many answers. */
-static void add_slots(pl_memo *memo)
-{
-    int slots = memo->slots ? 2 * memo->slots : 256;
-    pl_reply **slot = PL_NEW_N(memo->arena, pl_reply *, slots);
-    for (int i = 0; i < memo->slots; i++)
-        for (pl_reply *a = memo->slot[i], *next; a; a = next) {
-            pl_reply **at = &slot[a->hash & (uint64_t)(slots - 1)];
-            next = a->next;
-            a->next = *at;
-            *at = a;
-        }
-    memo->slot = slot;
-    memo->slots = slots;
-}
-
 pl_reply *pl_reshard_memo_find(pl_memo *memo, const pl_question *q)
 {
-    uint64_t hash = hash_question(q);
-    if (memo->n == memo->slots) add_slots(memo);
-    pl_reply **slot = &memo->slot[hash & (uint64_t)(memo->slots - 1)];
-    for (pl_reply *a = *slot; a; a = a->next)
-        if (a->hash == hash && same_question(&a->question, q)) return a;
+    const uint64_t hash = hash_question(q);
+    PL_MAP_EACH (&memo->map, hash, x)
+        if (same_question(&memo->replies.at[x.value]->question, q))
+            return memo->replies.at[x.value];
     pl_reply *a = PL_NEW(memo->arena, pl_reply);
     pl_placement *end = PL_NEW_N(memo->arena, pl_placement, q->n + 1);
     memcpy(end, q->end, (size_t)(q->n + 1) * sizeof *end);
-    *a = (pl_reply){ .next = *slot, .hash = hash, .question = *q };
+    a->question = *q;
     a->question.end = end;
-    *slot = a;
-    memo->n++;
+    pl_map_put(&memo->map, hash, memo->replies.n, memo->arena);
+    PL_PUSH(memo->arena, &memo->replies, a);
     return a;
 }
 

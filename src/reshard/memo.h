@@ -1,6 +1,7 @@
 /* reshard/memo.h - what has been asked of pl_reshard_find, and the answers. */
 #ifndef PL_RESHARD_MEMO_H
 #define PL_RESHARD_MEMO_H
+#include "base/map.h"
 #include "reshard/reshard.h"
 
 /* From any of the n first ends to the last. */
@@ -18,8 +19,6 @@ typedef struct pl_question {
 typedef struct pl_leg pl_leg;
 
 typedef struct pl_reply {
-    struct pl_reply *next;
-    uint64_t hash;
     pl_question question;
     bool known;
     int which, n; /* which: -1, there is no way */
@@ -28,8 +27,11 @@ typedef struct pl_reply {
 
 typedef struct pl_memo {
     pl_arena *arena;
-    int n, slots; /* slots: a power of two, or 0 at first */
-    pl_reply **slot;
+    pl_map map; /* by question */
+    struct {
+        int n, cap;
+        pl_reply **at;
+    } replies;
 } pl_memo;
 
 /* The answer to a question of this mesh, or where it is to go (known: false). */

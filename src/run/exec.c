@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "base/table.h"
 #include "run/fit.h"
 #include "run/lane.h"
 
@@ -424,9 +425,9 @@ void pl_exec_profile(const pl_exec *e, int program, pl_text *out)
         all += b->seconds;
     }
     qsort(row, (size_t)n, sizeof *row, by_seconds);
-    pl_text_add(out, "%-24s %-24s %6s %10s %7s\n", "operator", "kernel", "steps", "seconds",
-                "share");
+    pl_table table = pl_table_new(out->arena, "operator\tkernel\t>steps\t>seconds\t>share");
     for (int k = 0; k < n; k++)
-        pl_text_add(out, "%-24s %-24s %6d %10.4f %6.1f%%\n", row[k].op, row[k].kernel, row[k].steps,
-                    row[k].seconds, all > 0 ? 100 * row[k].seconds / all : 0);
+        pl_table_add(&table, "%s\t%s\t%d\t%.4f\t%.1f %%", row[k].op, row[k].kernel, row[k].steps,
+                     row[k].seconds, all > 0 ? 100 * row[k].seconds / all : 0);
+    pl_text_add(out, "%s", pl_table_text(&table));
 }

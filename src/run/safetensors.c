@@ -1,8 +1,5 @@
 #include "run/safetensors.h"
 
-#include "graph/json.h"
-
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,45 +47,44 @@ static bool find_dtype(pl_safetensor *t, pl_type *wide, pl_err *err)
     return pl_err_set(err, PL_EINPUT, "dtype '%s' is unknown", t->dtype);
 }
 
-static bool parse_offsets(const json_t *object, span *s, pl_err *err)
+static bool parse_offsets(const pl_json *object, span *s, pl_err *err)
 {
-    const json_t *v = json_object_get(object, "data_offsets");
-    const json_t *b = json_array_get(v, 0), *e = json_array_get(v, 1);
-    if (json_array_size(v) != 2 || !json_is_integer(b) || !json_is_integer(e))
+    const pl_json *v = pl_json_find(object, "data_offsets");
+    if (pl_json_items(v) != 2 || !pl_json_is(&v->at[0], PL_JSON_INT) ||
+        !pl_json_is(&v->at[1], PL_JSON_INT))
         return pl_err_set(err, PL_EINPUT, "'data_offsets' is not a list of two integers");
-    s->begin = json_integer_value(b);
-    s->end = json_integer_value(e);
+    s->begin = v->at[0].whole;
+    s->end = v->at[1].whole;
     if (s->begin < 0 || s->end < s->begin)
         return pl_err_set(err, PL_EINPUT, "'data_offsets' [%lld, %lld] are not a range",
                           (long long)s->begin, (long long)s->end);
     return true;
 }
 
-static bool parse_tensor(const json_t *object, pl_arena *a, span *s, pl_err *err)
+static bool parse_tensor(const pl_json *object, pl_arena *a, span *s, pl_err *err)
 {
     pl_safetensor *t = &s->tensor;
     pl_type wide = PL_U8;
-    pl_text shape = { .arena = a };
-    if (!json_is_object(object)) return pl_err_set(err, PL_EINPUT, "its entry is not an object");
-    PL_TRY(pl_json_text(object, "dtype", a, &t->dtype, err));
+    if (!pl_json_is(object, PL_JSON_OBJECT))
+        return pl_err_set(err, PL_EINPUT, "its entry is not an object");
+    PL_TRY(pl_json_get_text(object, "dtype", &t->dtype, err));
     PL_TRY(find_dtype(t, &wide, err));
-    PL_TRY(pl_json_shape(object, wide, &t->shape, &t->bytes, err));
+    PL_TRY(pl_shape_read(object, wide, &t->shape, &t->bytes, err));
     PL_TRY(parse_offsets(object, s, err));
     if (t->bytes == s->end - s->begin) return true;
-    pl_json_print_shape(&shape, &t->shape);
     return pl_err_set(err, PL_EINPUT, "%s %s needs %lld bytes, but 'data_offsets' hold %lld",
-                      t->dtype, pl_text_get(&shape), (long long)t->bytes,
-                      (long long)(s->end - s->begin));
+                      t->dtype, pl_json_spell(a, pl_json_find(object, "shape")),
+                      (long long)t->bytes, (long long)(s->end - s->begin));
 }
 
-static bool check_metadata(json_t *object, pl_err *err)
+static bool check_metadata(const pl_json *object, pl_err *err)
 {
-    if (!json_is_object(object))
+    if (!pl_json_is(object, PL_JSON_OBJECT))
         return pl_err_set(err, PL_EINPUT, "'__metadata__' is not an object");
-    for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i))
-        if (!json_is_string(json_object_iter_value(i)))
+    for (int i = 0; i < object->n; i++)
+        if (!pl_json_is(&object->at[i], PL_JSON_TEXT))
             return pl_err_set(err, PL_EINPUT, "'__metadata__': '%s' is not a text",
-                              json_object_iter_key(i));
+                              object->at[i].key);
     return true;
 }
 
@@ -118,20 +114,19 @@ static bool check_cover(int n, const span s[], int64_t *end, pl_err *err)
     return true;
 }
 
-static bool read_spans(json_t *root, pl_arena *a, int *n, span **out, pl_err *err)
+static bool read_spans(const pl_json *root, pl_arena *a, int *n, span **out, pl_err *err)
 {
-    span *s = PL_NEW_N(a, span, json_object_size(root));
+    span *s = PL_NEW_N(a, span, root->n);
     int count = 0;
-    for (void *i = json_object_iter(root); i; i = json_object_iter_next(root, i)) {
-        const char *key = json_object_iter_key(i);
-        json_t *value = json_object_iter_value(i);
-        if (!strcmp(key, "__metadata__")) {
-            PL_TRY(check_metadata(value, err));
+    for (int i = 0; i < root->n; i++) {
+        const pl_json *x = &root->at[i];
+        if (!strcmp(x->key, "__metadata__")) {
+            PL_TRY(check_metadata(x, err));
             continue;
         }
         s[count].index = count;
-        s[count].tensor.name = pl_arena_text(a, key);
-        if (!parse_tensor(value, a, &s[count], err)) return pl_err_in(err, "tensor '%s'", key);
+        s[count].tensor.name = x->key;
+        if (!parse_tensor(x, a, &s[count], err)) return pl_err_in(err, "tensor '%s'", x->key);
         count++;
     }
     qsort(s, (size_t)count, sizeof *s, by_offset);
@@ -144,11 +139,9 @@ static bool read_spans(json_t *root, pl_arena *a, int *n, span **out, pl_err *er
 static bool parse_header(const char *json, size_t n, pl_arena *a, int *n_out, span **out,
                          int64_t *end, pl_err *err)
 {
-    json_t *root = NULL;
-    PL_TRY(pl_json_parse(json, n, DEPTH, &root, err));
-    bool ok = read_spans(root, a, n_out, out, err) && check_cover(*n_out, *out, end, err);
-    json_decref(root);
-    return ok;
+    const pl_json *root;
+    return pl_json_parse(json, n, DEPTH, a, &root, err) && read_spans(root, a, n_out, out, err) &&
+           check_cover(*n_out, *out, end, err);
 }
 
 static uint64_t read_length(const unsigned char *at)
@@ -227,27 +220,35 @@ size_t pl_safetensors_bytes(const pl_saved *t)
     return (size_t)(pl_shape_count(&t->shape) * pl_type_bytes(t->type));
 }
 
-static void print_tensor(pl_text *t, const pl_saved *s, size_t begin, size_t end)
+static void put_tensor(pl_json_out *out, const pl_saved *s, size_t begin, size_t end)
 {
-    pl_text_add(t, ",");
-    pl_json_print_text(t, s->name);
-    pl_text_add(t, ":{\"dtype\":\"%s\",\"shape\":", dtypes[s->type]);
-    pl_json_print_shape(t, &s->shape);
-    pl_text_add(t, ",\"data_offsets\":[%zu,%zu]}", begin, end);
+    pl_json_open(out, s->name, PL_JSON_OBJECT);
+    pl_json_put_text(out, "dtype", dtypes[s->type]);
+    pl_shape_write(&s->shape, out);
+    pl_json_open(out, "data_offsets", PL_JSON_LIST);
+    pl_json_put_int(out, NULL, (int64_t)begin);
+    pl_json_put_int(out, NULL, (int64_t)end);
+    pl_json_close(out);
+    pl_json_close(out);
 }
 
 bool pl_safetensors_print(int n, const pl_saved tensor[], pl_arena *a, const char **head,
                           size_t *head_bytes, size_t *total, pl_err *err)
 {
     pl_text t = { .arena = a };
+    pl_json_out out = { .text = &t, .tight = true };
     size_t end = 0;
-    pl_text_add(&t, "--------{\"__metadata__\":{\"writer\":\"pleat\"}");
+    pl_text_add(&t, "--------");
+    pl_json_open(&out, NULL, PL_JSON_OBJECT);
+    pl_json_open(&out, "__metadata__", PL_JSON_OBJECT);
+    pl_json_put_text(&out, "writer", "pleat");
+    pl_json_close(&out);
     for (int i = 0; i < n; i++) {
         size_t begin = end;
         end += pl_safetensors_bytes(&tensor[i]);
-        print_tensor(&t, &tensor[i], begin, end);
+        put_tensor(&out, &tensor[i], begin, end);
     }
-    pl_text_add(&t, "}");
+    pl_json_close(&out);
     pl_text_add(&t, "%*s", (int)((START - t.n % START) % START), "");
     uint64_t length = t.n - LENGTH_BYTES;
     for (int i = 0; i < LENGTH_BYTES; i++) t.at[i] = (char)(length >> 8 * i & 0xFF);

@@ -6,7 +6,6 @@
 #include "train/data_tensors.h"
 #include "train/data_text.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -111,39 +110,48 @@ static bool open_weights(pl_train_job *j, pl_err *err)
 static const char *settings_text(const pl_train_job *j)
 {
     const pl_train_options *o = &j->o;
-    const bool rows = j->data.kind == PL_DATA_TENSORS;
-    return pl_arena_fmt(
-        j->arena,
-        "{\"optimizer\": \"%s\", \"lr\": %.17g, \"lr_min\": %.17g, \"warmup\": %lld, "
-        "\"beta1\": %.17g, \"beta2\": %.17g, \"eps\": %.17g, \"momentum\": %.17g, "
-        "\"decay\": %.17g, \"clip\": %.17g, \"steps\": %lld, \"micro\": %lld, "
-        "\"train_share\": %.17g%s}",
-        o->optim.name, o->lr, o->lr_min, (long long)o->warmup, o->optim.beta1, o->optim.beta2,
-        o->optim.eps, o->optim.momentum, o->optim.decay, o->optim.clip, (long long)o->steps,
-        (long long)o->micro, o->train_share,
-        !rows         ? ""
-        : o->in_order ? ", \"data_order\": \"file\""
-                      : ", \"data_order\": \"random\"");
+    pl_text text = { .arena = j->arena };
+    pl_json_out out = { .text = &text };
+    pl_json_open(&out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(&out, "optimizer", o->optim.name);
+    pl_json_put_real(&out, "lr", o->lr);
+    pl_json_put_real(&out, "lr_min", o->lr_min);
+    pl_json_put_int(&out, "warmup", o->warmup);
+    pl_json_put_real(&out, "beta1", o->optim.beta1);
+    pl_json_put_real(&out, "beta2", o->optim.beta2);
+    pl_json_put_real(&out, "eps", o->optim.eps);
+    pl_json_put_real(&out, "momentum", o->optim.momentum);
+    pl_json_put_real(&out, "decay", o->optim.decay);
+    pl_json_put_real(&out, "clip", o->optim.clip);
+    pl_json_put_int(&out, "steps", o->steps);
+    pl_json_put_int(&out, "micro", o->micro);
+    pl_json_put_real(&out, "train_share", o->train_share);
+    if (j->data.kind == PL_DATA_TENSORS)
+        pl_json_put_text(&out, "data_order", o->in_order ? "file" : "random");
+    pl_json_close(&out);
+    return pl_text_get(&text);
+}
+
+/* Settings that were written or checked by us; NULL: none. */
+static const pl_json *read_settings(const char *text, pl_arena *a)
+{
+    const pl_json *root = NULL;
+    pl_err err = { 0 };
+    return text && pl_json_parse(text, strlen(text), PL_JSON_DEPTH, a, &root, &err) ? root : NULL;
 }
 
 static void compare_settings(const char *was, const char *is, pl_text *notes)
 {
-    json_t *a = json_loads(was, 0, NULL), *b = json_loads(is, 0, NULL), *x;
-    const char *key;
-    PL_ASSERT(b);
-    json_object_foreach(b, key, x)
-    {
-        char *mine = json_dumps(x, JSON_ENCODE_ANY), *old = NULL;
-        json_t *y = json_object_get(a, key);
-        if (y) old = json_dumps(y, JSON_ENCODE_ANY);
-        if (!old || strcmp(mine, old))
-            pl_text_add(notes, "%s%s was %s, is %s", notes->n ? "; " : "", key,
-                        old ? old : "not saved", mine);
-        free(mine);
-        free(old);
+    pl_arena *a = notes->arena;
+    const pl_json *before = read_settings(was, a), *now = read_settings(is, a);
+    PL_ASSERT(now);
+    for (int i = 0; i < now->n; i++) {
+        const char *key = now->at[i].key, *mine = pl_json_spell(a, &now->at[i]);
+        const pl_json *x = pl_json_find(before, key);
+        const char *old = x ? pl_json_spell(a, x) : "not saved";
+        if (strcmp(mine, old))
+            pl_text_add(notes, "%s%s was %s, is %s", notes->n ? "; " : "", key, old, mine);
     }
-    json_decref(a);
-    json_decref(b);
 }
 
 /* The spec as a checkpoint has it: a model out of a file by its whole path, so that it is found
@@ -172,8 +180,8 @@ static const char *without_folder(const char *spec)
 static void find_problems(const pl_train_job *j, const pl_manifest *m, bool same_model,
                           pl_text *problems)
 {
-    json_t *was = json_loads(m->settings ? m->settings : "{}", 0, NULL);
-    const char *optimizer = json_string_value(json_object_get(was, "optimizer"));
+    const pl_json *was = pl_json_find(read_settings(m->settings, j->arena), "optimizer");
+    const char *optimizer = was ? was->text : NULL;
     if (!same_model)
         pl_text_add(problems, "; the model was '%s' and is '%s'", m->model, j->args.spec);
     if (m->seed != j->o.seed)
@@ -184,7 +192,6 @@ static void find_problems(const pl_train_job *j, const pl_manifest *m, bool same
                     m->data, (long long)m->data_bytes);
     if (optimizer && strcmp(optimizer, j->o.optim.name))
         pl_text_add(problems, "; the optimizer was %s and is %s", optimizer, j->o.optim.name);
-    json_decref(was);
 }
 
 static bool open_checkpoint(pl_train_job *j, pl_err *err)
@@ -204,7 +211,7 @@ static bool open_checkpoint(pl_train_job *j, pl_err *err)
         return pl_err_set(err, PL_EINPUT, "%s has done %lld steps, --steps is %lld", j->o.resume,
                           (long long)m->step, (long long)j->o.steps);
     pl_text notes = { .arena = j->arena };
-    compare_settings(m->settings ? m->settings : "{}", j->settings, &notes);
+    compare_settings(m->settings, j->settings, &notes);
     j->notes = pl_text_get(&notes);
     return true;
 }

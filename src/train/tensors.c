@@ -1,7 +1,6 @@
 #include "train/tensors.h"
 
 #include "base/file.h"
-#include "graph/json.h"
 #include "run/safetensors.h"
 #include "train/fill.h"
 

@@ -1,9 +1,8 @@
 #include "train/weights.h"
 
 #include "base/file.h"
-#include "graph/json.h"
+#include "base/json.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,43 +34,32 @@ static int by_file(const void *left, const void *right)
     return order ? order : strcmp(a->name, b->name);
 }
 
-static bool read_rows(json_t *map, pl_arena *a, row *rows, pl_err *err)
+static bool read_map(const pl_json *root, pl_arena *a, pl_weights_index *out, pl_err *err)
 {
-    int n = 0;
-    for (void *i = json_object_iter(map); i; i = json_object_iter_next(map, i), n++) {
-        const char *file = json_string_value(json_object_iter_value(i));
-        rows[n].name = pl_arena_text(a, json_object_iter_key(i));
+    const pl_json *map = pl_json_find(root, "weight_map");
+    if (!pl_json_is(map, PL_JSON_OBJECT) || !map->n)
+        return pl_err_set(err, PL_EINPUT, "'weight_map' is missing, empty or no object");
+    const int n = map->n;
+    row *rows = PL_NEW_N(a, row, n);
+    for (int i = 0; i < n; i++) {
+        const char *name = map->at[i].key, *file = map->at[i].text;
         if (!file || !pl_file_is_below(file))
             return pl_err_set(err, PL_EINPUT,
                               "'weight_map': '%.100s' is in '%.100s': it has to be a path below "
                               "the folder, without '..'",
-                              rows[n].name, file ? file : "");
-        rows[n].file = pl_arena_text(a, file);
+                              name, file ? file : "");
+        rows[i] = (row){ name, file };
     }
-    return true;
-}
-
-static bool read_map(json_t *root, pl_arena *a, pl_weights_index *out, pl_err *err)
-{
-    json_t *map = json_object_get(root, "weight_map");
-    if (!json_is_object(map) || !json_object_size(map))
-        return pl_err_set(err, PL_EINPUT, "'weight_map' is missing, empty or no object");
-    size_t n = json_object_size(map);
-    row *rows = PL_NEW_N(a, row, n);
-    PL_TRY(read_rows(map, a, rows, err));
-    qsort(rows, n, sizeof *rows, by_file);
-    *out = (pl_weights_index){ (int)n, PL_NEW_N(a, const char *, n), PL_NEW_N(a, const char *, n) };
-    for (size_t i = 0; i < n; i++) out->name[i] = rows[i].name, out->file[i] = rows[i].file;
+    qsort(rows, (size_t)n, sizeof *rows, by_file);
+    *out = (pl_weights_index){ n, PL_NEW_N(a, const char *, n), PL_NEW_N(a, const char *, n) };
+    for (int i = 0; i < n; i++) out->name[i] = rows[i].name, out->file[i] = rows[i].file;
     return true;
 }
 
 bool pl_weights_parse(const char *json, size_t n, pl_arena *a, pl_weights_index *out, pl_err *err)
 {
-    json_t *root = NULL;
-    PL_TRY(pl_json_parse(json, n, DEPTH, &root, err));
-    bool ok = read_map(root, a, out, err);
-    json_decref(root);
-    return ok;
+    const pl_json *root;
+    return pl_json_parse(json, n, DEPTH, a, &root, err) && read_map(root, a, out, err);
 }
 
 /* -- opening ----------------------------------------------------------------------------------- */

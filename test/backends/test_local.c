@@ -422,6 +422,7 @@ static void test_clashes(void **state)
     }
 }
 
+/* Long, as it is a table. */
 static void test_arguments(void **state)
 {
     (void)state;

@@ -19,7 +19,7 @@ processes() { sed -n 's/.*"process_name".*{"name": "\([^"]*\)".*/\1/p' "$1" | pa
 rows() { sed -n "s/.*\"thread_name\", \"pid\": $2,.*{\"name\": \"\([^\"]*\)\".*/\1/p" "$1" | paste -sd, | sed 's/,/, /g'; }
 # Steps of process PID: no row's overlap, none begins before 0; prints their number.
 steps() {
-    sed -n "s/^{\"ph\": \"X\".*\"pid\": $2, \"tid\": \([0-9]*\), \"ts\": \([-0-9.]*\), \"dur\": \([-0-9.]*\),.*/\1 \2 \3/p" "$1" |
+    sed -n "s/^ *{\"ph\": \"X\".*\"pid\": $2, \"tid\": \([0-9]*\), \"ts\": \([-0-9.]*\), \"dur\": \([-0-9.]*\),.*/\1 \2 \3/p" "$1" |
         awk '$2 < end[$1] - 1e-6 || $3 < 0 { bad = 1 } { end[$1] = $2 + $3 } END { print bad ? "overlap" : NR }'
 }
 has() { # FILE PID NUMBER: so many steps in the process

@@ -237,8 +237,7 @@ static void notes(void **state)
         { ROPED("\"rope_theta\": 10000.0}, \"new\": {}, \"old\": \"\", \"some\": [], \"x\": 0.0, "
                 "\"y\": "
                 "false, \"dtype\": {"),
-          "dtype=f32",
-          "not known, but off, so left aside: new={}, old=, some=[], x=0.0, y=false\n" },
+          "dtype=f32", "not known, but off, so left aside: new={}, old=, some=[], x=0, y=false\n" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         pl_config_found found;

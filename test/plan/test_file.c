@@ -268,7 +268,7 @@ static const char tiny_text[] =
     "  \"cluster\": \"\",\n"
     "  \"graph\": {\"nodes\": 6, \"digest\": \"%016llx\"},\n"
     "  \"mesh\": [{\"axis\": \"data\", \"size\": 2}, {\"axis\": \"tensor\", \"size\": 2}],\n"
-    "  \"predicted\": {\"step_seconds\": 0.10000000000000001, \"lower_bound_seconds\": 0, "
+    "  \"predicted\": {\"step_seconds\": 0.1, \"lower_bound_seconds\": 0, "
     "\"memory_bytes\": 4096},\n"
     "  \"stored\": [\n"
     "    {\"tensor\": \"x\", \"placement\": \"[data;]\"},\n"

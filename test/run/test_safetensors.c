@@ -182,7 +182,7 @@ static void test_print_header(void **state)
     assert_true(pl_safetensors_print(2, two, a, &head, &n, &total, &err));
     static const char json[] =
         "{\"__metadata__\":{\"writer\":\"pleat\"},"
-        "\"a\\\"\\\\\\u000a\xc3\xa9\":{\"dtype\":\"I64\",\"shape\":[2, 3],\"data_offsets\":[0,48]},"
+        "\"a\\\"\\\\\\u000a\xc3\xa9\":{\"dtype\":\"I64\",\"shape\":[2,3],\"data_offsets\":[0,48]},"
         "\"b\":{\"dtype\":\"BF16\",\"shape\":[],\"data_offsets\":[48,50]}}";
     assert_int_equal(n % 64, 0);
     assert_int_equal(total, n + 50);

@@ -1,7 +1,7 @@
 /* test/train/tensor_file.h - safetensors files of any type, written for a test. */
 #ifndef PL_TEST_TENSOR_FILE_H
 #define PL_TEST_TENSOR_FILE_H
-#include "graph/json.h"
+#include "graph/type.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,15 +29,20 @@ static inline void write_tensors(const char *path, int n, const tensor t[], pl_a
 {
     pl_text head = { .arena = a };
     size_t end = 0;
-    pl_text_add(&head, "--------{");
+    pl_json_out out = { .text = &head };
+    pl_text_add(&head, "--------");
+    pl_json_open(&out, NULL, PL_JSON_OBJECT);
     for (int i = 0; i < n; i++) {
-        pl_text_add(&head, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":", i ? "," : "", t[i].name,
-                    t[i].dtype);
-        pl_json_print_shape(&head, &t[i].shape);
-        pl_text_add(&head, ",\"data_offsets\":[%zu,%zu]}", end, end + t[i].bytes);
-        end += t[i].bytes;
+        pl_json_open(&out, t[i].name, PL_JSON_OBJECT);
+        pl_json_put_text(&out, "dtype", t[i].dtype);
+        pl_shape_write(&t[i].shape, &out);
+        pl_json_open(&out, "data_offsets", PL_JSON_LIST);
+        pl_json_put_int(&out, NULL, (int64_t)end);
+        pl_json_put_int(&out, NULL, (int64_t)(end += t[i].bytes));
+        pl_json_close(&out);
+        pl_json_close(&out);
     }
-    pl_text_add(&head, "}");
+    pl_json_close(&out);
     char *file = pl_arena_get(a, head.n + end, 1);
     memcpy(file, head.at, head.n);
     for (int i = 0; i < 8; i++) file[i] = (char)((head.n - 8) >> 8 * i & 0xFF);
