@@ -8,13 +8,13 @@
 static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *tmp,
                       pl_err *err)
 {
-    pl_layers r;
+    pl_forward r;
     pl_err why = { 0 };
     if (!pl_storage_inputs(s, p, like ? &why : err) && !like) return false;
-    pl_layers_open(&r, s, p, tmp);
+    pl_forward_open(&r, s, p, tmp);
     pl_storage_like(&r.follow, like);
-    pl_layers_walk(&r);
-    if (!like) PL_TRY(pl_layers_check(&r, err));
+    pl_forward_walk(&r);
+    if (!like) PL_TRY(pl_forward_check(&r, err));
     pl_storage_finish(&r, like);
     pl_follow_updates(&r.follow);
     r.follow.roam |= pl_strategy_axes(s, PL_AXIS_BACKWARD);

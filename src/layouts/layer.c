@@ -7,10 +7,10 @@
 
 enum { UNKNOWN = -2 }; /* that features come from a layer at all */
 
-void pl_layers_open(pl_layers *r, const pl_strategy *s, pl_plan *p, pl_arena *arena)
+void pl_forward_open(pl_forward *r, const pl_strategy *s, pl_plan *p, pl_arena *arena)
 {
     const pl_graph *g = p->graph;
-    *r = (pl_layers){ .strategy = s };
+    *r = (pl_forward){ .strategy = s };
     pl_follow_init(&r->follow, p, arena);
     if (s->paths) pl_follow_share(&r->follow, s->paths);
     r->follow.wide_sums = s->wide_sums;
@@ -247,7 +247,7 @@ void pl_layer_regather(pl_layer *x, int operand)
 
 /* -- the forward pass -------------------------------------------------------------------------- */
 
-static void choose_layer(pl_layers *r, const pl_node *n, const pl_linear *l)
+static void choose_layer(pl_forward *r, const pl_node *n, const pl_linear *l)
 {
     pl_follow *f = &r->follow;
     const pl_value *w = n->in[l->w];
@@ -262,14 +262,14 @@ static void choose_layer(pl_layers *r, const pl_node *n, const pl_linear *l)
     settle(&x);
 }
 
-static void pass_feature(pl_layers *r, const pl_node *n)
+static void pass_feature(pl_forward *r, const pl_node *n)
 {
     int8_t axis = UNKNOWN;
     for (int i = 0; i < n->n_in && axis == UNKNOWN; i++) axis = r->feature[n->in[i]->id];
     for (int i = 0; i < n->n_out; i++) r->feature[n->out[i]->id] = axis;
 }
 
-void pl_layers_walk(pl_layers *r)
+void pl_forward_walk(pl_forward *r)
 {
     const pl_graph *g = r->follow.plan->graph;
     pl_linear l;
@@ -283,7 +283,7 @@ void pl_layers_walk(pl_layers *r)
     }
 }
 
-static bool check_axis(const pl_layers *r, int a, pl_err *err)
+static bool check_axis(const pl_forward *r, int a, pl_err *err)
 {
     const pl_mesh_axis *axis = &r->follow.plan->mesh.axis[a];
     const char *split = r->strategy->degree[a].layout->split;
@@ -301,7 +301,7 @@ static bool check_axis(const pl_layers *r, int a, pl_err *err)
                       r->axis[a].name);
 }
 
-bool pl_layers_check(const pl_layers *r, pl_err *err)
+bool pl_forward_check(const pl_forward *r, pl_err *err)
 {
     const unsigned axes = pl_strategy_axes(r->strategy, PL_AXIS_LAYERS);
     for (int a = 0; axes >> a; a++)

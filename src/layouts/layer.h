@@ -10,7 +10,7 @@
 #include "layouts/linear.h"
 #include "layouts/strategy.h"
 
-typedef struct pl_layers {
+typedef struct pl_forward {
     const pl_strategy *strategy;
     pl_follow follow;
     int n_forward;         /* nodes before the backward pass                              */
@@ -22,24 +22,24 @@ typedef struct pl_layers {
         int64_t widest;    /* factor that a layer offered                                 */
         const char *name;  /* of that layer's weights                                     */
     } axis[PL_MAX_AXES];
-} pl_layers;
+} pl_forward;
 
 /* `arena` owns what is noted. The plan's mesh is that of the strategy. */
-void pl_layers_open(pl_layers *r, const pl_strategy *s, pl_plan *p, pl_arena *arena);
+void pl_forward_open(pl_forward *r, const pl_strategy *s, pl_plan *p, pl_arena *arena);
 
 /* Choose for all forward nodes, and where the states that they read are stored; states that
  * pl_follow_store has told of stay there. */
-void pl_layers_walk(pl_layers *r);
+void pl_forward_walk(pl_forward *r);
 
 /* Was some layer split over each axis that is there for that? Fails with PL_EINPUT: the axis, its
  * size, and the widest factor on offer. */
-PL_MUST_CHECK bool pl_layers_check(const pl_layers *r, pl_err *err);
+PL_MUST_CHECK bool pl_forward_check(const pl_forward *r, pl_err *err);
 
 /* -- for layouts ------------------------------------------------------------------------------- */
 
 /* One layer that is being decided. Sets of factors have a bit for each (pl_linear). */
 typedef struct pl_layer {
-    pl_layers *on;
+    pl_forward *on;
     const pl_node *n;
     pl_linear l;
     pl_choice fixed;   /* decided so far, else PL_FREE                         */

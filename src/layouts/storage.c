@@ -174,7 +174,7 @@ static bool split_state(pl_plan *p, const member *x, const pl_value *v, pl_place
 
 /* What is added up stays as it was made: a sum pending over the axes that split the batch, or with
  * zero=2 split over one of them. */
-static void leave_pending(const pl_layers *r, pl_placement *at)
+static void leave_pending(const pl_forward *r, pl_placement *at)
 {
     const unsigned batch = pl_strategy_axes(r->strategy, PL_AXIS_BATCH);
     const pl_mesh *m = &r->follow.plan->mesh;
@@ -192,7 +192,7 @@ static pl_rest find_rest(const pl_strategy *s, pl_state_kind kind)
     return r;
 }
 
-static void store_state(pl_layers *r, const member *m, const pl_value *v, pl_placement at)
+static void store_state(pl_forward *r, const member *m, const pl_value *v, pl_placement at)
 {
     pl_follow *f = &r->follow;
     const pl_rest rest = find_rest(r->strategy, v->kind);
@@ -203,7 +203,7 @@ static void store_state(pl_layers *r, const member *m, const pl_value *v, pl_pla
 }
 
 /* What is made of a state alone is gathered again with it. */
-static void regather(const pl_layers *r)
+static void regather(const pl_forward *r)
 {
     const pl_follow *f = &r->follow;
     for (int i = 0; i < f->plan->graph->values.n; i++) {
@@ -214,7 +214,7 @@ static void regather(const pl_layers *r)
     }
 }
 
-void pl_storage_finish(pl_layers *r, const pl_plan *like)
+void pl_storage_finish(pl_forward *r, const pl_plan *like)
 {
     pl_follow *f = &r->follow;
     const pl_plan *p = f->plan;

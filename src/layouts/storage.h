@@ -7,7 +7,7 @@
 void pl_storage_append(pl_placement *p, int dim, int axis);
 
 /* Dimension 0 of every input that has several rows: over the axes that split the batch, and over
- * those of rows as far as there are enough; and what layouts split beyond. Before pl_layers_open.
+ * those of rows as far as there are enough; and what layouts split beyond. Before pl_forward_open.
  * Fails with PL_EINPUT where one of them finds nothing to split; all else is split then. */
 PL_MUST_CHECK bool pl_storage_inputs(const pl_strategy *s, pl_plan *p, pl_err *err);
 
@@ -18,6 +18,6 @@ void pl_storage_like(pl_follow *f, const pl_plan *like);
  * Such an axis splits dimension 0 when that divides, else the first dimension that does, else
  * dimension 0 unevenly: a factor of the node that changes the state, which works as it is stored.
  * Scalars stay copied. */
-void pl_storage_finish(pl_layers *r, const pl_plan *like);
+void pl_storage_finish(pl_forward *r, const pl_plan *like);
 
 #endif

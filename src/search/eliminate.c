@@ -6,7 +6,7 @@
 /* The tables of one variable, as they were when it was eliminated. */
 typedef struct pl_bucket {
     int var, n;
-    pl_table *table;
+    pl_sum_table *table;
 } pl_bucket;
 
 pl_eliminate *pl_eliminate_new(int n, const int *size, pl_arena *a)
@@ -30,10 +30,10 @@ void pl_eliminate_add(pl_eliminate *e, int n, const int *var, const double *cost
         e->use[e->n_uses] = (pl_use){ e->n_tables, e->last_use[var[d]] };
         e->last_use[var[d]] = ++e->n_uses;
     }
-    e->table[e->n_tables++] = (pl_table){ n, var, cost };
+    e->table[e->n_tables++] = (pl_sum_table){ n, var, cost };
 }
 
-static bool has(const pl_table *t, int v)
+static bool has(const pl_sum_table *t, int v)
 {
     for (int i = 0; i < t->n; i++)
         if (t->var[i] == v) return true;
@@ -41,7 +41,7 @@ static bool has(const pl_table *t, int v)
 }
 
 /* How far apart entries lie whose value of v differs by one; 0 when v is not in the table. */
-static size_t stride_of(const pl_eliminate *e, const pl_table *t, int v)
+static size_t stride_of(const pl_eliminate *e, const pl_sum_table *t, int v)
 {
     size_t stride = 1;
     for (int i = t->n - 1; i >= 0; i--) {
@@ -60,7 +60,7 @@ typedef struct view {
     size_t **stride;   /* [n][scope] along the others                                           */
 } view;
 
-static view view_new(const pl_eliminate *e, int n, const pl_table *table, int n_scope,
+static view view_new(const pl_eliminate *e, int n, const pl_sum_table *table, int n_scope,
                      const int *scope, int v, pl_arena *a)
 {
     view w = { n, PL_NEW_N(a, const double *, n), PL_NEW_N(a, size_t, n), PL_NEW_N(a, size_t, n),
@@ -98,7 +98,7 @@ static void least_row(const view *w, int rows, int values, double *out)
 }
 
 /* The table over scope[n_scope] of the sum of the tables, v (or -1) minimised. */
-static double *project(const pl_eliminate *e, int n, const pl_table *table, int n_scope,
+static double *project(const pl_eliminate *e, int n, const pl_sum_table *table, int n_scope,
                        const int *scope, int v)
 {
     int64_t count = 1;
@@ -122,14 +122,14 @@ static double *project(const pl_eliminate *e, int n, const pl_table *table, int 
 }
 
 /* Tables whose variables are all in another one are added to it: fewer to read per entry. */
-static int absorb(const pl_eliminate *e, int n, pl_table *table)
+static int absorb(const pl_eliminate *e, int n, pl_sum_table *table)
 {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n; k++) {
             bool within = k != i;
             for (int d = 0; within && d < table[i].n; d++) within = has(&table[k], table[i].var[d]);
             if (!within) continue;
-            const pl_table both[2] = { table[k], table[i] };
+            const pl_sum_table both[2] = { table[k], table[i] };
             table[k].cost = project(e, 2, both, table[k].n, table[k].var, -1);
             table[i--] = table[--n];
             break;
@@ -137,7 +137,7 @@ static int absorb(const pl_eliminate *e, int n, pl_table *table)
     return n;
 }
 
-static int find_scope(int n, const pl_table *table, int v, int *scope)
+static int find_scope(int n, const pl_sum_table *table, int v, int *scope)
 {
     int size = 0;
     for (int i = 0; i < n; i++)
@@ -162,9 +162,9 @@ void pl_eliminate_run(pl_eliminate *e, pl_order order)
         pl_bucket *b = &e->bucket[i];
         for (int u = e->last_use[v]; u; u = e->use[u - 1].before)
             n += e->table[e->use[u - 1].table].n > 0;
-        *b = (pl_bucket){ v, n, PL_NEW_N(e->arena, pl_table, n) };
+        *b = (pl_bucket){ v, n, PL_NEW_N(e->arena, pl_sum_table, n) };
         for (int u = e->last_use[v]; u; u = e->use[u - 1].before) {
-            pl_table *t = &e->table[e->use[u - 1].table];
+            pl_sum_table *t = &e->table[e->use[u - 1].table];
             if (!t->n) continue;
             b->table[--n] = *t;
             t->n = 0; /* used */
@@ -181,7 +181,7 @@ void pl_eliminate_run(pl_eliminate *e, pl_order order)
 double *pl_eliminate_rest(const pl_eliminate *e, int n, const int *var)
 {
     int n_left = 0;
-    pl_table *left = PL_NEW_N(e->arena, pl_table, e->n_tables);
+    pl_sum_table *left = PL_NEW_N(e->arena, pl_sum_table, e->n_tables);
     for (int t = 0; t < e->n_tables; t++)
         if (e->table[t].n) left[n_left++] = e->table[t];
     double *out = project(e, n_left, left, n, var, -1);

@@ -16,15 +16,15 @@ typedef struct pl_order {
 } pl_order;
 
 /* Row-major over var[n], the last one fastest. */
-typedef struct pl_table {
+typedef struct pl_sum_table {
     int n;
     const int *var;
     const double *cost;
-} pl_table;
+} pl_sum_table;
 
 /* Variables 0 .. n-1 of size[v] values; keep[v] (NULL: none) stay. It gives up above `most_work`:
  * work is infinite then. */
-pl_order pl_order_find(int n, const int *size, int n_tables, const pl_table *table,
+pl_order pl_order_find(int n, const int *size, int n_tables, const pl_sum_table *table,
                        const bool *keep, double most_work, pl_arena *a);
 
 /* A variable's use in a table, and the one added before it (its place + 1; 0: none). */
@@ -36,7 +36,7 @@ typedef struct pl_eliminate {
     int n;
     const int *size;
     int n_tables, cap_tables; /* given, then made: each is used once                             */
-    pl_table *table;          /* n is 0 once it is used                                          */
+    pl_sum_table *table;          /* n is 0 once it is used                                          */
     int n_uses, cap_uses;
     pl_use *use;
     int *last_use;            /* [n]                                                             */

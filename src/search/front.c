@@ -265,9 +265,9 @@ static pl_front *project(pl_fronts *f, int n, const pl_front_table *table, int n
 
 pl_order pl_fronts_order(const pl_fronts *f, const bool *keep)
 {
-    pl_table *scope = PL_NEW_N(f->arena, pl_table, f->n_tables);
+    pl_sum_table *scope = PL_NEW_N(f->arena, pl_sum_table, f->n_tables);
     for (int t = 0; t < f->n_tables; t++)
-        scope[t] = (pl_table){ f->table[t].n, f->table[t].var, NULL };
+        scope[t] = (pl_sum_table){ f->table[t].n, f->table[t].var, NULL };
     return pl_order_find(f->n, f->size, f->n_tables, scope, keep, INFINITY, f->arena);
 }
 

@@ -67,7 +67,7 @@ static void count_entries(graph *g, int v)
     for (int i = 0; i < g->n_near[v]; i++) g->entries[v] *= g->size[g->near[v][i]];
 }
 
-static void link_all(graph *g, const pl_table *t)
+static void link_all(graph *g, const pl_sum_table *t)
 {
     for (int i = 0; i < t->n; i++) {
         mark_near(g, t->var[i]);
@@ -92,7 +92,7 @@ static void take_out(graph *g, int v)
     }
 }
 
-static graph graph_new(int n, const int *size, int n_tables, const pl_table *table, pl_arena *a)
+static graph graph_new(int n, const int *size, int n_tables, const pl_sum_table *table, pl_arena *a)
 {
     graph g = { .size = size,
                 .near = PL_NEW_N(a, int *, n),
@@ -109,7 +109,7 @@ static graph graph_new(int n, const int *size, int n_tables, const pl_table *tab
     return g;
 }
 
-pl_order pl_order_find(int n, const int *size, int n_tables, const pl_table *table,
+pl_order pl_order_find(int n, const int *size, int n_tables, const pl_sum_table *table,
                        const bool *keep, double most_work, pl_arena *a)
 {
     pl_order o = { 0, PL_NEW_N(a, int, n), 1, 0 };

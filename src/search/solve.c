@@ -146,12 +146,12 @@ static const double FAR = 1e4;
 
 static pl_order find_order(const pl_net *net, double most_work, pl_arena *a)
 {
-    pl_table *table = PL_NEW_N(a, pl_table, net->n_pairs);
+    pl_sum_table *table = PL_NEW_N(a, pl_sum_table, net->n_pairs);
     int *scope = PL_NEW_N(a, int, 2 * net->n_pairs);
     for (int p = 0; p < net->n_pairs; p++, scope += 2) {
         scope[0] = net->pair[p].a;
         scope[1] = net->pair[p].b;
-        table[p] = (pl_table){ 2, scope, NULL };
+        table[p] = (pl_sum_table){ 2, scope, NULL };
     }
     return pl_order_find(net->n, net->size, net->n_pairs, table, NULL, most_work, a);
 }

@@ -58,7 +58,7 @@ static const pl_found *find(const pl_plan_request *r, const char *model, const p
 {
     pl_model_args args;
     pl_graph *g;
-    pl_found *f;
+    pl_found *f = NULL;
     pl_err err = { 0 };
     if (!pl_model_parse(model, a, &args, &err)) fail_msg("%s", err.msg);
     pl_builder b = pl_optim_step(&args, o, a);
