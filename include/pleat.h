@@ -121,11 +121,15 @@ PL_API pl_value *pl_build_input(pl_builder *b, const char *name, const char *typ
 PL_API pl_value *pl_build_weight(pl_builder *b, const char *name, int rank, const int64_t dim[],
                            const char *init);
 
-/* A node with one result. `op` and its attributes are those of `pleat ops`: "einsum",
- * "softmax", "conv2d stride_h=2 stride_w=2 ...". `sig` says which index of each input is which
- * index of the result, as in `pleat ops` ("bm,mf->bf"); NULL: the operator's own. */
-PL_API pl_value *pl_build_node(pl_builder *b, const char *name, const char *op, const char *sig, int n_in,
-                         pl_value *const in[]);
+/* A node of an operator of `pleat ops`, and its first result. `spec` is "signature; attribute=value
+ * ...": the signature says which index of each input is which index of the results ("bm,mf->bf"),
+ * where the operator has none of its own; either part may be missing. NULL: neither is needed.
+ * `name` NULL: one is made. */
+PL_API pl_value *pl_build_node(pl_builder *b, const char *name, const char *op, const char *spec,
+                               int n_in, pl_value *const in[]);
+
+/* The mean cross-entropy of logits [..., classes] and targets i32[...]: a loss. */
+PL_API pl_value *pl_build_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targets);
 
 /* Result i of the node that made a value, for nodes with several. */
 PL_API pl_value *pl_build_result(pl_value *v, int i);
@@ -166,31 +170,22 @@ typedef struct pl_plan_options {
 
 /* The fastest plan that fits, or that of a strategy. The same model, cluster and options give the
  * same plan, here and in the command. Fails with PL_EINFEASIBLE when nothing fits. */
-PL_API pl_plan *pl_plan_new(pl_model *m, const pl_cluster *c, const pl_plan_options *options);
+PL_API pl_plan *pl_plan_new(const pl_model *m, const pl_cluster *c, const pl_plan_options *options);
 
 /* A plan file (docs/plan.md). `m`: the model that it is of; NULL: what its spec says. */
-PL_API pl_plan *pl_plan_open(pl_context *c, const char *path, pl_model *m);
+PL_API pl_plan *pl_plan_open(pl_context *c, const char *path, const pl_model *m);
 PL_API bool pl_plan_save(const pl_plan *p, const char *path);
 
 PL_API int pl_plan_devices(const pl_plan *p);
-PL_API const char *pl_plan_strategy(const pl_plan *p); /* that was taken: "zero=3,tp=8", or "auto" */
-PL_API double pl_plan_seconds(const pl_plan *p);       /* of a step, predicted                      */
-PL_API double pl_plan_bytes(const pl_plan *p);         /* of the heaviest device, at the peak       */
-PL_API bool pl_plan_fits(const pl_plan *p);            /* in the memory that was asked for          */
+/* That was taken: "zero=3,tp=8", or "auto". */
+PL_API const char *pl_plan_strategy(const pl_plan *p);
+PL_API double pl_plan_seconds(const pl_plan *p);       /* of a step, predicted                    */
+PL_API double pl_plan_bytes(const pl_plan *p);         /* of the heaviest device, at the peak     */
+PL_API bool pl_plan_fits(const pl_plan *p);            /* in the memory that was asked for        */
 
 /* What `pleat plan` prints, and what it prints with --json. */
 PL_API const char *pl_plan_text(const pl_plan *p);
 PL_API const char *pl_plan_json(const pl_plan *p);
-
-/* Of a tensor or node, by name: what else could be done with it, and what that would cost
- * (`pleat explain`). Of "auto" alone. NULL when there is no such name. */
-PL_API const char *pl_plan_explain(const pl_plan *p, const char *name, bool json);
-
-/* A strategy beside this plan: what it would take (`pleat why-not`). */
-PL_API const char *pl_plan_why_not(const pl_plan *p, const char *strategy, bool json);
-
-/* What the memory of the heaviest device is for, a line each, or as JSON. */
-PL_API const char *pl_plan_memory(const pl_plan *p, bool json);
 
 /* -- runs -------------------------------------------------------------------------------------- */
 
@@ -199,7 +194,6 @@ typedef struct pl_run_options {
     const char *data;        /* a text, FILE.safetensors, "synthetic"; NULL: pl_run_feed         */
     double lr, lr_min;       /* peak after warm-up; end of the cosine; lr_min < 0: lr / 10       */
     int64_t steps, warmup;   /* that the schedule of lr is for                                   */
-    int64_t micro;           /* micro-batches that a step's batch is taken in; 0: 1              */
     uint64_t seed;           /* of weights, data order and dropout                               */
     const char *save;        /* folder for checkpoints; NULL: none                               */
     const char *resume;      /* a folder to go on from; NULL: initial values                     */

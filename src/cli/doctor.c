@@ -2,7 +2,7 @@
 #include "backends/native/native.h"
 #include "base/cpu.h"
 #include "cli/commands.h"
-#include "cli/launch.h"
+#include "api/launch.h"
 #include "layouts/layout.h"
 #include "models/model.h"
 #include "ops/lib/all.h"

@@ -105,7 +105,7 @@ static bool unknown(const view *v, pl_err *err)
     return pl_err_set(err, PL_EUSAGE,
                       "%s has no operator or tensor '%s'; nearest are %s. 'pleat graph %s --text' "
                       "lists all",
-                      v->job->model, v->asked, pl_text_get(&t), v->job->model);
+                      v->job->args.spec, v->asked, pl_text_get(&t), v->job->args.spec);
 }
 
 static bool several(const view *v, int n, const pl_value *const at[], pl_err *err)
@@ -380,7 +380,7 @@ static void print_text(const view *v)
         print_node(v);
     else
         print_tensor(v);
-    printf("\n%s on %s by %s: step %.3f ms in the search's tables\n", v->job->model,
+    printf("\n%s on %s by %s: step %.3f ms in the search's tables\n", v->job->args.spec,
            pl_mesh_text(v->mesh, v->arena), v->about->searched ? "search" : v->about->name,
            1e3 * v->r.seconds);
     if (v->node && v->choices.n) print_choices(v, "choice", &v->choices);
@@ -454,8 +454,8 @@ static void put_operator(const view *v, pl_json_out *out)
 static void print_json(const view *v)
 {
     pl_json_out out = pl_json_begin(v->arena);
-    PL_JSON_PUT(&out, "schema", "pleat.explain/1", "model", v->job->model, "cluster",
-                v->job->cluster->name, "name", v->name, "plan", v->about->name);
+    PL_JSON_PUT(&out, "schema", "pleat.explain/1", "model", v->job->args.spec, "cluster",
+                v->job->request.cluster->name, "name", v->name, "plan", v->about->name);
     pl_mesh_write(v->mesh, &out);
     pl_json_put_real(&out, "step_seconds", v->r.seconds);
     if (v->node) put_operator(v, &out);
@@ -477,7 +477,7 @@ static bool explain(const explain_args *a, const char *const operand[2], pl_aren
     pl_job job;
     pl_found *best;
     view v = { .asked = operand[1], .job = &job, .arena = arena };
-    PL_TRY(pl_job_open(&a->job, operand[0], arena, &job, err));
+    PL_TRY(pl_job_args_open(&a->job, operand[0], arena, &job, err));
     PL_TRY(pl_job_find(&job, "auto", arena, &best, err));
     PL_TRY(pl_why_open(best, arena, &v.r, &v.about, err));
     v.mesh = v.r.tables->mesh;

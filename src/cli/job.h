@@ -1,10 +1,10 @@
-/* cli/job.h - what commands about plans have in common: a model on a cluster under an optimizer, or
- * a plan file, which says all of that. */
+/* cli/job.h - the options of commands about plans: a model on a cluster under an optimizer, or a
+ * plan file, which says all of that. */
 #ifndef PL_CLI_JOB_H
 #define PL_CLI_JOB_H
+#include "api/job.h"
 #include "cli/request.h"
 #include "cli/sizes.h"
-#include "plan/file.h"
 
 typedef struct pl_job_args {
     const char *cluster, *optimizer;
@@ -24,31 +24,15 @@ typedef struct pl_job_args {
     PL_REQUEST_OPTS(job.request)
 // clang-format on
 
-typedef struct pl_job {
-    const char *model;         /* spec, with batch and seq                                       */
-    const char *optimizer;
-    const pl_cluster *cluster;
-    pl_graph *graph;           /* of the whole training step                                     */
-    pl_plan_request request;   /* of the strategy nothing is set yet                             */
-} pl_job;
+/* Fails with PL_EUSAGE without a cluster, and as the parsers of models and clusters do. What the
+ * model leaves open is told on stderr. */
+PL_MUST_CHECK bool pl_job_args_open(const pl_job_args *a, const char *spec, pl_arena *arena,
+                                    pl_job *out, pl_err *err);
 
-/* Parses a strategy for the job's devices and finds its plan. Fails as pl_strategy_parse and
- * pl_plan_find do. */
-PL_MUST_CHECK bool pl_job_find(const pl_job *j, const char *strategy, pl_arena *arena,
-                               pl_found **found, pl_err *err);
-
-/* Fails with PL_EUSAGE without a cluster, and as the parsers of models and clusters do. */
-PL_MUST_CHECK bool pl_job_open(const pl_job_args *a, const char *spec, pl_arena *arena,
-                               pl_job *out, pl_err *err);
-
-/* The job of a plan file, its plan, and what else the file says. Of the arguments only memory and
- * those about lowering are read. Fails naming the file. */
-PL_MUST_CHECK bool pl_job_read(const pl_job_args *a, const char *path, pl_arena *arena,
-                               pl_job *out, pl_plan **plan, pl_plan_about *about, pl_err *err);
-
-/* Rows of a batch; what one step takes in: "tokens" and their number, or "samples". */
-int64_t pl_job_rows(const pl_job *j);
-const char *pl_job_units(const pl_job *j, int64_t *n);
+/* The job of a plan file. Of the arguments only memory and those about lowering are read. */
+PL_MUST_CHECK bool pl_job_args_read(const pl_job_args *a, const char *path, pl_arena *arena,
+                                    pl_job *out, pl_plan **plan, pl_plan_about *about,
+                                    pl_err *err);
 
 /* Columns of a line of text on stdout: as wide as the terminal, at most 100, and 100 where it is
  * none. */

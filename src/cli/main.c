@@ -12,10 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef PLEAT_VERSION
-#define PLEAT_VERSION "0.1"
-#endif
-
 static const pl_command *const commands[] = {
     &pl_command_doctor,  &pl_command_models, &pl_command_ops,    &pl_command_graph,
     &pl_command_probe,   &pl_command_plan,   &pl_command_show,   &pl_command_explain,
@@ -30,7 +26,7 @@ static void help(FILE *to)
     fprintf(to,
             "pleat %s - trains on many devices a model that was written for one\n\n"
             "usage: pleat COMMAND [...]\n\n",
-            PLEAT_VERSION);
+            pl_version());
     for (int i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-8s %-6s %s\n", commands[i]->name, commands[i]->operands,
                 commands[i]->about);
@@ -57,7 +53,7 @@ static int run_help(const char *about)
     if (!about)
         help(stdout);
     else if (!strcmp(about, "--man"))
-        pl_manual_man(N_COMMANDS, commands, PLEAT_VERSION, stdout);
+        pl_manual_man(N_COMMANDS, commands, pl_version(), stdout);
     else if (!strcmp(about, "--bash"))
         pl_manual_bash(N_COMMANDS, commands, stdout);
     else if (!strcmp(about, "--layouts"))
@@ -111,7 +107,7 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
         return end(run_help(argc > 2 ? argv[2] : NULL));
     if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V") || !strcmp(argv[1], "version")) {
-        printf("pleat %s\n", PLEAT_VERSION);
+        printf("pleat %s\n", pl_version());
         return PL_OK;
     }
     signal(SIGXFSZ, SIG_IGN); /* a file over the limit is an error like a full disk */

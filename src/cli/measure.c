@@ -147,13 +147,13 @@ static bool time_level(session *s, pl_measured_level *l, pl_err *err)
 
 static bool time_collectives(session *s, pl_err *err)
 {
-    static const pl_message_kind kinds[] = { PL_ALL_REDUCE, PL_ALL_GATHER, PL_REDUCE_SCATTER,
-                                             PL_ALL_TO_ALL };
+    static const pl_collective kinds[] = { PL_ALL_REDUCE, PL_ALL_GATHER, PL_REDUCE_SCATTER,
+                                           PL_ALL_TO_ALL };
     const int64_t ranks = s->own->n_ranks, most = array_bytes(s) / 2;
     float *from = new_array(s), *to = new_array(s);
     bool ok = true;
     for (int i = 0; ok && i < PL_MEASURE_CALLS; i++) {
-        const pl_message_kind kind = kinds[i / 2];
+        const pl_collective kind = kinds[i / 2];
         const int64_t all = i % 2 ? 4 << 20 < most ? 4 << 20 : most : 64 << 10;
         const int64_t block = all / ranks / 64 * 16 + 16; /* elements */
         const pl_message m = { .kind = kind,

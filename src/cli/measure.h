@@ -4,7 +4,7 @@
  * where ranks share a core, the mean), of the slowest rank. */
 #ifndef PL_CLI_MEASURE_H
 #define PL_CLI_MEASURE_H
-#include "cli/launch.h"
+#include "api/launch.h"
 #include "cluster/link.h"
 
 enum { PL_MEASURE_KERNELS = 24, PL_MEASURE_LEVELS = 2, PL_MEASURE_CALLS = 8 };
@@ -32,7 +32,7 @@ typedef struct pl_measured_level {
 } pl_measured_level;
 
 typedef struct pl_measured_call {
-    pl_message_kind kind;
+    pl_collective kind;
     int64_t block_bytes;   /* one rank's block; of an all-reduce: all it has, over the ranks  */
     double seconds;
 } pl_measured_call;

@@ -1,7 +1,7 @@
 #include "cli/opt.h"
 
 #include "base/text.h"
-#include "cli/launch.h"
+#include "api/launch.h"
 #include "cluster/cluster.h"
 #include "models/model.h"
 #include "planners/planner.h"

@@ -4,7 +4,6 @@
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "report/tell.h"
-#include "report/why.h"
 #include "train/optim.h"
 
 #include <stdio.h>
@@ -61,14 +60,14 @@ static void add_changes(const plan_args *a, const char *spec, const pl_job *j, p
         pl_job less;
         pl_watch_tell(j->request.watch, "nothing fits: trying --batch", (int)args.sizes.batch,
                       (int)rows);
-        if (!pl_job_open(&args, spec, arena, &less, &why)) break;
+        if (!pl_job_args_open(&args, spec, arena, &less, &why)) break;
         if (!pl_plan_can_fit(&less.request, less.graph)) continue;
         pl_text_add(&text, "; it fits with --batch %lld", (long long)args.sizes.batch);
         break;
     }
     for (int times = 2; times <= MOST_TIMES; times *= 2) {
         pl_cluster more;
-        if (!grow(j->cluster, times, arena, &more)) break;
+        if (!grow(j->request.cluster, times, arena, &more)) break;
         pl_watch_tell(j->request.watch, "nothing fits: trying times the devices", times,
                       MOST_TIMES);
         pl_plan_request r = j->request;
@@ -88,15 +87,8 @@ static void add_changes(const plan_args *a, const char *spec, const pl_job *j, p
 static bool write_file(pl_output *file, const pl_job *j, const pl_found *b, pl_arena *arena,
                        pl_err *err)
 {
-    pl_text cluster = { .arena = arena }, text = { .arena = arena };
-    pl_cluster_print(j->cluster, &cluster);
-    const pl_plan_about about = { .model = j->model,
-                                  .optimizer = j->optimizer,
-                                  .cluster = pl_text_get(&cluster),
-                                  .strategy = b->take->plan->strategy,
-                                  .step_seconds = b->take->forecast.step_seconds,
-                                  .memory_bytes = (double)b->take->forecast.memory.peak };
-    pl_plan_write(b->take->plan, &about, &text);
+    pl_text text = { .arena = arena };
+    pl_job_write(j, b, &text);
     return pl_output_write(file, text.at, text.n, err);
 }
 
@@ -137,15 +129,15 @@ static bool is_runnable(const pl_cluster *c)
 /* A command that runs as it is printed. */
 static const char *next_command(const plan_args *a, const pl_job *j, pl_arena *arena)
 {
-    const char *devices = pl_arena_fmt(arena, "%d", j->cluster->n_devices);
+    const char *devices = pl_arena_fmt(arena, "%d", j->request.cluster->n_devices);
     pl_text t = { .arena = arena };
     if (!a->file) {
         add_words(&t, 2, (const char *[]){ "pleat", "plan" });
         add_words(&t, a->argc, (const char *const *)a->argv);
         pl_text_add(&t, " -o plan.json && pleat show plan.json -o plan.html");
-    } else if (is_runnable(j->cluster)) {
+    } else if (is_runnable(j->request.cluster)) {
         add_words(&t, 7,
-                  (const char *[]){ "pleat", "train", j->model, "--plan", a->file, "--devices",
+                  (const char *[]){ "pleat", "train", j->args.spec, "--plan", a->file, "--devices",
                                     devices });
         if (strcmp(j->optimizer, PL_OPTIM_NAME) != 0)
             add_words(&t, 2, (const char *[]){ "--optimizer", j->optimizer });
@@ -160,12 +152,6 @@ static const char *next_command(const plan_args *a, const pl_job *j, pl_arena *a
     return pl_text_get(&t);
 }
 
-/* One sentence; NULL where the search has nothing to say of what is taken. */
-static const char *find_why(const pl_job *j, const pl_found *b, pl_arena *arena)
-{
-    return b->search && j->cluster->n_devices > 1 ? pl_why_sentence(b, arena) : NULL;
-}
-
 static bool show(const plan_args *a, const char *spec, pl_arena *arena, pl_err *err)
 {
     pl_job j;
@@ -173,19 +159,14 @@ static bool show(const plan_args *a, const char *spec, pl_arena *arena, pl_err *
     pl_output file;
     pl_text out = { .arena = arena };
     if (a->file) PL_TRY(pl_output_open(a->file, arena, &file, err));
-    PL_TRY(pl_job_open(&a->job, spec, arena, &j, err));
+    PL_TRY(pl_job_args_open(&a->job, spec, arena, &j, err));
     if (!pl_job_find(&j, a->strategy, arena, &best, err)) {
         if (err->code == PL_EINFEASIBLE) add_changes(a, spec, &j, arena, err);
         return false;
     }
-    pl_told told = { .model = j.model,
-                     .graph = j.graph,
-                     .cluster = j.cluster,
-                     .best = best,
-                     .why = find_why(&j, best, arena),
-                     .next = next_command(a, &j, arena),
-                     .columns = pl_job_columns() };
-    told.units = pl_job_units(&j, &told.n_units);
+    pl_told told = pl_job_told(&j, best, arena);
+    told.next = next_command(a, &j, arena);
+    told.columns = pl_job_columns();
     if (a->full)
         pl_plan_print(best->take->plan, &out);
     else if (a->json)

@@ -278,7 +278,7 @@ static void print_messages(const pl_measure *m, const pl_cluster *c, pl_arena *a
                          rate_text(a, p->bytes / p->seconds, "B/s"));
         }
     for (int i = 0; i < m->n_calls; i++)
-        pl_table_add(&calls, "%s\t%s\t%s\t%s", pl_message_name(m->call[i].kind),
+        pl_table_add(&calls, "%s\t%s\t%s\t%s", pl_collective_name(m->call[i].kind),
                      pl_text_size(a, (double)m->call[i].block_bytes),
                      time_text(a, m->call[i].seconds), time_text(a, predict(c, &m->call[i])));
     printf("\n%s\n%s\n%.0f %% of the time of messages is hidden when ranks compute\n",
@@ -331,7 +331,7 @@ static void put_calls(const pl_measure *m, const pl_cluster *c, pl_json_out *out
     pl_json_open(out, "collectives", PL_JSON_LIST);
     for (int i = 0; i < m->n_calls; i++) {
         const pl_measured_call *x = &m->call[i];
-        PL_JSON_ROW(out, NULL, "kind", pl_message_name(x->kind), "block_bytes", x->block_bytes,
+        PL_JSON_ROW(out, NULL, "kind", pl_collective_name(x->kind), "block_bytes", x->block_bytes,
                     "seconds", x->seconds, "predicted_seconds", predict(c, x));
     }
     pl_json_close(out);
@@ -424,7 +424,7 @@ static int run(const pl_command *c, int argc, char **argv)
     pl_arena *arena = pl_arena_new("probe");
     if (open_world(&a, &w, &err)) (void)!probe(&a, &w, arena, &err);
     pl_arena_free(arena);
-    return pl_launch_close(&w, &err);
+    return pl_launch_close(&w, &err, pl_opt_fail);
 }
 
 const pl_command pl_command_probe = {

@@ -1,6 +1,6 @@
 /* pleat sample: text from a checkpoint. */
 #include "cli/commands.h"
-#include "cli/launch.h"
+#include "api/launch.h"
 #include "train/sample.h"
 
 #include <stdio.h>

@@ -34,19 +34,19 @@ static bool read_plan(const show_args *a, const char *path, pl_arena *arena, pl_
     pl_plan *plan;
     pl_found *b;
     pl_plan_about about;
-    PL_TRY(pl_job_read(&a->job, path, arena, &j, &plan, &about, err));
+    PL_TRY(pl_job_args_read(&a->job, path, arena, &j, &plan, &about, err));
     PL_TRY(pl_plan_forecast(&j.request, plan, arena, &b, err));
     *out = (pl_html_plan){ .name = path,
-                           .model = j.model,
-                           .cluster = j.cluster->name,
+                           .model = j.args.spec,
+                           .cluster = j.request.cluster->name,
                            .strategy = plan->strategy,
                            .plan = plan,
                            .program = b->take->program,
                            .forecast = &b->take->forecast,
                            .limit_bytes = isfinite(b->limit) ? b->limit : 0,
-                           .devices = j.cluster };
+                           .devices = j.request.cluster };
     out->units = pl_job_units(&j, &out->n_units);
-    const pl_told told = { .graph = j.graph, .cluster = j.cluster, .best = b };
+    const pl_told told = { .graph = j.graph, .cluster = j.request.cluster, .best = b };
     out->mfu = pl_told_mfu(&told);
     return true;
 }

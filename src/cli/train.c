@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/launch.h"
+#include "api/launch.h"
 #include "cli/request.h"
 #include "cli/sizes.h"
 #include "cli/stop.h"
@@ -269,7 +269,7 @@ static int run(const pl_command *c, int argc, char **argv)
     if (find_devices(&a, arena, &err) && pl_launch_open(a.devices, a.timeout, &w, &err))
         (void)!train(&a, model, &w, arena, &stopped, &err);
     pl_arena_free(arena);
-    code = pl_launch_close(&w, &err);
+    code = pl_launch_close(&w, &err, pl_opt_fail);
     return code || !stopped ? code : pl_stop_code(stopped);
 }
 

@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/request.h"
 #include "cli/sizes.h"
-#include "cli/launch.h"
+#include "api/launch.h"
 #include "models/model.h"
 #include "train/verify.h"
 
@@ -364,7 +364,7 @@ static int run(const pl_command *c, int argc, char **argv)
     if (pl_launch_open(a.devices, a.timeout, &w, &err)) (void)!verify(&s, model, &err);
     pl_verify_free(s.verify);
     pl_arena_free(s.arena);
-    return pl_launch_close(&w, &err);
+    return pl_launch_close(&w, &err, pl_opt_fail);
 }
 
 const pl_command pl_command_verify = {

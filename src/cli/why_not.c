@@ -54,7 +54,7 @@ static pl_compare_side side_of(const view *v, const char *name, const pl_candida
 /* The plan in the tables of its mesh, and the best one there. */
 static void price(view *v, const pl_plan *p, const pl_fold *fold)
 {
-    const pl_speed speed = pl_speed_of(v->job->cluster);
+    const pl_speed speed = pl_speed_of(v->job->request.cluster);
     const pl_auto_options o = { .memory = v->limit, .tied = v->job->request.tied };
     pl_err why = { 0 };
     pl_answer best;
@@ -73,7 +73,7 @@ static bool open(view *v, const char *text, pl_err *err)
     const pl_candidate *about;
     pl_strategy s;
     pl_plan_request ask = job->request;
-    PL_TRY(pl_strategy_parse(text, job->cluster->n_devices, v->arena, &s, err));
+    PL_TRY(pl_strategy_parse(text, job->request.cluster->n_devices, v->arena, &s, err));
     if (s.automatic)
         return pl_err_set(err, PL_EUSAGE,
                           "'auto' is what others are compared with: give one of "
@@ -220,8 +220,8 @@ static void print_json(const view *v)
                                  pl_mesh_text(v->mesh[1], v->arena) };
     const double table[] = { v->table[0].seconds, v->table[1].seconds };
     pl_json_out out = pl_json_begin(v->arena);
-    PL_JSON_PUT(&out, "schema", "pleat.why-not/1", "model", v->job->model, "cluster",
-                v->job->cluster->name);
+    PL_JSON_PUT(&out, "schema", "pleat.why-not/1", "model", v->job->args.spec, "cluster",
+                v->job->request.cluster->name);
     PUT_TWO(&out, "plans", c->name);
     PUT_TWO(&out, "mesh", mesh);
     PL_JSON_PUT(&out, "reason", pl_compare_sentence(c, v->limit, v->arena), "fits",
@@ -244,7 +244,7 @@ static bool compare(const why_not_args *a, const char *const operand[2], pl_aren
 {
     pl_job job;
     view v = { .job = &job, .arena = arena };
-    PL_TRY(pl_job_open(&a->job, operand[0], arena, &job, err));
+    PL_TRY(pl_job_args_open(&a->job, operand[0], arena, &job, err));
     PL_TRY(open(&v, operand[1], err));
     if (a->json)
         print_json(&v);

@@ -121,7 +121,7 @@ PL_MUST_CHECK bool pl_reason_value(const pl_reason *r, const pl_value *v, int mo
 const char *pl_reason_node_name(const pl_tables *t, const pl_node *n, pl_arena *out);
 const char *pl_reason_value_name(const pl_tables *t, const pl_value *v, pl_arena *out);
 
-const char *pl_reason_kind(pl_move_kind k);   /* "all-reduce" */
+const char *pl_reason_kind(pl_collective k);   /* "all-reduce" */
 const char *pl_reason_axes(const pl_mesh *m, unsigned axes, pl_arena *out); /* "data,tensor" */
 
 /* What a choice does: "data: b, tensor: n"; axes on one factor major first: "node+gpu: b"; "all

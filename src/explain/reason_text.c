@@ -97,13 +97,18 @@ const char *pl_reason_choice(const pl_choice *c, const pl_node *n, const pl_mesh
 
 /* -- moves ------------------------------------------------------------------------------------- */
 
-static const char *const kinds[PL_N_MOVES] = {
-    [PL_GATHER] = "all-gather",   [PL_REDUCE] = "all-reduce", [PL_SCATTER] = "reduce-scatter",
-    [PL_EXCHANGE] = "all-to-all", [PL_PERMUTE] = "exchange",  [PL_HALO] = "border exchange",
-    [PL_SLICE] = "slice",         [PL_MASK] = "mask",
+static const char *const kinds[PL_N_COLLECTIVES] = {
+    [PL_ALL_GATHER] = "all-gather",
+    [PL_ALL_REDUCE] = "all-reduce",
+    [PL_REDUCE_SCATTER] = "reduce-scatter",
+    [PL_ALL_TO_ALL] = "all-to-all",
+    [PL_PERMUTE] = "exchange",
+    [PL_HALO] = "border exchange",
+    [PL_SLICE] = "slice",
+    [PL_MASK] = "mask",
 };
 
-const char *pl_reason_kind(pl_move_kind k)
+const char *pl_reason_kind(pl_collective k)
 {
     return kinds[k];
 }

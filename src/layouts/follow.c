@@ -143,9 +143,9 @@ static double price(const pl_follow *f, pl_type type, const pl_path *path)
     double cost = LINK * (double)path->bytes;
     bool avoid = f->wide_sums && pl_type_bytes(type) < pl_type_bytes(PL_F32);
     for (int i = 0; i < path->n; i++) {
-        pl_move_kind k = path->move[i].kind;
+        pl_collective k = path->move[i].kind;
         if (k > PL_MASK) cost += LATENCY;
-        if (avoid && (k == PL_REDUCE || k == PL_SCATTER))
+        if (avoid && (k == PL_ALL_REDUCE || k == PL_REDUCE_SCATTER))
             cost += AVOIDED * LINK * (double)path->move[i].bytes;
     }
     return cost;

@@ -7,34 +7,33 @@
 
 /* He et al., "Delving deep into rectifiers", 2015, by what a pixel of the input goes to; as
  * torchvision counts it, whose depthwise convolutions start small. */
-static pl_value *add_kernel(pl_convnorm *m, const char *name, pl_shape shape)
+static pl_value *convolve(pl_convnorm *m, const char *name, const char *letters, pl_shape shape,
+                          int64_t stride, pl_value *x)
 {
-    int64_t n = 1;
+    pl_builder *b = m->l.b;
+    int64_t n = 1, kernel = shape.dim[shape.rank - 1];
     for (int i = 0; i < shape.rank; i++) n *= i == 1 && shape.rank == 4 ? 1 : shape.dim[i];
-    return pl_layers_weight(&m->l, pl_builder_fmt(m->l.b, "%s.weight", name), shape,
-                            pl_layers_normal(m->l.b, sqrt(2 / (double)n)));
+    pl_value *w = pl_layers_weight(&m->l, pl_builder_fmt(b, "%s.weight", name), shape,
+                                   pl_layers_normal(b, sqrt(2 / (double)n)));
+    const char *spec = pl_builder_fmt(b, "%s; stride=%lld pad=%lld", letters, (long long)stride,
+                                      (long long)(kernel / 2));
+    return PL_ADD_AS(b, &pl_op_conv2d, name, spec, x, w);
 }
 
 pl_value *pl_convnorm_conv(pl_convnorm *m, const char *name, pl_value *x, int64_t out,
                            int64_t kernel, int64_t stride)
 {
     if (!x) return NULL;
-    pl_value *w = add_kernel(m, name, PL_SHAPE(out, x->shape.dim[3], kernel, kernel));
-    return PL_ADD_AS(m->l.b, &pl_op_conv2d, name,
-                     pl_builder_fmt(m->l.b, "n[y+r][x+s]c,ocrs->nyxo; stride=%lld pad=%lld",
-                                    (long long)stride, (long long)(kernel / 2)),
-                     x, w);
+    const pl_shape shape = PL_SHAPE(out, x->shape.dim[3], kernel, kernel);
+    return convolve(m, name, "n[y+r][x+s]c,ocrs->nyxo", shape, stride, x);
 }
 
 pl_value *pl_convnorm_depthwise(pl_convnorm *m, const char *name, pl_value *x, int64_t kernel,
                                 int64_t stride)
 {
     if (!x) return NULL;
-    pl_value *w = add_kernel(m, name, PL_SHAPE(x->shape.dim[3], kernel, kernel));
-    return PL_ADD_AS(m->l.b, &pl_op_conv2d, name,
-                     pl_builder_fmt(m->l.b, "n[y+r][x+s]c,crs->nyxc; stride=%lld pad=%lld",
-                                    (long long)stride, (long long)(kernel / 2)),
-                     x, w);
+    const pl_shape shape = PL_SHAPE(x->shape.dim[3], kernel, kernel);
+    return convolve(m, name, "n[y+r][x+s]c,crs->nyxc", shape, stride, x);
 }
 
 static pl_value *add_channels(pl_convnorm *m, const char *name, const char *part, int64_t c,

@@ -25,6 +25,18 @@ static pl_value *cross_entropy(pl_builder *b, int64_t classes, pl_value *logits,
                      sums->out[1], top, targets);
 }
 
+pl_value *pl_model_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targets)
+{
+    if (!logits || !targets) return NULL; /* the builder holds the error */
+    const int64_t classes = logits->shape.dim[logits->shape.rank - 1];
+    pl_value *loss = cross_entropy(b, classes, logits, targets);
+    if (!loss) return NULL;
+    const char *mean =
+        pl_builder_fmt(b, "; value=%.17g", 1 / (double)pl_shape_count(&targets->shape));
+    loss = PL_ADD_AS(b, &pl_op_reduce_sum, "loss.sum", "...->", loss);
+    return PL_ADD(b, &pl_op_scale, mean, loss);
+}
+
 void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target)
 {
     if (!logits) return; /* the builder holds the error */
@@ -34,10 +46,7 @@ void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *
     }
     pl_shape rows = logits->shape;
     rows.rank--;
-    int64_t classes = logits->shape.dim[rows.rank];
     pl_value *targets = pl_add_input(b, target, PL_I32, rows);
-    pl_value *loss = cross_entropy(b, classes, logits, targets);
-    const char *mean = pl_builder_fmt(b, "; value=%.17g", 1 / (double)pl_shape_count(&rows));
-    loss = PL_ADD_AS(b, &pl_op_reduce_sum, "loss.sum", "...->", loss);
-    pl_add_output(b, "loss", PL_ADD(b, &pl_op_scale, mean, loss));
+    pl_value *loss = pl_model_cross_entropy(b, logits, targets);
+    if (loss) pl_add_output(b, "loss", loss);
 }

@@ -182,17 +182,9 @@ static const char *canonical(pl_arena *a, const pl_family *m, const char *const 
     return pl_text_get(&t);
 }
 
-bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *err)
+static bool parse_keys(const pl_family *m, const char *spec, const char *given, const char *note,
+                       pl_arena *a, pl_model_args *out, pl_err *err)
 {
-    pl_config_found config = { spec, pl_config_twin(spec, a) };
-    if (pl_config_is(spec, a)) PL_TRY(pl_config_read(spec, a, &config, err));
-    spec = config.spec;
-    size_t n = pl_model_name(spec);
-    const pl_family *m = find_model(spec, n);
-    const char *name = pl_arena_span(a, spec, n);
-    const char *given = spec[n] ? spec + n + 1 : "";
-    if (!m && pl_file_model_is(name)) PL_TRY(pl_file_model_open(name, given, a, &m, err));
-    if (!m) return unknown_model(a, pl_arena_span(a, spec, n), err);
     int n_keys = 0;
     while (m->keys[n_keys].name) n_keys++;
     const char **value = PL_NEW_N(a, const char *, n_keys),
@@ -210,8 +202,36 @@ bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *e
         return pl_err_set(err, PL_EUSAGE, "model '%s': %s. Its keys: %s", spec,
                           pl_text_get(&problems), pl_text_get(&keys));
     }
-    *out = (pl_model_args){ m, n_keys, value, canonical(a, m, value, usual), config.note };
+    *out = (pl_model_args){ m, n_keys, value, canonical(a, m, value, usual), note };
     return true;
+}
+
+bool pl_model_parse_keys(const pl_family *m, const char *keys, pl_arena *a, pl_model_args *out,
+                         pl_err *err)
+{
+    return parse_keys(m, m->name, keys, "", a, out, err);
+}
+
+bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *err)
+{
+    pl_config_found config = { spec, pl_config_twin(spec, a) };
+    if (pl_config_is(spec, a)) PL_TRY(pl_config_read(spec, a, &config, err));
+    spec = config.spec;
+    size_t n = pl_model_name(spec);
+    const pl_family *m = find_model(spec, n);
+    const char *name = pl_arena_span(a, spec, n);
+    const char *given = spec[n] ? spec + n + 1 : "";
+    if (!m && pl_file_model_is(name)) PL_TRY(pl_file_model_open(name, given, a, &m, err));
+    if (!m) return unknown_model(a, pl_arena_span(a, spec, n), err);
+    return parse_keys(m, spec, given, config.note, a, out, err);
+}
+
+bool pl_model_set(const pl_model_args *m, const char *key, const char *value, pl_arena *a,
+                  pl_model_args *out, pl_err *err)
+{
+    const char *spec = pl_model_with(a, m->spec, key, value);
+    if (!m->model->own) return pl_model_parse(spec, a, out, err);
+    return parse_keys(m->model, spec, spec + strlen(m->model->name) + 1, "", a, out, err);
 }
 
 const char *pl_model_with(pl_arena *a, const char *spec, const char *key, const char *value)
@@ -254,7 +274,8 @@ void pl_model_build(pl_builder *b, const pl_model_args *a, pl_mode mode)
     const bool well = !b->err.code;
     b->compute = pl_model_type(a);
     a->model->build(b, a, mode);
-    if (well && b->err.code == PL_EINPUT && !a->model->file) b->err.code = PL_EUSAGE; /* its keys */
+    const bool built_in = !a->model->file && !a->model->own;
+    if (well && b->err.code == PL_EINPUT && built_in) b->err.code = PL_EUSAGE; /* its keys */
 }
 
 double pl_model_real(const pl_model_args *a, const char *key)

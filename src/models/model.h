@@ -29,6 +29,7 @@ typedef struct pl_family {
      * batch) or, for PL_INFER, "logits". Models with dropout add the i64 scalar input "seed". */
     void (*build)(pl_builder *b, const pl_model_args *a, pl_mode mode);
     const void *file;      /* of a model out of a file: what models/file.c knows of it        */
+    bool own;              /* a caller's: not to be found by its name                         */
 } pl_family;
 
 /* The i-th of all of them, NULL after the last; those that share their keys (gpt2, gpt2-medium ...)
@@ -50,6 +51,12 @@ struct pl_model_args {
  * nearest one), bad or too small value; what is wrong in a file is PL_EINPUT.
  * All problems of the spec are named at once. `a` owns the result. */
 PL_MUST_CHECK bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *err);
+/* The keys of a family over its defaults: "layers=4,hidden=256". Fails with PL_EUSAGE. */
+PL_MUST_CHECK bool pl_model_parse_keys(const pl_family *m, const char *keys, pl_arena *a,
+                                       pl_model_args *out, pl_err *err);
+/* The same model with a key set otherwise. Fails as pl_model_parse does. */
+PL_MUST_CHECK bool pl_model_set(const pl_model_args *m, const char *key, const char *value,
+                                pl_arena *a, pl_model_args *out, pl_err *err);
 /* Characters of the name before the keys: the longest part that is a path which exists, else up to
  * the first colon. */
 size_t pl_model_name(const char *spec);
@@ -90,5 +97,7 @@ pl_value *pl_model_image(pl_builder *b, const pl_model_args *a);
  * the logits' shape without its last dimension, and the output "loss", the mean cross-entropy of
  * the rows. */
 void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target);
+/* That loss of logits f[..., classes] and targets i32[...]. */
+pl_value *pl_model_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targets);
 
 #endif

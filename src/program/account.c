@@ -17,8 +17,8 @@ pl_account pl_account_states(const pl_store *s)
 static bool is_answered(const pl_program *p, const pl_step *x)
 {
     const pl_step *next = x + 1;
-    return next < p->step + p->n_steps && next->kind == PL_MESSAGE &&
-           next->collective == PL_COLLECTIVE_RECV && next->transfer == x->transfer;
+    return next < p->step + p->n_steps && next->kind == PL_MESSAGE && next->collective == PL_RECV &&
+           next->transfer == x->transfer;
 }
 
 /* Several tensors share a message in a reduction only. A broadcast is passed on along the group in
@@ -27,9 +27,9 @@ double pl_account_message(const pl_program *p, const pl_step *x)
 {
     const pl_mesh *mesh = &p->plan->mesh;
     int64_t block = x->count * pl_type_bytes(x->type);
-    if (x->collective == PL_COLLECTIVE_SEND && is_answered(p, x)) return 0;
-    if (x->collective == PL_COLLECTIVE_SEND || x->collective == PL_COLLECTIVE_BROADCAST)
+    if (x->collective == PL_SEND && is_answered(p, x)) return 0;
+    if (x->collective == PL_SEND || x->collective == PL_BROADCAST)
         return pl_move_seconds(PL_PERMUTE, mesh, x->axes, block);
-    pl_move_kind kind = x->transfer ? x->transfer->move.kind : PL_REDUCE;
+    pl_collective kind = x->transfer ? x->transfer->move.kind : PL_ALL_REDUCE;
     return pl_move_seconds(kind, mesh, x->axes, x->bytes);
 }

@@ -104,7 +104,7 @@ static bool list_blocks(const checker *c, const pl_transfer *t, const rows *mine
     for (int i = 0; i < n; i++) {
         rows his = pl_check_part_rows(c, t->value, other, group[i], out);
         int64_t count = add_common(r, out, all ? &his : mine, &his, i * t->move.block);
-        if (t->move.kind == PL_SCATTER && count < pl_check_count_rows(&his))
+        if (t->move.kind == PL_REDUCE_SCATTER && count < pl_check_count_rows(&his))
             return pl_err_set(c->err, PL_EMISMATCH,
                               "member %d is to have %lld elements of '%s', of which %lld are here",
                               i, (long long)pl_check_count_rows(&his), t->value->name,
@@ -163,23 +163,23 @@ rows pl_check_piece_rows(const checker *c, const pl_transfer *t, pl_arena *out)
 
 bool pl_check_rows(const checker *c, const pl_transfer *t, pl_form form, pl_arena *out, rows *r)
 {
-    pl_move_kind kind = t->move.kind;
+    pl_collective kind = t->move.kind;
     rows from = pl_check_part_rows(c, t->value, &t->move.from, c->p->rank, out);
     rows to = pl_check_part_rows(c, t->value, &t->move.to, c->p->rank, out);
     *r = form == PL_PART_FROM ? from : to;
     if (form == PL_PART_FROM || form == PL_PART_TO) return true;
-    if (form == PL_INCOMING && kind == PL_SCATTER) { /* the one block is the part */
+    if (form == PL_INCOMING && kind == PL_REDUCE_SCATTER) { /* the one block is the part */
         r->room = t->move.block;
         return true;
     }
     *r = (rows){ 0 };
     if (kind == PL_HALO)
         return list_border(c, t, form == PL_OUTGOING, form == PL_OUTGOING ? &from : &to, out, r);
-    if (form == PL_OUTGOING && (kind == PL_SCATTER || kind == PL_EXCHANGE))
+    if (form == PL_OUTGOING && (kind == PL_REDUCE_SCATTER || kind == PL_ALL_TO_ALL))
         return list_blocks(c, t, &from, &t->move.to, false, out, r);
-    if (form == PL_INCOMING && (kind == PL_GATHER || kind == PL_EXCHANGE))
-        return list_blocks(c, t, &to, &t->move.from, kind == PL_GATHER, out, r);
-    return pl_err_set(c->err, PL_EMISMATCH, "a %s has no %s blocks", pl_move_name(kind),
+    if (form == PL_INCOMING && (kind == PL_ALL_GATHER || kind == PL_ALL_TO_ALL))
+        return list_blocks(c, t, &to, &t->move.from, kind == PL_ALL_GATHER, out, r);
+    return pl_err_set(c->err, PL_EMISMATCH, "a %s has no %s blocks", pl_collective_name(kind),
                       form == PL_OUTGOING ? "outgoing" : "incoming");
 }
 

@@ -9,16 +9,16 @@ enum { NOT_A_MOVE = -1 };
 /* Which move a collective is part of. */
 static int kind_of(pl_collective c)
 {
-    static const pl_move_kind kinds[] = { PL_REDUCE, PL_GATHER,  PL_SCATTER, PL_EXCHANGE,
-                                          PL_GATHER, PL_PERMUTE, PL_PERMUTE };
-    return c <= PL_COLLECTIVE_RECV ? (int)kinds[c] : NOT_A_MOVE;
+    if (c == PL_BROADCAST) return PL_ALL_GATHER;
+    if (c == PL_SEND || c == PL_RECV) return PL_PERMUTE;
+    return c <= PL_HALO ? (int)c : NOT_A_MOVE;
 }
 
 static const char *move_text(const checker *c, const pl_transfer *t)
 {
     const pl_value *v = t->value;
-    return pl_arena_fmt(c->tmp, "the %s of '%s' from %s to %s", pl_move_name(t->move.kind), v->name,
-                        pl_placement_text(c->tmp, &t->move.from, c->mesh, v->shape.rank),
+    return pl_arena_fmt(c->tmp, "the %s of '%s' from %s to %s", pl_collective_name(t->move.kind),
+                        v->name, pl_placement_text(c->tmp, &t->move.from, c->mesh, v->shape.rank),
                         pl_placement_text(c->tmp, &t->move.to, c->mesh, v->shape.rank));
 }
 
@@ -44,7 +44,7 @@ static bool check_move(const checker *c, int i, const pl_transfer *t)
     if (!is_normal(c, t, &m->from) || !is_normal(c, t, &m->to))
         return fail_move(c, i, t, "a placement is wrong, or not in normal form");
     if (!m->axes || m->axes >> c->mesh->n) return fail_move(c, i, t, "a group without axes");
-    if (m->kind == PL_REDUCE || m->kind == PL_SCATTER) {
+    if (m->kind == PL_ALL_REDUCE || m->kind == PL_REDUCE_SCATTER) {
         if ((before & m->axes) != m->axes) return fail_move(c, i, t, "its axes are not pending");
         wanted = before & ~m->axes;
     } else if (m->kind == PL_MASK) {
@@ -59,7 +59,7 @@ static bool check_move(const checker *c, int i, const pl_transfer *t)
     }
     if (after != wanted) return fail_move(c, i, t, "other axes are pending than before");
     if (rest && m->from.monoid != m->to.monoid) return fail_move(c, i, t, "another monoid");
-    if (m->kind != PL_REDUCE) return true;
+    if (m->kind != PL_ALL_REDUCE) return true;
     pl_placement x = m->from;
     x.pending = m->to.pending;
     return pl_placement_same(&x, &m->to) || fail_move(c, i, t, "a reduction moves nothing");
@@ -215,24 +215,24 @@ static bool check_numbers(const checker *c, int i, int n, int me)
     const pl_transfer *t = s->transfer;
     int kind = kind_of(s->collective);
     if (kind == PL_PERMUTE && t && t->move.kind == PL_HALO) kind = PL_HALO;
-    bool sends = s->collective != PL_COLLECTIVE_RECV, gets = s->collective != PL_COLLECTIVE_SEND;
+    bool sends = s->collective != PL_RECV, gets = s->collective != PL_SEND;
     if (kind == NOT_A_MOVE || s->n_in != sends || s->n_out != gets || s->count < 1)
         return pl_err_set(c->err, PL_EMISMATCH,
                           "%s: no collective has %d inputs, %d outputs and %lld elements",
                           pl_check_step_text(c, i), s->n_in, s->n_out, (long long)s->count);
-    int64_t bytes = pl_move_volume((pl_move_kind)kind, n, s->count, pl_type_bytes(s->type));
-    if (s->collective == PL_COLLECTIVE_BROADCAST)
+    int64_t bytes = pl_move_volume((pl_collective)kind, n, s->count, pl_type_bytes(s->type));
+    if (s->collective == PL_BROADCAST)
         bytes = me == s->peer ? 0 : s->count * pl_type_bytes(s->type);
     if (s->bytes != (gets ? bytes : 0))
         return pl_err_set(c->err, PL_EMISMATCH, "%s receives %lld bytes, counted as %lld",
                           pl_check_step_text(c, i), (long long)(gets ? bytes : 0),
                           (long long)s->bytes);
     if (!t)
-        return kind == PL_REDUCE ||
+        return kind == PL_ALL_REDUCE ||
                pl_err_set(c->err, PL_EMISMATCH, "%s moves no tensor", pl_check_step_text(c, i));
-    if (t->move.kind != (pl_move_kind)kind || t->move.axes != s->axes || t->value->type != s->type)
+    if (t->move.kind != (pl_collective)kind || t->move.axes != s->axes || t->value->type != s->type)
         return fail_move(c, i, t, "the message has another kind, type or group");
-    if (kind == PL_SCATTER && s->monoid != t->move.from.monoid)
+    if (kind == PL_REDUCE_SCATTER && s->monoid != t->move.from.monoid)
         return fail_move(c, i, t, "the message has another monoid");
     if (kind != PL_HALO && s->count != t->move.block)
         return pl_err_set(c->err, PL_EMISMATCH, "%s: blocks of %lld elements, the move has %lld",
@@ -245,7 +245,7 @@ static bool check_peer(const checker *c, int i, int n, const int group[], pl_are
 {
     const pl_step *s = &c->p->step[i];
     const pl_transfer *t = s->transfer;
-    bool send = s->collective == PL_COLLECTIVE_SEND;
+    bool send = s->collective == PL_SEND;
     if (s->peer < 0 || s->peer >= n)
         return pl_err_set(c->err, PL_EMISMATCH, "%s: peer %d of %d", pl_check_step_text(c, i),
                           s->peer, n);
@@ -265,7 +265,7 @@ static bool check_border(const checker *c, int i, int n, int me, pl_arena *tmp)
 {
     const pl_step *s = &c->p->step[i];
     const pl_transfer *t = s->transfer;
-    bool send = s->collective == PL_COLLECTIVE_SEND;
+    bool send = s->collective == PL_SEND;
     int peer = me + (send ? t->shift : -t->shift);
     rows block;
     PL_TRY(pl_check_rows(c, t, send ? PL_OUTGOING : PL_INCOMING, tmp, &block));
@@ -282,9 +282,9 @@ static bool check_direct(const checker *c, int i, bool in, pl_arena *tmp)
 {
     const pl_step *s = &c->p->step[i];
     const pl_transfer *t = s->transfer;
-    pl_move_kind kind = t->move.kind;
+    pl_collective kind = t->move.kind;
     rows part, blocks;
-    if (kind == PL_PERMUTE || (in && kind == PL_GATHER)) return true; /* the part itself */
+    if (kind == PL_PERMUTE || (in && kind == PL_ALL_GATHER)) return true; /* the part itself */
     PL_TRY(pl_check_rows(c, t, in ? PL_PART_FROM : PL_PART_TO, tmp, &part));
     PL_TRY(pl_check_rows(c, t, in ? PL_OUTGOING : PL_INCOMING, tmp, &blocks));
     if (in ? pl_check_has_rows(&part, &blocks) : pl_check_has_rows(&blocks, &part)) return true;
@@ -338,15 +338,15 @@ bool pl_check_message(checker *c, int i)
                           pl_check_step_text(c, i));
     int n = find_group(c, s->axes, group, &me);
     PL_TRY(check_numbers(c, i, n, me));
-    if (s->collective == PL_COLLECTIVE_REDUCE) return check_reduce(c, i);
-    if (s->collective == PL_COLLECTIVE_BROADCAST) return check_broadcast(c, i, n, group);
+    if (s->collective == PL_ALL_REDUCE) return check_reduce(c, i);
+    if (s->collective == PL_BROADCAST) return check_broadcast(c, i, n, group);
     bool in_ok = s->from == PL_PART_FROM || s->from == PL_OUTGOING;
     bool out_ok = s->to == PL_PART_TO || s->to == PL_INCOMING;
     if ((s->n_in && !in_ok) || (s->n_out && !out_ok))
         return fail_move(c, i, t, "a message goes from what is sent to what comes in");
     int64_t block = s->count * pl_type_bytes(s->type), in = block, out = block;
-    if (t->move.kind == PL_SCATTER || t->move.kind == PL_EXCHANGE) in = n * block;
-    if (t->move.kind == PL_GATHER || t->move.kind == PL_EXCHANGE) out = n * block;
+    if (t->move.kind == PL_REDUCE_SCATTER || t->move.kind == PL_ALL_TO_ALL) in = n * block;
+    if (t->move.kind == PL_ALL_GATHER || t->move.kind == PL_ALL_TO_ALL) out = n * block;
     if (s->n_in) PL_TRY(read_form(c, i, t, s->from, in));
     if (!check_layouts(c, i, n, me, group))
         return pl_err_in(c->err, "%s", pl_check_step_text(c, i));

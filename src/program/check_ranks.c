@@ -122,7 +122,7 @@ static bool make_end(const all_ranks *a, int rank, int message, int *collectives
     *out = (end){ .rank = rank, .message = message, .step = s, .from = COLLECTIVE };
     if (!s->axes || s->axes >> m->n)
         return pl_err_set(a->err, PL_EMISMATCH, "%s: a group without axes", step_text(a, rank, s));
-    if (s->collective != PL_COLLECTIVE_SEND && s->collective != PL_COLLECTIVE_RECV) {
+    if (s->collective != PL_SEND && s->collective != PL_RECV) {
         out->axes = (int)s->axes;
         out->leader = leader_of(m, rank, s->axes);
         out->number = collectives[s->axes]++;
@@ -132,7 +132,7 @@ static bool make_end(const all_ranks *a, int rank, int message, int *collectives
     if (peer < 0)
         return pl_err_set(a->err, PL_EMISMATCH, "%s: peer %d of %d", step_text(a, rank, s), s->peer,
                           group_size(m, s->axes));
-    bool send = s->collective == PL_COLLECTIVE_SEND;
+    bool send = s->collective == PL_SEND;
     out->from = send ? rank : peer;
     out->to = send ? peer : rank;
     out->number = send ? sent[peer]++ : received[peer]++;
@@ -201,7 +201,7 @@ static bool check_pair(const all_ranks *a, const end *x, const end *y)
         what = "counts";
     else if (s->monoid != t->monoid)
         what = "monoids";
-    else if (s->collective == PL_COLLECTIVE_BROADCAST && s->peer != t->peer)
+    else if (s->collective == PL_BROADCAST && s->peer != t->peer)
         what = "roots";
     else if (!same_tensor(s, t))
         what = "tensors";

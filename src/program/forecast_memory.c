@@ -144,7 +144,7 @@ static int64_t copy_bytes(const pl_program *p, const pl_step *x)
 static int64_t message_bytes(const pl_program *p, const pl_step *x)
 {
     int64_t block = x->count * pl_type_bytes(x->type);
-    bool all = x->collective == PL_COLLECTIVE_GATHER || x->collective == PL_COLLECTIVE_EXCHANGE;
+    bool all = x->collective == PL_ALL_GATHER || x->collective == PL_ALL_TO_ALL;
     return all ? pl_move_members(&p->plan->mesh, x->axes) * block : block;
 }
 

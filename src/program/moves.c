@@ -150,6 +150,7 @@ static int add_reduce(const transfer *t, int from)
 {
     int into = add_end(t);
     task *x = add(t, TASK_REDUCE, from, into, PL_PART_FROM, PL_PART_TO);
+    x->step.collective = PL_ALL_REDUCE;
     x->step.monoid = t->move->from.monoid;
     x->step.count = t->l->parts.at[from].bytes / t->size;
     return into;
@@ -180,14 +181,11 @@ static int add_mask(const transfer *t, int from)
 
 static int add_message(const transfer *t, int from)
 {
-    static const pl_collective collectives[PL_N_MOVES] = { [PL_GATHER] = PL_COLLECTIVE_GATHER,
-                                                           [PL_SCATTER] = PL_COLLECTIVE_SCATTER,
-                                                           [PL_EXCHANGE] = PL_COLLECTIVE_EXCHANGE };
-    pl_move_kind kind = t->move->kind;
+    pl_collective kind = t->move->kind;
     copies pack = { 0 }, unpack = { 0 };
     int out = from, in, end;
-    if (kind != PL_GATHER) pack = make_copies(t, true);
-    if (kind != PL_SCATTER) unpack = make_copies(t, false);
+    if (kind != PL_ALL_GATHER) pack = make_copies(t, true);
+    if (kind != PL_REDUCE_SCATTER) unpack = make_copies(t, false);
     if (pack.n && !in_place(t, pack)) {
         out = add_blocks(t, &t->move->from);
         add_copy(t, from, out, true, pack);
@@ -197,7 +195,7 @@ static int add_message(const transfer *t, int from)
     if (!direct) in = add_blocks(t, &t->move->to);
     task *x = add(t, TASK_MESSAGE, out, in, out == from ? PL_PART_FROM : PL_OUTGOING,
                   direct ? PL_PART_TO : PL_INCOMING);
-    x->step.collective = collectives[kind];
+    x->step.collective = kind;
     x->step.monoid = t->move->from.monoid;
     x->step.count = t->move->block;
     if (!direct) add_copy(t, in, end, false, unpack);
@@ -319,13 +317,10 @@ int pl_lower_move(lowering *l, int from, const pl_move *m)
     switch (m->kind) {
     case PL_SLICE: return add_slice(&t, from);
     case PL_MASK: return add_mask(&t, from);
-    case PL_REDUCE: return add_reduce(&t, from);
+    case PL_ALL_REDUCE: return add_reduce(&t, from);
     case PL_PERMUTE: return add_permute(&t, from);
     case PL_HALO: return add_halo(&t, from);
-    case PL_GATHER:
-    case PL_SCATTER:
-    case PL_EXCHANGE:
-    case PL_N_MOVES: break;
+    default: break;
     }
     return add_message(&t, from);
 }

@@ -33,7 +33,7 @@ typedef struct wish {
 static bool combines(const task *t)
 {
     return t->kind == TASK_REDUCE ||
-           (t->kind == TASK_MESSAGE && t->step.collective == PL_COLLECTIVE_SCATTER);
+           (t->kind == TASK_MESSAGE && t->step.collective == PL_REDUCE_SCATTER);
 }
 
 /* Is nothing that it reads read by anything else? */
@@ -118,7 +118,7 @@ typedef struct ahead {
 /* A block of a gather in steps. */
 static bool is_block(const task *t)
 {
-    return t->kind == TASK_MESSAGE && t->step.collective == PL_COLLECTIVE_BROADCAST;
+    return t->kind == TASK_MESSAGE && t->step.collective == PL_BROADCAST;
 }
 
 /* What moves a state stands just before its reader; its messages start when the reader of an

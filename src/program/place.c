@@ -302,14 +302,14 @@ static void add_shift(const places *s, pl_program *p, const task *t, int pos)
 {
     if (t->to >= 0) {
         pl_step *x = add_message(s, p, t, pos);
-        x->collective = PL_COLLECTIVE_SEND;
+        x->collective = PL_SEND;
         x->peer = t->to;
         x->bytes = 0;
         add_in(s, x, t, 0);
     }
     if (t->step.peer < 0) return;
     pl_step *x = add_message(s, p, t, pos);
-    x->collective = PL_COLLECTIVE_RECV;
+    x->collective = PL_RECV;
     x->count = t->gets;
     p->message_bytes += x->bytes;
     add_out(s, x, t, 0);
@@ -327,7 +327,7 @@ static void add_messages(const places *s, pl_program *p, const ints *tasks, int 
     if (tasks->n > 1) {
         int n, me;
         n = pl_move_group(&l->plan->mesh, l->rank, x->axes, &me);
-        x->bytes = pl_move_volume(PL_REDUCE, n, x->count, pl_type_bytes(x->type));
+        x->bytes = pl_move_volume(PL_ALL_REDUCE, n, x->count, pl_type_bytes(x->type));
         x->label = pl_arena_fmt(l->out, "%s (and %d more)", t->step.label, tasks->n - 1);
         x->transfer = NULL;
     }

@@ -45,10 +45,3 @@ bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
     pl_arena_free(l.tmp);
     return ok;
 }
-
-const char *pl_collective_name(pl_collective c)
-{
-    static const char *const names[] = { "all-reduce", "all-gather", "reduce-scatter", "all-to-all",
-                                         "broadcast",  "send",       "receive" };
-    return names[c];
-}

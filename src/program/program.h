@@ -23,18 +23,6 @@ typedef struct pl_slot {
 /* FOLD: out[0] combined with in[0], element by element, in place. */
 typedef enum pl_step_kind { PL_KERNEL, PL_MESSAGE, PL_COPY, PL_FILL, PL_FOLD } pl_step_kind;
 
-typedef enum pl_collective {
-    PL_COLLECTIVE_REDUCE,   /* all-reduce, in place or not                                       */
-    PL_COLLECTIVE_GATHER,   /* all-gather                                                        */
-    PL_COLLECTIVE_SCATTER,  /* reduce-scatter                                                    */
-    PL_COLLECTIVE_EXCHANGE, /* all-to-all                                                        */
-    PL_COLLECTIVE_BROADCAST, /* of one member's part to all: a block of a gather                 */
-    PL_COLLECTIVE_SEND,     /* to one device of the group                                        */
-    PL_COLLECTIVE_RECV      /* from one                                                          */
-} pl_collective;
-
-const char *pl_collective_name(pl_collective c); /* "all-reduce" */
-
 /* What the bytes of a copy or message are. On the way between two placements a tensor takes up to
  * four forms: the part that a device has; *outgoing* blocks, one for each member of the group; the
  * blocks that came in; the part that it gets (pl_move in reshard/reshard.h). A HALO has one

@@ -58,7 +58,7 @@ static gather find_gather(const lowering *l, int p, int reader)
         x.message = l->parts.at[t->in[0]].maker;
         t = &l->tasks.at[x.message];
     }
-    if (t->kind != TASK_MESSAGE || t->step.collective != PL_COLLECTIVE_GATHER) return none;
+    if (t->kind != TASK_MESSAGE || t->step.collective != PL_ALL_GATHER) return none;
     x.move = t->step.transfer;
     bool even = pl_placement_even(&x.move->move.from, &l->plan->mesh, &x.move->value->shape);
     return even ? x : none;
@@ -177,7 +177,7 @@ static void add_broadcasts(lowering *l, const stepped *x, int i, const task *old
         pl_step *s = &l->tasks.at[id].step;
         *s = whole->step;
         pl_move_group(&l->plan->mesh, l->rank, s->axes, &me);
-        s->collective = PL_COLLECTIVE_BROADCAST;
+        s->collective = PL_BROADCAST;
         s->peer = i;
         s->to = PL_INCOMING;
         s->bytes = me == i ? 0 : s->count * pl_type_bytes(s->type);

@@ -128,7 +128,7 @@ static void add_messages(const pl_program *p, pl_arena *out, pl_summary *s)
     s->row = PL_NEW_N(out, pl_summary_row, p->n_messages + 1);
     for (int i = 0; i < p->n_steps; i++) {
         const pl_step *x = &p->step[i];
-        if (x->kind != PL_MESSAGE || x->collective == PL_COLLECTIVE_SEND) continue;
+        if (x->kind != PL_MESSAGE || x->collective == PL_SEND) continue;
         const pl_value *v = value_of(&n, x);
         const char *tensor = tensor_text(&n, x, v);
         pl_summary_row *row = find_row(s, x, pl_summary_fold(out, tensor));

@@ -35,7 +35,7 @@ static void print_transfer(const pl_program *p, int number, const pl_transfer *t
     const pl_mesh *mesh = &p->plan->mesh;
     const int rank = t->value->shape.rank;
     pl_text_add(out, "transfer %d %s %s over %s %s %s", number, t->value->name,
-                pl_move_name(t->move.kind), pl_summary_axes(out->arena, mesh, t->move.axes),
+                pl_collective_name(t->move.kind), pl_summary_axes(out->arena, mesh, t->move.axes),
                 pl_placement_text(out->arena, &t->move.from, mesh, rank),
                 pl_placement_text(out->arena, &t->move.to, mesh, rank));
     if (t->shift) pl_text_add(out, " shift %d", t->shift);
@@ -232,16 +232,23 @@ static bool parse_port(reader *r, pl_port *x)
     return true;
 }
 
+static bool read_collective(reader *r, const char *what, pl_collective *out)
+{
+    const char *names[PL_N_COLLECTIVES];
+    int which;
+    for (int k = 0; k < PL_N_COLLECTIVES; k++) names[k] = pl_collective_name((pl_collective)k);
+    PL_TRY(read_one(r, PL_N_COLLECTIVES, names, what, &which));
+    *out = (pl_collective)which;
+    return true;
+}
+
 static bool parse_transfer(reader *r)
 {
-    const char *kinds_of_moves[PL_N_MOVES];
     pl_transfer *t = PL_NEW(r->out, pl_transfer);
-    int number, kind;
-    for (pl_move_kind k = 0; k < PL_N_MOVES; k++) kinds_of_moves[k] = pl_move_name(k);
+    int number;
     PL_TRY(read_int(r, &number) && read_value(r, &t->value));
     if (number != r->n_transfers) return bad(r, "not the next transfer's number:", t->value->name);
-    PL_TRY(read_one(r, PL_N_MOVES, kinds_of_moves, "a move", &kind) && expect(r, "over"));
-    t->move.kind = (pl_move_kind)kind;
+    PL_TRY(read_collective(r, "a move", &t->move.kind) && expect(r, "over"));
     PL_TRY(read_axes(r, &t->move.axes));
     PL_TRY(read_placement(r, &t->move.from) && read_placement(r, &t->move.to));
     PL_TRY(!take(r, "shift") || read_int(r, &t->shift));
@@ -255,11 +262,7 @@ static bool parse_transfer(reader *r)
 
 static bool parse_message(reader *r, pl_step *x)
 {
-    const char *names[PL_COLLECTIVE_RECV + 1];
-    int which;
-    for (pl_collective k = 0; k <= PL_COLLECTIVE_RECV; k++) names[k] = pl_collective_name(k);
-    PL_TRY(read_one(r, PL_COLLECTIVE_RECV + 1, names, "a collective", &which));
-    x->collective = (pl_collective)which;
+    PL_TRY(read_collective(r, "a collective", &x->collective));
     PL_TRY(expect(r, "over") && read_axes(r, &x->axes));
     PL_TRY(expect(r, "peer") && read_int(r, &x->peer));
     PL_TRY(expect(r, "bytes") && read_number(r, &x->bytes));

@@ -13,10 +13,13 @@ pl_html_kind pl_html_view_kind(const pl_step *x)
                                                      [PL_BACKWARD] = PL_HTML_BACKWARD,
                                                      [PL_UPDATE] = PL_HTML_UPDATE };
     static const pl_html_kind of[] = {
-        [PL_COLLECTIVE_REDUCE] = PL_HTML_REDUCE,       [PL_COLLECTIVE_GATHER] = PL_HTML_GATHER,
-        [PL_COLLECTIVE_SCATTER] = PL_HTML_SCATTER,     [PL_COLLECTIVE_EXCHANGE] = PL_HTML_EXCHANGE,
-        [PL_COLLECTIVE_BROADCAST] = PL_HTML_BROADCAST, [PL_COLLECTIVE_SEND] = PL_HTML_SHIFT,
-        [PL_COLLECTIVE_RECV] = PL_HTML_SHIFT,
+        [PL_ALL_REDUCE] = PL_HTML_REDUCE,
+        [PL_ALL_GATHER] = PL_HTML_GATHER,
+        [PL_REDUCE_SCATTER] = PL_HTML_SCATTER,
+        [PL_ALL_TO_ALL] = PL_HTML_EXCHANGE,
+        [PL_BROADCAST] = PL_HTML_BROADCAST,
+        [PL_SEND] = PL_HTML_SHIFT,
+        [PL_RECV] = PL_HTML_SHIFT,
     };
     if (x->kind == PL_MESSAGE) return of[x->collective];
     return x->kind == PL_KERNEL ? phase[x->share->node->phase] : PL_HTML_COPY;

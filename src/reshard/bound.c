@@ -89,8 +89,8 @@ static double exchange_seconds(const pl_bound *b, unsigned axes, pl_stand x, pl_
 {
     const pl_mesh *m = b->q->mesh;
     int n = pl_move_members(m, axes);
-    int64_t part = b->part[x.split], bytes = pl_move_volume(PL_EXCHANGE, n, part / n, b->element);
-    double cut = pl_move_seconds(PL_EXCHANGE, m, axes, bytes);
+    int64_t part = b->part[x.split], bytes = pl_move_volume(PL_ALL_TO_ALL, n, part / n, b->element);
+    double cut = pl_move_seconds(PL_ALL_TO_ALL, m, axes, bytes);
     if (any_back(b, x, axes)) cut += copy_blocks(b, x);
     if (any_back(b, y, axes)) cut += copy_blocks(b, y);
     if (b->even && x.split == axes && !(axes & (axes - 1))) return cut;
@@ -98,22 +98,22 @@ static double exchange_seconds(const pl_bound *b, unsigned axes, pl_stand x, pl_
     return cut < whole ? cut : whole;
 }
 
-double pl_reshard_bound_step(const pl_bound *b, pl_move_kind kind, unsigned axes, pl_stand x,
+double pl_reshard_bound_step(const pl_bound *b, pl_collective kind, unsigned axes, pl_stand x,
                              pl_stand y)
 {
     const pl_mesh *m = b->q->mesh;
     int64_t part = b->part[x.split], slice = b->part[y.split];
     int n = pl_move_members(m, axes);
     switch (kind) {
-    case PL_GATHER:
+    case PL_ALL_GATHER:
         return pl_move_seconds(kind, m, axes, pl_move_volume(kind, n, part, b->element)) +
                (any_back(b, x, axes) ? copy_blocks(b, y) : 0);
-    case PL_SCATTER:
+    case PL_REDUCE_SCATTER:
         return pl_move_seconds(kind, m, axes, pl_move_volume(kind, n, slice, b->element)) +
                (any_back(b, y, axes) ? copy_blocks(b, x) : 0);
-    case PL_REDUCE:
+    case PL_ALL_REDUCE:
         return pl_move_seconds(kind, m, axes, pl_move_volume(kind, n, part, b->element));
-    case PL_EXCHANGE: return exchange_seconds(b, axes, x, y);
+    case PL_ALL_TO_ALL: return exchange_seconds(b, axes, x, y);
     default: return copy_blocks(b, y);
     }
 }
@@ -138,7 +138,7 @@ double pl_reshard_bound_rest(const pl_bound *b, pl_stand x)
 }
 
 /* One move over `axes` from x to y, whence the rest takes `rest`. */
-static void add_way(backward *w, pl_move_kind kind, unsigned axes, pl_stand x, pl_stand y,
+static void add_way(backward *w, pl_collective kind, unsigned axes, pl_stand x, pl_stand y,
                     double rest)
 {
     double sum = rest + pl_reshard_bound_step(w->b, kind, axes, x, y);
@@ -161,12 +161,12 @@ static void add_ways_of_axis(backward *w, unsigned bit, pl_stand y, double rest)
         if (b->q->mask && !(b->combine & bit)) add_way(w, PL_MASK, bit, copied, y, rest);
     } else if (y.split & bit) {
         add_way(w, PL_SLICE, bit, copied, y, rest);
-        if (b->combine & bit) add_way(w, PL_SCATTER, bit, pending, y, rest);
+        if (b->combine & bit) add_way(w, PL_REDUCE_SCATTER, bit, pending, y, rest);
     } else {
-        add_way(w, PL_GATHER, bit, split, y, rest);
-        add_way(w, PL_GATHER, bit, back, y, rest);
-        if (b->split & bit) add_way(w, PL_GATHER, bit, home, y, rest);
-        if (b->combine & bit) add_way(w, PL_REDUCE, bit, pending, y, rest);
+        add_way(w, PL_ALL_GATHER, bit, split, y, rest);
+        add_way(w, PL_ALL_GATHER, bit, back, y, rest);
+        if (b->split & bit) add_way(w, PL_ALL_GATHER, bit, home, y, rest);
+        if (b->combine & bit) add_way(w, PL_ALL_REDUCE, bit, pending, y, rest);
     }
 }
 
@@ -182,7 +182,7 @@ static void add_exchanges(backward *w, pl_stand y, double rest)
             pl_stand x = y;
             x.home &= (uint8_t)~axes;
             x.back |= (uint8_t)(axes & ~front);
-            add_way(w, PL_EXCHANGE, axes, x, y, rest);
+            add_way(w, PL_ALL_TO_ALL, axes, x, y, rest);
             if (!front) break;
         }
     }
@@ -198,7 +198,7 @@ static void add_ways(backward *w, pl_stand y, double rest)
     for (unsigned axes = combined; axes; axes = (axes - 1) & combined) {
         pl_stand x = y;
         x.pending |= (uint8_t)axes;
-        if (axes & (axes - 1)) add_way(w, PL_REDUCE, axes, x, y, rest);
+        if (axes & (axes - 1)) add_way(w, PL_ALL_REDUCE, axes, x, y, rest);
     }
 }
 

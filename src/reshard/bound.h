@@ -55,7 +55,7 @@ bool pl_reshard_bound_is_back(const pl_bound *b, const pl_split *digit);
 double pl_reshard_bound_rest(const pl_bound *b, pl_stand x);
 
 /* No move of this kind over `axes` from `x` to `y` costs less. */
-double pl_reshard_bound_step(const pl_bound *b, pl_move_kind kind, unsigned axes, pl_stand x,
+double pl_reshard_bound_step(const pl_bound *b, pl_collective kind, unsigned axes, pl_stand x,
                              pl_stand y);
 
 /* The digit that split i alone has of its dimension, for a digit whose parts are even; else the

@@ -152,7 +152,7 @@ void pl_convert_map_open(pl_convert_map *x, int place)
 /* -- prices ------------------------------------------------------------------------------------ */
 
 typedef struct move {
-    pl_move_kind kind;
+    pl_collective kind;
     unsigned axes;
     const pl_place *from, *to;
 } move;
@@ -181,8 +181,8 @@ static int64_t plain_block(const move *m, int axis)
 {
     const pl_place *from = m->from, *to = m->to;
     if (!from->plain || !to->plain) return -1;
-    if (m->kind == PL_GATHER || m->kind == PL_REDUCE) return from->count;
-    if (m->kind != PL_EXCHANGE) return to->count;
+    if (m->kind == PL_ALL_GATHER || m->kind == PL_ALL_REDUCE) return from->count;
+    if (m->kind != PL_ALL_TO_ALL) return to->count;
     int left = pl_placement_dim(&from->where, axis), taken = pl_placement_dim(&to->where, axis);
     if (left == taken) return -1;
     return from->count / from->local.dim[taken] * to->local.dim[taken];
@@ -192,7 +192,7 @@ static int64_t plain_block(const move *m, int axis)
 static bool price_swap(const pl_convert_map *x, const move *m, double *seconds)
 {
     int a = __builtin_ctz(m->axes), b = 31 - __builtin_clz(m->axes);
-    bool two = m->kind == PL_EXCHANGE && m->axes == (1u << a | 1u << b);
+    bool two = m->kind == PL_ALL_TO_ALL && m->axes == (1u << a | 1u << b);
     if (!two || x->mesh->axis[a].size != x->mesh->axis[b].size || !m->from->even || !m->to->even ||
         !m->from->plain || !m->to->plain)
         return false;
@@ -206,12 +206,12 @@ static bool price_plainly(const pl_convert_map *x, const move *m, double *second
 {
     int axis = __builtin_ctz(m->axes), n = pl_move_members(x->mesh, m->axes);
     int64_t element = pl_type_bytes(x->type), block;
-    bool in = m->kind == PL_GATHER || m->kind == PL_EXCHANGE;
-    bool out = m->kind == PL_SCATTER || m->kind == PL_EXCHANGE;
+    bool in = m->kind == PL_ALL_GATHER || m->kind == PL_ALL_TO_ALL;
+    bool out = m->kind == PL_REDUCE_SCATTER || m->kind == PL_ALL_TO_ALL;
     bool even = m->from->even && m->to->even;
-    if (m->kind == PL_EXCHANGE && m->axes & (m->axes - 1)) return price_swap(x, m, seconds);
+    if (m->kind == PL_ALL_TO_ALL && m->axes & (m->axes - 1)) return price_swap(x, m, seconds);
     if ((block = plain_block(m, axis)) < 0) return false;
-    if (m->kind == PL_EXCHANGE && block == m->from->count && block == m->to->count) return false;
+    if (m->kind == PL_ALL_TO_ALL && block == m->from->count && block == m->to->count) return false;
     *seconds =
         pl_move_seconds(m->kind, x->mesh, m->axes, pl_move_volume(m->kind, n, block, element));
     if (m->kind == PL_SLICE || m->kind == PL_MASK)
@@ -239,9 +239,9 @@ static move move_of(const pl_convert_map *x, const pl_place *from, int i)
     move m = { .from = from, .to = x->at[from->to[i]] };
     m.axes = i < groups ? 1u << axis : from->axes[i - groups];
     if (where->pending & m.axes)
-        m.kind = i >= groups || first ? PL_REDUCE : PL_SCATTER;
+        m.kind = i >= groups || first ? PL_ALL_REDUCE : PL_REDUCE_SCATTER;
     else if (i >= groups || pl_placement_find(where, axis) >= 0)
-        m.kind = i < groups && first ? PL_GATHER : PL_EXCHANGE;
+        m.kind = i < groups && first ? PL_ALL_GATHER : PL_ALL_TO_ALL;
     else
         m.kind = first ? PL_MASK : PL_SLICE;
     return m;
@@ -250,7 +250,7 @@ static move move_of(const pl_convert_map *x, const pl_place *from, int i)
 static double price(const pl_convert_map *x, const move *m)
 {
     double seconds;
-    bool odd = m->kind == PL_EXCHANGE && !(m->from->even && m->to->even);
+    bool odd = m->kind == PL_ALL_TO_ALL && !(m->from->even && m->to->even);
     if (odd && is_narrow(m)) return INFINITY;
     if (price_plainly(x, m, &seconds)) return seconds;
     pl_move y = { .kind = m->kind, .axes = m->axes, .from = m->from->where, .to = m->to->where };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 struct pl_leg {
-    pl_move_kind kind;
+    pl_collective kind;
     unsigned axes;
     pl_placement to;
     int64_t block, bytes;

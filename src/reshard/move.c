@@ -6,13 +6,6 @@ static const double default_latency = 5e-6, default_per_byte = 1 / 10e9; /* seco
 static const double default_copy_start = 0.2e-6,
                     default_copy_per_byte = 1 / 20e9; /* of a copy of memory  */
 
-const char *pl_move_name(pl_move_kind k)
-{
-    static const char *const names[PL_N_MOVES] = { "slice",   "mask",     "gather",  "reduce",
-                                                   "scatter", "exchange", "permute", "halo" };
-    return names[k];
-}
-
 int pl_move_group(const pl_mesh *m, int rank, unsigned axes, int *me)
 {
     int n = 1;
@@ -171,7 +164,7 @@ int64_t pl_move_block(const pl_placement *from, const pl_placement *to, unsigned
 {
     if (pl_placement_even(from, m, s) && pl_placement_even(to, m, s))
         return even_block(from, to, m, s);
-    pl_move x = { .kind = PL_EXCHANGE, .axes = axes, .from = *from, .to = *to };
+    pl_move x = { .kind = PL_ALL_TO_ALL, .axes = axes, .from = *from, .to = *to };
     return uneven_blocks(&x, m, s).most;
 }
 
@@ -186,8 +179,8 @@ static int64_t even_part(const pl_placement *p, const pl_mesh *m, const pl_shape
 static blocks even_blocks(const pl_move *x, const pl_mesh *m, const pl_shape *s)
 {
     int64_t from = even_part(&x->from, m, s), to = even_part(&x->to, m, s);
-    if (x->kind == PL_GATHER || x->kind == PL_REDUCE) return (blocks){ .most = from };
-    if (x->kind != PL_EXCHANGE) return (blocks){ .most = to };
+    if (x->kind == PL_ALL_GATHER || x->kind == PL_ALL_REDUCE) return (blocks){ .most = from };
+    if (x->kind != PL_ALL_TO_ALL) return (blocks){ .most = to };
     int axis = __builtin_ctz(x->axes);
     if (x->axes == 1u << axis && /* dimensions are cut by turns */
         pl_placement_dim(&x->from, axis) != pl_placement_dim(&x->to, axis))
@@ -198,15 +191,15 @@ static blocks even_blocks(const pl_move *x, const pl_mesh *m, const pl_shape *s)
 
 /* -- price ------------------------------------------------------------------------------------- */
 
-int64_t pl_move_volume(pl_move_kind k, int n, int64_t block, int64_t element_bytes)
+int64_t pl_move_volume(pl_collective k, int n, int64_t block, int64_t element_bytes)
 {
     switch (k) {
-    case PL_GATHER:
-    case PL_SCATTER:
-    case PL_EXCHANGE: return (n - 1) * block * element_bytes;
+    case PL_ALL_GATHER:
+    case PL_REDUCE_SCATTER:
+    case PL_ALL_TO_ALL: return (n - 1) * block * element_bytes;
     case PL_PERMUTE:
     case PL_HALO: return block * element_bytes;
-    case PL_REDUCE: return 2 * (n - 1) * block / n * element_bytes;
+    case PL_ALL_REDUCE: return 2 * (n - 1) * block / n * element_bytes;
     default: return 0;
     }
 }
@@ -224,14 +217,14 @@ static double worst(const pl_mesh *m, unsigned axes, size_t figure, double usual
 
 #define WORST(field, usual) worst(m, axes, offsetof(pl_mesh_axis, field), usual)
 
-double pl_move_seconds(pl_move_kind k, const pl_mesh *m, unsigned axes, int64_t bytes)
+double pl_move_seconds(pl_collective k, const pl_mesh *m, unsigned axes, int64_t bytes)
 {
-    static const int rounds[PL_N_MOVES] = {
-        [PL_GATHER] = 1, [PL_SCATTER] = 1, [PL_EXCHANGE] = 1, [PL_REDUCE] = 2
+    static const int rounds[PL_N_COLLECTIVES] = {
+        [PL_ALL_GATHER] = 1, [PL_REDUCE_SCATTER] = 1, [PL_ALL_TO_ALL] = 1, [PL_ALL_REDUCE] = 2
     };
     int hops = k == PL_PERMUTE || k == PL_HALO ? 1 : rounds[k] * (pl_move_members(m, axes) - 1);
     double per_byte = WORST(per_byte, default_per_byte);
-    if (k == PL_EXCHANGE) per_byte = WORST(exchange_per_byte, per_byte);
+    if (k == PL_ALL_TO_ALL) per_byte = WORST(exchange_per_byte, per_byte);
     return hops
                ? WORST(start, 0) + hops * WORST(latency, default_latency) + (double)bytes * per_byte
                : 0;
@@ -295,8 +288,8 @@ static double memory_seconds(const pl_move *x, bool even, int64_t element, const
                              const pl_shape *s)
 {
     int64_t bytes = pl_move_members(m, x->axes) * x->block * element;
-    bool out = x->kind == PL_SCATTER || x->kind == PL_EXCHANGE;
-    bool in = x->kind == PL_GATHER || x->kind == PL_EXCHANGE;
+    bool out = x->kind == PL_REDUCE_SCATTER || x->kind == PL_ALL_TO_ALL;
+    bool in = x->kind == PL_ALL_GATHER || x->kind == PL_ALL_TO_ALL;
     if (x->kind == PL_SLICE || x->kind == PL_MASK)
         return pl_move_copy_seconds(m, x->block * element);
     if (out && even && in_order(&x->from, &x->to, x->axes, x->block, m, s)) out = false;
@@ -326,8 +319,8 @@ bool pl_move_price(pl_move *x, pl_type type, const pl_mesh *m, const pl_shape *s
     bool even = pl_placement_even(&x->from, m, s) && pl_placement_even(&x->to, m, s);
     blocks b = even ? even_blocks(x, m, s) : uneven_blocks(x, m, s);
     int64_t element = pl_type_bytes(type);
-    if (b.most < 0 || (x->kind == PL_EXCHANGE && b.lacks)) return false;
-    if (x->kind == PL_EXCHANGE && b.whole) x->kind = PL_PERMUTE;
+    if (b.most < 0 || (x->kind == PL_ALL_TO_ALL && b.lacks)) return false;
+    if (x->kind == PL_ALL_TO_ALL && b.whole) x->kind = PL_PERMUTE;
     x->block = b.most;
     x->bytes = pl_move_volume(x->kind, pl_move_members(m, x->axes), x->block, element);
     x->seconds =

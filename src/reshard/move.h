@@ -18,7 +18,7 @@
 int pl_move_members(const pl_mesh *m, unsigned axes); /* devices of a group */
 
 /* What a message of these blocks costs, without the memory: 0 for SLICE and MASK. */
-double pl_move_seconds(pl_move_kind k, const pl_mesh *m, unsigned axes, int64_t bytes);
+double pl_move_seconds(pl_collective k, const pl_mesh *m, unsigned axes, int64_t bytes);
 
 /* What a copy of memory costs. */
 double pl_move_copy_seconds(const pl_mesh *m, int64_t bytes);

@@ -140,7 +140,7 @@ static bool keeps_plain(const pl_placement *target, const pl_move *x)
     }
     for (int i = 0; i < x->from.n; i++)
         if (x->from.split[i].size && x->axes >> x->from.split[i].axis & 1)
-            return x->kind == PL_GATHER;
+            return x->kind == PL_ALL_GATHER;
     return true;
 }
 
@@ -264,12 +264,12 @@ void pl_reshard_moves_make(const pl_moves *m, const pl_placement *from, pl_chang
     switch (c.kind) {
     case PL_MASK: mask_axis(m, from, c); return;
     case PL_SLICE: break;
-    case PL_REDUCE:
-    case PL_SCATTER: base = without_pending(from, c.axes); break;
+    case PL_ALL_REDUCE:
+    case PL_REDUCE_SCATTER: base = without_pending(from, c.axes); break;
     default:
         if (!gather_axes(m, &base, c.axes)) return;
     }
-    if (c.kind == PL_REDUCE || c.kind == PL_GATHER)
+    if (c.kind == PL_ALL_REDUCE || c.kind == PL_ALL_GATHER)
         see(m, from, c, &base);
     else
         place_axes(m, from, c, base);

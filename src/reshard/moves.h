@@ -22,7 +22,7 @@ void pl_reshard_moves_cuts(pl_move_cuts *cuts, pl_arena *arena, const pl_bound *
  * target has them, the others go anywhere else: to where they are `back`, or are not. Or two or
  * three axes, all split, turn: each takes the place of the next. */
 typedef struct pl_change {
-    pl_move_kind kind;
+    pl_collective kind;
     unsigned axes, home, back;
     bool turn;
 } pl_change;

@@ -6,29 +6,14 @@
  * reshard/search.h finds the cheapest path. */
 #ifndef PL_RESHARD_RESHARD_H
 #define PL_RESHARD_RESHARD_H
+#include "base/collective.h"
 #include "placement/region.h"
-
-typedef enum pl_move_kind {
-    PL_SLICE,    /* copied -> split: each device keeps its share; no message                     */
-    PL_MASK,     /* copied -> a sum pending: the first device of the group keeps the values, the
-                    others hold zeros; no message                                                */
-    PL_GATHER,   /* split -> copied: all-gather                                                  */
-    PL_REDUCE,   /* pending -> copied: all-reduce                                                */
-    PL_SCATTER,  /* pending -> split: reduce-scatter                                             */
-    PL_EXCHANGE, /* split -> split otherwise: all-to-all                                         */
-    PL_PERMUTE,  /* the same, where every device gives all it has to one other                   */
-    PL_HALO,     /* split -> the same axes split the positions of a window: neighbours give each
-                    other the rows that the other lacks, each its own number of them             */
-    PL_N_MOVES
-} pl_move_kind;
-
-const char *pl_move_name(pl_move_kind k); /* "gather" */
 
 /* One move. Message blocks: member i of the group gets block i of what a member sends, which is the
  * common region of the sender's part (of `from`) and the receiver's part (of `to`). All blocks of a
  * message have room for the largest. */
 typedef struct pl_move {
-    pl_move_kind kind;
+    pl_collective kind;
     unsigned axes;         /* the group: devices that differ on these axes only                  */
     pl_placement from, to; /* in normal form                                                     */
     int64_t block;         /* elements of the largest block; REDUCE: of the part; HALO: that the
@@ -83,7 +68,7 @@ PL_MUST_CHECK bool pl_reshard_find(pl_reshard *r, pl_type type, const pl_shape *
 /* Bytes that one of n devices receives in a collective of this kind under a bandwidth-optimal
  * algorithm; `block` as in pl_move. REDUCE: 2 (n-1)/n of the part, rounded down to whole
  * elements. */
-int64_t pl_move_volume(pl_move_kind k, int n, int64_t block, int64_t element_bytes);
+int64_t pl_move_volume(pl_collective k, int n, int64_t block, int64_t element_bytes);
 
 /* Elements of the largest block of a move between two placements over a group, or -1 when blocks
  * are no products of ranges (two odd splits of one dimension): no move then. */

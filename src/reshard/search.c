@@ -13,7 +13,7 @@ typedef struct pl_state {
     int64_t count;         /* elements of a device's part */
     int source, before, n; /* which source it comes from, the state before it, moves so far */
     double seconds;        /* so far    */
-    pl_move_kind kind;     /* of the move from `before` to here */
+    pl_collective kind;    /* of the move from `before` to here */
     unsigned axes;
     int64_t block, bytes;
     double move_seconds;
@@ -77,7 +77,7 @@ static int find_state(search *s, const pl_placement *where)
 
 /* -- what waits -------------------------------------------------------------------------------- */
 
-/* A change of a state, or with kind PL_N_MOVES the state itself. */
+/* A change of a state, or with kind PL_N_COLLECTIVES the state itself. */
 static void queue_change(search *s, int id, double rest, pl_change c)
 {
     double seconds = s->at[id].seconds;
@@ -93,7 +93,7 @@ static void queue_change(search *s, int id, double rest, pl_change c)
 static void queue_state(search *s, int id)
 {
     queue_change(s, id, pl_reshard_bound_rest(&s->bound, s->at[id].stand),
-                 (pl_change){ .kind = PL_N_MOVES });
+                 (pl_change){ .kind = PL_N_COLLECTIVES });
 }
 
 /* -- moves ------------------------------------------------------------------------------------- */
@@ -127,7 +127,7 @@ static void add_change(search *s, int id, pl_change c)
     const pl_stand x = s->at[id].stand;
     pl_stand y = pl_reshard_bound_copied(x, c.axes);
     if (c.kind == PL_MASK) y.pending |= (uint8_t)c.axes;
-    if (c.kind == PL_SLICE || c.kind == PL_SCATTER || c.kind == PL_EXCHANGE) {
+    if (c.kind == PL_SLICE || c.kind == PL_REDUCE_SCATTER || c.kind == PL_ALL_TO_ALL) {
         y.split |= (uint8_t)c.axes;
         y.home |= (uint8_t)c.home;
         y.back |= (uint8_t)c.back;
@@ -140,7 +140,7 @@ static void add_change(search *s, int id, pl_change c)
 
 /* The axes come to split something else than now: what the target splits over them, but for one
  * that goes anywhere else, or two of uneven parts (of even ones that is hardly ever of use). */
-static void add_splits(search *s, int id, pl_move_kind kind, unsigned axes)
+static void add_splits(search *s, int id, pl_collective kind, unsigned axes)
 {
     unsigned home = s->bound.split & (s->bound.even ? ~(unsigned)s->at[id].stand.home : ~0u);
     int most = s->reach == DIRECT ? 0 : s->bound.even ? 1 : 2;
@@ -161,10 +161,10 @@ static void add_axis_changes(search *s, int id, unsigned axis)
     unsigned pending = s->q->end[s->q->n].pending;
     if (x.pending & axis) {
         if (pending & axis) return;
-        add_change(s, id, (pl_change){ .kind = PL_REDUCE, .axes = axis });
-        add_splits(s, id, PL_SCATTER, axis);
+        add_change(s, id, (pl_change){ .kind = PL_ALL_REDUCE, .axes = axis });
+        add_splits(s, id, PL_REDUCE_SCATTER, axis);
     } else if (x.split & axis) {
-        add_change(s, id, (pl_change){ .kind = PL_GATHER, .axes = axis });
+        add_change(s, id, (pl_change){ .kind = PL_ALL_GATHER, .axes = axis });
     } else {
         if (s->q->mask && pending & axis)
             add_change(s, id, (pl_change){ .kind = PL_MASK, .axes = axis });
@@ -180,12 +180,13 @@ static void add_changes(search *s, int id)
     for (unsigned left = s->axes; left; left &= left - 1) add_axis_changes(s, id, left & -left);
     for (unsigned axes = split; axes; axes = (axes - 1) & split) {
         int n = __builtin_popcount(axes);
-        add_splits(s, id, PL_EXCHANGE, axes);
-        pl_change turn = { PL_EXCHANGE, axes, axes & s->bound.split, 0, true };
+        add_splits(s, id, PL_ALL_TO_ALL, axes);
+        pl_change turn = { PL_ALL_TO_ALL, axes, axes & s->bound.split, 0, true };
         if (n == 2 || n == 3) add_change(s, id, turn);
     }
     for (unsigned axes = pending; axes; axes = (axes - 1) & pending)
-        if (axes & (axes - 1)) add_change(s, id, (pl_change){ .kind = PL_REDUCE, .axes = axes });
+        if (axes & (axes - 1))
+            add_change(s, id, (pl_change){ .kind = PL_ALL_REDUCE, .axes = axes });
 }
 
 /* -- the search -------------------------------------------------------------------------------- */
@@ -242,7 +243,7 @@ static bool reach_target(search *s)
         if (!x.id || lose_patience(s)) return !x.id && s->scratch->queue.weight == 1;
         if (x.seconds > s->at[x.id].seconds || x.seconds + x.rest >= s->at[0].seconds)
             continue; /* there is a cheaper way to it, or without it */
-        if (c.kind == PL_N_MOVES) {
+        if (c.kind == PL_N_COLLECTIVES) {
             add_changes(s, x.id);
             continue;
         }

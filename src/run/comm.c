@@ -10,24 +10,18 @@
 /* What a kind needs. `sends` and `receives` say how many times `count` elements the buffers hold: 0
  * none, 1 one block, 2 a block for every member. */
 static const struct {
-    const char *name;
     int sends, receives;
     bool reduces, in_place, has_peer;
-} kinds[PL_N_MESSAGE_KINDS] = {
-    [PL_ALL_REDUCE] = { "all-reduce", 1, 1, true, true, false },
-    [PL_ALL_GATHER] = { "all-gather", 1, 2, false, false, false },
-    [PL_REDUCE_SCATTER] = { "reduce-scatter", 2, 1, true, false, false },
-    [PL_ALL_TO_ALL] = { "all-to-all", 2, 2, false, false, false },
-    [PL_BROADCAST] = { "broadcast", 1, 1, false, true, true },
-    [PL_SEND] = { "send", 1, 0, false, false, true },
-    [PL_RECV] = { "receive", 0, 1, false, false, true },
-    [PL_BARRIER] = { "barrier", 0, 0, false, false, false },
+} kinds[PL_N_COLLECTIVES] = {
+    [PL_ALL_REDUCE] = { 1, 1, true, true, false },
+    [PL_ALL_GATHER] = { 1, 2, false, false, false },
+    [PL_REDUCE_SCATTER] = { 2, 1, true, false, false },
+    [PL_ALL_TO_ALL] = { 2, 2, false, false, false },
+    [PL_BROADCAST] = { 1, 1, false, true, true },
+    [PL_SEND] = { 1, 0, false, false, true },
+    [PL_RECV] = { 0, 1, false, false, true },
+    [PL_BARRIER] = { 0, 0, false, false, false },
 };
-
-const char *pl_message_name(pl_message_kind k)
-{
-    return kinds[k].name;
-}
 
 int64_t pl_message_bytes(const pl_message *m, const pl_group *g)
 {
@@ -39,9 +33,7 @@ int64_t pl_message_bytes(const pl_message *m, const pl_group *g)
     case PL_ALL_TO_ALL: return others * block;
     case PL_BROADCAST: return m->peer != g->me ? block : 0;
     case PL_RECV: return block;
-    case PL_SEND:
-    case PL_BARRIER:
-    case PL_N_MESSAGE_KINDS: break;
+    default: break;
     }
     return 0;
 }
@@ -111,12 +103,12 @@ static bool check_message(const pl_group *g, const pl_message *m, pl_err *err)
 
 bool pl_comm_start(pl_comm *c, pl_group *g, const pl_message *m, pl_request **out, pl_err *err)
 {
-    if ((unsigned)m->kind >= PL_N_MESSAGE_KINDS || (unsigned)m->type >= PL_N_TYPES)
+    if (!pl_collective_is_message(m->kind) || (unsigned)m->type >= PL_N_TYPES)
         return pl_err_set(err, PL_EINTERNAL, "message of kind %d and type %d", (int)m->kind,
                           (int)m->type);
     if (kinds[m->kind].has_peer && (m->peer < 0 || m->peer >= g->n))
         return pl_err_set(err, PL_EINTERNAL, "%s of '%s': peer %d of a group of %d",
-                          pl_message_name(m->kind), m->label ? m->label : "", m->peer, g->n);
+                          pl_collective_name(m->kind), m->label ? m->label : "", m->peer, g->n);
     if (!check_message(g, m, err) || !c->ops->start(c, g, m, out, err)) {
         char text[PL_REQUEST_TEXT];
         pl_request_text(m, g, text);

@@ -13,30 +13,17 @@
  * failure the pl_comm can only be freed or aborted. */
 #ifndef PL_RUN_COMM_H
 #define PL_RUN_COMM_H
+#include "base/collective.h"
 #include "base/err.h"
 #include "graph/type.h"
-
-typedef enum pl_message_kind {
-    PL_ALL_REDUCE,     /* send[count] on each -> recv[count], combined, on each                */
-    PL_ALL_GATHER,     /* send[count] on each -> recv[size*count], in group order, on each     */
-    PL_REDUCE_SCATTER, /* send[size*count] on each -> recv[count]: block i combined on rank i  */
-    PL_ALL_TO_ALL,     /* send[size*count] -> recv[size*count]: block i of send goes to rank i */
-    PL_BROADCAST,      /* send[count] of peer -> recv[count] on each                           */
-    PL_SEND,           /* send[count] to peer (a position in the group)                        */
-    PL_RECV,           /* recv[count] from peer                                                */
-    PL_BARRIER,        /* no data                                                              */
-    PL_N_MESSAGE_KINDS
-} pl_message_kind;
-
-const char *pl_message_name(pl_message_kind k); /* "all-reduce" */
 
 /* send == recv is allowed (in place) for all-reduce and broadcast. Buffers belong to the caller and
  * are touched by the transport from start until test says done. */
 typedef struct pl_message {
-    pl_message_kind kind;
+    pl_collective kind;
     pl_type type;
     pl_monoid monoid;   /* of the reductions; sums of bf16 are made in f32       */
-    int64_t count;      /* elements, see pl_message_kind                         */
+    int64_t count;      /* elements, see pl_collective                         */
     const void *send;
     void *recv;
     int peer;           /* position in the group: root, destination or source    */
@@ -46,7 +33,7 @@ typedef struct pl_message {
 /* Books of one rank: what was asked for, and the bytes that a bandwidth-optimal algorithm makes a
  * rank receive: all-reduce 2(n-1)/n of the buffer, all-gather n-1 blocks ... (pl_message_bytes). */
 typedef struct pl_comm_count {
-    int64_t calls[PL_N_MESSAGE_KINDS], bytes[PL_N_MESSAGE_KINDS];
+    int64_t calls[PL_N_COLLECTIVES], bytes[PL_N_COLLECTIVES];
 } pl_comm_count;
 
 typedef struct pl_comm pl_comm;       /* one rank's end of a transport             */

@@ -104,9 +104,6 @@ static bool make_steps(pl_exec *e, pl_arena *arena, bound_program *p, int64_t *s
 
 static bool make_messages(pl_exec *e, pl_arena *arena, bound_program *p, pl_err *err)
 {
-    static const pl_message_kind kinds[] = { PL_ALL_REDUCE, PL_ALL_GATHER, PL_REDUCE_SCATTER,
-                                             PL_ALL_TO_ALL, PL_BROADCAST,  PL_SEND,
-                                             PL_RECV };
     const pl_mesh *m = &p->program->plan->mesh;
     int *ranks = PL_NEW_N(arena, int, p->program->n_ranks), me;
     PL_ASSERT_CMP(m->n, ==, e->programs[0].program->plan->mesh.n);
@@ -124,7 +121,7 @@ static bool make_messages(pl_exec *e, pl_arena *arena, bound_program *p, pl_err 
             .group = e->group[s->axes],
             .after = s->after,
             .wait = s->wait,
-            .message = { .kind = kinds[s->collective],
+            .message = { .kind = s->collective,
                          .type = s->type,
                          .monoid = s->monoid,
                          .count = s->count,
@@ -197,7 +194,7 @@ static uint64_t hash_messages(const pl_program *p, uint64_t hash)
         if (s->kind != PL_MESSAGE || (s->transfer && s->transfer->move.kind == PL_HALO)) continue;
         uint64_t what = (uint64_t)s->collective | (uint64_t)s->axes << 8 | (uint64_t)s->type << 16 |
                         (uint64_t)s->monoid << 24;
-        if (s->collective == PL_COLLECTIVE_BROADCAST) what |= (uint64_t)s->peer << 32;
+        if (s->collective == PL_BROADCAST) what |= (uint64_t)s->peer << 32;
         hash = pl_rng_mix(hash ^ what, (uint64_t)s->count);
         hash = pl_rng_mix(hash, pl_rng_name(s->label));
     }

@@ -7,7 +7,7 @@ static const char *const monoid_names[PL_N_MONOIDS] = { "sum", "max", "min" };
 /* "all-reduce of 'h0.w'"; a long label is cut so that the numbers behind it stay. */
 static void print_subject(const pl_message *m, char *text, size_t size)
 {
-    const char *kind = pl_message_name(m->kind);
+    const char *kind = pl_collective_name(m->kind);
     if (m->label)
         snprintf(text, size, "%s of '%.64s'", kind, m->label);
     else

@@ -52,6 +52,7 @@ void pl_data_fill(const pl_data *d, const pl_port *port, uint64_t seed, int64_t 
     case PL_DATA_SYNTHETIC: fill_random(port, seed, step, below, data); return;
     case PL_DATA_TEXT: pl_data_text_fill(d, port, seed, step, n_valid, data); return;
     case PL_DATA_TENSORS: pl_data_tensors_fill(d, port, seed, step, n_valid, data); return;
+    case PL_DATA_FED: pl_port_take(port, d->fed.find(d->fed.of, port->value->name), data); return;
     }
 }
 

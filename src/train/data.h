@@ -5,7 +5,18 @@
 #include "program/program.h"
 #include "train/tensors.h"
 
-typedef enum pl_data_kind { PL_DATA_SYNTHETIC, PL_DATA_TEXT, PL_DATA_TENSORS } pl_data_kind;
+typedef enum pl_data_kind {
+    PL_DATA_SYNTHETIC,
+    PL_DATA_TEXT,
+    PL_DATA_TENSORS,
+    PL_DATA_FED /* what a caller has in memory */
+} pl_data_kind;
+
+/* The batch that a step reads for an input, whole. Of steps in one piece: micro 1. */
+typedef struct pl_fed {
+    const void *(*find)(void *of, const char *input);
+    void *of;
+} pl_fed;
 
 typedef struct pl_data {
     pl_data_kind kind;
@@ -16,6 +27,7 @@ typedef struct pl_data {
     const unsigned char *bytes; /* text: mapped                                                   */
     pl_tensors tensors;
     bool in_order;              /* tensors: rows as they lie in the file, not at random           */
+    pl_fed fed;                 /* fed                                                            */
 } pl_data;
 
 /* The kind that a --data argument asks for: "synthetic", or a file by the end of its name. */

@@ -226,16 +226,20 @@ static bool claim_folder(pl_train_job *j, bool last, pl_err *err)
 static bool make_job(pl_train_job *j, pl_err *err)
 {
     PL_TRY(claim_folder(j, false, err));
-    PL_TRY(pl_strategy_parse(j->o.strategy, j->n_ranks, j->arena, &j->o.plan.strategy, err));
-    PL_TRY(pl_model_parse(j->o.model, j->arena, &j->args, err));
+    if (!j->o.plan.strategy.text)
+        PL_TRY(pl_strategy_parse(j->o.strategy, j->n_ranks, j->arena, &j->o.plan.strategy, err));
+    if (j->o.args) j->args = *j->o.args;
+    if (!j->o.args) PL_TRY(pl_model_parse(j->o.model, j->arena, &j->args, err));
     PL_TRY(pl_optim_micro(&j->args, j->o.micro, j->arena, &j->micro, err));
-    pl_data_kind kind = pl_data_kind_of(j->o.data);
+    const pl_data_kind kind = j->o.fed.find ? PL_DATA_FED : pl_data_kind_of(j->o.data);
+    if (kind == PL_DATA_FED) j->o.data = "";
     bool text = !strcmp(j->args.model->data, "text");
     j->tokens = pl_model_int(&j->args, "batch") * (text ? pl_model_int(&j->args, "seq") : 1);
     if (kind == PL_DATA_TEXT) PL_TRY(reads_text(j, err));
     PL_TRY(build_step(j, err));
     PL_TRY(build_evaluation(j, err));
     if (kind == PL_DATA_TEXT) PL_TRY(open_text(j, err));
+    if (kind == PL_DATA_FED) j->data = (pl_data){ .kind = kind, .fed = j->o.fed };
     if (kind == PL_DATA_TENSORS) PL_TRY(open_tensors(j, err));
     if (j->o.weights_partial && !j->o.weights)
         return pl_err_set(err, PL_EUSAGE, "--weights-partial is of --weights: give that too");

@@ -332,7 +332,7 @@ bool pl_optim_micro(const pl_model_args *m, int64_t n, pl_arena *arena, pl_model
                           "or another --micro",
                           (long long)batch, (long long)n, (long long)((batch / n + 1) * n));
     const char *rows = pl_arena_fmt(arena, "%lld", (long long)(batch / n));
-    return pl_model_parse(pl_model_with(arena, m->spec, "batch", rows), arena, out, err);
+    return pl_model_set(m, "batch", rows, arena, out, err);
 }
 
 /* The sum of a weight's gradients so far is a state, to which each micro-batch adds. */

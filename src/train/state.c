@@ -153,7 +153,7 @@ static void add_message(gathering *g, const pl_port *p, int peer, int64_t count)
     pl_step s = { .kind = PL_MESSAGE,
                   .label = p->value->name,
                   .type = p->value->type,
-                  .collective = sends ? PL_COLLECTIVE_SEND : PL_COLLECTIVE_RECV,
+                  .collective = sends ? PL_SEND : PL_RECV,
                   .axes = (1u << g->plan->mesh.n) - 1,
                   .peer = peer,
                   .count = count };

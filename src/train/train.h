@@ -25,10 +25,12 @@ typedef struct pl_train_record {
 
 typedef struct pl_train_options {
     const char *model;    /* spec, batch and seq included                   */
+    const pl_model_args *args; /* instead of it; NULL: none                 */
     const char *strategy; /* text as in layouts/strategy.h; NULL: "dp"         */
-    pl_plan_request plan; /* how its plan is found; its strategy is parsed
-                             from `strategy`                                */
+    pl_plan_request plan; /* how its plan is found; a strategy without a text
+                             is parsed from `strategy`                      */
     const char *data;     /* file (pl_data_kind_of), or "synthetic"         */
+    pl_fed fed;           /* instead of it: what inputs read                */
     bool in_order;        /* rows of a file of tensors as they lie there    */
     double train_share;   /* of the file; the rest validates                */
     const char *weights;  /* pl_weights_open, or NULL: initial values       */

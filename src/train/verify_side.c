@@ -187,7 +187,7 @@ static void list_scalars(pl_verify_side *s)
 static int64_t counted(const pl_verify_side *s)
 {
     int64_t bytes = 0;
-    for (int k = 0; s->comm && k < PL_N_MESSAGE_KINDS; k++) bytes += s->comm->count.bytes[k];
+    for (int k = 0; s->comm && k < PL_N_COLLECTIVES; k++) bytes += s->comm->count.bytes[k];
     return bytes;
 }
 

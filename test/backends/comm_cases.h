@@ -161,7 +161,7 @@ static bool make_groups(pl_comm *c, pl_group *groups[GROUPS], pl_err *err)
     return ok;
 }
 
-static const struct { pl_message_kind kind; pl_monoid monoid; } shapes[] = {
+static const struct { pl_collective kind; pl_monoid monoid; } shapes[] = {
     { PL_ALL_REDUCE, PL_SUM },     { PL_ALL_REDUCE, PL_MAX },     { PL_ALL_REDUCE, PL_MIN },
     { PL_ALL_GATHER, PL_SUM },     { PL_REDUCE_SCATTER, PL_SUM }, { PL_REDUCE_SCATTER, PL_MAX },
     { PL_REDUCE_SCATTER, PL_MIN }, { PL_ALL_TO_ALL, PL_SUM },     { PL_BROADCAST, PL_SUM },
@@ -291,25 +291,27 @@ static bool cases_twice(pl_comm *c, pl_err *err)
 static bool cases_books(pl_comm *c, pl_err *err)
 {
     int64_t n = c->size, block = 48;
-    const int64_t want[PL_N_MESSAGE_KINDS] = {
+    const int64_t want[PL_N_COLLECTIVES] = {
         [PL_ALL_REDUCE] = 2 * (n - 1) * block / n, [PL_ALL_GATHER] = (n - 1) * block,
         [PL_REDUCE_SCATTER] = (n - 1) * block,     [PL_ALL_TO_ALL] = (n - 1) * block,
         [PL_BROADCAST] = c->rank == 1 % n ? 0 : block, [PL_RECV] = block,
     };
     pl_comm_count before = c->count;
-    for (int k = 0; k < PL_N_MESSAGE_KINDS; k++) {
+    for (int k = 0; k < PL_N_COLLECTIVES; k++) {
         job jobs[2];
-        pl_message m = { .kind = (pl_message_kind)k, .type = PL_F32, .count = 12, .peer = 1 };
+        pl_message m = { .kind = (pl_collective)k, .type = PL_F32, .count = 12, .peer = 1 };
+        if (!pl_collective_is_message(m.kind)) continue;
         if (k == PL_RECV) continue; /* comes with the send */
         PL_TRY(run_jobs(c, add_jobs(jobs, c->world, m, k, false), jobs, 0, err));
     }
     PL_TRY(pl_comm_agree(c, err));
-    for (int k = 0; k < PL_N_MESSAGE_KINDS; k++) {
+    for (int k = 0; k < PL_N_COLLECTIVES; k++) {
+        if (!pl_collective_is_message((pl_collective)k)) continue;
         int64_t calls = c->count.calls[k] - before.calls[k];
         int64_t bytes = c->count.bytes[k] - before.bytes[k];
         if (calls != 1 || bytes != want[k])
             return pl_err_set(err, PL_EMISMATCH, "books: %s: %lld calls, %lld bytes; not 1, %lld",
-                              pl_message_name((pl_message_kind)k), (long long)calls,
+                              pl_collective_name((pl_collective)k), (long long)calls,
                               (long long)bytes, (long long)want[k]);
     }
     return true;

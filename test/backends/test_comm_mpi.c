@@ -54,7 +54,7 @@ static bool run_all_reduce(pl_comm *c, pl_err *err)
     return pl_comm_run(c, c->world, &m, err);
 }
 
-static pl_message_kind stopped_in; /* of the scene that is played */
+static pl_collective stopped_in; /* of the scene that is played */
 
 static bool run_stopped(pl_comm *c, pl_err *err)
 {
@@ -121,7 +121,7 @@ static const struct {
     const char *name;
     bool (*play)(pl_comm *c, pl_err *err);
     double timeout_seconds;
-    pl_message_kind stopped_in;
+    pl_collective stopped_in;
 } scenes[] = {
     { "cases", play_cases, 90, 0 },
     { "stop", play_stop, 1, PL_ALL_REDUCE },

@@ -199,7 +199,7 @@ static void test_fold_into(void **state)
     assert_true(big == ((int64_t)1 << 53) + 3);
 }
 
-static pl_message_kind late_in; /* the collective that rank 2 stays away from */
+static pl_collective late_in; /* the collective that rank 2 stays away from */
 
 /* Rank 2 stays away until the others have failed, then gets the same words at once. */
 static bool act_late(team *t, pl_comm *c, pl_err *err)
@@ -215,8 +215,8 @@ static bool act_late(team *t, pl_comm *c, pl_err *err)
 
 static void test_timeout(void **state)
 {
-    static const pl_message_kind kinds[] = { PL_ALL_REDUCE, PL_ALL_GATHER, PL_REDUCE_SCATTER,
-                                             PL_ALL_TO_ALL, PL_BROADCAST,  PL_BARRIER };
+    static const pl_collective kinds[] = { PL_ALL_REDUCE, PL_ALL_GATHER, PL_REDUCE_SCATTER,
+                                           PL_ALL_TO_ALL, PL_BROADCAST,  PL_BARRIER };
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         team t;
@@ -226,7 +226,7 @@ static void test_timeout(void **state)
         snprintf(text, sizeof text,
                  "%s of 'h0.w' (%s4 ranks): no answer from rank 2 within 0.8 s (ranks 0, 1, 3 "
                  "arrived)",
-                 pl_message_name(late_in), data);
+                 pl_collective_name(late_in), data);
         run_team(&t, 4, 0.8, act_late);
         for (int r = 0; r < 4; r++) check_error(&t, r, PL_ERUN, text);
     }
@@ -422,6 +422,7 @@ static void test_clashes(void **state)
     }
 }
 
+/* Long, as it is a table. */
 static void test_arguments(void **state)
 {
     (void)state;
@@ -430,17 +431,20 @@ static void test_arguments(void **state)
         pl_message m;
         const char *text;
     } bad[] = {
-        { { .kind = PL_N_MESSAGE_KINDS }, "message of kind 8 and type 0" },
-        { { .type = PL_N_TYPES }, "message of kind 0 and type 6" },
-        { { .count = -1, .label = "a" }, "all-reduce of 'a' (-1 f32, 2 ranks): -1 elements" },
-        { { .count = INT64_MAX / 8, .send = x, .recv = x, .label = "a" },
+        { { .kind = PL_N_COLLECTIVES }, "message of kind 12 and type 0" },
+        { { .kind = PL_HALO }, "message of kind 7 and type 0" },
+        { { .kind = PL_ALL_REDUCE, .type = PL_N_TYPES }, "message of kind 3 and type 6" },
+        { { .kind = PL_ALL_REDUCE, .count = -1, .label = "a" },
+          "all-reduce of 'a' (-1 f32, 2 ranks): -1 elements" },
+        { { .kind = PL_ALL_REDUCE, .count = INT64_MAX / 8, .send = x, .recv = x, .label = "a" },
           "all-reduce of 'a' (1152921504606846975 f32, 2 ranks): 1152921504606846975 elements" },
-        { { .monoid = PL_N_MONOIDS, .label = "a" },
+        { { .kind = PL_ALL_REDUCE, .monoid = PL_N_MONOIDS, .label = "a" },
           "all-reduce of 'a' (0 f32, 2 ranks): monoid 3 does not exist" },
-        { { .count = 1, .recv = x }, "all-reduce (1 f32, 2 ranks): no send buffer (4 bytes)" },
+        { { .kind = PL_ALL_REDUCE, .count = 1, .recv = x },
+          "all-reduce (1 f32, 2 ranks): no send buffer (4 bytes)" },
         { { .kind = PL_ALL_GATHER, .count = 2, .send = x },
           "all-gather (2 f32, 2 ranks): no receive buffer (16 bytes)" },
-        { { .count = 4, .send = x, .recv = x + 3 },
+        { { .kind = PL_ALL_REDUCE, .count = 4, .send = x, .recv = x + 3 },
           "all-reduce (4 f32, 2 ranks): the send buffer (16 bytes) and the receive buffer "
           "(16 bytes) overlap" },
         { { .kind = PL_ALL_TO_ALL, .count = 4, .send = x, .recv = x },
@@ -470,7 +474,7 @@ static void test_arguments(void **state)
         assert_false(pl_comm_group(c[0], groups[i].n, groups[i].ranks, &g, &err));
         assert_int_equal(err.code, PL_EINTERNAL);
     }
-    for (int k = 0; k < PL_N_MESSAGE_KINDS; k++) assert_int_equal(c[0]->count.calls[k], 0);
+    for (int k = 0; k < PL_N_COLLECTIVES; k++) assert_int_equal(c[0]->count.calls[k], 0);
     pl_comm_free(c[0]);
     pl_comm_free(c[1]);
     err = (pl_err){ 0 };

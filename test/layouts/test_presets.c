@@ -12,8 +12,8 @@ static void test_tensor_parallel(void **state)
         const pl_plan *p =
             plan(make_model(GPT2, PL_TRAIN, a), pl_arena_fmt(a, "tp=%d", n), n, NULL, a);
         volume v = find_volume(p, a);
-        int forward = count_moves(&v, PL_REDUCE, 1, 3, false);
-        int back = count_moves(&v, PL_REDUCE, 1, 3, true);
+        int forward = count_moves(&v, PL_ALL_REDUCE, 1, 3, false);
+        int back = count_moves(&v, PL_ALL_REDUCE, 1, 3, true);
         EXPECT(v.n == 13 && forward == 5 && back == 5, "tp=%d: %d, %d forward, %d backward", n, v.n,
                forward, back);
         double want = 2. * (n - 1) / n * (10 * 8 * 16 * 32 + 3 * 8 * 16);
@@ -40,16 +40,16 @@ static void test_sequence_parallel(void **state)
         const pl_plan *p =
             plan(make_model(GPT2, PL_TRAIN, a), pl_arena_fmt(a, "tp=%d,sp", n), n, NULL, a);
         volume v = find_volume(p, a);
-        const int gathers[] = { count_moves(&v, PL_GATHER, 1, 3, false),
-                                count_moves(&v, PL_GATHER, 1, 3, true) };
-        const int scatters[] = { count_moves(&v, PL_SCATTER, 1, 3, false),
-                                 count_moves(&v, PL_SCATTER, 1, 3, true) };
+        const int gathers[] = { count_moves(&v, PL_ALL_GATHER, 1, 3, false),
+                                count_moves(&v, PL_ALL_GATHER, 1, 3, true) };
+        const int scatters[] = { count_moves(&v, PL_REDUCE_SCATTER, 1, 3, false),
+                                 count_moves(&v, PL_REDUCE_SCATTER, 1, 3, true) };
         EXPECT(gathers[0] == 5 && gathers[1] == 10 && scatters[0] == 5 && scatters[1] == 5,
                "gathers %d, %d, scatters %d, %d", gathers[0], gathers[1], scatters[0], scatters[1]);
-        EXPECT(!count_moves(&v, PL_REDUCE, 1, 3, false) &&
-                   !count_moves(&v, PL_REDUCE, 1, 3, true) &&
-                   !count_moves(&v, PL_EXCHANGE, 1, 1, false) &&
-                   !count_moves(&v, PL_EXCHANGE, 1, 1, true),
+        EXPECT(!count_moves(&v, PL_ALL_REDUCE, 1, 3, false) &&
+                   !count_moves(&v, PL_ALL_REDUCE, 1, 3, true) &&
+                   !count_moves(&v, PL_ALL_TO_ALL, 1, 1, false) &&
+                   !count_moves(&v, PL_ALL_TO_ALL, 1, 1, true),
                "tp=%d,sp: other moves", n);
         assert_string_equal(choice_text(p, "h.0.ln_1", a), "tensor=1");
         assert_string_equal(stored_text(p, "wpe.weight", a), "[tensor;]");
@@ -73,7 +73,7 @@ static void test_data_parallel(void **state)
     const pl_graph *g = make_model(GPT2, PL_TRAIN, a);
     volume v = find_volume(plan(g, "dp", 4, NULL, a), a);
     double params = (double)pl_graph_params(g);
-    int n = count_moves(&v, PL_REDUCE, 1, 0, true);
+    int n = count_moves(&v, PL_ALL_REDUCE, 1, 0, true);
     (void)state;
     EXPECT(v.n == n && fabs(v.elements - 1.5 * (params + 1)) < 1e-6, "%d of %d, %.2f for %.0f", n,
            v.n, v.elements, params);
@@ -106,7 +106,7 @@ static void test_alternate(void **state)
         const pl_value *x = v.at[i].value;
         bool hidden = x->shape.rank == 2 && x->shape.dim[0] == 8 && x->shape.dim[1] == 16;
         EXPECT(!hidden || v.at[i].path.n == 1, "'%s' takes %d moves", x->name, v.at[i].path.n);
-        EXPECT(!hidden || v.at[i].path.move[0].kind != PL_EXCHANGE, "'%s' is exchanged", x->name);
+        EXPECT(!hidden || v.at[i].path.move[0].kind != PL_ALL_TO_ALL, "'%s' is exchanged", x->name);
     }
     pl_arena_free(a);
 }
@@ -119,7 +119,7 @@ static int find_exchange(const volume *v, const pl_plan *p, const char *from, co
         for (int k = 0; k < v->at[i].path.n; k++) {
             const pl_move *x = &v->at[i].path.move[k];
             const pl_shape *s = &v->at[i].value->shape;
-            n += x->kind == PL_EXCHANGE && !v->at[i].backward &&
+            n += x->kind == PL_ALL_TO_ALL && !v->at[i].backward &&
                  !strcmp(pl_placement_text(a, &x->from, &p->mesh, s->rank), from) &&
                  !strcmp(pl_placement_text(a, &x->to, &p->mesh, s->rank), to);
         }
@@ -177,8 +177,8 @@ static void test_uneven(void **state)
     assert_string_equal(stored_text(p, "h.0.attn.c_attn.weight", a), "[;tensor:3x10]");
     assert_string_equal(stored_text(p, "tokens", a), "[data;]");
     assert_string_equal(stored_text(p, "wte.weight", a), "[tensor;]"); /* 17 rows and 16 */
-    assert_int_equal(count_moves(&v, PL_REDUCE, 2, 3, false), 3);
-    assert_int_equal(count_moves(&v, PL_REDUCE, 2, 3, true), 3);
+    assert_int_equal(count_moves(&v, PL_ALL_REDUCE, 2, 3, false), 3);
+    assert_int_equal(count_moves(&v, PL_ALL_REDUCE, 2, 3, true), 3);
     pl_arena_free(a);
 }
 
@@ -265,7 +265,7 @@ static void test_norm(void **state)
     for (int i = 0; i < v.n; i++)
         if (!v.at[i].value->shape.rank && strcmp(v.at[i].value->name, "loss"))
             for (int k = 0; k < v.at[i].path.n; k++)
-                norms += v.at[i].path.move[k].kind == PL_REDUCE;
+                norms += v.at[i].path.move[k].kind == PL_ALL_REDUCE;
     EXPECT(norms >= 1 && norms <= 2, "%d reductions of numbers", norms);
     pl_arena_free(a);
 }

@@ -427,8 +427,8 @@ static void test_rows(void **state)
     }
     assert_int_equal(windows, 7);
     volume v = find_volume(p, a);
-    assert_int_equal(count_moves(&v, PL_GATHER, 1, 3, false), 0);
-    assert_int_equal(count_moves(&v, PL_EXCHANGE, 1, 3, false), 0);
+    assert_int_equal(count_moves(&v, PL_ALL_GATHER, 1, 3, false), 0);
+    assert_int_equal(count_moves(&v, PL_ALL_TO_ALL, 1, 3, false), 0);
     assert_int_equal(count_moves(&v, PL_HALO, 1, 3, false),
                      6); /* 1x1: none, though it is strided */
     pl_arena_free(a);

@@ -5,7 +5,7 @@
 
 static inline bool is_broadcast(const site *s, const pl_step *x)
 {
-    return is_message(s, x) && x->collective == PL_COLLECTIVE_BROADCAST;
+    return is_message(s, x) && x->collective == PL_BROADCAST;
 }
 
 /* The books are those of the other root. */

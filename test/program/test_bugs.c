@@ -75,7 +75,7 @@ static bool wrong_axes(site *s)
 static bool is_send(const site *s, const pl_step *x)
 {
     (void)s;
-    return x->kind == PL_MESSAGE && x->collective == PL_COLLECTIVE_SEND;
+    return x->kind == PL_MESSAGE && x->collective == PL_SEND;
 }
 
 static bool swap_peers(site *s)
@@ -91,7 +91,7 @@ static bool swap_peers(site *s)
 
 static bool is_exchange(const site *s, const pl_step *x)
 {
-    return is_message(s, x) && x->collective == PL_COLLECTIVE_EXCHANGE;
+    return is_message(s, x) && x->collective == PL_ALL_TO_ALL;
 }
 
 /* On all ranks: an all-gather where blocks are to be exchanged. */
@@ -101,8 +101,7 @@ static bool wrong_collective(site *s)
     if (s->at < 0) return false;
     for (int r = 0; r < s->n; r++) {
         pl_step *x = &s->program[r]->step[s->at];
-        if (s->at < s->program[r]->n_steps && is_exchange(s, x))
-            x->collective = PL_COLLECTIVE_GATHER;
+        if (s->at < s->program[r]->n_steps && is_exchange(s, x)) x->collective = PL_ALL_GATHER;
     }
     return true;
 }
@@ -218,7 +217,7 @@ static bool stale_buffer(site *s)
 static bool combines(const site *s, const pl_step *x)
 {
     return is_message(s, x) &&
-           (x->collective == PL_COLLECTIVE_REDUCE || x->collective == PL_COLLECTIVE_SCATTER);
+           (x->collective == PL_ALL_REDUCE || x->collective == PL_REDUCE_SCATTER);
 }
 
 /* On all ranks. */
@@ -276,7 +275,7 @@ static bool small_block(site *s)
             s->program[r]->message_bytes -= x->bytes;
             x->count--;
             n = pl_move_group(&s->p->plan->mesh, r, x->axes, &(int){ 0 });
-            x->bytes = x->collective == PL_COLLECTIVE_SEND
+            x->bytes = x->collective == PL_SEND
                            ? 0
                            : pl_move_volume(t->move.kind, n, x->count, pl_type_bytes(x->type));
             s->program[r]->message_bytes += x->bytes;
@@ -505,6 +504,7 @@ static pl_program *make_messages(const pl_plan *plan, int rank, int n, const uns
     p->step = PL_NEW_N(a, pl_step, n);
     for (int i = 0; i < n; i++)
         p->step[i] = (pl_step){ .kind = PL_MESSAGE,
+                                .collective = PL_ALL_REDUCE,
                                 .label = axes[i] == 1 ? "rows" : "columns",
                                 .n_in = 1,
                                 .n_out = 1,
@@ -572,16 +572,16 @@ static void test_ends_differ(void **state)
     q->step[1].label = "columns";
     expect_ranks(2, p, "'columns'", "different tensors");
     q->step[1].label = "rows";
-    q->step[0].collective = PL_COLLECTIVE_GATHER;
+    q->step[0].collective = PL_ALL_GATHER;
     expect_ranks(2, p, "all-gather", "different collectives");
-    q->step[0].collective = first->step[0].collective = PL_COLLECTIVE_BROADCAST;
+    q->step[0].collective = first->step[0].collective = PL_BROADCAST;
     q->step[0].peer = 1;
     expect_ranks(2, p, "broadcast", "different roots");
-    first->step[0].collective = PL_COLLECTIVE_REDUCE;
-    q->step[0].collective = PL_COLLECTIVE_SEND;
+    first->step[0].collective = PL_ALL_REDUCE;
+    q->step[0].collective = PL_SEND;
     q->step[0].peer = 0;
     expect_ranks(2, p, "rank 0 step 1 'rows'", "rank 1 has no such");
-    first->step[0].collective = PL_COLLECTIVE_SEND; /* to itself; both to rank 0 */
+    first->step[0].collective = PL_SEND; /* to itself; both to rank 0 */
     expect_ranks(2, p, "(send of 1 f32 over a) is number 0", "rank 0 has no such");
     q->step[0].peer = 2;
     expect_ranks(2, p, "peer 2 of 2", "rank 1");

@@ -259,8 +259,8 @@ static void test_shift(void **state)
             const pl_step *s = &q->step[i];
             double seconds = pl_forecast_step(q, s, &speed);
             if (s->kind != PL_MESSAGE) continue;
-            if (s->collective == PL_COLLECTIVE_SEND) assert_true(seconds == 0);
-            if (s->collective != PL_COLLECTIVE_RECV) continue;
+            if (s->collective == PL_SEND) assert_true(seconds == 0);
+            if (s->collective != PL_RECV) continue;
             expect_close(seconds, pl_move_seconds(PL_PERMUTE, &p->mesh, s->axes, 6 * 4), "shift");
             shifts++;
         }
@@ -285,8 +285,8 @@ static void test_border(void **state)
     const pl_program *q = lower(p, 0, &(pl_lower_options){ 0 }, a);
     for (int i = 0; i + 1 < q->n_steps; i++) {
         const pl_step *s = &q->step[i];
-        if (s->kind != PL_MESSAGE || s->collective != PL_COLLECTIVE_SEND) continue;
-        assert_true(s[1].collective != PL_COLLECTIVE_RECV || s[1].transfer != s->transfer);
+        if (s->kind != PL_MESSAGE || s->collective != PL_SEND) continue;
+        assert_true(s[1].collective != PL_RECV || s[1].transfer != s->transfer);
         expect_close(pl_forecast_step(q, s, &speed), 1e-6 + 1e-9 * 4 * (double)s->count, s->label);
         alone++;
     }

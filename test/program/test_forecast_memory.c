@@ -145,9 +145,9 @@ static void use_message(lines *l, int i, int number)
     const pl_step *x = &l->p->step[i];
     int64_t block = x->count * pl_type_bytes(x->type), in = block, out = block;
     int me, n = pl_move_group(&l->p->plan->mesh, l->p->rank, x->axes, &me), until = i;
-    bool exchange = x->collective == PL_COLLECTIVE_EXCHANGE;
-    if (exchange || x->collective == PL_COLLECTIVE_SCATTER) in *= n;
-    if (exchange || x->collective == PL_COLLECTIVE_GATHER) out *= n;
+    bool exchange = x->collective == PL_ALL_TO_ALL;
+    if (exchange || x->collective == PL_REDUCE_SCATTER) in *= n;
+    if (exchange || x->collective == PL_ALL_GATHER) out *= n;
     while (until < l->p->n_steps - 1 &&
            (l->p->step[until].kind == PL_MESSAGE || l->p->step[until].wait <= number))
         until++;

@@ -9,7 +9,7 @@ static const char *const model =
 
 static bool is_weight_gather(const pl_step *s)
 {
-    return s->kind == PL_MESSAGE && s->collective == PL_COLLECTIVE_GATHER && s->transfer &&
+    return s->kind == PL_MESSAGE && s->collective == PL_ALL_GATHER && s->transfer &&
            s->transfer->value->kind == PL_WEIGHT;
 }
 

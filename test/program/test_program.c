@@ -134,7 +134,7 @@ static void test_buckets(void **state)
     (void)state;
     assert_int_equal(one->n_messages, 1);
     assert_int_equal(many->n_messages, 5);
-    int64_t all = pl_move_volume(PL_REDUCE, 4, grads + 1, 4); /* and the loss */
+    int64_t all = pl_move_volume(PL_ALL_REDUCE, 4, grads + 1, 4); /* and the loss */
     assert_int_equal(one->message_bytes, all);
     assert_true(many->message_bytes <= all && many->message_bytes > all - 5 * 4); /* each rounded */
     pl_arena_free(a);
@@ -203,10 +203,9 @@ static void check_gathered_once(const char *stored, int copies, pl_arena *a)
     EXPECT(pl_placement_parse(stored, &p->mesh, &p->stored[0], &err), "%s", err.msg);
     for (int i = 0; i < 2; i++) p->choice[i].factor[0] = (int8_t)pl_placement_dim(&p->stored[0], 0);
     const pl_program *q = lower(p, 1, &(pl_lower_options){ 0 }, a);
-    assert_int_equal(count_steps(q, PL_MESSAGE, PL_COLLECTIVE_GATHER),
-                     2); /* y, and tanh's output */
-    assert_int_equal(count_steps(q, PL_MESSAGE, PL_COLLECTIVE_REDUCE), 0);
-    assert_int_equal(count_steps(q, PL_COPY, PL_COLLECTIVE_REDUCE), 2 * copies);
+    assert_int_equal(count_steps(q, PL_MESSAGE, PL_ALL_GATHER), 2); /* y, and tanh's output */
+    assert_int_equal(count_steps(q, PL_MESSAGE, PL_ALL_REDUCE), 0);
+    assert_int_equal(count_steps(q, PL_COPY, PL_ALL_REDUCE), 2 * copies);
 }
 
 static void test_gathered_once(void **state)
@@ -234,8 +233,8 @@ static void test_chained_messages(void **state)
     p->choice[0].factor[0] = 0, p->choice[0].factor[1] = 1;
     pl_program *q = lower(p, 3, &(pl_lower_options){ 0 }, a);
     assert_int_equal(q->n_steps, 3);
-    assert_int_equal(q->step[1].collective, PL_COLLECTIVE_REDUCE);
-    assert_int_equal(q->step[2].collective, PL_COLLECTIVE_GATHER);
+    assert_int_equal(q->step[1].collective, PL_ALL_REDUCE);
+    assert_int_equal(q->step[2].collective, PL_ALL_GATHER);
     assert_int_equal(q->step[2].wait, 1);
     q->step[2].wait = 0;
     assert_false(pl_program_check(q, &err));
@@ -362,10 +361,10 @@ static const char line_text[] =
     "output y [] w0 bytes 16\n"
     "kernel y = einsum ( w0 s0 -> w128 ) : y\n"
     "kernel back = einsum ( w128 w0 -> w192 ) : back\n"
-    "transfer 0 back reduce over data []+{data} []\n"
+    "transfer 0 back all-reduce over data []+{data} []\n"
     "message all-reduce over data peer 0 bytes 12 after 2 3 f32 transfer 0 from to "
     "( w192 -> w192 ) : back\n"
-    "transfer 1 y gather over data [data] []\n"
+    "transfer 1 y all-gather over data [data] []\n"
     "message all-gather over data peer 0 bytes 8 after 2 2 f32 transfer 1 from to "
     "( w128 -> w0 ) : y\n"
     "kernel update = sgd wait 1 ( s0 w192 s64 w64 w64 -> s0 s64 ) : update\n";
@@ -406,9 +405,11 @@ static void test_wrong_text(void **state)
         { "y = einsum", "y = add", "line 7: expected 'einsum', found 'add'" },
         { "w0 s0 ->", "w0 s0", "line 7: expected a place like s0 or w64, found ')'" },
         { "transfer 0 back", "transfer 1 back", "line 9: not the next transfer's number: 'back'" },
-        { "reduce over", "reuse over", "line 9: expected a move, found 'reuse'" },
-        { "reduce over data", "reduce over tensor", "line 9: the mesh lacks an axis of 'tensor'" },
-        { "all-reduce", "all-rebuke", "line 10: expected a collective, found 'all-rebuke'" },
+        { "all-reduce over", "all-reuse over", "line 9: expected a move, found 'all-reuse'" },
+        { "all-reduce over data", "all-reduce over tensor",
+          "line 9: the mesh lacks an axis of 'tensor'" },
+        { "message all-reduce", "message all-rebuke",
+          "line 10: expected a collective, found 'all-rebuke'" },
         { "3 f32", "3 f33", "line 10: expected a type, found 'f33'" },
         { "transfer 1 from", "transfer 2 from", "line 12: no such transfer yet" },
         { "from to ( w128", "from fro ( w128", "line 12: expected a form, found 'fro'" },
@@ -610,7 +611,7 @@ static void test_wrong_copies(void **state)
     expect_caught(p, step_name(p, i, a), "elements from 0 to -1 are copied");
     *c = right;
     p->step[i].from = PL_PART_FROM;
-    expect_caught(p, step_name(p, i, a), "the gather of 'x' from [;a] to [;]");
+    expect_caught(p, step_name(p, i, a), "the all-gather of 'x' from [;a] to [;]");
     p->step[i].from = PL_INCOMING;
     p->step[i].n_copies = 0;
     expect_caught(p, step_name(p, i, a), "element 0 is not copied");
@@ -629,7 +630,7 @@ static void test_wrong_messages(void **state)
     s->bytes -= 4, p->message_bytes -= 4;
     expect_caught(p, step_name(p, m, a), "receives 48 bytes, counted as 44");
     *s = right, p->message_bytes += 4;
-    s->collective = PL_COLLECTIVE_EXCHANGE;
+    s->collective = PL_ALL_TO_ALL;
     expect_caught(p, step_name(p, m, a), "another kind");
     *s = right;
     s->to = PL_PART_TO;
@@ -655,7 +656,7 @@ static void test_idle_rank(void **state)
     (void)state;
     assert_int_equal(find_step(idle, PL_KERNEL, "fc1"), -1);
     assert_true(find_step(busy, PL_KERNEL, "fc1") >= 0);
-    assert_int_equal(count_steps(busy, PL_FILL, PL_COLLECTIVE_REDUCE), 0);
+    assert_int_equal(count_steps(busy, PL_FILL, PL_ALL_REDUCE), 0);
     assert_int_equal(idle->n_messages, busy->n_messages);
     assert_int_equal(pl_shape_count(&idle->input[0].shape), 0);
     assert_int_equal(idle->input[0].bytes, busy->input[0].bytes);

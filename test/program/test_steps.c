@@ -95,7 +95,7 @@ static void test_summa(void **state)
         lower(p, 0, at_once, a);
         for (int r = 0; r < q * q; r++) {
             const pl_program *s = in_steps[r];
-            assert_int_equal(count(s, PL_MESSAGE, PL_COLLECTIVE_BROADCAST), 2 * q);
+            assert_int_equal(count(s, PL_MESSAGE, PL_BROADCAST), 2 * q);
             assert_int_equal(s->n_messages, 2 * q);
             assert_int_equal(count(s, PL_KERNEL, 0), q);
             assert_int_equal(count(s, PL_FOLD, 0), q - 1);
@@ -166,7 +166,7 @@ static void test_outputs_and_offsets(void **state)
         lower(p, 1, in_steps, a);
         lower(p, 0, at_once, a);
         for (int r = 0; r < 4; r++) {
-            assert_int_equal(count(in_steps[r], PL_MESSAGE, PL_COLLECTIVE_BROADCAST), 4);
+            assert_int_equal(count(in_steps[r], PL_MESSAGE, PL_BROADCAST), 4);
             assert_int_equal(count(in_steps[r], PL_KERNEL, 0), 4);
             assert_int_equal(count(in_steps[r], PL_COPY, 0), cases[i].copies + 1);
             assert_int_equal(count(in_steps[r], PL_FOLD, 0), cases[i].folds);
@@ -186,13 +186,13 @@ static void test_gathered_as_ever(void **state)
     const int mesh[] = { 4, 0 };
     pl_plan *p = make_plan(make_product(a, 0, 8, 12, 16), mesh, "n", "[a;]", "[;a]", "[;a]", a);
     lower(p, 8 * 12 * 4, program, a);
-    assert_int_equal(count(program[1], PL_MESSAGE, PL_COLLECTIVE_GATHER), 1);
+    assert_int_equal(count(program[1], PL_MESSAGE, PL_ALL_GATHER), 1);
     lower(p, 8 * 12 * 4 - 1, program, a);
-    assert_int_equal(count(program[1], PL_MESSAGE, PL_COLLECTIVE_GATHER), 0);
+    assert_int_equal(count(program[1], PL_MESSAGE, PL_ALL_GATHER), 0);
     p = make_plan(make_product(a, 0, 7, 12, 16), mesh, "n", "[a;]", "[;a]", "[;a]", a);
     lower(p, 1, program, a);
-    assert_int_equal(count(program[1], PL_MESSAGE, PL_COLLECTIVE_GATHER), 1);
-    assert_int_equal(count(program[1], PL_MESSAGE, PL_COLLECTIVE_BROADCAST), 0);
+    assert_int_equal(count(program[1], PL_MESSAGE, PL_ALL_GATHER), 1);
+    assert_int_equal(count(program[1], PL_MESSAGE, PL_BROADCAST), 0);
 
     pl_builder b = pl_builder_new(a, &pl_ops_all, "two readers");
     pl_value *x = weight(&b, "x", PL_SHAPE(8, 12)), *y = weight(&b, "y", PL_SHAPE(8, 12));
@@ -201,7 +201,7 @@ static void test_gathered_as_ever(void **state)
     w->next = PL_ADD(&b, &pl_op_tanh, NULL, x);
     p = make_plan(graph_done(&b), mesh, "", "[a;]", "[]", "[]", a);
     lower(p, 1, program, a);
-    assert_int_equal(count(program[1], PL_MESSAGE, PL_COLLECTIVE_GATHER), 1);
+    assert_int_equal(count(program[1], PL_MESSAGE, PL_ALL_GATHER), 1);
     pl_arena_free(a);
 }
 

@@ -73,7 +73,7 @@ static void test_known_model(void **state)
     assert_int_equal(s.weights_bytes, 4 * 4 * (6 * 6 + 6));
     assert_int_equal(s.optimizer_bytes, 2 * s.weights_bytes);
     const pl_summary_row *w = find(&s, "gradient of layers.*.weight");
-    assert_int_equal(w->collective, PL_COLLECTIVE_REDUCE);
+    assert_int_equal(w->collective, PL_ALL_REDUCE);
     assert_int_equal(w->axes, 1);
     assert_int_equal(w->count, 4);
     assert_int_equal(w->bytes, 4 * 4 * 36); /* 2 (n - 1) / n = 1 */
@@ -82,7 +82,7 @@ static void test_known_model(void **state)
 
     summarise("mlp:layers=4,in=6,hidden=6,classes=6,batch=8", "zero=1", 2, 1, a, &s, &p);
     w = find(&s, "new layers.*.weight");
-    assert_int_equal(w->collective, PL_COLLECTIVE_GATHER);
+    assert_int_equal(w->collective, PL_ALL_GATHER);
     assert_int_equal(w->bytes, 4 * 4 * 36 / 2);
     pl_arena_free(a);
 }
@@ -113,8 +113,7 @@ static void test_rows_are_the_messages(void **state)
             assert_true(!k || s.row[k].bytes <= s.row[k - 1].bytes);
         }
         for (int k = 0; k < p->n_steps; k++)
-            messages +=
-                p->step[k].kind == PL_MESSAGE && p->step[k].collective != PL_COLLECTIVE_SEND;
+            messages += p->step[k].kind == PL_MESSAGE && p->step[k].collective != PL_SEND;
         assert_int_equal(bytes, p->message_bytes);
         assert_int_equal(bytes, s.message_bytes);
         assert_int_equal(count, messages);

@@ -220,7 +220,7 @@ static void test_far(void **state)
     pl_err err = { 0 };
     assert_true(trial_plan(&t, p, 1e-5, 1, true, &err));
     assert_int_equal(t.moves[PL_HALO], 0);
-    assert_true(t.moves[PL_GATHER] > 0 && t.moves[PL_SLICE] > 0);
+    assert_true(t.moves[PL_ALL_GATHER] > 0 && t.moves[PL_SLICE] > 0);
     trial_free(&t);
     pl_arena_free(a);
 }
@@ -243,7 +243,7 @@ static pl_step *find_step(pl_program *p, pl_step_kind kind, int collective)
 
 static void break_step(pl_program *p, int fault, pl_arena *a)
 {
-    pl_step *get = find_step(p, PL_MESSAGE, PL_COLLECTIVE_RECV);
+    pl_step *get = find_step(p, PL_MESSAGE, PL_RECV);
     pl_step *put = find_step(p, PL_COPY, 0);
     pl_copy *c = PL_NEW(a, pl_copy);
     pl_transfer *t = PL_NEW(a, pl_transfer);
@@ -296,7 +296,7 @@ static void test_missing(void **state)
         t.plan = p;
         assert_true(trial_lower(&t, &(pl_lower_options){ 0 }, program, &err));
         pl_program *q = program[k];
-        pl_step *s = find_step(q, PL_MESSAGE, k ? PL_COLLECTIVE_SEND : PL_COLLECTIVE_RECV);
+        pl_step *s = find_step(q, PL_MESSAGE, k ? PL_SEND : PL_RECV);
         int number = 0;
         for (const pl_step *x = q->step; x < s; x++) number += x->kind == PL_MESSAGE;
         q->message_bytes -= s->bytes;

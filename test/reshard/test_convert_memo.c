@@ -107,7 +107,7 @@ static void test_paths(void **state)
 static void test_moves(void **state)
 {
     (void)state;
-    int moves[PL_N_MOVES] = { 0 };
+    int moves[PL_N_COLLECTIVES] = { 0 };
     pl_arena *a = pl_arena_new("test");
     world w = { .mesh = { .n = 3,
                           .axis = { { .name = "x", .size = 2, .latency = 2e-5, .per_byte = 1e-10 },
@@ -136,10 +136,10 @@ static void test_moves(void **state)
                 continue;
             moves[path.move[0].kind]++;
             EXPECT(c.seconds[i * n + j] <= path.seconds * (1 + 1e-12),
-                   "%s from %d to %d: %g, not %g", pl_move_name(path.move[0].kind), i, j,
+                   "%s from %d to %d: %g, not %g", pl_collective_name(path.move[0].kind), i, j,
                    c.seconds[i * n + j], path.seconds);
         }
-    for (int k = PL_SLICE; k <= PL_EXCHANGE; k++) assert_true(moves[k] > 0);
+    for (int k = PL_SLICE; k <= PL_ALL_TO_ALL; k++) assert_true(moves[k] > 0);
     pl_arena_free(a);
 }
 

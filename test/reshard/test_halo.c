@@ -15,7 +15,7 @@ static const char *kinds_of(pl_arena *a, const pl_path *path)
 {
     pl_text t = { .arena = a };
     for (int i = 0; i < path->n; i++)
-        pl_text_add(&t, i ? " %s" : "%s", pl_move_name(path->move[i].kind));
+        pl_text_add(&t, i ? " %s" : "%s", pl_collective_name(path->move[i].kind));
     return pl_text_get(&t);
 }
 
@@ -36,10 +36,10 @@ static void test_ways(void **state)
         { "[;]", "[t:64~1,3,1;]", "slice", 0 },
         { "[t:64~1,3,1;]", "[t;]", "slice", 0 },
         { "[t:64~1,5,2;]", "[t:64~1,3,1;]", "slice", 0 },
-        { "[t:64~1,3,1;]", "[;]", "slice gather", 3 * 16 * 64 * 4 },
+        { "[t:64~1,3,1;]", "[;]", "slice all-gather", 3 * 16 * 64 * 4 },
         { "[t:32~2,1,0;]", "[t:64~1,3,1;]", "", -1 },
         { "[t;]", "[t:32~2,1,0;]", "slice", 0 },
-        { "[;t]", "[t:64~1,3,1;]", "exchange halo", (3 * 16 * 16 + 2 * 64) * 4 },
+        { "[;t]", "[t:64~1,3,1;]", "all-to-all halo", (3 * 16 * 16 + 2 * 64) * 4 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -54,7 +54,7 @@ static void test_slow_axis(void **state)
     pl_path p = find(&r, &s, "[slow,fast;]", "[;]");
     double want = 1e-5 + mib * 1e-8 + 1e-6 + 2 * mib * 1e-9 + 0.2e-6 + 4 * mib / 20e9;
     assert_int_equal(p.n, 2);
-    assert_int_equal(p.move[0].kind, PL_GATHER);
+    assert_int_equal(p.move[0].kind, PL_ALL_GATHER);
     assert_int_equal(p.move[0].axes, 1);
     assert_int_equal(p.bytes, 3 << 20);
     assert_true(p.seconds > want - 1e-9 && p.seconds < want + 1e-9);
@@ -79,7 +79,7 @@ static void test_small(void **state)
     pl_reshard r = pl_reshard_new(&m, a);
     pl_path p = find(&r, &s, "[]+{a}", "[a]");
     assert_int_equal(p.n, 1);
-    assert_int_equal(p.move[0].kind, PL_SCATTER);
+    assert_int_equal(p.move[0].kind, PL_REDUCE_SCATTER);
     assert_int_equal(p.bytes, 16);
     p = find(&r, &s, "[a,b]", "[b,a]");
     assert_int_equal(p.n, 1);
@@ -137,7 +137,7 @@ static void test_no_strided(void **state)
     assert_int_equal(p.n, 0);
     p = find(&plain, &s, "[;t:4x2]", "[;t]");
     assert_int_equal(p.n, 2);
-    assert_int_equal(p.move[0].kind, PL_GATHER);
+    assert_int_equal(p.move[0].kind, PL_ALL_GATHER);
     assert_int_equal(p.bytes, 3 * 8 * 6 * 4);
     int64_t whole = p.bytes;
     p = find(&plain, &s, "[t;]", "[;t:4x2]");
@@ -370,21 +370,24 @@ static void test_queue(void **state)
 static void test_volume(void **state)
 {
     static const struct {
-        pl_move_kind kind;
+        pl_collective kind;
         int n;
         int64_t block, bytes;
     } cases[] = {
-        { PL_SLICE, 4, 10, 0 },     { PL_MASK, 4, 10, 0 },       { PL_GATHER, 4, 10, 120 },
-        { PL_SCATTER, 4, 10, 120 }, { PL_EXCHANGE, 4, 10, 120 }, { PL_PERMUTE, 4, 10, 40 },
-        { PL_REDUCE, 4, 10, 60 },   { PL_REDUCE, 3, 10, 52 },    { PL_REDUCE, 2, 7, 28 },
+        { PL_SLICE, 4, 10, 0 },        { PL_MASK, 4, 10, 0 },
+        { PL_ALL_GATHER, 4, 10, 120 }, { PL_REDUCE_SCATTER, 4, 10, 120 },
+        { PL_ALL_TO_ALL, 4, 10, 120 }, { PL_PERMUTE, 4, 10, 40 },
+        { PL_ALL_REDUCE, 4, 10, 60 },  { PL_ALL_REDUCE, 3, 10, 52 },
+        { PL_ALL_REDUCE, 2, 7, 28 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(pl_move_volume(cases[i].kind, cases[i].n, cases[i].block, 4),
                          cases[i].bytes);
-    for (int k = 0; k < PL_N_MOVES; k++)
+    for (int k = 0; k < PL_N_COLLECTIVES; k++)
         for (int j = 0; j < k; j++)
-            assert_string_not_equal(pl_move_name((pl_move_kind)k), pl_move_name((pl_move_kind)j));
+            assert_string_not_equal(pl_collective_name((pl_collective)k),
+                                    pl_collective_name((pl_collective)j));
 }
 
 static void test_members(void **state)

@@ -43,7 +43,7 @@ static inline data first_data(const run *x, const pl_placement *p)
 static inline int give_block(const run *x, const pl_move *v, const data *from, int sender,
                              int receiver, data *to)
 {
-    bool combines = v->kind == PL_REDUCE || v->kind == PL_SCATTER;
+    bool combines = v->kind == PL_ALL_REDUCE || v->kind == PL_REDUCE_SCATTER;
     int n = 0;
     for (int e = 0; e < x->elements; e++) {
         int64_t *put = &to->who[receiver][e];
@@ -51,8 +51,8 @@ static inline int give_block(const run *x, const pl_move *v, const data *from, i
         if (!owns(&v->to, x->mesh, x->shape, e, receiver)) continue;
         n++;
         EXPECT(from->who[sender][e] >= 0, "%s: %s sends what it lacks", x->says,
-               pl_move_name(v->kind));
-        EXPECT(*put < 0 || combines, "%s: %s gives twice", x->says, pl_move_name(v->kind));
+               pl_collective_name(v->kind));
+        EXPECT(*put < 0 || combines, "%s: %s gives twice", x->says, pl_collective_name(v->kind));
         EXPECT(*put < 0 || !(*put & from->who[sender][e]), "%s: counted twice", x->says);
         *put = (*put < 0 ? 0 : *put) | from->who[sender][e];
     }
@@ -67,7 +67,7 @@ static inline void check_copies(const run *x, const pl_move *v, int sender, int 
     pl_copy out, in;
     EXPECT(pl_region_meet(&from, &to, &both) && pl_region_copy(&from, &both, 4, &out) &&
                pl_region_copy(&both, &to, 4, &in),
-           "%s: no copies for %s", x->says, pl_move_name(v->kind));
+           "%s: no copies for %s", x->says, pl_collective_name(v->kind));
 }
 
 static inline void keep_own(const run *x, const pl_move *v, const data *from, int rank,
@@ -76,7 +76,7 @@ static inline void keep_own(const run *x, const pl_move *v, const data *from, in
     for (int e = 0; e < x->elements; e++) {
         if (!owns(&v->to, x->mesh, x->shape, e, rank)) continue;
         EXPECT(from->who[rank][e] >= 0, "%s: %s of what is not there", x->says,
-               pl_move_name(v->kind));
+               pl_collective_name(v->kind));
         bool zero = v->kind == PL_MASK && coord_on(x->mesh, rank, v->axes);
         to->who[rank][e] = zero ? 0 : from->who[rank][e];
     }
@@ -105,7 +105,7 @@ static inline void make_move(const run *x, const pl_move *v, data *d)
     }
     int n = pl_mesh_group(x->mesh, 0, v->axes, group, &me);
     EXPECT(v->kind == PL_SLICE || v->kind == PL_MASK || most == v->block,
-           "%s: %s: the largest block is %d, not %d", x->says, pl_move_name(v->kind), most,
+           "%s: %s: the largest block is %d, not %d", x->says, pl_collective_name(v->kind), most,
            (int)v->block);
     EXPECT(v->bytes == pl_move_volume(v->kind, n, v->block, x->element), "%s: bytes", x->says);
     *d = to;

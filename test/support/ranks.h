@@ -119,7 +119,7 @@ typedef struct ranks_run {
 
 static inline bool ranks_is_pair(const pl_step *s)
 {
-    return s->collective == PL_COLLECTIVE_SEND || s->collective == PL_COLLECTIVE_RECV;
+    return s->collective == PL_SEND || s->collective == PL_RECV;
 }
 
 /* Messages are matched by their place among those of the same group, or between the same two. */
@@ -132,7 +132,7 @@ static inline ranks_mail ranks_key(const ranks_run *x, int rank, int m, int *pla
     ranks_mail k = { .n = pl_mesh_group(&p->plan->mesh, rank, s->axes, group, place) };
     k.axes = (int)s->axes, k.leader = group[0];
     if (ranks_is_pair(s)) {
-        bool send = s->collective == PL_COLLECTIVE_SEND;
+        bool send = s->collective == PL_SEND;
         PL_ASSERT_CMP(s->peer, <, k.n);
         k = (ranks_mail){ .n = 2, .axes = k.axes, .leader = -1 };
         *place = send ? 0 : 1;
@@ -214,7 +214,7 @@ static inline void ranks_give(ranks_run *x, int rank, int m)
     ranks_way *w = &x->way[rank];
     const pl_step *s = &x->r->program[rank]->step[w->message[m]];
     ranks_mail *mail = &x->mail[w->mail[m]];
-    bool blocks = s->collective == PL_COLLECTIVE_SCATTER || s->collective == PL_COLLECTIVE_EXCHANGE;
+    bool blocks = s->collective == PL_REDUCE_SCATTER || s->collective == PL_ALL_TO_ALL;
     size_t bytes = (size_t)(s->count * pl_type_bytes(s->type) * (blocks ? mail->n : 1));
     w->gave[m] = true;
     mail->given++;
@@ -233,18 +233,18 @@ static inline void ranks_get(ranks_run *x, int rank, int m)
     w->got[m] = true;
     while (w->finished < w->started && w->got[w->finished]) w->finished++;
     switch (s->collective) {
-    case PL_COLLECTIVE_REDUCE: ranks_combine_all(s, mail, 0, to); break;
-    case PL_COLLECTIVE_SCATTER: ranks_combine_all(s, mail, w->place[m] * s->count, to); break;
-    case PL_COLLECTIVE_GATHER:
+    case PL_ALL_REDUCE: ranks_combine_all(s, mail, 0, to); break;
+    case PL_REDUCE_SCATTER: ranks_combine_all(s, mail, w->place[m] * s->count, to); break;
+    case PL_ALL_GATHER:
         for (int i = 0; i < mail->n; i++) memcpy(to + i * bytes, mail->data[i], (size_t)bytes);
         break;
-    case PL_COLLECTIVE_EXCHANGE:
+    case PL_ALL_TO_ALL:
         for (int i = 0; i < mail->n; i++)
             memcpy(to + i * bytes, mail->data[i] + w->place[m] * bytes, (size_t)bytes);
         break;
-    case PL_COLLECTIVE_BROADCAST: memcpy(to, mail->data[s->peer], (size_t)bytes); break;
-    case PL_COLLECTIVE_RECV: memcpy(to, mail->data[0], (size_t)bytes); break;
-    case PL_COLLECTIVE_SEND: break;
+    case PL_BROADCAST: memcpy(to, mail->data[s->peer], (size_t)bytes); break;
+    case PL_RECV: memcpy(to, mail->data[0], (size_t)bytes); break;
+    default: break; /* a send */
     }
 }
 

@@ -14,7 +14,7 @@ typedef struct trial {
     pl_arena *arena;
     eval before, truth; /* leaves as fed; the graph run node by node */
     const pl_program *failed; /* the last one that was looked at           */
-    int seen[PL_FOLD + 1], collectives[PL_COLLECTIVE_RECV + 1], moves[PL_N_MOVES]; /* steps */
+    int seen[PL_FOLD + 1], collectives[PL_N_COLLECTIVES], moves[PL_N_COLLECTIVES]; /* steps */
 } trial;
 
 static inline void trial_feed(eval *e, uint64_t seed)

@@ -20,7 +20,7 @@ typedef struct node {
 
 typedef struct edge {
     int from, to;
-    pl_move_kind kind;
+    pl_collective kind;
     unsigned axes;
     double seconds;
 } edge;
@@ -170,7 +170,7 @@ static inline double axis_most(const pl_mesh *m, unsigned axes, bool latency)
 }
 
 /* Seconds by the formulas of reshard/move.h. */
-static inline double price(const universe *u, const node *x, const node *y, pl_move_kind *kind,
+static inline double price(const universe *u, const node *x, const node *y, pl_collective *kind,
                            unsigned axes)
 {
     int group[RANKS], block = 0, part = count_bits(&x->has[0]);
@@ -188,16 +188,16 @@ static inline double price(const universe *u, const node *x, const node *y, pl_m
     }
     double latency = axis_most(&u->mesh, axes, true), byte = axis_most(&u->mesh, axes, false);
     double bytes = (double)pl_type_bytes(u->type), copy = 0.2e-6 + bytes * n * block / 20e9;
-    if (*kind == PL_EXCHANGE && whole) *kind = PL_PERMUTE;
+    if (*kind == PL_ALL_TO_ALL && whole) *kind = PL_PERMUTE;
     bool even = x->even && y->even;
     bool out = !even || !is_in_order(u, &x->has[0], y, axes, block);
     bool in = !even || !is_in_order(u, &y->has[0], x, axes, block);
     switch (*kind) {
-    case PL_GATHER: return (n - 1) * (latency + bytes * block * byte) + in * copy;
-    case PL_SCATTER: return (n - 1) * (latency + bytes * block * byte) + out * copy;
-    case PL_EXCHANGE: return (n - 1) * (latency + bytes * block * byte) + (in + out) * copy;
+    case PL_ALL_GATHER: return (n - 1) * (latency + bytes * block * byte) + in * copy;
+    case PL_REDUCE_SCATTER: return (n - 1) * (latency + bytes * block * byte) + out * copy;
+    case PL_ALL_TO_ALL: return (n - 1) * (latency + bytes * block * byte) + (in + out) * copy;
     case PL_PERMUTE: return latency + bytes * block * byte;
-    case PL_REDUCE: return 2 * (n - 1) * latency + bytes * (2 * (n - 1) * part / n) * byte;
+    case PL_ALL_REDUCE: return 2 * (n - 1) * latency + bytes * (2 * (n - 1) * part / n) * byte;
     default: return 0.2e-6 + bytes * block / 20e9;
     }
 }
@@ -213,19 +213,19 @@ static inline int kind_of(int before, int after)
 {
     static const struct {
         char before, after;
-        pl_move_kind kind;
+        pl_collective kind;
     } kinds[] = { { 'c', 's', PL_SLICE },
-                  { 's', 'c', PL_GATHER },
-                  { 's', 's', PL_EXCHANGE },
-                  { 'p', 's', PL_SCATTER },
-                  { 'p', 'c', PL_REDUCE } };
+                  { 's', 'c', PL_ALL_GATHER },
+                  { 's', 's', PL_ALL_TO_ALL },
+                  { 'p', 's', PL_REDUCE_SCATTER },
+                  { 'p', 'c', PL_ALL_REDUCE } };
     for (int i = 0; i < 5; i++)
         if (kinds[i].before == before && kinds[i].after == after) return (int)kinds[i].kind;
     return -1;
 }
 
 /* The kind of a move over `axes` from x to y, or -1: the axes all do the same, others stay where
- * they are. Several axes at once: for PL_EXCHANGE and PL_REDUCE. */
+ * they are. Several axes at once: for PL_ALL_TO_ALL and PL_ALL_REDUCE. */
 static inline int find_kind(const universe *u, const node *x, const node *y, unsigned axes)
 {
     int kind = -1;
@@ -240,10 +240,10 @@ static inline int find_kind(const universe *u, const node *x, const node *y, uns
         if (k < 0 || (kind >= 0 && k != kind)) return -1;
         kind = k;
     }
-    if (axes & (axes - 1) && kind != PL_EXCHANGE && kind != PL_REDUCE) return -1;
-    bool alone = kind == PL_SLICE || kind == PL_SCATTER || kind == PL_REDUCE;
+    if (axes & (axes - 1) && kind != PL_ALL_TO_ALL && kind != PL_ALL_REDUCE) return -1;
+    bool alone = kind == PL_SLICE || kind == PL_REDUCE_SCATTER || kind == PL_ALL_REDUCE;
     if (kind < 0 || !is_covered(u, x, y, alone ? 0 : axes)) return -1;
-    if (kind == PL_REDUCE && !is_covered(u, y, x, 0)) return -1;
+    if (kind == PL_ALL_REDUCE && !is_covered(u, y, x, 0)) return -1;
     return kind;
 }
 
@@ -256,7 +256,7 @@ static inline void link_nodes(universe *u)
                 int found = find_kind(u, x, y, axes);
                 if (found < 0 || pl_move_block(&x->p, &y->p, axes, &u->mesh, &u->shape) < 0)
                     continue; /* blocks of odd splits are no products */
-                edge e = { i, k, (pl_move_kind)found, axes, 0 };
+                edge e = { i, k, (pl_collective)found, axes, 0 };
                 e.seconds = price(u, x, y, &e.kind, axes);
                 assert_true(u->n_edges < EDGES);
                 u->edge[u->n_edges++] = e;

@@ -33,7 +33,7 @@ static inline double move_elements(const pl_move *x, const pl_mesh *m, pl_type t
     int n = 1;
     for (int a = 0; a < m->n; a++)
         if (x->axes >> a & 1) n *= m->axis[a].size;
-    if (x->kind == PL_REDUCE) return 2.0 * (n - 1) / n * (double)x->block;
+    if (x->kind == PL_ALL_REDUCE) return 2.0 * (n - 1) / n * (double)x->block;
     return (double)x->bytes / (double)pl_type_bytes(type);
 }
 
@@ -102,7 +102,7 @@ static inline volume find_volume(const pl_plan *p, pl_arena *a)
 }
 
 /* Moves of one kind over any of the axes, of tensors of at least `rank` dimensions. */
-static inline int count_moves(const volume *v, pl_move_kind kind, unsigned axes, int rank,
+static inline int count_moves(const volume *v, pl_collective kind, unsigned axes, int rank,
                               bool backward)
 {
     int n = 0;

@@ -214,13 +214,13 @@ static bool run_steps(rank *r, pl_exec *e, pl_err *err)
 {
     const pl_program *p = r->program;
     int64_t before = 0, received = 0;
-    for (int k = 0; r->comm && k < PL_N_MESSAGE_KINDS; k++) before += r->comm->count.bytes[k];
+    for (int k = 0; r->comm && k < PL_N_COLLECTIVES; k++) before += r->comm->count.bytes[k];
     for (int i = 0; i < p->store->n; i++) {
         const pl_port *w = &p->store->state[i];
         put(e, w, r->expected->start[w->value->name[1] - '0']);
     }
     for (int step = 0; step < STEPS; step++) PL_TRY(run_step(r, e, step, err));
-    for (int k = 0; r->comm && k < PL_N_MESSAGE_KINDS; k++) received += r->comm->count.bytes[k];
+    for (int k = 0; r->comm && k < PL_N_COLLECTIVES; k++) received += r->comm->count.bytes[k];
     received -= before;
     if (received != STEPS * p->message_bytes && !r->wrong[0])
         snprintf(r->wrong, sizeof r->wrong, "%lld bytes instead of %d times %lld",

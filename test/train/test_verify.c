@@ -92,7 +92,7 @@ static void count_steps(pl_program *p, void *arg)
 {
     int *n = arg;
     for (int i = 0; p->rank == 0 && i < p->n_steps; i++)
-        *n += p->step[i].kind == PL_MESSAGE && p->step[i].collective == PL_COLLECTIVE_BROADCAST;
+        *n += p->step[i].kind == PL_MESSAGE && p->step[i].collective == PL_BROADCAST;
 }
 
 /* Gathers in steps with their readers: the same numbers, from the same bytes. */
@@ -195,8 +195,7 @@ static bool drop_reduce(damage *d, pl_program *p, pl_step *s)
 {
     (void)d;
     (void)p;
-    if (s->kind != PL_MESSAGE || s->collective != PL_COLLECTIVE_REDUCE || s->count < 2)
-        return false;
+    if (s->kind != PL_MESSAGE || s->collective != PL_ALL_REDUCE || s->count < 2) return false;
     s->axes = 0;
     return true;
 }

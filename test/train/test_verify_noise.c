@@ -190,8 +190,7 @@ static bool patch_kernel(damage *d, pl_program *p, pl_step *s)
 static bool drop_reduce(damage *d, pl_program *p, pl_step *s)
 {
     (void)d, (void)p;
-    if (s->kind != PL_MESSAGE || s->collective != PL_COLLECTIVE_REDUCE || s->count < 2)
-        return false;
+    if (s->kind != PL_MESSAGE || s->collective != PL_ALL_REDUCE || s->count < 2) return false;
     s->axes = 0;
     return true;
 }

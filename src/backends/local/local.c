@@ -162,10 +162,7 @@ static span find_span(const request *r, int i)
         if (i != m->peer || his->send == m->recv) return (span){ 0 };
         return make_span(his->send, 0, m->recv, 0, block);
     case PL_RECV: return i == 0 ? make_span(his->send, 0, m->recv, 0, block) : (span){ 0 };
-    case PL_REDUCE_SCATTER:
-    case PL_SEND:
-    case PL_BARRIER:
-    case PL_N_MESSAGE_KINDS: break;
+    default: break;
     }
     return (span){ 0 };
 }
@@ -241,7 +238,7 @@ static bool begin_work(local *c, request *r, pl_err *err)
         pl_world_fail(c->world, &why, true);
         return pl_world_report(c->world, c->head.rank, &r->head, err);
     }
-    pl_message_kind k = r->head.m.kind;
+    pl_collective k = r->head.m.kind;
     enter_state(r, k == PL_ALL_REDUCE || k == PL_REDUCE_SCATTER ? REDUCE : MOVE);
     return true;
 }

@@ -1,6 +1,6 @@
-/* cli/launch.h - ranks: one thread each in this process, or one process each under mpirun. */
-#ifndef PL_CLI_LAUNCH_H
-#define PL_CLI_LAUNCH_H
+/* api/launch.h - ranks: one thread each in this process, or one process each under mpirun. */
+#ifndef PL_API_LAUNCH_H
+#define PL_API_LAUNCH_H
 #include "run/comm.h"
 #include "run/kernel.h"
 
@@ -28,9 +28,9 @@ PL_MUST_CHECK bool pl_launch_run(pl_world *w, bool (*fn)(void *arg, pl_comm *com
                                  void *arg, pl_err *err);
 
 /* Ends the world. After a failure under MPI the other processes are ended with this code too.
- * Returns the exit code of the command; prints the error once: rank 0 does, or the lowest rank that
+ * Returns the exit code of the command; has the error told once: by rank 0, or the lowest rank that
  * is left. */
-int pl_launch_close(pl_world *w, const pl_err *err);
+int pl_launch_close(pl_world *w, const pl_err *err, int (*tell)(const pl_err *err));
 
 /* The [*n] backends of a name, by preference; for another name NULL, with the names in err. */
 const pl_backend *const *pl_launch_backends(const char *name, int *n, pl_err *err);

@@ -1,4 +1,4 @@
-#include "cli/launch.h"
+#include "api/launch.h"
 
 #include "backends/local/local.h"
 #include "backends/native/native.h"
@@ -197,13 +197,10 @@ static void await_turn(const pl_world *w)
     nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
 }
 
-int pl_launch_close(pl_world *w, const pl_err *err)
+int pl_launch_close(pl_world *w, const pl_err *err, int (*tell)(const pl_err *err))
 {
     if (w->mpi && err->code == PL_ERUN) await_turn(w);
-    if (err->code && (!w->mpi || w->rank == 0 || err->code == PL_ERUN)) {
-        fprintf(stderr, "error: %s\n", err->msg);
-        fflush(stderr);
-    }
+    if (err->code && (!w->mpi || w->rank == 0 || err->code == PL_ERUN)) (void)tell(err);
     if (w->comm) {
         if (err->code == PL_ERUN) w->comm->ops->abort(w->comm, (int)err->code);
         pl_comm_free(w->comm);

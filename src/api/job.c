@@ -1,0 +1,94 @@
+#include "api/job.h"
+
+#include "base/file.h"
+#include "report/why.h"
+#include "train/optim.h"
+
+bool pl_job_build(pl_job *j, pl_arena *arena, pl_err *err)
+{
+    const pl_optim o = pl_optim_usual(j->optimizer);
+    pl_builder b = pl_optim_step(&j->args, &o, arena);
+    return pl_builder_done(&b, &j->graph, err);
+}
+
+static bool open_file(pl_job *j, const pl_plan_file *f, const pl_model_args *own, pl_arena *arena,
+                      pl_plan **plan, pl_err *err)
+{
+    if (!f->cluster) return pl_err_set(err, PL_EINPUT, "it names no cluster: make it again");
+    if (own)
+        j->args = *own;
+    else
+        PL_TRY(pl_model_parse(f->about.model, arena, &j->args, err));
+    j->optimizer = f->about.optimizer;
+    j->request.cluster = f->cluster;
+    return pl_job_build(j, arena, err) && pl_plan_file_plan(f, j->graph, arena, plan, err);
+}
+
+bool pl_job_read(pl_job *j, const char *path, const pl_model_args *own, pl_arena *arena,
+                 pl_plan **plan, pl_plan_about *about, pl_err *err)
+{
+    pl_plan_file f;
+    const char *text;
+    size_t n;
+    PL_TRY(pl_file_read(path, PL_PLAN_FILE_BYTES, arena, &text, &n, err));
+    if (!pl_plan_file_read(text, n, arena, &f, err) || !open_file(j, &f, own, arena, plan, err)) {
+        if (err->code == PL_EUSAGE) err->code = PL_EINPUT; /* it is the file that says so */
+        return pl_err_in(err, "%s", path);
+    }
+    *about = f.about;
+    return true;
+}
+
+void pl_job_write(const pl_job *j, const pl_found *f, pl_text *out)
+{
+    pl_text cluster = { .arena = out->arena };
+    pl_cluster_print(f->strategy.cluster, &cluster);
+    const pl_plan_about about = { .model = j->args.spec,
+                                  .optimizer = j->optimizer,
+                                  .cluster = pl_text_get(&cluster),
+                                  .strategy = f->take->plan->strategy,
+                                  .step_seconds = f->take->forecast.step_seconds,
+                                  .memory_bytes = (double)f->take->forecast.memory.peak };
+    pl_plan_write(f->take->plan, &about, out);
+}
+
+bool pl_job_find(const pl_job *j, const char *strategy, pl_arena *arena, pl_found **found,
+                 pl_err *err)
+{
+    pl_plan_request r = j->request;
+    return pl_strategy_parse(strategy, r.cluster->n_devices, arena, &r.strategy, err) &&
+           pl_plan_find(&r, j->graph, arena, found, err);
+}
+
+pl_told pl_job_told(const pl_job *j, const pl_found *f, pl_arena *arena)
+{
+    const pl_cluster *c = f->strategy.cluster;
+    pl_told t = { .model = j->args.spec, .graph = j->graph, .cluster = c, .best = f };
+    t.units = pl_job_units(j, &t.n_units);
+    if (f->search && c->n_devices > 1) t.why = pl_why_sentence(f, arena);
+    return t;
+}
+
+/* The first input that is no single number. */
+static const pl_value *find_input(const pl_job *j)
+{
+    for (int i = 0; i < j->graph->values.n; i++) {
+        const pl_value *v = j->graph->values.at[i];
+        if (v->role == PL_INPUT && v->shape.rank) return v;
+    }
+    return NULL;
+}
+
+int64_t pl_job_rows(const pl_job *j)
+{
+    const pl_value *first = find_input(j);
+    return first ? first->shape.dim[0] : 1;
+}
+
+const char *pl_job_units(const pl_job *j, int64_t *n)
+{
+    const pl_value *first = find_input(j);
+    bool tokens = first && first->type == PL_I32 && first->shape.rank == 2;
+    *n = tokens ? pl_shape_count(&first->shape) : pl_job_rows(j);
+    return tokens ? "tokens" : "samples";
+}

@@ -1,0 +1,40 @@
+/* api/job.h - a model on a cluster under an optimizer: what a plan is asked for, and what its file
+ * says. */
+#ifndef PL_API_JOB_H
+#define PL_API_JOB_H
+#include "models/model.h"
+#include "plan/file.h"
+#include "planners/find.h"
+#include "report/tell.h"
+
+typedef struct pl_job {
+    pl_model_args args;      /* of the model: a step's batch                 */
+    const char *optimizer;
+    pl_graph *graph;         /* of the whole training step                   */
+    pl_plan_request request; /* of its strategy nothing is set yet           */
+} pl_job;
+
+/* Builds the graph; all else of the job is set. Fails as models and optimizers do. */
+PL_MUST_CHECK bool pl_job_build(pl_job *j, pl_arena *arena, pl_err *err);
+
+/* The job of a plan file and its plan. What j->request says but for the cluster stays; of the model
+ * the spec in the file counts, unless `own` is that of a caller. Fails naming the file. */
+PL_MUST_CHECK bool pl_job_read(pl_job *j, const char *path, const pl_model_args *own,
+                               pl_arena *arena, pl_plan **plan, pl_plan_about *about, pl_err *err);
+
+/* The text of a plan file. */
+void pl_job_write(const pl_job *j, const pl_found *f, pl_text *out);
+
+/* Parses a strategy for the job's devices and finds its plan. Fails as pl_strategy_parse and
+ * pl_plan_find do. */
+PL_MUST_CHECK bool pl_job_find(const pl_job *j, const char *strategy, pl_arena *arena,
+                               pl_found **found, pl_err *err);
+
+/* All that is told of a plan, but for what to do next. */
+pl_told pl_job_told(const pl_job *j, const pl_found *f, pl_arena *arena);
+
+/* Rows of a batch; what one step takes in: "tokens" and their number, or "samples". */
+int64_t pl_job_rows(const pl_job *j);
+const char *pl_job_units(const pl_job *j, int64_t *n);
+
+#endif

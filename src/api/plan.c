@@ -1,0 +1,149 @@
+/* Plans: found for a model on a cluster, or read; told as text and JSON. */
+#include "api/context.h"
+#include "base/file.h"
+#include "base/output.h"
+#include "report/tell.h"
+#include "train/optim.h"
+
+#include <string.h>
+
+const pl_held_plan *pl_held_plan_of(const pl_plan *p)
+{
+    return (const pl_held_plan *)(const void *)p;
+}
+
+static pl_plan *hold(pl_context *c, const pl_model *m, const pl_job *j, pl_found *f)
+{
+    pl_held_plan *h = PL_NEW(c->arena, pl_held_plan);
+    *h = (pl_held_plan){ .plan = *f->take->plan, .context = c, .model = m, .job = *j, .found = f };
+    return &h->plan;
+}
+
+/* -- options ----------------------------------------------------------------------------------- */
+
+/* What is given over the defaults; a struct of an older header is shorter. */
+static bool read_options(const pl_plan_options *given, pl_plan_options *out, pl_err *err)
+{
+    static const pl_plan_options usual = PL_PLAN_OPTIONS;
+    *out = usual;
+    if (!given) return true;
+    if (given->size > sizeof *out || given->size < sizeof given->size)
+        return pl_err_set(err, PL_EUSAGE,
+                          "pl_plan_options: a size of %zu bytes, this library has %zu: begin with "
+                          "PL_PLAN_OPTIONS",
+                          given->size, sizeof *out);
+    memcpy(out, given, given->size);
+    if (!out->strategy) out->strategy = usual.strategy;
+    if (!out->optimizer) out->optimizer = usual.optimizer;
+    if (!out->effort) out->effort = usual.effort;
+    if (out->effort < 1 || out->effort > 2)
+        return pl_err_set(err, PL_EUSAGE, "effort is %d; there are 1 and 2", out->effort);
+    if (!(out->memory >= 0)) return pl_err_set(err, PL_EUSAGE, "memory is %g bytes", out->memory);
+    return true;
+}
+
+static bool make_request(pl_context *c, const pl_plan_options *o, const pl_cluster *cluster,
+                         pl_plan_request *r, pl_err *err)
+{
+    *r = (pl_plan_request){ .cluster = cluster,
+                            .memory = o->memory,
+                            .tied = o->effort == 1,
+                            .axes = o->axes,
+                            .watch = c->watch.see ? &c->watch : NULL,
+                            .lower = { .bucket_bytes = o->bucket_bytes,
+                                       .ahead_bytes = o->ahead_bytes,
+                                       .step_bytes = o->step_bytes } };
+    return !o->search || pl_planner_find(o->search, &r->planner, err);
+}
+
+/* -- making ------------------------------------------------------------------------------------ */
+
+pl_plan *pl_plan_new(const pl_model *m, const pl_cluster *cluster, const pl_plan_options *options)
+{
+    pl_context *c = m->context;
+    pl_err *err = pl_context_begin(c);
+    pl_plan_options o;
+    pl_found *f;
+    pl_job j = { .args = m->args };
+    bool ok = read_options(options, &o, err) && make_request(c, &o, cluster, &j.request, err);
+    if (ok) j.optimizer = pl_arena_text(c->arena, o.optimizer);
+    ok = ok && pl_job_build(&j, c->arena, err) && pl_job_find(&j, o.strategy, c->arena, &f, err);
+    return ok ? hold(c, m, &j, f) : NULL;
+}
+
+pl_plan *pl_plan_open(pl_context *c, const char *path, const pl_model *m)
+{
+    pl_err *err = pl_context_begin(c);
+    pl_plan *plan;
+    pl_plan_about about;
+    pl_found *f;
+    pl_job j = { .request.watch = c->watch.see ? &c->watch : NULL };
+    if (!pl_job_read(&j, path, m ? &m->args : NULL, c->arena, &plan, &about, err)) return NULL;
+    if (!pl_plan_forecast(&j.request, plan, c->arena, &f, err)) return NULL;
+    if (!m) {
+        pl_model *own = PL_NEW(c->arena, pl_model);
+        *own = (pl_model){ .context = c, .args = j.args };
+        m = own;
+    }
+    return hold(c, m, &j, f);
+}
+
+bool pl_plan_save(const pl_plan *p, const char *path)
+{
+    const pl_held_plan *h = pl_held_plan_of(p);
+    pl_err *err = pl_context_begin(h->context);
+    pl_arena *tmp = pl_arena_new("plan file");
+    pl_text t = { .arena = tmp };
+    pl_output file;
+    bool ok = pl_output_open(path, tmp, &file, err);
+    if (ok) pl_job_write(&h->job, h->found, &t);
+    ok = ok && pl_output_write(&file, t.at, t.n, err);
+    pl_arena_free(tmp);
+    return ok;
+}
+
+/* -- telling ----------------------------------------------------------------------------------- */
+
+int pl_plan_devices(const pl_plan *p)
+{
+    return pl_mesh_ranks(&p->mesh);
+}
+
+const char *pl_plan_strategy(const pl_plan *p)
+{
+    return p->strategy;
+}
+
+double pl_plan_seconds(const pl_plan *p)
+{
+    return pl_held_plan_of(p)->found->take->forecast.step_seconds;
+}
+
+double pl_plan_bytes(const pl_plan *p)
+{
+    return (double)pl_held_plan_of(p)->found->take->forecast.memory.peak;
+}
+
+bool pl_plan_fits(const pl_plan *p)
+{
+    return pl_held_plan_of(p)->found->take->fits;
+}
+
+static const char *tell(const pl_plan *p, void (*how)(const pl_told *t, pl_text *out))
+{
+    const pl_held_plan *h = pl_held_plan_of(p);
+    const pl_told told = pl_job_told(&h->job, h->found, h->context->arena);
+    pl_text t = { .arena = h->context->arena };
+    how(&told, &t);
+    return pl_text_get(&t);
+}
+
+const char *pl_plan_text(const pl_plan *p)
+{
+    return tell(p, pl_tell_text);
+}
+
+const char *pl_plan_json(const pl_plan *p)
+{
+    return tell(p, pl_tell_json);
+}

@@ -1,0 +1,288 @@
+/* The library as its caller sees it: the public header alone. */
+#include <pleat.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { BATCH = 8, IN = 6, OUT = 4 };
+
+static int builds[3]; /* by mode */
+
+static void build(pl_builder *b, int64_t batch, pl_mode mode, void *self)
+{
+    builds[mode]++;
+    const char *init = self ? self : "normal std=0.5";
+    pl_value *x = pl_build_input(b, "x", "f32", 2, (int64_t[]){ batch, IN });
+    pl_value *label = pl_build_input(b, "label", "i32", 1, (int64_t[]){ batch });
+    pl_value *w = pl_build_weight(b, "w", 2, (int64_t[]){ IN, OUT }, init);
+    pl_value *y = pl_build_node(b, "y", "einsum", "bi,io->bo", 2, (pl_value *[]){ x, w });
+    if (y) assert_true(pl_build_rank(y) == 2 && pl_build_dim(y, 0) == batch);
+    pl_build_output(b, pl_build_cross_entropy(b, y, label), "loss");
+}
+
+static void fill(float x[BATCH][IN], int32_t label[BATCH])
+{
+    for (int i = 0; i < BATCH; i++) {
+        label[i] = i % OUT;
+        for (int k = 0; k < IN; k++) x[i][k] = (float)((i * 7 + k * 3) % 11) / 11 - 0.5F;
+    }
+}
+
+static pl_plan *plan(pl_context *c, const char *cluster, const char *strategy)
+{
+    pl_plan_options o = PL_PLAN_OPTIONS;
+    o.strategy = strategy;
+    o.optimizer = "sgd";
+    pl_model *m = pl_model_new(c, "own", BATCH, build, NULL);
+    assert_non_null(m);
+    pl_cluster *devices = pl_cluster_open(c, cluster);
+    assert_non_null(devices);
+    pl_plan *p = pl_plan_new(m, devices, &o);
+    if (!p) fail_msg("%s", pl_context_error(c));
+    return p;
+}
+
+static pl_run *run(const pl_plan *p, pl_context *c)
+{
+    pl_run_options o = PL_RUN_OPTIONS;
+    o.lr = 0.5, o.steps = 10, o.threads = 1;
+    pl_run *r = pl_run_new(p, &o);
+    if (!r) fail_msg("%s", pl_context_error(c));
+    return r;
+}
+
+static void feed(pl_run *r)
+{
+    float x[BATCH][IN];
+    int32_t label[BATCH];
+    fill(x, label);
+    assert_true(pl_run_feed(r, "x", x, sizeof x));
+    assert_true(pl_run_feed(r, "label", label, sizeof label));
+}
+
+/* The cross-entropy of the model, by hand. */
+static double loss_of(float w[IN][OUT])
+{
+    float x[BATCH][IN];
+    int32_t label[BATCH];
+    double loss = 0;
+    fill(x, label);
+    for (int i = 0; i < BATCH; i++) {
+        double sum = 0, own = 0;
+        for (int o = 0; o < OUT; o++) {
+            double y = 0;
+            for (int k = 0; k < IN; k++) y += (double)x[i][k] * (double)w[k][o];
+            sum += exp(y);
+            if (o == label[i]) own = y;
+        }
+        loss += log(sum) - own;
+    }
+    return loss / BATCH;
+}
+
+/* The same losses on one device and on four; weights are read and written whole, whichever way they
+ * are split. */
+static void test_runs(void **state)
+{
+    static const struct {
+        const char *cluster, *strategy;
+    } cases[] = { { "local:1", "dp" },         { "local:4", "dp" },     { "local:4", "zero=3" },
+                  { "local:4", "grid:2x2x1" }, { "local:2", "zero=2" }, { "local:2", "auto" } };
+    double first[5], eval;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_context *c = pl_context_new();
+        pl_run *r = run(plan(c, cases[i].cluster, cases[i].strategy), c);
+        float w[IN][OUT];
+        feed(r);
+        assert_true(pl_run_read(r, "w", w, sizeof w));
+        assert_true(pl_run_evaluate(r, &eval));
+        assert_true(fabs(eval - loss_of(w)) < 1e-5);
+        for (int k = 0; k < 5; k++) {
+            pl_step_result s;
+            assert_true(pl_run_step(r, &s));
+            assert_true(s.step == k + 1 && s.seconds >= 0);
+            if (!i) first[k] = s.loss;
+            assert_true(fabs(s.loss - first[k]) < 1e-5);
+            assert_true(!k || s.loss < first[k - 1]);
+        }
+        assert_true(pl_run_read(r, "w", w, sizeof w));
+        for (int k = 0; k < IN * OUT; k++) (&w[0][0])[k] = (float)k / 100;
+        assert_true(pl_run_write(r, "w", w, sizeof w));
+        memset(w, 0, sizeof w);
+        assert_true(pl_run_read(r, "w", w, sizeof w));
+        for (int k = 0; k < IN * OUT; k++) assert_true((&w[0][0])[k] == (float)k / 100);
+        assert_true(pl_run_evaluate(r, &eval));
+        assert_true(fabs(eval - loss_of(w)) < 1e-5);
+        size_t bytes = 0;
+        bool has = false;
+        for (int k = 0; k < pl_run_states(r); k++)
+            if (!strcmp(pl_run_state(r, k, &bytes), "w")) has = bytes == sizeof w;
+        assert_true(has);
+        pl_context_free(c); /* ends the run */
+    }
+    assert_true(builds[PL_TRAIN] > 0 && builds[PL_EVAL] > 0 && builds[PL_INFER] == 0);
+}
+
+static void test_feeding(void **state)
+{
+    (void)state;
+    float x[BATCH][IN] = { { 0 } };
+    pl_context *c = pl_context_new();
+    pl_run *r = run(plan(c, "local:2", "dp"), c);
+    assert_false(pl_run_step(r, NULL));
+    assert_int_equal(pl_context_code(c), PL_EUSAGE);
+    assert_non_null(strstr(pl_context_error(c), "'x' was never fed"));
+    assert_false(pl_run_feed(r, "x", x, 4));
+    assert_non_null(strstr(pl_context_error(c), "has 192 bytes, not 4"));
+    assert_false(pl_run_feed(r, "y", x, 4));
+    assert_non_null(strstr(pl_context_error(c), "there are: x, label"));
+    assert_false(pl_run_read(r, "v", x, 4));
+    assert_non_null(strstr(pl_context_error(c), "there is no state 'v'"));
+    assert_false(pl_run_save(r));
+    feed(r);
+    for (int k = 0; k < IN; k++) x[0][k] = NAN;
+    assert_true(pl_run_feed(r, "x", x, sizeof x));
+    assert_false(pl_run_step(r, NULL));
+    assert_int_equal(pl_context_code(c), PL_ERUN);
+    assert_false(pl_run_step(r, NULL));
+    assert_non_null(strstr(pl_context_error(c), "free it"));
+    pl_run_free(r);
+    pl_context_free(c);
+}
+
+/* What a caller does wrong is told; nothing ends the process. */
+static void no_loss(pl_builder *b, int64_t batch, pl_mode mode, void *self)
+{
+    (void)mode, (void)self;
+    pl_build_input(b, "x", "f32", 1, &batch);
+}
+
+static void no_operator(pl_builder *b, int64_t batch, pl_mode mode, void *self)
+{
+    (void)mode, (void)self;
+    pl_value *x = pl_build_input(b, "x", "f32", 1, &batch);
+    pl_value *y = pl_build_node(b, NULL, "sinn", NULL, 1, &x);
+    pl_build_output(b, pl_build_node(b, NULL, "sin", NULL, 1, &y), "loss");
+}
+
+static void no_type(pl_builder *b, int64_t batch, pl_mode mode, void *self)
+{
+    (void)mode, (void)self;
+    pl_value *x = pl_build_input(b, "x", "f33", 1, &batch);
+    pl_build_output(b, pl_build_result(x, 3), "loss");
+}
+
+static void refuses(pl_builder *b, int64_t batch, pl_mode mode, void *self)
+{
+    (void)batch, (void)mode, (void)self;
+    pl_build_refuse(b, "not on a Monday");
+}
+
+static void test_mistakes(void **state)
+{
+    static const struct {
+        void (*build)(pl_builder *b, int64_t batch, pl_mode mode, void *self);
+        const char *says;
+    } cases[] = { { no_loss, "has no output 'loss'" },
+                  { no_operator, "no operator 'sinn'" },
+                  { no_type, "no element type 'f33'" },
+                  { refuses, "not on a Monday" } };
+    (void)state;
+    pl_context *c = pl_context_new();
+    pl_cluster *two = pl_cluster_open(c, "local:2");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_model *m = pl_model_new(c, "wrong", 4, cases[i].build, NULL);
+        assert_null(pl_plan_new(m, two, NULL));
+        if (!strstr(pl_context_error(c), cases[i].says)) fail_msg("%s", pl_context_error(c));
+        assert_int_equal(pl_context_code(c), PL_EINPUT);
+    }
+    assert_null(pl_model_new(c, "a name", 4, build, NULL));
+    assert_null(pl_model_new(c, "own", 0, build, NULL));
+    assert_null(pl_model_open(c, "gpt3"));
+    assert_null(pl_cluster_open(c, "3y4"));
+    assert_null(pl_plan_open(c, "none.json", NULL));
+    pl_plan_options o = PL_PLAN_OPTIONS;
+    pl_model *m = pl_model_new(c, "own", BATCH, build, NULL);
+    o.strategy = "dp=3";
+    assert_null(pl_plan_new(m, two, &o));
+    assert_int_equal(pl_context_code(c), PL_EUSAGE);
+    o.strategy = "auto", o.memory = 10;
+    assert_null(pl_plan_new(m, two, &o));
+    assert_int_equal(pl_context_code(c), PL_EINFEASIBLE);
+    o.memory = 0, o.search = "magic";
+    assert_null(pl_plan_new(m, two, &o));
+    o.search = NULL, o.size = 1000;
+    assert_null(pl_plan_new(m, two, &o));
+    assert_non_null(strstr(pl_context_error(c), "begin with PL_PLAN_OPTIONS"));
+    pl_context_free(c);
+}
+
+/* A plan is saved and opened again, and goes on from where a run stopped. */
+static void test_saves(void **state)
+{
+    (void)state;
+    pl_context *c = pl_context_new(), *d = pl_context_new();
+    pl_plan *p = plan(c, "local:2", "zero=3");
+    char folder[] = "/tmp/pleat-api-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    assert_true(pl_plan_save(p, "plan.json"));
+    pl_model *m = pl_model_new(d, "own", BATCH, build, NULL);
+    assert_null(pl_plan_open(d, "plan.json", NULL)); /* nobody there knows the model */
+    pl_plan *q = pl_plan_open(d, "plan.json", m);
+    if (!q) fail_msg("%s", pl_context_error(d));
+    assert_int_equal(pl_plan_devices(q), 2);
+    assert_true(pl_plan_seconds(p) == pl_plan_seconds(q) && pl_plan_bytes(p) == pl_plan_bytes(q));
+    pl_run_options o = PL_RUN_OPTIONS;
+    o.save = folder, o.lr = 0.5, o.threads = 1;
+    pl_step_result a, b;
+    pl_run *r = pl_run_new(p, &o);
+    if (!r) fail_msg("%s", pl_context_error(c));
+    feed(r);
+    for (int i = 0; i < 3; i++) assert_true(pl_run_step(r, &a));
+    if (!pl_run_save(r)) fail_msg("%s", pl_context_error(c));
+    assert_true(pl_run_step(r, &a));
+    pl_run_free(r);
+    o.save = NULL, o.resume = folder;
+    r = pl_run_new(q, &o);
+    if (!r) fail_msg("%s", pl_context_error(d));
+    feed(r);
+    assert_true(pl_run_step(r, &b));
+    assert_true(b.step == 4 && b.loss == a.loss);
+    pl_context_free(d);
+    pl_context_free(c);
+    unlink("plan.json");
+}
+
+static void test_tells(void **state)
+{
+    (void)state;
+    pl_context *c = pl_context_new();
+    pl_plan *p = plan(c, "2x2xv100", "auto");
+    pl_model *m = pl_model_open(c, "mlp:hidden=64");
+    assert_true(strstr(pl_plan_text(p), "step") && strstr(pl_plan_json(p), "\"schema\""));
+    assert_true(pl_plan_fits(p) && pl_plan_seconds(p) > 0 && pl_plan_bytes(p) > 0);
+    assert_true(pl_model_parameters(m) > 64 && strstr(pl_model_text(m), "state "));
+    assert_string_equal(pl_model_spec(m), "mlp:hidden=64");
+    assert_true(strstr(pl_cluster_text(c, pl_cluster_open(c, "2x2xv100")), "v100") != NULL);
+    assert_true(*pl_version() >= '0' && strchr(pl_version(), '.'));
+    pl_context_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_runs),     cmocka_unit_test(test_feeding),
+        cmocka_unit_test(test_mistakes), cmocka_unit_test(test_saves),
+        cmocka_unit_test(test_tells),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
