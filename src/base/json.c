@@ -207,6 +207,20 @@ void pl_json_close(pl_json_out *o)
     pl_text_span(o->text, &o->open[o->depth].closer, 1);
 }
 
+pl_json_out pl_json_begin(pl_arena *a)
+{
+    pl_json_out o = { .text = PL_NEW(a, pl_text) };
+    o.text->arena = a;
+    pl_json_open(&o, NULL, PL_JSON_OBJECT);
+    return o;
+}
+
+const char *pl_json_end(pl_json_out *o)
+{
+    while (o->depth) pl_json_close(o);
+    return o->text->at;
+}
+
 void pl_json_put_null(pl_json_out *o, const char *key)
 {
     begin(o, key);
@@ -225,21 +239,13 @@ void pl_json_put_int(pl_json_out *o, const char *key, int64_t value)
     pl_text_add(o->text, "%lld", (long long)value);
 }
 
-void pl_json_put_rounded(pl_json_out *o, const char *key, double value, int digits)
-{
-    char text[32];
-    begin(o, key);
-    snprintf(text, sizeof text, "%.*g", digits, value + 0.0); /* -0 becomes 0 */
-    add(o, isfinite(value) ? text : "null");
-}
-
 /* 17 digits give back every double, and no decimal of 15 is lost (IEEE 754-2008). */
 void pl_json_put_real(pl_json_out *o, const char *key, double value)
 {
     char text[32];
     begin(o, key);
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value + 0.0);
+        snprintf(text, sizeof text, "%.*g", digits, value + 0.0); /* -0 becomes 0 */
         const double back = strtod(text, NULL);
         if (!(back < value) && !(back > value)) break;
     }
@@ -260,7 +266,7 @@ void pl_json_put_span(pl_json_out *o, const char *key, const char *value, size_t
     add_text(o->text, value, n);
 }
 
-void pl_json_put(pl_json_out *o, const char *key, const pl_json *value)
+void pl_json_put_value(pl_json_out *o, const char *key, const pl_json *value)
 {
     switch (value->kind) {
     case PL_JSON_NULL: pl_json_put_null(o, key); return;
@@ -273,13 +279,13 @@ void pl_json_put(pl_json_out *o, const char *key, const pl_json *value)
     case PL_JSON_OBJECT: break;
     }
     pl_json_open(o, key, value->kind);
-    for (int i = 0; i < value->n; i++) pl_json_put(o, value->at[i].key, &value->at[i]);
+    for (int i = 0; i < value->n; i++) pl_json_put_value(o, value->at[i].key, &value->at[i]);
     pl_json_close(o);
 }
 
 const char *pl_json_spell(pl_arena *a, const pl_json *value)
 {
     pl_text t = { .arena = a };
-    pl_json_put(&(pl_json_out){ .text = &t, .tight = true }, NULL, value);
+    pl_json_put_value(&(pl_json_out){ .text = &t, .tight = true }, NULL, value);
     return pl_text_get(&t);
 }

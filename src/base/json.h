@@ -63,6 +63,10 @@ typedef struct pl_json_out {
     } open[PL_JSON_DEPTH];
 } pl_json_out;
 
+/* A text of its own, in which an object is open; and all that is open closed, which gives it. */
+pl_json_out pl_json_begin(pl_arena *a);
+const char *pl_json_end(pl_json_out *o);
+
 /* A list or an object, up to its pl_json_close; in pl_json_open_lines each member or item has a
  * line of its own. */
 void pl_json_open(pl_json_out *o, const char *key, pl_json_kind kind);
@@ -76,10 +80,28 @@ void pl_json_put_null(pl_json_out *o, const char *key);
 void pl_json_put_bool(pl_json_out *o, const char *key, bool value);
 void pl_json_put_int(pl_json_out *o, const char *key, int64_t value);
 void pl_json_put_real(pl_json_out *o, const char *key, double value);
-void pl_json_put_rounded(pl_json_out *o, const char *key, double value, int digits);
 void pl_json_put_text(pl_json_out *o, const char *key, const char *value);
 void pl_json_put_span(pl_json_out *o, const char *key, const char *value, size_t n);
-void pl_json_put(pl_json_out *o, const char *key, const pl_json *value); /* that was read */
+void pl_json_put_value(pl_json_out *o, const char *key, const pl_json *value); /* that was read */
+
+/* Members by the type of their values: PL_JSON_PUT(o, "nodes", 3, "name", name), up to eight; and
+ * an object of such members. A comparison is an int in C, as is true: write (bool)(a < b). */
+#define PL_JSON_PUT(o, ...)                                                                        \
+    PL_JSON_PICK_(__VA_ARGS__, 8, , 7, , 6, , 5, , 4, , 3, , 2, , 1, )(o, __VA_ARGS__)
+#define PL_JSON_ROW(o, key, ...)                                                                   \
+    (pl_json_open((o), (key), PL_JSON_OBJECT), PL_JSON_PUT((o), __VA_ARGS__), pl_json_close(o))
+#define PL_JSON_PICK_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, p, q, nth, ...) PL_JSON_PUT_##nth
+#define PL_JSON_PUT_1(o, key, value)                                                               \
+    _Generic((value), bool: pl_json_put_bool, float: pl_json_put_real, double: pl_json_put_real,   \
+             char *: pl_json_put_text, const char *: pl_json_put_text,                             \
+             const pl_json *: pl_json_put_value, default: pl_json_put_int)((o), (key), (value))
+#define PL_JSON_PUT_2(o, k, v, ...) (PL_JSON_PUT_1(o, k, v), PL_JSON_PUT_1(o, __VA_ARGS__))
+#define PL_JSON_PUT_3(o, k, v, ...) (PL_JSON_PUT_1(o, k, v), PL_JSON_PUT_2(o, __VA_ARGS__))
+#define PL_JSON_PUT_4(o, k, v, ...) (PL_JSON_PUT_1(o, k, v), PL_JSON_PUT_3(o, __VA_ARGS__))
+#define PL_JSON_PUT_5(o, k, v, ...) (PL_JSON_PUT_1(o, k, v), PL_JSON_PUT_4(o, __VA_ARGS__))
+#define PL_JSON_PUT_6(o, k, v, ...) (PL_JSON_PUT_1(o, k, v), PL_JSON_PUT_5(o, __VA_ARGS__))
+#define PL_JSON_PUT_7(o, k, v, ...) (PL_JSON_PUT_1(o, k, v), PL_JSON_PUT_6(o, __VA_ARGS__))
+#define PL_JSON_PUT_8(o, k, v, ...) (PL_JSON_PUT_1(o, k, v), PL_JSON_PUT_7(o, __VA_ARGS__))
 
 /* A value on one line, without spaces. */
 const char *pl_json_spell(pl_arena *a, const pl_json *value);

@@ -64,6 +64,13 @@ bool pl_text_real(const char *text, double *value)
     return true;
 }
 
+double pl_text_round(double x, int digits)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.*g", digits, x);
+    return strtod(text, NULL);
+}
+
 static const struct {
     const char *name;
     double bytes;

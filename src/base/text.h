@@ -21,6 +21,9 @@ PL_MUST_CHECK bool pl_text_int(const char *text, int64_t *value);
 PL_MUST_CHECK bool pl_text_real(const char *text, double *value);
 PL_MUST_CHECK bool pl_text_bytes(const char *text, int64_t *value);
 
+/* The number with so many significant digits: more are noise, or too much to read. */
+double pl_text_round(double x, int digits);
+
 /* Bytes for people: "1.5 GiB". Writes into the arena. */
 const char *pl_text_size(pl_arena *a, double bytes);
 

@@ -84,9 +84,7 @@ static void find_cores(finding *f)
         snprintf(f->text, sizeof f->text,
                  "%d usable; machine: %d cores, %d threads, %d memory nodes", n, cores, threads,
                  nodes);
-        pl_json_put_int(f->facts, "cores", cores);
-        pl_json_put_int(f->facts, "threads", threads);
-        pl_json_put_int(f->facts, "memory_nodes", nodes);
+        PL_JSON_PUT(f->facts, "cores", cores, "threads", threads, "memory_nodes", nodes);
     }
     hwloc_topology_destroy(t);
 #endif
@@ -97,8 +95,7 @@ static void find_memory(finding *f)
     double page = (double)sysconf(_SC_PAGESIZE), all = page * (double)sysconf(_SC_PHYS_PAGES);
     double free_bytes = page * (double)sysconf(_SC_AVPHYS_PAGES);
     snprintf(f->text, sizeof f->text, "%.1f GiB, %.1f GiB free", all / 0x1p30, free_bytes / 0x1p30);
-    pl_json_put_int(f->facts, "memory_bytes", (int64_t)all);
-    pl_json_put_int(f->facts, "memory_free_bytes", (int64_t)free_bytes);
+    PL_JSON_PUT(f->facts, "memory_bytes", (int64_t)all, "memory_free_bytes", (int64_t)free_bytes);
 }
 
 static void find_huge_pages(finding *f)
@@ -164,8 +161,7 @@ static void find_built_in(finding *f)
     int models = 0;
     while (pl_model_at(models)) models++;
     snprintf(f->text, sizeof f->text, "%d operators, %d models", pl_ops_all.n, models);
-    pl_json_put_int(f->facts, "operators", pl_ops_all.n);
-    pl_json_put_int(f->facts, "models", models);
+    PL_JSON_PUT(f->facts, "operators", pl_ops_all.n, "models", models);
 }
 
 static void add_name(finding *f, const char *name)
@@ -211,17 +207,15 @@ static int run(const pl_command *c, int argc, char **argv)
     doctor_args a = { 0 };
     int n, code;
     if (!pl_opt_parse(c, argc, argv, &a, 0, 0, NULL, &n, &code)) return code;
-    pl_text text = { .arena = pl_arena_new("doctor") };
-    pl_json_out facts = { .text = &text };
-    pl_json_open(&facts, NULL, PL_JSON_OBJECT);
+    pl_arena *arena = pl_arena_new("doctor");
+    pl_json_out facts = pl_json_begin(arena);
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         finding f = { .facts = &facts };
         checks[i].find(&f);
         if (!a.json) printf("%-11s %s\n", checks[i].name, f.text);
     }
-    pl_json_close(&facts);
-    if (a.json) puts(pl_text_get(&text));
-    pl_arena_free(text.arena);
+    if (a.json) puts(pl_json_end(&facts));
+    pl_arena_free(arena);
     return PL_OK;
 }
 

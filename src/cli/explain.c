@@ -393,17 +393,10 @@ static void print_text(const view *v)
 static void put_choice(const view *v, const pl_alternative *a, pl_json_out *out)
 {
     pl_json_open(out, NULL, PL_JSON_OBJECT);
-    pl_json_put_text(out, "choice", a->text);
-    pl_json_put_int(out, "taken", a->taken);
-    pl_json_put_real(out, "step_seconds", a->seconds);
-    pl_json_put_real(out, "bound_seconds", a->bound);
-    pl_json_open(out, "more", PL_JSON_OBJECT);
-    pl_json_put_real(out, "seconds", a->more);
-    pl_json_put_real(out, "compute", a->compute);
-    pl_json_put_real(out, "messages", a->messages);
-    pl_json_put_real(out, "rest", a->rest);
-    pl_json_put_real(out, "bytes", a->memory);
-    pl_json_close(out);
+    PL_JSON_PUT(out, "choice", a->text, "taken", a->taken, "step_seconds", a->seconds,
+                "bound_seconds", a->bound);
+    PL_JSON_ROW(out, "more", "seconds", a->more, "compute", a->compute, "messages", a->messages,
+                "rest", a->rest, "bytes", a->memory);
     pl_json_open(out, "changes", PL_JSON_LIST);
     for (int k = 0; k < a->n_others; k++)
         pl_json_put_text(out, NULL, pl_reason_node_name(v->r.tables, a->other[k], v->arena));
@@ -418,10 +411,7 @@ static void put_choices(const view *v, const char *key, const pl_alternatives *x
     pl_json_open(out, "choices", PL_JSON_LIST);
     for (int i = 0; i < x->n; i++) put_choice(v, &x->at[i], out);
     pl_json_close(out);
-    pl_json_open(out, "others", PL_JSON_OBJECT);
-    pl_json_put_int(out, "count", x->n_more);
-    pl_json_put_real(out, "at_least_seconds", x->at_least);
-    pl_json_close(out);
+    PL_JSON_ROW(out, "others", "count", x->n_more, "at_least_seconds", x->at_least);
     pl_json_put_int(out, "impossible", x->n_illegal);
     pl_json_close(out);
 }
@@ -429,17 +419,15 @@ static void put_choices(const view *v, const char *key, const pl_alternatives *x
 static void put_stop(const view *v, const pl_stop *s, pl_json_out *out)
 {
     pl_json_open(out, NULL, PL_JSON_OBJECT);
-    pl_json_put_text(out, "where", pl_reason_stop(s->kind));
-    pl_json_put_text(out, "placement", placement_text(v, &s->at));
-    pl_json_put_int(out, "bytes", s->bytes);
+    PL_JSON_PUT(out, "where", pl_reason_stop(s->kind), "placement", placement_text(v, &s->at),
+                "bytes", s->bytes);
     pl_json_open(out, "moves", PL_JSON_LIST);
     for (int i = 0; i < s->path.n; i++) {
         const pl_move *m = &s->path.move[i];
         pl_json_open(out, NULL, PL_JSON_OBJECT);
         pl_json_put_text(out, "kind", pl_reason_kind(m->kind));
         pl_mesh_write_axes(v->mesh, "axes", m->axes, out);
-        pl_json_put_int(out, "bytes", m->bytes);
-        pl_json_put_real(out, "seconds", m->seconds);
+        PL_JSON_PUT(out, "bytes", m->bytes, "seconds", m->seconds);
         pl_json_close(out);
     }
     pl_json_close(out);
@@ -452,16 +440,12 @@ static void put_operator(const view *v, pl_json_out *out)
     const pl_node *n = v->node;
     const pl_share share = pl_plan_share(v->r.plan, n->id, 0);
     pl_json_open(out, "operator", PL_JSON_OBJECT);
-    pl_json_put_text(out, "name", n->op->name);
-    pl_json_put_text(out, "signature", n->spec);
+    PL_JSON_PUT(out, "name", n->op->name, "signature", n->spec);
     pl_json_open(out, "factors", PL_JSON_LIST);
     for (int f = 0; f < n->sig->n_factors; f++) {
-        pl_json_open(out, NULL, PL_JSON_OBJECT);
-        pl_json_put_span(out, "letter", &n->sig->factor[f].letter, 1);
-        pl_json_put_int(out, "size", n->sig->factor[f].size);
-        pl_json_put_int(out, "part", share.factor[f].n);
-        pl_json_put_bool(out, "can_split", pl_share_can_cut(n, f));
-        pl_json_close(out);
+        const pl_factor *x = &n->sig->factor[f];
+        PL_JSON_ROW(out, NULL, "letter", pl_arena_fmt(v->arena, "%c", x->letter), "size", x->size,
+                    "part", share.factor[f].n, "can_split", pl_share_can_cut(n, f));
     }
     pl_json_close(out);
     pl_json_close(out);
@@ -469,14 +453,9 @@ static void put_operator(const view *v, pl_json_out *out)
 
 static void print_json(const view *v)
 {
-    pl_text text = { .arena = v->arena };
-    pl_json_out out = { .text = &text };
-    pl_json_open(&out, NULL, PL_JSON_OBJECT);
-    pl_json_put_text(&out, "schema", "pleat.explain/1");
-    pl_json_put_text(&out, "model", v->job->args.spec);
-    pl_json_put_text(&out, "cluster", v->job->request.cluster->name);
-    pl_json_put_text(&out, "name", v->name);
-    pl_json_put_text(&out, "plan", v->about->name);
+    pl_json_out out = pl_json_begin(v->arena);
+    PL_JSON_PUT(&out, "schema", "pleat.explain/1", "model", v->job->args.spec, "cluster",
+                v->job->request.cluster->name, "name", v->name, "plan", v->about->name);
     pl_mesh_write(v->mesh, &out);
     pl_json_put_real(&out, "step_seconds", v->r.seconds);
     if (v->node) put_operator(v, &out);
@@ -487,8 +466,7 @@ static void print_json(const view *v)
         pl_json_close(&out);
     }
     if (v->has_way && v->way.other.n) put_choices(v, about_text(v->way.about), &v->way.other, &out);
-    pl_json_close(&out);
-    puts(pl_text_get(&text));
+    puts(pl_json_end(&out));
 }
 
 /* -- all --------------------------------------------------------------------------------------- */

@@ -166,33 +166,21 @@ static void print_doubts(const char *doubts)
 
 static void print_json(const summary *s, pl_arena *a)
 {
-    pl_text text = { .arena = a };
-    pl_json_out out = { .text = &text };
-    pl_json_open(&out, NULL, PL_JSON_OBJECT);
-    pl_json_put_text(&out, "model", s->graph->name);
-    pl_json_put_int(&out, "params", pl_graph_params(s->graph));
-    pl_json_put_int(&out, "nodes", s->graph->nodes.n);
-    pl_json_put_int(&out, "nodes_forward", s->n_forward);
-    pl_json_put_real(&out, "flops", s->flops_all);
-    pl_json_put_real(&out, "flops_forward", s->flops_forward);
-    pl_json_put_real(&out, "flops_backward", s->flops_backward);
+    pl_json_out out = pl_json_begin(a);
+    PL_JSON_PUT(&out, "model", s->graph->name, "params", pl_graph_params(s->graph), "nodes",
+                s->graph->nodes.n, "nodes_forward", s->n_forward, "flops", s->flops_all,
+                "flops_forward", s->flops_forward, "flops_backward", s->flops_backward);
     if (s->tokens)
         pl_json_put_real(&out, "flops_per_token",
                          (s->flops_forward + s->flops_backward) / (double)s->tokens);
-    pl_json_put_int(&out, "state_bytes", s->trained.bytes + s->kept.bytes + s->optimizer.bytes);
-    pl_json_put_int(&out, "trained_bytes", s->trained.bytes);
-    pl_json_put_int(&out, "activation_bytes", s->saved.bytes);
+    PL_JSON_PUT(&out, "state_bytes", s->trained.bytes + s->kept.bytes + s->optimizer.bytes,
+                "trained_bytes", s->trained.bytes, "activation_bytes", s->saved.bytes);
     pl_json_open(&out, "ops", PL_JSON_OBJECT);
     for (int k = 0; k < pl_ops_all.n; k++) {
         if (!s->count[k]) continue;
-        pl_json_open(&out, pl_ops_all.at[k]->name, PL_JSON_OBJECT);
-        pl_json_put_int(&out, "nodes", s->count[k]);
-        pl_json_put_real(&out, "flops", s->flops[k]);
-        pl_json_close(&out);
+        PL_JSON_ROW(&out, pl_ops_all.at[k]->name, "nodes", s->count[k], "flops", s->flops[k]);
     }
-    pl_json_close(&out);
-    pl_json_close(&out);
-    puts(pl_text_get(&text));
+    puts(pl_json_end(&out));
 }
 
 static bool show(const graph_args *a, const char *spec, pl_arena *arena, pl_err *err)

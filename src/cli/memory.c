@@ -69,17 +69,13 @@ static pl_offsets_options options_of(const memory_args *a)
 /* -- a file ------------------------------------------------------------------------------------ */
 
 static void print_layout(const memory_args *a, const pl_csv *csv, const pl_offsets *l,
-                         double seconds, pl_text *text)
+                         double seconds, pl_arena *arena)
 {
     if (a->json) {
-        pl_json_out out = { .text = text };
-        pl_json_open(&out, NULL, PL_JSON_OBJECT);
-        pl_json_put_int(&out, "height", l->height);
-        pl_json_put_int(&out, "lower_bound", l->bound);
-        pl_json_put_bool(&out, "optimal", l->optimal);
-        pl_json_put_rounded(&out, "seconds", seconds, 6);
-        pl_json_close(&out);
-        puts(pl_text_get(text));
+        pl_json_out out = pl_json_begin(arena);
+        PL_JSON_PUT(&out, "height", l->height, "lower_bound", l->bound, "optimal", l->optimal,
+                    "seconds", seconds);
+        puts(pl_json_end(&out));
         return;
     }
     printf("%d buffers in %" PRId64 " bytes; no layout is below %" PRId64 "%s, %.3f %% less; "
@@ -105,8 +101,8 @@ static bool solve_file(const memory_args *a, pl_arena *arena, pl_err *err)
     PL_TRY(pl_offsets_solve(csv->n, csv->buf, 1, capacity, &o, arena, &l, err));
     const double seconds = pl_clock_now() - start;
     PL_TRY(pl_offsets_check(csv->n, csv->buf, 1, capacity, &l, err));
-    pl_text told = { .arena = arena }, out = { .arena = arena };
-    print_layout(a, csv, &l, seconds, &told);
+    pl_text out = { .arena = arena };
+    print_layout(a, csv, &l, seconds, arena);
     pl_csv_print(csv, l.offset, &out);
     return !a->file || pl_output_write(&file, pl_text_get(&out), out.n, err);
 }
@@ -264,30 +260,17 @@ static void print_text(const study *s)
 
 static void print_json(const study *s)
 {
-    pl_text text = { .arena = s->arena };
-    pl_json_out out = { .text = &text };
-    pl_json_open(&out, NULL, PL_JSON_OBJECT);
-    pl_json_put_text(&out, "schema", "pleat.memory/1");
-    pl_json_put_text(&out, "model", s->plan->graph->name);
-    pl_json_put_text(&out, "strategy", s->plan->strategy);
-    pl_json_put_int(&out, "param_bytes", 4 * pl_graph_params(s->plan->graph));
-    pl_json_put_int(&out, "state_bytes", s->store->bytes);
-    pl_json_put_int(&out, "bound_bytes", find_bound(s));
+    pl_json_out out = pl_json_begin(s->arena);
+    PL_JSON_PUT(&out, "schema", "pleat.memory/1", "model", s->plan->graph->name, "strategy",
+                s->plan->strategy, "param_bytes", 4 * pl_graph_params(s->plan->graph),
+                "state_bytes", s->store->bytes, "bound_bytes", find_bound(s));
     pl_json_open(&out, "rows", PL_JSON_LIST);
     for (int i = 0; i < s->n; i++) {
         const row *r = &s->at[i];
-        pl_json_open(&out, NULL, PL_JSON_OBJECT);
-        pl_json_put_text(&out, "order", r->order);
-        pl_json_put_text(&out, "layout", r->layout);
-        pl_json_put_int(&out, "live_bytes", r->live);
-        pl_json_put_int(&out, "block_bytes", r->arena);
-        pl_json_put_bool(&out, "optimal", r->optimal);
-        pl_json_put_rounded(&out, "seconds", r->seconds, 6);
-        pl_json_close(&out);
+        PL_JSON_ROW(&out, NULL, "order", r->order, "layout", r->layout, "live_bytes", r->live,
+                    "block_bytes", r->arena, "optimal", r->optimal, "seconds", r->seconds);
     }
-    pl_json_close(&out);
-    pl_json_close(&out);
-    puts(pl_text_get(&text));
+    puts(pl_json_end(&out));
 }
 
 /* The orders studied, each with the lowest of its blocks. */

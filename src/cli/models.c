@@ -37,17 +37,13 @@ static const char *value_of(pl_arena *a, const pl_family *m, int k)
 
 static void print_json(const char *word, pl_arena *a)
 {
-    pl_text text = { .arena = a };
-    pl_json_out out = { .text = &text };
+    pl_json_out out = pl_json_begin(a);
     const pl_family *m;
-    pl_json_open(&out, NULL, PL_JSON_OBJECT);
     pl_json_open_lines(&out, "models", PL_JSON_LIST);
     for (int i = 0; (m = pl_model_at(i)); i++) {
         if (!is_wanted(word, m)) continue;
         pl_json_open(&out, NULL, PL_JSON_OBJECT);
-        pl_json_put_text(&out, "name", m->name);
-        pl_json_put_text(&out, "about", m->about);
-        pl_json_put_text(&out, "reads", m->data);
+        PL_JSON_PUT(&out, "name", m->name, "about", m->about, "reads", m->data);
         pl_json_open(&out, "keys", PL_JSON_OBJECT);
         for (int k = 0; m->keys[k].name; k++) {
             const char *value = value_of(a, m, k);
@@ -60,9 +56,7 @@ static void print_json(const char *word, pl_arena *a)
         pl_json_close(&out);
         pl_json_close(&out);
     }
-    pl_json_close(&out);
-    pl_json_close(&out);
-    puts(pl_text_get(&text));
+    puts(pl_json_end(&out));
 }
 
 /* A family is told once: its first model with all keys and what they have there, of the others what

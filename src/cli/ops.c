@@ -50,26 +50,18 @@ static void print_text(void)
 
 static void print_json(void)
 {
-    pl_text text = { .arena = pl_arena_new("operators") };
-    pl_json_out out = { .text = &text };
-    pl_json_open(&out, NULL, PL_JSON_OBJECT);
+    pl_arena *tmp = pl_arena_new("operators");
+    pl_json_out out = pl_json_begin(tmp);
     pl_json_open_lines(&out, "ops", PL_JSON_LIST);
     for (int i = 0; i < pl_ops_all.n; i++) {
         const pl_op *o = pl_ops_all.at[i];
-        pl_json_open(&out, NULL, PL_JSON_OBJECT);
-        pl_json_put_text(&out, "name", o->name);
-        pl_json_put_text(&out, "signature", signature_of(o));
-        pl_json_put_text(&out, "whole", or_empty(o->whole));
-        pl_json_put_text(&out, "lookup", or_empty(o->lookup));
-        pl_json_put_text(&out, "linear", or_empty(o->linear));
-        pl_json_put_bool(&out, "gradient", o->grad != NULL);
-        pl_json_put_text(&out, "attributes", or_empty(o->attrs));
-        pl_json_close(&out);
+        PL_JSON_ROW(&out, NULL, "name", o->name, "signature", signature_of(o), "whole",
+                    or_empty(o->whole), "lookup", or_empty(o->lookup), "linear",
+                    or_empty(o->linear), "gradient", (bool)(o->grad != NULL), "attributes",
+                    or_empty(o->attrs));
     }
-    pl_json_close(&out);
-    pl_json_close(&out);
-    puts(pl_text_get(&text));
-    pl_arena_free(text.arena);
+    puts(pl_json_end(&out));
+    pl_arena_free(tmp);
 }
 
 static int run(const pl_command *c, int argc, char **argv)

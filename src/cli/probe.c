@@ -64,12 +64,10 @@ static machine look(void)
 
 /* -- from measurements to a cluster ------------------------------------------------------------ */
 
-/* More digits than these are noise. */
+/* More digits are noise. */
 static double four_digits(double x)
 {
-    char text[32];
-    snprintf(text, sizeof text, "%.3e", x);
-    return strtod(text, NULL);
+    return pl_text_round(x, 4);
 }
 
 static double flops_of(const pl_measured_kernel *k)
@@ -303,15 +301,9 @@ static void put_kernels(const pl_measure *m, pl_json_out *out)
     pl_json_open(out, "kernels", PL_JSON_LIST);
     for (int i = 0; i < m->n_kernels; i++) {
         const pl_measured_kernel *k = &m->kernel[i];
-        pl_json_open(out, NULL, PL_JSON_OBJECT);
-        pl_json_put_text(out, "what", k->what);
-        pl_json_put_text(out, "type", pl_type_name(k->type));
-        pl_json_put_int(out, "size", k->size);
-        pl_json_put_real(out, "seconds", k->seconds);
-        pl_json_put_real(out, "flops_per_second", flops_of(k));
-        pl_json_put_real(out, "bytes_per_second", k->bytes / k->seconds);
-        pl_json_put_text(out, "kernel", *k->kernel ? k->kernel : "memcpy");
-        pl_json_close(out);
+        PL_JSON_ROW(out, NULL, "what", k->what, "type", pl_type_name(k->type), "size", k->size,
+                    "seconds", k->seconds, "flops_per_second", flops_of(k), "bytes_per_second",
+                    k->bytes / k->seconds, "kernel", *k->kernel ? k->kernel : "memcpy");
     }
     pl_json_close(out);
 }
@@ -322,16 +314,11 @@ static void put_levels(const pl_measure *m, const pl_cluster *c, pl_json_out *ou
     for (int i = 0; i < m->n_levels; i++) {
         const pl_measured_level *l = &m->level[i];
         pl_json_open(out, NULL, PL_JSON_OBJECT);
-        pl_json_put_text(out, "name", l->name);
-        pl_json_put_int(out, "size", l->size);
-        pl_json_put_real(out, "latency_seconds", c->level[i].link.latency);
-        pl_json_put_real(out, "seconds_per_byte", c->level[i].link.per_byte);
+        PL_JSON_PUT(out, "name", l->name, "size", l->size, "latency_seconds",
+                    c->level[i].link.latency, "seconds_per_byte", c->level[i].link.per_byte);
         pl_json_open(out, "messages", PL_JSON_LIST);
         for (int k = 0; k < l->n; k++) {
-            pl_json_open(out, NULL, PL_JSON_OBJECT);
-            pl_json_put_real(out, "bytes", l->point[k].bytes);
-            pl_json_put_real(out, "seconds", l->point[k].seconds);
-            pl_json_close(out);
+            PL_JSON_ROW(out, NULL, "bytes", l->point[k].bytes, "seconds", l->point[k].seconds);
         }
         pl_json_close(out);
         pl_json_close(out);
@@ -344,12 +331,8 @@ static void put_calls(const pl_measure *m, const pl_cluster *c, pl_json_out *out
     pl_json_open(out, "collectives", PL_JSON_LIST);
     for (int i = 0; i < m->n_calls; i++) {
         const pl_measured_call *x = &m->call[i];
-        pl_json_open(out, NULL, PL_JSON_OBJECT);
-        pl_json_put_text(out, "kind", pl_collective_name(x->kind));
-        pl_json_put_int(out, "block_bytes", x->block_bytes);
-        pl_json_put_real(out, "seconds", x->seconds);
-        pl_json_put_real(out, "predicted_seconds", predict(c, x));
-        pl_json_close(out);
+        PL_JSON_ROW(out, NULL, "kind", pl_collective_name(x->kind), "block_bytes", x->block_bytes,
+                    "seconds", x->seconds, "predicted_seconds", predict(c, x));
     }
     pl_json_close(out);
 }
@@ -357,34 +340,26 @@ static void put_calls(const pl_measure *m, const pl_cluster *c, pl_json_out *out
 static void put_device(const pl_device_class *d, pl_json_out *out)
 {
     pl_json_open(out, "device", PL_JSON_OBJECT);
-    pl_json_put_real(out, "memory_bytes", d->memory.value);
-    pl_json_put_real(out, "f32_flops_per_second", d->f32_flops.value);
-    pl_json_put_real(out, "bf16_flops_per_second", d->bf16_flops.value);
-    pl_json_put_real(out, "memory_bytes_per_second", d->memory_bandwidth.value);
-    pl_json_put_real(out, "matmul_efficiency", d->matmul_efficiency.value);
-    pl_json_put_real(out, "stream_efficiency", d->stream_efficiency.value);
-    pl_json_put_real(out, "conv_efficiency", d->conv_efficiency.value);
-    pl_json_put_real(out, "vector_flops_per_second", d->vector_flops.value);
-    pl_json_put_real(out, "kernel_start_seconds", d->kernel_start.value);
-    pl_json_put_real(out, "memory_exposed", d->memory_exposed.value);
+    PL_JSON_PUT(out, "memory_bytes", d->memory.value, "f32_flops_per_second", d->f32_flops.value,
+                "bf16_flops_per_second", d->bf16_flops.value, "memory_bytes_per_second",
+                d->memory_bandwidth.value, "matmul_efficiency", d->matmul_efficiency.value,
+                "stream_efficiency", d->stream_efficiency.value, "conv_efficiency",
+                d->conv_efficiency.value, "vector_flops_per_second", d->vector_flops.value);
+    PL_JSON_PUT(out, "kernel_start_seconds", d->kernel_start.value, "memory_exposed",
+                d->memory_exposed.value);
     pl_json_close(out);
 }
 
 static void print_json(const pl_measure *m, const pl_cluster *c, pl_arena *a)
 {
-    pl_text text = { .arena = a };
-    pl_json_out out = { .text = &text };
-    pl_json_open(&out, NULL, PL_JSON_OBJECT);
-    pl_json_put_text(&out, "schema", "pleat.probe/1");
-    pl_json_put_int(&out, "devices", m->n_ranks);
-    pl_json_put_int(&out, "threads", m->n_threads);
-    pl_json_put_real(&out, "overlap", m->overlap);
+    pl_json_out out = pl_json_begin(a);
+    PL_JSON_PUT(&out, "schema", "pleat.probe/1", "devices", m->n_ranks, "threads", m->n_threads,
+                "overlap", m->overlap);
     put_device(&c->class[0], &out);
     put_kernels(m, &out);
     put_levels(m, c, &out);
     put_calls(m, c, &out);
-    pl_json_close(&out);
-    puts(pl_text_get(&text));
+    puts(pl_json_end(&out));
 }
 
 /* -- the command ------------------------------------------------------------------------------- */

@@ -52,14 +52,13 @@ static void put(void *to, int byte)
 
 static void end(sample_args *a)
 {
-    pl_text text = { .arena = a->made.arena };
-    pl_json_out out = { .text = &text };
-    if (a->json) {
-        pl_json_open(&out, NULL, PL_JSON_OBJECT);
-        pl_json_put_span(&out, "text", pl_text_get(&a->made), a->made.n);
-        pl_json_close(&out);
+    if (!a->json) {
+        puts("");
+        return;
     }
-    puts(pl_text_get(&text));
+    pl_json_out out = pl_json_begin(a->made.arena);
+    pl_json_put_span(&out, "text", pl_text_get(&a->made), a->made.n);
+    puts(pl_json_end(&out));
 }
 
 static bool sample(sample_args *a, const char *checkpoint, pl_err *err)

@@ -47,38 +47,33 @@ static double find_delay(void)
     return found ? 1e-9 * (double)waited : 0;
 }
 
-/* A line of JSON: an object, begun here and printed by end_json. */
-static pl_json_out begin_json(pl_teller *t)
+/* Losses are f32: nine digits give them back. */
+static double nine(double x)
 {
-    t->line.n = 0;
-    pl_json_out out = { .text = &t->line };
-    pl_json_open(&out, NULL, PL_JSON_OBJECT);
-    return out;
+    return pl_text_round(x, 9);
+}
+
+/* A line of JSON, which is an object. */
+static pl_json_out begin_json(void)
+{
+    return pl_json_begin(pl_arena_new("line of JSON"));
 }
 
 static void end_json(const pl_teller *t, pl_json_out *out)
 {
-    pl_json_close(out);
-    puts(pl_text_get(&t->line));
+    puts(pl_json_end(out));
+    pl_arena_free(out->text->arena);
     flush(t);
 }
 
-static void put_number(pl_json_out *out, const char *key, double x)
+static void print_step(const pl_teller *t, const pl_train_event *e)
 {
-    pl_json_put_rounded(out, key, x, 9);
-}
-
-static void print_step(pl_teller *t, const pl_train_event *e)
-{
-    pl_json_out out = begin_json(t);
-    pl_json_put_int(&out, "step", e->step);
-    put_number(&out, "loss", e->loss);
-    put_number(&out, "lr", e->lr);
-    if (!(e->grad_norm < 0)) put_number(&out, "grad_norm", e->grad_norm);
-    if (t->show->timings) {
-        pl_json_put_rounded(&out, "seconds", e->seconds, 6);
-        pl_json_put_rounded(&out, "tokens_per_second", (double)e->tokens / e->seconds, 6);
-    }
+    pl_json_out out = begin_json();
+    PL_JSON_PUT(&out, "step", e->step, "loss", nine(e->loss), "lr", nine(e->lr));
+    if (!(e->grad_norm < 0)) pl_json_put_real(&out, "grad_norm", nine(e->grad_norm));
+    if (t->show->timings)
+        PL_JSON_PUT(&out, "seconds", nine(e->seconds), "tokens_per_second",
+                    nine((double)e->tokens / e->seconds));
     end_json(t, &out);
 }
 
@@ -89,7 +84,7 @@ static void clear_live(pl_teller *t)
 }
 
 /* Which plan a search has found, and how fast it is by the figures that it searched with. */
-static void tell_plan(pl_teller *t)
+static void tell_plan(const pl_teller *t)
 {
     const pl_found *b = pl_train_found(t->job);
     if (!b->search) return;
@@ -97,11 +92,9 @@ static void tell_plan(pl_teller *t)
     pl_arena *tmp = pl_arena_new("plan");
     const char *mesh = pl_mesh_text(&b->take->plan->mesh, tmp);
     if (t->show->json) {
-        pl_json_out out = begin_json(t);
-        pl_json_put_text(&out, "plan", b->take->plan->strategy);
-        pl_json_put_text(&out, "mesh", mesh);
-        put_number(&out, "predicted_step_seconds", seconds);
-        pl_json_put_int(&out, "plans", b->n);
+        pl_json_out out = begin_json();
+        PL_JSON_PUT(&out, "plan", b->take->plan->strategy, "mesh", mesh, "predicted_step_seconds",
+                    nine(seconds), "plans", b->n);
         end_json(t, &out);
     }
     fprintf(stderr, "strategy auto took %s on %s: a step is predicted to take %.3f ms\n",
@@ -206,10 +199,9 @@ static void tell_eval(pl_teller *t, const pl_train_event *e)
     pl_scalars_validation(t->scalars, e);
     if (!is_heard(t)) return;
     if (t->show->json) {
-        pl_json_out out = begin_json(t);
-        pl_json_put_int(&out, "step", e->step);
-        put_number(&out, "validation_loss", e->loss);
-        if (text) put_number(&out, "bits_per_byte", bits);
+        pl_json_out out = begin_json();
+        PL_JSON_PUT(&out, "step", e->step, "validation_loss", nine(e->loss));
+        if (text) pl_json_put_real(&out, "bits_per_byte", nine(bits));
         end_json(t, &out);
         return;
     }
@@ -239,19 +231,18 @@ static void tell_forecast(const pl_teller *t, const pl_train_event *e, double me
 }
 
 /* How it ended, for a program that reads the lines. */
-static void print_end(pl_teller *t, const pl_train_event *e, double seconds, double rate)
+static void print_end(const pl_teller *t, const pl_train_event *e, double seconds, double rate)
 {
-    pl_json_out out = begin_json(t);
-    pl_json_put_text(&out, "done",
-                     e->stopped ? pl_stop_name(e->stopped)
-                     : e->ok    ? "steps"
-                                : "error");
-    pl_json_put_int(&out, "step", e->step);
-    put_number(&out, "seconds", seconds);
-    if (rate > 0) put_number(&out, "tokens_per_second", rate);
-    put_number(&out, "message_seconds", e->stats->busy_seconds);
-    put_number(&out, "waited_seconds", e->stats->exposed_seconds);
-    pl_json_put_bool(&out, "saved", e->path != NULL);
+    pl_json_out out = begin_json();
+    PL_JSON_PUT(&out, "done",
+                e->stopped ? pl_stop_name(e->stopped)
+                : e->ok    ? "steps"
+                           : "error",
+                "step", e->step);
+    pl_json_put_real(&out, "seconds", nine(seconds));
+    if (rate > 0) pl_json_put_real(&out, "tokens_per_second", nine(rate));
+    PL_JSON_PUT(&out, "message_seconds", nine(e->stats->busy_seconds), "waited_seconds",
+                nine(e->stats->exposed_seconds), "saved", (bool)(e->path != NULL));
     end_json(t, &out);
 }
 
@@ -323,12 +314,10 @@ pl_teller pl_teller_new(const pl_teller_options *show, const pl_train_options *o
                         .job = job,
                         .scalars = scalars,
                         .tty = !show->json && isatty(STDERR_FILENO),
-                        .begin = pl_clock_now(),
-                        .line.arena = pl_arena_new("lines of JSON") };
+                        .begin = pl_clock_now() };
 }
 
 void pl_teller_close(pl_teller *t)
 {
     clear_live(t);
-    pl_arena_free(t->line.arena);
 }

@@ -23,7 +23,6 @@ typedef struct pl_teller {
     int64_t first_step, tokens, steps;
     bool live;                      /* a live line stands on the terminal */
     int stopped;                    /* the signal that ended the run      */
-    pl_text line;                   /* of JSON                            */
 } pl_teller;
 
 /* All are the caller's and outlive it. */

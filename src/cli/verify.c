@@ -75,7 +75,6 @@ typedef struct session {
     int count[N_VERDICTS];
     pl_err failure, unfit; /* of the first case of that kind */
     int strategy_width, mesh_width, told, measuring;
-    pl_text text;
     pl_json_out json; /* of --json, up to the cases told so far */
 } session;
 
@@ -166,34 +165,21 @@ static void put_rounding(const pl_verify_found *f, pl_json_out *out)
         pl_json_put_null(out, "rounding");
         return;
     }
-    pl_json_open(out, "rounding", PL_JSON_OBJECT);
-    pl_json_put_int(out, "tensors_over", f->n_rough);
-    pl_json_put_int(out, "tensors_blind", f->n_blind);
-    pl_json_put_text(out, "tensor", f->rough);
-    pl_json_put_real(out, "difference_f64", f->exact_difference);
-    pl_json_put_real(out, "difference", f->rough ? f->rough_difference : NAN);
-    pl_json_put_real(out, "noise", f->rough ? f->noise : NAN);
-    pl_json_put_real(out, "ratio", f->ratio);
-    pl_json_close(out);
+    PL_JSON_ROW(out, "rounding", "tensors_over", f->n_rough, "tensors_blind", f->n_blind, "tensor",
+                f->rough, "difference_f64", f->exact_difference, "difference",
+                f->rough ? f->rough_difference : NAN, "noise", f->rough ? f->noise : NAN, "ratio",
+                f->ratio);
 }
 
 static void open_json(const session *s, pl_json_out *out)
 {
     const pl_verify_options *o = &s->a->o;
-    pl_json_open(out, NULL, PL_JSON_OBJECT);
-    pl_json_put_text(out, "schema", "pleat.verify/1");
-    pl_json_put_text(out, "model", pl_verify_model(s->verify));
-    pl_json_put_int(out, "params", pl_graph_params(pl_verify_graph(s->verify)));
-    pl_json_put_int(out, "devices", s->w->n_ranks);
-    pl_json_put_int(out, "steps", o->steps);
-    pl_json_put_int(out, "seed", s->a->seed);
-    pl_json_put_int(out, "micro", o->micro);
-    pl_json_put_int(out, "whole_micro", pl_verify_runs(s->verify));
-    pl_json_put_text(out, "optimizer", o->optim.name);
-    pl_json_put_real(out, "lr", o->lr);
-    pl_json_put_text(out, "dtype", pl_verify_type(s->verify));
-    pl_json_put_real(out, "tolerance", pl_verify_tolerance(s->verify));
-    pl_json_put_bool(out, "strict", o->tolerance >= 0);
+    PL_JSON_PUT(out, "schema", "pleat.verify/1", "model", pl_verify_model(s->verify), "params",
+                pl_graph_params(pl_verify_graph(s->verify)), "devices", s->w->n_ranks, "steps",
+                o->steps, "seed", s->a->seed, "micro", o->micro, "whole_micro",
+                pl_verify_runs(s->verify));
+    PL_JSON_PUT(out, "optimizer", o->optim.name, "lr", o->lr, "dtype", pl_verify_type(s->verify),
+                "tolerance", pl_verify_tolerance(s->verify), "strict", (bool)(o->tolerance >= 0));
     pl_json_open(out, "cases", PL_JSON_LIST);
 }
 
@@ -208,15 +194,11 @@ static void put_case(session *s, const pl_strategy *strategy, verdict v, const t
     pl_mesh_write(mesh_of(strategy, t), out);
     pl_json_put_text(out, "verdict", verdicts[v]);
     if (v == EQUAL || v == DIFFERS) {
-        pl_json_put_real(out, "difference", f->difference);
-        pl_json_put_text(out, "tensor", f->tensor);
-        pl_json_put_int(out, "rank", f->rank);
-        pl_json_put_int(out, "tensors", f->n_tensors);
-        pl_json_put_text(out, "first_over", f->first);
+        PL_JSON_PUT(out, "difference", f->difference, "tensor", f->tensor, "rank", f->rank,
+                    "tensors", f->n_tensors, "first_over", f->first);
         put_rounding(f, out);
-        pl_json_put_text(out, "replicas_differ", f->copies);
-        pl_json_put_int(out, "bytes_predicted", f->bytes_predicted);
-        pl_json_put_int(out, "bytes_counted", f->bytes_counted);
+        PL_JSON_PUT(out, "replicas_differ", f->copies, "bytes_predicted", f->bytes_predicted,
+                    "bytes_counted", f->bytes_counted);
     }
     if (v != EQUAL) pl_json_put_text(out, "error", err->msg);
     pl_json_close(out);
@@ -363,9 +345,7 @@ static bool verify(session *s, const char *model, pl_err *err)
     for (int i = 0; i < s->n_cases; i++)
         if (!run_case(s, &s->strategy[i])) break;
     if (s->a->json && s->told) {
-        pl_json_close(&s->json); /* the cases */
-        pl_json_close(&s->json);
-        puts(pl_text_get(&s->text));
+        puts(pl_json_end(&s->json));
     }
     return conclude(s, err);
 }
@@ -377,8 +357,7 @@ static int run(const pl_command *c, int argc, char **argv)
     int n, code;
     if (!pl_opt_parse(c, argc, argv, &a, 1, 1, &model, &n, &code)) return code;
     session s = { .a = &a, .arena = pl_arena_new("verify") };
-    s.text.arena = s.arena;
-    s.json.text = &s.text;
+    s.json = pl_json_begin(s.arena);
     pl_err err = { 0 };
     pl_world w = { 0 };
     s.w = &w;

@@ -185,27 +185,9 @@ static void print_text(const view *v, int most)
 
 /* -- JSON -------------------------------------------------------------------------------------- */
 
-static void put_two(const char *key, const double x[2], pl_json_out *out)
-{
-    pl_json_open(out, key, PL_JSON_LIST);
-    for (int i = 0; i < 2; i++) pl_json_put_real(out, NULL, x[i]);
-    pl_json_close(out);
-}
-
-static void put_two_counts(const char *key, const int64_t x[2], pl_json_out *out)
-{
-    pl_json_open(out, key, PL_JSON_LIST);
-    for (int i = 0; i < 2; i++) pl_json_put_int(out, NULL, x[i]);
-    pl_json_close(out);
-}
-
-static void put_two_texts(const char *key, const char *a, const char *b, pl_json_out *out)
-{
-    pl_json_open(out, key, PL_JSON_LIST);
-    pl_json_put_text(out, NULL, a);
-    pl_json_put_text(out, NULL, b);
-    pl_json_close(out);
-}
+#define PUT_TWO(out, key, x)                                                                       \
+    (pl_json_open((out), (key), PL_JSON_LIST), PL_JSON_PUT((out), NULL, (x)[0], NULL, (x)[1]),     \
+     pl_json_close(out))
 
 static void put_rows(const char *key, int n, const pl_compare_row *row, pl_json_out *out)
 {
@@ -213,11 +195,11 @@ static void put_rows(const char *key, int n, const pl_compare_row *row, pl_json_
     for (int i = 0; i < n; i++) {
         pl_json_open(out, NULL, PL_JSON_OBJECT);
         pl_json_put_text(out, "kind", pl_collective_name(row[i].collective));
-        put_two_texts("axes", row[i].axes[0], row[i].axes[1], out);
+        PUT_TWO(out, "axes", row[i].axes);
         pl_json_put_text(out, "tensor", row[i].tensor);
-        put_two_counts("count", row[i].count, out);
-        put_two_counts("bytes", row[i].bytes, out);
-        put_two("seconds", row[i].seconds, out);
+        PUT_TWO(out, "count", row[i].count);
+        PUT_TWO(out, "bytes", row[i].bytes);
+        PUT_TWO(out, "seconds", row[i].seconds);
         pl_json_close(out);
     }
     pl_json_close(out);
@@ -226,37 +208,33 @@ static void put_rows(const char *key, int n, const pl_compare_row *row, pl_json_
 static void put_memory(const pl_compare *c, pl_json_out *out)
 {
     pl_json_open(out, "memory_bytes", PL_JSON_OBJECT);
-    put_two_counts("peak", c->peak, out);
-    for (int i = 0; i < PL_COMPARE_ITEMS; i++)
-        put_two_counts(c->memory[i].name, c->memory[i].bytes, out);
+    PUT_TWO(out, "peak", c->peak);
+    for (int i = 0; i < PL_COMPARE_ITEMS; i++) PUT_TWO(out, c->memory[i].name, c->memory[i].bytes);
     pl_json_close(out);
 }
 
 static void print_json(const view *v)
 {
     const pl_compare *c = &v->c;
-    pl_text text = { .arena = v->arena };
-    pl_json_out out = { .text = &text };
-    pl_json_open(&out, NULL, PL_JSON_OBJECT);
-    pl_json_put_text(&out, "schema", "pleat.why-not/1");
-    pl_json_put_text(&out, "model", v->job->args.spec);
-    pl_json_put_text(&out, "cluster", v->job->request.cluster->name);
-    put_two_texts("plans", c->name[0], c->name[1], &out);
-    put_two_texts("mesh", pl_mesh_text(v->mesh[0], v->arena), pl_mesh_text(v->mesh[1], v->arena),
-                  &out);
-    pl_json_put_text(&out, "reason", pl_compare_sentence(c, v->limit, v->arena));
-    pl_json_put_bool(&out, "fits", (double)c->peak[0] <= v->limit);
-    put_two("step_seconds", c->step, &out);
-    put_two("compute_seconds", c->compute, &out);
-    put_two("exposed_seconds", c->exposed, &out);
-    put_two("message_seconds", c->messages, &out);
+    const char *const mesh[] = { pl_mesh_text(v->mesh[0], v->arena),
+                                 pl_mesh_text(v->mesh[1], v->arena) };
+    const double table[] = { v->table[0].seconds, v->table[1].seconds };
+    pl_json_out out = pl_json_begin(v->arena);
+    PL_JSON_PUT(&out, "schema", "pleat.why-not/1", "model", v->job->args.spec, "cluster",
+                v->job->request.cluster->name);
+    PUT_TWO(&out, "plans", c->name);
+    PUT_TWO(&out, "mesh", mesh);
+    PL_JSON_PUT(&out, "reason", pl_compare_sentence(c, v->limit, v->arena), "fits",
+                (bool)((double)c->peak[0] <= v->limit));
+    PUT_TWO(&out, "step_seconds", c->step);
+    PUT_TWO(&out, "compute_seconds", c->compute);
+    PUT_TWO(&out, "exposed_seconds", c->exposed);
+    PUT_TWO(&out, "message_seconds", c->messages);
     put_memory(c, &out);
     put_rows("kinds", c->n_kinds, c->kind, &out);
     put_rows("messages", c->n, c->row, &out);
-    if (v->priced)
-        put_two("table_seconds", (double[]){ v->table[0].seconds, v->table[1].seconds }, &out);
-    pl_json_close(&out);
-    puts(pl_text_get(&text));
+    if (v->priced) PUT_TWO(&out, "table_seconds", table);
+    puts(pl_json_end(&out));
 }
 
 /* -- all --------------------------------------------------------------------------------------- */

@@ -24,10 +24,7 @@ void pl_mesh_write(const pl_mesh *m, pl_json_out *out)
 {
     pl_json_open(out, "mesh", PL_JSON_LIST);
     for (int i = 0; i < m->n; i++) {
-        pl_json_open(out, NULL, PL_JSON_OBJECT);
-        pl_json_put_text(out, "axis", m->axis[i].name);
-        pl_json_put_int(out, "size", m->axis[i].size);
-        pl_json_close(out);
+        PL_JSON_ROW(out, NULL, "axis", m->axis[i].name, "size", m->axis[i].size);
     }
     pl_json_close(out);
 }

@@ -57,43 +57,28 @@ typedef struct writer {
     pl_arena *tmp;
 } writer;
 
-static void put_text(writer *w, const char *key, const char *value)
+static const char *or_empty(const char *text)
 {
-    pl_json_put_text(&w->out, key, value ? value : "");
-}
-
-static void put_predicted(writer *w, const char *key, double x)
-{
-    PL_ASSERT(isfinite(x) && x >= 0);
-    pl_json_put_real(&w->out, key, x);
+    return text ? text : "";
 }
 
 static void put_head(writer *w, const pl_plan_about *about)
 {
     const pl_graph *g = w->p->graph;
     pl_json_out *out = &w->out;
-    put_text(w, "schema", PL_PLAN_SCHEMA);
-    put_text(w, "model", about->model);
-    put_text(w, "optimizer", about->optimizer);
-    put_text(w, "strategy", about->strategy ? about->strategy : w->p->strategy);
-    put_text(w, "cluster", about->cluster);
-    pl_json_open(out, "graph", PL_JSON_OBJECT);
-    pl_json_put_int(out, "nodes", g->nodes.n);
-    put_text(w, "digest", pl_arena_fmt(w->tmp, "%016llx", (unsigned long long)pl_plan_digest(g)));
-    pl_json_close(out);
+    const double step = about->step_seconds, bound = about->bound_seconds,
+                 memory = about->memory_bytes;
+    PL_ASSERT(isfinite(step) && isfinite(bound) && isfinite(memory));
+    PL_ASSERT(step >= 0 && bound >= 0 && memory >= 0);
+    PL_JSON_PUT(out, "schema", PL_PLAN_SCHEMA, "model", or_empty(about->model), "optimizer",
+                or_empty(about->optimizer), "strategy",
+                or_empty(about->strategy ? about->strategy : w->p->strategy), "cluster",
+                or_empty(about->cluster));
+    PL_JSON_ROW(out, "graph", "nodes", g->nodes.n, "digest",
+                pl_arena_fmt(w->tmp, "%016llx", (unsigned long long)pl_plan_digest(g)));
     pl_mesh_write(&w->p->mesh, out);
-    pl_json_open(out, "predicted", PL_JSON_OBJECT);
-    put_predicted(w, "step_seconds", about->step_seconds);
-    put_predicted(w, "lower_bound_seconds", about->bound_seconds);
-    put_predicted(w, "memory_bytes", about->memory_bytes);
-    pl_json_close(out);
-}
-
-/* A line of a list, up to the name of what it is about. */
-static void open_row(writer *w, const char *key, const char *name)
-{
-    pl_json_open(&w->out, NULL, PL_JSON_OBJECT);
-    put_text(w, key, name);
+    PL_JSON_ROW(out, "predicted", "step_seconds", step, "lower_bound_seconds", bound,
+                "memory_bytes", memory);
 }
 
 static void put_stored(writer *w)
@@ -104,9 +89,8 @@ static void put_stored(writer *w)
         if (v->maker) continue;
         pl_placement x = pl_placement_normal(&w->p->stored[i], &w->p->mesh, &v->shape);
         if (!x.n && !x.pending) continue;
-        open_row(w, "tensor", v->name);
-        put_text(w, "placement", pl_placement_text(w->tmp, &x, &w->p->mesh, v->shape.rank));
-        pl_json_close(&w->out);
+        PL_JSON_ROW(&w->out, NULL, "tensor", v->name, "placement",
+                    pl_placement_text(w->tmp, &x, &w->p->mesh, v->shape.rank));
     }
     pl_json_close(&w->out);
 }
@@ -119,7 +103,8 @@ static void put_regather(writer *w)
     for (int i = 0; i < w->p->graph->values.n; i++) {
         const unsigned axes = w->p->regather[i];
         if (!axes) continue;
-        open_row(w, "tensor", w->p->graph->values.at[i]->name);
+        pl_json_open(&w->out, NULL, PL_JSON_OBJECT);
+        pl_json_put_text(&w->out, "tensor", w->p->graph->values.at[i]->name);
         if (!(axes >> m->n)) pl_mesh_write_axes(m, "unless", axes, &w->out);
         pl_json_close(&w->out);
     }
@@ -158,7 +143,7 @@ static void put_order(writer *w, const pl_node *n)
         if (!open) pl_json_open(&w->out, "order", PL_JSON_OBJECT);
         open = true;
         pl_json_open(&w->out, (char[]){ n->sig->factor[c->factor[a]].letter, 0 }, PL_JSON_LIST);
-        for (int i = 0; i < k; i++) put_text(w, NULL, w->p->mesh.axis[axis[i]].name);
+        for (int i = 0; i < k; i++) pl_json_put_text(&w->out, NULL, w->p->mesh.axis[axis[i]].name);
         pl_json_close(&w->out);
     }
     if (open) pl_json_close(&w->out);
@@ -171,12 +156,15 @@ static void put_node(writer *w, const pl_node *n)
     for (int a = 0; a < w->p->mesh.n; a++) {
         const int f = c->factor[a];
         if (f == PL_COPIED) continue;
-        if (!open) open_row(w, "node", n->out[0]->name);
-        if (!open) pl_json_open(&w->out, "split", PL_JSON_OBJECT);
-        open = true;
-        put_text(w, w->p->mesh.axis[a].name,
-                 f < 0 ? pl_arena_fmt(w->tmp, PL_PLAN_LINEAR "%d", PL_LINEAR - f)
-                       : (char[]){ n->sig->factor[f].letter, 0 });
+        if (!open) {
+            pl_json_open(&w->out, NULL, PL_JSON_OBJECT);
+            pl_json_put_text(&w->out, "node", n->out[0]->name);
+            pl_json_open(&w->out, "split", PL_JSON_OBJECT);
+            open = true;
+        }
+        pl_json_put_text(&w->out, w->p->mesh.axis[a].name,
+                         f < 0 ? pl_arena_fmt(w->tmp, PL_PLAN_LINEAR "%d", PL_LINEAR - f)
+                               : (char[]){ n->sig->factor[f].letter, 0 });
     }
     if (!open) return;
     pl_json_close(&w->out);
@@ -193,8 +181,7 @@ void pl_plan_write(const pl_plan *p, const pl_plan_about *about, pl_text *out)
     put_regather(&w);
     pl_json_open_lines(&w.out, "nodes", PL_JSON_LIST);
     for (int i = 0; i < p->graph->nodes.n; i++) put_node(&w, p->graph->nodes.at[i]);
-    pl_json_close(&w.out);
-    pl_json_close(&w.out);
+    pl_json_end(&w.out);
     pl_text_add(out, "\n");
     pl_arena_free(w.tmp);
 }

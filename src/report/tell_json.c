@@ -7,30 +7,22 @@
 
 static void put_model(const pl_graph *g, pl_json_out *out)
 {
-    pl_json_open(out, "model", PL_JSON_OBJECT);
-    pl_json_put_text(out, "name", g->name);
-    pl_json_put_int(out, "params", pl_graph_params(g));
-    pl_json_put_int(out, "nodes", g->nodes.n);
-    pl_json_put_real(out, "flops", pl_graph_flops(g));
-    pl_json_close(out);
+    PL_JSON_ROW(out, "model", "name", g->name, "params", pl_graph_params(g), "nodes", g->nodes.n,
+                "flops", pl_graph_flops(g));
 }
 
 static void put_found(const pl_told *t, const pl_auto *x, pl_json_out *out)
 {
     const pl_tables *tables = x->mesh[x->best].tables;
     const bool bounded = x->bound > 0;
-    pl_json_put_real(out, "seconds", pl_auto_seconds(x));
-    pl_json_put_real(out, "programs_seconds", t->best->seconds - pl_auto_seconds(x));
-    pl_json_put_real(out, "fold_seconds", x->fold_seconds);
-    pl_json_put_real(out, "tables_seconds", x->tables_seconds);
-    pl_json_put_real(out, "solve_seconds", x->search_seconds);
-    pl_json_put_int(out, "meshes", x->n);
-    pl_json_put_int(out, "unique_blocks", tables->n_classes);
-    pl_json_put_int(out, "block_instances", tables->n_classes ? tables->copies : 0);
-    pl_json_put_real(out, "raw_candidates_log10", tables->raw);
-    pl_json_put_real(out, "objective_seconds", x->seconds);
-    pl_json_put_real(out, "lower_bound_seconds", bounded ? x->bound : NAN);
-    pl_json_put_real(out, "gap", bounded ? pl_told_gap(x) : NAN);
+    PL_JSON_PUT(out, "seconds", pl_auto_seconds(x), "programs_seconds",
+                t->best->seconds - pl_auto_seconds(x), "fold_seconds", x->fold_seconds,
+                "tables_seconds", x->tables_seconds, "solve_seconds", x->search_seconds, "meshes",
+                x->n, "unique_blocks", tables->n_classes, "block_instances",
+                tables->n_classes ? tables->copies : 0);
+    PL_JSON_PUT(out, "raw_candidates_log10", tables->raw, "objective_seconds", x->seconds,
+                "lower_bound_seconds", bounded ? x->bound : NAN, "gap",
+                bounded ? pl_told_gap(x) : NAN);
 }
 
 static void put_search(const pl_told *t, pl_json_out *out)
@@ -49,16 +41,10 @@ static void put_search(const pl_told *t, pl_json_out *out)
 static void put_predicted(const pl_told *t, pl_json_out *out)
 {
     const pl_forecast *f = &t->best->take->forecast;
-    pl_json_open(out, "predicted", PL_JSON_OBJECT);
-    pl_json_put_real(out, "step_seconds", f->step_seconds);
-    pl_json_put_real(out, "compute_seconds", f->compute_seconds);
-    pl_json_put_real(out, "comm_seconds", f->comm_seconds);
-    pl_json_put_real(out, "exposed_comm_seconds", f->exposed_seconds);
-    pl_json_put_int(out, "comm_bytes", f->comm_bytes);
-    pl_json_put_real(out, "units_per_second", (double)t->n_units / f->step_seconds);
-    pl_json_put_text(out, "units", t->units);
-    pl_json_put_real(out, "mfu", pl_told_mfu(t));
-    pl_json_close(out);
+    PL_JSON_ROW(out, "predicted", "step_seconds", f->step_seconds, "compute_seconds",
+                f->compute_seconds, "comm_seconds", f->comm_seconds, "exposed_comm_seconds",
+                f->exposed_seconds, "comm_bytes", f->comm_bytes, "units_per_second",
+                (double)t->n_units / f->step_seconds, "units", t->units, "mfu", pl_told_mfu(t));
 }
 
 /* The limit is a whole number of bytes, or infinity. */
@@ -67,16 +53,10 @@ static void put_memory(const pl_told *t, pl_json_out *out)
     const pl_forecast_memory *m = &t->best->take->forecast.memory;
     const pl_program *p = t->best->take->program;
     pl_json_open(out, "memory", PL_JSON_OBJECT);
-    pl_json_put_int(out, "peak_bytes", m->peak);
-    pl_json_put_int(out, "weights", m->weights);
-    pl_json_put_int(out, "gradients", m->gradients);
-    pl_json_put_int(out, "optimizer", m->optimizer);
-    pl_json_put_int(out, "activations", m->activations);
-    pl_json_put_int(out, "transient", m->transient);
-    pl_json_put_int(out, "buffers", m->buffers);
-    pl_json_put_real(out, "limit_bytes", trunc(t->best->limit));
-    pl_json_put_int(out, "work_bytes", p->work_bytes);
-    pl_json_put_int(out, "work_bound_bytes", p->work_bound);
+    PL_JSON_PUT(out, "peak_bytes", m->peak, "weights", m->weights, "gradients", m->gradients,
+                "optimizer", m->optimizer, "activations", m->activations, "transient", m->transient,
+                "buffers", m->buffers, "limit_bytes", trunc(t->best->limit));
+    PL_JSON_PUT(out, "work_bytes", p->work_bytes, "work_bound_bytes", p->work_bound);
     pl_json_close(out);
 }
 
@@ -89,14 +69,8 @@ static void put_strategy(const pl_told *t, pl_json_out *out)
     pl_json_open(out, "placements", PL_JSON_LIST);
     for (int i = 0; i < w.n; i++) {
         const pl_weights_row *r = &w.row[i];
-        pl_json_open(out, NULL, PL_JSON_OBJECT);
-        pl_json_put_text(out, "weight", r->name);
-        pl_json_put_int(out, "count", r->count);
-        pl_json_put_text(out, "shape", r->shape);
-        pl_json_put_text(out, "stored", r->stored);
-        pl_json_put_text(out, "used", r->used);
-        pl_json_put_int(out, "device_bytes", r->bytes);
-        pl_json_close(out);
+        PL_JSON_ROW(out, NULL, "weight", r->name, "count", r->count, "shape", r->shape, "stored",
+                    r->stored, "used", r->used, "device_bytes", r->bytes);
     }
     pl_json_close(out);
     pl_json_close(out);
@@ -112,10 +86,8 @@ static void put_messages(const pl_told *t, pl_json_out *out)
         pl_json_open(out, NULL, PL_JSON_OBJECT);
         pl_json_put_text(out, "kind", pl_collective_name(r->collective));
         pl_mesh_write_axes(&t->best->take->plan->mesh, "axes", r->axes, out);
-        pl_json_put_text(out, "tensor", r->told);
-        pl_json_put_int(out, "count", r->count);
-        pl_json_put_int(out, "bytes", r->bytes);
-        pl_json_put_real(out, "seconds", r->seconds);
+        PL_JSON_PUT(out, "tensor", r->told, "count", r->count, "bytes", r->bytes, "seconds",
+                    r->seconds);
         pl_json_close(out);
     }
     pl_json_close(out);
@@ -128,21 +100,16 @@ static void put_others(const pl_found *b, pl_json_out *out)
     for (int i = 1; i < b->n; i++) {
         const pl_candidate *k = &b->at[i];
         pl_json_open(out, NULL, PL_JSON_OBJECT);
-        pl_json_put_text(out, "name", k->name);
-        pl_json_put_text(out, "strategy", k->searched ? "auto" : k->name);
+        PL_JSON_PUT(out, "name", k->name, "strategy", k->searched ? "auto" : k->name);
         pl_mesh_write(&k->plan->mesh, out);
-        pl_json_put_real(out, "step_seconds", k->forecast.step_seconds);
-        pl_json_put_int(out, "peak_bytes", k->forecast.memory.peak);
-        pl_json_put_bool(out, "fits", k->fits);
+        PL_JSON_PUT(out, "step_seconds", k->forecast.step_seconds, "peak_bytes",
+                    k->forecast.memory.peak, "fits", k->fits);
         pl_json_close(out);
     }
     pl_json_close(out);
     pl_json_open(out, "not_possible", PL_JSON_LIST);
     for (int i = 0; i < b->n_refused; i++) {
-        pl_json_open(out, NULL, PL_JSON_OBJECT);
-        pl_json_put_text(out, "strategy", b->refused[i].name);
-        pl_json_put_text(out, "why", b->refused[i].why);
-        pl_json_close(out);
+        PL_JSON_ROW(out, NULL, "strategy", b->refused[i].name, "why", b->refused[i].why);
     }
     pl_json_close(out);
 }

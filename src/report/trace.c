@@ -35,8 +35,7 @@ static double microseconds(const writer *w, double seconds)
 static void open_event(writer *w, const char *phase, const char *name, const char *category)
 {
     pl_json_open(&w->out, NULL, PL_JSON_OBJECT);
-    pl_json_put_text(&w->out, "ph", phase);
-    pl_json_put_text(&w->out, "name", name);
+    PL_JSON_PUT(&w->out, "ph", phase, "name", name);
     if (category) pl_json_put_text(&w->out, "cat", category);
     pl_json_put_int(&w->out, "pid", w->process);
 }
@@ -90,9 +89,7 @@ static void add_step(writer *w, int i)
     const double begin = microseconds(w, w->line->begin[i]), end = microseconds(w, w->line->end[i]);
     const int at = find_row(w, x, begin, end);
     open_event(w, "X", x->label, pl_html_kind_name(pl_html_view_kind(x)));
-    pl_json_put_int(&w->out, "tid", at);
-    pl_json_put_real(&w->out, "ts", begin);
-    pl_json_put_real(&w->out, "dur", round(1e4 * (end - begin)) / 1e4);
+    PL_JSON_PUT(&w->out, "tid", at, "ts", begin, "dur", round(1e4 * (end - begin)) / 1e4);
     pl_json_open(&w->out, "args", PL_JSON_OBJECT);
     if (x->kind == PL_MESSAGE)
         pl_json_put_int(&w->out, "bytes received", x->bytes);
@@ -139,9 +136,7 @@ void pl_trace_write(const char *model, int n, const pl_trace_line line[], pl_tex
     writer w = { .process = -1, .tmp = pl_arena_new("trace"), .out.text = out };
     pl_json_open(&w.out, NULL, PL_JSON_OBJECT);
     pl_json_put_text(&w.out, "displayTimeUnit", "ms");
-    pl_json_open(&w.out, "otherData", PL_JSON_OBJECT);
-    pl_json_put_text(&w.out, "model", model);
-    pl_json_close(&w.out);
+    PL_JSON_ROW(&w.out, "otherData", "model", model);
     pl_json_open_lines(&w.out, "traceEvents", PL_JSON_LIST);
     for (int i = 0; i < n; i++) add_line(&w, &line[i]);
     pl_json_close(&w.out);

@@ -21,25 +21,23 @@ static bool put_settings(pl_json_out *out, const char *settings, pl_err *err)
     if (!pl_json_parse(settings, strlen(settings), DEPTH - 1, out->text->arena, &root, err))
         return pl_err_in(err, "settings");
     pl_json_open_lines(out, "settings", PL_JSON_OBJECT);
-    for (int i = 0; i < root->n; i++) pl_json_put(out, root->at[i].key, &root->at[i]);
+    for (int i = 0; i < root->n; i++) pl_json_put_value(out, root->at[i].key, &root->at[i]);
     pl_json_close(out);
     return true;
-}
-
-static void put_text(pl_json_out *out, const char *key, const char *value)
-{
-    pl_json_put_text(out, key, value ? value : "");
 }
 
 static void put_tensor(pl_json_out *out, const pl_manifest_tensor *t)
 {
     pl_json_open(out, NULL, PL_JSON_OBJECT);
-    put_text(out, "name", t->name);
-    put_text(out, "type", pl_type_name(t->type));
+    PL_JSON_PUT(out, "name", t->name, "type", pl_type_name(t->type));
     pl_shape_write(&t->shape, out);
-    pl_json_put_int(out, "bytes", t->bytes);
-    put_text(out, "xxh3_128", t->hash);
+    PL_JSON_PUT(out, "bytes", t->bytes, "xxh3_128", t->hash);
     pl_json_close(out);
+}
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
 }
 
 /* The seed is a text: JSON readers hold no integer of 64 bits without a sign. */
@@ -49,22 +47,18 @@ static bool print(const pl_manifest_text *m, pl_text *t, pl_err *err)
     pl_json_out out = { .text = t };
     pl_json_open_lines(&out, NULL, PL_JSON_OBJECT);
     pl_json_put_int(&out, "pleat_checkpoint", PL_CHECKPOINT_VERSION);
-    if (h->run && *h->run) put_text(&out, "run", h->run);
-    put_text(&out, "model", h->model);
-    pl_json_put_int(&out, "step", h->step);
-    put_text(&out, "seed", pl_arena_fmt(t->arena, "%llu", (unsigned long long)h->seed));
+    if (h->run && *h->run) pl_json_put_text(&out, "run", h->run);
+    PL_JSON_PUT(&out, "model", or_empty(h->model), "step", h->step, "seed",
+                pl_arena_fmt(t->arena, "%llu", (unsigned long long)h->seed));
     pl_json_open_lines(&out, "data", PL_JSON_OBJECT);
-    put_text(&out, "path", h->data);
-    pl_json_put_int(&out, "bytes", h->data_bytes);
-    put_text(&out, "hash", h->data_hash);
-    pl_json_put_int(&out, "step", h->data_step);
+    PL_JSON_PUT(&out, "path", or_empty(h->data), "bytes", h->data_bytes, "hash",
+                or_empty(h->data_hash), "step", h->data_step);
     pl_json_close(&out);
     PL_TRY(put_settings(&out, h->settings ? h->settings : "{}", err));
-    put_text(&out, "file", m->file);
+    pl_json_put_text(&out, "file", or_empty(m->file));
     pl_json_open_lines(&out, "tensors", PL_JSON_LIST);
     for (int i = 0; i < m->n; i++) put_tensor(&out, &m->tensor[i]);
-    pl_json_close(&out);
-    pl_json_close(&out);
+    pl_json_end(&out);
     pl_text_add(t, "\n");
     return true;
 }

@@ -240,9 +240,7 @@ bool pl_safetensors_print(int n, const pl_saved tensor[], pl_arena *a, const cha
     size_t end = 0;
     pl_text_add(&t, "--------");
     pl_json_open(&out, NULL, PL_JSON_OBJECT);
-    pl_json_open(&out, "__metadata__", PL_JSON_OBJECT);
-    pl_json_put_text(&out, "writer", "pleat");
-    pl_json_close(&out);
+    PL_JSON_ROW(&out, "__metadata__", "writer", "pleat");
     for (int i = 0; i < n; i++) {
         size_t begin = end;
         end += pl_safetensors_bytes(&tensor[i]);

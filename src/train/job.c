@@ -110,26 +110,15 @@ static bool open_weights(pl_train_job *j, pl_err *err)
 static const char *settings_text(const pl_train_job *j)
 {
     const pl_train_options *o = &j->o;
-    pl_text text = { .arena = j->arena };
-    pl_json_out out = { .text = &text };
-    pl_json_open(&out, NULL, PL_JSON_OBJECT);
-    pl_json_put_text(&out, "optimizer", o->optim.name);
-    pl_json_put_real(&out, "lr", o->lr);
-    pl_json_put_real(&out, "lr_min", o->lr_min);
-    pl_json_put_int(&out, "warmup", o->warmup);
-    pl_json_put_real(&out, "beta1", o->optim.beta1);
-    pl_json_put_real(&out, "beta2", o->optim.beta2);
-    pl_json_put_real(&out, "eps", o->optim.eps);
-    pl_json_put_real(&out, "momentum", o->optim.momentum);
-    pl_json_put_real(&out, "decay", o->optim.decay);
-    pl_json_put_real(&out, "clip", o->optim.clip);
-    pl_json_put_int(&out, "steps", o->steps);
-    pl_json_put_int(&out, "micro", o->micro);
-    pl_json_put_real(&out, "train_share", o->train_share);
+    pl_json_out out = pl_json_begin(j->arena);
+    PL_JSON_PUT(&out, "optimizer", o->optim.name, "lr", o->lr, "lr_min", o->lr_min, "warmup",
+                o->warmup, "beta1", o->optim.beta1, "beta2", o->optim.beta2, "eps", o->optim.eps,
+                "momentum", o->optim.momentum);
+    PL_JSON_PUT(&out, "decay", o->optim.decay, "clip", o->optim.clip, "steps", o->steps, "micro",
+                o->micro, "train_share", o->train_share);
     if (j->data.kind == PL_DATA_TENSORS)
         pl_json_put_text(&out, "data_order", o->in_order ? "file" : "random");
-    pl_json_close(&out);
-    return pl_text_get(&text);
+    return pl_json_end(&out);
 }
 
 /* Settings that were written or checked by us; NULL: none. */

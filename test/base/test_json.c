@@ -11,23 +11,22 @@
 
 static void put_values(pl_json_out *out)
 {
+    static const pl_json one = { .kind = PL_JSON_INT, .whole = 1, .real = 1 };
+    const bool yes = true;
+    char text[] = "t";
     pl_json_open_lines(out, NULL, PL_JSON_OBJECT);
-    pl_json_put_text(out, "text", "a \"b\"\\\n");
-    pl_json_put_text(out, "absent", NULL);
+    PL_JSON_PUT(out, "text", "a \"b\"\\\n", "absent", (const char *)NULL);
     pl_json_put_span(out, "span", "a\0b", 3);
     pl_json_open(out, "list", PL_JSON_LIST);
     pl_json_put_int(out, NULL, -3);
     pl_json_put_real(out, NULL, 0.1);
     pl_json_put_real(out, NULL, -0.0);
     pl_json_put_real(out, NULL, INFINITY);
-    pl_json_put_rounded(out, NULL, 2.0 / 3, 3);
     pl_json_close(out);
     pl_json_open_lines(out, "rows", PL_JSON_LIST);
-    for (int i = 0; i < 2; i++) {
-        pl_json_open(out, NULL, PL_JSON_OBJECT);
-        pl_json_put_bool(out, "first", i == 0);
-        pl_json_close(out);
-    }
+    PL_JSON_ROW(out, NULL, "yes", yes, "n", (int64_t)1 << 40, "x", 0.5F, "a", 'a', "u", 7u, "t",
+                text, "c", (const char *)text, "v", &one);
+    PL_JSON_ROW(out, NULL, "no", (bool)(one.n > 0));
     pl_json_close(out);
     pl_json_open_lines(out, "none", PL_JSON_OBJECT);
     pl_json_close(out);
@@ -39,17 +38,19 @@ static void test_layout(void **state)
     pl_text text = { .arena = pl_arena_new("test") }, tight = { .arena = text.arena };
     (void)state;
     put_values(&(pl_json_out){ .text = &text });
-    assert_string_equal(pl_text_get(&text), "{\n"
-                                            "  \"text\": \"a \\\"b\\\"\\\\\\u000a\",\n"
-                                            "  \"absent\": null,\n"
-                                            "  \"span\": \"a\\u0000b\",\n"
-                                            "  \"list\": [-3, 0.1, 0, null, 0.667],\n"
-                                            "  \"rows\": [\n"
-                                            "    {\"first\": true},\n"
-                                            "    {\"first\": false}\n"
-                                            "  ],\n"
-                                            "  \"none\": {}\n"
-                                            "}");
+    assert_string_equal(pl_text_get(&text),
+                        "{\n"
+                        "  \"text\": \"a \\\"b\\\"\\\\\\u000a\",\n"
+                        "  \"absent\": null,\n"
+                        "  \"span\": \"a\\u0000b\",\n"
+                        "  \"list\": [-3, 0.1, 0, null],\n"
+                        "  \"rows\": [\n"
+                        "    {\"yes\": true, \"n\": 1099511627776, \"x\": 0.5,"
+                        " \"a\": 97, \"u\": 7, \"t\": \"t\", \"c\": \"t\", \"v\": 1},\n"
+                        "    {\"no\": false}\n"
+                        "  ],\n"
+                        "  \"none\": {}\n"
+                        "}");
     pl_json_out out = { .text = &tight, .tight = true };
     pl_json_open(&out, NULL, PL_JSON_OBJECT);
     pl_json_put_int(&out, "a", 1);
