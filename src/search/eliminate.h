@@ -36,7 +36,7 @@ typedef struct pl_eliminate {
     int n;
     const int *size;
     int n_tables, cap_tables; /* given, then made: each is used once                             */
-    pl_sum_table *table;          /* n is 0 once it is used                                          */
+    pl_sum_table *table;      /* n is 0 once it is used                                          */
     int n_uses, cap_uses;
     pl_use *use;
     int *last_use;            /* [n]                                                             */
