@@ -187,6 +187,15 @@ PL_API bool pl_plan_fits(const pl_plan *p);            /* in the memory that was
 PL_API const char *pl_plan_text(const pl_plan *p);
 PL_API const char *pl_plan_json(const pl_plan *p);
 
+/* Of an operator or tensor, by name (of equal blocks all of them with * for what differs): what the
+ * plan does with it, what else could be done, and what that would cost, as `pleat explain` tells
+ * it. For plans of "auto". NULL: nothing has that name (the error has those that are near). */
+PL_API const char *pl_plan_explain(const pl_plan *p, const char *name, bool json);
+
+/* A strategy beside a plan of "auto": where its seconds and bytes go, as `pleat why-not` tells it.
+ * */
+PL_API const char *pl_plan_why_not(const pl_plan *p, const char *strategy, bool json);
+
 /* -- runs -------------------------------------------------------------------------------------- */
 
 typedef struct pl_run_options {

@@ -33,6 +33,25 @@ PL_MUST_CHECK bool pl_job_find(const pl_job *j, const char *strategy, pl_arena *
 /* All that is told of a plan, but for what to do next. */
 pl_told pl_job_told(const pl_job *j, const pl_found *f, pl_arena *arena);
 
+typedef struct pl_explain_options {
+    int most;    /* rows of a list at most                  */
+    bool json;
+    int columns; /* of a line of text where words fit       */
+} pl_explain_options;
+
+/* What a plan of auto does with an operator or tensor (of equal blocks all with * for what
+ * differs), and what else it could do: explain.c. *note: what a reader should know first, or NULL.
+ * Fails with PL_EUSAGE for another strategy, and where nothing has that name (and which are near).
+ * */
+PL_MUST_CHECK bool pl_job_explain(const pl_job *j, const pl_found *f, const char *name,
+                                  const pl_explain_options *o, pl_text *out, const char **note,
+                                  pl_err *err);
+
+/* A strategy beside the plan of auto: where its seconds and bytes go: why_not.c. Fails as
+ * pl_job_find does. */
+PL_MUST_CHECK bool pl_job_why_not(const pl_job *j, const pl_found *best, const char *strategy,
+                                  const pl_explain_options *o, pl_text *out, pl_err *err);
+
 /* Rows of a batch; what one step takes in: "tokens" and their number, or "samples". */
 int64_t pl_job_rows(const pl_job *j);
 const char *pl_job_units(const pl_job *j, int64_t *n);

@@ -147,3 +147,26 @@ const char *pl_plan_json(const pl_plan *p)
 {
     return tell(p, pl_tell_json);
 }
+
+static const pl_explain_options listing = { .most = 12, .columns = 100 };
+
+const char *pl_plan_explain(const pl_plan *p, const char *name, bool json)
+{
+    const pl_held_plan *h = pl_held_plan_of(p);
+    pl_err *err = pl_context_begin(h->context);
+    pl_explain_options o = listing;
+    pl_text t = { .arena = h->context->arena };
+    const char *note;
+    o.json = json;
+    return pl_job_explain(&h->job, h->found, name, &o, &t, &note, err) ? pl_text_get(&t) : NULL;
+}
+
+const char *pl_plan_why_not(const pl_plan *p, const char *strategy, bool json)
+{
+    const pl_held_plan *h = pl_held_plan_of(p);
+    pl_err *err = pl_context_begin(h->context);
+    pl_explain_options o = listing;
+    pl_text t = { .arena = h->context->arena };
+    o.json = json;
+    return pl_job_why_not(&h->job, h->found, strategy, &o, &t, err) ? pl_text_get(&t) : NULL;
+}

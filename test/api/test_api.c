@@ -272,6 +272,14 @@ static void test_tells(void **state)
     assert_true(pl_plan_fits(p) && pl_plan_seconds(p) > 0 && pl_plan_bytes(p) > 0);
     assert_true(pl_model_parameters(m) > 64 && strstr(pl_model_text(m), "state "));
     assert_string_equal(pl_model_spec(m), "mlp:hidden=64");
+    const char *y = pl_plan_explain(p, "y", false), *json = pl_plan_explain(p, "y", true);
+    assert_true(y && strstr(y, "einsum") && json && strstr(json, "pleat.explain/1"));
+    assert_null(pl_plan_explain(p, "yy", false));
+    const char *dp = pl_plan_why_not(p, "zero=3", false);
+    assert_true(dp && strstr(dp, "zero=3"));
+    assert_null(pl_plan_why_not(p, "zero=9", true));
+    assert_null(pl_plan_explain(plan(c, "2x2xv100", "dp"), "y", false));
+    assert_int_equal(pl_context_code(c), PL_EUSAGE);
     assert_true(strstr(pl_cluster_text(c, pl_cluster_open(c, "2x2xv100")), "v100") != NULL);
     assert_true(*pl_version() >= '0' && strchr(pl_version(), '.'));
     pl_context_free(c);
