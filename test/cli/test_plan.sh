@@ -128,8 +128,8 @@ refuses 2 'no-such' "${plan[@]}" mlp --strategy dp --cluster no-such
 refuses 2 'auto stands alone' "${plan[@]}" mlp --strategy auto,dp --devices 2
 refuses 2 'give --full or --json, not both' "${plan[@]}" mlp --strategy dp --devices 2 --full --json
 refuses 2 "unknown optimizer 'foo'" "${plan[@]}" mlp --strategy dp --devices 2 --optimizer foo
-refuses 2 'magic' "${plan[@]}" mlp --strategy magic --devices 2
+refuses 2 "strategy: 'magic' is not one of its words" "${plan[@]}" mlp --strategy magic --devices 2
 refuses 5 'nothing fits' "${plan[@]}" mlp --cluster 1x4xv100 --memory 1KiB
 refuses 2 "unknown model 'gpt3'" "${plan[@]}" gpt3 --strategy dp --devices 2
-refuses 2 '3' "${plan[@]}" mlp --strategy tp=3 --devices 4
+refuses 2 '4 devices cannot be divided by tp=3' "${plan[@]}" mlp --strategy tp=3 --devices 4
 finish

@@ -64,7 +64,7 @@ for process in 0 1 2; do has micro.json $process $(($(told) + update)); done
 # -- where it goes ----------------------------------------------------------------------------------------
 runs 0 '{"done": "steps"' "${train[@]}" --steps 1 --json --trace -
 check 'stdout has the trace alone' is_json out
-refuses 2 'steps' "${train[@]}" --steps 0 --trace none.json
+refuses 2 '--trace has no effect with --steps 0' "${train[@]}" --steps 0 --trace none.json
 runs 0 '' "${train[@]}" --steps 2 --save saved
 runs 0 'none.json: not written: no step ran' "${train[@]}" --steps 2 --resume saved --trace none.json
 check 'no file of a run without steps' test ! -e none.json

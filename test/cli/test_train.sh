@@ -55,7 +55,7 @@ runs 0 'zero=3' "${train[@]}" --steps 5 --devices 4 --strategy zero=3 --gather-s
 check 'gathered in steps: the same losses' same_losses one.log out
 check 'blocks are broadcast' grep -q 'broadcast over data peer 3 ' err
 refuses 2 nosuch "${train[@]}" --devices 2 --strategy nosuch
-refuses 2 4 "${train[@]}" --devices 4 --strategy tp=3
+refuses 2 '4 devices cannot be divided by tp=3' "${train[@]}" --devices 4 --strategy tp=3
 
 # -- micro-batches: the same rows, a step at the end ------------------------------------------------------
 steady=("$pleat" train "${tiny/dropout=0.2/dropout=0}" --data text.txt --seq 16 --batch 8 --threads 1 --json)

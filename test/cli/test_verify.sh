@@ -75,7 +75,7 @@ check "plan and verify: $bytes bytes per step" grep -qE "\"comm_bytes\": ${bytes
 # -- mistakes ---------------------------------------------------------------------------------------------
 refuses 2 'give --strategy TEXT|or --all' "${verify[@]}" mlp --devices 2
 refuses 2 'give --strategy TEXT|or --all' "${verify[@]}" mlp --devices 2 --all --strategy dp
-refuses 2 'magic' "${verify[@]}" mlp --devices 2 --strategy magic "${quick[@]}"
+refuses 2 "strategy: 'magic' is not one of its words" "${verify[@]}" mlp --devices 2 --strategy magic "${quick[@]}"
 refuses 2 'null computes nothing' "${verify[@]}" mlp --devices 2 --strategy dp --backend null
 refuses 2 '--micro: 0 is below 1' "${verify[@]}" mlp --devices 2 --strategy dp --micro 0
 refuses 2 'batch=8 does not divide into 3 micro-batches|--batch 9' \
