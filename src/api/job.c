@@ -1,3 +1,4 @@
+/* A job: its graph, its plan, its file. */
 #include "api/job.h"
 
 #include "base/file.h"

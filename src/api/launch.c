@@ -1,3 +1,4 @@
+/* Ranks as threads or under MPI (pl_launch_open, pl_launch_run), and backends by name. */
 #include "api/launch.h"
 
 #include "backends/local/local.h"

@@ -1,3 +1,4 @@
+/* All that a node may do on a mesh, and where its operands lie then: pl_domain_of(). */
 #include "cost/domain.h"
 
 #include "graph/op.h"

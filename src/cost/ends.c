@@ -1,3 +1,5 @@
+/* Copies at the ends of a stack that are not like the others, and are not folded:
+ * pl_tables_ends_trim(). */
 #include "cost/ends.h"
 
 #include "graph/op.h"

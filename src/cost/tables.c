@@ -1,3 +1,6 @@
+/* The cost problem of a graph on a mesh. Read pl_tables_new() at the end: classes that fold, a
+ * variable per node (add_node), then per value the variables and pairs on its way to its readers
+ * (add_computed, add_leaf). docs/planner.md does a small one by hand. */
 #include "cost/tables.h"
 
 #include "base/map.h"

@@ -1,3 +1,4 @@
+/* How a tensor gets from each place to each other one, as tables: pl_tables_ways_time(). */
 #include "cost/ways.h"
 
 #include "base/map.h"

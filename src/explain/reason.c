@@ -1,3 +1,5 @@
+/* What else a node could do, and what the whole step would take then: pl_reason_node(),
+ * ask_all(). */
 #include "explain/reason.h"
 
 #include <math.h>

@@ -1,3 +1,6 @@
+/* Greedy propagation: a node takes the choice that moves the fewest bytes, given where its inputs
+ * lie. Read pl_follow_choose() (all options of one node, axis by axis), then pl_follow_keep() (what
+ * is noted of it). */
 #include "layouts/follow.h"
 
 #include "graph/op.h"

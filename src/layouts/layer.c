@@ -1,3 +1,6 @@
+/* The forward pass under a strategy, layer by layer. Read pl_forward_walk(), choose_layer(), then
+ * what layouts call: picking factors with look_ahead(), which follows a choice up to the next
+ * layer. */
 #include "layouts/layer.h"
 
 #include "graph/op.h"

@@ -1,3 +1,4 @@
+/* The list of layouts: parsing, help, manual, doctor and planners read it. */
 #include "layouts/layout.h"
 
 /* Slow axes first. */

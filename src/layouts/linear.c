@@ -1,3 +1,4 @@
+/* Which nodes are linear layers, from their sums alone: pl_linear_find(). */
 #include "layouts/linear.h"
 
 #include "graph/share.h"

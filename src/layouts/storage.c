@@ -1,3 +1,5 @@
+/* Where inputs and states are stored. Read pl_storage_inputs(), then pl_storage_finish(): what each
+ * state's update can split, then the axes that a layout adds. */
 #include "layouts/storage.h"
 
 #include "graph/op.h"

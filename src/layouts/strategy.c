@@ -1,3 +1,5 @@
+/* Words to axes. Read pl_strategy_parse(): words are looked up in the lists of layouts, each says
+ * its axes, and share_out() gives what is left over to dp. */
 #include "layouts/strategy.h"
 
 #include "base/file.h"

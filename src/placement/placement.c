@@ -1,3 +1,5 @@
+/* Meshes, placements, their normal form and text. Read pl_placement_normal(): placements of the
+ * same elements become the same, by resolving each split into digits. */
 #include "placement/region.h"
 
 #include "base/hash.h"

@@ -1,3 +1,5 @@
+/* Elements of a part as products of ranges of digits, and copies between two of them:
+ * pl_region_of(), pl_region_copy(). */
 #include "placement/region.h"
 
 #include <string.h>

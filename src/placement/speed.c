@@ -1,3 +1,5 @@
+/* A cluster's figures for a mesh: pl_speed_links() prices axes, pl_speed_share() is the roofline of
+ * a node's share. */
 #include "placement/speed.h"
 
 #include "graph/op.h"

@@ -1,3 +1,5 @@
+/* What was read becomes a plan of a graph: pl_plan_file_plan() names all that does not fit at
+ * once. */
 #include "plan/file.h"
 #include "plan/file_rows.h"
 

@@ -1,3 +1,4 @@
+/* A plan file's text to rows: pl_plan_file_read(). */
 #include "placement/speed.h"
 #include "plan/file.h"
 #include "plan/file_rows.h"

@@ -1,3 +1,4 @@
+/* A plan as a file: pl_plan_write(); the digest of a graph. */
 #include "base/hash.h"
 #include "graph/op.h"
 #include "plan/file.h"

@@ -1,3 +1,5 @@
+/* What a plan says of an operand (pl_plan_operand) and a share, whether it is legal
+ * (pl_plan_check), and its text. */
 #include "plan/plan.h"
 
 #include "graph/op.h"

@@ -1,3 +1,5 @@
+/* Nodes that do their share in steps, so that a gather's blocks are used as they come:
+ * pl_steps_find(). */
 #include "plan/steps.h"
 
 static bool has_window(const pl_node *n, int factor)

@@ -1,3 +1,5 @@
+/* Meshes of a cluster, and the search on each: pl_auto_open() makes the tables, pl_auto_again()
+ * searches them under a limit of memory. */
 #include "planners/auto.h"
 
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* One axis of the mesh after the other: pl_cuts_run(), cut_axes(). */
 #include "planners/cuts.h"
 
 #include "planners/rules.h"

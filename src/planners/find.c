@@ -1,3 +1,6 @@
+/* The one entry. Read pl_plan_find() at the end; find_auto() is its road for auto: search every
+ * mesh, lower and forecast what is found (add), try the published layouts (add_layouts), take the
+ * fastest that fits. */
 #include "planners/find.h"
 
 #include "base/clock.h"

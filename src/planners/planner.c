@@ -1,3 +1,4 @@
+/* Finding a search by name, and running it: what it proves nothing about gets no bound. */
 #include "planners/planner.h"
 
 #include <math.h>

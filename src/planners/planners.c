@@ -1,3 +1,4 @@
+/* The list of searches: --search, help, manual and doctor read it. */
 #include "planners/planner.h"
 
 const pl_planner *const pl_planners[] = {

@@ -1,3 +1,4 @@
+/* What published searches ask of a value: is it split, copied, in one dimension alone. */
 #include "planners/rules.h"
 
 unsigned pl_rules_axes(const pl_mesh *m)

@@ -1,3 +1,5 @@
+/* The tables with fewer values: pl_space_only() and pl_space_prefer() drop some, pl_space_min()
+ * searches the rest. */
 #include "planners/space.h"
 
 #include <math.h>

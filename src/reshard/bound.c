@@ -1,3 +1,5 @@
+/* Lower bounds of what is left of a path, by axes: they steer the search. Read
+ * pl_reshard_bound_start(). */
 #include "reshard/bound.h"
 
 #include "base/hash.h"

@@ -1,3 +1,5 @@
+/* The cost of getting from each of a set of placements to each of another, all at once:
+ * pl_convert_all(). */
 #include "reshard/convert.h"
 
 #include "reshard/convert_map.h"

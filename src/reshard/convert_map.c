@@ -1,3 +1,4 @@
+/* Placements that moves of one axis at a time lead to, made when they are asked for. */
 #include "reshard/convert_map.h"
 
 #include "reshard/move.h"

@@ -1,3 +1,4 @@
+/* Windows: which border rows a neighbour lacks, and paths that end in a halo: pl_halo_find(). */
 #include "reshard/halo.h"
 
 #include "reshard/move.h"

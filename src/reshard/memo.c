@@ -1,3 +1,4 @@
+/* Paths that were found before, shared by threads. */
 #include "reshard/memo.h"
 
 #include <string.h>

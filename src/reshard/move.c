@@ -1,3 +1,4 @@
+/* What one move is and costs: blocks, bytes, seconds. Read pl_move_price(). */
 #include "reshard/move.h"
 
 #include "reshard/halo.h"

@@ -1,3 +1,4 @@
+/* The moves that lead out of a placement: pl_reshard_moves_make(). */
 #include "reshard/moves.h"
 #include "reshard/move.h"
 

@@ -1,3 +1,4 @@
+/* The queue of the path search: lowest cost so far plus bound first. */
 #include "reshard/queue.h"
 
 /* Of equals first what has come further, then what is older: answers do not depend on chance. */

@@ -1,3 +1,5 @@
+/* The entry: pl_reshard_find() looks the question up, and has the search answer it where it is
+ * new. */
 #include "reshard/halo.h"
 #include "reshard/search.h"
 

@@ -1,3 +1,4 @@
+/* A* over placements: pl_reshard_search_run(). */
 #include "reshard/search.h"
 #include "reshard/move.h"
 
