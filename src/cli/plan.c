@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "report/tell.h"
+#include "search/text.h"
 #include "train/optim.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@ enum { MOST_TIMES = 64 };
 
 typedef struct plan_args {
     pl_job_args job;
-    const char *strategy, *file;
+    const char *strategy, *file, *problem;
     bool json, full;
     int argc; /* the arguments as they were given */
     char **argv;
@@ -25,6 +26,8 @@ static const pl_opt opts[] = {
     { "strategy",  TEXT(strategy),  "TEXT", "auto",  "how it is split; words below" },
     PL_JOB_OPTS,
     { "o",         TEXT(file),      "FILE", NULL,    "write the plan, for train --plan and show" },
+    { "problem",   TEXT(problem),   "FILE", NULL,    "write the search's problem, of its best mesh",
+      .needs = "strategy=auto" },
     { "full",      FLAG(full),      NULL,   NULL,    "the whole plan instead, a line per node",
       .needs = "!json" },
     { "json",      FLAG(json),      NULL,   NULL,    "one JSON object on stdout" },
@@ -92,6 +95,14 @@ static bool write_file(pl_output *file, const pl_job *j, const pl_found *b, pl_a
     return pl_output_write(file, text.at, text.n, err);
 }
 
+/* The least sum that was sought, as text: it can be searched again without the model. */
+static bool write_problem(pl_output *file, const pl_found *b, pl_arena *arena, pl_err *err)
+{
+    pl_text text = { .arena = arena };
+    pl_chain_print(&b->search->mesh[b->search->best].tables->chain, &text);
+    return pl_output_write(file, text.at, text.n, err);
+}
+
 /* A word of a command as a shell reads it. */
 static void add_word(pl_text *t, const char *word)
 {
@@ -156,9 +167,10 @@ static bool show(const plan_args *a, const char *spec, pl_arena *arena, pl_err *
 {
     pl_job j;
     pl_found *best;
-    pl_output file;
+    pl_output file, problem;
     pl_text out = { .arena = arena };
     if (a->file) PL_TRY(pl_output_open(a->file, arena, &file, err));
+    if (a->problem) PL_TRY(pl_output_open(a->problem, arena, &problem, err));
     PL_TRY(pl_job_args_open(&a->job, spec, arena, &j, err));
     if (!pl_job_find(&j, a->strategy, arena, &best, err)) {
         if (err->code == PL_EINFEASIBLE) add_changes(a, spec, &j, arena, err);
@@ -174,6 +186,7 @@ static bool show(const plan_args *a, const char *spec, pl_arena *arena, pl_err *
     else
         pl_tell_text(&told, &out);
     fputs(pl_text_get(&out), stdout); /* first: it is there even if the file cannot be written */
+    if (a->problem) PL_TRY(write_problem(&problem, best, arena, err));
     return !a->file || write_file(&file, &j, best, arena, err);
 }
 

@@ -76,7 +76,9 @@ runs 0 '' "${plan[@]}" gpt2-xl --strategy zero=3 --cluster local:64 --batch 64
 column '^h\.\*\.mlp\.c_fc\.weight +x48 '
 
 # -- the search -------------------------------------------------------------------------------------------
-runs 0 '' "${plan[@]}" "$small" --cluster 1x4xv100
+runs 0 '' "${plan[@]}" "$small" --cluster 1x4xv100 --problem problem.txt
+check 'the problem is written' test "$(head -c 6 problem.txt)" = 'chain '
+check 'to its last list' grep -q '^every ' problem.txt
 column '^[a-z0-9=,]+ on 4 devices of 1x4xv100: '
 column '^step +[0-9.]+ ms predicted: [0-9.e+]+ tokens/s, [0-9.]+ % of the devices. peak \(MFU\)$'
 column '^search +[0-9]+ ms among 1e[0-9]+ plans on 2 meshes: the least in its cost model \(gap 0.00 %\)'
