@@ -1,5 +1,5 @@
 /* From the values of the tables' variables to a plan, and back. */
-#include "layouts/follow.h"
+#include "layouts/propagate.h"
 #include "cost/tables.h"
 
 #include <math.h>
@@ -64,14 +64,14 @@ pl_plan *pl_tables_plan(const pl_tables *t, const int *value, const char *strate
     place_nodes(t, value, p, done);
     place_owned(t, p, done);
     place_values(t, value, p);
-    pl_follow f;
-    pl_follow_init(&f, p, tmp);
+    pl_propagation f;
+    pl_propagate_init(&f, p, tmp);
     for (int i = 0; i < t->graph->values.n; i++) {
         pl_placement x = p->stored[i];
-        if (f.open[i]) pl_follow_store(&f, t->graph->values.at[i], &x);
+        if (f.open[i]) pl_propagate_store(&f, t->graph->values.at[i], &x);
     }
     memcpy(f.done, done, (size_t)t->graph->nodes.n * sizeof *done);
-    for (int i = 0; i < t->graph->nodes.n; i++) pl_follow_node(&f, t->graph->nodes.at[i]);
+    for (int i = 0; i < t->graph->nodes.n; i++) pl_propagate_node(&f, t->graph->nodes.at[i]);
     pl_arena_free(tmp);
     return p;
 }

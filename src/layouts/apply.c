@@ -16,10 +16,10 @@ static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_
     pl_forward_walk(&r);
     if (!like) PL_TRY(pl_forward_check(&r, err));
     pl_storage_finish(&r, like);
-    pl_follow_updates(&r.follow);
+    pl_propagate_updates(&r.follow);
     r.follow.roam |= pl_strategy_axes(s, PL_AXIS_BACKWARD);
     for (int i = r.n_forward; i < p->graph->nodes.n; i++)
-        pl_follow_node(&r.follow, p->graph->nodes.at[i]);
+        pl_propagate_node(&r.follow, p->graph->nodes.at[i]);
     return pl_plan_check(p, err);
 }
 
@@ -36,7 +36,7 @@ static pl_plan *plan_like(const pl_graph *g, const pl_plan *like, pl_arena *out)
         if (x && !x->maker && pl_shape_same(&x->shape, &v->shape))
             p->stored[i] = like->stored[x->id];
     }
-    pl_plan_follow(p);
+    pl_plan_propagate(p);
     return p;
 }
 

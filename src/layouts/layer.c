@@ -14,8 +14,8 @@ void pl_forward_open(pl_forward *r, const pl_strategy *s, pl_plan *p, pl_arena *
 {
     const pl_graph *g = p->graph;
     *r = (pl_forward){ .strategy = s };
-    pl_follow_init(&r->follow, p, arena);
-    if (s->paths) pl_follow_share(&r->follow, s->paths);
+    pl_propagate_init(&r->follow, p, arena);
+    if (s->paths) pl_propagate_share(&r->follow, s->paths);
     r->follow.wide_sums = s->wide_sums;
     r->follow.local = pl_strategy_axes(s, PL_AXIS_LAYERS);
     r->follow.roam = pl_strategy_axes(s, PL_AXIS_ROAM);
@@ -121,7 +121,7 @@ static int summed_dim(const pl_layer *x)
  * place where the result can be had. */
 static void scatter(const pl_layer *x)
 {
-    pl_follow *f = &x->on->follow;
+    pl_propagation *f = &x->on->follow;
     const pl_value *y = x->n->out[0];
     pl_choice *c = &f->plan->choice[x->n->id], before = *c;
     unsigned axes = f->have[y->id].at[0].pending & f->roam;
@@ -138,14 +138,14 @@ static void scatter(const pl_layer *x)
 /* Choose what is still free and note where everything lies. */
 static void settle(const pl_layer *x)
 {
-    pl_follow *f = &x->on->follow;
+    pl_propagation *f = &x->on->follow;
     const pl_value *w = pl_graph_state(x->n->in[x->l.w]);
-    pl_follow_choose(f, x->n, &x->fixed);
-    pl_follow_keep(f, x->n);
+    pl_propagate_choose(f, x->n, &x->fixed);
+    pl_propagate_keep(f, x->n);
     if (x->open && x->at_rest >= 0) {
         pl_placement at = f->plan->stored[w->id];
         pl_storage_append(&at, summed_dim(x), x->at_rest);
-        pl_follow_store(f, w, &at);
+        pl_propagate_store(f, w, &at);
     }
     scatter(x);
 }
@@ -158,9 +158,9 @@ typedef struct toll {
 
 static toll look_ahead(pl_layer *x, int axis, int factor)
 {
-    pl_follow *f = &x->on->follow;
+    pl_propagation *f = &x->on->follow;
     const pl_graph *g = f->plan->graph;
-    int mark = pl_follow_mark(f);
+    int mark = pl_propagate_mark(f);
     int8_t *fixed = &x->fixed.factor[axis], before = *fixed;
     double cost = f->cost;
     pl_linear l;
@@ -168,8 +168,8 @@ static toll look_ahead(pl_layer *x, int axis, int factor)
     settle(x);
     int64_t bytes = f->bytes;
     for (int i = x->n->id + 1; i < x->on->n_forward && !pl_linear_find(g->nodes.at[i], &l); i++)
-        pl_follow_node(f, g->nodes.at[i]);
-    pl_follow_undo(f, mark);
+        pl_propagate_node(f, g->nodes.at[i]);
+    pl_propagate_undo(f, mark);
     *fixed = before;
     return (toll){ f->bytes - bytes, f->cost - cost };
 }
@@ -199,9 +199,9 @@ int pl_layer_pick_free_columns(pl_layer *x, int axis)
     toll split, copied = look_ahead(x, axis, PL_COPIED);
     int best = find_columns(x, axis, &split);
     if (best < 0 || split.bytes <= copied.bytes) return best;
-    pl_placement at = *pl_follow_home(&x->on->follow, v);
+    pl_placement at = *pl_propagate_home(&x->on->follow, v);
     at.pending = 0;
-    double sum = v->maker ? pl_follow_reduce_cost(&x->on->follow, v, &at, axis) : 0;
+    double sum = v->maker ? pl_propagate_reduce_cost(&x->on->follow, v, &at, axis) : 0;
     return split.cost + sum < copied.cost ? best : -1;
 }
 
@@ -219,7 +219,7 @@ int pl_layer_uses(const pl_layer *x)
 
 bool pl_layer_arrives_by_k(const pl_layer *x, int axis)
 {
-    const pl_placement *home = pl_follow_home(&x->on->follow, x->n->in[x->l.x]);
+    const pl_placement *home = pl_propagate_home(&x->on->follow, x->n->in[x->l.x]);
     int d = home ? pl_placement_dim(home, axis) : -1;
     if (d < 0) return false;
     const pl_sig_dim *dim = &x->n->sig->operand[x->l.x].dim[d];
@@ -252,14 +252,14 @@ void pl_layer_regather(pl_layer *x, int operand)
 
 static void choose_layer(pl_forward *r, const pl_node *n, const pl_linear *l)
 {
-    pl_follow *f = &r->follow;
+    pl_propagation *f = &r->follow;
     const pl_value *w = n->in[l->w];
-    const pl_placement *home = pl_follow_home(f, n->in[l->x]), none = { 0 };
+    const pl_placement *home = pl_propagate_home(f, n->in[l->x]), none = { 0 };
     pl_layer x = { .on = r, .n = n, .l = *l, .open = f->open[w->id], .at_rest = -1 };
     memset(&x.fixed, PL_FREE, sizeof x.fixed);
     memset(x.fixed.level, -1, sizeof x.fixed.level);
-    x.arrives = pl_follow_letters(f->plan, n, l->x, home ? home : &none);
-    x.stored = pl_follow_letters(f->plan, n, l->w, x.open ? &none : pl_follow_home(f, w));
+    x.arrives = pl_propagate_letters(f->plan, n, l->x, home ? home : &none);
+    x.stored = pl_propagate_letters(f->plan, n, l->w, x.open ? &none : pl_propagate_home(f, w));
     for (int i = 0; pl_layouts[i]; i++)
         if (pl_layouts[i]->layer) pl_layouts[i]->layer(&x);
     settle(&x);
@@ -282,7 +282,7 @@ void pl_forward_walk(pl_forward *r)
         if (pl_linear_find(n, &l))
             choose_layer(r, n, &l);
         else
-            pl_follow_node(&r->follow, n);
+            pl_propagate_node(&r->follow, n);
     }
 }
 

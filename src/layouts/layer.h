@@ -1,18 +1,18 @@
 /* layouts/layer.h - the forward pass under a strategy: what each axis of the mesh does in each
  * linear layer (linear.h). Layouts decide that with what stands here; all other nodes follow
- * (follow.h).
+ * (propagate.h).
  *
  * What n-factor an axis takes (the heads of a fused query-key-value, not its three parts) is found
  * by trying: each is followed up to the next linear layer. */
 #ifndef PL_LAYOUTS_LAYER_H
 #define PL_LAYOUTS_LAYER_H
-#include "layouts/follow.h"
+#include "layouts/propagate.h"
 #include "layouts/linear.h"
 #include "layouts/strategy.h"
 
 typedef struct pl_forward {
     const pl_strategy *strategy;
-    pl_follow follow;
+    pl_propagation follow;
     int n_forward;         /* nodes before the backward pass                              */
     int *uses;             /* [values] forward nodes that read it                         */
     int8_t *feature;       /* [values] axis that split the columns of the layer that it
@@ -28,7 +28,7 @@ typedef struct pl_forward {
 void pl_forward_open(pl_forward *r, const pl_strategy *s, pl_plan *p, pl_arena *arena);
 
 /* Choose for all forward nodes, and where the states that they read are stored; states that
- * pl_follow_store has told of stay there. */
+ * pl_propagate_store has told of stay there. */
 void pl_forward_walk(pl_forward *r);
 
 /* Was some layer split over each axis that is there for that? Fails with PL_EINPUT: the axis, its

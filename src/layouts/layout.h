@@ -2,7 +2,7 @@
  * a linear layer, and where it keeps states. Each is one file here, and one row of pl_layouts
  * (layouts.c); parsing, help, manual, `pleat doctor` and the planners read that list.
  *
- * A layout only says where a few things lie: everything else follows from them (follow.h). */
+ * A layout only says where a few things lie: everything else follows from them (propagate.h). */
 #ifndef PL_LAYOUTS_LAYOUT_H
 #define PL_LAYOUTS_LAYOUT_H
 #include "graph/graph.h"
@@ -28,7 +28,7 @@ enum {
     PL_AXIS_ROWS = 2,      /* splits rows of inputs, as far as there are enough                   */
     PL_AXIS_LAYERS = 4,    /* splits linear layers: one at least, or the strategy is refused;
                               states that no layer reads are stored as they are read first        */
-    PL_AXIS_ROAM = 8,      /* between layers it may split any factor (follow.h)                   */
+    PL_AXIS_ROAM = 8,      /* between layers it may split any factor (propagate.h)              */
     PL_AXIS_BACKWARD = 16, /* so it may in the backward pass                                      */
     PL_AXIS_INNER = 32     /* of rows it takes the innermost factor with room, not the outermost  */
 };

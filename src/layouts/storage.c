@@ -71,14 +71,14 @@ static const pl_value *find_like(const pl_plan *like, const pl_value *v)
     return x && x->role == PL_STATE && pl_shape_same(&x->shape, &v->shape) ? x : NULL;
 }
 
-void pl_storage_like(pl_follow *f, const pl_plan *like)
+void pl_storage_like(pl_propagation *f, const pl_plan *like)
 {
     const pl_graph *g = f->plan->graph;
     for (int i = 0; i < g->values.n && like; i++) {
         const pl_value *v = g->values.at[i], *x;
         if (v->role != PL_STATE || !(x = find_like(like, v))) continue;
         pl_placement at = like->stored[x->id];
-        pl_follow_store(f, v, &at);
+        pl_propagate_store(f, v, &at);
     }
 }
 
@@ -159,7 +159,7 @@ static bool split_state(pl_plan *p, const member *x, const pl_value *v, pl_place
     if (split || !x->user || pl_shape_count(&v->shape) <= 1) return split;
     pl_placement normal = pl_placement_normal(at, &p->mesh, &v->shape);
     pl_choice *c = &p->choice[x->user->id], before = *c;
-    *c = pl_follow_letters(p, x->user, x->operand, &normal);
+    *c = pl_propagate_letters(p, x->user, x->operand, &normal);
     pl_placement worked = pl_plan_operand(p, x->user->id, x->operand);
     int factor = find_factor(p, x, c, axis);
     bool ok = factor >= 0 && pl_placement_same(&worked, &normal);
@@ -196,18 +196,18 @@ static pl_rest find_rest(const pl_strategy *s, pl_state_kind kind)
 
 static void store_state(pl_forward *r, const member *m, const pl_value *v, pl_placement at)
 {
-    pl_follow *f = &r->follow;
+    pl_propagation *f = &r->follow;
     const pl_rest rest = find_rest(r->strategy, v->kind);
     bool split = rest.n && split_state(f->plan, m, v, &at, rest.axis[0]);
     for (int i = 1; i < rest.n && split; i++) (void)split_state(f->plan, m, v, &at, rest.axis[i]);
     if (v->kind == PL_GRAD_SUM) leave_pending(r, &at);
-    if (split || f->open[v->id]) pl_follow_store(f, v, &at);
+    if (split || f->open[v->id]) pl_propagate_store(f, v, &at);
 }
 
 /* What is made of a state alone is gathered again with it. */
 static void regather(const pl_forward *r)
 {
-    const pl_follow *f = &r->follow;
+    const pl_propagation *f = &r->follow;
     for (int i = 0; i < f->plan->graph->values.n; i++) {
         const pl_value *v = f->plan->graph->values.at[i];
         const pl_rest rest = find_rest(r->strategy, v->kind);
@@ -218,7 +218,7 @@ static void regather(const pl_forward *r)
 
 void pl_storage_finish(pl_forward *r, const pl_plan *like)
 {
-    pl_follow *f = &r->follow;
+    pl_propagation *f = &r->follow;
     const pl_plan *p = f->plan;
     const pl_graph *g = p->graph;
     member *m = PL_NEW_N(f->arena, member, g->values.n + 1);

@@ -12,7 +12,7 @@ void pl_storage_append(pl_placement *p, int dim, int axis);
 PL_MUST_CHECK bool pl_storage_inputs(const pl_strategy *s, pl_plan *p, pl_err *err);
 
 /* States that the other plan's graph has too, by name and shape, are stored as there. */
-void pl_storage_like(pl_follow *f, const pl_plan *like);
+void pl_storage_like(pl_propagation *f, const pl_plan *like);
 
 /* All other states: moments like their weights, and over the axes that a layout adds (pl_rest).
  * Such an axis splits dimension 0 when that divides, else the first dimension that does, else

@@ -1,7 +1,7 @@
 /* Greedy propagation: a node takes the choice that moves the fewest bytes, given where its inputs
- * lie. Read pl_follow_choose() (all options of one node, axis by axis), then pl_follow_keep() (what
- * is noted of it). */
-#include "layouts/follow.h"
+ * lie. Read pl_propagate_choose() (all options of one node, axis by axis), then pl_propagate_keep()
+ * (what is noted of it). */
+#include "layouts/propagate.h"
 
 #include "graph/op.h"
 
@@ -15,10 +15,10 @@ static const double NEVER = 1e30; /* the cost of what no message can do */
 
 enum { LINEAR_SETS = 4 }; /* no operator has more */
 
-void pl_follow_init(pl_follow *f, pl_plan *p, pl_arena *arena)
+void pl_propagate_init(pl_propagation *f, pl_plan *p, pl_arena *arena)
 {
     const pl_graph *g = p->graph;
-    *f = (pl_follow){ .plan = p, .arena = arena, .reshard = pl_reshard_new(&p->mesh, arena) };
+    *f = (pl_propagation){ .plan = p, .arena = arena, .reshard = pl_reshard_new(&p->mesh, arena) };
     f->reshard.mask = true;
     f->have = PL_NEW_N(arena, pl_places, g->values.n + 1);
     f->want = PL_NEW_N(arena, pl_places, g->values.n + 1);
@@ -35,19 +35,19 @@ void pl_follow_init(pl_follow *f, pl_plan *p, pl_arena *arena)
     }
 }
 
-void pl_follow_share(pl_follow *f, pl_paths *paths)
+void pl_propagate_share(pl_propagation *f, pl_paths *paths)
 {
     f->reshard = pl_paths_on(paths, &f->plan->mesh);
     f->reshard.mask = true;
 }
 
-static void note(pl_follow *f, const pl_value *v)
+static void note(pl_propagation *f, const pl_value *v)
 {
     pl_trail old = { v->id, f->have[v->id].n, f->open[v->id] };
     PL_PUSH(f->arena, &f->trail, old);
 }
 
-static void lie_at(pl_follow *f, const pl_value *v, pl_placement x)
+static void lie_at(pl_propagation *f, const pl_value *v, pl_placement x)
 {
     note(f, v);
     f->open[v->id] = false;
@@ -56,14 +56,14 @@ static void lie_at(pl_follow *f, const pl_value *v, pl_placement x)
 }
 
 /* The node that makes v of a state alone works where that one is stored. */
-static void place_cast(pl_follow *f, const pl_value *v, const pl_placement *stored)
+static void place_cast(pl_propagation *f, const pl_value *v, const pl_placement *stored)
 {
     const pl_node *n = v->maker;
-    f->plan->choice[n->id] = pl_follow_letters(f->plan, n, 0, stored);
+    f->plan->choice[n->id] = pl_propagate_letters(f->plan, n, 0, stored);
     lie_at(f, v, pl_plan_operand(f->plan, n->id, 1));
 }
 
-void pl_follow_store(pl_follow *f, const pl_value *v, const pl_placement *where)
+void pl_propagate_store(pl_propagation *f, const pl_value *v, const pl_placement *where)
 {
     pl_placement x = pl_placement_normal(where, &f->plan->mesh, &v->shape);
     f->plan->stored[v->id] = x;
@@ -71,12 +71,12 @@ void pl_follow_store(pl_follow *f, const pl_value *v, const pl_placement *where)
     if (f->cast[v->id]) place_cast(f, f->cast[v->id], &x);
 }
 
-int pl_follow_mark(const pl_follow *f)
+int pl_propagate_mark(const pl_propagation *f)
 {
     return f->trail.n;
 }
 
-void pl_follow_undo(pl_follow *f, int mark)
+void pl_propagate_undo(pl_propagation *f, int mark)
 {
     while (f->trail.n > mark) {
         int v = f->trail.at[--f->trail.n].value;
@@ -85,7 +85,7 @@ void pl_follow_undo(pl_follow *f, int mark)
     }
 }
 
-const pl_placement *pl_follow_home(const pl_follow *f, const pl_value *v)
+const pl_placement *pl_propagate_home(const pl_propagation *f, const pl_value *v)
 {
     if (f->want[v->id].n) return &f->want[v->id].at[0];
     return f->have[v->id].n ? &f->have[v->id].at[0] : NULL;
@@ -116,7 +116,7 @@ static int match_split(const pl_node *n, const pl_sig_dim *d, const pl_split *x,
     return PL_COPIED;
 }
 
-pl_choice pl_follow_letters(const pl_plan *p, const pl_node *n, int o, const pl_placement *x)
+pl_choice pl_propagate_letters(const pl_plan *p, const pl_node *n, int o, const pl_placement *x)
 {
     pl_choice c;
     int64_t parts[PL_MAX_FACTORS];
@@ -141,7 +141,7 @@ pl_choice pl_follow_letters(const pl_plan *p, const pl_node *n, int o, const pl_
 
 /* -- cost -------------------------------------------------------------------------------------- */
 
-static double price(const pl_follow *f, pl_type type, const pl_path *path)
+static double price(const pl_propagation *f, pl_type type, const pl_path *path)
 {
     double cost = LINK * (double)path->bytes;
     bool avoid = f->wide_sums && pl_type_bytes(type) < pl_type_bytes(PL_F32);
@@ -155,7 +155,7 @@ static double price(const pl_follow *f, pl_type type, const pl_path *path)
 }
 
 /* The cheapest way from where a value lies; NULL when it lies there, or there is none. */
-static const pl_path *find_path(pl_follow *f, const pl_value *v, const pl_places *have,
+static const pl_path *find_path(pl_propagation *f, const pl_value *v, const pl_places *have,
                                 const pl_placement *to, double *cost, pl_path *path)
 {
     int which;
@@ -172,7 +172,7 @@ static const pl_path *find_path(pl_follow *f, const pl_value *v, const pl_places
     return NULL;
 }
 
-static double local_bytes(const pl_follow *f, const pl_value *v, const pl_placement *x)
+static double local_bytes(const pl_propagation *f, const pl_value *v, const pl_placement *x)
 {
     pl_shape s = pl_placement_local(x, &f->plan->mesh, &v->shape, 0);
     return (double)pl_shape_count(&s) * (double)pl_type_bytes(v->type);
@@ -186,7 +186,7 @@ static bool is_repeated(const pl_node *n, int o, const pl_placement at[])
 }
 
 /* Where an output is known to go: where a reader wants it, or where its state is stored. */
-static bool find_target(const pl_follow *f, const pl_value *v, pl_placement *to)
+static bool find_target(const pl_propagation *f, const pl_value *v, pl_placement *to)
 {
     const pl_value *state = f->state_of[v->id];
     if (f->want[v->id].n)
@@ -199,7 +199,7 @@ static bool find_target(const pl_follow *f, const pl_value *v, pl_placement *to)
 }
 
 /* What an output will cost later; what is pending has to become whole some day. */
-static double output_cost(pl_follow *f, const pl_value *v, const pl_placement *made)
+static double output_cost(pl_propagation *f, const pl_value *v, const pl_placement *made)
 {
     pl_places from = { 1, 1, (pl_placement[]){ *made } };
     pl_placement to = *made;
@@ -211,7 +211,7 @@ static double output_cost(pl_follow *f, const pl_value *v, const pl_placement *m
     return cost;
 }
 
-static double node_cost(pl_follow *f, const pl_node *n)
+static double node_cost(pl_propagation *f, const pl_node *n)
 {
     pl_placement at[PL_MAX_OPERANDS];
     pl_path path;
@@ -234,7 +234,7 @@ static double node_cost(pl_follow *f, const pl_node *n)
 
 /* One node's choice under way. */
 typedef struct search {
-    pl_follow *f;
+    pl_propagation *f;
     const pl_node *n;
     const pl_choice *fixed;
     bool by_states;                     /* nothing else says how to split it     */
@@ -295,7 +295,7 @@ static void weigh(search *s)
 static void try_operand(search *s, int o, const pl_placement *x)
 {
     const pl_plan *p = s->f->plan;
-    pl_choice letters = pl_follow_letters(p, s->n, o, x);
+    pl_choice letters = pl_propagate_letters(p, s->n, o, x);
     memset(&p->choice[s->n->id], PL_COPIED, sizeof p->choice[0]);
     for (int a = 0; a < p->mesh.n; a++) {
         bool free = s->fixed->factor[a] == PL_FREE;
@@ -351,7 +351,7 @@ static void try_axis(search *s, int axis)
     weigh(s);
 }
 
-static search new_search(pl_follow *f, const pl_node *n, const pl_choice *fixed)
+static search new_search(pl_propagation *f, const pl_node *n, const pl_choice *fixed)
 {
     search s = { .f = f, .n = n, .fixed = fixed, .by_states = true, .least = NEVER * NEVER };
     for (int i = 0; i < n->n_in; i++)
@@ -360,14 +360,14 @@ static search new_search(pl_follow *f, const pl_node *n, const pl_choice *fixed)
         pl_placement x = { 0 };
         if (o >= n->n_in)
             find_target(f, n->out[o - n->n_in], &x);
-        else if (leads(&s, o) && pl_follow_home(f, n->in[o]))
-            x = *pl_follow_home(f, n->in[o]);
-        s.letters[o] = pl_follow_letters(f->plan, n, o, &x);
+        else if (leads(&s, o) && pl_propagate_home(f, n->in[o]))
+            x = *pl_propagate_home(f, n->in[o]);
+        s.letters[o] = pl_propagate_letters(f->plan, n, o, &x);
     }
     return s;
 }
 
-void pl_follow_choose(pl_follow *f, const pl_node *n, const pl_choice *fixed)
+void pl_propagate_choose(pl_propagation *f, const pl_node *n, const pl_choice *fixed)
 {
     search s = new_search(f, n, fixed);
     const pl_placement nothing = { 0 };
@@ -390,16 +390,16 @@ void pl_follow_choose(pl_follow *f, const pl_node *n, const pl_choice *fixed)
 /* -- where things lie -------------------------------------------------------------------------- */
 
 /* A state is stored as it is first read, over the axes where that is the rule. */
-static void close_state(pl_follow *f, const pl_value *v, const pl_placement *read)
+static void close_state(pl_propagation *f, const pl_value *v, const pl_placement *read)
 {
     pl_placement x = { 0 };
     for (int i = 0; i < read->n; i++)
         if (f->local >> read->split[i].axis & 1 && !read->split[i].stride)
             pl_placement_add(&x, read->split[i]);
-    pl_follow_store(f, pl_graph_state(v), &x);
+    pl_propagate_store(f, pl_graph_state(v), &x);
 }
 
-static void keep_input(pl_follow *f, const pl_value *v, const pl_placement *at)
+static void keep_input(pl_propagation *f, const pl_value *v, const pl_placement *at)
 {
     pl_path path;
     double cost;
@@ -411,7 +411,7 @@ static void keep_input(pl_follow *f, const pl_value *v, const pl_placement *at)
     f->cost += cost;
 }
 
-static void keep_output(pl_follow *f, const pl_value *v, const pl_placement *made)
+static void keep_output(pl_propagation *f, const pl_value *v, const pl_placement *made)
 {
     const pl_value *state = f->state_of[v->id];
     note(f, v);
@@ -425,7 +425,7 @@ static void keep_output(pl_follow *f, const pl_value *v, const pl_placement *mad
     for (int i = 0; i < f->want[v->id].n; i++) keep_input(f, v, &f->want[v->id].at[i]);
 }
 
-void pl_follow_keep(pl_follow *f, const pl_node *n)
+void pl_propagate_keep(pl_propagation *f, const pl_node *n)
 {
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         const pl_value *v = pl_node_value(n, o);
@@ -438,7 +438,8 @@ void pl_follow_keep(pl_follow *f, const pl_node *n)
     }
 }
 
-double pl_follow_reduce_cost(pl_follow *f, const pl_value *v, const pl_placement *x, int axis)
+double pl_propagate_reduce_cost(pl_propagation *f, const pl_value *v, const pl_placement *x,
+                                int axis)
 {
     pl_placement to = pl_placement_normal(x, &f->plan->mesh, &v->shape), from = to;
     pl_places have = { 1, 1, &from };
@@ -455,11 +456,11 @@ double pl_follow_reduce_cost(pl_follow *f, const pl_value *v, const pl_placement
 /* -- nodes that change states ------------------------------------------------------------------ */
 
 /* The choice under which operand i lies as its state is stored. */
-static pl_choice choice_of_state(const pl_follow *f, const pl_node *n, int i)
+static pl_choice choice_of_state(const pl_propagation *f, const pl_node *n, int i)
 {
     const pl_value *v = n->in[i];
     pl_placement x = pl_placement_normal(&f->plan->stored[v->id], &f->plan->mesh, &v->shape);
-    pl_choice c = pl_follow_letters(f->plan, n, i, &x);
+    pl_choice c = pl_propagate_letters(f->plan, n, i, &x);
     for (int k = 0; k < LINEAR_SETS; k++)
         for (int a = 0; a < f->plan->mesh.n; a++)
             if (x.pending >> a & 1 && pl_plan_linear_set(n, k) >> i & 1)
@@ -475,7 +476,7 @@ static int count_split(const pl_choice *c)
 }
 
 /* Most states decide, of equally many those that are split more. False when none is stored yet. */
-static bool choose_update(pl_follow *f, const pl_node *n)
+static bool choose_update(pl_propagation *f, const pl_node *n)
 {
     pl_choice at[PL_MAX_OPERANDS], *best = NULL;
     int n_states = 0, most = 0;
@@ -500,7 +501,7 @@ static bool choose_update(pl_follow *f, const pl_node *n)
 
 /* What an update needs is a place to go to for what is computed, and for sums that are kept
  * pending. */
-static void note_wanted(pl_follow *f, const pl_value *v, const pl_placement *at)
+static void note_wanted(pl_propagation *f, const pl_value *v, const pl_placement *at)
 {
     pl_places *have = &f->have[v->id];
     if (v->maker) {
@@ -511,7 +512,7 @@ static void note_wanted(pl_follow *f, const pl_value *v, const pl_placement *at)
     }
 }
 
-void pl_follow_updates(pl_follow *f)
+void pl_propagate_updates(pl_propagation *f)
 {
     const pl_graph *g = f->plan->graph;
     for (int i = 0; i < g->nodes.n; i++) {
@@ -529,7 +530,7 @@ void pl_follow_updates(pl_follow *f)
 
 /* What the node that this one is of does on an axis, in this one's factors. What that one passes on
  * pending is whole in its gradient, as far as this one needs it at all. */
-static int factor_of(const pl_follow *f, const pl_node *n, int axis)
+static int factor_of(const pl_propagation *f, const pl_node *n, int axis)
 {
     bool of_state = n->of && is_state(n->of->out[0]); /* its gradient goes to where it is needed */
     int k = n->of && !of_state ? f->plan->choice[n->of->id].factor[axis] : PL_LINEAR;
@@ -538,7 +539,7 @@ static int factor_of(const pl_follow *f, const pl_node *n, int axis)
     return k < 0 ? PL_FREE : k;
 }
 
-static pl_choice letters_of(pl_follow *f, const pl_node *n)
+static pl_choice letters_of(pl_propagation *f, const pl_node *n)
 {
     pl_choice fixed, *c = &f->plan->choice[n->id];
     memset(&fixed, PL_FREE, sizeof fixed);
@@ -557,7 +558,7 @@ static pl_choice letters_of(pl_follow *f, const pl_node *n)
     return fixed;
 }
 
-void pl_follow_node(pl_follow *f, const pl_node *n)
+void pl_propagate_node(pl_propagation *f, const pl_node *n)
 {
     const pl_value *state = n->n_out ? pl_graph_state(n->out[0]) : NULL;
     if (state && !f->done[n->id]) {
@@ -569,21 +570,21 @@ void pl_follow_node(pl_follow *f, const pl_node *n)
     }
     if (!f->done[n->id]) {
         pl_choice fixed = letters_of(f, n);
-        pl_follow_choose(f, n, &fixed);
+        pl_propagate_choose(f, n, &fixed);
     }
-    pl_follow_keep(f, n);
+    pl_propagate_keep(f, n);
 }
 
-void pl_plan_follow(pl_plan *p)
+void pl_plan_propagate(pl_plan *p)
 {
     pl_arena *tmp = pl_arena_new("plan follow");
-    pl_follow f;
-    pl_follow_init(&f, p, tmp);
+    pl_propagation f;
+    pl_propagate_init(&f, p, tmp);
     for (int i = 0; i < p->graph->values.n; i++) {
         pl_placement x = p->stored[i];
-        if (f.open[i]) pl_follow_store(&f, p->graph->values.at[i], &x);
+        if (f.open[i]) pl_propagate_store(&f, p->graph->values.at[i], &x);
     }
-    pl_follow_updates(&f);
-    for (int i = 0; i < p->graph->nodes.n; i++) pl_follow_node(&f, p->graph->nodes.at[i]);
+    pl_propagate_updates(&f);
+    for (int i = 0; i < p->graph->nodes.n; i++) pl_propagate_node(&f, p->graph->nodes.at[i]);
     pl_arena_free(tmp);
 }

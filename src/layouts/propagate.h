@@ -1,11 +1,11 @@
-/* layouts/follow.h - complete a plan from a few decisions: each node, in order, takes the choice
+/* layouts/propagate.h - complete a plan from a few decisions: each node, in order, takes the choice
  * that moves the fewest bytes, given the placements in which its inputs lie.
  *
  * It starts no split of its own. A node may split a factor over an axis where an input is split
  * that way (or stay copied, or pass on a pending sum that all inputs of a linear set have); over
  * an axis of `roam`, where an input is split at all, any factor will do. */
-#ifndef PL_LAYOUTS_FOLLOW_H
-#define PL_LAYOUTS_FOLLOW_H
+#ifndef PL_LAYOUTS_PROPAGATE_H
+#define PL_LAYOUTS_PROPAGATE_H
 #include "plan/plan.h"
 #include "reshard/reshard.h"
 
@@ -21,7 +21,7 @@ typedef struct pl_trail { /* what was noted of a value before */
     bool open;
 } pl_trail;
 
-typedef struct pl_follow {
+typedef struct pl_propagation {
     pl_plan *plan;
     pl_arena *arena;
     pl_reshard reshard;
@@ -31,51 +31,52 @@ typedef struct pl_follow {
     pl_places *have;   /* [values] where it lies: as it was made first, then as it was moved      */
     pl_places *want;   /* [values] where a later reader is known to need it                       */
     bool *open;        /* [values] a state whose storage is not decided yet                       */
-    bool *done;        /* [nodes] chosen ahead of its turn (pl_follow_updates)                    */
+    bool *done;        /* [nodes] chosen ahead of its turn (pl_propagate_updates)                 */
     const pl_value **state_of; /* [values] the state whose next value it is, or NULL              */
     const pl_value **cast;     /* [values] of states: what is made of it alone (pl_graph_state) for
                                   the forward pass, at the same places as it; or NULL             */
     struct { int n, cap; pl_trail *at; } trail; /* for undoing                                    */
     int64_t bytes;     /* that a device has received for what was kept so far                     */
     double cost;       /* of it, in the greedy measure: bytes of memory traffic                   */
-} pl_follow;
+} pl_propagation;
 
 /* All states open; what the plan says of inputs holds. `arena` owns what is noted. */
-void pl_follow_init(pl_follow *f, pl_plan *p, pl_arena *arena);
+void pl_propagate_init(pl_propagation *f, pl_plan *p, pl_arena *arena);
 
 /* Paths are looked up, and kept, where those of other plans are. Before the first choice. */
-void pl_follow_share(pl_follow *f, pl_paths *paths);
+void pl_propagate_share(pl_propagation *f, pl_paths *paths);
 
 /* What is said of a state's storage from now on holds. */
-void pl_follow_store(pl_follow *f, const pl_value *v, const pl_placement *where);
+void pl_propagate_store(pl_propagation *f, const pl_value *v, const pl_placement *where);
 
 /* Choose for a node; on axes where `fixed` is not PL_FREE that is the choice; it must be legal. */
-void pl_follow_choose(pl_follow *f, const pl_node *n, const pl_choice *fixed);
+void pl_propagate_choose(pl_propagation *f, const pl_node *n, const pl_choice *fixed);
 /* Note where the node's inputs and outputs lie under its choice, and what that took. */
-void pl_follow_keep(pl_follow *f, const pl_node *n);
+void pl_propagate_keep(pl_propagation *f, const pl_node *n);
 
-int pl_follow_mark(const pl_follow *f);
-void pl_follow_undo(pl_follow *f, int mark); /* where things lie since; choices and sums stay */
+int pl_propagate_mark(const pl_propagation *f);
+void pl_propagate_undo(pl_propagation *f, int mark); /* where things lie since; else it stays */
 
 /* What an all-reduce over one axis costs of a value that lies at `x`. */
-double pl_follow_reduce_cost(pl_follow *f, const pl_value *v, const pl_placement *x, int axis);
+double pl_propagate_reduce_cost(pl_propagation *f, const pl_value *v, const pl_placement *x,
+                                int axis);
 
 /* Nodes that change states in place work where most of those are stored; the inputs they need there
  * are noted in `want`. For states that are not open. */
-void pl_follow_updates(pl_follow *f);
+void pl_propagate_updates(pl_propagation *f);
 
 /* Choose and keep: a forward node freely, a node of the backward pass by the letters of the node it
  * is of, where it has them. */
-void pl_follow_node(pl_follow *f, const pl_node *n);
+void pl_propagate_node(pl_propagation *f, const pl_node *n);
 
 /* Where a value is best taken from: where a reader is known to want it, else as it was made. */
-const pl_placement *pl_follow_home(const pl_follow *f, const pl_value *v);
+const pl_placement *pl_propagate_home(const pl_propagation *f, const pl_value *v);
 
 /* The factors of operand o that a placement of it splits, by axis; PL_COPIED where it does not, or
  * splits what is no factor. */
-pl_choice pl_follow_letters(const pl_plan *p, const pl_node *n, int o, const pl_placement *x);
+pl_choice pl_propagate_letters(const pl_plan *p, const pl_node *n, int o, const pl_placement *x);
 
 /* Choose for every node of a plan whose stored placements were written by hand. */
-void pl_plan_follow(pl_plan *p);
+void pl_plan_propagate(pl_plan *p);
 
 #endif
