@@ -171,9 +171,9 @@ static const char *phase_of(const view *v)
     if (n->of)
         return pl_arena_fmt(v->arena, "backward pass, of %s",
                             pl_reason_node_name(v->r.tables, n->of, v->arena));
-    for (int k = 0; k < n->n_in; k++)
-        if (n->in[k]->next && n->in[k]->next->maker == n) return "update";
-    return "forward pass";
+    return n->phase == PL_UPDATE     ? "update"
+           : n->phase == PL_BACKWARD ? "backward pass"
+                                     : "forward pass";
 }
 
 static const char *move_text(const view *v, const pl_move *m)

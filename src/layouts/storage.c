@@ -185,33 +185,33 @@ static void leave_pending(const pl_forward *r, pl_placement *at)
             at->pending |= (uint8_t)(1u << a);
 }
 
-/* Of all layouts: the one that says something. */
-static pl_rest find_rest(const pl_strategy *s, pl_state_kind kind)
+/* By kind of state: of all layouts what the one says that says something. */
+static void find_rests(const pl_strategy *s, pl_rest rest[PL_N_STATE_KINDS])
 {
-    pl_rest r = { 0 };
-    for (int i = 0; pl_layouts[i] && !r.n; i++)
-        if (pl_layouts[i]->rest) r = pl_layouts[i]->rest(s, kind);
-    return r;
+    for (int k = 0; k < PL_N_STATE_KINDS; k++) {
+        rest[k] = (pl_rest){ 0 };
+        for (int i = 0; pl_layouts[i] && !rest[k].n; i++)
+            if (pl_layouts[i]->rest) rest[k] = pl_layouts[i]->rest(s, (pl_state_kind)k);
+    }
 }
 
-static void store_state(pl_forward *r, const member *m, const pl_value *v, pl_placement at)
+static void store_state(pl_forward *r, const pl_rest *rest, const member *m, const pl_value *v,
+                        pl_placement at)
 {
     pl_propagation *f = &r->follow;
-    const pl_rest rest = find_rest(r->strategy, v->kind);
-    bool split = rest.n && split_state(f->plan, m, v, &at, rest.axis[0]);
-    for (int i = 1; i < rest.n && split; i++) (void)split_state(f->plan, m, v, &at, rest.axis[i]);
+    bool split = rest->n && split_state(f->plan, m, v, &at, rest->axis[0]);
+    for (int i = 1; i < rest->n && split; i++) (void)split_state(f->plan, m, v, &at, rest->axis[i]);
     if (v->kind == PL_GRAD_SUM) leave_pending(r, &at);
     if (split || f->open[v->id]) pl_propagate_store(f, v, &at);
 }
 
 /* What is made of a state alone is gathered again with it. */
-static void regather(const pl_forward *r)
+static void regather(const pl_propagation *f, const pl_rest rest[])
 {
-    const pl_propagation *f = &r->follow;
     for (int i = 0; i < f->plan->graph->values.n; i++) {
         const pl_value *v = f->plan->graph->values.at[i];
-        const pl_rest rest = find_rest(r->strategy, v->kind);
-        if (v->role == PL_STATE && rest.regather) f->plan->regather[i] = rest.regather;
+        const unsigned axes = v->role == PL_STATE ? rest[v->kind].regather : 0;
+        if (axes) f->plan->regather[i] = (uint8_t)axes;
         if (f->cast[i]) f->plan->regather[f->cast[i]->id] = f->plan->regather[i];
     }
 }
@@ -223,16 +223,19 @@ void pl_storage_finish(pl_forward *r, const pl_plan *like)
     const pl_graph *g = p->graph;
     member *m = PL_NEW_N(f->arena, member, g->values.n + 1);
     pl_placement *at = PL_NEW_N(f->arena, pl_placement, g->values.n + 1);
+    pl_rest rest[PL_N_STATE_KINDS];
+    find_rests(r->strategy, rest);
     find_updates(g, m);
     follow_sums(g, m);
     find_readers(g, m);
-    regather(r);
+    regather(f, rest);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i], *from = v->of ? v->of : v;
         if (v->role == PL_STATE && !f->open[from->id]) at[i] = p->stored[from->id];
     }
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        if (v->role == PL_STATE && !find_like(like, v)) store_state(r, &m[i], v, at[i]);
+        if (v->role == PL_STATE && !find_like(like, v))
+            store_state(r, &rest[v->kind], &m[i], v, at[i]);
     }
 }
