@@ -1,7 +1,7 @@
 /* Contexts: the owner of everything that a program makes with the library, and its last error. */
 #include "api/context.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #define TEXT_OF(x) #x
 #define VERSION(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
@@ -46,4 +46,18 @@ pl_err *pl_context_begin(pl_context *c)
 {
     c->err = (pl_err){ 0 };
     return &c->err;
+}
+
+bool pl_context_options(const void *given, const char *type, const char *defaults, size_t size,
+                        void *out, pl_err *err)
+{
+    size_t has;
+    if (!given) return true;
+    memcpy(&has, given, sizeof has);
+    if (has < sizeof has || has > size)
+        return pl_err_set(err, PL_EUSAGE,
+                          "%s: a size of %zu bytes, this library has %zu: begin with %s", type, has,
+                          size, defaults);
+    memcpy(out, given, has);
+    return true;
 }

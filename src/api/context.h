@@ -33,4 +33,10 @@ const pl_held_plan *pl_held_plan_of(const pl_plan *p);
 /* A call that may fail begins with no error, and ends with what went wrong, if anything did. */
 pl_err *pl_context_begin(pl_context *c);
 
+/* What a caller's options say over the defaults in *out, which are `size` bytes; those of an older
+ * header are shorter, none at all is NULL. The first field of both is their size. `type`
+ * and `defaults` are their names. Fails with PL_EUSAGE. */
+PL_MUST_CHECK bool pl_context_options(const void *given, const char *type, const char *defaults,
+                                      size_t size, void *out, pl_err *err);
+
 #endif

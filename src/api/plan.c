@@ -21,18 +21,11 @@ static pl_plan *hold(pl_context *c, const pl_model *m, const pl_job *j, pl_found
 
 /* -- options ----------------------------------------------------------------------------------- */
 
-/* What is given over the defaults; a struct of an older header is shorter. */
 static bool read_options(const pl_plan_options *given, pl_plan_options *out, pl_err *err)
 {
     static const pl_plan_options usual = PL_PLAN_OPTIONS;
     *out = usual;
-    if (!given) return true;
-    if (given->size > sizeof *out || given->size < sizeof given->size)
-        return pl_err_set(err, PL_EUSAGE,
-                          "pl_plan_options: a size of %zu bytes, this library has %zu: begin with "
-                          "PL_PLAN_OPTIONS",
-                          given->size, sizeof *out);
-    memcpy(out, given, given->size);
+    PL_TRY(pl_context_options(given, "pl_plan_options", "PL_PLAN_OPTIONS", sizeof *out, out, err));
     if (!out->strategy) out->strategy = usual.strategy;
     if (!out->optimizer) out->optimizer = usual.optimizer;
     if (!out->effort) out->effort = usual.effort;

@@ -135,13 +135,7 @@ static bool read_options(const pl_run_options *given, pl_run_options *out, pl_er
 {
     static const pl_run_options usual = PL_RUN_OPTIONS;
     *out = usual;
-    if (!given) return true;
-    if (given->size > sizeof *out || given->size < sizeof given->size)
-        return pl_err_set(err, PL_EUSAGE,
-                          "pl_run_options: a size of %zu bytes, this library has %zu: begin with "
-                          "PL_RUN_OPTIONS",
-                          given->size, sizeof *out);
-    memcpy(out, given, given->size);
+    PL_TRY(pl_context_options(given, "pl_run_options", "PL_RUN_OPTIONS", sizeof *out, out, err));
     if (!(out->lr > 0)) out->lr = usual.lr;
     if (out->steps <= 0) out->steps = usual.steps;
     if (!(out->timeout > 0)) out->timeout = 120;

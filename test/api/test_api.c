@@ -132,6 +132,20 @@ static void test_runs(void **state)
     assert_true(builds[PL_TRAIN] > 0 && builds[PL_EVAL] > 0 && builds[PL_INFER] == 0);
 }
 
+/* Without options a run has the defaults: several devices, a rate that falls to a tenth. */
+static void test_defaults(void **state)
+{
+    (void)state;
+    pl_context *c = pl_context_new();
+    pl_run *r = pl_run_new(plan(c, "local:2", "dp"), NULL);
+    pl_step_result s = { 0 };
+    if (!r) fail_msg("%s", pl_context_error(c));
+    feed(r);
+    for (int i = 0; i < 100; i++) assert_true(pl_run_step(r, &s));
+    assert_true(s.lr > 1e-4 && s.lr < 1.1e-4);
+    pl_context_free(c);
+}
+
 static void test_feeding(void **state)
 {
     (void)state;
@@ -288,9 +302,9 @@ static void test_tells(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runs),     cmocka_unit_test(test_feeding),
-        cmocka_unit_test(test_mistakes), cmocka_unit_test(test_saves),
-        cmocka_unit_test(test_tells),
+        cmocka_unit_test(test_runs),    cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_feeding), cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_saves),   cmocka_unit_test(test_tells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
