@@ -4,7 +4,7 @@
  *   bench-quality [--all] MODEL CLUSTER [MODEL CLUSTER ...]
  *
  * A row per model and cluster, of a training step with AdamW. `found_s` is the step of the plan
- * taken (pl_best_plan) and `found` what it is, a mesh or a layout; `searched_s` the fastest of the
+ * taken (pl_plan_find) and `found` what it is, a mesh or a layout; `searched_s` the fastest of the
  * search's own plans, without layouts. `layout` is the fastest of `layouts` published ones, of
  * which `oom` do not fit a device and are not counted; `ratio` is layout_s / found_s. `tables_s`,
  * `bound_s` and `gap` are the search's figure of its plan, its lower bound and their distance. Then

@@ -577,7 +577,7 @@ void pl_propagate_node(pl_propagation *f, const pl_node *n)
 
 void pl_plan_propagate(pl_plan *p)
 {
-    pl_arena *tmp = pl_arena_new("plan follow");
+    pl_arena *tmp = pl_arena_new("propagation");
     pl_propagation f;
     pl_propagate_init(&f, p, tmp);
     for (int i = 0; i < p->graph->values.n; i++) {

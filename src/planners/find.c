@@ -82,7 +82,7 @@ static double find_fastest(const pl_found *b)
 
 /* -- trials ------------------------------------------------------------------------------------ */
 
-/* A contender that is made beside others, in memory of its own. */
+/* A candidate that is made beside others, in memory of its own. */
 typedef struct trial {
     const char *layout;        /* this one; NULL:                                                */
     const pl_auto_mesh *mesh;  /* what is found on a mesh                                        */
@@ -220,14 +220,20 @@ static int try_layouts(choosing *x, int n, const attempt at[], double limit)
     return fastest;
 }
 
-/* at[n] with one more, unless it is there, or where no devices are left for the others of its
- * words. */
+/* Does it fit so many devices? */
+static bool is_strategy(const choosing *x, const char *text)
+{
+    pl_strategy s;
+    pl_err why = { 0 };
+    return pl_strategy_parse(text, x->c->n_devices, x->out, &s, &why);
+}
+
+/* at[n] with one more, unless it is there, or none on so many devices. */
 static int add_attempt(const choosing *x, attempt at[], int n, const pl_offer *o, int size,
                        bool known)
 {
-    const int all = x->c->n_devices;
     const char *text = offer_text(x, o, size);
-    if (has_size(o) && (size > all || (size == all && !strncmp(text, "zero", 4)))) return n;
+    if (!is_strategy(x, text)) return n;
     for (int i = 0; i < n; i++)
         if (!strcmp(at[i].text, text)) {
             at[i].known |= known;
@@ -351,7 +357,7 @@ static void add_doubted(choosing *x, const pl_auto_mesh *m, const struct doubt *
         (void)!add_plan(x, m, a.value, &why);
 }
 
-/* The last contender, that of a mesh, becomes a better one of it. */
+/* The last candidate, that of a mesh, becomes a better one of it. */
 static void doubt_last(choosing *x, const pl_auto_mesh *m)
 {
     pl_candidate *last = &x->b->at[x->b->n - 1];
@@ -517,8 +523,15 @@ bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out, pl
     return ok;
 }
 
-bool pl_plan_beside(const pl_found *f, const pl_graph *g, pl_arena *out, pl_plan **plan,
-                    pl_err *err)
+bool pl_plan_find_all(const pl_plan_request *r, int n, pl_graph *const graph[], pl_arena *out,
+                      const pl_plan *plan[], pl_found **found, pl_err *err)
 {
-    return pl_strategy_plan(&f->strategy, g, f->take->plan, out, plan, err);
+    PL_TRY(pl_plan_find(r, *graph, out, found, err));
+    plan[0] = (*found)->take->plan;
+    for (int i = 1; i < n; i++) {
+        pl_plan *p;
+        PL_TRY(pl_strategy_plan(&(*found)->strategy, graph[i], plan[0], out, &p, err));
+        plan[i] = p;
+    }
+    return true;
 }

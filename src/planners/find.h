@@ -65,10 +65,12 @@ typedef struct pl_plan_request {
 PL_MUST_CHECK bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out,
                                 pl_found **found, pl_err *err);
 
-/* The plan of another graph, which has states of the first, by name, where that one has them: an
- * evaluation reads the weights where training keeps them. Fails as pl_strategy_plan does. */
-PL_MUST_CHECK bool pl_plan_beside(const pl_found *f, const pl_graph *g, pl_arena *out,
-                                  pl_plan **plan, pl_err *err);
+/* The same for n graphs that share states by name: the plan of the first is found, and the others
+ * have its states where it has them, so that an evaluation reads the weights where training keeps
+ * them. Fails as pl_plan_find and pl_strategy_plan do. */
+PL_MUST_CHECK bool pl_plan_find_all(const pl_plan_request *r, int n, pl_graph *const graph[],
+                                    pl_arena *out, const pl_plan *plan[], pl_found **found,
+                                    pl_err *err);
 
 /* Does the plan of some mesh that takes little memory fit, or a layout that does? Then auto finds
  * one, too. For cluster, memory, axes and lower of the request. */

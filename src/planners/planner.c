@@ -6,7 +6,7 @@
 
 bool pl_planner_find(const char *name, const pl_planner **out, pl_err *err)
 {
-    pl_arena *tmp = pl_arena_new("baselines");
+    pl_arena *tmp = pl_arena_new("searches");
     pl_text names = { .arena = tmp };
     *out = NULL;
     for (int i = 0; pl_planners[i]; i++) {

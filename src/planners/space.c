@@ -219,7 +219,7 @@ static pl_sum pack_sum(const packing *k, const pl_sum *from, int first, pl_space
 bool pl_space_min(const pl_space *s, pl_space_aim aim, bool tied, pl_arena *out, pl_answer *answer,
                   pl_err *err)
 {
-    pl_arena *tmp = pl_arena_new("baseline");
+    pl_arena *tmp = pl_arena_new("space");
     const pl_chain *from = &s->chain;
     const packing k = list_kept(s, tmp);
     int o = from->outside.n, block = from->block.n;

@@ -31,19 +31,6 @@ static bool build_evaluation(pl_train_job *j, pl_err *err)
     return pl_builder_done(&b, &j->graph[EVAL], err);
 }
 
-/* Those that pleat plan finds for the same model, devices and options. */
-static bool make_plans(pl_train_job *j, pl_err *err)
-{
-    PL_TRY(pl_plan_find(&j->o.plan, j->graph[STEP], j->arena, &j->found, err));
-    j->plan[STEP] = j->found->take->plan;
-    for (int i = 1; i < j->n_programs; i++) {
-        pl_plan *p;
-        PL_TRY(pl_plan_beside(j->found, j->graph[i], j->arena, &p, err));
-        j->plan[i] = p;
-    }
-    return true;
-}
-
 static bool reads_text(const pl_train_job *j, pl_err *err)
 {
     return !strcmp(j->args.model->data, "text") ||
@@ -244,7 +231,9 @@ static bool make_job(pl_train_job *j, pl_err *err)
     if (j->o.weights_partial && !j->o.weights)
         return pl_err_set(err, PL_EUSAGE, "--weights-partial is of --weights: give that too");
     if (j->o.weights) PL_TRY(open_weights(j, err));
-    PL_TRY(make_plans(j, err));
+    /* That of the step is what pleat plan finds for the same model, devices and options. */
+    PL_TRY(
+        pl_plan_find_all(&j->o.plan, j->n_programs, j->graph, j->arena, j->plan, &j->found, err));
     j->settings = settings_text(j);
     if (j->o.resume) PL_TRY(open_checkpoint(j, err));
     const char *was = j->claim.same_run ? j->from.manifest.run : "";

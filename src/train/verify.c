@@ -80,21 +80,6 @@ int64_t pl_verify_runs(const pl_verify *v)
 }
 
 /* Twins get the plans of what they are twins of: floats become f64 afterwards. */
-static bool make_plans(pl_verify_case *c, pl_arena *arena, pl_err *err)
-{
-    pl_found *found;
-    pl_plan_request r = c->verify->o.plan;
-    r.strategy = c->strategy;
-    PL_TRY(pl_plan_find(&r, c->graphs.graph[STEP], arena, &found, err));
-    c->plan[STEP] = found->take->plan;
-    for (int i = 1; i < c->graphs.n; i++) {
-        pl_plan *p;
-        PL_TRY(pl_plan_beside(found, c->graphs.graph[i], arena, &p, err));
-        c->plan[i] = p;
-    }
-    return true;
-}
-
 static bool make_case(pl_verify *v, const pl_verify_graphs *graphs, bool exact,
                       const pl_strategy *strategy, pl_arena *arena, const pl_verify_case **out,
                       pl_err *err)
@@ -106,7 +91,10 @@ static bool make_case(pl_verify *v, const pl_verify_graphs *graphs, bool exact,
                            .n_ranks = strategy->devices,
                            .graphs = *graphs };
     *out = c;
-    PL_TRY(make_plans(c, arena, err));
+    pl_found *found;
+    pl_plan_request r = v->o.plan;
+    r.strategy = *strategy;
+    PL_TRY(pl_plan_find_all(&r, graphs->n, graphs->graph, arena, c->plan, &found, err));
     if (exact) pl_verify_side_widen(&c->graphs);
     c->worst = PL_NEW_N(arena, pl_verify_worst *, c->n_ranks);
     for (int i = 0; i < c->n_ranks; i++)

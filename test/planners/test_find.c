@@ -54,7 +54,7 @@ static void check_order(const pl_found *b)
     }
 }
 
-/* Each mesh has one contender, and the search's own answer there is not faster. */
+/* Each mesh has one candidate, and the search's own answer there is not faster. */
 static void check_meshes(const struct row *r, const pl_found *b, const pl_cluster *c, pl_arena *a)
 {
     bool faster = false;
