@@ -165,10 +165,11 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     pl_train_options *o = &a->o;
     pl_kernel_env *env = &o->exec.env;
     int cores = pl_launch_cores() / w->n_local;
-    pl_model_args args;
+    pl_model_args *args = PL_NEW(arena, pl_model_args);
     o->model = pl_sizes_spec(&a->sizes, model, arena);
-    PL_TRY(pl_model_parse(o->model, arena, &args, err));
-    if (!w->rank) pl_sizes_tell(&args);
+    PL_TRY(pl_model_parse(o->model, arena, args, err));
+    o->args = args;
+    if (!w->rank) pl_sizes_tell(args);
     if (!o->data)
         return pl_err_set(err, PL_EUSAGE,
                           "--data is missing: a text file, FILE.safetensors or synthetic");

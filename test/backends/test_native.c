@@ -18,6 +18,7 @@
 
 #include "../ops/shares.h"
 #include "native_cases.h"
+#include "support/operands.h"
 
 enum { GUARD = 64, N_THREADS = 3 }; /* bytes around every array; most threads */
 
@@ -30,18 +31,6 @@ typedef struct trial {
     uint64_t seed;
     void *whole[PL_MAX_OPERANDS]; /* inputs */
 } trial;
-
-/* Operands left of "->". A signature that starts with it has none, unless the example names a
- * type. */
-static int count_inputs(const pl_op *op, const pl_example *x)
-{
-    const char *text = x->spec ? x->spec + strspn(x->spec, " ") : "";
-    if (!*text || *text == ';') text = op->sig;
-    if (!strncmp(text, "->", 2)) return x->in[0].type != NULL;
-    int n = 1;
-    for (; strncmp(text, "->", 2); text++) n += *text == ',';
-    return n;
-}
 
 /* The operand's elements. In steps of a quarter for max_pool_grad, so that windows have equal
  * elements, and for a cast of large numbers, many of which then lie halfway between two bf16. */

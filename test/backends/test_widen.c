@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "../ops/shares.h"
+#include "support/operands.h"
 
 static const pl_backend *const backends[] = { &pl_backend_native, &pl_backend_widen,
                                               &pl_backend_ref };
@@ -37,18 +38,6 @@ typedef struct trial {
     void *whole[PL_MAX_OPERANDS], *whole_wide[PL_MAX_OPERANDS];
     uint64_t seed;
 } trial;
-
-/* Operands left of "->". A signature that starts with it has none, unless the example names a
- * type. */
-static int count_inputs(const pl_op *op, const pl_example *x)
-{
-    const char *text = x->spec ? x->spec + strspn(x->spec, " ") : "";
-    if (!*text || *text == ';') text = op->sig;
-    if (!strncmp(text, "->", 2)) return x->in[0].type != NULL;
-    int n = 1;
-    for (; strncmp(text, "->", 2); text++) n += *text == ',';
-    return n;
-}
 
 /* What pl_op.types says of an input. */
 static char letter_of(const pl_op *op, int input)

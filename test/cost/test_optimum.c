@@ -220,15 +220,6 @@ static const struct {
     { 1, { 2 }, 8 }, { 1, { 4 }, 8 }, { 2, { 2, 2 }, 8 }, { 2, { 2, 4 }, 8 }, { 3, { 2, 2, 2 }, 5 }
 };
 
-typedef struct world {
-    lot r;
-    pl_arena *arena;
-    const pl_graph *graph;
-    pl_fold fold;
-    pl_mesh *mesh;
-    pl_speed speed;
-} world;
-
 /* One of four is a stack of blocks, which fold. */
 static world draw_world(uint64_t seed)
 {

@@ -11,15 +11,6 @@
 
 enum { SEEDS = 3 };
 
-typedef struct world {
-    lot r;
-    pl_arena *arena;
-    const pl_graph *graph;
-    pl_fold fold;
-    pl_mesh *mesh;
-    pl_speed speed;
-} world;
-
 static const struct {
     int n, size[2];
 } meshes[] = { { 1, { 2 } }, { 1, { 4 } }, { 2, { 2, 2 } } };

@@ -7,6 +7,7 @@
 #include "graph/walk.h"
 #include "ops/lib/all.h"
 #include "ops/list.h"
+#include "support/operands.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,22 +51,6 @@ static bool check(trial *t, bool ok, const char *fmt, ...)
 static bool is_end(const pl_example *x)
 {
     return !x->spec && x->in[0].rank == 0 && !x->in[0].type;
-}
-
-/* Operands left of the arrow. Nothing stands there for no inputs and for one scalar: then the
- * scalar is there when the example gives its type. */
-static int count_inputs(const pl_op *op, const pl_example *x)
-{
-    const char *text = x->spec && *x->spec && *x->spec != ';' ? x->spec : op->sig;
-    if (!text) return 0;
-    const char *arrow = strstr(text, "->");
-    bool blank = true;
-    int n = 1;
-    for (const char *at = text; arrow && at < arrow; at++) {
-        blank &= *at == ' ';
-        n += *at == ',';
-    }
-    return blank && !x->in[0].type ? 0 : n;
 }
 
 static void add_inputs(trial *t, pl_builder *b, pl_value *in[])

@@ -1,5 +1,6 @@
 /* Plans: what may be chosen, and that data parallelism follows from two lines of placements:
  * nothing moves in the forward pass and every weight's gradient is summed once. */
+#include "support/expect.h"
 #include "support/graphs.h"
 #include "layouts/strategy.h"
 
@@ -8,15 +9,6 @@
 #include <stddef.h>
 
 #include <cmocka.h>
-
-#define EXPECT(cond, ...)                                                                          \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            print_error(__VA_ARGS__);                                                              \
-            print_error("\n");                                                                     \
-            fail();                                                                                \
-        }                                                                                          \
-    } while (0)
 
 static const pl_node *find_node(const pl_graph *g, const char *name)
 {

@@ -1,5 +1,6 @@
 /* Programs as they are lowered: order, messages, memory, ports; and what the check says of broken
  * ones. */
+#include "support/expect.h"
 #include "base/file.h"
 #include "support/graphs.h"
 #include "support/plans.h"
@@ -12,15 +13,6 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
-
-#define EXPECT(cond, ...)                                                                          \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            print_error(__VA_ARGS__);                                                              \
-            print_error("\n");                                                                     \
-            fail();                                                                                \
-        }                                                                                          \
-    } while (0)
 
 static const pl_lower_options each_alone = { .bucket_bytes = 1 }; /* one message per reduction */
 

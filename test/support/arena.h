@@ -1,6 +1,6 @@
 /* An arena of each test's own: cmocka_unit_test_setup_teardown(test, set_up, tear_down). */
-#ifndef PL_TEST_ARENA_H
-#define PL_TEST_ARENA_H
+#ifndef PL_TEST_SUPPORT_ARENA_H
+#define PL_TEST_SUPPORT_ARENA_H
 #include "base/arena.h"
 
 static pl_arena *arena;

@@ -1,7 +1,8 @@
 /* Random meshes, shapes and legal placements, and who owns what, straight from the definition in
  * placement/placement.h: the slow twin of placement/region.c. */
-#ifndef TEST_PLAN_DRAW_H
-#define TEST_PLAN_DRAW_H
+#ifndef PL_TEST_SUPPORT_DRAW_H
+#define PL_TEST_SUPPORT_DRAW_H
+#include "support/expect.h"
 #include "base/rng.h"
 #include "placement/region.h"
 
@@ -12,15 +13,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define EXPECT(cond, ...)                                                                          \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            print_error(__VA_ARGS__);                                                              \
-            print_error("\n");                                                                     \
-            fail();                                                                                \
-        }                                                                                          \
-    } while (0)
 
 typedef struct lot {
     pl_rng rng;

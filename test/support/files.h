@@ -1,6 +1,6 @@
-/* test/plan/files.h - plans written as files and read again. */
-#ifndef PL_TEST_FILES_H
-#define PL_TEST_FILES_H
+/* test/support/files.h - plans written as files and read again. */
+#ifndef PL_TEST_SUPPORT_FILES_H
+#define PL_TEST_SUPPORT_FILES_H
 #include "support/plans.h"
 #include "plan/file.h"
 #include "support/presets.h"

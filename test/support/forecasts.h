@@ -1,6 +1,6 @@
-/* test/program/forecasts.h - programs to forecast: of any plan, and of published layouts. */
-#ifndef PL_TEST_FORECASTS_H
-#define PL_TEST_FORECASTS_H
+/* test/support/forecasts.h - programs to forecast: of any plan, and of published layouts. */
+#ifndef PL_TEST_SUPPORT_FORECASTS_H
+#define PL_TEST_SUPPORT_FORECASTS_H
 #include "support/presets.h"
 #include "support/plans.h"
 #include "program/forecast.h"

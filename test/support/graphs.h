@@ -1,6 +1,6 @@
-/* test/program/graphs.h - small training steps by hand, and random ones. */
-#ifndef PL_TEST_GRAPHS_H
-#define PL_TEST_GRAPHS_H
+/* test/support/graphs.h - small training steps by hand, and random ones. */
+#ifndef PL_TEST_SUPPORT_GRAPHS_H
+#define PL_TEST_SUPPORT_GRAPHS_H
 #include "base/rng.h"
 #include "graph/autodiff.h"
 #include "models/model.h"

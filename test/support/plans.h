@@ -1,6 +1,6 @@
-/* test/program/plans.h - plans by lot: any legal placement of what is stored, any legal factor. */
-#ifndef PL_TEST_PLANS_H
-#define PL_TEST_PLANS_H
+/* test/support/plans.h - plans by lot: any legal placement of what is stored, any legal factor. */
+#ifndef PL_TEST_SUPPORT_PLANS_H
+#define PL_TEST_SUPPORT_PLANS_H
 #include "base/rng.h"
 #include "graph/op.h"
 #include "layouts/propagate.h"

@@ -1,6 +1,8 @@
-/* test/plan/presets.h - plans by the text of a strategy, of built-in models, and what they say. */
-#ifndef PL_TEST_PRESETS_H
-#define PL_TEST_PRESETS_H
+/* test/support/presets.h - plans by the text of a strategy, of built-in models, and what
+ * they say. */
+#ifndef PL_TEST_SUPPORT_PRESETS_H
+#define PL_TEST_SUPPORT_PRESETS_H
+#include "support/expect.h"
 #include "support/graphs.h"
 #include "models/model.h"
 #include "layouts/strategy.h"
@@ -13,15 +15,6 @@
 #include <stddef.h>
 
 #include <cmocka.h>
-
-#define EXPECT(cond, ...)                                                                          \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            print_error(__VA_ARGS__);                                                              \
-            print_error("\n");                                                                     \
-            fail();                                                                                \
-        }                                                                                          \
-    } while (0)
 
 static inline pl_strategy parse(const char *text, int n, pl_arena *a)
 {

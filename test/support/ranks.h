@@ -1,12 +1,12 @@
-/* test/program/ranks.h - run the programs of all ranks in one thread, with the reference kernels:
+/* test/support/ranks.h - run the programs of all ranks in one thread, with the reference kernels:
  * the slow twin of the executor.
  *
  * A rank does one thing at a time: a compute step, or it gives up what it sends in a message that
  * it has started, or gets what comes in when all members have given theirs. What comes first is the
  * schedule's choice, within what `after` and `wait` allow; correct programs give the same bits
  * under every schedule. */
-#ifndef PL_TEST_RANKS_H
-#define PL_TEST_RANKS_H
+#ifndef PL_TEST_SUPPORT_RANKS_H
+#define PL_TEST_SUPPORT_RANKS_H
 #include "../ops/eval.h"
 #include "program/program.h"
 

@@ -1,7 +1,7 @@
 /* How often a test draws: under sanitizers, where each draw takes several times as long, fewer. The
  * full number runs in release builds. */
-#ifndef PL_TEST_ROUNDS_H
-#define PL_TEST_ROUNDS_H
+#ifndef PL_TEST_SUPPORT_ROUNDS_H
+#define PL_TEST_SUPPORT_ROUNDS_H
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define PL_SANITIZED 1

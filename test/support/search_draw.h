@@ -1,6 +1,6 @@
 /* Small random sums and chains: some entries illegal, many zero, so that ties are common. */
-#ifndef PL_TEST_SEARCH_DRAW_H
-#define PL_TEST_SEARCH_DRAW_H
+#ifndef PL_TEST_SUPPORT_SEARCH_DRAW_H
+#define PL_TEST_SUPPORT_SEARCH_DRAW_H
 #include "base/rng.h"
 #include "search/chain.h"
 

@@ -1,13 +1,24 @@
 /* Random small training graphs, stacks of equal blocks, meshes and speeds. */
-#ifndef TEST_PLAN_TINY_H
-#define TEST_PLAN_TINY_H
+#ifndef PL_TEST_SUPPORT_TINY_H
+#define PL_TEST_SUPPORT_TINY_H
 #include "support/draw.h"
 #include "graph/autodiff.h"
+#include "graph/fold.h"
 #include "ops/lib/all.h"
 #include "ops/list.h"
 #include "placement/speed.h"
 
 #include <math.h>
+
+/* A graph, its fold, and a mesh to plan it on. */
+typedef struct world {
+    lot r;
+    pl_arena *arena;
+    const pl_graph *graph;
+    pl_fold fold;
+    pl_mesh *mesh;
+    pl_speed speed;
+} world;
 
 /* -- graphs ------------------------------------------------------------------------------------ */
 

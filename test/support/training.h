@@ -1,6 +1,6 @@
-/* test/program/training.h - the training step of a model under a strategy, as programs. */
-#ifndef PL_TEST_TRAINING_H
-#define PL_TEST_TRAINING_H
+/* test/support/training.h - the training step of a model under a strategy, as programs. */
+#ifndef PL_TEST_SUPPORT_TRAINING_H
+#define PL_TEST_SUPPORT_TRAINING_H
 #include "graph/op.h"
 #include "models/model.h"
 #include "ops/lib/all.h"

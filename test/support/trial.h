@@ -1,7 +1,7 @@
-/* test/program/trial.h - the programs of a plan against the graph itself: checked, executed under
+/* test/support/trial.h - the programs of a plan against the graph itself: checked, executed under
  * several schedules, compared. */
-#ifndef PL_TEST_TRIAL_H
-#define PL_TEST_TRIAL_H
+#ifndef PL_TEST_SUPPORT_TRIAL_H
+#define PL_TEST_SUPPORT_TRIAL_H
 #include "support/graphs.h"
 #include "support/plans.h"
 #include "support/ranks.h"

@@ -1,8 +1,8 @@
 /* All placements of a tensor on a small mesh and all moves between them, each found and priced from
  * the definitions in reshard/reshard.h and reshard/move.h by counting elements: the slow twin of
  * the search. */
-#ifndef TEST_PLAN_UNIVERSE_H
-#define TEST_PLAN_UNIVERSE_H
+#ifndef PL_TEST_SUPPORT_UNIVERSE_H
+#define PL_TEST_SUPPORT_UNIVERSE_H
 #include "support/draw.h"
 #include "reshard/reshard.h"
 

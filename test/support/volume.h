@@ -1,8 +1,8 @@
-/* test/plan/volume.h - what a plan moves, counted from its placements alone: each node's inputs
+/* test/support/volume.h - what a plan moves, counted from its placements alone: each node's inputs
  * come from where they are made or from where an earlier reader has them; the next value of a
  * state goes where the state is stored, an output becomes whole. */
-#ifndef PL_TEST_VOLUME_H
-#define PL_TEST_VOLUME_H
+#ifndef PL_TEST_SUPPORT_VOLUME_H
+#define PL_TEST_SUPPORT_VOLUME_H
 #include "plan/plan.h"
 #include "reshard/reshard.h"
 
