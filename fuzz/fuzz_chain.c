@@ -1,6 +1,6 @@
 /* libFuzzer target: any bytes as the text of a chain; what is read prints, and reads as the same.
  * */
-#include "search/text.h"
+#include "chain/text.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* libFuzzer target: any bytes as the index of sharded weights; no file that it names may lie
  * outside of the folder. */
 #include "base/file.h"
-#include "train/weights.h"
+#include "data/weights.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

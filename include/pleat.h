@@ -147,6 +147,18 @@ PL_API void pl_build_refuse(pl_builder *b, const char *why);
 /* "2x8xv100", "64xh100", "local:4" (guesses of this machine), a name of `pleat plan --help`, or a
  * file of docs/cluster.md. */
 PL_API pl_cluster *pl_cluster_open(pl_context *c, const char *name);
+
+/* This machine, measured as `pleat probe` does: kernels, memory and messages of so many devices,
+ * which are threads of this process and work at the same time. Other work on the machine makes the
+ * numbers worse. pl_cluster_text has them as a file, for pl_cluster_open and --cluster.
+ *
+ *   devices  1 to 256; 0: one per core
+ *   threads  of each device; 0: its share of the cores
+ *   quick    in some 3 seconds, and rougher; else in 5 to 15
+ *
+ * Fails with PL_EUSAGE for other numbers, with PL_ERUN when a device has no memory or no thread. */
+PL_API pl_cluster *pl_cluster_probe(pl_context *c, int devices, int threads, bool quick);
+
 PL_API int pl_cluster_devices(const pl_cluster *c);
 PL_API const char *pl_cluster_text(pl_context *c, const pl_cluster *cluster); /* as such a file */
 
@@ -195,6 +207,17 @@ PL_API const char *pl_plan_explain(const pl_plan *p, const char *name, bool json
 /* A strategy beside a plan of "auto": where its seconds and bytes go, as `pleat why-not` tells it.
  * */
 PL_API const char *pl_plan_why_not(const pl_plan *p, const char *strategy, bool json);
+
+/* The work memory of a device (all but states: activations, gradients, messages) under several
+ * orders of its steps and layouts of its buffers, beside what no order goes below: what
+ * `pleat memory` tells. The plan stays as it is. Seconds, of large models minutes.
+ *
+ *   order   of steps: "program", "lescea", "pleat"; NULL: all of them
+ *   layout  of buffers: a name of `pleat memory --help`; NULL: several; of one order "pleat"
+ *
+ * Fails with PL_EUSAGE for other names. */
+PL_API const char *pl_plan_memory(const pl_plan *p, const char *order, const char *layout,
+                                  bool json);
 
 /* -- runs -------------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* bench-published: tables of SoyBean and Tofu on the tables of cost/tables.h, as CSV rows.
+/* bench-published: tables of SoyBean and Tofu on the tables of cost/problem.h, as CSV rows.
  *
  *   bench-published conversions          what it costs to change one cut in two of a tensor (as in
  *                                        SoyBean's code): elements that both devices receive
@@ -116,14 +116,14 @@ static const pl_graph *make_layer(int64_t m, int64_t k, int64_t n, pl_arena *a, 
 }
 
 /* All cuts at once: everything is split over both axes, in any way. */
-static bool cut_at_once(const pl_tables *t, pl_arena *a, pl_answer *x, pl_err *err)
+static bool cut_at_once(const pl_problem *t, pl_arena *a, pl_answer *x, pl_err *err)
 {
     pl_space s = pl_space_new(t, 0, a);
     unsigned axes = pl_rules_axes(t->mesh);
     pl_space_only(&s, pl_rules_plain, NULL);
     for (int v = 0; v < s.n; v++) pl_space_prefer(&s, v, pl_rules_split, &axes);
     if (!pl_space_min(&s, PL_SPACE_MESSAGES, false, a, x, err)) return false;
-    x->time = pl_tables_cost(t, x->value).time;
+    x->time = pl_problem_cost(t, x->value).time;
     return true;
 }
 
@@ -139,7 +139,7 @@ static bool cut_layer(const int64_t size[3], pl_arena *a, cuts *out, pl_err *err
     if (!make_mesh("2x2", &m)) return false;
     const pl_graph *g = make_layer(size[0], size[1], size[2], a, err);
     if (!g) return false;
-    const pl_tables *t = pl_tables_new(g, NULL, &m, &speed, a);
+    const pl_problem *t = pl_problem_new(g, NULL, &m, &speed, a);
     const pl_planner *tofu, *order;
     pl_answer x, y, z;
     if (!pl_planner_find("tofu", &tofu, err) || !pl_planner_find("tofu+order", &order, err) ||
@@ -208,10 +208,10 @@ static double published_share(const char *model, const char *method)
     return NAN;
 }
 
-static bool show_method(const pl_planner *b, const pl_tables *t, const pl_cluster *c,
+static bool show_method(const pl_planner *b, const pl_problem *t, const pl_cluster *c,
                         const char *what, const char *model, pl_err *err)
 {
-    const pl_plan_request r = { .cluster = c, .memory = INFINITY };
+    const pl_plan_request r = { .cluster = c, .search.memory = INFINITY };
     pl_arena *a = pl_arena_new("method");
     pl_answer x;
     pl_found *best;
@@ -219,7 +219,7 @@ static bool show_method(const pl_planner *b, const pl_tables *t, const pl_cluste
     bool ok = pl_planner_run(b, t, INFINITY, a, &x, err);
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC,
            share = published_share(model, b->name);
-    ok = ok && pl_plan_forecast(&r, pl_tables_plan(t, x.value, b->name, a), a, &best, err);
+    ok = ok && pl_plan_forecast(&r, pl_problem_plan(t, x.value, b->name, a), a, &best, err);
     if (ok) {
         const pl_forecast *f = &best->take->forecast;
         double elements = (double)f->comm_bytes * c->n_devices / 4;
@@ -250,7 +250,7 @@ static bool show_methods(int n, char *const word[], pl_arena *a, pl_err *err)
     PL_TRY(pl_builder_done(&b, &g, err));
     const pl_speed speed = pl_speed_of(c);
     const pl_fold fold = pl_fold_find(g, a);
-    const pl_tables *t = pl_tables_new(g, &fold, &m, &speed, a);
+    const pl_problem *t = pl_problem_new(g, &fold, &m, &speed, a);
     const char *what = pl_arena_fmt(a, "%s on %s %s", word[0], word[1], word[2]);
     for (const pl_planner *const *p = pl_planners; *p; p++) {
         const pl_planner *x = *p;

@@ -151,7 +151,7 @@ static bool open_row(row *r, layouts *l, pl_err *err)
 /* Fails where the model cannot be split that way. */
 static bool forecast(const row *r, const char *text, pl_arena *tmp, pl_found **best, pl_err *err)
 {
-    pl_plan_request ask = { .cluster = r->c, .memory = r->memory };
+    pl_plan_request ask = { .cluster = r->c, .search.memory = r->memory };
     return pl_strategy_parse(text, r->c->n_devices, tmp, &ask.strategy, err) &&
            pl_plan_find(&ask, r->graph, tmp, best, err);
 }

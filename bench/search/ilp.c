@@ -48,7 +48,7 @@ static int by_ends(const void *x, const void *y)
     return (p->pair > q->pair) - (p->pair < q->pair);
 }
 
-static void add_table(edge *e, const pl_sum *s, const pl_sum_pair *p)
+static void add_table(edge *e, const pl_sum *s, const pl_sum_edge *p)
 {
     int na = s->n_values[e->a], nb = s->n_values[e->b];
     for (int i = 0; i < na; i++)
@@ -62,14 +62,14 @@ static void add_table(edge *e, const pl_sum *s, const pl_sum_pair *p)
 static void merge_pairs(program *x)
 {
     const pl_sum *s = x->s;
-    place *at = PL_NEW_N(x->arena, place, s->n_pairs + 1);
-    x->edge = PL_NEW_N(x->arena, edge, s->n_pairs + 1);
-    for (int p = 0; p < s->n_pairs; p++) {
-        int a = s->pair[p].a, b = s->pair[p].b;
+    place *at = PL_NEW_N(x->arena, place, s->n_edges + 1);
+    x->edge = PL_NEW_N(x->arena, edge, s->n_edges + 1);
+    for (int p = 0; p < s->n_edges; p++) {
+        int a = s->edge[p].a, b = s->edge[p].b;
         at[p] = (place){ a < b ? a : b, a < b ? b : a, p };
     }
-    qsort(at, (size_t)s->n_pairs, sizeof *at, by_ends);
-    for (int p = 0; p < s->n_pairs; p++) {
+    qsort(at, (size_t)s->n_edges, sizeof *at, by_ends);
+    for (int p = 0; p < s->n_edges; p++) {
         edge *e = p ? &x->edge[x->n_edges - 1] : NULL;
         if (!e || e->a != at[p].a || e->b != at[p].b) {
             int64_t n = (int64_t)s->n_values[at[p].a] * s->n_values[at[p].b];
@@ -79,7 +79,7 @@ static void merge_pairs(program *x)
                          .time = PL_NEW_N(x->arena, double, n),
                          .memory = PL_NEW_N(x->arena, double, n) };
         }
-        add_table(e, s, &s->pair[at[p].pair]);
+        add_table(e, s, &s->edge[at[p].pair]);
     }
 }
 

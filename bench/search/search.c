@@ -5,10 +5,10 @@
  *                [--methods] MODEL CLUSTER [MODEL CLUSTER ...]
  *
  * A row per model, cluster and mesh of at most --axes axes (2). `objective` and `bound` are seconds
- * of a training step (AdamW) by cost/tables.h, `exact_s` and `tied_s` take all prices of
- * pl_tables_min. `priced`: the one sum of tables (pl_tables_chain) whose least is the bound, solved
- * folded by pl_chain_min and written out by CBC; `ratio` is ilp_s / exact_s. With --methods there
- * is a row per method instead. What was not asked for, or did not end, is "-". */
+ * of a training step (AdamW) by cost/problem.h, `exact_s` and `tied_s` take all prices of
+ * pl_problem_min. `priced`: the one sum of tables (pl_problem_chain) whose least is the bound,
+ * solved folded by pl_chain_min and written out by CBC; `ratio` is ilp_s / exact_s. With --methods
+ * there is a row per method instead. What was not asked for, or did not end, is "-". */
 #include "ilp.h"
 
 #include "base/clock.h"
@@ -81,17 +81,17 @@ static const char *number(double x, pl_arena *a)
 /* -- one row ----------------------------------------------------------------------------------- */
 
 typedef struct row {
-    double tables, exact, tied, unfolded, priced, ilp; /* seconds that it took; NAN: not done */
+    double problem, exact, tied, unfolded, priced, ilp; /* seconds that it took; NAN: not done */
     double objective, bound, tied_objective, priced_objective, ilp_objective, ilp_bound;
     int64_t columns;
     const char *proven;
 } row;
 
-static double search(pl_tables *t, double cap, bool tied, pl_arena *arena, pl_answer *x)
+static double search(pl_problem *t, double cap, bool tied, pl_arena *arena, pl_answer *x)
 {
     double start = pl_clock_now();
     pl_err err = { 0 };
-    if (!pl_tables_min(t, cap, tied, NULL, arena, x, &err)) {
+    if (!pl_problem_min(t, cap, tied, NULL, arena, x, &err)) {
         fprintf(stderr, "%s: %s\n", t->graph->name, err.msg);
         x->time = x->bound = NAN;
     }
@@ -99,7 +99,7 @@ static double search(pl_tables *t, double cap, bool tied, pl_arena *arena, pl_an
 }
 
 /* The sum whose least is the bound: both ways. */
-static void search_priced(const job *j, const pl_tables *t, pl_arena *arena, row *r)
+static void search_priced(const job *j, const pl_problem *t, pl_arena *arena, row *r)
 {
     pl_answer x;
     pl_err err = { 0 };
@@ -119,13 +119,13 @@ static void search_priced(const job *j, const pl_tables *t, pl_arena *arena, row
     if (ilp.found) r->ilp_objective = ilp.objective;
 }
 
-static void print_row(const job *j, const pl_tables *t, const row *r, pl_arena *a)
+static void print_row(const job *j, const pl_problem *t, const row *r, pl_arena *a)
 {
     bool folds = t->n_classes > 0;
     double gap = r->objective > 0 ? (r->objective - r->bound) / r->objective : 0;
     printf("\"%s\",%s,%s,%d,%d,%d,%d", j->model, j->cluster, mesh_text(t->mesh, a),
-           j->graph->nodes.n, j->fold.n_classes, pl_tables_block(t), folds ? t->copies : 1);
-    const double after[] = { j->fold_seconds,   r->tables,    r->exact,           r->tied,
+           j->graph->nodes.n, j->fold.n_classes, pl_problem_block(t), folds ? t->copies : 1);
+    const double after[] = { j->fold_seconds,   r->problem,   r->exact,           r->tied,
                              r->unfolded,       r->objective, r->bound,           gap,
                              r->tied_objective, r->priced,    r->priced_objective };
     for (size_t i = 0; i < sizeof after / sizeof *after; i++) printf(",%s", number(after[i], a));
@@ -147,14 +147,14 @@ static void measure(const job *j, const pl_mesh *m, pl_arena *arena)
               .ilp_bound = NAN,
               .proven = "-" };
     double start = pl_clock_now();
-    pl_tables *t = pl_tables_new(j->graph, &j->fold, m, &speed, arena), again = *t;
-    r.tables = pl_clock_now() - start;
+    pl_problem *t = pl_problem_new(j->graph, &j->fold, m, &speed, arena), again = *t;
+    r.problem = pl_clock_now() - start;
     r.exact = search(t, j->cap, false, arena, &exact);
     r.tied = search(&again, j->cap, true, arena, &tied);
     r.objective = exact.time, r.bound = exact.bound, r.tied_objective = tied.time;
     if (j->a->unfolded) {
         start = pl_clock_now();
-        search(pl_tables_new(j->graph, NULL, m, &speed, arena), j->cap, false, arena, &flat);
+        search(pl_problem_new(j->graph, NULL, m, &speed, arena), j->cap, false, arena, &flat);
         r.unfolded = pl_clock_now() - start;
         if (fabs(flat.time - exact.time) > 1e-6 * exact.time)
             fprintf(stderr, "%s: unfolded finds %.9g, folded %.9g\n", j->model, flat.time,
@@ -168,7 +168,7 @@ static void measure(const job *j, const pl_mesh *m, pl_arena *arena)
 static void compare(const job *j, const pl_mesh *m, pl_arena *arena)
 {
     const pl_speed speed = pl_speed_of(j->c);
-    const pl_tables *t = pl_tables_new(j->graph, &j->fold, m, &speed, arena);
+    const pl_problem *t = pl_problem_new(j->graph, &j->fold, m, &speed, arena);
     double exact = NAN;
     for (const pl_planner *const *p = pl_planners; *p; p++) {
         const pl_planner *b = *p;

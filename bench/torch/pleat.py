@@ -130,7 +130,7 @@ def uniform(seed, stream, n):
     return philox(seed, stream, np.arange((n + 3) // 4)).reshape(-1)[:n] * 2.0**-32
 
 
-# -- batches: src/train/data_text.c ----------------------------------------------------------------
+# -- batches: src/data/text.c ----------------------------------------------------------------
 
 
 def text_batch(text, share, seed, step, rows, seq):

@@ -103,7 +103,7 @@ static bool several(const view *v, int n, const pl_value *const at[], pl_err *er
 
 static const char *name_of(const view *v, const pl_value *x)
 {
-    const pl_tables *t = v->r.tables;
+    const pl_problem *t = v->r.problem;
     return x->maker && !x->out ? pl_reason_node_name(t, x->maker, v->arena)
                                : pl_reason_value_name(t, x, v->arena);
 }
@@ -122,13 +122,13 @@ static int choose_told(const view *v, int n, const pl_value *at[])
 /* Of equal blocks any will do: h.3.attn.qkv, or h.*.attn.qkv. */
 static bool find(view *v, pl_err *err)
 {
-    const pl_tables *t = v->r.tables;
+    const pl_problem *t = v->r.problem;
     const pl_graph *g = v->job->graph;
     const pl_value **at = PL_NEW_N(v->arena, const pl_value *, g->values.n + 1);
     int n = 0;
     v->value = pl_graph_find(g, v->asked);
     for (int i = 0; i < g->values.n && !v->value; i++) {
-        const pl_value *x = g->values.at[i], *like = t->like[i];
+        const pl_value *x = g->values.at[i], *like = t->counterpart[i];
         bool named = matches(v->asked, x->name);
         int k = 0;
         if (x->maker && !x->out) named |= matches(v->asked, x->maker->name);
@@ -155,13 +155,13 @@ static const char *placement_text(const view *v, const pl_placement *p)
 
 static const char *value_text(const view *v, const pl_value *x)
 {
-    return pl_arena_fmt(v->arena, "%s %s", pl_reason_value_name(v->r.tables, x, v->arena),
+    return pl_arena_fmt(v->arena, "%s %s", pl_reason_value_name(v->r.problem, x, v->arena),
                         pl_shape_text(v->arena, x->type, &x->shape));
 }
 
 static const char *times_text(const view *v)
 {
-    int n = v->r.tables->copy[v->value->id] >= 0 ? v->r.tables->copies : 1;
+    int n = v->r.problem->copy[v->value->id] >= 0 ? v->r.problem->copies : 1;
     return n > 1 ? pl_arena_fmt(v->arena, ", in each of %d equal blocks", n) : "";
 }
 
@@ -170,7 +170,7 @@ static const char *phase_of(const view *v)
     const pl_node *n = v->node;
     if (n->of)
         return pl_arena_fmt(v->arena, "backward pass, of %s",
-                            pl_reason_node_name(v->r.tables, n->of, v->arena));
+                            pl_reason_node_name(v->r.problem, n->of, v->arena));
     return n->phase == PL_UPDATE     ? "update"
            : n->phase == PL_BACKWARD ? "backward pass"
                                      : "forward pass";
@@ -187,7 +187,7 @@ static const char *move_text(const view *v, const pl_move *m)
 
 static const char *stop_text(const view *v, const pl_stop *s)
 {
-    const char *name = s->node ? pl_reason_node_name(v->r.tables, s->node, v->arena) : "";
+    const char *name = s->node ? pl_reason_node_name(v->r.problem, s->node, v->arena) : "";
     if (s->kind == PL_STOP_READER) return pl_arena_fmt(v->arena, "for %s", name);
     if (s->kind == PL_STOP_NEXT) return pl_arena_fmt(v->arena, "back from %s", name);
     return pl_reason_stop(s->kind);
@@ -201,7 +201,7 @@ static const char *others_text(const view *v, const pl_alternative *a)
     pl_text t = { .arena = v->arena };
     int n = 0, left = 0;
     for (int i = 0; i < a->n_others; i++) {
-        const char *name = pl_reason_node_name(v->r.tables, a->other[i], v->arena);
+        const char *name = pl_reason_node_name(v->r.problem, a->other[i], v->arena);
         if (!strcmp(name, told[0]) || !strcmp(name, told[1])) continue;
         if (n == MOST) {
             left++;
@@ -280,7 +280,7 @@ static void add_tensor(const view *v)
         times_text(v));
     if (v->way.owner)
         pl_text_add(v->out, "it lies where %s works, which alone reads it\n",
-                    pl_reason_node_name(v->r.tables, v->way.owner, v->arena));
+                    pl_reason_node_name(v->r.problem, v->way.owner, v->arena));
 }
 
 static void add_rest(const view *v, const pl_alternatives *x)
@@ -357,9 +357,11 @@ static void add_way(const view *v)
     pl_text_add(v->out, "\n%s", pl_table_text(&table));
 }
 
-static const char *about_text(pl_var_kind k)
+static const char *about_text(pl_variable_kind k)
 {
-    return k == PL_VAR_STORE ? "stored" : k == PL_VAR_SAVE ? "kept" : "lies for readers";
+    return k == PL_VARIABLE_STORED  ? "stored"
+           : k == PL_VARIABLE_SAVED ? "kept"
+                                    : "lies for readers";
 }
 
 static void add_text(const view *v)
@@ -387,7 +389,7 @@ static void put_choice(const view *v, const pl_alternative *a, pl_json_out *out)
                 "rest", a->rest, "bytes", a->memory);
     pl_json_open(out, "changes", PL_JSON_LIST);
     for (int k = 0; k < a->n_others; k++)
-        pl_json_put_text(out, NULL, pl_reason_node_name(v->r.tables, a->other[k], v->arena));
+        pl_json_put_text(out, NULL, pl_reason_node_name(v->r.problem, a->other[k], v->arena));
     pl_json_close(out);
     pl_json_close(out);
 }
@@ -471,14 +473,14 @@ bool pl_job_explain(const pl_job *j, const pl_found *f, const char *name,
                           "looked at, with auto",
                           f->strategy.text);
     PL_TRY(pl_why_open(f, arena, &v.r, &v.about, err));
-    v.mesh = v.r.tables->mesh;
+    v.mesh = v.r.problem->mesh;
     if (v.about != f->take)
         *note = pl_arena_fmt(arena,
                              "the plan to take is %s, which the search does not know; this is "
                              "about the best that it found",
                              f->take->name);
     PL_TRY(find(&v, err));
-    if (v.node && v.r.tables->node[pl_tables_stand(v.r.tables, v.node)->id] >= 0)
+    if (v.node && v.r.problem->node[pl_problem_counterpart(v.r.problem, v.node)->id] >= 0)
         PL_TRY(pl_reason_node(&v.r, v.node, o->most, arena, &v.choices, err));
     v.has_way = v.value->shape.rank > 0;
     if (v.has_way) PL_TRY(pl_reason_value(&v.r, v.value, v.node ? 0 : o->most, arena, &v.way, err));

@@ -66,6 +66,12 @@ int pl_launch_cores(void)
     return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
 }
 
+int pl_launch_threads(int64_t asked, int n_ranks)
+{
+    const int share = pl_launch_cores() / n_ranks;
+    return asked ? (int)asked : share > 1 ? share : 1;
+}
+
 /* A number that launchers hand to every process, under one of some names; 0 when there is none. */
 static int find_launched(int n_names, const char *const names[])
 {

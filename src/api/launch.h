@@ -44,4 +44,7 @@ bool pl_launch_is_first(void);
 /* Cores that this process may use. */
 int pl_launch_cores(void);
 
+/* Threads of a rank: so many as were asked for; 0: its share of these cores, which n ranks have. */
+int pl_launch_threads(int64_t asked, int n_ranks);
+
 #endif

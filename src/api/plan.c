@@ -1,5 +1,6 @@
 /* Plans: found for a model on a cluster, or read; told as text and JSON. */
 #include "api/context.h"
+#include "api/memory.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "report/tell.h"
@@ -35,18 +36,23 @@ static bool read_options(const pl_plan_options *given, pl_plan_options *out, pl_
     return true;
 }
 
+static const pl_watch *watch_of(const pl_context *c)
+{
+    return c->watch.see ? &c->watch : NULL;
+}
+
 static bool make_request(pl_context *c, const pl_plan_options *o, const pl_cluster *cluster,
                          pl_plan_request *r, pl_err *err)
 {
     *r = (pl_plan_request){ .cluster = cluster,
-                            .memory = o->memory,
-                            .tied = o->effort == 1,
-                            .axes = o->axes,
-                            .watch = c->watch.see ? &c->watch : NULL,
+                            .search = { .memory = o->memory,
+                                        .tied = o->effort == 1,
+                                        .axes = o->axes,
+                                        .watch = watch_of(c) },
                             .lower = { .bucket_bytes = o->bucket_bytes,
                                        .ahead_bytes = o->ahead_bytes,
                                        .step_bytes = o->step_bytes } };
-    return !o->search || pl_planner_find(o->search, &r->planner, err);
+    return !o->search || pl_planner_find(o->search, &r->search.method, err);
 }
 
 /* -- making ------------------------------------------------------------------------------------ */
@@ -70,7 +76,7 @@ pl_plan *pl_plan_open(pl_context *c, const char *path, const pl_model *m)
     pl_plan *plan;
     pl_plan_about about;
     pl_found *f;
-    pl_job j = { .request.watch = c->watch.see ? &c->watch : NULL };
+    pl_job j = { .request.search.watch = watch_of(c) };
     if (!pl_job_read(&j, path, m ? &m->args : NULL, c->arena, &plan, &about, err)) return NULL;
     if (!pl_plan_forecast(&j.request, plan, c->arena, &f, err)) return NULL;
     if (!m) {
@@ -162,4 +168,22 @@ const char *pl_plan_why_not(const pl_plan *p, const char *strategy, bool json)
     pl_text t = { .arena = h->context->arena };
     o.json = json;
     return pl_job_why_not(&h->job, h->found, strategy, &o, &t, err) ? pl_text_get(&t) : NULL;
+}
+
+const char *pl_plan_memory(const pl_plan *p, const char *order, const char *layout, bool json)
+{
+    const pl_held_plan *h = pl_held_plan_of(p);
+    pl_context *c = h->context;
+    const pl_memory_options o = { .order = order,
+                                  .layout = layout,
+                                  .moves = PL_MEMORY_MOVES,
+                                  .nodes = PL_MEMORY_NODES,
+                                  .watch = watch_of(c) };
+    pl_arena *tmp = pl_arena_new("memory of a plan");
+    pl_memory *m;
+    pl_text t = { .arena = c->arena };
+    const bool ok = pl_memory_study(p, &o, tmp, &m, pl_context_begin(c));
+    if (ok) (json ? pl_memory_json : pl_memory_text)(m, &t);
+    pl_arena_free(tmp);
+    return ok ? pl_text_get(&t) : NULL;
 }

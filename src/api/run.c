@@ -170,7 +170,6 @@ static const void *find_fed(void *of, const char *name)
 static bool make_job(pl_run *run, const pl_held_plan *h, const pl_run_options *o, pl_err *err)
 {
     const char *backend = o->backend ? o->backend : "auto";
-    const int cores = pl_launch_cores() / run->n;
     pl_train_options t = { .args = &h->model->args,
                            .plan = h->job.request,
                            .data = o->data,
@@ -186,7 +185,7 @@ static bool make_job(pl_run *run, const pl_held_plan *h, const pl_run_options *o
                            .save = o->save,
                            .keep = 3,
                            .resume = o->resume };
-    t.exec.env.n_threads = o->threads ? o->threads : cores > 1 ? cores : 1;
+    t.exec.env.n_threads = pl_launch_threads(o->threads, run->n);
     t.exec.backends = pl_launch_backends(backend, &t.exec.n_backends, err);
     if (!t.exec.backends) return false;
     if (!o->data) t.fed = (pl_fed){ find_fed, run };
@@ -307,7 +306,7 @@ bool pl_run_step(pl_run *run, pl_step_result *result)
     const double start = pl_clock_now();
     if (!begin(run, &err) || !is_fed(run, err)) return false;
     pl_runner *first = &run->rank->runner;
-    const double lr = pl_runner_rate(&run->job->o, first->done);
+    const double lr = pl_runner_rate(&run->job->options, first->done);
     PL_TRY(ask(run, -1, step, err));
     const double loss = run->rank->loss;
     const double norm = pl_runner_scalar(first, PL_TRAIN_STEP, "grad_norm");
@@ -340,7 +339,7 @@ bool pl_run_save(pl_run *run)
 {
     pl_err *err;
     PL_TRY(begin(run, &err));
-    if (!run->job->o.save)
+    if (!run->job->options.save)
         return pl_err_set(err, PL_EUSAGE, "this run has no folder: pl_run_options.save");
     return ask(run, -1, save, err);
 }

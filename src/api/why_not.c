@@ -39,14 +39,14 @@ static pl_compare_side side_of(const view *v, const char *name, const pl_candida
 static void price(view *v, const pl_plan *p, const pl_fold *fold)
 {
     const pl_speed speed = pl_speed_of(v->job->request.cluster);
-    const pl_auto_options o = { .memory = v->limit, .tied = v->job->request.tied };
+    const pl_auto_options o = { .memory = v->limit, .tied = v->job->request.search.tied };
     pl_err why = { 0 };
     pl_answer best;
     v->priced = pl_reason_price(p, fold, &speed, &o, v->arena, &v->table[0], &why);
     v->why = v->priced ? "" : pl_arena_text(v->arena, why.msg);
     if (!v->priced) return;
-    pl_tables t = *v->table[0].tables;
-    v->fits = pl_tables_min(&t, v->table[0].cap, o.tied, NULL, v->arena, &best, &why);
+    pl_problem t = *v->table[0].problem;
+    v->fits = pl_problem_min(&t, v->table[0].cap, o.tied, NULL, v->arena, &best, &why);
     if (v->fits) v->least = best.time;
 }
 

@@ -1,3 +1,5 @@
+/* Buffers to boxes. Read pl_boxes_make(): times become ranks, gaps are cut out (cut), and
+ * find_bound() adds up what is live where most is. */
 #include "arena/boxes.h"
 
 #include <stdlib.h>
@@ -34,47 +36,49 @@ static int64_t find_divisor(int64_t a, int64_t b)
     return a;
 }
 
-static void check_input(const pl_buf *b, int64_t align)
+static void check_input(const pl_buf *buf, int64_t align)
 {
-    PL_ASSERT_CMP(b->bytes, >=, 0);
-    PL_ASSERT_CMP(b->birth, <, b->death);
-    if (!b->wish) return;
-    PL_ASSERT_CMP(b->wish->align, >=, 0);
-    if (b->wish->is_fixed) {
-        PL_ASSERT_CMP(b->wish->fixed, >=, 0);
-        PL_ASSERT_CMP(b->wish->fixed % align, ==, 0);
-        PL_ASSERT(!b->wish->align || b->wish->fixed % b->wish->align == 0);
+    PL_ASSERT_CMP(buf->bytes, >=, 0);
+    PL_ASSERT_CMP(buf->birth, <, buf->death);
+    if (!buf->wish) return;
+    PL_ASSERT_CMP(buf->wish->align, >=, 0);
+    if (buf->wish->is_fixed) {
+        PL_ASSERT_CMP(buf->wish->fixed, >=, 0);
+        PL_ASSERT_CMP(buf->wish->fixed % align, ==, 0);
+        PL_ASSERT(!buf->wish->align || buf->wish->fixed % buf->wish->align == 0);
     }
-    int64_t end = b->birth;
-    for (int g = 0; g < b->wish->n_gaps; g++) {
-        const pl_gap *gap = &b->wish->gap[g];
-        PL_ASSERT(end <= gap->from && gap->from < gap->to && gap->to <= b->death);
-        PL_ASSERT(0 <= gap->low && gap->low <= gap->high && gap->high <= b->bytes);
+    int64_t end = buf->birth;
+    for (int g = 0; g < buf->wish->n_gaps; g++) {
+        const pl_gap *gap = &buf->wish->gap[g];
+        PL_ASSERT(end <= gap->from && gap->from < gap->to && gap->to <= buf->death);
+        PL_ASSERT(0 <= gap->low && gap->low <= gap->high && gap->high <= buf->bytes);
         end = gap->to;
     }
 }
 
 /* Adds to *total what the offset of this one can need at most: its bytes, and what alignment
  * skips. */
-static bool make_item(const pl_buf *b, int64_t align, int64_t *total, pl_boxed *x)
+static bool make_item(const pl_buf *buf, int64_t align, int64_t *total, pl_boxed *item)
 {
-    int64_t up, own = b->wish && b->wish->align ? b->wish->align : 1;
-    if (__builtin_add_overflow(b->bytes, align - 1, &up)) return false;
+    int64_t up, own = buf->wish && buf->wish->align ? buf->wish->align : 1;
+    if (__builtin_add_overflow(buf->bytes, align - 1, &up)) return false;
     up &= ~(align - 1);
-    *x = (pl_boxed){ .bytes = up, .birth = b->birth, .death = b->death, .fixed = -1, .hint = -1 };
-    if (__builtin_mul_overflow(align / find_divisor(align, own), own, &x->align)) return false;
-    if (b->wish && b->wish->is_fixed) {
-        x->fixed = b->wish->fixed;
-        if (__builtin_add_overflow(*total, x->fixed, total)) return false;
+    *item = (pl_boxed){
+        .bytes = up, .birth = buf->birth, .death = buf->death, .fixed = -1, .hint = -1
+    };
+    if (__builtin_mul_overflow(align / find_divisor(align, own), own, &item->align)) return false;
+    if (buf->wish && buf->wish->is_fixed) {
+        item->fixed = buf->wish->fixed;
+        if (__builtin_add_overflow(*total, item->fixed, total)) return false;
     }
-    if (b->wish && b->wish->is_hinted && b->wish->hint >= 0) x->hint = b->wish->hint;
-    if (x->align > align && __builtin_add_overflow(*total, x->align, total)) return false;
+    if (buf->wish && buf->wish->is_hinted && buf->wish->hint >= 0) item->hint = buf->wish->hint;
+    if (item->align > align && __builtin_add_overflow(*total, item->align, total)) return false;
     return !__builtin_add_overflow(*total, up, total);
 }
 
-static int32_t find_rank(const pl_boxes *p, const int64_t time[], int64_t at)
+static int32_t find_rank(const pl_boxes *boxes, const int64_t time[], int64_t at)
 {
-    int from = 0, to = p->n_times;
+    int from = 0, to = boxes->n_times;
     while (from < to) {
         int mid = from + (to - from) / 2;
         if (time[mid] < at)
@@ -108,84 +112,85 @@ static int64_t *rank_times(int n, const pl_buf buf[], pl_arena *tmp, int *count)
 }
 
 /* Two that touch and take the same bytes are one. */
-static void add_box(pl_boxes *p, pl_boxed *x, pl_box new)
+static void add_box(pl_boxes *boxes, pl_boxed *item, pl_box new)
 {
     if (new.from >= new.to || new.low >= new.high) return;
-    pl_box *last = x->n_boxes ? &p->box[p->n_boxes - 1] : NULL;
+    pl_box *last = item->n_boxes ? &boxes->box[boxes->n_boxes - 1] : NULL;
     if (last && last->to == new.from && last->low == new.low && last->high == new.high) {
         last->to = new.to;
         return;
     }
-    if (new.low > 0 || new.high < x->bytes) p->has_windows = true;
-    p->box[p->n_boxes++] = new;
-    x->n_boxes++;
+    if (new.low > 0 || new.high < item->bytes) boxes->has_windows = true;
+    boxes->box[boxes->n_boxes++] = new;
+    item->n_boxes++;
 }
 
-static void cut(pl_boxes *p, const int64_t time[], const pl_buf *b, int64_t align, pl_boxed *x)
+static void cut(pl_boxes *boxes, const int64_t time[], const pl_buf *buf, int64_t align,
+                pl_boxed *item)
 {
-    int n = b->wish ? b->wish->n_gaps : 0;
-    x->first = p->n_boxes;
-    x->from = find_rank(p, time, b->birth);
-    x->to = find_rank(p, time, b->death);
-    int32_t at = x->from;
+    int n = buf->wish ? buf->wish->n_gaps : 0;
+    item->first = boxes->n_boxes;
+    item->from = find_rank(boxes, time, buf->birth);
+    item->to = find_rank(boxes, time, buf->death);
+    int32_t at = item->from;
     for (int g = 0; g < n; g++) {
-        const pl_gap *gap = &b->wish->gap[g];
-        int32_t from = find_rank(p, time, gap->from), to = find_rank(p, time, gap->to);
-        add_box(p, x, (pl_box){ at, from, 0, x->bytes });
+        const pl_gap *gap = &buf->wish->gap[g];
+        int32_t from = find_rank(boxes, time, gap->from), to = find_rank(boxes, time, gap->to);
+        add_box(boxes, item, (pl_box){ at, from, 0, item->bytes });
         if (gap->low < gap->high)
-            add_box(p, x,
+            add_box(boxes, item,
                     (pl_box){ from, to, gap->low & ~(align - 1),
                               (gap->high + align - 1) & ~(align - 1) });
         at = to;
     }
-    add_box(p, x, (pl_box){ at, x->to, 0, x->bytes });
+    add_box(boxes, item, (pl_box){ at, item->to, 0, item->bytes });
 }
 
-static void find_bound(pl_boxes *p, const int64_t time[], pl_arena *tmp)
+static void find_bound(pl_boxes *boxes, const int64_t time[], pl_arena *tmp)
 {
-    change *c = PL_NEW_N(tmp, change, 2 * (size_t)p->n_boxes);
-    for (int i = 0; i < p->n_boxes; i++) {
-        const pl_box *x = &p->box[i];
+    change *c = PL_NEW_N(tmp, change, 2 * (size_t)boxes->n_boxes);
+    for (int i = 0; i < boxes->n_boxes; i++) {
+        const pl_box *x = &boxes->box[i];
         c[2 * i] = (change){ x->high - x->low, x->from };
         c[2 * i + 1] = (change){ x->low - x->high, x->to };
     }
-    qsort(c, 2 * (size_t)p->n_boxes, sizeof *c, by_rank);
+    qsort(c, 2 * (size_t)boxes->n_boxes, sizeof *c, by_rank);
     int64_t live = 0;
-    p->step = p->n_times ? time[0] : 0;
-    for (int i = 0; i < 2 * p->n_boxes; i++) {
+    boxes->step = boxes->n_times ? time[0] : 0;
+    for (int i = 0; i < 2 * boxes->n_boxes; i++) {
         live += c[i].bytes;
-        if (live > p->live) p->live = live, p->step = time[c[i].rank];
+        if (live > boxes->live) boxes->live = live, boxes->step = time[c[i].rank];
     }
-    p->bound = p->live;
-    for (int i = 0; i < p->n; i++) {
-        const pl_boxed *x = &p->item[i];
+    boxes->bound = boxes->live;
+    for (int i = 0; i < boxes->n; i++) {
+        const pl_boxed *x = &boxes->item[i];
         int64_t top = x->bytes + (x->fixed > 0 ? x->fixed : 0);
-        if (top > p->bound) p->bound = top;
+        if (top > boxes->bound) boxes->bound = top;
     }
 }
 
-bool pl_boxes_make(int n, const pl_buf buf[], int64_t align, pl_arena *a, pl_boxes *p)
+bool pl_boxes_make(int n, const pl_buf buf[], int64_t align, pl_arena *arena, pl_boxes *boxes)
 {
-    *p = (pl_boxes){ .n = n, .item = PL_NEW_N(a, pl_boxed, n) };
+    *boxes = (pl_boxes){ .n = n, .item = PL_NEW_N(arena, pl_boxed, n) };
     int64_t total = 0;
     size_t most = (size_t)n;
     for (int i = 0; i < n; i++) {
         check_input(&buf[i], align);
-        if (!make_item(&buf[i], align, &total, &p->item[i])) return false;
+        if (!make_item(&buf[i], align, &total, &boxes->item[i])) return false;
         if (buf[i].wish) most += 2 * (size_t)buf[i].wish->n_gaps;
     }
-    p->box = PL_NEW_N(a, pl_box, most);
+    boxes->box = PL_NEW_N(arena, pl_box, most);
     pl_arena *tmp = pl_arena_new("times of a layout");
-    int64_t *time = rank_times(n, buf, tmp, &p->n_times);
+    int64_t *time = rank_times(n, buf, tmp, &boxes->n_times);
     for (int i = 0; i < n; i++) {
-        pl_boxed *x = &p->item[i];
-        cut(p, time, &buf[i], align, x);
-        p->unit = find_divisor(p->unit, x->bytes);
-        if (x->bytes && x->align > align) p->unit = find_divisor(p->unit, x->align);
-        if (x->bytes && x->fixed > 0) p->unit = find_divisor(p->unit, x->fixed);
+        pl_boxed *x = &boxes->item[i];
+        cut(boxes, time, &buf[i], align, x);
+        boxes->unit = find_divisor(boxes->unit, x->bytes);
+        if (x->bytes && x->align > align) boxes->unit = find_divisor(boxes->unit, x->align);
+        if (x->bytes && x->fixed > 0) boxes->unit = find_divisor(boxes->unit, x->fixed);
     }
-    if (!p->unit) p->unit = align;
-    find_bound(p, time, tmp);
+    if (!boxes->unit) boxes->unit = align;
+    find_bound(boxes, time, tmp);
     pl_arena_free(tmp);
     return true;
 }

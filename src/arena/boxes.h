@@ -30,8 +30,8 @@ typedef struct pl_boxes {
 } pl_boxes;
 
 /* False when the sizes or offsets do not fit 63 bits together: below that no height overflows. */
-PL_MUST_CHECK bool pl_boxes_make(int n, const pl_buf buf[], int64_t align, pl_arena *a,
-                                  pl_boxes *p);
+PL_MUST_CHECK bool pl_boxes_make(int n, const pl_buf buf[], int64_t align, pl_arena *arena,
+                                 pl_boxes *boxes);
 
 /* The least multiple of align that is >= at; align need not be a power of two. */
 static inline int64_t pl_boxes_round(int64_t at, int64_t align)

@@ -1,3 +1,5 @@
+/* A replay of PyTorch's allocator. Read pl_caching_replay() at the end, then the lists of free
+ * blocks above it. */
 #include "arena/caching.h"
 
 #include <stdlib.h>

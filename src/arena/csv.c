@@ -1,3 +1,5 @@
+/* Layout problems as text. Read pl_csv_parse() near the end: the line of titles gives each
+ * column a role, the others are read cell by cell. */
 #include "arena/csv.h"
 
 #include <stdio.h>
@@ -157,8 +159,8 @@ static bool read_part(const reader *r, const cell *c, const char **at, char afte
     return true;
 }
 
-static bool read_gap(const reader *r, const cell *c, const char **at, const pl_buf *b, int64_t end,
-                     pl_gap *gap)
+static bool read_gap(const reader *r, const cell *c, const char **at, const pl_buf *buf,
+                     int64_t end, pl_gap *gap)
 {
     *gap = (pl_gap){ 0 };
     PL_TRY(read_part(r, c, at, '-', &gap->from));
@@ -173,23 +175,23 @@ static bool read_gap(const reader *r, const cell *c, const char **at, const pl_b
     if (**at && **at != ' ')
         return fail(r, c->column, "a gap is FROM-TO or FROM-TO@LOW:HIGH, whole numbers", c->text);
     if (gap->from >= gap->to) return fail(r, c->column, "a gap ends before it begins", c->text);
-    if (gap->from < end || gap->to > b->death)
+    if (gap->from < end || gap->to > buf->death)
         return fail(r, c->column, "gaps must lie in the life, one after the other", c->text);
-    if (gap->low > gap->high || gap->high > b->bytes)
+    if (gap->low > gap->high || gap->high > buf->bytes)
         return fail(r, c->column, "what a gap keeps must be bytes LOW:HIGH of the size", c->text);
     return true;
 }
 
-static bool read_gaps(const reader *r, const cell *c, const pl_buf *b, pl_wish *wish)
+static bool read_gaps(const reader *r, const cell *c, const pl_buf *buf, pl_wish *wish)
 {
     struct {
         int n, cap;
         pl_gap *at;
     } gaps = { 0 };
-    int64_t end = b->birth;
+    int64_t end = buf->birth;
     for (const char *at = c->text; *at;) {
         pl_gap gap;
-        PL_TRY(read_gap(r, c, &at, b, end, &gap));
+        PL_TRY(read_gap(r, c, &at, buf, end, &gap));
         end = gap.to;
         PL_PUSH(r->arena, &gaps, gap);
         at += strspn(at, " ");
@@ -199,13 +201,13 @@ static bool read_gaps(const reader *r, const cell *c, const pl_buf *b, pl_wish *
     return true;
 }
 
-static bool read_wish(const reader *r, pl_buf *b)
+static bool read_wish(const reader *r, pl_buf *buf)
 {
     const cell *align = find_cell(r, ALIGNMENT), *hint = find_cell(r, HINT);
     const cell *gaps = find_cell(r, GAPS), *offset = find_cell(r, OFFSET);
     if (!align && !hint && !gaps && !offset) return true;
     pl_wish *w = PL_NEW(r->arena, pl_wish);
-    b->wish = w;
+    buf->wish = w;
     if (align) {
         PL_TRY(read_int(r, align, &w->align));
         if (w->align < 1) return fail(r, align->column, "an alignment is 1 or more", align->text);
@@ -221,28 +223,28 @@ static bool read_wish(const reader *r, pl_buf *b)
         if (w->align && w->fixed % w->align)
             return fail(r, offset->column, "not a multiple of the alignment", offset->text);
     }
-    return !gaps || read_gaps(r, gaps, b, w);
+    return !gaps || read_gaps(r, gaps, buf, w);
 }
 
-static bool read_buffer(const reader *r, pl_buf *b)
+static bool read_buffer(const reader *r, pl_buf *buf)
 {
     const cell *lower = &r->cells[r->place[LOWER]], *upper = &r->cells[r->place[UPPER]];
     const cell *size = &r->cells[r->place[SIZE]], *id = &r->cells[r->place[ID]];
-    *b = (pl_buf){ 0 };
+    *buf = (pl_buf){ 0 };
     if (!*id->text) return fail(r, id->column, "the id is missing", id->text);
-    PL_TRY(read_int(r, lower, &b->birth));
-    PL_TRY(read_int(r, upper, &b->death));
-    PL_TRY(read_int(r, size, &b->bytes));
-    if (b->bytes < 0) return fail(r, size->column, "a size is 0 or more", size->text);
-    if (r->is_last && __builtin_add_overflow(b->death, 1, &b->death))
+    PL_TRY(read_int(r, lower, &buf->birth));
+    PL_TRY(read_int(r, upper, &buf->death));
+    PL_TRY(read_int(r, size, &buf->bytes));
+    if (buf->bytes < 0) return fail(r, size->column, "a size is 0 or more", size->text);
+    if (r->is_last && __builtin_add_overflow(buf->death, 1, &buf->death))
         return fail(r, upper->column, "the number does not fit into 64 bits", upper->text);
-    if (b->birth >= b->death)
+    if (buf->birth >= buf->death)
         return pl_err_set(r->err, PL_EINPUT,
                           "%s: line %d, column %d: the life from %lld to %lld is empty: it must "
                           "end after it begins",
-                          r->name, r->line, upper->column, (long long)b->birth,
-                          (long long)b->death);
-    return read_wish(r, b);
+                          r->name, r->line, upper->column, (long long)buf->birth,
+                          (long long)buf->death);
+    return read_wish(r, buf);
 }
 
 static int by_id(const void *left, const void *right)
@@ -305,14 +307,14 @@ static bool read_all(reader *r, pl_csv *csv)
     return check_ids(r, owners.n, owners.at);
 }
 
-bool pl_csv_parse(const char *text, size_t n, const char *name, pl_arena *a, pl_csv **csv,
+bool pl_csv_parse(const char *text, size_t n, const char *name, pl_arena *arena, pl_csv **csv,
                   pl_err *err)
 {
     if (n > MOST_BYTES)
         return pl_err_set(err, PL_EINPUT, "%s: %zu bytes; at most %d can be read", name, n,
                           (int)MOST_BYTES);
-    reader r = { .name = name, .at = text, .end = text + n, .arena = a, .err = err };
-    *csv = PL_NEW(a, pl_csv);
+    reader r = { .name = name, .at = text, .end = text + n, .arena = arena, .err = err };
+    *csv = PL_NEW(arena, pl_csv);
     return read_all(&r, *csv);
 }
 

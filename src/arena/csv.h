@@ -25,7 +25,7 @@ typedef struct pl_csv {
 
 /* name begins each message, then comes "line L, column C" (of characters, from 1). Takes memory in
  * proportion to the text. Fails with PL_EINPUT. */
-PL_MUST_CHECK bool pl_csv_parse(const char *text, size_t n, const char *name, pl_arena *a,
+PL_MUST_CHECK bool pl_csv_parse(const char *text, size_t n, const char *name, pl_arena *arena,
                                 pl_csv **csv, pl_err *err);
 
 /* The same lines with the column `offset` filled in: [csv->n]. */

@@ -1,3 +1,6 @@
+/* Branch and bound. Read branch(): a section is chosen (choose_section), each block that may lie
+ * on its floor is tried there (place), then none of them (lift); what is left falls into parts
+ * that do not meet in time (finish). pl_exact_try() restarts it under growing limits. */
 #include "arena/exact.h"
 
 #include "base/hash.h"
@@ -6,7 +9,7 @@
 
 enum {
     RULES = 3,         /* of choice, see choose_section                                        */
-    FIRST_TURN = 3000, /* nodes; what is solved at all is mostly solved within 20,000        */
+    FIRST_RUN = 3000,  /* nodes; what is solved at all is mostly solved within 20,000        */
     MOST_DEPTH = 5000, /* calls on the stack */
     ENTRIES = 1024, /* looked at, at least, count as a node: of large problems one takes longer  */
     MEMO_BITS = 20
@@ -26,7 +29,7 @@ struct pl_exact {
     pl_floors *f;
     pl_arena *arena;
     unsigned off;
-    int64_t nodes, limit, most; /* of a turn; most: of the whole effort */
+    int64_t nodes, limit, most; /* of a run; most: of the whole effort */
     int rule;
     double *weight, *plain; /* [n_blocks] heavy ones are tried first        */
     failure *memo;          /* [mask + 1], or NULL                          */
@@ -43,19 +46,19 @@ struct pl_exact {
 
 static pl_outcome branch(pl_exact *x, part p, int depth);
 
-pl_exact *pl_exact_new(const pl_boxes *p, unsigned off, int64_t effort, pl_arena *a)
+pl_exact *pl_exact_new(const pl_boxes *boxes, unsigned off, int64_t effort, pl_arena *arena)
 {
-    pl_floors *f = p->has_windows ? NULL : pl_floors_new(p, off, a);
+    pl_floors *f = boxes->has_windows ? NULL : pl_floors_new(boxes, off, arena);
     if (!f) return NULL;
-    pl_exact *x = PL_NEW(a, pl_exact);
-    *x = (pl_exact){ .boxes = p, .f = f, .arena = a, .off = off };
-    x->weight = PL_NEW_N(a, double, f->n_blocks);
-    x->plain = PL_NEW_N(a, double, f->n_blocks);
+    pl_exact *x = PL_NEW(arena, pl_exact);
+    *x = (pl_exact){ .boxes = boxes, .f = f, .arena = arena, .off = off };
+    x->weight = PL_NEW_N(arena, double, f->n_blocks);
+    x->plain = PL_NEW_N(arena, double, f->n_blocks);
     double most = 1;
     for (int i = 0; i < f->n_blocks; i++)
         if ((double)f->block[i].bytes > most) most = (double)f->block[i].bytes;
     for (int i = 0; i < f->n_blocks; i++) { /* long lives first, of equal ones the large */
-        const pl_boxed *item = &p->item[f->block[i].item];
+        const pl_boxed *item = &boxes->item[f->block[i].item];
         double life = (double)item->death - (double)item->birth;
         x->plain[i] = life * most + (double)f->block[i].bytes;
     }
@@ -63,7 +66,7 @@ pl_exact *pl_exact_new(const pl_boxes *p, unsigned off, int64_t effort, pl_arena
     int64_t states = 64 * (int64_t)f->n_blocks * f->n_blocks;
     while (bits < MEMO_BITS && (int64_t)1 << bits < (states < effort ? states : effort)) bits++;
     x->mask = ((uint64_t)1 << bits) - 1;
-    if (!(off & PL_OFFSETS_MEMO)) x->memo = PL_NEW_N(a, failure, x->mask + 1);
+    if (!(off & PL_OFFSETS_MEMO)) x->memo = PL_NEW_N(arena, failure, x->mask + 1);
     return x;
 }
 
@@ -106,15 +109,15 @@ static failure *find_failure(pl_exact *x, failure h)
 
 /* How many blocks may lie on the floor of a section; -1 when it is no valley: under one of these
  * there is room in another section, which something else may take. */
-static int count_choices(const pl_floors *f, const pl_section *s, bool is_lowest)
+static int count_choices(const pl_floors *f, const pl_section *section, bool is_lowest)
 {
     int count = 0;
-    for (int i = 0; i < s->n; i++) {
-        const pl_block *b = pl_floors_left(f, s, i);
-        if (b->low != s->floor) continue;
+    for (int i = 0; i < section->n; i++) {
+        const pl_block *b = pl_floors_left(f, section, i);
+        if (b->low != section->floor) continue;
         count++;
         for (int e = b->first; !is_lowest && e < b->first + b->n; e++)
-            if (f->section[f->entry[e].section].floor != s->floor) return -1;
+            if (f->section[f->entry[e].section].floor != section->floor) return -1;
     }
     return count;
 }
@@ -183,7 +186,7 @@ static void push_parts(pl_exact *x, part p)
     int first = x->parts.n, end = p.from;
     part now = { p.from, p.from, 0 };
     for (int i = p.from; i <= p.to; i++) {
-        if (i == p.to || (i >= end && !(x->off & PL_OFFSETS_SPLIT))) {
+        if (i == p.to || (i >= end && !(x->off & PL_OFFSETS_DECOMPOSE))) {
             now.to = i;
             if (now.size) PL_PUSH(x->arena, &x->parts, now);
             now = (part){ i, i, 0 };
@@ -269,7 +272,7 @@ static pl_outcome lift(pl_exact *x, part p, int section, int depth)
     return o;
 }
 
-/* What a turn has used of the effort. Its length is in nodes alone: one that finds something goes
+/* What a run has used of the effort. Its length is in nodes alone: one that finds something goes
  * deep. */
 static int64_t count(const pl_exact *x)
 {
@@ -304,7 +307,7 @@ static pl_outcome branch(pl_exact *x, part p, int depth)
     return o;
 }
 
-/* -- turns ------------------------------------------------------------------------------------- */
+/* -- restarts ---------------------------------------------------------------------------------- */
 
 /* 1 1 2 1 1 2 4 1 1 2 ...: Luby, Sinclair & Zuckerman 1993, "Optimal speedup of Las Vegas
  * algorithms". i from 1. */
@@ -318,13 +321,13 @@ static int64_t find_luby(int64_t i)
     }
 }
 
-/* The first turn of each rule takes the plain order, later ones shake it. */
-static void weigh(pl_exact *x, int64_t turn)
+/* The first run of each rule takes the plain order, later ones shake it. */
+static void weigh(pl_exact *x, int64_t run)
 {
-    pl_rng r = pl_rng_at((uint64_t)turn, pl_rng_name("layout order"));
+    pl_rng r = pl_rng_at((uint64_t)run, pl_rng_name("layout order"));
     for (int i = 0; i < x->f->n_blocks; i++)
         x->weight[i] =
-            turn < RULES ? x->plain[i] : x->plain[i] * (1 + pl_rng_uniform(r, (uint64_t)i));
+            run < RULES ? x->plain[i] : x->plain[i] * (1 + pl_rng_uniform(r, (uint64_t)i));
 }
 
 static pl_outcome search_all(pl_exact *x)
@@ -340,20 +343,20 @@ pl_outcome pl_exact_try(pl_exact *x, int64_t capacity, int64_t *nodes, int64_t o
 {
     pl_floors *f = x->f;
     pl_outcome o = PL_EXACT_OPEN;
-    bool turns = !(x->off & PL_OFFSETS_TURNS);
+    bool restarts = !(x->off & PL_OFFSETS_RESTARTS);
     f->capacity = capacity;
-    for (int64_t turn = 0; o == PL_EXACT_OPEN && *nodes > 0; turn++) {
+    for (int64_t run = 0; o == PL_EXACT_OPEN && *nodes > 0; run++) {
         x->nodes = f->work = 0;
-        x->limit = turns ? FIRST_TURN * find_luby(turn / RULES + 1) : *nodes;
+        x->limit = restarts ? FIRST_RUN * find_luby(run / RULES + 1) : *nodes;
         x->most = *nodes;
-        x->rule = turns ? (int)(turn % RULES) : 0;
-        weigh(x, turn);
+        x->rule = restarts ? (int)(run % RULES) : 0;
+        weigh(x, run);
         o = search_all(x);
         if (o == PL_EXACT_FOUND)
             for (int i = 0; i < f->n_blocks; i++) offset[f->block[i].item] = f->block[i].offset;
         pl_floors_undo(f, 0);
         *nodes -= count(x);
-        if (!x->nodes) break; /* a depth that no turn can reach, or none was needed */
+        if (!x->nodes) break; /* a depth that no run can reach, or none was needed */
     }
     return o;
 }

@@ -19,10 +19,10 @@ typedef enum pl_outcome {
 } pl_outcome;
 
 /* NULL when the problem is beyond it: gaps that keep some bytes, thousands of buffers. `off`: the
- * techniques left out; effort: nodes in all, sizes the memory of failures. p must stay. */
-pl_exact *pl_exact_new(const pl_boxes *p, unsigned off, int64_t effort, pl_arena *a);
+ * techniques left out; effort: nodes in all, sizes the memory of failures. boxes must stay. */
+pl_exact *pl_exact_new(const pl_boxes *boxes, unsigned off, int64_t effort, pl_arena *arena);
 
-/* offset [p->n] is written when found. nodes is lowered by what was used. */
+/* offset [boxes->n] is written when found. nodes is lowered by what was used. */
 PL_MUST_CHECK pl_outcome pl_exact_try(pl_exact *x, int64_t capacity, int64_t *nodes,
                                       int64_t offset[]);
 

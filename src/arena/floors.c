@@ -1,16 +1,19 @@
+/* The state of the exact search and its inference. Read pl_floors_spread(): a section that has
+ * changed raises the blocks left in it, and they other sections, until nothing moves or
+ * something does not fit. */
 #include "arena/floors.h"
 
 enum {
-    MOST_BLOCKS = 5000,     /* equal ones are found by comparing all pairs       */
-    MOST_ENTRIES = 2000000, /* beyond that a node takes too long to be of use    */
-    MOST_HEADS = 128        /* they are sorted by insertion                      */
+    MOST_BLOCKS = 5000,      /* equal ones are found by comparing all pairs       */
+    MOST_ENTRIES = 2000000,  /* beyond that a node takes too long to be of use    */
+    MOST_BUFFER_FLOORS = 128 /* they are sorted by insertion                      */
 };
 
-static bool has_same_entries(const pl_floors *f, const pl_block *a, const pl_block *b)
+static bool has_same_entries(const pl_floors *f, const pl_block *a, const pl_block *block)
 {
-    if (a->n != b->n) return false;
+    if (a->n != block->n) return false;
     for (int i = 0; i < a->n; i++)
-        if (f->entry[a->first + i].section != f->entry[b->first + i].section) return false;
+        if (f->entry[a->first + i].section != f->entry[block->first + i].section) return false;
     return true;
 }
 
@@ -33,37 +36,38 @@ static void find_kinds(pl_floors *f)
 
 /* Ranks at whose end some box ends, if one has begun since the last such rank: of all others the
  * live ones are live in a neighbour, too. number [n_times] gets how many come before each rank. */
-static int number_sections(const pl_boxes *p, pl_arena *a, int number[])
+static int number_sections(const pl_boxes *boxes, pl_arena *arena, int number[])
 {
-    bool *begins = PL_NEW_N(a, bool, p->n_times + 1), *ends = PL_NEW_N(a, bool, p->n_times + 1);
-    for (int i = 0; i < p->n_boxes; i++) {
-        begins[p->box[i].from] = true;
-        ends[p->box[i].to] = true;
+    bool *begins = PL_NEW_N(arena, bool, boxes->n_times + 1),
+         *ends = PL_NEW_N(arena, bool, boxes->n_times + 1);
+    for (int i = 0; i < boxes->n_boxes; i++) {
+        begins[boxes->box[i].from] = true;
+        ends[boxes->box[i].to] = true;
     }
     int n = 0;
     bool fresh = false;
-    for (int t = 0; t < p->n_times; t++) {
+    for (int t = 0; t < boxes->n_times; t++) {
         number[t] = n;
         fresh |= begins[t];
         if (!fresh || !ends[t + 1]) continue;
         n++;
         fresh = false;
     }
-    number[p->n_times] = n;
+    number[boxes->n_times] = n;
     return n;
 }
 
-static void add_blocks(pl_floors *f, const pl_boxes *p, const int number[])
+static void add_blocks(pl_floors *f, const pl_boxes *boxes, const int number[])
 {
     int e = 0;
-    for (int i = 0; i < p->n; i++) {
-        const pl_boxed *x = &p->item[i];
+    for (int i = 0; i < boxes->n; i++) {
+        const pl_boxed *x = &boxes->item[i];
         if (!x->n_boxes) continue;
         int64_t low = x->fixed > 0 ? x->fixed : 0;
         pl_block b = { x->bytes, x->align, x->fixed, low, 0, e, 0, f->n_sections, 0, 0, i };
         for (int k = 0; k < x->n_boxes; k++)
-            for (int s = number[p->box[x->first + k].from]; s < number[p->box[x->first + k].to];
-                 s++) {
+            for (int s = number[boxes->box[x->first + k].from];
+                 s < number[boxes->box[x->first + k].to]; s++) {
                 if (s < b.from) b.from = s;
                 b.to = s + 1;
                 f->entry[e++] = (pl_entry){ f->n_blocks, s, 0 };
@@ -90,25 +94,26 @@ static void link_entries(pl_floors *f, int n_entries)
     }
 }
 
-pl_floors *pl_floors_new(const pl_boxes *p, unsigned off, pl_arena *a)
+pl_floors *pl_floors_new(const pl_boxes *boxes, unsigned off, pl_arena *arena)
 {
-    int *number = PL_NEW_N(a, int, p->n_times + 1);
-    int n_sections = number_sections(p, a, number);
+    int *number = PL_NEW_N(arena, int, boxes->n_times + 1);
+    int n_sections = number_sections(boxes, arena, number);
     int64_t n_entries = 0;
-    for (int i = 0; i < p->n_boxes; i++) n_entries += number[p->box[i].to] - number[p->box[i].from];
-    if (p->n > MOST_BLOCKS || n_entries > MOST_ENTRIES) return NULL;
-    pl_floors *f = PL_NEW(a, pl_floors);
-    f->arena = a;
+    for (int i = 0; i < boxes->n_boxes; i++)
+        n_entries += number[boxes->box[i].to] - number[boxes->box[i].from];
+    if (boxes->n > MOST_BLOCKS || n_entries > MOST_ENTRIES) return NULL;
+    pl_floors *f = PL_NEW(arena, pl_floors);
+    f->arena = arena;
     f->off = off;
     f->n_sections = n_sections;
-    f->section = PL_NEW_N(a, pl_section, n_sections);
-    f->block = PL_NEW_N(a, pl_block, p->n);
-    f->entry = PL_NEW_N(a, pl_entry, n_entries);
-    f->link = PL_NEW_N(a, int, n_entries);
-    f->dirty = PL_NEW_N(a, int, n_sections);
-    f->head = PL_NEW_N(a, int64_t, MOST_HEADS);
-    f->body = PL_NEW_N(a, int64_t, MOST_HEADS);
-    add_blocks(f, p, number);
+    f->section = PL_NEW_N(arena, pl_section, n_sections);
+    f->block = PL_NEW_N(arena, pl_block, boxes->n);
+    f->entry = PL_NEW_N(arena, pl_entry, n_entries);
+    f->link = PL_NEW_N(arena, int, n_entries);
+    f->dirty = PL_NEW_N(arena, int, n_sections);
+    f->head = PL_NEW_N(arena, int64_t, MOST_BUFFER_FLOORS);
+    f->body = PL_NEW_N(arena, int64_t, MOST_BUFFER_FLOORS);
+    add_blocks(f, boxes, number);
     link_entries(f, (int)n_entries);
     find_kinds(f);
     return f;
@@ -135,9 +140,9 @@ void pl_floors_raise(pl_floors *f, int section, int64_t floor)
 }
 
 /* Within a section those left come first: the one that leaves changes places with the last. */
-static void take_out(pl_floors *f, pl_block *b)
+static void take_out(pl_floors *f, pl_block *block)
 {
-    for (int e = b->first; e < b->first + b->n; e++) {
+    for (int e = block->first; e < block->first + block->n; e++) {
         pl_entry *x = &f->entry[e];
         pl_section *s = &f->section[x->section];
         int last = s->first + --s->n, other = f->link[last];
@@ -145,7 +150,7 @@ static void take_out(pl_floors *f, pl_block *b)
         f->link[last] = e;
         f->entry[other].slot = x->slot;
         x->slot = last;
-        s->rest -= b->bytes;
+        s->rest -= block->bytes;
     }
 }
 
@@ -180,11 +185,11 @@ void pl_floors_undo(pl_floors *f, int mark)
 
 /* The height that those left in a section need at least: each begins at its low or later, one after
  * the other (as one machine with release dates does: by rising low is best). */
-static int64_t find_top(pl_floors *f, const pl_section *s)
+static int64_t find_top(pl_floors *f, const pl_section *section)
 {
     int64_t top = 0;
-    for (int i = 0; i < s->n; i++) {
-        const pl_block *b = pl_floors_left(f, s, i);
+    for (int i = 0; i < section->n; i++) {
+        const pl_block *b = pl_floors_left(f, section, i);
         int k = i;
         for (; k && f->head[k - 1] > b->low; k--) {
             f->head[k] = f->head[k - 1];
@@ -193,30 +198,31 @@ static int64_t find_top(pl_floors *f, const pl_section *s)
         f->head[k] = b->low;
         f->body[k] = b->bytes;
     }
-    for (int i = 0; i < s->n; i++) top = (f->head[i] > top ? f->head[i] : top) + f->body[i];
+    for (int i = 0; i < section->n; i++) top = (f->head[i] > top ? f->head[i] : top) + f->body[i];
     return top;
 }
 
 /* Raises those left in a section to its floor, and the floor to the lowest of them. */
-static bool spread_section(pl_floors *f, pl_section *s)
+static bool spread_section(pl_floors *f, pl_section *section)
 {
     int64_t lowest = INT64_MAX;
-    f->work += s->n;
-    for (int i = 0; i < s->n; i++) {
-        pl_block *b = pl_floors_left(f, s, i);
-        if (b->low < s->floor) {
+    f->work += section->n;
+    for (int i = 0; i < section->n; i++) {
+        pl_block *b = pl_floors_left(f, section, i);
+        if (b->low < section->floor) {
             if (b->fixed >= 0) return false;
-            set(f, &b->low, pl_boxes_round(s->floor, b->align));
+            set(f, &b->low, pl_boxes_round(section->floor, b->align));
             for (int e = b->first; e < b->first + b->n; e++)
                 pl_floors_touch(f, f->entry[e].section);
         }
         if (b->low > f->capacity - b->bytes) return false;
         if (b->low < lowest) lowest = b->low;
     }
-    if (!s->n || f->off & PL_OFFSETS_INFERENCE) return true;
-    if (lowest > s->floor) set(f, &s->floor, lowest);
-    if (s->floor > f->capacity - s->rest) return false;
-    return f->off & PL_OFFSETS_HEADS || s->n > MOST_HEADS || find_top(f, s) <= f->capacity;
+    if (!section->n || f->off & PL_OFFSETS_INFERENCE) return true;
+    if (lowest > section->floor) set(f, &section->floor, lowest);
+    if (section->floor > f->capacity - section->rest) return false;
+    return f->off & PL_OFFSETS_BUFFER_FLOORS || section->n > MOST_BUFFER_FLOORS ||
+           find_top(f, section) <= f->capacity;
 }
 
 bool pl_floors_spread(pl_floors *f)

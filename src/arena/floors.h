@@ -44,7 +44,7 @@ typedef struct pl_floors {
     int *link;           /* by section: entries; first those left       */
     int64_t capacity;
     int64_t work;        /* entries looked at                           */
-    unsigned off;        /* techniques left out: INFERENCE, HEADS       */
+    unsigned off;        /* techniques left out: INFERENCE, BUFFER_FLOORS */
     int *dirty, n_dirty; /* sections to look at                         */
     int64_t *head, *body;
     struct {
@@ -55,7 +55,7 @@ typedef struct pl_floors {
 } pl_floors;
 
 /* NULL when there are more entries than a search can use. */
-pl_floors *pl_floors_new(const pl_boxes *p, unsigned off, pl_arena *a);
+pl_floors *pl_floors_new(const pl_boxes *boxes, unsigned off, pl_arena *arena);
 
 /* Put a block at its low; raise a floor. Both want pl_floors_spread after them. */
 void pl_floors_place(pl_floors *f, int block);
@@ -67,9 +67,9 @@ PL_MUST_CHECK bool pl_floors_spread(pl_floors *f);
 
 void pl_floors_undo(pl_floors *f, int mark); /* back to when log.n was mark */
 
-static inline pl_block *pl_floors_left(const pl_floors *f, const pl_section *s, int i)
+static inline pl_block *pl_floors_left(const pl_floors *f, const pl_section *section, int i)
 {
-    return &f->block[f->entry[f->link[s->first + i]].block];
+    return &f->block[f->entry[f->link[section->first + i]].block];
 }
 
 #endif

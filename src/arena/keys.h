@@ -38,18 +38,18 @@ const char *pl_keys_name(pl_key key);
 const char *pl_keys_what(pl_key key);
 PL_MUST_CHECK bool pl_keys_find(const char *name, pl_key *key); /* false: no such key */
 
-/* The order of a key, order [p->n], and whether it takes the lowest gap, not the tightest. */
-void pl_keys_sort(const pl_boxes *p, pl_key key, int order[]);
+/* The order of a key, order [boxes->n], and whether it takes the lowest gap, not the tightest. */
+void pl_keys_sort(const pl_boxes *boxes, pl_key key, int order[]);
 bool pl_keys_is_low(pl_key key);
 
 /* The height when they are placed in this order, those with a fixed offset before all others; -1
  * when two of these overlap. */
-PL_MUST_CHECK int64_t pl_keys_place_order(const pl_boxes *p, const int order[], bool low,
+PL_MUST_CHECK int64_t pl_keys_place_order(const pl_boxes *boxes, const int order[], bool low,
                                           int64_t offset[]);
 
-/* The height of the greedy layout; offset [p->n]. LLFB takes a buffer with gaps for one without,
- * and gives -1 when some offset is fixed. Fixed ones are placed first by all others; -1 also when
- * two of them overlap. */
-PL_MUST_CHECK int64_t pl_keys_place(const pl_boxes *p, pl_key key, int64_t offset[]);
+/* The height of the greedy layout; offset [boxes->n]. LLFB takes a buffer with gaps for one
+ * without, and gives -1 when some offset is fixed. Fixed ones are placed first by all others; -1
+ * also when two of them overlap. */
+PL_MUST_CHECK int64_t pl_keys_place(const pl_boxes *boxes, pl_key key, int64_t offset[]);
 
 #endif

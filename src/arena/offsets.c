@@ -1,6 +1,8 @@
+/* The way from greedy to exact. Read search(): the first key, squeaky wheel, the other keys,
+ * then exact search from the bound up (raise_bound) and between bound and best (lower_height). */
 #include "arena/offsets.h"
 
-#include "arena/bump.h"
+#include "arena/squeaky.h"
 #include "arena/exact.h"
 #include "arena/keys.h"
 
@@ -15,7 +17,7 @@ enum {
 
 /* One problem and the best that is known of it. */
 typedef struct state {
-    const pl_boxes *p;
+    const pl_boxes *boxes;
     int64_t capacity;
     int64_t *best, *now; /* [n] offsets */
     int64_t height;      /* of best; -1: none yet */
@@ -37,45 +39,48 @@ static bool is_enough(const state *s, const pl_offsets_options *o)
     return s->height == s->bound || (o->any && s->height <= s->capacity);
 }
 
-static unsigned find_keys(const state *s, const pl_offsets_options *o)
+static unsigned find_keys(const state *s, const pl_offsets_options *options)
 {
-    if (o->keys) return o->keys;
-    unsigned keys = s->p->n > MANY ? 1u << PL_KEY_BEST : PL_KEYS_DEFAULT;
-    for (int i = 0; i < s->p->n; i++)
-        if (s->p->item[i].hint >= 0) keys |= 1u << PL_KEY_HINT;
+    if (options->keys) return options->keys;
+    unsigned keys = s->boxes->n > MANY ? 1u << PL_KEY_BEST : PL_KEYS_DEFAULT;
+    for (int i = 0; i < s->boxes->n; i++)
+        if (s->boxes->item[i].hint >= 0) keys |= 1u << PL_KEY_HINT;
     return keys;
 }
 
 static void try_keys(state *s, const pl_offsets_options *o, unsigned keys)
 {
     for (int k = 0; k < PL_KEYS_COUNT && !is_enough(s, o); k++)
-        if (keys >> k & 1) keep_lower(s, pl_keys_place(s->p, (pl_key)k, s->now));
+        if (keys >> k & 1) keep_lower(s, pl_keys_place(s->boxes, (pl_key)k, s->now));
 }
 
-/* Below what is live nothing is to be had. */
-static void try_bump(state *s, const pl_offsets_options *o)
+/* No layout is lower than what is live. */
+static void try_squeaky(state *s, const pl_offsets_options *options)
 {
-    const bool aims = o->any && s->capacity > s->bound;
-    const int64_t pairs = (int64_t)s->p->n * s->p->n;
-    if (o->off & PL_OFFSETS_BUMP || !pairs || (o->any && s->capacity < s->bound)) return;
-    int64_t rounds = o->pairs / pairs < ROUNDS ? o->pairs / pairs : ROUNDS;
-    keep_lower(s, pl_bump_place(s->p, aims ? s->capacity : s->bound, rounds, s->now));
+    const bool aims = options->any && s->capacity > s->bound;
+    const int64_t pairs = (int64_t)s->boxes->n * s->boxes->n;
+    if (options->off & PL_OFFSETS_SQUEAKY || !pairs || (options->any && s->capacity < s->bound))
+        return;
+    int64_t rounds = options->pairs / pairs < ROUNDS ? options->pairs / pairs : ROUNDS;
+    keep_lower(s, pl_squeaky_place(s->boxes, aims ? s->capacity : s->bound, rounds, s->now));
 }
 
 static int64_t find_effort(const state *s, const pl_offsets_options *o)
 {
-    const double n = s->p->n, share = n > SMALL ? SMALL / n * (SMALL / n) : 1;
+    const double n = s->boxes->n, share = n > SMALL ? SMALL / n * (SMALL / n) : 1;
     return (int64_t)((double)o->effort * share);
 }
 
 static pl_outcome try_exact(state *s, pl_exact *x, int64_t capacity, int64_t *nodes)
 {
-    for (int i = 0; i < s->p->n; i++) s->now[i] = s->p->item[i].fixed > 0 ? s->p->item[i].fixed : 0;
+    for (int i = 0; i < s->boxes->n; i++)
+        s->now[i] = s->boxes->item[i].fixed > 0 ? s->boxes->item[i].fixed : 0;
     pl_outcome o = pl_exact_try(x, capacity, nodes, s->now);
     if (o != PL_EXACT_FOUND) return o;
     int64_t height = 0;
-    for (int i = 0; i < s->p->n; i++)
-        if (s->now[i] + s->p->item[i].bytes > height) height = s->now[i] + s->p->item[i].bytes;
+    for (int i = 0; i < s->boxes->n; i++)
+        if (s->now[i] + s->boxes->item[i].bytes > height)
+            height = s->now[i] + s->boxes->item[i].bytes;
     PL_ASSERT_CMP(height, <=, capacity);
     keep_lower(s, height);
     return o;
@@ -89,30 +94,30 @@ static int64_t use(int64_t *nodes, int64_t share)
 }
 
 /* From the bound up, as long as it is proven that nothing fits; a quarter of the effort at most. */
-static void raise_bound(state *s, pl_exact *x, const pl_offsets_options *o, int64_t *nodes)
+static void raise_bound(state *s, pl_exact *x, const pl_offsets_options *options, int64_t *nodes)
 {
     int64_t some = use(nodes, *nodes / 4);
-    s->bound = pl_boxes_round(s->bound, s->p->unit);
-    while (!is_enough(s, o) && some > 0) {
+    s->bound = pl_boxes_round(s->bound, s->boxes->unit);
+    while (!is_enough(s, options) && some > 0) {
         if (try_exact(s, x, s->bound, &some) != PL_EXACT_NONE) break;
-        s->bound += s->p->unit;
+        s->bound += s->boxes->unit;
     }
     *nodes += some;
 }
 
 /* First the capacity asked for, if it is below what is known; then in halves between what may be
- * and what is. What ran out of nodes counts as not to be had, but proves nothing: the bound moves
+ * and what is. What ran out of nodes counts as impossible, but proves nothing: the bound moves
  * only with what was proven. */
-static void lower_height(state *s, pl_exact *x, const pl_offsets_options *o, int64_t *nodes)
+static void lower_height(state *s, pl_exact *x, const pl_offsets_options *options, int64_t *nodes)
 {
-    int64_t unit = s->p->unit, low = s->bound;
+    int64_t unit = s->boxes->unit, low = s->bound;
     if (s->height > s->capacity && s->capacity >= s->bound) {
         int64_t some = use(nodes, *nodes / 2);
         pl_outcome found = try_exact(s, x, s->capacity, &some);
         *nodes += some;
         if (found == PL_EXACT_NONE) low = s->bound = pl_boxes_round(s->capacity + 1, unit);
     }
-    while (!is_enough(s, o) && low<s->height && * nodes> 0) {
+    while (!is_enough(s, options) && low<s->height && * nodes> 0) {
         int64_t mid = low + (s->height - low) / unit / 2 * unit;
         int64_t some = use(nodes, *nodes / 4 + 1);
         pl_outcome found = try_exact(s, x, mid, &some);
@@ -123,23 +128,23 @@ static void lower_height(state *s, pl_exact *x, const pl_offsets_options *o, int
     }
 }
 
-static void search(state *s, const pl_offsets_options *o, int64_t *nodes)
+static void search(state *s, const pl_offsets_options *options, int64_t *nodes)
 {
-    const unsigned keys = find_keys(s, o), first = keys & -keys;
-    try_keys(s, o, first);
-    if (!is_enough(s, o)) try_bump(s, o);
-    try_keys(s, o, keys & ~first);
-    const int64_t effort = find_effort(s, o);
-    if (is_enough(s, o) || effort <= 0 || s->height < 0) return;
+    const unsigned keys = find_keys(s, options), first = keys & -keys;
+    try_keys(s, options, first);
+    if (!is_enough(s, options)) try_squeaky(s, options);
+    try_keys(s, options, keys & ~first);
+    const int64_t effort = find_effort(s, options);
+    if (is_enough(s, options) || effort <= 0 || s->height < 0) return;
     pl_arena *tmp = pl_arena_new("layout search");
-    pl_exact *x = pl_exact_new(s->p, o->off, effort, tmp);
+    pl_exact *x = pl_exact_new(s->boxes, options->off, effort, tmp);
     int64_t left = effort;
-    if (x && o->any && s->capacity >= s->bound) {
+    if (x && options->any && s->capacity >= s->bound) {
         if (try_exact(s, x, s->capacity, &left) == PL_EXACT_NONE)
-            s->bound = pl_boxes_round(s->capacity + 1, s->p->unit);
+            s->bound = pl_boxes_round(s->capacity + 1, s->boxes->unit);
     } else if (x) {
-        raise_bound(s, x, o, &left);
-        if (!is_enough(s, o)) lower_height(s, x, o, &left);
+        raise_bound(s, x, options, &left);
+        if (!is_enough(s, options)) lower_height(s, x, options, &left);
     }
     *nodes = effort - left;
     pl_arena_free(tmp);
@@ -147,7 +152,7 @@ static void search(state *s, const pl_offsets_options *o, int64_t *nodes)
 
 static bool fail_infeasible(const state *s, pl_err *err)
 {
-    long long live = s->p->live, high = s->height, room = s->capacity, step = s->p->step;
+    long long live = s->boxes->live, high = s->height, room = s->capacity, step = s->boxes->step;
     if (s->height < 0)
         return pl_err_set(err, PL_EINFEASIBLE,
                           "no layout found: no key placed all buffers; buffers with fixed offsets "
@@ -188,13 +193,12 @@ bool pl_offsets_solve(int n, const pl_buf buf[], int64_t align, int64_t capacity
     PL_ASSERT_CMP(n, >=, 0);
     PL_ASSERT(align > 0 && (align & (align - 1)) == 0);
     pl_arena *tmp = pl_arena_new("layout scratch");
-    pl_boxes p;
+    pl_boxes boxes;
     int64_t nodes = 0;
-    bool ok = pl_boxes_make(n, buf, align, tmp, &p) || fail_size(n, align, capacity, err);
+    bool ok = pl_boxes_make(n, buf, align, tmp, &boxes) || fail_size(n, align, capacity, err);
     if (ok) {
-        state s = {
-            &p, capacity, PL_NEW_N(tmp, int64_t, n), PL_NEW_N(tmp, int64_t, n), -1, p.bound
-        };
+        state s = { &boxes, capacity,   PL_NEW_N(tmp, int64_t, n), PL_NEW_N(tmp, int64_t, n),
+                    -1,     boxes.bound };
         search(&s, options, &nodes);
         ok = s.height >= 0 && s.height <= capacity;
         if (ok) {

@@ -39,17 +39,19 @@ typedef struct pl_offsets {
     int64_t nodes;   /* of the exact search, 0 when it was not needed                       */
 } pl_offsets;
 
-/* The techniques. Each may change time, never an answer that the exact search has proven. */
+/* The techniques. Each may change time, never an answer that the exact search has proven. The first
+ * five are MiniMalloc's (Moffitt, ASPLOS 2023); canonical, section inference, dominance and hatless
+ * are its words. */
 enum {
     PL_OFFSETS_CANONICAL = 1, /* of equal buffers the first is the lowest */
     PL_OFFSETS_INFERENCE = 2, /* what is left at a step fits between its floor and the top */
     PL_OFFSETS_DOMINANCE = 4, /* nothing hangs in the air: it could be lower */
     PL_OFFSETS_HATLESS = 8, /* a dead end that the last choice has no part in is no fault of it */
-    PL_OFFSETS_SPLIT = 16, /* buffers that no longer meet in time are placed apart */
-    PL_OFFSETS_HEADS = 32, /* as INFERENCE, with the floor of each buffer, not that of the step */
+    PL_OFFSETS_DECOMPOSE = 16, /* buffers that no longer meet in time are placed apart */
+    PL_OFFSETS_BUFFER_FLOORS = 32, /* as INFERENCE, with each buffer's floor, not the step's */
     PL_OFFSETS_MEMO = 64, /* a rest that failed is not tried again */
-    PL_OFFSETS_TURNS = 128, /* several rules of choice take turns with growing limits */
-    PL_OFFSETS_BUMP = 256, /* placing again, what stuck out earlier (arena/bump.h) */
+    PL_OFFSETS_RESTARTS = 128, /* restarts by several rules of choice, with growing limits */
+    PL_OFFSETS_SQUEAKY = 256, /* placing again, what stuck out earlier (arena/squeaky.h) */
     PL_OFFSETS_ALL = 511
 };
 
@@ -78,7 +80,7 @@ typedef struct pl_offsets_options {
  * Fails with PL_EINFEASIBLE; the message gives the step where most memory is live, the bytes live
  * there, the height found and the capacity. */
 PL_MUST_CHECK bool pl_offsets_place(int n, const pl_buf buf[], int64_t align, int64_t capacity,
-                                   pl_arena *out, pl_offsets *layout, pl_err *err);
+                                    pl_arena *out, pl_offsets *layout, pl_err *err);
 
 /* The lowest layout that the effort finds: the first greedy key, placing again, other keys, then an
  * exact search at capacity = bound, upwards while it proves that nothing fits, between bound and
@@ -86,13 +88,13 @@ PL_MUST_CHECK bool pl_offsets_place(int n, const pl_buf buf[], int64_t align, in
  * input gives the same output: effort is counted in pairs and nodes. With gaps that keep some bytes
  * there is no exact search; the bound still holds. Otherwise as above. */
 PL_MUST_CHECK bool pl_offsets_solve(int n, const pl_buf buf[], int64_t align, int64_t capacity,
-                                   const pl_offsets_options *options, pl_arena *out,
-                                   pl_offsets *layout, pl_err *err);
+                                    const pl_offsets_options *options, pl_arena *out,
+                                    pl_offsets *layout, pl_err *err);
 
 /* Independent check of all that live together; shares no code with the above. The bound must
  * be at least the bytes live at some step and at most the height, `optimal` must say whether it is
  * the height; what a search proved beyond that it cannot judge. Fails with PL_EMISMATCH. */
 PL_MUST_CHECK bool pl_offsets_check(int n, const pl_buf buf[], int64_t align, int64_t capacity,
-                                   const pl_offsets *layout, pl_err *err);
+                                    const pl_offsets *layout, pl_err *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* The check of layouts, from the definition: it uses nothing of what makes them. */
+/* The check of layouts, from the definition: it uses nothing of what makes them. Read
+ * pl_offsets_check() at the end. */
 #include "arena/offsets.h"
 
 #include <stdlib.h>
@@ -23,20 +24,21 @@ static bool fail_place(int i, int64_t low, const char *what, int64_t than, pl_er
                       (long long)low, what, (long long)than);
 }
 
-static bool check_one(int i, const pl_buf *b, int64_t align, const pl_offsets *l, pl_err *err)
+static bool check_one(int i, const pl_buf *buf, int64_t align, const pl_offsets *layout,
+                      pl_err *err)
 {
-    int64_t low = l->offset[i], top;
+    int64_t low = layout->offset[i], top;
     if (low < 0) return fail_place(i, low, "below", 0, err);
     if (low % align) return fail_place(i, low, "not a multiple of", align, err);
-    if (b->wish && b->wish->align && low % b->wish->align)
-        return fail_place(i, low, "not a multiple of", b->wish->align, err);
-    if (b->wish && b->wish->is_fixed && low != b->wish->fixed)
-        return fail_place(i, low, "but must be at", b->wish->fixed, err);
-    if (__builtin_add_overflow(low, b->bytes, &top) || top > l->height)
+    if (buf->wish && buf->wish->align && low % buf->wish->align)
+        return fail_place(i, low, "not a multiple of", buf->wish->align, err);
+    if (buf->wish && buf->wish->is_fixed && low != buf->wish->fixed)
+        return fail_place(i, low, "but must be at", buf->wish->fixed, err);
+    if (__builtin_add_overflow(low, buf->bytes, &top) || top > layout->height)
         return pl_err_set(err, PL_EMISMATCH,
                           "layout: buffer %d at byte %lld with %lld bytes ends above the height "
                           "%lld",
-                          i, (long long)low, (long long)b->bytes, (long long)l->height);
+                          i, (long long)low, (long long)buf->bytes, (long long)layout->height);
     return true;
 }
 
@@ -51,20 +53,20 @@ static int64_t round_up(int64_t bytes, int64_t align)
 }
 
 /* Stretch k of a buffer's life: even ones lie between gaps, odd ones are gaps. */
-static span find_span(int buffer, const pl_buf *b, int64_t align, int64_t at, int k)
+static span find_span(int buffer, const pl_buf *buf, int64_t align, int64_t at, int k)
 {
-    int n = count_gaps(b);
-    const pl_gap *gap = b->wish ? b->wish->gap : NULL;
+    int n = count_gaps(buf);
+    const pl_gap *gap = buf->wish ? buf->wish->gap : NULL;
     if (k % 2) {
         const pl_gap *g = &gap[k / 2];
         int64_t live = g->high > g->low ? round_up(g->high, align) - g->low / align * align : 0;
         return (span){ g->from, g->to, at + g->low, at + g->high, live, buffer };
     }
-    return (span){ k ? gap[k / 2 - 1].to : b->birth,
-                   k / 2 < n ? gap[k / 2].from : b->death,
+    return (span){ k ? gap[k / 2 - 1].to : buf->birth,
+                   k / 2 < n ? gap[k / 2].from : buf->death,
                    at,
-                   at + b->bytes,
-                   round_up(b->bytes, align),
+                   at + buf->bytes,
+                   round_up(buf->bytes, align),
                    buffer };
 }
 
@@ -148,12 +150,13 @@ static int find_near(const ranks *r, int at, bool below)
 
 /* -- all that live together -------------------------------------------------------------------- */
 
-static int list_spans(int n, const pl_buf buf[], int64_t align, const pl_offsets *l, span all[])
+static int list_spans(int n, const pl_buf buf[], int64_t align, const pl_offsets *layout,
+                      span all[])
 {
     int n_spans = 0;
     for (int i = 0; i < n; i++)
         for (int k = 0; k <= 2 * count_gaps(&buf[i]); k++) {
-            span s = find_span(i, &buf[i], align, l->offset[i], k);
+            span s = find_span(i, &buf[i], align, layout->offset[i], k);
             if (s.from < s.to && s.low < s.high) all[n_spans++] = s;
         }
     qsort(all, (size_t)n_spans, sizeof *all, by_low);
@@ -189,13 +192,13 @@ static bool check_steps(int n, const span all[], pl_arena *tmp, int64_t *most, p
 }
 
 /* Of all buffers, gaps apart. */
-static bool check_all(int n, const pl_buf buf[], int64_t align, const pl_offsets *l, pl_arena *tmp,
-                      int64_t *most, pl_err *err)
+static bool check_all(int n, const pl_buf buf[], int64_t align, const pl_offsets *layout,
+                      pl_arena *tmp, int64_t *most, pl_err *err)
 {
     size_t room = (size_t)n;
     for (int i = 0; i < n; i++) room += 2 * (size_t)count_gaps(&buf[i]);
     span *all = PL_NEW_N(tmp, span, room);
-    int n_spans = list_spans(n, buf, align, l, all);
+    int n_spans = list_spans(n, buf, align, layout, all);
     *most = 0;
     return check_steps(n_spans, all, tmp, most, err);
 }

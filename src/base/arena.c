@@ -1,3 +1,5 @@
+/* Blocks of at least 64 KiB in a list; pl_arena_get() cuts from the top one and adds a block
+ * when it is full. pl_arena_grow() is behind PL_PUSH. */
 #include "base/arena.h"
 
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* The names of collectives, and which of them a transport carries as one message. */
 #include "base/collective.h"
 
 const char *pl_collective_name(pl_collective c)

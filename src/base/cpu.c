@@ -1,3 +1,4 @@
+/* Asks the processor for a feature by name, through the compiler's own query. */
 #include "base/cpu.h"
 
 #include <stddef.h>

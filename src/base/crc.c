@@ -1,3 +1,4 @@
+/* CRC-32C, bit by bit. */
 #include "base/crc.h"
 
 uint32_t pl_crc_castagnoli(const void *data, size_t n)

@@ -1,3 +1,5 @@
+/* A parallel for: pl_each() starts up to a thread per core, and each takes the next piece of
+ * work until none is left (take_pieces). */
 #include "base/each.h"
 
 #include <pthread.h>

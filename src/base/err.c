@@ -1,3 +1,4 @@
+/* Sets an error, adds places to it, and aborts on our own mistakes. */
 #include "base/err.h"
 
 #include <stdio.h>

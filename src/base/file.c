@@ -1,3 +1,5 @@
+/* Whole files. Read replace(): a file is written under a temporary name, synced, renamed over
+ * the old one, and its folder synced. Below it are reading, mapping and listing. */
 #include "base/file.h"
 
 #include <dirent.h>
@@ -18,16 +20,16 @@ static int open_path(const char *path, int flags, mode_t mode)
 
 const pl_file_ops pl_file_system = { open_path, write, fsync, close, rename, unlink };
 
-const char *pl_file_join(pl_arena *a, const char *folder, const char *name)
+const char *pl_file_join(pl_arena *arena, const char *folder, const char *name)
 {
     size_t n = strlen(folder);
-    return pl_arena_fmt(a, n && folder[n - 1] == '/' ? "%s%s" : "%s/%s", folder, name);
+    return pl_arena_fmt(arena, n && folder[n - 1] == '/' ? "%s%s" : "%s/%s", folder, name);
 }
 
-const char *pl_file_folder(pl_arena *a, const char *path)
+const char *pl_file_folder(pl_arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return !slash ? "." : slash == path ? "/" : pl_arena_span(a, path, (size_t)(slash - path));
+    return !slash ? "." : slash == path ? "/" : pl_arena_span(arena, path, (size_t)(slash - path));
 }
 
 bool pl_file_is_below(const char *path)
@@ -168,7 +170,7 @@ static int open_regular(const char *path, int64_t *bytes, pl_err *err)
     return -1;
 }
 
-bool pl_file_read(const char *path, int64_t most, pl_arena *a, const char **text, size_t *n,
+bool pl_file_read(const char *path, int64_t most, pl_arena *arena, const char **text, size_t *n,
                   pl_err *err)
 {
     int64_t bytes = 0;
@@ -177,7 +179,7 @@ bool pl_file_read(const char *path, int64_t most, pl_arena *a, const char **text
     bool ok =
         bytes <= most || pl_err_set(err, PL_EINPUT, "%s: has %lld bytes, at most %lld are read",
                                     path, (long long)bytes, (long long)most);
-    char *at = ok ? pl_arena_get(a, (size_t)bytes + 1, 1) : NULL;
+    char *at = ok ? pl_arena_get(arena, (size_t)bytes + 1, 1) : NULL;
     size_t got = 0;
     while (ok && got < (size_t)bytes) {
         ssize_t k = read(fd, at + got, (size_t)bytes - got);
@@ -220,7 +222,7 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-bool pl_file_list(const char *folder, pl_arena *a, int *n, const char ***name, pl_err *err)
+bool pl_file_list(const char *folder, pl_arena *arena, int *n, const char ***name, pl_err *err)
 {
     struct {
         const char **at;
@@ -231,7 +233,7 @@ bool pl_file_list(const char *folder, pl_arena *a, int *n, const char ***name, p
     const struct dirent *e;
     for (errno = 0; (e = readdir(d)); errno = 0)
         if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-            PL_PUSH(a, &list, pl_arena_text(a, e->d_name));
+            PL_PUSH(arena, &list, pl_arena_text(arena, e->d_name));
     int reason = errno;
     closedir(d);
     if (reason) return pl_err_set(err, PL_EINPUT, "%s: cannot list: %s", folder, strerror(reason));

@@ -27,8 +27,8 @@ typedef struct pl_file_part {
 
 #define PL_FILE_TEMP ".tmp" /* ends the name of a file that is being written */
 
-const char *pl_file_join(pl_arena *a, const char *folder, const char *name); /* folder/name */
-const char *pl_file_folder(pl_arena *a, const char *path); /* that path is in: "/a" of "/a/b" */
+const char *pl_file_join(pl_arena *arena, const char *folder, const char *name); /* folder/name */
+const char *pl_file_folder(pl_arena *arena, const char *path); /* that path is in: "/a" of "/a/b" */
 
 /* Is it a path that stays below the folder it is taken from: not absolute, without ".."? */
 bool pl_file_is_below(const char *path);
@@ -54,7 +54,7 @@ PL_MUST_CHECK bool pl_file_fill(int fd, const char *path, int n, const pl_file_p
 PL_MUST_CHECK bool pl_file_sync_folder(const pl_file_ops *ops, const char *folder, pl_err *err);
 
 /* The whole of a regular file of at most `most` bytes, 0-terminated. Fails with PL_EINPUT. */
-PL_MUST_CHECK bool pl_file_read(const char *path, int64_t most, pl_arena *a, const char **text,
+PL_MUST_CHECK bool pl_file_read(const char *path, int64_t most, pl_arena *arena, const char **text,
                                 size_t *n, pl_err *err);
 
 /* Map a regular file read-only until pl_file_unmap; an empty one maps to NULL. Fails with
@@ -63,7 +63,7 @@ PL_MUST_CHECK bool pl_file_map(const char *path, void **map, size_t *bytes, pl_e
 void pl_file_unmap(void *map, size_t bytes);
 
 /* The names in a folder, without "." and "..", sorted by bytes. Fails with PL_EINPUT. */
-PL_MUST_CHECK bool pl_file_list(const char *folder, pl_arena *a, int *n, const char ***name,
+PL_MUST_CHECK bool pl_file_list(const char *folder, pl_arena *arena, int *n, const char ***name,
                                 pl_err *err);
 
 #endif

@@ -34,7 +34,7 @@ static bool check_brackets(const char *text, size_t n, int most, pl_err *err)
     return true;
 }
 
-static pl_json copy(json_t *from, const char *key, pl_arena *a)
+static pl_json copy(json_t *from, const char *key, pl_arena *arena)
 {
     static const pl_json_kind kinds[] = {
         [JSON_NULL] = PL_JSON_NULL,   [JSON_FALSE] = PL_JSON_FALSE,   [JSON_TRUE] = PL_JSON_TRUE,
@@ -42,22 +42,22 @@ static pl_json copy(json_t *from, const char *key, pl_arena *a)
         [JSON_ARRAY] = PL_JSON_LIST,  [JSON_OBJECT] = PL_JSON_OBJECT,
     };
     pl_json x = { .kind = kinds[json_typeof(from)] };
-    if (key) x.key = pl_arena_text(a, key);
+    if (key) x.key = pl_arena_text(arena, key);
     if (json_is_string(from))
-        x.text = pl_arena_span(a, json_string_value(from), json_string_length(from));
+        x.text = pl_arena_span(arena, json_string_value(from), json_string_length(from));
     x.whole = json_integer_value(from);
     x.real = json_number_value(from);
     const size_t n = json_array_size(from) + json_object_size(from);
-    pl_json *at = n ? PL_NEW_N(a, pl_json, n) : NULL;
+    pl_json *at = n ? PL_NEW_N(arena, pl_json, n) : NULL;
     for (size_t i = 0; i < json_array_size(from); i++)
-        at[x.n++] = copy(json_array_get(from, i), NULL, a);
+        at[x.n++] = copy(json_array_get(from, i), NULL, arena);
     for (void *i = json_object_iter(from); i; i = json_object_iter_next(from, i))
-        at[x.n++] = copy(json_object_iter_value(i), json_object_iter_key(i), a);
+        at[x.n++] = copy(json_object_iter_value(i), json_object_iter_key(i), arena);
     x.at = at;
     return x;
 }
 
-bool pl_json_parse(const char *text, size_t n, int depth, pl_arena *a, const pl_json **out,
+bool pl_json_parse(const char *text, size_t n, int depth, pl_arena *arena, const pl_json **out,
                    pl_err *err)
 {
     PL_ASSERT_CMP(depth, <=, PL_JSON_DEPTH);
@@ -67,8 +67,8 @@ bool pl_json_parse(const char *text, size_t n, int depth, pl_arena *a, const pl_
     if (!root)
         return pl_err_set(err, PL_EINPUT, "bad JSON at line %d, column %d: %s", e.line, e.column,
                           e.text);
-    pl_json *x = PL_NEW(a, pl_json);
-    *x = copy(root, NULL, a);
+    pl_json *x = PL_NEW(arena, pl_json);
+    *x = copy(root, NULL, arena);
     json_decref(root);
     *out = x;
     return x->kind == PL_JSON_OBJECT ||
@@ -138,15 +138,37 @@ static void add(const pl_json_out *o, const char *text)
     pl_text_span(o->text, text, strlen(text));
 }
 
-static void add_text(pl_text *t, const char *value, size_t n)
+/* Bytes of the UTF-8 character at s, which has n bytes or more; 0 when there is none.
+ * Source: RFC 3629, section 4. */
+static size_t measure(const unsigned char *s, size_t n)
 {
+    const size_t want = s[0] < 0x80                   ? 1
+                        : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+                        : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+                        : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                                      : 0;
+    if (!want || want > n) return 0;
+    for (size_t i = 1; i < want; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    const bool longer = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+    const bool beyond = (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf4 && s[1] > 0x8f);
+    return longer || beyond ? 0 : want;
+}
+
+static void add_text(const pl_json_out *o, const char *value, size_t n)
+{
+    const unsigned char *at = (const unsigned char *)value;
+    pl_text *t = o->text;
     pl_text_span(t, "\"", 1);
-    for (size_t i = 0, from = 0; i <= n; i++) {
-        const unsigned char c = i < n ? (unsigned char)value[i] : 0;
-        if (c >= 0x20 && c != '"' && c != '\\') continue;
+    for (size_t i = 0, from = 0, end; i <= n; i = end) {
+        const unsigned char c = i < n ? at[i] : 0;
+        const size_t wide = i < n && o->page ? measure(at + i, n - i) : 1;
+        const bool coded = c < 0x20 || (o->page && c == '<');
+        end = i + (wide ? wide : 1);
+        if (wide && !coded && c != '"' && c != '\\') continue;
         pl_text_span(t, value + from, i - from);
-        if (i < n) pl_text_add(t, c < 0x20 ? "\\u%04x" : "\\%c", c);
-        from = i + 1;
+        if (i < n) pl_text_add(t, !wide ? "\\ufffd" : coded ? "\\u%04x" : "\\%c", c);
+        from = end;
     }
     pl_text_span(t, "\"", 1);
 }
@@ -174,7 +196,7 @@ static void begin(const pl_json_out *o, const char *key)
     else if (!first && !o->tight)
         add(o, " ");
     if (!key) return;
-    add_text(o->text, key, strlen(key));
+    add_text(o, key, strlen(key));
     add(o, o->tight ? ":" : ": ");
 }
 
@@ -207,10 +229,10 @@ void pl_json_close(pl_json_out *o)
     pl_text_span(o->text, &o->open[o->depth].closer, 1);
 }
 
-pl_json_out pl_json_begin(pl_arena *a)
+pl_json_out pl_json_begin(pl_arena *arena)
 {
-    pl_json_out o = { .text = PL_NEW(a, pl_text) };
-    o.text->arena = a;
+    pl_json_out o = { .text = PL_NEW(arena, pl_text) };
+    o.text->arena = arena;
     pl_json_open(&o, NULL, PL_JSON_OBJECT);
     return o;
 }
@@ -263,7 +285,7 @@ void pl_json_put_text(pl_json_out *o, const char *key, const char *value)
 void pl_json_put_span(pl_json_out *o, const char *key, const char *value, size_t n)
 {
     begin(o, key);
-    add_text(o->text, value, n);
+    add_text(o, value, n);
 }
 
 void pl_json_put_value(pl_json_out *o, const char *key, const pl_json *value)
@@ -283,9 +305,9 @@ void pl_json_put_value(pl_json_out *o, const char *key, const pl_json *value)
     pl_json_close(o);
 }
 
-const char *pl_json_spell(pl_arena *a, const pl_json *value)
+const char *pl_json_spell(pl_arena *arena, const pl_json *value)
 {
-    pl_text t = { .arena = a };
+    pl_text t = { .arena = arena };
     pl_json_put_value(&(pl_json_out){ .text = &t, .tight = true }, NULL, value);
     return pl_text_get(&t);
 }

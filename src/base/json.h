@@ -33,7 +33,7 @@ enum { PL_JSON_DEPTH = 64 }; /* that can be read or written at most */
 /* Parse one JSON object. Text nested deeper than `depth`, or with more than a bracket in four
  * bytes, is refused before anything is allocated, which bounds the memory by a small multiple of
  * n. The message gives line and column. */
-PL_MUST_CHECK bool pl_json_parse(const char *text, size_t n, int depth, pl_arena *a,
+PL_MUST_CHECK bool pl_json_parse(const char *text, size_t n, int depth, pl_arena *arena,
                                  const pl_json **out, pl_err *err);
 
 /* These take NULL for a value that is not there. */
@@ -56,6 +56,7 @@ PL_MUST_CHECK bool pl_json_get_count(const pl_json *object, const char *key, int
 typedef struct pl_json_out {
     pl_text *text;
     bool tight; /* no spaces */
+    bool page;  /* for a <script> of an HTML page: texts have no '<', nor bytes that are no UTF-8 */
     int depth;
     struct {
         char closer;
@@ -64,7 +65,7 @@ typedef struct pl_json_out {
 } pl_json_out;
 
 /* A text of its own, in which an object is open; and all that is open closed, which gives it. */
-pl_json_out pl_json_begin(pl_arena *a);
+pl_json_out pl_json_begin(pl_arena *arena);
 const char *pl_json_end(pl_json_out *o);
 
 /* A list or an object, up to its pl_json_close; in pl_json_open_lines each member or item has a
@@ -75,7 +76,7 @@ void pl_json_close(pl_json_out *o);
 
 /* A real has the fewest digits that give it back, of 15 to 17; one that is not finite is null, as
  * JSON has none such. A text of NULL is null, and one that is not UTF-8 goes through as it is: the
- * parser refuses it. */
+ * parser refuses it. In a page each byte that is none is U+FFFD. */
 void pl_json_put_null(pl_json_out *o, const char *key);
 void pl_json_put_bool(pl_json_out *o, const char *key, bool value);
 void pl_json_put_int(pl_json_out *o, const char *key, int64_t value);
@@ -104,6 +105,6 @@ void pl_json_put_value(pl_json_out *o, const char *key, const pl_json *value); /
 #define PL_JSON_PUT_8(o, k, v, ...) (PL_JSON_PUT_1(o, k, v), PL_JSON_PUT_7(o, __VA_ARGS__))
 
 /* A value on one line, without spaces. */
-const char *pl_json_spell(pl_arena *a, const pl_json *value);
+const char *pl_json_spell(pl_arena *arena, const pl_json *value);
 
 #endif

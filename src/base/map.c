@@ -1,3 +1,4 @@
+/* Insertion, growth and copies of a hash map; lookup is inline in map.h. */
 #include "base/map.h"
 
 #include <string.h>
@@ -12,20 +13,20 @@ static void insert(pl_map *m, struct pl_map_slot x)
 }
 
 /* The same with room for n numbers. */
-static pl_map resize(const pl_map *m, int n, pl_arena *a)
+static pl_map resize(const pl_map *m, int n, pl_arena *arena)
 {
     pl_map x = { .n_slots = 16 };
     while (x.n_slots < 2 * n) x.n_slots *= 2;
-    x.slot = PL_NEW_N(a, struct pl_map_slot, x.n_slots);
+    x.slot = PL_NEW_N(arena, struct pl_map_slot, x.n_slots);
     for (int i = 0; i < m->n_slots; i++)
         if (m->slot[i].entry) insert(&x, m->slot[i]);
     return x;
 }
 
-void pl_map_put(pl_map *m, uint64_t hash, int value, pl_arena *a)
+void pl_map_put(pl_map *m, uint64_t hash, int value, pl_arena *arena)
 {
     PL_ASSERT_CMP(value, >=, 0);
-    if (2 * m->n >= m->n_slots) *m = resize(m, m->n + 1, a);
+    if (2 * m->n >= m->n_slots) *m = resize(m, m->n + 1, arena);
     insert(m, (struct pl_map_slot){ hash, value + 1 });
 }
 
@@ -35,7 +36,7 @@ void pl_map_clear(pl_map *m)
     m->n = 0;
 }
 
-pl_map pl_map_copy(const pl_map *m, pl_arena *a)
+pl_map pl_map_copy(const pl_map *m, pl_arena *arena)
 {
-    return resize(m, m->n, a);
+    return resize(m, m->n, arena);
 }

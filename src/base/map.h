@@ -41,11 +41,11 @@ static inline pl_map_at pl_map_seek(const pl_map *m, uint64_t hash, uint64_t fro
     for (pl_map_at x = pl_map_seek((m), (hash), (hash)); x.value >= 0;                             \
          x = pl_map_seek((m), (hash), (uint64_t)x.slot + 1))
 
-/* Put one more number, of at least 0, under a hash. `a` owns the slots; old ones stay until it
- * goes. */
-void pl_map_put(pl_map *m, uint64_t hash, int value, pl_arena *a);
+/* Put one more number, of at least 0, under a hash. `arena` owns the slots; old ones stay until
+ * it goes. */
+void pl_map_put(pl_map *m, uint64_t hash, int value, pl_arena *arena);
 
-void pl_map_clear(pl_map *m);                      /* the slots stay             */
-pl_map pl_map_copy(const pl_map *m, pl_arena *a);  /* with no more slots than it needs */
+void pl_map_clear(pl_map *m);                          /* the slots stay             */
+pl_map pl_map_copy(const pl_map *m, pl_arena *arena);  /* with no more slots than it needs */
 
 #endif

@@ -53,22 +53,22 @@ static bool take_descriptor(const char *asked, const char *link, const char *fol
 }
 
 /* Follows links to a name that is none, or to a descriptor. */
-static bool follow(const char *asked, pl_arena *a, pl_output *out, pl_err *err)
+static bool follow(const char *asked, pl_arena *arena, pl_output *out, pl_err *err)
 {
     enum { MOST_LINKS = 40, LONGEST = 4096 };
     struct stat s;
     struct statfs disk;
     char to[LONGEST];
     for (int i = 0; i < MOST_LINKS && !lstat(out->path, &s) && S_ISLNK(s.st_mode); i++) {
-        const char *folder = pl_file_folder(a, out->path);
+        const char *folder = pl_file_folder(arena, out->path);
         if (!statfs(folder, &disk) && disk.f_type == PROC_SUPER_MAGIC)
             return take_descriptor(asked, out->path, folder, out, err);
         const ssize_t n = readlink(out->path, to, sizeof to);
         if (n < 0 || n == sizeof to)
             return refuse(asked, "its link cannot be read", "name a file", err);
-        const char *target = pl_arena_span(a, to, (size_t)n);
+        const char *target = pl_arena_span(arena, to, (size_t)n);
         const bool is_whole = *target == '/' || !strchr(out->path, '/');
-        out->path = is_whole ? target : pl_file_join(a, folder, target);
+        out->path = is_whole ? target : pl_file_join(arena, folder, target);
     }
     return true;
 }
@@ -76,22 +76,23 @@ static bool follow(const char *asked, pl_arena *a, pl_output *out, pl_err *err)
 /* -- whether it can be written ----------------------------------------------------------------- */
 
 /* In the folder of the file, a name that nobody else uses. */
-static const char *name_temp(const pl_output *o, pl_arena *a)
+static const char *name_temp(const pl_output *o, pl_arena *arena)
 {
     struct stat s;
     const char *name = NULL;
     for (int i = 0; !name || !lstat(name, &s); i++)
-        name = pl_file_join(a, o->folder, pl_arena_fmt(a, ".pleat-%d-%d.tmp", (int)getpid(), i));
+        name = pl_file_join(arena, o->folder,
+                            pl_arena_fmt(arena, ".pleat-%d-%d.tmp", (int)getpid(), i));
     return name;
 }
 
-static bool try_folder(const char *asked, const pl_output *o, pl_arena *a, pl_err *err)
+static bool try_folder(const char *asked, const pl_output *o, pl_arena *arena, pl_err *err)
 {
     struct stat s;
     if (stat(o->folder, &s))
-        return refuse(asked, pl_arena_fmt(a, "folder '%s': %s", o->folder, strerror(errno)),
-                      pl_arena_fmt(a, "mkdir -p '%s' makes it", o->folder), err);
-    const char *temp = name_temp(o, a);
+        return refuse(asked, pl_arena_fmt(arena, "folder '%s': %s", o->folder, strerror(errno)),
+                      pl_arena_fmt(arena, "mkdir -p '%s' makes it", o->folder), err);
+    const char *temp = name_temp(o, arena);
     int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) {
         close(fd);
@@ -100,7 +101,7 @@ static bool try_folder(const char *asked, const pl_output *o, pl_arena *a, pl_er
     }
     return refuse(
         asked,
-        pl_arena_fmt(a, "no file can be made in folder '%s': %s", o->folder, strerror(errno)),
+        pl_arena_fmt(arena, "no file can be made in folder '%s': %s", o->folder, strerror(errno)),
         "name one in a folder that you may write, or - for stdout", err);
 }
 
@@ -131,7 +132,7 @@ static bool stays(const struct stat *there, const pl_output *o)
     return access(o->folder, W_OK) || (!stat(o->folder, &folder) && folder.st_dev != there->st_dev);
 }
 
-bool pl_output_open(const char *asked, pl_arena *a, pl_output *out, pl_err *err)
+bool pl_output_open(const char *asked, pl_arena *arena, pl_output *out, pl_err *err)
 {
     struct stat there;
     *out = (pl_output){ .path = asked, .fd = -1 };
@@ -142,11 +143,11 @@ bool pl_output_open(const char *asked, pl_arena *a, pl_output *out, pl_err *err)
     if (!is_there && errno != ENOENT && errno != ENOTDIR)
         return refuse(asked, strerror(errno), "name another file", err);
     if (is_there && is_stdout(&there)) return take_stdout(asked, out, err);
-    PL_TRY(follow(asked, a, out, err));
+    PL_TRY(follow(asked, arena, out, err));
     if (out->fd >= 0) return true;
     if (is_there && !S_ISREG(there.st_mode)) return try_other(asked, out->path, there.st_mode, err);
-    out->folder = pl_file_folder(a, out->path);
-    if (!is_there || !stays(&there, out)) return try_folder(asked, out, a, err);
+    out->folder = pl_file_folder(arena, out->path);
+    if (!is_there || !stays(&there, out)) return try_folder(asked, out, arena, err);
     out->folder = NULL;
     return true;
 }

@@ -17,9 +17,9 @@ typedef struct pl_output {
 } pl_output;
 
 /* Where `path` leads, and whether it can be written: in a folder by making a file there and
- * removing it. Nothing else changes. Fails with PL_EINPUT: what, why, and what to do. `a` owns the
- * texts. */
-PL_MUST_CHECK bool pl_output_open(const char *path, pl_arena *a, pl_output *out, pl_err *err);
+ * removing it. Nothing else changes. Fails with PL_EINPUT: what, why, and what to do. `arena` owns
+ * the texts. */
+PL_MUST_CHECK bool pl_output_open(const char *path, pl_arena *arena, pl_output *out, pl_err *err);
 
 /* Write it; once. Fails with PL_ERUN; a file that was replaced is then as it was. */
 PL_MUST_CHECK bool pl_output_write(pl_output *o, const char *text, size_t n, pl_err *err);

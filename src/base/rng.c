@@ -1,3 +1,5 @@
+/* Philox4x32-10, a counter-based generator: pl_rng_block() makes four words out of key and
+ * counter, and all else is made of those. */
 #include "base/rng.h"
 
 #include <math.h>

@@ -22,11 +22,16 @@ typedef struct pl_table {
     } rows; /* the first has the titles */
 } pl_table;
 
-/* `a` owns the rows. */
-pl_table pl_table_new(pl_arena *a, const char *titles);
+/* `arena` owns the rows. */
+pl_table pl_table_new(pl_arena *arena, const char *titles);
 void pl_table_add(pl_table *t, const char *fmt, ...) PL_PRINTF(2, 3);
 
-/* All of it, titles first, a line per row. */
+/* All of it, titles first, a line per row. Titles that are all empty are left out. */
 const char *pl_table_text(const pl_table *t);
+
+/* For rows that are told one by one, as work goes on: columns are made as wide as a row that will
+ * come; and the line of the row that was added last, at first that of the titles. */
+void pl_table_fit(pl_table *t, const char *fmt, ...) PL_PRINTF(2, 3);
+const char *pl_table_last(const pl_table *t);
 
 #endif

@@ -1,3 +1,5 @@
+/* Text that grows by doubling, numbers and sizes out of text, sizes for people, and the edit
+ * distance behind "did you mean". */
 #include "base/text.h"
 
 #include <errno.h>
@@ -102,7 +104,7 @@ bool pl_text_bytes(const char *text, int64_t *value)
     return false;
 }
 
-const char *pl_text_size(pl_arena *a, double bytes)
+const char *pl_text_size(pl_arena *arena, double bytes)
 {
     static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
     int u = 0;
@@ -110,7 +112,7 @@ const char *pl_text_size(pl_arena *a, double bytes)
         bytes /= 1024;
         u++;
     }
-    return pl_arena_fmt(a, u && bytes < 100 ? "%.1f %s" : "%.0f %s", bytes, names[u]);
+    return pl_arena_fmt(arena, u && bytes < 100 ? "%.1f %s" : "%.0f %s", bytes, names[u]);
 }
 
 static int lower(char c)

@@ -25,7 +25,7 @@ PL_MUST_CHECK bool pl_text_bytes(const char *text, int64_t *value);
 double pl_text_round(double x, int digits);
 
 /* Bytes for people: "1.5 GiB". Writes into the arena. */
-const char *pl_text_size(pl_arena *a, double bytes);
+const char *pl_text_size(pl_arena *arena, double bytes);
 
 /* Edit distance; A is a. */
 int pl_text_distance(const char *a, const char *b);

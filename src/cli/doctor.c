@@ -1,7 +1,8 @@
 /* pleat doctor: what was found on this machine. Never fails on what is optional. */
 #include "backends/native/native.h"
 #include "base/cpu.h"
-#include "cli/commands.h"
+#include "base/table.h"
+#include "cli/list.h"
 #include "api/launch.h"
 #include "layouts/layout.h"
 #include "models/model.h"
@@ -31,48 +32,49 @@ static const pl_opt opts[] = {
 // clang-format on
 
 typedef struct finding {
-    char text[256];
+    pl_text *text;      /* for people                            */
     pl_json_out *facts; /* what --json prints: numbers and names */
 } finding;
 
 static void find_cpu(finding *f)
 {
     char line[512], *colon;
+    const char *name = "unknown";
     FILE *in = fopen("/proc/cpuinfo", "r");
-    snprintf(f->text, sizeof f->text, "unknown");
     while (in && fgets(line, sizeof line, in))
         if (!strncmp(line, "model name", 10) && (colon = strchr(line, ':'))) {
-            snprintf(f->text, sizeof f->text, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+            colon[strcspn(colon, "\n")] = 0;
+            name = colon + 2;
             break;
         }
     if (in) fclose(in);
-    pl_json_put_text(f->facts, "cpu", f->text);
+    pl_text_add(f->text, "%s", name);
+    pl_json_put_text(f->facts, "cpu", name);
 }
 
 /* The native kernels end in an illegal instruction on a lesser processor than that they were
  * compiled for. */
 static void find_build(finding *f)
 {
-    size_t n = 0;
+    bool lacks = false;
     pl_json_open(f->facts, "cpu_lacks", PL_JSON_LIST);
     for (int i = 0; pl_native_needs[i]; i++) {
         if (pl_cpu_has(pl_native_needs[i])) continue;
-        if (!n)
-            n = (size_t)snprintf(f->text, sizeof f->text,
-                                 "for another CPU: build it here, or with -DPLEAT_NATIVE=OFF; this "
+        if (!lacks)
+            pl_text_add(f->text, "for another CPU: build it here, or with -DPLEAT_NATIVE=OFF; this "
                                  "one lacks");
-        if (n < sizeof f->text)
-            n += (size_t)snprintf(f->text + n, sizeof f->text - n, " %s", pl_native_needs[i]);
+        lacks = true;
+        pl_text_add(f->text, " %s", pl_native_needs[i]);
         pl_json_put_text(f->facts, NULL, pl_native_needs[i]);
     }
-    if (!n) snprintf(f->text, sizeof f->text, "this CPU has all that it was compiled for");
+    if (!lacks) pl_text_add(f->text, "this CPU has all that it was compiled for");
     pl_json_close(f->facts);
 }
 
 static void find_cores(finding *f)
 {
     int n = pl_launch_cores();
-    snprintf(f->text, sizeof f->text, "%d usable", n);
+    pl_text_add(f->text, "%d usable", n);
     pl_json_put_int(f->facts, "cores_usable", n);
 #ifdef PLEAT_HAVE_HWLOC
     hwloc_topology_t t;
@@ -81,9 +83,8 @@ static void find_cores(finding *f)
         int cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE),
             threads = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PU),
             nodes = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE);
-        snprintf(f->text, sizeof f->text,
-                 "%d usable; machine: %d cores, %d threads, %d memory nodes", n, cores, threads,
-                 nodes);
+        pl_text_add(f->text, "; machine: %d cores, %d threads, %d memory nodes", cores, threads,
+                    nodes);
         PL_JSON_PUT(f->facts, "cores", cores, "threads", threads, "memory_nodes", nodes);
     }
     hwloc_topology_destroy(t);
@@ -94,7 +95,7 @@ static void find_memory(finding *f)
 {
     double page = (double)sysconf(_SC_PAGESIZE), all = page * (double)sysconf(_SC_PHYS_PAGES);
     double free_bytes = page * (double)sysconf(_SC_AVPHYS_PAGES);
-    snprintf(f->text, sizeof f->text, "%.1f GiB, %.1f GiB free", all / 0x1p30, free_bytes / 0x1p30);
+    pl_text_add(f->text, "%.1f GiB, %.1f GiB free", all / 0x1p30, free_bytes / 0x1p30);
     PL_JSON_PUT(f->facts, "memory_bytes", (int64_t)all, "memory_free_bytes", (int64_t)free_bytes);
 }
 
@@ -105,10 +106,7 @@ static void find_huge_pages(finding *f)
     if (in && !fgets(line, sizeof line, in)) line[0] = 0;
     if (in) fclose(in);
     const bool off = strstr(line, "[never]") != NULL;
-    snprintf(f->text, sizeof f->text, "%s",
-             off     ? "off: training pays for page faults"
-             : *line ? "on"
-                     : "unknown");
+    pl_text_add(f->text, off ? "off: training pays for page faults" : *line ? "on" : "unknown");
     if (*line)
         pl_json_put_bool(f->facts, "huge_pages", !off);
     else
@@ -118,12 +116,12 @@ static void find_huge_pages(finding *f)
 static void find_onednn(finding *f)
 {
 #ifdef PLEAT_HAVE_ONEDNN
-    const bool starts = pl_onednn_isa(f->text, sizeof f->text);
-    pl_json_put_text(f->facts, "onednn", starts ? f->text : NULL);
-    if (!starts) snprintf(f->text, sizeof f->text, "found, does not start");
+    char isa[256];
+    const bool starts = pl_onednn_isa(isa, sizeof isa);
+    pl_text_add(f->text, "%s", starts ? isa : "found, does not start");
+    pl_json_put_text(f->facts, "onednn", starts ? isa : NULL);
 #else
-    snprintf(f->text, sizeof f->text,
-             "not built in (install libdnnl-dev): the native kernels are used");
+    pl_text_add(f->text, "not built in (install libdnnl-dev): the native kernels are used");
     pl_json_put_null(f->facts, "onednn");
 #endif
 }
@@ -135,9 +133,9 @@ static void find_mpi(finding *f)
 #else
     const bool is_there = false;
 #endif
-    snprintf(f->text, sizeof f->text,
-             is_there ? "built in; start with mpirun -n N pleat train ..."
-                      : "not built in (install libopenmpi-dev openmpi-bin): ranks are threads");
+    pl_text_add(f->text,
+                is_there ? "built in; start with mpirun -n N pleat train ..."
+                         : "not built in (install libopenmpi-dev openmpi-bin): ranks are threads");
     pl_json_put_bool(f->facts, "mpi", is_there);
 }
 
@@ -149,10 +147,10 @@ static void find_gpu(finding *f)
         n += !strncmp(e->d_name, "nvidia", 6) && e->d_name[6] >= '0' && e->d_name[6] <= '9';
     if (d) closedir(d);
     if (n)
-        snprintf(f->text, sizeof f->text, "%d NVIDIA device%s seen; this pleat runs on CPUs", n,
-                 n > 1 ? "s" : "");
+        pl_text_add(f->text, "%d NVIDIA device%s seen; this pleat runs on CPUs", n,
+                    n > 1 ? "s" : "");
     else
-        snprintf(f->text, sizeof f->text, "none (not needed)");
+        pl_text_add(f->text, "none (not needed)");
     pl_json_put_int(f->facts, "gpus", n);
 }
 
@@ -160,14 +158,13 @@ static void find_built_in(finding *f)
 {
     int models = 0;
     while (pl_model_at(models)) models++;
-    snprintf(f->text, sizeof f->text, "%d operators, %d models", pl_ops_all.n, models);
+    pl_text_add(f->text, "%d operators, %d models", pl_ops_all.n, models);
     PL_JSON_PUT(f->facts, "operators", pl_ops_all.n, "models", models);
 }
 
 static void add_name(finding *f, const char *name)
 {
-    const size_t n = strlen(f->text);
-    snprintf(f->text + n, sizeof f->text - n, "%s%s", n ? ", " : "", name);
+    pl_text_add(f->text, "%s%s", f->text->n ? ", " : "", name);
     pl_json_put_text(f->facts, NULL, name);
 }
 
@@ -209,12 +206,16 @@ static int run(const pl_command *c, int argc, char **argv)
     if (!pl_opt_parse(c, argc, argv, &a, 0, 0, NULL, &n, &code)) return code;
     pl_arena *arena = pl_arena_new("doctor");
     pl_json_out facts = pl_json_begin(arena);
+    pl_table table = pl_table_new(arena, "\t");
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        finding f = { .facts = &facts };
-        checks[i].find(&f);
-        if (!a.json) printf("%-11s %s\n", checks[i].name, f.text);
+        pl_text text = { .arena = arena };
+        checks[i].find(&(finding){ &text, &facts });
+        pl_table_add(&table, "%s\t%s", checks[i].name, pl_text_get(&text));
     }
-    if (a.json) puts(pl_json_end(&facts));
+    if (a.json)
+        puts(pl_json_end(&facts));
+    else
+        fputs(pl_table_text(&table), stdout);
     pl_arena_free(arena);
     return PL_OK;
 }

@@ -1,6 +1,6 @@
 /* pleat explain: what a plan does with one operator or tensor, and what else it could do. */
-#include "cli/commands.h"
-#include "cli/job.h"
+#include "cli/list.h"
+#include "options/job.h"
 #include "train/optim.h"
 
 #include <stdio.h>
@@ -21,14 +21,15 @@ static const pl_opt opts[] = {
 };
 // clang-format on
 
-static bool explain(const explain_args *a, const char *const operand[2], pl_arena *arena,
-                    pl_err *err)
+static bool explain(void *args, int n, const char *const operand[], pl_arena *arena, pl_err *err)
 {
+    const explain_args *a = args;
     pl_job job;
     pl_found *best;
     const char *note;
     pl_text out = { .arena = arena };
     const pl_explain_options o = { (int)a->most, a->json, pl_job_columns() };
+    (void)n;
     PL_TRY(pl_job_args_open(&a->job, operand[0], arena, &job, err));
     PL_TRY(pl_job_find(&job, "auto", arena, &best, err));
     PL_TRY(pl_job_explain(&job, best, operand[1], &o, &out, &note, err));
@@ -39,15 +40,7 @@ static bool explain(const explain_args *a, const char *const operand[2], pl_aren
 
 static int run(const pl_command *c, int argc, char **argv)
 {
-    explain_args a = { 0 };
-    const char *operand[2];
-    int n, code;
-    pl_err err = { 0 };
-    if (!pl_opt_parse(c, argc, argv, &a, 2, 2, operand, &n, &code)) return code;
-    pl_arena *arena = pl_arena_new("explain");
-    bool ok = explain(&a, operand, arena, &err);
-    pl_arena_free(arena);
-    return ok ? PL_OK : pl_opt_fail(&err);
+    return pl_opt_run(c, argc, argv, &(explain_args){ 0 }, 2, 2, explain);
 }
 
 const pl_command pl_command_explain = {

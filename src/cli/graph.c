@@ -1,7 +1,7 @@
 /* pleat graph: what a model is: operators, parameters, flops, bytes; or its whole text form. */
 #include "base/table.h"
-#include "cli/commands.h"
-#include "cli/sizes.h"
+#include "cli/list.h"
+#include "options/sizes.h"
 #include "ops/lib/all.h"
 #include "train/optim.h"
 
@@ -183,11 +183,13 @@ static void print_json(const summary *s, pl_arena *a)
     puts(pl_json_end(&out));
 }
 
-static bool show(const graph_args *a, const char *spec, pl_arena *arena, pl_err *err)
+static bool show(void *args, int n, const char *const operand[], pl_arena *arena, pl_err *err)
 {
+    const graph_args *a = args;
     pl_graph *g;
     pl_model_args m;
-    PL_TRY(build(a, spec, arena, &m, &g, err));
+    (void)n;
+    PL_TRY(build(a, operand[0], arena, &m, &g, err));
     pl_sizes_tell(&m);
     if (a->text) {
         pl_text out = { .arena = arena };
@@ -212,15 +214,7 @@ static bool show(const graph_args *a, const char *spec, pl_arena *arena, pl_err 
 
 static int run(const pl_command *c, int argc, char **argv)
 {
-    graph_args a = { 0 };
-    const char *spec;
-    int n, code;
-    pl_err err = { 0 };
-    if (!pl_opt_parse(c, argc, argv, &a, 1, 1, &spec, &n, &code)) return code;
-    pl_arena *arena = pl_arena_new("graph");
-    bool ok = show(&a, spec, arena, &err);
-    pl_arena_free(arena);
-    return ok ? PL_OK : pl_opt_fail(&err);
+    return pl_opt_run(c, argc, argv, &(graph_args){ 0 }, 1, 1, show);
 }
 
 const pl_command pl_command_graph = {

@@ -1,8 +1,8 @@
 /* pleat: trains on many devices a model that was written for one. */
-#include "cli/commands.h"
+#include "cli/list.h"
 
 #include "base/text.h"
-#include "cli/manual.h"
+#include "options/manual.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -12,12 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const pl_command *const commands[] = {
-    &pl_command_doctor,  &pl_command_models, &pl_command_ops,    &pl_command_graph,
-    &pl_command_probe,   &pl_command_plan,   &pl_command_show,   &pl_command_explain,
-    &pl_command_why_not, &pl_command_memory, &pl_command_verify, &pl_command_train,
-    &pl_command_sample,
-};
+#define ROW(name) &pl_command_##name,
+static const pl_command *const commands[] = { PL_COMMAND_LIST(ROW) };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

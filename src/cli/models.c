@@ -1,5 +1,5 @@
 /* pleat models: what is built in. */
-#include "cli/commands.h"
+#include "cli/list.h"
 #include "models/model.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* pleat ops: the operators, with signature, gradient and what may be split. */
 #include "base/table.h"
-#include "cli/commands.h"
+#include "cli/list.h"
 #include "ops/lib/all.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* pleat plan: the fastest way to split a model, or that of a strategy: its time, memory, messages,
  * and how far from the best it can be; nothing is run and no tensor has memory. */
 #include "base/output.h"
-#include "cli/commands.h"
-#include "cli/job.h"
+#include "cli/list.h"
+#include "options/job.h"
 #include "report/tell.h"
-#include "search/text.h"
+#include "cost/text.h"
 #include "train/optim.h"
 
 #include <stdio.h>
@@ -61,8 +61,8 @@ static void add_changes(const plan_args *a, const char *spec, const pl_job *j, p
     int64_t rows = pl_job_rows(j);
     for (args.sizes.batch = rows / 2; args.sizes.batch >= 1; args.sizes.batch /= 2) {
         pl_job less;
-        pl_watch_tell(j->request.watch, "nothing fits: trying --batch", (int)args.sizes.batch,
-                      (int)rows);
+        pl_watch_tell(j->request.search.watch, "nothing fits: trying --batch",
+                      (int)args.sizes.batch, (int)rows);
         if (!pl_job_args_open(&args, spec, arena, &less, &why)) break;
         if (!pl_plan_can_fit(&less.request, less.graph)) continue;
         pl_text_add(&text, "; it fits with --batch %lld", (long long)args.sizes.batch);
@@ -71,7 +71,7 @@ static void add_changes(const plan_args *a, const char *spec, const pl_job *j, p
     for (int times = 2; times <= MOST_TIMES; times *= 2) {
         pl_cluster more;
         if (!grow(j->request.cluster, times, arena, &more)) break;
-        pl_watch_tell(j->request.watch, "nothing fits: trying times the devices", times,
+        pl_watch_tell(j->request.search.watch, "nothing fits: trying times the devices", times,
                       MOST_TIMES);
         pl_plan_request r = j->request;
         r.cluster = &more;
@@ -79,7 +79,7 @@ static void add_changes(const plan_args *a, const char *spec, const pl_job *j, p
         pl_text_add(&text, "%s on %d such devices", text.n ? ", or" : "; it fits", more.n_devices);
         break;
     }
-    pl_watch_tell(j->request.watch, NULL, 0, 0);
+    pl_watch_tell(j->request.search.watch, NULL, 0, 0);
     *err = (pl_err){ 0 };
     const int room = (int)(sizeof err->msg - 1 - text.n); /* the changes are short */
     pl_err_set(err, found.code, "%.*s%s", room, found.msg, pl_text_get(&text));
@@ -99,7 +99,7 @@ static bool write_file(pl_output *file, const pl_job *j, const pl_found *b, pl_a
 static bool write_problem(pl_output *file, const pl_found *b, pl_arena *arena, pl_err *err)
 {
     pl_text text = { .arena = arena };
-    pl_chain_print(&b->search->mesh[b->search->best].tables->chain, &text);
+    pl_problem_print(b->search->mesh[b->search->best].problem, &text);
     return pl_output_write(file, text.at, text.n, err);
 }
 
@@ -163,12 +163,15 @@ static const char *next_command(const plan_args *a, const pl_job *j, pl_arena *a
     return pl_text_get(&t);
 }
 
-static bool show(const plan_args *a, const char *spec, pl_arena *arena, pl_err *err)
+static bool show(void *args, int n, const char *const operand[], pl_arena *arena, pl_err *err)
 {
+    const plan_args *a = args;
+    const char *spec = operand[0];
     pl_job j;
     pl_found *best;
     pl_output file, problem;
     pl_text out = { .arena = arena };
+    (void)n;
     if (a->file) PL_TRY(pl_output_open(a->file, arena, &file, err));
     if (a->problem) PL_TRY(pl_output_open(a->problem, arena, &problem, err));
     PL_TRY(pl_job_args_open(&a->job, spec, arena, &j, err));
@@ -192,15 +195,7 @@ static bool show(const plan_args *a, const char *spec, pl_arena *arena, pl_err *
 
 static int run(const pl_command *c, int argc, char **argv)
 {
-    plan_args a = { .argc = argc, .argv = argv };
-    const char *spec;
-    int n, code;
-    pl_err err = { 0 };
-    if (!pl_opt_parse(c, argc, argv, &a, 1, 1, &spec, &n, &code)) return code;
-    pl_arena *arena = pl_arena_new("plan");
-    bool ok = show(&a, spec, arena, &err);
-    pl_arena_free(arena);
-    return ok ? PL_OK : pl_opt_fail(&err);
+    return pl_opt_run(c, argc, argv, &(plan_args){ .argc = argc, .argv = argv }, 1, 1, show);
 }
 
 const pl_command pl_command_plan = {

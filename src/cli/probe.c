@@ -1,20 +1,12 @@
 /* pleat probe: measures this machine's kernels, memory and messages, and writes them as a cluster
  * file. */
+#include "api/probe.h"
 #include "base/output.h"
 #include "base/table.h"
-#include "cli/commands.h"
-#include "cli/measure.h"
-#include "cluster/cluster.h"
-#include "cluster/unit.h"
+#include "cli/list.h"
 
-#ifdef PLEAT_HAVE_HWLOC
-#include <hwloc.h>
-#endif
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct probe_args {
     const char *out;
@@ -35,203 +27,6 @@ static const pl_opt opts[] = {
     { 0 },
 };
 // clang-format on
-
-/* -- this machine ------------------------------------------------------------------------------ */
-
-typedef struct machine {
-    int cores;           /* usable by this process           */
-    int all_cores;       /* of the machine; 0: not known     */
-    double memory_bytes; /* of the machine                   */
-} machine;
-
-static machine look(void)
-{
-    machine m = { .cores = pl_launch_cores(),
-                  .memory_bytes = (double)sysconf(_SC_PAGESIZE) * (double)sysconf(_SC_PHYS_PAGES) };
-#ifdef PLEAT_HAVE_HWLOC
-    hwloc_topology_t t;
-    if (hwloc_topology_init(&t)) return m;
-    if (hwloc_topology_load(t) == 0) {
-        int n = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE);
-        double bytes = (double)hwloc_get_root_obj(t)->total_memory;
-        if (n > 0) m.all_cores = n;
-        if (bytes > 0) m.memory_bytes = bytes;
-    }
-    hwloc_topology_destroy(t);
-#endif
-    return m;
-}
-
-/* -- from measurements to a cluster ------------------------------------------------------------ */
-
-/* More digits are noise. */
-static double four_digits(double x)
-{
-    return pl_text_round(x, 4);
-}
-
-static double flops_of(const pl_measured_kernel *k)
-{
-    return k->flops / k->seconds;
-}
-
-/* The fastest matmul of a type is the peak. */
-static const pl_measured_kernel *find_peak(const pl_measure *m, pl_type type)
-{
-    const pl_measured_kernel *best = NULL;
-    for (int i = 0; i < m->n_kernels; i++) {
-        const pl_measured_kernel *k = &m->kernel[i];
-        if (strcmp(k->what, "matmul") || k->type != type) continue;
-        if (!best || flops_of(k) > flops_of(best)) best = k;
-    }
-    PL_ASSERT(best);
-    return best;
-}
-
-static const pl_measured_kernel *find_kernel(const pl_measure *m, const char *what)
-{
-    for (int i = 0; i < m->n_kernels; i++)
-        if (!strcmp(m->kernel[i].what, what)) return &m->kernel[i];
-    pl_bug(__FILE__, __LINE__, "no '%s' was measured", what);
-}
-
-/* seconds = flops / rate + exposed bytes / stream of f32 kernels of a kind. */
-typedef struct product_fit {
-    double rate, exposed;
-} product_fit;
-
-static bool is_of(const pl_measured_kernel *k, const char *what)
-{
-    return !strcmp(k->what, what) && k->type == PL_F32;
-}
-
-/* The rate that all kernels of a kind reach together, beside what memory is known to take: of noise
- * no more than half. */
-static double find_rate(const pl_measure *m, const char *what, double exposed, double stream)
-{
-    double flops = 0, seconds = 0;
-    for (int i = 0; i < m->n_kernels; i++) {
-        const pl_measured_kernel *k = &m->kernel[i];
-        if (!is_of(k, what)) continue;
-        flops += k->flops;
-        seconds += fmax(k->seconds - exposed * k->bytes / stream, k->seconds / 2);
-    }
-    return flops / seconds;
-}
-
-/* Least squares of the errors' shares, exposed in 0 .. 1. */
-static product_fit fit_products(const pl_measure *m, const char *what, double stream)
-{
-    double xx = 0, xy = 0, yy = 0, x = 0, y = 0;
-    for (int i = 0; i < m->n_kernels; i++) {
-        const pl_measured_kernel *k = &m->kernel[i];
-        if (!is_of(k, what)) continue;
-        const double f = k->flops / k->seconds, b = k->bytes / stream / k->seconds;
-        xx += f * f, xy += f * b, yy += b * b, x += f, y += b;
-    }
-    const double exposed = (xx * y - xy * x) / (xx * yy - xy * xy);
-    product_fit fit = { 0, exposed > 0 ? fmin(exposed, 1) : 0 };
-    fit.rate = find_rate(m, what, fit.exposed, stream);
-    return fit;
-}
-
-static pl_device_class make_class(const pl_measure *m, const machine *host, pl_arena *a)
-{
-    const pl_measured_kernel *f32 = find_peak(m, PL_F32), *bf16 = find_peak(m, PL_BF16);
-    const pl_measured_kernel *copy = find_kernel(m, "copy"), *add = find_kernel(m, "add");
-    const double copied = copy->bytes / copy->seconds, added = add->bytes / add->seconds;
-    const double peak = flops_of(f32);
-    const product_fit layers = fit_products(m, "layer", added);
-    const double convs = find_rate(m, "conv", layers.exposed, added);
-    const char *by =
-        pl_arena_fmt(a, "measured, %d rank%s of %d thread%s", m->n_ranks, m->n_ranks > 1 ? "s" : "",
-                     m->n_threads, m->n_threads > 1 ? "s" : "");
-    const double memory = floor(host->memory_bytes / m->per_host / 0x1p20) * 0x1p20;
-    return (pl_device_class){
-        .name = "cpu",
-        .memory = { memory, pl_arena_fmt(a, "1/%d of the machine", m->per_host) },
-        .f32_flops = { four_digits(flops_of(f32)),
-                       pl_arena_fmt(a, "%s: %s, %lld^3", by, f32->kernel, (long long)f32->size) },
-        .bf16_flops = { four_digits(flops_of(bf16)),
-                        pl_arena_fmt(a, "%s: %s, %lld^3", by, bf16->kernel,
-                                     (long long)bf16->size) },
-        .memory_bandwidth = { four_digits(fmax(copied, added)),
-                              pl_arena_fmt(a, "%s: %s", by, copied > added ? "copy" : "add") },
-        .matmul_efficiency = { four_digits(fmin(layers.rate / peak, 1)),
-                               pl_arena_fmt(a, "%s: layers and their gradients", by) },
-        .stream_efficiency = { four_digits(added / fmax(copied, added)),
-                               pl_arena_fmt(a, "%s: add", by) },
-        .conv_efficiency = { four_digits(fmin(convs / peak, 1)),
-                             pl_arena_fmt(a, "%s: 3 x 3, with gradients", by) },
-        .vector_flops = { four_digits(flops_of(find_kernel(m, "gelu"))),
-                          pl_arena_fmt(a, "%s: gelu", by) },
-        .kernel_start = { four_digits(m->kernel[0].seconds),
-                          pl_arena_fmt(a, "%s: matmul of 8^3", by) },
-        .memory_exposed = { four_digits(layers.exposed),
-                            pl_arena_fmt(a, "%s: layers of few rows and of many", by) },
-    };
-}
-
-/* A collective has more hops than a message, and both start once: what does a start cost? From
- * call = start + hops (message - start). */
-static double find_start(const pl_measure *m, const pl_link *l)
-{
-    const pl_measured_call *x = &m->call[0]; /* a short all-reduce */
-    const int hops = 2 * (m->n_ranks - 1);
-    const double message = pl_link_seconds(l, (double)x->block_bytes);
-    const double start = (hops * message - x->seconds) / (hops - 1);
-    PL_ASSERT(x->kind == PL_ALL_REDUCE);
-    return fmin(fmax(start, 0), l->point[0].seconds);
-}
-
-static void make_level(const pl_measured_level *m, const pl_measure *all, pl_arena *a,
-                       pl_level *out)
-{
-    *out =
-        (pl_level){ .name = m->name,
-                    .size = m->size,
-                    .overlap = { four_digits(all->overlap), "measured: messages beside matmuls" },
-                    .curve_source = pl_arena_fmt(a, "measured, %d ranks at once", all->n_ranks) };
-    out->link.n_points = m->n;
-    for (int i = 0; i < m->n; i++)
-        out->link.point[i] = (pl_point){ m->point[i].bytes, four_digits(m->point[i].seconds) };
-    out->start = (pl_figure){ four_digits(find_start(all, &out->link)),
-                              "measured: a message against a short all-reduce" };
-}
-
-/* One rank sends nothing: its level keeps the guess of local:1. */
-static bool make_cluster(const pl_measure *m, const machine *host, bool mpi, pl_arena *a,
-                         pl_cluster **out, pl_err *err)
-{
-    PL_TRY(pl_cluster_find("local:1", a, out, err));
-    pl_cluster *c = *out;
-    c->name = pl_arena_fmt(a, "%d %s, probed", m->n_ranks, mpi ? "processes" : "threads");
-    c->class[0] = make_class(m, host, a);
-    if (m->n_levels) {
-        c->level = PL_NEW_N(a, pl_level, m->n_levels);
-        c->n_levels = m->n_levels;
-        c->n_parts = 0;
-    }
-    for (int i = 0; i < m->n_levels; i++) make_level(&m->level[i], m, a, &c->level[i]);
-    return pl_cluster_finish(c, a, err);
-}
-
-/* Seconds of a collective of all ranks by the cluster's numbers: rings, and the copy of the rank's
- * own block. */
-static double predict(const pl_cluster *c, const pl_measured_call *x)
-{
-    const int n = c->n_devices;
-    const double block = (double)x->block_bytes;
-    const double own = 2 * block / c->class[0].memory_bandwidth.value;
-    pl_link l;
-    pl_err none = { 0 };
-    if (!pl_cluster_axes(c, 1, &n, &l, &none)) pl_bug(__FILE__, __LINE__, "%s", none.msg);
-    switch (x->kind) {
-    case PL_ALL_REDUCE: return pl_link_hops(&l, 2 * (n - 1), block);
-    case PL_ALL_TO_ALL: return l.start + (n - 1) * (l.latency + block * l.exchange_per_byte) + own;
-    default: return pl_link_hops(&l, n - 1, block) + own;
-    }
-}
 
 /* -- telling ----------------------------------------------------------------------------------- */
 
@@ -254,7 +49,7 @@ static void print_kernels(const pl_measure *m, pl_arena *a)
         const pl_measured_kernel *k = &m->kernel[i];
         pl_table_add(&t, "%s\t%s\t%lld\t%s\t%s\t%s\t%s", k->what, pl_type_name(k->type),
                      (long long)k->size, time_text(a, k->seconds),
-                     k->flops > 0 ? rate_text(a, flops_of(k), "FLOP/s") : "-",
+                     k->flops > 0 ? rate_text(a, pl_measured_flops(k), "FLOP/s") : "-",
                      rate_text(a, k->bytes / k->seconds, "B/s"), *k->kernel ? k->kernel : "memcpy");
     }
     printf("\n%s", pl_table_text(&t));
@@ -280,17 +75,20 @@ static void print_messages(const pl_measure *m, const pl_cluster *c, pl_arena *a
     for (int i = 0; i < m->n_calls; i++)
         pl_table_add(&calls, "%s\t%s\t%s\t%s", pl_collective_name(m->call[i].kind),
                      pl_text_size(a, (double)m->call[i].block_bytes),
-                     time_text(a, m->call[i].seconds), time_text(a, predict(c, &m->call[i])));
+                     time_text(a, m->call[i].seconds),
+                     time_text(a, pl_machine_predict(c, &m->call[i])));
     printf("\n%s\n%s\n%.0f %% of the time of messages is hidden when ranks compute\n",
            pl_table_text(&sends), pl_table_text(&calls), 100 * m->overlap);
 }
 
-static void print_text(const pl_measure *m, const machine *host, const pl_cluster *c, pl_arena *a)
+static void print_text(const pl_probe *p, pl_arena *a)
 {
+    const pl_measure *m = &p->measure;
+    const pl_cluster *c = p->cluster;
     printf("%d device%s of %d thread%s, %s each; %d cores usable", m->n_ranks,
            m->n_ranks > 1 ? "s" : "", m->n_threads, m->n_threads > 1 ? "s" : "",
-           pl_text_size(a, c->class[0].memory.value), host->cores);
-    if (host->all_cores) printf(" of %d", host->all_cores);
+           pl_text_size(a, c->class[0].memory.value), p->machine.cores);
+    if (p->machine.all_cores) printf(" of %d", p->machine.all_cores);
     printf("\n");
     print_kernels(m, a);
     print_messages(m, c, a);
@@ -302,8 +100,9 @@ static void put_kernels(const pl_measure *m, pl_json_out *out)
     for (int i = 0; i < m->n_kernels; i++) {
         const pl_measured_kernel *k = &m->kernel[i];
         PL_JSON_ROW(out, NULL, "what", k->what, "type", pl_type_name(k->type), "size", k->size,
-                    "seconds", k->seconds, "flops_per_second", flops_of(k), "bytes_per_second",
-                    k->bytes / k->seconds, "kernel", *k->kernel ? k->kernel : "memcpy");
+                    "seconds", k->seconds, "flops_per_second", pl_measured_flops(k),
+                    "bytes_per_second", k->bytes / k->seconds, "kernel",
+                    *k->kernel ? k->kernel : "memcpy");
     }
     pl_json_close(out);
 }
@@ -332,7 +131,7 @@ static void put_calls(const pl_measure *m, const pl_cluster *c, pl_json_out *out
     for (int i = 0; i < m->n_calls; i++) {
         const pl_measured_call *x = &m->call[i];
         PL_JSON_ROW(out, NULL, "kind", pl_collective_name(x->kind), "block_bytes", x->block_bytes,
-                    "seconds", x->seconds, "predicted_seconds", predict(c, x));
+                    "seconds", x->seconds, "predicted_seconds", pl_machine_predict(c, x));
     }
     pl_json_close(out);
 }
@@ -350,8 +149,10 @@ static void put_device(const pl_device_class *d, pl_json_out *out)
     pl_json_close(out);
 }
 
-static void print_json(const pl_measure *m, const pl_cluster *c, pl_arena *a)
+static void print_json(const pl_probe *p, pl_arena *a)
 {
+    const pl_measure *m = &p->measure;
+    const pl_cluster *c = p->cluster;
     pl_json_out out = pl_json_begin(a);
     PL_JSON_PUT(&out, "schema", "pleat.probe/1", "devices", m->n_ranks, "threads", m->n_threads,
                 "overlap", m->overlap);
@@ -379,25 +180,18 @@ static bool write_file(const pl_cluster *c, pl_output *file, pl_arena *a, pl_err
 
 static bool probe(const probe_args *a, pl_world *w, pl_arena *arena, pl_err *err)
 {
-    const machine host = look();
-    const int share = host.cores / w->n_local;
     pl_output file;
-    pl_measure *m = PL_NEW(arena, pl_measure);
-    pl_cluster *c;
+    pl_probe *p = PL_NEW(arena, pl_probe);
     if (a->out && w->rank == 0) (void)!pl_output_open(a->out, arena, &file, err);
     PL_TRY(pl_launch_agree(w, err));
-    PL_TRY(pl_measure_run(w,
-                          a->threads  ? (int)a->threads
-                          : share > 1 ? share
-                                      : 1,
-                          a->quick, m, err));
-    PL_TRY(make_cluster(m, &host, w->mpi, arena, &c, err));
+    PL_TRY(pl_probe_run(w, (int)a->threads, a->quick, arena, p, err));
     if (w->rank == 0) {
         if (a->json)
-            print_json(m, c, arena);
+            print_json(p, arena);
         else
-            print_text(m, &host, c, arena);
-        if (a->out && write_file(c, &file, arena, err)) fprintf(stderr, "wrote %s\n", a->out);
+            print_text(p, arena);
+        if (a->out && write_file(p->cluster, &file, arena, err))
+            fprintf(stderr, "wrote %s\n", a->out);
     }
     return pl_launch_agree(w, err);
 }

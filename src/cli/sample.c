@@ -1,5 +1,5 @@
 /* pleat sample: text from a checkpoint. */
-#include "cli/commands.h"
+#include "cli/list.h"
 #include "api/launch.h"
 #include "train/sample.h"
 
@@ -69,7 +69,7 @@ static bool sample(sample_args *a, const char *checkpoint, pl_err *err)
                             .temperature = a->temperature,
                             .top = a->top,
                             .seed = (uint64_t)a->seed };
-    o.exec.env.n_threads = a->threads ? (int)a->threads : pl_launch_cores();
+    o.exec.env.n_threads = pl_launch_threads(a->threads, 1);
     o.exec.backends = pl_launch_backends(a->backend, &o.exec.n_backends, err);
     if (!o.exec.backends) return false;
     bool ok = pl_sample_run(&o, put, a, err);

@@ -1,7 +1,7 @@
 /* pleat show: plan files as one offline page. */
 #include "base/output.h"
-#include "cli/commands.h"
-#include "cli/job.h"
+#include "cli/list.h"
+#include "options/job.h"
 #include "cli/timeline.h"
 #include "report/html.h"
 #include "report/tell.h"
@@ -9,8 +9,6 @@
 
 #include <math.h>
 #include <stdio.h>
-
-enum { MOST_PLANS = 8 };
 
 typedef struct show_args {
     pl_job_args job;
@@ -54,7 +52,7 @@ static bool read_plan(const show_args *a, const char *path, pl_arena *arena, pl_
 static bool write_trace(const show_args *a, pl_output *file, int n, const pl_html_plan plan[],
                         pl_arena *arena, pl_err *err)
 {
-    pl_trace_line line[MOST_PLANS];
+    pl_trace_line line[PL_OPT_OPERANDS];
     for (int i = 0; i < n; i++) {
         const pl_html_plan *x = &plan[i];
         const char *name = pl_arena_fmt(arena, "%s: %s on %s", x->name, x->strategy, x->cluster);
@@ -63,9 +61,10 @@ static bool write_trace(const show_args *a, pl_output *file, int n, const pl_htm
     return pl_timeline_write(file, a->trace, plan[0].model, n, line, err);
 }
 
-static bool show(const show_args *a, int n, const char *const path[], pl_arena *arena, pl_err *err)
+static bool show(void *args, int n, const char *const path[], pl_arena *arena, pl_err *err)
 {
-    pl_html_plan plan[MOST_PLANS];
+    const show_args *a = args;
+    pl_html_plan plan[PL_OPT_OPERANDS];
     pl_text page = { .arena = arena };
     pl_output file, trace;
     PL_TRY(pl_output_open(a->file, arena, &file, err));
@@ -80,15 +79,7 @@ static bool show(const show_args *a, int n, const char *const path[], pl_arena *
 
 static int run(const pl_command *c, int argc, char **argv)
 {
-    show_args a = { 0 };
-    const char *path[MOST_PLANS];
-    int n, code;
-    pl_err err = { 0 };
-    if (!pl_opt_parse(c, argc, argv, &a, 1, MOST_PLANS, path, &n, &code)) return code;
-    pl_arena *arena = pl_arena_new("show");
-    bool ok = show(&a, n, path, arena, &err);
-    pl_arena_free(arena);
-    return ok ? PL_OK : pl_opt_fail(&err);
+    return pl_opt_run(c, argc, argv, &(show_args){ 0 }, 1, PL_OPT_OPERANDS, show);
 }
 
 const pl_command pl_command_show = {

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "cli/stop.h"
 #include "program/forecast.h"
-#include "train/data_text.h"
+#include "data/text.h"
 
 #include <errno.h>
 #include <math.h>

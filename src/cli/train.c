@@ -1,17 +1,16 @@
 /* pleat train: real training of a built-in model on this machine's threads, or under mpirun. */
-#include "base/file.h"
 #include "base/text.h"
-#include "cli/commands.h"
+#include "cli/list.h"
 #include "api/launch.h"
-#include "cli/request.h"
-#include "cli/sizes.h"
+#include "options/optim.h"
+#include "options/request.h"
+#include "options/sizes.h"
 #include "cli/stop.h"
 #include "cli/teller.h"
 #include "cli/timeline.h"
-#include "plan/file.h"
 #include "layouts/strategy.h"
 #include "run/folder.h"
-#include "train/data_text.h"
+#include "data/text.h"
 #include "train/train.h"
 
 #include <signal.h>
@@ -26,6 +25,7 @@ typedef struct train_args {
     pl_request_args request;
     int64_t devices, threads, seed, keep;
     double timeout;
+    pl_strategy of_plan; /* the plan file, once it had to say how many devices there are */
     pl_teller_options tell;
 } train_args;
 
@@ -49,19 +49,7 @@ static const pl_opt opts[] = {
     { "lr-min",       REAL(o.lr_min),     "X",    NULL,  "end of the cosine; default lr / 10" },
     { "warmup",       INT(o.warmup),      "N",    "0",   "steps of linear warm-up" },
     { "seed",         INT(seed),          "K",    "1",   "of weights, data order and dropout" },
-    { "optimizer",    TEXT(o.optim.name), "NAME", PL_OPTIM_NAME, "adamw, adam or sgd" },
-    { "beta1",        REAL(o.optim.beta1), "X",   USUAL(PL_OPTIM_BETA1), "of adam and adamw",
-      .needs = "optimizer!=sgd" },
-    { "beta2",        REAL(o.optim.beta2), "X",   USUAL(PL_OPTIM_BETA2), "of adam and adamw",
-      .needs = "optimizer!=sgd" },
-    { "eps",          REAL(o.optim.eps),  "X",    USUAL(PL_OPTIM_EPS), "of adam and adamw",
-      .needs = "optimizer!=sgd" },
-    { "momentum",     REAL(o.optim.momentum), "X", USUAL(PL_OPTIM_MOMENTUM), "of sgd",
-      .needs = "optimizer=sgd" },
-    { "decay",        REAL(o.optim.decay), "X",   USUAL(PL_OPTIM_DECAY),
-      "weight decay of matrices" },
-    { "clip",         REAL(o.optim.clip), "X",    USUAL(PL_OPTIM_CLIP),
-      "global gradient norm; 0: no clipping" },
+    PL_OPTIM_OPTS(o.optim, USUAL(PL_OPTIM_EPS), "of adam and adamw"),
     { "train-share",  REAL(o.train_share), "X",   "0.9", "first part of FILE; rest validates" },
     { "eval-every",   INT(o.eval_every),  "M",    "0",   "validate every M steps; 0: at the end",
       .needs = "eval-batches!=0" },
@@ -164,7 +152,6 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
 {
     pl_train_options *o = &a->o;
     pl_kernel_env *env = &o->exec.env;
-    int cores = pl_launch_cores() / w->n_local;
     pl_model_args *args = PL_NEW(arena, pl_model_args);
     o->model = pl_sizes_spec(&a->sizes, model, arena);
     PL_TRY(pl_model_parse(o->model, arena, args, err));
@@ -182,8 +169,8 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     if (o->train_share <= 0 || o->train_share >= 1)
         return pl_err_set(err, PL_EUSAGE, "--train-share %g is not between 0 and 1",
                           o->train_share);
-    if (a->plan) o->strategy = pl_arena_fmt(arena, "plan=%s", a->plan);
     PL_TRY(pl_request_make(&a->request, arena, &o->plan, err));
+    o->plan.strategy = a->of_plan;
     PL_TRY(find_cluster(a, w, arena, err));
     o->exec.memory_limit = a->request.memory;
     a->tell.measured = a->cluster || !strncmp(o->strategy, "plan=", 5);
@@ -195,7 +182,7 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     PL_TRY(find_save_every(a->save_every, o, err));
     if (!o->rank) PL_TRY(pl_scalars_check(&a->tell.scalars, o->resume, err));
     PL_TRY(open_trace(a, w, arena, err));
-    env->n_threads = a->threads ? (int)a->threads : cores > 1 ? cores : 1;
+    env->n_threads = pl_launch_threads(a->threads, w->n_local);
     if (!pl_type_find(a->matmul, &env->matmul) || !pl_type_is_float(env->matmul))
         return pl_err_set(err, PL_EUSAGE, "--matmul %s: f32 or bf16", a->matmul);
     o->exec.backends = pl_launch_backends(a->backend, &o->exec.n_backends, err);
@@ -247,14 +234,11 @@ static bool train(train_args *a, const char *model, pl_world *w, pl_arena *arena
 /* A plan brings its number of devices, unless the user or a launcher says how many there are. */
 static bool find_devices(train_args *a, pl_arena *arena, pl_err *err)
 {
-    const char *path = a->plan, *text;
-    pl_plan_file f;
-    size_t n;
-    if (!path && !strncmp(a->o.strategy, "plan=", 5)) path = a->o.strategy + 5;
-    if (!path || a->devices || pl_launch_started()) return true;
-    PL_TRY(pl_file_read(path, PL_PLAN_FILE_BYTES, arena, &text, &n, err));
-    if (!pl_plan_file_read(text, n, arena, &f, err)) return pl_err_in(err, "%s", path);
-    a->devices = pl_mesh_ranks(&f.mesh);
+    if (a->plan) a->o.strategy = pl_arena_fmt(arena, "plan=%s", a->plan);
+    if (strncmp(a->o.strategy, "plan=", 5) || a->devices || pl_launch_started()) return true;
+    PL_TRY(pl_strategy_parse(a->o.strategy, 0, arena, &a->of_plan, err));
+    PL_TRY(pl_strategy_read(&a->of_plan, arena, err));
+    a->devices = a->of_plan.devices;
     return true;
 }
 

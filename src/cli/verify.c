@@ -1,11 +1,13 @@
 /* pleat verify: the split program computes what the whole one does, on small real runs. */
 #include "backends/host/host.h"
-#include "cli/commands.h"
-#include "cli/request.h"
-#include "cli/sizes.h"
+#include "base/table.h"
+#include "cli/list.h"
+#include "options/optim.h"
+#include "options/request.h"
+#include "options/sizes.h"
 #include "api/launch.h"
 #include "models/model.h"
-#include "train/verify.h"
+#include "verify/verify.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,18 +36,7 @@ static const pl_opt opts[] = {
     { "micro",     INT(o.micro),       "N",    "1",    "micro-batches of a step's batch", 1 },
     { "lr",        REAL(o.lr),         "X",    USUAL(PL_OPTIM_LR), "learning rate" },
     { "seed",      INT(seed),          "K",    "1",    "of weights, data and dropout" },
-    { "optimizer", TEXT(o.optim.name), "NAME", PL_OPTIM_NAME, "adamw, adam or sgd" },
-    { "beta1",     REAL(o.optim.beta1), "X",   USUAL(PL_OPTIM_BETA1), "of adam and adamw",
-      .needs = "optimizer!=sgd" },
-    { "beta2",     REAL(o.optim.beta2), "X",   USUAL(PL_OPTIM_BETA2), "of adam and adamw",
-      .needs = "optimizer!=sgd" },
-    { "eps",       REAL(o.optim.eps),  "X",    "1e-3", "of adam and adamw; see below",
-      .needs = "optimizer!=sgd" },
-    { "momentum",  REAL(o.optim.momentum), "X", USUAL(PL_OPTIM_MOMENTUM), "of sgd",
-      .needs = "optimizer=sgd" },
-    { "decay",     REAL(o.optim.decay), "X",   USUAL(PL_OPTIM_DECAY), "weight decay of matrices" },
-    { "clip",      REAL(o.optim.clip), "X",    USUAL(PL_OPTIM_CLIP),
-      "global gradient norm; 0: no clipping" },
+    PL_OPTIM_OPTS(o.optim, "1e-3", "of adam and adamw; see below"),
     PL_REQUEST_OPTS(request),
     { "order",     TEXT(order),        "NAME", "auto", "of steps: program, lescea, pleat" },
     { "backend",   TEXT(backend),      "NAME", "auto", "kernels: onednn, native or ref" },
@@ -74,8 +65,9 @@ typedef struct session {
     pl_strategy strategy[MOST_CASES];
     int count[N_VERDICTS];
     pl_err failure, unfit; /* of the first case of that kind */
-    int strategy_width, mesh_width, told, measuring;
-    pl_json_out json; /* of --json, up to the cases told so far */
+    int told, measuring;
+    pl_table table;   /* of the cases told so far */
+    pl_json_out json; /* of --json, the same      */
 } session;
 
 /* A case as it runs. */
@@ -94,15 +86,16 @@ static const pl_mesh *mesh_of(const pl_strategy *strategy, const trial *t)
     return t && t->planned ? &pl_verify_plan(t->c)->mesh : &strategy->mesh;
 }
 
-static void find_widths(session *s)
+/* Rows are told as the cases end, as wide as the widest will be. */
+static void open_table(session *s)
 {
-    s->strategy_width = 8, s->mesh_width = 4;
-    for (int i = 0; i < s->n_cases; i++) {
-        const pl_strategy *x = &s->strategy[i];
-        int strategy = (int)strlen(x->text), mesh = (int)strlen(pl_mesh_text(&x->mesh, s->arena));
-        if (strategy > s->strategy_width) s->strategy_width = strategy;
-        if (mesh > s->mesh_width) s->mesh_width = mesh;
-    }
+    s->table = pl_table_new(s->arena, "strategy\tmesh\t>difference\t>bytes/step\t>counted\tverdict"
+                                      "\tlargest difference");
+    for (int i = 0; i < s->n_cases; i++)
+        pl_table_fit(&s->table, "%s\t%s", s->strategy[i].text,
+                     pl_mesh_text(&s->strategy[i].mesh, s->arena));
+    for (int v = 0; v < (s->a->all ? N_VERDICTS : UNFIT); v++)
+        pl_table_fit(&s->table, "\t\t\t%12s\t%12s\t%s", "", "", verdicts[v]);
 }
 
 static void print_start(const session *s)
@@ -118,12 +111,6 @@ static void print_start(const session *s)
     if (runs > 1) fprintf(stderr, " in the same ones");
     if (o->micro > runs) fprintf(stderr, " in %lld micro-batches", (long long)o->micro);
     fprintf(stderr, "; tolerance %g\n", pl_verify_tolerance(s->verify));
-}
-
-static void print_head(const session *s)
-{
-    printf("%-*s  %-*s  %10s  %12s  %12s  %-7s  %s\n", s->strategy_width, "strategy", s->mesh_width,
-           "mesh", "difference", "bytes/step", "counted", "verdict", "largest difference");
 }
 
 /* What a case that is equal rests on when that is more than the tolerance. */
@@ -142,15 +129,16 @@ static void print_rounding(const session *s, const pl_verify_found *f)
 static void print_case(session *s, const pl_strategy *strategy, verdict v, const trial *t,
                        const pl_err *err)
 {
-    if (!s->told++) print_head(s);
     const pl_verify_found *f = &t->found;
-    printf("%-*s  %-*s  ", s->strategy_width, strategy->text, s->mesh_width,
-           pl_mesh_text(mesh_of(strategy, t), s->arena));
+    const char *mesh = pl_mesh_text(mesh_of(strategy, t), s->arena);
+    if (!s->told++) fputs(pl_table_last(&s->table), stdout);
     if (v == EQUAL || v == DIFFERS)
-        printf("%10.2g  %12lld  %12lld  %-7s  %s\n", f->difference, (long long)f->bytes_predicted,
-               (long long)f->bytes_counted, verdicts[v], f->tensor);
+        pl_table_add(&s->table, "%s\t%s\t%.2g\t%lld\t%lld\t%s\t%s", strategy->text, mesh,
+                     f->difference, (long long)f->bytes_predicted, (long long)f->bytes_counted,
+                     verdicts[v], f->tensor);
     else
-        printf("%s\n", verdicts[v]);
+        pl_table_add(&s->table, "%s\t%s\t\t\t\t%s", strategy->text, mesh, verdicts[v]);
+    fputs(pl_table_last(&s->table), stdout);
     if (v != EQUAL)
         printf("    %s\n", err->msg);
     else if (f->measured)
@@ -303,12 +291,11 @@ static bool finish_options(verify_args *a, const char *model, const pl_world *w,
                            pl_err *err)
 {
     pl_verify_options *o = &a->o;
-    int cores = pl_launch_cores() / w->n_local;
     PL_TRY(pl_request_make(&a->request, arena, &o->plan, err));
     o->exec.memory_limit = a->request.memory;
     o->model = pl_sizes_spec(&a->sizes, model, arena);
     o->seed = (uint64_t)a->seed;
-    o->exec.env.n_threads = a->threads ? (int)a->threads : cores > 1 ? cores : 1;
+    o->exec.env.n_threads = pl_launch_threads(a->threads, w->n_local);
     if (o->exact && o->tolerance >= 0)
         return pl_err_set(err, PL_EUSAGE,
                           "--exact has no effect beside --tolerance: leave one out");
@@ -323,11 +310,12 @@ static bool finish_options(verify_args *a, const char *model, const pl_world *w,
 
 static bool find_cases(session *s, const char *model, pl_err *err)
 {
-    pl_model_args args;
+    pl_model_args *args = PL_NEW(s->arena, pl_model_args);
     const char *text[MOST_CASES] = { s->a->strategy };
     const int n = s->w->n_ranks;
-    PL_TRY(pl_model_parse(model, s->arena, &args, err));
-    const bool experts = pl_model_has(&args, "experts");
+    PL_TRY(pl_model_parse(model, s->arena, args, err));
+    s->a->o.args = args;
+    const bool experts = pl_model_has(args, "experts");
     s->n_cases = s->a->all ? pl_strategy_all(n, experts, s->arena, MOST_CASES, text) : 1;
     for (int i = 0; i < s->n_cases; i++)
         PL_TRY(pl_strategy_parse(text[i], n, s->arena, &s->strategy[i], err));
@@ -340,7 +328,7 @@ static bool verify(session *s, const char *model, pl_err *err)
     if (finish_options(s->a, model, s->w, s->arena, err) && find_cases(s, o->model, err))
         (void)!pl_verify_new(o, s->arena, &s->verify, err);
     PL_TRY(pl_launch_agree(s->w, err));
-    find_widths(s);
+    open_table(s);
     if (s->w->rank == 0) print_start(s);
     for (int i = 0; i < s->n_cases; i++)
         if (!run_case(s, &s->strategy[i])) break;

@@ -1,6 +1,6 @@
 /* pleat why-not: a strategy beside the plan to take: what it costs more, and of what. */
-#include "cli/commands.h"
-#include "cli/job.h"
+#include "cli/list.h"
+#include "options/job.h"
 #include "train/optim.h"
 
 #include <stdio.h>
@@ -21,13 +21,14 @@ static const pl_opt opts[] = {
 };
 // clang-format on
 
-static bool compare(const why_not_args *a, const char *const operand[2], pl_arena *arena,
-                    pl_err *err)
+static bool compare(void *args, int n, const char *const operand[], pl_arena *arena, pl_err *err)
 {
+    const why_not_args *a = args;
     pl_job job;
     pl_found *best;
     pl_text out = { .arena = arena };
     const pl_explain_options o = { (int)a->most, a->json, pl_job_columns() };
+    (void)n;
     PL_TRY(pl_job_args_open(&a->job, operand[0], arena, &job, err));
     PL_TRY(pl_job_find(&job, "auto", arena, &best, err));
     PL_TRY(pl_job_why_not(&job, best, operand[1], &o, &out, err));
@@ -37,15 +38,7 @@ static bool compare(const why_not_args *a, const char *const operand[2], pl_aren
 
 static int run(const pl_command *c, int argc, char **argv)
 {
-    why_not_args a = { 0 };
-    const char *operand[2];
-    int n, code;
-    pl_err err = { 0 };
-    if (!pl_opt_parse(c, argc, argv, &a, 2, 2, operand, &n, &code)) return code;
-    pl_arena *arena = pl_arena_new("why not");
-    bool ok = compare(&a, operand, arena, &err);
-    pl_arena_free(arena);
-    return ok ? PL_OK : pl_opt_fail(&err);
+    return pl_opt_run(c, argc, argv, &(why_not_args){ 0 }, 2, 2, compare);
 }
 
 const pl_command pl_command_why_not = {

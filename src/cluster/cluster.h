@@ -80,7 +80,8 @@ typedef struct pl_cluster {
  *
  * Fails with PL_EUSAGE on a name that is none of these, with the kinds; with PL_EINPUT on a file,
  * which the message names. */
-PL_MUST_CHECK bool pl_cluster_find(const char *text, pl_arena *a, pl_cluster **out, pl_err *err);
+PL_MUST_CHECK bool pl_cluster_find(const char *text, pl_arena *arena, pl_cluster **out,
+                                   pl_err *err);
 
 /* YAML or JSON, the same keys; `file` is for messages and names a cluster that has no name.
  *
@@ -113,15 +114,15 @@ PL_MUST_CHECK bool pl_cluster_find(const char *text, pl_arena *a, pl_cluster **o
  * sizes and times, start included: messages: [[1 KiB, 5 us], [1 MiB, 120 us]].
  *
  * Fails with PL_EINPUT, "FILE: line N: ...", all problems at once where the text is YAML at all. */
-PL_MUST_CHECK bool pl_cluster_parse(const char *text, size_t n, const char *file, pl_arena *a,
+PL_MUST_CHECK bool pl_cluster_parse(const char *text, size_t n, const char *file, pl_arena *arena,
                                     pl_cluster **out, pl_err *err);
 
 /* As YAML with all numbers and sources; what it prints parses, and prints the same. */
-void pl_cluster_print(const pl_cluster *c, pl_text *out);
+void pl_cluster_print(const pl_cluster *cluster, pl_text *out);
 
 /* Makes what follows from the rest: n_devices, link of every level (whose points may be set), and
  * checks all. No parts: all groups are of class 0. Fails with PL_EINPUT. */
-PL_MUST_CHECK bool pl_cluster_finish(pl_cluster *c, pl_arena *a, pl_err *err);
+PL_MUST_CHECK bool pl_cluster_finish(pl_cluster *cluster, pl_arena *arena, pl_err *err);
 
 /* Lay a mesh of n axes over the cluster, the first slowest, the last fastest; the product of their
  * sizes is n_devices. out[i] is what a message costs between neighbours on axis i, while all do it:
@@ -131,14 +132,15 @@ PL_MUST_CHECK bool pl_cluster_finish(pl_cluster *c, pl_arena *a, pl_err *err);
  * crosses the level. An axis of size 1 costs nothing.
  *
  * Fails with PL_EINPUT when an axis would cut a group unevenly: 6 of 8 devices. */
-PL_MUST_CHECK bool pl_cluster_axes(const pl_cluster *c, int n, const int sizes[], pl_link out[],
-                                   pl_err *err);
+PL_MUST_CHECK bool pl_cluster_axes(const pl_cluster *cluster, int n, const int sizes[],
+                                   pl_link out[], pl_err *err);
 
-double pl_cluster_memory(const pl_cluster *c); /* bytes of the device with the least */
-const pl_device_class *pl_cluster_device(const pl_cluster *c, int device);
-int pl_cluster_group_size(const pl_cluster *c, int level); /* devices that levels below it join */
+double pl_cluster_memory(const pl_cluster *cluster); /* bytes of the device with the least */
+const pl_device_class *pl_cluster_device(const pl_cluster *cluster, int device);
+/* Devices that the levels below it join. */
+int pl_cluster_group_size(const pl_cluster *cluster, int level);
 
-const char *pl_cluster_kinds(pl_arena *a);                 /* "v100, a100, ..." */
+const char *pl_cluster_kinds(pl_arena *arena); /* "v100, a100, ..." */
 void pl_cluster_words(pl_text *out); /* what pl_cluster_find takes, a line each, for help */
 
 #endif

@@ -1,3 +1,5 @@
+/* The figures of a class of devices and of a level of links, a row each: key, unit, limits, and
+ * what is used when the file leaves it out. */
 #include "cluster/field.h"
 #include "cluster/kind.h"
 
@@ -35,9 +37,9 @@ const pl_field pl_field_level[] = {
 
 const pl_field pl_field_curved[] = { START, OVERLAP, { 0 } };
 
-pl_figure *pl_field_at(const pl_field *f, void *row)
+pl_figure *pl_field_at(const pl_field *field, void *row)
 {
-    return (pl_figure *)(void *)((char *)row + f->at);
+    return (pl_figure *)(void *)((char *)row + field->at);
 }
 
 const pl_field *pl_field_find(const pl_field *fields, const char *key)

@@ -20,7 +20,7 @@ typedef struct pl_field {
 /* Of pl_device_class; of a pl_level; of a level that has a curve. Each ends with {0}. */
 extern const pl_field pl_field_class[], pl_field_level[], pl_field_curved[];
 
-pl_figure *pl_field_at(const pl_field *f, void *row);
+pl_figure *pl_field_at(const pl_field *field, void *row);
 const pl_field *pl_field_find(const pl_field *fields, const char *key); /* or NULL */
 
 #endif

@@ -1,3 +1,5 @@
+/* A cluster by its name. Read pl_cluster_find() at the end: local:N, a file, or a size and a
+ * kind, for which make() fills in a preset. */
 #include "base/file.h"
 #include "cluster/kind.h"
 #include "cluster/yaml.h"
@@ -9,9 +11,9 @@
 
 enum { NEAR = 3 }; /* "did you mean": one letter in so many may differ */
 
-const char *pl_cluster_kinds(pl_arena *a)
+const char *pl_cluster_kinds(pl_arena *arena)
 {
-    pl_text t = { .arena = a };
+    pl_text t = { .arena = arena };
     for (const pl_kind *k = pl_kinds; k->name; k++)
         pl_text_add(&t, "%s%s", k == pl_kinds ? "" : ", ", k->name);
     return pl_text_get(&t);
@@ -34,21 +36,21 @@ void pl_cluster_words(pl_text *out)
 
 /* -- names ------------------------------------------------------------------------------------- */
 
-static bool make(const pl_kind *k, int nodes, int devices, const char *name, pl_arena *a,
+static bool make(const pl_kind *kind, int nodes, int devices, const char *name, pl_arena *arena,
                  pl_cluster **out, pl_err *err)
 {
-    pl_cluster *c = *out = PL_NEW(a, pl_cluster);
-    c->name = name;
-    c->n_classes = 1;
-    c->class = PL_NEW(a, pl_device_class);
-    c->class[0] = k->device;
-    c->n_levels = k->between.name ? 2 : 1;
-    c->level = PL_NEW_N(a, pl_level, 2);
-    c->level[0] = k->inside;
-    c->level[0].size = devices;
-    c->level[1] = k->between;
-    c->level[1].size = nodes;
-    if (pl_cluster_finish(c, a, err)) return true;
+    pl_cluster *cluster = *out = PL_NEW(arena, pl_cluster);
+    cluster->name = name;
+    cluster->n_classes = 1;
+    cluster->class = PL_NEW(arena, pl_device_class);
+    cluster->class[0] = kind->device;
+    cluster->n_levels = kind->between.name ? 2 : 1;
+    cluster->level = PL_NEW_N(arena, pl_level, 2);
+    cluster->level[0] = kind->inside;
+    cluster->level[0].size = devices;
+    cluster->level[1] = kind->between;
+    cluster->level[1].size = nodes;
+    if (pl_cluster_finish(cluster, arena, err)) return true;
     err->code = PL_EUSAGE; /* the rows of kinds are right: the counts are not */
     return pl_err_in(err, "cluster '%s'", name);
 }
@@ -96,19 +98,20 @@ static const pl_kind *find_kind(const char *text, const char *name, pl_err *err)
 }
 
 /* N alone: devices in full nodes, or one node with fewer; of an instance, nodes. */
-static bool spread(const pl_kind *k, const char *text, int n, int *nodes, int *devices, pl_err *err)
+static bool spread(const pl_kind *kind, const char *text, int n, int *nodes, int *devices,
+                   pl_err *err)
 {
-    *nodes = k->instance ? n : n > k->node ? n / k->node : 1;
-    *devices = k->instance || n > k->node ? k->node : n;
-    return k->instance || *nodes * *devices == n ||
+    *nodes = kind->instance ? n : n > kind->node ? n / kind->node : 1;
+    *devices = kind->instance || n > kind->node ? kind->node : n;
+    return kind->instance || *nodes * *devices == n ||
            pl_err_set(err, PL_EUSAGE,
                       "cluster '%.60s': %d devices are no whole number of nodes of %d; write "
                       "NODESxDEVICESx%s",
-                      text, n, k->node, k->name);
+                      text, n, kind->node, kind->name);
 }
 
 /* "2x8xv100" or "64xh100". */
-static bool find_sized(const char *text, pl_arena *a, pl_cluster **out, pl_err *err)
+static bool find_sized(const char *text, pl_arena *arena, pl_cluster **out, pl_err *err)
 {
     int count[2] = { 1, 1 }, n = 0;
     const char *p = text;
@@ -121,8 +124,8 @@ static bool find_sized(const char *text, pl_arena *a, pl_cluster **out, pl_err *
     const pl_kind *k = find_kind(text, p, err);
     if (!k) return false;
     if (n == 1) PL_TRY(spread(k, text, count[0], &count[0], &count[1], err));
-    const char *name = pl_arena_fmt(a, "%dx%dx%s", count[0], count[1], k->name);
-    return make(k, count[0], count[1], name, a, out, err);
+    const char *name = pl_arena_fmt(arena, "%dx%dx%s", count[0], count[1], k->name);
+    return make(k, count[0], count[1], name, arena, out, err);
 }
 
 static bool find_local(const char *text, pl_arena *a, pl_cluster **out, pl_err *err)
@@ -140,27 +143,27 @@ static bool ends_in(const char *text, const char *end)
     return n > m && !strcmp(text + n - m, end);
 }
 
-static bool find_file(const char *path, pl_arena *a, pl_cluster **out, pl_err *err)
+static bool find_file(const char *path, pl_arena *arena, pl_cluster **out, pl_err *err)
 {
     const char *text;
     size_t n;
-    PL_TRY(pl_file_read(path, PL_YAML_BYTES, a, &text, &n, err));
-    return pl_cluster_parse(text, n, path, a, out, err);
+    PL_TRY(pl_file_read(path, PL_YAML_BYTES, arena, &text, &n, err));
+    return pl_cluster_parse(text, n, path, arena, out, err);
 }
 
-bool pl_cluster_find(const char *text, pl_arena *a, pl_cluster **out, pl_err *err)
+bool pl_cluster_find(const char *text, pl_arena *arena, pl_cluster **out, pl_err *err)
 {
     const size_t digits = strspn(text, "0123456789");
-    if (!strncmp(text, "local:", 6)) return find_local(text, a, out, err);
+    if (!strncmp(text, "local:", 6)) return find_local(text, arena, out, err);
     if (strchr(text, '/') || ends_in(text, ".yaml") || ends_in(text, ".yml") ||
         ends_in(text, ".json"))
-        return find_file(text, a, out, err);
-    if (digits && text[digits] == 'x') return find_sized(text, a, out, err);
-    if (access(text, F_OK) == 0) return find_file(text, a, out, err);
+        return find_file(text, arena, out, err);
+    if (digits && text[digits] == 'x') return find_sized(text, arena, out, err);
+    if (access(text, F_OK) == 0) return find_file(text, arena, out, err);
     return pl_err_set(
         err, PL_EUSAGE,
         "cluster '%.60s' is no file and no name: write NODESxDEVICESxKIND such as "
         "2x8xv100, NxKIND, or local:N (kinds: %s; for any other give a file: pleat probe -o FILE "
         "writes one to begin with)",
-        text, pl_cluster_kinds(a));
+        text, pl_cluster_kinds(arena));
 }

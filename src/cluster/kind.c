@@ -1,6 +1,7 @@
-/* Peaks are those of the makers' data sheets, dense (without sparsity). What NVLink carries is less
- * than its peak: NCCL's table topo.h has 20 GB/s for a link of 25 GB/s. Latencies inside a node and
- * over InfiniBand or EFA are NCCL's hop times as PyTorch's DTensor has them in its cost model; over
+/* The presets: pl_kinds[], a row per machine, built of the macros above it. Peaks are those of
+ * the makers' data sheets, dense (without sparsity). What NVLink carries is less than its peak:
+ * NCCL's table topo.h has 20 GB/s for a link of 25 GB/s. Latencies inside a node and over
+ * InfiniBand or EFA are NCCL's hop times as PyTorch's DTensor has them in its cost model; over
  * TCP half a round trip of some 50 us is assumed. Efficiencies: see kind.h. */
 #include "cluster/kind.h"
 

@@ -1,12 +1,14 @@
+/* What a message costs on a link (a straight line or a measured curve), and the line that fits
+ * measured points best. */
 #include "cluster/link.h"
 
 #include <math.h>
 
-double pl_link_seconds(const pl_link *l, double bytes)
+double pl_link_seconds(const pl_link *link, double bytes)
 {
-    const pl_point *p = l->point;
-    int n = l->n_points, i = 1;
-    if (!n) return l->start + l->latency + bytes * l->per_byte;
+    const pl_point *p = link->point;
+    int n = link->n_points, i = 1;
+    if (!n) return link->start + link->latency + bytes * link->per_byte;
     if (bytes <= p[0].bytes) return p[0].seconds;
     while (i < n && p[i].bytes < bytes) i++;
     if (i == n) return p[n - 1].seconds * (bytes / p[n - 1].bytes);
@@ -14,9 +16,9 @@ double pl_link_seconds(const pl_link *l, double bytes)
     return p[i - 1].seconds + share * (p[i].seconds - p[i - 1].seconds);
 }
 
-double pl_link_hops(const pl_link *l, int hops, double bytes)
+double pl_link_hops(const pl_link *link, int hops, double bytes)
 {
-    return hops ? l->start + hops * fmax(pl_link_seconds(l, bytes) - l->start, 0) : 0;
+    return hops ? link->start + hops * fmax(pl_link_seconds(link, bytes) - link->start, 0) : 0;
 }
 
 /* Minimise sum (u a + v b - 1)^2 over the points, u = 1 / seconds, v = bytes / seconds: the normal

@@ -28,10 +28,10 @@ typedef struct pl_link {
 
 /* Seconds of one message to a neighbour: start + one hop. A curve is linear between its points;
  * shorter messages cost what the first point costs, longer ones have the last one's bandwidth. */
-double pl_link_seconds(const pl_link *l, double bytes);
+double pl_link_seconds(const pl_link *link, double bytes);
 
 /* Seconds of a collective of so many hops, one after the other, of so many bytes each. */
-double pl_link_hops(const pl_link *l, int hops, double bytes);
+double pl_link_hops(const pl_link *link, int hops, double bytes);
 
 /* The straight line latency + bytes per_byte, neither below 0, that is nearest to n points in the
  * sum of squared *relative* differences: short messages count as much as long ones. n >= 1, bytes

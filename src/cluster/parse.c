@@ -1,3 +1,6 @@
+/* A cluster file to a cluster. Read pl_cluster_parse() and read_all() at the end; each part of
+ * the file has a function that notes its problems by line (complain) and reads on, so that one
+ * message names them all (tell). */
 #include "cluster/field.h"
 #include "cluster/yaml.h"
 
@@ -40,11 +43,11 @@ static bool tell(const reader *r, pl_err *err)
 
 /* -- members of maps --------------------------------------------------------------------------- */
 
-static bool is_kind(reader *r, const pl_yaml *y, pl_yaml_kind kind, const char *what)
+static bool is_kind(reader *r, const pl_yaml *yaml, pl_yaml_kind kind, const char *what)
 {
     static const char *const names[] = { "a single value", "a list", "a map of keys" };
-    if (y->kind == kind) return true;
-    complain(r, y->line, "%.40s is %s, not %s", what, names[y->kind], names[kind]);
+    if (yaml->kind == kind) return true;
+    complain(r, yaml->line, "%.40s is %s, not %s", what, names[yaml->kind], names[kind]);
     return false;
 }
 
@@ -71,39 +74,39 @@ static void check_keys(reader *r, const pl_yaml *map, const char *known)
 
 static const pl_yaml *find_needed(reader *r, const pl_yaml *map, const char *key)
 {
-    const pl_yaml *y = pl_yaml_find(map, key);
-    if (!y) complain(r, map->line, "key '%s' is missing", key);
-    return y;
+    const pl_yaml *yaml = pl_yaml_find(map, key);
+    if (!yaml) complain(r, map->line, "key '%s' is missing", key);
+    return yaml;
 }
 
 /* A map of keys {value:, source:} is its value with a source; anything else is the value. */
-static const pl_yaml *find_value(reader *r, const pl_yaml *y, const char **source)
+static const pl_yaml *find_value(reader *r, const pl_yaml *yaml, const char **source)
 {
     *source = "";
-    if (y->kind != PL_YAML_MAP) return y;
-    check_keys(r, y, "value source");
-    const pl_yaml *s = pl_yaml_find(y, "source");
+    if (yaml->kind != PL_YAML_MAP) return yaml;
+    check_keys(r, yaml, "value source");
+    const pl_yaml *s = pl_yaml_find(yaml, "source");
     if (s && is_kind(r, s, PL_YAML_SCALAR, "source")) *source = s->text;
-    return find_needed(r, y, "value");
+    return find_needed(r, yaml, "value");
 }
 
-static bool read_number(reader *r, const pl_yaml *y, const char *key, pl_unit u, double *out)
+static bool read_number(reader *r, const pl_yaml *yaml, const char *key, pl_unit unit, double *out)
 {
-    if (!is_kind(r, y, PL_YAML_SCALAR, key)) return false;
-    if (pl_unit_parse(y->text, u, out)) return true;
-    complain(r, y->line, "%s: '%.40s' is not %s", key, y->text, pl_unit_about(u));
+    if (!is_kind(r, yaml, PL_YAML_SCALAR, key)) return false;
+    if (pl_unit_parse(yaml->text, unit, out)) return true;
+    complain(r, yaml->line, "%s: '%.40s' is not %s", key, yaml->text, pl_unit_about(unit));
     return false;
 }
 
-static void read_figure(reader *r, const pl_yaml *y, const char *key, const pl_field *f,
+static void read_figure(reader *r, const pl_yaml *yaml, const char *key, const pl_field *field,
                         pl_figure *out)
 {
-    const pl_yaml *value = find_value(r, y, &out->source);
-    if (!value || !read_number(r, value, key, f->unit, &out->value)) return;
-    if (!(out->value >= f->least && out->value <= f->most))
+    const pl_yaml *value = find_value(r, yaml, &out->source);
+    if (!value || !read_number(r, value, key, field->unit, &out->value)) return;
+    if (!(out->value >= field->least && out->value <= field->most))
         complain(r, value->line, "%s: '%.40s' is not from %s to %s", key, value->text,
-                 pl_unit_text(r->arena, f->unit, f->least),
-                 pl_unit_text(r->arena, f->unit, f->most));
+                 pl_unit_text(r->arena, field->unit, field->least),
+                 pl_unit_text(r->arena, field->unit, field->most));
 }
 
 /* All figures of a row, from the members of a map. */
@@ -111,14 +114,14 @@ static void read_figures(reader *r, const pl_yaml *map, const pl_field fields[],
 {
     for (const pl_field *f = fields; f->key; f++) {
         pl_figure *x = pl_field_at(f, row);
-        const pl_yaml *y = pl_yaml_find(map, f->key);
+        const pl_yaml *yaml = pl_yaml_find(map, f->key);
         *x = f->usual;
         if (f->like) {
             const pl_figure *like = pl_field_at(pl_field_find(fields, f->like), row);
             *x = (pl_figure){ like->value, pl_arena_fmt(r->arena, "as %s", f->like) };
         }
-        if (y)
-            read_figure(r, y, f->key, f, x);
+        if (yaml)
+            read_figure(r, yaml, f->key, f, x);
         else if (f->needed)
             find_needed(r, map, f->key);
     }
@@ -133,10 +136,10 @@ static void check_name(reader *r, int line, const char *name)
 static int read_count(reader *r, const pl_yaml *map, const char *key)
 {
     int64_t n = 1;
-    const pl_yaml *y = find_needed(r, map, key);
-    if (!y || !is_kind(r, y, PL_YAML_SCALAR, key)) return 1;
-    if (!pl_text_int(y->text, &n) || n < 1 || n > PL_CLUSTER_DEVICES) {
-        complain(r, y->line, "%s: '%.40s' is not a whole number from 1 to %d", key, y->text,
+    const pl_yaml *yaml = find_needed(r, map, key);
+    if (!yaml || !is_kind(r, yaml, PL_YAML_SCALAR, key)) return 1;
+    if (!pl_text_int(yaml->text, &n) || n < 1 || n > PL_CLUSTER_DEVICES) {
+        complain(r, yaml->line, "%s: '%.40s' is not a whole number from 1 to %d", key, yaml->text,
                  PL_CLUSTER_DEVICES);
         return 1;
     }
@@ -145,32 +148,32 @@ static int read_count(reader *r, const pl_yaml *map, const char *key)
 
 /* -- the parts of a file ----------------------------------------------------------------------- */
 
-static void read_classes(reader *r, const pl_yaml *y, pl_cluster *c)
+static void read_classes(reader *r, const pl_yaml *yaml, pl_cluster *cluster)
 {
-    if (!y || !is_kind(r, y, PL_YAML_MAP, "classes")) return;
-    if (y->n < 1 || y->n > PL_CLUSTER_CLASSES) {
-        complain(r, y->line, "%d classes; 1 to %d are possible", y->n, PL_CLUSTER_CLASSES);
+    if (!yaml || !is_kind(r, yaml, PL_YAML_MAP, "classes")) return;
+    if (yaml->n < 1 || yaml->n > PL_CLUSTER_CLASSES) {
+        complain(r, yaml->line, "%d classes; 1 to %d are possible", yaml->n, PL_CLUSTER_CLASSES);
         return;
     }
-    c->class = PL_NEW_N(r->arena, pl_device_class, y->n);
-    c->n_classes = y->n;
-    for (int i = 0; i < y->n; i++) {
-        const pl_yaml *m = y->at[i];
-        c->class[i].name = m->key;
+    cluster->class = PL_NEW_N(r->arena, pl_device_class, yaml->n);
+    cluster->n_classes = yaml->n;
+    for (int i = 0; i < yaml->n; i++) {
+        const pl_yaml *m = yaml->at[i];
+        cluster->class[i].name = m->key;
         check_name(r, m->line, m->key);
         if (!is_kind(r, m, PL_YAML_MAP, m->key)) continue;
         check_keys(r, m,
                    "memory f32_flops bf16_flops memory_bandwidth matmul_efficiency "
                    "stream_efficiency conv_efficiency vector_flops kernel_start memory_exposed");
-        read_figures(r, m, pl_field_class, &c->class[i]);
+        read_figures(r, m, pl_field_class, &cluster->class[i]);
     }
 }
 
-static void read_curve(reader *r, const pl_yaml *y, pl_level *l)
+static void read_curve(reader *r, const pl_yaml *yaml, pl_level *level)
 {
     pl_err err = { 0 };
-    pl_link *link = &l->link;
-    const pl_yaml *list = find_value(r, y, &l->curve_source);
+    pl_link *link = &level->link;
+    const pl_yaml *list = find_value(r, yaml, &level->curve_source);
     if (!list || !is_kind(r, list, PL_YAML_LIST, "messages")) return;
     if (list->n < 1 || list->n > PL_LINK_POINTS) {
         complain(r, list->line, "messages: %d points; 1 to %d are possible", list->n,
@@ -192,87 +195,88 @@ static void read_curve(reader *r, const pl_yaml *y, pl_level *l)
 }
 
 /* The bandwidth stands under one of two keys. */
-static void read_straight(reader *r, const pl_yaml *y, pl_level *l)
+static void read_straight(reader *r, const pl_yaml *yaml, pl_level *level)
 {
-    const pl_yaml *own = pl_yaml_find(y, "bandwidth"), *uplink = pl_yaml_find(y, "uplink");
+    const pl_yaml *own = pl_yaml_find(yaml, "bandwidth"), *uplink = pl_yaml_find(yaml, "uplink");
     const pl_field *latency = pl_field_find(pl_field_level, "latency");
     const pl_field *bandwidth = pl_field_find(pl_field_level, "bandwidth");
-    const pl_yaml *wait = find_needed(r, y, "latency");
-    if (wait) read_figure(r, wait, "latency", latency, &l->latency);
+    const pl_yaml *wait = find_needed(r, yaml, "latency");
+    if (wait) read_figure(r, wait, "latency", latency, &level->latency);
     if (!own == !uplink)
-        complain(r, y->line, "give either bandwidth (of a device) or uplink (of a whole group)");
+        complain(r, yaml->line, "give either bandwidth (of a device) or uplink (of a whole group)");
     else if (own)
-        read_figure(r, own, "bandwidth", bandwidth, &l->bandwidth);
+        read_figure(r, own, "bandwidth", bandwidth, &level->bandwidth);
     else
-        read_figure(r, uplink, "uplink", bandwidth, &l->bandwidth);
-    l->shared = uplink != NULL;
+        read_figure(r, uplink, "uplink", bandwidth, &level->bandwidth);
+    level->shared = uplink != NULL;
 }
 
-static void read_level(reader *r, const pl_yaml *y, pl_level *l)
+static void read_level(reader *r, const pl_yaml *yaml, pl_level *level)
 {
-    if (!is_kind(r, y, PL_YAML_MAP, "a level")) return;
-    check_keys(r, y, "name size start latency bandwidth uplink messages overlap");
-    const pl_yaml *name = find_needed(r, y, "name"), *curve = pl_yaml_find(y, "messages");
+    if (!is_kind(r, yaml, PL_YAML_MAP, "a level")) return;
+    check_keys(r, yaml, "name size start latency bandwidth uplink messages overlap");
+    const pl_yaml *name = find_needed(r, yaml, "name"), *curve = pl_yaml_find(yaml, "messages");
     if (name && is_kind(r, name, PL_YAML_SCALAR, "name")) {
-        l->name = name->text;
+        level->name = name->text;
         check_name(r, name->line, name->text);
     }
-    l->size = read_count(r, y, "size");
-    read_figures(r, y, pl_field_curved, l);
+    level->size = read_count(r, yaml, "size");
+    read_figures(r, yaml, pl_field_curved, level);
     if (!curve)
-        read_straight(r, y, l);
-    else if (pl_yaml_find(y, "latency") || pl_yaml_find(y, "bandwidth") ||
-             pl_yaml_find(y, "uplink"))
+        read_straight(r, yaml, level);
+    else if (pl_yaml_find(yaml, "latency") || pl_yaml_find(yaml, "bandwidth") ||
+             pl_yaml_find(yaml, "uplink"))
         complain(r, curve->line, "messages stand for latency and bandwidth: give one of the two");
     else
-        read_curve(r, curve, l);
+        read_curve(r, curve, level);
 }
 
-static void read_levels(reader *r, const pl_yaml *y, pl_cluster *c)
+static void read_levels(reader *r, const pl_yaml *yaml, pl_cluster *cluster)
 {
-    if (!y || !is_kind(r, y, PL_YAML_LIST, "levels")) return;
-    if (y->n < 1 || y->n > PL_CLUSTER_LEVELS) {
-        complain(r, y->line, "%d levels; 1 to %d are possible", y->n, PL_CLUSTER_LEVELS);
+    if (!yaml || !is_kind(r, yaml, PL_YAML_LIST, "levels")) return;
+    if (yaml->n < 1 || yaml->n > PL_CLUSTER_LEVELS) {
+        complain(r, yaml->line, "%d levels; 1 to %d are possible", yaml->n, PL_CLUSTER_LEVELS);
         return;
     }
-    c->level = PL_NEW_N(r->arena, pl_level, y->n);
-    c->n_levels = y->n;
-    for (int i = 0; i < y->n; i++) read_level(r, y->at[i], &c->level[i]);
+    cluster->level = PL_NEW_N(r->arena, pl_level, yaml->n);
+    cluster->n_levels = yaml->n;
+    for (int i = 0; i < yaml->n; i++) read_level(r, yaml->at[i], &cluster->level[i]);
 }
 
-static int find_class(reader *r, const pl_yaml *y, const pl_cluster *c)
+static int find_class(reader *r, const pl_yaml *yaml, const pl_cluster *cluster)
 {
-    if (!y || !is_kind(r, y, PL_YAML_SCALAR, "class")) return 0;
-    pl_near near = { .word = y->text, .within = NEAR - 1 };
-    for (int i = 0; i < c->n_classes; i++) {
-        if (!strcmp(y->text, c->class[i].name)) return i;
-        pl_near_offer(&near, c->class[i].name);
+    if (!yaml || !is_kind(r, yaml, PL_YAML_SCALAR, "class")) return 0;
+    pl_near near = { .word = yaml->text, .within = NEAR - 1 };
+    for (int i = 0; i < cluster->n_classes; i++) {
+        if (!strcmp(yaml->text, cluster->class[i].name)) return i;
+        pl_near_offer(&near, cluster->class[i].name);
     }
     if (near.name)
-        complain(r, y->line, "no class '%.40s' (did you mean '%s'?)", y->text, near.name);
+        complain(r, yaml->line, "no class '%.40s' (did you mean '%s'?)", yaml->text, near.name);
     else
-        complain(r, y->line, "no class '%.40s' under classes", y->text);
+        complain(r, yaml->line, "no class '%.40s' under classes", yaml->text);
     return 0;
 }
 
-static void read_parts(reader *r, const pl_yaml *y, pl_cluster *c)
+static void read_parts(reader *r, const pl_yaml *yaml, pl_cluster *cluster)
 {
-    if (!y || !is_kind(r, y, PL_YAML_LIST, "groups")) return;
-    if (y->n < 1 || y->n > PL_CLUSTER_PARTS) {
-        complain(r, y->line, "%d rows of groups; 1 to %d are possible", y->n, PL_CLUSTER_PARTS);
+    if (!yaml || !is_kind(r, yaml, PL_YAML_LIST, "groups")) return;
+    if (yaml->n < 1 || yaml->n > PL_CLUSTER_PARTS) {
+        complain(r, yaml->line, "%d rows of groups; 1 to %d are possible", yaml->n,
+                 PL_CLUSTER_PARTS);
         return;
     }
-    c->part = PL_NEW_N(r->arena, pl_part, y->n);
-    c->n_parts = y->n;
-    for (int i = 0; i < y->n; i++) {
-        if (!is_kind(r, y->at[i], PL_YAML_MAP, "a row of groups")) continue;
-        check_keys(r, y->at[i], "class count");
-        c->part[i].class = find_class(r, find_needed(r, y->at[i], "class"), c);
-        c->part[i].count = read_count(r, y->at[i], "count");
+    cluster->part = PL_NEW_N(r->arena, pl_part, yaml->n);
+    cluster->n_parts = yaml->n;
+    for (int i = 0; i < yaml->n; i++) {
+        if (!is_kind(r, yaml->at[i], PL_YAML_MAP, "a row of groups")) continue;
+        check_keys(r, yaml->at[i], "class count");
+        cluster->part[i].class = find_class(r, find_needed(r, yaml->at[i], "class"), cluster);
+        cluster->part[i].count = read_count(r, yaml->at[i], "count");
     }
 }
 
-static void read_head(reader *r, const pl_yaml *top, pl_cluster *c)
+static void read_head(reader *r, const pl_yaml *top, pl_cluster *cluster)
 {
     const pl_yaml *schema = find_needed(r, top, "schema"), *name = pl_yaml_find(top, "name");
     check_keys(r, top, "schema name classes levels groups");
@@ -280,34 +284,34 @@ static void read_head(reader *r, const pl_yaml *top, pl_cluster *c)
         strcmp(schema->text, "pleat.cluster/1"))
         complain(r, schema->line, "schema '%.40s'; pleat.cluster/1 is what is read", schema->text);
     if (name && is_kind(r, name, PL_YAML_SCALAR, "name")) {
-        c->name = name->text;
+        cluster->name = name->text;
         check_name(r, name->line, name->text);
     }
 }
 
-static bool read_all(reader *r, const pl_yaml *top, pl_cluster *c, pl_err *err)
+static bool read_all(reader *r, const pl_yaml *top, pl_cluster *cluster, pl_err *err)
 {
     if (is_kind(r, top, PL_YAML_MAP, "a cluster")) {
-        read_head(r, top, c);
-        read_classes(r, find_needed(r, top, "classes"), c);
-        read_levels(r, find_needed(r, top, "levels"), c);
-        read_parts(r, pl_yaml_find(top, "groups"), c);
+        read_head(r, top, cluster);
+        read_classes(r, find_needed(r, top, "classes"), cluster);
+        read_levels(r, find_needed(r, top, "levels"), cluster);
+        read_parts(r, pl_yaml_find(top, "groups"), cluster);
     }
     PL_TRY(tell(r, err));
     /* What is left concerns several lines together. */
-    if (pl_cluster_finish(c, r->arena, err)) return true;
+    if (pl_cluster_finish(cluster, r->arena, err)) return true;
     const pl_yaml *groups = pl_yaml_find(top, "groups");
     return pl_err_in(err, "line %d", (groups ? groups : pl_yaml_find(top, "levels"))->line);
 }
 
-bool pl_cluster_parse(const char *text, size_t n, const char *file, pl_arena *a, pl_cluster **out,
-                      pl_err *err)
+bool pl_cluster_parse(const char *text, size_t n, const char *file, pl_arena *arena,
+                      pl_cluster **out, pl_err *err)
 {
     pl_yaml *top;
-    reader r = { .arena = a };
+    reader r = { .arena = arena };
     const char *base = strrchr(file, '/');
-    *out = PL_NEW(a, pl_cluster);
-    (*out)->name = pl_arena_fmt(a, "%.*s", PL_FIELD_NAME, base ? base + 1 : file);
-    if (pl_yaml_parse(text, n, a, &top, err) && read_all(&r, top, *out, err)) return true;
+    *out = PL_NEW(arena, pl_cluster);
+    (*out)->name = pl_arena_fmt(arena, "%.*s", PL_FIELD_NAME, base ? base + 1 : file);
+    if (pl_yaml_parse(text, n, arena, &top, err) && read_all(&r, top, *out, err)) return true;
     return pl_err_in(err, "%s", file);
 }

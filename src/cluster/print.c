@@ -1,3 +1,4 @@
+/* A cluster as the file that pl_cluster_parse() reads: pl_cluster_print(). */
 #include "cluster/field.h"
 #include "cluster/yaml.h"
 
@@ -8,13 +9,13 @@ static void print_source(pl_text *out, const char *source)
     pl_yaml_print_text(out, source);
 }
 
-static void print_figure(pl_text *out, const char *key, pl_unit u, const pl_figure *x)
+static void print_figure(pl_text *out, const char *key, pl_unit unit, const pl_figure *figure)
 {
-    const char *value = pl_unit_text(out->arena, u, x->value);
+    const char *value = pl_unit_text(out->arena, unit, figure->value);
     pl_text_add(out, "    %s: ", key);
-    if (*x->source) {
+    if (*figure->source) {
         pl_text_add(out, "{value: %s", value);
-        print_source(out, x->source);
+        print_source(out, figure->source);
         pl_text_add(out, "}\n");
     } else {
         pl_text_add(out, "%s\n", value);
@@ -27,52 +28,52 @@ static void print_figures(pl_text *out, const pl_field fields[], void *row)
         print_figure(out, f->key, f->unit, pl_field_at(f, row));
 }
 
-static void print_curve(pl_text *out, const pl_level *l)
+static void print_curve(pl_text *out, const pl_level *level)
 {
     pl_text_add(out, "    messages:\n");
-    if (*l->curve_source) {
+    if (*level->curve_source) {
         pl_text_add(out, "      source: ");
-        pl_yaml_print_text(out, l->curve_source);
+        pl_yaml_print_text(out, level->curve_source);
         pl_text_add(out, "\n");
     }
     pl_text_add(out, "      value:\n");
-    for (int i = 0; i < l->link.n_points; i++)
+    for (int i = 0; i < level->link.n_points; i++)
         pl_text_add(out, "        - [%s, %s]\n",
-                    pl_unit_text(out->arena, PL_UNIT_BYTES, l->link.point[i].bytes),
-                    pl_unit_text(out->arena, PL_UNIT_SECONDS, l->link.point[i].seconds));
+                    pl_unit_text(out->arena, PL_UNIT_BYTES, level->link.point[i].bytes),
+                    pl_unit_text(out->arena, PL_UNIT_SECONDS, level->link.point[i].seconds));
 }
 
-static void print_level(pl_text *out, const pl_level *l)
+static void print_level(pl_text *out, const pl_level *level)
 {
     pl_text_add(out, "  - name: ");
-    pl_yaml_print_text(out, l->name);
-    pl_text_add(out, "\n    size: %d\n", l->size);
-    if (l->link.n_points) {
-        print_curve(out, l);
+    pl_yaml_print_text(out, level->name);
+    pl_text_add(out, "\n    size: %d\n", level->size);
+    if (level->link.n_points) {
+        print_curve(out, level);
     } else {
-        print_figure(out, "latency", PL_UNIT_SECONDS, &l->latency);
-        print_figure(out, l->shared ? "uplink" : "bandwidth", PL_UNIT_RATE, &l->bandwidth);
+        print_figure(out, "latency", PL_UNIT_SECONDS, &level->latency);
+        print_figure(out, level->shared ? "uplink" : "bandwidth", PL_UNIT_RATE, &level->bandwidth);
     }
-    print_figures(out, pl_field_curved, (void *)(uintptr_t)l);
+    print_figures(out, pl_field_curved, (void *)(uintptr_t)level);
 }
 
-void pl_cluster_print(const pl_cluster *c, pl_text *out)
+void pl_cluster_print(const pl_cluster *cluster, pl_text *out)
 {
     pl_text_add(out, "schema: pleat.cluster/1\nname: ");
-    pl_yaml_print_text(out, c->name);
+    pl_yaml_print_text(out, cluster->name);
     pl_text_add(out, "\nclasses:\n");
-    for (int i = 0; i < c->n_classes; i++) {
+    for (int i = 0; i < cluster->n_classes; i++) {
         pl_text_add(out, "  ");
-        pl_yaml_print_text(out, c->class[i].name);
+        pl_yaml_print_text(out, cluster->class[i].name);
         pl_text_add(out, ":\n");
-        print_figures(out, pl_field_class, &c->class[i]);
+        print_figures(out, pl_field_class, &cluster->class[i]);
     }
     pl_text_add(out, "levels: # innermost first\n");
-    for (int i = 0; i < c->n_levels; i++) print_level(out, &c->level[i]);
+    for (int i = 0; i < cluster->n_levels; i++) print_level(out, &cluster->level[i]);
     pl_text_add(out, "groups: # of the outermost level\n");
-    for (int i = 0; i < c->n_parts; i++) {
+    for (int i = 0; i < cluster->n_parts; i++) {
         pl_text_add(out, "  - {class: ");
-        pl_yaml_print_text(out, c->class[c->part[i].class].name);
-        pl_text_add(out, ", count: %d}\n", c->part[i].count);
+        pl_yaml_print_text(out, cluster->class[cluster->part[i].class].name);
+        pl_text_add(out, ", count: %d}\n", cluster->part[i].count);
     }
 }

@@ -17,12 +17,12 @@ typedef enum pl_unit {
 
 /* Whole text -> value in the base unit; false for anything else, NaN and infinities included. No
  * error is set: the caller knows the place. */
-PL_MUST_CHECK bool pl_unit_parse(const char *text, pl_unit u, double *value);
+PL_MUST_CHECK bool pl_unit_parse(const char *text, pl_unit unit, double *value);
 
 /* The shortest text that pl_unit_parse reads as this very value, with a number of at least 1 where
  * there is one; of those the largest unit. */
-const char *pl_unit_text(pl_arena *a, pl_unit u, double value);
+const char *pl_unit_text(pl_arena *arena, pl_unit unit, double value);
 
-const char *pl_unit_about(pl_unit u); /* "a size such as 16 GiB" */
+const char *pl_unit_about(pl_unit unit); /* "a size such as 16 GiB" */
 
 #endif

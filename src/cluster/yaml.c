@@ -1,3 +1,5 @@
+/* libyaml's events to a tree (take), which refuses what a cluster file does not need; and the
+ * quoting that makes a printed text read back as it was. */
 #include "cluster/yaml.h"
 
 #include <ctype.h>
@@ -45,14 +47,15 @@ static bool take_text(reader *r, const char **out)
     return true;
 }
 
-static bool is_decorated(const yaml_event_t *e)
+static bool is_decorated(const yaml_event_t *event)
 {
-    switch (e->type) {
-    case YAML_SCALAR_EVENT: return e->data.scalar.anchor || e->data.scalar.tag;
+    switch (event->type) {
+    case YAML_SCALAR_EVENT: return event->data.scalar.anchor || event->data.scalar.tag;
     case YAML_SEQUENCE_START_EVENT:
-        return e->data.sequence_start.anchor || e->data.sequence_start.tag;
-    case YAML_MAPPING_START_EVENT: return e->data.mapping_start.anchor || e->data.mapping_start.tag;
-    default: return e->type == YAML_ALIAS_EVENT;
+        return event->data.sequence_start.anchor || event->data.sequence_start.tag;
+    case YAML_MAPPING_START_EVENT:
+        return event->data.mapping_start.anchor || event->data.mapping_start.tag;
+    default: return event->type == YAML_ALIAS_EVENT;
     }
 }
 
@@ -104,14 +107,14 @@ static bool take_map(reader *r, int depth, pl_yaml *map)
 /* The node that starts with the event at hand; leaves its last event at hand. */
 static bool take(reader *r, int depth, pl_yaml **out)
 {
-    pl_yaml *y = *out = PL_NEW(r->arena, pl_yaml);
-    y->line = line_of(&r->event);
+    pl_yaml *yaml = *out = PL_NEW(r->arena, pl_yaml);
+    yaml->line = line_of(&r->event);
     if (is_decorated(&r->event)) return refuse(r, "anchors, aliases and tags are not read");
     if (depth > PL_YAML_DEPTH) return refuse(r, "nested deeper than 16");
     switch (r->event.type) {
-    case YAML_SCALAR_EVENT: return take_text(r, &y->text);
-    case YAML_SEQUENCE_START_EVENT: y->kind = PL_YAML_LIST; return take_list(r, depth, y);
-    default: y->kind = PL_YAML_MAP; return take_map(r, depth, y);
+    case YAML_SCALAR_EVENT: return take_text(r, &yaml->text);
+    case YAML_SEQUENCE_START_EVENT: yaml->kind = PL_YAML_LIST; return take_list(r, depth, yaml);
+    default: yaml->kind = PL_YAML_MAP; return take_map(r, depth, yaml);
     }
 }
 
@@ -128,9 +131,9 @@ static bool take_document(reader *r, pl_yaml **out)
     return r->event.type == YAML_STREAM_END_EVENT || refuse(r, "a second document");
 }
 
-bool pl_yaml_parse(const char *text, size_t n, pl_arena *a, pl_yaml **out, pl_err *err)
+bool pl_yaml_parse(const char *text, size_t n, pl_arena *arena, pl_yaml **out, pl_err *err)
 {
-    reader r = { .arena = a, .err = err };
+    reader r = { .arena = arena, .err = err };
     if (n > PL_YAML_BYTES)
         return pl_err_set(err, PL_EINPUT, "line 1: %zu bytes; at most %d are read", n,
                           PL_YAML_BYTES);

@@ -21,7 +21,7 @@ typedef struct pl_yaml {
 } pl_yaml;
 
 /* Fails with PL_EINPUT, the message starting "line N: ". */
-PL_MUST_CHECK bool pl_yaml_parse(const char *text, size_t n, pl_arena *a, pl_yaml **out,
+PL_MUST_CHECK bool pl_yaml_parse(const char *text, size_t n, pl_arena *arena, pl_yaml **out,
                                  pl_err *err);
 
 const pl_yaml *pl_yaml_find(const pl_yaml *map, const char *key); /* or NULL */

@@ -1,77 +1,82 @@
 /* From the values of the tables' variables to a plan, and back. */
 #include "layouts/propagate.h"
-#include "cost/tables.h"
+#include "cost/problem.h"
 
 #include <math.h>
 #include <string.h>
 
 /* The value that a variable has: of a block in that copy. */
-static int value_in(const pl_tables *t, const int *value, int copy, int var)
+static int value_in(const pl_problem *problem, const int *value, int copy, int var)
 {
-    return value[copy < 0 ? var : t->vars[0].n + copy * t->vars[1].n + var];
+    return value[copy < 0 ? var : problem->vars[0].n + copy * problem->vars[1].n + var];
 }
 
-static const pl_placement *spot_in(const pl_tables *t, const int *value, const pl_value *v,
-                                   const int *vars)
+static const pl_placement *placement_in(const pl_problem *problem, const int *value,
+                                        const pl_value *v, const int *vars)
 {
-    const pl_value *s = t->like[v->id];
+    const pl_value *s = problem->counterpart[v->id];
     int var = vars[s->id];
-    return var < 0 ? NULL : &t->spot[s->id].at[value_in(t, value, t->copy[v->id], var)];
+    return var < 0 ? NULL
+                   : &problem->placements[s->id]
+                          .at[value_in(problem, value, problem->copy[v->id], var)];
 }
 
-static void place_nodes(const pl_tables *t, const int *value, pl_plan *p, bool *done)
+static void place_nodes(const pl_problem *problem, const int *value, pl_plan *p, bool *done)
 {
-    for (int i = 0; i < t->graph->nodes.n; i++) {
-        const pl_node *n = t->graph->nodes.at[i], *s = pl_tables_stand(t, n);
-        int var = t->node[s->id];
+    for (int i = 0; i < problem->graph->nodes.n; i++) {
+        const pl_node *n = problem->graph->nodes.at[i], *s = pl_problem_counterpart(problem, n);
+        int var = problem->node[s->id];
         done[i] = var >= 0;
         if (done[i])
-            p->choice[i] = t->domain[s->id]->choice[value_in(t, value, pl_tables_copy(t, n), var)];
+            p->choice[i] = problem->domain[s->id]
+                               ->choice[value_in(problem, value, pl_problem_copy(problem, n), var)];
     }
 }
 
 /* A leaf that has no variable lies where its one reader works. */
-static void place_owned(const pl_tables *t, pl_plan *p, const bool *done)
+static void place_owned(const pl_problem *problem, pl_plan *p, const bool *done)
 {
-    for (int i = 0; i < t->graph->nodes.n; i++) {
-        const pl_node *n = t->graph->nodes.at[i];
+    for (int i = 0; i < problem->graph->nodes.n; i++) {
+        const pl_node *n = problem->graph->nodes.at[i];
         for (int k = 0; k < n->n_in && done[i]; k++)
-            if (!n->in[k]->maker && t->store[t->like[n->in[k]->id]->id] < 0)
+            if (!n->in[k]->maker && problem->stored[problem->counterpart[n->in[k]->id]->id] < 0)
                 p->stored[n->in[k]->id] = pl_plan_operand(p, i, k);
     }
 }
 
-static void place_values(const pl_tables *t, const int *value, pl_plan *p)
+static void place_values(const pl_problem *problem, const int *value, pl_plan *p)
 {
-    for (int i = 0; i < t->graph->values.n; i++) {
-        const pl_value *v = t->graph->values.at[i];
-        const pl_placement *store = spot_in(t, value, v, t->store);
-        const pl_placement *lie = spot_in(t, value, v, t->lie[0]);
-        const pl_placement *save = spot_in(t, value, v, t->save);
+    for (int i = 0; i < problem->graph->values.n; i++) {
+        const pl_value *v = problem->graph->values.at[i];
+        const pl_placement *store = placement_in(problem, value, v, problem->stored);
+        const pl_placement *lie = placement_in(problem, value, v, problem->read[0]);
+        const pl_placement *save = placement_in(problem, value, v, problem->saved);
         if (store) p->stored[i] = *store;
         if (lie && save && !pl_placement_same(lie, save))
             p->regather[i] = (uint8_t)pl_placement_axes(save);
     }
 }
 
-pl_plan *pl_tables_plan(const pl_tables *t, const int *value, const char *strategy, pl_arena *out)
+pl_plan *pl_problem_plan(const pl_problem *problem, const int *value, const char *strategy,
+                         pl_arena *out)
 {
     pl_arena *tmp = pl_arena_new("tables plan");
-    bool *done = PL_NEW_N(tmp, bool, t->graph->nodes.n + 1);
-    pl_plan *p = pl_plan_single(t->graph, out);
-    p->mesh = *t->mesh;
+    bool *done = PL_NEW_N(tmp, bool, problem->graph->nodes.n + 1);
+    pl_plan *p = pl_plan_single(problem->graph, out);
+    p->mesh = *problem->mesh;
     p->strategy = strategy;
-    place_nodes(t, value, p, done);
-    place_owned(t, p, done);
-    place_values(t, value, p);
+    place_nodes(problem, value, p, done);
+    place_owned(problem, p, done);
+    place_values(problem, value, p);
     pl_propagation f;
     pl_propagate_init(&f, p, tmp);
-    for (int i = 0; i < t->graph->values.n; i++) {
+    for (int i = 0; i < problem->graph->values.n; i++) {
         pl_placement x = p->stored[i];
-        if (f.open[i]) pl_propagate_store(&f, t->graph->values.at[i], &x);
+        if (f.open[i]) pl_propagate_store(&f, problem->graph->values.at[i], &x);
     }
-    memcpy(f.done, done, (size_t)t->graph->nodes.n * sizeof *done);
-    for (int i = 0; i < t->graph->nodes.n; i++) pl_propagate_node(&f, t->graph->nodes.at[i]);
+    memcpy(f.done, done, (size_t)problem->graph->nodes.n * sizeof *done);
+    for (int i = 0; i < problem->graph->nodes.n; i++)
+        pl_propagate_node(&f, problem->graph->nodes.at[i]);
     pl_arena_free(tmp);
     return p;
 }
@@ -80,30 +85,30 @@ pl_plan *pl_tables_plan(const pl_tables *t, const int *value, const char *strate
 
 /* The choice of a domain under which a node has all operands where a plan has them, and does as
  * much; or -1. */
-static int find_choice(const pl_tables *t, const pl_plan *p, const pl_node *n)
+static int find_choice(const pl_problem *problem, const pl_plan *p, const pl_node *n)
 {
-    const pl_node *s = pl_tables_stand(t, n);
-    const pl_domain *d = t->domain[s->id];
-    int spot[PL_MAX_OPERANDS];
+    const pl_node *s = pl_problem_counterpart(problem, n);
+    const pl_domain *d = problem->domain[s->id];
+    int placement[PL_MAX_OPERANDS];
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         pl_placement x = pl_plan_operand(p, n->id, o);
-        spot[o] = -1;
-        for (int i = 0; i < d->spot[o].n; i++)
-            if (pl_placement_same(&d->spot[o].at[i], &x)) spot[o] = i;
+        placement[o] = -1;
+        for (int i = 0; i < d->placements[o].n; i++)
+            if (pl_placement_same(&d->placements[o].at[i], &x)) placement[o] = i;
     }
     pl_share mine = pl_plan_share(p, n->id, 0);
     for (int i = 0; i < d->n; i++) {
         bool same = true;
-        for (int o = 0; o < n->n_in + n->n_out; o++) same &= d->at[o][i] == spot[o];
+        for (int o = 0; o < n->n_in + n->n_out; o++) same &= d->at[o][i] == placement[o];
         if (!same) continue;
-        pl_share other = pl_choice_share(&d->choice[i], s, t->mesh, 0);
+        pl_share other = pl_choice_share(&d->choice[i], s, problem->mesh, 0);
         for (int f = 0; f < n->sig->n_factors; f++) same &= mine.factor[f].n == other.factor[f].n;
         if (same) return i;
     }
     return -1;
 }
 
-static int find_spot(const pl_spots *s, const pl_placement *x)
+static int find_placement(const pl_placement_set *s, const pl_placement *x)
 {
     for (int i = 0; i < s->n; i++)
         if (pl_placement_same(&s->at[i], x)) return i;
@@ -129,60 +134,65 @@ static pl_sum copy_sum(const pl_sum *s, pl_arena *a)
 }
 
 /* The value that a variable has in a plan, or -1. */
-static int given_value(const pl_tables *t, const pl_var *v, const pl_plan *p)
+static int given_value(const pl_problem *problem, const pl_variable *v, const pl_plan *p)
 {
-    if (v->kind == PL_VAR_NODE) return find_choice(t, p, t->graph->nodes.at[v->id]);
-    const pl_value *x = t->graph->values.at[v->id];
-    pl_placement where = pl_placement_normal(&p->stored[v->id], t->mesh, &x->shape);
-    return find_spot(&t->spot[v->id], &where);
+    if (v->kind == PL_VARIABLE_NODE)
+        return find_choice(problem, p, problem->graph->nodes.at[v->id]);
+    const pl_value *x = problem->graph->values.at[v->id];
+    pl_placement where = pl_placement_normal(&p->stored[v->id], problem->mesh, &x->shape);
+    return find_placement(&problem->placements[v->id], &where);
 }
 
-bool pl_tables_given(const pl_tables *t, const pl_plan *p, pl_arena *a, pl_tables *out, pl_err *err)
+bool pl_problem_given(const pl_problem *problem, const pl_plan *p, pl_arena *a, pl_problem *out,
+                      pl_err *err)
 {
-    *out = *t;
+    *out = *problem;
     for (int k = 0; k < 2; k++) {
-        pl_vars *vars = &out->vars[k];
-        vars->at = PL_NEW_N(a, pl_var, vars->n + 1);
+        pl_variables *vars = &out->vars[k];
+        vars->at = PL_NEW_N(a, pl_variable, vars->n + 1);
         for (int i = 0; i < vars->n; i++) {
-            pl_var *v = &vars->at[i];
-            *v = t->vars[k].at[i];
-            if (v->kind != PL_VAR_NODE && v->kind != PL_VAR_STORE) continue;
-            int value = given_value(t, v, p);
+            pl_variable *v = &vars->at[i];
+            *v = problem->vars[k].at[i];
+            if (v->kind != PL_VARIABLE_NODE && v->kind != PL_VARIABLE_STORED) continue;
+            int value = given_value(problem, v, p);
             if (value < 0)
                 return pl_err_set(err, PL_EINPUT, "'%s' does nothing that the search knows",
-                                  v->kind == PL_VAR_NODE ? t->graph->nodes.at[v->id]->name
-                                                         : t->graph->values.at[v->id]->name);
+                                  v->kind == PL_VARIABLE_NODE
+                                      ? problem->graph->nodes.at[v->id]->name
+                                      : problem->graph->values.at[v->id]->name);
             v->time = PL_NEW_N(a, double, v->n);
             for (int x = 0; x < v->n; x++)
-                v->time[x] = x == value ? t->vars[k].at[i].time[x] : INFINITY;
+                v->time[x] = x == value ? problem->vars[k].at[i].time[x] : INFINITY;
         }
     }
     return true;
 }
 
-bool pl_tables_fix(const pl_tables *t, const pl_plan *p, pl_arena *a, pl_sum *out, pl_err *err)
+bool pl_problem_fix(const pl_problem *problem, const pl_plan *p, pl_arena *a, pl_sum *out,
+                    pl_err *err)
 {
-    pl_sum whole = pl_chain_unroll(&t->chain, a);
+    pl_sum whole = pl_chain_unroll(&problem->chain, a);
     *out = copy_sum(&whole, a);
-    for (int i = 0; i < t->graph->nodes.n; i++) {
-        const pl_node *n = t->graph->nodes.at[i];
-        int copy = pl_tables_copy(t, n), var = t->node[pl_tables_stand(t, n)->id];
+    for (int i = 0; i < problem->graph->nodes.n; i++) {
+        const pl_node *n = problem->graph->nodes.at[i];
+        int copy = pl_problem_copy(problem, n),
+            var = problem->node[pl_problem_counterpart(problem, n)->id];
         if (var < 0) continue;
-        int value = find_choice(t, p, n);
+        int value = find_choice(problem, p, n);
         if (value < 0)
             return pl_err_set(err, PL_EINPUT, "node '%s': not among the choices of its domain",
                               n->name);
-        fix(out, copy < 0 ? var : t->vars[0].n + copy * t->vars[1].n + var, value, a);
+        fix(out, copy < 0 ? var : problem->vars[0].n + copy * problem->vars[1].n + var, value, a);
     }
-    for (int i = 0; i < t->graph->values.n; i++) {
-        const pl_value *v = t->graph->values.at[i], *s = t->like[i];
-        int var = t->store[s->id];
+    for (int i = 0; i < problem->graph->values.n; i++) {
+        const pl_value *v = problem->graph->values.at[i], *s = problem->counterpart[i];
+        int var = problem->stored[s->id];
         if (var < 0) continue;
-        pl_placement x = pl_placement_normal(&p->stored[i], t->mesh, &v->shape);
-        int value = find_spot(&t->spot[s->id], &x);
+        pl_placement x = pl_placement_normal(&p->stored[i], problem->mesh, &v->shape);
+        int value = find_placement(&problem->placements[s->id], &x);
         if (value < 0) return pl_err_set(err, PL_EINPUT, "'%s': stored nowhere known", v->name);
-        int copy = t->copy[i];
-        fix(out, copy < 0 ? var : t->vars[0].n + copy * t->vars[1].n + var, value, a);
+        int copy = problem->copy[i];
+        fix(out, copy < 0 ? var : problem->vars[0].n + copy * problem->vars[1].n + var, value, a);
     }
     return true;
 }

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-int pl_spots_add(pl_spots *s, const pl_placement *x, pl_arena *arena)
+int pl_placement_set_add(pl_placement_set *s, const pl_placement *x, pl_arena *arena)
 {
     const uint64_t hash = pl_placement_hash(x);
     PL_MAP_EACH (&s->map, hash, k)
@@ -18,9 +18,9 @@ int pl_spots_add(pl_spots *s, const pl_placement *x, pl_arena *arena)
     return s->n - 1;
 }
 
-pl_spots pl_spots_lend(const pl_spots *s)
+pl_placement_set pl_placement_set_share(const pl_placement_set *s)
 {
-    pl_spots x = *s;
+    pl_placement_set x = *s;
     x.lent = true;
     return x;
 }
@@ -159,34 +159,34 @@ static uint64_t see(const view *v, const pl_choice *c, int axes)
 /* Memory that operands use in turn. */
 typedef struct room {
     pl_arena *arena;
-    pl_map seen; /* of what `see` gives, the spots */
-    pl_spots spots;
+    pl_map seen; /* of what `see` gives, the placements */
+    pl_placement_set placements;
 } room;
 
 static void place_operand(const choices *x, int o, room *r, pl_domain *d)
 {
     int16_t *at = PL_NEW_N(x->arena, int16_t, x->count);
-    pl_spots *spots = &r->spots;
+    pl_placement_set *placements = &r->placements;
     const view v = view_of(x->n, o);
     pl_map_clear(&r->seen);
-    pl_map_clear(&spots->map);
-    spots->n = 0, spots->hash = 0;
+    pl_map_clear(&placements->map);
+    placements->n = 0, placements->hash = 0;
     for (int i = 0; i < x->count; i++) {
         const uint64_t seen = pl_hash_mix(0, see(&v, &x->at[i], x->m->n));
-        int spot = pl_map_seek(&r->seen, seen, seen).value;
-        if (spot < 0) {
+        int placement = pl_map_seek(&r->seen, seen, seen).value;
+        if (placement < 0) {
             const pl_placement p = pl_choice_operand(&x->at[i], x->n, x->m, o);
-            spot = pl_spots_add(spots, &p, r->arena);
-            pl_map_put(&r->seen, seen, spot, r->arena);
+            placement = pl_placement_set_add(placements, &p, r->arena);
+            pl_map_put(&r->seen, seen, placement, r->arena);
         }
-        at[i] = (int16_t)spot;
+        at[i] = (int16_t)placement;
     }
     d->at[o] = at;
-    d->spot[o] = *spots;
-    d->spot[o].at = PL_NEW_N(x->arena, pl_placement, spots->n);
-    memcpy(d->spot[o].at, spots->at, (size_t)spots->n * sizeof *spots->at);
-    d->spot[o].cap = spots->n;
-    d->spot[o].map = pl_map_copy(&spots->map, x->arena);
+    d->placements[o] = *placements;
+    d->placements[o].at = PL_NEW_N(x->arena, pl_placement, placements->n);
+    memcpy(d->placements[o].at, placements->at, (size_t)placements->n * sizeof *placements->at);
+    d->placements[o].cap = placements->n;
+    d->placements[o].map = pl_map_copy(&placements->map, x->arena);
 }
 
 /* Has operand b the shape of a, the same factors in the same dimensions, and is it seen alike? */
@@ -217,7 +217,7 @@ pl_domain pl_domain_of(const pl_node *n, const pl_mesh *m, pl_arena *arena)
         int like = 0;
         while (like < o && !are_alike(n, like, o)) like++;
         if (like < o)
-            d.at[o] = d.at[like], d.spot[o] = pl_spots_lend(&d.spot[like]);
+            d.at[o] = d.at[like], d.placements[o] = pl_placement_set_share(&d.placements[like]);
         else
             place_operand(&x, o, &r, &d);
     }

@@ -6,24 +6,24 @@
 #include "plan/plan.h"
 
 /* Different placements of one tensor, in normal form. */
-typedef struct pl_spots {
+typedef struct pl_placement_set {
     int n, cap;
     pl_placement *at;
     pl_map map;    /* of `at`, by placement                                 */
     uint64_t hash; /* of the list: equal ones have the same                 */
     bool lent;     /* `at` and `map` are another list's: copied when it grows */
-} pl_spots;
+} pl_placement_set;
 
 /* The index of a placement, which is added where it is new. */
-int pl_spots_add(pl_spots *s, const pl_placement *x, pl_arena *arena);
+int pl_placement_set_add(pl_placement_set *s, const pl_placement *x, pl_arena *arena);
 
 /* The same list; the other one must outlive it and grow no more. */
-pl_spots pl_spots_lend(const pl_spots *s);
+pl_placement_set pl_placement_set_share(const pl_placement_set *s);
 
 typedef struct pl_domain {
     int n;
     const pl_choice *choice;    /* [n]; the first has all copied                          */
-    pl_spots spot[PL_MAX_OPERANDS];  /* of each operand, inputs first                      */
+    pl_placement_set placements[PL_MAX_OPERANDS]; /* of each operand, inputs first         */
     const int16_t *at[PL_MAX_OPERANDS]; /* [n] index into them                             */
 } pl_domain;
 

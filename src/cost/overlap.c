@@ -2,7 +2,7 @@
  * all messages. For every price p in [0, 1] the least of p f1 + (1 - p) f0 is a bound, concave in
  * p. The lines of two answers on either side of its top meet at the next price to try (Kelley's
  * cutting planes, in one dimension). */
-#include "cost/tables.h"
+#include "cost/problem.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,21 +17,21 @@ static const double *scale(const double *from, int n, double by, pl_arena *arena
     return to;
 }
 
-static pl_sum priced_vars(const pl_vars *vars, double price, pl_arena *arena)
+static pl_sum priced_vars(const pl_variables *vars, double price, pl_arena *arena)
 {
     int *sizes = PL_NEW_N(arena, int, vars->n + 1);
     const double **time = PL_NEW_N(arena, const double *, vars->n + 1);
     const double **memory = PL_NEW_N(arena, const double *, vars->n + 1);
     for (int i = 0; i < vars->n; i++) {
-        const pl_var *v = &vars->at[i];
+        const pl_variable *v = &vars->at[i];
         sizes[i] = v->n;
-        time[i] = scale(v->time, v->n, v->kind == PL_VAR_NODE ? price : 1, arena);
+        time[i] = scale(v->time, v->n, v->kind == PL_VARIABLE_NODE ? price : 1, arena);
         memory[i] = v->memory;
     }
     return (pl_sum){ .n = vars->n, .n_values = sizes, .time = time, .memory = memory };
 }
 
-static const double *uncover(const pl_pair *p, int n, double price, pl_arena *arena)
+static const double *uncover(const pl_edge *p, int n, double price, pl_arena *arena)
 {
     if (p->hidden <= 0 || price <= 0) return p->sum.time;
     double *to = PL_NEW_N(arena, double, n);
@@ -42,35 +42,47 @@ static const double *uncover(const pl_pair *p, int n, double price, pl_arena *ar
     return to;
 }
 
-static const pl_sum_pair *priced_pairs(const pl_tables *t, pl_pair_kind kind, double price,
+static const pl_sum_edge *priced_edges(const pl_problem *t, pl_edge_kind kind, double price,
                                        pl_arena *arena)
 {
-    const pl_pairs *from = &t->pairs[kind];
-    const pl_vars *a = &t->vars[kind == PL_PAIR_BLOCK || kind == PL_PAIR_LINK];
-    const pl_vars *b = &t->vars[kind != PL_PAIR_OUTSIDE];
-    pl_sum_pair *to = PL_NEW_N(arena, pl_sum_pair, from->n + 1);
+    const pl_edges *from = &t->edges[kind];
+    const pl_variables *a = &t->vars[kind == PL_EDGE_BLOCK || kind == PL_EDGE_LINK];
+    const pl_variables *b = &t->vars[kind != PL_EDGE_OUTSIDE];
+    pl_sum_edge *to = PL_NEW_N(arena, pl_sum_edge, from->n + 1);
     for (int i = 0; i < from->n; i++) {
-        const pl_pair *p = &from->at[i];
+        const pl_edge *p = &from->at[i];
         to[i] = p->sum;
         to[i].time = uncover(p, a->at[p->sum.a].n * b->at[p->sum.b].n, price, arena);
     }
     return to;
 }
 
-pl_chain pl_tables_chain(const pl_tables *t, double price, pl_arena *arena)
+/* Computing at one price, messages at another. */
+static pl_chain make_chain(const pl_problem *t, double computing, double messages, pl_arena *arena)
 {
-    pl_chain c = { .outside = priced_vars(&t->vars[0], price, arena),
-                   .block = priced_vars(&t->vars[1], price, arena),
+    pl_chain c = { .outside = priced_vars(&t->vars[0], computing, arena),
+                   .block = priced_vars(&t->vars[1], computing, arena),
                    .copies = t->copies };
-    const pl_sum_pair *pair[PL_N_PAIRS];
-    for (int k = 0; k < PL_N_PAIRS; k++) pair[k] = priced_pairs(t, (pl_pair_kind)k, price, arena);
-    c.outside.pair = pair[PL_PAIR_OUTSIDE], c.outside.n_pairs = t->pairs[PL_PAIR_OUTSIDE].n;
-    c.block.pair = pair[PL_PAIR_BLOCK], c.block.n_pairs = t->pairs[PL_PAIR_BLOCK].n;
-    c.link = pair[PL_PAIR_LINK], c.n_links = t->pairs[PL_PAIR_LINK].n;
-    c.first = pair[PL_PAIR_FIRST], c.n_first = t->pairs[PL_PAIR_FIRST].n;
-    c.last = pair[PL_PAIR_LAST], c.n_last = t->pairs[PL_PAIR_LAST].n;
-    c.every = pair[PL_PAIR_EVERY], c.n_every = t->pairs[PL_PAIR_EVERY].n;
+    const pl_sum_edge *edge[PL_N_EDGES];
+    for (int k = 0; k < PL_N_EDGES; k++)
+        edge[k] = priced_edges(t, (pl_edge_kind)k, messages, arena);
+    c.outside.edge = edge[PL_EDGE_OUTSIDE], c.outside.n_edges = t->edges[PL_EDGE_OUTSIDE].n;
+    c.block.edge = edge[PL_EDGE_BLOCK], c.block.n_edges = t->edges[PL_EDGE_BLOCK].n;
+    c.link = edge[PL_EDGE_LINK], c.n_links = t->edges[PL_EDGE_LINK].n;
+    c.first = edge[PL_EDGE_FIRST], c.n_first = t->edges[PL_EDGE_FIRST].n;
+    c.last = edge[PL_EDGE_LAST], c.n_last = t->edges[PL_EDGE_LAST].n;
+    c.every = edge[PL_EDGE_EVERY], c.n_every = t->edges[PL_EDGE_EVERY].n;
     return c;
+}
+
+pl_chain pl_problem_chain(const pl_problem *t, double price, pl_arena *arena)
+{
+    return make_chain(t, price, price, arena);
+}
+
+pl_chain pl_problem_raw(const pl_problem *t, pl_arena *arena)
+{
+    return make_chain(t, 1, 0, arena);
 }
 
 /* -- the price --------------------------------------------------------------------------------- */
@@ -94,7 +106,7 @@ typedef struct sides {
 } sides;
 
 typedef struct prices {
-    pl_tables *t;
+    pl_problem *t;
     double cap;
     bool tied;
     const pl_search_options *options;
@@ -105,10 +117,10 @@ typedef struct prices {
     double bound, bound_price;
 } prices;
 
-pl_cost pl_tables_cost(const pl_tables *t, const int *value)
+pl_cost pl_problem_cost(const pl_problem *t, const int *value)
 {
     pl_arena *tmp = pl_arena_new("tables cost");
-    pl_chain computing = pl_tables_chain(t, 1, tmp), sending = pl_tables_chain(t, 0, tmp);
+    pl_chain computing = pl_problem_chain(t, 1, tmp), sending = pl_problem_chain(t, 0, tmp);
     pl_cost a = pl_chain_cost(&computing, value), b = pl_chain_cost(&sending, value);
     pl_arena_free(tmp);
     return (pl_cost){ fmax(a.time, b.time), a.memory };
@@ -151,7 +163,7 @@ static const int *find_start(const prices *x, const pl_chain *priced)
  * cost nearly the same, a rough answer has to do. */
 static bool try_price(prices *x, double price, line *l, pl_err *err)
 {
-    pl_chain c = price == 1 ? x->t->chain : pl_tables_chain(x->t, price, x->out);
+    pl_chain c = price == 1 ? x->t->chain : pl_problem_chain(x->t, price, x->out);
     pl_search_options o = x->options ? *x->options : (pl_search_options){ 0 };
     pl_answer a;
     if (price < 1) o.effort = EFFORT;
@@ -228,28 +240,28 @@ static bool search_capped(prices *x, line hides, pl_err *err)
     return search_prices(x, hides, err);
 }
 
-bool pl_tables_min(pl_tables *t, double cap, bool tied, const pl_search_options *options,
-                   pl_arena *out, pl_answer *answer, pl_err *err)
+bool pl_problem_min(pl_problem *t, double cap, bool tied, const pl_search_options *options,
+                    pl_arena *out, pl_answer *answer, pl_err *err)
 {
     line hides;
     *answer = (pl_answer){ 0 };
-    t->chain = pl_tables_chain(t, 1, out);
-    prices x = { t,      cap,       tied, options, out, { pl_tables_chain(t, 0, out), t->chain },
+    t->chain = pl_problem_chain(t, 1, out);
+    prices x = { t,      cap,       tied, options, out, { pl_problem_chain(t, 0, out), t->chain },
                  answer, { { 0 } }, 0,    1 };
     PL_TRY(try_price(&x, 1, &hides, err));
     if (hides.sending > hides.computing && !is_closed(&x))
         PL_TRY(cap < INFINITY ? search_capped(&x, hides, err) : search_prices(&x, hides, err));
     answer->bound = fmin(x.bound, answer->time);
     answer->proven = is_closed(&x);
-    if (x.bound_price != 1) t->chain = pl_tables_chain(t, x.bound_price, out);
+    if (x.bound_price != 1) t->chain = pl_problem_chain(t, x.bound_price, out);
     return true;
 }
 
-bool pl_tables_least(const pl_tables *t, pl_arena *out, pl_answer *answer, pl_err *err)
+bool pl_problem_least(const pl_problem *t, pl_arena *out, pl_answer *answer, pl_err *err)
 {
     const pl_search_options o = { .gap = ENOUGH, .effort = EFFORT / 8, .no_mixing = true };
     pl_arena *tmp = pl_arena_new("least memory");
-    pl_chain c = pl_tables_chain(t, 1, tmp);
+    pl_chain c = pl_problem_chain(t, 1, tmp);
     bool ok = pl_chain_least(&c, &o, out, answer, err);
     pl_answer fast;
     pl_err why = { 0 };

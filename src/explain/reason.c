@@ -13,13 +13,13 @@ static double cap_of(const pl_auto_options *o)
     return o && o->memory > 0 ? o->memory : INFINITY;
 }
 
-static pl_reason open_answer(const pl_tables *t, const pl_answer *answer, const char *strategy,
-                             const pl_auto_options *o, pl_arena *out)
+static pl_reason open_answer(const pl_problem *problem, const pl_answer *answer,
+                             const char *strategy, const pl_auto_options *o, pl_arena *out)
 {
-    pl_cost cost = pl_tables_cost(t, answer->value);
-    return (pl_reason){ .tables = t,
+    pl_cost cost = pl_problem_cost(problem, answer->value);
+    return (pl_reason){ .problem = problem,
                         .answer = answer,
-                        .plan = pl_tables_plan(t, answer->value, strategy, out),
+                        .plan = pl_problem_plan(problem, answer->value, strategy, out),
                         .cap = cap_of(o),
                         .tied = o && o->tied,
                         .seconds = cost.time,
@@ -28,22 +28,22 @@ static pl_reason open_answer(const pl_tables *t, const pl_answer *answer, const 
 
 pl_reason pl_reason_open(const pl_auto_mesh *found, const pl_auto_options *options, pl_arena *out)
 {
-    return open_answer(found->tables, &found->answer, "auto", options, out);
+    return open_answer(found->problem, &found->answer, "auto", options, out);
 }
 
 bool pl_reason_price(const pl_plan *p, const pl_fold *fold, const pl_speed *speed,
                      const pl_auto_options *options, pl_arena *out, pl_reason *r, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("price of a plan");
-    const pl_tables *t = pl_tables_new(p->graph, fold, &p->mesh, speed, out);
+    const pl_problem *problem = pl_problem_new(p->graph, fold, &p->mesh, speed, out);
     pl_answer *answer = PL_NEW(out, pl_answer);
-    pl_tables given;
+    pl_problem given;
     pl_err why = { 0 };
-    bool ok = pl_tables_given(t, p, tmp, &given, err);
-    if (ok && !pl_tables_min(&given, cap_of(options), false, NULL, out, answer, &why))
-        ok = pl_tables_min(&given, INFINITY, false, NULL, out, answer, err);
+    bool ok = pl_problem_given(problem, p, tmp, &given, err);
+    if (ok && !pl_problem_min(&given, cap_of(options), false, NULL, out, answer, &why))
+        ok = pl_problem_min(&given, INFINITY, false, NULL, out, answer, err);
     pl_arena_free(tmp);
-    if (ok) *r = open_answer(t, answer, p->strategy, options, out);
+    if (ok) *r = open_answer(problem, answer, p->strategy, options, out);
     return ok;
 }
 
@@ -58,7 +58,7 @@ enum { FINE_WORK = 40 * 1000 * 1000, MOST_WORK = 400 * 1000 * 1000 };
 typedef struct asking {
     const pl_reason *r;
     int side, var; /* of tables->vars                                            */
-    const pl_var *v;
+    const pl_variable *v;
     int *group, n_groups; /* [values] those with all operands in the same places; -1: illegal */
     int *taken;           /* [groups] by so many copies                                 */
     bool *left;           /* [groups] not asked yet                                     */
@@ -74,16 +74,16 @@ typedef struct asking {
 } asking;
 
 /* Where a variable of a side stands among the values of an answer. */
-static int place_of(const pl_tables *t, int side, int var, int copy)
+static int place_of(const pl_problem *problem, int side, int var, int copy)
 {
-    return side ? t->vars[0].n + copy * t->vars[1].n + var : var;
+    return side ? problem->vars[0].n + copy * problem->vars[1].n + var : var;
 }
 
-static bool same_places(const pl_tables *t, const pl_var *v, int a, int b)
+static bool same_places(const pl_problem *problem, const pl_variable *v, int a, int b)
 {
-    if (v->kind != PL_VAR_NODE) return a == b;
+    if (v->kind != PL_VARIABLE_NODE) return a == b;
     for (int o = 0; o < PL_MAX_OPERANDS; o++) {
-        const int16_t *at = t->at[v->id * PL_MAX_OPERANDS + o];
+        const int16_t *at = problem->at[v->id * PL_MAX_OPERANDS + o];
         if (at && at[a] != at[b]) return false;
     }
     return true;
@@ -91,7 +91,7 @@ static bool same_places(const pl_tables *t, const pl_var *v, int a, int b)
 
 static void find_groups(asking *x)
 {
-    const pl_tables *t = x->r->tables;
+    const pl_problem *problem = x->r->problem;
     const pl_chain *c = &x->ends[1];
     x->group = PL_NEW_N(x->tmp, int, x->v->n);
     int *first = PL_NEW_N(x->tmp, int, x->v->n);
@@ -102,7 +102,7 @@ static void find_groups(asking *x)
             x->to->n_illegal++;
             continue;
         }
-        while (g < x->n_groups && !same_places(t, x->v, first[g], i)) g++;
+        while (g < x->n_groups && !same_places(problem, x->v, first[g], i)) g++;
         if (g == x->n_groups) first[x->n_groups++] = i;
         x->group[i] = g;
     }
@@ -113,25 +113,25 @@ static void find_groups(asking *x)
 
 /* -- parts ------------------------------------------------------------------------------------- */
 
-/* Of the time of a plan: the variable's own, of the pairs that it is in, and all. */
+/* Of the time of a plan: the variable's own, of the edges that it is in, and all. */
 typedef struct parts {
-    double own, pairs, all;
+    double own, edges, all;
 } parts;
 
-/* Of a list of pairs between two copies (-1: outside) those that the variable is in. */
-static double add_pairs(const asking *x, const pl_chain *c, const int *value, int n,
-                        const pl_sum_pair *pair, int copy_a, int copy_b)
+/* Of a list of edges between two copies (-1: outside) those that the variable is in. */
+static double add_edges(const asking *x, const pl_chain *c, const int *value, int n,
+                        const pl_sum_edge *edge, int copy_a, int copy_b)
 {
-    const pl_tables *t = x->r->tables;
+    const pl_problem *problem = x->r->problem;
     const int *sizes = copy_b < 0 ? c->outside.n_values : c->block.n_values;
     double sum = 0;
     for (int i = 0; i < n; i++) {
-        const pl_sum_pair *p = &pair[i];
+        const pl_sum_edge *p = &edge[i];
         bool is_a = p->a == x->var && (copy_a >= 0) == x->side;
         bool is_b = p->b == x->var && (copy_b >= 0) == x->side;
         if (!is_a && !is_b) continue;
-        int a = value[place_of(t, copy_a >= 0, p->a, copy_a)];
-        int b = value[place_of(t, copy_b >= 0, p->b, copy_b)];
+        int a = value[place_of(problem, copy_a >= 0, p->a, copy_a)];
+        int b = value[place_of(problem, copy_b >= 0, p->b, copy_b)];
         sum += p->time[a * sizes[p->b] + b];
     }
     return sum;
@@ -146,14 +146,14 @@ static parts split(const asking *x, const int *value)
     const double *row = (x->side ? c->block : c->outside).time[x->var];
     parts p = { 0, 0, fmax(all[0], all[1]) };
     for (int i = 0; i < (x->side ? c->copies : 1); i++)
-        p.own += row[value[place_of(x->r->tables, x->side, x->var, i)]];
-    p.pairs += add_pairs(x, c, value, c->outside.n_pairs, c->outside.pair, -1, -1);
-    p.pairs += add_pairs(x, c, value, c->n_first, c->first, -1, 0);
-    p.pairs += add_pairs(x, c, value, c->n_last, c->last, -1, c->copies - 1);
+        p.own += row[value[place_of(x->r->problem, x->side, x->var, i)]];
+    p.edges += add_edges(x, c, value, c->outside.n_edges, c->outside.edge, -1, -1);
+    p.edges += add_edges(x, c, value, c->n_first, c->first, -1, 0);
+    p.edges += add_edges(x, c, value, c->n_last, c->last, -1, c->copies - 1);
     for (int i = 0; i < c->copies; i++) {
-        p.pairs += add_pairs(x, c, value, c->block.n_pairs, c->block.pair, i, i);
-        p.pairs += add_pairs(x, c, value, c->n_every, c->every, -1, i);
-        if (i + 1 < c->copies) p.pairs += add_pairs(x, c, value, c->n_links, c->link, i, i + 1);
+        p.edges += add_edges(x, c, value, c->block.n_edges, c->block.edge, i, i);
+        p.edges += add_edges(x, c, value, c->n_every, c->every, -1, i);
+        if (i + 1 < c->copies) p.edges += add_edges(x, c, value, c->n_links, c->link, i, i + 1);
     }
     return p;
 }
@@ -162,35 +162,37 @@ static parts split(const asking *x, const int *value)
 
 static const char *text_of(const asking *x, int value)
 {
-    const pl_tables *t = x->r->tables;
-    if (x->v->kind == PL_VAR_NODE)
-        return pl_reason_choice(&t->domain[x->v->id]->choice[value], t->graph->nodes.at[x->v->id],
-                                t->mesh, x->out);
-    const pl_placement *p = &t->spot[x->v->id].at[value];
+    const pl_problem *problem = x->r->problem;
+    if (x->v->kind == PL_VARIABLE_NODE)
+        return pl_reason_choice(&problem->domain[x->v->id]->choice[value],
+                                problem->graph->nodes.at[x->v->id], problem->mesh, x->out);
+    const pl_placement *p = &problem->placements[x->v->id].at[value];
     if (!p->n && !p->pending) return "whole";
-    return pl_placement_text(x->out, p, t->mesh, t->graph->values.at[x->v->id]->shape.rank);
+    return pl_placement_text(x->out, p, problem->mesh,
+                             problem->graph->values.at[x->v->id]->shape.rank);
 }
 
 static bool does_other(const asking *x, const int *value, int side, int var)
 {
-    const pl_tables *t = x->r->tables;
-    for (int i = 0; i < (side ? t->copies : 1); i++) {
-        int at = place_of(t, side, var, i), was = x->r->answer->value[at];
-        if (!same_places(t, &t->vars[side].at[var], was, value[at])) return true;
+    const pl_problem *problem = x->r->problem;
+    for (int i = 0; i < (side ? problem->copies : 1); i++) {
+        int at = place_of(problem, side, var, i), was = x->r->answer->value[at];
+        if (!same_places(problem, &problem->vars[side].at[var], was, value[at])) return true;
     }
     return false;
 }
 
 static void find_others(const asking *x, const int *value, pl_alternative *a)
 {
-    const pl_tables *t = x->r->tables;
-    const pl_node **other = PL_NEW_N(x->out, const pl_node *, t->vars[0].n + t->vars[1].n + 1);
+    const pl_problem *problem = x->r->problem;
+    const pl_node **other =
+        PL_NEW_N(x->out, const pl_node *, problem->vars[0].n + problem->vars[1].n + 1);
     for (int side = 0; side < 2; side++)
-        for (int v = 0; v < t->vars[side].n; v++) {
-            const pl_var *var = &t->vars[side].at[v];
+        for (int v = 0; v < problem->vars[side].n; v++) {
+            const pl_variable *var = &problem->vars[side].at[v];
             bool self = side == x->side && v == x->var;
-            if (var->kind == PL_VAR_NODE && !self && does_other(x, value, side, v))
-                other[a->n_others++] = t->graph->nodes.at[var->id];
+            if (var->kind == PL_VARIABLE_NODE && !self && does_other(x, value, side, v))
+                other[a->n_others++] = problem->graph->nodes.at[var->id];
         }
     a->other = other;
 }
@@ -198,7 +200,7 @@ static void find_others(const asking *x, const int *value, pl_alternative *a)
 /* The best plan that was found in which all copies do what a group does. */
 static void note(asking *x, int i, int group, const pl_answer *answer, double bound)
 {
-    int value = answer->value[place_of(x->r->tables, x->side, x->var, 0)];
+    int value = answer->value[place_of(x->r->problem, x->side, x->var, 0)];
     parts was = split(x, x->r->answer->value), is = split(x, answer->value);
     pl_alternative *a = &x->to->at[i];
     *a = (pl_alternative){ .text = text_of(x, value),
@@ -208,7 +210,7 @@ static void note(asking *x, int i, int group, const pl_answer *answer, double bo
                            .bound = bound,
                            .more = is.all - was.all,
                            .compute = is.own - was.own,
-                           .messages = is.pairs - was.pairs,
+                           .messages = is.edges - was.edges,
                            .memory = answer->memory - x->r->answer->memory };
     a->rest = a->more - a->compute - a->messages;
     find_others(x, answer->value, a);
@@ -229,15 +231,15 @@ static bool search(asking *x, const bool *may, double gap, pl_arena *tmp, pl_ans
                    pl_err *err)
 {
     const pl_search_options o = { .gap = gap };
-    pl_tables t = *x->r->tables;
-    pl_var *vars = PL_NEW_N(tmp, pl_var, t.vars[x->side].n);
+    pl_problem problem = *x->r->problem;
+    pl_variable *vars = PL_NEW_N(tmp, pl_variable, problem.vars[x->side].n);
     double *row = PL_NEW_N(tmp, double, x->v->n);
-    memcpy(vars, t.vars[x->side].at, (size_t)t.vars[x->side].n * sizeof *vars);
+    memcpy(vars, problem.vars[x->side].at, (size_t)problem.vars[x->side].n * sizeof *vars);
     for (int i = 0; i < x->v->n; i++)
         row[i] = x->group[i] >= 0 && may[x->group[i]] ? x->v->time[i] : INFINITY;
     vars[x->var].time = row;
-    t.vars[x->side].at = vars;
-    bool ok = pl_tables_min(&t, x->r->cap, x->r->tied, &o, tmp, answer, err);
+    problem.vars[x->side].at = vars;
+    bool ok = pl_problem_min(&problem, x->r->cap, x->r->tied, &o, tmp, answer, err);
     if (ok) x->work += answer->work;
     return ok;
 }
@@ -266,7 +268,7 @@ static int groups_of(const asking *x, const int *value, int *group)
 {
     int n = 0;
     for (int i = 0; i < x->to->copies; i++) {
-        int g = x->group[value[place_of(x->r->tables, x->side, x->var, i)]], k = 0;
+        int g = x->group[value[place_of(x->r->problem, x->side, x->var, i)]], k = 0;
         while (k < n && group[k] != g) k++;
         if (k == n) group[n++] = g;
     }
@@ -370,15 +372,15 @@ static bool ask_all(asking *x, int most, pl_err *err)
 static bool ask(const pl_reason *r, int side, int var, int most, pl_arena *out, pl_alternatives *a,
                 pl_err *err)
 {
-    const pl_tables *t = r->tables;
+    const pl_problem *problem = r->problem;
     pl_arena *tmp = pl_arena_new("alternatives");
-    asking x = { .r = r, .side = side, .var = var, .v = &t->vars[side].at[var] };
+    asking x = { .r = r, .side = side, .var = var, .v = &problem->vars[side].at[var] };
     x.tmp = tmp, x.out = out, x.to = a;
-    *a = (pl_alternatives){ .var = x.v, .copies = side ? t->copies : 1 };
-    for (int k = 0; k < 2; k++) x.ends[k] = pl_tables_chain(t, k, tmp);
+    *a = (pl_alternatives){ .var = x.v, .copies = side ? problem->copies : 1 };
+    for (int k = 0; k < 2; k++) x.ends[k] = pl_problem_chain(problem, k, tmp);
     find_groups(&x);
     for (int i = 0; i < a->copies; i++)
-        x.taken[x.group[r->answer->value[place_of(t, side, var, i)]]]++;
+        x.taken[x.group[r->answer->value[place_of(problem, side, var, i)]]]++;
     x.room = a->copies + most;
     a->at = PL_NEW_N(out, pl_alternative, x.room + 1);
     x.by = pl_arena_get(tmp, (size_t)x.room + 1, sizeof *x.by);
@@ -390,22 +392,24 @@ static bool ask(const pl_reason *r, int side, int var, int most, pl_arena *out, 
 bool pl_reason_node(const pl_reason *r, const pl_node *n, int most, pl_arena *out,
                     pl_alternatives *a, pl_err *err)
 {
-    const pl_node *s = pl_tables_stand(r->tables, n);
-    int var = r->tables->node[s->id];
+    const pl_node *s = pl_problem_counterpart(r->problem, n);
+    int var = r->problem->node[s->id];
     if (var < 0)
         return pl_err_set(err, PL_EINPUT,
                           "node '%s' has nothing to choose: all that it reads and makes are single "
                           "numbers, so every device does all of it",
                           n->name);
-    return ask(r, pl_tables_copy(r->tables, n) >= 0, var, most, out, a, err);
+    return ask(r, pl_problem_copy(r->problem, n) >= 0, var, most, out, a, err);
 }
 
-bool pl_reason_ask(const pl_reason *r, const pl_value *v, pl_var_kind kind, int most, pl_arena *out,
-                   pl_alternatives *a, pl_err *err)
+bool pl_reason_ask(const pl_reason *r, const pl_value *v, pl_variable_kind kind, int most,
+                   pl_arena *out, pl_alternatives *a, pl_err *err)
 {
-    const pl_tables *t = r->tables;
-    int id = t->like[v->id]->id;
-    const int *vars = kind == PL_VAR_STORE ? t->store : kind == PL_VAR_SAVE ? t->save : t->lie[0];
-    PL_ASSERT(kind != PL_VAR_NODE && vars[id] >= 0);
-    return ask(r, t->copy[v->id] >= 0, vars[id], most, out, a, err);
+    const pl_problem *problem = r->problem;
+    int id = problem->counterpart[v->id]->id;
+    const int *vars = kind == PL_VARIABLE_STORED  ? problem->stored
+                      : kind == PL_VARIABLE_SAVED ? problem->saved
+                                                  : problem->read[0];
+    PL_ASSERT(kind != PL_VARIABLE_NODE && vars[id] >= 0);
+    return ask(r, problem->copy[v->id] >= 0, vars[id], most, out, a, err);
 }

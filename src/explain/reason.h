@@ -1,9 +1,9 @@
 /* explain/reason.h - why a found plan is as it is: what else a node could do, or where else a
  * tensor could lie, and what the whole step would take then.
  *
- * All numbers are those of the tables (cost/tables.h), and an alternative is the fastest of all
+ * All numbers are those of the tables (cost/problem.h), and an alternative is the fastest of all
  * plans on the mesh in which that one choice is made, not the found plan with one thing changed. A
- * step takes the larger of two sums (pl_tables_chain); parts of a plan's time are the terms of the
+ * step takes the larger of two sums (pl_problem_chain); parts of a plan's time are the terms of the
  * one that is larger in that plan, so that they add up to its seconds: where computing is longer
  * than what can be hidden beside it, messages count without what is hidden; else all messages count
  * and computing does not. */
@@ -14,9 +14,9 @@
 
 /* A plan on one mesh with its tables, which are asked about. */
 typedef struct pl_reason {
-    const pl_tables *tables;
+    const pl_problem *problem;
     const pl_answer *answer;        /* value: of tables->chain                                   */
-    const pl_plan *plan;            /* pl_tables_plan of it                                      */
+    const pl_plan *plan;            /* pl_problem_plan of it                                      */
     double cap;                     /* on memory, bytes; INFINITY: none                          */
     bool tied;                      /* equal blocks were planned alike                           */
     double seconds, memory;         /* of the answer                                             */
@@ -28,7 +28,7 @@ pl_reason pl_reason_open(const pl_auto_mesh *found, const pl_auto_options *optio
 /* The least that a given plan costs in the tables of its mesh, as something to ask about. The cap
  * of `options` is kept where it can be; where it cannot, memory > cap. `fold` may be NULL: with one
  * all equal blocks are as the one that stands for them is in the plan. Fails with PL_EINPUT when
- * something of the plan is no choice of the search (pl_tables_given). */
+ * something of the plan is no choice of the search (pl_problem_given). */
 PL_MUST_CHECK bool pl_reason_price(const pl_plan *p, const pl_fold *fold, const pl_speed *speed,
                                    const pl_auto_options *options, pl_arena *out, pl_reason *r,
                                    pl_err *err);
@@ -54,7 +54,7 @@ typedef struct pl_alternative {
 
 /* Choices that have all operands in the same places count once. */
 typedef struct pl_alternatives {
-    const pl_var *var;
+    const pl_variable *var;
     int copies;          /* of the block; outside of it 1                                        */
     int n;
     pl_alternative *at;  /* [n] the fastest first                                                */
@@ -100,15 +100,15 @@ typedef struct pl_reason_tensor {
     int n_stops;
     pl_stop *stop;
     double seconds;              /* of all its moves, once                                       */
-    pl_var_kind about;           /* what the alternatives are of                                 */
+    pl_variable_kind about; /* what the alternatives are of */
     pl_alternatives other;       /* where it is stored; a computed one: kept, or lies for its
                                     readers. n == 0: that follows from its maker or owner        */
 } pl_reason_tensor;
 
 /* What else a variable of a value could be: STORE, SAVE or LIE (of the forward pass), where the
  * tables have it. */
-PL_MUST_CHECK bool pl_reason_ask(const pl_reason *r, const pl_value *v, pl_var_kind kind, int most,
-                                 pl_arena *out, pl_alternatives *a, pl_err *err);
+PL_MUST_CHECK bool pl_reason_ask(const pl_reason *r, const pl_value *v, pl_variable_kind kind,
+                                 int most, pl_arena *out, pl_alternatives *a, pl_err *err);
 
 /* Fails with PL_EINPUT for a single number. */
 PL_MUST_CHECK bool pl_reason_value(const pl_reason *r, const pl_value *v, int most, pl_arena *out,
@@ -118,8 +118,8 @@ PL_MUST_CHECK bool pl_reason_value(const pl_reason *r, const pl_value *v, int mo
 
 /* The name of a node or value with "*" where those of other copies differ: "h.*.attn.qkv". What the
  * update of a weight reads is "gradient of h.*.mlp.fc.weight". */
-const char *pl_reason_node_name(const pl_tables *t, const pl_node *n, pl_arena *out);
-const char *pl_reason_value_name(const pl_tables *t, const pl_value *v, pl_arena *out);
+const char *pl_reason_node_name(const pl_problem *t, const pl_node *n, pl_arena *out);
+const char *pl_reason_value_name(const pl_problem *t, const pl_value *v, pl_arena *out);
 
 const char *pl_reason_kind(pl_collective k);   /* "all-reduce" */
 const char *pl_reason_axes(const pl_mesh *m, unsigned axes, pl_arena *out); /* "data,tensor" */

@@ -55,21 +55,21 @@ typedef struct trip {
     bool ok;
 } trip;
 
-static int place_of(const pl_tables *t, int var, int copy)
+static int place_of(const pl_problem *t, int var, int copy)
 {
     return copy >= 0 ? t->vars[0].n + copy * t->vars[1].n + var : var;
 }
 
-/* The spot that a variable of the value has. */
-static int spot_of(const trip *x, int var)
+/* The placement that a variable of the value has. */
+static int placement_of(const trip *x, int var)
 {
-    return x->r->answer->value[place_of(x->r->tables, var, x->r->tables->copy[x->v->id])];
+    return x->r->answer->value[place_of(x->r->problem, var, x->r->problem->copy[x->v->id])];
 }
 
 static pl_placement lies_at(const trip *x, int var)
 {
-    const pl_tables *t = x->r->tables;
-    return t->spot[t->like[x->v->id]->id].at[spot_of(x, var)];
+    const pl_problem *t = x->r->problem;
+    return t->placements[t->counterpart[x->v->id]->id].at[placement_of(x, var)];
 }
 
 static const pl_stop *find_stop(const trip *x, pl_stop_kind kind)
@@ -91,7 +91,7 @@ static void find_path(trip *x, const pl_placement *from, const pl_placement *to,
 static void add_stop(trip *x, pl_stop_kind kind, pl_stop_kind from, const pl_node *node,
                      pl_placement at, bool free)
 {
-    int64_t room = pl_placement_room(&at, x->r->tables->mesh, &x->v->shape);
+    int64_t room = pl_placement_room(&at, x->r->problem->mesh, &x->v->shape);
     pl_stop s = { .kind = kind, .from = from, .node = node, .at = at };
     const pl_stop *before = find_stop(x, from);
     s.bytes = room * pl_type_bytes(x->v->type);
@@ -102,30 +102,31 @@ static void add_stop(trip *x, pl_stop_kind kind, pl_stop_kind from, const pl_nod
 
 static bool is_early(const trip *x, const pl_node *reader)
 {
-    bool two = !x->v->maker || !pl_tables_late(x->v->maker);
-    return !two || !pl_tables_late(reader);
+    bool two = !x->v->maker || !pl_problem_is_backward(x->v->maker);
+    return !two || !pl_problem_is_backward(reader);
 }
 
 /* Is what is saved a part that was there on the way? Then the tables say that it costs nothing. */
 static bool is_part(const trip *x, int lie, int save)
 {
-    const pl_tables *t = x->r->tables;
+    const pl_problem *t = x->r->problem;
     bool inside = t->copy[x->v->id] >= 0;
-    const pl_pairs *s = &t->pairs[inside ? PL_PAIR_BLOCK : PL_PAIR_OUTSIDE];
+    const pl_edges *s = &t->edges[inside ? PL_EDGE_BLOCK : PL_EDGE_OUTSIDE];
     int n = t->vars[inside].at[save].n;
     for (int i = 0; i < s->n && lie >= 0; i++) {
-        const pl_sum_pair *p = &s->at[i].sum;
+        const pl_sum_edge *p = &s->at[i].sum;
         if (p->a == lie && p->b == save)
-            return p->time[spot_of(x, lie) * n + spot_of(x, save)] <= 0;
+            return p->time[placement_of(x, lie) * n + placement_of(x, save)] <= 0;
     }
     return false;
 }
 
 static void add_stops(trip *x)
 {
-    const pl_tables *t = x->r->tables;
+    const pl_problem *t = x->r->problem;
     const pl_value *v = x->v;
-    int id = t->like[v->id]->id, lie = t->lie[0][id], save = t->save[id], late = t->lie[1][id];
+    int id = t->counterpart[v->id]->id, lie = t->read[0][id], save = t->saved[id],
+        late = t->read[1][id];
     pl_stop_kind from[2] = { v->maker ? PL_STOP_MADE : PL_STOP_STORED };
     pl_placement home = v->maker
                             ? pl_plan_operand(x->r->plan, v->maker->id, v->maker->n_in + v->out)
@@ -154,7 +155,7 @@ static void add_stops(trip *x)
 static const pl_node *find_owner(const trip *x)
 {
     int first = x->readers->first[x->v->id];
-    bool own = x->r->tables->store[x->r->tables->like[x->v->id]->id] >= 0;
+    bool own = x->r->problem->stored[x->r->problem->counterpart[x->v->id]->id] >= 0;
     return x->v->maker || own || first == x->readers->first[x->v->id + 1]
                ? NULL
                : x->readers->at[first].node;
@@ -163,12 +164,12 @@ static const pl_node *find_owner(const trip *x)
 static bool ask_tensor(const pl_reason *r, int most, pl_arena *out, pl_reason_tensor *t,
                        pl_err *err)
 {
-    int id = r->tables->like[t->value->id]->id;
-    t->about = PL_VAR_NODE;
-    if (r->tables->lie[0][id] >= 0) t->about = PL_VAR_LIE;
-    if (r->tables->save[id] >= 0 && t->value->maker) t->about = PL_VAR_SAVE;
-    if (r->tables->store[id] >= 0) t->about = PL_VAR_STORE;
-    if (t->about == PL_VAR_NODE) return true;
+    int id = r->problem->counterpart[t->value->id]->id;
+    t->about = PL_VARIABLE_NODE;
+    if (r->problem->read[0][id] >= 0) t->about = PL_VARIABLE_READ;
+    if (r->problem->saved[id] >= 0 && t->value->maker) t->about = PL_VARIABLE_SAVED;
+    if (r->problem->stored[id] >= 0) t->about = PL_VARIABLE_STORED;
+    if (t->about == PL_VARIABLE_NODE) return true;
     return pl_reason_ask(r, t->value, t->about, most, out, &t->other, err);
 }
 
@@ -178,8 +179,8 @@ bool pl_reason_value(const pl_reason *r, const pl_value *v, int most, pl_arena *
     if (!v->shape.rank)
         return pl_err_set(err, PL_EINPUT, "'%s' is a single number: every device has it", v->name);
     pl_arena *tmp = pl_arena_new("way of a tensor");
-    readers all = find_readers(r->tables->graph, tmp);
-    pl_reshard reshard = pl_reshard_new(r->tables->mesh, tmp);
+    readers all = find_readers(r->problem->graph, tmp);
+    pl_reshard reshard = pl_reshard_new(r->problem->mesh, tmp);
     reshard.mask = true;
     trip x = { .r = r, .readers = &all, .reshard = &reshard, .v = v, .arena = out, .err = err };
     x.ok = true;

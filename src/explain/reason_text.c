@@ -31,9 +31,9 @@ static const char *merge(const char *a, const char *b, pl_arena *out)
     return *a || *b ? name : pl_text_get(&t);
 }
 
-const char *pl_reason_node_name(const pl_tables *t, const pl_node *n, pl_arena *out)
+const char *pl_reason_node_name(const pl_problem *t, const pl_node *n, pl_arena *out)
 {
-    if (pl_tables_copy(t, n) < 0) return n->name;
+    if (pl_problem_copy(t, n) < 0) return n->name;
     const pl_fold_class *c = &t->fold->at[t->fold->class_of[n->id]];
     int slot = t->fold->slot_of[n->id];
     const pl_node *first = t->graph->nodes.at[c->node[0][slot]];
@@ -41,16 +41,17 @@ const char *pl_reason_node_name(const pl_tables *t, const pl_node *n, pl_arena *
     return merge(first->name, last->name, out);
 }
 
-static const char *leaf_name(const pl_tables *t, const pl_value *v, pl_arena *out)
+static const char *leaf_name(const pl_problem *t, const pl_value *v, pl_arena *out)
 {
     const char *name = v->name;
     if (t->copy[v->id] < 0) return name;
     for (int i = 0; i < t->graph->values.n; i++)
-        if (t->like[i] == t->like[v->id]) name = merge(name, t->graph->values.at[i]->name, out);
+        if (t->counterpart[i] == t->counterpart[v->id])
+            name = merge(name, t->graph->values.at[i]->name, out);
     return name;
 }
 
-const char *pl_reason_value_name(const pl_tables *t, const pl_value *v, pl_arena *out)
+const char *pl_reason_value_name(const pl_problem *t, const pl_value *v, pl_arena *out)
 {
     const pl_value *weight = v->maker ? v->of : NULL;
     if (weight) return pl_arena_fmt(out, "gradient of %s", leaf_name(t, weight, out));

@@ -1,3 +1,5 @@
+/* Reverse mode. Read pl_autodiff(): from the loss backwards step_back() lets each operator build
+ * its gradient, and add_share() adds up what several readers give a value. */
 #include "graph/autodiff.h"
 
 #include "graph/op.h"
@@ -12,10 +14,10 @@ typedef struct tape {
 
 static void find_wanted(tape *t, int n, pl_value *const wrt[])
 {
-    const pl_graph *g = t->b->graph;
+    const pl_graph *graph = t->b->graph;
     for (int i = 0; i < n; i++) t->wanted[wrt[i]->id] = true;
-    for (int i = 0; i < g->nodes.n; i++) {
-        const pl_node *x = g->nodes.at[i];
+    for (int i = 0; i < graph->nodes.n; i++) {
+        const pl_node *x = graph->nodes.at[i];
         bool any = false;
         for (int k = 0; k < x->n_in; k++) any |= t->wanted[x->in[k]->id];
         for (int k = 0; k < x->n_out; k++)
@@ -23,53 +25,54 @@ static void find_wanted(tape *t, int n, pl_value *const wrt[])
     }
 }
 
-/* The spec of an addition of values like v: in the letters of v's maker where it composes factors
- * (they may then be split there too), else NULL, which says the same in fewer words. */
-static const char *find_spec(tape *t, const pl_value *v)
+/* The spec of an addition of values like this one: in the letters of its maker where it composes
+ * factors (they may then be split there too), else NULL, which says the same in fewer words. */
+static const char *find_spec(tape *t, const pl_value *value)
 {
-    const pl_node *n = v->maker;
+    const pl_node *n = value->maker;
     bool composes = false;
-    for (int j = 0; n && j < v->shape.rank; j++) {
-        const pl_sig_dim *d = &pl_sig_out(n->sig, v->out)->dim[j];
+    for (int j = 0; n && j < value->shape.rank; j++) {
+        const pl_sig_dim *d = &pl_sig_out(n->sig, value->out)->dim[j];
         composes |= d->n > 1;
         if (d->window >= 0) return NULL; /* a gradient has no windows of its own */
     }
     if (!composes) return NULL;
-    int o = n->n_in + v->out;
+    int o = n->n_in + value->out;
     return pl_spec(t->b, n, pl_builder_fmt(t->b, "{%d},{%d}->{%d}", o, o, o));
 }
 
-static void add_share(tape *t, const pl_value *v, pl_value *share)
+static void add_share(tape *t, const pl_value *value, pl_value *share)
 {
-    pl_value **sum = &t->grad[v->id];
+    pl_value **sum = &t->grad[value->id];
     if (!*sum) {
         *sum = share;
         return;
     }
-    const pl_value *like[] = { v, *sum, share };
+    const pl_value *like[] = { value, *sum, share };
     const char *spec = NULL;
     for (int i = 0; i < 3 && !spec; i++) spec = find_spec(t, like[i]);
     *sum = PL_ADD(t->b, t->add, spec, *sum, share);
 }
 
-static void step_back(tape *t, const pl_node *n)
+static void step_back(tape *t, const pl_node *node)
 {
     pl_value *dy[PL_MAX_OPERANDS] = { 0 }, *dx[PL_MAX_OPERANDS] = { 0 };
     bool flows = false, wanted = false;
-    for (int i = 0; i < n->n_out; i++) flows |= (dy[i] = t->grad[n->out[i]->id]) != NULL;
-    for (int i = 0; i < n->n_in; i++) wanted |= t->wanted[n->in[i]->id];
+    for (int i = 0; i < node->n_out; i++) flows |= (dy[i] = t->grad[node->out[i]->id]) != NULL;
+    for (int i = 0; i < node->n_in; i++) wanted |= t->wanted[node->in[i]->id];
     if (!flows || !wanted) return;
-    if (!n->op->grad) {
-        pl_err_set(&t->b->err, PL_EUNSUPPORTED, "node '%s': operator '%s' has no gradient", n->name,
-                   n->op->name);
+    if (!node->op->grad) {
+        pl_err_set(&t->b->err, PL_EUNSUPPORTED, "node '%s': operator '%s' has no gradient",
+                   node->name, node->op->name);
         return;
     }
-    t->b->scope = pl_builder_fmt(t->b, "%s/", n->name); /* gradients are named after their node */
-    t->b->of = n;
-    n->op->grad(t->b, n, dy, dx);
+    t->b->scope =
+        pl_builder_fmt(t->b, "%s/", node->name); /* gradients are named after their node */
+    t->b->of = node;
+    node->op->grad(t->b, node, dy, dx);
     t->b->of = NULL;
-    for (int i = 0; i < n->n_in && !t->b->err.code; i++)
-        if (dx[i] && t->wanted[n->in[i]->id]) add_share(t, n->in[i], dx[i]);
+    for (int i = 0; i < node->n_in && !t->b->err.code; i++)
+        if (dx[i] && t->wanted[node->in[i]->id]) add_share(t, node->in[i], dx[i]);
 }
 
 void pl_autodiff(pl_builder *b, pl_value *loss, int n, pl_value *const wrt[], pl_value *grad[])

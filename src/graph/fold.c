@@ -161,14 +161,15 @@ static void forget_best(finder *f)
 
 /* More instances, though they have a few slots less: that is where nodes add up what each instance
  * gives to all, one node less than there are instances. Or else more nodes in all. */
-static bool is_better(const pl_fold_growth *x, const best *b)
+static bool is_better(const pl_fold_growth *growth, const best *b)
 {
-    if (!x->score || !b->score) return x->score > 0;
-    if (x->length > b->length && FEW * (b->n - x->n_alive) <= b->n) return true;
-    if (x->length < b->length && FEW * (x->n_alive - b->n) <= x->n_alive) return false;
-    if (x->score != b->score) return x->score > b->score;
-    if (x->length != b->length) return x->length > b->length;
-    return x->n_crossing < b->n_crossing;
+    if (!growth->score || !b->score) return growth->score > 0;
+    if (growth->length > b->length && FEW * (b->n - growth->n_alive) <= b->n) return true;
+    if (growth->length < b->length && FEW * (growth->n_alive - b->n) <= growth->n_alive)
+        return false;
+    if (growth->score != b->score) return growth->score > b->score;
+    if (growth->length != b->length) return growth->length > b->length;
+    return growth->n_crossing < b->n_crossing;
 }
 
 static void set_best(finder *f)
@@ -217,18 +218,18 @@ static void add_span(spans *l, int lo, int n)
 
 /* Instances between votes. The first and the last of a block have other neighbours than the rest,
  * so each end may lie one further out. */
-static void find_spans(const pl_fold_growth *x, spans *l)
+static void find_spans(const pl_fold_growth *growth, spans *l)
 {
-    for (int lo = 0, i = 1; i <= x->length; i++) {
-        if (i < x->length && !x->votes[i]) continue;
+    for (int lo = 0, i = 1; i <= growth->length; i++) {
+        if (i < growth->length && !growth->votes[i]) continue;
         for (int first = lo ? lo - 1 : 0; first <= lo; first++)
-            for (int end = i; end <= i + 1 && end <= x->length; end++)
-                if (end - first < x->length) add_span(l, first, end - first);
+            for (int end = i; end <= i + 1 && end <= growth->length; end++)
+                if (end - first < growth->length) add_span(l, first, end - first);
         lo = i;
     }
-    add_span(l, 1, x->length - 1);
-    add_span(l, 0, x->length - 1);
-    add_span(l, 1, x->length - 2);
+    add_span(l, 1, growth->length - 1);
+    add_span(l, 0, growth->length - 1);
+    add_span(l, 1, growth->length - 2);
 }
 
 /* Grow a run, and where that loses slots shorter ones, down to the first that loses none. */
@@ -396,7 +397,7 @@ static int by_weight(const void *a, const void *b)
 }
 
 /* Kinds of several nodes, and all nodes by kind. */
-static int find_order(const finder *f, const pl_graph *g, kind *at, int *member)
+static int find_order(const finder *f, const pl_graph *graph, kind *at, int *member)
 {
     int *end = pl_fold_ints(f->tmp, f->t.n_kinds, 0), n = 0;
     for (int i = 0; i < f->t.n_nodes; i++) end[f->t.kind[i]]++;
@@ -408,7 +409,7 @@ static int find_order(const finder *f, const pl_graph *g, kind *at, int *member)
     for (int i = 0; i < f->t.n_nodes; i++) {
         kind *k = &at[f->t.kind[i]];
         if (end[f->t.kind[i]] == k->first) {
-            const pl_sig *s = g->nodes.at[i]->sig;
+            const pl_sig *s = graph->nodes.at[i]->sig;
             k->backward = f->t.backward[i];
             for (int x = 0; x < s->n_factors; x++) k->weight *= (double)s->factor[x].size;
         }
@@ -433,12 +434,12 @@ static int find_members(const finder *f, const kind *k, const int *member, int *
     return 0;
 }
 
-static void find_classes(finder *f, const pl_graph *g)
+static void find_classes(finder *f, const pl_graph *graph)
 {
     kind *at = PL_NEW_N(f->tmp, kind, f->t.n_kinds + 1);
     int n_kinds, *list[3]; /* all nodes by kind, those of one kind that are free, a run */
     for (int i = 0; i < 3; i++) list[i] = pl_fold_ints(f->tmp, f->t.n_nodes, 0);
-    n_kinds = find_order(f, g, at, list[0]);
+    n_kinds = find_order(f, graph, at, list[0]);
     for (bool again = true; again;) {
         again = false;
         for (int k = 0; k < n_kinds; k++) {
@@ -460,12 +461,12 @@ static int by_first(const void *a, const void *b)
     return x->node[0][0] - y->node[0][0];
 }
 
-pl_fold pl_fold_find(const pl_graph *g, pl_arena *out)
+pl_fold pl_fold_find(const pl_graph *graph, pl_arena *out)
 {
-    int n = g->nodes.n, *where[3];
+    int n = graph->nodes.n, *where[3];
     pl_arena *tmp = pl_arena_new("fold");
     finder f = { .tmp = tmp, .out = out, .work_limit = (int64_t)WORK * (n + 1000) };
-    f.t = pl_fold_table_new(g, tmp);
+    f.t = pl_fold_table_new(graph, tmp);
     f.to = pl_fold_ints(tmp, n, -1);
     f.from = pl_fold_ints(tmp, n, -1);
     f.x = pl_fold_grow_new(&f.t, tmp);
@@ -473,7 +474,7 @@ pl_fold pl_fold_find(const pl_graph *g, pl_arena *out)
     f.tried = PL_NEW_N(tmp, unsigned, n + 1);
     f.best.node = pl_fold_ints(tmp, n, 0);
     f.best.slot = pl_fold_ints(tmp, n, -1);
-    find_classes(&f, g);
+    find_classes(&f, graph);
     pl_fold_class *at = PL_NEW_N(out, pl_fold_class, f.classes.n + 1);
     if (f.classes.n) memcpy(at, f.classes.at, (size_t)f.classes.n * sizeof *at);
     qsort(at, (size_t)f.classes.n, sizeof *at, by_first);
@@ -487,4 +488,16 @@ pl_fold pl_fold_find(const pl_graph *g, pl_arena *out)
     pl_fold fold = { f.classes.n, at, where[0], where[1], where[2] };
     pl_arena_free(tmp);
     return fold;
+}
+
+int pl_fold_largest(const pl_fold *fold, int least)
+{
+    int largest = -1;
+    int64_t most = 0;
+    for (int i = 0; i < fold->n_classes; i++) {
+        const pl_fold_class *c = &fold->at[i];
+        const int64_t nodes = (int64_t)c->n_nodes * c->n_instances;
+        if (c->n_instances >= least && nodes > most) most = nodes, largest = i;
+    }
+    return largest;
 }

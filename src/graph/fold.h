@@ -35,10 +35,14 @@ typedef struct pl_fold {
  * is the gradient of what all of them read: such nodes are in the block, and the first instance,
  * the last or both are left outside, where three stay. The same graph under other names gives the
  * same answer. About linear in the size of the graph. `out` owns the answer. */
-pl_fold pl_fold_find(const pl_graph *g, pl_arena *out);
+pl_fold pl_fold_find(const pl_graph *graph, pl_arena *out);
+
+/* Of the classes with at least so many instances the one whose blocks hold the most nodes; -1:
+ * none. */
+int pl_fold_largest(const pl_fold *fold, int least);
 
 /* Does all of the above hold? Shares nothing with the finder. Fails with PL_EINTERNAL naming the
  * class, the slot and the instance. */
-PL_MUST_CHECK bool pl_fold_check(const pl_graph *g, const pl_fold *f, pl_err *err);
+PL_MUST_CHECK bool pl_fold_check(const pl_graph *graph, const pl_fold *fold, pl_err *err);
 
 #endif

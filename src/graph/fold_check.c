@@ -1,4 +1,6 @@
-/* The promises of fold.h, one after the other, each read from the graph itself. */
+/* The promises of fold.h, one after the other, each read from the graph itself. Read
+ * pl_fold_check() at the end: every class, every slot of it (check_slot), what it takes
+ * (check_taken) and gives (check_given). */
 #include "graph/fold.h"
 
 #include "graph/op.h"
@@ -49,28 +51,28 @@ static const pl_node *node_at(const checker *x, int slot, int i)
 
 static void prepare(checker *x, pl_arena *tmp)
 {
-    const pl_graph *g = x->g;
+    const pl_graph *graph = x->g;
     int n_in = 0;
-    for (int i = 0; i < g->nodes.n; i++) n_in += g->nodes.at[i]->n_in;
-    x->first = PL_NEW_N(tmp, int, g->values.n + 1);
+    for (int i = 0; i < graph->nodes.n; i++) n_in += graph->nodes.at[i]->n_in;
+    x->first = PL_NEW_N(tmp, int, graph->values.n + 1);
     x->readers = PL_NEW_N(tmp, reader, n_in + 1);
-    x->reported = PL_NEW_N(tmp, bool, g->values.n + 1);
-    x->before_next = PL_NEW_N(tmp, const pl_value *, g->values.n + 1);
-    x->n_before = PL_NEW_N(tmp, int, g->values.n + 1);
-    for (int v = 0; v < g->values.n; v++) x->first[v] = -1;
-    for (int i = 0, at = 0; i < g->nodes.n; i++) {
-        const pl_node *n = g->nodes.at[i];
+    x->reported = PL_NEW_N(tmp, bool, graph->values.n + 1);
+    x->before_next = PL_NEW_N(tmp, const pl_value *, graph->values.n + 1);
+    x->n_before = PL_NEW_N(tmp, int, graph->values.n + 1);
+    for (int v = 0; v < graph->values.n; v++) x->first[v] = -1;
+    for (int i = 0, at = 0; i < graph->nodes.n; i++) {
+        const pl_node *n = graph->nodes.at[i];
         for (int k = 0; k < n->n_in; k++, at++) {
             const pl_value *v = n->in[k];
             x->readers[at] = (reader){ n, k, x->first[v->id] };
             x->first[v->id] = at;
         }
     }
-    for (int i = 0; i < g->outputs.n; i++) x->reported[g->outputs.at[i]->id] = true;
-    for (int v = 0; v < g->values.n; v++) {
-        const pl_value *next = g->values.at[v]->next;
+    for (int i = 0; i < graph->outputs.n; i++) x->reported[graph->outputs.at[i]->id] = true;
+    for (int v = 0; v < graph->values.n; v++) {
+        const pl_value *next = graph->values.at[v]->next;
         if (!next) continue;
-        x->before_next[next->id] = g->values.at[v];
+        x->before_next[next->id] = graph->values.at[v];
         x->n_before[next->id]++;
     }
 }
@@ -132,7 +134,8 @@ static bool is_sig_same(const pl_node *a, const pl_node *b)
 static bool has_attrs_of(const pl_node *a, const pl_node *b)
 {
     for (int i = 0; i < a->n_attrs; i++) {
-        bool any = a->op->counts && !strcmp(a->attr[i].name, a->op->counts), found = false;
+        bool any = a->op->ordinal_attr && !strcmp(a->attr[i].name, a->op->ordinal_attr),
+             found = false;
         for (int k = 0; k < b->n_attrs; k++)
             found |= !strcmp(a->attr[i].name, b->attr[k].name) &&
                      (any || !strcmp(a->attr[i].text, b->attr[k].text));
@@ -167,12 +170,12 @@ static bool is_made_by(const checker *x, const pl_value *v, int i, const pl_valu
            x->f->slot_of[v->maker->id] == x->f->slot_of[w->maker->id] && v->out == w->out;
 }
 
-/* Are the readers of v, all in instance i, those of w of instance 0? */
-static bool is_read_same(const checker *x, const pl_value *v, int i, const pl_value *w)
+/* Are the readers of the value, all in instance i, those of w of instance 0? */
+static bool is_read_same(const checker *x, const pl_value *value, int i, const pl_value *w)
 {
     int n = 0, m = 0;
     for (int at = x->first[w->id]; at >= 0; at = x->readers[at].next) m++;
-    for (int at = x->first[v->id]; at >= 0; at = x->readers[at].next, n++) {
+    for (int at = x->first[value->id]; at >= 0; at = x->readers[at].next, n++) {
         const reader *r = &x->readers[at];
         if (x->f->class_of[r->node->id] != x->c || x->f->instance_of[r->node->id] != i ||
             node_at(x, x->f->slot_of[r->node->id], 0)->in[r->pos] != w)
@@ -181,13 +184,14 @@ static bool is_read_same(const checker *x, const pl_value *v, int i, const pl_va
     return n == m;
 }
 
-static bool is_own_leaf(const checker *x, const pl_value *v, int i, const pl_value *w)
+static bool is_own_leaf(const checker *x, const pl_value *value, int i, const pl_value *w)
 {
-    if (v->maker || w->maker || v->role != w->role || v->kind != w->kind || !is_value_same(v, w) ||
-        !v->init != !w->init || (v->init && strcmp(v->init, w->init)) || (i && v == w) ||
-        !is_read_same(x, v, i, w))
+    if (value->maker || w->maker || value->role != w->role || value->kind != w->kind ||
+        !is_value_same(value, w) || !value->init != !w->init ||
+        (value->init && strcmp(value->init, w->init)) || (i && value == w) ||
+        !is_read_same(x, value, i, w))
         return false;
-    return v->next ? w->next && is_made_by(x, v->next, i, w->next) : !w->next;
+    return value->next ? w->next && is_made_by(x, value->next, i, w->next) : !w->next;
 }
 
 static const pl_value *taken_at(const checker *x, int slot, int k, int i)
@@ -235,10 +239,10 @@ static bool check_taken(checker *x, int slot, int k)
 /* -- what they give ---------------------------------------------------------------------------- */
 
 /* How many readers like r a value has outside the class. */
-static int count_outside(const checker *x, const pl_value *v, const reader *r)
+static int count_outside(const checker *x, const pl_value *value, const reader *r)
 {
     int n = 0;
-    for (int at = x->first[v->id]; at >= 0; at = x->readers[at].next) {
+    for (int at = x->first[value->id]; at >= 0; at = x->readers[at].next) {
         const reader *q = &x->readers[at];
         bool outside = x->f->class_of[q->node->id] != x->c;
         n += outside && (!r || (q->pos == r->pos && looks_same(q->node, r->node)));
@@ -246,12 +250,13 @@ static int count_outside(const checker *x, const pl_value *v, const reader *r)
     return n;
 }
 
-static bool is_read_alike_outside(const checker *x, const pl_value *v, const pl_value *w)
+static bool is_read_alike_outside(const checker *x, const pl_value *value, const pl_value *w)
 {
-    if (count_outside(x, v, NULL) != count_outside(x, w, NULL)) return false;
-    for (int at = x->first[v->id]; at >= 0; at = x->readers[at].next) {
+    if (count_outside(x, value, NULL) != count_outside(x, w, NULL)) return false;
+    for (int at = x->first[value->id]; at >= 0; at = x->readers[at].next) {
         const reader *r = &x->readers[at];
-        if (x->f->class_of[r->node->id] != x->c && count_outside(x, v, r) != count_outside(x, w, r))
+        if (x->f->class_of[r->node->id] != x->c &&
+            count_outside(x, value, r) != count_outside(x, w, r))
             return false;
     }
     return true;
@@ -300,13 +305,13 @@ static bool check_class(checker *x, int c)
     return true;
 }
 
-bool pl_fold_check(const pl_graph *g, const pl_fold *f, pl_err *err)
+bool pl_fold_check(const pl_graph *graph, const pl_fold *fold, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("fold check");
-    checker x = { .g = g, .f = f, .err = err };
+    checker x = { .g = graph, .f = fold, .err = err };
     prepare(&x, tmp);
     bool ok = check_index(&x);
-    for (int c = 0; ok && c < f->n_classes; c++) ok = check_class(&x, c);
+    for (int c = 0; ok && c < fold->n_classes; c++) ok = check_class(&x, c);
     pl_arena_free(tmp);
     return ok;
 }

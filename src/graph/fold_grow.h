@@ -29,18 +29,18 @@ typedef struct pl_fold_growth {
     struct { int n, cap; pl_fold_port *at; } late; /* ports whose readers are uncertain         */
 } pl_fold_growth;
 
-pl_fold_growth pl_fold_grow_new(pl_fold_table *t, pl_arena *a);
+pl_fold_growth pl_fold_grow_new(pl_fold_table *table, pl_arena *arena);
 
 /* Grow instances from n >= 1 slots, each of `length` >= 2 nodes of a kind, then take out slots
  * until what is left holds all that fold.h promises. Slots are `stride` nodes apart in `node`: they
- * may be some of the instances that were grown before. The answer is in x. */
-void pl_fold_grow(pl_fold_growth *x, int n, const int *node, int stride, int length);
+ * may be some of the instances that were grown before. The answer is in `growth`. */
+void pl_fold_grow(pl_fold_growth *growth, int n, const int *node, int stride, int length);
 
 /* Of the readers of value b that are free (free_b[node] is -1) the one that is to b what the k-th
  * reader of value a is to a among those that are free there: of its kind, in its position, and when
  * there are several, as many for a as for b, of its colour, or else of its rank. Its node, or -1.
  * With `sure` -2 where there are several. */
-int pl_fold_grow_match(pl_fold_table *t, int a, int k, const int *free_a, int b, const int *free_b,
-                       bool sure);
+int pl_fold_grow_match(pl_fold_table *table, int a, int k, const int *free_a, int b,
+                       const int *free_b, bool sure);
 
 #endif

@@ -1,3 +1,6 @@
+/* Equal numbers for equal things: values by type and shape (find_forms), leaves, nodes
+ * (find_nodes); read pl_fold_table_new(). Hashes find candidates, comparison decides. Colours
+ * are refined at the end, when asked for. */
 #include "graph/fold_table.h"
 
 #include "base/map.h"
@@ -5,26 +8,26 @@
 
 #include <string.h>
 
-int *pl_fold_ints(pl_arena *a, int n, int value)
+int *pl_fold_ints(pl_arena *arena, int n, int value)
 {
-    int *x = PL_NEW_N(a, int, n + 1);
+    int *x = PL_NEW_N(arena, int, n + 1);
     for (int i = 0; i <= n; i++) x[i] = value;
     return x;
 }
 
 /* -- equal numbers for equal things ------------------------------------------------------------ */
 
-typedef struct making {
+typedef struct numbering {
     const pl_graph *g;
     pl_fold_table *t;
     int *form;  /* [values] equal: type and shape; the first value of that form */
     pl_map map; /* the first items of their like                                */
-} making;
+} numbering;
 
-typedef bool same_fn(const making *m, int a, int b);
+typedef bool same_fn(const numbering *m, int a, int b);
 
 /* The first item that is like this one: itself when it is new. */
-static int find_first(making *m, uint64_t hash, int item, same_fn *is_same)
+static int find_first(numbering *m, uint64_t hash, int item, same_fn *is_same)
 {
     PL_MAP_EACH (&m->map, hash, x)
         if (is_same(m, x.value, item)) return x.value;
@@ -34,13 +37,13 @@ static int find_first(making *m, uint64_t hash, int item, same_fn *is_same)
 
 /* -- values ------------------------------------------------------------------------------------ */
 
-static bool is_form_same(const making *m, int a, int b)
+static bool is_form_same(const numbering *m, int a, int b)
 {
     const pl_value *x = m->g->values.at[a], *y = m->g->values.at[b];
     return x->type == y->type && pl_shape_same(&x->shape, &y->shape);
 }
 
-static void find_forms(making *m)
+static void find_forms(numbering *m)
 {
     pl_map_clear(&m->map);
     for (int i = 0; i < m->t->n_data; i++) {
@@ -51,7 +54,7 @@ static void find_forms(making *m)
     }
 }
 
-static bool is_leaf_same(const making *m, int a, int b)
+static bool is_leaf_same(const numbering *m, int a, int b)
 {
     const pl_value *x = m->g->values.at[a], *y = m->g->values.at[b];
     return x->role == y->role && m->form[a] == m->form[b] && x->kind == y->kind &&
@@ -59,7 +62,7 @@ static bool is_leaf_same(const making *m, int a, int b)
            (x->init == y->init || !strcmp(x->init, y->init));
 }
 
-static void find_leaves(making *m)
+static void find_leaves(numbering *m)
 {
     pl_fold_table *t = m->t;
     pl_map_clear(&m->map);
@@ -85,7 +88,7 @@ static void find_leaves(making *m)
 
 static bool only_counts(const pl_node *n, const pl_attr *a)
 {
-    return n->op->counts && !strcmp(a->name, n->op->counts);
+    return n->op->ordinal_attr && !strcmp(a->name, n->op->ordinal_attr);
 }
 
 /* Of the signature in a node's spec: what stands before its attributes. */
@@ -98,7 +101,7 @@ static size_t sig_length(const char *spec)
 }
 
 /* Text and shapes of inputs give the solved signature, so that need not be compared. */
-static bool is_node_same(const making *m, int i, int j)
+static bool is_node_same(const numbering *m, int i, int j)
 {
     const pl_node *a = m->g->nodes.at[i], *b = m->g->nodes.at[j];
     size_t len = sig_length(a->spec);
@@ -117,21 +120,21 @@ static bool is_node_same(const making *m, int i, int j)
     return true;
 }
 
-static uint64_t hash_node(const making *m, const pl_node *n)
+static uint64_t hash_node(const numbering *m, const pl_node *node)
 {
-    uint64_t h = pl_hash_text(7 + (uint64_t)n->phase, n->op->name);
-    h = pl_hash_span(h, n->spec, sig_length(n->spec));
-    for (int k = 0; k < n->n_attrs; k++) {
-        if (only_counts(n, &n->attr[k])) continue;
-        h = pl_hash_text(h, n->attr[k].name);
-        h = pl_hash_text(h, n->attr[k].text);
+    uint64_t h = pl_hash_text(7 + (uint64_t)node->phase, node->op->name);
+    h = pl_hash_span(h, node->spec, sig_length(node->spec));
+    for (int k = 0; k < node->n_attrs; k++) {
+        if (only_counts(node, &node->attr[k])) continue;
+        h = pl_hash_text(h, node->attr[k].name);
+        h = pl_hash_text(h, node->attr[k].text);
     }
-    for (int k = 0; k < n->n_in; k++) h = pl_hash_mix(h, (uint64_t)m->form[n->in[k]->id]);
-    for (int k = 0; k < n->n_out; k++) h = pl_hash_mix(h, (uint64_t)m->form[n->out[k]->id]);
+    for (int k = 0; k < node->n_in; k++) h = pl_hash_mix(h, (uint64_t)m->form[node->in[k]->id]);
+    for (int k = 0; k < node->n_out; k++) h = pl_hash_mix(h, (uint64_t)m->form[node->out[k]->id]);
     return h;
 }
 
-static void find_nodes(making *m)
+static void find_nodes(numbering *m)
 {
     pl_fold_table *t = m->t;
     int n_in = 0, n_out = 0;
@@ -157,51 +160,51 @@ uint64_t pl_fold_key(int what, int pos)
     return pl_hash_mix(pl_hash_mix(~0ull, (uint64_t)what), (uint64_t)pos);
 }
 
-uint64_t pl_fold_reader_key(const pl_fold_table *t, const pl_reader *r)
+uint64_t pl_fold_reader_key(const pl_fold_table *table, const pl_reader *r)
 {
-    return pl_fold_key(t->kind[r->node], r->pos);
+    return pl_fold_key(table->kind[r->node], r->pos);
 }
 
-static void find_readers(pl_fold_table *t)
+static void find_readers(pl_fold_table *table)
 {
-    for (int k = 0; k < t->first_in[t->n_nodes]; k++) t->first_reader[t->in[k]]++;
-    for (int v = 0, end = 0; v <= t->n_values; v++)
-        t->first_reader[v] = end += t->first_reader[v]; /* filling makes an end a start */
-    for (int i = t->n_nodes - 1; i >= 0; i--)
-        for (int k = t->first_in[i + 1] - 1; k >= t->first_in[i]; k--) {
-            pl_reader r = { i, k - t->first_in[i] };
-            t->reader[--t->first_reader[t->in[k]]] = r;
-            t->sum[t->in[k]] += pl_fold_reader_key(t, &r);
+    for (int k = 0; k < table->first_in[table->n_nodes]; k++) table->first_reader[table->in[k]]++;
+    for (int v = 0, end = 0; v <= table->n_values; v++)
+        table->first_reader[v] = end += table->first_reader[v]; /* filling makes an end a start */
+    for (int i = table->n_nodes - 1; i >= 0; i--)
+        for (int k = table->first_in[i + 1] - 1; k >= table->first_in[i]; k--) {
+            pl_reader r = { i, k - table->first_in[i] };
+            table->reader[--table->first_reader[table->in[k]]] = r;
+            table->sum[table->in[k]] += pl_fold_reader_key(table, &r);
         }
 }
 
-pl_fold_table pl_fold_table_new(const pl_graph *g, pl_arena *a)
+pl_fold_table pl_fold_table_new(const pl_graph *graph, pl_arena *arena)
 {
-    int n = g->nodes.n, n_values = g->values.n + n, n_in = 0;
-    for (int i = 0; i < n; i++) n_in += g->nodes.at[i]->n_in + !!g->nodes.at[i]->of;
+    int n = graph->nodes.n, n_values = graph->values.n + n, n_in = 0;
+    for (int i = 0; i < n; i++) n_in += graph->nodes.at[i]->n_in + !!graph->nodes.at[i]->of;
     pl_fold_table t = {
-        .arena = a,
+        .arena = arena,
         .n_nodes = n,
         .n_values = n_values,
-        .n_data = g->values.n,
-        .kind = pl_fold_ints(a, n, 0),
-        .first_in = pl_fold_ints(a, n, 0),
-        .in = pl_fold_ints(a, n_in, 0),
-        .first_out = pl_fold_ints(a, n, 0),
-        .out = pl_fold_ints(a, n_values, 0),
-        .backward = PL_NEW_N(a, bool, n + 1),
-        .maker = pl_fold_ints(a, n_values, -1),
-        .port = pl_fold_ints(a, n_values, 0),
-        .leaf = pl_fold_ints(a, n_values, -1),
-        .next = pl_fold_ints(a, n_values, -1),
-        .next_of = pl_fold_ints(a, n_values, -1),
-        .reported = PL_NEW_N(a, bool, n_values + 1),
-        .number = PL_NEW_N(a, bool, n_values + 1),
-        .first_reader = pl_fold_ints(a, n_values, 0),
-        .reader = PL_NEW_N(a, pl_reader, n_in + 1),
-        .sum = PL_NEW_N(a, uint64_t, n_values + 1),
+        .n_data = graph->values.n,
+        .kind = pl_fold_ints(arena, n, 0),
+        .first_in = pl_fold_ints(arena, n, 0),
+        .in = pl_fold_ints(arena, n_in, 0),
+        .first_out = pl_fold_ints(arena, n, 0),
+        .out = pl_fold_ints(arena, n_values, 0),
+        .backward = PL_NEW_N(arena, bool, n + 1),
+        .maker = pl_fold_ints(arena, n_values, -1),
+        .port = pl_fold_ints(arena, n_values, 0),
+        .leaf = pl_fold_ints(arena, n_values, -1),
+        .next = pl_fold_ints(arena, n_values, -1),
+        .next_of = pl_fold_ints(arena, n_values, -1),
+        .reported = PL_NEW_N(arena, bool, n_values + 1),
+        .number = PL_NEW_N(arena, bool, n_values + 1),
+        .first_reader = pl_fold_ints(arena, n_values, 0),
+        .reader = PL_NEW_N(arena, pl_reader, n_in + 1),
+        .sum = PL_NEW_N(arena, uint64_t, n_values + 1),
     };
-    making m = { .g = g, .t = &t, .form = pl_fold_ints(a, n_values, 0) };
+    numbering m = { .g = graph, .t = &t, .form = pl_fold_ints(arena, n_values, 0) };
     find_forms(&m);
     find_leaves(&m);
     find_nodes(&m);
@@ -211,31 +214,33 @@ pl_fold_table pl_fold_table_new(const pl_graph *g, pl_arena *a)
 
 /* -- colours ----------------------------------------------------------------------------------- */
 
-static uint64_t hash_around(const pl_fold_table *t, int n, const uint64_t *before)
+static uint64_t hash_around(const pl_fold_table *table, int n, const uint64_t *before)
 {
     uint64_t h = pl_hash_mix(17, before[n]);
-    for (int k = t->first_in[n]; k < t->first_in[n + 1]; k++) {
-        int v = t->in[k], m = t->maker[v];
-        h = pl_hash_mix(h, m < 0 ? pl_hash_mix(t->sum[v], (uint64_t)t->leaf[v])
-                                 : pl_hash_mix(before[m], (uint64_t)t->port[v]));
+    for (int k = table->first_in[n]; k < table->first_in[n + 1]; k++) {
+        int v = table->in[k], m = table->maker[v];
+        h = pl_hash_mix(h, m < 0 ? pl_hash_mix(table->sum[v], (uint64_t)table->leaf[v])
+                                 : pl_hash_mix(before[m], (uint64_t)table->port[v]));
     }
-    for (int k = t->first_out[n]; k < t->first_out[n + 1]; k++) {
+    for (int k = table->first_out[n]; k < table->first_out[n + 1]; k++) {
         uint64_t sum = 0;
-        for (int r = t->first_reader[t->out[k]]; r < t->first_reader[t->out[k] + 1]; r++)
-            sum += pl_hash_mix(before[t->reader[r].node], (uint64_t)t->reader[r].pos);
+        for (int r = table->first_reader[table->out[k]]; r < table->first_reader[table->out[k] + 1];
+             r++)
+            sum += pl_hash_mix(before[table->reader[r].node], (uint64_t)table->reader[r].pos);
         h = pl_hash_mix(h, sum);
     }
     return h;
 }
 
-void pl_fold_table_refine(pl_fold_table *t)
+void pl_fold_table_refine(pl_fold_table *table)
 {
-    if (t->colour[0]) return;
-    uint64_t *before = PL_NEW_N(t->arena, uint64_t, t->n_nodes + 1);
-    for (int i = 0; i < t->n_nodes; i++) before[i] = pl_fold_key(t->kind[i], 0);
+    if (table->colour[0]) return;
+    uint64_t *before = PL_NEW_N(table->arena, uint64_t, table->n_nodes + 1);
+    for (int i = 0; i < table->n_nodes; i++) before[i] = pl_fold_key(table->kind[i], 0);
     for (int r = 0; r < PL_FOLD_ROUNDS; r++) {
-        t->colour[r] = PL_NEW_N(t->arena, uint64_t, t->n_nodes + 1);
-        for (int i = 0; i < t->n_nodes; i++) t->colour[r][i] = hash_around(t, i, before);
-        before = t->colour[r];
+        table->colour[r] = PL_NEW_N(table->arena, uint64_t, table->n_nodes + 1);
+        for (int i = 0; i < table->n_nodes; i++)
+            table->colour[r][i] = hash_around(table, i, before);
+        before = table->colour[r];
     }
 }

@@ -32,18 +32,18 @@ typedef struct pl_fold_table {
     uint64_t *colour[PL_FOLD_ROUNDS]; /* see pl_fold_table_refine                                 */
 } pl_fold_table;
 
-/* `a` owns the table. */
-pl_fold_table pl_fold_table_new(const pl_graph *g, pl_arena *a);
+/* `arena` owns the table. */
+pl_fold_table pl_fold_table_new(const pl_graph *graph, pl_arena *arena);
 
 /* Make colour[r][node], if not made yet: equal for nodes around which the graph is the same for
  * r + 1 steps (Weisfeiler and Lehman, 1968). */
-void pl_fold_table_refine(pl_fold_table *t);
+void pl_fold_table_refine(pl_fold_table *table);
 
 /* A hash for adding up: never 0, which would leave its like out of the sum. Neither number is
  * negative. */
 uint64_t pl_fold_key(int what, int pos);
 /* What a reader adds to the sum of a value. */
-uint64_t pl_fold_reader_key(const pl_fold_table *t, const pl_reader *r);
-int *pl_fold_ints(pl_arena *a, int n, int value); /* n + 1 times value */
+uint64_t pl_fold_reader_key(const pl_fold_table *table, const pl_reader *r);
+int *pl_fold_ints(pl_arena *arena, int n, int value); /* n + 1 times value */
 
 #endif

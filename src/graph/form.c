@@ -1,3 +1,5 @@
+/* Where the letters of a node's own signature may stand. Read pl_form_check() at the end:
+ * read_sig() or read_form() says what the operator allows, the check_...() compare. */
 #include "graph/form.h"
 
 #include "graph/op.h"
@@ -170,10 +172,10 @@ static bool has_all(const pl_sig *sig, int o)
     return true;
 }
 
-static bool check_order(const pl_node *n, pl_err *err)
+static bool check_order(const pl_node *node, pl_err *err)
 {
-    for (int i = 0; i < n->sig->n_in; i++)
-        if (has_all(n->sig, i) && !pl_share_same_index(n, i, n->sig->n_in))
+    for (int i = 0; i < node->sig->n_in; i++)
+        if (has_all(node->sig, i) && !pl_share_same_index(node, i, node->sig->n_in))
             return pl_err_set(err, PL_EINPUT,
                               "input %d has the letters of output 0 in another order: transpose it "
                               "first",
@@ -181,10 +183,10 @@ static bool check_order(const pl_node *n, pl_err *err)
     return true;
 }
 
-bool pl_form_check(const pl_node *n, pl_err *err)
+bool pl_form_check(const pl_node *node, pl_err *err)
 {
-    const pl_op *op = n->op;
-    const pl_sig *sig = n->sig;
+    const pl_op *op = node->op;
+    const pl_sig *sig = node->sig;
     form f = { 0 };
     if (!op->sig && !op->form) return true;
     if (op->sig) read_sig(&f, op);
@@ -195,5 +197,5 @@ bool pl_form_check(const pl_node *n, pl_err *err)
                           sig->n_in, sig->n_out, f.n_in, f.n_out, op->sig ? op->sig : op->form);
     PL_TRY(check_windows(&f, sig, err));
     PL_TRY(check_letters(&f, sig, err));
-    return !op->elementwise || check_order(n, err);
+    return !op->elementwise || check_order(node, err);
 }

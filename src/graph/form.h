@@ -19,6 +19,6 @@
  * windows stand; and for `elementwise` that inputs with all letters of output 0 are laid out like
  * it. Operators with neither form nor signature check all of this in infer. Fails with PL_EINPUT
  * naming the letter and where it stands. */
-PL_MUST_CHECK bool pl_form_check(const pl_node *n, pl_err *err);
+PL_MUST_CHECK bool pl_form_check(const pl_node *node, pl_err *err);
 
 #endif

@@ -1,3 +1,6 @@
+/* Building and checking. Read pl_add_node(), through which every node comes: attributes, sizes
+ * (infer), casts of mixed precision (narrow_inputs), types; then pl_builder_done(), which
+ * prunes, and pl_graph_check() at the end, which trusts none of it. */
 #include "graph/graph.h"
 
 #include "graph/form.h"
@@ -17,7 +20,7 @@ const pl_op *pl_ops_find(const pl_ops *ops, const char *name)
 /* -- attributes -------------------------------------------------------------------------------- */
 
 /* "a=1 b=2,3" -> rows; split at blanks. */
-static bool parse_attrs(pl_builder *b, const char *text, pl_node *n)
+static bool parse_attrs(pl_builder *b, const char *text, pl_node *node)
 {
     struct {
         int n, cap;
@@ -39,8 +42,8 @@ static bool parse_attrs(pl_builder *b, const char *text, pl_node *n)
                             pl_arena_span(a, eq + 1, (size_t)(text + len - eq - 1)) }));
         text += len;
     }
-    n->n_attrs = list.n;
-    n->attr = list.at;
+    node->n_attrs = list.n;
+    node->attr = list.at;
     return true;
 }
 
@@ -59,50 +62,50 @@ static const char *find_default(const pl_op *op, const char *name, size_t *len)
     return NULL;
 }
 
-static const char *find_attr(const pl_node *n, const char *name, size_t *len)
+static const char *find_attr(const pl_node *node, const char *name, size_t *len)
 {
-    for (int i = 0; i < n->n_attrs; i++)
-        if (!strcmp(n->attr[i].name, name)) {
-            *len = strlen(n->attr[i].text);
-            return n->attr[i].text;
+    for (int i = 0; i < node->n_attrs; i++)
+        if (!strcmp(node->attr[i].name, name)) {
+            *len = strlen(node->attr[i].text);
+            return node->attr[i].text;
         }
-    return find_default(n->op, name, len);
+    return find_default(node->op, name, len);
 }
 
-pl_value *pl_node_value(const pl_node *n, int o)
+pl_value *pl_node_value(const pl_node *node, int o)
 {
-    return o < n->n_in ? n->in[o] : n->out[o - n->n_in];
+    return o < node->n_in ? node->in[o] : node->out[o - node->n_in];
 }
 
-double pl_node_real(const pl_node *n, const char *name, int k)
+double pl_node_real(const pl_node *node, const char *name, int k)
 {
     size_t len;
-    const char *text = find_attr(n, name, &len), *end = text ? text + len : NULL;
-    if (!text) pl_bug(__FILE__, __LINE__, "%s has no attribute '%s'", n->op->name, name);
+    const char *text = find_attr(node, name, &len), *end = text ? text + len : NULL;
+    if (!text) pl_bug(__FILE__, __LINE__, "%s has no attribute '%s'", node->op->name, name);
     for (const char *comma; k > 0 && (comma = memchr(text, ',', (size_t)(end - text))); k--)
         text = comma + 1;
     return strtod(text, NULL);
 }
 
-int64_t pl_node_int(const pl_node *n, const char *name, int k)
+int64_t pl_node_int(const pl_node *node, const char *name, int k)
 {
-    double x = pl_node_real(n, name, k);
+    double x = pl_node_real(node, name, k);
     return x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : (int64_t)x;
 }
 
-bool pl_node_is(const pl_node *n, const char *name, const char *text)
+bool pl_node_is(const pl_node *node, const char *name, const char *text)
 {
     size_t len;
-    const char *is = find_attr(n, name, &len);
-    if (!is) pl_bug(__FILE__, __LINE__, "%s has no attribute '%s'", n->op->name, name);
+    const char *is = find_attr(node, name, &len);
+    if (!is) pl_bug(__FILE__, __LINE__, "%s has no attribute '%s'", node->op->name, name);
     return len == strlen(text) && !memcmp(is, text, len);
 }
 
-const char *pl_node_text(const pl_node *n, const char *name)
+const char *pl_node_text(const pl_node *node, const char *name)
 {
-    for (int i = 0; i < n->n_attrs; i++)
-        if (!strcmp(n->attr[i].name, name)) return n->attr[i].text;
-    pl_bug(__FILE__, __LINE__, "%s '%s' does not say '%s'", n->op->name, n->name, name);
+    for (int i = 0; i < node->n_attrs; i++)
+        if (!strcmp(node->attr[i].name, name)) return node->attr[i].text;
+    pl_bug(__FILE__, __LINE__, "%s '%s' does not say '%s'", node->op->name, node->name, name);
 }
 
 static bool has_attr(const pl_op *op, const char *name)
@@ -152,13 +155,13 @@ static bool check_attr(const pl_op *op, const pl_attr *a, pl_err *err)
 static const int64_t max_size = (int64_t)1 << 40, max_step = (int64_t)1 << 20;
 
 /* Known names, numbers where numbers are needed; single letters set the sizes of factors. */
-static bool apply_attrs(const pl_node *n, pl_sig *sig, pl_err *err)
+static bool apply_attrs(const pl_node *node, pl_sig *sig, pl_err *err)
 {
-    for (int i = 0; i < n->n_attrs; i++) {
-        const pl_attr *a = &n->attr[i];
+    for (int i = 0; i < node->n_attrs; i++) {
+        const pl_attr *a = &node->attr[i];
         int f = a->name[1] ? -1 : pl_sig_find(sig, a->name[0]);
         if (f < 0) {
-            PL_TRY(check_attr(n->op, a, err));
+            PL_TRY(check_attr(node->op, a, err));
             continue;
         }
         int64_t *size = &sig->factor[f].size;
@@ -167,9 +170,9 @@ static bool apply_attrs(const pl_node *n, pl_sig *sig, pl_err *err)
     }
     for (int w = 0; w < sig->n_windows; w++) {
         pl_window *x = &sig->window[w];
-        if (has_attr(n->op, "stride")) x->stride = pl_node_int(n, "stride", w);
-        if (has_attr(n->op, "dilation")) x->dilation = pl_node_int(n, "dilation", w);
-        if (has_attr(n->op, "pad")) x->pad_lo = x->pad_hi = pl_node_int(n, "pad", w);
+        if (has_attr(node->op, "stride")) x->stride = pl_node_int(node, "stride", w);
+        if (has_attr(node->op, "dilation")) x->dilation = pl_node_int(node, "dilation", w);
+        if (has_attr(node->op, "pad")) x->pad_lo = x->pad_hi = pl_node_int(node, "pad", w);
         if (x->stride < 1 || x->dilation < 1 || x->pad_lo < 0 || x->stride > max_step ||
             x->dilation > max_step || x->pad_lo > max_step)
             return pl_err_set(err, PL_EINPUT, "stride %lld, dilation %lld, pad %lld: out of range",
@@ -198,10 +201,11 @@ static char type_rule(const pl_op *op, int operand)
     return '?';
 }
 
-static bool bind_type(const pl_node *n, int i, pl_type bound[128], bool is_bound[128], pl_err *err)
+static bool bind_type(const pl_node *node, int i, pl_type bound[128], bool is_bound[128],
+                      pl_err *err)
 {
-    char rule = type_rule(n->op, i);
-    pl_type t = n->in[i]->type;
+    char rule = type_rule(node->op, i);
+    pl_type t = node->in[i]->type;
     bool fits = rule == 't' || (rule == 'f' && pl_type_is_float(t)) ||
                 (rule == 'i' && !pl_type_is_float(t)) || (rule == 'F' && t == PL_F32) ||
                 (rule == 'b' && t == PL_U8);
@@ -219,19 +223,19 @@ static bool bind_type(const pl_node *n, int i, pl_type bound[128], bool is_bound
     return true;
 }
 
-static bool find_types(const pl_node *n, pl_type out[], pl_err *err)
+static bool find_types(const pl_node *node, pl_type out[], pl_err *err)
 {
     pl_type bound[128] = {
         ['f'] = PL_F32, ['F'] = PL_F32, ['i'] = PL_I32, ['t'] = PL_F32, ['b'] = PL_U8
     };
     bool is_bound[128] = { ['F'] = true };
-    for (int i = 0; i < n->n_in; i++) PL_TRY(bind_type(n, i, bound, is_bound, err));
-    for (int i = 0; i < n->sig->n_out; i++) {
-        char rule = type_rule(n->op, n->n_in + i);
+    for (int i = 0; i < node->n_in; i++) PL_TRY(bind_type(node, i, bound, is_bound, err));
+    for (int i = 0; i < node->sig->n_out; i++) {
+        char rule = type_rule(node->op, node->n_in + i);
         out[i] = bound[(int)rule];
         if (rule != 'a') continue;
         size_t len;
-        const char *name = find_attr(n, "to", &len);
+        const char *name = find_attr(node, "to", &len);
         char text[8] = "";
         if (len < sizeof text) memcpy(text, name, len);
         if (!pl_type_find(text, &out[i]))
@@ -243,54 +247,55 @@ static bool find_types(const pl_node *n, pl_type out[], pl_err *err)
 /* -- nodes ------------------------------------------------------------------------------------- */
 
 /* Fill n->sig and give the shapes of the outputs. */
-static bool infer(pl_arena *arena, pl_node *n, pl_shape shape[], pl_err *err)
+static bool infer(pl_arena *arena, pl_node *node, pl_shape shape[], pl_err *err)
 {
     const pl_shape *in[PL_MAX_OPERANDS];
     int64_t extent[PL_MAX_WINDOWS] = { 0 };
     pl_sig *sig = PL_NEW(arena, pl_sig);
-    size_t sig_len = strcspn(n->spec, ";");
-    while (sig_len && n->spec[sig_len - 1] == ' ') sig_len--;
-    const char *text = sig_len ? pl_arena_span(arena, n->spec, sig_len) : n->op->sig;
+    size_t sig_len = strcspn(node->spec, ";");
+    while (sig_len && node->spec[sig_len - 1] == ' ') sig_len--;
+    const char *text = sig_len ? pl_arena_span(arena, node->spec, sig_len) : node->op->sig;
     if (!text) return pl_err_set(err, PL_EINPUT, "needs a signature");
-    for (int i = 0; i < n->n_in; i++) in[i] = &n->in[i]->shape;
-    PL_TRY(pl_sig_parse(text, n->n_in, in, sig, err));
-    n->sig = sig;
-    PL_TRY(pl_form_check(n, err));
-    PL_TRY(apply_attrs(n, sig, err));
-    apply_marks(n->op, sig);
+    for (int i = 0; i < node->n_in; i++) in[i] = &node->in[i]->shape;
+    PL_TRY(pl_sig_parse(text, node->n_in, in, sig, err));
+    node->sig = sig;
+    PL_TRY(pl_form_check(node, err));
+    PL_TRY(apply_attrs(node, sig, err));
+    apply_marks(node->op, sig);
     PL_TRY(pl_sig_solve_inputs(text, sig, in, err));
-    if (n->op->infer) PL_TRY(n->op->infer(n, sig, err));
+    if (node->op->infer) PL_TRY(node->op->infer(node, sig, err));
     for (int w = 0; w < sig->n_windows; w++)
-        if (has_attr(n->op, "extent")) extent[w] = pl_node_int(n, "extent", w);
+        if (has_attr(node->op, "extent")) extent[w] = pl_node_int(node, "extent", w);
     return pl_sig_solve(text, sig, in, extent, shape, err);
 }
 
-static pl_value *add_value(pl_graph *g, const char *name, pl_type type, pl_shape shape,
+static pl_value *add_value(pl_graph *graph, const char *name, pl_type type, pl_shape shape,
                            pl_role role)
 {
-    pl_value *v = PL_NEW(g->arena, pl_value);
-    *v = (pl_value){ .id = g->values.n, .type = type, .shape = shape, .role = role };
-    PL_PUSH(g->arena, &g->values, v);
-    pl_graph_rename(g, v, name);
+    pl_value *v = PL_NEW(graph->arena, pl_value);
+    *v = (pl_value){ .id = graph->values.n, .type = type, .shape = shape, .role = role };
+    PL_PUSH(graph->arena, &graph->values, v);
+    pl_graph_rename(graph, v, name);
     return v;
 }
 
-static void add_outputs(pl_graph *g, pl_node *n, const pl_shape shape[], const pl_type type[])
+static void add_outputs(pl_graph *graph, pl_node *node, const pl_shape shape[],
+                        const pl_type type[])
 {
-    n->n_out = n->sig->n_out;
-    for (int i = 0; i < n->n_out; i++) {
-        const char *name = i ? pl_arena_fmt(g->arena, "%s:%d", n->name, i) : n->name;
-        n->out[i] = add_value(g, name, type[i], shape[i], PL_COMPUTED);
-        n->out[i]->maker = n;
-        n->out[i]->out = i;
+    node->n_out = node->sig->n_out;
+    for (int i = 0; i < node->n_out; i++) {
+        const char *name = i ? pl_arena_fmt(graph->arena, "%s:%d", node->name, i) : node->name;
+        node->out[i] = add_value(graph, name, type[i], shape[i], PL_COMPUTED);
+        node->out[i]->maker = node;
+        node->out[i]->out = i;
     }
 }
 
 pl_builder pl_builder_new(pl_arena *arena, const pl_ops *ops, const char *name)
 {
-    pl_graph *g = PL_NEW(arena, pl_graph);
-    *g = (pl_graph){ .arena = arena, .ops = ops, .name = pl_arena_text(arena, name) };
-    return (pl_builder){ .graph = g, .scope = "" };
+    pl_graph *graph = PL_NEW(arena, pl_graph);
+    *graph = (pl_graph){ .arena = arena, .ops = ops, .name = pl_arena_text(arena, name) };
+    return (pl_builder){ .graph = graph, .scope = "" };
 }
 
 const char *pl_builder_fmt(pl_builder *b, const char *fmt, ...)
@@ -303,41 +308,41 @@ const char *pl_builder_fmt(pl_builder *b, const char *fmt, ...)
     return pl_arena_text(b->graph->arena, text);
 }
 
-/* Is input i of node n one that mixed precision casts? */
-static bool is_narrowed(const pl_builder *b, const pl_node *n, int i)
+/* Is input i of the node one that mixed precision casts? */
+static bool is_narrowed(const pl_builder *b, const pl_node *node, int i)
 {
-    const pl_value *v = n->in[i];
+    const pl_value *v = node->in[i];
     bool leaf = v->role == PL_INPUT ? v->shape.rank > 0 : v->kind == PL_WEIGHT;
-    return b->compute != PL_F32 && leaf && v->type == PL_F32 && type_rule(n->op, i) != 'F' &&
-           (n->n_in > 1 || type_rule(n->op, 1) != 'a');
+    return b->compute != PL_F32 && leaf && v->type == PL_F32 && type_rule(node->op, i) != 'F' &&
+           (node->n_in > 1 || type_rule(node->op, 1) != 'a');
 }
 
 /* In the letters of the reader, but where a window of it slides: so it may be split as that is. */
-static const char *cast_spec(pl_builder *b, const pl_node *n, int i)
+static const char *cast_spec(pl_builder *b, const pl_node *node, int i)
 {
     const char *type = pl_type_name(b->compute);
-    for (int k = 0; k < n->sig->operand[i].rank; k++)
-        if (n->sig->operand[i].dim[k].window >= 0) return pl_builder_fmt(b, "; to=%s", type);
-    return pl_spec(b, n, pl_builder_fmt(b, "{%d}->{%d}; to=%s", i, i, type));
+    for (int k = 0; k < node->sig->operand[i].rank; k++)
+        if (node->sig->operand[i].dim[k].window >= 0) return pl_builder_fmt(b, "; to=%s", type);
+    return pl_spec(b, node, pl_builder_fmt(b, "{%d}->{%d}; to=%s", i, i, type));
 }
 
 /* Casts are made once, for their first reader. */
-static bool narrow_inputs(pl_builder *b, pl_node *n)
+static bool narrow_inputs(pl_builder *b, pl_node *node)
 {
     const pl_op *cast = pl_ops_find(b->graph->ops, "cast");
-    for (int i = 0; i < n->n_in && !b->err.code; i++) {
-        pl_value *v = n->in[i];
-        if (!is_narrowed(b, n, i)) continue;
+    for (int i = 0; i < node->n_in && !b->err.code; i++) {
+        pl_value *v = node->in[i];
+        if (!is_narrowed(b, node, i)) continue;
         while (b->narrow.n <= v->id) PL_PUSH(b->graph->arena, &b->narrow, NULL);
         pl_value **to = &b->narrow.at[v->id];
         if (!*to) {
-            const char *scope = b->scope, *spec = cast_spec(b, n, i);
+            const char *scope = b->scope, *spec = cast_spec(b, node, i);
             const char *name = pl_builder_fmt(b, "%s.%s", v->name, pl_type_name(b->compute));
             b->scope = ""; /* v's name has its own */
             *to = pl_add_value(b, cast, name, spec, 1, &v);
             b->scope = scope;
         }
-        n->in[i] = *to;
+        node->in[i] = *to;
     }
     return !b->err.code;
 }
@@ -346,14 +351,14 @@ pl_node *pl_add_node(pl_builder *b, const pl_op *op, const char *name, const cha
                      pl_value *const in[])
 {
     if (b->err.code) return NULL;
-    pl_graph *g = b->graph;
-    pl_node *n = PL_NEW(g->arena, pl_node);
-    *n = (pl_node){ .id = g->nodes.n, .op = op, .n_in = n_in };
+    pl_graph *graph = b->graph;
+    pl_node *n = PL_NEW(graph->arena, pl_node);
+    *n = (pl_node){ .id = graph->nodes.n, .op = op, .n_in = n_in };
     n->phase = b->of && b->phase == PL_FORWARD ? PL_BACKWARD : b->phase;
     n->of = b->of;
-    n->name = name ? pl_arena_fmt(g->arena, "%s%s", b->scope, name)
-                   : pl_arena_fmt(g->arena, "%s%s.%d", b->scope, op->name, n->id);
-    n->spec = spec ? pl_arena_text(g->arena, spec) : "";
+    n->name = name ? pl_arena_fmt(graph->arena, "%s%s", b->scope, name)
+                   : pl_arena_fmt(graph->arena, "%s%s.%d", b->scope, op->name, n->id);
+    n->spec = spec ? pl_arena_text(graph->arena, spec) : "";
     if (n_in > PL_MAX_OPERANDS)
         pl_err_set(&b->err, PL_EINPUT, "%d inputs, at most %d", n_in, PL_MAX_OPERANDS);
     for (int i = 0; i < n_in && !b->err.code; i++) {
@@ -365,14 +370,14 @@ pl_node *pl_add_node(pl_builder *b, const pl_op *op, const char *name, const cha
     pl_type type[PL_MAX_OPERANDS];
     const char *attrs = strchr(n->spec, ';');
     if (b->err.code || !parse_attrs(b, attrs ? attrs + 1 : "", n) ||
-        !infer(g->arena, n, shape, &b->err) || !narrow_inputs(b, n) ||
+        !infer(graph->arena, n, shape, &b->err) || !narrow_inputs(b, n) ||
         !find_types(n, type, &b->err)) {
         pl_err_in(&b->err, "node '%s': %s", n->name, op->name);
         return NULL;
     }
-    n->id = g->nodes.n; /* casts came before it */
-    add_outputs(g, n, shape, type);
-    PL_PUSH(g->arena, &g->nodes, n);
+    n->id = graph->nodes.n; /* casts came before it */
+    add_outputs(graph, n, shape, type);
+    PL_PUSH(graph->arena, &graph->nodes, n);
     return n;
 }
 
@@ -385,13 +390,13 @@ pl_value *pl_add_value(pl_builder *b, const pl_op *op, const char *name, const c
 
 /* -- leaves and outputs ------------------------------------------------------------------------ */
 
-static bool check_shape(pl_builder *b, const char *name, const pl_shape *s)
+static bool check_shape(pl_builder *b, const char *name, const pl_shape *shape)
 {
     int64_t n = 1;
-    for (int i = 0; i < s->rank; i++)
-        if (s->dim[i] < 1 || __builtin_mul_overflow(n, s->dim[i], &n) || n > INT64_MAX / 8)
+    for (int i = 0; i < shape->rank; i++)
+        if (shape->dim[i] < 1 || __builtin_mul_overflow(n, shape->dim[i], &n) || n > INT64_MAX / 8)
             return pl_err_set(&b->err, PL_EINPUT, "'%s%s': dimension %d is %lld", b->scope, name, i,
-                              (long long)s->dim[i]);
+                              (long long)shape->dim[i]);
     return true;
 }
 
@@ -421,71 +426,73 @@ pl_value *pl_add_state_of(pl_builder *b, pl_value *weight, pl_state_kind kind, c
     return v;
 }
 
-pl_value *pl_add_parts(pl_builder *b, pl_value *v, const char *pattern)
+pl_value *pl_add_parts(pl_builder *b, pl_value *value, const char *pattern)
 {
-    if (b->err.code || !v) return NULL;
+    if (b->err.code || !value) return NULL;
     const char *mark = strstr(pattern, "{}");
-    if (!mark || strstr(mark + 2, "{}") || !v->shape.rank) {
+    if (!mark || strstr(mark + 2, "{}") || !value->shape.rank) {
         pl_err_set(&b->err, PL_EINPUT, "state '%s': '%s' names no rows of it: it needs one {}",
-                   v->name, pattern);
+                   value->name, pattern);
         return NULL;
     }
-    v->parts = pl_builder_fmt(b, "%s%s", b->scope, pattern);
-    return v;
+    value->parts = pl_builder_fmt(b, "%s%s", b->scope, pattern);
+    return value;
 }
 
-const char *pl_graph_part(pl_arena *a, const pl_value *v, int64_t i)
+const char *pl_graph_part(pl_arena *arena, const pl_value *value, int64_t i)
 {
-    const char *mark = strstr(v->parts, "{}");
-    return pl_arena_fmt(a, "%.*s%lld%s", (int)(mark - v->parts), v->parts, (long long)i, mark + 2);
+    const char *mark = strstr(value->parts, "{}");
+    return pl_arena_fmt(arena, "%.*s%lld%s", (int)(mark - value->parts), value->parts, (long long)i,
+                        mark + 2);
 }
 
-void pl_add_output(pl_builder *b, const char *name, pl_value *v)
+void pl_add_output(pl_builder *b, const char *name, pl_value *value)
 {
-    if (b->err.code || !v) return;
-    pl_graph_rename(b->graph, v, pl_arena_text(b->graph->arena, name));
-    PL_PUSH(b->graph->arena, &b->graph->outputs, v);
+    if (b->err.code || !value) return;
+    pl_graph_rename(b->graph, value, pl_arena_text(b->graph->arena, name));
+    PL_PUSH(b->graph->arena, &b->graph->outputs, value);
 }
 
 /* -- done -------------------------------------------------------------------------------------- */
 
-static void mark(const pl_graph *g, bool *keep)
+static void mark(const pl_graph *graph, bool *keep)
 {
-    for (int i = 0; i < g->outputs.n; i++)
-        if (g->outputs.at[i]->maker) keep[g->outputs.at[i]->maker->id] = true;
-    for (int i = 0; i < g->values.n; i++) {
-        const pl_value *v = g->values.at[i];
+    for (int i = 0; i < graph->outputs.n; i++)
+        if (graph->outputs.at[i]->maker) keep[graph->outputs.at[i]->maker->id] = true;
+    for (int i = 0; i < graph->values.n; i++) {
+        const pl_value *v = graph->values.at[i];
         if (v->role == PL_STATE && v->next && v->next->maker) keep[v->next->maker->id] = true;
     }
-    for (int i = g->nodes.n - 1; i >= 0; i--)
-        for (int k = 0; keep[i] && k < g->nodes.at[i]->n_in; k++)
-            if (g->nodes.at[i]->in[k]->maker) keep[g->nodes.at[i]->in[k]->maker->id] = true;
+    for (int i = graph->nodes.n - 1; i >= 0; i--)
+        for (int k = 0; keep[i] && k < graph->nodes.at[i]->n_in; k++)
+            if (graph->nodes.at[i]->in[k]->maker) keep[graph->nodes.at[i]->in[k]->maker->id] = true;
 }
 
-static void prune(pl_graph *g)
+static void prune(pl_graph *graph)
 {
-    bool *keep = PL_NEW_N(g->arena, bool, g->nodes.n + 1);
+    bool *keep = PL_NEW_N(graph->arena, bool, graph->nodes.n + 1);
     int n_nodes = 0, n_values = 0;
-    mark(g, keep);
-    for (int i = 0; i < g->nodes.n; i++) {
-        pl_node *n = g->nodes.at[i];
+    mark(graph, keep);
+    for (int i = 0; i < graph->nodes.n; i++) {
+        pl_node *n = graph->nodes.at[i];
         if (n->of && !keep[n->of->id]) n->of = NULL;
     }
-    for (int i = 0; i < g->values.n; i++) {
-        pl_value *v = g->values.at[i];
+    for (int i = 0; i < graph->values.n; i++) {
+        pl_value *v = graph->values.at[i];
         if (v->maker && !keep[v->maker->id]) continue;
         v->id = n_values;
-        g->values.at[n_values++] = v;
+        graph->values.at[n_values++] = v;
     }
-    for (int i = 0; i < g->nodes.n; i++) {
+    for (int i = 0; i < graph->nodes.n; i++) {
         if (!keep[i]) continue;
-        g->nodes.at[i]->id = n_nodes;
-        g->nodes.at[n_nodes++] = g->nodes.at[i];
+        graph->nodes.at[i]->id = n_nodes;
+        graph->nodes.at[n_nodes++] = graph->nodes.at[i];
     }
-    g->values.n = n_values;
-    g->nodes.n = n_nodes;
-    pl_map_clear(&g->names);
-    for (int i = 0; i < n_values; i++) pl_graph_rename(g, g->values.at[i], g->values.at[i]->name);
+    graph->values.n = n_values;
+    graph->nodes.n = n_nodes;
+    pl_map_clear(&graph->names);
+    for (int i = 0; i < n_values; i++)
+        pl_graph_rename(graph, graph->values.at[i], graph->values.at[i]->name);
 }
 
 bool pl_builder_done(pl_builder *b, pl_graph **out, pl_err *err)
@@ -500,115 +507,118 @@ bool pl_builder_done(pl_builder *b, pl_graph **out, pl_err *err)
     return true;
 }
 
-pl_value *pl_graph_find(const pl_graph *g, const char *name)
+pl_value *pl_graph_find(const pl_graph *graph, const char *name)
 {
     const uint64_t hash = pl_hash_text(0, name);
-    PL_MAP_EACH (&g->names, hash, x)
-        if (!strcmp(g->values.at[x.value]->name, name)) return g->values.at[x.value];
+    PL_MAP_EACH (&graph->names, hash, x)
+        if (!strcmp(graph->values.at[x.value]->name, name)) return graph->values.at[x.value];
     return NULL;
 }
 
-void pl_graph_rename(pl_graph *g, pl_value *v, const char *name)
+void pl_graph_rename(pl_graph *graph, pl_value *value, const char *name)
 {
-    v->name = name;
-    pl_map_put(&g->names, pl_hash_text(0, name), v->id, g->arena);
+    value->name = name;
+    pl_map_put(&graph->names, pl_hash_text(0, name), value->id, graph->arena);
 }
 
-const pl_value *pl_graph_leaf(const pl_value *v)
+const pl_value *pl_graph_leaf(const pl_value *value)
 {
-    const pl_node *n = v->maker;
-    if (!n) return v;
+    const pl_node *n = value->maker;
+    if (!n) return value;
     bool one = n->n_in == 1 && n->n_out == 1 && n->op->elementwise && pl_share_same_index(n, 0, 1);
     return one && !n->in[0]->maker ? n->in[0] : NULL;
 }
 
-const pl_value *pl_graph_state(const pl_value *v)
+const pl_value *pl_graph_state(const pl_value *value)
 {
-    const pl_value *leaf = pl_graph_leaf(v);
+    const pl_value *leaf = pl_graph_leaf(value);
     return leaf && leaf->role == PL_STATE ? leaf : NULL;
 }
 
-int64_t pl_graph_params(const pl_graph *g)
+int64_t pl_graph_params(const pl_graph *graph)
 {
     int64_t n = 0;
-    for (int i = 0; i < g->values.n; i++)
-        if (g->values.at[i]->kind == PL_WEIGHT) n += pl_shape_count(&g->values.at[i]->shape);
+    for (int i = 0; i < graph->values.n; i++)
+        if (graph->values.at[i]->kind == PL_WEIGHT)
+            n += pl_shape_count(&graph->values.at[i]->shape);
     return n;
 }
 
-const char *pl_state_kind_name(pl_state_kind k)
+const char *pl_state_kind_name(pl_state_kind kind)
 {
     static const char *const names[] = { "buffer", "weight", "moment", "gradient-sum" };
-    return names[k];
+    return names[kind];
 }
 
-const char *pl_phase_name(pl_phase p)
+const char *pl_phase_name(pl_phase phase)
 {
     static const char *const names[] = { "forward", "backward", "update" };
-    return names[p];
+    return names[phase];
 }
 
 /* -- check ------------------------------------------------------------------------------------- */
 
-static bool check_name(const pl_graph *g, const pl_value *v, pl_err *err)
+static bool check_name(const pl_graph *graph, const pl_value *value, pl_err *err)
 {
-    const char *name = v->name;
+    const char *name = value->name;
     if (!*name || !strcmp(name, "/") || name[strcspn(name, " \"\n")])
         return pl_err_set(err, PL_EINPUT,
                           "'%s' is not a name: it is empty, a mere '/', or holds blanks or quotes",
                           name);
-    return pl_graph_find(g, name) == v ||
+    return pl_graph_find(graph, name) == value ||
            pl_err_set(err, PL_EINPUT, "two values are named '%s'", name);
 }
 
-static bool check_inplace(const pl_node *n, pl_err *err)
+static bool check_inplace(const pl_node *node, pl_err *err)
 {
-    const char *p = n->op->inplace ? n->op->inplace : "";
-    for (int i = 0; p[i] && i < n->n_out; i++) {
+    const char *p = node->op->inplace ? node->op->inplace : "";
+    for (int i = 0; p[i] && i < node->n_out; i++) {
         if (p[i] == '-') continue;
-        const pl_value *from = n->in[p[i] - '0'], *to = n->out[i];
+        const pl_value *from = node->in[p[i] - '0'], *to = node->out[i];
         if (from->type != to->type || !pl_shape_same(&from->shape, &to->shape))
             return pl_err_set(err, PL_EINTERNAL, "output %d cannot take over input %c", i, p[i]);
     }
     return true;
 }
 
-static bool check_phase(const pl_node *n, pl_err *err)
+static bool check_phase(const pl_node *node, pl_err *err)
 {
-    if (n->of && n->phase != PL_BACKWARD)
-        return pl_err_set(err, PL_EINPUT, "it is of '%s', and %s", n->of->name,
-                          pl_phase_name(n->phase));
-    for (int k = 0; k < n->n_in; k++) {
-        const pl_node *from = n->in[k]->maker;
-        if (from && from->phase > n->phase)
+    if (node->of && node->phase != PL_BACKWARD)
+        return pl_err_set(err, PL_EINPUT, "it is of '%s', and %s", node->of->name,
+                          pl_phase_name(node->phase));
+    for (int k = 0; k < node->n_in; k++) {
+        const pl_node *from = node->in[k]->maker;
+        if (from && from->phase > node->phase)
             return pl_err_set(err, PL_EINPUT, "it is %s, and reads '%s', which is %s",
-                              pl_phase_name(n->phase), n->in[k]->name, pl_phase_name(from->phase));
+                              pl_phase_name(node->phase), node->in[k]->name,
+                              pl_phase_name(from->phase));
     }
     return true;
 }
 
 /* A weight's own, and in its shape. */
-static bool check_of(const pl_value *v, pl_err *err)
+static bool check_of(const pl_value *value, pl_err *err)
 {
-    bool state = v->role == PL_STATE, needs = state && v->kind >= PL_MOMENT;
-    const char *what = v->maker ? "gradient" : pl_state_kind_name(v->kind);
-    if (!state && v->kind) return pl_err_set(err, PL_EINTERNAL, "'%s' is no state", v->name);
-    if (!v->of)
-        return !needs || pl_err_set(err, PL_EINPUT, "'%s': %s of which weight?", v->name, what);
-    if (!needs && !v->maker)
-        return pl_err_set(err, PL_EINTERNAL, "'%s' has a weight, '%s', and is a %s", v->name,
-                          v->of->name, what);
-    if (v->of->kind != PL_WEIGHT)
-        return pl_err_set(err, PL_EINPUT, "'%s': %s of '%s', which is no weight", v->name, what,
-                          v->of->name);
-    return pl_shape_same(&v->shape, &v->of->shape) ||
-           pl_err_set(err, PL_EINPUT, "'%s': %s of '%s', which has another shape", v->name, what,
-                      v->of->name);
+    bool state = value->role == PL_STATE, needs = state && value->kind >= PL_MOMENT;
+    const char *what = value->maker ? "gradient" : pl_state_kind_name(value->kind);
+    if (!state && value->kind)
+        return pl_err_set(err, PL_EINTERNAL, "'%s' is no state", value->name);
+    if (!value->of)
+        return !needs || pl_err_set(err, PL_EINPUT, "'%s': %s of which weight?", value->name, what);
+    if (!needs && !value->maker)
+        return pl_err_set(err, PL_EINTERNAL, "'%s' has a weight, '%s', and is a %s", value->name,
+                          value->of->name, what);
+    if (value->of->kind != PL_WEIGHT)
+        return pl_err_set(err, PL_EINPUT, "'%s': %s of '%s', which is no weight", value->name, what,
+                          value->of->name);
+    return pl_shape_same(&value->shape, &value->of->shape) ||
+           pl_err_set(err, PL_EINPUT, "'%s': %s of '%s', which has another shape", value->name,
+                      what, value->of->name);
 }
 
-static bool check_node(const pl_graph *g, int i, pl_arena *tmp, pl_err *err)
+static bool check_node(const pl_graph *graph, int i, pl_arena *tmp, pl_err *err)
 {
-    const pl_node *n = g->nodes.at[i];
+    const pl_node *n = graph->nodes.at[i];
     pl_node again = *n;
     pl_shape shape[PL_MAX_OPERANDS];
     pl_type type[PL_MAX_OPERANDS];
@@ -629,15 +639,17 @@ static bool check_node(const pl_graph *g, int i, pl_arena *tmp, pl_err *err)
     return check_inplace(n, err);
 }
 
-bool pl_graph_check(const pl_graph *g, pl_err *err)
+bool pl_graph_check(const pl_graph *graph, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("graph check");
     bool ok = true;
-    for (int i = 0; ok && i < g->values.n; i++) ok = check_name(g, g->values.at[i], err);
-    for (int i = 0; ok && i < g->nodes.n; i++)
-        if (!(ok = check_node(g, i, tmp, err))) pl_err_in(err, "node '%s'", g->nodes.at[i]->name);
-    for (int i = 0; ok && i < g->values.n; i++) {
-        const pl_value *v = g->values.at[i];
+    for (int i = 0; ok && i < graph->values.n; i++)
+        ok = check_name(graph, graph->values.at[i], err);
+    for (int i = 0; ok && i < graph->nodes.n; i++)
+        if (!(ok = check_node(graph, i, tmp, err)))
+            pl_err_in(err, "node '%s'", graph->nodes.at[i]->name);
+    for (int i = 0; ok && i < graph->values.n; i++) {
+        const pl_value *v = graph->values.at[i];
         if (!(ok = check_of(v, err))) break;
         if (v->next && (v->role != PL_STATE || v->next->type != v->type ||
                         !pl_shape_same(&v->next->shape, &v->shape)))

@@ -104,10 +104,10 @@ pl_value *pl_add_state_of(pl_builder *b, pl_value *weight, pl_state_kind kind, c
                           const char *init);
 
 /* Say that files have the rows of a state, its slices along the first dimension, one by one
- * (pl_value.parts): `pattern` follows the scope and has one "{}". Returns v. */
-pl_value *pl_add_parts(pl_builder *b, pl_value *v, const char *pattern);
+ * (pl_value.parts): `pattern` follows the scope and has one "{}". Returns the value. */
+pl_value *pl_add_parts(pl_builder *b, pl_value *value, const char *pattern);
 /* The name of row i. */
-const char *pl_graph_part(pl_arena *a, const pl_value *v, int64_t i);
+const char *pl_graph_part(pl_arena *arena, const pl_value *value, int64_t i);
 
 /* Add a node. `spec` is "signature; attr=value ..." (either part may be missing: NULL or "" for the
  * operator's own signature, "; p=0.1" for attributes only). `name` NULL: made from the operator. */
@@ -123,54 +123,54 @@ pl_node *pl_add_node(pl_builder *b, const struct pl_op *op, const char *name, co
 #define PL_COUNT_(...) (int)(sizeof((pl_value *const[]){ __VA_ARGS__ }) / sizeof(pl_value *))
 pl_value *pl_add_value(pl_builder *b, const struct pl_op *op, const char *name, const char *spec,
                        int n_in, pl_value *const in[]);
-/* The spec of a node that talks of the same factors as node n: "{k}" in `pattern` becomes operand k
- * of n (inputs first, then outputs) with every letter written out. Added as attributes are the
- * sizes that the text alone does not give, and n's stride, dilation, pad and extent where windows
+/* The spec of a node that talks of the same factors as `node`: "{k}" in `pattern` becomes operand k
+ * of it (inputs first, then outputs) with every letter written out. Added as attributes are the
+ * sizes that the text alone does not give, and its stride, dilation, pad and extent where windows
  * need them. Attributes of your own may follow in the pattern.
  *   pl_spec(b, matmul, "{2},{1}->{0}")   is "mn,kn->mk"
  *   pl_spec(b, conv, "{2},{1}->{0}")     is "noyx,ocrs->nc[y+r][x+s]; stride=2,2 extent=8,8" */
-const char *pl_spec(pl_builder *b, const pl_node *n, const char *pattern);
+const char *pl_spec(pl_builder *b, const pl_node *node, const char *pattern);
 #define PL_SHAPE(...)                                                                              \
     ((pl_shape){ (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), { __VA_ARGS__ } })
 #define PL_SCALAR ((pl_shape){ 0, { 0 } })
 
-void pl_add_output(pl_builder *b, const char *name, pl_value *v); /* renames v */
+void pl_add_output(pl_builder *b, const char *name, pl_value *value); /* renames it */
 
 /* Prune what no output and no state needs, renumber, check. The builder is used up. */
 PL_MUST_CHECK bool pl_builder_done(pl_builder *b, pl_graph **out, pl_err *err);
 
 /* -- reading ----------------------------------------------------------------------------------- */
-/* The input or state that v is, or is made of alone, element by element (its cast to another type).
- * NULL: v is neither. */
-const pl_value *pl_graph_leaf(const pl_value *v);
-/* The same if it is a state: where such a v lies follows from where the state is stored. */
-const pl_value *pl_graph_state(const pl_value *v);
-pl_value *pl_graph_find(const pl_graph *g, const char *name); /* a value by name, or NULL */
-void pl_graph_rename(pl_graph *g, pl_value *v, const char *name); /* which is not copied */
-int64_t pl_graph_params(const pl_graph *g);                   /* elements of the weights      */
+/* The input or state that a value is, or is made of alone, element by element (its cast to another
+ * type). NULL: it is neither. */
+const pl_value *pl_graph_leaf(const pl_value *value);
+/* The same if it is a state: where such a value lies follows from where the state is stored. */
+const pl_value *pl_graph_state(const pl_value *value);
+pl_value *pl_graph_find(const pl_graph *graph, const char *name); /* a value by name, or NULL */
+void pl_graph_rename(pl_graph *graph, pl_value *value, const char *name); /* which is not copied */
+int64_t pl_graph_params(const pl_graph *graph); /* elements of the weights */
 
 /* Operand o of a node: inputs first, then outputs. */
-pl_value *pl_node_value(const pl_node *n, int o);
+pl_value *pl_node_value(const pl_node *node, int o);
 
 /* Attribute of a node; the operator's default where the node says nothing. `k`-th of a
  * comma-separated list; the last one repeats. Asking for an unknown attribute is our bug. */
-double pl_node_real(const pl_node *n, const char *name, int k);
-int64_t pl_node_int(const pl_node *n, const char *name, int k);
-bool pl_node_is(const pl_node *n, const char *name, const char *text); /* no list: one word */
-const char *pl_node_text(const pl_node *n, const char *name);
+double pl_node_real(const pl_node *node, const char *name, int k);
+int64_t pl_node_int(const pl_node *node, const char *name, int k);
+bool pl_node_is(const pl_node *node, const char *name, const char *text); /* no list: one word */
+const char *pl_node_text(const pl_node *node, const char *name);
 
 /* "buffer", "weight", "moment", "gradient-sum"; "forward", "backward", "update". */
-const char *pl_state_kind_name(pl_state_kind k);
-const char *pl_phase_name(pl_phase p);
+const char *pl_state_kind_name(pl_state_kind kind);
+const char *pl_phase_name(pl_phase phase);
 
 /* Independent check of every invariant: order, ids, unique names, shapes and types again from the
  * signatures, in-place rules; whose moments, sums and gradients values are; no phase reads what a
  * later one makes. */
-PL_MUST_CHECK bool pl_graph_check(const pl_graph *g, pl_err *err);
+PL_MUST_CHECK bool pl_graph_check(const pl_graph *graph, pl_err *err);
 
 /* Text form, one line per input, state, node (its phase comes first), output, next value of a state
- * and gradient of a weight; pl_graph_parse(print(g)) prints the same. */
-void pl_graph_print(const pl_graph *g, pl_text *out);
+ * and gradient of a weight; pl_graph_parse(print(graph)) prints the same. */
+void pl_graph_print(const pl_graph *graph, pl_text *out);
 PL_MUST_CHECK bool pl_graph_parse(const char *text, const struct pl_ops *ops, pl_arena *arena,
                                   pl_graph **out, pl_err *err);
 

@@ -58,7 +58,7 @@ typedef struct pl_op {
                             all; NULL: "f"                                                        */
     const char *attrs;   /* known attributes with defaults, "p=0.1 axis=0"; "x=" has none. A default
                             that is a number wants numbers                                        */
-    const char *counts;  /* an attribute that only numbers nodes: equal blocks differ in it       */
+    const char *ordinal_attr; /* an attribute that only numbers nodes: equal blocks differ in it  */
     /* What the texts cannot say: checks of attributes and sizes, and sizes that nothing else gives.
      * Runs when attributes and the plain dimensions of the inputs have given what they can: a size
      * that still is 0 may be set here; one that stays 0 is the solver's to refuse. Windows' fields
@@ -73,7 +73,7 @@ typedef struct pl_op {
     double flops_per_in, flops_per_out;  /* per element of input 0, and of output 0              */
     double (*flops)(const pl_share *s);  /* where these do not say it; none of the three: see
                                             pl_op_flops                                           */
-    double each;         /* additions that an element of output 0 takes as long as, where its flops
+    double work_per_out; /* additions that an element of output 0 takes as long as, where its flops
                             are fewer: an exponential is a dozen                                  */
     /* Reference kernel of a share: arrays are row-major, of the share's shapes; walk.h loops over
      * them. Must be right for every legal share; need not be fast. An answer that depends on where
@@ -94,10 +94,11 @@ bool pl_op_changes_state(const pl_op *op);
 
 /* Of a share: as its operator says, or 2 x the product of all factors when one is summed away,
  * else the elements of the outputs; of a graph: of all its nodes. */
-double pl_op_flops(const pl_share *s);
-double pl_op_work(const pl_share *s);    /* flops, or what `each` says where that is more */
-bool pl_op_multiplies(const pl_node *n); /* two operands, summed over some factor: einsum, conv2d */
-double pl_graph_flops(const pl_graph *g);
+double pl_op_flops(const pl_share *share);
+double pl_op_work(const pl_share *share); /* flops, or work_per_out where that is more */
+/* Two operands, summed over some factor: einsum, conv2d. */
+bool pl_op_multiplies(const pl_node *node);
+double pl_graph_flops(const pl_graph *graph);
 
 /* A set of operators: names to rows. */
 typedef struct pl_ops {

@@ -1,3 +1,4 @@
+/* The folds, one loop for each type and way to combine, written once as the macro FOLD. */
 #include "graph/reduce.h"
 
 #include <string.h>
@@ -22,24 +23,24 @@ static inline uint16_t narrow(float x)
     return (uint16_t)((u.bits & 0x7FFFFFFFu) > 0x7F800000u ? quiet : even);
 }
 
-void pl_reduce_load(pl_type t, pl_reduce_acc *acc, const void *from, int64_t n)
+void pl_reduce_load(pl_type type, pl_reduce_acc *acc, const void *from, int64_t n)
 {
-    if (t == PL_BF16) {
+    if (type == PL_BF16) {
         const uint16_t *x = from;
         for (int64_t i = 0; i < n; i++) acc->f32[i] = widen(x[i]);
         return;
     }
-    memcpy(acc, from, (size_t)(n * pl_type_bytes(t)));
+    memcpy(acc, from, (size_t)(n * pl_type_bytes(type)));
 }
 
-void pl_reduce_store(pl_type t, void *to, const pl_reduce_acc *acc, int64_t n)
+void pl_reduce_store(pl_type type, void *to, const pl_reduce_acc *acc, int64_t n)
 {
-    if (t == PL_BF16) {
+    if (type == PL_BF16) {
         uint16_t *y = to;
         for (int64_t i = 0; i < n; i++) y[i] = narrow(acc->f32[i]);
         return;
     }
-    memcpy(to, acc, (size_t)(n * pl_type_bytes(t)));
+    memcpy(to, acc, (size_t)(n * pl_type_bytes(type)));
 }
 
 /* One fold per type: acc is an array of A, x one of X; AS reads an element of either as an ordered
@@ -70,9 +71,9 @@ FOLD(fold_i32, uint32_t, uint32_t, SAME, AS_I32)
 FOLD(fold_i64, uint64_t, uint64_t, SAME, AS_I64)
 FOLD(fold_u8, uint8_t, uint8_t, SAME, SAME)
 
-void pl_reduce_fold(pl_type t, pl_monoid op, pl_reduce_acc *acc, const void *from, int64_t n)
+void pl_reduce_fold(pl_type type, pl_monoid op, pl_reduce_acc *acc, const void *from, int64_t n)
 {
-    switch (t) {
+    switch (type) {
     case PL_F32: fold_f32(op, acc->f32, from, n); return;
     case PL_BF16: fold_bf16(op, acc->f32, from, n); return;
     case PL_F64: fold_f64(op, acc->f64, from, n); return;
@@ -81,16 +82,16 @@ void pl_reduce_fold(pl_type t, pl_monoid op, pl_reduce_acc *acc, const void *fro
     case PL_U8: fold_u8(op, acc->u8, from, n); return;
     case PL_N_TYPES: break;
     }
-    pl_bug(__FILE__, __LINE__, "type %d", (int)t);
+    pl_bug(__FILE__, __LINE__, "type %d", (int)type);
 }
 
-void pl_reduce_into(pl_type t, pl_monoid op, void *to, const void *from, int64_t n)
+void pl_reduce_into(pl_type type, pl_monoid op, void *to, const void *from, int64_t n)
 {
     pl_reduce_acc acc;
-    for (int64_t at = 0, k, size = pl_type_bytes(t); at < n; at += k) {
+    for (int64_t at = 0, k, size = pl_type_bytes(type); at < n; at += k) {
         k = n - at < PL_REDUCE_BLOCK ? n - at : PL_REDUCE_BLOCK;
-        pl_reduce_load(t, &acc, (const char *)to + at * size, k);
-        pl_reduce_fold(t, op, &acc, (const char *)from + at * size, k);
-        pl_reduce_store(t, (char *)to + at * size, &acc, k);
+        pl_reduce_load(type, &acc, (const char *)to + at * size, k);
+        pl_reduce_fold(type, op, &acc, (const char *)from + at * size, k);
+        pl_reduce_store(type, (char *)to + at * size, &acc, k);
     }
 }

@@ -17,12 +17,12 @@ typedef union pl_reduce_acc {
     uint8_t u8[PL_REDUCE_BLOCK];
 } pl_reduce_acc;
 
-/* n <= PL_REDUCE_BLOCK elements of type t at `from` or `to`. */
-void pl_reduce_load(pl_type t, pl_reduce_acc *acc, const void *from, int64_t n);
-void pl_reduce_fold(pl_type t, pl_monoid op, pl_reduce_acc *acc, const void *from, int64_t n);
-void pl_reduce_store(pl_type t, void *to, const pl_reduce_acc *acc, int64_t n);
+/* n <= PL_REDUCE_BLOCK elements at `from` or `to`. */
+void pl_reduce_load(pl_type type, pl_reduce_acc *acc, const void *from, int64_t n);
+void pl_reduce_fold(pl_type type, pl_monoid op, pl_reduce_acc *acc, const void *from, int64_t n);
+void pl_reduce_store(pl_type type, void *to, const pl_reduce_acc *acc, int64_t n);
 
 /* to[i] = to[i] combined with from[i]; any n. */
-void pl_reduce_into(pl_type t, pl_monoid op, void *to, const void *from, int64_t n);
+void pl_reduce_into(pl_type type, pl_monoid op, void *to, const void *from, int64_t n);
 
 #endif

@@ -1,4 +1,5 @@
-/* Specs that talk of the same factors as another node. */
+/* Specs that talk of the same factors as another node: pl_spec() copies operands letter by
+ * letter and adds the sizes and windows that the text does not give. */
 #include "graph/graph.h"
 
 #include <string.h>
@@ -25,27 +26,28 @@ static void add_window(windows *w, const pl_sig *sig, int window, int64_t size, 
     w->in_input[i] |= in_input;
 }
 
-static void add_operand(pl_text *t, windows *w, const pl_node *n, int operand, bool in_input)
+static void add_operand(pl_text *out, windows *w, const pl_node *node, int operand, bool in_input)
 {
-    const pl_sig *sig = n->sig;
+    const pl_sig *sig = node->sig;
     const pl_operand *o = &sig->operand[operand];
-    const pl_value *v = operand < n->n_in ? n->in[operand] : n->out[operand - n->n_in];
+    const pl_value *v = operand < node->n_in ? node->in[operand] : node->out[operand - node->n_in];
     for (int j = 0; j < o->rank; j++) {
         const pl_sig_dim *d = &o->dim[j];
         if (d->window >= 0) {
             const pl_window *x = &sig->window[d->window];
-            pl_text_add(t, "[%c+%c]", sig->factor[x->position].letter, sig->factor[x->tap].letter);
+            pl_text_add(out, "[%c+%c]", sig->factor[x->position].letter,
+                        sig->factor[x->tap].letter);
             add_window(w, sig, d->window, v->shape.dim[j], in_input);
         }
-        if (d->n > 1) pl_text_add(t, "(");
-        for (int k = 0; k < d->n; k++) pl_text_add(t, "%c", sig->factor[d->factor[k]].letter);
-        if (d->n > 1) pl_text_add(t, ")");
+        if (d->n > 1) pl_text_add(out, "(");
+        for (int k = 0; k < d->n; k++) pl_text_add(out, "%c", sig->factor[d->factor[k]].letter);
+        if (d->n > 1) pl_text_add(out, ")");
     }
 }
 
 /* Sizes are needed of letters within parentheses, of letters that no input has, and of taps: a
  * window's position is solved from its tap. */
-static void add_sizes(pl_text *t, const pl_sig *sig, const char *text)
+static void add_sizes(pl_text *out, const pl_sig *sig, const char *text)
 {
     const char *arrow = strstr(text, "->");
     for (int f = 0; f < sig->n_factors; f++) {
@@ -61,30 +63,30 @@ static void add_sizes(pl_text *t, const pl_sig *sig, const char *text)
             seen = true;
             plain |= at < arrow && !composite;
         }
-        if (seen && !plain) pl_text_add(t, " %c=%lld", c, (long long)sig->factor[f].size);
+        if (seen && !plain) pl_text_add(out, " %c=%lld", c, (long long)sig->factor[f].size);
     }
 }
 
 /* " name=1,2", one for each window; nothing where all are what an operator takes them to be. */
-static void add_list(pl_text *t, const char *name, int n, const int64_t x[], int64_t usual)
+static void add_list(pl_text *out, const char *name, int n, const int64_t x[], int64_t usual)
 {
     bool any = false;
     for (int i = 0; i < n; i++) any |= x[i] != usual;
     for (int i = 0; i < n && any; i++)
-        pl_text_add(t, "%s%s%s%lld", i ? "," : " ", i ? "" : name, i ? "" : "=", (long long)x[i]);
+        pl_text_add(out, "%s%s%s%lld", i ? "," : " ", i ? "" : name, i ? "" : "=", (long long)x[i]);
 }
 
-static void add_windows(pl_text *t, const windows *w)
+static void add_windows(pl_text *out, const windows *w)
 {
     bool wanted = false;
     for (int i = 0; i < w->n; i++) wanted |= !w->in_input[i];
-    add_list(t, "stride", w->n, w->stride, 1);
-    add_list(t, "dilation", w->n, w->dilation, 1);
-    add_list(t, "pad", w->n, w->pad, 0);
-    if (wanted) add_list(t, "extent", w->n, w->extent, 0);
+    add_list(out, "stride", w->n, w->stride, 1);
+    add_list(out, "dilation", w->n, w->dilation, 1);
+    add_list(out, "pad", w->n, w->pad, 0);
+    if (wanted) add_list(out, "extent", w->n, w->extent, 0);
 }
 
-const char *pl_spec(pl_builder *b, const pl_node *n, const char *pattern)
+const char *pl_spec(pl_builder *b, const pl_node *node, const char *pattern)
 {
     pl_text t = { .arena = b->graph->arena }, attrs = t;
     size_t len = strcspn(pattern, ";");
@@ -92,12 +94,12 @@ const char *pl_spec(pl_builder *b, const pl_node *n, const char *pattern)
     windows w = { 0 };
     for (const char *at = pattern; at < pattern + len; at++) {
         if (*at == '{') {
-            add_operand(&t, &w, n, at[1] - '0', at < arrow);
+            add_operand(&t, &w, node, at[1] - '0', at < arrow);
             at += 2;
         } else
             pl_text_add(&t, "%c", *at);
     }
-    add_sizes(&attrs, n->sig, pl_text_get(&t));
+    add_sizes(&attrs, node->sig, pl_text_get(&t));
     add_windows(&attrs, &w);
     if (attrs.n || *own) pl_text_add(&t, ";%s%s", pl_text_get(&attrs), own);
     return pl_text_get(&t);

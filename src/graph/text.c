@@ -1,47 +1,50 @@
-/* The text form of a graph: print and parse. */
+/* The text form of a graph: pl_graph_print(), and below it the parser, pl_graph_parse(), a
+ * function for each kind of line. */
 #include "base/rng.h"
 #include "graph/graph.h"
 #include "graph/op.h"
 
 #include <string.h>
 
-static void print_value(const pl_graph *g, const pl_value *v, pl_text *out)
+static void print_value(const pl_graph *graph, const pl_value *value, pl_text *out)
 {
-    pl_text_add(out, "%s %s %s", v->role == PL_INPUT ? "input" : "state", v->name,
-                pl_shape_text(g->arena, v->type, &v->shape));
-    if (v->role == PL_STATE) pl_text_add(out, " %s", pl_state_kind_name(v->kind));
-    if (v->of) pl_text_add(out, " of %s", v->of->name);
-    if (v->role == PL_STATE) pl_text_add(out, " \"%s\"", v->init);
-    if (v->parts) pl_text_add(out, " \"%s\"", v->parts);
+    pl_text_add(out, "%s %s %s", value->role == PL_INPUT ? "input" : "state", value->name,
+                pl_shape_text(graph->arena, value->type, &value->shape));
+    if (value->role == PL_STATE) pl_text_add(out, " %s", pl_state_kind_name(value->kind));
+    if (value->of) pl_text_add(out, " of %s", value->of->name);
+    if (value->role == PL_STATE) pl_text_add(out, " \"%s\"", value->init);
+    if (value->parts) pl_text_add(out, " \"%s\"", value->parts);
     pl_text_add(out, "\n");
 }
 
-static void print_node(const pl_graph *g, const pl_node *n, pl_text *out)
+static void print_node(const pl_graph *graph, const pl_node *node, pl_text *out)
 {
-    pl_text_add(out, "%s", pl_phase_name(n->phase));
-    for (int i = 0; i < n->n_out; i++)
-        pl_text_add(out, " %s %s", n->out[i]->name,
-                    pl_shape_text(g->arena, n->out[i]->type, &n->out[i]->shape));
-    pl_text_add(out, " = %s \"%s\"", n->op->name, n->spec);
-    for (int i = 0; i < n->n_in; i++) pl_text_add(out, " %s", n->in[i]->name);
-    if (n->of) pl_text_add(out, " / %s", n->of->out[0]->name);
+    pl_text_add(out, "%s", pl_phase_name(node->phase));
+    for (int i = 0; i < node->n_out; i++)
+        pl_text_add(out, " %s %s", node->out[i]->name,
+                    pl_shape_text(graph->arena, node->out[i]->type, &node->out[i]->shape));
+    pl_text_add(out, " = %s \"%s\"", node->op->name, node->spec);
+    for (int i = 0; i < node->n_in; i++) pl_text_add(out, " %s", node->in[i]->name);
+    if (node->of) pl_text_add(out, " / %s", node->of->out[0]->name);
     pl_text_add(out, "\n");
 }
 
-void pl_graph_print(const pl_graph *g, pl_text *out)
+void pl_graph_print(const pl_graph *graph, pl_text *out)
 {
-    pl_text_add(out, "graph %s\n", g->name);
-    for (int i = 0; i < g->values.n; i++)
-        if (!g->values.at[i]->maker) print_value(g, g->values.at[i], out);
-    for (int i = 0; i < g->nodes.n; i++) print_node(g, g->nodes.at[i], out);
-    for (int i = 0; i < g->outputs.n; i++) pl_text_add(out, "output %s\n", g->outputs.at[i]->name);
-    for (int i = 0; i < g->values.n; i++)
-        if (g->values.at[i]->next)
-            pl_text_add(out, "next %s %s\n", g->values.at[i]->name, g->values.at[i]->next->name);
-    for (int i = 0; i < g->values.n; i++)
-        if (g->values.at[i]->maker && g->values.at[i]->of)
-            pl_text_add(out, "gradient %s of %s\n", g->values.at[i]->name,
-                        g->values.at[i]->of->name);
+    pl_text_add(out, "graph %s\n", graph->name);
+    for (int i = 0; i < graph->values.n; i++)
+        if (!graph->values.at[i]->maker) print_value(graph, graph->values.at[i], out);
+    for (int i = 0; i < graph->nodes.n; i++) print_node(graph, graph->nodes.at[i], out);
+    for (int i = 0; i < graph->outputs.n; i++)
+        pl_text_add(out, "output %s\n", graph->outputs.at[i]->name);
+    for (int i = 0; i < graph->values.n; i++)
+        if (graph->values.at[i]->next)
+            pl_text_add(out, "next %s %s\n", graph->values.at[i]->name,
+                        graph->values.at[i]->next->name);
+    for (int i = 0; i < graph->values.n; i++)
+        if (graph->values.at[i]->maker && graph->values.at[i]->of)
+            pl_text_add(out, "gradient %s of %s\n", graph->values.at[i]->name,
+                        graph->values.at[i]->of->name);
 }
 
 /* -- parse ------------------------------------------------------------------------------------- */

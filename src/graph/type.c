@@ -1,3 +1,4 @@
+/* Element types, single elements of arrays of any type, shapes. */
 #include "graph/type.h"
 
 #include <math.h>
@@ -12,49 +13,49 @@ static const struct {
     [PL_I32] = { "i32", 4, false }, [PL_I64] = { "i64", 8, false },  [PL_U8] = { "u8", 1, false },
 };
 
-const char *pl_type_name(pl_type t)
+const char *pl_type_name(pl_type type)
 {
-    return types[t].name;
+    return types[type].name;
 }
 
-int64_t pl_type_bytes(pl_type t)
+int64_t pl_type_bytes(pl_type type)
 {
-    return types[t].bytes;
+    return types[type].bytes;
 }
 
-bool pl_type_is_float(pl_type t)
+bool pl_type_is_float(pl_type type)
 {
-    return types[t].is_float;
+    return types[type].is_float;
 }
 
-bool pl_type_find(const char *name, pl_type *t)
+bool pl_type_find(const char *name, pl_type *type)
 {
     for (int i = 0; i < PL_N_TYPES; i++)
         if (i != PL_F64 && !strcmp(types[i].name, name)) {
-            *t = (pl_type)i;
+            *type = (pl_type)i;
             return true;
         }
     return false;
 }
 
-void pl_type_fill(pl_type t, pl_monoid m, void *array, int64_t n)
+void pl_type_fill(pl_type type, pl_monoid monoid, void *array, int64_t n)
 {
     static const float far = INFINITY;
-    float f = m == PL_MAX ? -far : far;
+    float f = monoid == PL_MAX ? -far : far;
     double d = (double)f;
-    int32_t i = m == PL_MAX ? INT32_MIN : INT32_MAX;
-    int64_t l = m == PL_MAX ? INT64_MIN : INT64_MAX;
+    int32_t i = monoid == PL_MAX ? INT32_MIN : INT32_MAX;
+    int64_t l = monoid == PL_MAX ? INT64_MIN : INT64_MAX;
     uint16_t b = pl_bf16_round(f);
-    uint8_t u = m == PL_MAX ? 0 : UINT8_MAX;
+    uint8_t u = monoid == PL_MAX ? 0 : UINT8_MAX;
     const void *value[PL_N_TYPES] = {
         [PL_F32] = &f, [PL_BF16] = &b, [PL_F64] = &d, [PL_I32] = &i, [PL_I64] = &l, [PL_U8] = &u
     };
-    size_t size = (size_t)pl_type_bytes(t);
-    if (m == PL_SUM) {
+    size_t size = (size_t)pl_type_bytes(type);
+    if (monoid == PL_SUM) {
         memset(array, 0, (size_t)n * size);
         return;
     }
-    for (int64_t k = 0; k < n; k++) memcpy((char *)array + (size_t)k * size, value[t], size);
+    for (int64_t k = 0; k < n; k++) memcpy((char *)array + (size_t)k * size, value[type], size);
 }
 
 uint16_t pl_bf16_round(float x)
@@ -74,9 +75,9 @@ float pl_bf16_widen(uint16_t x)
     return f;
 }
 
-double pl_type_get(pl_type t, const void *array, int64_t i)
+double pl_type_get(pl_type type, const void *array, int64_t i)
 {
-    switch (t) {
+    switch (type) {
     case PL_F32: return (double)((const float *)array)[i];
     case PL_BF16: return (double)pl_bf16_widen(((const uint16_t *)array)[i]);
     case PL_F64: return ((const double *)array)[i];
@@ -85,7 +86,7 @@ double pl_type_get(pl_type t, const void *array, int64_t i)
     case PL_U8: return (double)((const uint8_t *)array)[i];
     case PL_N_TYPES: break;
     }
-    pl_bug(__FILE__, __LINE__, "type %d", (int)t);
+    pl_bug(__FILE__, __LINE__, "type %d", (int)type);
 }
 
 /* Whole numbers: the nearest of the type, and 0 for what is no number. */
@@ -96,9 +97,9 @@ static int64_t fit(double x, int64_t least, int64_t most)
     return x >= (double)most ? most : (int64_t)x;
 }
 
-void pl_type_put(pl_type t, void *array, int64_t i, double value)
+void pl_type_put(pl_type type, void *array, int64_t i, double value)
 {
-    switch (t) {
+    switch (type) {
     case PL_F32: ((float *)array)[i] = (float)value; return;
     case PL_BF16: ((uint16_t *)array)[i] = pl_bf16_round((float)value); return;
     case PL_F64: ((double *)array)[i] = value; return;
@@ -107,13 +108,13 @@ void pl_type_put(pl_type t, void *array, int64_t i, double value)
     case PL_U8: ((uint8_t *)array)[i] = (uint8_t)fit(value, 0, UINT8_MAX); return;
     case PL_N_TYPES: break;
     }
-    pl_bug(__FILE__, __LINE__, "type %d", (int)t);
+    pl_bug(__FILE__, __LINE__, "type %d", (int)type);
 }
 
-int64_t pl_shape_count(const pl_shape *s)
+int64_t pl_shape_count(const pl_shape *shape)
 {
     int64_t n = 1;
-    for (int i = 0; i < s->rank; i++) n *= s->dim[i];
+    for (int i = 0; i < shape->rank; i++) n *= shape->dim[i];
     return n;
 }
 
@@ -122,20 +123,21 @@ bool pl_shape_same(const pl_shape *a, const pl_shape *b)
     return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof a->dim[0]);
 }
 
-void pl_shape_strides(const pl_shape *s, int64_t stride[PL_MAX_RANK])
+void pl_shape_strides(const pl_shape *shape, int64_t stride[PL_MAX_RANK])
 {
     int64_t step = 1;
-    for (int i = s->rank - 1; i >= 0; i--) {
+    for (int i = shape->rank - 1; i >= 0; i--) {
         stride[i] = step;
-        step *= s->dim[i];
+        step *= shape->dim[i];
     }
 }
 
-const char *pl_shape_text(pl_arena *a, pl_type t, const pl_shape *s)
+const char *pl_shape_text(pl_arena *arena, pl_type type, const pl_shape *shape)
 {
-    pl_text out = { .arena = a };
-    pl_text_add(&out, "%s[", pl_type_name(t));
-    for (int i = 0; i < s->rank; i++) pl_text_add(&out, i ? ",%lld" : "%lld", (long long)s->dim[i]);
+    pl_text out = { .arena = arena };
+    pl_text_add(&out, "%s[", pl_type_name(type));
+    for (int i = 0; i < shape->rank; i++)
+        pl_text_add(&out, i ? ",%lld" : "%lld", (long long)shape->dim[i]);
     pl_text_add(&out, "]");
     return pl_text_get(&out);
 }
@@ -161,9 +163,9 @@ bool pl_shape_read(const pl_json *object, pl_type type, pl_shape *shape, int64_t
     return true;
 }
 
-void pl_shape_write(const pl_shape *s, pl_json_out *out)
+void pl_shape_write(const pl_shape *shape, pl_json_out *out)
 {
     pl_json_open(out, "shape", PL_JSON_LIST);
-    for (int i = 0; i < s->rank; i++) pl_json_put_int(out, NULL, s->dim[i]);
+    for (int i = 0; i < shape->rank; i++) pl_json_put_int(out, NULL, shape->dim[i]);
     pl_json_close(out);
 }

@@ -1,3 +1,5 @@
+/* The odometer: pl_walk_next() moves the innermost loop that has not ended, and the elements of
+ * all operands with it (move). */
 #include "graph/walk.h"
 
 static int n_operands(const pl_walk *w)
@@ -11,28 +13,28 @@ static const pl_shape *shape_of(const pl_share *s, int o)
 }
 
 /* Elements that the padding shifts the origin of an operand by. */
-static int64_t pad_offset(const pl_share *s, int o)
+static int64_t pad_offset(const pl_share *share, int o)
 {
-    const pl_operand *p = &s->node->sig->operand[o];
+    const pl_operand *p = &share->node->sig->operand[o];
     int64_t step[PL_MAX_RANK], off = 0;
-    pl_shape_strides(shape_of(s, o), step);
+    pl_shape_strides(shape_of(share, o), step);
     for (int j = 0; j < p->rank; j++)
-        if (p->dim[j].window >= 0) off += step[j] * s->window[p->dim[j].window].pad_lo;
+        if (p->dim[j].window >= 0) off += step[j] * share->window[p->dim[j].window].pad_lo;
     return off;
 }
 
-pl_walk pl_walk_new(const pl_share *s, uint32_t mask)
+pl_walk pl_walk_new(const pl_share *share, uint32_t mask)
 {
-    pl_walk w = { .share = s };
-    const pl_sig *sig = s->node->sig;
+    pl_walk w = { .share = share };
+    const pl_sig *sig = share->node->sig;
     int64_t size[PL_MAX_FACTORS] = { 0 };
     for (int f = 0; f < sig->n_factors; f++) {
-        size[f] = s->factor[f].n;
+        size[f] = share->factor[f].n;
         if (mask >> f & 1) w.factor[w.n++] = f;
     }
     for (int o = 0; o < n_operands(&w); o++) {
-        pl_sig_strides(sig, &sig->operand[o], shape_of(s, o), size, w.stride[o]);
-        w.at[o] = -pad_offset(s, o);
+        pl_sig_strides(sig, &sig->operand[o], shape_of(share, o), size, w.stride[o]);
+        w.at[o] = -pad_offset(share, o);
     }
     return w;
 }
@@ -83,19 +85,19 @@ bool pl_walk_inside(const pl_walk *w, int o)
     return true;
 }
 
-uint32_t pl_walk_mask(const pl_node *n, int operand)
+uint32_t pl_walk_mask(const pl_node *node, int operand)
 {
     uint32_t mask = 0;
-    for (int f = 0; f < n->sig->n_factors; f++)
-        if (pl_share_touches(n, operand, f)) mask |= 1u << f;
+    for (int f = 0; f < node->sig->n_factors; f++)
+        if (pl_share_touches(node, operand, f)) mask |= 1u << f;
     return mask;
 }
 
-uint32_t pl_walk_letters(const pl_node *n, const char *letters)
+uint32_t pl_walk_letters(const pl_node *node, const char *letters)
 {
     uint32_t mask = 0;
     for (; *letters; letters++) {
-        int f = pl_sig_find(n->sig, *letters);
+        int f = pl_sig_find(node->sig, *letters);
         if (f >= 0) mask |= 1u << f;
     }
     return mask;

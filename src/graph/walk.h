@@ -14,7 +14,7 @@ typedef struct pl_walk {
 } pl_walk;
 
 /* Loop over the factors whose bit is set in `mask`, in signature order; start at index 0. */
-pl_walk pl_walk_new(const pl_share *s, uint32_t mask);
+pl_walk pl_walk_new(const pl_share *share, uint32_t mask);
 bool pl_walk_next(pl_walk *w);              /* false after the last point (back at the start)     */
 void pl_walk_to(pl_walk *w, const pl_walk *outer); /* take the outer loops' point as the origin   */
 int64_t pl_walk_count(const pl_walk *w);    /* points in all                                      */
@@ -22,7 +22,7 @@ int64_t pl_walk_count(const pl_walk *w);    /* points in all                    
 /* Is the present point of every window inside operand o (not in the padding)? */
 bool pl_walk_inside(const pl_walk *w, int o);
 
-uint32_t pl_walk_mask(const pl_node *n, int operand);  /* factors that occur in an operand        */
-uint32_t pl_walk_letters(const pl_node *n, const char *letters);
+uint32_t pl_walk_mask(const pl_node *node, int operand); /* factors that occur in an operand */
+uint32_t pl_walk_letters(const pl_node *node, const char *letters);
 
 #endif

@@ -1,5 +1,6 @@
 /* Data parallelism (Li et al., VLDB 2020): the rows of every input are split over axis `data`, and
  * all else is copied. That gradients are summed over the axis follows. */
+#include "layouts/list.h"
 #include "layouts/strategy.h"
 
 void pl_layout_data_axis(pl_strategy *s, int size)

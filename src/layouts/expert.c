@@ -2,6 +2,7 @@
  * layers with a factor that weights, activations and result share (their experts) that factor. The
  * all-to-all from one to the other follows. */
 #include "layouts/layer.h"
+#include "layouts/list.h"
 
 static bool say(pl_strategy *s, const pl_word *word, const int size[3], pl_err *err)
 {

@@ -5,6 +5,7 @@
  *
  * The gathers of rows and columns that SUMMA does in steps follow (plan/steps.h). */
 #include "layouts/layer.h"
+#include "layouts/list.h"
 
 #include <string.h>
 

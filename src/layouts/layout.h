@@ -1,6 +1,6 @@
 /* layouts/layout.h - a published way to split a model: its words, its axes of the mesh, how it cuts
- * a linear layer, and where it keeps states. Each is one file here, and one row of pl_layouts
- * (layouts.c); parsing, help, manual, `pleat doctor` and the planners read that list.
+ * a linear layer, and where it keeps states. Each is one file here, and one row of the list
+ * (list.h); parsing, help, manual, `pleat doctor` and the planners read that list.
  *
  * A layout only says where a few things lie: everything else follows from them (propagate.h). */
 #ifndef PL_LAYOUTS_LAYOUT_H
@@ -78,9 +78,6 @@ typedef struct pl_layout {
 } pl_layout;
 
 extern const pl_layout *const pl_layouts[]; /* in the order of the mesh; ends with NULL */
-
-extern const pl_layout pl_layout_data, pl_layout_zero, pl_layout_expert, pl_layout_spatial,
-    pl_layout_megatron, pl_layout_grid;
 
 void pl_layout_data_axis(struct pl_strategy *s, int size); /* it takes what others leave over */
 

@@ -8,6 +8,7 @@
  * table whose rows give the logits too is split by them (vocabulary parallel); another one stays
  * copied. */
 #include "layouts/layer.h"
+#include "layouts/list.h"
 
 static bool say_ways(pl_strategy *s, const pl_word *word, const int size[3], pl_err *err)
 {

@@ -103,7 +103,7 @@ static bool is_state(const pl_value *v)
 static int match_split(const pl_node *n, const pl_sig_dim *d, const pl_split *x, int64_t size,
                        const int64_t parts[])
 {
-    int64_t top = x->size ? x->size * x->unit : size, unit = size;
+    int64_t top = pl_split_top(x, size), unit = size;
     for (int k = 0; k < d->n; k++) {
         int f = d->factor[k];
         int64_t whole = n->sig->factor[f].size, above = unit;

@@ -1,6 +1,7 @@
 /* Spatial parallelism (Dryden et al., IPDPS 2019): axis `spatial` splits the rows of images, the
  * dimension that the first window slides over. That neighbours give each other the border rows of a
  * window follows (reshard/halo.h). */
+#include "layouts/list.h"
 #include "layouts/strategy.h"
 
 static bool say(pl_strategy *s, const pl_word *word, const int size[3], pl_err *err)

@@ -276,13 +276,11 @@ bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_stra
 {
     static const char plan[] = "plan=";
     *out = (pl_strategy){ .text = pl_arena_text(arena, text), .devices = n_devices };
-    if (n_devices < 1)
-        return pl_err_set(err, PL_EUSAGE, "strategy '%s': for %d devices", text, n_devices);
     out->mesh = (pl_mesh){ .n = 1, .axis = { { .name = "devices", .size = n_devices } } };
-    if (!strncmp(text, plan, sizeof plan - 1)) {
-        out->plan_path = out->text + sizeof plan - 1;
-        return true;
-    }
+    if (!strncmp(text, plan, sizeof plan - 1)) out->plan_path = out->text + sizeof plan - 1;
+    if (n_devices < (out->plan_path ? 0 : 1))
+        return pl_err_set(err, PL_EUSAGE, "strategy '%s': for %d devices", text, n_devices);
+    if (out->plan_path) return true;
     PL_TRY(read_words(out, arena, err));
     if (out->automatic)
         return out->n_said == 1 ||
@@ -303,6 +301,7 @@ bool pl_strategy_read(pl_strategy *s, pl_arena *arena, pl_err *err)
     s->file = f;
     s->cluster = f->cluster;
     s->mesh = f->mesh;
+    if (!s->devices) s->devices = pl_mesh_ranks(&f->mesh);
     return pl_mesh_ranks(&f->mesh) == s->devices ||
            pl_err_set(err, PL_EINPUT,
                       "%s is a plan for %d devices, and here are %d: give --devices %d",

@@ -47,7 +47,8 @@ typedef struct pl_strategy {
 void pl_strategy_words(pl_text *out);
 
 /* Fails with PL_EUSAGE for a word that is none of them or comes twice, and when degrees do not fit
- * each other or the number of devices (all of them in the message). `arena` owns the text. */
+ * each other or the number of devices (all of them in the message). `arena` owns the text. For 0
+ * devices only plan=FILE is right: as many as the file is for, which pl_strategy_read says. */
 PL_MUST_CHECK bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena,
                                      pl_strategy *out, pl_err *err);
 

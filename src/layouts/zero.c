@@ -3,6 +3,7 @@
  * weights (3) are split over the devices that share the batch. Gathering a weight before its use,
  * and scattering its gradient, follow from that; when each starts is the program's affair
  * (program/order.c: prefetch and its limit). */
+#include "layouts/list.h"
 #include "layouts/strategy.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A word is one operator or, for quick_gelu and relu2, a product. Source: names and formulas as in
- * transformers (ACT2FN); So et al., Primer, 2021, for relu2. */
+/* Activations by their words. A word is one operator or, for quick_gelu and relu2, a product.
+ * Source: names and formulas as in transformers (ACT2FN); So et al., Primer, 2021, for relu2. */
 #include "models/act.h"
 #include "graph/op.h"
 #include "ops/list.h"

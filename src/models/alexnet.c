@@ -2,9 +2,9 @@
  * Source: Krizhevsky, "One weird trick for parallelizing convolutional neural networks", 2014,
  * sizes of the layers and padding as torchvision has them. */
 #include "models/convnet.h"
-#include "models/models.h"
+#include "models/list.h"
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
     /* channels, kernel, stride, padding, pooling */
     static const pl_convnet net = {
@@ -17,7 +17,7 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
         .window = 3,
         .drop = 0,
     };
-    pl_convnet_build(b, a, mode, &net);
+    pl_convnet_build(b, args, mode, &net);
 }
 
 static const pl_model_key keys[] = {

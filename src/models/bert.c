@@ -11,7 +11,7 @@
  * dropout as in the published checkpoints and code. */
 #include "models/act.h"
 #include "models/layers.h"
-#include "models/models.h"
+#include "models/list.h"
 #include "ops/list.h"
 
 #include <math.h>
@@ -81,10 +81,10 @@ static pl_value *block(bert *r, pl_value *x)
     return pl_layers_norm(&r->l, "output.LayerNorm", x);
 }
 
-static pl_value *embed(bert *r, pl_value *words, pl_value *tokens, const pl_model_args *a)
+static pl_value *embed(bert *r, pl_value *words, pl_value *tokens, const pl_model_args *args)
 {
     pl_builder *b = r->l.b;
-    const int64_t types = pl_model_int(a, "types"), positions = pl_model_int(a, "positions");
+    const int64_t types = pl_model_int(args, "types"), positions = pl_model_int(args, "positions");
     pl_value *places =
         pl_layers_weight(&r->l, "position_embeddings.weight", PL_SHAPE(positions, r->hidden), NULL);
     pl_value *type =
@@ -111,28 +111,29 @@ static pl_value *fill_in(bert *r, pl_value *x, pl_value *words, int64_t vocab)
     return pl_layers_bias(&r->l, r->kind->bias, "bsv,v->bsv", PL_SHAPE(vocab), NULL, x);
 }
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode, const naming *kind)
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode, const naming *kind)
 {
-    int64_t vocab = pl_model_int(a, "vocab"), classes = pl_model_int(a, "classes");
-    bert r = { .l = pl_layers_new(b, a),
+    int64_t vocab = pl_model_int(args, "vocab"), classes = pl_model_int(args, "classes");
+    bert r = { .l = pl_layers_new(b, args),
                .kind = kind,
-               .act = pl_model_word(a, "act"),
-               .padding = kind->padded ? pl_model_int(a, "pad") + 1 : 0,
-               .seq = pl_model_int(a, "seq"),
-               .hidden = pl_model_int(a, "hidden"),
-               .ffn = pl_model_int(a, "ffn"),
-               .heads = pl_model_int(a, "heads") };
-    pl_layers_check_sizes(b, a);
-    if (r.seq + r.padding > pl_model_int(a, "positions"))
+               .act = pl_model_word(args, "act"),
+               .padding = kind->padded ? pl_model_int(args, "pad") + 1 : 0,
+               .seq = pl_model_int(args, "seq"),
+               .hidden = pl_model_int(args, "hidden"),
+               .ffn = pl_model_int(args, "ffn"),
+               .heads = pl_model_int(args, "heads") };
+    pl_layers_check_sizes(b, args);
+    if (r.seq + r.padding > pl_model_int(args, "positions"))
         pl_err_set(&b->err, PL_EINPUT, "%s: seq=%lld and %lld rows for padding need positions=%lld",
-                   a->spec, (long long)r.seq, (long long)r.padding, (long long)(r.seq + r.padding));
-    pl_value *x = pl_model_tokens(b, a);
-    pl_layers_add_seed(&r.l, a, mode);
+                   args->spec, (long long)r.seq, (long long)r.padding,
+                   (long long)(r.seq + r.padding));
+    pl_value *x = pl_model_tokens(b, args);
+    pl_layers_add_seed(&r.l, args, mode);
     b->scope = pl_builder_fmt(b, "%sembeddings.", kind->prefix);
     pl_value *words =
         pl_layers_weight(&r.l, "word_embeddings.weight", PL_SHAPE(vocab, r.hidden), NULL);
-    x = embed(&r, words, x, a);
-    for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) {
+    x = embed(&r, words, x, args);
+    for (int64_t i = 0; i < pl_model_int(args, "layers") && !b->err.code; i++) {
         b->scope = pl_builder_fmt(b, "%sencoder.layer.%lld.", kind->prefix, (long long)i);
         x = block(&r, x);
     }

@@ -11,10 +11,10 @@
 
 /* Does a spec begin (up to its first colon) with the path of such a file? Its name ends in .json,
  * or it is no built-in model but a folder that holds config.json. */
-bool pl_config_is(const char *spec, pl_arena *a);
+bool pl_config_is(const char *spec, pl_arena *arena);
 
 /* A note for a spec whose name is a built-in model's and a folder's, which is not taken, or "". */
-const char *pl_config_twin(const char *spec, pl_arena *a);
+const char *pl_config_twin(const char *spec, pl_arena *arena);
 
 typedef struct pl_config_found {
     const char *spec; /* of a built-in model                                                  */
@@ -31,11 +31,11 @@ typedef struct pl_config_found {
  *                    that would change the computation
  *
  * and names all such fields at once. */
-PL_MUST_CHECK bool pl_config_read(const char *spec, pl_arena *a, pl_config_found *out,
+PL_MUST_CHECK bool pl_config_read(const char *spec, pl_arena *arena, pl_config_found *out,
                                   pl_err *err);
 
 /* The same of a file's text and what follows the colon ("" for nothing). */
-PL_MUST_CHECK bool pl_config_parse(const char *text, size_t n, const char *keys, pl_arena *a,
+PL_MUST_CHECK bool pl_config_parse(const char *text, size_t n, const char *keys, pl_arena *arena,
                                    pl_config_found *out, pl_err *err);
 
 #endif

@@ -1,4 +1,6 @@
-/* Numbers are read in the range of the key that they set, so that the spec made of them parses. */
+/* What the reading of a config.json stands on: looking a member up, setting a key, noting what
+ * is wrong. Numbers are read in the range of the key that they set, so that the spec made of
+ * them parses. */
 #include "models/config_reader.h"
 
 #include <math.h>
@@ -12,36 +14,40 @@ const pl_json *pl_config_reader_find(const pl_json *object, const char *field)
     return pl_json_is(v, PL_JSON_NULL) ? NULL : v;
 }
 
-const char *pl_config_reader_spell(const pl_config_reader *r, const pl_json *v)
+const char *pl_config_reader_spell(const pl_config_reader *reader, const pl_json *value)
 {
-    const char *text = v->text ? v->text : pl_json_spell(r->arena, v);
+    const char *text = value->text ? value->text : pl_json_spell(reader->arena, value);
     const size_t n = strlen(text);
     if (n <= MOST_SPELT) return text;
-    return v->kind == PL_JSON_OBJECT ? pl_arena_fmt(r->arena, "(an object of %d members)", v->n)
-           : v->kind == PL_JSON_LIST ? pl_arena_fmt(r->arena, "(a list of %d)", v->n)
-                                     : pl_arena_fmt(r->arena, "(a text of %zu bytes)", n);
+    return value->kind == PL_JSON_OBJECT
+               ? pl_arena_fmt(reader->arena, "(an object of %d members)", value->n)
+           : value->kind == PL_JSON_LIST ? pl_arena_fmt(reader->arena, "(a list of %d)", value->n)
+                                         : pl_arena_fmt(reader->arena, "(a text of %zu bytes)", n);
 }
 
-void pl_config_reader_wrong(pl_config_reader *r, const char *field, const char *value,
+void pl_config_reader_wrong(pl_config_reader *reader, const char *field, const char *value,
                             const char *what)
 {
-    PL_PUSH(r->arena, &r->wrong, pl_arena_fmt(r->arena, "%s=%s %s", field, value, what));
+    PL_PUSH(reader->arena, &reader->wrong,
+            pl_arena_fmt(reader->arena, "%s=%s %s", field, value, what));
 }
 
-void pl_config_reader_refuse(pl_config_reader *r, const char *field, const char *value,
+void pl_config_reader_refuse(pl_config_reader *reader, const char *field, const char *value,
                              const char *what)
 {
-    PL_PUSH(r->arena, &r->refused, pl_arena_fmt(r->arena, "%s=%s %s", field, value, what));
+    PL_PUSH(reader->arena, &reader->refused,
+            pl_arena_fmt(reader->arena, "%s=%s %s", field, value, what));
 }
 
-bool pl_config_reader_listed(pl_arena *a, const char *list, const char *name, const char **value)
+bool pl_config_reader_listed(pl_arena *arena, const char *list, const char *name,
+                             const char **value)
 {
     for (const char *at = list; *at; at += strspn(at, " ")) {
         size_t n = strcspn(at, " "), word = strcspn(at, " =");
         bool open = word && at[word - 1] == '*';
         if (open ? !strncmp(at, name, word - 1)
                  : strlen(name) == word && !strncmp(at, name, word)) {
-            if (value) *value = word < n ? pl_arena_span(a, at + word + 1, n - word - 1) : NULL;
+            if (value) *value = word < n ? pl_arena_span(arena, at + word + 1, n - word - 1) : NULL;
             return true;
         }
         at += n;
@@ -50,68 +56,69 @@ bool pl_config_reader_listed(pl_arena *a, const char *list, const char *name, co
 }
 
 /* What the spec itself says, which is the last it says. */
-static const char *find_given(const pl_config_reader *r, const char *key)
+static const char *find_given(const pl_config_reader *reader, const char *key)
 {
     const char *value = NULL;
     size_t n = strlen(key);
-    for (const char *at = r->keys; *at; at += strcspn(at, ","), at += *at == ',')
+    for (const char *at = reader->keys; *at; at += strcspn(at, ","), at += *at == ',')
         if (!strncmp(at, key, n) && at[n] == '=') value = at + n + 1;
     return value;
 }
 
-bool pl_config_reader_given(const pl_config_reader *r, const char *key)
+bool pl_config_reader_given(const pl_config_reader *reader, const char *key)
 {
-    return find_given(r, key) != NULL;
+    return find_given(reader, key) != NULL;
 }
 
-const char *pl_config_reader_value(const pl_config_reader *r, const char *key)
+const char *pl_config_reader_value(const pl_config_reader *reader, const char *key)
 {
-    const char *given = find_given(r, key);
-    if (given) return pl_arena_span(r->arena, given, strcspn(given, ","));
-    for (int i = 0; i < r->n; i++)
-        if (!strcmp(r->set[i].key, key)) return r->set[i].value;
+    const char *given = find_given(reader, key);
+    if (given) return pl_arena_span(reader->arena, given, strcspn(given, ","));
+    for (int i = 0; i < reader->n; i++)
+        if (!strcmp(reader->set[i].key, key)) return reader->set[i].value;
     return NULL;
 }
 
-int64_t pl_config_reader_int(const pl_config_reader *r, const char *key)
+int64_t pl_config_reader_int(const pl_config_reader *reader, const char *key)
 {
-    const char *value = pl_config_reader_value(r, key);
+    const char *value = pl_config_reader_value(reader, key);
     int64_t n = 0;
     return value && pl_text_int(value, &n) ? n : 0;
 }
 
-void pl_config_reader_set(pl_config_reader *r, const char *field, const char *key,
+void pl_config_reader_set(pl_config_reader *reader, const char *field, const char *key,
                           const char *value)
 {
-    if (pl_config_reader_given(r, key)) return;
-    for (int i = 0; i < r->n; i++) {
-        if (strcmp(r->set[i].key, key)) continue;
-        if (strcmp(r->set[i].value, value))
+    if (pl_config_reader_given(reader, key)) return;
+    for (int i = 0; i < reader->n; i++) {
+        if (strcmp(reader->set[i].key, key)) continue;
+        if (strcmp(reader->set[i].value, value))
             pl_config_reader_refuse(
-                r, field, value,
-                pl_arena_fmt(r->arena, "is not that of %s, %s: give one for both, e.g. %s=%s",
-                             r->set[i].field, r->set[i].value, key, value));
+                reader, field, value,
+                pl_arena_fmt(reader->arena, "is not that of %s, %s: give one for both, e.g. %s=%s",
+                             reader->set[i].field, reader->set[i].value, key, value));
         return;
     }
-    PL_ASSERT_CMP(r->n, <, PL_CONFIG_KEYS);
-    r->set[r->n].key = key, r->set[r->n].value = value, r->set[r->n++].field = field;
+    PL_ASSERT_CMP(reader->n, <, PL_CONFIG_KEYS);
+    reader->set[reader->n].key = key, reader->set[reader->n].value = value,
+    reader->set[reader->n++].field = field;
 }
 
-const char *pl_config_reader_number(pl_config_reader *r, const char *field, const char *key,
-                                    bool whole, const pl_json *v)
+const char *pl_config_reader_number(pl_config_reader *reader, const char *field, const char *key,
+                                    bool whole, const pl_json *value)
 {
-    double x = pl_json_real(v), least = key ? 0 : 1;
-    for (const pl_model_key *k = r->model->keys; key && k->name; k++)
+    double x = pl_json_real(value), least = key ? 0 : 1;
+    for (const pl_model_key *k = reader->model->keys; key && k->name; k++)
         if (!strcmp(k->name, key)) least = k->least;
-    if (!pl_json_is_number(v) || (whole && (fabs(x) > INT32_MAX || x > floor(x)))) {
-        pl_config_reader_wrong(r, field, pl_config_reader_spell(r, v),
+    if (!pl_json_is_number(value) || (whole && (fabs(x) > INT32_MAX || x > floor(x)))) {
+        pl_config_reader_wrong(reader, field, pl_config_reader_spell(reader, value),
                                whole ? "is not a whole number" : "is not a number");
         return NULL;
     }
     if (x < least) {
-        pl_config_reader_wrong(r, field, pl_config_reader_spell(r, v),
-                               pl_arena_fmt(r->arena, "is below %g", least));
+        pl_config_reader_wrong(reader, field, pl_config_reader_spell(reader, value),
+                               pl_arena_fmt(reader->arena, "is below %g", least));
         return NULL;
     }
-    return pl_arena_fmt(r->arena, whole ? "%.0f" : "%.17g", x);
+    return pl_arena_fmt(reader->arena, whole ? "%.0f" : "%.17g", x);
 }

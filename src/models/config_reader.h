@@ -30,32 +30,35 @@ const pl_json *pl_config_reader_find(const pl_json *object, const char *field);
 
 /* What a message or a choice calls a value: a text without its quotes, a short one as its JSON, of
  * a long one how much it holds. */
-const char *pl_config_reader_spell(const pl_config_reader *r, const pl_json *v);
+const char *pl_config_reader_spell(const pl_config_reader *reader, const pl_json *value);
 
 /* What `field` has is wrong, or not supported: "field=value what". */
-void pl_config_reader_wrong(pl_config_reader *r, const char *field, const char *value,
+void pl_config_reader_wrong(pl_config_reader *reader, const char *field, const char *value,
                             const char *what);
-void pl_config_reader_refuse(pl_config_reader *r, const char *field, const char *value,
+void pl_config_reader_refuse(pl_config_reader *reader, const char *field, const char *value,
                              const char *what);
 
 /* Is a name in a list "a b=1 c*"? *value (or NULL): what follows its "=", or NULL. */
-bool pl_config_reader_listed(pl_arena *a, const char *list, const char *name, const char **value);
+bool pl_config_reader_listed(pl_arena *arena, const char *list, const char *name,
+                             const char **value);
 
-bool pl_config_reader_given(const pl_config_reader *r, const char *key); /* by the spec itself */
+/* Is it set by the spec itself? */
+bool pl_config_reader_given(const pl_config_reader *reader, const char *key);
 /* As the spec gives it, else as set so far; NULL, or 0: neither. */
-const char *pl_config_reader_value(const pl_config_reader *r, const char *key);
-int64_t pl_config_reader_int(const pl_config_reader *r, const char *key);
+const char *pl_config_reader_value(const pl_config_reader *reader, const char *key);
+int64_t pl_config_reader_int(const pl_config_reader *reader, const char *key);
 
 /* Set a key, unless the spec gives it. Two fields of one key have to agree. */
-void pl_config_reader_set(pl_config_reader *r, const char *field, const char *key,
+void pl_config_reader_set(pl_config_reader *reader, const char *field, const char *key,
                           const char *value);
 
 /* A number in the range of its key (NULL: at least 1), as a spec has it. NULL, and the message: it
  * is none. */
-const char *pl_config_reader_number(pl_config_reader *r, const char *field, const char *key,
-                                    bool whole, const pl_json *v);
+const char *pl_config_reader_number(pl_config_reader *reader, const char *field, const char *key,
+                                    bool whole, const pl_json *value);
 
 /* Rotary positions (models/config_rope.c): a field of kind PL_CONFIG_ROPE. */
-void pl_config_reader_rope(pl_config_reader *r, const pl_config_field *f, const pl_json *v);
+void pl_config_reader_rope(pl_config_reader *reader, const pl_config_field *field,
+                           const pl_json *value);
 
 #endif

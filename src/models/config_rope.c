@@ -57,11 +57,11 @@ static double read_or(const rope *p, const char *member, double usual)
 }
 
 /* Positions that the file is made for. */
-static double positions_of(const pl_config_reader *r)
+static double positions_of(const pl_config_reader *reader)
 {
-    const pl_config_field *f = r->type->field;
+    const pl_config_field *f = reader->type->field;
     while (f->name && f->kind != PL_CONFIG_POSITIONS) f++;
-    const pl_json *v = f->name ? pl_config_reader_find(r->root, f->name) : NULL;
+    const pl_json *v = f->name ? pl_config_reader_find(reader->root, f->name) : NULL;
     double x = pl_json_real(v);
     if (!v && f->name && f->usual && !pl_text_real(f->usual, &x)) return 0;
     return x;
@@ -193,24 +193,25 @@ static bool has_parts(const pl_config_reader *r)
 }
 
 /* Of a head's width, rounded down as Python's int() does. */
-static void read_share(const rope *p, const pl_json *v)
+static void read_share(const rope *p, const pl_json *value)
 {
     pl_config_reader *r = p->r;
     int64_t head = pl_config_reader_int(r, "head"), heads = pl_config_reader_int(r, "heads");
-    double share = v->real;
+    double share = value->real;
     if (!head && heads) head = pl_config_reader_int(r, "hidden") / heads;
     if (!has_parts(r) && (share > 1 || share < 1))
-        pl_config_reader_refuse(r, say(p, "partial_rotary_factor"), pl_config_reader_spell(r, v),
+        pl_config_reader_refuse(r, say(p, "partial_rotary_factor"),
+                                pl_config_reader_spell(r, value),
                                 "is not supported: the layers of this type turn whole heads");
     else if (!(share > 0) || share > 1)
-        pl_config_reader_wrong(r, say(p, "partial_rotary_factor"), pl_config_reader_spell(r, v),
+        pl_config_reader_wrong(r, say(p, "partial_rotary_factor"), pl_config_reader_spell(r, value),
                                "is not above 0 and at most 1");
     else if (share < 1 && head)
         pl_config_reader_set(r, say(p, "partial_rotary_factor"), "rotary",
                              pl_arena_fmt(r->arena, "%.0f", floor((double)head * share)));
 }
 
-static void read_members(const rope *p, const pl_config_field *f)
+static void read_members(const rope *p, const pl_config_field *field)
 {
     pl_config_reader *r = p->r;
     const pl_json *type = pl_config_reader_find(p->of, "rope_type"),
@@ -224,8 +225,8 @@ static void read_members(const rope *p, const pl_config_field *f)
     }
     if (!type) type = pl_config_reader_find(p->of, "type");
     const char *value =
-        base ? pl_config_reader_number(r, say(p, "rope_theta"), f->key, true, base) : NULL;
-    if (value) pl_config_reader_set(r, say(p, "rope_theta"), f->key, value);
+        base ? pl_config_reader_number(r, say(p, "rope_theta"), field->key, true, base) : NULL;
+    if (value) pl_config_reader_set(r, say(p, "rope_theta"), field->key, value);
     if (share) read_share(p, share);
     read_type(p, type ? pl_config_reader_spell(r, type) : "default");
 }
@@ -244,21 +245,23 @@ static void read_local(const rope *p)
     if (value) pl_config_reader_set(r, say(p, "rope_theta"), "local_base", value);
 }
 
-void pl_config_reader_rope(pl_config_reader *r, const pl_config_field *f, const pl_json *v)
+void pl_config_reader_rope(pl_config_reader *reader, const pl_config_field *field,
+                           const pl_json *value)
 {
-    const pl_json *whole = pl_config_reader_find(v, "full_attention"),
-                  *local = pl_config_reader_find(v, "sliding_attention");
-    const rope p = { r, f->name, v }, w = { r, say(&p, "full_attention"), whole },
-               l = { r, say(&p, "sliding_attention"), local };
-    if (!strcmp(f->name, "partial_rotary_factor")) { /* a field of its own */
-        read_share(&(rope){ r, NULL, v }, v);
-    } else if (v->kind != PL_JSON_OBJECT || (whole && whole->kind != PL_JSON_OBJECT) ||
+    const pl_json *whole = pl_config_reader_find(value, "full_attention"),
+                  *local = pl_config_reader_find(value, "sliding_attention");
+    const rope p = { reader, field->name, value }, w = { reader, say(&p, "full_attention"), whole },
+               l = { reader, say(&p, "sliding_attention"), local };
+    if (!strcmp(field->name, "partial_rotary_factor")) { /* a field of its own */
+        read_share(&(rope){ reader, NULL, value }, value);
+    } else if (value->kind != PL_JSON_OBJECT || (whole && whole->kind != PL_JSON_OBJECT) ||
                (local && local->kind != PL_JSON_OBJECT)) {
-        pl_config_reader_wrong(r, f->name, pl_config_reader_spell(r, v), "is not an object");
+        pl_config_reader_wrong(reader, field->name, pl_config_reader_spell(reader, value),
+                               "is not an object");
     } else if (whole || local) {
-        if (whole) read_members(&w, f);
+        if (whole) read_members(&w, field);
         if (local) read_local(&l);
     } else {
-        read_members(&p, f);
+        read_members(&p, field);
     }
 }

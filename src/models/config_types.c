@@ -1,5 +1,6 @@
-/* Source: the configuration classes of Hugging Face's transformers (4.x; 5 for rope_parameters):
- * names of fields, their defaults, what they do. */
+/* The tables of config.json: the fields of each model_type, and those of all. Source: the
+ * configuration classes of Hugging Face's transformers (4.x; 5 for rope_parameters): names of
+ * fields, their defaults, what they do. */
 #include "models/config_types.h"
 
 #include <stddef.h>

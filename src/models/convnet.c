@@ -1,3 +1,5 @@
+/* Plain networks for images. Read pl_convnet_build(): convolutions by the list of layers (conv),
+ * then three linear layers (classify). */
 #include "models/convnet.h"
 
 #include "models/layers.h"
@@ -45,17 +47,17 @@ static pl_value *classify(pl_layers *l, const pl_convnet *net, int64_t hidden, i
     return x;
 }
 
-void pl_convnet_build(pl_builder *b, const pl_model_args *a, pl_mode mode, const pl_convnet *net)
+void pl_convnet_build(pl_builder *b, const pl_model_args *args, pl_mode mode, const pl_convnet *net)
 {
-    pl_layers l = pl_layers_new(b, a);
-    pl_value *x = pl_model_image(b, a);
-    pl_layers_add_seed(&l, a, mode);
+    pl_layers l = pl_layers_new(b, args);
+    pl_value *x = pl_model_image(b, args);
+    pl_layers_add_seed(&l, args, mode);
     int index = 0; /* convolutions, ReLUs and poolings are numbered in their order */
     for (int i = 0; i < net->n && !b->err.code; i++) {
-        x = conv(&l, net, i, index, pl_model_int(a, "width"), x);
+        x = conv(&l, net, i, index, pl_model_int(args, "width"), x);
         index += net->layer[i].pool ? 3 : 2;
     }
     if (x) x = PL_ADD_AS(b, &pl_op_transpose, "flatten", "nyxc->n(cyx)", x);
-    x = classify(&l, net, pl_model_int(a, "hidden"), pl_model_int(a, "classes"), x);
+    x = classify(&l, net, pl_model_int(args, "hidden"), pl_model_int(args, "classes"), x);
     pl_model_finish(b, mode, x, "label");
 }

@@ -21,7 +21,8 @@ typedef struct pl_convnet {
  * torchvision has them; activations have their channels last. What is left of an image after the
  * last pooling goes to the first linear layer as it is: torchvision averages it to a fixed size,
  * which at 224 it has. */
-void pl_convnet_build(pl_builder *b, const pl_model_args *a, pl_mode mode, const pl_convnet *net);
+void pl_convnet_build(pl_builder *b, const pl_model_args *args, pl_mode mode,
+                      const pl_convnet *net);
 
 /* Their keys. */
 #define PL_CONVNET_KEYS(BATCH)                                                                     \

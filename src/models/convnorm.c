@@ -1,3 +1,5 @@
+/* Convolutions without bias and batch norm. Read pl_convnorm_norm(): in training it takes the
+ * statistics of the batch and moves the running ones, else it takes those. */
 #include "models/convnorm.h"
 
 #include "ops/list.h"

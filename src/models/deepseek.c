@@ -13,7 +13,7 @@
 #include "models/act.h"
 #include "models/experts.h"
 #include "models/layers.h"
-#include "models/models.h"
+#include "models/list.h"
 #include "models/rotary.h"
 #include "ops/list.h"
 
@@ -109,13 +109,13 @@ static pl_value *attention(deepseek *d, pl_value *x)
 /* -- keys -------------------------------------------------------------------------------------- */
 
 /* What the ranges of the keys do not say. */
-static void check_sizes(const deepseek *d, const pl_model_args *a)
+static void check_sizes(const deepseek *d, const pl_model_args *args)
 {
     pl_err *err = &d->l.b->err;
     const pl_routed *r = &d->experts.routed;
     if (d->turned % 2)
-        pl_err_set(err, PL_EINPUT, "%s: turned=%lld is odd: rotary positions turn pairs", a->spec,
-                   (long long)d->turned);
+        pl_err_set(err, PL_EINPUT, "%s: turned=%lld is odd: rotary positions turn pairs",
+                   args->spec, (long long)d->turned);
     if (!r->families) return;
     const int64_t each = r->experts / r->families;
     if (r->experts % r->families || r->chosen > r->families || r->chosen * each < r->k ||
@@ -124,20 +124,20 @@ static void check_sizes(const deepseek *d, const pl_model_args *a)
                    "%s: experts=%lld in groups=%lld, of which a token takes k=%lld from "
                    "chosen=%lld: experts has to be a multiple of groups, and enough of them in "
                    "those%s",
-                   a->spec, (long long)r->experts, (long long)r->families, (long long)r->k,
+                   args->spec, (long long)r->experts, (long long)r->families, (long long)r->k,
                    (long long)r->chosen, r->sigmoid ? ", two of each group at least" : "");
 }
 
-static void read_experts(deepseek *d, const pl_model_args *a)
+static void read_experts(deepseek *d, const pl_model_args *args)
 {
     pl_experts *e = &d->experts;
-    *e = pl_experts_new(d->l.b, a);
-    e->shared = pl_model_int(a, "shared") * e->ffn;
-    e->routed.sigmoid = e->biased = !strcmp(pl_model_word(a, "score"), "sigmoid");
-    e->routed.scale = pl_model_real(a, "scale");
-    if (pl_model_int(a, "limited") && pl_model_int(a, "groups") > 1)
-        e->routed.families = pl_model_int(a, "groups"),
-        e->routed.chosen = pl_model_int(a, "chosen");
+    *e = pl_experts_new(d->l.b, args);
+    e->shared = pl_model_int(args, "shared") * e->ffn;
+    e->routed.sigmoid = e->biased = !strcmp(pl_model_word(args, "score"), "sigmoid");
+    e->routed.scale = pl_model_real(args, "scale");
+    if (pl_model_int(args, "limited") && pl_model_int(args, "groups") > 1)
+        e->routed.families = pl_model_int(args, "groups"),
+        e->routed.chosen = pl_model_int(args, "chosen");
     if (e->routed.scale == 1.0) e->routed.scale = 0;
 }
 
@@ -153,46 +153,46 @@ static double square(double x)
     return x * x;
 }
 
-static deepseek read_args(pl_builder *b, const pl_model_args *a)
+static deepseek read_args(pl_builder *b, const pl_model_args *args)
 {
-    deepseek d = { .l = pl_layers_new(b, a),
-                   .seq = pl_model_int(a, "seq"),
-                   .hidden = pl_model_int(a, "hidden"),
-                   .heads = pl_model_int(a, "heads"),
-                   .bias = pl_model_int(a, "bias"),
-                   .query_rank = pl_model_int(a, "qrank"),
-                   .rank = pl_model_int(a, "kvrank"),
-                   .plain = pl_model_int(a, "nope"),
-                   .turned = pl_model_int(a, "turned"),
-                   .value = pl_model_int(a, "value"),
-                   .first = pl_model_int(a, "first") };
-    read_experts(&d, a);
-    check_sizes(&d, a);
-    d.scale = square(score_scale(a)) / sqrt((double)(d.plain + d.turned));
-    d.rotate = pl_rotary_attrs(b, a, d.turned, d.seq);
+    deepseek d = { .l = pl_layers_new(b, args),
+                   .seq = pl_model_int(args, "seq"),
+                   .hidden = pl_model_int(args, "hidden"),
+                   .heads = pl_model_int(args, "heads"),
+                   .bias = pl_model_int(args, "bias"),
+                   .query_rank = pl_model_int(args, "qrank"),
+                   .rank = pl_model_int(args, "kvrank"),
+                   .plain = pl_model_int(args, "nope"),
+                   .turned = pl_model_int(args, "turned"),
+                   .value = pl_model_int(args, "value"),
+                   .first = pl_model_int(args, "first") };
+    read_experts(&d, args);
+    check_sizes(&d, args);
+    d.scale = square(score_scale(args)) / sqrt((double)(d.plain + d.turned));
+    d.rotate = pl_rotary_attrs(b, args, d.turned, d.seq);
     return d;
 }
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
-    deepseek d = read_args(b, a);
-    const pl_shape words = PL_SHAPE(pl_model_int(a, "vocab"), d.hidden);
-    pl_value *tokens = pl_model_tokens(b, a);
+    deepseek d = read_args(b, args);
+    const pl_shape words = PL_SHAPE(pl_model_int(args, "vocab"), d.hidden);
+    pl_value *tokens = pl_model_tokens(b, args);
     pl_value *table = pl_layers_weight(&d.l, "model.embed_tokens.weight", words, NULL);
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "model.embed_tokens", "vm,bs->bsm", table, tokens);
-    for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) {
+    for (int64_t i = 0; i < pl_model_int(args, "layers") && !b->err.code; i++) {
         b->scope = pl_builder_fmt(b, "model.layers.%lld.", (long long)i);
         x = PL_ADD(b, &pl_op_add, NULL, x, attention(&d, norm(&d, "input_layernorm", x)));
         pl_value *y = norm(&d, "post_attention_layernorm", x);
         y = i >= d.first && pl_experts_at(&d.experts, i)
                 ? pl_experts_add(&d.experts, y)
-                : pl_layers_gated(&d.l, "mlp", pl_model_word(a, "act"), pl_model_int(a, "ffn"),
-                                  false, y);
+                : pl_layers_gated(&d.l, "mlp", pl_model_word(args, "act"),
+                                  pl_model_int(args, "ffn"), false, y);
         x = PL_ADD(b, &pl_op_add, NULL, x, y);
     }
     b->scope = "";
     x = norm(&d, "model.norm", x);
-    if (!pl_model_int(a, "tied")) table = pl_layers_weight(&d.l, "lm_head.weight", words, NULL);
+    if (!pl_model_int(args, "tied")) table = pl_layers_weight(&d.l, "lm_head.weight", words, NULL);
     x = PL_ADD_AS(b, &pl_op_einsum, "lm_head", "bsm,vm->bsv", x, table);
     pl_model_finish(b, mode, x, "targets");
 }

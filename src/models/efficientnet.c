@@ -1,8 +1,8 @@
 /* EfficientNet-B0. Source: Tan & Le, "EfficientNet: rethinking model scaling for convolutional
  * neural networks", 2019, table 1; dropout of blocks and names of the weights as in torchvision. */
 #include "models/layers.h"
+#include "models/list.h"
 #include "models/mobile.h"
-#include "models/models.h"
 #include "ops/list.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static const char *scope(pl_builder *b, int stage, int block, int index)
     return pl_builder_fmt(b, "features.%d.%d.block.", stage + 1, block);
 }
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
     /* widen, kernel, stride, channels, blocks */
     static const pl_mobile_stage stages[] = {
@@ -37,8 +37,8 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
                      .weigh = "2" } },
         .scope = scope,
     };
-    net.init = pl_layers_uniform(b, 1 / sqrt((double)pl_model_int(a, "classes")));
-    pl_mobile_build(b, a, mode, &net);
+    net.init = pl_layers_uniform(b, 1 / sqrt((double)pl_model_int(args, "classes")));
+    pl_mobile_build(b, args, mode, &net);
 }
 
 static const pl_model_key keys[] = {

@@ -53,24 +53,24 @@ bool pl_experts_at(const pl_experts *e, int64_t layer)
     return e->routed.b && (layer + 1) % e->every == 0 && !is_listed(e->plain, layer);
 }
 
-pl_experts pl_experts_new(pl_builder *b, const pl_model_args *a)
+pl_experts pl_experts_new(pl_builder *b, const pl_model_args *args)
 {
-    const int64_t n = pl_model_int(a, "experts"), width = pl_model_int(a, "expert");
-    pl_experts e = { .l = pl_layers_new(b, a),
-                     .hidden = pl_model_int(a, "hidden"),
-                     .ffn = width ? width : pl_model_int(a, "ffn"),
-                     .every = pl_model_int(a, "every"),
-                     .plain = pl_model_word(a, "plain"),
-                     .act = pl_model_word(a, "act") };
+    const int64_t n = pl_model_int(args, "experts"), width = pl_model_int(args, "expert");
+    pl_experts e = { .l = pl_layers_new(b, args),
+                     .hidden = pl_model_int(args, "hidden"),
+                     .ffn = width ? width : pl_model_int(args, "ffn"),
+                     .every = pl_model_int(args, "every"),
+                     .plain = pl_model_word(args, "plain"),
+                     .act = pl_model_word(args, "act") };
     if (!n) return e;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(names[i].name, pl_model_word(a, "names"))) e.names = &names[i];
+        if (!strcmp(names[i].name, pl_model_word(args, "names"))) e.names = &names[i];
     if (!is_list(e.plain))
         pl_err_set(&b->err, PL_EINPUT, "%s: plain=%s lists no layers: write e.g. 0+3, or none",
-                   a->spec, e.plain);
-    e.routed = pl_routed_new(b, a->spec, n, pl_model_int(a, "k"), pl_model_int(a, "seq"),
-                             pl_model_real(a, "capacity"));
-    e.routed.even = pl_model_int(a, "even");
+                   args->spec, e.plain);
+    e.routed = pl_routed_new(b, args->spec, n, pl_model_int(args, "k"), pl_model_int(args, "seq"),
+                             pl_model_real(args, "capacity"));
+    e.routed.even = pl_model_int(args, "even");
     return e;
 }
 

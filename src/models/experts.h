@@ -30,7 +30,7 @@ typedef struct pl_experts {
 } pl_experts;
 
 /* `routed.b` NULL: the model has no experts. Mistakes are errors of b. */
-pl_experts pl_experts_new(pl_builder *b, const pl_model_args *a);
+pl_experts pl_experts_new(pl_builder *b, const pl_model_args *args);
 bool pl_experts_at(const pl_experts *e, int64_t layer); /* is that one routed? */
 
 /* What the experts make of x, and what all tokens pass. */

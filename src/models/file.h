@@ -14,12 +14,12 @@ bool pl_file_model_is(const char *name); /* by its ending */
  * out about the file.
  *
  * Inputs with the names that transformers gives to what goes without saying are constants:
- * attention masks are ones, token types zeros, positions count from 0. All others are fed. `a` owns
- * the model. Fails as pl_onnx_open and pl_onnx_add. */
-PL_MUST_CHECK bool pl_file_model_open(const char *path, const char *keys, pl_arena *a,
+ * attention masks are ones, token types zeros, positions count from 0. All others are fed.
+ * `arena` owns the model. Fails as pl_onnx_open and pl_onnx_add. */
+PL_MUST_CHECK bool pl_file_model_open(const char *path, const char *keys, pl_arena *arena,
                                       const pl_family **out, pl_err *err);
 
 /* What a guess of the tensors that train leaves open, a line each; "": nothing. */
-const char *pl_file_model_doubts(const pl_family *m);
+const char *pl_file_model_doubts(const pl_family *family);
 
 #endif

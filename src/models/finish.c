@@ -1,15 +1,16 @@
+/* The ends of models: tokens or an image in, logits or the mean cross-entropy out. */
 #include "models/model.h"
 #include "ops/list.h"
 
-pl_value *pl_model_tokens(pl_builder *b, const pl_model_args *a)
+pl_value *pl_model_tokens(pl_builder *b, const pl_model_args *args)
 {
-    pl_shape rows = PL_SHAPE(pl_model_int(a, "batch"), pl_model_int(a, "seq"));
+    pl_shape rows = PL_SHAPE(pl_model_int(args, "batch"), pl_model_int(args, "seq"));
     return pl_add_input(b, "tokens", PL_I32, rows);
 }
 
-pl_value *pl_model_image(pl_builder *b, const pl_model_args *a)
+pl_value *pl_model_image(pl_builder *b, const pl_model_args *args)
 {
-    int64_t batch = pl_model_int(a, "batch"), size = pl_model_int(a, "size");
+    int64_t batch = pl_model_int(args, "batch"), size = pl_model_int(args, "size");
     return pl_add_input(b, "image", PL_F32, PL_SHAPE(batch, size, size, 3));
 }
 

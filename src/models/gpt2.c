@@ -9,7 +9,7 @@
  * residual projections start with std 0.02/sqrt(2 L). */
 #include "models/act.h"
 #include "models/layers.h"
-#include "models/models.h"
+#include "models/list.h"
 #include "models/routed.h"
 #include "ops/list.h"
 
@@ -86,25 +86,26 @@ static pl_value *embed(gpt2 *g, pl_value *table, pl_value *tokens, int64_t posit
     return pl_layers_drop(&g->l, PL_ADD_AS(b, &pl_op_add, "wpe", "bsm,sm->bsm", x, places));
 }
 
-static gpt2 read_args(pl_builder *b, const pl_model_args *a)
+static gpt2 read_args(pl_builder *b, const pl_model_args *args)
 {
-    const int64_t experts = pl_model_int(a, "experts"), positions = pl_model_int(a, "positions"),
-                  layers = pl_model_int(a, "layers");
-    gpt2 g = { .l = pl_layers_new(b, a),
-               .seq = pl_model_int(a, "seq"),
-               .hidden = pl_model_int(a, "hidden"),
-               .heads = pl_model_int(a, "heads"),
-               .ffn = pl_model_int(a, "ffn"),
-               .act = pl_model_word(a, "act"),
+    const int64_t experts = pl_model_int(args, "experts"),
+                  positions = pl_model_int(args, "positions"),
+                  layers = pl_model_int(args, "layers");
+    gpt2 g = { .l = pl_layers_new(b, args),
+               .seq = pl_model_int(args, "seq"),
+               .hidden = pl_model_int(args, "hidden"),
+               .heads = pl_model_int(args, "heads"),
+               .ffn = pl_model_int(args, "ffn"),
+               .act = pl_model_word(args, "act"),
                .last = pl_layers_normal(b, 0.02 / sqrt(2 * (double)layers)) };
     if (!g.ffn) g.ffn = 4 * g.hidden;
     if (experts)
-        g.routed = pl_routed_new(b, a->spec, experts, pl_model_int(a, "k"), g.seq,
-                                 pl_model_real(a, "capacity"));
+        g.routed = pl_routed_new(b, args->spec, experts, pl_model_int(args, "k"), g.seq,
+                                 pl_model_real(args, "capacity"));
     g.routed.even = true;
-    pl_layers_check_sizes(b, a);
+    pl_layers_check_sizes(b, args);
     if (positions && positions < g.seq)
-        pl_err_set(&b->err, PL_EINPUT, "%s: seq=%lld is more than positions=%lld", a->spec,
+        pl_err_set(&b->err, PL_EINPUT, "%s: seq=%lld is more than positions=%lld", args->spec,
                    (long long)g.seq, (long long)positions);
     return g;
 }
@@ -116,25 +117,25 @@ static double scale_of(const gpt2 *g, const pl_model_args *a, int64_t layer)
     return pl_model_int(a, "scale_layer") ? scale / (double)(layer + 1) : scale;
 }
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
-    gpt2 g = read_args(b, a);
-    const int64_t classes = pl_model_int(a, "classes"), positions = pl_model_int(a, "positions"),
-                  vocab = pl_model_int(a, "vocab");
-    pl_value *tokens = pl_model_tokens(b, a);
-    pl_layers_add_seed(&g.l, a, mode);
+    gpt2 g = read_args(b, args);
+    const int64_t classes = pl_model_int(args, "classes"),
+                  positions = pl_model_int(args, "positions"), vocab = pl_model_int(args, "vocab");
+    pl_value *tokens = pl_model_tokens(b, args);
+    pl_layers_add_seed(&g.l, args, mode);
     pl_value *table = pl_layers_weight(&g.l, "wte.weight", PL_SHAPE(vocab, g.hidden), NULL);
     pl_value *x = embed(&g, table, tokens, positions ? positions : g.seq);
-    for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) {
+    for (int64_t i = 0; i < pl_model_int(args, "layers") && !b->err.code; i++) {
         b->scope = pl_builder_fmt(b, "h.%lld.", (long long)i);
-        g.scale = scale_of(&g, a, i);
+        g.scale = scale_of(&g, args, i);
         x = PL_ADD(b, &pl_op_add, NULL, x, attention(&g, pl_layers_norm(&g.l, "ln_1", x)));
         pl_value *y = pl_layers_norm(&g.l, "ln_2", x);
         x = PL_ADD(b, &pl_op_add, NULL, x, g.routed.experts && i % 2 ? experts(&g, y) : mlp(&g, y));
     }
     b->scope = "";
     x = pl_layers_norm(&g.l, "ln_f", x);
-    if (!classes && !pl_model_int(a, "tied"))
+    if (!classes && !pl_model_int(args, "tied"))
         table = pl_layers_weight(&g.l, "lm_head.weight", PL_SHAPE(vocab, g.hidden), NULL);
     if (classes)
         table = pl_layers_weight(&g.l, "classifier.weight", PL_SHAPE(classes, g.hidden), NULL);

@@ -1,3 +1,4 @@
+/* The layers that models share, each a few nodes with their weights. */
 #include "models/layers.h"
 
 #include "models/act.h"
@@ -5,35 +6,36 @@
 
 #include <math.h>
 
-pl_layers pl_layers_new(pl_builder *b, const pl_model_args *a)
+pl_layers pl_layers_new(pl_builder *b, const pl_model_args *args)
 {
     return (pl_layers){ .b = b,
                         .init = "normal std=0.02",
-                        .eps = pl_model_has(a, "eps") ? pl_model_real(a, "eps") : 0,
-                        .dropout = pl_model_has(a, "dropout") ? pl_model_real(a, "dropout") : 0 };
+                        .eps = pl_model_has(args, "eps") ? pl_model_real(args, "eps") : 0,
+                        .dropout =
+                            pl_model_has(args, "dropout") ? pl_model_real(args, "dropout") : 0 };
 }
 
-void pl_layers_add_seed(pl_layers *l, const pl_model_args *a, pl_mode mode)
+void pl_layers_add_seed(pl_layers *l, const pl_model_args *args, pl_mode mode)
 {
     if (l->dropout >= 1)
-        pl_err_set(&l->b->err, PL_EINPUT, "%s: dropout=%g is not below 1", a->spec, l->dropout);
+        pl_err_set(&l->b->err, PL_EINPUT, "%s: dropout=%g is not below 1", args->spec, l->dropout);
     if (mode == PL_TRAIN && l->dropout > 0) l->seed = pl_add_input(l->b, "seed", PL_I64, PL_SCALAR);
 }
 
-void pl_layers_check_sizes(pl_builder *b, const pl_model_args *a)
+void pl_layers_check_sizes(pl_builder *b, const pl_model_args *args)
 {
-    long long hidden = (long long)pl_model_int(a, "hidden"),
-              heads = (long long)pl_model_int(a, "heads"),
-              classes = (long long)pl_model_int(a, "classes");
+    long long hidden = (long long)pl_model_int(args, "hidden"),
+              heads = (long long)pl_model_int(args, "heads"),
+              classes = (long long)pl_model_int(args, "classes");
     if (hidden % heads)
         pl_err_set(&b->err, PL_EINPUT,
                    "%s: hidden=%lld does not divide into heads=%lld: make it a multiple, e.g. "
                    "hidden=%lld",
-                   a->spec, hidden, heads, (hidden + heads - 1) / heads * heads);
-    if (pl_model_has(a, "vocab") && classes > pl_model_int(a, "vocab"))
+                   args->spec, hidden, heads, (hidden + heads - 1) / heads * heads);
+    if (pl_model_has(args, "vocab") && classes > pl_model_int(args, "vocab"))
         pl_err_set(&b->err, PL_EINPUT,
                    "%s: classes=%lld are more than vocab=%lld: targets are tokens or fewer",
-                   a->spec, classes, (long long)pl_model_int(a, "vocab"));
+                   args->spec, classes, (long long)pl_model_int(args, "vocab"));
 }
 
 const char *pl_layers_normal(pl_builder *b, double std)

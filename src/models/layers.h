@@ -16,12 +16,12 @@ typedef struct pl_layers {
 } pl_layers;
 
 /* Reads the keys eps and dropout, where the model has them; weights begin with std 0.02. */
-pl_layers pl_layers_new(pl_builder *b, const pl_model_args *a);
+pl_layers pl_layers_new(pl_builder *b, const pl_model_args *args);
 /* The input "seed" of a training with dropout. A dropout that is not below 1 is an error of b. */
-void pl_layers_add_seed(pl_layers *l, const pl_model_args *a, pl_mode mode);
+void pl_layers_add_seed(pl_layers *l, const pl_model_args *args, pl_mode mode);
 
 /* What the ranges of the keys do not say: hidden divides into heads, classes are in the vocab. */
-void pl_layers_check_sizes(pl_builder *b, const pl_model_args *a);
+void pl_layers_check_sizes(pl_builder *b, const pl_model_args *args);
 
 /* Initial values: normal with deviation std, and uniform in [-a, a). */
 const char *pl_layers_normal(pl_builder *b, double std);

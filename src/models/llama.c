@@ -14,7 +14,7 @@
 #include "models/act.h"
 #include "models/experts.h"
 #include "models/layers.h"
-#include "models/models.h"
+#include "models/list.h"
 #include "models/rotary.h"
 #include "ops/list.h"
 
@@ -158,56 +158,58 @@ static pl_value *block(llama *l, pl_value *x)
 }
 
 /* What the ranges of the keys do not say. */
-static void check_sizes(const llama *l, const pl_model_args *a)
+static void check_sizes(const llama *l, const pl_model_args *args)
 {
     pl_err *err = &l->l.b->err;
-    const char *windows = pl_model_word(a, "windows");
-    if (!pl_model_int(a, "head") && (l->hidden % l->heads || l->head % 2))
+    const char *windows = pl_model_word(args, "windows");
+    if (!pl_model_int(args, "head") && (l->hidden % l->heads || l->head % 2))
         pl_err_set(err, PL_EINPUT,
                    "%s: hidden=%lld does not divide into heads=%lld of an even width: make it a "
                    "multiple of %lld, or give head",
-                   a->spec, (long long)l->hidden, (long long)l->heads, (long long)(2 * l->heads));
+                   args->spec, (long long)l->hidden, (long long)l->heads,
+                   (long long)(2 * l->heads));
     if (l->head % 2)
-        pl_err_set(err, PL_EINPUT, "%s: head=%lld is odd: rotary positions turn pairs", a->spec,
+        pl_err_set(err, PL_EINPUT, "%s: head=%lld is odd: rotary positions turn pairs", args->spec,
                    (long long)l->head);
     if (l->heads % l->groups)
         pl_err_set(
             err, PL_EINPUT,
             "%s: heads=%lld does not divide into kv=%lld groups, each with a key and a value "
             "head",
-            a->spec, (long long)l->heads, (long long)l->groups);
+            args->spec, (long long)l->heads, (long long)l->groups);
     if (l->bias > 2)
-        pl_err_set(err, PL_EINPUT, "%s: bias=%lld is not 0, 1 or 2", a->spec, (long long)l->bias);
+        pl_err_set(err, PL_EINPUT, "%s: bias=%lld is not 0, 1 or 2", args->spec,
+                   (long long)l->bias);
     if (!*windows || windows[strspn(windows, "wf")])
         pl_err_set(err, PL_EINPUT, "%s: windows=%s is not made of the letters w and f, one a layer",
-                   a->spec, windows);
+                   args->spec, windows);
     if (l->fused && (l->bias || l->ffn_bias || l->experts.routed.b))
-        pl_err_set(err, PL_EINPUT, "%s: fused=1 is without biases and experts", a->spec);
+        pl_err_set(err, PL_EINPUT, "%s: fused=1 is without biases and experts", args->spec);
 }
 
-static llama read_args(pl_builder *b, const pl_model_args *a)
+static llama read_args(pl_builder *b, const pl_model_args *args)
 {
-    llama l = { .l = pl_layers_new(b, a),
-                .seq = pl_model_int(a, "seq"),
-                .hidden = pl_model_int(a, "hidden"),
-                .heads = pl_model_int(a, "heads"),
-                .groups = pl_model_int(a, "kv"),
-                .head = pl_model_int(a, "head"),
-                .ffn = pl_model_int(a, "ffn"),
-                .bias = pl_model_int(a, "bias"),
-                .ffn_bias = pl_model_int(a, "ffn_bias"),
-                .act = pl_model_word(a, "act"),
-                .cap = pl_model_real(a, "cap"),
-                .normed = pl_model_int(a, "qknorm"),
-                .fused = pl_model_int(a, "fused"),
-                .sandwich = pl_model_int(a, "sandwich"),
-                .experts = pl_experts_new(b, a) };
-    int64_t scalar = pl_model_int(a, "query_scalar");
+    llama l = { .l = pl_layers_new(b, args),
+                .seq = pl_model_int(args, "seq"),
+                .hidden = pl_model_int(args, "hidden"),
+                .heads = pl_model_int(args, "heads"),
+                .groups = pl_model_int(args, "kv"),
+                .head = pl_model_int(args, "head"),
+                .ffn = pl_model_int(args, "ffn"),
+                .bias = pl_model_int(args, "bias"),
+                .ffn_bias = pl_model_int(args, "ffn_bias"),
+                .act = pl_model_word(args, "act"),
+                .cap = pl_model_real(args, "cap"),
+                .normed = pl_model_int(args, "qknorm"),
+                .fused = pl_model_int(args, "fused"),
+                .sandwich = pl_model_int(args, "sandwich"),
+                .experts = pl_experts_new(b, args) };
+    int64_t scalar = pl_model_int(args, "query_scalar");
     if (!l.head) l.head = l.hidden / l.heads;
-    check_sizes(&l, a);
-    l.experts.shared = pl_model_int(a, "shared");
+    check_sizes(&l, args);
+    l.experts.shared = pl_model_int(args, "shared");
     l.experts.gated = true;
-    l.l.from_one = pl_model_int(a, "from_one");
+    l.l.from_one = pl_model_int(args, "from_one");
     l.sizes =
         pl_builder_fmt(b, "g=%lld r=%lld", (long long)l.groups, (long long)(l.heads / l.groups));
     l.scale = 1 / sqrt((double)(scalar ? scalar : l.head));
@@ -215,35 +217,35 @@ static llama read_args(pl_builder *b, const pl_model_args *a)
 }
 
 /* Attention and positions of layer i: within the window or to all. */
-static void set_layer(llama *l, const pl_model_args *a, int64_t i)
+static void set_layer(llama *l, const pl_model_args *args, int64_t i)
 {
-    const char *windows = pl_model_word(a, "windows");
-    bool local = windows[i % (int64_t)strlen(windows)] == 'w' && pl_model_int(a, "window");
-    long long base = (long long)pl_model_int(a, "local_base");
+    const char *windows = pl_model_word(args, "windows");
+    bool local = windows[i % (int64_t)strlen(windows)] == 'w' && pl_model_int(args, "window");
+    long long base = (long long)pl_model_int(args, "local_base");
     l->routed = pl_experts_at(&l->experts, i);
-    l->window = local ? pl_model_int(a, "window") : 0;
+    l->window = local ? pl_model_int(args, "window") : 0;
     l->rotate = local && base ? pl_builder_fmt(l->l.b, "base=%lld", base)
-                              : pl_rotary_attrs(l->l.b, a, l->head, l->seq);
+                              : pl_rotary_attrs(l->l.b, args, l->head, l->seq);
 }
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
-    llama l = read_args(b, a);
-    const double cap = pl_model_real(a, "logit_cap");
-    const pl_shape words = PL_SHAPE(pl_model_int(a, "vocab"), l.hidden);
-    pl_value *tokens = pl_model_tokens(b, a);
+    llama l = read_args(b, args);
+    const double cap = pl_model_real(args, "logit_cap");
+    const pl_shape words = PL_SHAPE(pl_model_int(args, "vocab"), l.hidden);
+    pl_value *tokens = pl_model_tokens(b, args);
     pl_value *table = pl_layers_weight(&l.l, "model.embed_tokens.weight", words, NULL);
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "model.embed_tokens", "vm,bs->bsm", table, tokens);
-    if (pl_model_int(a, "scaled"))
+    if (pl_model_int(args, "scaled"))
         x = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", sqrt((double)l.hidden)), x);
-    for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) {
+    for (int64_t i = 0; i < pl_model_int(args, "layers") && !b->err.code; i++) {
         b->scope = pl_builder_fmt(b, "model.layers.%lld.", (long long)i);
-        set_layer(&l, a, i);
+        set_layer(&l, args, i);
         x = block(&l, x);
     }
     b->scope = "";
     x = norm(&l, "model.norm", x);
-    if (!pl_model_int(a, "tied")) table = pl_layers_weight(&l.l, "lm_head.weight", words, NULL);
+    if (!pl_model_int(args, "tied")) table = pl_layers_weight(&l.l, "lm_head.weight", words, NULL);
     x = PL_ADD_AS(b, &pl_op_einsum, "lm_head", "bsm,vm->bsv", x, table);
     if (cap > 0)
         x = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", cap),

@@ -18,7 +18,7 @@
  * 33.0 (L=6, H=4096, 6144, 8192) where they have 8.4, 18.6, 33.0; 11.3, 25.3, 45.0 of 11.4, 28.5,
  * 45.3 (L=8); 14.3, 32.1, 57.0 of 14.4, 32.1, 57.0 (L=10). Their 28.5 fits no such count. */
 #include "models/layers.h"
-#include "models/models.h"
+#include "models/list.h"
 #include "ops/list.h"
 
 #include <math.h>
@@ -126,22 +126,22 @@ static pl_value *layer(lstm *m, int64_t i, pl_value *x)
     return join_steps(b, step, m->seq);
 }
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
-    lstm m = { .l = pl_layers_new(b, a),
-               .batch = pl_model_int(a, "batch"),
-               .seq = pl_model_int(a, "seq"),
-               .hidden = pl_model_int(a, "hidden") };
+    lstm m = { .l = pl_layers_new(b, args),
+               .batch = pl_model_int(args, "batch"),
+               .seq = pl_model_int(args, "seq"),
+               .hidden = pl_model_int(args, "hidden") };
     m.l.init = pl_layers_uniform(b, 1 / sqrt((double)m.hidden));
-    const int64_t vocab = pl_model_int(a, "vocab"), embed = pl_model_int(a, "embed");
-    pl_value *tokens = pl_model_tokens(b, a);
+    const int64_t vocab = pl_model_int(args, "vocab"), embed = pl_model_int(args, "embed");
+    pl_value *tokens = pl_model_tokens(b, args);
     pl_value *table = pl_layers_weight(&m.l, "encoder.weight",
                                        PL_SHAPE(vocab, embed ? embed : m.hidden), "uniform a=0.1");
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "encoder", NULL, table, tokens);
     const char *zeros = pl_builder_fmt(b, "->bh; b=%lld h=%lld to=%s", (long long)m.batch,
                                        (long long)m.hidden, pl_type_name(b->compute));
     m.zeros = pl_add_value(b, &pl_op_fill, "zeros", zeros, 0, NULL);
-    for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) x = layer(&m, i, x);
+    for (int64_t i = 0; i < pl_model_int(args, "layers") && !b->err.code; i++) x = layer(&m, i, x);
     x = pl_layers_linear(&m.l, "decoder", "bsm,vm->bsv", PL_SHAPE(vocab, m.hidden), NULL, x);
     x = pl_layers_bias(&m.l, "decoder", "...v,v->...v", PL_SHAPE(vocab), NULL, x);
     pl_model_finish(b, mode, x, "targets");

@@ -1,8 +1,8 @@
 /* MNASNet-B1. Source: Tan et al., "MnasNet: platform-aware neural architecture search for mobile",
  * 2019; sizes, momentum of the running statistics and names of the weights as in torchvision. */
 #include "models/layers.h"
+#include "models/list.h"
 #include "models/mobile.h"
-#include "models/models.h"
 #include "ops/list.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static const char *scope(pl_builder *b, int stage, int block, int index)
     return pl_builder_fmt(b, "layers.%d.%d.layers.", stage + 7, block);
 }
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
     /* widen, kernel, stride, channels, blocks */
     static const pl_mobile_stage stages[] = {
@@ -32,8 +32,8 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
                    { .widen = { "0", "1" }, .deep = { "3", "4" }, .narrow = { "6", "7" } } },
         .scope = scope,
     };
-    net.init = pl_layers_uniform(b, sqrt(3 / (double)pl_model_int(a, "classes")));
-    pl_mobile_build(b, a, mode, &net);
+    net.init = pl_layers_uniform(b, sqrt(3 / (double)pl_model_int(args, "classes")));
+    pl_mobile_build(b, args, mode, &net);
 }
 
 static const pl_model_key keys[] = {

@@ -1,3 +1,5 @@
+/* Networks of inverted residuals. Read block() (widen, convolve each channel alone, narrow),
+ * then features(), which stacks the blocks of all stages. */
 #include "models/mobile.h"
 
 #include "models/convnorm.h"
@@ -5,23 +7,23 @@
 
 #include <math.h>
 
-typedef struct making {
+typedef struct network {
     pl_convnorm c;
     const pl_mobile *net;
     double width, skip;
     int64_t divisor;
     int64_t n_blocks, at_block; /* all, and those before this one */
-} making;
+} network;
 
 /* To the nearest multiple, but not below nine tenths. */
-static int64_t round_channels(const making *m, double channels)
+static int64_t round_channels(const network *m, double channels)
 {
     int64_t d = m->divisor, n = (int64_t)(channels + (double)d / 2) / d * d;
     if (n < d) n = d;
     return (double)n < 0.9 * channels ? n + d : n;
 }
 
-static pl_value *norm(making *m, const char *name, pl_value *x)
+static pl_value *norm(network *m, const char *name, pl_value *x)
 {
     x = pl_convnorm_norm(&m->c, name, x, !m->net->act);
     return x && m->net->act ? PL_ADD(m->c.l.b, m->net->act, NULL, x) : x;
@@ -30,7 +32,7 @@ static pl_value *norm(making *m, const char *name, pl_value *x)
 /* Squeeze and excitation: each channel is multiplied by a number in 0 .. 1 that two layers make of
  * the means of all of them. torchvision has those layers as 1x1 convolutions, weights
  * [out, in, 1, 1]. Source: Hu et al., "Squeeze-and-excitation networks", 2018. */
-static pl_value *weigh(making *m, const char *name, int64_t inner, pl_value *x)
+static pl_value *weigh(network *m, const char *name, int64_t inner, pl_value *x)
 {
     if (!x) return NULL;
     pl_builder *b = m->c.l.b;
@@ -46,7 +48,7 @@ static pl_value *weigh(making *m, const char *name, int64_t inner, pl_value *x)
 
 /* Leaves out the block for some images of the batch, and scales it for the others.
  * Source: Huang et al., "Deep networks with stochastic depth", 2016. */
-static pl_value *drop_block(making *m, pl_value *x)
+static pl_value *drop_block(network *m, pl_value *x)
 {
     pl_builder *b = m->c.l.b;
     double p = m->skip * (double)m->at_block / (double)m->n_blocks;
@@ -57,7 +59,7 @@ static pl_value *drop_block(making *m, pl_value *x)
     return PL_ADD(b, &pl_op_mul, "nyxc,n->nyxc", x, pl_layers_drop_by(&m->c.l, p, keep));
 }
 
-static pl_value *block(making *m, int stage, int64_t out, int64_t stride, pl_value *x)
+static pl_value *block(network *m, int stage, int64_t out, int64_t stride, pl_value *x)
 {
     if (!x) return NULL;
     const pl_mobile_stage *s = &m->net->stage[stage];
@@ -74,11 +76,11 @@ static pl_value *block(making *m, int stage, int64_t out, int64_t stride, pl_val
     return skips ? PL_ADD(m->c.l.b, &pl_op_add, NULL, x, drop_block(m, y)) : y;
 }
 
-static pl_value *features(making *m, const pl_model_args *a, pl_value *x)
+static pl_value *features(network *m, const pl_model_args *args, pl_value *x)
 {
     pl_builder *b = m->c.l.b;
     const pl_mobile *net = m->net;
-    int64_t stages = pl_model_int(a, "stages"), blocks = pl_model_int(a, "blocks");
+    int64_t stages = pl_model_int(args, "stages"), blocks = pl_model_int(args, "blocks");
     for (int i = 0; i < stages; i++) m->n_blocks += blocks ? blocks : net->stage[i].blocks;
     b->scope = net->scope(b, 0, -1, -1);
     x = pl_convnorm_conv(&m->c, net->stem.conv, x, round_channels(m, 32 * m->width), 3, 2);
@@ -92,34 +94,35 @@ static pl_value *features(making *m, const pl_model_args *a, pl_value *x)
         }
     }
     b->scope = net->scope(b, net->n_stages, 0, (int)m->n_blocks);
-    x = pl_convnorm_conv(&m->c, net->last.conv, x, pl_model_int(a, "last"), 1, 1);
+    x = pl_convnorm_conv(&m->c, net->last.conv, x, pl_model_int(args, "last"), 1, 1);
     x = norm(m, net->last.norm, x);
     b->scope = "";
     return x;
 }
 
-void pl_mobile_build(pl_builder *b, const pl_model_args *a, pl_mode mode, const pl_mobile *net)
+void pl_mobile_build(pl_builder *b, const pl_model_args *args, pl_mode mode, const pl_mobile *net)
 {
-    making m = { .c = { .l = pl_layers_new(b, a), .mode = mode, .momentum = net->momentum },
-                 .net = net,
-                 .width = pl_model_real(a, "width"),
-                 .skip = pl_model_has(a, "skip") ? pl_model_real(a, "skip") : 0,
-                 .divisor = pl_model_int(a, "divisor") };
-    const int64_t stages = pl_model_int(a, "stages");
+    network m = { .c = { .l = pl_layers_new(b, args), .mode = mode, .momentum = net->momentum },
+                  .net = net,
+                  .width = pl_model_real(args, "width"),
+                  .skip = pl_model_has(args, "skip") ? pl_model_real(args, "skip") : 0,
+                  .divisor = pl_model_int(args, "divisor") };
+    const int64_t stages = pl_model_int(args, "stages");
     if (m.c.l.dropout >= 1 || m.skip >= 1)
-        pl_err_set(&b->err, PL_EINPUT, "%s: %s=%g is not below 1", a->spec,
+        pl_err_set(&b->err, PL_EINPUT, "%s: %s=%g is not below 1", args->spec,
                    m.skip >= 1 ? "skip" : "dropout", m.skip >= 1 ? m.skip : m.c.l.dropout);
     if (m.width > 100)
-        pl_err_set(&b->err, PL_EINPUT, "%s: width=%g is above 100", a->spec, m.width);
+        pl_err_set(&b->err, PL_EINPUT, "%s: width=%g is above 100", args->spec, m.width);
     if (stages > net->n_stages)
-        pl_err_set(&b->err, PL_EINPUT, "%s: stages=%lld is more than %d", a->spec,
+        pl_err_set(&b->err, PL_EINPUT, "%s: stages=%lld is more than %d", args->spec,
                    (long long)stages, net->n_stages);
     if (b->err.code) return;
-    pl_value *x = pl_model_image(b, a);
+    pl_value *x = pl_model_image(b, args);
     if (mode == PL_TRAIN && (m.c.l.dropout > 0 || m.skip > 0))
         m.c.l.seed = pl_add_input(b, "seed", PL_I64, PL_SCALAR);
-    x = pl_convnorm_mean(&m.c, features(&m, a, x));
+    x = pl_convnorm_mean(&m.c, features(&m, args, x));
     x = pl_layers_drop(&m.c.l, x);
-    x = pl_convnorm_linear(&m.c, "classifier.1", x, pl_model_int(a, "classes"), net->init, "zeros");
+    x = pl_convnorm_linear(&m.c, "classifier.1", x, pl_model_int(args, "classes"), net->init,
+                           "zeros");
     pl_model_finish(b, mode, x, "label");
 }

@@ -36,7 +36,7 @@ typedef struct pl_mobile {
 
 /* Reads the keys below, and "skip" where the model has it: the dropout of whole blocks, of the last
  * one; of the others in proportion to their place. Weights are named as torchvision has them. */
-void pl_mobile_build(pl_builder *b, const pl_model_args *a, pl_mode mode, const pl_mobile *net);
+void pl_mobile_build(pl_builder *b, const pl_model_args *args, pl_mode mode, const pl_mobile *net);
 
 #define PL_MOBILE_KEYS(WIDTH)                                                                      \
     { "width", WIDTH, 0.01, "channels of all layers but the last, by this factor" },               \

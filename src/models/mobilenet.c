@@ -1,7 +1,7 @@
 /* MobileNetV2. Source: Sandler et al., "MobileNetV2: inverted residuals and linear bottlenecks",
  * 2018, table 2; weights are named as in torchvision. */
+#include "models/list.h"
 #include "models/mobile.h"
-#include "models/models.h"
 #include "ops/list.h"
 
 static const char *scope(pl_builder *b, int stage, int block, int index)
@@ -10,7 +10,7 @@ static const char *scope(pl_builder *b, int stage, int block, int index)
     return pl_builder_fmt(b, "features.%d.%s", index + 1, what);
 }
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
     /* widen, kernel, stride, channels, blocks */
     static const pl_mobile_stage stages[] = {
@@ -31,7 +31,7 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
                      .narrow = { "2", "3" } } },
         .scope = scope,
     };
-    pl_mobile_build(b, a, mode, &net);
+    pl_mobile_build(b, args, mode, &net);
 }
 
 static const pl_model_key keys[] = {

@@ -1,3 +1,6 @@
+/* Specs. Read pl_model_parse(): a config.json becomes a spec, the name is a family or a file,
+ * and its keys are read over the defaults (parse_keys), all problems named at once. What
+ * builders ask of the keys is at the end. */
 #include "models/model.h"
 #include "models/config.h"
 
@@ -66,9 +69,9 @@ size_t pl_model_twice(const char *keys, const char **key)
 /* -- messages ---------------------------------------------------------------------------------- */
 
 /* The list has the first model of each family. */
-static bool unknown_model(pl_arena *a, const char *name, pl_err *err)
+static bool unknown_model(pl_arena *arena, const char *name, pl_err *err)
 {
-    pl_text list = { .arena = a };
+    pl_text list = { .arena = arena };
     pl_near near = { .word = name, .within = 2 };
     const pl_family *m;
     const pl_model_key *family = NULL;
@@ -88,66 +91,66 @@ static bool unknown_model(pl_arena *a, const char *name, pl_err *err)
                           "config.json (e.g. hf download %s config.json --local-dir DIR) and give "
                           "DIR/config.json",
                           name, name);
-    const char *hint = near.name ? pl_arena_fmt(a, "did you mean '%s'? ", near.name) : "";
+    const char *hint = near.name ? pl_arena_fmt(arena, "did you mean '%s'? ", near.name) : "";
     return pl_err_set(err, PL_EUSAGE,
                       "unknown model '%s' (%sbuilt in: %s and their sizes, see pleat "
                       "models; or give the path of an .onnx file or a config.json)",
                       name, hint, pl_text_get(&list));
 }
 
-static void unknown_key(const pl_family *m, const char *key, pl_text *problems)
+static void unknown_key(const pl_family *family, const char *key, pl_text *problems)
 {
     pl_near near = { .word = key, .within = 2 };
-    for (int i = 0; m->keys[i].name; i++) pl_near_offer(&near, m->keys[i].name);
+    for (int i = 0; family->keys[i].name; i++) pl_near_offer(&near, family->keys[i].name);
     pl_text_add(problems, "%sno key '%s'", problems->n ? "; " : "", key);
     if (near.name) pl_text_add(problems, " (did you mean '%s'?)", near.name);
 }
 
 /* One text for every number, so that specs of the same model are the same: 04 is 4, 1e-1 is 0.1. */
-static const char *print_number(pl_arena *a, const pl_model_key *k, int64_t i, double x)
+static const char *print_number(pl_arena *arena, const pl_model_key *key, int64_t i, double x)
 {
     double again = 0;
-    if (!is_real(k)) return pl_arena_fmt(a, "%lld", (long long)i);
+    if (!is_real(key)) return pl_arena_fmt(arena, "%lld", (long long)i);
     for (int digits = 6;; digits++) {
-        const char *text = pl_arena_fmt(a, "%.*g", digits, x);
+        const char *text = pl_arena_fmt(arena, "%.*g", digits, x);
         if (digits == 17 || (pl_text_real(text, &again) && again >= x && again <= x)) return text;
     }
 }
 
 /* The value of a key, as it is kept. */
-static const char *read_value(const pl_model_key *k, const char *text, pl_arena *a,
+static const char *read_value(const pl_model_key *key, const char *text, pl_arena *arena,
                               pl_text *problems)
 {
     int64_t i = 0;
     double x = 0;
     pl_type t;
-    if (k->words) {
-        if (*k->words != '*' && !is_word(k->words, text))
-            pl_text_add(problems, "%s%s=%s is none of: %s", problems->n ? "; " : "", k->name, text,
-                        k->words);
+    if (key->words) {
+        if (*key->words != '*' && !is_word(key->words, text))
+            pl_text_add(problems, "%s%s=%s is none of: %s", problems->n ? "; " : "", key->name,
+                        text, key->words);
         return text;
     }
-    if (is_type(k)) {
+    if (is_type(key)) {
         if (!pl_type_find(text, &t) || !pl_type_is_float(t))
             pl_text_add(problems, "%s%s=%s is not a type of floats (f32, bf16)",
-                        problems->n ? "; " : "", k->name, text);
+                        problems->n ? "; " : "", key->name, text);
         return text;
     }
-    bool ok = is_real(k) ? pl_text_real(text, &x) : pl_text_int(text, &i);
-    if (!is_real(k)) x = (double)i;
+    bool ok = is_real(key) ? pl_text_real(text, &x) : pl_text_int(text, &i);
+    if (!is_real(key)) x = (double)i;
     if (!ok)
-        pl_text_add(problems, "%s%s=%s is not %s", problems->n ? "; " : "", k->name, text,
-                    is_real(k) ? "a number" : "a whole number");
-    else if (x < k->least || (!is_real(k) && i > INT32_MAX))
+        pl_text_add(problems, "%s%s=%s is not %s", problems->n ? "; " : "", key->name, text,
+                    is_real(key) ? "a number" : "a whole number");
+    else if (x < key->least || (!is_real(key) && i > INT32_MAX))
         pl_text_add(problems, "%s%s=%s is out of range (at least %g, at most %d)",
-                    problems->n ? "; " : "", k->name, text, k->least, INT32_MAX);
-    return ok ? print_number(a, k, i, x) : text;
+                    problems->n ? "; " : "", key->name, text, key->least, INT32_MAX);
+    return ok ? print_number(arena, key, i, x) : text;
 }
 
 /* -- parsing ----------------------------------------------------------------------------------- */
 
 /* "a=1,b=2" into values by key. */
-static void apply(const pl_family *m, const char *text, pl_arena *a, const char **value,
+static void apply(const pl_family *family, const char *text, pl_arena *arena, const char **value,
                   pl_text *problems)
 {
     while (*text) {
@@ -157,87 +160,87 @@ static void apply(const pl_family *m, const char *text, pl_arena *a, const char 
             pl_text_add(problems, "%s'%.*s' is not key=value", problems->n ? "; " : "", (int)n,
                         text);
         } else {
-            int k = find_key(m, text, (size_t)(eq - text));
-            const char *v = pl_arena_span(a, eq + 1, (size_t)(text + n - eq - 1));
+            int k = find_key(family, text, (size_t)(eq - text));
+            const char *v = pl_arena_span(arena, eq + 1, (size_t)(text + n - eq - 1));
             if (k < 0)
-                unknown_key(m, pl_arena_span(a, text, (size_t)(eq - text)), problems);
+                unknown_key(family, pl_arena_span(arena, text, (size_t)(eq - text)), problems);
             else
-                value[k] = read_value(&m->keys[k], v, a, problems);
+                value[k] = read_value(&family->keys[k], v, arena, problems);
         }
         text += n + (text[n] == ',');
     }
 }
 
-static const char *canonical(pl_arena *a, const pl_family *m, const char *const *value,
+static const char *canonical(pl_arena *arena, const pl_family *family, const char *const *value,
                              const char *const *usual)
 {
-    pl_text t = { .arena = a };
+    pl_text t = { .arena = arena };
     char mark = ':';
-    pl_text_add(&t, "%s", m->name);
-    for (int i = 0; m->keys[i].name; i++)
+    pl_text_add(&t, "%s", family->name);
+    for (int i = 0; family->keys[i].name; i++)
         if (strcmp(value[i], usual[i])) {
-            pl_text_add(&t, "%c%s=%s", mark, m->keys[i].name, value[i]);
+            pl_text_add(&t, "%c%s=%s", mark, family->keys[i].name, value[i]);
             mark = ',';
         }
     return pl_text_get(&t);
 }
 
-static bool parse_keys(const pl_family *m, const char *spec, const char *given, const char *note,
-                       pl_arena *a, pl_model_args *out, pl_err *err)
+static bool parse_keys(const pl_family *family, const char *spec, const char *given,
+                       const char *note, pl_arena *arena, pl_model_args *out, pl_err *err)
 {
     int n_keys = 0;
-    while (m->keys[n_keys].name) n_keys++;
-    const char **value = PL_NEW_N(a, const char *, n_keys),
-               **usual = PL_NEW_N(a, const char *, n_keys);
-    pl_text problems = { .arena = a };
+    while (family->keys[n_keys].name) n_keys++;
+    const char **value = PL_NEW_N(arena, const char *, n_keys),
+               **usual = PL_NEW_N(arena, const char *, n_keys);
+    pl_text problems = { .arena = arena };
     for (int i = 0; i < n_keys; i++)
-        value[i] = read_value(&m->keys[i], m->keys[i].value, a, &problems);
-    apply(m, m->preset ? m->preset : "", a, value, &problems);
+        value[i] = read_value(&family->keys[i], family->keys[i].value, arena, &problems);
+    apply(family, family->preset ? family->preset : "", arena, value, &problems);
     memcpy(usual, value, (size_t)n_keys * sizeof *value);
-    apply(m, given, a, value, &problems);
+    apply(family, given, arena, value, &problems);
     if (problems.n) {
-        pl_text keys = { .arena = a };
+        pl_text keys = { .arena = arena };
         for (int i = 0; i < n_keys; i++)
-            pl_text_add(&keys, i ? ", %s=%s" : "%s=%s", m->keys[i].name, usual[i]);
+            pl_text_add(&keys, i ? ", %s=%s" : "%s=%s", family->keys[i].name, usual[i]);
         return pl_err_set(err, PL_EUSAGE, "model '%s': %s. Its keys: %s", spec,
                           pl_text_get(&problems), pl_text_get(&keys));
     }
-    *out = (pl_model_args){ m, n_keys, value, canonical(a, m, value, usual), note };
+    *out = (pl_model_args){ family, n_keys, value, canonical(arena, family, value, usual), note };
     return true;
 }
 
-bool pl_model_parse_keys(const pl_family *m, const char *keys, pl_arena *a, pl_model_args *out,
-                         pl_err *err)
+bool pl_model_parse_keys(const pl_family *family, const char *keys, pl_arena *arena,
+                         pl_model_args *out, pl_err *err)
 {
-    return parse_keys(m, m->name, keys, "", a, out, err);
+    return parse_keys(family, family->name, keys, "", arena, out, err);
 }
 
-bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *err)
+bool pl_model_parse(const char *spec, pl_arena *arena, pl_model_args *out, pl_err *err)
 {
-    pl_config_found config = { spec, pl_config_twin(spec, a) };
-    if (pl_config_is(spec, a)) PL_TRY(pl_config_read(spec, a, &config, err));
+    pl_config_found config = { spec, pl_config_twin(spec, arena) };
+    if (pl_config_is(spec, arena)) PL_TRY(pl_config_read(spec, arena, &config, err));
     spec = config.spec;
     size_t n = pl_model_name(spec);
     const pl_family *m = find_model(spec, n);
-    const char *name = pl_arena_span(a, spec, n);
+    const char *name = pl_arena_span(arena, spec, n);
     const char *given = spec[n] ? spec + n + 1 : "";
-    if (!m && pl_file_model_is(name)) PL_TRY(pl_file_model_open(name, given, a, &m, err));
-    if (!m) return unknown_model(a, pl_arena_span(a, spec, n), err);
-    return parse_keys(m, spec, given, config.note, a, out, err);
+    if (!m && pl_file_model_is(name)) PL_TRY(pl_file_model_open(name, given, arena, &m, err));
+    if (!m) return unknown_model(arena, pl_arena_span(arena, spec, n), err);
+    return parse_keys(m, spec, given, config.note, arena, out, err);
 }
 
-bool pl_model_set(const pl_model_args *m, const char *key, const char *value, pl_arena *a,
+bool pl_model_set(const pl_model_args *args, const char *key, const char *value, pl_arena *arena,
                   pl_model_args *out, pl_err *err)
 {
-    const char *spec = pl_model_with(a, m->spec, key, value);
-    if (!m->model->own) return pl_model_parse(spec, a, out, err);
-    return parse_keys(m->model, spec, spec + strlen(m->model->name) + 1, "", a, out, err);
+    const char *spec = pl_model_with(arena, args->spec, key, value);
+    if (!args->model->own) return pl_model_parse(spec, arena, out, err);
+    return parse_keys(args->model, spec, spec + strlen(args->model->name) + 1, "", arena, out, err);
 }
 
-const char *pl_model_with(pl_arena *a, const char *spec, const char *key, const char *value)
+const char *pl_model_with(pl_arena *arena, const char *spec, const char *key, const char *value)
 {
     const size_t n = pl_model_name(spec), m = strlen(key);
-    pl_text t = { .arena = a };
+    pl_text t = { .arena = arena };
     pl_text_add(&t, "%.*s:", (int)n, spec);
     for (const char *at = spec + n + (spec[n] == ':'); *at;
          at += strcspn(at, ","), at += *at == ',')
@@ -247,10 +250,11 @@ const char *pl_model_with(pl_arena *a, const char *spec, const char *key, const 
     return pl_text_get(&t);
 }
 
-const char *pl_model_sized(pl_arena *a, const char *spec, int64_t batch, int64_t seq)
+const char *pl_model_sized(pl_arena *arena, const char *spec, int64_t batch, int64_t seq)
 {
-    if (batch) spec = pl_model_with(a, spec, "batch", pl_arena_fmt(a, "%lld", (long long)batch));
-    if (seq) spec = pl_model_with(a, spec, "seq", pl_arena_fmt(a, "%lld", (long long)seq));
+    if (batch)
+        spec = pl_model_with(arena, spec, "batch", pl_arena_fmt(arena, "%lld", (long long)batch));
+    if (seq) spec = pl_model_with(arena, spec, "seq", pl_arena_fmt(arena, "%lld", (long long)seq));
     return spec;
 }
 
@@ -261,56 +265,57 @@ static const char *value_of(const pl_model_args *a, const char *key)
     return a->value[k];
 }
 
-pl_type pl_model_type(const pl_model_args *a)
+pl_type pl_model_type(const pl_model_args *args)
 {
     pl_type t;
-    bool ok = pl_type_find(value_of(a, "dtype"), &t);
+    bool ok = pl_type_find(value_of(args, "dtype"), &t);
     PL_ASSERT(ok);
     return t;
 }
 
-void pl_model_build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+void pl_model_build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
     const bool well = !b->err.code;
-    b->compute = pl_model_type(a);
-    a->model->build(b, a, mode);
-    const bool built_in = !a->model->file && !a->model->own;
+    b->compute = pl_model_type(args);
+    args->model->build(b, args, mode);
+    const bool built_in = !args->model->file && !args->model->own;
     if (well && b->err.code == PL_EINPUT && built_in) b->err.code = PL_EUSAGE; /* its keys */
 }
 
-double pl_model_real(const pl_model_args *a, const char *key)
+double pl_model_real(const pl_model_args *args, const char *key)
 {
     double x = 0;
-    bool ok = pl_text_real(value_of(a, key), &x);
+    bool ok = pl_text_real(value_of(args, key), &x);
     PL_ASSERT(ok);
     return x;
 }
 
-int64_t pl_model_int(const pl_model_args *a, const char *key)
+int64_t pl_model_int(const pl_model_args *args, const char *key)
 {
     int64_t x = 0;
-    bool ok = pl_text_int(value_of(a, key), &x);
+    bool ok = pl_text_int(value_of(args, key), &x);
     PL_ASSERT(ok);
     return x;
 }
 
-const char *pl_model_word(const pl_model_args *a, const char *key)
+const char *pl_model_word(const pl_model_args *args, const char *key)
 {
-    return value_of(a, key);
+    return value_of(args, key);
 }
 
-const char *pl_model_doubts(const pl_model_args *a)
+const char *pl_model_doubts(const pl_model_args *args)
 {
-    return a->model->file ? pl_file_model_doubts(a->model) : "";
+    return args->model->file ? pl_file_model_doubts(args->model) : "";
 }
 
-bool pl_model_has(const pl_model_args *a, const char *key)
+bool pl_model_has(const pl_model_args *args, const char *key)
 {
-    return find_key(a->model, key, strlen(key)) >= 0;
+    return find_key(args->model, key, strlen(key)) >= 0;
 }
 
-int64_t pl_model_labels(const pl_model_args *a)
+int64_t pl_model_labels(const pl_model_args *args)
 {
-    if (pl_model_has(a, "classes") && pl_model_int(a, "classes")) return pl_model_int(a, "classes");
-    return pl_model_has(a, "vocab") ? pl_model_int(a, "vocab") : 0;
+    if (pl_model_has(args, "classes") && pl_model_int(args, "classes"))
+        return pl_model_int(args, "classes");
+    return pl_model_has(args, "vocab") ? pl_model_int(args, "vocab") : 0;
 }

@@ -49,14 +49,15 @@ struct pl_model_args {
 /* In place of a name may stand a file of Hugging Face (models/config.h); `out` then says what it
  * gives in the terms of a built-in model. Fails with PL_EUSAGE: unknown model or key (with the
  * nearest one), bad or too small value; what is wrong in a file is PL_EINPUT.
- * All problems of the spec are named at once. `a` owns the result. */
-PL_MUST_CHECK bool pl_model_parse(const char *spec, pl_arena *a, pl_model_args *out, pl_err *err);
+ * All problems of the spec are named at once. `arena` owns the result. */
+PL_MUST_CHECK bool pl_model_parse(const char *spec, pl_arena *arena, pl_model_args *out,
+                                  pl_err *err);
 /* The keys of a family over its defaults: "layers=4,hidden=256". Fails with PL_EUSAGE. */
-PL_MUST_CHECK bool pl_model_parse_keys(const pl_family *m, const char *keys, pl_arena *a,
+PL_MUST_CHECK bool pl_model_parse_keys(const pl_family *family, const char *keys, pl_arena *arena,
                                        pl_model_args *out, pl_err *err);
 /* The same model with a key set otherwise. Fails as pl_model_parse does. */
-PL_MUST_CHECK bool pl_model_set(const pl_model_args *m, const char *key, const char *value,
-                                pl_arena *a, pl_model_args *out, pl_err *err);
+PL_MUST_CHECK bool pl_model_set(const pl_model_args *args, const char *key, const char *value,
+                                pl_arena *arena, pl_model_args *out, pl_err *err);
 /* Characters of the name before the keys: the longest part that is a path which exists, else up to
  * the first colon. */
 size_t pl_model_name(const char *spec);
@@ -64,34 +65,34 @@ size_t pl_model_name(const char *spec);
  * counts: whoever asks a user for them has to ask which is meant. */
 size_t pl_model_twice(const char *keys, const char **key);
 /* The same spec with a key set, whether or not it is set there already. */
-const char *pl_model_with(pl_arena *a, const char *spec, const char *key, const char *value);
+const char *pl_model_with(pl_arena *arena, const char *spec, const char *key, const char *value);
 /* The same spec with its keys batch and seq set; 0: as they are. */
-const char *pl_model_sized(pl_arena *a, const char *spec, int64_t batch, int64_t seq);
+const char *pl_model_sized(pl_arena *arena, const char *spec, int64_t batch, int64_t seq);
 
 /* The elements that a state of initial value "file" starts from; NULL: the model is from no file,
  * or has no such. */
 struct pl_tensor;
-const struct pl_tensor *pl_model_tensor(const pl_model_args *a, const char *name);
+const struct pl_tensor *pl_model_tensor(const pl_model_args *args, const char *name);
 
 /* Of a model out of a file that does not say which of its tensors train: what the guess leaves
  * open, a line each. "" otherwise. */
-const char *pl_model_doubts(const pl_model_args *a);
+const char *pl_model_doubts(const pl_model_args *args);
 
 /* Adds the graph to a builder, computed in the type that the spec says. Keys of a built-in model
  * that do not go together are PL_EUSAGE. */
-void pl_model_build(pl_builder *b, const pl_model_args *a, pl_mode mode);
+void pl_model_build(pl_builder *b, const pl_model_args *args, pl_mode mode);
 
-pl_type pl_model_type(const pl_model_args *a); /* that it computes in */
-int64_t pl_model_int(const pl_model_args *a, const char *key);
-double pl_model_real(const pl_model_args *a, const char *key);
-const char *pl_model_word(const pl_model_args *a, const char *key);
-bool pl_model_has(const pl_model_args *a, const char *key);
+pl_type pl_model_type(const pl_model_args *args); /* that it computes in */
+int64_t pl_model_int(const pl_model_args *args, const char *key);
+double pl_model_real(const pl_model_args *args, const char *key);
+const char *pl_model_word(const pl_model_args *args, const char *key);
+bool pl_model_has(const pl_model_args *args, const char *key);
 /* What labels and tokens have to be below: classes, or without them vocab; 0: neither. */
-int64_t pl_model_labels(const pl_model_args *a);
+int64_t pl_model_labels(const pl_model_args *args);
 
 /* The inputs "tokens", i32[batch,seq], and "image", f32[batch,size,size,3], as the keys say. */
-pl_value *pl_model_tokens(pl_builder *b, const pl_model_args *a);
-pl_value *pl_model_image(pl_builder *b, const pl_model_args *a);
+pl_value *pl_model_tokens(pl_builder *b, const pl_model_args *args);
+pl_value *pl_model_image(pl_builder *b, const pl_model_args *args);
 
 /* How every built-in model ends: the output "logits" for PL_INFER; else the i32 input `target`, of
  * the logits' shape without its last dimension, and the output "loss", the mean cross-entropy of

@@ -1,10 +1,8 @@
-#include "models/models.h"
+/* The list of families: pl_model_at(). */
+#include "models/list.h"
 
-static const pl_family *const families[] = {
-    pl_models_gpt2, pl_models_llama, pl_models_bert,      pl_models_t5,      pl_models_lstm,
-    pl_models_mlp,  pl_models_moe,   pl_models_deepseek,  pl_models_resnet,  pl_models_alexnet,
-    pl_models_vgg,  pl_models_vit,   pl_models_mobilenet, pl_models_mnasnet, pl_models_efficientnet,
-};
+#define ROW(name) pl_models_##name,
+static const pl_family *const families[] = { PL_FAMILY_LIST(ROW) };
 
 const pl_family *pl_model_at(int i)
 {

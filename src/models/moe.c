@@ -7,7 +7,7 @@
  * experts do; what moves between the two is an exchange of slots.
  * Source: see routed.c. Their losses that balance the experts' loads are left out. */
 #include "models/layers.h"
-#include "models/models.h"
+#include "models/list.h"
 #include "models/routed.h"
 #include "ops/list.h"
 
@@ -52,20 +52,21 @@ static pl_value *layer(moe *m, pl_value *x)
     return PL_ADD(b, &pl_op_add, NULL, x, pl_routed_return(&m->routed, y));
 }
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
-    moe m = { .l = pl_layers_new(b, a), .hidden = pl_model_int(a, "hidden") };
-    int64_t in = pl_model_int(a, "in"), tokens = pl_model_int(a, "tokens");
-    m.routed = pl_routed_new(b, a->spec, pl_model_int(a, "experts"), pl_model_int(a, "k"), tokens,
-                             pl_model_real(a, "capacity"));
-    pl_value *x = pl_add_input(b, "x", PL_F32, PL_SHAPE(pl_model_int(a, "batch"), tokens, in));
+    moe m = { .l = pl_layers_new(b, args), .hidden = pl_model_int(args, "hidden") };
+    int64_t in = pl_model_int(args, "in"), tokens = pl_model_int(args, "tokens");
+    m.routed = pl_routed_new(b, args->spec, pl_model_int(args, "experts"), pl_model_int(args, "k"),
+                             tokens, pl_model_real(args, "capacity"));
+    pl_value *x = pl_add_input(b, "x", PL_F32, PL_SHAPE(pl_model_int(args, "batch"), tokens, in));
     x = linear(&m, "embed", in, m.hidden, x);
-    for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) {
+    for (int64_t i = 0; i < pl_model_int(args, "layers") && !b->err.code; i++) {
         b->scope = pl_builder_fmt(b, "layers.%lld.", (long long)i);
         x = layer(&m, x);
     }
     b->scope = "";
-    pl_model_finish(b, mode, linear(&m, "head", m.hidden, pl_model_int(a, "classes"), x), "label");
+    pl_model_finish(b, mode, linear(&m, "head", m.hidden, pl_model_int(args, "classes"), x),
+                    "label");
 }
 
 static const pl_model_key keys[] = {

@@ -3,7 +3,7 @@
  * bottleneck sits on its 3x3 convolution and weights are named and shaped as in torchvision
  * (ResNet v1.5). */
 #include "models/convnorm.h"
-#include "models/models.h"
+#include "models/list.h"
 #include "ops/list.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static pl_value *head(pl_convnorm *r, pl_value *x, int64_t classes)
     return pl_convnorm_linear(r, "fc", pl_convnorm_mean(r, x), classes, init, init);
 }
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
     static const struct {
         int depth, blocks[4];
@@ -51,22 +51,22 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
         { 50, { 3, 4, 6, 3 }, true },   { 101, { 3, 4, 23, 3 }, true },
         { 152, { 3, 8, 36, 3 }, true },
     };
-    int64_t depth = pl_model_int(a, "depth");
+    int64_t depth = pl_model_int(args, "depth");
     size_t d = 0;
     while (d < 4 && all[d].depth != depth) d++;
-    int64_t stages = pl_model_int(a, "stages"), blocks = pl_model_int(a, "blocks");
-    pl_convnorm r = { .l = pl_layers_new(b, a), .mode = mode };
-    int64_t width = pl_model_int(a, "width"), wide = pl_model_int(a, "wide");
+    int64_t stages = pl_model_int(args, "stages"), blocks = pl_model_int(args, "blocks");
+    pl_convnorm r = { .l = pl_layers_new(b, args), .mode = mode };
+    int64_t width = pl_model_int(args, "width"), wide = pl_model_int(args, "wide");
     if (all[d].depth != depth)
-        pl_err_set(&b->err, PL_EINPUT, "%s: depth=%lld is not 18, 34, 50, 101 or 152", a->spec,
+        pl_err_set(&b->err, PL_EINPUT, "%s: depth=%lld is not 18, 34, 50, 101 or 152", args->spec,
                    (long long)depth);
     if (wide > 1 && !all[d].bottleneck)
-        pl_err_set(&b->err, PL_EINPUT, "%s: wide=%lld needs a depth of 50, 101 or 152", a->spec,
+        pl_err_set(&b->err, PL_EINPUT, "%s: wide=%lld needs a depth of 50, 101 or 152", args->spec,
                    (long long)wide);
     if (stages > 4)
-        pl_err_set(&b->err, PL_EINPUT, "%s: stages=%lld is more than 4", a->spec,
+        pl_err_set(&b->err, PL_EINPUT, "%s: stages=%lld is more than 4", args->spec,
                    (long long)stages);
-    pl_value *x = pl_model_image(b, a);
+    pl_value *x = pl_model_image(b, args);
     x = layer(&r, "conv1", "bn1", x, width, 7, 2, true);
     if (x)
         x = PL_ADD_AS(b, &pl_op_max_pool, "maxpool", "n[y+r][x+s]c->nyxc; r=3 s=3 stride=2 pad=1",
@@ -79,7 +79,7 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
         }
     }
     b->scope = "";
-    pl_model_finish(b, mode, head(&r, x, pl_model_int(a, "classes")), "label");
+    pl_model_finish(b, mode, head(&r, x, pl_model_int(args, "classes")), "label");
 }
 
 static const pl_model_key keys[] = {

@@ -22,6 +22,6 @@
 
 /* Attributes of the operator rope for heads of `head` numbers and seq positions. Keys that make no
  * sense together are a sticky error of b, and "". */
-const char *pl_rotary_attrs(pl_builder *b, const pl_model_args *a, int64_t head, int64_t seq);
+const char *pl_rotary_attrs(pl_builder *b, const pl_model_args *args, int64_t head, int64_t seq);
 
 #endif

@@ -14,7 +14,7 @@
  * of dropout as in the published checkpoints and code. */
 #include "models/act.h"
 #include "models/layers.h"
-#include "models/models.h"
+#include "models/list.h"
 #include "ops/list.h"
 
 #include <math.h>
@@ -116,32 +116,32 @@ static pl_value *stack(t5 *t, const char *name, int64_t layers, pl_value *x, pl_
     return pl_layers_drop(&t->l, norm(t, name, "final_layer_norm", x));
 }
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
-    t5 t = { .l = pl_layers_new(b, a),
-             .seq = pl_model_int(a, "seq"),
-             .hidden = pl_model_int(a, "hidden"),
-             .ffn = pl_model_int(a, "ffn"),
-             .heads = pl_model_int(a, "heads"),
-             .head = pl_model_int(a, "head"),
-             .buckets = pl_model_int(a, "buckets"),
-             .limit = pl_model_int(a, "limit"),
-             .gated = pl_model_int(a, "gated"),
-             .act = pl_model_word(a, "act") };
+    t5 t = { .l = pl_layers_new(b, args),
+             .seq = pl_model_int(args, "seq"),
+             .hidden = pl_model_int(args, "hidden"),
+             .ffn = pl_model_int(args, "ffn"),
+             .heads = pl_model_int(args, "heads"),
+             .head = pl_model_int(args, "head"),
+             .buckets = pl_model_int(args, "buckets"),
+             .limit = pl_model_int(args, "limit"),
+             .gated = pl_model_int(args, "gated"),
+             .act = pl_model_word(args, "act") };
     if (!strcmp(t.act, "usual")) t.act = t.gated ? "gelu_tanh" : "relu";
-    const int64_t layers = pl_model_int(a, "layers"), decoder = pl_model_int(a, "decoder");
-    const pl_shape words = PL_SHAPE(pl_model_int(a, "vocab"), t.hidden);
+    const int64_t layers = pl_model_int(args, "layers"), decoder = pl_model_int(args, "decoder");
+    const pl_shape words = PL_SHAPE(pl_model_int(args, "vocab"), t.hidden);
     const double root = sqrt((double)t.hidden);
-    pl_value *tokens = pl_model_tokens(b, a);
-    pl_layers_add_seed(&t.l, a, mode);
+    pl_value *tokens = pl_model_tokens(b, args);
+    pl_layers_add_seed(&t.l, args, mode);
     pl_value *table = pl_layers_weight(&t.l, "shared.weight", words, "normal std=1");
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "encoder.embed", "vm,bs->bsm", table, tokens);
     x = stack(&t, "encoder", layers, pl_layers_drop(&t.l, x), NULL);
     pl_value *y = PL_ADD_AS(b, &pl_op_embedding, "decoder.embed", "vm,bs->bsm", table, tokens);
     y = stack(&t, "decoder", decoder ? decoder : layers, pl_layers_drop(&t.l, y), x);
-    if (pl_model_int(a, "tied") && pl_model_int(a, "scaled"))
+    if (pl_model_int(args, "tied") && pl_model_int(args, "scaled"))
         y = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / root), y);
-    if (!pl_model_int(a, "tied"))
+    if (!pl_model_int(args, "tied"))
         table = pl_layers_weight(&t.l, "lm_head.weight", words, pl_layers_normal(b, 1 / root));
     y = PL_ADD_AS(b, &pl_op_einsum, "logits", "bsm,vm->bsv", y, table);
     pl_model_finish(b, mode, y, "targets");

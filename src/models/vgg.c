@@ -2,7 +2,7 @@
  * Source: Simonyan and Zisserman, "Very deep convolutional networks for large-scale image
  * recognition", ICLR 2015, configurations A, B, D and E; no batch norm. */
 #include "models/convnet.h"
-#include "models/models.h"
+#include "models/list.h"
 
 enum { STAGES = 5 };
 
@@ -16,11 +16,11 @@ static const struct {
 };
 enum { N_CONFIGURATIONS = sizeof configurations / sizeof *configurations };
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
     static const int channels[STAGES] = { 1, 2, 4, 8, 8 };
     pl_convnet net = { .window = 2, .drop = 1 };
-    int64_t depth = pl_model_int(a, "depth");
+    int64_t depth = pl_model_int(args, "depth");
     for (int i = 0; i < N_CONFIGURATIONS; i++)
         for (int stage = 0; stage < STAGES && configurations[i].depth == depth; stage++)
             for (int k = configurations[i].convs[stage]; k > 0; k--, net.n++) {
@@ -30,9 +30,9 @@ static void build(pl_builder *b, const pl_model_args *a, pl_mode mode)
                 net.layer[net.n].pool = k == 1;
             }
     if (!net.n)
-        pl_err_set(&b->err, PL_EINPUT, "%s: depth=%lld is not 11, 13, 16 or 19", a->spec,
+        pl_err_set(&b->err, PL_EINPUT, "%s: depth=%lld is not 11, 13, 16 or 19", args->spec,
                    (long long)depth);
-    pl_convnet_build(b, a, mode, &net);
+    pl_convnet_build(b, args, mode, &net);
 }
 
 static const pl_model_key keys[] = {

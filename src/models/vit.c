@@ -7,7 +7,7 @@
  * every other gradient of the first step at 0. */
 #include "models/act.h"
 #include "models/layers.h"
-#include "models/models.h"
+#include "models/list.h"
 #include "ops/list.h"
 
 #include <math.h>
@@ -161,39 +161,39 @@ static pl_value *head(vit *v, pl_value *x, int64_t classes)
     return pl_layers_bias(&v->l, v->name->head, "bo,o->bo", PL_SHAPE(classes), NULL, x);
 }
 
-static void check_sizes(const vit *v, const pl_model_args *a)
+static void check_sizes(const vit *v, const pl_model_args *args)
 {
     pl_err *err = &v->l.b->err;
-    const long long size = (long long)pl_model_int(a, "size"),
-                    patch = (long long)pl_model_int(a, "patch");
-    pl_layers_check_sizes(v->l.b, a);
+    const long long size = (long long)pl_model_int(args, "size"),
+                    patch = (long long)pl_model_int(args, "patch");
+    pl_layers_check_sizes(v->l.b, args);
     if (size % patch)
         pl_err_set(err, PL_EINPUT, "%s: size=%lld does not divide into patches of patch=%lld",
-                   a->spec, size, patch);
+                   args->spec, size, patch);
     if (!v->bias && v->name->qkv)
-        pl_err_set(err, PL_EINPUT, "%s: qkv_bias=0 is for vit-base and its sizes", a->spec);
+        pl_err_set(err, PL_EINPUT, "%s: qkv_bias=0 is for vit-base and its sizes", args->spec);
 }
 
-static void build(pl_builder *b, const pl_model_args *a, pl_mode mode, const naming *name)
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode, const naming *name)
 {
-    vit v = { .l = pl_layers_new(b, a),
+    vit v = { .l = pl_layers_new(b, args),
               .name = name,
-              .act = pl_model_word(a, "act"),
-              .bias = pl_model_int(a, "qkv_bias"),
-              .hidden = pl_model_int(a, "hidden"),
-              .ffn = pl_model_int(a, "ffn"),
-              .heads = pl_model_int(a, "heads") };
-    check_sizes(&v, a);
-    pl_value *x = pl_model_image(b, a);
-    pl_layers_add_seed(&v.l, a, mode);
-    x = embed(&v, x, pl_model_int(a, "patch"));
-    for (int64_t i = 0; i < pl_model_int(a, "layers") && !b->err.code; i++) {
+              .act = pl_model_word(args, "act"),
+              .bias = pl_model_int(args, "qkv_bias"),
+              .hidden = pl_model_int(args, "hidden"),
+              .ffn = pl_model_int(args, "ffn"),
+              .heads = pl_model_int(args, "heads") };
+    check_sizes(&v, args);
+    pl_value *x = pl_model_image(b, args);
+    pl_layers_add_seed(&v.l, args, mode);
+    x = embed(&v, x, pl_model_int(args, "patch"));
+    for (int64_t i = 0; i < pl_model_int(args, "layers") && !b->err.code; i++) {
         b->scope = pl_builder_fmt(b, "%s%lld.", name->block, (long long)i);
         x = PL_ADD(b, &pl_op_add, NULL, x, attention(&v, pl_layers_norm(&v.l, name->norm1, x)));
         x = PL_ADD(b, &pl_op_add, NULL, x, mlp(&v, pl_layers_norm(&v.l, name->norm2, x)));
     }
     b->scope = "";
-    x = head(&v, pl_layers_norm(&v.l, name->norm, x), pl_model_int(a, "classes"));
+    x = head(&v, pl_layers_norm(&v.l, name->norm, x), pl_model_int(args, "classes"));
     pl_model_finish(b, mode, x, "label");
 }
 

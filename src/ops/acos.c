@@ -13,6 +13,6 @@ const pl_op pl_op_acos = {
     .name = "acos",
     PL_UNARY(acos),
     .grad = grad,
-    .each = 24,
+    .work_per_out = 24,
     .examples = PL_UNARY_EXAMPLES(-0.9, 0.9),
 };

@@ -12,6 +12,6 @@ const pl_op pl_op_acosh = {
     .name = "acosh",
     PL_UNARY(acosh),
     .grad = grad,
-    .each = 30,
+    .work_per_out = 30,
     .examples = PL_UNARY_EXAMPLES(1.2, 4),
 };

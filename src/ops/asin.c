@@ -12,6 +12,6 @@ const pl_op pl_op_asin = {
     .name = "asin",
     PL_UNARY(asin),
     .grad = grad,
-    .each = 24,
+    .work_per_out = 24,
     .examples = PL_UNARY_EXAMPLES(-0.9, 0.9),
 };

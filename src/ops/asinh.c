@@ -12,6 +12,6 @@ const pl_op pl_op_asinh = {
     .name = "asinh",
     PL_UNARY(asinh),
     .grad = grad,
-    .each = 30,
+    .work_per_out = 30,
     .examples = PL_UNARY_EXAMPLES(-3, 3),
 };

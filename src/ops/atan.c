@@ -13,6 +13,6 @@ const pl_op pl_op_atan = {
     .name = "atan",
     PL_UNARY(atan),
     .grad = grad,
-    .each = 24,
+    .work_per_out = 24,
     .examples = PL_UNARY_EXAMPLES(-3, 3),
 };

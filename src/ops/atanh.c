@@ -13,6 +13,6 @@ const pl_op pl_op_atanh = {
     .name = "atanh",
     PL_UNARY(atanh),
     .grad = grad,
-    .each = 30,
+    .work_per_out = 30,
     .examples = PL_UNARY_EXAMPLES(-0.8, 0.8),
 };

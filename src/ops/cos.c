@@ -13,6 +13,6 @@ const pl_op pl_op_cos = {
     .name = "cos",
     PL_UNARY(cos),
     .grad = grad,
-    .each = 20,
+    .work_per_out = 20,
     .examples = PL_UNARY_EXAMPLES(-4, 4),
 };

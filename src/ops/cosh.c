@@ -12,6 +12,6 @@ const pl_op pl_op_cosh = {
     .name = "cosh",
     PL_UNARY(cosh),
     .grad = grad,
-    .each = 24,
+    .work_per_out = 24,
     .examples = PL_UNARY_EXAMPLES(-2, 2),
 };

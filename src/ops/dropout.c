@@ -49,11 +49,11 @@ const pl_op pl_op_dropout = {
     .types = "fi->f",
     .linear = "0",
     .attrs = "p=0.1 stream=0",
-    .counts = "stream",
+    .ordinal_attr = "stream",
     .elementwise = true,
     .infer = infer,
     .grad = grad,
-    .each = 75,
+    .work_per_out = 75,
     .ref = ref,
     .examples =
         PL_EXAMPLES({ "; p=0.4", .in = { { 2, { 4, 7 } }, { 0, { 0 }, "i64", .hi = 99 } } },

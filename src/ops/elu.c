@@ -22,7 +22,7 @@ const pl_op pl_op_elu = {
     .attrs = "alpha=1",
     .elementwise = true,
     .grad = grad,
-    .each = 20,
+    .work_per_out = 20,
     .ref = pl_elementwise_ref,
     .element = elu,
     .examples =

@@ -15,7 +15,7 @@ const pl_op pl_op_elu_grad = {
     .linear = "1",
     .attrs = "alpha=1",
     .elementwise = true,
-    .each = 16,
+    .work_per_out = 16,
     .ref = pl_elementwise_ref,
     .element = elu_grad,
     .examples = PL_EXAMPLES(

@@ -12,6 +12,6 @@ const pl_op pl_op_erf = {
     .name = "erf",
     PL_UNARY(erf),
     .grad = grad,
-    .each = 30,
+    .work_per_out = 30,
     .examples = PL_UNARY_EXAMPLES(-2, 2),
 };

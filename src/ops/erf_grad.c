@@ -11,7 +11,7 @@ static double erf_grad(double x, double dy)
 const pl_op pl_op_erf_grad = {
     .name = "erf_grad",
     PL_UNARY_GRAD(erf_grad),
-    .each = 20,
+    .work_per_out = 20,
     .examples =
         PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 } }, { 2, { 4, 7 } } } },
                     { "ab,ab->ab", .in = { { 2, { 3, 5 }, "bf16" }, { 2, { 3, 5 }, "bf16" } } }),

@@ -12,6 +12,6 @@ const pl_op pl_op_exp = {
     .name = "exp",
     PL_UNARY(exp),
     .grad = grad,
-    .each = 16,
+    .work_per_out = 16,
     .examples = PL_UNARY_EXAMPLES(-1, 1),
 };

@@ -25,7 +25,7 @@ const pl_op pl_op_gelu = {
     .attrs = "tanh=1",
     .elementwise = true,
     .grad = grad,
-    .each = 24,
+    .work_per_out = 24,
     .ref = pl_elementwise_ref,
     .element = gelu,
     .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 }, .lo = -3, .hi = 3 } } },

@@ -30,7 +30,7 @@ const pl_op pl_op_gelu_grad = {
     .attrs = "tanh=1",
     .linear = "1",
     .elementwise = true,
-    .each = 40,
+    .work_per_out = 40,
     .ref = pl_elementwise_ref,
     .element = gelu_grad,
     .examples =

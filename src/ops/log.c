@@ -12,6 +12,6 @@ const pl_op pl_op_log = {
     .name = "log",
     PL_UNARY(log),
     .grad = grad,
-    .each = 20,
+    .work_per_out = 20,
     .examples = PL_UNARY_EXAMPLES(0.5, 3),
 };

@@ -30,7 +30,7 @@ const pl_op pl_op_mod = {
     .attrs = "fmod=0",
     .elementwise = true,
     .grad = grad,
-    .each = 20,
+    .work_per_out = 20,
     .ref = pl_elementwise_ref_fit,
     .element = rest,
     .examples = PL_EXAMPLES(

@@ -18,6 +18,6 @@ const pl_op pl_op_silu = {
     .name = "silu",
     PL_UNARY(silu),
     .grad = grad,
-    .each = 24,
+    .work_per_out = 24,
     .examples = PL_UNARY_EXAMPLES(-4, 4),
 };

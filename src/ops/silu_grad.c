@@ -12,7 +12,7 @@ static double silu_grad(double x, double dy)
 const pl_op pl_op_silu_grad = {
     .name = "silu_grad",
     PL_UNARY_GRAD(silu_grad),
-    .each = 32,
+    .work_per_out = 32,
     .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 7 }, .lo = -4, .hi = 4 }, { 2, { 4, 7 } } } },
                             { NULL, .in = { { 2, { 3, 5 }, "bf16" }, { 2, { 3, 5 }, "bf16" } } }),
 };

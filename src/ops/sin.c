@@ -12,6 +12,6 @@ const pl_op pl_op_sin = {
     .name = "sin",
     PL_UNARY(sin),
     .grad = grad,
-    .each = 20,
+    .work_per_out = 20,
     .examples = PL_UNARY_EXAMPLES(-4, 4),
 };

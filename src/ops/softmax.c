@@ -73,7 +73,7 @@ const pl_op pl_op_softmax = {
     .infer = infer,
     .grad = grad,
     .flops_per_out = 5, /* max, sub, exp, sum, div */
-    .each = 50,
+    .work_per_out = 50,
     .ref = ref,
     .examples = PL_EXAMPLES({ NULL, .in = { { 2, { 4, 8 } } } },
                             { "; scale=0.5 causal=1", .in = { { 3, { 2, 6, 6 } } } },

@@ -17,6 +17,6 @@ const pl_op pl_op_softplus = {
     .name = "softplus",
     PL_UNARY(softplus),
     .grad = grad,
-    .each = 36,
+    .work_per_out = 36,
     .examples = PL_UNARY_EXAMPLES(-3, 3),
 };

@@ -13,6 +13,6 @@ const pl_op pl_op_tan = {
     .name = "tan",
     PL_UNARY(tan),
     .grad = grad,
-    .each = 24,
+    .work_per_out = 24,
     .examples = PL_UNARY_EXAMPLES(-1, 1),
 };

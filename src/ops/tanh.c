@@ -13,6 +13,6 @@ const pl_op pl_op_tanh = {
     .name = "tanh",
     PL_UNARY(tanh),
     .grad = grad,
-    .each = 38,
+    .work_per_out = 38,
     .examples = PL_UNARY_EXAMPLES(-3, 3),
 };

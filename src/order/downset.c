@@ -1,3 +1,6 @@
+/* Exact search over the sets of tasks that can have run. Read explore(): the set that needs
+ * least is taken up, what dominance allows runs at once (settle), and each ready task leads to
+ * another set; sets met before are dropped. */
 #include "order/downset.h"
 
 #include <string.h>
@@ -188,7 +191,7 @@ static void write_order(search *s, int goal, int order[])
     }
 }
 
-bool pl_downset_find(const pl_index *x, const pl_downset_limits *limits, int order[],
+bool pl_downset_find(const pl_index *index, const pl_downset_limits *limits, int order[],
                      int64_t *bound, int64_t *effort)
 {
     if (limits->floor >= limits->below) {
@@ -196,9 +199,9 @@ bool pl_downset_find(const pl_index *x, const pl_downset_limits *limits, int ord
         return false;
     }
     pl_arena *tmp = pl_arena_new("search over downsets");
-    search s = { .x = x, .limits = limits, .a = tmp, .first = order, .effort = effort };
-    s.f = pl_frontier_new(x, tmp);
-    s.words = (x->n + 63) / 64;
+    search s = { .x = index, .limits = limits, .a = tmp, .first = order, .effort = effort };
+    s.f = pl_frontier_new(index, tmp);
+    s.words = (index->n + 63) / 64;
     s.set = PL_NEW_N(tmp, uint64_t, s.words);
     s.sets = PL_NEW_N(tmp, uint64_t, (size_t)s.words * (size_t)limits->states);
     s.states = PL_NEW_N(tmp, state, limits->states);

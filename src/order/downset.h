@@ -19,7 +19,7 @@ typedef struct pl_downset_limits {
  *   effort  loses one for each task run; the search stops when it is used up
  *
  * Returns whether an order of peak under limits->below was found; its peak is *bound. */
-bool pl_downset_find(const pl_index *x, const pl_downset_limits *limits, int order[],
+bool pl_downset_find(const pl_index *index, const pl_downset_limits *limits, int order[],
                      int64_t *bound, int64_t *effort);
 
 #endif

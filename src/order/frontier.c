@@ -1,17 +1,20 @@
+/* An order in progress, kept up to date as tasks run and are taken back. Read the fields of
+ * pl_frontier first: `last` holds the xor of the users that are left, so that with one left it
+ * is that user. */
 #include "order/frontier.h"
 
-pl_frontier *pl_frontier_new(const pl_index *x, pl_arena *a)
+pl_frontier *pl_frontier_new(const pl_index *index, pl_arena *arena)
 {
-    pl_frontier *f = PL_NEW(a, pl_frontier);
-    f->x = x;
-    f->born = PL_NEW_N(a, int64_t, x->n);
-    f->dying = PL_NEW_N(a, int64_t, x->n);
-    f->wait = PL_NEW_N(a, int, x->n);
-    f->ready = PL_NEW_N(a, int, x->n);
-    f->slot = PL_NEW_N(a, int, x->n);
-    f->seen = PL_NEW_N(a, int, x->m);
-    f->left = PL_NEW_N(a, int, x->m);
-    f->last = PL_NEW_N(a, int, x->m);
+    pl_frontier *f = PL_NEW(arena, pl_frontier);
+    f->x = index;
+    f->born = PL_NEW_N(arena, int64_t, index->n);
+    f->dying = PL_NEW_N(arena, int64_t, index->n);
+    f->wait = PL_NEW_N(arena, int, index->n);
+    f->ready = PL_NEW_N(arena, int, index->n);
+    f->slot = PL_NEW_N(arena, int, index->n);
+    f->seen = PL_NEW_N(arena, int, index->m);
+    f->left = PL_NEW_N(arena, int, index->m);
+    f->last = PL_NEW_N(arena, int, index->m);
     pl_frontier_reset(f);
     return f;
 }

@@ -1,5 +1,5 @@
-/* order/frontier.h - how far an order has come: what is live, what each task would add and free.
- */
+/* order/frontier.h - how far an order has come: what is live, what each task would add and
+ * free. */
 #ifndef PL_ORDER_FRONTIER_H
 #define PL_ORDER_FRONTIER_H
 #include "order/index.h"
@@ -19,7 +19,7 @@ typedef struct pl_frontier {
     int *last;             /* [m] the numbers of the users that have not run, xor-ed         */
 } pl_frontier;
 
-pl_frontier *pl_frontier_new(const pl_index *x, pl_arena *a);
+pl_frontier *pl_frontier_new(const pl_index *index, pl_arena *arena);
 void pl_frontier_reset(pl_frontier *f);
 
 /* Run a ready task; take back the latest one. Taking back restores all but the order of `ready`. */

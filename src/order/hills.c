@@ -1,3 +1,6 @@
+/* List scheduling under a target peak. Read pl_hills_run() at the end: choose() picks a branch,
+ * commit() runs it; follow() is what finds the hill and valley of a branch, which is done again
+ * only when something that it saw has changed (watches). */
 #include "order/hills.h"
 
 #include <string.h>
@@ -55,19 +58,19 @@ struct pl_hills {
     int patience;
 };
 
-pl_hills *pl_hills_new(const pl_index *x, int patience, pl_arena *a)
+pl_hills *pl_hills_new(const pl_index *index, int patience, pl_arena *arena)
 {
-    pl_hills *h = PL_NEW(a, pl_hills);
-    h->x = x;
-    h->a = a;
+    pl_hills *h = PL_NEW(arena, pl_hills);
+    h->x = index;
+    h->a = arena;
     h->patience = patience;
-    h->f = pl_frontier_new(x, a);
-    h->branch = PL_NEW_N(a, branch, x->n);
-    h->watched = PL_NEW_N(a, int, x->n);
-    h->stale = PL_NEW_N(a, int, x->n);
-    h->seen = PL_NEW_N(a, int, x->n);
-    h->wanted = PL_NEW_N(a, int, x->n);
-    h->born = PL_NEW_N(a, int, x->n);
+    h->f = pl_frontier_new(index, arena);
+    h->branch = PL_NEW_N(arena, branch, index->n);
+    h->watched = PL_NEW_N(arena, int, index->n);
+    h->stale = PL_NEW_N(arena, int, index->n);
+    h->seen = PL_NEW_N(arena, int, index->n);
+    h->wanted = PL_NEW_N(arena, int, index->n);
+    h->born = PL_NEW_N(arena, int, index->n);
     return h;
 }
 

@@ -26,7 +26,7 @@ typedef struct pl_hills_result {
 enum { PL_HILLS_BRISK = 12, PL_HILLS_PATIENT = 1000 };
 
 /* Scratch for any number of runs over one problem. */
-pl_hills *pl_hills_new(const pl_index *x, int patience, pl_arena *a);
+pl_hills *pl_hills_new(const pl_index *index, int patience, pl_arena *arena);
 
 /* Write an order whose peak is at most `target` if the rule finds one, else one that exceeds it
  * where it must. Gives up, returning false, when the peak reaches `below`. Each task run or tried

@@ -1,3 +1,5 @@
+/* A problem without its idle tasks: pl_idle_drop() joins the edges that ran through them,
+ * pl_idle_insert() puts them back into an order. */
 #include "order/idle.h"
 
 /* The kept tasks that must precede each task, directly or through idle ones. */
@@ -30,7 +32,7 @@ static void add_kept(drop *d, int task)
     d->count[task] = d->list.n - d->from[task];
 }
 
-static pl_index *make(const drop *d, int n, const int kept[], pl_arena *tmp, pl_arena *a)
+static pl_index *make(const drop *d, int n, const int kept[], pl_arena *tmp, pl_arena *arena)
 {
     const pl_index *x = d->x;
     int *edge_at = PL_NEW_N(tmp, int, n + 2), *edge = PL_NEW_N(tmp, int, d->list.n);
@@ -47,53 +49,54 @@ static pl_index *make(const drop *d, int n, const int kept[], pl_arena *tmp, pl_
                             (x->end[t] ? PL_SCHEDULE_TO_END : 0));
     for (int u = 0; u < x->user_at[x->m]; u++) touch[u] = d->number[x->user[u]];
     pl_schedule_problem p = { n, edge_at, edge, x->m, x->bytes, ends, x->user_at, touch };
-    pl_index *y = pl_index_make(&p, a);
+    pl_index *y = pl_index_make(&p, arena);
     y->base = x->base;
     return y;
 }
 
-pl_index *pl_idle_drop(const pl_index *x, const int order[], int kept[], pl_arena *a)
+pl_index *pl_idle_drop(const pl_index *index, const int order[], int kept[], pl_arena *arena)
 {
     pl_arena *tmp = pl_arena_new("idle tasks");
-    drop d = { .x = x, .a = tmp };
+    drop d = { .x = index, .a = tmp };
     int n = 0;
-    d.number = PL_NEW_N(tmp, int, x->n);
-    d.from = PL_NEW_N(tmp, int, x->n);
-    d.count = PL_NEW_N(tmp, int, x->n);
-    for (int i = 0; i < x->n; i++) {
+    d.number = PL_NEW_N(tmp, int, index->n);
+    d.from = PL_NEW_N(tmp, int, index->n);
+    d.count = PL_NEW_N(tmp, int, index->n);
+    for (int i = 0; i < index->n; i++) {
         int t = order[i];
         add_kept(&d, t);
-        int64_t before = d.count[t], after = x->succ_at[t + 1] - x->succ_at[t];
-        bool idle = x->use_at[t] == x->use_at[t + 1] && before * after <= before + after;
+        int64_t before = d.count[t], after = index->succ_at[t + 1] - index->succ_at[t];
+        bool idle = index->use_at[t] == index->use_at[t + 1] && before * after <= before + after;
         d.number[t] = idle ? -1 : n;
         if (!idle) kept[n++] = t;
     }
-    pl_index *y = make(&d, n, kept, tmp, a);
+    pl_index *y = make(&d, n, kept, tmp, arena);
     pl_arena_free(tmp);
     return y;
 }
 
-void pl_idle_insert(const pl_index *x, int n_kept, const int kept[], const int less[], int order[])
+void pl_idle_insert(const pl_index *index, int n_kept, const int kept[], const int less[],
+                    int order[])
 {
     pl_arena *tmp = pl_arena_new("idle tasks");
-    int *place = PL_NEW_N(tmp, int, x->n), *start = PL_NEW_N(tmp, int, n_kept + 2);
-    int *topo = PL_NEW_N(tmp, int, x->n);
-    bool *is_kept = PL_NEW_N(tmp, bool, x->n);
-    PL_ASSERT(pl_index_order(x, topo));
-    for (int t = 0; t < x->n; t++) place[t] = n_kept;
+    int *place = PL_NEW_N(tmp, int, index->n), *start = PL_NEW_N(tmp, int, n_kept + 2);
+    int *topo = PL_NEW_N(tmp, int, index->n);
+    bool *is_kept = PL_NEW_N(tmp, bool, index->n);
+    PL_ASSERT(pl_index_order(index, topo));
+    for (int t = 0; t < index->n; t++) place[t] = n_kept;
     for (int i = 0; i < n_kept; i++) {
         place[kept[less[i]]] = i;
         is_kept[kept[less[i]]] = true;
     }
-    for (int i = x->n - 1; i >= 0; i--) {
+    for (int i = index->n - 1; i >= 0; i--) {
         int t = topo[i];
-        for (int e = x->succ_at[t]; !is_kept[t] && e < x->succ_at[t + 1]; e++)
-            if (place[x->succ[e]] < place[t]) place[t] = place[x->succ[e]];
+        for (int e = index->succ_at[t]; !is_kept[t] && e < index->succ_at[t + 1]; e++)
+            if (place[index->succ[e]] < place[t]) place[t] = place[index->succ[e]];
     }
-    for (int t = 0; t < x->n; t++) start[place[t] + 1]++;
+    for (int t = 0; t < index->n; t++) start[place[t] + 1]++;
     for (int i = 0; i <= n_kept; i++) start[i + 1] += start[i];
     for (int i = 0; i < n_kept; i++) order[start[i + 1] - 1] = kept[less[i]];
-    for (int i = 0; i < x->n; i++)
+    for (int i = 0; i < index->n; i++)
         if (!is_kept[topo[i]]) order[start[place[topo[i]]]++] = topo[i];
     pl_arena_free(tmp);
 }

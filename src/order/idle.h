@@ -7,11 +7,12 @@
  * that live throughout; what they order stays ordered. A few remain where leaving them out would
  * take more edges than it saves. Whatever runs at a task's step but the task itself is live at a
  * neighbour's too, so neither peak nor bound changes. Task k of the result is kept[k]; `order` is
- * any order of x. */
-pl_index *pl_idle_drop(const pl_index *x, const int order[], int kept[], pl_arena *a);
+ * any order of the tasks of `index`. */
+pl_index *pl_idle_drop(const pl_index *index, const int order[], int kept[], pl_arena *arena);
 
 /* An order of all tasks from one of the kept: `less` [n_kept] holds numbers of the reduced problem.
  * Each idle task runs just before the first that waits for it. */
-void pl_idle_insert(const pl_index *x, int n_kept, const int kept[], const int less[], int order[]);
+void pl_idle_insert(const pl_index *index, int n_kept, const int kept[], const int less[],
+                    int order[]);
 
 #endif

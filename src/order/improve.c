@@ -1,3 +1,6 @@
+/* All methods on one problem. Read solve() near the end: passes over cheap and dear methods
+ * (improve), each lent a slice of the effort, as long as a pass helps. The try_...() are the
+ * methods. */
 #include "order/improve.h"
 
 #include <stdlib.h>

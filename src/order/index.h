@@ -16,25 +16,25 @@ typedef struct pl_index {
     int *use_at, *use;   /* tensors that a task touches                         */
 } pl_index;
 
-pl_index *pl_index_make(const pl_schedule_problem *p, pl_arena *a);
+pl_index *pl_index_make(const pl_schedule_problem *problem, pl_arena *arena);
 
 /* The same problem backward in time: an order's mirror image has the same peak. Shares arrays. */
-pl_index *pl_index_reverse(const pl_index *x, pl_arena *a);
+pl_index *pl_index_reverse(const pl_index *index, pl_arena *arena);
 
 /* The problem of ordering the tasks list[0 .. n-1] among themselves, which run one after the other
  * in some order of the whole: `before` tells which tasks run earlier, `live` the bytes live between
  * those and the part. Task k of the result is list[k]; what only passes by counts in its base. */
-pl_index *pl_index_part(const pl_index *x, int n, const int list[], const bool before[],
-                        int64_t live, pl_arena *a);
+pl_index *pl_index_part(const pl_index *index, int n, const int list[], const bool before[],
+                        int64_t live, pl_arena *arena);
 
 /* Bytes live during each step of an order, and between it and the step before; base included.
  * Returns the peak. Either array [n] may be NULL. */
-int64_t pl_index_live(const pl_index *x, const int order[], int64_t live[], int64_t before[]);
+int64_t pl_index_live(const pl_index *index, const int order[], int64_t live[], int64_t before[]);
 
 /* The order that runs the ready task of least number next; false: a cycle. */
-bool pl_index_order(const pl_index *x, int order[]);
+bool pl_index_order(const pl_index *index, int order[]);
 
 bool pl_index_equal(const pl_index *a, const pl_index *b);
-uint64_t pl_index_hash(const pl_index *x);
+uint64_t pl_index_hash(const pl_index *index);
 
 #endif

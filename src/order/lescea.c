@@ -1,3 +1,4 @@
+/* ROAM's greedy baseline: choose() is the rule, pl_lescea_order() applies it task by task. */
 #include "order/lescea.h"
 
 #include "order/frontier.h"
@@ -26,12 +27,12 @@ static int choose(const pl_frontier *f, int64_t peak)
     return fits >= 0 ? fits : rises;
 }
 
-void pl_lescea_order(const pl_index *x, int order[])
+void pl_lescea_order(const pl_index *index, int order[])
 {
     pl_arena *tmp = pl_arena_new("lescea");
-    pl_frontier *f = pl_frontier_new(x, tmp);
+    pl_frontier *f = pl_frontier_new(index, tmp);
     int64_t peak = f->live;
-    for (int i = 0; i < x->n; i++) {
+    for (int i = 0; i < index->n; i++) {
         int t = order[i] = choose(f, peak);
         int64_t need = pl_frontier_need(f, t);
         peak = need > peak ? need : peak;

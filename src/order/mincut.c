@@ -189,13 +189,13 @@ static int64_t cut(net *g, int task, int n_later, const int later[], int64_t *ef
     return g->sure + flow;
 }
 
-int64_t pl_mincut_live(const pl_index *x, int task, int n_later, const int later[], bool ran[],
+int64_t pl_mincut_live(const pl_index *index, int task, int n_later, const int later[], bool ran[],
                        int64_t *effort)
 {
     pl_arena *tmp = pl_arena_new("min-cut bound");
-    net g = { .x = x, .a = tmp };
+    net g = { .x = index, .a = tmp };
     int64_t bound = cut(&g, task, n_later, later, effort);
-    for (int t = 0; ran && t < x->n; t++) ran[t] = g.node[t] >= FREE && g.level[g.node[t]] < 0;
+    for (int t = 0; ran && t < index->n; t++) ran[t] = g.node[t] >= FREE && g.level[g.node[t]] < 0;
     pl_arena_free(tmp);
     return bound;
 }

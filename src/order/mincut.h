@@ -10,10 +10,9 @@
  * short is still a bound. At least the forced-live bound of the task.
  *
  *   later  not ancestors of the task
- * ran    [x->n] out, when not NULL: the tasks that a least set runs before without need, as they
- * are
- *          neither ancestors of the task nor must they come later */
-int64_t pl_mincut_live(const pl_index *x, int task, int n_later, const int later[], bool ran[],
+ *   ran    [index->n] out, when not NULL: the tasks that a least set runs before without need, as
+ *          they are neither ancestors of the task nor must they come later */
+int64_t pl_mincut_live(const pl_index *index, int task, int n_later, const int later[], bool ran[],
                        int64_t *effort);
 
 #endif

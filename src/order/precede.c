@@ -1,3 +1,5 @@
+/* A bound by deduction. Read deduce(): the minimum cut at the task shows which tasks it would
+ * run early; those that would reach the known peak there must come later; cut again. */
 #include "order/precede.h"
 
 #include "order/mincut.h"
@@ -50,17 +52,18 @@ static int64_t deduce(deduction *d)
     return bound < d->peak ? bound : d->peak;
 }
 
-int64_t pl_precede_bound(const pl_index *x, int task, int64_t peak, int64_t *effort)
+int64_t pl_precede_bound(const pl_index *index, int task, int64_t peak, int64_t *effort)
 {
     pl_arena *tmp = pl_arena_new("precedences");
     deduction d = {
-        .x = x, .task = task, .peak = peak, .effort = effort, .later = { task }, .n = 1
+        .x = index, .task = task, .peak = peak, .effort = effort, .later = { task }, .n = 1
     };
-    d.working = PL_NEW_N(tmp, int64_t, x->n);
-    d.ran = PL_NEW_N(tmp, bool, x->n);
-    d.tried = PL_NEW_N(tmp, bool, x->n);
-    for (int t = 0; t < x->n; t++)
-        for (int k = x->use_at[t]; k < x->use_at[t + 1]; k++) d.working[t] += x->bytes[x->use[k]];
+    d.working = PL_NEW_N(tmp, int64_t, index->n);
+    d.ran = PL_NEW_N(tmp, bool, index->n);
+    d.tried = PL_NEW_N(tmp, bool, index->n);
+    for (int t = 0; t < index->n; t++)
+        for (int k = index->use_at[t]; k < index->use_at[t + 1]; k++)
+            d.working[t] += index->bytes[index->use[k]];
     int64_t bound = deduce(&d);
     pl_arena_free(tmp);
     return bound;

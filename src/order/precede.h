@@ -8,6 +8,6 @@
  * every better order runs u later. With such tasks on the far side the cut at `task` bounds all
  * better orders. An unfused update near the loss is the case in point: alone it may run at any
  * time, but not while all activations are live, so what it waits with is live too. */
-int64_t pl_precede_bound(const pl_index *x, int task, int64_t peak, int64_t *effort);
+int64_t pl_precede_bound(const pl_index *index, int task, int64_t peak, int64_t *effort);
 
 #endif

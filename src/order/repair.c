@@ -1,3 +1,5 @@
+/* Local improvement by exact search: mend_around() tries windows around a step at the peak,
+ * mend() searches one window. */
 #include "order/repair.h"
 
 #include <string.h>
@@ -52,19 +54,21 @@ static bool mend_around(repair *r, int i)
     return false;
 }
 
-int64_t pl_repair_order(const pl_index *x, int order[], int64_t floor, bool dominance,
+int64_t pl_repair_order(const pl_index *index, int order[], int64_t floor, bool dominance,
                         int64_t *effort)
 {
     pl_arena *tmp = pl_arena_new("repair");
-    repair r = { .x = x, .order = order, .floor = floor, .dominance = dominance, .effort = effort };
-    r.live = PL_NEW_N(tmp, int64_t, x->n);
-    r.gap = PL_NEW_N(tmp, int64_t, x->n);
-    r.ran = PL_NEW_N(tmp, bool, x->n);
+    repair r = {
+        .x = index, .order = order, .floor = floor, .dominance = dominance, .effort = effort
+    };
+    r.live = PL_NEW_N(tmp, int64_t, index->n);
+    r.gap = PL_NEW_N(tmp, int64_t, index->n);
+    r.ran = PL_NEW_N(tmp, bool, index->n);
     for (;;) {
-        r.peak = pl_index_live(x, order, r.live, r.gap);
+        r.peak = pl_index_live(index, order, r.live, r.gap);
         int i = 0;
-        while (i < x->n && r.live[i] < r.peak) i++;
-        if (i == x->n || r.peak <= floor || *effort <= 0 || !mend_around(&r, i)) break;
+        while (i < index->n && r.live[i] < r.peak) i++;
+        if (i == index->n || r.peak <= floor || *effort <= 0 || !mend_around(&r, i)) break;
     }
     pl_arena_free(tmp);
     return r.peak;

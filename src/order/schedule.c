@@ -1,3 +1,6 @@
+/* The planner. Read pl_schedule_find() and plan(): idle tasks are left out, key points cut the
+ * rest into segments (find_segments), and those that matter are improved one by one, equal ones
+ * once (solve_segments). */
 #include "order/schedule.h"
 
 #include <stdlib.h>
@@ -60,9 +63,9 @@ static int compare_peaks(const void *a, const void *b)
 
 /* A solved segment of the same tasks and tensors that was solved for as low a peak, or NULL. What
  * is live throughout may differ: it moves peak, bound and goal alike. */
-static const segment *find_twin(const planner *p, const segment *s)
+static const segment *find_equal(const planner *p, const segment *s)
 {
-    if (p->options->without & PL_SCHEDULE_NO_TWINS) return NULL;
+    if (p->options->without & PL_SCHEDULE_NO_REUSE) return NULL;
     for (const segment *t = p->segments; t < s; t++) {
         if (!t->solved || t->hash != s->hash || !pl_index_equal(t->x, s->x)) continue;
         if (t->best == t->bound || t->goal - t->x->base <= s->goal - s->x->base) return t;
@@ -70,12 +73,12 @@ static const segment *find_twin(const planner *p, const segment *s)
     return NULL;
 }
 
-static void copy_twin(segment *s, const segment *twin)
+static void copy_solution(segment *s, const segment *equal)
 {
-    int64_t shift = s->x->base - twin->x->base;
-    memcpy(s->order, twin->order, (size_t)s->x->n * sizeof *s->order);
-    s->best = twin->best + shift;
-    s->bound = twin->bound + shift;
+    int64_t shift = s->x->base - equal->x->base;
+    memcpy(s->order, equal->order, (size_t)s->x->n * sizeof *s->order);
+    s->best = equal->best + shift;
+    s->bound = equal->bound + shift;
 }
 
 static void solve_segment(planner *p, segment *s, int tasks_left)
@@ -87,10 +90,10 @@ static void solve_segment(planner *p, segment *s, int tasks_left)
     s->goal = p->out->bound;
     s->hash = pl_index_hash(s->x);
     s->solved = true;
-    const segment *twin = find_twin(p, s);
-    if (twin) {
-        copy_twin(s, twin);
-        p->out->n_twins++;
+    const segment *equal = find_equal(p, s);
+    if (equal) {
+        copy_solution(s, equal);
+        p->out->n_reused++;
         return;
     }
     pl_improve piece = { .x = s->x, .order = s->order, .goal = s->goal };
@@ -169,53 +172,53 @@ static void plan(planner *p)
     p->out->effort = start - p->effort;
 }
 
-static bool check_given(const pl_index *x, const int given[], pl_arena *tmp, pl_err *err)
+static bool check_given(const pl_index *index, const int given[], pl_arena *tmp, pl_err *err)
 {
-    int *step = PL_NEW_N(tmp, int, x->n);
-    for (int i = 0; i < x->n; i++) {
+    int *step = PL_NEW_N(tmp, int, index->n);
+    for (int i = 0; i < index->n; i++) {
         int t = given[i];
-        if (t < 0 || t >= x->n || step[t])
+        if (t < 0 || t >= index->n || step[t])
             return pl_err_set(
                 err, PL_EINPUT,
                 "the given order has task %d at step %d: there are %d tasks, each once", t, i,
-                x->n);
+                index->n);
         step[t] = i + 1;
-        for (int e = x->pred_at[t]; e < x->pred_at[t + 1]; e++)
-            if (!step[x->pred[e]])
+        for (int e = index->pred_at[t]; e < index->pred_at[t + 1]; e++)
+            if (!step[index->pred[e]])
                 return pl_err_set(
                     err, PL_EINPUT,
                     "the given order runs task %d at step %d, before task %d, which it "
                     "must follow",
-                    t, i, x->pred[e]);
+                    t, i, index->pred[e]);
     }
     return true;
 }
 
-static bool find(const pl_schedule_problem *p, planner *q, pl_err *err)
+static bool find(const pl_schedule_problem *problem, planner *p, pl_err *err)
 {
-    q->x = pl_index_make(p, q->a);
-    q->order = q->out->order;
-    if (!q->options->given) {
-        PL_ASSERT(pl_index_order(q->x, q->out->order));
+    p->x = pl_index_make(problem, p->a);
+    p->order = p->out->order;
+    if (!p->options->given) {
+        PL_ASSERT(pl_index_order(p->x, p->out->order));
     } else {
-        PL_TRY(check_given(q->x, q->options->given, q->a, err));
-        memcpy(q->out->order, q->options->given, (size_t)p->n * sizeof *q->out->order);
+        PL_TRY(check_given(p->x, p->options->given, p->a, err));
+        memcpy(p->out->order, p->options->given, (size_t)problem->n * sizeof *p->out->order);
     }
-    if (p->n > 0) plan(q);
-    q->out->optimal = q->out->peak == q->out->bound;
+    if (problem->n > 0) plan(p);
+    p->out->optimal = p->out->peak == p->out->bound;
     return true;
 }
 
-bool pl_schedule_find(const pl_schedule_problem *p, const pl_schedule_options *options,
+bool pl_schedule_find(const pl_schedule_problem *problem, const pl_schedule_options *options,
                       pl_arena *out, pl_schedule *schedule, pl_err *err)
 {
-    PL_TRY(pl_schedule_validate(p, err));
-    *schedule = (pl_schedule){ .order = PL_NEW_N(out, int, p->n) };
+    PL_TRY(pl_schedule_validate(problem, err));
+    *schedule = (pl_schedule){ .order = PL_NEW_N(out, int, problem->n) };
     pl_arena *tmp = pl_arena_new("schedule");
     planner q = { .options = options, .a = tmp, .out = schedule };
     q.effort = options->effort;
-    if (q.effort <= 0) q.effort = DEFAULT_EFFORT + (int64_t)DEFAULT_EFFORT_PER_TASK * p->n;
-    bool ok = find(p, &q, err);
+    if (q.effort <= 0) q.effort = DEFAULT_EFFORT + (int64_t)DEFAULT_EFFORT_PER_TASK * problem->n;
+    bool ok = find(problem, &q, err);
     pl_arena_free(tmp);
     return ok;
 }

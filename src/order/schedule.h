@@ -19,8 +19,7 @@ typedef struct pl_schedule_problem {
     const int *edge_at; /* [n + 1] task t runs before edge[edge_at[t]] .. edge[edge_at[t+1] - 1] */
     const int *edge;    /* [edge_at[n]] later tasks; the graph is acyclic                        */
     int n_tensor;
-    const int64_t
-        *bytes;          /* [n_tensor] >= 0; all together at most INT64_MAX / 4                   */
+    const int64_t *bytes; /* [n_tensor] >= 0; all together at most INT64_MAX / 4                  */
     const uint8_t *ends; /* [n_tensor] PL_SCHEDULE_FROM_START | PL_SCHEDULE_TO_END, or 0          */
     const int *touch_at; /* [n_tensor + 1] tensor x is touched by the tasks touch[touch_at[x]] .. */
     const int *touch;    /* [touch_at[n_tensor]] each task at most once per tensor, in any order  */
@@ -36,7 +35,7 @@ typedef enum pl_schedule_method {
  * never its validity. */
 enum {
     PL_SCHEDULE_NO_SEGMENTS = 1, /* divide at key points                                         */
-    PL_SCHEDULE_NO_TWINS = 2,    /* solve equal segments once                                    */
+    PL_SCHEDULE_NO_REUSE = 2,    /* solve equal segments once                                    */
     PL_SCHEDULE_NO_EXACT = 4,    /* search over downsets                                         */
     PL_SCHEDULE_NO_CUT = 8,      /* min-cut bounds                                               */
     PL_SCHEDULE_NO_HILLS = 16,   /* list scheduling under a target peak                          */
@@ -60,7 +59,7 @@ typedef struct pl_schedule {
     int64_t bound;  /* bytes: no order has a lower peak                                        */
     int64_t effort; /* moves made                                                              */
     int n_segments; /* between key points                                                      */
-    int n_twins;    /* segments whose order was copied from an equal one                       */
+    int n_reused;   /* segments whose order was copied from an equal one                       */
     bool optimal;   /* peak == bound                                                           */
 } pl_schedule;
 
@@ -68,16 +67,16 @@ typedef struct pl_schedule {
  * clock is read. `out` owns schedule->order. Fails with PL_EINPUT: the problem breaks a rule above
  * (the message says which, with the numbers; a cycle by one of its tasks), or the given order is
  * not an order of the tasks. */
-PL_MUST_CHECK bool pl_schedule_find(const pl_schedule_problem *p,
+PL_MUST_CHECK bool pl_schedule_find(const pl_schedule_problem *problem,
                                     const pl_schedule_options *options, pl_arena *out,
                                     pl_schedule *schedule, pl_err *err);
 
 /* The rules of the problem: sizes, ranges, no task twice in a tensor, no cycle. */
-PL_MUST_CHECK bool pl_schedule_validate(const pl_schedule_problem *p, pl_err *err);
+PL_MUST_CHECK bool pl_schedule_validate(const pl_schedule_problem *problem, pl_err *err);
 
 /* Independent judge, from the definition; O(n * tensors), shares no code with the rest. Fails with
  * PL_EMISMATCH: not a permutation, an edge runs backward, or the peak is another. */
-PL_MUST_CHECK bool pl_schedule_check(const pl_schedule_problem *p, const int order[], int64_t peak,
-                                     pl_err *err);
+PL_MUST_CHECK bool pl_schedule_check(const pl_schedule_problem *problem, const int order[],
+                                     int64_t peak, pl_err *err);
 
 #endif

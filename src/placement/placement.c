@@ -402,12 +402,22 @@ bool pl_placement_check(const pl_placement *p, const pl_mesh *m, const pl_shape 
     return true;
 }
 
+int64_t pl_split_values(const pl_split *x, int64_t dimension)
+{
+    return x->size ? x->size : dimension;
+}
+
+int64_t pl_split_top(const pl_split *x, int64_t dimension)
+{
+    return x->size ? x->size * x->unit : dimension;
+}
+
 bool pl_placement_even(const pl_placement *p, const pl_mesh *m, const pl_shape *s)
 {
     for (int i = 0, end; i < p->n; i = end) {
         const pl_split *x = &p->split[i];
         end = pl_placement_end(p, i);
-        if (x->stride || (x->size ? x->size : s->dim[x->dim]) % devices_of(p, m, i, end))
+        if (x->stride || pl_split_values(x, s->dim[x->dim]) % devices_of(p, m, i, end))
             return false;
     }
     return true;

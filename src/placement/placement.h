@@ -65,6 +65,11 @@ typedef struct pl_placement {
     pl_split split[PL_MAX_AXES]; /* by dimension, major digit first, major axis first             */
 } pl_placement;
 
+/* Of the digit that a split is of: its values, and the values of its dimension, which are so many,
+ * below which it repeats. */
+int64_t pl_split_values(const pl_split *x, int64_t dimension);
+int64_t pl_split_top(const pl_split *x, int64_t dimension);
+
 bool pl_placement_same(const pl_placement *a, const pl_placement *b);
 uint64_t pl_placement_hash(const pl_placement *p); /* equal for those that are the same */
 /* Adds a split where it belongs; of its digit it is the minor-most. */

@@ -25,7 +25,7 @@ static void add_split_digit(pl_region *r, const pl_placement *p, int i, int end,
                             const pl_shape *s, int rank)
 {
     const pl_split *x = &p->split[i];
-    int64_t whole = s->dim[x->dim], size = x->size ? x->size : whole, chunk = size;
+    int64_t whole = s->dim[x->dim], size = pl_split_values(x, whole), chunk = size;
     pl_range range = { 0, size };
     for (; i < end; i++) {
         int a = p->split[i].axis;

@@ -5,6 +5,7 @@
  * (program/). Nothing about gradients or any published scheme stands in a plan. */
 #ifndef PL_PLAN_PLAN_H
 #define PL_PLAN_PLAN_H
+#include "graph/shorten.h"
 #include "placement/placement.h"
 
 /* What a node does on one mesh axis. */
@@ -51,6 +52,15 @@ PL_MUST_CHECK bool pl_plan_check(const pl_plan *p, pl_err *err);
 
 /* The part of pl_plan_check about one node. */
 PL_MUST_CHECK bool pl_plan_check_node(const pl_plan *p, const pl_node *n, pl_err *err);
+
+/* Stretches of equal blocks that a plan plans alike: [from, to) of instances, ascending. At most
+ * `most` are written; returns how many there are. */
+int pl_plan_stretches(const pl_plan *p, const pl_fold *fold, int most, pl_cut out[]);
+
+/* The plan of a graph that is short of some blocks (graph/shorten.h), as a plan of the whole graph
+ * has it; NULL: it does not plan the blocks that are left out as those beside them. `out` owns it,
+ * and it shares the texts of the other. */
+pl_plan *pl_plan_shorten(const pl_plan *p, const pl_fold *fold, const pl_short *s, pl_arena *out);
 
 /* Everything whole on one device; `out` owns the plan. */
 pl_plan *pl_plan_single(const pl_graph *g, pl_arena *out);

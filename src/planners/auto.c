@@ -91,8 +91,8 @@ double pl_auto_seconds(const pl_auto *x)
 static bool search_mesh(const pl_auto *x, pl_auto_mesh *m, double cap, pl_arena *out, pl_err *err)
 {
     pl_answer a;
-    m->fits = x->method ? pl_planner_run(x->method, m->tables, cap, out, &a, err)
-                        : pl_tables_min(m->tables, cap, x->tied, NULL, out, &a, err);
+    m->fits = x->method ? pl_planner_run(x->method, m->problem, cap, out, &a, err)
+                        : pl_problem_min(m->problem, cap, x->tied, NULL, out, &a, err);
     if (!m->fits) return false;
     m->answer = a;
     m->seconds = a.time, m->memory = a.memory, m->proven = a.proven;
@@ -120,7 +120,7 @@ bool pl_auto_again(pl_auto *x, double memory, pl_arena *out, pl_err *err)
     const pl_auto_mesh *b = &x->mesh[best];
     x->best = best;
     x->seconds = b->seconds, x->memory = b->memory;
-    x->plan = pl_tables_plan(b->tables, b->answer.value, "auto", out);
+    x->plan = pl_problem_plan(b->problem, b->answer.value, "auto", out);
     return pl_plan_check(x->plan, err);
 }
 
@@ -147,7 +147,7 @@ bool pl_auto_open(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
     for (int i = 0; i < x->n; i++) {
         pl_watch_tell(x->watch, "tables of mesh", i + 1, x->n);
         x->mesh[i].mesh = mesh[i];
-        x->mesh[i].tables = pl_tables_new(g, &x->fold, &x->mesh[i].mesh, &speed, out);
+        x->mesh[i].problem = pl_problem_new(g, &x->fold, &x->mesh[i].mesh, &speed, out);
     }
     x->tables_seconds = pl_clock_now() - start - x->fold_seconds;
     return true;
@@ -166,6 +166,8 @@ pl_plan *pl_auto_least(const pl_auto *x, int mesh, pl_arena *out)
 {
     pl_answer a;
     pl_err why = { 0 };
-    const pl_tables *t = x->mesh[mesh].tables;
-    return pl_tables_least(t, out, &a, &why) ? pl_tables_plan(t, a.value, "least", out) : NULL;
+    const pl_problem *problem = x->mesh[mesh].problem;
+    return pl_problem_least(problem, out, &a, &why)
+               ? pl_problem_plan(problem, a.value, "least", out)
+               : NULL;
 }

@@ -10,11 +10,11 @@ typedef struct pl_watch {
 } pl_watch;
 
 typedef struct pl_auto_options {
-    double memory;    /* bytes of a device that a plan may take; 0: no limit                     */
-    bool tied;        /* equal blocks are planned alike (-O1)                                    */
-    const pl_planner *method; /* a published search instead; NULL: exact, or tied               */
-    int axes;         /* of a mesh at most; 0: 2, or as many as the cluster has levels           */
-    const pl_watch *watch; /* NULL: nobody looks                                                 */
+    double memory;            /* bytes of a device that a plan may take; 0: no limit             */
+    bool tied;                /* equal blocks are planned alike (-O1)                            */
+    const pl_planner *method; /* a published search instead; NULL: exact, or tied                */
+    int axes;                 /* of a mesh at most; 0: 2, or as many as the cluster has levels   */
+    const pl_watch *watch;    /* told of what long work is at; NULL: nobody                      */
 } pl_auto_options;
 
 void pl_watch_tell(const pl_watch *w, const char *what, int i, int n);
@@ -26,7 +26,7 @@ typedef struct pl_auto_mesh {
     double seconds, bound, memory; /* bound: no plan on this mesh is faster                     */
     bool proven;
     pl_answer answer;
-    pl_tables *tables;
+    pl_problem *problem;
 } pl_auto_mesh;
 
 typedef struct pl_auto {

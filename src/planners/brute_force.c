@@ -1,13 +1,13 @@
 /* Every plan in turn: the slow twin of the exact search, for tiny graphs. */
-#include "planners/planner.h"
+#include "planners/list.h"
 
 #include <math.h>
 #include <string.h>
 
 static const double BRUTE_MOST = 2e7; /* plans; about as many table entries are read for each as it
-                                         has pairs */
+                                         has edges */
 
-/* Every combination in turn, as two sums of which the larger counts (pl_tables_chain). */
+/* Every combination in turn, as two sums of which the larger counts (pl_problem_chain). */
 static bool try_all(const pl_sum sum[2], double cap, int *value, pl_cost *best, pl_arena *tmp)
 {
     int n = sum[0].n, *at = PL_NEW_N(tmp, int, n + 1);
@@ -26,10 +26,11 @@ static bool try_all(const pl_sum sum[2], double cap, int *value, pl_cost *best, 
     return isfinite(best->time);
 }
 
-static bool brute(const pl_tables *t, double cap, pl_arena *tmp, pl_arena *out, pl_answer *answer,
-                  pl_err *err)
+static bool brute(const pl_problem *problem, double cap, pl_arena *tmp, pl_arena *out,
+                  pl_answer *answer, pl_err *err)
 {
-    const pl_chain chain[2] = { pl_tables_chain(t, 1, tmp), pl_tables_chain(t, 0, tmp) };
+    const pl_chain chain[2] = { pl_problem_chain(problem, 1, tmp),
+                                pl_problem_chain(problem, 0, tmp) };
     const pl_sum s[2] = { pl_chain_unroll(&chain[0], tmp), pl_chain_unroll(&chain[1], tmp) };
     double plans = 1, digits = 0;
     pl_cost cost;
@@ -43,7 +44,7 @@ static bool brute(const pl_tables *t, double cap, pl_arena *tmp, pl_arena *out, 
                           "%.0g at most: use exact",
                           s->n, digits, BRUTE_MOST);
     *answer = (pl_answer){ .value = PL_NEW_N(out, int, s->n + 1), .proven = true };
-    answer->work = (int64_t)plans * (s->n + s->n_pairs);
+    answer->work = (int64_t)plans * (s->n + s->n_edges);
     if (!try_all(s, cap, answer->value, &cost, tmp))
         return pl_err_set(err, PL_EINFEASIBLE, "none of %.0f plans is legal and fits", plans);
     answer->time = answer->bound = cost.time;
@@ -51,10 +52,11 @@ static bool brute(const pl_tables *t, double cap, pl_arena *tmp, pl_arena *out, 
     return true;
 }
 
-static bool run_brute(const pl_tables *t, double cap, pl_arena *out, pl_answer *answer, pl_err *err)
+static bool run_brute(const pl_problem *problem, double cap, pl_arena *out, pl_answer *answer,
+                      pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("brute force");
-    bool ok = brute(t, cap, tmp, out, answer, err);
+    bool ok = brute(problem, cap, tmp, out, answer, err);
     pl_arena_free(tmp);
     return ok;
 }

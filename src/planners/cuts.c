@@ -16,11 +16,11 @@ static void keep_step(pl_space *s, const pl_rules_step *step, const pl_cuts *sty
     }
 }
 
-static bool are_copies_alike(const pl_tables *t, const int *value)
+static bool are_copies_alike(const pl_problem *problem, const int *value)
 {
-    int n = t->vars[1].n;
-    const int *block = value + t->vars[0].n;
-    for (int i = 1; i < t->copies; i++)
+    int n = problem->vars[1].n;
+    const int *block = value + problem->vars[0].n;
+    for (int i = 1; i < problem->copies; i++)
         if (n && memcmp(block, block + i * n, (size_t)n * sizeof *block)) return false;
     return true;
 }
@@ -28,7 +28,7 @@ static bool are_copies_alike(const pl_tables *t, const int *value)
 /* value[n] of the written out chain become what is fixed; copies that differ are written out. */
 static void fix(pl_space *s, const int *value, int *fixed)
 {
-    if (!s->flat && !are_copies_alike(s->t, value)) pl_space_flatten(s);
+    if (!s->flat && !are_copies_alike(s->problem, value)) pl_space_flatten(s);
     if (s->n) memcpy(fixed, value, (size_t)s->n * sizeof *fixed);
 }
 
@@ -46,7 +46,7 @@ static int *find_copied(const pl_space *s, pl_arena *a)
 static bool cut_axes(pl_space *s, const pl_cuts *style, int *fixed, pl_arena *out,
                      pl_answer *answer, pl_err *err)
 {
-    const pl_mesh *m = s->t->mesh;
+    const pl_mesh *m = s->problem->mesh;
     for (int axis = 0; axis < m->n; axis++) {
         const pl_rules_step step = { fixed, axis, style->anywhere };
         if (m->axis[axis].size == 1) continue;
@@ -64,31 +64,31 @@ static bool cut_axes(pl_space *s, const pl_cuts *style, int *fixed, pl_arena *ou
 static bool reorder(const pl_space *cuts, const int *fixed, pl_arena *out, pl_answer *answer,
                     pl_err *err)
 {
-    const pl_tables *t = cuts->t;
+    const pl_problem *problem = cuts->problem;
     const pl_rules_step step = { fixed, 0, true };
     for (int price = 0; price <= 1; price++) {
-        pl_space s = pl_space_new(t, price, cuts->arena);
+        pl_space s = pl_space_new(problem, price, cuts->arena);
         pl_answer other;
         if (cuts->flat) pl_space_flatten(&s);
         pl_space_only(&s, pl_rules_reorders, &step);
         PL_TRY(pl_space_min(&s, PL_SPACE_TIME, false, out, &other, err));
-        double time = pl_tables_cost(t, other.value).time;
-        if (time < pl_tables_cost(t, answer->value).time) *answer = other;
+        double time = pl_problem_cost(problem, other.value).time;
+        if (time < pl_problem_cost(problem, answer->value).time) *answer = other;
     }
     return true;
 }
 
-bool pl_cuts_run(const pl_cuts *style, const pl_tables *t, pl_arena *out, pl_answer *answer,
+bool pl_cuts_run(const pl_cuts *style, const pl_problem *problem, pl_arena *out, pl_answer *answer,
                  pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("cuts");
-    pl_space s = pl_space_new(t, 0, tmp);
+    pl_space s = pl_space_new(problem, 0, tmp);
     pl_space_still(&s, pl_rules_home);
     int *fixed = find_copied(&s, tmp);
-    *answer = (pl_answer){ .value = PL_NEW_N(out, int, pl_chain_variables(&t->chain) + 1) };
-    for (int i = 0; i < pl_chain_variables(&t->chain); i++) {
-        int n = t->vars[0].n;
-        answer->value[i] = fixed[i < n ? i : n + (i - n) % t->vars[1].n];
+    *answer = (pl_answer){ .value = PL_NEW_N(out, int, pl_chain_variables(&problem->chain) + 1) };
+    for (int i = 0; i < pl_chain_variables(&problem->chain); i++) {
+        int n = problem->vars[0].n;
+        answer->value[i] = fixed[i < n ? i : n + (i - n) % problem->vars[1].n];
     }
     bool ok = cut_axes(&s, style, fixed, out, answer, err) &&
               (!style->order || reorder(&s, fixed, out, answer, err));

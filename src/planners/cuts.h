@@ -25,7 +25,7 @@ typedef struct pl_cuts {
 } pl_cuts;
 
 /* As pl_planner.run. Does not look at memory. */
-PL_MUST_CHECK bool pl_cuts_run(const pl_cuts *style, const pl_tables *t, pl_arena *out,
+PL_MUST_CHECK bool pl_cuts_run(const pl_cuts *style, const pl_problem *problem, pl_arena *out,
                                pl_answer *answer, pl_err *err);
 
 #endif

@@ -21,6 +21,7 @@ typedef struct choosing {
     const pl_plan_request *r;
     pl_lower_options lower;
     pl_speed speed;
+    const pl_short *few; /* the graph with fewer blocks; NULL: it has few */
     pl_arena *out;
 } choosing;
 
@@ -40,24 +41,92 @@ static bool find_cluster(const pl_plan_request *r, const pl_strategy *s, pl_aren
 static choosing open_choosing(pl_found *b, const pl_graph *g, const pl_cluster *c,
                               const pl_plan_request *r, pl_arena *out)
 {
-    choosing x = { b, g, c, r, r->lower, pl_speed_of(c), out };
+    choosing x = { b, g, c, r, r->lower, pl_speed_of(c), NULL, out };
     if (!x.lower.paths) x.lower.paths = pl_paths_new(out);
-    b->limit = fmin(r->memory > 0 ? r->memory : INFINITY, pl_cluster_memory(c));
+    b->limit = fmin(r->search.memory > 0 ? r->search.memory : INFINITY, pl_cluster_memory(c));
     return x;
+}
+
+/* -- candidates -------------------------------------------------------------------------------- */
+
+/* So many equal blocks show what any number of them does, where the periods of their program are of
+ * 1 to 4 or 6 blocks: what is left out is a multiple of all. */
+enum { FEW_BLOCKS = 8, PERIODS = 12, MOST_STRETCHES = 16 };
+
+/* What can be left out of blocks [from, to); false: they are few. */
+static bool cut_stretch(int from, int to, pl_cut *cut)
+{
+    const int all = to - from, few = FEW_BLOCKS + (all - FEW_BLOCKS) % PERIODS;
+    if (all < FEW_BLOCKS + PERIODS) return false;
+    *cut = (pl_cut){ .from = from + few / 2, .to = from + few / 2 + all - few };
+    return true;
+}
+
+/* The graph with fewer blocks; NULL: there is none. */
+static const pl_short *shorten(const choosing *x, int n, const pl_cut cut[])
+{
+    pl_short *s = PL_NEW(x->out, pl_short);
+    return n && pl_graph_shorten(x->g, &x->b->search->fold, n, cut, x->out, s) ? s : NULL;
+}
+
+/* That for plans that plan all blocks alike. */
+static void find_few(choosing *x)
+{
+    pl_cut cut;
+    const int n = cut_stretch(0, pl_fold_copies(&x->b->search->fold), &cut);
+    x->few = shorten(x, n, &cut);
+}
+
+/* That in which each stretch of blocks that a plan plans alike has a few of them. */
+static const pl_short *shorten_plan(const choosing *x, const pl_plan *plan)
+{
+    pl_cut stretch[MOST_STRETCHES], cut[MOST_STRETCHES];
+    const int all = pl_plan_stretches(plan, &x->b->search->fold, MOST_STRETCHES, stretch);
+    int n = 0;
+    if (all == 1) return x->few;
+    for (int i = 0; i < all && all <= MOST_STRETCHES; i++)
+        n += cut_stretch(stretch[i].from, stretch[i].to, &cut[n]);
+    return shorten(x, n, cut);
+}
+
+static bool lower(const choosing *x, pl_candidate *k, const pl_plan *plan, pl_err *err)
+{
+    pl_program *program;
+    k->store = pl_store_new(plan, 0, x->out);
+    PL_TRY(pl_program_lower(plan, 0, k->store, &x->lower, x->out, &program, err));
+    k->program = program;
+    return true;
+}
+
+/* Forecast from few blocks, as this plan of them has it. False: they do not tell. */
+static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, const pl_plan *few)
+{
+    pl_err why = { 0 };
+    return lower(x, k, few, &why) &&
+           pl_forecast_fold(k->program, s, &x->speed, x->out, &k->forecast);
+}
+
+static bool forecast_whole(const choosing *x, pl_candidate *k, pl_err *err)
+{
+    PL_TRY(lower(x, k, k->plan, err));
+    pl_forecast_make(k->program, &x->speed, x->out, &k->forecast);
+    return true;
+}
+
+static void add_candidate(choosing *x, pl_candidate k)
+{
+    k.searched = strcmp(k.name, k.plan->strategy) != 0;
+    k.fits = (double)k.forecast.memory.peak <= x->b->limit;
+    x->b->at[x->b->n++] = k;
 }
 
 static bool add(choosing *x, const char *name, const pl_plan *plan, double bound, pl_err *err)
 {
-    pl_candidate *k = &x->b->at[x->b->n];
-    pl_program *program;
-    *k = (pl_candidate){ .name = name, .plan = plan, .bound = bound };
-    k->searched = strcmp(name, plan->strategy) != 0;
-    k->store = pl_store_new(plan, 0, x->out);
-    PL_TRY(pl_program_lower(plan, 0, k->store, &x->lower, x->out, &program, err));
-    k->program = program;
-    pl_forecast_make(program, &x->speed, x->out, &k->forecast);
-    k->fits = (double)k->forecast.memory.peak <= x->b->limit;
-    x->b->n++;
+    pl_candidate k = { .name = name, .plan = plan, .bound = bound };
+    const pl_short *s = x->few ? shorten_plan(x, plan) : NULL;
+    const pl_plan *few = s ? pl_plan_shorten(plan, &x->b->search->fold, s, x->out) : NULL;
+    if (!few || !forecast_few(x, &k, s, few)) PL_TRY(forecast_whole(x, &k, err));
+    add_candidate(x, k);
     return true;
 }
 
@@ -108,15 +177,34 @@ static void tell_trial(trials *all)
     pthread_mutex_unlock(&all->lock);
 }
 
-static bool add_layout(choosing *x, const char *text, pl_err *err)
+static bool plan_layout(const choosing *x, const char *text, const pl_graph *g, pl_plan **p,
+                        pl_err *err)
 {
     pl_strategy s;
-    pl_plan *p;
     PL_TRY(pl_strategy_parse(text, x->c->n_devices, x->out, &s, err));
     s.cluster = x->c;
     s.paths = x->lower.paths;
-    PL_TRY(pl_strategy_plan(&s, x->g, NULL, x->out, &p, err));
-    return add(x, text, p, 0, err);
+    return pl_strategy_plan(&s, g, NULL, x->out, p, err);
+}
+
+/* A layout does with many blocks what it does with few: the whole plan is made when it is taken. */
+static bool add_layout(choosing *x, const char *text, pl_err *err)
+{
+    pl_candidate k = { .name = text };
+    pl_plan *p;
+    if (x->few) {
+        PL_TRY(plan_layout(x, text, x->few->graph, &p, err));
+        k.plan = p;
+        if (forecast_few(x, &k, x->few, p)) {
+            add_candidate(x, k);
+            return true;
+        }
+    }
+    PL_TRY(plan_layout(x, text, x->g, &p, err));
+    k.plan = p;
+    PL_TRY(forecast_whole(x, &k, err));
+    add_candidate(x, k);
+    return true;
 }
 
 static void add_doubted(choosing *x, const pl_auto_mesh *m, const struct doubt *d);
@@ -306,18 +394,18 @@ static bool add_small(choosing *x, pl_err *err)
  * less in the forecast's. */
 static const struct doubt {
     double hidden,
-        window;   /* of those of a pair, so much is believed                              */
-    double price; /* of pl_tables_chain; below 0: both sums                               */
+        window;   /* of those of an edge, so much is believed                              */
+    double price; /* of pl_problem_chain; below 0: both sums                               */
 } doubts[] = { { 1, 1, 1 }, { 1, .05, 1 }, { .5, .01, 1 }, { 1, 1, .7 }, { 1, .01, -1 } };
 enum { N_DOUBTS = sizeof doubts / sizeof *doubts, DOUBT_EFFORT = 1 << 25 };
 static const int64_t MOST_WORK = 1 << 28; /* of a search: after longer ones not both sums again */
 
-static pl_tables doubt_tables(const pl_tables *t, const struct doubt *d, pl_arena *tmp)
+static pl_problem doubt_tables(const pl_problem *t, const struct doubt *d, pl_arena *tmp)
 {
-    pl_tables out = *t;
-    for (int k = 0; k < PL_N_PAIRS; k++) {
-        pl_pairs *p = &out.pairs[k];
-        pl_pair *at = PL_NEW_N(tmp, pl_pair, p->n + 1);
+    pl_problem out = *t;
+    for (int k = 0; k < PL_N_EDGES; k++) {
+        pl_edges *p = &out.edges[k];
+        pl_edge *at = PL_NEW_N(tmp, pl_edge, p->n + 1);
         for (int i = 0; i < p->n; i++) {
             at[i] = p->at[i];
             at[i].hidden *= d->hidden;
@@ -331,26 +419,26 @@ static pl_tables doubt_tables(const pl_tables *t, const struct doubt *d, pl_aren
 static bool search_doubt(const choosing *x, const pl_auto_mesh *m, const struct doubt *d,
                          pl_arena *tmp, pl_answer *answer)
 {
-    pl_tables t = doubt_tables(m->tables, d, tmp);
+    pl_problem t = doubt_tables(m->problem, d, tmp);
     const pl_search_options rough = { .effort = DOUBT_EFFORT, .start = m->answer.value };
     const double cap = x->b->search->cap;
     pl_err why = { 0 };
-    if (d->price < 0) return pl_tables_min(&t, cap, x->b->search->tied, NULL, tmp, answer, &why);
-    pl_chain c = pl_tables_chain(&t, d->price, tmp);
+    if (d->price < 0) return pl_problem_min(&t, cap, x->b->search->tied, NULL, tmp, answer, &why);
+    pl_chain c = pl_problem_chain(&t, d->price, tmp);
     return x->b->search->tied ? pl_chain_tied(&c, cap, &rough, tmp, answer, &why)
                               : pl_chain_min(&c, cap, &rough, tmp, answer, &why);
 }
 
 static bool add_plan(choosing *x, const pl_auto_mesh *m, const int *value, pl_err *err)
 {
-    pl_plan *p = pl_tables_plan(m->tables, value, "auto", x->out);
+    pl_plan *p = pl_problem_plan(m->problem, value, "auto", x->out);
     return pl_plan_check(p, err) && add(x, pl_mesh_text(&m->mesh, x->out), p, m->bound, err);
 }
 
 /* Where something else is found than without doubt. */
 static void add_doubted(choosing *x, const pl_auto_mesh *m, const struct doubt *d)
 {
-    const size_t n = (size_t)pl_chain_variables(&m->tables->chain);
+    const size_t n = (size_t)pl_chain_variables(&m->problem->chain);
     pl_answer a;
     pl_err why = { 0 };
     if (search_doubt(x, m, d, x->out, &a) && memcmp(a.value, m->answer.value, n * sizeof *a.value))
@@ -379,11 +467,8 @@ static void doubt_last(choosing *x, const pl_auto_mesh *m)
 static const pl_auto_options *auto_options(const choosing *x)
 {
     pl_auto_options *o = PL_NEW(x->out, pl_auto_options);
-    *o = (pl_auto_options){ .memory = x->b->limit,
-                            .tied = x->r->tied,
-                            .method = x->r->planner,
-                            .axes = x->r->axes,
-                            .watch = x->r->watch };
+    *o = x->r->search;
+    o->memory = x->b->limit;
     return o;
 }
 
@@ -466,22 +551,41 @@ static bool search(choosing *x, pl_err *err)
     return true;
 }
 
+/* The program of what is taken is made whole; when it needs a little more then than was forecast
+ * from few blocks, and does not fit, the next one is taken. */
+static bool take_best(choosing *x, pl_err *err)
+{
+    pl_found *b = x->b;
+    do {
+        qsort(b->at, (size_t)b->n, sizeof *b->at, by_time);
+        b->take = b->at;
+        if (!b->take->forecast.times) break;
+        pl_plan *whole;
+        const bool layout = b->take->plan->graph != x->g;
+        if (layout) PL_TRY(plan_layout(x, b->take->name, x->g, &whole, err));
+        if (layout) b->take->plan = whole;
+        PL_TRY(forecast_whole(x, b->take, err));
+        b->take->fits = (double)b->take->forecast.memory.peak <= b->limit;
+    } while (!b->take->fits);
+    return true;
+}
+
 static bool find_auto(choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
     pl_err why = { 0 };
     PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
     b->at = PL_NEW_N(x->out, pl_candidate, (MOST_TRIES + 1) * b->search->n + MOST_LAYOUTS);
+    find_few(x);
     bool searched = search(x, &why) || why.code == PL_EINFEASIBLE;
-    if (searched && b->n && !x->r->planner) add_layouts(x);
+    if (searched && b->n && !x->r->search.method) add_layouts(x);
     for (int i = 0; searched && i < b->search->n && find_fastest(b) >= INFINITY; i++)
         (void)!add_least(x, b->search, i);
     if (!searched || !b->n) {
         *err = why;
         return false;
     }
-    qsort(b->at, (size_t)b->n, sizeof *b->at, by_time);
-    b->take = b->at;
+    PL_TRY(take_best(x, err));
     if (!b->take->fits) return nothing_fits(x, err);
     return b->search->plan || pl_auto_again(b->search, INFINITY, x->out, err);
 }
@@ -518,7 +622,7 @@ bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out, pl
     bool ok = s->automatic
                   ? find_auto(&x, err)
                   : pl_strategy_plan(s, g, NULL, out, &plan, err) && add_given(&x, plan, err);
-    pl_watch_tell(r->watch, NULL, 0, 0);
+    pl_watch_tell(r->search.watch, NULL, 0, 0);
     b->seconds = pl_clock_now() - start;
     return ok;
 }

@@ -9,9 +9,11 @@
 /* One plan that was looked at: the best of a mesh, or a published layout. */
 typedef struct pl_candidate {
     const char *name;          /* "zero=3,tp=8", or the mesh "node=4 gpu0=2"                     */
-    const pl_plan *plan;
+    const pl_plan *plan;       /* of a layout that is not taken maybe of fewer blocks            */
     const pl_store *store;
-    const pl_program *program; /* of rank 0, which has the largest parts                         */
+    const pl_program *program; /* of rank 0, which has the largest parts. Of one that is not taken
+                                  maybe that of a graph with fewer blocks, whose steps run
+                                  forecast.times                                                 */
     pl_forecast forecast;
     bool fits;
     bool searched;             /* found on a mesh, which is its name; else a layout              */
@@ -44,11 +46,8 @@ typedef struct pl_plan_request {
     pl_strategy strategy;      /* parsed, for so many devices                                    */
     const pl_cluster *cluster; /* NULL: that of the plan file, else guesses of this machine's
                                   devices (local:N)                                              */
-    double memory;             /* bytes of a device that a plan may take; 0: all it has          */
-    bool tied;                 /* equal blocks are planned alike (-O1)                           */
-    const pl_planner *planner; /* a published search instead; NULL: exact, or tied               */
-    int axes;                  /* of a mesh at most; 0: 2, or as many as the cluster has levels  */
-    const pl_watch *watch;     /* told of what long work is at; NULL: nobody                     */
+    pl_auto_options search;    /* how auto searches; memory, also that of any other plan, is at
+                                  most all that a device has                                     */
     pl_lower_options lower;    /* how its program is made                                        */
 } pl_plan_request;
 
@@ -73,7 +72,7 @@ PL_MUST_CHECK bool pl_plan_find_all(const pl_plan_request *r, int n, pl_graph *c
                                     pl_err *err);
 
 /* Does the plan of some mesh that takes little memory fit, or a layout that does? Then auto finds
- * one, too. For cluster, memory, axes and lower of the request. */
+ * one, too. For cluster, search and lower of the request. */
 bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g);
 
 /* A given plan, lowered and forecast as the request says. Of r->strategy the cluster or the number

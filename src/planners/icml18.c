@@ -2,11 +2,13 @@
  * parallelizing convolutional neural networks" (ICML 2018): Tofu without output reduction, so that
  * no factor is cut that an operator sums over, where it has another one (cuts.h). */
 #include "planners/cuts.h"
+#include "planners/list.h"
 
-static bool run(const pl_tables *t, double cap, pl_arena *out, pl_answer *answer, pl_err *err)
+static bool run(const pl_problem *problem, double cap, pl_arena *out, pl_answer *answer,
+                pl_err *err)
 {
     (void)cap;
-    return pl_cuts_run(&(pl_cuts){ .all = true, .unsummed = true }, t, out, answer, err);
+    return pl_cuts_run(&(pl_cuts){ .all = true, .unsummed = true }, problem, out, answer, err);
 }
 
 const pl_planner pl_planner_icml18 = { .name = "icml18",

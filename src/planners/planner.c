@@ -20,12 +20,12 @@ bool pl_planner_find(const char *name, const pl_planner **out, pl_err *err)
     return *out != NULL;
 }
 
-bool pl_planner_run(const pl_planner *b, const pl_tables *t, double cap, pl_arena *out,
+bool pl_planner_run(const pl_planner *b, const pl_problem *problem, double cap, pl_arena *out,
                     pl_answer *answer, pl_err *err)
 {
-    if (!b->run(t, cap, out, answer, err)) return pl_err_in(err, "search %s", b->name);
+    if (!b->run(problem, cap, out, answer, err)) return pl_err_in(err, "search %s", b->name);
     if (b->proves) return true;
-    pl_cost cost = pl_tables_cost(t, answer->value);
+    pl_cost cost = pl_problem_cost(problem, answer->value);
     answer->time = cost.time, answer->memory = cost.memory;
     answer->bound = 0, answer->proven = false, answer->price = 0;
     if (!isfinite(cost.time))

@@ -1,5 +1,5 @@
-/* planners/planner.h - ways to search for a plan, on the tables of cost/tables.h: one file each,
- * and one row of pl_planners (planners.c), which --search, help, manual and `pleat doctor` read.
+/* planners/planner.h - ways to search for a plan, on the tables of cost/problem.h: one file each,
+ * and one row of the list (list.h), which --search, help, manual and `pleat doctor` read.
  *
  * Each method gets the tables that the exact search gets and answers with values of their
  * variables, whose cost is that of the tables: so every claim of "better" compares like with like.
@@ -7,7 +7,7 @@
  * and counted afterwards. Each file names its source, and where the method here differs from it. */
 #ifndef PL_PLANNERS_PLANNER_H
 #define PL_PLANNERS_PLANNER_H
-#include "cost/tables.h"
+#include "cost/problem.h"
 
 typedef struct pl_planner {
     const char *name;   /* for --search                                                    */
@@ -15,14 +15,11 @@ typedef struct pl_planner {
     const char *source; /* the publication; NULL: ours                                     */
     bool proves;        /* its bound is one of all plans, and it keeps to the cap          */
     /* As pl_planner_run, but time and memory of the answer need not be those of the tables. */
-    bool (*run)(const pl_tables *t, double cap, pl_arena *out, pl_answer *answer, pl_err *err);
+    bool (*run)(const pl_problem *problem, double cap, pl_arena *out, pl_answer *answer,
+                pl_err *err);
 } pl_planner;
 
 extern const pl_planner *const pl_planners[]; /* ends with NULL */
-
-extern const pl_planner pl_planner_exact, pl_planner_tied, pl_planner_tapas, pl_planner_soybean,
-    pl_planner_tofu, pl_planner_tofu_order, pl_planner_icml18, pl_planner_equal_chop,
-    pl_planner_spartan, pl_planner_all_row, pl_planner_brute_force;
 
 /* Fails with PL_EUSAGE, naming all there are. */
 PL_MUST_CHECK bool pl_planner_find(const char *name, const pl_planner **out, pl_err *err);
@@ -31,7 +28,7 @@ PL_MUST_CHECK bool pl_planner_find(const char *name, const pl_planner **out, pl_
  * prove nothing give a bound of 0. Fails with PL_EINFEASIBLE when the method finds no plan, or one
  * that needs more bytes of a device than `cap` (INFINITY: no cap; most methods do not look at
  * memory); with PL_EUNSUPPORTED when it would take too long, with the number of plans. */
-PL_MUST_CHECK bool pl_planner_run(const pl_planner *b, const pl_tables *t, double cap,
+PL_MUST_CHECK bool pl_planner_run(const pl_planner *b, const pl_problem *problem, double cap,
                                    pl_arena *out, pl_answer *answer, pl_err *err);
 
 #endif

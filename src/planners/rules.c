@@ -12,13 +12,13 @@ unsigned pl_rules_axes(const pl_mesh *m)
 /* What a value of a node's variable is, or NULL: it is a placement. */
 static const pl_choice *choice_of(const pl_space *s, int var, int value)
 {
-    const pl_var *v = s->var[var];
-    return v->kind == PL_VAR_NODE ? &s->t->domain[v->id]->choice[value] : NULL;
+    const pl_variable *v = s->var[var];
+    return v->kind == PL_VARIABLE_NODE ? &s->problem->domain[v->id]->choice[value] : NULL;
 }
 
-static const pl_placement *spot_of(const pl_space *s, int var, int value)
+static const pl_placement *placement_of(const pl_space *s, int var, int value)
 {
-    return &s->t->spot[s->var[var]->id].at[value];
+    return &s->problem->placements[s->var[var]->id].at[value];
 }
 
 /* Axes that split a factor. */
@@ -34,8 +34,8 @@ bool pl_rules_plain(const pl_space *s, int var, int value, const void *with)
 {
     const pl_choice *c = choice_of(s, var, value);
     (void)with;
-    if (!c) return !spot_of(s, var, value)->pending;
-    for (int a = 0; a < s->t->mesh->n; a++)
+    if (!c) return !placement_of(s, var, value)->pending;
+    for (int a = 0; a < s->problem->mesh->n; a++)
         if (c->factor[a] <= PL_LINEAR) return false;
     return true;
 }
@@ -44,14 +44,15 @@ bool pl_rules_copied(const pl_space *s, int var, int value, const void *with)
 {
     const pl_choice *c = choice_of(s, var, value);
     if (!pl_rules_plain(s, var, value, with)) return false;
-    return c ? !axes_of(c, s->t->mesh) : !spot_of(s, var, value)->n;
+    return c ? !axes_of(c, s->problem->mesh) : !placement_of(s, var, value)->n;
 }
 
 bool pl_rules_split(const pl_space *s, int var, int value, const void *with)
 {
     const pl_choice *c = choice_of(s, var, value);
     unsigned axes = *(const unsigned *)with;
-    unsigned have = c ? axes_of(c, s->t->mesh) : pl_placement_axes(spot_of(s, var, value));
+    unsigned have =
+        c ? axes_of(c, s->problem->mesh) : pl_placement_axes(placement_of(s, var, value));
     return (have & axes) == axes;
 }
 
@@ -94,8 +95,8 @@ bool pl_rules_uniform(const pl_space *s, int var, int value, const void *with)
     const pl_choice *c = choice_of(s, var, value);
     if (pl_rules_copied(s, var, value, with)) return true;
     return pl_rules_plain(s, var, value, with) &&
-           (c ? is_uniform_choice(c, s->t->mesh)
-              : is_uniform_spot(spot_of(s, var, value), s->t->mesh));
+           (c ? is_uniform_choice(c, s->problem->mesh)
+              : is_uniform_spot(placement_of(s, var, value), s->problem->mesh));
 }
 
 bool pl_rules_unsummed(const pl_space *s, int var, int value, const void *with)
@@ -103,8 +104,8 @@ bool pl_rules_unsummed(const pl_space *s, int var, int value, const void *with)
     const pl_choice *c = choice_of(s, var, value);
     (void)with;
     if (!c) return true;
-    const pl_node *n = s->t->graph->nodes.at[s->var[var]->id];
-    for (int a = 0; a < s->t->mesh->n; a++)
+    const pl_node *n = s->problem->graph->nodes.at[s->var[var]->id];
+    for (int a = 0; a < s->problem->mesh->n; a++)
         if (c->factor[a] >= 0 && !pl_share_touches(n, n->n_in, c->factor[a])) return false;
     return true;
 }
@@ -115,14 +116,14 @@ bool pl_rules_rows(const pl_space *s, int var, int value, const void *with)
     pl_placement p;
     (void)with;
     if (c) {
-        const pl_node *n = s->t->graph->nodes.at[s->var[var]->id];
-        p = pl_choice_operand(c, n, s->t->mesh, n->n_in);
+        const pl_node *n = s->problem->graph->nodes.at[s->var[var]->id];
+        p = pl_choice_operand(c, n, s->problem->mesh, n->n_in);
     } else {
-        p = *spot_of(s, var, value);
+        p = *placement_of(s, var, value);
     }
     for (int k = 0; k < p.n; k++)
         if (p.split[k].dim) return false;
-    return pl_placement_axes(&p) == pl_rules_axes(s->t->mesh);
+    return pl_placement_axes(&p) == pl_rules_axes(s->problem->mesh);
 }
 
 /* -- one axis after the other ------------------------------------------------------------------ */
@@ -187,9 +188,10 @@ bool pl_rules_extends(const pl_space *s, int var, int value, const void *with)
     const pl_choice *c = choice_of(s, var, value);
     int old = x->fixed[var];
     if (!pl_rules_plain(s, var, value, with)) return false;
-    if (c) return extends_choice(c, choice_of(s, var, old), s->t->mesh, x);
-    const pl_shape *shape = &s->t->graph->values.at[s->var[var]->id]->shape;
-    return extends_spot(spot_of(s, var, value), spot_of(s, var, old), s->t->mesh, shape, x);
+    if (c) return extends_choice(c, choice_of(s, var, old), s->problem->mesh, x);
+    const pl_shape *shape = &s->problem->graph->values.at[s->var[var]->id]->shape;
+    return extends_spot(placement_of(s, var, value), placement_of(s, var, old), s->problem->mesh,
+                        shape, x);
 }
 
 bool pl_rules_reorders(const pl_space *s, int var, int value, const void *with)
@@ -197,21 +199,21 @@ bool pl_rules_reorders(const pl_space *s, int var, int value, const void *with)
     const pl_rules_step *x = with;
     const pl_choice *c = choice_of(s, var, value), *old = choice_of(s, var, x->fixed[var]);
     if (!pl_rules_plain(s, var, value, with)) return false;
-    for (int a = 0; a < s->t->mesh->n; a++) {
+    for (int a = 0; a < s->problem->mesh->n; a++) {
         bool same = c ? c->factor[a] == old->factor[a]
-                      : pl_placement_dim(spot_of(s, var, value), a) ==
-                            pl_placement_dim(spot_of(s, var, x->fixed[var]), a);
+                      : pl_placement_dim(placement_of(s, var, value), a) ==
+                            pl_placement_dim(placement_of(s, var, x->fixed[var]), a);
         if (!same) return false;
     }
     return true;
 }
 
-/* -- variables and pairs ----------------------------------------------------------------------- */
+/* -- variables and edges ----------------------------------------------------------------------- */
 
 bool pl_rules_product(const pl_space *s, int var)
 {
-    if (s->var[var]->kind != PL_VAR_NODE) return false;
-    const pl_node *n = s->t->graph->nodes.at[s->var[var]->id];
+    if (s->var[var]->kind != PL_VARIABLE_NODE) return false;
+    const pl_node *n = s->problem->graph->nodes.at[s->var[var]->id];
     for (int f = 0; f < n->sig->n_factors; f++) {
         int readers = 0;
         for (int o = 0; o < n->n_in; o++) readers += pl_share_touches(n, o, f);
@@ -220,15 +222,15 @@ bool pl_rules_product(const pl_space *s, int var)
     return false;
 }
 
-bool pl_rules_home(const pl_var *a, const pl_var *b, const pl_value *v)
+bool pl_rules_home(const pl_variable *a, const pl_variable *b, const pl_value *v)
 {
     const pl_node *changes = v->next ? v->next->maker : NULL;
     if (!changes) return false;
-    return (a->kind == PL_VAR_STORE && b->kind == PL_VAR_NODE && b->id == changes->id) ||
-           (b->kind == PL_VAR_STORE && a->kind == PL_VAR_NODE && a->id == changes->id);
+    return (a->kind == PL_VARIABLE_STORED && b->kind == PL_VARIABLE_NODE && b->id == changes->id) ||
+           (b->kind == PL_VARIABLE_STORED && a->kind == PL_VARIABLE_NODE && a->id == changes->id);
 }
 
-bool pl_rules_weights(const pl_var *a, const pl_var *b, const pl_value *v)
+bool pl_rules_weights(const pl_variable *a, const pl_variable *b, const pl_value *v)
 {
     const pl_value *state = pl_graph_state(v);
     (void)a, (void)b;
@@ -237,10 +239,10 @@ bool pl_rules_weights(const pl_var *a, const pl_var *b, const pl_value *v)
 
 /* -- spaces ------------------------------------------------------------------------------------ */
 
-pl_space pl_rules_one_dimension(const pl_tables *t, pl_arena *arena)
+pl_space pl_rules_one_dimension(const pl_problem *problem, pl_arena *arena)
 {
-    pl_space s = pl_space_new(t, 0, arena);
-    unsigned axes = pl_rules_axes(t->mesh);
+    pl_space s = pl_space_new(problem, 0, arena);
+    unsigned axes = pl_rules_axes(problem->mesh);
     pl_space_still(&s, pl_rules_home);
     pl_space_only(&s, pl_rules_uniform, NULL);
     for (int v = 0; v < s.n; v++) pl_space_prefer(&s, v, pl_rules_split, &axes);

@@ -43,6 +43,6 @@ pl_space_rule pl_rules_weights; /* weights are read where they are stored */
 
 /* What EqualChop, Spartan and AllRow-Greedy choose from: one factor or dimension over all devices,
  * and something wherever anything can be split. */
-pl_space pl_rules_one_dimension(const pl_tables *t, pl_arena *arena);
+pl_space pl_rules_one_dimension(const pl_problem *problem, pl_arena *arena);
 
 #endif

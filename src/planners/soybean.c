@@ -2,11 +2,13 @@
  * may store copies, but products have to be cut: with computing left out of the objective a graph
  * of copies would be the best of all. */
 #include "planners/cuts.h"
+#include "planners/list.h"
 
-static bool run(const pl_tables *t, double cap, pl_arena *out, pl_answer *answer, pl_err *err)
+static bool run(const pl_problem *problem, double cap, pl_arena *out, pl_answer *answer,
+                pl_err *err)
 {
     (void)cap;
-    return pl_cuts_run(&(pl_cuts){ .all = false }, t, out, answer, err);
+    return pl_cuts_run(&(pl_cuts){ .all = false }, problem, out, answer, err);
 }
 
 const pl_planner pl_planner_soybean = { .name = "soybean",

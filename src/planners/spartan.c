@@ -4,7 +4,7 @@
  * Other than published: Spartan's own smart tiling looks at groups of arrays and knows tiles of two
  * dimensions; operators are placed here in the same order as tensors, by the largest of theirs,
  * and what is not decided yet counts with the least that it could cost. */
-#include "planners/planner.h"
+#include "planners/list.h"
 #include "planners/rules.h"
 
 #include <math.h>
@@ -29,9 +29,9 @@ static int64_t bytes_of(const pl_value *v)
 
 static int64_t largest_of(const pl_space *s, int var)
 {
-    const pl_graph *g = s->t->graph;
+    const pl_graph *g = s->problem->graph;
     int64_t most = 0;
-    if (s->var[var]->kind != PL_VAR_NODE) return bytes_of(g->values.at[s->var[var]->id]);
+    if (s->var[var]->kind != PL_VARIABLE_NODE) return bytes_of(g->values.at[s->var[var]->id]);
     const pl_node *n = g->nodes.at[s->var[var]->id];
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         int64_t bytes = bytes_of(pl_node_value(n, o));
@@ -42,26 +42,26 @@ static int64_t largest_of(const pl_space *s, int var)
 
 typedef struct greedy {
     const pl_space *s;
-    int **pairs, *n_pairs; /* [variables] those that it is in                */
+    int **edges, *n_edges; /* [variables] those that it is in                */
     int *value;            /* [variables] chosen, or -1                      */
 } greedy;
 
-static void index_pairs(greedy *x, pl_arena *a)
+static void index_edges(greedy *x, pl_arena *a)
 {
     const pl_sum *sum = &x->s->chain.outside;
     int *room = PL_NEW_N(a, int, sum->n + 1);
-    x->pairs = PL_NEW_N(a, int *, sum->n + 1);
-    x->n_pairs = PL_NEW_N(a, int, sum->n + 1);
-    for (int p = 0; p < sum->n_pairs; p++) room[sum->pair[p].a]++, room[sum->pair[p].b]++;
-    for (int v = 0; v < sum->n; v++) x->pairs[v] = PL_NEW_N(a, int, room[v] + 1);
-    for (int p = 0; p < sum->n_pairs; p++) {
-        int ends[2] = { sum->pair[p].a, sum->pair[p].b };
-        for (int e = 0; e < 2; e++) x->pairs[ends[e]][x->n_pairs[ends[e]]++] = p;
+    x->edges = PL_NEW_N(a, int *, sum->n + 1);
+    x->n_edges = PL_NEW_N(a, int, sum->n + 1);
+    for (int p = 0; p < sum->n_edges; p++) room[sum->edge[p].a]++, room[sum->edge[p].b]++;
+    for (int v = 0; v < sum->n; v++) x->edges[v] = PL_NEW_N(a, int, room[v] + 1);
+    for (int p = 0; p < sum->n_edges; p++) {
+        int ends[2] = { sum->edge[p].a, sum->edge[p].b };
+        for (int e = 0; e < 2; e++) x->edges[ends[e]][x->n_edges[ends[e]]++] = p;
     }
 }
 
 /* With the other end as chosen; if it is not, the least over what it may be. */
-static double pair_cost(const greedy *x, const pl_sum_pair *p, int var, int value)
+static double edge_cost(const greedy *x, const pl_sum_edge *p, int var, int value)
 {
     int other = p->a == var ? p->b : p->a, cols = x->s->var[p->b]->n;
     double least = INFINITY;
@@ -79,8 +79,8 @@ static bool choose(greedy *x, int var, pl_err *err)
     for (int i = 0; i < x->s->var[var]->n; i++) {
         if (!x->s->keep[var][i]) continue;
         double cost = pl_space_own(x->s, PL_SPACE_MESSAGES, var, i);
-        for (int p = 0; p < x->n_pairs[var]; p++)
-            cost += pair_cost(x, &sum->pair[x->pairs[var][p]], var, i);
+        for (int p = 0; p < x->n_edges[var]; p++)
+            cost += edge_cost(x, &sum->edge[x->edges[var][p]], var, i);
         if (cost < least) least = cost, x->value[var] = i;
     }
     if (isfinite(least)) return true;
@@ -89,14 +89,14 @@ static bool choose(greedy *x, int var, pl_err *err)
                       x->s->n);
 }
 
-static bool choose_all(const pl_tables *t, pl_arena *tmp, pl_arena *out, pl_answer *answer,
+static bool choose_all(const pl_problem *problem, pl_arena *tmp, pl_arena *out, pl_answer *answer,
                        pl_err *err)
 {
-    pl_space s = pl_rules_one_dimension(t, tmp);
+    pl_space s = pl_rules_one_dimension(problem, tmp);
     pl_space_flatten(&s);
     greedy x = { .s = &s, .value = PL_NEW_N(out, int, s.n + 1) };
     turn *order = PL_NEW_N(tmp, turn, s.n + 1);
-    index_pairs(&x, tmp);
+    index_edges(&x, tmp);
     for (int v = 0; v < s.n; v++) order[v] = (turn){ v, largest_of(&s, v) }, x.value[v] = -1;
     qsort(order, (size_t)s.n, sizeof *order, by_bytes);
     for (int i = 0; i < s.n; i++) PL_TRY(choose(&x, order[i].var, err));
@@ -104,11 +104,12 @@ static bool choose_all(const pl_tables *t, pl_arena *tmp, pl_arena *out, pl_answ
     return true;
 }
 
-static bool run(const pl_tables *t, double cap, pl_arena *out, pl_answer *answer, pl_err *err)
+static bool run(const pl_problem *problem, double cap, pl_arena *out, pl_answer *answer,
+                pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("greedy");
     (void)cap;
-    bool ok = choose_all(t, tmp, out, answer, err);
+    bool ok = choose_all(problem, tmp, out, answer, err);
     pl_arena_free(tmp);
     return ok;
 }

@@ -17,9 +17,9 @@
  *   - weights outside of the block that repeats have no patterns enumerated, they follow. So on a
  *     graph without equal blocks nothing is enumerated;
  *   - messages are seconds by the tables: of those of gradients what is not hidden by computing. */
+#include "planners/list.h"
 #include "planners/tapas.h"
 
-#include "planners/planner.h"
 #include "planners/rules.h"
 #include "layouts/linear.h"
 
@@ -49,8 +49,8 @@ typedef struct tapas {
 
 static bool is_linear(const pl_space *s, int var, pl_linear *l)
 {
-    if (s->var[var]->kind != PL_VAR_NODE) return false;
-    const pl_node *n = s->t->graph->nodes.at[s->var[var]->id];
+    if (s->var[var]->kind != PL_VARIABLE_NODE) return false;
+    const pl_node *n = s->problem->graph->nodes.at[s->var[var]->id];
     return n->phase == PL_FORWARD && pl_linear_find(n, l) && !l->lookup;
 }
 
@@ -58,12 +58,12 @@ static bool is_linear(const pl_space *s, int var, pl_linear *l)
 static void add_weight(tapas *x, int var, const pl_linear *l)
 {
     const pl_space *s = &x->s;
-    const pl_domain *d = s->t->domain[s->var[var]->id];
+    const pl_domain *d = s->problem->domain[s->var[var]->id];
     const uint32_t sets[PATTERNS] = { l->m, l->k, l->n };
-    unsigned axes = pl_rules_axes(s->t->mesh);
+    unsigned axes = pl_rules_axes(s->problem->mesh);
     int axis = 0;
     weight w = { .var = var };
-    while (!(axes >> axis & 1) && axis + 1 < s->t->mesh->n) axis++;
+    while (!(axes >> axis & 1) && axis + 1 < s->problem->mesh->n) axis++;
     for (int p = 0; p < PATTERNS; p++) {
         w.legal[p] = PL_NEW_N(x->tmp, bool, d->n);
         for (int i = 0; i < d->n; i++) {
@@ -79,15 +79,15 @@ static void add_weight(tapas *x, int var, const pl_linear *l)
 }
 
 /* The weights of the block have the union of their patterns until one is tried. */
-static void open_space(tapas *x, const pl_tables *t)
+static void open_space(tapas *x, const pl_problem *problem)
 {
-    unsigned axes = pl_rules_axes(t->mesh);
+    unsigned axes = pl_rules_axes(problem->mesh);
     pl_linear l;
-    x->s = pl_space_new(t, 1, x->tmp);
+    x->s = pl_space_new(problem, 1, x->tmp);
     pl_space_still(&x->s, pl_rules_home);
     pl_space_still(&x->s, pl_rules_weights);
     pl_space_only(&x->s, pl_rules_uniform, NULL);
-    for (int v = t->vars[0].n; v < x->s.n; v++)
+    for (int v = problem->vars[0].n; v < x->s.n; v++)
         if (is_linear(&x->s, v, &l)) add_weight(x, v, &l);
     for (int v = 0; v < x->s.n; v++)
         if (pl_rules_product(&x->s, v)) pl_space_prefer(&x->s, v, pl_rules_split, &axes);
@@ -134,13 +134,14 @@ static void walk(tapas *x, int depth)
     x->s.keep[w->var] = open;
 }
 
-static bool run(const pl_tables *t, double cap, pl_arena *out, pl_answer *answer, pl_err *err)
+static bool run(const pl_problem *problem, double cap, pl_arena *out, pl_answer *answer,
+                pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("patterns");
-    int64_t n = pl_chain_variables(&t->chain);
+    int64_t n = pl_chain_variables(&problem->chain);
     tapas x = { .tmp = tmp };
     (void)cap;
-    open_space(&x, t);
+    open_space(&x, problem);
     walk(&x, 0);
     *answer = x.best;
     answer->value = PL_NEW_N(out, int, n + 1);
@@ -151,11 +152,11 @@ static bool run(const pl_tables *t, double cap, pl_arena *out, pl_answer *answer
                       x.count.candidates);
 }
 
-bool pl_tapas_count(const pl_tables *t, pl_tapas_patterns *out, pl_err *err)
+bool pl_tapas_count(const pl_problem *problem, pl_tapas_patterns *out, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("patterns");
     tapas x = { .tmp = tmp, .all = true };
-    open_space(&x, t);
+    open_space(&x, problem);
     bool ok = x.count.candidates <= MOST_COUNTED;
     if (ok) walk(&x, 0);
     *out = x.count;

@@ -2,7 +2,7 @@
 #ifndef PL_PLANNERS_TAPAS_H
 #define PL_PLANNERS_TAPAS_H
 #include "search/search.h"
-#include "cost/tables.h"
+#include "cost/problem.h"
 
 typedef struct pl_tapas_patterns {
     int weights;       /* nodes of a block that have patterns                                    */
@@ -13,7 +13,7 @@ typedef struct pl_tapas_patterns {
 
 /* Every combination without pruning: how many there are, and how many have a way through. Fails
  * with PL_EUNSUPPORTED above 10,000. */
-PL_MUST_CHECK bool pl_tapas_count(const pl_tables *t, pl_tapas_patterns *out,
+PL_MUST_CHECK bool pl_tapas_count(const pl_problem *problem, pl_tapas_patterns *out,
                                            pl_err *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include "graph/op.h"
 #include "reshard/move.h"
 #include "program/account.h"
+#include "program/forecast_memory.h"
 
 #include <math.h>
 
@@ -51,8 +52,9 @@ typedef struct link {
 } link;
 
 typedef struct lanes {
-    const pl_program *p;
-    pl_forecast *f;
+    const pl_timeline *t;
+    const double *seconds; /* [steps of the program] */
+    double *begin, *end;   /* [t->n]                 */
     pl_arena *tmp;
     double hidden;
     int n_computes, n_messages;
@@ -63,22 +65,29 @@ typedef struct lanes {
     link link[PL_MAX_AXES];
 } lanes;
 
-static void run_message(lanes *l, int i, double seconds)
+static const pl_step *step_at(const lanes *l, int i)
 {
-    const pl_step *x = &l->p->step[i];
-    PL_ASSERT(x->axes && !(x->axes >> PL_MAX_AXES));
-    PL_ASSERT_CMP(x->wait, <=, l->n_messages);
-    l->handed = fmax(l->handed, fmax(l->arrived[x->wait], l->computed[x->after]));
-    double begin = l->handed, end;
+    return &l->t->program->step[l->t->step[i]];
+}
+
+static void run_message(lanes *l, int i)
+{
+    const unsigned axes = step_at(l, i)->axes;
+    const int wait = l->t->wait[i];
+    PL_ASSERT(axes && !(axes >> PL_MAX_AXES));
+    PL_ASSERT_CMP(wait, <=, l->n_messages);
+    l->handed = fmax(l->handed, fmax(l->arrived[wait], l->computed[l->t->after[i]]));
+    double begin = l->handed;
     for (int a = 0; a < PL_MAX_AXES; a++)
-        if (x->axes >> a & 1) begin = fmax(begin, l->free[a]);
-    l->f->begin[i] = begin;
-    l->f->end[i] = end = begin + seconds;
+        if (axes >> a & 1) begin = fmax(begin, l->free[a]);
+    const double end = begin + l->seconds[l->t->step[i]];
+    l->begin[i] = begin;
+    l->end[i] = end;
     for (int a = 0; a < PL_MAX_AXES; a++)
-        if (x->axes >> a & 1) l->free[a] = end;
+        if (axes >> a & 1) l->free[a] = end;
     l->arrived[l->n_messages + 1] = fmax(l->arrived[l->n_messages], end);
     l->n_messages++;
-    PL_PUSH(l->tmp, &l->link[__builtin_ctz(x->axes)], i);
+    PL_PUSH(l->tmp, &l->link[__builtin_ctz(axes)], i);
 }
 
 /* Does a message pass at the time t? *until: when that may change. Compute only asks for later and
@@ -88,9 +97,9 @@ static bool is_passing(lanes *l, double t, double *until)
     double first_end = INFINITY, next_begin = INFINITY;
     for (int a = 0; a < PL_MAX_AXES; a++) {
         link *x = &l->link[a];
-        while (x->from < x->n && l->f->end[x->at[x->from]] <= t) x->from++;
+        while (x->from < x->n && l->end[x->at[x->from]] <= t) x->from++;
         if (x->from == x->n) continue;
-        double begin = l->f->begin[x->at[x->from]], end = l->f->end[x->at[x->from]];
+        double begin = l->begin[x->at[x->from]], end = l->end[x->at[x->from]];
         if (begin <= t)
             first_end = fmin(first_end, end);
         else
@@ -115,52 +124,61 @@ static double run_beside(lanes *l, double t, double work)
     return t;
 }
 
-static void run_compute(lanes *l, int i, double seconds)
+static void run_compute(lanes *l, int i)
 {
-    const pl_step *x = &l->p->step[i];
-    PL_ASSERT_CMP(x->wait, <=, l->n_messages);
-    double begin = fmax(l->computed[l->n_computes], l->arrived[x->wait]);
-    l->f->begin[i] = begin;
-    l->f->end[i] = run_beside(l, begin, seconds);
-    l->computed[++l->n_computes] = l->f->end[i];
+    const int wait = l->t->wait[i];
+    PL_ASSERT_CMP(wait, <=, l->n_messages);
+    l->begin[i] = fmax(l->computed[l->n_computes], l->arrived[wait]);
+    l->end[i] = run_beside(l, l->begin[i], l->seconds[l->t->step[i]]);
+    l->computed[++l->n_computes] = l->end[i];
 }
 
 /* The next step of a lane from i on. */
-static int next_step(const pl_program *p, int i, bool message)
+static int next_step(const lanes *l, int i, bool message)
 {
-    while (i < p->n_steps && (p->step[i].kind == PL_MESSAGE) != message) i++;
+    while (i < l->t->n && (step_at(l, i)->kind == PL_MESSAGE) != message) i++;
     return i;
 }
 
 /* A message comes before the compute step beside which it may begin, wherever it stands: so all is
  * known in the order in which it is asked for. */
-static void run_lanes(lanes *l, const double *seconds)
+static void run_lanes(lanes *l)
 {
-    const pl_program *p = l->p;
-    int c = next_step(p, 0, false), m = next_step(p, 0, true);
-    while (c < p->n_steps || m < p->n_steps) {
-        if (m < p->n_steps && p->step[m].after <= l->n_computes) {
-            run_message(l, m, seconds[m]);
-            m = next_step(p, m + 1, true);
+    const int n = l->t->n;
+    int c = next_step(l, 0, false), m = next_step(l, 0, true);
+    while (c < n || m < n) {
+        if (m < n && l->t->after[m] <= l->n_computes) {
+            run_message(l, m);
+            m = next_step(l, m + 1, true);
         } else {
-            PL_ASSERT_CMP(c, <, p->n_steps);
-            run_compute(l, c, seconds[c]);
-            c = next_step(p, c + 1, false);
+            PL_ASSERT_CMP(c, <, n);
+            run_compute(l, c);
+            c = next_step(l, c + 1, false);
         }
     }
 }
 
-static void find_times(const pl_program *p, const pl_speed *speed, pl_arena *tmp, pl_forecast *f)
+static double *find_seconds(const pl_program *p, const pl_speed *speed, pl_arena *tmp)
 {
     double *seconds = PL_NEW_N(tmp, double, p->n_steps + 1);
-    lanes l = { .p = p, .f = f, .tmp = tmp, .hidden = fmin(fmax(speed->hidden, 0), 1) };
-    l.computed = PL_NEW_N(tmp, double, p->n_steps + 1);
-    l.arrived = PL_NEW_N(tmp, double, p->n_steps + 1);
-    for (int i = 0; i < p->n_steps; i++) {
-        seconds[i] = pl_forecast_step(p, &p->step[i], speed);
-        *(p->step[i].kind == PL_MESSAGE ? &f->comm_seconds : &f->compute_seconds) += seconds[i];
+    for (int i = 0; i < p->n_steps; i++) seconds[i] = pl_forecast_step(p, &p->step[i], speed);
+    return seconds;
+}
+
+/* begin and end: [t->n], set. */
+static void find_times(const pl_timeline *t, const double *seconds, double hidden, double *begin,
+                       double *end, pl_arena *tmp, pl_forecast *f)
+{
+    lanes l = { .t = t, .seconds = seconds, .begin = begin, .end = end, .tmp = tmp };
+    l.hidden = fmin(fmax(hidden, 0), 1);
+    l.computed = PL_NEW_N(tmp, double, t->n_computes + 1);
+    l.arrived = PL_NEW_N(tmp, double, t->n_messages + 1);
+    for (int i = 0; i < t->n; i++) {
+        const bool message = step_at(&l, i)->kind == PL_MESSAGE;
+        *(message ? &f->comm_seconds : &f->compute_seconds) += seconds[t->step[i]];
+        if (message) f->comm_bytes += step_at(&l, i)->bytes;
     }
-    run_lanes(&l, seconds);
+    run_lanes(&l);
     f->step_seconds = fmax(l.computed[l.n_computes], l.arrived[l.n_messages]);
     f->exposed_seconds = f->step_seconds - f->compute_seconds;
 }
@@ -168,10 +186,31 @@ static void find_times(const pl_program *p, const pl_speed *speed, pl_arena *tmp
 void pl_forecast_make(const pl_program *p, const pl_speed *speed, pl_arena *out, pl_forecast *f)
 {
     pl_arena *tmp = pl_arena_new("forecast");
-    *f = (pl_forecast){ .comm_bytes = p->message_bytes };
+    const pl_timeline t = pl_timeline_plain(p, tmp);
+    *f = (pl_forecast){ 0 };
     f->begin = PL_NEW_N(out, double, p->n_steps + 1);
     f->end = PL_NEW_N(out, double, p->n_steps + 1);
-    find_times(p, speed, tmp, f);
-    pl_forecast_memory_make(p, out, f);
+    find_times(&t, find_seconds(p, speed, tmp), speed->hidden, f->begin, f->end, tmp, f);
+    pl_forecast_live(&t, out, f);
     pl_arena_free(tmp);
+}
+
+bool pl_forecast_fold(const pl_program *p, const pl_short *s, const pl_speed *speed, pl_arena *out,
+                      pl_forecast *f)
+{
+    pl_arena *tmp = pl_arena_new("folded forecast");
+    const double *seconds = find_seconds(p, speed, tmp);
+    const pl_memory_changes c = pl_forecast_changes(p, tmp);
+    pl_timeline t;
+    *f = (pl_forecast){ 0 };
+    const bool ok = pl_timeline_fold(p, s, seconds, &c, tmp, &t);
+    if (ok) {
+        double *begin = PL_NEW_N(tmp, double, t.n + 1), *end = PL_NEW_N(tmp, double, t.n + 1);
+        find_times(&t, seconds, speed->hidden, begin, end, tmp, f);
+        pl_forecast_peak(&t, &c, f);
+        f->times = PL_NEW_N(out, int, p->n_steps + 1);
+        for (int u = 0; u < t.n; u++) f->times[t.step[u]]++;
+    }
+    pl_arena_free(tmp);
+    return ok;
 }

@@ -2,6 +2,7 @@
  * figures of a cluster, and what its memory holds when it holds most. Nothing is run. */
 #ifndef PL_PROGRAM_FORECAST_H
 #define PL_PROGRAM_FORECAST_H
+#include "graph/shorten.h"
 #include "placement/speed.h"
 #include "program/program.h"
 
@@ -28,6 +29,8 @@ typedef struct pl_forecast {
     int64_t *live;          /* [n_steps] bytes of the work block in use while the step runs, in
                                whole lines of the layout's alignment                             */
     int peak_step;          /* the first with the most of them                                   */
+    int *times;             /* [n_steps] pl_forecast_fold: how often each step runs in the whole
+                               graph's program; NULL: once                                       */
 } pl_forecast;
 
 /* Messages are handed over in order, when their `wait` and `after` are met. One that has been
@@ -41,6 +44,13 @@ typedef struct pl_forecast {
  * has no more than a few messages under way at once (run/lane.c), and the scratch of kernels, which
  * only a backend knows. `out` owns the arrays. */
 void pl_forecast_make(const pl_program *p, const pl_speed *speed, pl_arena *out, pl_forecast *f);
+
+/* The same of the whole graph that `s` is short of, from the program of the short one: begin, end
+ * and live are NULL, and of the bytes that a layout leaves unused there are as many as in the
+ * program. `out` owns times. False where no period is found (program/repeat.h): then the whole has
+ * to be lowered. */
+bool pl_forecast_fold(const pl_program *p, const pl_short *s, const pl_speed *speed,
+                      pl_arena *out, pl_forecast *f);
 
 /* What needs no cluster: sets memory, live and peak_step alone. `out` owns the array. */
 void pl_forecast_memory_make(const pl_program *p, pl_arena *out, pl_forecast *f);

@@ -1,7 +1,7 @@
 /* What the work block holds: the steps are replayed over ranges of bytes. Whatever is written
  * begins a life there, which ends with the last step that reads it; what a message uses stays until
  * a compute step has waited for it, as the lowering has it (place.c). */
-#include "program/forecast.h"
+#include "program/forecast_memory.h"
 
 #include "graph/op.h"
 #include "reshard/move.h"
@@ -342,22 +342,6 @@ static int64_t life_bytes(const life *x)
     return (x->high + LINE - 1) / LINE * LINE - (x->low + LINE - 1) / LINE * LINE;
 }
 
-static void count_live(const replay *r, pl_forecast *f)
-{
-    int n = r->p->n_steps;
-    int64_t live = 0;
-    for (int k = 0; k < r->lives.n; k++) {
-        const life *x = &r->lives.at[k];
-        if (x->last < x->first) continue;
-        f->live[x->first] += life_bytes(x);
-        f->live[x->last + 1] -= life_bytes(x);
-    }
-    for (int i = 0; i < n; i++) {
-        f->live[i] = live += f->live[i];
-        if (live > f->live[f->peak_step]) f->peak_step = i;
-    }
-}
-
 /* -- kinds ------------------------------------------------------------------------------------- */
 
 /* Is the sum of n's output that of this input, so that a gradient's terms may be told by it? */
@@ -390,37 +374,96 @@ static bool is_activation(const life *x)
            !pl_graph_state(v);
 }
 
-static void count_kinds(const replay *r, pl_forecast *f)
+static int kind_of(const life *x, const bool *gradient)
 {
-    const bool *gradient = find_gradients(r->p->plan->graph, r->tmp);
-    pl_account states = pl_account_states(r->p->store);
-    pl_forecast_memory m = { .weights = states.weights,
-                             .optimizer = states.optimizer,
-                             .gradients = states.gradients,
-                             .peak = r->p->store->bytes + r->p->work_bytes };
-    for (int k = 0; k < r->lives.n; k++) {
-        const life *x = &r->lives.at[k];
-        if (x->first > f->peak_step || x->last < f->peak_step) continue;
-        if (x->blocks)
-            m.buffers += life_bytes(x);
-        else if (x->value && gradient[x->value->id])
-            m.gradients += life_bytes(x);
-        else if (is_activation(x))
-            m.activations += life_bytes(x);
+    if (x->blocks) return PL_CHANGE_BUFFERS;
+    if (x->value && gradient[x->value->id]) return PL_CHANGE_GRADIENTS;
+    return is_activation(x) ? PL_CHANGE_ACTIVATIONS : PL_CHANGE_ALL;
+}
+
+static void add_life(const pl_step_life *x, int n_steps, pl_memory_changes *c)
+{
+    for (int k = PL_CHANGE_ALL;; k = x->sum) {
+        c->of[k][x->first] += x->bytes;
+        if (x->end < n_steps) c->of[k][x->end] -= x->bytes;
+        if (k == x->sum) break;
     }
+}
+
+pl_memory_changes pl_forecast_changes(const pl_program *p, pl_arena *out)
+{
+    replay r = { .p = p, .tmp = pl_arena_new("memory forecast") };
+    const bool *gradient = find_gradients(p->plan->graph, r.tmp);
+    pl_memory_changes c;
+    for (int k = 0; k < PL_N_CHANGES; k++) c.of[k] = PL_NEW_N(out, int64_t, p->n_steps + 1);
+    find_arrivals(&r);
+    find_copied(&r);
+    if (p->n_steps) replay_steps(&r);
+    pl_step_life *at = PL_NEW_N(out, pl_step_life, r.lives.n + 1);
+    c.n_lives = 0;
+    for (int k = 0; k < r.lives.n; k++) {
+        const life *x = &r.lives.at[k];
+        if (x->last < x->first) continue;
+        at[c.n_lives] =
+            (pl_step_life){ x->value, x->first, x->last + 1, kind_of(x, gradient), life_bytes(x) };
+        add_life(&at[c.n_lives++], p->n_steps, &c);
+    }
+    c.life = at;
+    pl_arena_free(r.tmp);
+    return c;
+}
+
+/* -- the moment with the most ------------------------------------------------------------------ */
+
+static void count_states(const pl_timeline *t, pl_forecast_memory *m)
+{
+    const pl_account states = pl_account_states(t->program->store);
+    m->weights = states.weights + t->more[PL_WEIGHT] + t->more[PL_BUFFER];
+    m->optimizer = states.optimizer + t->more[PL_MOMENT];
+    m->gradients = states.gradients + t->more[PL_GRAD_SUM];
+}
+
+/* What the layout leaves unused where most is live is taken to be as much for more blocks. */
+void pl_forecast_peak(const pl_timeline *t, const pl_memory_changes *c, pl_forecast *f)
+{
+    const pl_program *p = t->program;
+    pl_forecast_memory m = { 0 };
+    int64_t now[PL_N_CHANGES] = { 0 }, most[PL_N_CHANGES] = { 0 }, short_now = 0, short_most = 0;
+    f->peak_step = 0;
+    for (int u = 0; u < t->n; u++) {
+        for (int k = 0; k < PL_N_CHANGES; k++)
+            now[k] += c->of[k][t->step[u]] + (t->extra[k] ? t->extra[k][t->step[u]] : 0);
+        if (f->live) f->live[u] = now[PL_CHANGE_ALL];
+        if (u && now[PL_CHANGE_ALL] <= most[PL_CHANGE_ALL]) continue;
+        memcpy(most, now, sizeof most);
+        f->peak_step = u;
+    }
+    for (int i = 0; i < p->n_steps; i++) {
+        short_now += c->of[PL_CHANGE_ALL][i];
+        if (short_now > short_most) short_most = short_now;
+    }
+    count_states(t, &m);
+    m.peak = p->store->bytes + t->more_bytes + most[PL_CHANGE_ALL] + p->work_bytes - short_most;
+    m.gradients += most[PL_CHANGE_GRADIENTS];
+    m.activations = most[PL_CHANGE_ACTIVATIONS];
+    m.buffers = most[PL_CHANGE_BUFFERS];
     m.transient = m.peak - m.weights - m.optimizer - m.gradients - m.activations - m.buffers;
     f->memory = m;
 }
 
+void pl_forecast_live(const pl_timeline *plain, pl_arena *out, pl_forecast *f)
+{
+    pl_arena *tmp = pl_arena_new("live");
+    const pl_memory_changes c = pl_forecast_changes(plain->program, tmp);
+    f->live = PL_NEW_N(out, int64_t, plain->n + 1);
+    pl_forecast_peak(plain, &c, f);
+    pl_arena_free(tmp);
+}
+
 void pl_forecast_memory_make(const pl_program *p, pl_arena *out, pl_forecast *f)
 {
-    replay r = { .p = p, .tmp = pl_arena_new("memory forecast") };
-    f->live = PL_NEW_N(out, int64_t, p->n_steps + 1);
-    f->peak_step = 0;
-    find_arrivals(&r);
-    find_copied(&r);
-    if (p->n_steps) replay_steps(&r);
-    count_live(&r, f);
-    count_kinds(&r, f);
-    pl_arena_free(r.tmp);
+    pl_arena *tmp = pl_arena_new("peak");
+    const pl_timeline t = pl_timeline_plain(p, tmp);
+    pl_forecast_live(&t, out, f);
+    pl_arena_free(tmp);
 }

@@ -68,6 +68,11 @@ typedef struct lowering {
     ints *of_value;  /* [values] parts of each value, first the one its maker leaves           */
     int *output;     /* [outputs] the part that the outside reads                              */
     int *final;      /* [values] of states: the part whose contents the step leaves in them    */
+    struct {         /* between which blocks which copies lead is found once (moves.c)         */
+        int n, cap;
+        struct known_move **at;
+        pl_map map;
+    } moves;
 } lowering;
 
 bool pl_lower_is_message(const task *t); /* it runs on the lane of messages */

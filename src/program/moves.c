@@ -8,6 +8,7 @@
 #include "reshard/halo.h"
 #include "program/lower.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct transfer {
@@ -56,17 +57,12 @@ static pl_copy block_copy(const transfer *t, int i, bool pack)
     return c;
 }
 
+/* Those of all blocks of a group. */
 typedef struct copies {
-    int n;
+    int n;       /* members                                                      */
+    bool linear; /* each is as far from the one before it: only two are in `at`  */
     pl_copy *at;
 } copies;
-
-static copies make_copies(const transfer *t, bool pack)
-{
-    copies c = { t->n, PL_NEW_N(t->l->tmp, pl_copy, t->n) };
-    for (int i = 0; i < t->n; i++) c.at[i] = block_copy(t, i, pack);
-    return c;
-}
 
 static bool same_loops(const pl_copy *a, const pl_copy *b)
 {
@@ -76,38 +72,147 @@ static bool same_loops(const pl_copy *a, const pl_copy *b)
     return same;
 }
 
-/* Blocks of one form at even distances are one more loop. */
-static copies join_copies(copies c, pl_arena *out)
+/* Is a block, the i-th from `two` on, as far from the first as i times the second is? */
+static bool is_in_line(const pl_copy two[2], int i, const pl_copy *x)
 {
-    pl_copy x = c.at[0];
-    int64_t from = c.n > 1 ? c.at[1].from_at - x.from_at : 0;
-    int64_t to = c.n > 1 ? c.at[1].to_at - x.to_at : 0;
-    bool joins = x.n < PL_COPY_LOOPS;
-    for (int i = 1; joins && i < c.n; i++)
-        joins = same_loops(&x, &c.at[i]) && c.at[i].from_at == x.from_at + i * from &&
-                c.at[i].to_at == x.to_at + i * to;
-    copies y = { joins ? 1 : c.n, PL_NEW_N(out, pl_copy, joins ? 1 : c.n) };
-    if (!joins) {
-        memcpy(y.at, c.at, (size_t)c.n * sizeof *c.at);
-        return y;
+    return same_loops(&two[0], x) &&
+           x->from_at - two[0].from_at == i * (two[1].from_at - two[0].from_at) &&
+           x->to_at - two[0].to_at == i * (two[1].to_at - two[0].to_at);
+}
+
+/* Are the blocks of even parts equally far apart? Where a block begins is a sum over the digits of
+ * its number, in a radix whose weights are products of divisors of the axes' sizes: so it is enough
+ * to look at these numbers, however many devices there are. */
+static bool find_line(const transfer *t, bool pack, copies *c)
+{
+    const pl_mesh *m = &t->l->plan->mesh;
+    if (!t->even || t->n < 2) return false;
+    *c = (copies){ t->n, true, PL_NEW_N(t->l->tmp, pl_copy, 2) };
+    for (int i = 0; i < 2; i++) c->at[i] = block_copy(t, i, pack);
+    if (!same_loops(&c->at[0], &c->at[1]) || c->at[0].n == PL_COPY_LOOPS) return false;
+    for (int a = m->n - 1, weight = 1; a >= 0; a--) {
+        if (!(t->move->axes >> a & 1)) continue;
+        for (int d = 1; d < m->axis[a].size; d++) {
+            if (m->axis[a].size % d) continue;
+            const pl_copy x = block_copy(t, d * weight, pack);
+            if (!is_in_line(c->at, d * weight, &x)) return false;
+        }
+        weight *= m->axis[a].size;
     }
+    return true;
+}
+
+static copies make_copies(const transfer *t, bool pack)
+{
+    copies c;
+    if (find_line(t, pack, &c)) return c;
+    c = (copies){ t->n, false, PL_NEW_N(t->l->tmp, pl_copy, t->n) };
+    for (int i = 0; i < t->n; i++) c.at[i] = block_copy(t, i, pack);
+    return c;
+}
+
+/* So many blocks of one form, at even distances, as one more loop. */
+static pl_copy join_line(const pl_copy two[2], int n)
+{
+    pl_copy x = two[0];
+    if (n < 2) return x;
     memmove(x.count + 1, x.count, sizeof x.count - sizeof *x.count);
     memmove(x.from + 1, x.from, sizeof x.from - sizeof *x.from);
     memmove(x.to + 1, x.to, sizeof x.to - sizeof *x.to);
-    x.count[0] = c.n, x.from[0] = from, x.to[0] = to;
+    x.count[0] = n;
+    x.from[0] = two[1].from_at - two[0].from_at;
+    x.to[0] = two[1].to_at - two[0].to_at;
     x.n++;
-    y.at[0] = x;
+    return x;
+}
+
+/* How many blocks from i on are one line. */
+static int count_line(const copies *c, int i)
+{
+    int n = 1;
+    if (c->at[i].n == PL_COPY_LOOPS) return 1;
+    while (i + n < c->n && is_in_line(&c->at[i], n, &c->at[i + n])) n++;
+    return n;
+}
+
+/* Blocks in few copies: full ones are a line, then comes what is left, and then nothing. */
+static copies join_copies(copies c, pl_arena *out)
+{
+    copies y = { 0, false, NULL };
+    if (c.linear) {
+        y = (copies){ 1, false, PL_NEW(out, pl_copy) };
+        y.at[0] = join_line(c.at, c.n);
+        return y;
+    }
+    for (int i = 0; i < c.n; i += count_line(&c, i)) y.n += c.at[i].bytes > 0;
+    y.at = PL_NEW_N(out, pl_copy, y.n + 1);
+    y.n = 0;
+    for (int i = 0, n; i < c.n; i += n) {
+        n = count_line(&c, i);
+        if (c.at[i].bytes) y.at[y.n++] = join_line(&c.at[i], n);
+    }
+    if (!y.n) y.at[y.n++] = c.at[0]; /* a step all the same, which copies nothing */
     return y;
 }
 
 /* Do the blocks lie in the part one after another, each dense? Then there is nothing to copy. */
 static bool in_place(const transfer *t, copies c)
 {
-    for (int i = 0; i < c.n; i++)
+    for (int i = 0; i < (c.linear ? 2 : c.n); i++)
         if (c.at[i].n || c.at[i].from_at != c.at[i].to_at ||
             c.at[i].bytes != t->move->block * t->size)
             return false;
     return t->even;
+}
+
+/* -- moves that were there before -------------------------------------------------------------- */
+
+/* What equal moves of equal tensors share: the blocks of many layers are those of one. */
+typedef struct known_move {
+    pl_move move;
+    pl_shape shape;
+    int64_t size;
+    struct blocks {
+        bool known, dense; /* dense: there is nothing to copy                */
+        copies joined;     /* else                                           */
+    } side[2];             /* packed before the message, unpacked after it   */
+    const int *receiver;   /* [members] of a permute: whom each gives to     */
+} known_move;
+
+static bool is_move_same(const known_move *k, const transfer *t)
+{
+    return k->move.kind == t->move->kind && k->move.axes == t->move->axes && k->size == t->size &&
+           pl_shape_same(&k->shape, &t->value->shape) &&
+           pl_placement_same(&k->move.from, &t->move->from) &&
+           pl_placement_same(&k->move.to, &t->move->to);
+}
+
+static known_move *find_known(const transfer *t)
+{
+    lowering *l = t->l;
+    uint64_t hash = pl_hash_mix((uint64_t)t->move->kind << 32 | t->move->axes, (uint64_t)t->size);
+    for (int d = 0; d < t->value->shape.rank; d++)
+        hash = pl_hash_mix(hash, (uint64_t)t->value->shape.dim[d]);
+    hash = pl_hash_mix(hash, pl_placement_hash(&t->move->from));
+    hash = pl_hash_mix(hash, pl_placement_hash(&t->move->to));
+    PL_MAP_EACH (&l->moves.map, hash, x)
+        if (is_move_same(l->moves.at[x.value], t)) return l->moves.at[x.value];
+    known_move *k = PL_NEW(l->tmp, known_move);
+    *k = (known_move){ .move = *t->move, .shape = t->value->shape, .size = t->size };
+    pl_map_put(&l->moves.map, hash, l->moves.n, l->tmp);
+    PL_PUSH(l->tmp, &l->moves, k);
+    return k;
+}
+
+static const struct blocks *find_blocks(const transfer *t, bool pack)
+{
+    struct blocks *b = &find_known(t)->side[pack];
+    if (b->known) return b;
+    const copies c = make_copies(t, pack);
+    b->known = true;
+    b->dense = in_place(t, c);
+    if (!b->dense) b->joined = join_copies(c, t->l->out);
+    return b;
 }
 
 static task *add(const transfer *t, task_kind kind, int from, int into, pl_form in, pl_form out)
@@ -122,13 +227,12 @@ static task *add(const transfer *t, task_kind kind, int from, int into, pl_form 
     return x;
 }
 
-static void add_copy(const transfer *t, int from, int into, bool pack, copies c)
+static void add_copy(const transfer *t, int from, int into, bool pack, const copies *c)
 {
     task *x = add(t, TASK_COPY, from, into, pack ? PL_PART_FROM : PL_INCOMING,
                   pack ? PL_OUTGOING : PL_PART_TO);
-    c = join_copies(c, t->l->out);
-    x->step.n_copies = c.n;
-    x->step.copy = c.at;
+    x->step.n_copies = c->n;
+    x->step.copy = c->at;
     x->clear = pack && !t->even;
     x->step.count = t->l->parts.at[into].bytes / t->size;
 }
@@ -182,15 +286,14 @@ static int add_mask(const transfer *t, int from)
 static int add_message(const transfer *t, int from)
 {
     pl_collective kind = t->move->kind;
-    copies pack = { 0 }, unpack = { 0 };
+    const struct blocks *pack = kind == PL_ALL_GATHER ? NULL : find_blocks(t, true);
+    const struct blocks *unpack = kind == PL_REDUCE_SCATTER ? NULL : find_blocks(t, false);
+    const bool direct = !unpack || unpack->dense;
     int out = from, in, end;
-    if (kind != PL_ALL_GATHER) pack = make_copies(t, true);
-    if (kind != PL_REDUCE_SCATTER) unpack = make_copies(t, false);
-    if (pack.n && !in_place(t, pack)) {
+    if (pack && !pack->dense) {
         out = add_blocks(t, &t->move->from);
-        add_copy(t, from, out, true, pack);
+        add_copy(t, from, out, true, &pack->joined);
     }
-    bool direct = !unpack.n || in_place(t, unpack);
     in = end = add_end(t);
     if (!direct) in = add_blocks(t, &t->move->to);
     task *x = add(t, TASK_MESSAGE, out, in, out == from ? PL_PART_FROM : PL_OUTGOING,
@@ -198,7 +301,7 @@ static int add_message(const transfer *t, int from)
     x->step.collective = kind;
     x->step.monoid = t->move->from.monoid;
     x->step.count = t->move->block;
-    if (!direct) add_copy(t, in, end, false, unpack);
+    if (!direct) add_copy(t, in, end, false, &unpack->joined);
     return end;
 }
 
@@ -209,16 +312,58 @@ static bool gives_to(const transfer *t, int i, int j)
     return n && pl_region_meet(&gives, &gets, &both) && pl_region_count(&both) == n;
 }
 
+/* A member that gets something, by the first of its elements in the whole tensor. */
+typedef struct getter {
+    int64_t first;
+    int member;
+} getter;
+
+static int by_first(const void *a, const void *b)
+{
+    const getter *x = a, *y = b;
+    if (x->first != y->first) return x->first < y->first ? -1 : 1;
+    return (x->member > y->member) - (x->member < y->member);
+}
+
+static getter *sort_getters(const transfer *t, int *n)
+{
+    getter *at = PL_NEW_N(t->l->tmp, getter, t->n + 1);
+    *n = 0;
+    for (int j = 0; j < t->n; j++) {
+        const pl_region gets = region_of(t, &t->move->to, j);
+        if (pl_region_count(&gets))
+            at[(*n)++] = (getter){ pl_region_global(&gets, &t->value->shape, 0), j };
+    }
+    qsort(at, (size_t)*n, sizeof *at, by_first);
+    return at;
+}
+
+/* The first of those that begin where member i does, is not taken yet, and gets what it gives. */
+static int find_getter(const transfer *t, int i, int n, const getter *at, const bool *taken)
+{
+    const pl_region gives = region_of(t, &t->move->from, i);
+    if (!pl_region_count(&gives)) return -1;
+    const int64_t first = pl_region_global(&gives, &t->value->shape, 0);
+    int low = 0, high = n;
+    while (low < high) {
+        const int mid = (low + high) / 2;
+        *(at[mid].first < first ? &low : &high) = mid + (at[mid].first < first);
+    }
+    for (; low < n && at[low].first == first; low++)
+        if (!taken[at[low].member] && gives_to(t, i, at[low].member)) return at[low].member;
+    return -1;
+}
+
 /* Whom each member gives its part to. Those that have nothing are paired in order with those that
  * get nothing: every member sends one message. */
 static int *find_receivers(const transfer *t)
 {
-    int *to = PL_NEW_N(t->l->tmp, int, t->n), free = 0;
+    int *to = PL_NEW_N(t->l->tmp, int, t->n), free = 0, n;
     bool *taken = PL_NEW_N(t->l->tmp, bool, t->n);
+    const getter *at = sort_getters(t, &n);
     for (int i = 0; i < t->n; i++) {
-        to[i] = -1;
-        for (int j = 0; j < t->n && to[i] < 0; j++)
-            if (!taken[j] && gives_to(t, i, j)) taken[to[i] = j] = true;
+        to[i] = find_getter(t, i, n, at, taken);
+        if (to[i] >= 0) taken[to[i]] = true;
     }
     for (int i = 0; i < t->n; i++) {
         while (free < t->n && taken[free]) free++;
@@ -229,7 +374,9 @@ static int *find_receivers(const transfer *t)
 
 static int add_permute(const transfer *t, int from)
 {
-    const int *to = find_receivers(t);
+    known_move *known = find_known(t);
+    if (!known->receiver) known->receiver = find_receivers(t);
+    const int *to = known->receiver;
     int into = add_end(t), giver = 0;
     task *x = add(t, TASK_SHIFT, from, into, PL_PART_FROM, PL_PART_TO);
     while (to[giver] != t->me) giver++;
@@ -240,12 +387,12 @@ static int add_permute(const transfer *t, int from)
     return into;
 }
 
-/* What member `giver` gives me, or I to `getter`; empty when there is nothing. */
-static pl_region find_block(const transfer *t, int giver, int getter)
+/* What member `giver` gives me, or I to `taker`; empty when there is nothing. */
+static pl_region find_block(const transfer *t, int giver, int taker)
 {
     const pl_mesh *m = &t->l->plan->mesh;
     pl_region x;
-    if (pl_halo_block(t->move, m, &t->value->shape, t->l->rank, giver, getter, &x)) return x;
+    if (pl_halo_block(t->move, m, &t->value->shape, t->l->rank, giver, taker, &x)) return x;
     return (pl_region){ .n = 1, .digit = { { .size = 1, .unit = 1 } } };
 }
 

@@ -315,6 +315,13 @@ static void add_shift(const places *s, pl_program *p, const task *t, int pos)
     add_out(s, x, t, 0);
 }
 
+static const pl_value *const *list_values(const lowering *l, const ints *tasks)
+{
+    const pl_value **value = PL_NEW_N(l->out, const pl_value *, tasks->n);
+    for (int i = 0; i < tasks->n; i++) value[i] = l->tasks.at[tasks->at[i]].step.transfer->value;
+    return value;
+}
+
 /* The messages of one position: the reductions of a bucket, or one. */
 static void add_messages(const places *s, pl_program *p, const ints *tasks, int pos)
 {
@@ -329,6 +336,8 @@ static void add_messages(const places *s, pl_program *p, const ints *tasks, int 
         n = pl_move_group(&l->plan->mesh, l->rank, x->axes, &me);
         x->bytes = pl_move_volume(PL_ALL_REDUCE, n, x->count, pl_type_bytes(x->type));
         x->label = pl_arena_fmt(l->out, "%s (and %d more)", t->step.label, tasks->n - 1);
+        x->n_bucket = tasks->n;
+        x->bucket = list_values(l, tasks);
         x->transfer = NULL;
     }
     p->message_bytes += x->bytes;

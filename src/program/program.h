@@ -62,6 +62,8 @@ typedef struct pl_step {
     /* MESSAGE */
     pl_collective collective;
     unsigned axes;              /* group: ranks that differ on these mesh axes only           */
+    int n_bucket;               /* of several tensors: so many,                               */
+    const pl_value *const *bucket; /* which; NULL in a program that was parsed                */
     int peer;                   /* SEND, RECV, BROADCAST (whose part): position in the group  */
     int64_t bytes;              /* that this rank receives: pl_move_volume; BROADCAST: count
                                    elements, at its root 0                                    */

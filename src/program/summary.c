@@ -121,7 +121,7 @@ static void tell_names(const names *n, pl_summary *s)
 }
 
 /* A shift is a send and a receive: it is counted where it is received. */
-static void add_messages(const pl_program *p, pl_arena *out, pl_summary *s)
+static void add_messages(const pl_program *p, const int *times, pl_arena *out, pl_summary *s)
 {
     names n = make_names(p->plan->graph, out);
     n.row = PL_NEW_N(out, pl_names, p->n_messages + 1);
@@ -134,9 +134,10 @@ static void add_messages(const pl_program *p, pl_arena *out, pl_summary *s)
         pl_summary_row *row = find_row(s, x, pl_summary_fold(out, tensor));
         if (!row->kind) row->kind = kind_of(&n, x, v);
         pl_names_add(&n.row[row - s->row], tensor, out);
-        double seconds = pl_account_message(p, x);
-        row->count++;
-        row->bytes += x->bytes;
+        const int runs = times ? times[i] : 1;
+        const double seconds = runs * pl_account_message(p, x);
+        row->count += runs;
+        row->bytes += runs * x->bytes;
         row->seconds += seconds;
         s->message_seconds += seconds;
     }
@@ -152,5 +153,11 @@ void pl_summary_make(const pl_program *p, pl_arena *out, pl_summary *s)
                        .work_bytes = p->work_bytes,
                        .work_bound_bytes = p->work_bound,
                        .message_bytes = p->message_bytes };
-    add_messages(p, out, s);
+    add_messages(p, NULL, out, s);
+}
+
+void pl_summary_fold_make(const pl_program *p, const int *times, pl_arena *out, pl_summary *s)
+{
+    *s = (pl_summary){ 0 };
+    add_messages(p, times, out, s);
 }

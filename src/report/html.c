@@ -1,188 +1,178 @@
-/* The page as a whole: its head, and per plan the sections in their order. */
+/* The page: page.html, which draws, with the data in the place of its line "@data@". Here stands
+ * what is in the data, in the order of the sections. */
 #include "report/html.h"
 
+#include "cluster/field.h"
 #include "report/html_page.h"
 
-#include <math.h>
 #include <string.h>
 
 /* -- one plan ---------------------------------------------------------------------------------- */
 
-static void open_figure(pl_html_page *p, const char *name)
+static void put_head(const pl_html_view *v, pl_json_out *out)
 {
-    pl_text_add(p->out, "<div><dt>%s</dt><dd>", name);
-}
-
-static void close_figure(pl_html_page *p, const char *note)
-{
-    if (*note) pl_text_add(p->out, "<small>%s</small>", note);
-    pl_text_add(p->out, "</dd></div>\n");
-}
-
-static const char *share_text(pl_arena *a, double part, double whole, const char *of)
-{
-    return whole > 0 ? pl_arena_fmt(a, "%.1f %% %s", 100 * part / whole, of) : "";
-}
-
-static void write_times(pl_html_page *p, const pl_html_plan *x)
-{
+    const pl_html_plan *x = v->in;
     const pl_forecast *f = x->forecast;
-    open_figure(p, "step, predicted");
-    pl_html_put_seconds(p, f->step_seconds);
-    close_figure(p, "");
-    if (x->n_units > 0 && f->step_seconds > 0) {
-        const double rate = (double)x->n_units / f->step_seconds;
-        open_figure(p, pl_arena_fmt(p->tmp, "%s in a second", pl_html_text(p->tmp, x->units)));
-        pl_text_add(p->out, "<data value=\"%.17g\">%s</data>", rate,
-                    pl_html_count(p->tmp, (int64_t)rate));
-        close_figure(p, share_text(p->tmp, x->mfu, 1, "of the peak (MFU)"));
+    const pl_forecast_memory *m = &f->memory;
+    PL_JSON_PUT(out, "name", x->name, "model", x->model, "cluster", x->cluster, "strategy",
+                x->strategy, "parameters", pl_graph_params(v->graph), "nodes", v->graph->nodes.n);
+    pl_mesh_write(v->mesh, out);
+    PL_JSON_PUT(out, "step_seconds", f->step_seconds, "compute_seconds", f->compute_seconds,
+                "comm_seconds", f->comm_seconds, "exposed_seconds", f->exposed_seconds,
+                "comm_bytes", f->comm_bytes, "limit_bytes", x->limit_bytes);
+    PL_JSON_PUT(out, "n_units", x->n_units, "units", x->units ? x->units : "", "mfu", x->mfu);
+    PL_JSON_ROW(out, "memory", "weights", m->weights, "optimizer", m->optimizer, "gradients",
+                m->gradients, "activations", m->activations, "buffers", m->buffers, "transient",
+                m->transient, "peak", m->peak);
+}
+
+static void put_messages(const pl_html_view *v, pl_arena *tmp, pl_json_out *out)
+{
+    pl_summary s;
+    pl_summary_make(v->in->program, tmp, &s);
+    pl_json_open(out, "messages", PL_JSON_OBJECT);
+    PL_JSON_PUT(out, "bytes", s.message_bytes, "seconds", s.message_seconds);
+    pl_json_open_lines(out, "rows", PL_JSON_LIST);
+    for (int i = 0; i < s.n; i++) {
+        const pl_summary_row *r = &s.row[i];
+        const pl_step like = { .kind = PL_MESSAGE, .collective = r->collective };
+        PL_JSON_ROW(out, NULL, "kind", (int)pl_html_view_kind(&like), "collective",
+                    pl_collective_name(r->collective), "over",
+                    pl_summary_axes(tmp, v->mesh, r->axes), "tensor", r->told, "count", r->count,
+                    "bytes", r->bytes, "seconds", r->seconds);
     }
-    open_figure(p, "computing");
-    pl_html_put_seconds(p, f->compute_seconds);
-    close_figure(p, share_text(p->tmp, f->compute_seconds, f->step_seconds, "of the step"));
-    open_figure(p, "messages");
-    pl_html_put_seconds(p, f->comm_seconds);
-    pl_text_add(p->out, "<small>computing waits ");
-    pl_html_put_seconds(p, f->exposed_seconds);
-    pl_text_add(p->out, "</small>");
-    close_figure(p, "");
-    open_figure(p, "received in a step");
-    pl_html_put_bytes(p, (double)f->comm_bytes);
-    close_figure(p, "by one device");
+    pl_json_close(out);
+    pl_json_close(out);
 }
 
-static void write_title(pl_html_page *p, const pl_html_view *v)
+/* -- the cluster ------------------------------------------------------------------------------- */
+
+static void put_figure(const char *of, const char *key, const char *value, const char *source,
+                       pl_json_out *out)
 {
-    const pl_html_plan *x = v->in;
-    int ranks = pl_mesh_ranks(v->mesh);
-    const char *model = pl_html_text(p->tmp, x->model), *name = pl_html_text(p->tmp, x->name);
-    pl_text_add(p->out,
-                "<h1>%s</h1>\n<p><b>%s</b> on %s <span class=\"dim\">(%d device%s: %s)</span><br/>"
-                "<span class=\"dim\">%s \xc2\xb7 %s parameters, %d nodes, %d steps</span></p>\n",
-                p->n > 1 ? name : model, pl_html_text(p->tmp, x->strategy),
-                pl_html_text(p->tmp, x->cluster), ranks, ranks == 1 ? "" : "s",
-                pl_html_mesh(p->tmp, v->mesh), p->n > 1 ? model : name,
-                pl_html_count(p->tmp, pl_graph_params(v->graph)), v->graph->nodes.n,
-                x->program->n_steps);
+    PL_JSON_ROW(out, NULL, "of", of, "key", key, "value", value, "source", source);
 }
 
-static void write_head(pl_html_page *p, const pl_html_view *v)
+/* `row` is a class or a level, which pl_field_at reads only. */
+static void put_fields(const char *of, const pl_field fields[], const void *row, pl_arena *tmp,
+                       pl_json_out *out)
 {
-    const pl_html_plan *x = v->in;
-    double peak = (double)x->forecast->memory.peak, limit = x->limit_bytes;
-    write_title(p, v);
-    pl_text_add(p->out, "<dl>\n");
-    write_times(p, x);
-    open_figure(p, "memory of the heaviest device");
-    pl_html_put_bytes(p, peak);
-    if (limit > 0) {
-        pl_text_add(p->out, "<small>%.1f %% of ", 100 * peak / limit);
-        pl_html_put_bytes(p, limit);
-        pl_text_add(p->out, "%s</small>", peak > limit ? ": does not fit" : "");
+    for (const pl_field *f = fields; f->key; f++) {
+        const pl_figure *x = pl_field_at(f, (void *)(uintptr_t)row);
+        put_figure(of, f->key, pl_unit_text(tmp, f->unit, x->value), x->source, out);
     }
-    close_figure(p, "");
-    pl_text_add(p->out, "</dl>\n");
-    pl_html_memory_bar(p, v, fmax(1, fmax(peak, limit)), true);
 }
 
-static void write_plan(pl_html_page *p, const pl_html_view *v)
+static void put_level(const pl_level *l, pl_arena *tmp, pl_json_out *out)
 {
-    pl_text_add(p->out, "<article id=\"plan%d\">\n", v->index + 1);
-    write_head(p, v);
-    pl_html_grid_write(p, v);
-    pl_html_time_write(p, v);
-    pl_html_memory_write(p, v);
-    pl_html_message_write(p, v);
-    if (v->in->devices) pl_html_devices_write(p, v);
-    pl_text_add(p->out, "</article>\n");
+    const int n = l->link.n_points;
+    put_figure(l->name, "size", pl_arena_fmt(tmp, "%d", l->size), "", out);
+    if (n)
+        put_figure(l->name, "messages", pl_arena_fmt(tmp, "%d measured times", n), l->curve_source,
+                   out);
+    put_fields(l->name, n ? pl_field_curved : pl_field_level, l, tmp, out);
 }
 
-/* -- page -------------------------------------------------------------------------------------- */
-
-/* Axes of one name have one colour. */
-static void give_colours(pl_html_page *p)
+static void put_devices(const pl_cluster *c, pl_arena *tmp, pl_json_out *out)
 {
-    const char **name = PL_NEW_N(p->tmp, const char *, p->n *PL_MAX_AXES);
-    int n = 0;
-    for (int i = 0; i < p->n; i++)
-        for (int a = 0; a < p->view[i].mesh->n; a++) {
-            int k = 0;
-            while (k < n && strcmp(name[k], p->view[i].mesh->axis[a].name)) k++;
-            if (k == n) name[n++] = p->view[i].mesh->axis[a].name;
-            p->view[i].colour[a] = k;
-        }
+    pl_json_open(out, "devices", PL_JSON_OBJECT);
+    pl_json_put_text(out, "name", c->name);
+    pl_json_open_lines(out, "figures", PL_JSON_LIST);
+    for (int i = 0; i < c->n_classes; i++)
+        put_fields(c->class[i].name, pl_field_class, &c->class[i], tmp, out);
+    for (int i = 0; i < c->n_levels; i++) put_level(&c->level[i], tmp, out);
+    pl_json_close(out);
+    pl_json_close(out);
 }
 
-void pl_html_open(pl_html_page *p, const char *title)
+/* -- pages ------------------------------------------------------------------------------------- */
+
+static void put_plan(const pl_html_view *v, pl_arena *tmp, pl_json_out *out)
 {
-    pl_text_add(
-        p->out,
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\n"
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-        "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"/>\n"
-        "<meta name=\"viewport\" content=\"width=device-width\"/>\n"
-        "<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>%s</title>\n<style>\n",
-        title);
-    for (const char *const *line = pl_html_style; *line; line++) pl_text_add(p->out, "%s", *line);
+    const pl_program *p = v->in->program;
+    pl_json_open_lines(out, NULL, PL_JSON_OBJECT);
+    put_head(v, out);
+    pl_html_cut_put(v, "weights", &v->weights, tmp, out);
+    pl_html_cut_put(v, "activations", &v->activations, tmp, out);
+    pl_html_steps_put(v->in, tmp, out);
+    pl_html_alive_put(p, v->in->forecast->peak_step, tmp, out);
+    put_messages(v, tmp, out);
+    if (v->in->devices) put_devices(v->in->devices, tmp, out);
+    pl_json_close(out);
+}
+
+/* The template up to its data, and from there on. */
+static const char *const *write_template(const char *const *line, pl_text *out)
+{
+    for (; *line && strcmp(*line, "@data@\n") != 0; line++) pl_text_span(out, *line, strlen(*line));
+    return line;
+}
+
+static pl_json_out open_page(pl_text *text)
+{
+    pl_json_out out = { .text = text, .tight = true, .page = true };
+    PL_ASSERT(*write_template(pl_html_template, text) != NULL);
+    pl_json_open_lines(&out, NULL, PL_JSON_OBJECT);
+    pl_json_open(&out, "kinds", PL_JSON_LIST);
     for (int k = 0; k < PL_HTML_KINDS; k++)
-        pl_text_add(p->out, ".k%d{fill:var(--k%d);background:var(--k%d)}", k, k, k);
-    for (int i = 0; i < 6; i++)
-        pl_text_add(p->out, ".i%d{fill:var(--i%d);background:var(--i%d)}", i, i, i);
-    pl_text_add(
-        p->out,
-        "\n</style></head>\n<body%s>\n<svg width=\"0\" height=\"0\" aria-hidden=\"true\">"
-        "<defs><pattern id=\"sum\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
-        "patternTransform=\"rotate(45)\"><path class=\"hatch\" d=\"M0 0v5\"/></pattern>"
-        "</defs></svg>\n",
-        p->n > 1 ? " class=\"several\"" : "");
+        pl_json_put_text(&out, NULL, pl_html_kind_name((pl_html_kind)k));
+    pl_json_close(&out);
+    return out;
 }
 
-void pl_html_close(pl_html_page *p)
+static void close_page(pl_json_out *out)
 {
-    pl_text_add(p->out, "<script>\n");
-    for (const char *const *line = pl_html_script; *line; line++) pl_text_add(p->out, "%s", *line);
-    pl_text_add(p->out, "</script>\n</body></html>\n");
+    const char *const *line = pl_html_template;
+    pl_json_close(out);
+    pl_text_add(out->text, "\n");
+    while (strcmp(*line++, "@data@\n") != 0) {
+    }
+    write_template(line, out->text);
 }
 
-void pl_html_picture_open(pl_html_page *p, double height, const char *about)
-{
-    pl_text_add(p->out,
-                "<div class=\"roll\"><svg class=\"wide\" viewBox=\"0 0 %d %.0f\" role=\"img\" "
-                "aria-label=\"%s\">\n",
-                PL_HTML_WIDE, height, about);
-}
-
-void pl_html_picture_close(pl_html_page *p)
-{
-    pl_text_add(p->out, "</svg></div>\n");
-}
-
-static void write_contents(pl_html_page *p)
-{
-    pl_text_add(p->out, "<h1>%d plans of %s</h1>\n<p class=\"dim\">", p->n,
-                pl_html_text(p->tmp, p->view[0].in->model));
-    for (int i = 0; i < p->n; i++)
-        pl_text_add(p->out, "%s<a href=\"#plan%d\">%s</a> (%s on %s)", i ? " \xc2\xb7 " : "", i + 1,
-                    pl_html_text(p->tmp, p->view[i].in->name),
-                    pl_html_text(p->tmp, p->view[i].in->strategy),
-                    pl_html_text(p->tmp, p->view[i].in->cluster));
-    pl_text_add(p->out, "</p>\n");
-}
-
-void pl_html_write(int n, const pl_html_plan plan[], pl_text *out)
+void pl_html_write(int n, const pl_html_plan plan[], pl_text *text)
 {
     PL_ASSERT_CMP(n, >=, 1);
-    pl_html_page p = { .tmp = pl_arena_new("page"), .out = out, .n = n };
-    p.view = PL_NEW_N(p.tmp, pl_html_view, n);
-    for (int i = 0; i < n; i++) pl_html_view_make(&p.view[i], &plan[i], i, p.tmp);
-    give_colours(&p);
-    pl_html_open(
-        &p, pl_html_text(p.tmp, pl_arena_fmt(p.tmp, "%s on %s", plan[0].model, plan[0].cluster)));
-    if (n > 1) {
-        write_contents(&p);
-        pl_html_compare_write(&p);
+    pl_arena *tmp = pl_arena_new("page");
+    pl_html_view *view = PL_NEW_N(tmp, pl_html_view, n);
+    pl_json_out out = open_page(text);
+    pl_json_open_lines(&out, "plans", PL_JSON_LIST);
+    for (int i = 0; i < n; i++) {
+        pl_html_view_make(&view[i], &plan[i], tmp);
+        put_plan(&view[i], tmp, &out);
     }
-    for (int i = 0; i < n; i++) write_plan(&p, &p.view[i]);
-    pl_html_close(&p);
-    pl_arena_free(p.tmp);
+    pl_json_close(&out);
+    if (n > 1) pl_html_compare_put(n, view, tmp, &out);
+    close_page(&out);
+    pl_arena_free(tmp);
+}
+
+static void put_order(const pl_html_order *x, pl_arena *tmp, pl_json_out *out)
+{
+    pl_forecast held;
+    pl_forecast_memory_make(x->program, tmp, &held);
+    pl_json_open_lines(out, NULL, PL_JSON_OBJECT);
+    PL_JSON_PUT(out, "name", x->name, "block", x->block, "peak", held.peak_step);
+    pl_json_open(out, "live", PL_JSON_LIST);
+    for (int i = 0; i < x->program->n_steps; i++) pl_json_put_int(out, NULL, held.live[i]);
+    pl_json_close(out);
+    if (x->program->n_steps) {
+        pl_json_put_text(out, "label", x->program->step[held.peak_step].label);
+        pl_html_alive_put(x->program, held.peak_step, tmp, out);
+    }
+    pl_json_close(out);
+}
+
+void pl_html_write_orders(const char *model, int n, const pl_html_order order[], int64_t bound,
+                          pl_text *text)
+{
+    PL_ASSERT_CMP(n, >=, 1);
+    pl_arena *tmp = pl_arena_new("page of orders");
+    pl_json_out out = open_page(text);
+    PL_JSON_PUT(&out, "model", model, "states", order[0].program->store->bytes, "bound", bound);
+    pl_json_open_lines(&out, "orders", PL_JSON_LIST);
+    for (int k = 0; k < n; k++) put_order(&order[k], tmp, &out);
+    pl_json_close(&out);
+    close_page(&out);
+    pl_arena_free(tmp);
 }

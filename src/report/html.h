@@ -1,8 +1,8 @@
 /* report/html.h - plans as one page for people: where tensors live, the time line and the memory of
  * a step, its messages, and plans side by side.
  *
- * The page is one file and asks the network for nothing. Its few lines of script show on hover what
- * the pictures' titles say anyway. The same plans give the same bytes. */
+ * The page is one file that asks the network for nothing: page.html, whose script draws, with its
+ * data as JSON. The same plans give the same bytes. */
 #ifndef PL_REPORT_HTML_H
 #define PL_REPORT_HTML_H
 #include "program/forecast.h"
@@ -29,8 +29,9 @@ typedef struct pl_html_order {
     int64_t block;                /* bytes of the lowest block of work memory found for it        */
 } pl_html_order;
 
-/* n >= 1 plans, of which the others are compared with the first; a whole HTML document. Figures
- * stand in <data value="..."> with all their digits, in seconds and bytes. */
+/* n >= 1 plans, of which the others are compared with the first; a whole HTML document. Figures in
+ * its data have all their digits, in seconds and bytes; times of steps are in ticks (html_steps.c).
+ */
 void pl_html_write(int n, const pl_html_plan plan[], pl_text *out);
 
 /* Work memory over a step in n >= 1 orders of the same steps, and what is alive at the peaks: a

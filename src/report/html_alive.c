@@ -22,17 +22,17 @@ typedef struct holding {
 /* -- ranges of a step -------------------------------------------------------------------------- */
 
 /* Bytes of one form of a transfer. */
-static int64_t form_bytes(const pl_html_view *v, const pl_transfer *t, pl_form form)
+static int64_t form_bytes(const pl_mesh *mesh, const pl_transfer *t, pl_form form)
 {
     const pl_move *m = &t->move;
     int64_t size = pl_type_bytes(t->value->type);
-    if (form == PL_PART_FROM) return size * pl_placement_room(&m->from, v->mesh, &t->value->shape);
-    if (form == PL_PART_TO) return size * pl_placement_room(&m->to, v->mesh, &t->value->shape);
-    return size * m->block * (m->kind == PL_HALO ? 1 : pl_move_members(v->mesh, m->axes));
+    if (form == PL_PART_FROM) return size * pl_placement_room(&m->from, mesh, &t->value->shape);
+    if (form == PL_PART_TO) return size * pl_placement_room(&m->to, mesh, &t->value->shape);
+    return size * m->block * (m->kind == PL_HALO ? 1 : pl_move_members(mesh, m->axes));
 }
 
 /* What operand k of a step (inputs, then outputs) is; false when the step does not say. */
-static bool describe(const pl_html_view *v, const pl_step *x, int k, held *out)
+static bool describe(const pl_mesh *mesh, const pl_step *x, int k, held *out)
 {
     bool in = k < x->n_in;
     pl_slot slot = in ? x->in[k] : x->out[k - x->n_in];
@@ -48,7 +48,7 @@ static bool describe(const pl_html_view *v, const pl_step *x, int k, held *out)
     } else if (x->transfer) {
         out->value = x->transfer->value;
         out->form = in ? x->from : x->to;
-        out->bytes = form_bytes(v, x->transfer, out->form);
+        out->bytes = form_bytes(mesh, x->transfer, out->form);
     } else if (x->kind != PL_COPY) { /* of several tensors, in place; a fill, a fold */
         out->bytes = x->count * pl_type_bytes(x->type);
     }
@@ -82,12 +82,11 @@ static void write_over(holding *h, const held *x, pl_arena *tmp)
     PL_PUSH(tmp, h, made);
 }
 
-static void follow(const pl_html_view *v, holding *h, int step)
+static void follow(const pl_mesh *mesh, const pl_step *x, holding *h)
 {
-    const pl_step *x = &v->in->program->step[step];
     held r;
     for (int k = 0; k < x->n_in + x->n_out; k++) {
-        if (!describe(v, x, k, &r)) continue;
+        if (!describe(mesh, x, k, &r)) continue;
         for (int i = 0; i < h->n; i++) {
             held *o = &h->at[i];
             if (!meets(o, &r) || o->lost) continue;
@@ -116,16 +115,16 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-int pl_html_alive_find(const pl_html_view *v, int step, pl_arena *arena, pl_html_alive **at)
+int pl_html_alive_find(const pl_program *p, int step, pl_arena *arena, pl_html_alive **at)
 {
-    const pl_program *p = v->in->program;
+    const pl_mesh *mesh = &p->plan->mesh;
     holding h = { 0 };
     held x;
     int n = 0;
     for (int i = 0; i <= step; i++)
         for (int k = p->step[i].n_in; k < p->step[i].n_in + p->step[i].n_out; k++)
-            if (describe(v, &p->step[i], k, &x)) write_over(&h, &x, arena);
-    for (int i = step; i < p->n_steps; i++) follow(v, &h, i);
+            if (describe(mesh, &p->step[i], k, &x)) write_over(&h, &x, arena);
+    for (int i = step; i < p->n_steps; i++) follow(mesh, &p->step[i], &h);
     *at = PL_NEW_N(arena, pl_html_alive, h.n + 1);
     for (int i = 0; i < h.n; i++) {
         const char *text = name(&h.at[i], arena);
@@ -140,34 +139,12 @@ int pl_html_alive_find(const pl_html_view *v, int step, pl_arena *arena, pl_html
     return n;
 }
 
-/* -- as a table -------------------------------------------------------------------------------- */
-
-enum { MOST_ALIVE = 10 };
-
-void pl_html_alive_write(pl_html_page *p, const pl_html_view *v, int step, const char *title)
+void pl_html_alive_put(const pl_program *p, int step, pl_arena *tmp, pl_json_out *out)
 {
     pl_html_alive *at;
-    int n = pl_html_alive_find(v, step, p->tmp, &at);
-    int64_t rest = 0;
-    if (!n) return;
-    pl_text_add(p->out,
-                "<table><thead><tr><th>%s</th><th class=\"n\"></th><th class=\"n\">bytes</th></tr>"
-                "</thead><tbody>\n",
-                title);
-    for (int i = 0; i < n; i++) {
-        if (i >= MOST_ALIVE) {
-            rest += at[i].bytes;
-            continue;
-        }
-        pl_text_add(p->out, "<tr><td>%s</td><td class=\"n\">", pl_html_text(p->tmp, at[i].name));
-        if (at[i].count > 1) pl_text_add(p->out, "\xc3\x97%d", at[i].count);
-        pl_text_add(p->out, "</td><td class=\"n\">");
-        pl_html_put_bytes(p, (double)at[i].bytes);
-        pl_text_add(p->out, "</td></tr>\n");
-    }
-    if (n > MOST_ALIVE)
-        pl_text_add(p->out,
-                    "<tr class=\"dim\"><td>%d more</td><td></td><td class=\"n\">%s</td></tr>\n",
-                    n - MOST_ALIVE, pl_text_size(p->tmp, (double)rest));
-    pl_text_add(p->out, "</tbody></table>\n");
+    const int n = p->n_steps ? pl_html_alive_find(p, step, tmp, &at) : 0;
+    pl_json_open_lines(out, "alive", PL_JSON_LIST);
+    for (int i = 0; i < n; i++)
+        PL_JSON_ROW(out, NULL, "name", at[i].name, "count", at[i].count, "bytes", at[i].bytes);
+    pl_json_close(out);
 }

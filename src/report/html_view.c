@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_ACTIVATIONS = 12 };
+
 /* -- nodes ------------------------------------------------------------------------------------- */
 
 pl_html_kind pl_html_view_kind(const pl_step *x)
@@ -53,17 +55,6 @@ static void find_uses(pl_html_view *v)
     }
 }
 
-void pl_html_view_make(pl_html_view *v, const pl_html_plan *in, int index, pl_arena *arena)
-{
-    *v = (pl_html_view){
-        .in = in, .graph = in->plan->graph, .mesh = &in->plan->mesh, .index = index
-    };
-    v->made = PL_NEW_N(arena, pl_placement, v->graph->values.n + 1);
-    v->used = PL_NEW_N(arena, pl_placement, v->graph->values.n + 1);
-    find_uses(v);
-    pl_summary_make(in->program, arena, &v->sum);
-}
-
 /* -- groups ------------------------------------------------------------------------------------ */
 
 static bool is_same(const pl_html_view *v, const pl_value *a, const pl_value *b)
@@ -73,7 +64,8 @@ static bool is_same(const pl_html_view *v, const pl_value *a, const pl_value *b)
            pl_placement_same(&v->used[a->id], &v->used[b->id]);
 }
 
-static void add_value(const pl_html_view *v, pl_html_groups *g, const pl_value *x, pl_arena *arena)
+/* Returns which one it is of. */
+static int add_value(const pl_html_view *v, pl_html_groups *g, const pl_value *x, pl_arena *arena)
 {
     const char *name = pl_summary_fold(arena, x->name);
     int i = 0;
@@ -84,15 +76,15 @@ static void add_value(const pl_html_view *v, pl_html_groups *g, const pl_value *
         PL_PUSH(arena, g, ((pl_html_group){ name, x, 0, bytes }));
     }
     g->at[i].count++;
+    return i;
 }
 
-pl_html_groups pl_html_view_weights(const pl_html_view *v, pl_arena *arena)
+static void find_weights(pl_html_view *v, pl_arena *arena)
 {
-    pl_html_groups g = { 0 };
-    for (int i = 0; i < v->graph->values.n; i++)
-        if (v->graph->values.at[i]->kind == PL_WEIGHT)
-            add_value(v, &g, v->graph->values.at[i], arena);
-    return g;
+    for (int i = 0; i < v->graph->values.n; i++) {
+        const pl_value *x = v->graph->values.at[i];
+        v->weight[i] = x->kind == PL_WEIGHT ? add_value(v, &v->weights, x, arena) : -1;
+    }
 }
 
 static int64_t whole_bytes(const pl_value *x)
@@ -113,7 +105,7 @@ static int by_id(const void *a, const void *b)
     return x->value->id - y->value->id;
 }
 
-pl_html_groups pl_html_view_activations(const pl_html_view *v, int most, pl_arena *arena)
+static void find_activations(pl_html_view *v, pl_arena *arena)
 {
     pl_html_groups g = { 0 };
     for (int i = 0; i < v->graph->nodes.n; i++) {
@@ -122,8 +114,20 @@ pl_html_groups pl_html_view_activations(const pl_html_view *v, int most, pl_aren
             if (!pl_graph_leaf(n->out[k])) add_value(v, &g, n->out[k], arena);
     }
     if (g.n) qsort(g.at, (size_t)g.n, sizeof *g.at, by_size);
-    if (g.n > most) g.n = most;
+    if (g.n > MOST_ACTIVATIONS) g.n = MOST_ACTIVATIONS;
     while (g.n && 100 * whole_bytes(g.at[g.n - 1].value) < whole_bytes(g.at[0].value)) g.n--;
     if (g.n) qsort(g.at, (size_t)g.n, sizeof *g.at, by_id);
-    return g;
+    v->activations = g;
+}
+
+void pl_html_view_make(pl_html_view *v, const pl_html_plan *in, pl_arena *arena)
+{
+    const int n = in->plan->graph->values.n;
+    *v = (pl_html_view){ .in = in, .graph = in->plan->graph, .mesh = &in->plan->mesh };
+    v->made = PL_NEW_N(arena, pl_placement, n + 1);
+    v->used = PL_NEW_N(arena, pl_placement, n + 1);
+    v->weight = PL_NEW_N(arena, int, n + 1);
+    find_uses(v);
+    find_weights(v, arena);
+    find_activations(v, arena);
 }

@@ -84,15 +84,15 @@ static void add_gap(const pl_auto *x, pl_text *line)
 static void tell_search(const pl_told *t, pl_text *out)
 {
     const pl_auto *x = t->best->search;
-    const pl_tables *tables = x->mesh[x->best].tables;
+    const pl_problem *problem = x->mesh[x->best].problem;
     pl_text line = { .arena = out->arena };
     pl_text_add(&line, "%.0f ms among 1e%.0f plans on %d mesh%s", 1e3 * pl_auto_seconds(x),
-                tables->raw, x->n, x->n == 1 ? "" : "es");
+                problem->log10_plans, x->n, x->n == 1 ? "" : "es");
     if (x->method) pl_text_add(&line, " by %s", x->method->name);
     add_gap(x, &line);
-    if (tables->n_classes)
-        pl_text_add(&line, "; %d equal blocks of %d nodes count once%s", tables->copies,
-                    pl_tables_block(tables), x->tied ? ", all planned alike" : "");
+    if (problem->n_classes)
+        pl_text_add(&line, "; %d equal blocks of %d nodes count once%s", problem->copies,
+                    pl_problem_block(problem), x->tied ? ", all planned alike" : "");
     tell_line(t, "search", pl_text_get(&line), out);
     pl_text_add(out, "programs  %.0f ms: %d plan%s lowered and played through\n",
                 1e3 * (t->best->seconds - pl_auto_seconds(x)), t->best->n,

@@ -13,14 +13,14 @@ static void put_model(const pl_graph *g, pl_json_out *out)
 
 static void put_found(const pl_told *t, const pl_auto *x, pl_json_out *out)
 {
-    const pl_tables *tables = x->mesh[x->best].tables;
+    const pl_problem *problem = x->mesh[x->best].problem;
     const bool bounded = x->bound > 0;
     PL_JSON_PUT(out, "seconds", pl_auto_seconds(x), "programs_seconds",
                 t->best->seconds - pl_auto_seconds(x), "fold_seconds", x->fold_seconds,
                 "tables_seconds", x->tables_seconds, "solve_seconds", x->search_seconds, "meshes",
-                x->n, "unique_blocks", tables->n_classes, "block_instances",
-                tables->n_classes ? tables->copies : 0);
-    PL_JSON_PUT(out, "raw_candidates_log10", tables->raw, "objective_seconds", x->seconds,
+                x->n, "unique_blocks", problem->n_classes, "block_instances",
+                problem->n_classes ? problem->copies : 0);
+    PL_JSON_PUT(out, "raw_candidates_log10", problem->log10_plans, "objective_seconds", x->seconds,
                 "lower_bound_seconds", bounded ? x->bound : NAN, "gap",
                 bounded ? pl_told_gap(x) : NAN);
 }

@@ -166,7 +166,7 @@ static bool lies_in_order(const pl_convert_map *x, const pl_place *from, const p
 {
     const pl_split *s = &split->split[pl_placement_find(split, axis)];
     const pl_placement *part = &from->where;
-    int64_t top = s->size ? s->size * s->unit : x->shape.dim[s->dim];
+    int64_t top = pl_split_top(s, x->shape.dim[s->dim]);
     int64_t above = x->shape.dim[s->dim] / top;
     for (int d = 0; d < s->dim; d++)
         if (from->local.dim[d] > 1) return false;

@@ -23,9 +23,19 @@ double pl_move_seconds(pl_collective k, const pl_mesh *m, unsigned axes, int64_t
 /* What a copy of memory costs. */
 double pl_move_copy_seconds(const pl_mesh *m, int64_t bytes);
 
+/* No less than that is the price of an all-to-all, by what rank 0 keeps of its own part: a bound
+ * that takes the same time on any number of devices. INFINITY: there is none. 0 of other moves. */
+double pl_move_least(const pl_move *x, pl_type type, const pl_mesh *m, const pl_shape *s);
+
 /* Sets block, bytes and seconds from kind, axes, from and to; an EXCHANGE in which each device
  * gives all it has to one becomes PERMUTE. False when pl_move_block is -1, or pl_halo_shifts, or
  * uneven parts of an EXCHANGE are not all in the group. */
 bool pl_move_price(pl_move *x, pl_type type, const pl_mesh *m, const pl_shape *s);
+
+/* The same, and keeps what is dear to find of uneven parts for the next time; all on one mesh. */
+typedef struct pl_blocks_memo pl_blocks_memo;
+pl_blocks_memo *pl_blocks_memo_new(pl_arena *arena);
+bool pl_move_price_again(pl_move *x, pl_type type, const pl_mesh *m, const pl_shape *s,
+                         pl_blocks_memo *memo);
 
 #endif

@@ -1,6 +1,5 @@
 /* A* over placements: pl_reshard_search_run(). */
 #include "reshard/search.h"
-#include "reshard/move.h"
 
 #include <string.h>
 
@@ -112,7 +111,11 @@ static void see_move(void *context, pl_move *x)
                    pl_reshard_bound_step(&s->bound, x->kind, x->axes, before->stand, after->stand);
     double rest = pl_reshard_bound_rest(&s->bound, after->stand);
     if (least >= after->seconds || least + rest >= s->at[0].seconds) return;
-    if (!pl_move_price(x, s->q->type, s->q->mesh, &s->q->shape)) return;
+    if (!s->bound.even) { /* then a price is dear to find */
+        least = before->seconds + pl_move_least(x, s->q->type, s->q->mesh, &s->q->shape);
+        if (least >= after->seconds || least + rest >= s->at[0].seconds) return;
+    }
+    if (!pl_move_price_again(x, s->q->type, s->q->mesh, &s->q->shape, s->scratch->blocks)) return;
     if (before->seconds + x->seconds >= after->seconds) return;
     after->seconds = before->seconds + x->seconds;
     after->before = s->from, after->source = before->source, after->n = before->n + 1;
@@ -283,6 +286,7 @@ static bool try_reach(search *s, reach far, pl_path *path, int *which)
 bool pl_reshard_search_run(pl_scratch *scratch, const pl_question *q, int *which, pl_path *path)
 {
     search s = { .q = q, .scratch = scratch, .at = scratch->states.at };
+    if (!scratch->blocks) scratch->blocks = pl_blocks_memo_new(scratch->arena);
     *path = (pl_path){ 0 };
     pl_reshard_bound_start(&s.bound, &scratch->bounds, q);
     s.moves = (pl_moves){ &s.bound, &scratch->cuts, see_move, &s };

@@ -6,6 +6,7 @@
  * digits, or straight to the target, by searches as long again. */
 #ifndef PL_RESHARD_SEARCH_H
 #define PL_RESHARD_SEARCH_H
+#include "reshard/move.h"
 #include "reshard/moves.h"
 
 enum {
@@ -26,6 +27,7 @@ typedef struct pl_scratch {
     pl_move_cuts cuts;
     pl_queue queue;
     pl_states states;
+    pl_blocks_memo *blocks; /* made with the first search */
     int16_t slot[2 * PL_MOST_STATES]; /* 1 + state by hash, 0: none */
 } pl_scratch;
 

@@ -1,3 +1,6 @@
+/* Opening a checkpoint. Read pl_checkpoint_open() at the end: the manifest that `latest` names,
+ * then the file of tensors, mapped, then each tensor against the manifest (check_tensor).
+ * Writing is save.c. */
 #include "run/checkpoint.h"
 
 #include "base/file.h"
@@ -14,22 +17,22 @@
 
 enum { MOST_MANIFEST = 256 << 20 }; /* bytes: some 1.5 million tensors */
 
-bool pl_checkpoint_save(const char *dir, const pl_manifest *m, int n, const pl_saved tensor[],
-                        pl_keep keep, pl_err *err)
+bool pl_checkpoint_save(const char *dir, const pl_manifest *manifest, int n,
+                        const pl_saved tensor[], pl_keep keep, pl_err *err)
 {
-    return pl_save_checkpoint(&pl_file_system, dir, m, n, tensor, keep, err);
+    return pl_save_checkpoint(&pl_file_system, dir, manifest, n, tensor, keep, err);
 }
 
-void pl_checkpoint_free(pl_checkpoint *c)
+void pl_checkpoint_free(pl_checkpoint *checkpoint)
 {
-    pl_file_unmap(c->map, c->map_bytes);
-    *c = (pl_checkpoint){ 0 };
+    pl_file_unmap(checkpoint->map, checkpoint->map_bytes);
+    *checkpoint = (pl_checkpoint){ 0 };
 }
 
-const pl_saved *pl_checkpoint_find(const pl_checkpoint *c, const char *name)
+const pl_saved *pl_checkpoint_find(const pl_checkpoint *checkpoint, const char *name)
 {
-    for (int i = 0; i < c->n; i++)
-        if (!strcmp(c->tensor[i].name, name)) return &c->tensor[i];
+    for (int i = 0; i < checkpoint->n; i++)
+        if (!strcmp(checkpoint->tensor[i].name, name)) return &checkpoint->tensor[i];
     return NULL;
 }
 
@@ -67,17 +70,19 @@ static bool check_tensor(const pl_manifest_tensor *said, const pl_saved *found, 
 }
 
 /* Walks both lists in order of names, so that a tensor that only one of them has is found. */
-static bool check_tensors(const pl_manifest_text *m, const pl_checkpoint *c, pl_arena *tmp,
-                          pl_err *err)
+static bool check_tensors(const pl_manifest_text *manifest, const pl_checkpoint *checkpoint,
+                          pl_arena *tmp, pl_err *err)
 {
-    const pl_manifest_tensor **said = PL_NEW_N(tmp, const pl_manifest_tensor *, m->n);
-    const pl_saved **found = PL_NEW_N(tmp, const pl_saved *, c->n);
-    for (int i = 0; i < m->n; i++) said[i] = &m->tensor[i];
-    for (int i = 0; i < c->n; i++) found[i] = &c->tensor[i];
-    qsort(said, (size_t)m->n, sizeof *said, by_manifest_name);
-    qsort(found, (size_t)c->n, sizeof *found, by_saved_name);
-    for (int i = 0; i < m->n || i < c->n; i++) {
-        int order = i == m->n ? 1 : i == c->n ? -1 : strcmp(said[i]->name, found[i]->name);
+    const pl_manifest_tensor **said = PL_NEW_N(tmp, const pl_manifest_tensor *, manifest->n);
+    const pl_saved **found = PL_NEW_N(tmp, const pl_saved *, checkpoint->n);
+    for (int i = 0; i < manifest->n; i++) said[i] = &manifest->tensor[i];
+    for (int i = 0; i < checkpoint->n; i++) found[i] = &checkpoint->tensor[i];
+    qsort(said, (size_t)manifest->n, sizeof *said, by_manifest_name);
+    qsort(found, (size_t)checkpoint->n, sizeof *found, by_saved_name);
+    for (int i = 0; i < manifest->n || i < checkpoint->n; i++) {
+        int order = i == manifest->n     ? 1
+                    : i == checkpoint->n ? -1
+                                         : strcmp(said[i]->name, found[i]->name);
         if (order < 0)
             return pl_err_set(err, PL_EINPUT, "tensor '%s' is in the manifest, but not in the file",
                               said[i]->name);
@@ -89,29 +94,26 @@ static bool check_tensors(const pl_manifest_text *m, const pl_checkpoint *c, pl_
     return true;
 }
 
-static bool check_data(const pl_manifest_text *m, pl_arena *a, pl_arena *tmp, pl_checkpoint *c,
-                       pl_err *err)
-{
-    return pl_safetensors_parse(c->map, c->map_bytes, a, &c->n, &c->tensor, err) &&
-           check_tensors(m, c, tmp, err);
-}
-
-static bool open_manifest(const char *path, pl_arena *a, pl_arena *tmp, pl_checkpoint *c,
-                          pl_err *err)
+static bool open_manifest(const char *path, pl_arena *arena, pl_arena *tmp,
+                          pl_checkpoint *checkpoint, pl_err *err)
 {
     const char *text = NULL;
     size_t n = 0;
-    pl_manifest_text m;
+    pl_manifest_text manifest;
     PL_TRY(pl_file_read(path, MOST_MANIFEST, tmp, &text, &n, err));
-    if (!pl_manifest_read(text, n, a, &m, err)) return pl_err_in(err, "%s", path);
-    c->manifest = m.head;
+    if (!pl_manifest_read(text, n, arena, &manifest, err)) return pl_err_in(err, "%s", path);
+    checkpoint->manifest = manifest.head;
     const char *folder = dirname(pl_arena_text(tmp, path));
-    const char *data = pl_file_join(tmp, folder, m.file);
-    PL_TRY(pl_file_map(data, &c->map, &c->map_bytes, err));
-    return check_data(&m, a, tmp, c, err) || pl_err_in(err, "%s", data);
+    const char *data = pl_file_join(tmp, folder, manifest.file);
+    PL_TRY(pl_file_map(data, &checkpoint->map, &checkpoint->map_bytes, err));
+    return (pl_safetensors_parse(checkpoint->map, checkpoint->map_bytes, arena, &checkpoint->n,
+                                 &checkpoint->tensor, err) &&
+            check_tensors(&manifest, checkpoint, tmp, err)) ||
+           pl_err_in(err, "%s", data);
 }
 
-static bool open_path(const char *path, pl_arena *a, pl_arena *tmp, pl_checkpoint *c, pl_err *err)
+static bool open_path(const char *path, pl_arena *arena, pl_arena *tmp, pl_checkpoint *checkpoint,
+                      pl_err *err)
 {
     struct stat s;
     if (stat(path, &s))
@@ -119,24 +121,24 @@ static bool open_path(const char *path, pl_arena *a, pl_arena *tmp, pl_checkpoin
                           "%s: cannot open the checkpoint: %s; give a folder or a "
                           "manifest (step-*.json)",
                           path, strerror(errno));
-    if (!S_ISDIR(s.st_mode)) return open_manifest(path, a, tmp, c, err);
+    if (!S_ISDIR(s.st_mode)) return open_manifest(path, arena, tmp, checkpoint, err);
     const char *name = NULL;
     PL_TRY(pl_folder_latest(path, tmp, &name, err));
     pl_err found = { 0 };
-    if (open_manifest(pl_file_join(tmp, path, name), a, tmp, c, &found)) return true;
+    if (open_manifest(pl_file_join(tmp, path, name), arena, tmp, checkpoint, &found)) return true;
     return pl_err_set(err, found.code,
                       "%s; without a good copy of that file, give the step-*.json of an older "
                       "checkpoint instead of the folder",
                       found.msg);
 }
 
-bool pl_checkpoint_open(const char *path, pl_arena *a, pl_checkpoint *out, pl_err *err)
+bool pl_checkpoint_open(const char *path, pl_arena *arena, pl_checkpoint *out, pl_err *err)
 {
-    pl_checkpoint c = { 0 };
+    pl_checkpoint checkpoint = { 0 };
     pl_arena *tmp = pl_arena_new("checkpoint open");
-    bool ok = open_path(path, a, tmp, &c, err);
+    bool ok = open_path(path, arena, tmp, &checkpoint, err);
     pl_arena_free(tmp);
-    if (!ok) pl_checkpoint_free(&c);
-    *out = c;
+    if (!ok) pl_checkpoint_free(&checkpoint);
+    *out = checkpoint;
     return ok;
 }

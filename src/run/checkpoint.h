@@ -47,7 +47,7 @@ typedef struct pl_keep {
 /* Write one checkpoint, make it the latest, then remove what `keep` does not hold. Fails with
  * PL_ERUN (disk full, no permission: the file, the bytes wanted, what stays valid) and leaves the
  * previous checkpoint whole and no temporary file behind. */
-PL_MUST_CHECK bool pl_checkpoint_save(const char *dir, const pl_manifest *m, int n,
+PL_MUST_CHECK bool pl_checkpoint_save(const char *dir, const pl_manifest *manifest, int n,
                                       const pl_saved tensor[], pl_keep keep, pl_err *err);
 
 /* An open checkpoint: the file is mapped read-only until it is freed. */
@@ -62,16 +62,16 @@ typedef struct pl_checkpoint {
 /* Open the latest checkpoint of a folder (or, when `path` is a manifest file, that one), and check
  * everything: version, sizes, types, offsets (no overlap, no hole, inside the file), hash of every
  * tensor. Fails with PL_EINPUT naming the file and what is wrong; never returns a half-read state.
- * `a` owns all but the mapping. */
-PL_MUST_CHECK bool pl_checkpoint_open(const char *path, pl_arena *a, pl_checkpoint *out,
+ * `arena` owns all but the mapping. */
+PL_MUST_CHECK bool pl_checkpoint_open(const char *path, pl_arena *arena, pl_checkpoint *out,
                                       pl_err *err);
-void pl_checkpoint_free(pl_checkpoint *c);
-const pl_saved *pl_checkpoint_find(const pl_checkpoint *c, const char *name); /* or NULL */
+void pl_checkpoint_free(pl_checkpoint *checkpoint);
+const pl_saved *pl_checkpoint_find(const pl_checkpoint *checkpoint, const char *name); /* or NULL */
 
 /* The two parsers, for the fuzz targets: any bytes in, no crash. */
-PL_MUST_CHECK bool pl_safetensors_parse(const void *bytes, size_t n, pl_arena *a, int *n_out,
+PL_MUST_CHECK bool pl_safetensors_parse(const void *bytes, size_t n, pl_arena *arena, int *n_out,
                                         pl_saved **out, pl_err *err);
-PL_MUST_CHECK bool pl_manifest_parse(const char *text, size_t n, pl_arena *a, pl_manifest *out,
+PL_MUST_CHECK bool pl_manifest_parse(const char *text, size_t n, pl_arena *arena, pl_manifest *out,
                                      pl_err *err);
 
 #endif

@@ -23,13 +23,14 @@ typedef struct pl_claim {
 
 /* Take a folder that exists. Fails with PL_EINPUT when another process holds it (which one), when
  * it holds checkpoints that neither `resume` nor `overwrite` is about (how many, up to which step),
- * or when no file can be made there. `a` owns the texts. */
-PL_MUST_CHECK bool pl_claim_take(const pl_claim_want *w, pl_arena *a, pl_claim *out, pl_err *err);
+ * or when no file can be made there. `arena` owns the texts. */
+PL_MUST_CHECK bool pl_claim_take(const pl_claim_want *want, pl_arena *arena, pl_claim *out,
+                                 pl_err *err);
 
 /* Gives it back; one that was never taken ({0}) is fine. */
-void pl_claim_release(pl_claim *c);
+void pl_claim_release(pl_claim *claim);
 
 /* A name for a new run, that no other has: 16 random hexadecimal digits. */
-const char *pl_claim_name_run(pl_arena *a);
+const char *pl_claim_name_run(pl_arena *arena);
 
 #endif

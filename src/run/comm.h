@@ -44,16 +44,17 @@ typedef struct pl_comm_ops {
     const char *name; /* "local" */
     /* Collective over all ranks of the comm that stand in ranks[0..n): ascending ranks. The group
      * lives as long as the comm. */
-    bool (*group)(pl_comm *c, int n, const int ranks[], pl_group **out, pl_err *err);
-    bool (*start)(pl_comm *c, pl_group *g, const pl_message *m, pl_request **out, pl_err *err);
+    bool (*group)(pl_comm *comm, int n, const int ranks[], pl_group **out, pl_err *err);
+    bool (*start)(pl_comm *comm, pl_group *group, const pl_message *message, pl_request **out,
+                  pl_err *err);
     /* Progress; *done true ends the request (do not test it again). */
-    bool (*test)(pl_comm *c, pl_request *r, bool *done, pl_err *err);
+    bool (*test)(pl_comm *comm, pl_request *request, bool *done, pl_err *err);
     /* Nothing open here, yet peers may need an answer (a roll-call after a time-out). Cheap. */
-    bool (*poll)(pl_comm *c, pl_err *err);
+    bool (*poll)(pl_comm *comm, pl_err *err);
     /* Give up for everybody: peers that wait fail soon instead of at their time-out. Under a
      * launcher this ends the process with exit code `code`. */
-    void (*abort)(pl_comm *c, int code);
-    void (*free)(pl_comm *c);
+    void (*abort)(pl_comm *comm, int code);
+    void (*free)(pl_comm *comm);
 } pl_comm_ops;
 
 /* The head of every transport's own struct. */
@@ -73,25 +74,27 @@ struct pl_group {
 };
 
 /* What callers use: they check arguments, keep the books, add "all-reduce of 'name'" to errors. */
-PL_MUST_CHECK bool pl_comm_group(pl_comm *c, int n, const int ranks[], pl_group **out, pl_err *err);
-PL_MUST_CHECK bool pl_comm_start(pl_comm *c, pl_group *g, const pl_message *m, pl_request **out,
+PL_MUST_CHECK bool pl_comm_group(pl_comm *comm, int n, const int ranks[], pl_group **out,
                                  pl_err *err);
-PL_MUST_CHECK bool pl_comm_test(pl_comm *c, pl_request *r, bool *done, pl_err *err);
+PL_MUST_CHECK bool pl_comm_start(pl_comm *comm, pl_group *group, const pl_message *message,
+                                 pl_request **out, pl_err *err);
+PL_MUST_CHECK bool pl_comm_test(pl_comm *comm, pl_request *request, bool *done, pl_err *err);
 /* Start it and wait for its end. */
-PL_MUST_CHECK bool pl_comm_run(pl_comm *c, pl_group *g, const pl_message *m, pl_err *err);
+PL_MUST_CHECK bool pl_comm_run(pl_comm *comm, pl_group *group, const pl_message *message,
+                               pl_err *err);
 
 /* Ranks agree on the worst error code: when any rank has one, every rank returns false, holding the
  * message of the lowest rank with the worst code ("rank 1: ..."). Called at step borders. */
-PL_MUST_CHECK bool pl_comm_agree(pl_comm *c, pl_err *err);
+PL_MUST_CHECK bool pl_comm_agree(pl_comm *comm, pl_err *err);
 
 /* The same, and in the same message they agree on a wish: *wish, 0 to PL_COMM_WISHES - 1, becomes
  * the largest of all ranks; 0 after an error. */
 enum { PL_COMM_WISHES = 1 << 16 };
-PL_MUST_CHECK bool pl_comm_agree_wish(pl_comm *c, int *wish, pl_err *err);
+PL_MUST_CHECK bool pl_comm_agree_wish(pl_comm *comm, int *wish, pl_err *err);
 
-void pl_comm_free(pl_comm *c);
+void pl_comm_free(pl_comm *comm);
 
 /* Bytes that this member of a group receives under a bandwidth-optimal algorithm. */
-int64_t pl_message_bytes(const pl_message *m, const pl_group *g);
+int64_t pl_message_bytes(const pl_message *message, const pl_group *group);
 
 #endif

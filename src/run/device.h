@@ -3,8 +3,8 @@
  * A device (backends/host) fills a pl_device. Work is given to a *stream*, which does it in order,
  * at once or later. Nobody else touches the memory, so an address in it need mean nothing to the
  * host, which reads and writes contents by map; transports alone take addresses, and have to reach
- * them. An *event* is a number that a stream raises when it gets there; the host and other streams
- * wait for it (a timeline semaphore). */
+ * them. An *event* is a number that a stream raises when it gets there; the host asks where it
+ * is. */
 #ifndef PL_RUN_DEVICE_H
 #define PL_RUN_DEVICE_H
 #include "placement/region.h"
@@ -58,8 +58,6 @@ typedef struct pl_device {
     /* When the stream is done with all that it was given, or has failed in it, the event is at n:
      * no less than before. */
     void (*record)(pl_stream *s, pl_event *e, int64_t n);
-    /* What the stream is given from now on begins when the event is at n. */
-    void (*wait)(pl_stream *s, const pl_event *e, int64_t n);
     int64_t (*query)(const pl_event *e); /* where it is; any thread may ask */
 } pl_device;
 

@@ -1,3 +1,6 @@
+/* The executor. Read pl_exec_new() and make(): kernels are chosen (make_kernel), one block of
+ * memory is taken (make_block), offsets become pointers (bind). Then pl_exec_step(), which only
+ * runs. */
 #include "run/exec.h"
 
 #include "base/clock.h"
@@ -62,63 +65,68 @@ static int64_t round_up(int64_t n, int64_t to)
 
 /* One block, kept until pl_exec_free. It starts as zeros: states without an initial value and
  * padding are defined. */
-static bool make_block(pl_exec *e, pl_err *err)
+static bool make_block(pl_exec *exec, pl_err *err)
 {
-    int64_t state = round_up(e->store->bytes, WORK_ALIGN);
-    int64_t work = round_up(e->stats.work_bytes, SCRATCH_ALIGN);
-    e->block_bytes =
-        (size_t)round_up(state + work + e->stats.scratch_bytes + SCRATCH_ALIGN, WORK_ALIGN);
-    PL_TRY(e->device->alloc(e->block_bytes, &e->block, err));
-    e->work = e->block + state;
-    e->scratch = e->work + work;
+    int64_t state = round_up(exec->store->bytes, WORK_ALIGN);
+    int64_t work = round_up(exec->stats.work_bytes, SCRATCH_ALIGN);
+    exec->block_bytes =
+        (size_t)round_up(state + work + exec->stats.scratch_bytes + SCRATCH_ALIGN, WORK_ALIGN);
+    PL_TRY(exec->device->alloc(exec->block_bytes, &exec->block, err));
+    exec->work = exec->block + state;
+    exec->scratch = exec->work + work;
     return true;
 }
 
 /* -- making ------------------------------------------------------------------------------------ */
 
-static bool make_kernel(pl_exec *e, pl_arena *arena, bound_step *b, int64_t *scratch, pl_err *err)
+static bool make_kernel(pl_exec *exec, pl_arena *arena, bound_step *bound, int64_t *scratch,
+                        pl_err *err)
 {
     pl_text reasons = { .arena = arena };
-    const pl_share *s = b->step->share;
+    const pl_share *share = bound->step->share;
     int64_t want = 0;
-    PL_TRY(pl_kernel_find(s, &e->options.env, arena, &b->backend, &b->kernel, &reasons, err));
-    b->reasons = pl_text_get(&reasons);
-    if (b->kernel->make && !b->kernel->make(s, &e->options.env, &b->state, &want, err))
-        return pl_err_in(err, "node '%s': %s/%s", s->node->name, b->backend->name, b->kernel->name);
+    PL_TRY(pl_kernel_find(share, &exec->options.env, arena, &bound->backend, &bound->kernel,
+                          &reasons, err));
+    bound->reasons = pl_text_get(&reasons);
+    if (bound->kernel->make &&
+        !bound->kernel->make(share, &exec->options.env, &bound->state, &want, err))
+        return pl_err_in(err, "node '%s': %s/%s", share->node->name, bound->backend->name,
+                         bound->kernel->name);
     if (want > *scratch) *scratch = want;
     return true;
 }
 
-static bool make_steps(pl_exec *e, pl_arena *arena, bound_program *p, int64_t *scratch, pl_err *err)
+static bool make_steps(pl_exec *exec, pl_arena *arena, bound_program *bound, int64_t *scratch,
+                       pl_err *err)
 {
-    p->step = PL_NEW_N(arena, bound_step, p->program->n_compute + 1);
-    for (int i = 0, n = 0; i < p->program->n_steps; i++) {
-        const pl_step *s = &p->program->step[i];
+    bound->step = PL_NEW_N(arena, bound_step, bound->program->n_compute + 1);
+    for (int i = 0, n = 0; i < bound->program->n_steps; i++) {
+        const pl_step *s = &bound->program->step[i];
         if (s->kind == PL_MESSAGE) continue;
-        p->step[n].step = s;
-        if (s->kind == PL_KERNEL) PL_TRY(make_kernel(e, arena, &p->step[n], scratch, err));
+        bound->step[n].step = s;
+        if (s->kind == PL_KERNEL) PL_TRY(make_kernel(exec, arena, &bound->step[n], scratch, err));
         n++;
     }
     return true;
 }
 
-static bool make_messages(pl_exec *e, pl_arena *arena, bound_program *p, pl_err *err)
+static bool make_messages(pl_exec *exec, pl_arena *arena, bound_program *bound, pl_err *err)
 {
-    const pl_mesh *m = &p->program->plan->mesh;
-    int *ranks = PL_NEW_N(arena, int, p->program->n_ranks), me;
-    PL_ASSERT_CMP(m->n, ==, e->programs[0].program->plan->mesh.n);
-    p->message = PL_NEW_N(arena, pl_lane_message, p->program->n_messages + 1);
-    for (int i = 0, n = 0; i < p->program->n_steps; i++) {
-        const pl_step *s = &p->program->step[i];
+    const pl_mesh *m = &bound->program->plan->mesh;
+    int *ranks = PL_NEW_N(arena, int, bound->program->n_ranks), me;
+    PL_ASSERT_CMP(m->n, ==, exec->programs[0].program->plan->mesh.n);
+    bound->message = PL_NEW_N(arena, pl_lane_message, bound->program->n_messages + 1);
+    for (int i = 0, n = 0; i < bound->program->n_steps; i++) {
+        const pl_step *s = &bound->program->step[i];
         if (s->kind != PL_MESSAGE) continue;
-        if (!e->group[s->axes]) {
-            int size = pl_mesh_group(m, p->program->rank, s->axes, ranks, &me);
-            PL_TRY(pl_comm_group(e->comm, size, ranks, &e->group[s->axes], err));
+        if (!exec->group[s->axes]) {
+            int size = pl_mesh_group(m, bound->program->rank, s->axes, ranks, &me);
+            PL_TRY(pl_comm_group(exec->comm, size, ranks, &exec->group[s->axes], err));
         }
-        p->message[n++] = (pl_lane_message){
-            .begin = p->begin ? &p->begin[i] : NULL,
-            .end = p->end ? &p->end[i] : NULL,
-            .group = e->group[s->axes],
+        bound->message[n++] = (pl_lane_message){
+            .begin = bound->begin ? &bound->begin[i] : NULL,
+            .end = bound->end ? &bound->end[i] : NULL,
+            .group = exec->group[s->axes],
             .after = s->after,
             .wait = s->wait,
             .message = { .kind = s->collective,
@@ -132,65 +140,66 @@ static bool make_messages(pl_exec *e, pl_arena *arena, bound_program *p, pl_err 
     return true;
 }
 
-static void bind(const pl_exec *e, bound_program *p)
+static void bind(const pl_exec *exec, bound_program *bound)
 {
-    for (int i = 0, n = 0, m = 0; i < p->program->n_steps; i++) {
-        const pl_step *s = &p->program->step[i];
+    for (int i = 0, n = 0, m = 0; i < bound->program->n_steps; i++) {
+        const pl_step *s = &bound->program->step[i];
         if (s->kind == PL_MESSAGE) {
-            if (s->n_in) p->message[m].message.send = at(e, s->in[0]);
-            if (s->n_out) p->message[m].message.recv = at(e, s->out[0]);
+            if (s->n_in) bound->message[m].message.send = at(exec, s->in[0]);
+            if (s->n_out) bound->message[m].message.recv = at(exec, s->out[0]);
             m++;
             continue;
         }
-        for (int k = 0; k < s->n_in; k++) p->step[n].in[k] = at(e, s->in[k]);
-        for (int k = 0; k < s->n_out; k++) p->step[n].out[k] = at(e, s->out[k]);
+        for (int k = 0; k < s->n_in; k++) bound->step[n].in[k] = at(exec, s->in[k]);
+        for (int k = 0; k < s->n_out; k++) bound->step[n].out[k] = at(exec, s->out[k]);
         n++;
     }
 }
 
-static bool make_programs(pl_exec *e, pl_arena *arena, const pl_program *const programs[],
+static bool make_programs(pl_exec *exec, pl_arena *arena, const pl_program *const programs[],
                           pl_err *err)
 {
-    pl_exec_stats s = { .state_bytes = e->store->bytes };
-    e->options.env.stream = e->stream;
-    for (int i = 0; i < e->n_programs; i++) {
-        bound_program *p = &e->programs[i];
+    pl_exec_stats s = { .state_bytes = exec->store->bytes };
+    exec->options.env.stream = exec->stream;
+    for (int i = 0; i < exec->n_programs; i++) {
+        bound_program *p = &exec->programs[i];
         p->program = programs[i];
-        PL_ASSERT(p->program->store == e->store);
-        PL_ASSERT_CMP(p->program->n_ranks, ==, e->comm ? e->comm->size : 1);
+        PL_ASSERT(p->program->store == exec->store);
+        PL_ASSERT_CMP(p->program->n_ranks, ==, exec->comm ? exec->comm->size : 1);
         if (p->program->work_bytes > s.work_bytes) s.work_bytes = p->program->work_bytes;
-        if (e->options.record) {
+        if (exec->options.record) {
             p->begin = PL_NEW_N(arena, double, p->program->n_steps + 1);
             p->end = PL_NEW_N(arena, double, p->program->n_steps + 1);
         }
-        PL_TRY(make_steps(e, arena, p, &s.scratch_bytes, err));
-        if (e->comm) PL_TRY(make_messages(e, arena, p, err));
+        PL_TRY(make_steps(exec, arena, p, &s.scratch_bytes, err));
+        if (exec->comm) PL_TRY(make_messages(exec, arena, p, err));
     }
-    e->stats = s;
+    exec->stats = s;
     return true;
 }
 
 /* Whoever cannot be made still tells the others so. */
-static bool make(pl_exec *e, pl_arena *arena, const pl_program *const programs[], pl_err *err)
+static bool make(pl_exec *exec, pl_arena *arena, const pl_program *const programs[], pl_err *err)
 {
-    if (!e->device->stream_new(e->comm ? e->comm->rank : 0, &e->stream, err) ||
-        !make_programs(e, arena, programs, err))
+    if (!exec->device->stream_new(exec->comm ? exec->comm->rank : 0, &exec->stream, err) ||
+        !make_programs(exec, arena, programs, err))
         PL_ASSERT(err->code);
-    const pl_fit need = { e->stats.state_bytes, e->stats.work_bytes, e->stats.scratch_bytes };
-    PL_TRY(pl_fit_check(e->device, e->comm, &need, e->options.memory_limit, err));
-    PL_TRY(make_block(e, err));
-    for (int i = 0; i < e->n_programs; i++) bind(e, &e->programs[i]);
-    return !e->comm || pl_lane_new(e->comm, e->stream, arena, &e->lane, err);
+    const pl_fit need = { exec->stats.state_bytes, exec->stats.work_bytes,
+                          exec->stats.scratch_bytes };
+    PL_TRY(pl_fit_check(exec->device, exec->comm, &need, exec->options.memory_limit, err));
+    PL_TRY(make_block(exec, err));
+    for (int i = 0; i < exec->n_programs; i++) bind(exec, &exec->programs[i]);
+    return !exec->comm || pl_lane_new(exec->comm, exec->stream, arena, &exec->lane, err);
 }
 
 /* -- matching ---------------------------------------------------------------------------------- */
 
 /* A number that is the same for programs with the same messages in the same order, but for those of
  * halos: of these a rank at the border lacks some. */
-static uint64_t hash_messages(const pl_program *p, uint64_t hash)
+static uint64_t hash_messages(const pl_program *program, uint64_t hash)
 {
-    for (int k = 0; k < p->n_steps; k++) {
-        const pl_step *s = &p->step[k];
+    for (int k = 0; k < program->n_steps; k++) {
+        const pl_step *s = &program->step[k];
         if (s->kind != PL_MESSAGE || (s->transfer && s->transfer->move.kind == PL_HALO)) continue;
         uint64_t what = (uint64_t)s->collective | (uint64_t)s->axes << 8 | (uint64_t)s->type << 16 |
                         (uint64_t)s->monoid << 24;
@@ -224,85 +233,91 @@ bool pl_exec_match(pl_comm *comm, int n_programs, const pl_program *const progra
     return ok;
 }
 
-bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_programs,
+bool pl_exec_new(const pl_exec_options *options, pl_comm *comm, int n_programs,
                  const pl_program *const programs[], pl_arena *arena, pl_exec **out, pl_err *err)
 {
-    pl_exec *e = PL_NEW(arena, pl_exec);
+    pl_exec *exec = PL_NEW(arena, pl_exec);
     *out = NULL;
-    *e = (pl_exec){
-        .options = *o, .comm = comm, .device = o->backends[0]->device, .n_programs = n_programs
-    };
-    for (int i = 0; i < o->n_backends; i++) PL_ASSERT(o->backends[i]->device == e->device);
-    e->options.env.n_backends = o->n_backends;
-    e->options.env.backends = o->backends;
-    e->store = programs[0]->store;
-    e->programs = PL_NEW_N(arena, bound_program, n_programs);
-    pl_kernel_thread(o->env.n_threads);
-    if (!make(e, arena, programs, err)) {
-        pl_exec_free(e);
+    *exec = (pl_exec){ .options = *options,
+                       .comm = comm,
+                       .device = options->backends[0]->device,
+                       .n_programs = n_programs };
+    for (int i = 0; i < options->n_backends; i++)
+        PL_ASSERT(options->backends[i]->device == exec->device);
+    exec->options.env.n_backends = options->n_backends;
+    exec->options.env.backends = options->backends;
+    exec->store = programs[0]->store;
+    exec->programs = PL_NEW_N(arena, bound_program, n_programs);
+    pl_kernel_thread(options->env.n_threads);
+    if (!make(exec, arena, programs, err)) {
+        pl_exec_free(exec);
         return false;
     }
-    *out = e;
+    *out = exec;
     return true;
 }
 
-void pl_exec_free(pl_exec *e)
+void pl_exec_free(pl_exec *exec)
 {
-    if (e->stream) e->device->sync(e->stream, &(pl_err){ 0 }); /* a failed step left work */
-    pl_lane_free(e->lane);
-    for (int i = 0; i < e->n_programs; i++)
-        for (int k = 0; e->programs[i].step && k < e->programs[i].program->n_compute; k++) {
-            bound_step *b = &e->programs[i].step[k];
+    if (exec->stream)
+        exec->device->sync(exec->stream, &(pl_err){ 0 }); /* a failed step left work */
+    pl_lane_free(exec->lane);
+    for (int i = 0; i < exec->n_programs; i++)
+        for (int k = 0; exec->programs[i].step && k < exec->programs[i].program->n_compute; k++) {
+            bound_step *b = &exec->programs[i].step[k];
             if (b->state) b->kernel->free(b->state);
         }
-    e->device->free(e->block, e->block_bytes);
-    e->block = NULL;
-    if (e->stream) e->device->stream_free(e->stream);
+    exec->device->free(exec->block, exec->block_bytes);
+    exec->block = NULL;
+    if (exec->stream) exec->device->stream_free(exec->stream);
 }
 
 /* -- running ----------------------------------------------------------------------------------- */
 
 /* Freed memory must not be read: make it poison, so that it shows. Inputs are already in place. */
-static void poison(pl_exec *e, const bound_program *p)
+static void poison(pl_exec *exec, const bound_program *bound)
 {
-    for (int64_t from = 0, to; from < e->stats.work_bytes; from = to) {
+    for (int64_t from = 0, to; from < exec->stats.work_bytes; from = to) {
         const pl_port *next = NULL;
-        for (int i = 0; i < p->program->n_inputs; i++) {
-            const pl_port *x = &p->program->input[i];
+        for (int i = 0; i < bound->program->n_inputs; i++) {
+            const pl_port *x = &bound->program->input[i];
             if (x->slot.at >= from && (!next || x->slot.at < next->slot.at)) next = x;
         }
-        to = next ? next->slot.at : e->stats.work_bytes;
-        e->device->set(e->stream, e->work + from, 0xFF, to - from); /* a NaN in f32 and bf16 */
+        to = next ? next->slot.at : exec->stats.work_bytes;
+        exec->device->set(exec->stream, exec->work + from, 0xFF,
+                          to - from); /* a NaN in f32 and bf16 */
         if (next) to += next->bytes;
     }
 }
 
-static void run_step(const pl_exec *e, const bound_step *b)
+static void run_step(const pl_exec *exec, const bound_step *bound)
 {
-    const pl_step *s = b->step;
-    const pl_device *d = e->device;
+    const pl_step *s = bound->step;
+    const pl_device *d = exec->device;
     if (s->kind == PL_KERNEL)
-        b->kernel->run(s->share, &e->options.env, b->state, b->in, b->out, e->scratch);
+        bound->kernel->run(s->share, &exec->options.env, bound->state, bound->in, bound->out,
+                           exec->scratch);
     else if (s->kind == PL_FILL)
-        d->fill(e->stream, s->type, s->monoid, b->out[0], s->count);
+        d->fill(exec->stream, s->type, s->monoid, bound->out[0], s->count);
     else if (s->kind == PL_FOLD)
-        d->fold(e->stream, s->type, s->monoid, b->out[0], b->in[0], s->count);
+        d->fold(exec->stream, s->type, s->monoid, bound->out[0], bound->in[0], s->count);
     else
-        for (int i = 0; i < s->n_copies; i++) d->copy(e->stream, &s->copy[i], b->in[0], b->out[0]);
+        for (int i = 0; i < s->n_copies; i++)
+            d->copy(exec->stream, &s->copy[i], bound->in[0], bound->out[0]);
 }
 
-static bool run_steps(pl_exec *e, const bound_program *p, pl_err *err)
+static bool run_steps(pl_exec *exec, const bound_program *bound, pl_err *err)
 {
-    for (int i = 0; i < p->program->n_compute; i++) {
-        bound_step *b = &p->step[i];
-        if (e->lane && b->step->wait) PL_TRY(pl_lane_wait(e->lane, b->step->wait, err));
+    for (int i = 0; i < bound->program->n_compute; i++) {
+        bound_step *b = &bound->step[i];
+        if (exec->lane && b->step->wait) PL_TRY(pl_lane_wait(exec->lane, b->step->wait, err));
         double begin = pl_clock_now();
-        run_step(e, b);
+        run_step(exec, b);
         double end = pl_clock_now();
         b->seconds += end - begin;
-        ptrdiff_t at = b->step - p->program->step;
-        if (p->begin) p->begin[at] = begin, p->end[at] = end;
-        if (e->lane) pl_lane_advance(e->lane, i + 1);
+        ptrdiff_t at = b->step - bound->program->step;
+        if (bound->begin) bound->begin[at] = begin, bound->end[at] = end;
+        if (exec->lane) pl_lane_advance(exec->lane, i + 1);
     }
     return true;
 }
@@ -312,69 +327,69 @@ static bool agree(pl_exec *e, int *wish, pl_err *err)
     return e->lane ? pl_lane_agree(e->lane, wish, err) : err->code == PL_OK;
 }
 
-bool pl_exec_step(pl_exec *e, int program, pl_err *err)
+bool pl_exec_step(pl_exec *exec, int program, pl_err *err)
 {
-    bound_program *p = &e->programs[program];
-    double start = pl_clock_now(), exposed = e->lane ? pl_lane_exposed(e->lane) : 0;
-    if (e->options.poison) poison(e, p);
-    if (e->lane) pl_lane_begin(e->lane, p->program->n_messages, p->message);
-    bool ok = run_steps(e, p, err) && e->device->sync(e->stream, err);
-    e->wish = e->options.wish ? e->options.wish(e->options.wish_of) : 0;
-    p->whole = ok = agree(e, &e->wish, err) && ok;
-    double waited = e->lane ? pl_lane_exposed(e->lane) - exposed : 0;
-    e->stats.compute_seconds += pl_clock_now() - start - waited;
-    e->stats.steps++;
+    bound_program *p = &exec->programs[program];
+    double start = pl_clock_now(), exposed = exec->lane ? pl_lane_exposed(exec->lane) : 0;
+    if (exec->options.poison) poison(exec, p);
+    if (exec->lane) pl_lane_begin(exec->lane, p->program->n_messages, p->message);
+    bool ok = run_steps(exec, p, err) && exec->device->sync(exec->stream, err);
+    exec->wish = exec->options.wish ? exec->options.wish(exec->options.wish_of) : 0;
+    p->whole = ok = agree(exec, &exec->wish, err) && ok;
+    double waited = exec->lane ? pl_lane_exposed(exec->lane) - exposed : 0;
+    exec->stats.compute_seconds += pl_clock_now() - start - waited;
+    exec->stats.steps++;
     return ok;
 }
 
-int pl_exec_wish(const pl_exec *e)
+int pl_exec_wish(const pl_exec *exec)
 {
-    return e->wish;
+    return exec->wish;
 }
 
-bool pl_exec_agree(pl_exec *e, pl_err *err)
+bool pl_exec_agree(pl_exec *exec, pl_err *err)
 {
     int wish = 0;
-    return agree(e, &wish, err);
+    return agree(exec, &wish, err);
 }
 
 /* -- looking ----------------------------------------------------------------------------------- */
 
-void *pl_exec_map(pl_exec *e, const pl_port *p, pl_access how)
+void *pl_exec_map(pl_exec *exec, const pl_port *port, pl_access how)
 {
-    return e->device->map(e->stream, at(e, p->slot), p->bytes, how);
+    return exec->device->map(exec->stream, at(exec, port->slot), port->bytes, how);
 }
 
-void pl_exec_unmap(pl_exec *e, const pl_port *p, pl_access how, void *host)
+void pl_exec_unmap(pl_exec *exec, const pl_port *port, pl_access how, void *host)
 {
-    if (host) e->device->unmap(e->stream, at(e, p->slot), p->bytes, how, host);
+    if (host) exec->device->unmap(exec->stream, at(exec, port->slot), port->bytes, how, host);
 }
 
-void pl_exec_get(pl_exec *e, const pl_port *p, void *to, int64_t bytes)
+void pl_exec_get(pl_exec *exec, const pl_port *port, void *to, int64_t bytes)
 {
-    void *from = pl_exec_map(e, p, PL_READ);
+    void *from = pl_exec_map(exec, port, PL_READ);
     memcpy(to, from, (size_t)bytes);
-    pl_exec_unmap(e, p, PL_READ, from);
+    pl_exec_unmap(exec, port, PL_READ, from);
 }
 
-void pl_exec_zero(pl_exec *e, const pl_port *p)
+void pl_exec_zero(pl_exec *exec, const pl_port *port)
 {
-    e->device->set(e->stream, at(e, p->slot), 0, p->bytes);
+    exec->device->set(exec->stream, at(exec, port->slot), 0, port->bytes);
 }
 
-pl_exec_stats pl_exec_stats_get(const pl_exec *e)
+pl_exec_stats pl_exec_stats_get(const pl_exec *exec)
 {
-    pl_exec_stats s = e->stats;
-    if (e->lane) {
-        s.exposed_seconds = pl_lane_exposed(e->lane);
-        s.busy_seconds = pl_lane_busy(e->lane);
+    pl_exec_stats s = exec->stats;
+    if (exec->lane) {
+        s.exposed_seconds = pl_lane_exposed(exec->lane);
+        s.busy_seconds = pl_lane_busy(exec->lane);
     }
     return s;
 }
 
-void pl_exec_explain(const pl_exec *e, int program, pl_text *out)
+void pl_exec_explain(const pl_exec *exec, int program, pl_text *out)
 {
-    const bound_program *p = &e->programs[program];
+    const bound_program *p = &exec->programs[program];
     for (int i = 0; i < p->program->n_compute; i++) {
         const bound_step *b = &p->step[i];
         if (b->step->kind != PL_KERNEL)
@@ -388,9 +403,9 @@ void pl_exec_explain(const pl_exec *e, int program, pl_text *out)
     }
 }
 
-bool pl_exec_times(const pl_exec *e, int program, const double **begin, const double **end)
+bool pl_exec_times(const pl_exec *exec, int program, const double **begin, const double **end)
 {
-    const bound_program *p = &e->programs[program];
+    const bound_program *p = &exec->programs[program];
     *begin = p->begin, *end = p->end;
     return p->begin && p->whole;
 }
@@ -407,9 +422,9 @@ static int by_seconds(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-void pl_exec_profile(const pl_exec *e, int program, pl_text *out)
+void pl_exec_profile(const pl_exec *exec, int program, pl_text *out)
 {
-    const bound_program *p = &e->programs[program];
+    const bound_program *p = &exec->programs[program];
     profile_row *row = PL_NEW_N(out->arena, profile_row, p->program->n_compute + 1);
     double all = 0;
     int n = 0;

@@ -36,31 +36,31 @@ PL_MUST_CHECK bool pl_exec_match(pl_comm *comm, int n_programs, const pl_program
  *
  * Fails with PL_EINFEASIBLE when a device is larger than its limit, or all that share a machine,
  * threads or processes, are larger than its memory (all numbers), with PL_ERUN when the memory
- * is not to be had, or with what a kernel reports. */
-PL_MUST_CHECK bool pl_exec_new(const pl_exec_options *o, pl_comm *comm, int n_programs,
+ * cannot be had, or with what a kernel reports. */
+PL_MUST_CHECK bool pl_exec_new(const pl_exec_options *options, pl_comm *comm, int n_programs,
                                const pl_program *const programs[], pl_arena *arena, pl_exec **out,
                                pl_err *err);
-void pl_exec_free(pl_exec *e);
+void pl_exec_free(pl_exec *exec);
 
 /* This device's part of an input or output of a program, or of a state, as host memory (map of
  * run/device.h): to be read, or written before a step. NULL for PL_WRITE: nothing is to be written.
  * Give it back with unmap (NULL is fine) before the next step. Outputs are valid until the next
  * inputs are written. */
-void *pl_exec_map(pl_exec *e, const pl_port *p, pl_access how);
-void pl_exec_unmap(pl_exec *e, const pl_port *p, pl_access how, void *host);
+void *pl_exec_map(pl_exec *exec, const pl_port *port, pl_access how);
+void pl_exec_unmap(pl_exec *exec, const pl_port *port, pl_access how, void *host);
 /* Its first `bytes`, copied. */
-void pl_exec_get(pl_exec *e, const pl_port *p, void *to, int64_t bytes);
+void pl_exec_get(pl_exec *exec, const pl_port *port, void *to, int64_t bytes);
 /* No bits at all, which is 0 in every type. */
-void pl_exec_zero(pl_exec *e, const pl_port *p);
+void pl_exec_zero(pl_exec *exec, const pl_port *port);
 
 /* Run one step. All ranks call it together; when any fails, all fail with the same message. */
-PL_MUST_CHECK bool pl_exec_step(pl_exec *e, int program, pl_err *err);
+PL_MUST_CHECK bool pl_exec_step(pl_exec *exec, int program, pl_err *err);
 
 /* The largest wish of all ranks at the end of the last step: the same on each. */
-int pl_exec_wish(const pl_exec *e);
+int pl_exec_wish(const pl_exec *exec);
 
 /* A border without a step: the ranks agree on the worst error. */
-PL_MUST_CHECK bool pl_exec_agree(pl_exec *e, pl_err *err);
+PL_MUST_CHECK bool pl_exec_agree(pl_exec *exec, pl_err *err);
 
 typedef struct pl_exec_stats {
     int64_t state_bytes, work_bytes, scratch_bytes; /* of the block            */
@@ -69,18 +69,18 @@ typedef struct pl_exec_stats {
     double busy_seconds;                            /* with messages under way */
     int64_t steps;
 } pl_exec_stats;
-pl_exec_stats pl_exec_stats_get(const pl_exec *e);
+pl_exec_stats pl_exec_stats_get(const pl_exec *exec);
 
 /* One line per step: the backend and kernel that runs it, and the refusals before it. */
-void pl_exec_explain(const pl_exec *e, int program, pl_text *out);
+void pl_exec_explain(const pl_exec *exec, int program, pl_text *out);
 
 /* When the steps of a program began and ended in its last run: [n_steps] seconds on the clock. A
  * message begins when it is handed to the transport. False without options.record, and when the
  * program never ran or its last run failed. The arena of pl_exec_new owns the arrays; the next run
  * of the program writes them anew. */
-bool pl_exec_times(const pl_exec *e, int program, const double **begin, const double **end);
+bool pl_exec_times(const pl_exec *exec, int program, const double **begin, const double **end);
 
 /* Seconds of all steps so far, by operator and kernel, the longest first. */
-void pl_exec_profile(const pl_exec *e, int program, pl_text *out);
+void pl_exec_profile(const pl_exec *exec, int program, pl_text *out);
 
 #endif

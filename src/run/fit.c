@@ -1,3 +1,5 @@
+/* Does it fit? pl_fit_check(): each rank tells the others which memory it lies in and what it
+ * takes (find_neighbours), and all compare. */
 #include "run/fit.h"
 
 /* What the devices that share this one's memory take. */
@@ -67,13 +69,14 @@ static bool check_pool(const neighbours *x, const pl_fit *need, int64_t bytes, p
                       pl_text_size(tmp, (double)x->all), has, advice);
 }
 
-bool pl_fit_check(const pl_device *d, pl_comm *comm, const pl_fit *need, int64_t limit, pl_err *err)
+bool pl_fit_check(const pl_device *device, pl_comm *comm, const pl_fit *need, int64_t limit,
+                  pl_err *err)
 {
     neighbours x;
     uint64_t pool;
     pl_err lost = { 0 };
     pl_arena *tmp = pl_arena_new("memory check");
-    int64_t bytes = d->memory(&pool);
+    int64_t bytes = device->memory(&pool);
     bool told = find_neighbours(pool, comm, need, tmp, &x, &lost);
     if (!told && !err->code) *err = lost;
     bool ok =

@@ -14,7 +14,7 @@ typedef struct pl_fit {
  * word. All ranks call it together (comm NULL: the only one), also one that could not be made and
  * needs nothing, which err says: the others wait for its number. Fails with PL_EINFEASIBLE giving
  * all numbers, and when there was an error. */
-PL_MUST_CHECK bool pl_fit_check(const pl_device *d, pl_comm *comm, const pl_fit *need,
+PL_MUST_CHECK bool pl_fit_check(const pl_device *device, pl_comm *comm, const pl_fit *need,
                                 int64_t limit, pl_err *err);
 
 #endif

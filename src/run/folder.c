@@ -1,4 +1,5 @@
-/* The names of checkpoints: which files of a folder are ours, and which one is the newest. */
+/* The names of checkpoints: which files of a folder are ours (pl_folder_parse), and which one is
+ * the newest (pl_folder_latest). */
 #include "run/folder.h"
 
 #include <errno.h>
@@ -20,17 +21,17 @@ static const char *print_name(pl_arena *a, int64_t step, int64_t version, const 
     return pl_arena_fmt(a, "step-%08lld%s", (long long)step, suffix);
 }
 
-const char *pl_folder_manifest(pl_arena *a, int64_t step, int64_t version)
+const char *pl_folder_manifest(pl_arena *arena, int64_t step, int64_t version)
 {
-    return print_name(a, step, version, MANIFEST);
+    return print_name(arena, step, version, MANIFEST);
 }
 
-const char *pl_folder_tensors(pl_arena *a, int64_t step, int64_t version)
+const char *pl_folder_tensors(pl_arena *arena, int64_t step, int64_t version)
 {
-    return print_name(a, step, version, TENSORS);
+    return print_name(arena, step, version, TENSORS);
 }
 
-bool pl_folder_parse(const char *name, pl_arena *a, pl_folder_entry *e)
+bool pl_folder_parse(const char *name, pl_arena *arena, pl_folder_entry *entry)
 {
     static const struct {
         const char *suffix;
@@ -47,16 +48,16 @@ bool pl_folder_parse(const char *name, pl_arena *a, pl_folder_entry *e)
     if (*end == '-') version = strtoll(end + 1, &end, 10);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(end, kinds[i].suffix) != 0) continue;
-        *e = (pl_folder_entry){ name, step, version, kinds[i].is_manifest, kinds[i].is_temp };
+        *entry = (pl_folder_entry){ name, step, version, kinds[i].is_manifest, kinds[i].is_temp };
         return step >= 0 && version >= 0 && version < INT32_MAX &&
-               !strcmp(name, print_name(a, step, version, end));
+               !strcmp(name, print_name(arena, step, version, end));
     }
     return false;
 }
 
-bool pl_folder_latest(const char *dir, pl_arena *a, const char **name, pl_err *err)
+bool pl_folder_latest(const char *dir, pl_arena *arena, const char **name, pl_err *err)
 {
-    const char *path = pl_file_join(a, dir, PL_FOLDER_LATEST), *text = NULL;
+    const char *path = pl_file_join(arena, dir, PL_FOLDER_LATEST), *text = NULL;
     size_t n = 0;
     struct stat s;
     if (stat(path, &s) && errno == ENOENT)
@@ -65,11 +66,11 @@ bool pl_folder_latest(const char *dir, pl_arena *a, const char **name, pl_err *e
                           "'; give the "
                           "folder that a training run saved to, or one manifest (step-*.json)",
                           dir);
-    PL_TRY(pl_file_read(path, MOST_LATEST, a, &text, &n, err));
+    PL_TRY(pl_file_read(path, MOST_LATEST, arena, &text, &n, err));
     size_t end = strcspn(text, "\n");
-    const char *line = pl_arena_span(a, text, end);
+    const char *line = pl_arena_span(arena, text, end);
     pl_folder_entry e;
-    if (end + 1 < n || !pl_folder_parse(line, a, &e) || !e.is_manifest || e.is_temp)
+    if (end + 1 < n || !pl_folder_parse(line, arena, &e) || !e.is_manifest || e.is_temp)
         return pl_err_set(err, PL_EINPUT,
                           "%s: one line with the name of a manifest is needed, e.g. "
                           "step-00000040.json; write that of the newest into it",

@@ -1,3 +1,5 @@
+/* The choice of a kernel (pl_kernel_find), and what a rank's thread computes with
+ * (pl_kernel_thread): its number of threads, denormals flushed to zero. */
 #include "run/kernel.h"
 
 #include <omp.h>
@@ -5,18 +7,18 @@
 #include <xmmintrin.h>
 #endif
 
-bool pl_kernel_find(const pl_share *s, const pl_kernel_env *env, pl_arena *arena,
+bool pl_kernel_find(const pl_share *share, const pl_kernel_env *env, pl_arena *arena,
                     const pl_backend **backend, const pl_kernel **kernel, pl_text *reasons,
                     pl_err *err)
 {
     for (int i = 0; i < env->n_backends; i++) {
         const pl_backend *b = env->backends[i];
-        if (b->find && b->find(s, env, arena, backend, kernel, reasons)) return true;
+        if (b->find && b->find(share, env, arena, backend, kernel, reasons)) return true;
         for (int k = 0; k < b->n; k++) {
             const pl_kernel *x = &b->kernel[k];
             pl_err why = { 0 };
-            if (x->op && x->op != s->node->op) continue;
-            if (!x->accepts || x->accepts(s, env, &why)) {
+            if (x->op && x->op != share->node->op) continue;
+            if (!x->accepts || x->accepts(share, env, &why)) {
                 *backend = b;
                 *kernel = x;
                 return true;
@@ -25,7 +27,7 @@ bool pl_kernel_find(const pl_share *s, const pl_kernel_env *env, pl_arena *arena
         }
     }
     return pl_err_set(err, PL_EUNSUPPORTED, "node '%s': no backend has a kernel for %s",
-                      s->node->name, s->node->op->name);
+                      share->node->name, share->node->op->name);
 }
 
 static void flush_denormals(void)

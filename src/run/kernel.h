@@ -24,18 +24,18 @@ typedef struct pl_kernel {
     const char *name; /* "sgemm", unique in its backend */
     const pl_op *op;  /* NULL: tried for every operator */
     /* Can it run this share? Returns false with the reason in why (any code). NULL: always. */
-    bool (*accepts)(const pl_share *s, const pl_kernel_env *env, pl_err *why);
+    bool (*accepts)(const pl_share *share, const pl_kernel_env *env, pl_err *why);
     /* Create, once, what the runs need (primitives). *scratch_bytes: working memory wanted at each
      * run, 64-byte aligned, not kept between runs. NULL: nothing to make. */
-    bool (*make)(const pl_share *s, const pl_kernel_env *env, void **state, int64_t *scratch_bytes,
-                 pl_err *err);
+    bool (*make)(const pl_share *share, const pl_kernel_env *env, void **state,
+                 int64_t *scratch_bytes, pl_err *err);
     /* Run on local, row-major arrays of the share's shapes, in the memory of the backend's device:
      * behind what env->stream was given before, at once or later. Called on the rank's own thread;
      * allocates nothing, uses at most env->n_threads threads. For operators with `inplace`,
      * in[k] == out[i]; for `elementwise` ones out[0] may be an input of its type with
      * pl_share_same_index. */
-    void (*run)(const pl_share *s, const pl_kernel_env *env, void *state, const void *const in[],
-                void *const out[], void *scratch);
+    void (*run)(const pl_share *share, const pl_kernel_env *env, void *state,
+                const void *const in[], void *const out[], void *scratch);
     void (*free)(void *state); /* NULL when there is no make */
 } pl_kernel;
 
@@ -47,14 +47,14 @@ typedef struct pl_backend {
     const char *about;       /* one line for `pleat doctor`                     */
     /* Instead of a list: a kernel made for this share, in `arena`, of one that a backend before
      * this one has for another share; *backend is that one's. False with the reason in reasons. */
-    bool (*find)(const pl_share *s, const pl_kernel_env *env, pl_arena *arena,
+    bool (*find)(const pl_share *share, const pl_kernel_env *env, pl_arena *arena,
                  const struct pl_backend **backend, const pl_kernel **kernel, pl_text *reasons);
 } pl_backend;
 
 /* The first kernel of env->backends that accepts the share. `reasons` collects one line per refusal
  * ("onednn/sgemm: k is split over two strides"); NULL when nobody reads them. The kernel lasts as
  * long as `arena`. Fails with PL_EUNSUPPORTED when all refuse. */
-PL_MUST_CHECK bool pl_kernel_find(const pl_share *s, const pl_kernel_env *env, pl_arena *arena,
+PL_MUST_CHECK bool pl_kernel_find(const pl_share *share, const pl_kernel_env *env, pl_arena *arena,
                                   const pl_backend **backend, const pl_kernel **kernel,
                                   pl_text *reasons, pl_err *err);
 

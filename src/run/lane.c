@@ -1,3 +1,6 @@
+/* The communication lane. Read progress(): messages start when what they wait for is done, at
+ * most OPEN_AT_MOST at once, and finish in order. First comes what the lane's own thread does,
+ * then what the compute thread calls. */
 #include "run/lane.h"
 
 #include "base/clock.h"
@@ -64,41 +67,43 @@ static bool test_message(pl_lane *l, const pl_lane_message *m, int k, pl_err *er
 }
 
 /* Start what may start and test what is open; *moved says whether anything did. */
-static bool progress(pl_lane *l, bool *moved, pl_err *err)
+static bool progress(pl_lane *lane, bool *moved, pl_err *err)
 {
-    int finished = atomic_load(&l->finished);
-    int64_t computed = l->device->query(l->computed) - l->begun;
+    int finished = atomic_load(&lane->finished);
+    int64_t computed = lane->device->query(lane->computed) - lane->begun;
     *moved = false;
-    while (l->started < l->n && l->started - finished < OPEN_AT_MOST &&
-           l->messages[l->started].after <= computed && l->messages[l->started].wait <= finished) {
-        PL_TRY(start_message(l, &l->messages[l->started], l->started % OPEN_AT_MOST, err));
-        l->started++;
+    while (lane->started < lane->n && lane->started - finished < OPEN_AT_MOST &&
+           lane->messages[lane->started].after <= computed &&
+           lane->messages[lane->started].wait <= finished) {
+        PL_TRY(
+            start_message(lane, &lane->messages[lane->started], lane->started % OPEN_AT_MOST, err));
+        lane->started++;
         *moved = true;
     }
-    for (int i = finished; i < l->started; i++) {
+    for (int i = finished; i < lane->started; i++) {
         int k = i % OPEN_AT_MOST;
-        if (!l->done[k]) PL_TRY(test_message(l, &l->messages[i], k, err));
-        if (l->done[k] && i == finished) {
-            atomic_store(&l->finished, ++finished);
+        if (!lane->done[k]) PL_TRY(test_message(lane, &lane->messages[i], k, err));
+        if (lane->done[k] && i == finished) {
+            atomic_store(&lane->finished, ++finished);
             *moved = true;
         }
     }
     return true;
 }
 
-static bool run_step(pl_lane *l, pl_err *err)
+static bool run_step(pl_lane *lane, pl_err *err)
 {
     int tries = 0;
     bool moved;
-    while (atomic_load(&l->finished) < l->n) {
+    while (atomic_load(&lane->finished) < lane->n) {
         double t = pl_clock_now();
-        bool open = l->started > atomic_load(&l->finished);
-        PL_TRY(progress(l, &moved, err));
-        if (!open && l->started == atomic_load(&l->finished))
-            PL_TRY(l->comm->ops->poll(l->comm, err));
+        bool open = lane->started > atomic_load(&lane->finished);
+        PL_TRY(progress(lane, &moved, err));
+        if (!open && lane->started == atomic_load(&lane->finished))
+            PL_TRY(lane->comm->ops->poll(lane->comm, err));
         if (moved) tries = 0;
         back_off(&tries, NAP_NS);
-        if (open) l->busy += pl_clock_now() - t;
+        if (open) lane->busy += pl_clock_now() - t;
     }
     return true;
 }
@@ -111,24 +116,25 @@ static void fail(pl_lane *l)
 
 static void *run_lane(void *arg)
 {
-    pl_lane *l = arg;
+    pl_lane *lane = arg;
     int tries = 0;
-    while (!atomic_load(&l->failed)) {
-        switch ((phase)atomic_load(&l->phase)) {
+    while (!atomic_load(&lane->failed)) {
+        switch ((phase)atomic_load(&lane->phase)) {
         case QUIT: return NULL;
         case IDLE:
-            if (!l->comm->ops->poll(l->comm, &l->err)) fail(l);
+            if (!lane->comm->ops->poll(lane->comm, &lane->err)) fail(lane);
             back_off(&tries, IDLE_NS / 20);
             continue;
         case STEP:
-            if (!run_step(l, &l->err))
-                fail(l);
+            if (!run_step(lane, &lane->err))
+                fail(lane);
             else
-                atomic_store(&l->phase, IDLE);
+                atomic_store(&lane->phase, IDLE);
             break;
         case AGREE:
-            if (!pl_comm_agree_wish(l->comm, &l->wish, &l->verdict)) PL_ASSERT(l->verdict.code);
-            atomic_store(&l->phase, IDLE);
+            if (!pl_comm_agree_wish(lane->comm, &lane->wish, &lane->verdict))
+                PL_ASSERT(lane->verdict.code);
+            atomic_store(&lane->phase, IDLE);
             break;
         }
         tries = 0;
@@ -138,43 +144,43 @@ static void *run_lane(void *arg)
 
 /* -- the compute thread's side ----------------------------------------------------------------- */
 
-bool pl_lane_new(pl_comm *c, pl_stream *s, pl_arena *arena, pl_lane **out, pl_err *err)
+bool pl_lane_new(pl_comm *comm, pl_stream *stream, pl_arena *arena, pl_lane **out, pl_err *err)
 {
-    pl_lane *l = PL_NEW(arena, pl_lane);
-    *l = (pl_lane){ .comm = c, .stream = s, .device = s->device };
-    PL_TRY(l->device->event_new(&l->computed, err));
-    int rc = pthread_create(&l->thread, NULL, run_lane, l);
+    pl_lane *lane = PL_NEW(arena, pl_lane);
+    *lane = (pl_lane){ .comm = comm, .stream = stream, .device = stream->device };
+    PL_TRY(lane->device->event_new(&lane->computed, err));
+    int rc = pthread_create(&lane->thread, NULL, run_lane, lane);
     if (rc) {
-        l->device->event_free(l->computed);
+        lane->device->event_free(lane->computed);
         return pl_err_set(err, PL_ERUN, "cannot start the communication thread: %s", strerror(rc));
     }
-    *out = l;
+    *out = lane;
     return true;
 }
 
-void pl_lane_free(pl_lane *l)
+void pl_lane_free(pl_lane *lane)
 {
-    if (!l) return;
-    atomic_store(&l->phase, QUIT);
-    pthread_join(l->thread, NULL);
-    l->device->event_free(l->computed);
+    if (!lane) return;
+    atomic_store(&lane->phase, QUIT);
+    pthread_join(lane->thread, NULL);
+    lane->device->event_free(lane->computed);
 }
 
-void pl_lane_begin(pl_lane *l, int n, const pl_lane_message *messages)
+void pl_lane_begin(pl_lane *lane, int n, const pl_lane_message *messages)
 {
-    l->messages = messages;
-    l->n = n;
-    l->started = 0;
-    l->begun = ++l->last;
-    l->device->record(l->stream, l->computed, l->begun);
-    atomic_store(&l->finished, 0);
-    atomic_store(&l->phase, STEP);
+    lane->messages = messages;
+    lane->n = n;
+    lane->started = 0;
+    lane->begun = ++lane->last;
+    lane->device->record(lane->stream, lane->computed, lane->begun);
+    atomic_store(&lane->finished, 0);
+    atomic_store(&lane->phase, STEP);
 }
 
-void pl_lane_advance(pl_lane *l, int n)
+void pl_lane_advance(pl_lane *lane, int n)
 {
-    l->last = l->begun + n;
-    l->device->record(l->stream, l->computed, l->last);
+    lane->last = lane->begun + n;
+    lane->device->record(lane->stream, lane->computed, lane->last);
 }
 
 static bool lane_failed(pl_lane *l, pl_err *err)
@@ -184,49 +190,50 @@ static bool lane_failed(pl_lane *l, pl_err *err)
     return true;
 }
 
-bool pl_lane_wait(pl_lane *l, int n, pl_err *err)
+bool pl_lane_wait(pl_lane *lane, int n, pl_err *err)
 {
-    if (atomic_load(&l->finished) >= n) return true;
+    if (atomic_load(&lane->finished) >= n) return true;
     double t = pl_clock_now();
     int tries = 0;
     bool failed = false; /* read before `finished`: what a lane finished before it failed counts */
-    while (atomic_load(&l->finished) < n) {
-        if (failed && lane_failed(l, err)) return false;
-        failed = atomic_load(&l->failed);
+    while (atomic_load(&lane->finished) < n) {
+        if (failed && lane_failed(lane, err)) return false;
+        failed = atomic_load(&lane->failed);
         back_off(&tries, NAP_NS);
     }
-    l->exposed += pl_clock_now() - t;
+    lane->exposed += pl_clock_now() - t;
     return true;
 }
 
-static bool wait_idle(pl_lane *l, pl_err *err)
+static bool wait_idle(pl_lane *lane, pl_err *err)
 {
     double t = pl_clock_now();
     int tries = 0;
     /* A lane that has failed is gone: it may have ended before it saw the phase it was set to. */
-    while (atomic_load(&l->phase) != IDLE && !atomic_load(&l->failed)) back_off(&tries, NAP_NS);
-    l->exposed += pl_clock_now() - t;
-    return !lane_failed(l, err);
+    while (atomic_load(&lane->phase) != IDLE && !atomic_load(&lane->failed))
+        back_off(&tries, NAP_NS);
+    lane->exposed += pl_clock_now() - t;
+    return !lane_failed(lane, err);
 }
 
-bool pl_lane_agree(pl_lane *l, int *wish, pl_err *err)
+bool pl_lane_agree(pl_lane *lane, int *wish, pl_err *err)
 {
-    if (!wait_idle(l, err)) return false;
-    l->verdict = *err;
-    l->wish = *wish;
-    atomic_store(&l->phase, AGREE);
-    if (!wait_idle(l, err)) return false;
-    *err = l->verdict;
-    *wish = l->wish;
+    if (!wait_idle(lane, err)) return false;
+    lane->verdict = *err;
+    lane->wish = *wish;
+    atomic_store(&lane->phase, AGREE);
+    if (!wait_idle(lane, err)) return false;
+    *err = lane->verdict;
+    *wish = lane->wish;
     return err->code == PL_OK;
 }
 
-double pl_lane_exposed(const pl_lane *l)
+double pl_lane_exposed(const pl_lane *lane)
 {
-    return l->exposed;
+    return lane->exposed;
 }
 
-double pl_lane_busy(const pl_lane *l)
+double pl_lane_busy(const pl_lane *lane)
 {
-    return l->busy;
+    return lane->busy;
 }

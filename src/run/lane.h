@@ -23,26 +23,26 @@ typedef struct pl_lane_message {
 
 /* Start the thread. The comm stays the caller's; it is used only by the lane until pl_lane_free,
  * which ends the thread. So does the stream, by then without work, which compute steps run on. */
-PL_MUST_CHECK bool pl_lane_new(pl_comm *c, pl_stream *s, pl_arena *arena, pl_lane **out,
+PL_MUST_CHECK bool pl_lane_new(pl_comm *comm, pl_stream *stream, pl_arena *arena, pl_lane **out,
                                pl_err *err);
-void pl_lane_free(pl_lane *l); /* NULL is fine */
+void pl_lane_free(pl_lane *lane); /* NULL is fine */
 
 /* A step begins, behind what the stream has to do: its messages, in order. The array stays the
  * caller's, as do the times, which are whole after pl_lane_agree. */
-void pl_lane_begin(pl_lane *l, int n, const pl_lane_message *messages);
+void pl_lane_begin(pl_lane *lane, int n, const pl_lane_message *messages);
 /* The stream was given `n` compute steps: messages that wait for them may start when it has done
  * them. */
-void pl_lane_advance(pl_lane *l, int n);
+void pl_lane_advance(pl_lane *lane, int n);
 /* Block until `n` messages of this step are finished. */
-PL_MUST_CHECK bool pl_lane_wait(pl_lane *l, int n, pl_err *err);
+PL_MUST_CHECK bool pl_lane_wait(pl_lane *lane, int n, pl_err *err);
 /* The step border: wait for every message, then agree with all ranks on the worst error (err may
  * hold this rank's) and on a wish (pl_comm_agree_wish). On return all hold the same verdict. */
-PL_MUST_CHECK bool pl_lane_agree(pl_lane *l, int *wish, pl_err *err);
+PL_MUST_CHECK bool pl_lane_agree(pl_lane *lane, int *wish, pl_err *err);
 
 /* Seconds that pl_lane_wait and pl_lane_agree blocked so far: communication that compute did not
  * hide. */
-double pl_lane_exposed(const pl_lane *l);
+double pl_lane_exposed(const pl_lane *lane);
 /* Seconds in which at least one message was open. */
-double pl_lane_busy(const pl_lane *l);
+double pl_lane_busy(const pl_lane *lane);
 
 #endif

@@ -1,3 +1,5 @@
+/* The manifest as JSON: pl_manifest_print(), and pl_manifest_read() with a function for each
+ * part. */
 #include "run/manifest.h"
 
 #include <string.h>
@@ -8,10 +10,10 @@ enum {
     HASH_DIGITS = 32,
 };
 
-const char *pl_manifest_hash(pl_arena *a, const void *data, size_t bytes)
+const char *pl_manifest_hash(pl_arena *arena, const void *data, size_t bytes)
 {
     XXH128_hash_t h = XXH3_128bits(data, bytes);
-    return pl_arena_fmt(a, "%016llx%016llx", (unsigned long long)h.high64,
+    return pl_arena_fmt(arena, "%016llx%016llx", (unsigned long long)h.high64,
                         (unsigned long long)h.low64);
 }
 
@@ -26,12 +28,12 @@ static bool put_settings(pl_json_out *out, const char *settings, pl_err *err)
     return true;
 }
 
-static void put_tensor(pl_json_out *out, const pl_manifest_tensor *t)
+static void put_tensor(pl_json_out *out, const pl_manifest_tensor *tensor)
 {
     pl_json_open(out, NULL, PL_JSON_OBJECT);
-    PL_JSON_PUT(out, "name", t->name, "type", pl_type_name(t->type));
-    pl_shape_write(&t->shape, out);
-    PL_JSON_PUT(out, "bytes", t->bytes, "xxh3_128", t->hash);
+    PL_JSON_PUT(out, "name", tensor->name, "type", pl_type_name(tensor->type));
+    pl_shape_write(&tensor->shape, out);
+    PL_JSON_PUT(out, "bytes", tensor->bytes, "xxh3_128", tensor->hash);
     pl_json_close(out);
 }
 
@@ -41,9 +43,9 @@ static const char *or_empty(const char *text)
 }
 
 /* The seed is a text: JSON readers hold no integer of 64 bits without a sign. */
-static bool print(const pl_manifest_text *m, pl_text *t, pl_err *err)
+static bool print(const pl_manifest_text *manifest, pl_text *t, pl_err *err)
 {
-    const pl_manifest *h = &m->head;
+    const pl_manifest *h = &manifest->head;
     pl_json_out out = { .text = t };
     pl_json_open_lines(&out, NULL, PL_JSON_OBJECT);
     pl_json_put_int(&out, "pleat_checkpoint", PL_CHECKPOINT_VERSION);
@@ -55,21 +57,22 @@ static bool print(const pl_manifest_text *m, pl_text *t, pl_err *err)
                 or_empty(h->data_hash), "step", h->data_step);
     pl_json_close(&out);
     PL_TRY(put_settings(&out, h->settings ? h->settings : "{}", err));
-    pl_json_put_text(&out, "file", or_empty(m->file));
+    pl_json_put_text(&out, "file", or_empty(manifest->file));
     pl_json_open_lines(&out, "tensors", PL_JSON_LIST);
-    for (int i = 0; i < m->n; i++) put_tensor(&out, &m->tensor[i]);
+    for (int i = 0; i < manifest->n; i++) put_tensor(&out, &manifest->tensor[i]);
     pl_json_end(&out);
     pl_text_add(t, "\n");
     return true;
 }
 
-bool pl_manifest_print(const pl_manifest_text *m, pl_arena *a, const char **text, pl_err *err)
+bool pl_manifest_print(const pl_manifest_text *manifest, pl_arena *arena, const char **text,
+                       pl_err *err)
 {
-    pl_text t = { .arena = a };
-    PL_TRY(print(m, &t, err));
+    pl_text t = { .arena = arena };
+    PL_TRY(print(manifest, &t, err));
     *text = t.at;
     pl_manifest_text again;
-    return pl_manifest_read(t.at, t.n, a, &again, err);
+    return pl_manifest_read(t.at, t.n, arena, &again, err);
 }
 
 static bool parse_version(const pl_json *root, pl_err *err)
@@ -99,21 +102,22 @@ static bool parse_seed(const pl_json *root, uint64_t *seed, pl_err *err)
     return ok || pl_err_set(err, PL_EINPUT, "'seed' is not the text of a number below 2^64");
 }
 
-static bool parse_data(const pl_json *root, pl_manifest *h, pl_err *err)
+static bool parse_data(const pl_json *root, pl_manifest *manifest, pl_err *err)
 {
     const pl_json *data;
     PL_TRY(pl_json_get(root, "data", PL_JSON_OBJECT, &data, err));
-    if (pl_json_get_text(data, "path", &h->data, err) &&
-        pl_json_get_text(data, "hash", &h->data_hash, err) &&
-        pl_json_get_count(data, "bytes", &h->data_bytes, err) &&
-        pl_json_get_count(data, "step", &h->data_step, err))
+    if (pl_json_get_text(data, "path", &manifest->data, err) &&
+        pl_json_get_text(data, "hash", &manifest->data_hash, err) &&
+        pl_json_get_count(data, "bytes", &manifest->data_bytes, err) &&
+        pl_json_get_count(data, "step", &manifest->data_step, err))
         return true;
     return pl_err_in(err, "data");
 }
 
-static bool parse_head(const pl_json *root, pl_arena *a, pl_manifest_text *m, pl_err *err)
+static bool parse_head(const pl_json *root, pl_arena *arena, pl_manifest_text *manifest,
+                       pl_err *err)
 {
-    pl_manifest *h = &m->head;
+    pl_manifest *h = &manifest->head;
     const pl_json *settings;
     PL_TRY(parse_version(root, err));
     h->run = "";
@@ -123,62 +127,67 @@ static bool parse_head(const pl_json *root, pl_arena *a, pl_manifest_text *m, pl
     PL_TRY(parse_seed(root, &h->seed, err));
     PL_TRY(parse_data(root, h, err));
     PL_TRY(pl_json_get(root, "settings", PL_JSON_OBJECT, &settings, err));
-    h->settings = pl_json_spell(a, settings);
-    PL_TRY(pl_json_get_text(root, "file", &m->file, err));
-    if (!*m->file || strchr(m->file, '/'))
+    h->settings = pl_json_spell(arena, settings);
+    PL_TRY(pl_json_get_text(root, "file", &manifest->file, err));
+    if (!*manifest->file || strchr(manifest->file, '/'))
         return pl_err_set(err, PL_EINPUT, "'file' is '%s': the name of a file beside it is needed",
-                          m->file);
+                          manifest->file);
     return true;
 }
 
-static bool parse_tensor(const pl_json *object, pl_arena *a, pl_manifest_tensor *t, pl_err *err)
+static bool parse_tensor(const pl_json *object, pl_arena *arena, pl_manifest_tensor *tensor,
+                         pl_err *err)
 {
     const char *type = NULL;
     int64_t bytes = 0;
-    PL_TRY(pl_json_get_text(object, "name", &t->name, err));
+    PL_TRY(pl_json_get_text(object, "name", &tensor->name, err));
     PL_TRY(pl_json_get_text(object, "type", &type, err));
-    if (!pl_type_find(type, &t->type))
-        return pl_err_set(err, PL_EINPUT, "tensor '%s': type '%s' is not known", t->name, type);
-    if (!pl_shape_read(object, t->type, &t->shape, &bytes, err) ||
-        !pl_json_get_count(object, "bytes", &t->bytes, err) ||
-        !pl_json_get_text(object, "xxh3_128", &t->hash, err))
-        return pl_err_in(err, "tensor '%s'", t->name);
-    if (bytes != t->bytes)
+    if (!pl_type_find(type, &tensor->type))
+        return pl_err_set(err, PL_EINPUT, "tensor '%s': type '%s' is not known", tensor->name,
+                          type);
+    if (!pl_shape_read(object, tensor->type, &tensor->shape, &bytes, err) ||
+        !pl_json_get_count(object, "bytes", &tensor->bytes, err) ||
+        !pl_json_get_text(object, "xxh3_128", &tensor->hash, err))
+        return pl_err_in(err, "tensor '%s'", tensor->name);
+    if (bytes != tensor->bytes)
         return pl_err_set(err, PL_EINPUT, "tensor '%s': %s has %lld bytes, 'bytes' says %lld",
-                          t->name, pl_shape_text(a, t->type, &t->shape), (long long)bytes,
-                          (long long)t->bytes);
-    if (strlen(t->hash) != HASH_DIGITS || strspn(t->hash, "0123456789abcdef") != HASH_DIGITS)
+                          tensor->name, pl_shape_text(arena, tensor->type, &tensor->shape),
+                          (long long)bytes, (long long)tensor->bytes);
+    if (strlen(tensor->hash) != HASH_DIGITS ||
+        strspn(tensor->hash, "0123456789abcdef") != HASH_DIGITS)
         return pl_err_set(err, PL_EINPUT, "tensor '%s': 'xxh3_128' is not 32 hexadecimal digits",
-                          t->name);
+                          tensor->name);
     return true;
 }
 
-static bool parse_tensors(const pl_json *root, pl_arena *a, pl_manifest_text *m, pl_err *err)
+static bool parse_tensors(const pl_json *root, pl_arena *arena, pl_manifest_text *manifest,
+                          pl_err *err)
 {
     const pl_json *list;
     PL_TRY(pl_json_get(root, "tensors", PL_JSON_LIST, &list, err));
-    m->n = list->n;
-    m->tensor = PL_NEW_N(a, pl_manifest_tensor, m->n);
-    for (int i = 0; i < m->n; i++)
-        if (!parse_tensor(&list->at[i], a, &m->tensor[i], err))
+    manifest->n = list->n;
+    manifest->tensor = PL_NEW_N(arena, pl_manifest_tensor, manifest->n);
+    for (int i = 0; i < manifest->n; i++)
+        if (!parse_tensor(&list->at[i], arena, &manifest->tensor[i], err))
             return pl_err_in(err, "tensors[%d]", i);
     return true;
 }
 
-bool pl_manifest_read(const char *text, size_t n, pl_arena *a, pl_manifest_text *out, pl_err *err)
+bool pl_manifest_read(const char *text, size_t n, pl_arena *arena, pl_manifest_text *out,
+                      pl_err *err)
 {
     const pl_json *root;
-    pl_manifest_text m = { 0 };
-    PL_TRY(pl_json_parse(text, n, DEPTH, a, &root, err) && parse_head(root, a, &m, err) &&
-           parse_tensors(root, a, &m, err));
-    *out = m;
+    pl_manifest_text manifest = { 0 };
+    PL_TRY(pl_json_parse(text, n, DEPTH, arena, &root, err) &&
+           parse_head(root, arena, &manifest, err) && parse_tensors(root, arena, &manifest, err));
+    *out = manifest;
     return true;
 }
 
-bool pl_manifest_parse(const char *text, size_t n, pl_arena *a, pl_manifest *out, pl_err *err)
+bool pl_manifest_parse(const char *text, size_t n, pl_arena *arena, pl_manifest *out, pl_err *err)
 {
-    pl_manifest_text m;
-    PL_TRY(pl_manifest_read(text, n, a, &m, err));
-    *out = m.head;
+    pl_manifest_text manifest;
+    PL_TRY(pl_manifest_read(text, n, arena, &manifest, err));
+    *out = manifest.head;
     return true;
 }

@@ -1,3 +1,4 @@
+/* The words for a message in failures: what, how much, whose. */
 #include "run/request.h"
 
 #include <stdio.h>
@@ -5,50 +6,51 @@
 static const char *const monoid_names[PL_N_MONOIDS] = { "sum", "max", "min" };
 
 /* "all-reduce of 'h0.w'"; a long label is cut so that the numbers behind it stay. */
-static void print_subject(const pl_message *m, char *text, size_t size)
+static void print_subject(const pl_message *message, char *text, size_t size)
 {
-    const char *kind = pl_collective_name(m->kind);
-    if (m->label)
-        snprintf(text, size, "%s of '%.64s'", kind, m->label);
+    const char *kind = pl_collective_name(message->kind);
+    if (message->label)
+        snprintf(text, size, "%s of '%.64s'", kind, message->label);
     else
         snprintf(text, size, "%s", kind);
 }
 
-void pl_request_text(const pl_message *m, const pl_group *g, char text[PL_REQUEST_TEXT])
+void pl_request_text(const pl_message *message, const pl_group *group, char text[PL_REQUEST_TEXT])
 {
     char subject[96];
-    print_subject(m, subject, sizeof subject);
-    long long count = (long long)m->count;
-    const char *ranks = g->n == 1 ? "rank" : "ranks";
-    if (m->kind == PL_BARRIER)
-        snprintf(text, PL_REQUEST_TEXT, "%s (%d %s)", subject, g->n, ranks);
-    else if (m->kind == PL_SEND || m->kind == PL_RECV)
+    print_subject(message, subject, sizeof subject);
+    long long count = (long long)message->count;
+    const char *ranks = group->n == 1 ? "rank" : "ranks";
+    if (message->kind == PL_BARRIER)
+        snprintf(text, PL_REQUEST_TEXT, "%s (%d %s)", subject, group->n, ranks);
+    else if (message->kind == PL_SEND || message->kind == PL_RECV)
         snprintf(text, PL_REQUEST_TEXT, "%s (%lld %s, %s rank %d)", subject, count,
-                 pl_type_name(m->type), m->kind == PL_SEND ? "to" : "from", g->rank[m->peer]);
+                 pl_type_name(message->type), message->kind == PL_SEND ? "to" : "from",
+                 group->rank[message->peer]);
     else
         snprintf(text, PL_REQUEST_TEXT, "%s (%lld %s, %d %s)", subject, count,
-                 pl_type_name(m->type), g->n, ranks);
+                 pl_type_name(message->type), group->n, ranks);
 }
 
-void pl_request_brief(const pl_message *m, char text[PL_REQUEST_TEXT])
+void pl_request_brief(const pl_message *message, char text[PL_REQUEST_TEXT])
 {
     char subject[96], extra[32] = "";
-    print_subject(m, subject, sizeof subject);
-    bool reduces = m->kind == PL_ALL_REDUCE || m->kind == PL_REDUCE_SCATTER;
-    if (reduces && m->monoid != PL_SUM)
-        snprintf(extra, sizeof extra, ", %s", monoid_names[m->monoid]);
-    if (m->kind == PL_BROADCAST) snprintf(extra, sizeof extra, ", root %d", m->peer);
-    if (m->kind == PL_BARRIER)
+    print_subject(message, subject, sizeof subject);
+    bool reduces = message->kind == PL_ALL_REDUCE || message->kind == PL_REDUCE_SCATTER;
+    if (reduces && message->monoid != PL_SUM)
+        snprintf(extra, sizeof extra, ", %s", monoid_names[message->monoid]);
+    if (message->kind == PL_BROADCAST) snprintf(extra, sizeof extra, ", root %d", message->peer);
+    if (message->kind == PL_BARRIER)
         snprintf(text, PL_REQUEST_TEXT, "%s", subject);
     else
-        snprintf(text, PL_REQUEST_TEXT, "%s (%lld %s%s)", subject, (long long)m->count,
-                 pl_type_name(m->type), extra);
+        snprintf(text, PL_REQUEST_TEXT, "%s (%lld %s%s)", subject, (long long)message->count,
+                 pl_type_name(message->type), extra);
 }
 
-bool pl_request_in(const pl_request *r, pl_err *err)
+bool pl_request_in(const pl_request *request, pl_err *err)
 {
     char text[PL_REQUEST_TEXT];
-    pl_request_text(&r->m, r->group, text);
+    pl_request_text(&request->m, request->group, text);
     return pl_err_in(err, "%s", text);
 }
 

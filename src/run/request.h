@@ -15,14 +15,14 @@ struct pl_request {
 enum { PL_REQUEST_TEXT = 192 };
 
 /* "all-reduce of 'h0.w' (4096 f32, 4 ranks)", "send of 'x' (8 f32, to rank 3)". */
-void pl_request_text(const pl_message *m, const pl_group *g, char text[PL_REQUEST_TEXT]);
+void pl_request_text(const pl_message *message, const pl_group *group, char text[PL_REQUEST_TEXT]);
 
 /* The same without the group, for two messages that should have been alike: "all-reduce of 'h0.w'
  * (4096 f32)"; a monoid other than sum and the position of a root are part of it. */
-void pl_request_brief(const pl_message *m, char text[PL_REQUEST_TEXT]);
+void pl_request_brief(const pl_message *message, char text[PL_REQUEST_TEXT]);
 
 /* Prepends pl_request_text to the error; returns false. */
-bool pl_request_in(const pl_request *r, pl_err *err);
+bool pl_request_in(const pl_request *request, pl_err *err);
 
 enum { PL_REQUEST_RANKS = 160 };
 

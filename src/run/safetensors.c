@@ -1,3 +1,5 @@
+/* Files of tensors. Read scan(): the header is parsed (read_spans), sorted by offset, and has to
+ * cover the data without hole or overlap (check_cover). pl_safetensors_print() writes a header. */
 #include "run/safetensors.h"
 
 #include <stdlib.h>
@@ -31,20 +33,20 @@ typedef struct span {
     int index;          /* in the header              */
 } span;
 
-static bool find_dtype(pl_safetensor *t, pl_type *wide, pl_err *err)
+static bool find_dtype(pl_safetensor *tensor, pl_type *wide, pl_err *err)
 {
     for (int i = 0; i < PL_N_TYPES; i++)
-        if (!strcmp(dtypes[i], t->dtype)) {
-            *wide = t->type = (pl_type)i;
-            t->ours = true;
+        if (!strcmp(dtypes[i], tensor->dtype)) {
+            *wide = tensor->type = (pl_type)i;
+            tensor->ours = true;
             return true;
         }
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        if (!strcmp(foreign[i].name, t->dtype)) {
+        if (!strcmp(foreign[i].name, tensor->dtype)) {
             *wide = foreign[i].as_wide;
             return true;
         }
-    return pl_err_set(err, PL_EINPUT, "dtype '%s' is unknown", t->dtype);
+    return pl_err_set(err, PL_EINPUT, "dtype '%s' is unknown", tensor->dtype);
 }
 
 static bool parse_offsets(const pl_json *object, span *s, pl_err *err)
@@ -61,7 +63,7 @@ static bool parse_offsets(const pl_json *object, span *s, pl_err *err)
     return true;
 }
 
-static bool parse_tensor(const pl_json *object, pl_arena *a, span *s, pl_err *err)
+static bool parse_tensor(const pl_json *object, pl_arena *arena, span *s, pl_err *err)
 {
     pl_safetensor *t = &s->tensor;
     pl_type wide = PL_U8;
@@ -73,7 +75,7 @@ static bool parse_tensor(const pl_json *object, pl_arena *a, span *s, pl_err *er
     PL_TRY(parse_offsets(object, s, err));
     if (t->bytes == s->end - s->begin) return true;
     return pl_err_set(err, PL_EINPUT, "%s %s needs %lld bytes, but 'data_offsets' hold %lld",
-                      t->dtype, pl_json_spell(a, pl_json_find(object, "shape")),
+                      t->dtype, pl_json_spell(arena, pl_json_find(object, "shape")),
                       (long long)t->bytes, (long long)(s->end - s->begin));
 }
 
@@ -114,9 +116,9 @@ static bool check_cover(int n, const span s[], int64_t *end, pl_err *err)
     return true;
 }
 
-static bool read_spans(const pl_json *root, pl_arena *a, int *n, span **out, pl_err *err)
+static bool read_spans(const pl_json *root, pl_arena *arena, int *n, span **out, pl_err *err)
 {
-    span *s = PL_NEW_N(a, span, root->n);
+    span *s = PL_NEW_N(arena, span, root->n);
     int count = 0;
     for (int i = 0; i < root->n; i++) {
         const pl_json *x = &root->at[i];
@@ -126,7 +128,7 @@ static bool read_spans(const pl_json *root, pl_arena *a, int *n, span **out, pl_
         }
         s[count].index = count;
         s[count].tensor.name = x->key;
-        if (!parse_tensor(x, a, &s[count], err)) return pl_err_in(err, "tensor '%s'", x->key);
+        if (!parse_tensor(x, arena, &s[count], err)) return pl_err_in(err, "tensor '%s'", x->key);
         count++;
     }
     qsort(s, (size_t)count, sizeof *s, by_offset);
@@ -151,7 +153,7 @@ static uint64_t read_length(const unsigned char *at)
     return v;
 }
 
-static bool scan(const void *bytes, size_t n, pl_arena *a, int *n_out, span **out, pl_err *err)
+static bool scan(const void *bytes, size_t n, pl_arena *arena, int *n_out, span **out, pl_err *err)
 {
     if (n < LENGTH_BYTES)
         return pl_err_set(err, PL_EINPUT, "truncated: %zu bytes found, at least 8 needed", n);
@@ -166,7 +168,7 @@ static bool scan(const void *bytes, size_t n, pl_arena *a, int *n_out, span **ou
     const char *json = (const char *)bytes + LENGTH_BYTES, *data = json + length;
     size_t room = n - LENGTH_BYTES - (size_t)length;
     int64_t end = 0;
-    if (!parse_header(json, (size_t)length, a, n_out, out, &end, err))
+    if (!parse_header(json, (size_t)length, arena, n_out, out, &end, err))
         return pl_err_in(err, "header");
     for (int i = 0; i < *n_out; i++) (*out)[i].tensor.data = data + (*out)[i].begin;
     if ((uint64_t)end != room)
@@ -176,23 +178,23 @@ static bool scan(const void *bytes, size_t n, pl_arena *a, int *n_out, span **ou
     return true;
 }
 
-bool pl_safetensors_scan(const void *bytes, size_t n, pl_arena *a, int *n_out, pl_safetensor **out,
-                         pl_err *err)
+bool pl_safetensors_scan(const void *bytes, size_t n, pl_arena *arena, int *n_out,
+                         pl_safetensor **out, pl_err *err)
 {
     span *s = NULL;
-    PL_TRY(scan(bytes, n, a, n_out, &s, err));
-    *out = PL_NEW_N(a, pl_safetensor, *n_out);
+    PL_TRY(scan(bytes, n, arena, n_out, &s, err));
+    *out = PL_NEW_N(arena, pl_safetensor, *n_out);
     for (int i = 0; i < *n_out; i++) (*out)[i] = s[i].tensor;
     return true;
 }
 
-static bool parse(const void *bytes, size_t n, pl_arena *tmp, pl_arena *a, int *n_out,
+static bool parse(const void *bytes, size_t n, pl_arena *tmp, pl_arena *arena, int *n_out,
                   pl_saved **out, pl_err *err)
 {
     int count = 0;
     span *s = NULL;
     PL_TRY(scan(bytes, n, tmp, &count, &s, err));
-    *out = PL_NEW_N(a, pl_saved, count);
+    *out = PL_NEW_N(arena, pl_saved, count);
     *n_out = count;
     for (int i = 0; i < count; i++) {
         const pl_safetensor *t = &s[i].tensor;
@@ -201,30 +203,30 @@ static bool parse(const void *bytes, size_t n, pl_arena *tmp, pl_arena *a, int *
                               "tensor '%s': dtype '%s' is not one of F32, BF16, F64, I32, I64, U8: "
                               "convert the tensor",
                               t->name, t->dtype);
-        (*out)[i] = (pl_saved){ pl_arena_text(a, t->name), t->type, t->shape, t->data };
+        (*out)[i] = (pl_saved){ pl_arena_text(arena, t->name), t->type, t->shape, t->data };
     }
     return true;
 }
 
-bool pl_safetensors_parse(const void *bytes, size_t n, pl_arena *a, int *n_out, pl_saved **out,
+bool pl_safetensors_parse(const void *bytes, size_t n, pl_arena *arena, int *n_out, pl_saved **out,
                           pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("safetensors scratch");
-    bool ok = parse(bytes, n, tmp, a, n_out, out, err);
+    bool ok = parse(bytes, n, tmp, arena, n_out, out, err);
     pl_arena_free(tmp);
     return ok;
 }
 
-size_t pl_safetensors_bytes(const pl_saved *t)
+size_t pl_safetensors_bytes(const pl_saved *tensor)
 {
-    return (size_t)(pl_shape_count(&t->shape) * pl_type_bytes(t->type));
+    return (size_t)(pl_shape_count(&tensor->shape) * pl_type_bytes(tensor->type));
 }
 
-static void put_tensor(pl_json_out *out, const pl_saved *s, size_t begin, size_t end)
+static void put_tensor(pl_json_out *out, const pl_saved *saved, size_t begin, size_t end)
 {
-    pl_json_open(out, s->name, PL_JSON_OBJECT);
-    pl_json_put_text(out, "dtype", dtypes[s->type]);
-    pl_shape_write(&s->shape, out);
+    pl_json_open(out, saved->name, PL_JSON_OBJECT);
+    pl_json_put_text(out, "dtype", dtypes[saved->type]);
+    pl_shape_write(&saved->shape, out);
     pl_json_open(out, "data_offsets", PL_JSON_LIST);
     pl_json_put_int(out, NULL, (int64_t)begin);
     pl_json_put_int(out, NULL, (int64_t)end);
@@ -232,10 +234,10 @@ static void put_tensor(pl_json_out *out, const pl_saved *s, size_t begin, size_t
     pl_json_close(out);
 }
 
-bool pl_safetensors_print(int n, const pl_saved tensor[], pl_arena *a, const char **head,
+bool pl_safetensors_print(int n, const pl_saved tensor[], pl_arena *arena, const char **head,
                           size_t *head_bytes, size_t *total, pl_err *err)
 {
-    pl_text t = { .arena = a };
+    pl_text t = { .arena = arena };
     pl_json_out out = { .text = &t, .tight = true };
     size_t end = 0;
     pl_text_add(&t, "--------");
@@ -261,5 +263,5 @@ bool pl_safetensors_print(int n, const pl_saved tensor[], pl_arena *a, const cha
     int count = 0; /* what is written can be read: the reader is the one judge of names */
     span *s = NULL;
     int64_t data = 0;
-    return parse_header(t.at + LENGTH_BYTES, length, a, &count, &s, &data, err);
+    return parse_header(t.at + LENGTH_BYTES, length, arena, &count, &s, &data, err);
 }

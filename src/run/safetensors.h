@@ -21,17 +21,17 @@ typedef struct pl_safetensor {
 
 /* The tensors of a file, of any type of the format, in the order of their data. Fails with
  * PL_EINPUT, naming the tensor; any bytes in, no crash. */
-PL_MUST_CHECK bool pl_safetensors_scan(const void *bytes, size_t n, pl_arena *a, int *n_out,
+PL_MUST_CHECK bool pl_safetensors_scan(const void *bytes, size_t n, pl_arena *arena, int *n_out,
                                        pl_safetensor **out, pl_err *err);
 
 /* The first bytes of the file of these tensors, in this order: length, JSON, spaces up to a
  * multiple of 64. Reads no tensor->data. `total` becomes the bytes of the whole file. Fails with
  * PL_EINPUT where no reader would take it: a name twice, "__metadata__", or not UTF-8. */
-PL_MUST_CHECK bool pl_safetensors_print(int n, const pl_saved tensor[], pl_arena *a,
+PL_MUST_CHECK bool pl_safetensors_print(int n, const pl_saved tensor[], pl_arena *arena,
                                         const char **head, size_t *head_bytes, size_t *total,
                                         pl_err *err);
 
 /* Bytes of a tensor; its shape must be valid. */
-size_t pl_safetensors_bytes(const pl_saved *t);
+size_t pl_safetensors_bytes(const pl_saved *tensor);
 
 #endif

@@ -1,3 +1,5 @@
+/* Writing a checkpoint. Read save() near the end: names that are free, tensors in order, files,
+ * `latest`, and last prune(), which removes what need not stay. */
 #include "run/save.h"
 
 #include "run/folder.h"
@@ -60,9 +62,9 @@ static void choose_names(job *j)
 }
 
 /* By falling element size: then every tensor starts at a multiple of its element. */
-static pl_saved *sort_tensors(pl_arena *a, int n, const pl_saved tensor[])
+static pl_saved *sort_tensors(pl_arena *arena, int n, const pl_saved tensor[])
 {
-    pl_saved *sorted = PL_NEW_N(a, pl_saved, n);
+    pl_saved *sorted = PL_NEW_N(arena, pl_saved, n);
     int count = 0;
     for (int64_t bytes = 8; bytes; bytes /= 2)
         for (int i = 0; i < n; i++)
@@ -74,14 +76,15 @@ static pl_saved *sort_tensors(pl_arena *a, int n, const pl_saved tensor[])
 static bool print_manifest(const job *j, const pl_manifest *head, int n, const pl_saved tensor[],
                            const char **text, pl_err *err)
 {
-    pl_manifest_text m = { *head, j->data, n, PL_NEW_N(j->arena, pl_manifest_tensor, n) };
+    pl_manifest_text manifest = { *head, j->data, n, PL_NEW_N(j->arena, pl_manifest_tensor, n) };
     for (int i = 0; i < n; i++) {
         const pl_saved *s = &tensor[i];
         size_t bytes = pl_safetensors_bytes(s);
         const char *hash = pl_manifest_hash(j->arena, s->data, bytes);
-        m.tensor[i] = (pl_manifest_tensor){ s->name, hash, s->type, s->shape, (int64_t)bytes };
+        manifest.tensor[i] =
+            (pl_manifest_tensor){ s->name, hash, s->type, s->shape, (int64_t)bytes };
     }
-    return pl_manifest_print(&m, j->arena, text, err);
+    return pl_manifest_print(&manifest, j->arena, text, err);
 }
 
 /* `latest` last: a reader that finds it finds a whole checkpoint. */
@@ -132,14 +135,14 @@ static int by_age(const void *a, const void *b, void *of)
 }
 
 /* Is the checkpoint in the folder one of `run`'s? What cannot be read is not. */
-static bool is_of_run(const job *j, const pl_folder_entry *e, const char *run)
+static bool is_of_run(const job *j, const pl_folder_entry *entry, const char *run)
 {
-    const char *text, *path = pl_file_join(j->arena, j->dir, e->name);
+    const char *text, *path = pl_file_join(j->arena, j->dir, entry->name);
     size_t n;
-    pl_manifest m;
+    pl_manifest manifest;
     pl_err none = { 0 };
     return *run && pl_file_read(path, MOST_MANIFEST, j->arena, &text, &n, &none) &&
-           pl_manifest_parse(text, n, j->arena, &m, &none) && !strcmp(m.run, run);
+           pl_manifest_parse(text, n, j->arena, &manifest, &none) && !strcmp(manifest.run, run);
 }
 
 typedef enum owner { HALF, OWN, OTHER } owner;
@@ -208,13 +211,15 @@ static bool save(job *j, const pl_manifest *head, int n, const pl_saved tensor[]
     return prune(j, head->run ? head->run : "", keep, err);
 }
 
-bool pl_save_checkpoint(const pl_file_ops *ops, const char *dir, const pl_manifest *m, int n,
+bool pl_save_checkpoint(const pl_file_ops *ops, const char *dir, const pl_manifest *manifest, int n,
                         const pl_saved tensor[], pl_keep keep, pl_err *err)
 {
     PL_ASSERT_CMP(n, >=, 0);
     PL_ASSERT_CMP(keep.newest, >=, 1);
-    job j = { .ops = ops, .dir = dir, .arena = pl_arena_new("checkpoint save"), .step = m->step };
-    bool ok = save(&j, m, n, tensor, keep, err);
+    job j = {
+        .ops = ops, .dir = dir, .arena = pl_arena_new("checkpoint save"), .step = manifest->step
+    };
+    bool ok = save(&j, manifest, n, tensor, keep, err);
     pl_arena_free(j.arena);
     return ok;
 }

@@ -1,11 +1,13 @@
-/* The passes of net.h: costs move to the variable that is visited, and on from there. */
+/* Passes of sequential message passing (net.h), and their order. Read pl_net_pass() and visit():
+ * a variable takes what the edges behind it can spare (pull), its least value goes to the bound,
+ * and the rest goes on to the edges ahead (push). */
 #include "search/net.h"
 
 #include <string.h>
 
 static int other_end(const pl_net *net, int i, int v)
 {
-    const pl_net_pair *e = &net->pair[net->incident[i]];
+    const pl_net_edge *e = &net->edge[net->incident[i]];
     return e->a == v ? e->b : e->a;
 }
 
@@ -49,15 +51,15 @@ static int find_start(const pl_net *net, const front *f, int *queue, bool *seen)
     return v;
 }
 
-void pl_net_arrange(pl_net *net, pl_arena *a)
+void pl_net_arrange(pl_net *net, pl_arena *arena)
 {
     int n = net->n;
-    front f = { 0, PL_NEW_N(a, int, n), PL_NEW_N(a, int, n), PL_NEW_N(a, bool, n) };
-    int *queue = PL_NEW_N(a, int, n);
-    bool *seen = PL_NEW_N(a, bool, n);
+    front f = { 0, PL_NEW_N(arena, int, n), PL_NEW_N(arena, int, n), PL_NEW_N(arena, bool, n) };
+    int *queue = PL_NEW_N(arena, int, n);
+    bool *seen = PL_NEW_N(arena, bool, n);
     for (int v = 0; v < n; v++) f.fresh[v] = net->first[v + 1] - net->first[v];
-    net->order = PL_NEW_N(a, int, n);
-    net->rank = PL_NEW_N(a, int, n);
+    net->order = PL_NEW_N(arena, int, n);
+    net->rank = PL_NEW_N(arena, int, n);
     for (int at = 0; at < n; at++) {
         int best = 0;
         if (!f.n) open_one(net, &f, find_start(net, &f, queue, seen));
@@ -82,12 +84,12 @@ static inline double lesser(double a, double b)
 }
 
 /* to[y] = min over x of cost[x][y] - from[x]; four rows at a time, for fewer visits of to[] */
-static void pull_columns(pl_net_table t, const double *restrict from, double *restrict to)
+static void pull_columns(pl_net_table table, const double *restrict from, double *restrict to)
 {
-    int cols = t.cols, body = cols / LANES * LANES, x = 0;
+    int cols = table.cols, body = cols / LANES * LANES, x = 0;
     for (int y = 0; y < cols; y++) to[y] = INFINITY;
-    for (; x + 3 < t.rows; x += 4) {
-        const double *r0 = t.cost + (size_t)x * (size_t)cols, *r1 = r0 + cols, *r2 = r1 + cols,
+    for (; x + 3 < table.rows; x += 4) {
+        const double *r0 = table.cost + (size_t)x * (size_t)cols, *r1 = r0 + cols, *r2 = r1 + cols,
                      *r3 = r2 + cols;
         double f0 = from[x], f1 = from[x + 1], f2 = from[x + 2], f3 = from[x + 3];
         int y = 0;
@@ -99,18 +101,18 @@ static void pull_columns(pl_net_table t, const double *restrict from, double *re
             to[y] = lesser(to[y],
                            lesser(lesser(r0[y] - f0, r1[y] - f1), lesser(r2[y] - f2, r3[y] - f3)));
     }
-    for (; x < t.rows; x++) {
-        const double *row = t.cost + (size_t)x * (size_t)cols;
+    for (; x < table.rows; x++) {
+        const double *row = table.cost + (size_t)x * (size_t)cols;
         for (int y = 0; y < cols; y++) to[y] = lesser(to[y], row[y] - from[x]);
     }
 }
 
 /* to[x] = min over y of cost[x][y] - from[y] */
-static void pull_rows(pl_net_table t, const double *restrict from, double *restrict to)
+static void pull_rows(pl_net_table table, const double *restrict from, double *restrict to)
 {
-    int cols = t.cols, body = cols / LANES * LANES;
-    for (int x = 0; x < t.rows; x++) {
-        const double *row = t.cost + (size_t)x * (size_t)cols;
+    int cols = table.cols, body = cols / LANES * LANES;
+    for (int x = 0; x < table.rows; x++) {
+        const double *row = table.cost + (size_t)x * (size_t)cols;
         double least[LANES] = { INFINITY, INFINITY, INFINITY, INFINITY }, rest = INFINITY;
         for (int y = 0; y < body; y += LANES)
             for (int k = 0; k < LANES; k++) least[k] = lesser(least[k], row[y + k] - from[y + k]);
@@ -125,7 +127,7 @@ static int choose(const pl_net *net, int v, bool forward, const int *pick, const
     int size = net->size[v], best = 0;
     memcpy(cost, sum, (size_t)size * sizeof *cost);
     for (int i = net->first[v]; i < net->first[v + 1]; i++) {
-        const pl_net_pair *e = &net->pair[net->incident[i]];
+        const pl_net_edge *e = &net->edge[net->incident[i]];
         int other = e->a == v ? e->b : e->a;
         if ((net->rank[other] < net->rank[v]) != forward) continue;
         size_t stride = (size_t)e->table.cols, at = (size_t)pick[other];
@@ -148,12 +150,12 @@ static void limit(double *to, int n)
         if (!pl_net_is_legal(to[x])) to[x] = most;
 }
 
-/* Takes what the pairs to variables visited before v can spare. Returns how many lie ahead. */
+/* Takes what the edges to variables visited before v can spare. Returns how many lie ahead. */
 static int pull(pl_net *net, int v, bool forward)
 {
     int ahead = 0;
     for (int i = net->first[v]; i < net->first[v + 1]; i++) {
-        pl_net_pair *e = &net->pair[net->incident[i]];
+        pl_net_edge *e = &net->edge[net->incident[i]];
         int other = e->a == v ? e->b : e->a;
         if ((net->rank[other] < net->rank[v]) != forward) {
             ahead++;
@@ -169,12 +171,12 @@ static int pull(pl_net *net, int v, bool forward)
     return ahead;
 }
 
-/* All goes on, in equal parts. (Kolmogorov's 1 / max(ahead, behind) keeps a part where many pairs
+/* All goes on, in equal parts. (Kolmogorov's 1 / max(ahead, behind) keeps a part where many edges
  * end, and is several times slower on plans.) */
 static void push(pl_net *net, int v, bool forward, const double *sum, double share)
 {
     for (int i = net->first[v]; i < net->first[v + 1]; i++) {
-        pl_net_pair *e = &net->pair[net->incident[i]];
+        pl_net_edge *e = &net->edge[net->incident[i]];
         int other = e->a == v ? e->b : e->a;
         if ((net->rank[other] < net->rank[v]) == forward) continue;
         double *to = e->a == v ? e->to_a : e->to_b;
@@ -188,7 +190,7 @@ static void visit(pl_net *net, int v, bool forward, int *pick)
     double *sum = net->scratch[0], least = INFINITY;
     memcpy(sum, net->unary[v], (size_t)size * sizeof *sum);
     for (int i = net->first[v]; i < net->first[v + 1]; i++) {
-        const pl_net_pair *e = &net->pair[net->incident[i]];
+        const pl_net_edge *e = &net->edge[net->incident[i]];
         const double *to = e->a == v ? e->to_a : e->to_b;
         for (int x = 0; x < size; x++) sum[x] += to[x];
     }

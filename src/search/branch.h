@@ -14,19 +14,19 @@ typedef struct pl_solution {
     pl_cost cost;
 } pl_solution;
 
-enum { PL_HUNT_KNOWN = 16 };
+enum { PL_POOL_KNOWN = 16 };
 
-/* What all parts of one search share. */
-typedef struct pl_hunt {
-    const pl_sum *s;
-    const pl_search_options *o;
+/* What all parts of one search share: the incumbent, other choices found, the limits. */
+typedef struct pl_pool {
+    const pl_sum *sum;
+    const pl_search_options *options;
     double cap, least;          /* least: memory of any choice                                   */
     pl_solution best;           /* the fastest that fits                                         */
-    int *known[PL_HUNT_KNOWN];  /* choices found, in turn                                        */
+    int *known[PL_POOL_KNOWN];  /* choices found, in turn                                        */
     int n_known;
     int64_t work;
     pl_arena *arena;            /* of the choices                                                */
-} pl_hunt;
+} pl_pool;
 
 typedef struct pl_branch {
     pl_net *net;          /* weights (1, price), with memory                                     */
@@ -39,34 +39,34 @@ typedef struct pl_branch {
 } pl_branch;
 
 /* A choice in value numbers, which is copied. Illegal ones are passed over. */
-void pl_hunt_offer(pl_hunt *h, pl_branch *x, const int *value);
+void pl_pool_offer(pl_pool *pool, pl_branch *branch, const int *value);
 
 /* What a choice's time must be less than; whether no choice of the part can be. */
-double pl_hunt_goal(const pl_hunt *h);
-bool pl_branch_is_closed(const pl_hunt *h, const pl_branch *x);
+double pl_pool_goal(const pl_pool *pool);
+bool pl_branch_is_closed(const pl_pool *pool, const pl_branch *branch);
 
 /* What is open between a part's bound and the best choice; the bound while there is none. */
-double pl_branch_gap(const pl_hunt *h, const pl_branch *x);
+double pl_branch_gap(const pl_pool *pool, const pl_branch *branch);
 
 /* Every cost gets that many times its memory more or less. Bounds of values are lost, potentials
  * stay. */
-void pl_branch_reprice(pl_branch *x, double price);
+void pl_branch_reprice(pl_branch *branch, double price);
 
 /* The first passes, with memory free; where what they find does not fit, a first price. */
-void pl_branch_begin(pl_hunt *h, pl_branch *x);
+void pl_branch_begin(pl_pool *pool, pl_branch *branch);
 
 /* One round of passes; then values that are in no better choice go. Returns what the bound gained
  * since it was at this price. */
-double pl_branch_raise(pl_hunt *h, pl_branch *x);
+double pl_branch_raise(pl_pool *pool, pl_branch *branch);
 
 /* Such rounds, over the prices, while they gain a part of the gap: at most `rounds`, and until the
  * work is `most`. */
-void pl_branch_bound(pl_hunt *h, pl_branch *x, bool root, int rounds, int64_t most);
+void pl_branch_bound(pl_pool *pool, pl_branch *branch, bool root, int rounds, int64_t most);
 
 /* The best choice within the cap of the values that the last 2, 4, .. `most` known choices have. */
-void pl_branch_mix(pl_hunt *h, pl_branch *x, int most);
+void pl_branch_mix(pl_pool *pool, pl_branch *branch, int most);
 
 /* Compares all choices of the part. False: that would be, or was, too much work. */
-bool pl_branch_eliminate(pl_hunt *h, pl_branch *x);
+bool pl_branch_eliminate(pl_pool *pool, pl_branch *branch);
 
 #endif

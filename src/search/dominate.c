@@ -1,18 +1,18 @@
-/* Values that another one always beats (net.h). */
+/* Dominance: values that another one always beats (net.h). Read pl_net_is_beaten(). */
 #include "search/net.h"
 
 /* The least over the neighbour's values of (cost of s) - (cost of t). */
-static double least_difference(const pl_net_pair *e, int v, int s, int t, const bool *kept)
+static double least_difference(const pl_net_edge *edge, int v, int s, int t, const bool *kept)
 {
-    const double *cost = e->table.cost;
-    size_t stride = (size_t)e->table.cols;
+    const double *cost = edge->table.cost;
+    size_t stride = (size_t)edge->table.cols;
     double least = INFINITY;
-    if (e->a == v) {
+    if (edge->a == v) {
         const double *rs = cost + (size_t)s * stride, *rt = cost + (size_t)t * stride;
-        for (int y = 0; y < e->table.cols; y++)
+        for (int y = 0; y < edge->table.cols; y++)
             if (kept[y] && rs[y] - rt[y] < least) least = rs[y] - rt[y];
     } else {
-        for (int x = 0; x < e->table.rows; x++) {
+        for (int x = 0; x < edge->table.rows; x++) {
             const double *row = cost + (size_t)x * stride;
             if (kept[x] && row[s] - row[t] < least) least = row[s] - row[t];
         }
@@ -20,13 +20,13 @@ static double least_difference(const pl_net_pair *e, int v, int s, int t, const 
     return least;
 }
 
-/* How much s costs more than t, at the least. The sum over pairs stops when it cannot recover: a
+/* How much s costs more than t, at the least. The sum over edges stops when it cannot recover: a
  * difference that is an illegal entry of t is never made good. */
 bool pl_net_is_beaten(pl_net *net, int v, int s, int t, bool *const *keep)
 {
     double sum = net->unary[v][s] - net->unary[v][t];
     for (int i = net->first[v]; i < net->first[v + 1]; i++) {
-        const pl_net_pair *e = &net->pair[net->incident[i]];
+        const pl_net_edge *e = &net->edge[net->incident[i]];
         int other = e->a == v ? e->b : e->a;
         net->work += net->size[other];
         sum += least_difference(e, v, s, t, keep[other]);
@@ -41,7 +41,7 @@ int pl_net_rivals(const pl_net *net, int v, const bool *kept, int rival[PL_NET_R
     double *sum = net->scratch[0];
     for (int x = 0; x < net->size[v]; x++) sum[x] = net->unary[v][x];
     for (int i = net->first[v]; i < net->first[v + 1]; i++) {
-        const pl_net_pair *e = &net->pair[net->incident[i]];
+        const pl_net_edge *e = &net->edge[net->incident[i]];
         for (int x = 0; x < net->size[v]; x++) sum[x] += e->a == v ? e->to_a[x] : e->to_b[x];
     }
     int n = 0;

@@ -1,3 +1,6 @@
+/* Bucket elimination. Read pl_eliminate_run(): the tables of a variable are added and its least
+ * value is taken for each choice of its neighbours (project); pl_eliminate_trace() then reads
+ * the values back in the opposite order. */
 #include "search/eliminate.h"
 
 #include <math.h>
@@ -9,28 +12,32 @@ typedef struct pl_bucket {
     pl_sum_table *table;
 } pl_bucket;
 
-pl_eliminate *pl_eliminate_new(int n, const int *size, pl_arena *a)
+pl_eliminate *pl_eliminate_new(int n, const int *size, pl_arena *arena)
 {
-    pl_eliminate *e = PL_NEW(a, pl_eliminate);
-    *e = (pl_eliminate){ .n = n, .size = size, .last_use = PL_NEW_N(a, int, n), .arena = a };
+    pl_eliminate *e = PL_NEW(arena, pl_eliminate);
+    *e =
+        (pl_eliminate){ .n = n, .size = size, .last_use = PL_NEW_N(arena, int, n), .arena = arena };
     return e;
 }
 
-void pl_eliminate_add(pl_eliminate *e, int n, const int *var, const double *cost)
+void pl_eliminate_add(pl_eliminate *eliminate, int n, const int *var, const double *cost)
 {
     if (!n) {
-        e->constant += cost[0];
+        eliminate->constant += cost[0];
         return;
     }
-    if (e->n_tables == e->cap_tables)
-        e->table = pl_arena_grow(e->arena, e->table, &e->cap_tables, sizeof *e->table);
+    if (eliminate->n_tables == eliminate->cap_tables)
+        eliminate->table = pl_arena_grow(eliminate->arena, eliminate->table, &eliminate->cap_tables,
+                                         sizeof *eliminate->table);
     for (int d = 0; d < n; d++) {
-        if (e->n_uses == e->cap_uses)
-            e->use = pl_arena_grow(e->arena, e->use, &e->cap_uses, sizeof *e->use);
-        e->use[e->n_uses] = (pl_use){ e->n_tables, e->last_use[var[d]] };
-        e->last_use[var[d]] = ++e->n_uses;
+        if (eliminate->n_uses == eliminate->cap_uses)
+            eliminate->use = pl_arena_grow(eliminate->arena, eliminate->use, &eliminate->cap_uses,
+                                           sizeof *eliminate->use);
+        eliminate->use[eliminate->n_uses] =
+            (pl_use){ eliminate->n_tables, eliminate->last_use[var[d]] };
+        eliminate->last_use[var[d]] = ++eliminate->n_uses;
     }
-    e->table[e->n_tables++] = (pl_sum_table){ n, var, cost };
+    eliminate->table[eliminate->n_tables++] = (pl_sum_table){ n, var, cost };
 }
 
 static bool has(const pl_sum_table *t, int v)
@@ -41,12 +48,12 @@ static bool has(const pl_sum_table *t, int v)
 }
 
 /* How far apart entries lie whose value of v differs by one; 0 when v is not in the table. */
-static size_t stride_of(const pl_eliminate *e, const pl_sum_table *t, int v)
+static size_t stride_of(const pl_eliminate *eliminate, const pl_sum_table *table, int v)
 {
     size_t stride = 1;
-    for (int i = t->n - 1; i >= 0; i--) {
-        if (t->var[i] == v) return stride;
-        stride *= (size_t)e->size[t->var[i]];
+    for (int i = table->n - 1; i >= 0; i--) {
+        if (table->var[i] == v) return stride;
+        stride *= (size_t)eliminate->size[table->var[i]];
     }
     return 0;
 }
@@ -60,16 +67,17 @@ typedef struct view {
     size_t **stride;   /* [n][scope] along the others                                           */
 } view;
 
-static view view_new(const pl_eliminate *e, int n, const pl_sum_table *table, int n_scope,
-                     const int *scope, int v, pl_arena *a)
+static view view_new(const pl_eliminate *eliminate, int n, const pl_sum_table *table, int n_scope,
+                     const int *scope, int v, pl_arena *arena)
 {
-    view w = { n, PL_NEW_N(a, const double *, n), PL_NEW_N(a, size_t, n), PL_NEW_N(a, size_t, n),
-               PL_NEW_N(a, size_t *, n) };
+    view w = { n, PL_NEW_N(arena, const double *, n), PL_NEW_N(arena, size_t, n),
+               PL_NEW_N(arena, size_t, n), PL_NEW_N(arena, size_t *, n) };
     for (int i = 0; i < n; i++) {
         w.at[i] = table[i].cost;
-        w.step_var[i] = v < 0 ? 0 : stride_of(e, &table[i], v);
-        w.stride[i] = PL_NEW_N(a, size_t, n_scope);
-        for (int d = 0; d < n_scope; d++) w.stride[i][d] = stride_of(e, &table[i], scope[d]);
+        w.step_var[i] = v < 0 ? 0 : stride_of(eliminate, &table[i], v);
+        w.stride[i] = PL_NEW_N(arena, size_t, n_scope);
+        for (int d = 0; d < n_scope; d++)
+            w.stride[i][d] = stride_of(eliminate, &table[i], scope[d]);
         w.step[i] = n_scope ? w.stride[i][n_scope - 1] : 0;
     }
     return w;
@@ -98,19 +106,20 @@ static void least_row(const view *w, int rows, int values, double *out)
 }
 
 /* The table over scope[n_scope] of the sum of the tables, v (or -1) minimised. */
-static double *project(const pl_eliminate *e, int n, const pl_sum_table *table, int n_scope,
+static double *project(const pl_eliminate *eliminate, int n, const pl_sum_table *table, int n_scope,
                        const int *scope, int v)
 {
     int64_t count = 1;
-    for (int d = 0; d < n_scope; d++) count *= e->size[scope[d]];
-    double *out = pl_arena_get(e->arena, (size_t)count, sizeof *out);
-    view w = view_new(e, n, table, n_scope, scope, v, e->arena);
-    int inner = n_scope ? e->size[scope[n_scope - 1]] : 1, values = v < 0 ? 1 : e->size[v];
-    int *at = PL_NEW_N(e->arena, int, n_scope);
+    for (int d = 0; d < n_scope; d++) count *= eliminate->size[scope[d]];
+    double *out = pl_arena_get(eliminate->arena, (size_t)count, sizeof *out);
+    view w = view_new(eliminate, n, table, n_scope, scope, v, eliminate->arena);
+    int inner = n_scope ? eliminate->size[scope[n_scope - 1]] : 1,
+        values = v < 0 ? 1 : eliminate->size[v];
+    int *at = PL_NEW_N(eliminate->arena, int, n_scope);
     for (double *row = out; row < out + count; row += inner) {
         least_row(&w, inner, values, row);
         for (int d = n_scope - 2; d >= 0; d--) {
-            bool wraps = ++at[d] == e->size[scope[d]];
+            bool wraps = ++at[d] == eliminate->size[scope[d]];
             for (int i = 0; i < n; i++)
                 w.at[i] += wraps ? -(ptrdiff_t)(w.stride[i][d] * (size_t)(at[d] - 1))
                                  : (ptrdiff_t)w.stride[i][d];
@@ -122,7 +131,7 @@ static double *project(const pl_eliminate *e, int n, const pl_sum_table *table, 
 }
 
 /* Tables whose variables are all in another one are added to it: fewer to read per entry. */
-static int absorb(const pl_eliminate *e, int n, pl_sum_table *table)
+static int absorb(const pl_eliminate *eliminate, int n, pl_sum_table *table)
 {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n; k++) {
@@ -130,7 +139,7 @@ static int absorb(const pl_eliminate *e, int n, pl_sum_table *table)
             for (int d = 0; within && d < table[i].n; d++) within = has(&table[k], table[i].var[d]);
             if (!within) continue;
             const pl_sum_table both[2] = { table[k], table[i] };
-            table[k].cost = project(e, 2, both, table[k].n, table[k].var, -1);
+            table[k].cost = project(eliminate, 2, both, table[k].n, table[k].var, -1);
             table[i--] = table[--n];
             break;
         }
@@ -153,58 +162,60 @@ static int find_scope(int n, const pl_sum_table *table, int v, int *scope)
     return size;
 }
 
-void pl_eliminate_run(pl_eliminate *e, pl_order order)
+void pl_eliminate_run(pl_eliminate *eliminate, pl_order order)
 {
-    e->order = order;
-    e->bucket = PL_NEW_N(e->arena, pl_bucket, order.n);
+    eliminate->order = order;
+    eliminate->bucket = PL_NEW_N(eliminate->arena, pl_bucket, order.n);
     for (int i = 0; i < order.n; i++) {
         int v = order.var[i], n = 0;
-        pl_bucket *b = &e->bucket[i];
-        for (int u = e->last_use[v]; u; u = e->use[u - 1].before)
-            n += e->table[e->use[u - 1].table].n > 0;
-        *b = (pl_bucket){ v, n, PL_NEW_N(e->arena, pl_sum_table, n) };
-        for (int u = e->last_use[v]; u; u = e->use[u - 1].before) {
-            pl_sum_table *t = &e->table[e->use[u - 1].table];
+        pl_bucket *b = &eliminate->bucket[i];
+        for (int u = eliminate->last_use[v]; u; u = eliminate->use[u - 1].before)
+            n += eliminate->table[eliminate->use[u - 1].table].n > 0;
+        *b = (pl_bucket){ v, n, PL_NEW_N(eliminate->arena, pl_sum_table, n) };
+        for (int u = eliminate->last_use[v]; u; u = eliminate->use[u - 1].before) {
+            pl_sum_table *t = &eliminate->table[eliminate->use[u - 1].table];
             if (!t->n) continue;
             b->table[--n] = *t;
             t->n = 0; /* used */
         }
-        b->n = absorb(e, b->n, b->table);
+        b->n = absorb(eliminate, b->n, b->table);
         int most = 0;
         for (int t = 0; t < b->n; t++) most += b->table[t].n;
-        int *scope = PL_NEW_N(e->arena, int, most), n_scope = find_scope(b->n, b->table, v, scope);
-        pl_eliminate_add(e, n_scope, scope, project(e, b->n, b->table, n_scope, scope, v));
+        int *scope = PL_NEW_N(eliminate->arena, int, most),
+            n_scope = find_scope(b->n, b->table, v, scope);
+        pl_eliminate_add(eliminate, n_scope, scope,
+                         project(eliminate, b->n, b->table, n_scope, scope, v));
     }
-    e->work += (int64_t)order.work;
+    eliminate->work += (int64_t)order.work;
 }
 
-double *pl_eliminate_rest(const pl_eliminate *e, int n, const int *var)
+double *pl_eliminate_rest(const pl_eliminate *eliminate, int n, const int *var)
 {
     int n_left = 0;
-    pl_sum_table *left = PL_NEW_N(e->arena, pl_sum_table, e->n_tables);
-    for (int t = 0; t < e->n_tables; t++)
-        if (e->table[t].n) left[n_left++] = e->table[t];
-    double *out = project(e, n_left, left, n, var, -1);
+    pl_sum_table *left = PL_NEW_N(eliminate->arena, pl_sum_table, eliminate->n_tables);
+    for (int t = 0; t < eliminate->n_tables; t++)
+        if (eliminate->table[t].n) left[n_left++] = eliminate->table[t];
+    double *out = project(eliminate, n_left, left, n, var, -1);
     int64_t count = 1;
-    for (int d = 0; d < n; d++) count *= e->size[var[d]];
-    for (int64_t i = 0; i < count; i++) out[i] += e->constant;
+    for (int d = 0; d < n; d++) count *= eliminate->size[var[d]];
+    for (int64_t i = 0; i < count; i++) out[i] += eliminate->constant;
     return out;
 }
 
-void pl_eliminate_trace(const pl_eliminate *e, int *index)
+void pl_eliminate_trace(const pl_eliminate *eliminate, int *index)
 {
-    for (int i = e->order.n - 1; i >= 0; i--) {
-        const pl_bucket *b = &e->bucket[i];
+    for (int i = eliminate->order.n - 1; i >= 0; i--) {
+        const pl_bucket *b = &eliminate->bucket[i];
         double least = INFINITY;
         int best = 0;
-        for (int x = 0; x < e->size[b->var]; x++) {
+        for (int x = 0; x < eliminate->size[b->var]; x++) {
             double sum = 0;
             index[b->var] = x;
             for (int t = 0; t < b->n; t++) {
                 size_t at = 0;
                 for (int d = 0; d < b->table[t].n; d++) {
                     int u = b->table[t].var[d];
-                    at = at * (size_t)e->size[u] + (size_t)index[u];
+                    at = at * (size_t)eliminate->size[u] + (size_t)index[u];
                 }
                 sum += b->table[t].cost[at];
             }

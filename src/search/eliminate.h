@@ -25,7 +25,7 @@ typedef struct pl_sum_table {
 /* Variables 0 .. n-1 of size[v] values; keep[v] (NULL: none) stay. It gives up above `most_work`:
  * work is infinite then. */
 pl_order pl_order_find(int n, const int *size, int n_tables, const pl_sum_table *table,
-                       const bool *keep, double most_work, pl_arena *a);
+                       const bool *keep, double most_work, pl_arena *arena);
 
 /* A variable's use in a table, and the one added before it (its place + 1; 0: none). */
 typedef struct pl_use {
@@ -48,16 +48,16 @@ typedef struct pl_eliminate {
 } pl_eliminate;
 
 /* The arena owns all tables made. size, scopes and costs are not copied. */
-pl_eliminate *pl_eliminate_new(int n, const int *size, pl_arena *a);
-void pl_eliminate_add(pl_eliminate *e, int n, const int *var, const double *cost);
+pl_eliminate *pl_eliminate_new(int n, const int *size, pl_arena *arena);
+void pl_eliminate_add(pl_eliminate *eliminate, int n, const int *var, const double *cost);
 
 /* Eliminates in that order, which is from pl_order_find for these very tables. */
-void pl_eliminate_run(pl_eliminate *e, pl_order order);
+void pl_eliminate_run(pl_eliminate *eliminate, pl_order order);
 
 /* The sum of what is left as one table over var[n], which holds every variable that was kept. */
-double *pl_eliminate_rest(const pl_eliminate *e, int n, const int *var);
+double *pl_eliminate_rest(const pl_eliminate *eliminate, int n, const int *var);
 
 /* index[] holds the kept variables' values and gets those of the others, the first of equals. */
-void pl_eliminate_trace(const pl_eliminate *e, int *index);
+void pl_eliminate_trace(const pl_eliminate *eliminate, int *index);
 
 #endif

@@ -6,12 +6,11 @@
  * price hold them all. */
 #ifndef PL_SEARCH_MIX_H
 #define PL_SEARCH_MIX_H
-#include "search/chain.h"
-#include "search/ring.h"
+#include "search/solve.h"
 
 typedef struct pl_mix {
     double price, cap;          /* time per unit of memory at which the bound is best            */
-    const pl_search_options *o;
+    const pl_search_options *options;
     int *value;                 /* the best choice within the cap so far; improved               */
     pl_cost cost;
     double bound;               /* of the time of choices within the cap; raised                 */
@@ -24,11 +23,6 @@ typedef struct pl_mix {
 
 /* Compares all choices of a net of the sum, which has weights (1, price) and memory. False: that
  * was too much work, or fronts were thinned. */
-bool pl_mix_net(const pl_sum *s, const pl_net *net, pl_mix *m, pl_arena *out);
-
-/* The values of the choices known[] are the ingredients where there are too many to take all: of
- * the first two, then of all. `like` has potentials for about that price (NULL: none). */
-void pl_mix_chain(const pl_chain *c, const pl_ring *like, int n_known, int *const *known, pl_mix *m,
-                  pl_arena *out);
+bool pl_mix_net(const pl_sum *sum, const pl_net *net, pl_mix *mix, pl_arena *out);
 
 #endif

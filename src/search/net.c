@@ -1,3 +1,6 @@
+/* A sum in the form that potentials reparametrize: made from a sum (pl_net_of), evaluated and
+ * improved by local search (pl_net_descend), and made smaller (pl_net_keep). The passes are
+ * bound.c. */
 #include "search/net.h"
 
 #include <string.h>
@@ -13,23 +16,24 @@ static void weigh_row(const double *time, const double *memory, int cols, pl_cos
     for (int x = 0; x < cols; x++) out[x] = weigh(time ? time[x] : 0, memory ? memory[x] : 0, w);
 }
 
-double *pl_net_weigh_row(const double *time, const double *memory, int cols, pl_cost w, pl_arena *a)
+double *pl_net_weigh_row(const double *time, const double *memory, int cols, pl_cost weights,
+                         pl_arena *arena)
 {
-    double *row = PL_NEW_N(a, double, cols);
-    weigh_row(time, memory, cols, w, row);
+    double *row = PL_NEW_N(arena, double, cols);
+    weigh_row(time, memory, cols, weights, row);
     return row;
 }
 
-pl_net_table pl_net_weigh(const double *time, const double *memory, int rows, int cols, pl_cost w,
-                          pl_arena *a)
+pl_net_table pl_net_weigh(const double *time, const double *memory, int rows, int cols,
+                          pl_cost weights, pl_arena *arena)
 {
     pl_net_table t = { rows, cols, time, NULL, true };
-    if (w.time == 1 && (!memory || w.memory == 0)) return t;
-    double *cost = pl_arena_get(a, (size_t)rows * (size_t)t.cols, sizeof *cost), sum = 0;
+    if (weights.time == 1 && (!memory || weights.memory == 0)) return t;
+    double *cost = pl_arena_get(arena, (size_t)rows * (size_t)t.cols, sizeof *cost), sum = 0;
     for (int x = 0; x < rows; x++) {
         size_t at = (size_t)x * (size_t)cols;
         double *row = cost + (size_t)x * (size_t)t.cols;
-        weigh_row(time + at, memory ? memory + at : NULL, cols, w, row);
+        weigh_row(time + at, memory ? memory + at : NULL, cols, weights, row);
         for (int y = 0; y < cols; y++) sum += row[y];
     }
     t.cost = cost;
@@ -37,34 +41,34 @@ pl_net_table pl_net_weigh(const double *time, const double *memory, int rows, in
     return t;
 }
 
-pl_net_table pl_net_scale(pl_net_table t, double by, pl_arena *a)
+pl_net_table pl_net_scale(pl_net_table table, double by, pl_arena *arena)
 {
-    size_t n = (size_t)t.rows * (size_t)t.cols;
-    double *cost = pl_arena_get(a, n, sizeof *cost);
-    for (size_t i = 0; i < n; i++) cost[i] = t.cost[i] * by;
-    t.cost = cost;
-    return t;
+    size_t n = (size_t)table.rows * (size_t)table.cols;
+    double *cost = pl_arena_get(arena, n, sizeof *cost);
+    for (size_t i = 0; i < n; i++) cost[i] = table.cost[i] * by;
+    table.cost = cost;
+    return table;
 }
 
-pl_net *pl_net_new(int n, pl_arena *a)
+pl_net *pl_net_new(int n, pl_arena *arena)
 {
-    pl_net *net = PL_NEW(a, pl_net);
+    pl_net *net = PL_NEW(arena, pl_net);
     net->n = n;
-    net->size = PL_NEW_N(a, int, n);
-    net->value = PL_NEW_N(a, int *, n);
-    net->unary = PL_NEW_N(a, double *, n);
-    net->memory = PL_NEW_N(a, double *, n);
-    net->least = PL_NEW_N(a, double *, n);
+    net->size = PL_NEW_N(arena, int, n);
+    net->value = PL_NEW_N(arena, int *, n);
+    net->unary = PL_NEW_N(arena, double *, n);
+    net->memory = PL_NEW_N(arena, double *, n);
+    net->least = PL_NEW_N(arena, double *, n);
     return net;
 }
 
-void pl_net_var(pl_net *net, int v, int size, int *value, double *unary, pl_arena *a)
+void pl_net_var(pl_net *net, int v, int size, int *value, double *unary, pl_arena *arena)
 {
     net->size[v] = size;
     net->unary[v] = unary;
-    net->least[v] = PL_NEW_N(a, double, size);
+    net->least[v] = PL_NEW_N(arena, double, size);
     for (int x = 0; x < size; x++) net->least[v][x] = -INFINITY;
-    net->value[v] = value ? value : PL_NEW_N(a, int, size);
+    net->value[v] = value ? value : PL_NEW_N(arena, int, size);
     for (int x = 0; !value && x < size; x++) net->value[v][x] = x;
 }
 
@@ -75,85 +79,87 @@ static double *copy_row(const double *from, int size, pl_arena *a)
     return to;
 }
 
-void pl_net_join(pl_net *net, int a, int b, pl_net_table t, const double *to_a, const double *to_b,
-                 pl_arena *arena)
+void pl_net_join(pl_net *net, int a, int b, pl_net_table table, const double *to_a,
+                 const double *to_b, pl_arena *arena)
 {
-    if (net->n_pairs == net->cap_pairs)
-        net->pair = pl_arena_grow(arena, net->pair, &net->cap_pairs, sizeof *net->pair);
-    net->pair[net->n_pairs++] = (pl_net_pair){
-        a, b, t, copy_row(to_a, net->size[a], arena), copy_row(to_b, net->size[b], arena), false,
+    if (net->n_edges == net->cap_edges)
+        net->edge = pl_arena_grow(arena, net->edge, &net->cap_edges, sizeof *net->edge);
+    net->edge[net->n_edges++] = (pl_net_edge){
+        a,     b, table, copy_row(to_a, net->size[a], arena), copy_row(to_b, net->size[b], arena),
+        false,
     };
 }
 
-void pl_net_index(pl_net *net, pl_arena *a)
+void pl_net_index(pl_net *net, pl_arena *arena)
 {
-    int *first = PL_NEW_N(a, int, net->n + 2), most = 0;
-    for (int p = 0; p < net->n_pairs; p++) {
-        first[net->pair[p].a + 2]++;
-        first[net->pair[p].b + 2]++;
+    int *first = PL_NEW_N(arena, int, net->n + 2), most = 0;
+    for (int p = 0; p < net->n_edges; p++) {
+        first[net->edge[p].a + 2]++;
+        first[net->edge[p].b + 2]++;
     }
     for (int v = 0; v < net->n; v++) {
         first[v + 2] += first[v + 1];
         if (net->size[v] > most) most = net->size[v];
     }
     net->first = first;
-    net->incident = PL_NEW_N(a, int, 2 * net->n_pairs);
-    for (int p = 0; p < net->n_pairs; p++) {
-        net->incident[first[net->pair[p].a + 1]++] = p;
-        net->incident[first[net->pair[p].b + 1]++] = p;
+    net->incident = PL_NEW_N(arena, int, 2 * net->n_edges);
+    for (int p = 0; p < net->n_edges; p++) {
+        net->incident[first[net->edge[p].a + 1]++] = p;
+        net->incident[first[net->edge[p].b + 1]++] = p;
     }
-    if (!net->order) pl_net_arrange(net, a);
-    for (int i = 0; i < 2; i++) net->scratch[i] = PL_NEW_N(a, double, most);
+    if (!net->order) pl_net_arrange(net, arena);
+    for (int i = 0; i < 2; i++) net->scratch[i] = PL_NEW_N(arena, double, most);
 }
 
-pl_net *pl_net_of(const pl_sum *s, pl_cost w, pl_arena *a)
+pl_net *pl_net_of(const pl_sum *sum, pl_cost weights, pl_arena *arena)
 {
-    pl_net *net = pl_net_new(s->n, a);
-    for (int v = 0; v < s->n; v++) {
-        double *unary = pl_net_weigh_row(s->time ? s->time[v] : NULL,
-                                         s->memory ? s->memory[v] : NULL, s->n_values[v], w, a);
-        pl_net_var(net, v, s->n_values[v], NULL, unary, a);
+    pl_net *net = pl_net_new(sum->n, arena);
+    for (int v = 0; v < sum->n; v++) {
+        double *unary =
+            pl_net_weigh_row(sum->time ? sum->time[v] : NULL, sum->memory ? sum->memory[v] : NULL,
+                             sum->n_values[v], weights, arena);
+        pl_net_var(net, v, sum->n_values[v], NULL, unary, arena);
     }
-    for (int p = 0; p < s->n_pairs; p++) {
-        const pl_sum_pair *e = &s->pair[p];
-        int rows = s->n_values[e->a], cols = s->n_values[e->b];
+    for (int p = 0; p < sum->n_edges; p++) {
+        const pl_sum_edge *e = &sum->edge[p];
+        int rows = sum->n_values[e->a], cols = sum->n_values[e->b];
         net->work += (int64_t)rows * cols;
-        pl_net_join(net, e->a, e->b, pl_net_weigh(e->time, e->memory, rows, cols, w, a), NULL, NULL,
-                    a);
+        pl_net_join(net, e->a, e->b, pl_net_weigh(e->time, e->memory, rows, cols, weights, arena),
+                    NULL, NULL, arena);
     }
-    pl_net_index(net, a);
-    return pl_net_keep(net, pl_net_keeps(net, a), NULL, false, a);
+    pl_net_index(net, arena);
+    return pl_net_keep(net, pl_net_keeps(net, arena), NULL, false, arena);
 }
 
-const double *pl_net_recall(const double *memory, int cols, pl_net_table t, const int *row,
-                            const int *col, pl_arena *a)
+const double *pl_net_recall(const double *memory, int cols, pl_net_table table, const int *row,
+                            const int *col, pl_arena *arena)
 {
     if (!memory) return NULL;
-    double *out = pl_arena_get(a, (size_t)t.rows * (size_t)t.cols, sizeof *out);
-    for (int x = 0; x < t.rows; x++)
-        for (int y = 0; y < t.cols; y++)
-            out[(size_t)x * (size_t)t.cols + (size_t)y] =
+    double *out = pl_arena_get(arena, (size_t)table.rows * (size_t)table.cols, sizeof *out);
+    for (int x = 0; x < table.rows; x++)
+        for (int y = 0; y < table.cols; y++)
+            out[(size_t)x * (size_t)table.cols + (size_t)y] =
                 memory[(size_t)row[x] * (size_t)cols + (size_t)col[y]];
     return out;
 }
 
-double *pl_net_recall_row(const double *memory, int size, const int *value, pl_arena *a)
+double *pl_net_recall_row(const double *memory, int size, const int *value, pl_arena *arena)
 {
     if (!memory) return NULL;
-    double *out = PL_NEW_N(a, double, size);
+    double *out = PL_NEW_N(arena, double, size);
     for (int x = 0; x < size; x++) out[x] = memory[value[x]];
     return out;
 }
 
-void pl_net_remember(pl_net *net, const pl_sum *s, pl_arena *a)
+void pl_net_remember(pl_net *net, const pl_sum *sum, pl_arena *arena)
 {
     for (int v = 0; v < net->n; v++)
-        net->memory[v] =
-            pl_net_recall_row(s->memory ? s->memory[v] : NULL, net->size[v], net->value[v], a);
-    for (int p = 0; p < net->n_pairs; p++) {
-        pl_net_pair *e = &net->pair[p];
-        e->table.memory = pl_net_recall(s->pair[p].memory, s->n_values[e->b], e->table,
-                                        net->value[e->a], net->value[e->b], a);
+        net->memory[v] = pl_net_recall_row(sum->memory ? sum->memory[v] : NULL, net->size[v],
+                                           net->value[v], arena);
+    for (int p = 0; p < net->n_edges; p++) {
+        pl_net_edge *e = &net->edge[p];
+        e->table.memory = pl_net_recall(sum->edge[p].memory, sum->n_values[e->b], e->table,
+                                        net->value[e->a], net->value[e->b], arena);
     }
 }
 
@@ -161,8 +167,8 @@ double pl_net_cost(const pl_net *net, const int *index)
 {
     double sum = net->bound;
     for (int v = 0; v < net->n; v++) sum += net->unary[v][index[v]];
-    for (int p = 0; p < net->n_pairs; p++) {
-        const pl_net_pair *e = &net->pair[p];
+    for (int p = 0; p < net->n_edges; p++) {
+        const pl_net_edge *e = &net->edge[p];
         sum += e->table.cost[(size_t)index[e->a] * (size_t)e->table.cols + (size_t)index[e->b]];
     }
     return sum;
@@ -173,7 +179,7 @@ static void add_neighbours(const pl_net *net, int v, const int *index, double *s
 {
     memcpy(sum, net->unary[v], (size_t)net->size[v] * sizeof *sum);
     for (int i = net->first[v]; i < net->first[v + 1]; i++) {
-        const pl_net_pair *e = &net->pair[net->incident[i]];
+        const pl_net_edge *e = &net->edge[net->incident[i]];
         const double *cost = e->table.cost;
         size_t stride = (size_t)e->table.cols;
         if (e->a == v)
@@ -216,36 +222,36 @@ void pl_net_descend(pl_net *net, int *index, int rounds)
     }
 }
 
-bool **pl_net_keeps(const pl_net *net, pl_arena *a)
+bool **pl_net_keeps(const pl_net *net, pl_arena *arena)
 {
-    bool **keep = PL_NEW_N(a, bool *, net->n);
+    bool **keep = PL_NEW_N(arena, bool *, net->n);
     for (int v = 0; v < net->n; v++) {
-        keep[v] = PL_NEW_N(a, bool, net->size[v]);
+        keep[v] = PL_NEW_N(arena, bool, net->size[v]);
         memset(keep[v], 1, (size_t)net->size[v] * sizeof(bool));
     }
     return keep;
 }
 
 /* place[v][..] are the kept places of v in the old net. */
-static void keep_variable(const pl_net *old, pl_net *net, int v, const int *place, pl_arena *a)
+static void keep_variable(const pl_net *old, pl_net *net, int v, const int *place, pl_arena *arena)
 {
     int size = net->size[v];
-    int *value = PL_NEW_N(a, int, size);
-    double *unary = PL_NEW_N(a, double, size);
+    int *value = PL_NEW_N(arena, int, size);
+    double *unary = PL_NEW_N(arena, double, size);
     for (int x = 0; x < size; x++) {
         value[x] = old->value[v][place[x]];
         unary[x] = old->unary[v][place[x]];
     }
-    pl_net_var(net, v, size, value, unary, a);
-    if (old->memory[v]) net->memory[v] = PL_NEW_N(a, double, size);
+    pl_net_var(net, v, size, value, unary, arena);
+    if (old->memory[v]) net->memory[v] = PL_NEW_N(arena, double, size);
     for (int x = 0; old->memory[v] && x < size; x++) net->memory[v][x] = old->memory[v][place[x]];
     for (int x = 0; x < size; x++) net->least[v][x] = old->least[v][place[x]];
 }
 
 static double *keep_entries(const double *from, int stride, pl_net_table to, const int *row,
-                            const int *col, pl_arena *a)
+                            const int *col, pl_arena *arena)
 {
-    double *out = pl_arena_get(a, (size_t)to.rows * (size_t)to.cols, sizeof *out);
+    double *out = pl_arena_get(arena, (size_t)to.rows * (size_t)to.cols, sizeof *out);
     for (int x = 0; x < to.rows; x++) {
         const double *old = from + (size_t)row[x] * (size_t)stride;
         double *new = out + (size_t)x *(size_t)to.cols;
@@ -254,13 +260,13 @@ static double *keep_entries(const double *from, int stride, pl_net_table to, con
     return out;
 }
 
-static pl_net_table keep_table(pl_net_table t, int rows, const int *row, int cols, const int *col,
-                               pl_arena *a)
+static pl_net_table keep_table(pl_net_table table, int rows, const int *row, int cols,
+                               const int *col, pl_arena *arena)
 {
-    if (rows == t.rows && cols == t.cols) return t;
-    pl_net_table out = { rows, cols, NULL, NULL, t.holes };
-    out.cost = keep_entries(t.cost, t.cols, out, row, col, a);
-    if (t.memory) out.memory = keep_entries(t.memory, t.cols, out, row, col, a);
+    if (rows == table.rows && cols == table.cols) return table;
+    pl_net_table out = { rows, cols, NULL, NULL, table.holes };
+    out.cost = keep_entries(table.cost, table.cols, out, row, col, arena);
+    if (table.memory) out.memory = keep_entries(table.memory, table.cols, out, row, col, arena);
     return out;
 }
 
@@ -269,14 +275,14 @@ static void add_line(double *to, const double *from, int n, int step)
     for (int x = 0; x < n; x++) to[x] += from[(size_t)x * (size_t)step];
 }
 
-/* A pair one of whose variables has a single value is a row that belongs to the other. */
-static void fold_pair(pl_net *net, int a, int b, pl_net_table t, pl_arena *arena)
+/* An edge one of whose variables has a single value is a row that belongs to the other. */
+static void fold_edge(pl_net *net, int a, int b, pl_net_table table, pl_arena *arena)
 {
-    int v = net->size[a] == 1 ? b : a, step = v == b ? 1 : t.cols;
-    add_line(net->unary[v], t.cost, net->size[v], step);
-    if (!t.memory) return;
+    int v = net->size[a] == 1 ? b : a, step = v == b ? 1 : table.cols;
+    add_line(net->unary[v], table.cost, net->size[v], step);
+    if (!table.memory) return;
     if (!net->memory[v]) net->memory[v] = PL_NEW_N(arena, double, net->size[v]);
-    add_line(net->memory[v], t.memory, net->size[v], step);
+    add_line(net->memory[v], table.memory, net->size[v], step);
 }
 
 /* Folding leaves unary tables whose least entry is not 0: into the bound with it. A fixed variable
@@ -288,7 +294,7 @@ static void settle(pl_net *net)
         for (int x = 0; x < net->size[v]; x++) {
             double sum = net->unary[v][x];
             for (int i = net->first[v]; i < net->first[v + 1]; i++) {
-                const pl_net_pair *e = &net->pair[net->incident[i]];
+                const pl_net_edge *e = &net->edge[net->incident[i]];
                 sum += e->a == v ? e->to_a[x] : e->to_b[x];
             }
             least = fmin(least, sum);
@@ -299,22 +305,22 @@ static void settle(pl_net *net)
     }
 }
 
-/* Whether value x of variable v has a legal partner in the pair. */
-static bool has_partner(const pl_net_pair *e, int v, int x, bool *const *keep)
+/* Whether value x of variable v has a legal partner in the edge. */
+static bool has_partner(const pl_net_edge *edge, int v, int x, bool *const *keep)
 {
-    size_t stride = (size_t)e->table.cols, at = (size_t)x;
-    const double *cost = e->table.cost;
-    if (e->a == v) {
-        for (size_t y = 0; y < (size_t)e->table.cols; y++)
-            if (keep[e->b][y] && pl_net_is_legal(cost[at * stride + y])) return true;
+    size_t stride = (size_t)edge->table.cols, at = (size_t)x;
+    const double *cost = edge->table.cost;
+    if (edge->a == v) {
+        for (size_t y = 0; y < (size_t)edge->table.cols; y++)
+            if (keep[edge->b][y] && pl_net_is_legal(cost[at * stride + y])) return true;
     } else {
-        for (size_t y = 0; y < (size_t)e->table.rows; y++)
-            if (keep[e->a][y] && pl_net_is_legal(cost[y * stride + at])) return true;
+        for (size_t y = 0; y < (size_t)edge->table.rows; y++)
+            if (keep[edge->a][y] && pl_net_is_legal(cost[y * stride + at])) return true;
     }
     return false;
 }
 
-/* Arc consistency: until every value has a partner in every pair. */
+/* Arc consistency: until every value has a partner in every edge. */
 static void drop_forbidden(const pl_net *net, bool **keep, const bool *fixed)
 {
     for (bool again = true; again;) {
@@ -323,7 +329,7 @@ static void drop_forbidden(const pl_net *net, bool **keep, const bool *fixed)
             for (int x = 0; x < net->size[v] && !(fixed && fixed[v]); x++) {
                 bool legal = keep[v][x] && pl_net_is_legal(net->unary[v][x]);
                 for (int i = net->first[v]; legal && i < net->first[v + 1]; i++) {
-                    const pl_net_pair *e = &net->pair[net->incident[i]];
+                    const pl_net_edge *e = &net->edge[net->incident[i]];
                     legal = e->loose || !e->table.holes || has_partner(e, v, x, keep);
                 }
                 again |= keep[v][x] && !legal;
@@ -332,11 +338,11 @@ static void drop_forbidden(const pl_net *net, bool **keep, const bool *fixed)
     }
 }
 
-static int **list_places(const pl_net *net, bool *const *keep, int *size, pl_arena *a)
+static int **list_places(const pl_net *net, bool *const *keep, int *size, pl_arena *arena)
 {
-    int **place = PL_NEW_N(a, int *, net->n);
+    int **place = PL_NEW_N(arena, int *, net->n);
     for (int v = 0; v < net->n; v++) {
-        place[v] = PL_NEW_N(a, int, net->size[v]);
+        place[v] = PL_NEW_N(arena, int, net->size[v]);
         for (int x = 0; x < net->size[v]; x++)
             if (keep[v][x]) place[v][size[v]++] = x;
         if (!size[v]) return NULL;
@@ -344,35 +350,35 @@ static int **list_places(const pl_net *net, bool *const *keep, int *size, pl_are
     return place;
 }
 
-pl_net *pl_net_keep(const pl_net *old, bool **keep, const bool *fixed, bool fold, pl_arena *a)
+pl_net *pl_net_keep(const pl_net *old, bool **keep, const bool *fixed, bool fold, pl_arena *arena)
 {
-    pl_net *net = pl_net_new(old->n, a);
+    pl_net *net = pl_net_new(old->n, arena);
     drop_forbidden(old, keep, fixed);
-    int **place = list_places(old, keep, net->size, a);
+    int **place = list_places(old, keep, net->size, arena);
     if (!place) return NULL;
-    for (int v = 0; v < net->n; v++) keep_variable(old, net, v, place[v], a);
+    for (int v = 0; v < net->n; v++) keep_variable(old, net, v, place[v], arena);
     net->bound = old->bound;
     net->settled = old->settled;
-    net->leap = old->leap;
+    net->step = old->step;
     net->work = old->work;
     net->order = old->order;
     net->rank = old->rank;
-    for (int p = 0; p < old->n_pairs; p++) {
-        const pl_net_pair *e = &old->pair[p];
+    for (int p = 0; p < old->n_edges; p++) {
+        const pl_net_edge *e = &old->edge[p];
         int na = net->size[e->a], nb = net->size[e->b];
         net->work += (int64_t)na * nb;
-        pl_net_table t = keep_table(e->table, na, place[e->a], nb, place[e->b], a);
+        pl_net_table t = keep_table(e->table, na, place[e->a], nb, place[e->b], arena);
         if (fold && (na == 1 || nb == 1)) {
-            fold_pair(net, e->a, e->b, t, a);
+            fold_edge(net, e->a, e->b, t, arena);
             continue;
         }
-        pl_net_join(net, e->a, e->b, t, NULL, NULL, a);
-        pl_net_pair *f = &net->pair[net->n_pairs - 1];
+        pl_net_join(net, e->a, e->b, t, NULL, NULL, arena);
+        pl_net_edge *f = &net->edge[net->n_edges - 1];
         f->loose = e->loose;
         for (int x = 0; x < na; x++) f->to_a[x] = e->to_a[place[e->a][x]];
         for (int y = 0; y < nb; y++) f->to_b[y] = e->to_b[place[e->b][y]];
     }
-    pl_net_index(net, a);
+    pl_net_index(net, arena);
     if (fold) settle(net);
     return net;
 }

@@ -1,6 +1,7 @@
-/* search/net.h - a sum with one number per entry, potentials, and deleted values gone.
+/* search/net.h - a sum with one number per entry, reparametrized by potentials, deleted values
+ * gone.
  *
- * A pair carries potentials: reading its entry as cost[x][y] - to_a[x] - to_b[y], and a variable's
+ * An edge carries potentials: reading its entry as cost[x][y] - to_a[x] - to_b[y], and a variable's
  * as unary[x] + the sum of the potentials sent to it, changes no total. Potentials are sent so that
  * the least entries of all tables add up to a lower bound that grows: sequential tree-reweighted
  * message passing (Kolmogorov, PAMI 2006; in the form of SRMP, PAMI 2015). */
@@ -9,7 +10,7 @@
 #include "search/search.h"
 #include <math.h>
 
-/* Illegal entries are infinite. Potentials are finite: values that some pair forbids altogether are
+/* Illegal entries are infinite. Potentials are finite: values that some edge forbids altogether are
  * deleted before a pass sees them. */
 static inline bool pl_net_is_legal(double cost)
 {
@@ -23,13 +24,13 @@ typedef struct pl_net_table {
     bool holes;           /* some entry may be illegal                                           */
 } pl_net_table;
 
-typedef struct pl_net_pair {
+typedef struct pl_net_edge {
     int a, b;
     pl_net_table table;  /* [values of a][values of b]                                           */
     double *to_a, *to_b; /* potentials                                                           */
     bool loose;          /* what it forbids stays: potentials of this net are also used where the
-                            pair is missing                                                      */
-} pl_net_pair;
+                            edge is missing                                                      */
+} pl_net_edge;
 
 typedef struct pl_net {
     int n;
@@ -38,32 +39,34 @@ typedef struct pl_net {
     double **unary;      /* [n][size]                                                            */
     double **memory;     /* [n][size]; NULL rows: none, or not asked for                         */
     double **least;      /* [n][size] every choice with that value costs at least this           */
-    int n_pairs, cap_pairs;
-    pl_net_pair *pair;
-    int *first, *incident; /* pairs of v: incident[first[v]] .. incident[first[v + 1] - 1]       */
+    int n_edges, cap_edges;
+    pl_net_edge *edge;
+    int *first, *incident; /* edges of v: incident[first[v]] .. incident[first[v + 1] - 1]       */
     int *order, *rank;   /* [n] what a pass visits in turn, and where each variable stands there */
     double bound;        /* what was taken out of unary tables: a lower bound of the total       */
     bool settled;        /* a pass has been made: what is left in every table is at least 0      */
-    double leap;         /* how far the next one goes (pl_net_climb); 0: none was made           */
+    double step;         /* how far the next one goes (pl_net_round); 0: none was made           */
     double *scratch[2];  /* [largest size]                                                       */
     int64_t work;
 } pl_net;
 
-/* What of an entry counts: time * w.time + memory * w.memory. May be `time` itself. */
-pl_net_table pl_net_weigh(const double *time, const double *memory, int rows, int cols, pl_cost w,
-                          pl_arena *a);
+/* What of an entry counts: time * weights.time + memory * weights.memory. May be `time` itself. */
+pl_net_table pl_net_weigh(const double *time, const double *memory, int rows, int cols,
+                          pl_cost weights, pl_arena *arena);
 /* One row: a unary table. */
-double *pl_net_weigh_row(const double *time, const double *memory, int cols, pl_cost w,
-                         pl_arena *a);
+double *pl_net_weigh_row(const double *time, const double *memory, int cols, pl_cost weights,
+                         pl_arena *arena);
 
-pl_net_table pl_net_scale(pl_net_table t, double by, pl_arena *a); /* by > 0; not its memory      */
+/* by > 0; its memory is left out. */
+pl_net_table pl_net_scale(pl_net_table table, double by, pl_arena *arena);
 
-/* A net of n variables without pairs; unary tables are set by the caller. */
-pl_net *pl_net_new(int n, pl_arena *a);
-void pl_net_var(pl_net *net, int v, int size, int *value, double *unary, pl_arena *a);
-void pl_net_join(pl_net *net, int a, int b, pl_net_table t, const double *to_a, const double *to_b,
-                 pl_arena *arena);             /* potentials are copied; NULL: zeros             */
-void pl_net_index(pl_net *net, pl_arena *a);   /* after the last join                            */
+/* A net of n variables without edges; unary tables are set by the caller. */
+pl_net *pl_net_new(int n, pl_arena *arena);
+void pl_net_var(pl_net *net, int v, int size, int *value, double *unary, pl_arena *arena);
+/* Potentials are copied; NULL: zeros. */
+void pl_net_join(pl_net *net, int a, int b, pl_net_table table, const double *to_a,
+                 const double *to_b, pl_arena *arena);
+void pl_net_index(pl_net *net, pl_arena *arena); /* after the last join */
 
 /* Puts all variables that can be reached from queue[0] into queue[n], those far away last (breadth
  * first); seen[n] gets which they are. Returns how many. */
@@ -71,23 +74,24 @@ int pl_net_spread(const pl_net *net, int *queue, bool *seen);
 
 /* The order of the passes: neighbours close together, so that costs come far in one pass. The next
  * variable is always the one that opens the fewest new ones (King, 1970). */
-void pl_net_arrange(pl_net *net, pl_arena *a);
+void pl_net_arrange(pl_net *net, pl_arena *arena);
 
-pl_net *pl_net_of(const pl_sum *s, pl_cost w, pl_arena *a); /* NULL: nothing is legal            */
+pl_net *pl_net_of(const pl_sum *sum, pl_cost weights, pl_arena *arena); /* NULL: nothing is legal */
 
 /* Memory for the values that are left: of a table (cols: of the whole one), of a row, of a net that
- * has all pairs of the sum. NULL where the sum has none. */
-const double *pl_net_recall(const double *memory, int cols, pl_net_table t, const int *row,
-                            const int *col, pl_arena *a);
-double *pl_net_recall_row(const double *memory, int size, const int *value, pl_arena *a);
-void pl_net_remember(pl_net *net, const pl_sum *s, pl_arena *a);
+ * has all edges of the sum. NULL where the sum has none. */
+const double *pl_net_recall(const double *memory, int cols, pl_net_table table, const int *row,
+                            const int *col, pl_arena *arena);
+double *pl_net_recall_row(const double *memory, int size, const int *value, pl_arena *arena);
+void pl_net_remember(pl_net *net, const pl_sum *sum, pl_arena *arena);
 
 /* One pass over all variables, forward or backward; `bound` and `least` never fall. pick, unless
  * NULL, gets a choice (places, not value numbers) made on the way. */
 void pl_net_pass(pl_net *net, bool forward, int *pick);
 
-/* Six passes, forward and back in turn, one of which starts from potentials that are guessed. */
-void pl_net_climb(pl_net *net, int *pick);
+/* Six passes, forward and back in turn, one pair of which starts from potentials that are
+ * extrapolated (extrapolate.c). */
+void pl_net_round(pl_net *net, int *pick);
 
 /* The net's total for places index[n], potentials left out: an exact sum of raw entries. */
 double pl_net_cost(const pl_net *net, const int *index);
@@ -100,12 +104,12 @@ bool pl_net_places(const pl_net *net, const int *value, int *index);
 /* Improves index[n] one variable at a time until no single change helps (at most `rounds`). */
 void pl_net_descend(pl_net *net, int *index, int rounds);
 
-/* Only values with keep[v][x], less those that a pair (unless loose) then forbids altogether, with
+/* Only values with keep[v][x], less those that an edge (unless loose) then forbids altogether, with
  * the potentials and bounds found so far. Variables with fixed[v] (NULL: none) keep all. With
- * `fold`, pairs of a variable with one value are taken into their neighbours. NULL when a variable
+ * `fold`, edges of a variable with one value are taken into their neighbours. NULL when a variable
  * would have no value. Clears keep[][] where a value went. */
-pl_net *pl_net_keep(const pl_net *net, bool **keep, const bool *fixed, bool fold, pl_arena *a);
-bool **pl_net_keeps(const pl_net *net, pl_arena *a); /* all true */
+pl_net *pl_net_keep(const pl_net *net, bool **keep, const bool *fixed, bool fold, pl_arena *arena);
+bool **pl_net_keeps(const pl_net *net, pl_arena *arena); /* all true */
 
 /* Clears keep[v][x] where another kept value of v is at least as good whatever the neighbours take
  * (Goldstein's dead-end elimination, 1994); variables with fixed[v] (NULL: none) are left alone.

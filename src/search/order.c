@@ -1,4 +1,5 @@
-/* The order of elimination (eliminate.h). */
+/* The order of elimination (eliminate.h), greedily: pl_order_find() takes the variable whose
+ * bucket has the fewest entries, and take_out() joins its neighbours. */
 #include "search/eliminate.h"
 
 #include <math.h>
@@ -67,12 +68,12 @@ static void count_entries(graph *g, int v)
     for (int i = 0; i < g->n_near[v]; i++) g->entries[v] *= g->size[g->near[v][i]];
 }
 
-static void link_all(graph *g, const pl_sum_table *t)
+static void link_all(graph *g, const pl_sum_table *table)
 {
-    for (int i = 0; i < t->n; i++) {
-        mark_near(g, t->var[i]);
-        for (int k = 0; k < t->n; k++)
-            if (g->mark[t->var[k]] != g->stamp) add_near(g, t->var[i], t->var[k]);
+    for (int i = 0; i < table->n; i++) {
+        mark_near(g, table->var[i]);
+        for (int k = 0; k < table->n; k++)
+            if (g->mark[table->var[k]] != g->stamp) add_near(g, table->var[i], table->var[k]);
     }
 }
 
@@ -92,17 +93,18 @@ static void take_out(graph *g, int v)
     }
 }
 
-static graph graph_new(int n, const int *size, int n_tables, const pl_sum_table *table, pl_arena *a)
+static graph graph_new(int n, const int *size, int n_tables, const pl_sum_table *table,
+                       pl_arena *arena)
 {
     graph g = { .size = size,
-                .near = PL_NEW_N(a, int *, n),
-                .n_near = PL_NEW_N(a, int, n),
-                .cap_near = PL_NEW_N(a, int, n),
-                .entries = PL_NEW_N(a, double, n),
-                .heap = PL_NEW_N(a, int, n),
-                .place = PL_NEW_N(a, int, n),
-                .mark = PL_NEW_N(a, int, n),
-                .arena = a };
+                .near = PL_NEW_N(arena, int *, n),
+                .n_near = PL_NEW_N(arena, int, n),
+                .cap_near = PL_NEW_N(arena, int, n),
+                .entries = PL_NEW_N(arena, double, n),
+                .heap = PL_NEW_N(arena, int, n),
+                .place = PL_NEW_N(arena, int, n),
+                .mark = PL_NEW_N(arena, int, n),
+                .arena = arena };
     for (int t = 0; t < n_tables; t++)
         if (table[t].n > 1) link_all(&g, &table[t]);
     for (int v = 0; v < n; v++) count_entries(&g, v);
@@ -110,10 +112,10 @@ static graph graph_new(int n, const int *size, int n_tables, const pl_sum_table 
 }
 
 pl_order pl_order_find(int n, const int *size, int n_tables, const pl_sum_table *table,
-                       const bool *keep, double most_work, pl_arena *a)
+                       const bool *keep, double most_work, pl_arena *arena)
 {
-    pl_order o = { 0, PL_NEW_N(a, int, n), 1, 0 };
-    graph g = graph_new(n, size, n_tables, table, a);
+    pl_order o = { 0, PL_NEW_N(arena, int, n), 1, 0 };
+    graph g = graph_new(n, size, n_tables, table, arena);
     double rest = 1;
     for (int v = 0; v < n; v++) {
         g.place[v] = -1;

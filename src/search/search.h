@@ -40,7 +40,7 @@ typedef struct pl_answer {
  * answer->value. Ties are broken by the order of variables and values, so equal input gives an
  * equal answer. Fails with PL_EINPUT (sum.h), or PL_EINFEASIBLE: nothing is legal, or nothing
  * fits; then the message gives the least memory possible. */
-PL_MUST_CHECK bool pl_search_min(const pl_sum *s, double cap, const pl_search_options *options,
+PL_MUST_CHECK bool pl_search_min(const pl_sum *sum, double cap, const pl_search_options *options,
                                  pl_arena *out, pl_answer *answer, pl_err *err);
 
 #endif

@@ -1,3 +1,6 @@
+/* The least sum without a cap. Read search(): passes raise the bound, values above it go, then
+ * dominance, then elimination where tables are small enough (eliminate), else branching
+ * (branch). */
 #include "search/solve.h"
 
 #include <math.h>
@@ -6,16 +9,16 @@
 
 /* One search: the incumbent and the limits are shared by all branches. */
 typedef struct solver {
-    const pl_search_options *o;
+    const pl_search_options *options;
     int n;
     int *value; /* the incumbent, in value numbers */
     double best;
     int64_t nodes, work, stop; /* `stop`: the work at which it ends with what is known */
 } solver;
 
-pl_search_options pl_solve_defaults(const pl_search_options *o)
+pl_search_options pl_solve_defaults(const pl_search_options *options)
 {
-    pl_search_options d = o ? *o : (pl_search_options){ 0 };
+    pl_search_options d = options ? *options : (pl_search_options){ 0 };
     if (d.gap <= 0) d.gap = 9e-10;
     if (d.passes < 2) d.passes = d.passes ? 2 : 1 << 14;
     if (!d.front) d.front = 1024;
@@ -26,30 +29,30 @@ pl_search_options pl_solve_defaults(const pl_search_options *o)
     return d;
 }
 
-static const double *reduced_row(const pl_net *net, int v, pl_arena *a)
+static const double *reduced_row(const pl_net *net, int v, pl_arena *arena)
 {
-    double *row = PL_NEW_N(a, double, net->size[v]);
+    double *row = PL_NEW_N(arena, double, net->size[v]);
     memcpy(row, net->unary[v], (size_t)net->size[v] * sizeof *row);
     for (int i = net->first[v]; i < net->first[v + 1]; i++) {
-        const pl_net_pair *e = &net->pair[net->incident[i]];
+        const pl_net_edge *e = &net->edge[net->incident[i]];
         for (int x = 0; x < net->size[v]; x++) row[x] += e->a == v ? e->to_a[x] : e->to_b[x];
     }
     return row;
 }
 
-pl_eliminate *pl_solve_tables(const pl_net *net, pl_arena *a)
+pl_eliminate *pl_solve_tables(const pl_net *net, pl_arena *arena)
 {
-    pl_eliminate *e = pl_eliminate_new(net->n, net->size, a);
-    int *scope = PL_NEW_N(a, int, net->n + 2 * net->n_pairs);
+    pl_eliminate *e = pl_eliminate_new(net->n, net->size, arena);
+    int *scope = PL_NEW_N(arena, int, net->n + 2 * net->n_edges);
     e->constant = net->bound;
     for (int v = 0; v < net->n; v++) {
         *scope = v;
-        pl_eliminate_add(e, 1, scope++, reduced_row(net, v, a));
+        pl_eliminate_add(e, 1, scope++, reduced_row(net, v, arena));
     }
-    for (int p = 0; p < net->n_pairs; p++, scope += 2) {
-        const pl_net_pair *f = &net->pair[p];
+    for (int p = 0; p < net->n_edges; p++, scope += 2) {
+        const pl_net_edge *f = &net->edge[p];
         int rows = f->table.rows, cols = f->table.cols;
-        double *cost = pl_arena_get(a, (size_t)rows * (size_t)cols, sizeof *cost), *to = cost;
+        double *cost = pl_arena_get(arena, (size_t)rows * (size_t)cols, sizeof *cost), *to = cost;
         for (int x = 0; x < rows; x++)
             for (int y = 0; y < cols; y++)
                 *to++ = f->table.cost[(size_t)x * (size_t)f->table.cols + (size_t)y] - f->to_a[x] -
@@ -61,43 +64,45 @@ pl_eliminate *pl_solve_tables(const pl_net *net, pl_arena *a)
     return e;
 }
 
-pl_net *pl_solve_below(const pl_net *net, double most, pl_arena *a)
+pl_net *pl_solve_below(const pl_net *net, double most, pl_arena *arena)
 {
-    bool **keep = pl_net_keeps(net, a);
+    bool **keep = pl_net_keeps(net, arena);
     for (int v = 0; v < net->n; v++)
         for (int x = 0; x < net->size[v]; x++) keep[v][x] = net->least[v][x] <= most;
-    return pl_net_keep(net, keep, NULL, true, a);
+    return pl_net_keep(net, keep, NULL, true, arena);
 }
 
 double pl_solve_entries(const pl_net *net)
 {
     double sum = 0;
-    for (int p = 0; p < net->n_pairs; p++)
-        sum += (double)net->pair[p].table.rows * net->pair[p].table.cols;
+    for (int p = 0; p < net->n_edges; p++)
+        sum += (double)net->edge[p].table.rows * net->edge[p].table.cols;
     return sum;
 }
 
 /* Dominance reads a table for each of a few rivals: not before passes have read it as often. */
-bool pl_solve_may_dominate(const pl_net *net, int64_t work, const pl_search_options *o)
+bool pl_solve_may_dominate(const pl_net *net, int64_t work, const pl_search_options *options)
 {
-    return !o->no_dominance && (double)work >= 4 * PL_NET_RIVALS * pl_solve_entries(net);
+    return !options->no_dominance && (double)work >= 4 * PL_NET_RIVALS * pl_solve_entries(net);
 }
 
 /* A second round sees what the first one opened; more rarely pay. */
-static pl_net *dominate(pl_net *net, const bool *fixed, const pl_search_options *o, pl_arena *a)
+static pl_net *dominate(pl_net *net, const bool *fixed, const pl_search_options *options,
+                        pl_arena *arena)
 {
-    for (int round = 0; net && !o->no_dominance && round < 2; round++) {
-        bool **keep = pl_net_keeps(net, a);
+    for (int round = 0; net && !options->no_dominance && round < 2; round++) {
+        bool **keep = pl_net_keeps(net, arena);
         if (!pl_net_dominate(net, fixed, keep)) break;
-        net = pl_net_keep(net, keep, fixed, true, a);
+        net = pl_net_keep(net, keep, fixed, true, arena);
     }
     return net;
 }
 
-pl_net *pl_solve_cut(const pl_net *net, const bool *fixed, const pl_search_options *o, pl_arena *a)
+pl_net *pl_solve_cut(const pl_net *net, const bool *fixed, const pl_search_options *options,
+                     pl_arena *arena)
 {
-    pl_net *cut = pl_net_keep(net, pl_net_keeps(net, a), fixed, true, a);
-    return dominate(cut, fixed, o, a);
+    pl_net *cut = pl_net_keep(net, pl_net_keeps(net, arena), fixed, true, arena);
+    return dominate(cut, fixed, options, arena);
 }
 
 /* Takes places of a net as the incumbent if they are better. */
@@ -109,18 +114,18 @@ static void offer(solver *s, const pl_net *net, const int *index)
     for (int v = 0; v < s->n; v++) s->value[v] = net->value[v][index[v]];
 }
 
-bool pl_solve_goes_on(pl_solve_pace *p, double bound, double best)
+bool pl_solve_goes_on(pl_solve_pace *pace, double bound, double best)
 {
-    if (++p->n < p->next) return true;
-    double gain = bound - p->bound, gap = best - bound;
-    p->next = 2 * p->n;
-    p->bound = bound;
+    if (++pace->n < pace->next) return true;
+    double gain = bound - pace->bound, gap = best - bound;
+    pace->next = 2 * pace->n;
+    pace->bound = bound;
     return gain > fmin(0.1 * gap, 1e-3 * fabs(bound));
 }
 
 static bool is_spent(const solver *s, const pl_net *net)
 {
-    return s->nodes >= s->o->node_limit || s->work + net->work >= s->stop;
+    return s->nodes >= s->options->node_limit || s->work + net->work >= s->stop;
 }
 
 /* Rounds of passes up to the next look at whether they pay; choices made on the way are offered. */
@@ -131,11 +136,11 @@ static bool raise_bound(solver *s, pl_net *net, pl_solve_pace *pace)
     bool pays = true;
     for (bool looked = false; pays && !looked && !is_spent(s, net);) {
         looked = pace->n + 1 >= pace->next;
-        pl_net_climb(net, pick);
+        pl_net_round(net, pick);
         pl_net_descend(net, pick, 4);
         offer(s, net, pick);
-        pays = net->bound < pl_solve_goal(s->best, s->o) &&
-               pl_solve_goes_on(pace, net->bound, s->best) && 6 * pace->n < s->o->passes;
+        pays = net->bound < pl_solve_goal(s->best, s->options) &&
+               pl_solve_goes_on(pace, net->bound, s->best) && 6 * pace->n < s->options->passes;
     }
     pl_arena_free(tmp);
     return pays && !is_spent(s, net);
@@ -144,22 +149,22 @@ static bool raise_bound(solver *s, pl_net *net, pl_solve_pace *pace)
 /* A net so much work away from `work_limit` does not come near it by dominance. */
 static const double FAR = 1e4;
 
-static pl_order find_order(const pl_net *net, double most_work, pl_arena *a)
+static pl_order find_order(const pl_net *net, double most_work, pl_arena *arena)
 {
-    pl_sum_table *table = PL_NEW_N(a, pl_sum_table, net->n_pairs);
-    int *scope = PL_NEW_N(a, int, 2 * net->n_pairs);
-    for (int p = 0; p < net->n_pairs; p++, scope += 2) {
-        scope[0] = net->pair[p].a;
-        scope[1] = net->pair[p].b;
+    pl_sum_table *table = PL_NEW_N(arena, pl_sum_table, net->n_edges);
+    int *scope = PL_NEW_N(arena, int, 2 * net->n_edges);
+    for (int p = 0; p < net->n_edges; p++, scope += 2) {
+        scope[0] = net->edge[p].a;
+        scope[1] = net->edge[p].b;
         table[p] = (pl_sum_table){ 2, scope, NULL };
     }
-    return pl_order_find(net->n, net->size, net->n_pairs, table, NULL, most_work, a);
+    return pl_order_find(net->n, net->size, net->n_edges, table, NULL, most_work, arena);
 }
 
-static void eliminate_all(solver *s, const pl_net *net, pl_order order, pl_arena *a)
+static void eliminate_all(solver *s, const pl_net *net, pl_order order, pl_arena *arena)
 {
-    int *index = PL_NEW_N(a, int, net->n);
-    pl_eliminate *e = pl_solve_tables(net, a);
+    int *index = PL_NEW_N(arena, int, net->n);
+    pl_eliminate *e = pl_solve_tables(net, arena);
     pl_eliminate_run(e, order);
     pl_eliminate_trace(e, index);
     s->work += e->work;
@@ -173,12 +178,12 @@ static bool eliminate(solver *s, const pl_net *net, double most, double work_lim
     pl_net *cut = pl_solve_below(net, most, tmp);
     bool fits = !cut;
     for (int i = 0; cut && !fits && i < 1 + dominating; i++) {
-        if (i && !pl_solve_may_dominate(cut, s->work, s->o)) break;
-        if (i) cut = dominate(cut, NULL, s->o, tmp);
+        if (i && !pl_solve_may_dominate(cut, s->work, s->options)) break;
+        if (i) cut = dominate(cut, NULL, s->options, tmp);
         fits = !cut;
         if (fits) break;
         pl_order order = find_order(cut, dominating ? FAR * work_limit : work_limit, tmp);
-        fits = order.most <= (double)s->o->table_limit && order.work <= work_limit;
+        fits = order.most <= (double)s->options->table_limit && order.work <= work_limit;
         if (fits) eliminate_all(s, cut, order, tmp);
         if (isinf(order.work)) break;
     }
@@ -199,11 +204,11 @@ double pl_solve_nth(double *least, int n, double at)
     return n ? least[at < n - 1 ? (int)at : n - 1] : INFINITY;
 }
 
-double pl_solve_threshold(const pl_net *net, double each, pl_arena *a)
+double pl_solve_threshold(const pl_net *net, double each, pl_arena *arena)
 {
     int n = 0, n_open = 0;
     for (int v = 0; v < net->n; v++) n += net->size[v];
-    double *least = PL_NEW_N(a, double, n + 1);
+    double *least = PL_NEW_N(arena, double, n + 1);
     n = 0;
     for (int v = 0; v < net->n; v++) {
         n_open += net->size[v] > 1;
@@ -221,8 +226,8 @@ static double eliminate_near(solver *s, const pl_net *net)
     pl_arena *tmp = pl_arena_new("search near");
     for (size_t i = 0; i < sizeof each / sizeof *each && isinf(proven); i++) {
         double most = pl_solve_threshold(net, each[i], tmp);
-        most = fmin(most, pl_solve_goal(s->best, s->o));
-        if (most < tried && eliminate(s, net, most, (double)s->o->work_limit / 64, true))
+        most = fmin(most, pl_solve_goal(s->best, s->options));
+        if (most < tried && eliminate(s, net, most, (double)s->options->work_limit / 64, true))
             proven = most;
         tried = most;
     }
@@ -261,7 +266,7 @@ static double branch(solver *s, const pl_net *net)
         for (int y = 0; y < size; y++)
             if (!done[y] && (x < 0 || net->least[v][y] < net->least[v][x])) x = y;
         done[x] = true;
-        if (net->settled && net->least[v][x] >= pl_solve_goal(s->best, s->o)) continue;
+        if (net->settled && net->least[v][x] >= pl_solve_goal(s->best, s->options)) continue;
         if (is_spent(s, net)) {
             left = fmin(left, net->settled ? net->least[v][x] : -INFINITY);
             continue;
@@ -293,11 +298,11 @@ static void finish(solver *s, const pl_net *net)
     pl_arena_free(tmp);
 }
 
-void pl_solve_best(const double *least, int size, bool *keep, pl_arena *a)
+void pl_solve_best(const double *least, int size, bool *keep, pl_arena *arena)
 {
     int n = size / 4 < 4 ? 4 : size / 4;
     if (size <= n) return;
-    double *sorted = PL_NEW_N(a, double, size);
+    double *sorted = PL_NEW_N(arena, double, size);
     memcpy(sorted, least, (size_t)size * sizeof *sorted);
     double most = pl_solve_nth(sorted, size, n - 1);
     for (int x = 0; x < size; x++) keep[x] = least[x] <= most;
@@ -327,29 +332,29 @@ static double search(solver *s, pl_net *net, part kind)
     pl_arena *tmp = pl_arena_new("search node");
     double left = INFINITY;
     pl_solve_pace pace = { 0, 1, -INFINITY };
-    for (bool moved = !s->o->no_bound; net->n_pairs;) {
+    for (bool moved = !s->options->no_bound; net->n_edges;) {
         double entries = pl_solve_entries(net), bound = net->bound, best = s->best,
                near = -INFINITY;
         bool pays = false;
-        if (!s->o->no_bound) {
+        if (!s->options->no_bound) {
             pays = raise_bound(s, net, &pace) && kind != BRANCH;
-            if (net->bound >= pl_solve_goal(s->best, s->o)) break;
+            if (net->bound >= pl_solve_goal(s->best, s->options)) break;
             s->work += net->work;
             net->work = 0;
             if (kind == WHOLE && s->best - net->bound > 1e-3 * fabs(net->bound))
                 search_part(s, net);
-            else if (!s->o->no_elimination && !pays)
+            else if (!s->options->no_elimination && !pays)
                 near = eliminate_near(s, net);
-            if (fmax(near, net->bound) >= pl_solve_goal(s->best, s->o)) break;
+            if (fmax(near, net->bound) >= pl_solve_goal(s->best, s->options)) break;
         }
         s->work += net->work;
         net->work = 0;
-        net = pl_solve_below(net, pl_solve_goal(s->best, s->o), tmp);
-        if (net && !pays && pl_solve_may_dominate(net, s->work, s->o))
-            net = dominate(net, NULL, s->o, tmp);
-        if (!net || !net->n_pairs) break;
-        double limit = (double)(moved ? s->work / 4 : s->o->work_limit);
-        if (!s->o->no_elimination && eliminate(s, net, INFINITY, limit, !pays)) break;
+        net = pl_solve_below(net, pl_solve_goal(s->best, s->options), tmp);
+        if (net && !pays && pl_solve_may_dominate(net, s->work, s->options))
+            net = dominate(net, NULL, s->options, tmp);
+        if (!net || !net->n_edges) break;
+        double limit = (double)(moved ? s->work / 4 : s->options->work_limit);
+        if (!s->options->no_elimination && eliminate(s, net, INFINITY, limit, !pays)) break;
         if (!moved) {
             left = net->settled ? net->bound : -INFINITY;
             s->nodes++;
@@ -360,7 +365,7 @@ static double search(solver *s, pl_net *net, part kind)
                 (pays || s->best < best || net->bound - bound > 0.05 * (s->best - bound) ||
                  pl_solve_entries(net) < 0.7 * entries);
     }
-    if (net && !net->n_pairs) finish(s, net);
+    if (net && !net->n_edges) finish(s, net);
     if (net) s->work += net->work;
     pl_arena_free(tmp);
     return left;
@@ -371,26 +376,27 @@ static void offer_start(solver *s, const pl_net *net)
 {
     pl_arena *tmp = pl_arena_new("search start");
     int *index = PL_NEW_N(tmp, int, net->n);
-    if (pl_net_places(net, s->o->start, index)) offer(s, net, index);
+    if (pl_net_places(net, s->options->start, index)) offer(s, net, index);
     pl_arena_free(tmp);
 }
 
-pl_elimination pl_solve_net(pl_net *net, const pl_search_options *o, pl_arena *out)
+pl_minimum pl_solve_net(pl_net *net, const pl_search_options *options, pl_arena *out)
 {
-    solver s = { o, net->n, PL_NEW_N(out, int, net->n), INFINITY, 0, 0, o->effort };
-    if (o->start) offer_start(&s, net);
+    solver s = { options, net->n, PL_NEW_N(out, int, net->n), INFINITY, 0, 0, options->effort };
+    if (options->start) offer_start(&s, net);
     double left = search(&s, net, WHOLE);
-    pl_elimination f = { isfinite(s.best) ? s.value : NULL, s.best,
-                         fmin(pl_solve_goal(s.best, o), left), s.work };
-    return f;
+    pl_minimum found = { isfinite(s.best) ? s.value : NULL, s.best,
+                         fmin(pl_solve_goal(s.best, options), left), s.work };
+    return found;
 }
 
-pl_elimination pl_solve_sum(const pl_sum *sum, pl_cost w, const pl_search_options *o, pl_arena *out)
+pl_minimum pl_solve_sum(const pl_sum *sum, pl_cost weights, const pl_search_options *options,
+                        pl_arena *out)
 {
     pl_arena *tmp = pl_arena_new("search");
-    pl_net *net = pl_net_of(sum, w, tmp);
-    pl_elimination f =
-        net ? pl_solve_net(net, o, out) : (pl_elimination){ NULL, INFINITY, INFINITY, 0 };
+    pl_net *net = pl_net_of(sum, weights, tmp);
+    pl_minimum found =
+        net ? pl_solve_net(net, options, out) : (pl_minimum){ NULL, INFINITY, INFINITY, 0 };
     pl_arena_free(tmp);
-    return f;
+    return found;
 }

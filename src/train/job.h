@@ -5,12 +5,12 @@
 #include "run/checkpoint.h"
 #include "run/claim.h"
 #include "train/train.h"
-#include "train/weights.h"
+#include "data/weights.h"
 
 enum { PL_JOB_PROGRAMS = PL_TRAIN_UPDATE + 1 };
 
 struct pl_train_job {
-    pl_train_options o;
+    pl_train_options options;
     int n_ranks;
     pl_arena *arena;
     pl_model_args args;  /* as asked for: a step's batch    */

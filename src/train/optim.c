@@ -1,3 +1,6 @@
+/* Gradients and updates as nodes. Read pl_optim_add(): autodiff for all weights
+ * (find_gradients), one norm over them (add_clip), and an update each by the row of rules[]
+ * (add_update). */
 #include "train/optim.h"
 
 #include "graph/autodiff.h"
@@ -32,9 +35,9 @@ pl_optim pl_optim_usual(const char *name)
                        .clip = PL_OPTIM_CLIP };
 }
 
-const char *pl_optim_names(pl_arena *a)
+const char *pl_optim_names(pl_arena *arena)
 {
-    pl_text t = { .arena = a };
+    pl_text t = { .arena = arena };
     for (int i = 0; i < N_RULES; i++) pl_text_add(&t, i ? ", %s" : "%s", rules[i].name);
     return pl_text_get(&t);
 }
@@ -86,12 +89,12 @@ static const char *spell(pl_builder *b, const target *t, int n_in, int n_scalars
 
 static targets find_gradients(pl_builder *b, pl_value *loss)
 {
-    pl_graph *g = b->graph;
-    targets t = { 0, PL_NEW_N(g->arena, target, g->values.n + 1) };
-    pl_value **w = PL_NEW_N(g->arena, pl_value *, g->values.n + 1),
-             **grad = PL_NEW_N(g->arena, pl_value *, g->values.n + 1);
-    for (int i = 0; i < g->values.n; i++)
-        if (g->values.at[i]->kind == PL_WEIGHT) w[t.n++] = g->values.at[i];
+    pl_graph *graph = b->graph;
+    targets t = { 0, PL_NEW_N(graph->arena, target, graph->values.n + 1) };
+    pl_value **w = PL_NEW_N(graph->arena, pl_value *, graph->values.n + 1),
+             **grad = PL_NEW_N(graph->arena, pl_value *, graph->values.n + 1);
+    for (int i = 0; i < graph->values.n; i++)
+        if (graph->values.at[i]->kind == PL_WEIGHT) w[t.n++] = graph->values.at[i];
     pl_autodiff(b, loss, t.n, w, grad);
     for (int i = 0; i < t.n && !b->err.code; i++) {
         t.at[i] = (target){ .weight = w[i], .grad = grad[i] };
@@ -116,14 +119,14 @@ static double decay_of(const updating *u, const pl_value *w)
     return w->shape.rank > 1 ? u->optim->decay : 0;
 }
 
-static const char *attributes(const updating *u, const pl_value *w)
+static const char *attributes(const updating *u, const pl_value *weight)
 {
-    const pl_optim *o = u->optim;
-    double decay = decay_of(u, w);
+    const pl_optim *optim = u->optim;
+    double decay = decay_of(u, weight);
     if (!u->rule->counts)
-        return pl_builder_fmt(u->b, " momentum=%.17g decay=%.17g", o->momentum, decay);
-    return pl_builder_fmt(u->b, " beta1=%.17g beta2=%.17g eps=%.17g decay=%.17g", o->beta1,
-                          o->beta2, o->eps, decay);
+        return pl_builder_fmt(u->b, " momentum=%.17g decay=%.17g", optim->momentum, decay);
+    return pl_builder_fmt(u->b, " beta1=%.17g beta2=%.17g eps=%.17g decay=%.17g", optim->beta1,
+                          optim->beta2, optim->eps, decay);
 }
 
 /* The states of a weight's moments; how many. */
@@ -180,21 +183,21 @@ static pl_value *add_number(pl_builder *b, double value)
 static void add_scalars(updating *u)
 {
     pl_builder *b = u->b;
-    const pl_optim *o = u->optim;
+    const pl_optim *optim = u->optim;
     const bool decoupled = u->rule->op == &pl_op_adamw;
-    if (o->decay > 0) u->decay = add_number(b, o->decay);
-    if (o->decay > 0 && decoupled) /* 1 - lr decay */
+    if (optim->decay > 0) u->decay = add_number(b, optim->decay);
+    if (optim->decay > 0 && decoupled) /* 1 - lr decay */
         u->shrink = PL_ADD(b, &pl_op_addcmul, "; value=-1", add_number(b, 1), u->lr, u->decay);
     if (!u->rule->counts) {
-        u->momentum = add_number(b, o->momentum);
+        u->momentum = add_number(b, optim->momentum);
         return;
     }
-    const char *base = pl_builder_fmt(b, "; base=%.17g", o->beta1);
+    const char *base = pl_builder_fmt(b, "; base=%.17g", optim->beta1);
     u->rate = PL_ADD(b, &pl_op_div, NULL, u->lr, PL_ADD(b, &pl_op_bias_correction, base, u->step));
-    base = pl_builder_fmt(b, "; base=%.17g", o->beta2);
+    base = pl_builder_fmt(b, "; base=%.17g", optim->beta2);
     u->root = PL_ADD(b, &pl_op_sqrt, NULL, PL_ADD(b, &pl_op_bias_correction, base, u->step));
-    u->eps = add_number(b, o->eps);
-    u->beta2 = add_number(b, o->beta2);
+    u->eps = add_number(b, optim->eps);
+    u->beta2 = add_number(b, optim->beta2);
 }
 
 /* The gradient in f32, scaled and, where the decay is a part of it, with that. */
@@ -229,17 +232,17 @@ static void add_unfused_sgd(const updating *u, const target *t)
 static void add_unfused_adam(const updating *u, const target *t)
 {
     pl_builder *b = u->b;
-    const pl_optim *o = u->optim;
+    const pl_optim *optim = u->optim;
     pl_value *moment[2], *w = t->weight;
     add_moments(u, t, moment);
     if (b->err.code) return;
     const char *scaled = spell_form(b, t, "x,->x", ""), *each = spell_form(b, t, "x->x", "");
     if (u->shrink && decay_of(u, w) > 0) w = PL_ADD(b, &pl_op_mul, scaled, w, u->shrink);
     pl_value *g = add_gradient(u, t);
-    const char *share = pl_builder_fmt(b, " weight=%.17g", 1 - o->beta1);
+    const char *share = pl_builder_fmt(b, " weight=%.17g", 1 - optim->beta1);
     pl_value *m = PL_ADD(b, &pl_op_lerp, spell_form(b, t, "x,x->x", share), moment[0], g);
     pl_value *v = PL_ADD(b, &pl_op_mul, scaled, moment[1], u->beta2);
-    share = pl_builder_fmt(b, " value=%.17g", 1 - o->beta2);
+    share = pl_builder_fmt(b, " value=%.17g", 1 - optim->beta2);
     v = PL_ADD(b, &pl_op_addcmul, spell_form(b, t, "x,x,x->x", share), v, g, g);
     pl_value *d = PL_ADD(b, &pl_op_sqrt, each, v);
     d = PL_ADD(b, &pl_op_div, scaled, d, u->root);
@@ -276,43 +279,44 @@ static pl_value *add_clip(pl_builder *b, double limit, const targets *t)
                      sum);
 }
 
-static void add_updates(pl_builder *b, const struct rule *r, const pl_optim *o, const targets *t)
+static void add_updates(pl_builder *b, const struct rule *r, const pl_optim *optim,
+                        const targets *t)
 {
-    updating u = { .b = b, .rule = r, .optim = o };
+    updating u = { .b = b, .rule = r, .optim = optim };
     b->phase = PL_UPDATE;
     u.lr = pl_add_input(b, "lr", PL_F32, PL_SCALAR);
     if (r->counts) u.step = pl_add_input(b, "step", PL_I64, PL_SCALAR);
-    u.scale = o->clip > 0 ? add_clip(b, o->clip, t)
-                          : pl_add_value(b, &pl_op_fill, "scale", "->; value=1", 0, NULL);
-    if (o->unfused && !b->err.code) add_scalars(&u);
+    u.scale = optim->clip > 0 ? add_clip(b, optim->clip, t)
+                              : pl_add_value(b, &pl_op_fill, "scale", "->; value=1", 0, NULL);
+    if (optim->unfused && !b->err.code) add_scalars(&u);
     for (int i = 0; i < t->n && !b->err.code; i++)
         if (t->at[i].grad) add_one(&u, &t->at[i]);
 }
 
 /* NULL with a sticky error: no such optimizer. */
-static const struct rule *find_rule(pl_builder *b, const pl_optim *o)
+static const struct rule *find_rule(pl_builder *b, const pl_optim *optim)
 {
     for (int i = 0; i < N_RULES; i++)
-        if (!strcmp(rules[i].name, o->name)) return &rules[i];
-    pl_err_set(&b->err, PL_EUSAGE, "unknown optimizer '%s' (one of: %s)", o->name,
+        if (!strcmp(rules[i].name, optim->name)) return &rules[i];
+    pl_err_set(&b->err, PL_EUSAGE, "unknown optimizer '%s' (one of: %s)", optim->name,
                pl_optim_names(b->graph->arena));
     return NULL;
 }
 
-void pl_optim_add(pl_builder *b, const pl_optim *o, pl_value *loss)
+void pl_optim_add(pl_builder *b, const pl_optim *optim, pl_value *loss)
 {
-    const struct rule *r = find_rule(b, o);
+    const struct rule *r = find_rule(b, optim);
     if (b->err.code) return;
     targets t = find_gradients(b, loss);
-    if (!b->err.code) add_updates(b, r, o, &t);
+    if (!b->err.code) add_updates(b, r, optim, &t);
 }
 
-pl_builder pl_optim_step(const pl_model_args *m, const pl_optim *o, pl_arena *arena)
+pl_builder pl_optim_step(const pl_model_args *args, const pl_optim *optim, pl_arena *arena)
 {
-    pl_builder b = pl_builder_new(arena, &pl_ops_all, m->spec);
-    pl_model_build(&b, m, PL_TRAIN);
-    if (o && !b.err.code) {
-        pl_optim_add(&b, o, pl_graph_find(b.graph, "loss"));
+    pl_builder b = pl_builder_new(arena, &pl_ops_all, args->spec);
+    pl_model_build(&b, args, PL_TRAIN);
+    if (optim && !b.err.code) {
+        pl_optim_add(&b, optim, pl_graph_find(b.graph, "loss"));
         if (b.err.code == PL_EINPUT) b.err.code = PL_EUSAGE; /* its numbers are options */
     }
     return b;
@@ -320,11 +324,11 @@ pl_builder pl_optim_step(const pl_model_args *m, const pl_optim *o, pl_arena *ar
 
 /* -- micro-batches ----------------------------------------------------------------------------- */
 
-bool pl_optim_micro(const pl_model_args *m, int64_t n, pl_arena *arena, pl_model_args *out,
+bool pl_optim_micro(const pl_model_args *args, int64_t n, pl_arena *arena, pl_model_args *out,
                     pl_err *err)
 {
-    int64_t batch = pl_model_int(m, "batch");
-    *out = *m;
+    int64_t batch = pl_model_int(args, "batch");
+    *out = *args;
     if (n == 1) return true;
     if (batch % n)
         return pl_err_set(err, PL_EUSAGE,
@@ -332,7 +336,7 @@ bool pl_optim_micro(const pl_model_args *m, int64_t n, pl_arena *arena, pl_model
                           "or another --micro",
                           (long long)batch, (long long)n, (long long)((batch / n + 1) * n));
     const char *rows = pl_arena_fmt(arena, "%lld", (long long)(batch / n));
-    return pl_model_set(m, "batch", rows, arena, out, err);
+    return pl_model_set(args, "batch", rows, arena, out, err);
 }
 
 /* The sum of a weight's gradients so far is a state, to which each micro-batch adds. */
@@ -355,10 +359,10 @@ static pl_value *copy_state(pl_builder *b, const pl_value *v)
     return v->parts ? pl_add_parts(b, copy, v->parts) : copy;
 }
 
-void pl_optim_accumulate(pl_builder *b, const pl_optim *o, pl_value *loss, int64_t n,
+void pl_optim_accumulate(pl_builder *b, const pl_optim *optim, pl_value *loss, int64_t n,
                          pl_builder *update)
 {
-    const struct rule *r = find_rule(b, o);
+    const struct rule *r = find_rule(b, optim);
     if (b->err.code) return;
     const char *mean = pl_builder_fmt(b, "; value=%.17g", 1 / (double)n);
     targets t = find_gradients(b, PL_ADD_AS(b, &pl_op_scale, "loss.share", mean, loss));
@@ -372,5 +376,5 @@ void pl_optim_accumulate(pl_builder *b, const pl_optim *o, pl_value *loss, int64
         x->weight = pl_graph_find(update->graph, x->weight->name);
         if (x->grad) x->grad = pl_graph_find(update->graph, x->grad->name);
     }
-    if (!b->err.code && !update->err.code) add_updates(update, r, o, &t);
+    if (!b->err.code && !update->err.code) add_updates(update, r, optim, &t);
 }

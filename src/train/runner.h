@@ -21,23 +21,23 @@ typedef struct pl_runner {
 
 /* Lowers the programs, makes the executor, gives states their first values; comm NULL for a single
  * rank. `wish`: pl_exec_options. After a failure nothing is left to close. */
-PL_MUST_CHECK bool pl_runner_open(pl_runner *r, const pl_train_job *j, pl_comm *comm,
+PL_MUST_CHECK bool pl_runner_open(pl_runner *runner, const pl_train_job *job, pl_comm *comm,
                                   int (*wish)(void *of), void *of, pl_err *err);
-void pl_runner_close(pl_runner *r);
+void pl_runner_close(pl_runner *runner);
 
 /* The next step: every micro-batch, and the update. *loss: their mean. */
-PL_MUST_CHECK bool pl_runner_step(pl_runner *r, double *loss, pl_err *err);
+PL_MUST_CHECK bool pl_runner_step(pl_runner *runner, double *loss, pl_err *err);
 
 /* Validation batch i. */
-PL_MUST_CHECK bool pl_runner_evaluate(pl_runner *r, int64_t i, double *loss, pl_err *err);
+PL_MUST_CHECK bool pl_runner_evaluate(pl_runner *runner, int64_t i, double *loss, pl_err *err);
 
 /* A checkpoint in the folder of the job's options. `alone`: those of other runs go. */
-PL_MUST_CHECK bool pl_runner_save(pl_runner *r, bool alone, pl_err *err);
+PL_MUST_CHECK bool pl_runner_save(pl_runner *runner, bool alone, pl_err *err);
 
 /* Of the last run of a program; -1: it has no such output. */
-double pl_runner_scalar(const pl_runner *r, int program, const char *output);
+double pl_runner_scalar(const pl_runner *runner, int program, const char *output);
 
 /* The learning rate of a step, the first of which is 0. */
-double pl_runner_rate(const pl_train_options *o, int64_t step);
+double pl_runner_rate(const pl_train_options *options, int64_t step);
 
 #endif

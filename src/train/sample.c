@@ -1,3 +1,5 @@
+/* Text from a checkpoint: sample() runs the model for each byte and draws the next one from its
+ * logits. */
 #include "train/sample.h"
 
 #include "base/rng.h"
@@ -10,7 +12,7 @@
 #include <string.h>
 
 typedef struct sampler {
-    const pl_sample_options *o;
+    const pl_sample_options *options;
     pl_arena *arena;
     pl_checkpoint from;
     pl_exec *exec;
@@ -36,15 +38,15 @@ static bool build(sampler *s, pl_graph **g, pl_err *err)
 
 static bool start(sampler *s, pl_err *err)
 {
-    pl_graph *g;
+    pl_graph *graph;
     pl_program *p;
     const pl_lower_options options = { 0 };
-    PL_TRY(build(s, &g, err));
-    const pl_plan *plan = pl_plan_single(g, s->arena);
+    PL_TRY(build(s, &graph, err));
+    const pl_plan *plan = pl_plan_single(graph, s->arena);
     const pl_store *store = pl_store_new(plan, 0, s->arena);
     PL_TRY(pl_program_lower(plan, 0, store, &options, s->arena, &p, err));
     const pl_program *programs[] = { p };
-    PL_TRY(pl_exec_new(&s->o->exec, NULL, 1, programs, s->arena, &s->exec, err));
+    PL_TRY(pl_exec_new(&s->options->exec, NULL, 1, programs, s->arena, &s->exec, err));
     s->tokens = pl_port_find(p->n_inputs, p->input, "tokens");
     s->logits = pl_port_find(p->n_outputs, p->output, "logits");
     return pl_state_load(s->exec, store, &s->from, err);
@@ -59,10 +61,10 @@ static int by_size(const void *a, const void *b)
 /* Logits below the `top` largest do not take part. */
 static float find_floor(const sampler *s, const float *x, float *sorted)
 {
-    if (s->o->top < 1 || s->o->top >= s->vocab) return -INFINITY;
+    if (s->options->top < 1 || s->options->top >= s->vocab) return -INFINITY;
     memcpy(sorted, x, (size_t)s->vocab * sizeof *x);
     qsort(sorted, (size_t)s->vocab, sizeof *sorted, by_size);
-    return sorted[s->o->top - 1];
+    return sorted[s->options->top - 1];
 }
 
 static int draw(const sampler *s, const float *x, int64_t n, float *sorted)
@@ -70,15 +72,16 @@ static int draw(const sampler *s, const float *x, int64_t n, float *sorted)
     int best = 0;
     for (int i = 1; i < s->vocab; i++)
         if (x[i] > x[best]) best = i;
-    if (s->o->temperature <= 0) return best;
+    if (s->options->temperature <= 0) return best;
     float floor = find_floor(s, x, sorted);
-    double sum = 0, u = pl_rng_uniform(pl_rng_at(s->o->seed, pl_rng_name("sample")), (uint64_t)n);
+    double sum = 0,
+           u = pl_rng_uniform(pl_rng_at(s->options->seed, pl_rng_name("sample")), (uint64_t)n);
     for (int i = 0; i < s->vocab; i++)
-        if (x[i] >= floor) sum += exp((double)(x[i] - x[best]) / s->o->temperature);
+        if (x[i] >= floor) sum += exp((double)(x[i] - x[best]) / s->options->temperature);
     u *= sum;
     for (int i = 0; i < s->vocab; i++) {
         if (x[i] < floor) continue;
-        u -= exp((double)(x[i] - x[best]) / s->o->temperature);
+        u -= exp((double)(x[i] - x[best]) / s->options->temperature);
         if (u < 0) return i;
     }
     return best;
@@ -102,12 +105,12 @@ static bool run(sampler *s, const int32_t *window, pl_err *err)
 
 static bool sample(sampler *s, void (*put)(void *to, int byte), void *to, pl_err *err)
 {
-    const char *prompt = *s->o->prompt ? s->o->prompt : "\n";
+    const char *prompt = *s->options->prompt ? s->options->prompt : "\n";
     int32_t *window = PL_NEW_N(s->arena, int32_t, s->seq);
     float *sorted = PL_NEW_N(s->arena, float, s->vocab);
     int64_t n = 0; /* what follows them in the window cannot be seen: the mask is causal */
     for (; *prompt; prompt++) n = push(s, window, n, (unsigned char)*prompt);
-    for (int64_t made = 0; made < s->o->bytes; made++) {
+    for (int64_t made = 0; made < s->options->bytes; made++) {
         PL_TRY(run(s, window, err));
         float *logits = pl_exec_map(s->exec, s->logits, PL_READ);
         int token = draw(s, logits + (n - 1) * s->vocab, made, sorted);
@@ -118,11 +121,11 @@ static bool sample(sampler *s, void (*put)(void *to, int byte), void *to, pl_err
     return true;
 }
 
-bool pl_sample_run(const pl_sample_options *o, void (*put)(void *to, int byte), void *to,
+bool pl_sample_run(const pl_sample_options *options, void (*put)(void *to, int byte), void *to,
                    pl_err *err)
 {
-    sampler s = { .o = o, .arena = pl_arena_new("sample") };
-    bool ok = pl_checkpoint_open(o->checkpoint, s.arena, &s.from, err);
+    sampler s = { .options = options, .arena = pl_arena_new("sample") };
+    bool ok = pl_checkpoint_open(options->checkpoint, s.arena, &s.from, err);
     if (ok) {
         ok = start(&s, err) && sample(&s, put, to, err);
         if (s.exec) pl_exec_free(s.exec);

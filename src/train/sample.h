@@ -15,7 +15,7 @@ typedef struct pl_sample_options {
 
 /* Calls put(to, byte) for every new byte. Fails with PL_EINPUT on a bad checkpoint or one whose
  * model does not read text. */
-PL_MUST_CHECK bool pl_sample_run(const pl_sample_options *o, void (*put)(void *to, int byte),
+PL_MUST_CHECK bool pl_sample_run(const pl_sample_options *options, void (*put)(void *to, int byte),
                                  void *to, pl_err *err);
 
 #endif

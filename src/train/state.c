@@ -1,3 +1,5 @@
+/* States of a device: first values, loading, and saving. Read pl_state_gather(): programs that
+ * bring the parts of split states to rank 0, and pl_state_save(), which runs them and writes. */
 #include "train/state.h"
 
 #include "train/optim.h"
@@ -11,21 +13,21 @@
 
 enum { ALIGN = 64 };
 
-bool pl_state_init(pl_exec *e, const pl_store *s, const pl_init *from, pl_err *err)
+bool pl_state_init(pl_exec *exec, const pl_store *store, const pl_init *from, pl_err *err)
 {
     bool ok = true;
-    for (int i = 0; i < s->n && ok; i++) {
-        void *to = pl_exec_map(e, &s->state[i], PL_WRITE);
-        ok = !to || pl_init_fill(&s->state[i], from, to, err);
-        pl_exec_unmap(e, &s->state[i], PL_WRITE, to);
+    for (int i = 0; i < store->n && ok; i++) {
+        void *to = pl_exec_map(exec, &store->state[i], PL_WRITE);
+        ok = !to || pl_init_fill(&store->state[i], from, to, err);
+        pl_exec_unmap(exec, &store->state[i], PL_WRITE, to);
     }
     return ok;
 }
 
-void pl_state_clear(pl_exec *e, const pl_store *s)
+void pl_state_clear(pl_exec *exec, const pl_store *store)
 {
-    for (int i = 0; i < s->n; i++)
-        if (s->state[i].value->kind == PL_GRAD_SUM) pl_exec_zero(e, &s->state[i]);
+    for (int i = 0; i < store->n; i++)
+        if (store->state[i].value->kind == PL_GRAD_SUM) pl_exec_zero(exec, &store->state[i]);
 }
 
 /* How many tensors of a checkpoint a state is, and which: the rows of one that files have row by
@@ -35,30 +37,32 @@ static int64_t n_parts(const pl_value *v)
     return v->parts ? v->shape.dim[0] : 1;
 }
 
-static pl_saved part_of(const pl_value *v, int64_t i, const void *data, pl_arena *a)
+static pl_saved part_of(const pl_value *value, int64_t i, const void *data, pl_arena *arena)
 {
-    pl_saved t = { v->name, v->type, v->shape, data };
-    if (!v->parts) return t;
-    t.name = pl_graph_part(a, v, i);
+    pl_saved t = { value->name, value->type, value->shape, data };
+    if (!value->parts) return t;
+    t.name = pl_graph_part(arena, value, i);
     t.shape.rank--;
-    for (int k = 0; k < t.shape.rank; k++) t.shape.dim[k] = v->shape.dim[k + 1];
-    t.data = (const char *)data + i * pl_shape_count(&t.shape) * pl_type_bytes(v->type);
+    for (int k = 0; k < t.shape.rank; k++) t.shape.dim[k] = value->shape.dim[k + 1];
+    t.data = (const char *)data + i * pl_shape_count(&t.shape) * pl_type_bytes(value->type);
     return t;
 }
 
 /* A state of a checkpoint as a whole: its rows lie one after another there. NULL: they do not, or
  * some are missing. */
-static const pl_saved *find_saved(const pl_checkpoint *c, const pl_value *v, pl_arena *a)
+static const pl_saved *find_saved(const pl_checkpoint *checkpoint, const pl_value *value,
+                                  pl_arena *arena)
 {
-    if (!v->parts) return pl_checkpoint_find(c, v->name);
-    const pl_saved *first = pl_checkpoint_find(c, pl_graph_part(a, v, 0));
-    for (int64_t i = 0; first && i < n_parts(v); i++) {
-        const pl_saved want = part_of(v, i, first->data, a), *t = pl_checkpoint_find(c, want.name);
+    if (!value->parts) return pl_checkpoint_find(checkpoint, value->name);
+    const pl_saved *first = pl_checkpoint_find(checkpoint, pl_graph_part(arena, value, 0));
+    for (int64_t i = 0; first && i < n_parts(value); i++) {
+        const pl_saved want = part_of(value, i, first->data, arena),
+                       *t = pl_checkpoint_find(checkpoint, want.name);
         if (!t || t->type != want.type || !pl_shape_same(&t->shape, &want.shape)) return t;
         if (t->data != want.data) return NULL;
     }
-    pl_saved *whole = PL_NEW(a, pl_saved);
-    if (first) *whole = (pl_saved){ v->name, v->type, v->shape, first->data };
+    pl_saved *whole = PL_NEW(arena, pl_saved);
+    if (first) *whole = (pl_saved){ value->name, value->type, value->shape, first->data };
     return first ? whole : NULL;
 }
 
@@ -68,28 +72,30 @@ static bool fits(const pl_port *p, const pl_saved *t)
     return t && t->type == v->type && pl_shape_same(&t->shape, &v->shape);
 }
 
-static void add_problem(const pl_port *p, const pl_saved *t, pl_arena *tmp, pl_text *problems)
+static void add_problem(const pl_port *port, const pl_saved *saved, pl_arena *tmp,
+                        pl_text *problems)
 {
-    const pl_value *v = p->value;
+    const pl_value *v = port->value;
     pl_text_add(problems, "%s'%s' is %s here, %s there", problems->n ? "; " : "", v->name,
                 pl_shape_text(tmp, v->type, &v->shape),
-                t ? pl_shape_text(tmp, t->type, &t->shape) : "missing");
+                saved ? pl_shape_text(tmp, saved->type, &saved->shape) : "missing");
 }
 
-bool pl_state_load(pl_exec *e, const pl_store *s, const pl_checkpoint *c, pl_err *err)
+bool pl_state_load(pl_exec *exec, const pl_store *store, const pl_checkpoint *checkpoint,
+                   pl_err *err)
 {
     enum { MOST = 4 }; /* problems that are told */
     pl_arena *tmp = pl_arena_new("state load");
     pl_text problems = { .arena = tmp };
     int n = 0;
-    for (int i = 0; i < s->n; i++) {
-        const pl_port *p = &s->state[i];
+    for (int i = 0; i < store->n; i++) {
+        const pl_port *p = &store->state[i];
         if (p->value->kind == PL_GRAD_SUM) continue;
-        const pl_saved *t = find_saved(c, p->value, tmp);
+        const pl_saved *t = find_saved(checkpoint, p->value, tmp);
         if (!fits(p, t) && n++ < MOST) add_problem(p, t, tmp, &problems);
-        void *to = n ? NULL : pl_exec_map(e, p, PL_WRITE);
+        void *to = n ? NULL : pl_exec_map(exec, p, PL_WRITE);
         if (to) pl_port_take(p, t->data, to);
-        pl_exec_unmap(e, p, PL_WRITE, to);
+        pl_exec_unmap(exec, p, PL_WRITE, to);
     }
     if (n > MOST) pl_text_add(&problems, "; and %d more", n - MOST);
     bool ok = !n || pl_err_set(err, PL_EINPUT, "the checkpoint is of another model: %s",
@@ -134,9 +140,9 @@ static bool is_split(const gathering *g, const pl_port *p)
 }
 
 /* Is rank the first of those that hold the same part? */
-static bool is_first(const gathering *g, const pl_port *p, int rank)
+static bool is_first(const gathering *g, const pl_port *port, int rank)
 {
-    unsigned split = pl_placement_axes(&p->where);
+    unsigned split = pl_placement_axes(&port->where);
     for (int a = 0; a < g->plan->mesh.n; a++)
         if (!(split >> a & 1) && pl_mesh_coord(&g->plan->mesh, rank, a)) return false;
     return true;
@@ -147,45 +153,46 @@ static pl_slot part_slot(const gathering *g)
     return (pl_slot){ false, g->whole_bytes };
 }
 
-static void add_message(gathering *g, const pl_port *p, int peer, int64_t count)
+static void add_message(gathering *g, const pl_port *port, int peer, int64_t count)
 {
     bool sends = g->rank != 0;
     pl_step s = { .kind = PL_MESSAGE,
-                  .label = p->value->name,
-                  .type = p->value->type,
+                  .label = port->value->name,
+                  .type = port->value->type,
                   .collective = sends ? PL_SEND : PL_RECV,
                   .axes = (1u << g->plan->mesh.n) - 1,
                   .peer = peer,
                   .count = count };
     if (sends) {
-        s.n_in = 1, s.in[0] = p->slot;
+        s.n_in = 1, s.in[0] = port->slot;
     } else {
         s.n_out = 1, s.out[0] = part_slot(g);
         s.after = g->steps.n - g->n_messages; /* the part before has been copied */
-        s.bytes = count * pl_type_bytes(p->value->type);
+        s.bytes = count * pl_type_bytes(port->value->type);
     }
     g->n_messages++;
     PL_PUSH(g->out, &g->steps, s);
 }
 
 /* The part of rank `from` goes where it belongs in the whole, which starts at `at`. */
-static bool add_copy(gathering *g, const pl_port *p, const pl_region *part, int from, int64_t at,
+static bool add_copy(gathering *g, const pl_port *port, const pl_region *part, int from, int64_t at,
                      pl_err *err)
 {
-    const pl_region whole = pl_region_of(&(pl_placement){ 0 }, &g->plan->mesh, &p->value->shape, 0);
+    const pl_region whole =
+        pl_region_of(&(pl_placement){ 0 }, &g->plan->mesh, &port->value->shape, 0);
     pl_copy *c = PL_NEW(g->out, pl_copy);
-    if (!pl_region_copy(part, &whole, pl_type_bytes(p->value->type), c))
+    if (!pl_region_copy(part, &whole, pl_type_bytes(port->value->type), c))
         return pl_err_set(err, PL_EUNSUPPORTED,
                           "state '%s': its parts do not lie in the whole in %d loops or fewer",
-                          p->value->name, PL_COPY_LOOPS);
+                          port->value->name, PL_COPY_LOOPS);
     pl_step s = { .kind = PL_COPY,
-                  .label = p->value->name,
+                  .label = port->value->name,
                   .n_in = 1,
                   .n_out = 1,
-                  .in = { from ? part_slot(g) : p->slot },
+                  .in = { from ? part_slot(g) : port->slot },
                   .out = { { false, at } },
                   .wait = g->n_messages,
-                  .type = p->value->type,
+                  .type = port->value->type,
                   .n_copies = 1,
                   .copy = c };
     PL_PUSH(g->out, &g->steps, s);
@@ -194,18 +201,18 @@ static bool add_copy(gathering *g, const pl_port *p, const pl_region *part, int 
 
 /* `all`: every rank sends, if only nothing: ranks make the group of their messages together, so
  * each program has a message of each rank. */
-static bool gather_state(gathering *g, const pl_port *p, int64_t at, bool all, pl_err *err)
+static bool gather_state(gathering *g, const pl_port *port, int64_t at, bool all, pl_err *err)
 {
     const pl_mesh *m = &g->plan->mesh;
-    if (p->where.pending)
+    if (port->where.pending)
         return pl_err_set(err, PL_EUNSUPPORTED, "state '%s' waits for a sum: it cannot be saved",
-                          p->value->name);
+                          port->value->name);
     for (int r = 0, n = pl_mesh_ranks(m); r < n; r++) {
-        pl_region part = pl_region_of(&p->where, m, &p->value->shape, r);
-        int64_t count = is_first(g, p, r) ? pl_region_count(&part) : 0;
+        pl_region part = pl_region_of(&port->where, m, &port->value->shape, r);
+        int64_t count = is_first(g, port, r) ? pl_region_count(&part) : 0;
         if (r && (count || all) && (g->rank == 0 || g->rank == r))
-            add_message(g, p, g->rank ? 0 : r, count);
-        if (count && g->rank == 0) PL_TRY(add_copy(g, p, &part, r, at, err));
+            add_message(g, port, g->rank ? 0 : r, count);
+        if (count && g->rank == 0) PL_TRY(add_copy(g, port, &part, r, at, err));
     }
     return true;
 }
@@ -284,10 +291,10 @@ bool pl_state_gather(const pl_plan *plan, const pl_store *store, int rank, pl_ar
 
 /* Where gathered tensors wait for the checkpoint to be written: pages of a file, which the system
  * may write back, not memory that it has to keep. */
-typedef struct shelf {
+typedef struct spool {
     char *map;
     size_t bytes, used;
-} shelf;
+} spool;
 
 /* A file that is gone when it is closed, whatever happens. */
 static int open_nameless(const char *dir, pl_arena *tmp)
@@ -301,7 +308,7 @@ static int open_nameless(const char *dir, pl_arena *tmp)
 }
 
 /* The room is taken at once: a full disk is an error here, not a signal later. */
-static bool open_shelf(shelf *s, const char *dir, pl_arena *tmp, pl_err *err)
+static bool open_spool(spool *s, const char *dir, pl_arena *tmp, pl_err *err)
 {
     int fd = open_nameless(dir, tmp), rc = fd < 0 ? errno : 0;
     if (!rc) rc = posix_fallocate(fd, 0, (off_t)s->bytes);
@@ -318,26 +325,26 @@ static bool open_shelf(shelf *s, const char *dir, pl_arena *tmp, pl_err *err)
                              dir, s->bytes, strerror(rc));
 }
 
-static const void *put_on_shelf(shelf *s, pl_exec *e, const pl_port *p, int64_t bytes)
+static const void *put_on_spool(spool *s, pl_exec *exec, const pl_port *port, int64_t bytes)
 {
     char *at = s->map + s->used;
     s->used += (size_t)round_up(bytes);
     PL_ASSERT_CMP(s->used, <=, s->bytes);
-    pl_exec_get(e, p, at, bytes);
+    pl_exec_get(exec, port, at, bytes);
     return at;
 }
 
 /* Runs the programs; on rank 0, data[i] of every split state i then points to its whole. */
-static bool gather_all(pl_exec *e, const pl_gather *g, int first, shelf *s, const void *data[],
-                       pl_err *err)
+static bool gather_all(pl_exec *exec, const pl_gather *gather, int first, spool *s,
+                       const void *data[], pl_err *err)
 {
-    for (int k = 0; k < g->n; k++) {
-        PL_TRY(pl_exec_step(e, first + k, err));
-        for (int i = 0; i < g->store->n && g->rank == 0; i++) {
-            const pl_value *v = g->store->state[i].value;
-            const pl_program *p = g->program[k];
-            if (g->by[i] == k)
-                data[i] = put_on_shelf(s, e, pl_port_find(p->n_outputs, p->output, v->name),
+    for (int k = 0; k < gather->n; k++) {
+        PL_TRY(pl_exec_step(exec, first + k, err));
+        for (int i = 0; i < gather->store->n && gather->rank == 0; i++) {
+            const pl_value *v = gather->store->state[i].value;
+            const pl_program *p = gather->program[k];
+            if (gather->by[i] == k)
+                data[i] = put_on_spool(s, exec, pl_port_find(p->n_outputs, p->output, v->name),
                                        whole_bytes(v));
         }
     }
@@ -345,49 +352,52 @@ static bool gather_all(pl_exec *e, const pl_gather *g, int first, shelf *s, cons
 }
 
 /* Rank 0 alone: the tensors in the order of the store; those without data it has whole. */
-static bool write_checkpoint(pl_exec *e, const pl_gather *g, const void *const data[],
-                             const char *dir, const pl_manifest *m, pl_keep keep, pl_arena *tmp,
-                             pl_err *err)
+static bool write_checkpoint(pl_exec *exec, const pl_gather *gather, const void *const data[],
+                             const char *dir, const pl_manifest *manifest, pl_keep keep,
+                             pl_arena *tmp, pl_err *err)
 {
-    void **own = PL_NEW_N(tmp, void *, g->store->n + 1);
+    void **own = PL_NEW_N(tmp, void *, gather->store->n + 1);
     int64_t most = 1;
-    for (int i = 0; i < g->store->n; i++) most += n_parts(g->store->state[i].value);
+    for (int i = 0; i < gather->store->n; i++) most += n_parts(gather->store->state[i].value);
     pl_saved *t = PL_NEW_N(tmp, pl_saved, most);
     int n = 0;
-    for (int i = 0; i < g->store->n; i++) {
-        const pl_value *v = g->store->state[i].value;
+    for (int i = 0; i < gather->store->n; i++) {
+        const pl_value *v = gather->store->state[i].value;
         if (v->kind == PL_GRAD_SUM) continue;
-        if (!data[i]) own[i] = pl_exec_map(e, &g->store->state[i], PL_READ);
+        if (!data[i]) own[i] = pl_exec_map(exec, &gather->store->state[i], PL_READ);
         for (int64_t k = 0; k < n_parts(v); k++)
             t[n++] = part_of(v, k, data[i] ? data[i] : own[i], tmp);
     }
-    bool ok = pl_checkpoint_save(dir, m, n, t, keep, err);
-    for (int i = 0; i < g->store->n; i++) pl_exec_unmap(e, &g->store->state[i], PL_READ, own[i]);
-    return ok || pl_err_in(err, "saving step %lld", (long long)m->step);
+    bool ok = pl_checkpoint_save(dir, manifest, n, t, keep, err);
+    for (int i = 0; i < gather->store->n; i++)
+        pl_exec_unmap(exec, &gather->store->state[i], PL_READ, own[i]);
+    return ok || pl_err_in(err, "saving step %lld", (long long)manifest->step);
 }
 
-static bool save(pl_exec *e, const pl_gather *g, int first, shelf *s, const char *dir,
-                 const pl_manifest *m, pl_keep keep, pl_arena *tmp, pl_err *err)
+static bool save(pl_exec *exec, const pl_gather *gather, int first, spool *s, const char *dir,
+                 const pl_manifest *manifest, pl_keep keep, pl_arena *tmp, pl_err *err)
 {
-    const void **data = PL_NEW_N(tmp, const void *, g->store->n + 1);
-    if (g->n) {
-        for (int i = 0; i < g->store->n; i++)
-            if (g->by[i] >= 0) s->bytes += (size_t)round_up(whole_bytes(g->store->state[i].value));
-        if (g->rank == 0 && !open_shelf(s, dir, tmp, err))
-            pl_err_in(err, "saving step %lld", (long long)m->step);
-        PL_TRY(pl_exec_agree(e, err)); /* nobody sends what nobody will take */
-        PL_TRY(gather_all(e, g, first, s, data, err));
+    const void **data = PL_NEW_N(tmp, const void *, gather->store->n + 1);
+    if (gather->n) {
+        for (int i = 0; i < gather->store->n; i++)
+            if (gather->by[i] >= 0)
+                s->bytes += (size_t)round_up(whole_bytes(gather->store->state[i].value));
+        if (gather->rank == 0 && !open_spool(s, dir, tmp, err))
+            pl_err_in(err, "saving step %lld", (long long)manifest->step);
+        PL_TRY(pl_exec_agree(exec, err)); /* nobody sends what nobody will take */
+        PL_TRY(gather_all(exec, gather, first, s, data, err));
     }
-    if (g->rank == 0 && !write_checkpoint(e, g, data, dir, m, keep, tmp, err)) PL_ASSERT(err->code);
-    return pl_exec_agree(e, err);
+    if (gather->rank == 0 && !write_checkpoint(exec, gather, data, dir, manifest, keep, tmp, err))
+        PL_ASSERT(err->code);
+    return pl_exec_agree(exec, err);
 }
 
-bool pl_state_save(pl_exec *e, const pl_gather *g, int first, const char *dir, const pl_manifest *m,
-                   pl_keep keep, pl_err *err)
+bool pl_state_save(pl_exec *exec, const pl_gather *gather, int first, const char *dir,
+                   const pl_manifest *manifest, pl_keep keep, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("state save");
-    shelf s = { 0 };
-    bool ok = save(e, g, first, &s, dir, m, keep, tmp, err);
+    spool s = { 0 };
+    bool ok = save(exec, gather, first, &s, dir, manifest, keep, tmp, err);
     if (s.map) munmap(s.map, s.bytes);
     pl_arena_free(tmp);
     return ok;

@@ -5,20 +5,20 @@
 #define PL_TRAIN_STATE_H
 #include "run/checkpoint.h"
 #include "run/exec.h"
-#include "train/init.h"
+#include "data/init.h"
 
 /* Initial values of every state of the store. */
-PL_MUST_CHECK bool pl_state_init(pl_exec *e, const pl_store *s, const pl_init *from,
+PL_MUST_CHECK bool pl_state_init(pl_exec *exec, const pl_store *store, const pl_init *from,
                                  pl_err *err);
 
 /* Sums of gradients become zero. */
-void pl_state_clear(pl_exec *e, const pl_store *s);
+void pl_state_clear(pl_exec *exec, const pl_store *store);
 
 /* Fill every state from a checkpoint (this device's part of each, under any plan). Fails with
  * PL_EINPUT naming states that are missing or have another shape. Tensors that no state wants
  * are fine (moments, when sampling). */
-PL_MUST_CHECK bool pl_state_load(pl_exec *e, const pl_store *s, const pl_checkpoint *c,
-                                 pl_err *err);
+PL_MUST_CHECK bool pl_state_load(pl_exec *exec, const pl_store *store,
+                                 const pl_checkpoint *checkpoint, pl_err *err);
 
 /* How the parts of split states come together on rank 0: programs, each of which brings so many
  * tensors that their wholes, in the work block, need no more room than the largest one alone. A
@@ -39,7 +39,7 @@ PL_MUST_CHECK bool pl_state_gather(const pl_plan *plan, const pl_store *store, i
 /* Write every state as a checkpoint. All ranks call it together and return the same verdict; rank 0
  * writes. `first`: index in the executor of the first of the gather's programs. What is gathered
  * waits in a file without a name in `dir`, not in memory. */
-PL_MUST_CHECK bool pl_state_save(pl_exec *e, const pl_gather *g, int first, const char *dir,
-                                 const pl_manifest *m, pl_keep keep, pl_err *err);
+PL_MUST_CHECK bool pl_state_save(pl_exec *exec, const pl_gather *gather, int first, const char *dir,
+                                 const pl_manifest *manifest, pl_keep keep, pl_err *err);
 
 #endif

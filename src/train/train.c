@@ -1,3 +1,5 @@
+/* The loop of a rank. Read pl_train_run() at the end and run_steps(): a step, then what follows
+ * it (end_step), which all ranks have agreed on. */
 #include "train/train.h"
 
 #include "base/clock.h"
@@ -10,7 +12,7 @@ enum { STEP = PL_TRAIN_STEP, UPDATE = PL_TRAIN_UPDATE };
 /* A rank under way. */
 typedef struct loop {
     pl_runner run;
-    const pl_train_job *j;
+    const pl_train_job *job;
     int rank;
     void (*tell)(void *, const pl_train_event *);
     void *to;
@@ -26,11 +28,11 @@ enum { WISH_NONE, WISH_SAVE, WISH_STOP }; /* WISH_STOP + the signal */
 static int wish(void *of)
 {
     const loop *r = of;
-    const pl_train_options *o = &r->j->o;
-    int stop = o->stop ? atomic_load(o->stop) : 0;
+    const pl_train_options *options = &r->job->options;
+    int stop = options->stop ? atomic_load(options->stop) : 0;
     if (stop) return WISH_STOP + stop;
-    bool due = r->rank == 0 && o->save && o->save_seconds > 0 &&
-               pl_clock_now() - r->saved_at >= o->save_seconds;
+    bool due = r->rank == 0 && options->save && options->save_seconds > 0 &&
+               pl_clock_now() - r->saved_at >= options->save_seconds;
     return due ? WISH_SAVE : WISH_NONE;
 }
 
@@ -50,7 +52,7 @@ static void tell(loop *r, pl_train_event e)
 static bool evaluate(loop *r, pl_err *err)
 {
     double sum = 0;
-    int64_t n = r->j->o.eval_batches * r->j->o.micro;
+    int64_t n = r->job->options.eval_batches * r->job->options.micro;
     if (n < 1) return true;
     for (int64_t i = 0; i < n; i++) {
         double loss;
@@ -65,22 +67,22 @@ static bool evaluate(loop *r, pl_err *err)
 static bool save(loop *r, pl_err *err)
 {
     double start = pl_clock_now();
-    PL_TRY(pl_runner_save(&r->run, r->j->o.overwrite && !r->saved, err));
+    PL_TRY(pl_runner_save(&r->run, r->job->options.overwrite && !r->saved, err));
     r->saved = true;
     r->kept = r->run.done;
     r->saved_at = pl_clock_now();
     tell(r, (pl_train_event){ .what = PL_TOLD_SAVE,
                               .step = r->run.done,
-                              .path = r->j->o.save,
+                              .path = r->job->options.save,
                               .seconds = pl_clock_now() - start });
     return true;
 }
 
 static bool train_step(loop *r, pl_err *err)
 {
-    const pl_train_job *j = r->j;
-    const int last = j->o.micro > 1 ? UPDATE : STEP;
-    double start = pl_clock_now(), lr = pl_runner_rate(&j->o, r->run.done), loss;
+    const pl_train_job *job = r->job;
+    const int last = job->options.micro > 1 ? UPDATE : STEP;
+    double start = pl_clock_now(), lr = pl_runner_rate(&job->options, r->run.done), loss;
     PL_TRY(pl_runner_step(&r->run, &loss, err));
     tell(r, (pl_train_event){ .what = PL_TOLD_STEP,
                               .step = r->run.done,
@@ -88,7 +90,7 @@ static bool train_step(loop *r, pl_err *err)
                               .lr = lr,
                               .grad_norm = pl_runner_scalar(&r->run, last, "grad_norm"),
                               .seconds = pl_clock_now() - start,
-                              .tokens = j->tokens });
+                              .tokens = job->tokens });
     return isfinite(loss) ||
            pl_err_set(err, PL_ERUN,
                       "the loss is not finite at step %lld (learning rate %g): lower --lr",
@@ -104,32 +106,33 @@ static bool is_every(int64_t n, int64_t step)
  * have agreed on. */
 static bool end_step(loop *r, bool last, pl_err *err)
 {
-    const pl_train_options *o = &r->j->o;
+    const pl_train_options *options = &r->job->options;
     const int64_t done = r->run.done;
-    bool due = last || is_every(o->save_every, done) || pl_exec_wish(r->run.exec) == WISH_SAVE;
-    if (!is_stopped(r) && (last || is_every(o->eval_every, done))) PL_TRY(evaluate(r, err));
-    return !o->save || !(due || r->stopped) || save(r, err);
+    bool due =
+        last || is_every(options->save_every, done) || pl_exec_wish(r->run.exec) == WISH_SAVE;
+    if (!is_stopped(r) && (last || is_every(options->eval_every, done))) PL_TRY(evaluate(r, err));
+    return !options->save || !(due || r->stopped) || save(r, err);
 }
 
 static bool run_steps(loop *r, pl_err *err)
 {
-    const pl_train_options *o = &r->j->o;
+    const pl_train_options *options = &r->job->options;
     r->kept = r->run.done;
     r->saved_at = pl_clock_now();
-    while (r->run.done < o->steps && !r->stopped) {
+    while (r->run.done < options->steps && !r->stopped) {
         PL_TRY(train_step(r, err));
-        PL_TRY(end_step(r, r->run.done == o->steps, err));
+        PL_TRY(end_step(r, r->run.done == options->steps, err));
     }
-    return !o->save || o->steps > 0 || save(r, err);
+    return !options->save || options->steps > 0 || save(r, err);
 }
 
 /* False: there is nothing to hand over; else the arena is the record's. */
 static bool hand_over(const loop *r)
 {
     static const int programs[] = { STEP, UPDATE };
-    if (!r->j->o.record) return false;
-    pl_train_record *to = &r->j->o.record[r->rank - r->j->o.rank];
-    for (int k = 0; k < 2 && programs[k] < r->j->n_programs; k++) {
+    if (!r->job->options.record) return false;
+    pl_train_record *to = &r->job->options.record[r->rank - r->job->options.rank];
+    for (int k = 0; k < 2 && programs[k] < r->job->n_programs; k++) {
         pl_train_times x = { .program = r->run.program[programs[k]] };
         if (pl_exec_times(r->run.exec, programs[k], &x.begin, &x.end)) to->at[to->n++] = x;
     }
@@ -137,19 +140,19 @@ static bool hand_over(const loop *r)
     return to->n > 0;
 }
 
-bool pl_train_run(const pl_train_job *j, pl_comm *comm,
+bool pl_train_run(const pl_train_job *job, pl_comm *comm,
                   void (*teller)(void *, const pl_train_event *), void *to, int *stopped,
                   pl_err *err)
 {
-    loop r = { .j = j, .rank = comm ? comm->rank : 0, .tell = teller, .to = to };
+    loop r = { .job = job, .rank = comm ? comm->rank : 0, .tell = teller, .to = to };
     if (stopped) *stopped = 0;
-    PL_TRY(pl_runner_open(&r.run, j, comm, wish, &r, err));
+    PL_TRY(pl_runner_open(&r.run, job, comm, wish, &r, err));
     pl_exec_stats s = pl_exec_stats_get(r.run.exec);
     pl_train_event e = { .what = PL_TOLD_START,
                          .stats = &s,
                          .exec = r.run.exec,
                          .program = r.run.program,
-                         .n_programs = j->n_programs };
+                         .n_programs = job->n_programs };
     tell(&r, e);
     const bool ok = run_steps(&r, err);
     s = pl_exec_stats_get(r.run.exec);
@@ -157,7 +160,7 @@ bool pl_train_run(const pl_train_job *j, pl_comm *comm,
     e.step = r.run.done;
     e.stopped = r.stopped;
     e.ok = ok;
-    e.path = r.saved && r.kept == r.run.done ? j->o.save : NULL;
+    e.path = r.saved && r.kept == r.run.done ? job->options.save : NULL;
     tell(&r, e);
     if (ok && hand_over(&r)) r.run.arena = NULL;
     pl_runner_close(&r.run);

@@ -5,7 +5,7 @@
 #include "models/model.h"
 #include "planners/find.h"
 #include "run/exec.h"
-#include "train/data.h"
+#include "data/data.h"
 #include "train/optim.h"
 #include <stdatomic.h>
 
@@ -94,33 +94,33 @@ typedef enum pl_train_program { PL_TRAIN_STEP, PL_TRAIN_EVAL, PL_TRAIN_UPDATE } 
 
 /* Parse model and strategy, open data and checkpoint, build graphs and the plans for n ranks:
  * everything that can be refused is refused here, before any rank starts. `arena` owns the job. */
-PL_MUST_CHECK bool pl_train_new(const pl_train_options *o, int n_ranks, pl_arena *arena,
+PL_MUST_CHECK bool pl_train_new(const pl_train_options *options, int n_ranks, pl_arena *arena,
                                 pl_train_job **out, pl_err *err);
-void pl_train_free(pl_train_job *j);
-const pl_graph *pl_train_graph(const pl_train_job *j);
-const pl_data *pl_train_data(const pl_train_job *j);
+void pl_train_free(pl_train_job *job);
+const pl_graph *pl_train_graph(const pl_train_job *job);
+const pl_data *pl_train_data(const pl_train_job *job);
 /* The plan that runs is its `take`. */
-const pl_found *pl_train_found(const pl_train_job *j);
+const pl_found *pl_train_found(const pl_train_job *job);
 /* What forecasts are worth telling on: the cluster that the options or the plan file name, or that
  * was searched. NULL: all of its figures would be guesses. */
-const pl_cluster *pl_train_cluster(const pl_train_job *j);
+const pl_cluster *pl_train_cluster(const pl_train_job *job);
 /* What a resumed run does otherwise than the saved one ("lr was 0.01, is 0.02; ..."): the user may
  * want that, but it is not the run that would have been. Empty: the same run, to the last bit. */
-const char *pl_train_notes(const pl_train_job *j);
+const char *pl_train_notes(const pl_train_job *job);
 /* What a guess of the model's weights leaves open (pl_model_doubts), or "". */
-const char *pl_train_doubts(const pl_train_job *j);
+const char *pl_train_doubts(const pl_train_job *job);
 /* What the weights were good for (pl_weights_match), or "". */
-const char *pl_train_weights(const pl_train_job *j);
+const char *pl_train_weights(const pl_train_job *job);
 
 /* Does nothing keep a second run out of the folder, as its file system has no locks? */
-bool pl_train_unlocked(const pl_train_job *j);
+bool pl_train_unlocked(const pl_train_job *job);
 
 /* Run it as one rank; comm NULL for a single rank. `tell` is called on rank 0 only. All ranks
  * return the same verdict.
  *
  * When a rank finds options.stop set at the end of a step, all end there: the step is saved, if
  * anything is, and *stopped (NULL is fine) becomes the signal; else 0. That is no error. */
-PL_MUST_CHECK bool pl_train_run(const pl_train_job *j, pl_comm *comm,
+PL_MUST_CHECK bool pl_train_run(const pl_train_job *job, pl_comm *comm,
                                 void (*tell)(void *to, const pl_train_event *e), void *to,
                                 int *stopped, pl_err *err);
 

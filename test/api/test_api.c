@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -299,12 +300,87 @@ static void test_tells(void **state)
     pl_context_free(c);
 }
 
+/* What was measured is a cluster like any other, and a file of it the same one. */
+static void test_probe(void **state)
+{
+    (void)state;
+    pl_context *c = pl_context_new();
+    pl_cluster *probed = pl_cluster_probe(c, 2, 1, true);
+    if (!probed) fail_msg("%s", pl_context_error(c));
+    assert_int_equal(pl_cluster_devices(probed), 2);
+    const char *text = pl_cluster_text(c, probed);
+    assert_non_null(strstr(text, "schema: pleat.cluster/1\nname: \"2 threads, probed\"\n"));
+    assert_non_null(strstr(text, "messages:"));
+    FILE *file = fopen("probed.yaml", "w");
+    assert_true(file && fputs(text, file) >= 0 && fclose(file) == 0);
+    pl_cluster *again = pl_cluster_open(c, "probed.yaml");
+    if (!again) fail_msg("%s", pl_context_error(c));
+    assert_string_equal(pl_cluster_text(c, again), text);
+    unlink("probed.yaml");
+    pl_plan *p = pl_plan_new(pl_model_open(c, "mlp:hidden=64"), probed, NULL);
+    if (!p) fail_msg("%s", pl_context_error(c));
+    assert_true(pl_plan_seconds(p) > 0 && pl_plan_devices(p) == 2);
+    assert_null(pl_cluster_probe(c, -1, 1, true));
+    assert_int_equal(pl_context_code(c), PL_EUSAGE);
+    assert_non_null(strstr(pl_context_error(c), "there are 1 to 256"));
+    assert_null(pl_cluster_probe(c, 2, -1, true));
+    pl_context_free(c);
+}
+
+/* The first whole number after a key. */
+static long number(const char *json, const char *key)
+{
+    const char *at = strstr(json, key);
+    assert_non_null(at);
+    return strtol(at + strlen(key), NULL, 10);
+}
+
+static void see(void *self, const char *what, int i, int n)
+{
+    int *told = self;
+    if (!what) return;
+    if (strstr(what, "order ")) assert_true(i == ++*told && i <= n);
+}
+
+/* Orders and layouts of the memory of a device: nine rows, or those that are asked for. */
+static void test_memory(void **state)
+{
+    (void)state;
+    int told = 0;
+    pl_context *c = pl_context_new();
+    pl_plan *p = plan(c, "local:2", "dp");
+    pl_context_watch(c, see, &told);
+    const char *text = pl_plan_memory(p, NULL, NULL, false);
+    if (!text) fail_msg("%s", pl_context_error(c));
+    assert_int_equal(told, 9);
+    assert_true(strstr(text, ", dp: ") && strstr(text, "pytorch") && strstr(text, "llfb"));
+    assert_non_null(strstr(text, "\nthe bound: no order of these steps has less than "));
+    pl_context_watch(c, NULL, NULL);
+    const char *json = pl_plan_memory(p, "pleat", NULL, true);
+    assert_true(json && strstr(json, "\"schema\": \"pleat.memory/1\", \"model\": \"own"));
+    assert_non_null(strstr(json, "{\"order\": \"pleat\", \"layout\": \"pleat\", "));
+    assert_null(strstr(json, "lescea"));
+    const long bound = number(json, "\"bound_bytes\": "), live = number(json, "\"live_bytes\": "),
+               block = number(json, "\"block_bytes\": ");
+    assert_true(bound > 0 && bound <= live && live <= block);
+    assert_true((double)(number(json, "\"state_bytes\": ") + live) <= pl_plan_bytes(p));
+    json = pl_plan_memory(p, NULL, "best", true);
+    assert_true(json && strstr(json, "lescea") && !strstr(json, "pytorch"));
+    assert_null(pl_plan_memory(p, "best", NULL, false));
+    assert_int_equal(pl_context_code(c), PL_EUSAGE);
+    assert_non_null(strstr(pl_context_error(c), "no order 'best'"));
+    assert_null(pl_plan_memory(p, "pleat", "least", false));
+    assert_non_null(strstr(pl_context_error(c), "no layout 'least'"));
+    pl_context_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs),    cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_feeding), cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_saves),   cmocka_unit_test(test_tells),
+        cmocka_unit_test(test_probe),   cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

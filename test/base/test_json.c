@@ -60,6 +60,33 @@ static void test_layout(void **state)
     pl_arena_free(text.arena);
 }
 
+/* Texts cannot end the script that they stand in, and are UTF-8 whatever they were; the rest is as
+ * ever. */
+static void test_page(void **state)
+{
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        { "a</script><!--", "\"a\\u003c/script>\\u003c!--\"" },
+        { "\"\\\x01", "\"\\\"\\\\\\u0001\"" },
+        { "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
+        { "\xff\xc3", "\"\\ufffd\\ufffd\"" },
+        { "\xc3<", "\"\\ufffd\\u003c\"" },
+        { "\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"" },
+        { "\xc0\xaf", "\"\\ufffd\\ufffd\"" },
+        { "\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"" },
+        { "", "\"\"" },
+    };
+    pl_arena *a = pl_arena_new("test");
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_text text = { .arena = a };
+        pl_json_put_text(&(pl_json_out){ .text = &text, .page = true }, NULL, cases[i].text);
+        assert_string_equal(pl_text_get(&text), cases[i].want);
+    }
+    pl_arena_free(a);
+}
+
 /* All doubles come back, in few digits where few do. */
 static void test_reals(void **state)
 {
@@ -147,7 +174,8 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_layout), cmocka_unit_test(test_reals),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_layout), cmocka_unit_test(test_page),
+                                        cmocka_unit_test(test_reals),
                                         cmocka_unit_test(test_reading),
                                         cmocka_unit_test(test_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);

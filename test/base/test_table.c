@@ -40,9 +40,26 @@ static void test_odd(void **state)
     pl_arena_free(a);
 }
 
+/* Rows that are told one by one, in columns for those to come; a table without titles. */
+static void test_one_by_one(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    pl_table t = pl_table_new(a, "name\t>n\tnote"), bare = pl_table_new(a, "\t>");
+    pl_table_fit(&t, "longest\t%4s", "");
+    assert_string_equal(pl_table_last(&t), "name        n  note\n");
+    pl_table_add(&t, "x\t%d\t%s", 7, "seven");
+    assert_string_equal(pl_table_last(&t), "x           7  seven\n");
+    assert_string_equal(pl_table_text(&t), "name        n  note\nx           7  seven\n");
+    assert_string_equal(pl_table_text(&bare), "");
+    pl_table_add(&bare, "cores\t%d", 2);
+    assert_string_equal(pl_table_text(&bare), "cores  2\n");
+    pl_arena_free(a);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_columns),
-                                        cmocka_unit_test(test_odd) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_columns), cmocka_unit_test(test_odd),
+                                        cmocka_unit_test(test_one_by_one) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

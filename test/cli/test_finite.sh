@@ -56,6 +56,7 @@ for family in $families; do
     finite plan "$spec" --devices 2 -o plan.json
     finite show plan.json -o page.html
     ! grep -oiE '.{30}[^a-z][-+]?(nan|inf)[^a-z].{10}' page.html plan.json > found || say_failure "$spec: $(head -n 2 found)"
+    ! grep -oE '.{0,30}[:,[]null.{0,10}' page.html > found || say_failure "$spec: $(head -n 2 found)"
     finite memory "$spec" --devices 2 --order program --layout llfb --json
     finite verify "$spec" --strategy auto --devices 2 --steps 1 --threads 1 --json --tolerance 1
 done

@@ -106,7 +106,7 @@ check 'other weights than the initial ones' test "$(cmp -s one/step-00000000.saf
 rm -r whole one two parts broken
 
 # -- kill -9 at any moment, then go on: the end is that of a run that was never killed --------------------
-long=("${train[@]}" --steps 40 --save-every 1 --keep 2 --eval-batches 0)
+long=("${train[@]}" --steps 120 --save-every 1 --keep 2 --eval-batches 0)
 runs 0 '' "${long[@]}" --save whole
 newest() { cat broken/latest 2> /dev/null; }
 resume=()
@@ -125,9 +125,9 @@ for i in 1 2 3 4 5; do
 done
 runs 0 '' "${long[@]}" --save broken "${resume[@]}"
 check 'killed and resumed: the same tensors' \
-    cmp whole/step-00000040.safetensors broken/step-00000040.safetensors
+    cmp whole/step-00000120.safetensors broken/step-00000120.safetensors
 check 'killed and resumed: the same manifest' \
-    cmp <(grep -v '"run":' whole/step-00000040.json) <(grep -v '"run":' broken/step-00000040.json)
+    cmp <(grep -v '"run":' whole/step-00000120.json) <(grep -v '"run":' broken/step-00000120.json)
 check 'no temporary file stays' test -z "$(find broken -name '*.tmp')"
 
 # -- Ctrl-C -----------------------------------------------------------------------------------------------

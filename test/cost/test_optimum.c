@@ -3,7 +3,7 @@
  * the same tables give written out. */
 #include "support/rounds.h"
 #include "graph/fold.h"
-#include "cost/tables.h"
+#include "cost/problem.h"
 #include "support/tiny.h"
 
 #include <math.h>
@@ -34,10 +34,10 @@ typedef struct level {
 } level;
 
 typedef struct brute {
-    int n, n_pairs, *n_values, depth;
+    int n, n_edges, *n_values, depth;
     cost **row;   /* [variables][values] */
     level *level; /* [variables]         */
-    joint *pair;
+    joint *edge;
     bool *set, by_bytes;     /* by_bytes: the least bytes are sought, whatever time they take */
     double cap, best;        /* sought is a choice that is better than the best               */
     int64_t work, most_work; /* entries read */
@@ -55,15 +55,15 @@ static void add(cost *to, const cost *x)
     for (int k = 0; k < N_SUMS; k++) to->at[k] += x->at[k];
 }
 
-static brute brute_of(const pl_tables *t, int64_t most_work, pl_arena *a)
+static brute brute_of(const pl_problem *t, int64_t most_work, pl_arena *a)
 {
-    const pl_chain ends[2] = { pl_tables_chain(t, 0, a), pl_tables_chain(t, 1, a) };
+    const pl_chain ends[2] = { pl_problem_chain(t, 0, a), pl_problem_chain(t, 1, a) };
     const pl_sum s = pl_chain_unroll(&ends[0], a), c = pl_chain_unroll(&ends[1], a);
-    brute x = { s.n, s.n_pairs, .most_work = most_work, .arena = a };
+    brute x = { s.n, s.n_edges, .most_work = most_work, .arena = a };
     x.n_values = PL_NEW_N(a, int, s.n + 1);
     x.row = PL_NEW_N(a, cost *, s.n + 1);
     x.level = PL_NEW_N(a, level, s.n + 1);
-    x.pair = PL_NEW_N(a, joint, s.n_pairs + 1);
+    x.edge = PL_NEW_N(a, joint, s.n_edges + 1);
     x.set = PL_NEW_N(a, bool, s.n + 1);
     for (int v = 0; v < s.n; v++) {
         x.n_values[v] = s.n_values[v];
@@ -71,12 +71,12 @@ static brute brute_of(const pl_tables *t, int64_t most_work, pl_arena *a)
         for (int i = 0; i < s.n_values[v]; i++)
             x.row[v][i] = cost_of(s.time[v][i], c.time[v][i], s.memory[v][i]);
     }
-    for (int p = 0; p < s.n_pairs; p++) {
-        const pl_sum_pair *e = &s.pair[p], *f = &c.pair[p];
+    for (int p = 0; p < s.n_edges; p++) {
+        const pl_sum_edge *e = &s.edge[p], *f = &c.edge[p];
         int n = s.n_values[e->a] * s.n_values[e->b];
-        x.pair[p] = (joint){ e->a, e->b, PL_NEW_N(a, cost, n) };
+        x.edge[p] = (joint){ e->a, e->b, PL_NEW_N(a, cost, n) };
         for (int i = 0; i < n; i++)
-            x.pair[p].at[i] = cost_of(e->time[i], f->time[i], e->memory ? e->memory[i] : 0);
+            x.edge[p].at[i] = cost_of(e->time[i], f->time[i], e->memory ? e->memory[i] : 0);
     }
     return x;
 }
@@ -129,8 +129,8 @@ static int pick(brute *x, const cost *sum, const cost least[])
 /* Adds what a value of v shares with the variables that have none to their rows. */
 static void set_value(brute *x, int v, int value)
 {
-    for (int p = 0; p < x->n_pairs; p++) {
-        const joint *e = &x->pair[p];
+    for (int p = 0; p < x->n_edges; p++) {
+        const joint *e = &x->edge[p];
         int u = e->a == v ? e->b : e->b == v ? e->a : -1, cols = x->n_values[e->b];
         for (int i = 0; u >= 0 && !x->set[u] && i < x->n_values[u]; i++)
             add(&x->row[u][i], &e->at[u == e->b ? value * cols + i : i * cols + value]);
@@ -247,18 +247,18 @@ static bool is_near(double a, double b)
 }
 
 /* bound <= best <= time, equal where that is proven; infeasible where there is no best. */
-static pl_answer check_answer(world *w, pl_tables *t, double cap, double best, tally *y)
+static pl_answer check_answer(world *w, pl_problem *t, double cap, double best, tally *y)
 {
     pl_answer x = { 0 };
     pl_err err = { 0 };
     int seed = (int)w->r.seed;
-    bool ok = pl_tables_min(t, cap, false, NULL, w->arena, &x, &err);
+    bool ok = pl_problem_min(t, cap, false, NULL, w->arena, &x, &err);
     EXPECT(ok == isfinite(best), "seed %d, cap %g: brute force finds %g, the planner %s", seed, cap,
            best, ok ? "a plan" : err.msg);
     y->infeasible += !ok;
     EXPECT(ok || err.code == PL_EINFEASIBLE, "seed %d: %s", seed, err.msg);
     if (!ok) return x;
-    pl_cost told = pl_tables_cost(t, x.value);
+    pl_cost told = pl_problem_cost(t, x.value);
     EXPECT(is_near(told.time, x.time) && told.memory == x.memory && x.memory <= cap,
            "seed %d, cap %g: %.12g s, %.12g bytes; the tables say %.12g, %.12g", seed, cap, x.time,
            x.memory, told.time, told.memory);
@@ -266,7 +266,7 @@ static pl_answer check_answer(world *w, pl_tables *t, double cap, double best, t
                (!x.proven || is_near(x.time, best)),
            "seed %d, cap %g: brute force %.12g, the planner %.12g (bound %.12g, %sproven)", seed,
            cap, best, x.time, x.bound, x.proven ? "" : "not ");
-    pl_chain c = pl_tables_chain(t, 1, w->arena);
+    pl_chain c = pl_problem_chain(t, 1, w->arena);
     y->sends += pl_chain_cost(&c, x.value).time < x.time * (1 - 1e-9);
     if (!x.proven) {
         *(isinf(cap) ? &y->unproven : &y->unproven_caps) += 1;
@@ -277,7 +277,7 @@ static pl_answer check_answer(world *w, pl_tables *t, double cap, double best, t
 
 /* Caps between the least that any plan takes and what the fastest takes; some at the least, some
  * below it. */
-static void check_caps(world *w, pl_tables *t, brute *b, double memory, tally *y)
+static void check_caps(world *w, pl_problem *t, brute *b, double memory, tally *y)
 {
     double least, best;
     if (!brute_min(b, INFINITY, true, &least)) return;
@@ -297,17 +297,17 @@ static void check_caps(world *w, pl_tables *t, brute *b, double memory, tally *y
 
 /* All messages may pass beside all computing, and take about as long: tables as a larger graph has
  * them. */
-static void hide_messages(pl_tables *t)
+static void hide_messages(pl_problem *t)
 {
-    for (int k = 0; k < PL_N_PAIRS; k++)
-        for (int i = 0; i < t->pairs[k].n; i++)
-            t->pairs[k].at[i].hidden = 0.9, t->pairs[k].at[i].window = INFINITY;
+    for (int k = 0; k < PL_N_EDGES; k++)
+        for (int i = 0; i < t->edges[k].n; i++)
+            t->edges[k].at[i].hidden = 0.9, t->edges[k].at[i].window = INFINITY;
 }
 
 static void check_world(world *w, bool hide, tally *y)
 {
     double best;
-    pl_tables *t = pl_tables_new(w->graph, &w->fold, w->mesh, &w->speed, w->arena);
+    pl_problem *t = pl_problem_new(w->graph, &w->fold, w->mesh, &w->speed, w->arena);
     if (hide) hide_messages(t);
     brute b = brute_of(t, MOST_WORK, w->arena);
     y->graphs++;
@@ -380,9 +380,9 @@ static void test_brute_force_tries_all(void **state)
     int n = 0;
     for (uint64_t seed = 1; seed <= ROUNDS_OF(300); seed++) {
         world w = draw_world(seed);
-        pl_tables *t = pl_tables_new(w.graph, NULL, w.mesh, &w.speed, w.arena);
+        pl_problem *t = pl_problem_new(w.graph, NULL, w.mesh, &w.speed, w.arena);
         brute b = brute_of(t, MOST_WORK, w.arena);
-        pl_chain ends[2] = { pl_tables_chain(t, 0, w.arena), pl_tables_chain(t, 1, w.arena) };
+        pl_chain ends[2] = { pl_problem_chain(t, 0, w.arena), pl_problem_chain(t, 1, w.arena) };
         double plans = 1, best, cap = 0;
         for (int v = 0; v < ends->outside.n; v++) plans *= ends->outside.n_values[v];
         if (plans <= 20000) {
@@ -413,7 +413,7 @@ static world draw_stack(uint64_t seed)
     w.fold = pl_fold_find(w.graph, w.arena);
     w.mesh = tiny_mesh(&w.r, meshes[k].n, meshes[k].size, w.arena);
     w.speed = tiny_speed(&w.r);
-    w.speed.hidden = 0; /* of equal blocks the one counts that hides most (cost/tables.h) */
+    w.speed.hidden = 0; /* of equal blocks the one counts that hides most (cost/problem.h) */
     return w;
 }
 
@@ -446,7 +446,7 @@ static void test_equal_written_out(void **state)
     (void)state;
     for (uint64_t seed = 1; n < STACKS; seed++) {
         world w = draw_stack(seed);
-        pl_tables *t = pl_tables_new(w.graph, &w.fold, w.mesh, &w.speed, w.arena);
+        pl_problem *t = pl_problem_new(w.graph, &w.fold, w.mesh, &w.speed, w.arena);
         pl_chain flat = { .outside = pl_chain_unroll(&t->chain, w.arena), .copies = 1 };
         double cap;
         n += t->copies > 1;
@@ -463,8 +463,8 @@ static void test_fold_changes_nothing(void **state)
     (void)state;
     for (uint64_t seed = 1; n < STACKS; seed++) {
         world w = draw_stack(seed);
-        pl_tables *t = pl_tables_new(w.graph, &w.fold, w.mesh, &w.speed, w.arena);
-        pl_tables *flat = pl_tables_new(w.graph, NULL, w.mesh, &w.speed, w.arena);
+        pl_problem *t = pl_problem_new(w.graph, &w.fold, w.mesh, &w.speed, w.arena);
+        pl_problem *flat = pl_problem_new(w.graph, NULL, w.mesh, &w.speed, w.arena);
         double cap;
         n += t->copies > 1;
         EXPECT(t->copies == 1 || agree_all(&t->chain, &flat->chain, &w, &cap),

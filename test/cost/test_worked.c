@@ -1,6 +1,6 @@
 /* docs/planner.md is true: its tables are those of the planner, number by number. */
 #include "base/file.h"
-#include "cost/tables.h"
+#include "cost/problem.h"
 #include "graph/op.h"
 #include "ops/lib/all.h"
 #include "ops/list.h"
@@ -18,7 +18,7 @@ static const char *const of_y[] = { "none", "b", "m", "f", "x partial", "W parti
 static const char *const of_z[] = { "none", "b", "f", "y partial" };
 enum { Y = 6, Z = 4 };
 
-static const pl_tables *make(pl_arena *a)
+static const pl_problem *make(pl_arena *a)
 {
     static pl_mesh m = { .n = 1,
                          .axis = { { .name = "d",
@@ -38,17 +38,17 @@ static const pl_tables *make(pl_arena *a)
     pl_value *y = PL_ADD_AS(&b, &pl_op_einsum, "y", "bm,mf->bf", x, w);
     pl_add_output(&b, "z", PL_ADD_AS(&b, &pl_op_reduce_sum, "sum", "bf->f", y));
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s", err.msg);
-    return pl_tables_new(g, NULL, &m, &speed, a);
+    return pl_problem_new(g, NULL, &m, &speed, a);
 }
 
 /* A letter, none, or the input that is partial: what value i of a node does. */
-static const char *what(const pl_tables *t, const pl_node *n, int i, pl_arena *a)
+static const char *what(const pl_problem *t, const pl_node *n, int i, pl_arena *a)
 {
     const pl_domain *d = t->domain[n->id];
     if (d->choice[i].factor[0] >= 0)
         return pl_arena_fmt(a, "%c", n->sig->factor[d->choice[i].factor[0]].letter);
     for (int o = 0; o < n->n_in; o++)
-        if (d->spot[o].at[d->at[o][i]].pending)
+        if (d->placements[o].at[d->at[o][i]].pending)
             return pl_arena_fmt(a, "%s partial", n->in[o]->name);
     return "none";
 }
@@ -85,11 +85,11 @@ static void test_page(void **state)
     pl_err err = { 0 };
     const char *path = pl_arena_fmt(a, "%s/docs/planner.md", root ? root : ".");
     if (!pl_file_read(path, 1 << 20, a, &page, &n, &err)) fail_msg("%s", err.msg);
-    const pl_tables *t = make(a);
-    const pl_var *y = &t->vars[0].at[0], *z = &t->vars[0].at[1];
-    const pl_pair *p = t->pairs[PL_PAIR_OUTSIDE].at;
+    const pl_problem *t = make(a);
+    const pl_variable *y = &t->vars[0].at[0], *z = &t->vars[0].at[1];
+    const pl_edge *p = t->edges[PL_EDGE_OUTSIDE].at;
     pl_text text = { .arena = a };
-    assert_true(t->vars[0].n == 2 && t->pairs[PL_PAIR_OUTSIDE].n == 1 && y->n == Y && z->n == Z);
+    assert_true(t->vars[0].n == 2 && t->edges[PL_EDGE_OUTSIDE].n == 1 && y->n == Y && z->n == Z);
     assert_true(p->sum.a == 0 && p->sum.b == 1);
     for (int i = 0; i < Y; i++) assert_string_equal(what(t, t->graph->nodes.at[0], i, a), of_y[i]);
     for (int i = 0; i < Z; i++) assert_string_equal(what(t, t->graph->nodes.at[1], i, a), of_z[i]);
@@ -113,9 +113,9 @@ static void test_page(void **state)
     add_row(&text, "least of z", Y, least);
     add_row(&text, "with y", Y, with);
     expect(page, &text);
-    pl_tables mine = *t;
+    pl_problem mine = *t;
     pl_answer answer;
-    if (!pl_tables_min(&mine, INFINITY, false, NULL, a, &answer, &err)) fail_msg("%s", err.msg);
+    if (!pl_problem_min(&mine, INFINITY, false, NULL, a, &answer, &err)) fail_msg("%s", err.msg);
     assert_true(fabs(answer.time - best) < 1e-15 && fabs(answer.bound - best) < 1e-15);
     assert_string_equal(of_y[answer.value[0]], "b");
     assert_string_equal(of_z[answer.value[1]], "b");

@@ -43,7 +43,7 @@ static bool is_near(double a, double b, double scale)
 }
 
 /* A variable has one of these values alone. */
-static void fix(pl_var *v, const bool *may, pl_arena *a)
+static void fix(pl_variable *v, const bool *may, pl_arena *a)
 {
     double *row = PL_NEW_N(a, double, v->n);
     for (int i = 0; i < v->n; i++) row[i] = may[i] ? v->time[i] : INFINITY;
@@ -51,7 +51,7 @@ static void fix(pl_var *v, const bool *may, pl_arena *a)
 }
 
 /* The choices of a node that have all its operands where `value` has them. */
-static bool *like(const pl_tables *t, const pl_node *n, int value, pl_arena *a)
+static bool *like(const pl_problem *t, const pl_node *n, int value, pl_arena *a)
 {
     const pl_domain *d = t->domain[n->id];
     bool *may = PL_NEW_N(a, bool, d->n);
@@ -69,19 +69,19 @@ static bool *like(const pl_tables *t, const pl_node *n, int value, pl_arena *a)
 static bool solve_again(const searched *s, const pl_node *n, int value, bool folded,
                         pl_answer *answer, pl_arena *a)
 {
-    const pl_tables *old = s->mesh->tables;
+    const pl_problem *old = s->mesh->problem;
     const pl_speed speed = pl_speed_of(s->cluster);
     const pl_search_options o = { .no_power = true };
-    pl_tables *t =
-        pl_tables_new(s->graph, folded ? &s->found->fold : NULL, &s->mesh->mesh, &speed, a);
+    pl_problem *t =
+        pl_problem_new(s->graph, folded ? &s->found->fold : NULL, &s->mesh->mesh, &speed, a);
     pl_err err = { 0 };
     for (int i = 0; i < s->graph->nodes.n; i++) {
         const pl_node *x = s->graph->nodes.at[i];
-        bool same = pl_tables_stand(old, x) == pl_tables_stand(old, n);
-        if (!same || pl_tables_stand(t, x) != x) continue;
-        fix(&t->vars[pl_tables_copy(t, x) >= 0].at[t->node[i]], like(t, x, value, a), a);
+        bool same = pl_problem_counterpart(old, x) == pl_problem_counterpart(old, n);
+        if (!same || pl_problem_counterpart(t, x) != x) continue;
+        fix(&t->vars[pl_problem_copy(t, x) >= 0].at[t->node[i]], like(t, x, value, a), a);
     }
-    return pl_tables_min(t, s->reason.cap, false, &o, a, answer, &err);
+    return pl_problem_min(t, s->reason.cap, false, &o, a, answer, &err);
 }
 
 /* Where nothing is folded the first and the last of equal blocks need fewer variables: what is kept
@@ -263,10 +263,10 @@ static void test_tensors(void **state)
             check_stops(&s, &t);
             n_about[t.about]++;
             if (t.other.n) check_parts(&s, &t.other);
-            if (t.owner) assert_true(!v->maker && t.about == PL_VAR_NODE);
-            if (t.about == PL_VAR_STORE) assert_false(v->maker != NULL);
+            if (t.owner) assert_true(!v->maker && t.about == PL_VARIABLE_NODE);
+            if (t.about == PL_VARIABLE_STORED) assert_false(v->maker != NULL);
         }
-        assert_true(n_about[PL_VAR_STORE] && n_about[PL_VAR_NODE]);
+        assert_true(n_about[PL_VARIABLE_STORED] && n_about[PL_VARIABLE_NODE]);
         pl_arena_free(a);
     }
 }
@@ -374,7 +374,7 @@ static void test_names(void **state)
     searched s;
     (void)state;
     assert_true(search(models[1], "4xv100", 0, a, &s));
-    const pl_tables *t = s.mesh->tables;
+    const pl_problem *t = s.mesh->problem;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_string_equal(pl_reason_value_name(t, pl_graph_find(s.graph, cases[i][0]), a),
                             cases[i][1]);

@@ -1,5 +1,6 @@
 /* Strategies: the words, and to the element what one layer moves under each: volumes of Y = X W
  * with both gradients, M = 24, K = 16, N = 32. */
+#include "layouts/list.h"
 #include "support/presets.h"
 
 /* -- words ------------------------------------------------------------------------------------- */

@@ -76,7 +76,7 @@ static const pl_graph *stack_blocks(int64_t m, int64_t h, int blocks, pl_arena *
 }
 
 /* Seconds of computing in an answer. */
-static double computing_of(const pl_tables *t, const int *value)
+static double computing_of(const pl_problem *t, const int *value)
 {
     double sum = 0;
     for (int i = 0; i < t->vars[0].n; i++) sum += t->vars[0].at[i].time[*value++];
@@ -104,7 +104,7 @@ static double least_volume(const pl_graph *g, int scheme, double flops, pl_arena
         m.axis[i].per_byte = 0.25;
     }
     pl_fold fold = pl_fold_find(g, a);
-    const pl_tables *t = pl_tables_new(g, &fold, &m, &speed, a);
+    const pl_problem *t = pl_problem_new(g, &fold, &m, &speed, a);
     if (!pl_chain_min(&t->chain, INFINITY, NULL, a, &answer, &err)) fail_msg("%s", err.msg);
     if (scheme == BEST) assert_true(answer.proven);
     for (int i = 0; i < g->nodes.n; i++) {

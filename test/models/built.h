@@ -5,7 +5,7 @@
 
 #include "../ops/eval.h"
 #include "ops/lib/all.h"
-#include "train/init.h"
+#include "data/init.h"
 #include "train/optim.h"
 
 #include <math.h>

@@ -214,12 +214,12 @@ static void test_twins(void **state)
     pl_schedule_problem p = build(&b);
     pl_schedule s = find(&p, PL_SCHEDULE_NO_CUT, PL_SCHEDULE_PLEAT, "twins");
     pl_schedule alone =
-        find(&p, PL_SCHEDULE_NO_CUT | PL_SCHEDULE_NO_TWINS, PL_SCHEDULE_PLEAT, "alone");
+        find(&p, PL_SCHEDULE_NO_CUT | PL_SCHEDULE_NO_REUSE, PL_SCHEDULE_PLEAT, "alone");
     assert_true(s.optimal);
     assert_int_equal(s.peak, 10 + 70 + 7);
     assert_int_equal(s.n_segments, BLOCKS);
-    assert_int_equal(s.n_twins, BLOCKS - 1);
-    assert_int_equal(alone.n_twins, 0);
+    assert_int_equal(s.n_reused, BLOCKS - 1);
+    assert_int_equal(alone.n_reused, 0);
     assert_int_equal(memcmp(s.order, alone.order, (size_t)p.n * sizeof *s.order), 0);
 }
 

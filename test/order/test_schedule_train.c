@@ -81,7 +81,7 @@ static void report(const char *name, const pl_schedule_problem *p, double most)
     double gap = (double)(s.peak - s.bound) / (double)s.peak;
     printf("%-24s %6d tasks %5d segments %4d twins: given %.2f LESCEA %.2f pleat %.2f MiB, gap "
            "%.3f %%, %.3f s, effort %lld\n",
-           name, p->n, s.n_segments, s.n_twins, (double)given.peak / 1048576,
+           name, p->n, s.n_segments, s.n_reused, (double)given.peak / 1048576,
            (double)lescea.peak / 1048576, (double)s.peak / 1048576, 100 * gap,
            pl_clock_now() - start, (long long)s.effort);
     if (gap > most) fail_msg("%s: gap %.4f", name, gap);

@@ -53,7 +53,7 @@ static void test_domains(void **state)
                 if (!pl_plan_check_node(p, n, &err)) fail_msg("%s: %s", n->name, err.msg);
                 for (int o = 0; o < n->n_in + n->n_out; o++) {
                     pl_placement x = pl_choice_operand(&d.choice[c], n, &m, o);
-                    assert_true(pl_placement_same(&x, &d.spot[o].at[d.at[o][c]]));
+                    assert_true(pl_placement_same(&x, &d.placements[o].at[d.at[o][c]]));
                 }
                 for (int b = 0; b < c; b++)
                     assert_false(!memcmp(&d.choice[b], &d.choice[c], sizeof d.choice[c]));
@@ -97,11 +97,11 @@ static double cost_of(const pl_graph *g, const pl_plan *p, const pl_cluster *c, 
                       bool *known)
 {
     const pl_speed speed = pl_speed_of(c);
-    pl_tables *t = pl_tables_new(g, NULL, &p->mesh, &speed, a);
+    pl_problem *t = pl_problem_new(g, NULL, &p->mesh, &speed, a);
     pl_sum sum;
     pl_answer answer;
     pl_err err = { 0 };
-    *known = pl_tables_fix(t, p, a, &sum, &err);
+    *known = pl_problem_fix(t, p, a, &sum, &err);
     if (!*known) return INFINITY;
     if (!pl_search_min(&sum, INFINITY, NULL, a, &answer, &err)) fail_msg("%s", err.msg);
     return answer.time;
@@ -141,22 +141,22 @@ static void test_overlap(void **state)
             const pl_mesh m = {
                 .n = 1, .axis = { { .name = "x", .size = 4, .latency = 1e-6, .per_byte = 1e-9 } }
             };
-            pl_tables *t = pl_tables_new(g, &fold, &m, &speed, a);
+            pl_problem *t = pl_problem_new(g, &fold, &m, &speed, a);
             pl_answer found;
             pl_err err = { 0 };
-            if (!pl_tables_min(t, INFINITY, false, NULL, a, &found, &err)) fail_msg("%s", err.msg);
-            pl_cost cost = pl_tables_cost(t, found.value);
+            if (!pl_problem_min(t, INFINITY, false, NULL, a, &found, &err)) fail_msg("%s", err.msg);
+            pl_cost cost = pl_problem_cost(t, found.value);
             assert_true(fabs(cost.time - found.time) <= 1e-12 * found.time);
             print_message("%.20s %.0e gap %.4f %%\n", models[k], speeds[i],
                           100 - 100 * found.bound / found.time);
             assert_true(found.bound <= found.time && found.bound >= 0.5 * found.time);
             for (int p = 0; p <= 10; p++) {
                 pl_answer x;
-                pl_chain c = pl_tables_chain(t, p / 10., a);
+                pl_chain c = pl_problem_chain(t, p / 10., a);
                 assert_true(pl_chain_min(&c, INFINITY, NULL, a, &x, &err));
                 assert_true(x.bound <= found.time * (1 + 1e-9));
                 assert_true(x.bound <= found.bound * (1 + 1e-6) || !found.proven);
-                assert_true(pl_tables_cost(t, x.value).time >= found.bound * (1 - 1e-9));
+                assert_true(pl_problem_cost(t, x.value).time >= found.bound * (1 - 1e-9));
             }
             pl_arena_free(a);
         }
@@ -176,7 +176,7 @@ static void test_fold_changes_nothing(void **state)
         assert_true(pl_auto_meshes(c, 1, 4, m) >= 1);
         double time[2];
         for (int f = 0; f < 2; f++) {
-            pl_tables *t = pl_tables_new(g, f ? &fold : NULL, &m[0], &speed, a);
+            pl_problem *t = pl_problem_new(g, f ? &fold : NULL, &m[0], &speed, a);
             pl_answer answer;
             pl_err err = { 0 };
             if (!pl_chain_min(&t->chain, INFINITY, NULL, a, &answer, &err)) fail_msg("%s", err.msg);

@@ -61,7 +61,7 @@ static void check_meshes(const struct row *r, const pl_found *b, const pl_cluste
     for (int i = 0; i < b->search->n; i++) {
         const pl_auto_mesh *m = &b->search->mesh[i];
         const char *name = pl_mesh_text(&m->mesh, a);
-        double own = seconds_of(pl_tables_plan(m->tables, m->answer.value, "own", a), c, a);
+        double own = seconds_of(pl_problem_plan(m->problem, m->answer.value, "own", a), c, a);
         int n = 0;
         for (int k = 0; k < b->n; k++) {
             if (strcmp(b->at[k].name, name)) continue;
@@ -118,14 +118,14 @@ static void test_fits(void **state)
     const pl_graph *g = training_graph("mlp:layers=4,hidden=512,batch=256", a);
     const pl_cluster *c = cluster_of("2x4xv100", a);
     pl_plan_request r = request_of("auto", c, a);
-    r.memory = (double)find_best(g, c, a)->take->forecast.memory.peak;
+    r.search.memory = (double)find_best(g, c, a)->take->forecast.memory.peak;
     int fit = 0, refused = 0;
-    for (int i = 0; i < 12; i++, r.memory *= 0.8) {
+    for (int i = 0; i < 12; i++, r.search.memory *= 0.8) {
         pl_found *b;
         pl_err err = { 0 };
         bool fits = pl_plan_can_fit(&r, g), found = pl_plan_find(&r, g, a, &b, &err);
-        if (fits && !found) fail_msg("it fits %g: %s", r.memory, err.msg);
-        if (found) assert_true((double)b->take->forecast.memory.peak <= r.memory);
+        if (fits && !found) fail_msg("it fits %g: %s", r.search.memory, err.msg);
+        if (found) assert_true((double)b->take->forecast.memory.peak <= r.search.memory);
         if (!found) assert_int_equal(err.code, PL_EINFEASIBLE);
         fit += fits, refused += !found;
     }

@@ -83,7 +83,7 @@ static void test_tables(void **state)
         const pl_speed speed = pl_speed_of(c);
         pl_fold fold = pl_fold_find(g, a);
         assert_true(pl_auto_meshes(c, 1, 4, m) >= 1);
-        const pl_tables *t = pl_tables_new(g, &fold, &m[0], &speed, a);
+        const pl_problem *t = pl_problem_new(g, &fold, &m[0], &speed, a);
         pl_sum s = pl_chain_unroll(&t->chain, a);
         compare(&s, INFINITY, models[i], a);
         pl_arena_free(a);

@@ -21,8 +21,8 @@ static pl_cluster *cluster_of(const char *name, pl_arena *a)
 }
 
 /* Tables of a graph on a mesh "2x2" over a cluster's devices. */
-static pl_tables *tables_of(const pl_graph *g, const char *cluster, int n, const int size[],
-                            pl_arena *a)
+static pl_problem *tables_of(const pl_graph *g, const char *cluster, int n, const int size[],
+                             pl_arena *a)
 {
     const pl_cluster *c = cluster_of(cluster, a);
     const pl_speed speed = pl_speed_of(c);
@@ -36,10 +36,10 @@ static pl_tables *tables_of(const pl_graph *g, const char *cluster, int n, const
     }
     if (!pl_speed_links(m, c, &err)) fail_msg("%s", err.msg);
     *fold = pl_fold_find(g, a);
-    return pl_tables_new(g, fold, m, &speed, a);
+    return pl_problem_new(g, fold, m, &speed, a);
 }
 
-static pl_answer run(const char *name, const pl_tables *t, pl_arena *a)
+static pl_answer run(const char *name, const pl_problem *t, pl_arena *a)
 {
     const pl_planner *b;
     pl_answer x = { 0 };
@@ -95,7 +95,7 @@ static void test_brute_force_agrees(void **state)
             lot r = draw_from(seed);
             const pl_graph *g = draw_graph(&r, rows[i].layers, rows[i].residual, a);
             const char *cluster = rows[i].n * rows[i].size[0] == 2 ? "2xv100" : "4xv100";
-            pl_tables *t = tables_of(g, cluster, rows[i].n, rows[i].size, a);
+            pl_problem *t = tables_of(g, cluster, rows[i].n, rows[i].size, a);
             pl_answer exact = run("exact", t, a), all = run("bruteforce", t, a);
             if (!exact.proven || fabs(exact.time - all.time) > 1e-9 * all.time)
                 fail_msg("row %zu seed %llu: %.12g, brute force %.12g", i, (unsigned long long)seed,
@@ -109,7 +109,7 @@ static void test_brute_force_refuses(void **state)
     (void)state;
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g = training_graph("mlp:layers=3,in=16,hidden=16,classes=16,batch=16", a);
-    pl_tables *t = tables_of(g, "2xv100", 1, (int[]){ 2 }, a);
+    pl_problem *t = tables_of(g, "2xv100", 1, (int[]){ 2 }, a);
     const pl_planner *b;
     pl_answer x;
     pl_err err = { 0 };
@@ -186,7 +186,7 @@ static const pl_graph *layer_graph(const int64_t size[3], pl_arena *a)
 }
 
 /* The least of all plans in which everything is cut over both axes. */
-static double cut_at_once(const pl_tables *t, pl_arena *a)
+static double cut_at_once(const pl_problem *t, pl_arena *a)
 {
     pl_space s = pl_space_new(t, 0, a);
     const unsigned axes = pl_rules_axes(t->mesh);
@@ -195,7 +195,7 @@ static double cut_at_once(const pl_tables *t, pl_arena *a)
     pl_space_only(&s, pl_rules_plain, NULL);
     for (int v = 0; v < s.n; v++) pl_space_prefer(&s, v, pl_rules_split, &axes);
     if (!pl_space_min(&s, PL_SPACE_MESSAGES, false, a, &x, &err)) fail_msg("%s", err.msg);
-    return pl_tables_cost(t, x.value).time;
+    return pl_problem_cost(t, x.value).time;
 }
 
 /* Tofu's cuts in turn are not always the least (elements of four devices, by exact regions: 1920
@@ -215,7 +215,7 @@ static void test_order(void **state)
         int64_t size[3] = { 20, 16, 32 };
         if (seed == 1) size[0] = size[1] = 64, size[2] = 16;
         for (int d = 0; seed > 1 && d < 3; d++) size[d] = 4 * (1 + (int64_t)draw(&r, 16));
-        const pl_tables *t = pl_tables_new(layer_graph(size, a), NULL, &m, &speed, a);
+        const pl_problem *t = pl_problem_new(layer_graph(size, a), NULL, &m, &speed, a);
         double once = cut_at_once(t, a), tofu = run("tofu", t, a).time;
         double order = run("tofu+order", t, a).time;
         if (fabs(order - once) > 1e-9 * once || (seed < 2 && fabs(4 * once - least[seed]) > 1e-3))
@@ -251,14 +251,14 @@ static const struct world {
 };
 enum { N_WORLDS = sizeof worlds / sizeof *worlds };
 
-static void check_answer(const pl_tables *t, const char *name, const pl_answer *x, pl_arena *a)
+static void check_answer(const pl_problem *t, const char *name, const pl_answer *x, pl_arena *a)
 {
-    pl_cost cost = pl_tables_cost(t, x->value);
+    pl_cost cost = pl_problem_cost(t, x->value);
     pl_err err = { 0 };
     assert_true(isfinite(x->time));
     assert_true(fabs(cost.time - x->time) <= 1e-12 * x->time);
     assert_true(fabs(cost.memory - x->memory) <= 1e-12 * x->memory);
-    const pl_plan *p = pl_tables_plan(t, x->value, name, a);
+    const pl_plan *p = pl_problem_plan(t, x->value, name, a);
     if (!pl_plan_check(p, &err)) fail_msg("%s: %s: %s", t->graph->name, name, err.msg);
 }
 
@@ -268,7 +268,7 @@ static void test_methods(void **state)
     for (int i = 0; i < N_WORLDS; i++) {
         const struct world *w = &worlds[i];
         pl_arena *a = pl_arena_new("test");
-        pl_tables *t = tables_of(training_graph(w->model, a), w->cluster, w->n, w->size, a);
+        pl_problem *t = tables_of(training_graph(w->model, a), w->cluster, w->n, w->size, a);
         double exact = run("exact", t, a).bound, tofu = INFINITY;
         print_message("%s on %s\n", w->model, w->cluster);
         for (const pl_planner *const *p = pl_planners; *p; p++) {
@@ -321,7 +321,7 @@ static void test_fewer_values(void **state)
     for (uint64_t seed = 1; seed <= 24; seed++) {
         const struct world *w = &worlds[seed % 2 ? 4 : 1];
         pl_arena *a = pl_arena_new("test");
-        pl_tables *t = tables_of(training_graph(w->model, a), w->cluster, w->n, w->size, a);
+        pl_problem *t = tables_of(training_graph(w->model, a), w->cluster, w->n, w->size, a);
         pl_space s = pl_space_new(t, seed % 3 ? 1 : 0, a);
         pl_answer folded = { 0 }, flat = { 0 };
         pl_err err = { 0 };
@@ -377,17 +377,17 @@ static void test_rules(void **state)
     (void)state;
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g = training_graph(worlds[4].model, a);
-    pl_tables *t = tables_of(g, "2x4xv100", 2, (int[]){ 2, 4 }, a);
+    pl_problem *t = tables_of(g, "2x4xv100", 2, (int[]){ 2, 4 }, a);
     static const char *const names[] = { "tofu", "equalchop", "spartan", "allrow", "tapas" };
     pl_answer unsummed = run("icml18", t, a);
-    const pl_plan *none = pl_tables_plan(t, unsummed.value, "icml18", a);
+    const pl_plan *none = pl_problem_plan(t, unsummed.value, "icml18", a);
     for (int k = 0; k < 5; k++) {
         pl_answer x = run(names[k], t, a);
-        const pl_plan *p = pl_tables_plan(t, x.value, names[k], a);
+        const pl_plan *p = pl_problem_plan(t, x.value, names[k], a);
         int split = 0;
         for (int i = 0; i < g->nodes.n; i++) {
             const pl_node *n = g->nodes.at[i];
-            if (!t->domain[pl_tables_stand(t, n)->id]) continue;
+            if (!t->domain[pl_problem_counterpart(t, n)->id]) continue;
             for (int axis = 0; axis < 2; axis++)
                 if (p->choice[i].factor[axis] <= PL_LINEAR)
                     fail_msg("%s: %s passes on a sum", names[k], n->name);
@@ -416,7 +416,7 @@ static void test_tapas(void **state)
     (void)state;
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g = training_graph(worlds[4].model, a);
-    pl_tables *t = tables_of(g, "4xv100", 1, (int[]){ 4 }, a);
+    pl_problem *t = tables_of(g, "4xv100", 1, (int[]){ 4 }, a);
     pl_tapas_patterns count;
     pl_err err = { 0 };
     pl_answer x = run("tapas", t, a);
@@ -439,7 +439,7 @@ static void test_cap(void **state)
 {
     (void)state;
     pl_arena *a = pl_arena_new("test");
-    pl_tables *t = tables_of(training_graph(worlds[0].model, a), "2xv100", 1, (int[]){ 2 }, a);
+    pl_problem *t = tables_of(training_graph(worlds[0].model, a), "2xv100", 1, (int[]){ 2 }, a);
     for (const pl_planner *const *p = pl_planners; *p; p++) {
         const pl_planner *b = *p;
         pl_answer x;

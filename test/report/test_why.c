@@ -21,7 +21,7 @@ static bool take(const char *cluster, double memory, pl_arena *a, taken *t)
     if (!pl_cluster_find(cluster, a, &t->cluster, &err)) fail_msg("%s", err.msg);
     const pl_graph *g = training_graph(model, a);
     pl_plan_request r = request_of("auto", t->cluster, a);
-    r.memory = memory;
+    r.search.memory = memory;
     return pl_plan_find(&r, g, a, &t->best, &err) &&
            pl_why_open(t->best, a, &t->reason, &t->about, &err);
 }

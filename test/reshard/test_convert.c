@@ -13,11 +13,11 @@
 
 /* Every axis splits a dimension, holds copies, or a sum is pending on it; in both orders. */
 static void add_all(const pl_mesh *m, const pl_shape *s, int axis, const pl_placement *p,
-                    pl_spots *out, pl_arena *a)
+                    pl_placement_set *out, pl_arena *a)
 {
     if (axis == m->n) {
         pl_placement x = pl_placement_normal(p, m, s);
-        pl_spots_add(out, &x, a);
+        pl_placement_set_add(out, &x, a);
         return;
     }
     pl_placement x = *p;
@@ -50,7 +50,7 @@ static void test_against_search(void **state)
     for (size_t w = 0; w < sizeof worlds / sizeof *worlds; w++) {
         const struct world *x = &worlds[w];
         pl_arena *a = pl_arena_new("test");
-        pl_spots all = { 0 };
+        pl_placement_set all = { 0 };
         const pl_placement whole = { 0 };
         add_all(&x->mesh, &x->shape, 0, &whole, &all, a);
         pl_convert c = pl_convert_all(&x->mesh, x->type, &x->shape, all.n, all.at, a);
@@ -90,7 +90,7 @@ static void test_no_detour(void **state)
     (void)state;
     const struct world *x = &worlds[0];
     pl_arena *a = pl_arena_new("test");
-    pl_spots all = { 0 };
+    pl_placement_set all = { 0 };
     const pl_placement whole = { 0 };
     add_all(&x->mesh, &x->shape, 0, &whole, &all, a);
     pl_convert c = pl_convert_all(&x->mesh, x->type, &x->shape, all.n, all.at, a);

@@ -13,7 +13,7 @@ enum { SEEDS = 60, MOST_PLACES = 24 };
 typedef struct world {
     pl_mesh mesh;
     pl_shape shape;
-    pl_spots spots;
+    pl_placement_set spots;
 } world;
 
 static world draw_world(uint64_t seed, pl_arena *a)
@@ -27,7 +27,7 @@ static world draw_world(uint64_t seed, pl_arena *a)
     for (int i = 0; i < n; i++) {
         pl_placement p = draw_placement(&l, &w.mesh, &w.shape, with);
         p = pl_placement_normal(&p, &w.mesh, &w.shape);
-        pl_spots_add(&w.spots, &p, a);
+        pl_placement_set_add(&w.spots, &p, a);
     }
     return w;
 }
@@ -119,7 +119,7 @@ static void test_moves(void **state)
         pl_placement p = draw_placement(&l, &w.mesh, &w.shape, 0);
         if (p.pending) p.monoid = PL_SUM;
         p = pl_placement_normal(&p, &w.mesh, &w.shape);
-        pl_spots_add(&w.spots, &p, a);
+        pl_placement_set_add(&w.spots, &p, a);
     }
     int n = w.spots.n;
     pl_convert c = pl_convert_all(&w.mesh, PL_F32, &w.shape, n, w.spots.at, a);

@@ -1,6 +1,7 @@
 /* Paths between placements: cases worked by hand, uneven and random ones run on data, and the parts
  * of the price. test_reshard_least.c compares them to all paths. */
 #include "walk.h"
+#include "reshard/move.h"
 #include "reshard/queue.h"
 
 static universe u; /* large */
@@ -434,16 +435,79 @@ static void test_blocks(void **state)
     EXPECT(seen[0] > 100 && seen[1] > 5, "%d pairs, %d odd ones", seen[0], seen[1]);
 }
 
+/* What an all-to-all of uneven parts is, device by device. */
+typedef struct looked {
+    int64_t most;
+    bool whole, lacks;
+} looked;
+
+static looked look_at_all(const pl_placement *x, const pl_placement *y, unsigned axes,
+                          const pl_mesh *m, const pl_shape *s)
+{
+    looked all = { 0, true, false };
+    for (int r = 0, me, ranks = pl_mesh_ranks(m); r < ranks; r++) {
+        const int n = pl_move_group(m, r, axes, &me);
+        const pl_region gets = pl_region_of(y, m, s, r);
+        int64_t found = 0;
+        for (int k = 0; k < n; k++) {
+            const pl_region has = pl_region_of(x, m, s, pl_move_member(m, r, axes, k));
+            pl_region both;
+            if (!pl_region_meet(&has, &gets, &both)) return (looked){ -1, false, false };
+            const int64_t count = pl_region_count(&both);
+            found += count;
+            if (count > all.most) all.most = count;
+            all.whole &=
+                !count || (count == pl_region_count(&has) && count == pl_region_count(&gets));
+        }
+        all.lacks |= found < pl_region_count(&gets);
+    }
+    return all;
+}
+
+/* Of uneven parts a price is found dimension by dimension. */
+static void test_uneven_price(void **state)
+{
+    int seen[4] = { 0 };
+    (void)state;
+    for (uint64_t seed = 0; seed < 4000; seed++) {
+        lot l = draw_from(seed);
+        pl_mesh m = draw_mesh(&l);
+        pl_shape s = draw_shape(&l);
+        pl_placement x = draw_placement(&l, &m, &s, WITH_DIGITS);
+        pl_placement y = draw_placement(&l, &m, &s, WITH_DIGITS);
+        x = pl_placement_normal(&x, &m, &s), y = pl_placement_normal(&y, &m, &s);
+        x.pending = y.pending = 0;
+        if (pl_placement_even(&x, &m, &s) && pl_placement_even(&y, &m, &s)) continue;
+        pl_move move = { .kind = PL_ALL_TO_ALL, .from = x, .to = y };
+        move.axes = pl_placement_differ(&x, &y) & (unsigned)(draw(&l, 2) ? ~0 : draw(&l, 16));
+        bool stay = true; /* the other axes in their dimensions, as with every move */
+        for (int a = 0; a < m.n; a++)
+            stay &= move.axes >> a & 1 || pl_placement_dim(&x, a) == pl_placement_dim(&y, a);
+        if (!stay) continue;
+        const looked want = look_at_all(&x, &y, move.axes, &m, &s);
+        const double least = pl_move_least(&move, PL_F32, &m, &s);
+        const bool ok = pl_move_price(&move, PL_F32, &m, &s);
+        EXPECT(ok == (want.most >= 0 && !want.lacks), "seed %d: %d", (int)seed, ok);
+        seen[ok ? want.whole : 2 + want.lacks]++;
+        EXPECT(!ok || move.block == want.most, "seed %d: %d, not %d", (int)seed, (int)move.block,
+               (int)want.most);
+        EXPECT(!ok || (move.kind == PL_PERMUTE) == want.whole, "seed %d", (int)seed);
+        EXPECT(!ok || least <= move.seconds, "seed %d: %g, not %g", (int)seed, move.seconds, least);
+    }
+    for (int k = 0; k < 4; k++) EXPECT(seen[k] > 20, "%d of kind %d", seen[k], k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slow_axis), cmocka_unit_test(test_small),
-        cmocka_unit_test(test_cap),       cmocka_unit_test(test_no_strided),
-        cmocka_unit_test(test_no_way),    cmocka_unit_test(test_mask),
-        cmocka_unit_test(test_sources),   cmocka_unit_test(test_uneven),
-        cmocka_unit_test(test_random),    cmocka_unit_test(test_large),
-        cmocka_unit_test(test_queue),     cmocka_unit_test(test_volume),
-        cmocka_unit_test(test_members),   cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_slow_axis),    cmocka_unit_test(test_small),
+        cmocka_unit_test(test_cap),          cmocka_unit_test(test_no_strided),
+        cmocka_unit_test(test_no_way),       cmocka_unit_test(test_mask),
+        cmocka_unit_test(test_sources),      cmocka_unit_test(test_uneven),
+        cmocka_unit_test(test_random),       cmocka_unit_test(test_large),
+        cmocka_unit_test(test_queue),        cmocka_unit_test(test_volume),
+        cmocka_unit_test(test_members),      cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_uneven_price),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include "layouts/strategy.h"
 #include "program/program.h"
 #include "run/exec.h"
-#include "train/data.h"
+#include "data/data.h"
 #include "train/optim.h"
 #include "train/state.h"
 #ifdef PLEAT_HAVE_ONEDNN

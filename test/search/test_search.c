@@ -238,13 +238,13 @@ static void test_same_again(void **state)
     }
 }
 
-/* Two variables of two values: costs 1 or 2, memory 4 or 3 each, the pair (0, 0) as given. */
+/* Two variables of two values: costs 1 or 2, memory 4 or 3 each, the edge (0, 0) as given. */
 static bool solve_two(double corner, double cap, const int *n_values, pl_arena *a, pl_err *err)
 {
     static const double time[] = { 1, 2 }, memory[] = { 4, 3 };
     const double *times[] = { time, time }, *memories[] = { memory, memory };
-    const double pair[] = { corner, 0, 0, 0 };
-    const pl_sum_pair one = { 0, 1, pair, NULL };
+    const double edge[] = { corner, 0, 0, 0 };
+    const pl_sum_edge one = { 0, 1, edge, NULL };
     const int two[] = { 2, 2 };
     pl_sum s = { 2, n_values ? n_values : two, times, memories, 1, &one };
     pl_answer x;
@@ -263,7 +263,7 @@ static void test_errors(void **state)
     } rows[] = {
         { 0, 7, NULL, PL_OK, "" },
         { 0, 5, NULL, PL_EINFEASIBLE, "the least that any choice takes is 6" },
-        { NAN, 9, NULL, PL_EINPUT, "pair 0 (0, 1): the time of values (0, 0) is nan" },
+        { NAN, 9, NULL, PL_EINPUT, "edge 0 (0, 1): the time of values (0, 0) is nan" },
         { -INFINITY, 9, NULL, PL_EINPUT, "is -inf" },
         { 0, -1, NULL, PL_EINPUT, "a memory cap of -1" },
         { 0, NAN, NULL, PL_EINPUT, "a memory cap of" },

@@ -2,7 +2,7 @@
 #ifndef PL_TEST_SUPPORT_SEARCH_DRAW_H
 #define PL_TEST_SUPPORT_SEARCH_DRAW_H
 #include "base/rng.h"
-#include "search/chain.h"
+#include "chain/chain.h"
 
 #include <math.h>
 
@@ -42,15 +42,15 @@ static inline double *draw_memory(draw *d, int n)
     return m;
 }
 
-static inline pl_sum_pair draw_pair(draw *d, const pl_sum *a, const pl_sum *b, int va, int vb)
+static inline pl_sum_edge draw_edge(draw *d, const pl_sum *a, const pl_sum *b, int va, int vb)
 {
     int n = a->n_values[va] * b->n_values[vb];
     const double *time = draw_times(d, n);
-    return (pl_sum_pair){ va, vb, time, draw_memory(d, n) };
+    return (pl_sum_edge){ va, vb, time, draw_memory(d, n) };
 }
 
-/* tree: each variable is joined to one before it, else n_pairs pairs anywhere. */
-static inline pl_sum draw_sum(draw *d, int n, int most_values, int n_pairs, bool tree)
+/* tree: each variable is joined to one before it, else n_edges edges anywhere. */
+static inline pl_sum draw_sum(draw *d, int n, int most_values, int n_edges, bool tree)
 {
     int *n_values = PL_NEW_N(d->a, int, n);
     double **time = PL_NEW_N(d->a, double *, n), **memory = PL_NEW_N(d->a, double *, n);
@@ -65,24 +65,24 @@ static inline pl_sum draw_sum(draw *d, int n, int most_values, int n_pairs, bool
     pl_sum s = { n, n_values, (const double *const *)time,
                  d->memory ? (const double *const *)memory : NULL, 0, NULL };
     if (n < 2) return s;
-    s.n_pairs = tree ? n - 1 : n_pairs;
-    pl_sum_pair *pair = PL_NEW_N(d->a, pl_sum_pair, s.n_pairs);
-    for (int p = 0; p < s.n_pairs; p++) {
+    s.n_edges = tree ? n - 1 : n_edges;
+    pl_sum_edge *edge = PL_NEW_N(d->a, pl_sum_edge, s.n_edges);
+    for (int p = 0; p < s.n_edges; p++) {
         int a = draw_below(d, tree ? p + 1 : n), b = tree ? p + 1 : draw_below(d, n - 1);
         if (!tree && b >= a) b++;
-        pair[p] = draw_pair(d, &s, &s, a, b);
+        edge[p] = draw_edge(d, &s, &s, a, b);
     }
-    s.pair = pair;
+    s.edge = edge;
     return s;
 }
 
-static inline pl_sum_pair *draw_links(draw *d, const pl_sum *a, const pl_sum *b, int most, int *n)
+static inline pl_sum_edge *draw_links(draw *d, const pl_sum *a, const pl_sum *b, int most, int *n)
 {
     *n = a->n && b->n ? draw_below(d, most + 1) : 0;
-    pl_sum_pair *pair = PL_NEW_N(d->a, pl_sum_pair, *n);
+    pl_sum_edge *edge = PL_NEW_N(d->a, pl_sum_edge, *n);
     for (int p = 0; p < *n; p++)
-        pair[p] = draw_pair(d, a, b, draw_below(d, a->n), draw_below(d, b->n));
-    return pair;
+        edge[p] = draw_edge(d, a, b, draw_below(d, a->n), draw_below(d, b->n));
+    return edge;
 }
 
 static inline pl_chain draw_chain(draw *d, int most_block, int most_values, int most_copies)

@@ -7,9 +7,9 @@
 #include "base/rng.h"
 #include "ops/lib/all.h"
 #include "run/folder.h"
-#include "train/init.h"
+#include "data/init.h"
 
-#include "ports.h"
+#include "support/ports.h"
 
 #include <pthread.h>
 #include <setjmp.h>

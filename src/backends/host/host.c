@@ -4,7 +4,6 @@
 #include "graph/reduce.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,12 +172,6 @@ static int64_t query(const pl_event *e)
     return atomic_load(&e->at);
 }
 
-static void wait(pl_stream *s, const pl_event *e, int64_t n)
-{
-    (void)s;
-    while (query(e) < n) sched_yield();
-}
-
 const pl_device pl_device_cpu = {
     .name = "cpu",
     .memory = cpu_memory,
@@ -196,7 +189,6 @@ const pl_device pl_device_cpu = {
     .event_new = new_event,
     .event_free = free_event,
     .record = record,
-    .wait = wait,
     .query = query,
 };
 
@@ -217,6 +209,5 @@ const pl_device pl_device_null = {
     .event_new = new_event,
     .event_free = free_event,
     .record = record,
-    .wait = wait,
     .query = query,
 };

@@ -1,0 +1,62 @@
+#!/bin/sh
+# How long people wait for a plan: whole commands, as CSV on stdout: bench/command.sh [SET ...]
+#   depth    GPT-2 of width 1600 and 12 to 192 layers
+#   devices  LLaMA-3 8B on 8 to 16,384 devices, searched and with a strategy
+#   large    LLaMA-3 70B and 405B on 16,384 devices with a strategy
+# PLEAT is the program (build/pleat), BEFORE another one that each command is timed with in turn (or none), ROUNDS how
+# often (3; the least counts), LIMIT after how many seconds a command is given up (100).
+set -eu
+cd "$(dirname "$0")/.."
+pleat=${PLEAT:-build/pleat}
+before=${BEFORE:-}
+rounds=${ROUNDS:-3}
+limit=${LIMIT:-100}
+[ $# -gt 0 ] || set -- depth devices large
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# PROGRAM ARGUMENTS: "seconds MiB" of one run; nothing where it was given up.
+run_once() {
+    if /usr/bin/time -f "%e %M" -o "$tmp/time" timeout "$limit" "$@" > "$tmp/out" 2> "$tmp/err"; then
+        awk '{ printf "%s %.0f\n", $1, $2 / 1024 }' "$tmp/time"
+    fi
+}
+
+least() {
+    for _ in $(seq "$rounds"); do run_once "$@"; done | sort -n | head -1
+}
+
+# SET MODEL CLUSTER [OPTION ...]: a row
+row() {
+    set_name=$1 model=$2 cluster=$3
+    shift 3
+    old=""
+    [ -z "$before" ] || old=$(least "$before" plan "$model" --cluster "$cluster" "$@" --json)
+    new=$(least "$pleat" plan "$model" --cluster "$cluster" "$@" --json)
+    figures=$(awk 'function number(name) { return match($0, "\"" name "\": [0-9.e-]+") ? substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4) : "" }
+        { printf "%s,%s,%s", number("seconds"), number("gap"), number("step_seconds") }' "$tmp/out")
+    echo "$set_name,\"$model\",$cluster,\"$*\",${old% *},${old#* },${new% *},${new#* },$figures"
+}
+
+depth() {
+    for cluster in 2x8xv100 8x8xa100-80gb; do
+        for layers in 12 24 48 96 192; do
+            row depth "gpt2:hidden=1600,heads=25,layers=$layers" "$cluster"
+        done
+    done
+}
+
+devices() {
+    for nodes in 1 8 128 2048; do row devices llama3-8b:seq=2048 "${nodes}x8xh100"; done
+    for nodes in 8 128 512 2048; do
+        row devices llama3-8b:seq=2048 "${nodes}x8xh100" --strategy zero=3,tp=8,sp
+    done
+}
+
+large() {
+    row large llama3-70b:seq=2048,batch=4096 2048x8xh100 --strategy zero=3,tp=8,sp
+    row large llama3-405b:seq=2048,batch=4096 2048x8xh100 --strategy zero=3,tp=8,sp
+}
+
+echo "set,model,cluster,options,before_seconds,before_mib,seconds,mib,search_seconds,gap,step_seconds"
+for name; do "$name"; done

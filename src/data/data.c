@@ -1,0 +1,83 @@
+/* What a step reads. Read pl_data_feed() at the end: scalars, or a batch by the kind of data
+ * (pl_data_fill). The places of rows, a function of (seed, step, row), are above. */
+#include "data/data.h"
+
+#include "base/file.h"
+#include "base/rng.h"
+#include "data/rows.h"
+#include "data/text.h"
+#include "data/fill.h"
+
+#include <string.h>
+
+pl_data_kind pl_data_kind_of(const char *path)
+{
+    size_t n = strlen(path), k = sizeof PL_TENSORS_ENDING - 1;
+    if (!strcmp(path, "synthetic")) return PL_DATA_SYNTHETIC;
+    return n > k && !strcmp(path + n - k, PL_TENSORS_ENDING) ? PL_DATA_TENSORS : PL_DATA_TEXT;
+}
+
+void pl_data_free(pl_data *data)
+{
+    pl_file_unmap((void *)(uintptr_t)data->bytes, (size_t)data->n_bytes);
+    data->bytes = NULL;
+    pl_tensors_free(&data->tensors);
+}
+
+int64_t pl_data_place(uint64_t seed, int64_t step, int64_t row, int64_t rows, int64_t places)
+{
+    pl_rng r = pl_rng_at(seed, pl_rng_name("data"));
+    return (int64_t)pl_rng_below(r, (uint64_t)(step * rows + row), (uint64_t)places);
+}
+
+int64_t pl_data_place_valid(int64_t step, int64_t n_valid, int64_t row, int64_t rows,
+                            int64_t places)
+{
+    int64_t i = (-1 - step) * rows + row, n = n_valid * rows;
+    return n > 1 ? (int64_t)((double)(places - 1) * (double)i / (double)(n - 1)) : 0;
+}
+
+static void fill_random(const pl_port *port, uint64_t seed, int64_t step, int64_t below, void *data)
+{
+    const pl_value *v = port->value;
+    const bool real = pl_type_is_float(v->type);
+    const pl_law law = { .kind = real ? PL_LAW_UNIFORM : PL_LAW_BELOW,
+                         .x = real ? 1 : (double)below,
+                         .rng = pl_rng_at(seed, pl_rng_mix(pl_rng_name(v->name), (uint64_t)step)) };
+    pl_fill_law(port, &law, data);
+}
+
+void pl_data_fill(const pl_data *data, const pl_port *port, uint64_t seed, int64_t step,
+                  int64_t n_valid, int64_t below, void *to)
+{
+    switch (data->kind) {
+    case PL_DATA_SYNTHETIC: fill_random(port, seed, step, below, to); return;
+    case PL_DATA_TEXT: pl_data_text_fill(data, port, seed, step, n_valid, to); return;
+    case PL_DATA_TENSORS: pl_data_rows_fill(data, port, seed, step, n_valid, to); return;
+    case PL_DATA_FED:
+        pl_port_take(port, data->fed.find(data->fed.of, port->value->name), to);
+        return;
+    }
+}
+
+static const char *const scalars[] = { "lr", "step", "seed" };
+
+bool pl_data_is_scalar(const char *input)
+{
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
+        if (!strcmp(input, scalars[i])) return true;
+    return false;
+}
+
+void pl_data_feed(const pl_feed *feed, const pl_port *port, void *to)
+{
+    const char *name = port->value->name;
+    if (!strcmp(name, scalars[0]))
+        *(float *)to = (float)feed->lr;
+    else if (!strcmp(name, scalars[1]))
+        *(int64_t *)to = feed->step;
+    else if (!strcmp(name, scalars[2]))
+        *(int64_t *)to = (int64_t)(pl_rng_mix(feed->seed, (uint64_t)feed->draw) >> 1);
+    else
+        pl_data_fill(feed->data, port, feed->seed, feed->draw, feed->n_valid, feed->below, to);
+}

@@ -1,0 +1,64 @@
+/* data/data.h - what a training step reads: text (text.h), rows of the tensors of a file (rows.h)
+ * or, for timing, random numbers. All fill this device's part only, the same under any plan. */
+#ifndef PL_DATA_DATA_H
+#define PL_DATA_DATA_H
+#include "program/program.h"
+#include "data/tensors.h"
+
+typedef enum pl_data_kind {
+    PL_DATA_SYNTHETIC,
+    PL_DATA_TEXT,
+    PL_DATA_TENSORS,
+    PL_DATA_FED /* what a caller has in memory */
+} pl_data_kind;
+
+/* The batch that a step reads for an input, whole. Of steps in one piece: micro 1. */
+typedef struct pl_fed {
+    const void *(*find)(void *of, const char *input);
+    void *of;
+} pl_fed;
+
+typedef struct pl_data {
+    pl_data_kind kind;
+    const char *path;           /* NULL: synthetic                                                */
+    int64_t n_bytes;            /* of the file                                                    */
+    const char *hash;           /* XXH3-128 of the file, hex                                      */
+    int64_t n, n_train;         /* bytes of text or rows in all; the first n_train train          */
+    const unsigned char *bytes; /* text: mapped                                                   */
+    pl_tensors tensors;
+    bool in_order;              /* tensors: rows as they lie in the file, not at random           */
+    pl_fed fed;                 /* fed                                                            */
+} pl_data;
+
+/* The kind that a --data argument asks for: "synthetic", or a file by the end of its name. */
+pl_data_kind pl_data_kind_of(const char *path);
+
+void pl_data_free(pl_data *data);
+
+/* What one run of a program reads: the scalars "lr", "step" (from 1) and "seed" (of dropout), and
+ * the data of a batch, drawn for `draw`; see pl_data_fill. */
+typedef struct pl_feed {
+    const pl_data *data;
+    uint64_t seed;
+    double lr;
+    int64_t step, draw, n_valid, below;
+} pl_feed;
+
+/* Is an input one of those scalars? */
+bool pl_data_is_scalar(const char *input);
+
+/* Fill an input's part, whichever it is. */
+void pl_data_feed(const pl_feed *feed, const pl_port *port, void *to);
+
+/* Fill an input's part for a batch. step < 0: validation batch -1 - step of n_valid, evenly spaced
+ * rows. below: integers of synthetic inputs lie in [0, below). */
+void pl_data_fill(const pl_data *data, const pl_port *port, uint64_t seed, int64_t step,
+                  int64_t n_valid, int64_t below, void *to);
+
+/* The place, 0 .. places - 1, of row `row` of the rows of batch `step`, of those that train. */
+int64_t pl_data_place(uint64_t seed, int64_t step, int64_t row, int64_t rows, int64_t places);
+/* The same of a validation batch, step < 0, of n_valid: from the first place to the last. */
+int64_t pl_data_place_valid(int64_t step, int64_t n_valid, int64_t row, int64_t rows,
+                            int64_t places);
+
+#endif

@@ -1,0 +1,218 @@
+/* Tensors of a file as data. Read pl_data_rows_open(): every input is looked for and checked
+ * (check_input), all problems are named at once; then pl_data_rows_fill(). */
+#include "data/rows.h"
+
+#include "ops/list.h"
+#include "run/manifest.h"
+#include "data/fill.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* -- opening ----------------------------------------------------------------------------------- */
+
+enum { MOST_TOLD = 8 };
+
+typedef struct opening {
+    pl_data *d;
+    const pl_value *first; /* input with rows, and its tensor */
+    int first_at;
+    int n_problems, n_strange; /* strange: missing, and no name is near */
+    pl_text problems;
+} opening;
+
+static void tell(opening *o, const pl_err *problem)
+{
+    if (o->n_problems++ < MOST_TOLD)
+        pl_text_add(&o->problems, "%s%s", o->n_problems > 1 ? "; " : "", problem->msg);
+}
+
+/* What an id or label that a node looks up has to be below, else 0; *least becomes the smallest
+ * that it may be: a label below 0 is ignored (ops/cross_entropy_loss.c). */
+static int64_t table_size(const pl_node *n, int slot, int64_t *least)
+{
+    if (slot != 1 || (n->op != &pl_op_embedding && n->op != &pl_op_cross_entropy_sums)) return 0;
+    *least = n->op == &pl_op_embedding ? 0 : INT64_MIN;
+    return n->sig->factor[pl_sig_find(n->sig, 'v')].size;
+}
+
+static bool check_range(const pl_tensor *tensor, int64_t least, int64_t below, pl_err *err)
+{
+    for (int64_t i = 0, n = pl_shape_count(&tensor->shape); i < n; i++) {
+        double x = pl_tensor_get(tensor, i);
+        if (x < (double)least || x >= (double)below)
+            return pl_err_set(err, PL_EINPUT, "element %lld of '%s' is %.17g: it has to be %s %lld",
+                              (long long)i, tensor->name, x,
+                              least < 0 ? "below" : "at least 0 and below", (long long)below);
+    }
+    return true;
+}
+
+static bool check_ids(const pl_graph *graph, const pl_value *value, const pl_tensor *tensor,
+                      pl_err *err)
+{
+    for (int i = 0; i < graph->nodes.n; i++)
+        for (int k = 0; k < graph->nodes.at[i]->n_in; k++) {
+            int64_t least, below = 0;
+            if (pl_graph_leaf(graph->nodes.at[i]->in[k]) == value)
+                below = table_size(graph->nodes.at[i], k, &least);
+            if (below) PL_TRY(check_range(tensor, least, below, err));
+        }
+    return true;
+}
+
+static bool check_rows(opening *o, const pl_value *value, int at, pl_err *err)
+{
+    const pl_tensor *t = &o->d->tensors.tensor[at];
+    if (!o->first) {
+        o->first = value;
+        o->first_at = at;
+        o->d->n = t->shape.dim[0];
+        return true;
+    }
+    if (value->shape.dim[0] != o->first->shape.dim[0])
+        return pl_err_set(
+            err, PL_EINPUT,
+            "input '%s' has %lld rows and '%s' %lld: data is taken by rows of a batch", value->name,
+            (long long)value->shape.dim[0], o->first->name, (long long)o->first->shape.dim[0]);
+    if (t->shape.dim[0] != o->d->n)
+        return pl_err_set(err, PL_EINPUT, "'%s' has %lld rows in the file, '%s' has %lld", t->name,
+                          (long long)t->shape.dim[0], o->first->name, (long long)o->d->n);
+    return true;
+}
+
+/* "i32[rows,16]": an input as the file has to hold it, for any number of rows. */
+static const char *rows_text(const pl_value *v, pl_arena *a)
+{
+    const char *text = pl_shape_text(a, v->type, &v->shape), *first = strchr(text, '[');
+    return pl_arena_fmt(a, "%.*s[rows%s", (int)(first - text), text,
+                        first + 1 + strcspn(first + 1, ",]"));
+}
+
+/* A tensor of nearly that name, for a message. */
+static const char *near_name(opening *o, const char *name)
+{
+    const pl_tensors *t = &o->d->tensors;
+    pl_near near = { .word = name, .within = (int)strlen(name) / 3 };
+    for (int i = 0; i < t->n; i++) pl_near_offer(&near, t->tensor[i].name);
+    if (near.name)
+        return pl_arena_fmt(o->problems.arena, " (the file has '%s': rename it)", near.name);
+    o->n_strange++;
+    return "";
+}
+
+static void tell_names(opening *o)
+{
+    const pl_tensors *t = &o->d->tensors;
+    pl_text_add(&o->problems, "; the file has%s", t->n ? "" : " no tensors");
+    for (int i = 0; i < t->n && i < MOST_TOLD; i++)
+        pl_text_add(&o->problems, "%s '%s'", i ? "," : "", t->tensor[i].name);
+    if (t->n > MOST_TOLD) pl_text_add(&o->problems, " and %d more", t->n - MOST_TOLD);
+}
+
+static bool check_input(opening *o, const pl_graph *graph, const pl_value *value, pl_err *err)
+{
+    int at = pl_tensors_find(&o->d->tensors, value->name);
+    if (!value->shape.rank)
+        return pl_err_set(err, PL_EINPUT, "input '%s' is a scalar: it has no rows", value->name);
+    if (at < 0)
+        return pl_err_set(err, PL_EINPUT, "'%s' %s is missing%s", value->name,
+                          rows_text(value, o->problems.arena), near_name(o, value->name));
+    PL_TRY(pl_tensors_fit(&o->d->tensors, at, value->type, &value->shape, true, err));
+    return check_rows(o, value, at, err) && check_ids(graph, value, &o->d->tensors.tensor[at], err);
+}
+
+static bool check_inputs(opening *o, int n, const pl_graph *const graph[], pl_err *err)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < graph[i]->values.n; k++) {
+            const pl_value *v = graph[i]->values.at[k];
+            pl_err problem = { 0 };
+            if (v->role != PL_INPUT || pl_data_is_scalar(v->name)) continue;
+            bool seen = false; /* in a graph before */
+            for (int j = 0; j < i && !seen; j++) seen = pl_graph_find(graph[j], v->name);
+            if (!seen && !check_input(o, graph[i], v, &problem)) tell(o, &problem);
+        }
+    if (o->n_problems > MOST_TOLD)
+        pl_text_add(&o->problems, "; and %d more", o->n_problems - MOST_TOLD);
+    if (o->n_strange) tell_names(o);
+    return !o->n_problems ||
+           pl_err_set(err, PL_EINPUT, "%s: %s", o->d->path, pl_text_get(&o->problems));
+}
+
+static bool divide(pl_data *data, double share, pl_err *err)
+{
+    data->n_train = (int64_t)((double)data->n * share);
+    if (data->n_train > 0 && data->n_train < data->n) return true;
+    return pl_err_set(err, PL_EINPUT,
+                      "%s: %lld rows give %lld for training and %lld for validation: at least one "
+                      "of each is needed (--train-share)",
+                      data->path, (long long)data->n, (long long)data->n_train,
+                      (long long)(data->n - data->n_train));
+}
+
+bool pl_data_rows_open(const char *path, double share, bool in_order, int n,
+                       const pl_graph *const graph[], pl_arena *arena, pl_data *out, pl_err *err)
+{
+    pl_data d = { .kind = PL_DATA_TENSORS, .path = path, .in_order = in_order };
+    opening o = { .d = &d, .problems.arena = arena };
+    PL_TRY(pl_tensors_open(path, arena, &d.tensors, err));
+    d.n_bytes = (int64_t)d.tensors.map_bytes;
+    d.hash = pl_manifest_hash(arena, d.tensors.map, d.tensors.map_bytes);
+    if (!check_inputs(&o, n, graph, err) || !divide(&d, share, err)) {
+        pl_data_free(&d);
+        return false;
+    }
+    *out = d;
+    return true;
+}
+
+/* -- batches ----------------------------------------------------------------------------------- */
+
+typedef struct batch {
+    const pl_data *d;
+    const pl_tensor *tensor;
+    const pl_value *input;
+    uint64_t seed;
+    int64_t step, n_valid, rows, row_size; /* of the batch; elements of a row */
+} batch;
+
+/* Of the file. */
+static int64_t find_row(const batch *b, int64_t row)
+{
+    const pl_data *d = b->d;
+    if (b->step < 0)
+        return d->n_train +
+               pl_data_place_valid(b->step, b->n_valid, row, b->rows, d->n - d->n_train);
+    if (d->in_order) return (b->step * b->rows + row) % d->n_train;
+    return pl_data_place(b->seed, b->step, row, b->rows, d->n_train);
+}
+
+/* A run goes through rows of the batch, which lie apart in the file. */
+static void put_rows(const void *of, const pl_fill_run *run, void *part)
+{
+    const batch *b = of;
+    for (int64_t i = 0, n; i < run->n; i += n) {
+        int64_t global = run->global + i * run->step;
+        int64_t row = global / b->row_size, column = global % b->row_size;
+        n = (b->row_size - column + run->step - 1) / run->step; /* of the run in this row */
+        if (n > run->n - i) n = run->n - i;
+        pl_fill_take(b->tensor, find_row(b, row) * b->row_size + column, run->step, n,
+                     b->input->type, part, run->at + i);
+    }
+}
+
+void pl_data_rows_fill(const pl_data *data, const pl_port *port, uint64_t seed, int64_t step,
+                       int64_t n_valid, void *to)
+{
+    const pl_value *v = port->value;
+    const batch b = { .d = data,
+                      .tensor = &data->tensors.tensor[pl_tensors_find(&data->tensors, v->name)],
+                      .input = v,
+                      .seed = seed,
+                      .step = step,
+                      .n_valid = n_valid,
+                      .rows = v->shape.dim[0],
+                      .row_size = pl_shape_count(&v->shape) / v->shape.dim[0] };
+    pl_fill_runs(port, put_rows, &b, to);
+}

@@ -1,0 +1,18 @@
+/* layouts/list.h - the layouts, in the order of the mesh: slow axes first. To add one: a file here
+ * that defines pl_layout_<name>, and its row. */
+#ifndef PL_LAYOUTS_LIST_H
+#define PL_LAYOUTS_LIST_H
+#include "layouts/layout.h"
+
+#define PL_LAYOUT_LIST(X) \
+    X(data) \
+    X(zero) \
+    X(expert) \
+    X(spatial) \
+    X(megatron) \
+    X(grid)
+
+#define PL_LAYOUT_DECLARE(name) extern const pl_layout pl_layout_##name;
+PL_LAYOUT_LIST(PL_LAYOUT_DECLARE)
+
+#endif

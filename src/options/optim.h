@@ -1,0 +1,23 @@
+/* options/optim.h - the options of an optimizer, for every command that runs one. */
+#ifndef PL_OPTIONS_OPTIM_H
+#define PL_OPTIONS_OPTIM_H
+#include "options/opt.h"
+#include "train/optim.h"
+
+/* Their rows, for a command whose arguments have a pl_optim `f`; the default and the help of eps
+ * are the command's own. */
+// clang-format off
+#define PL_OPTIM_OPTS(f, usual_eps, about_eps) \
+    { "optimizer", TEXT(f.name), "NAME", PL_OPTIM_NAME, "adamw, adam or sgd" }, \
+    { "beta1", REAL(f.beta1), "X", USUAL(PL_OPTIM_BETA1), "of adam and adamw", \
+      .needs = "optimizer!=sgd" }, \
+    { "beta2", REAL(f.beta2), "X", USUAL(PL_OPTIM_BETA2), "of adam and adamw", \
+      .needs = "optimizer!=sgd" }, \
+    { "eps", REAL(f.eps), "X", usual_eps, about_eps, .needs = "optimizer!=sgd" }, \
+    { "momentum", REAL(f.momentum), "X", USUAL(PL_OPTIM_MOMENTUM), "of sgd", \
+      .needs = "optimizer=sgd" }, \
+    { "decay", REAL(f.decay), "X", USUAL(PL_OPTIM_DECAY), "weight decay of matrices" }, \
+    { "clip", REAL(f.clip), "X", USUAL(PL_OPTIM_CLIP), "global gradient norm; 0: no clipping" }
+// clang-format on
+
+#endif

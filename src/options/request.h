@@ -1,0 +1,38 @@
+/* options/request.h - the options by which a plan is found, for every command that finds one. */
+#ifndef PL_OPTIONS_REQUEST_H
+#define PL_OPTIONS_REQUEST_H
+#include "planners/find.h"
+
+typedef struct pl_request_args {
+    const char *search;
+    int64_t memory, axes, effort, bucket, ahead, gather_steps;
+} pl_request_args;
+
+/* Their rows, for a command whose arguments have a pl_request_args `f`; `also` is a text that each
+ * needs besides. */
+// clang-format off
+#define PL_REQUEST_OPTS(f) PL_SEARCH_OPTS(f, ""), PL_LOWER_OPTS(f, "")
+#define PL_SEARCH_OPTS(f, also) \
+    { "axes", INT(f.axes), "N", NULL, "of a mesh at most; default: 2, or the levels", 1, 6, \
+      .needs = "strategy=auto " also }, \
+    { "search", TEXT(f.search), "NAME", NULL, "a published method instead; names below", \
+      .needs = "strategy=auto " also }, \
+    { "O", INT(f.effort), "N", "2", "1: equal blocks are planned alike; 2: exact", 1, 2, \
+      .needs = "strategy=auto " also }
+#define PL_LOWER_OPTS(f, also) \
+    { "memory", BYTES(f.memory), "SIZE", NULL, "of a device; default: all it has", 1, \
+      .needs = also }, \
+    { "bucket", BYTES(f.bucket), "SIZE", "16MiB", "gradients reduced in one message", 1, \
+      .needs = also }, \
+    { "gathers-ahead", BYTES(f.ahead), "SIZE", "32MiB", "weights gathered before they are read", \
+      .needs = also }, \
+    { "gather-steps", BYTES(f.gather_steps), "SIZE", "0", \
+      "larger gathers run in steps; 0: none", .needs = also }
+// clang-format on
+
+/* All but strategy and cluster; long work is told on stderr. Fails with PL_EUSAGE for a search that
+ * there is not. */
+PL_MUST_CHECK bool pl_request_make(const pl_request_args *a, pl_arena *arena, pl_plan_request *out,
+                                   pl_err *err);
+
+#endif

@@ -1,0 +1,176 @@
+/* Every published layout on up to 64 ranks: an MLP, a GPT block, a convolutional net with batch
+ * norm and a routed layer, split, against the same whole: losses, gradients, weights and moments
+ * after 3 steps of AdamW; and what the transport counted is what the programs said. */
+#include "support/rounds.h"
+#include "ranks.h"
+
+#include <stdio.h>
+
+enum { EACH = PL_SANITIZED ? 3 : 1 }; /* of the layouts is tried */
+
+typedef struct row {
+    int n;
+    const char *strategies; /* blanks between */
+} row;
+
+/* All of pl_strategy_all takes minutes (pleat verify --all); these are one or more of each kind. */
+static const row mlp_rows[] = {
+    { 4, "dp zero=1 zero=2 zero=3 hsdp=2 tp=4 tp=4,sp tp=2 zero=3,tp=2,sp tp=2d:2x2 grid:1x2x2 "
+         "grid:2x2x1 grid:2x1x2 grid:1x1x4 auto" },
+    { 8, "dp=4,tp=2 hsdp=4 tp=2.5d:2x2x2 tp=3d:2x2x2 grid:2x4x1 zero=2,tp=4,sp grid:1x4x2" },
+    { 9, "dp zero=3 tp=9 tp=3,sp tp=2d:3x3 hsdp=3" },
+    { 16, "zero=3,tp=4 tp=2d:4x4 tp=2.5d:2x2x4 grid:4x2x2 hsdp=4,tp=2" },
+    { 27, "zero=3 tp=3d:3x3x3 tp=2.5d:3x3x3" },
+    { 64, "zero=3,tp=8,sp tp=3d:4x4x4" },
+};
+static const row gpt_rows[] = {
+    { 4, "dp zero=3 tp=4 tp=2,sp tp=2d:2x2 grid:1x2x2 auto" },
+    { 8, "tp=3d:2x2x2 tp=2.5d:2x2x2 zero=3,tp=2,sp hsdp=2,tp=2 auto" },
+    { 9, "tp=3,sp zero=2" },
+};
+static const row conv_rows[] = {
+    { 4, "dp zero=3 tp=2 tp=4 tp=2d:2x2 grid:1x2x2 spatial=4 spatial=2 zero=3,spatial=2" },
+    { 8, "tp=3d:2x2x2 zero=3,tp=2 spatial=2,dp=2,tp=2" },
+    { 9, "zero=1 tp=3 spatial=3" },
+};
+static const row moe_rows[] = {
+    { 4, "dp ep=4 ep=2 ep=2,tp=2 zero=3 tp=2,sp auto" },
+    { 8, "ep=4,zero=3 ep=2,tp=2,zero=1 tp=3d:2x2x2" },
+};
+static const row routed_rows[] = {
+    { 2, "dp zero=3 tp=2,sp ep=2" },
+    { 4, "ep=2,zero=3 ep=2,tp=2" },
+};
+
+static const row image_rows[] = {
+    { 2, "dp zero=3 spatial=2" },
+    { 4, "dp zero=3 tp=2 tp=2d:2x2 spatial=2 grid:1x2x2" },
+};
+static const row encoder_rows[] = {
+    { 2, "dp tp=2,sp" },
+    { 4, "zero=3 tp=4 tp=2d:2x2 tp=2,sp auto" },
+};
+
+static void check_strategy(pl_verify *v, const char *model, const char *strategy, int n,
+                           double *most)
+{
+    pl_arena *a = pl_arena_new("test");
+    pl_verify_found f;
+    pl_err err = { 0 };
+    if (!verify_strategy(v, strategy, n, a, &f, &err))
+        fail_msg("%s, %s on %d: %s", model, strategy, n, err.msg);
+    assert_true(f.bytes_counted > 0 || !strcmp(strategy, "auto")); /* copies may be fastest */
+    if (f.difference > *most) *most = f.difference;
+    pl_arena_free(a);
+}
+
+static void check_options(const pl_verify_options *o, const row *rows, int n_rows)
+{
+    pl_arena *a = pl_arena_new("test");
+    const char *model = o->model;
+    pl_verify *v;
+    pl_err err = { 0 };
+    double most = 0;
+    int n = 0;
+    if (!pl_verify_new(o, a, &v, &err)) fail_msg("%s: %s", model, err.msg);
+    for (int i = 0; i < n_rows; i++) {
+        char text[512], *rest = text;
+        snprintf(text, sizeof text, "%s", rows[i].strategies);
+        for (char *s; (s = strtok_r(rest, " ", &rest)); n++)
+            if (n % EACH == 0) check_strategy(v, model, s, rows[i].n, &most);
+    }
+    print_message("%s: %d cases, largest difference %.2g\n", model, n, most);
+    pl_verify_free(v);
+    pl_arena_free(a);
+}
+
+static void check_model(const char *model, const row *rows, int n_rows)
+{
+    const pl_verify_options o = verify_options(model);
+    check_options(&o, rows, n_rows);
+}
+
+#define CHECK_MODEL(model, rows) check_model(model, rows, (int)(sizeof rows / sizeof *rows))
+
+static void test_mlp(void **state)
+{
+    (void)state;
+    CHECK_MODEL("mlp:layers=3,in=12,hidden=20,classes=5,batch=18", mlp_rows);
+}
+
+static void test_gpt(void **state)
+{
+    (void)state;
+    CHECK_MODEL("gpt2:layers=1,hidden=24,heads=6,vocab=20,seq=6,batch=6,dropout=0.1", gpt_rows);
+}
+
+static void test_conv(void **state)
+{
+    (void)state;
+    CHECK_MODEL("resnet18:stages=1,blocks=1,width=6,size=12,classes=4,batch=8", conv_rows);
+}
+
+static void test_moe(void **state)
+{
+    (void)state;
+    CHECK_MODEL("moe:layers=1,in=6,hidden=8,experts=4,k=2,tokens=6,classes=3,batch=8", moe_rows);
+}
+
+static void test_routed_decoders(void **state)
+{
+    static const char *const models[] = {
+        "llama:layers=2,hidden=16,heads=4,kv=2,ffn=8,experts=4,expert=6,shared=10,names=qwen,even="
+        "0,"
+        "every=2,capacity=0,bias=1,vocab=12,seq=6,batch=8",
+        "deepseek:layers=2,hidden=16,heads=4,kvrank=6,nope=4,turned=4,value=6,ffn=10,expert=6,"
+        "experts=8,k=3,even=0,groups=4,chosen=2,scale=2.0,vocab=12,seq=6,batch=8",
+        "deepseek:layers=2,hidden=16,heads=4,qrank=6,kvrank=6,nope=4,turned=4,value=6,ffn=10,"
+        "expert=6,experts=8,k=3,score=sigmoid,groups=4,chosen=2,scale=2.5,even=1,capacity=0,"
+        "vocab=12,seq=6,batch=8",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) CHECK_MODEL(models[i], routed_rows);
+}
+
+/* In these nets norms stand before convolutions without a ReLU between: the biases' gradients and
+ * the next norms' means are 0 but for rounding, which adam would enlarge. So the tolerance is that
+ * of sums of f32 of either sign, relative to a thousandth of the largest of a kind. */
+static void test_depthwise(void **state)
+{
+    static const char *const models[] = {
+        "mobilenet_v2:width=0.2,divisor=4,stages=2,blocks=1,last=8,size=12,classes=4,batch=8",
+        "mnasnet0_5:width=0.2,divisor=4,stages=2,blocks=1,last=8,size=12,classes=4,batch=8",
+        "efficientnet_b0:width=0.2,divisor=4,stages=2,blocks=2,last=8,size=12,classes=4,batch=8",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        pl_verify_options o = verify_options(models[i]);
+        o.optim.name = "sgd";
+        o.tolerance = 1e-3;
+        check_options(&o, image_rows, (int)(sizeof image_rows / sizeof *image_rows));
+    }
+}
+
+static void test_encoders(void **state)
+{
+    (void)state;
+    CHECK_MODEL("vit_b_16:layers=1,hidden=12,heads=6,ffn=12,patch=4,size=8,classes=4,batch=8",
+                encoder_rows);
+    CHECK_MODEL("roberta-base:layers=1,hidden=24,heads=6,ffn=12,vocab=20,classes=12,positions=9,"
+                "seq=6,batch=6",
+                encoder_rows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mlp),
+        cmocka_unit_test(test_gpt),
+        cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_moe),
+        cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_encoders),
+        cmocka_unit_test(test_routed_decoders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
