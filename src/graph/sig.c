@@ -1,3 +1,5 @@
+/* Signatures. First the parser, pl_sig_parse(); then sizes, pl_sig_solve(): rounds over the
+ * inputs until no dimension gives a size any more (solve_rounds), then the outputs. */
 #include "graph/sig.h"
 
 #include <ctype.h>
@@ -31,17 +33,17 @@ int pl_sig_find(const pl_sig *sig, char letter)
     return -1;
 }
 
-static bool add_factor(parser *p, char letter, int *f)
+static bool add_factor(parser *p, char letter, int8_t *f)
 {
-    *f = pl_sig_find(p->sig, letter);
+    *f = (int8_t)pl_sig_find(p->sig, letter);
     if (*f >= 0) return true;
     if (p->sig->n_factors == PL_MAX_FACTORS) return fail(p, "more than 20 letters");
-    *f = p->sig->n_factors++;
+    *f = (int8_t)p->sig->n_factors++;
     p->sig->factor[*f] = (pl_factor){ .letter = letter };
     return true;
 }
 
-static bool parse_letter(parser *p, int *f)
+static bool parse_letter(parser *p, int8_t *f)
 {
     skip_space(p);
     if (!isalnum((unsigned char)*p->at)) return fail(p, "expected a letter");
@@ -50,19 +52,19 @@ static bool parse_letter(parser *p, int *f)
     return true;
 }
 
-static bool parse_composite(parser *p, pl_sig_dim *d)
+static bool parse_composite(parser *p, pl_sig_dim *dim)
 {
     p->at++;
     for (skip_space(p); *p->at != ')'; skip_space(p)) {
-        if (d->n == PL_MAX_COMPOSE) return fail(p, "more than 5 factors in one dimension");
-        PL_TRY(parse_letter(p, &d->factor[d->n]));
-        d->n++;
+        if (dim->n == PL_MAX_COMPOSE) return fail(p, "more than 5 factors in one dimension");
+        PL_TRY(parse_letter(p, &dim->factor[dim->n]));
+        dim->n++;
     }
     p->at++;
-    return d->n > 0 || fail(p, "empty parentheses");
+    return dim->n > 0 || fail(p, "empty parentheses");
 }
 
-static bool parse_window(parser *p, pl_sig_dim *d)
+static bool parse_window(parser *p, pl_sig_dim *dim)
 {
     pl_sig *s = p->sig;
     pl_window w = { .stride = 1, .dilation = 1 };
@@ -77,8 +79,8 @@ static bool parse_window(parser *p, pl_sig_dim *d)
     p->at++;
     if (w.position == w.tap) return fail(p, "a window needs two letters");
     s->factor[w.tap].tap = true;
-    for (d->window = 0; d->window < s->n_windows; d->window++)
-        if (s->window[d->window].position == w.position && s->window[d->window].tap == w.tap)
+    for (dim->window = 0; dim->window < s->n_windows; dim->window++)
+        if (s->window[dim->window].position == w.position && s->window[dim->window].tap == w.tap)
             return true;
     if (s->n_windows == PL_MAX_WINDOWS) return fail(p, "more than 3 windows");
     s->window[s->n_windows++] = w;
@@ -92,25 +94,25 @@ static bool add_dim(parser *p, pl_operand *o, pl_sig_dim d)
     return true;
 }
 
-static bool parse_ellipsis(parser *p, pl_operand *o)
+static bool parse_ellipsis(parser *p, pl_operand *operand)
 {
     p->at += 3;
     if (p->ellipsis < 0) return fail(p, "'...' stands in no input of known rank");
     for (int i = 0; i < p->ellipsis; i++) {
         pl_sig_dim d = { .n = 1, .window = -1 };
         PL_TRY(add_factor(p, (char)('0' + i), &d.factor[0]));
-        PL_TRY(add_dim(p, o, d));
+        PL_TRY(add_dim(p, operand, d));
     }
     return true;
 }
 
-static bool parse_operand(parser *p, pl_operand *o)
+static bool parse_operand(parser *p, pl_operand *operand)
 {
     for (;;) {
         pl_sig_dim d = { .window = -1 };
         skip_space(p);
         if (!strncmp(p->at, "...", 3)) {
-            PL_TRY(parse_ellipsis(p, o));
+            PL_TRY(parse_ellipsis(p, operand));
             continue;
         }
         if (*p->at == '(')
@@ -122,16 +124,16 @@ static bool parse_operand(parser *p, pl_operand *o)
             PL_TRY(parse_letter(p, &d.factor[0]));
         } else
             return true;
-        PL_TRY(add_dim(p, o, d));
+        PL_TRY(add_dim(p, operand, d));
     }
 }
 
 /* The kernels' walk gives an element of an operand one index per letter. */
-static bool check_letters(parser *p, const pl_operand *o)
+static bool check_letters(parser *p, const pl_operand *operand)
 {
     int times[PL_MAX_FACTORS] = { 0 };
-    for (int j = 0; j < o->rank; j++) {
-        const pl_sig_dim *d = &o->dim[j];
+    for (int j = 0; j < operand->rank; j++) {
+        const pl_sig_dim *d = &operand->dim[j];
         for (int k = 0; k < d->n; k++) times[d->factor[k]]++;
         if (d->window < 0) continue;
         times[p->sig->window[d->window].position]++;
@@ -223,10 +225,10 @@ const pl_operand *pl_sig_out(const pl_sig *sig, int i)
     return &sig->operand[sig->n_in + i];
 }
 
-bool pl_sig_has(const pl_operand *o, const pl_sig *sig, int factor)
+bool pl_sig_has(const pl_operand *operand, const pl_sig *sig, int factor)
 {
-    for (int i = 0; i < o->rank; i++) {
-        const pl_sig_dim *d = &o->dim[i];
+    for (int i = 0; i < operand->rank; i++) {
+        const pl_sig_dim *d = &operand->dim[i];
         if (d->window >= 0) {
             const pl_window *w = &sig->window[d->window];
             if (w->position == factor || w->tap == factor) return true;
@@ -237,24 +239,24 @@ bool pl_sig_has(const pl_operand *o, const pl_sig *sig, int factor)
     return false;
 }
 
-int64_t pl_sig_dim_size(const pl_sig *sig, const pl_sig_dim *d)
+int64_t pl_sig_dim_size(const pl_sig *sig, const pl_sig_dim *dim)
 {
     int64_t n = 1;
-    for (int k = 0; k < d->n; k++) n *= sig->factor[d->factor[k]].size;
+    for (int k = 0; k < dim->n; k++) n *= sig->factor[dim->factor[k]].size;
     return n;
 }
 
 /* One dimension of `size` elements: fill in the only factor that is not known yet. *open counts the
  * dimensions that cannot be solved yet. */
-static bool solve_dim(const char *text, pl_sig *sig, const pl_sig_dim *d, int operand, int64_t size,
-                      int *open, pl_err *err)
+static bool solve_dim(const char *text, pl_sig *sig, const pl_sig_dim *dim, int operand,
+                      int64_t size, int *open, pl_err *err)
 {
     int unknown = -1, n_unknown = 0;
     int64_t known = 1;
-    for (int k = 0; k < d->n; k++) {
-        int64_t s = sig->factor[d->factor[k]].size;
+    for (int k = 0; k < dim->n; k++) {
+        int64_t s = sig->factor[dim->factor[k]].size;
         if (!s)
-            unknown = d->factor[k], n_unknown++;
+            unknown = dim->factor[k], n_unknown++;
         else if (__builtin_mul_overflow(known, s, &known))
             return pl_err_set(err, PL_EINPUT,
                               "the factors of dimension %lld in input %d multiply to "
@@ -270,9 +272,9 @@ static bool solve_dim(const char *text, pl_sig *sig, const pl_sig_dim *d, int op
         return true;
     }
     if (n_unknown == 0 && known == size) return true;
-    if (d->n == 1)
+    if (dim->n == 1)
         return pl_err_set(err, PL_EINPUT, "'%c' is %lld in input %d but %lld elsewhere (%s)",
-                          sig->factor[d->factor[0]].letter, (long long)size, operand,
+                          sig->factor[dim->factor[0]].letter, (long long)size, operand,
                           (long long)known, text);
     return pl_err_set(err, PL_EINPUT,
                       "dimension of %lld in input %d does not fit its factors, which multiply to "
@@ -281,23 +283,24 @@ static bool solve_dim(const char *text, pl_sig *sig, const pl_sig_dim *d, int op
                       text);
 }
 
-static bool solve_window(const char *text, pl_sig *sig, const pl_window *w, int operand,
+static bool solve_window(const char *text, pl_sig *sig, const pl_window *window, int operand,
                          int64_t size, int *open, pl_err *err)
 {
-    pl_factor *position = &sig->factor[w->position];
-    const pl_factor *tap = &sig->factor[w->tap];
+    pl_factor *position = &sig->factor[window->position];
+    const pl_factor *tap = &sig->factor[window->tap];
     if (!tap->size) {
         ++*open;
         return true;
     }
-    int64_t span = w->dilation * (tap->size - 1) + 1, room = size + w->pad_lo + w->pad_hi - span;
-    int64_t n = room < 0 ? 0 : room / w->stride + 1;
+    int64_t span = window->dilation * (tap->size - 1) + 1,
+            room = size + window->pad_lo + window->pad_hi - span;
+    int64_t n = room < 0 ? 0 : room / window->stride + 1;
     if (n <= 0)
         return pl_err_set(err, PL_EINPUT,
                           "window of %lld does not fit the %lld elements (with padding) of operand "
                           "%d (%s)",
-                          (long long)span, (long long)(size + w->pad_lo + w->pad_hi), operand,
-                          text);
+                          (long long)span, (long long)(size + window->pad_lo + window->pad_hi),
+                          operand, text);
     if (!position->size) position->size = n;
     if (position->size != n)
         return pl_err_set(err, PL_EINPUT,
@@ -348,12 +351,12 @@ static bool too_large(const char *text, int out, pl_err *err)
 }
 
 /* pl_sig_dim_size for sizes that anybody may have written. */
-static bool multiply_sizes(const char *text, const pl_sig *sig, const pl_sig_dim *d, int out,
+static bool multiply_sizes(const char *text, const pl_sig *sig, const pl_sig_dim *dim, int out,
                            int64_t *size, pl_err *err)
 {
     *size = 1;
-    for (int k = 0; k < d->n; k++)
-        if (__builtin_mul_overflow(*size, sig->factor[d->factor[k]].size, size))
+    for (int k = 0; k < dim->n; k++)
+        if (__builtin_mul_overflow(*size, sig->factor[dim->factor[k]].size, size))
             return too_large(text, out, err);
     return true;
 }
@@ -419,14 +422,14 @@ bool pl_sig_solve(const char *text, pl_sig *sig, const pl_shape *const in[], con
     return true;
 }
 
-void pl_sig_strides(const pl_sig *sig, const pl_operand *o, const pl_shape *shape,
+void pl_sig_strides(const pl_sig *sig, const pl_operand *operand, const pl_shape *shape,
                     const int64_t size[PL_MAX_FACTORS], int64_t stride[PL_MAX_FACTORS])
 {
     int64_t step[PL_MAX_RANK];
     memset(stride, 0, PL_MAX_FACTORS * sizeof *stride);
     pl_shape_strides(shape, step);
-    for (int j = 0; j < o->rank; j++) {
-        const pl_sig_dim *d = &o->dim[j];
+    for (int j = 0; j < operand->rank; j++) {
+        const pl_sig_dim *d = &operand->dim[j];
         if (d->window >= 0) {
             const pl_window *w = &sig->window[d->window];
             stride[w->position] += step[j] * w->stride;

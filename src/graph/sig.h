@@ -35,18 +35,19 @@ typedef struct pl_factor {
 
 /* input index = stride * position + dilation * tap - pad_lo */
 typedef struct pl_window {
-    int position, tap; /* factors */
+    int8_t position, tap; /* factors */
     int64_t stride, dilation, pad_lo, pad_hi;
 } pl_window;
 
+/* Small numbers: each node of a graph has a signature of its own. */
 typedef struct pl_sig_dim {
-    int n;                        /* factors, major first; a window has none */
-    int factor[PL_MAX_COMPOSE];
-    int window;                   /* index into pl_sig.window, or -1         */
+    int8_t n;      /* factors, major first; a window has none */
+    int8_t factor[PL_MAX_COMPOSE];
+    int8_t window; /* index into pl_sig.window, or -1         */
 } pl_sig_dim;
 
 typedef struct pl_operand {
-    int rank;
+    int8_t rank;
     pl_sig_dim dim[PL_MAX_RANK];
 } pl_operand;
 
@@ -74,13 +75,15 @@ PL_MUST_CHECK bool pl_sig_solve(const char *text, pl_sig *sig, const pl_shape *c
                                 const int64_t extent[], pl_shape out[], pl_err *err);
 
 int pl_sig_find(const pl_sig *sig, char letter);              /* factor index or -1             */
-bool pl_sig_has(const pl_operand *o, const pl_sig *sig, int factor); /* also inside a window    */
+/* Also inside a window. */
+bool pl_sig_has(const pl_operand *operand, const pl_sig *sig, int factor);
 const pl_operand *pl_sig_out(const pl_sig *sig, int i);
-int64_t pl_sig_dim_size(const pl_sig *sig, const pl_sig_dim *d); /* windows: size not known here */
+/* The size of a window's dimension is not known here. */
+int64_t pl_sig_dim_size(const pl_sig *sig, const pl_sig_dim *dim);
 
 /* Memory step (in elements) of each factor in a row-major operand of this shape: 0 where the factor
  * does not occur. Windows contribute stride (position) and dilation (tap) times their dimension. */
-void pl_sig_strides(const pl_sig *sig, const pl_operand *o, const pl_shape *shape,
+void pl_sig_strides(const pl_sig *sig, const pl_operand *operand, const pl_shape *shape,
                     const int64_t size[PL_MAX_FACTORS], int64_t stride[PL_MAX_FACTORS]);
 
 #endif

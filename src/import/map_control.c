@@ -7,8 +7,9 @@ enum {
     MOST_ROUNDS = 4096,
     MOST_DEPTH = 16,
     MOST_CARRIED = 64,
-    MOST_UNROLLED = 16 << 20, /* bytes of all bodies, each as often as it is run */
-    LEAST = 1 << 10,          /* that a run counts as                            */
+    MOST_UNROLLED = 16 << 20, /* bytes of all bodies, each as often as it is run       */
+    A_RUN = 1 << 10,          /* counts as so many bytes more, and each node of it too, */
+    A_NODE = 1 << 7,          /* as a node takes memory however short its text is       */
 };
 
 /* -- bodies ------------------------------------------------------------------------------------ */
@@ -17,14 +18,15 @@ enum {
 static const Onnx__GraphProto *find_body(pl_import *m, const char *name)
 {
     const Onnx__AttributeProto *x = pl_attr_find(m, name);
-    if (x && x->has_g) m->unrolled += LEAST + (int64_t)x->g.len;
-    if (m->unrolled > MOST_UNROLLED) {
-        pl_map_refuse(m, "bodies of more than %d MiB in all their rounds", MOST_UNROLLED >> 20);
+    const Onnx__GraphProto *g = x && x->has_g ? pl_onnx_body(x->g.data, x->g.len, m->a) : NULL;
+    if (!g) {
+        pl_map_fail(m, "attribute %s holds no graph", name);
         return NULL;
     }
-    const Onnx__GraphProto *g = x && x->has_g ? pl_onnx_body(x->g.data, x->g.len, m->a) : NULL;
-    if (!g) pl_map_fail(m, "attribute %s holds no graph", name);
-    return g;
+    m->unrolled += A_RUN + (int64_t)x->g.len + A_NODE * (int64_t)g->n_node;
+    if (m->unrolled <= MOST_UNROLLED) return g;
+    pl_map_refuse(m, "bodies of more than %d MiB in all their rounds", MOST_UNROLLED >> 20);
+    return NULL;
 }
 
 static bool add_inputs(pl_import *m, const Onnx__GraphProto *g, int n, const pl_item in[])
