@@ -40,6 +40,16 @@ PL_MUST_CHECK bool pl_chain_min(const pl_chain *chain, double cap, const pl_sear
 PL_MUST_CHECK bool pl_chain_least(const pl_chain *chain, const pl_search_options *options,
                                   pl_arena *out, pl_answer *answer, pl_err *err);
 
+/* The choice whose time + price * memory is least: answer->time and ->memory are its own, ->bound
+ * that of the sum. `last`, unless NULL, is what an answer leaves to the next one, of the same chain
+ * but for the costs in its tables. Fails as pl_chain_min without a cap. */
+typedef struct pl_chain_last pl_chain_last;
+pl_chain_last *pl_chain_last_new(void);
+void pl_chain_last_free(pl_chain_last *last);
+PL_MUST_CHECK bool pl_chain_priced(const pl_chain *chain, double price, pl_chain_last *last,
+                                   const pl_search_options *options, pl_arena *out,
+                                   pl_answer *answer, pl_err *err);
+
 /* As pl_chain_min, but all copies choose alike (TAPAS): never better, and worse where a cap binds.
  * The bound is that of tied choices. */
 PL_MUST_CHECK bool pl_chain_tied(const pl_chain *chain, double cap,

@@ -152,21 +152,67 @@ bool pl_chain_min(const pl_chain *chain, double cap, const pl_search_options *op
     return true;
 }
 
-bool pl_chain_least(const pl_chain *chain, const pl_search_options *options, pl_arena *out,
-                    pl_answer *answer, pl_err *err)
+/* An answer to a weighted sum: its own time and memory, the bound of the sum. */
+static bool take_weighted(const pl_chain *chain, pl_cost weights, pl_minimum found,
+                          pl_answer *answer, pl_err *err)
 {
-    PL_TRY(pl_chain_check(chain, err));
-    pl_search_options o = pl_solve_defaults(options);
-    pl_minimum found = solve_open(chain, (pl_cost){ 0, 1 }, &o, out);
     PL_TRY(pl_cap_legal(&found, err));
     pl_cost cost = pl_chain_cost(chain, found.value);
+    double sum = weights.time * cost.time + weights.memory * cost.memory;
     *answer = (pl_answer){ .value = found.value,
                            .time = cost.time,
                            .memory = cost.memory,
                            .bound = found.bound,
-                           .proven = cost.memory - found.bound <= 1e-9 * cost.memory,
+                           .price = weights.memory,
+                           .proven = sum - found.bound <= 1e-9 * fabs(sum),
                            .work = found.work };
     return true;
+}
+
+bool pl_chain_least(const pl_chain *chain, const pl_search_options *options, pl_arena *out,
+                    pl_answer *answer, pl_err *err)
+{
+    const pl_cost weights = { 0, 1 };
+    PL_TRY(pl_chain_check(chain, err));
+    pl_search_options o = pl_solve_defaults(options);
+    return take_weighted(chain, weights, solve_open(chain, weights, &o, out), answer, err);
+}
+
+struct pl_chain_last {
+    pl_arena *own; /* this; that of the links is a new one at each price */
+    links links;
+};
+
+pl_chain_last *pl_chain_last_new(void)
+{
+    pl_arena *arena = pl_arena_new("last price");
+    pl_chain_last *last = PL_NEW(arena, pl_chain_last);
+    *last = (pl_chain_last){ .own = arena, .links = { .capped = true } };
+    return last;
+}
+
+void pl_chain_last_free(pl_chain_last *last)
+{
+    if (!last) return;
+    pl_arena_free(last->links.arena);
+    pl_arena_free(last->own);
+}
+
+bool pl_chain_priced(const pl_chain *chain, double price, pl_chain_last *last,
+                     const pl_search_options *options, pl_arena *out, pl_answer *answer,
+                     pl_err *err)
+{
+    const pl_cost weights = { 1, price };
+    PL_TRY(pl_chain_check(chain, err));
+    pl_search_options o = pl_solve_defaults(options);
+    pl_minimum found;
+    if (!last || is_short(chain, &o)) {
+        found = solve_open(chain, weights, &o, out);
+    } else {
+        last->links.chain = chain;
+        found = solve_chain(&last->links, weights, &o, out);
+    }
+    return take_weighted(chain, weights, found, answer, err);
 }
 
 bool pl_chain_tied(const pl_chain *chain, double cap, const pl_search_options *options,

@@ -1,12 +1,15 @@
-/* A folded chain at given weights. Read search_rounds(): bound (raise_bound), a choice with
+/* A folded chain at given weights. Read search_rounds(): bound (raise_bound, lift), a choice with
  * copies tied (tie), values that go (shrink), then the exact answer among what is left (finish)
  * or near the bound (search_near). */
 #include "chain/solve.h"
 #include "chain/ring_solve.h"
+#include "chain/separator.h"
 
 #include <string.h>
 
-enum { MOST_ROUNDS = 24, NEAR_WORK = 1 << 20 };
+/* A value of a copy bears on that one's cost and its neighbours'. */
+enum { MOST_ROUNDS = 24, NEAR_WORK = 1 << 20, LIFT_PART = 2, TOUCHED = 3, END_ROUNDS = 8 };
+static const double LIFT_GAP = 0.02;
 
 /* With a choice this near the bound, none is looked for by tying copies. */
 static const double NEAR_ENOUGH = 1e-5;
@@ -19,6 +22,8 @@ typedef struct search {
     pl_ring *ring;
     pl_net *ends;
     pl_minimum found;
+    double lift;    /* what each copy between the ends costs at least above the potentials' bound  */
+    pl_net *lifted; /* the ends with the potentials of then                                        */
     int rounds, depth;
     int next_tie, wait;    /* the round of the next tie; rounds after one that found nothing */
     pl_solve_pace pace[2]; /* of the ring, of its ends */
@@ -47,6 +52,18 @@ static bool offer(search *s, int *value)
     return true;
 }
 
+static bool is_done(const search *s)
+{
+    return s->found.bound >= pl_solve_goal(s->found.cost, s->options);
+}
+
+/* A bound of what is left: what has gone is no better than the goal. */
+static void raise_found(search *s, double bound)
+{
+    bound = fmin(bound, pl_solve_goal(s->found.cost, s->options));
+    s->found.bound = fmax(s->found.bound, bound);
+}
+
 /* Rounds of passes up to the next look at whether they pay; the chain's bound is so many times as
  * large. */
 static bool raise(search *s, pl_net *net, double times, pl_solve_pace *pace)
@@ -73,9 +90,37 @@ static bool raise_bound(search *s)
     if (s->ends) pl_ring_go_on(s->ring, ends, s->ends);
     s->ends = ends;
     pays |= raise(s, ends, 1, &s->pace[1]);
-    s->found.bound = fmax(s->found.bound, ends->bound);
+    raise_found(s, ends->bound);
     pl_ring_settle(s->ring, s->tmp);
+    s->lift = 0;
     return pays && effort_left(s) > 0;
+}
+
+/* What a copy costs at least with the potentials as they are, whatever its neighbours choose:
+ * nothing, as far as passes can see. A search of one copy sees more, and what it finds every copy
+ * but the first and the last costs. */
+static void lift(search *s)
+{
+    const int inner = s->chain->copies - 2;
+    pl_arena *tmp = s->tmp;
+    if (inner < 1 || is_done(s)) return;
+    pl_separator sep = pl_separator_of(s->ring, tmp);
+    bool *fixed = PL_NEW_N(tmp, bool, sep.n_hubs + s->ring->n_block + sep.n_left + sep.n_right);
+    pl_net *cell = pl_separator_cell(s->ring, &sep, fixed, tmp);
+    cell = pl_net_keep(cell, pl_net_keeps(cell, tmp), NULL, true, tmp); /* what a link forbids goes */
+    if (!cell) return;
+    pl_search_options options = *s->options;
+    options.gap = LIFT_GAP;
+    options.start = NULL;
+    options.effort = s->found.work / LIFT_PART;
+    pl_minimum found = pl_solve_net(cell, &options, tmp);
+    s->found.work += found.work;
+    if (!(found.bound > 0)) return;
+    s->lift = found.bound;
+    s->lifted = pl_ring_ends(s->ring, 1, 0, tmp);
+    for (int i = 0; i < END_ROUNDS; i++) pl_net_round(s->lifted, NULL);
+    s->found.work += s->lifted->work;
+    raise_found(s, s->lifted->bound + inner * s->lift);
 }
 
 /* All copies alike, each of its best values: a choice that is near the best in most chains. */
@@ -159,11 +204,6 @@ static double search_near(search *s)
     return -INFINITY;
 }
 
-static bool is_done(const search *s)
-{
-    return s->found.bound >= pl_solve_goal(s->found.cost, s->options);
-}
-
 static void offer_start(search *s)
 {
     int n = (int)pl_chain_variables(s->chain);
@@ -179,11 +219,22 @@ static int64_t count_values(const pl_net *net)
     return n;
 }
 
+/* All other copies cost what they were lifted by. */
+static void keep_lifted(search *s, double most, bool **keep)
+{
+    double others = fmax(s->chain->copies - 2 - TOUCHED, 0) * s->lift;
+    bool **more = pl_ring_below(s->ring, s->lifted, most - others, s->tmp);
+    for (int v = 0; v < s->ring->net->n; v++)
+        for (int x = 0; x < s->ring->net->size[v]; x++) keep[v][x] &= more[v][x];
+}
+
 /* Only what could be better than the incumbent stays. False when that is nothing. Dominance waits
  * until bounds have made the tables small. */
 static bool shrink(search *s)
 {
-    bool **keep = pl_ring_below(s->ring, s->ends, pl_solve_goal(s->found.cost, s->options), s->tmp);
+    double most = pl_solve_goal(s->found.cost, s->options);
+    bool **keep = pl_ring_below(s->ring, s->ends, most, s->tmp);
+    if (s->lift > 0) keep_lifted(s, most, keep);
     if (pl_solve_may_dominate(s->ends, s->found.work, s->options))
         pl_ring_dominate(s->ring, keep, s->tmp);
     pl_ring *cut = pl_ring_keep(s->ring, keep, &s->ends, s->tmp);
@@ -213,6 +264,8 @@ static void search_rounds(search *s)
         bool pays = raise_bound(s);
         tie(s);
         if (is_done(s) || !effort_left(s) || !shrink(s)) return;
+        lift(s);
+        if (s->lift > 0 && (is_done(s) || !shrink(s))) return;
         bool last = !moved && s->depth >= s->chain->copies;
         if (finish(s, last ? s->options->work_limit : s->found.work / 4) || last) return;
         if (!moved) {

@@ -1,6 +1,7 @@
 /* Chains: folded against written out, tied against free, under caps, and the size of real ones. */
 #include "support/rounds.h"
 #include "chain/chain.h"
+#include "search/solve.h"
 #include "support/search_draw.h"
 #include "layout.h"
 
@@ -47,6 +48,45 @@ static void test_unroll(void **state)
         assert_true(fabs(p.time - q.time) < NEAR && fabs(p.memory - q.memory) < NEAR);
         pl_arena_free(a);
     }
+}
+
+/* The weighted sum of a chain as one sum, for the exact answer at a price of memory. */
+static double least_priced(const pl_chain *c, double price, pl_arena *a)
+{
+    pl_sum s = pl_chain_unroll(c, a);
+    const pl_search_options o = pl_solve_defaults(NULL);
+    return pl_solve_sum(&s, (pl_cost){ 1, price }, &o, a).cost;
+}
+
+/* Rough answers, each from the potentials of the last: the bound is one whatever their gap. */
+static void test_rough_bounds(void **state)
+{
+    (void)state;
+    int legal = 0, open = 0;
+    for (uint64_t seed = 0; seed < ROUNDS_OF(300); seed++) {
+        pl_arena *a = pl_arena_new("test");
+        draw d = draw_new(seed, true, a);
+        pl_chain c = draw_chain(&d, 6, 5, seed % 3 == 0 ? 40 : 9);
+        pl_chain_last *last = pl_chain_last_new();
+        for (int k = 0; k < 4; k++) {
+            const double price = k * 0.3, exact = least_priced(&c, price, a);
+            const pl_search_options o = { .gap = 0.03 * (k + 1), .no_unroll = true };
+            pl_answer x;
+            pl_err err = { 0 };
+            const bool ok = pl_chain_priced(&c, price, last, &o, a, &x, &err);
+            assert_true(ok == isfinite(exact));
+            if (!ok) continue;
+            const double sum = x.time + price * x.memory;
+            legal++;
+            open += x.bound < sum - NEAR;
+            if (x.bound > exact + NEAR || sum < exact - NEAR)
+                fail_msg("seed %d, price %g: %.12g .. %.12g, the least is %.12g", (int)seed, price,
+                         x.bound, sum, exact);
+        }
+        pl_chain_last_free(last);
+        pl_arena_free(a);
+    }
+    assert_true(legal > ROUNDS_OF(300) && open > 0);
 }
 
 /* The least memory is that of a legal choice, and no legal choice takes less. */
@@ -389,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_layers_capped),   cmocka_unit_test(test_caps),
         cmocka_unit_test(test_flat_in_depth),   cmocka_unit_test(test_empty_parts),
         cmocka_unit_test(test_errors),          cmocka_unit_test(test_memory_is_least),
+        cmocka_unit_test(test_rough_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,136 @@
+/* Splices of known choices: each of them, written out and costed, against the one that is found. */
+#include "chain/splice.h"
+#include "support/rounds.h"
+#include "support/search_draw.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { KNOWN = 4 };
+
+/* Other times for the same values: what is illegal stays so. */
+static const double *redraw(draw *d, const double *time, int n)
+{
+    if (!time) return NULL;
+    double *other = PL_NEW_N(d->a, double, n);
+    for (int i = 0; i < n; i++) other[i] = isinf(time[i]) ? INFINITY : 10 * draw_unit(d);
+    return other;
+}
+
+static const pl_sum_edge *redraw_edges(draw *d, int n, const pl_sum_edge *edge, const int *na,
+                                       const int *nb)
+{
+    pl_sum_edge *other = PL_NEW_N(d->a, pl_sum_edge, n + 1);
+    for (int i = 0; i < n; i++) {
+        other[i] = edge[i];
+        other[i].time = redraw(d, edge[i].time, na[edge[i].a] * nb[edge[i].b]);
+    }
+    return other;
+}
+
+static pl_sum redraw_sum(draw *d, pl_sum sum)
+{
+    const double **time = PL_NEW_N(d->a, const double *, sum.n + 1);
+    for (int v = 0; v < sum.n; v++) time[v] = redraw(d, sum.time[v], sum.n_values[v]);
+    sum.time = time;
+    sum.edge = redraw_edges(d, sum.n_edges, sum.edge, sum.n_values, sum.n_values);
+    return sum;
+}
+
+static pl_chain redraw_chain(draw *d, const pl_chain *chain)
+{
+    const int *outside = chain->outside.n_values, *block = chain->block.n_values;
+    pl_chain c = *chain;
+    c.outside = redraw_sum(d, c.outside);
+    c.block = redraw_sum(d, c.block);
+    c.link = redraw_edges(d, c.n_links, c.link, block, block);
+    c.first = redraw_edges(d, c.n_first, c.first, outside, block);
+    c.last = redraw_edges(d, c.n_last, c.last, outside, block);
+    c.every = redraw_edges(d, c.n_every, c.every, outside, block);
+    return c;
+}
+
+/* One splice: outside of o, copies of a up to i, of b up to j, then of c. */
+static void write_splice(const pl_chain *chain, int *const *known, const int from[4], int i, int j,
+                         int *value)
+{
+    const int n = chain->outside.n, block = chain->block.n;
+    memcpy(value, known[from[0]], (size_t)n * sizeof *value);
+    for (int k = 0; k < chain->copies; k++) {
+        const int at = n + k * block;
+        memcpy(value + at, known[from[k < i ? 1 : k < j ? 2 : 3]] + at,
+               (size_t)block * sizeof *value);
+    }
+}
+
+static double brute(pl_chain_pair pair, double cap, int *const *known, int *value)
+{
+    const int copies = pair.sum[0]->copies;
+    double least = INFINITY;
+    for (int at = 0; at < KNOWN * KNOWN * KNOWN * KNOWN; at++) {
+        const int from[4] = { at % KNOWN, at / KNOWN % KNOWN, at / KNOWN / KNOWN % KNOWN,
+                              at / KNOWN / KNOWN / KNOWN };
+        for (int i = 1; i < copies; i++)
+            for (int j = i + 1; j <= copies; j++) {
+                write_splice(pair.sum[0], known, from, i, j, value);
+                pl_cost cost = pl_chain_pair_cost(pair, value);
+                if (cost.memory <= cap) least = fmin(least, cost.time);
+            }
+    }
+    return least;
+}
+
+static void test_all_splices(void **state)
+{
+    (void)state;
+    int found = 0;
+    for (uint64_t seed = 0; seed < ROUNDS_OF(200); seed++) {
+        pl_arena *a = pl_arena_new("test");
+        draw d = draw_new(seed, true, a);
+        d.illegal /= 4;
+        pl_chain one = draw_chain(&d, 3, 3, 6), other = redraw_chain(&d, &one);
+        const pl_chain_pair pair = { { &one, &other } };
+        const int n = (int)pl_chain_variables(&one);
+        int *known[KNOWN], *value = PL_NEW_N(a, int, n);
+        double memory = 0;
+        for (int k = 0; k < KNOWN; k++) {
+            known[k] = PL_NEW_N(a, int, n);
+            for (int v = 0; v < n; v++) {
+                const int at = v < one.outside.n ? v : (v - one.outside.n) % one.block.n;
+                const pl_sum *part = v < one.outside.n ? &one.outside : &one.block;
+                known[k][v] = draw_below(&d, part->n_values[at]);
+            }
+            memory += pl_chain_cost(&one, known[k]).memory / KNOWN;
+        }
+        const double least = brute(pair, memory, known, value);
+        pl_cost cost = { INFINITY, 0 };
+        const bool any =
+            pl_chain_splice(pair, memory, KNOWN, (const int *const *)known, value, &cost);
+        /* An illegal copy spoils the sums behind it, which may hide a splice; never a wrong one. */
+        if (any) {
+            const pl_cost told = pl_chain_pair_cost(pair, value);
+            assert_true(fabs(told.time - cost.time) < 1e-9 && told.memory <= memory);
+            assert_true(cost.time >= least - 1e-9);
+        }
+        bool legal = true;
+        for (int k = 0; k < KNOWN; k++) legal &= isfinite(pl_chain_cost(&one, known[k]).time);
+        if (legal && one.copies > 1 && !one.n_every) {
+            assert_true(any == isfinite(least));
+            if (any) assert_true(fabs(cost.time - least) < 1e-9);
+            found += any;
+        }
+        pl_arena_free(a);
+    }
+    assert_true(found > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_splices) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
