@@ -1,6 +1,7 @@
 /* The ways through a chain. Read pl_chain_min(): short chains are written out (is_short), others
  * folded (solve_chain); a choice with all copies alike is where the search starts (start_tied). */
-#include "chain/cap.h"
+#include "chain/pair.h"
+#include "search/cap.h"
 #include "chain/solve.h"
 
 #include <math.h>
@@ -74,7 +75,7 @@ static void start_capped(const pl_chain *chain, double cap, pl_search_options *o
 /* A chain from price to price: the next one starts from the potentials of the last. */
 typedef struct links {
     const pl_chain *chain;
-    bool capped;
+    bool keeps; /* the potentials, for the next price */
     pl_ring *last;
     pl_arena *arena; /* of `last` */
 } links;
@@ -91,13 +92,8 @@ static pl_minimum solve_chain(void *self, pl_cost weights, const pl_search_optio
     found.work += work;
     pl_arena_free(l->arena);
     l->arena = arena;
-    l->last = l->capped && weights.time > 0 ? ring : NULL; /* bytes are no start for seconds */
+    l->last = l->keeps && weights.time > 0 ? ring : NULL; /* bytes are no start for seconds */
     return found;
-}
-
-static const pl_ring *last_potentials(const void *self)
-{
-    return ((const links *)self)->last;
 }
 
 /* Without a cap. */
@@ -119,21 +115,18 @@ static pl_minimum solve_open(const pl_chain *chain, pl_cost weights, pl_search_o
     return found;
 }
 
+/* Few copies are written out, of many the answers at prices are spliced. */
 static bool min_capped(const pl_chain *chain, double cap, pl_search_options *options, pl_arena *out,
                        pl_answer *answer, pl_err *err)
 {
-    pl_arena *tmp = pl_arena_new("chain");
-    links l = { .chain = chain, .capped = true };
-    const pl_chain_solver p = { chain, &l, solve_chain, last_potentials };
-    bool ok;
-    if (is_short(chain, options)) {
-        pl_sum s = pl_chain_unroll(chain, tmp);
-        start_capped(chain, cap, options, tmp);
-        ok = pl_cap_sum(&s, cap, options, out, answer, err);
-    } else {
-        ok = pl_cap_chain(&p, cap, options, out, answer, err);
+    if (!is_short(chain, options) && chain->copies >= PL_MANY_COPIES) {
+        const pl_chain_pair pair = { { chain, chain } };
+        return pl_chain_pair_min(pair, cap, false, options, out, answer, NULL, err);
     }
-    pl_arena_free(l.arena);
+    pl_arena *tmp = pl_arena_new("chain");
+    pl_sum s = pl_chain_unroll(chain, tmp);
+    start_capped(chain, cap, options, tmp);
+    bool ok = pl_cap_sum(&s, cap, options, out, answer, err);
     pl_arena_free(tmp);
     return ok;
 }
@@ -187,7 +180,7 @@ pl_chain_last *pl_chain_last_new(void)
 {
     pl_arena *arena = pl_arena_new("last price");
     pl_chain_last *last = PL_NEW(arena, pl_chain_last);
-    *last = (pl_chain_last){ .own = arena, .links = { .capped = true } };
+    *last = (pl_chain_last){ .own = arena, .links = { .keeps = true } };
     return last;
 }
 

@@ -22,8 +22,9 @@ typedef struct search {
     pl_ring *ring;
     pl_net *ends;
     pl_minimum found;
-    double lift;    /* what each copy between the ends costs at least above the potentials' bound  */
-    pl_net *lifted; /* the ends with the potentials of then                                        */
+    double lift; /* what each copy between the ends costs at least above the potentials' bound  */
+    pl_net
+        *lifted; /* the ends with the potentials of then                                        */
     int rounds, depth;
     int next_tie, wait;    /* the round of the next tie; rounds after one that found nothing */
     pl_solve_pace pace[2]; /* of the ring, of its ends */
@@ -107,7 +108,8 @@ static void lift(search *s)
     pl_separator sep = pl_separator_of(s->ring, tmp);
     bool *fixed = PL_NEW_N(tmp, bool, sep.n_hubs + s->ring->n_block + sep.n_left + sep.n_right);
     pl_net *cell = pl_separator_cell(s->ring, &sep, fixed, tmp);
-    cell = pl_net_keep(cell, pl_net_keeps(cell, tmp), NULL, true, tmp); /* what a link forbids goes */
+    cell =
+        pl_net_keep(cell, pl_net_keeps(cell, tmp), NULL, true, tmp); /* what a link forbids goes */
     if (!cell) return;
     pl_search_options options = *s->options;
     options.gap = LIFT_GAP;

@@ -110,8 +110,7 @@ static void open_sums(splices *s)
 static sums meet(const splices *s, int a, int b, int i)
 {
     const sums *own = s->link + (b * s->n + b) * s->copies;
-    sums x = take_off(s->link[(a * s->n + b) * s->copies + i],
-                      s->upto[b * (s->copies + 1) + i]);
+    sums x = take_off(s->link[(a * s->n + b) * s->copies + i], s->upto[b * (s->copies + 1) + i]);
     return take_off(x, own[i]);
 }
 
@@ -145,18 +144,13 @@ static void write_best(const splices *s, int *value)
                (size_t)(start[k + 1] - start[k]) * (size_t)block * sizeof *value);
 }
 
-pl_cost pl_chain_pair_cost(pl_chain_pair pair, const int *value)
-{
-    pl_cost a = pl_chain_cost(pair.sum[0], value), b = pl_chain_cost(pair.sum[1], value);
-    return (pl_cost){ fmax(a.time, b.time), a.memory };
-}
-
 bool pl_chain_splice(pl_chain_pair pair, double cap, int n_known, const int *const *known,
                      int *value, pl_cost *cost)
 {
     const int copies = pair.sum[0]->copies, n = n_known;
-    splices s = { .pair = pair, .cap = cap, .n = n, .copies = copies, .known = known,
-                  .least = cost->time };
+    splices s = {
+        .pair = pair, .cap = cap, .n = n, .copies = copies, .known = known, .least = cost->time
+    };
     bool found = false;
     if (copies < 2) return false;
     s.tmp = pl_arena_new("splices");

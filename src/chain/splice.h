@@ -5,16 +5,7 @@
  * the one corner and so many like the other come near any point between them. */
 #ifndef PL_CHAIN_SPLICE_H
 #define PL_CHAIN_SPLICE_H
-#include "chain/chain.h"
-
-/* A chain whose time is the larger of two sums: the same but for the times in its tables. One sum
- * is given twice. */
-typedef struct pl_chain_pair {
-    const pl_chain *sum[2];
-} pl_chain_pair;
-
-/* The larger time, and the memory. */
-pl_cost pl_chain_pair_cost(pl_chain_pair pair, const int *value);
+#include "chain/pair.h"
 
 /* The fastest splice within the cap of known[n_known], which may be many of the same; false: none
  * is faster than *cost, which with value[] is only set when one is. Time: n^3 copies^2 sums. */

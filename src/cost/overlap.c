@@ -1,5 +1,6 @@
 /* The tables of a cost problem at a price: computing with what cannot be hidden beside it at 1, all
- * messages at 0 (cost/least.c finds the larger of the two at its least). */
+ * messages at 0; and the larger of the two at its least (chain/pair.h). */
+#include "chain/pair.h"
 #include "cost/problem.h"
 
 #include <math.h>
@@ -87,4 +88,33 @@ pl_cost pl_problem_cost(const pl_problem *t, const int *value)
     pl_cost a = pl_chain_cost(&computing, value), b = pl_chain_cost(&sending, value);
     pl_arena_free(tmp);
     return (pl_cost){ fmax(a.time, b.time), a.memory };
+}
+
+bool pl_problem_min(pl_problem *t, double cap, bool tied, const pl_search_options *options,
+                    pl_arena *out, pl_answer *answer, pl_err *err)
+{
+    double price = 1;
+    t->chain = pl_problem_chain(t, 1, out);
+    const pl_chain sending = pl_problem_chain(t, 0, out);
+    const pl_chain_pair pair = { { &t->chain, &sending } };
+    PL_TRY(pl_chain_pair_min(pair, cap, tied, options, out, answer, &price, err));
+    if (price != 1) t->chain = pl_problem_chain(t, price, out);
+    return true;
+}
+
+/* Times the least memory is as good. */
+static const double NEAR_LEAST = 1.05;
+enum { LEAST_EFFORT = 1 << 24 };
+
+bool pl_problem_least(const pl_problem *t, pl_arena *out, pl_answer *answer, pl_err *err)
+{
+    const pl_search_options o = { .gap = 1e-3, .effort = LEAST_EFFORT };
+    pl_arena *tmp = pl_arena_new("least memory");
+    pl_chain c = pl_problem_chain(t, 1, tmp);
+    bool ok = pl_chain_least(&c, &o, out, answer, err);
+    pl_answer fast;
+    pl_err why = { 0 };
+    if (ok && pl_chain_min(&c, answer->memory * NEAR_LEAST, &o, out, &fast, &why)) *answer = fast;
+    pl_arena_free(tmp);
+    return ok;
 }

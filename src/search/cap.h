@@ -10,7 +10,7 @@
  * the value of the one, or of the other, or neither, there is a better price, and values that
  * cannot be in a better choice go. A part that has become small is eliminated with Pareto fronts.
  * The part with the least bound is next, so the bound of what is left is the bound of the answer,
- * also when a limit stops the search. Chains do otherwise: chain/cap.h.
+ * also when a limit stops the search. Chains of many copies do otherwise: chain/pair.h.
  *
  * The least memory of any choice comes first: passes find it soon, and above the cap it ends the
  * search. */

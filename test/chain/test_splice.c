@@ -63,7 +63,11 @@ static void write_splice(const pl_chain *chain, int *const *known, const int fro
     memcpy(value, known[from[0]], (size_t)n * sizeof *value);
     for (int k = 0; k < chain->copies; k++) {
         const int at = n + k * block;
-        memcpy(value + at, known[from[k < i ? 1 : k < j ? 2 : 3]] + at,
+        memcpy(value + at,
+               known[from[k < i   ? 1
+                          : k < j ? 2
+                                  : 3]] +
+                   at,
                (size_t)block * sizeof *value);
     }
 }

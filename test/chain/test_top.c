@@ -1,5 +1,5 @@
 /* The highest point under random planes: it lies under them all, and no point tried lies higher. */
-#include "cost/top.h"
+#include "chain/top.h"
 #include "base/rng.h"
 #include "support/rounds.h"
 
@@ -16,8 +16,7 @@ enum { MOST = 9, STEPS = 60 };
 static double lowest(int n, const pl_plane *plane, double price, double memory_price)
 {
     double low = INFINITY;
-    for (int i = 0; i < n; i++)
-        low = fmin(low, pl_plane_height(&plane[i], price, memory_price));
+    for (int i = 0; i < n; i++) low = fmin(low, pl_plane_height(&plane[i], price, memory_price));
     return low;
 }
 

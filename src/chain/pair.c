@@ -1,16 +1,10 @@
-/* The least of max(f1, f0), two sums of tables, within a memory cap: computing with what cannot be
- * hidden beside it, and all messages. For every price p in [0, 1] of the one sum against the other
- * and every price m of memory, the least of
- *
- *   p f1 + (1 - p) f0 + m (memory - cap)
- *
- * is a bound. Answers at such prices are planes over (p, m), and the highest point under those
- * known is where to look next (top.h). The answers that meet there lie around the best one: of many
- * copies, so many like this and so many like that come near it (chain/splice.h). Where copies are
- * few, the cap is searched at one price first (chain/cap.h). Read search() near the end. */
+/* The larger of two sums at its least, within a cap (pair.h). Read search() near the end:
+ * search_price() is the cap at one price, look() one place without it, search_places() all
+ * places. */
+#include "chain/pair.h"
 #include "chain/splice.h"
-#include "cost/problem.h"
-#include "cost/top.h"
+#include "chain/top.h"
+#include "search/cap.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,7 +19,7 @@ static const double PASSES = 256;
 
 /* With so many copies their splices come near what a search of the cap finds; else the cap is
  * searched, at the first and at so many prices more. */
-enum { MANY_COPIES = 8, MOST_FEW = 3 };
+enum { MOST_FEW = 3 };
 static const double SAME_PRICE = 1e-2; /* what would be found again */
 
 /* The gap of an answer at a place: a part of what the bound can still rise, within these. */
@@ -35,44 +29,102 @@ static const double ROUGH_PART = 0.1, ROUGH[] = { 1e-3, 1e-2 };
  * choice so near the bound all ends, with a few copies sooner. */
 static const double AT_TOP = 1e-3, NEAR_TOP = 1e-2, ENOUGH = 2e-3, ENOUGH_FEW = 1e-2;
 
-static const double NEAR_LEAST = 1.05; /* times the least memory is as good */
-
-typedef struct least {
-    pl_problem *t;
+typedef struct prices {
+    pl_chain_pair pair;
     double cap;
     bool tied;
-    const pl_search_options *options;
+    pl_search_options options; /* with defaults */
     pl_arena *out;
-    pl_chain ends[2]; /* at price 0 and 1 */
     int n;
     const int *value[MOST_KNOWN]; /* answers, whether they fit or not */
     pl_plane plane[MOST_KNOWN];
-    pl_answer best;               /* of those that fit */
+    pl_answer best;                    /* of those that fit */
     double bound, price, memory_price; /* the best bound, and where it was found */
     int64_t work, effort; /* entries read; to be read at one place                              */
     pl_chain_last *last;
-} least;
+} prices;
 
-static pl_search_options options_of(const least *x)
+/* -- both sums at a price ---------------------------------------------------------------------- */
+
+static const double *mix_times(const double *a, const double *b, int64_t n, double price,
+                               pl_arena *arena)
 {
-    return x->options ? *x->options : (pl_search_options){ 0 };
+    if (a == b) return a;
+    double *to = pl_arena_get(arena, (size_t)n, sizeof *to);
+    for (int64_t i = 0; i < n; i++) {
+        const double t = a ? a[i] : 0, u = b ? b[i] : 0;
+        to[i] = isinf(t) || isinf(u) ? INFINITY : price * t + (1 - price) * u;
+    }
+    return to;
 }
 
-static bool is_closed(const least *x)
+static const pl_sum_edge *mix_edges(int n, const pl_sum_edge *a, const pl_sum_edge *b,
+                                    const int *rows, const int *cols, double price, pl_arena *arena)
+{
+    pl_sum_edge *to = PL_NEW_N(arena, pl_sum_edge, n + 1);
+    for (int i = 0; i < n; i++) {
+        const int64_t entries = (int64_t)rows[a[i].a] * cols[a[i].b];
+        to[i] = a[i];
+        to[i].time = mix_times(a[i].time, b[i].time, entries, price, arena);
+    }
+    return to;
+}
+
+static pl_sum mix_sums(const pl_sum *a, const pl_sum *b, double price, pl_arena *arena)
+{
+    const double **time = PL_NEW_N(arena, const double *, a->n + 1);
+    pl_sum to = *a;
+    for (int v = 0; v < a->n; v++)
+        time[v] = mix_times(a->time ? a->time[v] : NULL, b->time ? b->time[v] : NULL,
+                            a->n_values[v], price, arena);
+    to.time = time;
+    to.edge = mix_edges(a->n_edges, a->edge, b->edge, a->n_values, a->n_values, price, arena);
+    return to;
+}
+
+static pl_chain mix(const prices *x, double price, pl_arena *arena)
+{
+    const pl_chain *a = x->pair.sum[0], *b = x->pair.sum[1];
+    const int *outside = a->outside.n_values, *block = a->block.n_values;
+    pl_chain c = *a;
+    if (a == b || price == 1) return c;
+    c.outside = mix_sums(&a->outside, &b->outside, price, arena);
+    c.block = mix_sums(&a->block, &b->block, price, arena);
+    c.link = mix_edges(a->n_links, a->link, b->link, block, block, price, arena);
+    c.first = mix_edges(a->n_first, a->first, b->first, outside, block, price, arena);
+    c.last = mix_edges(a->n_last, a->last, b->last, outside, block, price, arena);
+    c.every = mix_edges(a->n_every, a->every, b->every, outside, block, price, arena);
+    return c;
+}
+
+pl_cost pl_chain_pair_cost(pl_chain_pair pair, const int *value)
+{
+    pl_cost a = pl_chain_cost(pair.sum[0], value), b = pl_chain_cost(pair.sum[1], value);
+    return (pl_cost){ fmax(a.time, b.time), a.memory };
+}
+
+/* -- what is known ----------------------------------------------------------------------------- */
+
+static int64_t least_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool is_closed(const prices *x)
 {
     return x->best.value && x->best.time - x->bound <= 1e-9 * x->best.time;
 }
 
-static void raise(least *x, double bound, double price, double memory_price)
+static void raise(prices *x, double bound, double price, double memory_price)
 {
     if (bound > x->bound) x->bound = bound, x->price = price, x->memory_price = memory_price;
 }
 
 /* The answer's plane; false: one like it is known. With no room left it is only compared. */
-static bool know(least *x, const pl_answer *a)
+static bool know(prices *x, const pl_answer *a)
 {
-    const pl_plane p = { pl_chain_cost(&x->ends[1], a->value).time,
-                         pl_chain_cost(&x->ends[0], a->value).time,
+    const pl_plane p = { pl_chain_cost(x->pair.sum[0], a->value).time,
+                         pl_chain_cost(x->pair.sum[1], a->value).time,
                          x->cap < INFINITY ? a->memory - x->cap : 0 };
     const double time = fmax(p.computing, p.sending);
     if (p.over <= 0 && (!x->best.value || time < x->best.time)) {
@@ -90,7 +142,7 @@ static bool know(least *x, const pl_answer *a)
 /* -- one place --------------------------------------------------------------------------------- */
 
 /* The known answer that is best there. */
-static const int *find_start(const least *x, double price, double memory_price)
+static const int *find_start(const prices *x, double price, double memory_price)
 {
     const int *best = NULL;
     double low = INFINITY;
@@ -102,12 +154,12 @@ static const int *find_start(const least *x, double price, double memory_price)
 }
 
 /* The fastest within the cap at a price. */
-static bool search_price(least *x, double price, pl_err *err)
+static bool search_price(prices *x, double price, pl_err *err)
 {
-    pl_chain c = price == 1 ? x->t->chain : pl_problem_chain(x->t, price, x->out);
-    pl_search_options o = options_of(x);
+    pl_chain c = mix(x, price, x->out);
+    pl_search_options o = x->options;
     pl_answer a;
-    if (price < 1 || x->cap < INFINITY) o.effort = CAP_EFFORT * x->effort;
+    if (price < 1 || x->cap < INFINITY) o.effort = least_of(o.effort, CAP_EFFORT * x->effort);
     if (!o.start) o.start = x->best.value;
     PL_TRY((x->tied ? pl_chain_tied : pl_chain_min)(&c, x->cap, &o, x->out, &a, err));
     raise(x, a.bound, price, a.price);
@@ -117,7 +169,7 @@ static bool search_price(least *x, double price, pl_err *err)
 }
 
 /* All copies tied, as a chain of nothing but its outside. */
-static bool search_tied(const least *x, const pl_chain *chain, double memory_price,
+static bool search_tied(const prices *x, const pl_chain *chain, double memory_price,
                         pl_search_options *o, pl_answer *a, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("tied copies");
@@ -130,12 +182,12 @@ static bool search_tied(const least *x, const pl_chain *chain, double memory_pri
 }
 
 /* The least at a place, and its bound; *news: it was not known. */
-static bool look(least *x, double price, double memory_price, double gap, bool *news, pl_err *err)
+static bool look(prices *x, double price, double memory_price, double gap, bool *news, pl_err *err)
 {
-    pl_chain c = pl_problem_chain(x->t, price, x->out);
-    pl_search_options o = options_of(x);
+    pl_chain c = mix(x, price, x->out);
+    pl_search_options o = x->options;
     pl_answer a;
-    o.effort = x->effort;
+    o.effort = least_of(o.effort, x->effort);
     o.gap = fmax(o.gap, gap);
     o.start = find_start(x, price, memory_price);
     PL_TRY(x->tied ? search_tied(x, &c, memory_price, &o, &a, err)
@@ -147,12 +199,12 @@ static bool look(least *x, double price, double memory_price, double gap, bool *
 }
 
 /* What takes the least memory fits, or nothing does. */
-static bool look_least(least *x, pl_err *err)
+static bool look_least(prices *x, pl_err *err)
 {
-    pl_search_options o = options_of(x);
+    pl_search_options o = x->options;
     pl_answer a;
     o.start = NULL;
-    PL_TRY(pl_chain_least(&x->ends[1], &o, x->out, &a, err));
+    PL_TRY(pl_chain_least(x->pair.sum[0], &o, x->out, &a, err));
     x->work += a.work;
     if (a.memory > x->cap)
         return pl_err_set(err, PL_EINFEASIBLE,
@@ -165,13 +217,12 @@ static bool look_least(least *x, pl_err *err)
 /* -- all places -------------------------------------------------------------------------------- */
 
 /* Of the answers that meet at the top, and those that pass it nearest. */
-static void splice(least *x, const pl_top *top)
+static void splice(prices *x, const pl_top *top)
 {
-    const pl_chain_pair pair = { { &x->ends[1], &x->ends[0] } };
     const int *known[SPLICED];
     bool taken[MOST_KNOWN] = { false };
     int n = 0;
-    if (x->tied || x->t->copies < 2) return;
+    if (x->tied || x->pair.sum[0]->copies < 2) return;
     for (; n < SPLICED && n < x->n; n++) {
         int best = -1;
         double low = INFINITY;
@@ -184,20 +235,20 @@ static void splice(least *x, const pl_top *top)
         known[n] = x->value[best];
     }
     pl_cost cost = { x->best.value ? x->best.time : INFINITY, 0 };
-    int *value = PL_NEW_N(x->out, int, pl_chain_variables(&x->ends[0]));
-    if (pl_chain_splice(pair, x->cap, n, known, value, &cost))
+    int *value = PL_NEW_N(x->out, int, pl_chain_variables(x->pair.sum[1]));
+    if (pl_chain_splice(x->pair, x->cap, n, known, value, &cost))
         know(x, &(pl_answer){ .value = value, .memory = cost.memory });
 }
 
-static bool is_near(const least *x, double gap)
+static bool is_near(const prices *x, double gap)
 {
     return x->best.value && x->best.time - x->bound <= gap * x->best.time;
 }
 
 /* Where the bound may still be highest, again and again. */
-static bool search_places(least *x, pl_err *err)
+static bool search_places(prices *x, pl_err *err)
 {
-    const int64_t stop = x->work + LOOKS_EFFORT * x->effort;
+    const int64_t stop = x->work + least_of(x->options.effort, LOOKS_EFFORT * x->effort);
     bool news = true;
     for (int i = 0; i < MOST_LOOKS && news && x->work < stop; i++) {
         const pl_top top = pl_top_of(x->n, x->plane);
@@ -214,7 +265,7 @@ static bool search_places(least *x, pl_err *err)
 
 /* Copies too few for their splices: the cap at prices where what fits computes and sends for about
  * as long. */
-static bool search_few(least *x, pl_err *err)
+static bool search_few(prices *x, pl_err *err)
 {
     double last = 1;
     for (int k = 0; k < MOST_FEW && !is_near(x, ENOUGH_FEW); k++) {
@@ -230,10 +281,22 @@ static bool search_few(least *x, pl_err *err)
     return true;
 }
 
-static bool search(least *x, pl_err *err)
+/* What the caller knows. */
+static void take_start(prices *x)
 {
-    const bool capped = x->cap < INFINITY, few = x->tied || x->t->copies < MANY_COPIES;
+    const size_t n = (size_t)pl_chain_variables(x->pair.sum[0]);
+    if (!x->options.start) return;
+    int *value = pl_arena_get(x->out, n, sizeof *value);
+    memcpy(value, x->options.start, n * sizeof *value);
+    const pl_cost cost = pl_chain_pair_cost(x->pair, value);
+    if (isfinite(cost.time)) know(x, &(pl_answer){ .value = value, .memory = cost.memory });
+}
+
+static bool search(prices *x, pl_err *err)
+{
+    const bool capped = x->cap < INFINITY, few = x->tied || x->pair.sum[0]->copies < PL_MANY_COPIES;
     bool news;
+    take_start(x);
     if (!capped || few) PL_TRY(search_price(x, 1, err));
     if (is_closed(x) || (few && is_near(x, ENOUGH_FEW))) return true;
     if (capped && !few) {
@@ -262,14 +325,17 @@ static double entries_of(const pl_chain *c)
            count_entries(c->n_every, c->every, outside, block);
 }
 
-bool pl_problem_min(pl_problem *t, double cap, bool tied, const pl_search_options *options,
-                    pl_arena *out, pl_answer *answer, pl_err *err)
+bool pl_chain_pair_min(pl_chain_pair pair, double cap, bool tied, const pl_search_options *options,
+                       pl_arena *out, pl_answer *answer, double *price, pl_err *err)
 {
-    t->chain = pl_problem_chain(t, 1, out);
-    least x = { .t = t, .cap = cap, .tied = tied, .options = options, .out = out,
-                .ends = { pl_problem_chain(t, 0, out), t->chain },
-                .bound = -INFINITY, .price = 1, .last = pl_chain_last_new() };
-    x.effort = (int64_t)fmax(EFFORT, PASSES * entries_of(&t->chain));
+    prices x = {
+        .pair = pair, .cap = cap, .tied = tied, .out = out, .bound = -INFINITY, .price = 1
+    };
+    PL_TRY(pl_cap_check(cap, err));
+    for (int k = 0; k < 2; k++) PL_TRY(pl_chain_check(pair.sum[k], err));
+    x.options = pl_solve_defaults(options);
+    x.effort = (int64_t)fmax(EFFORT, PASSES * entries_of(pair.sum[0]));
+    x.last = pl_chain_last_new();
     bool ok = search(&x, err);
     pl_chain_last_free(x.last);
     if (!ok) return false;
@@ -278,19 +344,6 @@ bool pl_problem_min(pl_problem *t, double cap, bool tied, const pl_search_option
     answer->proven = is_closed(&x);
     answer->price = x.memory_price;
     answer->work = x.work;
-    if (x.price != 1) t->chain = pl_problem_chain(t, x.price, out);
+    if (price) *price = x.price;
     return true;
-}
-
-bool pl_problem_least(const pl_problem *t, pl_arena *out, pl_answer *answer, pl_err *err)
-{
-    const pl_search_options o = { .gap = AT_TOP, .effort = EFFORT / 8, .no_mixing = true };
-    pl_arena *tmp = pl_arena_new("least memory");
-    pl_chain c = pl_problem_chain(t, 1, tmp);
-    bool ok = pl_chain_least(&c, &o, out, answer, err);
-    pl_answer fast;
-    pl_err why = { 0 };
-    if (ok && pl_chain_min(&c, answer->memory * NEAR_LEAST, &o, out, &fast, &why)) *answer = fast;
-    pl_arena_free(tmp);
-    return ok;
 }

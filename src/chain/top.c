@@ -1,6 +1,6 @@
 /* The top under planes (top.h): one of the points where three of them meet, counting the edges of
  * the range as planes. There are few. */
-#include "cost/top.h"
+#include "chain/top.h"
 
 #include <math.h>
 

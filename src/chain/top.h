@@ -1,4 +1,4 @@
-/* cost/top.h - the highest point under planes: where a bound on the larger of two times within a
+/* chain/top.h - the highest point under planes: where a bound on the larger of two times within a
  * memory cap may be largest.
  *
  * Every plan known gives a plane over the two prices,
@@ -8,8 +8,8 @@
  * and the least over all plans, known or not, is a bound of the fastest within the cap (Lagrange)
  * that lies nowhere above a plane. The highest point under those of the plans known is where to
  * look next (Kelley's cutting planes). */
-#ifndef PL_COST_TOP_H
-#define PL_COST_TOP_H
+#ifndef PL_CHAIN_TOP_H
+#define PL_CHAIN_TOP_H
 #include <stdbool.h>
 
 typedef struct pl_plane {

@@ -1,0 +1,33 @@
+/* chain/pair.h - a chain whose time is the larger of two sums: its fastest choice within a cap.
+ *
+ * For every price p in [0, 1] of the one sum against the other and every price m of memory, the
+ * least of
+ *
+ *   p sum[0] + (1 - p) sum[1] + m (memory - cap)
+ *
+ * is a bound. Answers at such prices are planes over (p, m), and the highest point under those
+ * known is where to look next (top.h). The answers that meet there lie around the best one: of many
+ * copies, so many like this and so many like that come near it (splice.h). With few copies the cap
+ * is searched at one price, with what that leaves at others (search/cap.h). */
+#ifndef PL_CHAIN_PAIR_H
+#define PL_CHAIN_PAIR_H
+#include "chain/chain.h"
+
+/* The same chain but for the times in its tables. One sum may be given twice. */
+typedef struct pl_chain_pair {
+    const pl_chain *sum[2];
+} pl_chain_pair;
+
+/* The larger time, and the memory. */
+pl_cost pl_chain_pair_cost(pl_chain_pair pair, const int *value);
+
+/* As pl_chain_min, or with `tied` as pl_chain_tied. *price, unless NULL, is p where the bound was
+ * found. The options' effort is of all prices together, their gap counts at the end. */
+PL_MUST_CHECK bool pl_chain_pair_min(pl_chain_pair pair, double cap, bool tied,
+                                     const pl_search_options *options, pl_arena *out,
+                                     pl_answer *answer, double *price, pl_err *err);
+
+/* Copies so many that a cap is met by splices of them. */
+enum { PL_MANY_COPIES = 8 };
+
+#endif
