@@ -21,7 +21,6 @@ static void add_copy(const pl_ring *ring, pl_net *net, int at, bool has_left, bo
         double *unary = PL_NEW_N(arena, double, one->size[r]);
         memcpy(unary, one->unary[r], (size_t)one->size[r] * sizeof *unary);
         pl_net_var(net, at + v, one->size[r], one->value[r], unary, arena);
-        net->memory[at + v] = one->memory[r];
     }
     for (int p = ring->at_block; p < ring->at_link; p++) {
         const pl_net_edge *e = &one->edge[p];
@@ -48,7 +47,6 @@ static void add_outside(const pl_ring *ring, pl_net *net, int n_hidden, pl_arena
         double *unary = PL_NEW_N(arena, double, one->size[v]);
         for (int x = 0; x < one->size[v]; x++) unary[x] = one->unary[v][x] * copies;
         pl_net_var(net, v, one->size[v], one->value[v], unary, arena);
-        net->memory[v] = one->memory[v];
     }
     for (int p = 0; p < ring->at_block; p++) {
         const pl_net_edge *e = &one->edge[p];

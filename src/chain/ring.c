@@ -108,34 +108,7 @@ static pl_net_table gather(const pl_ring *ring, const pl_sum_edge *edge, int col
             if (edge->memory) *to += ring->weights.memory * edge->memory[at];
         }
     t.cost = cost;
-    t.memory = pl_net_recall(edge->memory, cols, t, one->value[va], one->value[vb], arena);
     return t;
-}
-
-void pl_ring_remember(pl_ring *ring, pl_arena *arena)
-{
-    const pl_chain *chain = ring->chain;
-    pl_net *one = ring->net;
-    int n = ring->n_outside;
-    for (int v = 0; v < one->n; v++) {
-        const pl_sum *s = v < n ? &chain->outside : &chain->block;
-        const double *memory = s->memory ? s->memory[v < n ? v : v - n] : NULL;
-        one->memory[v] = pl_net_recall_row(memory, one->size[v], one->value[v], arena);
-    }
-    for (int p = 0; p < one->n_edges; p++) {
-        pl_net_edge *e = &one->edge[p];
-        const pl_sum_edge *from = p < ring->at_block  ? &chain->outside.edge[p]
-                                  : p < ring->at_link ? &chain->block.edge[p - ring->at_block]
-                                                      : &chain->every[p - ring->at_every];
-        if (p >= ring->at_link && p < ring->at_every) {
-            int l = 0;
-            while (ring->link_edge[l] != p) l++;
-            from = &chain->link[l];
-        }
-        const int *n_values = p < ring->at_block ? chain->outside.n_values : chain->block.n_values;
-        e->table.memory = pl_net_recall(from->memory, n_values[from->b], e->table, one->value[e->a],
-                                        one->value[e->b], arena);
-    }
 }
 
 pl_net_table pl_ring_link(const pl_ring *ring, int l, const double **to_a, const double **to_b,

@@ -54,9 +54,6 @@ pl_net_table pl_ring_link(const pl_ring *ring, int l, const double **to_a, const
 /* keep[v][x] for values of the ring whose bound is at most `most`. */
 bool **pl_ring_below(const pl_ring *ring, const pl_net *ends, double most, pl_arena *arena);
 
-/* Fills in the memory of all tables, as the chain has it. */
-void pl_ring_remember(pl_ring *ring, pl_arena *arena);
-
 /* Clears keep[v][x] where another kept value of the block is at least as good in every copy, be it
  * the first, a middle or the last one, or of a variable outside that touches all copies alike. */
 void pl_ring_dominate(const pl_ring *ring, bool **keep, pl_arena *arena);

@@ -79,16 +79,17 @@ static void add_variable(const pl_ring *f, pl_net *net, int at, int ring, bool c
     double *unary = PL_NEW_N(arena, double, r->size[ring]);
     for (int x = 0; costs && x < r->size[ring]; x++) unary[x] = r->unary[ring][x];
     pl_net_var(net, at, r->size[ring], r->value[ring], unary, arena);
-    if (costs) net->memory[at] = r->memory[ring];
 }
 
-int pl_separator_left(const pl_separator *sep, int variable)
+/* The place of a variable of the block in left[] or right[], -1: none. A link whose a is in left[]
+ * counts as covered there. */
+static int place_left(const pl_separator *sep, int variable)
 {
     int i = find(sep->n_left, sep->left, variable);
     return i < sep->n_left ? i : -1;
 }
 
-int pl_separator_right(const pl_separator *sep, int variable)
+static int place_right(const pl_separator *sep, int variable)
 {
     int i = find(sep->n_right, sep->right, variable);
     return i < sep->n_right ? i : -1;
@@ -110,7 +111,7 @@ static void add_cell_links(const pl_ring *ring, const pl_separator *sep, pl_net 
         const pl_sum_edge *e = &ring->chain->link[l];
         const double *to_a, *to_b;
         pl_net_table t = pl_ring_link(ring, l, &to_a, &to_b, arena);
-        int left = pl_separator_left(sep, e->a), right = pl_separator_right(sep, e->b);
+        int left = place_left(sep, e->a), right = place_right(sep, e->b);
         if (left >= 0) {
             pl_net_join(net, before + left, own + e->b, t, to_a, to_b, arena);
             add_row(net, before + left, to_a, -1);
@@ -188,9 +189,9 @@ static void add_end_links(const pl_ring *ring, const pl_separator *sep, pl_net *
         const pl_sum_edge *e = &ring->chain->link[l];
         const double *to_a, *to_b;
         pl_net_table t = pl_ring_link(ring, l, &to_a, &to_b, arena);
-        int left = pl_separator_left(sep, e->a);
+        int left = place_left(sep, e->a);
         int va = left < 0 ? first + e->a : before + left;
-        int vb = left < 0 ? second + pl_separator_right(sep, e->b) : last + e->b;
+        int vb = left < 0 ? second + place_right(sep, e->b) : last + e->b;
         pl_net_join(net, va, vb, t, to_a, to_b, arena);
         net->edge[net->n_edges - 1].loose = true;
         add_row(net, va, to_a, -1);

@@ -19,11 +19,6 @@ typedef struct pl_separator {
 /* The separator with the fewest states. */
 pl_separator pl_separator_of(const pl_ring *ring, pl_arena *arena);
 
-/* The place of a variable of the block in left[] or right[], -1: none. A link whose a is in left[]
- * counts as covered there. */
-int pl_separator_left(const pl_separator *sep, int variable);
-int pl_separator_right(const pl_separator *sep, int variable);
-
 /* One copy and both separators as a net: hubs, the block, then ghosts: `left` of the copy before
  * and `right` of the copy after. Hubs and ghosts cost nothing of their own. fixed[] (of n_hubs +
  * n_block + n_left + n_right) is set for hubs, ghosts and the copy's own separator variables. */

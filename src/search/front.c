@@ -1,5 +1,5 @@
 /* Elimination with two costs. Read pl_fronts_run(): as eliminate.c, but sums of entries are sums
- * of Pareto fronts (add), and the least of them is what pl_fronts_take() leaves of all their
+ * of Pareto fronts (add), and the least of them is what take() leaves of all their
  * labels: sorted, without dominated ones, thinned. */
 #include "search/front.h"
 
@@ -30,7 +30,7 @@ static double time_of(const pl_fronts *f, const pl_label *l)
     return l->cost - f->price * l->memory;
 }
 
-void pl_fronts_push(pl_fronts *fronts, pl_label label)
+static void push(pl_fronts *fronts, pl_label label)
 {
     if (!(label.cost <= fronts->slack) || label.memory > fronts->budget) return;
     fronts->work++;
@@ -87,7 +87,7 @@ static int bin(pl_fronts *fronts, int bins)
     return kept;
 }
 
-pl_front pl_fronts_take(pl_fronts *fronts)
+static pl_front take(pl_fronts *fronts)
 {
     pl_label *l = fronts->made.at;
     int n = fronts->made.n, kept = 0;
@@ -106,7 +106,7 @@ pl_front pl_fronts_take(pl_fronts *fronts)
     return (pl_front){ kept, at };
 }
 
-pl_front pl_fronts_thin(pl_fronts *fronts, pl_front front, int most)
+static pl_front thin_front(pl_fronts *fronts, pl_front front, int most)
 {
     if (front.n <= most || most < 3) return front;
     pl_label *at = PL_NEW_N(fronts->arena, pl_label, front.n);
@@ -124,16 +124,16 @@ static const pl_label *part(const pl_label *l)
 static pl_front add(pl_fronts *fronts, pl_front front, pl_front y)
 {
     if ((int64_t)front.n * y.n > MOST_PRODUCT) {
-        front = pl_fronts_thin(fronts, front, 256);
-        y = pl_fronts_thin(fronts, y, 256);
+        front = thin_front(fronts, front, 256);
+        y = thin_front(fronts, y, 256);
     }
     for (int i = 0; i < front.n; i++)
         for (int k = 0; k < y.n; k++) {
             const pl_label *p = &front.at[i], *q = &y.at[k];
-            pl_fronts_push(fronts, (pl_label){ p->cost + q->cost, p->memory + q->memory, part(p),
-                                               part(q), -1, 0 });
+            push(fronts,
+                 (pl_label){ p->cost + q->cost, p->memory + q->memory, part(p), part(q), -1, 0 });
         }
-    return pl_fronts_take(fronts);
+    return take(fronts);
 }
 
 static int64_t entries_of(const pl_fronts *f, int n, const int *var)
@@ -141,6 +141,14 @@ static int64_t entries_of(const pl_fronts *f, int n, const int *var)
     int64_t count = 1;
     for (int d = 0; d < n; d++) count *= f->size[var[d]];
     return count;
+}
+
+static void add_table(pl_fronts *fronts, int n, const int *var, const pl_front *cell)
+{
+    if (fronts->n_tables == fronts->cap_tables)
+        fronts->table =
+            pl_arena_grow(fronts->arena, fronts->table, &fronts->cap_tables, sizeof *fronts->table);
+    fronts->table[fronts->n_tables++] = (pl_front_table){ n, var, cell };
 }
 
 /* A table of single labels; the least memory goes to the constant. */
@@ -159,7 +167,7 @@ static void add_single(pl_fronts *fronts, int n, const int *var, const double *c
         label[i] = (pl_label){ cost[i], memory[i] - least, NULL, NULL, -1, 0 };
         cell[i] = (pl_front){ pl_net_is_legal(cost[i]), &label[i] };
     }
-    pl_fronts_add(fronts, n, var, cell);
+    add_table(fronts, n, var, cell);
 }
 
 void pl_fronts_net(pl_fronts *fronts, const pl_net *net)
@@ -206,14 +214,6 @@ void pl_fronts_net(pl_fronts *fronts, const pl_net *net)
     }
 }
 
-void pl_fronts_add(pl_fronts *fronts, int n, const int *var, const pl_front *cell)
-{
-    if (fronts->n_tables == fronts->cap_tables)
-        fronts->table =
-            pl_arena_grow(fronts->arena, fronts->table, &fronts->cap_tables, sizeof *fronts->table);
-    fronts->table[fronts->n_tables++] = (pl_front_table){ n, var, cell };
-}
-
 static pl_front entry(const pl_fronts *f, const pl_front_table *t, const int *index)
 {
     size_t at = 0;
@@ -244,9 +244,9 @@ static pl_front least_at(pl_fronts *fronts, int n, const pl_front_table *table, 
     for (int x = 0; x < fronts->size[v]; x++)
         for (int i = 0; i < each[x].n; i++) {
             const pl_label *l = &each[x].at[i];
-            pl_fronts_push(fronts, (pl_label){ l->cost, l->memory, part(l), NULL, v, x });
+            push(fronts, (pl_label){ l->cost, l->memory, part(l), NULL, v, x });
         }
-    return pl_fronts_take(fronts);
+    return take(fronts);
 }
 
 static pl_front *project(pl_fronts *fronts, int n, const pl_front_table *table, int n_scope,
@@ -334,8 +334,7 @@ void pl_fronts_run(pl_fronts *fronts, pl_order order)
         if (!n) continue;
         int *scope = PL_NEW_N(fronts->arena, int, most);
         int n_scope = find_scope(n, mine, order.var[i], seen, scope);
-        pl_fronts_add(fronts, n_scope, scope,
-                      project(fronts, n, mine, n_scope, scope, order.var[i]));
+        add_table(fronts, n_scope, scope, project(fronts, n, mine, n_scope, scope, order.var[i]));
         put(&b, fronts, fronts->n_tables - 1);
     }
     int left = 0;

@@ -49,19 +49,11 @@ pl_fronts *pl_fronts_new(int n, const int *size, const pl_fronts *like, pl_arena
 /* Every table of a net with its memory (pl_net_remember). The least memory of each goes to the
  * constant and off the budget. */
 void pl_fronts_net(pl_fronts *fronts, const pl_net *net);
-void pl_fronts_add(pl_fronts *fronts, int n, const int *var, const pl_front *cell);
 
 /* The order for the tables added so far. */
 pl_order pl_fronts_order(const pl_fronts *fronts, const bool *keep);
 void pl_fronts_run(pl_fronts *fronts, pl_order order);
 const pl_front *pl_fronts_rest(pl_fronts *fronts, int n, const int *var);
-
-/* Labels pushed by the caller become a front. */
-void pl_fronts_push(pl_fronts *fronts, pl_label label);
-pl_front pl_fronts_take(pl_fronts *fronts);
-
-/* Fewer labels, evenly over memory. */
-pl_front pl_fronts_thin(pl_fronts *fronts, pl_front front, int most);
 
 /* Writes a label's decisions. */
 void pl_label_trace(const pl_label *label, int *index);
