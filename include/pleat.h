@@ -175,6 +175,7 @@ typedef struct pl_plan_options {
     int64_t bucket_bytes;  /* gradients reduced in one message; 0: 16 MiB                        */
     int64_t ahead_bytes;   /* weights gathered before they are read; 0: 32 MiB; -1: none         */
     int64_t step_bytes;    /* larger gathers run in steps; 0: none do                            */
+    double seconds;        /* of "auto": then the best plan so far is taken; 0: no limit         */
 } pl_plan_options;
 
 #define PL_PLAN_OPTIONS \

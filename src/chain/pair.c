@@ -5,6 +5,7 @@
 #include "chain/splice.h"
 #include "chain/top.h"
 #include "search/cap.h"
+#include "search/solve.h"
 
 #include <math.h>
 #include <string.h>
@@ -110,6 +111,11 @@ static int64_t least_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static bool is_late(const prices *x)
+{
+    return x->best.value && pl_solve_is_late(&x->options);
+}
+
 static bool is_closed(const prices *x)
 {
     return x->best.value && x->best.time - x->bound <= 1e-9 * x->best.time;
@@ -181,13 +187,14 @@ static bool search_tied(const prices *x, const pl_chain *chain, double memory_pr
     return ok;
 }
 
-/* The least at a place, and its bound; *news: it was not known. */
+/* The least at a place, and its bound, as near as `gap` (0: as near as can be); *news: it was not
+ * known. */
 static bool look(prices *x, double price, double memory_price, double gap, bool *news, pl_err *err)
 {
     pl_chain c = mix(x, price, x->out);
     pl_search_options o = x->options;
     pl_answer a;
-    o.effort = least_of(o.effort, x->effort);
+    if (gap > 0) o.effort = least_of(o.effort, x->effort);
     o.gap = fmax(o.gap, gap);
     o.start = find_start(x, price, memory_price);
     PL_TRY(x->tied ? search_tied(x, &c, memory_price, &o, &a, err)
@@ -250,7 +257,7 @@ static bool search_places(prices *x, pl_err *err)
 {
     const int64_t stop = x->work + least_of(x->options.effort, LOOKS_EFFORT * x->effort);
     bool news = true;
-    for (int i = 0; i < MOST_LOOKS && news && x->work < stop; i++) {
+    for (int i = 0; i < MOST_LOOKS && news && x->work < stop && !is_late(x); i++) {
         const pl_top top = pl_top_of(x->n, x->plane);
         const double rise = top.height - x->bound;
         if (rise <= NEAR_TOP * top.height) splice(x, &top);
@@ -268,7 +275,7 @@ static bool search_places(prices *x, pl_err *err)
 static bool search_few(prices *x, pl_err *err)
 {
     double last = 1;
-    for (int k = 0; k < MOST_FEW && !is_near(x, ENOUGH_FEW); k++) {
+    for (int k = 0; k < MOST_FEW && !is_near(x, ENOUGH_FEW) && !is_late(x); k++) {
         pl_plane fits[MOST_KNOWN];
         int n = 0;
         for (int i = 0; i < x->n; i++)
@@ -340,8 +347,8 @@ bool pl_chain_pair_min(pl_chain_pair pair, double cap, bool tied, const pl_searc
     pl_chain_last_free(x.last);
     if (!ok) return false;
     *answer = x.best;
-    answer->bound = fmin(x.bound, answer->time);
     answer->proven = is_closed(&x);
+    answer->bound = answer->proven ? answer->time : fmin(x.bound, answer->time);
     answer->price = x.memory_price;
     answer->work = x.work;
     if (price) *price = x.price;

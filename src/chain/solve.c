@@ -34,6 +34,7 @@ typedef struct search {
 static int64_t effort_left(const search *s)
 {
     int64_t used = s->found.work + s->ring->work;
+    if (s->found.value && pl_solve_is_late(s->options)) return 0;
     return s->options->effort && used < s->options->effort ? s->options->effort - used
            : s->options->effort                            ? 0
                                                            : INT64_MAX;

@@ -6,6 +6,7 @@
 typedef struct pl_request_args {
     const char *search;
     int64_t memory, axes, effort, bucket, ahead, gather_steps;
+    double seconds;
 } pl_request_args;
 
 /* Their rows, for a command whose arguments have a pl_request_args `f`; `also` is a text that each
@@ -18,6 +19,8 @@ typedef struct pl_request_args {
     { "search", TEXT(f.search), "NAME", NULL, "a published method instead; names below", \
       .needs = "strategy=auto " also }, \
     { "O", INT(f.effort), "N", "2", "1: equal blocks are planned alike; 2: exact", 1, 2, \
+      .needs = "strategy=auto " also }, \
+    { "seconds", REAL(f.seconds), "X", NULL, "then the best plan so far; default: no limit", 0, \
       .needs = "strategy=auto " also }
 #define PL_LOWER_OPTS(f, also) \
     { "memory", BYTES(f.memory), "SIZE", NULL, "of a device; default: all it has", 1, \

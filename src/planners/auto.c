@@ -90,9 +90,10 @@ double pl_auto_seconds(const pl_auto *x)
 
 static bool search_mesh(const pl_auto *x, pl_auto_mesh *m, double cap, pl_arena *out, pl_err *err)
 {
+    const pl_search_options o = { .until = x->until };
     pl_answer a;
     m->fits = x->method ? pl_planner_run(x->method, m->problem, cap, out, &a, err)
-                        : pl_problem_min(m->problem, cap, x->tied, NULL, out, &a, err);
+                        : pl_problem_min(m->problem, cap, x->tied, &o, out, &a, err);
     if (!m->fits) return false;
     m->answer = a;
     m->seconds = a.time, m->memory = a.memory, m->proven = a.proven;
@@ -133,6 +134,7 @@ bool pl_auto_open(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
     *x = (pl_auto){ .tied = options->tied,
                     .method = options->method,
                     .watch = options->watch,
+                    .until = options->seconds > 0 ? pl_clock_now() + options->seconds : 0,
                     .best = -1,
                     .bound = INFINITY,
                     .n = pl_auto_meshes(c, options->axes, MOST_MESHES, mesh) };

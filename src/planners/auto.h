@@ -14,6 +14,7 @@ typedef struct pl_auto_options {
     bool tied;                /* equal blocks are planned alike (-O1)                            */
     const pl_planner *method; /* a published search instead; NULL: exact, or tied                */
     int axes;                 /* of a mesh at most; 0: 2, or as many as the cluster has levels   */
+    double seconds;           /* after so many the best so far is taken; 0: all is looked at     */
     const pl_watch *watch;    /* told of what long work is at; NULL: nobody                      */
 } pl_auto_options;
 
@@ -39,6 +40,7 @@ typedef struct pl_auto {
     bool tied;
     const pl_planner *method;
     const pl_watch *watch;
+    double until;           /* by the clock, when the best so far will do; 0: none              */
     double cap;             /* bytes of a device that the last search kept to; INFINITY: none    */
     double fold_seconds, tables_seconds, search_seconds; /* what each took, of all meshes        */
 } pl_auto;

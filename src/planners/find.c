@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TRIES = 6, MOST_LAYOUTS = 64 };
+/* Searches below less and less; then between what fits and what does not, while these are apart. */
+enum { MOST_TRIES = 6, MOST_HALVES = 2, MOST_LAYOUTS = 64 };
+static const double WIDE = 0.95;
 
 /* A request as it is worked on. */
 typedef struct choosing {
@@ -45,6 +47,17 @@ static choosing open_choosing(pl_found *b, const pl_graph *g, const pl_cluster *
     if (!x.lower.paths) x.lower.paths = pl_paths_new(out);
     b->limit = fmin(r->search.memory > 0 ? r->search.memory : INFINITY, pl_cluster_memory(c));
     return x;
+}
+
+/* The time is over and something fits: what is left is not looked at. */
+static bool is_late(const choosing *x)
+{
+    const double until = x->b->search ? x->b->search->until : 0;
+    bool fits = false;
+    if (until <= 0 || pl_clock_now() <= until) return false;
+    for (int i = 0; i < x->b->n; i++) fits |= x->b->at[i].fits;
+    if (fits) x->b->stopped = true;
+    return fits;
 }
 
 /* -- candidates -------------------------------------------------------------------------------- */
@@ -369,9 +382,10 @@ static void add_layouts(choosing *x)
     const int usual = usual_size(x->c);
     const double limit = find_fastest(x->b) * NEAR;
     attempt all[MOST_LAYOUTS]; /* the usual ones first */
-    if (x->c->n_devices == 1) return;
+    if (x->c->n_devices == 1 || is_late(x)) return;
     x->b->refused = PL_NEW_N(x->out, pl_refused, MOST_LAYOUTS);
     const int n = list_usual(x, usual, all), near = try_layouts(x, n, all, limit);
+    if (is_late(x)) return;
     const int more = list_more(x, usual, near < 0 ? NULL : all[near].of, all, n);
     try_layouts(x, more - n, all + n, limit);
 }
@@ -451,6 +465,7 @@ static void doubt_last(choosing *x, const pl_auto_mesh *m)
     pl_candidate *last = &x->b->at[x->b->n - 1];
     trial t[N_DOUBTS] = { 0 };
     int n = 0;
+    if (is_late(x)) return;
     for (int i = 0; i < N_DOUBTS; i++)
         if (doubts[i].price >= 0 || m->answer.work <= MOST_WORK)
             t[n++] = (trial){ .mesh = m, .doubt = &doubts[i] };
@@ -534,20 +549,51 @@ static bool nothing_fits(const choosing *x, pl_err *err)
     return false;
 }
 
+/* Searches below a cap. *over: as of add_found. */
+static bool search_below(choosing *x, double cap, double *over, pl_err *err)
+{
+    return pl_auto_again(x->b->search, cap, x->out, err) && add_found(x, over, err);
+}
+
+/* What fits below `low` takes more than the tables say, and what is found below `high` more than
+ * there is, but other plans take other amounts more: something between may fit and be faster. */
+static void search_between(choosing *x, double low, double high)
+{
+    pl_auto *f = x->b->search;
+    for (int i = 0; i < MOST_HALVES && low < WIDE * high && !is_late(x); i++) {
+        const double cap = (low + high) / 2, fastest = find_fastest(x->b);
+        const pl_auto before = *f;
+        pl_auto_mesh *mesh = PL_NEW_N(x->out, pl_auto_mesh, f->n);
+        pl_err why = { 0 };
+        double over;
+        memcpy(mesh, f->mesh, (size_t)f->n * sizeof *mesh);
+        const bool ok = search_below(x, cap, &over, &why);
+        if (ok && over <= 0)
+            low = cap;
+        else
+            high = cap;
+        if (find_fastest(x->b) < fastest) continue;
+        memcpy(f->mesh, mesh, (size_t)f->n * sizeof *mesh); /* that search is told of again */
+        mesh = f->mesh;
+        *f = before;
+        f->mesh = mesh;
+    }
+}
+
 /* Searches below the cap, and below less as long as programs take more than that. False: there is
  * nothing by the tables' figures. */
 static bool search(choosing *x, pl_err *err)
 {
-    pl_auto *f = x->b->search;
-    double over, cap = x->b->limit;
+    double over, cap = x->b->limit, high = cap;
     pl_err why = { 0 };
-    PL_TRY(pl_auto_again(f, cap, x->out, err));
-    PL_TRY(add_found(x, &over, err));
-    for (int i = 1; over > 0 && i < MOST_TRIES; i++) {
-        cap = fmin(cap, f->memory) - over;
-        if (cap <= 0 || !pl_auto_again(f, cap, x->out, &why)) break;
+    PL_TRY(search_below(x, cap, &over, err));
+    for (int i = 1; over > 0 && i < MOST_TRIES && !is_late(x); i++) {
+        high = cap;
+        cap = fmin(cap, x->b->search->memory) - over;
+        if (cap <= 0 || !pl_auto_again(x->b->search, cap, x->out, &why)) return true;
         PL_TRY(add_found(x, &over, err));
     }
+    if (over <= 0 && cap < high) search_between(x, cap, high);
     return true;
 }
 
@@ -575,7 +621,8 @@ static bool find_auto(choosing *x, pl_err *err)
     pl_found *b = x->b;
     pl_err why = { 0 };
     PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
-    b->at = PL_NEW_N(x->out, pl_candidate, (MOST_TRIES + 1) * b->search->n + MOST_LAYOUTS);
+    b->at = PL_NEW_N(x->out, pl_candidate,
+                     (MOST_TRIES + MOST_HALVES + 1) * b->search->n + MOST_LAYOUTS);
     find_few(x);
     bool searched = search(x, &why) || why.code == PL_EINFEASIBLE;
     if (searched && b->n && !x->r->search.method) add_layouts(x);

@@ -38,10 +38,12 @@ typedef struct pl_found {
     pl_refused *refused;    /* [n_refused]                                                       */
     double limit;           /* bytes of a device; INFINITY: none                                 */
     double seconds;         /* that finding it took                                              */
+    bool stopped;           /* when the request's seconds were over: not all was looked at       */
 } pl_found;
 
 /* What is asked for. A plan is a function of this and of the graph alone: plan, train, verify,
- * memory and explain all ask pl_plan_find, with the same options, and get the same one. */
+ * memory and explain all ask pl_plan_find, with the same options, and get the same one. (With
+ * search.seconds not: what is found by then is up to the machine.) */
 typedef struct pl_plan_request {
     pl_strategy strategy;      /* parsed, for so many devices                                    */
     const pl_cluster *cluster; /* NULL: that of the plan file, else guesses of this machine's

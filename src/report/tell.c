@@ -94,9 +94,9 @@ static void tell_search(const pl_told *t, pl_text *out)
         pl_text_add(&line, "; %d equal blocks of %d nodes count once%s", problem->copies,
                     pl_problem_block(problem), x->tied ? ", all planned alike" : "");
     tell_line(t, "search", pl_text_get(&line), out);
-    pl_text_add(out, "programs  %.0f ms: %d plan%s lowered and played through\n",
+    pl_text_add(out, "programs  %.0f ms: %d plan%s lowered and played through%s\n",
                 1e3 * (t->best->seconds - pl_auto_seconds(x)), t->best->n,
-                t->best->n == 1 ? "" : "s");
+                t->best->n == 1 ? "" : "s", t->best->stopped ? "; the time was over" : "");
 }
 
 static void tell_memory(const pl_told *t, pl_text *out)

@@ -23,6 +23,7 @@ static void put_found(const pl_told *t, const pl_auto *x, pl_json_out *out)
     PL_JSON_PUT(out, "raw_candidates_log10", problem->log10_plans, "objective_seconds", x->seconds,
                 "lower_bound_seconds", bounded ? x->bound : NAN, "gap",
                 bounded ? pl_told_gap(x) : NAN);
+    pl_json_put_bool(out, "stopped", t->best->stopped);
 }
 
 static void put_search(const pl_told *t, pl_json_out *out)

@@ -35,7 +35,8 @@ typedef struct search {
 
 static int64_t limit_of(const search *s)
 {
-    return s->pool.options->effort;
+    const bool late = s->pool.best.value && pl_solve_is_late(s->pool.options);
+    return late ? 0 : s->pool.options->effort;
 }
 
 /* -- branching --------------------------------------------------------------------------------- */

@@ -3,6 +3,8 @@
  * (branch). */
 #include "search/solve.h"
 
+#include "base/clock.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,9 +125,15 @@ bool pl_solve_goes_on(pl_solve_pace *pace, double bound, double best)
     return gain > fmin(0.1 * gap, 1e-3 * fabs(bound));
 }
 
+bool pl_solve_is_late(const pl_search_options *options)
+{
+    return options->until > 0 && pl_clock_now() > options->until;
+}
+
 static bool is_spent(const solver *s, const pl_net *net)
 {
-    return s->nodes >= s->options->node_limit || s->work + net->work >= s->stop;
+    return s->nodes >= s->options->node_limit || s->work + net->work >= s->stop ||
+           (isfinite(s->best) && pl_solve_is_late(s->options));
 }
 
 /* Rounds of passes up to the next look at whether they pay; choices made on the way are offered. */

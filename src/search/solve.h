@@ -15,6 +15,9 @@ typedef struct pl_minimum {
 /* The options with the defaults written out. */
 pl_search_options pl_solve_defaults(const pl_search_options *options);
 
+/* Past the time at which a search with an answer ends. */
+bool pl_solve_is_late(const pl_search_options *options);
+
 /* What a choice must cost less than to be worth finding. */
 static inline double pl_solve_goal(double best, const pl_search_options *options)
 {

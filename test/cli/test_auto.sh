@@ -57,4 +57,14 @@ tail -n +2 out | grep -v '^order ' > file.txt
 runs 0 '' "$pleat" memory "$gpt" --devices 4 --strategy auto --order program --layout llfb
 tail -n +2 out | grep -v '^order ' > auto.txt
 check 'memory --strategy auto studies the plan of pleat plan' cmp -s auto.txt file.txt
+
+# -- the best so far ---------------------------------------------------------------------------------------
+runs 0 '' "$pleat" plan "$mlp" --cluster 2x8xv100 --seconds 1e-6 -o soon.json
+grep -q 'the time was over$' out || say_failure "a plan that was stopped does not say so"
+runs 0 '' "$pleat" show soon.json
+runs 0 '' "$pleat" plan "$mlp" --cluster 2x8xv100 --seconds 1e-6 --json
+check 'a stopped search says so' grep -q '"stopped": true' out
+runs 0 '' "$pleat" plan "$mlp" --cluster 2x8xv100 --seconds 600 --json
+check 'one that came to its end too' grep -q '"stopped": false' out
+refuses 2 '--seconds' "$pleat" plan "$mlp" --cluster 2x8xv100 --strategy dp --seconds 1
 finish
