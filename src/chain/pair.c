@@ -33,7 +33,7 @@ static const double AT_TOP = 1e-3, NEAR_TOP = 1e-2, ENOUGH = 2e-3, ENOUGH_FEW = 
 typedef struct prices {
     pl_chain_pair pair;
     double cap;
-    bool tied;
+    bool tied, few;            /* copies are */
     pl_search_options options; /* with defaults */
     pl_arena *out;
     int n;
@@ -194,7 +194,7 @@ static bool look(prices *x, double price, double memory_price, double gap, bool 
     pl_chain c = mix(x, price, x->out);
     pl_search_options o = x->options;
     pl_answer a;
-    if (gap > 0) o.effort = least_of(o.effort, x->effort);
+    o.effort = least_of(o.effort, gap > 0 ? x->effort : CAP_EFFORT * x->effort);
     o.gap = fmax(o.gap, gap);
     o.start = find_start(x, price, memory_price);
     PL_TRY(x->tied ? search_tied(x, &c, memory_price, &o, &a, err)
@@ -301,18 +301,18 @@ static void take_start(prices *x)
 
 static bool search(prices *x, pl_err *err)
 {
-    const bool capped = x->cap < INFINITY, few = x->tied || x->pair.sum[0]->copies < PL_MANY_COPIES;
+    const bool capped = x->cap < INFINITY;
     bool news;
     take_start(x);
-    if (!capped || few) PL_TRY(search_price(x, 1, err));
-    if (is_closed(x) || (few && is_near(x, ENOUGH_FEW))) return true;
-    if (capped && !few) {
+    if (!capped || x->few) PL_TRY(search_price(x, 1, err));
+    if (is_closed(x) || (x->few && is_near(x, ENOUGH_FEW))) return true;
+    if (capped && !x->few) {
         PL_TRY(look(x, 1, 0, 0, &news, err));
         if (is_closed(x)) return true;
     }
     if (capped) PL_TRY(look_least(x, err));
     PL_TRY(search_places(x, err));
-    return !capped || !few || search_few(x, err);
+    return !capped || !x->few || search_few(x, err);
 }
 
 static double count_entries(int n, const pl_sum_edge *edge, const int *na, const int *nb)
@@ -341,7 +341,8 @@ bool pl_chain_pair_min(pl_chain_pair pair, double cap, bool tied, const pl_searc
     PL_TRY(pl_cap_check(cap, err));
     for (int k = 0; k < 2; k++) PL_TRY(pl_chain_check(pair.sum[k], err));
     x.options = pl_solve_defaults(options);
-    x.effort = (int64_t)fmax(EFFORT, PASSES * entries_of(pair.sum[0]));
+    x.few = tied || pair.sum[0]->copies < PL_MANY_COPIES;
+    x.effort = (int64_t)fmax(EFFORT, x.few ? 0 : PASSES * entries_of(pair.sum[0]));
     x.last = pl_chain_last_new();
     bool ok = search(&x, err);
     pl_chain_last_free(x.last);

@@ -25,7 +25,7 @@ typedef struct pl_search_options {
     int64_t node_limit;   /* branchings; 0: 1000                                                 */
     const int *start;     /* a choice to be better than; NULL: none                              */
     int64_t effort;       /* entries read, about, before it ends with what is known; 0: 2^29    */
-    double until;         /* by the clock (base/clock.h): the same, once something is known; 0: no */
+    double until;         /* by the clock (base/clock.h): the same once something is known; 0: no */
 } pl_search_options;
 
 typedef struct pl_answer {
