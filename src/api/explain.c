@@ -119,6 +119,20 @@ static int choose_told(const view *v, int n, const pl_value *at[])
     return 1;
 }
 
+/* The value, or what makes it alone. */
+static bool is_named(const pl_value *x, const char *asked)
+{
+    return matches(asked, x->name) || (x->maker && !x->out && matches(asked, x->maker->name));
+}
+
+bool pl_job_knows(const pl_job *j, const char *name, pl_arena *arena, pl_err *err)
+{
+    const view v = { .asked = name, .job = j, .arena = arena };
+    for (int i = 0; i < j->graph->values.n; i++)
+        if (is_named(j->graph->values.at[i], name)) return true;
+    return pl_graph_find(j->graph, name) || unknown(&v, err);
+}
+
 /* Of equal blocks any will do: h.3.attn.qkv, or h.*.attn.qkv. */
 static bool find(view *v, pl_err *err)
 {
@@ -129,10 +143,8 @@ static bool find(view *v, pl_err *err)
     v->value = pl_graph_find(g, v->asked);
     for (int i = 0; i < g->values.n && !v->value; i++) {
         const pl_value *x = g->values.at[i], *like = t->counterpart[i];
-        bool named = matches(v->asked, x->name);
         int k = 0;
-        if (x->maker && !x->out) named |= matches(v->asked, x->maker->name);
-        if (!named) continue;
+        if (!is_named(x, v->asked)) continue;
         while (k < n && at[k] != like) k++;
         if (k == n) at[n++] = like;
     }

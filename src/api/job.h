@@ -39,6 +39,10 @@ typedef struct pl_explain_options {
     int columns; /* of a line of text where words fit       */
 } pl_explain_options;
 
+/* Has the job's graph an operator or tensor of that name? Fails with PL_EUSAGE, naming what is
+ * near; so it can be asked before a plan is looked for. */
+PL_MUST_CHECK bool pl_job_knows(const pl_job *j, const char *name, pl_arena *arena, pl_err *err);
+
 /* What a plan of auto does with an operator or tensor (of equal blocks all with * for what
  * differs), and what else it could do: explain.c. *note: what a reader should know first, or NULL.
  * Fails with PL_EUSAGE for another strategy, and where nothing has that name (and which are near).
