@@ -40,6 +40,27 @@ int64_t pl_chain_variables(const pl_chain *chain)
     return chain->outside.n + (int64_t)chain->copies * chain->block.n;
 }
 
+static double count_entries(int n, const pl_sum_edge *edge, const int *na, const int *nb)
+{
+    double entries = 0;
+    for (int p = 0; p < n; p++) entries += (double)na[edge[p].a] * nb[edge[p].b];
+    return entries;
+}
+
+double pl_chain_outside_entries(const pl_chain *chain)
+{
+    const int *n = chain->outside.n_values;
+    return count_entries(chain->outside.n_edges, chain->outside.edge, n, n);
+}
+
+double pl_chain_block_entries(const pl_chain *chain)
+{
+    const int *na = chain->outside.n_values, *nb = chain->block.n_values;
+    return count_entries(chain->block.n_edges, chain->block.edge, nb, nb) +
+           count_entries(chain->n_every, chain->every, na, nb) +
+           count_entries(chain->n_links, chain->link, nb, nb);
+}
+
 pl_cost pl_chain_cost(const pl_chain *chain, const int *value)
 {
     const int *block = value + chain->outside.n,

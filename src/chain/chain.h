@@ -31,6 +31,10 @@ PL_MUST_CHECK bool pl_chain_check(const pl_chain *chain, pl_err *err);
 int64_t pl_chain_variables(const pl_chain *chain);
 pl_cost pl_chain_cost(const pl_chain *chain, const int *value);
 
+/* Entries of the edges' tables outside; of one copy, its link and what joins it to the outside. */
+double pl_chain_outside_entries(const pl_chain *chain);
+double pl_chain_block_entries(const pl_chain *chain);
+
 /* As pl_search_min. */
 PL_MUST_CHECK bool pl_chain_min(const pl_chain *chain, double cap, const pl_search_options *options,
                                 pl_arena *out, pl_answer *answer, pl_err *err);

@@ -10,33 +10,12 @@ enum { MOST_VARIABLES = 512, MOST_ENTRIES = 1 << 17, TIED_PART = 4, TIED_PASSES 
 static const double SHORT = 2.5;  /* times what a ring with its ends holds */
 static const double ROUGH = 1e-3; /* gap of a first choice under a cap */
 
-static double count_entries(int n, const pl_sum_edge *edge, const int *na, const int *nb)
-{
-    double entries = 0;
-    for (int p = 0; p < n; p++) entries += (double)na[edge[p].a] * nb[edge[p].b];
-    return entries;
-}
-
-/* Entries of the tables outside, and of one copy. */
-static double outside_entries(const pl_chain *c)
-{
-    const int *n = c->outside.n_values;
-    return count_entries(c->outside.n_edges, c->outside.edge, n, n);
-}
-
-static double block_entries(const pl_chain *c)
-{
-    const int *na = c->outside.n_values, *nb = c->block.n_values;
-    return count_entries(c->block.n_edges, c->block.edge, nb, nb) +
-           count_entries(c->n_every, c->every, na, nb) + count_entries(c->n_links, c->link, nb, nb);
-}
-
 /* Chains with few copies, or small ones, are written out: folding them would not save time. */
 static bool is_short(const pl_chain *chain, const pl_search_options *options)
 {
     if (chain->copies < 3 || options->no_power || options->no_unroll)
         return !options->no_unroll || chain->copies < 3;
-    double outside = outside_entries(chain), block = block_entries(chain),
+    double outside = pl_chain_outside_entries(chain), block = pl_chain_block_entries(chain),
            all = outside + chain->copies * block;
     if (all < SHORT * (outside + 2 * block)) return true;
     return pl_chain_variables(chain) <= MOST_VARIABLES && all <= MOST_ENTRIES;
@@ -47,7 +26,7 @@ static bool is_short(const pl_chain *chain, const pl_search_options *options)
 static int64_t start_tied(const pl_chain *chain, pl_cost weights, pl_search_options *options,
                           pl_arena *arena)
 {
-    double outside = outside_entries(chain), block = block_entries(chain);
+    double outside = pl_chain_outside_entries(chain), block = pl_chain_block_entries(chain);
     if (options->no_bound || options->start || outside > chain->copies * block) return 0;
     if (TIED_PASSES * (outside + block) > (double)options->effort / TIED_PART) return 0;
     pl_search_options part = *options;

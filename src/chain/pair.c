@@ -116,9 +116,14 @@ static bool is_late(const prices *x)
     return x->best.value && pl_solve_is_late(&x->options);
 }
 
+static bool is_near(const prices *x, double gap)
+{
+    return x->best.value && x->best.time - x->bound <= gap * x->best.time;
+}
+
 static bool is_closed(const prices *x)
 {
-    return x->best.value && x->best.time - x->bound <= 1e-9 * x->best.time;
+    return is_near(x, 1e-9);
 }
 
 static void raise(prices *x, double bound, double price, double memory_price)
@@ -247,11 +252,6 @@ static void splice(prices *x, const pl_top *top)
         know(x, &(pl_answer){ .value = value, .memory = cost.memory });
 }
 
-static bool is_near(const prices *x, double gap)
-{
-    return x->best.value && x->best.time - x->bound <= gap * x->best.time;
-}
-
 /* Where the bound may still be highest, again and again. */
 static bool search_places(prices *x, pl_err *err)
 {
@@ -315,23 +315,6 @@ static bool search(prices *x, pl_err *err)
     return !capped || !x->few || search_few(x, err);
 }
 
-static double count_entries(int n, const pl_sum_edge *edge, const int *na, const int *nb)
-{
-    double entries = 0;
-    for (int i = 0; i < n; i++) entries += (double)na[edge[i].a] * nb[edge[i].b];
-    return entries;
-}
-
-/* Of the edges' tables, of equal copies once. */
-static double entries_of(const pl_chain *c)
-{
-    const int *outside = c->outside.n_values, *block = c->block.n_values;
-    return count_entries(c->outside.n_edges, c->outside.edge, outside, outside) +
-           count_entries(c->block.n_edges, c->block.edge, block, block) +
-           count_entries(c->n_links, c->link, block, block) +
-           count_entries(c->n_every, c->every, outside, block);
-}
-
 bool pl_chain_pair_min(pl_chain_pair pair, double cap, bool tied, const pl_search_options *options,
                        pl_arena *out, pl_answer *answer, double *price, pl_err *err)
 {
@@ -342,7 +325,9 @@ bool pl_chain_pair_min(pl_chain_pair pair, double cap, bool tied, const pl_searc
     for (int k = 0; k < 2; k++) PL_TRY(pl_chain_check(pair.sum[k], err));
     x.options = pl_solve_defaults(options);
     x.few = tied || pair.sum[0]->copies < PL_MANY_COPIES;
-    x.effort = (int64_t)fmax(EFFORT, x.few ? 0 : PASSES * entries_of(pair.sum[0]));
+    const double entries =
+        pl_chain_outside_entries(pair.sum[0]) + pl_chain_block_entries(pair.sum[0]);
+    x.effort = (int64_t)fmax(EFFORT, x.few ? 0 : PASSES * entries);
     x.last = pl_chain_last_new();
     bool ok = search(&x, err);
     pl_chain_last_free(x.last);
