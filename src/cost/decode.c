@@ -49,11 +49,8 @@ static void place_values(const pl_problem *problem, const int *value, pl_plan *p
     for (int i = 0; i < problem->graph->values.n; i++) {
         const pl_value *v = problem->graph->values.at[i];
         const pl_placement *store = placement_in(problem, value, v, problem->stored);
-        const pl_placement *lie = placement_in(problem, value, v, problem->read[0]);
-        const pl_placement *save = placement_in(problem, value, v, problem->saved);
         if (store) p->stored[i] = *store;
-        if (lie && save && !pl_placement_same(lie, save))
-            p->regather[i] = (uint8_t)pl_placement_axes(save);
+        p->kept[i] = placement_in(problem, value, v, problem->saved);
     }
 }
 

@@ -5,8 +5,8 @@
 #include "plan/file.h"
 
 /* With `like` anything that cannot be split is left whole, as it was there. */
-static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *tmp,
-                      pl_err *err)
+static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
+                      pl_arena *tmp, pl_err *err)
 {
     pl_forward r;
     pl_err why = { 0 };
@@ -20,6 +20,8 @@ static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_
     r.follow.roam |= pl_strategy_axes(s, PL_AXIS_BACKWARD);
     for (int i = r.n_forward; i < p->graph->nodes.n; i++)
         pl_propagate_node(&r.follow, p->graph->nodes.at[i]);
+    for (int i = 0; i < p->graph->values.n; i++)
+        if (r.again[i]) pl_plan_keep(p, p->graph->values.at[i], r.again[i], out);
     return pl_plan_check(p, err);
 }
 
@@ -59,7 +61,7 @@ bool pl_strategy_plan(const pl_strategy *s, const pl_graph *g, const pl_plan *li
     p->mesh = s->mesh;
     if (s->cluster) PL_TRY(pl_speed_links(&p->mesh, s->cluster, err));
     pl_arena *tmp = pl_arena_new("strategy");
-    bool ok = fill_plan(s, p, like, tmp, err);
+    bool ok = fill_plan(s, p, like, out, tmp, err);
     pl_arena_free(tmp);
     return ok;
 }

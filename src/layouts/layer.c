@@ -20,6 +20,7 @@ void pl_forward_open(pl_forward *r, const pl_strategy *s, pl_plan *p, pl_arena *
     r->follow.local = pl_strategy_axes(s, PL_AXIS_LAYERS);
     r->follow.roam = pl_strategy_axes(s, PL_AXIS_ROAM);
     r->uses = PL_NEW_N(arena, int, g->values.n + 1);
+    r->again = PL_NEW_N(arena, uint8_t, g->values.n + 1);
     r->feature = PL_NEW_N(arena, int8_t, g->values.n + 1);
     memset(r->feature, UNKNOWN, (size_t)g->values.n);
     while (r->n_forward < g->nodes.n && g->nodes.at[r->n_forward]->phase == PL_FORWARD)
@@ -245,7 +246,7 @@ void pl_layer_copy_rows(pl_layer *x, int axis, int factor)
 
 void pl_layer_regather(pl_layer *x, int operand)
 {
-    x->on->follow.plan->regather[x->n->in[operand]->id] = UINT8_MAX;
+    x->on->again[x->n->in[operand]->id] = UINT8_MAX;
 }
 
 /* -- the forward pass -------------------------------------------------------------------------- */

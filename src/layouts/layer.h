@@ -15,6 +15,8 @@ typedef struct pl_forward {
     pl_propagation follow;
     int n_forward;         /* nodes before the backward pass                              */
     int *uses;             /* [values] forward nodes that read it                         */
+    uint8_t *again;        /* [values] axes over which the backward pass gathers it again: what
+                              the forward pass has of it is not kept put together over them */
     int8_t *feature;       /* [values] axis that split the columns of the layer that it
                               comes from; below 0: none                                   */
     struct {

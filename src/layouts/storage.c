@@ -206,13 +206,13 @@ static void store_state(pl_forward *r, const pl_rest *rest, const member *m, con
 }
 
 /* What is made of a state alone is gathered again with it. */
-static void regather(const pl_propagation *f, const pl_rest rest[])
+static void regather(const pl_forward *r, const pl_rest rest[])
 {
+    const pl_propagation *f = &r->follow;
     for (int i = 0; i < f->plan->graph->values.n; i++) {
         const pl_value *v = f->plan->graph->values.at[i];
-        const unsigned axes = v->role == PL_STATE ? rest[v->kind].regather : 0;
-        if (axes) f->plan->regather[i] = (uint8_t)axes;
-        if (f->cast[i]) f->plan->regather[f->cast[i]->id] = f->plan->regather[i];
+        if (v->role == PL_STATE) r->again[i] |= rest[v->kind].regather;
+        if (f->cast[i]) r->again[f->cast[i]->id] |= r->again[i];
     }
 }
 
@@ -228,7 +228,7 @@ void pl_storage_finish(pl_forward *r, const pl_plan *like)
     find_updates(g, m);
     follow_sums(g, m);
     find_readers(g, m);
-    regather(f, rest);
+    regather(r, rest);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i], *from = v->of ? v->of : v;
         if (v->role == PL_STATE && !f->open[from->id]) at[i] = p->stored[from->id];

@@ -65,7 +65,7 @@ static pl_rest rest(const pl_strategy *s, pl_state_kind kind)
     const pl_said *hybrid = pl_strategy_said(s, "hsdp");
     const bool twice = hybrid && is_hpz(hybrid->word);
     r.n = twice && data >= 0 ? 2 : 1;
-    if (kind == PL_WEIGHT) r.regather = (uint8_t)(twice ? 1u << r.axis[0] : UINT8_MAX);
+    if (kind == PL_WEIGHT) r.regather = (uint8_t)(r.n == 2 ? ~(1u << data) : UINT8_MAX);
     return r;
 }
 

@@ -12,7 +12,7 @@ enum {
     NO_TENSOR,
     TENSOR_TWICE,
     COMPUTED,
-    REGATHER_TWICE,
+    KEPT_TWICE,
     NO_LETTER,
     RANK,
     N_MISTAKES,
@@ -22,12 +22,12 @@ enum {
 static const char *const mistakes[N_MISTAKES] = {
     [NO_NODE] = "nodes: the graph has none that are called",
     [NODE_TWICE] = "nodes: more than once there stand",
-    [NO_TENSOR] = "stored, regather: the graph has no tensors that are called",
+    [NO_TENSOR] = "stored, kept: the graph has no tensors that are called",
     [TENSOR_TWICE] = "stored: more than once there stand",
     [COMPUTED] = "stored: neither inputs nor states are",
-    [REGATHER_TWICE] = "regather: more than once there stand",
+    [KEPT_TWICE] = "kept: more than once there stand",
     [NO_LETTER] = "nodes: their signatures lack the letters of",
-    [RANK] = "stored: placements of another rank have",
+    [RANK] = "stored, kept: placements of another rank have",
 };
 
 typedef struct matcher {
@@ -60,6 +60,13 @@ static bool check_mistakes(const matcher *m, pl_err *err)
     return true;
 }
 
+static bool has_rank(matcher *m, const char *tensor, int dims, const pl_value *v)
+{
+    if (dims == (v->shape.rank ? v->shape.rank : 1)) return true;
+    add_mistake(m, RANK, tensor, pl_arena_fmt(m->tmp, " (%d, not %d)", dims, v->shape.rank));
+    return false;
+}
+
 static void match_stored(matcher *m)
 {
     bool *seen = PL_NEW_N(m->tmp, bool, m->g->values.n + 1);
@@ -72,26 +79,25 @@ static void match_stored(matcher *m)
             add_mistake(m, COMPUTED, row->tensor, "");
         else if (seen[v->id])
             add_mistake(m, TENSOR_TWICE, row->tensor, "");
-        else if (row->dims != (v->shape.rank ? v->shape.rank : 1))
-            add_mistake(m, RANK, row->tensor,
-                        pl_arena_fmt(m->tmp, " (%d, not %d)", row->dims, v->shape.rank));
-        else
+        else if (has_rank(m, row->tensor, row->dims, v))
             m->p->stored[v->id] = row->where;
         if (v) seen[v->id] = true;
     }
 }
 
-static void match_regather(matcher *m)
+static void match_kept(matcher *m)
 {
-    for (int i = 0; i < m->rows->n_regather; i++) {
-        const pl_regather_row *row = &m->rows->regather[i];
+    bool *seen = PL_NEW_N(m->tmp, bool, m->g->values.n + 1);
+    for (int i = 0; i < m->rows->n_kept; i++) {
+        const pl_kept_row *row = &m->rows->kept[i];
         const pl_value *v = pl_graph_find(m->g, row->tensor);
         if (!v)
             add_mistake(m, NO_TENSOR, row->tensor, "");
-        else if (m->p->regather[v->id])
-            add_mistake(m, REGATHER_TWICE, row->tensor, "");
-        else
-            m->p->regather[v->id] = row->axes;
+        else if (seen[v->id])
+            add_mistake(m, KEPT_TWICE, row->tensor, "");
+        else if (!row->by_axes && has_rank(m, row->tensor, row->dims, v))
+            m->p->kept[v->id] = &row->where;
+        if (v) seen[v->id] = true;
     }
 }
 
@@ -141,9 +147,27 @@ static bool match(const pl_plan_file *f, const pl_graph *g, pl_plan *p, pl_arena
 {
     matcher m = { .rows = f->rows, .g = g, .p = p, .tmp = tmp };
     match_stored(&m);
-    match_regather(&m);
+    match_kept(&m);
     match_nodes(&m);
     return check_mistakes(&m, err);
+}
+
+/* All in normal form, `out` owns them; of legal ones. Rows of version 1 go by them. */
+static void settle_placements(const pl_plan_file *f, pl_plan *p, pl_arena *out)
+{
+    const pl_graph *g = p->graph;
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        p->stored[i] = pl_placement_normal(&p->stored[i], &p->mesh, &v->shape);
+        if (!p->kept[i]) continue;
+        pl_placement *kept = PL_NEW(out, pl_placement);
+        *kept = pl_placement_normal(p->kept[i], &p->mesh, &v->shape);
+        p->kept[i] = kept;
+    }
+    for (int i = 0; i < f->rows->n_kept; i++) {
+        const pl_kept_row *row = &f->rows->kept[i];
+        if (row->by_axes) pl_plan_keep(p, pl_graph_find(g, row->tensor), row->axes, out);
+    }
 }
 
 bool pl_plan_file_plan(const pl_plan_file *f, const pl_graph *g, pl_arena *out, pl_plan **plan,
@@ -157,8 +181,7 @@ bool pl_plan_file_plan(const pl_plan_file *f, const pl_graph *g, pl_arena *out, 
     bool ok = match(f, g, p, tmp, err) && pl_plan_check(p, err);
     pl_arena_free(tmp);
     if (!ok) return false;
-    for (int i = 0; i < g->values.n; i++)
-        p->stored[i] = pl_placement_normal(&p->stored[i], &p->mesh, &g->values.at[i]->shape);
+    settle_placements(f, p, out);
     *plan = p;
     return true;
 }

@@ -72,11 +72,17 @@ static bool read_schema(const reader *r, const pl_json *root)
 {
     const char *schema;
     PL_TRY(read_text(r, root, "schema", &schema));
-    return !strcmp(schema, PL_PLAN_SCHEMA) ||
+    return !strcmp(schema, PL_PLAN_SCHEMA) || !strcmp(schema, PL_PLAN_SCHEMA_1) ||
            pl_err_set(r->err, PL_EINPUT,
-                      "'schema' is '%.60s', and this version of pleat knows " PL_PLAN_SCHEMA
-                      " alone: plan again",
+                      "'schema' is '%.60s', and this version of pleat knows " PL_PLAN_SCHEMA_1
+                      " and " PL_PLAN_SCHEMA ": plan again",
                       schema);
+}
+
+/* Has it "regather" for "kept"? */
+static bool is_version_1(const pl_json *root)
+{
+    return !strcmp(pl_json_find(root, "schema")->text, PL_PLAN_SCHEMA_1);
 }
 
 static bool read_graph(const reader *r, const pl_json *root)
@@ -166,8 +172,11 @@ static bool read_head(const reader *r, const pl_json *root)
     const pl_json *x;
     PL_TRY(read_schema(r, root));
     PL_TRY(check_object(r, root, "an object",
-                        "schema model optimizer strategy cluster graph mesh predicted stored "
-                        "regather nodes"));
+                        is_version_1(root)
+                            ? "schema model optimizer strategy cluster graph mesh predicted "
+                              "stored regather nodes"
+                            : "schema model optimizer strategy cluster graph mesh predicted "
+                              "stored kept nodes"));
     PL_TRY(read_text(r, root, "model", &about->model));
     PL_TRY(read_text(r, root, "optimizer", &about->optimizer));
     PL_TRY(read_text(r, root, "strategy", &about->strategy));
@@ -218,28 +227,59 @@ static bool read_axes(const reader *r, const pl_json *object, const char *key, i
     return *n || pl_err_set(r->err, PL_EINPUT, "'%s' names no axis: leave it out", key);
 }
 
-static bool read_stored(const reader *r, const pl_json *x, pl_stored_row *row)
+static bool read_tensor(const reader *r, const pl_json *x, const char **tensor, pl_placement *where,
+                        int *dims)
 {
     const char *text;
     PL_TRY(check_object(r, x, "an object", "tensor placement"));
-    PL_TRY(read_text(r, x, "tensor", &row->tensor));
+    PL_TRY(read_text(r, x, "tensor", tensor));
     if (!read_text(r, x, "placement", &text) ||
-        !pl_placement_parse(text, &r->f->mesh, &row->where, r->err))
-        return pl_err_in(r->err, "'%.60s'", row->tensor);
-    row->dims = 1;
-    for (; *text; text++) row->dims += *text == ';';
+        !pl_placement_parse(text, &r->f->mesh, where, r->err))
+        return pl_err_in(r->err, "'%.60s'", *tensor);
+    *dims = 1;
+    for (; *text; text++) *dims += *text == ';';
     return true;
 }
 
-static bool read_regather(const reader *r, const pl_json *x, pl_regather_row *row)
+/* Of version 1: moved for the forward pass it is not kept, unless it is split over these axes. */
+static bool read_regather(const reader *r, const pl_json *x, pl_kept_row *row)
 {
     int axis[PL_MAX_AXES], n;
-    unsigned set = UINT8_MAX;
+    row->by_axes = true;
+    row->axes = UINT8_MAX;
     PL_TRY(check_object(r, x, "an object", "tensor unless"));
     PL_TRY(read_text(r, x, "tensor", &row->tensor));
-    if (pl_json_find(x, "unless") && !read_axes(r, x, "unless", &n, axis, &set))
-        return pl_err_in(r->err, "'%.60s'", row->tensor);
-    row->axes = (uint8_t)set;
+    return !pl_json_find(x, "unless") || read_axes(r, x, "unless", &n, axis, &row->axes) ||
+           pl_err_in(r->err, "'%.60s'", row->tensor);
+}
+
+static bool read_kept(const reader *r, const pl_json *root, pl_plan_rows *rows)
+{
+    const bool by_axes = is_version_1(root);
+    const char *key = by_axes ? "regather" : "kept";
+    const pl_json *list;
+    PL_TRY(find_list(r, root, key, &list));
+    rows->kept = PL_NEW_N(r->a, pl_kept_row, list->n + 1);
+    for (int i = 0; i < list->n; i++) {
+        pl_kept_row *row = &rows->kept[rows->n_kept++];
+        const bool ok = by_axes
+                            ? read_regather(r, &list->at[i], row)
+                            : read_tensor(r, &list->at[i], &row->tensor, &row->where, &row->dims);
+        if (!ok) return pl_err_in(r->err, "%s[%d]", key, i);
+    }
+    return true;
+}
+
+static bool read_stored(const reader *r, const pl_json *root, pl_plan_rows *rows)
+{
+    const pl_json *list;
+    PL_TRY(find_list(r, root, "stored", &list));
+    rows->stored = PL_NEW_N(r->a, pl_stored_row, list->n + 1);
+    for (int i = 0; i < list->n; i++) {
+        pl_stored_row *row = &rows->stored[rows->n_stored++];
+        if (!read_tensor(r, &list->at[i], &row->tensor, &row->where, &row->dims))
+            return pl_err_in(r->err, "stored[%d]", i);
+    }
     return true;
 }
 
@@ -311,19 +351,11 @@ static bool read_node(const reader *r, const pl_json *x, pl_node_row *row)
 
 static bool read_rows(const reader *r, const pl_json *root, pl_plan_rows *rows)
 {
-    const pl_json *stored, *regather, *nodes;
-    PL_TRY(find_list(r, root, "stored", &stored));
-    PL_TRY(find_list(r, root, "regather", &regather));
+    const pl_json *nodes;
+    PL_TRY(read_stored(r, root, rows));
+    PL_TRY(read_kept(r, root, rows));
     PL_TRY(find_list(r, root, "nodes", &nodes));
-    rows->stored = PL_NEW_N(r->a, pl_stored_row, stored->n + 1);
-    rows->regather = PL_NEW_N(r->a, pl_regather_row, regather->n + 1);
     rows->node = PL_NEW_N(r->a, pl_node_row, nodes->n + 1);
-    for (int i = 0; i < stored->n; i++)
-        if (!read_stored(r, &stored->at[i], &rows->stored[rows->n_stored++]))
-            return pl_err_in(r->err, "stored[%d]", i);
-    for (int i = 0; i < regather->n; i++)
-        if (!read_regather(r, &regather->at[i], &rows->regather[rows->n_regather++]))
-            return pl_err_in(r->err, "regather[%d]", i);
     for (int i = 0; i < nodes->n; i++)
         if (!read_node(r, &nodes->at[i], &rows->node[rows->n_nodes++]))
             return pl_err_in(r->err, "nodes[%d]", i);

@@ -3,7 +3,8 @@
 #define PL_PLAN_FILE_ROWS_H
 #include "plan/plan.h"
 
-#define PL_PLAN_SCHEMA "pleat.plan/1"
+#define PL_PLAN_SCHEMA "pleat.plan/2"
+#define PL_PLAN_SCHEMA_1 "pleat.plan/1"
 #define PL_PLAN_LINEAR "linear:"
 
 typedef struct pl_stored_row {
@@ -12,10 +13,14 @@ typedef struct pl_stored_row {
     int dims;            /* that the text of the placement has: of a scalar 1                    */
 } pl_stored_row;
 
-typedef struct pl_regather_row {
+/* Where a tensor is kept (pl_plan.kept). */
+typedef struct pl_kept_row {
     const char *tensor;
-    uint8_t axes;        /* as pl_plan.regather                                                  */
-} pl_regather_row;
+    bool by_axes;        /* of version 1: as pl_plan_keep has it, with these axes                */
+    unsigned axes;
+    pl_placement where;  /* else here                                                            */
+    int dims;            /* as of pl_stored_row                                                  */
+} pl_kept_row;
 
 typedef struct pl_node_row {
     const char *node;
@@ -23,9 +28,9 @@ typedef struct pl_node_row {
 } pl_node_row;
 
 typedef struct pl_plan_rows {
-    int n_stored, n_regather, n_nodes;
+    int n_stored, n_kept, n_nodes;
     pl_stored_row *stored;
-    pl_regather_row *regather;
+    pl_kept_row *kept;
     pl_node_row *node;
 } pl_plan_rows;
 

@@ -82,6 +82,12 @@ static void put_head(writer *w, const pl_plan_about *about)
                 "memory_bytes", memory);
 }
 
+static void put_tensor(writer *w, const pl_value *v, const pl_placement *where)
+{
+    PL_JSON_ROW(&w->out, NULL, "tensor", v->name, "placement",
+                pl_placement_text(w->tmp, where, &w->p->mesh, v->shape.rank));
+}
+
 static void put_stored(writer *w)
 {
     pl_json_open_lines(&w->out, "stored", PL_JSON_LIST);
@@ -89,25 +95,19 @@ static void put_stored(writer *w)
         const pl_value *v = w->p->graph->values.at[i];
         if (v->maker) continue;
         pl_placement x = pl_placement_normal(&w->p->stored[i], &w->p->mesh, &v->shape);
-        if (!x.n && !x.pending) continue;
-        PL_JSON_ROW(&w->out, NULL, "tensor", v->name, "placement",
-                    pl_placement_text(w->tmp, &x, &w->p->mesh, v->shape.rank));
+        if (x.n || x.pending) put_tensor(w, v, &x);
     }
     pl_json_close(&w->out);
 }
 
-/* An axis that the mesh lacks splits nothing: such a set says "always". */
-static void put_regather(writer *w)
+static void put_kept(writer *w)
 {
-    const pl_mesh *m = &w->p->mesh;
-    pl_json_open_lines(&w->out, "regather", PL_JSON_LIST);
+    pl_json_open_lines(&w->out, "kept", PL_JSON_LIST);
     for (int i = 0; i < w->p->graph->values.n; i++) {
-        const unsigned axes = w->p->regather[i];
-        if (!axes) continue;
-        pl_json_open(&w->out, NULL, PL_JSON_OBJECT);
-        pl_json_put_text(&w->out, "tensor", w->p->graph->values.at[i]->name);
-        if (!(axes >> m->n)) pl_mesh_write_axes(m, "unless", axes, &w->out);
-        pl_json_close(&w->out);
+        const pl_value *v = w->p->graph->values.at[i];
+        if (!w->p->kept[i]) continue;
+        pl_placement x = pl_placement_normal(w->p->kept[i], &w->p->mesh, &v->shape);
+        put_tensor(w, v, &x);
     }
     pl_json_close(&w->out);
 }
@@ -179,7 +179,7 @@ void pl_plan_write(const pl_plan *p, const pl_plan_about *about, pl_text *out)
     pl_json_open_lines(&w.out, NULL, PL_JSON_OBJECT);
     put_head(&w, about);
     put_stored(&w);
-    put_regather(&w);
+    put_kept(&w);
     pl_json_open_lines(&w.out, "nodes", PL_JSON_LIST);
     for (int i = 0; i < p->graph->nodes.n; i++) put_node(&w, p->graph->nodes.at[i]);
     pl_json_end(&w.out);

@@ -135,10 +135,37 @@ bool pl_plan_check_node(const pl_plan *p, const pl_node *n, pl_err *err)
     return true;
 }
 
+/* Where a value is before anybody has moved it. */
+static pl_placement find_home(const pl_plan *p, const pl_value *v)
+{
+    return v->maker ? pl_plan_operand(p, v->maker->id, v->maker->n_in + v->out)
+                    : pl_placement_normal(&p->stored[v->id], &p->mesh, &v->shape);
+}
+
+void pl_plan_keep(pl_plan *p, const pl_value *v, unsigned axes, pl_arena *out)
+{
+    const pl_placement home = find_home(p, v);
+    pl_placement *x = PL_NEW(out, pl_placement), y = home;
+    bool whole = true;
+    for (int a = 0; a < p->mesh.n && whole; a++)
+        if (!(axes >> a & 1) && pl_placement_find(&y, a) >= 0)
+            whole = pl_placement_gather(&y, &p->mesh, &v->shape, a);
+    *x = whole ? y : home;
+    p->kept[v->id] = x;
+}
+
+bool pl_plan_kept_alike(const pl_plan *a, int u, const pl_plan *b, int v)
+{
+    const pl_placement *x = a->kept[u], *y = b->kept[v];
+    return x == y || (x && y && pl_placement_same(x, y));
+}
+
 bool pl_plan_check(const pl_plan *p, pl_err *err)
 {
     for (int i = 0; i < p->graph->values.n; i++) {
         const pl_value *v = p->graph->values.at[i];
+        if (p->kept[i] && !pl_placement_check(p->kept[i], &p->mesh, &v->shape, err))
+            return pl_err_in(err, "'%s', as it is kept", v->name);
         if (v->maker) continue;
         if (!pl_placement_check(&p->stored[i], &p->mesh, &v->shape, err))
             return pl_err_in(err, "%s '%s'", v->role == PL_STATE ? "state" : "input", v->name);
@@ -155,7 +182,7 @@ static pl_plan *new_plan(const pl_graph *g, pl_arena *out)
     *p = (pl_plan){ .graph = g, .strategy = "single" };
     p->choice = PL_NEW_N(out, pl_choice, g->nodes.n + 1);
     p->stored = PL_NEW_N(out, pl_placement, g->values.n + 1);
-    p->regather = PL_NEW_N(out, uint8_t, g->values.n + 1);
+    p->kept = PL_NEW_N(out, const pl_placement *, g->values.n + 1);
     for (int i = 0; i < g->nodes.n; i++) memset(&p->choice[i], PL_COPIED, sizeof p->choice[i]);
     return p;
 }

@@ -26,9 +26,9 @@ typedef struct pl_plan {
     const char *strategy; /* how it was asked for: "dp=4"                                       */
     pl_choice *choice;    /* [nodes]                                                            */
     pl_placement *stored; /* [values] of inputs and states; unused for computed values          */
-    uint8_t *regather;    /* [values] bits of axes: a part that was moved for forward nodes, and is
-                             not split over all of these any more, is moved again for backward ones
-                             (pl_node.of), not kept until then                                  */
+    const pl_placement **kept; /* [values] where what forward nodes make or read is kept for backward
+                             ones (pl_node.of), which start from there; a state also where it is
+                             stored. NULL: each part that there is, where it lies               */
 } pl_plan;
 
 /* The placement that operand o (inputs, then outputs) of a node has under a choice, in normal
@@ -46,7 +46,15 @@ pl_share pl_plan_share(const pl_plan *p, int node, int rank);
 /* Inputs in operand set k of op->linear, as a bit mask; 0 when there is no such set. */
 unsigned pl_plan_linear_set(const pl_node *n, int k);
 
-/* Independent check: every choice legal, sizes divide, stored placements legal. Fails with
+/* A value is kept for backward nodes as it is stored or made, but put together over the axes that
+ * are not in the set (bits), where that can be. Its maker has its choice. `out` owns the
+ * placement. */
+void pl_plan_keep(pl_plan *p, const pl_value *v, unsigned axes, pl_arena *out);
+
+/* Is value u of one plan kept as value v of another is? */
+bool pl_plan_kept_alike(const pl_plan *a, int u, const pl_plan *b, int v);
+
+/* Independent check: every choice legal, sizes divide, placements legal. Fails with
  * PL_EINPUT naming the node or tensor, the sizes and the axis. */
 PL_MUST_CHECK bool pl_plan_check(const pl_plan *p, pl_err *err);
 

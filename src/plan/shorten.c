@@ -5,7 +5,7 @@
 
 static bool is_value_same(const pl_plan *p, const pl_value *a, const pl_value *b)
 {
-    if (p->regather[a->id] != p->regather[b->id]) return false;
+    if (!pl_plan_kept_alike(p, a->id, p, b->id)) return false;
     return a->maker || b->maker || a == b ||
            pl_placement_same(&p->stored[a->id], &p->stored[b->id]);
 }
@@ -60,11 +60,11 @@ pl_plan *pl_plan_shorten(const pl_plan *p, const pl_fold *fold, const pl_short *
     *x = (pl_plan){ .graph = s->graph, .mesh = p->mesh, .strategy = p->strategy };
     x->choice = PL_NEW_N(out, pl_choice, nodes + 1);
     x->stored = PL_NEW_N(out, pl_placement, values + 1);
-    x->regather = PL_NEW_N(out, uint8_t, values + 1);
+    x->kept = PL_NEW_N(out, const pl_placement *, values + 1);
     for (int i = 0; i < nodes; i++) x->choice[i] = p->choice[s->node[i]];
     for (int v = 0; v < values; v++) {
         x->stored[v] = p->stored[s->value[v]];
-        x->regather[v] = p->regather[s->value[v]];
+        x->kept[v] = p->kept[s->value[v]];
     }
     return x;
 }

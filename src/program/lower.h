@@ -46,6 +46,7 @@ typedef struct task {
                         whose they are                                                          */
     bool clear;      /* COPY: does not write all of its part, fill it first                    */
     bool prompt;     /* runs as soon as it may (order.c)                                       */
+    bool keeps;      /* makes what is kept for backward nodes: its turn is now                 */
     int unmet;       /* tasks that must come first                                             */
     ints before;     /* tasks that wait for this one                                           */
 } task;
@@ -54,6 +55,13 @@ typedef struct task {
 typedef struct slot {
     ints tasks;
 } slot;
+
+/* Where a value is kept for backward nodes. */
+typedef struct kept_value {
+    const pl_placement *where; /* pl_plan.kept; NULL: each part that there is is                */
+    int last;        /* the last forward node before those that makes or reads it, after which */
+    int part;        /* this part is kept; -1: none (yet), or it is made again                 */
+} kept_value;
 
 typedef struct lowering {
     const pl_plan *plan;
@@ -67,6 +75,7 @@ typedef struct lowering {
     struct { int n, cap; slot *at; } order;
     ints *of_value;  /* [values] parts of each value, first the one its maker leaves           */
     int *output;     /* [outputs] the part that the outside reads                              */
+    kept_value *kept; /* [values] of those that nodes of both passes have                       */
     int *final;      /* [values] of states: the part whose contents the step leaves in them    */
     struct {         /* between which blocks which copies lead is found once (moves.c)         */
         int n, cap;

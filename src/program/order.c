@@ -131,7 +131,7 @@ static void move_ahead(lowering *l, wish *w)
     int n = 0, from = 0; /* moved[from, n) wait for their readers */
     for (int id = 0; id < l->tasks.n; id++) {
         const task *t = &l->tasks.at[id];
-        bool stays = t->prompt || (is_block(t) && t->step.peer) || !moves_state(l, id);
+        bool stays = t->prompt || t->keeps || (is_block(t) && t->step.peer) || !moves_state(l, id);
         int use = stays ? l->tasks.n : first_use(l, id);
         if (use == l->tasks.n) continue;
         if (!is_block(t)) w[id].at = w[use].at - 0.25; /* equal places: in the order of ids */
@@ -144,7 +144,7 @@ static void move_ahead(lowering *l, wish *w)
     }
     for (int id = l->tasks.n - 1; id >= 0; id--) { /* nor may a move come before what it moves */
         const task *t = &l->tasks.at[id];
-        if (t->prompt || !moves_state(l, id)) continue;
+        if (t->prompt || t->keeps || !moves_state(l, id)) continue;
         for (int i = 0; i < t->before.n; i++)
             if (w[t->before.at[i]].at < w[id].at) w[id].at = w[t->before.at[i]].at;
     }

@@ -60,26 +60,31 @@ int pl_lower_task(lowering *l, task_kind kind, const char *label, int from, int 
 
 /* -- from one placement to another ------------------------------------------------------------- */
 
-/* The parts of v that a reader of this phase may start from: all, but those moved for the other
- * phase that the plan wants moved again. */
+/* Is v made of a state alone? Then it is made just before it is read, and again for the backward
+ * pass where the plan has it kept as it was made: what is kept until then is the state. */
+static bool is_cast(const pl_value *v)
+{
+    return v->maker && pl_graph_state(v);
+}
+
+/* May a reader of this phase start from part `id`? Where the plan says where the value is kept,
+ * backward nodes start from there, or from what was moved for them. */
+static bool is_source(const lowering *l, int id, int phase)
+{
+    const part *p = &l->parts.at[id];
+    const kept_value *kept = &l->kept[p->value->id];
+    if (!kept->where || p->maker < 0 || p->phase == phase) return true;
+    return phase ? id == kept->part : p->phase < 0;
+}
+
+/* The parts of v that a reader of this phase may start from. */
 static int find_sources(const lowering *l, const pl_value *v, int phase, int source[])
 {
     const ints *parts = &l->of_value[v->id];
     int n = 0;
-    for (int i = 0; i < parts->n; i++) {
-        const part *p = &l->parts.at[parts->at[i]];
-        bool other = p->phase >= 0 && p->phase != phase;
-        if (other && l->plan->regather[v->id] & ~pl_placement_axes(&p->where)) continue;
-        source[n++] = parts->at[i];
-    }
+    for (int i = 0; i < parts->n; i++)
+        if (is_source(l, parts->at[i], phase)) source[n++] = parts->at[i];
     return n;
-}
-
-/* Is v made of a state alone? Then it is made just before it is read, and again for the backward
- * pass where the plan wants it moved again: what is kept until then is the state. */
-static bool is_cast(const pl_value *v)
-{
-    return v->maker && pl_graph_state(v);
 }
 
 static bool add_node(lowering *l, const pl_node *n, int phase, pl_err *err);
@@ -151,6 +156,52 @@ static bool add_node(lowering *l, const pl_node *n, int phase, pl_err *err)
         else if (n->op->view)
             take_over(l, t, i, 0);
         t->eager |= from != '-' && l->parts.at[pl_lower_home(l, p)].port >= 0;
+    }
+    return true;
+}
+
+/* -- what is kept for the backward pass -------------------------------------------------------- */
+
+/* Of values that nodes of both passes have. */
+static void find_kept(lowering *l)
+{
+    const pl_graph *g = l->plan->graph;
+    l->kept = PL_NEW_N(l->tmp, kept_value, g->values.n + 1);
+    for (int i = 0; i < g->values.n; i++) l->kept[i] = (kept_value){ NULL, -1, -1 };
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *n = g->nodes.at[i];
+        for (int k = 0; k < n->n_in + n->n_out && n->phase == PL_FORWARD; k++) {
+            kept_value *x = &l->kept[pl_node_value(n, k)->id];
+            if (!x->where) x->last = i;
+        }
+        for (int k = 0; k < n->n_in && n->phase == PL_BACKWARD; k++) {
+            kept_value *x = &l->kept[n->in[k]->id];
+            if (x->last >= 0) x->where = l->plan->kept[n->in[k]->id];
+        }
+    }
+}
+
+/* The last forward node that has value v has been added: what is kept of it is made now, so that
+ * the rest need not wait for backward nodes. */
+static bool keep(lowering *l, const pl_value *v, pl_err *err)
+{
+    kept_value *x = &l->kept[v->id];
+    const pl_placement where = pl_placement_normal(x->where, &l->plan->mesh, &v->shape);
+    const int before = l->tasks.n;
+    int p;
+    PL_TRY(bring(l, v, &where, 0, &p, err));
+    for (int id = before; id < l->tasks.n; id++) l->tasks.at[id].keeps = true;
+    const int maker = l->parts.at[p].maker;
+    const bool made_again = is_cast(v) && l->tasks.at[maker].kind == TASK_NODE;
+    if (!made_again) x->part = p;
+    return true;
+}
+
+static bool keep_values(lowering *l, const pl_node *n, pl_err *err)
+{
+    for (int k = 0; k < n->n_in + n->n_out; k++) {
+        const pl_value *v = pl_node_value(n, k);
+        if (l->kept[v->id].where && l->kept[v->id].last == n->id) PL_TRY(keep(l, v, err));
     }
     return true;
 }
@@ -237,11 +288,14 @@ bool pl_lower_tasks(lowering *l, pl_err *err)
     l->output = PL_NEW_N(l->tmp, int, g->outputs.n + 1);
     l->of_value = PL_NEW_N(l->tmp, ints, g->values.n + 1);
     l->final = PL_NEW_N(l->tmp, int, g->values.n + 1);
+    find_kept(l);
     PL_TRY(add_leaves(l, err));
     for (int i = 0; i < g->nodes.n; i++) {
         const pl_node *n = g->nodes.at[i];
         bool later = n->n_out && is_cast(n->out[0]); /* when it is read */
-        if (!later) PL_TRY(add_node(l, n, phase_of(n), err));
+        if (later) continue;
+        PL_TRY(add_node(l, n, phase_of(n), err));
+        if (n->phase == PL_FORWARD) PL_TRY(keep_values(l, n, err));
     }
     for (int i = 0; i < g->outputs.n; i++) { /* the outside reads whole results */
         pl_placement whole = { 0 };

@@ -18,7 +18,7 @@ static bool is_same(const pl_plan *a, const pl_plan *b)
                 return false;
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        bool differs = a->regather[i] != b->regather[i];
+        bool differs = !pl_plan_kept_alike(a, i, b, i);
         if (!v->maker) differs |= !pl_placement_same(&a->stored[i], &b->stored[i]);
         if (differs) return false;
     }

@@ -249,8 +249,11 @@ static void test_volumes(void **state)
         EXPECT(!strcmp(w, s->w), "%s: w is stored at %s", s->name, w);
         EXPECT(!strcmp(choice, s->choice), "%s: the choice is %s", s->name, choice);
         for (int again = 0; again < 2; again++) {
-            p->regather[pl_graph_find(p->graph, "x")->id] = again ? UINT8_MAX : 0;
-            p->regather[pl_graph_find(p->graph, "w")->id] = again ? UINT8_MAX : 0;
+            for (const char *name = "xw"; *name; name++) {
+                const pl_value *v = pl_graph_find(p->graph, (char[]){ *name, 0 });
+                p->kept[v->id] = NULL;
+                if (again) pl_plan_keep(p, v, UINT8_MAX, a);
+            }
             double got = find_volume(p, a).elements;
             double want = again && s->again > 0 ? s->again : s->kept;
             EXPECT(fabs(got - want) < 1e-6, "%s%s: %.2f elements, not %.2f", s->name,
@@ -309,8 +312,8 @@ static void test_regather(void **state)
         const scheme *s = schemes;
         while (strcmp(s->name, cases[i].scheme)) s++;
         const pl_plan *p = plan_layer(s, a);
-        bool x = p->regather[pl_graph_find(p->graph, "x")->id];
-        bool w = p->regather[pl_graph_find(p->graph, "w")->id];
+        bool x = p->kept[pl_graph_find(p->graph, "x")->id];
+        bool w = p->kept[pl_graph_find(p->graph, "w")->id];
         EXPECT(x == cases[i].x && w == cases[i].w, "%s: x %d, w %d", s->name, x, w);
         pl_arena_free(a);
     }

@@ -216,12 +216,12 @@ static bool same_work(const pl_plan *p, const pl_plan *q, const pl_node *n)
     return true;
 }
 
-/* Whatever placements a part may have, it is moved again for backward nodes or not as it was. */
-static bool same_regather(const pl_plan *p, const pl_plan *q, int value)
+static bool is_kept_same(const pl_plan *p, const pl_plan *q, const pl_value *v)
 {
-    for (unsigned split = 0; split < 1u << p->mesh.n; split++)
-        if (!(p->regather[value] & ~split) != !(q->regather[value] & ~split)) return false;
-    return true;
+    const pl_placement *x = p->kept[v->id], *y = q->kept[v->id];
+    if (!x || !y) return x == y;
+    const pl_placement normal = pl_placement_normal(x, &p->mesh, &v->shape);
+    return pl_placement_same(&normal, y);
 }
 
 /* Any legal plan, with any levels and sets. */
@@ -239,8 +239,6 @@ static void test_lots(void **state)
         pl_err err = { 0 };
         for (int i = 0; i < g->nodes.n; i++)
             for (int k = 0; k < m.n; k++) p->choice[i].level[k] = (int8_t)(lot_below(&l, 5) - 2);
-        for (int i = 0; i < g->values.n; i++)
-            if (!lot_below(&l, 3)) p->regather[i] = (uint8_t)lot_below(&l, 256);
         EXPECT(pl_plan_check(p, &err), "%s", err.msg);
         const pl_plan *q = check_again(p, NULL, "lot", a);
         for (int i = 0; i < g->values.n; i++) {
@@ -248,7 +246,7 @@ static void test_lots(void **state)
             pl_placement x = pl_placement_normal(&p->stored[i], &p->mesh, &v->shape);
             EXPECT(v->maker || pl_placement_same(&x, &q->stored[i]), "seed %d: '%s' lies elsewhere",
                    (int)seed, v->name);
-            EXPECT(same_regather(p, q, i), "seed %d: '%s' is moved otherwise", (int)seed, v->name);
+            EXPECT(is_kept_same(p, q, v), "seed %d: '%s' is kept otherwise", (int)seed, v->name);
         }
         for (int i = 0; i < g->nodes.n; i++)
             EXPECT(same_work(p, q, g->nodes.at[i]), "seed %d: '%s' works otherwise", (int)seed,
@@ -261,7 +259,7 @@ static void test_lots(void **state)
 
 static const char tiny_text[] =
     "{\n"
-    "  \"schema\": \"pleat.plan/1\",\n"
+    "  \"schema\": \"pleat.plan/2\",\n"
     "  \"model\": \"tiny\",\n"
     "  \"optimizer\": \"\",\n"
     "  \"strategy\": \"by hand\",\n"
@@ -274,9 +272,9 @@ static const char tiny_text[] =
     "    {\"tensor\": \"x\", \"placement\": \"[data;]\"},\n"
     "    {\"tensor\": \"w\", \"placement\": \"[;tensor]\"}\n"
     "  ],\n"
-    "  \"regather\": [\n"
-    "    {\"tensor\": \"w\"},\n"
-    "    {\"tensor\": \"act\", \"unless\": [\"data\"]}\n"
+    "  \"kept\": [\n"
+    "    {\"tensor\": \"w\", \"placement\": \"[;tensor]\"},\n"
+    "    {\"tensor\": \"act\", \"placement\": \"[data;]\"}\n"
     "  ],\n"
     "  \"nodes\": [\n"
     "    {\"node\": \"fc\", \"split\": {\"data\": \"m\", \"tensor\": \"n\"}},\n"
@@ -298,7 +296,7 @@ static void test_bytes(void **state)
     check_all(p, &about, "tiny", false, a);
     const char *text = write_file(single, NULL, a);
     assert_non_null(strstr(text, "  \"mesh\": [],\n"));
-    assert_non_null(strstr(text, "  \"stored\": [],\n  \"regather\": [],\n  \"nodes\": []\n}\n"));
+    assert_non_null(strstr(text, "  \"stored\": [],\n  \"kept\": [],\n  \"nodes\": []\n}\n"));
     check_all(single, NULL, "single", true, a);
     pl_arena_free(a);
 }
@@ -315,7 +313,6 @@ static void test_same(void **state)
     set_factor(p, "sum", 0, 'm', 9);
     set_factor(p, "sum", 1, 'm', -3);
     set_factor(p, "fc", 0, 'm', 5);
-    p->regather[pl_graph_find(g, "w")->id] = 1 << 5;
     p->stored[x] = (pl_placement){ .n = 1, .split = { { .size = 8, .unit = 1 } } };
     assert_string_equal(write_file(p, NULL, a), first);
     p->stored[x].split[0].size = 4, p->stored[x].split[0].unit = 2;
@@ -336,6 +333,25 @@ static void test_same(void **state)
     const char *text =
         pl_arena_fmt(a, "%.*s%s%s", (int)(at - first), first, same, at + strlen(line));
     assert_string_equal(write_file(plan_of_file(text, g, a), NULL, a), first);
+    pl_arena_free(a);
+}
+
+/* A file of version 1 says what is not kept as it was moved: then it is kept as it was made. */
+static void test_version_1(void **state)
+{
+    static const char rows[] = "{\"tensor\": \"w\"}, {\"tensor\": \"sum\", \"unless\": [\"data\"]}";
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = parse_graph(TINY, a);
+    const pl_mesh *m;
+    (void)state;
+    const pl_plan *p = plan_of_file(version_1(write_file(make_tiny(g, a), NULL, a), rows, a), g, a);
+    m = &p->mesh;
+    assert_string_equal(pl_placement_text(a, p->kept[pl_graph_find(g, "w")->id], m, 2),
+                        "[;tensor]");
+    assert_string_equal(pl_placement_text(a, p->kept[pl_graph_find(g, "sum")->id], m, 2),
+                        "[data:4x1;]");
+    assert_null(p->kept[pl_graph_find(g, "act")->id]);
+    check_all(p, NULL, "tiny", false, a);
     pl_arena_free(a);
 }
 
@@ -445,11 +461,11 @@ static void test_parsed_graph(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_presets),      cmocka_unit_test(test_cluster),
-        cmocka_unit_test(test_auto),         cmocka_unit_test(test_lots),
-        cmocka_unit_test(test_bytes),        cmocka_unit_test(test_same),
-        cmocka_unit_test(test_head),         cmocka_unit_test(test_digest),
-        cmocka_unit_test(test_parsed_graph),
+        cmocka_unit_test(test_presets),   cmocka_unit_test(test_cluster),
+        cmocka_unit_test(test_auto),      cmocka_unit_test(test_lots),
+        cmocka_unit_test(test_bytes),     cmocka_unit_test(test_same),
+        cmocka_unit_test(test_version_1), cmocka_unit_test(test_head),
+        cmocka_unit_test(test_digest),    cmocka_unit_test(test_parsed_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

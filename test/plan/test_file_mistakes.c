@@ -5,14 +5,6 @@
 
 #include <math.h>
 
-/* The first `from` of a text becomes `to`. */
-static const char *change(const char *text, const char *from, const char *to, pl_arena *a)
-{
-    const char *at = strstr(text, from);
-    EXPECT(at, "no '%s' in\n%s", from, text);
-    return pl_arena_fmt(a, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-}
-
 static const char *tiny_file(const pl_graph *g, pl_arena *a)
 {
     const pl_plan_about about = { .model = "tiny", .step_seconds = 0.125, .memory_bytes = 4096 };
@@ -32,7 +24,7 @@ static const char *message_of(const char *text, size_t n, const pl_graph *g, pl_
 }
 
 #define STORED_X "{\"tensor\": \"x\", \"placement\": \"[data;]\"}"
-#define AGAIN_W "{\"tensor\": \"w\"}"
+#define KEPT_ACT "{\"tensor\": \"act\", \"placement\": \"[data;]\"}"
 #define NODE_FC "{\"node\": \"fc\", \"split\": {\"data\": \"m\", \"tensor\": \"n\"}}"
 #define ORDER "\"order\": {\"m\": [\"tensor\", \"data\"]}"
 #define MESH "[{\"axis\": \"data\", \"size\": 2}, {\"axis\": \"tensor\", \"size\": 2}]"
@@ -41,11 +33,11 @@ static const struct {
     const char *from, *to, *message;
 } cases[] = {
     /* the head */
-    { "pleat.plan/1", "pleat.plan/2",
-      "'schema' is 'pleat.plan/2', and this version of pleat knows pleat.plan/1 alone: plan "
-      "again" },
-    { "\"schema\": \"pleat.plan/1\",", "", "'schema' is missing: a text is needed" },
-    { "\"pleat.plan/1\"", "1", "'schema' is of another kind: a text is needed" },
+    { "pleat.plan/2", "pleat.plan/3",
+      "'schema' is 'pleat.plan/3', and this version of pleat knows pleat.plan/1 and "
+      "pleat.plan/2: plan again" },
+    { "\"schema\": \"pleat.plan/2\",", "", "'schema' is missing: a text is needed" },
+    { "\"pleat.plan/2\"", "1", "'schema' is of another kind: a text is needed" },
     { "\"model\"", "\"modle\"", "no key is called 'modle'; there are schema model optimizer" },
     { "  \"model\": \"tiny\",\n", "", "'model' is missing: a text is needed" },
     { "\"optimizer\": \"\"", "\"optimizer\": null", "'optimizer' is of another kind" },
@@ -84,7 +76,7 @@ static const struct {
     { "\"placement\": \"[data;]\"", "\"placement\": \"data\"",
       "stored[0]: 'x': placement 'data' does not start with '['" },
     { "[data;]", "[gpu;]", "stored[0]: 'x': placement: the mesh has no axis 'gpu'" },
-    { "[data;]", "[;;data]", "stored: placements of another rank have 'x' (3, not 2)" },
+    { "[data;]", "[;;data]", "stored, kept: placements of another rank have 'x' (3, not 2)" },
     { "[data;]", "[data:3x1;]",
       "input 'x': axis 'data': dimension 0 of 8 has no digit of 3 values of 1 each" },
     { "[data;]", "[data,data;]", "input 'x': axis 'data' is used twice" },
@@ -92,16 +84,20 @@ static const struct {
     { STORED_X, "[]", "stored[0]: an object is needed, with the keys tensor placement" },
     { STORED_X, STORED_X ", " STORED_X, "stored: more than once there stand 'x'" },
     { "\"tensor\": \"x\"", "\"tensor\": \"y\"",
-      "stored, regather: the graph has no tensors that are called 'y'" },
+      "stored, kept: the graph has no tensors that are called 'y'" },
     { "\"tensor\": \"x\"", "\"tensor\": \"act\"", "stored: neither inputs nor states are 'act'" },
-    { AGAIN_W, AGAIN_W ", " AGAIN_W, "regather: more than once there stand 'w'" },
-    { AGAIN_W, "{\"tensor\": \"v\"}", "the graph has no tensors that are called 'v'" },
-    { AGAIN_W, "{\"tensor\": \"w\", \"unless\": []}",
-      "regather[0]: 'w': 'unless' names no axis: leave it out" },
-    { AGAIN_W, "{\"tensor\": \"w\", \"unless\": [\"data\", \"data\"]}",
-      "'unless' names axis 'data' twice" },
-    { AGAIN_W, "{\"tensor\": \"w\", \"unless\": [1]}", "'unless': the name of an axis is needed" },
-    { AGAIN_W, "{\"tensor\": \"w\", \"unless\": \"data\"}", "'unless' is of another kind: a list" },
+    { KEPT_ACT, KEPT_ACT ", " KEPT_ACT, "kept: more than once there stand 'act'" },
+    { KEPT_ACT, "{\"tensor\": \"v\", \"placement\": \"[]\"}",
+      "stored, kept: the graph has no tensors that are called 'v'" },
+    { KEPT_ACT, "{\"tensor\": \"act\", \"placement\": \"[;;data]\"}",
+      "stored, kept: placements of another rank have 'act' (3, not 2)" },
+    { KEPT_ACT, "{\"tensor\": \"act\", \"placement\": \"[gpu;]\"}",
+      "kept[1]: 'act': placement: the mesh has no axis 'gpu'" },
+    { KEPT_ACT, "{\"tensor\": \"act\", \"placement\": \"[data:3x1;]\"}",
+      "'act', as it is kept: axis 'data': dimension 0 of 8 has no digit of 3 values of 1 each" },
+    { KEPT_ACT, "{\"tensor\": \"act\"}", "kept[1]: 'act': 'placement' is missing" },
+    { KEPT_ACT, "{\"tensor\": \"act\", \"unless\": [\"data\"]}",
+      "kept[1]: no key is called 'unless'" },
     { "\"data\": \"m\", \"tensor\": \"n\"", "\"gpu\": \"m\"",
       "nodes[0]: 'fc': the mesh has no axis 'gpu'; it has data, tensor" },
     { "\"data\": \"m\", \"tensor\": \"n\"", "", "nodes[0]: 'fc': 'split' names no axis" },
@@ -207,6 +203,32 @@ static void test_other_cluster(void **state)
     pl_arena_free(a);
 }
 
+static void test_version_1(void **state)
+{
+    static const struct {
+        const char *rows, *message;
+    } few[] = {
+        { "{\"tensor\": \"w\", \"unless\": []}",
+          "regather[0]: 'w': 'unless' names no axis: leave it out" },
+        { "{\"tensor\": \"w\", \"unless\": [\"data\", \"data\"]}",
+          "regather[0]: 'w': 'unless' names axis 'data' twice" },
+        { "{\"tensor\": \"w\", \"unless\": [1]}", "'unless': the name of an axis is needed" },
+        { "{\"tensor\": \"w\", \"unless\": \"data\"}", "'unless' is of another kind: a list" },
+        { "{\"tensor\": \"w\", \"placement\": \"[;]\"}", "no key is called 'placement'" },
+        { "{\"tensor\": \"w\"}, {\"tensor\": \"w\"}", "kept: more than once there stand 'w'" },
+        { "{\"tensor\": \"v\"}", "stored, kept: the graph has no tensors that are called 'v'" },
+    };
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = parse_graph(TINY, a);
+    (void)state;
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+        const char *text = version_1(tiny_file(g, a), few[i].rows, a);
+        const char *message = message_of(text, strlen(text), g, a);
+        EXPECT(strstr(message, few[i].message), "'%s', not '%s'", message, few[i].message);
+    }
+    pl_arena_free(a);
+}
+
 /* All of a kind, the first eight by name. */
 static void test_many(void **state)
 {
@@ -284,17 +306,17 @@ static const char *repeat(const char *text, int n, pl_arena *a)
 
 static void test_hostile(void **state)
 {
-    static const char nul[] = "{\"schema\": \"pleat.plan/1\", \"model\": \"a\0b\"}";
+    static const char nul[] = "{\"schema\": \"pleat.plan/2\", \"model\": \"a\0b\"}";
     static const struct {
         const char *text, *message;
     } few[] = {
         { "", "bad JSON at line 1" },
         { "[]", "an object {...} is needed" },
         { "plan dp\nmesh data=4\n", "bad JSON at line 1" },
-        { "{\"schema\": \"pleat.plan/1\", \"model\": \"a\\u0000b\"}", "\\u0000 is not allowed" },
-        { "{\"schema\": \"pleat.plan/1\", \"model\": \"\xff\"}", "unable to decode byte 0xff" },
-        { "{\"schema\": \"pleat.plan/1\", \"model\": \"\\ud800\"}", "invalid Unicode" },
-        { "{\"schema\": \"pleat.plan/1\", \"\xc3\x28\": 1}", "unable to decode byte" },
+        { "{\"schema\": \"pleat.plan/2\", \"model\": \"a\\u0000b\"}", "\\u0000 is not allowed" },
+        { "{\"schema\": \"pleat.plan/2\", \"model\": \"\xff\"}", "unable to decode byte 0xff" },
+        { "{\"schema\": \"pleat.plan/2\", \"model\": \"\\ud800\"}", "invalid Unicode" },
+        { "{\"schema\": \"pleat.plan/2\", \"\xc3\x28\": 1}", "unable to decode byte" },
     };
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g = parse_graph(TINY, a);
@@ -348,9 +370,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mistakes),    cmocka_unit_test(test_illegal),
         cmocka_unit_test(test_other_graph), cmocka_unit_test(test_other_cluster),
-        cmocka_unit_test(test_many),        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_one_byte),    cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_documented),
+        cmocka_unit_test(test_version_1),   cmocka_unit_test(test_many),
+        cmocka_unit_test(test_cut),         cmocka_unit_test(test_one_byte),
+        cmocka_unit_test(test_hostile),     cmocka_unit_test(test_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,7 +94,7 @@ static void expect_same_plan(const pl_strategy *s, const pl_plan *shortened, con
                "%s, %s: %s is split otherwise", g->name, layout, g->nodes.at[i]->name);
     for (int v = 0; v < g->values.n; v++)
         EXPECT(
-            p->regather[v] == shortened->regather[v] &&
+            pl_plan_kept_alike(p, v, shortened, v) &&
                 (g->values.at[v]->maker || pl_placement_same(&p->stored[v], &shortened->stored[v])),
             "%s, %s: %s lies elsewhere", g->name, layout, g->values.at[v]->name);
 }
@@ -217,7 +217,7 @@ static void join_plans(pl_plan *p, const pl_plan *q, const pl_fold *fold, int fi
                 v->role == PL_INPUT || (v->maker && block_of(fold, v->maker) < first);
             if (shared) continue;
             p->stored[v->id] = q->stored[v->id];
-            p->regather[v->id] = q->regather[v->id];
+            p->kept[v->id] = q->kept[v->id];
         }
     }
 }

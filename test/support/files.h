@@ -3,6 +3,7 @@
 #define PL_TEST_SUPPORT_FILES_H
 #include "support/plans.h"
 #include "plan/file.h"
+#include "plan/file_rows.h"
 #include "support/presets.h"
 
 #include <stdlib.h>
@@ -72,13 +73,15 @@ static inline void set_factor(pl_plan *p, const char *node, int axis, char lette
 static inline pl_plan *make_tiny(const pl_graph *g, pl_arena *a)
 {
     pl_plan *p = pl_plan_single(g, a);
+    pl_placement *act = PL_NEW(a, pl_placement);
     pl_err err = { 0 };
     p->strategy = "by hand";
     p->mesh = (pl_mesh){ .n = 2, .axis = { { "data", 2, 0, 0 }, { "tensor", 2, 0, 0 } } };
     pl_placement_split(&p->stored[pl_graph_find(g, "x")->id], 0, 0);
     pl_placement_split(&p->stored[pl_graph_find(g, "w")->id], 1, 1);
-    p->regather[pl_graph_find(g, "w")->id] = UINT8_MAX;
-    p->regather[pl_graph_find(g, "act")->id] = 1;
+    pl_plan_keep(p, pl_graph_find(g, "w"), UINT8_MAX, a);
+    pl_placement_split(act, 0, 0);
+    p->kept[pl_graph_find(g, "act")->id] = act;
     set_factor(p, "fc", 0, 'm', 0);
     set_factor(p, "fc", 1, 'n', 0);
     set_factor(p, "sum", 0, 'm', 1);
@@ -88,6 +91,24 @@ static inline pl_plan *make_tiny(const pl_graph *g, pl_arena *a)
     p->choice[node_of(g, "g")->id].factor[1] = PL_LINEAR;
     EXPECT(pl_plan_check(p, &err), "%s", err.msg);
     return p;
+}
+
+/* The first `from` of a text becomes `to`. */
+static inline const char *change(const char *text, const char *from, const char *to, pl_arena *a)
+{
+    const char *at = strstr(text, from);
+    EXPECT(at, "no '%s' in\n%s", from, text);
+    return pl_arena_fmt(a, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+}
+
+/* A file in the form of version 1, with these rows of what is moved again. */
+static inline const char *version_1(const char *text, const char *rows, pl_arena *a)
+{
+    const char *from = strstr(text, "\"kept\": ["), *to = from ? strchr(from, '\n') : NULL;
+    while (to && strncmp(to, "\n  ]", 4)) to = strchr(to + 1, '\n');
+    EXPECT(to, "no rows of what is kept in\n%s", text);
+    text = pl_arena_fmt(a, "%.*s\"regather\": [%s%s", (int)(from - text), text, rows, to);
+    return change(text, PL_PLAN_SCHEMA, PL_PLAN_SCHEMA_1, a);
 }
 
 #endif

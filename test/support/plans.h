@@ -88,6 +88,20 @@ static inline void lot_choose(lot *l, pl_plan *p, const pl_node *n, int axis)
     if (!pl_plan_check_node(p, n, &why)) *f = was;
 }
 
+/* Where some values are kept: as they are made or stored, less some axes, or anywhere. */
+static inline void lot_keep(pl_plan *p, const pl_value *v, uint64_t seed, pl_arena *a)
+{
+    lot l = { .rng = pl_rng_at(seed, pl_rng_mix(5, pl_rng_name(v->name))) };
+    if (lot_below(&l, 4)) return;
+    if (lot_below(&l, 2)) {
+        pl_plan_keep(p, v, (unsigned)lot_below(&l, 1 << PL_MAX_AXES), a);
+        return;
+    }
+    pl_placement *x = PL_NEW(a, pl_placement);
+    *x = lot_placement(&l, &p->mesh, &v->shape);
+    p->kept[v->id] = x;
+}
+
 /* The greedy plan of placements by lot, then one choice in `keep` by lot as well. */
 static inline pl_plan *plan_within(const pl_graph *g, const pl_mesh *m, uint64_t seed, int keep,
                                    const lot_limits *limits, pl_arena *a)
@@ -98,7 +112,6 @@ static inline pl_plan *plan_within(const pl_graph *g, const pl_mesh *m, uint64_t
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         lot l = { .rng = pl_rng_at(seed, pl_rng_mix(3, pl_rng_name(v->name))) };
-        p->regather[i] = lot_below(&l, 4) == 0;
         if (!v->maker && !(limits->whole >> i % 64 & 1))
             p->stored[i] = lot_placement(&l, m, &v->shape);
     }
@@ -111,6 +124,7 @@ static inline pl_plan *plan_within(const pl_graph *g, const pl_mesh *m, uint64_t
             else if (!lot_below(&l, keep)) lot_choose(&l, p, n, axis);
         }
     }
+    for (int i = 0; i < g->values.n; i++) lot_keep(p, g->values.at[i], seed, a);
     return p;
 }
 

@@ -59,13 +59,31 @@ static inline void bring(volume *v, pl_reshard *r, const pl_value *x, places *ha
     v->n++;
 }
 
-/* The parts that have to be moved again; the first is where the value was made. */
-static inline void forget(places *have, unsigned axes)
+/* Does a node before the backward pass make or read it? */
+static inline bool is_forward(const pl_graph *g, const pl_value *v)
 {
-    int n = have->n < 1 ? 0 : 1;
-    for (int i = 1; i < have->n; i++)
-        if (!(axes & ~pl_placement_axes(&have->at[i]))) have->at[n++] = have->at[i];
-    have->n = n;
+    bool is = v->maker && v->maker->phase == PL_FORWARD;
+    for (int i = 0; g->nodes.at[i]->phase == PL_FORWARD && !is; i++)
+        for (int k = 0; k < g->nodes.at[i]->n_in; k++) is |= g->nodes.at[i]->in[k] == v;
+    return is;
+}
+
+/* What the forward pass has of values that the backward pass reads, but where the plan keeps them,
+ * is there no more; what was stored is. */
+static inline void keep_parts(volume *v, pl_reshard *r, const pl_plan *p, places *have)
+{
+    const pl_graph *g = p->graph;
+    for (int i = 0; i < g->nodes.n; i++)
+        for (int k = 0; k < g->nodes.at[i]->n_in && g->nodes.at[i]->phase == PL_BACKWARD; k++) {
+            const pl_value *x = g->nodes.at[i]->in[k];
+            places *at = &have[x->id];
+            if (!p->kept[x->id] || !at->n) continue;
+            const pl_placement kept = pl_placement_normal(p->kept[x->id], r->mesh, &x->shape);
+            const bool early = is_forward(g, x);
+            if (early) bring(v, r, x, at, kept, false);
+            at->n = !x->maker;
+            if (early && (x->maker || !pl_placement_same(&kept, at->at))) at->at[at->n++] = kept;
+        }
 }
 
 static inline volume find_volume(const pl_plan *p, pl_arena *a)
@@ -84,8 +102,7 @@ static inline volume find_volume(const pl_plan *p, pl_arena *a)
     }
     for (int i = 0; i < g->nodes.n; i++) {
         const pl_node *n = g->nodes.at[i];
-        for (int k = 0; k < g->values.n && n->of && !backward; k++)
-            forget(&have[k], p->regather[k]);
+        if (n->of && !backward) keep_parts(&v, &r, p, have);
         backward |= n->of != NULL;
         for (int k = 0; k < n->n_in; k++)
             bring(&v, &r, n->in[k], &have[n->in[k]->id], pl_plan_operand(p, i, k), backward);
