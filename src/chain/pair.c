@@ -37,7 +37,8 @@ typedef struct prices {
     pl_search_options options; /* with defaults */
     pl_arena *out;
     int n;
-    const int *value[MOST_KNOWN]; /* answers, whether they fit or not */
+    int *value[MOST_KNOWN]; /* answers, whether they fit or not */
+    double memory[MOST_KNOWN];
     pl_plane plane[MOST_KNOWN];
     pl_answer best;                    /* of those that fit */
     double bound, price, memory_price; /* the best bound, and where it was found */
@@ -146,6 +147,7 @@ static bool know(prices *x, const pl_answer *a)
         if (!memcmp(&x->plane[i], &p, sizeof p)) return false;
     if (x->n == MOST_KNOWN) return false;
     x->value[x->n] = a->value;
+    x->memory[x->n] = a->memory;
     x->plane[x->n++] = p;
     return true;
 }
@@ -299,20 +301,38 @@ static void take_start(prices *x)
     if (isfinite(cost.time)) know(x, &(pl_answer){ .value = value, .memory = cost.memory });
 }
 
+static bool search_open(prices *x, pl_err *err)
+{
+    PL_TRY(search_price(x, 1, err));
+    return is_closed(x) || (x->few && is_near(x, ENOUGH_FEW)) || search_places(x, err);
+}
+
+static bool search_capped(prices *x, pl_err *err)
+{
+    PL_TRY(look_least(x, err));
+    if (x->few) PL_TRY(search_price(x, 1, err));
+    if (is_closed(x) || (x->few && is_near(x, ENOUGH_FEW))) return true;
+    PL_TRY(search_places(x, err));
+    return !x->few || search_few(x, err);
+}
+
+/* What is fastest without a cap often fits, and its bound is one of all that does. */
 static bool search(prices *x, pl_err *err)
 {
-    const bool capped = x->cap < INFINITY;
-    bool news;
-    take_start(x);
-    if (!capped || x->few) PL_TRY(search_price(x, 1, err));
-    if (is_closed(x) || (x->few && is_near(x, ENOUGH_FEW))) return true;
-    if (capped && !x->few) {
-        PL_TRY(look(x, 1, 0, 0, &news, err));
-        if (is_closed(x)) return true;
+    const double cap = x->cap;
+    prices open = *x;
+    open.cap = INFINITY;
+    take_start(&open);
+    PL_TRY(search_open(&open, err));
+    if (open.best.memory <= cap) {
+        *x = open;
+        return true;
     }
-    if (capped) PL_TRY(look_least(x, err));
-    PL_TRY(search_places(x, err));
-    return !capped || !x->few || search_few(x, err);
+    x->work = open.work;
+    raise(x, open.bound, open.price, 0);
+    for (int i = 0; i < open.n; i++)
+        know(x, &(pl_answer){ .value = open.value[i], .memory = open.memory[i] });
+    return search_capped(x, err);
 }
 
 bool pl_chain_pair_min(pl_chain_pair pair, double cap, bool tied, const pl_search_options *options,
