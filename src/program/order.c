@@ -121,16 +121,29 @@ static bool is_block(const task *t)
     return t->kind == TASK_MESSAGE && t->step.collective == PL_BROADCAST;
 }
 
+/* The place of what it moves that was kept for the backward pass, which stays where it is. */
+static double find_kept_place(const lowering *l, const task *t, const wish *w, const double *kept)
+{
+    double place = t->keeps ? w->at : -1;
+    for (int k = 0; k < t->n_in; k++) {
+        const int maker = l->parts.at[t->in[k]].maker;
+        if (maker >= 0 && kept[maker] > place) place = kept[maker];
+    }
+    return place;
+}
+
 /* What moves a state stands just before its reader; its messages start when the reader of an
  * earlier one has its turn: the earliest one after which no more than the limit waits. Blocks stand
  * right already, beside the reader's work on the one before; the first of them may start ahead. */
 static void move_ahead(lowering *l, wish *w)
 {
     ahead *moved = PL_NEW_N(l->tmp, ahead, l->tasks.n + 1);
+    double *kept = PL_NEW_N(l->tmp, double, l->tasks.n + 1); /* [tasks] */
     int64_t limit = l->options.ahead_bytes ? l->options.ahead_bytes : DEFAULT_AHEAD_BYTES, sum = 0;
     int n = 0, from = 0; /* moved[from, n) wait for their readers */
     for (int id = 0; id < l->tasks.n; id++) {
         const task *t = &l->tasks.at[id];
+        kept[id] = moves_state(l, id) ? find_kept_place(l, t, &w[id], kept) : -1;
         bool stays = t->prompt || t->keeps || (is_block(t) && t->step.peer) || !moves_state(l, id);
         int use = stays ? l->tasks.n : first_use(l, id);
         if (use == l->tasks.n) continue;
@@ -140,6 +153,7 @@ static void move_ahead(lowering *l, wish *w)
         sum += moved[n - 1].bytes;
         while (from < n - 1 && sum > limit) sum -= moved[from++].bytes;
         double start = from ? moved[from - 1].use - 0.25 : -1;
+        if (start < kept[id]) start = kept[id];
         if (start < w[id].at) w[id].at = start;
     }
     for (int id = l->tasks.n - 1; id >= 0; id--) { /* nor may a move come before what it moves */
