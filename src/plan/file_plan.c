@@ -13,6 +13,8 @@ enum {
     TENSOR_TWICE,
     COMPUTED,
     KEPT_TWICE,
+    AGAIN_TWICE,
+    NOT_AGAIN,
     NO_LETTER,
     RANK,
     N_MISTAKES,
@@ -22,10 +24,12 @@ enum {
 static const char *const mistakes[N_MISTAKES] = {
     [NO_NODE] = "nodes: the graph has none that are called",
     [NODE_TWICE] = "nodes: more than once there stand",
-    [NO_TENSOR] = "stored, kept: the graph has no tensors that are called",
+    [NO_TENSOR] = "stored, kept, recomputed: the graph has no tensors that are called",
     [TENSOR_TWICE] = "stored: more than once there stand",
     [COMPUTED] = "stored: neither inputs nor states are",
     [KEPT_TWICE] = "kept: more than once there stand",
+    [AGAIN_TWICE] = "recomputed: more than once there stand",
+    [NOT_AGAIN] = "recomputed: no node that changes no state makes in the forward pass",
     [NO_LETTER] = "nodes: their signatures lack the letters of",
     [RANK] = "stored, kept: placements of another rank have",
 };
@@ -101,6 +105,22 @@ static void match_kept(matcher *m)
     }
 }
 
+static void match_recomputed(matcher *m)
+{
+    for (int i = 0; i < m->rows->n_recomputed; i++) {
+        const char *name = m->rows->recomputed[i];
+        const pl_value *v = pl_graph_find(m->g, name);
+        if (!v)
+            add_mistake(m, NO_TENSOR, name, "");
+        else if (m->p->recompute[v->id])
+            add_mistake(m, AGAIN_TWICE, name, "");
+        else if (!pl_plan_can_recompute(v))
+            add_mistake(m, NOT_AGAIN, name, "");
+        else
+            m->p->recompute[v->id] = true;
+    }
+}
+
 static void match_letters(matcher *m, const pl_node *n, const pl_node_row *row, pl_choice *c)
 {
     *c = row->choice;
@@ -148,6 +168,7 @@ static bool match(const pl_plan_file *f, const pl_graph *g, pl_plan *p, pl_arena
     matcher m = { .rows = f->rows, .g = g, .p = p, .tmp = tmp };
     match_stored(&m);
     match_kept(&m);
+    match_recomputed(&m);
     match_nodes(&m);
     return check_mistakes(&m, err);
 }

@@ -176,7 +176,7 @@ static bool read_head(const reader *r, const pl_json *root)
                             ? "schema model optimizer strategy cluster graph mesh predicted "
                               "stored regather nodes"
                             : "schema model optimizer strategy cluster graph mesh predicted "
-                              "stored kept nodes"));
+                              "stored kept recomputed nodes"));
     PL_TRY(read_text(r, root, "model", &about->model));
     PL_TRY(read_text(r, root, "optimizer", &about->optimizer));
     PL_TRY(read_text(r, root, "strategy", &about->strategy));
@@ -270,6 +270,21 @@ static bool read_kept(const reader *r, const pl_json *root, pl_plan_rows *rows)
     return true;
 }
 
+static bool read_recomputed(const reader *r, const pl_json *root, pl_plan_rows *rows)
+{
+    const pl_json *list;
+    if (is_version_1(root)) return true;
+    PL_TRY(find_list(r, root, "recomputed", &list));
+    rows->recomputed = PL_NEW_N(r->a, const char *, list->n + 1);
+    for (int i = 0; i < list->n; i++) {
+        rows->recomputed[rows->n_recomputed++] = list->at[i].text;
+        if (!list->at[i].text)
+            return pl_err_set(r->err, PL_EINPUT, "recomputed[%d]: the name of a tensor is needed",
+                              i);
+    }
+    return true;
+}
+
 static bool read_stored(const reader *r, const pl_json *root, pl_plan_rows *rows)
 {
     const pl_json *list;
@@ -354,6 +369,7 @@ static bool read_rows(const reader *r, const pl_json *root, pl_plan_rows *rows)
     const pl_json *nodes;
     PL_TRY(read_stored(r, root, rows));
     PL_TRY(read_kept(r, root, rows));
+    PL_TRY(read_recomputed(r, root, rows));
     PL_TRY(find_list(r, root, "nodes", &nodes));
     rows->node = PL_NEW_N(r->a, pl_node_row, nodes->n + 1);
     for (int i = 0; i < nodes->n; i++)

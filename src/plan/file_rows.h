@@ -28,9 +28,10 @@ typedef struct pl_node_row {
 } pl_node_row;
 
 typedef struct pl_plan_rows {
-    int n_stored, n_kept, n_nodes;
+    int n_stored, n_kept, n_recomputed, n_nodes;
     pl_stored_row *stored;
     pl_kept_row *kept;
+    const char **recomputed; /* names */
     pl_node_row *node;
 } pl_plan_rows;
 

@@ -112,6 +112,14 @@ static void put_kept(writer *w)
     pl_json_close(&w->out);
 }
 
+static void put_recomputed(writer *w)
+{
+    pl_json_open_lines(&w->out, "recomputed", PL_JSON_LIST);
+    for (int i = 0; i < w->p->graph->values.n; i++)
+        if (w->p->recompute[i]) pl_json_put_text(&w->out, NULL, w->p->graph->values.at[i]->name);
+    pl_json_close(&w->out);
+}
+
 /* The axes on the factor of axis a, major first. */
 static int find_sharing(const pl_choice *c, const pl_mesh *m, int a, int axis[PL_MAX_AXES])
 {
@@ -180,6 +188,7 @@ void pl_plan_write(const pl_plan *p, const pl_plan_about *about, pl_text *out)
     put_head(&w, about);
     put_stored(&w);
     put_kept(&w);
+    put_recomputed(&w);
     pl_json_open_lines(&w.out, "nodes", PL_JSON_LIST);
     for (int i = 0; i < p->graph->nodes.n; i++) put_node(&w, p->graph->nodes.at[i]);
     pl_json_end(&w.out);

@@ -154,9 +154,16 @@ void pl_plan_keep(pl_plan *p, const pl_value *v, unsigned axes, pl_arena *out)
     p->kept[v->id] = x;
 }
 
+bool pl_plan_can_recompute(const pl_value *v)
+{
+    const pl_node *n = v->maker;
+    return n && n->phase == PL_FORWARD && !pl_op_changes_state(n->op);
+}
+
 bool pl_plan_kept_alike(const pl_plan *a, int u, const pl_plan *b, int v)
 {
     const pl_placement *x = a->kept[u], *y = b->kept[v];
+    if (a->recompute[u] != b->recompute[v]) return false;
     return x == y || (x && y && pl_placement_same(x, y));
 }
 
@@ -166,6 +173,12 @@ bool pl_plan_check(const pl_plan *p, pl_err *err)
         const pl_value *v = p->graph->values.at[i];
         if (p->kept[i] && !pl_placement_check(p->kept[i], &p->mesh, &v->shape, err))
             return pl_err_in(err, "'%s', as it is kept", v->name);
+        if (p->recompute[i] && !pl_plan_can_recompute(v))
+            return pl_err_set(err, PL_EINPUT,
+                              "'%s' cannot be made again: %s", v->name,
+                              v->maker && v->maker->phase == PL_FORWARD
+                                  ? "its node changes a state"
+                                  : "no node of the forward pass makes it");
         if (v->maker) continue;
         if (!pl_placement_check(&p->stored[i], &p->mesh, &v->shape, err))
             return pl_err_in(err, "%s '%s'", v->role == PL_STATE ? "state" : "input", v->name);
@@ -183,6 +196,7 @@ static pl_plan *new_plan(const pl_graph *g, pl_arena *out)
     p->choice = PL_NEW_N(out, pl_choice, g->nodes.n + 1);
     p->stored = PL_NEW_N(out, pl_placement, g->values.n + 1);
     p->kept = PL_NEW_N(out, const pl_placement *, g->values.n + 1);
+    p->recompute = PL_NEW_N(out, bool, g->values.n + 1);
     for (int i = 0; i < g->nodes.n; i++) memset(&p->choice[i], PL_COPIED, sizeof p->choice[i]);
     return p;
 }

@@ -29,6 +29,8 @@ typedef struct pl_plan {
     const pl_placement **kept; /* [values] where what forward nodes make or read is kept for backward
                              ones (pl_node.of), which start from there; a state also where it is
                              stored. NULL: each part that there is, where it lies               */
+    bool *recompute;      /* [values] it is not kept at all, but made again before the first backward
+                             node that reads it, by the same node from the same inputs          */
 } pl_plan;
 
 /* The placement that operand o (inputs, then outputs) of a node has under a choice, in normal
@@ -51,10 +53,14 @@ unsigned pl_plan_linear_set(const pl_node *n, int k);
  * placement. */
 void pl_plan_keep(pl_plan *p, const pl_value *v, unsigned axes, pl_arena *out);
 
-/* Is value u of one plan kept as value v of another is? */
+/* May it be made again? A forward node makes it that changes no state. */
+bool pl_plan_can_recompute(const pl_value *v);
+
+/* Is value u of one plan kept, or made again, as value v of another is? */
 bool pl_plan_kept_alike(const pl_plan *a, int u, const pl_plan *b, int v);
 
-/* Independent check: every choice legal, sizes divide, placements legal. Fails with
+/* Independent check: every choice legal, sizes divide, placements legal, nothing made again that
+ * cannot be. Fails with
  * PL_EINPUT naming the node or tensor, the sizes and the axis. */
 PL_MUST_CHECK bool pl_plan_check(const pl_plan *p, pl_err *err);
 

@@ -61,10 +61,12 @@ pl_plan *pl_plan_shorten(const pl_plan *p, const pl_fold *fold, const pl_short *
     x->choice = PL_NEW_N(out, pl_choice, nodes + 1);
     x->stored = PL_NEW_N(out, pl_placement, values + 1);
     x->kept = PL_NEW_N(out, const pl_placement *, values + 1);
+    x->recompute = PL_NEW_N(out, bool, values + 1);
     for (int i = 0; i < nodes; i++) x->choice[i] = p->choice[s->node[i]];
     for (int v = 0; v < values; v++) {
         x->stored[v] = p->stored[s->value[v]];
         x->kept[v] = p->kept[s->value[v]];
+        x->recompute[v] = p->recompute[s->value[v]];
     }
     return x;
 }

@@ -32,6 +32,7 @@ typedef struct edge {
 typedef struct replay {
     const pl_program *p;
     pl_arena *tmp;
+    bool *ran;    /* [nodes] a step before was its kernel, the last of those in steps            */
     bool *copied; /* [nodes] in steps, whose blocks are copied into the output       */
     int *arrived; /* [messages] the compute step that waits for it, or the end       */
     int message;  /* number of the next one                                          */
@@ -170,7 +171,8 @@ static void replay_kernel(replay *r, int i)
     const pl_step *x = &r->p->step[i];
     const pl_node *n = x->share->node;
     const pl_piece *s = x->piece;
-    bool late = n->phase != PL_FORWARD;
+    bool late = n->phase != PL_FORWARD || r->ran[n->id];
+    r->ran[n->id] = !s || s->i + 1 == s->n;
     for (int k = 0; k < x->n_in; k++) {
         int id = find_life(r, x->in[k]);
         if (id < 0) continue;
@@ -396,6 +398,7 @@ pl_memory_changes pl_forecast_changes(const pl_program *p, pl_arena *out)
     const bool *gradient = find_gradients(p->plan->graph, r.tmp);
     pl_memory_changes c;
     for (int k = 0; k < PL_N_CHANGES; k++) c.of[k] = PL_NEW_N(out, int64_t, p->n_steps + 1);
+    r.ran = PL_NEW_N(r.tmp, bool, p->plan->graph->nodes.n + 1);
     find_arrivals(&r);
     find_copied(&r);
     if (p->n_steps) replay_steps(&r);

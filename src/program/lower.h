@@ -61,6 +61,7 @@ typedef struct kept_value {
     const pl_placement *where; /* pl_plan.kept; NULL: each part that there is is                */
     int last;        /* the last forward node before those that makes or reads it, after which */
     int part;        /* this part is kept; -1: none (yet), or it is made again                 */
+    bool again;      /* pl_plan.recompute                                                      */
 } kept_value;
 
 typedef struct lowering {
@@ -75,6 +76,7 @@ typedef struct lowering {
     struct { int n, cap; slot *at; } order;
     ints *of_value;  /* [values] parts of each value, first the one its maker leaves           */
     int *output;     /* [outputs] the part that the outside reads                              */
+    bool *again;     /* [nodes] of the forward pass: added again, for the backward pass        */
     kept_value *kept; /* [values] of those that nodes of both passes have                       */
     int *final;      /* [values] of states: the part whose contents the step leaves in them    */
     struct {         /* between which blocks which copies lead is found once (moves.c)         */

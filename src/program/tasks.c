@@ -3,6 +3,7 @@
 #include "graph/op.h"
 #include "program/lower.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int pl_lower_part(lowering *l, const pl_value *v, const pl_placement *where, int64_t bytes)
@@ -67,13 +68,14 @@ static bool is_cast(const pl_value *v)
     return v->maker && pl_graph_state(v);
 }
 
-/* May a reader of this phase start from part `id`? Where the plan says where the value is kept,
- * backward nodes start from there, or from what was moved for them. */
+/* May a reader of this phase start from part `id`? Where the plan says where the value is kept, or
+ * that it is made again, backward nodes start from there, or from what was made or moved for
+ * them. */
 static bool is_source(const lowering *l, int id, int phase)
 {
     const part *p = &l->parts.at[id];
     const kept_value *kept = &l->kept[p->value->id];
-    if (!kept->where || p->maker < 0 || p->phase == phase) return true;
+    if ((!kept->where && !kept->again) || p->maker < 0 || p->phase == phase) return true;
     return phase ? id == kept->part : p->phase < 0;
 }
 
@@ -88,6 +90,7 @@ static int find_sources(const lowering *l, const pl_value *v, int phase, int sou
 }
 
 static bool add_node(lowering *l, const pl_node *n, int phase, pl_err *err);
+static bool make_again(lowering *l, const pl_value *v, pl_err *err);
 
 /* A part of v at placement `to` (in normal form): one that is there, or else the end of the
  * cheapest path from any that is. */
@@ -98,6 +101,10 @@ static bool bring(lowering *l, const pl_value *v, const pl_placement *to, int ph
     int *source = PL_NEW_N(l->tmp, int, most);
     pl_placement *from = PL_NEW_N(l->tmp, pl_placement, most);
     int n = find_sources(l, v, phase, source);
+    if (!n && l->kept[v->id].again) {
+        PL_TRY(make_again(l, v, err));
+        return bring(l, v, to, phase, out, err);
+    }
     if (!n && is_cast(v)) {
         PL_TRY(add_node(l, v->maker, phase, err));
         n = find_sources(l, v, phase, source);
@@ -148,7 +155,7 @@ static bool add_node(lowering *l, const pl_node *n, int phase, pl_err *err)
         pl_placement where = pl_plan_operand(l->plan, n->id, n->n_in + i);
         int p = publish(l, pl_lower_part(l, n->out[i], &where, 0));
         make_part(l, id, p);
-        if (is_cast(n->out[i])) l->parts.at[p].phase = phase;
+        if (is_cast(n->out[i]) || l->again[n->id]) l->parts.at[p].phase = phase;
         task *t = &l->tasks.at[id];
         char from = n->op->inplace && i < (int)strlen(n->op->inplace) ? n->op->inplace[i] : '-';
         if (from != '-')
@@ -162,23 +169,61 @@ static bool add_node(lowering *l, const pl_node *n, int phase, pl_err *err)
 
 /* -- what is kept for the backward pass -------------------------------------------------------- */
 
-/* Of values that nodes of both passes have. */
+/* Is some of what a node makes made again? */
+static bool is_again(const pl_plan *p, const pl_node *n)
+{
+    for (int k = 0; k < n->n_out; k++)
+        if (p->recompute[n->out[k]->id]) return true;
+    return false;
+}
+
+/* Of values that the forward pass has, and nodes that run in the backward pass read. */
 static void find_kept(lowering *l)
 {
     const pl_graph *g = l->plan->graph;
+    int n_forward = 0;
+    l->again = PL_NEW_N(l->tmp, bool, g->nodes.n + 1);
     l->kept = PL_NEW_N(l->tmp, kept_value, g->values.n + 1);
-    for (int i = 0; i < g->values.n; i++) l->kept[i] = (kept_value){ NULL, -1, -1 };
+    for (int i = 0; i < g->values.n; i++)
+        l->kept[i] = (kept_value){ NULL, -1, -1, l->plan->recompute[i] };
+    while (n_forward < g->nodes.n && g->nodes.at[n_forward]->phase == PL_FORWARD) n_forward++;
+    for (int i = 0; i < n_forward; i++) {
+        const pl_node *n = g->nodes.at[i];
+        for (int k = 0; k < n->n_in + n->n_out; k++) l->kept[pl_node_value(n, k)->id].last = i;
+    }
     for (int i = 0; i < g->nodes.n; i++) {
         const pl_node *n = g->nodes.at[i];
-        for (int k = 0; k < n->n_in + n->n_out && n->phase == PL_FORWARD; k++) {
-            kept_value *x = &l->kept[pl_node_value(n, k)->id];
-            if (!x->where) x->last = i;
-        }
-        for (int k = 0; k < n->n_in && n->phase == PL_BACKWARD; k++) {
+        const bool reads = n->phase == PL_BACKWARD || (i < n_forward && is_again(l->plan, n));
+        for (int k = 0; k < n->n_in && reads; k++) {
             kept_value *x = &l->kept[n->in[k]->id];
-            if (x->last >= 0) x->where = l->plan->kept[n->in[k]->id];
+            if (x->last >= 0 && !x->again) x->where = l->plan->kept[n->in[k]->id];
         }
     }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* The node that makes v runs again, after those that make what it reads, where that is made again
+ * too. */
+static bool make_again(lowering *l, const pl_value *v, pl_err *err)
+{
+    pl_node *const *node = l->plan->graph->nodes.at;
+    ints todo = { 0 }, found = { 0 };
+    PL_PUSH(l->tmp, &todo, v->maker->id);
+    while (todo.n) {
+        const pl_node *n = node[todo.at[--todo.n]];
+        if (l->again[n->id]) continue;
+        l->again[n->id] = true;
+        PL_PUSH(l->tmp, &found, n->id);
+        for (int k = 0; k < n->n_in; k++)
+            if (l->kept[n->in[k]->id].again) PL_PUSH(l->tmp, &todo, n->in[k]->maker->id);
+    }
+    qsort(found.at, (size_t)found.n, sizeof *found.at, by_number);
+    for (int i = 0; i < found.n; i++) PL_TRY(add_node(l, node[found.at[i]], 1, err));
+    return true;
 }
 
 /* The last forward node that has value v has been added: what is kept of it is made now, so that

@@ -25,6 +25,7 @@ static const char *message_of(const char *text, size_t n, const pl_graph *g, pl_
 
 #define STORED_X "{\"tensor\": \"x\", \"placement\": \"[data;]\"}"
 #define KEPT_ACT "{\"tensor\": \"act\", \"placement\": \"[data;]\"}"
+#define AGAIN_SUM "\"recomputed\": [\n    \"sum\""
 #define NODE_FC "{\"node\": \"fc\", \"split\": {\"data\": \"m\", \"tensor\": \"n\"}}"
 #define ORDER "\"order\": {\"m\": [\"tensor\", \"data\"]}"
 #define MESH "[{\"axis\": \"data\", \"size\": 2}, {\"axis\": \"tensor\", \"size\": 2}]"
@@ -84,11 +85,11 @@ static const struct {
     { STORED_X, "[]", "stored[0]: an object is needed, with the keys tensor placement" },
     { STORED_X, STORED_X ", " STORED_X, "stored: more than once there stand 'x'" },
     { "\"tensor\": \"x\"", "\"tensor\": \"y\"",
-      "stored, kept: the graph has no tensors that are called 'y'" },
+      "stored, kept, recomputed: the graph has no tensors that are called 'y'" },
     { "\"tensor\": \"x\"", "\"tensor\": \"act\"", "stored: neither inputs nor states are 'act'" },
     { KEPT_ACT, KEPT_ACT ", " KEPT_ACT, "kept: more than once there stand 'act'" },
     { KEPT_ACT, "{\"tensor\": \"v\", \"placement\": \"[]\"}",
-      "stored, kept: the graph has no tensors that are called 'v'" },
+      "stored, kept, recomputed: the graph has no tensors that are called 'v'" },
     { KEPT_ACT, "{\"tensor\": \"act\", \"placement\": \"[;;data]\"}",
       "stored, kept: placements of another rank have 'act' (3, not 2)" },
     { KEPT_ACT, "{\"tensor\": \"act\", \"placement\": \"[gpu;]\"}",
@@ -98,6 +99,11 @@ static const struct {
     { KEPT_ACT, "{\"tensor\": \"act\"}", "kept[1]: 'act': 'placement' is missing" },
     { KEPT_ACT, "{\"tensor\": \"act\", \"unless\": [\"data\"]}",
       "kept[1]: no key is called 'unless'" },
+    { AGAIN_SUM, "\"recomputed\": [" "\"total\", \"sum\", \"total\"", "recomputed: more than once there stand 'total'" },
+    { AGAIN_SUM, "\"recomputed\": [" "\"w\", \"g\"",
+      "recomputed: no node that changes no state makes in the forward pass 'w', 'g'" },
+    { AGAIN_SUM, "\"recomputed\": [" "\"v\"", "stored, kept, recomputed: the graph has no tensors that are called 'v'" },
+    { AGAIN_SUM, "\"recomputed\": [" "{}", "recomputed[0]: the name of a tensor is needed" },
     { "\"data\": \"m\", \"tensor\": \"n\"", "\"gpu\": \"m\"",
       "nodes[0]: 'fc': the mesh has no axis 'gpu'; it has data, tensor" },
     { "\"data\": \"m\", \"tensor\": \"n\"", "", "nodes[0]: 'fc': 'split' names no axis" },
@@ -216,7 +222,7 @@ static void test_version_1(void **state)
         { "{\"tensor\": \"w\", \"unless\": \"data\"}", "'unless' is of another kind: a list" },
         { "{\"tensor\": \"w\", \"placement\": \"[;]\"}", "no key is called 'placement'" },
         { "{\"tensor\": \"w\"}, {\"tensor\": \"w\"}", "kept: more than once there stand 'w'" },
-        { "{\"tensor\": \"v\"}", "stored, kept: the graph has no tensors that are called 'v'" },
+        { "{\"tensor\": \"v\"}", "stored, kept, recomputed: the graph has no tensors that are called 'v'" },
     };
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g = parse_graph(TINY, a);

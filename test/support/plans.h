@@ -88,11 +88,13 @@ static inline void lot_choose(lot *l, pl_plan *p, const pl_node *n, int axis)
     if (!pl_plan_check_node(p, n, &why)) *f = was;
 }
 
-/* Where some values are kept: as they are made or stored, less some axes, or anywhere. */
+/* Where some values are kept: as they are made or stored, less some axes, or anywhere; others are
+ * made again. */
 static inline void lot_keep(pl_plan *p, const pl_value *v, uint64_t seed, pl_arena *a)
 {
     lot l = { .rng = pl_rng_at(seed, pl_rng_mix(5, pl_rng_name(v->name))) };
-    if (lot_below(&l, 4)) return;
+    p->recompute[v->id] = pl_plan_can_recompute(v) && !lot_below(&l, 4);
+    if (p->recompute[v->id] || lot_below(&l, 4)) return;
     if (lot_below(&l, 2)) {
         pl_plan_keep(p, v, (unsigned)lot_below(&l, 1 << PL_MAX_AXES), a);
         return;
