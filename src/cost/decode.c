@@ -1,6 +1,7 @@
 /* From the values of the tables' variables to a plan, and back. */
 #include "layouts/propagate.h"
 #include "cost/problem.h"
+#include "plan/recompute.h"
 
 #include <math.h>
 #include <string.h>
@@ -75,6 +76,7 @@ pl_plan *pl_problem_plan(const pl_problem *problem, const int *value, const char
     for (int i = 0; i < problem->graph->nodes.n; i++)
         pl_propagate_node(&f, problem->graph->nodes.at[i]);
     pl_arena_free(tmp);
+    if (problem->recompute) (void)pl_plan_recompute(p, problem->recompute);
     return p;
 }
 

@@ -80,6 +80,7 @@ typedef struct pl_problem {
     int *node, *stored, *read[2], *saved; /* by node or value: variables, or -1                */
     pl_chain chain;             /* priced at 1, or at what pl_problem_min found                  */
     double log10_plans;         /* of the number of plans                                       */
+    const bool *recompute;      /* [values] made again for the backward pass; NULL: none        */
 } pl_problem;
 
 /* `fold` may be NULL: every node has a variable of its own. The arena owns the tables. */
@@ -100,6 +101,12 @@ pl_chain pl_problem_chain(const pl_problem *problem, double price, pl_arena *are
 /* All computing and all messages in full, in one chain: of no plan's time the sum, but what the two
  * sums are made of. */
 pl_chain pl_problem_raw(const pl_problem *problem, pl_arena *arena);
+
+/* The same problem where all that stays inside a block is made again for the backward pass
+ * (plan/recompute.h): it takes no memory, and the nodes that make it run twice. Not counted: the
+ * messages among them that pass twice, and what the block has in memory while it is gone through
+ * backward. `out` owns what differs; the rest is shared. */
+pl_problem *pl_problem_recompute(const pl_problem *problem, pl_arena *out);
 
 /* Seconds and bytes of a choice. */
 pl_cost pl_problem_cost(const pl_problem *problem, const int *value);

@@ -22,6 +22,8 @@ static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_
         pl_propagate_node(&r.follow, p->graph->nodes.at[i]);
     for (int i = 0; i < p->graph->values.n; i++)
         if (r.again[i]) pl_plan_keep(p, p->graph->values.at[i], r.again[i], out);
+    for (int i = 0; pl_layouts[i]; i++)
+        if (pl_layouts[i]->finish) PL_TRY(pl_layouts[i]->finish(s, p, err));
     return pl_plan_check(p, err);
 }
 

@@ -46,6 +46,7 @@ enum {
     PL_OFFER_WIDEST = 2, /* with N all devices, too                                    */
     PL_OFFER_LATER = 4,  /* only then                                                  */
     PL_OFFER_SMALL = 8,  /* it takes least memory                                      */
+    PL_OFFER_TIGHT = 16, /* only where memory binds: it trades time for memory         */
 };
 
 /* The text of a strategy, in which N stands for the size of a group, and M for the number of
@@ -73,6 +74,8 @@ typedef struct pl_layout {
     /* Decides what its axes do in a linear layer (layer.h). */
     void (*layer)(struct pl_layer *x);
     pl_rest (*rest)(const struct pl_strategy *s, pl_state_kind kind);
+    /* The plan is made: says what is made again. Fails with PL_EINPUT when there is nothing. */
+    bool (*finish)(const struct pl_strategy *s, pl_plan *p, pl_err *err);
     /* Adds strategies that are worth verifying on n devices (pl_texts_add). */
     void (*list)(pl_texts *out, int n_devices);
 } pl_layout;

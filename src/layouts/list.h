@@ -10,7 +10,8 @@
     X(expert) \
     X(spatial) \
     X(megatron) \
-    X(grid)
+    X(grid) \
+    X(recompute)
 
 #define PL_LAYOUT_DECLARE(name) extern const pl_layout pl_layout_##name;
 PL_LAYOUT_LIST(PL_LAYOUT_DECLARE)

@@ -174,8 +174,7 @@ bool pl_plan_check(const pl_plan *p, pl_err *err)
         if (p->kept[i] && !pl_placement_check(p->kept[i], &p->mesh, &v->shape, err))
             return pl_err_in(err, "'%s', as it is kept", v->name);
         if (p->recompute[i] && !pl_plan_can_recompute(v))
-            return pl_err_set(err, PL_EINPUT,
-                              "'%s' cannot be made again: %s", v->name,
+            return pl_err_set(err, PL_EINPUT, "'%s' cannot be made again: %s", v->name,
                               v->maker && v->maker->phase == PL_FORWARD
                                   ? "its node changes a state"
                                   : "no node of the forward pass makes it");

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/each.h"
+#include "plan/recompute.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -12,8 +13,11 @@
 #include <string.h>
 
 /* Searches below less and less; then between what fits and what does not, while these are apart. */
-enum { MOST_TRIES = 6, MOST_HALVES = 2, MOST_LAYOUTS = 64 };
+enum { MOST_TRIES = 6, MOST_HALVES = 2, MOST_SPARED = 4, MOST_LAYOUTS = 64 };
 static const double WIDE = 0.95;
+static const double WITH_FORWARD = 4. / 3; /* a step with a second forward pass: no more */
+
+static const char RECOMPUTE_ALL[] = "recompute=full"; /* in names of candidates */
 
 /* A request as it is worked on. */
 typedef struct choosing {
@@ -24,6 +28,7 @@ typedef struct choosing {
     pl_lower_options lower;
     pl_speed speed;
     const pl_short *few; /* the graph with fewer blocks; NULL: it has few */
+    bool tight;          /* memory binds                                  */
     pl_arena *out;
 } choosing;
 
@@ -43,7 +48,9 @@ static bool find_cluster(const pl_plan_request *r, const pl_strategy *s, pl_aren
 static choosing open_choosing(pl_found *b, const pl_graph *g, const pl_cluster *c,
                               const pl_plan_request *r, pl_arena *out)
 {
-    choosing x = { b, g, c, r, r->lower, pl_speed_of(c), NULL, out };
+    choosing x = {
+        .b = b, .g = g, .c = c, .r = r, .lower = r->lower, .speed = pl_speed_of(c), .out = out
+    };
     if (!x.lower.paths) x.lower.paths = pl_paths_new(out);
     b->limit = fmin(r->search.memory > 0 ? r->search.memory : INFINITY, pl_cluster_memory(c));
     return x;
@@ -353,7 +360,7 @@ static int list_usual(const choosing *x, int usual, attempt at[])
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
             const bool known = o->when & PL_OFFER_KNOWN;
-            if (o->when & PL_OFFER_LATER) continue;
+            if (o->when & PL_OFFER_LATER || (o->when & PL_OFFER_TIGHT && !x->tight)) continue;
             const int before = n;
             if (known && has_size(o)) n = add_attempt(x, at, n, o, node, true);
             n = add_attempt(x, at, n, o, usual, known && n == before);
@@ -446,7 +453,9 @@ static bool search_doubt(const choosing *x, const pl_auto_mesh *m, const struct 
 static bool add_plan(choosing *x, const pl_auto_mesh *m, const int *value, pl_err *err)
 {
     pl_plan *p = pl_problem_plan(m->problem, value, "auto", x->out);
-    return pl_plan_check(p, err) && add(x, pl_mesh_text(&m->mesh, x->out), p, m->bound, err);
+    const char *name = pl_mesh_text(&m->mesh, x->out);
+    if (m->problem->recompute) name = pl_arena_fmt(x->out, "%s, %s", name, RECOMPUTE_ALL);
+    return pl_plan_check(p, err) && add(x, name, p, m->bound, err);
 }
 
 /* Where something else is found than without doubt. */
@@ -597,6 +606,110 @@ static bool search(choosing *x, pl_err *err)
     return true;
 }
 
+/* -- recomputing ------------------------------------------------------------------------------- */
+
+/* Did what was found keep to less memory than the fastest would take? */
+static bool does_memory_bind(const choosing *x)
+{
+    const pl_auto *f = x->b->search;
+    if (!f->plan || f->cap < x->b->limit || find_fastest(x->b) == INFINITY) return true;
+    return f->mesh[f->best].answer.price > 0;
+}
+
+/* The same meshes, with all blocks recomputed. */
+static pl_auto *recompute_all(const choosing *x)
+{
+    pl_auto *f = PL_NEW(x->out, pl_auto);
+    *f = *x->b->search;
+    f->mesh = PL_NEW_N(x->out, pl_auto_mesh, f->n);
+    f->plan = NULL;
+    f->best = -1;
+    f->bound = INFINITY;
+    for (int i = 0; i < f->n; i++) {
+        const pl_auto_mesh *m = &x->b->search->mesh[i];
+        f->mesh[i].mesh = m->mesh;
+        f->mesh[i].problem = pl_problem_recompute(m->problem, x->out);
+    }
+    return f;
+}
+
+/* The fastest that fits; of those that recompute all blocks, if `all`. NULL: none does. */
+static const pl_candidate *find_fitting(const pl_found *b, bool all)
+{
+    const pl_candidate *k = NULL;
+    for (int i = 0; i < b->n; i++)
+        if (b->at[i].fits && (!all || strstr(b->at[i].name, RECOMPUTE_ALL)) &&
+            (!k || by_time(&b->at[i], k) < 0))
+            k = &b->at[i];
+    return k;
+}
+
+/* The plan of a candidate with only the first so many blocks recomputed. */
+static bool add_less(choosing *x, const pl_candidate *all, const pl_plan *plan, int blocks,
+                     pl_err *err)
+{
+    const int n = (int)(strstr(all->name, RECOMPUTE_ALL) - all->name);
+    const char *name = pl_arena_fmt(x->out, "%.*srecompute=%d", n, all->name, blocks);
+    pl_plan *p = PL_NEW(x->out, pl_plan);
+    *p = *plan;
+    if (!all->searched) p->strategy = name;
+    p->recompute = PL_NEW_N(x->out, bool, p->graph->values.n + 1);
+    (void)pl_plan_recompute(p, pl_recompute_blocks(p->graph, &x->b->search->fold, blocks, x->out));
+    return add(x, name, p, all->bound, err);
+}
+
+/* Of the blocks of the fastest that recomputes all, no more than are needed for it to fit; unless
+ * it is slower by more than the forward pass that it may do without. */
+static bool spare_blocks(choosing *x, pl_err *err)
+{
+    const pl_candidate *k = find_fitting(x->b, true);
+    int low = 0, high = pl_fold_copies(&x->b->search->fold), last = x->b->n;
+    if (!k || k->forecast.step_seconds > find_fastest(x->b) * WITH_FORWARD) return true;
+    const pl_candidate all = *k;
+    pl_plan *whole = NULL;
+    if (all.plan->graph != x->g) PL_TRY(plan_layout(x, all.name, x->g, &whole, err));
+    double over = 0, room = x->b->limit - (double)all.forecast.memory.peak;
+    for (int i = 0; i < MOST_SPARED && high - low > 1 && !is_late(x); i++) {
+        /* memory is about linear in the blocks: more than fits with `low`, room left with `high` */
+        const double part = over > 0 ? over / (over + room) : 0.5;
+        const int guess = low + (int)ceil(part * (high - low)),
+                  blocks = guess < high ? guess : high - 1;
+        PL_TRY(add_less(x, &all, whole ? whole : all.plan, blocks, err));
+        const pl_candidate less = x->b->at[--x->b->n];
+        *(less.fits ? &high : &low) = blocks;
+        *(less.fits ? &room : &over) = fabs(x->b->limit - (double)less.forecast.memory.peak);
+        if (!less.fits) continue;
+        x->b->at[last] = less; /* fewer than before */
+        x->b->n = last + 1;
+    }
+    return true;
+}
+
+/* Where memory binds, blocks are recomputed. The bounds are those of plans that do so with all
+ * blocks, or with none. */
+static bool search_recomputed(choosing *x, pl_err *err)
+{
+    pl_found *b = x->b;
+    pl_auto *plain = b->search;
+    pl_err why = { 0 };
+    if (!pl_fold_copies(&plain->fold) || is_late(x)) return true;
+    b->search = recompute_all(x);
+    if (!search(x, &why) && why.code != PL_EINFEASIBLE) {
+        *err = why;
+        return false;
+    }
+    const pl_candidate *k = find_fitting(b, false);
+    const bool taken = k && strstr(k->name, RECOMPUTE_ALL);
+    b->search->bound = plain->bound = fmin(b->search->bound, plain->bound);
+    if (!taken) {
+        plain->search_seconds = b->search->search_seconds;
+        b->search = plain;
+    }
+    return true;
+}
+
+/* -- taking ------------------------------------------------------------------------------------ */
+
 /* The program of what is taken is made whole; when it needs a little more then than was forecast
  * from few blocks, and does not fit, the next one is taken. */
 static bool take_best(choosing *x, pl_err *err)
@@ -622,10 +735,15 @@ static bool find_auto(choosing *x, pl_err *err)
     pl_err why = { 0 };
     PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
     b->at = PL_NEW_N(x->out, pl_candidate,
-                     (MOST_TRIES + MOST_HALVES + 1) * b->search->n + MOST_LAYOUTS);
+                     2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + MOST_LAYOUTS + 1);
     find_few(x);
     bool searched = search(x, &why) || why.code == PL_EINFEASIBLE;
-    if (searched && b->n && !x->r->search.method) add_layouts(x);
+    if (searched && !x->r->search.method) {
+        x->tight = does_memory_bind(x);
+        if (x->tight) PL_TRY(search_recomputed(x, err));
+        add_layouts(x);
+        if (x->tight) PL_TRY(spare_blocks(x, err));
+    }
     for (int i = 0; searched && i < b->search->n && find_fastest(b) >= INFINITY; i++)
         (void)!add_least(x, b->search, i);
     if (!searched || !b->n) {

@@ -187,10 +187,21 @@ static bool check_cut(const finder *x, int cut)
 
 /* -- memory ------------------------------------------------------------------------------------ */
 
-/* Does the same of the next block end with the same step (or begin, if not `ends`)? */
-static bool is_loose(const finder *x, const pl_step_life *life, bool ends)
+/* Blocks in the longest period beside a cut. */
+static int find_period(const finder *x, int cut)
 {
-    const int next = x->s->block[life->value->id] + 1;
+    const pl_cut *c = &x->s->cut[cut];
+    int most = 1;
+    for (int k = 0; k < x->n; k++)
+        if (x->at[k].cut == cut && (c->to - c->from) / x->at[k].times > most)
+            most = (c->to - c->from) / x->at[k].times;
+    return most;
+}
+
+/* Does the same of the block so many on end with the same step (or begin, if not `ends`)? */
+static bool is_beside(const finder *x, const pl_step_life *life, bool ends, int blocks)
+{
+    const int next = x->s->block[life->value->id] + blocks;
     for (int i = 0; i < x->changes->n_lives; i++) {
         const pl_step_life *y = &x->changes->life[i];
         if (y->value && x->s->block[y->value->id] == next &&
@@ -217,6 +228,12 @@ static void add_extra(finder *x, int step, const pl_step_life *life, int64_t byt
     }
 }
 
+/* Of more than two: what ends for one block often ends where something else of the next one does. */
+static bool is_loose(const finder *x, const pl_step_life *life, bool ends, int period)
+{
+    return is_beside(x, life, ends, period) && is_beside(x, life, ends, 2 * period);
+}
+
 /* What comes or goes for all blocks at once, as gradients that wait for the last message of a step,
  * does so for those that are put back. False: within a period. */
 static bool find_extra(finder *x, int64_t left[])
@@ -226,10 +243,12 @@ static bool find_extra(finder *x, int64_t left[])
     for (int c = 0; c < x->s->n_cuts; c++) {
         const pl_cut *cut = &x->s->cut[c];
         const int64_t times = cut->to - cut->from;
+        const int period = find_period(x, c);
         for (int i = 0; i < x->changes->n_lives; i++) {
             const pl_step_life *life = &x->changes->life[i];
             if (!life->value || x->s->block[life->value->id] != cut->at - 1) continue;
-            const bool begins = is_loose(x, life, false), ends = is_loose(x, life, true);
+            const bool begins = is_loose(x, life, false, period);
+            const bool ends = is_loose(x, life, true, period);
             if ((begins && is_repeated(x, life->first)) || (ends && is_repeated(x, life->end)))
                 return false;
             if (begins) add_extra(x, life->first, life, times * life->bytes, left);

@@ -101,7 +101,7 @@ static bool bring(lowering *l, const pl_value *v, const pl_placement *to, int ph
     int *source = PL_NEW_N(l->tmp, int, most);
     pl_placement *from = PL_NEW_N(l->tmp, pl_placement, most);
     int n = find_sources(l, v, phase, source);
-    if (!n && l->kept[v->id].again) {
+    if (!n && phase && l->kept[v->id].again) {
         PL_TRY(make_again(l, v, err));
         return bring(l, v, to, phase, out, err);
     }

@@ -49,6 +49,19 @@ for split in '2 zero=1' '2 zero=2' '2 zero=3' '2 tp=2' '3 zero=3' '4 zero=3' '4 
     check "resumed from $split" test "$(losses out | wc -l)" = 2
     rm -r parts
 done
+# -- activations made again: the same numbers, to the bit ---------------------------------------------------
+dropped=("$pleat" train "gpt2:layers=4,hidden=48,heads=4,vocab=256,seq=32,batch=4,dropout=0.2" --data text.txt
+    --threads 1 --json --steps 5)
+for split in '1 dp' '2 dp' '2 zero=3' '2 tp=2,sp'; do
+    runs 0 '' "${dropped[@]}" --devices "${split% *}" --strategy "${split#* }" --save whole
+    for again in full selective 2; do
+        runs 0 '' "${dropped[@]}" --devices "${split% *}" --strategy "${split#* },recompute=$again" --save parts
+        check "weights on $split, recompute=$again" cmp {whole,parts}/step-00000005.safetensors
+        rm -r parts
+    done
+    rm -r whole
+done
+
 runs 0 'zero=3' "${train[@]}" --steps 5 --devices 4 --strategy zero=3 --gathers-ahead 0 --bucket 1KiB
 check 'gathered just in time: the same losses' same_losses one.log out
 runs 0 'zero=3' "${train[@]}" --steps 5 --devices 4 --strategy zero=3 --gather-steps 1B --program

@@ -246,7 +246,8 @@ static void test_lots(void **state)
             pl_placement x = pl_placement_normal(&p->stored[i], &p->mesh, &v->shape);
             EXPECT(v->maker || pl_placement_same(&x, &q->stored[i]), "seed %d: '%s' lies elsewhere",
                    (int)seed, v->name);
-            EXPECT(is_kept_same(p, q, v) && p->recompute[i] == q->recompute[i], "seed %d: '%s' is kept otherwise", (int)seed, v->name);
+            EXPECT(is_kept_same(p, q, v) && p->recompute[i] == q->recompute[i],
+                   "seed %d: '%s' is kept otherwise", (int)seed, v->name);
         }
         for (int i = 0; i < g->nodes.n; i++)
             EXPECT(same_work(p, q, g->nodes.at[i]), "seed %d: '%s' works otherwise", (int)seed,

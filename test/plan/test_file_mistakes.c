@@ -99,11 +99,22 @@ static const struct {
     { KEPT_ACT, "{\"tensor\": \"act\"}", "kept[1]: 'act': 'placement' is missing" },
     { KEPT_ACT, "{\"tensor\": \"act\", \"unless\": [\"data\"]}",
       "kept[1]: no key is called 'unless'" },
-    { AGAIN_SUM, "\"recomputed\": [" "\"total\", \"sum\", \"total\"", "recomputed: more than once there stand 'total'" },
-    { AGAIN_SUM, "\"recomputed\": [" "\"w\", \"g\"",
+    { AGAIN_SUM,
+      "\"recomputed\": ["
+      "\"total\", \"sum\", \"total\"",
+      "recomputed: more than once there stand 'total'" },
+    { AGAIN_SUM,
+      "\"recomputed\": ["
+      "\"w\", \"g\"",
       "recomputed: no node that changes no state makes in the forward pass 'w', 'g'" },
-    { AGAIN_SUM, "\"recomputed\": [" "\"v\"", "stored, kept, recomputed: the graph has no tensors that are called 'v'" },
-    { AGAIN_SUM, "\"recomputed\": [" "{}", "recomputed[0]: the name of a tensor is needed" },
+    { AGAIN_SUM,
+      "\"recomputed\": ["
+      "\"v\"",
+      "stored, kept, recomputed: the graph has no tensors that are called 'v'" },
+    { AGAIN_SUM,
+      "\"recomputed\": ["
+      "{}",
+      "recomputed[0]: the name of a tensor is needed" },
     { "\"data\": \"m\", \"tensor\": \"n\"", "\"gpu\": \"m\"",
       "nodes[0]: 'fc': the mesh has no axis 'gpu'; it has data, tensor" },
     { "\"data\": \"m\", \"tensor\": \"n\"", "", "nodes[0]: 'fc': 'split' names no axis" },
@@ -222,7 +233,8 @@ static void test_version_1(void **state)
         { "{\"tensor\": \"w\", \"unless\": \"data\"}", "'unless' is of another kind: a list" },
         { "{\"tensor\": \"w\", \"placement\": \"[;]\"}", "no key is called 'placement'" },
         { "{\"tensor\": \"w\"}, {\"tensor\": \"w\"}", "kept: more than once there stand 'w'" },
-        { "{\"tensor\": \"v\"}", "stored, kept, recomputed: the graph has no tensors that are called 'v'" },
+        { "{\"tensor\": \"v\"}",
+          "stored, kept, recomputed: the graph has no tensors that are called 'v'" },
     };
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g = parse_graph(TINY, a);

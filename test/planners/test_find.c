@@ -133,8 +133,39 @@ static void test_fits(void **state)
     pl_arena_free(a);
 }
 
+/* Where all activations do not fit, blocks are recomputed: of no more of them than are needed, and
+ * the less memory, the slower. */
+static void test_recompute(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g =
+        training_graph("gpt2:layers=12,hidden=64,heads=4,vocab=500,seq=128,batch=32", a);
+    const pl_cluster *c = cluster_of("4xv100", a);
+    pl_plan_request r = request_of("auto", c, a);
+    const pl_found *open = find_best(g, c, a);
+    const double most = (double)open->take->forecast.memory.peak;
+    double last = open->take->forecast.step_seconds;
+    int again = 0;
+    for (int i = 0; i < open->n; i++) assert_null(strstr(open->at[i].name, "recompute"));
+    for (int part = 8; part >= 2; part -= 2) {
+        pl_found *b;
+        pl_err err = { 0 };
+        r.search.memory = most * part / 10;
+        if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%d tenths: %s", part, err.msg);
+        assert_true((double)b->take->forecast.memory.peak <= r.search.memory);
+        assert_true(b->take->forecast.step_seconds >= last * (1 - 1e-9));
+        last = b->take->forecast.step_seconds;
+        again += strstr(b->take->name, "recompute") != NULL;
+        if (b->search->plan) assert_true(b->search->seconds >= b->search->bound * (1 - 1e-9));
+    }
+    assert_true(again > 0);
+    pl_arena_free(a);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_best), cmocka_unit_test(test_fits) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_best), cmocka_unit_test(test_fits),
+                                        cmocka_unit_test(test_recompute) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

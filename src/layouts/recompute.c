@@ -1,0 +1,47 @@
+/* Recomputed activations (Chen et al., 2016; Korthikanti et al., MLSys 2023): what is not kept for
+ * the backward pass but made again there (plan/recompute.h). Where anything lies is up to the other
+ * words. */
+#include "layouts/list.h"
+#include "layouts/strategy.h"
+#include "plan/recompute.h"
+
+#include <limits.h>
+#include <string.h>
+
+static bool finish(const pl_strategy *s, pl_plan *p, pl_err *err)
+{
+    const pl_said *said = pl_strategy_said(s, "recompute");
+    if (!said) return true;
+    pl_arena *tmp = pl_arena_new("recompute");
+    const bool selective = !strcmp(said->word->name, "recompute=selective");
+    const pl_fold fold = pl_fold_find(p->graph, tmp);
+    const int most = said->word->n_sizes ? said->size[0] : INT_MAX;
+    const bool *set = selective ? pl_recompute_large(p->graph, tmp)
+                                : pl_recompute_blocks(p->graph, &fold, most, tmp);
+    const bool any = pl_plan_recompute(p, set);
+    pl_arena_free(tmp);
+    return any || pl_err_set(err, PL_EINPUT, "strategy '%s': %s", s->text,
+                             selective ? "nothing in the model is larger than what it is made from"
+                                       : "the model has no equal blocks that could be recomputed");
+}
+
+const pl_layout pl_layout_recompute = {
+    .name = "recompute",
+    .about = "recomputed activations (Chen et al., 2016; Korthikanti et al., MLSys 2023)",
+    .words =
+        (const pl_word[]){
+            { "recompute=full", "recompute=full", 0, "recompute",
+              "what goes from block to block is kept, all else of them is made again", NULL },
+            { "recompute=selective", "recompute=selective", 0, "recompute",
+              "what is larger than what it is made from is made again: scores of attention", NULL },
+            { "recompute=", "recompute=N", 1, "recompute", "as full, in the first N blocks", NULL },
+            { 0 },
+        },
+    .offers =
+        (const pl_offer[]){
+            { "zero=3,tp=N,sp,recompute=full", PL_OFFER_SMALL | PL_OFFER_TIGHT },
+            { "zero=3,recompute=full", PL_OFFER_TIGHT },
+            { 0 },
+        },
+    .finish = finish,
+};

@@ -1,0 +1,117 @@
+/* What goes between blocks is found by its readers (find_leaving); what is larger than what it is
+ * made from, node by node, from the sources that are kept (find_sources). */
+#include "plan/recompute.h"
+
+#include "graph/op.h"
+
+#include <string.h>
+
+/* Activations alone: where weights that were cast are kept is up to others. */
+static bool is_activation(const pl_value *v)
+{
+    return pl_plan_can_recompute(v) && !pl_graph_state(v);
+}
+
+/* -- blocks ------------------------------------------------------------------------------------ */
+
+/* [values] a forward node outside its maker's block reads it, or the outside does. */
+static const bool *find_leaving(const pl_graph *g, const pl_fold *f, pl_arena *tmp)
+{
+    bool *leaves = PL_NEW_N(tmp, bool, g->values.n + 1);
+    for (int i = 0; i < g->outputs.n; i++) leaves[g->outputs.at[i]->id] = true;
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *n = g->nodes.at[i];
+        for (int k = 0; k < n->n_in && n->phase == PL_FORWARD; k++) {
+            const pl_node *maker = n->in[k]->maker;
+            leaves[n->in[k]->id] |= !maker || f->class_of[maker->id] != f->class_of[i] ||
+                                    f->instance_of[maker->id] != f->instance_of[i];
+        }
+    }
+    return leaves;
+}
+
+const bool *pl_recompute_blocks(const pl_graph *g, const pl_fold *fold, int most, pl_arena *out)
+{
+    bool *set = PL_NEW_N(out, bool, g->values.n + 1);
+    pl_arena *tmp = pl_arena_new("between blocks");
+    const bool *leaves = find_leaving(g, fold, tmp);
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        const int block = v->maker ? fold->instance_of[v->maker->id] : -1;
+        set[i] = block >= 0 && block < most && !leaves[i] && is_activation(v);
+    }
+    pl_arena_free(tmp);
+    return set;
+}
+
+/* -- what is larger than what it is made from -------------------------------------------------- */
+
+enum { MOST_SOURCES = 8 };
+
+/* What a value is made from that is kept. */
+typedef struct sources {
+    int n;
+    const pl_value *at[MOST_SOURCES];
+} sources;
+
+static int64_t bytes_of(const pl_value *v)
+{
+    return pl_shape_count(&v->shape) * pl_type_bytes(v->type);
+}
+
+/* False: there are too many. */
+static bool add_source(sources *s, const pl_value *v)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->at[i] == v) return true;
+    if (s->n == MOST_SOURCES) return false;
+    s->at[s->n++] = v;
+    return true;
+}
+
+/* Those of all that node n makes. False: a weight is among them, or they are too many, or none. */
+static bool find_sources(const pl_node *n, const bool *set, const sources known[], sources *out)
+{
+    bool ok = n->n_in > 0;
+    *out = (sources){ 0 };
+    for (int k = 0; k < n->n_in && ok; k++) {
+        const pl_value *v = n->in[k];
+        ok = v->role != PL_STATE && !pl_graph_state(v);
+        if (!set[v->id]) ok = ok && add_source(out, v);
+        for (int i = 0; set[v->id] && i < known[v->id].n && ok; i++)
+            ok = add_source(out, known[v->id].at[i]);
+    }
+    return ok;
+}
+
+const bool *pl_recompute_large(const pl_graph *g, pl_arena *out)
+{
+    bool *set = PL_NEW_N(out, bool, g->values.n + 1);
+    pl_arena *tmp = pl_arena_new("made from");
+    sources *known = PL_NEW_N(tmp, sources, g->values.n + 1);
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *n = g->nodes.at[i];
+        sources s;
+        int64_t made_from = 0;
+        if (n->phase != PL_FORWARD || !find_sources(n, set, known, &s)) continue;
+        for (int k = 0; k < s.n; k++) made_from += bytes_of(s.at[k]);
+        for (int k = 0; k < n->n_out; k++) {
+            const pl_value *v = n->out[k];
+            set[v->id] = bytes_of(v) > made_from && is_activation(v);
+            known[v->id] = s;
+        }
+    }
+    pl_arena_free(tmp);
+    return set;
+}
+
+bool pl_plan_recompute(pl_plan *p, const bool *set)
+{
+    bool any = false;
+    for (int i = 0; i < p->graph->values.n; i++) {
+        if (!set[i]) continue;
+        p->recompute[i] = any = true;
+        p->kept[i] = NULL;
+    }
+    return any;
+}

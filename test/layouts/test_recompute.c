@@ -1,0 +1,173 @@
+/* Activations that are made again: which ones the words name, what then is kept, and that nothing
+ * else of the step changes. What a program with such steps computes: test/program/test_ranks.c, and
+ * test/cli/test_train.sh. */
+#include "support/presets.h"
+
+#include "plan/recompute.h"
+#include "program/forecast.h"
+
+static const pl_plan *plan_of(const char *spec, const char *words, pl_arena *a)
+{
+    return plan(make_model(spec, PL_TRAIN, a), words, 1, NULL, a);
+}
+
+static bool is_again(const pl_plan *p, const char *name)
+{
+    const pl_value *v = pl_graph_find(p->graph, name);
+    EXPECT(v, "no '%s'", name);
+    return p->recompute[v->id];
+}
+
+static pl_forecast_memory memory_of(const pl_plan *p, pl_arena *a)
+{
+    pl_program *q;
+    pl_forecast f = { 0 };
+    pl_err err = { 0 };
+    EXPECT(pl_program_lower(p, 0, pl_store_new(p, 0, a), &(pl_lower_options){ 0 }, a, &q, &err) &&
+               pl_program_check(q, &err),
+           "%s", err.msg);
+    pl_forecast_memory_make(q, a, &f);
+    return f.memory;
+}
+
+/* Scores, softmax and its dropout, and nothing else, where rows are long. */
+static void test_selective(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const char *spec = "gpt2:layers=3,hidden=32,heads=4,vocab=64,seq=64,batch=2";
+    const pl_plan *p = plan_of(spec, "recompute=selective", a);
+    int n = 0;
+    for (int i = 0; i < p->graph->values.n; i++) {
+        const pl_value *v = p->graph->values.at[i];
+        if (!p->recompute[i]) continue;
+        EXPECT(v->shape.rank == 4 && v->shape.dim[2] == 64 && v->shape.dim[3] == 64,
+               "'%s' is made again", v->name);
+        n++;
+    }
+    assert_true(n >= 3 * 3 && n % 3 == 0);
+    assert_true(is_again(p, "h.1.attn.scores") && is_again(p, "h.1.attn.softmax"));
+    assert_false(is_again(p, "h.1.attn.mix") || is_again(p, "h.1.mlp.gelu"));
+    pl_arena_free(a);
+}
+
+/* What goes from block to block is kept: a row of it per block; the rest is there for one block. */
+static void test_full(void **state)
+{
+    (void)state;
+    static const int layers[] = { 6, 12 };
+    int64_t kept[2], plain[2], peak[2];
+    for (int i = 0; i < 2; i++) {
+        pl_arena *a = pl_arena_new("test");
+        const char *spec = pl_arena_fmt(
+            a, "gpt2:layers=%d,hidden=32,heads=4,vocab=64,seq=16,batch=8,dropout=0", layers[i]);
+        const pl_forecast_memory all = memory_of(plan_of(spec, "dp", a), a),
+                                 full = memory_of(plan_of(spec, "recompute=full", a), a);
+        plain[i] = all.activations;
+        kept[i] = full.activations;
+        peak[i] = full.peak - full.weights - full.optimizer;
+        pl_arena_free(a);
+    }
+    const int64_t block = 4 * 8 * 16 * 32;
+    assert_int_equal(kept[1] - kept[0], 6 * block);
+    assert_true(plain[1] - plain[0] > 10 * 6 * block);
+    assert_int_equal(peak[1] - peak[0], 6 * block);
+}
+
+/* N blocks: between none and all, by equal steps. */
+static void test_some(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const char *spec = "gpt2:layers=8,hidden=32,heads=4,vocab=64,seq=16,batch=8";
+    const pl_graph *g = make_model(spec, PL_TRAIN, a);
+    const pl_fold fold = pl_fold_find(g, a);
+    int last = -1, step = 0;
+    for (int blocks = 0; blocks <= 8; blocks++) {
+        const bool *set = pl_recompute_blocks(g, &fold, blocks, a);
+        int n = 0;
+        for (int i = 0; i < g->values.n; i++) n += set[i];
+        if (blocks == 1) step = n - last;
+        if (blocks) assert_true(n - last == step || (blocks == 8 && n >= last));
+        last = n;
+    }
+    assert_true(step > 10);
+    const pl_plan *two = plan_of(spec, "recompute=2", a), *all = plan_of(spec, "recompute=full", a),
+                  *many = plan_of(spec, "recompute=99", a);
+    assert_true(is_again(two, "h.1.mlp.gelu") && !is_again(two, "h.2.mlp.gelu"));
+    assert_true(is_again(all, "h.2.mlp.gelu"));
+    for (int i = 0; i < g->values.n; i++) assert_true(all->recompute[i] == many->recompute[i]);
+    pl_arena_free(a);
+}
+
+/* No weight, no state's change, nothing of the backward pass is ever made again by a word. */
+static void test_legal(void **state)
+{
+    static const char *const specs[] = {
+        GPT2,
+        "llama:layers=4,dtype=bf16,seq=64",
+        "resnet50:batch=4,classes=10,size=32",
+        "t5:layers=3",
+        "moe:layers=3",
+    };
+    static const char *const words[] = { "recompute=full", "recompute=selective" };
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < 2; k++) {
+            pl_arena *a = pl_arena_new("test");
+            pl_strategy s;
+            pl_plan *p;
+            pl_err err = { 0 };
+            const pl_graph *g = make_model(specs[i], PL_TRAIN, a);
+            EXPECT(pl_strategy_parse(words[k], 1, a, &s, &err), "%s", err.msg);
+            if (!pl_strategy_plan(&s, g, NULL, a, &p, &err)) {
+                EXPECT(err.code == PL_EINPUT && strstr(err.msg, words[k]), "%s", err.msg);
+                pl_arena_free(a);
+                continue;
+            }
+            EXPECT(pl_plan_check(p, &err), "%s: %s", specs[i], err.msg);
+            for (int v = 0; v < g->values.n; v++)
+                EXPECT(!p->recompute[v] || !pl_graph_state(g->values.at[v]), "%s: '%s'", specs[i],
+                       g->values.at[v]->name);
+            (void)memory_of(p, a);
+            pl_arena_free(a);
+        }
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words, *says;
+    } cases[] = {
+        { "recompute=full", "'recompute=full': the model has no equal blocks" },
+        { "recompute=selective", "nothing in the model is larger than what it is made from" },
+    };
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = make_model("mlp:layers=1,batch=8", PL_TRAIN, a);
+    for (int i = 0; i < 2; i++) {
+        pl_strategy s;
+        pl_plan *p;
+        pl_err err = { 0 };
+        EXPECT(pl_strategy_parse(cases[i].words, 1, a, &s, &err), "%s", err.msg);
+        EXPECT(!pl_strategy_plan(&s, g, NULL, a, &p, &err) && err.code == PL_EINPUT &&
+                   strstr(err.msg, cases[i].says),
+               "'%s'", err.msg);
+    }
+    pl_plan *p = pl_plan_single(g, a);
+    pl_err err = { 0 };
+    p->recompute[pl_graph_find(g, "layers.0.weight")->id] = true;
+    EXPECT(!pl_plan_check(p, &err) && strstr(err.msg, "no node of the forward pass makes it"), "%s",
+           err.msg);
+    pl_arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_selective), cmocka_unit_test(test_full),
+        cmocka_unit_test(test_some),      cmocka_unit_test(test_legal),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
