@@ -6,23 +6,23 @@
 #include "plan/recompute.h"
 
 #include <limits.h>
-#include <string.h>
 
 static bool finish(const pl_strategy *s, pl_plan *p, pl_err *err)
 {
-    const pl_said *said = pl_strategy_said(s, "recompute");
-    if (!said) return true;
+    const pl_said *blocks = pl_strategy_said(s, "recompute"),
+                  *large = pl_strategy_said(s, "recompute=selective");
+    if (!blocks && !large) return true;
     pl_arena *tmp = pl_arena_new("recompute");
-    const bool selective = !strcmp(said->word->name, "recompute=selective");
     const pl_fold fold = pl_fold_find(p->graph, tmp);
-    const int most = said->word->n_sizes ? said->size[0] : INT_MAX;
-    const bool *set = selective ? pl_recompute_large(p->graph, tmp)
-                                : pl_recompute_blocks(p->graph, &fold, most, tmp);
-    const bool any = pl_plan_recompute(p, set);
+    const int most = blocks && blocks->word->n_sizes ? blocks->size[0] : INT_MAX;
+    bool inside = !blocks, any = !large;
+    if (blocks) inside = pl_plan_recompute(p, pl_recompute_blocks(p->graph, &fold, most, tmp));
+    if (large) any = pl_plan_recompute(p, pl_recompute_large(p->graph, tmp));
     pl_arena_free(tmp);
-    return any || pl_err_set(err, PL_EINPUT, "strategy '%s': %s", s->text,
-                             selective ? "nothing in the model is larger than what it is made from"
-                                       : "the model has no equal blocks that could be recomputed");
+    if (inside && any) return true;
+    return pl_err_set(err, PL_EINPUT, "strategy '%s': %s", s->text,
+                      any ? "the model has no equal blocks that could be recomputed"
+                          : "nothing in the model is larger than what it is made from");
 }
 
 const pl_layout pl_layout_recompute = {
@@ -32,9 +32,10 @@ const pl_layout pl_layout_recompute = {
         (const pl_word[]){
             { "recompute=full", "recompute=full", 0, "recompute",
               "what goes from block to block is kept, all else of them is made again", NULL },
-            { "recompute=selective", "recompute=selective", 0, "recompute",
+            { "recompute=selective", "recompute=selective", 0, "recompute=selective",
               "what is larger than what it is made from is made again: scores of attention", NULL },
-            { "recompute=", "recompute=N", 1, "recompute", "as full, in the first N blocks", NULL },
+            { "recompute=", "recompute=N", 1, "recompute",
+              "as full, in the first N blocks; with recompute=selective that in the others", NULL },
             { 0 },
         },
     .offers =

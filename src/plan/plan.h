@@ -26,11 +26,11 @@ typedef struct pl_plan {
     const char *strategy; /* how it was asked for: "dp=4"                                       */
     pl_choice *choice;    /* [nodes]                                                            */
     pl_placement *stored; /* [values] of inputs and states; unused for computed values          */
-    const pl_placement **kept; /* [values] where what forward nodes make or read is kept for backward
-                             ones (pl_node.of), which start from there; a state also where it is
-                             stored. NULL: each part that there is, where it lies               */
-    bool *recompute;      /* [values] it is not kept at all, but made again before the first backward
-                             node that reads it, by the same node from the same inputs          */
+    const pl_placement **kept; /* [values] where what forward nodes make or read is kept for
+                             backward ones (pl_node.of), which start from there; a state also where
+                             it is stored. NULL: each part that there is, where it lies         */
+    bool *recompute;      /* [values] it is not kept at all, but made again before the first
+                             backward node that reads it, by the same node                      */
 } pl_plan;
 
 /* The placement that operand o (inputs, then outputs) of a node has under a choice, in normal

@@ -1,36 +1,17 @@
 /* The one entry. Read pl_plan_find() at the end; find_auto() is its road for auto: search every
- * mesh, lower and forecast what is found (add), try the published layouts (add_layouts), take the
- * fastest that fits. */
-#include "planners/find.h"
+ * mesh, lower and forecast what is found (candidates.h), recompute blocks where memory binds
+ * (search_recomputed), try the published layouts (add_layouts), take the fastest that fits. */
+#include "planners/candidates.h"
 
 #include "base/clock.h"
-#include "base/each.h"
-#include "plan/recompute.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Searches below less and less; then between what fits and what does not, while these are apart. */
-enum { MOST_TRIES = 6, MOST_HALVES = 2, MOST_SPARED = 4, MOST_LAYOUTS = 64 };
+enum { MOST_TRIES = 6, MOST_HALVES = 2, MOST_LAYOUTS = 64 };
 static const double WIDE = 0.95;
-static const double WITH_FORWARD = 4. / 3; /* a step with a second forward pass: no more */
-
-static const char RECOMPUTE_ALL[] = "recompute=full"; /* in names of candidates */
-
-/* A request as it is worked on. */
-typedef struct choosing {
-    pl_found *b;
-    const pl_graph *g;
-    const pl_cluster *c;
-    const pl_plan_request *r;
-    pl_lower_options lower;
-    pl_speed speed;
-    const pl_short *few; /* the graph with fewer blocks; NULL: it has few */
-    bool tight;          /* memory binds                                  */
-    pl_arena *out;
-} choosing;
 
 /* The devices that a plan is for. */
 static bool find_cluster(const pl_plan_request *r, const pl_strategy *s, pl_arena *out,
@@ -43,223 +24,6 @@ static bool find_cluster(const pl_plan_request *r, const pl_strategy *s, pl_aren
     PL_TRY(pl_cluster_find(name, out, &local, err));
     *c = local;
     return true;
-}
-
-static choosing open_choosing(pl_found *b, const pl_graph *g, const pl_cluster *c,
-                              const pl_plan_request *r, pl_arena *out)
-{
-    choosing x = {
-        .b = b, .g = g, .c = c, .r = r, .lower = r->lower, .speed = pl_speed_of(c), .out = out
-    };
-    if (!x.lower.paths) x.lower.paths = pl_paths_new(out);
-    b->limit = fmin(r->search.memory > 0 ? r->search.memory : INFINITY, pl_cluster_memory(c));
-    return x;
-}
-
-/* The time is over and something fits: what is left is not looked at. */
-static bool is_late(const choosing *x)
-{
-    const double until = x->b->search ? x->b->search->until : 0;
-    bool fits = false;
-    if (until <= 0 || pl_clock_now() <= until) return false;
-    for (int i = 0; i < x->b->n; i++) fits |= x->b->at[i].fits;
-    if (fits) x->b->stopped = true;
-    return fits;
-}
-
-/* -- candidates -------------------------------------------------------------------------------- */
-
-/* So many equal blocks show what any number of them does, where the periods of their program are of
- * 1 to 4 or 6 blocks: what is left out is a multiple of all. */
-enum { FEW_BLOCKS = 8, PERIODS = 12, MOST_STRETCHES = 16 };
-
-/* What can be left out of blocks [from, to); false: they are few. */
-static bool cut_stretch(int from, int to, pl_cut *cut)
-{
-    const int all = to - from, few = FEW_BLOCKS + (all - FEW_BLOCKS) % PERIODS;
-    if (all < FEW_BLOCKS + PERIODS) return false;
-    *cut = (pl_cut){ .from = from + few / 2, .to = from + few / 2 + all - few };
-    return true;
-}
-
-/* The graph with fewer blocks; NULL: there is none. */
-static const pl_short *shorten(const choosing *x, int n, const pl_cut cut[])
-{
-    pl_short *s = PL_NEW(x->out, pl_short);
-    return n && pl_graph_shorten(x->g, &x->b->search->fold, n, cut, x->out, s) ? s : NULL;
-}
-
-/* That for plans that plan all blocks alike. */
-static void find_few(choosing *x)
-{
-    pl_cut cut;
-    const int n = cut_stretch(0, pl_fold_copies(&x->b->search->fold), &cut);
-    x->few = shorten(x, n, &cut);
-}
-
-/* That in which each stretch of blocks that a plan plans alike has a few of them. */
-static const pl_short *shorten_plan(const choosing *x, const pl_plan *plan)
-{
-    pl_cut stretch[MOST_STRETCHES], cut[MOST_STRETCHES];
-    const int all = pl_plan_stretches(plan, &x->b->search->fold, MOST_STRETCHES, stretch);
-    int n = 0;
-    if (all == 1) return x->few;
-    for (int i = 0; i < all && all <= MOST_STRETCHES; i++)
-        n += cut_stretch(stretch[i].from, stretch[i].to, &cut[n]);
-    return shorten(x, n, cut);
-}
-
-static bool lower(const choosing *x, pl_candidate *k, const pl_plan *plan, pl_err *err)
-{
-    pl_program *program;
-    k->store = pl_store_new(plan, 0, x->out);
-    PL_TRY(pl_program_lower(plan, 0, k->store, &x->lower, x->out, &program, err));
-    k->program = program;
-    return true;
-}
-
-/* Forecast from few blocks, as this plan of them has it. False: they do not tell. */
-static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, const pl_plan *few)
-{
-    pl_err why = { 0 };
-    return lower(x, k, few, &why) &&
-           pl_forecast_fold(k->program, s, &x->speed, x->out, &k->forecast);
-}
-
-static bool forecast_whole(const choosing *x, pl_candidate *k, pl_err *err)
-{
-    PL_TRY(lower(x, k, k->plan, err));
-    pl_forecast_make(k->program, &x->speed, x->out, &k->forecast);
-    return true;
-}
-
-static void add_candidate(choosing *x, pl_candidate k)
-{
-    k.searched = strcmp(k.name, k.plan->strategy) != 0;
-    k.fits = (double)k.forecast.memory.peak <= x->b->limit;
-    x->b->at[x->b->n++] = k;
-}
-
-static bool add(choosing *x, const char *name, const pl_plan *plan, double bound, pl_err *err)
-{
-    pl_candidate k = { .name = name, .plan = plan, .bound = bound };
-    const pl_short *s = x->few ? shorten_plan(x, plan) : NULL;
-    const pl_plan *few = s ? pl_plan_shorten(plan, &x->b->search->fold, s, x->out) : NULL;
-    if (!few || !forecast_few(x, &k, s, few)) PL_TRY(forecast_whole(x, &k, err));
-    add_candidate(x, k);
-    return true;
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const pl_candidate *x = a, *y = b;
-    double p = x->forecast.step_seconds, q = y->forecast.step_seconds;
-    if (x->fits != y->fits) return x->fits ? -1 : 1;
-    if (p != q) return p < q ? -1 : 1;
-    if (x->searched != y->searched) return x->searched ? 1 : -1;
-    return strcmp(x->name, y->name);
-}
-
-/* The fastest that fits; INFINITY: none does. */
-static double find_fastest(const pl_found *b)
-{
-    double least = INFINITY;
-    for (int i = 0; i < b->n; i++)
-        if (b->at[i].fits) least = fmin(least, b->at[i].forecast.step_seconds);
-    return least;
-}
-
-/* -- trials ------------------------------------------------------------------------------------ */
-
-/* A candidate that is made beside others, in memory of its own. */
-typedef struct trial {
-    const char *layout;        /* this one; NULL:                                                */
-    const pl_auto_mesh *mesh;  /* what is found on a mesh                                        */
-    const struct doubt *doubt; /* in this doubt                                                  */
-    choosing x;
-    pl_found made; /* n 0: it came to nothing */
-    pl_err why;    /* a layout did            */
-} trial;
-
-/* All trials that are made at once, and how many have begun. */
-typedef struct trials {
-    int n, begun;
-    trial *at;
-    const char *what; /* is told of them */
-    const pl_watch *watch;
-    pthread_mutex_t lock;
-} trials;
-
-static void tell_trial(trials *all)
-{
-    pthread_mutex_lock(&all->lock);
-    pl_watch_tell(all->watch, all->what, ++all->begun, all->n);
-    pthread_mutex_unlock(&all->lock);
-}
-
-static bool plan_layout(const choosing *x, const char *text, const pl_graph *g, pl_plan **p,
-                        pl_err *err)
-{
-    pl_strategy s;
-    PL_TRY(pl_strategy_parse(text, x->c->n_devices, x->out, &s, err));
-    s.cluster = x->c;
-    s.paths = x->lower.paths;
-    return pl_strategy_plan(&s, g, NULL, x->out, p, err);
-}
-
-/* A layout does with many blocks what it does with few: the whole plan is made when it is taken. */
-static bool add_layout(choosing *x, const char *text, pl_err *err)
-{
-    pl_candidate k = { .name = text };
-    pl_plan *p;
-    if (x->few) {
-        PL_TRY(plan_layout(x, text, x->few->graph, &p, err));
-        k.plan = p;
-        if (forecast_few(x, &k, x->few, p)) {
-            add_candidate(x, k);
-            return true;
-        }
-    }
-    PL_TRY(plan_layout(x, text, x->g, &p, err));
-    k.plan = p;
-    PL_TRY(forecast_whole(x, &k, err));
-    add_candidate(x, k);
-    return true;
-}
-
-static void add_doubted(choosing *x, const pl_auto_mesh *m, const struct doubt *d);
-
-static void make_trial(void *with, int i)
-{
-    trials *all = with;
-    trial *t = &all->at[i];
-    tell_trial(all);
-    t->made = (pl_found){ .search = t->x.b->search, .limit = t->x.b->limit };
-    t->made.at = PL_NEW(t->x.out, pl_candidate);
-    t->x.b = &t->made;
-    if (t->layout)
-        (void)!add_layout(&t->x, t->layout, &t->why);
-    else
-        add_doubted(&t->x, t->mesh, t->doubt);
-}
-
-static void make_trials(const choosing *x, int n, trial t[], const char *what)
-{
-    trials all = { .n = n, .at = t, .what = what, .watch = x->b->search->watch };
-    for (int i = 0; i < n; i++) {
-        t[i].x = *x;
-        t[i].x.out = pl_arena_new("trial");
-    }
-    pthread_mutex_init(&all.lock, NULL);
-    pl_each(n, make_trial, &all);
-    pthread_mutex_destroy(&all.lock);
-}
-
-/* What a trial made becomes *to, one of x's. */
-static void take_trial(choosing *x, trial *t, pl_candidate *to)
-{
-    *to = *t->made.at;
-    pl_arena_adopt(x->out, t->x.out);
 }
 
 /* -- layouts ----------------------------------------------------------------------------------- */
@@ -304,13 +68,18 @@ static void note_refused(pl_found *b, const char *name, const pl_err *why, pl_ar
     b->refused[b->n_refused++] = (pl_refused){ name, pl_arena_text(out, why->msg) };
 }
 
+static bool make_layout(choosing *x, const trial *t, pl_err *err)
+{
+    return pl_candidates_add_layout(x, t->layout, err);
+}
+
 /* The one that made the fastest that fits of those within a limit; -1: none did. */
 static int try_layouts(choosing *x, int n, const attempt at[], double limit)
 {
     trial t[MOST_LAYOUTS] = { 0 };
     int fastest = -1;
-    for (int i = 0; i < n; i++) t[i].layout = at[i].text;
-    make_trials(x, n, t, "playing through layout");
+    for (int i = 0; i < n; i++) t[i].make = make_layout, t[i].layout = at[i].text;
+    pl_candidates_try(x, n, t, "playing through layout");
     for (int i = 0; i < n; i++) {
         pl_candidate *k = &x->b->at[x->b->n];
         if (!t[i].made.n) {
@@ -319,7 +88,7 @@ static int try_layouts(choosing *x, int n, const attempt at[], double limit)
             continue;
         }
         x->b->n++;
-        take_trial(x, &t[i], k);
+        pl_candidates_take(x, &t[i], k);
         k->known = at[i].known;
         if (!k->fits || k->forecast.step_seconds > limit) continue;
         limit = k->forecast.step_seconds;
@@ -387,12 +156,12 @@ static int list_more(const choosing *x, int usual, const pl_offer *near, attempt
 static void add_layouts(choosing *x)
 {
     const int usual = usual_size(x->c);
-    const double limit = find_fastest(x->b) * NEAR;
+    const double limit = pl_candidates_fastest(x->b) * NEAR;
     attempt all[MOST_LAYOUTS]; /* the usual ones first */
-    if (x->c->n_devices == 1 || is_late(x)) return;
+    if (x->c->n_devices == 1 || pl_candidates_late(x)) return;
     x->b->refused = PL_NEW_N(x->out, pl_refused, MOST_LAYOUTS);
     const int n = list_usual(x, usual, all), near = try_layouts(x, n, all, limit);
-    if (is_late(x)) return;
+    if (pl_candidates_late(x)) return;
     const int more = list_more(x, usual, near < 0 ? NULL : all[near].of, all, n);
     try_layouts(x, more - n, all + n, limit);
 }
@@ -402,7 +171,8 @@ static bool add_small(choosing *x, pl_err *err)
 {
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
-            if (o->when & PL_OFFER_SMALL && !add_layout(x, offer_text(x, o, usual_size(x->c)), err))
+            if (o->when & PL_OFFER_SMALL &&
+                !pl_candidates_add_layout(x, offer_text(x, o, usual_size(x->c)), err))
                 return false;
     return true;
 }
@@ -454,18 +224,18 @@ static bool add_plan(choosing *x, const pl_auto_mesh *m, const int *value, pl_er
 {
     pl_plan *p = pl_problem_plan(m->problem, value, "auto", x->out);
     const char *name = pl_mesh_text(&m->mesh, x->out);
-    if (m->problem->recompute) name = pl_arena_fmt(x->out, "%s, %s", name, RECOMPUTE_ALL);
-    return pl_plan_check(p, err) && add(x, name, p, m->bound, err);
+    if (m->problem->recompute) name = pl_arena_fmt(x->out, "%s, %s", name, PL_RECOMPUTE_ALL);
+    return pl_plan_check(p, err) && pl_candidates_add(x, name, p, m->bound, err);
 }
 
 /* Where something else is found than without doubt. */
-static void add_doubted(choosing *x, const pl_auto_mesh *m, const struct doubt *d)
+static bool make_doubted(choosing *x, const trial *t, pl_err *err)
 {
+    const pl_auto_mesh *m = t->mesh;
     const size_t n = (size_t)pl_chain_variables(&m->problem->chain);
     pl_answer a;
-    pl_err why = { 0 };
-    if (search_doubt(x, m, d, x->out, &a) && memcmp(a.value, m->answer.value, n * sizeof *a.value))
-        (void)!add_plan(x, m, a.value, &why);
+    if (!search_doubt(x, m, t->doubt, x->out, &a)) return true;
+    return !memcmp(a.value, m->answer.value, n * sizeof *a.value) || add_plan(x, m, a.value, err);
 }
 
 /* The last candidate, that of a mesh, becomes a better one of it. */
@@ -474,14 +244,14 @@ static void doubt_last(choosing *x, const pl_auto_mesh *m)
     pl_candidate *last = &x->b->at[x->b->n - 1];
     trial t[N_DOUBTS] = { 0 };
     int n = 0;
-    if (is_late(x)) return;
+    if (pl_candidates_late(x)) return;
     for (int i = 0; i < N_DOUBTS; i++)
         if (doubts[i].price >= 0 || m->answer.work <= MOST_WORK)
-            t[n++] = (trial){ .mesh = m, .doubt = &doubts[i] };
-    make_trials(x, n, t, "playing through variant");
+            t[n++] = (trial){ .make = make_doubted, .mesh = m, .doubt = &doubts[i] };
+    pl_candidates_try(x, n, t, "playing through variant");
     for (int i = 0; i < n; i++)
-        if (t[i].made.n && by_time(t[i].made.at, last) < 0)
-            take_trial(x, &t[i], last);
+        if (t[i].made.n && pl_candidate_order(t[i].made.at, last) < 0)
+            pl_candidates_take(x, &t[i], last);
         else
             pl_arena_free(t[i].x.out);
 }
@@ -506,7 +276,7 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         if (!m->fits) continue;
         pl_watch_tell(f->watch, "playing through the plan of mesh", i + 1, f->n);
         PL_TRY(add_plan(x, m, m->answer.value, err));
-        if (!f->method && m->bound < find_fastest(x->b)) doubt_last(x, m);
+        if (!f->method && m->bound < pl_candidates_fastest(x->b)) doubt_last(x, m);
         const pl_candidate *k = &x->b->at[x->b->n - 1];
         least = fmin(least, fmax(0, (double)k->forecast.memory.peak - x->b->limit));
     }
@@ -520,7 +290,7 @@ static bool add_least(choosing *x, const pl_auto *f, int mesh)
     pl_err why = { 0 };
     const char *name = pl_mesh_text(&f->mesh[mesh].mesh, x->out);
     pl_plan *p = pl_auto_least(f, mesh, x->out);
-    return p && add(x, name, p, 0, &why) && x->b->at[x->b->n - 1].fits;
+    return p && pl_candidates_add(x, name, p, 0, &why) && x->b->at[x->b->n - 1].fits;
 }
 
 bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g)
@@ -528,13 +298,13 @@ bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g)
     pl_arena *tmp = pl_arena_new("fits");
     pl_found b = { 0 };
     pl_err why = { 0 };
-    choosing x = open_choosing(&b, g, r->cluster, r, tmp);
+    choosing x = pl_candidates_open(&b, g, r->cluster, r, tmp);
     bool fits = false;
     if (pl_auto_open(g, x.c, auto_options(&x), tmp, &b.search, &why)) {
         b.at = PL_NEW_N(tmp, pl_candidate, b.search->n + 1);
         for (int i = 0; i < b.search->n && !fits; i++) fits = add_least(&x, b.search, i);
         if (!fits) (void)!add_small(&x, &why);
-        fits = find_fastest(&b) < INFINITY;
+        fits = pl_candidates_fastest(&b) < INFINITY;
     }
     pl_arena_free(tmp);
     return fits;
@@ -569,8 +339,8 @@ static bool search_below(choosing *x, double cap, double *over, pl_err *err)
 static void search_between(choosing *x, double low, double high)
 {
     pl_auto *f = x->b->search;
-    for (int i = 0; i < MOST_HALVES && low < WIDE * high && !is_late(x); i++) {
-        const double cap = (low + high) / 2, fastest = find_fastest(x->b);
+    for (int i = 0; i < MOST_HALVES && low < WIDE * high && !pl_candidates_late(x); i++) {
+        const double cap = (low + high) / 2, fastest = pl_candidates_fastest(x->b);
         const pl_auto before = *f;
         pl_auto_mesh *mesh = PL_NEW_N(x->out, pl_auto_mesh, f->n);
         pl_err why = { 0 };
@@ -581,7 +351,7 @@ static void search_between(choosing *x, double low, double high)
             low = cap;
         else
             high = cap;
-        if (find_fastest(x->b) < fastest) continue;
+        if (pl_candidates_fastest(x->b) < fastest) continue;
         memcpy(f->mesh, mesh, (size_t)f->n * sizeof *mesh); /* that search is told of again */
         mesh = f->mesh;
         *f = before;
@@ -596,92 +366,13 @@ static bool search(choosing *x, pl_err *err)
     double over, cap = x->b->limit, high = cap;
     pl_err why = { 0 };
     PL_TRY(search_below(x, cap, &over, err));
-    for (int i = 1; over > 0 && i < MOST_TRIES && !is_late(x); i++) {
+    for (int i = 1; over > 0 && i < MOST_TRIES && !pl_candidates_late(x); i++) {
         high = cap;
         cap = fmin(cap, x->b->search->memory) - over;
         if (cap <= 0 || !pl_auto_again(x->b->search, cap, x->out, &why)) return true;
         PL_TRY(add_found(x, &over, err));
     }
     if (over <= 0 && cap < high) search_between(x, cap, high);
-    return true;
-}
-
-/* -- recomputing ------------------------------------------------------------------------------- */
-
-/* Did what was found keep to less memory than the fastest would take? */
-static bool does_memory_bind(const choosing *x)
-{
-    const pl_auto *f = x->b->search;
-    if (!f->plan || f->cap < x->b->limit || find_fastest(x->b) == INFINITY) return true;
-    return f->mesh[f->best].answer.price > 0;
-}
-
-/* The same meshes, with all blocks recomputed. */
-static pl_auto *recompute_all(const choosing *x)
-{
-    pl_auto *f = PL_NEW(x->out, pl_auto);
-    *f = *x->b->search;
-    f->mesh = PL_NEW_N(x->out, pl_auto_mesh, f->n);
-    f->plan = NULL;
-    f->best = -1;
-    f->bound = INFINITY;
-    for (int i = 0; i < f->n; i++) {
-        const pl_auto_mesh *m = &x->b->search->mesh[i];
-        f->mesh[i].mesh = m->mesh;
-        f->mesh[i].problem = pl_problem_recompute(m->problem, x->out);
-    }
-    return f;
-}
-
-/* The fastest that fits; of those that recompute all blocks, if `all`. NULL: none does. */
-static const pl_candidate *find_fitting(const pl_found *b, bool all)
-{
-    const pl_candidate *k = NULL;
-    for (int i = 0; i < b->n; i++)
-        if (b->at[i].fits && (!all || strstr(b->at[i].name, RECOMPUTE_ALL)) &&
-            (!k || by_time(&b->at[i], k) < 0))
-            k = &b->at[i];
-    return k;
-}
-
-/* The plan of a candidate with only the first so many blocks recomputed. */
-static bool add_less(choosing *x, const pl_candidate *all, const pl_plan *plan, int blocks,
-                     pl_err *err)
-{
-    const int n = (int)(strstr(all->name, RECOMPUTE_ALL) - all->name);
-    const char *name = pl_arena_fmt(x->out, "%.*srecompute=%d", n, all->name, blocks);
-    pl_plan *p = PL_NEW(x->out, pl_plan);
-    *p = *plan;
-    if (!all->searched) p->strategy = name;
-    p->recompute = PL_NEW_N(x->out, bool, p->graph->values.n + 1);
-    (void)pl_plan_recompute(p, pl_recompute_blocks(p->graph, &x->b->search->fold, blocks, x->out));
-    return add(x, name, p, all->bound, err);
-}
-
-/* Of the blocks of the fastest that recomputes all, no more than are needed for it to fit; unless
- * it is slower by more than the forward pass that it may do without. */
-static bool spare_blocks(choosing *x, pl_err *err)
-{
-    const pl_candidate *k = find_fitting(x->b, true);
-    int low = 0, high = pl_fold_copies(&x->b->search->fold), last = x->b->n;
-    if (!k || k->forecast.step_seconds > find_fastest(x->b) * WITH_FORWARD) return true;
-    const pl_candidate all = *k;
-    pl_plan *whole = NULL;
-    if (all.plan->graph != x->g) PL_TRY(plan_layout(x, all.name, x->g, &whole, err));
-    double over = 0, room = x->b->limit - (double)all.forecast.memory.peak;
-    for (int i = 0; i < MOST_SPARED && high - low > 1 && !is_late(x); i++) {
-        /* memory is about linear in the blocks: more than fits with `low`, room left with `high` */
-        const double part = over > 0 ? over / (over + room) : 0.5;
-        const int guess = low + (int)ceil(part * (high - low)),
-                  blocks = guess < high ? guess : high - 1;
-        PL_TRY(add_less(x, &all, whole ? whole : all.plan, blocks, err));
-        const pl_candidate less = x->b->at[--x->b->n];
-        *(less.fits ? &high : &low) = blocks;
-        *(less.fits ? &room : &over) = fabs(x->b->limit - (double)less.forecast.memory.peak);
-        if (!less.fits) continue;
-        x->b->at[last] = less; /* fewer than before */
-        x->b->n = last + 1;
-    }
     return true;
 }
 
@@ -692,14 +383,14 @@ static bool search_recomputed(choosing *x, pl_err *err)
     pl_found *b = x->b;
     pl_auto *plain = b->search;
     pl_err why = { 0 };
-    if (!pl_fold_copies(&plain->fold) || is_late(x)) return true;
-    b->search = recompute_all(x);
+    if (!pl_fold_copies(&plain->fold) || pl_candidates_late(x)) return true;
+    b->search = pl_recompute_search(x);
     if (!search(x, &why) && why.code != PL_EINFEASIBLE) {
         *err = why;
         return false;
     }
-    const pl_candidate *k = find_fitting(b, false);
-    const bool taken = k && strstr(k->name, RECOMPUTE_ALL);
+    const pl_candidate *k = pl_candidates_fitting(b, false);
+    const bool taken = k && pl_recompute_is_all(k);
     b->search->bound = plain->bound = fmin(b->search->bound, plain->bound);
     if (!taken) {
         plain->search_seconds = b->search->search_seconds;
@@ -716,14 +407,14 @@ static bool take_best(choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
     do {
-        qsort(b->at, (size_t)b->n, sizeof *b->at, by_time);
+        qsort(b->at, (size_t)b->n, sizeof *b->at, pl_candidate_order);
         b->take = b->at;
         if (!b->take->forecast.times) break;
         pl_plan *whole;
         const bool layout = b->take->plan->graph != x->g;
-        if (layout) PL_TRY(plan_layout(x, b->take->name, x->g, &whole, err));
+        if (layout) PL_TRY(pl_candidates_plan(x, b->take->name, x->g, &whole, err));
         if (layout) b->take->plan = whole;
-        PL_TRY(forecast_whole(x, b->take, err));
+        PL_TRY(pl_candidate_forecast(x, b->take, err));
         b->take->fits = (double)b->take->forecast.memory.peak <= b->limit;
     } while (!b->take->fits);
     return true;
@@ -736,15 +427,15 @@ static bool find_auto(choosing *x, pl_err *err)
     PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
     b->at = PL_NEW_N(x->out, pl_candidate,
                      2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + MOST_LAYOUTS + 1);
-    find_few(x);
+    pl_candidates_shorten(x);
     bool searched = search(x, &why) || why.code == PL_EINFEASIBLE;
     if (searched && !x->r->search.method) {
-        x->tight = does_memory_bind(x);
+        x->tight = pl_candidates_tight(x);
         if (x->tight) PL_TRY(search_recomputed(x, err));
         add_layouts(x);
-        if (x->tight) PL_TRY(spare_blocks(x, err));
+        if (x->tight) PL_TRY(pl_candidates_spare(x, err));
     }
-    for (int i = 0; searched && i < b->search->n && find_fastest(b) >= INFINITY; i++)
+    for (int i = 0; searched && i < b->search->n && pl_candidates_fastest(b) >= INFINITY; i++)
         (void)!add_least(x, b->search, i);
     if (!searched || !b->n) {
         *err = why;
@@ -760,7 +451,7 @@ static bool find_auto(choosing *x, pl_err *err)
 static bool add_given(choosing *x, const pl_plan *plan, pl_err *err)
 {
     x->b->take = x->b->at = PL_NEW(x->out, pl_candidate);
-    return add(x, plan->strategy, plan, 0, err);
+    return pl_candidates_add(x, plan->strategy, plan, 0, err);
 }
 
 bool pl_plan_forecast(const pl_plan_request *r, const pl_plan *plan, pl_arena *out,
@@ -769,7 +460,7 @@ bool pl_plan_forecast(const pl_plan_request *r, const pl_plan *plan, pl_arena *o
     pl_found *b = *found = PL_NEW(out, pl_found);
     b->strategy = r->strategy;
     PL_TRY(find_cluster(r, &b->strategy, out, &b->strategy.cluster, err));
-    choosing x = open_choosing(b, plan->graph, b->strategy.cluster, r, out);
+    choosing x = pl_candidates_open(b, plan->graph, b->strategy.cluster, r, out);
     return add_given(&x, plan, err);
 }
 
@@ -782,7 +473,7 @@ bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out, pl
     *s = r->strategy;
     PL_TRY(pl_strategy_read(s, out, err));
     PL_TRY(find_cluster(r, s, out, &s->cluster, err));
-    choosing x = open_choosing(b, g, s->cluster, r, out);
+    choosing x = pl_candidates_open(b, g, s->cluster, r, out);
     pl_plan *plan;
     bool ok = s->automatic
                   ? find_auto(&x, err)

@@ -228,7 +228,7 @@ static void add_extra(finder *x, int step, const pl_step_life *life, int64_t byt
     }
 }
 
-/* Of more than two: what ends for one block often ends where something else of the next one does. */
+/* Of more than two: what ends for one block may end where something else of the next one does. */
 static bool is_loose(const finder *x, const pl_step_life *life, bool ends, int period)
 {
     return is_beside(x, life, ends, period) && is_beside(x, life, ends, 2 * period);

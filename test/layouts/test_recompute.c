@@ -96,6 +96,10 @@ static void test_some(void **state)
                   *many = plan_of(spec, "recompute=99", a);
     assert_true(is_again(two, "h.1.mlp.gelu") && !is_again(two, "h.2.mlp.gelu"));
     assert_true(is_again(all, "h.2.mlp.gelu"));
+    const char *longer = "gpt2:layers=8,hidden=32,heads=4,vocab=64,seq=64,batch=8";
+    const pl_plan *both = plan_of(longer, "recompute=selective,recompute=2", a);
+    assert_true(is_again(both, "h.1.mlp.gelu") && !is_again(both, "h.2.mlp.gelu"));
+    assert_true(is_again(both, "h.1.attn.softmax") && is_again(both, "h.2.attn.softmax"));
     for (int i = 0; i < g->values.n; i++) assert_true(all->recompute[i] == many->recompute[i]);
     pl_arena_free(a);
 }

@@ -1,0 +1,86 @@
+/* planners/candidates.h - the plans that are looked at for one request, private to planners/. */
+#ifndef PL_PLANNERS_CANDIDATES_H
+#define PL_PLANNERS_CANDIDATES_H
+#include "planners/find.h"
+
+/* A request as it is worked on. */
+typedef struct choosing {
+    pl_found *b;
+    const pl_graph *g;
+    const pl_cluster *c;
+    const pl_plan_request *r;
+    pl_lower_options lower;
+    pl_speed speed;
+    const pl_short *few; /* the graph with fewer blocks; NULL: it has few */
+    bool tight;          /* memory binds                                  */
+    pl_arena *out;
+} choosing;
+
+choosing pl_candidates_open(pl_found *b, const pl_graph *g, const pl_cluster *c,
+                            const pl_plan_request *r, pl_arena *out);
+
+/* The time is over and something fits: what is left is not looked at. */
+bool pl_candidates_late(const choosing *x);
+
+/* Sets x->few. */
+void pl_candidates_shorten(choosing *x);
+
+/* Lowers and forecasts a plan, from few of its blocks where they tell: one more in x->b. */
+PL_MUST_CHECK bool pl_candidates_add(choosing *x, const char *name, const pl_plan *plan,
+                                     double bound, pl_err *err);
+
+/* The same of a layout by its text. A layout does with many blocks what it does with few: the whole
+ * plan is made when it is taken. */
+PL_MUST_CHECK bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err);
+
+PL_MUST_CHECK bool pl_candidates_plan(const choosing *x, const char *text, const pl_graph *g,
+                                      pl_plan **p, pl_err *err);
+
+/* Lowers and forecasts all of k->plan. */
+PL_MUST_CHECK bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err);
+
+/* For qsort: those that fit first, then by time. */
+int pl_candidate_order(const void *a, const void *b);
+
+/* Seconds of the fastest that fits; INFINITY: none does. */
+double pl_candidates_fastest(const pl_found *b);
+
+/* A candidate that is made beside others, in memory of its own. */
+typedef struct trial {
+    bool (*make)(choosing *x, const struct trial *t, pl_err *err); /* adds one to x->b, or none */
+    const char *layout;        /* for it: a layout's text;                                       */
+    const pl_auto_mesh *mesh;  /* what was found on a mesh,                                      */
+    const struct doubt *doubt; /* and how that is doubted                                        */
+    choosing x;
+    pl_found made; /* n 0: it came to nothing */
+    pl_err why;    /* which it said           */
+} trial;
+
+/* All of them at once; `what` is told of them. Whoever has no use for what one made frees its
+ * x.out. */
+void pl_candidates_try(const choosing *x, int n, trial t[], const char *what);
+
+/* What a trial made becomes *to, one of x's. */
+void pl_candidates_take(choosing *x, trial *t, pl_candidate *to);
+
+/* -- recomputing (recompute.c) ----------------------------------------------------------------- */
+
+/* Does what was found keep to less memory than the fastest would take? */
+bool pl_candidates_tight(const choosing *x);
+
+/* The search's meshes with all blocks recomputed, not searched yet. */
+pl_auto *pl_recompute_search(const choosing *x);
+
+/* In the names of candidates that recompute all blocks. */
+#define PL_RECOMPUTE_ALL "recompute=full"
+
+bool pl_recompute_is_all(const pl_candidate *k);
+
+/* The fastest that fits; of those that recompute all blocks, if `all`. NULL: none does. */
+const pl_candidate *pl_candidates_fitting(const pl_found *b, bool all);
+
+/* Adds the fastest that recomputes all blocks with only as many recomputed as it takes to fit;
+ * unless it is slower by more than the forward pass that it may do without. */
+PL_MUST_CHECK bool pl_candidates_spare(choosing *x, pl_err *err);
+
+#endif

@@ -1,0 +1,93 @@
+/* Blocks recomputed where memory binds: a search with all of them (pl_recompute_search), then no
+ * more of them than are needed (pl_candidates_spare). */
+#include "planners/candidates.h"
+
+#include "plan/recompute.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_SPARED = 4 };
+static const double WITH_FORWARD = 4. / 3; /* a step with a second forward pass: no more */
+
+bool pl_candidates_tight(const choosing *x)
+{
+    const pl_auto *f = x->b->search;
+    if (!f->plan || f->cap < x->b->limit || pl_candidates_fastest(x->b) == INFINITY) return true;
+    return f->mesh[f->best].answer.price > 0;
+}
+
+pl_auto *pl_recompute_search(const choosing *x)
+{
+    pl_auto *f = PL_NEW(x->out, pl_auto);
+    *f = *x->b->search;
+    f->mesh = PL_NEW_N(x->out, pl_auto_mesh, f->n);
+    f->plan = NULL;
+    f->best = -1;
+    f->bound = INFINITY;
+    for (int i = 0; i < f->n; i++) {
+        const pl_auto_mesh *m = &x->b->search->mesh[i];
+        f->mesh[i].mesh = m->mesh;
+        f->mesh[i].problem = pl_problem_recompute(m->problem, x->out);
+    }
+    return f;
+}
+
+bool pl_recompute_is_all(const pl_candidate *k)
+{
+    return strstr(k->name, PL_RECOMPUTE_ALL);
+}
+
+const pl_candidate *pl_candidates_fitting(const pl_found *b, bool all)
+{
+    const pl_candidate *k = NULL;
+    for (int i = 0; i < b->n; i++)
+        if (b->at[i].fits && (!all || pl_recompute_is_all(&b->at[i])) &&
+            (!k || pl_candidate_order(&b->at[i], k) < 0))
+            k = &b->at[i];
+    return k;
+}
+
+/* The plan of a candidate with only the first so many blocks recomputed, and of the others what is
+ * large: that frees most for its time. */
+static bool add_less(choosing *x, const pl_candidate *all, const pl_plan *plan, int blocks,
+                     pl_err *err)
+{
+    const pl_graph *g = plan->graph;
+    const int n = (int)(strstr(all->name, PL_RECOMPUTE_ALL) - all->name);
+    const char *some = blocks ? pl_arena_fmt(x->out, ",recompute=%d", blocks) : "";
+    const char *name = pl_arena_fmt(x->out, "%.*srecompute=selective%s", n, all->name, some);
+    pl_plan *p = PL_NEW(x->out, pl_plan);
+    *p = *plan;
+    if (!all->searched) p->strategy = name;
+    p->recompute = PL_NEW_N(x->out, bool, g->values.n + 1);
+    (void)pl_plan_recompute(p, pl_recompute_blocks(g, &x->b->search->fold, blocks, x->out));
+    (void)pl_plan_recompute(p, pl_recompute_large(g, x->out));
+    return pl_candidates_add(x, name, p, all->bound, err);
+}
+
+bool pl_candidates_spare(choosing *x, pl_err *err)
+{
+    const pl_candidate *k = pl_candidates_fitting(x->b, true);
+    int low = -1, high = pl_fold_copies(&x->b->search->fold), last = x->b->n;
+    if (!k || k->forecast.step_seconds > pl_candidates_fastest(x->b) * WITH_FORWARD) return true;
+    const pl_candidate all = *k;
+    pl_plan *whole = NULL;
+    if (all.plan->graph != x->g) PL_TRY(pl_candidates_plan(x, all.name, x->g, &whole, err));
+    double over = 0, room = x->b->limit - (double)all.forecast.memory.peak;
+    for (int i = 0; i < MOST_SPARED && high - low > 1 && !pl_candidates_late(x); i++) {
+        /* memory is about linear in the blocks: more than fits with `low`, room left with `high` */
+        const double part = over > 0 ? over / (over + room) : 0;
+        int blocks = low + (int)ceil(part * (high - low));
+        if (blocks <= low) blocks = low + 1;
+        if (blocks >= high) blocks = high - 1;
+        PL_TRY(add_less(x, &all, whole ? whole : all.plan, blocks, err));
+        const pl_candidate less = x->b->at[--x->b->n];
+        *(less.fits ? &high : &low) = blocks;
+        *(less.fits ? &room : &over) = fabs(x->b->limit - (double)less.forecast.memory.peak);
+        if (!less.fits) continue;
+        x->b->at[last] = less; /* fewer than before */
+        x->b->n = last + 1;
+    }
+    return true;
+}
