@@ -303,7 +303,8 @@ static void take_start(prices *x)
 
 static bool search_open(prices *x, pl_err *err)
 {
-    PL_TRY(search_price(x, 1, err));
+    bool news;
+    PL_TRY(x->few ? search_price(x, 1, err) : look(x, 1, 0, 0, &news, err));
     return is_closed(x) || (x->few && is_near(x, ENOUGH_FEW)) || search_places(x, err);
 }
 

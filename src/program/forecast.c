@@ -165,11 +165,27 @@ static double *find_seconds(const pl_program *p, const pl_speed *speed, pl_arena
     return seconds;
 }
 
+/* [steps] the kernel of a forward node whose kernel has run before; of no cast of a weight. */
+static const bool *find_again(const pl_program *p, pl_arena *tmp)
+{
+    bool *again = PL_NEW_N(tmp, bool, p->n_steps + 1);
+    bool *ran = PL_NEW_N(tmp, bool, p->plan->graph->nodes.n + 1);
+    for (int i = 0; i < p->n_steps; i++) {
+        const pl_step *x = &p->step[i];
+        const pl_node *n = x->kind == PL_KERNEL ? x->share->node : NULL;
+        if (!n || n->phase != PL_FORWARD || pl_graph_state(n->out[0])) continue;
+        again[i] = ran[n->id];
+        ran[n->id] |= !x->piece || x->piece->i + 1 == x->piece->n;
+    }
+    return again;
+}
+
 /* begin and end: [t->n], set. */
 static void find_times(const pl_timeline *t, const double *seconds, double hidden, double *begin,
                        double *end, pl_arena *tmp, pl_forecast *f)
 {
     lanes l = { .t = t, .seconds = seconds, .begin = begin, .end = end, .tmp = tmp };
+    const bool *again = find_again(t->program, tmp);
     l.hidden = fmin(fmax(hidden, 0), 1);
     l.computed = PL_NEW_N(tmp, double, t->n_computes + 1);
     l.arrived = PL_NEW_N(tmp, double, t->n_messages + 1);
@@ -177,6 +193,7 @@ static void find_times(const pl_timeline *t, const double *seconds, double hidde
         const bool message = step_at(&l, i)->kind == PL_MESSAGE;
         *(message ? &f->comm_seconds : &f->compute_seconds) += seconds[t->step[i]];
         if (message) f->comm_bytes += step_at(&l, i)->bytes;
+        if (again[t->step[i]]) f->again_seconds += seconds[t->step[i]];
     }
     run_lanes(&l);
     f->step_seconds = fmax(l.computed[l.n_computes], l.arrived[l.n_messages]);

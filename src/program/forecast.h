@@ -21,6 +21,8 @@ typedef struct pl_forecast_memory {
 typedef struct pl_forecast {
     double step_seconds;    /* from the first step's start to the last one's end                 */
     double compute_seconds; /* of kernels and copies, added up                                   */
+    double again_seconds;   /* of those the kernels of forward nodes that run a second time: what
+                               is recomputed                                                     */
     double comm_seconds;    /* of messages, added up                                             */
     double exposed_seconds; /* step_seconds - compute_seconds: waiting for messages              */
     int64_t comm_bytes;     /* that the rank receives                                            */

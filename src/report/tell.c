@@ -124,6 +124,16 @@ static void tell_memory(const pl_told *t, pl_text *out)
     tell_line(t, "", pl_text_get(&items), out);
 }
 
+static void tell_recomputed(const pl_told *t, pl_text *out)
+{
+    const pl_candidate *k = t->best->take;
+    int n = 0;
+    for (int i = 0; i < k->plan->graph->values.n; i++) n += k->plan->recompute[i];
+    if (n)
+        pl_text_add(out, "recompute %.3f ms of the computing: %d activations are not kept\n",
+                    1e3 * k->forecast.again_seconds, n);
+}
+
 /* -- what else --------------------------------------------------------------------------------- */
 
 /* The plan on a mesh that is a layout of another row, or the same as one. */
@@ -315,6 +325,7 @@ void pl_tell_text(const pl_told *t, pl_text *out)
     tell_step(t, out);
     if (t->best->search) tell_search(t, out);
     tell_memory(t, out);
+    tell_recomputed(t, out);
     if (t->why) tell_line(t, "why", t->why, out);
     if (t->next) pl_text_add(out, "next      %s\n", t->next);
     tell_others(t, out);

@@ -42,10 +42,13 @@ static void put_search(const pl_told *t, pl_json_out *out)
 static void put_predicted(const pl_told *t, pl_json_out *out)
 {
     const pl_forecast *f = &t->best->take->forecast;
-    PL_JSON_ROW(out, "predicted", "step_seconds", f->step_seconds, "compute_seconds",
-                f->compute_seconds, "comm_seconds", f->comm_seconds, "exposed_comm_seconds",
-                f->exposed_seconds, "comm_bytes", f->comm_bytes, "units_per_second",
-                (double)t->n_units / f->step_seconds, "units", t->units, "mfu", pl_told_mfu(t));
+    pl_json_open(out, "predicted", PL_JSON_OBJECT);
+    PL_JSON_PUT(out, "step_seconds", f->step_seconds, "compute_seconds", f->compute_seconds,
+                "recompute_seconds", f->again_seconds, "comm_seconds", f->comm_seconds,
+                "exposed_comm_seconds", f->exposed_seconds, "comm_bytes", f->comm_bytes);
+    PL_JSON_PUT(out, "units_per_second", (double)t->n_units / f->step_seconds, "units", t->units,
+                "mfu", pl_told_mfu(t));
+    pl_json_close(out);
 }
 
 /* The limit is a whole number of bytes, or infinity. */

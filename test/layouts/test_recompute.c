@@ -4,6 +4,7 @@
 #include "support/presets.h"
 
 #include "plan/recompute.h"
+#include "placement/speed.h"
 #include "program/forecast.h"
 
 static const pl_plan *plan_of(const char *spec, const char *words, pl_arena *a)
@@ -72,6 +73,36 @@ static void test_full(void **state)
     assert_int_equal(kept[1] - kept[0], 6 * block);
     assert_true(plain[1] - plain[0] > 10 * 6 * block);
     assert_int_equal(peak[1] - peak[0], 6 * block);
+}
+
+/* A step computes as much longer as what runs again takes, and no longer than the forward pass. */
+static void test_time(void **state)
+{
+    (void)state;
+    static const char *const words[] = { "dp", "recompute=full", "recompute=selective" };
+    pl_arena *a = pl_arena_new("test");
+    pl_cluster *c;
+    pl_err err = { 0 };
+    pl_forecast f[3];
+    EXPECT(pl_cluster_find("1xv100", a, &c, &err), "%s", err.msg);
+    const pl_speed speed = pl_speed_of(c);
+    for (int i = 0; i < 3; i++) {
+        const char *spec = "gpt2:layers=6,hidden=64,heads=4,vocab=64,seq=128,batch=8";
+        const pl_plan *p = plan_of(spec, words[i], a);
+        pl_program *q;
+        EXPECT(pl_program_lower(p, 0, pl_store_new(p, 0, a), &(pl_lower_options){ 0 }, a, &q, &err),
+               "%s", err.msg);
+        pl_forecast_make(q, &speed, a, &f[i]);
+    }
+    assert_true(f[0].again_seconds == 0);
+    for (int i = 1; i < 3; i++) {
+        const double more = f[i].compute_seconds - f[0].compute_seconds;
+        EXPECT(fabs(more - f[i].again_seconds) <= 1e-9 * more, "%s: %g more, %g again", words[i],
+               more, f[i].again_seconds);
+        assert_true(more > 0 && more < f[0].compute_seconds / 2);
+    }
+    assert_true(f[2].again_seconds < f[1].again_seconds);
+    pl_arena_free(a);
 }
 
 /* N blocks: between none and all, by equal steps. */
@@ -170,8 +201,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_selective), cmocka_unit_test(test_full),
-        cmocka_unit_test(test_some),      cmocka_unit_test(test_legal),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_time),      cmocka_unit_test(test_some),
+        cmocka_unit_test(test_legal),     cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
