@@ -74,13 +74,17 @@ pl_auto *pl_recompute_search(const choosing *x);
 /* In the names of candidates that recompute all blocks. */
 #define PL_RECOMPUTE_ALL "recompute=full"
 
+/* A step whose forward pass runs twice takes no more of one whose runs once. */
+#define PL_RECOMPUTE_MOST (4. / 3)
+
 bool pl_recompute_is_all(const pl_candidate *k);
 
-/* The fastest that fits; of those that recompute all blocks, if `all`. NULL: none does. */
-const pl_candidate *pl_candidates_fitting(const pl_found *b, bool all);
+/* The fastest that fits. NULL: none does. */
+const pl_candidate *pl_candidates_best(const pl_found *b);
 
-/* Adds the fastest that recomputes all blocks with only as many recomputed as it takes to fit;
- * unless it is slower by more than the forward pass that it may do without. */
+/* Adds the fastest searched plan that recomputes all blocks, and the fastest such layout, each with
+ * only as many recomputed as it takes to fit; unless it is slower by more than the forward pass
+ * that it may do without. */
 PL_MUST_CHECK bool pl_candidates_spare(choosing *x, pl_err *err);
 
 #endif

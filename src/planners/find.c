@@ -276,7 +276,9 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         if (!m->fits) continue;
         pl_watch_tell(f->watch, "playing through the plan of mesh", i + 1, f->n);
         PL_TRY(add_plan(x, m, m->answer.value, err));
-        if (!f->method && m->bound < pl_candidates_fastest(x->b)) doubt_last(x, m);
+        /* with fewer blocks recomputed it may be faster than its bound */
+        const double spared = m->problem->recompute ? PL_RECOMPUTE_MOST : 1;
+        if (!f->method && m->bound < spared * pl_candidates_fastest(x->b)) doubt_last(x, m);
         const pl_candidate *k = &x->b->at[x->b->n - 1];
         least = fmin(least, fmax(0, (double)k->forecast.memory.peak - x->b->limit));
     }
@@ -389,7 +391,7 @@ static bool search_recomputed(choosing *x, pl_err *err)
         *err = why;
         return false;
     }
-    const pl_candidate *k = pl_candidates_fitting(b, false);
+    const pl_candidate *k = pl_candidates_best(b);
     const bool taken = k && pl_recompute_is_all(k);
     b->search->bound = plain->bound = fmin(b->search->bound, plain->bound);
     if (!taken) {
@@ -426,7 +428,7 @@ static bool find_auto(choosing *x, pl_err *err)
     pl_err why = { 0 };
     PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
     b->at = PL_NEW_N(x->out, pl_candidate,
-                     2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + MOST_LAYOUTS + 1);
+                     2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + MOST_LAYOUTS + 2);
     pl_candidates_shorten(x);
     bool searched = search(x, &why) || why.code == PL_EINFEASIBLE;
     if (searched && !x->r->search.method) {

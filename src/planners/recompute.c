@@ -7,8 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_SPARED = 4 };
-static const double WITH_FORWARD = 4. / 3; /* a step with a second forward pass: no more */
+enum { MOST_SPARED = 6 };
 
 bool pl_candidates_tight(const choosing *x)
 {
@@ -38,11 +37,21 @@ bool pl_recompute_is_all(const pl_candidate *k)
     return strstr(k->name, PL_RECOMPUTE_ALL);
 }
 
-const pl_candidate *pl_candidates_fitting(const pl_found *b, bool all)
+const pl_candidate *pl_candidates_best(const pl_found *b)
 {
     const pl_candidate *k = NULL;
     for (int i = 0; i < b->n; i++)
-        if (b->at[i].fits && (!all || pl_recompute_is_all(&b->at[i])) &&
+        if (b->at[i].fits && (!k || pl_candidate_order(&b->at[i], k) < 0)) k = &b->at[i];
+    return k;
+}
+
+/* The fastest that fits of those that recompute all blocks, layouts or searched ones. NULL: none
+ * does. */
+static const pl_candidate *find_all(const pl_found *b, bool searched)
+{
+    const pl_candidate *k = NULL;
+    for (int i = 0; i < b->n; i++)
+        if (b->at[i].fits && b->at[i].searched == searched && pl_recompute_is_all(&b->at[i]) &&
             (!k || pl_candidate_order(&b->at[i], k) < 0))
             k = &b->at[i];
     return k;
@@ -66,18 +75,17 @@ static bool add_less(choosing *x, const pl_candidate *all, const pl_plan *plan, 
     return pl_candidates_add(x, name, p, all->bound, err);
 }
 
-bool pl_candidates_spare(choosing *x, pl_err *err)
+/* Of its blocks, all recomputed, no more than are needed for it to fit. */
+static bool spare(choosing *x, pl_candidate all, pl_err *err)
 {
-    const pl_candidate *k = pl_candidates_fitting(x->b, true);
     int low = -1, high = pl_fold_copies(&x->b->search->fold), last = x->b->n;
-    if (!k || k->forecast.step_seconds > pl_candidates_fastest(x->b) * WITH_FORWARD) return true;
-    const pl_candidate all = *k;
     pl_plan *whole = NULL;
     if (all.plan->graph != x->g) PL_TRY(pl_candidates_plan(x, all.name, x->g, &whole, err));
     double over = 0, room = x->b->limit - (double)all.forecast.memory.peak;
     for (int i = 0; i < MOST_SPARED && high - low > 1 && !pl_candidates_late(x); i++) {
-        /* memory is about linear in the blocks: more than fits with `low`, room left with `high` */
-        const double part = over > 0 ? over / (over + room) : 0;
+        /* memory is about linear in the blocks, as long as it is fullest at the same moment: more
+         * than fits with `low`, room left with `high` */
+        const double part = !i ? 0 : i % 2 ? over / (over + room) : 0.5;
         int blocks = low + (int)ceil(part * (high - low));
         if (blocks <= low) blocks = low + 1;
         if (blocks >= high) blocks = high - 1;
@@ -88,6 +96,16 @@ bool pl_candidates_spare(choosing *x, pl_err *err)
         if (!less.fits) continue;
         x->b->at[last] = less; /* fewer than before */
         x->b->n = last + 1;
+    }
+    return true;
+}
+
+bool pl_candidates_spare(choosing *x, pl_err *err)
+{
+    for (int searched = 0; searched < 2; searched++) {
+        const pl_candidate *k = find_all(x->b, searched);
+        const double most = pl_candidates_fastest(x->b) * PL_RECOMPUTE_MOST;
+        if (k && k->forecast.step_seconds <= most) PL_TRY(spare(x, *k, err));
     }
     return true;
 }

@@ -62,7 +62,7 @@ int pl_lower_task(lowering *l, task_kind kind, const char *label, int from, int 
 /* -- from one placement to another ------------------------------------------------------------- */
 
 /* Is v made of a state alone? Then it is made just before it is read, and again for the backward
- * pass where the plan has it kept as it was made: what is kept until then is the state. */
+ * pass where the plan has it kept as it was made of the state as it is stored: that is kept. */
 static bool is_cast(const pl_value *v)
 {
     return v->maker && pl_graph_state(v);
@@ -236,8 +236,9 @@ static bool keep(lowering *l, const pl_value *v, pl_err *err)
     int p;
     PL_TRY(bring(l, v, &where, 0, &p, err));
     for (int id = before; id < l->tasks.n; id++) l->tasks.at[id].keeps = true;
-    const int maker = l->parts.at[p].maker;
-    const bool made_again = is_cast(v) && l->tasks.at[maker].kind == TASK_NODE;
+    const task *maker = &l->tasks.at[l->parts.at[p].maker];
+    const bool made_again =
+        is_cast(v) && maker->kind == TASK_NODE && l->parts.at[maker->in[0]].maker < 0;
     if (!made_again) x->part = p;
     return true;
 }
