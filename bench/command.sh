@@ -3,6 +3,7 @@
 #   depth    GPT-2 of width 1600 and 12 to 192 layers
 #   devices  LLaMA-3 8B on 8 to 16,384 devices, searched and with a strategy
 #   large    LLaMA-3 70B and 405B on 16,384 devices with a strategy
+#   tight    models that fit where blocks are recomputed
 # PLEAT is the program (build/pleat), BEFORE another one that each command is timed with in turn (or none), ROUNDS how
 # often (3; the least counts), LIMIT after how many seconds a command is given up (100).
 set -eu
@@ -11,7 +12,7 @@ pleat=${PLEAT:-build/pleat}
 before=${BEFORE:-}
 rounds=${ROUNDS:-3}
 limit=${LIMIT:-100}
-[ $# -gt 0 ] || set -- depth devices large
+[ $# -gt 0 ] || set -- depth devices large tight
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -56,6 +57,13 @@ devices() {
 large() {
     row large llama3-70b:seq=2048,batch=4096 2048x8xh100 --strategy zero=3,tp=8,sp
     row large llama3-405b:seq=2048,batch=4096 2048x8xh100 --strategy zero=3,tp=8,sp
+}
+
+tight() {
+    row tight llama3-70b:batch=64,seq=4096,dtype=bf16 8x8xh100
+    row tight llama3-405b:batch=512,seq=4096,dtype=bf16 64x8xh100
+    row tight gpt3-175b:batch=64,seq=2048,dtype=bf16 8x8xa100-80gb
+    row tight mixtral-8x7b:batch=32,seq=4096,dtype=bf16 4x8xh100
 }
 
 echo "set,model,cluster,options,before_seconds,before_mib,seconds,mib,search_seconds,gap,step_seconds"

@@ -86,8 +86,11 @@ static bool lower(const choosing *x, pl_candidate *k, const pl_plan *plan, pl_er
 static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, const pl_plan *few)
 {
     pl_err why = { 0 };
-    return lower(x, k, few, &why) &&
-           pl_forecast_fold(k->program, s, &x->speed, x->out, &k->forecast);
+    if (!lower(x, k, few, &why) ||
+        !pl_forecast_fold(k->program, s, &x->speed, x->out, &k->forecast))
+        return false;
+    k->program = k->forecast.program;
+    return true;
 }
 
 bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err)

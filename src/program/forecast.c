@@ -6,6 +6,7 @@
 #include "program/forecast_memory.h"
 
 #include <math.h>
+#include <string.h>
 
 /* -- one step ---------------------------------------------------------------------------------- */
 
@@ -204,12 +205,21 @@ void pl_forecast_make(const pl_program *p, const pl_speed *speed, pl_arena *out,
 {
     pl_arena *tmp = pl_arena_new("forecast");
     const pl_timeline t = pl_timeline_plain(p, tmp);
-    *f = (pl_forecast){ 0 };
+    *f = (pl_forecast){ .program = p };
     f->begin = PL_NEW_N(out, double, p->n_steps + 1);
     f->end = PL_NEW_N(out, double, p->n_steps + 1);
     find_times(&t, find_seconds(p, speed, tmp), speed->hidden, f->begin, f->end, tmp, f);
     pl_forecast_live(&t, out, f);
     pl_arena_free(tmp);
+}
+
+static const pl_program *copy_program(const pl_program *p, pl_arena *out)
+{
+    pl_program *to = PL_NEW(out, pl_program);
+    *to = *p;
+    to->step = PL_NEW_N(out, pl_step, p->n_steps);
+    memcpy(to->step, p->step, (size_t)p->n_steps * sizeof *p->step);
+    return to;
 }
 
 bool pl_forecast_fold(const pl_program *p, const pl_short *s, const pl_speed *speed, pl_arena *out,
@@ -219,10 +229,14 @@ bool pl_forecast_fold(const pl_program *p, const pl_short *s, const pl_speed *sp
     const double *seconds = find_seconds(p, speed, tmp);
     const pl_memory_changes c = pl_forecast_changes(p, tmp);
     pl_timeline t;
-    *f = (pl_forecast){ 0 };
+    *f = (pl_forecast){ .program = p };
     const bool ok = pl_timeline_fold(p, s, seconds, &c, tmp, &t);
     if (ok) {
         double *begin = PL_NEW_N(tmp, double, t.n + 1), *end = PL_NEW_N(tmp, double, t.n + 1);
+        if (t.program != p) {
+            seconds = find_seconds(t.program, speed, tmp);
+            f->program = copy_program(t.program, out);
+        }
         find_times(&t, seconds, speed->hidden, begin, end, tmp, f);
         pl_forecast_peak(&t, &c, f);
         f->times = PL_NEW_N(out, int, p->n_steps + 1);

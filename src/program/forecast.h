@@ -31,6 +31,8 @@ typedef struct pl_forecast {
     int64_t *live;          /* [n_steps] bytes of the work block in use while the step runs, in
                                whole lines of the layout's alignment                             */
     int peak_step;          /* the first with the most of them                                   */
+    const pl_program *program; /* whose steps these are: the one given, but pl_forecast_fold may
+                               have to make its buckets larger                                   */
     int *times;             /* [n_steps] pl_forecast_fold: how often each step runs in the whole
                                graph's program; NULL: once                                       */
 } pl_forecast;

@@ -322,6 +322,13 @@ static const pl_value *const *list_values(const lowering *l, const ints *tasks)
     return value;
 }
 
+static const int64_t *list_counts(const lowering *l, const ints *tasks)
+{
+    int64_t *count = PL_NEW_N(l->out, int64_t, tasks->n);
+    for (int i = 0; i < tasks->n; i++) count[i] = l->tasks.at[tasks->at[i]].step.count;
+    return count;
+}
+
 /* The messages of one position: the reductions of a bucket, or one. */
 static void add_messages(const places *s, pl_program *p, const ints *tasks, int pos)
 {
@@ -338,6 +345,7 @@ static void add_messages(const places *s, pl_program *p, const ints *tasks, int 
         x->label = pl_arena_fmt(l->out, "%s (and %d more)", t->step.label, tasks->n - 1);
         x->n_bucket = tasks->n;
         x->bucket = list_values(l, tasks);
+        x->bucket_count = list_counts(l, tasks);
         x->transfer = NULL;
     }
     p->message_bytes += x->bytes;

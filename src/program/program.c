@@ -42,6 +42,7 @@ bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
     if (ok) pl_lower_order(&l);
     ok = ok && pl_lower_spare(&l, p, err);
     ok = ok && pl_lower_places(&l, p, err);
+    p->bucket_bytes = l.options.bucket_bytes;
     pl_arena_free(l.tmp);
     return ok;
 }

@@ -63,7 +63,8 @@ typedef struct pl_step {
     pl_collective collective;
     unsigned axes;              /* group: ranks that differ on these mesh axes only           */
     int n_bucket;               /* of several tensors: so many,                               */
-    const pl_value *const *bucket; /* which; NULL in a program that was parsed                */
+    const pl_value *const *bucket; /* which; NULL in a program that was parsed, as the next    */
+    const int64_t *bucket_count;   /* elements of each, of `count`                             */
     int peer;                   /* SEND, RECV, BROADCAST (whose part): position in the group  */
     int64_t bytes;              /* that this rank receives: pl_move_volume; BROADCAST: count
                                    elements, at its root 0                                    */
@@ -113,6 +114,7 @@ typedef struct pl_program {
                                    order, and its size; 0 unless asked for                     */
     const pl_buf *life;
     int64_t message_bytes;      /* that this rank receives in one step: sum of step.bytes     */
+    int64_t bucket_bytes;       /* reductions were joined up to this size; 0: nobody says     */
     double flops;               /* of this rank's kernels                                     */
 } pl_program;
 

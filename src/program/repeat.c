@@ -4,11 +4,12 @@
 #include "program/repeat.h"
 
 #include "program/summary.h"
+#include "reshard/move.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_REGIONS = 32, MOST_PERIOD = 6, KINDS = PL_FOLD + 1 };
+enum { MOST_REGIONS = 32, MOST_PERIOD = 6, KINDS = PL_FOLD + 1, BESIDE = 2 };
 
 typedef struct finder {
     const pl_program *p;
@@ -21,6 +22,7 @@ typedef struct finder {
     int *wait;                    /* [steps] as pl_step's, no less than before on the same lane  */
     int *messages;                /* [steps + 1] before this one                                 */
     int64_t *extra[PL_N_CHANGES]; /* [steps] as pl_timeline's                               */
+    int64_t *grown;               /* [steps] elements that a bucket has more in the whole        */
     int n;
     pl_repeat at[MOST_REGIONS];
 } finder;
@@ -151,13 +153,52 @@ static const pl_value *value_of(const pl_step *x, int k)
     return moves ? v : NULL;
 }
 
+static bool is_repeated(const finder *x, int step)
+{
+    for (int k = 0; k < x->n; k++)
+        if (step >= x->at[k].at && step < x->at[k].at + x->at[k].n) return true;
+    return false;
+}
+
+/* Elements of a bucket for each block beside a cut; 0: not as many for all of them. */
+static int64_t find_share(const finder *x, const pl_step *step, const pl_cut *c)
+{
+    int64_t share[2 * BESIDE] = { 0 };
+    for (int k = 0; k < step->n_bucket; k++) {
+        const int block = x->s->block[step->bucket[k]->id] - (c->at - BESIDE);
+        if (block >= 0 && block < 2 * BESIDE) share[block] += step->bucket_count[k];
+    }
+    for (int b = 1; b < 2 * BESIDE; b++)
+        if (share[b] != share[0]) return 0;
+    return share[0];
+}
+
+/* A bucket that some of every block is in, and that is not full: with more blocks it is larger, as
+ * long as it is not full then. */
+static void find_grown(finder *x)
+{
+    x->grown = PL_NEW_N(x->tmp, int64_t, x->p->n_steps + 1);
+    for (int i = 0; i < x->p->n_steps; i++) {
+        const pl_step *step = &x->p->step[i];
+        int64_t more = 0;
+        if (!step->n_bucket || is_repeated(x, i)) continue;
+        for (int c = 0; c < x->s->n_cuts; c++) {
+            const pl_cut *cut = &x->s->cut[c];
+            more += find_share(x, step, cut) * (cut->to - cut->from);
+        }
+        if ((step->count + more) * pl_type_bytes(step->type) < x->p->bucket_bytes)
+            x->grown[i] = more;
+    }
+}
+
 /* Adds `times` for each tensor that steps [from, to) are about, by kind of step; of blocks [low,
  * high) alone. */
 static void count_values(const finder *x, int from, int to, int low, int high, int times, int *n)
 {
     for (int i = from; i < to; i++) {
         const pl_step *step = &x->p->step[i];
-        for (int k = 0; k < (step->n_bucket ? step->n_bucket : 1); k++) {
+        const int tensors = x->grown[i] ? 0 : step->n_bucket ? step->n_bucket : 1;
+        for (int k = 0; k < tensors; k++) {
             const pl_value *v = value_of(step, k);
             const int block = v ? x->s->block[v->id] : -1;
             if (v && block >= low && block < high)
@@ -166,12 +207,10 @@ static void count_values(const finder *x, int from, int to, int low, int high, i
     }
 }
 
-/* All that is done for a block beside a cut is in the periods, as often as there are blocks in one:
- * nothing of a block that is left out waits for a later one, as gradients do that do not fill a
- * bucket. */
+/* All that is done for a block beside a cut is in the periods, as often as there are blocks in one,
+ * or in a bucket that grows: nothing else of a block that is left out waits for a later one. */
 static bool check_cut(const finder *x, int cut)
 {
-    enum { BESIDE = 2 };
     const pl_cut *c = &x->s->cut[cut];
     const int n = KINDS * x->s->graph->values.n, low = c->at - BESIDE, high = c->at + BESIDE;
     int *found = PL_NEW_N(x->tmp, int, n + 1), *all = PL_NEW_N(x->tmp, int, n + 1);
@@ -209,13 +248,6 @@ static bool is_beside(const finder *x, const pl_step_life *life, bool ends, int 
             y->bytes == life->bytes && (ends ? y->end == life->end : y->first == life->first))
             return true;
     }
-    return false;
-}
-
-static bool is_repeated(const finder *x, int step)
-{
-    for (int k = 0; k < x->n; k++)
-        if (step >= x->at[k].at && step < x->at[k].at + x->at[k].n) return true;
     return false;
 }
 
@@ -280,6 +312,7 @@ static bool check_cover(finder *x)
     qsort(x->at, (size_t)x->n, sizeof *x->at, by_place);
     for (int k = 1; k < x->n; k++)
         if (x->at[k].first < x->at[k - 1].at + x->at[k - 1].n) return false;
+    find_grown(x);
     for (int c = 0; c < x->s->n_cuts; c++)
         if (!check_cut(x, c)) return false;
     return check_balance(x);
@@ -398,6 +431,28 @@ static pl_timeline new_timeline(const pl_program *p, int n, pl_arena *out)
                           .after = PL_NEW_N(out, int, n + 1) };
 }
 
+/* The program with the buckets that the whole has; the same one if none is larger. */
+static const pl_program *grow(const finder *x)
+{
+    const pl_program *p = x->p;
+    pl_program *to = NULL;
+    for (int i = 0; i < p->n_steps; i++) {
+        if (!x->grown[i]) continue;
+        if (!to) {
+            to = PL_NEW(x->out, pl_program);
+            *to = *p;
+            to->step = PL_NEW_N(x->out, pl_step, p->n_steps);
+            memcpy(to->step, p->step, (size_t)p->n_steps * sizeof *p->step);
+        }
+        pl_step *step = &to->step[i];
+        const int members = pl_move_members(&p->plan->mesh, step->axes);
+        step->count += x->grown[i];
+        step->bytes =
+            pl_move_volume(step->collective, members, step->count, pl_type_bytes(step->type));
+    }
+    return to ? to : p;
+}
+
 /* States of the block before each cut, once for each that was left out there. */
 static void add_states(const finder *x, pl_timeline *t)
 {
@@ -430,7 +485,7 @@ bool pl_timeline_fold(const pl_program *p, const pl_short *s, const double secon
     read_steps(&x);
     const bool ok = find_all(&x);
     if (ok) {
-        *t = new_timeline(p, count_steps(&x), out);
+        *t = new_timeline(grow(&x), count_steps(&x), out);
         unroll(&x, t);
         add_states(&x, t);
         memcpy(t->extra, x.extra, sizeof x.extra);

@@ -40,7 +40,7 @@ typedef struct pl_repeat {
 
 /* What a device does with the blocks that were left out put back. */
 typedef struct pl_timeline {
-    const pl_program *program;
+    const pl_program *program; /* with the buckets that the whole has                           */
     int n, n_computes, n_messages;
     int *step;          /* [n] of the program                                                    */
     int *wait, *after;  /* [n] as pl_step's, counted in the whole                                */
