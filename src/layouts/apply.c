@@ -4,7 +4,7 @@
 #include "placement/speed.h"
 #include "plan/file.h"
 
-/* With `like` anything that cannot be split is left whole, as it was there. */
+/* With `like` anything that cannot be split is left whole, and what cannot be recomputed kept. */
 static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
                       pl_arena *tmp, pl_err *err)
 {
@@ -22,8 +22,10 @@ static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_
         pl_propagate_node(&r.follow, p->graph->nodes.at[i]);
     for (int i = 0; i < p->graph->values.n; i++)
         if (r.again[i]) pl_plan_keep(p, p->graph->values.at[i], r.again[i], out);
-    for (int i = 0; pl_layouts[i]; i++)
-        if (pl_layouts[i]->finish) PL_TRY(pl_layouts[i]->finish(s, p, err));
+    for (int i = 0; pl_layouts[i]; i++) {
+        const bool ok = !pl_layouts[i]->finish || pl_layouts[i]->finish(s, p, like ? &why : err);
+        if (!ok && !like) return false;
+    }
     return pl_plan_check(p, err);
 }
 

@@ -52,15 +52,26 @@ done
 # -- activations made again: the same numbers, to the bit ---------------------------------------------------
 dropped=("$pleat" train "gpt2:layers=4,hidden=48,heads=4,vocab=256,seq=32,batch=4,dropout=0.2" --data text.txt
     --threads 1 --json --steps 5)
-for split in '1 dp' '2 dp' '2 zero=3' '2 tp=2,sp'; do
+for split in '1 dp' '2 zero=3' '2 tp=2,sp'; do
     runs 0 '' "${dropped[@]}" --devices "${split% *}" --strategy "${split#* }" --save whole
-    for again in full selective 2 selective,recompute=1; do
+    for again in full selective,recompute=1; do
         runs 0 '' "${dropped[@]}" --devices "${split% *}" --strategy "${split#* },recompute=$again" --save parts
         check "weights on $split, recompute=$again" cmp {whole,parts}/step-00000005.safetensors
         rm -r parts
     done
     rm -r whole
 done
+for again in '' ,recompute=full; do
+    runs 0 '' "${dropped[@]}" --devices 2 --strategy "zero=3$again" --micro 2 --save "micro$again"
+done
+check 'weights by micro-batches, recompute=full' cmp micro/step-00000005.safetensors \
+    micro,recompute=full/step-00000005.safetensors
+rm -r micro micro,recompute=full
+runs 0 '' "$pleat" plan "${dropped[2]}" --devices 2 --strategy zero=3,recompute=selective,recompute=1 -o again.json
+runs 0 '' "${dropped[@]}" --devices 2 --strategy zero=3 --save whole
+runs 0 '' "${dropped[@]}" --plan again.json --save parts
+check 'weights by a plan that recomputes' cmp {whole,parts}/step-00000005.safetensors
+rm -r parts whole
 
 runs 0 'zero=3' "${train[@]}" --steps 5 --devices 4 --strategy zero=3 --gathers-ahead 0 --bucket 1KiB
 check 'gathered just in time: the same losses' same_losses one.log out
