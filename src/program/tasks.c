@@ -226,6 +226,13 @@ static bool make_again(lowering *l, const pl_value *v, pl_err *err)
     return true;
 }
 
+/* Part p of a cast: was it made of the state as that is stored? */
+static bool is_cast_of_stored(const lowering *l, int p)
+{
+    const task *t = &l->tasks.at[l->parts.at[p].maker];
+    return t->kind == TASK_NODE && l->parts.at[t->in[0]].maker < 0;
+}
+
 /* The last forward node that has value v has been added: what is kept of it is made now, so that
  * the rest need not wait for backward nodes. */
 static bool keep(lowering *l, const pl_value *v, pl_err *err)
@@ -236,10 +243,7 @@ static bool keep(lowering *l, const pl_value *v, pl_err *err)
     int p;
     PL_TRY(bring(l, v, &where, 0, &p, err));
     for (int id = before; id < l->tasks.n; id++) l->tasks.at[id].keeps = true;
-    const task *maker = &l->tasks.at[l->parts.at[p].maker];
-    const bool made_again =
-        is_cast(v) && maker->kind == TASK_NODE && l->parts.at[maker->in[0]].maker < 0;
-    if (!made_again) x->part = p;
+    if (!is_cast(v) || !is_cast_of_stored(l, p)) x->part = p;
     return true;
 }
 
