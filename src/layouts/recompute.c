@@ -7,17 +7,21 @@
 
 #include <limits.h>
 
+static bool recompute_blocks(pl_plan *p, const pl_said *said, pl_arena *tmp)
+{
+    const pl_fold fold = pl_fold_find(p->graph, tmp);
+    const int most = said->word->n_sizes ? said->size[0] : INT_MAX;
+    return pl_plan_recompute(p, pl_recompute_blocks(p->graph, &fold, most, tmp));
+}
+
 static bool finish(const pl_strategy *s, pl_plan *p, pl_err *err)
 {
     const pl_said *blocks = pl_strategy_said(s, "recompute"),
                   *large = pl_strategy_said(s, "recompute=selective");
     if (!blocks && !large) return true;
     pl_arena *tmp = pl_arena_new("recompute");
-    const pl_fold fold = pl_fold_find(p->graph, tmp);
-    const int most = blocks && blocks->word->n_sizes ? blocks->size[0] : INT_MAX;
-    bool inside = !blocks, any = !large;
-    if (blocks) inside = pl_plan_recompute(p, pl_recompute_blocks(p->graph, &fold, most, tmp));
-    if (large) any = pl_plan_recompute(p, pl_recompute_large(p->graph, tmp));
+    const bool inside = !blocks || recompute_blocks(p, blocks, tmp),
+               any = !large || pl_plan_recompute(p, pl_recompute_large(p->graph, tmp));
     pl_arena_free(tmp);
     if (inside && any) return true;
     return pl_err_set(err, PL_EINPUT, "strategy '%s': %s", s->text,

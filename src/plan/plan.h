@@ -60,8 +60,7 @@ bool pl_plan_can_recompute(const pl_value *v);
 bool pl_plan_kept_alike(const pl_plan *a, int u, const pl_plan *b, int v);
 
 /* Independent check: every choice legal, sizes divide, placements legal, nothing made again that
- * cannot be. Fails with
- * PL_EINPUT naming the node or tensor, the sizes and the axis. */
+ * cannot be. Fails with PL_EINPUT naming the node or tensor, the sizes and the axis. */
 PL_MUST_CHECK bool pl_plan_check(const pl_plan *p, pl_err *err);
 
 /* The part of pl_plan_check about one node. */

@@ -4,8 +4,6 @@
 
 #include "graph/op.h"
 
-#include <string.h>
-
 /* Activations alone: where weights that were cast are kept is up to others. */
 static bool is_activation(const pl_value *v)
 {

@@ -128,13 +128,18 @@ int pl_candidate_order(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* The fastest that fits; INFINITY: none does. */
+const pl_candidate *pl_candidates_best(const pl_found *b)
+{
+    const pl_candidate *k = NULL;
+    for (int i = 0; i < b->n; i++)
+        if (b->at[i].fits && (!k || pl_candidate_order(&b->at[i], k) < 0)) k = &b->at[i];
+    return k;
+}
+
 double pl_candidates_fastest(const pl_found *b)
 {
-    double least = INFINITY;
-    for (int i = 0; i < b->n; i++)
-        if (b->at[i].fits) least = fmin(least, b->at[i].forecast.step_seconds);
-    return least;
+    const pl_candidate *k = pl_candidates_best(b);
+    return k ? k->forecast.step_seconds : INFINITY;
 }
 
 /* -- trials ------------------------------------------------------------------------------------ */

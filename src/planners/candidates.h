@@ -42,7 +42,10 @@ PL_MUST_CHECK bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_
 /* For qsort: those that fit first, then by time. */
 int pl_candidate_order(const void *a, const void *b);
 
-/* Seconds of the fastest that fits; INFINITY: none does. */
+/* The fastest that fits. NULL: none does. */
+const pl_candidate *pl_candidates_best(const pl_found *b);
+
+/* Its seconds; INFINITY: there is none. */
 double pl_candidates_fastest(const pl_found *b);
 
 /* A candidate that is made beside others, in memory of its own. */
@@ -78,9 +81,6 @@ pl_auto *pl_recompute_search(const choosing *x);
 #define PL_RECOMPUTE_MOST (4. / 3)
 
 bool pl_recompute_is_all(const pl_candidate *k);
-
-/* The fastest that fits. NULL: none does. */
-const pl_candidate *pl_candidates_best(const pl_found *b);
 
 /* Adds the fastest searched plan that recomputes all blocks, and the fastest such layout, each with
  * only as many recomputed as it takes to fit; unless it is slower by more than the forward pass

@@ -37,14 +37,6 @@ bool pl_recompute_is_all(const pl_candidate *k)
     return strstr(k->name, PL_RECOMPUTE_ALL);
 }
 
-const pl_candidate *pl_candidates_best(const pl_found *b)
-{
-    const pl_candidate *k = NULL;
-    for (int i = 0; i < b->n; i++)
-        if (b->at[i].fits && (!k || pl_candidate_order(&b->at[i], k) < 0)) k = &b->at[i];
-    return k;
-}
-
 /* The fastest that fits of those that recompute all blocks, layouts or searched ones. NULL: none
  * does. */
 static const pl_candidate *find_all(const pl_found *b, bool searched)

@@ -166,27 +166,12 @@ static double *find_seconds(const pl_program *p, const pl_speed *speed, pl_arena
     return seconds;
 }
 
-/* [steps] the kernel of a forward node whose kernel has run before; of no cast of a weight. */
-static const bool *find_again(const pl_program *p, pl_arena *tmp)
-{
-    bool *again = PL_NEW_N(tmp, bool, p->n_steps + 1);
-    bool *ran = PL_NEW_N(tmp, bool, p->plan->graph->nodes.n + 1);
-    for (int i = 0; i < p->n_steps; i++) {
-        const pl_step *x = &p->step[i];
-        const pl_node *n = x->kind == PL_KERNEL ? x->share->node : NULL;
-        if (!n || n->phase != PL_FORWARD || pl_graph_state(n->out[0])) continue;
-        again[i] = ran[n->id];
-        ran[n->id] |= !x->piece || x->piece->i + 1 == x->piece->n;
-    }
-    return again;
-}
-
 /* begin and end: [t->n], set. */
 static void find_times(const pl_timeline *t, const double *seconds, double hidden, double *begin,
                        double *end, pl_arena *tmp, pl_forecast *f)
 {
     lanes l = { .t = t, .seconds = seconds, .begin = begin, .end = end, .tmp = tmp };
-    const bool *again = find_again(t->program, tmp);
+    const bool *again = pl_forecast_again(t->program, tmp);
     l.hidden = fmin(fmax(hidden, 0), 1);
     l.computed = PL_NEW_N(tmp, double, t->n_computes + 1);
     l.arrived = PL_NEW_N(tmp, double, t->n_messages + 1);
@@ -213,13 +198,24 @@ void pl_forecast_make(const pl_program *p, const pl_speed *speed, pl_arena *out,
     pl_arena_free(tmp);
 }
 
-static const pl_program *copy_program(const pl_program *p, pl_arena *out)
+/* The program with the buckets that the whole has; the same one if none is larger. */
+static const pl_program *grow(const pl_program *p, const int64_t more[], pl_arena *out)
 {
-    pl_program *to = PL_NEW(out, pl_program);
-    *to = *p;
-    to->step = PL_NEW_N(out, pl_step, p->n_steps);
-    memcpy(to->step, p->step, (size_t)p->n_steps * sizeof *p->step);
-    return to;
+    pl_program *to = NULL;
+    for (int i = 0; i < p->n_steps; i++) {
+        if (!more[i]) continue;
+        if (!to) {
+            to = PL_NEW(out, pl_program);
+            *to = *p;
+            to->step = PL_NEW_N(out, pl_step, p->n_steps);
+            memcpy(to->step, p->step, (size_t)p->n_steps * sizeof *p->step);
+        }
+        pl_step *x = &to->step[i];
+        const int members = pl_move_members(&p->plan->mesh, x->axes);
+        x->count += more[i];
+        x->bytes = pl_move_volume(x->collective, members, x->count, pl_type_bytes(x->type));
+    }
+    return to ? to : p;
 }
 
 bool pl_forecast_fold(const pl_program *p, const pl_short *s, const pl_speed *speed, pl_arena *out,
@@ -233,10 +229,8 @@ bool pl_forecast_fold(const pl_program *p, const pl_short *s, const pl_speed *sp
     const bool ok = pl_timeline_fold(p, s, seconds, &c, tmp, &t);
     if (ok) {
         double *begin = PL_NEW_N(tmp, double, t.n + 1), *end = PL_NEW_N(tmp, double, t.n + 1);
-        if (t.program != p) {
-            seconds = find_seconds(t.program, speed, tmp);
-            f->program = copy_program(t.program, out);
-        }
+        f->program = t.program = grow(p, t.grown, out);
+        if (t.program != p) seconds = find_seconds(t.program, speed, tmp);
         find_times(&t, seconds, speed->hidden, begin, end, tmp, f);
         pl_forecast_peak(&t, &c, f);
         f->times = PL_NEW_N(out, int, p->n_steps + 1);

@@ -32,11 +32,11 @@ typedef struct edge {
 typedef struct replay {
     const pl_program *p;
     pl_arena *tmp;
-    bool *ran;    /* [nodes] a step before was its kernel, the last of those in steps            */
-    bool *copied; /* [nodes] in steps, whose blocks are copied into the output       */
-    int *arrived; /* [messages] the compute step that waits for it, or the end       */
-    int message;  /* number of the next one                                          */
-    ints now;     /* lives whose bytes nothing else was written to, by address       */
+    const bool *again; /* [steps] pl_forecast_again */
+    bool *copied;      /* [nodes] in steps, whose blocks are copied into the output       */
+    int *arrived;      /* [messages] the compute step that waits for it, or the end       */
+    int message;       /* number of the next one                                          */
+    ints now;          /* lives whose bytes nothing else was written to, by address       */
     struct {
         int n, cap;
         life *at;
@@ -171,8 +171,7 @@ static void replay_kernel(replay *r, int i)
     const pl_step *x = &r->p->step[i];
     const pl_node *n = x->share->node;
     const pl_piece *s = x->piece;
-    bool late = n->phase != PL_FORWARD || r->ran[n->id];
-    r->ran[n->id] = !s || s->i + 1 == s->n;
+    bool late = n->phase != PL_FORWARD || r->again[i];
     for (int k = 0; k < x->n_in; k++) {
         int id = find_life(r, x->in[k]);
         if (id < 0) continue;
@@ -276,6 +275,20 @@ static void replay_fold(replay *r, int i)
     const pl_step *x = &r->p->step[i];
     extend(r, find_life(r, x->in[0]), i);
     extend(r, find_life(r, x->out[0]), i);
+}
+
+const bool *pl_forecast_again(const pl_program *p, pl_arena *tmp)
+{
+    bool *again = PL_NEW_N(tmp, bool, p->n_steps + 1);
+    bool *ran = PL_NEW_N(tmp, bool, p->plan->graph->nodes.n + 1);
+    for (int i = 0; i < p->n_steps; i++) {
+        const pl_step *x = &p->step[i];
+        const pl_node *n = x->kind == PL_KERNEL ? x->share->node : NULL;
+        if (!n || n->phase != PL_FORWARD || pl_graph_state(n->out[0])) continue;
+        again[i] = ran[n->id];
+        ran[n->id] |= !x->piece || x->piece->i + 1 == x->piece->n;
+    }
+    return again;
 }
 
 /* -- a program --------------------------------------------------------------------------------- */
@@ -398,7 +411,7 @@ pl_memory_changes pl_forecast_changes(const pl_program *p, pl_arena *out)
     const bool *gradient = find_gradients(p->plan->graph, r.tmp);
     pl_memory_changes c;
     for (int k = 0; k < PL_N_CHANGES; k++) c.of[k] = PL_NEW_N(out, int64_t, p->n_steps + 1);
-    r.ran = PL_NEW_N(r.tmp, bool, p->plan->graph->nodes.n + 1);
+    r.again = pl_forecast_again(p, r.tmp);
     find_arrivals(&r);
     find_copied(&r);
     if (p->n_steps) replay_steps(&r);

@@ -4,6 +4,10 @@
 #include "program/forecast.h"
 #include "program/repeat.h"
 
+/* [steps] the kernel of a forward node whose kernel has run before: recomputed; of no cast of a
+ * weight. */
+const bool *pl_forecast_again(const pl_program *p, pl_arena *out);
+
 pl_memory_changes pl_forecast_changes(const pl_program *p, pl_arena *out);
 
 /* Sets memory, live and peak_step of a program as it stands. `out` owns live. */

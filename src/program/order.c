@@ -143,8 +143,9 @@ static void move_ahead(lowering *l, wish *w)
     int n = 0, from = 0; /* moved[from, n) wait for their readers */
     for (int id = 0; id < l->tasks.n; id++) {
         const task *t = &l->tasks.at[id];
-        kept[id] = moves_state(l, id) ? find_kept_place(l, t, &w[id], kept) : -1;
-        bool stays = t->prompt || t->keeps || (is_block(t) && t->step.peer) || !moves_state(l, id);
+        const bool moves = moves_state(l, id);
+        kept[id] = moves ? find_kept_place(l, t, &w[id], kept) : -1;
+        bool stays = t->prompt || t->keeps || (is_block(t) && t->step.peer) || !moves;
         int use = stays ? l->tasks.n : first_use(l, id);
         if (use == l->tasks.n) continue;
         if (!is_block(t)) w[id].at = w[use].at - 0.25; /* equal places: in the order of ids */

@@ -4,7 +4,6 @@
 #include "program/repeat.h"
 
 #include "program/summary.h"
-#include "reshard/move.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@ typedef struct finder {
     int *wait;                    /* [steps] as pl_step's, no less than before on the same lane  */
     int *messages;                /* [steps + 1] before this one                                 */
     int64_t *extra[PL_N_CHANGES]; /* [steps] as pl_timeline's                               */
-    int64_t *grown;               /* [steps] elements that a bucket has more in the whole        */
+    int64_t *grown;               /* [steps] as pl_timeline's                               */
     int n;
     pl_repeat at[MOST_REGIONS];
 } finder;
@@ -177,7 +176,7 @@ static int64_t find_share(const finder *x, const pl_step *step, const pl_cut *c)
  * long as it is not full then. */
 static void find_grown(finder *x)
 {
-    x->grown = PL_NEW_N(x->tmp, int64_t, x->p->n_steps + 1);
+    x->grown = PL_NEW_N(x->out, int64_t, x->p->n_steps + 1);
     for (int i = 0; i < x->p->n_steps; i++) {
         const pl_step *step = &x->p->step[i];
         int64_t more = 0;
@@ -431,28 +430,6 @@ static pl_timeline new_timeline(const pl_program *p, int n, pl_arena *out)
                           .after = PL_NEW_N(out, int, n + 1) };
 }
 
-/* The program with the buckets that the whole has; the same one if none is larger. */
-static const pl_program *grow(const finder *x)
-{
-    const pl_program *p = x->p;
-    pl_program *to = NULL;
-    for (int i = 0; i < p->n_steps; i++) {
-        if (!x->grown[i]) continue;
-        if (!to) {
-            to = PL_NEW(x->out, pl_program);
-            *to = *p;
-            to->step = PL_NEW_N(x->out, pl_step, p->n_steps);
-            memcpy(to->step, p->step, (size_t)p->n_steps * sizeof *p->step);
-        }
-        pl_step *step = &to->step[i];
-        const int members = pl_move_members(&p->plan->mesh, step->axes);
-        step->count += x->grown[i];
-        step->bytes =
-            pl_move_volume(step->collective, members, step->count, pl_type_bytes(step->type));
-    }
-    return to ? to : p;
-}
-
 /* States of the block before each cut, once for each that was left out there. */
 static void add_states(const finder *x, pl_timeline *t)
 {
@@ -485,7 +462,8 @@ bool pl_timeline_fold(const pl_program *p, const pl_short *s, const double secon
     read_steps(&x);
     const bool ok = find_all(&x);
     if (ok) {
-        *t = new_timeline(grow(&x), count_steps(&x), out);
+        *t = new_timeline(p, count_steps(&x), out);
+        t->grown = x.grown;
         unroll(&x, t);
         add_states(&x, t);
         memcpy(t->extra, x.extra, sizeof x.extra);

@@ -40,13 +40,14 @@ typedef struct pl_repeat {
 
 /* What a device does with the blocks that were left out put back. */
 typedef struct pl_timeline {
-    const pl_program *program; /* with the buckets that the whole has                           */
+    const pl_program *program;
     int n, n_computes, n_messages;
     int *step;          /* [n] of the program                                                    */
     int *wait, *after;  /* [n] as pl_step's, counted in the whole                                */
     int64_t *extra[PL_N_CHANGES]; /* [steps of the program] by how many bytes what is alive
                            changes there for the blocks that were left out, all at once; NULL:
                            by none                                                               */
+    int64_t *grown;     /* [steps of the program] elements that a bucket has more in the whole   */
     int64_t more_bytes; /* of states, of the blocks that were left out                           */
     int64_t more[PL_N_STATE_KINDS]; /* the same by kind, without what alignment adds             */
 } pl_timeline;
