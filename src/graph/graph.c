@@ -192,10 +192,12 @@ static void apply_marks(const pl_op *op, pl_sig *sig)
 
 /* -- types ------------------------------------------------------------------------------------- */
 
-static char type_rule(const pl_op *op, int operand)
+/* Of an operand of n: the last inputs may be missing. */
+static char type_rule(const pl_node *n, int operand)
 {
-    const char *t = op->types ? op->types : "f";
+    const char *t = n->op->types ? n->op->types : "f";
     if (!t[1]) return t[0];
+    if (operand >= n->n_in) t = strchr(t, '>') + 1, operand -= n->n_in;
     for (; *t; t++)
         if (*t != ',' && *t != '-' && *t != '>' && operand-- == 0) return *t;
     return '?';
@@ -204,7 +206,7 @@ static char type_rule(const pl_op *op, int operand)
 static bool bind_type(const pl_node *node, int i, pl_type bound[128], bool is_bound[128],
                       pl_err *err)
 {
-    char rule = type_rule(node->op, i);
+    char rule = type_rule(node, i);
     pl_type t = node->in[i]->type;
     bool fits = rule == 't' || (rule == 'f' && pl_type_is_float(t)) ||
                 (rule == 'i' && !pl_type_is_float(t)) || (rule == 'F' && t == PL_F32) ||
@@ -231,7 +233,7 @@ static bool find_types(const pl_node *node, pl_type out[], pl_err *err)
     bool is_bound[128] = { ['F'] = true };
     for (int i = 0; i < node->n_in; i++) PL_TRY(bind_type(node, i, bound, is_bound, err));
     for (int i = 0; i < node->sig->n_out; i++) {
-        char rule = type_rule(node->op, node->n_in + i);
+        char rule = type_rule(node, node->n_in + i);
         out[i] = bound[(int)rule];
         if (rule != 'a') continue;
         size_t len;
@@ -313,8 +315,8 @@ static bool is_narrowed(const pl_builder *b, const pl_node *node, int i)
 {
     const pl_value *v = node->in[i];
     bool leaf = v->role == PL_INPUT ? v->shape.rank > 0 : v->kind == PL_WEIGHT;
-    return b->compute != PL_F32 && leaf && v->type == PL_F32 && type_rule(node->op, i) != 'F' &&
-           (node->n_in > 1 || type_rule(node->op, 1) != 'a');
+    return b->compute != PL_F32 && leaf && v->type == PL_F32 && type_rule(node, i) != 'F' &&
+           (node->n_in > 1 || type_rule(node, 1) != 'a');
 }
 
 /* In the letters of the reader, but where a window of it slides: so it may be split as that is. */

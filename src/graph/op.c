@@ -42,6 +42,7 @@ double pl_op_work(const pl_share *share)
 bool pl_op_multiplies(const pl_node *node)
 {
     bool summed = false;
+    if (node->op->multiplies) return true;
     for (int f = 0; f < node->sig->n_factors; f++) summed |= is_summed(node, f);
     return summed && node->n_in > 1 && node->op->linear && !strncmp(node->op->linear, "0|1", 3);
 }

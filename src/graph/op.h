@@ -54,8 +54,9 @@ typedef struct pl_op {
     /* -- what makes a node --------------------------------------------------------------------- */
     const char *types;   /* per operand: 'f' any float, 'i' any integer, 't' any, where equal
                             letters are equal types; 'F' f32; 'b' u8, a truth value of 0 or 1; 'a'
-                            what the attribute "to" says. ",->" are for the eye; one letter is for
-                            all; NULL: "f"                                                        */
+                            what the attribute "to" says. Outputs follow a '>', also where a node
+                            has not all inputs; ",-" are for the eye; one letter is for all;
+                            NULL: "f"                                                             */
     const char *attrs;   /* known attributes with defaults, "p=0.1 axis=0"; "x=" has none. A default
                             that is a number wants numbers                                        */
     const char *ordinal_attr; /* an attribute that only numbers nodes: equal blocks differ in it  */
@@ -73,6 +74,7 @@ typedef struct pl_op {
     double flops_per_in, flops_per_out;  /* per element of input 0, and of output 0              */
     double (*flops)(const pl_share *s);  /* where these do not say it; none of the three: see
                                             pl_op_flops                                           */
+    bool multiplies;     /* its flops are those of matrix products inside: see pl_op_multiplies   */
     double work_per_out; /* additions that an element of output 0 takes as long as, where its flops
                             are fewer: an exponential is a dozen                                  */
     /* Reference kernel of a share: arrays are row-major, of the share's shapes; walk.h loops over
@@ -96,7 +98,7 @@ bool pl_op_changes_state(const pl_op *op);
  * else the elements of the outputs; of a graph: of all its nodes. */
 double pl_op_flops(const pl_share *share);
 double pl_op_work(const pl_share *share); /* flops, or work_per_out where that is more */
-/* Two operands, summed over some factor: einsum, conv2d. */
+/* Matrix products: two operands, summed over some factor (einsum, conv2d), or the row says it. */
 bool pl_op_multiplies(const pl_node *node);
 double pl_graph_flops(const pl_graph *graph);
 
