@@ -17,6 +17,8 @@ typedef struct sample {
 #define IDS(type, below, ...) { __VA_ARGS__, type, -1, below }
 #define ABOVE(low, ...)  { __VA_ARGS__, .lo = low, .hi = 2 }
 #define SCALAR(low)      { 0, { 0 }, "f32", low, 1 }
+#define SEED             { 0, { 0 }, "i64", 0, 99 }
+#define LSE(...)         { 3, { __VA_ARGS__ }, .lo = 4, .hi = 5 }
 #define STEP             { 0, { 0 }, "i64", 1, 9 }
 /* Sums and sums of squares of `count` values: variances of 1 to 2. */
 #define SUMS(c, count)                                                                             \
@@ -166,6 +168,31 @@ static const sample large[] = {
     { "dropout",
       { "ab(hd),->ab(hd); h=9 p=0.5",
         .in = { { 3, { 7, 33, 171 }, .lo = 1, .hi = 2 }, { 0, { 0 }, "i64", 0, 99 } } } },
+    { "attention",
+      { "bqhd,bkhd,bkhe->bqhe,bhq; scale=0.3",
+        .in = { Q(2, 131, 3, 37), Q(2, 201, 3, 37), Q(2, 201, 3, 21) } } },
+    { "attention",
+      { "bqgrd,bkgd,bkge->bqgre,bgrq; scale=2 causal=1 window=70 cap=1.5",
+        .in = { { 5, { 1, 203, 2, 3, 8 } }, Q(1, 203, 2, 8), Q(1, 203, 2, 40) } } },
+    { "attention",
+      { "bhqd,bhkd,bhke,->bqhe,bhq; causal=1 p=0.3 stream=5",
+        .in = { Q(2, 3, 130, 16), Q(2, 3, 130, 16), Q(2, 3, 130, 16), SEED } } },
+    { "attention",
+      { "bqhd,bkhd,bkhe,->bqhe,bhq; p=0.1",
+        .in = { Q(1, 67, 3, 16), Q(1, 132, 3, 16), Q(1, 132, 3, 16), SEED } } },
+    { "attention_grad",
+      { "bqhd,bkhd,bkhe,bqhe,bhq,bqhe->bqhd,bkhd,bkhe; scale=0.3",
+        .in = { Q(2, 131, 3, 37), Q(2, 201, 3, 37), Q(2, 201, 3, 21), Q(2, 131, 3, 21),
+                LSE(2, 3, 131), Q(2, 131, 3, 21) } } },
+    { "attention_grad",
+      { "bqgrd,bkgd,bkge,bqgre,bgrq,bqgre->bqgrd,bkgd,bkge; scale=2 causal=1 window=70 cap=1.5",
+        .in = { { 5, { 1, 203, 2, 3, 8 } }, Q(1, 203, 2, 8), Q(1, 203, 2, 40),
+                { 5, { 1, 203, 2, 3, 40 } }, { 4, { 1, 2, 3, 203 }, .lo = 4, .hi = 5 },
+                { 5, { 1, 203, 2, 3, 40 } } } } },
+    { "attention_grad",
+      { "bhqd,bhkd,bhke,bqhe,bhq,bqhe,->bhqd,bhkd,bhke; causal=1 p=0.3 stream=5",
+        .in = { Q(9, 3, 130, 16), Q(9, 3, 130, 16), Q(9, 3, 130, 16), Q(9, 130, 3, 16),
+                LSE(9, 3, 130), Q(9, 130, 3, 16), SEED } } },
     { "max_pool", { "; r=3 s=3 stride=2 pad=1", .in = { Q(2, 11, 43, 37) } } },
     { "max_pool", { "n[y+r][x+s]c->nyxc; r=3 s=3 stride=2 pad=1", .in = { Q(2, 43, 37, 11) } } },
     { "max_pool",

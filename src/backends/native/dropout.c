@@ -2,8 +2,7 @@
  * side; then they are compared. The same words as base/rng.h gives, so the same mask as the
  * reference. */
 #include "backends/native/kernels.h"
-
-#include "base/rng.h"
+#include "backends/native/philox.h"
 
 #include <math.h>
 
@@ -48,25 +47,14 @@ bool pl_dropout_make(const pl_share *s, const pl_kernel_env *env, void **state,
     return pl_kernels_keep(&d, sizeof d, state, err);
 }
 
-/* n blocks from `first`: word[4 i + k] is word k of block first + i. Philox4x32-10; the constants
- * are those of base/rng.c (Salmon et al. 2011, table 2). */
+/* n blocks from `first`: word[4 i + k] is word k of block first + i. */
 static void draw_blocks(pl_rng r, uint64_t first, int64_t n, uint32_t word[])
 {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
-        uint64_t block = first + (uint64_t)i;
-        uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32), c2 = r.stream[0],
-                 c3 = r.stream[1], k0 = r.key[0], k1 = r.key[1];
-        for (int round = 0; round < 10; round++) {
-            uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
-            c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-            c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-            c1 = (uint32_t)p1;
-            c3 = (uint32_t)p0;
-            k0 += 0x9E3779B9u;
-            k1 += 0xBB67AE85u;
-        }
-        word[4 * i] = c0, word[4 * i + 1] = c1, word[4 * i + 2] = c2, word[4 * i + 3] = c3;
+        uint32_t w[4];
+        pl_philox_block(r, first + (uint64_t)i, w);
+        word[4 * i] = w[0], word[4 * i + 1] = w[1], word[4 * i + 2] = w[2], word[4 * i + 3] = w[3];
     }
 }
 

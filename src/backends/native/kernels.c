@@ -78,6 +78,8 @@ static const pl_kernel kernels[] = {
     ROW(adam, pl_optimizer_accepts, optimizer, optimizer_adam),
     ROW(adamw, pl_optimizer_accepts, optimizer, optimizer_adam),
     ROW(add, F32, pointwise, pointwise),
+    ROW(attention, pl_attention_accepts, attention, attention),
+    ROW(attention_grad, pl_attention_accepts, attention_grad, attention_grad),
     ROW(avg_pool, pl_pool_accepts, pool, pool),
     ROW(avg_pool_grad, pl_pool_accepts, pool, pool_grad),
     ROW(batch_norm, pl_channel_norm_accepts, channel_norm, channel_norm),

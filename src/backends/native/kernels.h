@@ -33,6 +33,12 @@ void pl_kernels_add_blocks(int64_t n_blocks, int64_t n, const float *partial, fl
     void pl_##family##_run(const pl_share *s, const pl_kernel_env *env, void *state,               \
                            const void *const in[], void *const out[], void *scratch)
 
+PL_KERNELS_ACCEPTS(attention);
+PL_KERNELS_MAKE(attention);
+PL_KERNELS_RUN(attention);
+PL_KERNELS_MAKE(attention_grad);
+PL_KERNELS_RUN(attention_grad);
+
 PL_KERNELS_ACCEPTS(channel_norm);
 PL_KERNELS_MAKE(channel_norm);
 PL_KERNELS_RUN(channel_norm);
