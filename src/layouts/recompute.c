@@ -26,7 +26,8 @@ static bool finish(const pl_strategy *s, pl_plan *p, pl_err *err)
     if (inside && any) return true;
     return pl_err_set(err, PL_EINPUT, "strategy '%s': %s", s->text,
                       any ? "the model has no equal blocks that could be recomputed"
-                          : "nothing in the model is larger than what it is made from");
+                          : "nothing in the model is larger than what it is made from: the "
+                            "operator attention keeps no scores; say e.g. recompute=full");
 }
 
 const pl_layout pl_layout_recompute = {
@@ -37,7 +38,8 @@ const pl_layout pl_layout_recompute = {
             { "recompute=full", "recompute=full", 0, "recompute",
               "what goes from block to block is kept, all else of them is made again", NULL },
             { "recompute=selective", "recompute=selective", 0, "recompute=selective",
-              "what is larger than what it is made from is made again: scores of attention", NULL },
+              "what is larger than what it is made from is made again: scores that have a bias",
+              NULL },
             { "recompute=", "recompute=N", 1, "recompute",
               "as full, in the first N blocks; with recompute=selective that in the others", NULL },
             { 0 },

@@ -63,7 +63,7 @@ static pl_value *attention(bert *r, pl_value *x)
         qkv[i] = pl_layers_linear(&r->l, names[i], into, PL_SHAPE(m, m), NULL, x);
         qkv[i] = pl_layers_bias(&r->l, names[i], bias, PL_SHAPE(m), NULL, qkv[i]);
     }
-    const char *scale = pl_builder_fmt(b, "; scale=%.17g", 1 / sqrt((double)(m / r->heads)));
+    const char *scale = pl_builder_fmt(b, "scale=%.17g", 1 / sqrt((double)(m / r->heads)));
     x = pl_layers_attend(&r->l, "attention.self", qkv, NULL, scale, true);
     x = pl_layers_linear(&r->l, "attention.output.dense", back, PL_SHAPE(m, m), NULL, x);
     x = pl_layers_bias(&r->l, "attention.output.dense", "...m,m->...m", PL_SHAPE(m), NULL, x);

@@ -3,8 +3,7 @@
  *
  * Attention over latents: keys and values of all heads are made of one vector of kvrank numbers for
  * each position, queries of one of qrank (V2-Lite: of x itself). Positions turn `turned` more
- * numbers of each query and one such key that all heads share, so a score is the sum of two
- * products.
+ * numbers of each query and one such key that all heads share, which each head's keys end with.
  * Pairs that turn are neighbours in the published weights: they are brought to where pl_op_rope has
  * them, the halves, in queries and keys alike.
  * Source: DeepSeek-AI, DeepSeek-V2, 2024, sections 2.1 and C; DeepSeek-V3, 2024; Peng et al., YaRN,
@@ -79,6 +78,12 @@ static pl_value *add_queries(deepseek *d, pl_value *x)
     return linear(d, "self_attn.q_b_proj", g, rows, d->query_rank, x);
 }
 
+/* Both parts of all heads, one after the other. */
+static pl_value *joined(deepseek *d, const char *name, pl_value *plain, pl_value *turned)
+{
+    return PL_ADD_AS(d->l.b, &pl_op_concat, name, "bsgn,bsgd->bsgv", plain, turned);
+}
+
 static pl_value *attention(deepseek *d, pl_value *x)
 {
     pl_builder *b = d->l.b;
@@ -94,12 +99,12 @@ static pl_value *attention(deepseek *d, pl_value *x)
     cut(d, "self_attn.heads", "bsg", d->plain, x, kv);
     pl_value *turned = rotate(d, "self_attn.rope_q", "bsg", q[1]);
     pl_value *key = rotate(d, "self_attn.rope_k", "bs", latent[1]);
-    pl_value *p = PL_ADD_AS(b, &pl_op_einsum, "self_attn.scores", "bqgd,bkgd->bgqk", q[0], kv[0]);
-    turned = PL_ADD_AS(b, &pl_op_einsum, "self_attn.rope_scores", "bqgd,bkd->bgqk", turned, key);
-    p = PL_ADD_AS(b, &pl_op_add, "self_attn.sum", NULL, p, turned);
-    p = PL_ADD_AS(b, &pl_op_softmax, "self_attn.softmax",
-                  pl_builder_fmt(b, "; scale=%.17g causal=1", d->scale), p);
-    x = PL_ADD_AS(b, &pl_op_einsum, "self_attn.mix", "bgqk,bkgd->bqgd", p, kv[1]);
+    key = PL_ADD(b, &pl_op_broadcast, pl_builder_fmt(b, "bsd->bsgd; g=%lld", (long long)d->heads),
+                 key);
+    pl_value *const qkv[] = { joined(d, "self_attn.queries", q[0], turned),
+                              joined(d, "self_attn.keys", kv[0], key), kv[1] };
+    x = pl_layers_attend(&d->l, "self_attn", qkv, NULL,
+                         pl_builder_fmt(b, "scale=%.17g causal=1", d->scale), false);
     x = linear(d, "self_attn.o_proj",
                pl_builder_fmt(b, "bsgd,m(gd)->bsm; g=%lld", (long long)d->heads), d->hidden,
                d->heads * d->value, x);

@@ -29,7 +29,7 @@ static pl_value *attention(gpt2 *g, pl_value *x)
     pl_builder *b = g->l.b;
     const int64_t m = g->hidden;
     const char *sizes = pl_builder_fmt(b, "v=3 h=%lld", (long long)g->heads);
-    const char *mask = pl_builder_fmt(b, "; scale=%.17g causal=1", g->scale);
+    const char *mask = pl_builder_fmt(b, "scale=%.17g causal=1", g->scale);
     pl_value *qkv[3], *w = pl_layers_weight(&g->l, "attn.c_attn.weight", PL_SHAPE(m, 3 * m), NULL);
     x = PL_ADD_AS(b, &pl_op_einsum, "attn.qkv", pl_builder_fmt(b, "bsm,m(vhd)->bs(vhd); %s", sizes),
                   x, w);

@@ -133,17 +133,36 @@ void pl_layers_split(const pl_layers *l, const char *name, const char *spec, int
     for (int i = 0; i < n; i++) out[i] = split ? split->out[i] : NULL;
 }
 
-pl_value *pl_layers_attend(pl_layers *l, const char *name, pl_value *const qkv[3], pl_value *bias,
-                           const char *softmax, bool dropped)
+/* With numbers that are added to the scores, which attention has no place for. */
+static pl_value *attend_biased(pl_layers *l, const char *name, pl_value *const qkv[3],
+                               pl_value *bias, const char *mask, bool dropped)
 {
     pl_builder *b = l->b;
     pl_value *p = PL_ADD_AS(b, &pl_op_einsum, pl_builder_fmt(b, "%s.scores", name),
                             "bqhd,bkhd->bhqk", qkv[0], qkv[1]);
-    if (bias) p = PL_ADD(b, &pl_op_add, "bhqk,hqk->bhqk", p, bias);
-    p = PL_ADD_AS(b, &pl_op_softmax, pl_builder_fmt(b, "%s.softmax", name), softmax, p);
+    p = PL_ADD(b, &pl_op_add, "bhqk,hqk->bhqk", p, bias);
+    p = PL_ADD_AS(b, &pl_op_softmax, pl_builder_fmt(b, "%s.softmax", name),
+                  *mask ? pl_builder_fmt(b, "; %s", mask) : NULL, p);
     if (dropped) p = pl_layers_drop(l, p);
     return PL_ADD_AS(b, &pl_op_einsum, pl_builder_fmt(b, "%s.mix", name), "bhqk,bkhd->bqhd", p,
                      qkv[2]);
+}
+
+pl_value *pl_layers_attend(pl_layers *l, const char *name, pl_value *const qkv[3], pl_value *bias,
+                           const char *mask, bool dropped)
+{
+    pl_builder *b = l->b;
+    if (bias) return attend_biased(l, name, qkv, bias, mask, dropped);
+    if (!qkv[0]) return NULL;
+    const bool groups = qkv[0]->shape.rank == 5, drops = dropped && l->seed && l->dropout > 0;
+    const char *spec =
+        pl_builder_fmt(b, "%s%s->%s; %s", groups ? "bqgrd,bkgd,bkge" : "bqhd,bkhd,bkhe",
+                       drops ? "," : "", groups ? "bqgre,bgrq" : "bqhe,bhq", mask);
+    if (drops) spec = pl_builder_fmt(b, "%s p=%.17g stream=%d", spec, l->dropout, ++l->n_dropouts);
+    const pl_node *n =
+        pl_add_node(b, &pl_op_attention, pl_builder_fmt(b, "%s.attend", name), spec, drops ? 4 : 3,
+                    (pl_value *[]){ qkv[0], qkv[1], qkv[2], l->seed });
+    return n ? n->out[0] : NULL;
 }
 
 pl_value *pl_layers_gated(const pl_layers *l, const char *name, const char *act, int64_t width,

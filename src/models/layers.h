@@ -53,10 +53,12 @@ pl_value *pl_layers_drop_by(pl_layers *l, double p, pl_value *x);
 void pl_layers_split(const pl_layers *l, const char *name, const char *spec, int n, pl_value *x,
                      pl_value *out[]);
 
-/* softmax(q k^T + bias) v of qkv [b, s, h, d] each, nodes NAME.scores, NAME.softmax and NAME.mix.
- * bias [h, q, k] may be NULL, as may be the attributes of the softmax; dropped: its outputs are. */
+/* softmax(q k^T) v of qkv [b, s, h, d] each, one node NAME.attend; queries may be [b, s, g, r, d],
+ * r heads to each of keys and values. `mask` are attributes of the operator attention, or "".
+ * dropped: the probabilities are. With a bias [h, q, k], which may be NULL, they are the nodes
+ * NAME.scores, NAME.softmax and NAME.mix, and `mask` is the softmax's. */
 pl_value *pl_layers_attend(pl_layers *l, const char *name, pl_value *const qkv[3], pl_value *bias,
-                           const char *softmax, bool dropped);
+                           const char *mask, bool dropped);
 
 /* down(act(gate(x)) * up(x)) of x [b, s, m], weights NAME.gate_proj.weight [width, m] ... */
 pl_value *pl_layers_gated(const pl_layers *l, const char *name, const char *act, int64_t width,

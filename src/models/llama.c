@@ -100,11 +100,11 @@ static pl_value *turn(llama *l, const char *what, bool one, pl_value *x)
                      pl_builder_fmt(b, "bs%s->bs%s; %s", h, h, l->rotate), x);
 }
 
-/* cap tanh(x scale / cap), but for the last product. */
-static pl_value *capped(llama *l, const char *name, double scale, double cap, pl_value *x)
+/* cap tanh(x / cap), but for the last product. */
+static pl_value *capped(llama *l, const char *name, double cap, pl_value *x)
 {
     pl_builder *b = l->l.b;
-    x = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", scale / cap), x);
+    x = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / cap), x);
     return PL_ADD_AS(b, &pl_op_tanh, name, NULL, x);
 }
 
@@ -119,14 +119,11 @@ static pl_value *attention(llama *l, pl_value *x)
         if (!l->fused) in[i] = project(l, what, i > 0, x);
         if (i < 2) in[i] = turn(l, what, i > 0, in[i]);
     }
-    pl_value *p =
-        PL_ADD_AS(b, &pl_op_einsum, "self_attn.scores", "bqgrd,bkgd->bgrqk", in[0], in[1]);
-    if (l->cap > 0) p = capped(l, "self_attn.cap", l->scale, l->cap, p);
-    const char *mask = pl_builder_fmt(b, "; scale=%.17g causal=1", l->cap > 0 ? l->cap : l->scale);
+    const char *mask = pl_builder_fmt(b, "scale=%.17g causal=1", l->scale);
+    if (l->cap > 0) mask = pl_builder_fmt(b, "%s cap=%.17g", mask, l->cap);
     if (l->window && l->window < l->seq)
         mask = pl_builder_fmt(b, "%s window=%lld", mask, (long long)l->window);
-    p = PL_ADD_AS(b, &pl_op_softmax, "self_attn.softmax", mask, p);
-    x = PL_ADD_AS(b, &pl_op_einsum, "self_attn.mix", "bgrqk,bkgd->bqgrd", p, in[2]);
+    x = pl_layers_attend(&l->l, "self_attn", in, NULL, mask, false);
     x = linear(l, "self_attn.o_proj", pl_builder_fmt(b, "bsgrd,m(grd)->bsm; %s", l->sizes),
                l->hidden, l->heads * l->head, x);
     if (l->bias < 2) return x;
@@ -249,7 +246,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
     x = PL_ADD_AS(b, &pl_op_einsum, "lm_head", "bsm,vm->bsv", x, table);
     if (cap > 0)
         x = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", cap),
-                   capped(&l, "lm_head.cap", 1, cap, x));
+                   capped(&l, "lm_head.cap", cap, x));
     pl_model_finish(b, mode, x, "targets");
 }
 

@@ -67,7 +67,7 @@ static pl_value *attention(t5 *t, const char *name, pl_value *x, pl_value *from,
     for (int i = 0; i < 3; i++)
         qkv[i] = linear(t, pl_builder_fmt(b, "%s.%c", name, "qkv"[i]), in, inner, m,
                         i ? std : std / sqrt((double)t->head), i ? from : x);
-    x = pl_layers_attend(&t->l, name, qkv, bias, causal ? "; causal=1" : NULL, true);
+    x = pl_layers_attend(&t->l, name, qkv, bias, causal ? "causal=1" : "", true);
     x = linear(t, pl_builder_fmt(b, "%s.o", name), out, m, inner, 1 / sqrt((double)inner), x);
     return pl_layers_drop(&t->l, x);
 }

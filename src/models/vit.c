@@ -103,7 +103,7 @@ static pl_value *attention(vit *v, pl_value *x)
     pl_builder *b = v->l.b;
     const int64_t m = v->hidden;
     const char *back = pl_builder_fmt(b, "bshd,m(hd)->bsm; h=%lld", (long long)v->heads);
-    const char *scale = pl_builder_fmt(b, "; scale=%.17g", 1 / sqrt((double)(m / v->heads)));
+    const char *scale = pl_builder_fmt(b, "scale=%.17g", 1 / sqrt((double)(m / v->heads)));
     const char *init = pl_layers_uniform(b, 1 / sqrt((double)m));
     pl_value *qkv[3];
     (v->name->qkv ? project_all : project_each)(v, x, qkv);

@@ -13,7 +13,8 @@
 const bool *pl_recompute_blocks(const pl_graph *g, const pl_fold *fold, int most, pl_arena *out);
 
 /* What is larger than all that it is made from and no weight has a part in: the scores of
- * attention, their softmax and its dropout, where rows are longer than heads are wide. */
+ * attention in nodes of their own (the operator attention keeps none), their softmax and its
+ * dropout, where rows are longer than heads are wide. */
 const bool *pl_recompute_large(const pl_graph *g, pl_arena *out);
 
 /* Of a set that the plan makes again from now on; false: it is empty. */

@@ -49,28 +49,43 @@ static const pl_candidate *find_all(const pl_found *b, bool searched)
     return k;
 }
 
+/* What a strategy says of that. */
+static const char *name_less(const choosing *x, const pl_candidate *all, int blocks, bool large)
+{
+    const int n = (int)(strstr(all->name, PL_RECOMPUTE_ALL) - all->name);
+    const char *some = blocks ? pl_arena_fmt(x->out, "recompute=%d", blocks) : "";
+    return pl_arena_fmt(x->out, "%.*s%s%s%s", n, all->name, large ? "recompute=selective" : "",
+                        large && blocks ? "," : "", some);
+}
+
 /* The plan of a candidate with only the first so many blocks recomputed, and of the others what is
- * large: that frees most for its time. */
+ * large, if anything is: that frees most for its time. */
 static bool add_less(choosing *x, const pl_candidate *all, const pl_plan *plan, int blocks,
                      pl_err *err)
 {
     const pl_graph *g = plan->graph;
-    const int n = (int)(strstr(all->name, PL_RECOMPUTE_ALL) - all->name);
-    const char *some = blocks ? pl_arena_fmt(x->out, ",recompute=%d", blocks) : "";
-    const char *name = pl_arena_fmt(x->out, "%.*srecompute=selective%s", n, all->name, some);
     pl_plan *p = PL_NEW(x->out, pl_plan);
     *p = *plan;
-    if (!all->searched) p->strategy = name;
     p->recompute = PL_NEW_N(x->out, bool, g->values.n + 1);
     (void)pl_plan_recompute(p, pl_recompute_blocks(g, &x->b->search->fold, blocks, x->out));
-    (void)pl_plan_recompute(p, pl_recompute_large(g, x->out));
+    const bool large = pl_plan_recompute(p, pl_recompute_large(g, x->out));
+    const char *name = name_less(x, all, blocks, large);
+    if (!all->searched) p->strategy = name;
     return pl_candidates_add(x, name, p, all->bound, err);
+}
+
+static bool has_large(const choosing *x)
+{
+    const bool *set = pl_recompute_large(x->g, x->out);
+    bool any = false;
+    for (int i = 0; i < x->g->values.n; i++) any |= set[i];
+    return any;
 }
 
 /* Of its blocks, all recomputed, no more than are needed for it to fit. */
 static bool spare(choosing *x, pl_candidate all, pl_err *err)
 {
-    int low = -1, high = pl_fold_copies(&x->b->search->fold), last = x->b->n;
+    int low = has_large(x) ? -1 : 0, high = pl_fold_copies(&x->b->search->fold), last = x->b->n;
     pl_plan *whole = NULL;
     if (all.plan->graph != x->g) PL_TRY(pl_candidates_plan(x, all.name, x->g, &whole, err));
     double over = 0, room = x->b->limit - (double)all.forecast.memory.peak;

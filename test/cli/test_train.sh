@@ -54,20 +54,27 @@ dropped=("$pleat" train "gpt2:layers=4,hidden=48,heads=4,vocab=256,seq=32,batch=
     --threads 1 --json --steps 5)
 for split in '1 dp' '2 zero=3' '2 tp=2,sp'; do
     runs 0 '' "${dropped[@]}" --devices "${split% *}" --strategy "${split#* }" --save whole
-    for again in full selective,recompute=1; do
+    for again in full 1; do
         runs 0 '' "${dropped[@]}" --devices "${split% *}" --strategy "${split#* },recompute=$again" --save parts
         check "weights on $split, recompute=$again" cmp {whole,parts}/step-00000005.safetensors
         rm -r parts
     done
     rm -r whole
 done
+biased=("$pleat" train "t5:layers=2,hidden=48,heads=4,head=8,ffn=96,vocab=256,seq=32,batch=4,dropout=0.2"
+    --data text.txt --threads 1 --json --steps 5)
+for again in tp=2,sp tp=2,sp,recompute=selective,recompute=1; do
+    runs 0 '' "${biased[@]}" --devices 2 --strategy "$again" --save "scores-$again"
+done
+check 'weights on 2 tp=2,sp, recompute=selective,recompute=1' cmp scores-*/step-00000005.safetensors
+rm -r scores-*
 for again in '' ,recompute=full; do
     runs 0 '' "${dropped[@]}" --devices 2 --strategy "zero=3$again" --micro 2 --save "micro$again"
 done
 check 'weights by micro-batches, recompute=full' cmp micro/step-00000005.safetensors \
     micro,recompute=full/step-00000005.safetensors
 rm -r micro micro,recompute=full
-runs 0 '' "$pleat" plan "${dropped[2]}" --devices 2 --strategy zero=3,recompute=selective,recompute=1 -o again.json
+runs 0 '' "$pleat" plan "${dropped[2]}" --devices 2 --strategy zero=3,recompute=2 -o again.json
 runs 0 '' "${dropped[@]}" --devices 2 --strategy zero=3 --save whole
 runs 0 '' "${dropped[@]}" --plan again.json --save parts
 check 'weights by a plan that recomputes' cmp {whole,parts}/step-00000005.safetensors

@@ -486,7 +486,7 @@ static void check_slope(slopes *s, const char *spec, const pl_value *w)
     }
     double high = loss_at(s, w, base, d, step), low = loss_at(s, w, base, d, -step);
     double found = (high - low) / (2 * step);
-    if (!(fabs(found - want) <= 1e-2 * fabs(want) + 1e-3 * sqrt(length) + 1e-4))
+    if (!(fabs(found - want) <= 1e-2 * fabs(want) + 1e-3 * sqrt(length) + 2.5e-4))
         fail_msg("%s: along its gradient and a random direction the loss changes by %g with %s, "
                  "the gradient says %g",
                  spec, found, w->name, want);

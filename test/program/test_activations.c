@@ -4,9 +4,9 @@
  *   whole   s b h (34 + 5 a s / h)
  *   tp      s b h (10 + 24 / t + 5 a s / (h t))
  *   tp, sp  s b h / t (34 + 5 a s / h)
- * for 2 bytes an element and 1 byte for each element of a dropout mask. Ours are f32 and masks are
- * drawn again, not kept: without the masks the formulas lose 2 (of 34, 10, 34) and 1 (of 5), and
- * doubled they are what has to come out. */
+ * for 2 bytes an element and 1 byte for each element of a dropout mask. Ours are f32, masks are
+ * drawn again, not kept, and attention keeps one number for a row of its scores: the formulas lose
+ * 2 (of 34, 10, 34), 5 a s / h becomes 2 a / h, and doubled they are what has to come out. */
 #include "support/training.h"
 
 enum { S = 2048, B = 4, H = 6144, A = 64, T = 8 };
@@ -99,11 +99,11 @@ static void check_layer(const char *strategy, int n, double formula)
 
 static void test_layers(void **state)
 {
-    const double scores = (double)A * S / H;
+    const double rows = 2. * A / H;
     (void)state;
-    check_layer("dp", 1, 32 + 4 * scores);
-    check_layer("tp=8", T, 8 + 24. / T + 4 * scores / T);
-    check_layer("tp=8,sp", T, (32 + 4 * scores) / T);
+    check_layer("dp", 1, 32 + rows);
+    check_layer("tp=8", T, 8 + 24. / T + rows / T);
+    check_layer("tp=8,sp", T, (32 + rows) / T);
 }
 
 int main(void)

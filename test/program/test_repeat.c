@@ -38,7 +38,7 @@ static const char *const layouts[] = {
     "zero=3,tp=8,sp",
     "tp=2d:4x4",
     "zero=3,recompute=full",
-    "tp=8,sp,recompute=selective",
+    "tp=8,sp,recompute=2",
 };
 
 /* What a layout leaves unused where most is live. */

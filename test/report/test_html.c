@@ -368,8 +368,8 @@ static void test_alive(void **state)
         pl_html_alive *at;
         assert_true(pl_html_alive_find(p, p->n_steps - 1, a, &at) <= last->n_in);
         /* kept for the backward pass, and no longer */
-        assert_int_equal(count_alive(p, PL_HTML_FORWARD, "h.*.attn.softmax", a), 3);
-        assert_int_equal(count_alive(p, PL_HTML_BACKWARD, "h.*.attn.softmax", a), 0);
+        assert_int_equal(count_alive(p, PL_HTML_FORWARD, "h.*.attn.attend", a), 3);
+        assert_int_equal(count_alive(p, PL_HTML_BACKWARD, "h.*.attn.attend", a), 0);
         check_alive_rows(page_get(plan_of(&x, a), "alive"), p, x.forecast->peak_step, a);
         pl_arena_free(a);
     }

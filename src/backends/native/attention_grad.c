@@ -1,9 +1,9 @@
 /* attention_grad: a task is a part of one head's keys, and goes through all queries that see them,
  * of all heads that read these keys, a block at a time (Dao, FlashAttention-2, 2023, algorithm 2).
  *
- * dk and dv of the part are summed in the task's scratch, in the order of the queries. dq of a block
- * is summed over the task's keys; where a head's keys are several parts, each has a dq of its own,
- * and these are added up in their order at the end. How many parts there are follows from the
+ * dk and dv of the part are summed in the task's scratch, in the order of the queries. dq of a
+ * block is summed over the task's keys; where a head's keys are several parts, each has a dq of its
+ * own, and these are added up in their order at the end. How many parts there are follows from the
  * shapes alone. */
 #include "backends/native/attention.h"
 
