@@ -32,6 +32,19 @@ CASES = {
         },
         "adamw",
     ),
+    "gpt2-1024": (
+        "gpt2",
+        {
+            "layers": 12,
+            "hidden": 768,
+            "heads": 12,
+            "vocab": 50257,
+            "seq": 1024,
+            "batch": 1,
+            "dropout": 0,
+        },
+        "adamw",
+    ),
     "resnet50": ("resnet50", {"size": 224, "batch": 16}, "sgd"),
     "gpt2-tiny": (
         "gpt2",
