@@ -237,6 +237,43 @@ case("norm", (3, 4), lambda x: F.normalize(x * torch.from_numpy(ROWS), dim=1),
      lambda b, x: normalized(b, b.op("Mul", x, ROWS)))
 
 
+# -- attention -------------------------------------------------------------------------------------
+
+R = np.random.default_rng(99)
+KEYS, VALUES = (R.normal(size=(1, 2, 5, 3)).astype(np.float32) for _ in range(2))
+LATER = np.triu(np.ones((5, 5), bool), 1)
+LOW = np.finfo(np.float32).min
+MASKS = {"later": LATER, "later_but_one": np.triu(np.ones((5, 5), bool), 2), "earlier": LATER.T}
+
+
+def attended(x, hides=None, bias=None):
+    s = x @ torch.from_numpy(KEYS).transpose(2, 3) * 0.5
+    if hides is not None:
+        s = s.masked_fill(torch.from_numpy(hides), LOW)
+    if bias is not None:
+        s = s + torch.from_numpy(bias)
+    return s.softmax(-1) @ torch.from_numpy(VALUES)
+
+
+def attend(b, x, mask):
+    s = b.op("MatMul", x, b.op("Transpose", KEYS, perm=[0, 1, 3, 2]))
+    p = b.op("Softmax", mask(b.op("Mul", s, np.float32(0.5))), axis=-1)
+    return b.op("MatMul", p, VALUES)
+
+
+case("attention", (1, 2, 5, 3), attended, lambda b, x: attend(b, x, lambda s: s))
+for name, hides in MASKS.items():
+    case(f"attention_{name}_added", (1, 2, 5, 3), lambda x, h=hides: attended(x, h),
+         lambda b, x, h=hides: attend(b, x, lambda s: b.op("Add", s, np.where(h, LOW, 0).astype(np.float32))))
+    case(f"attention_{name}_chosen", (1, 2, 5, 3), lambda x, h=hides: attended(x, h),
+         lambda b, x, h=hides: attend(b, x, lambda s: b.op("Where", h, LOW, s)))
+    case(f"attention_{name}_spared", (1, 2, 5, 3), lambda x, h=hides: attended(x, h),
+         lambda b, x, h=hides: attend(b, x, lambda s: b.op("Where", ~h, s, LOW)))
+SLOPE = np.where(LATER, LOW, -np.arange(5)).astype(np.float32)  # not a mask alone: ALiBi's
+case("attention_biased", (1, 2, 5, 3), lambda x: attended(x, bias=SLOPE),
+     lambda b, x: attend(b, x, lambda s: b.op("Add", s, SLOPE)))
+
+
 # -- the file --------------------------------------------------------------------------------------
 
 

@@ -148,6 +148,10 @@ pl_value *pl_filled(pl_import *m, pl_type type, double x, const pl_shape *s);
 pl_value *pl_constant(pl_import *m, pl_type type, double x); /* a scalar */
 pl_value *pl_cast_to(pl_import *m, pl_value *x, pl_type type);
 
+/* -- attend.c ---------------------------------------------------------------------------------- */
+/* p v as one node where p is the softmax of scores q k^T; NULL: it is none, or after an error. */
+pl_value *pl_attended(pl_import *m, const pl_value *p, pl_value *v);
+
 /* -- fold.c ------------------------------------------------------------------------------------ */
 /* The node of m, of which all inputs are known, computed; false: it was not, map it. */
 bool pl_fold_node(pl_import *m, bool (*map)(pl_import *m));

@@ -63,7 +63,8 @@ bool pl_map_matmul(pl_import *m)
     if (!x->shape.rank || !y->shape.rank) return pl_map_fail(m, "a scalar is no matrix");
     if (row) x = pl_unsqueezed(m, x, 0);
     if (column) y = pl_unsqueezed(m, y, 1);
-    pl_value *z = x && y ? matmul(m, x, y) : NULL;
+    pl_value *z = x && y ? pl_attended(m, x, y) : NULL;
+    if (!z && x && y) z = matmul(m, x, y);
     if (z && column) z = pl_squeezed(m, z, z->shape.rank - 1);
     if (z && row) z = pl_squeezed(m, z, z->shape.rank - (column ? 1 : 2));
     pl_out(m, 0, z);

@@ -41,6 +41,13 @@ for name in gpt2 llama bert vit block lstm unet listed; do
     done
 done
 
+# -- scores, mask, softmax and product are one node -----------------------------------------------
+for name in gpt2.onnx llama.onnx:guess=yes bert.onnx:guess=yes vit.onnx; do
+    runs 0 '' "$pleat" graph "$data/$name" --text
+    check "$name: attention" grep -q '^forward .* = attention ' out
+    check "$name: no softmax" test "$(grep -c ' = softmax ' out)" = 0
+done
+
 # -- what is stored has the names of the file ----------------------------------------------------
 train vit '' --save saved
 check 'a weight is stored by its name' grep -q '"model.classifier.weight"' saved/*.safetensors

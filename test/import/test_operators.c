@@ -58,6 +58,13 @@ static pl_value *own(pl_builder *b, pl_value *x, const char *kind, int i)
     return x;
 }
 
+static int count(const pl_graph *g, const char *op)
+{
+    int n = 0;
+    for (int i = 0; i < g->nodes.n; i++) n += !strcmp(g->nodes.at[i]->op->name, op);
+    return n;
+}
+
 /* All cases in one graph: their answers, and the gradients of their losses. */
 static void agrees(void **state)
 {
@@ -86,6 +93,9 @@ static void agrees(void **state)
         grad[i] = own(&b, grad[i], "gradient", i);
     }
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s", err.msg);
+    /* one with no mask and three that hide what comes later; other masks stay what they are */
+    assert_int_equal(count(g, "attention"), 4);
+    assert_int_equal(count(g, "attention_grad"), 4);
     eval e = eval_new(g);
     fill(&e);
     eval_run(&e, g->nodes.n);
