@@ -86,7 +86,7 @@ def run(side, setup, folder, a, all_of):
     except SystemExit as e:
         print(f"{title}: {e}", file=sys.stderr, flush=True)
         return False
-    steps = [x for x in lines if "seconds" in x]
+    steps = [x for x in lines if "seconds" in x and "done" not in x]
     about = lines[-1] if "gflops" in lines[-1] else {}
     if side == "pleat-threads":
         peak /= ranks
