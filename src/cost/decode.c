@@ -6,78 +6,139 @@
 #include <math.h>
 #include <string.h>
 
-/* The value that a variable has: of a block in that copy. */
-static int value_in(const pl_problem *problem, const int *value, int copy, int var)
+/* An answer on its way to a plan: of the problem's graph, or of one with fewer of its blocks. */
+typedef struct decoding {
+    const pl_problem *problem;
+    const int *value;
+    const pl_short *s; /* or NULL */
+    pl_plan *plan;
+    bool *done; /* [nodes of the plan] it has a choice */
+} decoding;
+
+/* What a node or value of the plan is in the problem's graph. */
+static const pl_node *whole_node(const decoding *d, int i)
 {
-    return value[copy < 0 ? var : problem->vars[0].n + copy * problem->vars[1].n + var];
+    return d->problem->graph->nodes.at[d->s ? d->s->node[i] : i];
 }
 
-static const pl_placement *placement_in(const pl_problem *problem, const int *value,
-                                        const pl_value *v, const int *vars)
+static int whole_value(const decoding *d, int i)
 {
-    const pl_value *s = problem->counterpart[v->id];
+    return d->s ? d->s->value[i] : i;
+}
+
+/* The value that a variable has: of a block in that copy. */
+static int value_in(const decoding *d, int copy, int var)
+{
+    const pl_variables *vars = d->problem->vars;
+    return d->value[copy < 0 ? var : vars[0].n + copy * vars[1].n + var];
+}
+
+static const pl_placement *placement_in(const decoding *d, int whole, const int *vars)
+{
+    const pl_value *s = d->problem->counterpart[whole];
     int var = vars[s->id];
     return var < 0 ? NULL
-                   : &problem->placements[s->id]
-                          .at[value_in(problem, value, problem->copy[v->id], var)];
+                   : &d->problem->placements[s->id].at[value_in(d, d->problem->copy[whole], var)];
 }
 
-static void place_nodes(const pl_problem *problem, const int *value, pl_plan *p, bool *done)
+static void place_nodes(decoding *d)
 {
-    for (int i = 0; i < problem->graph->nodes.n; i++) {
-        const pl_node *n = problem->graph->nodes.at[i], *s = pl_problem_counterpart(problem, n);
+    const pl_problem *problem = d->problem;
+    for (int i = 0; i < d->plan->graph->nodes.n; i++) {
+        const pl_node *n = whole_node(d, i), *s = pl_problem_counterpart(problem, n);
         int var = problem->node[s->id];
-        done[i] = var >= 0;
-        if (done[i])
-            p->choice[i] = problem->domain[s->id]
-                               ->choice[value_in(problem, value, pl_problem_copy(problem, n), var)];
+        d->done[i] = var >= 0;
+        if (d->done[i])
+            d->plan->choice[i] =
+                problem->domain[s->id]->choice[value_in(d, pl_problem_copy(problem, n), var)];
     }
 }
 
 /* A leaf that has no variable lies where its one reader works. */
-static void place_owned(const pl_problem *problem, pl_plan *p, const bool *done)
+static void place_owned(decoding *d)
 {
-    for (int i = 0; i < problem->graph->nodes.n; i++) {
-        const pl_node *n = problem->graph->nodes.at[i];
-        for (int k = 0; k < n->n_in && done[i]; k++)
-            if (!n->in[k]->maker && problem->stored[problem->counterpart[n->in[k]->id]->id] < 0)
-                p->stored[n->in[k]->id] = pl_plan_operand(p, i, k);
+    pl_plan *p = d->plan;
+    for (int i = 0; i < p->graph->nodes.n; i++) {
+        const pl_node *n = p->graph->nodes.at[i];
+        for (int k = 0; k < n->n_in && d->done[i]; k++) {
+            const int at = n->in[k]->id;
+            const pl_value *s = d->problem->counterpart[whole_value(d, at)];
+            if (!n->in[k]->maker && d->problem->stored[s->id] < 0)
+                p->stored[at] = pl_plan_operand(p, i, k);
+        }
     }
 }
 
-static void place_values(const pl_problem *problem, const int *value, pl_plan *p)
+static void place_values(decoding *d)
 {
-    for (int i = 0; i < problem->graph->values.n; i++) {
-        const pl_value *v = problem->graph->values.at[i];
-        const pl_placement *store = placement_in(problem, value, v, problem->stored);
-        if (store) p->stored[i] = *store;
-        p->kept[i] = placement_in(problem, value, v, problem->saved);
+    for (int i = 0; i < d->plan->graph->values.n; i++) {
+        const pl_placement *store = placement_in(d, whole_value(d, i), d->problem->stored);
+        if (store) d->plan->stored[i] = *store;
+        d->plan->kept[i] = placement_in(d, whole_value(d, i), d->problem->saved);
     }
 }
 
-pl_plan *pl_problem_plan(const pl_problem *problem, const int *value, const char *strategy,
-                         pl_arena *out)
+/* What has no variable follows. */
+static void place_rest(const decoding *d, pl_arena *tmp)
+{
+    const pl_graph *g = d->plan->graph;
+    pl_propagation f;
+    pl_propagate_init(&f, d->plan, tmp);
+    for (int i = 0; i < g->values.n; i++) {
+        pl_placement x = d->plan->stored[i];
+        if (f.open[i]) pl_propagate_store(&f, g->values.at[i], &x);
+    }
+    memcpy(f.done, d->done, (size_t)g->nodes.n * sizeof *d->done);
+    for (int i = 0; i < g->nodes.n; i++) pl_propagate_node(&f, g->nodes.at[i]);
+}
+
+static void recompute(const decoding *d, pl_arena *tmp)
+{
+    const int n = d->plan->graph->values.n;
+    bool *again = PL_NEW_N(tmp, bool, n + 1);
+    if (!d->problem->recompute) return;
+    for (int i = 0; i < n; i++) again[i] = d->problem->recompute[whole_value(d, i)];
+    (void)pl_plan_recompute(d->plan, again);
+}
+
+pl_plan *pl_problem_plan(const pl_problem *problem, const int *value, const pl_short *s,
+                         const char *strategy, pl_arena *out)
 {
     pl_arena *tmp = pl_arena_new("tables plan");
-    bool *done = PL_NEW_N(tmp, bool, problem->graph->nodes.n + 1);
-    pl_plan *p = pl_plan_single(problem->graph, out);
-    p->mesh = *problem->mesh;
-    p->strategy = strategy;
-    place_nodes(problem, value, p, done);
-    place_owned(problem, p, done);
-    place_values(problem, value, p);
-    pl_propagation f;
-    pl_propagate_init(&f, p, tmp);
-    for (int i = 0; i < problem->graph->values.n; i++) {
-        pl_placement x = p->stored[i];
-        if (f.open[i]) pl_propagate_store(&f, problem->graph->values.at[i], &x);
-    }
-    memcpy(f.done, done, (size_t)problem->graph->nodes.n * sizeof *done);
-    for (int i = 0; i < problem->graph->nodes.n; i++)
-        pl_propagate_node(&f, problem->graph->nodes.at[i]);
+    decoding d = { .problem = problem, .value = value, .s = s };
+    d.plan = pl_plan_single(s ? s->graph : problem->graph, out);
+    d.plan->mesh = *problem->mesh;
+    d.plan->strategy = strategy;
+    d.done = PL_NEW_N(tmp, bool, d.plan->graph->nodes.n + 1);
+    place_nodes(&d);
+    place_owned(&d);
+    place_values(&d);
+    place_rest(&d, tmp);
+    recompute(&d, tmp);
     pl_arena_free(tmp);
-    if (problem->recompute) (void)pl_plan_recompute(p, problem->recompute);
-    return p;
+    return d.plan;
+}
+
+/* Does an answer treat a copy as the one before it? */
+static bool is_same_copy(const pl_problem *problem, const int *value, int copy)
+{
+    const pl_variables *vars = problem->vars;
+    const int *at = value + vars[0].n + copy * vars[1].n;
+    return !memcmp(at - vars[1].n, at, (size_t)vars[1].n * sizeof *at);
+}
+
+int pl_problem_stretches(const pl_problem *problem, const int *value, int most, pl_cut out[])
+{
+    const int first = problem->first;
+    int n = 0;
+    for (int i = 0; i < problem->fold->n_classes; i++)
+        if (pl_fold_shortens(problem->fold, i) && (!problem->n_classes || !problem->folded[i]))
+            return 0;
+    for (int from = 0, to; from < problem->copies; from = to, n++) {
+        for (to = from + 1; to < problem->copies && is_same_copy(problem, value, to);) to++;
+        if (n < most) out[n] = (pl_cut){ .from = first + from, .to = first + to };
+    }
+    return n;
 }
 
 /* -- back -------------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@
  * decoder, a copy is a block of the one and a block of the other. Single numbers cost nothing. */
 #ifndef PL_COST_PROBLEM_H
 #define PL_COST_PROBLEM_H
-#include "graph/fold.h"
+#include "graph/shorten.h"
 #include "placement/speed.h"
 #include "cost/domain.h"
 #include "chain/chain.h"
@@ -134,9 +134,14 @@ bool pl_problem_is_backward(const pl_node *n);
 int pl_problem_copy(const pl_problem *problem, const pl_node *n);
 const pl_node *pl_problem_counterpart(const pl_problem *problem, const pl_node *n);
 
-/* The plan of an answer to the chain; what has no variable follows. */
-pl_plan *pl_problem_plan(const pl_problem *problem, const int *value, const char *strategy,
-                         pl_arena *out);
+/* The plan of an answer to the chain; what has no variable follows. With `s`, unless it is NULL,
+ * that of the graph with fewer blocks: what pl_plan_shorten makes of the whole plan, without it. */
+pl_plan *pl_problem_plan(const pl_problem *problem, const int *value, const pl_short *s,
+                         const char *strategy, pl_arena *out);
+
+/* Stretches of copies that an answer treats alike, as instances of the fold: no more than `most`
+ * are written; returns their number. 0: blocks of another class could be planned differently. */
+int pl_problem_stretches(const pl_problem *problem, const int *value, int most, pl_cut out[]);
 
 /* The same tables, but every node and every stored tensor is as in a plan on a mesh of the same
  * sizes, equal blocks as in the representative. Fails as the next one does. */

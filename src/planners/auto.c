@@ -121,8 +121,7 @@ bool pl_auto_again(pl_auto *x, double memory, pl_arena *out, pl_err *err)
     const pl_auto_mesh *b = &x->mesh[best];
     x->best = best;
     x->seconds = b->seconds, x->memory = b->memory;
-    x->plan = pl_problem_plan(b->problem, b->answer.value, "auto", out);
-    return pl_plan_check(x->plan, err);
+    return true;
 }
 
 bool pl_auto_open(const pl_graph *g, const pl_cluster *c, const pl_auto_options *options,
@@ -161,7 +160,10 @@ bool pl_auto_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
     static const pl_auto_options usual = { 0 };
     const pl_auto_options *o = options ? options : &usual;
     PL_TRY(pl_auto_open(g, c, o, out, found, err));
-    return pl_auto_again(*found, o->memory > 0 ? o->memory : INFINITY, out, err);
+    PL_TRY(pl_auto_again(*found, o->memory > 0 ? o->memory : INFINITY, out, err));
+    const pl_auto_mesh *m = &(*found)->mesh[(*found)->best];
+    (*found)->plan = pl_problem_plan(m->problem, m->answer.value, NULL, "auto", out);
+    return pl_plan_check((*found)->plan, err);
 }
 
 pl_plan *pl_auto_least(const pl_auto *x, int mesh, pl_arena *out)
@@ -170,6 +172,6 @@ pl_plan *pl_auto_least(const pl_auto *x, int mesh, pl_arena *out)
     pl_err why = { 0 };
     const pl_problem *problem = x->mesh[mesh].problem;
     return pl_problem_least(problem, out, &a, &why)
-               ? pl_problem_plan(problem, a.value, "least", out)
+               ? pl_problem_plan(problem, a.value, NULL, "least", out)
                : NULL;
 }

@@ -31,11 +31,11 @@ typedef struct pl_auto_mesh {
 } pl_auto_mesh;
 
 typedef struct pl_auto {
-    pl_plan *plan;
+    pl_plan *plan;          /* of pl_auto_plan                                                   */
     double seconds, bound;  /* of a step; no plan on any of the meshes is faster                 */
     double memory;          /* bytes of one device, as the tables count them                     */
-    int best, n;
-    pl_auto_mesh *mesh;     /* [n], of which best was taken                                      */
+    int best, n;            /* best -1: nothing was found yet                                    */
+    pl_auto_mesh *mesh;     /* [n], of which best is the fastest                                 */
     pl_fold fold;
     bool tied;
     const pl_planner *method;

@@ -34,14 +34,16 @@ bool pl_candidates_late(const choosing *x)
 /* -- candidates -------------------------------------------------------------------------------- */
 
 /* So many equal blocks show what any number of them does, where the periods of their program are of
- * 1 to 4 or 6 blocks: what is left out is a multiple of all. */
-enum { FEW_BLOCKS = 8, PERIODS = 12, MOST_STRETCHES = 16 };
+ * 1 to 4 or 6 blocks: what is left out is a multiple of all. Where weights are gathered several
+ * blocks ahead it takes the larger number. */
+static const int few_blocks[PL_FEW_LENGTHS] = { 8, 32 };
+enum { PERIODS = 12, MOST_STRETCHES = 16 };
 
 /* What can be left out of blocks [from, to); false: they are few. */
-static bool cut_stretch(int from, int to, pl_cut *cut)
+static bool cut_stretch(int from, int to, int length, pl_cut *cut)
 {
-    const int all = to - from, few = FEW_BLOCKS + (all - FEW_BLOCKS) % PERIODS;
-    if (all < FEW_BLOCKS + PERIODS) return false;
+    const int all = to - from, least = few_blocks[length], few = least + (all - least) % PERIODS;
+    if (all < least + PERIODS) return false;
     *cut = (pl_cut){ .from = from + few / 2, .to = from + few / 2 + all - few };
     return true;
 }
@@ -56,21 +58,40 @@ static const pl_short *shorten(const choosing *x, int n, const pl_cut cut[])
 /* That for plans that plan all blocks alike. */
 void pl_candidates_shorten(choosing *x)
 {
-    pl_cut cut;
-    const int n = cut_stretch(0, pl_fold_copies(&x->b->search->fold), &cut);
-    x->few = shorten(x, n, &cut);
+    for (int i = 0; i < PL_FEW_LENGTHS; i++) {
+        pl_cut cut;
+        const int n = cut_stretch(0, pl_fold_copies(&x->b->search->fold), i, &cut);
+        x->few[i] = shorten(x, n, &cut);
+    }
 }
 
-/* That in which each stretch of blocks that a plan plans alike has a few of them. */
-static const pl_short *shorten_plan(const choosing *x, const pl_plan *plan)
+/* That in which each stretch of blocks that are planned alike has a few of them. */
+static const pl_short *cut_stretches(const choosing *x, int length, int all, const pl_cut stretch[])
 {
-    pl_cut stretch[MOST_STRETCHES], cut[MOST_STRETCHES];
-    const int all = pl_plan_stretches(plan, &x->b->search->fold, MOST_STRETCHES, stretch);
+    pl_cut cut[MOST_STRETCHES];
     int n = 0;
-    if (all == 1) return x->few;
     for (int i = 0; i < all && all <= MOST_STRETCHES; i++)
-        n += cut_stretch(stretch[i].from, stretch[i].to, &cut[n]);
+        n += cut_stretch(stretch[i].from, stretch[i].to, length, &cut[n]);
     return shorten(x, n, cut);
+}
+
+static const pl_short *shorten_plan(const choosing *x, int length, const pl_plan *plan)
+{
+    pl_cut stretch[MOST_STRETCHES];
+    const int all = pl_plan_stretches(plan, &x->b->search->fold, MOST_STRETCHES, stretch);
+    return all == 1 ? x->few[length] : cut_stretches(x, length, all, stretch);
+}
+
+/* As above, without the plan. */
+static const pl_short *shorten_answer(const choosing *x, int length, const pl_problem *problem,
+                                      const int *value)
+{
+    const pl_short *usual = x->few[length];
+    pl_cut stretch[MOST_STRETCHES];
+    const int all = pl_problem_stretches(problem, value, MOST_STRETCHES, stretch);
+    const bool inside =
+        all == 1 && usual && stretch->from < usual->cut->from && stretch->to > usual->cut->to;
+    return inside ? usual : cut_stretches(x, length, all, stretch);
 }
 
 static bool lower(const choosing *x, pl_candidate *k, const pl_plan *plan, pl_err *err)
@@ -93,6 +114,18 @@ static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, 
     return true;
 }
 
+bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err)
+{
+    pl_plan *p;
+    if (k->plan && k->plan->graph == x->g) return true;
+    if (k->value)
+        p = pl_problem_plan(k->problem, k->value, NULL, "auto", x->out);
+    else
+        PL_TRY(pl_candidates_plan(x, k->name, x->g, &p, err));
+    k->plan = p;
+    return pl_plan_check(p, err);
+}
+
 bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err)
 {
     PL_TRY(lower(x, k, k->plan, err));
@@ -111,9 +144,31 @@ bool pl_candidates_add(choosing *x, const char *name, const pl_plan *plan, doubl
                        pl_err *err)
 {
     pl_candidate k = { .name = name, .plan = plan, .bound = bound };
-    const pl_short *s = x->few ? shorten_plan(x, plan) : NULL;
-    const pl_plan *few = s ? pl_plan_shorten(plan, &x->b->search->fold, s, x->out) : NULL;
-    if (!few || !forecast_few(x, &k, s, few)) PL_TRY(pl_candidate_forecast(x, &k, err));
+    bool told = false;
+    for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !told; i++) {
+        const pl_short *s = shorten_plan(x, i, plan);
+        const pl_plan *few = s ? pl_plan_shorten(plan, &x->b->search->fold, s, x->out) : NULL;
+        told = few && forecast_few(x, &k, s, few);
+    }
+    if (!told) PL_TRY(pl_candidate_forecast(x, &k, err));
+    add_candidate(x, k);
+    return true;
+}
+
+bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh *m,
+                              const int *value, pl_err *err)
+{
+    pl_candidate k = { .name = name, .bound = m->bound, .problem = m->problem, .value = value };
+    bool told = false;
+    for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !told; i++) {
+        const pl_short *s = shorten_answer(x, i, m->problem, value);
+        if (!s) continue;
+        pl_plan *p = pl_problem_plan(m->problem, value, s, "auto", x->out);
+        PL_TRY(pl_plan_check(p, err));
+        k.plan = p;
+        told = forecast_few(x, &k, s, p);
+    }
+    if (!told) PL_TRY(pl_candidate_whole(x, &k, err) && pl_candidate_forecast(x, &k, err));
     add_candidate(x, k);
     return true;
 }
@@ -174,18 +229,14 @@ bool pl_candidates_plan(const choosing *x, const char *text, const pl_graph *g, 
 bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err)
 {
     pl_candidate k = { .name = text };
-    pl_plan *p;
-    if (x->few) {
-        PL_TRY(pl_candidates_plan(x, text, x->few->graph, &p, err));
+    bool told = false;
+    for (int i = 0; i < PL_FEW_LENGTHS && x->few[i] && !told; i++) {
+        pl_plan *p;
+        PL_TRY(pl_candidates_plan(x, text, x->few[i]->graph, &p, err));
         k.plan = p;
-        if (forecast_few(x, &k, x->few, p)) {
-            add_candidate(x, k);
-            return true;
-        }
+        told = forecast_few(x, &k, x->few[i], p);
     }
-    PL_TRY(pl_candidates_plan(x, text, x->g, &p, err));
-    k.plan = p;
-    PL_TRY(pl_candidate_forecast(x, &k, err));
+    if (!told) PL_TRY(pl_candidate_whole(x, &k, err) && pl_candidate_forecast(x, &k, err));
     add_candidate(x, k);
     return true;
 }

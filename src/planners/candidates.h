@@ -3,6 +3,8 @@
 #define PL_PLANNERS_CANDIDATES_H
 #include "planners/find.h"
 
+enum { PL_FEW_LENGTHS = 2 }; /* numbers of blocks that are tried, the smaller first */
+
 /* A request as it is worked on. */
 typedef struct choosing {
     pl_found *b;
@@ -11,8 +13,8 @@ typedef struct choosing {
     const pl_plan_request *r;
     pl_lower_options lower;
     pl_speed speed;
-    const pl_short *few; /* the graph with fewer blocks; NULL: it has few */
-    bool tight;          /* memory binds                                  */
+    const pl_short *few[PL_FEW_LENGTHS]; /* the graph with fewer blocks; NULL: it has few */
+    bool tight; /* memory binds */
     pl_arena *out;
 } choosing;
 
@@ -29,12 +31,18 @@ void pl_candidates_shorten(choosing *x);
 PL_MUST_CHECK bool pl_candidates_add(choosing *x, const char *name, const pl_plan *plan,
                                      double bound, pl_err *err);
 
-/* The same of a layout by its text. A layout does with many blocks what it does with few: the whole
- * plan is made when it is taken. */
+/* The same of an answer to a mesh's tables. The whole plan is made where few blocks do not tell. */
+PL_MUST_CHECK bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh *m,
+                                            const int *value, pl_err *err);
+
+/* The same of a layout by its text: it does with many blocks what it does with few. */
 PL_MUST_CHECK bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err);
 
 PL_MUST_CHECK bool pl_candidates_plan(const choosing *x, const char *text, const pl_graph *g,
                                       pl_plan **p, pl_err *err);
+
+/* Makes k->plan that of the whole graph. */
+PL_MUST_CHECK bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err);
 
 /* Lowers and forecasts all of k->plan. */
 PL_MUST_CHECK bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Searches below less and less; then between what fits and what does not, while these are apart. */
-enum { MOST_TRIES = 6, MOST_HALVES = 2, MOST_LAYOUTS = 64 };
+enum { MOST_TRIES = 6, MOST_HALVES = 2, MOST_LAYOUTS = 64, BRIEF = 20000 };
 static const double WIDE = 0.95;
 
 /* The devices that a plan is for. */
@@ -68,8 +68,11 @@ static void note_refused(pl_found *b, const char *name, const pl_err *why, pl_ar
     b->refused[b->n_refused++] = (pl_refused){ name, pl_arena_text(out, why->msg) };
 }
 
+/* A layout that has no messages on several devices does the same on all of them, and is rarely
+ * taken: it gets no long search for an order. */
 static bool make_layout(choosing *x, const trial *t, pl_err *err)
 {
+    if (!x->lower.moves) x->lower.moves = BRIEF;
     return pl_candidates_add_layout(x, t->layout, err);
 }
 
@@ -220,12 +223,11 @@ static bool search_doubt(const choosing *x, const pl_auto_mesh *m, const struct 
                               : pl_chain_min(&c, cap, &rough, tmp, answer, &why);
 }
 
-static bool add_plan(choosing *x, const pl_auto_mesh *m, const int *value, pl_err *err)
+static bool add_answer(choosing *x, const pl_auto_mesh *m, const int *value, pl_err *err)
 {
-    pl_plan *p = pl_problem_plan(m->problem, value, "auto", x->out);
     const char *name = pl_mesh_text(&m->mesh, x->out);
     if (m->problem->recompute) name = pl_arena_fmt(x->out, "%s, %s", name, PL_RECOMPUTE_ALL);
-    return pl_plan_check(p, err) && pl_candidates_add(x, name, p, m->bound, err);
+    return pl_candidates_add_answer(x, name, m, value, err);
 }
 
 /* Where something else is found than without doubt. */
@@ -235,7 +237,7 @@ static bool make_doubted(choosing *x, const trial *t, pl_err *err)
     const size_t n = (size_t)pl_chain_variables(&m->problem->chain);
     pl_answer a;
     if (!search_doubt(x, m, t->doubt, x->out, &a)) return true;
-    return !memcmp(a.value, m->answer.value, n * sizeof *a.value) || add_plan(x, m, a.value, err);
+    return !memcmp(a.value, m->answer.value, n * sizeof *a.value) || add_answer(x, m, a.value, err);
 }
 
 /* The last candidate, that of a mesh, becomes a better one of it. */
@@ -275,11 +277,11 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         const pl_auto_mesh *m = &f->mesh[i];
         if (!m->fits) continue;
         pl_watch_tell(f->watch, "playing through the plan of mesh", i + 1, f->n);
-        PL_TRY(add_plan(x, m, m->answer.value, err));
+        PL_TRY(add_answer(x, m, m->answer.value, err));
         /* with fewer blocks recomputed it may be faster than its bound */
         const double spared = m->problem->recompute ? PL_RECOMPUTE_MOST : 1;
-        if (!f->method && m->bound < spared * pl_candidates_fastest(x->b)) doubt_last(x, m);
         const pl_candidate *k = &x->b->at[x->b->n - 1];
+        if (!f->method && m->bound < spared * pl_candidates_fastest(x->b)) doubt_last(x, m);
         least = fmin(least, fmax(0, (double)k->forecast.memory.peak - x->b->limit));
     }
     *over = least;
@@ -412,10 +414,7 @@ static bool take_best(choosing *x, pl_err *err)
         qsort(b->at, (size_t)b->n, sizeof *b->at, pl_candidate_order);
         b->take = b->at;
         if (!b->take->forecast.times) break;
-        pl_plan *whole;
-        const bool layout = b->take->plan->graph != x->g;
-        if (layout) PL_TRY(pl_candidates_plan(x, b->take->name, x->g, &whole, err));
-        if (layout) b->take->plan = whole;
+        PL_TRY(pl_candidate_whole(x, b->take, err));
         PL_TRY(pl_candidate_forecast(x, b->take, err));
         b->take->fits = (double)b->take->forecast.memory.peak <= b->limit;
     } while (!b->take->fits);
@@ -445,7 +444,7 @@ static bool find_auto(choosing *x, pl_err *err)
     }
     PL_TRY(take_best(x, err));
     if (!b->take->fits) return nothing_fits(x, err);
-    return b->search->plan || pl_auto_again(b->search, INFINITY, x->out, err);
+    return b->search->best >= 0 || pl_auto_again(b->search, INFINITY, x->out, err);
 }
 
 /* -- the entry --------------------------------------------------------------------------------- */

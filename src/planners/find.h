@@ -9,7 +9,9 @@
 /* One plan that was looked at: the best of a mesh, or a published layout. */
 typedef struct pl_candidate {
     const char *name;          /* "zero=3,tp=8", or the mesh "node=4 gpu0=2"                     */
-    const pl_plan *plan;       /* of a layout that is not taken maybe of fewer blocks            */
+    const pl_plan *plan;       /* of one that is not taken maybe of fewer blocks                 */
+    const pl_problem *problem; /* of which it is                                                 */
+    const int *value;          /* an answer; NULL: it is none                                    */
     const pl_store *store;
     const pl_program *program; /* of rank 0, which has the largest parts. Of one that is not taken
                                   maybe that of a graph with fewer blocks, whose steps run

@@ -12,7 +12,7 @@ enum { MOST_SPARED = 6 };
 bool pl_candidates_tight(const choosing *x)
 {
     const pl_auto *f = x->b->search;
-    if (!f->plan || f->cap < x->b->limit || pl_candidates_fastest(x->b) == INFINITY) return true;
+    if (f->best < 0 || f->cap < x->b->limit || pl_candidates_fastest(x->b) == INFINITY) return true;
     return f->mesh[f->best].answer.price > 0;
 }
 
@@ -21,7 +21,6 @@ pl_auto *pl_recompute_search(const choosing *x)
     pl_auto *f = PL_NEW(x->out, pl_auto);
     *f = *x->b->search;
     f->mesh = PL_NEW_N(x->out, pl_auto_mesh, f->n);
-    f->plan = NULL;
     f->best = -1;
     f->bound = INFINITY;
     for (int i = 0; i < f->n; i++) {
@@ -60,12 +59,11 @@ static const char *name_less(const choosing *x, const pl_candidate *all, int blo
 
 /* The plan of a candidate with only the first so many blocks recomputed, and of the others what is
  * large, if anything is: that frees most for its time. */
-static bool add_less(choosing *x, const pl_candidate *all, const pl_plan *plan, int blocks,
-                     pl_err *err)
+static bool add_less(choosing *x, const pl_candidate *all, int blocks, pl_err *err)
 {
-    const pl_graph *g = plan->graph;
+    const pl_graph *g = x->g;
     pl_plan *p = PL_NEW(x->out, pl_plan);
-    *p = *plan;
+    *p = *all->plan;
     p->recompute = PL_NEW_N(x->out, bool, g->values.n + 1);
     (void)pl_plan_recompute(p, pl_recompute_blocks(g, &x->b->search->fold, blocks, x->out));
     const bool large = pl_plan_recompute(p, pl_recompute_large(g, x->out));
@@ -86,8 +84,7 @@ static bool has_large(const choosing *x)
 static bool spare(choosing *x, pl_candidate all, pl_err *err)
 {
     int low = has_large(x) ? -1 : 0, high = pl_fold_copies(&x->b->search->fold), last = x->b->n;
-    pl_plan *whole = NULL;
-    if (all.plan->graph != x->g) PL_TRY(pl_candidates_plan(x, all.name, x->g, &whole, err));
+    PL_TRY(pl_candidate_whole(x, &all, err));
     double over = 0, room = x->b->limit - (double)all.forecast.memory.peak;
     for (int i = 0; i < MOST_SPARED && high - low > 1 && !pl_candidates_late(x); i++) {
         /* memory is about linear in the blocks, as long as it is fullest at the same moment: more
@@ -96,7 +93,7 @@ static bool spare(choosing *x, pl_candidate all, pl_err *err)
         int blocks = low + (int)ceil(part * (high - low));
         if (blocks <= low) blocks = low + 1;
         if (blocks >= high) blocks = high - 1;
-        PL_TRY(add_less(x, &all, whole ? whole : all.plan, blocks, err));
+        PL_TRY(add_less(x, &all, blocks, err));
         const pl_candidate less = x->b->at[--x->b->n];
         *(less.fits ? &high : &low) = blocks;
         *(less.fits ? &room : &over) = fabs(x->b->limit - (double)less.forecast.memory.peak);

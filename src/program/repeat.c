@@ -317,15 +317,16 @@ static bool check_cover(finder *x)
     return check_balance(x);
 }
 
-/* Gathers that stand together, away from what reads them, are as far ahead as their limit allows:
- * with more blocks some would stand elsewhere. */
+/* Gathers of weights that stand together, away from what reads them, are as far ahead as their
+ * limit allows: with more blocks some would stand elsewhere. */
 static bool is_ahead(const finder *x, const pl_repeat *r)
 {
     bool moves = false;
     for (int i = r->at; i < r->at + r->n; i++) {
         const pl_step *step = &x->p->step[i];
-        if (step->kind == PL_KERNEL && !pl_graph_state(step->share->node->out[0])) return false;
-        moves |= step->kind == PL_MESSAGE;
+        const pl_value *v = subject_of(step);
+        if (step->kind == PL_KERNEL && !pl_graph_state(v)) return false;
+        moves |= step->kind == PL_MESSAGE && v && pl_graph_state(v);
     }
     return moves;
 }

@@ -258,7 +258,7 @@ static void check_answer(const pl_problem *t, const char *name, const pl_answer 
     assert_true(isfinite(x->time));
     assert_true(fabs(cost.time - x->time) <= 1e-12 * x->time);
     assert_true(fabs(cost.memory - x->memory) <= 1e-12 * x->memory);
-    const pl_plan *p = pl_problem_plan(t, x->value, name, a);
+    const pl_plan *p = pl_problem_plan(t, x->value, NULL, name, a);
     if (!pl_plan_check(p, &err)) fail_msg("%s: %s: %s", t->graph->name, name, err.msg);
 }
 
@@ -380,10 +380,10 @@ static void test_rules(void **state)
     pl_problem *t = tables_of(g, "2x4xv100", 2, (int[]){ 2, 4 }, a);
     static const char *const names[] = { "tofu", "equalchop", "spartan", "allrow", "tapas" };
     pl_answer unsummed = run("icml18", t, a);
-    const pl_plan *none = pl_problem_plan(t, unsummed.value, "icml18", a);
+    const pl_plan *none = pl_problem_plan(t, unsummed.value, NULL, "icml18", a);
     for (int k = 0; k < 5; k++) {
         pl_answer x = run(names[k], t, a);
-        const pl_plan *p = pl_problem_plan(t, x.value, names[k], a);
+        const pl_plan *p = pl_problem_plan(t, x.value, NULL, names[k], a);
         int split = 0;
         for (int i = 0; i < g->nodes.n; i++) {
             const pl_node *n = g->nodes.at[i];
