@@ -72,8 +72,11 @@ static void note_refused(pl_found *b, const char *name, const pl_err *why, pl_ar
  * taken: it gets no long search for an order. */
 static bool make_layout(choosing *x, const trial *t, pl_err *err)
 {
-    if (!x->lower.moves) x->lower.moves = BRIEF;
-    return pl_candidates_add_layout(x, t->layout, err);
+    const bool brief = !x->lower.moves;
+    if (brief) x->lower.moves = BRIEF;
+    PL_TRY(pl_candidates_add_layout(x, t->layout, err));
+    x->b->at->brief = brief && !x->b->at->forecast.comm_bytes;
+    return true;
 }
 
 /* The one that made the fastest that fits of those within a limit; -1: none did. */
@@ -413,9 +416,10 @@ static bool take_best(choosing *x, pl_err *err)
     do {
         qsort(b->at, (size_t)b->n, sizeof *b->at, pl_candidate_order);
         b->take = b->at;
-        if (!b->take->forecast.times) break;
+        if (!b->take->forecast.times && !b->take->brief) break;
         PL_TRY(pl_candidate_whole(x, b->take, err));
         PL_TRY(pl_candidate_forecast(x, b->take, err));
+        b->take->brief = false;
         b->take->fits = (double)b->take->forecast.memory.peak <= b->limit;
     } while (!b->take->fits);
     return true;

@@ -18,6 +18,7 @@ typedef struct pl_candidate {
                                   forecast.times                                                 */
     pl_forecast forecast;
     bool fits;
+    bool brief;                /* its program's order was not searched for as long as for others */
     bool searched;             /* found on a mesh, which is its name; else a layout              */
     bool known;                /* a layout that people look for: dp, zero=1, 2, 3, tp=8, ...     */
     double bound;              /* seconds: no plan on its mesh is faster by the search's figures;

@@ -1,0 +1,158 @@
+/* Candidates are forecast from few of their blocks: of each, layouts and answers of the search
+ * alike, the whole program says the same. And an answer decoded for few blocks is what is left of
+ * the whole plan without the others. */
+#include "planners/find.h"
+#include "support/expect.h"
+#include "support/request.h"
+#include "support/rounds.h"
+#include "support/training.h"
+
+#include <math.h>
+
+/* Weights of the second are gathered many blocks ahead; memory binds in the third. */
+static const struct row {
+    const char *model, *cluster;
+    double memory;
+    int least; /* of every second candidate: told by few blocks */
+} rows[] = {
+    { "gpt2:layers=44,hidden=512,heads=8,batch=16", "2x8xv100", 0, 4 },
+    { "gpt2:layers=44,hidden=1600,heads=25", "8x8xa100-80gb", 0, 6 },
+    { "gpt2:layers=44,hidden=1600,heads=25", "2x8xv100", 6e9, 6 },
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
+}
+
+static const pl_plan *whole_plan(const pl_candidate *k, const pl_graph *g, const pl_cluster *c,
+                                 pl_arena *a)
+{
+    if (k->plan->graph == g) return k->plan;
+    if (k->value) return pl_problem_plan(k->problem, k->value, NULL, "auto", a);
+    pl_strategy s;
+    pl_plan *p = NULL;
+    pl_err err = { 0 };
+    EXPECT(pl_strategy_parse(k->name, c->n_devices, a, &s, &err), "%s: %s", k->name, err.msg);
+    s.cluster = c;
+    EXPECT(pl_strategy_plan(&s, g, NULL, a, &p, &err), "%s: %s", k->name, err.msg);
+    return p;
+}
+
+static void check_plan(const pl_candidate *k, const pl_plan *whole, const pl_cluster *c,
+                       pl_arena *a)
+{
+    const pl_speed speed = pl_speed_of(c);
+    const pl_lower_options o = { 0 };
+    pl_program *p;
+    pl_forecast f;
+    pl_err err = { 0 };
+    EXPECT(pl_plan_check(whole, &err), "%s: %s", k->name, err.msg);
+    EXPECT(pl_program_lower(whole, 0, pl_store_new(whole, 0, a), &o, a, &p, &err), "%s: %s",
+           k->name, err.msg);
+    pl_forecast_make(p, &speed, a, &f);
+    const pl_forecast *few = &k->forecast;
+    EXPECT(is_near(f.step_seconds, few->step_seconds) && is_near(f.comm_seconds, few->comm_seconds),
+           "%s: %.9g s, by few blocks %.9g s", k->name, f.step_seconds, few->step_seconds);
+    EXPECT(f.comm_bytes == few->comm_bytes, "%s: %lld bytes, by few blocks %lld", k->name,
+           (long long)f.comm_bytes, (long long)few->comm_bytes);
+    if (!f.comm_bytes) return; /* then orders are searched for, and of fewer steps other ones */
+    EXPECT(f.memory.weights == few->memory.weights &&
+               f.memory.activations == few->memory.activations &&
+               f.memory.gradients == few->memory.gradients,
+           "%s: %lld bytes of activations, by few blocks %lld", k->name,
+           (long long)f.memory.activations, (long long)few->memory.activations);
+}
+
+static pl_found *find(const struct row *r, const pl_graph **g, pl_cluster **c, pl_arena *a)
+{
+    pl_found *b;
+    pl_err err = { 0 };
+    EXPECT(pl_cluster_find(r->cluster, a, c, &err), "%s", err.msg);
+    *g = training_graph(r->model, a);
+    pl_plan_request request = request_of("auto", *c, a);
+    request.search.memory = r->memory;
+    EXPECT(pl_plan_find(&request, *g, a, &b, &err), "%s: %s", r->model, err.msg);
+    return b;
+}
+
+/* Of every second, under sanitizers of a few. */
+static void the_whole_says_the_same(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_ROWS; i++) {
+        pl_arena *a = pl_arena_new("test");
+        const pl_graph *g;
+        pl_cluster *c;
+        const pl_found *b = find(&rows[i], &g, &c, a);
+        int told = 0;
+        for (int k = i % 2; k < b->n; k += PL_SANITIZED ? 6 : 2) {
+            if (&b->at[k] == b->take || !b->at[k].forecast.times) continue;
+            pl_arena *tmp = pl_arena_new("candidate");
+            check_plan(&b->at[k], whole_plan(&b->at[k], g, c, tmp), c, tmp);
+            pl_arena_free(tmp);
+            told++;
+        }
+        EXPECT(PL_SANITIZED || told >= rows[i].least, "%s: only %d of %d are told by few blocks",
+               rows[i].model, told, b->n);
+        pl_arena_free(a);
+    }
+}
+
+/* -- answers ----------------------------------------------------------------------------------- */
+
+static void check_same(const pl_plan *p, const pl_plan *q)
+{
+    for (int i = 0; i < p->graph->nodes.n; i++)
+        EXPECT(!memcmp(&p->choice[i], &q->choice[i], sizeof *p->choice), "'%s' is split otherwise",
+               p->graph->nodes.at[i]->name);
+    for (int v = 0; v < p->graph->values.n; v++) {
+        const pl_value *x = p->graph->values.at[v];
+        EXPECT(pl_plan_kept_alike(p, v, q, v) &&
+                   (x->maker || pl_placement_same(&p->stored[v], &q->stored[v])) &&
+                   p->recompute[v] == q->recompute[v],
+               "'%s' lies elsewhere", x->name);
+    }
+}
+
+/* All long stretches of the answer cut at once. */
+static void check_answer(const pl_auto_mesh *m, const pl_fold *fold, pl_arena *a)
+{
+    enum { MOST = 64, ENDS = 3 };
+    pl_cut stretch[MOST], cut[MOST];
+    pl_short s;
+    int n = 0;
+    const int all = pl_problem_stretches(m->problem, m->answer.value, MOST, stretch);
+    EXPECT(all > 0 && all <= MOST, "%d stretches", all);
+    for (int i = 0; i < all; i++)
+        if (stretch[i].to - stretch[i].from > 2 * ENDS + 1)
+            cut[n++] = (pl_cut){ stretch[i].from + ENDS, stretch[i].to - ENDS, 0 };
+    EXPECT(n > 0, "all of %d stretches are short", all);
+    EXPECT(pl_graph_shorten(m->problem->graph, fold, n, cut, a, &s), "no such graph");
+    const pl_plan *whole = pl_problem_plan(m->problem, m->answer.value, NULL, "auto", a);
+    const pl_plan *left = pl_plan_shorten(whole, fold, &s, a);
+    EXPECT(left, "the whole plan has other stretches");
+    check_same(pl_problem_plan(m->problem, m->answer.value, &s, "auto", a), left);
+}
+
+static void answers_are_decoded_for_few_blocks(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_ROWS; i++) {
+        pl_arena *a = pl_arena_new("test");
+        const pl_graph *g;
+        pl_cluster *c;
+        const pl_auto *f = find(&rows[i], &g, &c, a)->search;
+        for (int k = 0; k < f->n; k++)
+            if (f->mesh[k].fits) check_answer(&f->mesh[k], &f->fold, a);
+        pl_arena_free(a);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(the_whole_says_the_same),
+                                        cmocka_unit_test(answers_are_decoded_for_few_blocks) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
