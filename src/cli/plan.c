@@ -175,6 +175,7 @@ static bool show(void *args, int n, const char *const operand[], pl_arena *arena
     if (a->file) PL_TRY(pl_output_open(a->file, arena, &file, err));
     if (a->problem) PL_TRY(pl_output_open(a->problem, arena, &problem, err));
     PL_TRY(pl_job_args_open(&a->job, spec, arena, &j, err));
+    j.request.whole = a->json;
     if (!pl_job_find(&j, a->strategy, arena, &best, err)) {
         if (err->code == PL_EINFEASIBLE) add_changes(a, spec, &j, arena, err);
         return false;

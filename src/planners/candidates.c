@@ -123,6 +123,7 @@ bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err)
     else
         PL_TRY(pl_candidates_plan(x, k->name, x->g, &p, err));
     k->plan = p;
+    k->store = pl_store_new(p, 0, x->out);
     return pl_plan_check(p, err);
 }
 

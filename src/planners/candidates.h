@@ -41,7 +41,7 @@ PL_MUST_CHECK bool pl_candidates_add_layout(choosing *x, const char *text, pl_er
 PL_MUST_CHECK bool pl_candidates_plan(const choosing *x, const char *text, const pl_graph *g,
                                       pl_plan **p, pl_err *err);
 
-/* Makes k->plan that of the whole graph. */
+/* Makes k->plan that of the whole graph, and k->store its states'. */
 PL_MUST_CHECK bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err);
 
 /* Lowers and forecasts all of k->plan. */

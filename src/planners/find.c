@@ -11,7 +11,7 @@
 
 /* Searches below less and less; then between what fits and what does not, while these are apart. */
 enum { MOST_TRIES = 6, MOST_HALVES = 2, MOST_LAYOUTS = 64, BRIEF = 20000 };
-static const double WIDE = 0.95;
+static const double WIDE = 0.95, NEARLY_FULL = 0.9;
 
 /* The devices that a plan is for. */
 static bool find_cluster(const pl_plan_request *r, const pl_strategy *s, pl_arena *out,
@@ -408,16 +408,23 @@ static bool search_recomputed(choosing *x, pl_err *err)
 
 /* -- taking ------------------------------------------------------------------------------------ */
 
-/* The program of what is taken is made whole; when it needs a little more then than was forecast
- * from few blocks, and does not fit, the next one is taken. */
+/* Of what is nearly full, the layout of the whole program decides whether it fits. */
+static bool needs_whole(const choosing *x, const pl_candidate *k)
+{
+    const bool full = (double)k->forecast.memory.peak > NEARLY_FULL * x->b->limit;
+    return k->brief || (k->forecast.times && (x->r->whole || full));
+}
+
+/* The fastest; when it needs a little more, made whole, than was forecast from few blocks, and does
+ * not fit, the next one. */
 static bool take_best(choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
     do {
         qsort(b->at, (size_t)b->n, sizeof *b->at, pl_candidate_order);
         b->take = b->at;
-        if (!b->take->forecast.times && !b->take->brief) break;
         PL_TRY(pl_candidate_whole(x, b->take, err));
+        if (!needs_whole(x, b->take)) break;
         PL_TRY(pl_candidate_forecast(x, b->take, err));
         b->take->brief = false;
         b->take->fits = (double)b->take->forecast.memory.peak <= b->limit;

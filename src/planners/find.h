@@ -9,13 +9,12 @@
 /* One plan that was looked at: the best of a mesh, or a published layout. */
 typedef struct pl_candidate {
     const char *name;          /* "zero=3,tp=8", or the mesh "node=4 gpu0=2"                     */
-    const pl_plan *plan;       /* of one that is not taken maybe of fewer blocks                 */
+    const pl_plan *plan;       /* of one that is not taken maybe of fewer blocks, as its store   */
     const pl_problem *problem; /* of which it is                                                 */
     const int *value;          /* an answer; NULL: it is none                                    */
     const pl_store *store;
-    const pl_program *program; /* of rank 0, which has the largest parts. Of one that is not taken
-                                  maybe that of a graph with fewer blocks, whose steps run
-                                  forecast.times                                                 */
+    const pl_program *program; /* of rank 0, which has the largest parts. With forecast.times that
+                                  of a graph with fewer blocks, whose steps run so often         */
     pl_forecast forecast;
     bool fits;
     bool brief;                /* its program's order was not searched for as long as for others */
@@ -54,6 +53,7 @@ typedef struct pl_plan_request {
     pl_auto_options search;    /* how auto searches; memory, also that of any other plan, is at
                                   most all that a device has                                     */
     pl_lower_options lower;    /* how its program is made                                        */
+    bool whole;                /* so that the program of what is taken has all blocks            */
 } pl_plan_request;
 
 /* The plan of a strategy, lowered and forecast.
