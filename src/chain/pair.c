@@ -201,7 +201,7 @@ static bool look(prices *x, double price, double memory_price, double gap, bool 
     pl_chain c = mix(x, price, x->out);
     pl_search_options o = x->options;
     pl_answer a;
-    o.effort = least_of(o.effort, gap > 0 ? x->effort : CAP_EFFORT * x->effort);
+    o.effort = least_of(o.effort, x->effort);
     o.gap = fmax(o.gap, gap);
     o.start = find_start(x, price, memory_price);
     PL_TRY(x->tied ? search_tied(x, &c, memory_price, &o, &a, err)
