@@ -32,8 +32,9 @@ row() {
     set_name=$1 model=$2 cluster=$3
     shift 3
     old=""
-    [ -z "$before" ] || old=$(least "$before" plan "$model" --cluster "$cluster" "$@" --json)
-    new=$(least "$pleat" plan "$model" --cluster "$cluster" "$@" --json)
+    [ -z "$before" ] || old=$(least "$before" plan "$model" --cluster "$cluster" "$@")
+    new=$(least "$pleat" plan "$model" --cluster "$cluster" "$@")
+    run_once "$pleat" plan "$model" --cluster "$cluster" "$@" --json > "$tmp/once"
     figures=$(awk 'function number(name) { return match($0, "\"" name "\": [0-9.e-]+") ? substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4) : "" }
         { printf "%s,%s,%s", number("seconds"), number("gap"), number("step_seconds") }' "$tmp/out")
     echo "$set_name,\"$model\",$cluster,\"$*\",${old% *},${old#* },${new% *},${new#* },$figures"

@@ -15,9 +15,15 @@ choosing pl_candidates_open(pl_found *b, const pl_graph *g, const pl_cluster *c,
     choosing x = {
         .b = b, .g = g, .c = c, .r = r, .lower = r->lower, .speed = pl_speed_of(c), .out = out
     };
-    if (!x.lower.paths) x.lower.paths = pl_paths_new(out);
+    x.shared = pl_arena_new("paths");
+    if (!x.lower.paths) x.lower.paths = pl_paths_new(x.shared);
     b->limit = fmin(r->search.memory > 0 ? r->search.memory : INFINITY, pl_cluster_memory(c));
     return x;
+}
+
+void pl_candidates_close(choosing *x)
+{
+    pl_arena_adopt(x->out, x->shared);
 }
 
 /* The time is over and something fits: what is left is not looked at. */
@@ -204,13 +210,14 @@ double pl_candidates_fastest(const pl_found *b)
 typedef struct trials {
     int n, begun;
     trial *at;
-    const char *what; /* is told of them */
+    const char *what; /* is told of them; NULL: nothing is */
     const pl_watch *watch;
     pthread_mutex_t lock;
 } trials;
 
 static void tell_trial(trials *all)
 {
+    if (!all->what) return;
     pthread_mutex_lock(&all->lock);
     pl_watch_tell(all->watch, all->what, ++all->begun, all->n);
     pthread_mutex_unlock(&all->lock);

@@ -15,11 +15,13 @@ typedef struct choosing {
     pl_speed speed;
     const pl_short *few[PL_FEW_LENGTHS]; /* the graph with fewer blocks; NULL: it has few */
     bool tight; /* memory binds */
-    pl_arena *out;
+    pl_arena *out, *shared; /* the other one's lock is that of lower.paths */
 } choosing;
 
 choosing pl_candidates_open(pl_found *b, const pl_graph *g, const pl_cluster *c,
                             const pl_plan_request *r, pl_arena *out);
+/* What all of them share becomes out's; no more of them then. */
+void pl_candidates_close(choosing *x);
 
 /* The time is over and something fits: what is left is not looked at. */
 bool pl_candidates_late(const choosing *x);
@@ -67,8 +69,8 @@ typedef struct trial {
     pl_err why;    /* which it said           */
 } trial;
 
-/* All of them at once; `what` is told of them. Whoever has no use for what one made frees its
- * x.out. */
+/* All of them at once; `what`, unless it is NULL, is told of them. Whoever has no use for what one
+ * made frees its x.out. */
 void pl_candidates_try(const choosing *x, int n, trial t[], const char *what);
 
 /* What a trial made becomes *to, one of x's. */

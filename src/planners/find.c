@@ -1,9 +1,11 @@
 /* The one entry. Read pl_plan_find() at the end; find_auto() is its road for auto: search every
- * mesh, lower and forecast what is found (candidates.h), recompute blocks where memory binds
- * (search_recomputed), try the published layouts (add_layouts), take the fastest that fits. */
+ * mesh, lower and forecast what is found (candidates.h), and the published layouts beside it
+ * (take_road); recompute blocks where memory binds (search_recomputed); take the fastest that
+ * fits. */
 #include "planners/candidates.h"
 
 #include "base/clock.h"
+#include "base/each.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -79,23 +81,35 @@ static bool make_layout(choosing *x, const trial *t, pl_err *err)
     return true;
 }
 
-/* The one that made the fastest that fits of those within a limit; -1: none did. */
-static int try_layouts(choosing *x, int n, const attempt at[], double limit)
+/* What is tried, and what came of it. */
+typedef struct layouts {
+    int n;
+    attempt at[MOST_LAYOUTS];
+    trial of[MOST_LAYOUTS];
+} layouts;
+
+/* Those from `from` on; `what` as of pl_candidates_try. */
+static void try_layouts(const choosing *x, layouts *l, int from, const char *what)
 {
-    trial t[MOST_LAYOUTS] = { 0 };
+    for (int i = from; i < l->n; i++)
+        l->of[i] = (trial){ .make = make_layout, .layout = l->at[i].text };
+    pl_candidates_try(x, l->n - from, l->of + from, what);
+}
+
+/* The one that made the fastest that fits of those within a limit; -1: none did. */
+static int take_layouts(choosing *x, layouts *l, int from, double limit)
+{
     int fastest = -1;
-    for (int i = 0; i < n; i++) t[i].make = make_layout, t[i].layout = at[i].text;
-    pl_candidates_try(x, n, t, "playing through layout");
-    for (int i = 0; i < n; i++) {
-        pl_candidate *k = &x->b->at[x->b->n];
-        if (!t[i].made.n) {
-            if (at[i].known) note_refused(x->b, at[i].text, &t[i].why, x->out);
-            pl_arena_free(t[i].x.out);
+    for (int i = from; i < l->n; i++) {
+        trial *t = &l->of[i];
+        if (!t->made.n) {
+            if (l->at[i].known) note_refused(x->b, l->at[i].text, &t->why, x->out);
+            pl_arena_free(t->x.out);
             continue;
         }
-        x->b->n++;
-        pl_candidates_take(x, &t[i], k);
-        k->known = at[i].known;
+        pl_candidate *k = &x->b->at[x->b->n++];
+        pl_candidates_take(x, t, k);
+        k->known = l->at[i].known;
         if (!k->fits || k->forecast.step_seconds > limit) continue;
         limit = k->forecast.step_seconds;
         fastest = i;
@@ -111,65 +125,61 @@ static bool is_strategy(const choosing *x, const char *text)
     return pl_strategy_parse(text, x->c->n_devices, x->out, &s, &why);
 }
 
-/* at[n] with one more, unless it is there, or none on so many devices. */
-static int add_attempt(const choosing *x, attempt at[], int n, const pl_offer *o, int size,
-                       bool known)
+/* One more, unless it is there, or none on so many devices. */
+static void add_attempt(const choosing *x, layouts *l, const pl_offer *o, int size, bool known)
 {
     const char *text = offer_text(x, o, size);
-    if (!is_strategy(x, text)) return n;
-    for (int i = 0; i < n; i++)
-        if (!strcmp(at[i].text, text)) {
-            at[i].known |= known;
-            return n;
+    if (!is_strategy(x, text)) return;
+    for (int i = 0; i < l->n; i++)
+        if (!strcmp(l->at[i].text, text)) {
+            l->at[i].known |= known;
+            return;
         }
-    PL_ASSERT_CMP(n, <, MOST_LAYOUTS);
-    at[n] = (attempt){ text, o, known };
-    return n + 1;
+    PL_ASSERT_CMP(l->n, <, MOST_LAYOUTS);
+    l->at[l->n++] = (attempt){ text, o, known };
 }
 
 /* Those whose groups have the usual size; of what people look for also groups as wide as a node. */
-static int list_usual(const choosing *x, int usual, attempt at[])
+static void list_usual(const choosing *x, layouts *l)
 {
-    const int node = x->c->level[0].size > 1 ? x->c->level[0].size : usual;
-    int n = 0;
+    const int usual = usual_size(x->c), inner = x->c->level[0].size,
+              node = inner > 1 ? inner : usual;
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
             const bool known = o->when & PL_OFFER_KNOWN;
-            if (o->when & PL_OFFER_LATER || (o->when & PL_OFFER_TIGHT && !x->tight)) continue;
-            const int before = n;
-            if (known && has_size(o)) n = add_attempt(x, at, n, o, node, true);
-            n = add_attempt(x, at, n, o, usual, known && n == before);
+            if (o->when & (PL_OFFER_LATER | PL_OFFER_TIGHT)) continue;
+            const int before = l->n;
+            if (known && has_size(o)) add_attempt(x, l, o, node, true);
+            add_attempt(x, l, o, usual, known && l->n == before);
         }
-    return n;
 }
 
 /* All sizes of what is near the fastest, and what is offered for later. */
-static int list_more(const choosing *x, int usual, const pl_offer *near, attempt at[], int n)
+static void list_more(const choosing *x, const pl_offer *near, layouts *l)
 {
-    const int all = x->c->n_devices;
+    const int all = x->c->n_devices, usual = usual_size(x->c);
     for (int size = 2; near && has_size(near) && size <= all; size *= 2)
-        n = add_attempt(x, at, n, near, size, false);
+        add_attempt(x, l, near, size, false);
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
-            if (o->when & PL_OFFER_WIDEST && all > 2) n = add_attempt(x, at, n, o, all, false);
-            if (o->when & PL_OFFER_LATER && all > usual) n = add_attempt(x, at, n, o, usual, false);
+            if (o->when & PL_OFFER_TIGHT && x->tight) add_attempt(x, l, o, usual, false);
+            if (o->when & PL_OFFER_WIDEST && all > 2) add_attempt(x, l, o, all, false);
+            if (o->when & PL_OFFER_LATER && all > usual) add_attempt(x, l, o, usual, false);
         }
-    return n;
 }
 
 /* Of the layout that is fastest of the usual ones, where it is near the best of all, groups of
  * other sizes too. */
-static void add_layouts(choosing *x)
+static void add_layouts(choosing *x, layouts *l)
 {
-    const int usual = usual_size(x->c);
     const double limit = pl_candidates_fastest(x->b) * NEAR;
-    attempt all[MOST_LAYOUTS]; /* the usual ones first */
-    if (x->c->n_devices == 1 || pl_candidates_late(x)) return;
-    x->b->refused = PL_NEW_N(x->out, pl_refused, MOST_LAYOUTS);
-    const int n = list_usual(x, usual, all), near = try_layouts(x, n, all, limit);
+    const int usual = l->n;
+    if (!usual) return;
+    const int near = take_layouts(x, l, 0, limit);
     if (pl_candidates_late(x)) return;
-    const int more = list_more(x, usual, near < 0 ? NULL : all[near].of, all, n);
-    try_layouts(x, more - n, all + n, limit);
+    list_more(x, near < 0 ? NULL : l->at[near].of, l);
+    try_layouts(x, l, usual, "playing through layout");
+    take_layouts(x, l, usual, limit);
 }
 
 /* The layout that takes least memory. */
@@ -313,6 +323,7 @@ bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g)
         if (!fits) (void)!add_small(&x, &why);
         fits = pl_candidates_fastest(&b) < INFINITY;
     }
+    pl_candidates_close(&x);
     pl_arena_free(tmp);
     return fits;
 }
@@ -432,25 +443,50 @@ static bool take_best(choosing *x, pl_err *err)
     return true;
 }
 
+/* The search and the usual layouts, which do not wait for it. */
+typedef struct roads {
+    choosing *x;
+    layouts *l;
+    bool searched;
+    pl_err why;
+} roads;
+
+static void take_road(void *with, int i)
+{
+    roads *r = with;
+    if (i)
+        try_layouts(r->x, r->l, 0, NULL);
+    else
+        r->searched = search(r->x, &r->why) || r->why.code == PL_EINFEASIBLE;
+}
+
+/* What waits for the search. */
+static bool add_rest(choosing *x, layouts *l, pl_err *err)
+{
+    x->tight = pl_candidates_tight(x);
+    const bool ok = !x->tight || search_recomputed(x, err);
+    add_layouts(x, l);
+    return ok && (!x->tight || pl_candidates_spare(x, err));
+}
+
 static bool find_auto(choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
-    pl_err why = { 0 };
+    const bool published = x->r->search.method;
+    roads r = { .x = x, .l = PL_NEW(x->out, layouts) };
     PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
     b->at = PL_NEW_N(x->out, pl_candidate,
                      2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + MOST_LAYOUTS + 2);
+    b->refused = PL_NEW_N(x->out, pl_refused, MOST_LAYOUTS);
     pl_candidates_shorten(x);
-    bool searched = search(x, &why) || why.code == PL_EINFEASIBLE;
-    if (searched && !x->r->search.method) {
-        x->tight = pl_candidates_tight(x);
-        if (x->tight) PL_TRY(search_recomputed(x, err));
-        add_layouts(x);
-        if (x->tight) PL_TRY(pl_candidates_spare(x, err));
-    }
-    for (int i = 0; searched && i < b->search->n && pl_candidates_fastest(b) >= INFINITY; i++)
+    if (x->c->n_devices > 1 && !published) list_usual(x, r.l);
+    pl_each(r.l->n ? 2 : 1, take_road, &r);
+    if (!r.searched) take_layouts(x, r.l, 0, 0);
+    if (r.searched && !published) PL_TRY(add_rest(x, r.l, err));
+    for (int i = 0; r.searched && i < b->search->n && pl_candidates_fastest(b) >= INFINITY; i++)
         (void)!add_least(x, b->search, i);
-    if (!searched || !b->n) {
-        *err = why;
+    if (!r.searched || !b->n) {
+        *err = r.why;
         return false;
     }
     PL_TRY(take_best(x, err));
@@ -473,7 +509,9 @@ bool pl_plan_forecast(const pl_plan_request *r, const pl_plan *plan, pl_arena *o
     b->strategy = r->strategy;
     PL_TRY(find_cluster(r, &b->strategy, out, &b->strategy.cluster, err));
     choosing x = pl_candidates_open(b, plan->graph, b->strategy.cluster, r, out);
-    return add_given(&x, plan, err);
+    const bool ok = add_given(&x, plan, err);
+    pl_candidates_close(&x);
+    return ok;
 }
 
 bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out, pl_found **found,
@@ -490,6 +528,7 @@ bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out, pl
     bool ok = s->automatic
                   ? find_auto(&x, err)
                   : pl_strategy_plan(s, g, NULL, out, &plan, err) && add_given(&x, plan, err);
+    pl_candidates_close(&x);
     pl_watch_tell(r->search.watch, NULL, 0, 0);
     b->seconds = pl_clock_now() - start;
     return ok;
