@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -131,6 +132,38 @@ static void test_runs(void **state)
         pl_context_free(c); /* ends the run */
     }
     assert_true(builds[PL_TRAIN] > 0 && builds[PL_EVAL] > 0 && builds[PL_INFER] == 0);
+}
+
+static volatile sig_atomic_t handled;
+
+static void handle(int number)
+{
+    (void)number;
+    handled++;
+}
+
+/* No thread of the library's runs a handler of the caller's: while the caller does not want the
+ * signal, it waits. */
+static void test_signals(void **state)
+{
+    const struct sigaction a = { .sa_handler = handle };
+    pl_step_result s;
+    sigset_t usr2;
+    (void)state;
+    sigemptyset(&usr2);
+    sigaddset(&usr2, SIGUSR2);
+    assert_int_equal(sigaction(SIGUSR2, &a, NULL), 0);
+    pl_context *c = pl_context_new();
+    pl_run *r = run(plan(c, "local:2", "dp"), c);
+    feed(r);
+    assert_true(pl_run_step(r, &s));
+    sigprocmask(SIG_BLOCK, &usr2, NULL);
+    kill(getpid(), SIGUSR2);
+    for (int i = 0; i < 20; i++) assert_true(pl_run_step(r, &s));
+    assert_int_equal(handled, 0);
+    sigprocmask(SIG_UNBLOCK, &usr2, NULL);
+    assert_int_equal(handled, 1);
+    pl_context_free(c);
 }
 
 /* Without options a run has the defaults: several devices, a rate that falls to a tenth. */
@@ -377,10 +410,11 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runs),    cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_feeding), cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_saves),   cmocka_unit_test(test_tells),
-        cmocka_unit_test(test_probe),   cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_runs),     cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_feeding),
+        cmocka_unit_test(test_mistakes), cmocka_unit_test(test_saves),
+        cmocka_unit_test(test_tells),    cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
