@@ -72,8 +72,8 @@ static void end_work(rank *r)
     pthread_mutex_unlock(&run->lock);
 }
 
-/* Signals are the caller's, and so is the thread that they come to. (oneDNN before 3.11.2 writes over
- * the heap where a handler runs amid one of its products: its issue 4845.) */
+/* Signals are the caller's, and so is the thread that they come to. (oneDNN before 3.11.2 writes
+ * over the heap where a handler runs amid one of its products: its issue 4845.) */
 static void *serve(void *arg)
 {
     rank *r = arg;

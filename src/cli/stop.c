@@ -2,8 +2,8 @@
  * of the whole process: the only such variables of the program.
  *
  * Handlers run on a thread that does nothing else, never on one that computes: products of oneDNN
- * before 3.11.2 use the stack pointer for something else, and the frame of a handler would overwrite
- * the heap (its issue 4845). */
+ * before 3.11.2 use the stack pointer for something else, and the frame of a handler would be
+ * written over the heap (its issue 4845). */
 #include "cli/stop.h"
 
 #include <pthread.h>

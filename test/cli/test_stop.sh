@@ -6,8 +6,17 @@ make_text text.txt
 train=("$pleat" train "$tiny" --data text.txt --seq 16 --batch 4 --threads 1 --eval-batches 0)
 endless=("${train[@]}" --steps 1000000 --lr-min 1e-3) # at a constant rate: --steps is no part of the numbers
 
-# Starts it, waits for a line of a step (in the file out), sends the signal to the process $target
-# names (or to the job), and leaves the exit code in rc.
+# How many threads of a process SIGTERM may come to.
+count_open() { # PROCESS
+    local mask n=0
+    for mask in $(sed -n 's/^SigBlk:\t//p' /proc/"$1"/task/*/status); do
+        [ $((0x$mask & 1 << 14)) != 0 ] || n=$((n + 1))
+    done
+    echo $n
+}
+
+# Starts it, waits for a line of a step (in the file out), sends the signal, and leaves the exit code
+# in rc and in open how many threads the signal might have come to.
 stop_with() { # SIGNAL COMMAND...
     local signal=$1
     shift
@@ -18,6 +27,7 @@ stop_with() { # SIGNAL COMMAND...
         ! grep -qsE '^(step |."step": )20[ ,]' out || break
         sleep 0.1
     done
+    open=$(count_open $job)
     kill -"$signal" $job
     rc=0
     wait $job || rc=$?
@@ -40,6 +50,7 @@ for devices in 1 2; do
         [ $devices = 1 ] || [ $signal != USR1:138 ] || continue
         stop_with "${signal%:*}" "${endless[@]}" --devices $devices --save run
         check "${signal%:*} ends with $rc" test $rc = "${signal#*:}"
+        check "one thread handles signals, and does nothing else: $open" test "$open" = 1
         check "says who stopped it" grep -q "^stopped by SIG${signal%:*}: saved step" err
         check 'no lock stays' test ! -e run/lock
         [ $devices$signal = 1TERM:143 ] || { rm -r run; continue; }
