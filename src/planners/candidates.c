@@ -44,6 +44,7 @@ bool pl_candidates_late(const choosing *x)
  * blocks ahead it takes the larger number. */
 static const int few_blocks[PL_FEW_LENGTHS] = { 8, 32 };
 enum { PERIODS = 12, MOST_STRETCHES = 16 };
+static const double NEAR = 1.03;
 
 /* What can be left out of blocks [from, to); false: they are few. */
 static bool cut_stretch(int from, int to, int length, pl_cut *cut)
@@ -109,15 +110,46 @@ static bool lower(const choosing *x, pl_candidate *k, const pl_plan *plan, pl_er
     return true;
 }
 
-/* Forecast from few blocks, as this plan of them has it. False: they do not tell. */
-static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, const pl_plan *few)
+/* What a plan of so many blocks takes. */
+typedef struct taking {
+    int blocks; /* 0: it is not known */
+    double seconds, bytes;
+} taking;
+
+/* Forecast from few blocks, as this plan of them has it. False: they do not tell of more than
+ * *alone, themselves. */
+static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, const pl_plan *few,
+                         taking *alone)
 {
     pl_err why = { 0 };
-    if (!lower(x, k, few, &why) ||
-        !pl_forecast_fold(k->program, s, &x->speed, x->out, &k->forecast))
-        return false;
-    k->program = k->forecast.program;
-    return true;
+    pl_forecast f;
+    if (!lower(x, k, few, &why)) return false;
+    if (pl_forecast_fold(k->program, s, &x->speed, x->out, &k->forecast)) {
+        k->program = k->forecast.program;
+        return true;
+    }
+    pl_forecast_make(k->program, &x->speed, x->out, &f);
+    *alone = (taking){ s->kept, f.step_seconds, (double)f.memory.peak };
+    return false;
+}
+
+/* Where few blocks do not tell exactly, two numbers of them tell whether more would come near what
+ * there is to beat: what they take, they take for about each block. False: it would not. */
+static bool is_promising(const choosing *x, const taking few[], pl_err *err)
+{
+    const pl_candidate *beat = x->beat;
+    const taking *a = &few[0], *b = &few[1];
+    if (!beat || !a->blocks || a->blocks >= b->blocks) return true;
+    const double more =
+        (double)(pl_fold_copies(&x->b->search->fold) - b->blocks) / (b->blocks - a->blocks);
+    const double seconds = b->seconds + more * (b->seconds - a->seconds),
+                 bytes = b->bytes + more * (b->bytes - a->bytes);
+    const bool slow = seconds > NEAR * beat->forecast.step_seconds,
+               large = bytes > NEAR * x->b->limit;
+    if (!large && !(slow && beat->fits)) return true;
+    return pl_err_set(err, PL_EINFEASIBLE,
+                      "%d and %d of its blocks say that it takes about %.4g s a step, in about %s",
+                      a->blocks, b->blocks, seconds, pl_text_size(x->out, bytes));
 }
 
 bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err)
@@ -151,11 +183,12 @@ bool pl_candidates_add(choosing *x, const char *name, const pl_plan *plan, doubl
                        pl_err *err)
 {
     pl_candidate k = { .name = name, .plan = plan, .bound = bound };
+    taking alone;
     bool told = false;
     for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !told; i++) {
         const pl_short *s = shorten_plan(x, i, plan);
         const pl_plan *few = s ? pl_plan_shorten(plan, &x->b->search->fold, s, x->out) : NULL;
-        told = few && forecast_few(x, &k, s, few);
+        told = few && forecast_few(x, &k, s, few, &alone);
     }
     if (!told) PL_TRY(pl_candidate_forecast(x, &k, err));
     add_candidate(x, k);
@@ -166,6 +199,7 @@ bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh 
                               const int *value, pl_err *err)
 {
     pl_candidate k = { .name = name, .bound = m->bound, .problem = m->problem, .value = value };
+    taking alone[PL_FEW_LENGTHS] = { 0 };
     bool told = false;
     for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !told; i++) {
         const pl_short *s = shorten_answer(x, i, m->problem, value);
@@ -173,9 +207,11 @@ bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh 
         pl_plan *p = pl_problem_plan(m->problem, value, s, "auto", x->out);
         PL_TRY(pl_plan_check(p, err));
         k.plan = p;
-        told = forecast_few(x, &k, s, p);
+        told = forecast_few(x, &k, s, p, &alone[i]);
     }
-    if (!told) PL_TRY(pl_candidate_whole(x, &k, err) && pl_candidate_forecast(x, &k, err));
+    if (!told)
+        PL_TRY(is_promising(x, alone, err) && pl_candidate_whole(x, &k, err) &&
+               pl_candidate_forecast(x, &k, err));
     add_candidate(x, k);
     return true;
 }
@@ -237,14 +273,17 @@ bool pl_candidates_plan(const choosing *x, const char *text, const pl_graph *g, 
 bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err)
 {
     pl_candidate k = { .name = text };
+    taking alone[PL_FEW_LENGTHS] = { 0 };
     bool told = false;
     for (int i = 0; i < PL_FEW_LENGTHS && x->few[i] && !told; i++) {
         pl_plan *p;
         PL_TRY(pl_candidates_plan(x, text, x->few[i]->graph, &p, err));
         k.plan = p;
-        told = forecast_few(x, &k, x->few[i], p);
+        told = forecast_few(x, &k, x->few[i], p, &alone[i]);
     }
-    if (!told) PL_TRY(pl_candidate_whole(x, &k, err) && pl_candidate_forecast(x, &k, err));
+    if (!told)
+        PL_TRY(is_promising(x, alone, err) && pl_candidate_whole(x, &k, err) &&
+               pl_candidate_forecast(x, &k, err));
     add_candidate(x, k);
     return true;
 }

@@ -15,6 +15,7 @@ typedef struct choosing {
     pl_speed speed;
     const pl_short *few[PL_FEW_LENGTHS]; /* the graph with fewer blocks; NULL: it has few */
     bool tight; /* memory binds */
+    const pl_candidate *beat; /* what is clearly worse is not made whole; NULL: everything is */
     pl_arena *out, *shared; /* the other one's lock is that of lower.paths */
 } choosing;
 
@@ -33,11 +34,13 @@ void pl_candidates_shorten(choosing *x);
 PL_MUST_CHECK bool pl_candidates_add(choosing *x, const char *name, const pl_plan *plan,
                                      double bound, pl_err *err);
 
-/* The same of an answer to a mesh's tables. The whole plan is made where few blocks do not tell. */
+/* The same of an answer to a mesh's tables. Where few blocks do not tell, the whole plan is made;
+ * with PL_EINFEASIBLE if they say that it does not come near x->beat. */
 PL_MUST_CHECK bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh *m,
                                             const int *value, pl_err *err);
 
-/* The same of a layout by its text: it does with many blocks what it does with few. */
+/* The same, and fails so too, of a layout by its text: it does with many blocks what it does with
+ * few. */
 PL_MUST_CHECK bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err);
 
 PL_MUST_CHECK bool pl_candidates_plan(const choosing *x, const char *text, const pl_graph *g,

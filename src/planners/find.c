@@ -178,7 +178,9 @@ static void add_layouts(choosing *x, layouts *l)
     const int near = take_layouts(x, l, 0, limit);
     if (pl_candidates_late(x)) return;
     list_more(x, near < 0 ? NULL : l->at[near].of, l);
-    try_layouts(x, l, usual, "playing through layout");
+    choosing better = *x;
+    better.beat = pl_candidates_best(x->b);
+    try_layouts(&better, l, usual, "playing through layout");
     take_layouts(x, l, usual, limit);
 }
 
@@ -257,13 +259,15 @@ static bool make_doubted(choosing *x, const trial *t, pl_err *err)
 static void doubt_last(choosing *x, const pl_auto_mesh *m)
 {
     pl_candidate *last = &x->b->at[x->b->n - 1];
+    choosing better = *x;
     trial t[N_DOUBTS] = { 0 };
     int n = 0;
+    better.beat = last;
     if (pl_candidates_late(x)) return;
     for (int i = 0; i < N_DOUBTS; i++)
         if (doubts[i].price >= 0 || m->answer.work <= MOST_WORK)
             t[n++] = (trial){ .make = make_doubted, .mesh = m, .doubt = &doubts[i] };
-    pl_candidates_try(x, n, t, "playing through variant");
+    pl_candidates_try(&better, n, t, "playing through variant");
     for (int i = 0; i < n; i++)
         if (t[i].made.n && pl_candidate_order(t[i].made.at, last) < 0)
             pl_candidates_take(x, &t[i], last);

@@ -1,13 +1,14 @@
 /* Candidates are forecast from few of their blocks: of each, layouts and answers of the search
  * alike, the whole program says the same. And an answer decoded for few blocks is what is left of
  * the whole plan without the others. */
-#include "planners/find.h"
+#include "planners/candidates.h"
 #include "support/expect.h"
 #include "support/request.h"
 #include "support/rounds.h"
 #include "support/training.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Weights of the second are gathered many blocks ahead; memory binds in the third. */
 static const struct row {
@@ -150,9 +151,52 @@ static void answers_are_decoded_for_few_blocks(void **state)
     }
 }
 
+/* -- what is not worth making whole ------------------------------------------------------------ */
+
+/* A layout whose program has no period, beside one that takes `part` of its time. */
+static bool is_made(choosing *x, const char *layout, double seconds, double bytes, double part)
+{
+    const pl_candidate beat = { .fits = true, .forecast.step_seconds = part * seconds };
+    pl_err err = { 0 };
+    x->beat = &beat;
+    x->b->n = 0;
+    x->b->limit = 1.01 * bytes;
+    const bool made = pl_candidates_add_layout(x, layout, &err);
+    EXPECT(made || (err.code == PL_EINFEASIBLE && strstr(err.msg, "of its blocks say")), "%s",
+           err.msg);
+    x->beat = NULL;
+    return made;
+}
+
+static void what_is_clearly_worse_is_not_made_whole(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    pl_cluster *c;
+    pl_err err = { 0 };
+    const char *layout = "grid:4x4x1";
+    const pl_graph *g = training_graph("gpt2:layers=80,hidden=512,heads=8,batch=16", a);
+    EXPECT(pl_cluster_find("2x8xv100", a, &c, &err), "%s", err.msg);
+    const pl_plan_request request = request_of("auto", c, a);
+    pl_candidate at[1];
+    pl_found b = { .at = at };
+    choosing x = pl_candidates_open(&b, g, c, &request, a);
+    EXPECT(pl_auto_open(g, c, &request.search, a, &b.search, &err), "%s", err.msg);
+    pl_candidates_shorten(&x);
+    EXPECT(pl_candidates_add_layout(&x, layout, &err), "%s", err.msg);
+    EXPECT(at->plan->graph == g && !at->forecast.times, "few blocks tell of %s", layout);
+    const double seconds = at->forecast.step_seconds, bytes = (double)at->forecast.memory.peak;
+    EXPECT(is_made(&x, layout, seconds, bytes, 1), "as fast, and not made");
+    EXPECT(!is_made(&x, layout, seconds, bytes, 0.9), "slower by a tenth, and made");
+    EXPECT(!is_made(&x, layout, seconds, 0.9 * bytes, 1), "too large by a tenth, and made");
+    pl_candidates_close(&x);
+    pl_arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(the_whole_says_the_same),
-                                        cmocka_unit_test(answers_are_decoded_for_few_blocks) };
+                                        cmocka_unit_test(answers_are_decoded_for_few_blocks),
+                                        cmocka_unit_test(what_is_clearly_worse_is_not_made_whole) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
