@@ -67,6 +67,7 @@ pl_plan *pl_plan_new(const pl_model *m, const pl_cluster *cluster, const pl_plan
     pl_found *f;
     pl_job j = { .args = m->args };
     bool ok = read_options(options, &o, err) && make_request(c, &o, cluster, &j.request, err);
+    j.request.whole = true; /* its JSON has what all of the program takes */
     if (ok) j.optimizer = pl_arena_text(c->arena, o.optimizer);
     ok = ok && pl_job_build(&j, c->arena, err) && pl_job_find(&j, o.strategy, c->arena, &f, err);
     return ok ? hold(c, m, &j, f) : NULL;
@@ -78,7 +79,7 @@ pl_plan *pl_plan_open(pl_context *c, const char *path, const pl_model *m)
     pl_plan *plan;
     pl_plan_about about;
     pl_found *f;
-    pl_job j = { .request.search.watch = watch_of(c) };
+    pl_job j = { .request = { .search.watch = watch_of(c), .whole = true } };
     if (!pl_job_read(&j, path, m ? &m->args : NULL, c->arena, &plan, &about, err)) return NULL;
     if (!pl_plan_forecast(&j.request, plan, c->arena, &f, err)) return NULL;
     if (!m) {

@@ -33,6 +33,7 @@ static bool read_plan(const show_args *a, const char *path, pl_arena *arena, pl_
     pl_found *b;
     pl_plan_about about;
     PL_TRY(pl_job_args_read(&a->job, path, arena, &j, &plan, &about, err));
+    j.request.whole = true; /* all of its steps are drawn */
     PL_TRY(pl_plan_forecast(&j.request, plan, arena, &b, err));
     *out = (pl_html_plan){ .name = path,
                            .model = j.args.spec,

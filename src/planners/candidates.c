@@ -59,15 +59,16 @@ static bool cut_stretch(int from, int to, int length, pl_cut *cut)
 static const pl_short *shorten(const choosing *x, int n, const pl_cut cut[])
 {
     pl_short *s = PL_NEW(x->out, pl_short);
-    return n && pl_graph_shorten(x->g, &x->b->search->fold, n, cut, x->out, s) ? s : NULL;
+    return n && pl_graph_shorten(x->g, x->fold, n, cut, x->out, s) ? s : NULL;
 }
 
 /* That for plans that plan all blocks alike. */
-void pl_candidates_shorten(choosing *x)
+void pl_candidates_shorten(choosing *x, const pl_fold *fold)
 {
+    x->fold = fold;
     for (int i = 0; i < PL_FEW_LENGTHS; i++) {
         pl_cut cut;
-        const int n = cut_stretch(0, pl_fold_copies(&x->b->search->fold), i, &cut);
+        const int n = cut_stretch(0, pl_fold_copies(x->fold), i, &cut);
         x->few[i] = shorten(x, n, &cut);
     }
 }
@@ -85,7 +86,7 @@ static const pl_short *cut_stretches(const choosing *x, int length, int all, con
 static const pl_short *shorten_plan(const choosing *x, int length, const pl_plan *plan)
 {
     pl_cut stretch[MOST_STRETCHES];
-    const int all = pl_plan_stretches(plan, &x->b->search->fold, MOST_STRETCHES, stretch);
+    const int all = pl_plan_stretches(plan, x->fold, MOST_STRETCHES, stretch);
     return all == 1 ? x->few[length] : cut_stretches(x, length, all, stretch);
 }
 
@@ -140,8 +141,7 @@ static bool is_promising(const choosing *x, const taking few[], pl_err *err)
     const pl_candidate *beat = x->beat;
     const taking *a = &few[0], *b = &few[1];
     if (!beat || !a->blocks || a->blocks >= b->blocks) return true;
-    const double more =
-        (double)(pl_fold_copies(&x->b->search->fold) - b->blocks) / (b->blocks - a->blocks);
+    const double more = (double)(pl_fold_copies(x->fold) - b->blocks) / (b->blocks - a->blocks);
     const double seconds = b->seconds + more * (b->seconds - a->seconds),
                  bytes = b->bytes + more * (b->bytes - a->bytes);
     const bool slow = seconds > NEAR * beat->forecast.step_seconds,
@@ -155,7 +155,10 @@ static bool is_promising(const choosing *x, const taking few[], pl_err *err)
 bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err)
 {
     pl_plan *p;
-    if (k->plan && k->plan->graph == x->g) return true;
+    if (k->plan && k->plan->graph == x->g) {
+        if (k->forecast.times) k->store = pl_store_new(k->plan, 0, x->out);
+        return true;
+    }
     if (k->value)
         p = pl_problem_plan(k->problem, k->value, NULL, "auto", x->out);
     else
@@ -187,7 +190,7 @@ bool pl_candidates_add(choosing *x, const char *name, const pl_plan *plan, doubl
     bool told = false;
     for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !told; i++) {
         const pl_short *s = shorten_plan(x, i, plan);
-        const pl_plan *few = s ? pl_plan_shorten(plan, &x->b->search->fold, s, x->out) : NULL;
+        const pl_plan *few = s ? pl_plan_shorten(plan, x->fold, s, x->out) : NULL;
         told = few && forecast_few(x, &k, s, few, &alone);
     }
     if (!told) PL_TRY(pl_candidate_forecast(x, &k, err));

@@ -13,6 +13,7 @@ typedef struct choosing {
     const pl_plan_request *r;
     pl_lower_options lower;
     pl_speed speed;
+    const pl_fold *fold;                 /* the graph's; read where few is set            */
     const pl_short *few[PL_FEW_LENGTHS]; /* the graph with fewer blocks; NULL: it has few */
     bool tight; /* memory binds */
     const pl_candidate *beat; /* what is clearly worse is not made whole; NULL: everything is */
@@ -27,8 +28,8 @@ void pl_candidates_close(choosing *x);
 /* The time is over and something fits: what is left is not looked at. */
 bool pl_candidates_late(const choosing *x);
 
-/* Sets x->few. */
-void pl_candidates_shorten(choosing *x);
+/* Sets x->fold and x->few. */
+void pl_candidates_shorten(choosing *x, const pl_fold *fold);
 
 /* Lowers and forecasts a plan, from few of its blocks where they tell: one more in x->b. */
 PL_MUST_CHECK bool pl_candidates_add(choosing *x, const char *name, const pl_plan *plan,

@@ -426,8 +426,17 @@ static bool search_recomputed(choosing *x, pl_err *err)
 /* Of what is nearly full, the layout of the whole program decides whether it fits. */
 static bool needs_whole(const choosing *x, const pl_candidate *k)
 {
-    const bool full = (double)k->forecast.memory.peak > NEARLY_FULL * x->b->limit;
+    const double peak = (double)k->forecast.memory.peak, limit = x->b->limit;
+    const bool full = peak > NEARLY_FULL * limit && NEARLY_FULL * peak < limit;
     return k->brief || (k->forecast.times && (x->r->whole || full));
+}
+
+static bool forecast_whole(const choosing *x, pl_candidate *k, pl_err *err)
+{
+    PL_TRY(pl_candidate_forecast(x, k, err));
+    k->brief = false;
+    k->fits = (double)k->forecast.memory.peak <= x->b->limit;
+    return true;
 }
 
 /* The fastest; when it needs a little more, made whole, than was forecast from few blocks, and does
@@ -440,9 +449,7 @@ static bool take_best(choosing *x, pl_err *err)
         b->take = b->at;
         PL_TRY(pl_candidate_whole(x, b->take, err));
         if (!needs_whole(x, b->take)) break;
-        PL_TRY(pl_candidate_forecast(x, b->take, err));
-        b->take->brief = false;
-        b->take->fits = (double)b->take->forecast.memory.peak <= b->limit;
+        PL_TRY(forecast_whole(x, b->take, err));
     } while (!b->take->fits);
     return true;
 }
@@ -482,7 +489,7 @@ static bool find_auto(choosing *x, pl_err *err)
     b->at = PL_NEW_N(x->out, pl_candidate,
                      2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + MOST_LAYOUTS + 2);
     b->refused = PL_NEW_N(x->out, pl_refused, MOST_LAYOUTS);
-    pl_candidates_shorten(x);
+    pl_candidates_shorten(x, &b->search->fold);
     if (x->c->n_devices > 1 && !published) list_usual(x, r.l);
     pl_each(r.l->n ? 2 : 1, take_road, &r);
     if (!r.searched) take_layouts(x, r.l, 0, 0);
@@ -502,8 +509,14 @@ static bool find_auto(choosing *x, pl_err *err)
 
 static bool add_given(choosing *x, const pl_plan *plan, pl_err *err)
 {
-    x->b->take = x->b->at = PL_NEW(x->out, pl_candidate);
-    return pl_candidates_add(x, plan->strategy, plan, 0, err);
+    pl_candidate *k = x->b->take = x->b->at = PL_NEW(x->out, pl_candidate);
+    if (!x->r->whole) {
+        pl_fold *fold = PL_NEW(x->out, pl_fold);
+        *fold = pl_fold_find(x->g, x->out);
+        pl_candidates_shorten(x, fold);
+    }
+    PL_TRY(pl_candidates_add(x, plan->strategy, plan, 0, err) && pl_candidate_whole(x, k, err));
+    return !needs_whole(x, k) || forecast_whole(x, k, err);
 }
 
 bool pl_plan_forecast(const pl_plan_request *r, const pl_plan *plan, pl_arena *out,

@@ -65,7 +65,7 @@ static bool add_less(choosing *x, const pl_candidate *all, int blocks, pl_err *e
     pl_plan *p = PL_NEW(x->out, pl_plan);
     *p = *all->plan;
     p->recompute = PL_NEW_N(x->out, bool, g->values.n + 1);
-    (void)pl_plan_recompute(p, pl_recompute_blocks(g, &x->b->search->fold, blocks, x->out));
+    (void)pl_plan_recompute(p, pl_recompute_blocks(g, x->fold, blocks, x->out));
     const bool large = pl_plan_recompute(p, pl_recompute_large(g, x->out));
     const char *name = name_less(x, all, blocks, large);
     if (!all->searched) p->strategy = name;
@@ -83,7 +83,7 @@ static bool has_large(const choosing *x)
 /* Of its blocks, all recomputed, no more than are needed for it to fit. */
 static bool spare(choosing *x, pl_candidate all, pl_err *err)
 {
-    int low = has_large(x) ? -1 : 0, high = pl_fold_copies(&x->b->search->fold), last = x->b->n;
+    int low = has_large(x) ? -1 : 0, high = pl_fold_copies(x->fold), last = x->b->n;
     PL_TRY(pl_candidate_whole(x, &all, err));
     double over = 0, room = x->b->limit - (double)all.forecast.memory.peak;
     for (int i = 0; i < MOST_SPARED && high - low > 1 && !pl_candidates_late(x); i++) {

@@ -182,7 +182,7 @@ static void what_is_clearly_worse_is_not_made_whole(void **state)
     pl_found b = { .at = at };
     choosing x = pl_candidates_open(&b, g, c, &request, a);
     EXPECT(pl_auto_open(g, c, &request.search, a, &b.search, &err), "%s", err.msg);
-    pl_candidates_shorten(&x);
+    pl_candidates_shorten(&x, &b.search->fold);
     EXPECT(pl_candidates_add_layout(&x, layout, &err), "%s", err.msg);
     EXPECT(at->plan->graph == g && !at->forecast.times, "few blocks tell of %s", layout);
     const double seconds = at->forecast.step_seconds, bytes = (double)at->forecast.memory.peak;
