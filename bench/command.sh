@@ -2,7 +2,7 @@
 # How long people wait for a plan: whole commands, as CSV on stdout: bench/command.sh [SET ...]
 #   depth    GPT-2 of width 1600 and 12 to 192 layers
 #   devices  LLaMA-3 8B on 8 to 16,384 devices, searched and with a strategy
-#   large    LLaMA-3 70B and 405B on 16,384 devices with a strategy
+#   large    LLaMA-3 70B and 405B on 16,384 devices, with a strategy and searched
 #   tight    models that fit where blocks are recomputed
 # PLEAT is the program (build/pleat), BEFORE another one that each command is timed with in turn (or none), ROUNDS how
 # often (3; the least counts), LIMIT after how many seconds a command is given up (100).
@@ -36,7 +36,7 @@ row() {
     new=$(least "$pleat" plan "$model" --cluster "$cluster" "$@")
     run_once "$pleat" plan "$model" --cluster "$cluster" "$@" --json > "$tmp/once"
     figures=$(awk 'function number(name) { return match($0, "\"" name "\": [0-9.e-]+") ? substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4) : "" }
-        { printf "%s,%s,%s", number("seconds"), number("gap"), number("step_seconds") }' "$tmp/out")
+        { printf "%s,%s,%s", number("gap") == "" ? "" : number("seconds"), number("gap"), number("step_seconds") }' "$tmp/out")
     echo "$set_name,\"$model\",$cluster,\"$*\",${old% *},${old#* },${new% *},${new#* },$figures"
 }
 
@@ -58,6 +58,8 @@ devices() {
 large() {
     row large llama3-70b:seq=2048,batch=4096 2048x8xh100 --strategy zero=3,tp=8,sp
     row large llama3-405b:seq=2048,batch=4096 2048x8xh100 --strategy zero=3,tp=8,sp
+    row large llama3-70b:seq=2048,batch=4096 2048x8xh100
+    row large llama3-405b:seq=2048,batch=4096 2048x8xh100
 }
 
 tight() {
