@@ -100,7 +100,7 @@ static bool min_capped(const pl_chain *chain, double cap, pl_search_options *opt
 {
     if (!is_short(chain, options) && chain->copies >= PL_MANY_COPIES) {
         const pl_chain_pair pair = { { chain, chain } };
-        return pl_chain_pair_min(pair, cap, false, options, out, answer, NULL, err);
+        return pl_chain_pair_min(pair, cap, false, options, NULL, out, answer, NULL, err);
     }
     pl_arena *tmp = pl_arena_new("chain");
     pl_sum s = pl_chain_unroll(chain, tmp);

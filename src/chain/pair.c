@@ -44,7 +44,12 @@ typedef struct prices {
     double bound, price, memory_price; /* the best bound, and where it was found */
     int64_t work, effort; /* entries read; to be read at one place                              */
     pl_chain_last *last;
+    pl_chain_opened **opened;
 } prices;
+
+struct pl_chain_opened {
+    prices found; /* without a cap */
+};
 
 /* -- both sums at a price ---------------------------------------------------------------------- */
 
@@ -317,14 +322,33 @@ static bool search_capped(prices *x, pl_err *err)
     return !x->few || search_few(x, err);
 }
 
+static void recall(prices *x)
+{
+    const prices now = *x;
+    *x = (*x->opened)->found;
+    x->pair = now.pair, x->options = now.options, x->out = now.out;
+    x->last = now.last, x->opened = now.opened;
+}
+
+static void keep(const prices *x)
+{
+    *x->opened = PL_NEW(x->out, pl_chain_opened);
+    (*x->opened)->found = *x;
+}
+
 /* What is fastest without a cap often fits, and its bound is one of all that does. */
 static bool search(prices *x, pl_err *err)
 {
     const double cap = x->cap;
     prices open = *x;
     open.cap = INFINITY;
-    take_start(&open);
-    PL_TRY(search_open(&open, err));
+    if (x->opened && *x->opened) {
+        recall(&open);
+    } else {
+        take_start(&open);
+        PL_TRY(search_open(&open, err));
+        if (x->opened) keep(&open);
+    }
     if (open.best.memory <= cap) {
         *x = open;
         return true;
@@ -337,11 +361,16 @@ static bool search(prices *x, pl_err *err)
 }
 
 bool pl_chain_pair_min(pl_chain_pair pair, double cap, bool tied, const pl_search_options *options,
-                       pl_arena *out, pl_answer *answer, double *price, pl_err *err)
+                       pl_chain_opened **opened, pl_arena *out, pl_answer *answer, double *price,
+                       pl_err *err)
 {
-    prices x = {
-        .pair = pair, .cap = cap, .tied = tied, .out = out, .bound = -INFINITY, .price = 1
-    };
+    prices x = { .pair = pair,
+                 .cap = cap,
+                 .tied = tied,
+                 .out = out,
+                 .bound = -INFINITY,
+                 .price = 1,
+                 .opened = opened };
     PL_TRY(pl_cap_check(cap, err));
     for (int k = 0; k < 2; k++) PL_TRY(pl_chain_check(pair.sum[k], err));
     x.options = pl_solve_defaults(options);

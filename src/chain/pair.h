@@ -21,11 +21,18 @@ typedef struct pl_chain_pair {
 /* The larger time, and the memory. */
 pl_cost pl_chain_pair_cost(pl_chain_pair pair, const int *value);
 
+/* What a search found before it looked at its cap, which is all the same below another one. */
+typedef struct pl_chain_opened pl_chain_opened;
+
 /* As pl_chain_min, or with `tied` as pl_chain_tied. *price, unless NULL, is p where the bound was
- * found. The options' effort is of all prices together, their gap counts at the end. */
+ * found. The options' effort is of all prices together, their gap counts at the end.
+ *
+ * Of several searches of one pair with the same options, but for the cap, only the first looks
+ * without it: *opened, NULL then, is handed from each to the next, and `out` owns it. With `opened`
+ * NULL there is one search. */
 PL_MUST_CHECK bool pl_chain_pair_min(pl_chain_pair pair, double cap, bool tied,
-                                     const pl_search_options *options, pl_arena *out,
-                                     pl_answer *answer, double *price, pl_err *err);
+                                     const pl_search_options *options, pl_chain_opened **opened,
+                                     pl_arena *out, pl_answer *answer, double *price, pl_err *err);
 
 /* Copies so many that a cap is met by splices of them. */
 enum { PL_MANY_COPIES = 8 };

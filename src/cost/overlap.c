@@ -90,16 +90,22 @@ pl_cost pl_problem_cost(const pl_problem *t, const int *value)
     return (pl_cost){ fmax(a.time, b.time), a.memory };
 }
 
-bool pl_problem_min(pl_problem *t, double cap, bool tied, const pl_search_options *options,
-                    pl_arena *out, pl_answer *answer, pl_err *err)
+bool pl_problem_below(pl_problem *t, double cap, bool tied, const pl_search_options *options,
+                      pl_chain_opened **opened, pl_arena *out, pl_answer *answer, pl_err *err)
 {
     double price = 1;
     t->chain = pl_problem_chain(t, 1, out);
     const pl_chain sending = pl_problem_chain(t, 0, out);
     const pl_chain_pair pair = { { &t->chain, &sending } };
-    PL_TRY(pl_chain_pair_min(pair, cap, tied, options, out, answer, &price, err));
+    PL_TRY(pl_chain_pair_min(pair, cap, tied, options, opened, out, answer, &price, err));
     if (price != 1) t->chain = pl_problem_chain(t, price, out);
     return true;
+}
+
+bool pl_problem_min(pl_problem *t, double cap, bool tied, const pl_search_options *options,
+                    pl_arena *out, pl_answer *answer, pl_err *err)
+{
+    return pl_problem_below(t, cap, tied, options, NULL, out, answer, err);
 }
 
 /* Times the least memory is as good. */

@@ -20,7 +20,7 @@
 #include "graph/shorten.h"
 #include "placement/speed.h"
 #include "cost/domain.h"
-#include "chain/chain.h"
+#include "chain/pair.h"
 
 typedef enum pl_variable_kind {
     PL_VARIABLE_NODE, PL_VARIABLE_STORED, PL_VARIABLE_READ, PL_VARIABLE_SAVED
@@ -117,6 +117,11 @@ pl_cost pl_problem_cost(const pl_problem *problem, const int *value);
 PL_MUST_CHECK bool pl_problem_min(pl_problem *problem, double cap, bool tied,
                                  const pl_search_options *options, pl_arena *out,
                                  pl_answer *answer, pl_err *err);
+
+/* The same of several searches of one problem below caps: *opened is as of pl_chain_pair_min. */
+PL_MUST_CHECK bool pl_problem_below(pl_problem *problem, double cap, bool tied,
+                                   const pl_search_options *options, pl_chain_opened **opened,
+                                   pl_arena *out, pl_answer *answer, pl_err *err);
 
 /* A choice that takes nearly the least memory: of those within a few percent of it a fast one, as
  * the very least of what tables count is often slow and takes more of what they do not. Fails with

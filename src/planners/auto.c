@@ -93,7 +93,7 @@ static bool search_mesh(const pl_auto *x, pl_auto_mesh *m, double cap, pl_arena 
     const pl_search_options o = { .until = x->until };
     pl_answer a;
     m->fits = x->method ? pl_planner_run(x->method, m->problem, cap, out, &a, err)
-                        : pl_problem_min(m->problem, cap, x->tied, &o, out, &a, err);
+                        : pl_problem_below(m->problem, cap, x->tied, &o, &m->opened, out, &a, err);
     if (!m->fits) return false;
     m->answer = a;
     m->seconds = a.time, m->memory = a.memory, m->proven = a.proven;

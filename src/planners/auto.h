@@ -28,6 +28,7 @@ typedef struct pl_auto_mesh {
     bool proven;
     pl_answer answer;
     pl_problem *problem;
+    pl_chain_opened *opened;       /* by its searches so far                                    */
 } pl_auto_mesh;
 
 typedef struct pl_auto {

@@ -246,13 +246,15 @@ static bool is_near(double a, double b)
     return fabs(a - b) <= 1e-9 * fabs(b);
 }
 
-/* bound <= best <= time, equal where that is proven; infeasible where there is no best. */
-static pl_answer check_answer(world *w, pl_problem *t, double cap, double best, tally *y)
+/* bound <= best <= time, equal where that is proven; infeasible where there is no best. `opened` is
+ * of earlier searches of t, or NULL. */
+static pl_answer check_answer(world *w, pl_problem *t, double cap, double best,
+                              pl_chain_opened **opened, tally *y)
 {
     pl_answer x = { 0 };
     pl_err err = { 0 };
     int seed = (int)w->r.seed;
-    bool ok = pl_problem_min(t, cap, false, NULL, w->arena, &x, &err);
+    bool ok = pl_problem_below(t, cap, false, NULL, opened, w->arena, &x, &err);
     EXPECT(ok == isfinite(best), "seed %d, cap %g: brute force finds %g, the planner %s", seed, cap,
            best, ok ? "a plan" : err.msg);
     y->infeasible += !ok;
@@ -280,6 +282,7 @@ static pl_answer check_answer(world *w, pl_problem *t, double cap, double best, 
 static void check_caps(world *w, pl_problem *t, brute *b, double memory, tally *y)
 {
     double least, best;
+    pl_chain_opened *opened = NULL;
     if (!brute_min(b, INFINITY, true, &least)) return;
     EXPECT(least <= memory, "seed %d: %g bytes are less than the least, %g", (int)w->r.seed, memory,
            least);
@@ -291,7 +294,9 @@ static void check_caps(world *w, pl_problem *t, brute *b, double memory, tally *
                                               : least + part * (memory - least);
         bool done = brute_min(b, cap, false, &best);
         y->caps += done, y->skipped_caps += !done;
-        if (done) check_answer(w, t, cap, best, y);
+        if (!done) continue;
+        check_answer(w, t, cap, best, NULL, y);
+        check_answer(w, t, cap, best, &opened, y); /* the second time with what it found at first */
     }
 }
 
@@ -314,7 +319,7 @@ static void check_world(world *w, bool hide, tally *y)
     if (!brute_min(&b, INFINITY, false, &best)) return;
     y->compared++;
     y->folded += t->copies > 1;
-    pl_answer x = check_answer(w, t, INFINITY, best, y);
+    pl_answer x = check_answer(w, t, INFINITY, best, NULL, y);
     check_caps(w, t, &b, x.memory, y);
 }
 
