@@ -44,7 +44,7 @@ bool pl_candidates_late(const choosing *x)
  * blocks ahead it takes the larger number. */
 static const int few_blocks[PL_FEW_LENGTHS] = { 8, 32 };
 enum { PERIODS = 12, MOST_STRETCHES = 16 };
-static const double NEAR = 1.03;
+static const double SLOW = 1.03, LARGE = 1.5; /* clearly, where few blocks do not tell exactly */
 
 /* What can be left out of blocks [from, to); false: they are few. */
 static bool cut_stretch(int from, int to, int length, pl_cut *cut)
@@ -135,7 +135,8 @@ static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, 
 }
 
 /* Where few blocks do not tell exactly, two numbers of them tell whether more would come near what
- * there is to beat: what they take, they take for about each block. False: it would not. */
+ * there is to beat. The seconds of the whole are on their line within 2 percent, as seen; the bytes
+ * may be a quarter less, as what is ahead or in buckets has its limits. False: it would not. */
 static bool is_promising(const choosing *x, const taking few[], pl_err *err)
 {
     const pl_candidate *beat = x->beat;
@@ -144,8 +145,8 @@ static bool is_promising(const choosing *x, const taking few[], pl_err *err)
     const double more = (double)(pl_fold_copies(x->fold) - b->blocks) / (b->blocks - a->blocks);
     const double seconds = b->seconds + more * (b->seconds - a->seconds),
                  bytes = b->bytes + more * (b->bytes - a->bytes);
-    const bool slow = seconds > NEAR * beat->forecast.step_seconds,
-               large = bytes > NEAR * x->b->limit;
+    const bool slow = seconds > SLOW * beat->forecast.step_seconds,
+               large = bytes > LARGE * x->b->limit;
     if (!large && !(slow && beat->fits)) return true;
     return pl_err_set(err, PL_EINFEASIBLE,
                       "%d and %d of its blocks say that it takes about %.4g s a step, in about %s",
