@@ -78,23 +78,33 @@ static bool is_same(const finder *x, int i, int j, int before)
 
 /* -- stretches --------------------------------------------------------------------------------- */
 
-/* Where it is first done for each block, ascending; *falls: the last block first. False: not for
- * all, or in no order. */
-static bool find_positions(const finder *x, int key, int at[], bool *falls)
+/* Where something is first done for each block, along a program: in the backward pass the last block
+ * comes first. Around a cut those are in order that choose alike, [low, high); elsewhere not all may
+ * be. */
+typedef struct positions {
+    int *at;    /* [kept] steps; -1: not done */
+    int middle; /* blocks before the cut */
+    int low, high;
+    bool falls;
+} positions;
+
+/* False: not done for the blocks beside the cut. */
+static bool find_positions(const finder *x, int key, int cut, positions *p)
 {
-    const int kept = x->s->kept, last = kept - 1;
-    for (int k = 0; k < kept; k++) at[k] = -1;
+    const int kept = x->s->kept, right = x->s->cut[cut].at, left = right - 1;
+    for (int k = 0; k < kept; k++) p->at[k] = -1;
     for (int i = x->p->n_steps - 1; i >= 0; i--)
-        if (x->key[i] == key) at[x->block[i]] = i;
-    for (int k = 0; k < kept; k++)
-        if (at[k] < 0) return false;
-    *falls = at[0] > at[last]; /* the backward pass */
-    for (int k = 0; *falls && k < last - k; k++) {
-        const int was = at[k];
-        at[k] = at[last - k], at[last - k] = was;
+        if (x->key[i] == key) p->at[x->block[i]] = i;
+    if (left < 0 || right >= kept || p->at[left] < 0 || p->at[right] < 0) return false;
+    p->falls = p->at[left] > p->at[right];
+    for (int k = 0; p->falls && k < kept - 1 - k; k++) {
+        const int was = p->at[k];
+        p->at[k] = p->at[kept - 1 - k], p->at[kept - 1 - k] = was;
     }
-    for (int k = 1; k < kept; k++)
-        if (at[k] <= at[k - 1]) return false;
+    p->middle = p->falls ? kept - right : right;
+    p->low = p->middle - 1, p->high = p->middle + 1;
+    while (p->low > 0 && p->at[p->low - 1] >= 0 && p->at[p->low - 1] < p->at[p->low]) p->low--;
+    while (p->high < kept && p->at[p->high] > p->at[p->high - 1]) p->high++;
     return true;
 }
 
@@ -110,15 +120,15 @@ static bool find_stretch(const finder *x, int at, int n, pl_repeat *out)
     return true;
 }
 
-/* The period that holds `period` blocks, around what is done at these positions for those beside a
- * cut. */
-static bool add_stretch(finder *x, const int at[], bool falls, int cut, int period)
+/* The period that holds `period` blocks, around a cut. */
+static bool add_stretch(finder *x, const positions *p, int cut, int period)
 {
     const pl_cut *c = &x->s->cut[cut];
-    const int middle = (falls ? x->s->kept - c->at : c->at) - period / 2;
+    const int middle = p->middle - period / 2;
     pl_repeat r;
-    if (x->n == MOST_REGIONS || middle < period || middle + 2 * period >= x->s->kept) return false;
-    if (!find_stretch(x, at[middle], at[middle + period] - at[middle], &r)) return false;
+    if (x->n == MOST_REGIONS || middle < p->low + period || middle + 2 * period >= p->high)
+        return false;
+    if (!find_stretch(x, p->at[middle], p->at[middle + period] - p->at[middle], &r)) return false;
     if ((c->to - c->from) % period) return false;
     r.times = (c->to - c->from) / period;
     r.cut = cut;
@@ -126,11 +136,12 @@ static bool add_stretch(finder *x, const int at[], bool falls, int cut, int peri
     return true;
 }
 
-static bool is_covered(const finder *x, const int at[], int cut)
+static bool is_covered(const finder *x, const positions *p, int cut)
 {
-    for (int b = 0; b < x->s->kept; b++)
+    for (int b = p->low; b < p->high; b++)
         for (int k = 0; k < x->n; k++)
-            if (x->at[k].cut == cut && at[b] >= x->at[k].at && at[b] < x->at[k].at + x->at[k].n)
+            if (x->at[k].cut == cut && p->at[b] >= x->at[k].at &&
+                p->at[b] < x->at[k].at + x->at[k].n)
                 return true;
     return false;
 }
@@ -331,20 +342,20 @@ static bool is_ahead(const finder *x, const pl_repeat *r)
     return moves;
 }
 
+/* What is in order around the cut alone, check_cut knows whether it has to be in a period. */
 static bool find_stretches(finder *x, int cut)
 {
-    int *at = PL_NEW_N(x->tmp, int, x->s->kept + 1);
-    bool *seen = PL_NEW_N(x->tmp, bool, KINDS * x->s->graph->values.n + 1), falls;
+    positions p = { .at = PL_NEW_N(x->tmp, int, x->s->kept + 1) };
+    bool *seen = PL_NEW_N(x->tmp, bool, KINDS * x->s->graph->values.n + 1);
     for (int i = 0; i < x->p->n_steps; i++) {
         const int key = x->key[i];
         if (key < 0 || seen[key]) continue;
         seen[key] = true;
-        if (!find_positions(x, key, at, &falls))
-            continue; /* check_cut knows whether that matters */
-        bool covered = is_covered(x, at, cut);
+        if (!find_positions(x, key, cut, &p)) continue;
+        bool covered = is_covered(x, &p, cut);
         for (int period = 1; !covered && period <= MOST_PERIOD; period++)
-            covered = add_stretch(x, at, falls, cut, period);
-        if (!covered) return false;
+            covered = add_stretch(x, &p, cut, period);
+        if (!covered && p.low == 0 && p.high == x->s->kept) return false;
     }
     return true;
 }
