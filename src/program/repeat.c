@@ -78,9 +78,9 @@ static bool is_same(const finder *x, int i, int j, int before)
 
 /* -- stretches --------------------------------------------------------------------------------- */
 
-/* Where something is first done for each block, along a program: in the backward pass the last block
- * comes first. Around a cut those are in order that choose alike, [low, high); elsewhere not all may
- * be. */
+/* Where something is first done for each block, along a program: in the backward pass the last
+ * block comes first. Around a cut those are in order that choose alike, [low, high); elsewhere not
+ * all may be. */
 typedef struct positions {
     int *at;    /* [kept] steps; -1: not done */
     int middle; /* blocks before the cut */

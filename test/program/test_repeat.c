@@ -195,14 +195,14 @@ static void compare_all(double clip, int least)
 static void test_models(void **state)
 {
     (void)state;
-    compare_all(0, 45);
+    compare_all(0, 50);
 }
 
 /* With the norm of all gradients updates wait for the last of them: a stretch of their own. */
 static void test_clipped(void **state)
 {
     (void)state;
-    compare_all(1, 45);
+    compare_all(1, 50);
 }
 
 /* -- plans whose blocks differ ----------------------------------------------------------------- */
