@@ -53,7 +53,8 @@ static bool make_request(pl_context *c, const pl_plan_options *o, const pl_clust
                                         .watch = watch_of(c) },
                             .lower = { .bucket_bytes = o->bucket_bytes,
                                        .ahead_bytes = o->ahead_bytes,
-                                       .step_bytes = o->step_bytes } };
+                                       .step_bytes = o->step_bytes },
+                            .whole = true /* JSON has what all of a program takes */ };
     return !o->search || pl_planner_find(o->search, &r->search.method, err);
 }
 
@@ -67,7 +68,6 @@ pl_plan *pl_plan_new(const pl_model *m, const pl_cluster *cluster, const pl_plan
     pl_found *f;
     pl_job j = { .args = m->args };
     bool ok = read_options(options, &o, err) && make_request(c, &o, cluster, &j.request, err);
-    j.request.whole = true; /* its JSON has what all of the program takes */
     if (ok) j.optimizer = pl_arena_text(c->arena, o.optimizer);
     ok = ok && pl_job_build(&j, c->arena, err) && pl_job_find(&j, o.strategy, c->arena, &f, err);
     return ok ? hold(c, m, &j, f) : NULL;

@@ -48,7 +48,7 @@ typedef struct prices {
 } prices;
 
 struct pl_chain_opened {
-    prices found; /* without a cap */
+    prices found; /* without a cap; what is of one call alone is out of date (recall) */
 };
 
 /* -- both sums at a price ---------------------------------------------------------------------- */

@@ -111,16 +111,16 @@ static bool lower(const choosing *x, pl_candidate *k, const pl_plan *plan, pl_er
     return true;
 }
 
-/* What a plan of so many blocks takes. */
-typedef struct taking {
-    int blocks; /* 0: it is not known */
+/* What a plan takes with so many blocks. */
+typedef struct sample {
+    int blocks; /* 0: nobody asked */
     double seconds, bytes;
-} taking;
+} sample;
 
 /* Forecast from few blocks, as this plan of them has it. False: they do not tell of more than
- * *alone, themselves. */
+ * themselves, which is *alone where there is something to beat. */
 static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, const pl_plan *few,
-                         taking *alone)
+                         sample *alone)
 {
     pl_err why = { 0 };
     pl_forecast f;
@@ -129,18 +129,19 @@ static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, 
         k->program = k->forecast.program;
         return true;
     }
+    if (!alone || !x->beat) return false;
     pl_forecast_make(k->program, &x->speed, x->out, &f);
-    *alone = (taking){ s->kept, f.step_seconds, (double)f.memory.peak };
+    *alone = (sample){ s->kept, f.step_seconds, (double)f.memory.peak };
     return false;
 }
 
 /* Where few blocks do not tell exactly, two numbers of them tell whether more would come near what
  * there is to beat. The seconds of the whole are on their line within 2 percent, as seen; the bytes
  * may be a quarter less, as what is ahead or in buckets has its limits. False: it would not. */
-static bool is_promising(const choosing *x, const taking few[], pl_err *err)
+static bool is_promising(const choosing *x, const sample few[], pl_err *err)
 {
     const pl_candidate *beat = x->beat;
-    const taking *a = &few[0], *b = &few[1];
+    const sample *a = &few[0], *b = &few[1];
     if (!beat || !a->blocks || a->blocks >= b->blocks) return true;
     const double more = (double)(pl_fold_copies(x->fold) - b->blocks) / (b->blocks - a->blocks);
     const double seconds = b->seconds + more * (b->seconds - a->seconds),
@@ -169,17 +170,31 @@ bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err)
     return pl_plan_check(p, err);
 }
 
+static bool fits(const choosing *x, const pl_candidate *k)
+{
+    return (double)k->forecast.memory.peak <= x->b->limit;
+}
+
 bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err)
 {
     PL_TRY(lower(x, k, k->plan, err));
     pl_forecast_make(k->program, &x->speed, x->out, &k->forecast);
+    k->brief = false;
+    k->fits = fits(x, k);
     return true;
+}
+
+/* After few blocks did not tell. */
+static bool make_whole(const choosing *x, pl_candidate *k, const sample few[], pl_err *err)
+{
+    return is_promising(x, few, err) && pl_candidate_whole(x, k, err) &&
+           pl_candidate_forecast(x, k, err);
 }
 
 static void add_candidate(choosing *x, pl_candidate k)
 {
     k.searched = strcmp(k.name, k.plan->strategy) != 0;
-    k.fits = (double)k.forecast.memory.peak <= x->b->limit;
+    k.fits = fits(x, &k);
     x->b->at[x->b->n++] = k;
 }
 
@@ -187,12 +202,11 @@ bool pl_candidates_add(choosing *x, const char *name, const pl_plan *plan, doubl
                        pl_err *err)
 {
     pl_candidate k = { .name = name, .plan = plan, .bound = bound };
-    taking alone;
     bool told = false;
     for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !told; i++) {
         const pl_short *s = shorten_plan(x, i, plan);
         const pl_plan *few = s ? pl_plan_shorten(plan, x->fold, s, x->out) : NULL;
-        told = few && forecast_few(x, &k, s, few, &alone);
+        told = few && forecast_few(x, &k, s, few, NULL);
     }
     if (!told) PL_TRY(pl_candidate_forecast(x, &k, err));
     add_candidate(x, k);
@@ -203,7 +217,7 @@ bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh 
                               const int *value, pl_err *err)
 {
     pl_candidate k = { .name = name, .bound = m->bound, .problem = m->problem, .value = value };
-    taking alone[PL_FEW_LENGTHS] = { 0 };
+    sample few[PL_FEW_LENGTHS] = { 0 };
     bool told = false;
     for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !told; i++) {
         const pl_short *s = shorten_answer(x, i, m->problem, value);
@@ -211,11 +225,9 @@ bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh 
         pl_plan *p = pl_problem_plan(m->problem, value, s, "auto", x->out);
         PL_TRY(pl_plan_check(p, err));
         k.plan = p;
-        told = forecast_few(x, &k, s, p, &alone[i]);
+        told = forecast_few(x, &k, s, p, &few[i]);
     }
-    if (!told)
-        PL_TRY(is_promising(x, alone, err) && pl_candidate_whole(x, &k, err) &&
-               pl_candidate_forecast(x, &k, err));
+    if (!told) PL_TRY(make_whole(x, &k, few, err));
     add_candidate(x, k);
     return true;
 }
@@ -277,17 +289,15 @@ bool pl_candidates_plan(const choosing *x, const char *text, const pl_graph *g, 
 bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err)
 {
     pl_candidate k = { .name = text };
-    taking alone[PL_FEW_LENGTHS] = { 0 };
+    sample few[PL_FEW_LENGTHS] = { 0 };
     bool told = false;
     for (int i = 0; i < PL_FEW_LENGTHS && x->few[i] && !told; i++) {
         pl_plan *p;
         PL_TRY(pl_candidates_plan(x, text, x->few[i]->graph, &p, err));
         k.plan = p;
-        told = forecast_few(x, &k, x->few[i], p, &alone[i]);
+        told = forecast_few(x, &k, x->few[i], p, &few[i]);
     }
-    if (!told)
-        PL_TRY(is_promising(x, alone, err) && pl_candidate_whole(x, &k, err) &&
-               pl_candidate_forecast(x, &k, err));
+    if (!told) PL_TRY(make_whole(x, &k, few, err));
     add_candidate(x, k);
     return true;
 }
@@ -303,11 +313,13 @@ static void make_trial(void *with, int i)
     (void)!t->make(&t->x, t, &t->why);
 }
 
-void pl_candidates_try(const choosing *x, int n, trial t[], const char *what)
+void pl_candidates_try(const choosing *x, const pl_candidate *beat, int n, trial t[],
+                       const char *what)
 {
     trials all = { .n = n, .at = t, .what = what, .watch = x->b->search->watch };
     for (int i = 0; i < n; i++) {
         t[i].x = *x;
+        t[i].x.beat = beat;
         t[i].x.out = pl_arena_new("trial");
     }
     pthread_mutex_init(&all.lock, NULL);

@@ -16,7 +16,7 @@ typedef struct choosing {
     const pl_fold *fold;                 /* the graph's; read where few is set            */
     const pl_short *few[PL_FEW_LENGTHS]; /* the graph with fewer blocks; NULL: it has few */
     bool tight; /* memory binds */
-    const pl_candidate *beat; /* what is clearly worse is not made whole; NULL: everything is */
+    const pl_candidate *beat; /* of trials; what is clearly worse is not made whole. NULL: all is */
     pl_arena *out, *shared; /* the other one's lock is that of lower.paths */
 } choosing;
 
@@ -50,7 +50,7 @@ PL_MUST_CHECK bool pl_candidates_plan(const choosing *x, const char *text, const
 /* Makes k->plan that of the whole graph, and k->store its states'. */
 PL_MUST_CHECK bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err);
 
-/* Lowers and forecasts all of k->plan. */
+/* Lowers and forecasts all of k->plan, and says whether it fits. */
 PL_MUST_CHECK bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err);
 
 /* For qsort: those that fit first, then by time. */
@@ -73,9 +73,10 @@ typedef struct trial {
     pl_err why;    /* which it said           */
 } trial;
 
-/* All of them at once; `what`, unless it is NULL, is told of them. Whoever has no use for what one
- * made frees its x.out. */
-void pl_candidates_try(const choosing *x, int n, trial t[], const char *what);
+/* All of them at once, of what may come near `beat` (NULL: of everything); `what`, unless it is
+ * NULL, is told of them. Whoever has no use for what one made frees its x.out. */
+void pl_candidates_try(const choosing *x, const pl_candidate *beat, int n, trial t[],
+                       const char *what);
 
 /* What a trial made becomes *to, one of x's. */
 void pl_candidates_take(choosing *x, trial *t, pl_candidate *to);

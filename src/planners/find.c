@@ -88,12 +88,13 @@ typedef struct layouts {
     trial of[MOST_LAYOUTS];
 } layouts;
 
-/* Those from `from` on; `what` as of pl_candidates_try. */
-static void try_layouts(const choosing *x, layouts *l, int from, const char *what)
+/* Those from `from` on; `beat` and `what` as of pl_candidates_try. */
+static void try_layouts(const choosing *x, const pl_candidate *beat, layouts *l, int from,
+                        const char *what)
 {
     for (int i = from; i < l->n; i++)
         l->of[i] = (trial){ .make = make_layout, .layout = l->at[i].text };
-    pl_candidates_try(x, l->n - from, l->of + from, what);
+    pl_candidates_try(x, beat, l->n - from, l->of + from, what);
 }
 
 /* The one that made the fastest that fits of those within a limit; -1: none did. */
@@ -178,9 +179,7 @@ static void add_layouts(choosing *x, layouts *l)
     const int near = take_layouts(x, l, 0, limit);
     if (pl_candidates_late(x)) return;
     list_more(x, near < 0 ? NULL : l->at[near].of, l);
-    choosing better = *x;
-    better.beat = pl_candidates_best(x->b);
-    try_layouts(&better, l, usual, "playing through layout");
+    try_layouts(x, pl_candidates_best(x->b), l, usual, "playing through layout");
     take_layouts(x, l, usual, limit);
 }
 
@@ -259,15 +258,13 @@ static bool make_doubted(choosing *x, const trial *t, pl_err *err)
 static void doubt_last(choosing *x, const pl_auto_mesh *m)
 {
     pl_candidate *last = &x->b->at[x->b->n - 1];
-    choosing better = *x;
     trial t[N_DOUBTS] = { 0 };
     int n = 0;
-    better.beat = last;
     if (pl_candidates_late(x)) return;
     for (int i = 0; i < N_DOUBTS; i++)
         if (doubts[i].price >= 0 || m->answer.work <= MOST_WORK)
             t[n++] = (trial){ .make = make_doubted, .mesh = m, .doubt = &doubts[i] };
-    pl_candidates_try(&better, n, t, "playing through variant");
+    pl_candidates_try(x, last, n, t, "playing through variant");
     for (int i = 0; i < n; i++)
         if (t[i].made.n && pl_candidate_order(t[i].made.at, last) < 0)
             pl_candidates_take(x, &t[i], last);
@@ -431,14 +428,6 @@ static bool needs_whole(const choosing *x, const pl_candidate *k)
     return k->brief || (k->forecast.times && (x->r->whole || full));
 }
 
-static bool forecast_whole(const choosing *x, pl_candidate *k, pl_err *err)
-{
-    PL_TRY(pl_candidate_forecast(x, k, err));
-    k->brief = false;
-    k->fits = (double)k->forecast.memory.peak <= x->b->limit;
-    return true;
-}
-
 /* The fastest; when it needs a little more, made whole, than was forecast from few blocks, and does
  * not fit, the next one. */
 static bool take_best(choosing *x, pl_err *err)
@@ -449,7 +438,7 @@ static bool take_best(choosing *x, pl_err *err)
         b->take = b->at;
         PL_TRY(pl_candidate_whole(x, b->take, err));
         if (!needs_whole(x, b->take)) break;
-        PL_TRY(forecast_whole(x, b->take, err));
+        PL_TRY(pl_candidate_forecast(x, b->take, err));
     } while (!b->take->fits);
     return true;
 }
@@ -466,7 +455,7 @@ static void take_road(void *with, int i)
 {
     roads *r = with;
     if (i)
-        try_layouts(r->x, r->l, 0, NULL);
+        try_layouts(r->x, NULL, r->l, 0, NULL);
     else
         r->searched = search(r->x, &r->why) || r->why.code == PL_EINFEASIBLE;
 }
@@ -516,7 +505,7 @@ static bool add_given(choosing *x, const pl_plan *plan, pl_err *err)
         pl_candidates_shorten(x, fold);
     }
     PL_TRY(pl_candidates_add(x, plan->strategy, plan, 0, err) && pl_candidate_whole(x, k, err));
-    return !needs_whole(x, k) || forecast_whole(x, k, err);
+    return !needs_whole(x, k) || pl_candidate_forecast(x, k, err);
 }
 
 bool pl_plan_forecast(const pl_plan_request *r, const pl_plan *plan, pl_arena *out,
