@@ -8,7 +8,7 @@
 bool pl_job_build(pl_job *j, pl_arena *arena, pl_err *err)
 {
     const pl_optim o = pl_optim_usual(j->optimizer);
-    pl_builder b = pl_optim_step(&j->args, &o, arena);
+    pl_builder b = pl_optim_step(&j->args, &o, 1, arena);
     return pl_builder_done(&b, &j->graph, err);
 }
 

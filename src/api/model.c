@@ -23,7 +23,7 @@ static pl_graph *step_of(const pl_model *m, pl_arena *arena)
 {
     const pl_optim o = pl_optim_usual(PL_OPTIM_NAME);
     pl_graph *g;
-    pl_builder b = pl_optim_step(&m->args, &o, arena);
+    pl_builder b = pl_optim_step(&m->args, &o, 1, arena);
     return pl_builder_done(&b, &g, pl_context_begin(m->context)) ? g : NULL;
 }
 

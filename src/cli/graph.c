@@ -51,7 +51,7 @@ static bool build(const graph_args *a, const char *spec, pl_arena *arena, pl_mod
     PL_TRY(pl_model_parse(pl_sizes_spec(&a->sizes, spec, arena), arena, args, err));
     pl_optim o = pl_optim_usual(a->optimizer);
     o.clip = 0;
-    pl_builder b = pl_optim_step(args, a->forward ? NULL : &o, arena);
+    pl_builder b = pl_optim_step(args, a->forward ? NULL : &o, 1, arena);
     return pl_builder_done(&b, g, err);
 }
 

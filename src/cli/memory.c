@@ -157,7 +157,7 @@ static bool study_model(const memory_args *a, const char *spec, pl_arena *arena,
     pl_optim o = pl_optim_usual(a->optimizer);
     o.clip = a->clip;
     o.unfused = a->unfused;
-    pl_builder b = pl_optim_step(&m, &o, arena);
+    pl_builder b = pl_optim_step(&m, &o, 1, arena);
     PL_TRY(pl_builder_done(&b, &g, err));
     PL_TRY(pl_plan_find(&request, g, arena, &found, err));
     PL_TRY(pl_memory_study(found->take->plan, &how, arena, &study, err));

@@ -113,10 +113,12 @@ static void tell_start(pl_teller *t, const pl_train_event *e)
             g->name, (long long)pl_graph_params(g), g->nodes.n, p->plan->strategy, p->n_steps,
             p->n_ranks, p->n_ranks > 1 ? "s" : "", p->n_messages, p->n_messages == 1 ? "" : "s");
     tell_plan(t);
-    if (e->n_programs > PL_TRAIN_UPDATE)
-        fprintf(stderr, "%lld times in a step; then the update: %d steps, %d messages\n",
-                (long long)t->o->micro, e->program[PL_TRAIN_UPDATE]->n_steps,
-                e->program[PL_TRAIN_UPDATE]->n_messages);
+    if (e->n_programs > PL_TRAIN_MICRO)
+        fprintf(stderr,
+                "that is the last of %lld micro-batches; each before it: %d steps, %d "
+                "messages\n",
+                (long long)t->o->micro, e->program[PL_TRAIN_MICRO]->n_steps,
+                e->program[PL_TRAIN_MICRO]->n_messages);
     fprintf(stderr,
             "memory of one device: %s of states, %s of work (no layout of this order is below "
             "%s), %s of scratch\n",
@@ -217,13 +219,9 @@ static void tell_forecast(const pl_teller *t, const pl_train_event *e, double me
     const pl_cluster *c = pl_train_cluster(t->job);
     pl_arena *tmp = pl_arena_new("forecast");
     const pl_speed speed = pl_speed_of(c);
-    double predicted = 0;
-    for (int i = 0; i < e->n_programs; i++) {
-        pl_forecast f;
-        if (i == PL_TRAIN_EVAL) continue;
-        pl_forecast_make(e->program[i], &speed, tmp, &f);
-        predicted += f.step_seconds * (i == PL_TRAIN_STEP ? (double)t->o->micro : 1);
-    }
+    pl_forecast f;
+    pl_forecast_make(e->program[PL_TRAIN_STEP], &speed, tmp, &f);
+    const double predicted = f.step_seconds;
     fprintf(stderr, "a step took %.3f ms; predicted: %.3f ms (%+.0f %%)%s\n", 1e3 * measured,
             1e3 * predicted, 100 * (predicted / measured - 1),
             t->show->measured ? "" : "; its figures are guesses: pleat probe measures them");

@@ -29,49 +29,39 @@ static double find_begin(int n, const pl_train_record record[])
 {
     double first = INFINITY;
     for (int r = 0; r < n; r++)
-        for (int k = 0; k < record[r].n; k++)
-            for (int i = 0; i < record[r].at[k].program->n_steps; i++)
-                first = fmin(first, record[r].at[k].begin[i]);
+        for (int i = 0; i < record[r].times.program->n_steps; i++)
+            first = fmin(first, record[r].times.begin[i]);
     return first;
 }
 
-static void add_measured(lines *l, int rank, const pl_train_record *record, double zero,
-                         pl_arena *tmp)
+static void add_measured(lines *l, int rank, const pl_train_times *x, double zero, pl_arena *tmp)
 {
-    for (int k = 0; k < record->n; k++) {
-        const pl_train_times *x = &record->at[k];
-        pl_forecast f = { 0 };
-        pl_forecast_memory_make(x->program, tmp, &f);
-        const pl_trace_line line = { .process = k ? NULL : pl_arena_fmt(tmp, "device %d", rank),
-                                     .program = x->program,
-                                     .begin = x->begin,
-                                     .end = x->end,
-                                     .zero = zero,
-                                     .live = f.live };
-        PL_PUSH(tmp, l, line);
-    }
+    pl_forecast f = { 0 };
+    pl_forecast_memory_make(x->program, tmp, &f);
+    const pl_trace_line line = { .process = pl_arena_fmt(tmp, "device %d", rank),
+                                 .program = x->program,
+                                 .begin = x->begin,
+                                 .end = x->end,
+                                 .zero = zero,
+                                 .live = f.live };
+    PL_PUSH(tmp, l, line);
 }
 
-/* Programs are forecast one after the other, the first from `begin` on. */
-static void add_forecast(lines *l, const pl_train_record *record, const pl_cluster *c, double begin,
+static void add_forecast(lines *l, const pl_program *p, const pl_cluster *c, double begin,
                          pl_arena *tmp)
 {
     const pl_speed speed = pl_speed_of(c);
-    for (int k = 0; k < record->n; k++) {
-        const pl_program *p = record->at[k].program;
-        pl_forecast f;
-        pl_forecast_make(p, &speed, tmp, &f);
-        pl_trace_line line = pl_trace_forecast(k ? NULL : "forecast of device 0", p, &f);
-        line.zero = -begin;
-        begin += f.step_seconds;
-        PL_PUSH(tmp, l, line);
-    }
+    pl_forecast f;
+    pl_forecast_make(p, &speed, tmp, &f);
+    pl_trace_line line = pl_trace_forecast("forecast of device 0", p, &f);
+    line.zero = -begin;
+    PL_PUSH(tmp, l, line);
 }
 
 bool pl_timeline_write_run(pl_output *file, const char *path, const char *model, int n,
                            const pl_train_record record[], const pl_cluster *cluster, pl_err *err)
 {
-    if (!record->n) {
+    if (!record->arena) {
         fprintf(stderr, "%s: not written: no step ran\n", path);
         return true;
     }
@@ -79,8 +69,9 @@ bool pl_timeline_write_run(pl_output *file, const char *path, const char *model,
     pl_arena *tmp = pl_arena_new("time lines of a run");
     const double zero = find_begin(n, record);
     for (int r = 0; r < n; r++) {
-        add_measured(&l, r, &record[r], zero, tmp);
-        if (r == 0 && cluster) add_forecast(&l, record, cluster, find_begin(1, record) - zero, tmp);
+        add_measured(&l, r, &record[r].times, zero, tmp);
+        if (r == 0 && cluster)
+            add_forecast(&l, record->times.program, cluster, find_begin(1, record) - zero, tmp);
     }
     bool ok = pl_timeline_write(file, path, model, l.n, l.at, err);
     pl_arena_free(tmp);

@@ -296,7 +296,8 @@ static void add_outputs(pl_graph *graph, pl_node *node, const pl_shape shape[],
 pl_builder pl_builder_new(pl_arena *arena, const pl_ops *ops, const char *name)
 {
     pl_graph *graph = PL_NEW(arena, pl_graph);
-    *graph = (pl_graph){ .arena = arena, .ops = ops, .name = pl_arena_text(arena, name) };
+    *graph =
+        (pl_graph){ .arena = arena, .ops = ops, .name = pl_arena_text(arena, name), .micro = 1 };
     return (pl_builder){ .graph = graph, .scope = "" };
 }
 

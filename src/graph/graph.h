@@ -28,8 +28,8 @@ typedef enum pl_state_kind {
 /* What a node is there for. */
 typedef enum pl_phase {
     PL_FORWARD,  /* the loss and what is reported                                               */
-    PL_BACKWARD, /* gradients                                                                   */
-    PL_UPDATE,   /* what a step leaves in weights, moments and sums of gradients                */
+    PL_BACKWARD, /* gradients, and their sums over micro-batches                                */
+    PL_UPDATE,   /* what a step leaves in weights and moments                                   */
     PL_N_PHASES
 } pl_phase;
 
@@ -71,11 +71,20 @@ typedef struct pl_graph {
     pl_arena *arena;
     const struct pl_ops *ops;
     const char *name;        /* the model spec it was built from                           */
+    int64_t micro;           /* micro-batches of a step: the graph is of one of them, whose forward
+                                and backward passes run so often, and whose updates once, after
+                                the last; 1: the whole batch                               */
     struct { int n, cap; pl_value **at; } values;  /* inputs and states too; index = id    */
     struct { int n, cap; pl_node **at; } nodes;    /* in topological order; index = id     */
     struct { int n, cap; pl_value **at; } outputs; /* values reported after a step         */
     pl_map names;            /* of the values: pl_graph_find; one that was renamed has both */
 } pl_graph;
+
+/* How often a node runs in a step. */
+static inline int64_t pl_graph_runs(const pl_graph *graph, const pl_node *node)
+{
+    return node->phase == PL_UPDATE ? 1 : graph->micro;
+}
 
 /* -- building: a sticky error makes every later call do nothing and return NULL ---------------- */
 typedef struct pl_builder {

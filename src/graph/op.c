@@ -52,7 +52,7 @@ double pl_graph_flops(const pl_graph *graph)
     double flops = 0;
     for (int i = 0; i < graph->nodes.n; i++) {
         pl_share whole = pl_share_whole(graph->nodes.at[i]);
-        flops += pl_op_flops(&whole);
+        flops += (double)pl_graph_runs(graph, graph->nodes.at[i]) * pl_op_flops(&whole);
     }
     return flops;
 }

@@ -95,7 +95,7 @@ typedef struct pl_op {
 bool pl_op_changes_state(const pl_op *op);
 
 /* Of a share: as its operator says, or 2 x the product of all factors when one is summed away,
- * else the elements of the outputs; of a graph: of all its nodes. */
+ * else the elements of the outputs; of a graph: of all that its nodes do in a step. */
 double pl_op_flops(const pl_share *share);
 double pl_op_work(const pl_share *share); /* flops, or work_per_out where that is more */
 /* Matrix products: two operands, summed over some factor (einsum, conv2d), or the row says it. */

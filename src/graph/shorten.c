@@ -207,7 +207,8 @@ bool pl_graph_shorten(const pl_graph *whole, const pl_fold *fold, int n_cuts, co
     *s = (pl_short){ .whole = whole, .copies = pl_fold_copies(fold) };
     set_cuts(s, n_cuts, cut, out);
     cutting x = { .whole = whole, .fold = fold, .s = s, .graph = PL_NEW(out, pl_graph) };
-    *x.graph = (pl_graph){ .arena = out, .ops = whole->ops, .name = whole->name };
+    *x.graph =
+        (pl_graph){ .arena = out, .ops = whole->ops, .name = whole->name, .micro = whole->micro };
     x.node = PL_NEW_N(tmp, pl_node *, whole->nodes.n + 1);
     x.value = PL_NEW_N(tmp, pl_value *, whole->values.n + 1);
     int *node = PL_NEW_N(out, int, whole->nodes.n + 1);

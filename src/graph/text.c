@@ -32,6 +32,7 @@ static void print_node(const pl_graph *graph, const pl_node *node, pl_text *out)
 void pl_graph_print(const pl_graph *graph, pl_text *out)
 {
     pl_text_add(out, "graph %s\n", graph->name);
+    if (graph->micro > 1) pl_text_add(out, "micro %lld\n", (long long)graph->micro);
     for (int i = 0; i < graph->values.n; i++)
         if (!graph->values.at[i]->maker) print_value(graph, graph->values.at[i], out);
     for (int i = 0; i < graph->nodes.n; i++) print_node(graph, graph->nodes.at[i], out);
@@ -191,9 +192,19 @@ static bool parse_node(reader *r, pl_phase phase)
     return true;
 }
 
+static bool parse_micro(reader *r)
+{
+    const char *word = read_word(r);
+    int64_t n;
+    if (!word || !pl_text_int(word, &n) || n < 1) return bad(r, "expected a number, found", word);
+    r->b.graph->micro = n;
+    return true;
+}
+
 static bool parse_line(reader *r, const char *word)
 {
     pl_value *v, *next;
+    if (!strcmp(word, "micro")) return parse_micro(r);
     if (!strcmp(word, "input")) return parse_leaf(r, false);
     if (!strcmp(word, "state")) return parse_leaf(r, true);
     for (pl_phase p = 0; p < PL_N_PHASES; p++)
@@ -217,7 +228,8 @@ static bool parse_line(reader *r, const char *word)
         return parse_of(r, &v->of);
     }
     return bad(r,
-               "expected input, state, forward, backward, update, output, next or gradient, found",
+               "expected micro, input, state, forward, backward, update, output, next or gradient, "
+               "found",
                word);
 }
 

@@ -329,6 +329,14 @@ static bool start(checker *c)
     return true;
 }
 
+/* What a state has at the end. */
+static const pl_value *left_in(const checker *c, const pl_value *v)
+{
+    const pl_node *maker = v->next ? v->next->maker : NULL;
+    const bool waits = c->p->micro && maker && maker->phase == PL_UPDATE;
+    return v->next && !waits ? v->next : v;
+}
+
 static bool finish(checker *c)
 {
     const pl_program *p = c->p;
@@ -336,11 +344,7 @@ static bool finish(checker *c)
         const pl_port *x = &p->store->state[i];
         const pl_value *v = state_of(c, x);
         pl_placement where = normal(c, &x->where, x->value);
-        PL_TRY(pl_check_read_part(c, p->n_steps,
-                                  !v        ? x->value
-                                  : v->next ? v->next
-                                            : v,
-                                  &where, x->slot));
+        PL_TRY(pl_check_read_part(c, p->n_steps, v ? left_in(c, v) : x->value, &where, x->slot));
     }
     for (int i = 0; i < p->n_outputs; i++) {
         pl_placement whole = { 0 };

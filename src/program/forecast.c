@@ -166,23 +166,43 @@ static double *find_seconds(const pl_program *p, const pl_speed *speed, pl_arena
     return seconds;
 }
 
-/* begin and end: [t->n], set. */
-static void find_times(const pl_timeline *t, const double *seconds, double hidden, double *begin,
-                       double *end, pl_arena *tmp, pl_forecast *f)
+/* How long it takes. begin and end: [t->n], set. */
+static double play(const pl_timeline *t, const double *seconds, double hidden, double *begin,
+                   double *end, pl_arena *tmp)
 {
     lanes l = { .t = t, .seconds = seconds, .begin = begin, .end = end, .tmp = tmp };
-    const bool *again = pl_forecast_again(t->program, tmp);
     l.hidden = fmin(fmax(hidden, 0), 1);
     l.computed = PL_NEW_N(tmp, double, t->n_computes + 1);
     l.arrived = PL_NEW_N(tmp, double, t->n_messages + 1);
-    for (int i = 0; i < t->n; i++) {
-        const bool message = step_at(&l, i)->kind == PL_MESSAGE;
-        *(message ? &f->comm_seconds : &f->compute_seconds) += seconds[t->step[i]];
-        if (message) f->comm_bytes += step_at(&l, i)->bytes;
-        if (again[t->step[i]]) f->again_seconds += seconds[t->step[i]];
-    }
     run_lanes(&l);
-    f->step_seconds = fmax(l.computed[l.n_computes], l.arrived[l.n_messages]);
+    return fmax(l.computed[l.n_computes], l.arrived[l.n_messages]);
+}
+
+/* All micro-batches but the last. */
+static double play_others(const pl_timeline *t, const double *seconds, double hidden, pl_arena *tmp)
+{
+    const pl_timeline x = pl_timeline_micro(t, tmp);
+    double *begin = PL_NEW_N(tmp, double, x.n + 1), *end = PL_NEW_N(tmp, double, x.n + 1);
+    return play(&x, seconds, hidden, begin, end, tmp);
+}
+
+/* begin and end: [t->n], set: of the last micro-batch. */
+static void find_times(const pl_timeline *t, const double *seconds, double hidden, double *begin,
+                       double *end, pl_arena *tmp, pl_forecast *f)
+{
+    const int64_t micro = t->program->plan->graph->micro;
+    const bool *again = pl_forecast_again(t->program, tmp);
+    for (int i = 0; i < t->n; i++) {
+        const pl_step *x = &t->program->step[t->step[i]];
+        const int64_t times = x->once ? 1 : micro;
+        const double all = (double)times * seconds[t->step[i]];
+        *(x->kind == PL_MESSAGE ? &f->comm_seconds : &f->compute_seconds) += all;
+        if (x->kind == PL_MESSAGE) f->comm_bytes += times * x->bytes;
+        if (again[t->step[i]]) f->again_seconds += all;
+    }
+    if (micro > 1) f->micro_seconds = play_others(t, seconds, hidden, tmp);
+    f->step_seconds =
+        (double)(micro - 1) * f->micro_seconds + play(t, seconds, hidden, begin, end, tmp);
     f->exposed_seconds = f->step_seconds - f->compute_seconds;
 }
 

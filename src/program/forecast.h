@@ -19,7 +19,9 @@ typedef struct pl_forecast_memory {
 } pl_forecast_memory;
 
 typedef struct pl_forecast {
-    double step_seconds;    /* from the first step's start to the last one's end                 */
+    double step_seconds;    /* of all micro-batches: each from the first step's start to the last
+                               one's end                                                         */
+    double micro_seconds;   /* of one but the last; 0: there is one                              */
     double compute_seconds; /* of kernels and copies, added up                                   */
     double again_seconds;   /* of those the kernels of forward nodes that run a second time: what
                                is recomputed                                                     */
@@ -27,14 +29,14 @@ typedef struct pl_forecast {
     double exposed_seconds; /* step_seconds - compute_seconds: waiting for messages              */
     int64_t comm_bytes;     /* that the rank receives                                            */
     pl_forecast_memory memory;
-    double *begin, *end;    /* [n_steps] seconds                                                 */
+    double *begin, *end;    /* [n_steps] seconds, of the last micro-batch                        */
     int64_t *live;          /* [n_steps] bytes of the work block in use while the step runs, in
                                whole lines of the layout's alignment                             */
     int peak_step;          /* the first with the most of them                                   */
     const pl_program *program; /* whose steps these are: the one given, but pl_forecast_fold may
                                have to make its buckets larger                                   */
-    int *times;             /* [n_steps] pl_forecast_fold: how often each step runs in the whole
-                               graph's program; NULL: once                                       */
+    int *times;             /* [n_steps] pl_forecast_fold: how often each step stands in the
+                               whole graph's program; NULL: once                                 */
 } pl_forecast;
 
 /* Messages are handed over in order, when their `wait` and `after` are met. One that has been

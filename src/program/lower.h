@@ -1,5 +1,5 @@
 /* program/lower.h - the stages of lowering, private to program/: tasks -> steps -> overwrites ->
- * order -> spare -> places. */
+ * once -> order -> spare -> places. */
 #ifndef PL_PROGRAM_LOWER_H
 #define PL_PROGRAM_LOWER_H
 #include "program/program.h"
@@ -47,6 +47,7 @@ typedef struct task {
     bool clear;      /* COPY: does not write all of its part, fill it first                    */
     bool prompt;     /* runs as soon as it may (order.c)                                       */
     bool keeps;      /* makes what is kept for backward nodes: its turn is now                 */
+    bool once;       /* only updates need it: pl_step.once                                     */
     int unmet;       /* tasks that must come first                                             */
     ints before;     /* tasks that wait for this one                                           */
 } task;
@@ -106,6 +107,7 @@ int pl_lower_move(lowering *l, int from, const pl_move *m);
 bool pl_lower_tasks(lowering *l, pl_err *err);   /* plan -> tasks over parts (moves.c)          */
 void pl_lower_steps(lowering *l);                /* gathers broken up into steps of their readers */
 void pl_lower_overwrites(lowering *l);           /* who waits for whom; copies of what is lost  */
+void pl_lower_once(lowering *l);                 /* what micro-batches before the last leave out */
 void pl_lower_order(lowering *l);                /* tasks -> order, reductions in buckets       */
 bool pl_lower_spare(lowering *l, pl_program *p, pl_err *err); /* an order of less memory        */
 bool pl_lower_places(lowering *l, pl_program *p, pl_err *err); /* order -> offsets and steps    */

@@ -229,7 +229,7 @@ static bool fits_bucket(const schedule *s, const task *t)
     if (!s->open.n) return true;
     const task *first = &s->l->tasks.at[s->open.at[0]];
     return first->step.axes == t->step.axes && first->step.type == t->step.type &&
-           first->step.monoid == t->step.monoid;
+           first->step.monoid == t->step.monoid && first->once == t->once;
 }
 
 static void emit(schedule *s, int id)

@@ -273,6 +273,7 @@ static pl_step *add_step(const places *s, pl_program *p, const task *t, pl_step_
     pl_step *x = &p->step[p->n_steps++];
     *x = t->step;
     x->kind = kind;
+    x->once = t->once;
     x->wait = s->sent[s->wait[pos]];
     x->n_in = x->n_out = 0;
     return x;

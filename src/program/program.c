@@ -39,6 +39,7 @@ bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
     bool ok = pl_lower_tasks(&l, err);
     if (ok) pl_lower_steps(&l);
     if (ok) pl_lower_overwrites(&l);
+    if (ok) pl_lower_once(&l);
     if (ok) pl_lower_order(&l);
     ok = ok && pl_lower_spare(&l, p, err);
     ok = ok && pl_lower_places(&l, p, err);

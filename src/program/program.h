@@ -4,7 +4,10 @@
  * Two lanes run side by side, each in program order: compute (kernels, copies) and communication
  * (messages). Messages start in order, and may be under way together. A step waits until `wait`
  * messages are finished (all of the first so many); a message also until `after` compute steps are.
- * Buffers never move and nothing is allocated while a program runs. */
+ * Buffers never move and nothing is allocated while a program runs.
+ *
+ * That of a graph in micro-batches is what the last of them runs, updates included; those before it
+ * run what is not `once` of it: pl_program_micro. */
 #ifndef PL_PROGRAM_PROGRAM_H
 #define PL_PROGRAM_PROGRAM_H
 #include "graph/share.h"
@@ -53,6 +56,7 @@ typedef struct pl_step {
     int n_in, n_out;            /* MESSAGE, COPY: one of each, SEND no out, RECV and FILL no in */
     pl_slot in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS];
     int wait;                   /* messages that must be finished before it starts            */
+    bool once;                  /* of a step in micro-batches: runs after the last one alone  */
     const pl_transfer *transfer; /* MESSAGE, COPY; NULL: of several tensors, or a plain copy  */
     pl_form from, to;           /* forms of its input and output in that transfer             */
     pl_type type;               /* MESSAGE, FILL, FOLD                                        */
@@ -102,6 +106,7 @@ typedef struct pl_program {
     const pl_plan *plan;
     const pl_store *store;
     int rank, n_ranks;
+    bool micro;                 /* of a micro-batch before the last: without updates           */
     int n_steps, n_compute, n_messages;
     pl_step *step;
     int n_inputs, n_outputs;
@@ -113,7 +118,7 @@ typedef struct pl_program {
     int n_lives;                /* of work memory: when each piece is used, by position in the
                                    order, and its size; 0 unless asked for                     */
     const pl_buf *life;
-    int64_t message_bytes;      /* that this rank receives in one step: sum of step.bytes     */
+    int64_t message_bytes;      /* that this rank receives when it runs: sum of step.bytes    */
     int64_t bucket_bytes;       /* reductions were joined up to this size; 0: nobody says     */
     double flops;               /* of this rank's kernels                                     */
 } pl_program;
@@ -170,6 +175,10 @@ pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out);
 PL_MUST_CHECK bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
                                     const pl_lower_options *options, pl_arena *out,
                                     pl_program **program, pl_err *err);
+
+/* What the micro-batches before the last run of a program: the same steps over the same memory, but
+ * for those that run once. It shares what it can with p; `out` owns the rest. */
+pl_program *pl_program_micro(const pl_program *p, pl_arena *out);
 
 /* Independent check over every byte range: nothing is read before it is written, written while a
  * message uses it, or overwritten before its last reader; offsets lie inside the blocks. Fails with

@@ -51,7 +51,8 @@ static bool is_tensor_like(const finder *x, const pl_step *a, const pl_step *b)
 
 static bool is_work_like(const finder *x, const pl_step *a, const pl_step *b)
 {
-    if (a->kind != b->kind || a->n_in != b->n_in || a->n_out != b->n_out) return false;
+    if (a->kind != b->kind || a->once != b->once || a->n_in != b->n_in || a->n_out != b->n_out)
+        return false;
     if (a->kind == PL_MESSAGE &&
         (a->collective != b->collective || a->axes != b->axes || a->bytes != b->bytes ||
          a->count != b->count || a->type != b->type || a->peer != b->peer))

@@ -55,6 +55,9 @@ typedef struct pl_timeline {
 /* Every step once, as it stands. */
 pl_timeline pl_timeline_plain(const pl_program *p, pl_arena *out);
 
+/* What the micro-batches before the last run of it. */
+pl_timeline pl_timeline_micro(const pl_timeline *t, pl_arena *out);
+
 /* The steps of the whole graph's program, from those of the short one's, which take so many
  * seconds[step]. False where no period is
  * found, or blocks are shared out among buckets and gathers so that more of them are needed to see

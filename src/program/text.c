@@ -91,6 +91,7 @@ static void print_step(const pl_program *p, const pl_step *x, transfers *seen, p
                     x->piece->node->sig->factor[x->piece->factor].letter, x->piece->operand,
                     x->piece->node->out[0]->name);
     if (x->wait) pl_text_add(out, " wait %d", x->wait);
+    if (x->once) pl_text_add(out, " once");
     pl_text_add(out, " (");
     for (int i = 0; i < x->n_in; i++) print_slot(&x->in[i], out);
     pl_text_add(out, " ->");
@@ -372,6 +373,7 @@ static bool parse_step(reader *r, pl_step_kind kind)
     if (take(r, "transfer")) PL_TRY(parse_moved(r, x));
     if (take(r, "block")) PL_TRY(parse_piece(r, x));
     if (take(r, "wait")) PL_TRY(read_int(r, &x->wait));
+    x->once = take(r, "once");
     if (node) PL_TRY(find_share(r, node, x));
     PL_TRY(parse_slots(r, x) && parse_copies(r, x) && expect(r, ":"));
     while (*r->at == ' ') r->at++;

@@ -112,12 +112,10 @@ static void add_memory(writer *w, int i)
 static void add_line(writer *w, const pl_trace_line *line)
 {
     w->line = line;
-    if (line->process) {
-        w->process++;
-        w->rows.n = 0;
-        add_name(w, "process_name", COMPUTE_ROW, line->process);
-        add_name(w, "thread_name", COMPUTE_ROW, "compute");
-    }
+    w->process++;
+    w->rows.n = 0;
+    add_name(w, "process_name", COMPUTE_ROW, line->process);
+    add_name(w, "thread_name", COMPUTE_ROW, "compute");
     for (int i = 0; i < line->program->n_steps; i++) {
         add_step(w, i);
         add_memory(w, i);

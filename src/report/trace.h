@@ -6,7 +6,7 @@
 
 /* One run of a program; all is the caller's. Texts may hold anything. */
 typedef struct pl_trace_line {
-    const char *process;       /* its name: "device 0"; NULL: the one of the line before goes on */
+    const char *process;       /* its name: "device 0"                                           */
     const pl_program *program;
     const double *begin, *end; /* [n_steps] seconds                                              */
     double zero;               /* what is 0 in the trace, on the clock of begin and end          */

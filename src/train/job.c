@@ -13,18 +13,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL, UPDATE = PL_TRAIN_UPDATE };
+enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL };
 
 static bool build_step(pl_train_job *job, pl_err *err)
 {
-    bool once = job->options.micro == 1;
-    pl_builder b = pl_optim_step(&job->micro, once ? &job->options.optim : NULL, job->arena);
-    if (once) return pl_builder_done(&b, &job->graph[STEP], err);
-    pl_builder update = pl_builder_new(job->arena, &pl_ops_all, job->micro.spec);
-    pl_value *loss = b.err.code ? NULL : pl_graph_find(b.graph, "loss");
-    pl_optim_accumulate(&b, &job->options.optim, loss, job->options.micro, &update);
-    return pl_builder_done(&b, &job->graph[STEP], err) &&
-           pl_builder_done(&update, &job->graph[UPDATE], err);
+    const pl_train_options *o = &job->options;
+    pl_builder b = pl_optim_step(&job->micro, &o->optim, o->micro, job->arena);
+    return pl_builder_done(&b, &job->graph[STEP], err);
 }
 
 static bool build_evaluation(pl_train_job *j, pl_err *err)
@@ -241,7 +236,7 @@ static bool make_job(pl_train_job *job, pl_err *err)
         return pl_err_set(err, PL_EUSAGE, "--weights-partial is of --weights: give that too");
     if (job->options.weights) PL_TRY(open_weights(job, err));
     /* That of the step is what pleat plan finds for the same model, devices and options. */
-    PL_TRY(pl_plan_find_all(&job->options.plan, job->n_programs, job->graph, job->arena, job->plan,
+    PL_TRY(pl_plan_find_all(&job->options.plan, job->n_graphs, job->graph, job->arena, job->plan,
                             &job->found, err));
     job->settings = settings_text(job);
     if (job->options.resume) PL_TRY(open_checkpoint(job, err));
@@ -261,9 +256,8 @@ bool pl_train_new(const pl_train_options *options, int n_ranks, pl_arena *arena,
     if (!options->strategy) job->options.strategy = "dp";
     if (!options->micro) job->options.micro = 1;
     /* An evaluation that never runs may need more memory than a step. */
-    job->n_programs = job->options.micro > 1      ? UPDATE + 1
-                      : options->eval_batches > 0 ? EVAL + 1
-                                                  : STEP + 1;
+    job->n_graphs = job->options.micro > 1 || options->eval_batches > 0 ? EVAL + 1 : STEP + 1;
+    job->n_programs = job->options.micro > 1 ? PL_TRAIN_MICRO + 1 : job->n_graphs;
     *out = job;
     if (make_job(job, err)) return true;
     pl_train_free(job);

@@ -7,7 +7,7 @@
 #include "train/train.h"
 #include "data/weights.h"
 
-enum { PL_JOB_PROGRAMS = PL_TRAIN_UPDATE + 1 };
+enum { PL_JOB_GRAPHS = PL_TRAIN_EVAL + 1 };
 
 struct pl_train_job {
     pl_train_options options;
@@ -16,9 +16,10 @@ struct pl_train_job {
     pl_model_args args;  /* as asked for: a step's batch    */
     pl_model_args micro; /* of the graphs: a micro-batch    */
     pl_data data;
-    int n_programs;
-    pl_graph *graph[PL_JOB_PROGRAMS];
-    const pl_plan *plan[PL_JOB_PROGRAMS];
+    int n_graphs;        /* the step's, and the evaluation's where there is one */
+    pl_graph *graph[PL_JOB_GRAPHS];
+    const pl_plan *plan[PL_JOB_GRAPHS];
+    int n_programs;      /* of a rank */
     pl_found *found;    /* the plan of the first of them */
     pl_checkpoint from; /* when resuming */
     pl_claim claim;     /* of the folder that it saves to */

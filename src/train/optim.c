@@ -303,17 +303,44 @@ static const struct rule *find_rule(pl_builder *b, const pl_optim *optim)
     return NULL;
 }
 
+/* The sum of a weight's gradients is a state, to which each micro-batch adds its share of the mean
+ * of them all; the update reads what the last one leaves. */
+static pl_value *add_sum(pl_builder *b, const target *t)
+{
+    const pl_value *w = t->weight;
+    const char *name = pl_builder_fmt(b, "%s.grad", w->name);
+    pl_value *sum = pl_add_state_of(b, t->weight, PL_GRAD_SUM, name, "zeros");
+    name = pl_builder_fmt(b, "%s.add", name);
+    if (sum)
+        sum->next = PL_ADD_AS(b, &pl_op_accumulate, name, spell(b, t, 2, 0, 1, ""), sum, t->grad);
+    return sum ? sum->next : NULL;
+}
+
+static targets find_sums(pl_builder *b, pl_value *loss)
+{
+    const char *mean = pl_builder_fmt(b, "; value=%.17g", 1 / (double)b->graph->micro);
+    targets t = find_gradients(b, PL_ADD_AS(b, &pl_op_scale, "loss.share", mean, loss));
+    const pl_phase phase = b->phase;
+    b->phase = PL_BACKWARD;
+    for (int i = 0; i < t.n && !b->err.code; i++)
+        if (t.at[i].grad) t.at[i].grad = add_sum(b, &t.at[i]);
+    b->phase = phase;
+    return t;
+}
+
 void pl_optim_add(pl_builder *b, const pl_optim *optim, pl_value *loss)
 {
     const struct rule *r = find_rule(b, optim);
     if (b->err.code) return;
-    targets t = find_gradients(b, loss);
+    targets t = b->graph->micro > 1 ? find_sums(b, loss) : find_gradients(b, loss);
     if (!b->err.code) add_updates(b, r, optim, &t);
 }
 
-pl_builder pl_optim_step(const pl_model_args *args, const pl_optim *optim, pl_arena *arena)
+pl_builder pl_optim_step(const pl_model_args *args, const pl_optim *optim, int64_t micro,
+                         pl_arena *arena)
 {
     pl_builder b = pl_builder_new(arena, &pl_ops_all, args->spec);
+    b.graph->micro = micro;
     pl_model_build(&b, args, PL_TRAIN);
     if (optim && !b.err.code) {
         pl_optim_add(&b, optim, pl_graph_find(b.graph, "loss"));
@@ -337,44 +364,4 @@ bool pl_optim_micro(const pl_model_args *args, int64_t n, pl_arena *arena, pl_mo
                           (long long)batch, (long long)n, (long long)((batch / n + 1) * n));
     const char *rows = pl_arena_fmt(arena, "%lld", (long long)(batch / n));
     return pl_model_set(args, "batch", rows, arena, out, err);
-}
-
-/* The sum of a weight's gradients so far is a state, to which each micro-batch adds. */
-static pl_value *add_sum(pl_builder *b, const target *t)
-{
-    const pl_value *w = t->weight;
-    const char *name = pl_builder_fmt(b, "%s.grad", w->name);
-    pl_value *sum = pl_add_state_of(b, t->weight, PL_GRAD_SUM, name, "zeros");
-    name = pl_builder_fmt(b, "%s.add", name);
-    if (sum)
-        sum->next = PL_ADD_AS(b, &pl_op_accumulate, name, spell(b, t, 2, 0, 1, ""), sum, t->grad);
-    return sum;
-}
-
-/* The same state in the other graph. */
-static pl_value *copy_state(pl_builder *b, const pl_value *v)
-{
-    pl_value *copy = pl_add_state(b, v->name, v->type, v->shape, v->init, v->kind);
-    if (copy && v->of) copy->of = pl_graph_find(b->graph, v->of->name);
-    return v->parts ? pl_add_parts(b, copy, v->parts) : copy;
-}
-
-void pl_optim_accumulate(pl_builder *b, const pl_optim *optim, pl_value *loss, int64_t n,
-                         pl_builder *update)
-{
-    const struct rule *r = find_rule(b, optim);
-    if (b->err.code) return;
-    const char *mean = pl_builder_fmt(b, "; value=%.17g", 1 / (double)n);
-    targets t = find_gradients(b, PL_ADD_AS(b, &pl_op_scale, "loss.share", mean, loss));
-    b->phase = PL_UPDATE;
-    for (int i = 0; i < t.n && !b->err.code; i++)
-        if (t.at[i].grad) t.at[i].grad = add_sum(b, &t.at[i]);
-    for (int i = 0; i < b->graph->values.n && !b->err.code; i++)
-        if (b->graph->values.at[i]->role == PL_STATE) copy_state(update, b->graph->values.at[i]);
-    for (int i = 0; i < t.n && !b->err.code && !update->err.code; i++) {
-        target *x = &t.at[i];
-        x->weight = pl_graph_find(update->graph, x->weight->name);
-        if (x->grad) x->grad = pl_graph_find(update->graph, x->grad->name);
-    }
-    if (!b->err.code && !update->err.code) add_updates(update, r, optim, &t);
 }

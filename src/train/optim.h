@@ -33,22 +33,19 @@ const char *pl_optim_names(pl_arena *arena);
 
 /* Add the gradients of `loss` for every weight and their updates, with the scalar inputs
  * "lr" (f32) and "step" (i64, from 1). Moments are states named WEIGHT.m and the like. Outputs
- * "grad_norm" (f32 scalar) when clipping. Sticky error of b: unknown name. */
+ * "grad_norm" (f32 scalar) when clipping. Sticky error of b: unknown name.
+ *
+ * In micro-batches (graph.micro), the mean of whose losses is the step's, gradients of loss / micro
+ * are added to states WEIGHT.grad (f32), which start a step at zero. */
 void pl_optim_add(pl_builder *b, const pl_optim *optim, pl_value *loss);
 
-/* A builder that holds the training step of a model, or without `optim` its forward pass alone. */
-pl_builder pl_optim_step(const pl_model_args *args, const pl_optim *optim, pl_arena *arena);
+/* A builder that holds the training step of a model in so many micro-batches, of one of which
+ * `args` is; or without `optim` its forward pass alone. */
+pl_builder pl_optim_step(const pl_model_args *args, const pl_optim *optim, int64_t micro,
+                         pl_arena *arena);
 
 /* The model of one of n micro-batches of a batch. Fails with PL_EUSAGE when it does not divide. */
 PL_MUST_CHECK bool pl_optim_micro(const pl_model_args *args, int64_t n, pl_arena *arena,
                                   pl_model_args *out, pl_err *err);
-
-/* The same step in two graphs, for a batch that is taken in n micro-batches (the mean of whose
- * losses is the step's). Graph b, run for each of them, adds d loss / n to states WEIGHT.grad
- * (f32), which start a step at zero. The graph of `update`, empty before, run after them, has all
- * states of b and the moments, and updates from those sums; "lr", "step" and "grad_norm" are
- * there. */
-void pl_optim_accumulate(pl_builder *b, const pl_optim *optim, pl_value *loss, int64_t n,
-                         pl_builder *update);
 
 #endif

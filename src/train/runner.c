@@ -6,31 +6,30 @@
 
 #include <math.h>
 
-enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL, UPDATE = PL_TRAIN_UPDATE };
+enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL, MICRO = PL_TRAIN_MICRO };
 
 /* -- making ------------------------------------------------------------------------------------ */
 
-/* The last graph has all states: with micro-batches, what the update reads is more than what the
- * step does. */
 static bool lower(pl_runner *runner, int *n_programs, pl_err *err)
 {
     const pl_train_job *job = runner->job;
-    const pl_plan *all = job->plan[job->n_programs > UPDATE ? UPDATE : STEP];
+    const pl_plan *step = job->plan[STEP];
     int n = job->n_programs, n_gathers = 0;
-    runner->store = pl_store_new(all, runner->rank, runner->arena);
+    runner->store = pl_store_new(step, runner->rank, runner->arena);
     if (job->options.save) {
-        PL_TRY(
-            pl_state_gather(all, runner->store, runner->rank, runner->arena, &runner->gather, err));
+        PL_TRY(pl_state_gather(step, runner->store, runner->rank, runner->arena, &runner->gather,
+                               err));
         n_gathers = runner->gather->n;
     }
     *n_programs = n + n_gathers;
     runner->program = PL_NEW_N(runner->arena, const pl_program *, *n_programs);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < job->n_graphs; i++) {
         pl_program *p;
         PL_TRY(pl_program_lower(job->plan[i], runner->rank, runner->store, &job->options.plan.lower,
                                 runner->arena, &p, err));
         runner->program[i] = p;
     }
+    if (n > MICRO) runner->program[MICRO] = pl_program_micro(runner->program[STEP], runner->arena);
     for (int i = 0; i < n_gathers; i++) runner->program[n + i] = runner->gather->program[i];
     return true;
 }
@@ -128,15 +127,12 @@ bool pl_runner_step(pl_runner *runner, double *loss, pl_err *err)
     double sum = 0;
     if (n > 1) pl_state_clear(runner->exec, runner->store);
     for (int64_t k = 0; k < n; k++) {
-        fill_inputs(runner, STEP, step, k);
-        PL_TRY(pl_exec_step(runner->exec, STEP, err));
-        sum += pl_runner_scalar(runner, STEP, "loss");
+        const int which = k < n - 1 ? MICRO : STEP;
+        fill_inputs(runner, which, step, k);
+        PL_TRY(pl_exec_step(runner->exec, which, err));
+        sum += pl_runner_scalar(runner, which, "loss");
     }
     *loss = sum / (double)n;
-    if (n > 1) {
-        fill_inputs(runner, UPDATE, step, 0);
-        PL_TRY(pl_exec_step(runner->exec, UPDATE, err));
-    }
     runner->done++;
     return true;
 }

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { STEP = PL_TRAIN_STEP, UPDATE = PL_TRAIN_UPDATE };
+enum { STEP = PL_TRAIN_STEP };
 
 /* A rank under way. */
 typedef struct loop {
@@ -81,14 +81,13 @@ static bool save(loop *r, pl_err *err)
 static bool train_step(loop *r, pl_err *err)
 {
     const pl_train_job *job = r->job;
-    const int last = job->options.micro > 1 ? UPDATE : STEP;
     double start = pl_clock_now(), lr = pl_runner_rate(&job->options, r->run.done), loss;
     PL_TRY(pl_runner_step(&r->run, &loss, err));
     tell(r, (pl_train_event){ .what = PL_TOLD_STEP,
                               .step = r->run.done,
                               .loss = loss,
                               .lr = lr,
-                              .grad_norm = pl_runner_scalar(&r->run, last, "grad_norm"),
+                              .grad_norm = pl_runner_scalar(&r->run, STEP, "grad_norm"),
                               .seconds = pl_clock_now() - start,
                               .tokens = job->tokens });
     return isfinite(loss) ||
@@ -129,15 +128,12 @@ static bool run_steps(loop *r, pl_err *err)
 /* False: there is nothing to hand over; else the arena is the record's. */
 static bool hand_over(const loop *r)
 {
-    static const int programs[] = { STEP, UPDATE };
+    pl_train_times x = { .program = r->run.program[STEP] };
     if (!r->job->options.record) return false;
     pl_train_record *to = &r->job->options.record[r->rank - r->job->options.rank];
-    for (int k = 0; k < 2 && programs[k] < r->job->n_programs; k++) {
-        pl_train_times x = { .program = r->run.program[programs[k]] };
-        if (pl_exec_times(r->run.exec, programs[k], &x.begin, &x.end)) to->at[to->n++] = x;
-    }
-    if (to->n) to->arena = r->run.arena;
-    return to->n > 0;
+    if (!pl_exec_times(r->run.exec, STEP, &x.begin, &x.end)) return false;
+    *to = (pl_train_record){ r->run.arena, x };
+    return true;
 }
 
 bool pl_train_run(const pl_train_job *job, pl_comm *comm,

@@ -15,12 +15,11 @@ typedef struct pl_train_times {
     const double *begin, *end;
 } pl_train_times;
 
-/* The last training step of a rank as it ran. */
+/* The last training step of a rank as it ran: its last micro-batch. */
 typedef struct pl_train_record {
     pl_arena *arena;      /* owns the rest; the caller frees it. NULL: nothing is here, as no step
                              ran or the run failed                          */
-    int n;
-    pl_train_times at[2]; /* of the last micro-batch, of the update         */
+    pl_train_times times;
 } pl_train_record;
 
 typedef struct pl_train_options {
@@ -88,9 +87,9 @@ typedef struct pl_train_event {
     int n_programs;
 } pl_train_event;
 
-/* The programs of a job, the first ones: the step alone when nothing validates, all with
- * micro-batches, of which the step only sums gradients up. */
-typedef enum pl_train_program { PL_TRAIN_STEP, PL_TRAIN_EVAL, PL_TRAIN_UPDATE } pl_train_program;
+/* The programs of a job, the first ones: the step alone when nothing validates; all with
+ * micro-batches, the last of which is the step, and MICRO each one before. */
+typedef enum pl_train_program { PL_TRAIN_STEP, PL_TRAIN_EVAL, PL_TRAIN_MICRO } pl_train_program;
 
 /* Parse model and strategy, open data and checkpoint, build graphs and the plans for n ranks:
  * everything that can be refused is refused here, before any rank starts. `arena` owns the job. */

@@ -2,7 +2,6 @@
  * of a rank, and compared like one. */
 #include "verify/noise.h"
 
-#include "graph/op.h"
 #include "verify/record.h"
 
 #include <math.h>
@@ -14,18 +13,14 @@ enum {
 
 double pl_verify_noise_flops(const pl_verify_whole *whole, int64_t steps)
 {
-    double flops = 0;
-    for (int i = 0; i < whole->graphs.n; i++)
-        if (i != PL_VERIFY_GRADIENTS)
-            flops += pl_graph_flops(whole->graphs.graph[i]) *
-                     (double)(i == PL_VERIFY_STEP ? whole->graphs.runs : 1);
-    return flops * (double)steps;
+    return pl_graph_flops(whole->graphs.graph[PL_VERIFY_STEP]) * (double)steps;
 }
 
 static bool start(pl_verify_side *s, pl_err *err)
 {
-    const pl_plan *plan[PL_VERIFY_PROGRAMS];
-    for (int i = 0; i < s->graphs->n; i++) plan[i] = pl_plan_single(s->graphs->graph[i], s->arena);
+    const pl_plan *plan[PL_VERIFY_GRAPHS];
+    for (int i = 0; i < PL_VERIFY_GRAPHS; i++)
+        plan[i] = pl_plan_single(s->graphs->graph[i], s->arena);
     return pl_verify_side_start(s, plan, false, err);
 }
 

@@ -4,14 +4,13 @@
 #include "verify/side.h"
 
 #include "base/rng.h"
-#include "ops/lib/all.h"
 #include "ops/list.h"
 #include "data/data.h"
 #include "train/state.h"
 
 #include <string.h>
 
-enum { STEP = PL_VERIFY_STEP, GRADIENTS = PL_VERIFY_GRADIENTS, UPDATE = PL_VERIFY_UPDATE };
+enum { STEP = PL_VERIFY_STEP, GRADIENTS = PL_VERIFY_GRADIENTS, MICRO = PL_VERIFY_MICRO };
 
 /* -- graphs ------------------------------------------------------------------------------------ */
 
@@ -20,50 +19,37 @@ enum { STEP = PL_VERIFY_STEP, GRADIENTS = PL_VERIFY_GRADIENTS, UPDATE = PL_VERIF
 static void add_gradients(pl_builder *b)
 {
     pl_graph *graph = b->graph;
+    const bool sums = graph->micro > 1;
     b->phase = PL_UPDATE;
     for (int i = 0, n = graph->values.n; i < n && !b->err.code; i++) {
         pl_value *d = graph->values.at[i];
-        const bool sum = d->kind == PL_GRAD_SUM;
         bool there = false;
-        if (!d->of || (!d->maker && !sum)) continue;
+        if (sums ? d->kind != PL_GRAD_SUM : !d->of || !d->maker) continue;
         for (int k = 0; k < graph->outputs.n; k++) there |= graph->outputs.at[k] == d;
         if (there) continue;
         const char *name = pl_builder_fmt(b, "%s.gradient", d->of->name);
-        pl_add_output(b, name, sum ? PL_ADD(b, &pl_op_scale, "; value=1", d) : d);
+        pl_add_output(b, name, sums ? PL_ADD(b, &pl_op_scale, "; value=1", d->next) : d);
     }
 }
 
-/* Of a forward graph. Statistics of a batch leave running ones in states; numbers that are drawn
+/* Statistics of a batch leave running ones in states; numbers that are drawn
  * are drawn for a place in a batch, from a "seed" of its own. */
 static bool stands_alone(const pl_graph *graph)
 {
     bool alone = true;
     for (int i = 0; i < graph->values.n; i++) {
         const pl_value *v = graph->values.at[i];
-        alone &= !(v->role == PL_STATE && v->next);
+        alone &= !(v->kind == PL_BUFFER && v->next);
         alone &= !(v->role == PL_INPUT && !strcmp(v->name, "seed"));
     }
     return alone;
 }
 
-/* STEP, each time the same, and with it `which`. */
-static bool build_pieces(const pl_verify_options *options, int which, pl_arena *arena,
-                         pl_verify_graphs *out, pl_err *err)
+static bool build_graph(const pl_verify_options *o, int which, pl_arena *arena,
+                        pl_verify_graphs *out, pl_err *err)
 {
-    pl_builder b = pl_optim_step(&out->args, NULL, arena);
-    pl_builder update = pl_builder_new(arena, &pl_ops_all, out->args.spec);
-    pl_value *loss = b.err.code ? NULL : pl_graph_find(b.graph, "loss");
-    if (loss) out->alone = stands_alone(b.graph);
-    pl_optim_accumulate(&b, &options->optim, loss, out->runs, &update);
-    if (which == GRADIENTS) add_gradients(&update);
-    return pl_builder_done(&b, &out->graph[STEP], err) &&
-           pl_builder_done(&update, &out->graph[which], err);
-}
-
-static bool build_one(const pl_verify_options *o, int which, pl_arena *arena, pl_verify_graphs *out,
-                      pl_err *err)
-{
-    pl_builder b = pl_optim_step(&out->args, &o->optim, arena);
+    pl_builder b = pl_optim_step(&out->args, &o->optim, out->runs, arena);
+    if (!b.err.code) out->alone = stands_alone(b.graph);
     if (which == GRADIENTS) add_gradients(&b);
     return pl_builder_done(&b, &out->graph[which], err);
 }
@@ -85,10 +71,8 @@ bool pl_verify_side_build(const pl_verify_options *options, int64_t runs,
     *out = (pl_verify_graphs){ .runs = runs, .below = 256 };
     PL_TRY(parse_model(options, runs, arena, out, err));
     if (pl_model_labels(&out->args)) out->below = pl_model_labels(&out->args);
-    out->n = runs > 1 ? PL_VERIFY_PROGRAMS : UPDATE;
-    for (int i = runs > 1 ? GRADIENTS : STEP; i < out->n; i++)
-        PL_TRY(runs > 1 ? build_pieces(options, i, arena, out, err)
-                        : build_one(options, i, arena, out, err));
+    out->n = runs > 1 ? PL_VERIFY_PROGRAMS : PL_VERIFY_GRAPHS;
+    for (int i = 0; i < PL_VERIFY_GRAPHS; i++) PL_TRY(build_graph(options, i, arena, out, err));
     out->draw = draw ? draw->graph[STEP] : out->graph[STEP];
     return true;
 }
@@ -104,7 +88,7 @@ bool pl_verify_side_twin(const pl_verify_options *options, const pl_verify_graph
 /* Casts and fills that name another type write what their output is. */
 void pl_verify_side_widen(pl_verify_graphs *graphs)
 {
-    for (int i = 0; i < graphs->n; i++)
+    for (int i = 0; i < PL_VERIFY_GRAPHS; i++)
         for (int k = 0; k < graphs->graph[i]->values.n; k++) {
             pl_value *v = graphs->graph[i]->values.at[k];
             if (pl_type_is_float(v->type)) v->type = PL_F64;
@@ -115,7 +99,8 @@ void pl_verify_side_widen(pl_verify_graphs *graphs)
 static pl_value narrow_value(const pl_verify_side *s, int which, const pl_value *v)
 {
     pl_value as = *v;
-    if (s->narrow) as.type = pl_graph_find(s->narrow->graph[which], v->name)->type;
+    const int graph = which == MICRO ? STEP : which;
+    if (s->narrow) as.type = pl_graph_find(s->narrow->graph[graph], v->name)->type;
     return as;
 }
 
@@ -205,8 +190,8 @@ static void add_book(pl_verify_book *b, int64_t runs, int64_t predicted, int64_t
     b->counted += received;
 }
 
-/* Run number k of `runs` that a training step takes of a program. */
-static bool run(pl_verify_side *side, int which, int64_t step, int64_t k, int64_t runs, pl_err *err)
+/* Micro-batch k of a training step. */
+static bool run(pl_verify_side *side, int which, int64_t step, int64_t k, pl_err *err)
 {
     const pl_program *p = side->program[which];
     int64_t before = counted(side);
@@ -220,20 +205,21 @@ static bool run(pl_verify_side *side, int which, int64_t step, int64_t k, int64_
         if (v->shape.rank) continue;
         double x[1];
         pl_exec_get(side->exec, &p->output[i], x, pl_type_bytes(v->type));
-        find_scalar(side, v->name)->value += pl_type_get(v->type, x, 0) / (double)runs;
+        const double runs = v->maker->phase == PL_UPDATE ? 1 : (double)side->graphs->runs;
+        find_scalar(side, v->name)->value += pl_type_get(v->type, x, 0) / runs;
     }
     return true;
 }
 
-/* `last` comes after the micro-batches, or is all there is. */
+/* `last` is the last micro-batch, or all there is. */
 static bool run_step(pl_verify_side *side, int last, int64_t step, pl_err *err)
 {
-    int64_t n = side->graphs->runs;
+    const int64_t n = side->graphs->runs;
     for (int i = 0; i < side->n_scalars; i++) side->scalar[i].value = 0;
     side->steps.runs++;
     if (n > 1) pl_state_clear(side->exec, side->store);
-    for (int64_t k = 0; k < n && n > 1; k++) PL_TRY(run(side, STEP, step, k, n, err));
-    return run(side, last, step, 0, 1, err);
+    for (int64_t k = 0; k < n - 1; k++) PL_TRY(run(side, MICRO, step, k, err));
+    return run(side, last, step, n - 1, err);
 }
 
 /* Weights alone: what else is stored may be indices, masks or variances. */
@@ -251,12 +237,11 @@ static bool set_states(pl_verify_side *side, pl_err *err)
 {
     const pl_init from = { .seed = side->options->seed,
                            .file = pl_init_model(&side->graphs->args) };
-    int which = side->graphs->runs > 1 ? UPDATE : STEP;
     if (!side->narrow && side->stir <= 0) return pl_state_init(side->exec, side->store, &from, err);
     bool ok = true;
     for (int i = 0; i < side->store->n && ok; i++) {
         const pl_port *p = &side->store->state[i];
-        const pl_value as = narrow_value(side, which, p->value);
+        const pl_value as = narrow_value(side, STEP, p->value);
         pl_port port = *p;
         void *to = pl_exec_map(side->exec, p, PL_WRITE);
         port.value = &as;
@@ -280,21 +265,25 @@ bool pl_verify_side_step(pl_verify_side *side, int64_t step, pl_err *err)
         PL_TRY(set_states(side, err));
         side->steps = (pl_verify_book){ 0 };
     }
-    return run_step(side, side->graphs->runs > 1 ? UPDATE : STEP, step, err);
+    return run_step(side, STEP, step, err);
 }
 
-/* What an update reads is more than what the step does that sums up. */
+/* What is spoiled of a step is spoiled of all its micro-batches. */
 static bool lower(pl_verify_side *side, const pl_plan *const plan[], bool split, pl_err *err)
 {
-    side->store =
-        pl_store_new(plan[side->graphs->runs > 1 ? UPDATE : STEP], side->rank, side->arena);
-    for (int i = 0; i < side->graphs->n; i++) {
+    side->store = pl_store_new(plan[STEP], side->rank, side->arena);
+    for (int i = 0; i < PL_VERIFY_GRAPHS; i++) {
         pl_program *p;
         PL_TRY(pl_program_lower(plan[i], side->rank, side->store, &side->options->plan.lower,
                                 side->arena, &p, err));
         if (split) PL_TRY(pl_program_check(p, err));
         if (split && side->options->spoil) side->options->spoil(p, side->options->spoil_arg);
         side->program[i] = p;
+    }
+    if (side->graphs->n > MICRO) {
+        pl_program *p = pl_program_micro(side->program[STEP], side->arena);
+        if (split && !side->options->spoil) PL_TRY(pl_program_check(p, err));
+        side->program[MICRO] = p;
     }
     list_scalars(side);
     return true;

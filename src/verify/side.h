@@ -1,26 +1,27 @@
 /* verify/side.h - one side of a verification: the training step of a model, whole or a rank's
  * part of it, in one piece or in micro-batches, as programs that run.
  *
- * A training step in one piece is the graph STEP. In micro-batches STEP, run for each of them, adds
- * to sums of gradients, and UPDATE updates from those. GRADIENTS is the one that comes last, with
- * the gradients of all weights as outputs WEIGHT.gradient, for a first step. */
+ * The graph STEP is a training step, in micro-batches the last of them; GRADIENTS is the same with
+ * the gradients of all weights as outputs WEIGHT.gradient, for a first step. MICRO is the program
+ * of each micro-batch before. */
 #ifndef PL_VERIFY_SIDE_H
 #define PL_VERIFY_SIDE_H
 #include "models/model.h"
 #include "verify/verify.h"
 
-enum { PL_VERIFY_STEP, PL_VERIFY_GRADIENTS, PL_VERIFY_UPDATE, PL_VERIFY_PROGRAMS };
+enum { PL_VERIFY_STEP, PL_VERIFY_GRADIENTS, PL_VERIFY_MICRO, PL_VERIFY_PROGRAMS };
+enum { PL_VERIFY_GRAPHS = PL_VERIFY_GRADIENTS + 1 };
 
 typedef struct pl_verify_graphs {
     const char *model;        /* canonical spec, with the batch of a training step               */
-    pl_model_args args;       /* `batch` is the rows of one run of STEP                          */
-    int64_t runs;             /* of STEP in a training step: its micro-batches                   */
-    int n;                    /* graphs: all, or in one piece those before UPDATE                */
+    pl_model_args args;       /* `batch` is the rows of a micro-batch                            */
+    int64_t runs;             /* micro-batches of a training step                                */
+    int n;                    /* programs: all, or in one piece those before MICRO               */
     const pl_graph *draw;     /* whose inputs are drawn: STEP of the side in micro-batches, many
                                  of which lie side by side in the batch of this one              */
     bool alone;               /* the loss of a batch is the mean of those of its micro-batches   */
     int64_t below;            /* synthetic integers                                              */
-    pl_graph *graph[PL_VERIFY_PROGRAMS];
+    pl_graph *graph[PL_VERIFY_GRAPHS];
 } pl_verify_graphs;
 
 /* Bytes that a rank received in so many runs: the sum over the steps of its program, and what the

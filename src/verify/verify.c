@@ -28,7 +28,7 @@ struct pl_verify_case {
     bool exact; /* in f64 */
     int n_ranks;
     pl_verify_graphs graphs;
-    const pl_plan *plan[N_PROGRAMS];
+    const pl_plan *plan[PL_VERIFY_GRAPHS];
     pl_verify_worst **worst; /* [ranks][tensors] as that rank, of this process, found them */
 };
 
@@ -99,7 +99,7 @@ static bool make_case(pl_verify *verify, const pl_verify_graphs *graphs, bool ex
     pl_found *found;
     pl_plan_request r = verify->options.plan;
     r.strategy = *strategy;
-    PL_TRY(pl_plan_find_all(&r, graphs->n, graphs->graph, arena, c->plan, &found, err));
+    PL_TRY(pl_plan_find_all(&r, PL_VERIFY_GRAPHS, graphs->graph, arena, c->plan, &found, err));
     if (exact) pl_verify_side_widen(&c->graphs);
     c->worst = PL_NEW_N(arena, pl_verify_worst *, c->n_ranks);
     for (int i = 0; i < c->n_ranks; i++)

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEP = PL_VERIFY_STEP, GRADIENTS = PL_VERIFY_GRADIENTS };
+enum { GRADIENTS = PL_VERIFY_GRADIENTS };
 
 /* -- what is compared -------------------------------------------------------------------------- */
 
@@ -49,24 +49,18 @@ static void add_first(pl_verify_whole *whole, const pl_value *value, int64_t mad
     *t = x;
 }
 
-/* Micro-batches come first, and their gradients are what was added to sums. */
-static int64_t made_at(const pl_verify_whole *whole, const pl_value *output)
+/* The gradients of micro-batches are what was added to sums. */
+static int64_t made_at(const pl_value *output)
 {
-    const pl_graph *step = whole->graphs.graph[STEP];
-    const pl_node *n = output->maker;
-    if (whole->graphs.runs == 1) return n->id;
-    if (n->n_in != 1 || n->in[0]->kind != PL_GRAD_SUM) return step->nodes.n + n->id;
-    return pl_graph_find(step, n->in[0]->name)->next->maker->id;
+    const pl_node *n = output->maker, *from = n->n_in == 1 ? n->in[0]->maker : NULL;
+    return from && from->in[0]->kind == PL_GRAD_SUM ? from->id : n->id;
 }
 
 static void add_firsts(pl_verify_whole *whole)
 {
-    const pl_program *p = whole->first.program[STEP], *q = whole->first.program[GRADIENTS];
-    for (int i = 0; i < p->n_outputs && whole->graphs.runs > 1; i++)
-        if (!p->output[i].value->shape.rank)
-            add_first(whole, p->output[i].value, p->output[i].value->maker->id);
-    for (int i = 0; i < q->n_outputs; i++)
-        add_first(whole, q->output[i].value, made_at(whole, q->output[i].value));
+    const pl_program *p = whole->first.program[GRADIENTS];
+    for (int i = 0; i < p->n_outputs; i++)
+        add_first(whole, p->output[i].value, made_at(p->output[i].value));
 }
 
 static void add_scalars(pl_verify_whole *whole, int64_t step)
@@ -136,8 +130,8 @@ static void set_scales(pl_verify_whole *whole)
 
 static bool start(pl_verify_whole *whole, pl_verify_side *side, pl_err *err)
 {
-    const pl_plan *plan[PL_VERIFY_PROGRAMS];
-    for (int i = 0; i < whole->graphs.n; i++)
+    const pl_plan *plan[PL_VERIFY_GRAPHS];
+    for (int i = 0; i < PL_VERIFY_GRAPHS; i++)
         plan[i] = pl_plan_single(whole->graphs.graph[i], whole->arena);
     *side = (pl_verify_side){ .options = whole->options,
                               .graphs = &whole->graphs,

@@ -93,7 +93,7 @@ steady=("$pleat" train "${tiny/dropout=0.2/dropout=0}" --data text.txt --seq 16 
 runs 0 '' "${steady[@]}" --steps 5
 mv out one.log
 for split in '1 dp' '2 dp' '2 zero=2' '2 zero=3'; do
-    runs 0 '4 times in a step' "${steady[@]}" --steps 5 --micro 4 --devices "${split% *}" --strategy "${split#* }"
+    runs 0 'the last of 4 micro-batches' "${steady[@]}" --steps 5 --micro 4 --devices "${split% *}" --strategy "${split#* }"
     check "losses in micro-batches on $split" same_losses one.log out
 done
 refuses 2 'batch=8 does not divide into 3 micro-batches: give --batch 9' "${steady[@]}" --micro 3

@@ -406,8 +406,8 @@ static void text_may_be_untidy(void **state)
 static const struct {
     const char *line, *want;
 } mistakes[] = {
-    { "frob x",
-      "expected input, state, forward, backward, update, output, next or gradient, found 'frob'" },
+    { "frob x", "expected micro, input, state, forward, backward, update, output, next or "
+                "gradient, found 'frob'" },
     { "input", "expected a name, found '(end of line)'" },
     { "input z", "expected a type and shape like f32[4,8], found '(end of line)'" },
     { "input z f32", "found 'f32'" },

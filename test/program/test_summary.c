@@ -44,7 +44,7 @@ static void summarise(const char *model, const char *strategy, int n, int64_t bu
     pl_err err = { 0 };
     bool ok = pl_model_parse(model, a, &args, &err);
     if (ok) {
-        pl_builder b = pl_optim_step(&args, &o, a);
+        pl_builder b = pl_optim_step(&args, &o, 1, a);
         ok = pl_builder_done(&b, &g, &err) && pl_strategy_parse(strategy, n, a, &degrees, &err) &&
              pl_strategy_plan(&degrees, g, NULL, a, &plan, &err) &&
              pl_program_lower(plan, 0, pl_store_new(plan, 0, a), &options, a, &p, &err);

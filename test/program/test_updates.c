@@ -15,7 +15,7 @@ static const pl_program *lower(const char *model, const char *rule, const pl_low
     optim.clip = 0;
     optim.unfused = true;
     if (!pl_model_parse(model, a, &args, &err)) fail_msg("%s", err.msg);
-    pl_builder b = pl_optim_step(&args, &optim, a);
+    pl_builder b = pl_optim_step(&args, &optim, 1, a);
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s: %s", model, err.msg);
     const pl_plan *plan = training_plan(g, "dp", 1, a);
     if (!pl_program_lower(plan, 0, pl_store_new(plan, 0, a), o, a, &p, &err) ||

@@ -45,7 +45,7 @@ static inline pl_plan *plans_find(const char *model, const char *strategy, int n
     pl_err err = { 0 };
     bool ok = pl_model_parse(model, a, &args, &err);
     if (ok) {
-        pl_builder b = pl_optim_step(&args, &o, a);
+        pl_builder b = pl_optim_step(&args, &o, 1, a);
         ok = pl_builder_done(&b, &g, &err) && pl_strategy_parse(strategy, n, a, &s, &err) &&
              pl_strategy_plan(&s, g, NULL, a, &plan, &err);
     }

@@ -135,19 +135,16 @@ static void test_measured(void **state)
     pl_arena *a = pl_arena_new("test");
     (void)state;
     const pl_html_plan plan = plans_make(PLANS_GPT, "zero=3", 4, a);
-    pl_trace_line line[2] = { overlap(&plan, a), overlap(&plan, a) };
-    line[1].process = NULL;
-    line[1].zero = line[0].zero - 1; /* a second later */
+    const pl_trace_line line = overlap(&plan, a);
     pl_text out = { .arena = a };
-    pl_trace_write("m", 2, line, &out);
+    pl_trace_write("m", 1, &line, &out);
     json_t *top = json_loads(pl_text_get(&out), JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(top);
     const json_t *events = json_object_get(top, "traceEvents");
     assert_int_equal(check_rows(events, 0), 3); /* compute, messages over data, and (2) */
     const counts c = count(events, 0);
-    assert_int_equal(c.steps, 2 * plan.program->n_steps);
+    assert_int_equal(c.steps, plan.program->n_steps);
     assert_int_equal(c.names, 4); /* a process, its rows */
-    assert_int_equal(count(events, 1).steps, 0);
     assert_non_null(strstr(pl_text_get(&out), "\"messages over data (2)\""));
     json_decref(top);
     pl_arena_free(a);

@@ -177,7 +177,7 @@ static void make_plan(job *j)
     if (!pl_model_parse(j->spec, j->arena, &args, &err)) fail_msg("%s", err.msg);
     pl_optim o = pl_optim_usual(j->optimizer);
     o.eps = 1e-4;
-    pl_builder b = pl_optim_step(&args, &o, j->arena);
+    pl_builder b = pl_optim_step(&args, &o, 1, j->arena);
     pl_graph *g = NULL;
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s: %s", j->spec, err.msg);
     j->plan = pl_plan_single(g, j->arena);

@@ -61,7 +61,7 @@ static const pl_found *find(const pl_plan_request *r, const char *model, const p
     pl_found *f = NULL;
     pl_err err = { 0 };
     if (!pl_model_parse(model, a, &args, &err)) fail_msg("%s", err.msg);
-    pl_builder b = pl_optim_step(&args, o, a);
+    pl_builder b = pl_optim_step(&args, o, 1, a);
     if (!pl_builder_done(&b, &g, &err) || !pl_plan_find(r, g, a, &f, &err)) fail_msg("%s", err.msg);
     return f;
 }
