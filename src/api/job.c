@@ -3,13 +3,16 @@
 
 #include "base/file.h"
 #include "report/why.h"
-#include "train/optim.h"
+#include "train/step.h"
 
-bool pl_job_build(pl_job *j, pl_arena *arena, pl_err *err)
+bool pl_job_build(pl_job *j, int64_t micro, pl_arena *arena, pl_err *err)
 {
     const pl_optim o = pl_optim_usual(j->optimizer);
-    pl_builder b = pl_optim_step(&j->args, &o, 1, arena);
-    return pl_builder_done(&b, &j->graph, err);
+    const pl_trained t = { &j->args, &o };
+    pl_graph *g;
+    PL_TRY(pl_step_graph(&t, micro, arena, &g, err));
+    j->graph = g;
+    return true;
 }
 
 static bool open_file(pl_job *j, const pl_plan_file *f, const pl_model_args *own, pl_arena *arena,
@@ -22,7 +25,7 @@ static bool open_file(pl_job *j, const pl_plan_file *f, const pl_model_args *own
         PL_TRY(pl_model_parse(f->about.model, arena, &j->args, err));
     j->optimizer = f->about.optimizer;
     j->request.cluster = f->cluster;
-    return pl_job_build(j, arena, err) && pl_plan_file_plan(f, j->graph, arena, plan, err);
+    return pl_job_build(j, f->micro, arena, err) && pl_plan_file_plan(f, j->graph, arena, plan, err);
 }
 
 bool pl_job_read(pl_job *j, const char *path, const pl_model_args *own, pl_arena *arena,
@@ -53,12 +56,15 @@ void pl_job_write(const pl_job *j, const pl_found *f, pl_text *out)
     pl_plan_write(f->take->plan, &about, out);
 }
 
-bool pl_job_find(const pl_job *j, const char *strategy, pl_arena *arena, pl_found **found,
-                 pl_err *err)
+bool pl_job_find(pl_job *j, const char *strategy, pl_arena *arena, pl_found **found, pl_err *err)
 {
+    const pl_optim o = pl_optim_usual(j->optimizer);
+    const pl_trained t = { &j->args, &o };
     pl_plan_request r = j->request;
-    return pl_strategy_parse(strategy, r.cluster->n_devices, arena, &r.strategy, err) &&
-           pl_plan_find(&r, j->graph, arena, found, err);
+    PL_TRY(pl_strategy_parse(strategy, r.cluster->n_devices, arena, &r.strategy, err));
+    PL_TRY(pl_step_find(&r, &t, arena, found, err));
+    j->graph = (*found)->take->plan->graph;
+    return true;
 }
 
 pl_told pl_job_told(const pl_job *j, const pl_found *f, pl_arena *arena)
@@ -83,13 +89,13 @@ static const pl_value *find_input(const pl_job *j)
 int64_t pl_job_rows(const pl_job *j)
 {
     const pl_value *first = find_input(j);
-    return first ? first->shape.dim[0] : 1;
+    return first ? j->graph->micro * first->shape.dim[0] : 1;
 }
 
 const char *pl_job_units(const pl_job *j, int64_t *n)
 {
     const pl_value *first = find_input(j);
     bool tokens = first && first->type == PL_I32 && first->shape.rank == 2;
-    *n = tokens ? pl_shape_count(&first->shape) : pl_job_rows(j);
+    *n = tokens ? j->graph->micro * pl_shape_count(&first->shape) : pl_job_rows(j);
     return tokens ? "tokens" : "samples";
 }

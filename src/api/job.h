@@ -10,12 +10,14 @@
 typedef struct pl_job {
     pl_model_args args;      /* of the model: a step's batch                 */
     const char *optimizer;
-    pl_graph *graph;         /* of the whole training step                   */
+    const pl_graph *graph;   /* of a step: of one of its micro-batches, of which a plan that is
+                                found may have more than one              */
     pl_plan_request request; /* of its strategy nothing is set yet           */
 } pl_job;
 
-/* Builds the graph; all else of the job is set. Fails as models and optimizers do. */
-PL_MUST_CHECK bool pl_job_build(pl_job *j, pl_arena *arena, pl_err *err);
+/* Builds the graph, of so many micro-batches; all else of the job is set. Fails as pl_step_graph
+ * does. */
+PL_MUST_CHECK bool pl_job_build(pl_job *j, int64_t micro, pl_arena *arena, pl_err *err);
 
 /* The job of a plan file and its plan. What j->request says but for the cluster stays; of the model
  * the spec in the file counts, unless `own` is that of a caller. Fails naming the file. */
@@ -25,10 +27,10 @@ PL_MUST_CHECK bool pl_job_read(pl_job *j, const char *path, const pl_model_args 
 /* The text of a plan file. */
 void pl_job_write(const pl_job *j, const pl_found *f, pl_text *out);
 
-/* Parses a strategy for the job's devices and finds its plan. Fails as pl_strategy_parse and
- * pl_plan_find do. */
-PL_MUST_CHECK bool pl_job_find(const pl_job *j, const char *strategy, pl_arena *arena,
-                               pl_found **found, pl_err *err);
+/* Parses a strategy for the job's devices and finds its plan, whose graph becomes the job's. Fails
+ * as pl_strategy_parse and pl_step_find do. */
+PL_MUST_CHECK bool pl_job_find(pl_job *j, const char *strategy, pl_arena *arena, pl_found **found,
+                               pl_err *err);
 
 /* All that is told of a plan, but for what to do next. */
 pl_told pl_job_told(const pl_job *j, const pl_found *f, pl_arena *arena);
@@ -51,12 +53,12 @@ PL_MUST_CHECK bool pl_job_explain(const pl_job *j, const pl_found *f, const char
                                   const pl_explain_options *o, pl_text *out, const char **note,
                                   pl_err *err);
 
-/* A strategy beside the plan of auto: where its seconds and bytes go: why_not.c. Fails as
- * pl_job_find does. */
+/* A strategy beside the plan of auto, in as many micro-batches unless it says how many: where its
+ * seconds and bytes go: why_not.c. Fails as pl_job_find does. */
 PL_MUST_CHECK bool pl_job_why_not(const pl_job *j, const pl_found *best, const char *strategy,
                                   const pl_explain_options *o, pl_text *out, pl_err *err);
 
-/* Rows of a batch; what one step takes in: "tokens" and their number, or "samples". */
+/* Rows of a step's batch; what one step takes in: "tokens" and their number, or "samples". */
 int64_t pl_job_rows(const pl_job *j);
 const char *pl_job_units(const pl_job *j, int64_t *n);
 

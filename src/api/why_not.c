@@ -5,7 +5,7 @@
 #include "report/compare.h"
 #include "report/why.h"
 #include "report/words.h"
-#include "train/optim.h"
+#include "train/step.h"
 
 #include <math.h>
 #include <string.h>
@@ -62,8 +62,10 @@ static bool open(view *v, const pl_found *best, const char *text, pl_err *err)
         return pl_err_set(err, PL_EUSAGE,
                           "'auto' is what others are compared with: give one of "
                           "them, e.g. dp or zero=3");
+    if (!s.micro) s.micro = job->graph->micro;
     ask.strategy = s;
-    PL_TRY(pl_plan_find(&ask, job->graph, v->arena, &given, err));
+    const pl_optim o = pl_optim_usual(job->optimizer);
+    PL_TRY(pl_step_find(&ask, &(pl_trained){ &job->args, &o }, v->arena, &given, err));
     PL_TRY(pl_why_open(best, v->arena, &v->table[1], &about, err));
     const pl_plan *p = given->take->plan;
     v->limit = best->limit;

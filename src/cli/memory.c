@@ -11,7 +11,7 @@
 #include "arena/keys.h"
 #include "report/html.h"
 #include "planners/find.h"
-#include "train/optim.h"
+#include "train/step.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -143,7 +143,6 @@ static bool study_model(const memory_args *a, const char *spec, pl_arena *arena,
                                     .apart = a->unfused,
                                     .watch = isatty(STDERR_FILENO) ? &progress : NULL };
     pl_model_args m;
-    pl_graph *g;
     pl_plan_request request;
     pl_found *found;
     pl_memory *study;
@@ -157,9 +156,7 @@ static bool study_model(const memory_args *a, const char *spec, pl_arena *arena,
     pl_optim o = pl_optim_usual(a->optimizer);
     o.clip = a->clip;
     o.unfused = a->unfused;
-    pl_builder b = pl_optim_step(&m, &o, 1, arena);
-    PL_TRY(pl_builder_done(&b, &g, err));
-    PL_TRY(pl_plan_find(&request, g, arena, &found, err));
+    PL_TRY(pl_step_find(&request, &(pl_trained){ &m, &o }, arena, &found, err));
     PL_TRY(pl_memory_study(found->take->plan, &how, arena, &study, err));
     if (a->json)
         pl_memory_json(study, &text);

@@ -44,7 +44,7 @@ static const pl_opt opts[] = {
     { "cluster",      TEXT(cluster),      "NAME", NULL,  "what it predicts with: see pleat probe" },
     { "steps",        INT(o.steps),       "N",    "100", "updates" },
     PL_SIZES_OPTS(sizes),
-    { "micro",        INT(o.micro),       "N",    "1",   "micro-batches of a step's batch", 1 },
+    { "micro",        INT(o.micro),       "N",    NULL,  "micro-batches of a step's batch", 1 },
     { "lr",           REAL(o.lr),         "X",    USUAL(PL_OPTIM_LR), "peak learning rate" },
     { "lr-min",       REAL(o.lr_min),     "X",    NULL,  "end of the cosine; default lr / 10" },
     { "warmup",       INT(o.warmup),      "N",    "0",   "steps of linear warm-up" },
@@ -266,7 +266,7 @@ const pl_command pl_command_train = {
         "example: pleat train gpt2:layers=4,hidden=128,heads=4,vocab=256,dropout=0 --data FILE\n"
         "           --seq 64 --batch 12 --steps 2000 --devices 2 --save DIR\n\n"
         "--trace FILE has the steps and messages of every device as the last training step ran\n"
-        "them (with --micro its last micro-batch, and the update). With --cluster, --plan or\n"
+        "them (the last of its micro-batches). With --cluster, --plan or\n"
         "--strategy auto it also has the forecast, below device 0. Under mpirun the only device\n"
         "in it is device 0.\n\n"
         "SIGINT (Ctrl-C), SIGTERM and SIGUSR1 end a run after its step: it saves, says how to go\n"

@@ -7,6 +7,7 @@
 #include "options/sizes.h"
 #include "api/launch.h"
 #include "models/model.h"
+#include "train/step.h"
 #include "verify/verify.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static const pl_opt opts[] = {
     { "exact",     FLAG(o.exact),      NULL,   NULL,   "in f64 too, whatever the difference" },
     { "tolerance", REAL(o.tolerance),  "X",    NULL,   "largest difference; default: see below" },
     PL_SIZES_OPTS(sizes),
-    { "micro",     INT(o.micro),       "N",    "1",    "micro-batches of a step's batch", 1 },
+    { "micro",     INT(o.micro),       "N",    NULL,   "micro-batches of a step's batch", 1 },
     { "lr",        REAL(o.lr),         "X",    USUAL(PL_OPTIM_LR), "learning rate" },
     { "seed",      INT(seed),          "K",    "1",    "of weights, data and dropout" },
     PL_OPTIM_OPTS(o.optim, "1e-3", "of adam and adamw; see below"),
@@ -319,7 +320,7 @@ static bool find_cases(session *s, const char *model, pl_err *err)
     s->n_cases = s->a->all ? pl_strategy_all(n, experts, s->arena, MOST_CASES, text) : 1;
     for (int i = 0; i < s->n_cases; i++)
         PL_TRY(pl_strategy_parse(text[i], n, s->arena, &s->strategy[i], err));
-    return true;
+    return pl_step_settle(&s->strategy[0], &s->a->o.micro, s->arena, err);
 }
 
 static bool verify(session *s, const char *model, pl_err *err)

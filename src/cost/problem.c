@@ -58,7 +58,7 @@ int pl_problem_copy(const pl_problem *problem, const pl_node *n)
 
 bool pl_problem_is_backward(const pl_node *n)
 {
-    return n->phase != PL_FORWARD && !pl_op_changes_state(n->op);
+    return n->phase == PL_BACKWARD || (n->phase == PL_UPDATE && !pl_op_changes_state(n->op));
 }
 
 const pl_node *pl_problem_counterpart(const pl_problem *problem, const pl_node *n)
@@ -284,6 +284,12 @@ static void note_spots(builder *x, const pl_node *n, const pl_domain *d)
     }
 }
 
+/* In a step. */
+static double runs(const builder *x, const pl_node *n)
+{
+    return (double)pl_graph_runs(x->problem->graph, n);
+}
+
 static void add_node(builder *x, const pl_node *n)
 {
     pl_problem *problem = x->problem;
@@ -296,8 +302,8 @@ static void add_node(builder *x, const pl_node *n)
     if (!stands(x, copy)) return;
     problem->domain[n->id] = k->domain;
     problem->node[n->id] = add_variable(x, copy, PL_VARIABLE_NODE, n->id, k->domain->n);
-    memcpy(variable_at(x, copy, problem->node[n->id])->time, k->time,
-           (size_t)k->domain->n * sizeof(double));
+    double *time = variable_at(x, copy, problem->node[n->id])->time;
+    for (int i = 0; i < k->domain->n; i++) time[i] = runs(x, n) * k->time[i];
     problem->log10_plans += log10(k->domain->n) * (copy >= 0 ? problem->copies : 1);
 }
 
@@ -308,6 +314,7 @@ static int *new_index(builder *x, int n)
     return at;
 }
 
+/* Seconds of one run. */
 static double fastest(const builder *x, const pl_node *n)
 {
     int copy = pl_problem_copy(x->problem, n),
@@ -316,7 +323,7 @@ static double fastest(const builder *x, const pl_node *n)
     if (var < 0) return 0;
     const pl_variable *v = variable_at(x, copy, var);
     for (int i = 0; i < v->n; i++) least = fmin(least, v->time[i]);
-    return least;
+    return least / runs(x, n);
 }
 
 static void raise(double *to, double x)
@@ -407,15 +414,19 @@ static pl_reshard_cost *reshard_cost_of(builder *x, const pl_value *v)
     return *w;
 }
 
-/* The value (of the copy that stands for it) goes from a to b. */
-static void link(builder *x, const pl_value *v, end a, end b, bool every, overlap cover)
+/* The value (of the copy that stands for it) goes from a to b so many times in a step: once, or in
+ * every micro-batch, each of which has a window of its own. */
+static void link(builder *x, const pl_value *v, end a, end b, bool every, overlap cover,
+                 double times)
 {
     slot_of_edge at = find_slot(x, a, b, every);
     if (at.list < 0) return;
     pl_variable_places from = { variable_at(x, a.copy, a.var)->n, a.at },
                        to = { variable_at(x, b.copy, b.var)->n, b.at };
+    cover.window *= times;
     add_edge(x, at, a, b, cover,
-             pl_reshard_costs_time(x->costs, reshard_cost_of(x, v), from, to, at.turned), NULL);
+             pl_reshard_costs_time(x->costs, reshard_cost_of(x, v), from, to, at.turned, times > 1),
+             NULL);
 }
 
 /* -- values ------------------------------------------------------------------------------------ */
@@ -428,13 +439,16 @@ typedef struct stream {
     overlap cover; /* of its messages                                  */
 } stream;
 
-static int count_readers(const builder *x, const stream *s, int phase)
+/* How often the readers of a phase read it as operands. *often: how often one runs at most. */
+static int count_readers(const builder *x, const stream *s, int phase, double *often)
 {
     int n = 0;
+    *often = 1;
     for (int i = 0; i < x->readers[s->v->id].n; i++) {
         const pl_node *r = x->readers[s->v->id].at[i];
-        for (int o = 0; o < r->n_in; o++)
-            n += r->in[o] == s->v && (s->two && pl_problem_is_backward(r)) == phase;
+        if ((s->two && pl_problem_is_backward(r)) != phase) continue;
+        for (int o = 0; o < r->n_in; o++) n += r->in[o] == s->v;
+        raise(often, runs(x, r));
     }
     return n;
 }
@@ -447,10 +461,10 @@ static end add_stop(builder *x, const stream *s, pl_variable_kind kind, int *id)
     return (end){ copy, *id, NULL };
 }
 
-static void stop(builder *x, stream *s, int phase, pl_variable_kind kind, int *id)
+static void stop(builder *x, stream *s, int phase, double times, int *id)
 {
-    end to = add_stop(x, s, kind, id);
-    link(x, s->v, s->from[phase], to, false, s->cover);
+    end to = add_stop(x, s, PL_VARIABLE_READ, id);
+    link(x, s->v, s->from[phase], to, false, s->cover, times);
     s->from[phase] = to;
 }
 
@@ -461,12 +475,14 @@ static void add_saved(builder *x, stream *s, end made)
     end lies = s->from[0], to = add_stop(x, s, PL_VARIABLE_SAVED, &x->problem->saved[s->v->id]);
     pl_reshard_cost *w = reshard_cost_of(x, s->v);
     slot_of_edge here = find_slot(x, lies, to, false);
-    add_edge(x, here, lies, to, s->cover, pl_reshard_costs_keep(x->costs, w), NULL);
+    overlap cover = s->cover;
+    cover.window *= (double)x->problem->graph->micro;
+    add_edge(x, here, lies, to, cover, pl_reshard_costs_keep(x->costs, w), NULL);
     pl_variable *var = variable_at(x, to.copy, to.var);
     if (s->v->maker)
         memcpy(var->memory, pl_reshard_costs_bytes(x->costs, w), (size_t)var->n * sizeof(double));
     else
-        add_edge(x, here, made, to, s->cover, pl_reshard_costs_none(x->costs, w),
+        add_edge(x, here, made, to, cover, pl_reshard_costs_none(x->costs, w),
                  pl_reshard_costs_beside(x->costs, w));
     s->from[1] = to;
 }
@@ -475,15 +491,16 @@ static stream open_stream(builder *x, const pl_value *v, end made, overlap cover
 {
     pl_problem *problem = x->problem;
     stream s = { v, { made, made }, !v->maker || !pl_problem_is_backward(v->maker), cover };
-    int early = count_readers(x, &s, 0), backward = count_readers(x, &s, 1);
+    double often[2];
+    int early = count_readers(x, &s, 0, &often[0]), backward = count_readers(x, &s, 1, &often[1]);
     if (early > 1 || (early && backward))
-        stop(x, &s, 0, PL_VARIABLE_READ, &problem->read[0][v->id]);
+        stop(x, &s, 0, fmax(often[0], often[1]), &problem->read[0][v->id]);
     if (!backward) return s;
     if (early)
         add_saved(x, &s, made);
     else
         s.from[1] = s.from[0];
-    if (backward > 1) stop(x, &s, 1, PL_VARIABLE_READ, &problem->read[1][v->id]);
+    if (backward > 1) stop(x, &s, 1, often[1], &problem->read[1][v->id]);
     return s;
 }
 
@@ -501,7 +518,7 @@ static void link_readers(builder *x, const stream *s, const pl_value *v)
         for (int o = 0; o < n->n_in; o++) {
             if (n->in[o] != v) continue;
             link(x, s->v, from, node_end(x, n, o), pl_problem_ends_shared(problem, v, n, o),
-                 s->cover);
+                 s->cover, runs(x, n));
         }
     }
 }
@@ -580,7 +597,8 @@ static void add_leaf(builder *x, const pl_value *v)
     add_value(x, v, made, before);
     if (changes) {
         overlap after = { hidden, x->after[changes->id] };
-        link(x, v, node_end(x, changes, changes->n_in + v->next->out), made, false, after);
+        link(x, v, node_end(x, changes, changes->n_in + v->next->out), made, false, after,
+             runs(x, changes));
     }
 }
 
@@ -632,7 +650,7 @@ pl_problem *pl_problem_new(const pl_graph *g, const pl_fold *fold, const pl_mesh
     pl_arena *tmp = pl_arena_new("cost problem");
     builder x = { .problem = problem, .speed = speed, .arena = arena, .tmp = tmp };
     *problem = (pl_problem){ .graph = g, .mesh = m, .arena = arena, .fold = fold, .copies = 1 };
-    x.costs = pl_reshard_costs_new(m, arena, tmp);
+    x.costs = pl_reshard_costs_new(m, g->micro, arena, tmp);
     pick_classes(problem);
     do {
         set_up(&x);

@@ -12,6 +12,8 @@
  * where the other needs it (reshard/convert.h). So a value is moved once for all readers of a phase
  * that need it alike. States that one node reads and changes lie where that node works.
  *
+ * Of a step in micro-batches (graph.micro) times are those of all of them.
+ *
  * Equal blocks of the graph (graph/fold.h) are the copies of the chain: one represents all, and the
  * tables take no longer for more of them. Of two stacks of so many blocks each, an encoder and a
  * decoder, a copy is a block of the one and a block of the other. Single numbers cost nothing. */

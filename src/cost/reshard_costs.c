@@ -22,6 +22,7 @@ typedef struct rows {
 typedef struct known_table {
     const double *of;
     int rows, columns;
+    double times; /* as much as there */
     const double *time;
 } known_table;
 
@@ -31,6 +32,7 @@ typedef struct known_turn {
 
 struct pl_reshard_costs {
     const pl_mesh *mesh;
+    double micro;
     pl_arena *arena, *tmp;
     pl_convert_memo *memo;
     struct {
@@ -54,12 +56,14 @@ struct pl_reshard_costs {
     } turns;
 };
 
-pl_reshard_costs *pl_reshard_costs_new(const pl_mesh *m, pl_arena *arena, pl_arena *tmp)
+pl_reshard_costs *pl_reshard_costs_new(const pl_mesh *m, int64_t micro, pl_arena *arena,
+                                       pl_arena *tmp)
 {
     pl_reshard_costs *x = PL_NEW(tmp, pl_reshard_costs);
     *x = (pl_reshard_costs){
-        .mesh = m, .arena = arena, .tmp = tmp, .memo = pl_convert_memo_new(m, tmp)
+        .mesh = m, .micro = (double)micro, .arena = arena, .tmp = tmp
     };
+    x->memo = pl_convert_memo_new(m, tmp);
     return x;
 }
 
@@ -140,38 +144,40 @@ static const double *turn(pl_reshard_costs *x, const double *of, int n)
 }
 
 /* Rows and columns of a table of n x n; a row that has been picked before is copied. */
-static const double *pick(pl_reshard_costs *x, const double *of, int n, const rows *r,
-                          const rows *c)
+static const double *pick(pl_reshard_costs *x, const known_table *k, int n)
 {
+    const rows *r = &x->rows.at[k->rows], *c = &x->rows.at[k->columns];
     double *to = PL_NEW_N(x->arena, double, (size_t)r->n *(size_t)c->n);
     int *before = PL_NEW_N(x->tmp, int, n); /* 1 + where it has been picked */
     for (int i = 0; i < r->n; i++) {
         double *row = to + (ptrdiff_t)i * c->n;
-        const double *from = of + (ptrdiff_t)r->at[i] * n;
+        const double *from = k->of + (ptrdiff_t)r->at[i] * n;
         int *first = &before[r->at[i]];
         if (*first)
             memcpy(row, to + (ptrdiff_t)(*first - 1) * c->n, (size_t)c->n * sizeof *row);
         else
-            for (int j = 0; j < c->n; j++) row[j] = from[c->at[j]];
+            for (int j = 0; j < c->n; j++) row[j] = k->times * from[c->at[j]];
         if (!*first) *first = i + 1;
     }
     return to;
 }
 
 const double *pl_reshard_costs_time(pl_reshard_costs *x, pl_reshard_cost *w, pl_variable_places a,
-                                    pl_variable_places b, bool turned)
+                                    pl_variable_places b, bool turned, bool each)
 {
     const pl_convert *c = find_paths(x, w);
+    const double times = each ? x->micro : 1;
     int from = find_rows(x, c, a), to = find_rows(x, c, b);
-    known_table k = { c->seconds, from, to, NULL };
-    if (turned) k = (known_table){ turn(x, c->seconds, c->n), to, from, NULL };
-    const uint64_t hash =
-        pl_hash_mix((uint64_t)(uintptr_t)k.of, (uint64_t)k.rows << 32 | (uint64_t)k.columns);
+    known_table k = { c->seconds, from, to, times, NULL };
+    if (turned) k = (known_table){ turn(x, c->seconds, c->n), to, from, times, NULL };
+    const uint64_t hash = pl_hash_mix((uint64_t)(uintptr_t)k.of + (times > 1),
+                                      (uint64_t)k.rows << 32 | (uint64_t)k.columns);
     PL_MAP_EACH (&x->tables.map, hash, i) {
         const known_table *y = &x->tables.at[i.value];
-        if (y->of == k.of && y->rows == k.rows && y->columns == k.columns) return y->time;
+        if (y->of == k.of && y->rows == k.rows && y->columns == k.columns && y->times == times)
+            return y->time;
     }
-    k.time = pick(x, k.of, c->n, &x->rows.at[k.rows], &x->rows.at[k.columns]);
+    k.time = pick(x, &k, c->n);
     pl_map_put(&x->tables.map, hash, x->tables.n, x->tmp);
     PL_PUSH(x->tmp, &x->tables, k);
     return k.time;
@@ -186,7 +192,7 @@ const double *pl_reshard_costs_keep(pl_reshard_costs *x, pl_reshard_cost *w)
     double *time = PL_NEW_N(x->arena, double, (size_t)s->n *(size_t)s->n);
     for (int i = 0; i < s->n; i++)
         for (int j = 0; j < s->n; j++)
-            time[i * s->n + j] = c->seconds[c->row[i] * s->n + c->row[j]];
+            time[i * s->n + j] = x->micro * c->seconds[c->row[i] * s->n + c->row[j]];
     for (int j = 0; j < s->n; j++)
         for (int i = 0; i < s->n; i++)
             if (part[j * s->n + i]) time[i * s->n + j] = 0;

@@ -10,8 +10,9 @@ typedef struct pl_reshard_costs pl_reshard_costs;
 /* Of all values of one form with the same placements in the same order. */
 typedef struct pl_reshard_cost pl_reshard_cost;
 
-/* `arena` will own the tables, `tmp` the rest. */
-pl_reshard_costs *pl_reshard_costs_new(const pl_mesh *m, pl_arena *arena, pl_arena *tmp);
+/* For a step of so many micro-batches. `arena` will own the tables, `tmp` the rest. */
+pl_reshard_costs *pl_reshard_costs_new(const pl_mesh *m, int64_t micro, pl_arena *arena,
+                                       pl_arena *tmp);
 
 /* The placements are the caller's and stay as they are. */
 pl_reshard_cost *pl_reshard_costs_find(pl_reshard_costs *x, const pl_value *v,
@@ -27,12 +28,14 @@ typedef struct pl_variable_places {
     const int16_t *at;
 } pl_variable_places;
 
-/* Seconds from each of a to each of b: [a.n][b.n]; `turned`: [b.n][a.n]. */
+/* Seconds of a step from each of a to each of b: [a.n][b.n]; `turned`: [b.n][a.n]. `each`: every
+ * micro-batch goes that way, else the last one alone. */
 const double *pl_reshard_costs_time(pl_reshard_costs *x, pl_reshard_cost *w,
-                                    pl_variable_places a, pl_variable_places b, bool turned);
+                                    pl_variable_places a, pl_variable_places b, bool turned,
+                                    bool each);
 
-/* Seconds to each placement from each: [placements][placements] from, to; none where it is a part
- * of what lies there. */
+/* Seconds of all micro-batches to each placement from each: [placements][placements] from, to; none
+ * where it is a part of what lies there. */
 const double *pl_reshard_costs_keep(pl_reshard_costs *x, pl_reshard_cost *w);
 
 /* No seconds at all: [placements][placements]. */

@@ -24,13 +24,23 @@ static bool say_wide(pl_strategy *s, const pl_word *word, const int size[3], pl_
     return s->wide_sums = true;
 }
 
+static bool say_micro(pl_strategy *s, const pl_word *word, const int size[3], pl_err *err)
+{
+    (void)word, (void)err;
+    s->micro = size[0];
+    return true;
+}
+
 /* Those of no layout. plan=FILE comes last: its size is a path, so that it is read by itself. */
 static const pl_word others[] = {
     { "reduce=f32", "reduce=f32", 0, "reduce",
       "with dtype=bf16: gradients are summed over devices in f32, which is twice the bytes",
       say_wide },
-    { "auto", "auto", 0, "auto", "alone: the fastest layout that fits, found by a search",
-      say_auto },
+    { "micro=", "micro=N", 1, "micro",
+      "the batch of a step is taken in N micro-batches, one after another; gradients add up",
+      say_micro },
+    { "auto", "auto", 0, "auto",
+      "alone or with micro=N: the fastest layout that fits, found by a search", say_auto },
     { "plan=", "plan=FILE", -1, "plan", "alone: the one that pleat plan -o FILE wrote", NULL },
     { 0 },
 };
@@ -78,7 +88,6 @@ static const char *const later[][2] = {
     { "checkpoint", "the word is recompute=full, recompute=selective or recompute=N" },
     { "offload", "states do not leave their device yet" },
     { "embrace", "sparse gradients of tables are not there yet" },
-    { "micro", "micro-batches are an option of train and verify: --micro N" },
 };
 
 /* Is the word one of them, alone or with "=..."? */
@@ -282,8 +291,9 @@ bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_stra
     if (out->plan_path) return true;
     PL_TRY(read_words(out, arena, err));
     if (out->automatic)
-        return out->n_said == 1 ||
-               pl_err_set(err, PL_EUSAGE, "strategy '%s': auto stands alone", text);
+        return out->n_said == (out->micro ? 2 : 1) ||
+               pl_err_set(err, PL_EUSAGE, "strategy '%s': auto stands alone, or with micro=N",
+                          text);
     if (!share_out(out, arena, err) || !settle(out, err)) return false;
     out->mesh = make_mesh(out);
     return true;
@@ -300,6 +310,7 @@ bool pl_strategy_read(pl_strategy *s, pl_arena *arena, pl_err *err)
     s->file = f;
     s->cluster = f->cluster;
     s->mesh = f->mesh;
+    s->micro = f->micro;
     if (!s->devices) s->devices = pl_mesh_ranks(&f->mesh);
     return pl_mesh_ranks(&f->mesh) == s->devices ||
            pl_err_set(err, PL_EINPUT,

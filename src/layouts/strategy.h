@@ -2,7 +2,7 @@
  *
  * All words share one mesh, whose size is the number of devices: what is left over goes to dp. The
  * words themselves stand with their layouts (layout.h); here are only those that name none: auto,
- * plan=FILE, reduce=f32. No file is read here. */
+ * plan=FILE, reduce=f32, micro=N. No file is read here. */
 #ifndef PL_LAYOUTS_STRATEGY_H
 #define PL_LAYOUTS_STRATEGY_H
 #include "cluster/cluster.h"
@@ -29,7 +29,10 @@ typedef struct pl_degree {
 typedef struct pl_strategy {
     const char *text;
     int devices;
-    bool automatic;            /* auto: no word says more                                        */
+    bool automatic;            /* auto: no word but micro=N says more                            */
+    int64_t micro;             /* micro-batches of a step: the graph that it is for has as many
+                                  (graph.micro). 0: nobody says, which is 1, or of auto what the
+                                  plan takes; of a file that of its plan, once it is read        */
     const char *plan_path;     /* plan=FILE: neither does one; else NULL                         */
     const struct pl_plan_file *file; /* what stands there, once pl_strategy_read has read it     */
     bool wide_sums;            /* what is pending in a narrow type is combined when it is wide   */

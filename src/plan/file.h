@@ -1,4 +1,4 @@
-/* plan/file.h - a plan as a file: JSON of schema "pleat.plan/2" (docs/plan.md says what the keys
+/* plan/file.h - a plan as a file: JSON of schema "pleat.plan/3" (docs/plan.md says what the keys
  * mean, docs/plan.schema.json which there are).
  *
  * The same plan gives the same bytes, and what was written and read again prints, lowers and writes
@@ -27,6 +27,7 @@ typedef struct pl_plan_file {
     pl_plan_about about;
     const pl_cluster *cluster; /* about.cluster, read; NULL: it is ""                            */
     pl_mesh mesh;              /* with the links of the cluster (pl_speed_links), if there is one */
+    int64_t micro;             /* micro-batches of a step; the graph is of one of them           */
     int n_nodes;               /* of the graph that the plan is for, and                         */
     uint64_t graph;            /* its pl_plan_digest                                             */
     const struct pl_plan_rows *rows;

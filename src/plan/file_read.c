@@ -68,14 +68,18 @@ static bool read_real(const reader *r, const pl_json *object, const char *key, d
 
 /* -- the head ---------------------------------------------------------------------------------- */
 
-static bool read_schema(const reader *r, const pl_json *root)
+/* *version: of the schema. */
+static bool read_schema(const reader *r, const pl_json *root, int *version)
 {
+    static const char *const schemas[] = { PL_PLAN_SCHEMA_1, PL_PLAN_SCHEMA_2, PL_PLAN_SCHEMA };
+    enum { NEWEST = sizeof schemas / sizeof *schemas };
     const char *schema;
     PL_TRY(read_text(r, root, "schema", &schema));
-    return !strcmp(schema, PL_PLAN_SCHEMA) || !strcmp(schema, PL_PLAN_SCHEMA_1) ||
-           pl_err_set(r->err, PL_EINPUT,
+    for (*version = 1; *version <= NEWEST; ++*version)
+        if (!strcmp(schema, schemas[*version - 1])) return true;
+    return pl_err_set(r->err, PL_EINPUT,
                       "'schema' is '%.60s', and this version of pleat knows " PL_PLAN_SCHEMA_1
-                      " and " PL_PLAN_SCHEMA ": plan again",
+                      ", " PL_PLAN_SCHEMA_2 " and " PL_PLAN_SCHEMA ": plan again",
                       schema);
 }
 
@@ -83,6 +87,16 @@ static bool read_schema(const reader *r, const pl_json *root)
 static bool is_version_1(const pl_json *root)
 {
     return !strcmp(pl_json_find(root, "schema")->text, PL_PLAN_SCHEMA_1);
+}
+
+/* Before version 3 nobody said it. */
+static bool read_micro(const reader *r, const pl_json *root, int version)
+{
+    r->f->micro = 1;
+    if (version < 3) return true;
+    PL_TRY(pl_json_get_count(root, "micro", &r->f->micro, r->err));
+    return r->f->micro >= 1 ||
+           pl_err_set(r->err, PL_EINPUT, "'micro' is 0: a step has one micro-batch at least");
 }
 
 static bool read_graph(const reader *r, const pl_json *root)
@@ -166,17 +180,20 @@ static bool read_cluster(const reader *r, const pl_json *root)
     return pl_speed_links(&f->mesh, c, r->err);
 }
 
+#define HEAD "schema model optimizer strategy cluster graph mesh predicted stored nodes "
+
+/* By version. */
+static const char *const keys[] = { HEAD "regather", HEAD "kept recomputed",
+                                    HEAD "kept recomputed micro" };
+
 static bool read_head(const reader *r, const pl_json *root)
 {
     pl_plan_about *about = &r->f->about;
     const pl_json *x;
-    PL_TRY(read_schema(r, root));
-    PL_TRY(check_object(r, root, "an object",
-                        is_version_1(root)
-                            ? "schema model optimizer strategy cluster graph mesh predicted "
-                              "stored regather nodes"
-                            : "schema model optimizer strategy cluster graph mesh predicted "
-                              "stored kept recomputed nodes"));
+    int version;
+    PL_TRY(read_schema(r, root, &version));
+    PL_TRY(check_object(r, root, "an object", keys[version - 1]));
+    PL_TRY(read_micro(r, root, version));
     PL_TRY(read_text(r, root, "model", &about->model));
     PL_TRY(read_text(r, root, "optimizer", &about->optimizer));
     PL_TRY(read_text(r, root, "strategy", &about->strategy));

@@ -3,7 +3,8 @@
 #define PL_PLAN_FILE_ROWS_H
 #include "plan/plan.h"
 
-#define PL_PLAN_SCHEMA "pleat.plan/2"
+#define PL_PLAN_SCHEMA "pleat.plan/3"
+#define PL_PLAN_SCHEMA_2 "pleat.plan/2"
 #define PL_PLAN_SCHEMA_1 "pleat.plan/1"
 #define PL_PLAN_LINEAR "linear:"
 

@@ -46,6 +46,7 @@ uint64_t pl_plan_digest(const pl_graph *g)
         if (v->next) h = pl_hash_mix(pl_hash_mix(h, name[i]), name[v->next->id]);
     }
     h = pl_hash_mix(h, (uint64_t)g->nodes.n);
+    if (g->micro > 1) h = pl_hash_mix(h, (uint64_t)g->micro);
     pl_arena_free(tmp);
     return pl_hash_mix(h, 3);
 }
@@ -74,7 +75,7 @@ static void put_head(writer *w, const pl_plan_about *about)
     PL_JSON_PUT(out, "schema", PL_PLAN_SCHEMA, "model", or_empty(about->model), "optimizer",
                 or_empty(about->optimizer), "strategy",
                 or_empty(about->strategy ? about->strategy : w->p->strategy), "cluster",
-                or_empty(about->cluster));
+                or_empty(about->cluster), "micro", g->micro);
     PL_JSON_ROW(out, "graph", "nodes", g->nodes.n, "digest",
                 pl_arena_fmt(w->tmp, "%016llx", (unsigned long long)pl_plan_digest(g)));
     pl_mesh_write(&w->p->mesh, out);

@@ -463,7 +463,7 @@ static void take_road(void *with, int i)
 /* What waits for the search. */
 static bool add_rest(choosing *x, layouts *l, pl_err *err)
 {
-    x->tight = pl_candidates_tight(x);
+    x->tight = x->b->tight = pl_candidates_tight(x);
     const bool ok = !x->tight || search_recomputed(x, err);
     add_layouts(x, l);
     return ok && (!x->tight || pl_candidates_spare(x, err));

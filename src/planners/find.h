@@ -29,6 +29,12 @@ typedef struct pl_refused {
     const char *name, *why;
 } pl_refused;
 
+/* A number of micro-batches that was tried: the step of its fastest plan; INFINITY: none fits. */
+typedef struct pl_tried {
+    int64_t micro;
+    double seconds;
+} pl_tried;
+
 typedef struct pl_found {
     pl_strategy strategy;   /* of the request; its cluster is the one that was planned for       */
     pl_auto *search;        /* NULL: the plan was given                                          */
@@ -40,7 +46,10 @@ typedef struct pl_found {
     pl_refused *refused;    /* [n_refused]                                                       */
     double limit;           /* bytes of a device; INFINITY: none                                 */
     double seconds;         /* that finding it took                                              */
+    bool tight;             /* memory binds: with more of it there may be a faster plan          */
     bool stopped;           /* when the request's seconds were over: not all was looked at       */
+    int n_tried;            /* numbers of micro-batches, where auto was to find one              */
+    const pl_tried *tried;  /* [n_tried] in the order of the numbers                             */
 } pl_found;
 
 /* What is asked for. A plan is a function of this and of the graph alone: plan, train, verify,

@@ -39,6 +39,7 @@ typedef struct names {
     pl_arena *arena;
     const char **of; /* [values] what it is to a state; NULL: nothing */
     bool *updated;   /* [values] the next one of a state              */
+    bool *sum;       /* [values] the sum of a weight's gradients      */
     pl_names *row;   /* [rows] what is told of each                   */
 } names;
 
@@ -47,11 +48,14 @@ static names make_names(const pl_graph *g, pl_arena *arena)
     names n = { .graph = g, .arena = arena };
     n.of = PL_NEW_N(arena, const char *, g->values.n + 1);
     n.updated = PL_NEW_N(arena, bool, g->values.n + 1);
+    n.sum = PL_NEW_N(arena, bool, g->values.n + 1);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         if (!v->next || !v->next->maker) continue;
-        n.of[v->next->id] = pl_arena_fmt(arena, "new %s", v->name);
-        n.updated[v->next->id] = true;
+        const bool sum = v->kind == PL_GRAD_SUM;
+        n.of[v->next->id] =
+            pl_arena_fmt(arena, sum ? "gradient of %s" : "new %s", sum ? v->of->name : v->name);
+        *(sum ? &n.sum[v->next->id] : &n.updated[v->next->id]) = true;
     }
     for (int i = 0; i < g->values.n; i++)
         if (g->values.at[i]->maker && g->values.at[i]->of)
@@ -84,7 +88,7 @@ static const char *tensor_text(const names *n, const pl_step *x, const pl_value 
 static const char *kind_of(const names *n, const pl_step *x, const pl_value *v)
 {
     const pl_value *leaf = v ? pl_graph_leaf(v) : NULL;
-    if (v && v->maker && v->of) return "gradients";
+    if (v && v->maker && (v->of || n->sum[v->id])) return "gradients";
     if (v && n->updated[v->id]) return "updated states";
     if (leaf && leaf->role == PL_INPUT) return "inputs";
     if (leaf) return leaf->kind == PL_WEIGHT ? "weights" : "states";
@@ -134,11 +138,12 @@ static void add_messages(const pl_program *p, const int *times, pl_arena *out, p
         pl_summary_row *row = find_row(s, x, pl_summary_fold(out, tensor));
         if (!row->kind) row->kind = kind_of(&n, x, v);
         pl_names_add(&n.row[row - s->row], tensor, out);
-        const int runs = times ? times[i] : 1;
-        const double seconds = runs * pl_account_message(p, x);
+        const int64_t runs = (times ? times[i] : 1) * (x->once ? 1 : p->plan->graph->micro);
+        const double seconds = (double)runs * pl_account_message(p, x);
         row->count += runs;
         row->bytes += runs * x->bytes;
         row->seconds += seconds;
+        s->message_bytes += runs * x->bytes;
         s->message_seconds += seconds;
     }
     tell_names(&n, s);
@@ -151,8 +156,7 @@ void pl_summary_make(const pl_program *p, pl_arena *out, pl_summary *s)
     *s = (pl_summary){ .weights_bytes = states.weights + states.gradients,
                        .optimizer_bytes = states.optimizer,
                        .work_bytes = p->work_bytes,
-                       .work_bound_bytes = p->work_bound,
-                       .message_bytes = p->message_bytes };
+                       .work_bound_bytes = p->work_bound };
     add_messages(p, NULL, out, s);
 }
 

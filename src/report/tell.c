@@ -68,6 +68,41 @@ static void tell_step(const pl_told *t, pl_text *out)
                 size(out, (double)f->comm_bytes));
 }
 
+/* What other numbers of micro-batches would take. */
+static const char *tried_text(const pl_told *t, pl_arena *a)
+{
+    const pl_found *b = t->best;
+    const double taken = b->take->forecast.step_seconds;
+    pl_text text = { .arena = a }, none = { .arena = a };
+    for (int i = 0; i < b->n_tried; i++) {
+        const pl_tried *x = &b->tried[i];
+        const char *number = pl_arena_fmt(a, "%lld", (long long)x->micro);
+        if (x->micro == t->graph->micro) continue;
+        if (isfinite(x->seconds))
+            pl_text_add(&text, "; %s take %+.1f %%", number, percent(x->seconds - taken, taken));
+        else
+            pl_text_add(&none, "%s%s", none.n ? ", " : "", number);
+    }
+    if (none.n) pl_text_add(&text, "; nothing fits with %s", pl_text_get(&none));
+    return pl_text_get(&text);
+}
+
+static void tell_micro(const pl_told *t, pl_text *out)
+{
+    const pl_forecast *f = &t->best->take->forecast;
+    const long long n = t->graph->micro;
+    const double last = f->step_seconds - (double)(n - 1) * f->micro_seconds;
+    pl_arena *a = out->arena;
+    const char *tried = tried_text(t, a);
+    if (n == 1 && !*tried) return;
+    const char *what =
+        n == 1 ? "one micro-batch"
+               : pl_arena_fmt(a, "%lld micro-batches of %lld %s, %.3f ms each, the last %.3f ms", n,
+                              (long long)t->n_units / n, t->units, 1e3 * f->micro_seconds,
+                              1e3 * last);
+    tell_line(t, "micro", pl_arena_fmt(a, "%s%s", what, tried), out);
+}
+
 /* How near the search's own choice is to the least of its cost model. The forecast counts more than
  * that model, so that the two bounds are not of the step that is printed above. */
 static void add_gap(const pl_auto *x, pl_text *line)
@@ -318,11 +353,12 @@ void pl_tell_text(const pl_told *t, pl_text *out)
 {
     const pl_mesh *m = &t->best->take->plan->mesh;
     int n = pl_mesh_ranks(m);
-    pl_text_add(out, "%s: %lld parameters, %d nodes\n", t->graph->name,
+    pl_text_add(out, "%s: %lld parameters, %d nodes\n", t->model,
                 (long long)pl_graph_params(t->graph), t->graph->nodes.n);
     pl_text_add(out, "%s on %d device%s of %s: %s\n\n", t->best->take->plan->strategy, n,
                 n == 1 ? "" : "s", t->cluster->name, pl_mesh_text(m, out->arena));
     tell_step(t, out);
+    tell_micro(t, out);
     if (t->best->search) tell_search(t, out);
     tell_memory(t, out);
     tell_recomputed(t, out);

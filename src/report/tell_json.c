@@ -5,9 +5,10 @@
 
 #include <math.h>
 
-static void put_model(const pl_graph *g, pl_json_out *out)
+static void put_model(const pl_told *t, pl_json_out *out)
 {
-    PL_JSON_ROW(out, "model", "name", g->name, "params", pl_graph_params(g), "nodes", g->nodes.n,
+    const pl_graph *g = t->graph;
+    PL_JSON_ROW(out, "model", "name", t->model, "params", pl_graph_params(g), "nodes", g->nodes.n,
                 "flops", pl_graph_flops(g));
 }
 
@@ -46,6 +47,7 @@ static void put_predicted(const pl_told *t, pl_json_out *out)
     PL_JSON_PUT(out, "step_seconds", f->step_seconds, "compute_seconds", f->compute_seconds,
                 "recompute_seconds", f->again_seconds, "comm_seconds", f->comm_seconds,
                 "exposed_comm_seconds", f->exposed_seconds, "comm_bytes", f->comm_bytes);
+    PL_JSON_PUT(out, "micro", t->graph->micro, "micro_seconds", f->micro_seconds);
     PL_JSON_PUT(out, "units_per_second", (double)t->n_units / f->step_seconds, "units", t->units,
                 "mfu", pl_told_mfu(t));
     pl_json_close(out);
@@ -119,12 +121,22 @@ static void put_others(const pl_found *b, pl_json_out *out)
     pl_json_close(out);
 }
 
+/* Numbers of micro-batches; null: nothing fits. */
+static void put_tried(const pl_found *b, pl_json_out *out)
+{
+    pl_json_open(out, "tried_micro", PL_JSON_LIST);
+    for (int i = 0; i < b->n_tried; i++)
+        PL_JSON_ROW(out, NULL, "micro", b->tried[i].micro, "step_seconds",
+                    isfinite(b->tried[i].seconds) ? b->tried[i].seconds : NAN);
+    pl_json_close(out);
+}
+
 void pl_tell_json(const pl_told *t, pl_text *text)
 {
     pl_json_out out = { .text = text };
     pl_json_open(&out, NULL, PL_JSON_OBJECT);
     pl_json_put_text(&out, "schema", "pleat.report/1");
-    put_model(t->graph, &out);
+    put_model(t, &out);
     pl_json_put_text(&out, "cluster", t->cluster->name);
     pl_mesh_write(&t->best->take->plan->mesh, &out);
     put_search(t, &out);
@@ -133,6 +145,7 @@ void pl_tell_json(const pl_told *t, pl_text *text)
     put_strategy(t, &out);
     put_messages(t, &out);
     put_others(t->best, &out);
+    put_tried(t->best, &out);
     if (t->why) pl_json_put_text(&out, "why", t->why);
     pl_json_close(&out);
     pl_text_add(text, "\n");

@@ -2,6 +2,7 @@
  * folder for checkpoints is claimed first where there is one, else last. What can be refused is
  * refused here, before a rank starts. */
 #include "train/job.h"
+#include "train/step.h"
 
 #include "ops/lib/all.h"
 #include "layouts/strategy.h"
@@ -15,18 +16,36 @@
 
 enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL };
 
-static bool build_step(pl_train_job *job, pl_err *err)
+static bool build_graphs(pl_train_job *j, pl_err *err)
 {
-    const pl_train_options *o = &job->options;
-    pl_builder b = pl_optim_step(&job->micro, &o->optim, o->micro, job->arena);
-    return pl_builder_done(&b, &job->graph[STEP], err);
-}
-
-static bool build_evaluation(pl_train_job *j, pl_err *err)
-{
+    const int64_t n = j->options.micro;
+    PL_TRY(pl_step_graph(&(pl_trained){ &j->args, &j->options.optim }, n, j->arena, &j->graph[STEP],
+                         err));
+    PL_TRY(pl_optim_micro(&j->args, n, j->arena, &j->micro, err));
     pl_builder b = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec);
     pl_model_build(&b, &j->micro, PL_EVAL);
     return pl_builder_done(&b, &j->graph[EVAL], err);
+}
+
+/* The plan of a step is what pleat plan finds for the same model, devices and options; an
+ * evaluation has its states where that has them. */
+static bool find_plans(pl_train_job *j, pl_err *err)
+{
+    pl_plan *p;
+    PL_TRY(pl_step_find(&j->options.plan, &(pl_trained){ &j->args, &j->options.optim }, j->arena,
+                        &j->found, err));
+    j->plan[STEP] = j->found->take->plan;
+    if (j->plan[STEP]->graph->micro != j->options.micro) {
+        j->options.micro = j->plan[STEP]->graph->micro;
+        PL_TRY(build_graphs(j, err));
+    }
+    /* an evaluation that never runs may need more memory than a step */
+    j->n_graphs = j->options.micro > 1 || j->options.eval_batches > 0 ? EVAL + 1 : STEP + 1;
+    j->n_programs = j->options.micro > 1 ? PL_TRAIN_MICRO + 1 : j->n_graphs;
+    if (j->n_graphs == 1) return true;
+    PL_TRY(pl_strategy_plan(&j->found->strategy, j->graph[EVAL], j->plan[STEP], j->arena, &p, err));
+    j->plan[EVAL] = p;
+    return true;
 }
 
 static bool reads_text(const pl_train_job *job, pl_err *err)
@@ -220,24 +239,21 @@ static bool make_job(pl_train_job *job, pl_err *err)
                                  &job->options.plan.strategy, err));
     if (job->options.args) job->args = *job->options.args;
     if (!job->options.args) PL_TRY(pl_model_parse(job->options.model, job->arena, &job->args, err));
-    PL_TRY(pl_optim_micro(&job->args, job->options.micro, job->arena, &job->micro, err));
+    PL_TRY(pl_step_settle(&job->options.plan.strategy, &job->options.micro, job->arena, err));
     const pl_data_kind kind =
         job->options.fed.find ? PL_DATA_FED : pl_data_kind_of(job->options.data);
     if (kind == PL_DATA_FED) job->options.data = "";
     bool text = !strcmp(job->args.model->data, "text");
     job->tokens = pl_model_int(&job->args, "batch") * (text ? pl_model_int(&job->args, "seq") : 1);
     if (kind == PL_DATA_TEXT) PL_TRY(reads_text(job, err));
-    PL_TRY(build_step(job, err));
-    PL_TRY(build_evaluation(job, err));
+    PL_TRY(build_graphs(job, err));
     if (kind == PL_DATA_TEXT) PL_TRY(open_text(job, err));
     if (kind == PL_DATA_FED) job->data = (pl_data){ .kind = kind, .fed = job->options.fed };
     if (kind == PL_DATA_TENSORS) PL_TRY(open_tensors(job, err));
     if (job->options.weights_partial && !job->options.weights)
         return pl_err_set(err, PL_EUSAGE, "--weights-partial is of --weights: give that too");
     if (job->options.weights) PL_TRY(open_weights(job, err));
-    /* That of the step is what pleat plan finds for the same model, devices and options. */
-    PL_TRY(pl_plan_find_all(&job->options.plan, job->n_graphs, job->graph, job->arena, job->plan,
-                            &job->found, err));
+    PL_TRY(find_plans(job, err));
     job->settings = settings_text(job);
     if (job->options.resume) PL_TRY(open_checkpoint(job, err));
     const char *was = job->claim.same_run ? job->from.manifest.run : "";
@@ -254,10 +270,6 @@ bool pl_train_new(const pl_train_options *options, int n_ranks, pl_arena *arena,
         .options = *options, .n_ranks = n_ranks, .arena = arena, .notes = "", .weights_note = ""
     };
     if (!options->strategy) job->options.strategy = "dp";
-    if (!options->micro) job->options.micro = 1;
-    /* An evaluation that never runs may need more memory than a step. */
-    job->n_graphs = job->options.micro > 1 || options->eval_batches > 0 ? EVAL + 1 : STEP + 1;
-    job->n_programs = job->options.micro > 1 ? PL_TRAIN_MICRO + 1 : job->n_graphs;
     *out = job;
     if (make_job(job, err)) return true;
     pl_train_free(job);

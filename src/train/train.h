@@ -36,7 +36,7 @@ typedef struct pl_train_options {
     bool weights_partial; /* states that it does not have start from initial values */
     int64_t steps;        /* updates in all, those before a resume included */
     int64_t micro;        /* micro-batches that a step's batch is taken in,
-                             one after another; 0: 1                        */
+                             one after another; 0: as the strategy says     */
     pl_optim optim;
     double lr, lr_min;    /* peak, after linear warm-up; end of the cosine  */
     int64_t warmup;       /* steps                                          */

@@ -1,0 +1,147 @@
+/* Read pl_step_find(): where auto is to say how many micro-batches, the smallest number with which
+ * something fits (find_fitting), then more of them as long as that is faster (find_fastest). */
+#include "train/step.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+
+bool pl_step_settle(pl_strategy *s, int64_t *micro, pl_arena *arena, pl_err *err)
+{
+    PL_TRY(pl_strategy_read(s, arena, err));
+    if (*micro && s->micro && *micro != s->micro)
+        return pl_err_set(err, PL_EUSAGE, "--micro %lld, and strategy '%s' has %lld micro-batch%s",
+                          (long long)*micro, s->text, (long long)s->micro,
+                          s->micro == 1 ? "" : "es");
+    if (!s->micro) s->micro = *micro;
+    *micro = s->micro ? s->micro : 1;
+    return true;
+}
+
+bool pl_step_graph(const pl_trained *t, int64_t micro, pl_arena *arena, pl_graph **g, pl_err *err)
+{
+    pl_model_args args;
+    PL_TRY(pl_optim_micro(t->args, micro, arena, &args, err));
+    pl_builder b = pl_optim_step(&args, t->optim, micro, arena);
+    return pl_builder_done(&b, g, err);
+}
+
+/* -- numbers ----------------------------------------------------------------------------------- */
+
+enum { MOST_NUMBERS = 64 };
+
+typedef struct numbers {
+    const pl_plan_request *r;
+    const pl_trained *t;
+    pl_arena *arena;
+    double begun;
+    int n;
+    int64_t at[MOST_NUMBERS]; /* ascending                       */
+    pl_found *found[MOST_NUMBERS]; /* NULL: not tried, or nothing fits */
+    pl_err why[MOST_NUMBERS];      /* that nothing does               */
+    int best;                      /* -1: none yet                    */
+} numbers;
+
+/* What a model remembers of its batches is of micro-batches then: other mathematics. */
+static bool has_statistics(const pl_graph *g)
+{
+    for (int i = 0; i < g->values.n; i++)
+        if (g->values.at[i]->kind == PL_BUFFER && g->values.at[i]->next) return true;
+    return false;
+}
+
+/* Those that divide the batch, each at least twice the one before. */
+static void list_numbers(numbers *x, int64_t batch)
+{
+    x->at[x->n++] = 1;
+    for (int64_t k = 2; k <= batch && x->n < MOST_NUMBERS; k++)
+        if (batch % k == 0 && k >= 2 * x->at[x->n - 1]) x->at[x->n++] = k;
+}
+
+static double seconds_of(const numbers *x, int i)
+{
+    return x->found[i] ? x->found[i]->take->forecast.step_seconds : INFINITY;
+}
+
+/* False: an error that no other number mends. */
+static bool try_number(numbers *x, int i, pl_err *err)
+{
+    pl_plan_request r = *x->r;
+    pl_graph *g;
+    const double left = r.search.seconds - (pl_clock_now() - x->begun);
+    if (r.search.seconds > 0) r.search.seconds = fmax(left, 1e-3);
+    if (pl_step_graph(x->t, x->at[i], x->arena, &g, &x->why[i]) &&
+        pl_plan_find(&r, g, x->arena, &x->found[i], &x->why[i])) {
+        if (x->best < 0 || seconds_of(x, i) < seconds_of(x, x->best)) x->best = i;
+        return true;
+    }
+    x->found[i] = NULL;
+    if (x->why[i].code == PL_EINFEASIBLE) return true;
+    *err = x->why[i];
+    return false;
+}
+
+/* The smallest with which anything fits; the first one does not. */
+static bool find_fitting(numbers *x, pl_err *err)
+{
+    int low = 0, high = x->n;
+    while (high - low > 1) {
+        const int middle = low + (high - low) / 2;
+        PL_TRY(try_number(x, middle, err));
+        *(x->found[middle] ? &high : &low) = middle;
+    }
+    if (high < x->n) return true;
+    *err = x->why[low];
+    return false;
+}
+
+/* More micro-batches take less memory and more time: worth a look as long as memory binds. */
+static bool find_fastest(numbers *x, pl_err *err)
+{
+    for (int i = x->best + 1; i < x->n && x->found[i - 1] && x->found[i - 1]->tight; i++) {
+        if (!x->found[i]) PL_TRY(try_number(x, i, err));
+        if (x->best != i) return true;
+    }
+    return true;
+}
+
+static void note_tried(const numbers *x, pl_found *b)
+{
+    pl_tried *tried = PL_NEW_N(x->arena, pl_tried, x->n);
+    for (int i = 0; i < x->n; i++)
+        if (x->found[i] || x->why[i].code) tried[b->n_tried++] = (pl_tried){ x->at[i], seconds_of(x, i) };
+    b->tried = tried;
+    b->seconds = pl_clock_now() - x->begun;
+}
+
+static bool find_number(numbers *x, pl_found **found, pl_err *err)
+{
+    PL_TRY(try_number(x, 0, err));
+    if (x->found[0] && !x->found[0]->tight) {
+        *found = x->found[0];
+        return true;
+    }
+    if (!x->found[0]) PL_TRY(find_fitting(x, err));
+    PL_TRY(find_fastest(x, err));
+    *found = x->found[x->best];
+    note_tried(x, *found);
+    return true;
+}
+
+/* -- the entry --------------------------------------------------------------------------------- */
+
+bool pl_step_find(const pl_plan_request *r, const pl_trained *t, pl_arena *arena, pl_found **found,
+                  pl_err *err)
+{
+    pl_plan_request known = *r;
+    PL_TRY(pl_strategy_read(&known.strategy, arena, err));
+    const pl_strategy *s = &known.strategy;
+    pl_graph *g;
+    PL_TRY(pl_step_graph(t, s->micro ? s->micro : 1, arena, &g, err));
+    if (!s->automatic || s->micro || r->search.method || has_statistics(g))
+        return pl_plan_find(&known, g, arena, found, err);
+    numbers *x = PL_NEW(arena, numbers);
+    *x = (numbers){ .r = &known, .t = t, .arena = arena, .begun = pl_clock_now(), .best = -1 };
+    list_numbers(x, pl_model_has(t->args, "batch") ? pl_model_int(t->args, "batch") : 1);
+    return find_number(x, found, err);
+}
