@@ -112,6 +112,24 @@ bool pl_problem_min(pl_problem *t, double cap, bool tied, const pl_search_option
 static const double NEAR_LEAST = 1.05;
 enum { LEAST_EFFORT = 1 << 24 };
 
+static double sum_floors(const pl_variables *vars)
+{
+    double sum = 0;
+    for (int i = 0; i < vars->n; i++) {
+        const pl_variable *v = &vars->at[i];
+        double least = INFINITY;
+        for (int k = 0; k < v->n; k++)
+            if (v->time[k] < INFINITY) least = fmin(least, v->memory[k]);
+        sum += least;
+    }
+    return sum;
+}
+
+double pl_problem_floor(const pl_problem *t)
+{
+    return sum_floors(&t->vars[0]) + t->copies * sum_floors(&t->vars[1]);
+}
+
 bool pl_problem_least(const pl_problem *t, pl_arena *out, pl_answer *answer, pl_err *err)
 {
     const pl_search_options o = { .gap = 1e-3, .effort = LEAST_EFFORT };

@@ -469,12 +469,44 @@ static bool add_rest(choosing *x, layouts *l, pl_err *err)
     return ok && (!x->tight || pl_candidates_spare(x, err));
 }
 
+/* Of the mesh with the least. */
+static double find_floor(const choosing *x)
+{
+    const pl_auto *f = x->b->search;
+    double least = INFINITY;
+    if (pl_fold_copies(&f->fold)) f = pl_recompute_search(x);
+    for (int i = 0; i < f->n; i++) least = fmin(least, pl_problem_floor(f->mesh[i].problem));
+    return least;
+}
+
+static bool check_least(const choosing *x, pl_err *err)
+{
+    pl_found *b = x->b;
+    if (!x->r->hasty) return true;
+    b->least = find_floor(x);
+    return b->least <= b->limit ||
+           pl_err_set(err, PL_EINFEASIBLE, "by the tables of the search no plan takes less than %s",
+                      pl_text_size(x->out, b->least));
+}
+
+/* Is what the fastest takes, however much memory, below what there is to beat? */
+static bool check_beat(const choosing *x, pl_err *err)
+{
+    const double beat = x->r->beat;
+    if (!(beat > 0)) return true;
+    PL_TRY(pl_auto_again(x->b->search, INFINITY, x->out, err));
+    return x->b->search->bound < beat ||
+           pl_err_set(err, PL_EINFEASIBLE, "no plan takes less than %.4g s a step",
+                      x->b->search->bound);
+}
+
 static bool find_auto(choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
     const bool published = x->r->search.method;
     roads r = { .x = x, .l = PL_NEW(x->out, layouts) };
     PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
+    PL_TRY(check_least(x, err) && check_beat(x, err));
     b->at = PL_NEW_N(x->out, pl_candidate,
                      2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + MOST_LAYOUTS + 2);
     b->refused = PL_NEW_N(x->out, pl_refused, MOST_LAYOUTS);

@@ -45,6 +45,7 @@ typedef struct pl_found {
     int n_refused;
     pl_refused *refused;    /* [n_refused]                                                       */
     double limit;           /* bytes of a device; INFINITY: none                                 */
+    double least;           /* of auto: by its tables no plan takes less, blocks recomputed      */
     double seconds;         /* that finding it took                                              */
     bool tight;             /* memory binds: with more of it there may be a faster plan          */
     bool stopped;           /* when the request's seconds were over: not all was looked at       */
@@ -63,6 +64,10 @@ typedef struct pl_plan_request {
                                   most all that a device has                                     */
     pl_lower_options lower;    /* how its program is made                                        */
     bool whole;                /* so that the program of what is taken has all blocks            */
+    double beat;               /* of auto: seconds that a step has to be below, or there is no use
+                                  in looking any further; 0: it is                               */
+    bool hasty;                /* of auto: nor is it where less than the least that its tables
+                                  count is there                                                 */
 } pl_plan_request;
 
 /* The plan of a strategy, lowered and forecast.
@@ -74,7 +79,7 @@ typedef struct pl_plan_request {
  * Else the plan is the one that the strategy's words or its file say.
  *
  * Fails as pl_strategy_plan does; with PL_EINFEASIBLE when nothing that auto finds fits, with the
- * least memory that was found. */
+ * least memory that was found, or when r->beat or r->hasty say so; found->least is set then. */
 PL_MUST_CHECK bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out,
                                 pl_found **found, pl_err *err);
 

@@ -36,9 +36,9 @@ typedef struct numbers {
     pl_arena *arena;
     double begun;
     int n;
-    int64_t at[MOST_NUMBERS]; /* ascending                       */
-    pl_found *found[MOST_NUMBERS]; /* NULL: not tried, or nothing fits */
-    pl_err why[MOST_NUMBERS];      /* that nothing does               */
+    int64_t at[MOST_NUMBERS];      /* ascending                       */
+    pl_found *found[MOST_NUMBERS]; /* NULL: not tried                 */
+    pl_err why[MOST_NUMBERS];      /* that it came to nothing         */
     int best;                      /* -1: none yet                    */
 } numbers;
 
@@ -58,9 +58,10 @@ static void list_numbers(numbers *x, int64_t batch)
         if (batch % k == 0 && k >= 2 * x->at[x->n - 1]) x->at[x->n++] = k;
 }
 
+/* INFINITY: nothing that is of use was found. */
 static double seconds_of(const numbers *x, int i)
 {
-    return x->found[i] ? x->found[i]->take->forecast.step_seconds : INFINITY;
+    return x->why[i].code ? INFINITY : x->found[i]->take->forecast.step_seconds;
 }
 
 /* False: an error that no other number mends. */
@@ -70,37 +71,55 @@ static bool try_number(numbers *x, int i, pl_err *err)
     pl_graph *g;
     const double left = r.search.seconds - (pl_clock_now() - x->begun);
     if (r.search.seconds > 0) r.search.seconds = fmax(left, 1e-3);
-    if (pl_step_graph(x->t, x->at[i], x->arena, &g, &x->why[i]) &&
-        pl_plan_find(&r, g, x->arena, &x->found[i], &x->why[i])) {
+    if (x->best >= 0) r.beat = seconds_of(x, x->best);
+    r.hasty = i < x->n - 1; /* of the last number there is to be told what lacks */
+    PL_TRY(pl_step_graph(x->t, x->at[i], x->arena, &g, err));
+    if (pl_plan_find(&r, g, x->arena, &x->found[i], &x->why[i])) {
         if (x->best < 0 || seconds_of(x, i) < seconds_of(x, x->best)) x->best = i;
         return true;
     }
-    x->found[i] = NULL;
     if (x->why[i].code == PL_EINFEASIBLE) return true;
     *err = x->why[i];
     return false;
 }
 
-/* The smallest with which anything fits; the first one does not. */
+/* The first number after i that may be enough, by the least memory that the last two took: of that
+ * a part is the same for any number, and the rest shared out among the micro-batches. */
+static int guess_next(const numbers *x, int before, int i)
+{
+    const double limit = x->found[i]->limit, last = x->found[i]->least, n = (double)x->at[i];
+    double same = 0, each = last * n; /* each: of all micro-batches together */
+    if (before >= 0) {
+        const double m = (double)x->at[before];
+        each = fmax(0, (x->found[before]->least - last) / (1 / m - 1 / n));
+        same = last - each / n;
+    }
+    int next = i + 1;
+    while (next < x->n - 1 && same + each / (double)x->at[next] > limit) next++;
+    return next;
+}
+
+/* The smallest with which anything fits, as far as guesses go. */
 static bool find_fitting(numbers *x, pl_err *err)
 {
-    int low = 0, high = x->n;
-    while (high - low > 1) {
-        const int middle = low + (high - low) / 2;
-        PL_TRY(try_number(x, middle, err));
-        *(x->found[middle] ? &high : &low) = middle;
+    int before = -1, i = 0;
+    PL_TRY(try_number(x, 0, err));
+    while (x->best < 0 && i < x->n - 1) {
+        const int next = guess_next(x, before, i);
+        before = i, i = next;
+        PL_TRY(try_number(x, i, err));
     }
-    if (high < x->n) return true;
-    *err = x->why[low];
-    return false;
+    if (x->best < 0) *err = x->why[i];
+    return x->best >= 0;
 }
 
 /* More micro-batches take less memory and more time: worth a look as long as memory binds. */
 static bool find_fastest(numbers *x, pl_err *err)
 {
-    for (int i = x->best + 1; i < x->n && x->found[i - 1] && x->found[i - 1]->tight; i++) {
-        if (!x->found[i]) PL_TRY(try_number(x, i, err));
-        if (x->best != i) return true;
+    while (x->best + 1 < x->n && x->found[x->best]->tight) {
+        const int i = x->best + 1;
+        PL_TRY(try_number(x, i, err));
+        if (x->best != i) break;
     }
     return true;
 }
@@ -109,22 +128,16 @@ static void note_tried(const numbers *x, pl_found *b)
 {
     pl_tried *tried = PL_NEW_N(x->arena, pl_tried, x->n);
     for (int i = 0; i < x->n; i++)
-        if (x->found[i] || x->why[i].code) tried[b->n_tried++] = (pl_tried){ x->at[i], seconds_of(x, i) };
+        if (x->found[i]) tried[b->n_tried++] = (pl_tried){ x->at[i], seconds_of(x, i) };
     b->tried = tried;
     b->seconds = pl_clock_now() - x->begun;
 }
 
 static bool find_number(numbers *x, pl_found **found, pl_err *err)
 {
-    PL_TRY(try_number(x, 0, err));
-    if (x->found[0] && !x->found[0]->tight) {
-        *found = x->found[0];
-        return true;
-    }
-    if (!x->found[0]) PL_TRY(find_fitting(x, err));
-    PL_TRY(find_fastest(x, err));
+    PL_TRY(find_fitting(x, err) && find_fastest(x, err));
     *found = x->found[x->best];
-    note_tried(x, *found);
+    if (x->best || (*found)->tight) note_tried(x, *found);
     return true;
 }
 
