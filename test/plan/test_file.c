@@ -260,11 +260,12 @@ static void test_lots(void **state)
 
 static const char tiny_text[] =
     "{\n"
-    "  \"schema\": \"pleat.plan/2\",\n"
+    "  \"schema\": \"pleat.plan/3\",\n"
     "  \"model\": \"tiny\",\n"
     "  \"optimizer\": \"\",\n"
     "  \"strategy\": \"by hand\",\n"
     "  \"cluster\": \"\",\n"
+    "  \"micro\": 1,\n"
     "  \"graph\": {\"nodes\": 6, \"digest\": \"%016llx\"},\n"
     "  \"mesh\": [{\"axis\": \"data\", \"size\": 2}, {\"axis\": \"tensor\", \"size\": 2}],\n"
     "  \"predicted\": {\"step_seconds\": 0.1, \"lower_bound_seconds\": 0, "
@@ -338,6 +339,40 @@ static void test_same(void **state)
     const char *text =
         pl_arena_fmt(a, "%.*s%s%s", (int)(at - first), first, same, at + strlen(line));
     assert_string_equal(write_file(plan_of_file(text, g, a), NULL, a), first);
+    pl_arena_free(a);
+}
+
+/* Before version 3 a step had one micro-batch. */
+static void test_version_2(void **state)
+{
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = parse_graph(TINY, a);
+    (void)state;
+    const pl_plan *p = make_tiny(g, a),
+                  *q = plan_of_file(version_2(write_file(p, NULL, a), a), g, a);
+    assert_string_equal(write_file(q, NULL, a), write_file(p, NULL, a));
+    pl_arena_free(a);
+}
+
+/* The graph of one of several micro-batches, with a sum of gradients that is stored pending. */
+static void test_micro(void **state)
+{
+    static const char text[] = "graph summed\nmicro 4\ninput x f32[4,8]\n"
+                               "state w f32[4,8] weight \"zeros\"\n"
+                               "state w.grad f32[4,8] gradient-sum of w \"zeros\"\n"
+                               "backward w.grad.add f32[4,8] = accumulate \"...,...->...\" w.grad x\n"
+                               "next w.grad w.grad.add\n";
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = parse_graph(text, a);
+    (void)state;
+    pl_plan *p = pl_plan_single(g, a);
+    p->mesh = (pl_mesh){ .n = 1, .axis = { { .name = "data", .size = 2 } } };
+    p->stored[pl_graph_find(g, "w.grad")->id].pending = 1;
+    p->choice[0].factor[0] = PL_LINEAR;
+    const char *file = write_file(p, NULL, a);
+    (void)change(file, "\"micro\": 4,", "", a);
+    (void)change(file, "\"placement\": \"[;]+{data}\"", "", a);
+    check_all(p, NULL, "micro", false, a);
     pl_arena_free(a);
 }
 
@@ -469,7 +504,8 @@ int main(void)
         cmocka_unit_test(test_presets),   cmocka_unit_test(test_cluster),
         cmocka_unit_test(test_auto),      cmocka_unit_test(test_lots),
         cmocka_unit_test(test_bytes),     cmocka_unit_test(test_same),
-        cmocka_unit_test(test_version_1), cmocka_unit_test(test_head),
+        cmocka_unit_test(test_version_1), cmocka_unit_test(test_version_2),
+        cmocka_unit_test(test_micro),     cmocka_unit_test(test_head),
         cmocka_unit_test(test_digest),    cmocka_unit_test(test_parsed_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

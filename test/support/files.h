@@ -110,7 +110,14 @@ static inline const char *version_1(const char *text, const char *rows, pl_arena
     EXPECT(to, "no rows of what is kept in\n%s", text);
     text = pl_arena_fmt(a, "%.*s\"regather\": [%s%s", (int)(from - text), text, rows, to);
     text = change(text, "  \"recomputed\": [\n    \"sum\"\n  ],\n", "", a);
+    text = change(text, "  \"micro\": 1,\n", "", a);
     return change(text, PL_PLAN_SCHEMA, PL_PLAN_SCHEMA_1, a);
+}
+
+/* The same of version 2. */
+static inline const char *version_2(const char *text, pl_arena *a)
+{
+    return change(change(text, "  \"micro\": 1,\n", "", a), PL_PLAN_SCHEMA, PL_PLAN_SCHEMA_2, a);
 }
 
 #endif
