@@ -25,7 +25,8 @@ static bool open_file(pl_job *j, const pl_plan_file *f, const pl_model_args *own
         PL_TRY(pl_model_parse(f->about.model, arena, &j->args, err));
     j->optimizer = f->about.optimizer;
     j->request.cluster = f->cluster;
-    return pl_job_build(j, f->micro, arena, err) && pl_plan_file_plan(f, j->graph, arena, plan, err);
+    return pl_job_build(j, f->micro, arena, err) &&
+           pl_plan_file_plan(f, j->graph, arena, plan, err);
 }
 
 bool pl_job_read(pl_job *j, const char *path, const pl_model_args *own, pl_arena *arena,

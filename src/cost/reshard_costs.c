@@ -60,9 +60,7 @@ pl_reshard_costs *pl_reshard_costs_new(const pl_mesh *m, int64_t micro, pl_arena
                                        pl_arena *tmp)
 {
     pl_reshard_costs *x = PL_NEW(tmp, pl_reshard_costs);
-    *x = (pl_reshard_costs){
-        .mesh = m, .micro = (double)micro, .arena = arena, .tmp = tmp
-    };
+    *x = (pl_reshard_costs){ .mesh = m, .micro = (double)micro, .arena = arena, .tmp = tmp };
     x->memo = pl_convert_memo_new(m, tmp);
     return x;
 }

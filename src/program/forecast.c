@@ -190,11 +190,11 @@ static double play_others(const pl_timeline *t, const double *seconds, double hi
 static void find_times(const pl_timeline *t, const double *seconds, double hidden, double *begin,
                        double *end, pl_arena *tmp, pl_forecast *f)
 {
-    const int64_t micro = t->program->plan->graph->micro;
+    const int64_t micro = t->program->micro ? 1 : t->program->plan->graph->micro;
     const bool *again = pl_forecast_again(t->program, tmp);
     for (int i = 0; i < t->n; i++) {
         const pl_step *x = &t->program->step[t->step[i]];
-        const int64_t times = x->once ? 1 : micro;
+        const int64_t times = pl_program_runs(t->program, x);
         const double all = (double)times * seconds[t->step[i]];
         *(x->kind == PL_MESSAGE ? &f->comm_seconds : &f->compute_seconds) += all;
         if (x->kind == PL_MESSAGE) f->comm_bytes += times * x->bytes;

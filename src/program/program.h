@@ -176,6 +176,12 @@ PL_MUST_CHECK bool pl_program_lower(const pl_plan *plan, int rank, const pl_stor
                                     const pl_lower_options *options, pl_arena *out,
                                     pl_program **program, pl_err *err);
 
+/* How often one of its steps runs while it is run for all micro-batches that it is of. */
+static inline int64_t pl_program_runs(const pl_program *p, const pl_step *x)
+{
+    return p->micro || x->once ? 1 : p->plan->graph->micro;
+}
+
 /* What the micro-batches before the last run of a program: the same steps over the same memory, but
  * for those that run once. It shares what it can with p; `out` owns the rest. */
 pl_program *pl_program_micro(const pl_program *p, pl_arena *out);

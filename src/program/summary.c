@@ -138,7 +138,7 @@ static void add_messages(const pl_program *p, const int *times, pl_arena *out, p
         pl_summary_row *row = find_row(s, x, pl_summary_fold(out, tensor));
         if (!row->kind) row->kind = kind_of(&n, x, v);
         pl_names_add(&n.row[row - s->row], tensor, out);
-        const int64_t runs = (times ? times[i] : 1) * (x->once ? 1 : p->plan->graph->micro);
+        const int64_t runs = (times ? times[i] : 1) * pl_program_runs(p, x);
         const double seconds = (double)runs * pl_account_message(p, x);
         row->count += runs;
         row->bytes += runs * x->bytes;

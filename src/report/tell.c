@@ -96,10 +96,10 @@ static void tell_micro(const pl_told *t, pl_text *out)
     const char *tried = tried_text(t, a);
     if (n == 1 && !*tried) return;
     const char *what =
-        n == 1 ? "one micro-batch"
-               : pl_arena_fmt(a, "%lld micro-batches of %lld %s, %.3f ms each, the last %.3f ms", n,
-                              (long long)t->n_units / n, t->units, 1e3 * f->micro_seconds,
-                              1e3 * last);
+        n == 1
+            ? "one micro-batch"
+            : pl_arena_fmt(a, "%lld micro-batches of %lld %s, %.3f ms each, the last %.3f ms", n,
+                           (long long)t->n_units / n, t->units, 1e3 * f->micro_seconds, 1e3 * last);
     tell_line(t, "micro", pl_arena_fmt(a, "%s%s", what, tried), out);
 }
 

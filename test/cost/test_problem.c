@@ -125,11 +125,75 @@ static void test_t5_is_the_same_node_by_node(void **state)
         }
 }
 
+/* -- micro-batches ----------------------------------------------------------------------------- */
+
+/* A step whose graph says that it has `micro` micro-batches; made for several in any case. */
+static const pl_problem *tables_in(const world *w, const char *model, int64_t micro)
+{
+    const pl_optim adamw = { "adamw", 0.9, 0.99, 1e-8, 0, 0.1, 1 };
+    pl_model_args args;
+    pl_graph *g;
+    pl_err err = { 0 };
+    EXPECT(pl_model_parse(model, w->arena, &args, &err), "%s", err.msg);
+    pl_builder b = pl_optim_step(&args, &adamw, 2, w->arena);
+    EXPECT(pl_builder_done(&b, &g, &err), "%s", err.msg);
+    g->micro = micro;
+    return pl_problem_new(g, NULL, w->mesh, &w->speed, w->arena);
+}
+
+/* Other values of some variables, such that all that lies between them can be moved. */
+static void change_values(const pl_problem *t, world *w, int *value)
+{
+    for (int i = 0; i < t->vars[0].n; i++) {
+        const int was = value[i];
+        if (pl_rng_uniform(w->r.rng, w->r.drawn++) < 0.8) continue;
+        value[i] = (int)(pl_rng_uniform(w->r.rng, w->r.drawn++) * t->vars[0].at[i].n);
+        if (pl_problem_cost(t, value).time == INFINITY) value[i] = was;
+    }
+}
+
+/* Each micro-batch adds the same to what the update takes; memory is that of one. */
+static void test_each_micro_batch_costs_the_same(void **state)
+{
+    static const char *const models[] = {
+        T5 ",layers=2", "mlp:batch=8", "moe:layers=2,in=8,hidden=16,experts=4,tokens=8,batch=8"
+    };
+    (void)state;
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++)
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+            world w = world_of("mlp:batch=8", seed);
+            const pl_problem *t[] = { tables_in(&w, models[m], 1), tables_in(&w, models[m], 2),
+                                      tables_in(&w, models[m], 7) };
+            int *value = PL_NEW_N(w.arena, int, t[0]->vars[0].n + 1);
+            for (int k = 0; k < 10; k++) {
+                change_values(t[0], &w, value);
+                const pl_cost one = pl_problem_cost(t[0], value),
+                              two = pl_problem_cost(t[1], value),
+                              seven = pl_problem_cost(t[2], value);
+                const double each = two.time - one.time, update = one.time - each;
+                EXPECT(each > 0 && update > 0 &&
+                           fabs(seven.time - 7 * each - update) < 1e-9 * seven.time,
+                       "%s: %.17g s, %.17g s, %.17g s", models[m], one.time, two.time, seven.time);
+                EXPECT(one.memory == two.memory && one.memory == seven.memory, "%s: memory",
+                       models[m]);
+            }
+            for (int i = 0; i < t[0]->graph->nodes.n; i++) {
+                const int v = t[0]->node[i];
+                const double runs = t[0]->graph->nodes.at[i]->phase == PL_UPDATE ? 1 : 7;
+                for (int k = 0; v >= 0 && k < t[0]->vars[0].at[v].n; k++)
+                    EXPECT(t[2]->vars[0].at[v].time[k] == runs * t[0]->vars[0].at[v].time[k],
+                           "%s: '%s'", models[m], t[0]->graph->nodes.at[i]->name);
+            }
+            pl_arena_free(w.arena);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_depth_of_t5_has_the_same_tables),
         cmocka_unit_test(test_t5_is_the_same_node_by_node),
+        cmocka_unit_test(test_each_micro_batch_costs_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -357,11 +357,12 @@ static void test_version_2(void **state)
 /* The graph of one of several micro-batches, with a sum of gradients that is stored pending. */
 static void test_micro(void **state)
 {
-    static const char text[] = "graph summed\nmicro 4\ninput x f32[4,8]\n"
-                               "state w f32[4,8] weight \"zeros\"\n"
-                               "state w.grad f32[4,8] gradient-sum of w \"zeros\"\n"
-                               "backward w.grad.add f32[4,8] = accumulate \"...,...->...\" w.grad x\n"
-                               "next w.grad w.grad.add\n";
+    static const char text[] =
+        "graph summed\nmicro 4\ninput x f32[4,8]\n"
+        "state w f32[4,8] weight \"zeros\"\n"
+        "state w.grad f32[4,8] gradient-sum of w \"zeros\"\n"
+        "backward w.grad.add f32[4,8] = accumulate \"...,...->...\" w.grad x\n"
+        "next w.grad w.grad.add\n";
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g = parse_graph(text, a);
     (void)state;

@@ -151,11 +151,12 @@ static pl_cut cut_of(int from, int to)
 }
 
 /* False: the layout is none of this model, or its blocks show no period. */
-static bool compare(const char *model, const char *layout, const pl_cluster *c, double clip)
+static bool compare(const char *model, const char *layout, const pl_cluster *c, int64_t micro,
+                    double clip)
 {
     pl_arena *a = pl_arena_new("test");
     const char *name = pl_arena_fmt(a, "%s, %s", model, layout);
-    const pl_graph *g = make_clipped(model, PL_TRAIN, clip, a);
+    const pl_graph *g = make_micro(model, micro, clip, a);
     const pl_fold fold = pl_fold_find(g, a);
     const pl_cut cut = cut_of(0, pl_fold_copies(&fold));
     pl_strategy x = parse(layout, c->n_devices, a);
@@ -174,7 +175,7 @@ static bool compare(const char *model, const char *layout, const pl_cluster *c, 
 }
 
 /* Under sanitizers every fifth. */
-static void compare_all(double clip, int least)
+static void compare_all(int64_t micro, double clip, int least)
 {
     enum {
         LAYOUTS = sizeof layouts / sizeof *layouts,
@@ -186,7 +187,7 @@ static void compare_all(double clip, int least)
     int n = 0, of = 0;
     EXPECT(pl_cluster_find("2x8xv100", a, &c, &err), "%s", err.msg);
     for (int i = 0; i < ALL; i += PL_SANITIZED ? 5 : 1, of++)
-        n += compare(models[i / LAYOUTS], layouts[i % LAYOUTS], c, clip);
+        n += compare(models[i / LAYOUTS], layouts[i % LAYOUTS], c, micro, clip);
     printf("%d of %d programs told by few blocks\n", n, of);
     EXPECT(PL_SANITIZED || n >= least, "only %d of %d are told by few blocks", n, of);
     pl_arena_free(a);
@@ -195,14 +196,21 @@ static void compare_all(double clip, int least)
 static void test_models(void **state)
 {
     (void)state;
-    compare_all(0, 50);
+    compare_all(1, 0, 50);
 }
 
 /* With the norm of all gradients updates wait for the last of them: a stretch of their own. */
 static void test_clipped(void **state)
 {
     (void)state;
-    compare_all(1, 50);
+    compare_all(1, 1, 50);
+}
+
+/* Gradients add up, and updates come after the last micro-batch. */
+static void test_micro(void **state)
+{
+    (void)state;
+    compare_all(4, 1, 50);
 }
 
 /* -- plans whose blocks differ ----------------------------------------------------------------- */
@@ -315,9 +323,9 @@ static void test_short_graph(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_models),
-                                        cmocka_unit_test(test_clipped),
-                                        cmocka_unit_test(test_stretches),
-                                        cmocka_unit_test(test_short_graph) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_models), cmocka_unit_test(test_clipped), cmocka_unit_test(test_micro),
+        cmocka_unit_test(test_stretches), cmocka_unit_test(test_short_graph)
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

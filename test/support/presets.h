@@ -60,15 +60,25 @@ static inline const char *stored_text(const pl_plan *p, const char *name, pl_are
     return pl_placement_text(a, &p->stored[v->id], &p->mesh, v->shape.rank);
 }
 
-static inline const pl_graph *make_clipped(const char *spec, pl_mode mode, double clip, pl_arena *a)
+/* The step of one of so many micro-batches, each of which has the rows that the spec says. */
+static inline const pl_graph *make_micro(const char *spec, int64_t micro, double clip, pl_arena *a)
 {
     const pl_optim adamw = { "adamw", 0.9, 0.99, 1e-8, 0, 0.1, clip };
     pl_model_args args;
     pl_err err = { 0 };
     EXPECT(pl_model_parse(spec, a, &args, &err), "%s", err.msg);
+    pl_builder b = pl_optim_step(&args, &adamw, micro, a);
+    return graph_done(&b);
+}
+
+static inline const pl_graph *make_clipped(const char *spec, pl_mode mode, double clip, pl_arena *a)
+{
+    pl_model_args args;
+    pl_err err = { 0 };
+    if (mode == PL_TRAIN) return make_micro(spec, 1, clip, a);
+    EXPECT(pl_model_parse(spec, a, &args, &err), "%s", err.msg);
     pl_builder b = pl_builder_new(a, &pl_ops_all, args.spec);
     pl_model_build(&b, &args, mode);
-    if (mode == PL_TRAIN) pl_optim_add(&b, &adamw, pl_graph_find(b.graph, "loss"));
     return graph_done(&b);
 }
 

@@ -51,6 +51,15 @@ static const row encoder_rows[] = {
     { 4, "zero=3 tp=4 tp=2d:2x2 tp=2,sp auto" },
 };
 
+/* In micro-batches. */
+static const row micro_rows[] = {
+    { 2, "dp zero=3 tp=2,sp recompute=full" },
+    { 4, "dp zero=1 zero=2 zero=3 hsdp=2 tp=2,sp tp=2d:2x2 zero=3,tp=2,sp,recompute=1 auto" },
+};
+static const row micro_moe_rows[] = {
+    { 4, "ep=4 ep=2,tp=2 ep=2,zero=3 auto" },
+};
+
 static void check_strategy(pl_verify *v, const char *model, const char *strategy, int n,
                            double *most)
 {
@@ -161,6 +170,24 @@ static void test_encoders(void **state)
                 encoder_rows);
 }
 
+static void check_micro(const char *model, int64_t micro, const row *rows, int n_rows)
+{
+    pl_verify_options o = verify_options(model);
+    o.micro = micro;
+    check_options(&o, rows, n_rows);
+}
+
+static void test_micro(void **state)
+{
+    (void)state;
+    check_micro("gpt2:layers=2,hidden=24,heads=6,vocab=20,seq=6,batch=12,dropout=0.1", 3,
+                micro_rows, (int)(sizeof micro_rows / sizeof *micro_rows));
+    check_micro("gpt2:layers=2,hidden=24,heads=6,vocab=20,seq=6,batch=8,dropout=0", 2, micro_rows,
+                (int)(sizeof micro_rows / sizeof *micro_rows));
+    check_micro("moe:layers=1,in=6,hidden=8,experts=4,k=2,tokens=6,classes=3,batch=16", 2,
+                micro_moe_rows, (int)(sizeof micro_moe_rows / sizeof *micro_moe_rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +198,7 @@ int main(void)
         cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_encoders),
         cmocka_unit_test(test_routed_decoders),
+        cmocka_unit_test(test_micro),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,146 @@
+/* The plan of a step: in how many micro-batches. */
+#include "support/expect.h"
+#include "train/step.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MLP "mlp:layers=4,in=64,hidden=64,classes=16,batch=4096"
+
+typedef struct asked {
+    pl_arena *arena;
+    pl_model_args args;
+    pl_optim optim;
+    pl_plan_request request;
+} asked;
+
+static asked ask(const char *model, const char *strategy, double memory)
+{
+    asked x = { .arena = pl_arena_new("test"), .optim = pl_optim_usual("adamw") };
+    pl_cluster *c;
+    pl_err err = { 0 };
+    EXPECT(pl_model_parse(model, x.arena, &x.args, &err), "%s", err.msg);
+    EXPECT(pl_cluster_find("local:4", x.arena, &c, &err), "%s", err.msg);
+    EXPECT(pl_strategy_parse(strategy, 4, x.arena, &x.request.strategy, &err), "%s", err.msg);
+    x.request.cluster = c;
+    x.request.search.memory = memory;
+    return x;
+}
+
+static bool find(asked *x, pl_found **f, pl_err *err)
+{
+    *err = (pl_err){ 0 };
+    return pl_step_find(&x->request, &(pl_trained){ &x->args, &x->optim }, x->arena, f, err);
+}
+
+static pl_found *must_find(asked *x)
+{
+    pl_found *f;
+    pl_err err;
+    EXPECT(find(x, &f, &err), "%s", err.msg);
+    return f;
+}
+
+static int64_t micro_of(const pl_found *f)
+{
+    return f->take->plan->graph->micro;
+}
+
+/* What the strategy says; else one, unless memory binds. */
+static void test_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *strategy;
+        int64_t micro;
+    } cases[] = { { "dp", 1 }, { "zero=3,micro=8", 8 }, { "auto,micro=4", 4 }, { "auto", 1 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        asked x = ask(MLP, cases[i].strategy, 0);
+        const pl_found *f = must_find(&x);
+        EXPECT(micro_of(f) == cases[i].micro, "%s: %d", cases[i].strategy, (int)micro_of(f));
+        EXPECT(!f->n_tried, "%s: others were tried", cases[i].strategy);
+        pl_arena_free(x.arena);
+    }
+}
+
+/* Where the whole batch does not fit, as many as make the fastest step: no other number of those
+ * that it can choose from has a faster plan. */
+static void test_found(void **state)
+{
+    (void)state;
+    asked one = ask(MLP, "auto,micro=1", 0);
+    const double whole = (double)must_find(&one)->take->forecast.memory.peak;
+    pl_arena_free(one.arena);
+    for (int part = 2; part <= 6; part += 2) {
+        asked x = ask(MLP, "auto", whole / part);
+        const pl_found *f = must_find(&x);
+        const double step = f->take->forecast.step_seconds;
+        EXPECT(f->take->fits && micro_of(f) > 1 && f->n_tried, "a %dth: %d", part,
+               (int)micro_of(f));
+        for (int64_t n = 1; n <= 64; n *= 2) {
+            asked y = ask(MLP, pl_arena_fmt(x.arena, "auto,micro=%d", (int)n), whole / part);
+            pl_found *g;
+            pl_err err;
+            const bool fits = find(&y, &g, &err);
+            const double other = fits ? g->take->forecast.step_seconds : INFINITY;
+            EXPECT(fits || err.code == PL_EINFEASIBLE, "%s", err.msg);
+            EXPECT(n == micro_of(f) ? other == step : other >= step * (1 - 1e-3),
+                   "a %dth: %d micro-batches take %.6g s, and %d %.6g s", part, (int)micro_of(f),
+                   step, (int)n, other);
+            pl_arena_free(y.arena);
+        }
+        pl_arena_free(x.arena);
+    }
+}
+
+/* With any number. */
+static void test_nothing_fits(void **state)
+{
+    asked x = ask(MLP, "auto", 20000);
+    pl_found *f;
+    pl_err err;
+    (void)state;
+    EXPECT(!find(&x, &f, &err) && err.code == PL_EINFEASIBLE, "%s", err.msg);
+    EXPECT(strstr(err.msg, "nothing fits in 19.5 KiB of a device: the least that was found"), "%s",
+           err.msg);
+    pl_arena_free(x.arena);
+}
+
+/* Running statistics would be those of micro-batches: nobody asked for that. */
+static void test_statistics(void **state)
+{
+    (void)state;
+    asked x = ask("resnet18:width=8,size=32,batch=64", "auto", 0);
+    const double whole = (double)must_find(&x)->take->forecast.memory.peak;
+    x.request.search.memory = whole / 2;
+    pl_found *f;
+    pl_err err;
+    if (find(&x, &f, &err)) EXPECT(micro_of(f) == 1 && !f->n_tried, "%d", (int)micro_of(f));
+    pl_arena_free(x.arena);
+}
+
+static void test_mistakes(void **state)
+{
+    asked x = ask(MLP, "dp,micro=3", 0);
+    pl_found *f;
+    pl_err err;
+    int64_t micro = 2;
+    (void)state;
+    EXPECT(!find(&x, &f, &err) && err.code == PL_EUSAGE, "%s", err.msg);
+    EXPECT(strstr(err.msg, "batch=4096 does not divide into 3 micro-batches"), "%s", err.msg);
+    err = (pl_err){ 0 };
+    EXPECT(!pl_step_settle(&x.request.strategy, &micro, x.arena, &err), "taken");
+    EXPECT(err.code == PL_EUSAGE && strstr(err.msg, "--micro 2, and strategy 'dp,micro=3'"), "%s",
+           err.msg);
+    pl_arena_free(x.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_said),       cmocka_unit_test(test_found),
+        cmocka_unit_test(test_statistics), cmocka_unit_test(test_nothing_fits),
+        cmocka_unit_test(test_mistakes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
