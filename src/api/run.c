@@ -4,8 +4,8 @@
 #include "api/launch.h"
 #include "backends/local/local.h"
 #include "base/clock.h"
-#include "train/optim.h"
 #include "train/runner.h"
+#include "train/step.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -161,15 +161,26 @@ static bool use_plan(const pl_held_plan *h, pl_arena *arena, pl_strategy *s, pl_
                         .plan_path = "plan",
                         .file = f,
                         .mesh = f->mesh,
-                        .cluster = f->cluster };
+                        .cluster = f->cluster,
+                        .micro = f->micro };
     return true;
 }
 
-static const void *find_fed(void *of, const char *name)
+static size_t bytes_of(const pl_value *v)
+{
+    return (size_t)(pl_shape_count(&v->shape) * pl_type_bytes(v->type));
+}
+
+/* Micro-batches lie one after another, unless the input is the same for all of them. */
+static const void *find_fed(void *of, const char *name, int64_t k)
 {
     const pl_run *run = of;
-    for (int i = 0; i < run->n_inputs; i++)
-        if (!strcmp(run->input[i].value->name, name)) return run->input[i].data;
+    for (int i = 0; i < run->n_inputs; i++) {
+        const input *x = &run->input[i];
+        const size_t bytes = bytes_of(x->value);
+        if (strcmp(x->value->name, name) != 0) continue;
+        return (const char *)x->data + (x->bytes > bytes ? (size_t)k * bytes : 0);
+    }
     return NULL;
 }
 
@@ -200,21 +211,24 @@ static bool make_job(pl_run *run, const pl_held_plan *h, const pl_run_options *o
            pl_train_new(&t, run->n, run->arena, &run->job, err);
 }
 
-/* What can be fed, and the states that there are. */
-static void list_tensors(pl_run *run)
+/* What can be fed, of a whole batch, and the states that there are. */
+static bool list_tensors(pl_run *run, pl_err *err)
 {
     const pl_graph *g = pl_train_graph(run->job);
+    pl_graph *whole;
+    PL_TRY(pl_step_graph(&(pl_trained){ &run->job->args, &run->job->options.optim }, 1, run->arena,
+                         &whole, err));
     const pl_store *s = run->rank->runner.store;
     run->input = PL_NEW_N(run->arena, input, g->values.n + 1);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         if (v->role != PL_INPUT || pl_data_is_scalar(v->name)) continue;
-        const int64_t bytes = pl_shape_count(&v->shape) * pl_type_bytes(v->type);
-        run->input[run->n_inputs++] = (input){ v, (size_t)bytes };
+        run->input[run->n_inputs++] = (input){ v, bytes_of(pl_graph_find(whole, v->name)) };
     }
     run->state = PL_NEW_N(run->arena, const pl_port *, s->n + 1);
     for (int i = 0; i < s->n; i++)
         if (s->state[i].value->kind != PL_GRAD_SUM) run->state[run->n_states++] = &s->state[i];
+    return true;
 }
 
 /* -- the calls --------------------------------------------------------------------------------- */
@@ -239,8 +253,8 @@ pl_run *pl_run_new(const pl_plan *p, const pl_run_options *options)
         ok = pl_err_set(err, PL_EUSAGE, "a plan for %d devices: a run has at most %d",
                         pl_plan_devices(p), PL_LOCAL_RANKS);
     run->n = ok ? pl_plan_devices(p) : 0;
-    ok = ok && make_job(run, h, &o, err) && start_ranks(run, o.timeout, err);
-    if (ok) list_tensors(run);
+    ok = ok && make_job(run, h, &o, err) && start_ranks(run, o.timeout, err) &&
+         list_tensors(run, err);
     if (ok) return run;
     pl_run_free(run);
     return NULL;
@@ -323,9 +337,17 @@ bool pl_run_step(pl_run *run, pl_step_result *result)
                       (long long)first->done, lr);
 }
 
+/* All of the batch. */
 static bool evaluate(rank *r, pl_err *err)
 {
-    return pl_runner_evaluate(&r->runner, 0, &r->loss, err);
+    const int64_t micro = r->runner.job->options.micro;
+    double sum = 0, loss;
+    for (int64_t k = 0; k < micro; k++) {
+        PL_TRY(pl_runner_evaluate(&r->runner, k, &loss, err));
+        sum += loss;
+    }
+    r->loss = sum / (double)micro;
+    return true;
 }
 
 bool pl_run_evaluate(pl_run *run, double *loss)
@@ -357,15 +379,10 @@ int pl_run_states(const pl_run *run)
     return run->n_states;
 }
 
-static size_t whole_bytes(const pl_value *v)
-{
-    return (size_t)(pl_shape_count(&v->shape) * pl_type_bytes(v->type));
-}
-
 const char *pl_run_state(const pl_run *run, int i, size_t *bytes)
 {
     if (i < 0 || i >= run->n_states) return NULL;
-    if (bytes) *bytes = whole_bytes(run->state[i]->value);
+    if (bytes) *bytes = bytes_of(run->state[i]->value);
     return run->state[i]->value->name;
 }
 
@@ -374,8 +391,8 @@ static bool find_state(const pl_run *run, const char *name, size_t bytes, pl_err
     for (int i = 0; i < run->n_states; i++) {
         const pl_value *v = run->state[i]->value;
         if (strcmp(v->name, name) != 0) continue;
-        return bytes == whole_bytes(v) ||
-               pl_err_set(err, PL_EUSAGE, "state '%s' has %zu bytes, not %zu", name, whole_bytes(v),
+        return bytes == bytes_of(v) ||
+               pl_err_set(err, PL_EUSAGE, "state '%s' has %zu bytes, not %zu", name, bytes_of(v),
                           bytes);
     }
     return pl_err_set(err, PL_EUSAGE, "there is no state '%s' among the %d of this run", name,

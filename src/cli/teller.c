@@ -110,14 +110,15 @@ static void tell_start(pl_teller *t, const pl_train_event *e)
     const pl_data *d = pl_train_data(t->job);
     const pl_program *p = e->program[PL_TRAIN_STEP];
     fprintf(stderr, "%s: %lld parameters, %d nodes; %s; %d steps on %d device%s, %d message%s\n",
-            g->name, (long long)pl_graph_params(g), g->nodes.n, p->plan->strategy, p->n_steps,
-            p->n_ranks, p->n_ranks > 1 ? "s" : "", p->n_messages, p->n_messages == 1 ? "" : "s");
+            pl_train_model(t->job), (long long)pl_graph_params(g), g->nodes.n, p->plan->strategy,
+            p->n_steps, p->n_ranks, p->n_ranks > 1 ? "s" : "", p->n_messages,
+            p->n_messages == 1 ? "" : "s");
     tell_plan(t);
     if (e->n_programs > PL_TRAIN_MICRO)
         fprintf(stderr,
                 "that is the last of %lld micro-batches; each before it: %d steps, %d "
                 "messages\n",
-                (long long)t->o->micro, e->program[PL_TRAIN_MICRO]->n_steps,
+                (long long)g->micro, e->program[PL_TRAIN_MICRO]->n_steps,
                 e->program[PL_TRAIN_MICRO]->n_messages);
     fprintf(stderr,
             "memory of one device: %s of states, %s of work (no layout of this order is below "

@@ -47,6 +47,12 @@ static void fill_random(const pl_port *port, uint64_t seed, int64_t step, int64_
     pl_fill_law(port, &law, data);
 }
 
+static void take_fed(const pl_fed *fed, const pl_port *port, int64_t step, void *to)
+{
+    const int64_t k = (step < 0 ? -1 - step : step) % fed->micro;
+    pl_port_take(port, fed->find(fed->of, port->value->name, k), to);
+}
+
 void pl_data_fill(const pl_data *data, const pl_port *port, uint64_t seed, int64_t step,
                   int64_t n_valid, int64_t below, void *to)
 {
@@ -54,9 +60,7 @@ void pl_data_fill(const pl_data *data, const pl_port *port, uint64_t seed, int64
     case PL_DATA_SYNTHETIC: fill_random(port, seed, step, below, to); return;
     case PL_DATA_TEXT: pl_data_text_fill(data, port, seed, step, n_valid, to); return;
     case PL_DATA_TENSORS: pl_data_rows_fill(data, port, seed, step, n_valid, to); return;
-    case PL_DATA_FED:
-        pl_port_take(port, data->fed.find(data->fed.of, port->value->name), to);
-        return;
+    case PL_DATA_FED: take_fed(&data->fed, port, step, to); return;
     }
 }
 

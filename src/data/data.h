@@ -12,10 +12,11 @@ typedef enum pl_data_kind {
     PL_DATA_FED /* what a caller has in memory */
 } pl_data_kind;
 
-/* The batch that a step reads for an input, whole. Of steps in one piece: micro 1. */
+/* What micro-batch k of a step reads for an input, whole. */
 typedef struct pl_fed {
-    const void *(*find)(void *of, const char *input);
+    const void *(*find)(void *of, const char *input, int64_t k);
     void *of;
+    int64_t micro; /* micro-batches of a step */
 } pl_fed;
 
 typedef struct pl_data {

@@ -10,7 +10,9 @@
 typedef struct pl_forecast_memory {
     int64_t weights;     /* states that are neither of the next                                  */
     int64_t optimizer;   /* states that the update of a weight changes beside it: moments        */
-    int64_t gradients;   /* of weights, from their first term to their update, sums over batches */
+    int64_t gradients;   /* of weights, from their first term to their update, sums over
+                            micro-batches; these, which are states, alone:                       */
+    int64_t sums;
     int64_t activations; /* made in the forward pass (not of states alone) and read in the
                             backward pass                                                        */
     int64_t buffers;     /* blocks that go out or come in (PL_OUTGOING, PL_INCOMING)             */

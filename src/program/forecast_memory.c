@@ -436,7 +436,8 @@ static void count_states(const pl_timeline *t, pl_forecast_memory *m)
     const pl_account states = pl_account_states(t->program->store);
     m->weights = states.weights + t->more[PL_WEIGHT] + t->more[PL_BUFFER];
     m->optimizer = states.optimizer + t->more[PL_MOMENT];
-    m->gradients = states.gradients + t->more[PL_GRAD_SUM];
+    m->sums = states.gradients + t->more[PL_GRAD_SUM];
+    m->gradients = m->sums;
 }
 
 /* What the layout leaves unused where most is live is taken to be as much for more blocks. */

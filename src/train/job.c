@@ -39,6 +39,7 @@ static bool find_plans(pl_train_job *j, pl_err *err)
         j->options.micro = j->plan[STEP]->graph->micro;
         PL_TRY(build_graphs(j, err));
     }
+    j->data.fed.micro = j->options.micro;
     /* an evaluation that never runs may need more memory than a step */
     j->n_graphs = j->options.micro > 1 || j->options.eval_batches > 0 ? EVAL + 1 : STEP + 1;
     j->n_programs = j->options.micro > 1 ? PL_TRAIN_MICRO + 1 : j->n_graphs;
@@ -282,6 +283,11 @@ void pl_train_free(pl_train_job *job)
     pl_weights_free(&job->weights);
     if (job->from.map) pl_checkpoint_free(&job->from);
     pl_claim_release(&job->claim);
+}
+
+const char *pl_train_model(const pl_train_job *job)
+{
+    return job->args.spec;
 }
 
 const pl_graph *pl_train_graph(const pl_train_job *job)

@@ -96,7 +96,8 @@ typedef enum pl_train_program { PL_TRAIN_STEP, PL_TRAIN_EVAL, PL_TRAIN_MICRO } p
 PL_MUST_CHECK bool pl_train_new(const pl_train_options *options, int n_ranks, pl_arena *arena,
                                 pl_train_job **out, pl_err *err);
 void pl_train_free(pl_train_job *job);
-const pl_graph *pl_train_graph(const pl_train_job *job);
+const char *pl_train_model(const pl_train_job *job); /* its spec, with the batch of a step */
+const pl_graph *pl_train_graph(const pl_train_job *job); /* of the step */
 const pl_data *pl_train_data(const pl_train_job *job);
 /* The plan that runs is its `take`. */
 const pl_found *pl_train_found(const pl_train_job *job);
