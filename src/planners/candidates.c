@@ -256,6 +256,12 @@ double pl_candidates_fastest(const pl_found *b)
     return k ? k->forecast.step_seconds : INFINITY;
 }
 
+double pl_candidates_goal(const choosing *x)
+{
+    const double fastest = pl_candidates_fastest(x->b);
+    return x->r->beat > 0 ? fmin(fastest, x->r->beat) : fastest;
+}
+
 /* -- trials ------------------------------------------------------------------------------------ */
 
 /* All trials that are made at once, and how many have begun. */

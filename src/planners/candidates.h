@@ -62,6 +62,9 @@ const pl_candidate *pl_candidates_best(const pl_found *b);
 /* Its seconds; INFINITY: there is none. */
 double pl_candidates_fastest(const pl_found *b);
 
+/* Seconds that are to be beaten: its, or fewer where the request says so. */
+double pl_candidates_goal(const choosing *x);
+
 /* A candidate that is made beside others, in memory of its own. */
 typedef struct trial {
     bool (*make)(choosing *x, const struct trial *t, pl_err *err); /* adds one to x->b, or none */

@@ -295,7 +295,7 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         /* with fewer blocks recomputed it may be faster than its bound */
         const double spared = m->problem->recompute ? PL_RECOMPUTE_MOST : 1;
         const pl_candidate *k = &x->b->at[x->b->n - 1];
-        if (!f->method && m->bound < spared * pl_candidates_fastest(x->b)) doubt_last(x, m);
+        if (!f->method && m->bound < spared * pl_candidates_goal(x)) doubt_last(x, m);
         least = fmin(least, fmax(0, (double)k->forecast.memory.peak - x->b->limit));
     }
     *over = least;

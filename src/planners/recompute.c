@@ -108,7 +108,7 @@ bool pl_candidates_spare(choosing *x, pl_err *err)
 {
     for (int searched = 0; searched < 2; searched++) {
         const pl_candidate *k = find_all(x->b, searched);
-        const double most = pl_candidates_fastest(x->b) * PL_RECOMPUTE_MOST;
+        const double most = pl_candidates_goal(x) * PL_RECOMPUTE_MOST;
         if (k && k->forecast.step_seconds <= most) PL_TRY(spare(x, *k, err));
     }
     return true;

@@ -1,5 +1,6 @@
 /* Read pl_step_find(): where auto is to say how many micro-batches, the smallest number with which
- * something fits (find_fitting), then more of them as long as that is faster (find_fastest). */
+ * something fits (find_fitting), then more of them as long as that is faster (find_fastest), and at
+ * last some between (find_better). */
 #include "train/step.h"
 
 #include "base/clock.h"
@@ -28,7 +29,7 @@ bool pl_step_graph(const pl_trained *t, int64_t micro, pl_arena *arena, pl_graph
 
 /* -- numbers ----------------------------------------------------------------------------------- */
 
-enum { MOST_NUMBERS = 64 };
+enum { MOST_NUMBERS = 256, MOST_BETWEEN = 3 };
 
 typedef struct numbers {
     const pl_plan_request *r;
@@ -36,7 +37,7 @@ typedef struct numbers {
     pl_arena *arena;
     double begun;
     int n;
-    int64_t at[MOST_NUMBERS];      /* ascending                       */
+    int64_t at[MOST_NUMBERS];      /* that divide the batch, ascending */
     pl_found *found[MOST_NUMBERS]; /* NULL: not tried                 */
     pl_err why[MOST_NUMBERS];      /* that it came to nothing         */
     int best;                      /* -1: none yet                    */
@@ -50,12 +51,18 @@ static bool has_statistics(const pl_graph *g)
     return false;
 }
 
-/* Those that divide the batch, each at least twice the one before. */
 static void list_numbers(numbers *x, int64_t batch)
 {
-    x->at[x->n++] = 1;
-    for (int64_t k = 2; k <= batch && x->n < MOST_NUMBERS; k++)
-        if (batch % k == 0 && k >= 2 * x->at[x->n - 1]) x->at[x->n++] = k;
+    for (int64_t k = 1; k <= batch && x->n < MOST_NUMBERS; k++)
+        if (batch % k == 0) x->at[x->n++] = k;
+}
+
+/* The first that is at least twice as many; x->n: there is none. */
+static int find_double(const numbers *x, int i)
+{
+    int next = i + 1;
+    while (next < x->n && x->at[next] < 2 * x->at[i]) next++;
+    return next;
 }
 
 /* INFINITY: nothing that is of use was found. */
@@ -84,12 +91,13 @@ static bool try_number(numbers *x, int i, pl_err *err)
 }
 
 /* The first number after i that may be enough, by the least memory that the last two took: of that
- * a part is the same for any number, and the rest shared out among the micro-batches. */
+ * a part is the same for any number, and the rest shared out among the micro-batches. (Of one alone
+ * no sums of gradients are a part.) */
 static int guess_next(const numbers *x, int before, int i)
 {
     const double limit = x->found[i]->limit, last = x->found[i]->least, n = (double)x->at[i];
     double same = 0, each = last * n; /* each: of all micro-batches together */
-    if (before >= 0) {
+    if (before >= 0 && x->at[before] > 1) {
         const double m = (double)x->at[before];
         each = fmax(0, (x->found[before]->least - last) / (1 / m - 1 / n));
         same = last - each / n;
@@ -116,10 +124,29 @@ static bool find_fitting(numbers *x, pl_err *err)
 /* More micro-batches take less memory and more time: worth a look as long as memory binds. */
 static bool find_fastest(numbers *x, pl_err *err)
 {
-    while (x->best + 1 < x->n && x->found[x->best]->tight) {
-        const int i = x->best + 1;
+    for (int i; (i = find_double(x, x->best)) < x->n && x->found[x->best]->tight;) {
         PL_TRY(try_number(x, i, err));
         if (x->best != i) break;
+    }
+    return true;
+}
+
+/* The middle one between the best and the next that was tried, up or down; the best: none. */
+static int find_between(const numbers *x, int by)
+{
+    int end = x->best + by;
+    while (end >= 0 && end < x->n && !x->found[end]) end += by;
+    return end < 0 || end == x->n ? x->best : x->best + (end - x->best) / 2;
+}
+
+/* Numbers that are no powers of two. */
+static bool find_better(numbers *x, pl_err *err)
+{
+    for (int k = 0; k < MOST_BETWEEN; k++) {
+        int i = find_between(x, 1);
+        if (i == x->best) i = find_between(x, -1);
+        if (i == x->best) break;
+        PL_TRY(try_number(x, i, err));
     }
     return true;
 }
@@ -136,6 +163,7 @@ static void note_tried(const numbers *x, pl_found *b)
 static bool find_number(numbers *x, pl_found **found, pl_err *err)
 {
     PL_TRY(find_fitting(x, err) && find_fastest(x, err));
+    if (x->best || x->found[0]->tight) PL_TRY(find_better(x, err));
     *found = x->found[x->best];
     if (x->best || (*found)->tight) note_tried(x, *found);
     return true;

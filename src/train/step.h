@@ -11,9 +11,10 @@ typedef struct pl_trained {
     const pl_optim *optim;
 } pl_trained;
 
-/* Of how many micro-batches a strategy and an option speak, *micro 0 where it says nothing: both say
- * the same afterwards, the strategy 0 where auto is to say it, which is 1 in *micro. Reads the plan
- * file of the strategy. Fails as pl_strategy_read does, and with PL_EUSAGE where they differ. */
+/* Of how many micro-batches a strategy and an option speak, *micro 0 where it says nothing: both
+ * say the same afterwards, the strategy 0 where auto is to say it, which is 1 in *micro. Reads the
+ * plan file of the strategy. Fails as pl_strategy_read does, and with PL_EUSAGE where they
+ * differ. */
 PL_MUST_CHECK bool pl_step_settle(pl_strategy *s, int64_t *micro, pl_arena *arena, pl_err *err);
 
 /* The graph of a step in so many micro-batches. Fails as pl_optim_micro, models and optimizers
@@ -22,9 +23,9 @@ PL_MUST_CHECK bool pl_step_graph(const pl_trained *t, int64_t micro, pl_arena *a
                                  pl_err *err);
 
 /* The plan of a step, in as many micro-batches as the strategy of the request says. Auto that says
- * nothing takes the number whose plan is the fastest that fits: where memory binds, powers of two
- * that the batch divides into (of a model with running statistics of its batches, which are other
- * ones then, none but 1). found->take->plan->graph is the graph. Fails as pl_plan_find and
+ * nothing takes the number whose plan is the fastest that fits: where memory binds, it tries some
+ * that the batch divides into (of a model with running statistics of its batches, which would be
+ * others then, none but 1). found->take->plan->graph is the graph. Fails as pl_plan_find and
  * pl_step_graph do. */
 PL_MUST_CHECK bool pl_step_find(const pl_plan_request *r, const pl_trained *t, pl_arena *arena,
                                 pl_found **found, pl_err *err);
