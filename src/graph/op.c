@@ -36,7 +36,8 @@ double pl_op_flops(const pl_share *share)
 double pl_op_work(const pl_share *share)
 {
     const pl_op *op = share->node->op;
-    return fmax(pl_op_flops(share), op->work_per_out * (double)pl_shape_count(&share->out[0]));
+    const double flops = op->most_flops ? op->most_flops(share) : pl_op_flops(share);
+    return fmax(flops, op->work_per_out * (double)pl_shape_count(&share->out[0]));
 }
 
 bool pl_op_multiplies(const pl_node *node)

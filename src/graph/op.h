@@ -74,6 +74,8 @@ typedef struct pl_op {
     double flops_per_in, flops_per_out;  /* per element of input 0, and of output 0              */
     double (*flops)(const pl_share *s);  /* where these do not say it; none of the three: see
                                             pl_op_flops                                           */
+    double (*most_flops)(const pl_share *s); /* where they depend on where a share lies: those of
+                                            the heaviest of its size, for which the others wait   */
     bool multiplies;     /* its flops are those of matrix products inside: see pl_op_multiplies   */
     double work_per_out; /* additions that an element of output 0 takes as long as, where its flops
                             are fewer: an exponential is a dozen                                  */
@@ -97,7 +99,9 @@ bool pl_op_changes_state(const pl_op *op);
 /* Of a share: as its operator says, or 2 x the product of all factors when one is summed away,
  * else the elements of the outputs; of a graph: of all that its nodes do in a step. */
 double pl_op_flops(const pl_share *share);
-double pl_op_work(const pl_share *share); /* flops, or work_per_out where that is more */
+/* What a step waits for: flops, those of the heaviest share of this size, or work_per_out where that
+ * is more. */
+double pl_op_work(const pl_share *share);
 /* Matrix products: two operands, summed over some factor (einsum, conv2d), or the row says it. */
 bool pl_op_multiplies(const pl_node *node);
 double pl_graph_flops(const pl_graph *graph);

@@ -43,10 +43,21 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
     for (int i = 0; g && i < 3; i++) dx[i] = g->out[i];
 }
 
+static double flops_of_pairs(const pl_share *s, const pl_attention *a, double pairs)
+{
+    return 2 * pairs * (double)(s->factor[a->d].n + s->factor[a->e].n);
+}
+
 static double count_flops(const pl_share *s)
 {
     const pl_attention a = pl_attention_of(s->node);
-    return 2 * pl_attention_pairs(&a, s) * (double)(s->factor[a.d].n + s->factor[a.e].n);
+    return flops_of_pairs(s, &a, pl_attention_pairs(&a, s));
+}
+
+static double count_most(const pl_share *s)
+{
+    const pl_attention a = pl_attention_of(s->node);
+    return flops_of_pairs(s, &a, pl_attention_most_pairs(&a, s));
 }
 
 /* From the scores of a row to its probabilities; returns lse. */
@@ -105,6 +116,7 @@ const pl_op pl_op_attention = {
     .infer = infer,
     .grad = grad,
     .flops = count_flops,
+    .most_flops = count_most,
     .multiplies = true,
     .ref = ref,
     .examples = PL_EXAMPLES(

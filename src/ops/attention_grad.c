@@ -19,11 +19,21 @@ static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
 }
 
 /* The scores again, and four products: 2.5 of the forward pass. */
+static double flops_of_pairs(const pl_share *s, const pl_attention *a, double pairs)
+{
+    return pairs * (6 * (double)s->factor[a->d].n + 4 * (double)s->factor[a->e].n);
+}
+
 static double count_flops(const pl_share *s)
 {
     const pl_attention a = pl_attention_of(s->node);
-    return pl_attention_pairs(&a, s) *
-           (6 * (double)s->factor[a.d].n + 4 * (double)s->factor[a.e].n);
+    return flops_of_pairs(s, &a, pl_attention_pairs(&a, s));
+}
+
+static double count_most(const pl_share *s)
+{
+    const pl_attention a = pl_attention_of(s->node);
+    return flops_of_pairs(s, &a, pl_attention_most_pairs(&a, s));
 }
 
 /* A share's sums so far, in doubles; dq is that of the row at hand. */
@@ -100,6 +110,7 @@ const pl_op pl_op_attention_grad = {
     .ordinal_attr = "stream",
     .infer = infer,
     .flops = count_flops,
+    .most_flops = count_most,
     .multiplies = true,
     .ref = ref,
     .examples = PL_EXAMPLES(

@@ -495,9 +495,9 @@ static bool check_beat(const choosing *x, pl_err *err)
     const double beat = x->r->beat;
     if (!(beat > 0)) return true;
     PL_TRY(pl_auto_again(x->b->search, INFINITY, x->out, err));
-    return x->b->search->bound < beat ||
-           pl_err_set(err, PL_EINFEASIBLE, "no plan takes less than %.4g s a step",
-                      x->b->search->bound);
+    x->b->beaten = x->b->search->bound >= beat;
+    return !x->b->beaten || pl_err_set(err, PL_EINFEASIBLE, "no plan takes less than %.4g s a step",
+                                       x->b->search->bound);
 }
 
 static bool find_auto(choosing *x, pl_err *err)

@@ -29,10 +29,11 @@ typedef struct pl_refused {
     const char *name, *why;
 } pl_refused;
 
-/* A number of micro-batches that was tried: the step of its fastest plan; INFINITY: none fits. */
+/* A number of micro-batches that was tried. */
 typedef struct pl_tried {
     int64_t micro;
-    double seconds;
+    double seconds; /* of its fastest plan; INFINITY: none was found */
+    bool fits;      /* one may, that is no faster than another number's */
 } pl_tried;
 
 typedef struct pl_found {
@@ -46,6 +47,7 @@ typedef struct pl_found {
     pl_refused *refused;    /* [n_refused]                                                       */
     double limit;           /* bytes of a device; INFINITY: none                                 */
     double least;           /* of auto: by its tables no plan takes less, blocks recomputed      */
+    bool beaten;            /* no plan is below the request's `beat`                             */
     double seconds;         /* that finding it took                                              */
     bool tight;             /* memory binds: with more of it there may be a faster plan          */
     bool stopped;           /* when the request's seconds were over: not all was looked at       */

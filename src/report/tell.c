@@ -73,16 +73,19 @@ static const char *tried_text(const pl_told *t, pl_arena *a)
 {
     const pl_found *b = t->best;
     const double taken = b->take->forecast.step_seconds;
-    pl_text text = { .arena = a }, none = { .arena = a };
+    pl_text text = { .arena = a }, none = { .arena = a }, slow = { .arena = a };
     for (int i = 0; i < b->n_tried; i++) {
         const pl_tried *x = &b->tried[i];
         const char *number = pl_arena_fmt(a, "%lld", (long long)x->micro);
         if (x->micro == t->graph->micro) continue;
         if (isfinite(x->seconds))
             pl_text_add(&text, "; %s take %+.1f %%", number, percent(x->seconds - taken, taken));
+        else if (x->fits)
+            pl_text_add(&slow, "%s%s", slow.n ? ", " : "", number);
         else
             pl_text_add(&none, "%s%s", none.n ? ", " : "", number);
     }
+    if (slow.n) pl_text_add(&text, "; no plan is faster with %s", pl_text_get(&slow));
     if (none.n) pl_text_add(&text, "; nothing fits with %s", pl_text_get(&none));
     return pl_text_get(&text);
 }

@@ -121,13 +121,14 @@ static void put_others(const pl_found *b, pl_json_out *out)
     pl_json_close(out);
 }
 
-/* Numbers of micro-batches; null: nothing fits. */
+/* Numbers of micro-batches; null: nothing fits, or nothing is faster than what was taken. */
 static void put_tried(const pl_found *b, pl_json_out *out)
 {
     pl_json_open(out, "tried_micro", PL_JSON_LIST);
     for (int i = 0; i < b->n_tried; i++)
         PL_JSON_ROW(out, NULL, "micro", b->tried[i].micro, "step_seconds",
-                    isfinite(b->tried[i].seconds) ? b->tried[i].seconds : NAN);
+                    isfinite(b->tried[i].seconds) ? b->tried[i].seconds : NAN, "fits",
+                    b->tried[i].fits);
     pl_json_close(out);
 }
 

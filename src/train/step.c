@@ -155,7 +155,9 @@ static void note_tried(const numbers *x, pl_found *b)
 {
     pl_tried *tried = PL_NEW_N(x->arena, pl_tried, x->n);
     for (int i = 0; i < x->n; i++)
-        if (x->found[i]) tried[b->n_tried++] = (pl_tried){ x->at[i], seconds_of(x, i) };
+        if (x->found[i])
+            tried[b->n_tried++] =
+                (pl_tried){ x->at[i], seconds_of(x, i), !x->why[i].code || x->found[i]->beaten };
     b->tried = tried;
     b->seconds = pl_clock_now() - x->begun;
 }

@@ -1,4 +1,5 @@
 /* The plan of a step: in how many micro-batches. */
+#include "graph/op.h"
 #include "support/expect.h"
 #include "train/step.h"
 
@@ -135,12 +136,36 @@ static void test_mistakes(void **state)
     pl_arena_free(x.arena);
 }
 
+/* Long rows on many devices: whatever is split, all of them together do no more than they can. */
+static void test_peak(void **state)
+{
+    static const char *const models[] = {
+        "llama:layers=2,hidden=128,heads=1,kv=1,ffn=128,seq=262144,batch=1,dtype=bf16",
+        "llama:layers=2,hidden=128,heads=1,kv=1,ffn=128,seq=262144,batch=1,window=99999,dtype=bf16",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        asked x = ask(models[i], "auto", 0);
+        pl_cluster *c;
+        pl_err err = { 0 };
+        EXPECT(pl_cluster_find("8xh100", x.arena, &c, &err), "%s", err.msg);
+        x.request.cluster = c;
+        x.request.strategy.devices = 8;
+        const pl_candidate *k = must_find(&x)->take;
+        const double peak = 8 * c->class[0].bf16_flops.value * c->class[0].matmul_efficiency.value;
+        EXPECT(k->forecast.step_seconds * peak >= pl_graph_flops(k->plan->graph),
+               "%s: %.4g s for %.4g flops", models[i], k->forecast.step_seconds,
+               pl_graph_flops(k->plan->graph));
+        pl_arena_free(x.arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_said),       cmocka_unit_test(test_found),
         cmocka_unit_test(test_statistics), cmocka_unit_test(test_nothing_fits),
-        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_mistakes),   cmocka_unit_test(test_peak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,15 +155,40 @@ static double sum_clamped(int64_t from, int64_t n, int64_t most)
     return rising + (double)most * (double)(n - hi);
 }
 
-double pl_attention_pairs(const pl_attention *a, const pl_share *s)
+/* Of queries with any head. */
+static double count_pairs(const pl_attention *a, pl_range q, pl_range k)
 {
-    pl_range q = s->factor[a->q], k = s->factor[a->k];
-    double heads = 1, pairs = (double)q.n * (double)k.n;
+    double pairs = (double)q.n * (double)k.n;
     if (a->causal) pairs = sum_clamped(q.lo + 1 - k.lo, q.n, k.n);
     if (a->window) pairs -= sum_clamped(q.lo + 1 - k.lo - a->window, q.n, k.n);
+    return pairs;
+}
+
+static double count_heads(const pl_attention *a, const pl_share *s)
+{
+    double heads = 1;
     for (int f = 0; f < s->node->sig->n_factors; f++)
         if (f != a->q && f != a->k && f != a->d && f != a->e) heads *= (double)s->factor[f].n;
-    return heads * pairs;
+    return heads;
+}
+
+double pl_attention_pairs(const pl_attention *a, const pl_share *s)
+{
+    return count_heads(a, s) * count_pairs(a, s->factor[a->q], s->factor[a->k]);
+}
+
+/* In a window a query sees so many keys, and a key is seen by so many queries. */
+double pl_attention_most_pairs(const pl_attention *a, const pl_share *s)
+{
+    const int64_t queries = s->node->sig->factor[a->q].size;
+    const pl_range q = { queries - s->factor[a->q].n, s->factor[a->q].n },
+                   k = { 0, s->factor[a->k].n };
+    double pairs = count_pairs(a, q, k);
+    if (a->window)
+        pairs = (double)(q.n < k.n ? q.n : k.n) *
+                fmin((double)a->window, (double)(q.n < k.n ? k.n : q.n));
+    const pl_range all = { 0, queries }, keys = { 0, s->node->sig->factor[a->k].size };
+    return count_heads(a, s) * fmin(pairs, count_pairs(a, all, keys));
 }
 
 /* -- scores and dropout ------------------------------------------------------------------------ */
