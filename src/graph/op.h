@@ -99,8 +99,8 @@ bool pl_op_changes_state(const pl_op *op);
 /* Of a share: as its operator says, or 2 x the product of all factors when one is summed away,
  * else the elements of the outputs; of a graph: of all that its nodes do in a step. */
 double pl_op_flops(const pl_share *share);
-/* What a step waits for: flops, those of the heaviest share of this size, or work_per_out where that
- * is more. */
+/* What a step waits for: flops, those of the heaviest share of this size, or work_per_out where
+ * that is more. */
 double pl_op_work(const pl_share *share);
 /* Matrix products: two operands, summed over some factor (einsum, conv2d), or the row says it. */
 bool pl_op_multiplies(const pl_node *node);

@@ -33,8 +33,8 @@ pl_range pl_attention_seen(const pl_attention *a, const pl_share *s, int64_t i);
 /* Pairs of a query and a key that it sees, of all heads. */
 double pl_attention_pairs(const pl_attention *a, const pl_share *s);
 
-/* The same of any share of so many queries and keys at most: causal, the last queries see most keys,
- * and the first keys are seen by most queries. */
+/* The same of any share of so many queries and keys at most: causal, the last queries see most
+ * keys, and the first keys are seen by most queries. */
 double pl_attention_most_pairs(const pl_attention *a, const pl_share *s);
 
 /* cap tanh(scale (q k) / cap) for the query at which `row` stands and a key of the share. */
