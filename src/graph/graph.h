@@ -67,6 +67,8 @@ struct pl_node {
     pl_value *in[PL_MAX_OPERANDS], *out[PL_MAX_OPERANDS];
 };
 
+enum { PL_GRAPH_MICRO = 1 << 20 }; /* micro-batches at most */
+
 typedef struct pl_graph {
     pl_arena *arena;
     const struct pl_ops *ops;

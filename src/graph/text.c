@@ -196,7 +196,8 @@ static bool parse_micro(reader *r)
 {
     const char *word = read_word(r);
     int64_t n;
-    if (!word || !pl_text_int(word, &n) || n < 1) return bad(r, "expected a number, found", word);
+    if (!word || !pl_text_int(word, &n) || n < 1 || n > PL_GRAPH_MICRO)
+        return bad(r, "expected a number of micro-batches, found", word);
     r->b.graph->micro = n;
     return true;
 }

@@ -71,16 +71,27 @@ static double seconds_of(const numbers *x, int i)
     return x->why[i].code ? INFINITY : x->found[i]->take->forecast.step_seconds;
 }
 
-/* False: an error that no other number mends. */
+/* Of the seconds that the request gives. */
+static double seconds_left(const numbers *x)
+{
+    const double all = x->r->search.seconds;
+    return all > 0 ? all - (pl_clock_now() - x->begun) : INFINITY;
+}
+
+/* False: an error that no other number mends. A model from a file may take no other batch: then
+ * there are no more numbers. */
 static bool try_number(numbers *x, int i, pl_err *err)
 {
     pl_plan_request r = *x->r;
     pl_graph *g;
-    const double left = r.search.seconds - (pl_clock_now() - x->begun);
-    if (r.search.seconds > 0) r.search.seconds = fmax(left, 1e-3);
+    if (r.search.seconds > 0) r.search.seconds = fmax(seconds_left(x), 1e-3);
     if (x->best >= 0) r.beat = seconds_of(x, x->best);
     r.hasty = i < x->n - 1; /* of the last number there is to be told what lacks */
-    PL_TRY(pl_step_graph(x->t, x->at[i], x->arena, &g, err));
+    if (!pl_step_graph(x->t, x->at[i], x->arena, &g, &x->why[i])) {
+        *err = x->why[i];
+        x->n = i;
+        return i > 0;
+    }
     if (pl_plan_find(&r, g, x->arena, &x->found[i], &x->why[i])) {
         if (x->best < 0 || seconds_of(x, i) < seconds_of(x, x->best)) x->best = i;
         return true;
@@ -117,7 +128,7 @@ static bool find_fitting(numbers *x, pl_err *err)
         before = i, i = next;
         PL_TRY(try_number(x, i, err));
     }
-    if (x->best < 0) *err = x->why[i];
+    if (x->best < 0) *err = x->why[i < x->n ? i : before];
     return x->best >= 0;
 }
 
@@ -125,6 +136,7 @@ static bool find_fitting(numbers *x, pl_err *err)
 static bool find_fastest(numbers *x, pl_err *err)
 {
     for (int i; (i = find_double(x, x->best)) < x->n && x->found[x->best]->tight;) {
+        if (seconds_left(x) < 0) break;
         PL_TRY(try_number(x, i, err));
         if (x->best != i) break;
     }
@@ -142,7 +154,7 @@ static int find_between(const numbers *x, int by)
 /* Numbers that are no powers of two. */
 static bool find_better(numbers *x, pl_err *err)
 {
-    for (int k = 0; k < MOST_BETWEEN; k++) {
+    for (int k = 0; k < MOST_BETWEEN && seconds_left(x) > 0; k++) {
         int i = find_between(x, 1);
         if (i == x->best) i = find_between(x, -1);
         if (i == x->best) break;
