@@ -9,7 +9,8 @@ typedef struct neighbours {
 } neighbours;
 
 static const char *const advice =
-    "take a smaller batch or model, or split it (--strategy zero=3, tp=N)";
+    "take the batch in micro-batches (--micro N), keep less (--strategy recompute=full), split the "
+    "model (zero=3, tp=N), or take a smaller batch or model";
 
 static int64_t sum_of(const pl_fit *need)
 {
