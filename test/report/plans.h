@@ -31,7 +31,7 @@ static inline const pl_forecast *plans_forecast(const pl_program *p, pl_arena *a
     }
     f->exposed_seconds = f->step_seconds - f->compute_seconds;
     f->comm_bytes = p->message_bytes;
-    f->memory = (pl_forecast_memory){ 1001, 2003, 3007, 4013, 5021, 6029, 21074 };
+    f->memory = (pl_forecast_memory){ 1001, 2003, 3007, 211, 4013, 5021, 6029, 21074 };
     return f;
 }
 

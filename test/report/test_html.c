@@ -180,7 +180,10 @@ static void test_figures(void **state)
     page_check_number(memory, "activations", 4013);
     page_check_number(memory, "buffers", 5021);
     page_check_number(memory, "transient", 6029);
+    page_check_number(memory, "sums", 211);
     page_check_number(memory, "peak", 21074);
+    page_check_number(plan, "micro", 1);
+    page_check_number(plan, "last_seconds", f->step_seconds);
     assert_int_equal(pl_json_items(page_get(plan, "mesh")), 2);
     assert_string_equal(page_text(page_item(plan, "mesh", 1), "axis"), "tensor");
     page_check_number(page_item(plan, "mesh", 1), "size", 2);
