@@ -57,13 +57,18 @@ void pl_job_write(const pl_job *j, const pl_found *f, pl_text *out)
     pl_plan_write(f->take->plan, &about, out);
 }
 
-bool pl_job_find(pl_job *j, const char *strategy, pl_arena *arena, pl_found **found, pl_err *err)
+bool pl_job_plan(const pl_job *j, const pl_plan_request *r, pl_arena *arena, pl_found **found,
+                 pl_err *err)
 {
     const pl_optim o = pl_optim_usual(j->optimizer);
-    const pl_trained t = { &j->args, &o };
+    return pl_step_find(r, &(pl_trained){ &j->args, &o }, arena, found, err);
+}
+
+bool pl_job_find(pl_job *j, const char *strategy, pl_arena *arena, pl_found **found, pl_err *err)
+{
     pl_plan_request r = j->request;
     PL_TRY(pl_strategy_parse(strategy, r.cluster->n_devices, arena, &r.strategy, err));
-    PL_TRY(pl_step_find(&r, &t, arena, found, err));
+    PL_TRY(pl_job_plan(j, &r, arena, found, err));
     j->graph = (*found)->take->plan->graph;
     return true;
 }

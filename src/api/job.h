@@ -27,6 +27,10 @@ PL_MUST_CHECK bool pl_job_read(pl_job *j, const char *path, const pl_model_args 
 /* The text of a plan file. */
 void pl_job_write(const pl_job *j, const pl_found *f, pl_text *out);
 
+/* The plan of a request, as pl_step_find finds it, for the job's model and optimizer. */
+PL_MUST_CHECK bool pl_job_plan(const pl_job *j, const pl_plan_request *r, pl_arena *arena,
+                               pl_found **found, pl_err *err);
+
 /* Parses a strategy for the job's devices and finds its plan, whose graph becomes the job's. Fails
  * as pl_strategy_parse and pl_step_find do. */
 PL_MUST_CHECK bool pl_job_find(pl_job *j, const char *strategy, pl_arena *arena, pl_found **found,

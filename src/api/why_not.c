@@ -5,7 +5,6 @@
 #include "report/compare.h"
 #include "report/why.h"
 #include "report/words.h"
-#include "train/step.h"
 
 #include <math.h>
 #include <string.h>
@@ -64,8 +63,7 @@ static bool open(view *v, const pl_found *best, const char *text, pl_err *err)
                           "them, e.g. dp or zero=3");
     if (!s.micro) s.micro = job->graph->micro;
     ask.strategy = s;
-    const pl_optim o = pl_optim_usual(job->optimizer);
-    PL_TRY(pl_step_find(&ask, &(pl_trained){ &job->args, &o }, v->arena, &given, err));
+    PL_TRY(pl_job_plan(job, &ask, v->arena, &given, err));
     PL_TRY(pl_why_open(best, v->arena, &v->table[1], &about, err));
     const pl_plan *p = given->take->plan;
     v->limit = best->limit;

@@ -88,9 +88,10 @@ static bool try_number(numbers *x, int i, pl_err *err)
     if (x->best >= 0) r.beat = seconds_of(x, x->best);
     r.hasty = i < x->n - 1; /* of the last number there is to be told what lacks */
     if (!pl_step_graph(x->t, x->at[i], x->arena, &g, &x->why[i])) {
-        *err = x->why[i];
         x->n = i;
-        return i > 0;
+        if (i > 0) return true;
+        *err = x->why[i];
+        return false;
     }
     if (pl_plan_find(&r, g, x->arena, &x->found[i], &x->why[i])) {
         if (x->best < 0 || seconds_of(x, i) < seconds_of(x, x->best)) x->best = i;

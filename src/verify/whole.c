@@ -53,7 +53,7 @@ static void add_first(pl_verify_whole *whole, const pl_value *value, int64_t mad
 static int64_t made_at(const pl_value *output)
 {
     const pl_node *n = output->maker, *from = n->n_in == 1 ? n->in[0]->maker : NULL;
-    return from && from->in[0]->kind == PL_GRAD_SUM ? from->id : n->id;
+    return from && from->n_in && from->in[0]->kind == PL_GRAD_SUM ? from->id : n->id;
 }
 
 static void add_firsts(pl_verify_whole *whole)
