@@ -12,6 +12,8 @@ const char *pl_collective_name(pl_collective c)
         [PL_ALL_TO_ALL] = "all-to-all",
         [PL_PERMUTE] = "permute",
         [PL_HALO] = "halo",
+        [PL_TO_HOST] = "to-host",
+        [PL_FROM_HOST] = "from-host",
         [PL_BROADCAST] = "broadcast",
         [PL_SEND] = "send",
         [PL_RECV] = "receive",
@@ -22,5 +24,10 @@ const char *pl_collective_name(pl_collective c)
 
 bool pl_collective_is_message(pl_collective c)
 {
-    return c >= PL_ALL_GATHER && c < PL_N_COLLECTIVES && c != PL_PERMUTE && c != PL_HALO;
+    return c >= PL_ALL_GATHER && c < PL_N_COLLECTIVES && (c < PL_PERMUTE || c > PL_FROM_HOST);
+}
+
+bool pl_collective_is_host(pl_collective c)
+{
+    return c == PL_TO_HOST || c == PL_FROM_HOST;
 }

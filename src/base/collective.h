@@ -21,6 +21,8 @@ typedef enum pl_collective {
     PL_PERMUTE,        /* the same, where every device gives all it has to one other: by sends    */
     PL_HALO,           /* split -> the same axes split the positions of a window: neighbours give
                           each other the rows that the other lacks, each its own number: by sends */
+    PL_TO_HOST,        /* a device's part is copied to the host's memory, and                     */
+    PL_FROM_HOST,      /* back: count elements, by each device alone                              */
     /* -- messages alone ------------------------------------------------------------------------ */
     PL_BROADCAST,      /* send[count] of peer -> recv[count] on each: a block of a gather         */
     PL_SEND,           /* send[count] to peer (a position in the group)                           */
@@ -33,5 +35,8 @@ const char *pl_collective_name(pl_collective c); /* "all-reduce" */
 
 /* Does a transport carry it as one message? */
 bool pl_collective_is_message(pl_collective c);
+
+/* Does each device copy by itself, from or to the host's memory? */
+bool pl_collective_is_host(pl_collective c);
 
 #endif

@@ -144,6 +144,14 @@ double pl_cluster_memory(const pl_cluster *cluster)
     return least;
 }
 
+double pl_cluster_host_memory(const pl_cluster *cluster)
+{
+    double least = INFINITY;
+    for (int i = 0; i < cluster->n_classes; i++)
+        least = fmin(least, cluster->class[i].host_memory.value);
+    return least;
+}
+
 const pl_device_class *pl_cluster_device(const pl_cluster *cluster, int device)
 {
     int group = device / pl_cluster_group_size(cluster, cluster->n_levels - 1), i = 0;

@@ -41,6 +41,10 @@ typedef struct pl_device_class {
     pl_figure vector_flops;      /* per second, of element-wise kernels, as achieved              */
     pl_figure memory_exposed;    /* share of the time that a product's operands take from memory
                                     that its computing does not hide, 0 .. 1                      */
+    pl_figure host_memory;       /* bytes of the host's memory, its share of them; 0: none is used */
+    pl_figure host_bandwidth;    /* bytes per second to it, and as many from it at the same time,
+                                    when all devices of the host copy                             */
+    pl_figure host_overlap;      /* share of such a copy's time that compute can hide             */
 } pl_device_class;
 
 typedef struct pl_level {
@@ -99,6 +103,9 @@ PL_MUST_CHECK bool pl_cluster_find(const char *text, pl_arena *arena, pl_cluster
  *       conv_efficiency: 0.7                    (default: matmul_efficiency)
  *       vector_flops: 15.7 TFLOP/s              (default: f32_flops)
  *       memory_exposed: 0                       (default)
+ *       host_memory: 64 GB                      (default: 0, nothing is kept there)
+ *       host_bandwidth: 12 GB/s                 (default: 10 GB/s)
+ *       host_overlap: 1                         (default)
  *   levels:                                     (innermost first)
  *     - {name: nvlink, size: 8, latency: 0.6 us, bandwidth: 150 GB/s}
  *     - name: ethernet
@@ -136,6 +143,7 @@ PL_MUST_CHECK bool pl_cluster_axes(const pl_cluster *cluster, int n, const int s
                                    pl_link out[], pl_err *err);
 
 double pl_cluster_memory(const pl_cluster *cluster); /* bytes of the device with the least */
+double pl_cluster_host_memory(const pl_cluster *cluster); /* of its host, the same */
 const pl_device_class *pl_cluster_device(const pl_cluster *cluster, int device);
 /* Devices that the levels below it join. */
 int pl_cluster_group_size(const pl_cluster *cluster, int level);

@@ -20,6 +20,9 @@ const pl_field pl_field_class[] = {
     { CLASS(conv_efficiency),   PL_UNIT_SHARE,   1e-3,   1,      .like = "matmul_efficiency" },
     { CLASS(vector_flops),      PL_UNIT_FLOPS,   1e6,    1e18,   .like = "f32_flops" },
     { CLASS(memory_exposed),    PL_UNIT_SHARE,   0,      1,      .usual = PL_KIND_EXPOSED },
+    { CLASS(host_memory),       PL_UNIT_BYTES,   0,      0x1p50, .usual = PL_KIND_HOST },
+    { CLASS(host_bandwidth),    PL_UNIT_RATE,    1e6,    1e14,   .usual = PL_KIND_HOST_RATE },
+    { CLASS(host_overlap),      PL_UNIT_SHARE,   0,      1,      .usual = PL_KIND_HOST_OVERLAP },
     { 0 },
 };
 

@@ -2,7 +2,9 @@
  * the makers' data sheets, dense (without sparsity). What NVLink carries is less than its peak:
  * NCCL's table topo.h has 20 GB/s for a link of 25 GB/s. Latencies inside a node and over
  * InfiniBand or EFA are NCCL's hop times as PyTorch's DTensor has them in its cost model; over
- * TCP half a round trip of some 50 us is assumed. Efficiencies: see kind.h. */
+ * TCP half a round trip of some 50 us is assumed. The host's memory is that of a usual machine of
+ * such devices, in equal shares; of PCIe's peak three quarters carry a tensor, less where two
+ * devices share a switch. Efficiencies: see kind.h. */
 #include "cluster/kind.h"
 
 #define SHEET_K80 "NVIDIA Tesla K80 data sheet, one of its two GPUs"
@@ -20,37 +22,62 @@
 #define SHEET_GA102 "NVIDIA Ampere GA102 GPU architecture, RTX 3090"
 #define USUAL                                                                                      \
     .matmul_efficiency = PL_KIND_MATMUL, .stream_efficiency = PL_KIND_STREAM,                      \
-    .kernel_start = PL_KIND_START, .memory_exposed = PL_KIND_EXPOSED
+    .kernel_start = PL_KIND_START, .memory_exposed = PL_KIND_EXPOSED,                             \
+    .host_overlap = PL_KIND_HOST_OVERLAP
+#define HOST(MEMORY, MACHINE, RATE, LINK)                                                          \
+    .host_memory = { MEMORY, MACHINE ", an equal share" }, .host_bandwidth = { RATE, LINK }
+#define PCIE_3_HALF "assumed: PCIe 3.0 x16, 12 of 15.75 GB/s, for two"
+#define PCIE_4 "assumed: PCIe 4.0 x16, 24 of 31.5 GB/s"
+#define PCIE_4_HALF "assumed: PCIe 4.0 x16, 24 of 31.5 GB/s, for two"
+#define PCIE_5 "assumed: PCIe 5.0 x16, 48 of 63 GB/s"
 
 /* name, memory, f32, 16 bits, memory bandwidth */
 // clang-format off
 #define K80                                                                                        \
     { "k80", { 12e9, SHEET_K80 }, { 4.37e12, SHEET_K80 ", boost clock" },                          \
-      { 4.37e12, "none: as f32" }, { 240e9, SHEET_K80 }, USUAL }
+      { 4.37e12, "none: as f32" }, { 240e9, SHEET_K80 }, USUAL,                           \
+      HOST(61e9, "AWS p2.8xlarge: 488 GiB", 6e9, PCIE_3_HALF) }
 #define V100(NAME, MEMORY)                                                                         \
     { NAME, { MEMORY, SHEET_V100 }, { 15.7e12, SHEET_V100 },                                       \
-      { 125e12, SHEET_V100 ", tensor cores, fp16" }, { 900e9, SHEET_V100 }, USUAL }
-#define A100(NAME, MEMORY, BANDWIDTH)                                                              \
+      { 125e12, SHEET_V100 ", tensor cores, fp16" }, { 900e9, SHEET_V100 }, USUAL,                  \
+      HOST(64e9, "NVIDIA DGX-1: 512 GB", 6e9, PCIE_3_HALF) }
+#define A100(NAME, MEMORY, BANDWIDTH, HOST_MEMORY, MACHINE)                                       \
     { NAME, { MEMORY, SHEET_A100 }, { 19.5e12, SHEET_A100 ", without TF32" },                      \
-      { 312e12, SHEET_A100 ", tensor cores, dense" }, { BANDWIDTH, SHEET_A100 }, USUAL }
+      { 312e12, SHEET_A100 ", tensor cores, dense" }, { BANDWIDTH, SHEET_A100 }, USUAL,       \
+      HOST(HOST_MEMORY, MACHINE, 12e9, PCIE_4_HALF) }
 #define H100                                                                                       \
     { "h100", { 80e9, SHEET_H100 }, { 67e12, SHEET_H100 ", without TF32" },                        \
-      { 989e12, SHEET_H100 ", tensor cores, dense" }, { 3.35e12, SHEET_H100 }, USUAL }
+      { 989e12, SHEET_H100 ", tensor cores, dense" }, { 3.35e12, SHEET_H100 }, USUAL,       \
+      HOST(256e9, "NVIDIA DGX H100: 2 TB", 48e9, PCIE_5) }
 #define H200                                                                                       \
     { "h200", { 141e9, SHEET_H200 }, { 67e12, SHEET_H200 ", without TF32" },                       \
-      { 989e12, SHEET_H200 ", tensor cores, dense" }, { 4.8e12, SHEET_H200 }, USUAL }
+      { 989e12, SHEET_H200 ", tensor cores, dense" }, { 4.8e12, SHEET_H200 }, USUAL,        \
+      HOST(256e9, "NVIDIA DGX H200: 2 TB", 48e9, PCIE_5) }
 
-#define GPU(NAME, SHEET, MEMORY, F32, BF16, BANDWIDTH)                                             \
+#define GPU(NAME, SHEET, MEMORY, F32, BF16, BANDWIDTH, ...)                                        \
     { NAME, { MEMORY, SHEET }, { F32, SHEET ", without TF32" },                                    \
-      { BF16, SHEET ", dense, f32 sums" }, { BANDWIDTH, SHEET }, USUAL }
-#define B200 GPU("b200", SHEET_B200, 180e9, 75e12, 2250e12, 8e12)
-#define GB200 GPU("gb200", SHEET_GB200, 186e9, 80e12, 2500e12, 8e12)
-#define MI300X GPU("mi300x", SHEET_MI300X, 192e9, 163.4e12, 1307.4e12, 5.3e12)
-#define L40S GPU("l40s", SHEET_L40S, 48e9, 91.6e12, 362.05e12, 864e9)
-#define L4 GPU("l4", SHEET_L4, 24e9, 30.3e12, 121e12, 300e9)
-#define A10 GPU("a10", SHEET_A10, 24e9, 31.2e12, 125e12, 600e9)
-#define RTX4090 GPU("rtx4090", SHEET_ADA, 24e9, 82.6e12, 165.2e12, 1008e9)
-#define RTX3090 GPU("rtx3090", SHEET_GA102, 24e9, 35.6e12, 71e12, 936e9)
+      { BF16, SHEET ", dense, f32 sums" }, { BANDWIDTH, SHEET }, USUAL, HOST(__VA_ARGS__) }
+#define B200                                                                                       \
+    GPU("b200", SHEET_B200, 180e9, 75e12, 2250e12, 8e12, 256e9, "NVIDIA DGX B200: 2 TB", 48e9,     \
+        PCIE_5)
+#define GB200                                                                                      \
+    GPU("gb200", SHEET_GB200, 186e9, 80e12, 2500e12, 8e12, 240e9,                                  \
+        "NVIDIA GB200: 480 GB for two", 150e9, "assumed: NVLink-C2C, 300 of 450 GB/s, for two")
+#define MI300X                                                                                     \
+    GPU("mi300x", SHEET_MI300X, 192e9, 163.4e12, 1307.4e12, 5.3e12, 256e9, "assumed: 2 TB", 48e9,  \
+        PCIE_5)
+#define L40S                                                                                       \
+    GPU("l40s", SHEET_L40S, 48e9, 91.6e12, 362.05e12, 864e9, 96e9, "assumed: 768 GB", 24e9, PCIE_4)
+#define L4                                                                                         \
+    GPU("l4", SHEET_L4, 24e9, 30.3e12, 121e12, 300e9, 48e9, "assumed: 384 GB", 24e9, PCIE_4)
+#define A10                                                                                        \
+    GPU("a10", SHEET_A10, 24e9, 31.2e12, 125e12, 600e9, 96e9, "AWS g5.48xlarge: 768 GiB", 24e9,    \
+        PCIE_4)
+#define RTX4090                                                                                    \
+    GPU("rtx4090", SHEET_ADA, 24e9, 82.6e12, 165.2e12, 1008e9, 64e9, "assumed: 512 GB", 24e9,      \
+        PCIE_4)
+#define RTX3090                                                                                    \
+    GPU("rtx3090", SHEET_GA102, 24e9, 35.6e12, 71e12, 936e9, 64e9, "assumed: 512 GB", 24e9, PCIE_4)
 
 #define LEVEL(NAME, LATENCY, LATENCY_SOURCE, SHARED, BANDWIDTH, BANDWIDTH_SOURCE)                  \
     { .name = NAME, .start = { 6.6e-6, "DTensor: of any collective" },                             \
@@ -80,9 +107,9 @@ const pl_kind pl_kinds[] = {
     { "v100-32gb", "32 GB, else the same: the nodes of TAPAS", 8, false, V100("v100-32gb", 32e9),
       NVLINK2, ETHERNET(25 * GBIT, "25 Gbit/s per node, as in the papers of Alpa and Rhino") },
     { "a100", "40 GB, NVLink; 8 x 200 Gbit/s InfiniBand per node", 8, false,
-      A100("a100", 40e9, 1.555e12), NVLINK3,
+      A100("a100", 40e9, 1.555e12, 128e9, "NVIDIA DGX A100: 1 TB"), NVLINK3,
       FABRIC("infiniband", 1600 * GBIT, "NVIDIA DGX A100 data sheet: 8 x 200 Gbit/s") },
-    { "a100-80gb", "80 GB, else the same", 8, false, A100("a100-80gb", 80e9, 2.039e12), NVLINK3,
+    { "a100-80gb", "80 GB, else the same", 8, false, A100("a100-80gb", 80e9, 2.039e12, 256e9, "NVIDIA DGX A100: 2 TB"), NVLINK3,
       FABRIC("infiniband", 1600 * GBIT, "NVIDIA DGX A100 data sheet: 8 x 200 Gbit/s") },
     { "h100", "80 GB, NVLink; 8 x 400 Gbit/s InfiniBand per node", 8, false, H100, NVLINK4,
       FABRIC("infiniband", 3200 * GBIT, "NVIDIA DGX H100 data sheet: 8 x 400 Gbit/s") },
@@ -114,7 +141,7 @@ const pl_kind pl_kinds[] = {
       ETHERNET(10 * GBIT, "AWS: p2.8xlarge, 10 Gbit/s") },
     { "p3.16xlarge", "8 v100 of 16 GB: the machine of Alpa; 25 Gbit/s", 8, true,
       V100("v100", 16e9), NVLINK2, ETHERNET(25 * GBIT, "AWS: p3.16xlarge, 25 Gbit/s") },
-    { "p4d.24xlarge", "8 a100 of 40 GB; 400 Gbit/s EFA", 8, true, A100("a100", 40e9, 1.555e12),
+    { "p4d.24xlarge", "8 a100 of 40 GB; 400 Gbit/s EFA", 8, true, A100("a100", 40e9, 1.555e12, 144e9, "AWS p4d.24xlarge: 1152 GiB"),
       NVLINK3, FABRIC("efa", 400 * GBIT, "AWS: p4d.24xlarge, 400 Gbit/s") },
     { "p5.48xlarge", "8 h100; 3200 Gbit/s EFA", 8, true, H100, NVLINK4,
       FABRIC("efa", 3200 * GBIT, "AWS: p5.48xlarge, 3200 Gbit/s") },
@@ -126,7 +153,9 @@ const pl_kind pl_kinds[] = {
 const pl_kind pl_kind_local = {
     "local", "ranks of this machine", 1, false,
     { "local", { 8e9, GUESS }, { 50e9, GUESS }, { 50e9, GUESS }, { 10e9, GUESS },
-      { 0.7, GUESS }, { 0.7, GUESS }, { 2e-6, GUESS }, .memory_exposed = { 1, GUESS } },
+      { 0.7, GUESS }, { 0.7, GUESS }, { 2e-6, GUESS }, .memory_exposed = { 1, GUESS },
+      .host_memory = { 8e9, GUESS }, .host_bandwidth = { 5e9, GUESS },
+      .host_overlap = { 0, "none: all cores compute" } },
     { .name = "cores", .start = { 0, GUESS }, .latency = { 5e-6, GUESS },
       .bandwidth = { 10e9, GUESS }, .overlap = { 0, "none: all cores compute" } },
     { 0 },

@@ -20,6 +20,9 @@ extern const pl_kind pl_kind_local; /* ranks of this machine; one level, `inside
 #define PL_KIND_STREAM { 0.7, "usual: AutoParallel's share of peak bandwidth" }
 #define PL_KIND_START { 7e-6, "usual: AutoParallel's least time of a kernel" }
 #define PL_KIND_EXPOSED { 0, "usual: none, as in a roofline" }
+#define PL_KIND_HOST { 0, "usual: none is used" }
+#define PL_KIND_HOST_RATE { 10e9, "usual: PCIe 3.0 x16, less than its peak" }
+#define PL_KIND_HOST_OVERLAP { 1, "usual: copies have engines of their own" }
 /* Two streams at once are both slowed down by 1.1256 (Galvatron): of messages as long as the
  * computation 1 - 0.1256 are hidden. */
 #define PL_KIND_OVERLAP { 0.87, "usual: Galvatron's slow-down 1.1256 of both" }

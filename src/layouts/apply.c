@@ -23,8 +23,8 @@ static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_
     for (int i = 0; i < p->graph->values.n; i++)
         if (r.again[i]) pl_plan_keep(p, p->graph->values.at[i], r.again[i], out);
     for (int i = 0; pl_layouts[i]; i++) {
-        const bool ok = !pl_layouts[i]->finish || pl_layouts[i]->finish(s, p, like ? &why : err);
-        if (!ok && !like) return false;
+        const pl_layout *x = pl_layouts[i];
+        if (x->finish && !x->finish(s, p, out, like ? &why : err) && !like) return false;
     }
     return pl_plan_check(p, err);
 }

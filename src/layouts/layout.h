@@ -74,8 +74,9 @@ typedef struct pl_layout {
     /* Decides what its axes do in a linear layer (layer.h). */
     void (*layer)(struct pl_layer *x);
     pl_rest (*rest)(const struct pl_strategy *s, pl_state_kind kind);
-    /* The plan is made: says what is made again. Fails with PL_EINPUT when there is nothing. */
-    bool (*finish)(const struct pl_strategy *s, pl_plan *p, pl_err *err);
+    /* The plan is made: says what is made again, or lies elsewhere. Fails with PL_EINPUT when there
+     * is nothing. `out` owns what it adds. */
+    bool (*finish)(const struct pl_strategy *s, pl_plan *p, pl_arena *out, pl_err *err);
     /* Adds strategies that are worth verifying on n devices (pl_texts_add). */
     void (*list)(pl_texts *out, int n_devices);
 } pl_layout;

@@ -11,7 +11,8 @@
     X(spatial) \
     X(megatron) \
     X(grid) \
-    X(recompute)
+    X(recompute) \
+    X(offload)
 
 #define PL_LAYOUT_DECLARE(name) extern const pl_layout pl_layout_##name;
 PL_LAYOUT_LIST(PL_LAYOUT_DECLARE)

@@ -73,7 +73,8 @@ int pl_mesh_find(const pl_mesh *m, const char *name)
 bool pl_mesh_alike(const pl_mesh *a, const pl_mesh *b)
 {
     bool same =
-        a->n == b->n && a->copy_start == b->copy_start && a->copy_per_byte == b->copy_per_byte;
+        a->n == b->n && a->copy_start == b->copy_start && a->copy_per_byte == b->copy_per_byte &&
+        a->host_per_byte == b->host_per_byte;
     for (int i = 0; same && i < a->n; i++) {
         const pl_mesh_axis *x = &a->axis[i], *y = &b->axis[i];
         same = x->size == y->size && x->latency == y->latency && x->per_byte == y->per_byte &&
@@ -91,14 +92,15 @@ static bool same_split(const pl_split *x, const pl_split *y)
 bool pl_placement_same(const pl_placement *a, const pl_placement *b)
 {
     if (a->pending != b->pending || (a->pending && a->monoid != b->monoid)) return false;
-    bool same = a->n == b->n;
+    bool same = a->n == b->n && a->host == b->host;
     for (int i = 0; same && i < a->n; i++) same = same_split(&a->split[i], &b->split[i]);
     return same;
 }
 
 uint64_t pl_placement_hash(const pl_placement *p)
 {
-    uint64_t h = pl_hash_mix(1, (uint64_t)p->n << 16 | (uint64_t)p->pending << 8 | p->monoid);
+    uint64_t h = pl_hash_mix(1 + p->host,
+                             (uint64_t)p->n << 16 | (uint64_t)p->pending << 8 | p->monoid);
     for (int i = 0; i < p->n; i++) {
         const pl_split *x = &p->split[i];
         h = pl_hash_mix(h, (uint64_t)x->dim << 8 | (uint64_t)x->axis);
@@ -297,7 +299,7 @@ static pl_split resolve(pl_split x, const pl_shape *s)
 
 pl_placement pl_placement_normal(const pl_placement *p, const pl_mesh *m, const pl_shape *s)
 {
-    pl_placement x = { 0 };
+    pl_placement x = { .host = p->host };
     for (int a = 0; a < m->n; a++)
         if (m->axis[a].size > 1) x.pending |= (uint8_t)(p->pending & 1u << a);
     if (x.pending) x.monoid = p->monoid;
@@ -423,6 +425,7 @@ bool pl_placement_even(const pl_placement *p, const pl_mesh *m, const pl_shape *
     return true;
 }
 
+#define HOST "@host"
 static const char *const monoids[PL_N_MONOIDS] = { "+", "max", "min" };
 
 static void print_split(const pl_split *x, const pl_mesh *m, pl_text *t)
@@ -459,6 +462,18 @@ int64_t pl_placement_room(const pl_placement *p, const pl_mesh *m, const pl_shap
     return most;
 }
 
+static void print_pending(const pl_placement *p, const pl_mesh *m, pl_text *t)
+{
+    if (!p->pending) return;
+    pl_text_add(t, "%s{", monoids[p->monoid]);
+    for (int i = 0, first = 1; i < m->n; i++)
+        if (p->pending >> i & 1) {
+            pl_text_add(t, first ? "%s" : ",%s", m->axis[i].name);
+            first = 0;
+        }
+    pl_text_add(t, "}");
+}
+
 const char *pl_placement_text(pl_arena *a, const pl_placement *p, const pl_mesh *m, int rank)
 {
     pl_text t = { .arena = a };
@@ -471,14 +486,8 @@ const char *pl_placement_text(pl_arena *a, const pl_placement *p, const pl_mesh 
         }
     }
     pl_text_add(&t, "]");
-    if (!p->pending) return pl_text_get(&t);
-    pl_text_add(&t, "%s{", monoids[p->monoid]);
-    for (int i = 0, first = 1; i < m->n; i++)
-        if (p->pending >> i & 1) {
-            pl_text_add(&t, first ? "%s" : ",%s", m->axis[i].name);
-            first = 0;
-        }
-    pl_text_add(&t, "}");
+    print_pending(p, m, &t);
+    if (p->host) pl_text_add(&t, HOST);
     return pl_text_get(&t);
 }
 
@@ -509,10 +518,11 @@ static bool parse_pending(const char *at, const pl_mesh *m, pl_placement *out, p
             out->pending |= (uint8_t)(1u << axis);
             if (!*at) break;
         }
-        if (!strcmp(at, "}")) return true;
+        out->host = !strcmp(at, "}" HOST);
+        if (out->host || !strcmp(at, "}")) return true;
         break;
     }
-    return pl_err_set(err, PL_EINPUT, "placement: '%s' is not +{axis,...}", from);
+    return pl_err_set(err, PL_EINPUT, "placement: '%s' is not +{axis,...} or " HOST, from);
 }
 
 static bool parse_count(const char **at, int64_t most, int64_t *out)
@@ -582,5 +592,6 @@ bool pl_placement_parse(const char *text, const pl_mesh *m, pl_placement *out, p
         PL_TRY(parse_dim(&at, m, dim, out, err));
     }
     at++;
-    return !*at || parse_pending(at, m, out, err);
+    out->host = !strcmp(at, HOST);
+    return !*at || out->host || parse_pending(at, m, out, err);
 }

@@ -16,7 +16,10 @@
  * then gpu, of 3 the digit that has 12 values of 64 elements each over t; a sum over s pending. A
  * window of 8 positions with stride 2, reach 3 and padding 1: "t:8~2,3,1". What lies between the
  * first and the last index that a device's positions see is in its part as well, and a device with
- * all positions has the whole dimension. */
+ * all positions has the whole dimension.
+ *
+ * A device's part lies in its own memory, or, "@host" behind all else, in that of the machine it is
+ * in. Nothing can be done with it there but to copy it from and to the device. */
 #ifndef PL_PLACEMENT_PLACEMENT_H
 #define PL_PLACEMENT_PLACEMENT_H
 #include "graph/share.h"
@@ -37,6 +40,7 @@ typedef struct pl_mesh {
     int n;
     pl_mesh_axis axis[PL_MAX_AXES];
     double copy_start, copy_per_byte; /* seconds of a copy of memory on a device; 0: defaults    */
+    double host_per_byte;             /* the same to or from the host's memory, copy_start beside */
 } pl_mesh;
 
 int pl_mesh_ranks(const pl_mesh *m);
@@ -61,6 +65,7 @@ typedef struct pl_split {
 typedef struct pl_placement {
     int8_t n;
     uint8_t pending;             /* bit per axis                                                  */
+    bool host;                   /* in the host's memory, not the device's                        */
     pl_monoid monoid;            /* of the pending axes                                           */
     pl_split split[PL_MAX_AXES]; /* by dimension, major digit first, major axis first             */
 } pl_placement;

@@ -13,7 +13,8 @@ static double least(double a, double b)
 
 pl_speed pl_speed_of(const pl_cluster *c)
 {
-    pl_speed s = { .windows = 1e300, .vector = 1e300, .stream = 1e300, .start = 0, .hidden = 1 };
+    pl_speed s = { .windows = 1e300, .vector = 1e300, .stream = 1e300, .start = 0, .hidden = 1,
+                   .host_hidden = 1 };
     for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = 1e300;
     for (int i = 0; i < c->n_classes; i++) {
         const pl_device_class *d = &c->class[i];
@@ -26,6 +27,7 @@ pl_speed pl_speed_of(const pl_cluster *c)
         s.vector = least(d->vector_flops.value, s.vector);
         s.start = fmax(s.start, d->kernel_start.value);
         s.exposed = fmax(s.exposed, d->memory_exposed.value);
+        s.host_hidden = fmin(s.host_hidden, d->host_overlap.value);
     }
     for (int i = 0; i < c->n_levels; i++) s.hidden = fmin(s.hidden, c->level[i].link.overlap);
     return s;
@@ -46,6 +48,10 @@ bool pl_speed_links(pl_mesh *m, const pl_cluster *c, pl_err *err)
     const pl_speed speed = pl_speed_of(c);
     m->copy_start = speed.start;
     m->copy_per_byte = 2 / speed.stream; /* read and written */
+    m->host_per_byte = 0;
+    for (int i = 0; i < c->n_classes; i++)
+        if (c->class[i].host_bandwidth.value > 0)
+            m->host_per_byte = fmax(m->host_per_byte, 1 / c->class[i].host_bandwidth.value);
     return true;
 }
 

@@ -16,6 +16,7 @@ typedef struct pl_speed {
                                  that the longer does not hide; 0: a roofline              */
     double hidden;            /* share of the time of messages of states and their gradients
                                  that passes beside computing                              */
+    double host_hidden;       /* the same of copies to and from the host                   */
 } pl_speed;
 
 /* Of the slowest device of a cluster; a share of `hidden` messages of states passes unnoticed. */

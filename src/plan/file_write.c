@@ -96,7 +96,7 @@ static void put_stored(writer *w)
         const pl_value *v = w->p->graph->values.at[i];
         if (v->maker) continue;
         pl_placement x = pl_placement_normal(&w->p->stored[i], &w->p->mesh, &v->shape);
-        if (x.n || x.pending) put_tensor(w, v, &x);
+        if (x.n || x.pending || x.host) put_tensor(w, v, &x);
     }
     pl_json_close(&w->out);
 }

@@ -132,6 +132,9 @@ static pl_device_class make_class(const pl_measure *m, const pl_machine *host, p
                           pl_arena_fmt(a, "%s: matmul of 8^3", by) },
         .memory_exposed = { four_digits(layers.exposed),
                             pl_arena_fmt(a, "%s: layers of few rows and of many", by) },
+        .host_memory = { memory, "the same memory as the device's" },
+        .host_bandwidth = { four_digits(copied / 2), pl_arena_fmt(a, "%s: copy", by) },
+        .host_overlap = { 0, "none: all cores compute" },
     };
 }
 

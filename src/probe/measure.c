@@ -81,7 +81,8 @@ static bool time_round(const session *s, int n, const pl_message m[], int64_t by
     for (int i = 0; i < n * (times + 1); i++)
         list[i] =
             (pl_lane_message){ shift(s, m[i % n], bytes, i / n), s->comm->world, i / n, i - i % n };
-    bool ok = pl_measure_meet(s, err) && pl_lane_new(s->comm, s->env.stream, a, &lane, err);
+    bool ok = pl_measure_meet(s, err) && pl_lane_new(s->comm, s->env.stream,
+                          &(pl_lane_options){ .most = n * (times + 1) }, a, &lane, err);
     if (ok) {
         pl_lane_begin(lane, n * (times + 1), list);
         ok = pl_lane_wait(lane, n, err);
@@ -212,7 +213,8 @@ static bool time_overlap(session *s, double *share, pl_err *err)
     pl_lane *lane = NULL;
     bool made = pl_measure_matmul(s, matmul->size, a, &k, err);
     bool ok = made && pl_measure_meet(s, err) &&
-              pl_lane_new(s->comm, s->env.stream, a, &lane, err) &&
+              pl_lane_new(s->comm, s->env.stream, &(pl_lane_options){ .most = 2 * times }, a, &lane,
+                          err) &&
               time_both(&k, runs, lane, 2 * times, list, t, err);
     pl_lane_free(lane);
     for (int i = 0; i < 3; i++) ok = ok && pl_measure_slowest(s, &t[i], err);

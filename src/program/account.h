@@ -4,7 +4,7 @@
 #define PL_PROGRAM_ACCOUNT_H
 #include "program/program.h"
 
-/* Bytes of the states of a store. */
+/* Bytes of the states of a store in the device's memory. */
 typedef struct pl_account {
     int64_t weights;   /* and buffers           */
     int64_t optimizer; /* moments               */

@@ -21,8 +21,8 @@ const char *pl_check_step_text(const checker *c, int i)
 
 const char *pl_check_slot_text(const checker *c, pl_slot s, int64_t bytes)
 {
-    return pl_arena_fmt(c->tmp, "%s bytes %lld to %lld", s.state ? "state" : "work",
-                        (long long)s.at, (long long)(s.at + bytes));
+    return pl_arena_fmt(c->tmp, "%s%s bytes %lld to %lld", s.host ? "host " : "",
+                        s.state ? "state" : "work", (long long)s.at, (long long)(s.at + bytes));
 }
 
 const char *pl_check_part_text(const checker *c, const pl_value *v, const pl_placement *where)
@@ -38,12 +38,14 @@ bool pl_check_is_part(const content *x)
 
 bool pl_check_overlap(pl_slot a, int64_t a_bytes, pl_slot b, int64_t b_bytes)
 {
-    return a.state == b.state && a.at < b.at + b_bytes && b.at < a.at + a_bytes;
+    return a.state == b.state && a.host == b.host && a.at < b.at + b_bytes &&
+           b.at < a.at + a_bytes;
 }
 
-bool pl_check_same_slot(pl_slot a, pl_slot b)
+static int64_t block_bytes(const pl_program *p, pl_slot at)
 {
-    return a.state == b.state && a.at == b.at;
+    if (at.host) return at.state ? p->store->host_bytes : p->host_bytes;
+    return at.state ? p->store->bytes : p->work_bytes;
 }
 
 int64_t pl_check_part_bytes(const checker *c, const pl_value *v, const pl_placement *where)
@@ -68,7 +70,7 @@ int64_t pl_check_part_count(const checker *c, const pl_value *v, const pl_placem
 
 static bool touch(checker *c, int step, pl_slot at, int64_t bytes, bool write)
 {
-    int64_t size = at.state ? c->p->store->bytes : c->p->work_bytes;
+    int64_t size = block_bytes(c->p, at);
     if (at.at < 0 || at.at > size - bytes)
         return pl_err_set(c->err, PL_EMISMATCH, "%s uses %s; the block has %lld",
                           pl_check_step_text(c, step), pl_check_slot_text(c, at, bytes),
@@ -106,7 +108,7 @@ static bool holds(const checker *c, const pl_value *v, const pl_placement *where
 {
     for (int i = 0; i < c->now.n; i++) {
         const content *x = &c->now.at[i];
-        if (x->value == v && pl_check_is_part(x) && pl_check_same_slot(x->at, at) &&
+        if (x->value == v && pl_check_is_part(x) && pl_slot_same(x->at, at) &&
             pl_placement_same(&x->where, where))
             return true;
     }
@@ -217,7 +219,7 @@ static bool check_sharing(checker *c, int i, int o, pl_slot at, int64_t bytes)
     const pl_step *s = &c->p->step[i];
     const pl_node *n = s->share->node;
     int over = takes_over(n->op, o);
-    if (over >= 0 && !pl_check_same_slot(s->in[over], at))
+    if (over >= 0 && !pl_slot_same(s->in[over], at))
         return pl_err_set(c->err, PL_EMISMATCH,
                           "%s updates its input %d in place, but its output %d is "
                           "elsewhere, in %s",
@@ -225,7 +227,7 @@ static bool check_sharing(checker *c, int i, int o, pl_slot at, int64_t bytes)
     for (int a = c->first[i]; a < c->log.n; a++) {
         const access *x = &c->log.at[a];
         if (!pl_check_overlap(x->at, x->bytes, at, bytes)) continue;
-        bool fits = !x->write && pl_check_same_slot(x->at, at) && x->bytes == bytes;
+        bool fits = !x->write && pl_slot_same(x->at, at) && x->bytes == bytes;
         if (fits && may_share(n, o, a - c->first[i])) continue;
         return pl_err_set(c->err, PL_EMISMATCH,
                           "%s: output %d, in %s, lies over its own operand %d, in %s",
@@ -252,7 +254,7 @@ static bool check_kernel(checker *c, int i)
         pl_placement where = pl_plan_operand(c->p->plan, n->id, n->n_in + o);
         int64_t bytes = pl_check_part_bytes(c, n->out[o], &where);
         PL_TRY(check_sharing(c, i, o, s->out[o], bytes));
-        if (n->op->view && pl_check_same_slot(s->in[0], s->out[0]))
+        if (n->op->view && pl_slot_same(s->in[0], s->out[0]))
             PL_TRY(touch(c, i, s->out[o], bytes, false)); /* nothing moves, the input stays */
         else
             PL_TRY(pl_check_write(c, i, s->out[o], bytes));
@@ -271,6 +273,7 @@ static bool check_port(const checker *c, const pl_port *x, const pl_placement *w
 {
     pl_region r = pl_region_of(where, c->mesh, &x->value->shape, c->p->rank);
     bool same = pl_placement_same(&x->where, where) && r.n == x->region.n &&
+                x->slot.host == where->host &&
                 pl_shape_count(&x->shape) == pl_region_count(&r) &&
                 x->bytes == pl_check_part_bytes(c, x->value, where);
     for (int i = 0; same && i < r.n; i++) {
@@ -359,7 +362,8 @@ static bool check_books(const checker *c)
     const pl_program *p = c->p;
     int64_t bytes = 0;
     for (int i = 0; i < p->n_steps; i++)
-        if (p->step[i].kind == PL_MESSAGE) bytes += p->step[i].bytes;
+        if (p->step[i].kind == PL_MESSAGE && !pl_step_is_host(&p->step[i]))
+            bytes += p->step[i].bytes;
     if (bytes != p->message_bytes)
         return pl_err_set(c->err, PL_EMISMATCH, "messages of %lld bytes, counted as %lld",
                           (long long)bytes, (long long)p->message_bytes);
@@ -368,8 +372,23 @@ static bool check_books(const checker *c)
                       (long long)p->work_bytes, (long long)p->work_bound);
 }
 
+/* Only copies to and from it touch the host's memory. */
+static bool check_memory(const checker *c, int i)
+{
+    const pl_step *s = &c->p->step[i];
+    const bool host = pl_step_is_host(s);
+    bool fits = true;
+    for (int k = 0; k < s->n_in; k++)
+        fits &= s->in[k].host == (host && s->collective == PL_FROM_HOST);
+    for (int k = 0; k < s->n_out; k++)
+        fits &= s->out[k].host == (host && s->collective == PL_TO_HOST);
+    return fits || pl_err_set(c->err, PL_EMISMATCH, "%s works in the wrong memory",
+                              pl_check_step_text(c, i));
+}
+
 static bool check_step(checker *c, int i)
 {
+    PL_TRY(check_memory(c, i));
     if (c->p->step[i].piece) return pl_check_piece(c, i);
     switch (c->p->step[i].kind) {
     case PL_KERNEL: return check_kernel(c, i);

@@ -45,7 +45,6 @@ const char *pl_check_slot_text(const checker *c, pl_slot at, int64_t bytes);
 const char *pl_check_part_text(const checker *c, const pl_value *v, const pl_placement *where);
 bool pl_check_is_part(const content *x);
 bool pl_check_overlap(pl_slot a, int64_t a_bytes, pl_slot b, int64_t b_bytes);
-bool pl_check_same_slot(pl_slot a, pl_slot b);
 /* Memory of a part: that of rank 0, who has the largest but for windows, of which others may. */
 int64_t pl_check_part_bytes(const checker *c, const pl_value *v, const pl_placement *where);
 /* Elements of this rank's part. */

@@ -24,6 +24,7 @@ typedef struct lanes {
     int *compute, *message; /* step of each                                                    */
     int *waited;            /* [computes] messages finished before it, by its lane's order too */
     int *after, *finished;  /* [messages] computes and messages finished before it             */
+    unsigned lanes;         /* bits: that have messages                                        */
 } lanes;
 
 static int more(int a, int b)
@@ -32,7 +33,8 @@ static int more(int a, int b)
 }
 
 /* Number the steps of each lane and gather what is known to be finished before each of them: a lane
- * keeps its order, so what one step waited for all later ones have behind them. */
+ * keeps its order, so what one step waited for all later ones have behind them. Of messages there
+ * are several lanes, with one numbering. */
 static bool find_lanes(checker *c, lanes *l)
 {
     const pl_program *p = c->p;
@@ -41,6 +43,7 @@ static bool find_lanes(checker *c, lanes *l)
     l->waited = PL_NEW_N(c->tmp, int, p->n_steps + 1);
     l->after = PL_NEW_N(c->tmp, int, p->n_steps + 1);
     l->finished = PL_NEW_N(c->tmp, int, p->n_steps + 1);
+    int after[PL_N_LANES] = { 0 }, finished[PL_N_LANES] = { 0 };
     for (int i = 0; i < p->n_steps; i++) {
         const pl_step *s = &p->step[i];
         int k = l->n_computes, m = l->n_messages;
@@ -56,10 +59,13 @@ static bool find_lanes(checker *c, lanes *l)
             l->n_computes++;
             continue;
         }
+        const int lane = pl_step_lane(s);
         l->message[m] = i;
-        l->after[m] = more(s->after, m ? l->after[m - 1] : 0);
-        l->finished[m] = more(s->wait, m ? l->finished[m - 1] : 0);
-        if (l->after[m]) l->finished[m] = more(l->finished[m], l->waited[l->after[m] - 1]);
+        l->after[m] = after[lane] = more(s->after, after[lane]);
+        finished[lane] = more(s->wait, finished[lane]);
+        if (l->after[m]) finished[lane] = more(finished[lane], l->waited[l->after[m] - 1]);
+        l->finished[m] = finished[lane];
+        l->lanes |= 1u << lane;
         l->n_messages++;
     }
     if (l->n_computes != p->n_compute || l->n_messages != p->n_messages)
@@ -73,11 +79,12 @@ bool pl_check_lanes(checker *c)
 {
     lanes l = { 0 };
     PL_TRY(find_lanes(c, &l));
+    const bool one = !(l.lanes & (l.lanes - 1)); /* then later ones have all the more behind them */
     for (int m = 0; m < l.n_messages; m++) {
         for (int k = l.after[m]; k < l.n_computes && l.waited[k] <= m; k++)
             PL_TRY(check_pair(c, l.message[m], l.compute[k]));
-        for (int k = m + 1; k < l.n_messages && l.finished[k] <= m; k++)
-            PL_TRY(check_pair(c, l.message[m], l.message[k]));
+        for (int k = m + 1; k < l.n_messages && (!one || l.finished[k] <= m); k++)
+            if (l.finished[k] <= m) PL_TRY(check_pair(c, l.message[m], l.message[k]));
     }
     return true;
 }

@@ -11,7 +11,7 @@ static int kind_of(pl_collective c)
 {
     if (c == PL_BROADCAST) return PL_ALL_GATHER;
     if (c == PL_SEND || c == PL_RECV) return PL_PERMUTE;
-    return c <= PL_HALO ? (int)c : NOT_A_MOVE;
+    return c <= PL_FROM_HOST ? (int)c : NOT_A_MOVE;
 }
 
 static const char *move_text(const checker *c, const pl_transfer *t)
@@ -101,7 +101,7 @@ static bool read_form(checker *c, int i, const pl_transfer *t, pl_form form, int
     if (is_part(form)) return pl_check_read_part(c, i, t->value, part_of(t, form), s->in[0]);
     for (int k = 0; k < c->now.n; k++) {
         const content *x = &c->now.at[k];
-        if (x->blocks && x->form == form && pl_check_same_slot(x->at, s->in[0]) &&
+        if (x->blocks && x->form == form && pl_slot_same(x->at, s->in[0]) &&
             same_transfer(x->blocks, t))
             return true;
     }
@@ -169,7 +169,7 @@ static int64_t find_partials(const checker *c, const pl_step *s, int64_t bytes, 
                 continue;
             at = last + x.bytes;
             x.where.pending &= (uint8_t)~s->axes;
-            x.at = (pl_slot){ s->out[0].state, s->out[0].at + last - begin };
+            x.at = (pl_slot){ .state = s->out[0].state, .at = s->out[0].at + last - begin };
             PL_PUSH(c->tmp, parts, x);
         }
         if (at == last) at = skip_empty(c, s, at, end);
@@ -185,7 +185,7 @@ static bool has_own(const checker *c, const pl_step *s, const contents *parts)
     for (int k = 0; k < parts->n; k++) {
         const content *x = &parts->at[k];
         if (x->value == t->value && pl_placement_same(&x->where, &t->move.to) &&
-            pl_check_same_slot(x->at, s->out[0]))
+            pl_slot_same(x->at, s->out[0]))
             return true;
     }
     return false;
@@ -200,10 +200,10 @@ static bool check_reduce(checker *c, int i)
     PL_TRY(pl_check_read(c, i, s->in[0], bytes));
     int64_t done = find_partials(c, s, bytes, &parts);
     if (done == bytes && s->transfer && !has_own(c, s, &parts)) done = 0;
-    pl_slot stuck = { s->in[0].state, s->in[0].at + done };
+    pl_slot stuck = { .state = s->in[0].state, .at = s->in[0].at + done };
     if (done < bytes)
         return pl_check_fail_read(c, i, stuck, bytes - done, "partial results on its axes");
-    if (!pl_check_same_slot(s->in[0], s->out[0])) PL_TRY(pl_check_apart(c, i, bytes, bytes));
+    if (!pl_slot_same(s->in[0], s->out[0])) PL_TRY(pl_check_apart(c, i, bytes, bytes));
     PL_TRY(pl_check_write(c, i, s->out[0], bytes));
     for (int k = 0; k < parts.n; k++) PL_PUSH(c->tmp, &c->now, parts.at[k]);
     return true;
@@ -328,10 +328,35 @@ static bool check_broadcast(checker *c, int i, int n, const int group[])
     return true;
 }
 
+/* A copy of a part between the memories of a device and its host. */
+static bool check_host(checker *c, int i)
+{
+    const pl_step *s = &c->p->step[i];
+    const pl_transfer *t = s->transfer;
+    const bool out = s->collective == PL_TO_HOST;
+    if (!t || s->n_in != 1 || s->n_out != 1 || s->axes || t->move.kind != s->collective)
+        return pl_err_set(c->err, PL_EMISMATCH, "%s copies no part of a tensor",
+                          pl_check_step_text(c, i));
+    pl_placement there = t->move.from;
+    there.host = out;
+    if (t->move.from.host == out || !pl_placement_same(&there, &t->move.to) ||
+        !is_normal(c, t, &t->move.from) || s->from != PL_PART_FROM || s->to != PL_PART_TO)
+        return fail_move(c, i, t, "it only changes the memory that a part is in");
+    const int64_t bytes = pl_check_part_bytes(c, t->value, &t->move.from);
+    if (s->type != t->value->type || s->count * pl_type_bytes(s->type) != bytes ||
+        s->bytes != bytes)
+        return fail_move(c, i, t, "it has other bytes than the part");
+    PL_TRY(pl_check_read_part(c, i, t->value, &t->move.from, s->in[0]));
+    PL_TRY(pl_check_write(c, i, s->out[0], bytes));
+    pl_check_put(c, t->value, &t->move.to, s->out[0]);
+    return true;
+}
+
 bool pl_check_message(checker *c, int i)
 {
     const pl_step *s = &c->p->step[i];
     const pl_transfer *t = s->transfer;
+    if (pl_step_is_host(s)) return check_host(c, i);
     int *group = PL_NEW_N(c->tmp, int, c->p->n_ranks), me;
     if (!s->axes || s->axes >> c->mesh->n)
         return pl_err_set(c->err, PL_EMISMATCH, "%s: a group without axes",
@@ -374,7 +399,7 @@ static bool check_plain_copy(checker *c, int i)
     for (int k = 0; k < c->now.n; k++) {
         content x = c->now.at[k];
         int64_t size = pl_type_bytes(x.value->type);
-        if (!pl_check_is_part(&x) || !pl_check_same_slot(x.at, s->in[0]) || x.bytes < span ||
+        if (!pl_check_is_part(&x) || !pl_slot_same(x.at, s->in[0]) || x.bytes < span ||
             pl_check_part_count(c, x.value, &x.where) * size > span)
             continue;
         x.at = s->out[0];
@@ -419,7 +444,7 @@ static int64_t find_pieces(const checker *c, const pl_step *s, contents *pieces)
     int64_t n = 0;
     for (int k = 0; k < c->now.n; k++) {
         content x = c->now.at[k];
-        if (!x.blocks || x.form != PL_PART_TO || !pl_check_same_slot(x.at, s->out[0]) ||
+        if (!x.blocks || x.form != PL_PART_TO || !pl_slot_same(x.at, s->out[0]) ||
             !same_move(x.blocks, s->transfer) || x.blocks->shift == s->transfer->shift)
             continue;
         n += x.pieces;

@@ -21,7 +21,8 @@ typedef struct rank_state {
     const pl_program *p;
     int n_computes, n_messages;
     int *compute, *message; /* steps of the two lanes                                      */
-    int *match;             /* [messages] which one of all ranks' it is                    */
+    int *match;             /* [messages] which one of all ranks' it is; -1: a copy of this
+                               rank's alone, to or from its host                           */
     bool *ended;            /* [messages]                                                  */
     int computed, started, finished; /* steps so far; messages finished without a gap      */
 } rank_state;
@@ -104,11 +105,12 @@ static bool add_rank(all_ranks *a, int r, const pl_program *p)
     x->match = PL_NEW_N(a->tmp, int, p->n_steps + 1);
     x->ended = PL_NEW_N(a->tmp, bool, p->n_steps + 1);
     for (int i = 0; i < p->n_steps; i++)
-        if (p->step[i].kind == PL_MESSAGE)
+        if (p->step[i].kind == PL_MESSAGE) {
             x->message[x->n_messages++] = i;
-        else
+            a->n_ends += !pl_step_is_host(&p->step[i]);
+        } else {
             x->compute[x->n_computes++] = i;
-    a->n_ends += x->n_messages;
+        }
     return true;
 }
 
@@ -168,8 +170,11 @@ static bool find_ends(all_ranks *a)
     for (int r = 0; r < a->n; r++) {
         int *sent = seen + (1 << PL_MAX_AXES), *received = sent + a->n;
         memset(seen, 0, sizeof(int) * (size_t)((1 << PL_MAX_AXES) + 2 * a->n));
-        for (int k = 0; k < a->rank[r].n_messages; k++)
-            PL_TRY(make_end(a, r, k, seen, sent, received, &a->ends[n++]));
+        for (int k = 0; k < a->rank[r].n_messages; k++) {
+            a->rank[r].match[k] = -1;
+            if (!pl_step_is_host(&a->rank[r].p->step[a->rank[r].message[k]]))
+                PL_TRY(make_end(a, r, k, seen, sent, received, &a->ends[n++]));
+        }
     }
     qsort(a->ends, (size_t)n, sizeof *a->ends, compare_ends);
     return true;
@@ -250,20 +255,26 @@ static bool find_meetings(all_ranks *a)
 
 /* -- do they come to their ends? --------------------------------------------------------------- */
 
+/* Does it finish more of the first messages without a gap? */
+static bool end_message(rank_state *r, int message)
+{
+    const int before = r->finished;
+    r->ended[message] = true;
+    while (r->finished < r->started && r->ended[r->finished]) r->finished++;
+    return r->finished > before;
+}
+
 /* A message is finished when all its members have started it. */
 static void finish(all_ranks *a, const meeting *m)
 {
     for (int k = 0; k < m->n; k++) {
         const end *x = &a->ends[m->first + k];
-        rank_state *r = &a->rank[x->rank];
-        int before = r->finished;
-        r->ended[x->message] = true;
-        while (r->finished < r->started && r->ended[r->finished]) r->finished++;
-        if (r->finished > before) a->todo[a->n_todo++] = x->rank;
+        if (end_message(&a->rank[x->rank], x->message)) a->todo[a->n_todo++] = x->rank;
     }
 }
 
-/* The rank does what it can: computes until a step has to wait, starts messages in order. */
+/* The rank does what it can: computes until a step has to wait, starts messages in order, those of
+ * all its lanes in one: what comes to its end then does so the more where lanes overtake. */
 static void advance(all_ranks *a, int rank)
 {
     rank_state *r = &a->rank[rank];
@@ -275,9 +286,12 @@ static void advance(all_ranks *a, int rank)
         while (r->started < r->n_messages) {
             const pl_step *s = &r->p->step[r->message[r->started]];
             if (s->after > r->computed || s->wait > r->finished) break;
-            meeting *m = &a->meetings[r->match[r->started++]];
+            const int k = r->started++, match = r->match[k];
             moved = true;
-            if (++m->started == m->n) finish(a, m);
+            if (match < 0)
+                (void)end_message(r, k);
+            else if (++a->meetings[match].started == a->meetings[match].n)
+                finish(a, &a->meetings[match]);
         }
     }
 }

@@ -135,7 +135,7 @@ static content *find_made(const piece_check *k, pl_slot at, int first, int last)
         content *x = &k->c->now.at[j];
         const pl_piece *p = x->piece;
         if (p && p->node == k->n && p->factor == k->at->factor && p->n == k->at->n &&
-            x->first == first && p->i == last && pl_check_same_slot(x->at, at))
+            x->first == first && p->i == last && pl_slot_same(x->at, at))
             return x;
     }
     return NULL;
@@ -170,7 +170,7 @@ static bool write_made(const piece_check *k)
 {
     int i = k->at->i;
     int64_t bytes = made_bytes(k);
-    pl_slot at = k->s->out[0], begin = { at.state, at.at - i * bytes };
+    pl_slot at = k->s->out[0], begin = { .state = at.state, .at = at.at - i * bytes };
     /* Blocks that are not dense in the part may lie so too, each waiting for its copy. */
     bool behind =
         k->puts && i > 0 && is_dense(k, i) && is_dense(k, 0) && find_made(k, begin, 0, i - 1);

@@ -27,7 +27,7 @@ static double kernel_seconds(const pl_program *p, const pl_step *x, const pl_spe
 {
     const pl_node *n = x->share->node;
     if (!n->op->view) return pl_speed_share(x->share, speed);
-    if (x->in[0].state == x->out[0].state && x->in[0].at == x->out[0].at) return 0;
+    if (pl_slot_same(x->in[0], x->out[0])) return 0;
     int64_t bytes = pl_shape_count(&x->share->out[0]) * pl_type_bytes(n->out[0]->type);
     return pl_move_copy_seconds(&p->plan->mesh, bytes);
 }
@@ -46,6 +46,9 @@ double pl_forecast_step(const pl_program *p, const pl_step *x, const pl_speed *s
 
 /* -- two lanes --------------------------------------------------------------------------------- */
 
+/* What messages pass over: an axis of the mesh, or the way to or from the host's memory. */
+enum { LINK_OUT = PL_MAX_AXES, LINK_IN, N_LINKS };
+
 /* The messages of which an axis is the lowest: in order, and never two at once. */
 typedef struct link {
     int n, cap, *at; /* steps                                           */
@@ -57,13 +60,13 @@ typedef struct lanes {
     const double *seconds; /* [steps of the program] */
     double *begin, *end;   /* [t->n]                 */
     pl_arena *tmp;
-    double hidden;
+    double hidden, host_hidden; /* of messages, of copies to and from the host */
     int n_computes, n_messages;
     double *computed; /* [n_computes + 1] when the first so many compute steps are finished */
     double *arrived;  /* [n_messages + 1] when the first so many messages are               */
-    double handed;    /* when the last message was handed over                              */
-    double free[PL_MAX_AXES];
-    link link[PL_MAX_AXES];
+    double handed[PL_N_LANES]; /* when the last message of a lane was handed over           */
+    double free[N_LINKS];
+    link link[N_LINKS];
 } lanes;
 
 static const pl_step *step_at(const lanes *l, int i)
@@ -71,53 +74,59 @@ static const pl_step *step_at(const lanes *l, int i)
     return &l->t->program->step[l->t->step[i]];
 }
 
+static unsigned links_of(const pl_step *message)
+{
+    if (!pl_step_is_host(message)) return message->axes;
+    return 1u << (message->collective == PL_TO_HOST ? LINK_OUT : LINK_IN);
+}
+
 static void run_message(lanes *l, int i)
 {
-    const unsigned axes = step_at(l, i)->axes;
-    const int wait = l->t->wait[i];
-    PL_ASSERT(axes && !(axes >> PL_MAX_AXES));
+    const int wait = l->t->wait[i], lane = pl_step_lane(step_at(l, i));
+    const unsigned links = links_of(step_at(l, i));
+    PL_ASSERT(links && !(links >> N_LINKS));
     PL_ASSERT_CMP(wait, <=, l->n_messages);
-    l->handed = fmax(l->handed, fmax(l->arrived[wait], l->computed[l->t->after[i]]));
-    double begin = l->handed;
-    for (int a = 0; a < PL_MAX_AXES; a++)
-        if (axes >> a & 1) begin = fmax(begin, l->free[a]);
+    l->handed[lane] = fmax(l->handed[lane], fmax(l->arrived[wait], l->computed[l->t->after[i]]));
+    double begin = l->handed[lane];
+    for (int a = 0; a < N_LINKS; a++)
+        if (links >> a & 1) begin = fmax(begin, l->free[a]);
     const double end = begin + l->seconds[l->t->step[i]];
     l->begin[i] = begin;
     l->end[i] = end;
-    for (int a = 0; a < PL_MAX_AXES; a++)
-        if (axes >> a & 1) l->free[a] = end;
+    for (int a = 0; a < N_LINKS; a++)
+        if (links >> a & 1) l->free[a] = end;
     l->arrived[l->n_messages + 1] = fmax(l->arrived[l->n_messages], end);
     l->n_messages++;
-    PL_PUSH(l->tmp, &l->link[__builtin_ctz(axes)], i);
+    PL_PUSH(l->tmp, &l->link[__builtin_ctz(links)], i);
 }
 
-/* Does a message pass at the time t? *until: when that may change. Compute only asks for later and
- * later times. */
-static bool is_passing(lanes *l, double t, double *until)
+/* At what rate compute goes on at the time t: less than 1 beside messages. *until: when that may
+ * change. Compute only asks for later and later times. */
+static double rate_at(lanes *l, double t, double *until)
 {
-    double first_end = INFINITY, next_begin = INFINITY;
-    for (int a = 0; a < PL_MAX_AXES; a++) {
+    double first_end = INFINITY, next_begin = INFINITY, rate = 1;
+    for (int a = 0; a < N_LINKS; a++) {
         link *x = &l->link[a];
         while (x->from < x->n && l->end[x->at[x->from]] <= t) x->from++;
         if (x->from == x->n) continue;
         double begin = l->begin[x->at[x->from]], end = l->end[x->at[x->from]];
-        if (begin <= t)
-            first_end = fmin(first_end, end);
-        else
+        if (begin > t) {
             next_begin = fmin(next_begin, begin);
+            continue;
+        }
+        first_end = fmin(first_end, end);
+        rate = fmin(rate, a < PL_MAX_AXES ? l->hidden : l->host_hidden);
     }
-    bool passes = first_end < INFINITY;
-    *until = passes ? first_end : next_begin;
-    return passes;
+    *until = fmin(first_end, next_begin);
+    return rate;
 }
 
 /* When work that begins at t ends. All messages that may begin before are known. */
 static double run_beside(lanes *l, double t, double work)
 {
-    if (l->hidden == 1) return t + work;
+    if (l->hidden == 1 && l->host_hidden == 1) return t + work;
     while (work > 0) {
-        double until;
-        double rate = is_passing(l, t, &until) ? l->hidden : 1;
+        double until, rate = rate_at(l, t, &until);
         if (rate * (until - t) >= work) return t + work / rate;
         work -= rate * (until - t);
         t = until;
@@ -167,11 +176,12 @@ static double *find_seconds(const pl_program *p, const pl_speed *speed, pl_arena
 }
 
 /* How long it takes. begin and end: [t->n], set. */
-static double play(const pl_timeline *t, const double *seconds, double hidden, double *begin,
-                   double *end, pl_arena *tmp)
+static double play(const pl_timeline *t, const double *seconds, const pl_speed *speed,
+                   double *begin, double *end, pl_arena *tmp)
 {
     lanes l = { .t = t, .seconds = seconds, .begin = begin, .end = end, .tmp = tmp };
-    l.hidden = fmin(fmax(hidden, 0), 1);
+    l.hidden = fmin(fmax(speed->hidden, 0), 1);
+    l.host_hidden = fmin(fmax(speed->host_hidden, 0), 1);
     l.computed = PL_NEW_N(tmp, double, t->n_computes + 1);
     l.arrived = PL_NEW_N(tmp, double, t->n_messages + 1);
     run_lanes(&l);
@@ -179,16 +189,17 @@ static double play(const pl_timeline *t, const double *seconds, double hidden, d
 }
 
 /* All micro-batches but the last. */
-static double play_others(const pl_timeline *t, const double *seconds, double hidden, pl_arena *tmp)
+static double play_others(const pl_timeline *t, const double *seconds, const pl_speed *speed,
+                          pl_arena *tmp)
 {
     const pl_timeline x = pl_timeline_micro(t, tmp);
     double *begin = PL_NEW_N(tmp, double, x.n + 1), *end = PL_NEW_N(tmp, double, x.n + 1);
-    return play(&x, seconds, hidden, begin, end, tmp);
+    return play(&x, seconds, speed, begin, end, tmp);
 }
 
 /* begin and end: [t->n], set: of the last micro-batch. */
-static void find_times(const pl_timeline *t, const double *seconds, double hidden, double *begin,
-                       double *end, pl_arena *tmp, pl_forecast *f)
+static void find_times(const pl_timeline *t, const double *seconds, const pl_speed *speed,
+                       double *begin, double *end, pl_arena *tmp, pl_forecast *f)
 {
     const int64_t micro = t->program->micro ? 1 : t->program->plan->graph->micro;
     const bool *again = pl_forecast_again(t->program, tmp);
@@ -196,13 +207,15 @@ static void find_times(const pl_timeline *t, const double *seconds, double hidde
         const pl_step *x = &t->program->step[t->step[i]];
         const int64_t times = pl_program_runs(t->program, x);
         const double all = (double)times * seconds[t->step[i]];
-        *(x->kind == PL_MESSAGE ? &f->comm_seconds : &f->compute_seconds) += all;
-        if (x->kind == PL_MESSAGE) f->comm_bytes += times * x->bytes;
+        const bool host = pl_step_is_host(x), comm = x->kind == PL_MESSAGE && !host;
+        *(host ? &f->host_seconds : comm ? &f->comm_seconds : &f->compute_seconds) += all;
+        if (host) f->host_moved += times * x->bytes;
+        if (comm) f->comm_bytes += times * x->bytes;
         if (again[t->step[i]]) f->again_seconds += all;
     }
-    if (micro > 1) f->micro_seconds = play_others(t, seconds, hidden, tmp);
+    if (micro > 1) f->micro_seconds = play_others(t, seconds, speed, tmp);
     f->step_seconds =
-        (double)(micro - 1) * f->micro_seconds + play(t, seconds, hidden, begin, end, tmp);
+        (double)(micro - 1) * f->micro_seconds + play(t, seconds, speed, begin, end, tmp);
     f->exposed_seconds = f->step_seconds - f->compute_seconds;
 }
 
@@ -213,7 +226,7 @@ void pl_forecast_make(const pl_program *p, const pl_speed *speed, pl_arena *out,
     *f = (pl_forecast){ .program = p };
     f->begin = PL_NEW_N(out, double, p->n_steps + 1);
     f->end = PL_NEW_N(out, double, p->n_steps + 1);
-    find_times(&t, find_seconds(p, speed, tmp), speed->hidden, f->begin, f->end, tmp, f);
+    find_times(&t, find_seconds(p, speed, tmp), speed, f->begin, f->end, tmp, f);
     pl_forecast_live(&t, out, f);
     pl_arena_free(tmp);
 }
@@ -251,7 +264,7 @@ bool pl_forecast_fold(const pl_program *p, const pl_short *s, const pl_speed *sp
         double *begin = PL_NEW_N(tmp, double, t.n + 1), *end = PL_NEW_N(tmp, double, t.n + 1);
         f->program = t.program = grow(p, t.grown, out);
         if (t.program != p) seconds = find_seconds(t.program, speed, tmp);
-        find_times(&t, seconds, speed->hidden, begin, end, tmp, f);
+        find_times(&t, seconds, speed, begin, end, tmp, f);
         pl_forecast_peak(&t, &c, f);
         f->times = PL_NEW_N(out, int, p->n_steps + 1);
         for (int u = 0; u < t.n; u++) f->times[t.step[u]]++;

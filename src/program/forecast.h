@@ -18,6 +18,7 @@ typedef struct pl_forecast_memory {
     int64_t buffers;     /* blocks that go out or come in (PL_OUTGOING, PL_INCOMING)             */
     int64_t transient;   /* all else that is live then, and what the layouts leave unused        */
     int64_t peak;        /* store->bytes + work_bytes                                            */
+    int64_t host;        /* beside all that, in the host's memory: store->host_bytes + host_bytes */
 } pl_forecast_memory;
 
 typedef struct pl_forecast {
@@ -30,6 +31,8 @@ typedef struct pl_forecast {
     double comm_seconds;    /* of messages, added up                                             */
     double exposed_seconds; /* step_seconds - compute_seconds: waiting for messages              */
     int64_t comm_bytes;     /* that the rank receives                                            */
+    double host_seconds;    /* of copies to and from the host's memory, added up                 */
+    int64_t host_moved;     /* bytes of these                                                    */
     pl_forecast_memory memory;
     double *begin, *end;    /* [n_steps] seconds, of the last micro-batch                        */
     int64_t *live;          /* [n_steps] bytes of the work block in use while the step runs, in
@@ -45,8 +48,10 @@ typedef struct pl_forecast {
  * handed over begins when the links of its axes are free: those that share a mesh axis pass one
  * after the other, in order; others pass side by side, and may overtake. While any message passes,
  * compute goes on at the rate `speed->hidden` (0 .. 1): the rest of the message's time is lost to
- * it. So faster links or devices never make a step slower, and
- *   max(compute, the seconds of any one link) <= step <= compute + comm.
+ * it. Copies to the host pass in order on a link of their own, those from it on another, beside which
+ * compute goes on at the rate `speed->host_hidden`. So faster links or devices never make a step
+ * slower, and
+ *   max(compute, the seconds of any one link) <= step <= compute + comm + host.
  *
  * Not modelled: other ranks that are late, copies that share the memory with kernels, that a rank
  * has no more than a few messages under way at once (run/lane.c), and the scratch of kernels, which

@@ -19,6 +19,7 @@ typedef struct life {
     bool blocks;           /* outgoing or incoming                                        */
     bool forward;          /* a node of the forward pass made or reads it                 */
     bool kept;             /* a later node reads it, or what was copied or sent from it   */
+    bool host;             /* of the host's memory                                        */
 } life;
 
 typedef struct ints {
@@ -75,7 +76,7 @@ static int find_place(const replay *r, int64_t at)
 /* The life at this slot: its number, or -1. */
 static int find_life(const replay *r, pl_slot s)
 {
-    int k = s.state ? r->now.n : find_place(r, s.at);
+    int k = s.state || s.host ? r->now.n : find_place(r, s.at);
     return k < r->now.n && now_at(r, k)->low <= s.at ? r->now.at[k] : -1;
 }
 
@@ -179,7 +180,7 @@ static void replay_kernel(replay *r, int i)
         r->lives.at[id].kept |= late;
         r->lives.at[id].forward |= !late;
     }
-    bool same = x->in[0].state == x->out[0].state && x->in[0].at == x->out[0].at;
+    bool same = pl_slot_same(x->in[0], x->out[0]);
     if (n->op->view && same) return;
     for (int o = 0; o < x->n_out; o++) {
         if (x->out[o].state) continue;
@@ -237,6 +238,32 @@ static int find_source(const replay *r, int i)
     if (x->n_in) return find_life(r, x->in[0]);
     bool shift = i && last->kind == PL_MESSAGE && last->transfer == x->transfer && last->n_in;
     return shift ? find_life(r, last->in[0]) : -1;
+}
+
+/* The last life at this place of the host's work block. */
+static int find_hosted(const replay *r, pl_slot s)
+{
+    int k = s.state ? -1 : r->lives.n - 1;
+    while (k >= 0 && (!r->lives.at[k].host || r->lives.at[k].low != s.at)) k--;
+    return k;
+}
+
+/* A copy to the host begins a life there, one from it ends that and begins one here. */
+static void replay_host(replay *r, int i)
+{
+    const pl_step *x = &r->p->step[i];
+    const int until = r->arrived[r->message++];
+    life y = begin_life(x, i, 0, x->bytes, x->transfer->value);
+    y.last = until;
+    if (x->collective == PL_TO_HOST) {
+        extend(r, find_life(r, x->in[0]), until);
+        y.host = true;
+        if (!x->out[0].state && x->bytes) PL_PUSH(r->tmp, &r->lives, y);
+        return;
+    }
+    extend(r, find_hosted(r, x->in[0]), until);
+    y.forward = !x->in[0].state;
+    extend(r, write_life(r, i, y), until);
 }
 
 /* A bucket is several parts beside each other; what is combined in place stays what it is. */
@@ -337,7 +364,7 @@ static void replay_steps(replay *r)
     }
     for (int i = 0; i < p->n_steps; i++) switch (p->step[i].kind) {
         case PL_KERNEL: replay_kernel(r, i); break;
-        case PL_MESSAGE: replay_message(r, i); break;
+        case PL_MESSAGE: (pl_step_is_host(&p->step[i]) ? replay_host : replay_message)(r, i); break;
         case PL_COPY: replay_copy(r, i); break;
         case PL_FILL: replay_fill(r, i); break;
         case PL_FOLD: replay_fold(r, i); break;
@@ -391,6 +418,7 @@ static bool is_activation(const life *x)
 
 static int kind_of(const life *x, const bool *gradient)
 {
+    if (x->host) return PL_CHANGE_HOST;
     if (x->blocks) return PL_CHANGE_BUFFERS;
     if (x->value && gradient[x->value->id]) return PL_CHANGE_GRADIENTS;
     return is_activation(x) ? PL_CHANGE_ACTIVATIONS : PL_CHANGE_ALL;
@@ -398,7 +426,7 @@ static int kind_of(const life *x, const bool *gradient)
 
 static void add_life(const pl_step_life *x, int n_steps, pl_memory_changes *c)
 {
-    for (int k = PL_CHANGE_ALL;; k = x->sum) {
+    for (int k = pl_step_life_sum(x);; k = x->sum) {
         c->of[k][x->first] += x->bytes;
         if (x->end < n_steps) c->of[k][x->end] -= x->bytes;
         if (k == x->sum) break;
@@ -440,27 +468,38 @@ static void count_states(const pl_timeline *t, pl_forecast_memory *m)
     m->gradients = m->sums;
 }
 
+/* Of the program as it stands. */
+static int64_t most_of(const pl_program *p, const pl_memory_changes *c, int sum)
+{
+    int64_t now = 0, most = 0;
+    for (int i = 0; i < p->n_steps; i++) {
+        now += c->of[sum][i];
+        if (now > most) most = now;
+    }
+    return most;
+}
+
 /* What the layout leaves unused where most is live is taken to be as much for more blocks. */
 void pl_forecast_peak(const pl_timeline *t, const pl_memory_changes *c, pl_forecast *f)
 {
     const pl_program *p = t->program;
     pl_forecast_memory m = { 0 };
-    int64_t now[PL_N_CHANGES] = { 0 }, most[PL_N_CHANGES] = { 0 }, short_now = 0, short_most = 0;
+    int64_t now[PL_N_CHANGES] = { 0 }, most[PL_N_CHANGES] = { 0 }, host = 0;
     f->peak_step = 0;
     for (int u = 0; u < t->n; u++) {
         for (int k = 0; k < PL_N_CHANGES; k++)
             now[k] += c->of[k][t->step[u]] + (t->extra[k] ? t->extra[k][t->step[u]] : 0);
         if (f->live) f->live[u] = now[PL_CHANGE_ALL];
+        if (now[PL_CHANGE_HOST] > host) host = now[PL_CHANGE_HOST];
         if (u && now[PL_CHANGE_ALL] <= most[PL_CHANGE_ALL]) continue;
         memcpy(most, now, sizeof most);
         f->peak_step = u;
     }
-    for (int i = 0; i < p->n_steps; i++) {
-        short_now += c->of[PL_CHANGE_ALL][i];
-        if (short_now > short_most) short_most = short_now;
-    }
     count_states(t, &m);
-    m.peak = p->store->bytes + t->more_bytes + most[PL_CHANGE_ALL] + p->work_bytes - short_most;
+    m.peak = p->store->bytes + t->more_bytes + most[PL_CHANGE_ALL] + p->work_bytes -
+             most_of(p, c, PL_CHANGE_ALL);
+    m.host = p->store->host_bytes + t->more_host + host + p->host_bytes -
+             most_of(p, c, PL_CHANGE_HOST);
     m.gradients += most[PL_CHANGE_GRADIENTS];
     m.activations = most[PL_CHANGE_ACTIVATIONS];
     m.buffers = most[PL_CHANGE_BUFFERS];

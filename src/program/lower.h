@@ -14,8 +14,8 @@ typedef struct part {
     pl_placement where;
     int64_t bytes;
     int maker;       /* task; -1: there before the step (states, inputs)                       */
-    int phase;       /* 0: moved (or cast) for a forward node or an update, 1: for a backward
-                        one; -1: neither                                                       */
+    int phase;       /* moved (or cast) for a forward node (0), a backward one (1) or an update
+                        (2); -1: for none                                                      */
     ints readers;    /* tasks                                                                  */
     int home;        /* the part whose memory it takes over, which may do so too; or itself    */
     int64_t at;      /* bytes from the start of home's memory                                  */
@@ -48,6 +48,8 @@ typedef struct task {
     bool prompt;     /* runs as soon as it may (order.c)                                       */
     bool keeps;      /* makes what is kept for backward nodes: its turn is now                 */
     bool once;       /* only updates need it: pl_step.once                                     */
+    bool late;       /* comes from the host for what runs promptly: as soon as that has all else */
+    int n_late;      /* such tasks that make what it reads                                     */
     int unmet;       /* tasks that must come first                                             */
     ints before;     /* tasks that wait for this one                                           */
 } task;
@@ -87,7 +89,10 @@ typedef struct lowering {
     } moves;
 } lowering;
 
-bool pl_lower_is_message(const task *t); /* it runs on the lane of messages */
+bool pl_lower_is_message(const task *t); /* it runs on a lane of messages */
+bool pl_lower_is_fetch(const task *t);   /* it copies from the host */
+bool pl_lower_is_store(const task *t);   /* it copies to the host */
+int64_t pl_lower_ahead(const lowering *l); /* options.ahead_bytes, or its default */
 /* The part whose memory p lies in. */
 int pl_lower_home(const lowering *l, int p);
 /* A part that nobody finds by its value, of so many bytes; 0: those of the largest share. */

@@ -458,6 +458,16 @@ static int add_halo(transfer *t, int from)
     return end;
 }
 
+/* All of a part, between the memories of a device and its host. */
+static int add_host(const transfer *t, int from)
+{
+    int into = add_end(t);
+    task *x = add(t, TASK_MESSAGE, from, into, PL_PART_FROM, PL_PART_TO);
+    x->step.collective = t->move->kind;
+    x->step.count = t->move->block;
+    return into;
+}
+
 int pl_lower_move(lowering *l, int from, const pl_move *m)
 {
     transfer t = make_transfer(l, l->parts.at[from].value, m);
@@ -467,6 +477,8 @@ int pl_lower_move(lowering *l, int from, const pl_move *m)
     case PL_ALL_REDUCE: return add_reduce(&t, from);
     case PL_PERMUTE: return add_permute(&t, from);
     case PL_HALO: return add_halo(&t, from);
+    case PL_TO_HOST:
+    case PL_FROM_HOST: return add_host(&t, from);
     default: break;
     }
     return add_message(&t, from);

@@ -7,8 +7,10 @@
  * its first reader stands. What waits for a reduction and runs as soon as it may (an update) is put
  * off until the next one is on its way, so that computing goes on beside the message (the bucketed,
  * overlapped all-reduce of PyTorch DDP, Li et al., VLDB 2020, here for any reduction). And what
- * only moves a state (the gather of a sharded weight) starts before its reader's turn, as far ahead
- * as a limit in bytes allows (prefetch and rate limiter of FSDP, Zhao et al., VLDB 2023).
+ * only moves a state (the gather of a sharded weight), or comes from the host, starts before its
+ * reader's turn, as far ahead as a limit in bytes allows (prefetch and rate limiter of FSDP, Zhao et
+ * al., VLDB 2023). Where that reader runs as soon as it may, an update, what it needs from the host
+ * is asked for as soon as it has all else, and it runs when as much is on its way behind it.
  */
 #include "program/lower.h"
 
@@ -21,7 +23,15 @@ typedef struct schedule {
     ints open; /* reductions of the bucket being filled        */
     int64_t bytes;
     ints landing; /* the bucket sent last; its readers still wait */
+    ints fetching;         /* tasks that have all but what is on its way from the host, */
+    int64_t fetched_bytes; /* so many bytes; those before `ran` have run                */
+    int ran;
 } schedule;
+
+int64_t pl_lower_ahead(const lowering *l)
+{
+    return l->options.ahead_bytes ? l->options.ahead_bytes : DEFAULT_AHEAD_BYTES;
+}
 
 /* -- the order asked for ----------------------------------------------------------------------- */
 
@@ -56,7 +66,9 @@ static void mark_prompt(lowering *l)
                     (t->kind == TASK_NODE && bytes <= SCALAR_BYTES && reads_last(l, t));
         bool leads = t->kind != TASK_NODE && readers->n;
         for (int i = 0; i < readers->n; i++) leads &= l->tasks.at[readers->at[i]].prompt;
-        t->prompt |= leads;
+        t->late = leads && !t->unmet && pl_lower_is_fetch(t);
+        t->prompt |= leads && !t->late;
+        for (int i = 0; i < readers->n && t->late; i++) l->tasks.at[readers->at[i]].n_late++;
     }
 }
 
@@ -84,11 +96,12 @@ static int64_t put_off_gain(const lowering *l, int id, const double *place, doub
     return gain;
 }
 
-/* Does the task only move a state about, or cast it? */
+/* Does the task only move a state about, or what comes from the host, or cast it? */
 static bool moves_state(const lowering *l, int id)
 {
     for (; id >= 0; id = l->parts.at[l->tasks.at[id].in[0]].maker) {
         const task *t = &l->tasks.at[id];
+        if (pl_lower_is_fetch(t)) return true;
         bool casts = t->kind == TASK_NODE && pl_graph_state(t->step.share->node->out[0]);
         if ((t->kind == TASK_NODE && !casts) || t->kind == TASK_REDUCE || t->n_in != 1)
             return false;
@@ -139,13 +152,13 @@ static void move_ahead(lowering *l, wish *w)
 {
     ahead *moved = PL_NEW_N(l->tmp, ahead, l->tasks.n + 1);
     double *kept = PL_NEW_N(l->tmp, double, l->tasks.n + 1); /* [tasks] */
-    int64_t limit = l->options.ahead_bytes ? l->options.ahead_bytes : DEFAULT_AHEAD_BYTES, sum = 0;
+    int64_t limit = pl_lower_ahead(l), sum = 0;
     int n = 0, from = 0; /* moved[from, n) wait for their readers */
     for (int id = 0; id < l->tasks.n; id++) {
         const task *t = &l->tasks.at[id];
         const bool moves = moves_state(l, id);
-        kept[id] = moves ? find_kept_place(l, t, &w[id], kept) : -1;
-        bool stays = t->prompt || t->keeps || (is_block(t) && t->step.peer) || !moves;
+        kept[id] = moves || t->keeps ? find_kept_place(l, t, &w[id], kept) : -1;
+        bool stays = t->prompt || t->keeps || t->late || (is_block(t) && t->step.peer) || !moves;
         int use = stays ? l->tasks.n : first_use(l, id);
         if (use == l->tasks.n) continue;
         if (!is_block(t)) w[id].at = w[use].at - 0.25; /* equal places: in the order of ids */
@@ -159,7 +172,7 @@ static void move_ahead(lowering *l, wish *w)
     }
     for (int id = l->tasks.n - 1; id >= 0; id--) { /* nor may a move come before what it moves */
         const task *t = &l->tasks.at[id];
-        if (t->prompt || t->keeps || !moves_state(l, id)) continue;
+        if (t->prompt || t->keeps || t->late || !moves_state(l, id)) continue;
         for (int i = 0; i < t->before.n; i++)
             if (w[t->before.at[i]].at < w[id].at) w[id].at = w[t->before.at[i]].at;
     }
@@ -179,6 +192,7 @@ static const wish *make_wishes(lowering *l)
     for (int id = 0; id < l->tasks.n;
          id++) { /* what runs promptly stands after all that it waits for */
         const task *t = &l->tasks.at[id];
+        if (t->late) continue;
         if (!t->prompt) place[id] = id;
         for (int i = 0; i < t->before.n; i++)
             if (place[id] > place[t->before.at[i]]) place[t->before.at[i]] = place[id];
@@ -196,12 +210,56 @@ static const wish *make_wishes(lowering *l)
 
 static void emit(schedule *s, int id);
 
+/* -- from the host, for updates -- */
+
+/* Bytes on their way for a task. */
+static int64_t late_bytes(const lowering *l, const task *t)
+{
+    int64_t sum = 0;
+    for (int k = 0; k < t->n_in; k++) {
+        const part *p = &l->parts.at[t->in[k]];
+        if (p->maker >= 0 && l->tasks.at[p->maker].late) sum += p->bytes;
+    }
+    return sum;
+}
+
+/* Tasks whose bytes are on their way run, the first first: all, or as long as more than the limit
+ * is, the last one's apart. */
+static void run_fetched(schedule *s, bool all)
+{
+    const int64_t limit = pl_lower_ahead(s->l);
+    while (s->ran < s->fetching.n &&
+           (all || (s->ran < s->fetching.n - 1 && s->fetched_bytes > limit))) {
+        const int id = s->fetching.at[s->ran++];
+        s->fetched_bytes -= late_bytes(s->l, &s->l->tasks.at[id]);
+        emit(s, id);
+    }
+}
+
+/* A task has all but what is to come from the host. */
+static void fetch(schedule *s, int id)
+{
+    lowering *l = s->l;
+    l->tasks.at[id].n_late = -1; /* asked for */
+    for (int k = 0; k < l->tasks.at[id].n_in; k++) {
+        const int maker = l->parts.at[l->tasks.at[id].in[k]].maker;
+        if (maker >= 0 && l->tasks.at[maker].late && l->tasks.at[maker].unmet == 0) emit(s, maker);
+    }
+    s->fetched_bytes += late_bytes(l, &l->tasks.at[id]);
+    PL_PUSH(l->tmp, &s->fetching, id);
+    run_fetched(s, false);
+}
+
 static void release(schedule *s, int id)
 {
     const ints *before = &s->l->tasks.at[id].before;
     for (int i = 0; i < before->n; i++) {
         task *t = &s->l->tasks.at[before->at[i]];
-        if (--t->unmet == 0 && t->prompt) emit(s, before->at[i]);
+        if (--t->unmet != (t->n_late > 0 ? t->n_late : 0) || !t->prompt || t->n_late < 0) continue;
+        if (t->n_late)
+            fetch(s, before->at[i]);
+        else
+            emit(s, before->at[i]);
     }
 }
 
@@ -274,9 +332,11 @@ void pl_lower_order(lowering *l)
         for (int i = 0; i < l->tasks.n; i++) {
             const task *t = &l->tasks.at[w[i].id];
             if (t->unmet > 0 && !t->prompt) land_all(&s, t); /* its turn has come */
-            if (t->unmet == 0) emit(&s, w[i].id);
+            if (t->n_late > 0 && t->unmet == t->n_late) fetch(&s, w[i].id);
+            if (t->unmet == 0 && !t->late && !t->n_late) emit(&s, w[i].id);
             left += t->unmet > 0;
         }
         land_all(&s, NULL);
+        run_fetched(&s, true);
     }
 }

@@ -22,12 +22,22 @@ typedef struct places {
         int64_t *at;
     } buckets; /* bytes of each                        */
     int *buf;  /* [parts] by home: index of its buffer                             */
-    pl_offsets layout;
+    pl_offsets layout[2]; /* of the device's memory, of the host's                 */
 } places;
 
 bool pl_lower_is_message(const task *t)
 {
     return t->kind == TASK_REDUCE || t->kind == TASK_MESSAGE || t->kind == TASK_SHIFT;
+}
+
+bool pl_lower_is_fetch(const task *t)
+{
+    return t->kind == TASK_MESSAGE && t->step.collective == PL_FROM_HOST;
+}
+
+bool pl_lower_is_store(const task *t)
+{
+    return t->kind == TASK_MESSAGE && t->step.collective == PL_TO_HOST;
 }
 
 /* -- life -------------------------------------------------------------------------------------- */
@@ -165,6 +175,30 @@ static void extend_lives(places *s)
     }
 }
 
+/* Computing waits for the oldest copies to the host when so many bytes are under way that more would
+ * be too much of the device's memory, the last one's apart. */
+static void bound_stores(places *s)
+{
+    lowering *l = s->l;
+    const int64_t limit = pl_lower_ahead(l);
+    ints open = { 0 }; /* positions, of which those before `from` are waited for */
+    int64_t sum = 0;
+    int from = 0;
+    for (int pos = 0; pos < l->order.n; pos++) {
+        const task *t = &l->tasks.at[l->order.at[pos].tasks.at[0]];
+        if (pl_lower_is_store(t)) {
+            PL_PUSH(l->tmp, &open, pos);
+            sum += l->parts.at[t->out[0]].bytes;
+        }
+        if (s->message[pos] >= 0) continue;
+        for (; from < open.n - 1 && sum > limit; from++) {
+            const task *x = &l->tasks.at[l->order.at[open.at[from]].tasks.at[0]];
+            wait_for(s, pos, s->message[open.at[from]] + 1);
+            sum -= l->parts.at[x->out[0]].bytes;
+        }
+    }
+}
+
 static void find_waits(places *s)
 {
     lowering *l = s->l;
@@ -182,6 +216,7 @@ static void find_waits(places *s)
         for (int i = 0; i < tasks->n; i++)
             find_task_waits(s, pos, &l->tasks.at[tasks->at[i]], made);
     }
+    bound_stores(s);
     extend_lives(s);
 }
 
@@ -227,16 +262,17 @@ static void join_elementwise(places *s)
 
 /* -- offsets ----------------------------------------------------------------------------------- */
 
-static bool lay_out(places *s, pl_program *p, pl_err *err)
+/* The buffers of the device's memory, or of the host's: those of buckets first. */
+static int list_buffers(places *s, bool host, pl_buf buf[])
 {
-    lowering *l = s->l;
-    pl_buf *buf = PL_NEW_N(l->tmp, pl_buf, l->parts.n + s->buckets.n + 1);
-    int n = s->buckets.n;
+    const lowering *l = s->l;
+    int n = host ? 0 : s->buckets.n;
     for (int b = 0; b < n; b++) buf[b] = (pl_buf){ s->n_order, 0, s->buckets.at[b], NULL };
     for (int i = 0; i < l->parts.n; i++) {
-        if (l->parts.at[i].home != i || l->parts.at[i].port >= 0) continue;
+        const part *x = &l->parts.at[i];
+        if (x->home != i || x->port >= 0 || x->where.host != host) continue;
         int b = s->buf[i] = s->bucket[i] >= 0 ? s->bucket[i] : n++;
-        pl_buf life = { s->first[i], s->last[i] + 1, l->parts.at[i].bytes, NULL };
+        pl_buf life = { s->first[i], s->last[i] + 1, x->bytes, NULL };
         if (s->bucket[i] < 0) {
             buf[b] = life;
             continue;
@@ -244,7 +280,15 @@ static bool lay_out(places *s, pl_program *p, pl_err *err)
         if (life.birth < buf[b].birth) buf[b].birth = life.birth;
         if (life.death > buf[b].death) buf[b].death = life.death;
     }
-    if (l->options.lives) {
+    return n;
+}
+
+static bool lay_out(places *s, bool host, pl_program *p, pl_err *err)
+{
+    lowering *l = s->l;
+    pl_buf *buf = PL_NEW_N(l->tmp, pl_buf, l->parts.n + s->buckets.n + 1);
+    const int n = list_buffers(s, host, buf);
+    if (l->options.lives && !host) {
         p->n_lives = n;
         pl_buf *life = PL_NEW_N(l->out, pl_buf, n + 1);
         memcpy(life, buf, (size_t)n * sizeof *buf);
@@ -252,9 +296,10 @@ static bool lay_out(places *s, pl_program *p, pl_err *err)
     }
     if (l->options.no_reuse)
         for (int b = 0; b < n; b++) buf[b].birth = 0, buf[b].death = s->n_order + 1;
-    int64_t limit = l->options.work_limit ? l->options.work_limit : INT64_MAX / 4;
-    PL_TRY(pl_offsets_place(n, buf, PL_WORK_ALIGN, limit, l->tmp, &s->layout, err));
-    return pl_offsets_check(n, buf, PL_WORK_ALIGN, limit, &s->layout, err);
+    int64_t limit = l->options.work_limit && !host ? l->options.work_limit : INT64_MAX / 4;
+    pl_offsets *layout = &s->layout[host];
+    PL_TRY(pl_offsets_place(n, buf, PL_WORK_ALIGN, limit, l->tmp, layout, err));
+    return pl_offsets_check(n, buf, PL_WORK_ALIGN, limit, layout, err);
 }
 
 static pl_slot slot_of(const places *s, int p)
@@ -262,8 +307,9 @@ static pl_slot slot_of(const places *s, int p)
     const lowering *l = s->l;
     int h = pl_lower_home(l, p);
     const part *x = &l->parts.at[h];
+    const bool host = x->where.host;
     if (x->port >= 0) return l->store->state[x->port].slot;
-    return (pl_slot){ false, s->layout.offset[s->buf[h]] + x->at };
+    return (pl_slot){ .host = host, .at = s->layout[host].offset[s->buf[h]] + x->at };
 }
 
 /* -- steps ------------------------------------------------------------------------------------- */
@@ -349,7 +395,7 @@ static void add_messages(const places *s, pl_program *p, const ints *tasks, int 
         x->bucket_count = list_counts(l, tasks);
         x->transfer = NULL;
     }
-    p->message_bytes += x->bytes;
+    if (!pl_step_is_host(x)) p->message_bytes += x->bytes;
 }
 
 static void add_fill(const places *s, pl_program *p, const task *t, int k, int pos)
@@ -502,10 +548,11 @@ bool pl_lower_places(lowering *l, pl_program *p, pl_err *err)
     find_waits(&s);
     s.sent = PL_NEW_N(l->tmp, int, s.n_messages + 1);
     if (!l->options.no_reuse) join_elementwise(&s);
-    PL_TRY(lay_out(&s, p, err));
+    PL_TRY(lay_out(&s, false, p, err) && lay_out(&s, true, p, err));
     make_steps(&s, p);
     make_ports(&s, p);
-    p->work_bytes = s.layout.height;
-    p->work_bound = s.layout.bound;
+    p->work_bytes = s.layout[false].height;
+    p->work_bound = s.layout[false].bound;
+    p->host_bytes = s.layout[true].height;
     return true;
 }

@@ -4,6 +4,8 @@
  * Two lanes run side by side, each in program order: compute (kernels, copies) and communication
  * (messages). Messages start in order, and may be under way together. A step waits until `wait`
  * messages are finished (all of the first so many); a message also until `after` compute steps are.
+ * Copies to the host's memory are messages that pass alone, on a lane of their own, and those from
+ * it on another: each of these lanes starts its own in order, and is not held up by the others.
  * Buffers never move and nothing is allocated while a program runs.
  *
  * That of a graph in micro-batches is what the last of them runs, updates included; those before it
@@ -17,11 +19,17 @@
 
 enum { PL_WORK_ALIGN = 64 }; /* bytes, of all places: a cache line and an AVX-512 vector */
 
-/* A place in memory: bytes from the start of the state block or of the work block. */
+/* A place in memory: bytes from the start of the state block or of the work block, of which the
+ * host's memory has two of its own. */
 typedef struct pl_slot {
-    bool state;
+    bool state, host;
     int64_t at;
 } pl_slot;
+
+static inline bool pl_slot_same(pl_slot a, pl_slot b)
+{
+    return a.state == b.state && a.host == b.host && a.at == b.at;
+}
 
 /* FOLD: out[0] combined with in[0], element by element, in place. */
 typedef enum pl_step_kind { PL_KERNEL, PL_MESSAGE, PL_COPY, PL_FILL, PL_FOLD } pl_step_kind;
@@ -65,18 +73,36 @@ typedef struct pl_step {
                                    of one block); FILL, FOLD: elements                        */
     /* MESSAGE */
     pl_collective collective;
-    unsigned axes;              /* group: ranks that differ on these mesh axes only           */
+    unsigned axes;              /* group: ranks that differ on these mesh axes only; 0: a copy
+                                   to or from the host's memory                               */
     int n_bucket;               /* of several tensors: so many,                               */
     const pl_value *const *bucket; /* which; NULL in a program that was parsed, as the next    */
     const int64_t *bucket_count;   /* elements of each, of `count`                             */
     int peer;                   /* SEND, RECV, BROADCAST (whose part): position in the group  */
     int64_t bytes;              /* that this rank receives: pl_move_volume; BROADCAST: count
-                                   elements, at its root 0                                    */
+                                   elements, at its root 0; TO_HOST, FROM_HOST: all of them   */
     int after;                  /* compute steps that must be finished before it starts       */
     /* COPY */
     int n_copies;
     const pl_copy *copy;
 } pl_step;
+
+/* Is it a copy to or from the host's memory? */
+static inline bool pl_step_is_host(const pl_step *x)
+{
+    return x->kind == PL_MESSAGE && pl_collective_is_host(x->collective);
+}
+
+/* Messages pass on three lanes, each in order: those between ranks, and copies to and from the
+ * host. */
+enum { PL_LANE_COMM, PL_LANE_OUT, PL_LANE_IN, PL_N_LANES };
+
+static inline int pl_step_lane(const pl_step *message)
+{
+    return !pl_step_is_host(message)            ? PL_LANE_COMM
+           : message->collective == PL_TO_HOST ? PL_LANE_OUT
+                                                : PL_LANE_IN;
+}
 
 /* A named tensor that the outside writes or reads: this device's part of it. */
 typedef struct pl_port {
@@ -99,7 +125,8 @@ void pl_port_give(const pl_port *p, const void *part, void *whole);
 typedef struct pl_store {
     int n;
     pl_port *state;
-    int64_t bytes;
+    int64_t bytes;              /* of the device's memory                                     */
+    int64_t host_bytes;         /* of the host's                                              */
 } pl_store;
 
 typedef struct pl_program {
@@ -112,13 +139,15 @@ typedef struct pl_program {
     int n_inputs, n_outputs;
     pl_port *input, *output;
     int64_t work_bytes;         /* height of the work block                                   */
+    int64_t host_bytes;         /* of that in the host's memory                               */
     int64_t work_bound;         /* no layout of this order is lower                           */
     int64_t order_bound;        /* no order of the steps that writes in place what this one does
                                    has less work memory live at once; 0: not asked             */
     int n_lives;                /* of work memory: when each piece is used, by position in the
                                    order, and its size; 0 unless asked for                     */
     const pl_buf *life;
-    int64_t message_bytes;      /* that this rank receives when it runs: sum of step.bytes    */
+    int64_t message_bytes;      /* that this rank receives from others when it runs: sum of
+                                   step.bytes                                                 */
     int64_t bucket_bytes;       /* reductions were joined up to this size; 0: nobody says     */
     double flops;               /* of this rank's kernels                                     */
 } pl_program;

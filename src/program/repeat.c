@@ -264,7 +264,7 @@ static bool is_beside(const finder *x, const pl_step_life *life, bool ends, int 
 
 static void add_extra(finder *x, int step, const pl_step_life *life, int64_t bytes, int64_t left[])
 {
-    for (int k = 0;; k = life->sum) {
+    for (int k = pl_step_life_sum(life);; k = life->sum) {
         left[k] += bytes;
         if (step < x->p->n_steps) x->extra[k][step] += bytes;
         if (k == life->sum) break;
@@ -452,8 +452,8 @@ static void add_states(const finder *x, pl_timeline *t)
         for (int c = 0; c < x->s->n_cuts; c++) {
             const pl_cut *cut = &x->s->cut[c];
             if (x->s->block[s->value->id] != cut->at - 1) continue;
-            t->more_bytes += (cut->to - cut->from) * room;
-            t->more[s->value->kind] += (cut->to - cut->from) * s->bytes;
+            *(s->slot.host ? &t->more_host : &t->more_bytes) += (cut->to - cut->from) * room;
+            if (!s->slot.host) t->more[s->value->kind] += (cut->to - cut->from) * s->bytes;
         }
     }
 }

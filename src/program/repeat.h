@@ -11,20 +11,29 @@
 #include "graph/shorten.h"
 #include "program/program.h"
 
-/* Sums of bytes that are in use while a step runs: of all, and of some kinds. */
+/* Sums of bytes that are in use while a step runs: of all, of some kinds of these, and in the host's
+ * memory. */
 enum {
-    PL_CHANGE_ALL, PL_CHANGE_GRADIENTS, PL_CHANGE_ACTIVATIONS, PL_CHANGE_BUFFERS, PL_N_CHANGES
+    PL_CHANGE_ALL, PL_CHANGE_GRADIENTS, PL_CHANGE_ACTIVATIONS, PL_CHANGE_BUFFERS, PL_CHANGE_HOST,
+    PL_N_CHANGES
 };
 
 /* Bytes that come with a step and go with another one (the number of steps: never). */
 typedef struct pl_step_life {
     const pl_value *value; /* NULL: nobody says                                         */
     int first, end;        /* steps                                                     */
-    int sum;               /* that they are in beside that of all; PL_CHANGE_ALL: none  */
+    int sum;               /* that they are in beside that of all; PL_CHANGE_ALL: none;
+                              PL_CHANGE_HOST: in that alone                             */
     int64_t bytes;
 } pl_step_life;
 
-/* Bytes of the work block, in whole lines, that a step has more in use than the one before it. */
+/* The first sum that they are in. */
+static inline int pl_step_life_sum(const pl_step_life *x)
+{
+    return x->sum == PL_CHANGE_HOST ? PL_CHANGE_HOST : PL_CHANGE_ALL;
+}
+
+/* Bytes of the work blocks, in whole lines, that a step has more in use than the one before it. */
 typedef struct pl_memory_changes {
     int64_t *of[PL_N_CHANGES]; /* [steps] */
     int n_lives;
@@ -49,6 +58,7 @@ typedef struct pl_timeline {
                            by none                                                               */
     int64_t *grown;     /* [steps of the program] elements that a bucket has more in the whole   */
     int64_t more_bytes; /* of states, of the blocks that were left out                           */
+    int64_t more_host;  /* the same in the host's memory                                         */
     int64_t more[PL_N_STATE_KINDS]; /* the same by kind, without what alignment adds             */
 } pl_timeline;
 

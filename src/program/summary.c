@@ -143,6 +143,7 @@ static void add_messages(const pl_program *p, const int *times, pl_arena *out, p
         row->count += runs;
         row->bytes += runs * x->bytes;
         row->seconds += seconds;
+        if (pl_step_is_host(x)) continue;
         s->message_bytes += runs * x->bytes;
         s->message_seconds += seconds;
     }

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* For whose nodes a part was moved, or cast. */
+enum { FORWARD, BACKWARD, UPDATE };
+
 int pl_lower_part(lowering *l, const pl_value *v, const pl_placement *where, int64_t bytes)
 {
     part p = { .value = v, .where = *where, .maker = -1, .phase = -1, .home = l->parts.n };
@@ -68,15 +71,24 @@ static bool is_cast(const pl_value *v)
     return v->maker && pl_graph_state(v);
 }
 
+/* Is v a state that lies in the host's memory? */
+static bool is_hosted(const lowering *l, const pl_value *v)
+{
+    return v->role == PL_STATE && !v->maker && l->plan->stored[v->id].host;
+}
+
 /* May a reader of this phase start from part `id`? Where the plan says where the value is kept, or
  * that it is made again, backward nodes start from there, or from what was made or moved for
- * them. */
+ * them. What comes from the host comes anew for each phase, and once more for updates. */
 static bool is_source(const lowering *l, int id, int phase)
 {
     const part *p = &l->parts.at[id];
     const kept_value *kept = &l->kept[p->value->id];
-    if ((!kept->where && !kept->again) || p->maker < 0 || p->phase == phase) return true;
-    return phase ? id == kept->part : p->phase < 0;
+    if (p->maker < 0 || p->phase == phase) return true;
+    if (is_hosted(l, p->value)) return false;
+    const bool backward = phase == BACKWARD, same = backward == (p->phase == BACKWARD);
+    if ((!kept->where && !kept->again) || (same && p->phase >= 0)) return true;
+    return backward ? id == kept->part : p->phase < 0;
 }
 
 /* The parts of v that a reader of this phase may start from. */
@@ -101,7 +113,7 @@ static bool bring(lowering *l, const pl_value *v, const pl_placement *to, int ph
     int *source = PL_NEW_N(l->tmp, int, most);
     pl_placement *from = PL_NEW_N(l->tmp, pl_placement, most);
     int n = find_sources(l, v, phase, source);
-    if (!n && phase && l->kept[v->id].again) {
+    if (!n && phase == BACKWARD && l->kept[v->id].again) {
         PL_TRY(make_again(l, v, err));
         return bring(l, v, to, phase, out, err);
     }
@@ -129,7 +141,7 @@ static bool bring(lowering *l, const pl_value *v, const pl_placement *to, int ph
 
 static int phase_of(const pl_node *n)
 {
-    return n->phase == PL_BACKWARD;
+    return n->phase == PL_BACKWARD ? BACKWARD : n->phase == PL_UPDATE ? UPDATE : FORWARD;
 }
 
 /* An output takes over the memory of an input: views and in-place updates. */
@@ -222,7 +234,7 @@ static bool make_again(lowering *l, const pl_value *v, pl_err *err)
             if (l->kept[n->in[k]->id].again) PL_PUSH(l->tmp, &todo, n->in[k]->maker->id);
     }
     qsort(found.at, (size_t)found.n, sizeof *found.at, by_number);
-    for (int i = 0; i < found.n; i++) PL_TRY(add_node(l, node[found.at[i]], 1, err));
+    for (int i = 0; i < found.n; i++) PL_TRY(add_node(l, node[found.at[i]], BACKWARD, err));
     return true;
 }
 
@@ -230,7 +242,9 @@ static bool make_again(lowering *l, const pl_value *v, pl_err *err)
 static bool is_cast_of_stored(const lowering *l, int p)
 {
     const task *t = &l->tasks.at[l->parts.at[p].maker];
-    return t->kind == TASK_NODE && l->parts.at[t->in[0]].maker < 0;
+    if (t->kind != TASK_NODE) return false;
+    const int maker = l->parts.at[t->in[0]].maker;
+    return maker < 0 || pl_lower_is_fetch(&l->tasks.at[maker]);
 }
 
 /* The last forward node that has value v has been added: what is kept of it is made now, so that
@@ -241,7 +255,7 @@ static bool keep(lowering *l, const pl_value *v, pl_err *err)
     const pl_placement where = pl_placement_normal(x->where, &l->plan->mesh, &v->shape);
     const int before = l->tasks.n;
     int p;
-    PL_TRY(bring(l, v, &where, 0, &p, err));
+    PL_TRY(bring(l, v, &where, FORWARD, &p, err));
     for (int id = before; id < l->tasks.n; id++) l->tasks.at[id].keeps = true;
     if (!is_cast(v) || !is_cast_of_stored(l, p)) x->part = p;
     return true;
@@ -282,7 +296,7 @@ static bool add_state_copy(lowering *l, const pl_value *v, pl_err *err)
 {
     int home = l->of_value[v->id].at[0], *from = &l->final[v->id], before = l->tasks.n;
     pl_placement where = l->parts.at[home].where;
-    PL_TRY(bring(l, v->next, &where, 0, from, err));
+    PL_TRY(bring(l, v->next, &where, UPDATE, from, err));
     if (pl_lower_home(l, *from) == home) return true;
     int maker = l->parts.at[*from].maker;
     bool moved = maker >= before && l->tasks.at[maker].kind != TASK_REDUCE;
@@ -349,7 +363,7 @@ bool pl_lower_tasks(lowering *l, pl_err *err)
     }
     for (int i = 0; i < g->outputs.n; i++) { /* the outside reads whole results */
         pl_placement whole = { 0 };
-        PL_TRY(bring(l, g->outputs.at[i], &whole, 0, &l->output[i], err));
+        PL_TRY(bring(l, g->outputs.at[i], &whole, UPDATE, &l->output[i], err));
     }
     for (int i = 0; i < g->values.n; i++)
         if (g->values.at[i]->next) PL_TRY(add_state_copy(l, g->values.at[i], err));

@@ -18,7 +18,13 @@ static const char *const monoids[PL_N_MONOIDS] = { "sum", "max", "min" };
 
 static void print_slot(const pl_slot *s, pl_text *out)
 {
-    pl_text_add(out, " %c%lld", s->state ? 's' : 'w', (long long)s->at);
+    pl_text_add(out, " %s%c%lld", s->host ? "h" : "", s->state ? 's' : 'w', (long long)s->at);
+}
+
+/* "data,tensor"; those of a copy to or from the host are none. */
+static const char *axes_text(const pl_program *p, unsigned axes, pl_arena *a)
+{
+    return axes ? pl_summary_axes(a, &p->plan->mesh, axes) : "-";
 }
 
 static void print_port(const pl_program *p, const char *what, const pl_port *x, pl_text *out)
@@ -35,7 +41,7 @@ static void print_transfer(const pl_program *p, int number, const pl_transfer *t
     const pl_mesh *mesh = &p->plan->mesh;
     const int rank = t->value->shape.rank;
     pl_text_add(out, "transfer %d %s %s over %s %s %s", number, t->value->name,
-                pl_collective_name(t->move.kind), pl_summary_axes(out->arena, mesh, t->move.axes),
+                pl_collective_name(t->move.kind), axes_text(p, t->move.axes, out->arena),
                 pl_placement_text(out->arena, &t->move.from, mesh, rank),
                 pl_placement_text(out->arena, &t->move.to, mesh, rank));
     if (t->shift) pl_text_add(out, " shift %d", t->shift);
@@ -81,8 +87,7 @@ static void print_step(const pl_program *p, const pl_step *x, transfers *seen, p
         pl_text_add(out, " %s = %s", x->share->node->out[0]->name, x->share->node->op->name);
     if (x->kind == PL_MESSAGE)
         pl_text_add(out, " %s over %s peer %d bytes %lld after %d",
-                    pl_collective_name(x->collective),
-                    pl_summary_axes(out->arena, &p->plan->mesh, x->axes), x->peer,
+                    pl_collective_name(x->collective), axes_text(p, x->axes, out->arena), x->peer,
                     (long long)x->bytes, x->after);
     if (x->kind == PL_MESSAGE || x->kind == PL_FILL || x->kind == PL_FOLD) print_elements(x, out);
     if (moved >= 0) pl_text_add(out, " transfer %d %s %s", moved, forms[x->from], forms[x->to]);
@@ -106,8 +111,10 @@ void pl_program_print(const pl_program *p, pl_text *out)
     transfers seen = { .at = PL_NEW_N(out->arena, const pl_transfer *, p->n_steps + 1) };
     pl_text_add(out, "program rank %d of %d\nstore %lld\n", p->rank, p->n_ranks,
                 (long long)p->store->bytes);
-    pl_text_add(out, "work %lld bound %lld order %lld\n", (long long)p->work_bytes,
+    pl_text_add(out, "work %lld bound %lld order %lld", (long long)p->work_bytes,
                 (long long)p->work_bound, (long long)p->order_bound);
+    if (p->host_bytes) pl_text_add(out, " host %lld", (long long)p->host_bytes);
+    pl_text_add(out, "\n");
     for (int i = 0; i < p->n_inputs; i++) print_port(p, "input", &p->input[i], out);
     for (int i = 0; i < p->n_outputs; i++) print_port(p, "output", &p->output[i], out);
     for (int i = 0; i < p->n_steps; i++) print_step(p, &p->step[i], &seen, out);
@@ -195,10 +202,11 @@ static bool read_node(reader *r, const pl_node **node)
 
 static bool read_slot(reader *r, pl_slot *s)
 {
-    const char *word = read_word(r);
-    s->state = *word == 's';
-    return ((s->state || *word == 'w') && pl_text_int(word + 1, &s->at) && s->at >= 0) ||
-           bad(r, "expected a place like s0 or w64, found", word);
+    const char *word = read_word(r), *at = word + (*word == 'h');
+    s->host = *word == 'h';
+    s->state = *at == 's';
+    return ((s->state || *at == 'w') && pl_text_int(at + 1, &s->at) && s->at >= 0) ||
+           bad(r, "expected a place like s0, w64 or hs128, found", word);
 }
 
 static bool read_placement(reader *r, pl_placement *out)
@@ -211,6 +219,7 @@ static bool read_axes(reader *r, unsigned *axes)
 {
     const char *word = read_word(r);
     *axes = 0;
+    if (!strcmp(word, "-")) return true;
     for (const char *at = word; *at; at += *at == ',') {
         size_t n = strcspn(at, ",");
         int a = pl_mesh_find(&r->plan->mesh, pl_arena_span(r->out, at, n));
@@ -381,7 +390,7 @@ static bool parse_step(reader *r, pl_step_kind kind)
     x->label = pl_arena_span(r->out, r->at, n);
     r->at += n;
     *(kind == PL_MESSAGE ? &p->n_messages : &p->n_compute) += 1;
-    p->message_bytes += x->bytes;
+    if (!pl_step_is_host(x)) p->message_bytes += x->bytes;
     return true;
 }
 
@@ -418,7 +427,9 @@ static bool parse_head(reader *r)
     if (bytes != p->store->bytes) return bad(r, "not the states of the plan:", "store");
     PL_TRY(end_line(r) && expect(r, "work") && read_number(r, &p->work_bytes));
     PL_TRY(expect(r, "bound") && read_number(r, &p->work_bound));
-    return expect(r, "order") && read_number(r, &p->order_bound) && end_line(r);
+    PL_TRY(expect(r, "order") && read_number(r, &p->order_bound));
+    PL_TRY(!take(r, "host") || read_number(r, &p->host_bytes));
+    return end_line(r);
 }
 
 bool pl_program_parse(const char *text, const pl_plan *plan, pl_arena *out, pl_program **program,

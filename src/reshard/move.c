@@ -9,6 +9,7 @@
 static const double default_latency = 5e-6, default_per_byte = 1 / 10e9; /* seconds              */
 static const double default_copy_start = 0.2e-6,
                     default_copy_per_byte = 1 / 20e9; /* of a copy of memory  */
+static const double default_host_per_byte = 1 / 10e9; /* ... to or from the host's            */
 
 int pl_move_group(const pl_mesh *m, int rank, unsigned axes, int *me)
 {
@@ -50,7 +51,9 @@ int64_t pl_move_volume(pl_collective k, int n, int64_t block, int64_t element_by
     case PL_REDUCE_SCATTER:
     case PL_ALL_TO_ALL: return (n - 1) * block * element_bytes;
     case PL_PERMUTE:
-    case PL_HALO: return block * element_bytes;
+    case PL_HALO:
+    case PL_TO_HOST:
+    case PL_FROM_HOST: return block * element_bytes;
     case PL_ALL_REDUCE: return 2 * (n - 1) * block / n * element_bytes;
     default: return 0;
     }
@@ -67,6 +70,12 @@ static double worst(const pl_mesh *m, unsigned axes, size_t figure, double usual
     return most;
 }
 
+static double host_seconds(const pl_mesh *m, int64_t bytes)
+{
+    const double per_byte = m->host_per_byte > 0 ? m->host_per_byte : default_host_per_byte;
+    return (m->copy_start > 0 ? m->copy_start : default_copy_start) + (double)bytes * per_byte;
+}
+
 #define WORST(field, usual) worst(m, axes, offsetof(pl_mesh_axis, field), usual)
 
 double pl_move_seconds(pl_collective k, const pl_mesh *m, unsigned axes, int64_t bytes)
@@ -74,6 +83,7 @@ double pl_move_seconds(pl_collective k, const pl_mesh *m, unsigned axes, int64_t
     static const int rounds[PL_N_COLLECTIVES] = {
         [PL_ALL_GATHER] = 1, [PL_REDUCE_SCATTER] = 1, [PL_ALL_TO_ALL] = 1, [PL_ALL_REDUCE] = 2
     };
+    if (pl_collective_is_host(k)) return host_seconds(m, bytes);
     int hops = k == PL_PERMUTE || k == PL_HALO ? 1 : rounds[k] * (pl_move_members(m, axes) - 1);
     double per_byte = WORST(per_byte, default_per_byte);
     if (k == PL_ALL_TO_ALL) per_byte = WORST(exchange_per_byte, per_byte);
@@ -165,6 +175,15 @@ static bool price_halo(pl_move *x, int64_t element, const pl_mesh *m, const pl_s
     return true;
 }
 
+/* All of a part. */
+static bool price_host(pl_move *x, int64_t element, const pl_mesh *m, const pl_shape *s)
+{
+    x->block = pl_placement_room(&x->from, m, s);
+    x->bytes = pl_move_volume(x->kind, 1, x->block, element);
+    x->seconds = pl_move_seconds(x->kind, m, 0, x->bytes);
+    return true;
+}
+
 double pl_move_least(const pl_move *x, pl_type type, const pl_mesh *m, const pl_shape *s)
 {
     if (x->kind != PL_ALL_TO_ALL) return 0;
@@ -182,6 +201,7 @@ bool pl_move_price_again(pl_move *x, pl_type type, const pl_mesh *m, const pl_sh
                          pl_blocks_memo *memo)
 {
     if (x->kind == PL_HALO) return price_halo(x, pl_type_bytes(type), m, s);
+    if (pl_collective_is_host(x->kind)) return price_host(x, pl_type_bytes(type), m, s);
     bool even = pl_placement_even(&x->from, m, s) && pl_placement_even(&x->to, m, s);
     const pl_blocks b = even ? pl_blocks_even(x, m, s) : pl_blocks_uneven(x, m, s, memo);
     int64_t element = pl_type_bytes(type);

@@ -10,7 +10,7 @@
  * and for every copy of memory the mesh's copy_start and copy_per_byte: of the part that is kept
  * (SLICE, MASK), of the n blocks that go out (SCATTER, EXCHANGE) and of those that come in (GATHER,
  * EXCHANGE), where such blocks are not the part itself as it lies in memory; HALO: of what goes out
- * and comes in, and of the part. */
+ * and comes in, and of the part. TO_HOST and FROM_HOST: copy_start + part host_per_byte. */
 #ifndef PL_RESHARD_MOVE_H
 #define PL_RESHARD_MOVE_H
 #include "reshard/reshard.h"

@@ -1,6 +1,7 @@
 /* The entry: pl_reshard_find() looks the question up, and has the search answer it where it is
  * new. */
 #include "reshard/halo.h"
+#include "reshard/move.h"
 #include "reshard/search.h"
 
 #include <pthread.h>
@@ -102,6 +103,71 @@ static bool ask(pl_reshard *r, const pl_question *q, int *which, pl_path *path)
     return there;
 }
 
+/* -- the host's memory ------------------------------------------------------------------------- */
+
+/* The same part on the device. */
+static pl_placement on_device(pl_placement x)
+{
+    x.host = false;
+    return x;
+}
+
+static void add_move(pl_path *path, pl_move x)
+{
+    path->move[path->n++] = x;
+    path->bytes += x.bytes;
+    path->seconds += x.seconds;
+}
+
+/* A copy to or from the host before or after a path on the device. */
+static void add_copy(const pl_reshard *r, const pl_question *q, pl_collective kind,
+                     const pl_placement *part, pl_path *path)
+{
+    pl_move x = { .kind = kind, .from = *part, .to = *part };
+    *(kind == PL_TO_HOST ? &x.to.host : &x.from.host) = true;
+    const bool ok = pl_move_price(&x, q->type, r->mesh, &q->shape);
+    PL_ASSERT(ok);
+    if (kind == PL_TO_HOST) {
+        add_move(path, x);
+        return;
+    }
+    const pl_path rest = *path;
+    *path = (pl_path){ 0 };
+    add_move(path, x);
+    for (int i = 0; i < rest.n; i++) add_move(path, rest.move[i]);
+}
+
+/* -- the entry --------------------------------------------------------------------------------- */
+
+/* Among sources that are all on the device. Is one of them the target, the path is empty. */
+static bool find_between(pl_reshard *r, const pl_question *q, int *which, pl_path *path)
+{
+    *path = (pl_path){ 0 };
+    for (*which = 0; *which < q->n; ++*which)
+        if (pl_placement_same(&q->end[*which], &q->end[q->n])) return true;
+    return q->n && ask(r, q, which, path);
+}
+
+/* From the sources in one kind of memory. */
+static bool find_from(pl_reshard *r, const pl_question *q, bool host, int *which, pl_path *path)
+{
+    pl_placement end[PL_MAX_SOURCES + 1];
+    int from[PL_MAX_SOURCES], k;
+    pl_question x = *q;
+    x.n = 0, x.end = end;
+    for (int i = 0; i < q->n; i++) {
+        if (q->end[i].host != host) continue;
+        from[x.n] = i;
+        end[x.n++] = on_device(q->end[i]);
+    }
+    end[x.n] = on_device(q->end[q->n]);
+    if (!find_between(r, &x, &k, path)) return false;
+    *which = from[k];
+    if (host) add_copy(r, q, PL_FROM_HOST, &end[k], path);
+    if (q->end[q->n].host) add_copy(r, q, PL_TO_HOST, &end[x.n], path);
+    return true;
+}
+
 bool pl_reshard_find(pl_reshard *r, pl_type type, const pl_shape *shape, int n,
                      const pl_placement from[], const pl_placement *to, int *which, pl_path *path,
                      pl_err *err)
@@ -110,9 +176,11 @@ bool pl_reshard_find(pl_reshard *r, pl_type type, const pl_shape *shape, int n,
     PL_ASSERT_CMP(n, <=, PL_MAX_SOURCES);
     *path = (pl_path){ 0 };
     end[n] = pl_placement_normal(to, r->mesh, shape);
+    bool host = end[n].host;
     for (*which = 0; *which < n; ++*which) {
         end[*which] = pl_placement_normal(&from[*which], r->mesh, shape);
         if (pl_placement_same(&end[*which], &end[n])) return true;
+        host |= end[*which].host;
     }
     pl_question q = { .mesh = r->mesh,
                       .type = type,
@@ -122,5 +190,7 @@ bool pl_reshard_find(pl_reshard *r, pl_type type, const pl_shape *shape, int n,
                       .mask = r->mask,
                       .n = n,
                       .end = end };
-    return ask(r, &q, which, path) || refuse(&q, err);
+    if (!host) return ask(r, &q, which, path) || refuse(&q, err);
+    return find_from(r, &q, false, which, path) || find_from(r, &q, true, which, path) ||
+           refuse(&q, err);
 }

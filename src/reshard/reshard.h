@@ -16,8 +16,8 @@ typedef struct pl_move {
     pl_collective kind;
     unsigned axes;         /* the group: devices that differ on these axes only                  */
     pl_placement from, to; /* in normal form                                                     */
-    int64_t block;         /* elements of the largest block; REDUCE: of the part; HALO: that the
-                              device receives that lacks most                                    */
+    int64_t block;         /* elements of the largest block; REDUCE, HOST: of the part; HALO: that
+                              the device receives that lacks most                                */
     int64_t bytes;         /* that one device receives, pl_move_volume; HALO: at most            */
     double seconds;        /* predicted                                                          */
 } pl_move;
@@ -26,7 +26,7 @@ enum { PL_MAX_MOVES = 12, PL_MAX_SOURCES = 32 };
 
 typedef struct pl_path {
     int n;
-    pl_move move[PL_MAX_MOVES];
+    pl_move move[PL_MAX_MOVES + 2]; /* from the host's memory, and to it */
     int64_t bytes;  /* sum over the moves */
     double seconds; /* sum over the moves */
 } pl_path;
@@ -57,7 +57,8 @@ pl_reshard pl_paths_on(pl_paths *p, const pl_mesh *m);
  * to be combined, where they are faster, or to save a copy of memory. Of the axes that one
  * all-to-all moves, all but one (uneven: two) come to where `to` has them, or two or three take
  * each other's places. Parts on the way are even if those at all ends are. Where a search takes too
- * long (reshard/search.h), the path may not be the cheapest.
+ * long (reshard/search.h), the path may not be the cheapest. Of sources in the host's memory none is
+ * taken where one on the device will do.
  *
  * Fails with PL_EUNSUPPORTED when there is no way: no message makes partial results of whole ones,
  * nor anything of the parts of a window that lack some of the dimension (reshard/halo.h). */

@@ -43,6 +43,9 @@ typedef struct pl_device {
     void (*fold)(pl_stream *s, pl_type t, pl_monoid m, void *to, const void *from,
                  int64_t n);                                                  /* pl_reduce_into  */
     void (*set)(pl_stream *s, void *to, int byte, int64_t bytes);             /* memset          */
+    /* Copies between its memory and the host's. */
+    void (*to_host)(pl_stream *s, const void *from, void *host, int64_t bytes);
+    void (*from_host)(pl_stream *s, const void *host, void *to, int64_t bytes);
 
     /* -- streams ------------------------------------------------------------------------------- */
     /* For rank `rank`, used by the calling thread: where a machine has several such devices, the

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "base/table.h"
 #include "run/fit.h"
+#include "run/hostblock.h"
 #include "run/lane.h"
 
 #include <stdlib.h>
@@ -47,6 +48,8 @@ struct pl_exec {
     char *block;
     size_t block_bytes;
     char *work, *scratch;
+    pl_hostblock host; /* states that lie there, then the work of the largest program there */
+    int64_t host_work; /* where that begins                                                 */
     pl_exec_stats stats;
     int wish; /* agreed on at the end of the last step */
 };
@@ -55,6 +58,7 @@ struct pl_exec {
 
 static void *at(const pl_exec *e, pl_slot s)
 {
+    if (s.host) return e->host.at + (s.state ? 0 : e->host_work) + s.at;
     return (s.state ? e->block : e->work) + s.at;
 }
 
@@ -63,7 +67,7 @@ static int64_t round_up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* One block, kept until pl_exec_free. It starts as zeros: states without an initial value and
+/* One block, and one in the host's memory, kept until pl_exec_free. It starts as zeros: states without an initial value and
  * padding are defined. */
 static bool make_block(pl_exec *exec, pl_err *err)
 {
@@ -74,7 +78,9 @@ static bool make_block(pl_exec *exec, pl_err *err)
     PL_TRY(exec->device->alloc(exec->block_bytes, &exec->block, err));
     exec->work = exec->block + state;
     exec->scratch = exec->work + work;
-    return true;
+    exec->host_work = round_up(exec->store->host_bytes, WORK_ALIGN);
+    const int64_t host = exec->stats.host_bytes ? exec->host_work + exec->stats.host_bytes : 0;
+    return pl_hostblock_new((size_t)host, exec->options.host_dir, &exec->host, err);
 }
 
 /* -- making ------------------------------------------------------------------------------------ */
@@ -119,14 +125,14 @@ static bool make_messages(pl_exec *exec, pl_arena *arena, bound_program *bound, 
     for (int i = 0, n = 0; i < bound->program->n_steps; i++) {
         const pl_step *s = &bound->program->step[i];
         if (s->kind != PL_MESSAGE) continue;
-        if (!exec->group[s->axes]) {
+        if (!pl_step_is_host(s) && !exec->group[s->axes]) {
             int size = pl_mesh_group(m, bound->program->rank, s->axes, ranks, &me);
             PL_TRY(pl_comm_group(exec->comm, size, ranks, &exec->group[s->axes], err));
         }
         bound->message[n++] = (pl_lane_message){
             .begin = bound->begin ? &bound->begin[i] : NULL,
             .end = bound->end ? &bound->end[i] : NULL,
-            .group = exec->group[s->axes],
+            .group = pl_step_is_host(s) ? NULL : exec->group[s->axes],
             .after = s->after,
             .wait = s->wait,
             .message = { .kind = s->collective,
@@ -160,6 +166,7 @@ static bool make_programs(pl_exec *exec, pl_arena *arena, const pl_program *cons
                           pl_err *err)
 {
     pl_exec_stats s = { .state_bytes = exec->store->bytes };
+    int64_t host = 0;
     exec->options.env.stream = exec->stream;
     for (int i = 0; i < exec->n_programs; i++) {
         bound_program *p = &exec->programs[i];
@@ -167,15 +174,29 @@ static bool make_programs(pl_exec *exec, pl_arena *arena, const pl_program *cons
         PL_ASSERT(p->program->store == exec->store);
         PL_ASSERT_CMP(p->program->n_ranks, ==, exec->comm ? exec->comm->size : 1);
         if (p->program->work_bytes > s.work_bytes) s.work_bytes = p->program->work_bytes;
+        if (p->program->host_bytes > host) host = p->program->host_bytes;
         if (exec->options.record) {
             p->begin = PL_NEW_N(arena, double, p->program->n_steps + 1);
             p->end = PL_NEW_N(arena, double, p->program->n_steps + 1);
         }
         PL_TRY(make_steps(exec, arena, p, &s.scratch_bytes, err));
-        if (exec->comm) PL_TRY(make_messages(exec, arena, p, err));
+        PL_TRY(make_messages(exec, arena, p, err));
     }
+    s.host_bytes = exec->store->host_bytes + host;
     exec->stats = s;
     return true;
+}
+
+/* A rank alone needs one for copies to and from the host only. */
+static bool make_lane(pl_exec *exec, pl_arena *arena, pl_err *err)
+{
+    pl_lane_options o = { .host = exec->stats.host_bytes > 0,
+                          .host_rate = exec->options.host_rate };
+    for (int i = 0; i < exec->n_programs; i++)
+        if (exec->programs[i].program->n_messages > o.most)
+            o.most = exec->programs[i].program->n_messages;
+    if (!exec->comm && !o.host) return true;
+    return pl_lane_new(exec->comm, exec->stream, &o, arena, &exec->lane, err);
 }
 
 /* Whoever cannot be made still tells the others so. */
@@ -185,11 +206,12 @@ static bool make(pl_exec *exec, pl_arena *arena, const pl_program *const program
         !make_programs(exec, arena, programs, err))
         PL_ASSERT(err->code);
     const pl_fit need = { exec->stats.state_bytes, exec->stats.work_bytes,
-                          exec->stats.scratch_bytes };
+                          exec->stats.scratch_bytes,
+                          exec->options.host_dir ? 0 : exec->stats.host_bytes };
     PL_TRY(pl_fit_check(exec->device, exec->comm, &need, exec->options.memory_limit, err));
     PL_TRY(make_block(exec, err));
     for (int i = 0; i < exec->n_programs; i++) bind(exec, &exec->programs[i]);
-    return !exec->comm || pl_lane_new(exec->comm, exec->stream, arena, &exec->lane, err);
+    return make_lane(exec, arena, err);
 }
 
 /* -- matching ---------------------------------------------------------------------------------- */
@@ -269,6 +291,7 @@ void pl_exec_free(pl_exec *exec)
         }
     exec->device->free(exec->block, exec->block_bytes);
     exec->block = NULL;
+    pl_hostblock_free(&exec->host);
     if (exec->stream) exec->device->stream_free(exec->stream);
 }
 
@@ -357,12 +380,14 @@ bool pl_exec_agree(pl_exec *exec, pl_err *err)
 
 void *pl_exec_map(pl_exec *exec, const pl_port *port, pl_access how)
 {
+    if (port->slot.host) return at(exec, port->slot);
     return exec->device->map(exec->stream, at(exec, port->slot), port->bytes, how);
 }
 
 void pl_exec_unmap(pl_exec *exec, const pl_port *port, pl_access how, void *host)
 {
-    if (host) exec->device->unmap(exec->stream, at(exec, port->slot), port->bytes, how, host);
+    if (host && !port->slot.host)
+        exec->device->unmap(exec->stream, at(exec, port->slot), port->bytes, how, host);
 }
 
 void pl_exec_get(pl_exec *exec, const pl_port *port, void *to, int64_t bytes)
@@ -374,7 +399,10 @@ void pl_exec_get(pl_exec *exec, const pl_port *port, void *to, int64_t bytes)
 
 void pl_exec_zero(pl_exec *exec, const pl_port *port)
 {
-    exec->device->set(exec->stream, at(exec, port->slot), 0, port->bytes);
+    if (port->slot.host)
+        memset(at(exec, port->slot), 0, (size_t)port->bytes);
+    else
+        exec->device->set(exec->stream, at(exec, port->slot), 0, port->bytes);
 }
 
 pl_exec_stats pl_exec_stats_get(const pl_exec *exec)

@@ -1,7 +1,7 @@
 /* run/exec.h - one device's executor: runs programs over one block of memory.
  *
  * Everything is made in pl_exec_new: the block (states, then the work of the largest program, then
- * scratch), kernels and their primitives, groups, the communication lane. A step allocates nothing.
+ * scratch), the one in the host's memory, kernels and their primitives, groups, the lanes. A step allocates nothing.
  * The block is memory of the device of the backends, which alone touches it. */
 #ifndef PL_RUN_EXEC_H
 #define PL_RUN_EXEC_H
@@ -19,6 +19,10 @@ typedef struct pl_exec_options {
     bool poison;                       /* fill the work block with NaN before every step */
     bool record;                       /* keep when steps begin and end: pl_exec_times   */
     int64_t memory_limit;              /* bytes that one device may take; 0: the machine */
+    const char *host_dir;              /* what lies in the host's memory is in a file of
+                                          this folder; NULL: in memory                   */
+    double host_rate;                  /* bytes per second that copies to and from there
+                                          keep to, each way; 0: as fast as they can be   */
     int (*wish)(void *of);             /* asked at the end of every step, below
                                           PL_COMM_WISHES; NULL: 0                        */
     void *wish_of;
@@ -64,6 +68,7 @@ PL_MUST_CHECK bool pl_exec_agree(pl_exec *exec, pl_err *err);
 
 typedef struct pl_exec_stats {
     int64_t state_bytes, work_bytes, scratch_bytes; /* of the block            */
+    int64_t host_bytes;                             /* of the host's memory    */
     double compute_seconds;                         /* in kernels              */
     double exposed_seconds;                         /* waiting for messages    */
     double busy_seconds;                            /* with messages under way */

@@ -21,7 +21,7 @@ static int64_t sum_of(const pl_fit *need)
 static bool find_neighbours(uint64_t pool, pl_comm *comm, const pl_fit *need, pl_arena *tmp,
                             neighbours *out, pl_err *err)
 {
-    int64_t mine[2] = { (int64_t)pool, sum_of(need) };
+    int64_t mine[2] = { (int64_t)pool, sum_of(need) + need->host };
     *out = (neighbours){ 1, mine[1], mine[1] };
     if (!comm) return true;
     int64_t *all = PL_NEW_N(tmp, int64_t, 2 * comm->size);

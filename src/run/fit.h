@@ -4,9 +4,9 @@
 #include "run/comm.h"
 #include "run/device.h"
 
-/* Bytes that a rank takes of its device. */
+/* Bytes that a rank takes of its device, and of the host's memory. */
 typedef struct pl_fit {
-    int64_t state, work, scratch;
+    int64_t state, work, scratch, host;
 } pl_fit;
 
 /* One device against the limit that the user gave it (0: none), and all that share a memory against

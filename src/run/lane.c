@@ -1,92 +1,81 @@
-/* The communication lane. Read progress(): messages start when what they wait for is done, at
- * most OPEN_AT_MOST at once, and finish in order. First comes what the lane's own thread does,
- * then what the compute thread calls. */
+/* The lanes of messages. Read progress(): messages start when what they wait for is done, at most
+ * OPEN_AT_MOST at once. First comes what the thread of the messages between ranks does, then what
+ * the compute thread calls. */
 #include "run/lane.h"
 
 #include "base/clock.h"
+#include "run/copier.h"
+#include "run/progress.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 enum { OPEN_AT_MOST = 8 }; /* messages under way at once: bounds what a transport has to hold */
-enum { SPINS = 200, YIELDS = 50, NAP_NS = 50 * 1000, IDLE_NS = 2 * 1000 * 1000 };
+enum { NAP_NS = 50 * 1000, IDLE_NS = 2 * 1000 * 1000 };
 
 typedef enum phase { IDLE, STEP, AGREE, QUIT } phase;
 
+/* A message that was started. */
+typedef struct under_way {
+    pl_request *request;
+    int message;
+    bool done;
+} under_way;
+
 struct pl_lane {
-    pl_comm *comm;
+    pl_progress progress;
+    pl_comm *comm;             /* NULL: no thread                              */
     pl_stream *stream;
-    const pl_device *device; /* of the stream */
     pthread_t thread;
     const pl_lane_message *messages;
-    int n;
-    pl_event *computed;  /* at begun + compute steps finished          */
-    int64_t begun, last; /* where the event is when this step begins, and when all is done that
-                            the stream was given; it only rises        */
-    atomic_int phase;    /* set by compute, back to IDLE by the lane   */
-    atomic_int finished; /* messages finished, in order                */
-    atomic_bool failed;  /* err is set and final                       */
-    pl_err err;          /* of the lane; read after failed             */
-    pl_err verdict;      /* of AGREE: in and out                       */
-    int wish;            /* likewise                                   */
+    atomic_int phase;          /* set by compute, back to IDLE by the lane     */
+    pl_err verdict;            /* of AGREE: in and out                         */
+    int wish;                  /* likewise                                     */
     double exposed, busy;
-    pl_request *open[OPEN_AT_MOST];
-    bool done[OPEN_AT_MOST];
-    int started;
+    int next;                  /* of the messages: none before it is left to start */
+    int started, ended;        /* of this lane's own                           */
+    under_way open[OPEN_AT_MOST]; /* those from `ended` on, by their numbers   */
+    pl_copier *copier[2];      /* to the host, and from it; NULL: none         */
 };
-
-/* Wait a little longer each time: spin, then yield, then sleep. More ranks than cores must not
- * starve the one that computes. */
-static void back_off(int *tries, long nap_ns)
-{
-    if (*tries <= SPINS + YIELDS) ++*tries;
-    if (*tries <= SPINS) return;
-    if (*tries <= SPINS + YIELDS)
-        sched_yield();
-    else
-        nanosleep(&(struct timespec){ 0, nap_ns }, NULL);
-}
 
 /* -- the lane's thread ------------------------------------------------------------------------- */
 
-static bool start_message(pl_lane *l, const pl_lane_message *m, int k, pl_err *err)
+static bool start_message(pl_lane *l, int message, pl_err *err)
 {
-    l->done[k] = false;
+    const pl_lane_message *m = &l->messages[message];
+    under_way *x = &l->open[l->started++ % OPEN_AT_MOST];
+    *x = (under_way){ .message = message };
     if (m->begin) *m->begin = pl_clock_now();
-    return pl_comm_start(l->comm, m->group, &m->message, &l->open[k], err);
+    return pl_comm_start(l->comm, m->group, &m->message, &x->request, err);
 }
 
-static bool test_message(pl_lane *l, const pl_lane_message *m, int k, pl_err *err)
+static bool test_message(pl_lane *l, under_way *x, pl_err *err)
 {
-    PL_TRY(pl_comm_test(l->comm, l->open[k], &l->done[k], err));
-    if (l->done[k] && m->end) *m->end = pl_clock_now();
+    const pl_lane_message *m = &l->messages[x->message];
+    PL_TRY(pl_comm_test(l->comm, x->request, &x->done, err));
+    if (!x->done) return true;
+    if (m->end) *m->end = pl_clock_now();
+    pl_progress_finish(&l->progress, x->message);
     return true;
+}
+
+/* Those of other lanes are passed over. True: there is one that may start. */
+static bool may_start(pl_lane *l)
+{
+    const pl_lane_message *m = l->messages;
+    while (l->next < l->progress.n && !m[l->next].group) l->next++;
+    return l->next < l->progress.n && l->started - l->ended < OPEN_AT_MOST &&
+           pl_progress_reached(&l->progress, m[l->next].after, m[l->next].wait);
 }
 
 /* Start what may start and test what is open; *moved says whether anything did. */
 static bool progress(pl_lane *lane, bool *moved, pl_err *err)
 {
-    int finished = atomic_load(&lane->finished);
-    int64_t computed = lane->device->query(lane->computed) - lane->begun;
     *moved = false;
-    while (lane->started < lane->n && lane->started - finished < OPEN_AT_MOST &&
-           lane->messages[lane->started].after <= computed &&
-           lane->messages[lane->started].wait <= finished) {
-        PL_TRY(
-            start_message(lane, &lane->messages[lane->started], lane->started % OPEN_AT_MOST, err));
-        lane->started++;
-        *moved = true;
-    }
-    for (int i = finished; i < lane->started; i++) {
-        int k = i % OPEN_AT_MOST;
-        if (!lane->done[k]) PL_TRY(test_message(lane, &lane->messages[i], k, err));
-        if (lane->done[k] && i == finished) {
-            atomic_store(&lane->finished, ++finished);
-            *moved = true;
-        }
+    for (; may_start(lane); *moved = true) PL_TRY(start_message(lane, lane->next++, err));
+    for (int i = lane->ended; i < lane->started; i++) {
+        under_way *x = &lane->open[i % OPEN_AT_MOST];
+        if (!x->done) PL_TRY(test_message(lane, x, err));
+        if (x->done && i == lane->ended) lane->ended++, *moved = true;
     }
     return true;
 }
@@ -95,41 +84,43 @@ static bool run_step(pl_lane *lane, pl_err *err)
 {
     int tries = 0;
     bool moved;
-    while (atomic_load(&lane->finished) < lane->n) {
+    while (lane->next < lane->progress.n || lane->ended < lane->started) {
         double t = pl_clock_now();
-        bool open = lane->started > atomic_load(&lane->finished);
+        bool open = lane->started > lane->ended;
         PL_TRY(progress(lane, &moved, err));
-        if (!open && lane->started == atomic_load(&lane->finished))
+        if (atomic_load(&lane->progress.failed)) return true; /* a copy did: agree says so */
+        if (!open && lane->started == lane->ended)
             PL_TRY(lane->comm->ops->poll(lane->comm, err));
         if (moved) tries = 0;
-        back_off(&tries, NAP_NS);
+        pl_back_off(&tries, NAP_NS);
         if (open) lane->busy += pl_clock_now() - t;
     }
     return true;
 }
 
-static void fail(pl_lane *l)
+/* The comm is of no more use. */
+static void *fail(pl_lane *l, const pl_err *err)
 {
-    atomic_store(&l->failed, true);
+    pl_progress_fail(&l->progress, err);
     atomic_store(&l->phase, IDLE);
+    return NULL;
 }
 
 static void *run_lane(void *arg)
 {
     pl_lane *lane = arg;
+    pl_err err = { 0 };
     int tries = 0;
-    while (!atomic_load(&lane->failed)) {
+    for (;;) {
         switch ((phase)atomic_load(&lane->phase)) {
         case QUIT: return NULL;
         case IDLE:
-            if (!lane->comm->ops->poll(lane->comm, &lane->err)) fail(lane);
-            back_off(&tries, IDLE_NS / 20);
+            if (!lane->comm->ops->poll(lane->comm, &err)) return fail(lane, &err);
+            pl_back_off(&tries, IDLE_NS / 20);
             continue;
         case STEP:
-            if (!run_step(lane, &lane->err))
-                fail(lane);
-            else
-                atomic_store(&lane->phase, IDLE);
+            if (!run_step(lane, &err)) return fail(lane, &err);
+            atomic_store(&lane->phase, IDLE);
             break;
         case AGREE:
             if (!pl_comm_agree_wish(lane->comm, &lane->wish, &lane->verdict))
@@ -139,70 +130,95 @@ static void *run_lane(void *arg)
         }
         tries = 0;
     }
-    return NULL;
 }
 
 /* -- the compute thread's side ----------------------------------------------------------------- */
 
-bool pl_lane_new(pl_comm *comm, pl_stream *stream, pl_arena *arena, pl_lane **out, pl_err *err)
+static bool start_threads(pl_lane *lane, const pl_lane_options *o, pl_arena *arena, pl_err *err)
+{
+    static const pl_collective way[] = { PL_TO_HOST, PL_FROM_HOST };
+    const int rank = lane->comm ? lane->comm->rank : 0;
+    for (int k = 0; k < 2 && o->host; k++)
+        PL_TRY(pl_copier_new(&lane->progress, rank, way[k], o->host_rate, arena, &lane->copier[k],
+                             err));
+    int rc = lane->comm ? pthread_create(&lane->thread, NULL, run_lane, lane) : 0;
+    return !rc ||
+           pl_err_set(err, PL_ERUN, "cannot start the communication thread: %s", strerror(rc));
+}
+
+static void free_books(pl_lane *lane)
+{
+    for (int k = 0; k < 2; k++) pl_copier_free(lane->copier[k]);
+    pl_progress_close(&lane->progress);
+}
+
+bool pl_lane_new(pl_comm *comm, pl_stream *stream, const pl_lane_options *options,
+                 pl_arena *arena, pl_lane **out, pl_err *err)
 {
     pl_lane *lane = PL_NEW(arena, pl_lane);
-    *lane = (pl_lane){ .comm = comm, .stream = stream, .device = stream->device };
-    PL_TRY(lane->device->event_new(&lane->computed, err));
-    int rc = pthread_create(&lane->thread, NULL, run_lane, lane);
-    if (rc) {
-        lane->device->event_free(lane->computed);
-        return pl_err_set(err, PL_ERUN, "cannot start the communication thread: %s", strerror(rc));
-    }
-    *out = lane;
-    return true;
+    *lane = (pl_lane){ .comm = comm, .stream = stream };
+    bool ok = pl_progress_open(&lane->progress, stream, options->most, arena, err);
+    ok = ok && start_threads(lane, options, arena, err);
+    if (ok)
+        *out = lane;
+    else
+        free_books(lane);
+    return ok;
 }
 
 void pl_lane_free(pl_lane *lane)
 {
     if (!lane) return;
     atomic_store(&lane->phase, QUIT);
-    pthread_join(lane->thread, NULL);
-    lane->device->event_free(lane->computed);
+    if (lane->comm) pthread_join(lane->thread, NULL);
+    free_books(lane);
 }
 
 void pl_lane_begin(pl_lane *lane, int n, const pl_lane_message *messages)
 {
+    pl_progress_begin(&lane->progress, lane->stream, n);
     lane->messages = messages;
-    lane->n = n;
-    lane->started = 0;
-    lane->begun = ++lane->last;
-    lane->device->record(lane->stream, lane->computed, lane->begun);
-    atomic_store(&lane->finished, 0);
-    atomic_store(&lane->phase, STEP);
+    lane->next = lane->started = lane->ended = 0;
+    for (int k = 0; k < 2; k++)
+        if (lane->copier[k]) pl_copier_begin(lane->copier[k], messages);
+    if (lane->comm) atomic_store(&lane->phase, STEP);
 }
 
 void pl_lane_advance(pl_lane *lane, int n)
 {
-    lane->last = lane->begun + n;
-    lane->device->record(lane->stream, lane->computed, lane->last);
+    pl_progress *p = &lane->progress;
+    p->last = p->begun + n;
+    p->device->record(lane->stream, p->computed, p->last);
 }
 
 static bool lane_failed(pl_lane *l, pl_err *err)
 {
-    if (!atomic_load(&l->failed)) return false;
-    if (!err->code) *err = l->err;
+    if (!atomic_load(&l->progress.failed)) return false;
+    if (!err->code) *err = l->progress.err;
     return true;
 }
 
 bool pl_lane_wait(pl_lane *lane, int n, pl_err *err)
 {
-    if (atomic_load(&lane->finished) >= n) return true;
+    atomic_int *finished = &lane->progress.finished;
+    if (atomic_load(finished) >= n) return true;
     double t = pl_clock_now();
     int tries = 0;
     bool failed = false; /* read before `finished`: what a lane finished before it failed counts */
-    while (atomic_load(&lane->finished) < n) {
+    while (atomic_load(finished) < n) {
         if (failed && lane_failed(lane, err)) return false;
-        failed = atomic_load(&lane->failed);
-        back_off(&tries, NAP_NS);
+        failed = atomic_load(&lane->progress.failed);
+        pl_back_off(&tries, NAP_NS);
     }
     lane->exposed += pl_clock_now() - t;
     return true;
+}
+
+static bool is_idle(pl_lane *lane)
+{
+    bool idle = atomic_load(&lane->phase) == IDLE;
+    for (int k = 0; k < 2; k++) idle &= !lane->copier[k] || pl_copier_idle(lane->copier[k]);
+    return idle;
 }
 
 static bool wait_idle(pl_lane *lane, pl_err *err)
@@ -210,8 +226,7 @@ static bool wait_idle(pl_lane *lane, pl_err *err)
     double t = pl_clock_now();
     int tries = 0;
     /* A lane that has failed is gone: it may have ended before it saw the phase it was set to. */
-    while (atomic_load(&lane->phase) != IDLE && !atomic_load(&lane->failed))
-        back_off(&tries, NAP_NS);
+    while (!is_idle(lane) && !atomic_load(&lane->progress.failed)) pl_back_off(&tries, NAP_NS);
     lane->exposed += pl_clock_now() - t;
     return !lane_failed(lane, err);
 }
@@ -219,6 +234,7 @@ static bool wait_idle(pl_lane *lane, pl_err *err)
 bool pl_lane_agree(pl_lane *lane, int *wish, pl_err *err)
 {
     if (!wait_idle(lane, err)) return false;
+    if (!lane->comm) return err->code == PL_OK;
     lane->verdict = *err;
     lane->wish = *wish;
     atomic_store(&lane->phase, AGREE);

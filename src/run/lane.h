@@ -1,9 +1,9 @@
-/* run/lane.h - the communication lane: a thread of its own per rank that keeps messages moving
- * while kernels run (MPI progresses only inside MPI calls, and so do all our transports).
+/* run/lane.h - the lanes of messages: a thread of its own per rank that keeps messages moving while
+ * kernels run (MPI progresses only inside MPI calls, and so do all our transports), and one for
+ * each way between the device and its host's memory (copier.h).
  *
- * It alone touches the pl_comm after pl_lane_new. The compute thread and the lane meet in two
- * numbers: compute steps finished, an event that the stream of the compute thread raises, and
- * messages finished. */
+ * The first alone touches the pl_comm after pl_lane_new. The compute thread and the lanes meet in
+ * two numbers (progress.h). */
 #ifndef PL_RUN_LANE_H
 #define PL_RUN_LANE_H
 #include "program/program.h"
@@ -15,16 +15,23 @@ typedef struct pl_lane pl_lane;
 /* A message of a program as the transport wants it; `after` and `wait` as in pl_step. */
 typedef struct pl_lane_message {
     pl_message message;
-    pl_group *group;
+    pl_group *group;     /* NULL: a copy to or from the host's memory */
     int after, wait;
     double *begin, *end; /* where the lane writes the clock when the message is started, and when it
                             is finished; NULL: nowhere */
 } pl_lane_message;
 
-/* Start the thread. The comm stays the caller's; it is used only by the lane until pl_lane_free,
- * which ends the thread. So does the stream, by then without work, which compute steps run on. */
-PL_MUST_CHECK bool pl_lane_new(pl_comm *comm, pl_stream *stream, pl_arena *arena, pl_lane **out,
-                               pl_err *err);
+typedef struct pl_lane_options {
+    int most;         /* messages of a step, at most                                    */
+    bool host;        /* copies to and from the host's memory may be among them         */
+    double host_rate; /* bytes per second that these keep to; 0: as fast as they can be */
+} pl_lane_options;
+
+/* Start the threads. The comm (NULL: one rank alone) stays the caller's; it is used only by the lane
+ * until pl_lane_free, which ends the threads. So does the stream, by then without work, which
+ * compute steps run on. */
+PL_MUST_CHECK bool pl_lane_new(pl_comm *comm, pl_stream *stream, const pl_lane_options *options,
+                               pl_arena *arena, pl_lane **out, pl_err *err);
 void pl_lane_free(pl_lane *lane); /* NULL is fine */
 
 /* A step begins, behind what the stream has to do: its messages, in order. The array stays the

@@ -150,7 +150,7 @@ static bool is_first(const gathering *g, const pl_port *port, int rank)
 
 static pl_slot part_slot(const gathering *g)
 {
-    return (pl_slot){ false, g->whole_bytes };
+    return (pl_slot){ .at = g->whole_bytes };
 }
 
 static void add_message(gathering *g, const pl_port *port, int peer, int64_t count)
@@ -190,7 +190,7 @@ static bool add_copy(gathering *g, const pl_port *port, const pl_region *part, i
                   .n_in = 1,
                   .n_out = 1,
                   .in = { from ? part_slot(g) : port->slot },
-                  .out = { { false, at } },
+                  .out = { { .at = at } },
                   .wait = g->n_messages,
                   .type = port->value->type,
                   .n_copies = 1,

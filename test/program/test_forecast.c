@@ -88,7 +88,7 @@ static pl_program program_by_hand(const hand_case *x, pl_plan *plan, pl_store *s
         s->label = "step";
         s->type = PL_U8;
         s->count = r->seconds;
-        s->out[0] = (pl_slot){ false, 64 * i };
+        s->out[0] = (pl_slot){ .at = 64 * i };
         if (r->axes) {
             s->in[s->n_in++] = s->out[0];
             s->axes = (unsigned)r->axes;

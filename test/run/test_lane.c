@@ -111,7 +111,8 @@ static void start_lane(bench *b)
 {
     pl_stream *s;
     assert_true(pl_device_cpu.stream_new(0, &s, &b->err));
-    assert_true(pl_lane_new(&b->f.head, s, b->arena, &b->lane, &b->err));
+    assert_true(pl_lane_new(&b->f.head, s, &(pl_lane_options){ .most = MESSAGES }, b->arena,
+                            &b->lane, &b->err));
 }
 
 static void tear_down(bench *b)

@@ -95,6 +95,17 @@ static void set(pl_stream *s, void *to, int byte, int64_t bytes)
     memset(to, byte, (size_t)bytes);
 }
 
+static void copy_bytes(pl_stream *s, const void *from, void *to, int64_t bytes)
+{
+    (void)s;
+    memcpy(to, from, (size_t)bytes);
+}
+
+static void copy_no_bytes(pl_stream *s, const void *from, void *to, int64_t bytes)
+{
+    (void)s, (void)from, (void)to, (void)bytes;
+}
+
 static void copy_nothing(pl_stream *s, const pl_copy *c, const void *from, void *to)
 {
     (void)s, (void)c, (void)from, (void)to;
@@ -183,6 +194,8 @@ const pl_device pl_device_cpu = {
     .fill = fill,
     .fold = fold,
     .set = set,
+    .to_host = copy_bytes,
+    .from_host = copy_bytes,
     .stream_new = cpu_stream,
     .stream_free = free_stream,
     .sync = sync_stream,
@@ -203,6 +216,8 @@ const pl_device pl_device_null = {
     .fill = fill_nothing,
     .fold = fold_nothing,
     .set = set_nothing,
+    .to_host = copy_no_bytes,
+    .from_host = copy_no_bytes,
     .stream_new = null_stream,
     .stream_free = free_stream,
     .sync = sync_stream,

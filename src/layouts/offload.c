@@ -1,0 +1,62 @@
+/* States and activations in the host's memory (ZeRO-Offload: Ren et al., ATC 2021; Gemini: Fang et
+ * al., 2022; DELTA: Tang et al., 2022; plan/offload.h). How they are split is up to the other words;
+ * when they are copied is the program's affair (program/order.c). */
+#include "layouts/list.h"
+#include "layouts/strategy.h"
+#include "plan/offload.h"
+
+static bool is_said(const pl_strategy *s, const char *word)
+{
+    return pl_strategy_said(s, word) || pl_strategy_said(s, "offload=all");
+}
+
+static bool offload_activations(pl_plan *p, pl_arena *out)
+{
+    pl_arena *tmp = pl_arena_new("blocks");
+    const pl_fold fold = pl_fold_find(p->graph, tmp);
+    const bool any = pl_plan_offload_activations(p, &fold, out);
+    pl_arena_free(tmp);
+    return any;
+}
+
+static void list(pl_texts *out, int n_devices)
+{
+    static const char *const words[] = { "optimizer", "weights", "activations" };
+    const char *with = n_devices > 1 ? "zero=3," : "";
+    for (int i = 0; i < 3; i++) pl_texts_fmt(out, "offload=%s", words[i]);
+    pl_texts_fmt(out, "%soffload=all", with);
+}
+
+static bool finish(const pl_strategy *s, pl_plan *p, pl_arena *out, pl_err *err)
+{
+    const bool weights = is_said(s, "offload=weights"), moments = is_said(s, "offload=optimizer"),
+               activations = is_said(s, "offload=activations");
+    bool any = !weights && !moments && !activations;
+    if (weights) any |= pl_plan_offload_states(p, PL_WEIGHT);
+    if (moments) any |= pl_plan_offload_states(p, PL_MOMENT);
+    if (activations) any |= offload_activations(p, out);
+    return any ||
+           pl_err_set(err, PL_EINPUT,
+                      "strategy '%s': the step has none of what is to lie in the host's memory",
+                      s->text);
+}
+
+#define OFFLOAD(NAME, ABOUT)                                                                       \
+    {                                                                                              \
+        "offload=" NAME, "offload=" NAME, 0, "offload=" NAME, ABOUT, NULL                          \
+    }
+
+const pl_layout pl_layout_offload = {
+    .name = "offload",
+    .about = "ZeRO-Offload and Gemini (Ren et al., ATC 2021; Fang et al., 2022)",
+    .words =
+        (const pl_word[]){
+            OFFLOAD("optimizer", "moments lie in the host's memory and pass through the device"),
+            OFFLOAD("weights", "so do weights: they come for each pass, and for their update"),
+            OFFLOAD("activations", "what is kept for the backward pass waits there"),
+            OFFLOAD("all", "all three"),
+            { 0 },
+        },
+    .finish = finish,
+    .list = list,
+};

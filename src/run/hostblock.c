@@ -1,0 +1,55 @@
+#include "run/hostblock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static bool refuse(size_t bytes, const char *dir, int code, pl_err *err)
+{
+    return pl_err_set(err, PL_ERUN, "%zu MiB of the host's memory are not to be had%s%s: %s",
+                      (bytes + (1 << 20) - 1) >> 20, dir ? " in " : "", dir ? dir : "",
+                      strerror(code));
+}
+
+/* A file without a name; -1: errno says why not. */
+static int open_file(const char *dir)
+{
+    pl_arena *tmp = pl_arena_new("host file");
+    char *path = pl_arena_fmt(tmp, "%s/pleat-host-XXXXXX", dir);
+    const int fd = mkstemp(path);
+    if (fd >= 0) unlink(path);
+    pl_arena_free(tmp);
+    return fd;
+}
+
+bool pl_hostblock_new(size_t bytes, const char *dir, pl_hostblock *out, pl_err *err)
+{
+    int fd = -1, flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    *out = (pl_hostblock){ 0 };
+    if (!bytes) return true;
+    if (dir) {
+        flags = MAP_SHARED;
+        fd = open_file(dir);
+        if (fd < 0) return refuse(bytes, dir, errno, err);
+        const int code = posix_fallocate(fd, 0, (off_t)bytes);
+        if (code) {
+            close(fd);
+            return refuse(bytes, dir, code, err);
+        }
+    }
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+    const int code = errno;
+    if (fd >= 0) close(fd);
+    if (at == MAP_FAILED) return refuse(bytes, dir, code, err);
+    *out = (pl_hostblock){ at, bytes };
+    return true;
+}
+
+void pl_hostblock_free(pl_hostblock *b)
+{
+    if (b->at) munmap(b->at, b->bytes);
+    *b = (pl_hostblock){ 0 };
+}
