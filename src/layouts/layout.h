@@ -47,6 +47,8 @@ enum {
     PL_OFFER_LATER = 4,  /* only then                                                  */
     PL_OFFER_SMALL = 8,  /* it takes least memory                                      */
     PL_OFFER_TIGHT = 16, /* only where memory binds: it trades time for memory         */
+    PL_OFFER_SHORT = 32, /* only where it binds so that nothing fits, or that the best
+                            recomputes                                                 */
 };
 
 /* The text of a strategy, in which N stands for the size of a group, and M for the number of

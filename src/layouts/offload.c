@@ -57,6 +57,16 @@ const pl_layout pl_layout_offload = {
             OFFLOAD("all", "all three"),
             { 0 },
         },
+    .offers =
+        (const pl_offer[]){
+            { "zero=3,tp=N,sp,recompute=full,offload=all", PL_OFFER_SMALL | PL_OFFER_SHORT },
+            { "zero=3,offload=optimizer", PL_OFFER_SHORT },
+            { "zero=3,recompute=full,offload=optimizer", PL_OFFER_SHORT },
+            { "zero=3,recompute=full,offload=all", PL_OFFER_SMALL | PL_OFFER_SHORT },
+            { "zero=3,tp=N,sp,recompute=full,offload=optimizer", PL_OFFER_SHORT },
+            { "zero=3,tp=N,sp,recompute=full,offload=optimizer,offload=weights", PL_OFFER_SHORT },
+            { 0 },
+        },
     .finish = finish,
     .list = list,
 };

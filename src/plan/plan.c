@@ -179,6 +179,10 @@ bool pl_plan_check(const pl_plan *p, pl_err *err)
                                   ? "its node changes a state"
                                   : "no node of the forward pass makes it");
         if (v->maker) continue;
+        if (p->stored[i].host && v->role != PL_STATE)
+            return pl_err_set(err, PL_EINPUT,
+                              "input '%s' is to lie in the host's memory: only states can",
+                              v->name);
         if (!pl_placement_check(&p->stored[i], &p->mesh, &v->shape, err))
             return pl_err_in(err, "%s '%s'", v->role == PL_STATE ? "state" : "input", v->name);
     }

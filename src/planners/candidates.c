@@ -18,6 +18,7 @@ choosing pl_candidates_open(pl_found *b, const pl_graph *g, const pl_cluster *c,
     x.shared = pl_arena_new("paths");
     if (!x.lower.paths) x.lower.paths = pl_paths_new(x.shared);
     b->limit = fmin(r->search.memory > 0 ? r->search.memory : INFINITY, pl_cluster_memory(c));
+    b->host_limit = pl_cluster_host_memory(c);
     return x;
 }
 
@@ -172,7 +173,8 @@ bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err)
 
 static bool fits(const choosing *x, const pl_candidate *k)
 {
-    return (double)k->forecast.memory.peak <= x->b->limit;
+    return (double)k->forecast.memory.peak <= x->b->limit &&
+           (double)k->forecast.memory.host <= x->b->host_limit;
 }
 
 bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err)
@@ -313,7 +315,8 @@ static void make_trial(void *with, int i)
     trials *all = with;
     trial *t = &all->at[i];
     tell_trial(all);
-    t->made = (pl_found){ .search = t->x.b->search, .limit = t->x.b->limit };
+    t->made = (pl_found){ .search = t->x.b->search, .limit = t->x.b->limit,
+                          .host_limit = t->x.b->host_limit };
     t->made.at = PL_NEW(t->x.out, pl_candidate);
     t->x.b = &t->made;
     (void)!t->make(&t->x, t, &t->why);

@@ -148,22 +148,30 @@ static void list_usual(const choosing *x, layouts *l)
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
             const bool known = o->when & PL_OFFER_KNOWN;
-            if (o->when & (PL_OFFER_LATER | PL_OFFER_TIGHT)) continue;
+            if (o->when & (PL_OFFER_LATER | PL_OFFER_TIGHT | PL_OFFER_SHORT)) continue;
             const int before = l->n;
             if (known && has_size(o)) add_attempt(x, l, o, node, true);
             add_attempt(x, l, o, usual, known && l->n == before);
         }
 }
 
+/* Does nothing fit, or only with activations made again? */
+static bool is_short(const choosing *x)
+{
+    const pl_candidate *k = pl_candidates_best(x->b);
+    return x->tight && (!k || k->forecast.again_seconds > 0);
+}
+
 /* All sizes of what is near the fastest, and what is offered for later. */
 static void list_more(const choosing *x, const pl_offer *near, layouts *l)
 {
     const int all = x->c->n_devices, usual = usual_size(x->c);
+    const unsigned now = (x->tight ? PL_OFFER_TIGHT : 0) | (is_short(x) ? PL_OFFER_SHORT : 0);
     for (int size = 2; near && has_size(near) && size <= all; size *= 2)
         add_attempt(x, l, near, size, false);
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
-            if (o->when & PL_OFFER_TIGHT && x->tight) add_attempt(x, l, o, usual, false);
+            if (o->when & now) add_attempt(x, l, o, usual, false);
             if (o->when & PL_OFFER_WIDEST && all > 2) add_attempt(x, l, o, all, false);
             if (o->when & PL_OFFER_LATER && all > usual) add_attempt(x, l, o, usual, false);
         }
@@ -175,7 +183,7 @@ static void add_layouts(choosing *x, layouts *l)
 {
     const double limit = pl_candidates_fastest(x->b) * NEAR;
     const int usual = l->n;
-    if (!usual) return;
+    if (!usual && !(x->tight && x->c->n_devices == 1)) return;
     const int near = take_layouts(x, l, 0, limit);
     if (pl_candidates_late(x)) return;
     list_more(x, near < 0 ? NULL : l->at[near].of, l);
@@ -183,15 +191,14 @@ static void add_layouts(choosing *x, layouts *l)
     take_layouts(x, l, usual, limit);
 }
 
-/* The layout that takes least memory. */
-static bool add_small(choosing *x, pl_err *err)
+/* The layouts that take least memory, of those that are one on so many devices. */
+static void add_small(choosing *x)
 {
+    pl_err why = { 0 };
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
-            if (o->when & PL_OFFER_SMALL &&
-                !pl_candidates_add_layout(x, offer_text(x, o, usual_size(x->c)), err))
-                return false;
-    return true;
+            if (o->when & PL_OFFER_SMALL)
+                (void)!pl_candidates_add_layout(x, offer_text(x, o, usual_size(x->c)), &why);
 }
 
 /* -- doubts ------------------------------------------------------------------------------------ */
@@ -319,9 +326,9 @@ bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g)
     choosing x = pl_candidates_open(&b, g, r->cluster, r, tmp);
     bool fits = false;
     if (pl_auto_open(g, x.c, auto_options(&x), tmp, &b.search, &why)) {
-        b.at = PL_NEW_N(tmp, pl_candidate, b.search->n + 1);
+        b.at = PL_NEW_N(tmp, pl_candidate, b.search->n + MOST_LAYOUTS);
         for (int i = 0; i < b.search->n && !fits; i++) fits = add_least(&x, b.search, i);
-        if (!fits) (void)!add_small(&x, &why);
+        if (!fits) add_small(&x);
         fits = pl_candidates_fastest(&b) < INFINITY;
     }
     pl_candidates_close(&x);
@@ -500,6 +507,20 @@ static bool check_beat(const choosing *x, pl_err *err)
                                        x->b->search->bound);
 }
 
+/* The bound of a search below a cap is of plans that have all on the device: of others only that of
+ * any memory is. */
+static bool loosen_bound(choosing *x, const pl_auto *plain, pl_err *err)
+{
+    const pl_candidate *k = x->b->take;
+    if (!k->forecast.memory.host || plain->cap == INFINITY) return true;
+    pl_auto any = *plain;
+    any.mesh = PL_NEW_N(x->out, pl_auto_mesh, any.n);
+    memcpy(any.mesh, plain->mesh, (size_t)any.n * sizeof *any.mesh);
+    PL_TRY(pl_auto_again(&any, INFINITY, x->out, err));
+    x->b->search->bound = fmin(x->b->search->bound, any.bound);
+    return true;
+}
+
 static bool find_auto(choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
@@ -507,6 +528,7 @@ static bool find_auto(choosing *x, pl_err *err)
     roads r = { .x = x, .l = PL_NEW(x->out, layouts) };
     PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
     PL_TRY(check_least(x, err) && check_beat(x, err));
+    const pl_auto *plain = b->search;
     b->at = PL_NEW_N(x->out, pl_candidate,
                      2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + MOST_LAYOUTS + 2);
     b->refused = PL_NEW_N(x->out, pl_refused, MOST_LAYOUTS);
@@ -523,6 +545,7 @@ static bool find_auto(choosing *x, pl_err *err)
     }
     PL_TRY(take_best(x, err));
     if (!b->take->fits) return nothing_fits(x, err);
+    PL_TRY(loosen_bound(x, plain, err));
     return b->search->best >= 0 || pl_auto_again(b->search, INFINITY, x->out, err);
 }
 

@@ -46,6 +46,7 @@ typedef struct pl_found {
     int n_refused;
     pl_refused *refused;    /* [n_refused]                                                       */
     double limit;           /* bytes of a device; INFINITY: none                                 */
+    double host_limit;      /* of the host's memory, its share                                   */
     double least;           /* of auto: by its tables no plan takes less, blocks recomputed      */
     bool beaten;            /* no plan is below the request's `beat`                             */
     double seconds;         /* that finding it took                                              */

@@ -36,14 +36,22 @@ bool pl_recompute_is_all(const pl_candidate *k)
     return strstr(k->name, PL_RECOMPUTE_ALL);
 }
 
-/* The fastest that fits of those that recompute all blocks, layouts or searched ones. NULL: none
- * does. */
+/* With fewer blocks recomputed more of the activations that it has there are copied. */
+static bool hosts_activations(const pl_plan *p)
+{
+    bool any = false;
+    for (int i = 0; i < p->graph->values.n; i++) any |= p->kept[i] && p->kept[i]->host;
+    return any;
+}
+
+/* The fastest that fits of those that recompute all blocks and keep all else on the device, layouts
+ * or searched ones. NULL: none does. */
 static const pl_candidate *find_all(const pl_found *b, bool searched)
 {
     const pl_candidate *k = NULL;
     for (int i = 0; i < b->n; i++)
         if (b->at[i].fits && b->at[i].searched == searched && pl_recompute_is_all(&b->at[i]) &&
-            (!k || pl_candidate_order(&b->at[i], k) < 0))
+            !hosts_activations(b->at[i].plan) && (!k || pl_candidate_order(&b->at[i], k) < 0))
             k = &b->at[i];
     return k;
 }
@@ -52,9 +60,10 @@ static const pl_candidate *find_all(const pl_found *b, bool searched)
 static const char *name_less(const choosing *x, const pl_candidate *all, int blocks, bool large)
 {
     const int n = (int)(strstr(all->name, PL_RECOMPUTE_ALL) - all->name);
+    const char *rest = all->name + n + strlen(PL_RECOMPUTE_ALL); /* ",offload=optimizer" */
     const char *some = blocks ? pl_arena_fmt(x->out, "recompute=%d", blocks) : "";
-    return pl_arena_fmt(x->out, "%.*s%s%s%s", n, all->name, large ? "recompute=selective" : "",
-                        large && blocks ? "," : "", some);
+    return pl_arena_fmt(x->out, "%.*s%s%s%s%s", n, all->name, large ? "recompute=selective" : "",
+                        large && blocks ? "," : "", some, rest);
 }
 
 /* The plan of a candidate with only the first so many blocks recomputed, and of the others what is

@@ -29,7 +29,7 @@ const char *pl_summary_axes(pl_arena *a, const pl_mesh *m, unsigned axes)
     pl_text t = { .arena = a };
     for (int i = 0; i < m->n; i++)
         if (axes >> i & 1) pl_text_add(&t, "%s%s", t.n ? "," : "", m->axis[i].name);
-    return pl_text_get(&t);
+    return axes ? pl_text_get(&t) : "host";
 }
 
 /* -- messages ---------------------------------------------------------------------------------- */

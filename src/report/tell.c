@@ -162,6 +162,17 @@ static void tell_memory(const pl_told *t, pl_text *out)
     tell_line(t, "", pl_text_get(&items), out);
 }
 
+static void tell_host(const pl_told *t, pl_text *out)
+{
+    const pl_forecast *f = &t->best->take->forecast;
+    if (!f->memory.host) return;
+    const char *words = pl_arena_fmt(
+        out->arena, "%s of %s lie in the host's memory; copies, to and from it, %s in %.3f ms",
+        size(out, (double)f->memory.host), size(out, t->best->host_limit),
+        size(out, (double)f->host_moved), 1e3 * f->host_seconds);
+    tell_line(t, "host", words, out);
+}
+
 static void tell_recomputed(const pl_told *t, pl_text *out)
 {
     const pl_candidate *k = t->best->take;
@@ -310,9 +321,10 @@ static int by_seconds(const void *a, const void *b)
 static int count_shown(const pl_summary *s)
 {
     enum { FEW = 4 };
-    double sum = 0;
+    double all = 0, sum = 0;
     int n = 0;
-    while (n < s->n && sum < SHOWN * s->message_seconds) sum += s->row[n++].seconds;
+    for (int i = 0; i < s->n; i++) all += s->row[i].seconds;
+    while (n < s->n && sum < SHOWN * all) sum += s->row[n++].seconds;
     return s->n - n < FEW ? s->n : n;
 }
 
@@ -364,6 +376,7 @@ void pl_tell_text(const pl_told *t, pl_text *out)
     tell_micro(t, out);
     if (t->best->search) tell_search(t, out);
     tell_memory(t, out);
+    tell_host(t, out);
     tell_recomputed(t, out);
     if (t->why) tell_line(t, "why", t->why, out);
     if (t->next) pl_text_add(out, "next      %s\n", t->next);

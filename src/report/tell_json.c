@@ -47,6 +47,7 @@ static void put_predicted(const pl_told *t, pl_json_out *out)
     PL_JSON_PUT(out, "step_seconds", f->step_seconds, "compute_seconds", f->compute_seconds,
                 "recompute_seconds", f->again_seconds, "comm_seconds", f->comm_seconds,
                 "exposed_comm_seconds", f->exposed_seconds, "comm_bytes", f->comm_bytes);
+    PL_JSON_PUT(out, "host_copy_seconds", f->host_seconds, "host_copy_bytes", f->host_moved);
     PL_JSON_PUT(out, "micro", t->graph->micro, "micro_seconds", f->micro_seconds);
     PL_JSON_PUT(out, "units_per_second", (double)t->n_units / f->step_seconds, "units", t->units,
                 "mfu", pl_told_mfu(t));
@@ -62,7 +63,8 @@ static void put_memory(const pl_told *t, pl_json_out *out)
     PL_JSON_PUT(out, "peak_bytes", m->peak, "weights", m->weights, "gradients", m->gradients,
                 "optimizer", m->optimizer, "activations", m->activations, "transient", m->transient,
                 "buffers", m->buffers, "limit_bytes", trunc(t->best->limit));
-    PL_JSON_PUT(out, "work_bytes", p->work_bytes, "work_bound_bytes", p->work_bound);
+    PL_JSON_PUT(out, "work_bytes", p->work_bytes, "work_bound_bytes", p->work_bound, "host_bytes",
+                m->host, "host_limit_bytes", trunc(t->best->host_limit));
     pl_json_close(out);
 }
 
