@@ -126,6 +126,9 @@ static void tell_start(pl_teller *t, const pl_train_event *e)
             pl_text_size(a, (double)e->stats->state_bytes),
             pl_text_size(a, (double)e->stats->work_bytes), pl_text_size(a, (double)p->work_bound),
             pl_text_size(a, (double)e->stats->scratch_bytes));
+    if (e->stats->host_bytes)
+        fprintf(stderr, "in the host's memory, beside that: %s\n",
+                pl_text_size(a, (double)e->stats->host_bytes));
     if (*pl_train_weights(t->job)) fprintf(stderr, "%s\n", pl_train_weights(t->job));
     if (*pl_train_doubts(t->job))
         fprintf(stderr,

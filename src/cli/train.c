@@ -23,6 +23,7 @@ typedef struct train_args {
     pl_output trace_file;
     pl_sizes sizes;
     pl_request_args request;
+    pl_host_args host;
     int64_t devices, threads, seed, keep;
     double timeout;
     pl_strategy of_plan; /* the plan file, once it had to say how many devices there are */
@@ -66,6 +67,7 @@ static const pl_opt opts[] = {
     { "matmul",       TEXT(matmul),       "TYPE", "f32", "f32, or bf16 inputs with f32 sums" },
     { "threads",      INT(threads),       "N",    NULL,  "per rank; default: its share", 1, 4096 },
     PL_REQUEST_OPTS(request),
+    PL_HOST_OPTS(host),
     { "order",        TEXT(order),        "NAME", "auto", "of steps: program, lescea, pleat" },
     { "timeout",      REAL(timeout),      "SECS", "120", "a rank silent for longer is lost", 0.1 },
     { "log-every",    INT(tell.log_every), "N",   "1",   "show every N-th step, and the last", 1 },
@@ -173,6 +175,8 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     o->plan.strategy = a->of_plan;
     PL_TRY(find_cluster(a, w, arena, err));
     o->exec.memory_limit = a->request.memory;
+    o->exec.host_dir = a->host.dir;
+    o->exec.host_rate = (double)a->host.rate;
     a->tell.measured = a->cluster || !strncmp(o->strategy, "plan=", 5);
     if (o->lr_min < 0) o->lr_min = o->lr / 10;
     o->seed = (uint64_t)a->seed;

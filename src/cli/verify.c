@@ -19,6 +19,7 @@ typedef struct verify_args {
     const char *strategy, *backend, *order;
     pl_sizes sizes;
     pl_request_args request;
+    pl_host_args host;
     int64_t devices, threads, seed;
     double timeout;
     bool all, json;
@@ -39,6 +40,7 @@ static const pl_opt opts[] = {
     { "seed",      INT(seed),          "K",    "1",    "of weights, data and dropout" },
     PL_OPTIM_OPTS(o.optim, "1e-3", "of adam and adamw; see below"),
     PL_REQUEST_OPTS(request),
+    PL_HOST_OPTS(host),
     { "order",     TEXT(order),        "NAME", "auto", "of steps: program, lescea, pleat" },
     { "backend",   TEXT(backend),      "NAME", "auto", "kernels: onednn, native or ref" },
     { "threads",   INT(threads),       "N",    NULL,   "per rank; default: its share", 1, 4096 },
@@ -294,6 +296,8 @@ static bool finish_options(verify_args *a, const char *model, const pl_world *w,
     pl_verify_options *o = &a->o;
     PL_TRY(pl_request_make(&a->request, arena, &o->plan, err));
     o->exec.memory_limit = a->request.memory;
+    o->exec.host_dir = a->host.dir;
+    o->exec.host_rate = (double)a->host.rate;
     o->model = pl_sizes_spec(&a->sizes, model, arena);
     o->seed = (uint64_t)a->seed;
     o->exec.env.n_threads = pl_launch_threads(a->threads, w->n_local);

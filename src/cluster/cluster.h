@@ -41,7 +41,7 @@ typedef struct pl_device_class {
     pl_figure vector_flops;      /* per second, of element-wise kernels, as achieved              */
     pl_figure memory_exposed;    /* share of the time that a product's operands take from memory
                                     that its computing does not hide, 0 .. 1                      */
-    pl_figure host_memory;       /* bytes of the host's memory, its share of them; 0: none is used */
+    pl_figure host_memory;       /* bytes of the host's memory, its share of them; 0: none        */
     pl_figure host_bandwidth;    /* bytes per second to it, and as many from it at the same time,
                                     when all devices of the host copy                             */
     pl_figure host_overlap;      /* share of such a copy's time that compute can hide             */

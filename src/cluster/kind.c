@@ -22,7 +22,7 @@
 #define SHEET_GA102 "NVIDIA Ampere GA102 GPU architecture, RTX 3090"
 #define USUAL                                                                                      \
     .matmul_efficiency = PL_KIND_MATMUL, .stream_efficiency = PL_KIND_STREAM,                      \
-    .kernel_start = PL_KIND_START, .memory_exposed = PL_KIND_EXPOSED,                             \
+    .kernel_start = PL_KIND_START, .memory_exposed = PL_KIND_EXPOSED,                              \
     .host_overlap = PL_KIND_HOST_OVERLAP
 #define HOST(MEMORY, MACHINE, RATE, LINK)                                                          \
     .host_memory = { MEMORY, MACHINE ", an equal share" }, .host_bandwidth = { RATE, LINK }
@@ -35,23 +35,23 @@
 // clang-format off
 #define K80                                                                                        \
     { "k80", { 12e9, SHEET_K80 }, { 4.37e12, SHEET_K80 ", boost clock" },                          \
-      { 4.37e12, "none: as f32" }, { 240e9, SHEET_K80 }, USUAL,                           \
+      { 4.37e12, "none: as f32" }, { 240e9, SHEET_K80 }, USUAL,                                    \
       HOST(61e9, "AWS p2.8xlarge: 488 GiB", 6e9, PCIE_3_HALF) }
 #define V100(NAME, MEMORY)                                                                         \
     { NAME, { MEMORY, SHEET_V100 }, { 15.7e12, SHEET_V100 },                                       \
-      { 125e12, SHEET_V100 ", tensor cores, fp16" }, { 900e9, SHEET_V100 }, USUAL,                  \
+      { 125e12, SHEET_V100 ", tensor cores, fp16" }, { 900e9, SHEET_V100 }, USUAL,                 \
       HOST(64e9, "NVIDIA DGX-1: 512 GB", 6e9, PCIE_3_HALF) }
-#define A100(NAME, MEMORY, BANDWIDTH, HOST_MEMORY, MACHINE)                                       \
+#define A100(NAME, MEMORY, BANDWIDTH, HOST_MEMORY, MACHINE)                                        \
     { NAME, { MEMORY, SHEET_A100 }, { 19.5e12, SHEET_A100 ", without TF32" },                      \
-      { 312e12, SHEET_A100 ", tensor cores, dense" }, { BANDWIDTH, SHEET_A100 }, USUAL,       \
+      { 312e12, SHEET_A100 ", tensor cores, dense" }, { BANDWIDTH, SHEET_A100 }, USUAL,            \
       HOST(HOST_MEMORY, MACHINE, 12e9, PCIE_4_HALF) }
 #define H100                                                                                       \
     { "h100", { 80e9, SHEET_H100 }, { 67e12, SHEET_H100 ", without TF32" },                        \
-      { 989e12, SHEET_H100 ", tensor cores, dense" }, { 3.35e12, SHEET_H100 }, USUAL,       \
+      { 989e12, SHEET_H100 ", tensor cores, dense" }, { 3.35e12, SHEET_H100 }, USUAL,              \
       HOST(256e9, "NVIDIA DGX H100: 2 TB", 48e9, PCIE_5) }
 #define H200                                                                                       \
     { "h200", { 141e9, SHEET_H200 }, { 67e12, SHEET_H200 ", without TF32" },                       \
-      { 989e12, SHEET_H200 ", tensor cores, dense" }, { 4.8e12, SHEET_H200 }, USUAL,        \
+      { 989e12, SHEET_H200 ", tensor cores, dense" }, { 4.8e12, SHEET_H200 }, USUAL,               \
       HOST(256e9, "NVIDIA DGX H200: 2 TB", 48e9, PCIE_5) }
 
 #define GPU(NAME, SHEET, MEMORY, F32, BF16, BANDWIDTH, ...)                                        \
@@ -109,7 +109,8 @@ const pl_kind pl_kinds[] = {
     { "a100", "40 GB, NVLink; 8 x 200 Gbit/s InfiniBand per node", 8, false,
       A100("a100", 40e9, 1.555e12, 128e9, "NVIDIA DGX A100: 1 TB"), NVLINK3,
       FABRIC("infiniband", 1600 * GBIT, "NVIDIA DGX A100 data sheet: 8 x 200 Gbit/s") },
-    { "a100-80gb", "80 GB, else the same", 8, false, A100("a100-80gb", 80e9, 2.039e12, 256e9, "NVIDIA DGX A100: 2 TB"), NVLINK3,
+    { "a100-80gb", "80 GB, else the same", 8, false,
+      A100("a100-80gb", 80e9, 2.039e12, 256e9, "NVIDIA DGX A100: 2 TB"), NVLINK3,
       FABRIC("infiniband", 1600 * GBIT, "NVIDIA DGX A100 data sheet: 8 x 200 Gbit/s") },
     { "h100", "80 GB, NVLink; 8 x 400 Gbit/s InfiniBand per node", 8, false, H100, NVLINK4,
       FABRIC("infiniband", 3200 * GBIT, "NVIDIA DGX H100 data sheet: 8 x 400 Gbit/s") },
@@ -141,7 +142,8 @@ const pl_kind pl_kinds[] = {
       ETHERNET(10 * GBIT, "AWS: p2.8xlarge, 10 Gbit/s") },
     { "p3.16xlarge", "8 v100 of 16 GB: the machine of Alpa; 25 Gbit/s", 8, true,
       V100("v100", 16e9), NVLINK2, ETHERNET(25 * GBIT, "AWS: p3.16xlarge, 25 Gbit/s") },
-    { "p4d.24xlarge", "8 a100 of 40 GB; 400 Gbit/s EFA", 8, true, A100("a100", 40e9, 1.555e12, 144e9, "AWS p4d.24xlarge: 1152 GiB"),
+    { "p4d.24xlarge", "8 a100 of 40 GB; 400 Gbit/s EFA", 8, true,
+      A100("a100", 40e9, 1.555e12, 144e9, "AWS p4d.24xlarge: 1152 GiB"),
       NVLINK3, FABRIC("efa", 400 * GBIT, "AWS: p4d.24xlarge, 400 Gbit/s") },
     { "p5.48xlarge", "8 h100; 3200 Gbit/s EFA", 8, true, H100, NVLINK4,
       FABRIC("efa", 3200 * GBIT, "AWS: p5.48xlarge, 3200 Gbit/s") },

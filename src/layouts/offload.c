@@ -1,6 +1,6 @@
 /* States and activations in the host's memory (ZeRO-Offload: Ren et al., ATC 2021; Gemini: Fang et
- * al., 2022; DELTA: Tang et al., 2022; plan/offload.h). How they are split is up to the other words;
- * when they are copied is the program's affair (program/order.c). */
+ * al., 2022; DELTA: Tang et al., 2022; plan/offload.h). How they are split is up to the other
+ * words; when they are copied is the program's affair (program/order.c). */
 #include "layouts/list.h"
 #include "layouts/strategy.h"
 #include "plan/offload.h"
@@ -21,10 +21,9 @@ static bool offload_activations(pl_plan *p, pl_arena *out)
 
 static void list(pl_texts *out, int n_devices)
 {
-    static const char *const words[] = { "optimizer", "weights", "activations" };
-    const char *with = n_devices > 1 ? "zero=3," : "";
-    for (int i = 0; i < 3; i++) pl_texts_fmt(out, "offload=%s", words[i]);
-    pl_texts_fmt(out, "%soffload=all", with);
+    pl_texts_add(out, "offload=weights");
+    pl_texts_add(out, "offload=activations");
+    pl_texts_fmt(out, "%soffload=all", n_devices > 1 ? "zero=3," : "");
 }
 
 static bool finish(const pl_strategy *s, pl_plan *p, pl_arena *out, pl_err *err)

@@ -86,6 +86,7 @@ static const char *const later[][2] = {
     { "cp", "positions of a row cannot be shared yet (sp shares activations beside tp=N)" },
     { "context", "positions of a row cannot be shared yet (sp shares activations beside tp=N)" },
     { "checkpoint", "the word is recompute=full, recompute=selective or recompute=N" },
+    { "offload", "the words are offload=optimizer, =weights, =activations and =all" },
     { "embrace", "sparse gradients of tables are not there yet" },
 };
 

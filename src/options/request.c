@@ -61,7 +61,9 @@ bool pl_request_make(const pl_request_args *a, pl_arena *arena, pl_plan_request 
                                           .seconds = a->seconds,
                                           .watch = watch(arena) },
                               .lower = { .bucket_bytes = a->bucket,
-                                         .ahead_bytes = a->ahead ? a->ahead : -1,
+                                         .ahead_bytes = a->ahead == PL_LOWER_AHEAD ? 0
+                                                        : a->ahead                 ? a->ahead
+                                                                                   : -1,
                                          .step_bytes = a->gather_steps } };
     return !a->search || pl_planner_find(a->search, &out->search.method, err);
 }

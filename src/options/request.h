@@ -31,7 +31,18 @@ typedef struct pl_request_args {
       .needs = also }, \
     { "gather-steps", BYTES(f.gather_steps), "SIZE", "0", \
       "larger gathers run in steps; 0: none", .needs = also }
+
+/* What a command that runs steps has besides; `host` is a pl_host_args. */
+#define PL_HOST_OPTS(host) \
+    { "host-dir", TEXT(host.dir), "DIR", NULL, "what is offloaded lies in a file there" }, \
+    { "host-rate", BYTES(host.rate), "SIZE", NULL, \
+      "of it per second each way, as over a slow link", 1 }
 // clang-format on
+
+typedef struct pl_host_args {
+    const char *dir;
+    int64_t rate;
+} pl_host_args;
 
 /* All but strategy and cluster; long work is told on stderr. Fails with PL_EUSAGE for a search that
  * there is not. */

@@ -72,9 +72,8 @@ int pl_mesh_find(const pl_mesh *m, const char *name)
 
 bool pl_mesh_alike(const pl_mesh *a, const pl_mesh *b)
 {
-    bool same =
-        a->n == b->n && a->copy_start == b->copy_start && a->copy_per_byte == b->copy_per_byte &&
-        a->host_per_byte == b->host_per_byte;
+    bool same = a->n == b->n && a->copy_start == b->copy_start &&
+                a->copy_per_byte == b->copy_per_byte && a->host_per_byte == b->host_per_byte;
     for (int i = 0; same && i < a->n; i++) {
         const pl_mesh_axis *x = &a->axis[i], *y = &b->axis[i];
         same = x->size == y->size && x->latency == y->latency && x->per_byte == y->per_byte &&
@@ -99,8 +98,8 @@ bool pl_placement_same(const pl_placement *a, const pl_placement *b)
 
 uint64_t pl_placement_hash(const pl_placement *p)
 {
-    uint64_t h = pl_hash_mix(1 + p->host,
-                             (uint64_t)p->n << 16 | (uint64_t)p->pending << 8 | p->monoid);
+    uint64_t h =
+        pl_hash_mix(1 + p->host, (uint64_t)p->n << 16 | (uint64_t)p->pending << 8 | p->monoid);
     for (int i = 0; i < p->n; i++) {
         const pl_split *x = &p->split[i];
         h = pl_hash_mix(h, (uint64_t)x->dim << 8 | (uint64_t)x->axis);

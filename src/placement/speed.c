@@ -13,7 +13,11 @@ static double least(double a, double b)
 
 pl_speed pl_speed_of(const pl_cluster *c)
 {
-    pl_speed s = { .windows = 1e300, .vector = 1e300, .stream = 1e300, .start = 0, .hidden = 1,
+    pl_speed s = { .windows = 1e300,
+                   .vector = 1e300,
+                   .stream = 1e300,
+                   .start = 0,
+                   .hidden = 1,
                    .host_hidden = 1 };
     for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = 1e300;
     for (int i = 0; i < c->n_classes; i++) {

@@ -85,8 +85,7 @@ static bool *find_saved(const pl_plan *p, pl_arena *tmp)
         const pl_node *n = p->graph->nodes.at[i];
         bool again = false;
         for (int k = 0; k < n->n_out; k++) again |= p->recompute[n->out[k]->id];
-        for (int k = 0; k < n->n_in; k++)
-            saved[n->in[k]->id] |= n->phase == PL_BACKWARD || again;
+        for (int k = 0; k < n->n_in; k++) saved[n->in[k]->id] |= n->phase == PL_BACKWARD || again;
     }
     return saved;
 }

@@ -14,8 +14,8 @@
 bool pl_plan_offload_states(pl_plan *p, pl_state_kind kind);
 
 /* What forward nodes make and backward nodes read, where it is not made again; a view of it is, as
- * that costs nothing. What is made behind the last of the equal blocks stays, as it is read again at
- * once. False: there is nothing. `out` owns where they are kept. */
+ * that costs nothing. What is made behind the last of the equal blocks stays, as it is read again
+ * at once. False: there is nothing. `out` owns where they are kept. */
 bool pl_plan_offload_activations(pl_plan *p, const pl_fold *fold, pl_arena *out);
 
 #endif

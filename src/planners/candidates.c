@@ -315,7 +315,8 @@ static void make_trial(void *with, int i)
     trials *all = with;
     trial *t = &all->at[i];
     tell_trial(all);
-    t->made = (pl_found){ .search = t->x.b->search, .limit = t->x.b->limit,
+    t->made = (pl_found){ .search = t->x.b->search,
+                          .limit = t->x.b->limit,
                           .host_limit = t->x.b->host_limit };
     t->made.at = PL_NEW(t->x.out, pl_candidate);
     t->x.b = &t->made;

@@ -81,8 +81,9 @@ static bool time_round(const session *s, int n, const pl_message m[], int64_t by
     for (int i = 0; i < n * (times + 1); i++)
         list[i] =
             (pl_lane_message){ shift(s, m[i % n], bytes, i / n), s->comm->world, i / n, i - i % n };
-    bool ok = pl_measure_meet(s, err) && pl_lane_new(s->comm, s->env.stream,
-                          &(pl_lane_options){ .most = n * (times + 1) }, a, &lane, err);
+    bool ok = pl_measure_meet(s, err) &&
+              pl_lane_new(s->comm, s->env.stream, &(pl_lane_options){ .most = n * (times + 1) }, a,
+                          &lane, err);
     if (ok) {
         pl_lane_begin(lane, n * (times + 1), list);
         ok = pl_lane_wait(lane, n, err);

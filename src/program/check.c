@@ -38,8 +38,7 @@ bool pl_check_is_part(const content *x)
 
 bool pl_check_overlap(pl_slot a, int64_t a_bytes, pl_slot b, int64_t b_bytes)
 {
-    return a.state == b.state && a.host == b.host && a.at < b.at + b_bytes &&
-           b.at < a.at + a_bytes;
+    return a.state == b.state && a.host == b.host && a.at < b.at + b_bytes && b.at < a.at + a_bytes;
 }
 
 static int64_t block_bytes(const pl_program *p, pl_slot at)
@@ -273,8 +272,7 @@ static bool check_port(const checker *c, const pl_port *x, const pl_placement *w
 {
     pl_region r = pl_region_of(where, c->mesh, &x->value->shape, c->p->rank);
     bool same = pl_placement_same(&x->where, where) && r.n == x->region.n &&
-                x->slot.host == where->host &&
-                pl_shape_count(&x->shape) == pl_region_count(&r) &&
+                x->slot.host == where->host && pl_shape_count(&x->shape) == pl_region_count(&r) &&
                 x->bytes == pl_check_part_bytes(c, x->value, where);
     for (int i = 0; same && i < r.n; i++) {
         const pl_digit *a = &r.digit[i], *b = &x->region.digit[i];

@@ -48,10 +48,9 @@ typedef struct pl_forecast {
  * handed over begins when the links of its axes are free: those that share a mesh axis pass one
  * after the other, in order; others pass side by side, and may overtake. While any message passes,
  * compute goes on at the rate `speed->hidden` (0 .. 1): the rest of the message's time is lost to
- * it. Copies to the host pass in order on a link of their own, those from it on another, beside which
- * compute goes on at the rate `speed->host_hidden`. So faster links or devices never make a step
- * slower, and
- *   max(compute, the seconds of any one link) <= step <= compute + comm + host.
+ * it. Copies to the host pass in order on a link of their own, those from it on another, beside
+ * which compute goes on at the rate `speed->host_hidden`. So faster links or devices never make a
+ * step slower, and   max(compute, the seconds of any one link) <= step <= compute + comm + host.
  *
  * Not modelled: other ranks that are late, copies that share the memory with kernels, that a rank
  * has no more than a few messages under way at once (run/lane.c), and the scratch of kernels, which

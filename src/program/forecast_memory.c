@@ -498,8 +498,8 @@ void pl_forecast_peak(const pl_timeline *t, const pl_memory_changes *c, pl_forec
     count_states(t, &m);
     m.peak = p->store->bytes + t->more_bytes + most[PL_CHANGE_ALL] + p->work_bytes -
              most_of(p, c, PL_CHANGE_ALL);
-    m.host = p->store->host_bytes + t->more_host + host + p->host_bytes -
-             most_of(p, c, PL_CHANGE_HOST);
+    m.host =
+        p->store->host_bytes + t->more_host + host + p->host_bytes - most_of(p, c, PL_CHANGE_HOST);
     m.gradients += most[PL_CHANGE_GRADIENTS];
     m.activations = most[PL_CHANGE_ACTIVATIONS];
     m.buffers = most[PL_CHANGE_BUFFERS];

@@ -49,7 +49,8 @@ typedef struct task {
     bool keeps;      /* makes what is kept for backward nodes: its turn is now                 */
     bool once;       /* only updates need it: pl_step.once                                     */
     bool late;       /* comes from the host for what runs promptly: as soon as that has all else */
-    int n_late;      /* such tasks that make what it reads                                     */
+    int n_late;      /* such tasks that make what it reads, and have no turn yet               */
+    bool asked;      /* they have                                                              */
     int unmet;       /* tasks that must come first                                             */
     ints before;     /* tasks that wait for this one                                           */
 } task;
@@ -82,6 +83,8 @@ typedef struct lowering {
     bool *again;     /* [nodes] of the forward pass: added again, for the backward pass        */
     kept_value *kept; /* [values] of those that nodes of both passes have                       */
     int *final;      /* [values] of states: the part whose contents the step leaves in them    */
+    bool counted;    /* bytes of the largest part in the host's memory were:                   */
+    int64_t largest_hosted;
     struct {         /* between which blocks which copies lead is found once (moves.c)         */
         int n, cap;
         struct known_move **at;
@@ -92,7 +95,9 @@ typedef struct lowering {
 bool pl_lower_is_message(const task *t); /* it runs on a lane of messages */
 bool pl_lower_is_fetch(const task *t);   /* it copies from the host */
 bool pl_lower_is_store(const task *t);   /* it copies to the host */
-int64_t pl_lower_ahead(const lowering *l); /* options.ahead_bytes, or its default */
+/* options.ahead_bytes, or its default: of what is ahead of its readers, and of what is under way to
+ * the host. */
+int64_t pl_lower_ahead(lowering *l);
 /* The part whose memory p lies in. */
 int pl_lower_home(const lowering *l, int p);
 /* A part that nobody finds by its value, of so many bytes; 0: those of the largest share. */
@@ -102,7 +107,8 @@ int pl_lower_task(lowering *l, task_kind kind, const char *label, int from, int 
 /* Task `id` reads part p as its next input. */
 void pl_lower_read(lowering *l, int id, int p);
 /* A task that copies the contents of part `from` into a part of v at the same placement, which has
- * memory of its own; returns that part. */
+ * memory of its own; returns that part. In the host's memory two: from it to the device, and back.
+ * */
 int pl_lower_copy(lowering *l, int from, const pl_value *v);
 /* May what task t makes, an element-wise node, lie over its input k once nobody else needs that? */
 bool pl_lower_lies_over(const lowering *l, const task *t, int k);

@@ -8,29 +8,35 @@
  * off until the next one is on its way, so that computing goes on beside the message (the bucketed,
  * overlapped all-reduce of PyTorch DDP, Li et al., VLDB 2020, here for any reduction). And what
  * only moves a state (the gather of a sharded weight), or comes from the host, starts before its
- * reader's turn, as far ahead as a limit in bytes allows (prefetch and rate limiter of FSDP, Zhao et
- * al., VLDB 2023). Where that reader runs as soon as it may, an update, what it needs from the host
- * is asked for as soon as it has all else, and it runs when as much is on its way behind it.
- */
+ * reader's turn, as far ahead as a limit in bytes allows (prefetch and rate limiter of FSDP, Zhao
+ * et al., VLDB 2023). Where that reader runs as soon as it may, an update, what it needs from the
+ * host is asked for as soon as it has all else, and it runs when as much is on its way behind it. */
 #include "program/lower.h"
 
 #include <stdlib.h>
 
-enum { DEFAULT_BUCKET_BYTES = 16 << 20, DEFAULT_AHEAD_BYTES = 32 << 20, SCALAR_BYTES = 8 };
+enum { DEFAULT_BUCKET_BYTES = 16 << 20, SCALAR_BYTES = 8 };
 
 typedef struct schedule {
     lowering *l;
     ints open; /* reductions of the bucket being filled        */
     int64_t bytes;
-    ints landing; /* the bucket sent last; its readers still wait */
+    ints landing;          /* the bucket sent last; its readers still wait */
     ints fetching;         /* tasks that have all but what is on its way from the host, */
     int64_t fetched_bytes; /* so many bytes; those before `ran` have run                */
     int ran;
 } schedule;
 
-int64_t pl_lower_ahead(const lowering *l)
+int64_t pl_lower_ahead(lowering *l)
 {
-    return l->options.ahead_bytes ? l->options.ahead_bytes : DEFAULT_AHEAD_BYTES;
+    enum { FEW = 2 }; /* of a small model's tensors the usual limit would hold all */
+    if (l->options.ahead_bytes) return l->options.ahead_bytes;
+    for (int p = 0; p < l->parts.n && !l->counted; p++)
+        if (l->parts.at[p].where.host && l->parts.at[p].bytes > l->largest_hosted)
+            l->largest_hosted = l->parts.at[p].bytes;
+    l->counted = true;
+    const int64_t few = FEW * l->largest_hosted;
+    return few && few < PL_LOWER_AHEAD ? few : PL_LOWER_AHEAD;
 }
 
 /* -- the order asked for ----------------------------------------------------------------------- */
@@ -240,7 +246,7 @@ static void run_fetched(schedule *s, bool all)
 static void fetch(schedule *s, int id)
 {
     lowering *l = s->l;
-    l->tasks.at[id].n_late = -1; /* asked for */
+    l->tasks.at[id].asked = true;
     for (int k = 0; k < l->tasks.at[id].n_in; k++) {
         const int maker = l->parts.at[l->tasks.at[id].in[k]].maker;
         if (maker >= 0 && l->tasks.at[maker].late && l->tasks.at[maker].unmet == 0) emit(s, maker);
@@ -255,7 +261,7 @@ static void release(schedule *s, int id)
     const ints *before = &s->l->tasks.at[id].before;
     for (int i = 0; i < before->n; i++) {
         task *t = &s->l->tasks.at[before->at[i]];
-        if (--t->unmet != (t->n_late > 0 ? t->n_late : 0) || !t->prompt || t->n_late < 0) continue;
+        if (--t->unmet != t->n_late || !t->prompt || t->asked) continue;
         if (t->n_late)
             fetch(s, before->at[i]);
         else
@@ -290,10 +296,18 @@ static bool fits_bucket(const schedule *s, const task *t)
            first->step.monoid == t->step.monoid && first->once == t->once;
 }
 
+/* What a task brings is no longer late for those that read it. */
+static void bring_late(schedule *s, const task *t)
+{
+    const ints *readers = &s->l->parts.at[t->out[0]].readers;
+    for (int i = 0; i < readers->n; i++) s->l->tasks.at[readers->at[i]].n_late--;
+}
+
 static void emit(schedule *s, int id)
 {
     task *t = &s->l->tasks.at[id];
     t->unmet = -1; /* done */
+    if (t->late) bring_late(s, t);
     if (t->kind == TASK_REDUCE) {
         while (!fits_bucket(s, t)) flush(s);
         PL_PUSH(s->l->tmp, &s->open, id);
@@ -319,6 +333,19 @@ static void land_all(schedule *s, const task *t)
     }
 }
 
+/* States that change places: what runs after a fetch may be what its reader waits for. False: all
+ * are on their way. */
+static bool bring_rest(schedule *s)
+{
+    bool any = false;
+    for (int id = 0; id < s->l->tasks.n; id++) {
+        if (!s->l->tasks.at[id].late || s->l->tasks.at[id].unmet) continue;
+        emit(s, id);
+        any = true;
+    }
+    return any;
+}
+
 void pl_lower_order(lowering *l)
 {
     schedule s = { .l = l };
@@ -327,13 +354,14 @@ void pl_lower_order(lowering *l)
     int left = l->tasks.n, before = left + 1;
     if (!l->options.bucket_bytes) l->options.bucket_bytes = DEFAULT_BUCKET_BYTES;
     while (left) {
-        PL_ASSERT_CMP(left, <, before); /* else tasks wait for each other in a circle */
+        const bool stuck = left == before;
+        PL_ASSERT(!stuck || bring_rest(&s)); /* else tasks wait for each other in a circle */
         before = left, left = 0;
         for (int i = 0; i < l->tasks.n; i++) {
             const task *t = &l->tasks.at[w[i].id];
             if (t->unmet > 0 && !t->prompt) land_all(&s, t); /* its turn has come */
-            if (t->n_late > 0 && t->unmet == t->n_late) fetch(&s, w[i].id);
-            if (t->unmet == 0 && !t->late && !t->n_late) emit(&s, w[i].id);
+            if (t->n_late && t->unmet == t->n_late && !t->asked) fetch(&s, w[i].id);
+            if (t->unmet == 0 && !t->late && !t->asked) emit(&s, w[i].id);
             left += t->unmet > 0;
         }
         land_all(&s, NULL);

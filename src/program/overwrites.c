@@ -49,8 +49,10 @@ static int victim_of(const lowering *l, int t, int k)
 static int add_copy(overwrites *o, int p)
 {
     lowering *l = o->l;
-    int copy = pl_lower_copy(l, p, l->parts.at[p].value);
-    order_after(l, l->parts.at[p].maker, l->parts.at[copy].maker);
+    const int copy = pl_lower_copy(l, p, l->parts.at[p].value), last = l->parts.at[copy].maker;
+    const int between = l->tasks.at[last].in[0]; /* p, or on the device what is copied back */
+    if (between != p) order_after(l, l->parts.at[between].maker, last);
+    order_after(l, l->parts.at[p].maker, between != p ? l->parts.at[between].maker : last);
     return copy;
 }
 
@@ -178,7 +180,8 @@ void pl_lower_overwrites(lowering *l)
     o.copied = PL_NEW_N(l->tmp, int, o.n_parts + 1);
     o.updates = PL_NEW_N(l->tmp, bool, o.n_tasks + 1);
     o.after =
-        PL_NEW_N(l->tmp, bool, o.n_tasks + 2 * o.n_parts + 1); /* copies: to read, to overwrite */
+        PL_NEW_N(l->tmp, bool, o.n_tasks + 4 * o.n_parts + 1); /* copies: to read, to overwrite;
+                                                                  each of two tasks at most */
     for (int p = 0; p < o.n_parts; p++) {
         o.copied[p] = -1;
         PL_PUSH(l->tmp, &o.same[contents_of(l, p)], p);

@@ -20,8 +20,8 @@ typedef struct places {
     struct {
         int n, cap;
         int64_t *at;
-    } buckets; /* bytes of each                        */
-    int *buf;  /* [parts] by home: index of its buffer                             */
+    } buckets;            /* bytes of each                        */
+    int *buf;             /* [parts] by home: index of its buffer                             */
     pl_offsets layout[2]; /* of the device's memory, of the host's                 */
 } places;
 
@@ -175,8 +175,8 @@ static void extend_lives(places *s)
     }
 }
 
-/* Computing waits for the oldest copies to the host when so many bytes are under way that more would
- * be too much of the device's memory, the last one's apart. */
+/* Computing waits for the oldest copies to the host when so many bytes are under way that more
+ * would be too much of the device's memory, the last one's apart. */
 static void bound_stores(places *s)
 {
     lowering *l = s->l;

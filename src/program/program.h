@@ -166,13 +166,17 @@ typedef enum pl_step_order {
 const char *pl_step_order_name(pl_step_order o); /* "pleat" */
 PL_MUST_CHECK bool pl_step_order_find(const char *name, pl_step_order *order, pl_err *err);
 
+enum { PL_LOWER_AHEAD = 32 << 20 }; /* bytes: usual limit of pl_lower_options.ahead_bytes */
+
 /* How lowering may arrange things; {0} gives the defaults. */
 typedef struct pl_lower_options {
     int64_t bucket_bytes;       /* reductions are joined up to this size; default 16 MiB      */
     int64_t work_limit;         /* bytes of device memory for the work block; 0: no limit     */
-    int64_t ahead_bytes;        /* states are gathered ahead of their readers, as long as no more
-                                   than this waits for its reader, the next one's apart; default
-                                   32 MiB; -1: each just before its reader                     */
+    int64_t ahead_bytes;        /* states are gathered, and what lies in the host's memory comes,
+                                   ahead of their readers, as long as no more than this waits for
+                                   its reader, the next one's apart; nor is more on its way to the
+                                   host. Default 32 MiB, or twice the largest tensor that lies
+                                   there; -1: each just before its reader                      */
     int64_t step_bytes;         /* a gather whose result is larger than this runs in steps with its
                                    reader, if it has one only (collective matmul; SUMMA where two
                                    inputs are gathered along the same factor): the reader works on

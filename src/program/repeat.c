@@ -329,18 +329,35 @@ static bool check_cover(finder *x)
     return check_balance(x);
 }
 
+/* Is what step i brings from the host read, or moved on, in a stretch? */
+static bool is_read_in(const finder *x, const pl_repeat *r, int i)
+{
+    const pl_value *v = x->p->step[i].transfer->value;
+    for (int k = r->at; k < r->at + r->n; k++) {
+        const pl_step *step = &x->p->step[k];
+        const pl_node *n = step->kind == PL_KERNEL ? step->share->node : NULL;
+        for (int o = 0; n && o < n->n_in; o++)
+            if (is_value_like(x, n->in[o], v)) return true;
+        const bool moved = step->transfer && !pl_step_is_host(step);
+        if (moved && is_value_like(x, step->transfer->value, v)) return true;
+    }
+    return false;
+}
+
 /* Gathers of weights that stand together, away from what reads them, are as far ahead as their
- * limit allows: with more blocks some would stand elsewhere. */
+ * limit allows: with more blocks some would stand elsewhere. So are copies from the host. */
 static bool is_ahead(const finder *x, const pl_repeat *r)
 {
-    bool moves = false;
+    bool moves = false, apart = true;
     for (int i = r->at; i < r->at + r->n; i++) {
         const pl_step *step = &x->p->step[i];
         const pl_value *v = subject_of(step);
-        if (step->kind == PL_KERNEL && !pl_graph_state(v)) return false;
+        const bool comes = pl_step_is_host(step) && step->collective == PL_FROM_HOST;
+        if (comes && !is_read_in(x, r, i)) return true;
+        apart &= step->kind != PL_KERNEL || pl_graph_state(v);
         moves |= step->kind == PL_MESSAGE && v && pl_graph_state(v);
     }
-    return moves;
+    return moves && apart;
 }
 
 /* What is in order around the cut alone, check_cut knows whether it has to be in a period. */
@@ -375,7 +392,7 @@ static bool find_all(finder *x)
 static void read_steps(finder *x)
 {
     const pl_program *p = x->p;
-    int waited[2] = { 0, 0 };
+    int waited[1 + PL_N_LANES] = { 0 }; /* of computing, then of the lanes of messages */
     x->key = PL_NEW_N(x->tmp, int, p->n_steps + 1);
     x->block = PL_NEW_N(x->tmp, int, p->n_steps + 1);
     x->wait = PL_NEW_N(x->tmp, int, p->n_steps + 1);
@@ -384,8 +401,9 @@ static void read_steps(finder *x)
         const pl_step *step = &p->step[i];
         const pl_value *v = subject_of(step);
         const bool message = step->kind == PL_MESSAGE;
-        if (step->wait > waited[message]) waited[message] = step->wait;
-        x->wait[i] = waited[message];
+        const int lane = message ? 1 + pl_step_lane(step) : 0;
+        if (step->wait > waited[lane]) waited[lane] = step->wait;
+        x->wait[i] = waited[lane];
         x->messages[i + 1] = x->messages[i] + message;
         x->block[i] = v ? x->s->block[v->id] : -1;
         x->key[i] = x->block[i] >= 0 ? KINDS * x->s->like[v->id] + (int)step->kind : -1;

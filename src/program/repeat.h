@@ -11,8 +11,8 @@
 #include "graph/shorten.h"
 #include "program/program.h"
 
-/* Sums of bytes that are in use while a step runs: of all, of some kinds of these, and in the host's
- * memory. */
+/* Sums of bytes that are in use while a step runs: of all, of some kinds of these, and in the
+ * host's memory. */
 enum {
     PL_CHANGE_ALL, PL_CHANGE_GRADIENTS, PL_CHANGE_ACTIVATIONS, PL_CHANGE_BUFFERS, PL_CHANGE_HOST,
     PL_N_CHANGES

@@ -37,8 +37,8 @@ void pl_summary_fold_make(const pl_program *p, const int *times, pl_arena *out, 
 /* The name with every number that stands alone replaced: "h.3.ln_1.bias" -> "h.*.ln_1.bias". */
 const char *pl_summary_fold(pl_arena *a, const char *name);
 
-/* "data,tensor": names of the axes in a set, in the order of the mesh; "host": none, as of a copy to
- * or from there. */
+/* "data,tensor": names of the axes in a set, in the order of the mesh; "host": none, as of a copy
+ * to or from there. */
 const char *pl_summary_axes(pl_arena *a, const pl_mesh *m, unsigned axes);
 
 #endif

@@ -2,6 +2,7 @@
  * ones its readers need, the messages and copies that lead from one to the other. */
 #include "graph/op.h"
 #include "program/lower.h"
+#include "reshard/move.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -278,8 +279,26 @@ int pl_lower_home(const lowering *l, int p)
     return p;
 }
 
+/* In the host's memory, where nothing works: by way of the device. */
+static int copy_hosted(lowering *l, int from, const pl_value *v)
+{
+    const pl_value *x = l->parts.at[from].value;
+    pl_move m = { .kind = PL_FROM_HOST };
+    m.from = m.to = l->parts.at[from].where;
+    m.to.host = false;
+    bool ok = pl_move_price(&m, x->type, &l->plan->mesh, &x->shape);
+    const int between = pl_lower_move(l, from, &m);
+    pl_move back = { .kind = PL_TO_HOST, .from = m.to, .to = m.from };
+    ok &= pl_move_price(&back, x->type, &l->plan->mesh, &x->shape);
+    PL_ASSERT(ok);
+    const int p = pl_lower_move(l, between, &back);
+    l->parts.at[p].value = v;
+    return p;
+}
+
 int pl_lower_copy(lowering *l, int from, const pl_value *v)
 {
+    if (l->parts.at[from].where.host) return copy_hosted(l, from, v);
     pl_placement where = l->parts.at[from].where;
     int p = pl_lower_part(l, v, &where, l->parts.at[from].bytes);
     pl_copy *c = PL_NEW(l->out, pl_copy);

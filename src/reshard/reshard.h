@@ -57,8 +57,8 @@ pl_reshard pl_paths_on(pl_paths *p, const pl_mesh *m);
  * to be combined, where they are faster, or to save a copy of memory. Of the axes that one
  * all-to-all moves, all but one (uneven: two) come to where `to` has them, or two or three take
  * each other's places. Parts on the way are even if those at all ends are. Where a search takes too
- * long (reshard/search.h), the path may not be the cheapest. Of sources in the host's memory none is
- * taken where one on the device will do.
+ * long (reshard/search.h), the path may not be the cheapest. Of sources in the host's memory none
+ * is taken where one on the device will do.
  *
  * Fails with PL_EUNSUPPORTED when there is no way: no message makes partial results of whole ones,
  * nor anything of the parts of a window that lack some of the dimension (reshard/halo.h). */

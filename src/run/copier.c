@@ -19,7 +19,7 @@ struct pl_copier {
     const pl_lane_message *messages;
     pl_stream *stream; /* of the thread                 */
     pl_event *copied;  /* at the number of copies so far */
-    int64_t copies;
+    int64_t copies, bytes;
 };
 
 /* -- its thread -------------------------------------------------------------------------------- */
@@ -41,11 +41,12 @@ static bool copy(pl_copier *c, const pl_lane_message *m, pl_err *err)
     int tries = 0;
     if (m->begin) *m->begin = begin;
     (c->way == PL_TO_HOST ? d->to_host : d->from_host)(c->stream, m->message.send, m->message.recv,
-                                                      bytes);
+                                                       bytes);
     d->record(c->stream, c->copied, ++c->copies);
     while (d->query(c->copied) < c->copies) pl_back_off(&tries, NAP_NS);
     if (!d->sync(c->stream, err))
         return pl_err_in(err, "%s of '%s'", pl_collective_name(c->way), m->message.label);
+    c->bytes += bytes;
     keep_to_rate(c, begin, bytes);
     if (m->end) *m->end = pl_clock_now();
     return true;
@@ -71,8 +72,7 @@ static bool run_step(pl_copier *c, pl_err *err)
 static bool open_stream(pl_copier *c, pl_err *err)
 {
     const pl_device *d = c->progress->device;
-    return c->stream ||
-           (d->stream_new(c->rank, &c->stream, err) && d->event_new(&c->copied, err));
+    return c->stream || (d->stream_new(c->rank, &c->stream, err) && d->event_new(&c->copied, err));
 }
 
 static void *run_copier(void *arg)
@@ -98,8 +98,8 @@ static void *run_copier(void *arg)
 
 /* -- the compute thread's side ----------------------------------------------------------------- */
 
-bool pl_copier_new(pl_progress *progress, int rank, pl_collective way, double rate,
-                   pl_arena *arena, pl_copier **out, pl_err *err)
+bool pl_copier_new(pl_progress *progress, int rank, pl_collective way, double rate, pl_arena *arena,
+                   pl_copier **out, pl_err *err)
 {
     pl_copier *c = PL_NEW(arena, pl_copier);
     *c = (pl_copier){ .progress = progress, .rank = rank, .way = way, .rate = rate };
@@ -127,4 +127,9 @@ void pl_copier_begin(pl_copier *c, const pl_lane_message *messages)
 bool pl_copier_idle(const pl_copier *c)
 {
     return atomic_load(&c->phase) == IDLE;
+}
+
+int64_t pl_copier_bytes(const pl_copier *c)
+{
+    return c->bytes;
 }

@@ -7,9 +7,9 @@
 
 typedef struct pl_copier pl_copier;
 
-/* The copies of this collective, PL_TO_HOST or PL_FROM_HOST. A rate above 0 is one that it keeps to,
- * in bytes per second: a slow link on a machine that has none. The progress outlives it. Fails with
- * PL_ERUN. `arena` owns it. */
+/* The copies of this collective, PL_TO_HOST or PL_FROM_HOST. A rate above 0 is one that it keeps
+ * to, in bytes per second: a slow link on a machine that has none. The progress outlives it. Fails
+ * with PL_ERUN. `arena` owns it. */
 PL_MUST_CHECK bool pl_copier_new(pl_progress *progress, int rank, pl_collective way, double rate,
                                  pl_arena *arena, pl_copier **out, pl_err *err);
 void pl_copier_free(pl_copier *c); /* NULL is fine */
@@ -18,5 +18,6 @@ void pl_copier_free(pl_copier *c); /* NULL is fine */
 void pl_copier_begin(pl_copier *c, const pl_lane_message *messages);
 /* Has it nothing more to do in this step? */
 bool pl_copier_idle(const pl_copier *c);
+int64_t pl_copier_bytes(const pl_copier *c); /* copied so far; of one that is idle */
 
 #endif

@@ -67,8 +67,8 @@ static int64_t round_up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* One block, and one in the host's memory, kept until pl_exec_free. It starts as zeros: states without an initial value and
- * padding are defined. */
+/* One block, and one in the host's memory, kept until pl_exec_free. It starts as zeros: states
+ * without an initial value and padding are defined. */
 static bool make_block(pl_exec *exec, pl_err *err)
 {
     int64_t state = round_up(exec->store->bytes, WORK_ALIGN);
@@ -311,6 +311,8 @@ static void poison(pl_exec *exec, const bound_program *bound)
                           to - from); /* a NaN in f32 and bf16 */
         if (next) to += next->bytes;
     }
+    if (bound->program->host_bytes)
+        memset(exec->host.at + exec->host_work, 0xFF, (size_t)bound->program->host_bytes);
 }
 
 static void run_step(const pl_exec *exec, const bound_step *bound)
@@ -411,6 +413,7 @@ pl_exec_stats pl_exec_stats_get(const pl_exec *exec)
     if (exec->lane) {
         s.exposed_seconds = pl_lane_exposed(exec->lane);
         s.busy_seconds = pl_lane_busy(exec->lane);
+        s.copied_bytes = pl_lane_copied(exec->lane);
     }
     return s;
 }

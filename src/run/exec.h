@@ -1,8 +1,8 @@
 /* run/exec.h - one device's executor: runs programs over one block of memory.
  *
  * Everything is made in pl_exec_new: the block (states, then the work of the largest program, then
- * scratch), the one in the host's memory, kernels and their primitives, groups, the lanes. A step allocates nothing.
- * The block is memory of the device of the backends, which alone touches it. */
+ * scratch), the one in the host's memory, kernels and their primitives, groups, the lanes. A step
+ * allocates nothing. The block is memory of the device of the backends, which alone touches it. */
 #ifndef PL_RUN_EXEC_H
 #define PL_RUN_EXEC_H
 #include "program/program.h"
@@ -72,6 +72,7 @@ typedef struct pl_exec_stats {
     double compute_seconds;                         /* in kernels              */
     double exposed_seconds;                         /* waiting for messages    */
     double busy_seconds;                            /* with messages under way */
+    int64_t copied_bytes;                           /* to and from the host    */
     int64_t steps;
 } pl_exec_stats;
 pl_exec_stats pl_exec_stats_get(const pl_exec *exec);

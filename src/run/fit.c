@@ -10,7 +10,7 @@ typedef struct neighbours {
 
 static const char *const advice =
     "take the batch in micro-batches (--micro N), keep less (--strategy recompute=full), split the "
-    "model (zero=3, tp=N), or take a smaller batch or model";
+    "model (zero=3, tp=N), let it lie elsewhere (offload=all), or take a smaller batch or model";
 
 static int64_t sum_of(const pl_fit *need)
 {

@@ -9,9 +9,10 @@
 
 static bool refuse(size_t bytes, const char *dir, int code, pl_err *err)
 {
-    return pl_err_set(err, PL_ERUN, "%zu MiB of the host's memory are not to be had%s%s: %s",
+    return pl_err_set(err, PL_ERUN,
+                      "%zu MiB for what is offloaded are not to be had%s%s: %s; offload less%s",
                       (bytes + (1 << 20) - 1) >> 20, dir ? " in " : "", dir ? dir : "",
-                      strerror(code));
+                      strerror(code), dir ? ", or give --host-dir a folder with room" : "");
 }
 
 /* A file without a name; -1: errno says why not. */

@@ -1,5 +1,5 @@
-/* run/hostblock.h - memory of the host that a rank keeps states and activations in: its own, or that
- * of a file. */
+/* run/hostblock.h - memory of the host that a rank keeps states and activations in: its own, or
+ * that of a file. */
 #ifndef PL_RUN_HOSTBLOCK_H
 #define PL_RUN_HOSTBLOCK_H
 #include "base/arena.h"

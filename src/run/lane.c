@@ -23,18 +23,18 @@ typedef struct under_way {
 
 struct pl_lane {
     pl_progress progress;
-    pl_comm *comm;             /* NULL: no thread                              */
+    pl_comm *comm; /* NULL: no thread                              */
     pl_stream *stream;
     pthread_t thread;
     const pl_lane_message *messages;
-    atomic_int phase;          /* set by compute, back to IDLE by the lane     */
-    pl_err verdict;            /* of AGREE: in and out                         */
-    int wish;                  /* likewise                                     */
+    atomic_int phase; /* set by compute, back to IDLE by the lane     */
+    pl_err verdict;   /* of AGREE: in and out                         */
+    int wish;         /* likewise                                     */
     double exposed, busy;
-    int next;                  /* of the messages: none before it is left to start */
-    int started, ended;        /* of this lane's own                           */
+    int next;                     /* of the messages: none before it is left to start */
+    int started, ended;           /* of this lane's own                           */
     under_way open[OPEN_AT_MOST]; /* those from `ended` on, by their numbers   */
-    pl_copier *copier[2];      /* to the host, and from it; NULL: none         */
+    pl_copier *copier[2];         /* to the host, and from it; NULL: none         */
 };
 
 /* -- the lane's thread ------------------------------------------------------------------------- */
@@ -89,8 +89,7 @@ static bool run_step(pl_lane *lane, pl_err *err)
         bool open = lane->started > lane->ended;
         PL_TRY(progress(lane, &moved, err));
         if (atomic_load(&lane->progress.failed)) return true; /* a copy did: agree says so */
-        if (!open && lane->started == lane->ended)
-            PL_TRY(lane->comm->ops->poll(lane->comm, err));
+        if (!open && lane->started == lane->ended) PL_TRY(lane->comm->ops->poll(lane->comm, err));
         if (moved) tries = 0;
         pl_back_off(&tries, NAP_NS);
         if (open) lane->busy += pl_clock_now() - t;
@@ -152,8 +151,8 @@ static void free_books(pl_lane *lane)
     pl_progress_close(&lane->progress);
 }
 
-bool pl_lane_new(pl_comm *comm, pl_stream *stream, const pl_lane_options *options,
-                 pl_arena *arena, pl_lane **out, pl_err *err)
+bool pl_lane_new(pl_comm *comm, pl_stream *stream, const pl_lane_options *options, pl_arena *arena,
+                 pl_lane **out, pl_err *err)
 {
     pl_lane *lane = PL_NEW(arena, pl_lane);
     *lane = (pl_lane){ .comm = comm, .stream = stream };
@@ -252,4 +251,12 @@ double pl_lane_exposed(const pl_lane *lane)
 double pl_lane_busy(const pl_lane *lane)
 {
     return lane->busy;
+}
+
+int64_t pl_lane_copied(const pl_lane *lane)
+{
+    int64_t sum = 0;
+    for (int k = 0; k < 2; k++)
+        if (lane->copier[k]) sum += pl_copier_bytes(lane->copier[k]);
+    return sum;
 }

@@ -27,8 +27,8 @@ typedef struct pl_lane_options {
     double host_rate; /* bytes per second that these keep to; 0: as fast as they can be */
 } pl_lane_options;
 
-/* Start the threads. The comm (NULL: one rank alone) stays the caller's; it is used only by the lane
- * until pl_lane_free, which ends the threads. So does the stream, by then without work, which
+/* Start the threads. The comm (NULL: one rank alone) stays the caller's; it is used only by the
+ * lane until pl_lane_free, which ends the threads. So does the stream, by then without work, which
  * compute steps run on. */
 PL_MUST_CHECK bool pl_lane_new(pl_comm *comm, pl_stream *stream, const pl_lane_options *options,
                                pl_arena *arena, pl_lane **out, pl_err *err);
@@ -49,7 +49,9 @@ PL_MUST_CHECK bool pl_lane_agree(pl_lane *lane, int *wish, pl_err *err);
 /* Seconds that pl_lane_wait and pl_lane_agree blocked so far: communication that compute did not
  * hide. */
 double pl_lane_exposed(const pl_lane *lane);
-/* Seconds in which at least one message was open. */
+/* Bytes copied to and from the host so far; asked between steps. */
+int64_t pl_lane_copied(const pl_lane *lane);
+/* Seconds in which at least one message between ranks was open. */
 double pl_lane_busy(const pl_lane *lane);
 
 #endif

@@ -176,9 +176,18 @@ static void list_scalars(pl_verify_side *side)
         }
 }
 
+/* Bytes that a program is to receive from other ranks, and to copy to and from the host. */
+static int64_t predicted(const pl_program *p)
+{
+    int64_t bytes = p->message_bytes;
+    for (int i = 0; i < p->n_steps; i++)
+        if (pl_step_is_host(&p->step[i])) bytes += p->step[i].bytes;
+    return bytes;
+}
+
 static int64_t counted(const pl_verify_side *s)
 {
-    int64_t bytes = 0;
+    int64_t bytes = pl_exec_stats_get(s->exec).copied_bytes;
     for (int k = 0; s->comm && k < PL_N_COLLECTIVES; k++) bytes += s->comm->count.bytes[k];
     return bytes;
 }
@@ -198,8 +207,8 @@ static bool run(pl_verify_side *side, int which, int64_t step, int64_t k, pl_err
     fill_inputs(side, which, step, k);
     PL_TRY(pl_exec_step(side->exec, which, err));
     int64_t received = counted(side) - before;
-    add_book(&side->book[which], 1, p->message_bytes, received);
-    add_book(&side->steps, 0, p->message_bytes, received);
+    add_book(&side->book[which], 1, predicted(p), received);
+    add_book(&side->steps, 0, predicted(p), received);
     for (int i = 0; i < p->n_outputs; i++) {
         const pl_value *v = p->output[i].value;
         if (v->shape.rank) continue;

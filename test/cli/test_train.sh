@@ -31,6 +31,7 @@ wide=("$pleat" train gpt2:layers=2,hidden=96,heads=4,vocab=256,seq=16,batch=4 --
     --threads 1 --devices 4 --memory 3500KiB)
 refuses 5 'one device needs|its limit is 3.4 MiB|zero=3' "${wide[@]}" --strategy dp
 runs 0 '' "${wide[@]}" --strategy zero=3
+for away in optimizer all; do runs 0 "in the host's memory" "${wide[@]}" --strategy offload=$away; done
 
 # -- devices share the memory of their machine: each takes 2/5 of it, which fits two but not three --------
 hidden=$(awk '/MemTotal/ { print int(sqrt($2 * 1024 * 0.4 / 16)) }' /proc/meminfo)
@@ -59,6 +60,13 @@ for split in '1 dp' '2 zero=3' '2 tp=2,sp'; do
         check "weights on $split, recompute=$again" cmp {whole,parts}/step-00000005.safetensors
         rm -r parts
     done
+    # -- nor do they change where states or activations lie in the host's memory ------------------------------
+    for away in optimizer weights activations all,recompute=full; do
+        runs 0 "in the host's memory" "${dropped[@]}" --devices "${split% *}" \
+            --strategy "${split#* },offload=$away" --save parts
+        check "weights on $split, offload=$away" cmp {whole,parts}/step-00000005.safetensors
+        rm -r parts
+    done
     rm -r whole
 done
 biased=("$pleat" train "t5:layers=2,hidden=48,heads=4,head=8,ffn=96,vocab=256,seq=32,batch=4,dropout=0.2"
@@ -78,6 +86,13 @@ runs 0 '' "$pleat" plan "${dropped[2]}" --devices 2 --strategy zero=3,recompute=
 runs 0 '' "${dropped[@]}" --devices 2 --strategy zero=3 --save whole
 runs 0 '' "${dropped[@]}" --plan again.json --save parts
 check 'weights by a plan that recomputes' cmp {whole,parts}/step-00000005.safetensors
+rm -r parts
+runs 0 '' "$pleat" plan "${dropped[2]}" --devices 2 --strategy zero=3,offload=all -o away.json
+runs 0 "in the host's memory" "${dropped[@]}" --plan away.json --save parts --host-dir . --host-rate 100MiB
+check 'weights by a plan with the host' cmp {whole,parts}/step-00000005.safetensors
+check 'a file of the host has no name' test -z "$(find . -name 'pleat-host-*')"
+refuses 7 'offloaded are not to be had in nowhere|No such file|--host-dir' "${dropped[@]}" --plan away.json \
+    --host-dir nowhere
 rm -r parts whole
 
 runs 0 'zero=3' "${train[@]}" --steps 5 --devices 4 --strategy zero=3 --gathers-ahead 0 --bucket 1KiB

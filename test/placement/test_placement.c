@@ -27,6 +27,9 @@ static void test_text(void **state)
         { "[;]max{gpu}", 2, true },
         { "[]min{node,gpu}", 1, true },
         { "[]+{gpu,node}", 1, false },
+        { "[]@host", 0, true },
+        { "[node;gpu]@host", 2, true },
+        { "[node:4x6]max{gpu}@host", 1, true },
         { "[;;]", 1, false },
         { "[;;;;;;;gpu]", 8, true },
         { "[gpu:12x64]", 1, true },
@@ -76,6 +79,9 @@ static void test_text_errors(void **state)
         { "[]+{node", "is not +{axis,...}" },
         { "[]+{node}x", "is not +{axis,...}" },
         { "[]max{disk}", "no axis 'disk'" },
+        { "[]@disk", "'@disk' is not +{axis,...} or @host" },
+        { "[]@host+{node}", "is not +{axis,...} or @host" },
+        { "[]+{node}@hosts", "is not +{axis,...} or @host" },
         { "[gpu:]", "':]' is neither" },
         { "[gpu:12]", "is neither" },
         { "[gpu:0x4]", "is neither" },
@@ -194,13 +200,17 @@ static void test_same(void **state)
                                          "[node:4x2]",     "[node:2x4]",     "[node:8~2,3,1]",
                                          "[node:8~1,3,1]", "[node:8~2,2,1]", "[node:8~2,3,0]",
                                          "[node,gpu]",     "[gpu,node]",     "[]+{node}",
-                                         "[]max{node}",    "[]+{gpu}",       "[]" };
-    pl_placement p[15];
+                                         "[]max{node}",    "[]+{gpu}",       "[]",
+                                         "[]@host",        "[node]@host",    "[]+{gpu}@host" };
+    enum { N = sizeof texts / sizeof *texts };
+    pl_placement p[N];
     (void)state;
-    for (int i = 0; i < 15; i++) assert_true(pl_placement_parse(texts[i], &cube, &p[i], NULL));
-    for (int i = 0; i < 15; i++)
-        for (int j = 0; j < 15; j++)
-            EXPECT(pl_placement_same(&p[i], &p[j]) == (i == j), "%s and %s", texts[i], texts[j]);
+    for (int i = 0; i < N; i++) assert_true(pl_placement_parse(texts[i], &cube, &p[i], NULL));
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            EXPECT(pl_placement_same(&p[i], &p[j]) == (i == j) &&
+                       (pl_placement_hash(&p[i]) == pl_placement_hash(&p[j])) == (i == j),
+                   "%s and %s", texts[i], texts[j]);
 }
 
 /* -- the one form ------------------------------------------------------------------------------ */

@@ -163,9 +163,44 @@ static void test_recompute(void **state)
     pl_arena_free(a);
 }
 
+static bool is_hosted(const pl_candidate *k)
+{
+    return k->forecast.memory.host > 0;
+}
+
+/* Where not even recomputing is enough, states lie in the host's memory, if it has some: with no
+ * more recomputed than is needed, and slower than with all on the device. */
+static void test_offload(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g =
+        training_graph("gpt2:layers=12,hidden=256,heads=4,vocab=500,seq=32,batch=4", a);
+    pl_cluster *c = cluster_of("2xv100", a);
+    pl_plan_request r = request_of("auto", c, a);
+    const pl_found *open = find_best(g, c, a);
+    const double least = (double)open->take->forecast.memory.optimizer; /* weights are half */
+    pl_found *b;
+    pl_err err = { 0 };
+    assert_false(is_hosted(open->take));
+    r.search.memory = least;
+    if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%s", err.msg);
+    assert_true(is_hosted(b->take) && b->take->fits);
+    assert_true((double)b->take->forecast.memory.peak <= r.search.memory);
+    assert_true(b->take->forecast.step_seconds > open->take->forecast.step_seconds);
+    assert_true(b->search->bound <= b->take->forecast.step_seconds);
+    assert_true(pl_plan_can_fit(&r, g));
+    for (int i = 0; i < c->n_classes; i++) c->class[i].host_memory.value = 1 << 20;
+    assert_false(pl_plan_find(&r, g, a, &b, &err));
+    assert_int_equal(err.code, PL_EINFEASIBLE);
+    assert_false(pl_plan_can_fit(&r, g));
+    pl_arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_best), cmocka_unit_test(test_fits),
-                                        cmocka_unit_test(test_recompute) };
+                                        cmocka_unit_test(test_recompute),
+                                        cmocka_unit_test(test_offload) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

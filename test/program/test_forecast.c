@@ -296,21 +296,23 @@ static void test_border(void **state)
 
 /* -- any program ------------------------------------------------------------------------------- */
 
-/* Seconds of [from, to) in which a message passes: between any two times at which one begins or
- * ends, either one passes all the time or none does. */
-static double passing_seconds(const pl_program *p, const pl_forecast *f, double from, double to)
+/* Seconds of [from, to) that messages take from computing: between any two times at which one
+ * begins or ends the same ones pass all the time. */
+static double lost_seconds(const pl_program *p, const pl_forecast *f, const pl_speed *speed,
+                           double from, double to)
 {
     double sum = 0, t = from;
     while (t < to) {
-        double next = to;
-        bool passes = false;
+        double next = to, rate = 1;
         for (int i = 0; i < p->n_steps; i++) {
-            if (p->step[i].kind != PL_MESSAGE) continue;
-            passes |= f->begin[i] <= t && t < f->end[i];
+            const pl_step *x = &p->step[i];
+            if (x->kind != PL_MESSAGE) continue;
+            if (f->begin[i] <= t && t < f->end[i])
+                rate = fmin(rate, pl_step_is_host(x) ? speed->host_hidden : speed->hidden);
             if (f->begin[i] > t) next = fmin(next, f->begin[i]);
             if (f->end[i] > t) next = fmin(next, f->end[i]);
         }
-        if (passes) sum += next - t;
+        sum += (1 - rate) * (next - t);
         t = next;
     }
     return sum;
@@ -333,23 +335,30 @@ static bool near(double x, double y)
     return fabs(x - y) <= 1e-9 * (fabs(x) + fabs(y)) + 1e-15;
 }
 
+static bool share_a_link(const pl_step *x, const pl_step *y)
+{
+    const bool host = pl_step_is_host(x) || pl_step_is_host(y);
+    return host ? x->collective == y->collective : x->axes & y->axes;
+}
+
 /* Every step begins as soon as it may, and takes its time. */
 static void check_lanes(const char *name, const pl_program *p, const pl_forecast *f,
                         const pl_speed *speed)
 {
-    double handed = 0, last = 0;
+    double handed[PL_N_LANES] = { 0 }, last = 0;
     for (int i = 0, computes = 0; i < p->n_steps; i++) {
         const pl_step *x = &p->step[i];
         double seconds = pl_forecast_step(p, x, speed), begin = finished(p, f, true, x->wait);
         double takes = f->end[i] - f->begin[i];
         if (x->kind == PL_MESSAGE) {
-            handed = begin = fmax(fmax(begin, handed), finished(p, f, false, x->after));
+            double *lane = &handed[pl_step_lane(x)];
+            *lane = begin = fmax(fmax(begin, *lane), finished(p, f, false, x->after));
             for (int k = 0; k < i; k++)
-                if (p->step[k].kind == PL_MESSAGE && p->step[k].axes & x->axes)
+                if (p->step[k].kind == PL_MESSAGE && share_a_link(&p->step[k], x))
                     begin = fmax(begin, f->end[k]);
         } else {
             begin = fmax(begin, finished(p, f, false, computes++));
-            takes -= (1 - speed->hidden) * passing_seconds(p, f, f->begin[i], f->end[i]);
+            takes -= lost_seconds(p, f, speed, f->begin[i], f->end[i]);
         }
         EXPECT(near(f->begin[i], begin), "%s, step %d: begins at %g, not %g", name, i, f->begin[i],
                begin);
@@ -363,23 +372,26 @@ static void check_lanes(const char *name, const pl_program *p, const pl_forecast
 static void check_sums(const char *name, const pl_program *p, const pl_forecast *f,
                        const pl_speed *speed)
 {
-    double compute = 0, comm = 0, link[PL_MAX_AXES] = { 0 }, slack = 1e-9 * f->step_seconds;
+    double compute = 0, comm = 0, host = 0, slack = 1e-9 * f->step_seconds;
+    double link[PL_MAX_AXES + 2] = { 0 }; /* the last two: to the host, and from it */
     int64_t bytes = 0;
     for (int i = 0; i < p->n_steps; i++) {
         const pl_step *x = &p->step[i];
         double seconds = pl_forecast_step(p, x, speed);
-        *(x->kind == PL_MESSAGE ? &comm : &compute) += seconds;
-        if (x->kind == PL_MESSAGE) bytes += x->bytes;
+        *(x->kind != PL_MESSAGE ? &compute : pl_step_is_host(x) ? &host : &comm) += seconds;
+        if (x->kind == PL_MESSAGE && !pl_step_is_host(x)) bytes += x->bytes;
+        if (pl_step_is_host(x)) link[PL_MAX_AXES + (x->collective == PL_FROM_HOST)] += seconds;
         for (int a = 0; a < PL_MAX_AXES; a++)
             if (x->kind == PL_MESSAGE && x->axes >> a & 1) link[a] += seconds;
     }
     EXPECT(near(compute, f->compute_seconds) && near(comm, f->comm_seconds) &&
-               near(f->exposed_seconds + compute, f->step_seconds) && bytes == f->comm_bytes,
+               near(host, f->host_seconds) && near(f->exposed_seconds + compute, f->step_seconds) &&
+               bytes == f->comm_bytes,
            "%s: other sums", name);
-    EXPECT(f->step_seconds <= compute + comm + slack, "%s: %g is more than %g and %g", name,
-           f->step_seconds, compute, comm);
+    EXPECT(f->step_seconds <= compute + comm + host + slack, "%s: %g is more than %g, %g and %g",
+           name, f->step_seconds, compute, comm, host);
     EXPECT(f->step_seconds >= compute - slack, "%s: less than the compute", name);
-    for (int a = 0; a < PL_MAX_AXES; a++)
+    for (int a = 0; a < PL_MAX_AXES + 2; a++)
         EXPECT(f->step_seconds >= link[a] - slack, "%s: less than the link %d takes", name, a);
 }
 

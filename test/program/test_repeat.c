@@ -39,6 +39,9 @@ static const char *const layouts[] = {
     "tp=2d:4x4",
     "zero=3,recompute=full",
     "tp=8,sp,recompute=2",
+    "zero=3,offload=optimizer",
+    "zero=3,tp=8,sp,recompute=full,offload=all",
+    "offload=activations",
 };
 
 /* What a layout leaves unused where most is live. */
@@ -56,6 +59,8 @@ static void expect_same_memory(const char *name, const pl_forecast_memory *x,
     EXPECT(x->gradients == y->gradients && x->activations == y->activations, "%s: %lld and %lld",
            name, (long long)x->activations, (long long)y->activations);
     EXPECT(x->buffers == y->buffers, "%s: buffers", name);
+    EXPECT(x->host == y->host, "%s: %lld and %lld of the host's memory", name, (long long)x->host,
+           (long long)y->host);
     EXPECT(x->peak - y->peak == unused, "%s: peak %lld and %lld, apart from %lld that is unused",
            name, (long long)x->peak, (long long)y->peak, (long long)unused);
 }

@@ -4,6 +4,8 @@
 #include "reshard/move.h"
 #include "reshard/queue.h"
 
+#include <math.h>
+
 static universe u; /* large */
 
 static const char *say(pl_arena *a, const char *name, const pl_placement *x, const pl_placement *y)
@@ -497,6 +499,70 @@ static void test_uneven_price(void **state)
     for (int k = 0; k < 4; k++) EXPECT(seen[k] > 20, "%d of kind %d", seen[k], k);
 }
 
+/* -- the host's memory ------------------------------------------------------------------------- */
+
+static void expect_host(pl_reshard *r, const char *from, const char *to, int n,
+                        const pl_collective kinds[])
+{
+    static const pl_shape s = { 2, { 1024, 1024 } };
+    const pl_path p = find(r, &s, from, to);
+    EXPECT(p.n == n, "%s to %s: %d moves", from, to, p.n);
+    for (int i = 0; i < n; i++)
+        EXPECT(p.move[i].kind == kinds[i], "%s to %s: move %d is %s", from, to, i,
+               pl_collective_name(p.move[i].kind));
+    double seconds = 0;
+    for (int i = 0; i < n; i++) seconds += p.move[i].seconds;
+    EXPECT(fabs(seconds - p.seconds) < 1e-12, "%s to %s: %g s", from, to, p.seconds);
+    EXPECT(pl_placement_same(&p.move[n - 1].to, &(pl_placement){ 0 }) || strcmp(to, "[;]"), "%s",
+           to);
+}
+
+/* A part leaves the host before anything else happens to it, and goes there last. */
+static void test_host(void **state)
+{
+    static const pl_mesh m = {
+        1, { { "a", 2, 1e-6, 1e-9 } }, .copy_start = 1e-6, .host_per_byte = 1e-8
+    };
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    pl_reshard r = pl_reshard_new(&m, a);
+    expect_host(&r, "[a;]@host", "[a;]", 1, (pl_collective[]){ PL_FROM_HOST });
+    expect_host(&r, "[a;]", "[a;]@host", 1, (pl_collective[]){ PL_TO_HOST });
+    expect_host(&r, "[a;]@host", "[;]", 2, (pl_collective[]){ PL_FROM_HOST, PL_ALL_GATHER });
+    expect_host(&r, "[;]+{a}", "[a;]@host", 2, (pl_collective[]){ PL_REDUCE_SCATTER, PL_TO_HOST });
+    expect_host(&r, "[;]@host", "[a;]@host", 3,
+                (pl_collective[]){ PL_FROM_HOST, PL_SLICE, PL_TO_HOST });
+    static const pl_shape s = { 2, { 1024, 1024 } };
+    const pl_path p = find(&r, &s, "[a;]@host", "[a;]");
+    assert_true(fabs(p.seconds - (1e-6 + (2 << 20) * 1e-8)) < 1e-12);
+    assert_int_equal(p.bytes, 2 << 20);
+    pl_path none = find(&r, &s, "[a;]@host", "[a;]@host");
+    assert_int_equal(none.n, 0);
+    pl_arena_free(a);
+}
+
+/* What is on the device is nearer, whichever comes first. */
+static void test_host_sources(void **state)
+{
+    static const pl_mesh m = { 1, { { "a", 2, 1e-6, 1e-9 } } };
+    static const pl_shape s = { 2, { 1024, 1024 } };
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    pl_reshard r = pl_reshard_new(&m, a);
+    for (int first = 0; first < 2; first++) {
+        pl_placement from[2], to = parse(&m, "[;]");
+        pl_path p;
+        pl_err err = { 0 };
+        int which;
+        from[first] = parse(&m, "[a;]"), from[!first] = parse(&m, "[;]@host");
+        assert_true(pl_reshard_find(&r, PL_F32, &s, 2, from, &to, &which, &p, &err));
+        assert_int_equal(which, first);
+        assert_int_equal(p.n, 1);
+        assert_int_equal(p.move[0].kind, PL_ALL_GATHER);
+    }
+    pl_arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -507,7 +573,8 @@ int main(void)
         cmocka_unit_test(test_random),       cmocka_unit_test(test_large),
         cmocka_unit_test(test_queue),        cmocka_unit_test(test_volume),
         cmocka_unit_test(test_members),      cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_uneven_price),
+        cmocka_unit_test(test_uneven_price), cmocka_unit_test(test_host),
+        cmocka_unit_test(test_host_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "run/lane.h"
 #include "run/request.h"
 
+#include <math.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -315,9 +316,120 @@ static void test_failed_peer(void **state)
     }
 }
 
+/* -- copies to and from the host --------------------------------------------------------------- */
+
+enum { WORDS = 1 << 12 };
+
+typedef struct copies {
+    pl_arena *arena;
+    pl_lane *lane;
+    float device[WORDS], host[WORDS], back[WORDS];
+    double begin[2], end[2];
+    pl_lane_message message[2]; /* there, and back */
+    pl_err err;
+} copies;
+
+/* No ranks: only the lanes to and from the host. */
+static copies *open_copies(double rate)
+{
+    copies *c = test_calloc(1, sizeof *c);
+    pl_stream *s;
+    c->arena = pl_arena_new("test copies");
+    for (int i = 0; i < WORDS; i++) c->device[i] = (float)i, c->host[i] = c->back[i] = -1;
+    c->message[0].message = (pl_message){ .kind = PL_TO_HOST, .send = c->device, .recv = c->host };
+    c->message[1].message = (pl_message){ .kind = PL_FROM_HOST, .send = c->host, .recv = c->back };
+    for (int i = 0; i < 2; i++) {
+        pl_lane_message *m = &c->message[i];
+        m->message.type = PL_F32, m->message.count = WORDS, m->message.label = "x";
+        m->begin = &c->begin[i], m->end = &c->end[i];
+    }
+    assert_true(pl_device_cpu.stream_new(0, &s, &c->err));
+    const pl_lane_options o = { .most = 2, .host = true, .host_rate = rate };
+    assert_true(pl_lane_new(NULL, s, &o, c->arena, &c->lane, &c->err));
+    return c;
+}
+
+static void close_copies(copies *c)
+{
+    pl_lane_free(c->lane);
+    pl_arena_free(c->arena);
+    test_free(c);
+}
+
+/* What one lane waits for may be on the other; steps follow each other. */
+static void test_copies(void **state)
+{
+    copies *c = open_copies(0);
+    (void)state;
+    c->message[0].after = 1;
+    c->message[1].wait = 1;
+    for (int step = 0; step < 3; step++) {
+        pl_lane_begin(c->lane, 2, c->message);
+        c->device[7] = (float)step;
+        pl_lane_advance(c->lane, 1);
+        assert_true(pl_lane_wait(c->lane, 2, &c->err));
+        assert_memory_equal(c->back, c->device, sizeof c->back);
+        assert_true(c->begin[1] >= c->end[0]);
+        assert_true(pl_lane_agree(c->lane, &(int){ 0 }, &c->err));
+        assert_int_equal(pl_lane_copied(c->lane), 2 * (step + 1) * (int)sizeof c->back);
+    }
+    close_copies(c);
+}
+
+/* Each way keeps to the rate, and they pass side by side. */
+static void test_rate(void **state)
+{
+    const double seconds = 0.05;
+    copies *c = open_copies(sizeof(float) * WORDS / seconds);
+    (void)state;
+    pl_lane_begin(c->lane, 2, c->message);
+    assert_true(pl_lane_agree(c->lane, &(int){ 0 }, &c->err));
+    for (int i = 0; i < 2; i++) assert_true(c->end[i] - c->begin[i] >= seconds);
+    assert_true(fmax(c->end[0], c->end[1]) - fmin(c->begin[0], c->begin[1]) < 2 * seconds);
+    close_copies(c);
+}
+
+/* A device whose copies go wrong. */
+static bool broken_sync(pl_stream *s, pl_err *err)
+{
+    (void)s;
+    return pl_err_set(err, PL_ERUN, "the link is down");
+}
+
+static pl_device broken;
+static pl_stream broken_stream = { &broken };
+
+static bool open_broken(int rank, pl_stream **out, pl_err *err)
+{
+    (void)rank, (void)err;
+    *out = &broken_stream;
+    return true;
+}
+
+static void test_failed_copy(void **state)
+{
+    copies *c = open_copies(0);
+    pl_lane *lane;
+    const pl_lane_options o = { .most = 2, .host = true };
+    (void)state;
+    broken = pl_device_cpu;
+    broken.sync = broken_sync, broken.stream_new = open_broken;
+    assert_true(pl_lane_new(NULL, &broken_stream, &o, c->arena, &lane, &c->err));
+    pl_lane_begin(lane, 2, c->message);
+    assert_false(pl_lane_wait(lane, 2, &c->err));
+    assert_int_equal(c->err.code, PL_ERUN);
+    assert_non_null(strstr(c->err.msg, "of 'x': the link is down"));
+    assert_false(pl_lane_agree(lane, &(int){ 0 }, &c->err));
+    pl_lane_free(lane);
+    close_copies(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_rate),
+        cmocka_unit_test(test_failed_copy),
         cmocka_unit_test(test_starts_after_compute),
         cmocka_unit_test(test_waits_in_order),
         cmocka_unit_test(test_messages_overlap),

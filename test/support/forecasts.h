@@ -19,7 +19,7 @@ static inline const pl_program *lower(const pl_plan *p, int rank, const pl_lower
 /* A device on which each of the prices matters. */
 static inline pl_speed speed_of(double hidden)
 {
-    pl_speed s = { .stream = 4e9, .start = 1e-6, .hidden = hidden };
+    pl_speed s = { .stream = 4e9, .start = 1e-6, .hidden = hidden, .host_hidden = 0.75 };
     for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = 2e9;
     return s;
 }
@@ -30,6 +30,7 @@ static inline void set_links(pl_plan *p, double latency, double per_byte)
     for (int i = 0; i < p->mesh.n; i++)
         p->mesh.axis[i].latency = latency * (i + 1), p->mesh.axis[i].per_byte = per_byte * (i + 1);
     p->mesh.copy_start = 1e-6, p->mesh.copy_per_byte = 0.5e-9;
+    p->mesh.host_per_byte = 2 * per_byte;
 }
 
 /* Two convolutions, of windows that overlap, and a step of training. */

@@ -104,6 +104,19 @@ static inline void lot_keep(pl_plan *p, const pl_value *v, uint64_t seed, pl_are
     p->kept[v->id] = x;
 }
 
+/* In some plans, some states and some of what is kept lie in the host's memory. */
+static inline void lot_host(pl_plan *p, const pl_value *v, uint64_t seed, pl_arena *a)
+{
+    lot l = { .rng = pl_rng_at(seed, pl_rng_mix(6, pl_rng_name(v->name))) };
+    if (seed % 3) return;
+    if (v->role == PL_STATE && !lot_below(&l, 3)) p->stored[v->id].host = true;
+    if (!p->kept[v->id] || lot_below(&l, 2)) return;
+    pl_placement *x = PL_NEW(a, pl_placement);
+    *x = *p->kept[v->id];
+    x->host = true;
+    p->kept[v->id] = x;
+}
+
 /* The greedy plan of placements by lot, then one choice in `keep` by lot as well. */
 static inline pl_plan *plan_within(const pl_graph *g, const pl_mesh *m, uint64_t seed, int keep,
                                    const lot_limits *limits, pl_arena *a)
@@ -126,7 +139,10 @@ static inline pl_plan *plan_within(const pl_graph *g, const pl_mesh *m, uint64_t
             else if (!lot_below(&l, keep)) lot_choose(&l, p, n, axis);
         }
     }
-    for (int i = 0; i < g->values.n; i++) lot_keep(p, g->values.at[i], seed, a);
+    for (int i = 0; i < g->values.n; i++) {
+        lot_keep(p, g->values.at[i], seed, a);
+        lot_host(p, g->values.at[i], seed, a);
+    }
     return p;
 }
 

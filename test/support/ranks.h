@@ -13,7 +13,7 @@
 typedef struct ranks {
     int n;
     pl_program *const *program;
-    char **state, **work;
+    char **state, **work, **host_state, **host_work;
 } ranks;
 
 /* What comes first: the step that is listed first, any compute step, or what the lot says. */
@@ -21,11 +21,18 @@ typedef enum schedule { AS_LISTED, LATE, BY_LOT } schedule;
 
 static inline ranks ranks_new(int n, pl_program *const program[])
 {
-    ranks r = { n, program, eval_alloc(sizeof(char *) * (size_t)n),
-                eval_alloc(sizeof(char *) * (size_t)n) };
+    const size_t size = sizeof(char *) * (size_t)n;
+    ranks r = { n,
+                program,
+                eval_alloc(size),
+                eval_alloc(size),
+                eval_alloc(size),
+                eval_alloc(size) };
     for (int i = 0; i < n; i++) {
         r.state[i] = eval_alloc((size_t)program[i]->store->bytes);
         r.work[i] = eval_alloc((size_t)program[i]->work_bytes);
+        r.host_state[i] = eval_alloc((size_t)program[i]->store->host_bytes);
+        r.host_work[i] = eval_alloc((size_t)program[i]->host_bytes);
     }
     return r;
 }
@@ -35,14 +42,20 @@ static inline void ranks_free(ranks *r)
     for (int i = 0; i < r->n; i++) {
         free(r->state[i]);
         free(r->work[i]);
+        free(r->host_state[i]);
+        free(r->host_work[i]);
     }
     free(r->state);
     free(r->work);
+    free(r->host_state);
+    free(r->host_work);
 }
 
 static inline char *ranks_at(const ranks *r, int rank, pl_slot s)
 {
-    return (s.state ? r->state : r->work)[rank] + s.at;
+    char *const *host = s.state ? r->host_state : r->host_work;
+    char *const *device = s.state ? r->state : r->work;
+    return (s.host ? host : device)[rank] + s.at;
 }
 
 /* Give every rank its part of the states, or of the inputs, in e. */
@@ -106,8 +119,9 @@ typedef struct ranks_way {
     int n_computes, n_messages;
     int *compute, *message;       /* steps of the lanes                        */
     int *mail, *place;            /* [messages] which one, and where in it     */
-    bool *gave, *got;             /* [messages]                                */
-    int computed, started, finished;
+    bool *begun, *gave, *got;     /* [messages]                                */
+    int computed, finished;
+    int next[PL_N_LANES];         /* the first message that a lane has not begun, or after it */
 } ranks_way;
 
 typedef struct ranks_run {
@@ -172,7 +186,8 @@ static inline void ranks_ways(ranks_run *x)
         *w = (ranks_way){ 0 };
         w->compute = eval_alloc(size), w->message = eval_alloc(size);
         w->mail = eval_alloc(size), w->place = eval_alloc(size);
-        w->gave = eval_alloc(size), w->got = eval_alloc(size);
+        w->gave = eval_alloc(size), w->got = eval_alloc(size), w->begun = eval_alloc(size);
+        memset(w->begun, 0, size);
         memset(w->gave, 0, size);
         memset(w->got, 0, size);
         for (int i = 0; i < p->n_steps; i++)
@@ -190,7 +205,7 @@ static inline void ranks_ways_free(ranks_run *x)
     for (int r = 0; r < x->r->n; r++) {
         ranks_way *w = &x->way[r];
         free(w->compute), free(w->message), free(w->mail), free(w->place);
-        free(w->gave), free(w->got);
+        free(w->gave), free(w->got), free(w->begun);
     }
     for (int i = 0; i < x->n_mails; i++)
         for (int k = 0; k < x->mail[i].n; k++) free(x->mail[i].data[k]);
@@ -231,7 +246,7 @@ static inline void ranks_get(ranks_run *x, int rank, int m)
     int64_t bytes = s->count * pl_type_bytes(s->type);
     char *to = s->n_out ? ranks_at(x->r, rank, s->out[0]) : NULL;
     w->got[m] = true;
-    while (w->finished < w->started && w->got[w->finished]) w->finished++;
+    while (w->finished < w->n_messages && w->got[w->finished]) w->finished++;
     switch (s->collective) {
     case PL_ALL_REDUCE: ranks_combine_all(s, mail, 0, to); break;
     case PL_REDUCE_SCATTER: ranks_combine_all(s, mail, w->place[m] * s->count, to); break;
@@ -243,6 +258,8 @@ static inline void ranks_get(ranks_run *x, int rank, int m)
             memcpy(to + i * bytes, mail->data[i] + w->place[m] * bytes, (size_t)bytes);
         break;
     case PL_BROADCAST: memcpy(to, mail->data[s->peer], (size_t)bytes); break;
+    case PL_TO_HOST:
+    case PL_FROM_HOST:
     case PL_RECV: memcpy(to, mail->data[0], (size_t)bytes); break;
     default: break; /* a send */
     }
@@ -254,24 +271,33 @@ typedef struct ranks_act {
     int rank, step, message; /* message -1: a compute step */
 } ranks_act;
 
-/* All that can be done next; messages start by themselves. */
+/* Messages of a lane start in order, by themselves. */
+static inline void ranks_begin(const pl_step *step, ranks_way *w, int lane)
+{
+    int *m = &w->next[lane];
+    for (; *m < w->n_messages; ++*m) {
+        const pl_step *s = &step[w->message[*m]];
+        if (pl_step_lane(s) != lane) continue;
+        if (s->after > w->computed || s->wait > w->finished) return;
+        w->begun[*m] = true;
+    }
+}
+
+/* All that can be done next. */
 static inline int ranks_acts(ranks_run *x, ranks_act out[], int most)
 {
     int n = 0;
     for (int r = 0; r < x->r->n; r++) {
         ranks_way *w = &x->way[r];
         const pl_step *step = x->r->program[r]->step;
-        for (; w->started < w->n_messages; w->started++) {
-            const pl_step *s = &step[w->message[w->started]];
-            if (s->after > w->computed || s->wait > w->finished) break;
-        }
+        for (int lane = 0; lane < PL_N_LANES; lane++) ranks_begin(step, w, lane);
         if (w->computed < w->n_computes && n < most) {
             int i = w->compute[w->computed];
             if (step[i].wait <= w->finished) out[n++] = (ranks_act){ r, i, -1 };
         }
-        for (int m = w->finished; m < w->started && n < most; m++) {
+        for (int m = w->finished; m < w->n_messages && n < most; m++) {
             const ranks_mail *mail = &x->mail[w->mail[m]];
-            if (w->got[m] || (w->gave[m] && mail->given < mail->n)) continue;
+            if (!w->begun[m] || w->got[m] || (w->gave[m] && mail->given < mail->n)) continue;
             out[n++] = (ranks_act){ r, w->message[m], m };
         }
     }
@@ -301,7 +327,10 @@ static inline bool ranks_step(ranks *r, const eval *e, schedule how, uint64_t se
     bool done = true;
     PL_ASSERT_CMP(r->n, <=, 64);
     ranks_ways(&x);
-    for (int i = 0; i < r->n; i++) memset(r->work[i], 0xFF, (size_t)r->program[i]->work_bytes);
+    for (int i = 0; i < r->n; i++) {
+        memset(r->work[i], 0xFF, (size_t)r->program[i]->work_bytes);
+        memset(r->host_work[i], 0xFF, (size_t)r->program[i]->host_bytes);
+    }
     ranks_fill(r, e, false);
     for (int n; (n = ranks_acts(&x, act, 512)) > 0;) {
         ranks_act a = act[ranks_choose(act, n, how, pl_rng_at(seed, 7), &drawn)];

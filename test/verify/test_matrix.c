@@ -51,6 +51,21 @@ static const row encoder_rows[] = {
     { 4, "zero=3 tp=4 tp=2d:2x2 tp=2,sp auto" },
 };
 
+/* What lies in the host's memory. */
+static const row hosted_rows[] = {
+    { 1, "offload=optimizer offload=weights offload=activations offload=all "
+         "recompute=full,offload=all" },
+    { 2, "offload=all zero=3,offload=all tp=2,sp,offload=activations recompute=1,offload=all" },
+    { 4, "zero=1,offload=optimizer zero=2,offload=optimizer,offload=weights hsdp=2,offload=all "
+         "tp=2,sp,offload=all tp=2d:2x2,offload=all zero=3,tp=2,sp,recompute=full,offload=all" },
+};
+static const row hosted_moe_rows[] = {
+    { 4, "ep=2,zero=3,offload=all ep=2,tp=2,offload=weights" },
+};
+static const row hosted_image_rows[] = {
+    { 2, "spatial=2,offload=all zero=3,offload=activations" },
+};
+
 /* In micro-batches. */
 static const row micro_rows[] = {
     { 2, "dp zero=3 tp=2,sp recompute=full" },
@@ -170,6 +185,18 @@ static void test_encoders(void **state)
                 encoder_rows);
 }
 
+#define GPT_HOSTED "gpt2:layers=3,hidden=24,heads=6,vocab=20,seq=6,batch=12,dropout=0.1"
+#define N_ROWS(rows) (int)(sizeof rows / sizeof *rows)
+
+static void test_hosted(void **state)
+{
+    (void)state;
+    CHECK_MODEL(GPT_HOSTED, hosted_rows);
+    CHECK_MODEL("moe:layers=1,in=6,hidden=8,experts=4,k=2,tokens=6,classes=3,batch=8",
+                hosted_moe_rows);
+    CHECK_MODEL("resnet18:stages=1,blocks=1,width=6,size=12,classes=4,batch=8", hosted_image_rows);
+}
+
 static void check_micro(const char *model, int64_t micro, const row *rows, int n_rows)
 {
     pl_verify_options o = verify_options(model);
@@ -180,6 +207,7 @@ static void check_micro(const char *model, int64_t micro, const row *rows, int n
 static void test_micro(void **state)
 {
     (void)state;
+    check_micro(GPT_HOSTED, 3, hosted_rows, N_ROWS(hosted_rows));
     check_micro("gpt2:layers=2,hidden=24,heads=6,vocab=20,seq=6,batch=12,dropout=0.1", 3,
                 micro_rows, (int)(sizeof micro_rows / sizeof *micro_rows));
     check_micro("gpt2:layers=2,hidden=24,heads=6,vocab=20,seq=6,batch=8,dropout=0", 2, micro_rows,
@@ -191,13 +219,10 @@ static void test_micro(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mlp),
-        cmocka_unit_test(test_gpt),
-        cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_moe),
-        cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_encoders),
-        cmocka_unit_test(test_routed_decoders),
+        cmocka_unit_test(test_mlp),      cmocka_unit_test(test_hosted),
+        cmocka_unit_test(test_gpt),      cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_moe),      cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_encoders), cmocka_unit_test(test_routed_decoders),
         cmocka_unit_test(test_micro),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
