@@ -193,13 +193,21 @@ static pl_sum copy_sum(const pl_sum *s, pl_arena *a)
     return x;
 }
 
+/* Where a tensor is stored, in whichever memory: the tables know of one. */
+static pl_placement stored_at(const pl_problem *problem, const pl_plan *p, const pl_value *v)
+{
+    pl_placement x = pl_placement_normal(&p->stored[v->id], problem->mesh, &v->shape);
+    x.host = false;
+    return x;
+}
+
 /* The value that a variable has in a plan, or -1. */
 static int given_value(const pl_problem *problem, const pl_variable *v, const pl_plan *p)
 {
     if (v->kind == PL_VARIABLE_NODE)
         return find_choice(problem, p, problem->graph->nodes.at[v->id]);
     const pl_value *x = problem->graph->values.at[v->id];
-    pl_placement where = pl_placement_normal(&p->stored[v->id], problem->mesh, &x->shape);
+    const pl_placement where = stored_at(problem, p, x);
     return find_placement(&problem->placements[v->id], &where);
 }
 
@@ -248,7 +256,7 @@ bool pl_problem_fix(const pl_problem *problem, const pl_plan *p, pl_arena *a, pl
         const pl_value *v = problem->graph->values.at[i], *s = problem->counterpart[i];
         int var = problem->stored[s->id];
         if (var < 0) continue;
-        pl_placement x = pl_placement_normal(&p->stored[i], problem->mesh, &v->shape);
+        const pl_placement x = stored_at(problem, p, v);
         int value = find_placement(&problem->placements[s->id], &x);
         if (value < 0) return pl_err_set(err, PL_EINPUT, "'%s': stored nowhere known", v->name);
         int copy = problem->copy[i];

@@ -22,6 +22,7 @@ static void put_head(const pl_html_view *v, pl_json_out *out)
                 "comm_bytes", f->comm_bytes, "limit_bytes", x->limit_bytes);
     PL_JSON_PUT(out, "micro", v->graph->micro, "last_seconds",
                 f->step_seconds - (double)(v->graph->micro - 1) * f->micro_seconds);
+    PL_JSON_PUT(out, "host_bytes", m->host);
     PL_JSON_PUT(out, "n_units", x->n_units, "units", x->units ? x->units : "", "mfu", x->mfu);
     PL_JSON_ROW(out, "memory", "weights", m->weights, "optimizer", m->optimizer, "gradients",
                 m->gradients, "activations", m->activations, "buffers", m->buffers, "transient",

@@ -37,7 +37,7 @@ static bool describe(const pl_mesh *mesh, const pl_step *x, int k, held *out)
     bool in = k < x->n_in;
     pl_slot slot = in ? x->in[k] : x->out[k - x->n_in];
     *out = (held){ .at = slot.at };
-    if (slot.state) return false;
+    if (slot.state || slot.host) return false;
     if (x->kind == PL_KERNEL) {
         const pl_node *n = x->share->node;
         if (in ? k >= n->n_in : k - x->n_in >= n->n_out) return false;

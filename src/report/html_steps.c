@@ -51,6 +51,14 @@ static const char *take_numbers(const char *label, column *numbers, pl_arena *tm
     return pl_text_get(&t);
 }
 
+/* What a message passes over, as bits: axes of the mesh, and after them the ways to and from the
+ * host. */
+static unsigned links_of(const pl_step *x)
+{
+    const unsigned host = x->collective == PL_TO_HOST ? 1u << PL_MAX_AXES : 2u << PL_MAX_AXES;
+    return x->kind != PL_MESSAGE ? 0 : pl_step_is_host(x) ? host : x->axes;
+}
+
 /* Writes what the step is, unless a step before it was the same; and notes which it is. */
 static void put_what(writer *w, const pl_step *x)
 {
@@ -58,7 +66,7 @@ static void put_what(writer *w, const pl_step *x)
     const int kind = (int)pl_html_view_kind(x);
     const char *label = take_numbers(x->label, &w->number, w->tmp);
     const char *op = x->kind == PL_KERNEL ? x->share->node->op->name : "";
-    const char *text = pl_arena_fmt(w->tmp, "%d %u %lld %s %s", kind, message ? x->axes : 0,
+    const char *text = pl_arena_fmt(w->tmp, "%d %u %lld %s %s", kind, links_of(x),
                                     message ? (long long)x->bytes : 0, op, label);
     const uint64_t hash = pl_hash_text(0, text);
     PL_MAP_EACH (&w->map, hash, at)
@@ -71,7 +79,7 @@ static void put_what(writer *w, const pl_step *x)
     PL_PUSH(w->tmp, &w->texts, text);
     pl_json_open(w->out, NULL, PL_JSON_OBJECT);
     PL_JSON_PUT(w->out, "label", label, "kind", kind);
-    if (message) PL_JSON_PUT(w->out, "axes", x->axes, "bytes", x->bytes); /* axes: as bits */
+    if (message) PL_JSON_PUT(w->out, "axes", links_of(x), "bytes", x->bytes);
     if (*op) pl_json_put_text(w->out, "op", op);
     pl_json_close(w->out);
 }

@@ -11,6 +11,7 @@ enum { COMPUTE_ROW = 0 }; /* then those of messages, in the order of their first
 
 typedef struct row {
     unsigned axes;
+    int lane;
     double end; /* microseconds: of its last event so far */
 } row;
 
@@ -56,12 +57,12 @@ static void add_name(writer *w, const char *what, int at, const char *name)
     close_event(w);
 }
 
-static void name_row(writer *w, int at, unsigned axes, int nth)
+static void name_row(writer *w, int at, const pl_step *x, int nth)
 {
-    const char *over = pl_summary_axes(w->tmp, &w->line->program->plan->mesh, axes);
-    add_name(w, "thread_name", at,
-             nth == 1 ? pl_arena_fmt(w->tmp, "messages over %s", over)
-                      : pl_arena_fmt(w->tmp, "messages over %s (%d)", over, nth));
+    const char *over = pl_summary_axes(w->tmp, &w->line->program->plan->mesh, x->axes);
+    const char *name = pl_step_is_host(x) ? pl_html_kind_name(pl_html_view_kind(x))
+                                          : pl_arena_fmt(w->tmp, "messages over %s", over);
+    add_name(w, "thread_name", at, nth == 1 ? name : pl_arena_fmt(w->tmp, "%s (%d)", name, nth));
 }
 
 /* Perfetto drops an event that begins before the last one of its row has ended. */
@@ -71,15 +72,15 @@ static int find_row(writer *w, const pl_step *x, double begin, double end)
     if (x->kind != PL_MESSAGE) return COMPUTE_ROW;
     for (int i = 0; i < w->rows.n; i++) {
         row *r = &w->rows.at[i];
-        if (r->axes != x->axes) continue;
+        if (r->axes != x->axes || r->lane != pl_step_lane(x)) continue;
         if (r->end <= begin) {
             r->end = end;
             return COMPUTE_ROW + 1 + i;
         }
         nth++;
     }
-    PL_PUSH(w->tmp, &w->rows, ((row){ x->axes, end }));
-    name_row(w, COMPUTE_ROW + w->rows.n, x->axes, nth);
+    PL_PUSH(w->tmp, &w->rows, ((row){ x->axes, pl_step_lane(x), end }));
+    name_row(w, COMPUTE_ROW + w->rows.n, x, nth);
     return COMPUTE_ROW + w->rows.n;
 }
 
@@ -92,7 +93,7 @@ static void add_step(writer *w, int i)
     PL_JSON_PUT(&w->out, "tid", at, "ts", begin, "dur", round(1e4 * (end - begin)) / 1e4);
     pl_json_open(&w->out, "args", PL_JSON_OBJECT);
     if (x->kind == PL_MESSAGE)
-        pl_json_put_int(&w->out, "bytes received", x->bytes);
+        pl_json_put_int(&w->out, pl_step_is_host(x) ? "bytes" : "bytes received", x->bytes);
     else if (x->kind == PL_KERNEL)
         pl_json_put_text(&w->out, "operator", x->share->node->op->name);
     close_event(w);
