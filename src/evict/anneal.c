@@ -80,7 +80,7 @@ static void weigh(anneal *s, double growth)
     pl_retain_sum(r);
 }
 
-bool pl_anneal_run(pl_improve *improve, int64_t moves, double heat_share, double growth)
+bool pl_anneal_run(pl_improve *improve, int64_t steps, double heat, double growth)
 {
     pl_retain *r = improve->retain;
     const pl_items *x = r->items;
@@ -97,10 +97,11 @@ bool pl_anneal_run(pl_improve *improve, int64_t moves, double heat_share, double
     for (int t = 0; t <= x->n_op; t++)
         r->weight[t] = fmax(s.floor, t < x->n_op ? improve->price[t] : 0);
     pl_retain_sum(r);
-    double heat = heat_share * mean;
-    for (int64_t m = 0; m < moves; m++) {
-        double left = 1 - (double)m / (double)moves, warm = heat * left * left;
-        improve->effort++;
+    int64_t first = r->steps;
+    for (int64_t m = 0; r->steps - first < steps && (r->cost > 0 || r->n_over > 0); m++) {
+        double left = fmax(0, 1 - (double)(r->steps - first) / (double)steps);
+        double warm = heat * mean * left * left;
+        r->steps += 10;
         pl_retain_accept(r);
         if (m % 64 == 0) list_tight(&s);
         if (m % 128 == 0) weigh(&s, growth * left);
@@ -118,7 +119,9 @@ bool pl_anneal_run(pl_improve *improve, int64_t moves, double heat_share, double
         best = pl_retain_save(r, kept);
     }
     for (int t = 0; t <= x->n_op; t++) r->weight[t] = 1;
-    pl_retain_load(r, best);
+    pl_retain_sum(r);
+    if (found) pl_retain_load(r, best);
+    pl_retain_accept(r);
     pl_arena_free(kept);
     pl_arena_free(tmp);
     return found;

@@ -26,7 +26,7 @@ static bool prepare(const pl_evict_problem *problem, const pl_evict_options *opt
     *ask = (pl_policy_ask){ .options = options, .policy = pl_policy_find(name) };
     if (!ask->policy) return pl_err_set(err, PL_EINPUT, "there is no policy '%s'", name);
     if (options->budget < 0 || options->effort < 0)
-        return pl_err_set(err, PL_EINPUT, "a budget of %lld bytes and an effort of %lld moves",
+        return pl_err_set(err, PL_EINPUT, "a budget of %lld bytes and an effort of %lld steps",
                           (long long)options->budget, (long long)options->effort);
     ask->items = pl_items_new(problem, tmp);
     ask->facts = pl_evict_measure(problem);

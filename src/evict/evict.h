@@ -60,15 +60,15 @@ typedef struct pl_evict_schedule {
     int64_t peak;            /* bytes, the most present while any op ran, or a copy came in       */
     int64_t copied;          /* bytes copied out and in                                           */
     double bound;            /* seconds: no schedule within the budget is faster                  */
-    int64_t effort;          /* moves made                                                        */
+    int64_t effort;          /* steps made                                                        */
     bool optimal;            /* proven: no schedule within the budget is faster                   */
 } pl_evict_schedule;
 
 typedef struct pl_evict_options {
     const char *policy;   /* name in the table of policy.h; NULL: "pleat"                         */
     int64_t budget;       /* bytes, never exceeded                                                */
-    int64_t effort;       /* moves of "pleat" and states of "checkmate", some microseconds each;
-                           * 0: a default that ends in seconds                                    */
+    int64_t effort;       /* steps of "pleat" (retain.h), some ten nanoseconds each, and states of
+                           * "checkmate", some microseconds; 0: a default that ends in seconds    */
     bool no_recompute;    /* of "pleat": copies alone (no op runs twice)                          */
     bool no_copies;       /* ... or no copies                                                     */
 } pl_evict_options;

@@ -57,9 +57,10 @@ static int find_kept(const pl_retain *r, int item, int stage)
  * that it takes away, over all stages. */
 static void list_candidates(pl_improve *v, int stage, double noise)
 {
-    const pl_retain *r = v->retain;
+    pl_retain *r = v->retain;
     int best[TRIES], n = 0;
     double key[TRIES];
+    r->steps += r->items->n_item;
     for (int i = 0; i < r->items->n_item; i++) {
         const pl_evict_item *m = &r->items->item[i];
         if (!r->tracked[i] || !m->again || m->born >= stage) continue;
@@ -106,7 +107,6 @@ static bool keep_instead(pl_improve *v, int stage)
                 !pl_retain_change(r, i, at, PL_RETAIN_KEEP, 0, 0))
                 continue;
             double is = r->over < over ? (r->cost - cost) / (over - r->over) : INFINITY;
-            v->effort++;
             pl_retain_undo(r, mark);
             if (is >= best) continue;
             best = is;
@@ -131,7 +131,6 @@ static bool repair_once(pl_improve *v, double noise)
         int i = v->candidate[c];
         if (!pl_retain_change(r, i, find_kept(r, i, stage), PL_RETAIN_AGAIN, 0, 0)) continue;
         double is = rate(r, cost, over);
-        v->effort++;
         pl_retain_undo(r, mark);
         if (is >= best) continue;
         best = is;
@@ -180,7 +179,6 @@ static bool run_move(pl_improve *v)
 {
     pl_retain *r = v->retain;
     int n = draw(v) < 0.3 ? 2 : 1, k;
-    v->effort++;
     for (int j = 0; j < n; j++) {
         int i = draw_again(v, &k);
         if (i < 0) return false;
@@ -193,7 +191,7 @@ static bool run_move(pl_improve *v)
 }
 
 /* The warmth starts at a share of the mean cost of a run again and falls to nothing. */
-void pl_improve_run(pl_improve *improve, int64_t moves)
+void pl_improve_run(pl_improve *improve, int64_t steps)
 {
     pl_retain *r = improve->retain;
     pl_arena *tmp = pl_arena_new("evict improve");
@@ -202,9 +200,10 @@ void pl_improve_run(pl_improve *improve, int64_t moves)
     int n = 0;
     for (int t = 0; t <= r->items->n_op; t++) n += r->runs[t].n;
     heat = n > 0 ? 0.5 * r->cost / n : 0;
-    int64_t first = improve->effort;
-    while (improve->effort - first < moves && r->cost > 0) {
-        double left = 1 - (double)(improve->effort - first) / (double)moves;
+    int64_t first = r->steps;
+    while (r->steps - first < steps && r->cost > 0) {
+        double left = 1 - (double)(r->steps - first) / (double)steps;
+        r->steps += 10;
         pl_retain_accept(r);
         pl_retain_mark mark = pl_retain_here(r);
         double cost = r->cost;

@@ -85,6 +85,7 @@ static int64_t sum_stage(pl_retain *r, int stage)
         int op = place < again->n ? again->at[place].op : stage;
         for (int k = x->in_at[op]; k < x->in_at[op + 1]; k++)
             now += note_input(r, x->in[k], stage, place);
+        r->steps += x->in_at[op + 1] - x->in_at[op];
     }
     for (int k = 0; k < r->n_ends && stage == x->n_op; k++) {
         now += note_input(r, r->ends[k], stage, n);

@@ -5,12 +5,13 @@
 #include "evict/anneal.h"
 #include "evict/bound.h"
 #include "evict/emit.h"
+#include "evict/exact.h"
 #include "evict/policy.h"
 #include "evict/swap.h"
 
 #include <math.h>
 
-enum { DEFAULT_EFFORT = 300000, CYCLES = 6 };
+enum { DEFAULT_EFFORT = 20000000, CYCLES = 6, STEPS_PER_STATE = 100 };
 
 typedef struct search {
     const pl_policy_ask *ask;
@@ -22,7 +23,7 @@ typedef struct search {
     pl_improve *improve;
     pl_bound bound;
     const pl_retain_saved *start;
-    int64_t effort; /* moves in all */
+    int64_t effort; /* steps in all */
 } search;
 
 static void take(search *s, const pl_evict_schedule *found)
@@ -45,34 +46,34 @@ static const struct {
     double heat, growth;
 } descents[] = { { 0.2, 0.2 }, { 1, 0.2 }, { 0.05, 0.2 }, { 0.1, 0.1 } };
 
-static void descend(search *s, int64_t moves)
+static void descend(search *s, int64_t steps)
 {
     pl_retain *r = s->retain;
-    int64_t first = s->improve->effort;
+    int64_t first = r->steps;
     (void)pl_improve_fit(s->improve, 0);
     for (int c = 0; c < CYCLES && r->cost + r->over > 0; c++) {
         int d = c % (int)(sizeof descents / sizeof *descents);
-        (void)pl_anneal_run(s->improve, moves / (CYCLES + 1), descents[d].heat, descents[d].growth);
+        (void)pl_anneal_run(s->improve, steps / (CYCLES + 1), descents[d].heat, descents[d].growth);
     }
-    int64_t left = moves - (s->improve->effort - first);
+    int64_t left = steps - (r->steps - first);
     if (r->n_over == 0 && left > 0) pl_improve_run(s->improve, left);
 }
 
-static void search_recompute(search *s, int64_t moves)
+static void search_recompute(search *s, int64_t steps)
 {
     pl_retain_load(s->retain, s->start);
-    descend(s, moves);
+    descend(s, steps);
     take_retained(s);
 }
 
-static void search_copies(search *s, pl_swap_style style, int64_t moves)
+static void search_copies(search *s, pl_swap_style style, int64_t steps)
 {
     pl_retain_load(s->retain, s->start);
-    s->improve->effort += pl_swap_fill(s->retain, style);
+    pl_swap_fill(s->retain, style);
     take_retained(s);
     if (s->ask->options->no_recompute || s->retain->n_over == 0) return;
     for (int round = 0; round < 2; round++) {
-        descend(s, moves / 2);
+        descend(s, steps / 2);
         take_retained(s);
         pl_swap_time(s->retain, style.stretch);
         take_retained(s);
@@ -97,10 +98,36 @@ static void search_all(search *s)
     }
 }
 
+/* The rules that do not see ahead, and without a link the exact search where the problem is small. */
+static void ask_others(search *s)
+{
+    static const char *const others[] = { "dtr", "msps", "stale", "delta" };
+    const pl_evict_options *o = s->ask->options;
+    bool link = s->items->problem->out_bytes_per_s > 0;
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+        pl_policy_ask other = *s->ask;
+        pl_evict_schedule found;
+        pl_err miss = { 0 };
+        other.policy = pl_policy_find(others[k]);
+        if (s->items->problem->most_runs > 0 || o->no_recompute ||
+            (o->no_copies && other.policy->find == pl_policy_delta))
+            continue;
+        if (other.policy->find(&other, s->out, &found, &miss)) take(s, &found);
+    }
+    if (o->no_recompute || (link && !o->no_copies)) return;
+    if (pl_exact_find(s->items, o->budget, s->effort / STEPS_PER_STATE / 10, s->play) !=
+        PL_EXACT_FOUND)
+        return;
+    pl_evict_schedule found;
+    pl_play_end(s->play, s->out, &found);
+    take(s, &found);
+    s->best.bound = s->best.seconds;
+    s->best.optimal = true;
+}
+
 bool pl_policy_pleat(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule,
                      pl_err *err)
 {
-    static const char *const others[] = { "dtr", "msps", "stale" };
     pl_arena *tmp = pl_arena_new("evict pleat");
     const pl_evict_options *o = ask->options;
     search s = { .ask = ask, .items = ask->items, .out = out,
@@ -113,17 +140,9 @@ bool pl_policy_pleat(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule 
     take_retained(&s);
     if (s.best.n == 0) {
         search_all(&s);
-        for (size_t k = 0; k < sizeof others / sizeof *others && !o->no_recompute; k++) {
-            pl_policy_ask other = *ask;
-            pl_evict_schedule found;
-            pl_err miss = { 0 };
-            other.policy = pl_policy_find(others[k]);
-            if (ask->items->problem->most_runs == 0 &&
-                other.policy->find(&other, out, &found, &miss))
-                take(&s, &found);
-        }
+        ask_others(&s);
     }
-    s.best.effort = s.improve->effort;
+    s.best.effort = s.retain->steps;
     *schedule = s.best;
     pl_arena_free(tmp);
     return schedule->n > 0 || pl_policy_refuse(ask, err);

@@ -77,6 +77,7 @@ static bool is_dear(const pl_retain *r, int item, int from, int stage)
 static void add_use(pl_retain *r, int item, int stage)
 {
     if (!r->tracked[item]) return;
+    r->steps += 4;
     pl_retain_log_uses(r->log, r, item);
     pl_retain_uses *u = &r->uses[item];
     int k = pl_retain_find(r, item, stage);
@@ -115,6 +116,7 @@ static void add_use(pl_retain *r, int item, int stage)
 static void take_use(pl_retain *r, int item, int stage)
 {
     if (!r->tracked[item]) return;
+    r->steps += 4;
     pl_retain_log_uses(r->log, r, item);
     pl_retain_uses *u = &r->uses[item];
     int k = pl_retain_find(r, item, stage), op = r->items->item[item].born;
@@ -220,6 +222,7 @@ bool pl_retain_change(pl_retain *retain, int item, int k, pl_retain_how how, int
     int from = r->uses[item].at[k - 1].stage, op = r->items->item[item].born, stage = use->stage;
     if (old.how == how && (how != PL_RETAIN_HOST || (old.gone == gone && old.back == back)))
         return false;
+    r->steps += 10;
     if (how == PL_RETAIN_AGAIN && !may_again(r, item)) return false;
     pl_retain_log_uses(r->log, r, item);
     use = &r->uses[item].at[k];

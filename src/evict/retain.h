@@ -50,6 +50,7 @@ typedef struct pl_retain {
     double over;          /* weighted bytes above it, summed over stages                     */
     double cost;          /* seconds of runs again                                           */
     int n_host;           /* pairs of uses between which an item is on the host              */
+    int64_t steps;        /* uses looked at so far: what work is counted in                  */
     struct pl_inner *within;
     struct pl_retain_log *log;
     pl_arena *arena;

@@ -108,6 +108,7 @@ static void place_in(swap *s)
 static bool time_waits(swap *s, bool keep)
 {
     bool ok = true;
+    s->r->steps += s->r->items->n_item;
     list_waits(s);
     place_out(s);
     place_in(s);
@@ -193,13 +194,12 @@ static double try_pair(swap *s, int item, int k)
 }
 
 /* Stages where nothing helped are left: the next of those above the budget is looked at. */
-int64_t pl_swap_fill(pl_retain *retain, pl_swap_style style)
+void pl_swap_fill(pl_retain *retain, pl_swap_style style)
 {
     pl_arena *tmp = pl_arena_new("evict swap");
     pl_retain *r = retain;
     swap s = open_swap(r, tmp);
     int n = r->items->n_op, item[TRIES], use[TRIES];
-    int64_t moves = 0;
     bool *left = PL_NEW_N(tmp, bool, n + 1);
     start_stages(&s, style.stretch);
     (void)time_waits(&s, true);
@@ -220,7 +220,6 @@ int64_t pl_swap_fill(pl_retain *retain, pl_swap_style style)
             if (style.dear > 0 && r->items->item[item[c]].again)
                 gain *= pow(r->items->item[item[c]].again_seconds /
                                 (double)r->items->item[item[c]].bytes, style.dear);
-            moves++;
             if (gain > most) {
                 most = gain;
                 best = c;
@@ -232,5 +231,4 @@ int64_t pl_swap_fill(pl_retain *retain, pl_swap_style style)
     }
     pl_retain_accept(r);
     pl_arena_free(tmp);
-    return moves;
 }

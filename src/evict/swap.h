@@ -15,7 +15,7 @@ typedef struct pl_swap_style {
 void pl_swap_time(pl_retain *retain, double stretch);
 
 /* Copy out and in until no stage is above the budget or nothing helps: greedily, at the stage that is
- * most above it. Moves made. */
-int64_t pl_swap_fill(pl_retain *retain, pl_swap_style style);
+ * most above it. */
+void pl_swap_fill(pl_retain *retain, pl_swap_style style);
 
 #endif
