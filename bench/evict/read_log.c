@@ -84,11 +84,11 @@ static bool find_value(reader *r, const pl_json *line, const char *key, int *v, 
     return true;
 }
 
-static bool get_int(const pl_json *line, const char *key, int64_t *value, pl_err *err)
+static bool get_int(const pl_json *line, const char *key, int64_t *number, pl_err *err)
 {
     const char *text;
     PL_TRY(pl_json_get_text(line, key, &text, err));
-    *value = strtoll(text, NULL, 10);
+    *number = strtoll(text, NULL, 10);
     return true;
 }
 

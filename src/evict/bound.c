@@ -7,13 +7,16 @@
 #include <string.h>
 
 typedef struct pair {
-    int from, to;           /* used there, not between                                          */
+    int item, from, to;     /* used there, not between                                          */
     double bytes;           /* in units of the budget's excess (see unit)                       */
     double again, out, in;  /* seconds at least; INFINITY: impossible                           */
-    double cost;            /* the least of them by the weights of the lanes                    */
+    double copy, cost;      /* copies by the weights of the lanes; the least of both            */
 } pair;
 
 typedef struct dual {
+    const pl_items *x;
+    const double *weight;                             /* of compute, copies out, copies in */
+    int *shared;                                      /* [n_item] pairs that may pay for it */
     int n, n_pair;
     pair *pair;
     double *excess, *y, *best, *slope, *sum, *change; /* [n + 1] */
@@ -43,7 +46,7 @@ static void add_pairs(dual *d, const pl_items *x, bool runs, bool copies, pl_are
             int to = end ? x->n_op : x->use[k];
             if (to > from + 1)
                 d->pair[d->n_pair++] = (pair){
-                    .from = from, .to = to, .bytes = bytes / d->unit,
+                    .item = i, .from = from, .to = to, .bytes = bytes / d->unit,
                     .again = runs && m->again ? share(x, i) : INFINITY,
                     .in = link ? bytes / p->in_bytes_per_s : INFINITY
                 };
@@ -72,10 +75,101 @@ static void add_excess(dual *d, const pl_items *x, int64_t budget, pl_arena *tmp
     for (int t = 0; t < x->n_op; t++) d->excess[t] = (double)(load[t] - budget) / d->unit;
 }
 
+/* An item that nobody reads after its op `last`, and that a run after op t reads: what that costs at
+ * least, the bytes it takes until then or a run or a copy, divided among all who may pay. `held`: the bytes it is. */
+static double charge(const dual *d, int item, int t, bool *held)
+{
+    const pl_evict_item *m = &d->x->item[item];
+    const pl_evict_problem *p = d->x->problem;
+    double keep = (double)m->bytes / d->unit * (d->sum[t + 1] - d->sum[m->last + 1]);
+    double make = m->again ? d->weight[0] * share(d->x, item) : INFINITY;
+    if (d->weight[2] > 0 || d->weight[0] < 1)
+        make = fmin(make, d->weight[2] * (double)m->bytes / p->in_bytes_per_s);
+    *held = keep < make;
+    return fmin(keep, make) / d->shared[item];
+}
+
+static bool is_charged(const dual *d, int item, int t)
+{
+    const pl_evict_item *m = &d->x->item[item];
+    return m->last < t && m->bytes > 0 && !m->pinned && d->shared[item] > 0;
+}
+
+/* What leaving out a pair up to and with op t gains, if it is made again right after. */
+static double gain_until(const dual *d, const pair *g, int t)
+{
+    const pl_items *x = d->x;
+    int op = x->item[g->item].born;
+    bool held;
+    double gain = g->bytes * (d->sum[t + 1] - d->sum[g->from + 1]) - d->weight[0] * g->again;
+    for (int k = x->in_at[op]; k < x->in_at[op + 1] && gain > 0; k++)
+        if (is_charged(d, x->in[k], t)) gain -= charge(d, x->in[k], t, &held);
+    return gain;
+}
+
+/* The slope of gain_until(), taken from that of the bound. */
+static void add_slope(dual *d, const pair *g, int t, bool made)
+{
+    const pl_items *x = d->x;
+    int op = x->item[g->item].born;
+    bool held;
+    d->change[g->from + 1] += g->bytes;
+    d->change[t + 1] -= g->bytes;
+    for (int k = made ? x->in_at[op] : 0; made && k < x->in_at[op + 1]; k++) {
+        int i = x->in[k];
+        if (!is_charged(d, i, t)) continue;
+        (void)charge(d, i, t, &held);
+        if (!held) continue;
+        double bytes = (double)x->item[i].bytes / d->unit / d->shared[i];
+        d->change[x->item[i].last + 1] -= bytes;
+        d->change[t + 1] += bytes;
+    }
+}
+
+/* Who could gain by being left out, and so pays for what it reads. */
+static void count_payers(dual *d)
+{
+    const pl_items *x = d->x;
+    memset(d->shared, 0, sizeof *d->shared * (size_t)x->n_item);
+    for (int k = 0; k < d->n_pair; k++) {
+        const pair *g = &d->pair[k];
+        if (g->again == INFINITY) continue;
+        double gain = g->bytes * (d->sum[g->to] - d->sum[g->from + 1]);
+        if (gain <= d->weight[0] * g->again) continue;
+        int op = x->item[g->item].born;
+        for (int i = x->in_at[op]; i < x->in_at[op + 1]; i++) d->shared[x->in[i]]++;
+    }
+}
+
+/* The most that a pair gains by being left out: until its end and copied, or made again at the end or right
+ * after the last op that reads one of the things it is made from. */
+static double gain_most(dual *d, const pair *g)
+{
+    const pl_items *x = d->x;
+    double whole = g->bytes * (d->sum[g->to] - d->sum[g->from + 1]);
+    double copied = g->copy < INFINITY ? whole - g->copy : 0, best = 0;
+    int at = g->to - 1, op = x->item[g->item].born;
+    if (g->again < INFINITY && whole > d->weight[0] * g->again) {
+        best = gain_until(d, g, at);
+        for (int k = x->in_at[op]; k < x->in_at[op + 1]; k++) {
+            int last = x->item[x->in[k]].last;
+            if (last <= g->from || last >= g->to - 1) continue;
+            double gain = gain_until(d, g, last);
+            if (gain <= best) continue;
+            best = gain;
+            at = last;
+        }
+    }
+    if (fmax(best, copied) <= 0) return 0;
+    if (best >= copied) add_slope(d, g, at, true);
+    else add_slope(d, g, g->to - 1, false);
+    return fmax(best, copied);
+}
+
 /* The bound of d->y, without the seconds of one run of each op; its slope. */
 static double price(dual *d)
 {
-    double value = 0;
+    double value = 0, covered = 0;
     d->sum[0] = 0;
     for (int t = 0; t < d->n; t++) {
         d->sum[t + 1] = d->sum[t] + d->y[t];
@@ -83,15 +177,8 @@ static double price(dual *d)
         value += d->y[t] * d->excess[t];
     }
     memset(d->change, 0, sizeof *d->change * (size_t)(d->n + 1));
-    for (int k = 0; k < d->n_pair; k++) {
-        const pair *g = &d->pair[k];
-        double gain = g->bytes * (d->sum[g->to] - d->sum[g->from + 1]);
-        if (gain <= g->cost) continue;
-        value += g->cost - gain;
-        d->change[g->from + 1] += g->bytes;
-        d->change[g->to] -= g->bytes;
-    }
-    double covered = 0;
+    count_payers(d);
+    for (int k = 0; k < d->n_pair; k++) value -= gain_most(d, &d->pair[k]);
     for (int t = 0; t < d->n; t++) {
         covered += d->change[t];
         d->slope[t] -= covered;
@@ -178,9 +265,10 @@ static void weigh(dual *d, const double w[3])
 {
     for (int k = 0; k < d->n_pair; k++) {
         pair *g = &d->pair[k];
-        double copy = g->out < INFINITY ? w[1] * g->out + w[2] * g->in : INFINITY;
-        g->cost = fmin(g->again < INFINITY ? w[0] * g->again : INFINITY, copy);
+        g->copy = g->out < INFINITY ? w[1] * g->out + w[2] * g->in : INFINITY;
+        g->cost = fmin(g->again < INFINITY ? w[0] * g->again : INFINITY, g->copy);
     }
+    d->weight = w;
 }
 
 pl_bound pl_bound_find(const pl_items *items, int64_t budget, bool runs, bool copies, int rounds,
@@ -189,7 +277,7 @@ pl_bound pl_bound_find(const pl_items *items, int64_t budget, bool runs, bool co
     pl_arena *tmp = pl_arena_new("evict bound");
     int n = items->n_op;
     bool link = copies && items->problem->out_bytes_per_s > 0;
-    dual d = { .n = n, .excess = PL_NEW_N(tmp, double, n + 1), .y = PL_NEW_N(tmp, double, n + 1),
+    dual d = { .x = items, .shared = PL_NEW_N(tmp, int, items->n_item), .n = n, .excess = PL_NEW_N(tmp, double, n + 1), .y = PL_NEW_N(tmp, double, n + 1),
                .best = PL_NEW_N(tmp, double, n + 1), .slope = PL_NEW_N(tmp, double, n + 1),
                .sum = PL_NEW_N(tmp, double, n + 1), .change = PL_NEW_N(tmp, double, n + 1) };
     pl_bound bound = { .price = PL_NEW_N(arena, double, n) };

@@ -101,7 +101,7 @@ static void search_all(search *s)
 /* The rules that do not see ahead, and without a link the exact search where the problem is small. */
 static void ask_others(search *s)
 {
-    static const char *const others[] = { "dtr", "msps", "stale", "delta" };
+    static const char *const others[] = { "dtr", "msps", "stale", "delta", "chain" };
     const pl_evict_options *o = s->ask->options;
     bool link = s->items->problem->out_bytes_per_s > 0;
     for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
