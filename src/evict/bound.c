@@ -8,6 +8,7 @@
 
 typedef struct pair {
     int item, from, to;     /* used there, not between                                          */
+    int slot;               /* of the first thing its maker reads                               */
     double bytes;           /* in units of the budget's excess (see unit)                       */
     double again, out, in;  /* seconds at least; INFINITY: impossible                           */
     double copy, cost;      /* copies by the weights of the lanes; the least of both            */
@@ -16,7 +17,11 @@ typedef struct pair {
 typedef struct dual {
     const pl_items *x;
     const double *weight;                             /* of compute, copies out, copies in */
-    int *shared;                                      /* [n_item] pairs that may pay for it */
+    double *part;                                     /* [slots] of what a pair's maker reads: the
+                                                       * share of its charge that the pair pays     */
+    int *payer_at, *payer;                            /* [n_item + 1] pairs that may pay, as slots */
+    int *pair_of;                                     /* [slots]                                   */
+    double *gain;                                     /* [n_pair] left of what it gains            */
     int n, n_pair;
     pair *pair;
     double *excess, *y, *best, *slope, *sum, *change; /* [n + 1] */
@@ -76,23 +81,22 @@ static void add_excess(dual *d, const pl_items *x, int64_t budget, pl_arena *tmp
 }
 
 /* An item that nobody reads after its op `last`, and that a run after op t reads: what that costs at
- * least, the bytes it takes until then or a run or a copy, divided among all who may pay. `held`: the bytes it is. */
+ * least, the bytes it takes until then, or a run, or a copy. `held`: the bytes it is. */
 static double charge(const dual *d, int item, int t, bool *held)
 {
     const pl_evict_item *m = &d->x->item[item];
-    const pl_evict_problem *p = d->x->problem;
     double keep = (double)m->bytes / d->unit * (d->sum[t + 1] - d->sum[m->last + 1]);
     double make = m->again ? d->weight[0] * share(d->x, item) : INFINITY;
-    if (d->weight[2] > 0 || d->weight[0] < 1)
-        make = fmin(make, d->weight[2] * (double)m->bytes / p->in_bytes_per_s);
+    if (d->weight[0] < 1)
+        make = fmin(make, d->weight[2] * (double)m->bytes / d->x->problem->in_bytes_per_s);
     *held = keep < make;
-    return fmin(keep, make) / d->shared[item];
+    return fmin(keep, make);
 }
 
 static bool is_charged(const dual *d, int item, int t)
 {
     const pl_evict_item *m = &d->x->item[item];
-    return m->last < t && m->bytes > 0 && !m->pinned && d->shared[item] > 0;
+    return m->last < t && m->bytes > 0 && !m->pinned;
 }
 
 /* What leaving out a pair up to and with op t gains, if it is made again right after. */
@@ -103,7 +107,8 @@ static double gain_until(const dual *d, const pair *g, int t)
     bool held;
     double gain = g->bytes * (d->sum[t + 1] - d->sum[g->from + 1]) - d->weight[0] * g->again;
     for (int k = x->in_at[op]; k < x->in_at[op + 1] && gain > 0; k++)
-        if (is_charged(d, x->in[k], t)) gain -= charge(d, x->in[k], t, &held);
+        if (is_charged(d, x->in[k], t))
+            gain -= d->part[g->slot + k - x->in_at[op]] * charge(d, x->in[k], t, &held);
     return gain;
 }
 
@@ -120,24 +125,82 @@ static void add_slope(dual *d, const pair *g, int t, bool made)
         if (!is_charged(d, i, t)) continue;
         (void)charge(d, i, t, &held);
         if (!held) continue;
-        double bytes = (double)x->item[i].bytes / d->unit / d->shared[i];
+        double bytes = (double)x->item[i].bytes / d->unit * d->part[g->slot + k - x->in_at[op]];
         d->change[x->item[i].last + 1] -= bytes;
         d->change[t + 1] += bytes;
     }
 }
 
-/* Who could gain by being left out, and so pays for what it reads. */
-static void count_payers(dual *d)
+/* Divides the charge of an item among who may pay for it, equally, but that nobody pays more than it
+ * gains: what one does not take the others share. */
+static void divide_charge(dual *d, int item)
+{
+    double left = 1;
+    bool held;
+    int first = d->payer_at[item], last = d->payer_at[item + 1];
+    for (int round = 0; round < 4 && left > 1e-6; round++) {
+        int n = 0;
+        double each = left;
+        for (int pass = 0; pass < 2; pass++) {
+            for (int k = first; k < last; k++) {
+                const pair *g = &d->pair[d->pair_of[d->payer[k]]];
+                double *gain = &d->gain[d->pair_of[d->payer[k]]];
+                if (*gain <= 0 || !is_charged(d, item, g->to - 1)) continue;
+                n += pass == 0;
+                if (pass == 0) continue;
+                double whole = charge(d, item, g->to - 1, &held);
+                double part = whole * each < *gain ? each : *gain / whole;
+                d->part[d->payer[k]] += part;
+                *gain -= whole * part;
+                left -= part;
+            }
+            if (n == 0) return;
+            each = left / n;
+        }
+    }
+}
+
+static void divide_charges(dual *d)
 {
     const pl_items *x = d->x;
-    memset(d->shared, 0, sizeof *d->shared * (size_t)x->n_item);
     for (int k = 0; k < d->n_pair; k++) {
         const pair *g = &d->pair[k];
-        if (g->again == INFINITY) continue;
-        double gain = g->bytes * (d->sum[g->to] - d->sum[g->from + 1]);
-        if (gain <= d->weight[0] * g->again) continue;
         int op = x->item[g->item].born;
-        for (int i = x->in_at[op]; i < x->in_at[op + 1]; i++) d->shared[x->in[i]]++;
+        d->gain[k] = 0;
+        if (g->again == INFINITY) continue;
+        d->gain[k] = g->bytes * (d->sum[g->to] - d->sum[g->from + 1]) - d->weight[0] * g->again;
+        for (int i = x->in_at[op]; i < x->in_at[op + 1]; i++)
+            d->part[g->slot + i - x->in_at[op]] = 0;
+    }
+    for (int i = 0; i < x->n_item; i++)
+        if (d->payer_at[i] < d->payer_at[i + 1]) divide_charge(d, i);
+}
+
+/* Who could pay for an item: pairs of what is made from it. */
+static void add_payers(dual *d, pl_arena *tmp)
+{
+    const pl_items *x = d->x;
+    int n = 0;
+    d->payer_at = PL_NEW_N(tmp, int, x->n_item + 1);
+    for (int k = 0; k < d->n_pair; k++) {
+        int op = x->item[d->pair[k].item].born;
+        d->pair[k].slot = n;
+        for (int i = op < 0 ? 0 : x->in_at[op]; op >= 0 && i < x->in_at[op + 1]; i++, n++)
+            d->payer_at[x->in[i] + 1]++;
+    }
+    for (int i = 0; i < x->n_item; i++) d->payer_at[i + 1] += d->payer_at[i];
+    d->payer = PL_NEW_N(tmp, int, n);
+    d->pair_of = PL_NEW_N(tmp, int, n);
+    d->part = PL_NEW_N(tmp, double, n);
+    d->gain = PL_NEW_N(tmp, double, d->n_pair);
+    int *fill = PL_NEW_N(tmp, int, x->n_item);
+    for (int k = 0; k < d->n_pair; k++) {
+        int op = x->item[d->pair[k].item].born;
+        for (int i = op < 0 ? 0 : x->in_at[op]; op >= 0 && i < x->in_at[op + 1]; i++) {
+            int slot = d->pair[k].slot + i - x->in_at[op];
+            d->pair_of[slot] = k;
+            d->payer[d->payer_at[x->in[i]] + fill[x->in[i]]++] = slot;
+        }
     }
 }
 
@@ -177,7 +240,7 @@ static double price(dual *d)
         value += d->y[t] * d->excess[t];
     }
     memset(d->change, 0, sizeof *d->change * (size_t)(d->n + 1));
-    count_payers(d);
+    divide_charges(d);
     for (int k = 0; k < d->n_pair; k++) value -= gain_most(d, &d->pair[k]);
     for (int t = 0; t < d->n; t++) {
         covered += d->change[t];
@@ -277,7 +340,7 @@ pl_bound pl_bound_find(const pl_items *items, int64_t budget, bool runs, bool co
     pl_arena *tmp = pl_arena_new("evict bound");
     int n = items->n_op;
     bool link = copies && items->problem->out_bytes_per_s > 0;
-    dual d = { .x = items, .shared = PL_NEW_N(tmp, int, items->n_item), .n = n, .excess = PL_NEW_N(tmp, double, n + 1), .y = PL_NEW_N(tmp, double, n + 1),
+    dual d = { .x = items, .n = n, .excess = PL_NEW_N(tmp, double, n + 1), .y = PL_NEW_N(tmp, double, n + 1),
                .best = PL_NEW_N(tmp, double, n + 1), .slope = PL_NEW_N(tmp, double, n + 1),
                .sum = PL_NEW_N(tmp, double, n + 1), .change = PL_NEW_N(tmp, double, n + 1) };
     pl_bound bound = { .price = PL_NEW_N(arena, double, n) };
@@ -285,6 +348,7 @@ pl_bound pl_bound_find(const pl_items *items, int64_t budget, bool runs, bool co
     for (int t = 0; t < n; t++) base += items->problem->seconds[t];
     add_excess(&d, items, budget, tmp);
     add_pairs(&d, items, runs, copies, tmp);
+    add_payers(&d, tmp);
     bound.seconds = bound.knapsack = base;
     int n_weights = link ? (int)(sizeof weight_table / sizeof *weight_table) : 1;
     for (int w = 0; w < n_weights; w++) {
