@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { TRIES = 4, MOST_REPAIRS = 12 };
+enum { TRIES = 12, MOST_REPAIRS = 12 };
 
 static double draw(pl_improve *v)
 {
@@ -141,9 +141,21 @@ static bool repair_once(pl_improve *v, double noise)
     return true;
 }
 
+/* A byte of excess weighs what memory is worth there: seconds. */
+static void weigh(pl_improve *v)
+{
+    pl_retain *r = v->retain;
+    double most = 0;
+    for (int t = 0; t < r->items->n_op; t++) most = fmax(most, v->price[t]);
+    for (int t = 0; t <= r->items->n_op; t++)
+        r->weight[t] = most > 0 ? fmax(0.1 * most, t < r->items->n_op ? v->price[t] : 0) : 1;
+    pl_retain_sum(r);
+}
+
 bool pl_improve_fit(pl_improve *improve, double noise)
 {
     pl_retain *r = improve->retain;
+    weigh(improve);
     for (int64_t k = 0; r->n_over > 0; k++) {
         if (!repair_once(improve, noise) || k > 50 * (int64_t)r->items->n_item) return false;
         pl_retain_accept(r);

@@ -41,22 +41,47 @@ static void take_retained(search *s)
     take(s, &found);
 }
 
-/* Warmth and growth of the first descents, whose best goes on with less of both. */
+/* Each goes on from the best so far. */
 static const struct {
     double heat, growth;
-} descents[] = { { 0.2, 0.2 }, { 1, 0.2 }, { 0.05, 0.2 }, { 0.1, 0.1 } };
+    int foresight;
+} descents[] = { { 0.2, 0.2, 3 }, { 1, 0.2, 0 }, { 0.05, 0.2, 3 }, { 0.1, 0.1, 0 } };
+
+/* Greedily, from what there is now; with little foresight where much does not do. */
+static bool fit(search *s, double noise)
+{
+    pl_retain *r = s->retain;
+    pl_arena *tmp = pl_arena_new("evict fit");
+    const pl_retain_saved *from = pl_retain_save(r, tmp);
+    bool ok = false;
+    for (int foresight = 3; foresight >= 0 && !ok; foresight -= 3) {
+        r->foresight = foresight;
+        pl_retain_load(r, from);
+        ok = pl_improve_fit(s->improve, noise);
+    }
+    pl_arena_free(tmp);
+    return ok;
+}
 
 static void descend(search *s, int64_t steps)
 {
     pl_retain *r = s->retain;
     int64_t first = r->steps;
-    (void)pl_improve_fit(s->improve, 0);
+    pl_arena *tmp = pl_arena_new("evict descend");
+    const pl_retain_saved *first_state = pl_retain_save(r, tmp);
+    bool fits = r->n_over == 0 || fit(s, 0);
     for (int c = 0; c < CYCLES && r->cost + r->over > 0; c++) {
         int d = c % (int)(sizeof descents / sizeof *descents);
+        if (!fits && c > 0 && r->n_over > 0) {
+            pl_retain_load(r, first_state);
+            (void)fit(s, 0.5 * c);
+        }
+        r->foresight = descents[d].foresight;
         (void)pl_anneal_run(s->improve, steps / (CYCLES + 1), descents[d].heat, descents[d].growth);
     }
     int64_t left = steps - (r->steps - first);
     if (r->n_over == 0 && left > 0) pl_improve_run(s->improve, left);
+    pl_arena_free(tmp);
 }
 
 static void search_recompute(search *s, int64_t steps)

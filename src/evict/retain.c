@@ -7,7 +7,9 @@
 #include "evict/inner.h"
 #include "evict/retain_log.h"
 
+#include <math.h>
 #include <string.h>
+
 
 static void want(pl_retain *r, int op, int item, int stage);
 static void unwant(pl_retain *r, int op, int item, int stage);
@@ -61,16 +63,46 @@ static bool may_again(const pl_retain *r, int item)
     return m->again && (!most || r->n_runs[m->born] < most);
 }
 
-/* Is it dearer to keep an item up to a stage than to make it again there? */
-static bool is_dear(const pl_retain *r, int item, int from, int stage)
+/* Weighted bytes above the budget that keeping an item from its last use before a stage up to there adds, as far as
+ * `limit`. */
+static double price_keep(const pl_retain *r, int item, int from, int stage, double limit)
 {
-    const pl_evict_item *m = &r->items->item[item];
-    double limit = m->again_seconds, price = 0;
+    int64_t bytes = r->items->item[item].bytes;
+    double price = 0;
     for (int t = from + 1; t < stage && price <= limit; t++) {
-        int64_t is = r->load[t] + m->bytes - r->budget;
-        if (is > 0) price += r->weight[t] * (double)(is < m->bytes ? is : m->bytes);
+        int64_t is = r->load[t] + bytes - r->budget;
+        if (is > 0) price += r->weight[t] * (double)(is < bytes ? is : bytes);
     }
-    return price > limit;
+    return price;
+}
+
+/* Seconds of making an item again in a stage, with what is missing for that, each kept or made
+ * again: as far as `limit`. */
+static double price_again(pl_retain *r, int item, int stage, int depth, double limit)
+{
+    const pl_items *x = r->items;
+    int op = x->item[item].born;
+    double price = x->item[item].again_seconds;
+    for (int k = x->in_at[op]; k < x->in_at[op + 1] && depth > 0 && price <= limit; k++) {
+        int i = x->in[k], at = r->tracked[i] ? pl_retain_find(r, i, stage) : 0;
+        const pl_retain_uses *u = &r->uses[i];
+        if (!r->tracked[i] || (at < u->n && (u->at[at].stage == stage ||
+                                             u->at[at].how != PL_RETAIN_AGAIN)))
+            continue;
+        double keep = price_keep(r, i, u->at[at - 1].stage, stage, limit - price);
+        r->steps += 2;
+        if (keep > 0 && x->item[i].again)
+            keep = fmin(keep, price_again(r, i, stage, depth - 1, limit - price));
+        price += keep;
+    }
+    return price;
+}
+
+/* Is it dearer to keep an item up to a stage than to make it again there? */
+static bool is_dear(pl_retain *r, int item, int from, int stage)
+{
+    double keep = price_keep(r, item, from, stage, INFINITY);
+    return keep > 0 && keep > price_again(r, item, stage, r->foresight, keep);
 }
 
 /* A run in that stage reads the item. */

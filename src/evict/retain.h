@@ -49,6 +49,7 @@ typedef struct pl_retain {
     double *weight;       /* [n_op + 1] of a byte above it in each stage; 1 of a new state   */
     double over;          /* weighted bytes above it, summed over stages                     */
     double cost;          /* seconds of runs again                                           */
+    int foresight;        /* how deep runs are priced before one is added instead of keeping  */
     int n_host;           /* pairs of uses between which an item is on the host              */
     int64_t steps;        /* uses looked at so far: what work is counted in                  */
     struct pl_inner *within;
