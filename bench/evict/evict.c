@@ -3,10 +3,11 @@
  *   bench-evict logs FILE RATIO[,RATIO...]           a log of the DTR simulator
  *   bench-evict graph FILE RATIO[,...] EFFORT[,...]  a graph of the MOCCASIN repository
  *
- * A row per budget (a share of the peak of the order as it stands; "least" is what one op needs) and
- * policy. All schedules are played by the judge (pl_evict_check); exit status 6 when it finds one
- * wrong. `overhead` is seconds / seconds of one run of each op, empty where nothing fits; `bound` is below
- * the overhead of any schedule. Of ours the rows are one sweep over the budgets, and took_s its mean. */
+ * A row per budget (a share of the peak of the order as it stands; "least" is what one op needs)
+ * and policy. All schedules are played by the judge (pl_evict_check); exit status 6 when it finds
+ * one wrong. `overhead` is seconds / seconds of one run of each op, empty where nothing fits;
+ * `bound` is below the overhead of any schedule. Of ours the rows are one sweep over the budgets,
+ * and took_s its mean. */
 #include "read.h"
 
 #include "base/clock.h"
@@ -110,7 +111,8 @@ static bool run(int argc, char **argv, job *j, pl_err *err)
 {
     bool log = argc == 4 && !strcmp(argv[1], "logs");
     if (!log && !(argc == 5 && !strcmp(argv[1], "graph")))
-        return pl_err_set(err, PL_EUSAGE, "bench-evict logs FILE RATIOS | graph FILE RATIOS EFFORTS");
+        return pl_err_set(err, PL_EUSAGE,
+                          "bench-evict logs FILE RATIOS | graph FILE RATIOS EFFORTS");
     const char *slash = strrchr(argv[2], '/');
     j->set = argv[1];
     j->name = slash ? slash + 1 : argv[2];

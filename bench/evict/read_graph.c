@@ -86,8 +86,14 @@ static bool fill(const graph *g, pl_arena *arena, pl_evict_problem *p, pl_err *e
         int t = g->place[g->to[e]];
         read[read_at[t] + used[t]++] = g->place[g->from[e]];
     }
-    *p = (pl_evict_problem){ .n_op = g->n, .seconds = seconds, .n_value = g->n, .bytes = bytes,
-                             .maker = maker, .read_at = read_at, .read = read, .most_runs = 2 };
+    *p = (pl_evict_problem){ .n_op = g->n,
+                             .seconds = seconds,
+                             .n_value = g->n,
+                             .bytes = bytes,
+                             .maker = maker,
+                             .read_at = read_at,
+                             .read = read,
+                             .most_runs = 2 };
     return true;
 }
 

@@ -23,7 +23,7 @@ typedef struct reader {
         struct name {
             const char *text;
             int value;
-        } *at;
+        } * at;
         int n, cap;
     } names;
     struct {
@@ -35,7 +35,7 @@ typedef struct reader {
             double seconds;
             bool once;
             int reads;
-        } *at;
+        } * at;
         int n, cap;
     } ops;
     struct {
@@ -106,7 +106,9 @@ static void add_op(reader *r, double seconds, bool once)
 
 static int add_value(reader *r, int64_t bytes, int view_of, uint8_t keep)
 {
-    value v = { .bytes = bytes, .maker = r->ops.n - 1, .view_of = view_of, .refs = 1, .keep = keep };
+    value v = {
+        .bytes = bytes, .maker = r->ops.n - 1, .view_of = view_of, .refs = 1, .keep = keep
+    };
     v.lies_in = view_of < 0 ? bytes : r->values.at[view_of].lies_in;
     PL_PUSH(r->arena, &r->values, v);
     return r->values.n - 1;
@@ -119,8 +121,7 @@ static bool add_args(reader *r, const pl_json *line, const pl_json **args, pl_er
     for (int i = 0; i < (*args)->n; i++) {
         struct name *n = find_name(r, (*args)->at[i].text);
         bool twice = false;
-        if (!n)
-            return pl_err_set(err, PL_EINPUT, "there is no tensor '%s'", (*args)->at[i].text);
+        if (!n) return pl_err_set(err, PL_EINPUT, "there is no tensor '%s'", (*args)->at[i].text);
         for (int k = first; k < r->reads.n; k++) twice = twice || r->reads.at[k] == n->value;
         if (!twice) PL_PUSH(r->arena, &r->reads, n->value);
     }
@@ -220,9 +221,17 @@ static void finish(const reader *r, pl_evict_problem *p)
         held[v] = x->refs > 0 ? n : x->held;
         keep[v] = (uint8_t)(x->keep | (x->refs > 0 ? PL_EVICT_AT_END : 0));
     }
-    *p = (pl_evict_problem){ .n_op = n, .seconds = seconds, .once = once, .n_value = m,
-                             .bytes = bytes, .maker = maker, .view_of = view_of, .keep = keep,
-                             .held = held, .read_at = read_at, .read = r->reads.at };
+    *p = (pl_evict_problem){ .n_op = n,
+                             .seconds = seconds,
+                             .once = once,
+                             .n_value = m,
+                             .bytes = bytes,
+                             .maker = maker,
+                             .view_of = view_of,
+                             .keep = keep,
+                             .held = held,
+                             .read_at = read_at,
+                             .read = r->reads.at };
 }
 
 static bool read_lines(reader *r, pl_err *err)

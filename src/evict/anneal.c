@@ -75,8 +75,10 @@ static void weigh(anneal *s, double growth)
 {
     pl_retain *r = s->r;
     for (int t = 0; t <= r->items->n_op; t++)
-        if (r->load[t] > r->budget) r->weight[t] *= 1 + growth;
-        else r->weight[t] = fmax(s->floor, (1 - growth / 4) * r->weight[t]);
+        if (r->load[t] > r->budget)
+            r->weight[t] *= 1 + growth;
+        else
+            r->weight[t] = fmax(s->floor, (1 - growth / 4) * r->weight[t]);
     pl_retain_sum(r);
 }
 
@@ -114,6 +116,7 @@ bool pl_anneal_run(pl_improve *improve, int64_t steps, double heat, double growt
         if (r->n_over > 0 || r->cost >= least * (1 - 1e-12)) continue;
         least = r->cost;
         found = true;
+        r->steps += x->n_item;
         pl_arena_free(kept);
         kept = pl_arena_new("evict anneal best");
         best = pl_retain_save(r, kept);

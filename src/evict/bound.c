@@ -7,21 +7,21 @@
 #include <string.h>
 
 typedef struct pair {
-    int item, from, to;     /* used there, not between                                          */
-    int slot;               /* of the first thing its maker reads                               */
-    double bytes;           /* in units of the budget's excess (see unit)                       */
-    double again, out, in;  /* seconds at least; INFINITY: impossible                           */
-    double copy, cost;      /* copies by the weights of the lanes; the least of both            */
+    int item, from, to;    /* used there, not between                                          */
+    int slot;              /* of the first thing its maker reads                               */
+    double bytes;          /* in units of the budget's excess (see unit)                       */
+    double again, out, in; /* seconds at least; INFINITY: impossible                           */
+    double copy, cost;     /* copies by the weights of the lanes; the least of both            */
 } pair;
 
 typedef struct dual {
     const pl_items *x;
-    const double *weight;                             /* of compute, copies out, copies in */
-    double *part;                                     /* [slots] of what a pair's maker reads: the
-                                                       * share of its charge that the pair pays     */
-    int *payer_at, *payer;                            /* [n_item + 1] pairs that may pay, as slots */
-    int *pair_of;                                     /* [slots]                                   */
-    double *gain;                                     /* [n_pair] left of what it gains            */
+    const double *weight; /* of compute, copies out, copies in */
+    double *
+        part; /* [slots] of what a pair's maker reads: the share of its charge that the pair pays */
+    int *payer_at, *payer; /* [n_item + 1] pairs that may pay, as slots */
+    int *pair_of;          /* [slots]                                   */
+    double *gain;          /* [n_pair] left of what it gains            */
     int n, n_pair;
     pair *pair;
     double *excess, *y, *best, *slope, *sum, *change; /* [n + 1] */
@@ -50,11 +50,12 @@ static void add_pairs(dual *d, const pl_items *x, bool runs, bool copies, pl_are
             if (end && !m->at_end) break;
             int to = end ? x->n_op : x->use[k];
             if (to > from + 1)
-                d->pair[d->n_pair++] = (pair){
-                    .item = i, .from = from, .to = to, .bytes = bytes / d->unit,
-                    .again = runs && m->again ? share(x, i) : INFINITY,
-                    .in = link ? bytes / p->in_bytes_per_s : INFINITY
-                };
+                d->pair[d->n_pair++] = (pair){ .item = i,
+                                               .from = from,
+                                               .to = to,
+                                               .bytes = bytes / d->unit,
+                                               .again = runs && m->again ? share(x, i) : INFINITY,
+                                               .in = link ? bytes / p->in_bytes_per_s : INFINITY };
             from = to;
         }
         for (int k = first; k < d->n_pair; k++)
@@ -80,8 +81,8 @@ static void add_excess(dual *d, const pl_items *x, int64_t budget, pl_arena *tmp
     for (int t = 0; t < x->n_op; t++) d->excess[t] = (double)(load[t] - budget) / d->unit;
 }
 
-/* An item that nobody reads after its op `last`, and that a run after op t reads: what that costs at
- * least, the bytes it takes until then, or a run, or a copy. `held`: the bytes it is. */
+/* An item that nobody reads after its op `last`, and that a run after op t reads: what that costs
+ * at least, the bytes it takes until then, or a run, or a copy. `held`: the bytes it is. */
 static double charge(const dual *d, int item, int t, bool *held)
 {
     const pl_evict_item *m = &d->x->item[item];
@@ -131,8 +132,8 @@ static void add_slope(dual *d, const pair *g, int t, bool made)
     }
 }
 
-/* Divides the charge of an item among who may pay for it, equally, but that nobody pays more than it
- * gains: what one does not take the others share. */
+/* Divides the charge of an item among who may pay for it, equally, but that nobody pays more than
+ * it gains: what one does not take the others share. */
 static void divide_charge(dual *d, int item)
 {
     double left = 1;
@@ -204,8 +205,8 @@ static void add_payers(dual *d, pl_arena *tmp)
     }
 }
 
-/* The most that a pair gains by being left out: until its end and copied, or made again at the end or right
- * after the last op that reads one of the things it is made from. */
+/* The most that a pair gains by being left out: until its end and copied, or made again at the end
+ * or right after the last op that reads one of the things it is made from. */
 static double gain_most(dual *d, const pair *g)
 {
     const pl_items *x = d->x;
@@ -224,8 +225,10 @@ static double gain_most(dual *d, const pair *g)
         }
     }
     if (fmax(best, copied) <= 0) return 0;
-    if (best >= copied) add_slope(d, g, at, true);
-    else add_slope(d, g, g->to - 1, false);
+    if (best >= copied)
+        add_slope(d, g, at, true);
+    else
+        add_slope(d, g, g->to - 1, false);
     return fmax(best, copied);
 }
 
@@ -320,8 +323,8 @@ static void climb(dual *d, int rounds)
 
 /* Weights of compute, copies out and copies in; they add up to 1. */
 static const double weight_table[][3] = {
-    { 1, 0, 0 }, { 0.8, 0.1, 0.1 }, { 0.6, 0.2, 0.2 }, { 0.5, 0.5, 0 }, { 0.5, 0.25, 0.25 },
-    { 0.5, 0, 0.5 }, { 0.3, 0.35, 0.35 }, { 0, 0.5, 0.5 }, { 0, 1, 0 }, { 0, 0, 1 },
+    { 1, 0, 0 },     { 0.8, 0.1, 0.1 },   { 0.6, 0.2, 0.2 }, { 0.5, 0.5, 0 }, { 0.5, 0.25, 0.25 },
+    { 0.5, 0, 0.5 }, { 0.3, 0.35, 0.35 }, { 0, 0.5, 0.5 },   { 0, 1, 0 },     { 0, 0, 1 },
 };
 
 static void weigh(dual *d, const double w[3])
@@ -340,9 +343,14 @@ pl_bound pl_bound_find(const pl_items *items, int64_t budget, bool runs, bool co
     pl_arena *tmp = pl_arena_new("evict bound");
     int n = items->n_op;
     bool link = copies && items->problem->out_bytes_per_s > 0;
-    dual d = { .x = items, .n = n, .excess = PL_NEW_N(tmp, double, n + 1), .y = PL_NEW_N(tmp, double, n + 1),
-               .best = PL_NEW_N(tmp, double, n + 1), .slope = PL_NEW_N(tmp, double, n + 1),
-               .sum = PL_NEW_N(tmp, double, n + 1), .change = PL_NEW_N(tmp, double, n + 1) };
+    dual d = { .x = items,
+               .n = n,
+               .excess = PL_NEW_N(tmp, double, n + 1),
+               .y = PL_NEW_N(tmp, double, n + 1),
+               .best = PL_NEW_N(tmp, double, n + 1),
+               .slope = PL_NEW_N(tmp, double, n + 1),
+               .sum = PL_NEW_N(tmp, double, n + 1),
+               .change = PL_NEW_N(tmp, double, n + 1) };
     pl_bound bound = { .price = PL_NEW_N(arena, double, n) };
     double base = 0;
     for (int t = 0; t < n; t++) base += items->problem->seconds[t];

@@ -6,10 +6,10 @@
 
 /* Of each value; bytes and host only of one with storage of its own. */
 typedef struct state {
-    bool *here, *kept;  /* usable now; remembered on the host          */
-    bool *copied;       /* its storage is on the host, or on the way   */
+    bool *here, *kept;   /* usable now; remembered on the host          */
+    bool *copied;        /* its storage is on the host, or on the way   */
     double *ready, *out; /* when what comes in, or goes out, is through */
-    int *runs;          /* of each op                                  */
+    int *runs;           /* of each op                                  */
     double now, out_free, in_free, compute;
     int64_t peak, copied_bytes;
     int next; /* op that runs next for the first time */
@@ -113,8 +113,7 @@ static bool move(const pl_evict_problem *p, int64_t budget, state *s, pl_evict_a
 static bool check_end(const pl_evict_problem *p, state *s, const pl_evict_schedule *said,
                       pl_err *err)
 {
-    if (s->next < p->n_op)
-        return pl_err_set(err, PL_EMISMATCH, "op %d never runs", s->next);
+    if (s->next < p->n_op) return pl_err_set(err, PL_EMISMATCH, "op %d never runs", s->next);
     for (int v = 0; v < p->n_value; v++) {
         if (!p->keep || !(p->keep[v] & PL_EVICT_AT_END)) continue;
         if (!s->here[v])
@@ -128,18 +127,22 @@ static bool check_end(const pl_evict_problem *p, state *s, const pl_evict_schedu
                           (long long)said->copied);
     if (fabs(s->now - said->seconds) > 1e-9 * s->now ||
         fabs(s->compute - said->compute) > 1e-9 * s->compute)
-        return pl_err_set(err, PL_EMISMATCH, "it takes %.12g seconds, %.12g of compute, not %.12g "
-                          "and %.12g", s->now, s->compute, said->seconds, said->compute);
+        return pl_err_set(err, PL_EMISMATCH,
+                          "it takes %.12g seconds, %.12g of compute, not %.12g "
+                          "and %.12g",
+                          s->now, s->compute, said->seconds, said->compute);
     return true;
 }
 
 static bool check(const pl_evict_problem *p, int64_t budget, const pl_evict_schedule *schedule,
                   pl_arena *tmp, pl_err *err)
 {
-    state s = { .here = PL_NEW_N(tmp, bool, p->n_value), .kept = PL_NEW_N(tmp, bool, p->n_value),
+    state s = { .here = PL_NEW_N(tmp, bool, p->n_value),
+                .kept = PL_NEW_N(tmp, bool, p->n_value),
                 .copied = PL_NEW_N(tmp, bool, p->n_value),
                 .ready = PL_NEW_N(tmp, double, p->n_value),
-                .out = PL_NEW_N(tmp, double, p->n_value), .runs = PL_NEW_N(tmp, int, p->n_op) };
+                .out = PL_NEW_N(tmp, double, p->n_value),
+                .runs = PL_NEW_N(tmp, int, p->n_op) };
     for (int v = 0; v < p->n_value; v++) s.here[v] = p->maker[v] < 0;
     PL_TRY(take(p, budget, &s, 0, -1, err));
     for (int i = 0; i < schedule->n; i++) {

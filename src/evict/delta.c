@@ -1,6 +1,6 @@
-/* DELTA (Tang et al., ACM TACO 2024; arXiv 2203.15980): which storage by 1 / (bytes x staleness), and
- * whether it is made again or goes to the host by seconds against seconds: made again iff the copy out
- * and in takes longer than its maker. The authors' public code compares microseconds with
+/* DELTA (Tang et al., ACM TACO 2024; arXiv 2203.15980): which storage by 1 / (bytes x staleness),
+ * and whether it is made again or goes to the host by seconds against seconds: made again iff the
+ * copy out and in takes longer than its maker. The authors' public code compares microseconds with
  * nanoseconds there, so that it copies nearly always (is_quicker_made in a test has both). */
 #include "evict/delta.h"
 
@@ -29,9 +29,11 @@ static bool goes_to_host(pl_online *o, int i)
     return !pl_delta_makes((double)m->bytes, rate, p->seconds[m->born]);
 }
 
-/* 1 % of the mean size and 5 storages: constants of its code (CheckpointPool::evict, prefetch_count). */
-static const pl_online_rule rule = { .score = score, .to_host = goes_to_host, .spared = 0.01,
-                                     .prefetch = 5 };
+/* 1 % of the mean size and 5 storages: constants of its code (CheckpointPool::evict,
+ * prefetch_count). */
+static const pl_online_rule rule = {
+    .score = score, .to_host = goes_to_host, .spared = 0.01, .prefetch = 5
+};
 
 bool pl_policy_delta(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule,
                      pl_err *err)

@@ -67,7 +67,8 @@ static const struct {
     { "stale", { .score = score_stale } },
 };
 
-bool pl_policy_dtr(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule, pl_err *err)
+bool pl_policy_dtr(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule,
+                   pl_err *err)
 {
     for (size_t k = 0; k < sizeof rules / sizeof *rules; k++)
         if (!strcmp(rules[k].name, ask->policy->name))

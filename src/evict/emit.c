@@ -106,8 +106,10 @@ static void add_events(emit *e, pl_arena *tmp)
 static void start_stage(emit *e, int stage)
 {
     for (; e->next < e->n_event && e->event[e->next].stage == stage; e->next++)
-        if (e->event[e->next].in) pl_play_in(e->y, e->event[e->next].item);
-        else pl_play_drop(e->y, e->event[e->next].item);
+        if (e->event[e->next].in)
+            pl_play_in(e->y, e->event[e->next].item);
+        else
+            pl_play_drop(e->y, e->event[e->next].item);
 }
 
 static void run_stage(emit *e, int stage)

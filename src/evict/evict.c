@@ -18,8 +18,8 @@ static bool can_fit(const pl_policy_ask *ask, pl_err *err)
                       (long long)ask->options->budget);
 }
 
-static bool prepare(const pl_evict_problem *problem, const pl_evict_options *options,
-                    pl_arena *tmp, pl_policy_ask *ask, pl_err *err)
+static bool prepare(const pl_evict_problem *problem, const pl_evict_options *options, pl_arena *tmp,
+                    pl_policy_ask *ask, pl_err *err)
 {
     PL_TRY(pl_evict_validate(problem, err));
     const char *name = options->policy ? options->policy : "pleat";
@@ -37,9 +37,9 @@ static void add_bound(const pl_policy_ask *ask, pl_evict_schedule *s, pl_arena *
 {
     const pl_evict_options *o = ask->options;
     if (s->bound == 0)
-        s->bound = pl_bound_find(ask->items, o->budget, !o->no_recompute, !o->no_copies,
-                                 BOUND_ROUNDS, tmp)
-                       .seconds;
+        s->bound =
+            pl_bound_find(ask->items, o->budget, !o->no_recompute, !o->no_copies, BOUND_ROUNDS, tmp)
+                .seconds;
     if (s->bound > s->seconds) s->bound = s->seconds; /* by rounding alone */
     s->optimal = s->optimal || s->seconds <= s->bound * (1 + 1e-9);
 }

@@ -6,12 +6,12 @@
  * another value, has no bytes of its own and goes where that storage goes. Ops may run again
  * before a later op, which makes their values again, at the price of their seconds.
  *
- * A schedule is a list of actions, in the order in which they are issued (pl_evict_action). While an
- * op runs there are in memory all storages present and what the op makes, also where a copy of it
- * is there already: that one stays and the new one is gone when the op ends. Compute and the two
- * directions of the host link are three lanes; a lane does one thing at a time, in the order
- * issued. An op waits until what it reads has come in, a drop until the copy of that storage is out,
- * and everything issued after waits with it. */
+ * A schedule is a list of actions, in the order in which they are issued (pl_evict_action). While
+ * an op runs there are in memory all storages present and what the op makes, also where a copy of
+ * it is there already: that one stays and the new one is gone when the op ends. Compute and the
+ * two directions of the host link are three lanes; a lane does one thing at a time, in the order
+ * issued. An op waits until what it reads has come in, a drop until the copy of that storage is
+ * out, and everything issued after waits with it. */
 #ifndef PL_EVICT_EVICT_H
 #define PL_EVICT_EVICT_H
 #include "base/arena.h"
@@ -24,20 +24,21 @@ enum {
 
 typedef struct pl_evict_problem {
     int n_op;
-    const double *seconds; /* [n_op] of one run, finite, >= 0                                      */
-    const bool *once;      /* [n_op] true: can not be run again; NULL: every op can                */
+    const double *seconds; /* [n_op] of one run, finite, >= 0                                    */
+    const bool *once;      /* [n_op] true: can not be run again; NULL: every op can              */
     int n_value;
-    const int64_t *bytes;  /* [n_value] of its storage, 0 of a view; all together <= INT64_MAX / 4 */
-    const int *maker;      /* [n_value] op that makes it, or -1: there from the start              */
+    const int64_t *bytes;  /* [n_value] of its storage, 0 of a view; all <= INT64_MAX / 4        */
+    const int *maker;      /* [n_value] op that makes it, or -1: there from the start            */
     const int *view_of;    /* [n_value] value of which it is a view, or -1; NULL: there are none.
-                            * The maker of a view reads that value and makes nothing but views of it */
-    const uint8_t *keep;   /* [n_value] PL_EVICT_AT_END | PL_EVICT_PINNED; NULL: none              */
-    const int *held;       /* [n_value] the program holds it until this op starts, n_op: to the end;
-                            * what online policies go by, who do not see ahead. NULL: last reader + 1 */
-    const int *read_at;    /* [n_op + 1] op t reads read[read_at[t]] .. read[read_at[t + 1] - 1]   */
-    const int *read;       /* values made before op t, each at most once per op                    */
-    double out_bytes_per_s, in_bytes_per_s; /* link to and from the host; both 0: there is none    */
-    int most_runs;         /* of one op, the first included; 0: as often as wanted                 */
+                            * The maker of a view reads that and makes nothing but views of it   */
+    const uint8_t *keep;   /* [n_value] PL_EVICT_AT_END | PL_EVICT_PINNED; NULL: none            */
+    const int *held;       /* [n_value] the program holds it until this op starts, n_op: to the
+                            * end; online policies, who do not see ahead, go by it.
+                            * NULL: until after its last reader                                  */
+    const int *read_at;    /* [n_op + 1] op t reads read[read_at[t]] .. read[read_at[t + 1] - 1] */
+    const int *read;       /* values made before op t, each at most once per op                  */
+    double out_bytes_per_s, in_bytes_per_s; /* link to and from the host; both 0: there is none  */
+    int most_runs;         /* of one op, the first included; 0: as often as wanted               */
 } pl_evict_problem;
 
 typedef enum pl_evict_do { PL_EVICT_RUN, PL_EVICT_DROP, PL_EVICT_OUT, PL_EVICT_IN } pl_evict_do;
@@ -74,10 +75,10 @@ typedef struct pl_evict_options {
 } pl_evict_options;
 
 /* Find a schedule. Deterministic: the same problem and options give the same bytes; no clock is
- * read. `out` owns schedule->action. Fails with PL_EINPUT: the problem breaks a rule above or there is
- * no such policy; PL_EUNSUPPORTED: the policy does not take this problem; PL_EINFEASIBLE: an op
- * needs more than the budget at once (the message names the one with the largest need, with the
- * bytes), or the policy found no schedule that fits. */
+ * read. `out` owns schedule->action. Fails with PL_EINPUT: the problem breaks a rule above or
+ * there is no such policy; PL_EUNSUPPORTED: the policy does not take this problem; PL_EINFEASIBLE:
+ * an op needs more than the budget at once (the message names the one with the largest need, with
+ * the bytes), or the policy found no schedule that fits. */
 PL_MUST_CHECK bool pl_evict_find(const pl_evict_problem *problem, const pl_evict_options *options,
                                  pl_arena *out, pl_evict_schedule *schedule, pl_err *err);
 

@@ -86,7 +86,8 @@ static int pop_heap(exact *e)
     for (;;) {
         int child = 2 * k + 1;
         if (child >= e->heap.n) break;
-        if (child + 1 < e->heap.n && is_before(e, e->heap.at[child + 1], e->heap.at[child])) child++;
+        if (child + 1 < e->heap.n && is_before(e, e->heap.at[child + 1], e->heap.at[child]))
+            child++;
         if (!is_before(e, e->heap.at[child], last)) break;
         e->heap.at[k] = e->heap.at[child];
         k = child;
@@ -104,8 +105,9 @@ static void reach(exact *e, uint64_t here, int next, double cost, int from, int 
         const state *s = &e->states.at[x.value];
         if (s->here == here && s->next == next && s->cost <= cost) return;
     }
-    state s = { .here = here, .cost = cost, .least = cost + more, .next = next, .from = from,
-                .act = act };
+    state s = {
+        .here = here, .cost = cost, .least = cost + more, .next = next, .from = from, .act = act
+    };
     pl_map_put(&e->map, hash, e->states.n, e->arena);
     PL_PUSH(e->arena, &e->states, s);
     push_heap(e, e->states.n - 1);
@@ -155,8 +157,10 @@ static void play(const exact *e, int at, pl_play *y)
     pl_play_restart(y);
     for (int k = n - 2; k >= 0; k--) {
         int act = e->states.at[path[k]].act;
-        if (act >= 0) pl_play_run(y, act);
-        else pl_play_drop(y, -1 - act);
+        if (act >= 0)
+            pl_play_run(y, act);
+        else
+            pl_play_drop(y, -1 - act);
     }
 }
 

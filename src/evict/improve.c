@@ -47,14 +47,13 @@ static int find_kept(const pl_retain *r, int item, int stage)
     const pl_retain_uses *u = &r->uses[item];
     int k = pl_retain_find(r, item, stage);
     if (k > 0 && k < u->n && u->at[k].how == PL_RETAIN_KEEP) return k;
-    if (k < u->n && u->at[k].stage == stage && k + 1 < u->n &&
-        u->at[k + 1].how == PL_RETAIN_KEEP)
+    if (k < u->n && u->at[k].stage == stage && k + 1 < u->n && u->at[k + 1].how == PL_RETAIN_KEEP)
         return k + 1;
     return 0;
 }
 
-/* What could go at a stage, the cheapest few first: seconds to make it again for each byte of excess
- * that it takes away, over all stages. */
+/* What could go at a stage, the cheapest few first: seconds to make it again for each byte of
+ * excess that it takes away, over all stages. */
 static void list_candidates(pl_improve *v, int stage, double noise)
 {
     pl_retain *r = v->retain;
@@ -83,7 +82,8 @@ static void list_candidates(pl_improve *v, int stage, double noise)
     for (int k = 0; k < n; k++) v->candidate[k] = best[k];
 }
 
-/* Seconds for each byte of excess less, from what was accepted last; INFINITY where there is no less. */
+/* Seconds for each byte of excess less, from what was accepted last; INFINITY where there is no
+ * less. */
 static double rate(const pl_retain *r, double cost, double over)
 {
     if (!(r->over < over)) return INFINITY;
@@ -219,13 +219,13 @@ void pl_improve_run(pl_improve *improve, int64_t steps)
         pl_retain_accept(r);
         pl_retain_mark mark = pl_retain_here(r);
         double cost = r->cost;
-        if (!run_move(improve) ||
-            r->cost - cost > -heat * left * log(draw(improve) + 1e-12)) {
+        if (!run_move(improve) || r->cost - cost > -heat * left * log(draw(improve) + 1e-12)) {
             pl_retain_undo(r, mark);
             continue;
         }
         if (r->cost >= least * (1 - 1e-12)) continue;
         least = r->cost;
+        r->steps += r->items->n_item;
         pl_arena_free(tmp);
         tmp = pl_arena_new("evict improve");
         best = pl_retain_save(r, tmp);

@@ -21,9 +21,9 @@ pl_improve *pl_improve_new(pl_retain *retain, const double price[], uint64_t see
  * excess. False: it got stuck; the state is what it had come to. */
 bool pl_improve_fit(pl_improve *improve, double noise);
 
-/* For so many steps (retain.h): keep something that is made again, repair what is then above the budget, and take it when
- * that is faster, or by little slower while it is warm. From a state that fits to the best one met,
- * never slower. `arena` owns nothing afterwards. */
+/* For so many steps (retain.h): keep something that is made again, repair what is then above the
+ * budget, and take it when that is faster, or by little slower while it is warm. From a state that
+ * fits to the best one met, never slower. `arena` owns nothing afterwards. */
 void pl_improve_run(pl_improve *improve, int64_t steps);
 
 #endif

@@ -21,11 +21,13 @@ static void add_items(pl_items *x, pl_arena *arena)
         if (!pl_items_is_view(x, v)) {
             int t = p->maker[v];
             x->item_of[v] = x->n_item;
-            x->item[x->n_item++] = (pl_evict_item){
-                .root = v, .bytes = p->bytes[v], .born = t, .last = t,
-                .again = t >= 0 && !(p->once && p->once[t]) && p->most_runs != 1,
-                .again_seconds = t >= 0 ? p->seconds[t] : 0
-            };
+            x->item[x->n_item++] =
+                (pl_evict_item){ .root = v,
+                                 .bytes = p->bytes[v],
+                                 .born = t,
+                                 .last = t,
+                                 .again = t >= 0 && !(p->once && p->once[t]) && p->most_runs != 1,
+                                 .again_seconds = t >= 0 ? p->seconds[t] : 0 };
         }
     for (int v = 0; v < p->n_value; v++) {
         int i = x->item_of[v] = x->item_of[find_root(p, v)];
@@ -44,9 +46,11 @@ static void add_items(pl_items *x, pl_arena *arena)
     for (int i = 0; i < x->n_item; i++) x->value_at[i + 1] += x->value_at[i];
     int *fill = PL_NEW_N(arena, int, x->n_item);
     for (int v = 0; v < p->n_value; v++)
-        if (!pl_items_is_view(x, v)) x->value[x->value_at[x->item_of[v]] + fill[x->item_of[v]]++] = v;
+        if (!pl_items_is_view(x, v))
+            x->value[x->value_at[x->item_of[v]] + fill[x->item_of[v]]++] = v;
     for (int v = 0; v < p->n_value; v++)
-        if (pl_items_is_view(x, v)) x->value[x->value_at[x->item_of[v]] + fill[x->item_of[v]]++] = v;
+        if (pl_items_is_view(x, v))
+            x->value[x->value_at[x->item_of[v]] + fill[x->item_of[v]]++] = v;
 }
 
 static void add_makes(pl_items *x, pl_arena *arena)
@@ -146,7 +150,8 @@ static pl_evict_facts measure(const pl_evict_problem *p, pl_arena *tmp)
 {
     const pl_items *x = pl_items_new(p, tmp);
     int64_t *change = PL_NEW_N(tmp, int64_t, x->n_op + 1);
-    pl_evict_facts f = { .peak = sum_peak(x, false, change), .held_peak = sum_peak(x, true, change) };
+    pl_evict_facts f = { .peak = sum_peak(x, false, change),
+                         .held_peak = sum_peak(x, true, change) };
     int64_t pinned = 0;
     for (int i = 0; i < x->n_item; i++)
         if (x->item[i].pinned && x->item[i].born < 0) pinned += x->item[i].bytes;

@@ -1,7 +1,8 @@
-/* The saved set of PyTorch's partitioner under a memory budget (torch/_functorch/partitioners.py and
- * _activation_checkpointing/knapsack.py: 0/1 knapsack on what may be made again, its seconds being
- * the worth), on the storages present at the step with the most of them. torch takes the budget as
- * a share of their bytes and looks at no peak; here the share is the largest, by halving, whose schedule fits. */
+/* The saved set of PyTorch's partitioner under a memory budget (torch/_functorch/partitioners.py
+ * and _activation_checkpointing/knapsack.py: 0/1 knapsack on what may be made again, its seconds
+ * being the worth), on the storages present at the step with the most of them. torch takes the
+ * budget as a share of their bytes and looks at no peak; here the share is the largest, by
+ * halving, whose schedule fits. */
 #include "evict/knapsack.h"
 
 #include "evict/emit.h"
@@ -20,8 +21,8 @@ typedef struct pairs {
     int n, cap;
 } pairs;
 
-/* All pairs of things 0 .. n-1 that no other beats, weights in units; they form a tree in `pool`, of which
- * `front` [returned count] holds the undominated, rising. -1: more than MOST_PAIRS. */
+/* All pairs of things 0 .. n-1 that no other beats, weights in units; they form a tree in `pool`,
+ * of which `front` [returned count] holds the undominated, rising. -1: more than MOST_PAIRS. */
 static int list_front(int n, const int64_t weight[], const double worth[], int64_t unit,
                       int64_t capacity, pairs *pool, int **front, pl_arena *tmp)
 {
@@ -34,10 +35,12 @@ static int list_front(int n, const int64_t weight[], const double worth[], int64
         int a = 0, b = 0, m = 0;
         while (a < n_now || b < n_now) {
             pair add = b < n_now ? pool->at[now[b]] : none;
-            add = (pair){ add.weight + w, add.worth + worth[thing], b < n_now ? now[b] : -1, thing };
-            bool old = a < n_now && (b >= n_now || pool->at[now[a]].weight < add.weight ||
-                                     (pool->at[now[a]].weight == add.weight &&
-                                      pool->at[now[a]].worth >= add.worth));
+            add =
+                (pair){ add.weight + w, add.worth + worth[thing], b < n_now ? now[b] : -1, thing };
+            bool old =
+                a < n_now &&
+                (b >= n_now || pool->at[now[a]].weight < add.weight ||
+                 (pool->at[now[a]].weight == add.weight && pool->at[now[a]].worth >= add.worth));
             pair chosen = old ? pool->at[now[a]] : add;
             bool better = (m == 0 || chosen.worth > pool->at[next[m - 1]].worth) &&
                           chosen.weight <= capacity / unit;
@@ -103,8 +106,8 @@ static void keep_some(pl_retain *r, int64_t capacity, bool kept[], pl_arena *tmp
     for (int k = n - 1; k >= 0; k--) {
         kept[item[k]] = taken[k];
         if (!taken[k])
-            (void)pl_retain_change(r, item[k], pl_retain_find(r, item[k], step), PL_RETAIN_AGAIN,
-                                   0, 0);
+            (void)pl_retain_change(r, item[k], pl_retain_find(r, item[k], step), PL_RETAIN_AGAIN, 0,
+                                   0);
     }
     pl_retain_accept(r);
 }

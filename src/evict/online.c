@@ -128,8 +128,10 @@ static bool lock_reads(pl_online *o, int op)
     for (int k = from; k < to; k++) o->accessed[x->item_of[p->read[k]]] = o->play->now;
     int first = o->missing.n;
     for (int k = from; k < to; k++)
-        if (o->play->here[p->read[k]]) lock(o, x->item_of[p->read[k]]);
-        else PL_PUSH(o->arena, &o->missing, p->read[k]);
+        if (o->play->here[p->read[k]])
+            lock(o, x->item_of[p->read[k]]);
+        else
+            PL_PUSH(o->arena, &o->missing, p->read[k]);
     int last = o->missing.n;
     for (int k = first; k < last; k++) {
         int v = o->missing.at[k];
@@ -221,11 +223,17 @@ bool pl_online_play(const pl_items *items, int64_t budget, const pl_online_rule 
 {
     pl_arena *tmp = pl_arena_new("evict online");
     int n = items->n_item;
-    pl_online o = { .items = items, .rule = rule, .budget = budget,
-                    .play = pl_play_new(items, tmp), .pool = PL_NEW_N(tmp, int, 2 * n),
-                    .locks = PL_NEW_N(tmp, int, n), .accessed = PL_NEW_N(tmp, double, n),
-                    .compute = PL_NEW_N(tmp, double, n), .made = PL_NEW_N(tmp, bool, items->n_op),
-                    .region = pl_region_new(items, tmp), .arena = tmp };
+    pl_online o = { .items = items,
+                    .rule = rule,
+                    .budget = budget,
+                    .play = pl_play_new(items, tmp),
+                    .pool = PL_NEW_N(tmp, int, 2 * n),
+                    .locks = PL_NEW_N(tmp, int, n),
+                    .accessed = PL_NEW_N(tmp, double, n),
+                    .compute = PL_NEW_N(tmp, double, n),
+                    .made = PL_NEW_N(tmp, bool, items->n_op),
+                    .region = pl_region_new(items, tmp),
+                    .arena = tmp };
     for (int t = 0; t < items->n_op; t++) o.most_compute += 20 * items->problem->seconds[t];
     for (int i = 0; i < n; i++) {
         o.accessed[i] = -INFINITY;

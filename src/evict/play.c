@@ -83,8 +83,7 @@ void pl_play_drop(pl_play *play, int item)
     const pl_items *x = play->items;
     PL_ASSERT(play->present[item] && !x->item[item].pinned);
     play->now = fmax(play->now, fmax(play->out[item], play->ready[item]));
-    for (int k = x->value_at[item]; k < x->value_at[item + 1]; k++)
-        play->here[x->value[k]] = false;
+    for (int k = x->value_at[item]; k < x->value_at[item + 1]; k++) play->here[x->value[k]] = false;
     play->present[item] = false;
     play->bytes -= x->item[item].bytes;
     note(play, PL_EVICT_DROP, x->item[item].root);
@@ -124,9 +123,11 @@ void pl_play_end(pl_play *play, pl_arena *out, pl_evict_schedule *schedule)
     const pl_items *x = play->items;
     for (int i = 0; i < x->n_item; i++)
         if (x->item[i].at_end) play->now = fmax(play->now, play->ready[i]);
-    *schedule = (pl_evict_schedule){ .n = play->done.n, .seconds = play->now,
+    *schedule = (pl_evict_schedule){ .n = play->done.n,
+                                     .seconds = play->now,
                                      .compute = play->compute,
-                                     .exposed = play->now - play->compute, .peak = play->peak,
+                                     .exposed = play->now - play->compute,
+                                     .peak = play->peak,
                                      .copied = play->copied_bytes };
     schedule->action = PL_NEW_N(out, pl_evict_action, play->done.n);
     memcpy(schedule->action, play->done.at, sizeof *play->done.at * (size_t)play->done.n);

@@ -1,7 +1,7 @@
-/* Our policy. Recompute alone: descend() from several starts, the best goes on. With a link: copies
- * first, chosen in some styles, then recompute for what is left, then the copies timed anew for the
- * longer time that runs take. Last the online rules, which are never better by more than luck, so that
- * none of them is. */
+/* Our policy. First the cheap ones of others, so that none of them is ever faster, and the exact
+ * search where the problem is small. Recompute alone: descend(), greedily to what fits, then by
+ * annealing. With a link: copies first, chosen in some styles, then recompute for what is left,
+ * then the copies timed anew for the longer time that runs take. */
 #include "evict/anneal.h"
 #include "evict/bound.h"
 #include "evict/emit.h"
@@ -108,22 +108,48 @@ static void search_copies(search *s, pl_swap_style style, int64_t steps)
 static const double stretches[] = { 1,   1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.6,
                                     1.8, 2,    2.3,  2.6, 3,    4,   6,   10,  30,  100 };
 
+enum { N_STRETCHES = sizeof stretches / sizeof *stretches };
+
+/* Copies alone: the least stretch that fits, by halving. */
+static void search_stretch(search *s)
+{
+    int low = 0, high = N_STRETCHES - 1;
+    while (low <= high) {
+        int mid = low == 0 && high == N_STRETCHES - 1 ? 0 : (low + high) / 2;
+        search_copies(s, (pl_swap_style){ stretches[mid], 0 }, 0);
+        if (s->retain->n_over == 0)
+            high = mid - 1;
+        else
+            low = mid + 1;
+    }
+}
+
+/* Both: what is left to recompute after copies in three styles, at stretches below what is best so
+ * far. */
+static void search_both(search *s)
+{
+    for (int k = 0; k < N_STRETCHES; k++) {
+        bool late = stretches[k] * s->ask->facts.seconds >= s->best.seconds ||
+                    s->retain->steps > 2 * s->effort;
+        if (k > 0 && s->best.n > 0 && late) break;
+        for (int dear = 0; dear < 3; dear++)
+            search_copies(s, (pl_swap_style){ stretches[k], 0.5 * dear }, s->effort / 24);
+    }
+}
+
 static void search_all(search *s)
 {
     const pl_evict_options *o = s->ask->options;
     bool link = s->items->problem->out_bytes_per_s > 0 && !o->no_copies;
-    int n = link && !o->no_recompute ? 12 : 1;
     if (!o->no_recompute) search_recompute(s, s->effort / (link ? 3 : 1));
-    int n_stretch = (int)(sizeof stretches / sizeof *stretches);
-    for (int k = 0; k < n_stretch && link; k++) {
-        double floor = stretches[k] * s->ask->facts.seconds;
-        if (s->best.n > 0 && floor >= s->best.seconds && k > 0) break;
-        for (int dear = 0; dear < (o->no_recompute ? 1 : 3); dear++)
-            search_copies(s, (pl_swap_style){ stretches[k], 0.5 * dear }, s->effort / n / 2);
-    }
+    if (link && o->no_recompute)
+        search_stretch(s);
+    else if (link)
+        search_both(s);
 }
 
-/* The rules that do not see ahead, and without a link the exact search where the problem is small. */
+/* The rules that do not see ahead, and without a link the exact search where the problem is small.
+ */
 static void ask_others(search *s)
 {
     static const char *const others[] = { "dtr", "msps", "stale", "delta", "chain" };
@@ -155,7 +181,9 @@ bool pl_policy_pleat(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule 
 {
     pl_arena *tmp = pl_arena_new("evict pleat");
     const pl_evict_options *o = ask->options;
-    search s = { .ask = ask, .items = ask->items, .out = out,
+    search s = { .ask = ask,
+                 .items = ask->items,
+                 .out = out,
                  .effort = o->effort > 0 ? o->effort : DEFAULT_EFFORT };
     s.play = pl_play_new(ask->items, tmp);
     s.retain = pl_retain_new(ask->items, o->budget, tmp);
@@ -164,8 +192,8 @@ bool pl_policy_pleat(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule 
     s.improve = pl_improve_new(s.retain, s.bound.price, 1, tmp);
     take_retained(&s);
     if (s.best.n == 0) {
-        search_all(&s);
         ask_others(&s);
+        if (!s.best.optimal) search_all(&s);
     }
     s.best.effort = s.retain->steps;
     *schedule = s.best;

@@ -29,7 +29,7 @@ const pl_evict_policy *pl_policy_find(const char *name);
 bool pl_policy_refuse(const pl_policy_ask *ask, pl_err *err);
 
 #define PL_POLICY_ROW(name)                                                                        \
-    bool pl_policy_##name(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule,     \
+    bool pl_policy_##name(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule,    \
                           pl_err *err)
 PL_POLICY_ROW(pleat);
 PL_POLICY_ROW(given);

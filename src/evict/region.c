@@ -16,7 +16,7 @@ struct pl_region {
         struct class {
             int parent, seen;
             double sum;
-        } *at;
+        } * at;
         int n, cap;
     } classes;
     pl_arena *arena;

@@ -1,5 +1,5 @@
-/* evict/region.h - the gone storages around a storage, and what they cost together: remembered until
- * a storage at their border comes or goes. */
+/* evict/region.h - the gone storages around a storage, and what they cost together: remembered
+ * until a storage at their border comes or goes. */
 #ifndef PL_EVICT_REGION_H
 #define PL_EVICT_REGION_H
 #include "evict/online.h"

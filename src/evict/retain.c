@@ -10,7 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-
 static void want(pl_retain *r, int op, int item, int stage);
 static void unwant(pl_retain *r, int op, int item, int stage);
 
@@ -20,6 +19,7 @@ static void unwant(pl_retain *r, int op, int item, int stage);
 static void add_load(pl_retain *r, int from, int to, int64_t bytes)
 {
     if (from > to) return;
+    r->steps += (to - from) / 16;
     pl_retain_log_load(r->log, from, to, bytes);
     pl_retain_add(r, from, to, bytes);
 }
@@ -42,8 +42,10 @@ int pl_retain_find(const pl_retain *retain, int item, int stage)
     int low = 0, high = u->n;
     while (low < high) {
         int mid = (low + high) / 2;
-        if (u->at[mid].stage < stage) low = mid + 1;
-        else high = mid;
+        if (u->at[mid].stage < stage)
+            low = mid + 1;
+        else
+            high = mid;
     }
     return low;
 }
@@ -63,8 +65,8 @@ static bool may_again(const pl_retain *r, int item)
     return m->again && (!most || r->n_runs[m->born] < most);
 }
 
-/* Weighted bytes above the budget that keeping an item from its last use before a stage up to there adds, as far as
- * `limit`. */
+/* Weighted bytes above the budget that keeping an item from its last use before a stage up to
+ * there adds, as far as `limit`. */
 static double price_keep(const pl_retain *r, int item, int from, int stage, double limit)
 {
     int64_t bytes = r->items->item[item].bytes;
@@ -86,8 +88,8 @@ static double price_again(pl_retain *r, int item, int stage, int depth, double l
     for (int k = x->in_at[op]; k < x->in_at[op + 1] && depth > 0 && price <= limit; k++) {
         int i = x->in[k], at = r->tracked[i] ? pl_retain_find(r, i, stage) : 0;
         const pl_retain_uses *u = &r->uses[i];
-        if (!r->tracked[i] || (at < u->n && (u->at[at].stage == stage ||
-                                             u->at[at].how != PL_RETAIN_AGAIN)))
+        if (!r->tracked[i] ||
+            (at < u->n && (u->at[at].stage == stage || u->at[at].how != PL_RETAIN_AGAIN)))
             continue;
         double keep = price_keep(r, i, u->at[at - 1].stage, stage, limit - price);
         r->steps += 2;
@@ -195,8 +197,10 @@ static int find_run(const pl_retain_runs *list, int op)
     int low = 0, high = list->n;
     while (low < high) {
         int mid = (low + high) / 2;
-        if (list->at[mid].op < op) low = mid + 1;
-        else high = mid;
+        if (list->at[mid].op < op)
+            low = mid + 1;
+        else
+            high = mid;
     }
     return low;
 }

@@ -1,13 +1,13 @@
 /* evict/retain.h - what is kept from where to where: the state that searches change.
  *
  * Stage t of a schedule is all that runs before op t runs first, after op t - 1 did; stage n_op is
- * what runs after the last. Within a stage ops run again in their order, then op t. An item is used
- * in some stages; from one use to the next it is kept, or dropped and made again in the later stage
- * (by a run of its maker there, which uses what that reads), or on the host. So a schedule is one
- * choice per item and pair of neighbouring uses (the retention intervals of MOCCASIN, Bartan et al.,
- * ICML 2023, over the stages of Checkmate, Jain et al., MLSys 2020), and a change costs what it
- * touches: bytes per stage are an array, and adding to a range of it is a loop that vectors make
- * faster than a tree for the lengths that occur. */
+ * what runs after the last. Within a stage ops run again in their order, then op t. An item is
+ * used in some stages; from one use to the next it is kept, or dropped and made again in the later
+ * stage (by a run of its maker there, which uses what that reads), or on the host. So a schedule
+ * is one choice per item and pair of neighbouring uses (the retention intervals of MOCCASIN,
+ * Bartan et al., ICML 2023, over the stages of Checkmate, Jain et al., MLSys 2020), and a change
+ * costs what it touches: bytes per stage are an array, and adding to a range of it is a loop that
+ * vectors make faster than a tree for the lengths that occur. */
 #ifndef PL_EVICT_RETAIN_H
 #define PL_EVICT_RETAIN_H
 #include "evict/items.h"
@@ -62,7 +62,8 @@ pl_retain *pl_retain_new(const pl_items *items, int64_t budget, pl_arena *arena)
 void pl_retain_set_budget(pl_retain *retain, int64_t budget);
 void pl_retain_sum(pl_retain *retain); /* what is over, again: where weights changed */
 
-/* Change how item gets to its use k (> 0). False: it may not be, or is so already; nothing changed. */
+/* Change how item gets to its use k (> 0). False: it may not be, or is so already; nothing
+ * changed. */
 bool pl_retain_change(pl_retain *retain, int item, int k, pl_retain_how how, int gone, int back);
 
 /* A place to go back to: undo what changed since, for any number of places, the last first; until

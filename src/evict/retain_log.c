@@ -27,13 +27,13 @@ struct pl_retain_log {
         struct log_load {
             int from, to;
             int64_t bytes;
-        } *at;
+        } * at;
         int n, cap;
     } loads, inners;
     struct {
         struct log_count {
             int op, change;
-        } *at;
+        } * at;
         int n, cap;
     } counts;
     pl_arena *arena;
@@ -107,10 +107,16 @@ pl_retain_mark pl_retain_here(pl_retain *retain)
 {
     pl_retain_log *log = retain->log;
     log->stamp++;
-    return (pl_retain_mark){ .uses = log->uses.n, .runs = log->runs.n, .loads = log->loads.n,
-                             .inners = log->inners.n, .counts = log->counts.n,
-                             .use_pool = log->use_pool.n, .run_pool = log->run_pool.n,
-                             .cost = retain->cost, .over = retain->over, .n_over = retain->n_over,
+    return (pl_retain_mark){ .uses = log->uses.n,
+                             .runs = log->runs.n,
+                             .loads = log->loads.n,
+                             .inners = log->inners.n,
+                             .counts = log->counts.n,
+                             .use_pool = log->use_pool.n,
+                             .run_pool = log->run_pool.n,
+                             .cost = retain->cost,
+                             .over = retain->over,
+                             .n_over = retain->n_over,
                              .n_host = retain->n_host };
 }
 
@@ -208,8 +214,10 @@ pl_retain *pl_retain_new(const pl_items *items, int64_t budget, pl_arena *arena)
     for (int i = 0; i < items->n_item; i++) {
         const pl_evict_item *m = &items->item[i];
         r->tracked[i] = !m->pinned && m->bytes > 0;
-        if (r->tracked[i]) add_uses(r, i);
-        else if (m->bytes > 0) pl_retain_add(r, m->born < 0 ? 0 : m->born + 1, n, m->bytes);
+        if (r->tracked[i])
+            add_uses(r, i);
+        else if (m->bytes > 0)
+            pl_retain_add(r, m->born < 0 ? 0 : m->born + 1, n, m->bytes);
     }
     pl_inner_all(r);
     pl_retain_accept(r);

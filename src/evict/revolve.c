@@ -1,8 +1,9 @@
-/* Chains: ops 0 .. n-1 each read the value before and make one; the ops after them each read the value
- * before, and values of the chain from its end to its start. The fastest schedule that stores some
- * values and makes others again from the nearest stored one, by dynamic programming over stretches of
- * the chain and memory (Griewank 1992 for equal steps; Beaumont et al., "Optimal checkpointing for
- * heterogeneous chains", 2019, its persistent form). Bytes are counted in at most MOST_SLOTS units, rounded up.
+/* Chains: ops 0 .. n-1 each read the value before and make one; the ops after them each read the
+ * value before, and values of the chain from its end to its start. The fastest schedule that
+ * stores some values and makes others again from the nearest stored one, by dynamic programming
+ * over stretches of the chain and memory (Griewank 1992 for equal steps; Beaumont et al., "Optimal
+ * checkpointing for heterogeneous chains", 2019, its persistent form). Bytes are counted in at
+ * most MOST_SLOTS units, rounded up.
  *
  * least(i, j, m): seconds of forward ops so that all readers of values i .. j are served, j first,
  * value i - 1 being stored outside the m units: advance to k, store it, serve k + 1 .. j, then
@@ -29,13 +30,13 @@ int64_t pl_revolve_steps(int steps, int slots)
 
 typedef struct chain {
     const pl_items *x;
-    int n, slots;        /* values of the chain; units of memory                              */
+    int n, slots; /* values of the chain; units of memory                              */
     int64_t unit;
-    int *reader;         /* [n] last op after the chain that reads value i, or -1: none       */
-    int *cost;           /* [n] units of value i, rounded up                                  */
-    int *need;           /* [n] ... of what its readers read and make besides the chain       */
-    int *waits;          /* [n] ... of what lies there while forward ops run towards value i  */
-    double *least;       /* [2][n + 1][n + 1][slots + 1]; the first half: the first time      */
+    int *reader;   /* [n] last op after the chain that reads value i, or -1: none       */
+    int *cost;     /* [n] units of value i, rounded up                                  */
+    int *need;     /* [n] ... of what its readers read and make besides the chain       */
+    int *waits;    /* [n] ... of what lies there while forward ops run towards value i  */
+    double *least; /* [2][n + 1][n + 1][slots + 1]; the first half: the first time      */
     pl_play *y;
 } chain;
 
@@ -88,7 +89,8 @@ static void fill(const chain *c)
         for (int i = 0; i + length <= c->n; i++)
             for (int again = 0; again < 2; again++)
                 for (int m = 0; m <= c->slots; m++)
-                    (void)choose(c, again, i, i + length - 1, m, at(c, again, i, i + length - 1, m));
+                    (void)choose(c, again, i, i + length - 1, m,
+                                 at(c, again, i, i + length - 1, m));
 }
 
 static void drop(const chain *c, int value)
@@ -166,7 +168,8 @@ static bool find_chain(chain *c, pl_arena *tmp, pl_err *err)
         if (x->item[i].at_end || x->item[i].pinned || x->item[i].born < 0 || p->most_runs)
             return pl_err_set(err, PL_EUNSUPPORTED,
                               "no chain: value %d is kept, or there from the start, or runs are "
-                              "limited", x->item[i].root);
+                              "limited",
+                              x->item[i].root);
     if (c->n == 0 || c->n > MOST_LENGTH || x->n_item < x->n_value)
         return pl_err_set(err, PL_EUNSUPPORTED, "a chain of %d values: 1 to %d, without views",
                           c->n, MOST_LENGTH);

@@ -1,11 +1,12 @@
-/* Two lanes of copies over the stages. place_out() and place_in() put them one behind the other, the
- * first from the front, the second from the back; pl_swap_fill() adds the copy that frees most. */
+/* Two lanes of copies over the stages. place_out() and place_in() put them one behind the other,
+ * the first from the front, the second from the back; pl_swap_fill() adds the copy that frees
+ * most. */
 #include "evict/swap.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { TRIES = 6 };
+enum { TRIES = 4 };
 
 typedef struct wait { /* on the host between two uses */
     int item, k, from, to, gone, back;
@@ -54,8 +55,8 @@ static void list_waits(swap *s)
         for (int k = 1; k < r->uses[i].n; k++) {
             const pl_retain_use *use = &r->uses[i].at[k];
             if (use->how != PL_RETAIN_HOST) continue;
-            s->wait[s->n++] = (wait){ .item = i, .k = k, .from = use[-1].stage, .to = use->stage,
-                                      .sent = sent };
+            s->wait[s->n++] =
+                (wait){ .item = i, .k = k, .from = use[-1].stage, .to = use->stage, .sent = sent };
             sent = true;
         }
     }
@@ -67,8 +68,10 @@ static int find_after(const swap *s, double time, int least)
     int low = least, high = s->r->items->n_op + 1;
     while (low < high) {
         int mid = (low + high) / 2;
-        if (s->start[mid] < time) low = mid + 1;
-        else high = mid;
+        if (s->start[mid] < time)
+            low = mid + 1;
+        else
+            high = mid;
     }
     return low;
 }
@@ -108,8 +111,8 @@ static void place_in(swap *s)
 static bool time_waits(swap *s, bool keep)
 {
     bool ok = true;
-    s->r->steps += s->r->items->n_item;
     list_waits(s);
+    s->r->steps += s->r->items->n_item / 4 + 4 * s->n;
     place_out(s);
     place_in(s);
     for (int k = 0; k < s->n; k++) {
@@ -129,8 +132,10 @@ static swap open_swap(pl_retain *r, pl_arena *tmp)
 {
     int n = r->items->n_op, waits = 0;
     for (int i = 0; i < r->items->n_item; i++) waits += r->uses[i].n;
-    return (swap){ .r = r, .start = PL_NEW_N(tmp, double, n + 2),
-                   .over = PL_NEW_N(tmp, int, n + 2), .wait = PL_NEW_N(tmp, wait, waits + 1) };
+    return (swap){ .r = r,
+                   .start = PL_NEW_N(tmp, double, n + 2),
+                   .over = PL_NEW_N(tmp, int, n + 2),
+                   .wait = PL_NEW_N(tmp, wait, waits + 1) };
 }
 
 void pl_swap_time(pl_retain *retain, double stretch)
@@ -145,11 +150,12 @@ void pl_swap_time(pl_retain *retain, double stretch)
 static void count_over(swap *s)
 {
     const pl_retain *r = s->r;
-    for (int t = 0; t <= r->items->n_op; t++) s->over[t + 1] = s->over[t] + (r->load[t] > r->budget);
+    for (int t = 0; t <= r->items->n_op; t++)
+        s->over[t + 1] = s->over[t] + (r->load[t] > r->budget);
 }
 
-/* Pairs kept around a stage, by in how many stages above the budget a byte copied could be away, then
- * those that begin first, as a lane that stands still at the start is lost; the best few. */
+/* Pairs kept around a stage, by in how many stages above the budget a byte copied could be away,
+ * then those that begin first, as a lane that stands still at the start is lost; the best few. */
 static int list_pairs(const swap *s, int stage, pl_swap_style style, int item[], int use[])
 {
     const pl_retain *r = s->r;
@@ -206,11 +212,11 @@ void pl_swap_fill(pl_retain *retain, pl_swap_style style)
     while (r->n_over > 0) {
         int stage = -1;
         for (int t = 0; t <= n; t++)
-            if (!left[t] && r->load[t] > r->budget &&
-                (stage < 0 || r->load[t] > r->load[stage]))
+            if (!left[t] && r->load[t] > r->budget && (stage < 0 || r->load[t] > r->load[stage]))
                 stage = t;
         if (stage < 0) break;
         count_over(&s);
+        r->steps += r->items->n_item;
         int n_pair = list_pairs(&s, stage, style, item, use), best = -1;
         double most = 0;
         pl_retain_accept(r);
@@ -219,15 +225,18 @@ void pl_swap_fill(pl_retain *retain, pl_swap_style style)
             double gain = try_pair(&s, item[c], use[c]) / (double)r->items->item[item[c]].bytes;
             if (style.dear > 0 && r->items->item[item[c]].again)
                 gain *= pow(r->items->item[item[c]].again_seconds /
-                                (double)r->items->item[item[c]].bytes, style.dear);
+                                (double)r->items->item[item[c]].bytes,
+                            style.dear);
             if (gain > most) {
                 most = gain;
                 best = c;
             }
             pl_retain_undo(r, mark);
         }
-        if (best < 0) left[stage] = true;
-        else (void)try_pair(&s, item[best], use[best]);
+        if (best < 0)
+            left[stage] = true;
+        else
+            (void)try_pair(&s, item[best], use[best]);
     }
     pl_retain_accept(r);
     pl_arena_free(tmp);

@@ -101,8 +101,8 @@ static bool check_view_ops(const pl_evict_problem *p, pl_arena *tmp, pl_err *err
             first[t] = v;
         } else if (of[t] != p->view_of[v]) {
             return pl_err_set(err, PL_EINPUT,
-                              "op %d makes values %d and %d, of which one is a view of value %d",
-                              t, first[t], v, of[t] < 0 ? p->view_of[v] : of[t]);
+                              "op %d makes values %d and %d, of which one is a view of value %d", t,
+                              first[t], v, of[t] < 0 ? p->view_of[v] : of[t]);
         }
     }
     return true;

@@ -1,5 +1,5 @@
-/* The least seconds of a small problem, from the definition in evict/evict.h: all sets of values that can
- * be present, and all times that the lanes can have. One value per op, no views. */
+/* The least seconds of a small problem, from the definition in evict/evict.h: all sets of values
+ * that can be present, and all times that the lanes can have. One value per op, no views. */
 #ifndef PL_TEST_EVICT_BRUTE_H
 #define PL_TEST_EVICT_BRUTE_H
 #include "problems.h"

@@ -1,4 +1,5 @@
-/* Problems of src/evict for its tests: chains, small random ones, and the least cost by brute force. */
+/* Problems of src/evict for its tests: chains, small random ones, and the least cost by brute
+ * force. */
 #ifndef PL_TEST_EVICT_PROBLEMS_H
 #define PL_TEST_EVICT_PROBLEMS_H
 #include "evict/evict.h"
@@ -55,8 +56,8 @@ static inline int add(script *s, double seconds, int64_t bytes, const int reads[
     return add_value(s, bytes);
 }
 
-/* n steps forward, one in the middle, n back, the k-th of which reads what step k of the forward made: all of one second
- * and one byte. */
+/* n steps forward, one in the middle, n back, the k-th of which reads what step k of the forward
+ * made: all of one second and one byte. */
 static inline void make_chain(script *s, int n)
 {
     begin(s);

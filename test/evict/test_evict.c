@@ -8,8 +8,8 @@
 #include "brute.h"
 #include "support/arena.h"
 
-static const char *const recompute[] = { "pleat",     "dtr",  "dtr-eq",    "dtr-local", "msps", "lru",
-                                         "size",      "stale", "checkmate", "knapsack",  "given" };
+static const char *const recompute[] = { "pleat", "dtr",   "dtr-eq",    "dtr-local", "msps", "lru",
+                                         "size",  "stale", "checkmate", "knapsack",  "given" };
 enum { N_RECOMPUTE = sizeof recompute / sizeof *recompute };
 
 static bool find(const pl_evict_problem *p, const char *policy, int64_t budget,
@@ -26,8 +26,8 @@ static bool find(const pl_evict_problem *p, const char *policy, int64_t budget,
     return true;
 }
 
-/* All policies, all budgets from too small to all: none is faster than the fastest there is, the exact one is
- * as fast, its bound and that of ours are no more. */
+/* All policies, all budgets from too small to all: none is faster than the fastest there is, the
+ * exact one is as fast, its bound and that of ours are no more. */
 static void test_random(void **state)
 {
     (void)state;
@@ -46,8 +46,8 @@ static void test_random(void **state)
                 EXPECT(ok || err.code == PL_EINFEASIBLE, "round %d: %s", round, err.msg);
                 EXPECT(!ok || got.seconds >= least * (1 - 1e-9), "round %d, %s: %g < %g", round,
                        recompute[k], got.seconds, least);
-                EXPECT(!ok || got.bound <= least * (1 + 1e-9), "round %d, %s: bound %g > %g",
-                       round, recompute[k], got.bound, least);
+                EXPECT(!ok || got.bound <= least * (1 + 1e-9), "round %d, %s: bound %g > %g", round,
+                       recompute[k], got.bound, least);
                 EXPECT(!ok || !got.optimal || got.seconds <= least * (1 + 1e-9),
                        "round %d, %s: %g is not the least, %g", round, recompute[k], got.seconds,
                        least);
@@ -157,12 +157,13 @@ static void test_hand(void **state)
     pl_err err = { 0 };
     for (int k = 0; k < N_RECOMPUTE - 1; k++) {
         EXPECT(find(&s.problem, recompute[k], 3, &got, &err), "%s", err.msg);
-        EXPECT(got.seconds == 7 && got.peak == 3, "%s: %g s, peak %lld", recompute[k],
-               got.seconds, (long long)got.peak);
+        EXPECT(got.seconds == 7 && got.peak == 3, "%s: %g s, peak %lld", recompute[k], got.seconds,
+               (long long)got.peak);
     }
     s.once[0] = true;
     EXPECT(!find(&s.problem, "pleat", 3, &got, &err) && err.code == PL_EINFEASIBLE &&
-               strstr(err.msg, "op 2") && strstr(err.msg, "3 bytes"), "%s", err.msg);
+               strstr(err.msg, "op 2") && strstr(err.msg, "3 bytes"),
+           "%s", err.msg);
 }
 
 static void test_infeasible(void **state)
@@ -175,7 +176,8 @@ static void test_infeasible(void **state)
     pl_err err = { 0 };
     EXPECT(!find(&s.problem, "pleat", 50, &got, &err), "it fits");
     EXPECT(err.code == PL_EINFEASIBLE && strstr(err.msg, "op 5 needs 102 bytes") &&
-               strstr(err.msg, "50"), "%s", err.msg);
+               strstr(err.msg, "50"),
+           "%s", err.msg);
 }
 
 static void test_bad_problems(void **state)
@@ -185,12 +187,18 @@ static void test_bad_problems(void **state)
         const char *says;
         int what;
     } cases[] = {
-        { "op 2 takes -1 seconds", 0 },      { "value 1 of -5 bytes", 1 },
-        { "reads value 77 of", 2 },          { "op 2 reads value 2, which op 2 makes", 3 },
-        { "value 0 is made by op 99", 4 },   { "a link of 5 bytes/s out and 0 in", 5 },
-        { "value 3 is a view of value 99", 6 }, { "there is no policy 'best'", 7 },
-        { "a budget of -1 bytes", 8 },       { "value 4 is held until op 44", 9 },
-        { "has 1 bytes of its own", 10 },    { "keep is 8", 11 },
+        { "op 2 takes -1 seconds", 0 },
+        { "value 1 of -5 bytes", 1 },
+        { "reads value 77 of", 2 },
+        { "op 2 reads value 2, which op 2 makes", 3 },
+        { "value 0 is made by op 99", 4 },
+        { "a link of 5 bytes/s out and 0 in", 5 },
+        { "value 3 is a view of value 99", 6 },
+        { "there is no policy 'best'", 7 },
+        { "a budget of -1 bytes", 8 },
+        { "value 4 is held until op 44", 9 },
+        { "has 1 bytes of its own", 10 },
+        { "keep is 8", 11 },
     };
     int held[MOST_VALUES] = { [4] = 44 };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -237,8 +245,9 @@ static void test_corrupted(void **state)
             bad.action = PL_NEW_N(arena, pl_evict_action, good.n);
             memcpy(bad.action, kept, sizeof *kept * (size_t)good.n);
             if (how == 0 && kept[k].act != PL_EVICT_RUN) continue; /* a drop may not be needed */
-            if (how == 0) { /* left out */
-                memmove(bad.action + k, bad.action + k + 1, sizeof *kept * (size_t)(good.n - k - 1));
+            if (how == 0) {                                        /* left out */
+                memmove(bad.action + k, bad.action + k + 1,
+                        sizeof *kept * (size_t)(good.n - k - 1));
                 bad.n--;
             }
             if (how == 1) bad.action[k].what += 1;

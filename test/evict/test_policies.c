@@ -1,4 +1,5 @@
-/* Published policies on their own: torch's saved sets, DELTA's choice, the rules of DTR, views and copies. */
+/* Published policies on their own: torch's saved sets, DELTA's choice, the rules of DTR, views and
+ * copies. */
 #include "support/expect.h"
 
 #include <stdio.h>
@@ -18,8 +19,8 @@ static void play(const pl_evict_problem *p, const char *policy, int64_t budget,
     EXPECT(pl_evict_check(p, budget, s, &err), "%s: %s", policy, err.msg);
 }
 
-/* The eight ops of PyTorch's test/functorch/test_ac_knapsack.py: times and bytes as there; t is a view of a
- * weight, relu_ works in place on linear, dropout is random. */
+/* The eight ops of PyTorch's test/functorch/test_ac_knapsack.py: times and bytes as there; t is a
+ * view of a weight, relu_ works in place on linear, dropout is random. */
 static void test_saved_sets(void **state)
 {
     (void)state;
@@ -32,7 +33,8 @@ static void test_saved_sets(void **state)
     int mm = add(&s, 15, 120, (const int[]){ copy, -1 }), dropout = add(&s, 15, 0, NULL);
     s.once[dropout] = true;
     int linear = add(&s, 9, 100, (const int[]){ copy, -1 });
-    int t = add(&s, 1, 0, (const int[]){ w, -1 }), relu = add(&s, 5, 0, (const int[]){ linear, -1 });
+    int t = add(&s, 1, 0, (const int[]){ w, -1 }),
+        relu = add(&s, 5, 0, (const int[]){ linear, -1 });
     s.view_of[t] = w;
     s.view_of[relu] = linear;
     (void)add(&s, 1, 1000, NULL);
@@ -41,7 +43,7 @@ static void test_saved_sets(void **state)
     static const struct {
         int64_t bytes;
         const char *saved; /* of c(opy) a(dd) d(iv) m(m) r(andom) l(inear) t r(E)lu */
-    } cases[] = { { 0, "cr" },      { 100, "crlE" },  { 120, "cmr" },    { 200, "cdrlE" },
+    } cases[] = { { 0, "cr" },      { 100, "crlE" },   { 120, "cmr" },    { 200, "cdrlE" },
                   { 220, "cmrlE" }, { 320, "cdmrlE" }, { 420, "cadmrlE" } };
     const pl_items *items = pl_items_new(&s.problem, arena);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -52,8 +54,8 @@ static void test_saved_sets(void **state)
             const pl_evict_item *m = &items->item[items->item_of[op[j]]];
             if (!m->pinned && kept[items->item_of[op[j]]]) saved[n++] = "cadmrltE"[j];
         }
-        EXPECT(!strcmp(saved, cases[k].saved), "%lld bytes: %s, not %s",
-               (long long)cases[k].bytes, saved, cases[k].saved);
+        EXPECT(!strcmp(saved, cases[k].saved), "%lld bytes: %s, not %s", (long long)cases[k].bytes,
+               saved, cases[k].saved);
     }
 }
 
@@ -87,7 +89,8 @@ static void test_knapsack(void **state)
 }
 
 /* One unit: 100 MiB over 12.8 GB/s and back take 16.4 ms. In the public code the left side is in
- * microseconds and the right one in nanoseconds, so that it copies what takes a millisecond to make. */
+ * microseconds and the right one in nanoseconds, so that it copies what takes a millisecond to
+ * make. */
 static void test_delta_unit(void **state)
 {
     (void)state;
@@ -99,8 +102,8 @@ static void test_delta_unit(void **state)
     EXPECT(!public_code, "the public code would make it again");
 }
 
-/* A value of 100 bytes that takes 50 s to make waits on the host while other ops run: copies of 10 s
- * are hidden behind them, or waited for where there is nothing to hide behind. */
+/* A value of 100 bytes that takes 50 s to make waits on the host while other ops run: copies of 10
+ * s are hidden behind them, or waited for where there is nothing to hide behind. */
 static void make_waiting(script *s, double between)
 {
     begin(s);
@@ -130,16 +133,15 @@ static void test_hidden_copies(void **state)
     }
 }
 
-/* What each rule drops of two values, read by ops 0 and 1 and again at the end: old and large and dear, or new
- * and small and cheap. */
+/* What each rule drops of two values, read by ops 0 and 1 and again at the end: old and large and
+ * dear, or new and small and cheap. */
 static void test_rules(void **state)
 {
     (void)state;
     static const struct {
         const char *policy;
         int dropped;
-    } cases[] = { { "lru", 0 },  { "size", 0 }, { "stale", 0 },
-                  { "msps", 1 }, { "dtr-local", 1 } };
+    } cases[] = { { "lru", 0 }, { "size", 0 }, { "stale", 0 }, { "msps", 1 }, { "dtr-local", 1 } };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         script s;
         pl_evict_schedule got;
@@ -153,8 +155,8 @@ static void test_rules(void **state)
         play(&s.problem, cases[k].policy, 27, &got);
         int dropped = -1;
         for (int i = 0; i < got.n && dropped < 0; i++)
-            if (got.action[i].act == PL_EVICT_DROP && (got.action[i].what == a ||
-                                                       got.action[i].what == b))
+            if (got.action[i].act == PL_EVICT_DROP &&
+                (got.action[i].what == a || got.action[i].what == b))
                 dropped = got.action[i].what;
         EXPECT(dropped == (cases[k].dropped ? b : a), "%s drops value %d first", cases[k].policy,
                dropped);

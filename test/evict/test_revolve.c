@@ -1,4 +1,5 @@
-/* Chains: the optimum of Griewank and Walther at every budget, unequal steps, and what is no chain. */
+/* Chains: the optimum of Griewank and Walther at every budget, unequal steps, and what is no
+ * chain. */
 #include "support/expect.h"
 
 #include <string.h>
@@ -39,12 +40,11 @@ static void test_closed_form(void **state)
         for (int slots = 1; slots <= 5; slots++)
             EXPECT(pl_revolve_steps(steps, slots) == count_steps(steps, slots),
                    "%d steps, %d slots: %lld, not %lld", steps, slots,
-                   (long long)pl_revolve_steps(steps, slots),
-                   (long long)count_steps(steps, slots));
+                   (long long)pl_revolve_steps(steps, slots), (long long)count_steps(steps, slots));
 }
 
-/* 16 steps of a second and a byte. What a step back reads lies there beside its two gradients, and the
- * start of all takes no bytes: 17 steps in budget - 2 slots. */
+/* 16 steps of a second and a byte. What a step back reads lies there beside its two gradients, and
+ * the start of all takes no bytes: 17 steps in budget - 2 slots. */
 static void test_unit_chain(void **state)
 {
     (void)state;
@@ -56,8 +56,8 @@ static void test_unit_chain(void **state)
         for (int k = 0; k < 3; k++) {
             pl_evict_schedule got;
             pl_err err = { 0 };
-            EXPECT(find(&s.problem, names[k], budget, 3000000, &got, &err),
-                   "%s, %lld bytes: %s", names[k], (long long)budget, err.msg);
+            EXPECT(find(&s.problem, names[k], budget, 3000000, &got, &err), "%s, %lld bytes: %s",
+                   names[k], (long long)budget, err.msg);
             EXPECT(got.seconds == least, "%s, %lld bytes: %g s, not %g", names[k],
                    (long long)budget, got.seconds, least);
         }
@@ -107,7 +107,8 @@ static void test_no_chain(void **state)
     pl_evict_schedule got;
     pl_err err = { 0 };
     EXPECT(!find(&s.problem, "chain", 100, 0, &got, &err) && err.code == PL_EUNSUPPORTED &&
-               strstr(err.msg, "no chain"), "%s", err.msg);
+               strstr(err.msg, "no chain"),
+           "%s", err.msg);
 }
 
 int main(void)
