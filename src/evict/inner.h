@@ -1,0 +1,14 @@
+/* evict/inner.h - bytes inside a stage: what is used or made there, run by run. */
+#ifndef PL_EVICT_INNER_H
+#define PL_EVICT_INNER_H
+#include "evict/retain.h"
+
+typedef struct pl_inner pl_inner;
+
+pl_inner *pl_inner_new(const pl_items *items, pl_arena *arena);
+
+void pl_inner_touch(pl_retain *retain, int stage); /* its uses, runs or what comes next changed */
+void pl_inner_settle(pl_retain *retain);           /* sum again what was touched                */
+void pl_inner_all(pl_retain *retain);              /* ... and all, of a new state               */
+
+#endif

@@ -1,0 +1,13 @@
+/* evict/region.h - the gone storages around a storage, and what they cost together: remembered
+ * until a storage at their border comes or goes. */
+#ifndef PL_EVICT_REGION_H
+#define PL_EVICT_REGION_H
+#include "evict/online.h"
+
+typedef struct pl_region pl_region;
+
+pl_region *pl_region_new(const pl_items *items, pl_arena *arena);
+void pl_region_gone(pl_online *online, int item); /* it has just gone     */
+void pl_region_back(pl_online *online, int item); /* ... come back        */
+
+#endif
