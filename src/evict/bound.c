@@ -15,7 +15,7 @@ typedef struct pair {
 } pair;
 
 typedef struct dual {
-    const pl_items *x;
+    const pl_evict_items *x;
     const double *weight; /* of compute, copies out, copies in */
     double *
         part; /* [slots] of what a pair's maker reads: the share of its charge that the pair pays */
@@ -29,13 +29,13 @@ typedef struct dual {
     double value;
 } dual;
 
-static double share(const pl_items *x, int item)
+static double share(const pl_evict_items *x, int item)
 {
     int op = x->item[item].born;
     return x->problem->seconds[op] * (double)x->item[item].bytes / (double)x->made[op];
 }
 
-static void add_pairs(dual *d, const pl_items *x, bool runs, bool copies, pl_arena *tmp)
+static void add_pairs(dual *d, const pl_evict_items *x, bool runs, bool copies, pl_arena *tmp)
 {
     const pl_evict_problem *p = x->problem;
     bool link = copies && p->out_bytes_per_s > 0;
@@ -64,7 +64,7 @@ static void add_pairs(dual *d, const pl_items *x, bool runs, bool copies, pl_are
 }
 
 /* Bytes above the budget at the first run of each op. */
-static void add_excess(dual *d, const pl_items *x, int64_t budget, pl_arena *tmp)
+static void add_excess(dual *d, const pl_evict_items *x, int64_t budget, pl_arena *tmp)
 {
     int64_t *load = PL_NEW_N(tmp, int64_t, x->n_op + 2), most = 1;
     for (int i = 0; i < x->n_item; i++) {
@@ -103,7 +103,7 @@ static bool is_charged(const dual *d, int item, int t)
 /* What leaving out a pair up to and with op t gains, if it is made again right after. */
 static double gain_until(const dual *d, const pair *g, int t)
 {
-    const pl_items *x = d->x;
+    const pl_evict_items *x = d->x;
     int op = x->item[g->item].born;
     bool held;
     double gain = g->bytes * (d->sum[t + 1] - d->sum[g->from + 1]) - d->weight[0] * g->again;
@@ -116,7 +116,7 @@ static double gain_until(const dual *d, const pair *g, int t)
 /* The slope of gain_until(), taken from that of the bound. */
 static void add_slope(dual *d, const pair *g, int t, bool made)
 {
-    const pl_items *x = d->x;
+    const pl_evict_items *x = d->x;
     int op = x->item[g->item].born;
     bool held;
     d->change[g->from + 1] += g->bytes;
@@ -163,7 +163,7 @@ static void divide_charge(dual *d, int item)
 
 static void divide_charges(dual *d)
 {
-    const pl_items *x = d->x;
+    const pl_evict_items *x = d->x;
     for (int k = 0; k < d->n_pair; k++) {
         const pair *g = &d->pair[k];
         int op = x->item[g->item].born;
@@ -180,7 +180,7 @@ static void divide_charges(dual *d)
 /* Who could pay for an item: pairs of what is made from it. */
 static void add_payers(dual *d, pl_arena *tmp)
 {
-    const pl_items *x = d->x;
+    const pl_evict_items *x = d->x;
     int n = 0;
     d->payer_at = PL_NEW_N(tmp, int, x->n_item + 1);
     for (int k = 0; k < d->n_pair; k++) {
@@ -209,7 +209,7 @@ static void add_payers(dual *d, pl_arena *tmp)
  * or right after the last op that reads one of the things it is made from. */
 static double gain_most(dual *d, const pair *g)
 {
-    const pl_items *x = d->x;
+    const pl_evict_items *x = d->x;
     double whole = g->bytes * (d->sum[g->to] - d->sum[g->from + 1]);
     double copied = g->copy < INFINITY ? whole - g->copy : 0, best = 0;
     int at = g->to - 1, op = x->item[g->item].born;
@@ -337,8 +337,8 @@ static void weigh(dual *d, const double w[3])
     d->weight = w;
 }
 
-pl_bound pl_bound_find(const pl_items *items, int64_t budget, bool runs, bool copies, int rounds,
-                       pl_arena *arena)
+pl_evict_bound pl_evict_bound_find(const pl_evict_items *items, int64_t budget, bool runs,
+                                   bool copies, int rounds, pl_arena *arena)
 {
     pl_arena *tmp = pl_arena_new("evict bound");
     int n = items->n_op;
@@ -351,7 +351,7 @@ pl_bound pl_bound_find(const pl_items *items, int64_t budget, bool runs, bool co
                .slope = PL_NEW_N(tmp, double, n + 1),
                .sum = PL_NEW_N(tmp, double, n + 1),
                .change = PL_NEW_N(tmp, double, n + 1) };
-    pl_bound bound = { .price = PL_NEW_N(arena, double, n) };
+    pl_evict_bound bound = { .price = PL_NEW_N(arena, double, n) };
     double base = 0;
     for (int t = 0; t < n; t++) base += items->problem->seconds[t];
     add_excess(&d, items, budget, tmp);

@@ -18,15 +18,15 @@
 #define PL_EVICT_BOUND_H
 #include "evict/items.h"
 
-typedef struct pl_bound {
+typedef struct pl_evict_bound {
     double seconds;  /* no schedule is faster                                               */
     double knapsack; /* ... by the worst step alone: <= seconds                             */
     double *price;   /* [n_op] seconds per byte, of compute; 0 where the budget does not bind */
-} pl_bound;
+} pl_evict_bound;
 
 /* `rounds` of the subgradient method, each O(pairs). Copies count where the problem has a link and
  * `copies` is true, runs again where `runs` is. `arena` owns the prices. */
-pl_bound pl_bound_find(const pl_items *items, int64_t budget, bool runs, bool copies, int rounds,
+pl_evict_bound pl_evict_bound_find(const pl_evict_items *items, int64_t budget, bool runs, bool copies, int rounds,
                        pl_arena *arena);
 
 #endif

@@ -5,6 +5,6 @@
 
 /* True: making it again takes less than copying `bytes` out and in at bytes_per_s each. All times
  * are seconds. Source: DELTA's director (arXiv 2203.15980), in one unit. */
-bool pl_delta_makes(double bytes, double bytes_per_s, double maker_seconds);
+bool pl_evict_delta_makes(double bytes, double bytes_per_s, double maker_seconds);
 
 #endif

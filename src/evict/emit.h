@@ -5,6 +5,6 @@
 #include "evict/retain.h"
 
 /* Plays the whole of it. The peak is the most of retain->load, or less. */
-void pl_emit_all(const pl_retain *retain, pl_play *play);
+void pl_evict_emit_all(const pl_evict_retain *retain, pl_evict_play *play);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { BOUND_ROUNDS = 1500 };
 
-static bool can_fit(const pl_policy_ask *ask, pl_err *err)
+static bool can_fit(const pl_evict_policy_ask *ask, pl_err *err)
 {
     if (ask->facts.need <= ask->options->budget) return true;
     return pl_err_set(err, PL_EINFEASIBLE,
@@ -19,27 +19,27 @@ static bool can_fit(const pl_policy_ask *ask, pl_err *err)
 }
 
 static bool prepare(const pl_evict_problem *problem, const pl_evict_options *options, pl_arena *tmp,
-                    pl_policy_ask *ask, pl_err *err)
+                    pl_evict_policy_ask *ask, pl_err *err)
 {
     PL_TRY(pl_evict_validate(problem, err));
     const char *name = options->policy ? options->policy : "pleat";
-    *ask = (pl_policy_ask){ .options = options, .policy = pl_policy_find(name) };
+    *ask = (pl_evict_policy_ask){ .options = options, .policy = pl_evict_policy_find(name) };
     if (!ask->policy) return pl_err_set(err, PL_EINPUT, "there is no policy '%s'", name);
     if (options->budget < 0 || options->effort < 0)
         return pl_err_set(err, PL_EINPUT, "a budget of %lld bytes and an effort of %lld steps",
                           (long long)options->budget, (long long)options->effort);
-    ask->items = pl_items_new(problem, tmp);
+    ask->items = pl_evict_items_new(problem, tmp);
     ask->facts = pl_evict_measure(problem);
     return true;
 }
 
-static void add_bound(const pl_policy_ask *ask, pl_evict_schedule *s, pl_arena *tmp)
+static void add_bound(const pl_evict_policy_ask *ask, pl_evict_schedule *s, pl_arena *tmp)
 {
     const pl_evict_options *o = ask->options;
     if (s->bound == 0)
-        s->bound =
-            pl_bound_find(ask->items, o->budget, !o->no_recompute, !o->no_copies, BOUND_ROUNDS, tmp)
-                .seconds;
+        s->bound = pl_evict_bound_find(ask->items, o->budget, !o->no_recompute, !o->no_copies,
+                                       BOUND_ROUNDS, tmp)
+                       .seconds;
     if (s->bound > s->seconds) s->bound = s->seconds; /* by rounding alone */
     s->optimal = s->optimal || s->seconds <= s->bound * (1 + 1e-9);
 }
@@ -47,7 +47,7 @@ static void add_bound(const pl_policy_ask *ask, pl_evict_schedule *s, pl_arena *
 static bool find(const pl_evict_problem *problem, const pl_evict_options *options, pl_arena *tmp,
                  pl_arena *out, pl_evict_schedule *schedule, pl_err *err)
 {
-    pl_policy_ask ask;
+    pl_evict_policy_ask ask;
     PL_TRY(prepare(problem, options, tmp, &ask, err));
     PL_TRY(can_fit(&ask, err));
     PL_TRY(ask.policy->find(&ask, out, schedule, err));

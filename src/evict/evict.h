@@ -72,6 +72,8 @@ typedef struct pl_evict_options {
                            * "checkmate", some microseconds; 0: a default that ends in seconds    */
     bool no_recompute;    /* of "pleat": copies alone (no op runs twice)                          */
     bool no_copies;       /* ... or no copies                                                     */
+    int stretches;        /* of "pleat" with both: the longer runs may get by what is made again, the
+                             more copies they hide; how many such guesses it plans for; 0: all    */
 } pl_evict_options;
 
 /* Find a schedule. Deterministic: the same problem and options give the same bytes; no clock is

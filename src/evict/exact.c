@@ -17,7 +17,7 @@ typedef struct state {
 } state;
 
 typedef struct exact {
-    const pl_items *x;
+    const pl_evict_items *x;
     int64_t budget, most;
     uint64_t keep;      /* items that may not go */
     uint64_t *in, *out; /* [n_op] items read, made */
@@ -150,21 +150,21 @@ static void expand(exact *e, int at)
     }
 }
 
-static void play(const exact *e, int at, pl_play *y)
+static void play(const exact *e, int at, pl_evict_play *y)
 {
     int n = 0, *path = PL_NEW_N(e->arena, int, e->states.n);
     for (int s = at; s >= 0; s = e->states.at[s].from) path[n++] = s;
-    pl_play_restart(y);
+    pl_evict_play_restart(y);
     for (int k = n - 2; k >= 0; k--) {
         int act = e->states.at[path[k]].act;
         if (act >= 0)
-            pl_play_run(y, act);
+            pl_evict_play_run(y, act);
         else
-            pl_play_drop(y, -1 - act);
+            pl_evict_play_drop(y, -1 - act);
     }
 }
 
-static pl_exact_result search(exact *e, pl_play *y)
+static pl_evict_exact_result search(exact *e, pl_evict_play *y)
 {
     uint64_t first = 0;
     for (int i = 0; i < e->x->n_item; i++)
@@ -187,7 +187,7 @@ static pl_exact_result search(exact *e, pl_play *y)
 
 static void fill(exact *e)
 {
-    const pl_items *x = e->x;
+    const pl_evict_items *x = e->x;
     e->in = PL_NEW_N(e->arena, uint64_t, x->n_op);
     e->out = PL_NEW_N(e->arena, uint64_t, x->n_op);
     e->later = PL_NEW_N(e->arena, uint64_t, x->n_op + 1);
@@ -202,7 +202,8 @@ static void fill(exact *e)
     }
 }
 
-pl_exact_result pl_exact_find(const pl_items *items, int64_t budget, int64_t most, pl_play *play)
+pl_evict_exact_result pl_evict_exact_find(const pl_evict_items *items, int64_t budget, int64_t most,
+                                          pl_evict_play *play)
 {
     if (items->n_item > PL_EXACT_ITEMS || items->n_item < items->n_value ||
         items->problem->most_runs > 0)
@@ -210,7 +211,7 @@ pl_exact_result pl_exact_find(const pl_items *items, int64_t budget, int64_t mos
     pl_arena *tmp = pl_arena_new("evict exact");
     exact e = { .x = items, .budget = budget, .most = most, .arena = tmp };
     fill(&e);
-    pl_exact_result result = search(&e, play);
+    pl_evict_exact_result result = search(&e, play);
     pl_arena_free(tmp);
     return result;
 }

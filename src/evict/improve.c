@@ -7,20 +7,21 @@
 
 enum { TRIES = 12, MOST_REPAIRS = 12 };
 
-static double draw(pl_improve *v)
+static double draw(pl_evict_improve *v)
 {
     return pl_draw_uniform(&v->draw, v->drawn++);
 }
 
-static int draw_below(pl_improve *v, int n)
+static int draw_below(pl_evict_improve *v, int n)
 {
     int k = (int)(draw(v) * n);
     return k < n ? k : n - 1;
 }
 
-pl_improve *pl_improve_new(pl_retain *retain, const double price[], uint64_t seed, pl_arena *arena)
+pl_evict_improve *pl_evict_improve_new(pl_evict_retain *retain, const double price[], uint64_t seed,
+                                       pl_arena *arena)
 {
-    pl_improve *v = PL_NEW(arena, pl_improve);
+    pl_evict_improve *v = PL_NEW(arena, pl_evict_improve);
     v->retain = retain;
     v->price = price;
     v->draw.rng = pl_rng_at(seed, pl_rng_name("evict"));
@@ -32,9 +33,9 @@ pl_improve *pl_improve_new(pl_retain *retain, const double price[], uint64_t see
 }
 
 /* Excess of the stages before each, in bytes. */
-static void sum_excess(pl_improve *v)
+static void sum_excess(pl_evict_improve *v)
 {
-    const pl_retain *r = v->retain;
+    const pl_evict_retain *r = v->retain;
     for (int t = 0; t <= r->items->n_op; t++) {
         int64_t over = r->load[t] - r->budget;
         v->sum[t + 1] = v->sum[t] + (over > 0 ? (double)over : 0);
@@ -42,10 +43,10 @@ static void sum_excess(pl_improve *v)
 }
 
 /* Which use of an item is gone to around that stage, or from it or to it; 0: none that is kept. */
-static int find_kept(const pl_retain *r, int item, int stage)
+static int find_kept(const pl_evict_retain *r, int item, int stage)
 {
-    const pl_retain_uses *u = &r->uses[item];
-    int k = pl_retain_find(r, item, stage);
+    const pl_evict_retain_uses *u = &r->uses[item];
+    int k = pl_evict_retain_find(r, item, stage);
     if (k > 0 && k < u->n && u->at[k].how == PL_RETAIN_KEEP) return k;
     if (k < u->n && u->at[k].stage == stage && k + 1 < u->n && u->at[k + 1].how == PL_RETAIN_KEEP)
         return k + 1;
@@ -54,9 +55,9 @@ static int find_kept(const pl_retain *r, int item, int stage)
 
 /* What could go at a stage, the cheapest few first: seconds to make it again for each byte of
  * excess that it takes away, over all stages. */
-static void list_candidates(pl_improve *v, int stage, double noise)
+static void list_candidates(pl_evict_improve *v, int stage, double noise)
 {
-    pl_retain *r = v->retain;
+    pl_evict_retain *r = v->retain;
     int best[TRIES], n = 0;
     double key[TRIES];
     r->steps += r->items->n_item;
@@ -84,7 +85,7 @@ static void list_candidates(pl_improve *v, int stage, double noise)
 
 /* Seconds for each byte of excess less, from what was accepted last; INFINITY where there is no
  * less. */
-static double rate(const pl_retain *r, double cost, double over)
+static double rate(const pl_evict_retain *r, double cost, double over)
 {
     if (!(r->over < over)) return INFINITY;
     return (r->cost - cost + 1e-12) / (over - r->over);
@@ -92,82 +93,84 @@ static double rate(const pl_retain *r, double cost, double over)
 
 /* In a stage where ops run again: what is made again there for the second run that reads it could
  * have been kept instead. */
-static bool keep_instead(pl_improve *v, int stage)
+static bool keep_instead(pl_evict_improve *v, int stage)
 {
-    pl_retain *r = v->retain;
-    const pl_items *x = r->items;
+    pl_evict_retain *r = v->retain;
+    const pl_evict_items *x = r->items;
     double cost = r->cost, over = r->over, best = INFINITY;
     int best_item = -1;
-    pl_retain_mark mark = pl_retain_here(r);
+    pl_evict_retain_mark mark = pl_evict_retain_here(r);
     for (int k = 0; k < r->runs[stage].n; k++) {
         int op = r->runs[stage].at[k].op;
         for (int o = x->out_at[op]; o < x->out_at[op + 1]; o++) {
-            int i = x->out[o], at = r->tracked[i] ? pl_retain_find(r, i, stage) : 0;
+            int i = x->out[o], at = r->tracked[i] ? pl_evict_retain_find(r, i, stage) : 0;
             if (!r->tracked[i] || at >= r->uses[i].n || r->uses[i].at[at].stage != stage ||
-                !pl_retain_change(r, i, at, PL_RETAIN_KEEP, 0, 0))
+                !pl_evict_retain_change(r, i, at, PL_RETAIN_KEEP, 0, 0))
                 continue;
             double is = r->over < over ? (r->cost - cost) / (over - r->over) : INFINITY;
-            pl_retain_undo(r, mark);
+            pl_evict_retain_undo(r, mark);
             if (is >= best) continue;
             best = is;
             best_item = i;
         }
     }
     if (best_item < 0) return false;
-    (void)pl_retain_change(r, best_item, pl_retain_find(r, best_item, stage), PL_RETAIN_KEEP, 0, 0);
+    (void)pl_evict_retain_change(r, best_item, pl_evict_retain_find(r, best_item, stage),
+                                 PL_RETAIN_KEEP, 0, 0);
     return true;
 }
 
-static bool repair_once(pl_improve *v, double noise)
+static bool repair_once(pl_evict_improve *v, double noise)
 {
-    pl_retain *r = v->retain;
+    pl_evict_retain *r = v->retain;
     int stage, best_item = -1;
-    (void)pl_retain_peak(r, &stage);
+    (void)pl_evict_retain_peak(r, &stage);
     sum_excess(v);
     list_candidates(v, stage, noise);
     double cost = r->cost, over = r->over, best = INFINITY;
-    pl_retain_mark mark = pl_retain_here(r);
+    pl_evict_retain_mark mark = pl_evict_retain_here(r);
     for (int c = 0; c < v->n_candidate; c++) {
         int i = v->candidate[c];
-        if (!pl_retain_change(r, i, find_kept(r, i, stage), PL_RETAIN_AGAIN, 0, 0)) continue;
+        if (!pl_evict_retain_change(r, i, find_kept(r, i, stage), PL_RETAIN_AGAIN, 0, 0)) continue;
         double is = rate(r, cost, over);
-        pl_retain_undo(r, mark);
+        pl_evict_retain_undo(r, mark);
         if (is >= best) continue;
         best = is;
         best_item = i;
     }
     if (best_item < 0) return keep_instead(v, stage);
-    (void)pl_retain_change(r, best_item, find_kept(r, best_item, stage), PL_RETAIN_AGAIN, 0, 0);
+    (void)pl_evict_retain_change(r, best_item, find_kept(r, best_item, stage), PL_RETAIN_AGAIN, 0,
+                                 0);
     return true;
 }
 
 /* A byte of excess weighs what memory is worth there: seconds. */
-static void weigh(pl_improve *v)
+static void weigh(pl_evict_improve *v)
 {
-    pl_retain *r = v->retain;
+    pl_evict_retain *r = v->retain;
     double most = 0;
     for (int t = 0; t < r->items->n_op; t++) most = fmax(most, v->price[t]);
     for (int t = 0; t <= r->items->n_op; t++)
         r->weight[t] = most > 0 ? fmax(0.1 * most, t < r->items->n_op ? v->price[t] : 0) : 1;
-    pl_retain_sum(r);
+    pl_evict_retain_sum(r);
 }
 
-bool pl_improve_fit(pl_improve *improve, double noise)
+bool pl_evict_improve_fit(pl_evict_improve *improve, double noise)
 {
-    pl_retain *r = improve->retain;
+    pl_evict_retain *r = improve->retain;
     weigh(improve);
     for (int64_t k = 0; r->n_over > 0; k++) {
         if (!repair_once(improve, noise) || k > 50 * (int64_t)r->items->n_item) return false;
-        pl_retain_accept(r);
+        pl_evict_retain_accept(r);
     }
     return true;
 }
 
 /* One of the items that are made again in some stage, by a draw over stages, then over runs. */
-static int draw_again(pl_improve *v, int *k)
+static int draw_again(pl_evict_improve *v, int *k)
 {
-    const pl_retain *r = v->retain;
-    const pl_items *x = r->items;
+    const pl_evict_retain *r = v->retain;
+    const pl_evict_items *x = r->items;
     int n = 0;
     for (int t = 0; t <= x->n_op; t++)
         if (r->runs[t].n > 0) v->stages[n++] = t;
@@ -178,7 +181,7 @@ static int draw_again(pl_improve *v, int *k)
     for (int o = 0; o < n_out; o++) {
         int i = x->out[first + (o + skip) % n_out];
         if (!r->tracked[i]) continue;
-        *k = pl_retain_find(r, i, stage);
+        *k = pl_evict_retain_find(r, i, stage);
         if (*k < r->uses[i].n && r->uses[i].at[*k].stage == stage &&
             r->uses[i].at[*k].how == PL_RETAIN_AGAIN)
             return i;
@@ -187,14 +190,14 @@ static int draw_again(pl_improve *v, int *k)
 }
 
 /* Whether the state is now another one that fits. */
-static bool run_move(pl_improve *v)
+static bool run_move(pl_evict_improve *v)
 {
-    pl_retain *r = v->retain;
+    pl_evict_retain *r = v->retain;
     int n = draw(v) < 0.3 ? 2 : 1, k;
     for (int j = 0; j < n; j++) {
         int i = draw_again(v, &k);
         if (i < 0) return false;
-        (void)pl_retain_change(r, i, k, PL_RETAIN_KEEP, 0, 0);
+        (void)pl_evict_retain_change(r, i, k, PL_RETAIN_KEEP, 0, 0);
     }
     double noise = draw(v) < 0.5 ? 0 : 2;
     for (int j = 0; r->n_over > 0; j++)
@@ -203,11 +206,11 @@ static bool run_move(pl_improve *v)
 }
 
 /* The warmth starts at a share of the mean cost of a run again and falls to nothing. */
-void pl_improve_run(pl_improve *improve, int64_t steps)
+void pl_evict_improve_run(pl_evict_improve *improve, int64_t steps)
 {
-    pl_retain *r = improve->retain;
+    pl_evict_retain *r = improve->retain;
     pl_arena *tmp = pl_arena_new("evict improve");
-    pl_retain_saved *best = pl_retain_save(r, tmp);
+    pl_evict_retain_saved *best = pl_evict_retain_save(r, tmp);
     double least = r->cost, heat = 0;
     int n = 0;
     for (int t = 0; t <= r->items->n_op; t++) n += r->runs[t].n;
@@ -216,11 +219,11 @@ void pl_improve_run(pl_improve *improve, int64_t steps)
     while (r->steps - first < steps && r->cost > 0) {
         double left = 1 - (double)(r->steps - first) / (double)steps;
         r->steps += 10;
-        pl_retain_accept(r);
-        pl_retain_mark mark = pl_retain_here(r);
+        pl_evict_retain_accept(r);
+        pl_evict_retain_mark mark = pl_evict_retain_here(r);
         double cost = r->cost;
         if (!run_move(improve) || r->cost - cost > -heat * left * log(draw(improve) + 1e-12)) {
-            pl_retain_undo(r, mark);
+            pl_evict_retain_undo(r, mark);
             continue;
         }
         if (r->cost >= least * (1 - 1e-12)) continue;
@@ -228,8 +231,8 @@ void pl_improve_run(pl_improve *improve, int64_t steps)
         r->steps += r->items->n_item;
         pl_arena_free(tmp);
         tmp = pl_arena_new("evict improve");
-        best = pl_retain_save(r, tmp);
+        best = pl_evict_retain_save(r, tmp);
     }
-    pl_retain_load(r, best);
+    pl_evict_retain_load(r, best);
     pl_arena_free(tmp);
 }

@@ -4,7 +4,7 @@
 
 #include "evict/retain_log.h"
 
-struct pl_inner {
+struct pl_evict_inner {
     bool *touched; /* [n_op + 1] */
     int *list, n;
     int stamp, *seen; /* [n_item] the rest holds where it is the stamp                           */
@@ -12,9 +12,9 @@ struct pl_inner {
     bool *stays;      /* [n_item] after the stage                                                 */
 };
 
-pl_inner *pl_inner_new(const pl_items *items, pl_arena *arena)
+pl_evict_inner *pl_evict_inner_new(const pl_evict_items *items, pl_arena *arena)
 {
-    pl_inner *w = PL_NEW(arena, pl_inner);
+    pl_evict_inner *w = PL_NEW(arena, pl_evict_inner);
     w->touched = PL_NEW_N(arena, bool, items->n_op + 1);
     w->list = PL_NEW_N(arena, int, items->n_op + 1);
     w->seen = PL_NEW_N(arena, int, items->n_item);
@@ -23,46 +23,47 @@ pl_inner *pl_inner_new(const pl_items *items, pl_arena *arena)
     return w;
 }
 
-void pl_inner_touch(pl_retain *retain, int stage)
+void pl_evict_inner_touch(pl_evict_retain *retain, int stage)
 {
-    pl_inner *w = retain->within;
+    pl_evict_inner *w = retain->within;
     if (w->touched[stage]) return;
     w->touched[stage] = true;
     w->list[w->n++] = stage;
 }
 
 /* The use of a tracked item in a stage, or NULL; and whether it stays after it. */
-static const pl_retain_use *find_use(const pl_retain *r, int item, int stage, bool *stays)
+static const pl_evict_retain_use *find_use(const pl_evict_retain *r, int item, int stage,
+                                           bool *stays)
 {
-    const pl_retain_uses *u = &r->uses[item];
-    int k = pl_retain_find(r, item, stage);
+    const pl_evict_retain_uses *u = &r->uses[item];
+    int k = pl_evict_retain_find(r, item, stage);
     if (k == u->n || u->at[k].stage != stage) return NULL;
     *stays = k + 1 < u->n && u->at[k + 1].how != PL_RETAIN_AGAIN;
     return &u->at[k];
 }
 
 /* Notes that the run at `place` reads the item; bytes that it brings into the stage. */
-static int64_t note_input(pl_retain *r, int item, int stage, int place)
+static int64_t note_input(pl_evict_retain *r, int item, int stage, int place)
 {
-    pl_inner *w = r->within;
+    pl_evict_inner *w = r->within;
     if (!r->tracked[item]) return 0;
     w->last[item] = place;
     if (w->seen[item] == w->stamp) return 0;
     w->seen[item] = w->stamp;
-    const pl_retain_use *use = find_use(r, item, stage, &w->stays[item]);
+    const pl_evict_retain_use *use = find_use(r, item, stage, &w->stays[item]);
     return use->how == PL_RETAIN_AGAIN ? 0 : r->items->item[item].bytes;
 }
 
-static int64_t end_run(pl_retain *r, int op, int stage, int place)
+static int64_t end_run(pl_evict_retain *r, int op, int stage, int place)
 {
-    const pl_items *x = r->items;
-    pl_inner *w = r->within;
+    const pl_evict_items *x = r->items;
+    pl_evict_inner *w = r->within;
     int64_t change = 0;
     for (int k = x->out_at[op]; k < x->out_at[op + 1]; k++) {
         int i = x->out[k];
         bool stays;
         if (!r->tracked[i]) continue;
-        const pl_retain_use *use = find_use(r, i, stage, &stays);
+        const pl_evict_retain_use *use = find_use(r, i, stage, &stays);
         if (!use || (op != stage && use->how != PL_RETAIN_AGAIN)) continue;
         if (stays || (w->seen[i] == w->stamp && w->last[i] > place)) change += x->item[i].bytes;
     }
@@ -73,11 +74,11 @@ static int64_t end_run(pl_retain *r, int op, int stage, int place)
     return change;
 }
 
-static int64_t sum_stage(pl_retain *r, int stage)
+static int64_t sum_stage(pl_evict_retain *r, int stage)
 {
-    const pl_items *x = r->items;
-    pl_inner *w = r->within;
-    const pl_retain_runs *again = &r->runs[stage];
+    const pl_evict_items *x = r->items;
+    pl_evict_inner *w = r->within;
+    const pl_evict_retain_runs *again = &r->runs[stage];
     int n = again->n + (stage < x->n_op);
     int64_t now = 0, most = 0;
     w->stamp++;
@@ -100,19 +101,19 @@ static int64_t sum_stage(pl_retain *r, int stage)
     return most;
 }
 
-static void sum_again(pl_retain *r, int stage)
+static void sum_again(pl_evict_retain *r, int stage)
 {
     int64_t was = r->inner[stage], is = sum_stage(r, stage);
     if (was == is) return;
-    pl_retain_log_inner(r->log, stage, was);
-    pl_retain_log_load(r->log, stage, stage, is - was);
+    pl_evict_retain_log_inner(r->log, stage, was);
+    pl_evict_retain_log_load(r->log, stage, stage, is - was);
     r->inner[stage] = is;
-    pl_retain_add(r, stage, stage, is - was);
+    pl_evict_retain_add(r, stage, stage, is - was);
 }
 
-void pl_inner_settle(pl_retain *retain)
+void pl_evict_inner_settle(pl_evict_retain *retain)
 {
-    pl_inner *w = retain->within;
+    pl_evict_inner *w = retain->within;
     for (int k = 0; k < w->n; k++) {
         w->touched[w->list[k]] = false;
         sum_again(retain, w->list[k]);
@@ -120,7 +121,7 @@ void pl_inner_settle(pl_retain *retain)
     w->n = 0;
 }
 
-void pl_inner_all(pl_retain *retain)
+void pl_evict_inner_all(pl_evict_retain *retain)
 {
     for (int t = 0; t <= retain->items->n_op; t++) sum_again(retain, t);
 }

@@ -3,12 +3,12 @@
 #define PL_EVICT_INNER_H
 #include "evict/retain.h"
 
-typedef struct pl_inner pl_inner;
+typedef struct pl_evict_inner pl_evict_inner;
 
-pl_inner *pl_inner_new(const pl_items *items, pl_arena *arena);
+pl_evict_inner *pl_evict_inner_new(const pl_evict_items *items, pl_arena *arena);
 
-void pl_inner_touch(pl_retain *retain, int stage); /* its uses, runs or what comes next changed */
-void pl_inner_settle(pl_retain *retain);           /* sum again what was touched                */
-void pl_inner_all(pl_retain *retain);              /* ... and all, of a new state               */
+void pl_evict_inner_touch(pl_evict_retain *retain, int stage); /* its uses, runs or what comes next changed */
+void pl_evict_inner_settle(pl_evict_retain *retain);           /* sum again what was touched                */
+void pl_evict_inner_all(pl_evict_retain *retain);              /* ... and all, of a new state               */
 
 #endif

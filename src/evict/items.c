@@ -1,7 +1,7 @@
 /* Storages and readers of a problem, as arrays. */
 #include "evict/items.h"
 
-bool pl_items_is_view(const pl_items *x, int value)
+bool pl_evict_items_is_view(const pl_evict_items *x, int value)
 {
     return x->problem->view_of && x->problem->view_of[value] >= 0;
 }
@@ -12,13 +12,13 @@ static int find_root(const pl_evict_problem *p, int v)
     return v;
 }
 
-static void add_items(pl_items *x, pl_arena *arena)
+static void add_items(pl_evict_items *x, pl_arena *arena)
 {
     const pl_evict_problem *p = x->problem;
     x->item_of = PL_NEW_N(arena, int, p->n_value);
     x->item = PL_NEW_N(arena, pl_evict_item, p->n_value);
     for (int v = 0; v < p->n_value; v++)
-        if (!pl_items_is_view(x, v)) {
+        if (!pl_evict_items_is_view(x, v)) {
             int t = p->maker[v];
             x->item_of[v] = x->n_item;
             x->item[x->n_item++] =
@@ -36,7 +36,7 @@ static void add_items(pl_items *x, pl_arena *arena)
         m->pinned = m->pinned || (keep & PL_EVICT_PINNED);
         m->at_end = m->at_end || (keep & PL_EVICT_AT_END);
         if (p->held && p->held[v] > m->held) m->held = p->held[v];
-        if (!pl_items_is_view(x, v)) continue;
+        if (!pl_evict_items_is_view(x, v)) continue;
         m->again_seconds += p->seconds[p->maker[v]];
         if (p->most_runs || (p->once && p->once[p->maker[v]])) m->again = false;
     }
@@ -46,14 +46,14 @@ static void add_items(pl_items *x, pl_arena *arena)
     for (int i = 0; i < x->n_item; i++) x->value_at[i + 1] += x->value_at[i];
     int *fill = PL_NEW_N(arena, int, x->n_item);
     for (int v = 0; v < p->n_value; v++)
-        if (!pl_items_is_view(x, v))
+        if (!pl_evict_items_is_view(x, v))
             x->value[x->value_at[x->item_of[v]] + fill[x->item_of[v]]++] = v;
     for (int v = 0; v < p->n_value; v++)
-        if (pl_items_is_view(x, v))
+        if (pl_evict_items_is_view(x, v))
             x->value[x->value_at[x->item_of[v]] + fill[x->item_of[v]]++] = v;
 }
 
-static void add_makes(pl_items *x, pl_arena *arena)
+static void add_makes(pl_evict_items *x, pl_arena *arena)
 {
     const pl_evict_problem *p = x->problem;
     x->make_at = PL_NEW_N(arena, int, p->n_op + 1);
@@ -74,13 +74,13 @@ static void add_makes(pl_items *x, pl_arena *arena)
     for (int t = 0; t < p->n_op; t++) {
         x->out_at[t + 1] = x->out_at[t];
         for (int k = x->make_at[t]; k < x->make_at[t + 1]; k++)
-            if (!pl_items_is_view(x, x->make[k]))
+            if (!pl_evict_items_is_view(x, x->make[k]))
                 x->out[x->out_at[t + 1]++] = x->item_of[x->make[k]];
     }
 }
 
 /* Items read by each op, and ops that touch each item. */
-static void add_uses(pl_items *x, pl_arena *arena)
+static void add_uses(pl_evict_items *x, pl_arena *arena)
 {
     const pl_evict_problem *p = x->problem;
     int *seen = PL_NEW_N(arena, int, x->n_item);
@@ -116,9 +116,9 @@ static void add_uses(pl_items *x, pl_arena *arena)
     }
 }
 
-pl_items *pl_items_new(const pl_evict_problem *problem, pl_arena *arena)
+pl_evict_items *pl_evict_items_new(const pl_evict_problem *problem, pl_arena *arena)
 {
-    pl_items *x = PL_NEW(arena, pl_items);
+    pl_evict_items *x = PL_NEW(arena, pl_evict_items);
     x->problem = problem;
     x->n_op = problem->n_op;
     x->n_value = problem->n_value;
@@ -129,7 +129,7 @@ pl_items *pl_items_new(const pl_evict_problem *problem, pl_arena *arena)
 }
 
 /* Bytes present while each op runs where each item goes before op gone(item). */
-static int64_t sum_peak(const pl_items *x, bool held, int64_t *change)
+static int64_t sum_peak(const pl_evict_items *x, bool held, int64_t *change)
 {
     for (int t = 0; t <= x->n_op; t++) change[t] = 0;
     for (int i = 0; i < x->n_item; i++) {
@@ -148,7 +148,7 @@ static int64_t sum_peak(const pl_items *x, bool held, int64_t *change)
 
 static pl_evict_facts measure(const pl_evict_problem *p, pl_arena *tmp)
 {
-    const pl_items *x = pl_items_new(p, tmp);
+    const pl_evict_items *x = pl_evict_items_new(p, tmp);
     int64_t *change = PL_NEW_N(tmp, int64_t, x->n_op + 1);
     pl_evict_facts f = { .peak = sum_peak(x, false, change),
                          .held_peak = sum_peak(x, true, change) };

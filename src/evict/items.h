@@ -18,7 +18,7 @@ typedef struct pl_evict_item {
     double again_seconds; /* to make it and all views of it again, their inputs being there   */
 } pl_evict_item;
 
-typedef struct pl_items {
+typedef struct pl_evict_items {
     const pl_evict_problem *problem;
     int n_op, n_value, n_item;
     int *item_of;                  /* [n_value]                                               */
@@ -29,11 +29,11 @@ typedef struct pl_items {
     int *out_at, *out;             /* [n_op + 1] items made by an op: none of a view's maker  */
     int64_t *made;                 /* [n_op] bytes made by an op                              */
     int *use_at, *use;             /* [n_item + 1] ops that read or make an item, rising      */
-} pl_items;
+} pl_evict_items;
 
 /* `arena` owns it; the problem is a valid one and outlives it. */
-pl_items *pl_items_new(const pl_evict_problem *problem, pl_arena *arena);
+pl_evict_items *pl_evict_items_new(const pl_evict_problem *problem, pl_arena *arena);
 
-bool pl_items_is_view(const pl_items *x, int value);
+bool pl_evict_items_is_view(const pl_evict_items *x, int value);
 
 #endif

@@ -59,8 +59,8 @@ static int list_front(int n, const int64_t weight[], const double worth[], int64
     return n_now;
 }
 
-void pl_knapsack_take(int n, const int64_t weight[], const double worth[], int64_t capacity,
-                      bool taken[])
+void pl_evict_knapsack_take(int n, const int64_t weight[], const double worth[], int64_t capacity,
+                            bool taken[])
 {
     int64_t unit = 1;
     for (bool done = false; !done; unit = unit * 16) {
@@ -76,23 +76,23 @@ void pl_knapsack_take(int n, const int64_t weight[], const double worth[], int64
 }
 
 /* Things to choose from, by item; their number. `step`: where most bytes are present. */
-static int list_things(const pl_retain *r, int *step, int item[])
+static int list_things(const pl_evict_retain *r, int *step, int item[])
 {
-    const pl_items *x = r->items;
+    const pl_evict_items *x = r->items;
     int n = 0;
-    (void)pl_retain_peak(r, step);
+    (void)pl_evict_retain_peak(r, step);
     for (int i = 0; i < x->n_item; i++) {
         if (!r->tracked[i] || !x->item[i].again) continue;
-        int k = pl_retain_find(r, i, *step);
+        int k = pl_evict_retain_find(r, i, *step);
         if (k > 0 && k < r->uses[i].n && r->uses[i].at[k].stage != *step) item[n++] = i;
     }
     return n;
 }
 
 /* Keeps what fits the capacity; the rest is made again when it is read after the step. */
-static void keep_some(pl_retain *r, int64_t capacity, bool kept[], pl_arena *tmp)
+static void keep_some(pl_evict_retain *r, int64_t capacity, bool kept[], pl_arena *tmp)
 {
-    const pl_items *x = r->items;
+    const pl_evict_items *x = r->items;
     int step, *item = PL_NEW_N(tmp, int, x->n_item), n = list_things(r, &step, item);
     int64_t *weight = PL_NEW_N(tmp, int64_t, n);
     double *worth = PL_NEW_N(tmp, double, n);
@@ -101,47 +101,47 @@ static void keep_some(pl_retain *r, int64_t capacity, bool kept[], pl_arena *tmp
         weight[k] = x->item[item[k]].bytes;
         worth[k] = x->item[item[k]].again_seconds;
     }
-    pl_knapsack_take(n, weight, worth, capacity, taken);
+    pl_evict_knapsack_take(n, weight, worth, capacity, taken);
     for (int i = 0; i < x->n_item; i++) kept[i] = true;
     for (int k = n - 1; k >= 0; k--) {
         kept[item[k]] = taken[k];
         if (!taken[k])
-            (void)pl_retain_change(r, item[k], pl_retain_find(r, item[k], step), PL_RETAIN_AGAIN, 0,
-                                   0);
+            (void)pl_evict_retain_change(r, item[k], pl_evict_retain_find(r, item[k], step),
+                                         PL_RETAIN_AGAIN, 0, 0);
     }
-    pl_retain_accept(r);
+    pl_evict_retain_accept(r);
 }
 
-void pl_knapsack_keep(const pl_items *items, int64_t capacity, bool kept[])
+void pl_evict_knapsack_keep(const pl_evict_items *items, int64_t capacity, bool kept[])
 {
     pl_arena *tmp = pl_arena_new("knapsack keep");
-    keep_some(pl_retain_new(items, INT64_MAX / 4, tmp), capacity, kept, tmp);
+    keep_some(pl_evict_retain_new(items, INT64_MAX / 4, tmp), capacity, kept, tmp);
     pl_arena_free(tmp);
 }
 
-bool pl_policy_knapsack(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule,
-                        pl_err *err)
+bool pl_evict_policy_knapsack(const pl_evict_policy_ask *ask, pl_arena *out,
+                              pl_evict_schedule *schedule, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("evict knapsack");
-    const pl_items *x = ask->items;
-    pl_retain *r = pl_retain_new(x, ask->options->budget, tmp);
-    const pl_retain_saved *start = pl_retain_save(r, tmp);
-    pl_play *y = pl_play_new(x, tmp);
+    const pl_evict_items *x = ask->items;
+    pl_evict_retain *r = pl_evict_retain_new(x, ask->options->budget, tmp);
+    const pl_evict_retain_saved *start = pl_evict_retain_save(r, tmp);
+    pl_evict_play *y = pl_evict_play_new(x, tmp);
     bool *kept = PL_NEW_N(tmp, bool, x->n_item), found = false;
-    int64_t low = 0, high = pl_retain_peak(r, NULL);
+    int64_t low = 0, high = pl_evict_retain_peak(r, NULL);
     for (int k = 0; k < HALVINGS && low <= high; k++) {
         int64_t mid = k == 0 ? high : low + (high - low) / 2;
-        pl_retain_load(r, start);
+        pl_evict_retain_load(r, start);
         keep_some(r, mid, kept, tmp);
         if (r->n_over == 0) {
-            pl_emit_all(r, y);
+            pl_evict_emit_all(r, y);
             found = true;
             low = mid + 1;
         } else {
             high = mid - 1;
         }
     }
-    if (found) pl_play_end(y, out, schedule);
+    if (found) pl_evict_play_end(y, out, schedule);
     pl_arena_free(tmp);
-    return found || pl_policy_refuse(ask, err);
+    return found || pl_evict_policy_refuse(ask, err);
 }

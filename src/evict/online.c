@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-static bool make_usable(pl_online *o, int value);
+static bool make_usable(pl_evict_online *o, int value);
 
-static void leave_pool(pl_online *o, int item)
+static void leave_pool(pl_evict_online *o, int item)
 {
     for (int k = 0; k < o->n_pool; k++)
         if (o->pool[k] == item) {
@@ -19,28 +19,28 @@ static void leave_pool(pl_online *o, int item)
         }
 }
 
-static void lock(pl_online *o, int item)
+static void lock(pl_evict_online *o, int item)
 {
     if (o->locks[item]++ == 0) leave_pool(o, item);
 }
 
-static void unlock(pl_online *o, int item)
+static void unlock(pl_evict_online *o, int item)
 {
     if (--o->locks[item] == 0) o->pool[o->n_pool++] = item;
 }
 
-static void evict(pl_online *o, int item, bool to_host)
+static void evict(pl_evict_online *o, int item, bool to_host)
 {
     leave_pool(o, item);
     if (to_host) {
-        if (!o->play->copied[item]) pl_play_out(o->play, item);
+        if (!o->play->copied[item]) pl_evict_play_out(o->play, item);
         PL_PUSH(o->arena, &o->queue, item);
     }
-    pl_play_drop(o->play, item);
-    if (!to_host) pl_region_gone(o, item);
+    pl_evict_play_drop(o->play, item);
+    if (!to_host) pl_evict_region_gone(o, item);
 }
 
-static int choose(pl_online *o)
+static int choose(pl_evict_online *o)
 {
     double least = INFINITY, mean = 0;
     int best = -1, n = 0;
@@ -64,7 +64,7 @@ static int choose(pl_online *o)
     return best;
 }
 
-static bool make_room(pl_online *o, int64_t bytes)
+static bool make_room(pl_evict_online *o, int64_t bytes)
 {
     while (o->play->bytes + bytes > o->budget) {
         if (o->n_pool == 0) return false;
@@ -76,29 +76,29 @@ static bool make_room(pl_online *o, int64_t bytes)
 }
 
 /* A storage on the host comes back. */
-static bool bring_in(pl_online *o, int item)
+static bool bring_in(pl_evict_online *o, int item)
 {
     if (!make_room(o, o->items->item[item].bytes)) return false;
-    pl_play_in(o->play, item);
+    pl_evict_play_in(o->play, item);
     o->pool[o->n_pool++] = item;
     return true;
 }
 
-static bool on_host(const pl_online *o, int item)
+static bool on_host(const pl_evict_online *o, int item)
 {
     return o->play->copied[item] && !o->play->present[item] && o->rule->to_host;
 }
 
 /* Was it usable when it was copied, so that copying brings it back? */
-static bool comes_in(const pl_online *o, int value)
+static bool comes_in(const pl_evict_online *o, int value)
 {
     return on_host(o, o->items->item_of[value]) && o->play->kept[value];
 }
 
 /* Run an op, what it reads being locked and usable; `value` is the one asked for. */
-static bool run(pl_online *o, int op, int value)
+static bool run(pl_evict_online *o, int op, int value)
 {
-    const pl_items *x = o->items;
+    const pl_evict_items *x = o->items;
     if (!make_room(o, x->made[op])) return false;
     int from = x->make_at[op], to = x->make_at[op + 1];
     bool first = o->play->runs[op] == 0;
@@ -114,16 +114,16 @@ static bool run(pl_online *o, int op, int value)
             int i = x->item_of[x->make[k]];
             if ((x->make[k] == value) == (pass == 1) && !o->play->present[i]) o->pool[n++] = i;
         }
-    pl_play_run(o->play, op);
+    pl_evict_play_run(o->play, op);
     o->made[op] = true;
-    for (; o->n_pool < n; o->n_pool++) pl_region_back(o, o->pool[o->n_pool]);
+    for (; o->n_pool < n; o->n_pool++) pl_evict_region_back(o, o->pool[o->n_pool]);
     return o->play->compute <= o->most_compute;
 }
 
-static bool lock_reads(pl_online *o, int op)
+static bool lock_reads(pl_evict_online *o, int op)
 {
     const pl_evict_problem *p = o->items->problem;
-    const pl_items *x = o->items;
+    const pl_evict_items *x = o->items;
     int from = p->read_at[op], to = p->read_at[op + 1];
     for (int k = from; k < to; k++) o->accessed[x->item_of[p->read[k]]] = o->play->now;
     int first = o->missing.n;
@@ -142,14 +142,14 @@ static bool lock_reads(pl_online *o, int op)
     return true;
 }
 
-static void unlock_reads(pl_online *o, int op)
+static void unlock_reads(pl_evict_online *o, int op)
 {
     const pl_evict_problem *p = o->items->problem;
     for (int k = p->read_at[op]; k < p->read_at[op + 1]; k++)
         unlock(o, o->items->item_of[p->read[k]]);
 }
 
-static bool make_usable(pl_online *o, int value)
+static bool make_usable(pl_evict_online *o, int value)
 {
     int op = o->items->problem->maker[value];
     if (comes_in(o, value)) return bring_in(o, o->items->item_of[value]);
@@ -159,9 +159,9 @@ static bool make_usable(pl_online *o, int value)
     return true;
 }
 
-static bool run_first(pl_online *o, int op)
+static bool run_first(pl_evict_online *o, int op)
 {
-    const pl_items *x = o->items;
+    const pl_evict_items *x = o->items;
     o->made[op] = true;
     int value = x->make_at[op] < x->make_at[op + 1] ? x->make[x->make_at[op]] : -1;
     if (!lock_reads(o, op) || !run(o, op, value)) return false;
@@ -169,15 +169,15 @@ static bool run_first(pl_online *o, int op)
     for (int k = x->make_at[op]; k < x->make_at[op + 1]; k++) {
         int i = x->item_of[x->make[k]];
         o->accessed[i] = o->play->now;
-        if (x->item[i].pinned && !pl_items_is_view(x, x->make[k])) lock(o, i);
+        if (x->item[i].pinned && !pl_evict_items_is_view(x, x->make[k])) lock(o, i);
     }
     return true;
 }
 
 /* What went to the host first comes back first, into memory that is free. */
-static void prefetch(pl_online *o)
+static void prefetch(pl_evict_online *o)
 {
-    const pl_items *x = o->items;
+    const pl_evict_items *x = o->items;
     for (int n = 0; n < o->rule->prefetch && o->queue_from < o->queue.n;) {
         int i = o->queue.at[o->queue_from];
         if (!on_host(o, i)) {
@@ -191,9 +191,9 @@ static void prefetch(pl_online *o)
     }
 }
 
-static bool play(pl_online *o)
+static bool play(pl_evict_online *o)
 {
-    const pl_items *x = o->items;
+    const pl_evict_items *x = o->items;
     const pl_evict_problem *p = x->problem;
     pl_arena *tmp = pl_arena_new("online release");
     int *next = PL_NEW_N(tmp, int, x->n_item), *first = PL_NEW_N(tmp, int, x->n_op + 1);
@@ -218,29 +218,30 @@ static bool play(pl_online *o)
     return ok;
 }
 
-bool pl_online_play(const pl_items *items, int64_t budget, const pl_online_rule *rule,
-                    pl_arena *out, pl_evict_schedule *schedule)
+bool pl_evict_online_play(const pl_evict_items *items, int64_t budget,
+                          const pl_evict_online_rule *rule, pl_arena *out,
+                          pl_evict_schedule *schedule)
 {
     pl_arena *tmp = pl_arena_new("evict online");
     int n = items->n_item;
-    pl_online o = { .items = items,
-                    .rule = rule,
-                    .budget = budget,
-                    .play = pl_play_new(items, tmp),
-                    .pool = PL_NEW_N(tmp, int, 2 * n),
-                    .locks = PL_NEW_N(tmp, int, n),
-                    .accessed = PL_NEW_N(tmp, double, n),
-                    .compute = PL_NEW_N(tmp, double, n),
-                    .made = PL_NEW_N(tmp, bool, items->n_op),
-                    .region = pl_region_new(items, tmp),
-                    .arena = tmp };
+    pl_evict_online o = { .items = items,
+                          .rule = rule,
+                          .budget = budget,
+                          .play = pl_evict_play_new(items, tmp),
+                          .pool = PL_NEW_N(tmp, int, 2 * n),
+                          .locks = PL_NEW_N(tmp, int, n),
+                          .accessed = PL_NEW_N(tmp, double, n),
+                          .compute = PL_NEW_N(tmp, double, n),
+                          .made = PL_NEW_N(tmp, bool, items->n_op),
+                          .region = pl_evict_region_new(items, tmp),
+                          .arena = tmp };
     for (int t = 0; t < items->n_op; t++) o.most_compute += 20 * items->problem->seconds[t];
     for (int i = 0; i < n; i++) {
         o.accessed[i] = -INFINITY;
         if (o.play->present[i] && !items->item[i].pinned) o.pool[o.n_pool++] = i;
     }
     bool ok = o.play->bytes <= budget && play(&o);
-    if (ok) pl_play_end(o.play, out, schedule);
+    if (ok) pl_evict_play_end(o.play, out, schedule);
     pl_arena_free(tmp);
     return ok;
 }

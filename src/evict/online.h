@@ -8,27 +8,27 @@
 #define PL_EVICT_ONLINE_H
 #include "evict/play.h"
 
-typedef struct pl_online pl_online;
+typedef struct pl_evict_online pl_evict_online;
 
-typedef struct pl_online_rule {
-    double (*score)(pl_online *online, int item); /* the least goes                              */
+typedef struct pl_evict_online_rule {
+    double (*score)(pl_evict_online *online, int item); /* the least goes                              */
     /* Whether it goes to the host (true), or is dropped to be made again; NULL: always dropped. */
-    bool (*to_host)(pl_online *online, int item);
+    bool (*to_host)(pl_evict_online *online, int item);
     double spared; /* storages below this share of the mean size stay, while others are there    */
     int prefetch;  /* so many that went to the host come back early, where they fit              */
-} pl_online_rule;
+} pl_evict_online_rule;
 
-struct pl_online {
-    const pl_items *items;
-    const pl_online_rule *rule;
-    pl_play *play;
+struct pl_evict_online {
+    const pl_evict_items *items;
+    const pl_evict_online_rule *rule;
+    pl_evict_play *play;
     int64_t budget;
     int *pool, n_pool;  /* items that may go, in the order in which they came                    */
     int *locks;         /* [n_item]                                                              */
     double *accessed;   /* [n_item] seconds; -INFINITY: never                                    */
     double *compute;    /* [n_item] seconds of its maker and of the makers of its views so far   */
     bool *made;         /* [n_op] ran once, or runs now for the first time                       */
-    struct pl_region *region;
+    struct pl_evict_region *region;
     struct {
         int *at;
         int n, cap;
@@ -39,13 +39,13 @@ struct pl_online {
 };
 
 /* Plays the problem by a rule. False: it did not fit, or took 20 times the seconds of one run. */
-bool pl_online_play(const pl_items *items, int64_t budget, const pl_online_rule *rule,
+bool pl_evict_online_play(const pl_evict_items *items, int64_t budget, const pl_evict_online_rule *rule,
                     pl_arena *out, pl_evict_schedule *schedule);
 
 /* What must be made again with an item, in seconds: gone storages that it is made from (over gone
  * storages), or that are made from it. */
-double pl_online_before(pl_online *online, int item);
-double pl_online_after(pl_online *online, int item);
-double pl_online_class(pl_online *online, int item); /* of the classes of its gone neighbours */
+double pl_evict_online_before(pl_evict_online *online, int item);
+double pl_evict_online_after(pl_evict_online *online, int item);
+double pl_evict_online_class(pl_evict_online *online, int item); /* of the classes of its gone neighbours */
 
 #endif

@@ -4,21 +4,21 @@
 #include <math.h>
 #include <string.h>
 
-static void note(pl_play *y, pl_evict_do act, int what)
+static void note(pl_evict_play *y, pl_evict_do act, int what)
 {
     pl_evict_action a = { .act = (uint8_t)act, .what = what };
     PL_PUSH(y->arena, &y->done, a);
 }
 
-static void hold(pl_play *y, int64_t bytes)
+static void hold(pl_evict_play *y, int64_t bytes)
 {
     y->bytes += bytes;
     if (y->bytes > y->peak) y->peak = y->bytes;
 }
 
-void pl_play_restart(pl_play *play)
+void pl_evict_play_restart(pl_evict_play *play)
 {
-    const pl_items *x = play->items;
+    const pl_evict_items *x = play->items;
     memset(play->here, 0, sizeof *play->here * (size_t)x->n_value);
     memset(play->kept, 0, sizeof *play->kept * (size_t)x->n_value);
     memset(play->present, 0, sizeof *play->present * (size_t)x->n_item);
@@ -35,9 +35,9 @@ void pl_play_restart(pl_play *play)
         }
 }
 
-pl_play *pl_play_new(const pl_items *items, pl_arena *arena)
+pl_evict_play *pl_evict_play_new(const pl_evict_items *items, pl_arena *arena)
 {
-    pl_play *y = PL_NEW(arena, pl_play);
+    pl_evict_play *y = PL_NEW(arena, pl_evict_play);
     y->items = items;
     y->arena = arena;
     y->here = PL_NEW_N(arena, bool, items->n_value);
@@ -47,11 +47,11 @@ pl_play *pl_play_new(const pl_items *items, pl_arena *arena)
     y->ready = PL_NEW_N(arena, double, items->n_item);
     y->out = PL_NEW_N(arena, double, items->n_item);
     y->runs = PL_NEW_N(arena, int, items->n_op);
-    pl_play_restart(y);
+    pl_evict_play_restart(y);
     return y;
 }
 
-bool pl_play_can_run(const pl_play *play, int op)
+bool pl_evict_play_can_run(const pl_evict_play *play, int op)
 {
     const pl_evict_problem *p = play->items->problem;
     for (int k = p->read_at[op]; k < p->read_at[op + 1]; k++)
@@ -59,10 +59,10 @@ bool pl_play_can_run(const pl_play *play, int op)
     return true;
 }
 
-void pl_play_run(pl_play *play, int op)
+void pl_evict_play_run(pl_evict_play *play, int op)
 {
-    const pl_items *x = play->items;
-    PL_ASSERT(pl_play_can_run(play, op));
+    const pl_evict_items *x = play->items;
+    PL_ASSERT(pl_evict_play_can_run(play, op));
     for (int k = x->in_at[op]; k < x->in_at[op + 1]; k++)
         play->now = fmax(play->now, play->ready[x->in[k]]);
     hold(play, x->made[op]);
@@ -78,9 +78,9 @@ void pl_play_run(pl_play *play, int op)
     note(play, PL_EVICT_RUN, op);
 }
 
-void pl_play_drop(pl_play *play, int item)
+void pl_evict_play_drop(pl_evict_play *play, int item)
 {
-    const pl_items *x = play->items;
+    const pl_evict_items *x = play->items;
     PL_ASSERT(play->present[item] && !x->item[item].pinned);
     play->now = fmax(play->now, fmax(play->out[item], play->ready[item]));
     for (int k = x->value_at[item]; k < x->value_at[item + 1]; k++) play->here[x->value[k]] = false;
@@ -89,9 +89,9 @@ void pl_play_drop(pl_play *play, int item)
     note(play, PL_EVICT_DROP, x->item[item].root);
 }
 
-void pl_play_out(pl_play *play, int item)
+void pl_evict_play_out(pl_evict_play *play, int item)
 {
-    const pl_items *x = play->items;
+    const pl_evict_items *x = play->items;
     const pl_evict_problem *p = x->problem;
     PL_ASSERT(play->present[item] && p->out_bytes_per_s > 0);
     double from = fmax(fmax(play->now, play->ready[item]), play->out_free);
@@ -103,9 +103,9 @@ void pl_play_out(pl_play *play, int item)
     note(play, PL_EVICT_OUT, x->item[item].root);
 }
 
-void pl_play_in(pl_play *play, int item)
+void pl_evict_play_in(pl_evict_play *play, int item)
 {
-    const pl_items *x = play->items;
+    const pl_evict_items *x = play->items;
     PL_ASSERT(play->copied[item] && !play->present[item]);
     double from = fmax(fmax(play->now, play->out[item]), play->in_free);
     play->in_free = play->ready[item] =
@@ -118,9 +118,9 @@ void pl_play_in(pl_play *play, int item)
     note(play, PL_EVICT_IN, x->item[item].root);
 }
 
-void pl_play_end(pl_play *play, pl_arena *out, pl_evict_schedule *schedule)
+void pl_evict_play_end(pl_evict_play *play, pl_arena *out, pl_evict_schedule *schedule)
 {
-    const pl_items *x = play->items;
+    const pl_evict_items *x = play->items;
     for (int i = 0; i < x->n_item; i++)
         if (x->item[i].at_end) play->now = fmax(play->now, play->ready[i]);
     *schedule = (pl_evict_schedule){ .n = play->done.n,

@@ -6,8 +6,8 @@
 #define PL_EVICT_PLAY_H
 #include "evict/items.h"
 
-typedef struct pl_play {
-    const pl_items *items;
+typedef struct pl_evict_play {
+    const pl_evict_items *items;
     bool *here, *kept;    /* [n_value] usable now; remembered on the host                      */
     bool *present;        /* [n_item]                                                          */
     bool *copied;         /* [n_item] on the host or on the way there                          */
@@ -20,20 +20,20 @@ typedef struct pl_play {
         pl_evict_action *at;
     } done;
     pl_arena *arena;
-} pl_play;
+} pl_evict_play;
 
 /* `arena` owns it and its actions. */
-pl_play *pl_play_new(const pl_items *items, pl_arena *arena);
-void pl_play_restart(pl_play *play); /* as new; its memory is kept */
+pl_evict_play *pl_evict_play_new(const pl_evict_items *items, pl_arena *arena);
+void pl_evict_play_restart(pl_evict_play *play); /* as new; its memory is kept */
 
-void pl_play_run(pl_play *play, int op);
-void pl_play_drop(pl_play *play, int item);
-void pl_play_out(pl_play *play, int item);
-void pl_play_in(pl_play *play, int item);
+void pl_evict_play_run(pl_evict_play *play, int op);
+void pl_evict_play_drop(pl_evict_play *play, int item);
+void pl_evict_play_out(pl_evict_play *play, int item);
+void pl_evict_play_in(pl_evict_play *play, int item);
 
-bool pl_play_can_run(const pl_play *play, int op); /* all it reads is usable */
+bool pl_evict_play_can_run(const pl_evict_play *play, int op); /* all it reads is usable */
 
 /* Wait for what is needed at the end; copies the actions into `out`. */
-void pl_play_end(pl_play *play, pl_arena *out, pl_evict_schedule *schedule);
+void pl_evict_play_end(pl_evict_play *play, pl_arena *out, pl_evict_schedule *schedule);
 
 #endif

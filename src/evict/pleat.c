@@ -14,15 +14,15 @@
 enum { DEFAULT_EFFORT = 20000000, CYCLES = 6, STEPS_PER_STATE = 100 };
 
 typedef struct search {
-    const pl_policy_ask *ask;
-    const pl_items *items;
+    const pl_evict_policy_ask *ask;
+    const pl_evict_items *items;
     pl_arena *out;
     pl_evict_schedule best;
-    pl_play *play;
-    pl_retain *retain;
-    pl_improve *improve;
-    pl_bound bound;
-    const pl_retain_saved *start;
+    pl_evict_play *play;
+    pl_evict_retain *retain;
+    pl_evict_improve *improve;
+    pl_evict_bound bound;
+    const pl_evict_retain_saved *start;
     int64_t effort; /* steps in all */
 } search;
 
@@ -35,9 +35,9 @@ static void take_retained(search *s)
 {
     pl_evict_schedule found;
     if (s->retain->n_over > 0) return;
-    pl_emit_all(s->retain, s->play);
+    pl_evict_emit_all(s->retain, s->play);
     if (s->best.n > 0 && s->play->now >= s->best.seconds) return;
-    pl_play_end(s->play, s->out, &found);
+    pl_evict_play_end(s->play, s->out, &found);
     take(s, &found);
 }
 
@@ -50,14 +50,14 @@ static const struct {
 /* Greedily, from what there is now; with little foresight where much does not do. */
 static bool fit(search *s, double noise)
 {
-    pl_retain *r = s->retain;
+    pl_evict_retain *r = s->retain;
     pl_arena *tmp = pl_arena_new("evict fit");
-    const pl_retain_saved *from = pl_retain_save(r, tmp);
+    const pl_evict_retain_saved *from = pl_evict_retain_save(r, tmp);
     bool ok = false;
     for (int foresight = 3; foresight >= 0 && !ok; foresight -= 3) {
         r->foresight = foresight;
-        pl_retain_load(r, from);
-        ok = pl_improve_fit(s->improve, noise);
+        pl_evict_retain_load(r, from);
+        ok = pl_evict_improve_fit(s->improve, noise);
     }
     pl_arena_free(tmp);
     return ok;
@@ -65,42 +65,43 @@ static bool fit(search *s, double noise)
 
 static void descend(search *s, int64_t steps)
 {
-    pl_retain *r = s->retain;
+    pl_evict_retain *r = s->retain;
     int64_t first = r->steps;
     pl_arena *tmp = pl_arena_new("evict descend");
-    const pl_retain_saved *first_state = pl_retain_save(r, tmp);
+    const pl_evict_retain_saved *first_state = pl_evict_retain_save(r, tmp);
     bool fits = r->n_over == 0 || fit(s, 0);
     for (int c = 0; c < CYCLES && r->cost + r->over > 0; c++) {
         int d = c % (int)(sizeof descents / sizeof *descents);
         if (!fits && c > 0 && r->n_over > 0) {
-            pl_retain_load(r, first_state);
+            pl_evict_retain_load(r, first_state);
             (void)fit(s, 0.5 * c);
         }
         r->foresight = descents[d].foresight;
-        (void)pl_anneal_run(s->improve, steps / (CYCLES + 1), descents[d].heat, descents[d].growth);
+        (void)pl_evict_anneal_run(s->improve, steps / (CYCLES + 1), descents[d].heat,
+                                  descents[d].growth);
     }
     int64_t left = steps - (r->steps - first);
-    if (r->n_over == 0 && left > 0) pl_improve_run(s->improve, left);
+    if (r->n_over == 0 && left > 0) pl_evict_improve_run(s->improve, left);
     pl_arena_free(tmp);
 }
 
 static void search_recompute(search *s, int64_t steps)
 {
-    pl_retain_load(s->retain, s->start);
+    pl_evict_retain_load(s->retain, s->start);
     descend(s, steps);
     take_retained(s);
 }
 
-static void search_copies(search *s, pl_swap_style style, int64_t steps)
+static void search_copies(search *s, pl_evict_swap_style style, int64_t steps)
 {
-    pl_retain_load(s->retain, s->start);
-    pl_swap_fill(s->retain, style);
+    pl_evict_retain_load(s->retain, s->start);
+    pl_evict_swap_fill(s->retain, style);
     take_retained(s);
     if (s->ask->options->no_recompute || s->retain->n_over == 0) return;
     for (int round = 0; round < 2; round++) {
         descend(s, steps / 2);
         take_retained(s);
-        pl_swap_time(s->retain, style.stretch);
+        pl_evict_swap_time(s->retain, style.stretch);
         take_retained(s);
     }
 }
@@ -116,7 +117,7 @@ static void search_stretch(search *s)
     int low = 0, high = N_STRETCHES - 1;
     while (low <= high) {
         int mid = low == 0 && high == N_STRETCHES - 1 ? 0 : (low + high) / 2;
-        search_copies(s, (pl_swap_style){ stretches[mid], 0 }, 0);
+        search_copies(s, (pl_evict_swap_style){ stretches[mid], 0 }, 0);
         if (s->retain->n_over == 0)
             high = mid - 1;
         else
@@ -128,12 +129,13 @@ static void search_stretch(search *s)
  * far. */
 static void search_both(search *s)
 {
-    for (int k = 0; k < N_STRETCHES; k++) {
+    const int given = s->ask->options->stretches;
+    for (int k = 0; k < (given > 0 && given < N_STRETCHES ? given : N_STRETCHES); k++) {
         bool late = stretches[k] * s->ask->facts.seconds >= s->best.seconds ||
                     s->retain->steps > 2 * s->effort;
         if (k > 0 && s->best.n > 0 && late) break;
         for (int dear = 0; dear < 3; dear++)
-            search_copies(s, (pl_swap_style){ stretches[k], 0.5 * dear }, s->effort / 24);
+            search_copies(s, (pl_evict_swap_style){ stretches[k], 0.5 * dear }, s->effort / 24);
     }
 }
 
@@ -156,28 +158,28 @@ static void ask_others(search *s)
     const pl_evict_options *o = s->ask->options;
     bool link = s->items->problem->out_bytes_per_s > 0;
     for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
-        pl_policy_ask other = *s->ask;
+        pl_evict_policy_ask other = *s->ask;
         pl_evict_schedule found;
         pl_err miss = { 0 };
-        other.policy = pl_policy_find(others[k]);
+        other.policy = pl_evict_policy_find(others[k]);
         if (s->items->problem->most_runs > 0 || o->no_recompute ||
-            (o->no_copies && other.policy->find == pl_policy_delta))
+            (o->no_copies && other.policy->find == pl_evict_policy_delta))
             continue;
         if (other.policy->find(&other, s->out, &found, &miss)) take(s, &found);
     }
     if (o->no_recompute || (link && !o->no_copies)) return;
-    if (pl_exact_find(s->items, o->budget, s->effort / STEPS_PER_STATE / 10, s->play) !=
+    if (pl_evict_exact_find(s->items, o->budget, s->effort / STEPS_PER_STATE / 10, s->play) !=
         PL_EXACT_FOUND)
         return;
     pl_evict_schedule found;
-    pl_play_end(s->play, s->out, &found);
+    pl_evict_play_end(s->play, s->out, &found);
     take(s, &found);
     s->best.bound = s->best.seconds;
     s->best.optimal = true;
 }
 
-bool pl_policy_pleat(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule,
-                     pl_err *err)
+bool pl_evict_policy_pleat(const pl_evict_policy_ask *ask, pl_arena *out,
+                           pl_evict_schedule *schedule, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("evict pleat");
     const pl_evict_options *o = ask->options;
@@ -185,11 +187,11 @@ bool pl_policy_pleat(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule 
                  .items = ask->items,
                  .out = out,
                  .effort = o->effort > 0 ? o->effort : DEFAULT_EFFORT };
-    s.play = pl_play_new(ask->items, tmp);
-    s.retain = pl_retain_new(ask->items, o->budget, tmp);
-    s.start = pl_retain_save(s.retain, tmp);
-    s.bound = pl_bound_find(ask->items, o->budget, !o->no_recompute, false, 500, tmp);
-    s.improve = pl_improve_new(s.retain, s.bound.price, 1, tmp);
+    s.play = pl_evict_play_new(ask->items, tmp);
+    s.retain = pl_evict_retain_new(ask->items, o->budget, tmp);
+    s.start = pl_evict_retain_save(s.retain, tmp);
+    s.bound = pl_evict_bound_find(ask->items, o->budget, !o->no_recompute, false, 500, tmp);
+    s.improve = pl_evict_improve_new(s.retain, s.bound.price, 1, tmp);
     take_retained(&s);
     if (s.best.n == 0) {
         ask_others(&s);
@@ -198,5 +200,5 @@ bool pl_policy_pleat(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule 
     s.best.effort = s.retain->steps;
     *schedule = s.best;
     pl_arena_free(tmp);
-    return schedule->n > 0 || pl_policy_refuse(ask, err);
+    return schedule->n > 0 || pl_evict_policy_refuse(ask, err);
 }

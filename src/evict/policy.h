@@ -6,30 +6,30 @@
 typedef struct pl_evict_policy pl_evict_policy;
 
 /* What a policy is asked for. */
-typedef struct pl_policy_ask {
-    const pl_items *items;
+typedef struct pl_evict_policy_ask {
+    const pl_evict_items *items;
     const pl_evict_options *options;
     const pl_evict_policy *policy;
     pl_evict_facts facts;
-} pl_policy_ask;
+} pl_evict_policy_ask;
 
 struct pl_evict_policy {
     const char *name, *about;
     /* Fails with PL_EINFEASIBLE: found nothing that fits; PL_EUNSUPPORTED: not for this problem. A
      * bound that it found stands in schedule->bound, else 0. */
-    bool (*find)(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule, pl_err *err);
+    bool (*find)(const pl_evict_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule, pl_err *err);
 };
 
-extern const pl_evict_policy pl_policy_table[]; /* ends with a row without a name */
+extern const pl_evict_policy pl_evict_policy_table[]; /* ends with a row without a name */
 
 /* By name; NULL: there is none. */
-const pl_evict_policy *pl_policy_find(const char *name);
+const pl_evict_policy *pl_evict_policy_find(const char *name);
 
 /* "'lru' found nothing that fits 12 bytes: op 7 needs the most at once, 9 bytes" */
-bool pl_policy_refuse(const pl_policy_ask *ask, pl_err *err);
+bool pl_evict_policy_refuse(const pl_evict_policy_ask *ask, pl_err *err);
 
 #define PL_POLICY_ROW(name)                                                                        \
-    bool pl_policy_##name(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule,    \
+    bool pl_evict_policy_##name(const pl_evict_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule,    \
                           pl_err *err)
 PL_POLICY_ROW(pleat);
 PL_POLICY_ROW(given);

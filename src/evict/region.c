@@ -6,7 +6,7 @@
 
 enum { BEFORE, AFTER };
 
-struct pl_region {
+struct pl_evict_region {
     int *at[2], *to[2], *by; /* [n_item + 1], neighbours: made from, made into; AFTER: by that op */
     bool *known[2];          /* [n_item] the sum holds */
     double *sum[2];
@@ -22,7 +22,7 @@ struct pl_region {
     pl_arena *arena;
 };
 
-static void add_neighbours(pl_region *g, const pl_items *x, pl_arena *arena)
+static void add_neighbours(pl_evict_region *g, const pl_evict_items *x, pl_arena *arena)
 {
     int n = 0;
     for (int t = 0; t < x->n_op; t++)
@@ -52,10 +52,10 @@ static void add_neighbours(pl_region *g, const pl_items *x, pl_arena *arena)
     }
 }
 
-pl_region *pl_region_new(const pl_items *items, pl_arena *arena)
+pl_evict_region *pl_evict_region_new(const pl_evict_items *items, pl_arena *arena)
 {
     int n = items->n_item;
-    pl_region *g = PL_NEW(arena, pl_region);
+    pl_evict_region *g = PL_NEW(arena, pl_evict_region);
     g->arena = arena;
     add_neighbours(g, items, arena);
     for (int way = 0; way < 2; way++) {
@@ -71,9 +71,9 @@ pl_region *pl_region_new(const pl_items *items, pl_arena *arena)
 
 /* Walks gone storages from an item in one direction; their seconds. Storages at the border that are
  * there forget their sums in the other direction when `forget`. */
-static double walk(pl_online *online, int item, int way, bool forget)
+static double walk(pl_evict_online *online, int item, int way, bool forget)
 {
-    pl_region *g = online->region;
+    pl_evict_region *g = online->region;
     int n = 0;
     double sum = 0;
     g->stamp++;
@@ -96,9 +96,9 @@ static double walk(pl_online *online, int item, int way, bool forget)
     return sum;
 }
 
-static double find_sum(pl_online *online, int item, int way)
+static double find_sum(pl_evict_online *online, int item, int way)
 {
-    pl_region *g = online->region;
+    pl_evict_region *g = online->region;
     if (!g->known[way][item]) {
         g->sum[way][item] = walk(online, item, way, false);
         g->known[way][item] = true;
@@ -106,26 +106,26 @@ static double find_sum(pl_online *online, int item, int way)
     return g->sum[way][item];
 }
 
-double pl_online_before(pl_online *online, int item)
+double pl_evict_online_before(pl_evict_online *online, int item)
 {
     return find_sum(online, item, BEFORE);
 }
 
-double pl_online_after(pl_online *online, int item)
+double pl_evict_online_after(pl_evict_online *online, int item)
 {
     return find_sum(online, item, AFTER);
 }
 
-static int find_class(pl_region *g, int c)
+static int find_class(pl_evict_region *g, int c)
 {
     while (g->classes.at[c].parent >= 0) c = g->classes.at[c].parent;
     return c;
 }
 
 /* Adds the classes of gone neighbours, each once; or joins them to class `into`. */
-static double visit_classes(pl_online *online, int item, int into)
+static double visit_classes(pl_evict_online *online, int item, int into)
 {
-    pl_region *g = online->region;
+    pl_evict_region *g = online->region;
     double sum = 0;
     g->stamp++;
     for (int way = 0; way < 2; way++)
@@ -145,14 +145,14 @@ static double visit_classes(pl_online *online, int item, int into)
     return sum;
 }
 
-double pl_online_class(pl_online *online, int item)
+double pl_evict_online_class(pl_evict_online *online, int item)
 {
     return visit_classes(online, item, -1);
 }
 
-void pl_region_gone(pl_online *online, int item)
+void pl_evict_region_gone(pl_evict_online *online, int item)
 {
-    pl_region *g = online->region;
+    pl_evict_region *g = online->region;
     struct class c = { .parent = -1, .sum = online->compute[item] };
     (void)walk(online, item, BEFORE, true);
     (void)walk(online, item, AFTER, true);
@@ -161,9 +161,9 @@ void pl_region_gone(pl_online *online, int item)
     (void)visit_classes(online, item, g->class_of[item]);
 }
 
-void pl_region_back(pl_online *online, int item)
+void pl_evict_region_back(pl_evict_online *online, int item)
 {
-    pl_region *g = online->region;
+    pl_evict_region *g = online->region;
     (void)walk(online, item, BEFORE, true);
     (void)walk(online, item, AFTER, true);
     g->known[BEFORE][item] = g->known[AFTER][item] = false;

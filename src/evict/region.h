@@ -4,10 +4,10 @@
 #define PL_EVICT_REGION_H
 #include "evict/online.h"
 
-typedef struct pl_region pl_region;
+typedef struct pl_evict_region pl_evict_region;
 
-pl_region *pl_region_new(const pl_items *items, pl_arena *arena);
-void pl_region_gone(pl_online *online, int item); /* it has just gone     */
-void pl_region_back(pl_online *online, int item); /* ... come back        */
+pl_evict_region *pl_evict_region_new(const pl_evict_items *items, pl_arena *arena);
+void pl_evict_region_gone(pl_evict_online *online, int item); /* it has just gone     */
+void pl_evict_region_back(pl_evict_online *online, int item); /* ... come back        */
 
 #endif

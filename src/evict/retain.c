@@ -10,22 +10,23 @@
 #include <math.h>
 #include <string.h>
 
-static void want(pl_retain *r, int op, int item, int stage);
-static void unwant(pl_retain *r, int op, int item, int stage);
+static void want(pl_evict_retain *r, int op, int item, int stage);
+static void unwant(pl_evict_retain *r, int op, int item, int stage);
 
 /* -- bytes ------------------------------------------------------------------------------------- */
 
 /* Adds bytes to the stages from .. to, both included. */
-static void add_load(pl_retain *r, int from, int to, int64_t bytes)
+static void add_load(pl_evict_retain *r, int from, int to, int64_t bytes)
 {
     if (from > to) return;
     r->steps += (to - from) / 16;
-    pl_retain_log_load(r->log, from, to, bytes);
-    pl_retain_add(r, from, to, bytes);
+    pl_evict_retain_log_load(r->log, from, to, bytes);
+    pl_evict_retain_add(r, from, to, bytes);
 }
 
 /* The bytes of an item between two neighbouring uses, as use `to` says it gets there. */
-static void add_between(pl_retain *r, int item, int from, const pl_retain_use *to, int sign)
+static void add_between(pl_evict_retain *r, int item, int from, const pl_evict_retain_use *to,
+                        int sign)
 {
     int64_t bytes = sign * r->items->item[item].bytes;
     if (to->how == PL_RETAIN_KEEP) add_load(r, from + 1, to->stage - 1, bytes);
@@ -36,9 +37,9 @@ static void add_between(pl_retain *r, int item, int from, const pl_retain_use *t
 
 /* -- uses -------------------------------------------------------------------------------------- */
 
-int pl_retain_find(const pl_retain *retain, int item, int stage)
+int pl_evict_retain_find(const pl_evict_retain *retain, int item, int stage)
 {
-    const pl_retain_uses *u = &retain->uses[item];
+    const pl_evict_retain_uses *u = &retain->uses[item];
     int low = 0, high = u->n;
     while (low < high) {
         int mid = (low + high) / 2;
@@ -50,15 +51,15 @@ int pl_retain_find(const pl_retain *retain, int item, int stage)
     return low;
 }
 
-static void insert_use(pl_retain *r, int item, int k, pl_retain_use use)
+static void insert_use(pl_evict_retain *r, int item, int k, pl_evict_retain_use use)
 {
-    pl_retain_uses *u = &r->uses[item];
+    pl_evict_retain_uses *u = &r->uses[item];
     PL_PUSH(r->arena, u, use);
     memmove(u->at + k + 1, u->at + k, sizeof use * (size_t)(u->n - 1 - k));
     u->at[k] = use;
 }
 
-static bool may_again(const pl_retain *r, int item)
+static bool may_again(const pl_evict_retain *r, int item)
 {
     const pl_evict_item *m = &r->items->item[item];
     int most = r->items->problem->most_runs;
@@ -67,7 +68,7 @@ static bool may_again(const pl_retain *r, int item)
 
 /* Weighted bytes above the budget that keeping an item from its last use before a stage up to
  * there adds, as far as `limit`. */
-static double price_keep(const pl_retain *r, int item, int from, int stage, double limit)
+static double price_keep(const pl_evict_retain *r, int item, int from, int stage, double limit)
 {
     int64_t bytes = r->items->item[item].bytes;
     double price = 0;
@@ -80,14 +81,14 @@ static double price_keep(const pl_retain *r, int item, int from, int stage, doub
 
 /* Seconds of making an item again in a stage, with what is missing for that, each kept or made
  * again: as far as `limit`. */
-static double price_again(pl_retain *r, int item, int stage, int depth, double limit)
+static double price_again(pl_evict_retain *r, int item, int stage, int depth, double limit)
 {
-    const pl_items *x = r->items;
+    const pl_evict_items *x = r->items;
     int op = x->item[item].born;
     double price = x->item[item].again_seconds;
     for (int k = x->in_at[op]; k < x->in_at[op + 1] && depth > 0 && price <= limit; k++) {
-        int i = x->in[k], at = r->tracked[i] ? pl_retain_find(r, i, stage) : 0;
-        const pl_retain_uses *u = &r->uses[i];
+        int i = x->in[k], at = r->tracked[i] ? pl_evict_retain_find(r, i, stage) : 0;
+        const pl_evict_retain_uses *u = &r->uses[i];
         if (!r->tracked[i] ||
             (at < u->n && (u->at[at].stage == stage || u->at[at].how != PL_RETAIN_AGAIN)))
             continue;
@@ -101,27 +102,27 @@ static double price_again(pl_retain *r, int item, int stage, int depth, double l
 }
 
 /* Is it dearer to keep an item up to a stage than to make it again there? */
-static bool is_dear(pl_retain *r, int item, int from, int stage)
+static bool is_dear(pl_evict_retain *r, int item, int from, int stage)
 {
     double keep = price_keep(r, item, from, stage, INFINITY);
     return keep > 0 && keep > price_again(r, item, stage, r->foresight, keep);
 }
 
 /* A run in that stage reads the item. */
-static void add_use(pl_retain *r, int item, int stage)
+static void add_use(pl_evict_retain *r, int item, int stage)
 {
     if (!r->tracked[item]) return;
     r->steps += 4;
-    pl_retain_log_uses(r->log, r, item);
-    pl_retain_uses *u = &r->uses[item];
-    int k = pl_retain_find(r, item, stage);
+    pl_evict_retain_log_uses(r->log, r, item);
+    pl_evict_retain_uses *u = &r->uses[item];
+    int k = pl_evict_retain_find(r, item, stage);
     if (k < u->n && u->at[k].stage == stage) {
         u->at[k].count++;
         return;
     }
-    pl_retain_use use = { .stage = stage, .count = 1, .how = PL_RETAIN_KEEP };
+    pl_evict_retain_use use = { .stage = stage, .count = 1, .how = PL_RETAIN_KEEP };
     int from = u->at[k - 1].stage;
-    pl_retain_use *next = k < u->n ? &u->at[k] : NULL;
+    pl_evict_retain_use *next = k < u->n ? &u->at[k] : NULL;
     if (next) add_between(r, item, from, next, -1);
     if (!next || next->how == PL_RETAIN_AGAIN) {
         if (may_again(r, item) && is_dear(r, item, from, stage)) use.how = PL_RETAIN_AGAIN;
@@ -140,27 +141,27 @@ static void add_use(pl_retain *r, int item, int stage)
     add_between(r, item, from, &use, 1);
     if (next) add_between(r, item, stage, next, 1);
     insert_use(r, item, k, use);
-    pl_inner_touch(r, stage);
-    if (from >= 0) pl_inner_touch(r, from);
+    pl_evict_inner_touch(r, stage);
+    if (from >= 0) pl_evict_inner_touch(r, from);
     if (use.how == PL_RETAIN_AGAIN) want(r, r->items->item[item].born, item, stage);
 }
 
 /* A run in that stage reads it no more. Where it was made again for that use and kept for the next,
  * it is made again there. */
-static void take_use(pl_retain *r, int item, int stage)
+static void take_use(pl_evict_retain *r, int item, int stage)
 {
     if (!r->tracked[item]) return;
     r->steps += 4;
-    pl_retain_log_uses(r->log, r, item);
-    pl_retain_uses *u = &r->uses[item];
-    int k = pl_retain_find(r, item, stage), op = r->items->item[item].born;
+    pl_evict_retain_log_uses(r->log, r, item);
+    pl_evict_retain_uses *u = &r->uses[item];
+    int k = pl_evict_retain_find(r, item, stage), op = r->items->item[item].born;
     if (--u->at[k].count > 0) return;
-    pl_retain_use old = u->at[k];
+    pl_evict_retain_use old = u->at[k];
     int from = u->at[k - 1].stage, to = -1;
     bool moved = false;
     add_between(r, item, from, &old, -1);
     if (k + 1 < u->n) {
-        pl_retain_use *next = &u->at[k + 1];
+        pl_evict_retain_use *next = &u->at[k + 1];
         add_between(r, item, stage, next, -1);
         if (next->how == PL_RETAIN_HOST && old.how == PL_RETAIN_HOST) {
             next->gone = old.gone;
@@ -183,16 +184,16 @@ static void take_use(pl_retain *r, int item, int stage)
     }
     memmove(u->at + k, u->at + k + 1, sizeof old * (size_t)(u->n - 1 - k));
     u->n--;
-    if (from >= 0) pl_inner_touch(r, from);
-    pl_inner_touch(r, stage);
-    if (to >= 0) pl_inner_touch(r, to);
+    if (from >= 0) pl_evict_inner_touch(r, from);
+    pl_evict_inner_touch(r, stage);
+    if (to >= 0) pl_evict_inner_touch(r, to);
     if (old.how == PL_RETAIN_AGAIN) unwant(r, op, item, stage);
     if (moved) want(r, op, item, to);
 }
 
 /* -- runs -------------------------------------------------------------------------------------- */
 
-static int find_run(const pl_retain_runs *list, int op)
+static int find_run(const pl_evict_retain_runs *list, int op)
 {
     int low = 0, high = list->n;
     while (low < high) {
@@ -206,61 +207,62 @@ static int find_run(const pl_retain_runs *list, int op)
 }
 
 /* Seconds that the views of an item add when it is made again: at most. */
-static double view_seconds(const pl_retain *r, int item)
+static double view_seconds(const pl_evict_retain *r, int item)
 {
     const pl_evict_item *m = &r->items->item[item];
     return m->again_seconds - r->items->problem->seconds[m->born];
 }
 
-static void want(pl_retain *r, int op, int item, int stage)
+static void want(pl_evict_retain *r, int op, int item, int stage)
 {
-    const pl_items *x = r->items;
-    pl_retain_runs *list = &r->runs[stage];
-    pl_retain_log_runs(r->log, r, stage);
-    pl_inner_touch(r, stage);
+    const pl_evict_items *x = r->items;
+    pl_evict_retain_runs *list = &r->runs[stage];
+    pl_evict_retain_log_runs(r->log, r, stage);
+    pl_evict_inner_touch(r, stage);
     r->cost += view_seconds(r, item);
     int k = find_run(list, op);
     if (k < list->n && list->at[k].op == op) {
         list->at[k].wanted++;
         return;
     }
-    pl_retain_run run = { .op = op, .wanted = 1 };
+    pl_evict_retain_run run = { .op = op, .wanted = 1 };
     PL_PUSH(r->arena, list, run);
     memmove(list->at + k + 1, list->at + k, sizeof run * (size_t)(list->n - 1 - k));
     list->at[k] = run;
-    pl_retain_log_count(r->log, op, 1);
+    pl_evict_retain_log_count(r->log, op, 1);
     r->n_runs[op]++;
     r->cost += x->problem->seconds[op];
     for (int i = x->in_at[op]; i < x->in_at[op + 1]; i++) add_use(r, x->in[i], stage);
 }
 
-static void unwant(pl_retain *r, int op, int item, int stage)
+static void unwant(pl_evict_retain *r, int op, int item, int stage)
 {
-    const pl_items *x = r->items;
-    pl_retain_runs *list = &r->runs[stage];
-    pl_retain_log_runs(r->log, r, stage);
-    pl_inner_touch(r, stage);
+    const pl_evict_items *x = r->items;
+    pl_evict_retain_runs *list = &r->runs[stage];
+    pl_evict_retain_log_runs(r->log, r, stage);
+    pl_evict_inner_touch(r, stage);
     r->cost -= view_seconds(r, item);
     int k = find_run(list, op);
     if (--list->at[k].wanted > 0) return;
     memmove(list->at + k, list->at + k + 1, sizeof *list->at * (size_t)(list->n - 1 - k));
     list->n--;
-    pl_retain_log_count(r->log, op, -1);
+    pl_evict_retain_log_count(r->log, op, -1);
     r->n_runs[op]--;
     r->cost -= x->problem->seconds[op];
     for (int i = x->in_at[op]; i < x->in_at[op + 1]; i++) take_use(r, x->in[i], stage);
 }
 
-bool pl_retain_change(pl_retain *retain, int item, int k, pl_retain_how how, int gone, int back)
+bool pl_evict_retain_change(pl_evict_retain *retain, int item, int k, pl_evict_retain_how how,
+                            int gone, int back)
 {
-    pl_retain *r = retain;
-    pl_retain_use *use = &r->uses[item].at[k], old = *use;
+    pl_evict_retain *r = retain;
+    pl_evict_retain_use *use = &r->uses[item].at[k], old = *use;
     int from = r->uses[item].at[k - 1].stage, op = r->items->item[item].born, stage = use->stage;
     if (old.how == how && (how != PL_RETAIN_HOST || (old.gone == gone && old.back == back)))
         return false;
     r->steps += 10;
     if (how == PL_RETAIN_AGAIN && !may_again(r, item)) return false;
-    pl_retain_log_uses(r->log, r, item);
+    pl_evict_retain_log_uses(r->log, r, item);
     use = &r->uses[item].at[k];
     add_between(r, item, from, &old, -1);
     use->how = (uint8_t)how;
@@ -268,10 +270,10 @@ bool pl_retain_change(pl_retain *retain, int item, int k, pl_retain_how how, int
     use->back = back;
     add_between(r, item, from, use, 1);
     r->n_host += (how == PL_RETAIN_HOST) - (old.how == PL_RETAIN_HOST);
-    if (from >= 0) pl_inner_touch(r, from);
-    pl_inner_touch(r, stage);
+    if (from >= 0) pl_evict_inner_touch(r, from);
+    pl_evict_inner_touch(r, stage);
     if (old.how == PL_RETAIN_AGAIN) unwant(r, op, item, stage);
     if (how == PL_RETAIN_AGAIN) want(r, op, item, stage);
-    pl_inner_settle(r);
+    pl_evict_inner_settle(r);
     return true;
 }

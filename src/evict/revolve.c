@@ -17,7 +17,7 @@
 
 enum { MOST_SLOTS = 256, MOST_LENGTH = 128 };
 
-int64_t pl_revolve_steps(int steps, int slots)
+int64_t pl_evict_revolve_steps(int steps, int slots)
 {
     int64_t r = 0, choose = 1, before = 0; /* binomial(slots + r, r), binomial(slots + r, r - 1) */
     while (choose < steps) {
@@ -29,7 +29,7 @@ int64_t pl_revolve_steps(int steps, int slots)
 }
 
 typedef struct chain {
-    const pl_items *x;
+    const pl_evict_items *x;
     int n, slots; /* values of the chain; units of memory                              */
     int64_t unit;
     int *reader;   /* [n] last op after the chain that reads value i, or -1: none       */
@@ -37,7 +37,7 @@ typedef struct chain {
     int *need;     /* [n] ... of what its readers read and make besides the chain       */
     int *waits;    /* [n] ... of what lies there while forward ops run towards value i  */
     double *least; /* [2][n + 1][n + 1][slots + 1]; the first half: the first time      */
-    pl_play *y;
+    pl_evict_play *y;
 } chain;
 
 static double *at(const chain *c, bool again, int i, int j, int m)
@@ -96,7 +96,8 @@ static void fill(const chain *c)
 static void drop(const chain *c, int value)
 {
     int i = c->x->item_of[value];
-    if (c->y->present[i] && !c->x->item[i].pinned && !c->x->item[i].at_end) pl_play_drop(c->y, i);
+    if (c->y->present[i] && !c->x->item[i].pinned && !c->x->item[i].at_end)
+        pl_evict_play_drop(c->y, i);
 }
 
 /* The ops after the chain up to and including the last reader of a value. */
@@ -104,7 +105,7 @@ static void serve(const chain *c, int *next, int last)
 {
     const pl_evict_problem *p = c->x->problem;
     for (; *next <= last; ++*next) {
-        pl_play_run(c->y, *next);
+        pl_evict_play_run(c->y, *next);
         for (int k = p->read_at[*next]; k < p->read_at[*next + 1]; k++)
             if (p->maker[p->read[k]] >= c->n) drop(c, p->read[k]);
         for (int k = c->x->make_at[*next]; k < c->x->make_at[*next + 1]; k++)
@@ -124,7 +125,7 @@ static void play(const chain *c, bool again, int i, int j, int m, int *next)
     if (j < i) return;
     int k = choose(c, again, i, j, m, &least);
     for (int l = i; l <= k; l++) {
-        pl_play_run(c->y, l);
+        pl_evict_play_run(c->y, l);
         if (l > i) drop(c, value_of(c, l - 1));
     }
     play(c, again, k + 1, j, m - c->cost[k], next);
@@ -133,7 +134,7 @@ static void play(const chain *c, bool again, int i, int j, int m, int *next)
     play(c, true, i, k - 1, m, next);
 }
 
-static int count_uses(const pl_items *x, int value)
+static int count_uses(const pl_evict_items *x, int value)
 {
     return x->use_at[x->item_of[value] + 1] - x->use_at[x->item_of[value]];
 }
@@ -141,7 +142,7 @@ static int count_uses(const pl_items *x, int value)
 /* What is no chain: the op where it ends to be one. */
 static bool find_chain(chain *c, pl_arena *tmp, pl_err *err)
 {
-    const pl_items *x = c->x;
+    const pl_evict_items *x = c->x;
     const pl_evict_problem *p = x->problem;
     while (c->n < x->n_op && x->make_at[c->n + 1] - x->make_at[c->n] == 1 &&
            p->read_at[c->n + 1] - p->read_at[c->n] == (c->n > 0) &&
@@ -190,8 +191,8 @@ static int64_t sum_need(const chain *c, int first, int last)
     return most;
 }
 
-static bool solve(const pl_policy_ask *ask, pl_arena *tmp, pl_arena *out, pl_evict_schedule *s,
-                  pl_err *err)
+static bool solve(const pl_evict_policy_ask *ask, pl_arena *tmp, pl_arena *out,
+                  pl_evict_schedule *s, pl_err *err)
 {
     chain c = { .x = ask->items };
     int64_t budget = ask->options->budget, most = 1;
@@ -214,18 +215,18 @@ static bool solve(const pl_policy_ask *ask, pl_arena *tmp, pl_arena *out, pl_evi
     size_t n = (size_t)c.n + 1;
     c.least = pl_arena_get(tmp, 2 * n * n * ((size_t)c.slots + 1), sizeof *c.least);
     fill(&c);
-    if (look(&c, false, 0, c.n - 1, c.slots) == INFINITY) return pl_policy_refuse(ask, err);
-    c.y = pl_play_new(c.x, tmp);
+    if (look(&c, false, 0, c.n - 1, c.slots) == INFINITY) return pl_evict_policy_refuse(ask, err);
+    c.y = pl_evict_play_new(c.x, tmp);
     int next = c.n;
     play(&c, false, 0, c.n - 1, c.slots, &next);
     serve(&c, &next, c.x->n_op - 1);
-    if (c.y->peak > ask->options->budget) return pl_policy_refuse(ask, err);
-    pl_play_end(c.y, out, s);
+    if (c.y->peak > ask->options->budget) return pl_evict_policy_refuse(ask, err);
+    pl_evict_play_end(c.y, out, s);
     return true;
 }
 
-bool pl_policy_chain(const pl_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule,
-                     pl_err *err)
+bool pl_evict_policy_chain(const pl_evict_policy_ask *ask, pl_arena *out,
+                           pl_evict_schedule *schedule, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("evict chain");
     bool ok = solve(ask, tmp, out, schedule, err);

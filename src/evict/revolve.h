@@ -7,6 +7,6 @@
  * places for states, its first one included: r steps - binomial(slots + r, r - 1) with the least r
  * for which binomial(slots + r, r) >= steps. Source: Griewank and Walther, "Algorithm 799:
  * revolve", ACM TOMS 2000, theorem of Griewank 1992. */
-int64_t pl_revolve_steps(int steps, int slots);
+int64_t pl_evict_revolve_steps(int steps, int slots);
 
 #endif

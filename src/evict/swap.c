@@ -1,5 +1,5 @@
 /* Two lanes of copies over the stages. place_out() and place_in() put them one behind the other,
- * the first from the front, the second from the back; pl_swap_fill() adds the copy that frees
+ * the first from the front, the second from the back; pl_evict_swap_fill() adds the copy that frees
  * most. */
 #include "evict/swap.h"
 
@@ -14,7 +14,7 @@ typedef struct wait { /* on the host between two uses */
 } wait;
 
 typedef struct swap {
-    pl_retain *r;
+    pl_evict_retain *r;
     double *start; /* [n_op + 2] seconds when each stage starts */
     int *over;     /* [n_op + 2] stages before that are above the budget */
     wait *wait;
@@ -23,7 +23,7 @@ typedef struct swap {
 
 static void start_stages(swap *s, double stretch)
 {
-    const pl_retain *r = s->r;
+    const pl_evict_retain *r = s->r;
     const double *seconds = r->items->problem->seconds;
     for (int t = 0; t <= r->items->n_op; t++) {
         double sum = t < r->items->n_op ? seconds[t] : 0;
@@ -48,12 +48,12 @@ static int compare_to(const void *a, const void *b)
 
 static void list_waits(swap *s)
 {
-    const pl_retain *r = s->r;
+    const pl_evict_retain *r = s->r;
     s->n = 0;
     for (int i = 0; i < r->items->n_item; i++) {
         bool sent = false;
         for (int k = 1; k < r->uses[i].n; k++) {
-            const pl_retain_use *use = &r->uses[i].at[k];
+            const pl_evict_retain_use *use = &r->uses[i].at[k];
             if (use->how != PL_RETAIN_HOST) continue;
             s->wait[s->n++] =
                 (wait){ .item = i, .k = k, .from = use[-1].stage, .to = use->stage, .sent = sent };
@@ -121,14 +121,14 @@ static bool time_waits(swap *s, bool keep)
         ok = ok && fits;
         if (!fits && !keep) return false;
         if (fits)
-            (void)pl_retain_change(s->r, w->item, w->k, PL_RETAIN_HOST, w->gone, w->back);
+            (void)pl_evict_retain_change(s->r, w->item, w->k, PL_RETAIN_HOST, w->gone, w->back);
         else
-            (void)pl_retain_change(s->r, w->item, w->k, PL_RETAIN_KEEP, 0, 0);
+            (void)pl_evict_retain_change(s->r, w->item, w->k, PL_RETAIN_KEEP, 0, 0);
     }
     return ok;
 }
 
-static swap open_swap(pl_retain *r, pl_arena *tmp)
+static swap open_swap(pl_evict_retain *r, pl_arena *tmp)
 {
     int n = r->items->n_op, waits = 0;
     for (int i = 0; i < r->items->n_item; i++) waits += r->uses[i].n;
@@ -138,7 +138,7 @@ static swap open_swap(pl_retain *r, pl_arena *tmp)
                    .wait = PL_NEW_N(tmp, wait, waits + 1) };
 }
 
-void pl_swap_time(pl_retain *retain, double stretch)
+void pl_evict_swap_time(pl_evict_retain *retain, double stretch)
 {
     pl_arena *tmp = pl_arena_new("evict swap time");
     swap s = open_swap(retain, tmp);
@@ -149,23 +149,23 @@ void pl_swap_time(pl_retain *retain, double stretch)
 
 static void count_over(swap *s)
 {
-    const pl_retain *r = s->r;
+    const pl_evict_retain *r = s->r;
     for (int t = 0; t <= r->items->n_op; t++)
         s->over[t + 1] = s->over[t] + (r->load[t] > r->budget);
 }
 
 /* Pairs kept around a stage, by in how many stages above the budget a byte copied could be away,
  * then those that begin first, as a lane that stands still at the start is lost; the best few. */
-static int list_pairs(const swap *s, int stage, pl_swap_style style, int item[], int use[])
+static int list_pairs(const swap *s, int stage, pl_evict_swap_style style, int item[], int use[])
 {
-    const pl_retain *r = s->r;
+    const pl_evict_retain *r = s->r;
     const pl_evict_problem *p = r->items->problem;
     double best[TRIES];
     int n = 0;
     for (int i = 0; i < r->items->n_item; i++) {
         if (!r->tracked[i]) continue;
-        const pl_retain_uses *u = &r->uses[i];
-        int k = pl_retain_find(r, i, stage);
+        const pl_evict_retain_uses *u = &r->uses[i];
+        int k = pl_evict_retain_find(r, i, stage);
         if (k == 0 || k == u->n || u->at[k].how != PL_RETAIN_KEEP) continue;
         int from = u->at[k - 1].stage, to = u->at[k].stage;
         if (to <= stage) continue;
@@ -192,18 +192,18 @@ static int list_pairs(const swap *s, int stage, pl_swap_style style, int item[],
 /* Tries a copy; what it takes away from the excess, with all other copies placed anew. */
 static double try_pair(swap *s, int item, int k)
 {
-    pl_retain *r = s->r;
+    pl_evict_retain *r = s->r;
     double over = r->over;
     int to = r->uses[item].at[k].stage, from = r->uses[item].at[k - 1].stage;
-    if (!pl_retain_change(r, item, k, PL_RETAIN_HOST, from + 1, to)) return 0;
+    if (!pl_evict_retain_change(r, item, k, PL_RETAIN_HOST, from + 1, to)) return 0;
     return time_waits(s, false) ? over - r->over : 0;
 }
 
 /* Stages where nothing helped are left: the next of those above the budget is looked at. */
-void pl_swap_fill(pl_retain *retain, pl_swap_style style)
+void pl_evict_swap_fill(pl_evict_retain *retain, pl_evict_swap_style style)
 {
     pl_arena *tmp = pl_arena_new("evict swap");
-    pl_retain *r = retain;
+    pl_evict_retain *r = retain;
     swap s = open_swap(r, tmp);
     int n = r->items->n_op, item[TRIES], use[TRIES];
     bool *left = PL_NEW_N(tmp, bool, n + 1);
@@ -219,8 +219,8 @@ void pl_swap_fill(pl_retain *retain, pl_swap_style style)
         r->steps += r->items->n_item;
         int n_pair = list_pairs(&s, stage, style, item, use), best = -1;
         double most = 0;
-        pl_retain_accept(r);
-        pl_retain_mark mark = pl_retain_here(r);
+        pl_evict_retain_accept(r);
+        pl_evict_retain_mark mark = pl_evict_retain_here(r);
         for (int c = 0; c < n_pair; c++) {
             double gain = try_pair(&s, item[c], use[c]) / (double)r->items->item[item[c]].bytes;
             if (style.dear > 0 && r->items->item[item[c]].again)
@@ -231,13 +231,13 @@ void pl_swap_fill(pl_retain *retain, pl_swap_style style)
                 most = gain;
                 best = c;
             }
-            pl_retain_undo(r, mark);
+            pl_evict_retain_undo(r, mark);
         }
         if (best < 0)
             left[stage] = true;
         else
             (void)try_pair(&s, item[best], use[best]);
     }
-    pl_retain_accept(r);
+    pl_evict_retain_accept(r);
     pl_arena_free(tmp);
 }

@@ -4,18 +4,18 @@
 #include "evict/retain.h"
 
 /* How copies are chosen. */
-typedef struct pl_swap_style {
+typedef struct pl_evict_swap_style {
     double stretch; /* >= 1: time is planned as if each stage took so many times its seconds; what
                      * then is too early or too late is waited for                             */
     double dear;    /* 0: whatever frees most; 1: rather what takes long to make again         */
-} pl_swap_style;
+} pl_evict_swap_style;
 
 /* When each copy goes and comes, anew: out as early as the lane allows, in as late. A pair of uses
  * that is too short for its copies is kept instead. */
-void pl_swap_time(pl_retain *retain, double stretch);
+void pl_evict_swap_time(pl_evict_retain *retain, double stretch);
 
 /* Copy out and in until no stage is above the budget or nothing helps: greedily, at the stage that
  * is most above it. */
-void pl_swap_fill(pl_retain *retain, pl_swap_style style);
+void pl_evict_swap_fill(pl_evict_retain *retain, pl_evict_swap_style style);
 
 #endif

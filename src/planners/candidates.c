@@ -44,7 +44,7 @@ bool pl_candidates_late(const choosing *x)
  * 1 to 4 or 6 blocks: what is left out is a multiple of all. Where weights are gathered several
  * blocks ahead it takes the larger number. */
 static const int few_blocks[PL_FEW_LENGTHS] = { 8, 32 };
-enum { PERIODS = 12, MOST_STRETCHES = 16 };
+enum { BRIEF = 20000, PERIODS = 12, MOST_STRETCHES = 16 };
 static const double SLOW = 1.03, LARGE = 1.5; /* clearly, where few blocks do not tell exactly */
 
 /* What can be left out of blocks [from, to); false: they are few. */
@@ -106,8 +106,11 @@ static const pl_short *shorten_answer(const choosing *x, int length, const pl_pr
 static bool lower(const choosing *x, pl_candidate *k, const pl_plan *plan, pl_err *err)
 {
     pl_program *program;
+    pl_lower_options o = x->lower;
+    k->brief = x->brief && !o.moves;
+    if (k->brief) o.moves = BRIEF;
     k->store = pl_store_new(plan, 0, x->out);
-    PL_TRY(pl_program_lower(plan, 0, k->store, &x->lower, x->out, &program, err));
+    PL_TRY(pl_program_lower(plan, 0, k->store, &o, x->out, &program, err));
     k->program = program;
     return true;
 }
@@ -181,7 +184,6 @@ bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err)
 {
     PL_TRY(lower(x, k, k->plan, err));
     pl_forecast_make(k->program, &x->speed, x->out, &k->forecast);
-    k->brief = false;
     k->fits = fits(x, k);
     return true;
 }
@@ -232,6 +234,14 @@ bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh 
     if (!told) PL_TRY(make_whole(x, &k, few, err));
     add_candidate(x, k);
     return true;
+}
+
+bool pl_candidates_any_memory(const choosing *x, pl_auto *any, pl_err *err)
+{
+    *any = *x->plain;
+    any->mesh = PL_NEW_N(x->out, pl_auto_mesh, any->n);
+    memcpy(any->mesh, x->plain->mesh, (size_t)any->n * sizeof *any->mesh);
+    return pl_auto_again(any, INFINITY, x->out, err);
 }
 
 int pl_candidate_order(const void *a, const void *b)

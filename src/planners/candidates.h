@@ -12,10 +12,12 @@ typedef struct choosing {
     const pl_cluster *c;
     const pl_plan_request *r;
     pl_lower_options lower;
+    bool brief; /* programs' orders are not searched for long; that of the one taken is */
     pl_speed speed;
     const pl_fold *fold;                 /* the graph's; read where few is set            */
     const pl_short *few[PL_FEW_LENGTHS]; /* the graph with fewer blocks; NULL: it has few */
     bool tight; /* memory binds */
+    const pl_auto *plain; /* the search of auto, without recomputing */
     const pl_candidate *beat; /* of trials; what is clearly worse is not made whole. NULL: all is */
     pl_arena *out, *shared; /* the other one's lock is that of lower.paths */
 } choosing;
@@ -104,5 +106,16 @@ bool pl_recompute_is_all(const pl_candidate *k);
  * only as many recomputed as it takes to fit; unless it is slower by more than the forward pass
  * that it may do without. */
 PL_MUST_CHECK bool pl_candidates_spare(choosing *x, pl_err *err);
+
+/* What the search finds where memory does not bind; it goes on with *any, and what it found before
+ * stays. */
+PL_MUST_CHECK bool pl_candidates_any_memory(const choosing *x, pl_auto *any, pl_err *err);
+
+/* -- eviction (evict.c) ------------------------------------------------------------------------ */
+
+/* Of the fastest plan that would keep all, a candidate that makes some tensors again and has others
+ * in the host's memory, as it takes to fit (evict/evict.h); where no candidate fits that does
+ * neither. */
+PL_MUST_CHECK bool pl_candidates_evict(choosing *x, pl_err *err);
 
 #endif

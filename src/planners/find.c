@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Searches below less and less; then between what fits and what does not, while these are apart. */
-enum { MOST_TRIES = 6, MOST_HALVES = 2, MOST_LAYOUTS = 64, BRIEF = 20000 };
+enum { MOST_TRIES = 6, MOST_HALVES = 2, MOST_LAYOUTS = 64 };
 static const double WIDE = 0.95, NEARLY_FULL = 0.9;
 
 /* The devices that a plan is for. */
@@ -74,11 +74,8 @@ static void note_refused(pl_found *b, const char *name, const pl_err *why, pl_ar
  * taken: it gets no long search for an order. */
 static bool make_layout(choosing *x, const trial *t, pl_err *err)
 {
-    const bool brief = !x->lower.moves;
-    if (brief) x->lower.moves = BRIEF;
-    PL_TRY(pl_candidates_add_layout(x, t->layout, err));
-    x->b->at->brief = brief && !x->b->at->forecast.comm_bytes;
-    return true;
+    x->brief = true;
+    return pl_candidates_add_layout(x, t->layout, err);
 }
 
 /* What is tried, and what came of it. */
@@ -432,7 +429,8 @@ static bool needs_whole(const choosing *x, const pl_candidate *k)
 {
     const double peak = (double)k->forecast.memory.peak, limit = x->b->limit;
     const bool full = peak > NEARLY_FULL * limit && NEARLY_FULL * peak < limit;
-    return k->brief || (k->forecast.times && (x->r->whole || full));
+    const bool brief = k->brief && !k->forecast.comm_bytes;
+    return brief || (k->forecast.times && (x->r->whole || full));
 }
 
 /* The fastest; when it needs a little more, made whole, than was forecast from few blocks, and does
@@ -473,7 +471,7 @@ static bool add_rest(choosing *x, layouts *l, pl_err *err)
     x->tight = x->b->tight = pl_candidates_tight(x);
     const bool ok = !x->tight || search_recomputed(x, err);
     add_layouts(x, l);
-    return ok && (!x->tight || pl_candidates_spare(x, err));
+    return ok && (!x->tight || (pl_candidates_spare(x, err) && pl_candidates_evict(x, err)));
 }
 
 /* Of the mesh with the least. */
@@ -507,16 +505,14 @@ static bool check_beat(const choosing *x, pl_err *err)
                                        x->b->search->bound);
 }
 
-/* The bound of a search below a cap is of plans that have all on the device: of others only that of
- * any memory is. */
-static bool loosen_bound(choosing *x, const pl_auto *plain, pl_err *err)
+/* The bound of a search below a cap is of plans that keep all, or recompute all blocks: of others
+ * only that of any memory is. */
+static bool loosen_bound(choosing *x, pl_err *err)
 {
-    const pl_candidate *k = x->b->take;
-    if (!k->forecast.memory.host || plain->cap == INFINITY) return true;
-    pl_auto any = *plain;
-    any.mesh = PL_NEW_N(x->out, pl_auto_mesh, any.n);
-    memcpy(any.mesh, plain->mesh, (size_t)any.n * sizeof *any.mesh);
-    PL_TRY(pl_auto_again(&any, INFINITY, x->out, err));
+    const pl_forecast *f = &x->b->take->forecast;
+    pl_auto any;
+    if ((!f->memory.host && !f->again_seconds) || x->plain->cap == INFINITY) return true;
+    PL_TRY(pl_candidates_any_memory(x, &any, err));
     x->b->search->bound = fmin(x->b->search->bound, any.bound);
     return true;
 }
@@ -528,9 +524,9 @@ static bool find_auto(choosing *x, pl_err *err)
     roads r = { .x = x, .l = PL_NEW(x->out, layouts) };
     PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
     PL_TRY(check_least(x, err) && check_beat(x, err));
-    const pl_auto *plain = b->search;
+    x->plain = b->search;
     b->at = PL_NEW_N(x->out, pl_candidate,
-                     2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + MOST_LAYOUTS + 2);
+                     2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + MOST_LAYOUTS + 4);
     b->refused = PL_NEW_N(x->out, pl_refused, MOST_LAYOUTS);
     pl_candidates_shorten(x, &b->search->fold);
     if (x->c->n_devices > 1 && !published) list_usual(x, r.l);
@@ -545,7 +541,7 @@ static bool find_auto(choosing *x, pl_err *err)
     }
     PL_TRY(take_best(x, err));
     if (!b->take->fits) return nothing_fits(x, err);
-    PL_TRY(loosen_bound(x, plain, err));
+    PL_TRY(loosen_bound(x, err));
     return b->search->best >= 0 || pl_auto_again(b->search, INFINITY, x->out, err);
 }
 

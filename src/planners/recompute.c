@@ -89,11 +89,21 @@ static bool has_large(const choosing *x)
     return any;
 }
 
+/* The last candidate, once more, with a longer search for its order. */
+static bool lengthen_last(choosing *x, const pl_candidate *all, int blocks, pl_err *err)
+{
+    PL_TRY(add_less(x, all, blocks, err));
+    const pl_candidate longer = x->b->at[--x->b->n];
+    if (longer.fits) x->b->at[x->b->n - 1] = longer;
+    return true;
+}
+
 /* Of its blocks, all recomputed, no more than are needed for it to fit. */
 static bool spare(choosing *x, pl_candidate all, pl_err *err)
 {
     int low = has_large(x) ? -1 : 0, high = pl_fold_copies(x->fold), last = x->b->n;
     PL_TRY(pl_candidate_whole(x, &all, err));
+    x->brief = true;
     double over = 0, room = x->b->limit - (double)all.forecast.memory.peak;
     for (int i = 0; i < MOST_SPARED && high - low > 1 && !pl_candidates_late(x); i++) {
         /* memory is about linear in the blocks, as long as it is fullest at the same moment: more
@@ -110,15 +120,26 @@ static bool spare(choosing *x, pl_candidate all, pl_err *err)
         x->b->at[last] = less; /* fewer than before */
         x->b->n = last + 1;
     }
-    return true;
+    x->brief = false;
+    return x->b->n == last || x->b->at[last].forecast.step_seconds > pl_candidates_goal(x) ||
+           lengthen_last(x, &all, high, err);
+}
+
+/* On one device, say, what is searched is a layout. */
+static bool is_same(const pl_candidate *a, const pl_candidate *b)
+{
+    return a && b && a->forecast.step_seconds == b->forecast.step_seconds &&
+           a->forecast.memory.peak == b->forecast.memory.peak;
 }
 
 bool pl_candidates_spare(choosing *x, pl_err *err)
 {
-    for (int searched = 0; searched < 2; searched++) {
-        const pl_candidate *k = find_all(x->b, searched);
-        const double most = pl_candidates_goal(x) * PL_RECOMPUTE_MOST;
-        if (k && k->forecast.step_seconds <= most) PL_TRY(spare(x, *k, err));
-    }
+    const double most = pl_candidates_goal(x) * PL_RECOMPUTE_MOST;
+    const pl_candidate *layout = find_all(x->b, false), *found = find_all(x->b, true);
+    const bool same = is_same(layout, found);
+    const pl_candidate two[] = { layout ? *layout : (pl_candidate){ 0 },
+                                 found ? *found : (pl_candidate){ 0 } };
+    for (int i = same; i < 2; i++)
+        if (two[i].name && two[i].forecast.step_seconds <= most) PL_TRY(spare(x, two[i], err));
     return true;
 }

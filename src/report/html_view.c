@@ -32,9 +32,9 @@ pl_html_kind pl_html_view_kind(const pl_step *x)
 const char *pl_html_kind_name(pl_html_kind k)
 {
     static const char *const names[PL_HTML_KINDS] = {
-        "forward",    "backward",       "update",     "copy",      "all-reduce",
-        "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send and receive",
-        "to the host", "from the host",
+        "forward",    "backward",         "update",         "copy",
+        "all-reduce", "all-gather",       "reduce-scatter", "all-to-all",
+        "broadcast",  "send and receive", "to the host",    "from the host",
     };
     return names[k];
 }

@@ -95,6 +95,17 @@ refuses 7 'offloaded are not to be had in nowhere|No such file|--host-dir' "${dr
     --host-dir nowhere
 rm -r parts whole
 
+# -- nor does it where single tensors are made again, as the memory needs it -----------------------------------
+images=resnet18:size=64,width=16,classes=10,batch=16
+runs 0 '' "$pleat" plan $images --cluster local:1 --memory 14MiB -o images.json
+check 'tensors that are made again' grep -q '"recomputed": \[.' <(tr -d '\n' < images.json | sed 's/  */ /g')
+for how in '--strategy dp' '--plan images.json'; do
+    # shellcheck disable=SC2086
+    runs 0 '' "$pleat" train $images --data synthetic --steps 3 --threads 1 $how --save "${how##* }-save"
+done
+check 'weights where tensors are made again' cmp {dp,images.json}-save/step-00000003.safetensors
+rm -r ./*-save
+
 runs 0 'zero=3' "${train[@]}" --steps 5 --devices 4 --strategy zero=3 --gathers-ahead 0 --bucket 1KiB
 check 'gathered just in time: the same losses' same_losses one.log out
 runs 0 'zero=3' "${train[@]}" --steps 5 --devices 4 --strategy zero=3 --gather-steps 1B --program

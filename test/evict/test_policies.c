@@ -45,11 +45,11 @@ static void test_saved_sets(void **state)
         const char *saved; /* of c(opy) a(dd) d(iv) m(m) r(andom) l(inear) t r(E)lu */
     } cases[] = { { 0, "cr" },      { 100, "crlE" },   { 120, "cmr" },    { 200, "cdrlE" },
                   { 220, "cmrlE" }, { 320, "cdmrlE" }, { 420, "cadmrlE" } };
-    const pl_items *items = pl_items_new(&s.problem, arena);
+    const pl_evict_items *items = pl_evict_items_new(&s.problem, arena);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         bool *kept = PL_NEW_N(arena, bool, items->n_item);
         char saved[16] = "";
-        pl_knapsack_keep(items, cases[k].bytes, kept);
+        pl_evict_knapsack_keep(items, cases[k].bytes, kept);
         for (int j = 0, n = 0; j < 8; j++) {
             const pl_evict_item *m = &items->item[items->item_of[op[j]]];
             if (!m->pinned && kept[items->item_of[op[j]]]) saved[n++] = "cadmrltE"[j];
@@ -80,7 +80,7 @@ static void test_knapsack(void **state)
                 if (set >> k & 1) w += weight[k], v += worth[k];
             if (w <= capacity && v > best) best = v;
         }
-        pl_knapsack_take(N, weight, worth, capacity, taken);
+        pl_evict_knapsack_take(N, weight, worth, capacity, taken);
         for (int k = 0; k < N; k++)
             if (taken[k]) sum += weight[k], got += worth[k];
         EXPECT(sum <= capacity && got == best, "round %d: %g of %g, %lld of %lld", round, got, best,
@@ -95,9 +95,9 @@ static void test_delta_unit(void **state)
 {
     (void)state;
     double bytes = 100 * 1024 * 1024, rate = 12.8e9, copies = 2 * bytes / rate;
-    EXPECT(pl_delta_makes(bytes, rate, 1e-3), "1 ms is copied");
-    EXPECT(pl_delta_makes(bytes, rate, copies * 0.999), "just below is copied");
-    EXPECT(!pl_delta_makes(bytes, rate, copies * 1.001), "just above is made again");
+    EXPECT(pl_evict_delta_makes(bytes, rate, 1e-3), "1 ms is copied");
+    EXPECT(pl_evict_delta_makes(bytes, rate, copies * 0.999), "just below is copied");
+    EXPECT(!pl_evict_delta_makes(bytes, rate, copies * 1.001), "just above is made again");
     bool public_code = 2 * bytes / (rate / 1e6) > 1e-3 * 1e9;
     EXPECT(!public_code, "the public code would make it again");
 }

@@ -38,9 +38,10 @@ static void test_closed_form(void **state)
     (void)state;
     for (int steps = 1; steps <= 11; steps++)
         for (int slots = 1; slots <= 5; slots++)
-            EXPECT(pl_revolve_steps(steps, slots) == count_steps(steps, slots),
+            EXPECT(pl_evict_revolve_steps(steps, slots) == count_steps(steps, slots),
                    "%d steps, %d slots: %lld, not %lld", steps, slots,
-                   (long long)pl_revolve_steps(steps, slots), (long long)count_steps(steps, slots));
+                   (long long)pl_evict_revolve_steps(steps, slots),
+                   (long long)count_steps(steps, slots));
 }
 
 /* 16 steps of a second and a byte. What a step back reads lies there beside its two gradients, and
@@ -51,7 +52,7 @@ static void test_unit_chain(void **state)
     script s;
     make_chain(&s, 16);
     for (int64_t budget = 4; budget <= 18; budget++) {
-        double least = (double)pl_revolve_steps(17, (int)budget - 2) + 17;
+        double least = (double)pl_evict_revolve_steps(17, (int)budget - 2) + 17;
         static const char *const names[] = { "chain", "checkmate", "pleat" };
         for (int k = 0; k < 3; k++) {
             pl_evict_schedule got;

@@ -1,6 +1,7 @@
 /* The plan to take: those of all meshes and layouts in order; no slower than what the search finds
  * by its own figures alone, and than any published layout on these models. */
 #include "planners/find.h"
+#include "support/expect.h"
 #include "support/request.h"
 #include "layouts/strategy.h"
 #include "support/training.h"
@@ -163,6 +164,34 @@ static void test_recompute(void **state)
     pl_arena_free(a);
 }
 
+/* Of a net without a stack of equal blocks single tensors are made again: few that are cheap. */
+static void test_tensors(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = training_graph("resnet18:size=64,width=16,classes=10,batch=32", a);
+    const pl_cluster *c = cluster_of("1x1xv100", a);
+    pl_plan_request r = request_of("auto", c, a);
+    const pl_found *open = find_best(g, c, a);
+    const double most = open->take->forecast.step_seconds;
+    double last = most;
+    for (int part = 95; part >= 80; part -= 5) {
+        pl_found *b;
+        pl_err err = { 0 };
+        int again = 0;
+        r.search.memory = (double)open->take->forecast.memory.peak * part / 100;
+        if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%d %%: %s", part, err.msg);
+        const pl_candidate *k = b->take;
+        for (int i = 0; i < g->values.n; i++) again += k->plan->recompute[i];
+        EXPECT(again && k->fits, "%d %%: %s", part, k->name);
+        EXPECT(k->forecast.step_seconds < 1.1 * most && k->forecast.step_seconds >= last * 0.999,
+               "%d %%: %g s, %g s with more", part, k->forecast.step_seconds, last);
+        EXPECT(b->search->bound <= k->forecast.step_seconds, "%d %%: a bound above it", part);
+        last = k->forecast.step_seconds;
+    }
+    pl_arena_free(a);
+}
+
 static bool is_hosted(const pl_candidate *k)
 {
     return k->forecast.memory.host > 0;
@@ -201,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_best), cmocka_unit_test(test_fits),
                                         cmocka_unit_test(test_recompute),
+                                        cmocka_unit_test(test_tensors),
                                         cmocka_unit_test(test_offload) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
