@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { DEFAULT_EFFORT = 20000000, CYCLES = 6, STEPS_PER_STATE = 100 };
+enum { DEFAULT_EFFORT = 40000000, CYCLES = 6, STEPS_PER_STATE = 100 };
 
 typedef struct search {
     const pl_policy_ask *ask;
@@ -96,7 +96,7 @@ static void search_copies(search *s, pl_swap_style style, int64_t steps)
     pl_retain_load(s->retain, s->start);
     pl_swap_fill(s->retain, style);
     take_retained(s);
-    if (s->ask->options->no_recompute || s->retain->n_over == 0) return;
+    if (steps == 0 || s->retain->n_over == 0) return;
     for (int round = 0; round < 2; round++) {
         descend(s, steps / 2);
         take_retained(s);
@@ -130,7 +130,7 @@ static void search_both(search *s)
 {
     for (int k = 0; k < N_STRETCHES; k++) {
         bool late = stretches[k] * s->ask->facts.seconds >= s->best.seconds ||
-                    s->retain->steps > 2 * s->effort;
+                    s->retain->steps > 3 * s->effort;
         if (k > 0 && s->best.n > 0 && late) break;
         for (int dear = 0; dear < 3; dear++)
             search_copies(s, (pl_swap_style){ stretches[k], 0.5 * dear }, s->effort / 24);

@@ -251,6 +251,20 @@ static void unwant(pl_retain *r, int op, int item, int stage)
     for (int i = x->in_at[op]; i < x->in_at[op + 1]; i++) take_use(r, x->in[i], stage);
 }
 
+/* Another time for what is on the host already: only the stages in between change. */
+static void change_time(pl_retain *r, int item, int k, int gone, int back)
+{
+    int64_t bytes = r->items->item[item].bytes;
+    pl_retain_log_uses(r->log, r, item);
+    pl_retain_use *use = &r->uses[item].at[k];
+    add_load(r, use->gone, gone - 1, bytes);
+    add_load(r, gone, use->gone - 1, -bytes);
+    add_load(r, back, use->back - 1, bytes);
+    add_load(r, use->back, back - 1, -bytes);
+    use->gone = gone;
+    use->back = back;
+}
+
 bool pl_retain_change(pl_retain *retain, int item, int k, pl_retain_how how, int gone, int back)
 {
     pl_retain *r = retain;
@@ -260,6 +274,10 @@ bool pl_retain_change(pl_retain *retain, int item, int k, pl_retain_how how, int
         return false;
     r->steps += 10;
     if (how == PL_RETAIN_AGAIN && !may_again(r, item)) return false;
+    if (how == PL_RETAIN_HOST && old.how == PL_RETAIN_HOST) {
+        change_time(r, item, k, gone, back);
+        return true;
+    }
     pl_retain_log_uses(r->log, r, item);
     use = &r->uses[item].at[k];
     add_between(r, item, from, &old, -1);
