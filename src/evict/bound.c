@@ -208,8 +208,8 @@ static void add_payers(dual *d, pl_arena *tmp)
     }
 }
 
-/* The most that a pair gains by being left out and made again, at its end or right after the last op
- * that reads one of the things it is made from; *at is the op until which it is left out. */
+/* The most that a pair gains by being left out and made again, at its end or right after the last
+ * op that reads one of the things it is made from; *at is the op until which it is left out. */
 static double gain_made(const dual *d, const pair *g, int *at)
 {
     const pl_items *x = d->x;
@@ -229,8 +229,8 @@ static double gain_made(const dual *d, const pair *g, int *at)
     return fmax(best, 0);
 }
 
-/* The most that the pairs first .. last - 1 of one item gain: where runs are limited, so are those of
- * them that are made again. */
+/* The most that the pairs first .. last - 1 of one item gain: where runs are limited, so are those
+ * of them that are made again. */
 static double gain_item(dual *d, int first, int last)
 {
     int most = d->x->problem->most_runs ? d->x->problem->most_runs - 1 : last - first;

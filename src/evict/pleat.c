@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { DEFAULT_EFFORT = 40000000, CYCLES = 6, STEPS_PER_STATE = 100 };
+enum { DEFAULT_EFFORT = 20000000, CYCLES = 6, STEPS_PER_STATE = 100 };
 
 typedef struct search {
     const pl_policy_ask *ask;
@@ -141,11 +141,9 @@ static void search_all(search *s)
 {
     const pl_evict_options *o = s->ask->options;
     bool link = s->items->problem->out_bytes_per_s > 0 && !o->no_copies;
-    if (!o->no_recompute) search_recompute(s, s->effort / (link ? 3 : 1));
-    if (link && o->no_recompute)
-        search_stretch(s);
-    else if (link)
-        search_both(s);
+    if (!o->no_recompute) search_recompute(s, s->effort);
+    if (link) search_stretch(s);
+    if (link && !o->no_recompute) search_both(s);
 }
 
 /* The rules that do not see ahead, and without a link the exact search where the problem is small.

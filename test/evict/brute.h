@@ -1,5 +1,5 @@
-/* The least seconds of a small problem without views, from the definition in evict/evict.h: all sets
- * of values that can be present, and with copies all times that the lanes can have. */
+/* The least seconds of a small problem without views, from the definition in evict/evict.h: all
+ * sets of values that can be present, and with copies all times that the lanes can have. */
 #ifndef PL_TEST_EVICT_BRUTE_H
 #define PL_TEST_EVICT_BRUTE_H
 #include "problems.h"

@@ -76,8 +76,8 @@ static inline int roll(dice *d, int below)
     return (int)pl_rng_below(d->rng, d->at++, (uint64_t)below);
 }
 
-/* n ops, each of which makes one value, or two where n_value is more, and reads up to three of those
- * before. */
+/* n ops, each of which makes one value, or two where n_value is more, and reads up to three of
+ * those before. */
 static inline void make_random(script *s, int n, int n_value, dice *d)
 {
     begin(s);
