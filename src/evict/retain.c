@@ -145,6 +145,17 @@ static void add_use(pl_retain *r, int item, int stage)
     if (use.how == PL_RETAIN_AGAIN) want(r, r->items->item[item].born, item, stage);
 }
 
+static int find_run(const pl_retain_runs *list, int op);
+
+/* Can a run of an op in that stage for one of its items be one in another stage? Not where another
+ * item still wants it there and it may run no more often. */
+static bool can_move(const pl_retain *r, int op, int stage)
+{
+    int most = r->items->problem->most_runs;
+    const pl_retain_runs *list = &r->runs[stage];
+    return !most || r->n_runs[op] < most || list->at[find_run(list, op)].wanted == 1;
+}
+
 /* A run in that stage reads it no more. Where it was made again for that use and kept for the next,
  * it is made again there. */
 static void take_use(pl_retain *r, int item, int stage)
@@ -171,8 +182,8 @@ static void take_use(pl_retain *r, int item, int stage)
             next->back = old.back;
         } else if (next->how != PL_RETAIN_AGAIN && old.how == PL_RETAIN_AGAIN) {
             if (next->how == PL_RETAIN_HOST) r->n_host--;
-            next->how = PL_RETAIN_AGAIN;
-            moved = true;
+            moved = can_move(r, op, stage);
+            next->how = moved ? PL_RETAIN_AGAIN : PL_RETAIN_KEEP;
         } else if (next->how == PL_RETAIN_AGAIN && old.how == PL_RETAIN_HOST) {
             r->n_host--;
         }
