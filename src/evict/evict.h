@@ -93,9 +93,9 @@ PL_MUST_CHECK bool pl_evict_sweep(const pl_evict_problem *problem, const pl_evic
 PL_MUST_CHECK bool pl_evict_validate(const pl_evict_problem *problem, pl_err *err);
 
 /* Of the order as it stands: seconds of one run of each op; bytes at the most where each value is
- * gone after its last reader, and where it goes when the program no longer holds it, pinned or not;
- * and the most that one op needs at once (what is pinned by then, what it reads and makes), which no
- * budget can be below. */
+ * gone after its last reader, and where it goes when the program holds it no more, pinned or not;
+ * and the most that one op needs at once (what is pinned by then, what it reads and makes): no
+ * budget can be below that. */
 typedef struct pl_evict_facts {
     double seconds;
     int64_t peak, held_peak, need;
