@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { DEFAULT_EFFORT = 20000000, CYCLES = 6, STEPS_PER_STATE = 100 };
+enum { DEFAULT_EFFORT = 20000000, CYCLES = 6, STEPS_PER_STATE = 1000 };
 
 typedef struct search {
     const pl_policy_ask *ask;
@@ -164,9 +164,8 @@ static void ask_others(search *s)
         if (other.policy->find(&other, s->out, &found, &miss)) take(s, &found);
     }
     if (o->no_recompute || (link && !o->no_copies)) return;
-    if (pl_exact_find(s->items, o->budget, s->effort / STEPS_PER_STATE / 10, s->play) !=
-        PL_EXACT_FOUND)
-        return;
+    int64_t states = s->effort / STEPS_PER_STATE / (s->items->problem->most_runs > 0 ? 10 : 1);
+    if (pl_exact_find(s->items, o->budget, states, s->play) != PL_EXACT_FOUND) return;
     pl_evict_schedule found;
     pl_play_end(s->play, s->out, &found);
     take(s, &found);
