@@ -150,7 +150,9 @@ static void search_all(search *s)
  */
 static void ask_others(search *s)
 {
-    static const char *const others[] = { "dtr", "msps", "stale", "delta", "chain" };
+    static const char *const others[] = {
+        "dtr", "dtr-eq", "msps", "lru", "stale", "delta", "chain"
+    };
     const pl_evict_options *o = s->ask->options;
     bool link = s->items->problem->out_bytes_per_s > 0;
     for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
