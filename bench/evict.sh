@@ -23,7 +23,7 @@ rows() {
     fi
     if [ -d "$graphs" ]; then
         for file in "$graphs"/random_layered*.json "$graphs"/*_train_nx.json; do
-            "$build/bench-evict" graph "$file" .9,.8,.7,.6,.5,.4,.3,least 5000000,100000000
+            "$build/bench-evict" graph "$file" .9,.8,.7,.6,.5,.4,.3,least 3000000,60000000
         done
     else
         echo "evict.sh: no graphs: '$graphs' is no folder" >&2

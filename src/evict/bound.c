@@ -21,7 +21,8 @@ typedef struct dual {
         part; /* [slots] of what a pair's maker reads: the share of its charge that the pair pays */
     int *payer_at, *payer; /* [n_item + 1] pairs that may pay, as slots */
     int *pair_of;          /* [slots]                                   */
-    double *gain;          /* [n_pair] left of what it gains            */
+    double *gain, *copied; /* [n_pair] left of what it gains; by copies */
+    int *until;            /* [n_pair] op up to which it is left out    */
     int n, n_pair;
     pair *pair;
     double *excess, *y, *best, *slope, *sum, *change; /* [n + 1] */
@@ -194,6 +195,8 @@ static void add_payers(dual *d, pl_arena *tmp)
     d->pair_of = PL_NEW_N(tmp, int, n);
     d->part = PL_NEW_N(tmp, double, n);
     d->gain = PL_NEW_N(tmp, double, d->n_pair);
+    d->copied = PL_NEW_N(tmp, double, d->n_pair);
+    d->until = PL_NEW_N(tmp, int, d->n_pair);
     int *fill = PL_NEW_N(tmp, int, x->n_item);
     for (int k = 0; k < d->n_pair; k++) {
         int op = x->item[d->pair[k].item].born;
@@ -205,31 +208,54 @@ static void add_payers(dual *d, pl_arena *tmp)
     }
 }
 
-/* The most that a pair gains by being left out: until its end and copied, or made again at the end
- * or right after the last op that reads one of the things it is made from. */
-static double gain_most(dual *d, const pair *g)
+/* The most that a pair gains by being left out and made again, at its end or right after the last
+ * op that reads one of the things it is made from; *at is the op until which it is left out. */
+static double gain_made(const dual *d, const pair *g, int *at)
 {
     const pl_evict_items *x = d->x;
+    int op = x->item[g->item].born;
     double whole = g->bytes * (d->sum[g->to] - d->sum[g->from + 1]);
-    double copied = g->copy < INFINITY ? whole - g->copy : 0, best = 0;
-    int at = g->to - 1, op = x->item[g->item].born;
-    if (g->again < INFINITY && whole > d->weight[0] * g->again) {
-        best = gain_until(d, g, at);
-        for (int k = x->in_at[op]; k < x->in_at[op + 1]; k++) {
-            int last = x->item[x->in[k]].last;
-            if (last <= g->from || last >= g->to - 1) continue;
-            double gain = gain_until(d, g, last);
-            if (gain <= best) continue;
-            best = gain;
-            at = last;
-        }
+    *at = g->to - 1;
+    if (g->again == INFINITY || whole <= d->weight[0] * g->again) return 0;
+    double best = gain_until(d, g, *at);
+    for (int k = x->in_at[op]; k < x->in_at[op + 1]; k++) {
+        int last = x->item[x->in[k]].last;
+        if (last <= g->from || last >= g->to - 1) continue;
+        double gain = gain_until(d, g, last);
+        if (gain <= best) continue;
+        best = gain;
+        *at = last;
     }
-    if (fmax(best, copied) <= 0) return 0;
-    if (best >= copied)
-        add_slope(d, g, at, true);
-    else
-        add_slope(d, g, g->to - 1, false);
-    return fmax(best, copied);
+    return fmax(best, 0);
+}
+
+/* The most that the pairs first .. last - 1 of one item gain: where runs are limited, so are those
+ * of them that are made again. */
+static double gain_item(dual *d, int first, int last)
+{
+    int most = d->x->problem->most_runs ? d->x->problem->most_runs - 1 : last - first;
+    double sum = 0;
+    for (int k = first; k < last; k++) {
+        const pair *g = &d->pair[k];
+        double whole = g->bytes * (d->sum[g->to] - d->sum[g->from + 1]);
+        d->copied[k] = fmax(0, g->copy < INFINITY ? whole - g->copy : 0);
+        d->gain[k] = gain_made(d, g, &d->until[k]) - d->copied[k];
+    }
+    for (int n = 0; n < most; n++) {
+        int best = -1;
+        for (int k = first; k < last; k++)
+            if (d->gain[k] > 0 && (best < 0 || d->gain[k] > d->gain[best])) best = k;
+        if (best < 0) break;
+        sum += d->gain[best] + d->copied[best];
+        add_slope(d, &d->pair[best], d->until[best], true);
+        d->gain[best] = d->copied[best] = 0;
+    }
+    for (int k = first; k < last; k++) {
+        if (d->copied[k] <= 0) continue;
+        sum += d->copied[k];
+        add_slope(d, &d->pair[k], d->pair[k].to - 1, false);
+    }
+    return sum;
 }
 
 /* The bound of d->y, without the seconds of one run of each op; its slope. */
@@ -244,7 +270,10 @@ static double price(dual *d)
     }
     memset(d->change, 0, sizeof *d->change * (size_t)(d->n + 1));
     divide_charges(d);
-    for (int k = 0; k < d->n_pair; k++) value -= gain_most(d, &d->pair[k]);
+    for (int k = 0, next; k < d->n_pair; k = next) {
+        for (next = k + 1; next < d->n_pair && d->pair[next].item == d->pair[k].item;) next++;
+        value -= gain_item(d, k, next);
+    }
     for (int t = 0; t < d->n; t++) {
         covered += d->change[t];
         d->slope[t] -= covered;

@@ -26,7 +26,7 @@ typedef struct pl_evict_bound {
 
 /* `rounds` of the subgradient method, each O(pairs). Copies count where the problem has a link and
  * `copies` is true, runs again where `runs` is. `arena` owns the prices. */
-pl_evict_bound pl_evict_bound_find(const pl_evict_items *items, int64_t budget, bool runs, bool copies, int rounds,
-                       pl_arena *arena);
+pl_evict_bound pl_evict_bound_find(const pl_evict_items *items, int64_t budget, bool runs,
+                                   bool copies, int rounds, pl_arena *arena);
 
 #endif

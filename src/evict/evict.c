@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BOUND_ROUNDS = 1500 };
+enum { BOUND_ROUNDS = 1500, LINK_ROUNDS = 300 }; /* with a link, for each weight of its lanes */
 
 static bool can_fit(const pl_evict_policy_ask *ask, pl_err *err)
 {
@@ -36,9 +36,10 @@ static bool prepare(const pl_evict_problem *problem, const pl_evict_options *opt
 static void add_bound(const pl_evict_policy_ask *ask, pl_evict_schedule *s, pl_arena *tmp)
 {
     const pl_evict_options *o = ask->options;
+    bool link = ask->items->problem->out_bytes_per_s > 0 && !o->no_copies;
     if (s->bound == 0)
         s->bound = pl_evict_bound_find(ask->items, o->budget, !o->no_recompute, !o->no_copies,
-                                       BOUND_ROUNDS, tmp)
+                                       link ? LINK_ROUNDS : BOUND_ROUNDS, tmp)
                        .seconds;
     if (s->bound > s->seconds) s->bound = s->seconds; /* by rounding alone */
     s->optimal = s->optimal || s->seconds <= s->bound * (1 + 1e-9);

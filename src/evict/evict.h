@@ -72,8 +72,8 @@ typedef struct pl_evict_options {
                            * "checkmate", some microseconds; 0: a default that ends in seconds    */
     bool no_recompute;    /* of "pleat": copies alone (no op runs twice)                          */
     bool no_copies;       /* ... or no copies                                                     */
-    int stretches;        /* of "pleat" with both: the longer runs may get by what is made again, the
-                             more copies they hide; how many such guesses it plans for; 0: all    */
+    int stretches;        /* of "pleat" with both: the longer runs may get by what is made again,
+                           * the more copies they hide; so many such guesses are planned; 0: all */
 } pl_evict_options;
 
 /* Find a schedule. Deterministic: the same problem and options give the same bytes; no clock is
@@ -95,9 +95,9 @@ PL_MUST_CHECK bool pl_evict_sweep(const pl_evict_problem *problem, const pl_evic
 PL_MUST_CHECK bool pl_evict_validate(const pl_evict_problem *problem, pl_err *err);
 
 /* Of the order as it stands: seconds of one run of each op; bytes at the most where each value is
- * gone after its last reader, and where it goes only when it is no longer held; and the most that
- * one op needs at once (what is pinned by then, what it reads and makes), which no budget can be
- * below. */
+ * gone after its last reader, and where it goes when the program holds it no more, pinned or not;
+ * and the most that one op needs at once (what is pinned by then, what it reads and makes): no
+ * budget can be below that. */
 typedef struct pl_evict_facts {
     double seconds;
     int64_t peak, held_peak, need;

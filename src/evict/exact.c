@@ -8,11 +8,11 @@
 #include <string.h>
 
 typedef struct state {
-    uint64_t here;
-    double cost;    /* seconds of runs again until here */
-    double least;   /* ... and of those to come, at least */
-    int next, from; /* op; state before */
-    int act;        /* op that ran, or -1 - item that went */
+    uint64_t here, twice; /* items present; where an op may run twice: made twice */
+    double cost;          /* seconds of runs again until here */
+    double least;         /* ... and of those to come, at least */
+    int next, from;       /* op; state before */
+    int act;              /* op that ran, or -1 - item that went */
     bool closed;
 } state;
 
@@ -42,7 +42,7 @@ static int64_t sum_bytes(const exact *e, uint64_t set)
 }
 
 /* Ops that have to run again at least, by their items; their seconds. */
-static double estimate(const exact *e, uint64_t here, int next, uint64_t *again)
+static double estimate(const exact *e, uint64_t here, uint64_t twice, int next, uint64_t *again)
 {
     uint64_t need = e->later[next] & ~here, made = 0;
     double sum = 0;
@@ -52,7 +52,7 @@ static double estimate(const exact *e, uint64_t here, int next, uint64_t *again)
     while (need & ~made) {
         int i = 63 - __builtin_clzll(need & ~made), op = e->x->item[i].born;
         made |= (uint64_t)1 << i;
-        if (op < 0 || !e->x->item[i].again) return -1; /* gone for good */
+        if (op < 0 || !e->x->item[i].again || (twice >> i & 1)) return -1; /* gone for good */
         *again |= (uint64_t)1 << i;
         bool counted = (e->out[op] & need & made & ~((uint64_t)1 << i)) != 0;
         if (!counted) sum += e->x->problem->seconds[op];
@@ -96,18 +96,27 @@ static int pop_heap(exact *e)
     return top;
 }
 
-static void reach(exact *e, uint64_t here, int next, double cost, int from, int act)
+static uint64_t hash_of(uint64_t here, int next)
 {
-    uint64_t again, hash = pl_hash_mix(pl_hash_mix(0, here), (uint64_t)next);
-    double more = estimate(e, here, next, &again);
+    return pl_hash_mix(pl_hash_mix(0, here), (uint64_t)next);
+}
+
+static void reach(exact *e, uint64_t here, uint64_t twice, int next, double cost, int from, int act)
+{
+    uint64_t again, hash = hash_of(here, next);
+    double more = estimate(e, here, twice, next, &again);
     if (more < 0) return;
     PL_MAP_EACH (&e->map, hash, x) {
         const state *s = &e->states.at[x.value];
-        if (s->here == here && s->next == next && s->cost <= cost) return;
+        if (s->here == here && !(s->twice & ~twice) && s->next == next && s->cost <= cost) return;
     }
-    state s = {
-        .here = here, .cost = cost, .least = cost + more, .next = next, .from = from, .act = act
-    };
+    state s = { .here = here,
+                .twice = twice,
+                .cost = cost,
+                .least = cost + more,
+                .next = next,
+                .from = from,
+                .act = act };
     pl_map_put(&e->map, hash, e->states.n, e->arena);
     PL_PUSH(e->arena, &e->states, s);
     push_heap(e, e->states.n - 1);
@@ -117,10 +126,10 @@ static void reach(exact *e, uint64_t here, int next, double cost, int from, int 
 static bool is_stale(const exact *e, int at)
 {
     const state *s = &e->states.at[at];
-    uint64_t hash = pl_hash_mix(pl_hash_mix(0, s->here), (uint64_t)s->next);
+    uint64_t hash = hash_of(s->here, s->next);
     PL_MAP_EACH (&e->map, hash, x) {
         const state *o = &e->states.at[x.value];
-        if (x.value != at && o->here == s->here && o->next == s->next &&
+        if (x.value != at && o->here == s->here && !(o->twice & ~s->twice) && o->next == s->next &&
             (o->cost < s->cost || (o->cost == s->cost && o->closed)))
             return true;
     }
@@ -132,7 +141,7 @@ static void expand(exact *e, int at)
     state s = e->states.at[at];
     uint64_t again, blocked = 0;
     int64_t bytes = sum_bytes(e, s.here);
-    (void)estimate(e, s.here, s.next, &again);
+    (void)estimate(e, s.here, s.twice, s.next, &again);
     for (int i = -1; i < e->x->n_item; i++) {
         if (i >= 0 && !(again >> i & 1)) continue;
         int op = i < 0 ? s.next : e->x->item[i].born;
@@ -142,11 +151,12 @@ static void expand(exact *e, int at)
             continue;
         }
         double more = i < 0 ? 0 : e->x->problem->seconds[op];
-        reach(e, s.here | e->out[op], s.next + (i < 0), s.cost + more, at, op);
+        uint64_t twice = s.twice | (i >= 0 && e->x->problem->most_runs > 0 ? e->out[op] : 0);
+        reach(e, s.here | e->out[op], twice, s.next + (i < 0), s.cost + more, at, op);
     }
     for (uint64_t set = s.here & blocked & ~e->keep; set; set &= set - 1) {
         int i = __builtin_ctzll(set);
-        reach(e, s.here & ~((uint64_t)1 << i), s.next, s.cost, at, -1 - i);
+        reach(e, s.here & ~((uint64_t)1 << i), s.twice, s.next, s.cost, at, -1 - i);
     }
 }
 
@@ -169,7 +179,7 @@ static pl_evict_exact_result search(exact *e, pl_evict_play *y)
     uint64_t first = 0;
     for (int i = 0; i < e->x->n_item; i++)
         if (e->x->item[i].born < 0) first |= (uint64_t)1 << i;
-    if (sum_bytes(e, first) <= e->budget) reach(e, first, 0, 0, -1, 0);
+    if (sum_bytes(e, first) <= e->budget) reach(e, first, 0, 0, 0, -1, 0);
     while (e->heap.n > 0) {
         int at = pop_heap(e);
         const state *s = &e->states.at[at];
@@ -206,7 +216,7 @@ pl_evict_exact_result pl_evict_exact_find(const pl_evict_items *items, int64_t b
                                           pl_evict_play *play)
 {
     if (items->n_item > PL_EXACT_ITEMS || items->n_item < items->n_value ||
-        items->problem->most_runs > 0)
+        items->problem->most_runs > 2)
         return PL_EXACT_TOO_LARGE;
     pl_arena *tmp = pl_arena_new("evict exact");
     exact e = { .x = items, .budget = budget, .most = most, .arena = tmp };

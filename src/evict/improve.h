@@ -15,7 +15,8 @@ typedef struct pl_evict_improve {
     int *stages;         /* [n_op + 1] */
 } pl_evict_improve;
 
-pl_evict_improve *pl_evict_improve_new(pl_evict_retain *retain, const double price[], uint64_t seed, pl_arena *arena);
+pl_evict_improve *pl_evict_improve_new(pl_evict_retain *retain, const double price[], uint64_t seed,
+                                       pl_arena *arena);
 
 /* Drop and make again until no stage is above the budget: greedily, the least seconds per byte of
  * excess. False: it got stuck; the state is what it had come to. */

@@ -7,8 +7,8 @@ typedef struct pl_evict_inner pl_evict_inner;
 
 pl_evict_inner *pl_evict_inner_new(const pl_evict_items *items, pl_arena *arena);
 
-void pl_evict_inner_touch(pl_evict_retain *retain, int stage); /* its uses, runs or what comes next changed */
-void pl_evict_inner_settle(pl_evict_retain *retain);           /* sum again what was touched                */
-void pl_evict_inner_all(pl_evict_retain *retain);              /* ... and all, of a new state               */
+void pl_evict_inner_touch(pl_evict_retain *retain, int stage); /* what it uses or runs changed */
+void pl_evict_inner_settle(pl_evict_retain *retain);           /* sums again what was touched   */
+void pl_evict_inner_all(pl_evict_retain *retain);              /* ... and all, of a new state   */
 
 #endif

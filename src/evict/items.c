@@ -134,7 +134,7 @@ static int64_t sum_peak(const pl_evict_items *x, bool held, int64_t *change)
     for (int t = 0; t <= x->n_op; t++) change[t] = 0;
     for (int i = 0; i < x->n_item; i++) {
         const pl_evict_item *m = &x->item[i];
-        int gone = m->pinned ? x->n_op : held ? m->held : m->last + 1;
+        int gone = held ? m->held : m->pinned ? x->n_op : m->last + 1;
         change[m->born < 0 ? 0 : m->born] += m->bytes;
         if (gone <= x->n_op) change[gone] -= m->bytes;
     }

@@ -11,7 +11,7 @@
 typedef struct pl_evict_online pl_evict_online;
 
 typedef struct pl_evict_online_rule {
-    double (*score)(pl_evict_online *online, int item); /* the least goes                              */
+    double (*score)(pl_evict_online *online, int item); /* the least goes                         */
     /* Whether it goes to the host (true), or is dropped to be made again; NULL: always dropped. */
     bool (*to_host)(pl_evict_online *online, int item);
     double spared; /* storages below this share of the mean size stay, while others are there    */
@@ -39,13 +39,14 @@ struct pl_evict_online {
 };
 
 /* Plays the problem by a rule. False: it did not fit, or took 20 times the seconds of one run. */
-bool pl_evict_online_play(const pl_evict_items *items, int64_t budget, const pl_evict_online_rule *rule,
-                    pl_arena *out, pl_evict_schedule *schedule);
+bool pl_evict_online_play(const pl_evict_items *items, int64_t budget,
+                          const pl_evict_online_rule *rule, pl_arena *out,
+                          pl_evict_schedule *schedule);
 
 /* What must be made again with an item, in seconds: gone storages that it is made from (over gone
  * storages), or that are made from it. */
 double pl_evict_online_before(pl_evict_online *online, int item);
 double pl_evict_online_after(pl_evict_online *online, int item);
-double pl_evict_online_class(pl_evict_online *online, int item); /* of the classes of its gone neighbours */
+double pl_evict_online_class(pl_evict_online *online, int item); /* of its gone neighbours' */
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { DEFAULT_EFFORT = 20000000, CYCLES = 6, STEPS_PER_STATE = 100 };
+enum { DEFAULT_EFFORT = 20000000, CYCLES = 6, STEPS_PER_STATE = 1000 };
 
 typedef struct search {
     const pl_evict_policy_ask *ask;
@@ -97,7 +97,7 @@ static void search_copies(search *s, pl_evict_swap_style style, int64_t steps)
     pl_evict_retain_load(s->retain, s->start);
     pl_evict_swap_fill(s->retain, style);
     take_retained(s);
-    if (s->ask->options->no_recompute || s->retain->n_over == 0) return;
+    if (steps == 0 || s->retain->n_over == 0) return;
     for (int round = 0; round < 2; round++) {
         descend(s, steps / 2);
         take_retained(s);
@@ -132,7 +132,7 @@ static void search_both(search *s)
     const int given = s->ask->options->stretches;
     for (int k = 0; k < (given > 0 && given < N_STRETCHES ? given : N_STRETCHES); k++) {
         bool late = stretches[k] * s->ask->facts.seconds >= s->best.seconds ||
-                    s->retain->steps > 2 * s->effort;
+                    s->retain->steps > 3 * s->effort;
         if (k > 0 && s->best.n > 0 && late) break;
         for (int dear = 0; dear < 3; dear++)
             search_copies(s, (pl_evict_swap_style){ stretches[k], 0.5 * dear }, s->effort / 24);
@@ -143,18 +143,18 @@ static void search_all(search *s)
 {
     const pl_evict_options *o = s->ask->options;
     bool link = s->items->problem->out_bytes_per_s > 0 && !o->no_copies;
-    if (!o->no_recompute) search_recompute(s, s->effort / (link ? 3 : 1));
-    if (link && o->no_recompute)
-        search_stretch(s);
-    else if (link)
-        search_both(s);
+    if (!o->no_recompute) search_recompute(s, s->effort);
+    if (link) search_stretch(s);
+    if (link && !o->no_recompute) search_both(s);
 }
 
 /* The rules that do not see ahead, and without a link the exact search where the problem is small.
  */
 static void ask_others(search *s)
 {
-    static const char *const others[] = { "dtr", "msps", "stale", "delta", "chain" };
+    static const char *const others[] = {
+        "dtr", "dtr-eq", "msps", "lru", "stale", "delta", "chain"
+    };
     const pl_evict_options *o = s->ask->options;
     bool link = s->items->problem->out_bytes_per_s > 0;
     for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
@@ -168,9 +168,8 @@ static void ask_others(search *s)
         if (other.policy->find(&other, s->out, &found, &miss)) take(s, &found);
     }
     if (o->no_recompute || (link && !o->no_copies)) return;
-    if (pl_evict_exact_find(s->items, o->budget, s->effort / STEPS_PER_STATE / 10, s->play) !=
-        PL_EXACT_FOUND)
-        return;
+    int64_t states = s->effort / STEPS_PER_STATE / (s->items->problem->most_runs > 0 ? 10 : 1);
+    if (pl_evict_exact_find(s->items, o->budget, states, s->play) != PL_EXACT_FOUND) return;
     pl_evict_schedule found;
     pl_evict_play_end(s->play, s->out, &found);
     take(s, &found);

@@ -17,7 +17,8 @@ struct pl_evict_policy {
     const char *name, *about;
     /* Fails with PL_EINFEASIBLE: found nothing that fits; PL_EUNSUPPORTED: not for this problem. A
      * bound that it found stands in schedule->bound, else 0. */
-    bool (*find)(const pl_evict_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule, pl_err *err);
+    bool (*find)(const pl_evict_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule,
+                 pl_err *err);
 };
 
 extern const pl_evict_policy pl_evict_policy_table[]; /* ends with a row without a name */
@@ -29,8 +30,8 @@ const pl_evict_policy *pl_evict_policy_find(const char *name);
 bool pl_evict_policy_refuse(const pl_evict_policy_ask *ask, pl_err *err);
 
 #define PL_POLICY_ROW(name)                                                                        \
-    bool pl_evict_policy_##name(const pl_evict_policy_ask *ask, pl_arena *out, pl_evict_schedule *schedule,    \
-                          pl_err *err)
+    bool pl_evict_policy_##name(const pl_evict_policy_ask *ask, pl_arena *out,                     \
+                                pl_evict_schedule *schedule, pl_err *err)
 PL_POLICY_ROW(pleat);
 PL_POLICY_ROW(given);
 PL_POLICY_ROW(dtr);

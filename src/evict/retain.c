@@ -146,6 +146,17 @@ static void add_use(pl_evict_retain *r, int item, int stage)
     if (use.how == PL_RETAIN_AGAIN) want(r, r->items->item[item].born, item, stage);
 }
 
+static int find_run(const pl_evict_retain_runs *list, int op);
+
+/* Can a run of an op in that stage for one of its items be one in another stage? Not where another
+ * item still wants it there and it may run no more often. */
+static bool can_move(const pl_evict_retain *r, int op, int stage)
+{
+    int most = r->items->problem->most_runs;
+    const pl_evict_retain_runs *list = &r->runs[stage];
+    return !most || r->n_runs[op] < most || list->at[find_run(list, op)].wanted == 1;
+}
+
 /* A run in that stage reads it no more. Where it was made again for that use and kept for the next,
  * it is made again there. */
 static void take_use(pl_evict_retain *r, int item, int stage)
@@ -172,8 +183,8 @@ static void take_use(pl_evict_retain *r, int item, int stage)
             next->back = old.back;
         } else if (next->how != PL_RETAIN_AGAIN && old.how == PL_RETAIN_AGAIN) {
             if (next->how == PL_RETAIN_HOST) r->n_host--;
-            next->how = PL_RETAIN_AGAIN;
-            moved = true;
+            moved = can_move(r, op, stage);
+            next->how = moved ? PL_RETAIN_AGAIN : PL_RETAIN_KEEP;
         } else if (next->how == PL_RETAIN_AGAIN && old.how == PL_RETAIN_HOST) {
             r->n_host--;
         }
@@ -252,6 +263,20 @@ static void unwant(pl_evict_retain *r, int op, int item, int stage)
     for (int i = x->in_at[op]; i < x->in_at[op + 1]; i++) take_use(r, x->in[i], stage);
 }
 
+/* Another time for what is on the host already: only the stages in between change. */
+static void change_time(pl_evict_retain *r, int item, int k, int gone, int back)
+{
+    int64_t bytes = r->items->item[item].bytes;
+    pl_evict_retain_log_uses(r->log, r, item);
+    pl_evict_retain_use *use = &r->uses[item].at[k];
+    add_load(r, use->gone, gone - 1, bytes);
+    add_load(r, gone, use->gone - 1, -bytes);
+    add_load(r, back, use->back - 1, bytes);
+    add_load(r, use->back, back - 1, -bytes);
+    use->gone = gone;
+    use->back = back;
+}
+
 bool pl_evict_retain_change(pl_evict_retain *retain, int item, int k, pl_evict_retain_how how,
                             int gone, int back)
 {
@@ -262,6 +287,10 @@ bool pl_evict_retain_change(pl_evict_retain *retain, int item, int k, pl_evict_r
         return false;
     r->steps += 10;
     if (how == PL_RETAIN_AGAIN && !may_again(r, item)) return false;
+    if (how == PL_RETAIN_HOST && old.how == PL_RETAIN_HOST) {
+        change_time(r, item, k, gone, back);
+        return true;
+    }
     pl_evict_retain_log_uses(r->log, r, item);
     use = &r->uses[item].at[k];
     add_between(r, item, from, &old, -1);

@@ -12,12 +12,16 @@
 #define PL_EVICT_RETAIN_H
 #include "evict/items.h"
 
-typedef enum pl_evict_retain_how { PL_RETAIN_KEEP, PL_RETAIN_AGAIN, PL_RETAIN_HOST } pl_evict_retain_how;
+typedef enum pl_evict_retain_how {
+    PL_RETAIN_KEEP,
+    PL_RETAIN_AGAIN,
+    PL_RETAIN_HOST
+} pl_evict_retain_how;
 
 typedef struct pl_evict_retain_use {
     int stage;      /* -1: there from the start                                              */
     int count;      /* of runs in that stage that make it first or read it, and its end      */
-    uint8_t how;    /* pl_evict_retain_how: how it got here from the use before                    */
+    uint8_t how;    /* pl_evict_retain_how: how it got here from the use before              */
     int gone, back; /* of HOST: dropped before stage gone starts; comes in as `back` starts  */
 } pl_evict_retain_use;
 
@@ -39,8 +43,8 @@ typedef struct pl_evict_retain {
     const pl_evict_items *items;
     int64_t budget;
     bool *tracked;        /* [n_item] has bytes and is not pinned: a choice                  */
-    pl_evict_retain_uses *uses; /* [n_item] of tracked items, rising by stage                      */
-    pl_evict_retain_runs *runs; /* [n_op + 1] again, in that stage                                 */
+    pl_evict_retain_uses *uses; /* [n_item] of tracked items, rising by stage                */
+    pl_evict_retain_runs *runs; /* [n_op + 1] again, in that stage                           */
     int *n_runs;          /* [n_op] the first included                                       */
     int64_t *load;        /* [n_op + 1] bytes at the most in each stage                      */
     int64_t *inner;       /* [n_op + 1] ... of it, of what is used or made there             */
@@ -64,7 +68,8 @@ void pl_evict_retain_sum(pl_evict_retain *retain); /* what is over, again: where
 
 /* Change how item gets to its use k (> 0). False: it may not be, or is so already; nothing
  * changed. */
-bool pl_evict_retain_change(pl_evict_retain *retain, int item, int k, pl_evict_retain_how how, int gone, int back);
+bool pl_evict_retain_change(pl_evict_retain *retain, int item, int k, pl_evict_retain_how how,
+                            int gone, int back);
 
 /* A place to go back to: undo what changed since, for any number of places, the last first; until
  * accept, which forgets them all. */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { TRIES = 4 };
+enum { TRIES = 4, NEAR = 4 }; /* pairs tried at a stage; stages that are alike */
 
 typedef struct wait { /* on the host between two uses */
     int item, k, from, to, gone, back;
@@ -199,7 +199,8 @@ static double try_pair(swap *s, int item, int k)
     return time_waits(s, false) ? over - r->over : 0;
 }
 
-/* Stages where nothing helped are left: the next of those above the budget is looked at. */
+/* Stages where nothing helped are left, with those near them: another one above the budget is
+ * looked at. */
 void pl_evict_swap_fill(pl_evict_retain *retain, pl_evict_swap_style style)
 {
     pl_arena *tmp = pl_arena_new("evict swap");

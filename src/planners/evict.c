@@ -1,6 +1,6 @@
-/* What is kept of a plan, tensor by tensor: pl_candidates_evict(). A program's kernels are the ops of
- * an eviction problem (evict/evict.h), what they make its values; what its schedule makes again or
- * copies to the host, the plan does so too. The schedule counts what kernels make alone, so that
+/* What is kept of a plan, tensor by tensor: pl_candidates_evict(). A program's kernels are the ops
+ * of an eviction problem (evict/evict.h), what they make its values; what its schedule makes again
+ * or copies to the host, the plan does so too. The schedule counts what kernels make alone, so that
  * its budget is a share of its own peak, and the forecast of the whole says whether that was
  * enough. */
 #include "evict/evict.h"
@@ -144,8 +144,8 @@ static void pin_small(making *x)
         if (x->view_of[i] < 0 && (double)x->bytes[i] < small) x->keep[i] = PL_EVICT_PINNED;
 }
 
-/* The kernels of a program in their order; states, and what is on its way between placements, are no
- * part of it. */
+/* The kernels of a program in their order; states, and what is on its way between placements, are
+ * no part of it. */
 static making make_problem(const choosing *c, const pl_program *p, pl_arena *tmp)
 {
     making x = open_problem(p, tmp);

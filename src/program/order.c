@@ -10,7 +10,8 @@
  * only moves a state (the gather of a sharded weight), or comes from the host, starts before its
  * reader's turn, as far ahead as a limit in bytes allows (prefetch and rate limiter of FSDP, Zhao
  * et al., VLDB 2023). Where that reader runs as soon as it may, an update, what it needs from the
- * host is asked for as soon as it has all else, and it runs when as much is on its way behind it. */
+ * host is asked for as soon as it has all else, and it runs when as much is on its way behind it.
+ * */
 #include "program/lower.h"
 
 #include <stdlib.h>

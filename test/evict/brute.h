@@ -1,13 +1,11 @@
-/* The least seconds of a small problem, from the definition in evict/evict.h: all sets of values
- * that can be present, and all times that the lanes can have. One value per op, no views. */
+/* The least seconds of a small problem without views, from the definition in evict/evict.h: all
+ * sets of values that can be present, and with copies all times that the lanes can have. */
 #ifndef PL_TEST_EVICT_BRUTE_H
 #define PL_TEST_EVICT_BRUTE_H
 #include "problems.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { BRUTE_VALUES = 10 };
 
 static inline int64_t sum_of(const pl_evict_problem *p, unsigned here)
 {
@@ -30,32 +28,49 @@ static inline unsigned ends_of(const pl_evict_problem *p)
     return set;
 }
 
-/* Without copies: rounds of relaxation until nothing gets less. INFINITY: nothing fits. */
+static inline unsigned made_by(const pl_evict_problem *p, int op)
+{
+    unsigned set = 0;
+    for (int v = 0; v < p->n_value; v++) set |= (unsigned)(p->maker[v] == op) << v;
+    return set;
+}
+
+/* Without copies: rounds of relaxation over what is present and, where an op may run twice at most,
+ * which have run twice, until nothing gets less. INFINITY: nothing fits. */
 static inline double brute_recompute(const pl_evict_problem *p, int64_t budget)
 {
-    static double best[BRUTE_VALUES + 1][1 << BRUTE_VALUES];
-    unsigned sets = 1u << p->n_value;
-    for (int t = 0; t <= p->n_op; t++)
-        for (unsigned s = 0; s < sets; s++) best[t][s] = INFINITY;
-    best[0][0] = 0;
+    pl_arena *tmp = pl_arena_new("brute");
+    unsigned sets = 1u << p->n_value, twices = p->most_runs == 2 ? 1u << p->n_op : 1;
+    size_t row = (size_t)sets * twices;
+    double *best = PL_NEW_N(tmp, double, row * (size_t)(p->n_op + 1));
+    for (size_t k = 0; k < row * (size_t)(p->n_op + 1); k++) best[k] = INFINITY;
+    best[0] = 0;
     for (bool changed = true; changed;) {
         changed = false;
-        for (int t = 0; t <= p->n_op; t++)
-            for (unsigned s = 0; s < sets; s++)
-                for (int v = 0; v < p->n_value && best[t][s] < INFINITY; v++) {
-                    double drop = best[t][s], *to = &best[t][s & ~(1u << v)];
-                    if (drop < *to) *to = drop, changed = true;
-                    if (v > t || v >= p->n_op || (v < t && p->once[v])) continue;
-                    if (reads_of(p, v) & ~s) continue;
-                    if (sum_of(p, s) + p->bytes[v] > budget) continue;
-                    double run = best[t][s] + p->seconds[v];
-                    to = &best[t + (v == t)][s | 1u << v];
-                    if (run < *to) *to = run, changed = true;
-                }
+        for (size_t k = 0; k < row * (size_t)(p->n_op + 1); k++) {
+            int next = (int)(k / row);
+            unsigned here = (unsigned)(k % row) / twices, twice = (unsigned)(k % row) % twices;
+            if (best[k] == INFINITY) continue;
+            for (int v = 0; v < p->n_value; v++) {
+                double *to = &best[(size_t)next * row + (here & ~(1u << v)) * twices + twice];
+                if (best[k] < *to) *to = best[k], changed = true;
+            }
+            for (int t = 0; t <= next && t < p->n_op; t++) {
+                unsigned bit = twices > 1 && t < next ? 1u << t : 0, made = made_by(p, t);
+                if ((t < next && p->once[t]) || (twice & bit) || (reads_of(p, t) & ~here)) continue;
+                if (sum_of(p, here) + sum_of(p, made) > budget) continue;
+                double *to = &best[(size_t)(next + (t == next)) * row + (here | made) * twices +
+                                   (twice | bit)];
+                double run = best[k] + p->seconds[t];
+                if (run < *to) *to = run, changed = true;
+            }
+        }
     }
     double least = INFINITY;
     for (unsigned s = 0; s < sets; s++)
-        if (!(ends_of(p) & ~s)) least = fmin(least, best[p->n_op][s]);
+        for (unsigned twice = 0; twice < twices && !(ends_of(p) & ~s); twice++)
+            least = fmin(least, best[(size_t)p->n_op * row + s * twices + twice]);
+    pl_arena_free(tmp);
     return least;
 }
 

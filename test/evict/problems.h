@@ -76,14 +76,16 @@ static inline int roll(dice *d, int below)
     return (int)pl_rng_below(d->rng, d->at++, (uint64_t)below);
 }
 
-/* n ops, each of which makes one value and reads up to three of those before. */
-static inline void make_random(script *s, int n, dice *d)
+/* n ops, each of which makes one value, or two where n_value is more, and reads up to three of
+ * those before. */
+static inline void make_random(script *s, int n, int n_value, dice *d)
 {
     begin(s);
     for (int t = 0; t < n; t++) {
-        int reads[4], m = 0, want = t == 0 ? 0 : 1 + roll(d, t < 3 ? t : 3);
+        int reads[4], m = 0, made = s->problem.n_value;
+        int want = t == 0 ? 0 : 1 + roll(d, made < 3 ? made : 3);
         for (int tries = 0; tries < 20 && m < want; tries++) {
-            int v = roll(d, t);
+            int v = roll(d, made);
             bool twice = false;
             for (int k = 0; k < m; k++) twice = twice || reads[k] == v;
             if (!twice) reads[m++] = v;
@@ -92,6 +94,7 @@ static inline void make_random(script *s, int n, dice *d)
         int v = add(s, 1 + roll(d, 9), 1 + roll(d, 9), reads);
         s->once[t] = roll(d, 20) == 0;
         if (roll(d, 10) == 0) s->keep[v] = PL_EVICT_AT_END;
+        if (t < n_value - n) (void)add_value(s, 1 + roll(d, 9));
     }
 }
 

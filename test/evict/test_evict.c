@@ -35,7 +35,7 @@ static void test_random(void **state)
     for (int round = 0; round < rounds; round++) {
         script s;
         dice d = { .rng = pl_rng_at(7, (uint64_t)round) };
-        make_random(&s, 6 + round % 4, &d);
+        make_random(&s, 6 + round % 4, round % 3 ? 0 : 9, &d);
         pl_evict_facts f = pl_evict_measure(&s.problem);
         for (int64_t budget = f.need - 1; budget <= f.peak; budget += 1 + f.peak / 12) {
             double least = brute_recompute(&s.problem, budget);
@@ -66,6 +66,32 @@ static void test_random(void **state)
     EXPECT(missed * 100 <= cases * 5, "pleat finds nothing in %d of %d", missed, cases);
 }
 
+/* Where an op may run twice at most: ours against brute force. */
+static void test_limited_runs(void **state)
+{
+    (void)state;
+    int rounds = ROUNDS_OF(30), found = 0, cases = 0;
+    for (int round = 0; round < rounds; round++) {
+        script s;
+        dice d = { .rng = pl_rng_at(12, (uint64_t)round) };
+        make_random(&s, 6, round % 2 ? 0 : 8, &d);
+        s.problem.most_runs = 2;
+        pl_evict_facts f = pl_evict_measure(&s.problem);
+        for (int64_t budget = f.need; budget <= f.peak; budget += 1 + f.peak / 12) {
+            double least = brute_recompute(&s.problem, budget);
+            pl_evict_schedule got;
+            pl_err err = { 0 };
+            bool ok = find(&s.problem, "pleat", budget, &got, &err);
+            EXPECT(!ok || (got.seconds >= least * (1 - 1e-9) && got.bound <= least * (1 + 1e-9)),
+                   "round %d, %lld bytes: bound %g, least %g, %g", round, (long long)budget,
+                   got.bound, least, got.seconds);
+            cases += isfinite(least);
+            found += ok && got.seconds <= least * (1 + 1e-9);
+        }
+    }
+    EXPECT(found * 100 >= cases * 85, "pleat finds the least in %d of %d", found, cases);
+}
+
 static void test_random_with_link(void **state)
 {
     (void)state;
@@ -73,7 +99,7 @@ static void test_random_with_link(void **state)
     for (int round = 0; round < rounds; round++) {
         script s;
         dice d = { .rng = pl_rng_at(8, (uint64_t)round) };
-        make_random(&s, 4 + round % 2, &d);
+        make_random(&s, 4 + round % 2, 0, &d);
         s.problem.out_bytes_per_s = 1 + roll(&d, 4);
         s.problem.in_bytes_per_s = 1 + roll(&d, 4);
         pl_evict_facts f = pl_evict_measure(&s.problem);
@@ -105,7 +131,7 @@ static void test_monotone(void **state)
     (void)state;
     script s;
     dice d = { .rng = pl_rng_at(9, 0) };
-    make_random(&s, 40, &d);
+    make_random(&s, 40, 0, &d);
     pl_evict_facts f = pl_evict_measure(&s.problem);
     int64_t budget[100];
     pl_evict_schedule got[100];
@@ -271,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_random, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_limited_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_random_with_link, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_monotone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_same_twice, set_up, tear_down),
