@@ -1,6 +1,7 @@
 /* pleat plan: the fastest way to split a model, or that of a strategy: its time, memory, messages,
  * and how far from the best it can be; nothing is run and no tensor has memory. */
 #include "base/output.h"
+#include "cli/changes.h"
 #include "cli/list.h"
 #include "options/job.h"
 #include "report/tell.h"
@@ -9,8 +10,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-enum { MOST_TIMES = 64 };
 
 typedef struct plan_args {
     pl_job_args job;
@@ -34,56 +33,6 @@ static const pl_opt opts[] = {
     { 0 },
 };
 // clang-format on
-
-/* -- when nothing fits ------------------------------------------------------------------------- */
-
-/* So many times as many of the outermost groups. */
-static bool grow(const pl_cluster *c, int times, pl_arena *a, pl_cluster *out)
-{
-    pl_err why = { 0 };
-    *out = *c;
-    out->level = PL_NEW_N(a, pl_level, c->n_levels);
-    out->part = PL_NEW_N(a, pl_part, c->n_parts + 1);
-    memcpy(out->level, c->level, (size_t)c->n_levels * sizeof *c->level);
-    for (int i = 0; i < c->n_parts; i++)
-        out->part[i] = (pl_part){ c->part[i].class, c->part[i].count * times };
-    out->level[c->n_levels - 1].size *= times;
-    return pl_cluster_finish(out, a, &why);
-}
-
-/* Adds the smallest changes of those tried with which a plan fits: fewer rows, more devices. */
-static void add_changes(const plan_args *a, const char *spec, const pl_job *j, pl_arena *arena,
-                        pl_err *err)
-{
-    pl_text text = { .arena = arena };
-    pl_err found = *err, why = { 0 };
-    pl_job_args args = a->job;
-    int64_t rows = pl_job_rows(j);
-    for (args.sizes.batch = rows / 2; args.sizes.batch >= 1; args.sizes.batch /= 2) {
-        pl_job less;
-        pl_watch_tell(j->request.search.watch, "nothing fits: trying --batch",
-                      (int)args.sizes.batch, (int)rows);
-        if (!pl_job_args_open(&args, spec, arena, &less, &why)) break;
-        if (!pl_plan_can_fit(&less.request, less.graph)) continue;
-        pl_text_add(&text, "; it fits with --batch %lld", (long long)args.sizes.batch);
-        break;
-    }
-    for (int times = 2; times <= MOST_TIMES; times *= 2) {
-        pl_cluster more;
-        if (!grow(j->request.cluster, times, arena, &more)) break;
-        pl_watch_tell(j->request.search.watch, "nothing fits: trying times the devices", times,
-                      MOST_TIMES);
-        pl_plan_request r = j->request;
-        r.cluster = &more;
-        if (!pl_plan_can_fit(&r, j->graph)) continue;
-        pl_text_add(&text, "%s on %d such devices", text.n ? ", or" : "; it fits", more.n_devices);
-        break;
-    }
-    pl_watch_tell(j->request.search.watch, NULL, 0, 0);
-    *err = (pl_err){ 0 };
-    const int room = (int)(sizeof err->msg - 1 - text.n); /* the changes are short */
-    pl_err_set(err, found.code, "%.*s%s", room, found.msg, pl_text_get(&text));
-}
 
 /* -- all --------------------------------------------------------------------------------------- */
 
@@ -177,11 +126,13 @@ static bool show(void *args, int n, const char *const operand[], pl_arena *arena
     PL_TRY(pl_job_args_open(&a->job, spec, arena, &j, err));
     j.request.whole = a->json;
     if (!pl_job_find(&j, a->strategy, arena, &best, err)) {
-        if (err->code == PL_EINFEASIBLE) add_changes(a, spec, &j, arena, err);
+        if (err->code == PL_EINFEASIBLE) pl_changes_add(&a->job, spec, &j, arena, err);
         return false;
     }
     pl_told told = pl_job_told(&j, best, arena);
     told.next = next_command(a, &j, arena);
+    if (!best->take->fits && !a->json && !a->full)
+        told.change = pl_changes_words(&j, best, a->strategy, arena);
     told.columns = pl_job_columns();
     if (a->full)
         pl_plan_print(best->take->plan, &out);

@@ -378,6 +378,7 @@ void pl_tell_text(const pl_told *t, pl_text *out)
     tell_memory(t, out);
     tell_host(t, out);
     tell_recomputed(t, out);
+    if (t->change) tell_line(t, "change", t->change, out);
     if (t->why) tell_line(t, "why", t->why, out);
     if (t->next) pl_text_add(out, "next      %s\n", t->next);
     tell_others(t, out);

@@ -11,6 +11,7 @@ typedef struct pl_told {
     const char *units;        /* what a step takes in: "tokens"; so many                         */
     int64_t n_units;
     const char *why;          /* pl_why_sentence; NULL: none                                     */
+    const char *change;       /* of a plan that does not fit: with what it would; NULL: none     */
     const char *next;         /* lines: commands to go on with; NULL: none                       */
     int columns;              /* of a line of text where words fit; 0: 100                       */
 } pl_told;

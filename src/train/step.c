@@ -43,8 +43,7 @@ typedef struct numbers {
     int best;                      /* -1: none yet                    */
 } numbers;
 
-/* What a model remembers of its batches is of micro-batches then: other mathematics. */
-static bool has_statistics(const pl_graph *g)
+bool pl_step_has_statistics(const pl_graph *g)
 {
     for (int i = 0; i < g->values.n; i++)
         if (g->values.at[i]->kind == PL_BUFFER && g->values.at[i]->next) return true;
@@ -196,7 +195,7 @@ bool pl_step_find(const pl_plan_request *r, const pl_trained *t, pl_arena *arena
     const pl_strategy *s = &known.strategy;
     pl_graph *g;
     PL_TRY(pl_step_graph(t, s->micro ? s->micro : 1, arena, &g, err));
-    if (!s->automatic || s->micro || r->search.method || has_statistics(g))
+    if (!s->automatic || s->micro || r->search.method || pl_step_has_statistics(g))
         return pl_plan_find(&known, g, arena, found, err);
     numbers *x = PL_NEW(arena, numbers);
     *x = (numbers){ .r = &known, .t = t, .arena = arena, .begun = pl_clock_now(), .best = -1 };

@@ -22,6 +22,10 @@ PL_MUST_CHECK bool pl_step_settle(pl_strategy *s, int64_t *micro, pl_arena *aren
 PL_MUST_CHECK bool pl_step_graph(const pl_trained *t, int64_t micro, pl_arena *arena, pl_graph **g,
                                  pl_err *err);
 
+/* Does the model remember something of its batches? In micro-batches it is of those: other
+ * mathematics. */
+bool pl_step_has_statistics(const pl_graph *g);
+
 /* The plan of a step, in as many micro-batches as the strategy of the request says. Auto that says
  * nothing takes the number whose plan is the fastest that fits: where memory binds, it tries some
  * that the batch divides into (of a model with running statistics of its batches, which would be

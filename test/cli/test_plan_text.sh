@@ -59,6 +59,22 @@ listed=$(sed -n '/^message /,$p' out | grep -cE '^(all|reduce)-')
 runs 0 '' "${plan[@]}" llama3-8b:layers=2,seq=512,batch=16 --cluster 2x8xh100 --strategy zero=3,tp=8,sp --json
 check 'the text lists fewer messages than --json' test "$listed" -lt "$(grep -o '"kind"' out | wc -l)"
 
+# -- a strategy that does not fit: with the words that are named it does -----------------------------------
+small=(gpt2:layers=4,hidden=128,heads=4,vocab=512,seq=128,batch=16,dropout=0 --devices 2 --memory 24MiB)
+for strategy in dp zero=3 tp=2; do
+    runs 0 '' "${plan[@]}" "${small[@]}" --strategy $strategy
+    words=$(tr '\n' ' ' < out | sed -n 's/.* change  *it does not fit, by [0-9.]* [KMG]iB; --strategy  *\([^ ]*\) does: .*/\1/p')
+    check "$strategy: words are named ($words)" test "${words#"$strategy,"}" != "$words"
+    runs 0 '' "${plan[@]}" "${small[@]}" --strategy "$words" --json
+    peak=$(sed -n 's/.*"peak_bytes": \([0-9]*\).*/\1/p' out | head -n 1)
+    check "$words fits: $peak bytes" test "$peak" -le $((24 << 20))
+done
+runs 0 '' "${plan[@]}" resnet18:batch=64 --devices 2 --strategy dp --memory 700MiB
+tr '\n' ' ' < out > line
+check 'running statistics stay those of whole batches' grep -qE 'does not fit, by .*--strategy +dp,recompute=full' line
+runs 0 '' "${plan[@]}" mlp --devices 2 --strategy dp
+check 'what fits needs no change' test -z "$(grep '^change' out)"
+
 # -- the whole error: what would fit stands at its end -----------------------------------------------------
 refuses 5 'nothing fits in 6.0 MiB of a device|; it fits on 4 such devices' \
     "${plan[@]}" mlp:layers=2,hidden=1024,in=1024,batch=64 --cluster 2xv100 --memory 6MiB
