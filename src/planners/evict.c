@@ -326,7 +326,7 @@ bool pl_candidates_evict(choosing *x, pl_err *err)
 {
     const pl_candidate *k = pl_candidates_best(x->b);
     pl_candidate base;
-    if (k && !k->forecast.again_seconds && !k->forecast.memory.host) return true;
+    if (k && !(k->forecast.again_seconds > 0) && !k->forecast.memory.host) return true;
     if (x->g->nodes.n > MOST_OPS || pl_candidates_late(x)) return true;
     PL_TRY(make_base(x, &base, err));
     pl_arena *tmp = pl_arena_new("eviction");
