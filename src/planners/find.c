@@ -511,7 +511,7 @@ static bool loosen_bound(choosing *x, pl_err *err)
 {
     const pl_forecast *f = &x->b->take->forecast;
     pl_auto any;
-    if ((!f->memory.host && !f->again_seconds) || x->plain->cap == INFINITY) return true;
+    if ((!f->memory.host && !(f->again_seconds > 0)) || x->plain->cap == INFINITY) return true;
     PL_TRY(pl_candidates_any_memory(x, &any, err));
     x->b->search->bound = fmin(x->b->search->bound, any.bound);
     return true;

@@ -156,7 +156,7 @@ static void test_ahead(void **state)
         EXPECT(seconds <= last * 1.001, "%lld ahead: %g s, %g s with less", (long long)ahead,
                seconds, last);
         last = seconds;
-        if (!first) first = seconds;
+        if (first == 0) first = seconds;
     }
     assert_true(last < first);
     pl_arena_free(a);
