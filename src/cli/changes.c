@@ -121,7 +121,7 @@ static void try_micro(change *x, const char *more, double limit, double peak, do
     for (int i = 0; i < MOST_DOUBLES && peak > limit && states < limit; i++) {
         const int64_t last = micro;
         const double parts = (double)last * (peak - states) / (limit - states);
-        while (micro < parts || micro == last) micro *= 2;
+        while (micro <= x->rows && ((double)micro < parts || micro == last)) micro *= 2;
         if (micro > x->rows || x->rows % micro) return;
         if (!try_words(x, join(x, more, micro), &peak, &states)) return;
     }
