@@ -18,7 +18,7 @@ typedef struct pl_exec_options {
     pl_kernel_env env;
     bool poison;                       /* fill the work block with NaN before every step */
     bool record;                       /* keep when steps begin and end: pl_exec_times   */
-    int64_t memory_limit;              /* bytes that one device may take; 0: the machine */
+    int64_t memory_limit;              /* bytes of states and work of one device; 0: all */
     const char *host_dir;              /* what lies in the host's memory is in a file of
                                           this folder; NULL: in memory                   */
     double host_rate;                  /* bytes per second that copies to and from there

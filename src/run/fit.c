@@ -10,9 +10,7 @@ typedef struct neighbours {
 
 static const char *const advice =
     "take the batch in micro-batches (--micro N), keep less (--strategy recompute=full, "
-    "offload=all), "
-    "split the "
-    "model (zero=3, tp=N), let it lie elsewhere (offload=all), or take a smaller batch or model";
+    "offload=all), split the model (zero=3, tp=N), or take a smaller batch or model";
 
 static int64_t sum_of(const pl_fit *need)
 {
@@ -46,12 +44,14 @@ static bool find_neighbours(uint64_t pool, pl_comm *comm, const pl_fit *need, pl
     return true;
 }
 
+/* Of what plans count: what kernels need besides is known only when they are made. */
 static bool check_limit(const pl_fit *need, int64_t limit, pl_arena *tmp, pl_err *err)
 {
-    if (!limit || sum_of(need) <= limit) return true;
+    const int64_t planned = need->state + need->work;
+    if (!limit || planned <= limit) return true;
     return pl_err_set(
         err, PL_EINFEASIBLE, "one device needs %s (states %s, work %s), its limit is %s: %s",
-        pl_text_size(tmp, (double)sum_of(need)), pl_text_size(tmp, (double)need->state),
+        pl_text_size(tmp, (double)planned), pl_text_size(tmp, (double)need->state),
         pl_text_size(tmp, (double)need->work), pl_text_size(tmp, (double)limit), advice);
 }
 

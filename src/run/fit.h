@@ -9,7 +9,8 @@ typedef struct pl_fit {
     int64_t state, work, scratch, host;
 } pl_fit;
 
-/* One device against the limit that the user gave it (0: none), and all that share a memory against
+/* One device's states and work, which plans count, against the limit that the user gave it (0:
+ * none), and all that share a memory against
  * that: pages of a host come when they are touched, and what does not fit is killed then, without a
  * word. All ranks call it together (comm NULL: the only one), also one that could not be made and
  * needs nothing, which err says: the others wait for its number. Fails with PL_EINFEASIBLE giving

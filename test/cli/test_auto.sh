@@ -45,6 +45,13 @@ check 'the event comes first' test "$(head -c 8 out)" = '{"plan":'
 grep -qE '^\{"plan": "[^"]*", "mesh": "[^"]*", "predicted_step_seconds": [0-9.e-]+, "plans": [0-9]+\}$' out ||
     say_failure 'no event of the plan'
 refuses 5 'nothing fits' "$pleat" train "$mlp" --strategy auto --devices 4 --memory 1MiB --data synthetic
+for strategy in dp zero=3; do # what plans count is what the limit is of
+    runs 0 '' "$pleat" plan "$gpt" --devices 2 --strategy $strategy --json
+    peak=$(sed -n 's/.*"peak_bytes": \([0-9]*\).*/\1/p' out | head -n 1)
+    runs 0 '' "$pleat" train "$gpt" --devices 2 --strategy $strategy --memory "$((peak / 1024 + 1))KiB" "${train[@]}"
+    refuses 5 'its limit is' "$pleat" train "$gpt" --devices 2 --strategy $strategy --memory "$((peak / 1024 - 1))KiB" \
+        --data synthetic
+done
 
 # -- verify and memory -------------------------------------------------------------------------------------
 runs 0 '' "$pleat" plan "$gpt" --devices 2
