@@ -23,22 +23,35 @@ static bool grow(const pl_cluster *c, int times, pl_arena *a, pl_cluster *out)
     return pl_cluster_finish(out, a, &why);
 }
 
+/* The batch, halved as often as it takes; 0: by its last two halves none is small enough, as what
+ * does not depend on it is too large. */
+static int64_t find_batch(pl_job_args *args, const char *spec, const pl_job *j, pl_arena *arena)
+{
+    const int64_t rows = pl_job_rows(j);
+    double before = INFINITY, over;
+    for (int64_t batch = rows / 2; batch >= 1; batch /= 2) {
+        pl_job less;
+        pl_err why = { 0 };
+        args->sizes.batch = batch;
+        pl_watch_tell(j->request.search.watch, "nothing fits: trying --batch", (int)batch,
+                      (int)rows);
+        if (!pl_job_args_open(args, spec, arena, &less, &why)) break;
+        if (pl_plan_can_fit(&less.request, less.graph, &over)) return batch;
+        if (before < INFINITY && 2 * over - before > 0) break;
+        before = over;
+    }
+    return 0;
+}
+
 void pl_changes_add(const pl_job_args *a, const char *spec, const pl_job *j, pl_arena *arena,
                     pl_err *err)
 {
     pl_text text = { .arena = arena };
-    pl_err found = *err, why = { 0 };
+    pl_err found = *err;
+    double over;
     pl_job_args args = *a;
-    int64_t rows = pl_job_rows(j);
-    for (args.sizes.batch = rows / 2; args.sizes.batch >= 1; args.sizes.batch /= 2) {
-        pl_job less;
-        pl_watch_tell(j->request.search.watch, "nothing fits: trying --batch",
-                      (int)args.sizes.batch, (int)rows);
-        if (!pl_job_args_open(&args, spec, arena, &less, &why)) break;
-        if (!pl_plan_can_fit(&less.request, less.graph)) continue;
-        pl_text_add(&text, "; it fits with --batch %lld", (long long)args.sizes.batch);
-        break;
-    }
+    const int64_t batch = find_batch(&args, spec, j, arena);
+    if (batch) pl_text_add(&text, "; it fits with --batch %lld", (long long)batch);
     for (int times = 2; times <= MOST_TIMES; times *= 2) {
         pl_cluster more;
         if (!grow(j->request.cluster, times, arena, &more)) break;
@@ -46,7 +59,7 @@ void pl_changes_add(const pl_job_args *a, const char *spec, const pl_job *j, pl_
                       MOST_TIMES);
         pl_plan_request r = j->request;
         r.cluster = &more;
-        if (!pl_plan_can_fit(&r, j->graph)) continue;
+        if (!pl_plan_can_fit(&r, j->graph, &over)) continue;
         pl_text_add(&text, "%s on %d such devices", text.n ? ", or" : "; it fits", more.n_devices);
         break;
     }

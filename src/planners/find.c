@@ -315,7 +315,7 @@ static bool add_least(choosing *x, const pl_auto *f, int mesh)
     return p && pl_candidates_add(x, name, p, 0, &why) && x->b->at[x->b->n - 1].fits;
 }
 
-bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g)
+bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g, double *over)
 {
     pl_arena *tmp = pl_arena_new("fits");
     pl_found b = { 0 };
@@ -328,6 +328,9 @@ bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g)
         if (!fits) add_small(&x);
         fits = pl_candidates_fastest(&b) < INFINITY;
     }
+    *over = INFINITY;
+    for (int i = 0; i < b.n; i++)
+        *over = fmin(*over, (double)b.at[i].forecast.memory.peak - b.limit);
     pl_candidates_close(&x);
     pl_arena_free(tmp);
     return fits;
@@ -343,10 +346,11 @@ static bool nothing_fits(const choosing *x, pl_err *err)
     pl_err_set(
         err, PL_EINFEASIBLE,
         "nothing fits in %s of a device: the least that was found, %s, takes %s (weights %s, "
-        "optimizer %s, activations %s)",
+        "optimizer %s, gradients %s, activations %s, transient %s)",
         pl_text_size(tmp, x->b->limit), least->name, pl_text_size(tmp, (double)m->peak),
         pl_text_size(tmp, (double)m->weights), pl_text_size(tmp, (double)m->optimizer),
-        pl_text_size(tmp, (double)m->activations));
+        pl_text_size(tmp, (double)m->gradients), pl_text_size(tmp, (double)m->activations),
+        pl_text_size(tmp, (double)m->transient));
     pl_arena_free(tmp);
     return false;
 }

@@ -94,8 +94,9 @@ PL_MUST_CHECK bool pl_plan_find_all(const pl_plan_request *r, int n, pl_graph *c
                                     pl_err *err);
 
 /* Does the plan of some mesh that takes little memory fit, or a layout that does? Then auto finds
- * one, too. For cluster, search and lower of the request. */
-bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g);
+ * one, too. For cluster, search and lower of the request. *over: bytes that the smallest of
+ * them takes too much; INFINITY: there is none. */
+bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g, double *over);
 
 /* A given plan, lowered and forecast as the request says. Of r->strategy the cluster or the number
  * of devices is read, when the request names no cluster. */

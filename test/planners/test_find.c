@@ -124,7 +124,9 @@ static void test_fits(void **state)
     for (int i = 0; i < 12; i++, r.search.memory *= 0.8) {
         pl_found *b;
         pl_err err = { 0 };
-        bool fits = pl_plan_can_fit(&r, g), found = pl_plan_find(&r, g, a, &b, &err);
+        double over;
+        bool fits = pl_plan_can_fit(&r, g, &over), found = pl_plan_find(&r, g, a, &b, &err);
+        assert_true(fits == (over <= 0));
         if (fits && !found) fail_msg("it fits %g: %s", r.search.memory, err.msg);
         if (found) assert_true((double)b->take->forecast.memory.peak <= r.search.memory);
         if (!found) assert_int_equal(err.code, PL_EINFEASIBLE);
@@ -218,11 +220,12 @@ static void test_offload(void **state)
     assert_true((double)b->take->forecast.memory.peak <= r.search.memory);
     assert_true(b->take->forecast.step_seconds > open->take->forecast.step_seconds);
     assert_true(b->search->bound <= b->take->forecast.step_seconds);
-    assert_true(pl_plan_can_fit(&r, g));
+    double over;
+    assert_true(pl_plan_can_fit(&r, g, &over));
     for (int i = 0; i < c->n_classes; i++) c->class[i].host_memory.value = 1 << 20;
     assert_false(pl_plan_find(&r, g, a, &b, &err));
     assert_int_equal(err.code, PL_EINFEASIBLE);
-    assert_false(pl_plan_can_fit(&r, g));
+    assert_false(pl_plan_can_fit(&r, g, &over));
     pl_arena_free(a);
 }
 
