@@ -30,7 +30,8 @@ typedef struct pl_evict_problem {
     const int64_t *bytes;  /* [n_value] of its storage, 0 of a view; all <= INT64_MAX / 4        */
     const int *maker;      /* [n_value] op that makes it, or -1: there from the start            */
     const int *view_of;    /* [n_value] value of which it is a view, or -1; NULL: there are none.
-                            * The maker of a view reads that and makes nothing but views of it   */
+                            * The maker of a view reads that and makes nothing but views of it;
+                            * one that cannot run again writes there: copies before it are old   */
     const uint8_t *keep;   /* [n_value] PL_EVICT_AT_END | PL_EVICT_PINNED; NULL: none            */
     const int *held;       /* [n_value] the program holds it until this op starts, n_op: to the
                             * end; online policies, who do not see ahead, go by it.

@@ -59,6 +59,15 @@ bool pl_evict_play_can_run(const pl_evict_play *play, int op)
     return true;
 }
 
+/* What a view is of is on the host as it was before an op that cannot run again made it. */
+static void outdate_copy(pl_evict_play *play, int value)
+{
+    const pl_evict_items *x = play->items;
+    const pl_evict_problem *p = x->problem;
+    if (pl_evict_items_is_view(x, value) && p->once && p->once[p->maker[value]])
+        play->copied[x->item_of[value]] = false;
+}
+
 void pl_evict_play_run(pl_evict_play *play, int op)
 {
     const pl_evict_items *x = play->items;
@@ -71,7 +80,10 @@ void pl_evict_play_run(pl_evict_play *play, int op)
         if (play->present[i]) play->bytes -= x->item[i].bytes;
         play->present[i] = true;
     }
-    for (int k = x->make_at[op]; k < x->make_at[op + 1]; k++) play->here[x->make[k]] = true;
+    for (int k = x->make_at[op]; k < x->make_at[op + 1]; k++) {
+        play->here[x->make[k]] = true;
+        outdate_copy(play, x->make[k]);
+    }
     play->now += x->problem->seconds[op];
     play->compute += x->problem->seconds[op];
     play->runs[op]++;

@@ -10,7 +10,7 @@ typedef struct pl_evict_play {
     const pl_evict_items *items;
     bool *here, *kept;    /* [n_value] usable now; remembered on the host                      */
     bool *present;        /* [n_item]                                                          */
-    bool *copied;         /* [n_item] on the host or on the way there                          */
+    bool *copied;         /* [n_item] on the host, or on the way there, as it is               */
     double *ready, *out;  /* [n_item] seconds when it has come in; when it has gone out        */
     int *runs;            /* [n_op]                                                            */
     double now, compute, out_free, in_free; /* seconds                                         */

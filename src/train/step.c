@@ -29,7 +29,7 @@ bool pl_step_graph(const pl_trained *t, int64_t micro, pl_arena *arena, pl_graph
 
 /* -- numbers ----------------------------------------------------------------------------------- */
 
-enum { MOST_NUMBERS = 256, MOST_BETWEEN = 3 };
+enum { MOST_NUMBERS = 256, MOST_BETWEEN = 3, MOST_RISES = 2 };
 
 typedef struct numbers {
     const pl_plan_request *r;
@@ -134,13 +134,34 @@ static bool find_fitting(numbers *x, pl_err *err)
     return x->best >= 0;
 }
 
-/* More micro-batches take less memory and more time: worth a look as long as memory binds. */
+/* Does its plan spend time to take less memory? */
+static bool is_paid_for(const pl_found *b)
+{
+    return b->take->forecast.again_seconds > 0 || b->take->forecast.memory.host > 0;
+}
+
+/* Are more micro-batches than these no use? Then memory does not bind, or what takes less of it is
+ * slower though it neither recomputes nor copies. */
+static bool is_enough(const numbers *x, int i)
+{
+    const pl_found *b = x->found[i], *best = x->found[x->best];
+    if (b->beaten || !best->tight) return true;
+    return i != x->best && (!is_paid_for(best) || (!x->why[i].code && !is_paid_for(b)));
+}
+
+/* More micro-batches take less memory and more time: worth a look as long as memory binds. Twice as
+ * many may be slower, and four times as many not: they have none of the blocks to recompute that
+ * few have. So two in a row have to be slower than the one before. */
 static bool find_fastest(numbers *x, pl_err *err)
 {
-    for (int i; (i = find_double(x, x->best)) < x->n && x->found[x->best]->tight;) {
+    int i = x->best, rises = 0;
+    double last = seconds_of(x, i);
+    while (!is_enough(x, i) && rises < MOST_RISES && (i = find_double(x, i)) < x->n) {
         if (seconds_left(x) < 0) break;
         PL_TRY(try_number(x, i, err));
-        if (x->best != i) break;
+        if (i >= x->n) break;
+        rises = seconds_of(x, i) < last ? 0 : rises + 1;
+        last = seconds_of(x, i);
     }
     return true;
 }
