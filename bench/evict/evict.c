@@ -50,10 +50,10 @@ static bool print_row(const job *j, int k, const char *policy, int64_t effort,
     return pl_err_in(err, "%s, %s, %lld bytes", j->name, policy, (long long)j->budget[k]);
 }
 
-static bool run_policy(job *j, const char *policy, pl_err *err)
+static bool run_policy(job *j, const char *policy, int64_t effort, pl_err *err)
 {
     for (int k = 0; k < j->n; k++) {
-        pl_evict_options o = { .policy = policy, .budget = j->budget[k] };
+        pl_evict_options o = { .policy = policy, .budget = j->budget[k], .effort = effort };
         pl_evict_schedule s;
         pl_err miss = { 0 };
         double from = pl_clock_now();
@@ -61,7 +61,7 @@ static bool run_policy(job *j, const char *policy, pl_err *err)
             if (miss.code != PL_EINFEASIBLE) return pl_err_set(err, miss.code, "%s", miss.msg);
             s.n = 0;
         }
-        PL_TRY(print_row(j, k, policy, 0, &s, pl_clock_now() - from, err));
+        PL_TRY(print_row(j, k, policy, effort, &s, pl_clock_now() - from, err));
     }
     return true;
 }
@@ -79,10 +79,11 @@ static bool run_ours(job *j, const char *label, pl_evict_options o, pl_err *err)
 static bool run_log(job *j, pl_err *err)
 {
     static const char *const rules[] = { "dtr", "dtr-eq", "msps", "lru", "stale" };
-    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) PL_TRY(run_policy(j, rules[k], err));
+    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++)
+        PL_TRY(run_policy(j, rules[k], 0, err));
     PL_TRY(run_ours(j, "pleat-recompute", (pl_evict_options){ 0 }, err));
     j->problem.out_bytes_per_s = j->problem.in_bytes_per_s = link_bytes_per_s;
-    PL_TRY(run_policy(j, "delta", err));
+    PL_TRY(run_policy(j, "delta", 0, err));
     PL_TRY(run_ours(j, "pleat-copies", (pl_evict_options){ .no_recompute = true }, err));
     return run_ours(j, "pleat-mixed", (pl_evict_options){ 0 }, err);
 }
@@ -92,17 +93,7 @@ static bool run_graph(job *j, char *efforts, pl_err *err)
     for (char *e = strtok(efforts, ","); e; e = strtok(NULL, ",")) {
         int64_t effort;
         if (!pl_text_int(e, &effort)) return pl_err_set(err, PL_EUSAGE, "an effort of '%s'", e);
-        for (int k = 0; k < j->n; k++) {
-            pl_evict_options o = { .budget = j->budget[k], .effort = effort };
-            pl_evict_schedule s;
-            pl_err miss = { 0 };
-            double from = pl_clock_now();
-            if (!pl_evict_find(&j->problem, &o, j->arena, &s, &miss)) {
-                if (miss.code != PL_EINFEASIBLE) return pl_err_set(err, miss.code, "%s", miss.msg);
-                s.n = 0;
-            }
-            PL_TRY(print_row(j, k, "pleat", effort, &s, pl_clock_now() - from, err));
-        }
+        PL_TRY(run_policy(j, "pleat", effort, err));
     }
     return true;
 }

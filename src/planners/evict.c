@@ -28,6 +28,7 @@ typedef struct making {
     const pl_program *p;
     pl_arena *tmp;
     pl_evict_problem problem;
+    pl_evict_facts facts;   /* of its order as it stands */
     const pl_value **value; /* [n_value] */
     int *now;               /* [values of the graph] the value that has its contents; -1: none */
     double *seconds;
@@ -161,6 +162,7 @@ static making make_problem(const choosing *c, const pl_program *p, pl_arena *tmp
     e->most_runs = MOST_RUNS;
     if (c->b->host_limit > 0 && p->plan->mesh.host_per_byte > 0)
         e->out_bytes_per_s = e->in_bytes_per_s = 1 / p->plan->mesh.host_per_byte;
+    x.facts = pl_evict_measure(e);
     return x;
 }
 
@@ -257,7 +259,7 @@ static const char *name_of(const choosing *x, const pl_candidate *base, const pl
 static bool is_faster(const choosing *x, const pl_candidate *base, const making *m,
                       const pl_evict_schedule *s)
 {
-    const double longer = s->seconds - pl_evict_measure(&m->problem).seconds;
+    const double longer = s->seconds - m->facts.seconds;
     return base->forecast.step_seconds + longer < pl_candidates_fastest(x->b);
 }
 
@@ -287,10 +289,9 @@ static void search_budgets(choosing *x, const pl_candidate *base, const making *
 {
     const double room = x->b->limit - (double)base->store->bytes;
     double share = room / (double)base->program->work_bytes, low = 0, high = 1, work;
-    const int64_t peak = pl_evict_measure(&m->problem).peak;
     const int first = x->b->n;
     for (int i = 0; i < TRIES && share < 1 && share > low; i++) {
-        if (!try_budget(x, base, m, copies, (int64_t)(share * (double)peak), &work)) {
+        if (!try_budget(x, base, m, copies, (int64_t)(share * (double)m->facts.peak), &work)) {
             low = share, share = (share + high) / 2; /* less than it can do with */
             continue;
         }

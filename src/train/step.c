@@ -85,8 +85,8 @@ static bool try_number(numbers *x, int i, pl_err *err)
     pl_graph *g;
     if (r.search.seconds > 0) r.search.seconds = fmax(seconds_left(x), 1e-3);
     if (x->best >= 0) r.beat = seconds_of(x, x->best);
-    /* of the last number there is to be told what lacks; the least is of what stays on the device
-     * */
+    /* of the last number there is to be told what lacks; the least is of what stays on the
+     * device */
     r.hasty = i < x->n - 1 && !(x->best >= 0 && x->found[x->best]->take->forecast.memory.host);
     if (!pl_step_graph(x->t, x->at[i], x->arena, &g, &x->why[i])) {
         x->n = i;
