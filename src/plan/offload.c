@@ -55,11 +55,9 @@ bool pl_plan_offload_states(pl_plan *p, pl_state_kind kind)
 
 /* -- activations ------------------------------------------------------------------------------- */
 
-/* May it leave the device between the passes? */
-static bool can_leave(const pl_plan *p, const pl_value *v)
+bool pl_plan_can_offload(const pl_value *v)
 {
-    return v->maker && v->maker->phase == PL_FORWARD && v->shape.rank && !pl_graph_state(v) &&
-           !p->recompute[v->id];
+    return v->maker && v->maker->phase == PL_FORWARD && v->shape.rank && !pl_graph_state(v);
 }
 
 /* Is it a view that can be made again of what it looks at, once that is back? */
@@ -90,7 +88,7 @@ static bool *find_saved(const pl_plan *p, pl_arena *tmp)
     return saved;
 }
 
-static void offload(pl_plan *p, const pl_value *v, pl_arena *out)
+void pl_plan_offload(pl_plan *p, const pl_value *v, pl_arena *out)
 {
     const pl_placement home = pl_plan_operand(p, v->maker->id, v->maker->n_in + v->out);
     pl_placement *x = PL_NEW(out, pl_placement);
@@ -110,7 +108,7 @@ bool pl_plan_offload_activations(pl_plan *p, const pl_fold *fold, pl_arena *out)
         const pl_node *n = i < g->nodes.n ? g->nodes.at[i] : NULL;
         for (int k = 0; n && k < n->n_out; k++) {
             const pl_value *v = n->out[k];
-            if (!saved[v->id] || !can_leave(p, v)) continue;
+            if (!saved[v->id] || !pl_plan_can_offload(v) || p->recompute[v->id]) continue;
             if (!is_free_again(v)) {
                 found[n_found++] = v;
                 continue;
@@ -120,7 +118,7 @@ bool pl_plan_offload_activations(pl_plan *p, const pl_fold *fold, pl_arena *out)
         }
     }
     n_found = drop_small(found, n_found);
-    for (int i = 0; i < n_found; i++) offload(p, found[i], out);
+    for (int i = 0; i < n_found; i++) pl_plan_offload(p, found[i], out);
     pl_arena_free(tmp);
     return n_found;
 }

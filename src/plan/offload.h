@@ -18,4 +18,10 @@ bool pl_plan_offload_states(pl_plan *p, pl_state_kind kind);
  * at once. False: there is nothing. `out` owns where they are kept. */
 bool pl_plan_offload_activations(pl_plan *p, const pl_fold *fold, pl_arena *out);
 
+/* May a value leave the device between the passes? */
+bool pl_plan_can_offload(const pl_value *v);
+
+/* It waits for the backward pass in the host's memory, split as it is kept. */
+void pl_plan_offload(pl_plan *p, const pl_value *v, pl_arena *out);
+
 #endif

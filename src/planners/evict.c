@@ -6,6 +6,7 @@
 #include "evict/evict.h"
 
 #include "graph/op.h"
+#include "plan/offload.h"
 #include "planners/candidates.h"
 
 #include <math.h>
@@ -170,11 +171,9 @@ static making make_problem(const choosing *c, const pl_program *p, pl_arena *tmp
 
 static void keep_hosted(pl_plan *p, const pl_value *v, pl_arena *out)
 {
-    pl_placement *x = PL_NEW(out, pl_placement);
-    *x = pl_plan_operand(p, v->maker->id, v->maker->n_in + v->out);
-    x->host = true;
-    p->kept[v->id] = x;
+    p->kept[v->id] = NULL; /* as its maker has it */
     p->recompute[v->id] = false;
+    pl_plan_offload(p, v, out);
 }
 
 /* A weight that was cast is cast again. */
@@ -184,12 +183,6 @@ static void make_again(pl_plan *p, const pl_value *v, pl_arena *out)
         pl_plan_keep(p, v, UINT8_MAX, out);
     else if (!p->kept[v->id] || !p->kept[v->id]->host)
         p->recompute[v->id] = pl_plan_can_recompute(v), p->kept[v->id] = NULL;
-}
-
-/* Forward values alone leave: whoever else reads them does so later. */
-static bool may_leave(const pl_value *v)
-{
-    return v->maker && v->maker->phase == PL_FORWARD && !pl_graph_state(v) && v->shape.rank;
 }
 
 /* What the actions drop before a run makes it again, or copy. */
@@ -202,7 +195,7 @@ static void apply(const making *x, const pl_evict_schedule *s, pl_plan *p, pl_ar
         const int what = s->action[i].what;
         if (s->action[i].act == PL_EVICT_DROP) gone[what] = true;
         if (s->action[i].act == PL_EVICT_IN) gone[what] = false;
-        if (s->action[i].act == PL_EVICT_OUT) hosted[what] = may_leave(x->value[what]);
+        if (s->action[i].act == PL_EVICT_OUT) hosted[what] = pl_plan_can_offload(x->value[what]);
         if (s->action[i].act != PL_EVICT_RUN) continue;
         for (int v = 0; v < e->n_value && ran[what]; v++)
             if (e->maker[v] == what && (gone[v] || e->view_of[v] >= 0))
