@@ -286,10 +286,9 @@ static void add_tensor(const view *v)
     const pl_value *x = v->value;
     const char *what = x->maker ? "" : x->role == PL_INPUT ? "input, " : "state, ";
     if (x->kind == PL_WEIGHT) what = "weight, ";
-    pl_text_add(
-        v->out, "%s: %s%s, %s%s\n", v->name, what, pl_shape_text(v->arena, x->type, &x->shape),
-        pl_text_size(v->arena, (double)(pl_shape_count(&x->shape) * pl_type_bytes(x->type))),
-        times_text(v));
+    pl_text_add(v->out, "%s: %s%s, %s%s\n", v->name, what,
+                pl_shape_text(v->arena, x->type, &x->shape),
+                pl_text_size(v->arena, (double)pl_value_bytes(x)), times_text(v));
     if (v->way.owner)
         pl_text_add(v->out, "it lies where %s works, which alone reads it\n",
                     pl_reason_node_name(v->r.problem, v->way.owner, v->arena));

@@ -168,7 +168,7 @@ static bool use_plan(const pl_held_plan *h, pl_arena *arena, pl_strategy *s, pl_
 
 static size_t bytes_of(const pl_value *v)
 {
-    return (size_t)(pl_shape_count(&v->shape) * pl_type_bytes(v->type));
+    return (size_t)pl_value_bytes(v);
 }
 
 /* Micro-batches lie one after another, unless the input is the same for all of them. */

@@ -66,7 +66,7 @@ static void add(tensors *t, const pl_value *v)
 {
     t->n++;
     t->numbers += pl_shape_count(&v->shape);
-    t->bytes += pl_shape_count(&v->shape) * pl_type_bytes(v->type);
+    t->bytes += pl_value_bytes(v);
 }
 
 static void count_nodes(summary *s)

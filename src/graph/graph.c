@@ -532,6 +532,11 @@ const pl_value *pl_graph_leaf(const pl_value *value)
     return one && !n->in[0]->maker ? n->in[0] : NULL;
 }
 
+int64_t pl_value_bytes(const pl_value *value)
+{
+    return pl_shape_count(&value->shape) * pl_type_bytes(value->type);
+}
+
 const pl_value *pl_graph_state(const pl_value *value)
 {
     const pl_value *leaf = pl_graph_leaf(value);

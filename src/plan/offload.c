@@ -4,19 +4,14 @@
 
 #include <stdlib.h>
 
-static int64_t bytes_of(const pl_value *v)
-{
-    return pl_shape_count(&v->shape) * pl_type_bytes(v->type);
-}
-
 /* -- what is too small ------------------------------------------------------------------------- */
 
 enum { SMALL = 100 }; /* 1 / so many of all bytes */
 
 static int by_bytes(const void *a, const void *b)
 {
-    const int64_t x = bytes_of(*(const pl_value *const *)a),
-                  y = bytes_of(*(const pl_value *const *)b);
+    const int64_t x = pl_value_bytes(*(const pl_value *const *)a),
+                  y = pl_value_bytes(*(const pl_value *const *)b);
     return (x > y) - (x < y);
 }
 
@@ -26,10 +21,10 @@ static int drop_small(const pl_value *v[], int n)
     int64_t all = 0, sum = 0;
     int from = 0;
     qsort(v, (size_t)n, sizeof *v, by_bytes);
-    for (int i = 0; i < n; i++) all += bytes_of(v[i]);
+    for (int i = 0; i < n; i++) all += pl_value_bytes(v[i]);
     for (int i = 0; i < n; i++) {
-        sum += bytes_of(v[i]);
-        const bool last = i + 1 == n || bytes_of(v[i + 1]) > bytes_of(v[i]);
+        sum += pl_value_bytes(v[i]);
+        const bool last = i + 1 == n || pl_value_bytes(v[i + 1]) > pl_value_bytes(v[i]);
         if (last && sum <= all / SMALL) from = i + 1;
     }
     for (int i = from; i < n; i++) v[i - from] = v[i];

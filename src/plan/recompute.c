@@ -52,11 +52,6 @@ typedef struct sources {
     const pl_value *at[MOST_SOURCES];
 } sources;
 
-static int64_t bytes_of(const pl_value *v)
-{
-    return pl_shape_count(&v->shape) * pl_type_bytes(v->type);
-}
-
 /* False: there are too many. */
 static bool add_source(sources *s, const pl_value *v)
 {
@@ -92,10 +87,10 @@ const bool *pl_recompute_large(const pl_graph *g, pl_arena *out)
         sources s;
         int64_t made_from = 0;
         if (n->phase != PL_FORWARD || !find_sources(n, set, known, &s)) continue;
-        for (int k = 0; k < s.n; k++) made_from += bytes_of(s.at[k]);
+        for (int k = 0; k < s.n; k++) made_from += pl_value_bytes(s.at[k]);
         for (int k = 0; k < n->n_out; k++) {
             const pl_value *v = n->out[k];
-            set[v->id] = bytes_of(v) > made_from && is_activation(v);
+            set[v->id] = pl_value_bytes(v) > made_from && is_activation(v);
             known[v->id] = s;
         }
     }

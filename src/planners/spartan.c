@@ -22,19 +22,14 @@ static int by_bytes(const void *a, const void *b)
     return (x->var > y->var) - (x->var < y->var);
 }
 
-static int64_t bytes_of(const pl_value *v)
-{
-    return pl_shape_count(&v->shape) * pl_type_bytes(v->type);
-}
-
 static int64_t largest_of(const pl_space *s, int var)
 {
     const pl_graph *g = s->problem->graph;
     int64_t most = 0;
-    if (s->var[var]->kind != PL_VARIABLE_NODE) return bytes_of(g->values.at[s->var[var]->id]);
+    if (s->var[var]->kind != PL_VARIABLE_NODE) return pl_value_bytes(g->values.at[s->var[var]->id]);
     const pl_node *n = g->nodes.at[s->var[var]->id];
     for (int o = 0; o < n->n_in + n->n_out; o++) {
-        int64_t bytes = bytes_of(pl_node_value(n, o));
+        int64_t bytes = pl_value_bytes(pl_node_value(n, o));
         if (bytes > most) most = bytes;
     }
     return most;

@@ -130,7 +130,7 @@ static bool time_node(pl_measure_rank *s, const pl_node *n, pl_arena *a, pl_meas
     row->flops += pl_op_work(&k.share);
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         const pl_value *v = pl_node_value(n, o);
-        row->bytes += (double)(pl_shape_count(&v->shape) * pl_type_bytes(v->type));
+        row->bytes += (double)pl_value_bytes(v);
     }
     return true;
 }

@@ -90,15 +90,10 @@ static void find_weights(pl_html_view *v, pl_arena *arena)
     }
 }
 
-static int64_t whole_bytes(const pl_value *x)
-{
-    return pl_shape_count(&x->shape) * pl_type_bytes(x->type);
-}
-
 static int by_size(const void *a, const void *b)
 {
     const pl_html_group *x = a, *y = b;
-    int64_t p = whole_bytes(x->value), q = whole_bytes(y->value);
+    int64_t p = pl_value_bytes(x->value), q = pl_value_bytes(y->value);
     return p != q ? (p > q ? -1 : 1) : x->value->id - y->value->id;
 }
 
@@ -118,7 +113,7 @@ static void find_activations(pl_html_view *v, pl_arena *arena)
     }
     if (g.n) qsort(g.at, (size_t)g.n, sizeof *g.at, by_size);
     if (g.n > MOST_ACTIVATIONS) g.n = MOST_ACTIVATIONS;
-    while (g.n && 100 * whole_bytes(g.at[g.n - 1].value) < whole_bytes(g.at[0].value)) g.n--;
+    while (g.n && 100 * pl_value_bytes(g.at[g.n - 1].value) < pl_value_bytes(g.at[0].value)) g.n--;
     if (g.n) qsort(g.at, (size_t)g.n, sizeof *g.at, by_id);
     v->activations = g;
 }

@@ -128,11 +128,6 @@ static int64_t round_up(int64_t n)
     return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static int64_t whole_bytes(const pl_value *v)
-{
-    return pl_shape_count(&v->shape) * pl_type_bytes(v->type);
-}
-
 static bool is_split(const gathering *g, const pl_port *p)
 {
     pl_placement x = pl_placement_normal(&p->where, &g->plan->mesh, &p->value->shape);
@@ -227,7 +222,7 @@ static bool make_program(gathering *g, const int *by, int k, const pl_program **
         pl_port whole = { .value = p->value, .shape = p->value->shape };
         whole.region = pl_region_of(&whole.where, &x.plan->mesh, &whole.shape, 0);
         whole.slot.at = x.whole_bytes;
-        whole.bytes = whole_bytes(p->value);
+        whole.bytes = pl_value_bytes(p->value);
         PL_PUSH(x.out, &x.wholes, whole);
         x.whole_bytes += round_up(whole.bytes);
         if (p->bytes > x.part_bytes) x.part_bytes = p->bytes;
@@ -262,11 +257,11 @@ static int share_out(const gathering *g, int by[])
     for (int i = 0; i < g->store->n; i++) {
         const pl_port *p = &g->store->state[i];
         by[i] = is_split(g, p) ? 0 : -1;
-        if (!by[i] && whole_bytes(p->value) > room) room = whole_bytes(p->value);
+        if (!by[i] && pl_value_bytes(p->value) > room) room = pl_value_bytes(p->value);
     }
     for (int i = 0; i < g->store->n; i++) {
         if (by[i] < 0) continue;
-        int64_t bytes = round_up(whole_bytes(g->store->state[i].value));
+        int64_t bytes = round_up(pl_value_bytes(g->store->state[i].value));
         if (!n || used + bytes > round_up(room)) n++, used = 0;
         used += bytes;
         by[i] = n - 1;
@@ -345,7 +340,7 @@ static bool gather_all(pl_exec *exec, const pl_gather *gather, int first, spool 
             const pl_program *p = gather->program[k];
             if (gather->by[i] == k)
                 data[i] = put_on_spool(s, exec, pl_port_find(p->n_outputs, p->output, v->name),
-                                       whole_bytes(v));
+                                       pl_value_bytes(v));
         }
     }
     return true;
@@ -381,7 +376,7 @@ static bool save(pl_exec *exec, const pl_gather *gather, int first, spool *s, co
     if (gather->n) {
         for (int i = 0; i < gather->store->n; i++)
             if (gather->by[i] >= 0)
-                s->bytes += (size_t)round_up(whole_bytes(gather->store->state[i].value));
+                s->bytes += (size_t)round_up(pl_value_bytes(gather->store->state[i].value));
         if (gather->rank == 0 && !open_spool(s, dir, tmp, err))
             pl_err_in(err, "saving step %lld", (long long)manifest->step);
         PL_TRY(pl_exec_agree(exec, err)); /* nobody sends what nobody will take */
