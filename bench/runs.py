@@ -6,6 +6,9 @@ Sets, all by default; of each the runs without pipelines, as plans have none yet
               runs below 10 % of the peak are left out, as their network or nodes were ill
   foundry     MPT on 8 to 512 H100 and A100 (llm-foundry): zero=2, zero=3, recompute
   vtrain      GPT on 2 to 512 A100 (vTrain's ground truth): dp, tp, recompute=full
+  torchtitan  llama3-8b and 70b on 8 to 256 H100 of 500 W and 2.4 TB/s, forecast as those of 700 W and
+              3.35 TB/s (torchtitan's benchmarks of December 2024): zero=3, tp, and sequences of up to
+              262,144 tokens over 1 to 8 devices; products in fp8 where forecasts are bf16, but in 1-D
 A row of CSV on stdout for each run: what it is, the seconds of a step as measured and as forecast,
 and bytes of a device where they were measured. The summary goes to stderr: errors, the rank
 correlation (Spearman's), and the regret, which is how much slower than a cell's best run the one is
@@ -105,7 +108,26 @@ def vtrain():
                          float(x["iteration time (ms)"]) / 1e3)
 
 
-SETS = {"ultrascale": ultrascale, "foundry": foundry, "vtrain": vtrain}
+# size, GPUs, batch, tokens of a row, words, tokens a second of a GPU, GiB of one
+TORCHTITAN = [
+    ("8b", 8, 16, 8192, "zero=3,recompute=16", 6667, 77.0),
+    ("8b", 128, 256, 8192, "zero=3,recompute=16", 6514, 62.0),
+    ("8b", 8, 8, 32768, "zero=3,recompute=full", 3890, 83.9),
+    ("8b", 8, 4, 65536, "zero=3,cp=gather:2,recompute=full", 2540, 84.2),
+    ("8b", 8, 2, 131072, "zero=3,cp=gather:4,recompute=full", 1071, 84.0),
+    ("8b", 8, 1, 262144, "zero=3,cp=gather:8,recompute=full", 548, 84.5),
+    ("70b", 256, 512, 8192, "zero=3,tp=8,sp,recompute=full", 829, 71.9),
+]
+
+
+def torchtitan():
+    for size, devices, rows, seq, words, speed, memory in TORCHTITAN:
+        yield run_of("torchtitan", f"llama3-{size}:seq={seq},batch={rows},dtype=bf16",
+                     cluster_of(devices, "h100"), [words], rows * seq / (devices * speed),
+                     memory * 2**30)
+
+
+SETS = {"ultrascale": ultrascale, "foundry": foundry, "vtrain": vtrain, "torchtitan": torchtitan}
 
 
 def plan(model, cluster, strategy):

@@ -320,8 +320,9 @@ static bool find_cases(session *s, const char *model, pl_err *err)
     const int n = s->w->n_ranks;
     PL_TRY(pl_model_parse(model, s->arena, args, err));
     s->a->o.args = args;
-    const bool experts = pl_model_has(args, "experts");
-    s->n_cases = s->a->all ? pl_strategy_all(n, experts, s->arena, MOST_CASES, text) : 1;
+    const unsigned has = (pl_model_has(args, "experts") ? PL_HAS_EXPERTS : 0) |
+                         (pl_model_has(args, "seq") ? PL_HAS_POSITIONS : 0);
+    s->n_cases = s->a->all ? pl_strategy_all(n, has, s->arena, MOST_CASES, text) : 1;
     for (int i = 0; i < s->n_cases; i++)
         PL_TRY(pl_strategy_parse(text[i], n, s->arena, &s->strategy[i], err));
     return pl_step_settle(&s->strategy[0], &s->a->o.micro, s->arena, err);

@@ -8,6 +8,7 @@
 #include "import/import.h"
 
 #include "graph/op.h"
+#include "ops/lib/attention.h"
 #include "ops/list.h"
 
 static const double HIDES = -9999; /* below this a score is hidden: -1e4 was used once */
@@ -149,8 +150,12 @@ pl_value *pl_attended(pl_import *m, const pl_value *p, pl_value *v)
     pl_value *const in[] = { c.scores->in[0], pl_transposed(m, c.scores->in[1], order), v,
                              c.drop ? c.drop->in[1] : NULL };
     const char *x = pl_letters(m, 0, rank - 2);
-    const char *spec = pl_arena_fmt(m->a, "%sqd,%skd,%ske%s->%sqe,%sq; scale=%.17g%s", x, x, x,
-                                    c.drop ? "," : "", x, x, c.scale, c.causal ? " causal=1" : "");
+    const int64_t chunks = c.causal && in[0] ? pl_attention_chunks(in[0]->shape.dim[rank - 2]) : 1;
+    const char *q = chunks > 1 ? "(cq)" : "q";
+    const char *spec =
+        pl_arena_fmt(m->a, "%s%sd,%skd,%ske%s->%s%se,%s%s; scale=%.17g%s", x, q, x, x,
+                     c.drop ? "," : "", x, q, x, q, c.scale, c.causal ? " causal=1" : "");
+    if (chunks > 1) spec = pl_arena_fmt(m->a, "%s c=%lld", spec, (long long)chunks);
     if (c.drop)
         spec = pl_arena_fmt(m->a, "%s p=%.17g stream=%lld", spec, pl_node_real(c.drop, "p", 0),
                             (long long)pl_node_int(c.drop, "stream", 0));

@@ -35,6 +35,7 @@ const pl_layout pl_layout_expert = {
         },
     .offers = (const pl_offer[]){ { "ep=N", 0 }, { 0 } },
     .split = "experts",
+    .needs = PL_HAS_EXPERTS,
     .layer = choose,
     .list = list,
 };

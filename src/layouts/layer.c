@@ -19,6 +19,8 @@ void pl_forward_open(pl_forward *r, const pl_strategy *s, pl_plan *p, pl_arena *
     r->follow.wide_sums = s->wide_sums;
     r->follow.local = pl_strategy_axes(s, PL_AXIS_LAYERS);
     r->follow.roam = pl_strategy_axes(s, PL_AXIS_ROAM);
+    r->follow.digits = pl_strategy_axes(s, PL_AXIS_POSITIONS);
+    r->follow.exchange = pl_strategy_axes(s, PL_AXIS_EXCHANGE);
     r->uses = PL_NEW_N(arena, int, g->values.n + 1);
     r->again = PL_NEW_N(arena, uint8_t, g->values.n + 1);
     r->feature = PL_NEW_N(arena, int8_t, g->values.n + 1);

@@ -30,13 +30,15 @@ enum {
                               states that no layer reads are stored as they are read first        */
     PL_AXIS_ROAM = 8,      /* between layers it may split any factor (propagate.h)              */
     PL_AXIS_BACKWARD = 16, /* so it may in the backward pass                                      */
-    PL_AXIS_INNER = 32     /* of rows it takes the innermost factor with room, not the outermost  */
+    PL_AXIS_INNER = 32,    /* of rows it takes the innermost factor with room, not the outermost  */
+    PL_AXIS_POSITIONS = 64, /* splits positions of inputs: gradients are pending over it too      */
+    PL_AXIS_EXCHANGE = 128  /* between layers factors change places rather than be gathered       */
 };
 
 /* Where states of a kind are kept, beyond what the layers say: over these axes of the mesh too, one
  * after the other, the first of which decides whether the others are tried. */
 typedef struct pl_rest {
-    int n, axis[2];
+    int n, axis[3];
     uint8_t regather; /* of weights: axes over which the backward pass gathers them again */
 } pl_rest;
 
@@ -58,6 +60,9 @@ typedef struct pl_offer {
     unsigned when;
 } pl_offer;
 
+/* What a model may have. */
+enum { PL_HAS_EXPERTS = 1, PL_HAS_POSITIONS = 2 };
+
 /* Texts of strategies are collected (pl_strategy_all). */
 typedef struct pl_texts pl_texts;
 
@@ -68,6 +73,7 @@ typedef struct pl_layout {
     const pl_offer *offers; /* the same; or NULL                                 */
     const char *split;      /* what its axes split, for messages: "experts"; NULL:
                                "linear layer"                                    */
+    unsigned needs;         /* of a model, for what `list` adds: PL_HAS_...      */
     /* All below may be NULL. */
     /* All words are read and every axis has its size: do they fit each other? PL_EUSAGE if not. */
     bool (*settle)(struct pl_strategy *s, pl_err *err);

@@ -9,6 +9,7 @@
     X(zero) \
     X(expert) \
     X(spatial) \
+    X(context) \
     X(megatron) \
     X(grid) \
     X(recompute) \

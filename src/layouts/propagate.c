@@ -5,11 +5,13 @@
 
 #include "graph/op.h"
 
+#include <math.h>
 #include <string.h>
 
-/* The greedy cost in bytes: one on a link costs as much as so many of memory traffic, and every
- * message a latency. Only the order of choices depends on them. */
-enum { LINK = 32, LATENCY = 1 << 15, AVOIDED = 4 };
+/* The greedy cost in bytes: one on a link costs as much as so many of memory traffic, every message
+ * a latency, and so many operations, which other devices wait for, one. Only the order of choices
+ * depends on them. */
+enum { LINK = 32, LATENCY = 1 << 15, AVOIDED = 4, FORBIDDEN = 1024, FLOPS = 256 };
 
 static const double NEVER = 1e30; /* the cost of what no message can do */
 
@@ -150,6 +152,8 @@ static double price(const pl_propagation *f, pl_type type, const pl_path *path)
         if (k > PL_MASK) cost += LATENCY;
         if (avoid && (k == PL_ALL_REDUCE || k == PL_REDUCE_SCATTER))
             cost += AVOIDED * LINK * (double)path->move[i].bytes;
+        if (k == PL_ALL_GATHER && path->move[i].axes & f->exchange)
+            cost += FORBIDDEN * LINK * (double)path->move[i].bytes;
     }
     return cost;
 }
@@ -211,11 +215,23 @@ static double output_cost(pl_propagation *f, const pl_value *v, const pl_placeme
     return cost;
 }
 
+/* What others wait for the device with most to do. */
+static double imbalance(const pl_propagation *f, const pl_node *n)
+{
+    const pl_choice *c = &f->plan->choice[n->id];
+    if (!n->op->most_flops) return 0;
+    const pl_share whole = pl_share_whole(n), part = pl_choice_share(c, n, &f->plan->mesh, 0);
+    double mean = n->op->flops(&whole);
+    for (int a = 0; a < f->plan->mesh.n; a++)
+        if (c->factor[a] >= 0) mean /= f->plan->mesh.axis[a].size;
+    return fmax(0, n->op->most_flops(&part) - mean) / FLOPS;
+}
+
 static double node_cost(pl_propagation *f, const pl_node *n)
 {
     pl_placement at[PL_MAX_OPERANDS];
     pl_path path;
-    double cost = 0, one;
+    double cost = imbalance(f, n), one;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         const pl_value *v = pl_node_value(n, o);
         at[o] = pl_plan_operand(f->plan, n->id, o);
@@ -329,6 +345,20 @@ static int find_level(const search *s, int axis, int factor)
     return -1;
 }
 
+/* The factors that share a dimension with one of the set: other digits of what they split. */
+static uint32_t add_digits(const pl_node *n, uint32_t factors)
+{
+    uint32_t all = factors;
+    for (int o = 0; o < n->n_in + n->n_out; o++)
+        for (int d = 0; d < n->sig->operand[o].rank; d++) {
+            const pl_sig_dim *dim = &n->sig->operand[o].dim[d];
+            uint32_t digits = 0;
+            for (int k = 0; k < dim->n; k++) digits |= 1u << dim->factor[k];
+            if (digits & factors) all |= digits;
+        }
+    return all;
+}
+
 /* All that one axis may do while the others stay. */
 static void try_axis(search *s, int axis)
 {
@@ -337,6 +367,7 @@ static void try_axis(search *s, int axis)
     if (s->f->roam >> axis & 1 && is_split(s, axis)) factors = (1u << s->n->sig->n_factors) - 1;
     for (int o = 0; o < s->n->n_in + s->n->n_out; o++)
         if (s->letters[o].factor[axis] >= 0) factors |= 1u << s->letters[o].factor[axis];
+    if (s->f->digits >> axis & 1) factors = add_digits(s->n, factors);
     *c = base;
     set_axis(s, axis, find_linear(s, axis), -1);
     weigh(s);

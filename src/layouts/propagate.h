@@ -26,6 +26,8 @@ typedef struct pl_propagation {
     pl_arena *arena;
     pl_reshard reshard;
     unsigned roam;
+    unsigned digits;   /* axes that may split another digit of a dimension that is split         */
+    unsigned exchange; /* axes over which a factor is rather exchanged than gathered              */
     unsigned local;    /* axes over which a state of `open` storage is stored as it is first read */
     bool wide_sums;    /* sums of a narrow float type should rather be combined after a cast      */
     pl_places *have;   /* [values] where it lies: as it was made first, then as it was moved      */

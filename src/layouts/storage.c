@@ -174,11 +174,11 @@ static bool split_state(pl_plan *p, const member *x, const pl_value *v, pl_place
     return ok;
 }
 
-/* What is added up stays as it was made: a sum pending over the axes that split the batch, or with
+/* What is added up stays as it was made: a sum pending over the axes that split rows, or with
  * zero=2 split over one of them. */
 static void leave_pending(const pl_forward *r, pl_placement *at)
 {
-    const unsigned batch = pl_strategy_axes(r->strategy, PL_AXIS_BATCH);
+    const unsigned batch = pl_strategy_axes(r->strategy, PL_AXIS_BATCH | PL_AXIS_POSITIONS);
     const pl_mesh *m = &r->follow.plan->mesh;
     for (int a = 0; a < m->n; a++)
         if (batch >> a & 1 && m->axis[a].size > 1 && pl_placement_find(at, a) < 0)
@@ -205,13 +205,25 @@ static void store_state(pl_forward *r, const pl_rest *rest, const member *m, con
     if (split || f->open[v->id]) pl_propagate_store(f, v, &at);
 }
 
-/* What is made of a state alone is gathered again with it. */
+/* Is it made in parts over some of these axes, and put together for a reader? */
+static bool is_gathered(const pl_propagation *f, const pl_value *v, unsigned axes)
+{
+    const pl_places *have = &f->have[v->id];
+    for (int i = 1; i < have->n; i++)
+        if (axes & pl_placement_axes(&have->at[0]) & ~pl_placement_axes(&have->at[i])) return true;
+    return false;
+}
+
+/* What is made of a state alone is gathered again with it, and so are keys and values of all
+ * positions: sequences are split because they are long. */
 static void regather(const pl_forward *r, const pl_rest rest[])
 {
     const pl_propagation *f = &r->follow;
+    const unsigned positions = pl_strategy_axes(r->strategy, PL_AXIS_POSITIONS);
     for (int i = 0; i < f->plan->graph->values.n; i++) {
         const pl_value *v = f->plan->graph->values.at[i];
         if (v->role == PL_STATE) r->again[i] |= rest[v->kind].regather;
+        if (is_gathered(f, v, positions)) r->again[i] = UINT8_MAX;
         if (f->cast[i]) r->again[f->cast[i]->id] |= r->again[i];
     }
 }

@@ -83,8 +83,9 @@ static const char *const later[][2] = {
     { "vpp", "pipelines are not there yet" },
     { "pipeline", "pipelines are not there yet" },
     { "schedule", "pipelines are not there yet" },
-    { "cp", "positions of a row cannot be shared yet (sp shares activations beside tp=N)" },
-    { "context", "positions of a row cannot be shared yet (sp shares activations beside tp=N)" },
+    { "context", "the word is cp=N" },
+    { "ulysses", "the word is cp=ulysses:N" },
+    { "ring", "the word is cp=gather:N" },
     { "checkpoint", "the word is recompute=full, recompute=selective or recompute=N" },
     { "offload", "the words are offload=optimizer, =weights, =activations and =all" },
     { "embrace", "sparse gradients of tables are not there yet" },
@@ -345,11 +346,11 @@ void pl_texts_fmt(pl_texts *t, const char *fmt, ...)
     pl_texts_add(t, text);
 }
 
-int pl_strategy_all(int n_devices, bool experts, pl_arena *arena, int most, const char *text[])
+int pl_strategy_all(int n_devices, unsigned has, pl_arena *arena, int most, const char *text[])
 {
     pl_texts t = { arena, n_devices, 0, most, text };
     for (int i = 0; pl_layouts[i]; i++)
-        if (pl_layouts[i]->list && (experts || !pl_layouts[i]->split))
+        if (pl_layouts[i]->list && !(pl_layouts[i]->needs & ~has))
             pl_layouts[i]->list(&t, n_devices);
     return t.n;
 }

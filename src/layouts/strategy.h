@@ -67,9 +67,9 @@ PL_MUST_CHECK bool pl_strategy_read(pl_strategy *s, pl_arena *arena, pl_err *err
 PL_MUST_CHECK bool pl_strategy_plan(const pl_strategy *s, const pl_graph *g, const pl_plan *like,
                                     pl_arena *out, pl_plan **plan, pl_err *err);
 
-/* Strategies that make sense for n devices, for `verify --all`: returns how many texts were
- * written. Those of `experts` need a model that has them. */
-int pl_strategy_all(int n_devices, bool experts, pl_arena *arena, int most, const char *text[]);
+/* Strategies that make sense for n devices and a model that has these (PL_HAS_...), for `verify
+ * --all`: returns how many texts were written. */
+int pl_strategy_all(int n_devices, unsigned has, pl_arena *arena, int most, const char *text[]);
 
 /* -- for layouts ------------------------------------------------------------------------------- */
 

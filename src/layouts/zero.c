@@ -1,8 +1,8 @@
 /* ZeRO (Rajbhandari et al., SC 2020), which PyTorch calls FSDP (Zhao et al., VLDB 2023), with its
  * hybrids. Nothing but where states are kept: optimizer states (1), sums of gradients (2) and
- * weights (3) are split over the devices that share the batch. Gathering a weight before its use,
- * and scattering its gradient, follow from that; when each starts is the program's affair
- * (program/order.c: prefetch and its limit). */
+ * weights (3) are split over the devices that share the batch, or positions of it (cp=N). Gathering
+ * a weight before its use, and scattering its gradient, follow from that; when each starts is the
+ * program's affair (program/order.c: prefetch and its limit). */
 #include "layouts/list.h"
 #include "layouts/strategy.h"
 
@@ -35,6 +35,12 @@ static bool say_groups(pl_strategy *s, const pl_word *word, const int size[3], p
     return pl_strategy_axis(s, &pl_layout_zero, name, "shard", size[0], PL_AXIS_BATCH);
 }
 
+static int count_sharers(const pl_strategy *s)
+{
+    return pl_strategy_size(s, "data") * pl_strategy_size(s, "shard") *
+           pl_strategy_size(s, "context");
+}
+
 static bool settle(pl_strategy *s, pl_err *err)
 {
     const pl_said *zero = pl_strategy_said(s, "zero");
@@ -44,7 +50,7 @@ static bool settle(pl_strategy *s, pl_err *err)
                           "strategy '%s': hsdp, fsdp=N and hpz are zero=3 already: leave zero=%d "
                           "out",
                           s->text, level);
-    if (pl_strategy_size(s, "data") * pl_strategy_size(s, "shard") == 1 && s->devices > 1)
+    if (count_sharers(s) == 1 && s->devices > 1)
         return pl_err_set(err, PL_EUSAGE,
                           "strategy '%s': zero=%d splits over dp, and of the %d devices none are "
                           "left for that",
@@ -60,12 +66,15 @@ static pl_rest rest(const pl_strategy *s, pl_state_kind kind)
         [PL_BUFFER] = 4, [PL_WEIGHT] = 3, [PL_MOMENT] = 1, [PL_GRAD_SUM] = 2
     };
     const int data = pl_mesh_find(&s->mesh, "data"), shard = pl_mesh_find(&s->mesh, "shard");
-    pl_rest r = { .axis = { shard >= 0 ? shard : data, data } };
-    if (find_level(s) < least[kind] || r.axis[0] < 0) return r;
+    const int context = pl_mesh_find(&s->mesh, "context");
     const pl_said *hybrid = pl_strategy_said(s, "hsdp");
-    const bool twice = hybrid && is_hpz(hybrid->word);
-    r.n = twice && data >= 0 ? 2 : 1;
-    if (kind == PL_WEIGHT) r.regather = (uint8_t)(r.n == 2 ? ~(1u << data) : UINT8_MAX);
+    const bool twice = shard >= 0 && data >= 0 && is_hpz(hybrid->word);
+    pl_rest r = { 0 };
+    if (find_level(s) < least[kind]) return r;
+    if (context >= 0) r.axis[r.n++] = context; /* the slowest last: it is gathered first */
+    if (shard >= 0) r.axis[r.n++] = shard;
+    if (data >= 0 && (twice || shard < 0)) r.axis[r.n++] = data;
+    if (kind == PL_WEIGHT && r.n) r.regather = (uint8_t)(twice ? ~(1u << data) : UINT8_MAX);
     return r;
 }
 
@@ -83,7 +92,7 @@ const pl_layout pl_layout_zero = {
     .words =
         (const pl_word[]){
             { "zero=", "zero=1|2|3", 1, "zero",
-              "states over axis data too: optimizer (1), gradients (2), weights (3, FSDP)",
+              "states over axes data and context: optimizer (1), gradients (2), weights (3, FSDP)",
               say_level },
             { "fsdp", "fsdp", 0, "zero", "the same as zero=3, PyTorch's name for it", NULL },
             { "fsdp=", "fsdp=N", 1, "hsdp", "the same as hsdp=N", say_groups },

@@ -2,9 +2,11 @@
 #include "models/layers.h"
 
 #include "models/act.h"
+#include "ops/lib/attention.h"
 #include "ops/list.h"
 
 #include <math.h>
+#include <string.h>
 
 pl_layers pl_layers_new(pl_builder *b, const pl_model_args *args)
 {
@@ -155,9 +157,14 @@ pl_value *pl_layers_attend(pl_layers *l, const char *name, pl_value *const qkv[3
     if (bias) return attend_biased(l, name, qkv, bias, mask, dropped);
     if (!qkv[0]) return NULL;
     const bool groups = qkv[0]->shape.rank == 5, drops = dropped && l->seed && l->dropout > 0;
-    const char *spec =
-        pl_builder_fmt(b, "%s%s->%s; %s", groups ? "bqgrd,bkgd,bkge" : "bqhd,bkhd,bkhe",
-                       drops ? "," : "", groups ? "bqgre,bgrq" : "bqhe,bhq", mask);
+    const int64_t chunks = strstr(mask, "causal") && !strstr(mask, "window")
+                               ? pl_attention_chunks(qkv[0]->shape.dim[1])
+                               : 1;
+    const char *q = chunks > 1 ? "(cq)" : "q", *heads = groups ? "gr" : "h",
+               *key = groups ? "g" : "h";
+    const char *spec = pl_builder_fmt(b, "b%s%sd,bk%sd,bk%se%s->b%s%se,b%s%s; %s", q, heads, key,
+                                      key, drops ? "," : "", q, heads, heads, q, mask);
+    if (chunks > 1) spec = pl_builder_fmt(b, "%s c=%lld", spec, (long long)chunks);
     if (drops) spec = pl_builder_fmt(b, "%s p=%.17g stream=%d", spec, l->dropout, ++l->n_dropouts);
     const pl_node *n =
         pl_add_node(b, &pl_op_attention, pl_builder_fmt(b, "%s.attend", name), spec, drops ? 4 : 3,

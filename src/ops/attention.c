@@ -4,10 +4,16 @@
  *   bqhd,bkhd,bkhe->bqhe,bhq         a key head for each head
  *   bqgrd,bkgd,bkge->bqgre,bgrq      r heads of queries read one of keys
  *
+ *   b(cq)hd,bkhd,bkhe->b(cq)he,bh(cq)   queries in c chunks, one after the other
+ *
  * The letters q, k, d and e have to be called so; others are rows and heads, in any place but the
- * last. causal and window are those of softmax. cap=0: scores are not capped. With p there is a
- * seed as a last input, and probabilities are dropped as dropout would drop a tensor with the
- * letters of lse and then k: the same numbers from the same stream.
+ * last, and what stands before q in its dimension is the chunks of the queries: split by q a device
+ * has some of each chunk, so that causal devices see about as many keys each, as in striped
+ * attention (Brandon et al., 2023).
+ *
+ * causal and window are those of softmax. cap=0: scores are not capped. With p there is a seed as a
+ * last input, and probabilities are dropped as dropout would drop a tensor with the letters of lse
+ * and then k: the same numbers from the same stream.
  * Source: Dao et al., FlashAttention, NeurIPS 2022; Ainslie et al., GQA, 2023 (heads in groups);
  * Gemma 2 (cap). */
 #include "graph/op.h"
@@ -80,7 +86,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     pl_attention_drop drop = pl_attention_drops(&a, s, n->n_in > SEED ? in[SEED] : NULL);
     pl_walk row = pl_walk_new(s, pl_walk_mask(n, a.lse));
     do {
-        const pl_range seen = pl_attention_seen(&a, s, row.index[a.q]);
+        const pl_range seen = pl_attention_seen(&a, &row);
         for (int64_t i = seen.lo; i < seen.lo + seen.n; i++)
             p[i] = pl_attention_score(&a, &row, in, i);
         const double lse = find_probabilities(seen, p);
@@ -130,6 +136,10 @@ const pl_op pl_op_attention = {
                   { 4, { 2, 4, 2, 2 } },
                   { 0, { 0 }, "i64", .hi = 99 } },
           build },
+        { "b(cq)hd,bkhd,bkhe->b(cq)he,bh(cq); c=4 causal=1 p=0",
+          .in = { { 4, { 1, 8, 2, 2 } }, { 4, { 1, 8, 2, 2 } }, { 4, { 1, 8, 2, 2 } } }, build },
+        { "b(cq)grd,bkgd,bkge->b(cq)gre,bgr(cq); c=2 causal=1 window=3",
+          .in = { { 5, { 1, 6, 2, 2, 2 } }, { 4, { 1, 7, 2, 2 } }, { 4, { 1, 7, 2, 2 } } }, build },
         { "bq(hd),bk(hd),bk(he)->bq(he),bhq; h=2 causal=1",
           .in = { { 3, { 2, 4, 6 }, "bf16" },
                   { 3, { 2, 4, 6 }, "bf16" },

@@ -89,7 +89,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     pl_attention_drop drop = pl_attention_drops(&a, s, n->n_in > SEED ? in[SEED] : NULL);
     pl_walk row = pl_walk_new(s, pl_walk_mask(n, LSE));
     do {
-        const pl_range seen = pl_attention_seen(&a, s, row.index[a.q]);
+        const pl_range seen = pl_attention_seen(&a, &row);
         const double delta = dot(&row, in, s->factor[a.e].n, DY, Y, row.at[Y]);
         for (int64_t i = 0; i < d; i++) sum.dq[i] = 0;
         for (int64_t i = seen.lo; i < seen.lo + seen.n; i++)
@@ -121,6 +121,13 @@ const pl_op pl_op_attention_grad = {
                   { 4, { 2, 4, 2, 2 } },
                   { 3, { 2, 2, 4 }, .lo = 1, .hi = 3 },
                   { 4, { 2, 4, 2, 2 } } } },
+        { "b(cq)hd,bkhd,bkhe,b(cq)he,bh(cq),b(cq)he->b(cq)hd,bkhd,bkhe; c=4 causal=1",
+          .in = { { 4, { 1, 8, 2, 3 } },
+                  { 4, { 1, 8, 2, 3 } },
+                  { 4, { 1, 8, 2, 2 } },
+                  { 4, { 1, 8, 2, 2 } },
+                  { 3, { 1, 2, 8 }, .lo = 1, .hi = 3 },
+                  { 4, { 1, 8, 2, 2 } } } },
         { "bqgrd,bkgd,bkge,bqgre,bgrq,bqgre,->bqgrd,bkgd,bkge; p=0.3 stream=2",
           .in = { { 5, { 1, 4, 2, 4, 2 } },
                   { 4, { 1, 5, 2, 2 } },

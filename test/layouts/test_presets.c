@@ -3,6 +3,8 @@
 #include "program/program.h"
 #include "support/presets.h"
 
+#define GPT2_ONE "gpt2:layers=2,hidden=32,heads=4,seq=16,vocab=64,batch=1,dropout=0"
+
 /* Megatron: per layer two all-reduces of activations forward and two backward; one more each way
  * for the token table, which is split by vocabulary, and of three numbers a row for the loss. */
 static void test_tensor_parallel(void **state)
@@ -54,6 +56,49 @@ static void test_sequence_parallel(void **state)
                "tp=%d,sp: other moves", n);
         assert_string_equal(choice_text(p, "h.0.ln_1", a), "tensor=1");
         assert_string_equal(stored_text(p, "wpe.weight", a), "[tensor;]");
+        pl_arena_free(a);
+    }
+}
+
+/* Positions split: per layer either keys and values are gathered in each pass, and their gradients
+ * scattered; or queries, keys, values and results are exchanged, and so are their gradients. Each
+ * gradient of weights is summed, but that of the positions' table, of which each has rows. */
+static void test_context(void **state)
+{
+    (void)state;
+    for (int exchanged = 0; exchanged < 2; exchanged++) {
+        const double n = 4, layers = 2, rows = 16 * 32, part = (n - 1) / n;
+        pl_arena *a = pl_arena_new("test");
+        const pl_graph *g = make_model(GPT2_ONE, PL_TRAIN, a);
+        const pl_plan *p = plan(g, exchanged ? "cp=ulysses:4" : "cp=gather:4", 4, NULL, a);
+        volume v = find_volume(p, a);
+        double want = layers * rows * part * (exchanged ? 8 / n : 6);
+        want += 2 * part * ((double)pl_graph_params(g) - rows + 1) + part * rows;
+        EXPECT(fabs(v.elements - want) < 1e-6, "%.2f, not %.2f", v.elements, want);
+        assert_string_equal(stored_text(p, "tokens", a), "[;context]");
+        assert_string_equal(stored_text(p, "wte.weight", a), "[;]");
+        assert_string_equal(choice_text(p, "h.1.attn.attend", a),
+                            exchanged ? "context=h" : "context=q");
+        assert_string_equal(choice_text(p, "h.1.attn.qkv", a), "context=s");
+        assert_string_equal(choice_text(p, "h.1.attn.proj", a), "context=s");
+        pl_arena_free(a);
+    }
+}
+
+/* Queries that are far more work than bytes are dealt out: each device has some of every chunk. */
+static void test_chunks(void **state)
+{
+    static const struct {
+        const char *seq, *split;
+    } cases[] = { { "1024", "context=c" }, { "65536", "context=q" } };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        pl_arena *a = pl_arena_new("test");
+        const char *spec =
+            pl_arena_fmt(a, "gpt2:layers=1,hidden=32,heads=1,vocab=64,seq=%s", cases[i].seq);
+        const pl_plan *p = plan(make_model(spec, PL_TRAIN, a), "cp=gather:8", 8, NULL, a);
+        assert_string_equal(choice_text(p, "h.0.attn.attend", a), cases[i].split);
+        assert_string_equal(choice_text(p, "h.0.attn.qkv", a), "context=s");
         pl_arena_free(a);
     }
 }
@@ -310,24 +355,27 @@ static void test_like(void **state)
 
 static void test_everything(void **state)
 {
-    static const char *const specs[] = {
-        "mlp:in=12,hidden=16,classes=8,batch=16",
-        "gpt2:layers=1,hidden=16,heads=4,seq=8,vocab=32,batch=8",
-        "moe:layers=1,in=8,hidden=8,experts=8,tokens=8,classes=8,batch=8",
-        "resnet18:size=16,width=8,classes=8,batch=8",
+    static const struct {
+        const char *spec;
+        unsigned has;
+    } models[] = {
+        { "mlp:in=12,hidden=16,classes=8,batch=16", 0 },
+        { "gpt2:layers=1,hidden=16,heads=4,seq=8,vocab=32,batch=8", PL_HAS_POSITIONS },
+        { "moe:layers=1,in=8,hidden=8,experts=8,tokens=8,classes=8,batch=8", PL_HAS_EXPERTS },
+        { "resnet18:size=16,width=8,classes=8,batch=8", 0 },
     };
     (void)state;
     for (int i = 0; i < 4; i++)
         for (int n = 2; n <= 8; n += 2) {
             pl_arena *a = pl_arena_new("test");
             const char *text[100];
-            bool deep = !strncmp(specs[i], "resnet", 6);
-            const pl_graph *g = make_model(specs[i], PL_TRAIN, a);
-            int count = pl_strategy_all(n, !strncmp(specs[i], "moe", 3), a, 100, text);
+            bool deep = !strncmp(models[i].spec, "resnet", 6);
+            const pl_graph *g = make_model(models[i].spec, PL_TRAIN, a);
+            int count = pl_strategy_all(n, models[i].has, a, 100, text);
             for (int k = 0; k < count; k += deep ? 3 : 1) {
                 pl_arena *tmp = pl_arena_new("plan");
                 volume v = find_volume(plan(g, text[k], n, NULL, tmp), tmp);
-                EXPECT(v.n > 0, "%s on %s: nothing moves", text[k], specs[i]);
+                EXPECT(v.n > 0, "%s on %s: nothing moves", text[k], models[i].spec);
                 pl_arena_free(tmp);
             }
             pl_arena_free(a);
@@ -339,6 +387,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tensor_parallel),
         cmocka_unit_test(test_sequence_parallel),
+        cmocka_unit_test(test_context),
+        cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_data_parallel),
         cmocka_unit_test(test_alternate),
         cmocka_unit_test(test_experts),

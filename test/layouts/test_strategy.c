@@ -37,6 +37,13 @@ static void test_parse(void **state)
         { "grid:2x4x1", 8, "i=2 j=4", "" },
         { "ep=2,tp=2", 8, "data=2 expert=2 tensor=2", "" },
         { "tp=2,spatial=4", 16, "data=2 spatial=4 tensor=2", "" },
+        { "cp=4", 8, "data=2 context=4", "" },
+        { "cp=gather:4,tp=2,sp", 8, "context=4 tensor=2", "" },
+        { "zero=1,cp=ulysses:2", 8, "data=4 context=2", "moment twice" },
+        { "zero=3,cp=4", 4, "context=4", "weight, moment, gradient sum" },
+        { "zero=3,cp=2", 4, "data=2 context=2", "weight twice, moment twice, gradient sum twice" },
+        { "hsdp=2,cp=2", 8, "data=2 shard=2 context=2",
+          "weight twice, moment twice, gradient sum twice" },
         { "tp=2.5d:2x2x2,spatial=2", 16, "spatial=2 depth=2 row=2 column=2", "" },
     };
     (void)state;
@@ -75,7 +82,7 @@ static void test_parse_errors(void **state)
         { "pp=2", 4, PL_EUNSUPPORTED, "'pp=2': pipelines are not there yet" },
         { "tp=2,pp=2", 4, PL_EUNSUPPORTED, "pipelines are not there yet" },
         { "schedule=1f1b", 4, PL_EUNSUPPORTED, "pipelines are not there yet" },
-        { "cp=2", 4, PL_EUNSUPPORTED, "positions of a row cannot be shared yet" },
+        { "ring=4", 4, PL_EUNSUPPORTED, "'ring=4': the word is cp=gather:N" },
         { "checkpoint", 4, PL_EUNSUPPORTED, "the word is recompute=full" },
         { "dp,recompute=full,recompute=2", 4, PL_EUSAGE, "'recompute=2' after another recompute" },
         { "recompute=0", 4, PL_EUSAGE, "'recompute=0' is not" },
@@ -137,9 +144,10 @@ static void test_all(void **state)
     for (int n = 1; n <= 16; n++) {
         pl_arena *a = pl_arena_new("test");
         const char *text[100];
-        int count = pl_strategy_all(n, true, a, 100, text);
-        EXPECT(count > 0 && count < 100 && pl_strategy_all(n, true, a, 1, text) == 1, "%d", count);
-        count = pl_strategy_all(n, true, a, 100, text);
+        const unsigned has = PL_HAS_EXPERTS | PL_HAS_POSITIONS;
+        int count = pl_strategy_all(n, has, a, 100, text);
+        EXPECT(count > 0 && count < 100 && pl_strategy_all(n, has, a, 1, text) == 1, "%d", count);
+        count = pl_strategy_all(n, has, a, 100, text);
         for (int i = 0; i < count; i++) {
             parse(text[i], n, a);
             for (int k = 0; k < i; k++) EXPECT(strcmp(text[i], text[k]), "'%s' twice", text[i]);
@@ -390,6 +398,8 @@ static void test_refusals(void **state)
         { "mlp", "ep=2", 2,
           "the graph has no experts to split over the 2 devices of axis 'expert'" },
         { "moe:experts=2,layers=1", "ep=4", 4, "(the widest that was offered is 2," },
+        { "mlp", "cp=2", 2, "the graph has no sequences whose positions 2 devices could share" },
+        { "gpt2:layers=1,seq=4", "cp=8", 8, "8 devices could share (the longest has 4)" },
         { "mlp", "spatial=2", 2, "the graph has no images whose rows 2 devices could share" },
     };
     (void)state;

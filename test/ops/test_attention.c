@@ -15,16 +15,21 @@
 #include <cmocka.h>
 
 typedef struct form {
-    const char *fused, *scores, *mix;
+    const char *fused, *outs, *scores, *mix;
     pl_shape q, k, v;
 } form;
 
-static const form plain = { "bqhd,bkhd,bkhe",      "bqhd,bkhd->bhqk",     "bhqk,bkhe->bqhe",
-                            { 4, { 2, 7, 3, 5 } }, { 4, { 2, 9, 3, 5 } }, { 4, { 2, 9, 3, 4 } } };
-static const form grouped = {
-    "bqgrd,bkgd,bkge",        "bqgrd,bkgd->bgrqk",   "bgrqk,bkge->bqgre",
-    { 5, { 2, 9, 2, 3, 4 } }, { 4, { 2, 9, 2, 4 } }, { 4, { 2, 9, 2, 4 } }
-};
+static const form plain = { "bqhd,bkhd,bkhe",      "bqhe,bhq",
+                            "bqhd,bkhd->bhqk",     "bhqk,bkhe->bqhe",
+                            { 4, { 2, 7, 3, 5 } }, { 4, { 2, 9, 3, 5 } },
+                            { 4, { 2, 9, 3, 4 } } };
+static const form grouped = { "bqgrd,bkgd,bkge",        "bqgre,bgrq",
+                              "bqgrd,bkgd->bgrqk",      "bgrqk,bkge->bqgre",
+                              { 5, { 2, 9, 2, 3, 4 } }, { 4, { 2, 9, 2, 4 } },
+                              { 4, { 2, 9, 2, 4 } } };
+static const form chunked = { "b(cq)grd,bkgd,bkge", "b(cq)gre,bgr(cq)",       "bqgrd,bkgd->bgrqk",
+                              "bgrqk,bkge->bqgre",  { 5, { 2, 9, 2, 3, 4 } }, { 4, { 2, 9, 2, 4 } },
+                              { 4, { 2, 9, 2, 4 } } };
 
 static const struct {
     const char *name;
@@ -39,6 +44,8 @@ static const struct {
     { "capped", &plain, " causal=1", NULL, 0.8 },
     { "dropped", &plain, "", "p=0.3 stream=7", 0 },
     { "all of it", &grouped, " causal=1 window=4", "p=0.3 stream=7", 0.8 },
+    { "in chunks", &chunked, " causal=1", NULL, 0 },
+    { "all of it, in chunks", &chunked, " causal=1 window=4", "p=0.3 stream=7", 0.8 },
 };
 
 static const double scale = 0.7;
@@ -61,10 +68,9 @@ static pl_value *unfused(pl_builder *b, size_t i, pl_value *const in[3], pl_valu
 static pl_value *fused(pl_builder *b, size_t i, pl_value *const in[3], pl_value *seed)
 {
     const form *f = cases[i].form;
-    const char *outs = f == &grouped ? "bqgre,bgrq" : "bqhe,bhq";
-    const char *spec =
-        pl_builder_fmt(b, "%s%s->%s; scale=%.17g%s cap=%.17g %s", f->fused, seed ? "," : "", outs,
-                       scale, cases[i].mask, cases[i].cap, seed ? cases[i].drop : "");
+    const char *spec = pl_builder_fmt(b, "%s%s->%s; scale=%.17g%s cap=%.17g %s%s", f->fused,
+                                      seed ? "," : "", f->outs, scale, cases[i].mask, cases[i].cap,
+                                      seed ? cases[i].drop : "", f == &chunked ? " c=3" : "");
     pl_value *const all[] = { in[0], in[1], in[2], seed };
     return pl_add_value(b, &pl_op_attention, NULL, spec, seed ? 4 : 3, all);
 }
@@ -168,6 +174,40 @@ static void flops_are_those_of_the_pairs_that_are_seen(void **state)
     }
 }
 
+/* Split by queries of all chunks, devices have about as many pairs each, and the heaviest is told
+ * exactly. */
+static void chunks_are_balanced(void **state)
+{
+    enum { CHUNKS = 8, QUERIES = 16, KEYS = CHUNKS * QUERIES, PARTS = 4 };
+    pl_arena *a = pl_arena_new("test");
+    pl_builder b = pl_builder_new(a, &pl_ops_all, "test");
+    pl_value *x = pl_add_input(&b, "x", PL_F32, PL_SHAPE(1, KEYS, 1, 4));
+    const pl_node *n =
+        pl_add_node(&b, &pl_op_attention, "y", "b(cq)hd,bkhd,bkhe->b(cq)he,bh(cq); causal=1 c=8", 3,
+                    (pl_value *const[]){ x, x, x });
+    assert_non_null(n);
+    const pl_share whole = pl_share_whole(n);
+    static const struct {
+        char letter;
+        double most; /* times the mean: 1 + (N - 1) / (8 N), and with chunks alone nearly 2 */
+    } by[] = { { 'q', 1.1 }, { 'c', 1.75 } };
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        const int f = pl_sig_find(n->sig, by[k].letter);
+        const int64_t part = n->sig->factor[f].size / PARTS;
+        double sum = 0, most = 0, told = 0;
+        for (int i = 0; i < PARTS; i++) {
+            pl_share s = whole;
+            pl_share_cut(&s, f, i * part, part);
+            sum += pl_op_flops(&s), most = fmax(most, pl_op_flops(&s)), told = pl_op_work(&s);
+        }
+        assert_true(fabs(sum - pl_op_flops(&whole)) < 0.5);
+        assert_true(fabs(told - most) < 0.5);
+        assert_true(fabs(most / (sum / PARTS) - by[k].most) < 0.02);
+    }
+    pl_arena_free(a);
+}
+
 static void mistakes_are_named(void **state)
 {
     static const char *const mistakes[][2] = {
@@ -179,6 +219,7 @@ static void mistakes_are_named(void **state)
         { "bqhd,bkhd,bkhe->bqhe,bhq; p=1", "p=1 is not in [0, 1)" },
         { "bqhd,bkhd,bkhe->bqhe,bhq; cap=-1", "cap=-1 is negative" },
         { "bqhd,bkhd,bkhe->bqhe,bhq; window=2", "window=2 is for causal=1" },
+        { "b(qc)hd,bkhd,bkhe->b(qc)he,bh(qc); causal=1 c=3", "or '(cq)'" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
@@ -198,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_the_nodes_it_stands_for),
         cmocka_unit_test(flops_are_those_of_the_pairs_that_are_seen),
+        cmocka_unit_test(chunks_are_balanced),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,8 +129,10 @@ static void test_presets(void **state)
             pl_arena *a = pl_arena_new("test");
             const char *text[100];
             const pl_graph *g = make_clipped(models[i], PL_TRAIN, 1, a);
-            bool experts = !strncmp(models[i], "moe", 3);
-            int n = pl_strategy_all(devices[d], experts, a, 100, text);
+            const unsigned has = !strncmp(models[i], "moe", 3)    ? PL_HAS_EXPERTS
+                                 : !strncmp(models[i], "gpt2", 4) ? PL_HAS_POSITIONS
+                                                                  : 0;
+            int n = pl_strategy_all(devices[d], has, a, 100, text);
             for (int k = 0; k < n; k++) {
                 pl_arena *tmp = pl_arena_new("plan");
                 pl_strategy s = parse(text[k], devices[d], tmp);

@@ -79,7 +79,7 @@ static void check_layouts(const struct row *r, const pl_graph *g, const pl_found
                           const pl_cluster *c, pl_arena *a)
 {
     const char *text[MOST_LAYOUTS];
-    int n = pl_strategy_all(c->n_devices, false, a, MOST_LAYOUTS, text), tried = 0;
+    int n = pl_strategy_all(c->n_devices, PL_HAS_POSITIONS, a, MOST_LAYOUTS, text), tried = 0;
     for (int i = 0; i < n; i++) {
         pl_strategy s;
         pl_plan *p;

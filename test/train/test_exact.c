@@ -314,7 +314,7 @@ static void check_all(int n)
     const pl_graph *g = make_graph(a);
     answers *x = PL_NEW(a, answers);
     const char *text[MAX_STRATEGIES];
-    int all = pl_strategy_all(n, false, a, MAX_STRATEGIES, text), equal = 0;
+    int all = pl_strategy_all(n, 0, a, MAX_STRATEGIES, text), equal = 0;
     make_answers(x);
     assert_in_range(all, 1, MAX_STRATEGIES - 1);
     for (int i = 0; i < all; i++) equal += check_strategy(g, text[i], n, x);

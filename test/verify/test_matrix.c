@@ -28,6 +28,17 @@ static const row gpt_rows[] = {
     { 8, "tp=3d:2x2x2 tp=2.5d:2x2x2 zero=3,tp=2,sp hsdp=2,tp=2 auto" },
     { 9, "tp=3,sp zero=2" },
 };
+/* Positions split: as many as devices, fewer, uneven; with all else. */
+static const row context_rows[] = {
+    { 2, "cp=2 cp=gather:2 cp=ulysses:2 zero=3,cp=2" },
+    { 4, "cp=gather:4 cp=ulysses:4 zero=1,cp=2 hsdp=2,cp=2 cp=2,tp=2,sp zero=3,cp=gather:2,"
+         "recompute=full,offload=all" },
+    { 8, "zero=3,cp=gather:2,tp=2,sp hsdp=2,cp=2 zero=2,cp=ulysses:2,tp=2" },
+    { 9, "cp=3 zero=1,cp=gather:9" },
+};
+static const row long_rows[] = {
+    { 4, "cp=gather:4 auto" },
+};
 static const row conv_rows[] = {
     { 4, "dp zero=3 tp=2 tp=4 tp=2d:2x2 grid:1x2x2 spatial=4 spatial=2 zero=3,spatial=2" },
     { 8, "tp=3d:2x2x2 zero=3,tp=2 spatial=2,dp=2,tp=2" },
@@ -128,6 +139,18 @@ static void test_gpt(void **state)
     CHECK_MODEL("gpt2:layers=1,hidden=24,heads=6,vocab=20,seq=6,batch=6,dropout=0.1", gpt_rows);
 }
 
+static void test_context(void **state)
+{
+    (void)state;
+    CHECK_MODEL("gpt2:layers=2,hidden=24,heads=6,vocab=20,seq=12,batch=4,dropout=0.1",
+                context_rows);
+    CHECK_MODEL("llama:layers=2,hidden=24,heads=6,kv=2,ffn=16,experts=4,expert=6,every=1,vocab=12,"
+                "seq=9,batch=4",
+                context_rows);
+    /* one head over one row: its queries are split in chunks */
+    CHECK_MODEL("gpt2:layers=1,hidden=32,heads=1,vocab=16,seq=4096,batch=1,dropout=0.1", long_rows);
+}
+
 static void test_conv(void **state)
 {
     (void)state;
@@ -223,7 +246,7 @@ int main(void)
         cmocka_unit_test(test_gpt),      cmocka_unit_test(test_conv),
         cmocka_unit_test(test_moe),      cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_encoders), cmocka_unit_test(test_routed_decoders),
-        cmocka_unit_test(test_micro),
+        cmocka_unit_test(test_micro),    cmocka_unit_test(test_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,9 +57,9 @@ bool pl_attention_make(const pl_share *s, const pl_kernel_env *env, void **state
                        int64_t *scratch_bytes, pl_err *err)
 {
     attention a = { .x = pl_attention_shape_of(s) };
-    a.heads = pl_loops_make(s, pl_walk_mask(s->node, a.x.a.lse) & ~(1u << a.x.a.q), a.x.a.lse);
+    a.heads = pl_loops_make(s, pl_attention_rows(&a.x.a, s->node), a.x.a.lse);
     a.n_heads = pl_loops_count(&a.heads, 0, a.heads.n);
-    a.n_blocks = (a.x.q + LANES - 1) / LANES;
+    a.n_blocks = pl_attention_blocks(&a.x);
     const room r = take(&a, NULL);
     a.floats = r.sum + LANES - r.q;
     *scratch_bytes = env->n_threads * a.floats * (int64_t)sizeof(float);
@@ -130,8 +130,7 @@ static void attend(const attention *a, int64_t i, const int64_t at[], const void
 {
     const pl_attention_shape *x = &a->x;
     const int o = x->a.lse - 1; /* operand y */
-    pl_attention_block b = { .q = i * LANES };
-    b.n = x->q - b.q < LANES ? x->q - b.q : LANES;
+    pl_attention_block b = pl_attention_block_at(x, i);
     const int64_t lse = at[o + 1] + b.q * x->q_step[o + 1];
     for (int64_t q = 0; x->a.p > 0 && q < b.n; q++)
         b.row[q] = (uint64_t)pl_globals_at(&x->rows, lse + q * x->q_step[o + 1]);

@@ -64,13 +64,13 @@ bool pl_attention_grad_make(const pl_share *s, const pl_kernel_env *env, void **
                             int64_t *scratch_bytes, pl_err *err)
 {
     attention_grad a = { .x = pl_attention_shape_of(s), .n_dq = pl_shape_count(&s->out[0]) };
-    const uint32_t rows = pl_walk_mask(s->node, LSE) & ~(1u << a.x.a.q),
+    const uint32_t rows = pl_attention_rows(&a.x.a, s->node),
                    groups = rows & pl_walk_mask(s->node, K);
     a.groups = pl_loops_make(s, groups, K);
     a.members = pl_loops_make(s, rows & ~groups, LSE);
     a.n_groups = pl_loops_count(&a.groups, 0, a.groups.n);
     a.n_members = pl_loops_count(&a.members, 0, a.members.n);
-    a.n_blocks = (a.x.q + LANES - 1) / LANES;
+    a.n_blocks = pl_attention_blocks(&a.x);
     a.n_parts = (TASKS + a.n_groups - 1) / a.n_groups;
     a.part = ((a.x.k + a.n_parts - 1) / a.n_parts + KEYS - 1) / KEYS * KEYS;
     a.n_parts = (a.x.k + a.part - 1) / a.part;
@@ -165,9 +165,8 @@ static void add_head(const attention_grad *a, int64_t from, int64_t n, const int
 {
     const pl_attention_shape *x = &a->x;
     for (int64_t i = 0; i < a->n_blocks; i++) {
-        pl_attention_block b = { .q = i * LANES };
+        pl_attention_block b = pl_attention_block_at(x, i);
         int64_t here[PL_MAX_OPERANDS];
-        b.n = x->q - b.q < LANES ? x->q - b.q : LANES;
         for (int o = 0; o < PL_MAX_OPERANDS; o++) here[o] = at[o] + b.q * x->q_step[o];
         for (int64_t q = 0; x->a.p > 0 && q < b.n; q++)
             b.row[q] = (uint64_t)pl_globals_at(&x->rows, here[LSE] + q * x->q_step[LSE]);

@@ -11,15 +11,42 @@ pl_attention_shape pl_attention_shape_of(const pl_share *s)
     pl_attention_shape x = { .a = pl_attention_of(s->node) };
     const pl_walk w = pl_walk_new(s, 0);
     const pl_range q = s->factor[x.a.q], k = s->factor[x.a.k];
-    x.q = q.n, x.k = k.n, x.d = s->factor[x.a.d].n, x.e = s->factor[x.a.e].n;
+    const int64_t queries = s->node->sig->factor[x.a.q].size;
+    x.run = q.n, x.n_runs = x.a.chunk < 0 ? 1 : s->factor[x.a.chunk].n, x.gap = queries - q.n;
+    if (!x.gap) x.run *= x.n_runs, x.n_runs = 1;
+    x.q = x.run * x.n_runs, x.k = k.n, x.d = s->factor[x.a.d].n, x.e = s->factor[x.a.e].n;
     for (int o = 0; o < s->node->n_in + s->node->n_out; o++)
         x.q_step[o] = w.stride[o][x.a.q], x.k_step[o] = w.stride[o][x.a.k];
-    x.diagonal = q.lo - k.lo;
+    x.diagonal = pl_attention_position(&x.a, s, 0, 0) - k.lo;
     x.keys = s->node->sig->factor[x.a.k].size, x.first_key = k.lo;
     pl_share_globals(s, x.a.lse, &x.rows);
     x.keep = (uint64_t)ceil(x.a.p * 0x1p32);
     x.factor = (float)(1 / (1 - x.a.p));
     return x;
+}
+
+uint32_t pl_attention_rows(const pl_attention *a, const pl_node *n)
+{
+    const uint32_t queries = 1u << a->q | (a->chunk < 0 ? 0 : 1u << a->chunk);
+    return pl_walk_mask(n, a->lse) & ~queries;
+}
+
+static int64_t blocks_of_run(const pl_attention_shape *x)
+{
+    return (x->run + LANES - 1) / LANES;
+}
+
+int64_t pl_attention_blocks(const pl_attention_shape *x)
+{
+    return x->n_runs * blocks_of_run(x);
+}
+
+pl_attention_block pl_attention_block_at(const pl_attention_shape *x, int64_t i)
+{
+    const int64_t run = i / blocks_of_run(x), from = i % blocks_of_run(x) * LANES;
+    return (pl_attention_block){ .q = run * x->run + from,
+                                 .n = x->run - from < LANES ? x->run - from : LANES,
+                                 .diagonal = x->diagonal + run * x->gap };
 }
 
 void pl_attention_turn(const float *x, int64_t step, int64_t n, int64_t width, float by, float *out)
@@ -38,8 +65,8 @@ static int64_t within(int64_t x, int64_t most)
 pl_range pl_attention_keys(const pl_attention_shape *x, const pl_attention_block *b)
 {
     if (!x->a.causal) return (pl_range){ 0, x->k };
-    const int64_t end = within(b->q + b->n + x->diagonal, x->k);
-    const int64_t first = x->a.window ? b->q + 1 + x->diagonal - x->a.window : 0;
+    const int64_t end = within(b->q + b->n + b->diagonal, x->k);
+    const int64_t first = x->a.window ? b->q + 1 + b->diagonal - x->a.window : 0;
     return (pl_range){ within(first, end), end - within(first, end) };
 }
 
@@ -48,9 +75,9 @@ void pl_attention_mask(const pl_attention_shape *x, const pl_attention_block *b,
 {
     if (!x->a.causal) return;
     for (int64_t j = 0; j < b->n_k; j++, tile += LANES) {
-        const int64_t first = within(b->k + j - x->diagonal - b->q, LANES);
+        const int64_t first = within(b->k + j - b->diagonal - b->q, LANES);
         const int64_t end =
-            x->a.window ? within(b->k + j - x->diagonal - b->q + x->a.window, LANES) : LANES;
+            x->a.window ? within(b->k + j - b->diagonal - b->q + x->a.window, LANES) : LANES;
         for (int64_t q = 0; q < first; q++) tile[q] = with;
         for (int64_t q = end; q < LANES; q++) tile[q] = with;
     }

@@ -8,10 +8,28 @@
 
 enum { Q, K };
 
+/* The dimension of an operand that has a factor, or NULL. */
+static const pl_sig_dim *find_dim(const pl_operand *x, int factor)
+{
+    for (int j = 0; j < x->rank; j++)
+        for (int k = 0; k < x->dim[j].n; k++)
+            if (x->dim[j].factor[k] == factor) return &x->dim[j];
+    return NULL;
+}
+
+/* What stands before q in its dimension. */
+static int find_chunk(const pl_sig *sig)
+{
+    const int q = pl_sig_find(sig, 'q');
+    const pl_sig_dim *dim = find_dim(&sig->operand[Q], q);
+    return dim && dim->n == 2 && dim->factor[1] == q ? dim->factor[0] : -1;
+}
+
 pl_attention pl_attention_of(const pl_node *n)
 {
     const pl_sig *sig = n->sig;
-    pl_attention a = { .q = pl_sig_find(sig, 'q'),
+    pl_attention a = { .chunk = find_chunk(sig),
+                       .q = pl_sig_find(sig, 'q'),
                        .k = pl_sig_find(sig, 'k'),
                        .d = pl_sig_find(sig, 'd'),
                        .e = pl_sig_find(sig, 'e'),
@@ -23,6 +41,12 @@ pl_attention pl_attention_of(const pl_node *n)
                        .p = pl_node_real(n, "p", 0),
                        .stream = (uint64_t)pl_node_int(n, "stream", 0) };
     return a;
+}
+
+int64_t pl_attention_chunks(int64_t queries)
+{
+    enum { CHUNKS = 16, LEAST = 64 }; /* the heaviest of N devices has 1 + (N - 1) / (16 N) */
+    return queries % CHUNKS || queries < CHUNKS * LEAST ? 1 : CHUNKS;
 }
 
 /* -- what makes a node ------------------------------------------------------------------------- */
@@ -67,23 +91,29 @@ static bool check_letters(const pl_sig *sig, const char *in, const char *out, pl
     return true;
 }
 
-/* Is q a dimension by itself: it says where a query stands. */
+/* Is q a dimension by itself, or with its chunks, wherever it stands: it says where a query is. */
 static bool is_position(const pl_sig *sig)
 {
-    const pl_operand *x = &sig->operand[Q];
-    bool alone = false;
-    for (int j = 0; j < x->rank; j++)
-        alone |= x->dim[j].n == 1 && x->dim[j].factor[0] == pl_sig_find(sig, 'q');
-    return alone;
+    const int q = pl_sig_find(sig, 'q'), chunk = find_chunk(sig);
+    for (int o = 0; o < sig->n_in + sig->n_out; o++) {
+        const pl_sig_dim *dim = find_dim(&sig->operand[o], q);
+        if (dim && (dim->n != 1 + (chunk >= 0) || dim->factor[dim->n - 1] != q ||
+                    (chunk >= 0 && dim->factor[0] != chunk)))
+            return false;
+    }
+    return true;
 }
 
 /* As for softmax: with a window there are no more queries than keys, or a row would be empty. */
 static bool check_mask(const pl_node *n, const pl_sig *sig, pl_err *err)
 {
     if (pl_node_int(n, "causal", 0) && !is_position(sig))
-        return pl_err_set(err, PL_EINPUT, "causal=1 needs 'q' as a dimension of its own");
+        return pl_err_set(err, PL_EINPUT,
+                          "causal=1 needs 'q' as a dimension of its own, or '(cq)'");
     int64_t window = pl_node_int(n, "window", 0);
-    long long q = (long long)sig->factor[pl_sig_find(sig, 'q')].size,
+    const int chunk = find_chunk(sig);
+    long long q = (long long)sig->factor[pl_sig_find(sig, 'q')].size *
+                  (long long)(chunk < 0 ? 1 : sig->factor[chunk].size),
               k = (long long)sig->factor[pl_sig_find(sig, 'k')].size;
     if (window < 0 || (window && !pl_node_int(n, "causal", 0)))
         return pl_err_set(err, PL_EINPUT, "window=%lld is for causal=1, and not below 0",
@@ -137,11 +167,21 @@ static int64_t clamp(int64_t x, int64_t most)
     return x < 0 ? 0 : x > most ? most : x;
 }
 
-pl_range pl_attention_seen(const pl_attention *a, const pl_share *s, int64_t i)
+int64_t pl_attention_position(const pl_attention *a, const pl_share *s, int64_t chunk, int64_t i)
 {
+    const int64_t before =
+        a->chunk < 0 ? 0 : (s->factor[a->chunk].lo + chunk) * s->node->sig->factor[a->q].size;
+    return before + s->factor[a->q].lo + i;
+}
+
+pl_range pl_attention_seen(const pl_attention *a, const pl_walk *row)
+{
+    const pl_share *s = row->share;
     pl_range keys = s->factor[a->k];
     if (!a->causal) return (pl_range){ 0, keys.n };
-    int64_t end = s->factor[a->q].lo + i + 1 - keys.lo;
+    int64_t at =
+        pl_attention_position(a, s, a->chunk < 0 ? 0 : row->index[a->chunk], row->index[a->q]);
+    int64_t end = at + 1 - keys.lo;
     int64_t first = a->window ? clamp(end - a->window, keys.n) : 0;
     return (pl_range){ first, clamp(end, keys.n) - first };
 }
@@ -168,27 +208,42 @@ static double count_heads(const pl_attention *a, const pl_share *s)
 {
     double heads = 1;
     for (int f = 0; f < s->node->sig->n_factors; f++)
-        if (f != a->q && f != a->k && f != a->d && f != a->e) heads *= (double)s->factor[f].n;
+        if (f != a->q && f != a->k && f != a->d && f != a->e && f != a->chunk)
+            heads *= (double)s->factor[f].n;
     return heads;
+}
+
+/* Of the queries `q` of each of these chunks. */
+static double count_chunks(const pl_attention *a, pl_range chunks, int64_t queries, pl_range q,
+                           pl_range k)
+{
+    double pairs = 0;
+    for (int64_t i = chunks.lo; i < chunks.lo + chunks.n; i++)
+        pairs += count_pairs(a, (pl_range){ i * queries + q.lo, q.n }, k);
+    return pairs;
 }
 
 double pl_attention_pairs(const pl_attention *a, const pl_share *s)
 {
-    return count_heads(a, s) * count_pairs(a, s->factor[a->q], s->factor[a->k]);
+    const pl_range chunks = a->chunk < 0 ? (pl_range){ 0, 1 } : s->factor[a->chunk];
+    const int64_t queries = s->node->sig->factor[a->q].size;
+    return count_heads(a, s) * count_chunks(a, chunks, queries, s->factor[a->q], s->factor[a->k]);
 }
 
 /* In a window a query sees so many keys, and a key is seen by so many queries. */
 double pl_attention_most_pairs(const pl_attention *a, const pl_share *s)
 {
-    const int64_t queries = s->node->sig->factor[a->q].size;
-    const pl_range q = { queries - s->factor[a->q].n, s->factor[a->q].n },
-                   k = { 0, s->factor[a->k].n };
-    double pairs = count_pairs(a, q, k);
+    const pl_sig *sig = s->node->sig;
+    const int64_t queries = sig->factor[a->q].size, rows = s->factor[a->q].n,
+                  all = a->chunk < 0 ? 1 : sig->factor[a->chunk].size,
+                  chunks = a->chunk < 0 ? 1 : s->factor[a->chunk].n;
+    const pl_range k = { 0, s->factor[a->k].n }, keys = { 0, sig->factor[a->k].size };
+    double pairs = count_chunks(a, (pl_range){ all - chunks, chunks }, queries,
+                                (pl_range){ queries - rows, rows }, k);
     if (a->window)
-        pairs = (double)(q.n < k.n ? q.n : k.n) *
-                fmin((double)a->window, (double)(q.n < k.n ? k.n : q.n));
-    const pl_range all = { 0, queries }, keys = { 0, s->node->sig->factor[a->k].size };
-    return count_heads(a, s) * fmin(pairs, count_pairs(a, all, keys));
+        pairs = (double)(chunks * rows < k.n ? chunks * rows : k.n) *
+                fmin((double)a->window, (double)(chunks * rows < k.n ? k.n : chunks * rows));
+    return count_heads(a, s) * fmin(pairs, count_pairs(a, (pl_range){ 0, all * queries }, keys));
 }
 
 /* -- scores and dropout ------------------------------------------------------------------------ */

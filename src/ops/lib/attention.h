@@ -9,6 +9,7 @@
 
 typedef struct pl_attention {
     int q, k, d, e;    /* factors: queries, keys, the width of both, the width of values */
+    int chunk;         /* of queries: query q of chunk c stands at c Q + q. -1: of one   */
     int lse;           /* the operand; its elements are the rows of scores, in order     */
     bool causal;
     int64_t window;    /* of a causal row the last so many keys; 0: all of them          */
@@ -24,11 +25,19 @@ pl_attention pl_attention_of(const pl_node *n);
 PL_MUST_CHECK bool pl_attention_infer(const pl_node *n, pl_sig *sig, const char *in,
                                       const char *out, pl_err *err);
 
+/* In how many chunks that many queries of causal attention are best told: 1 where they are few, or
+ * do not divide. Split by what is left, devices see about as many keys each. */
+int64_t pl_attention_chunks(int64_t queries);
+
 /* The attributes of n, for its gradient; b owns them. */
 const char *pl_attention_attrs(pl_builder *b, const pl_node *n);
 
-/* Of this share's keys, counted from 0 in the share, those that its query i sees. */
-pl_range pl_attention_seen(const pl_attention *a, const pl_share *s, int64_t i);
+/* Where query i of a chunk stands in the whole; both are counted in the share. */
+int64_t pl_attention_position(const pl_attention *a, const pl_share *s, int64_t chunk, int64_t i);
+
+/* Of this share's keys, counted from 0 in the share, those that the query at which `row` stands
+ * sees. */
+pl_range pl_attention_seen(const pl_attention *a, const pl_walk *row);
 
 /* Pairs of a query and a key that it sees, of all heads. */
 double pl_attention_pairs(const pl_attention *a, const pl_share *s);
