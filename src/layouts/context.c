@@ -1,11 +1,12 @@
 /* Context parallelism: axis `context` splits the positions of every sequence, and with them all
  * that is done position by position; weights are copied, or split by zero=N over this axis too.
- * Where positions meet, in attention, either keys and values are gathered, by those who have the
- * queries (Llama 3: Dubey et al., 2024, 3.3.2; ring attention, Liu et al., 2023, receives the same
- * bytes), or positions are exchanged for heads and back (Ulysses: Jacobs et al., 2023). Which of the
- * two moves less is found node by node, unless the word says it.
+ * Where positions meet, in attention, either keys and values are gathered by those who have the
+ * queries (Llama 3: Dubey et al., 2024; ring attention, Liu et al., 2023, receives as much), or
+ * positions are exchanged for heads and back (Ulysses: Jacobs et al., 2023). Which of the two moves
+ * less is found node by node, unless the word says it.
  *
- * Causal attention over gathered keys is not balanced: the last positions see most of them. */
+ * Over gathered keys the last of causal queries see most. Where they come in chunks (attention.c),
+ * each device takes some of every chunk, if moving them there costs less than waiting. */
 #include "layouts/layer.h"
 #include "layouts/list.h"
 
