@@ -90,7 +90,7 @@ double pl_auto_seconds(const pl_auto *x)
 
 static bool search_mesh(const pl_auto *x, pl_auto_mesh *m, double cap, pl_arena *out, pl_err *err)
 {
-    const pl_search_options o = { .until = x->until };
+    const pl_search_options o = { .until = x->until, .gap = x->gap };
     pl_answer a;
     m->fits = x->method ? pl_planner_run(x->method, m->problem, cap, out, &a, err)
                         : pl_problem_below(m->problem, cap, x->tied, &o, &m->opened, out, &a, err);

@@ -44,8 +44,9 @@ bool pl_candidates_late(const choosing *x)
  * 1 to 4 or 6 blocks: what is left out is a multiple of all. Where weights are gathered several
  * blocks ahead it takes the larger number. */
 static const int few_blocks[PL_FEW_LENGTHS] = { 8, 32 };
-enum { BRIEF = 20000, PERIODS = 12, MOST_STRETCHES = 16 };
+enum { BRIEF = 20000, PERIODS = 12, MOST_STRETCHES = 16, TRIAL_ROOM = 3 };
 static const double SLOW = 1.03, LARGE = 1.5; /* clearly, where few blocks do not tell exactly */
+static const double MOST_LEFT = 0.8;          /* of all blocks: with more it saves nothing     */
 
 /* What can be left out of blocks [from, to); false: they are few. */
 static bool cut_stretch(int from, int to, int length, pl_cut *cut)
@@ -56,11 +57,16 @@ static bool cut_stretch(int from, int to, int length, pl_cut *cut)
     return true;
 }
 
-/* The graph with fewer blocks; NULL: there is none. */
+/* The graph with fewer blocks; NULL: there is none that is much smaller. */
 static const pl_short *shorten(const choosing *x, int n, const pl_cut cut[])
 {
     pl_short *s = PL_NEW(x->out, pl_short);
-    return n && pl_graph_shorten(x->g, x->fold, n, cut, x->out, s) ? s : NULL;
+    const int all = pl_fold_copies(x->fold);
+    int left = all;
+    for (int i = 0; i < n; i++) left -= cut[i].to - cut[i].from;
+    return n && left <= MOST_LEFT * all && pl_graph_shorten(x->g, x->fold, n, cut, x->out, s)
+               ? s
+               : NULL;
 }
 
 /* That for plans that plan all blocks alike. */
@@ -236,9 +242,10 @@ bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh 
     return true;
 }
 
-bool pl_candidates_any_memory(const choosing *x, pl_auto *any, pl_err *err)
+bool pl_candidates_any_memory(const choosing *x, double gap, pl_auto *any, pl_err *err)
 {
     *any = *x->plain;
+    any->gap = gap;
     any->mesh = PL_NEW_N(x->out, pl_auto_mesh, any->n);
     memcpy(any->mesh, x->plain->mesh, (size_t)any->n * sizeof *any->mesh);
     return pl_auto_again(any, INFINITY, x->out, err);
@@ -328,7 +335,7 @@ static void make_trial(void *with, int i)
     t->made = (pl_found){ .search = t->x.b->search,
                           .limit = t->x.b->limit,
                           .host_limit = t->x.b->host_limit };
-    t->made.at = PL_NEW(t->x.out, pl_candidate);
+    t->made.at = PL_NEW_N(t->x.out, pl_candidate, TRIAL_ROOM);
     t->x.b = &t->made;
     (void)!t->make(&t->x, t, &t->why);
 }

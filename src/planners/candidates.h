@@ -72,7 +72,8 @@ typedef struct trial {
     bool (*make)(choosing *x, const struct trial *t, pl_err *err); /* adds one to x->b, or none */
     const char *layout;        /* for it: a layout's text;                                       */
     const pl_auto_mesh *mesh;  /* what was found on a mesh,                                      */
-    const struct doubt *doubt; /* and how that is doubted                                        */
+    const struct doubt *doubt; /* and how that is doubted;                                       */
+    const pl_candidate *all;   /* one that recomputes all blocks                                 */
     choosing x;
     pl_found made; /* n 0: it came to nothing */
     pl_err why;    /* which it said           */
@@ -107,9 +108,10 @@ bool pl_recompute_is_all(const pl_candidate *k);
  * that it may do without. */
 PL_MUST_CHECK bool pl_candidates_spare(choosing *x, pl_err *err);
 
-/* What the search finds where memory does not bind; it goes on with *any, and what it found before
- * stays. */
-PL_MUST_CHECK bool pl_candidates_any_memory(const choosing *x, pl_auto *any, pl_err *err);
+/* What the search finds where memory does not bind, within `gap` of its bound (0: the usual); it
+ * goes on with *any, and what it found before stays. */
+PL_MUST_CHECK bool pl_candidates_any_memory(const choosing *x, double gap, pl_auto *any,
+                                            pl_err *err);
 
 /* -- eviction (evict.c) ------------------------------------------------------------------------ */
 

@@ -32,8 +32,9 @@ typedef struct pl_refused {
 /* A number of micro-batches that was tried. */
 typedef struct pl_tried {
     int64_t micro;
-    double seconds; /* of its fastest plan; INFINITY: none was found */
+    double seconds; /* of its fastest plan; INFINITY: none was found    */
     bool fits;      /* one may, that is no faster than another number's */
+    bool outlined;  /* seconds: about, by its layouts; it has no plan   */
 } pl_tried;
 
 typedef struct pl_found {
@@ -49,6 +50,9 @@ typedef struct pl_found {
     double host_limit;      /* of the host's memory, its share                                   */
     double least;           /* of auto: by its tables no plan takes less, blocks recomputed      */
     bool beaten;            /* no plan is below the request's `beat`                             */
+    double outline;         /* of auto where memory binds: seconds of usual layouts, about, with as
+                               many of their blocks recomputed as it takes; INFINITY: none fits  */
+    bool outlined;          /* that is far beyond the request's `outline`                        */
     double seconds;         /* that finding it took                                              */
     bool tight;             /* memory binds: with more of it there may be a faster plan          */
     bool stopped;           /* when the request's seconds were over: not all was looked at       */
@@ -69,6 +73,8 @@ typedef struct pl_plan_request {
     bool whole;                /* so that the program of what is taken has all blocks            */
     double beat;               /* of auto: seconds that a step has to be below, or there is no use
                                   in looking any further; 0: it is                               */
+    double outline;            /* of auto: nor is there where its layouts are far slower than this,
+                                  which is the outline of what there is to beat; 0: there is     */
     bool hasty;                /* of auto: nor is it where less than the least that its tables
                                   count is there                                                 */
 } pl_plan_request;
@@ -82,7 +88,8 @@ typedef struct pl_plan_request {
  * Else the plan is the one that the strategy's words or its file say.
  *
  * Fails as pl_strategy_plan does; with PL_EINFEASIBLE when nothing that auto finds fits, with the
- * least memory that was found, or when r->beat or r->hasty say so; found->least is set then. */
+ * least memory that was found, or when r->beat, r->outline or r->hasty say so; then found->least
+ * is set. */
 PL_MUST_CHECK bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out,
                                 pl_found **found, pl_err *err);
 

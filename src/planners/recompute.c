@@ -90,17 +90,20 @@ static bool has_large(const choosing *x)
 }
 
 /* The last candidate, once more, with a longer search for its order. */
-static bool lengthen_last(choosing *x, const pl_candidate *all, int blocks, pl_err *err)
+static bool lengthen_last(choosing *x, pl_err *err)
 {
-    PL_TRY(add_less(x, all, blocks, err));
+    const pl_candidate brief = x->b->at[x->b->n - 1];
+    PL_TRY(pl_candidates_add(x, brief.name, brief.plan, brief.bound, err));
     const pl_candidate longer = x->b->at[--x->b->n];
     if (longer.fits) x->b->at[x->b->n - 1] = longer;
     return true;
 }
 
-/* Of its blocks, all recomputed, no more than are needed for it to fit. */
-static bool spare(choosing *x, pl_candidate all, pl_err *err)
+/* Of the blocks of a candidate that recomputes all, no more than are needed for it to fit: one more
+ * candidate, or none. */
+static bool make_spared(choosing *x, const trial *t, pl_err *err)
 {
+    pl_candidate all = *t->all;
     int low = has_large(x) ? -1 : 0, high = pl_fold_copies(x->fold), last = x->b->n;
     PL_TRY(pl_candidate_whole(x, &all, err));
     x->brief = true;
@@ -120,9 +123,7 @@ static bool spare(choosing *x, pl_candidate all, pl_err *err)
         x->b->at[last] = less; /* fewer than before */
         x->b->n = last + 1;
     }
-    x->brief = false;
-    return x->b->n == last || x->b->at[last].forecast.step_seconds > pl_candidates_goal(x) ||
-           lengthen_last(x, &all, high, err);
+    return true;
 }
 
 /* On one device, say, what is searched is a layout. */
@@ -132,14 +133,27 @@ static bool is_same(const pl_candidate *a, const pl_candidate *b)
            a->forecast.memory.peak == b->forecast.memory.peak;
 }
 
+/* Both at once. */
 bool pl_candidates_spare(choosing *x, pl_err *err)
 {
     const double most = pl_candidates_goal(x) * PL_RECOMPUTE_MOST;
     const pl_candidate *layout = find_all(x->b, false), *found = find_all(x->b, true);
-    const bool same = is_same(layout, found);
-    const pl_candidate two[] = { layout ? *layout : (pl_candidate){ 0 },
-                                 found ? *found : (pl_candidate){ 0 } };
-    for (int i = same; i < 2; i++)
-        if (two[i].name && two[i].forecast.step_seconds <= most) PL_TRY(spare(x, two[i], err));
-    return true;
+    const pl_candidate *const two[] = { layout, is_same(layout, found) ? NULL : found };
+    trial t[2] = { 0 };
+    int n = 0;
+    for (int i = 0; i < 2; i++)
+        if (two[i] && two[i]->forecast.step_seconds <= most)
+            t[n++] = (trial){ .make = make_spared, .all = two[i] };
+    pl_candidates_try(x, NULL, n, t, NULL);
+    for (int i = 0; i < n; i++) {
+        if (t[i].why.code && !err->code) *err = t[i].why;
+        const double goal = pl_candidates_goal(x);
+        if (t[i].made.n)
+            pl_candidates_take(x, &t[i], &x->b->at[x->b->n++]);
+        else
+            pl_arena_free(t[i].x.out);
+        if (t[i].made.n && x->b->at[x->b->n - 1].forecast.step_seconds <= goal && !err->code)
+            (void)!lengthen_last(x, err);
+    }
+    return !err->code;
 }

@@ -79,7 +79,8 @@ static const char *tried_text(const pl_told *t, pl_arena *a)
         const char *number = pl_arena_fmt(a, "%lld", (long long)x->micro);
         if (x->micro == t->graph->micro) continue;
         if (isfinite(x->seconds))
-            pl_text_add(&text, "; %s take %+.1f %%", number, percent(x->seconds - taken, taken));
+            pl_text_add(&text, x->outlined ? "; %s take about %+.0f %%" : "; %s take %+.1f %%",
+                        number, percent(x->seconds - taken, taken));
         else if (x->fits)
             pl_text_add(&slow, "%s%s", slow.n ? ", " : "", number);
         else

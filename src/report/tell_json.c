@@ -130,7 +130,7 @@ static void put_tried(const pl_found *b, pl_json_out *out)
     for (int i = 0; i < b->n_tried; i++)
         PL_JSON_ROW(out, NULL, "micro", b->tried[i].micro, "step_seconds",
                     isfinite(b->tried[i].seconds) ? b->tried[i].seconds : NAN, "fits",
-                    b->tried[i].fits);
+                    b->tried[i].fits, "outlined", b->tried[i].outlined);
     pl_json_close(out);
 }
 

@@ -40,6 +40,7 @@ typedef struct numbers {
     int64_t at[MOST_NUMBERS];      /* that divide the batch, ascending */
     pl_found *found[MOST_NUMBERS]; /* NULL: not tried                 */
     pl_err why[MOST_NUMBERS];      /* that it came to nothing         */
+    double seconds[MOST_NUMBERS];  /* of its plan, or about; INFINITY: nothing of use was found */
     int best;                      /* -1: none yet                    */
 } numbers;
 
@@ -64,12 +65,6 @@ static int find_double(const numbers *x, int i)
     return next;
 }
 
-/* INFINITY: nothing that is of use was found. */
-static double seconds_of(const numbers *x, int i)
-{
-    return x->why[i].code ? INFINITY : x->found[i]->take->forecast.step_seconds;
-}
-
 /* Of the seconds that the request gives. */
 static double seconds_left(const numbers *x)
 {
@@ -84,7 +79,8 @@ static bool try_number(numbers *x, int i, pl_err *err)
     pl_plan_request r = *x->r;
     pl_graph *g;
     if (r.search.seconds > 0) r.search.seconds = fmax(seconds_left(x), 1e-3);
-    if (x->best >= 0) r.beat = seconds_of(x, x->best);
+    x->seconds[i] = INFINITY;
+    if (x->best >= 0) r.beat = x->seconds[x->best], r.outline = x->found[x->best]->outline;
     /* of the last number there is to be told what lacks; the least is of what stays on the
      * device */
     r.hasty = i < x->n - 1 && !(x->best >= 0 && x->found[x->best]->take->forecast.memory.host);
@@ -95,9 +91,12 @@ static bool try_number(numbers *x, int i, pl_err *err)
         return false;
     }
     if (pl_plan_find(&r, g, x->arena, &x->found[i], &x->why[i])) {
-        if (x->best < 0 || seconds_of(x, i) < seconds_of(x, x->best)) x->best = i;
+        x->seconds[i] = x->found[i]->take->forecast.step_seconds;
+        if (x->best < 0 || x->seconds[i] < x->seconds[x->best]) x->best = i;
         return true;
     }
+    if (x->found[i] && x->found[i]->outlined)
+        x->seconds[i] = r.beat * x->found[i]->outline / r.outline;
     if (x->why[i].code == PL_EINFEASIBLE) return true;
     *err = x->why[i];
     return false;
@@ -155,13 +154,13 @@ static bool is_enough(const numbers *x, int i)
 static bool find_fastest(numbers *x, pl_err *err)
 {
     int i = x->best, rises = 0;
-    double last = seconds_of(x, i);
+    double last = x->seconds[i];
     while (!is_enough(x, i) && rises < MOST_RISES && (i = find_double(x, i)) < x->n) {
         if (seconds_left(x) < 0) break;
         PL_TRY(try_number(x, i, err));
         if (i >= x->n) break;
-        rises = seconds_of(x, i) < last ? 0 : rises + 1;
-        last = seconds_of(x, i);
+        rises = x->seconds[i] < last ? 0 : rises + 1;
+        last = x->seconds[i];
     }
     return true;
 }
@@ -192,7 +191,8 @@ static void note_tried(const numbers *x, pl_found *b)
     for (int i = 0; i < x->n; i++)
         if (x->found[i])
             tried[b->n_tried++] =
-                (pl_tried){ x->at[i], seconds_of(x, i), !x->why[i].code || x->found[i]->beaten };
+                (pl_tried){ x->at[i], x->seconds[i], !x->why[i].code || x->found[i]->beaten,
+                            x->found[i]->outlined };
     b->tried = tried;
     b->seconds = pl_clock_now() - x->begun;
 }
