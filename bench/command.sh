@@ -67,6 +67,9 @@ tight() {
     row tight llama3-405b:batch=512,seq=4096,dtype=bf16 64x8xh100
     row tight gpt3-175b:batch=64,seq=2048,dtype=bf16 8x8xa100-80gb
     row tight mixtral-8x7b:batch=32,seq=4096,dtype=bf16 4x8xh100
+    row tight llama3-70b:batch=1024,seq=8192,dtype=bf16 8x8xh100
+    row tight llama3-405b:batch=1024,seq=8192,dtype=bf16 64x8xh100
+    row tight llama3-70b:batch=8,seq=131072,dtype=bf16 8x8xh100
 }
 
 echo "set,model,cluster,options,before_seconds,before_mib,seconds,mib,search_seconds,gap,step_seconds"
