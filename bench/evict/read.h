@@ -1,7 +1,7 @@
 /* Reads what the bench runs on, from files of others: problems of evict/evict.h. */
 #ifndef PL_BENCH_EVICT_READ_H
 #define PL_BENCH_EVICT_READ_H
-#include "evict/evict.h"
+#include "policies/find.h"
 
 /* A log of the DTR simulator (uwsampl/dtr-prototype, simrd/logs.zip): a JSON object per line.
  * Tensors that share storage are views; what a MUTATE changes is a new value; constants are there

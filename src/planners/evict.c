@@ -3,7 +3,7 @@
  * or copies to the host, the plan does so too. The schedule counts what kernels make alone, so that
  * its budget is a share of its own peak, and the forecast of the whole says whether that was
  * enough. */
-#include "evict/evict.h"
+#include "policies/find.h"
 
 #include "graph/op.h"
 #include "plan/offload.h"

@@ -2,7 +2,7 @@
  * force. */
 #ifndef PL_TEST_EVICT_PROBLEMS_H
 #define PL_TEST_EVICT_PROBLEMS_H
-#include "evict/evict.h"
+#include "policies/find.h"
 
 #include "base/rng.h"
 

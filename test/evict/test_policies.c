@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "evict/delta.h"
-#include "evict/knapsack.h"
+#include "policies/delta.h"
+#include "policies/knapsack.h"
 #include "problems.h"
 #include "support/arena.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "brute.h"
-#include "evict/revolve.h"
+#include "policies/revolve.h"
 #include "support/arena.h"
 
 static bool find(const pl_evict_problem *p, const char *policy, int64_t budget, int64_t effort,

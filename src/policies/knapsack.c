@@ -3,10 +3,10 @@
  * being the worth), on the storages present at the step with the most of them. torch takes the
  * budget as a share of their bytes and looks at no peak; here the share is the largest, by
  * halving, whose schedule fits. */
-#include "evict/knapsack.h"
+#include "policies/knapsack.h"
 
 #include "evict/emit.h"
-#include "evict/policy.h"
+#include "policies/policy.h"
 
 enum { MOST_PAIRS = 100000, HALVINGS = 30 };
 

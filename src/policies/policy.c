@@ -1,5 +1,5 @@
 /* The table of policies. */
-#include "evict/policy.h"
+#include "policies/policy.h"
 
 #include <string.h>
 

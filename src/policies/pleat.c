@@ -6,7 +6,7 @@
 #include "evict/bound.h"
 #include "evict/emit.h"
 #include "evict/exact.h"
-#include "evict/policy.h"
+#include "policies/policy.h"
 #include "evict/swap.h"
 
 #include <math.h>

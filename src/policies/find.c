@@ -1,8 +1,8 @@
 /* The one entry: checks the problem, asks a policy, adds the bound. */
-#include "evict/evict.h"
+#include "policies/find.h"
 
 #include "evict/bound.h"
-#include "evict/policy.h"
+#include "policies/policy.h"
 
 #include <stdlib.h>
 #include <string.h>

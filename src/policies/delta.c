@@ -2,10 +2,10 @@
  * and whether it is made again or goes to the host by seconds against seconds: made again iff the
  * copy out and in takes longer than its maker. The authors' public code compares microseconds with
  * nanoseconds there, so that it copies nearly always (is_quicker_made in a test has both). */
-#include "evict/delta.h"
+#include "policies/delta.h"
 
-#include "evict/online.h"
-#include "evict/policy.h"
+#include "policies/online.h"
+#include "policies/policy.h"
 
 #include <math.h>
 

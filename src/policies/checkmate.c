@@ -6,7 +6,7 @@
 #include "evict/emit.h"
 #include "evict/exact.h"
 #include "evict/improve.h"
-#include "evict/policy.h"
+#include "policies/policy.h"
 
 enum { DEFAULT_STATES = 200000, ROUNDS = 2000 };
 

@@ -1,8 +1,8 @@
 /* Ops in their order; what an op reads is made usable first (make_usable), and memory is freed for
  * what it makes (make_room). */
-#include "evict/online.h"
+#include "policies/online.h"
 
-#include "evict/region.h"
+#include "policies/region.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The order as it stands, each value gone after its last reader. */
 #include "evict/emit.h"
-#include "evict/policy.h"
+#include "policies/policy.h"
 
 bool pl_evict_policy_given(const pl_evict_policy_ask *ask, pl_arena *out,
                            pl_evict_schedule *schedule, pl_err *err)

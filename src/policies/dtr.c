@@ -1,7 +1,7 @@
 /* DTR and what it was compared with: one row of rules each (Kirisame et al., "Dynamic Tensor
  * Rematerialization", ICLR 2021). Staleness is seconds since the last read. */
-#include "evict/online.h"
-#include "evict/policy.h"
+#include "policies/online.h"
+#include "policies/policy.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,10 +8,10 @@
  * least(i, j, m): seconds of forward ops so that all readers of values i .. j are served, j first,
  * value i - 1 being stored outside the m units: advance to k, store it, serve k + 1 .. j, then
  * what reads k, then i .. k - 1. */
-#include "evict/revolve.h"
+#include "policies/revolve.h"
 
 #include "evict/play.h"
-#include "evict/policy.h"
+#include "policies/policy.h"
 
 #include <math.h>
 

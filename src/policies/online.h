@@ -1,11 +1,11 @@
-/* evict/online.h - policies that do not see ahead: ops run in their order, and when memory is short
- * a rule says which storage goes.
+/* policies/online.h - policies that do not see ahead: ops run in their order, and when memory is
+ * short a rule says which storage goes.
  *
  * Semantics of the DTR simulator (Kirisame et al., ICLR 2021; uwsampl/dtr-prototype, its runtime
  * "V2 eager optimized"): what an op reads is locked while it runs; a storage that the program lets
  * go of (evict.h: held) goes at once, and stays in the pool when a recompute brings it back. */
-#ifndef PL_EVICT_ONLINE_H
-#define PL_EVICT_ONLINE_H
+#ifndef PL_POLICIES_ONLINE_H
+#define PL_POLICIES_ONLINE_H
 #include "evict/play.h"
 
 typedef struct pl_evict_online pl_evict_online;

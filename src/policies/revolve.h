@@ -1,6 +1,6 @@
-/* evict/revolve.h - recompute on a chain. */
-#ifndef PL_EVICT_REVOLVE_H
-#define PL_EVICT_REVOLVE_H
+/* policies/revolve.h - recompute on a chain. */
+#ifndef PL_POLICIES_REVOLVE_H
+#define PL_POLICIES_REVOLVE_H
 #include <stdint.h>
 
 /* The least number of forward steps that reverse a chain of `steps` >= 1 steps with `slots` >= 1

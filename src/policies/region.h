@@ -1,8 +1,8 @@
-/* evict/region.h - the gone storages around a storage, and what they cost together: remembered
+/* policies/region.h - the gone storages around a storage, and what they cost together: remembered
  * until a storage at their border comes or goes. */
-#ifndef PL_EVICT_REGION_H
-#define PL_EVICT_REGION_H
-#include "evict/online.h"
+#ifndef PL_POLICIES_REGION_H
+#define PL_POLICIES_REGION_H
+#include "policies/online.h"
 
 typedef struct pl_evict_region pl_evict_region;
 

@@ -1,6 +1,6 @@
-/* evict/knapsack.h - which to take of things with a weight and a worth. */
-#ifndef PL_EVICT_KNAPSACK_H
-#define PL_EVICT_KNAPSACK_H
+/* policies/knapsack.h - which to take of things with a weight and a worth. */
+#ifndef PL_POLICIES_KNAPSACK_H
+#define PL_POLICIES_KNAPSACK_H
 #include "evict/items.h"
 
 /* The most worth of at most `capacity`: exact, over the pairs of weight and worth that no other

@@ -1,7 +1,8 @@
-/* evict/policy.h - the table of policies: a row each, a file each (or a file for a family). */
-#ifndef PL_EVICT_POLICY_H
-#define PL_EVICT_POLICY_H
+/* policies/policy.h - the table of policies: a row each, a file each (or a file for a family). */
+#ifndef PL_POLICIES_POLICY_H
+#define PL_POLICIES_POLICY_H
 #include "evict/items.h"
+#include "policies/find.h"
 
 typedef struct pl_evict_policy pl_evict_policy;
 

@@ -1,6 +1,6 @@
 /* Neighbours of items; sums over gone ones reached through gone ones, in one direction; and DTR's
  * approximation, classes of gone neighbours in a union-find forest that splits never undo. */
-#include "evict/region.h"
+#include "policies/region.h"
 
 #include <string.h>
 

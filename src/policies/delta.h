@@ -1,6 +1,6 @@
-/* evict/delta.h - DELTA's choice between making a value again and copying it out and in. */
-#ifndef PL_EVICT_DELTA_H
-#define PL_EVICT_DELTA_H
+/* policies/delta.h - DELTA's choice between making a value again and copying it out and in. */
+#ifndef PL_POLICIES_DELTA_H
+#define PL_POLICIES_DELTA_H
 #include <stdbool.h>
 
 /* True: making it again takes less than copying `bytes` out and in at bytes_per_s each. All times
