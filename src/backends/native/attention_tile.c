@@ -5,6 +5,7 @@
 #include <math.h>
 
 enum { LANES = PL_ATTENTION_LANES };
+_Static_assert((int)LANES == (int)PL_PHILOX_LANES, "queries have their words side by side");
 
 pl_attention_shape pl_attention_shape_of(const pl_share *s)
 {
@@ -90,31 +91,42 @@ void pl_attention_cap(const pl_attention_shape *x, int64_t n, float *tile)
     for (int64_t i = 0; i < n; i++) tile[i] = cap * tanhf(tile[i] * by);
 }
 
+/* Of the words of a query's keys: where that of key `key` is. */
+static void find_blocks(const pl_attention_shape *x, const pl_attention_block *b, uint64_t key,
+                        uint32_t low[LANES], uint32_t high[LANES])
+{
+    for (int q = 0; q < LANES; q++) {
+        const uint64_t block = (b->row[q] * (uint64_t)x->keys + key) / 4;
+        low[q] = (uint32_t)block, high[q] = (uint32_t)(block >> 32);
+    }
+}
+
+static void compare(const pl_attention_shape *x, const uint32_t word[LANES], float kept[LANES])
+{
+#pragma omp simd
+    for (int q = 0; q < LANES; q++) kept[q] = word[q] >= x->keep ? x->factor : 0;
+}
+
 /* Four keys at a time, where a query's words for them are a block of Philox. */
 static void draw_four(const pl_attention_shape *x, const pl_attention_block *b, int64_t j,
                       pl_rng rng, float *kept)
 {
-    const uint64_t at = (uint64_t)(x->first_key + b->k + j), keys = (uint64_t)x->keys;
-#pragma omp simd
-    for (int64_t q = 0; q < LANES; q++) {
-        uint32_t w[4];
-        pl_philox_block(rng, (b->row[q] * keys + at) / 4, w);
-        for (int i = 0; i < 4; i++) kept[i * LANES + q] = w[i] >= x->keep ? x->factor : 0;
-    }
+    uint32_t low[LANES], high[LANES], word[4][LANES];
+    find_blocks(x, b, (uint64_t)(x->first_key + b->k + j), low, high);
+    pl_philox_lanes(rng, low, high, word);
+    for (int i = 0; i < 4; i++) compare(x, word[i], kept + i * LANES);
 }
 
 static void draw_one(const pl_attention_shape *x, const pl_attention_block *b, int64_t j,
                      pl_rng rng, float *kept)
 {
-    const uint64_t at = (uint64_t)(x->first_key + b->k + j), keys = (uint64_t)x->keys;
-#pragma omp simd
-    for (int64_t q = 0; q < LANES; q++) {
-        uint32_t w[4];
-        const uint64_t index = b->row[q] * keys + at;
-        pl_philox_block(rng, index / 4, w);
-        const uint32_t low = index & 1 ? w[1] : w[0], high = index & 1 ? w[3] : w[2];
-        kept[q] = (index & 2 ? high : low) >= x->keep ? x->factor : 0;
-    }
+    const uint64_t key = (uint64_t)(x->first_key + b->k + j);
+    uint32_t low[LANES], high[LANES], word[4][LANES], own[LANES];
+    find_blocks(x, b, key, low, high);
+    pl_philox_lanes(rng, low, high, word);
+    for (int q = 0; q < LANES; q++)
+        own[q] = word[(b->row[q] * (uint64_t)x->keys + key) % 4][q];
+    compare(x, own, kept);
 }
 
 void pl_attention_draw(const pl_attention_shape *x, const pl_attention_block *b, pl_rng rng,

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+enum { FEW = PL_PHILOX_LANES / 8 };
+
 typedef struct dropout {
     pl_loops loops; /* operand 0: elements of this share, 1: their global index */
     int64_t lo;     /* global index of the share's first element                */
@@ -47,15 +49,25 @@ bool pl_dropout_make(const pl_share *s, const pl_kernel_env *env, void **state,
     return pl_kernels_keep(&d, sizeof d, state, err);
 }
 
-/* n blocks from `first`: word[4 i + k] is word k of block first + i. */
+/* As many blocks as are made at once, from `first`: word[4 i + k] is word k of block first + i. */
+static void draw_lanes(pl_rng r, uint64_t first, uint32_t word[4 * PL_PHILOX_LANES])
+{
+    uint32_t low[PL_PHILOX_LANES], high[PL_PHILOX_LANES], w[4][PL_PHILOX_LANES];
+    for (int i = 0; i < PL_PHILOX_LANES; i++)
+        low[i] = (uint32_t)(first + (uint64_t)i), high[i] = (uint32_t)((first + (uint64_t)i) >> 32);
+    pl_philox_lanes(r, low, high, w);
+#pragma omp simd
+    for (int i = 0; i < PL_PHILOX_LANES; i++)
+        word[4 * i] = w[0][i], word[4 * i + 1] = w[1][i], word[4 * i + 2] = w[2][i],
+                 word[4 * i + 3] = w[3][i];
+}
+
+/* n blocks from `first`, and room for as many more as are made with the last; few one by one. */
 static void draw_blocks(pl_rng r, uint64_t first, int64_t n, uint32_t word[])
 {
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t w[4];
-        pl_philox_block(r, first + (uint64_t)i, w);
-        word[4 * i] = w[0], word[4 * i + 1] = w[1], word[4 * i + 2] = w[2], word[4 * i + 3] = w[3];
-    }
+    int64_t i = 0;
+    for (; n - i > FEW; i += PL_PHILOX_LANES) draw_lanes(r, first + (uint64_t)i, word + 4 * i);
+    for (; i < n; i++) pl_rng_block(r, first + (uint64_t)i, word + 4 * i);
 }
 
 typedef struct job {
@@ -73,7 +85,7 @@ static void drop_row(const void *arg, int64_t n, const int64_t at[])
     float *y = j->y + at[0];
     uint64_t from = (uint64_t)(d->lo + at[1]);
     int64_t step = d->loops.step[d->loops.n - 1][1];
-    uint32_t word[PL_LOOPS_PIECE + 8];
+    uint32_t word[PL_LOOPS_PIECE + 8 + 4 * PL_PHILOX_LANES];
     if (step == 1) {
         draw_blocks(j->rng, from / 4, ((int64_t)(from % 4) + n + 3) / 4, word);
     } else {
