@@ -2,7 +2,7 @@
  * mesh, lower and forecast what is found (candidates.h), and the published layouts beside it
  * (take_road); recompute blocks where memory binds (search_recomputed); take the fastest that
  * fits. */
-#include "planners/candidates.h"
+#include "planners/offers.h"
 
 #include "base/clock.h"
 #include "base/each.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Searches below less and less; then between what fits and what does not, while these are apart. */
-enum { MOST_TRIES = 6, MOST_HALVES = 2, MOST_LAYOUTS = 64 };
+enum { MOST_TRIES = 6, MOST_HALVES = 2 };
 static const double WIDE = 0.95, NEARLY_FULL = 0.9, BEAT_GAP = 0.01;
 
 /* The devices that a plan is for. */
@@ -26,241 +26,6 @@ static bool find_cluster(const pl_plan_request *r, const pl_strategy *s, pl_aren
     PL_TRY(pl_cluster_find(name, out, &local, err));
     *c = local;
     return true;
-}
-
-/* -- layouts ----------------------------------------------------------------------------------- */
-
-static const double NEAR = 1.02; /* of the fastest: other sizes of a layout are worth a look */
-static const double FAR = 1.12;  /* of the outline to beat: not worth a search; see outline_of() */
-
-/* One to try: its text, and the offer of a layout that it is. */
-typedef struct attempt {
-    const char *text;
-    const pl_offer *of;
-    bool known;
-    int made; /* of x->b->at, once it is taken; -1: it came to nothing */
-} attempt;
-
-static bool has_size(const pl_offer *o)
-{
-    return strchr(o->text, 'N') != NULL;
-}
-
-/* N is the size, M the number of groups. */
-static const char *offer_text(const choosing *x, const pl_offer *o, int size)
-{
-    pl_text t = { .arena = x->out };
-    for (const char *c = o->text; *c; c++)
-        if (*c == 'N')
-            pl_text_add(&t, "%d", size);
-        else if (*c == 'M')
-            pl_text_add(&t, "%d", x->c->n_devices / size);
-        else
-            pl_text_add(&t, "%c", *c);
-    return pl_text_get(&t);
-}
-
-/* Groups are as large as the fast links reach. */
-static int usual_size(const pl_cluster *c)
-{
-    const int inner = c->level[0].size, n = c->n_devices;
-    return inner > 1 && inner < n ? inner : n / 2 > 1 ? n / 2 : n;
-}
-
-static void note_refused(pl_found *b, const char *name, const pl_err *why, pl_arena *out)
-{
-    b->refused[b->n_refused++] = (pl_refused){ name, pl_arena_text(out, why->msg) };
-}
-
-/* A layout that has no messages on several devices does the same on all of them, and is rarely
- * taken: it gets no long search for an order. */
-static bool make_layout(choosing *x, const trial *t, pl_err *err)
-{
-    x->brief = true;
-    return pl_candidates_add_layout(x, t->layout, err);
-}
-
-/* What is tried, and what came of it. */
-typedef struct layouts {
-    int n, n_usual; /* the usual ones come first    */
-    int tried, taken;
-    attempt at[MOST_LAYOUTS];
-    trial of[MOST_LAYOUTS];
-} layouts;
-
-/* Those that are not tried yet; `beat` and `what` as of pl_candidates_try. */
-static void try_layouts(const choosing *x, const pl_candidate *beat, layouts *l, const char *what)
-{
-    const int from = l->tried;
-    for (; l->tried < l->n; l->tried++)
-        l->of[l->tried] = (trial){ .make = make_layout, .layout = l->at[l->tried].text };
-    pl_candidates_try(x, beat, l->n - from, l->of + from, what);
-}
-
-/* What was tried becomes candidates. */
-static void take_layouts(choosing *x, layouts *l)
-{
-    for (; l->taken < l->tried; l->taken++) {
-        attempt *at = &l->at[l->taken];
-        trial *t = &l->of[l->taken];
-        at->made = -1;
-        if (!t->made.n) {
-            if (at->known) note_refused(x->b, at->text, &t->why, x->out);
-            pl_arena_free(t->x.out);
-            continue;
-        }
-        at->made = x->b->n++;
-        pl_candidates_take(x, t, &x->b->at[at->made]);
-        x->b->at[at->made].known = at->known;
-    }
-}
-
-/* The offer of the fastest usual one that fits of those within a limit; NULL: none does. */
-static const pl_offer *find_near(const choosing *x, const layouts *l, double limit)
-{
-    const pl_offer *near = NULL;
-    for (int i = 0; i < l->n_usual; i++) {
-        const pl_candidate *k = l->at[i].made < 0 ? NULL : &x->b->at[l->at[i].made];
-        if (!k || !k->fits || k->forecast.step_seconds > limit) continue;
-        limit = k->forecast.step_seconds;
-        near = l->at[i].of;
-    }
-    return near;
-}
-
-/* Does it fit so many devices? */
-static bool is_strategy(const choosing *x, const char *text)
-{
-    pl_strategy s;
-    pl_err why = { 0 };
-    return pl_strategy_parse(text, x->c->n_devices, x->out, &s, &why);
-}
-
-/* One more, unless it is there, or none on so many devices. */
-static void add_attempt(const choosing *x, layouts *l, const pl_offer *o, int size, bool known)
-{
-    const char *text = offer_text(x, o, size);
-    if (!is_strategy(x, text)) return;
-    for (int i = 0; i < l->n; i++)
-        if (!strcmp(l->at[i].text, text)) {
-            l->at[i].known |= known;
-            return;
-        }
-    PL_ASSERT_CMP(l->n, <, MOST_LAYOUTS);
-    l->at[l->n++] = (attempt){ text, o, known };
-}
-
-/* Those whose groups have the usual size; of what people look for also groups as wide as a node. */
-static void list_usual(const choosing *x, layouts *l)
-{
-    const int usual = usual_size(x->c), inner = x->c->level[0].size,
-              node = inner > 1 ? inner : usual;
-    for (int i = 0; pl_layouts[i]; i++)
-        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
-            const bool known = o->when & PL_OFFER_KNOWN;
-            if (o->when & (PL_OFFER_LATER | PL_OFFER_TIGHT | PL_OFFER_SHORT)) continue;
-            const int before = l->n;
-            if (known && has_size(o)) add_attempt(x, l, o, node, true);
-            add_attempt(x, l, o, usual, known && l->n == before);
-        }
-    l->n_usual = l->n;
-}
-
-/* And those that trade time for memory. */
-static void list_tight(const choosing *x, layouts *l)
-{
-    for (int i = 0; pl_layouts[i]; i++)
-        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
-            if (o->when & PL_OFFER_TIGHT) add_attempt(x, l, o, usual_size(x->c), false);
-}
-
-/* Does nothing fit, or only with activations made again? */
-static bool is_short(const choosing *x)
-{
-    const pl_candidate *k = pl_candidates_best(x->b);
-    return x->tight && (!k || k->forecast.again_seconds > 0);
-}
-
-/* All sizes of what is near the fastest, and what is offered for later. */
-static void list_more(const choosing *x, const pl_offer *near, layouts *l)
-{
-    const int all = x->c->n_devices, usual = usual_size(x->c);
-    const unsigned now = is_short(x) ? PL_OFFER_SHORT : 0;
-    if (x->tight) list_tight(x, l);
-    for (int size = 2; near && has_size(near) && size <= all; size *= 2)
-        add_attempt(x, l, near, size, false);
-    for (int i = 0; pl_layouts[i]; i++)
-        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
-            if (o->when & now) add_attempt(x, l, o, usual, false);
-            if (o->when & PL_OFFER_WIDEST && all > 2) add_attempt(x, l, o, all, false);
-            if (o->when & PL_OFFER_LATER && all > usual) add_attempt(x, l, o, usual, false);
-        }
-}
-
-/* The same layout with all blocks recomputed, or NULL. */
-static const pl_candidate *find_full(const choosing *x, const layouts *l, const char *text)
-{
-    const char *full = pl_arena_fmt(x->out, "%s,%s", text, PL_RECOMPUTE_ALL);
-    for (int i = 0; i < l->n; i++)
-        if (l->at[i].made >= 0 && !strcmp(l->at[i].text, full)) return &x->b->at[l->at[i].made];
-    return NULL;
-}
-
-/* Seconds of the fastest of the usual layouts, each with as many of its blocks recomputed as it
- * takes to fit: time and memory are about linear in them. What is found in the end is faster, but
- * for other numbers of micro-batches in about the same ratio: within 10 % on large decoders. */
-static double outline_of(const choosing *x, const layouts *l)
-{
-    double least = INFINITY;
-    for (int i = 0; i < l->n; i++) {
-        const bool usual = i < l->n_usual || l->at[i].of->when & PL_OFFER_TIGHT;
-        const pl_candidate *k = usual && l->at[i].made >= 0 ? &x->b->at[l->at[i].made] : NULL;
-        const pl_candidate *full = k && !k->fits ? find_full(x, l, l->at[i].text) : k;
-        if (!full || !full->fits) continue;
-        const double over = (double)k->forecast.memory.peak - x->b->limit,
-                     less = (double)(k->forecast.memory.peak - full->forecast.memory.peak),
-                     more = full->forecast.step_seconds - k->forecast.step_seconds;
-        least = fmin(least, k->forecast.step_seconds + (k->fits ? 0 : over / less * more));
-    }
-    return least;
-}
-
-/* Is it worth a search, by what layouts take with it and with another number of micro-batches? */
-static bool check_outline(choosing *x, layouts *l, pl_err *err)
-{
-    const double beat = x->r->outline;
-    if (!(beat > 0 && beat < INFINITY) || !l->n) return true;
-    list_tight(x, l);
-    try_layouts(x, NULL, l, "playing through layout");
-    take_layouts(x, l);
-    x->b->outline = outline_of(x, l);
-    x->b->outlined = x->b->outline > FAR * beat && x->b->outline < INFINITY;
-    return !x->b->outlined ||
-           pl_err_set(err, PL_EINFEASIBLE, "its layouts take about %.4g s a step", x->b->outline);
-}
-
-/* Of the layout that is fastest of the usual ones, where it is near the best of all, groups of
- * other sizes too. */
-static void add_layouts(choosing *x, layouts *l)
-{
-    const double limit = pl_candidates_fastest(x->b) * NEAR;
-    if (!l->n && !(x->tight && x->c->n_devices == 1)) return;
-    take_layouts(x, l);
-    if (pl_candidates_late(x)) return;
-    list_more(x, find_near(x, l, limit), l);
-    try_layouts(x, pl_candidates_best(x->b), l, "playing through layout");
-    take_layouts(x, l);
-    x->b->outline = outline_of(x, l);
-}
-
-/* The layouts that take least memory, of those that are one on so many devices. */
-static void add_small(choosing *x)
-{
-    pl_err why = { 0 };
-    for (int i = 0; pl_layouts[i]; i++)
-        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
-            if (o->when & PL_OFFER_SMALL)
-                (void)!pl_candidates_add_layout(x, offer_text(x, o, usual_size(x->c)), &why);
 }
 
 /* -- doubts ------------------------------------------------------------------------------------ */
@@ -388,9 +153,9 @@ bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g, double *over)
     choosing x = pl_candidates_open(&b, g, r->cluster, r, tmp);
     bool fits = false;
     if (pl_auto_open(g, x.c, auto_options(&x), tmp, &b.search, &why)) {
-        b.at = PL_NEW_N(tmp, pl_candidate, b.search->n + MOST_LAYOUTS);
+        b.at = PL_NEW_N(tmp, pl_candidate, b.search->n + PL_MOST_OFFERS);
         for (int i = 0; i < b.search->n && !fits; i++) fits = add_least(&x, b.search, i);
-        if (!fits) add_small(&x);
+        if (!fits) pl_offers_add_small(&x);
         fits = pl_candidates_fastest(&b) < INFINITY;
     }
     *over = INFINITY;
@@ -520,7 +285,7 @@ static bool take_best(choosing *x, pl_err *err)
 /* The search and the usual layouts, which do not wait for it. */
 typedef struct roads {
     choosing *x;
-    layouts *l;
+    pl_offers *l;
     bool searched;
     pl_err why;
 } roads;
@@ -529,17 +294,17 @@ static void take_road(void *with, int i)
 {
     roads *r = with;
     if (i)
-        try_layouts(r->x, NULL, r->l, NULL);
+        pl_offers_try(r->x, NULL, r->l, NULL);
     else
         r->searched = search(r->x, &r->why) || r->why.code == PL_EINFEASIBLE;
 }
 
 /* What waits for the search. */
-static bool add_rest(choosing *x, layouts *l, pl_err *err)
+static bool add_rest(choosing *x, pl_offers *l, pl_err *err)
 {
     x->tight = x->b->tight = pl_candidates_tight(x);
     const bool ok = !x->tight || search_recomputed(x, err);
-    add_layouts(x, l);
+    pl_offers_add(x, l);
     return ok && (!x->tight || (pl_candidates_spare(x, err) && pl_candidates_evict(x, err)));
 }
 
@@ -591,18 +356,18 @@ static bool find_auto(choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
     const bool published = x->r->search.method;
-    roads r = { .x = x, .l = PL_NEW(x->out, layouts) };
+    roads r = { .x = x };
     PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
     x->plain = b->search;
     PL_TRY(check_least(x, err) && check_beat(x, err));
     b->at = PL_NEW_N(x->out, pl_candidate,
-                     2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + MOST_LAYOUTS + 4);
-    b->refused = PL_NEW_N(x->out, pl_refused, MOST_LAYOUTS);
+                     2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + PL_MOST_OFFERS + 4);
+    b->refused = PL_NEW_N(x->out, pl_refused, PL_MOST_OFFERS);
     pl_candidates_shorten(x, &b->search->fold);
-    if (x->c->n_devices > 1 && !published) list_usual(x, r.l);
-    PL_TRY(check_outline(x, r.l, err));
-    pl_each(r.l->tried < r.l->n ? 2 : 1, take_road, &r);
-    if (!r.searched) take_layouts(x, r.l);
+    r.l = pl_offers_usual(x);
+    PL_TRY(pl_offers_check(x, r.l, err));
+    pl_each(pl_offers_wait(r.l) ? 2 : 1, take_road, &r);
+    if (!r.searched) pl_offers_take(x, r.l);
     if (r.searched && !published) PL_TRY(add_rest(x, r.l, err));
     for (int i = 0; r.searched && i < b->search->n && pl_candidates_fastest(b) >= INFINITY; i++)
         (void)!add_least(x, b->search, i);

@@ -124,8 +124,7 @@ static void draw_one(const pl_attention_shape *x, const pl_attention_block *b, i
     uint32_t low[LANES], high[LANES], word[4][LANES], own[LANES];
     find_blocks(x, b, key, low, high);
     pl_philox_lanes(rng, low, high, word);
-    for (int q = 0; q < LANES; q++)
-        own[q] = word[(b->row[q] * (uint64_t)x->keys + key) % 4][q];
+    for (int q = 0; q < LANES; q++) own[q] = word[(b->row[q] * (uint64_t)x->keys + key) % 4][q];
     compare(x, own, kept);
 }
 
