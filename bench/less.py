@@ -45,8 +45,10 @@ def call(*words):
 def bytes_of(text):
     """Of "memory of one device: 38.0 MiB of states, 155 MiB of work (...), 512 KiB of scratch"."""
     units = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
-    return sum(float(n) * units[unit]
-               for n, unit in re.findall(r"([0-9.]+) ([KMG]i|)B of (?:states|work|scratch)", text))
+    parts = re.findall(r"([0-9.]+) ([KMG]i|)B of (?:states|work|scratch)", text)
+    if not parts:
+        sys.exit("pleat train does not say what a device has in memory")
+    return sum(float(n) * units[unit] for n, unit in parts)
 
 
 def digest(folder, steps):

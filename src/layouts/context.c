@@ -2,7 +2,7 @@
  * that is done position by position; weights are copied, or split by zero=N over this axis too.
  * Where positions meet, in attention, either keys and values are gathered by those who have the
  * queries (Llama 3: Dubey et al., 2024; ring attention, Liu et al., 2023, receives as much), or
- * positions are exchanged for heads and back (Ulysses: Jacobs et al., 2023). Which of the two moves
+ * positions are exchanged for heads and back (Ulysses: Jacobs et al., 2023). Which of the two costs
  * less is found node by node, unless the word says it.
  *
  * Over gathered keys the last of causal queries see most. Where they come in chunks (attention.c),

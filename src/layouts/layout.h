@@ -32,7 +32,7 @@ enum {
     PL_AXIS_BACKWARD = 16, /* so it may in the backward pass                                      */
     PL_AXIS_INNER = 32,    /* of rows it takes the innermost factor with room, not the outermost  */
     PL_AXIS_POSITIONS = 64, /* splits positions of inputs: gradients are pending over it too      */
-    PL_AXIS_EXCHANGE = 128  /* between layers factors change places rather than be gathered       */
+    PL_AXIS_EXCHANGE = 128  /* between layers factors are exchanged rather than gathered          */
 };
 
 /* Where states of a kind are kept, beyond what the layers say: over these axes of the mesh too, one

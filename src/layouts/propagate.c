@@ -5,12 +5,12 @@
 
 #include "graph/op.h"
 
-#include <math.h>
 #include <string.h>
 
-/* The greedy cost in bytes: one on a link costs as much as so many of memory traffic, every message
- * a latency, and so many operations, which other devices wait for, one. Only the order of choices
- * depends on them. */
+/* The greedy cost in bytes of memory traffic: one on a link costs as much as LINK of them, every
+ * message LATENCY, and FLOPS operations one. Sums in a narrow type, where wide ones are wanted,
+ * cost AVOIDED times more, and gathers where factors are to be exchanged FORBIDDEN times. Only the
+ * order of choices depends on these numbers. */
 enum { LINK = 32, LATENCY = 1 << 15, AVOIDED = 4, FORBIDDEN = 1024, FLOPS = 256 };
 
 static const double NEVER = 1e30; /* the cost of what no message can do */
@@ -215,23 +215,19 @@ static double output_cost(pl_propagation *f, const pl_value *v, const pl_placeme
     return cost;
 }
 
-/* What others wait for the device with most to do. */
-static double imbalance(const pl_propagation *f, const pl_node *n)
+/* What the device computes that has most to do; of nodes whose shares differ in that. */
+static double heaviest(const pl_propagation *f, const pl_node *n)
 {
-    const pl_choice *c = &f->plan->choice[n->id];
     if (!n->op->most_flops) return 0;
-    const pl_share whole = pl_share_whole(n), part = pl_choice_share(c, n, &f->plan->mesh, 0);
-    double mean = n->op->flops(&whole);
-    for (int a = 0; a < f->plan->mesh.n; a++)
-        if (c->factor[a] >= 0) mean /= f->plan->mesh.axis[a].size;
-    return fmax(0, n->op->most_flops(&part) - mean) / FLOPS;
+    const pl_share s = pl_choice_share(&f->plan->choice[n->id], n, &f->plan->mesh, 0);
+    return n->op->most_flops(&s) / FLOPS;
 }
 
 static double node_cost(pl_propagation *f, const pl_node *n)
 {
     pl_placement at[PL_MAX_OPERANDS];
     pl_path path;
-    double cost = imbalance(f, n), one;
+    double cost = heaviest(f, n), one;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         const pl_value *v = pl_node_value(n, o);
         at[o] = pl_plan_operand(f->plan, n->id, o);

@@ -3,7 +3,8 @@
  *
  * It starts no split of its own. A node may split a factor over an axis where an input is split
  * that way (or stay copied, or pass on a pending sum that all inputs of a linear set have); over
- * an axis of `roam`, where an input is split at all, any factor will do. */
+ * an axis of `roam`, where an input is split at all, any factor will do; over one of `digits`, any
+ * of the dimension that is split. */
 #ifndef PL_LAYOUTS_PROPAGATE_H
 #define PL_LAYOUTS_PROPAGATE_H
 #include "plan/plan.h"

@@ -51,10 +51,11 @@ static bool settle(pl_strategy *s, pl_err *err)
                           "out",
                           s->text, level);
     if (count_sharers(s) == 1 && s->devices > 1)
-        return pl_err_set(err, PL_EUSAGE,
-                          "strategy '%s': zero=%d splits over dp, and of the %d devices none are "
-                          "left for that",
-                          s->text, find_level(s), s->devices);
+        return pl_err_set(
+            err, PL_EUSAGE,
+            "strategy '%s': zero=%d splits over dp and cp, and of the %d devices none are "
+            "left for that",
+            s->text, find_level(s), s->devices);
     return true;
 }
 
@@ -68,7 +69,7 @@ static pl_rest rest(const pl_strategy *s, pl_state_kind kind)
     const int data = pl_mesh_find(&s->mesh, "data"), shard = pl_mesh_find(&s->mesh, "shard");
     const int context = pl_mesh_find(&s->mesh, "context");
     const pl_said *hybrid = pl_strategy_said(s, "hsdp");
-    const bool twice = shard >= 0 && data >= 0 && is_hpz(hybrid->word);
+    const bool twice = data >= 0 && hybrid && is_hpz(hybrid->word);
     pl_rest r = { 0 };
     if (find_level(s) < least[kind]) return r;
     if (context >= 0) r.axis[r.n++] = context; /* the slowest last: it is gathered first */
@@ -97,7 +98,8 @@ const pl_layout pl_layout_zero = {
             { "fsdp", "fsdp", 0, "zero", "the same as zero=3, PyTorch's name for it", NULL },
             { "fsdp=", "fsdp=N", 1, "hsdp", "the same as hsdp=N", say_groups },
             { "hsdp=", "hsdp=N", 1, "hsdp",
-              "zero=3 over groups of N, axis shard, and copies over the others, axis data",
+              "zero=3 over groups of N, axis shard (and context), and copies over the others, axis "
+              "data",
               say_groups },
             { "hpz=", "hpz=N", 1, "hsdp",
               "zero=3 over all; groups of N keep what the backward pass reads again (ZeRO++)",

@@ -7,8 +7,8 @@
  *   b(cq)hd,bkhd,bkhe->b(cq)he,bh(cq)   queries in c chunks, one after the other
  *
  * The letters q, k, d and e have to be called so; others are rows and heads, in any place but the
- * last, and what stands before q in its dimension is the chunks of the queries: split by q a device
- * has some of each chunk, so that causal devices see about as many keys each, as in striped
+ * last. What stands before q in its dimension, where they are causal, is the chunks of the queries:
+ * split by q a device has some of each chunk, so that all see about as many keys, as in striped
  * attention (Brandon et al., 2023).
  *
  * causal and window are those of softmax. cap=0: scores are not capped. With p there is a seed as a
@@ -140,6 +140,8 @@ const pl_op pl_op_attention = {
           .in = { { 4, { 1, 8, 2, 2 } }, { 4, { 1, 8, 2, 2 } }, { 4, { 1, 8, 2, 2 } } }, build },
         { "b(cq)grd,bkgd,bkge->b(cq)gre,bgr(cq); c=2 causal=1 window=3",
           .in = { { 5, { 1, 6, 2, 2, 2 } }, { 4, { 1, 7, 2, 2 } }, { 4, { 1, 7, 2, 2 } } }, build },
+        { "(bq)hd,(bk)hd,(bk)he->(bq)he,h(bq); b=2",
+          .in = { { 3, { 6, 2, 2 } }, { 3, { 8, 2, 2 } }, { 3, { 8, 2, 2 } } }, build },
         { "bq(hd),bk(hd),bk(he)->bq(he),bhq; h=2 causal=1",
           .in = { { 3, { 2, 4, 6 }, "bf16" },
                   { 3, { 2, 4, 6 }, "bf16" },

@@ -44,7 +44,8 @@ bool pl_candidates_late(const choosing *x)
  * 1 to 4 or 6 blocks: what is left out is a multiple of all. Where weights are gathered several
  * blocks ahead it takes the larger number. */
 static const int few_blocks[PL_FEW_LENGTHS] = { 8, 32 };
-enum { BRIEF = 20000, PERIODS = 12, MOST_STRETCHES = 16, TRIAL_ROOM = 3 };
+enum { BRIEF = 20000, PERIODS = 12, MOST_STRETCHES = 16 };
+enum { TRIAL_ROOM = 3 }; /* candidates of a trial, the best so far and those at hand */
 static const double SLOW = 1.03, LARGE = 1.5; /* clearly, where few blocks do not tell exactly */
 static const double MOST_LEFT = 0.8;          /* of all blocks: with more it saves nothing     */
 

@@ -50,8 +50,9 @@ typedef struct pl_found {
     double host_limit;      /* of the host's memory, its share                                   */
     double least;           /* of auto: by its tables no plan takes less, blocks recomputed      */
     bool beaten;            /* no plan is below the request's `beat`                             */
-    double outline;         /* of auto where memory binds: seconds of usual layouts, about, with as
-                               many of their blocks recomputed as it takes; INFINITY: none fits  */
+    double outline;         /* of auto on several devices: seconds of usual layouts, about, with as
+                               many of their blocks recomputed as it takes; INFINITY: none fits;
+                               0: not looked at                                                  */
     bool outlined;          /* that is far beyond the request's `outline`                        */
     double seconds;         /* that finding it took                                              */
     bool tight;             /* memory binds: with more of it there may be a faster plan          */
@@ -73,8 +74,8 @@ typedef struct pl_plan_request {
     bool whole;                /* so that the program of what is taken has all blocks            */
     double beat;               /* of auto: seconds that a step has to be below, or there is no use
                                   in looking any further; 0: it is                               */
-    double outline;            /* of auto: nor is there where its layouts are far slower than this,
-                                  which is the outline of what there is to beat; 0: there is     */
+    double outline;            /* of auto: the `outline` of what there is to beat; it is no use to
+                                  look where layouts are far slower than that. 0: nobody knows   */
     bool hasty;                /* of auto: nor is it where less than the least that its tables
                                   count is there                                                 */
 } pl_plan_request;

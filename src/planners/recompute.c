@@ -12,7 +12,9 @@ enum { MOST_SPARED = 6 };
 bool pl_candidates_tight(const choosing *x)
 {
     const pl_auto *f = x->b->search;
-    if (f->best < 0 || f->cap < x->b->limit || pl_candidates_fastest(x->b) == INFINITY) return true;
+    bool fits = false;
+    for (int i = 0; i < x->b->n; i++) fits |= x->b->at[i].fits && x->b->at[i].searched;
+    if (f->best < 0 || f->cap < x->b->limit || !fits) return true;
     return f->mesh[f->best].answer.price > 0;
 }
 
@@ -133,7 +135,7 @@ static bool is_same(const pl_candidate *a, const pl_candidate *b)
            a->forecast.memory.peak == b->forecast.memory.peak;
 }
 
-/* Both at once. */
+/* The layout and the searched plan at once. */
 bool pl_candidates_spare(choosing *x, pl_err *err)
 {
     const double most = pl_candidates_goal(x) * PL_RECOMPUTE_MOST;
@@ -141,19 +143,21 @@ bool pl_candidates_spare(choosing *x, pl_err *err)
     const pl_candidate *const two[] = { layout, is_same(layout, found) ? NULL : found };
     trial t[2] = { 0 };
     int n = 0;
+    if (pl_candidates_late(x)) return true;
     for (int i = 0; i < 2; i++)
         if (two[i] && two[i]->forecast.step_seconds <= most)
             t[n++] = (trial){ .make = make_spared, .all = two[i] };
     pl_candidates_try(x, NULL, n, t, NULL);
     for (int i = 0; i < n; i++) {
         if (t[i].why.code && !err->code) *err = t[i].why;
+        x->b->stopped |= t[i].made.stopped;
         const double goal = pl_candidates_goal(x);
         if (t[i].made.n)
             pl_candidates_take(x, &t[i], &x->b->at[x->b->n++]);
         else
             pl_arena_free(t[i].x.out);
-        if (t[i].made.n && x->b->at[x->b->n - 1].forecast.step_seconds <= goal && !err->code)
-            (void)!lengthen_last(x, err);
+        if (!t[i].made.n || err->code || pl_candidates_late(x)) continue;
+        if (x->b->at[x->b->n - 1].forecast.step_seconds <= goal) (void)!lengthen_last(x, err);
     }
     return !err->code;
 }

@@ -15,7 +15,7 @@ typedef struct pl_evict_options {
 } pl_evict_options;
 
 /* Find a schedule. Deterministic: the same problem and options give the same bytes; no clock is
- * read. `out` owns schedule->action. Fails with PL_EINPUT: the problem breaks a rule above or
+ * read. `out` owns schedule->action. Fails with PL_EINPUT: the problem breaks a rule of evict.h or
  * there is no such policy; PL_EUNSUPPORTED: the policy does not take this problem; PL_EINFEASIBLE:
  * an op needs more than the budget at once (the message names the one with the largest need, with
  * the bytes), or the policy found no schedule that fits. */

@@ -188,11 +188,12 @@ static bool find_better(numbers *x, pl_err *err)
 static void note_tried(const numbers *x, pl_found *b)
 {
     pl_tried *tried = PL_NEW_N(x->arena, pl_tried, x->n);
-    for (int i = 0; i < x->n; i++)
-        if (x->found[i])
-            tried[b->n_tried++] =
-                (pl_tried){ x->at[i], x->seconds[i], !x->why[i].code || x->found[i]->beaten,
-                            x->found[i]->outlined };
+    for (int i = 0; i < x->n; i++) {
+        const pl_found *f = x->found[i];
+        if (!f) continue;
+        const bool fits = !x->why[i].code || f->beaten || f->outlined;
+        tried[b->n_tried++] = (pl_tried){ x->at[i], x->seconds[i], fits, f->outlined };
+    }
     b->tried = tried;
     b->seconds = pl_clock_now() - x->begun;
 }

@@ -120,7 +120,7 @@ static void test_parse_errors(void **state)
         { "sp,tp=2d:2x2", 4, PL_EUSAGE, "there are none: add e.g. tp=2" },
         { "hsdp=2,zero=1", 4, PL_EUSAGE, "leave zero=1 out" },
         { "zero=3,tp=4", 4, PL_EUSAGE,
-          "zero=3 splits over dp, and of the 4 devices none are left" },
+          "zero=3 splits over dp and cp, and of the 4 devices none are left" },
         { "dp", 0, PL_EUSAGE, "for 0 devices" },
         { "hpz=2,ep=2,spatial=2,tp=2.5d:2x2x2", 128, PL_EUSAGE,
           "on 128 devices has 7 axes (dp=2 among them), and a mesh has at most 6" },

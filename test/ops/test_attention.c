@@ -220,6 +220,7 @@ static void mistakes_are_named(void **state)
         { "bqhd,bkhd,bkhe->bqhe,bhq; cap=-1", "cap=-1 is negative" },
         { "bqhd,bkhd,bkhe->bqhe,bhq; window=2", "window=2 is for causal=1" },
         { "b(qc)hd,bkhd,bkhe->b(qc)he,bh(qc); causal=1 c=3", "or '(cq)'" },
+        { "b(hq)gd,b(hk)gd,b(hk)ge->b(hq)ge,bg(hq); causal=1 h=3", "or '(cq)'" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {

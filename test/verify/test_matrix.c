@@ -80,7 +80,8 @@ static const row hosted_image_rows[] = {
 /* In micro-batches. */
 static const row micro_rows[] = {
     { 2, "dp zero=3 tp=2,sp recompute=full" },
-    { 4, "dp zero=1 zero=2 zero=3 hsdp=2 tp=2,sp tp=2d:2x2 zero=3,tp=2,sp,recompute=1 auto" },
+    { 4, "dp zero=1 zero=2 zero=3 hsdp=2 tp=2,sp tp=2d:2x2 zero=3,tp=2,sp,recompute=1 "
+         "zero=2,cp=2 auto" },
 };
 static const row micro_moe_rows[] = {
     { 4, "ep=4 ep=2,tp=2 ep=2,zero=3 auto" },

@@ -1,4 +1,4 @@
-/* dropout: the random words of a row are made first, four per Philox block and all blocks side by
+/* dropout: the random words of a row are made first, four per Philox block and many blocks side by
  * side; then they are compared. The same words as base/rng.h gives, so the same mask as the
  * reference. */
 #include "backends/native/kernels.h"
@@ -62,7 +62,7 @@ static void draw_lanes(pl_rng r, uint64_t first, uint32_t word[4 * PL_PHILOX_LAN
                  word[4 * i + 3] = w[3][i];
 }
 
-/* n blocks from `first`, and room for as many more as are made with the last; few one by one. */
+/* n blocks from `first`, the last few one by one; `word` has room for PL_PHILOX_LANES more. */
 static void draw_blocks(pl_rng r, uint64_t first, int64_t n, uint32_t word[])
 {
     int64_t i = 0;

@@ -17,24 +17,26 @@ static const pl_sig_dim *find_dim(const pl_operand *x, int factor)
     return NULL;
 }
 
-/* What stands before q in its dimension. */
+/* What stands before q in its dimension, unless keys have it too; of a causal node. */
 static int find_chunk(const pl_sig *sig)
 {
     const int q = pl_sig_find(sig, 'q');
     const pl_sig_dim *dim = find_dim(&sig->operand[Q], q);
-    return dim && dim->n == 2 && dim->factor[1] == q ? dim->factor[0] : -1;
+    const int chunk = dim && dim->n == 2 && dim->factor[1] == q ? dim->factor[0] : -1;
+    return chunk >= 0 && find_dim(&sig->operand[K], chunk) ? -1 : chunk;
 }
 
 pl_attention pl_attention_of(const pl_node *n)
 {
     const pl_sig *sig = n->sig;
-    pl_attention a = { .chunk = find_chunk(sig),
+    const bool causal = pl_node_int(n, "causal", 0);
+    pl_attention a = { .chunk = causal ? find_chunk(sig) : -1,
                        .q = pl_sig_find(sig, 'q'),
                        .k = pl_sig_find(sig, 'k'),
                        .d = pl_sig_find(sig, 'd'),
                        .e = pl_sig_find(sig, 'e'),
                        .lse = sig->n_out == 2 ? sig->n_in + 1 : 4,
-                       .causal = pl_node_int(n, "causal", 0),
+                       .causal = causal,
                        .window = pl_node_int(n, "window", 0),
                        .scale = pl_node_real(n, "scale", 0),
                        .cap = pl_node_real(n, "cap", 0),

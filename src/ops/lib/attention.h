@@ -9,7 +9,8 @@
 
 typedef struct pl_attention {
     int q, k, d, e;    /* factors: queries, keys, the width of both, the width of values */
-    int chunk;         /* of queries: query q of chunk c stands at c Q + q. -1: of one   */
+    int chunk;         /* of causal queries: query q of chunk c stands at c Q + q. -1: there
+                          are none                                                       */
     int lse;           /* the operand; its elements are the rows of scores, in order     */
     bool causal;
     int64_t window;    /* of a causal row the last so many keys; 0: all of them          */
@@ -25,8 +26,8 @@ pl_attention pl_attention_of(const pl_node *n);
 PL_MUST_CHECK bool pl_attention_infer(const pl_node *n, pl_sig *sig, const char *in,
                                       const char *out, pl_err *err);
 
-/* In how many chunks that many queries of causal attention are best told: 1 where they are few, or
- * do not divide. Split by what is left, devices see about as many keys each. */
+/* How many chunks to put so many causal queries in: 1 where they are few, or do not divide. Split
+ * by the place within a chunk, devices see about as many keys each. */
 int64_t pl_attention_chunks(int64_t queries);
 
 /* The attributes of n, for its gradient; b owns them. */
