@@ -27,9 +27,9 @@ static void round_prices(pl_evict_retain *r, const double sum[], double threshol
     pl_evict_retain_accept(r);
 }
 
-static bool round_all(const pl_evict_policy_ask *ask, const pl_evict_bound *b, pl_arena *tmp,
-                      pl_evict_play *best)
+static bool round_all(const pl_evict_policy_ask *ask, const pl_evict_bound *b, pl_evict_play *best)
 {
+    pl_arena *tmp = ask->tmp;
     int n = ask->items->n_op;
     pl_evict_retain *r = pl_evict_retain_new(ask->items, ask->options->budget, tmp);
     const pl_evict_retain_saved *start = pl_evict_retain_save(r, tmp);
@@ -48,32 +48,24 @@ static bool round_all(const pl_evict_policy_ask *ask, const pl_evict_bound *b, p
     return found;
 }
 
-static bool find(const pl_evict_policy_ask *ask, pl_arena *tmp, pl_arena *out, pl_evict_schedule *s,
-                 pl_err *err)
+bool pl_evict_policy_checkmate(const pl_evict_policy_ask *ask, pl_arena *out,
+                               pl_evict_schedule *schedule, pl_err *err)
 {
     const pl_evict_options *o = ask->options;
-    pl_evict_play *y = pl_evict_play_new(ask->items, tmp);
+    pl_evict_play *y = pl_evict_play_new(ask->items, ask->tmp);
     int64_t most = o->effort > 0 ? o->effort : DEFAULT_STATES;
     pl_evict_exact_result result = pl_evict_exact_find(ask->items, o->budget, most, y);
     if (result == PL_EXACT_NONE)
         return pl_err_set(err, PL_EINFEASIBLE,
                           "no schedule fits %lld bytes; op %d needs the most at once, %lld",
                           (long long)o->budget, ask->facts.need_op, (long long)ask->facts.need);
-    pl_evict_bound b = pl_evict_bound_find(ask->items, o->budget, true, false, ROUNDS, tmp);
-    if (result == PL_EXACT_TOO_LARGE && !round_all(ask, &b, tmp, y))
+    pl_evict_bound b = pl_evict_bound_find(ask->items, o->budget, true, false, ROUNDS, ask->tmp);
+    if (result == PL_EXACT_TOO_LARGE && !round_all(ask, &b, y))
         return pl_evict_policy_refuse(ask, err);
-    pl_evict_play_end(y, out, s);
-    bool exact = result == PL_EXACT_FOUND && ask->items->problem->out_bytes_per_s <= 0;
-    s->bound = exact ? s->seconds : ask->items->problem->out_bytes_per_s > 0 ? 0 : b.seconds;
-    s->optimal = exact;
+    pl_evict_play_end(y, out, schedule);
+    const bool link = ask->items->problem->out_bytes_per_s > 0,
+               exact = result == PL_EXACT_FOUND && !link;
+    schedule->bound = exact ? schedule->seconds : link ? 0 : b.seconds;
+    schedule->optimal = exact;
     return true;
-}
-
-bool pl_evict_policy_checkmate(const pl_evict_policy_ask *ask, pl_arena *out,
-                               pl_evict_schedule *schedule, pl_err *err)
-{
-    pl_arena *tmp = pl_arena_new("evict checkmate");
-    bool ok = find(ask, tmp, out, schedule, err);
-    pl_arena_free(tmp);
-    return ok;
 }

@@ -23,7 +23,9 @@ static bool prepare(const pl_evict_problem *problem, const pl_evict_options *opt
 {
     PL_TRY(pl_evict_validate(problem, err));
     const char *name = options->policy ? options->policy : "pleat";
-    *ask = (pl_evict_policy_ask){ .options = options, .policy = pl_evict_policy_find(name) };
+    *ask = (pl_evict_policy_ask){ .options = options,
+                                  .policy = pl_evict_policy_find(name),
+                                  .tmp = tmp };
     if (!ask->policy) return pl_err_set(err, PL_EINPUT, "there is no policy '%s'", name);
     if (options->budget < 0 || options->effort < 0)
         return pl_err_set(err, PL_EINPUT, "a budget of %lld bytes and an effort of %lld steps",
@@ -33,13 +35,13 @@ static bool prepare(const pl_evict_problem *problem, const pl_evict_options *opt
     return true;
 }
 
-static void add_bound(const pl_evict_policy_ask *ask, pl_evict_schedule *s, pl_arena *tmp)
+static void add_bound(const pl_evict_policy_ask *ask, pl_evict_schedule *s)
 {
     const pl_evict_options *o = ask->options;
     bool link = ask->items->problem->out_bytes_per_s > 0 && !o->no_copies;
     if (s->bound == 0)
         s->bound = pl_evict_bound_find(ask->items, o->budget, !o->no_recompute, !o->no_copies,
-                                       link ? LINK_ROUNDS : BOUND_ROUNDS, tmp)
+                                       link ? LINK_ROUNDS : BOUND_ROUNDS, ask->tmp)
                        .seconds;
     if (s->bound > s->seconds) s->bound = s->seconds; /* by rounding alone */
     s->optimal = s->optimal || s->seconds <= s->bound * (1 + 1e-9);
@@ -53,7 +55,7 @@ static bool find(const pl_evict_problem *problem, const pl_evict_options *option
     PL_TRY(can_fit(&ask, err));
     PL_TRY(ask.policy->find(&ask, out, schedule, err));
     PL_ASSERT(schedule->peak <= options->budget);
-    add_bound(&ask, schedule, tmp);
+    add_bound(&ask, schedule);
     return true;
 }
 

@@ -122,8 +122,8 @@ void pl_evict_knapsack_keep(const pl_evict_items *items, int64_t capacity, bool 
 bool pl_evict_policy_knapsack(const pl_evict_policy_ask *ask, pl_arena *out,
                               pl_evict_schedule *schedule, pl_err *err)
 {
-    pl_arena *tmp = pl_arena_new("evict knapsack");
     const pl_evict_items *x = ask->items;
+    pl_arena *tmp = ask->tmp;
     pl_evict_retain *r = pl_evict_retain_new(x, ask->options->budget, tmp);
     const pl_evict_retain_saved *start = pl_evict_retain_save(r, tmp);
     pl_evict_play *y = pl_evict_play_new(x, tmp);
@@ -142,6 +142,5 @@ bool pl_evict_policy_knapsack(const pl_evict_policy_ask *ask, pl_arena *out,
         }
     }
     if (found) pl_evict_play_end(y, out, schedule);
-    pl_arena_free(tmp);
     return found || pl_evict_policy_refuse(ask, err);
 }

@@ -165,7 +165,9 @@ static void ask_others(search *s)
         if (s->items->problem->most_runs > 0 || o->no_recompute ||
             (o->no_copies && other.policy->find == pl_evict_policy_delta))
             continue;
+        other.tmp = pl_arena_new("evict other");
         if (other.policy->find(&other, s->out, &found, &miss)) take(s, &found);
+        pl_arena_free(other.tmp);
     }
     if (o->no_recompute || (link && !o->no_copies)) return;
     int64_t states = s->effort / STEPS_PER_STATE / (s->items->problem->most_runs > 0 ? 10 : 1);
@@ -180,8 +182,8 @@ static void ask_others(search *s)
 bool pl_evict_policy_pleat(const pl_evict_policy_ask *ask, pl_arena *out,
                            pl_evict_schedule *schedule, pl_err *err)
 {
-    pl_arena *tmp = pl_arena_new("evict pleat");
     const pl_evict_options *o = ask->options;
+    pl_arena *tmp = ask->tmp;
     search s = { .ask = ask,
                  .items = ask->items,
                  .out = out,
@@ -198,6 +200,5 @@ bool pl_evict_policy_pleat(const pl_evict_policy_ask *ask, pl_arena *out,
     }
     s.best.effort = s.retain->steps;
     *schedule = s.best;
-    pl_arena_free(tmp);
     return schedule->n > 0 || pl_evict_policy_refuse(ask, err);
 }

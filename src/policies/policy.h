@@ -12,6 +12,7 @@ typedef struct pl_evict_policy_ask {
     const pl_evict_options *options;
     const pl_evict_policy *policy;
     pl_evict_facts facts;
+    pl_arena *tmp; /* scratch, freed by who asks */
 } pl_evict_policy_ask;
 
 struct pl_evict_policy {

@@ -191,9 +191,10 @@ static int64_t sum_need(const chain *c, int first, int last)
     return most;
 }
 
-static bool solve(const pl_evict_policy_ask *ask, pl_arena *tmp, pl_arena *out,
-                  pl_evict_schedule *s, pl_err *err)
+bool pl_evict_policy_chain(const pl_evict_policy_ask *ask, pl_arena *out,
+                           pl_evict_schedule *schedule, pl_err *err)
 {
+    pl_arena *tmp = ask->tmp;
     chain c = { .x = ask->items };
     int64_t budget = ask->options->budget, most = 1;
     PL_TRY(find_chain(&c, tmp, err));
@@ -221,15 +222,6 @@ static bool solve(const pl_evict_policy_ask *ask, pl_arena *tmp, pl_arena *out,
     play(&c, false, 0, c.n - 1, c.slots, &next);
     serve(&c, &next, c.x->n_op - 1);
     if (c.y->peak > ask->options->budget) return pl_evict_policy_refuse(ask, err);
-    pl_evict_play_end(c.y, out, s);
+    pl_evict_play_end(c.y, out, schedule);
     return true;
-}
-
-bool pl_evict_policy_chain(const pl_evict_policy_ask *ask, pl_arena *out,
-                           pl_evict_schedule *schedule, pl_err *err)
-{
-    pl_arena *tmp = pl_arena_new("evict chain");
-    bool ok = solve(ask, tmp, out, schedule, err);
-    pl_arena_free(tmp);
-    return ok;
 }
