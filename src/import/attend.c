@@ -150,11 +150,11 @@ pl_value *pl_attended(pl_import *m, const pl_value *p, pl_value *v)
     pl_value *const in[] = { c.scores->in[0], pl_transposed(m, c.scores->in[1], order), v,
                              c.drop ? c.drop->in[1] : NULL };
     const char *x = pl_letters(m, 0, rank - 2);
-    const int64_t chunks = c.causal && in[0] ? pl_attention_chunks(in[0]->shape.dim[rank - 2]) : 1;
+    const char *mask = c.causal ? " causal=1" : "";
+    const int64_t chunks = in[0] ? pl_attention_chunks(mask, in[0]->shape.dim[rank - 2]) : 1;
     const char *q = chunks > 1 ? "(cq)" : "q";
-    const char *spec =
-        pl_arena_fmt(m->a, "%s%sd,%skd,%ske%s->%s%se,%s%s; scale=%.17g%s", x, q, x, x,
-                     c.drop ? "," : "", x, q, x, q, c.scale, c.causal ? " causal=1" : "");
+    const char *spec = pl_arena_fmt(m->a, "%s%sd,%skd,%ske%s->%s%se,%s%s; scale=%.17g%s", x, q, x,
+                                    x, c.drop ? "," : "", x, q, x, q, c.scale, mask);
     if (chunks > 1) spec = pl_arena_fmt(m->a, "%s c=%lld", spec, (long long)chunks);
     if (c.drop)
         spec = pl_arena_fmt(m->a, "%s p=%.17g stream=%lld", spec, pl_node_real(c.drop, "p", 0),

@@ -6,7 +6,6 @@
 #include "ops/list.h"
 
 #include <math.h>
-#include <string.h>
 
 pl_layers pl_layers_new(pl_builder *b, const pl_model_args *args)
 {
@@ -157,9 +156,7 @@ pl_value *pl_layers_attend(pl_layers *l, const char *name, pl_value *const qkv[3
     if (bias) return attend_biased(l, name, qkv, bias, mask, dropped);
     if (!qkv[0]) return NULL;
     const bool groups = qkv[0]->shape.rank == 5, drops = dropped && l->seed && l->dropout > 0;
-    const int64_t chunks = strstr(mask, "causal") && !strstr(mask, "window")
-                               ? pl_attention_chunks(qkv[0]->shape.dim[1])
-                               : 1;
+    const int64_t chunks = pl_attention_chunks(mask, qkv[0]->shape.dim[1]);
     const char *q = chunks > 1 ? "(cq)" : "q", *heads = groups ? "gr" : "h",
                *key = groups ? "g" : "h";
     const char *spec = pl_builder_fmt(b, "b%s%sd,bk%sd,bk%se%s->b%s%se,b%s%s; %s", q, heads, key,

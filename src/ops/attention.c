@@ -136,7 +136,7 @@ const pl_op pl_op_attention = {
                   { 4, { 2, 4, 2, 2 } },
                   { 0, { 0 }, "i64", .hi = 99 } },
           build },
-        { "b(cq)hd,bkhd,bkhe->b(cq)he,bh(cq); c=4 causal=1 p=0",
+        { "b(cq)hd,bkhd,bkhe->b(cq)he,bh(cq); c=4 causal=1",
           .in = { { 4, { 1, 8, 2, 2 } }, { 4, { 1, 8, 2, 2 } }, { 4, { 1, 8, 2, 2 } } }, build },
         { "b(cq)grd,bkgd,bkge->b(cq)gre,bgr(cq); c=2 causal=1 window=3",
           .in = { { 5, { 1, 6, 2, 2, 2 } }, { 4, { 1, 7, 2, 2 } }, { 4, { 1, 7, 2, 2 } } }, build },

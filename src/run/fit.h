@@ -10,11 +10,10 @@ typedef struct pl_fit {
 } pl_fit;
 
 /* One device's states and work, which plans count, against the limit that the user gave it (0:
- * none), and all that share a memory against
- * that: pages of a host come when they are touched, and what does not fit is killed then, without a
- * word. All ranks call it together (comm NULL: the only one), also one that could not be made and
- * needs nothing, which err says: the others wait for its number. Fails with PL_EINFEASIBLE giving
- * all numbers, and when there was an error. */
+ * none), and all that share a memory against that: pages of a host come when they are touched, and
+ * what does not fit is killed then, without a word. All ranks call it together (comm NULL: the only
+ * one), also one that could not be made and needs nothing, which err says: the others wait for its
+ * number. Fails with PL_EINFEASIBLE giving all numbers, and when there was an error. */
 PL_MUST_CHECK bool pl_fit_check(const pl_device *device, pl_comm *comm, const pl_fit *need,
                                 int64_t limit, pl_err *err);
 

@@ -91,16 +91,6 @@ void pl_attention_cap(const pl_attention_shape *x, int64_t n, float *tile)
     for (int64_t i = 0; i < n; i++) tile[i] = cap * tanhf(tile[i] * by);
 }
 
-/* Of the words of a query's keys: where that of key `key` is. */
-static void find_blocks(const pl_attention_shape *x, const pl_attention_block *b, uint64_t key,
-                        uint32_t low[LANES], uint32_t high[LANES])
-{
-    for (int q = 0; q < LANES; q++) {
-        const uint64_t block = (b->row[q] * (uint64_t)x->keys + key) / 4;
-        low[q] = (uint32_t)block, high[q] = (uint32_t)(block >> 32);
-    }
-}
-
 static void compare(const pl_attention_shape *x, const uint32_t word[LANES], float kept[LANES])
 {
 #pragma omp simd
@@ -111,9 +101,11 @@ static void compare(const pl_attention_shape *x, const uint32_t word[LANES], flo
 static void draw_four(const pl_attention_shape *x, const pl_attention_block *b, int64_t j,
                       pl_rng rng, float *kept)
 {
-    uint32_t low[LANES], high[LANES], word[4][LANES];
-    find_blocks(x, b, (uint64_t)(x->first_key + b->k + j), low, high);
-    pl_philox_lanes(rng, low, high, word);
+    const uint64_t key = (uint64_t)(x->first_key + b->k + j);
+    uint64_t block[LANES];
+    uint32_t word[4][LANES];
+    for (int q = 0; q < LANES; q++) block[q] = (b->row[q] * (uint64_t)x->keys + key) / 4;
+    pl_philox_lanes(rng, block, word);
     for (int i = 0; i < 4; i++) compare(x, word[i], kept + i * LANES);
 }
 
@@ -121,10 +113,12 @@ static void draw_one(const pl_attention_shape *x, const pl_attention_block *b, i
                      pl_rng rng, float *kept)
 {
     const uint64_t key = (uint64_t)(x->first_key + b->k + j);
-    uint32_t low[LANES], high[LANES], word[4][LANES], own[LANES];
-    find_blocks(x, b, key, low, high);
-    pl_philox_lanes(rng, low, high, word);
-    for (int q = 0; q < LANES; q++) own[q] = word[(b->row[q] * (uint64_t)x->keys + key) % 4][q];
+    uint64_t index[LANES], block[LANES];
+    uint32_t word[4][LANES], own[LANES];
+    for (int q = 0; q < LANES; q++)
+        index[q] = b->row[q] * (uint64_t)x->keys + key, block[q] = index[q] / 4;
+    pl_philox_lanes(rng, block, word);
+    for (int q = 0; q < LANES; q++) own[q] = word[index[q] % 4][q];
     compare(x, own, kept);
 }
 

@@ -52,10 +52,10 @@ bool pl_dropout_make(const pl_share *s, const pl_kernel_env *env, void **state,
 /* As many blocks as are made at once, from `first`: word[4 i + k] is word k of block first + i. */
 static void draw_lanes(pl_rng r, uint64_t first, uint32_t word[4 * PL_PHILOX_LANES])
 {
-    uint32_t low[PL_PHILOX_LANES], high[PL_PHILOX_LANES], w[4][PL_PHILOX_LANES];
-    for (int i = 0; i < PL_PHILOX_LANES; i++)
-        low[i] = (uint32_t)(first + (uint64_t)i), high[i] = (uint32_t)((first + (uint64_t)i) >> 32);
-    pl_philox_lanes(r, low, high, w);
+    uint64_t block[PL_PHILOX_LANES];
+    uint32_t w[4][PL_PHILOX_LANES];
+    for (int i = 0; i < PL_PHILOX_LANES; i++) block[i] = first + (uint64_t)i;
+    pl_philox_lanes(r, block, w);
 #pragma omp simd
     for (int i = 0; i < PL_PHILOX_LANES; i++)
         word[4 * i] = w[0][i], word[4 * i + 1] = w[1][i], word[4 * i + 2] = w[2][i],

@@ -2,15 +2,17 @@
 #include "backends/native/philox.h"
 
 /* Rounds are the outer loop: a lane's ten, one after the other, compilers leave to scalars. */
-void pl_philox_lanes(pl_rng r, const uint32_t low[PL_PHILOX_LANES],
-                     const uint32_t high[PL_PHILOX_LANES], uint32_t word[4][PL_PHILOX_LANES])
+void pl_philox_lanes(pl_rng r, const uint64_t block[PL_PHILOX_LANES],
+                     uint32_t word[4][PL_PHILOX_LANES])
 {
     uint32_t k0 = r.key[0], k1 = r.key[1];
     uint32_t *restrict c0 = word[0], *restrict c1 = word[1], *restrict c2 = word[2],
                        *restrict c3 = word[3];
 #pragma omp simd
-    for (int i = 0; i < PL_PHILOX_LANES; i++)
-        c0[i] = low[i], c1[i] = high[i], c2[i] = r.stream[0], c3[i] = r.stream[1];
+    for (int i = 0; i < PL_PHILOX_LANES; i++) {
+        c0[i] = (uint32_t)block[i], c1[i] = (uint32_t)(block[i] >> 32);
+        c2[i] = r.stream[0], c3[i] = r.stream[1];
+    }
     for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
 #pragma omp simd
         for (int i = 0; i < PL_PHILOX_LANES; i++) {

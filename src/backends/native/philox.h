@@ -5,8 +5,8 @@
 
 enum { PL_PHILOX_LANES = 64 };
 
-/* word[k][i] becomes word k of block high[i] 2^32 + low[i], as pl_rng_block has it. */
-void pl_philox_lanes(pl_rng r, const uint32_t low[PL_PHILOX_LANES],
-                     const uint32_t high[PL_PHILOX_LANES], uint32_t word[4][PL_PHILOX_LANES]);
+/* word[k][i] becomes word k of block block[i], as pl_rng_block has it. */
+void pl_philox_lanes(pl_rng r, const uint64_t block[PL_PHILOX_LANES],
+                     uint32_t word[4][PL_PHILOX_LANES]);
 
 #endif

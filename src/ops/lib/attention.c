@@ -45,10 +45,11 @@ pl_attention pl_attention_of(const pl_node *n)
     return a;
 }
 
-int64_t pl_attention_chunks(int64_t queries)
+int64_t pl_attention_chunks(const char *attrs, int64_t queries)
 {
     enum { CHUNKS = 16, LEAST = 64 }; /* the heaviest of N devices has 1 + (N - 1) / (16 N) */
-    return queries % CHUNKS || queries < CHUNKS * LEAST ? 1 : CHUNKS;
+    const bool balanced = !strstr(attrs, "causal=1") || strstr(attrs, "window=");
+    return balanced || queries % CHUNKS || queries < CHUNKS * LEAST ? 1 : CHUNKS;
 }
 
 /* -- what makes a node ------------------------------------------------------------------------- */

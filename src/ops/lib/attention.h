@@ -26,9 +26,10 @@ pl_attention pl_attention_of(const pl_node *n);
 PL_MUST_CHECK bool pl_attention_infer(const pl_node *n, pl_sig *sig, const char *in,
                                       const char *out, pl_err *err);
 
-/* How many chunks to put so many causal queries in: 1 where they are few, or do not divide. Split
- * by the place within a chunk, devices see about as many keys each. */
-int64_t pl_attention_chunks(int64_t queries);
+/* How many chunks to put so many queries in, of a node with these attributes: 1 where each sees as
+ * many keys anyway, or they are few, or do not divide. Split by the place within a chunk, devices
+ * see about as many keys each. */
+int64_t pl_attention_chunks(const char *attrs, int64_t queries);
 
 /* The attributes of n, for its gradient; b owns them. */
 const char *pl_attention_attrs(pl_builder *b, const pl_node *n);
