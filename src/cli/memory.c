@@ -1,5 +1,7 @@
 /* pleat memory: the work memory of a training step under several orders of its steps and layouts,
- * beside what no order and no layout can go below; or one layout problem out of a file. */
+ * beside what no order and no layout can go below; or what policies make of less of it; or one
+ * layout problem out of a file. */
+#include "api/evictions.h"
 #include "api/memory.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -21,7 +23,7 @@
 enum { MOST_BYTES = 1 << 30 };
 
 typedef struct memory_args {
-    const char *optimizer, *strategy, *order, *layout, *csv, *file, *page;
+    const char *optimizer, *strategy, *order, *layout, *csv, *file, *page, *cluster, *budgets;
     pl_sizes sizes;
     pl_request_args request;
     int64_t devices, capacity, moves, nodes;
@@ -29,6 +31,7 @@ typedef struct memory_args {
     bool unfused, json;
 } memory_args;
 
+#define ORDERS "!csv !budgets"
 #define AT(f) offsetof(memory_args, f)
 // clang-format off
 static const pl_opt opts[] = {
@@ -41,20 +44,25 @@ static const pl_opt opts[] = {
       "updates in operators like torch's; results apart", .needs = "!csv" },
     { "devices",   INT(devices),    "N",    "1",  "the step of one of so many", 1,
       PL_CLUSTER_DEVICES, .needs = "!csv" },
+    { "cluster",   TEXT(cluster),   "NAME", NULL, "these instead; names below, or a file",
+      .needs = "!csv" },
     { "strategy",  TEXT(strategy),  "TEXT", "dp", "how it is split; words below", .needs = "!csv" },
     PL_SEARCH_OPTS(request, "!csv"), PL_LOWER_OPTS(request, "!csv"),
-    { "order",     TEXT(order),     "NAME", NULL, "one order only; names below", .needs = "!csv" },
-    { "layout",    TEXT(layout),    "NAME", NULL, "one layout only; names below", .needs = "!csv" },
+    { "budgets",   TEXT(budgets),   "SHARES", NULL,
+      "what each policy makes of such shares of the memory: 0.9,0.5", .needs = "!csv" },
+    { "order",     TEXT(order),     "NAME", NULL, "one order only; names below", .needs = ORDERS },
+    { "layout",    TEXT(layout),    "NAME", NULL, "one layout only; names below",
+      .needs = ORDERS },
     { "csv",       TEXT(csv),       "FILE", NULL, "a layout problem instead: id,lower,upper,size" },
     { "capacity",  BYTES(capacity), "SIZE", NULL, "stop at a layout that fits in it", 1,
       .needs = "csv" },
     { "moves",     INT(moves),      "N",    USUAL(PL_MEMORY_MOVES), "of the search for an order", 1,
-      .needs = "!csv" },
+      .needs = ORDERS },
     { "nodes",     INT(nodes),      "N",    USUAL(PL_MEMORY_NODES),
-      "of the search for a layout; 0: greedy", 0, 1000000000000 },
+      "of the search for a layout; 0: greedy", 0, 1000000000000, .needs = "!budgets" },
     { "o",         TEXT(file),      "FILE", NULL, "write the offsets", .needs = "csv" },
     { "html",      TEXT(page),      "FILE", NULL, "a page: memory over a step in each order",
-      .needs = "!csv" },
+      .needs = ORDERS },
     { "json",      FLAG(json),      NULL,   NULL, "one JSON object on stdout" },
     { 0 },
 };
@@ -133,7 +141,7 @@ static bool write_page(const memory_args *a, const pl_memory *m, pl_output *file
     return true;
 }
 
-static bool study_model(const memory_args *a, const char *spec, pl_arena *arena, pl_err *err)
+static bool study_orders(const memory_args *a, const pl_plan *plan, pl_arena *arena, pl_err *err)
 {
     static const pl_watch progress = { .see = show_progress };
     const pl_memory_options how = { .order = a->order,
@@ -142,28 +150,61 @@ static bool study_model(const memory_args *a, const char *spec, pl_arena *arena,
                                     .nodes = a->nodes,
                                     .apart = a->unfused,
                                     .watch = isatty(STDERR_FILENO) ? &progress : NULL };
-    pl_model_args m;
-    pl_plan_request request;
-    pl_found *found;
     pl_memory *study;
     pl_output page;
     pl_text text = { .arena = arena };
     if (a->page) PL_TRY(pl_output_open(a->page, arena, &page, err));
-    PL_TRY(pl_request_make(&a->request, arena, &request, err));
-    PL_TRY(pl_strategy_parse(a->strategy, (int)a->devices, arena, &request.strategy, err));
-    PL_TRY(pl_model_parse(pl_sizes_spec(&a->sizes, spec, arena), arena, &m, err));
-    pl_sizes_tell(&m);
-    pl_optim o = pl_optim_usual(a->optimizer);
-    o.clip = a->clip;
-    o.unfused = a->unfused;
-    PL_TRY(pl_step_find(&request, &(pl_trained){ &m, &o }, arena, &found, err));
-    PL_TRY(pl_memory_study(found->take->plan, &how, arena, &study, err));
+    PL_TRY(pl_memory_study(plan, &how, arena, &study, err));
     if (a->json)
         pl_memory_json(study, &text);
     else
         pl_memory_text(study, &text);
     fputs(pl_text_get(&text), stdout);
     return !a->page || write_page(a, study, &page, arena, err);
+}
+
+static bool study_budgets(const memory_args *a, pl_evictions *e, const pl_plan_request *r,
+                          const pl_found *found, pl_arena *arena, pl_err *err)
+{
+    pl_text text = { .arena = arena };
+    PL_TRY(pl_evictions_study(found, r->search.watch, arena, e, err));
+    if (a->json)
+        pl_evictions_json(e, &text);
+    else
+        pl_evictions_text(e, &text);
+    fputs(pl_text_get(&text), stdout);
+    return true;
+}
+
+static bool find_devices(const memory_args *a, pl_plan_request *r, pl_arena *arena, pl_err *err)
+{
+    pl_cluster *c;
+    if (a->cluster) {
+        PL_TRY(pl_cluster_find(a->cluster, arena, &c, err));
+        r->cluster = c;
+    }
+    const int n = r->cluster ? r->cluster->n_devices : (int)a->devices;
+    return pl_strategy_parse(a->strategy, n, arena, &r->strategy, err);
+}
+
+static bool study_model(const memory_args *a, const char *spec, pl_arena *arena, pl_err *err)
+{
+    pl_model_args m;
+    pl_plan_request request;
+    pl_found *found;
+    pl_evictions e;
+    PL_TRY(pl_request_make(&a->request, arena, &request, err));
+    PL_TRY(find_devices(a, &request, arena, err));
+    if (a->budgets) PL_TRY(pl_evictions_shares(a->budgets, &e, err));
+    PL_TRY(pl_model_parse(pl_sizes_spec(&a->sizes, spec, arena), arena, &m, err));
+    pl_sizes_tell(&m);
+    pl_optim o = pl_optim_usual(a->optimizer);
+    o.clip = a->clip;
+    o.unfused = a->unfused;
+    request.whole = a->budgets;
+    PL_TRY(pl_step_find(&request, &(pl_trained){ &m, &o }, arena, &found, err));
+    return a->budgets ? study_budgets(a, &e, &request, found, arena, err)
+                      : study_orders(a, found->take->plan, arena, err);
 }
 
 /* -- the command ------------------------------------------------------------------------------- */
@@ -186,7 +227,9 @@ static int run(const pl_command *c, int argc, char **argv)
 const pl_command pl_command_memory = {
     .name = "memory",
     .operands = "[MODEL]",
-    .about = "the block of work memory under several orders and layouts, beside the least",
+    .about =
+        "the block of work memory under several orders and layouts, beside the least; or what\n"
+        "policies make of less of it",
     .more = "orders:\n"
             "  program: as the model computes, updates as soon as they may\n"
             "  lescea: greedy, of what fits below the peak so far what leaves least\n"

@@ -295,7 +295,6 @@ static bool finish_options(verify_args *a, const char *model, const pl_world *w,
 {
     pl_verify_options *o = &a->o;
     PL_TRY(pl_request_make(&a->request, arena, &o->plan, err));
-    o->exec.memory_limit = a->request.memory;
     o->exec.host_dir = a->host.dir;
     o->exec.host_rate = (double)a->host.rate;
     o->model = pl_sizes_spec(&a->sizes, model, arena);

@@ -6,6 +6,7 @@
 #include "models/model.h"
 #include "planners/planner.h"
 #include "layouts/strategy.h"
+#include "policies/policy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,6 +46,13 @@ static void print_methods(void)
     printf("\nmethods of --search:\n");
     for (const pl_planner *const *p = pl_planners; *p; p++)
         printf("  %-14s  %s\n", (*p)->name, (*p)->about);
+}
+
+static void print_policies(void)
+{
+    printf("\npolicies of --evict:\n");
+    for (const pl_evict_policy *p = pl_evict_policy_table; p->name; p++)
+        printf("  %-14s  %s\n", p->name, p->about);
 }
 
 /* -- what an option needs beside it ------------------------------------------------------------ */
@@ -103,6 +111,7 @@ void pl_opt_help(const pl_command *c)
     printf("  %-24s %s\n", "--help", "this text");
     if (find(c, "strategy", 8) || strstr(c->operands, "STRATEGY")) print_words();
     if (find(c, "search", 6)) print_methods();
+    if (find(c, "evict", 5)) print_policies();
     if (find(c, "cluster", 7)) print_clusters();
     if (c->more) printf("\n%s\n", c->more);
 }

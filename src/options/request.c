@@ -1,6 +1,7 @@
 #include "options/request.h"
 
 #include "base/clock.h"
+#include "policies/policy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -64,6 +65,9 @@ bool pl_request_make(const pl_request_args *a, pl_arena *arena, pl_plan_request 
                                          .ahead_bytes = a->ahead == PL_LOWER_AHEAD ? 0
                                                         : a->ahead                 ? a->ahead
                                                                                    : -1,
-                                         .step_bytes = a->gather_steps } };
+                                         .step_bytes = a->gather_steps },
+                              .evict = a->evict };
+    const pl_evict_policy *policy;
+    if (a->evict) PL_TRY(pl_evict_policy_find(a->evict, &policy, err));
     return !a->search || pl_planner_find(a->search, &out->search.method, err);
 }

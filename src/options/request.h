@@ -4,7 +4,7 @@
 #include "planners/find.h"
 
 typedef struct pl_request_args {
-    const char *search;
+    const char *search, *evict;
     int64_t memory, axes, effort, bucket, ahead, gather_steps;
     double seconds;
 } pl_request_args;
@@ -25,6 +25,8 @@ typedef struct pl_request_args {
 #define PL_LOWER_OPTS(f, also) \
     { "memory", BYTES(f.memory), "SIZE", NULL, "of a device; default: all it has", 1, \
       .needs = also }, \
+    { "evict", TEXT(f.evict), "NAME", NULL, "who says what is made again or copied; names below", \
+      .needs = also }, \
     { "bucket", BYTES(f.bucket), "SIZE", "16MiB", "gradients reduced in one message", 1, \
       .needs = also }, \
     { "gathers-ahead", BYTES(f.ahead), "SIZE", "32MiB", "weights gathered before they are read", \
@@ -44,8 +46,8 @@ typedef struct pl_host_args {
     int64_t rate;
 } pl_host_args;
 
-/* All but strategy and cluster; long work is told on stderr. Fails with PL_EUSAGE for a search that
- * there is not. */
+/* All but strategy and cluster; long work is told on stderr. Fails with PL_EUSAGE for a search or a
+ * policy that there is not. */
 PL_MUST_CHECK bool pl_request_make(const pl_request_args *a, pl_arena *arena, pl_plan_request *out,
                                    pl_err *err);
 

@@ -181,7 +181,7 @@ bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err)
     return pl_plan_check(p, err);
 }
 
-static bool fits(const choosing *x, const pl_candidate *k)
+bool pl_candidate_fits(const choosing *x, const pl_candidate *k)
 {
     return (double)k->forecast.memory.peak <= x->b->limit &&
            (double)k->forecast.memory.host <= x->b->host_limit;
@@ -191,7 +191,7 @@ bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err)
 {
     PL_TRY(lower(x, k, k->plan, err));
     pl_forecast_make(k->program, &x->speed, x->out, &k->forecast);
-    k->fits = fits(x, k);
+    k->fits = pl_candidate_fits(x, k);
     return true;
 }
 
@@ -205,7 +205,7 @@ static bool make_whole(const choosing *x, pl_candidate *k, const sample few[], p
 static void add_candidate(choosing *x, pl_candidate k)
 {
     k.searched = strcmp(k.name, k.plan->strategy) != 0;
-    k.fits = fits(x, &k);
+    k.fits = pl_candidate_fits(x, &k);
     x->b->at[x->b->n++] = k;
 }
 

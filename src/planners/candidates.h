@@ -52,6 +52,8 @@ PL_MUST_CHECK bool pl_candidates_plan(const choosing *x, const char *text, const
 /* Makes k->plan that of the whole graph, and k->store its states'. */
 PL_MUST_CHECK bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err);
 
+bool pl_candidate_fits(const choosing *x, const pl_candidate *k);
+
 /* Lowers and forecasts all of k->plan, and says whether it fits. */
 PL_MUST_CHECK bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err);
 
@@ -119,5 +121,11 @@ PL_MUST_CHECK bool pl_candidates_any_memory(const choosing *x, double gap, pl_au
  * in the host's memory, as it takes to fit (evict/evict.h); where no candidate fits that does
  * neither. */
 PL_MUST_CHECK bool pl_candidates_evict(choosing *x, pl_err *err);
+
+/* Adds what a policy (policies/find.h) makes of a plan that does not fit, `base`, which is lowered
+ * whole. Fails with PL_EINFEASIBLE when it makes nothing that fits, and as pl_evict_find does. */
+PL_MUST_CHECK bool pl_candidates_evicted(choosing *x, const pl_candidate *base, const char *policy,
+                                         pl_err *err);
+enum { PL_EVICT_ROOM = 3 }; /* candidates that either adds at most, while it works */
 
 #endif

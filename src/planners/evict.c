@@ -1,18 +1,16 @@
-/* What is kept of a plan, tensor by tensor: pl_candidates_evict(). A program's kernels are the ops
- * of an eviction problem (evict/evict.h), what they make its values; what its schedule makes again
- * or copies to the host, the plan does so too. The schedule counts what kernels make alone, so that
- * its budget is a share of its own peak, and the forecast of the whole says whether that was
- * enough. */
-#include "policies/find.h"
-
-#include "graph/op.h"
-#include "plan/offload.h"
+/* What is kept of a plan, tensor by tensor: pl_candidates_evict(), and pl_candidates_evicted() of
+ * one plan by a published policy. The schedule of an eviction problem (eviction.h) counts what
+ * kernels make alone, so that its budget is a share of its own peak, and the forecast of the whole
+ * says whether that was enough. */
 #include "planners/candidates.h"
+#include "planners/eviction.h"
+#include "policies/find.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MOST_OPS = 2500, EFFORT = 1000000, STRETCHES = 2, TRIES = 4, MOST_RUNS = 2 };
+enum { MOST_OPS = 2500, EFFORT = 1000000, STRETCHES = 2, MOST_RUNS = 2 };
+enum { TRIES = 4, POLICY_TRIES = 12 };
 
 /* Of the room: as good as full, and what a budget that was too large comes down to. */
 static const double FULL = 0.95, LESS = 0.985;
@@ -20,210 +18,17 @@ static const double FULL = 0.95, LESS = 0.985;
 /* Of a step: what is made again takes so much that copies may be better. */
 static const double DEAR = 1.1;
 
-typedef struct ints {
-    int n, cap, *at;
-} ints;
-
-/* The problem while it is made, and what its parts are. */
-typedef struct making {
-    const pl_program *p;
+/* Schedules for one plan. */
+typedef struct evicting {
+    choosing *x;
+    const pl_candidate *base;
+    pl_eviction problem;
+    const char *policy; /* NULL: ours, and only what is faster than all else that fits */
+    bool ours, copies;
+    int tries;
+    pl_err why; /* of the last one that found nothing */
     pl_arena *tmp;
-    pl_evict_problem problem;
-    pl_evict_facts facts;   /* of its order as it stands */
-    const pl_value **value; /* [n_value] */
-    int *now;               /* [values of the graph] the value that has its contents; -1: none */
-    double *seconds;
-    bool *once;
-    int64_t *bytes;
-    int *maker, *view_of;
-    uint8_t *keep;
-    int *read_at;
-    ints read;
-    int cap; /* values */
-} making;
-
-/* -- the problem ------------------------------------------------------------------------------- */
-
-static int add_value(making *x, const pl_value *v, int maker, int view_of, int64_t bytes)
-{
-    const int id = x->problem.n_value++;
-    PL_ASSERT_CMP(id, <, x->cap);
-    x->value[id] = v;
-    x->maker[id] = maker;
-    x->view_of[id] = view_of;
-    x->bytes[id] = view_of < 0 ? bytes : 0;
-    return x->now[v->id] = id;
-}
-
-static void add_read(making *x, const pl_value *v)
-{
-    const int id = x->now[v->id], from = x->read_at[x->problem.n_op];
-    if (id < 0) return; /* a state */
-    for (int k = from; k < x->read.n; k++)
-        if (x->read.at[k] == id) return;
-    PL_PUSH(x->tmp, &x->read, id);
-}
-
-/* Does output o of a node lie over an input, as the next contents of a state do? */
-static bool is_in_place(const pl_node *n, int o)
-{
-    const char *at = n->op->inplace;
-    return at && o < (int)strlen(at) && at[o] != '-';
-}
-
-/* Was the storage of a value made by an op that runs once? */
-static bool is_settled(const making *x, int value)
-{
-    while (x->view_of[value] >= 0) value = x->view_of[value];
-    return x->maker[value] >= 0 && x->once[x->maker[value]];
-}
-
-/* The value in whose storage output o lies: of a view, or of what a kernel of the backward pass
- * writes over, since nobody reads it later; -1: its own. (What a forward kernel made may leave, and
- * come again: then there is more to lie over.) */
-static int storage_of(const making *x, const pl_step *s, int o)
-{
-    const pl_node *n = s->share->node;
-    if (n->op->view) return x->now[n->in[0]->id];
-    for (int k = 0; k < n->n_in && n->n_out == 1 && n->phase != PL_FORWARD; k++) {
-        const int in = x->now[n->in[k]->id];
-        if (in >= 0 && pl_slot_same(s->in[k], s->out[o]) && is_settled(x, in)) return in;
-    }
-    return -1;
-}
-
-static void add_made(making *x, const pl_step *s, int op)
-{
-    const pl_node *n = s->share->node;
-    for (int o = 0; o < n->n_out; o++) {
-        const pl_value *v = n->out[o];
-        const int64_t bytes = pl_shape_count(&s->share->out[o]) * pl_type_bytes(v->type);
-        const int of = storage_of(x, s, o);
-        if (is_in_place(n, o) || (n->op->view && of < 0))
-            x->now[v->id] = -1;
-        else
-            add_value(x, v, op, of, bytes);
-    }
-}
-
-static void add_op(making *x, const pl_step *s, const pl_speed *speed)
-{
-    const pl_node *n = s->share->node;
-    const int op = x->problem.n_op;
-    for (int k = 0; k < n->n_in; k++) add_read(x, n->in[k]);
-    x->seconds[op] = pl_forecast_step(x->p, s, speed);
-    x->once[op] = n->phase != PL_FORWARD || pl_op_changes_state(n->op);
-    add_made(x, s, op);
-    x->read_at[++x->problem.n_op] = x->read.n;
-}
-
-static making open_problem(const pl_program *p, pl_arena *tmp)
-{
-    const int values = p->plan->graph->values.n;
-    making x = { .p = p, .tmp = tmp, .cap = values + 1 };
-    for (int i = 0; i < p->n_steps; i++)
-        if (p->step[i].kind == PL_KERNEL) x.cap += p->step[i].n_out;
-    x.value = PL_NEW_N(tmp, const pl_value *, x.cap);
-    x.bytes = PL_NEW_N(tmp, int64_t, x.cap);
-    x.maker = PL_NEW_N(tmp, int, x.cap);
-    x.view_of = PL_NEW_N(tmp, int, x.cap);
-    x.keep = PL_NEW_N(tmp, uint8_t, x.cap);
-    x.now = PL_NEW_N(tmp, int, values + 1);
-    x.seconds = PL_NEW_N(tmp, double, p->n_steps + 1);
-    x.once = PL_NEW_N(tmp, bool, p->n_steps + 1);
-    x.read_at = PL_NEW_N(tmp, int, p->n_steps + 2);
-    for (int i = 0; i < values; i++) x.now[i] = -1;
-    return x;
-}
-
-/* The smallest, a hundredth of all together, stay: there are many of them. */
-static void pin_small(making *x)
-{
-    double all = 0;
-    for (int i = 0; i < x->problem.n_value; i++) all += (double)x->bytes[i];
-    const double small = all / 100 / (x->problem.n_value + 1);
-    for (int i = 0; i < x->problem.n_value; i++)
-        if (x->view_of[i] < 0 && (double)x->bytes[i] < small) x->keep[i] = PL_EVICT_PINNED;
-}
-
-/* The kernels of a program in their order; states, and what is on its way between placements, are
- * no part of it. */
-static making make_problem(const choosing *c, const pl_program *p, pl_arena *tmp)
-{
-    making x = open_problem(p, tmp);
-    for (int i = 0; i < p->n_inputs; i++)
-        x.keep[add_value(&x, p->input[i].value, -1, -1, p->input[i].bytes)] = PL_EVICT_PINNED;
-    for (int i = 0; i < p->n_steps; i++)
-        if (p->step[i].kind == PL_KERNEL && !p->step[i].piece) add_op(&x, &p->step[i], &c->speed);
-    pin_small(&x);
-    pl_evict_problem *e = &x.problem;
-    e->seconds = x.seconds, e->once = x.once;
-    e->bytes = x.bytes, e->maker = x.maker, e->view_of = x.view_of, e->keep = x.keep;
-    e->read_at = x.read_at, e->read = x.read.at;
-    e->most_runs = MOST_RUNS;
-    if (c->b->host_limit > 0 && p->plan->mesh.host_per_byte > 0)
-        e->out_bytes_per_s = e->in_bytes_per_s = 1 / p->plan->mesh.host_per_byte;
-    x.facts = pl_evict_measure(e);
-    return x;
-}
-
-/* -- the plan ---------------------------------------------------------------------------------- */
-
-static void keep_hosted(pl_plan *p, const pl_value *v, pl_arena *out)
-{
-    p->kept[v->id] = NULL; /* as its maker has it */
-    p->recompute[v->id] = false;
-    pl_plan_offload(p, v, out);
-}
-
-/* A weight that was cast is cast again. */
-static void make_again(pl_plan *p, const pl_value *v, pl_arena *out)
-{
-    if (pl_graph_state(v))
-        pl_plan_keep(p, v, UINT8_MAX, out);
-    else if (!p->kept[v->id] || !p->kept[v->id]->host)
-        p->recompute[v->id] = pl_plan_can_recompute(v), p->kept[v->id] = NULL;
-}
-
-/* What the actions drop before a run makes it again, or copy. */
-static void apply(const making *x, const pl_evict_schedule *s, pl_plan *p, pl_arena *out)
-{
-    const pl_evict_problem *e = &x->problem;
-    bool *ran = PL_NEW_N(x->tmp, bool, e->n_op + 1), *gone = PL_NEW_N(x->tmp, bool, e->n_value + 1);
-    bool *hosted = PL_NEW_N(x->tmp, bool, e->n_value + 1);
-    for (int i = 0; i < s->n; i++) {
-        const int what = s->action[i].what;
-        if (s->action[i].act == PL_EVICT_DROP) gone[what] = true;
-        if (s->action[i].act == PL_EVICT_IN) gone[what] = false;
-        if (s->action[i].act == PL_EVICT_OUT) hosted[what] = pl_plan_can_offload(x->value[what]);
-        if (s->action[i].act != PL_EVICT_RUN) continue;
-        for (int v = 0; v < e->n_value && ran[what]; v++)
-            if (e->maker[v] == what && (gone[v] || e->view_of[v] >= 0))
-                make_again(p, x->value[v], out), gone[v] = false;
-        ran[what] = true;
-    }
-    for (int v = 0; v < e->n_value; v++) {
-        if (hosted[v]) keep_hosted(p, x->value[v], out);
-        int of = v;
-        while (e->view_of[of] >= 0) of = e->view_of[of];
-        if (of != v && hosted[of]) make_again(p, x->value[v], out);
-    }
-}
-
-static pl_plan *copy_plan(const pl_plan *p, pl_arena *out)
-{
-    const int n = p->graph->values.n;
-    pl_plan *x = PL_NEW(out, pl_plan);
-    *x = *p;
-    x->strategy = "auto";
-    x->kept = PL_NEW_N(out, const pl_placement *, n + 1);
-    x->recompute = PL_NEW_N(out, bool, n + 1);
-    memcpy(x->kept, p->kept, (size_t)n * sizeof *x->kept);
-    memcpy(x->recompute, p->recompute, (size_t)n * sizeof *x->recompute);
-    return x;
-}
-
-/* -- the candidate ----------------------------------------------------------------------------- */
+} evicting;
 
 /* The fastest that keeps all, however much memory that takes. NULL: there is none. */
 static const pl_candidate *find_base(const pl_found *b)
@@ -237,54 +42,60 @@ static const pl_candidate *find_base(const pl_found *b)
     return k;
 }
 
-static const char *name_of(const choosing *x, const pl_candidate *base, const pl_plan *p)
+static const char *name_of(const evicting *e, const pl_plan *p)
 {
     int again = 0, hosted = 0;
     for (int i = 0; i < p->graph->values.n; i++) {
         again += p->recompute[i];
         hosted += p->kept[i] && p->kept[i]->host;
     }
-    return pl_arena_fmt(x->out, "%s, %d tensors made again, %d on the host",
-                        *base->name ? base->name : "one device", again, hosted);
+    return pl_arena_fmt(e->x->out, "%s, %s%s%d tensors made again, %d on the host",
+                        *e->base->name ? e->base->name : "one device", e->policy ? e->policy : "",
+                        e->policy ? ": " : "", again, hosted);
 }
 
 /* Does a schedule take less beside its order than what is the fastest now does beside the base? */
-static bool is_faster(const choosing *x, const pl_candidate *base, const making *m,
-                      const pl_evict_schedule *s)
+static bool is_faster(const evicting *e, const pl_evict_schedule *s)
 {
-    const double longer = s->seconds - m->facts.seconds;
-    return base->forecast.step_seconds + longer < pl_candidates_fastest(x->b);
+    const double longer = s->seconds - e->problem.facts.seconds;
+    return e->base->forecast.step_seconds + longer < pl_candidates_fastest(e->x->b);
 }
 
 /* One more candidate, by a schedule within so many bytes. *work: its work block. False: there is
  * none that is faster. */
-static bool try_budget(choosing *x, const pl_candidate *base, const making *m, bool copies,
-                       int64_t budget, double *work)
+static bool try_budget(evicting *e, int64_t budget, double *work)
 {
-    const pl_evict_options o = {
-        .budget = budget, .effort = EFFORT, .no_copies = !copies, .stretches = STRETCHES
-    };
+    choosing *x = e->x;
+    const pl_evict_options o = { .policy = e->policy,
+                                 .budget = budget,
+                                 .effort = e->ours ? EFFORT : 0,
+                                 .no_copies = !e->copies,
+                                 .stretches = STRETCHES };
     pl_evict_schedule s;
     pl_err why = { 0 };
-    if (!pl_evict_find(&m->problem, &o, m->tmp, &s, &why) || !is_faster(x, base, m, &s))
+    if (!pl_evict_find(&e->problem.problem, &o, e->tmp, &s, &why)) {
+        e->why = why;
         return false;
-    pl_plan *p = copy_plan(base->plan, x->out);
-    apply(m, &s, p, x->out);
-    if (!pl_plan_check(p, &why) || !pl_candidates_add(x, name_of(x, base, p), p, 0, &why))
-        return false;
+    }
+    if (!e->policy && !is_faster(e, &s)) return false;
+    pl_plan *p = pl_eviction_plan(&e->problem, &s, e->base->plan, x->out);
+    const char *name = name_of(e, p);
+    p->strategy = e->base->searched || !e->policy ? "auto" : name;
+    if (!pl_plan_check(p, &why) || !pl_candidates_add(x, name, p, 0, &why)) return false;
     const pl_candidate *k = &x->b->at[x->b->n - 1];
     *work = (double)k->forecast.memory.peak - (double)k->store->bytes;
     return true;
 }
 
 /* Budgets until the work block is as good as full. Only the fastest stays. */
-static void search_budgets(choosing *x, const pl_candidate *base, const making *m, bool copies)
+static void search_budgets(evicting *e)
 {
-    const double room = x->b->limit - (double)base->store->bytes;
-    double share = room / (double)base->program->work_bytes, low = 0, high = 1, work;
+    choosing *x = e->x;
+    const double room = x->b->limit - (double)e->base->store->bytes;
+    double share = room / (double)e->base->program->work_bytes, low = 0, high = 1, work;
     const int first = x->b->n;
-    for (int i = 0; i < TRIES && share < 1 && share > low; i++) {
-        if (!try_budget(x, base, m, copies, (int64_t)(share * (double)m->facts.peak), &work)) {
+    for (int i = 0; i < e->tries && share < 1 && share > low; i++) {
+        if (!try_budget(e, (int64_t)(share * (double)e->problem.facts.peak), &work)) {
             low = share, share = (share + high) / 2; /* less than it can do with */
             continue;
         }
@@ -299,6 +110,22 @@ static void search_budgets(choosing *x, const pl_candidate *base, const making *
         share = fmin(fmax(share * room / work * (work > room ? LESS : 1), low), high);
     }
 }
+
+static evicting open_evicting(choosing *x, const pl_candidate *base, const char *policy,
+                              pl_arena *tmp)
+{
+    const double per_byte = base->plan->mesh.host_per_byte;
+    const bool link = x->b->host_limit > 0 && per_byte > 0;
+    evicting e = { .x = x, .base = base, .policy = policy, .copies = policy && link, .tmp = tmp };
+    e.ours = !policy || !strcmp(policy, "pleat");
+    e.tries = policy ? POLICY_TRIES : TRIES;
+    e.problem = pl_eviction_make(base->program, &x->speed, link ? 1 / per_byte : 0, tmp);
+    /* more runs are no part of a plan, which published policies do not know */
+    if (e.ours) e.problem.problem.most_runs = MOST_RUNS;
+    return e;
+}
+
+/* -- of auto ----------------------------------------------------------------------------------- */
 
 /* The one of any candidate, or of a search where memory does not bind; lowered whole. */
 static bool make_base(choosing *x, pl_candidate *base, pl_err *err)
@@ -324,13 +151,50 @@ bool pl_candidates_evict(choosing *x, pl_err *err)
     if (x->g->nodes.n > MOST_OPS || pl_candidates_late(x)) return true;
     PL_TRY(make_base(x, &base, err));
     pl_arena *tmp = pl_arena_new("eviction");
-    const making m = make_problem(x, base.program, tmp);
+    evicting e = open_evicting(x, &base, NULL, tmp);
     x->brief = true;
-    search_budgets(x, &base, &m, false);
-    const double most = DEAR * base.forecast.step_seconds;
-    if (m.problem.out_bytes_per_s > 0 && pl_candidates_fastest(x->b) > most)
-        search_budgets(x, &base, &m, true);
+    search_budgets(&e);
+    e.copies = e.problem.problem.out_bytes_per_s > 0;
+    if (e.copies && pl_candidates_fastest(x->b) > DEAR * base.forecast.step_seconds)
+        search_budgets(&e);
     x->brief = false;
     pl_arena_free(tmp);
     return true;
+}
+
+/* -- by a policy ------------------------------------------------------------------------------- */
+
+static bool nothing_fits(const evicting *e, const pl_candidate *last, pl_err *err)
+{
+    const choosing *x = e->x;
+    const char *limit = pl_text_size(x->out, x->b->limit);
+    const char *all = pl_text_size(x->out, (double)e->base->forecast.memory.peak);
+    if (last)
+        return pl_err_set(err, PL_EINFEASIBLE,
+                          "'%s' made nothing that fits in %s of a device: its last takes %s; all "
+                          "kept are %s",
+                          e->policy, limit,
+                          pl_text_size(x->out, (double)last->forecast.memory.peak), all);
+    if (e->why.code && e->why.code != PL_EINFEASIBLE)
+        return pl_err_set(err, e->why.code, "--evict %s: %s", e->policy, e->why.msg);
+    const pl_evict_facts *f = &e->problem.facts;
+    return pl_err_set(err, PL_EINFEASIBLE,
+                      "'%s' found nothing that fits in %s of a device, of which states take %s; "
+                      "the kernel of %s alone needs %s at once; all kept are %s",
+                      e->policy, limit, pl_text_size(x->out, (double)e->base->store->bytes),
+                      e->problem.node[f->need_op]->name, pl_text_size(x->out, (double)f->need),
+                      all);
+}
+
+bool pl_candidates_evicted(choosing *x, const pl_candidate *base, const char *policy, pl_err *err)
+{
+    pl_found *b = x->b;
+    const int first = b->n;
+    pl_arena *tmp = pl_arena_new("eviction");
+    evicting e = open_evicting(x, base, policy, tmp);
+    search_budgets(&e);
+    const pl_candidate *last = b->n > first ? &b->at[b->n - 1] : NULL;
+    const bool ok = (last && last->fits) || nothing_fits(&e, last, err);
+    pl_arena_free(tmp);
+    return ok;
 }

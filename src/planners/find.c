@@ -321,7 +321,7 @@ static double find_floor(const choosing *x)
 static bool check_least(const choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
-    if (!x->r->hasty) return true;
+    if (!x->r->hasty || x->r->evict) return true;
     b->least = find_floor(x);
     return b->least <= b->limit ||
            pl_err_set(err, PL_EINFEASIBLE, "by the tables of the search no plan takes less than %s",
@@ -361,7 +361,8 @@ static bool find_auto(choosing *x, pl_err *err)
     x->plain = b->search;
     PL_TRY(check_least(x, err) && check_beat(x, err));
     b->at = PL_NEW_N(x->out, pl_candidate,
-                     2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + PL_MOST_OFFERS + 4);
+                     2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + PL_MOST_OFFERS + 1 +
+                         PL_EVICT_ROOM);
     b->refused = PL_NEW_N(x->out, pl_refused, PL_MOST_OFFERS);
     pl_candidates_shorten(x, &b->search->fold);
     r.l = pl_offers_usual(x);
@@ -385,7 +386,7 @@ static bool find_auto(choosing *x, pl_err *err)
 
 static bool add_given(choosing *x, const pl_plan *plan, pl_err *err)
 {
-    pl_candidate *k = x->b->take = x->b->at = PL_NEW(x->out, pl_candidate);
+    pl_candidate *k = x->b->take = x->b->at = PL_NEW_N(x->out, pl_candidate, 1 + PL_EVICT_ROOM);
     if (!x->r->whole) {
         pl_fold *fold = PL_NEW(x->out, pl_fold);
         *fold = pl_fold_find(x->g, x->out);
@@ -407,6 +408,36 @@ bool pl_plan_forecast(const pl_plan_request *r, const pl_plan *plan, pl_arena *o
     return ok;
 }
 
+static bool find_any(choosing *x, pl_err *err)
+{
+    const pl_strategy *s = &x->b->strategy;
+    pl_plan *plan;
+    if (s->automatic) return find_auto(x, err);
+    return pl_strategy_plan(s, x->g, NULL, x->out, &plan, err) && add_given(x, plan, err);
+}
+
+/* The plan for any memory, and if that does not fit what a policy makes of it. */
+static bool find_evicted(choosing *x, pl_err *err)
+{
+    pl_found *b = x->b;
+    const double limit = b->limit;
+    b->limit = INFINITY;
+    PL_TRY(find_any(x, err));
+    b->limit = limit;
+    for (int i = 0; i < b->n; i++) b->at[i].fits = pl_candidate_fits(x, &b->at[i]);
+    if (b->take->fits) return true;
+    b->tight = true;
+    pl_candidate base = *b->take;
+    memset(x->few, 0, sizeof x->few); /* what is evicted is not alike in all blocks */
+    PL_TRY(pl_candidate_whole(x, &base, err) && pl_candidate_forecast(x, &base, err));
+    PL_TRY(pl_candidates_evicted(x, &base, x->r->evict, err));
+    const pl_candidate taken = b->at[b->n - 1];
+    qsort(b->at, (size_t)b->n, sizeof *b->at, pl_candidate_order);
+    for (int i = 0; i < b->n; i++)
+        if (b->at[i].program == taken.program) b->take = &b->at[i];
+    return true;
+}
+
 bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out, pl_found **found,
                   pl_err *err)
 {
@@ -417,10 +448,7 @@ bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out, pl
     PL_TRY(pl_strategy_read(s, out, err));
     PL_TRY(find_cluster(r, s, out, &s->cluster, err));
     choosing x = pl_candidates_open(b, g, s->cluster, r, out);
-    pl_plan *plan;
-    bool ok = s->automatic
-                  ? find_auto(&x, err)
-                  : pl_strategy_plan(s, g, NULL, out, &plan, err) && add_given(&x, plan, err);
+    const bool ok = r->evict ? find_evicted(&x, err) : find_any(&x, err);
     pl_candidates_close(&x);
     pl_watch_tell(r->search.watch, NULL, 0, 0);
     b->seconds = pl_clock_now() - start;

@@ -71,6 +71,9 @@ typedef struct pl_plan_request {
     pl_auto_options search;    /* how auto searches; memory, also that of any other plan, is at
                                   most all that a device has                                     */
     pl_lower_options lower;    /* how its program is made                                        */
+    const char *evict;         /* a policy (policies/find.h): the plan is that for any memory, and
+                                  if it does not fit the policy says which tensors are made again
+                                  or copied to the host. NULL: the search does                   */
     bool whole;                /* so that the program of what is taken has all blocks            */
     double beat;               /* of auto: seconds that a step has to be below, or there is no use
                                   in looking any further; 0: it is                               */
@@ -87,6 +90,8 @@ typedef struct pl_plan_request {
  * be the fastest of those whose program fits. When none of the search's plans does, it searches
  * again below as much less as they take too much, and in the end takes what needs the least memory.
  * Else the plan is the one that the strategy's words or its file say.
+ *
+ * With r->evict either is found for any memory first.
  *
  * Fails as pl_strategy_plan does; with PL_EINFEASIBLE when nothing that auto finds fits, with the
  * least memory that was found, or when r->beat, r->outline or r->hasty say so; then found->least

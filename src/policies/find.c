@@ -22,11 +22,8 @@ static bool prepare(const pl_evict_problem *problem, const pl_evict_options *opt
                     pl_evict_policy_ask *ask, pl_err *err)
 {
     PL_TRY(pl_evict_validate(problem, err));
-    const char *name = options->policy ? options->policy : "pleat";
-    *ask = (pl_evict_policy_ask){ .options = options,
-                                  .policy = pl_evict_policy_find(name),
-                                  .tmp = tmp };
-    if (!ask->policy) return pl_err_set(err, PL_EINPUT, "there is no policy '%s'", name);
+    *ask = (pl_evict_policy_ask){ .options = options, .tmp = tmp };
+    PL_TRY(pl_evict_policy_find(options->policy ? options->policy : "pleat", &ask->policy, err));
     if (options->budget < 0 || options->effort < 0)
         return pl_err_set(err, PL_EINPUT, "a budget of %lld bytes and an effort of %lld steps",
                           (long long)options->budget, (long long)options->effort);

@@ -15,10 +15,10 @@ typedef struct pl_evict_options {
 } pl_evict_options;
 
 /* Find a schedule. Deterministic: the same problem and options give the same bytes; no clock is
- * read. `out` owns schedule->action. Fails with PL_EINPUT: the problem breaks a rule of evict.h or
- * there is no such policy; PL_EUNSUPPORTED: the policy does not take this problem; PL_EINFEASIBLE:
- * an op needs more than the budget at once (the message names the one with the largest need, with
- * the bytes), or the policy found no schedule that fits. */
+ * read. `out` owns schedule->action. Fails with PL_EINPUT: the problem breaks a rule of evict.h;
+ * PL_EUSAGE: there is no such policy; PL_EUNSUPPORTED: the policy does not take this problem;
+ * PL_EINFEASIBLE: an op needs more than the budget at once (the message names the one with the
+ * largest need, with the bytes), or the policy found no schedule that fits. */
 PL_MUST_CHECK bool pl_evict_find(const pl_evict_problem *problem, const pl_evict_options *options,
                                  pl_arena *out, pl_evict_schedule *schedule, pl_err *err);
 

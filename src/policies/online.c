@@ -40,6 +40,12 @@ static void evict(pl_evict_online *o, int item, bool to_host)
     if (!to_host) pl_evict_region_gone(o, item);
 }
 
+/* Can it come back? */
+static bool may_go(const pl_evict_online *o, int item)
+{
+    return o->items->item[item].again || o->rule->to_host;
+}
+
 static int choose(pl_evict_online *o)
 {
     double least = INFINITY, mean = 0;
@@ -54,6 +60,7 @@ static int choose(pl_evict_online *o)
     for (int small = 0; small < 2 && best < 0; small++)
         for (int k = 0; k < o->n_pool; k++) {
             int i = o->pool[k];
+            if (!may_go(o, i)) continue;
             if (!small && (double)o->items->item[i].bytes < o->rule->spared * mean) continue;
             double score = o->rule->score(o, i);
             if (score > least) continue;
@@ -239,6 +246,7 @@ bool pl_evict_online_play(const pl_evict_items *items, int64_t budget,
     for (int i = 0; i < n; i++) {
         o.accessed[i] = -INFINITY;
         if (o.play->present[i] && !items->item[i].pinned) o.pool[o.n_pool++] = i;
+        o.locks[i] = o.play->present[i] && items->item[i].pinned;
     }
     bool ok = o.play->bytes <= budget && play(&o);
     if (ok) pl_evict_play_end(o.play, out, schedule);

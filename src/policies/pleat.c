@@ -161,7 +161,7 @@ static void ask_others(search *s)
         pl_evict_policy_ask other = *s->ask;
         pl_evict_schedule found;
         pl_err miss = { 0 };
-        other.policy = pl_evict_policy_find(others[k]);
+        PL_ASSERT(pl_evict_policy_find(others[k], &other.policy, &miss));
         if (s->items->problem->most_runs > 0 || o->no_recompute ||
             (o->no_copies && other.policy->find == pl_evict_policy_delta))
             continue;

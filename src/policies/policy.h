@@ -25,8 +25,9 @@ struct pl_evict_policy {
 
 extern const pl_evict_policy pl_evict_policy_table[]; /* ends with a row without a name */
 
-/* By name; NULL: there is none. */
-const pl_evict_policy *pl_evict_policy_find(const char *name);
+/* By name. Fails with PL_EUSAGE, naming them all. */
+PL_MUST_CHECK bool pl_evict_policy_find(const char *name, const pl_evict_policy **policy,
+                                        pl_err *err);
 
 /* "'lru' found nothing that fits 12 bytes: op 7 needs the most at once, 9 bytes" */
 bool pl_evict_policy_refuse(const pl_evict_policy_ask *ask, pl_err *err);

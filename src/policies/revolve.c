@@ -160,9 +160,13 @@ static bool find_chain(chain *c, pl_arena *tmp, pl_err *err)
                 c->reader[op] = t;
                 least = op;
             } else if (!before) {
-                return pl_err_set(err, PL_EUNSUPPORTED,
-                                  "no chain: op %d reads value %d, which op %d makes", t,
-                                  p->read[k], op);
+                return op < 0 ? pl_err_set(err, PL_EUNSUPPORTED,
+                                           "no chain: op %d reads value %d, which is there from "
+                                           "the start",
+                                           t, p->read[k])
+                              : pl_err_set(err, PL_EUNSUPPORTED,
+                                           "no chain: op %d reads value %d, which op %d makes", t,
+                                           p->read[k], op);
             }
         }
     for (int i = 0; i < x->n_item; i++)

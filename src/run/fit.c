@@ -9,8 +9,9 @@ typedef struct neighbours {
 } neighbours;
 
 static const char *const advice =
-    "take the batch in micro-batches (--micro N), keep less (--strategy recompute=full, "
-    "offload=all), split the model (zero=3, tp=N), or take a smaller batch or model";
+    "take the batch in micro-batches (--micro N), keep less (--evict pleat, or with --strategy "
+    "recompute=full, offload=all), split the model (zero=3, tp=N), or take a smaller batch or "
+    "model";
 
 static int64_t sum_of(const pl_fit *need)
 {

@@ -66,6 +66,22 @@ for what in "$tiny --devices 1" "$tiny --devices 2 --strategy dp" "$tiny --devic
     check "$what: the greedy order has the same losses" cmp losses.program losses.lescea
 done
 
+# -- policies ------------------------------------------------------------------------------------------------
+layers=gpt2:layers=2,hidden=32,heads=2,vocab=64,seq=16,batch=4
+runs 0 '' "${memory[@]}" $layers --budgets .9,.6
+check 'with its bounds' grep -q '^  bound, no copies  *1' out
+check 'each is told of' test "$(grep -cE '^  (pleat|dtr|msps|lru|size|stale|delta|checkmate) ' out)" = 8
+runs 0 '' "${memory[@]}" $layers --budgets .9,.6 --json
+check 'nothing is below its bound' python3 - out <<'E'
+import json, sys
+rows = json.load(open(sys.argv[1]))["rows"]
+ours = {r["budget_bytes"]: r["overhead"] for r in rows if r["policy"] == "pleat"}
+assert len(ours) == 2 and all(r["overhead"] >= r["bound"] for r in rows)
+assert all(ours[r["budget_bytes"]] <= r["overhead"] for r in rows), rows
+E
+runs 2 "'1.5' is no share" "${memory[@]}" $layers --budgets .5,1.5
+runs 2 'order or --budgets' "${memory[@]}" $layers --budgets .5 --order pleat
+
 # -- a file --------------------------------------------------------------------------------------------------
 printf 'id,lower,upper,size\na,0,2,4\nb,1,3,4\nc,2,4,4\n' > three.csv
 runs 0 '' "${memory[@]}" --csv three.csv --json -o placed.csv

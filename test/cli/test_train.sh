@@ -106,6 +106,19 @@ done
 check 'weights where tensors are made again' cmp {dp,images.json}-save/step-00000003.safetensors
 rm -r ./*-save
 
+# -- whoever says which they are ------------------------------------------------------------------------------
+full=("$pleat" train "gpt2:layers=4,hidden=48,heads=4,vocab=256,seq=32,batch=16,dropout=0.2" --data text.txt
+    --threads 1 --json --steps 3 --devices 2 --strategy zero=1)
+runs 0 '' "${full[@]}" --save whole
+for policy in delta dtr pleat; do
+    runs 0 "zero=1, $policy: " "${full[@]}" --memory 3500KiB --evict $policy --save parts
+    check "weights as $policy evicts" cmp {whole,parts}/step-00000003.safetensors
+    rm -r parts
+done
+rm -r whole
+refuses 5 "'given' found nothing that fits" "${full[@]}" --memory 3500KiB --evict given
+refuses 2 "no eviction policy 'any'" "${full[@]}" --evict any
+
 runs 0 'zero=3' "${train[@]}" --steps 5 --devices 4 --strategy zero=3 --gathers-ahead 0 --bucket 1KiB
 check 'gathered just in time: the same losses' same_losses one.log out
 runs 0 'zero=3' "${train[@]}" --steps 5 --devices 4 --strategy zero=3 --gather-steps 1B --program

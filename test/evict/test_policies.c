@@ -183,6 +183,33 @@ static void test_views(void **state)
     }
 }
 
+/* An input that is pinned from the start, and a value whose maker cannot run again, stay; what can
+ * come back goes. */
+static void test_what_stays(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "dtr", "dtr-eq", "msps", "lru", "size", "stale" };
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        script s;
+        pl_evict_schedule got;
+        begin(&s);
+        int input = add_value(&s, 9), fixed = add(&s, 1, 12, (const int[]){ input, -1 });
+        s.keep[input] = PL_EVICT_PINNED;
+        s.once[0] = true;
+        int a = add(&s, 2, 8, (const int[]){ input, -1 });
+        int b = add(&s, 1, 3, NULL), c = add(&s, 1, 8, (const int[]){ b, -1 });
+        (void)add(&s, 1, 1, (const int[]){ fixed, -1 });
+        (void)add(&s, 1, 1, (const int[]){ c, -1 });
+        (void)add(&s, 1, 1, (const int[]){ a, -1 });
+        play(&s.problem, names[k], 34, &got);
+        int dropped = 0;
+        for (int i = 0; i < got.n && got.action[i].act != PL_EVICT_DROP; i++) dropped = i + 1;
+        EXPECT(dropped < got.n && got.action[dropped].what == a, "%s drops value %d", names[k],
+               dropped < got.n ? got.action[dropped].what : -1);
+        EXPECT(got.seconds == 10, "%s: %g s", names[k], got.seconds);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +219,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_hidden_copies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_rules, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_views, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_stays, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,6 +199,37 @@ static bool is_hosted(const pl_candidate *k)
     return k->forecast.memory.host > 0;
 }
 
+/* What policies make of one layout: it fits, and is slower than with all memory. One that makes
+ * nothing that fits says so. */
+static void test_policies(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "pleat", "dtr", "msps", "lru", "delta", "checkmate" };
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g =
+        training_graph("gpt2:layers=4,hidden=64,heads=4,vocab=500,seq=64,batch=16", a);
+    const pl_cluster *c = cluster_of("2xv100", a);
+    pl_plan_request r = request_of("dp", c, a);
+    pl_found *found;
+    pl_err err = { 0 };
+    if (!pl_plan_find(&r, g, a, &found, &err)) fail_msg("%s", err.msg);
+    const pl_candidate whole = *found->take;
+    r.search.memory = 0.7 * (double)whole.forecast.memory.peak;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        r.evict = names[i];
+        if (!pl_plan_find(&r, g, a, &found, &err)) fail_msg("%s: %s", names[i], err.msg);
+        const pl_candidate *k = found->take;
+        EXPECT(k->fits && strstr(k->name, names[i]), "%s", k->name);
+        EXPECT(k->forecast.step_seconds > whole.forecast.step_seconds, "%s is no slower", names[i]);
+        EXPECT(!strcmp(names[i], "delta") || !strcmp(names[i], "pleat") || !is_hosted(k),
+               "%s copies", names[i]);
+    }
+    r.evict = "given";
+    assert_false(pl_plan_find(&r, g, a, &found, &err));
+    assert_int_equal(err.code, PL_EINFEASIBLE);
+    pl_arena_free(a);
+}
+
 /* Where not even recomputing is enough, states lie in the host's memory, if it has some: with no
  * more recomputed than is needed, and slower than with all on the device. */
 static void test_offload(void **state)
@@ -231,9 +262,10 @@ static void test_offload(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_best), cmocka_unit_test(test_fits),
-                                        cmocka_unit_test(test_recompute),
-                                        cmocka_unit_test(test_tensors),
-                                        cmocka_unit_test(test_offload) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_best),      cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_recompute), cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_policies),  cmocka_unit_test(test_offload)
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
