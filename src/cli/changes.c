@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { MOST_TIMES = 64, MOST_DOUBLES = 3 };
+enum { MOST_NODES = 2500 }; /* single tensors of larger models take seconds to choose */
 
 /* -- nothing fits ------------------------------------------------------------------------------ */
 
@@ -127,6 +128,19 @@ static bool try_words(change *x, const char *text, double *peak, double *states)
     return ok;
 }
 
+/* With what our policy of eviction makes of it (policies/). */
+static void try_evicted(change *x)
+{
+    pl_job evicted = *x->j;
+    const change before = *x;
+    double peak, states;
+    evicted.request.evict = "pleat";
+    x->j = &evicted;
+    if (try_words(x, x->strategy, &peak, &states) && x->best != before.best)
+        x->best = pl_arena_fmt(x->out, "%s --evict pleat", x->strategy);
+    x->j = before.j;
+}
+
 /* In as many micro-batches as it takes, by what one of them holds. */
 static void try_micro(change *x, const char *more, double limit, double peak, double states)
 {
@@ -157,6 +171,7 @@ const char *pl_changes_words(const pl_job *j, const pl_found *found, const char 
         if (*words[i] && !try_words(&x, join(&x, words[i], 1), &peak, &states)) continue;
         if (splits) try_micro(&x, words[i], found->limit, peak, states);
     }
+    if (x.j->graph->nodes.n <= MOST_NODES) try_evicted(&x);
     pl_watch_tell(j->request.search.watch, NULL, 0, 0);
     const char *over = pl_text_size(out, (double)m->peak - found->limit);
     if (!x.best)

@@ -426,15 +426,16 @@ static bool find_evicted(choosing *x, pl_err *err)
     b->limit = limit;
     for (int i = 0; i < b->n; i++) b->at[i].fits = pl_candidate_fits(x, &b->at[i]);
     if (b->take->fits) return true;
-    b->tight = true;
+    b->tight = b->take->known = true;
     pl_candidate base = *b->take;
     memset(x->few, 0, sizeof x->few); /* what is evicted is not alike in all blocks */
     PL_TRY(pl_candidate_whole(x, &base, err) && pl_candidate_forecast(x, &base, err));
     PL_TRY(pl_candidates_evicted(x, &base, x->r->evict, err));
-    const pl_candidate taken = b->at[b->n - 1];
+    const pl_candidate evicted = b->at[--b->n];
     qsort(b->at, (size_t)b->n, sizeof *b->at, pl_candidate_order);
-    for (int i = 0; i < b->n; i++)
-        if (b->at[i].program == taken.program) b->take = &b->at[i];
+    memmove(b->at + 1, b->at, (size_t)b->n++ * sizeof *b->at);
+    b->at[0] = evicted;
+    b->take = b->at;
     return true;
 }
 

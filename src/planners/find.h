@@ -42,8 +42,8 @@ typedef struct pl_found {
     pl_auto *search;        /* NULL: the plan was given                                          */
     pl_candidate *take;     /* of at[]                                                           */
     int n;
-    pl_candidate *at;       /* [n] those that fit first, then by time; of equal ones the layout,
-                               which has a name                                                  */
+    pl_candidate *at;       /* [n] the one taken, then those that fit, and by time; of equal ones
+                               the layout, which has a name                                      */
     int n_refused;
     pl_refused *refused;    /* [n_refused]                                                       */
     double limit;           /* bytes of a device; INFINITY: none                                 */
