@@ -15,6 +15,7 @@
     X(explain) \
     X(why_not) \
     X(memory) \
+    X(schedule) \
     X(verify) \
     X(train) \
     X(sample)
