@@ -1,20 +1,27 @@
 /* The fastest schedule that is found for given times within a memory. Ranks choose in the order of
- * the clock: I before F before W, by a rule with four numbers; these are tried one after the other,
- * from the best so far, until none of them helps or the bound is met. Found so, with one stage a
- * rank: all cases of Qi et al. (bench/schedules.csv). */
+ * the clock: I before F before W, by a rule of six numbers; these are tried one after the other,
+ * from the best so far, until none of them helps or the bound is met. Of one stage a rank; what is
+ * found on the cases of Qi et al. is in bench/schedules.csv. */
+#include "base/each.h"
 #include "schedules/bound.h"
 #include "schedules/make.h"
 
 #include <math.h>
 
-/* When a rank rather waits for an I that is near, in shares of what it would do instead. */
+/* The numbers of a rule, each 0 to 1. */
+enum {
+    FIRST, /* a rank rather waits for its first I, when that is near, than do another F: near in
+              shares of F. What it waits then no rank before it waits                           */
+    LATER, /* the same for other I                                                              */
+    FILL,  /* it rather waits for what comes next than do a W: near in shares of W              */
+    DRAIN, /* the same after its last F                                                         */
+    LAST,  /* I of the last micro-batches, such a share of them, are not kept waiting by a W
+              while the rank has time to spare                                                  */
+    SLOPE, /* before its first I a rank does up to two F fewer than the rank before it          */
+    N_NUMBERS
+};
 typedef struct rule {
-    double first; /* of F, for its first I: what it waits then, no rank before it waits */
-    double later; /* of F, for others                                                   */
-    double fill;  /* of W                                                               */
-    double drain; /* of W, after the last F                                             */
-    double last;  /* of the micro-batches: I of so many are not kept waiting by W while
-                     there is time to spare */
+    double of[N_NUMBERS];
 } rule;
 
 typedef struct rank_state {
@@ -91,8 +98,17 @@ static void take(playing *x, int r, int kind)
 
 /* -- the rule ---------------------------------------------------------------------------------- */
 
+/* F that a rank takes before its first I: what memory holds, and fewer with each rank. */
+static double most_first(const playing *x, int r)
+{
+    const double limit =
+        x->r->memory > 0 ? floor(x->r->memory / held_of(x, r) * (1 + 1e-9)) : INFINITY;
+    return fmax(1, limit - 2 * x->rule->of[SLOPE] * r);
+}
+
 static bool has_room(const playing *x, int r)
 {
+    if (!x->rank[r].turned && x->rank[r].begun + 1 > most_first(x, r)) return false;
     const double held = held_of(x, r), limit = x->r->memory > 0 ? x->r->memory : INFINITY;
     return x->rank[r].held + held <= limit * (1 + 1e-9);
 }
@@ -132,14 +148,14 @@ static int choose(const playing *x, int r, double *until)
     const bool room = k->begun < n && has_room(x, r);
     const double forward = room ? *arrival(x, PL_PASS_F, r, k->begun) : INFINITY;
     if (back <= k->now) return PL_PASS_I;
-    const double near = k->turned ? x->rule->later : x->rule->first;
+    const double near = k->turned ? x->rule->of[LATER] : x->rule->of[FIRST];
     *until = back;
     if (forward <= k->now) return back > k->now + near * seconds(x, PL_PASS_F, r) ? PL_PASS_F : -1;
     *until = fmin(back, forward);
     const double next = fmin(forward, guess_back(x, r));
     const double gap = next - k->now, whole = seconds(x, PL_PASS_W, r);
-    const double share = k->begun == n ? x->rule->drain : x->rule->fill;
-    const bool last = k->turned + 1 >= n - x->rule->last * n; /* they are not kept waiting */
+    const double share = k->begun == n ? x->rule->of[DRAIN] : x->rule->of[FILL];
+    const bool last = k->turned + 1 >= n - x->rule->of[LAST] * n; /* they are not kept waiting */
     const bool fills = gap >= share * whole && !(last && gap <= spare(x, r));
     return k->done < k->turned && (gap >= whole || fills) ? PL_PASS_W : -1;
 }
@@ -176,20 +192,26 @@ static bool play(playing *x)
 
 /* -- the search -------------------------------------------------------------------------------- */
 
+/* The best so far. */
+typedef struct found {
+    rule rule;
+    double seconds;
+    const pl_pass_row *row; /* NULL: none yet */
+    pl_arena *arena;        /* which they are in */
+} found;
+
 typedef struct searching {
     const pl_pipeline_request *r;
-    rule rule; /* of the best so far */
-    double best, bound;
-    const pl_pass_row *row; /* of the best; NULL: none yet */
-    pl_arena *arena;        /* which it is in */
     const pl_pipeline *s;
+    double bound;
+    found found;
 } searching;
 
 /* The best one is kept, each in an arena of its own. */
 static void keep(searching *x, const pl_pass_row *row, double seconds_taken, pl_arena *arena)
 {
-    if (x->arena) pl_arena_free(x->arena);
-    x->arena = arena, x->row = row, x->best = seconds_taken;
+    pl_arena_free(x->found.arena);
+    x->found.arena = arena, x->found.row = row, x->found.seconds = seconds_taken;
 }
 
 static bool try_rule(searching *x, rule tried)
@@ -199,7 +221,7 @@ static bool try_rule(searching *x, rule tried)
     pl_arena *arena = pl_arena_new("schedule"), *tmp = pl_arena_new("schedule times");
     pl_pipeline s = *x->s;
     playing p = {
-        .r = r, .rule = &tried, .best = x->best, .bound = x->bound, .s = &s, .out = arena
+        .r = r, .rule = &tried, .best = x->found.seconds, .bound = x->bound, .s = &s, .out = arena
     };
     s.row = PL_NEW_N(arena, pl_pass_row, r->ranks);
     p.rank = PL_NEW_N(tmp, rank_state, r->ranks);
@@ -212,7 +234,7 @@ static bool try_rule(searching *x, rule tried)
     const bool better = play(&p);
     pl_arena_free(tmp);
     if (better)
-        x->rule = tried, keep(x, s.row, p.longest, arena);
+        x->found.rule = tried, keep(x, s.row, p.longest, arena);
     else
         pl_arena_free(arena);
     return better;
@@ -231,41 +253,78 @@ static void try_published(searching *x, pl_pipeline_generator_make *make)
     if (ok) {
         pl_pipeline_play(&s, x->r->costs, arena, &t);
         const double took = x->r->apart ? t.own_seconds : t.seconds;
-        ok = t.most_held <= limit * (1 + 1e-9) && took < x->best;
+        ok = t.most_held <= limit * (1 + 1e-9) && took < x->found.seconds;
         if (ok) keep(x, s.row, took, arena);
     }
     if (!ok) pl_arena_free(arena);
 }
 
-/* One number of the rule after the other. */
+/* Every value of a number. */
+static bool sweep(searching *x, int number)
+{
+    enum { STEPS = 16 };
+    bool better = false;
+    for (int i = 0; i <= STEPS && x->found.seconds > x->bound * (1 + 1e-9); i++) {
+        rule next = x->found.rule;
+        next.of[number] = (double)i / STEPS;
+        better |= try_rule(x, next);
+    }
+    return better;
+}
+
+/* One number of the rule after the other, until none helps. */
+static void descend(searching *x, const uint8_t order[])
+{
+    enum { ROUNDS = 3 };
+    bool better = true;
+    for (int round = 0; round < ROUNDS && better; round++) {
+        better = false;
+        for (int i = 0; i < N_NUMBERS; i++) better |= sweep(x, order[i]);
+    }
+}
+
+static const struct {
+    double slope;
+    uint8_t order[N_NUMBERS];
+} starts[] = { { 0, { FIRST, FILL, LAST, DRAIN, LATER, SLOPE } },
+               { 0.5, { FIRST, FILL, LAST, DRAIN, LATER, SLOPE } },
+               { 0, { FIRST, SLOPE, FILL, LAST, DRAIN, LATER } } };
+enum { N_STARTS = sizeof starts / sizeof *starts };
+
+static void descend_from(void *with, int i)
+{
+    searching *x = (searching *)with + i;
+    x->found = (found){ .seconds = INFINITY };
+    x->found.rule = (rule){ { [FILL] = 1, [DRAIN] = 1, [SLOPE] = starts[i].slope } };
+    descend(x, starts[i].order);
+}
+
+/* From several rules in two orders, at once, and from the best of these in the end. */
 static void search(searching *x)
 {
-    enum { STEPS = 16, ROUNDS = 3 };
-    const double enough = x->bound * (1 + 1e-9);
-    for (int round = 0, better = 1; round < ROUNDS && better; round++) {
-        better = 0;
-        for (int number = 0; number < 5; number++)
-            for (int i = 0; i <= STEPS && x->best > enough; i++) {
-                rule next = x->rule;
-                double *const at[] = { &next.first, &next.fill, &next.last, &next.drain,
-                                       &next.later };
-                *at[number] = (double)i / STEPS;
-                better |= try_rule(x, next);
-            }
+    searching from[N_STARTS];
+    if (x->found.seconds <= x->bound * (1 + 1e-9)) return;
+    for (int i = 0; i < N_STARTS; i++) from[i] = *x;
+    pl_each(N_STARTS, descend_from, from);
+    for (int i = 0; i < N_STARTS; i++) {
+        const bool better = from[i].found.seconds < x->found.seconds;
+        pl_arena_free(better ? x->found.arena : from[i].found.arena);
+        if (better) x->found = from[i].found;
     }
+    descend(x, starts[0].order);
 }
 
 bool pl_pipeline_search(const pl_pipeline_request *r, pl_arena *out, pl_pipeline *s, pl_err *err)
 {
-    searching x = { .r = r, .s = s, .best = INFINITY, .rule = { .fill = 1, .drain = 1 } };
+    searching x = { .r = r, .s = s, .found = { .seconds = INFINITY } };
     x.bound = pl_pipeline_bound(r, r->apart);
     try_published(&x, pl_pipeline_zb_h1);
     try_published(&x, pl_pipeline_zb_h2);
     search(&x);
-    if (!x.row)
+    if (!x.found.row)
         return pl_err_set(err, PL_EINFEASIBLE, "no schedule was found that holds at most %g",
                           r->memory);
-    pl_arena_adopt(out, x.arena);
-    s->row = x.row;
+    pl_arena_adopt(out, x.found.arena);
+    s->row = x.found.row;
     return true;
 }
