@@ -37,15 +37,19 @@ def read(text):
     return {rank: [t._Action.from_str(cell) for cell in row] for rank, row in enumerate(rows)}
 
 
+def passes(order):
+    return [[str(s) for a in row if a for s in (a.sub_actions or [a])] for row in order.values()]
+
+
 def to_torch(name, ranks, micro, folder):
     path = folder / f"{name}.csv"
     done = subprocess.run([pleat, "schedule", name, "--ranks", str(ranks), "--micro", str(micro), "-o", str(path), "--json"],
                           check=True, capture_output=True, text=True)
     stages = json.loads(done.stdout)["stages"]
     actions = read(path.read_text())
-    t._validate_schedule(actions, ranks, stages, micro)
-    lowered = t._add_send_recv({r: [a for a in row if a] for r, row in actions.items()}, lambda s: s % ranks, stages)
-    steps = t._simulate_comms_compute(lowered, lambda s: s % ranks, stages)
+    rank_of = t._validate_schedule(actions, ranks, stages, micro).__getitem__
+    lowered = t._add_send_recv({r: [a for a in row if a] for r, row in actions.items()}, rank_of, stages)
+    steps = t._simulate_comms_compute(lowered, rank_of, stages)
     return stages, max(len(row) for row in steps.values())
 
 
@@ -57,16 +61,24 @@ def from_torch(kind, ranks, per_rank, micro, folder):
         csv.writer(file).writerows([["" if a is None else str(a) for a in made.pipeline_order[r]] for r in range(ranks)])
     back = folder / "back.csv"
     subprocess.run([pleat, "schedule", "--csv", str(path), "-o", str(back)], check=True, capture_output=True)
-    passes = lambda order: [[str(s) for a in row if a for s in (a.sub_actions or [a])] for row in order.values()]
     assert passes(read(back.read_text())) == passes(made.pipeline_order), f"{kind.__name__} reads as something else"
     return stages
+
+
+def compare(name, kind, ranks, micro, folder):
+    """The same rows as torch's own."""
+    made = kind([Stage(0, ranks, 2 * ranks, i) for i in (0, 2 * ranks - 1)], micro)
+    path = folder / "same.csv"
+    subprocess.run([pleat, "schedule", name, "--ranks", str(ranks), "--micro", str(micro), "-o", str(path)], check=True,
+                   capture_output=True)
+    return passes(read(path.read_text())) == passes(made.pipeline_order)
 
 
 def main():
     print("torch", torch.__version__)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for schedule in ("gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "search"):
+        for schedule in ("gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zbv", "dualpipev", "search"):
             for ranks, micro in ((2, 4), (4, 8), (4, 9), (8, 32), (16, 64)):
                 stages, steps = to_torch(schedule, ranks, micro, folder)
                 print(f"pleat's {schedule}, {ranks} ranks, {micro} micro-batches: torch plays it in {steps} turns")
@@ -76,6 +88,10 @@ def main():
             for ranks, micro in ((2, 4), (4, 8), (8, 32)):
                 from_torch(kind, ranks, per_rank, micro, folder)
                 print(f"torch's {kind.__name__}, {ranks} ranks, {micro} micro-batches: the same passes")
+        for name, kind in (("zbv", t.ScheduleZBVZeroBubble), ("dualpipev", t.ScheduleDualPipeV)):
+            for ranks, micro in ((2, 4), (4, 8), (4, 9), (8, 32)):
+                same = compare(name, kind, ranks, micro, folder)
+                print(f"{name}, {ranks} ranks, {micro} micro-batches: {'the same rows as' if same else 'other rows than'} torch's")
 
 
 main()

@@ -20,9 +20,10 @@ typedef bool pl_pipeline_generator_make(const pl_pipeline_request *r, pl_arena *
 
 typedef struct pl_pipeline_generator {
     const char *name, *about;
-    const char *published; /* NULL: ours */
-    int chunks;            /* stages of a rank, usually */
-    bool any_chunks;       /* it can have others */
+    const char *published; /* NULL: ours                                         */
+    int chunks;            /* stages of a rank, usually                          */
+    bool any_chunks;       /* it can have others                                 */
+    bool is_v;             /* of two stages of a rank one is on the way back     */
     pl_pipeline_generator_make *make;
 } pl_pipeline_generator;
 
@@ -31,8 +32,9 @@ extern const pl_pipeline_generator pl_pipeline_generators[]; /* ends with a row 
 /* The stages of a rank that a schedule usually has; 1: there is no such schedule. */
 int pl_pipeline_chunks(const char *name);
 
-/* Stage c p + r is on rank r of p. Checked before it is returned. `out` owns it. Fails with
- * PL_EUSAGE for a name that there is not, or numbers that are none or not the schedule's. */
+/* Stage c p + r is on rank r of p; of those that are V, stage p + r on rank p - 1 - r. Checked
+ * before it is returned. `out` owns it. Fails with PL_EUSAGE for a name that there is not, or
+ * numbers that are none or not the schedule's. */
 PL_MUST_CHECK bool pl_pipeline_make(const char *name, const pl_pipeline_request *r, pl_arena *out,
                                     pl_pipeline *s, pl_err *err);
 
@@ -40,6 +42,6 @@ PL_MUST_CHECK bool pl_pipeline_make(const char *name, const pl_pipeline_request 
 void pl_pipeline_add(pl_pipeline *s, int rank, int kind, int stage, int micro, pl_arena *out);
 
 pl_pipeline_generator_make pl_pipeline_gpipe, pl_pipeline_1f1b, pl_pipeline_interleaved,
-    pl_pipeline_zb_h1, pl_pipeline_zb_h2, pl_pipeline_search;
+    pl_pipeline_zb_h1, pl_pipeline_zb_h2, pl_pipeline_zbv, pl_pipeline_dualpipev, pl_pipeline_search;
 
 #endif

@@ -4,7 +4,7 @@ source "$(dirname "$0")/helpers.sh"
 
 schedule=("$pleat" schedule)
 runs 0 '' "${schedule[@]}" --ranks 4 --micro 8
-for name in gpipe 1f1b interleaved zb-h1 zb-h2 search; do
+for name in gpipe 1f1b interleaved zb-h1 zb-h2 zbv dualpipev search; do
     check "$name is compared" grep -qE "^$name +[0-9.]+ s +[0-9.]+ %" out
 done
 
@@ -35,6 +35,7 @@ refuses 3 'missing.csv: stage 1 has no B, or I and W of micro-batch 0' "${schedu
 refuses 3 'none.csv' "${schedule[@]}" --csv none.csv
 refuses 2 'there is no schedule|there are: gpipe, 1f1b' "${schedule[@]}" best
 refuses 2 'a rank has 1 stage in schedule 1f1b, not 2' "${schedule[@]}" 1f1b --chunks 2
+refuses 2 'schedule zbv on 4 ranks takes 8 micro-batches or more' "${schedule[@]}" zbv --micro 7
 refuses 2 'three numbers of seconds' "${schedule[@]}" 1f1b --times 1,2
 refuses 2 'not both' "${schedule[@]}" 1f1b --csv one.csv
 refuses 2 'name a schedule' "${schedule[@]}" --json
