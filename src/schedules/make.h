@@ -41,7 +41,8 @@ PL_MUST_CHECK bool pl_pipeline_make(const char *name, const pl_pipeline_request 
 /* For generators: the next pass of a row. */
 void pl_pipeline_add(pl_pipeline *s, int rank, int kind, int stage, int micro, pl_arena *out);
 
-pl_pipeline_generator_make pl_pipeline_gpipe, pl_pipeline_1f1b, pl_pipeline_interleaved,
-    pl_pipeline_zb_h1, pl_pipeline_zb_h2, pl_pipeline_zbv, pl_pipeline_dualpipev, pl_pipeline_search;
+pl_pipeline_generator_make pl_pipeline_gpipe, pl_pipeline_1f1b, pl_pipeline_interleaved;
+pl_pipeline_generator_make pl_pipeline_zb_h1, pl_pipeline_zb_h2, pl_pipeline_zbv;
+pl_pipeline_generator_make pl_pipeline_dualpipev, pl_pipeline_search;
 
 #endif
