@@ -7,6 +7,7 @@
 #include "options/job.h"
 #include "schedules/bound.h"
 #include "schedules/csv.h"
+#include "schedules/make.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -84,20 +85,16 @@ typedef struct told {
     pl_pipeline s;
     pl_pass_costs costs;
     pl_pipeline_times t;
-    double step, waits, bound; /* bound 0: not known */
+    double step, waits, bound;
 } told;
 
 static void measure(const schedule_args *a, told *x, pl_arena *arena)
 {
     pl_pipeline_play(&x->s, &x->costs, arena, &x->t);
-    const pl_pipeline_request r = { .ranks = x->s.n_ranks,
-                                    .micro = x->s.n_micro,
-                                    .chunks = x->s.n_stages / x->s.n_ranks,
-                                    .costs = &x->costs,
-                                    .memory = a->memory > 0 ? a->memory : x->t.most_held };
     x->step = a->apart ? x->t.own_seconds : x->t.seconds;
     x->waits = a->apart ? pl_pipeline_own_bubble(&x->t) : pl_pipeline_bubble(&x->t);
-    x->bound = x->s.n_stages == x->s.n_ranks ? pl_pipeline_bound(&r, a->apart) : 0;
+    x->bound =
+        pl_pipeline_bound(&x->s, &x->costs, a->memory > 0 ? a->memory : x->t.most_held, a->apart);
 }
 
 static bool make_one(const schedule_args *a, const char *name, told *x, pl_arena *arena,
@@ -148,7 +145,6 @@ static void put_json(const schedule_args *a, const told *x, pl_text *to)
 
 static const char *gap_text(const told *x, pl_arena *a)
 {
-    if (!(x->bound > 0)) return "no bound is known of several stages a rank";
     const double gap = (x->step - x->bound) / x->step;
     if (gap < 1e-9) return "none with its memory is faster (proven)";
     return pl_arena_fmt(a, "none with its memory takes less than %.6g s (gap %.2f %%)", x->bound,
@@ -203,12 +199,12 @@ static bool tell_all(const schedule_args *a, pl_arena *arena, pl_err *err)
             pl_table_add(&t, "%s\t\t\t\t\t%s", g->name, why.msg);
             continue;
         }
-        pl_table_add(&t, "%s\t%.6g s\t%.2f %%\t%.4g\t%s\t%s", g->name, x.step, 100 * x.waits,
-                     x.t.most_held, x.bound > 0 ? pl_arena_fmt(arena, "%.6g s", x.bound) : "-",
-                     g->about);
+        pl_table_add(&t, "%s\t%.6g s\t%.2f %%\t%.4g\t%.6g s\t%s", g->name, x.step, 100 * x.waits,
+                     x.t.most_held, x.bound, g->about);
     }
-    printf("%lld ranks, %lld micro-batches\n\n%s\nbound: of one stage a rank, with the memory that "
-           "the schedule holds\n",
+    printf("%lld ranks, %lld micro-batches\n\n%s\nbound: with its stages on these ranks no "
+           "schedule is faster "
+           "that holds no more\n",
            (long long)a->ranks, (long long)a->micro, pl_table_text(&t));
     return true;
 }

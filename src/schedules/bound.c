@@ -2,26 +2,97 @@
 
 #include <math.h>
 
-/* One rank's figures. */
+/* What a stage takes and holds. */
 typedef struct stage {
     double f, i, w, held, rest;
 } stage;
 
-static stage stage_of(const pl_pipeline_request *r, int q)
+typedef struct bounding {
+    const pl_pipeline *s;
+    const pl_pass_costs *c;
+    double limit;
+    int *low, *high; /* [n_ranks] the first and the last stage of each; -1: it has none */
+    stage *sum;      /* [n_ranks] f, i and w of all its stages                          */
+} bounding;
+
+static stage stage_of(const bounding *x, int s)
 {
-    const pl_pass_costs *c = r->costs;
-    const double held = c->held ? c->held[q] : 1;
-    return (stage){ pl_pass_seconds(c, &(pl_pass){ PL_PASS_F, q, 0 }),
-                    pl_pass_seconds(c, &(pl_pass){ PL_PASS_I, q, 0 }),
-                    pl_pass_seconds(c, &(pl_pass){ PL_PASS_W, q, 0 }), held,
-                    c->rest ? c->rest[q] : held };
+    const pl_pass_costs *c = x->c;
+    const double held = c->held ? c->held[s] : 1;
+    return (stage){ pl_pass_seconds(c, &(pl_pass){ PL_PASS_F, s, 0 }),
+                    pl_pass_seconds(c, &(pl_pass){ PL_PASS_I, s, 0 }),
+                    pl_pass_seconds(c, &(pl_pass){ PL_PASS_W, s, 0 }), held,
+                    c->rest ? c->rest[s] : held };
 }
+
+static void add_stages(bounding *x)
+{
+    for (int r = 0; r < x->s->n_ranks; r++) x->low[r] = x->high[r] = -1;
+    for (int k = 0; k < x->s->n_stages; k++) {
+        const int r = x->s->rank_of[k];
+        const stage s = stage_of(x, k);
+        if (x->low[r] < 0) x->low[r] = k;
+        x->high[r] = k;
+        x->sum[r].f += s.f, x->sum[r].i += s.i, x->sum[r].w += s.w;
+    }
+}
+
+/* Seconds of a message from a stage to the next one, or back. */
+static double send(const bounding *x, int k)
+{
+    return x->s->rank_of[k] == x->s->rank_of[k + 1] ? 0 : x->c->send;
+}
+
+/* From the start of F of a stage to that of F of a later one. */
+static double way(const bounding *x, int from, int to)
+{
+    double sum = 0;
+    for (int k = from; k < to; k++) sum += stage_of(x, k).f + send(x, k);
+    return sum;
+}
+
+/* From the end of I of a stage to that of I of an earlier one. */
+static double way_back(const bounding *x, int from, int to)
+{
+    double sum = 0;
+    for (int k = from - 1; k >= to; k--) sum += send(x, k) + stage_of(x, k).i;
+    return sum;
+}
+
+/* From the start of F of a stage until its micro-batch is there for I of one that may be later. */
+static double round_trip(const bounding *x, int from, int to)
+{
+    const int last = x->s->n_stages - 1;
+    const double there = way(x, from, last) + stage_of(x, last).f;
+    if (to == last) return there;
+    return there + stage_of(x, last).i + way_back(x, last, to) - stage_of(x, to).i;
+}
+
+/* -- what memory holds ------------------------------------------------------------------------- */
 
 /* How many of so many bytes fit, at most n. */
 static int fit(double room, double bytes, int n)
 {
     const double most = bytes > 0 ? floor(room / bytes * (1 + 1e-9)) : n;
     return most < n ? (int)fmax(most, 0) : n;
+}
+
+/* Seconds of F that a rank may do before any I. */
+static double most_forward(const bounding *x, int r)
+{
+    const double all = x->s->n_micro * x->sum[r].f;
+    const stage first = stage_of(x, x->low[r]);
+    double per_byte = 0;
+    bool equal = true;
+    for (int k = x->low[r]; k <= x->high[r]; k++) {
+        if (x->s->rank_of[k] != r) continue;
+        const stage s = stage_of(x, k);
+        equal &= s.f == first.f && s.held == first.held;
+        per_byte = fmax(per_byte, s.held > 0 ? s.f / s.held : INFINITY);
+    }
+    if (x->limit == INFINITY) return all;
+    if (equal) return fmin(all, first.f * fit(x->limit, first.held, INT32_MAX));
+    return fmin(all, per_byte * x->limit);
 }
 
 /* Seconds of the I and W that memory can hold in so many bytes, of at most n micro-batches: some
@@ -37,44 +108,50 @@ static double find_work(const stage *s, double room, int n)
     return most;
 }
 
-/* What a rank waits for, whose round trip takes so long. */
-static double find_waiting(const pl_pipeline_request *r, const stage *s, double round)
+/* What a rank waits for, before its first I and after its last F. */
+static double find_waiting(const bounding *x, int r)
 {
-    const double limit = r->memory > 0 ? r->memory : INFINITY;
-    const int ahead = limit < INFINITY ? fit(limit, s->held, r->micro) : r->micro;
-    const double room = limit < INFINITY ? limit - s->held : INFINITY;
-    const double first = fmax(0, round - ahead * s->f);
-    const double last = fmax(0, round - s->f - find_work(s, room, r->micro - 1));
-    return ahead < r->micro ? first + last : fmax(first, last); /* else both may be one */
+    const int low = x->low[r], high = x->high[r], n = x->s->n_micro;
+    const double forward = most_forward(x, r);
+    const double first = fmax(0, round_trip(x, low, high) - forward);
+    if (low != high) return first;
+    const stage s = stage_of(x, low);
+    const double work = find_work(&s, x->limit - s.held, n - 1);
+    const double last = fmax(0, round_trip(x, low, low) - s.f - work);
+    return forward < n * s.f ? first + last : fmax(first, last); /* else both may be one */
 }
 
-/* The longest way from rank q to a later one, through all its passes, and back. */
-static double find_path(const pl_pipeline_request *r, int q, double *round)
+/* -- the bound --------------------------------------------------------------------------------- */
+
+static double find_path(const bounding *x, int q)
 {
-    const stage first = stage_of(r, q);
-    double there = 0, back = 0, most = 0;
-    for (int i = q; i < r->ranks; i++) {
-        const stage s = stage_of(r, i);
-        if (i > q) back += s.i + r->costs->send;
-        /* back has I of rank i, which is the last one of its n */
-        most = fmax(most, there + r->micro * (s.f + s.i) + (i > q ? back - s.i + first.i : 0));
-        there += s.f + (i + 1 < r->ranks ? r->costs->send : 0);
+    const int from = x->low[q];
+    double most = 0;
+    for (int r = 0; r < x->s->n_ranks; r++) {
+        const int to = x->low[r];
+        if (to < from) continue;
+        const double passes = x->s->n_micro * (x->sum[r].f + x->sum[r].i);
+        most = fmax(most, way(x, from, to) + passes + way_back(x, to, from));
     }
-    *round = there + back;
-    return most + first.w;
+    return most + stage_of(x, from).w;
 }
 
-double pl_pipeline_bound(const pl_pipeline_request *r, bool apart)
+double pl_pipeline_bound(const pl_pipeline *s, const pl_pass_costs *costs, double memory,
+                         bool apart)
 {
-    double bound = 0, way = 0;
-    if (r->chunks > 1) return 0;
-    for (int q = 0; q < r->ranks; q++) {
-        const stage s = stage_of(r, q);
-        double round;
-        const double path = find_path(r, q, &round), work = r->micro * (s.f + s.i + s.w);
-        const double own = fmax(path, work + find_waiting(r, &s, round));
-        bound = fmax(bound, own + (apart ? 0 : way));
-        way += s.f + r->costs->send;
+    pl_arena *tmp = pl_arena_new("schedule bound");
+    bounding x = { .s = s, .c = costs, .limit = memory > 0 ? memory : INFINITY };
+    double bound = 0;
+    x.low = PL_NEW_N(tmp, int, s->n_ranks);
+    x.high = PL_NEW_N(tmp, int, s->n_ranks);
+    x.sum = PL_NEW_N(tmp, stage, s->n_ranks);
+    add_stages(&x);
+    for (int q = 0; q < s->n_ranks; q++) {
+        if (x.low[q] < 0) continue;
+        const double work = s->n_micro * (x.sum[q].f + x.sum[q].i + x.sum[q].w);
+        const double own = fmax(find_path(&x, q), work + find_waiting(&x, q));
+        bound = fmax(bound, own + (apart ? 0 : way(&x, 0, x.low[q])));
     }
+    pl_arena_free(tmp);
     return bound;
 }

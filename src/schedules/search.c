@@ -317,7 +317,7 @@ static void search(searching *x)
 bool pl_pipeline_search(const pl_pipeline_request *r, pl_arena *out, pl_pipeline *s, pl_err *err)
 {
     searching x = { .r = r, .s = s, .found = { .seconds = INFINITY } };
-    x.bound = pl_pipeline_bound(r, r->apart);
+    x.bound = pl_pipeline_bound(s, r->costs, r->memory, r->apart);
     try_published(&x, pl_pipeline_zb_h1);
     try_published(&x, pl_pipeline_zb_h2);
     search(&x);
