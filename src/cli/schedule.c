@@ -32,7 +32,7 @@ static const pl_opt opts[] = {
       .needs = "!csv" },
     { "chunks", INT(chunks),  "N",     NULL, "stages of a rank; default: as the schedule has", 1,
       1 << 10, .needs = "!csv" },
-    { "times",  TEXT(times),  "F,I,W", "1,1,1", "seconds of a rank's stages together; B: I + W" },
+    { "times",  TEXT(times),  "F,I,W", "1,1,1", "seconds of a rank's stages together, or F,I,W/F,I,W/... of each" },
     { "send",   REAL(send),   "X",     "0", "seconds of a message between ranks", 0 },
     { "memory", REAL(memory), "K",     NULL, "micro-batches that search may have a rank hold",
       .needs = "!csv" },
@@ -53,26 +53,42 @@ static double *repeat(double x, int64_t n, pl_arena *a)
     return at;
 }
 
-/* Of equal stages. */
+/* "F,I,W" at *at, which it moves to the next stage's, or to the end. */
+static bool read_times(const schedule_args *a, const char **at, double x[3], pl_err *err)
+{
+    for (int i = 0; i < 3; i++) {
+        char part[32];
+        const size_t n = strcspn(*at, ",/");
+        snprintf(part, sizeof part, "%.*s", n < sizeof part ? (int)n : 0, *at);
+        if (!pl_text_real(part, &x[i]) || !(x[i] >= 0) || !isfinite(x[i]) ||
+            (i < 2) != ((*at)[n] == ','))
+            return pl_err_set(err, PL_EUSAGE, "--times %s: three numbers of seconds, F,I,W",
+                              a->times);
+        *at += n + ((*at)[n] != '\0');
+    }
+    return true;
+}
+
+/* Of equal stages, which share what a rank takes; or of each its own. */
 static bool make_costs(const schedule_args *a, int64_t ranks, int64_t stages, pl_arena *arena,
                        pl_pass_costs *costs, pl_err *err)
 {
-    double x[3];
-    const char *at = a->times;
-    for (int i = 0; i < 3; i++) {
-        char part[32];
-        const size_t n = strcspn(at, ",");
-        snprintf(part, sizeof part, "%.*s", n < sizeof part ? (int)n : 0, at);
-        if (!pl_text_real(part, &x[i]) || !(x[i] >= 0) || !isfinite(x[i]) ||
-            (i < 2) != (at[n] == ','))
-            return pl_err_set(err, PL_EUSAGE, "--times %s: three numbers of seconds, F,I,W",
-                              a->times);
-        at += n + 1;
-    }
     const double part = (double)ranks / (double)stages; /* of a rank, a stage */
-    *costs = (pl_pass_costs){ .forward = repeat(x[0] * part, stages, arena),
-                              .input = repeat(x[1] * part, stages, arena),
-                              .weight = repeat(x[2] * part, stages, arena),
+    const bool equal = !strchr(a->times, '/');
+    double *at[3], x[3];
+    for (int i = 0; i < 3; i++) at[i] = PL_NEW_N(arena, double, stages);
+    const char *text = a->times;
+    int64_t n = 0;
+    for (; n < stages && (equal || *text); n++) {
+        if (!equal || !n) PL_TRY(read_times(a, &text, x, err));
+        for (int i = 0; i < 3; i++) at[i][n] = equal ? x[i] * part : x[i];
+    }
+    if (n < stages || *text)
+        return pl_err_set(err, PL_EUSAGE, "--times has %s those of %lld stages, and there are %lld",
+                          *text ? "more than" : "only", (long long)n, (long long)stages);
+    *costs = (pl_pass_costs){ .forward = at[0],
+                              .input = at[1],
+                              .weight = at[2],
                               .held = repeat(part, stages, arena),
                               .rest = repeat(a->rest * part, stages, arena),
                               .send = a->send };

@@ -20,6 +20,12 @@ check 'as one object' grep -q '^{"schema": "pleat.schedule/1", "schedule": "one.
 runs 0 '' "${schedule[@]}" interleaved --ranks 4 --micro 8 --chunks 4
 check 'closed form' grep -q '^step   26.25 s' out
 
+# -- stages that are not alike -------------------------------------------------------------------------------
+runs 0 '' "${schedule[@]}" 1f1b --ranks 3 --micro 6 --times 1,1,1/2,2,2/1,1,1
+check 'the slowest stage decides' grep -q '^step   42 s: a rank computes 36 s' out
+refuses 2 '--times has only those of 2 stages, and there are 3' "${schedule[@]}" 1f1b --ranks 3 --times 1,1,1/2,2,2
+refuses 2 'more than those of 1 stages, and there are 1' "${schedule[@]}" 1f1b --ranks 1 --times 1,1,1/2,2,2
+
 # -- within a memory -----------------------------------------------------------------------------------------
 runs 0 '' "${schedule[@]}" search --ranks 8 --micro 24 --times 18522,18086,9337 --send 601 --memory 16 \
     --rest 0.3664122137404580 --apart
