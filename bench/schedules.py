@@ -6,7 +6,7 @@ microseconds; of 1f1b, H1 and H2 the figures that sail-sg/zero-bubble-pipeline-p
 `search` what its auto_schedule.py finds where a rank may hold k p micro-batches: for the nine cases of the arXiv version
 from its file mem2bubble.npy, for the twelve of the ICLR version from running it. `bubble` is the share of a step that a
 rank waits, counted from its own first pass but for 1f1b; `bound` that of the fastest schedule that could be. Both are
-computed, the same on any machine; took_s is that of the whole command."""
+computed, the same on any machine, and `gap` is (step - bound) / step; took_s is that of the whole command."""
 import csv
 import json
 import pathlib
@@ -43,7 +43,7 @@ def main():
     worse = proven = 0
     for row in rows:
         bubble, bound, held, took = measure(row)
-        gap = (bubble - bound) / (1 - bound)
+        gap = 1 - (1 - bubble) / (1 - bound)
         published = float(row["bubble"])
         if row["schedule"] == "search":
             worse += bubble > published + 5e-5

@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As the planner asks ours (planners/evict.c). */
-enum { EFFORT = 1000000, STRETCHES = 2 };
-
 typedef struct study {
     pl_evictions *e;
     const pl_watch *watch;
@@ -71,7 +68,7 @@ static bool has_link(const pl_evictions *e)
 
 static bool add_ours(study *s, pl_err *err)
 {
-    pl_evict_options o = { .effort = EFFORT, .stretches = STRETCHES };
+    pl_evict_options o = { .effort = PL_EVICTION_EFFORT, .stretches = PL_EVICTION_STRETCHES };
     PL_TRY(add_row(s, "pleat", &o, err));
     if (!has_link(s->e)) return true;
     o.no_copies = true;

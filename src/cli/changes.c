@@ -1,12 +1,12 @@
 #include "cli/changes.h"
 
+#include "planners/eviction.h"
 #include "train/step.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { MOST_TIMES = 64, MOST_DOUBLES = 3 };
-enum { MOST_NODES = 2500 }; /* single tensors of larger models take seconds to choose */
 
 /* -- nothing fits ------------------------------------------------------------------------------ */
 
@@ -171,7 +171,7 @@ const char *pl_changes_words(const pl_job *j, const pl_found *found, const char 
         if (*words[i] && !try_words(&x, join(&x, words[i], 1), &peak, &states)) continue;
         if (splits) try_micro(&x, words[i], found->limit, peak, states);
     }
-    if (x.j->graph->nodes.n <= MOST_NODES) try_evicted(&x);
+    if (x.j->graph->nodes.n <= PL_EVICTION_NODES) try_evicted(&x);
     pl_watch_tell(j->request.search.watch, NULL, 0, 0);
     const char *over = pl_text_size(out, (double)m->peak - found->limit);
     if (!x.best)

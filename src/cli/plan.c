@@ -126,7 +126,8 @@ static bool show(void *args, int n, const char *const operand[], pl_arena *arena
     PL_TRY(pl_job_args_open(&a->job, spec, arena, &j, err));
     j.request.whole = a->json;
     if (!pl_job_find(&j, a->strategy, arena, &best, err)) {
-        if (err->code == PL_EINFEASIBLE) pl_changes_add(&a->job, spec, &j, arena, err);
+        if (err->code == PL_EINFEASIBLE && !j.request.evict)
+            pl_changes_add(&a->job, spec, &j, arena, err);
         return false;
     }
     pl_told told = pl_job_told(&j, best, arena);

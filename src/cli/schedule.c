@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 28 };
+enum { MOST_BYTES = 1 << 28, MOST_SECONDS = 1000000000 };
 
 typedef struct schedule_args {
     const char *times, *csv, *file;
@@ -23,6 +23,7 @@ typedef struct schedule_args {
     bool apart, json;
 } schedule_args;
 
+#define LIMITED "search" /* the schedule that keeps to --memory */
 #define AT(f) offsetof(schedule_args, f)
 // clang-format off
 static const pl_opt opts[] = {
@@ -34,7 +35,8 @@ static const pl_opt opts[] = {
       1 << 10, .needs = "!csv" },
     { "times",  TEXT(times),  "F,I,W", "1,1,1",
       "seconds of a rank's stages together, or F,I,W/F,I,W/... of each" },
-    { "send",   REAL(send),   "X",     "0", "seconds of a message between ranks", 0 },
+    { "send",   REAL(send),   "X",     "0", "seconds of a message between ranks", 0,
+      MOST_SECONDS },
     { "memory", REAL(memory), "K",     NULL, "micro-batches that search may have a rank hold",
       .needs = "!csv" },
     { "rest",   REAL(rest),   "SHARE", "1", "of what is held, that stays from I until W", 0, 1 },
@@ -61,10 +63,11 @@ static bool read_times(const schedule_args *a, const char **at, double x[3], pl_
         char part[32];
         const size_t n = strcspn(*at, ",/");
         snprintf(part, sizeof part, "%.*s", n < sizeof part ? (int)n : 0, *at);
-        if (!pl_text_real(part, &x[i]) || !(x[i] >= 0) || !isfinite(x[i]) ||
+        if (!pl_text_real(part, &x[i]) || !(x[i] >= 0) || x[i] > MOST_SECONDS ||
             (i < 2) != ((*at)[n] == ','))
-            return pl_err_set(err, PL_EUSAGE, "--times %s: three numbers of seconds, F,I,W",
-                              a->times);
+            return pl_err_set(err, PL_EUSAGE,
+                              "--times %s: three numbers of seconds, F,I,W, up to %d", a->times,
+                              MOST_SECONDS);
         *at += n + ((*at)[n] != '\0');
     }
     return true;
@@ -110,8 +113,8 @@ static void measure(const schedule_args *a, told *x, pl_arena *arena)
     pl_pipeline_play(&x->s, &x->costs, arena, &x->t);
     x->step = a->apart ? x->t.own_seconds : x->t.seconds;
     x->waits = a->apart ? pl_pipeline_own_bubble(&x->t) : pl_pipeline_bubble(&x->t);
-    x->bound =
-        pl_pipeline_bound(&x->s, &x->costs, a->memory > 0 ? a->memory : x->t.most_held, a->apart);
+    const bool limited = a->memory > 0 && !strcmp(x->s.name, LIMITED);
+    x->bound = pl_pipeline_bound(&x->s, &x->costs, limited ? a->memory : x->t.most_held, a->apart);
 }
 
 static bool make_one(const schedule_args *a, const char *name, told *x, pl_arena *arena,
@@ -162,7 +165,7 @@ static void put_json(const schedule_args *a, const told *x, pl_text *to)
 
 static const char *gap_text(const told *x, pl_arena *a)
 {
-    const double gap = (x->step - x->bound) / x->step;
+    const double gap = x->step > 0 ? (x->step - x->bound) / x->step : 0;
     if (gap < 1e-9) return "none with its memory is faster (proven)";
     return pl_arena_fmt(a, "none with its memory takes less than %.6g s (gap %.2f %%)", x->bound,
                         100 * gap);
@@ -204,24 +207,24 @@ static bool tell_one(const schedule_args *a, const char *name, pl_arena *arena, 
 
 static bool tell_all(const schedule_args *a, pl_arena *arena, pl_err *err)
 {
+    const char *times = a->times;
+    double x[3];
+    PL_TRY(read_times(a, &times, x, err));
     pl_table t = pl_table_new(arena, "schedule\t>step\t>waits\t>held\t>bound\t");
     for (const pl_pipeline_generator *g = pl_pipeline_generators; g->name; g++) {
-        told x;
+        told one;
         pl_err why = { 0 };
-        schedule_args one = *a;
-        if (!g->any_chunks) one.chunks = 0;
-        if (!make_one(&one, g->name, &x, arena, &why)) {
-            if (why.code == PL_EUSAGE && !strcmp(g->name, "gpipe"))
-                return pl_err_set(err, why.code, "%s", why.msg);
+        schedule_args args = *a;
+        if (!g->any_chunks) args.chunks = 0;
+        if (!make_one(&args, g->name, &one, arena, &why)) {
             pl_table_add(&t, "%s\t\t\t\t\t%s", g->name, why.msg);
             continue;
         }
-        pl_table_add(&t, "%s\t%.6g s\t%.2f %%\t%.4g\t%.6g s\t%s", g->name, x.step, 100 * x.waits,
-                     x.t.most_held, x.bound, g->about);
+        pl_table_add(&t, "%s\t%.6g s\t%.2f %%\t%.4g\t%.6g s\t%s", g->name, one.step,
+                     100 * one.waits, one.t.most_held, one.bound, g->about);
     }
     printf("%lld ranks, %lld micro-batches\n\n%s\nbound: with its stages on these ranks no "
-           "schedule is faster "
-           "that holds no more\n",
+           "schedule is faster that holds no more\n",
            (long long)a->ranks, (long long)a->micro, pl_table_text(&t));
     return true;
 }
@@ -233,6 +236,9 @@ static bool work(void *args, int n, const char *const operand[], pl_arena *arena
         return pl_err_set(err, PL_EUSAGE, "give the name of a schedule or --csv, not both");
     if (!n && !a->csv && (a->file || a->json))
         return pl_err_set(err, PL_EUSAGE, "name a schedule for -o and --json; --help lists them");
+    if (n && a->memory > 0 && strcmp(operand[0], LIMITED) != 0)
+        return pl_err_set(err, PL_EUSAGE, "--memory is kept to by schedule %s alone, not by %s",
+                          LIMITED, operand[0]);
     return n || a->csv ? tell_one(a, n ? operand[0] : NULL, arena, err) : tell_all(a, arena, err);
 }
 

@@ -9,8 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_OPS = 2500, EFFORT = 1000000, STRETCHES = 2, MOST_RUNS = 2 };
-enum { TRIES = 4, POLICY_TRIES = 12 };
+enum { MOST_RUNS = 2, TRIES = 4, POLICY_TRIES = 12 };
 
 /* Of the room: as good as full, and what a budget that was too large comes down to. */
 static const double FULL = 0.95, LESS = 0.985;
@@ -26,7 +25,8 @@ typedef struct evicting {
     const char *policy; /* NULL: ours, and only what is faster than all else that fits */
     bool ours, copies;
     int tries;
-    pl_err why; /* of the last one that found nothing */
+    double least; /* bytes: of the smallest one that was made */
+    pl_err why;   /* of the last one that came to nothing     */
     pl_arena *tmp;
 } evicting;
 
@@ -68,21 +68,19 @@ static bool try_budget(evicting *e, int64_t budget, double *work)
     choosing *x = e->x;
     const pl_evict_options o = { .policy = e->policy,
                                  .budget = budget,
-                                 .effort = e->ours ? EFFORT : 0,
+                                 .effort = e->ours ? PL_EVICTION_EFFORT : 0,
                                  .no_copies = !e->copies,
-                                 .stretches = STRETCHES };
+                                 .stretches = PL_EVICTION_STRETCHES };
     pl_evict_schedule s;
-    pl_err why = { 0 };
-    if (!pl_evict_find(&e->problem.problem, &o, e->tmp, &s, &why)) {
-        e->why = why;
-        return false;
-    }
+    e->why = (pl_err){ 0 };
+    if (!pl_evict_find(&e->problem.problem, &o, e->tmp, &s, &e->why)) return false;
     if (!e->policy && !is_faster(e, &s)) return false;
     pl_plan *p = pl_eviction_plan(&e->problem, &s, e->base->plan, x->out);
     const char *name = name_of(e, p);
     p->strategy = e->base->searched || !e->policy ? "auto" : name;
-    if (!pl_plan_check(p, &why) || !pl_candidates_add(x, name, p, 0, &why)) return false;
+    if (!pl_plan_check(p, &e->why) || !pl_candidates_add(x, name, p, 0, &e->why)) return false;
     const pl_candidate *k = &x->b->at[x->b->n - 1];
+    e->least = fmin(e->least, (double)k->forecast.memory.peak);
     *work = (double)k->forecast.memory.peak - (double)k->store->bytes;
     return true;
 }
@@ -96,6 +94,7 @@ static void search_budgets(evicting *e)
     const int first = x->b->n;
     for (int i = 0; i < e->tries && share < 1 && share > low; i++) {
         if (!try_budget(e, (int64_t)(share * (double)e->problem.facts.peak), &work)) {
+            if (e->why.code && e->why.code != PL_EINFEASIBLE) return;
             low = share, share = (share + high) / 2; /* less than it can do with */
             continue;
         }
@@ -116,7 +115,12 @@ static evicting open_evicting(choosing *x, const pl_candidate *base, const char 
 {
     const double per_byte = base->plan->mesh.host_per_byte;
     const bool link = x->b->host_limit > 0 && per_byte > 0;
-    evicting e = { .x = x, .base = base, .policy = policy, .copies = policy && link, .tmp = tmp };
+    evicting e = { .x = x,
+                   .base = base,
+                   .policy = policy,
+                   .copies = policy && link,
+                   .least = INFINITY,
+                   .tmp = tmp };
     e.ours = !policy || !strcmp(policy, "pleat");
     e.tries = policy ? POLICY_TRIES : TRIES;
     e.problem = pl_eviction_make(base->program, &x->speed, link ? 1 / per_byte : 0, tmp);
@@ -148,7 +152,7 @@ bool pl_candidates_evict(choosing *x, pl_err *err)
     const pl_candidate *k = pl_candidates_best(x->b);
     pl_candidate base;
     if (k && !(k->forecast.again_seconds > 0) && !k->forecast.memory.host) return true;
-    if (x->g->nodes.n > MOST_OPS || pl_candidates_late(x)) return true;
+    if (x->g->nodes.n > PL_EVICTION_NODES || pl_candidates_late(x)) return true;
     PL_TRY(make_base(x, &base, err));
     pl_arena *tmp = pl_arena_new("eviction");
     evicting e = open_evicting(x, &base, NULL, tmp);
@@ -164,26 +168,32 @@ bool pl_candidates_evict(choosing *x, pl_err *err)
 
 /* -- by a policy ------------------------------------------------------------------------------- */
 
-static bool nothing_fits(const evicting *e, const pl_candidate *last, pl_err *err)
+static bool nothing_fits(const evicting *e, pl_err *err)
 {
     const choosing *x = e->x;
+    const pl_forecast_memory *all = &e->base->forecast.memory;
+    const pl_evict_facts *f = &e->problem.facts;
     const char *limit = pl_text_size(x->out, x->b->limit);
-    const char *all = pl_text_size(x->out, (double)e->base->forecast.memory.peak);
-    if (last)
+    const char *whole = pl_text_size(x->out, (double)all->peak);
+    if ((double)all->host > x->b->host_limit)
         return pl_err_set(err, PL_EINFEASIBLE,
-                          "'%s' made nothing that fits in %s of a device: its last takes %s; all "
-                          "kept are %s",
-                          e->policy, limit,
-                          pl_text_size(x->out, (double)last->forecast.memory.peak), all);
+                          "the plan takes %s of the host's memory, of which "
+                          "there are %s, before anything is evicted",
+                          pl_text_size(x->out, (double)all->host),
+                          pl_text_size(x->out, x->b->host_limit));
     if (e->why.code && e->why.code != PL_EINFEASIBLE)
         return pl_err_set(err, e->why.code, "--evict %s: %s", e->policy, e->why.msg);
-    const pl_evict_facts *f = &e->problem.facts;
+    if (e->least < INFINITY)
+        return pl_err_set(err, PL_EINFEASIBLE,
+                          "'%s' made nothing that fits in %s of a device: the least takes %s, and "
+                          "the plan without it %s",
+                          e->policy, limit, pl_text_size(x->out, e->least), whole);
     return pl_err_set(err, PL_EINFEASIBLE,
                       "'%s' found nothing that fits in %s of a device, of which states take %s; "
-                      "the kernel of %s alone needs %s at once; all kept are %s",
+                      "the kernel of %s alone needs %s at once; the plan without it takes %s",
                       e->policy, limit, pl_text_size(x->out, (double)e->base->store->bytes),
                       e->problem.node[f->need_op]->name, pl_text_size(x->out, (double)f->need),
-                      all);
+                      whole);
 }
 
 bool pl_candidates_evicted(choosing *x, const pl_candidate *base, const char *policy, pl_err *err)
@@ -194,7 +204,7 @@ bool pl_candidates_evicted(choosing *x, const pl_candidate *base, const char *po
     evicting e = open_evicting(x, base, policy, tmp);
     search_budgets(&e);
     const pl_candidate *last = b->n > first ? &b->at[b->n - 1] : NULL;
-    const bool ok = (last && last->fits) || nothing_fits(&e, last, err);
+    const bool ok = (last && last->fits) || nothing_fits(&e, err);
     pl_arena_free(tmp);
     return ok;
 }

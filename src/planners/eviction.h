@@ -5,6 +5,10 @@
 #include "evict/evict.h"
 #include "program/forecast.h"
 
+/* How ours is asked, so that it takes less than a second; and for graphs of so many nodes at most,
+ * where nobody asked for it. */
+enum { PL_EVICTION_EFFORT = 1000000, PL_EVICTION_STRETCHES = 2, PL_EVICTION_NODES = 2500 };
+
 typedef struct pl_eviction {
     pl_evict_problem problem;
     pl_evict_facts facts;         /* of its order as it stands                    */

@@ -422,8 +422,9 @@ static bool find_evicted(choosing *x, pl_err *err)
     pl_found *b = x->b;
     const double limit = b->limit;
     b->limit = INFINITY;
-    PL_TRY(find_any(x, err));
+    const bool found = find_any(x, err);
     b->limit = limit;
+    if (!found) return false;
     for (int i = 0; i < b->n; i++) b->at[i].fits = pl_candidate_fits(x, &b->at[i]);
     if (b->take->fits) return true;
     b->tight = b->take->known = true;

@@ -91,6 +91,7 @@ static bool sweep(const pl_evict_problem *problem, const pl_evict_options *optio
         double bound = ok ? found.bound : 0;
         if (ok && (best.n == 0 || found.seconds < best.seconds)) best = found;
         *s = best;
+        if (!ok) s->bound = 0, s->optimal = false; /* that of a smaller budget may be above it */
         if (ok && bound < s->bound) {
             s->bound = bound;
             s->optimal = s->seconds <= bound * (1 + 1e-9);

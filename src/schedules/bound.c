@@ -13,16 +13,17 @@ typedef struct bounding {
     double limit;
     int *low, *high; /* [n_ranks] the first and the last stage of each; -1: it has none */
     stage *sum;      /* [n_ranks] f, i and w of all its stages                          */
+    double *there;   /* [n_stages] from the start of F of stage 0 to that of F of each  */
+    double *back;    /* [n_stages] from the end of I of each to that of I of stage 0    */
 } bounding;
 
 static stage stage_of(const bounding *x, int s)
 {
     const pl_pass_costs *c = x->c;
-    const double held = c->held ? c->held[s] : 1;
     return (stage){ pl_pass_seconds(c, &(pl_pass){ PL_PASS_F, s, 0 }),
                     pl_pass_seconds(c, &(pl_pass){ PL_PASS_I, s, 0 }),
-                    pl_pass_seconds(c, &(pl_pass){ PL_PASS_W, s, 0 }), held,
-                    c->rest ? c->rest[s] : held };
+                    pl_pass_seconds(c, &(pl_pass){ PL_PASS_W, s, 0 }), pl_pass_held(c, s),
+                    pl_pass_rest(c, s) };
 }
 
 static void add_stages(bounding *x)
@@ -37,26 +38,25 @@ static void add_stages(bounding *x)
     }
 }
 
-/* Seconds of a message from a stage to the next one, or back. */
-static double send(const bounding *x, int k)
+static void add_ways(bounding *x)
 {
-    return x->s->rank_of[k] == x->s->rank_of[k + 1] ? 0 : x->c->send;
+    for (int k = 1; k < x->s->n_stages; k++) {
+        const double sent = x->s->rank_of[k] == x->s->rank_of[k - 1] ? 0 : x->c->send;
+        x->there[k] = x->there[k - 1] + stage_of(x, k - 1).f + sent;
+        x->back[k] = x->back[k - 1] + stage_of(x, k - 1).i + sent;
+    }
 }
 
 /* From the start of F of a stage to that of F of a later one. */
 static double way(const bounding *x, int from, int to)
 {
-    double sum = 0;
-    for (int k = from; k < to; k++) sum += stage_of(x, k).f + send(x, k);
-    return sum;
+    return x->there[to] - x->there[from];
 }
 
 /* From the end of I of a stage to that of I of an earlier one. */
 static double way_back(const bounding *x, int from, int to)
 {
-    double sum = 0;
-    for (int k = from - 1; k >= to; k--) sum += send(x, k) + stage_of(x, k).i;
-    return sum;
+    return x->back[from] - x->back[to];
 }
 
 /* From the start of F of a stage until its micro-batch is there for I of one that may be later. */
@@ -145,7 +145,10 @@ double pl_pipeline_bound(const pl_pipeline *s, const pl_pass_costs *costs, doubl
     x.low = PL_NEW_N(tmp, int, s->n_ranks);
     x.high = PL_NEW_N(tmp, int, s->n_ranks);
     x.sum = PL_NEW_N(tmp, stage, s->n_ranks);
+    x.there = PL_NEW_N(tmp, double, s->n_stages);
+    x.back = PL_NEW_N(tmp, double, s->n_stages);
     add_stages(&x);
+    add_ways(&x);
     for (int q = 0; q < s->n_ranks; q++) {
         if (x.low[q] < 0) continue;
         const double work = s->n_micro * (x.sum[q].f + x.sum[q].i + x.sum[q].w);

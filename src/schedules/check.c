@@ -8,6 +8,7 @@
 typedef struct checking {
     const pl_pipeline *s;
     uint8_t *seen; /* [n_stages * n_micro] */
+    uint8_t *all;  /* the same, of all rows */
     int *next;     /* [n_ranks] the pass that is to run */
     pl_arena *tmp;
 } checking;
@@ -97,7 +98,9 @@ static bool waits_for(const checking *x, const pl_pass *p, pl_pass *other)
     const int stage = p->stage + (forward ? -1 : 1);
     if (p->kind == PL_PASS_W || stage < 0 || stage == s->n_stages) return false;
     if (has(x, stage, p->micro, forward ? F : B | I)) return false;
-    *other = (pl_pass){ p->kind, stage, p->micro };
+    const size_t at = (size_t)stage * (size_t)s->n_micro + (size_t)p->micro;
+    const int back = x->all[at] & B ? PL_PASS_B : PL_PASS_I;
+    *other = (pl_pass){ (uint8_t)(forward ? PL_PASS_F : back), stage, p->micro };
     return true;
 }
 
@@ -141,7 +144,9 @@ static bool tell_deadlock(const checking *x, int rank, pl_err *err)
 static bool check_waiting(const checking *x, pl_err *err)
 {
     const pl_pipeline *s = x->s;
-    memset(x->seen, 0, (size_t)s->n_stages * (size_t)s->n_micro);
+    const size_t n = (size_t)s->n_stages * (size_t)s->n_micro;
+    memcpy(x->all, x->seen, n);
+    memset(x->seen, 0, n);
     for (bool any = true; any;) {
         any = false;
         for (int r = 0; r < s->n_ranks; r++) any |= advance(x, r); /* along with F */
@@ -160,6 +165,7 @@ bool pl_pipeline_check(const pl_pipeline *s, pl_err *err)
     pl_arena *tmp = pl_arena_new("schedule check");
     const checking x = { .s = s,
                          .seen = PL_NEW_N(tmp, uint8_t, (size_t)s->n_stages * (size_t)s->n_micro),
+                         .all = PL_NEW_N(tmp, uint8_t, (size_t)s->n_stages * (size_t)s->n_micro),
                          .next = PL_NEW_N(tmp, int, s->n_ranks),
                          .tmp = tmp };
     const bool ok = check_rows(&x, err) && check_waiting(&x, err);

@@ -153,7 +153,7 @@ static bool read_line(reading *x, const char *at, const char *end, pl_err *err)
 static bool place_stages(reading *x, pl_err *err)
 {
     pl_pipeline *s = x->s;
-    if ((int64_t)s->n_stages * s->n_micro > PL_PIPELINE_PASSES)
+    if ((int64_t)s->n_stages * s->n_micro > PL_PIPELINE_PASSES / 3)
         return pl_err_set(err, PL_EINPUT, "%s: %d stages and %d micro-batches: too many to check",
                           x->name, s->n_stages, s->n_micro);
     int *rank_of = PL_NEW_N(x->out, int, s->n_stages + 1);
@@ -178,6 +178,7 @@ bool pl_pipeline_csv_read(const char *text, size_t n, const char *name, pl_arena
 {
     *s = (pl_pipeline){ .name = name };
     reading x = { .name = name, .s = s, .out = out };
+    while (n && strchr(" \t\r\n", text[n - 1])) n--;
     for (const char *at = text, *end = text + n; at < end;) {
         const char *line = memchr(at, '\n', (size_t)(end - at));
         if (!line) line = end;

@@ -23,6 +23,16 @@ double pl_pass_seconds(const pl_pass_costs *c, const pl_pass *p)
     }
 }
 
+double pl_pass_held(const pl_pass_costs *c, int stage)
+{
+    return c->held ? c->held[stage] : 1;
+}
+
+double pl_pass_rest(const pl_pass_costs *c, int stage)
+{
+    return c->rest ? c->rest[stage] : pl_pass_held(c, stage);
+}
+
 static double *ready(const playing *x, bool backward, int stage, int micro)
 {
     return &x->ready[backward][(size_t)stage * (size_t)x->s->n_micro + (size_t)micro];
@@ -63,8 +73,7 @@ static void sum_up(const playing *x, int rank)
     double held = 0, most = 0, busy = 0;
     for (int i = 0; i < row->n; i++) {
         const pl_pass *p = &row->at[i];
-        const double all = c->held ? c->held[p->stage] : 1,
-                     rest = c->rest ? c->rest[p->stage] : all;
+        const double all = pl_pass_held(c, p->stage), rest = pl_pass_rest(c, p->stage);
         busy += pl_pass_seconds(c, p);
         if (p->kind == PL_PASS_F) held += all;
         most = fmax(most, held);

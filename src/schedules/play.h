@@ -15,6 +15,8 @@ typedef struct pl_pass_costs {
 } pl_pass_costs;
 
 double pl_pass_seconds(const pl_pass_costs *c, const pl_pass *p);
+double pl_pass_held(const pl_pass_costs *c, int stage);
+double pl_pass_rest(const pl_pass_costs *c, int stage);
 
 typedef struct pl_pipeline_times {
     double **begin, **end; /* [n_ranks][row.n] seconds                                          */

@@ -53,12 +53,12 @@ static double *arrival(const playing *x, int kind, int rank, int micro)
 
 static double held_of(const playing *x, int rank)
 {
-    return x->r->costs->held ? x->r->costs->held[rank] : 1;
+    return pl_pass_held(x->r->costs, rank);
 }
 
 static double rest_of(const playing *x, int rank)
 {
-    return x->r->costs->rest ? x->r->costs->rest[rank] : held_of(x, rank);
+    return pl_pass_rest(x->r->costs, rank);
 }
 
 static double seconds(const playing *x, int kind, int rank)
@@ -120,7 +120,9 @@ static double least_end(const playing *x, int r)
     const int n = x->r->micro;
     return k->now + (n - k->begun) * seconds(x, PL_PASS_F, r) +
            (n - k->turned) * seconds(x, PL_PASS_I, r) + (n - k->done) * seconds(x, PL_PASS_W, r) -
-           (x->r->apart ? k->first : 0);
+           (!x->r->apart ? 0
+            : k->begun   ? k->first
+                         : k->now);
 }
 
 /* That it may wait before it takes longer than the bound. */
@@ -204,6 +206,7 @@ typedef struct searching {
     const pl_pipeline_request *r;
     const pl_pipeline *s;
     double bound;
+    int tries; /* left */
     found found;
 } searching;
 
@@ -218,6 +221,7 @@ static bool try_rule(searching *x, rule tried)
 {
     const pl_pipeline_request *r = x->r;
     const size_t n = (size_t)r->ranks * (size_t)r->micro;
+    if (x->tries-- <= 0) return false;
     pl_arena *arena = pl_arena_new("schedule"), *tmp = pl_arena_new("schedule times");
     pl_pipeline s = *x->s;
     playing p = {
@@ -314,9 +318,18 @@ static void search(searching *x)
     descend(x, starts[0].order);
 }
 
+/* As many as take about a second: a pass is chosen by looking at all ranks. */
+static int most_tries(const pl_pipeline_request *r)
+{
+    enum { LEAST = 4, MOST = 1000 };
+    const double looks = 3. * r->micro * r->ranks * r->ranks;
+    return (int)fmin(fmax(4e8 / looks, LEAST), MOST);
+}
+
 bool pl_pipeline_search(const pl_pipeline_request *r, pl_arena *out, pl_pipeline *s, pl_err *err)
 {
     searching x = { .r = r, .s = s, .found = { .seconds = INFINITY } };
+    x.tries = most_tries(r);
     x.bound = pl_pipeline_bound(s, r->costs, r->memory, r->apart);
     try_published(&x, pl_pipeline_zb_h1);
     try_published(&x, pl_pipeline_zb_h2);

@@ -100,6 +100,10 @@ static bool make_case(pl_verify *verify, const pl_verify_graphs *graphs, bool ex
     pl_plan_request r = verify->options.plan;
     r.strategy = *strategy;
     PL_TRY(pl_plan_find_all(&r, PL_VERIFY_GRAPHS, graphs->graph, arena, c->plan, &found, err));
+    if (r.search.memory > 0 && !found->take->fits)
+        return pl_err_set(err, PL_EINFEASIBLE, "a device needs %s, and is to have %s",
+                          pl_text_size(arena, (double)found->take->forecast.memory.peak),
+                          pl_text_size(arena, r.search.memory));
     if (exact) pl_verify_side_widen(&c->graphs);
     c->worst = PL_NEW_N(arena, pl_verify_worst *, c->n_ranks);
     for (int i = 0; i < c->n_ranks; i++)

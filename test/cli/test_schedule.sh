@@ -42,6 +42,8 @@ refuses 3 'none.csv' "${schedule[@]}" --csv none.csv
 refuses 2 'there is no schedule|there are: gpipe, 1f1b' "${schedule[@]}" best
 refuses 2 'a rank has 1 stage in schedule 1f1b, not 2' "${schedule[@]}" 1f1b --chunks 2
 refuses 2 'schedule zbv on 4 ranks takes 8 micro-batches or more' "${schedule[@]}" zbv --micro 7
+refuses 2 'kept to by schedule search alone, not by zb-h2' "${schedule[@]}" zb-h2 --memory 4
+refuses 2 'three numbers of seconds' "${schedule[@]}" gpipe --times 1e308,1,1
 refuses 2 'three numbers of seconds' "${schedule[@]}" 1f1b --times 1,2
 refuses 2 'not both' "${schedule[@]}" 1f1b --csv one.csv
 refuses 2 'name a schedule' "${schedule[@]}" --json
