@@ -108,11 +108,11 @@ rm -r ./*-save
 
 # -- whoever says which they are ------------------------------------------------------------------------------
 full=("$pleat" train "gpt2:layers=4,hidden=48,heads=4,vocab=256,seq=32,batch=16,dropout=0.2" --data text.txt
-    --threads 1 --json --steps 3 --devices 2 --strategy zero=1)
+    --threads 1 --json --steps 2 --eval-batches 0 --devices 2 --strategy zero=1)
 runs 0 '' "${full[@]}" --save whole
 for policy in delta dtr pleat; do
     runs 0 "zero=1, $policy: " "${full[@]}" --memory 3500KiB --evict $policy --save parts
-    check "weights as $policy evicts" cmp {whole,parts}/step-00000003.safetensors
+    check "weights as $policy evicts" cmp {whole,parts}/step-00000002.safetensors
     rm -r parts
 done
 rm -r whole

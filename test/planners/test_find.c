@@ -204,10 +204,10 @@ static bool is_hosted(const pl_candidate *k)
 static void test_policies(void **state)
 {
     (void)state;
-    static const char *const names[] = { "pleat", "dtr", "msps", "lru", "delta", "checkmate" };
+    static const char *const names[] = { "pleat", "msps", "delta", "checkmate" };
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g =
-        training_graph("gpt2:layers=4,hidden=64,heads=4,vocab=500,seq=64,batch=16", a);
+        training_graph("gpt2:layers=2,hidden=64,heads=4,vocab=500,seq=64,batch=16", a);
     const pl_cluster *c = cluster_of("2xv100", a);
     pl_plan_request r = request_of("dp", c, a);
     pl_found *found;
