@@ -66,8 +66,8 @@ static void test_closed_forms(void **state)
 static void test_ragged(void **state)
 {
     (void)state;
-    for (int p = 1; p <= 7; p++)
-        for (int m = 1; m <= 11; m++)
+    for (int p = 1; p <= 5; p++)
+        for (int m = 1; m <= 10; m++)
             for (const pl_pipeline_generator *g = pl_pipeline_generators; g->name; g++)
                 for (int v = 1; v <= (g->any_chunks ? 3 : 1) && (!g->is_v || m >= 2 * p); v++)
                     (void)make(g->name, p, m, g->any_chunks ? v : 0);
@@ -213,7 +213,7 @@ static void test_bounds(void **state)
     (void)state;
     const pl_rng rng = pl_rng_at(11, 0);
     int proven = 0, best_found = 0, n = 0;
-    for (uint64_t at = 0, round = 0; round < 60; round++) {
+    for (uint64_t at = 0, round = 0; round < 40; round++) {
         double x[4][MOST_RANKS], half[MOST_RANKS];
         for (int k = 0; k < 4; k++)
             for (int r = 0; r < MOST_RANKS; r++) x[k][r] = 1 + (double)pl_rng_below(rng, at++, 8);
@@ -243,7 +243,7 @@ static void test_bounds(void **state)
                "round %d: %g s, and %g is best", (int)round, took, best);
         n++, proven += bound >= best * (1 - 1e-9), best_found += took <= best * (1 + 1e-9);
     }
-    EXPECT(n >= 50 && proven > n / 3 && best_found > n / 2, "%d: %d proven, %d best", n, proven,
+    EXPECT(n >= 30 && proven > n / 3 && best_found > n / 2, "%d: %d proven, %d best", n, proven,
            best_found);
 }
 
@@ -302,7 +302,7 @@ static void test_two_stages(void **state)
     static const int rank_of[2][STAGES] = { { 0, 1, 0, 1 }, { 0, 1, 1, 0 } };
     const pl_rng rng = pl_rng_at(12, 0);
     int near = 0, n = 0;
-    for (uint64_t at = 0, round = 0; round < 6; round++) {
+    for (uint64_t at = 0, round = 0; round < 4; round++) {
         double x[4][STAGES];
         for (int k = 0; k < 4; k++)
             for (int s = 0; s < STAGES; s++)
@@ -321,7 +321,7 @@ static void test_two_stages(void **state)
                t.best_apart);
         n++, near += bound > 0.5 * t.best;
     }
-    EXPECT(n >= 4 && near == n, "%d of %d bounds are near", near, n);
+    EXPECT(n >= 3 && near == n, "%d of %d bounds are near", near, n);
 }
 
 /* Two of the cases of Qi et al. (ICLR 2024): found as fast as they print, and proven. */
