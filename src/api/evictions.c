@@ -87,11 +87,9 @@ bool pl_evictions_study(const pl_found *found, const pl_watch *watch, pl_arena *
                         pl_evictions *e, pl_err *err)
 {
     const pl_candidate *k = found->take;
-    const double per_byte = k->plan->mesh.host_per_byte;
-    const bool link = found->host_limit > 0 && per_byte > 0;
     const pl_speed speed = pl_speed_of(found->strategy.cluster);
     e->plan = k->plan;
-    e->problem = pl_eviction_make(k->program, &speed, link ? 1 / per_byte : 0, out);
+    e->problem = pl_eviction_make(k->program, &speed, found->host_limit, out);
     study s = { .e = e, .watch = watch, .n_rows = has_link(e) ? 3 : 1, .arena = out };
     for (int i = 0; i < e->n_budgets; i++)
         e->budget[i] = (int64_t)(e->share[i] * (double)e->problem.facts.peak);

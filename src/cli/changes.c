@@ -131,14 +131,14 @@ static bool try_words(change *x, const char *text, double *peak, double *states)
 /* With what our policy of eviction makes of it (policies/). */
 static void try_evicted(change *x)
 {
-    pl_job evicted = *x->j;
-    const change before = *x;
+    const pl_job *j = x->j;
+    const char *text = pl_arena_fmt(x->out, "%s --evict pleat", x->strategy), *best = x->best;
+    pl_job evicted = *j;
     double peak, states;
     evicted.request.evict = "pleat";
     x->j = &evicted;
-    if (try_words(x, x->strategy, &peak, &states) && x->best != before.best)
-        x->best = pl_arena_fmt(x->out, "%s --evict pleat", x->strategy);
-    x->j = before.j;
+    if (try_words(x, x->strategy, &peak, &states) && x->best != best) x->best = text;
+    x->j = j;
 }
 
 /* In as many micro-batches as it takes, by what one of them holds. */

@@ -113,17 +113,11 @@ static void search_budgets(evicting *e)
 static evicting open_evicting(choosing *x, const pl_candidate *base, const char *policy,
                               pl_arena *tmp)
 {
-    const double per_byte = base->plan->mesh.host_per_byte;
-    const bool link = x->b->host_limit > 0 && per_byte > 0;
-    evicting e = { .x = x,
-                   .base = base,
-                   .policy = policy,
-                   .copies = policy && link,
-                   .least = INFINITY,
-                   .tmp = tmp };
+    evicting e = { .x = x, .base = base, .policy = policy, .least = INFINITY, .tmp = tmp };
     e.ours = !policy || !strcmp(policy, "pleat");
     e.tries = policy ? POLICY_TRIES : TRIES;
-    e.problem = pl_eviction_make(base->program, &x->speed, link ? 1 / per_byte : 0, tmp);
+    e.problem = pl_eviction_make(base->program, &x->speed, x->b->host_limit, tmp);
+    e.copies = policy && e.problem.problem.out_bytes_per_s > 0;
     /* more runs are no part of a plan, which published policies do not know */
     if (e.ours) e.problem.problem.most_runs = MOST_RUNS;
     return e;

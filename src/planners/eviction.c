@@ -134,9 +134,10 @@ static void pin_small(making *x)
         if (x->view_of[i] < 0 && (double)x->bytes[i] < small) x->keep[i] = PL_EVICT_PINNED;
 }
 
-pl_eviction pl_eviction_make(const pl_program *p, const pl_speed *speed, double host_bytes_per_s,
+pl_eviction pl_eviction_make(const pl_program *p, const pl_speed *speed, double host_limit,
                              pl_arena *out)
 {
+    const double per_byte = p->plan->mesh.host_per_byte;
     making x = open_problem(p, out);
     for (int i = 0; i < p->n_inputs; i++)
         x.keep[add_value(&x, p->input[i].value, -1, -1, p->input[i].bytes)] = PL_EVICT_PINNED;
@@ -147,7 +148,7 @@ pl_eviction pl_eviction_make(const pl_program *p, const pl_speed *speed, double 
     e->seconds = x.seconds, e->once = x.once;
     e->bytes = x.bytes, e->maker = x.maker, e->view_of = x.view_of, e->keep = x.keep;
     e->read_at = x.read_at, e->read = x.read.at;
-    e->out_bytes_per_s = e->in_bytes_per_s = host_bytes_per_s;
+    if (host_limit > 0 && per_byte > 0) e->out_bytes_per_s = e->in_bytes_per_s = 1 / per_byte;
     return (pl_eviction){ *e, pl_evict_measure(e), x.value, x.node };
 }
 

@@ -18,9 +18,9 @@ typedef struct pl_eviction {
 
 /* The kernels of a program in their order, their seconds as forecast; states, and what is on its
  * way between placements, are no part of it. Kernels of the forward pass may run again.
- * host_bytes_per_s: of the link to the host and of that from it; 0: there is none. `out` owns the
- * arrays. */
-pl_eviction pl_eviction_make(const pl_program *p, const pl_speed *speed, double host_bytes_per_s,
+ * host_limit: bytes of the host's memory; 0: nothing can be copied there, nor where the plan's mesh
+ * has no link to it. `out` owns the arrays. */
+pl_eviction pl_eviction_make(const pl_program *p, const pl_speed *speed, double host_limit,
                              pl_arena *out);
 
 /* The plan of that program, changed as a schedule says. A plan knows less than a schedule: each

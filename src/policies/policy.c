@@ -26,18 +26,18 @@ const pl_evict_policy pl_evict_policy_table[] = {
 
 bool pl_evict_policy_find(const char *name, const pl_evict_policy **policy, pl_err *err)
 {
+    *policy = NULL;
+    for (const pl_evict_policy *row = pl_evict_policy_table; row->name; row++)
+        if (!strcmp(row->name, name)) *policy = row;
+    if (*policy) return true;
     pl_arena *tmp = pl_arena_new("policies");
     pl_text names = { .arena = tmp };
-    *policy = NULL;
-    for (const pl_evict_policy *row = pl_evict_policy_table; row->name; row++) {
+    for (const pl_evict_policy *row = pl_evict_policy_table; row->name; row++)
         pl_text_add(&names, "%s%s", names.n ? ", " : "", row->name);
-        if (!strcmp(row->name, name)) *policy = row;
-    }
-    if (!*policy)
-        pl_err_set(err, PL_EUSAGE, "there is no eviction policy '%s'; there are: %s", name,
-                   pl_text_get(&names));
+    pl_err_set(err, PL_EUSAGE, "there is no eviction policy '%s'; there are: %s", name,
+               pl_text_get(&names));
     pl_arena_free(tmp);
-    return *policy;
+    return false;
 }
 
 bool pl_evict_policy_refuse(const pl_evict_policy_ask *ask, pl_err *err)

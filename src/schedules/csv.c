@@ -78,7 +78,7 @@ static bool is_other(const char *at, size_t n)
 /* "2F0". True too for what is no pass; then *kind is -1. */
 static bool read_pass(const char *at, const char *end, int *kind, int *stage, int *micro)
 {
-    const char *const letters = "FBIW";
+    static const char letters[] = PL_PASS_LETTERS;
     *stage = read_number(&at, end);
     if (*stage < 0) return false;
     const char *word = at;

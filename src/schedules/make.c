@@ -7,39 +7,32 @@
 const pl_pipeline_generator pl_pipeline_generators[] = {
     { .name = "gpipe",
       .about = "all forward passes, then all backward ones",
-      .published = "Huang et al., NeurIPS 2019",
       .chunks = 1,
       .make = pl_pipeline_gpipe },
     { .name = "1f1b",
       .about = "a backward pass as soon as there is one, then a forward one",
-      .published = "PipeDream-Flush: Narayanan et al., ICML 2021",
       .chunks = 1,
       .make = pl_pipeline_1f1b },
     { .name = "interleaved",
       .about = "the same, several stages a rank: less waiting, more messages",
-      .published = "Megatron: Narayanan et al., SC 2021",
       .chunks = 2,
       .any_chunks = true,
       .make = pl_pipeline_interleaved },
     { .name = "zb-h1",
       .about = "1f1b with W apart, which fills what is waited for; memory as 1f1b",
-      .published = "Qi et al., ICLR 2024",
       .chunks = 1,
       .make = pl_pipeline_zb_h1 },
     { .name = "zb-h2",
       .about = "the same with twice the memory: no waiting but at the start and end",
-      .published = "Qi et al., ICLR 2024",
       .chunks = 1,
       .make = pl_pipeline_zb_h2 },
     { .name = "zbv",
       .about = "two stages a rank, there and back: that without more memory",
-      .published = "Qi et al., ICLR 2024",
       .chunks = 2,
       .is_v = true,
       .make = pl_pipeline_zbv },
     { .name = "dualpipev",
       .about = "stages as zbv; F of one beside B of the other, which hides messages",
-      .published = "DeepSeek-AI, 2025",
       .chunks = 2,
       .is_v = true,
       .make = pl_pipeline_dualpipev },
@@ -50,14 +43,9 @@ const pl_pipeline_generator pl_pipeline_generators[] = {
     { 0 },
 };
 
-char pl_pass_letter(int kind)
-{
-    return "FBIW"[kind];
-}
-
 const char *pl_pass_text(const pl_pass *p, pl_arena *arena)
 {
-    return pl_arena_fmt(arena, "%d%c%d", p->stage, pl_pass_letter(p->kind), p->micro);
+    return pl_arena_fmt(arena, "%d%c%d", p->stage, PL_PASS_LETTERS[p->kind], p->micro);
 }
 
 void pl_pipeline_add(pl_pipeline *s, int rank, int kind, int stage, int micro, pl_arena *out)

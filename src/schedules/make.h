@@ -20,7 +20,6 @@ typedef bool pl_pipeline_generator_make(const pl_pipeline_request *r, pl_arena *
 
 typedef struct pl_pipeline_generator {
     const char *name, *about;
-    const char *published; /* NULL: ours                                         */
     int chunks;            /* stages of a rank, usually                          */
     bool any_chunks;       /* it can have others                                 */
     bool is_v;             /* of two stages of a rank one is on the way back     */

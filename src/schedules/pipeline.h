@@ -36,9 +36,9 @@ typedef struct pl_pipeline {
     const pl_pass_row *row; /* [n_ranks] passes in their order */
 } pl_pipeline;
 
-/* The letter of a kind, "FBIW", and its text in PyTorch's files, "2F0": stage, kind, micro-batch
- * (written into the arena). */
-char pl_pass_letter(int kind);
+#define PL_PASS_LETTERS "FBIW" /* by kind */
+
+/* Its text in PyTorch's files, "2F0": stage, kind, micro-batch (written into the arena). */
 const char *pl_pass_text(const pl_pass *p, pl_arena *arena);
 
 /* Whether a schedule can be run: every pass there once, on the rank of its stage, backward passes

@@ -210,6 +210,12 @@ typedef struct searching {
     found found;
 } searching;
 
+/* None can be faster. */
+static bool is_met(const searching *x)
+{
+    return x->found.seconds <= x->bound * (1 + 1e-9);
+}
+
 /* The best one is kept, each in an arena of its own. */
 static void keep(searching *x, const pl_pass_row *row, double seconds_taken, pl_arena *arena)
 {
@@ -268,7 +274,7 @@ static bool sweep(searching *x, int number)
 {
     enum { STEPS = 16 };
     bool better = false;
-    for (int i = 0; i <= STEPS && x->found.seconds > x->bound * (1 + 1e-9); i++) {
+    for (int i = 0; i <= STEPS && !is_met(x); i++) {
         rule next = x->found.rule;
         next.of[number] = (double)i / STEPS;
         better |= try_rule(x, next);
@@ -307,7 +313,7 @@ static void descend_from(void *with, int i)
 static void search(searching *x)
 {
     searching from[N_STARTS];
-    if (x->found.seconds <= x->bound * (1 + 1e-9)) return;
+    if (is_met(x)) return;
     for (int i = 0; i < N_STARTS; i++) from[i] = *x;
     pl_each(N_STARTS, descend_from, from);
     for (int i = 0; i < N_STARTS; i++) {
