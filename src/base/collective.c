@@ -12,6 +12,7 @@ const char *pl_collective_name(pl_collective c)
         [PL_ALL_TO_ALL] = "all-to-all",
         [PL_PERMUTE] = "permute",
         [PL_HALO] = "halo",
+        [PL_TO_STAGE] = "to-stage",
         [PL_TO_HOST] = "to-host",
         [PL_FROM_HOST] = "from-host",
         [PL_BROADCAST] = "broadcast",

@@ -21,6 +21,7 @@ typedef enum pl_collective {
     PL_PERMUTE,        /* the same, where every device gives all it has to one other: by sends    */
     PL_HALO,           /* split -> the same axes split the positions of a window: neighbours give
                           each other the rows that the other lacks, each its own number: by sends */
+    PL_TO_STAGE,       /* a device's part goes as it is to the device of another stage: by a send */
     PL_TO_HOST,        /* a device's part is copied to the host's memory, and                     */
     PL_FROM_HOST,      /* back: count elements, by each device alone                              */
     /* -- messages alone ------------------------------------------------------------------------ */

@@ -107,6 +107,7 @@ static const char *const kinds[PL_N_COLLECTIVES] = {
     [PL_HALO] = "border exchange",
     [PL_SLICE] = "slice",
     [PL_MASK] = "mask",
+    [PL_TO_STAGE] = "send to another stage",
     [PL_TO_HOST] = "copy to the host",
     [PL_FROM_HOST] = "copy from the host",
 };

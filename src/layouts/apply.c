@@ -3,6 +3,7 @@
 #include "layouts/storage.h"
 #include "placement/speed.h"
 #include "plan/file.h"
+#include "plan/stages.h"
 
 /* With `like` anything that cannot be split is left whole, and what cannot be recomputed kept. */
 static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
@@ -24,8 +25,9 @@ static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_
         if (r.again[i]) pl_plan_keep(p, p->graph->values.at[i], r.again[i], out);
     for (int i = 0; pl_layouts[i]; i++) {
         const pl_layout *x = pl_layouts[i];
-        if (x->finish && !x->finish(s, p, out, like ? &why : err) && !like) return false;
+        if (x->finish && !x->finish(s, p, like, out, like ? &why : err) && !like) return false;
     }
+    if (like && like->stages) p->stages = pl_stages_like(p->graph, like, out);
     return pl_plan_check(p, err);
 }
 
@@ -43,6 +45,7 @@ static pl_plan *plan_like(const pl_graph *g, const pl_plan *like, pl_arena *out)
             p->stored[i] = like->stored[x->id];
     }
     pl_plan_propagate(p);
+    if (like->stages) p->stages = pl_stages_like(g, like, out);
     return p;
 }
 

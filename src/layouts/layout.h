@@ -11,11 +11,13 @@
 struct pl_strategy;
 struct pl_layer;
 
+enum { PL_WORD_NAME = -1, PL_WORD_PATH = -2 }; /* for pl_word.n_sizes */
+
 /* A word of the strategy language: a name, and sizes joined by x. */
 typedef struct pl_word {
     const char *name;  /* "tp=2d:"                                                     */
     const char *form;  /* "tp=2d:QxQ"                                                  */
-    int n_sizes;       /* 2                                                            */
+    int n_sizes;       /* 2; PL_WORD_NAME: a name takes their place                    */
     const char *kind;  /* "tp or grid": of the words of one kind a strategy has one    */
     const char *about; /* a line for the help                                          */
     /* Adds the axes it takes (pl_strategy_axis). Fails with PL_EUSAGE. NULL: it takes none. */
@@ -82,9 +84,10 @@ typedef struct pl_layout {
     /* Decides what its axes do in a linear layer (layer.h). */
     void (*layer)(struct pl_layer *x);
     pl_rest (*rest)(const struct pl_strategy *s, pl_state_kind kind);
-    /* The plan is made: says what is made again, or lies elsewhere. Fails with PL_EINPUT when there
-     * is nothing. `out` owns what it adds. */
-    bool (*finish)(const struct pl_strategy *s, pl_plan *p, pl_arena *out, pl_err *err);
+    /* The plan is made: says what is made again, lies elsewhere, or is of another stage. Fails with
+     * PL_EINPUT when there is nothing. `like`: pl_strategy_plan. `out` owns what it adds. */
+    bool (*finish)(const struct pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
+                   pl_err *err);
     /* Adds strategies that are worth verifying on n devices (pl_texts_add). */
     void (*list)(pl_texts *out, int n_devices);
 } pl_layout;

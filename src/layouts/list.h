@@ -5,6 +5,7 @@
 #include "layouts/layout.h"
 
 #define PL_LAYOUT_LIST(X) \
+    X(pipeline) \
     X(data) \
     X(zero) \
     X(expert) \

@@ -26,8 +26,10 @@ static void list(pl_texts *out, int n_devices)
     pl_texts_fmt(out, "%soffload=all", n_devices > 1 ? "zero=3," : "");
 }
 
-static bool finish(const pl_strategy *s, pl_plan *p, pl_arena *out, pl_err *err)
+static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
+                   pl_err *err)
 {
+    (void)like;
     const bool weights = is_said(s, "offload=weights"), moments = is_said(s, "offload=optimizer"),
                activations = is_said(s, "offload=activations");
     bool any = !weights && !moments && !activations;

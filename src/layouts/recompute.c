@@ -14,8 +14,10 @@ static bool recompute_blocks(pl_plan *p, const pl_said *said, pl_arena *tmp)
     return pl_plan_recompute(p, pl_recompute_blocks(p->graph, &fold, most, tmp));
 }
 
-static bool finish(const pl_strategy *s, pl_plan *p, pl_arena *out, pl_err *err)
+static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
+                   pl_err *err)
 {
+    (void)like;
     (void)out;
     const pl_said *blocks = pl_strategy_said(s, "recompute"),
                   *large = pl_strategy_said(s, "recompute=selective");

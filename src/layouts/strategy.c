@@ -41,7 +41,7 @@ static const pl_word others[] = {
       say_micro },
     { "auto", "auto", 0, "auto",
       "alone or with micro=N: the fastest layout that fits, found by a search", say_auto },
-    { "plan=", "plan=FILE", -1, "plan", "alone: the one that pleat plan -o FILE wrote", NULL },
+    { "plan=", "plan=FILE", PL_WORD_PATH, "plan", "alone: the one that pleat plan -o FILE wrote", NULL },
     { 0 },
 };
 
@@ -79,10 +79,7 @@ static bool read_sizes(const char *at, int n, int size[])
 
 /* What other systems have words for and no layout here does: it begins with one of these. */
 static const char *const later[][2] = {
-    { "pp", "pipelines are not there yet" },
-    { "vpp", "pipelines are not there yet" },
-    { "pipeline", "pipelines are not there yet" },
-    { "schedule", "pipelines are not there yet" },
+    { "pipeline", "the words are pp=N, vpp=N and schedule=NAME" },
     { "context", "the word is cp=N" },
     { "ulysses", "the word is cp=ulysses:N" },
     { "ring", "the word is cp=gather:N" },
@@ -123,8 +120,13 @@ static bool find_word(const char *text, pl_arena *a, pl_said *out, pl_err *err)
     int layout;
     for (const pl_word *w = NULL; (w = next_word(w, &layout));) {
         const size_t n = strlen(w->name);
-        *out = (pl_said){ pl_layouts[layout], w, { 1, 1, 1 } };
-        if (w->n_sizes < 0) continue;
+        *out = (pl_said){ .layout = pl_layouts[layout], .word = w, .size = { 1, 1, 1 } };
+        if (w->n_sizes == PL_WORD_PATH) continue;
+        if (w->n_sizes == PL_WORD_NAME && !strncmp(text, w->name, n) && text[n]) {
+            out->name = text + n;
+            return true;
+        }
+        if (w->n_sizes == PL_WORD_NAME) continue;
         if (w->n_sizes ? !strncmp(text, w->name, n) && read_sizes(text + n, w->n_sizes, out->size)
                        : !strcmp(text, w->name))
             return true;

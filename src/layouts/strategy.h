@@ -16,6 +16,7 @@ typedef struct pl_said {
     const pl_layout *layout; /* NULL: of none      */
     const pl_word *word;
     int size[3];             /* 1 where it has none */
+    const char *name;        /* of schedule=NAME    */
 } pl_said;
 
 /* What the words make of an axis. */

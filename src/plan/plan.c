@@ -3,6 +3,7 @@
 #include "plan/plan.h"
 
 #include "graph/op.h"
+#include "plan/stages.h"
 
 #include <string.h>
 
@@ -189,7 +190,7 @@ bool pl_plan_check(const pl_plan *p, pl_err *err)
     for (int i = 0; i < p->graph->nodes.n; i++)
         if (!pl_plan_check_node(p, p->graph->nodes.at[i], err))
             return pl_err_in(err, "node '%s'", p->graph->nodes.at[i]->name);
-    return true;
+    return !p->stages || pl_stages_check(p, err);
 }
 
 static pl_plan *new_plan(const pl_graph *g, pl_arena *out)
@@ -239,6 +240,7 @@ void pl_plan_print(const pl_plan *p, pl_text *out)
     for (int i = 0; i < p->graph->nodes.n; i++) {
         pl_text_add(out, "node %s", p->graph->nodes.at[i]->name);
         print_choice(p, p->graph->nodes.at[i], out);
+        if (p->stages && p->stages->of[i] >= 0) pl_text_add(out, " stage %d", p->stages->of[i]);
         pl_text_add(out, "\n");
     }
     pl_arena_free(tmp);

@@ -20,6 +20,8 @@ typedef struct pl_choice {
                                    the same level those that come first in the mesh              */
 } pl_choice;
 
+typedef struct pl_stages pl_stages;
+
 typedef struct pl_plan {
     const pl_graph *graph;
     pl_mesh mesh;
@@ -31,6 +33,7 @@ typedef struct pl_plan {
                              it is stored. NULL: each part that there is, where it lies         */
     bool *recompute;      /* [values] it is not kept at all, but made again before the first
                              backward node that reads it, by the same node                      */
+    const pl_stages *stages; /* of a pipeline (plan/stages.h); NULL: every rank runs all nodes   */
 } pl_plan;
 
 /* The placement that operand o (inputs, then outputs) of a node has under a choice, in normal

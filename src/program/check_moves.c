@@ -1,6 +1,7 @@
 /* The check of messages, copies and fills: each turns one form of a transfer into the next, or
  * combines partial results. That the other ranks do the same is for pl_program_check_ranks. */
 #include "program/check.h"
+#include "plan/stages.h"
 
 #include <string.h>
 
@@ -54,6 +55,10 @@ static bool check_move(const checker *c, int i, const pl_transfer *t)
             return fail_move(c, i, t, "its axes split the tensor");
         wanted = before | m->axes;
         rest = before;
+    } else if (m->kind == PL_TO_STAGE) {
+        if (!c->p->plan->stages || m->axes != 1u << c->p->plan->stages->axis)
+            return fail_move(c, i, t, "its axis is not that of the stages");
+        if (!pl_placement_same(&m->from, &m->to)) return fail_move(c, i, t, "it goes as it is");
     } else if (before & m->axes) {
         return fail_move(c, i, t, "partial results go to members that combine theirs");
     }
@@ -214,7 +219,8 @@ static bool check_numbers(const checker *c, int i, int n, int me)
     const pl_step *s = &c->p->step[i];
     const pl_transfer *t = s->transfer;
     int kind = kind_of(s->collective);
-    if (kind == PL_PERMUTE && t && t->move.kind == PL_HALO) kind = PL_HALO;
+    if (kind == PL_PERMUTE && t && (t->move.kind == PL_HALO || t->move.kind == PL_TO_STAGE))
+        kind = (int)t->move.kind;
     bool sends = s->collective != PL_RECV, gets = s->collective != PL_SEND;
     if (kind == NOT_A_MOVE || s->n_in != sends || s->n_out != gets || s->count < 1)
         return pl_err_set(c->err, PL_EMISMATCH,
@@ -284,7 +290,8 @@ static bool check_direct(const checker *c, int i, bool in, pl_arena *tmp)
     const pl_transfer *t = s->transfer;
     pl_collective kind = t->move.kind;
     rows part, blocks;
-    if (kind == PL_PERMUTE || (in && kind == PL_ALL_GATHER)) return true; /* the part itself */
+    if (kind == PL_PERMUTE || kind == PL_TO_STAGE || (in && kind == PL_ALL_GATHER))
+        return true; /* the part itself */
     PL_TRY(pl_check_rows(c, t, in ? PL_PART_FROM : PL_PART_TO, tmp, &part));
     PL_TRY(pl_check_rows(c, t, in ? PL_OUTGOING : PL_INCOMING, tmp, &blocks));
     if (in ? pl_check_has_rows(&part, &blocks) : pl_check_has_rows(&blocks, &part)) return true;
@@ -298,7 +305,8 @@ static bool check_layouts(const checker *c, int i, int n, int me, const int grou
     const pl_step *s = &c->p->step[i];
     pl_arena *tmp = pl_arena_new("message layouts");
     bool ok = true;
-    if (s->transfer->move.kind == PL_PERMUTE) ok = check_peer(c, i, n, group, tmp);
+    if (s->transfer->move.kind == PL_PERMUTE || s->transfer->move.kind == PL_TO_STAGE)
+        ok = check_peer(c, i, n, group, tmp);
     if (s->transfer->move.kind == PL_HALO) ok = check_border(c, i, n, me, tmp);
     if (ok && s->n_in && is_part(s->from)) ok = check_direct(c, i, true, tmp);
     if (ok && s->n_out && is_part(s->to)) ok = check_direct(c, i, false, tmp);

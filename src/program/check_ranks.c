@@ -23,8 +23,9 @@ typedef struct rank_state {
     int *compute, *message; /* steps of the two lanes                                      */
     int *match;             /* [messages] which one of all ranks' it is; -1: a copy of this
                                rank's alone, to or from its host                           */
-    bool *ended;            /* [messages]                                                  */
-    int computed, started, finished; /* steps so far; messages finished without a gap      */
+    bool *begun, *ended;    /* [messages]                                                  */
+    int next[PL_N_LANES];   /* messages of a lane before it have begun                     */
+    int computed, finished; /* steps so far; messages finished without a gap               */
 } rank_state;
 
 typedef struct meeting {
@@ -103,6 +104,7 @@ static bool add_rank(all_ranks *a, int r, const pl_program *p)
     x->compute = PL_NEW_N(a->tmp, int, p->n_steps + 1);
     x->message = PL_NEW_N(a->tmp, int, p->n_steps + 1);
     x->match = PL_NEW_N(a->tmp, int, p->n_steps + 1);
+    x->begun = PL_NEW_N(a->tmp, bool, p->n_steps + 1);
     x->ended = PL_NEW_N(a->tmp, bool, p->n_steps + 1);
     for (int i = 0; i < p->n_steps; i++)
         if (p->step[i].kind == PL_MESSAGE) {
@@ -260,7 +262,7 @@ static bool end_message(rank_state *r, int message)
 {
     const int before = r->finished;
     r->ended[message] = true;
-    while (r->finished < r->started && r->ended[r->finished]) r->finished++;
+    while (r->finished < r->n_messages && r->ended[r->finished]) r->finished++;
     return r->finished > before;
 }
 
@@ -273,8 +275,35 @@ static void finish(all_ranks *a, const meeting *m)
     }
 }
 
-/* The rank does what it can: computes until a step has to wait, starts messages in order, those of
- * all its lanes in one: what comes to its end then does so the more where lanes overtake. */
+/* The next message of a lane; n_messages: none is left. Copies to and from the host go with the
+ * messages between ranks, in one order: what comes to its end then does so the more where they
+ * overtake. */
+static int next_of(rank_state *r, int lane)
+{
+    for (int *k = &r->next[lane]; *k < r->n_messages; ++*k) {
+        const pl_step *s = &r->p->step[r->message[*k]];
+        if ((pl_step_is_host(s) ? PL_LANE_COMM : pl_step_lane(s)) == lane) break;
+    }
+    return r->next[lane];
+}
+
+static bool start_message(all_ranks *a, rank_state *r, int lane)
+{
+    const int k = next_of(r, lane);
+    if (k == r->n_messages) return false;
+    const pl_step *s = &r->p->step[r->message[k]];
+    if (s->after > r->computed || s->wait > r->finished) return false;
+    r->next[lane]++;
+    r->begun[k] = true;
+    if (r->match[k] < 0)
+        (void)end_message(r, k);
+    else if (++a->meetings[r->match[k]].started == a->meetings[r->match[k]].n)
+        finish(a, &a->meetings[r->match[k]]);
+    return true;
+}
+
+/* The rank does what it can: computes until a step has to wait, starts messages lane by lane, each
+ * in order. */
 static void advance(all_ranks *a, int rank)
 {
     rank_state *r = &a->rank[rank];
@@ -283,16 +312,8 @@ static void advance(all_ranks *a, int rank)
         while (r->computed < r->n_computes &&
                r->p->step[r->compute[r->computed]].wait <= r->finished)
             r->computed++, moved = true;
-        while (r->started < r->n_messages) {
-            const pl_step *s = &r->p->step[r->message[r->started]];
-            if (s->after > r->computed || s->wait > r->finished) break;
-            const int k = r->started++, match = r->match[k];
-            moved = true;
-            if (match < 0)
-                (void)end_message(r, k);
-            else if (++a->meetings[match].started == a->meetings[match].n)
-                finish(a, &a->meetings[match]);
-        }
+        for (int lane = 0; lane <= PL_LANE_RECV; lane++)
+            while (start_message(a, r, lane)) moved = true;
     }
 }
 
@@ -308,7 +329,9 @@ static void tell_wait(const all_ranks *a, int rank, const pl_step *s, pl_text *t
 static void tell_rank(const all_ranks *a, int rank, pl_text *t)
 {
     const rank_state *r = &a->rank[rank];
-    if (r->started < r->n_messages) tell_wait(a, rank, &r->p->step[r->message[r->started]], t);
+    for (int lane = 0; lane <= PL_LANE_RECV; lane++)
+        if (r->next[lane] < r->n_messages)
+            tell_wait(a, rank, &r->p->step[r->message[r->next[lane]]], t);
     if (r->computed < r->n_computes) tell_wait(a, rank, &r->p->step[r->compute[r->computed]], t);
 }
 
@@ -321,11 +344,11 @@ static bool fail_stuck(const all_ranks *a, int rank)
         const rank_state *r = &a->rank[rank];
         told[rank] = true;
         tell_rank(a, rank, &t);
-        if (r->finished == r->started) break; /* no message under way: it waits for itself */
+        if (r->finished == r->n_messages || !r->begun[r->finished]) break; /* for itself */
         const meeting *m = &a->meetings[r->match[r->finished]];
         const end *x = other = &a->ends[m->first];
         for (int k = 0; k < m->n; k++)
-            if (x[k].message >= a->rank[x[k].rank].started) other = &x[k];
+            if (!a->rank[x[k].rank].begun[x[k].message]) other = &x[k];
         pl_text_add(&t, "; its '%s' waits for %s", r->p->step[r->message[r->finished]].label,
                     end_text(a, other));
     }

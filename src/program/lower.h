@@ -16,6 +16,8 @@ typedef struct part {
     int maker;       /* task; -1: there before the step (states, inputs)                       */
     int phase;       /* moved (or cast) for a forward node (0), a backward one (1) or an update
                         (2); -1: for none                                                      */
+    int pass;        /* and in which pass                                                      */
+    bool received;   /* from another stage                                                     */
     ints readers;    /* tasks                                                                  */
     int home;        /* the part whose memory it takes over, which may do so too; or itself    */
     int64_t at;      /* bytes from the start of home's memory                                  */
@@ -27,6 +29,7 @@ typedef enum task_kind {
     TASK_REDUCE,  /* all-reduce; several may share a message             */
     TASK_MESSAGE, /* gather, scatter, exchange, broadcast                */
     TASK_SHIFT,   /* a send and a receive, or one of them, or none       */
+    TASK_STAGE,   /* a send to another stage, or a receive from one      */
     TASK_COPY,
     TASK_FILL,
     TASK_FOLD
@@ -48,6 +51,8 @@ typedef struct task {
     bool prompt;     /* runs as soon as it may (order.c)                                       */
     bool keeps;      /* makes what is kept for backward nodes: its turn is now                 */
     bool once;       /* only updates need it: pl_step.once                                     */
+    int pass;        /* of a plan in stages: pl_lower_stage                                    */
+    int asked_for;   /* STAGE, a receive: the pass with which it starts                        */
     bool late;       /* comes from the host for what runs promptly: as soon as that has all else */
     int n_late;      /* such tasks that make what it reads, and have no turn yet               */
     bool asked;      /* they have                                                              */
@@ -68,17 +73,39 @@ typedef struct kept_value {
     bool again;      /* pl_plan.recompute                                                      */
 } kept_value;
 
+/* What goes from one stage to another. */
+typedef struct pl_handover {
+    const pl_value *value;
+    int from, to;    /* places on the axis of the stages                                       */
+    int made;        /* the pass of `from` that makes it; -1: it is there before all           */
+    int asked;       /* the pass of `to` with whose beginning it is asked for,                 */
+    int there;       /* and the one that may count on it                                       */
+} pl_handover;
+
+/* What a rank of a plan in stages does (pipeline.c): its passes, the last of which are updates. */
+typedef struct pl_lower_stage {
+    int place;       /* on the axis                                                            */
+    int n_passes;
+    int *first;      /* [n_passes + 1] of `node`                                               */
+    int *node;       /* nodes of the rank by pass                                              */
+    int n;
+    const pl_handover *at; /* from or to the rank, in the order of `there`, `from`, `made`     */
+} pl_lower_stage;
+
 typedef struct lowering {
     const pl_plan *plan;
     const pl_store *store;
     pl_lower_options options;
     int rank;
+    int pass;        /* whose nodes are being added; 0 without stages                          */
+    pl_lower_stage stage;
     pl_reshard reshard;
     pl_arena *tmp, *out;
     struct { int n, cap; part *at; } parts;
     struct { int n, cap; task *at; } tasks;
     struct { int n, cap; slot *at; } order;
     ints *of_value;  /* [values] parts of each value, first the one its maker leaves           */
+    bool *reads;     /* [values] of a plan in stages: a node of the rank reads it              */
     int *output;     /* [outputs] the part that the outside reads                              */
     bool *again;     /* [nodes] of the forward pass: added again, for the backward pass        */
     kept_value *kept; /* [values] of those that nodes of both passes have                       */
@@ -110,16 +137,21 @@ void pl_lower_read(lowering *l, int id, int p);
  * memory of its own; returns that part. In the host's memory two: from it to the device, and back.
  * */
 int pl_lower_copy(lowering *l, int from, const pl_value *v);
+/* Does the rank hold this state, and the step change it? */
+bool pl_lower_changes(const lowering *l, const pl_value *state);
 /* May what task t makes, an element-wise node, lie over its input k once nobody else needs that? */
 bool pl_lower_lies_over(const lowering *l, const task *t, int k);
 /* The tasks of one move of part `from`; returns the part that it leads to. */
 int pl_lower_move(lowering *l, int from, const pl_move *m);
 
+/* `tmp` owns what it adds. */
+void pl_lower_pipeline(const pl_plan *p, int rank, pl_lower_stage *out, pl_arena *tmp);
 bool pl_lower_tasks(lowering *l, pl_err *err);   /* plan -> tasks over parts (moves.c)          */
 void pl_lower_steps(lowering *l);                /* gathers broken up into steps of their readers */
 void pl_lower_overwrites(lowering *l);           /* who waits for whom; copies of what is lost  */
 void pl_lower_once(lowering *l);                 /* what micro-batches before the last leave out */
 void pl_lower_order(lowering *l);                /* tasks -> order, reductions in buckets       */
+void pl_lower_sends(lowering *l);                /* what is sent to stages counts as gone later */
 bool pl_lower_spare(lowering *l, pl_program *p, pl_err *err); /* an order of less memory        */
 bool pl_lower_places(lowering *l, pl_program *p, pl_err *err); /* order -> offsets and steps    */
 

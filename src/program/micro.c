@@ -32,7 +32,8 @@ void pl_lower_once(lowering *l)
         if (!is_update(g->outputs.at[i]->maker)) need(l, l->parts.at[l->output[i]].maker, &todo);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *next = g->values.at[i]->next;
-        if (next && !is_update(next->maker)) need(l, l->parts.at[l->final[i]].maker, &todo);
+        if (pl_lower_changes(l, g->values.at[i]) && !is_update(next->maker))
+            need(l, l->parts.at[l->final[i]].maker, &todo);
     }
     while (todo.n) {
         const task *t = &l->tasks.at[todo.at[--todo.n]];

@@ -14,6 +14,7 @@
  * */
 #include "program/lower.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 enum { DEFAULT_BUCKET_BYTES = 16 << 20, SCALAR_BYTES = 8 };
@@ -66,6 +67,7 @@ static void mark_prompt(lowering *l)
 {
     for (int id = l->tasks.n - 1; id >= 0; id--) {
         task *t = &l->tasks.at[id];
+        if (t->kind == TASK_STAGE) continue;
         const ints *readers = &l->parts.at[t->out[0]].readers;
         int64_t bytes = 0;
         for (int k = 0; k < t->n_out; k++) bytes += l->parts.at[t->out[k]].bytes;
@@ -91,8 +93,10 @@ static int64_t put_off_gain(const lowering *l, int id, const double *place, doub
         const part *p = &l->parts.at[t->out[k]];
         if (p->home != t->out[k]) return -1; /* a view, or a change in place */
         gain += p->bytes;
-        for (int r = 0; r < p->readers.n; r++)
+        for (int r = 0; r < p->readers.n; r++) {
+            if (l->tasks.at[p->readers.at[r]].kind == TASK_STAGE) return -1; /* others wait */
             if (place[p->readers.at[r]] < *first) *first = place[p->readers.at[r]];
+        }
     }
     for (int k = 0; k < t->n_in; k++) {
         const part *p = &l->parts.at[t->in[k]];
@@ -109,6 +113,7 @@ static bool moves_state(const lowering *l, int id)
     for (; id >= 0; id = l->parts.at[l->tasks.at[id].in[0]].maker) {
         const task *t = &l->tasks.at[id];
         if (pl_lower_is_fetch(t)) return true;
+        if (t->kind == TASK_STAGE) return false;
         bool casts = t->kind == TASK_NODE && pl_graph_state(t->step.share->node->out[0]);
         if ((t->kind == TASK_NODE && !casts) || t->kind == TASK_REDUCE || t->n_in != 1)
             return false;
@@ -346,6 +351,70 @@ static bool bring_rest(schedule *s)
     }
     return any;
 }
+
+/* -- what is sent to other stages -------------------------------------------------------------- */
+
+typedef struct sending {
+    lowering *l;
+    ints wait; /* sends that nobody counts as gone yet: tasks */
+    struct {
+        int n, cap;
+        slot *at;
+    } order;
+} sending;
+
+static bool is_send(const task *t)
+{
+    return t->kind == TASK_STAGE && t->n_in;
+}
+
+static bool comes_before(const task *t, int id)
+{
+    for (int i = 0; i < t->before.n; i++)
+        if (t->before.at[i] == id) return true;
+    return false;
+}
+
+/* Sends of passes before `pass`, and those up to one that slot x (or nothing) has to come after. */
+static void settle_sends(sending *s, int pass, const slot *x)
+{
+    int n = 0;
+    for (int i = 0; i < s->wait.n; i++) {
+        const task *t = &s->l->tasks.at[s->wait.at[i]];
+        bool due = t->pass < pass;
+        for (int k = 0; x && k < x->tasks.n && !due; k++) due = comes_before(t, x->tasks.at[k]);
+        if (due) n = i + 1;
+    }
+    for (int i = 0; i < n; i++) {
+        slot sent = { 0 };
+        PL_PUSH(s->l->tmp, &sent.tasks, s->wait.at[i]);
+        PL_PUSH(s->l->tmp, &s->order, sent);
+    }
+    for (int i = n; i < s->wait.n; i++) s->wait.at[i - n] = s->wait.at[i];
+    s->wait.n -= n;
+}
+
+/* A send starts when what it sends is made, and is counted on to be over a pass later: its place in
+ * the order is there, at the end of the next pass. */
+void pl_lower_sends(lowering *l)
+{
+    sending s = { .l = l };
+    int pass = 0;
+    for (int i = 0; i < l->order.n; i++) {
+        const slot *x = &l->order.at[i];
+        const task *t = &l->tasks.at[x->tasks.at[0]];
+        if (t->pass > pass) pass = t->pass;
+        settle_sends(&s, pass - 1, x);
+        if (is_send(t))
+            PL_PUSH(l->tmp, &s.wait, x->tasks.at[0]);
+        else
+            PL_PUSH(l->tmp, &s.order, *x);
+    }
+    settle_sends(&s, INT_MAX, NULL);
+    l->order.n = s.order.n, l->order.cap = s.order.cap, l->order.at = s.order.at;
+}
+
+/* -- all --------------------------------------------------------------------------------------- */
 
 void pl_lower_order(lowering *l)
 {

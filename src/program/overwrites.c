@@ -187,7 +187,7 @@ void pl_lower_overwrites(lowering *l)
         PL_PUSH(l->tmp, &o.same[contents_of(l, p)], p);
     }
     for (int i = 0; i < l->plan->graph->values.n; i++)
-        if (l->plan->graph->values.at[i]->next) mark_updates(&o, l->final[i]);
+        if (pl_lower_changes(l, l->plan->graph->values.at[i])) mark_updates(&o, l->final[i]);
     for (int t = 0; t < o.n_tasks; t++)
         for (int k = 0; k < l->tasks.at[t].n_in; k++)
             order_after(l, l->parts.at[l->tasks.at[t].in[k]].maker, t);

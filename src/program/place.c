@@ -11,9 +11,12 @@ typedef struct places {
     int *last;    /* [parts] by home: the last position that touches it               */
     int *first;   /* [parts] by home: the position that makes it                      */
     int *bucket;  /* [parts] by home: the bucket it lies in, or -1                    */
+    int *made;    /* [tasks] its position                                                 */
     int *wait;    /* [order] messages that must be finished before this position      */
     int *used;    /* [parts] by home: messages up to the last one so far that uses it */
     int *message; /* [order] the number of its (last) message, or -1                  */
+    int *begins;  /* [passes] of a plan in stages: the position at which a pass begins    */
+    int *done;    /* [order + 1] compute steps before this position                       */
     int *sent;    /* [n_messages] of the first so many those that this rank has: a shift may lack
                      its send or receive, but lives are the same on all ranks         */
     int n_messages;
@@ -27,7 +30,8 @@ typedef struct places {
 
 bool pl_lower_is_message(const task *t)
 {
-    return t->kind == TASK_REDUCE || t->kind == TASK_MESSAGE || t->kind == TASK_SHIFT;
+    return t->kind == TASK_REDUCE || t->kind == TASK_MESSAGE || t->kind == TASK_SHIFT ||
+           t->kind == TASK_STAGE;
 }
 
 bool pl_lower_is_fetch(const task *t)
@@ -49,9 +53,25 @@ static void touch(places *s, int p, int pos)
     if (pos < s->first[h]) s->first[h] = pos;
 }
 
+/* The first position of each pass, or of a later one. */
+static void find_begins(places *s)
+{
+    const lowering *l = s->l;
+    for (int k = 0; k < l->stage.n_passes; k++) s->begins[k] = l->order.n;
+    for (int pos = 0, seen = -1; pos < l->order.n; pos++)
+        for (const int pass = l->tasks.at[l->order.at[pos].tasks.at[0]].pass; seen < pass;)
+            s->begins[++seen] = pos;
+}
+
+static bool is_receive(const task *t)
+{
+    return t->kind == TASK_STAGE && t->n_out;
+}
+
 static void find_lives(places *s)
 {
     lowering *l = s->l;
+    if (l->plan->stages) find_begins(s);
     for (int p = 0; p < l->parts.n; p++) {
         s->first[p] = s->n_order;
         s->last[p] = s->bucket[p] = -1;
@@ -61,6 +81,7 @@ static void find_lives(places *s)
             const task *t = &l->tasks.at[l->order.at[pos].tasks.at[i]];
             for (int k = 0; k < t->n_in; k++) touch(s, t->in[k], pos);
             for (int k = 0; k < t->n_out; k++) touch(s, t->out[k], pos);
+            if (is_receive(t)) touch(s, t->out[0], s->begins[t->asked_for]);
         }
     for (int p = 0; p < l->parts.n; p++)
         if (l->parts.at[p].maker < 0) touch(s, p, 0); /* inputs are filled before the step */
@@ -155,7 +176,8 @@ static void find_task_waits(places *s, int pos, const task *t, const int *made)
     }
     for (int k = 0; k < t->n_out; k++) wait_for(s, pos, s->used[pl_lower_home(l, t->out[k])]);
     if (m < 0) return;
-    s->used[pl_lower_home(l, t->in[0])] = s->used[pl_lower_home(l, t->out[0])] = m + 1;
+    if (t->n_in) s->used[pl_lower_home(l, t->in[0])] = m + 1;
+    if (t->n_out) s->used[pl_lower_home(l, t->out[0])] = m + 1;
 }
 
 /* A message is known to be finished where the first compute step waits for it (or for a later one).
@@ -169,8 +191,8 @@ static void extend_lives(places *s)
         while (end < l->order.n && (s->message[end] >= 0 || s->wait[end] <= s->message[pos])) end++;
         for (int i = 0; i < l->order.at[pos].tasks.n; i++) {
             const task *t = &l->tasks.at[l->order.at[pos].tasks.at[i]];
-            touch(s, t->in[0], end);
-            touch(s, t->out[0], end);
+            if (t->n_in) touch(s, t->in[0], end);
+            if (t->n_out) touch(s, t->out[0], end);
         }
     }
 }
@@ -202,7 +224,7 @@ static void bound_stores(places *s)
 static void find_waits(places *s)
 {
     lowering *l = s->l;
-    int *made = PL_NEW_N(l->tmp, int, l->tasks.n + 1); /* [tasks] its position */
+    int *made = s->made = PL_NEW_N(l->tmp, int, l->tasks.n + 1);
     for (int pos = 0; pos < l->order.n; pos++) {
         const ints *tasks = &l->order.at[pos].tasks;
         const task *t = &l->tasks.at[tasks->at[0]];
@@ -362,6 +384,23 @@ static void add_shift(const places *s, pl_program *p, const task *t, int pos)
     add_out(s, x, t, 0);
 }
 
+/* A send starts when what it sends is made, a receive with the pass that asks for it. */
+static void add_stage(const places *s, pl_program *p, const task *t, int pos)
+{
+    const lowering *l = s->l;
+    pl_step *x = add_message(s, p, t, pos);
+    if (t->n_in) {
+        const int maker = l->parts.at[t->in[0]].maker;
+        x->after = maker < 0 ? 0 : s->done[s->made[maker] + 1];
+        add_in(s, x, t, 0);
+    } else {
+        const int begins = s->begins[t->asked_for];
+        x->after = s->done[begins < pos ? begins : pos];
+        add_out(s, x, t, 0);
+        p->message_bytes += x->bytes;
+    }
+}
+
 static const pl_value *const *list_values(const lowering *l, const ints *tasks)
 {
     const pl_value **value = PL_NEW_N(l->out, const pl_value *, tasks->n);
@@ -483,13 +522,17 @@ static void make_steps(places *s, pl_program *p)
     for (int pos = 0; pos < l->order.n; pos++) {
         const ints *tasks = &l->order.at[pos].tasks;
         const task *t = &l->tasks.at[tasks->at[0]];
+        s->done[pos] = p->n_compute;
         if (pl_lower_is_message(t)) {
             if (s->wait[pos] < carried) s->wait[pos] = carried;
             if (t->kind == TASK_SHIFT)
                 add_shift(s, p, t, pos);
+            else if (t->kind == TASK_STAGE)
+                add_stage(s, p, t, pos);
             else
                 add_messages(s, p, tasks, pos);
             s->sent[s->message[pos] + 1] = p->n_messages;
+            s->done[pos + 1] = p->n_compute;
             continue;
         }
         if (s->wait[pos] > waited) waited = s->wait[pos];
@@ -500,6 +543,7 @@ static void make_steps(places *s, pl_program *p)
         if (t->kind == TASK_COPY && !t->piece[0]) add_copy(s, p, t, pos);
         if (t->kind == TASK_FILL) add_fill(s, p, t, 0, pos);
         if (t->kind == TASK_FOLD) add_fold(s, p, t, pos);
+        s->done[pos + 1] = p->n_compute;
         carried = p->n_compute == before ? waited : 0; /* nothing to do here: the next one waits */
     }
 }
@@ -522,7 +566,7 @@ static void make_ports(const places *s, pl_program *p)
     p->input = PL_NEW_N(s->l->out, pl_port, g->values.n + 1);
     p->output = PL_NEW_N(s->l->out, pl_port, g->outputs.n + 1);
     for (int i = 0; i < g->values.n; i++)
-        if (g->values.at[i]->role == PL_INPUT)
+        if (g->values.at[i]->role == PL_INPUT && s->l->of_value[i].n)
             p->input[p->n_inputs++] = make_port(s, g->values.at[i], s->l->of_value[i].at[0]);
     for (int i = 0; i < g->outputs.n; i++)
         p->output[p->n_outputs++] = make_port(s, g->outputs.at[i], s->l->output[i]);
@@ -537,11 +581,13 @@ bool pl_lower_places(lowering *l, pl_program *p, pl_err *err)
     s.bucket = PL_NEW_N(l->tmp, int, n);
     s.buf = PL_NEW_N(l->tmp, int, n);
     s.n_order = l->order.n;
+    s.begins = PL_NEW_N(l->tmp, int, l->stage.n_passes + 1);
     find_lives(&s);
     split_buckets(&s);
     s.n_order = l->order.n; /* splitting may have added positions */
     s.wait = PL_NEW_N(l->tmp, int, s.n_order + 1);
     s.message = PL_NEW_N(l->tmp, int, s.n_order + 1);
+    s.done = PL_NEW_N(l->tmp, int, s.n_order + 1);
     s.used = PL_NEW_N(l->tmp, int, n);
     find_lives(&s);
     join_reductions(&s);

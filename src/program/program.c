@@ -1,6 +1,7 @@
 #include "program/program.h"
 
 #include "graph/op.h"
+#include "plan/stages.h"
 #include "program/lower.h"
 
 pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out)
@@ -10,7 +11,7 @@ pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out)
     s->state = PL_NEW_N(out, pl_port, g->values.n + 1);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        if (v->role != PL_STATE) continue;
+        if (v->role != PL_STATE || !pl_plan_holds(plan, v, rank)) continue;
         pl_port *x = &s->state[s->n++];
         *x = (pl_port){ .value = v };
         x->where = pl_placement_normal(&plan->stored[i], &plan->mesh, &v->shape);
@@ -25,6 +26,16 @@ pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out)
     return s;
 }
 
+/* The ranks of one stage among themselves: nothing moves over the axis of the stages. */
+static const pl_mesh *stage_mesh(const pl_plan *plan, pl_arena *tmp)
+{
+    if (!plan->stages) return &plan->mesh;
+    pl_mesh *m = PL_NEW(tmp, pl_mesh);
+    *m = plan->mesh;
+    m->axis[plan->stages->axis].size = 1;
+    return m;
+}
+
 bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
                       const pl_lower_options *options, pl_arena *out, pl_program **program,
                       pl_err *err)
@@ -34,15 +45,17 @@ bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
     *p = (pl_program){ .plan = plan, .store = store, .rank = rank };
     p->n_ranks = pl_mesh_ranks(&plan->mesh);
     l.tmp = pl_arena_new("lowering");
-    l.reshard = options->paths ? pl_paths_on(options->paths, &plan->mesh)
-                               : pl_reshard_new(&plan->mesh, l.tmp);
+    const pl_mesh *mesh = stage_mesh(plan, l.tmp);
+    l.reshard = options->paths ? pl_paths_on(options->paths, mesh) : pl_reshard_new(mesh, l.tmp);
     l.reshard.mask = true;
     l.reshard.no_strided = options->no_strided;
+    if (plan->stages) pl_lower_pipeline(plan, rank, &l.stage, l.tmp);
     bool ok = pl_lower_tasks(&l, err);
     if (ok) pl_lower_steps(&l);
     if (ok) pl_lower_overwrites(&l);
     if (ok) pl_lower_once(&l);
     if (ok) pl_lower_order(&l);
+    if (ok && plan->stages) pl_lower_sends(&l);
     ok = ok && pl_lower_spare(&l, p, err);
     ok = ok && pl_lower_places(&l, p, err);
     p->bucket_bytes = l.options.bucket_bytes;

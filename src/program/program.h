@@ -5,11 +5,14 @@
  * (messages). Messages start in order, and may be under way together. A step waits until `wait`
  * messages are finished (all of the first so many); a message also until `after` compute steps are.
  * Copies to the host's memory are messages that pass alone, on a lane of their own, and those from
- * it on another: each of these lanes starts its own in order, and is not held up by the others.
+ * it on another; so are what is sent to other stages of a pipeline and what comes from there. Each
+ * of these lanes starts its own in order, and is not held up by the others.
  * Buffers never move and nothing is allocated while a program runs.
  *
  * That of a graph in micro-batches is what the last of them runs, updates included; those before it
- * run what is not `once` of it: pl_program_micro. */
+ * run what is not `once` of it: pl_program_micro. That of a plan in stages is of the rank's own
+ * nodes; where micro-batches are under way together, of a graph that has all of them
+ * (plan/unroll.h). */
 #ifndef PL_PROGRAM_PROGRAM_H
 #define PL_PROGRAM_PROGRAM_H
 #include "graph/share.h"
@@ -93,15 +96,16 @@ static inline bool pl_step_is_host(const pl_step *x)
     return x->kind == PL_MESSAGE && pl_collective_is_host(x->collective);
 }
 
-/* Messages pass on three lanes, each in order: those between ranks, and copies to and from the
- * host. */
-enum { PL_LANE_COMM, PL_LANE_OUT, PL_LANE_IN, PL_N_LANES };
+/* Messages pass on lanes, each in order: those between ranks, what is sent to other stages and what
+ * comes from there, and copies to and from the host. */
+enum { PL_LANE_COMM, PL_LANE_SEND, PL_LANE_RECV, PL_LANE_OUT, PL_LANE_IN, PL_N_LANES };
 
 static inline int pl_step_lane(const pl_step *message)
 {
-    return !pl_step_is_host(message)            ? PL_LANE_COMM
-           : message->collective == PL_TO_HOST ? PL_LANE_OUT
-                                                : PL_LANE_IN;
+    if (pl_step_is_host(message))
+        return message->collective == PL_TO_HOST ? PL_LANE_OUT : PL_LANE_IN;
+    if (!message->transfer || message->transfer->move.kind != PL_TO_STAGE) return PL_LANE_COMM;
+    return message->collective == PL_SEND ? PL_LANE_SEND : PL_LANE_RECV;
 }
 
 /* A named tensor that the outside writes or reads: this device's part of it. */
@@ -197,7 +201,7 @@ typedef struct pl_lower_options {
     bool no_reuse;              /* every buffer its own memory: the slow twin of the layout   */
 } pl_lower_options;
 
-/* Where rank `rank` keeps the states of a plan. */
+/* Where rank `rank` keeps the states of a plan; of one in stages those of its own. */
 pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out);
 
 /* Lower a checked plan for one rank. `store` may come from another plan's graph (an evaluation that

@@ -269,7 +269,7 @@ bool pl_lower_spare(lowering *l, pl_program *program, pl_err *err)
     const int64_t moves = l->options.moves ? l->options.moves : MOVES;
     pl_schedule s;
     if (how == PL_ORDER_AUTO) how = has_messages(l) ? PL_ORDER_PROGRAM : PL_ORDER_PLEAT;
-    if (how == PL_ORDER_PROGRAM) return true;
+    if (how == PL_ORDER_PROGRAM || l->plan->stages) return true; /* passes keep their order */
     if (how == PL_ORDER_PLEAT) return improve_all(l, moves, &program->order_bound, err);
     PL_TRY(improve(l, PL_SCHEDULE_LESCEA, moves, &s, err));
     program->order_bound = s.bound;

@@ -1,6 +1,7 @@
 /* Lowering, first stage: one task per node, and between the placement a value is made in and the
  * ones its readers need, the messages and copies that lead from one to the other. */
 #include "graph/op.h"
+#include "plan/stages.h"
 #include "program/lower.h"
 #include "reshard/move.h"
 
@@ -13,6 +14,7 @@ enum { FORWARD, BACKWARD, UPDATE };
 int pl_lower_part(lowering *l, const pl_value *v, const pl_placement *where, int64_t bytes)
 {
     part p = { .value = v, .where = *where, .maker = -1, .phase = -1, .home = l->parts.n };
+    p.pass = l->pass;
     int64_t room = pl_placement_room(where, &l->plan->mesh, &v->shape);
     p.bytes = bytes ? bytes : room * pl_type_bytes(v->type);
     p.port = -1;
@@ -35,7 +37,7 @@ static int add_stored(lowering *l, const pl_value *v)
 
 static int add_task(lowering *l, task_kind kind, const char *label)
 {
-    task t = { .kind = kind, .step = { .label = label } };
+    task t = { .kind = kind, .step = { .label = label }, .pass = l->pass };
     PL_PUSH(l->tmp, &l->tasks, t);
     return l->tasks.n - 1;
 }
@@ -85,7 +87,10 @@ static bool is_source(const lowering *l, int id, int phase)
 {
     const part *p = &l->parts.at[id];
     const kept_value *kept = &l->kept[p->value->id];
-    if (p->maker < 0 || p->phase == phase) return true;
+    const bool state = pl_graph_state(p->value) != NULL;
+    if (p->maker < 0 || (p->received && state)) return true;
+    if (state && p->pass != l->pass && id != kept->part) return false; /* gathered anew */
+    if (p->phase == phase) return true;
     if (is_hosted(l, p->value)) return false;
     const bool backward = phase == BACKWARD, same = backward == (p->phase == BACKWARD);
     if ((!kept->where && !kept->again) || (same && p->phase >= 0)) return true;
@@ -190,26 +195,36 @@ static bool is_again(const pl_plan *p, const pl_node *n)
     return false;
 }
 
+/* Does this rank run the node that makes value i? */
+static bool is_made_here(const lowering *l, int i)
+{
+    const pl_node *maker = l->plan->graph->values.at[i]->maker;
+    return maker && pl_plan_runs(l->plan, maker, l->rank);
+}
+
 /* Of values that the forward pass has, and nodes that run in the backward pass read. */
 static void find_kept(lowering *l)
 {
     const pl_graph *g = l->plan->graph;
+    const pl_plan *p = l->plan;
     int n_forward = 0;
     l->again = PL_NEW_N(l->tmp, bool, g->nodes.n + 1);
     l->kept = PL_NEW_N(l->tmp, kept_value, g->values.n + 1);
     for (int i = 0; i < g->values.n; i++)
-        l->kept[i] = (kept_value){ NULL, -1, -1, l->plan->recompute[i] };
+        l->kept[i] = (kept_value){ NULL, -1, -1, p->recompute[i] && is_made_here(l, i) };
     while (n_forward < g->nodes.n && g->nodes.at[n_forward]->phase == PL_FORWARD) n_forward++;
     for (int i = 0; i < n_forward; i++) {
         const pl_node *n = g->nodes.at[i];
+        if (!pl_plan_runs(p, n, l->rank)) continue;
         for (int k = 0; k < n->n_in + n->n_out; k++) l->kept[pl_node_value(n, k)->id].last = i;
     }
     for (int i = 0; i < g->nodes.n; i++) {
         const pl_node *n = g->nodes.at[i];
-        const bool reads = n->phase == PL_BACKWARD || (i < n_forward && is_again(l->plan, n));
+        const bool reads = n->phase == PL_BACKWARD || (i < n_forward && is_again(p, n));
+        if (!pl_plan_runs(p, n, l->rank)) continue;
         for (int k = 0; k < n->n_in && reads; k++) {
             kept_value *x = &l->kept[n->in[k]->id];
-            if (x->last >= 0 && !x->again) x->where = l->plan->kept[n->in[k]->id];
+            if (x->last >= 0 && !x->again) x->where = p->kept[n->in[k]->id];
         }
     }
 }
@@ -338,13 +353,31 @@ static int find_stored(const pl_store *s, const char *name, int from)
     return -1;
 }
 
+/* States that the rank holds, and inputs that its nodes read. */
+static bool is_leaf_here(const lowering *l, const pl_value *v)
+{
+    if (!l->plan->stages) return true;
+    return v->role == PL_STATE ? pl_plan_holds(l->plan, v, l->rank) : l->reads[v->id];
+}
+
+static void find_reads(lowering *l)
+{
+    const pl_graph *g = l->plan->graph;
+    l->reads = PL_NEW_N(l->tmp, bool, g->values.n + 1);
+    for (int i = 0; i < g->nodes.n; i++)
+        for (int k = 0; k < g->nodes.at[i]->n_in && pl_plan_runs(l->plan, g->nodes.at[i], l->rank);
+             k++)
+            l->reads[g->nodes.at[i]->in[k]->id] = true;
+}
+
 static bool add_leaves(lowering *l, pl_err *err)
 {
     const pl_graph *g = l->plan->graph;
+    if (l->plan->stages) find_reads(l);
     int k = -1; /* a store has states in the order of its own graph, which is much the same */
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        if (v->maker) continue;
+        if (v->maker || !is_leaf_here(l, v)) continue;
         int p = add_stored(l, v);
         if (v->role != PL_STATE) continue;
         k = find_stored(l->store, v->name, k + 1);
@@ -365,6 +398,120 @@ static bool add_leaves(lowering *l, pl_err *err)
     return true;
 }
 
+static bool add_in_turn(lowering *l, const pl_node *n, pl_err *err)
+{
+    if (n->n_out && is_cast(n->out[0])) return true; /* when it is read */
+    return add_node(l, n, phase_of(n), err) && (n->phase != PL_FORWARD || keep_values(l, n, err));
+}
+
+/* -- stages ------------------------------------------------------------------------------------ */
+
+/* A message to the rank that has another stage, or from there. */
+static int add_stage(lowering *l, const pl_handover *x, const pl_placement *where)
+{
+    const pl_mesh *mesh = &l->plan->mesh;
+    const bool sends = x->from == l->stage.place;
+    const unsigned axes = 1u << l->plan->stages->axis;
+    const int64_t count = pl_placement_room(where, mesh, &x->value->shape);
+    pl_transfer *t = PL_NEW(l->out, pl_transfer);
+    *t = (pl_transfer){ .value = x->value };
+    t->move = (pl_move){ PL_TO_STAGE, axes, *where, *where, .block = count };
+    t->move.bytes = count * pl_type_bytes(x->value->type);
+    const int id = add_task(l, TASK_STAGE, x->value->name);
+    pl_step *s = &l->tasks.at[id].step;
+    s->transfer = t;
+    s->from = PL_PART_FROM, s->to = PL_PART_TO;
+    s->type = x->value->type;
+    s->axes = axes;
+    s->count = count;
+    s->collective = sends ? PL_SEND : PL_RECV;
+    s->peer = sends ? x->to : x->from;
+    s->bytes = sends ? 0 : t->move.bytes;
+    return id;
+}
+
+/* As its maker leaves it, or as it is stored. */
+static pl_placement left_at(const lowering *l, const pl_value *v)
+{
+    return v->maker ? pl_plan_operand(l->plan, v->maker->id, v->maker->n_in + v->out)
+                    : pl_placement_normal(&l->plan->stored[v->id], &l->plan->mesh, &v->shape);
+}
+
+static void add_send(lowering *l, const pl_handover *x)
+{
+    const pl_placement where = left_at(l, x->value);
+    pl_lower_read(l, add_stage(l, x, &where), l->of_value[x->value->id].at[0]);
+}
+
+static void add_receive(lowering *l, const pl_handover *x)
+{
+    const pl_placement where = left_at(l, x->value);
+    const int id = add_stage(l, x, &where), p = publish(l, pl_lower_part(l, x->value, &where, 0));
+    l->tasks.at[id].asked_for = x->asked;
+    make_part(l, id, p);
+    l->parts.at[p].received = true;
+}
+
+static void add_sends(lowering *l, int made)
+{
+    for (int i = 0; i < l->stage.n; i++) {
+        const pl_handover *x = &l->stage.at[i];
+        if (x->from == l->stage.place && x->made == made) add_send(l, x);
+    }
+}
+
+static void add_receives(lowering *l, int pass)
+{
+    for (int i = 0; i < l->stage.n; i++) {
+        const pl_handover *x = &l->stage.at[i];
+        const bool updated = x->value->maker && x->value->maker->phase == PL_UPDATE;
+        if (x->to == l->stage.place && x->there == pass && !updated) add_receive(l, x);
+    }
+}
+
+/* What updates send each other goes in the order of the nodes that make it. */
+static bool add_updates(lowering *l, pl_err *err)
+{
+    const pl_graph *g = l->plan->graph;
+    const int place = l->stage.place;
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *n = g->nodes.at[i];
+        if (n->phase != PL_UPDATE) continue;
+        if (pl_plan_runs(l->plan, n, l->rank)) PL_TRY(add_in_turn(l, n, err));
+        for (int k = 0; k < l->stage.n; k++) {
+            const pl_handover *x = &l->stage.at[k];
+            if (x->value->maker != n) continue;
+            if (x->from == place)
+                add_send(l, x);
+            else
+                add_receive(l, x);
+        }
+    }
+    return true;
+}
+
+static bool add_passes(lowering *l, pl_err *err)
+{
+    const pl_lower_stage *s = &l->stage;
+    pl_node *const *node = l->plan->graph->nodes.at;
+    add_sends(l, -1);
+    for (l->pass = 0; l->pass < s->n_passes - 1; l->pass++) {
+        add_receives(l, l->pass);
+        for (int i = s->first[l->pass]; i < s->first[l->pass + 1]; i++)
+            PL_TRY(add_in_turn(l, node[s->node[i]], err));
+        add_sends(l, l->pass);
+    }
+    add_receives(l, l->pass);
+    return add_updates(l, err);
+}
+
+/* -- all --------------------------------------------------------------------------------------- */
+
+bool pl_lower_changes(const lowering *l, const pl_value *state)
+{
+    return state->next && pl_plan_holds(l->plan, state, l->rank);
+}
+
 bool pl_lower_tasks(lowering *l, pl_err *err)
 {
     const pl_graph *g = l->plan->graph;
@@ -373,18 +520,15 @@ bool pl_lower_tasks(lowering *l, pl_err *err)
     l->final = PL_NEW_N(l->tmp, int, g->values.n + 1);
     find_kept(l);
     PL_TRY(add_leaves(l, err));
-    for (int i = 0; i < g->nodes.n; i++) {
-        const pl_node *n = g->nodes.at[i];
-        bool later = n->n_out && is_cast(n->out[0]); /* when it is read */
-        if (later) continue;
-        PL_TRY(add_node(l, n, phase_of(n), err));
-        if (n->phase == PL_FORWARD) PL_TRY(keep_values(l, n, err));
-    }
+    if (!l->plan->stages)
+        for (int i = 0; i < g->nodes.n; i++) PL_TRY(add_in_turn(l, g->nodes.at[i], err));
+    else
+        PL_TRY(add_passes(l, err));
     for (int i = 0; i < g->outputs.n; i++) { /* the outside reads whole results */
         pl_placement whole = { 0 };
         PL_TRY(bring(l, g->outputs.at[i], &whole, UPDATE, &l->output[i], err));
     }
     for (int i = 0; i < g->values.n; i++)
-        if (g->values.at[i]->next) PL_TRY(add_state_copy(l, g->values.at[i], err));
+        if (pl_lower_changes(l, g->values.at[i])) PL_TRY(add_state_copy(l, g->values.at[i], err));
     return true;
 }

@@ -52,6 +52,7 @@ int64_t pl_move_volume(pl_collective k, int n, int64_t block, int64_t element_by
     case PL_ALL_TO_ALL: return (n - 1) * block * element_bytes;
     case PL_PERMUTE:
     case PL_HALO:
+    case PL_TO_STAGE:
     case PL_TO_HOST:
     case PL_FROM_HOST: return block * element_bytes;
     case PL_ALL_REDUCE: return 2 * (n - 1) * block / n * element_bytes;

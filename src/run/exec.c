@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/table.h"
+#include "plan/stages.h"
 #include "run/fit.h"
 #include "run/hostblock.h"
 #include "run/lane.h"
@@ -133,6 +134,7 @@ static bool make_messages(pl_exec *exec, pl_arena *arena, bound_program *bound, 
             .begin = bound->begin ? &bound->begin[i] : NULL,
             .end = bound->end ? &bound->end[i] : NULL,
             .group = pl_step_is_host(s) ? NULL : exec->group[s->axes],
+            .lane = pl_step_lane(s),
             .after = s->after,
             .wait = s->wait,
             .message = { .kind = s->collective,
@@ -232,6 +234,14 @@ static uint64_t hash_messages(const pl_program *program, uint64_t hash)
     return hash;
 }
 
+/* The first rank that has the stages of rank r. */
+static int first_alike(const pl_plan *p, int r)
+{
+    int first = 0;
+    while (pl_plan_place(p, first) != pl_plan_place(p, r)) first++;
+    return first;
+}
+
 bool pl_exec_match(pl_comm *comm, int n_programs, const pl_program *const programs[], pl_err *err)
 {
     uint64_t hash = 0;
@@ -245,12 +255,14 @@ bool pl_exec_match(pl_comm *comm, int n_programs, const pl_program *const progra
                            .recv = all,
                            .label = "programs" };
     bool ok = pl_comm_run(comm, comm->world, &m, err);
-    for (int r = 1; ok && r < comm->size; r++)
-        if (all[r] != all[0])
+    for (int r = 1; ok && r < comm->size; r++) {
+        const int first = first_alike(programs[0]->plan, r);
+        if (all[r] != all[first])
             ok = pl_err_set(err, PL_EINTERNAL,
-                            "the programs of ranks 0 and %d do not have the same messages in the "
+                            "the programs of ranks %d and %d do not have the same messages in the "
                             "same order",
-                            r);
+                            first, r);
+    }
     pl_arena_free(tmp);
     return ok;
 }

@@ -21,6 +21,15 @@ typedef struct under_way {
     bool done;
 } under_way;
 
+/* Messages between ranks that start in order. */
+typedef struct queue {
+    int next;                     /* of the messages: none before it is left to start */
+    int started, ended;           /* of its own                                   */
+    under_way open[OPEN_AT_MOST]; /* those from `ended` on, by their numbers      */
+} queue;
+
+enum { N_QUEUES = PL_LANE_RECV + 1 };
+
 struct pl_lane {
     pl_progress progress;
     pl_comm *comm; /* NULL: no thread                              */
@@ -31,18 +40,16 @@ struct pl_lane {
     pl_err verdict;   /* of AGREE: in and out                         */
     int wish;         /* likewise                                     */
     double exposed, busy;
-    int next;                     /* of the messages: none before it is left to start */
-    int started, ended;           /* of this lane's own                           */
-    under_way open[OPEN_AT_MOST]; /* those from `ended` on, by their numbers   */
+    queue queue[N_QUEUES];
     pl_copier *copier[2];         /* to the host, and from it; NULL: none         */
 };
 
 /* -- the lane's thread ------------------------------------------------------------------------- */
 
-static bool start_message(pl_lane *l, int message, pl_err *err)
+static bool start_message(pl_lane *l, queue *q, int message, pl_err *err)
 {
     const pl_lane_message *m = &l->messages[message];
-    under_way *x = &l->open[l->started++ % OPEN_AT_MOST];
+    under_way *x = &q->open[q->started++ % OPEN_AT_MOST];
     *x = (under_way){ .message = message };
     if (m->begin) *m->begin = pl_clock_now();
     return pl_comm_start(l->comm, m->group, &m->message, &x->request, err);
@@ -59,37 +66,54 @@ static bool test_message(pl_lane *l, under_way *x, pl_err *err)
 }
 
 /* Those of other lanes are passed over. True: there is one that may start. */
-static bool may_start(pl_lane *l)
+static bool may_start(pl_lane *l, int k)
 {
     const pl_lane_message *m = l->messages;
-    while (l->next < l->progress.n && !m[l->next].group) l->next++;
-    return l->next < l->progress.n && l->started - l->ended < OPEN_AT_MOST &&
-           pl_progress_reached(&l->progress, m[l->next].after, m[l->next].wait);
+    queue *q = &l->queue[k];
+    while (q->next < l->progress.n && (!m[q->next].group || m[q->next].lane != k))
+        q->next++;
+    return q->next < l->progress.n && q->started - q->ended < OPEN_AT_MOST &&
+           pl_progress_reached(&l->progress, m[q->next].after, m[q->next].wait);
 }
 
 /* Start what may start and test what is open; *moved says whether anything did. */
-static bool progress(pl_lane *lane, bool *moved, pl_err *err)
+static bool progress(pl_lane *lane, int k, bool *moved, pl_err *err)
 {
-    *moved = false;
-    for (; may_start(lane); *moved = true) PL_TRY(start_message(lane, lane->next++, err));
-    for (int i = lane->ended; i < lane->started; i++) {
-        under_way *x = &lane->open[i % OPEN_AT_MOST];
+    queue *q = &lane->queue[k];
+    for (; may_start(lane, k); *moved = true)
+        PL_TRY(start_message(lane, q, q->next++, err));
+    for (int i = q->ended; i < q->started; i++) {
+        under_way *x = &q->open[i % OPEN_AT_MOST];
         if (!x->done) PL_TRY(test_message(lane, x, err));
-        if (x->done && i == lane->ended) lane->ended++, *moved = true;
+        if (x->done && i == q->ended) q->ended++, *moved = true;
     }
     return true;
+}
+
+static bool has_open(const pl_lane *l)
+{
+    bool open = false;
+    for (int k = 0; k < N_QUEUES; k++) open |= l->queue[k].started > l->queue[k].ended;
+    return open;
+}
+
+static bool has_more(const pl_lane *l)
+{
+    bool more = has_open(l);
+    for (int k = 0; k < N_QUEUES; k++) more |= l->queue[k].next < l->progress.n;
+    return more;
 }
 
 static bool run_step(pl_lane *lane, pl_err *err)
 {
     int tries = 0;
-    bool moved;
-    while (lane->next < lane->progress.n || lane->ended < lane->started) {
+    while (has_more(lane)) {
         double t = pl_clock_now();
-        bool open = lane->started > lane->ended;
-        PL_TRY(progress(lane, &moved, err));
+        const bool open = has_open(lane);
+        bool moved = false;
+        for (int k = 0; k < N_QUEUES; k++) PL_TRY(progress(lane, k, &moved, err));
         if (atomic_load(&lane->progress.failed)) return true; /* a copy did: agree says so */
-        if (!open && lane->started == lane->ended) PL_TRY(lane->comm->ops->poll(lane->comm, err));
+        if (!open && !has_open(lane)) PL_TRY(lane->comm->ops->poll(lane->comm, err));
         if (moved) tries = 0;
         pl_back_off(&tries, NAP_NS);
         if (open) lane->busy += pl_clock_now() - t;
@@ -177,7 +201,8 @@ void pl_lane_begin(pl_lane *lane, int n, const pl_lane_message *messages)
 {
     pl_progress_begin(&lane->progress, lane->stream, n);
     lane->messages = messages;
-    lane->next = lane->started = lane->ended = 0;
+    for (int k = 0; k < N_QUEUES; k++)
+        lane->queue[k].next = lane->queue[k].started = lane->queue[k].ended = 0;
     for (int k = 0; k < 2; k++)
         if (lane->copier[k]) pl_copier_begin(lane->copier[k], messages);
     if (lane->comm) atomic_store(&lane->phase, STEP);

@@ -2,7 +2,8 @@
  * kernels run (MPI progresses only inside MPI calls, and so do all our transports), and one for
  * each way between the device and its host's memory (copier.h).
  *
- * The first alone touches the pl_comm after pl_lane_new. The compute thread and the lanes meet in
+ * The first carries what goes to other stages and what comes from there too, each in an order of
+ * its own. It alone touches the pl_comm after pl_lane_new. The compute thread and the lanes meet in
  * two numbers (progress.h). */
 #ifndef PL_RUN_LANE_H
 #define PL_RUN_LANE_H
@@ -17,6 +18,7 @@ typedef struct pl_lane_message {
     pl_message message;
     pl_group *group;     /* NULL: a copy to or from the host's memory */
     int after, wait;
+    int lane;            /* between ranks: pl_step_lane               */
     double *begin, *end; /* where the lane writes the clock when the message is started, and when it
                             is finished; NULL: nowhere */
 } pl_lane_message;

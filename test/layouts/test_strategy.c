@@ -79,9 +79,9 @@ static void test_parse_errors(void **state)
     } cases[] = {
         { "", 2, PL_EUSAGE, "'' is not one of its words" },
         { "dpp", 2, PL_EUSAGE, "'dpp' is not one of its words (did you mean 'dp'?" },
-        { "pp=2", 4, PL_EUNSUPPORTED, "'pp=2': pipelines are not there yet" },
-        { "tp=2,pp=2", 4, PL_EUNSUPPORTED, "pipelines are not there yet" },
-        { "schedule=1f1b", 4, PL_EUNSUPPORTED, "pipelines are not there yet" },
+        { "pp=2", 4, PL_EUSAGE, "say micro=N too" },
+        { "tp=2,pp=2,micro=2,schedule=no", 4, PL_EUSAGE, "no" },
+        { "schedule=1f1b", 4, PL_EUSAGE, "say pp=N too" },
         { "ring=4", 4, PL_EUNSUPPORTED, "'ring=4': the word is cp=gather:N" },
         { "checkpoint", 4, PL_EUNSUPPORTED, "the word is recompute=full" },
         { "dp,recompute=full,recompute=2", 4, PL_EUSAGE, "'recompute=2' after another recompute" },

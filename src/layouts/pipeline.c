@@ -1,0 +1,196 @@
+/* Pipeline parallelism (GPipe, Huang et al., 2019; PipeDream, Narayanan et al., 2019 and 2021): the
+ * forward nodes, in their order, are cut into stages, and devices along axis `pipe` have other
+ * stages. When their passes run is data (schedules/).
+ *
+ * Stages are balanced: no other cuts of this kind have a shorter longest stage, what it takes to
+ * send counted in. Cuts lie where no fewer bytes pass right before or behind. */
+#include "layouts/list.h"
+#include "layouts/strategy.h"
+#include "graph/op.h"
+#include "placement/speed.h"
+#include "plan/stages.h"
+#include "reshard/move.h"
+#include "schedules/make.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool say_stages(pl_strategy *s, const pl_word *word, const int size[3], pl_err *err)
+{
+    (void)word, (void)err;
+    return pl_strategy_axis(s, &pl_layout_pipeline, "pp", "pipe", size[0], 0);
+}
+
+/* Interleaved where a rank is to have several stages and nobody names another schedule. */
+static bool make_order(const pl_strategy *s, pl_arena *out, pl_pipeline *order, pl_err *err)
+{
+    const pl_said *name = pl_strategy_said(s, "schedule"), *chunks = pl_strategy_said(s, "vpp");
+    const char *usual = chunks && chunks->size[0] > 1 ? "interleaved" : "1f1b";
+    const pl_pipeline_request r = { .ranks = pl_strategy_size(s, "pipe"),
+                                    .micro = (int)s->micro,
+                                    .chunks = chunks ? chunks->size[0] : 0 };
+    return pl_pipeline_make(name ? name->name : usual, &r, out, order, err) ||
+           pl_err_in(err, "strategy '%s'", s->text);
+}
+
+static bool settle(pl_strategy *s, pl_err *err)
+{
+    const pl_said *pp = pl_strategy_said(s, "pp");
+    if (!pp || pp->size[0] == 1)
+        return pl_err_set(err, PL_EUSAGE,
+                          "strategy '%s': a schedule needs stages: say pp=N too, N at least 2",
+                          s->text);
+    if (!s->micro)
+        return pl_err_set(err, PL_EUSAGE,
+                          "strategy '%s': with one micro-batch one stage works at a time, and the "
+                          "others wait: say micro=N too, e.g. micro=%d",
+                          s->text, 4 * pp->size[0]);
+    pl_arena *tmp = pl_arena_new("pipeline words");
+    pl_pipeline order;
+    const bool ok = make_order(s, tmp, &order, err);
+    pl_arena_free(tmp);
+    return ok;
+}
+
+/* -- cuts -------------------------------------------------------------------------------------- */
+
+typedef struct cutting {
+    const pl_plan *plan;
+    int n;              /* forward nodes                                             */
+    double *before;     /* [n + 1] seconds of the first so many, backward included   */
+    double *crossing;   /* [n + 1] seconds to send what passes a cut before a node   */
+    int n_cuts, *cut;   /* places where a cut may be, 0 and n among them             */
+} cutting;
+
+static double node_seconds(const pl_plan *p, const pl_speed *speed, const pl_node *n)
+{
+    const pl_share share = pl_plan_share(p, n->id, 0);
+    return speed ? pl_speed_share(&share, speed) : pl_op_flops(&share);
+}
+
+static void find_seconds(cutting *x, const pl_speed *speed, pl_arena *tmp)
+{
+    const pl_graph *g = x->plan->graph;
+    double *seconds = PL_NEW_N(tmp, double, g->nodes.n + 1);
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *n = g->nodes.at[i], *at = n;
+        if (n->phase == PL_BACKWARD) at = n->of;
+        if (n->phase != PL_UPDATE && at && at->phase == PL_FORWARD)
+            seconds[at->id] += node_seconds(x->plan, speed, n);
+    }
+    x->before = PL_NEW_N(tmp, double, x->n + 1);
+    for (int i = 0; i < x->n; i++) x->before[i + 1] = x->before[i] + seconds[i];
+}
+
+/* A value passes all cuts between its maker and its last reader. */
+static void find_crossing(cutting *x, const pl_speed *speed, int axis, pl_arena *tmp)
+{
+    const pl_plan *p = x->plan;
+    int *last = PL_NEW_N(tmp, int, p->graph->values.n + 1);
+    double *change = PL_NEW_N(tmp, double, x->n + 2);
+    for (int i = 0; i < x->n; i++)
+        for (int k = 0; k < p->graph->nodes.at[i]->n_in; k++)
+            last[pl_stages_read(p->graph->nodes.at[i]->in[k])->id] = i;
+    for (int v = 0; v < p->graph->values.n; v++) {
+        const pl_value *y = p->graph->values.at[v];
+        if (!y->maker || y->maker->id >= x->n || pl_graph_state(y) || last[v] <= y->maker->id)
+            continue;
+        const pl_placement where = pl_plan_operand(p, y->maker->id, y->maker->n_in + y->out);
+        const int64_t bytes =
+            pl_placement_room(&where, &p->mesh, &y->shape) * pl_type_bytes(y->type);
+        const double seconds =
+            speed ? pl_move_seconds(PL_PERMUTE, &p->mesh, 1u << axis, bytes) : (double)bytes;
+        change[y->maker->id + 1] += seconds;
+        change[last[v] + 1] -= seconds;
+    }
+    x->crossing = PL_NEW_N(tmp, double, x->n + 1);
+    for (int i = 1; i < x->n; i++) x->crossing[i] = x->crossing[i - 1] + change[i];
+}
+
+static void find_cuts(cutting *x, pl_arena *tmp)
+{
+    x->cut = PL_NEW_N(tmp, int, x->n + 1);
+    for (int i = 0; i <= x->n; i++) {
+        const bool end = i == 0 || i == x->n;
+        if (end || (x->crossing[i] <= x->crossing[i - 1] * (1 + 1e-9) &&
+                    (i + 1 == x->n || x->crossing[i] <= x->crossing[i + 1] * (1 + 1e-9))))
+            x->cut[x->n_cuts++] = i;
+    }
+}
+
+static double stage_seconds(const cutting *x, int from, int to)
+{
+    const int i = x->cut[from], j = x->cut[to];
+    return x->before[j] - x->before[i] + x->crossing[i] + x->crossing[j];
+}
+
+/* best[s][j]: the shortest longest stage when the first s stages end at cut j. */
+static bool balance(const cutting *x, int n_stages, int *stage, pl_arena *tmp)
+{
+    const int n = x->n_cuts;
+    double *best = PL_NEW_N(tmp, double, (int64_t)(n_stages + 1) * n);
+    int *from = PL_NEW_N(tmp, int, (int64_t)(n_stages + 1) * n);
+    for (int j = 0; j < n; j++) best[j] = j ? INFINITY : 0;
+    for (int s = 1; s <= n_stages; s++)
+        for (int j = 0; j < n; j++) {
+            double *to = &best[s * n + j];
+            *to = INFINITY;
+            for (int i = 0; i < j; i++) {
+                const double y = fmax(best[(s - 1) * n + i], stage_seconds(x, i, j));
+                if (y < *to) *to = y, from[s * n + j] = i;
+            }
+        }
+    if (isinf(best[n_stages * n + n - 1])) return false;
+    for (int s = n_stages, j = n - 1; s > 0; j = from[s * n + j], s--)
+        for (int i = x->cut[from[s * n + j]]; i < x->cut[j]; i++) stage[i] = s - 1;
+    return true;
+}
+
+static bool cut_stages(const pl_strategy *s, pl_plan *p, const pl_pipeline *order, int axis,
+                       int *stage, pl_arena *tmp, pl_err *err)
+{
+    cutting x = { .plan = p };
+    pl_speed speed = { 0 };
+    if (s->cluster) speed = pl_speed_of(s->cluster);
+    while (x.n < p->graph->nodes.n && p->graph->nodes.at[x.n]->phase == PL_FORWARD) x.n++;
+    find_seconds(&x, s->cluster ? &speed : NULL, tmp);
+    find_crossing(&x, s->cluster ? &speed : NULL, axis, tmp);
+    find_cuts(&x, tmp);
+    return balance(&x, order->n_stages, stage, tmp) ||
+           pl_err_set(err, PL_EINPUT,
+                      "strategy '%s': the model can be cut into %d stages at most, not %d",
+                      s->text, x.n_cuts - 1, order->n_stages);
+}
+
+static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
+                   pl_err *err)
+{
+    const int axis = pl_mesh_find(&p->mesh, "pipe");
+    if (axis < 0 || like) return true;
+    pl_pipeline *order = PL_NEW(out, pl_pipeline);
+    PL_TRY(make_order(s, out, order, err));
+    pl_arena *tmp = pl_arena_new("stages");
+    int *stage = PL_NEW_N(tmp, int, p->graph->nodes.n + 1);
+    const bool ok = cut_stages(s, p, order, axis, stage, tmp, err);
+    if (ok) p->stages = pl_stages_make(p->graph, axis, order, stage, out);
+    pl_arena_free(tmp);
+    return ok;
+}
+
+const pl_layout pl_layout_pipeline = {
+    .name = "pipeline",
+    .about = "pipelines (GPipe, Huang et al., NeurIPS 2019; 1F1B, Narayanan et al., SC 2021)",
+    .words =
+        (const pl_word[]){
+            { "pp=", "pp=N", 1, "pp",
+              "pipeline parallel: N stages along axis pipe; needs micro=N", say_stages },
+            { "vpp=", "vpp=N", 1, "vpp", "N stages on each device of the pipeline (interleaved)",
+              NULL },
+            { "schedule=", "schedule=NAME", PL_WORD_NAME, "schedule",
+              "when passes of the pipeline run: those of `pleat schedule`; usually 1f1b", NULL },
+            { 0 },
+        },
+    .split = "stage",
+    .settle = settle,
+    .finish = finish,
+};

@@ -1,0 +1,199 @@
+/* Micro-batches side by side: pl_plan_unroll() copies nodes in order, micro-batch by micro-batch,
+ * and keeps what states hold then (`now`). */
+#include "plan/unroll.h"
+
+#include "plan/stages.h"
+
+typedef struct unrolling {
+    const pl_plan *plan;
+    const pl_graph *from;
+    pl_graph *graph;
+    pl_value **value; /* [micro][values] of the one; [n_micro] is that of updates      */
+    pl_node **node;   /* [micro][nodes]                                                */
+    pl_value **now;   /* [values] of states: what the last micro-batch so far left     */
+    int n_micro;
+    int *micro_of_value, *micro_of_node;
+    const pl_value **value_from;
+    const pl_node **node_from;
+    pl_plan *made;
+} unrolling;
+
+static pl_value **value_at(unrolling *x, int micro, const pl_value *v)
+{
+    return &x->value[(int64_t)micro * x->from->values.n + v->id];
+}
+
+static pl_node **node_at(unrolling *x, int micro, const pl_node *n)
+{
+    return &x->node[(int64_t)micro * x->from->nodes.n + n->id];
+}
+
+static const char *name_of(unrolling *x, const char *name, int micro)
+{
+    return micro == x->n_micro ? name : pl_arena_fmt(x->graph->arena, "%s@%d", name, micro);
+}
+
+static pl_value *add_value(unrolling *x, const pl_value *v, int micro, bool named)
+{
+    pl_value *y = PL_NEW(x->graph->arena, pl_value);
+    *y = *v;
+    y->id = x->graph->values.n;
+    y->next = NULL;
+    if (named) y->name = name_of(x, v->name, micro);
+    x->value_from[y->id] = v;
+    x->micro_of_value[y->id] = micro == x->n_micro ? -1 : micro;
+    PL_PUSH(x->graph->arena, &x->graph->values, y);
+    pl_map_put(&x->graph->names, pl_hash_text(0, y->name), y->id, x->graph->arena);
+    return *value_at(x, micro, v) = y;
+}
+
+static void add_states(unrolling *x)
+{
+    for (int i = 0; i < x->from->values.n; i++) {
+        const pl_value *v = x->from->values.at[i];
+        if (v->role == PL_STATE && !v->maker) x->now[i] = add_value(x, v, x->n_micro, false);
+    }
+    for (int i = 0; i < x->graph->values.n; i++) {
+        pl_value *y = x->graph->values.at[i];
+        if (y->of) y->of = *value_at(x, x->n_micro, y->of);
+    }
+}
+
+/* What a node of a micro-batch, or an update, reads. */
+static pl_value *read_value(unrolling *x, const pl_value *v, int micro)
+{
+    if (v->role == PL_STATE && !v->maker) return x->now[v->id];
+    const bool last = micro == x->n_micro && v->maker && v->maker->phase != PL_UPDATE;
+    const int of = last ? x->n_micro - 1 : micro;
+    pl_value *y = *value_at(x, of, v);
+    return y ? y : v->maker ? NULL : add_value(x, v, of, true);
+}
+
+static bool add_node(unrolling *x, const pl_node *n, int micro, pl_err *err)
+{
+    pl_node *y = PL_NEW(x->graph->arena, pl_node);
+    *y = *n;
+    y->id = x->graph->nodes.n;
+    y->name = name_of(x, n->name, micro);
+    for (int k = 0; k < n->n_in; k++) {
+        y->in[k] = read_value(x, n->in[k], micro);
+        if (!y->in[k])
+            return pl_err_set(err, PL_EUNSUPPORTED,
+                              "node '%s' reads what the micro-batch before leaves in a state at "
+                              "its end: no pipeline can have that",
+                              n->name);
+    }
+    for (int k = 0; k < n->n_out; k++) {
+        y->out[k] = add_value(x, n->out[k], micro, true);
+        y->out[k]->maker = y;
+        if (y->out[k]->of) y->out[k]->of = *value_at(x, x->n_micro, y->out[k]->of);
+    }
+    if (n->of) y->of = *node_at(x, micro, n->of);
+    *node_at(x, micro, n) = y;
+    x->node_from[y->id] = n;
+    x->micro_of_node[y->id] = micro == x->n_micro ? -1 : micro;
+    PL_PUSH(x->graph->arena, &x->graph->nodes, y);
+    return true;
+}
+
+/* States that this node makes the next contents of. */
+static void leave(unrolling *x, const pl_node *n, int micro, const ptrdiff_t *state_of)
+{
+    for (int k = 0; k < n->n_out; k++) {
+        const ptrdiff_t state = state_of[n->out[k]->id];
+        if (state < 0) continue;
+        pl_value *y = *value_at(x, micro, n->out[k]);
+        if (n->phase != PL_UPDATE) x->now[state] = y;
+        (*value_at(x, x->n_micro, x->from->values.at[state]))->next = y;
+    }
+}
+
+static bool add_phase(unrolling *x, pl_phase phase, int micro, const ptrdiff_t *state_of,
+                      pl_err *err)
+{
+    for (int i = 0; i < x->from->nodes.n; i++) {
+        const pl_node *n = x->from->nodes.at[i];
+        if (n->phase != phase) continue;
+        PL_TRY(add_node(x, n, micro, err));
+        leave(x, n, micro, state_of);
+    }
+    return true;
+}
+
+static bool add_nodes(unrolling *x, pl_arena *tmp, pl_err *err)
+{
+    ptrdiff_t *state_of = PL_NEW_N(tmp, ptrdiff_t, x->from->values.n + 1);
+    for (int i = 0; i < x->from->values.n; i++) state_of[i] = -1;
+    for (int i = 0; i < x->from->values.n; i++)
+        if (x->from->values.at[i]->next) state_of[x->from->values.at[i]->next->id] = i;
+    for (int m = 0; m < x->n_micro; m++) PL_TRY(add_phase(x, PL_FORWARD, m, state_of, err));
+    for (int m = 0; m < x->n_micro; m++) PL_TRY(add_phase(x, PL_BACKWARD, m, state_of, err));
+    return add_phase(x, PL_UPDATE, x->n_micro, state_of, err);
+}
+
+static void add_outputs(unrolling *x)
+{
+    for (int i = 0; i < x->from->outputs.n; i++) {
+        const pl_value *v = x->from->outputs.at[i];
+        const bool once = !v->maker || v->maker->phase == PL_UPDATE;
+        for (int m = once ? x->n_micro : 0; m < (once ? x->n_micro + 1 : x->n_micro); m++) {
+            pl_value *y = read_value(x, v, m);
+            PL_PUSH(x->graph->arena, &x->graph->outputs, y);
+        }
+    }
+}
+
+/* -- the plan ---------------------------------------------------------------------------------- */
+
+static const pl_stages *unroll_stages(const unrolling *x, const pl_stages *s, pl_arena *out)
+{
+    pl_stages *y = PL_NEW(out, pl_stages);
+    int *of = PL_NEW_N(out, int, x->graph->nodes.n + 1);
+    int *home = PL_NEW_N(out, int, x->graph->values.n + 1);
+    for (int i = 0; i < x->graph->nodes.n; i++) of[i] = s->of[x->node_from[i]->id];
+    for (int i = 0; i < x->graph->values.n; i++) home[i] = s->home[x->value_from[i]->id];
+    *y = (pl_stages){ s->axis, s->order, of, home, x->micro_of_node };
+    return y;
+}
+
+static pl_plan *unroll_plan(const unrolling *x, pl_arena *out)
+{
+    const pl_plan *p = x->plan;
+    pl_plan *y = pl_plan_single(x->graph, out);
+    y->mesh = p->mesh;
+    y->strategy = p->strategy;
+    for (int i = 0; i < x->graph->nodes.n; i++) y->choice[i] = p->choice[x->node_from[i]->id];
+    for (int i = 0; i < x->graph->values.n; i++) {
+        const int v = x->value_from[i]->id;
+        y->stored[i] = p->stored[v];
+        y->kept[i] = p->kept[v];
+        y->recompute[i] = p->recompute[v];
+    }
+    if (p->stages) y->stages = unroll_stages(x, p->stages, out);
+    return y;
+}
+
+bool pl_plan_unroll(const pl_plan *plan, pl_arena *out, pl_unrolled *u, pl_err *err)
+{
+    const pl_graph *g = plan->graph;
+    unrolling x = { .plan = plan, .from = g, .n_micro = (int)g->micro };
+    const int64_t most = g->micro + 1;
+    pl_arena *tmp = pl_arena_new("unroll");
+    x.graph = PL_NEW(out, pl_graph);
+    *x.graph = (pl_graph){ .arena = out, .ops = g->ops, .name = g->name, .micro = 1 };
+    x.value = PL_NEW_N(tmp, pl_value *, most * g->values.n + 1);
+    x.node = PL_NEW_N(tmp, pl_node *, most * g->nodes.n + 1);
+    x.now = PL_NEW_N(tmp, pl_value *, g->values.n + 1);
+    x.node_from = PL_NEW_N(tmp, const pl_node *, most * g->nodes.n + 1);
+    x.value_from = PL_NEW_N(out, const pl_value *, most * g->values.n + 1);
+    x.micro_of_value = PL_NEW_N(out, int, most * g->values.n + 1);
+    x.micro_of_node = PL_NEW_N(out, int, most * g->nodes.n + 1);
+    add_states(&x);
+    const bool ok = add_nodes(&x, tmp, err);
+    if (ok) {
+        add_outputs(&x);
+        *u = (pl_unrolled){ x.graph, unroll_plan(&x, out), x.value_from, x.micro_of_value };
+    }
+    pl_arena_free(tmp);
+    return ok;
+}

@@ -1,0 +1,22 @@
+/* plan/unroll.h - a plan of micro-batches, which a pipeline has under way together, as the plan of
+ * one graph that has all of them. */
+#ifndef PL_PLAN_UNROLL_H
+#define PL_PLAN_UNROLL_H
+#include "plan/plan.h"
+
+/* Forward and backward nodes stand there once for each micro-batch, "h0.fc@3", updates once. All
+ * forward nodes come first, so that phases stay apart. A state that a micro-batch changes is read
+ * as the one before left it: sums of gradients add up in the order of micro-batches. */
+typedef struct pl_unrolled {
+    const pl_graph *graph;
+    const pl_plan *plan;
+    const pl_value **from; /* [values] the same in the graph of one micro-batch           */
+    const int *micro;      /* [values] the micro-batch that makes or reads it; -1: states,
+                              and what updates make or alone read                          */
+} pl_unrolled;
+
+/* Fails with PL_EUNSUPPORTED where a forward node reads what a backward one of the micro-batch
+ * before leaves in a state. `out` owns the result. */
+PL_MUST_CHECK bool pl_plan_unroll(const pl_plan *plan, pl_arena *out, pl_unrolled *u, pl_err *err);
+
+#endif
