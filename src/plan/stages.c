@@ -42,6 +42,15 @@ int pl_stages_source(const pl_stages *s, const pl_value *v)
                                  : PL_EVERYWHERE;
 }
 
+pl_region pl_plan_region(const pl_plan *p, const pl_value *state, int rank)
+{
+    pl_region r = pl_region_of(&p->stored[state->id], &p->mesh, &state->shape, rank);
+    if (pl_plan_holds(p, state, rank)) return r;
+    if (!r.n) r = (pl_region){ .n = 1, .digit = { { .size = 1, .unit = 1 } } };
+    for (int i = 0; i < r.n; i++) r.digit[i].lo = r.digit[i].n = 0;
+    return r;
+}
+
 /* -- making ------------------------------------------------------------------------------------ */
 
 typedef struct staging {

@@ -7,6 +7,7 @@
  * sent to it. */
 #ifndef PL_PLAN_STAGES_H
 #define PL_PLAN_STAGES_H
+#include "placement/region.h"
 #include "plan/plan.h"
 #include "schedules/pipeline.h"
 
@@ -28,6 +29,9 @@ int pl_stages_place(const pl_stages *s, int stage);
 
 bool pl_plan_runs(const pl_plan *p, const pl_node *n, int rank);
 bool pl_plan_holds(const pl_plan *p, const pl_value *state, int rank);
+
+/* The elements of a state that a rank stores; none of one that it does not hold. */
+pl_region pl_plan_region(const pl_plan *p, const pl_value *state, int rank);
 
 /* What a node needs to read v: v itself, or the state that v is cast from, as casts are made where
  * they are read. */

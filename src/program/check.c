@@ -7,6 +7,7 @@
 #include "program/check.h"
 
 #include "graph/op.h"
+#include "plan/stages.h"
 
 #include <string.h>
 
@@ -311,12 +312,20 @@ static pl_placement normal(const checker *c, const pl_placement *x, const pl_val
     return pl_placement_normal(x, c->mesh, &v->shape);
 }
 
+/* Another stage holds it: here is no byte of it. */
+static bool is_elsewhere(const checker *c, const pl_port *x, const pl_value *v)
+{
+    return !x->bytes && !pl_region_count(&x->region) && c->p->plan->stages &&
+           !(v && pl_plan_holds(c->p->plan, v, c->p->rank));
+}
+
 static bool start(checker *c)
 {
     const pl_program *p = c->p;
     for (int i = 0; i < p->store->n; i++) {
         const pl_port *x = &p->store->state[i];
         const pl_value *v = state_of(c, x);
+        if (is_elsewhere(c, x, v)) continue;
         pl_placement where = normal(c, v ? &p->plan->stored[v->id] : &x->where, x->value);
         PL_TRY(check_port(c, x, &where));
         PL_TRY(put_before(c, v ? v : x->value, &where, x->slot));
@@ -344,6 +353,7 @@ static bool finish(checker *c)
     for (int i = 0; i < p->store->n; i++) {
         const pl_port *x = &p->store->state[i];
         const pl_value *v = state_of(c, x);
+        if (is_elsewhere(c, x, v)) continue;
         pl_placement where = normal(c, &x->where, x->value);
         PL_TRY(pl_check_read_part(c, p->n_steps, v ? left_in(c, v) : x->value, &where, x->slot));
     }

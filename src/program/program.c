@@ -11,14 +11,18 @@ pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out)
     s->state = PL_NEW_N(out, pl_port, g->values.n + 1);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        if (v->role != PL_STATE || !pl_plan_holds(plan, v, rank)) continue;
+        if (v->role != PL_STATE) continue;
         pl_port *x = &s->state[s->n++];
         *x = (pl_port){ .value = v };
         x->where = pl_placement_normal(&plan->stored[i], &plan->mesh, &v->shape);
         int64_t *end = x->where.host ? &s->host_bytes : &s->bytes;
         x->slot = (pl_slot){ .state = true, .host = x->where.host, .at = *end };
         x->shape = pl_placement_local(&x->where, &plan->mesh, &v->shape, rank);
-        x->region = pl_region_of(&x->where, &plan->mesh, &v->shape, rank);
+        x->region = pl_plan_region(plan, v, rank);
+        if (!pl_plan_holds(plan, v, rank)) {
+            for (int d = 0; d < x->shape.rank; d++) x->shape.dim[d] = 0;
+            continue;
+        }
         int64_t room = pl_placement_room(&x->where, &plan->mesh, &v->shape);
         x->bytes = room * pl_type_bytes(v->type);
         *end += (x->bytes + PL_WORK_ALIGN - 1) / PL_WORK_ALIGN * PL_WORK_ALIGN;

@@ -201,7 +201,8 @@ typedef struct pl_lower_options {
     bool no_reuse;              /* every buffer its own memory: the slow twin of the layout   */
 } pl_lower_options;
 
-/* Where rank `rank` keeps the states of a plan; of one in stages those of its own. */
+/* Where rank `rank` keeps the states of a plan; of what other stages hold it has no element, and no
+ * byte. */
 pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out);
 
 /* Lower a checked plan for one rank. `store` may come from another plan's graph (an evaluation that

@@ -42,7 +42,9 @@ static bool find_plans(pl_train_job *j, pl_err *err)
     j->data.fed.micro = j->options.micro;
     /* an evaluation that never runs may need more memory than a step */
     j->n_graphs = j->options.micro > 1 || j->options.eval_batches > 0 ? EVAL + 1 : STEP + 1;
-    j->n_programs = j->options.micro > 1 ? PL_TRAIN_MICRO + 1 : j->n_graphs;
+    const bool pipeline = j->plan[STEP]->stages != NULL;
+    j->n_programs = j->options.micro > 1 && !pipeline ? PL_TRAIN_MICRO + 1 : j->n_graphs;
+    if (pipeline) PL_TRY(pl_plan_unroll(j->plan[STEP], j->arena, &j->whole, err));
     if (j->n_graphs == 1) return true;
     PL_TRY(pl_strategy_plan(&j->found->strategy, j->graph[EVAL], j->plan[STEP], j->arena, &p, err));
     j->plan[EVAL] = p;

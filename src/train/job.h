@@ -1,6 +1,7 @@
 /* train/job.h - the inside of a training job: job.c makes it, train.c runs it. */
 #ifndef PL_TRAIN_JOB_H
 #define PL_TRAIN_JOB_H
+#include "plan/unroll.h"
 #include "planners/find.h"
 #include "run/checkpoint.h"
 #include "run/claim.h"
@@ -19,6 +20,8 @@ struct pl_train_job {
     int n_graphs;        /* the step's, and the evaluation's where there is one */
     pl_graph *graph[PL_JOB_GRAPHS];
     const pl_plan *plan[PL_JOB_GRAPHS];
+    pl_unrolled whole;   /* of a pipeline: the step's plan with all micro-batches; graph NULL: none.
+                            Then it is what runs, once a step                               */
     int n_programs;      /* of a rank */
     pl_found *found;    /* the plan of the first of them */
     pl_checkpoint from; /* when resuming */

@@ -5,6 +5,7 @@
 #include "run/save.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL, MICRO = PL_TRAIN_MICRO };
 
@@ -13,7 +14,7 @@ enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL, MICRO = PL_TRAIN_MICRO };
 static bool lower(pl_runner *runner, int *n_programs, pl_err *err)
 {
     const pl_train_job *job = runner->job;
-    const pl_plan *step = job->plan[STEP];
+    const pl_plan *step = job->whole.graph ? job->whole.plan : job->plan[STEP];
     int n = job->n_programs, n_gathers = 0;
     runner->store = pl_store_new(step, runner->rank, runner->arena);
     if (job->options.save) {
@@ -25,7 +26,7 @@ static bool lower(pl_runner *runner, int *n_programs, pl_err *err)
     runner->program = PL_NEW_N(runner->arena, const pl_program *, *n_programs);
     for (int i = 0; i < job->n_graphs; i++) {
         pl_program *p;
-        PL_TRY(pl_program_lower(job->plan[i], runner->rank, runner->store, &job->options.plan.lower,
+        PL_TRY(pl_program_lower(i == STEP ? step : job->plan[i], runner->rank, runner->store, &job->options.plan.lower,
                                 runner->arena, &p, err));
         runner->program[i] = p;
     }
@@ -91,22 +92,36 @@ double pl_runner_rate(const pl_train_options *options, int64_t step)
            0.5 * (options->lr - options->lr_min) * (1 + cos(3.141592653589793 * (at < 1 ? at : 1)));
 }
 
+/* An input of a pipeline's step is that of one of its micro-batches. */
+static pl_port find_micro(const pl_runner *runner, int which, const pl_port *port, int64_t *k)
+{
+    const pl_unrolled *u = &runner->job->whole;
+    pl_port x = *port;
+    if (which != STEP || !u->graph) return x;
+    const int at = port->value->id;
+    x.value = u->from[at];
+    if (u->micro[at] >= 0) *k = u->micro[at];
+    return x;
+}
+
 /* Micro-batch k of a step reads rows k of `micro` shares of its batch; drawn numbers are its own.
  * step < 0: a validation batch. */
 static void fill_inputs(pl_runner *runner, int which, int64_t step, int64_t k)
 {
     const pl_program *p = runner->program[which];
     const pl_train_options *options = &runner->job->options;
-    const pl_feed f = { .data = &runner->job->data,
+    pl_feed f = { .data = &runner->job->data,
                         .seed = options->seed,
                         .lr = pl_runner_rate(options, step),
                         .step = step + 1,
-                        .draw = step < 0 ? step : step * options->micro + k,
                         .n_valid = options->eval_batches * options->micro,
                         .below = runner->below };
     for (int i = 0; i < p->n_inputs; i++) {
         void *to = pl_exec_map(runner->exec, &p->input[i], PL_WRITE);
-        if (to) pl_data_feed(&f, &p->input[i], to);
+        int64_t of = k;
+        const pl_port port = find_micro(runner, which, &p->input[i], &of);
+        f.draw = step < 0 ? step : step * options->micro + of;
+        if (to) pl_data_feed(&f, &port, to);
         pl_exec_unmap(runner->exec, &p->input[i], PL_WRITE, to);
     }
 }
@@ -120,8 +135,27 @@ double pl_runner_scalar(const pl_runner *runner, int which, const char *name)
     return (double)y;
 }
 
+/* A pipeline's step: all micro-batches at once. */
+static bool run_pipeline(pl_runner *runner, double *loss, pl_err *err)
+{
+    const int64_t n = runner->job->options.micro;
+    char name[32];
+    double sum = 0;
+    if (n > 1) pl_state_clear(runner->exec, runner->store);
+    fill_inputs(runner, STEP, runner->done, 0);
+    PL_TRY(pl_exec_step(runner->exec, STEP, err));
+    for (int64_t k = 0; k < n; k++) {
+        snprintf(name, sizeof name, "loss@%lld", (long long)k);
+        sum += pl_runner_scalar(runner, STEP, name);
+    }
+    *loss = sum / (double)n;
+    runner->done++;
+    return true;
+}
+
 bool pl_runner_step(pl_runner *runner, double *loss, pl_err *err)
 {
+    if (runner->job->whole.graph) return run_pipeline(runner, loss, err);
     const int64_t step = runner->done;
     int64_t n = runner->job->options.micro;
     double sum = 0;

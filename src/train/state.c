@@ -2,6 +2,7 @@
  * bring the parts of split states to rank 0, and pl_state_save(), which runs them and writes. */
 #include "train/state.h"
 
+#include "plan/stages.h"
 #include "train/optim.h"
 
 #include <errno.h>
@@ -131,13 +132,17 @@ static int64_t round_up(int64_t n)
 static bool is_split(const gathering *g, const pl_port *p)
 {
     pl_placement x = pl_placement_normal(&p->where, &g->plan->mesh, &p->value->shape);
-    return x.n && p->value->kind != PL_GRAD_SUM;
+    const bool whole = !x.n && pl_plan_holds(g->plan, p->value, 0);
+    return !whole && p->value->kind != PL_GRAD_SUM;
 }
 
 /* Is rank the first of those that hold the same part? */
 static bool is_first(const gathering *g, const pl_port *port, int rank)
 {
     unsigned split = pl_placement_axes(&port->where);
+    const pl_stages *s = g->plan->stages;
+    if (s && s->home[port->value->id] != PL_EVERYWHERE)
+        split |= 1u << s->axis; /* others hold nothing of it */
     for (int a = 0; a < g->plan->mesh.n; a++)
         if (!(split >> a & 1) && pl_mesh_coord(&g->plan->mesh, rank, a)) return false;
     return true;
@@ -203,7 +208,7 @@ static bool gather_state(gathering *g, const pl_port *port, int64_t at, bool all
         return pl_err_set(err, PL_EUNSUPPORTED, "state '%s' waits for a sum: it cannot be saved",
                           port->value->name);
     for (int r = 0, n = pl_mesh_ranks(m); r < n; r++) {
-        pl_region part = pl_region_of(&port->where, m, &port->value->shape, r);
+        pl_region part = pl_plan_region(g->plan, port->value, r);
         int64_t count = is_first(g, port, r) ? pl_region_count(&part) : 0;
         if (r && (count || all) && (g->rank == 0 || g->rank == r))
             add_message(g, port, g->rank ? 0 : r, count);
@@ -225,7 +230,9 @@ static bool make_program(gathering *g, const int *by, int k, const pl_program **
         whole.bytes = pl_value_bytes(p->value);
         PL_PUSH(x.out, &x.wholes, whole);
         x.whole_bytes += round_up(whole.bytes);
-        if (p->bytes > x.part_bytes) x.part_bytes = p->bytes;
+        const int64_t room = pl_placement_room(&p->where, &x.plan->mesh, &p->value->shape) *
+                             pl_type_bytes(p->value->type);
+        if (room > x.part_bytes) x.part_bytes = room;
     }
     for (int i = 0, n = 0; i < x.store->n; i++) {
         if (by[i] != k) continue;

@@ -95,6 +95,15 @@ void pl_verify_side_widen(pl_verify_graphs *graphs)
         }
 }
 
+/* A value of a pipeline's step is that of one of its micro-batches, *k. */
+static const pl_value *find_micro(const pl_verify_side *s, int which, const pl_value *v, int64_t *k)
+{
+    const pl_unrolled *u = which < PL_VERIFY_GRAPHS ? &s->pipeline[which] : NULL;
+    if (!u || !u->graph) return v;
+    if (u->micro[v->id] >= 0) *k = u->micro[v->id];
+    return u->from[v->id];
+}
+
 /* A twin's value as the other graphs have it: what fills it rounds to that type. */
 static pl_value narrow_value(const pl_verify_side *s, int which, const pl_value *v)
 {
@@ -138,11 +147,12 @@ static void fill_inputs(pl_verify_side *side, int which, int64_t step, int64_t k
                       .seed = side->options->seed,
                       .lr = side->options->lr,
                       .step = step + 1,
-                      .draw = step * draws + k,
                       .below = g->below };
-        const pl_value *v = p->input[i].value, *draw = pl_graph_find(g->draw, v->name);
+        int64_t of = k;
+        const pl_value *v = find_micro(side, which, p->input[i].value, &of), *draw = pl_graph_find(g->draw, v->name);
         const pl_value as = narrow_value(side, which, v);
         pl_port port = p->input[i];
+        f.draw = step * draws + of;
         void *to = pl_exec_map(side->exec, &p->input[i], PL_WRITE);
         port.value = &as;
         if (!draw || pl_shape_same(&draw->shape, &v->shape))
@@ -166,11 +176,12 @@ static struct pl_verify_scalar *find_scalar(const pl_verify_side *s, const char 
 static void list_scalars(pl_verify_side *side)
 {
     int most = 0;
-    for (int w = 0; w < side->graphs->n; w++) most += side->program[w]->n_outputs;
+    for (int w = 0; w < side->n; w++) most += side->program[w]->n_outputs;
     side->scalar = PL_NEW_N(side->arena, struct pl_verify_scalar, most + 1);
-    for (int w = 0; w < side->graphs->n; w++)
+    for (int w = 0; w < side->n; w++)
         for (int i = 0; i < side->program[w]->n_outputs; i++) {
-            const pl_value *v = side->program[w]->output[i].value;
+            int64_t of;
+            const pl_value *v = find_micro(side, w, side->program[w]->output[i].value, &of);
             if (!v->shape.rank && !find_scalar(side, v->name))
                 side->scalar[side->n_scalars++] = (struct pl_verify_scalar){ .name = v->name };
         }
@@ -210,7 +221,8 @@ static bool run(pl_verify_side *side, int which, int64_t step, int64_t k, pl_err
     add_book(&side->book[which], 1, predicted(p), received);
     add_book(&side->steps, 0, predicted(p), received);
     for (int i = 0; i < p->n_outputs; i++) {
-        const pl_value *v = p->output[i].value;
+        int64_t of;
+        const pl_value *v = find_micro(side, which, p->output[i].value, &of);
         if (v->shape.rank) continue;
         double x[1];
         pl_exec_get(side->exec, &p->output[i], x, pl_type_bytes(v->type));
@@ -227,6 +239,7 @@ static bool run_step(pl_verify_side *side, int last, int64_t step, pl_err *err)
     for (int i = 0; i < side->n_scalars; i++) side->scalar[i].value = 0;
     side->steps.runs++;
     if (n > 1) pl_state_clear(side->exec, side->store);
+    if (side->pipeline[STEP].graph) return run(side, last, step, 0, err);
     for (int64_t k = 0; k < n - 1; k++) PL_TRY(run(side, MICRO, step, k, err));
     return run(side, last, step, n - 1, err);
 }
@@ -280,16 +293,23 @@ bool pl_verify_side_step(pl_verify_side *side, int64_t step, pl_err *err)
 /* What is spoiled of a step is spoiled of all its micro-batches. */
 static bool lower(pl_verify_side *side, const pl_plan *const plan[], bool split, pl_err *err)
 {
-    side->store = pl_store_new(plan[STEP], side->rank, side->arena);
+    const bool staged = plan[STEP]->stages != NULL;
+    const pl_plan *runs[PL_VERIFY_GRAPHS];
+    for (int i = 0; i < PL_VERIFY_GRAPHS; i++) {
+        if (staged) PL_TRY(pl_plan_unroll(plan[i], side->arena, &side->pipeline[i], err));
+        runs[i] = staged ? side->pipeline[i].plan : plan[i];
+    }
+    side->n = staged ? PL_VERIFY_GRAPHS : side->graphs->n;
+    side->store = pl_store_new(runs[STEP], side->rank, side->arena);
     for (int i = 0; i < PL_VERIFY_GRAPHS; i++) {
         pl_program *p;
-        PL_TRY(pl_program_lower(plan[i], side->rank, side->store, &side->options->plan.lower,
+        PL_TRY(pl_program_lower(runs[i], side->rank, side->store, &side->options->plan.lower,
                                 side->arena, &p, err));
         if (split) PL_TRY(pl_program_check(p, err));
         if (split && side->options->spoil) side->options->spoil(p, side->options->spoil_arg);
         side->program[i] = p;
     }
-    if (side->graphs->n > MICRO) {
+    if (side->n > MICRO) {
         pl_program *p = pl_program_micro(side->program[STEP], side->arena);
         if (split && !side->options->spoil) PL_TRY(pl_program_check(p, err));
         side->program[MICRO] = p;
@@ -307,9 +327,9 @@ bool pl_verify_side_start(pl_verify_side *side, const pl_plan *const plan[], boo
     bool ok = lower(side, plan, split, err);
     if (side->comm) ok = pl_comm_agree(side->comm, err);
     if (ok && side->comm && !side->options->spoil)
-        ok = pl_exec_match(side->comm, side->graphs->n, side->program, err);
+        ok = pl_exec_match(side->comm, side->n, side->program, err);
     if (!ok) return false;
-    if (pl_exec_new(&o, side->comm, side->graphs->n, side->program, side->arena, &side->exec, err))
+    if (pl_exec_new(&o, side->comm, side->n, side->program, side->arena, &side->exec, err))
         return pl_exec_agree(side->exec, err);
     return side->comm ? pl_comm_agree(side->comm, err) : false;
 }

@@ -7,6 +7,7 @@
 #ifndef PL_VERIFY_SIDE_H
 #define PL_VERIFY_SIDE_H
 #include "models/model.h"
+#include "plan/unroll.h"
 #include "verify/verify.h"
 
 enum { PL_VERIFY_STEP, PL_VERIFY_GRADIENTS, PL_VERIFY_MICRO, PL_VERIFY_PROGRAMS };
@@ -41,6 +42,8 @@ typedef struct pl_verify_side {
     uint64_t stirring;              /* which random numbers                                      */
     const pl_store *store;
     const pl_program *program[PL_VERIFY_PROGRAMS];
+    pl_unrolled pipeline[PL_VERIFY_GRAPHS]; /* of plans in stages: what runs, once a step       */
+    int n;                                  /* programs                                         */
     pl_exec *exec;
     pl_verify_book book[PL_VERIFY_PROGRAMS]; /* of each program                         */
     pl_verify_book steps;                    /* of training steps                       */

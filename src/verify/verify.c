@@ -4,6 +4,7 @@
 
 #include "planners/find.h"
 #include "verify/noise.h"
+#include "plan/stages.h"
 #include "verify/record.h"
 
 #include <math.h>
@@ -206,12 +207,11 @@ static bool same_region(const pl_region *a, const pl_region *b)
 static void find_copies(const runner *r, int state, const int64_t *all, pl_verify_found *found)
 {
     const pl_port *p = &r->side.store->state[state];
-    const pl_mesh *m = &r->c->plan[STEP]->mesh;
     int n_ranks = r->c->n_ranks;
     pl_region *region = PL_NEW_N(r->side.arena, pl_region, n_ranks);
     int64_t held = 0;
     for (int i = 0; i < n_ranks; i++) {
-        region[i] = pl_region_of(&p->where, m, &p->value->shape, i);
+        region[i] = pl_plan_region(r->side.program[STEP]->plan, p->value, i);
         int k = 0;
         while (k < i && !same_region(&region[i], &region[k])) k++;
         if (k == i) held += pl_region_count(&region[i]);
