@@ -8,6 +8,13 @@ int pl_plan_place(const pl_plan *p, int rank)
     return p->stages ? pl_mesh_coord(&p->mesh, rank, p->stages->axis) : 0;
 }
 
+int pl_stages_rank(const pl_plan *p, int place)
+{
+    int rank = 0;
+    while (pl_plan_place(p, rank) != place) rank++;
+    return rank;
+}
+
 int pl_stages_place(const pl_stages *s, int stage)
 {
     return s->order->rank_of[stage];

@@ -24,6 +24,8 @@ struct pl_stages {
 
 /* A rank's place on the axis of the stages; 0 without stages. */
 int pl_plan_place(const pl_plan *p, int rank);
+/* The first rank at a place. */
+int pl_stages_rank(const pl_plan *p, int place);
 /* The place that has a stage. */
 int pl_stages_place(const pl_stages *s, int stage);
 

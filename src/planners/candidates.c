@@ -2,6 +2,9 @@
  * several at once in trials (pl_candidates_try). */
 #include "planners/candidates.h"
 
+#include "plan/stages.h"
+#include "program/forecast_stages.h"
+
 #include "base/clock.h"
 #include "base/each.h"
 
@@ -187,8 +190,35 @@ bool pl_candidate_fits(const choosing *x, const pl_candidate *k)
            (double)k->forecast.memory.host <= x->b->host_limit;
 }
 
+/* Of a plan in stages the program is that of the place which holds most. */
+static bool forecast_stages(const choosing *x, pl_candidate *k, pl_err *err)
+{
+    const pl_plan *plan = k->plan;
+    const int n = plan->stages->order->n_ranks;
+    const pl_program **program = PL_NEW_N(x->out, const pl_program *, n);
+    pl_forecast *f = PL_NEW_N(x->out, pl_forecast, n);
+    pl_stages_forecast all;
+    int most = 0;
+    for (int c = 0; c < n; c++) {
+        const int rank = pl_stages_rank(plan, c);
+        pl_program *p;
+        const pl_store *store = pl_store_new(plan, rank, x->out);
+        PL_TRY(pl_program_lower(plan, rank, store, &x->lower, x->out, &p, err));
+        program[c] = p;
+    }
+    pl_forecast_stages(n, program, &x->speed, x->out, f, &all);
+    for (int c = 1; c < n; c++)
+        if (f[c].memory.peak > f[most].memory.peak) most = c;
+    k->program = program[most];
+    k->store = k->program->store;
+    k->forecast = f[most];
+    k->fits = pl_candidate_fits(x, k);
+    return true;
+}
+
 bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err)
 {
+    if (k->plan->stages) return forecast_stages(x, k, err);
     PL_TRY(lower(x, k, k->plan, err));
     pl_forecast_make(k->program, &x->speed, x->out, &k->forecast);
     k->fits = pl_candidate_fits(x, k);
@@ -214,7 +244,7 @@ bool pl_candidates_add(choosing *x, const char *name, const pl_plan *plan, doubl
 {
     pl_candidate k = { .name = name, .plan = plan, .bound = bound };
     bool told = false;
-    for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !told; i++) {
+    for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !plan->stages && !told; i++) {
         const pl_short *s = shorten_plan(x, i, plan);
         const pl_plan *few = s ? pl_plan_shorten(plan, x->fold, s, x->out) : NULL;
         told = few && forecast_few(x, &k, s, few, NULL);
@@ -320,6 +350,7 @@ bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err)
     for (int i = 0; i < PL_FEW_LENGTHS && x->few[i] && !told; i++) {
         pl_plan *p;
         PL_TRY(pl_candidates_plan(x, text, x->few[i]->graph, &p, err));
+        if (p->stages) break; /* blocks are of different stages */
         k.plan = p;
         told = forecast_few(x, &k, x->few[i], p, &few[i]);
     }

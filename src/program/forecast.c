@@ -219,6 +219,29 @@ static void find_times(const pl_timeline *t, const double *seconds, const pl_spe
     f->exposed_seconds = f->step_seconds - f->compute_seconds;
 }
 
+/* What goes from stage to stage takes no time here: who waits for it is up to the schedule. */
+void pl_forecast_passes(const pl_program *p, const pl_speed *speed, pl_pass_times *x, pl_arena *tmp)
+{
+    const int n = x->n_passes;
+    double *seconds = find_seconds(p, speed, tmp);
+    for (int i = 0; i < p->n_steps; i++)
+        if (p->step[i].kind == PL_MESSAGE && pl_step_lane(&p->step[i]) != PL_LANE_COMM &&
+            !pl_step_is_host(&p->step[i]))
+            seconds[i] = 0;
+    const pl_timeline all = pl_timeline_plain(p, tmp), micro = pl_timeline_micro(&all, tmp);
+    double *begin = PL_NEW_N(tmp, double, all.n + 1), *end = PL_NEW_N(tmp, double, all.n + 1);
+    double before = 0, passes = 0;
+    (void)play(&micro, seconds, speed, begin, end, tmp);
+    for (int i = 0; i < micro.n; i++) {
+        const pl_step *s = &p->step[micro.step[i]];
+        if (s->kind == PL_MESSAGE) continue;
+        x->seconds[s->pass] += end[i] - before;
+        before = end[i];
+    }
+    for (int k = 0; k < n - 1; k++) passes += x->seconds[k];
+    x->seconds[n - 1] = play(&all, seconds, speed, begin, end, tmp) - passes;
+}
+
 void pl_forecast_make(const pl_program *p, const pl_speed *speed, pl_arena *out, pl_forecast *f)
 {
     pl_arena *tmp = pl_arena_new("forecast");

@@ -64,6 +64,16 @@ void pl_forecast_make(const pl_program *p, const pl_speed *speed, pl_arena *out,
 bool pl_forecast_fold(const pl_program *p, const pl_short *s, const pl_speed *speed,
                       pl_arena *out, pl_forecast *f);
 
+/* What the passes of a rank take by themselves, by their numbers in its row. */
+typedef struct pl_pass_times {
+    int n_passes;    /* updates included */
+    double *seconds; /* [n_passes] 0s    */
+} pl_pass_times;
+
+/* Of the program of one micro-batch of a plan in stages. */
+void pl_forecast_passes(const pl_program *p, const pl_speed *speed, pl_pass_times *x,
+                        pl_arena *tmp);
+
 /* What needs no cluster: sets memory, live and peak_step alone. `out` owns the array. */
 void pl_forecast_memory_make(const pl_program *p, pl_arena *out, pl_forecast *f);
 

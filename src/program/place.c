@@ -342,6 +342,7 @@ static pl_step *add_step(const places *s, pl_program *p, const task *t, pl_step_
     *x = t->step;
     x->kind = kind;
     x->once = t->once;
+    x->pass = t->pass;
     x->wait = s->sent[s->wait[pos]];
     x->n_in = x->n_out = 0;
     return x;

@@ -68,6 +68,8 @@ typedef struct pl_step {
     pl_slot in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS];
     int wait;                   /* messages that must be finished before it starts            */
     bool once;                  /* of a step in micro-batches: runs after the last one alone  */
+    int pass;                   /* of a plan in stages: its pass, by number in the rank's row of the
+                                   schedule; of updates the number of all passes              */
     const pl_transfer *transfer; /* MESSAGE, COPY; NULL: of several tensors, or a plain copy  */
     pl_form from, to;           /* forms of its input and output in that transfer             */
     pl_type type;               /* MESSAGE, FILL, FOLD                                        */

@@ -1,0 +1,205 @@
+/* One micro-batch's passes, of each rank alone (time_passes, find_held), then all of them as the
+ * schedule has them. */
+#include "program/forecast_stages.h"
+
+#include "plan/stages.h"
+#include "program/account.h"
+#include "program/forecast_memory.h"
+
+#include <math.h>
+
+/* A rank's program, and where its passes of the one micro-batch are. */
+typedef struct place {
+    const pl_program *p;
+    const pl_pass_row *row;
+    int n_passes;
+    pl_pass_times times;
+    int *first_step, *last_step; /* [n_passes] compute steps; -1: none                          */
+    int64_t other;               /* bytes at most while passes run that are not kept for others */
+    int64_t other_updates;
+    int64_t inputs;              /* bytes of one micro-batch                                    */
+} place;
+
+static void find_steps(place *x, pl_arena *tmp)
+{
+    x->first_step = PL_NEW_N(tmp, int, x->n_passes);
+    x->last_step = PL_NEW_N(tmp, int, x->n_passes);
+    for (int k = 0; k < x->n_passes; k++) x->first_step[k] = x->last_step[k] = -1;
+    for (int i = 0; i < x->p->n_steps; i++) {
+        const pl_step *s = &x->p->step[i];
+        if (s->kind == PL_MESSAGE) continue;
+        if (x->first_step[s->pass] < 0) x->first_step[s->pass] = i;
+        x->last_step[s->pass] = i;
+    }
+}
+
+/* Passes of a stage's one micro-batch on this rank, by kind; -1: none. */
+static void find_passes(const place *x, int stage, int pass[PL_N_PASSES])
+{
+    for (int k = 0; k < PL_N_PASSES; k++) pass[k] = -1;
+    for (int i = 0; i < x->row->n; i++)
+        if (x->row->at[i].stage == stage && x->row->at[i].micro == 0)
+            pass[x->row->at[i].kind] = i;
+}
+
+/* -- bytes ------------------------------------------------------------------------------------- */
+
+/* Is it there from inside of pass `from` until behind it? */
+static bool outlives(const place *x, const pl_step_life *y, int from)
+{
+    if (from < 0 || x->last_step[from] < 0) return false;
+    return y->first >= x->first_step[from] && y->first <= x->last_step[from] &&
+           y->end > x->last_step[from] + 1;
+}
+
+/* What other stages made may be there before the pass. */
+static bool is_kept(const place *x, const pl_step_life *y, int forward)
+{
+    const bool made = y->value && y->value->maker && y->value->maker->phase == PL_FORWARD;
+    return made && !pl_graph_state(y->value) && (outlives(x, y, forward) ||
+           (forward >= 0 && x->last_step[forward] >= 0 && y->first < x->first_step[forward] &&
+            y->end > x->last_step[forward] + 1 && !pl_plan_runs(x->p->plan, y->value->maker,
+                                                                  x->p->rank)));
+}
+
+/* Bytes that stage holds from F to B, or to I and W, and marks them in `held`. */
+static void find_held(const place *x, const pl_memory_changes *c, int stage, bool *held,
+                      double *until_input, double *until_weight)
+{
+    int pass[PL_N_PASSES];
+    find_passes(x, stage, pass);
+    for (int i = 0; i < c->n_lives; i++) {
+        const pl_step_life *y = &c->life[i];
+        if (y->sum == PL_CHANGE_HOST || held[i]) continue;
+        const bool kept = is_kept(x, y, pass[PL_PASS_F]), late = outlives(x, y, pass[PL_PASS_I]);
+        const int weight = pass[PL_PASS_W];
+        const bool needed = weight >= 0 && x->last_step[weight] >= 0 &&
+                            y->end > x->first_step[weight] && (kept || late);
+        if (!kept && !needed) continue;
+        held[i] = true;
+        if (kept) *until_input += (double)y->bytes;
+        if (needed || (kept && weight < 0)) *until_weight += (double)y->bytes;
+    }
+}
+
+/* The most that is there beside what is held. */
+static void find_other(place *x, const pl_memory_changes *c, const bool *held, pl_arena *tmp)
+{
+    int64_t *change = PL_NEW_N(tmp, int64_t, x->p->n_steps + 1), now = 0;
+    for (int i = 0; i < x->p->n_steps; i++) change[i] = c->of[PL_CHANGE_ALL][i];
+    for (int i = 0; i < c->n_lives; i++) {
+        const pl_step_life *y = &c->life[i];
+        if (y->value && y->value->role == PL_INPUT) x->inputs += y->bytes;
+        if (!held[i]) continue;
+        change[y->first] -= y->bytes;
+        change[y->end] += y->bytes;
+    }
+    for (int i = 0; i < x->p->n_steps; i++) {
+        now += change[i];
+        int64_t *most = x->p->step[i].pass < x->n_passes - 1 ? &x->other : &x->other_updates;
+        if (now > *most) *most = now;
+    }
+}
+
+/* -- seconds ----------------------------------------------------------------------------------- */
+
+/* What the slowest pass sends. */
+static double find_send(const place *x, pl_arena *tmp)
+{
+    double *sent = PL_NEW_N(tmp, double, x->n_passes + 1), most = 0;
+    for (int i = 0; i < x->p->n_steps; i++) {
+        const pl_step *s = &x->p->step[i];
+        if (s->kind != PL_MESSAGE || pl_step_lane(s) != PL_LANE_SEND) continue;
+        if (!s->transfer->value->maker || s->pass == x->n_passes - 1) continue; /* once a step */
+        sent[s->pass] += pl_account_message(x->p, s);
+        most = fmax(most, sent[s->pass]);
+    }
+    return most;
+}
+
+typedef struct costs {
+    double *forward, *input, *weight, *held, *rest;
+} costs;
+
+static costs new_costs(int n, pl_arena *out)
+{
+    return (costs){ PL_NEW_N(out, double, n + 1), PL_NEW_N(out, double, n + 1),
+                    PL_NEW_N(out, double, n + 1), PL_NEW_N(out, double, n + 1),
+                    PL_NEW_N(out, double, n + 1) };
+}
+
+static void read_place(place *x, const pl_pipeline *order, int c, const pl_speed *speed, costs *to,
+                       pl_arena *tmp)
+{
+    const pl_memory_changes changes = pl_forecast_changes(x->p, tmp);
+    bool *held = PL_NEW_N(tmp, bool, changes.n_lives + 1);
+    x->row = &order->row[c];
+    x->n_passes = x->row->n + 1;
+    x->times = (pl_pass_times){ x->n_passes, PL_NEW_N(tmp, double, x->n_passes + 1) };
+    pl_forecast_passes(x->p, speed, &x->times, tmp);
+    find_steps(x, tmp);
+    for (int s = 0; s < order->n_stages; s++) {
+        int pass[PL_N_PASSES];
+        if (order->rank_of[s] != c) continue;
+        find_passes(x, s, pass);
+        find_held(x, &changes, s, held, &to->held[s], &to->rest[s]);
+        to->forward[s] = x->times.seconds[pass[PL_PASS_F]];
+        to->input[s] = x->times.seconds[pass[pass[PL_PASS_B] >= 0 ? PL_PASS_B : PL_PASS_I]];
+        if (pass[PL_PASS_W] >= 0) to->weight[s] = x->times.seconds[pass[PL_PASS_W]];
+    }
+    find_other(x, &changes, held, tmp);
+}
+
+/* -- all --------------------------------------------------------------------------------------- */
+
+/* Messages over the axis count among those of the rank, as often as they pass. */
+static void set_forecast(const place *x, int c, int64_t micro, const pl_stages_forecast *s,
+                         pl_forecast *f)
+{
+    const int64_t held = (int64_t)s->times.held[c], inputs = (micro - 1) * x->inputs;
+    const int64_t spare = x->p->work_bytes + x->p->store->bytes - f->memory.peak;
+    const int64_t passes = held + x->other, most = passes > x->other_updates ? passes
+                                                                             : x->other_updates;
+    pl_forecast_memory *m = &f->memory;
+    m->peak = x->p->store->bytes + most + inputs + (spare > 0 ? spare : 0);
+    m->activations = passes >= x->other_updates ? held : 0;
+    m->gradients = m->sums;
+    m->buffers = 0; /* among the rest: when that is most is not known */
+    m->transient = m->peak - m->weights - m->optimizer - m->gradients - m->activations;
+    f->micro_seconds = s->times.busy / (double)micro;
+    f->step_seconds = s->step_seconds;
+    f->exposed_seconds = f->step_seconds - f->compute_seconds;
+}
+
+void pl_forecast_stages(int n, const pl_program *const program[], const pl_speed *speed,
+                        pl_arena *out, pl_forecast f[], pl_stages_forecast *s)
+{
+    const pl_plan *plan = program[0]->plan;
+    const pl_pipeline *order = plan->stages->order;
+    pl_arena *tmp = pl_arena_new("stages forecast");
+    place *at = PL_NEW_N(tmp, place, n);
+    costs to = new_costs(order->n_stages, out);
+    *s = (pl_stages_forecast){ .update = PL_NEW_N(out, double, n) };
+    for (int c = 0; c < n; c++) {
+        at[c].p = program[c];
+        read_place(&at[c], order, c, speed, &to, tmp);
+        s->costs.send = fmax(s->costs.send, find_send(&at[c], tmp));
+        s->update[c] = at[c].times.seconds[at[c].n_passes - 1];
+    }
+    s->costs = (pl_pass_costs){ .forward = to.forward,
+                                .input = to.input,
+                                .weight = to.weight,
+                                .send = s->costs.send,
+                                .held = to.held,
+                                .rest = to.rest };
+    pl_pipeline_play(order, &s->costs, out, &s->times);
+    for (int c = 0; c < n; c++) {
+        const int last = order->row[c].n - 1;
+        s->step_seconds = fmax(s->step_seconds, s->times.end[c][last] + s->update[c]);
+    }
+    for (int c = 0; c < n; c++) {
+        pl_forecast_make(program[c], speed, out, &f[c]);
+        set_forecast(&at[c], c, plan->graph->micro, s, &f[c]);
+    }
+    pl_arena_free(tmp);
+}
