@@ -3,6 +3,7 @@
 #include "plan/unroll.h"
 
 #include "plan/stages.h"
+#include "plan/terms.h"
 
 typedef struct unrolling {
     const pl_plan *plan;
@@ -13,6 +14,10 @@ typedef struct unrolling {
     pl_value **now;   /* [values] of states: what the last micro-batch so far left     */
     int n_micro;
     int *micro_of_value, *micro_of_node;
+    int *stage_of_node;    /* of a plan in stages                                      */
+    const pl_term **term;  /* [nodes] of sums; NULL: no stages                         */
+    bool *skipped;         /* [nodes] additions of terms: the stages add up their own  */
+    pl_value **far;        /* [nodes] of a sum: that of the other stage, so far        */
     const pl_value **value_from;
     const pl_node **node_from;
     pl_plan *made;
@@ -63,18 +68,30 @@ static void add_states(unrolling *x)
 static pl_value *read_value(unrolling *x, const pl_value *v, int micro)
 {
     if (v->role == PL_STATE && !v->maker) return x->now[v->id];
+    if (micro == x->n_micro && *value_at(x, micro, v)) return *value_at(x, micro, v);
     const bool last = micro == x->n_micro && v->maker && v->maker->phase != PL_UPDATE;
     const int of = last ? x->n_micro - 1 : micro;
     pl_value *y = *value_at(x, of, v);
     return y ? y : v->maker ? NULL : add_value(x, v, of, true);
 }
 
-static bool add_node(unrolling *x, const pl_node *n, int micro, pl_err *err)
+/* A copy of a node without operands. */
+static pl_node *copy_node(unrolling *x, const pl_node *n, int micro)
 {
     pl_node *y = PL_NEW(x->graph->arena, pl_node);
     *y = *n;
     y->id = x->graph->nodes.n;
     y->name = name_of(x, n->name, micro);
+    x->node_from[y->id] = n;
+    x->micro_of_node[y->id] = micro == x->n_micro ? -1 : micro;
+    if (x->plan->stages) x->stage_of_node[y->id] = x->plan->stages->of[n->id];
+    PL_PUSH(x->graph->arena, &x->graph->nodes, y);
+    return y;
+}
+
+static bool add_node(unrolling *x, const pl_node *n, int micro, pl_err *err)
+{
+    pl_node *y = copy_node(x, n, micro);
     for (int k = 0; k < n->n_in; k++) {
         y->in[k] = read_value(x, n->in[k], micro);
         if (!y->in[k])
@@ -90,10 +107,66 @@ static bool add_node(unrolling *x, const pl_node *n, int micro, pl_err *err)
     }
     if (n->of) y->of = *node_at(x, micro, n->of);
     *node_at(x, micro, n) = y;
-    x->node_from[y->id] = n;
-    x->micro_of_node[y->id] = micro == x->n_micro ? -1 : micro;
-    PL_PUSH(x->graph->arena, &x->graph->nodes, y);
     return true;
+}
+
+/* -- sums of two stages ------------------------------------------------------------------------ */
+
+/* A copy of a node with one output, for the terms of another stage. */
+static pl_value *add_far(unrolling *x, const pl_node *n, int n_in, pl_value *const in[], int micro,
+                         int stage)
+{
+    pl_value *own = *value_at(x, micro, n->out[0]);
+    pl_node *y = copy_node(x, n, micro);
+    y->name = pl_arena_fmt(x->graph->arena, "%s/far", y->name);
+    for (int k = 0; k < n_in; k++) y->in[k] = in[k];
+    y->out[0] = add_value(x, n->out[0], micro, true);
+    y->out[0]->name = pl_arena_fmt(x->graph->arena, "%s/far", y->out[0]->name);
+    pl_map_put(&x->graph->names, pl_hash_text(0, y->out[0]->name), y->out[0]->id, x->graph->arena);
+    y->out[0]->maker = y;
+    y->out[0]->of = NULL;
+    x->stage_of_node[y->id] = stage;
+    *value_at(x, micro, n->out[0]) = own;
+    return y->out[0];
+}
+
+/* The other stage's term of a micro-batch, added to its others. */
+static void add_far_term(unrolling *x, const pl_term *t, int micro)
+{
+    pl_value *v = *value_at(x, micro, t->add->in[t->far]), **sum = &x->far[t->sum->id];
+    for (int i = 0; i < t->n; i++) v = add_far(x, t->between[i], 1, &v, micro, t->stage);
+    if (*sum) v = add_far(x, t->sum, 2, (pl_value *const[]){ *sum, v }, micro, t->stage);
+    *sum = v;
+}
+
+/* After all micro-batches the sums of both stages are added: an update. */
+static void add_far_sum(unrolling *x, const pl_term *t)
+{
+    const pl_node *n = t->sum;
+    pl_value *const in[] = { *value_at(x, x->n_micro - 1, n->out[0]), x->far[n->id] };
+    pl_value *v = add_far(x, n, 2, in, x->n_micro, x->plan->stages->of[n->id]);
+    v->maker->phase = PL_UPDATE;
+    v->maker->of = NULL;
+    *value_at(x, x->n_micro, n->out[0]) = v;
+    (*value_at(x, x->n_micro, n->in[0]))->next = v;
+}
+
+static void find_terms(unrolling *x, pl_arena *tmp)
+{
+    x->skipped = PL_NEW_N(tmp, bool, x->from->nodes.n + 1);
+    x->term = PL_NEW_N(tmp, const pl_term *, x->from->nodes.n + 1);
+    x->far = PL_NEW_N(tmp, pl_value *, x->from->nodes.n + 1);
+    if (x->plan->stages) x->term = pl_terms_find(x->from, x->plan->stages, tmp);
+    for (int i = 0; i < x->from->nodes.n; i++)
+        if (x->term[i]) x->skipped[x->term[i]->add->id] = true;
+}
+
+/* The sum of two stages' terms is that of the nearer alone. */
+static void skip_add(unrolling *x, const pl_node *n, int micro)
+{
+    for (int i = 0; i < x->from->nodes.n; i++)
+        if (x->term[i] && x->term[i]->add == n)
+            *value_at(x, micro, n->out[0]) = *value_at(x, micro, n->in[!x->term[i]->far]);
 }
 
 /* States that this node makes the next contents of. */
@@ -114,8 +187,13 @@ static bool add_phase(unrolling *x, pl_phase phase, int micro, const ptrdiff_t *
     for (int i = 0; i < x->from->nodes.n; i++) {
         const pl_node *n = x->from->nodes.at[i];
         if (n->phase != phase) continue;
+        if (x->skipped[i]) {
+            skip_add(x, n, micro);
+            continue;
+        }
         PL_TRY(add_node(x, n, micro, err));
         leave(x, n, micro, state_of);
+        if (x->term[i]) add_far_term(x, x->term[i], micro);
     }
     return true;
 }
@@ -128,6 +206,8 @@ static bool add_nodes(unrolling *x, pl_arena *tmp, pl_err *err)
         if (x->from->values.at[i]->next) state_of[x->from->values.at[i]->next->id] = i;
     for (int m = 0; m < x->n_micro; m++) PL_TRY(add_phase(x, PL_FORWARD, m, state_of, err));
     for (int m = 0; m < x->n_micro; m++) PL_TRY(add_phase(x, PL_BACKWARD, m, state_of, err));
+    for (int i = 0; i < x->from->nodes.n; i++)
+        if (x->term[i]) add_far_sum(x, x->term[i]);
     return add_phase(x, PL_UPDATE, x->n_micro, state_of, err);
 }
 
@@ -148,11 +228,9 @@ static void add_outputs(unrolling *x)
 static const pl_stages *unroll_stages(const unrolling *x, const pl_stages *s, pl_arena *out)
 {
     pl_stages *y = PL_NEW(out, pl_stages);
-    int *of = PL_NEW_N(out, int, x->graph->nodes.n + 1);
     int *home = PL_NEW_N(out, int, x->graph->values.n + 1);
-    for (int i = 0; i < x->graph->nodes.n; i++) of[i] = s->of[x->node_from[i]->id];
     for (int i = 0; i < x->graph->values.n; i++) home[i] = s->home[x->value_from[i]->id];
-    *y = (pl_stages){ s->axis, s->order, of, home, x->micro_of_node };
+    *y = (pl_stages){ s->axis, s->order, x->stage_of_node, home, x->micro_of_node };
     return y;
 }
 
@@ -177,7 +255,7 @@ bool pl_plan_unroll(const pl_plan *plan, pl_arena *out, pl_unrolled *u, pl_err *
 {
     const pl_graph *g = plan->graph;
     unrolling x = { .plan = plan, .from = g, .n_micro = (int)g->micro };
-    const int64_t most = g->micro + 1;
+    const int64_t most = 3 * (g->micro + 1); /* terms of other stages are nodes of their own */
     pl_arena *tmp = pl_arena_new("unroll");
     x.graph = PL_NEW(out, pl_graph);
     *x.graph = (pl_graph){ .arena = out, .ops = g->ops, .name = g->name, .micro = 1 };
@@ -188,6 +266,8 @@ bool pl_plan_unroll(const pl_plan *plan, pl_arena *out, pl_unrolled *u, pl_err *
     x.value_from = PL_NEW_N(out, const pl_value *, most * g->values.n + 1);
     x.micro_of_value = PL_NEW_N(out, int, most * g->values.n + 1);
     x.micro_of_node = PL_NEW_N(out, int, most * g->nodes.n + 1);
+    x.stage_of_node = PL_NEW_N(out, int, most * g->nodes.n + 1);
+    find_terms(&x, tmp);
     add_states(&x);
     const bool ok = add_nodes(&x, tmp, err);
     if (ok) {

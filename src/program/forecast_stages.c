@@ -2,7 +2,7 @@
  * schedule has them. */
 #include "program/forecast_stages.h"
 
-#include "plan/stages.h"
+#include "plan/terms.h"
 #include "program/account.h"
 #include "program/forecast_memory.h"
 
@@ -103,16 +103,28 @@ static void find_other(place *x, const pl_memory_changes *c, const bool *held, p
 
 /* -- seconds ----------------------------------------------------------------------------------- */
 
-/* What the slowest pass sends. */
-static double find_send(const place *x, pl_arena *tmp)
+/* [values] What is sent once a step: states, and terms that a stage adds up (plan/terms.h). */
+static const bool *find_once(const pl_plan *p, pl_arena *tmp)
+{
+    bool *once = PL_NEW_N(tmp, bool, p->graph->values.n + 1);
+    const pl_term **term = pl_terms_find(p->graph, p->stages, tmp);
+    for (int i = 0; i < p->graph->values.n; i++) once[i] = !p->graph->values.at[i]->maker;
+    for (int i = 0; i < p->graph->nodes.n; i++)
+        if (term[i]) once[term[i]->add->in[term[i]->far]->id] = true;
+    return once;
+}
+
+/* What the slowest pass sends, and what is sent once. */
+static double find_send(const place *x, const bool *once, double *alone, pl_arena *tmp)
 {
     double *sent = PL_NEW_N(tmp, double, x->n_passes + 1), most = 0;
     for (int i = 0; i < x->p->n_steps; i++) {
         const pl_step *s = &x->p->step[i];
         if (s->kind != PL_MESSAGE || pl_step_lane(s) != PL_LANE_SEND) continue;
-        if (!s->transfer->value->maker || s->pass == x->n_passes - 1) continue; /* once a step */
-        sent[s->pass] += pl_account_message(x->p, s);
-        most = fmax(most, sent[s->pass]);
+        const bool update = s->pass == x->n_passes - 1, apart = once[s->transfer->value->id];
+        double *to = update || apart ? alone : &sent[s->pass];
+        *to += pl_account_message(x->p, s);
+        if (!update && !apart) most = fmax(most, *to);
     }
     return most;
 }
@@ -179,12 +191,13 @@ void pl_forecast_stages(int n, const pl_program *const program[], const pl_speed
     pl_arena *tmp = pl_arena_new("stages forecast");
     place *at = PL_NEW_N(tmp, place, n);
     costs to = new_costs(order->n_stages, out);
+    const bool *once = find_once(plan, tmp);
     *s = (pl_stages_forecast){ .update = PL_NEW_N(out, double, n) };
     for (int c = 0; c < n; c++) {
         at[c].p = program[c];
         read_place(&at[c], order, c, speed, &to, tmp);
-        s->costs.send = fmax(s->costs.send, find_send(&at[c], tmp));
         s->update[c] = at[c].times.seconds[at[c].n_passes - 1];
+        s->costs.send = fmax(s->costs.send, find_send(&at[c], once, &s->update[c], tmp));
     }
     s->costs = (pl_pass_costs){ .forward = to.forward,
                                 .input = to.input,
