@@ -18,6 +18,8 @@ typedef struct place {
     int64_t other;               /* bytes at most while passes run that are not kept for others */
     int64_t other_updates;
     int64_t inputs;              /* bytes of one micro-batch                                    */
+    int64_t passing;             /* bytes that a pass sends and receives at most: as much is on its
+                                    way beside the pass                                         */
 } place;
 
 static void find_steps(place *x, pl_arena *tmp)
@@ -115,12 +117,17 @@ static const bool *find_once(const pl_plan *p, pl_arena *tmp)
 }
 
 /* What the slowest pass sends, and what is sent once. */
-static double find_send(const place *x, const bool *once, double *alone, pl_arena *tmp)
+static double find_send(place *x, const bool *once, double *alone, pl_arena *tmp)
 {
     double *sent = PL_NEW_N(tmp, double, x->n_passes + 1), most = 0;
+    int64_t *bytes = PL_NEW_N(tmp, int64_t, x->n_passes + 1);
     for (int i = 0; i < x->p->n_steps; i++) {
         const pl_step *s = &x->p->step[i];
-        if (s->kind != PL_MESSAGE || pl_step_lane(s) != PL_LANE_SEND) continue;
+        const int lane = s->kind == PL_MESSAGE ? pl_step_lane(s) : PL_LANE_COMM;
+        if (lane != PL_LANE_SEND && lane != PL_LANE_RECV) continue;
+        if (!once[s->transfer->value->id]) bytes[s->pass] += s->transfer->move.bytes;
+        if (bytes[s->pass] > x->passing) x->passing = bytes[s->pass];
+        if (lane != PL_LANE_SEND) continue;
         const bool update = s->pass == x->n_passes - 1, apart = once[s->transfer->value->id];
         double *to = update || apart ? alone : &sent[s->pass];
         *to += pl_account_message(x->p, s);
@@ -173,11 +180,12 @@ static void set_forecast(const place *x, int c, int64_t micro, const pl_stages_f
     const int64_t passes = held + x->other, most = passes > x->other_updates ? passes
                                                                              : x->other_updates;
     pl_forecast_memory *m = &f->memory;
-    m->peak = x->p->store->bytes + most + inputs + (spare > 0 ? spare : 0);
+    m->peak = x->p->store->bytes + most + inputs + x->passing + (spare > 0 ? spare : 0);
     m->activations = passes >= x->other_updates ? held : 0;
     m->gradients = m->sums;
-    m->buffers = 0; /* among the rest: when that is most is not known */
-    m->transient = m->peak - m->weights - m->optimizer - m->gradients - m->activations;
+    m->buffers = x->passing; /* those inside of passes are among the rest */
+    m->transient =
+        m->peak - m->weights - m->optimizer - m->gradients - m->activations - m->buffers;
     f->micro_seconds = s->times.busy / (double)micro;
     f->step_seconds = s->step_seconds;
     f->exposed_seconds = f->step_seconds - f->compute_seconds;

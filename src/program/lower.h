@@ -88,6 +88,7 @@ typedef struct pl_lower_stage {
     int n_passes;
     int *first;      /* [n_passes + 1] of `node`                                               */
     int *node;       /* nodes of the rank by pass                                              */
+    int *first_task; /* [n_passes]                                                             */
     int n;
     const pl_handover *at; /* from or to the rank, in the order of `there`, `from`, `made`     */
 } pl_lower_stage;

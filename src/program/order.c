@@ -157,6 +157,12 @@ static double find_kept_place(const lowering *l, const task *t, const wish *w, c
     return place;
 }
 
+/* Of a plan in stages: where the pass before the task's own begins. */
+static double pass_before(const lowering *l, const task *t)
+{
+    return !l->plan->stages || !t->pass ? -1 : l->stage.first_task[t->pass - 1] - 0.5;
+}
+
 /* What moves a state stands just before its reader; its messages start when the reader of an
  * earlier one has its turn: the earliest one after which no more than the limit waits. Blocks stand
  * right already, beside the reader's work on the one before; the first of them may start ahead. */
@@ -180,6 +186,7 @@ static void move_ahead(lowering *l, wish *w)
         while (from < n - 1 && sum > limit) sum -= moved[from++].bytes;
         double start = from ? moved[from - 1].use - 0.25 : -1;
         if (start < kept[id]) start = kept[id];
+        if (start < pass_before(l, t)) start = pass_before(l, t);
         if (start < w[id].at) w[id].at = start;
     }
     for (int id = l->tasks.n - 1; id >= 0; id--) { /* nor may a move come before what it moves */

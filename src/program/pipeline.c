@@ -207,4 +207,5 @@ void pl_lower_pipeline(const pl_plan *p, int rank, pl_lower_stage *out, pl_arena
     qsort(mine.at, (size_t)mine.n, sizeof *mine.at, by_time);
     *out = (pl_lower_stage){ .place = place, .n = mine.n, .at = mine.at };
     list_nodes(&c, place, out, tmp);
+    out->first_task = PL_NEW_N(tmp, int, out->n_passes + 1);
 }

@@ -496,11 +496,13 @@ static bool add_passes(lowering *l, pl_err *err)
     pl_node *const *node = l->plan->graph->nodes.at;
     add_sends(l, -1);
     for (l->pass = 0; l->pass < s->n_passes - 1; l->pass++) {
+        s->first_task[l->pass] = l->tasks.n;
         add_receives(l, l->pass);
         for (int i = s->first[l->pass]; i < s->first[l->pass + 1]; i++)
             PL_TRY(add_in_turn(l, node[s->node[i]], err));
         add_sends(l, l->pass);
     }
+    s->first_task[l->pass] = l->tasks.n;
     add_receives(l, l->pass);
     return add_updates(l, err);
 }

@@ -1,6 +1,7 @@
 /* Plans in stages: the program of every rank is right by itself, and all of them come to their ends
  * together, with all micro-batches in one graph. */
 #include "plan/stages.h"
+#include "program/forecast_stages.h"
 #include "plan/unroll.h"
 #include "support/forecasts.h"
 
@@ -35,6 +36,25 @@ static const struct {
     { "resnet18:width=8,size=32,batch=2", "pp=2,micro=8", 2 },
 };
 
+/* Bytes as one micro-batch's programs tell them, and as all of them lie. */
+static void check_forecast(const char *name, const pl_plan *x, const pl_program *const unrolled[],
+                           pl_arena *a)
+{
+    const pl_speed speed = speed_of(0.5);
+    const int n = x->stages->order->n_ranks;
+    const pl_program **program = PL_NEW_N(a, const pl_program *, n);
+    pl_forecast *f = PL_NEW_N(a, pl_forecast, n);
+    pl_stages_forecast all;
+    for (int c = 0; c < n; c++)
+        program[c] = lower(x, pl_stages_rank(x, c), &(pl_lower_options){ 0 }, a);
+    pl_forecast_stages(n, program, &speed, a, f, &all);
+    for (int c = 0; c < n; c++) {
+        const pl_program *p = unrolled[pl_stages_rank(x, c)];
+        const int64_t bytes = p->work_bytes + p->store->bytes;
+        printf("%s place %d: %lld told, %lld lie: %.3f\n", name, c, (long long)f[c].memory.peak, (long long)bytes, (double)f[c].memory.peak/(double)bytes);
+    }
+}
+
 static void check_case(size_t i)
 {
     pl_arena *a = pl_arena_new("test");
@@ -55,6 +75,7 @@ static void check_case(size_t i)
         EXPECT(pl_program_check(program[r], &err), "%s, rank %d: %s", name, r, err.msg);
     }
     EXPECT(pl_program_check_ranks(n, program, &err), "%s: %s", name, err.msg);
+    check_forecast(name, x, program, a);
     pl_arena_free(a);
 }
 
