@@ -1,4 +1,4 @@
-/* plan/file.h - a plan as a file: JSON of schema "pleat.plan/3" (docs/plan.md says what the keys
+/* plan/file.h - a plan as a file: JSON of schema "pleat.plan/4" (docs/plan.md says what the keys
  * mean, docs/plan.schema.json which there are).
  *
  * The same plan gives the same bytes, and what was written and read again prints, lowers and writes

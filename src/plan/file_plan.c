@@ -2,6 +2,8 @@
  * once. */
 #include "plan/file.h"
 #include "plan/file_rows.h"
+#include "plan/stages.h"
+#include "schedules/csv.h"
 
 #include <string.h>
 
@@ -17,6 +19,10 @@ enum {
     NOT_AGAIN,
     NO_LETTER,
     RANK,
+    NO_FORWARD,
+    STAGE_TWICE,
+    NO_STAGE,
+    OTHER_STAGE,
     N_MISTAKES,
     NAMED = 8, /* of each */
 };
@@ -32,6 +38,10 @@ static const char *const mistakes[N_MISTAKES] = {
     [NOT_AGAIN] = "recomputed: no node that changes no state makes in the forward pass",
     [NO_LETTER] = "nodes: their signatures lack the letters of",
     [RANK] = "stored, kept: placements of another rank have",
+    [NO_FORWARD] = "stages: the forward pass has no nodes that are called",
+    [STAGE_TWICE] = "stages: more than once there stand",
+    [NO_STAGE] = "stages: missing are",
+    [OTHER_STAGE] = "stages: the schedule has no such stages as those of",
 };
 
 typedef struct matcher {
@@ -152,6 +162,40 @@ static void match_nodes(matcher *m)
     }
 }
 
+/* Forward nodes but casts, which are made where they are read. */
+static bool has_stage(const pl_node *n)
+{
+    return n->phase == PL_FORWARD && !(n->n_out && pl_graph_state(n->out[0]));
+}
+
+static void match_stages(matcher *m, pl_arena *out)
+{
+    pl_pipeline *order = PL_NEW(out, pl_pipeline);
+    pl_err err = { 0 };
+    int *stage = PL_NEW_N(m->tmp, int, m->g->nodes.n + 1);
+    for (int i = 0; i < m->g->nodes.n; i++) stage[i] = PL_EVERYWHERE;
+    const bool ok = pl_pipeline_csv_read(m->rows->passes, strlen(m->rows->passes),
+                                         pl_arena_text(out, m->rows->schedule), out, order, &err);
+    PL_ASSERT(ok); /* it was read before */
+    for (int i = 0; i < m->rows->n_stages; i++) {
+        const pl_stage_row *row = &m->rows->stage[i];
+        const pl_value *first = pl_graph_find(m->g, row->node);
+        const pl_node *n = first && !first->out ? first->maker : NULL;
+        if (!n || !has_stage(n))
+            add_mistake(m, NO_FORWARD, row->node, "");
+        else if (stage[n->id] != PL_EVERYWHERE)
+            add_mistake(m, STAGE_TWICE, row->node, "");
+        else if (row->stage >= order->n_stages)
+            add_mistake(m, OTHER_STAGE, row->node, pl_arena_fmt(m->tmp, " (%d)", row->stage));
+        else
+            stage[n->id] = row->stage;
+    }
+    for (int i = 0; i < m->g->nodes.n && !m->found[OTHER_STAGE].n; i++)
+        if (has_stage(m->g->nodes.at[i]) && stage[i] == PL_EVERYWHERE)
+            add_mistake(m, NO_STAGE, m->g->nodes.at[i]->out[0]->name, "");
+    m->p->stages = pl_stages_make(m->g, m->rows->axis, order, stage, out);
+}
+
 static bool check_graph(const pl_plan_file *f, const pl_graph *g, pl_err *err)
 {
     uint64_t digest = pl_plan_digest(g);
@@ -165,13 +209,15 @@ static bool check_graph(const pl_plan_file *f, const pl_graph *g, pl_err *err)
                       (long long)f->micro, f->micro == 1 ? "" : "es");
 }
 
-static bool match(const pl_plan_file *f, const pl_graph *g, pl_plan *p, pl_arena *tmp, pl_err *err)
+static bool match(const pl_plan_file *f, const pl_graph *g, pl_plan *p, pl_arena *out,
+                  pl_arena *tmp, pl_err *err)
 {
     matcher m = { .rows = f->rows, .g = g, .p = p, .tmp = tmp };
     match_stored(&m);
     match_kept(&m);
     match_recomputed(&m);
     match_nodes(&m);
+    if (f->rows->axis >= 0) match_stages(&m, out);
     return check_mistakes(&m, err);
 }
 
@@ -201,7 +247,7 @@ bool pl_plan_file_plan(const pl_plan_file *f, const pl_graph *g, pl_arena *out, 
     p->mesh = f->mesh;
     p->strategy = pl_arena_text(out, f->about.strategy);
     pl_arena *tmp = pl_arena_new("plan of a file");
-    bool ok = match(f, g, p, tmp, err) && pl_plan_check(p, err);
+    bool ok = match(f, g, p, out, tmp, err) && pl_plan_check(p, err);
     pl_arena_free(tmp);
     if (!ok) return false;
     settle_placements(f, p, out);

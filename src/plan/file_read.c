@@ -2,6 +2,7 @@
 #include "placement/speed.h"
 #include "plan/file.h"
 #include "plan/file_rows.h"
+#include "schedules/csv.h"
 
 #include <math.h>
 #include <string.h>
@@ -71,7 +72,8 @@ static bool read_real(const reader *r, const pl_json *object, const char *key, d
 /* *version: of the schema. */
 static bool read_schema(const reader *r, const pl_json *root, int *version)
 {
-    static const char *const schemas[] = { PL_PLAN_SCHEMA_1, PL_PLAN_SCHEMA_2, PL_PLAN_SCHEMA };
+    static const char *const schemas[] = { PL_PLAN_SCHEMA_1, PL_PLAN_SCHEMA_2, PL_PLAN_SCHEMA_3,
+                                           PL_PLAN_SCHEMA };
     enum { NEWEST = sizeof schemas / sizeof *schemas };
     const char *schema;
     PL_TRY(read_text(r, root, "schema", &schema));
@@ -79,7 +81,8 @@ static bool read_schema(const reader *r, const pl_json *root, int *version)
         if (!strcmp(schema, schemas[*version - 1])) return true;
     return pl_err_set(r->err, PL_EINPUT,
                       "'schema' is '%.60s', and this version of pleat knows " PL_PLAN_SCHEMA_1
-                      ", " PL_PLAN_SCHEMA_2 " and " PL_PLAN_SCHEMA ": plan again",
+                      ", " PL_PLAN_SCHEMA_2 ", " PL_PLAN_SCHEMA_3 " and " PL_PLAN_SCHEMA
+                      ": plan again",
                       schema);
 }
 
@@ -184,7 +187,8 @@ static bool read_cluster(const reader *r, const pl_json *root)
 
 /* By version. */
 static const char *const keys[] = { HEAD "regather", HEAD "kept recomputed",
-                                    HEAD "kept recomputed micro" };
+                                    HEAD "kept recomputed micro",
+                                    HEAD "kept recomputed micro pipeline stages" };
 
 static bool read_head(const reader *r, const pl_json *root)
 {
@@ -381,12 +385,69 @@ static bool read_node(const reader *r, const pl_json *x, pl_node_row *row)
            pl_err_in(r->err, "'%.60s'", row->node);
 }
 
+static bool read_passes(const reader *r, const pl_json *pipeline, pl_plan_rows *rows)
+{
+    const pl_json *list;
+    pl_text passes = { .arena = r->a };
+    pl_pipeline order;
+    PL_TRY(find_list(r, pipeline, "rows", &list));
+    for (int i = 0; i < list->n; i++) {
+        if (!list->at[i].text)
+            return pl_err_set(r->err, PL_EINPUT, "rows[%d]: the passes of a rank are needed", i);
+        pl_text_add(&passes, "%s\n", list->at[i].text);
+    }
+    rows->passes = pl_text_get(&passes);
+    PL_TRY(pl_pipeline_csv_read(rows->passes, strlen(rows->passes), rows->schedule, r->a, &order,
+                                r->err));
+    if (order.n_ranks != r->f->mesh.axis[rows->axis].size || order.n_micro != r->f->micro)
+        return pl_err_set(r->err, PL_EINPUT,
+                          "rows: a schedule of %d ranks and %d micro-batches; axis '%s' has %d, "
+                          "and 'micro' is %lld",
+                          order.n_ranks, order.n_micro, r->f->mesh.axis[rows->axis].name,
+                          r->f->mesh.axis[rows->axis].size, (long long)r->f->micro);
+    return true;
+}
+
+/* An empty object: there is none. */
+static bool read_pipeline(const reader *r, const pl_json *root, pl_plan_rows *rows)
+{
+    const pl_json *x;
+    const char *axis;
+    rows->axis = -1;
+    if (!pl_json_find(root, "pipeline") && !pl_json_find(root, "stages")) return true;
+    PL_TRY(find_object(r, root, "pipeline", &x));
+    if (!x->n) return true;
+    return (check_object(r, x, "an object", "axis schedule rows") &&
+            read_text(r, x, "axis", &axis) && find_axis(r, axis, &rows->axis) &&
+            read_text(r, x, "schedule", &rows->schedule) && read_passes(r, x, rows)) ||
+           pl_err_in(r->err, "pipeline");
+}
+
+static bool read_stages(const reader *r, const pl_json *root, pl_plan_rows *rows)
+{
+    const pl_json *list;
+    if (!pl_json_find(root, "pipeline") && !pl_json_find(root, "stages")) return true;
+    PL_TRY(find_list(r, root, "stages", &list));
+    rows->stage = PL_NEW_N(r->a, pl_stage_row, list->n + 1);
+    for (int i = 0; i < list->n; i++) {
+        pl_stage_row *row = &rows->stage[rows->n_stages++];
+        int64_t stage;
+        if (!check_object(r, &list->at[i], "an object", "node stage") ||
+            !read_text(r, &list->at[i], "node", &row->node) ||
+            !pl_json_get_count(&list->at[i], "stage", &stage, r->err))
+            return pl_err_in(r->err, "stages[%d]", i);
+        row->stage = stage > INT32_MAX ? INT32_MAX : (int)stage;
+    }
+    return true;
+}
+
 static bool read_rows(const reader *r, const pl_json *root, pl_plan_rows *rows)
 {
     const pl_json *nodes;
     PL_TRY(read_stored(r, root, rows));
     PL_TRY(read_kept(r, root, rows));
     PL_TRY(read_recomputed(r, root, rows));
+    PL_TRY(read_pipeline(r, root, rows) && read_stages(r, root, rows));
     PL_TRY(find_list(r, root, "nodes", &nodes));
     rows->node = PL_NEW_N(r->a, pl_node_row, nodes->n + 1);
     for (int i = 0; i < nodes->n; i++)

@@ -3,7 +3,8 @@
 #define PL_PLAN_FILE_ROWS_H
 #include "plan/plan.h"
 
-#define PL_PLAN_SCHEMA "pleat.plan/3"
+#define PL_PLAN_SCHEMA "pleat.plan/4"
+#define PL_PLAN_SCHEMA_3 "pleat.plan/3"
 #define PL_PLAN_SCHEMA_2 "pleat.plan/2"
 #define PL_PLAN_SCHEMA_1 "pleat.plan/1"
 #define PL_PLAN_LINEAR "linear:"
@@ -28,12 +29,20 @@ typedef struct pl_node_row {
     pl_choice choice;    /* factors are letters; levels in the one form that a reader gives them */
 } pl_node_row;
 
+typedef struct pl_stage_row {
+    const char *node;
+    int stage;
+} pl_stage_row;
+
 typedef struct pl_plan_rows {
-    int n_stored, n_kept, n_recomputed, n_nodes;
+    int n_stored, n_kept, n_recomputed, n_nodes, n_stages;
     pl_stored_row *stored;
     pl_kept_row *kept;
     const char **recomputed; /* names */
     pl_node_row *node;
+    int axis;                /* of the stages; -1: there are none                                */
+    const char *schedule, *passes; /* its name, and its rows as PyTorch's files have them        */
+    pl_stage_row *stage;     /* of forward nodes                                                 */
 } pl_plan_rows;
 
 #endif

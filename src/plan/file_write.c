@@ -3,6 +3,8 @@
 #include "graph/op.h"
 #include "plan/file.h"
 #include "plan/file_rows.h"
+#include "plan/stages.h"
+#include "schedules/csv.h"
 
 #include <math.h>
 #include <string.h>
@@ -182,6 +184,37 @@ static void put_node(writer *w, const pl_node *n)
     pl_json_close(&w->out);
 }
 
+static void put_pipeline(writer *w)
+{
+    const pl_stages *s = w->p->stages;
+    pl_json_open(&w->out, "pipeline", PL_JSON_OBJECT);
+    if (s) {
+        pl_text passes = { .arena = w->tmp };
+        PL_JSON_PUT(&w->out, "axis", w->p->mesh.axis[s->axis].name, "schedule", s->order->name);
+        pl_pipeline_csv_write(s->order, &passes);
+        pl_json_open_lines(&w->out, "rows", PL_JSON_LIST);
+        for (const char *at = pl_text_get(&passes); *at; at += *at == '\n') {
+            const size_t n = strcspn(at, "\n");
+            pl_json_put_text(&w->out, NULL, pl_arena_span(w->tmp, at, n));
+            at += n;
+        }
+        pl_json_close(&w->out);
+    }
+    pl_json_close(&w->out);
+}
+
+static void put_stages(writer *w)
+{
+    const pl_stages *s = w->p->stages;
+    pl_json_open_lines(&w->out, "stages", PL_JSON_LIST);
+    for (int i = 0; s && i < w->p->graph->nodes.n; i++) {
+        const pl_node *n = w->p->graph->nodes.at[i];
+        if (n->phase == PL_FORWARD && s->of[i] != PL_EVERYWHERE)
+            PL_JSON_ROW(&w->out, NULL, "node", n->out[0]->name, "stage", s->of[i]);
+    }
+    pl_json_close(&w->out);
+}
+
 void pl_plan_write(const pl_plan *p, const pl_plan_about *about, pl_text *out)
 {
     writer w = { .p = p, .out.text = out, .tmp = pl_arena_new("plan file") };
@@ -190,6 +223,8 @@ void pl_plan_write(const pl_plan *p, const pl_plan_about *about, pl_text *out)
     put_stored(&w);
     put_kept(&w);
     put_recomputed(&w);
+    put_pipeline(&w);
+    put_stages(&w);
     pl_json_open_lines(&w.out, "nodes", PL_JSON_LIST);
     for (int i = 0; i < p->graph->nodes.n; i++) put_node(&w, p->graph->nodes.at[i]);
     pl_json_end(&w.out);

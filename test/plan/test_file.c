@@ -3,6 +3,7 @@
 #include "support/files.h"
 #include "planners/auto.h"
 #include "placement/speed.h"
+#include "plan/stages.h"
 #include "program/program.h"
 
 #define SMALL_GPT2 "gpt2:layers=1,hidden=16,heads=4,seq=8,vocab=32,batch=8"
@@ -262,7 +263,7 @@ static void test_lots(void **state)
 
 static const char tiny_text[] =
     "{\n"
-    "  \"schema\": \"pleat.plan/3\",\n"
+    "  \"schema\": \"pleat.plan/4\",\n"
     "  \"model\": \"tiny\",\n"
     "  \"optimizer\": \"\",\n"
     "  \"strategy\": \"by hand\",\n"
@@ -283,6 +284,8 @@ static const char tiny_text[] =
     "  \"recomputed\": [\n"
     "    \"sum\"\n"
     "  ],\n"
+    "  \"pipeline\": {},\n"
+    "  \"stages\": [],\n"
     "  \"nodes\": [\n"
     "    {\"node\": \"fc\", \"split\": {\"data\": \"m\", \"tensor\": \"n\"}},\n"
     "    {\"node\": \"sum\", \"split\": {\"data\": \"m\", \"tensor\": \"m\"}, "
@@ -304,6 +307,7 @@ static void test_bytes(void **state)
     const char *text = write_file(single, NULL, a);
     assert_non_null(strstr(text, "  \"mesh\": [],\n"));
     assert_non_null(strstr(text, "  \"stored\": [],\n  \"kept\": [],\n  \"recomputed\": [],\n"
+                                 "  \"pipeline\": {},\n  \"stages\": [],\n"
                                  "  \"nodes\": []\n}\n"));
     check_all(single, NULL, "single", true, a);
     pl_arena_free(a);
@@ -341,6 +345,45 @@ static void test_same(void **state)
     const char *text =
         pl_arena_fmt(a, "%.*s%s%s", (int)(at - first), first, same, at + strlen(line));
     assert_string_equal(write_file(plan_of_file(text, g, a), NULL, a), first);
+    pl_arena_free(a);
+}
+
+/* Before version 4 there were no stages. */
+static void test_version_3(void **state)
+{
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = parse_graph(TINY, a);
+    (void)state;
+    const pl_plan *p = make_tiny(g, a),
+                  *q = plan_of_file(version_3(write_file(p, NULL, a), a), g, a);
+    assert_string_equal(write_file(q, NULL, a), write_file(p, NULL, a));
+    pl_arena_free(a);
+}
+
+/* Stages and a schedule are read as they were written, another order of passes too. */
+static void test_stages(void **state)
+{
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = make_micro("gpt2:layers=2,hidden=16,heads=4,seq=8,vocab=32,batch=8", 4, 1, a);
+    (void)state;
+    const char *file = write_file(plan(g, "pp=2,tp=2,micro=4", 4, NULL, a), NULL, a);
+    const pl_plan *p = plan_of_file(file, g, a);
+    assert_string_equal(write_file(p, NULL, a), file);
+    assert_int_equal(p->stages->order->row[0].n, 8);
+    const char *other = change(file, "0F0,0F1,,0B0", "0F0,0F1,0F2,0B0", a);
+    other = change(other, "0B0,0F2", "0B0", a);
+    const pl_plan *q = plan_of_file(other, g, a);
+    assert_int_equal(q->stages->order->row[0].at[2].kind, PL_PASS_F);
+    pl_plan_file f;
+    pl_plan *none;
+    pl_err err = { 0 };
+    other = change(file, "{\"node\": \"wte\", \"stage\": 0},", "", a);
+    assert_true(pl_plan_file_read(other, strlen(other), a, &f, &err));
+    assert_false(pl_plan_file_plan(&f, g, a, &none, &err));
+    assert_string_equal(err.msg, "stages: missing are 'wte'");
+    other = change(file, "0F0,0F1,", "0F0,0F1,0F1,", a);
+    assert_false(pl_plan_file_read(other, strlen(other), a, &f, &err));
+    EXPECT(strstr(err.msg, "pipeline: "), "%s", err.msg);
     pl_arena_free(a);
 }
 
@@ -508,6 +551,7 @@ int main(void)
         cmocka_unit_test(test_auto),      cmocka_unit_test(test_lots),
         cmocka_unit_test(test_bytes),     cmocka_unit_test(test_same),
         cmocka_unit_test(test_version_1), cmocka_unit_test(test_version_2),
+        cmocka_unit_test(test_version_3), cmocka_unit_test(test_stages),
         cmocka_unit_test(test_micro),     cmocka_unit_test(test_head),
         cmocka_unit_test(test_digest),    cmocka_unit_test(test_parsed_graph),
     };

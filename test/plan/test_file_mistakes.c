@@ -34,15 +34,15 @@ static const struct {
     const char *from, *to, *message;
 } cases[] = {
     /* the head */
-    { "pleat.plan/3", "pleat.plan/4",
-      "'schema' is 'pleat.plan/4', and this version of pleat knows pleat.plan/1, "
-      "pleat.plan/2 and pleat.plan/3: plan again" },
+    { "pleat.plan/4", "pleat.plan/5",
+      "'schema' is 'pleat.plan/5', and this version of pleat knows pleat.plan/1, "
+      "pleat.plan/2, pleat.plan/3 and pleat.plan/4: plan again" },
     { "\"micro\": 1,", "", "'micro' is missing" },
     { "\"micro\": 1,", "\"micro\": 0,", "'micro' is 0: a step has one micro-batch at least" },
     { "\"micro\": 1,", "\"micro\": -1,", "'micro' is another value: an integer" },
     { "\"micro\": 1,", "\"micro\": 2,", "the plan is for another graph" },
-    { "\"schema\": \"pleat.plan/3\",", "", "'schema' is missing: a text is needed" },
-    { "\"pleat.plan/3\"", "1", "'schema' is of another kind: a text is needed" },
+    { "\"schema\": \"pleat.plan/4\",", "", "'schema' is missing: a text is needed" },
+    { "\"pleat.plan/4\"", "1", "'schema' is of another kind: a text is needed" },
     { "\"model\"", "\"modle\"", "no key is called 'modle'; there are schema model optimizer" },
     { "  \"model\": \"tiny\",\n", "", "'model' is missing: a text is needed" },
     { "\"optimizer\": \"\"", "\"optimizer\": null", "'optimizer' is of another kind" },
@@ -328,17 +328,17 @@ static const char *repeat(const char *text, int n, pl_arena *a)
 
 static void test_hostile(void **state)
 {
-    static const char nul[] = "{\"schema\": \"pleat.plan/3\", \"model\": \"a\0b\"}";
+    static const char nul[] = "{\"schema\": \"pleat.plan/4\", \"model\": \"a\0b\"}";
     static const struct {
         const char *text, *message;
     } few[] = {
         { "", "bad JSON at line 1" },
         { "[]", "an object {...} is needed" },
         { "plan dp\nmesh data=4\n", "bad JSON at line 1" },
-        { "{\"schema\": \"pleat.plan/3\", \"model\": \"a\\u0000b\"}", "\\u0000 is not allowed" },
-        { "{\"schema\": \"pleat.plan/3\", \"model\": \"\xff\"}", "unable to decode byte 0xff" },
-        { "{\"schema\": \"pleat.plan/3\", \"model\": \"\\ud800\"}", "invalid Unicode" },
-        { "{\"schema\": \"pleat.plan/3\", \"\xc3\x28\": 1}", "unable to decode byte" },
+        { "{\"schema\": \"pleat.plan/4\", \"model\": \"a\\u0000b\"}", "\\u0000 is not allowed" },
+        { "{\"schema\": \"pleat.plan/4\", \"model\": \"\xff\"}", "unable to decode byte 0xff" },
+        { "{\"schema\": \"pleat.plan/4\", \"model\": \"\\ud800\"}", "invalid Unicode" },
+        { "{\"schema\": \"pleat.plan/4\", \"\xc3\x28\": 1}", "unable to decode byte" },
     };
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g = parse_graph(TINY, a);

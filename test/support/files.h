@@ -102,6 +102,13 @@ static inline const char *change(const char *text, const char *from, const char 
     return pl_arena_fmt(a, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
 }
 
+/* A file without stages in the form of version 3, which knew none. */
+static inline const char *version_3(const char *text, pl_arena *a)
+{
+    text = change(text, "  \"pipeline\": {},\n  \"stages\": [],\n", "", a);
+    return change(text, PL_PLAN_SCHEMA, PL_PLAN_SCHEMA_3, a);
+}
+
 /* A file in the form of version 1, with these rows of what is moved again. */
 static inline const char *version_1(const char *text, const char *rows, pl_arena *a)
 {
@@ -110,14 +117,15 @@ static inline const char *version_1(const char *text, const char *rows, pl_arena
     EXPECT(to, "no rows of what is kept in\n%s", text);
     text = pl_arena_fmt(a, "%.*s\"regather\": [%s%s", (int)(from - text), text, rows, to);
     text = change(text, "  \"recomputed\": [\n    \"sum\"\n  ],\n", "", a);
-    text = change(text, "  \"micro\": 1,\n", "", a);
-    return change(text, PL_PLAN_SCHEMA, PL_PLAN_SCHEMA_1, a);
+    text = change(version_3(text, a), "  \"micro\": 1,\n", "", a);
+    return change(text, PL_PLAN_SCHEMA_3, PL_PLAN_SCHEMA_1, a);
 }
 
 /* The same of version 2. */
 static inline const char *version_2(const char *text, pl_arena *a)
 {
-    return change(change(text, "  \"micro\": 1,\n", "", a), PL_PLAN_SCHEMA, PL_PLAN_SCHEMA_2, a);
+    text = change(version_3(text, a), "  \"micro\": 1,\n", "", a);
+    return change(text, PL_PLAN_SCHEMA_3, PL_PLAN_SCHEMA_2, a);
 }
 
 #endif
