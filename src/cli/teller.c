@@ -225,7 +225,8 @@ static void tell_forecast(const pl_teller *t, const pl_train_event *e, double me
     const pl_speed speed = pl_speed_of(c);
     pl_forecast f;
     pl_forecast_make(e->program[PL_TRAIN_STEP], &speed, tmp, &f);
-    const double predicted = f.step_seconds;
+    const pl_candidate *k = pl_train_found(t->job)->take;
+    const double predicted = k->stages ? k->forecast.step_seconds : f.step_seconds;
     fprintf(stderr, "a step took %.3f ms; predicted: %.3f ms (%+.0f %%)%s\n", 1e3 * measured,
             1e3 * predicted, 100 * (predicted / measured - 1),
             t->show->measured ? "" : "; its figures are guesses: pleat probe measures them");

@@ -117,10 +117,22 @@ static int place_backward(const staging *x, const pl_node *n)
     return first == PL_EVERYWHERE ? x->s->order->n_stages - 1 : first;
 }
 
+/* The latest stage that something which a node reads comes from. */
+static int last_source(const staging *x, const pl_node *n)
+{
+    int last = PL_EVERYWHERE;
+    for (int k = 0; k < n->n_in; k++) {
+        const int from = pl_stages_source(x->s, n->in[k]);
+        if (from > last) last = from;
+    }
+    return last;
+}
+
+/* Where its state lies; a sum over all weights goes from stage to stage. */
 static int place_update(const staging *x, const pl_node *n)
 {
     const int state = first_source(x, n, true);
-    return state == PL_EVERYWHERE ? first_source(x, n, false) : state;
+    return state == PL_EVERYWHERE ? last_source(x, n) : state;
 }
 
 static staging begin(const pl_graph *g, int axis, const pl_pipeline *order, pl_arena *out)
@@ -156,17 +168,6 @@ const pl_stages *pl_stages_make(const pl_graph *g, int axis, const pl_pipeline *
     return x.s;
 }
 
-/* The latest stage that something which a node reads comes from. */
-static int last_source(const staging *x, const pl_node *n)
-{
-    int last = 0;
-    for (int k = 0; k < n->n_in; k++) {
-        const int from = pl_stages_source(x->s, n->in[k]);
-        if (from > last) last = from;
-    }
-    return last;
-}
-
 const pl_stages *pl_stages_like(const pl_graph *g, const pl_plan *like, pl_arena *out)
 {
     staging x = begin(g, like->stages->axis, like->stages->order, out);
@@ -174,8 +175,10 @@ const pl_stages *pl_stages_like(const pl_graph *g, const pl_plan *like, pl_arena
         const pl_value *v = g->values.at[i], *y = pl_graph_find(like->graph, v->name);
         if (v->role == PL_STATE && y) x.home[i] = like->stages->home[y->id];
     }
-    for (int i = 0; i < g->nodes.n && g->nodes.at[i]->phase == PL_FORWARD; i++)
-        x.of[i] = is_cast(g->nodes.at[i]) ? PL_EVERYWHERE : last_source(&x, g->nodes.at[i]);
+    for (int i = 0; i < g->nodes.n && g->nodes.at[i]->phase == PL_FORWARD; i++) {
+        const int last = last_source(&x, g->nodes.at[i]);
+        x.of[i] = is_cast(g->nodes.at[i]) ? PL_EVERYWHERE : last > 0 ? last : 0;
+    }
     place_rest(&x);
     return x.s;
 }

@@ -197,7 +197,7 @@ static bool forecast_stages(const choosing *x, pl_candidate *k, pl_err *err)
     const int n = plan->stages->order->n_ranks;
     const pl_program **program = PL_NEW_N(x->out, const pl_program *, n);
     pl_forecast *f = PL_NEW_N(x->out, pl_forecast, n);
-    pl_stages_forecast all;
+    pl_stages_forecast *all = PL_NEW(x->out, pl_stages_forecast);
     int most = 0;
     for (int c = 0; c < n; c++) {
         const int rank = pl_stages_rank(plan, c);
@@ -206,12 +206,13 @@ static bool forecast_stages(const choosing *x, pl_candidate *k, pl_err *err)
         PL_TRY(pl_program_lower(plan, rank, store, &x->lower, x->out, &p, err));
         program[c] = p;
     }
-    pl_forecast_stages(n, program, &x->speed, x->out, f, &all);
+    pl_forecast_stages(n, program, &x->speed, x->out, f, all);
     for (int c = 1; c < n; c++)
         if (f[c].memory.peak > f[most].memory.peak) most = c;
     k->program = program[most];
     k->store = k->program->store;
     k->forecast = f[most];
+    k->stages = all;
     k->fits = pl_candidate_fits(x, k);
     return true;
 }

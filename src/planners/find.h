@@ -4,7 +4,7 @@
 #define PL_PLANNERS_FIND_H
 #include "layouts/strategy.h"
 #include "planners/auto.h"
-#include "program/forecast.h"
+#include "program/forecast_stages.h"
 
 /* One plan that was looked at: the best of a mesh, or a published layout. */
 typedef struct pl_candidate {
@@ -16,6 +16,8 @@ typedef struct pl_candidate {
     const pl_program *program; /* of rank 0, which has the largest parts. With forecast.times that
                                   of a graph with fewer blocks, whose steps run so often         */
     pl_forecast forecast;
+    const pl_stages_forecast *stages; /* of a plan in stages: program and forecast are those of
+                                  the place that holds most                                      */
     bool fits;
     bool brief;                /* its program's order was not searched for as long as for others */
     bool searched;             /* found on a mesh, which is its name; else a layout              */

@@ -28,8 +28,9 @@ double pl_account_message(const pl_program *p, const pl_step *x)
 {
     const pl_mesh *mesh = &p->plan->mesh;
     int64_t block = x->count * pl_type_bytes(x->type);
-    if (x->collective == PL_SEND && is_answered(p, x)) return 0;
-    if (x->collective == PL_SEND || x->collective == PL_BROADCAST)
+    const bool staged = pl_step_lane(x) == PL_LANE_SEND || pl_step_lane(x) == PL_LANE_RECV;
+    if (x->collective == PL_SEND && !staged && is_answered(p, x)) return 0;
+    if (x->collective == PL_SEND || staged || x->collective == PL_BROADCAST)
         return pl_move_seconds(PL_PERMUTE, mesh, x->axes, block);
     pl_collective kind = x->transfer ? x->transfer->move.kind : PL_ALL_REDUCE;
     return pl_move_seconds(kind, mesh, x->axes, x->bytes);

@@ -201,6 +201,7 @@ void pl_forecast_stages(int n, const pl_program *const program[], const pl_speed
     costs to = new_costs(order->n_stages, out);
     const bool *once = find_once(plan, tmp);
     *s = (pl_stages_forecast){ .update = PL_NEW_N(out, double, n) };
+    s->memory = PL_NEW_N(out, pl_forecast_memory, n);
     for (int c = 0; c < n; c++) {
         at[c].p = program[c];
         read_place(&at[c], order, c, speed, &to, tmp);
@@ -221,6 +222,7 @@ void pl_forecast_stages(int n, const pl_program *const program[], const pl_speed
     for (int c = 0; c < n; c++) {
         pl_forecast_make(program[c], speed, out, &f[c]);
         set_forecast(&at[c], c, plan->graph->micro, s, &f[c]);
+        s->memory[c] = f[c].memory;
     }
     pl_arena_free(tmp);
 }

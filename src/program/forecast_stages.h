@@ -7,10 +7,11 @@
 #include "schedules/play.h"
 
 typedef struct pl_stages_forecast {
-    pl_pass_costs costs;     /* seconds of passes, bytes that they hold        */
-    pl_pipeline_times times; /* of all passes of a step                        */
-    double *update;          /* [places] seconds                               */
+    pl_pass_costs costs;        /* seconds of passes, bytes that they hold     */
+    pl_pipeline_times times;    /* of all passes of a step                     */
+    double *update;             /* [places] seconds                            */
     double step_seconds;
+    pl_forecast_memory *memory; /* [places]                                    */
 } pl_stages_forecast;
 
 /* program[c] is that of a rank at place c of the axis of the stages, of the plan's graph of one

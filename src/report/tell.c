@@ -3,6 +3,7 @@
 #include "base/table.h"
 #include "graph/op.h"
 #include "program/summary.h"
+#include "report/stages.h"
 #include "report/weights.h"
 #include "report/why.h"
 #include "report/words.h"
@@ -374,7 +375,10 @@ void pl_tell_text(const pl_told *t, pl_text *out)
     pl_text_add(out, "%s on %d device%s of %s: %s\n\n", t->best->take->plan->strategy, n,
                 n == 1 ? "" : "s", t->cluster->name, pl_mesh_text(m, out->arena));
     tell_step(t, out);
-    tell_micro(t, out);
+    if (t->best->take->stages)
+        pl_tell_pipeline(t, out);
+    else
+        tell_micro(t, out);
     if (t->best->search) tell_search(t, out);
     tell_memory(t, out);
     tell_host(t, out);
@@ -383,6 +387,7 @@ void pl_tell_text(const pl_told *t, pl_text *out)
     if (t->why) tell_line(t, "why", t->why, out);
     if (t->next) pl_text_add(out, "next      %s\n", t->next);
     tell_others(t, out);
+    if (t->best->take->stages) pl_tell_stages(t, out);
     tell_weights(t, out);
     tell_messages(t, out);
 }

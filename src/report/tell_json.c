@@ -1,6 +1,6 @@
 #include "graph/op.h"
 #include "program/summary.h"
-#include "report/tell.h"
+#include "report/stages.h"
 #include "report/weights.h"
 
 #include <math.h>
@@ -145,6 +145,7 @@ void pl_tell_json(const pl_told *t, pl_text *text)
     put_search(t, &out);
     put_predicted(t, &out);
     put_memory(t, &out);
+    if (t->best->take->stages) pl_stages_json(t, &out);
     put_strategy(t, &out);
     put_messages(t, &out);
     put_others(t->best, &out);
