@@ -71,7 +71,10 @@ static bool open(view *v, const pl_found *best, const char *text, pl_err *err)
     pl_compare_side asked = side_of(v, text, given->take), taken = side_of(v, v->taken, best->take);
     pl_compare_make(&asked, &taken, v->arena, &v->c);
     v->mesh[0] = &p->mesh, v->mesh[1] = &best->take->plan->mesh;
-    price(v, p, &best->search->fold);
+    if (p->stages)
+        v->why = "its tables have no stages";
+    else
+        price(v, p, &best->search->fold);
     return true;
 }
 

@@ -30,6 +30,7 @@ typedef struct pl_forecast {
                                is recomputed                                                     */
     double comm_seconds;    /* of messages, added up                                             */
     double exposed_seconds; /* step_seconds - compute_seconds: waiting for messages              */
+    double bubble_seconds;  /* of these: waiting for other stages of a pipeline                  */
     int64_t comm_bytes;     /* that the rank receives                                            */
     double host_seconds;    /* of copies to and from the host's memory, added up                 */
     int64_t host_moved;     /* bytes of these                                                    */

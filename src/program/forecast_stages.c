@@ -189,6 +189,9 @@ static void set_forecast(const place *x, int c, int64_t micro, const pl_stages_f
     f->micro_seconds = s->times.busy / (double)micro;
     f->step_seconds = s->step_seconds;
     f->exposed_seconds = f->step_seconds - f->compute_seconds;
+    f->bubble_seconds = f->step_seconds - s->update[c];
+    for (int k = 0; k < x->n_passes - 1; k++)
+        f->bubble_seconds -= s->times.end[c][k] - s->times.begin[c][k];
 }
 
 void pl_forecast_stages(int n, const pl_program *const program[], const pl_speed *speed,

@@ -117,6 +117,7 @@ void pl_compare_make(const pl_compare_side *asked, const pl_compare_side *other,
         c->name[i] = side[i]->name;
         c->step[i] = f->step_seconds, c->compute[i] = f->compute_seconds;
         c->messages[i] = f->comm_seconds, c->exposed[i] = f->exposed_seconds;
+        c->bubble[i] = f->bubble_seconds;
         add_memory(&f->memory, i, c);
         add_side(side[i], i, &row, &kind, out);
     }
@@ -190,7 +191,11 @@ static void add_slower(const pl_compare *c, bool brief, pl_arena *tmp, pl_text *
         pl_text_add(t, " than %s (%.3f and %.3f ms)", c->name[1], 1e3 * c->step[0],
                     1e3 * c->step[1]);
     pl_text_add(t, ": ");
-    if (exposed > compute && r)
+    const double bubble = c->bubble[0] - c->bubble[1];
+    if (bubble > compute && bubble > exposed / 2)
+        pl_text_add(t, "its devices wait %.3f ms for other stages%s", 1e3 * c->bubble[0],
+                    brief ? "" : "; more micro-batches, or vpp=N, make that less");
+    else if (exposed > compute && r)
         add_message(c, r, brief, tmp, t);
     else if (exposed > compute)
         pl_text_add(t, "%.3f ms more of the same messages are not hidden by computing",
