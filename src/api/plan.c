@@ -30,8 +30,8 @@ static bool read_options(const pl_plan_options *given, pl_plan_options *out, pl_
     if (!out->strategy) out->strategy = usual.strategy;
     if (!out->optimizer) out->optimizer = usual.optimizer;
     if (!out->effort) out->effort = usual.effort;
-    if (out->effort < 1 || out->effort > 2)
-        return pl_err_set(err, PL_EUSAGE, "effort is %d; there are 1 and 2", out->effort);
+    if (out->effort < 1 || out->effort > 3)
+        return pl_err_set(err, PL_EUSAGE, "effort is %d; there are 1, 2 and 3", out->effort);
     if (!(out->seconds >= 0)) return pl_err_set(err, PL_EUSAGE, "%g seconds", out->seconds);
     if (!(out->memory >= 0)) return pl_err_set(err, PL_EUSAGE, "memory is %g bytes", out->memory);
     return true;
@@ -48,6 +48,7 @@ static bool make_request(pl_context *c, const pl_plan_options *o, const pl_clust
     *r = (pl_plan_request){ .cluster = cluster,
                             .search = { .memory = o->memory,
                                         .tied = o->effort == 1,
+                                        .pipelines = o->effort == 3,
                                         .axes = o->axes,
                                         .seconds = o->seconds,
                                         .watch = watch_of(c) },

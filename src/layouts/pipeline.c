@@ -56,10 +56,10 @@ static bool settle(pl_strategy *s, pl_err *err)
 
 typedef struct cutting {
     const pl_plan *plan;
-    int n;              /* forward nodes                                             */
-    double *before;     /* [n + 1] seconds of the first so many, backward included   */
-    double *crossing;   /* [n + 1] seconds to send what passes a cut before a node   */
-    int n_cuts, *cut;   /* places where a cut may be, 0 and n among them             */
+    int n;            /* forward nodes                                             */
+    double *before;   /* [n + 1] seconds of the first so many, backward included   */
+    double *crossing; /* [n + 1] seconds to send what passes a cut before a node   */
+    int n_cuts, *cut; /* places where a cut may be, 0 and n among them             */
 } cutting;
 
 static double node_seconds(const pl_plan *p, const pl_speed *speed, const pl_node *n)
@@ -158,8 +158,8 @@ static bool cut_stages(const pl_strategy *s, pl_plan *p, const pl_pipeline *orde
     find_cuts(&x, tmp);
     return balance(&x, order->n_stages, stage, tmp) ||
            pl_err_set(err, PL_EINPUT,
-                      "strategy '%s': the model can be cut into %d stages at most, not %d",
-                      s->text, x.n_cuts - 1, order->n_stages);
+                      "strategy '%s': the model can be cut into %d stages at most, not %d", s->text,
+                      x.n_cuts - 1, order->n_stages);
 }
 
 static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
@@ -182,8 +182,8 @@ const pl_layout pl_layout_pipeline = {
     .about = "pipelines (GPipe, Huang et al., NeurIPS 2019; 1F1B, Narayanan et al., SC 2021)",
     .words =
         (const pl_word[]){
-            { "pp=", "pp=N", 1, "pp",
-              "pipeline parallel: N stages along axis pipe; needs micro=N", say_stages },
+            { "pp=", "pp=N", 1, "pp", "pipeline parallel: N stages along axis pipe; needs micro=N",
+              say_stages },
             { "vpp=", "vpp=N", 1, "vpp", "N stages on each device of the pipeline (interleaved)",
               NULL },
             { "schedule=", "schedule=NAME", PL_WORD_NAME, "schedule",

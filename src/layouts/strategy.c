@@ -41,7 +41,8 @@ static const pl_word others[] = {
       say_micro },
     { "auto", "auto", 0, "auto",
       "alone or with micro=N: the fastest layout that fits, found by a search", say_auto },
-    { "plan=", "plan=FILE", PL_WORD_PATH, "plan", "alone: the one that pleat plan -o FILE wrote", NULL },
+    { "plan=", "plan=FILE", PL_WORD_PATH, "plan", "alone: the one that pleat plan -o FILE wrote",
+      NULL },
     { 0 },
 };
 

@@ -58,6 +58,7 @@ bool pl_request_make(const pl_request_args *a, pl_arena *arena, pl_plan_request 
 {
     *out = (pl_plan_request){ .search = { .memory = (double)a->memory,
                                           .tied = a->effort == 1,
+                                          .pipelines = a->effort == 3,
                                           .axes = (int)a->axes,
                                           .seconds = a->seconds,
                                           .watch = watch(arena) },

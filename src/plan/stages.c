@@ -44,9 +44,7 @@ const pl_value *pl_stages_read(const pl_value *v)
 int pl_stages_source(const pl_stages *s, const pl_value *v)
 {
     v = pl_stages_read(v);
-    return v->maker             ? s->of[v->maker->id]
-           : v->role == PL_STATE ? s->home[v->id]
-                                 : PL_EVERYWHERE;
+    return v->maker ? s->of[v->maker->id] : v->role == PL_STATE ? s->home[v->id] : PL_EVERYWHERE;
 }
 
 pl_region pl_plan_region(const pl_plan *p, const pl_value *state, int rank)
@@ -151,9 +149,9 @@ static void place_rest(staging *x)
     for (int i = 0; i < x->graph->nodes.n; i++) {
         const pl_node *n = x->graph->nodes.at[i];
         if (n->phase == PL_FORWARD) continue;
-        x->of[i] = is_cast(n)                  ? PL_EVERYWHERE
+        x->of[i] = is_cast(n)                ? PL_EVERYWHERE
                    : n->phase == PL_BACKWARD ? place_backward(x, n)
-                                               : place_update(x, n);
+                                             : place_update(x, n);
     }
 }
 

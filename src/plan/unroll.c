@@ -14,10 +14,10 @@ typedef struct unrolling {
     pl_value **now;   /* [values] of states: what the last micro-batch so far left     */
     int n_micro;
     int *micro_of_value, *micro_of_node;
-    int *stage_of_node;    /* of a plan in stages                                      */
-    const pl_term **term;  /* [nodes] of sums; NULL: no stages                         */
-    bool *skipped;         /* [nodes] additions of terms: the stages add up their own  */
-    pl_value **far;        /* [nodes] of a sum: that of the other stage, so far        */
+    int *stage_of_node;   /* of a plan in stages                                      */
+    const pl_term **term; /* [nodes] of sums; NULL: no stages                         */
+    bool *skipped;        /* [nodes] additions of terms: the stages add up their own  */
+    pl_value **far;       /* [nodes] of a sum: that of the other stage, so far        */
     const pl_value **value_from;
     const pl_node **node_from;
     pl_plan *made;

@@ -12,6 +12,7 @@ typedef struct pl_watch {
 typedef struct pl_auto_options {
     double memory;            /* bytes of a device that a plan may take; 0: no limit             */
     bool tied;                /* equal blocks are planned alike (-O1)                            */
+    bool pipelines;           /* plans in stages are looked at, too (-O3): train/pipelines.h     */
     const pl_planner *method; /* a published search instead; NULL: exact, or tied                */
     int axes;                 /* of a mesh at most; 0: 2, or as many as the cluster has levels   */
     double seconds;           /* after so many the best so far is taken; 0: all is looked at     */

@@ -190,31 +190,60 @@ bool pl_candidate_fits(const choosing *x, const pl_candidate *k)
            (double)k->forecast.memory.host <= x->b->host_limit;
 }
 
+static bool lower_place(const choosing *x, const pl_plan *plan, int place, pl_arena *out,
+                        pl_program **p, pl_err *err)
+{
+    const int rank = pl_stages_rank(plan, place);
+    return pl_program_lower(plan, rank, pl_store_new(plan, rank, out), &x->lower, out, p, err);
+}
+
+static int find_heaviest(int n, const pl_forecast f[])
+{
+    int most = 0;
+    for (int c = 1; c < n; c++)
+        if (f[c].memory.peak > f[most].memory.peak) most = c;
+    return most;
+}
+
+/* The program of a place, and its forecast as it was when all were there. */
+static bool keep_place(const choosing *x, pl_candidate *k, int place, const pl_forecast *f,
+                       pl_err *err)
+{
+    pl_program *p;
+    pl_forecast alone;
+    PL_TRY(lower_place(x, k->plan, place, x->out, &p, err));
+    pl_forecast_make(p, &x->speed, x->out, &alone);
+    k->program = p;
+    k->store = p->store;
+    k->forecast = *f;
+    k->forecast.program = p;
+    k->forecast.begin = alone.begin, k->forecast.end = alone.end, k->forecast.live = alone.live;
+    k->fits = pl_candidate_fits(x, k);
+    return true;
+}
+
 /* Of a plan in stages the program is that of the place which holds most. */
 static bool forecast_stages(const choosing *x, pl_candidate *k, pl_err *err)
 {
-    const pl_plan *plan = k->plan;
-    const int n = plan->stages->order->n_ranks;
-    const pl_program **program = PL_NEW_N(x->out, const pl_program *, n);
-    pl_forecast *f = PL_NEW_N(x->out, pl_forecast, n);
+    const int n = k->plan->stages->order->n_ranks;
+    pl_arena *tmp = pl_arena_new("stages");
+    const pl_program **program = PL_NEW_N(tmp, const pl_program *, n);
+    pl_forecast *f = PL_NEW_N(tmp, pl_forecast, n);
     pl_stages_forecast *all = PL_NEW(x->out, pl_stages_forecast);
-    int most = 0;
-    for (int c = 0; c < n; c++) {
-        const int rank = pl_stages_rank(plan, c);
+    bool ok = true;
+    for (int c = 0; c < n && ok; c++) {
         pl_program *p;
-        const pl_store *store = pl_store_new(plan, rank, x->out);
-        PL_TRY(pl_program_lower(plan, rank, store, &x->lower, x->out, &p, err));
-        program[c] = p;
+        ok = lower_place(x, k->plan, c, tmp, &p, err);
+        if (ok) program[c] = p;
     }
-    pl_forecast_stages(n, program, &x->speed, x->out, f, all);
-    for (int c = 1; c < n; c++)
-        if (f[c].memory.peak > f[most].memory.peak) most = c;
-    k->program = program[most];
-    k->store = k->program->store;
-    k->forecast = f[most];
-    k->stages = all;
-    k->fits = pl_candidate_fits(x, k);
-    return true;
+    if (ok) {
+        pl_forecast_stages(n, program, &x->speed, x->out, tmp, f, all);
+        const int most = find_heaviest(n, f);
+        k->stages = all;
+        ok = keep_place(x, k, most, &f[most], err);
+    }
+    pl_arena_free(tmp);
+    return ok;
 }
 
 bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err)

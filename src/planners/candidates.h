@@ -57,9 +57,6 @@ bool pl_candidate_fits(const choosing *x, const pl_candidate *k);
 /* Lowers and forecasts all of k->plan, and says whether it fits. */
 PL_MUST_CHECK bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err);
 
-/* For qsort: those that fit first, then by time. */
-int pl_candidate_order(const void *a, const void *b);
-
 /* The fastest that fits. NULL: none does. */
 const pl_candidate *pl_candidates_best(const pl_found *b);
 

@@ -26,6 +26,9 @@ typedef struct pl_candidate {
                                   of a layout 0                                                  */
 } pl_candidate;
 
+/* For qsort: those that fit first, then by time. */
+int pl_candidate_order(const void *a, const void *b);
+
 /* A layout that people look for, and why the model has none of it. */
 typedef struct pl_refused {
     const char *name, *why;

@@ -207,8 +207,8 @@ static void find_times(const pl_timeline *t, const double *seconds, const pl_spe
         const pl_step *x = &t->program->step[t->step[i]];
         const int64_t times = pl_program_runs(t->program, x);
         const double all = (double)times * seconds[t->step[i]];
-        const bool host = pl_step_is_host(x), sent = x->kind == PL_MESSAGE &&
-                                                     pl_step_lane(x) == PL_LANE_SEND;
+        const bool host = pl_step_is_host(x),
+                   sent = x->kind == PL_MESSAGE && pl_step_lane(x) == PL_LANE_SEND;
         const bool comm = x->kind == PL_MESSAGE && !host;
         if (sent) continue; /* it counts where it is received */
         *(host ? &f->host_seconds : comm ? &f->comm_seconds : &f->compute_seconds) += all;

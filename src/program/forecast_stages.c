@@ -17,8 +17,8 @@ typedef struct place {
     int *first_step, *last_step; /* [n_passes] compute steps; -1: none                          */
     int64_t other;               /* bytes at most while passes run that are not kept for others */
     int64_t other_updates;
-    int64_t inputs;              /* bytes of one micro-batch                                    */
-    int64_t passing;             /* bytes that a pass sends and receives at most: as much is on its
+    int64_t inputs;  /* bytes of one micro-batch                                    */
+    int64_t passing; /* bytes that a pass sends and receives at most: as much is on its
                                     way beside the pass                                         */
 } place;
 
@@ -40,8 +40,7 @@ static void find_passes(const place *x, int stage, int pass[PL_N_PASSES])
 {
     for (int k = 0; k < PL_N_PASSES; k++) pass[k] = -1;
     for (int i = 0; i < x->row->n; i++)
-        if (x->row->at[i].stage == stage && x->row->at[i].micro == 0)
-            pass[x->row->at[i].kind] = i;
+        if (x->row->at[i].stage == stage && x->row->at[i].micro == 0) pass[x->row->at[i].kind] = i;
 }
 
 /* -- bytes ------------------------------------------------------------------------------------- */
@@ -58,10 +57,11 @@ static bool outlives(const place *x, const pl_step_life *y, int from)
 static bool is_kept(const place *x, const pl_step_life *y, int forward)
 {
     const bool made = y->value && y->value->maker && y->value->maker->phase == PL_FORWARD;
-    return made && !pl_graph_state(y->value) && (outlives(x, y, forward) ||
-           (forward >= 0 && x->last_step[forward] >= 0 && y->first < x->first_step[forward] &&
-            y->end > x->last_step[forward] + 1 && !pl_plan_runs(x->p->plan, y->value->maker,
-                                                                  x->p->rank)));
+    return made && !pl_graph_state(y->value) &&
+           (outlives(x, y, forward) ||
+            (forward >= 0 && x->last_step[forward] >= 0 && y->first < x->first_step[forward] &&
+             y->end > x->last_step[forward] + 1 &&
+             !pl_plan_runs(x->p->plan, y->value->maker, x->p->rank)));
 }
 
 /* Bytes that stage holds from F to B, or to I and W, and marks them in `held`. */
@@ -177,15 +177,14 @@ static void set_forecast(const place *x, int c, int64_t micro, const pl_stages_f
 {
     const int64_t held = (int64_t)s->times.held[c], inputs = (micro - 1) * x->inputs;
     const int64_t spare = x->p->work_bytes + x->p->store->bytes - f->memory.peak;
-    const int64_t passes = held + x->other, most = passes > x->other_updates ? passes
-                                                                             : x->other_updates;
+    const int64_t passes = held + x->other,
+                  most = passes > x->other_updates ? passes : x->other_updates;
     pl_forecast_memory *m = &f->memory;
     m->peak = x->p->store->bytes + most + inputs + x->passing + (spare > 0 ? spare : 0);
     m->activations = passes >= x->other_updates ? held : 0;
     m->gradients = m->sums;
     m->buffers = x->passing; /* those inside of passes are among the rest */
-    m->transient =
-        m->peak - m->weights - m->optimizer - m->gradients - m->activations - m->buffers;
+    m->transient = m->peak - m->weights - m->optimizer - m->gradients - m->activations - m->buffers;
     f->micro_seconds = s->times.busy / (double)micro;
     f->step_seconds = s->step_seconds;
     f->exposed_seconds = f->step_seconds - f->compute_seconds;
@@ -195,7 +194,7 @@ static void set_forecast(const place *x, int c, int64_t micro, const pl_stages_f
 }
 
 void pl_forecast_stages(int n, const pl_program *const program[], const pl_speed *speed,
-                        pl_arena *out, pl_forecast f[], pl_stages_forecast *s)
+                        pl_arena *out, pl_arena *of_f, pl_forecast f[], pl_stages_forecast *s)
 {
     const pl_plan *plan = program[0]->plan;
     const pl_pipeline *order = plan->stages->order;
@@ -223,7 +222,7 @@ void pl_forecast_stages(int n, const pl_program *const program[], const pl_speed
         s->step_seconds = fmax(s->step_seconds, s->times.end[c][last] + s->update[c]);
     }
     for (int c = 0; c < n; c++) {
-        pl_forecast_make(program[c], speed, out, &f[c]);
+        pl_forecast_make(program[c], speed, of_f, &f[c]);
         set_forecast(&at[c], c, plan->graph->micro, s, &f[c]);
         s->memory[c] = f[c].memory;
     }

@@ -38,8 +38,7 @@ static void find_leads(timetable *c)
         for (int k = 0; k < n->n_in && n->phase == PL_BACKWARD; k++) {
             const pl_node *maker = n->in[k]->maker;
             if (!maker || maker->phase != PL_BACKWARD) continue;
-            c->leads[maker->id] |=
-                c->stages->of[maker->id] != c->stages->of[i] || c->leads[i];
+            c->leads[maker->id] |= c->stages->of[maker->id] != c->stages->of[i] || c->leads[i];
         }
     }
 }
@@ -122,7 +121,9 @@ static void add_handover(const timetable *c, list *all, const pl_value *v, int f
                             .from = from,
                             .to = to,
                             .made = made,
-                            .asked = updated ? last : begun ? begun - 1 : 0,
+                            .asked = updated ? last
+                                     : begun ? begun - 1
+                                             : 0,
                             .there = updated ? last : begun };
     PL_PUSH(c->tmp, all, x);
 }

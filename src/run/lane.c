@@ -41,7 +41,7 @@ struct pl_lane {
     int wish;         /* likewise                                     */
     double exposed, busy;
     queue queue[N_QUEUES];
-    pl_copier *copier[2];         /* to the host, and from it; NULL: none         */
+    pl_copier *copier[2]; /* to the host, and from it; NULL: none         */
 };
 
 /* -- the lane's thread ------------------------------------------------------------------------- */
@@ -70,8 +70,7 @@ static bool may_start(pl_lane *l, int k)
 {
     const pl_lane_message *m = l->messages;
     queue *q = &l->queue[k];
-    while (q->next < l->progress.n && (!m[q->next].group || m[q->next].lane != k))
-        q->next++;
+    while (q->next < l->progress.n && (!m[q->next].group || m[q->next].lane != k)) q->next++;
     return q->next < l->progress.n && q->started - q->ended < OPEN_AT_MOST &&
            pl_progress_reached(&l->progress, m[q->next].after, m[q->next].wait);
 }
@@ -80,8 +79,7 @@ static bool may_start(pl_lane *l, int k)
 static bool progress(pl_lane *lane, int k, bool *moved, pl_err *err)
 {
     queue *q = &lane->queue[k];
-    for (; may_start(lane, k); *moved = true)
-        PL_TRY(start_message(lane, q, q->next++, err));
+    for (; may_start(lane, k); *moved = true) PL_TRY(start_message(lane, q, q->next++, err));
     for (int i = q->ended; i < q->started; i++) {
         under_way *x = &q->open[i % OPEN_AT_MOST];
         if (!x->done) PL_TRY(test_message(lane, x, err));

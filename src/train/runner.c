@@ -26,8 +26,8 @@ static bool lower(pl_runner *runner, int *n_programs, pl_err *err)
     runner->program = PL_NEW_N(runner->arena, const pl_program *, *n_programs);
     for (int i = 0; i < job->n_graphs; i++) {
         pl_program *p;
-        PL_TRY(pl_program_lower(i == STEP ? step : job->plan[i], runner->rank, runner->store, &job->options.plan.lower,
-                                runner->arena, &p, err));
+        PL_TRY(pl_program_lower(i == STEP ? step : job->plan[i], runner->rank, runner->store,
+                                &job->options.plan.lower, runner->arena, &p, err));
         runner->program[i] = p;
     }
     if (n > MICRO) runner->program[MICRO] = pl_program_micro(runner->program[STEP], runner->arena);
@@ -111,11 +111,11 @@ static void fill_inputs(pl_runner *runner, int which, int64_t step, int64_t k)
     const pl_program *p = runner->program[which];
     const pl_train_options *options = &runner->job->options;
     pl_feed f = { .data = &runner->job->data,
-                        .seed = options->seed,
-                        .lr = pl_runner_rate(options, step),
-                        .step = step + 1,
-                        .n_valid = options->eval_batches * options->micro,
-                        .below = runner->below };
+                  .seed = options->seed,
+                  .lr = pl_runner_rate(options, step),
+                  .step = step + 1,
+                  .n_valid = options->eval_batches * options->micro,
+                  .below = runner->below };
     for (int i = 0; i < p->n_inputs; i++) {
         void *to = pl_exec_map(runner->exec, &p->input[i], PL_WRITE);
         int64_t of = k;

@@ -4,6 +4,7 @@
 #include "train/step.h"
 
 #include "base/clock.h"
+#include "train/pipelines.h"
 
 #include <math.h>
 
@@ -209,8 +210,8 @@ static bool find_number(numbers *x, pl_found **found, pl_err *err)
 
 /* -- the entry --------------------------------------------------------------------------------- */
 
-bool pl_step_find(const pl_plan_request *r, const pl_trained *t, pl_arena *arena, pl_found **found,
-                  pl_err *err)
+static bool find_plain(const pl_plan_request *r, const pl_trained *t, pl_arena *arena,
+                       pl_found **found, pl_err *err)
 {
     pl_plan_request known = *r;
     PL_TRY(pl_strategy_read(&known.strategy, arena, err));
@@ -223,4 +224,20 @@ bool pl_step_find(const pl_plan_request *r, const pl_trained *t, pl_arena *arena
     *x = (numbers){ .r = &known, .t = t, .arena = arena, .begun = pl_clock_now(), .best = -1 };
     list_numbers(x, pl_model_has(t->args, "batch") ? pl_model_int(t->args, "batch") : 1);
     return find_number(x, found, err);
+}
+
+bool pl_step_find(const pl_plan_request *r, const pl_trained *t, pl_arena *arena, pl_found **found,
+                  pl_err *err)
+{
+    const bool pipelines =
+        r->search.pipelines && r->strategy.automatic && !r->strategy.micro && !r->search.method;
+    if (!pipelines) return find_plain(r, t, arena, found, err);
+    pl_err why = { 0 };
+    pl_found *plain = NULL;
+    const bool fits = find_plain(r, t, arena, &plain, &why);
+    if (!fits && why.code != PL_EINFEASIBLE) {
+        *err = why;
+        return false;
+    }
+    return pl_pipelines_find(r, t, fits ? plain : NULL, &why, arena, found, err);
 }

@@ -149,7 +149,8 @@ static void fill_inputs(pl_verify_side *side, int which, int64_t step, int64_t k
                       .step = step + 1,
                       .below = g->below };
         int64_t of = k;
-        const pl_value *v = find_micro(side, which, p->input[i].value, &of), *draw = pl_graph_find(g->draw, v->name);
+        const pl_value *v = find_micro(side, which, p->input[i].value, &of),
+                       *draw = pl_graph_find(g->draw, v->name);
         const pl_value as = narrow_value(side, which, v);
         pl_port port = p->input[i];
         f.draw = step * draws + of;

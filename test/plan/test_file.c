@@ -364,7 +364,8 @@ static void test_version_3(void **state)
 static void test_stages(void **state)
 {
     pl_arena *a = pl_arena_new("test");
-    const pl_graph *g = make_micro("gpt2:layers=2,hidden=16,heads=4,seq=8,vocab=32,batch=8", 4, 1, a);
+    const pl_graph *g =
+        make_micro("gpt2:layers=2,hidden=16,heads=4,seq=8,vocab=32,batch=8", 4, 1, a);
     (void)state;
     const char *file = write_file(plan(g, "pp=2,tp=2,micro=4", 4, NULL, a), NULL, a);
     const pl_plan *p = plan_of_file(file, g, a);

@@ -47,11 +47,12 @@ static void check_forecast(const char *name, const pl_plan *x, const pl_program 
     pl_stages_forecast all;
     for (int c = 0; c < n; c++)
         program[c] = lower(x, pl_stages_rank(x, c), &(pl_lower_options){ 0 }, a);
-    pl_forecast_stages(n, program, &speed, a, f, &all);
+    pl_forecast_stages(n, program, &speed, a, a, f, &all);
     for (int c = 0; c < n; c++) {
         const pl_program *p = unrolled[pl_stages_rank(x, c)];
         const int64_t bytes = p->work_bytes + p->store->bytes;
-        printf("%s place %d: %lld told, %lld lie: %.3f\n", name, c, (long long)f[c].memory.peak, (long long)bytes, (double)f[c].memory.peak/(double)bytes);
+        printf("%s place %d: %lld told, %lld lie: %.3f\n", name, c, (long long)f[c].memory.peak,
+               (long long)bytes, (double)f[c].memory.peak / (double)bytes);
     }
 }
 

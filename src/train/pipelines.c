@@ -1,0 +1,306 @@
+/* Pipelines are ranked roughly (rank), the first are forecast (try_pipeline), and the best is tried
+ * with other schedules and more micro-batches (refine). */
+#include "train/pipelines.h"
+
+#include "base/clock.h"
+#include "graph/op.h"
+#include "graph/shorten.h"
+#include "placement/speed.h"
+#include "reshard/move.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 4096, FORECAST = 8, KEPT = 3, MOST_STAGES = 64, MOST_MICRO = 4096 };
+
+/* A pipeline: `stages` x `tensor` x `data` devices. */
+typedef struct pipe {
+    int stages, tensor, data;
+    int64_t micro;
+    bool again;        /* all blocks are recomputed */
+    const char *extra; /* words beside these        */
+    double seconds;    /* roughly                   */
+} pipe;
+
+/* Sums over the graph of a whole batch. */
+typedef struct sums {
+    double flops, weights, kept,
+        passing;    /* flops of a step; bytes: of weights, of what the backward
+                                             pass reads, of what goes from block to block */
+    double kernels; /* in one micro-batch                                   */
+    int blocks;
+} sums;
+
+typedef struct search {
+    const pl_plan_request *r;
+    const pl_trained *t;
+    pl_arena *arena;
+    const pl_cluster *c;
+    pl_speed speed;
+    double memory; /* bytes of a device */
+    int64_t batch;
+    sums sum;
+    struct {
+        int n;
+        int64_t micro[64];
+        pl_graph *graph[64];
+    } graphs;
+    pl_found *best;
+    int n_trials, tried;
+    struct trial {
+        pl_found *found;
+        pl_arena *arena;
+    } trial[KEPT + 1]; /* [n_trials] the fastest that fits first */
+} search;
+
+/* -- roughly ----------------------------------------------------------------------------------- */
+
+static int count_forward(const pl_graph *g)
+{
+    int n = 0;
+    while (n < g->nodes.n && g->nodes.at[n]->phase == PL_FORWARD) n++;
+    return n;
+}
+
+/* Bytes that forward nodes make and backward ones read; and the least that passes a place in the
+ * middle half of the forward pass. */
+static void add_bytes(const pl_graph *g, sums *s, pl_arena *tmp)
+{
+    const int n = count_forward(g);
+    int *last = PL_NEW_N(tmp, int, g->values.n + 1), *ahead = PL_NEW_N(tmp, int, g->values.n + 1);
+    double *change = PL_NEW_N(tmp, double, n + 2), now = 0, least = INFINITY;
+    for (int i = 0; i < g->nodes.n; i++)
+        for (int k = 0; k < g->nodes.at[i]->n_in; k++) {
+            const int v = g->nodes.at[i]->in[k]->id;
+            last[v] = i;
+            if (i < n) ahead[v] = i;
+        }
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        const double bytes = (double)pl_value_bytes(v);
+        if (v->kind == PL_WEIGHT && v->role == PL_STATE) s->weights += bytes;
+        if (!v->maker || v->maker->id >= n || pl_graph_state(v)) continue;
+        if (last[i] >= n) s->kept += bytes;
+        if (ahead[i] <= v->maker->id) continue;
+        change[v->maker->id + 1] += bytes;
+        change[ahead[i] + 1] -= bytes;
+    }
+    for (int i = 1; i < n; i++) {
+        now += change[i];
+        if (i > n / 4 && i < 3 * n / 4) least = fmin(least, now);
+    }
+    s->passing = isfinite(least) ? least : 0;
+}
+
+static sums sum_up(const pl_graph *g, pl_arena *arena)
+{
+    const pl_fold fold = pl_fold_find(g, arena);
+    sums s = { .flops = pl_graph_flops(g), .blocks = pl_fold_copies(&fold) };
+    add_bytes(g, &s, arena);
+    for (int i = 0; i < g->nodes.n; i++) s.kernels += g->nodes.at[i]->phase != PL_UPDATE;
+    return s;
+}
+
+/* Bytes of the device that holds most. */
+static double rough_memory(const search *x, const pipe *p)
+{
+    const double shares = (double)p->stages * p->tensor, rows = (double)p->micro * p->data;
+    const double under_way = fmin((double)p->micro, p->stages);
+    const double kept = p->again ? x->sum.passing * x->sum.blocks : x->sum.kept / p->tensor;
+    return x->sum.weights / shares * (p->micro > 1 ? 2 : 1) +
+           x->sum.weights * 2 / shares / p->data + kept / rows * under_way / p->stages;
+}
+
+static double rough_seconds(const search *x, const pipe *p, const pl_mesh *m)
+{
+    const int pipe_axis = pl_mesh_find(m, "pipe"), tensor = pl_mesh_find(m, "tensor"),
+              data = pl_mesh_find(m, "data");
+    const double n = (double)p->micro, part = x->sum.passing / (n * p->data);
+    const double flops = fmax(x->speed.flops[PL_F32], x->speed.flops[PL_BF16]);
+    double micro =
+        x->sum.flops * (p->again ? 4. / 3 : 1) / flops / n / p->data / p->tensor / p->stages +
+        x->sum.kernels * x->speed.start / p->stages;
+    if (tensor >= 0) {
+        const int64_t bytes = pl_move_volume(PL_ALL_REDUCE, p->tensor, (int64_t)part, 1);
+        micro += (p->again ? 6 : 4) * x->sum.blocks / (double)p->stages *
+                 pl_move_seconds(PL_ALL_REDUCE, m, 1u << tensor, bytes);
+    }
+    if (pipe_axis >= 0) micro += pl_move_seconds(PL_PERMUTE, m, 1u << pipe_axis, (int64_t)part);
+    double step = micro * (n + p->stages - 1);
+    if (data >= 0) {
+        const int64_t bytes = pl_move_volume(PL_ALL_REDUCE, p->data,
+                                             (int64_t)(x->sum.weights / p->stages / p->tensor), 1);
+        step += pl_move_seconds(PL_ALL_REDUCE, m, 1u << data, bytes);
+    }
+    return step;
+}
+
+static const char *text_of(const search *x, const pipe *p)
+{
+    pl_text t = { .arena = x->arena };
+    pl_text_add(&t, "pp=%d", p->stages);
+    if (p->tensor > 1) pl_text_add(&t, ",tp=%d,sp", p->tensor);
+    if (p->data > 1) pl_text_add(&t, ",zero=1");
+    if (p->again) pl_text_add(&t, ",recompute=full");
+    pl_text_add(&t, ",micro=%lld%s%s", (long long)p->micro, *p->extra ? "," : "", p->extra);
+    return pl_text_get(&t);
+}
+
+static bool mesh_of(const search *x, const pipe *p, pl_mesh *m)
+{
+    pl_strategy s;
+    pl_err why = { 0 };
+    if (!pl_strategy_parse(text_of(x, p), x->c->n_devices, x->arena, &s, &why)) return false;
+    *m = s.mesh;
+    return pl_speed_links(m, x->c, &why);
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+    const pipe *x = a, *y = b;
+    return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+}
+
+static void add_pipe(const search *x, pipe p, int *n, pipe at[])
+{
+    pl_mesh m;
+    if (*n == MOST || x->batch % (p.micro * p.data) || rough_memory(x, &p) > x->memory) return;
+    if (!mesh_of(x, &p, &m)) return;
+    p.seconds = rough_seconds(x, &p, &m);
+    at[(*n)++] = p;
+}
+
+/* All that may fit, the fastest first. */
+static int rank(const search *x, pipe at[])
+{
+    const int devices = x->c->n_devices, near = x->c->level[0].size;
+    int n = 0;
+    for (int stages = 2; stages <= devices && stages <= MOST_STAGES; stages *= 2)
+        for (int tensor = 1; tensor <= devices / stages && tensor <= near; tensor *= 2)
+            for (int64_t micro = 2; micro <= x->batch && micro <= MOST_MICRO; micro *= 2)
+                for (int again = 0; again < 2 && devices % (stages * tensor) == 0; again++)
+                    add_pipe(
+                        x, (pipe){ stages, tensor, devices / stages / tensor, micro, again, "", 0 },
+                        &n, at);
+    qsort(at, (size_t)n, sizeof *at, by_seconds);
+    return n;
+}
+
+/* -- forecast ---------------------------------------------------------------------------------- */
+
+static pl_graph *graph_of(search *x, int64_t micro)
+{
+    pl_err why = { 0 };
+    for (int i = 0; i < x->graphs.n; i++)
+        if (x->graphs.micro[i] == micro) return x->graphs.graph[i];
+    const int k = x->graphs.n++;
+    PL_ASSERT_CMP(k, <, 64);
+    x->graphs.micro[k] = micro;
+    if (!pl_step_graph(x->t, micro, x->arena, &x->graphs.graph[k], &why)) x->graphs.graph[k] = NULL;
+    return x->graphs.graph[k];
+}
+
+static double seconds_of(const pl_found *f)
+{
+    return f && f->take->fits ? f->take->forecast.step_seconds : INFINITY;
+}
+
+static int by_fit(const void *a, const void *b)
+{
+    const struct trial *x = a, *y = b;
+    return pl_candidate_order(x->found->take, y->found->take);
+}
+
+/* Few are kept. */
+static void keep_trial(search *x, pl_found *f, pl_arena *arena)
+{
+    x->trial[x->n_trials++] = (struct trial){ f, arena };
+    qsort(x->trial, (size_t)x->n_trials, sizeof *x->trial, by_fit);
+    if (x->n_trials > KEPT) pl_arena_free(x->trial[--x->n_trials].arena);
+}
+
+/* True: it is the best so far. */
+static bool try_pipeline(search *x, const pipe *p)
+{
+    pl_plan_request r = *x->r;
+    pl_err why = { 0 };
+    pl_found *f = NULL;
+    pl_graph *g = graph_of(x, p->micro);
+    pl_arena *arena = pl_arena_new("pipeline");
+    pl_watch_tell(x->r->search.watch, "pipelines", ++x->tried, 2 * FORECAST);
+    if (!g || !pl_strategy_parse(text_of(x, p), x->c->n_devices, x->arena, &r.strategy, &why) ||
+        !pl_plan_find(&r, g, arena, &f, &why)) {
+        pl_arena_free(arena);
+        return false;
+    }
+    f->take->name = r.strategy.text;
+    const bool best = seconds_of(f) < seconds_of(x->best);
+    if (best) x->best = f;
+    keep_trial(x, f, arena);
+    return best;
+}
+
+/* Other schedules, and more micro-batches, as long as that is faster. */
+static void refine(search *x, pipe best)
+{
+    static const char *const extra[] = { "vpp=2", "vpp=4", "schedule=zb-h1", "schedule=zb-h2",
+                                         "schedule=zbv" };
+    for (size_t i = 0; i < sizeof extra / sizeof *extra; i++) {
+        pipe p = best;
+        p.extra = extra[i];
+        if (try_pipeline(x, &p)) best = p;
+    }
+    for (pipe p = best; x->batch % (2 * p.micro * p.data) == 0;) {
+        p.micro *= 2;
+        if (!try_pipeline(x, &p)) break;
+    }
+}
+
+/* What was looked at beside it, of pipelines the fastest. */
+static void list_others(search *x, pl_found *plain)
+{
+    pl_found *b = x->best;
+    pl_candidate *at = PL_NEW_N(x->arena, pl_candidate, b->n + x->n_trials + 2);
+    int n = 0;
+    for (int i = 0; i < b->n; i++) at[n++] = b->at[i];
+    if (plain && plain != b) at[n++] = *plain->take;
+    for (int i = 0; i < x->n_trials; i++) {
+        pl_arena_adopt(x->arena, x->trial[i].arena);
+        if (x->trial[i].found != b) at[n++] = *x->trial[i].found->take;
+    }
+    qsort(at + 1, (size_t)n - 1, sizeof *at, pl_candidate_order);
+    b->at = at, b->n = n, b->take = at;
+}
+
+bool pl_pipelines_find(const pl_plan_request *r, const pl_trained *t, pl_found *plain,
+                       const pl_err *why, pl_arena *arena, pl_found **found, pl_err *err)
+{
+    const double begun = pl_clock_now();
+    search *x = PL_NEW(arena, search);
+    pipe *at = PL_NEW_N(arena, pipe, MOST);
+    *x = (search){ .r = r, .t = t, .arena = arena, .best = plain };
+    x->c = plain ? plain->strategy.cluster : r->cluster;
+    x->batch = pl_model_has(t->args, "batch") ? pl_model_int(t->args, "batch") : 1;
+    pl_graph *g = graph_of(x, 1);
+    if (g && x->c) {
+        x->speed = pl_speed_of(x->c);
+        x->memory = pl_cluster_memory(x->c);
+        if (r->search.memory > 0) x->memory = fmin(x->memory, r->search.memory);
+        x->sum = sum_up(g, arena);
+        const int n = rank(x, at);
+        const pipe *best = NULL;
+        for (int i = 0; i < n && i < FORECAST; i++)
+            if (try_pipeline(x, &at[i])) best = &at[i];
+        if (best) refine(x, *best);
+        pl_watch_tell(r->search.watch, NULL, 0, 0);
+    }
+    if (!x->best) {
+        *err = *why;
+        return false;
+    }
+    list_others(x, plain);
+    x->best->seconds = (plain ? plain->seconds : 0) + pl_clock_now() - begun;
+    *found = x->best;
+    return true;
+}
