@@ -170,7 +170,8 @@ typedef struct pl_plan_options {
     const char *optimizer; /* "adamw", "adam", "sgd"                                             */
     double memory;         /* bytes of a device; 0: all it has                                   */
     const char *search;    /* a published search for "auto"; NULL: the least, with a proof       */
-    int effort;            /* of "auto": 1: equal blocks are planned alike; 2: exact             */
+    int effort;            /* of "auto": 1: equal blocks are planned alike; 2: exact;
+                              3: pipelines are looked at, too                                    */
     int axes;              /* of "auto": of a mesh at most; 0: 2, or the levels of the cluster   */
     int64_t bucket_bytes;  /* gradients reduced in one message; 0: 16 MiB                        */
     int64_t ahead_bytes;   /* weights gathered before they are read; 0: 32 MiB; -1: none         */

@@ -429,6 +429,10 @@ static bool find_evicted(choosing *x, pl_err *err)
     if (b->take->fits) return true;
     b->tight = b->take->known = true;
     pl_candidate base = *b->take;
+    if (base.stages)
+        return pl_err_set(err, PL_EUNSUPPORTED,
+                          "--evict: a policy knows no pipelines: leave it out, or say "
+                          "recompute=full");
     memset(x->few, 0, sizeof x->few); /* what is evicted is not alike in all blocks */
     PL_TRY(pl_candidate_whole(x, &base, err) && pl_candidate_forecast(x, &base, err));
     PL_TRY(pl_candidates_evicted(x, &base, x->r->evict, err));
