@@ -42,6 +42,7 @@ static bool read_plan(const show_args *a, const char *path, pl_arena *arena, pl_
                            .plan = plan,
                            .program = b->take->program,
                            .forecast = &b->take->forecast,
+                           .stages = b->take->stages,
                            .limit_bytes = isfinite(b->limit) ? b->limit : 0,
                            .devices = j.request.cluster };
     out->units = pl_job_units(&j, &out->n_units);

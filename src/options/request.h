@@ -18,7 +18,8 @@ typedef struct pl_request_args {
       .needs = "strategy=auto " also }, \
     { "search", TEXT(f.search), "NAME", NULL, "a published method instead; names below", \
       .needs = "strategy=auto " also }, \
-    { "O", INT(f.effort), "N", "2", "1: equal blocks are planned alike; 2: exact; 3: with pipelines", \
+    { "O", INT(f.effort), "N", "2", \
+      "1: equal blocks are planned alike; 2: exact; 3: with pipelines", \
       1, 3, \
       .needs = "strategy=auto " also }, \
     { "seconds", REAL(f.seconds), "X", NULL, "then the best plan so far; default: no limit", 0, \

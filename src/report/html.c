@@ -3,11 +3,52 @@
 #include "report/html.h"
 
 #include "cluster/field.h"
+#include "plan/stages.h"
 #include "report/html_page.h"
 
 #include <string.h>
 
 /* -- one plan ---------------------------------------------------------------------------------- */
+
+/* Of the steps that are drawn: the last micro-batch, or of a pipeline one by itself. */
+static double last_seconds(const pl_html_plan *x)
+{
+    const pl_forecast *f = x->forecast;
+    double last = 0;
+    if (!x->stages)
+        return f->step_seconds - (double)(x->plan->graph->micro - 1) * f->micro_seconds;
+    for (int i = 0; i < x->program->n_steps; i++)
+        if (f->end[i] > last) last = f->end[i];
+    return last;
+}
+
+/* When passes run: rows of [kind, stage, micro-batch, begin, end]. Of very many none are drawn. */
+static void put_pipeline(const pl_html_plan *x, pl_json_out *out)
+{
+    enum { MOST_PASSES = 8000 };
+    int n = 0;
+    if (!x->stages) return;
+    const pl_pipeline *order = x->plan->stages->order;
+    const pl_pipeline_times *t = &x->stages->times;
+    for (int r = 0; r < order->n_ranks; r++) n += order->row[r].n;
+    pl_json_open(out, "pipeline", PL_JSON_OBJECT);
+    PL_JSON_PUT(out, "schedule", order->name, "stages", (int64_t)order->n_stages, "seconds",
+                x->stages->step_seconds, "bubble", pl_pipeline_bubble(t));
+    pl_json_open(out, "rows", PL_JSON_LIST);
+    for (int r = 0; r < order->n_ranks && n <= MOST_PASSES; r++) {
+        pl_json_open(out, NULL, PL_JSON_LIST);
+        for (int i = 0; i < order->row[r].n; i++) {
+            const pl_pass *p = &order->row[r].at[i];
+            pl_json_open(out, NULL, PL_JSON_LIST);
+            PL_JSON_PUT(out, NULL, (int)p->kind, NULL, p->stage, NULL, p->micro, NULL,
+                        t->begin[r][i], NULL, t->end[r][i]);
+            pl_json_close(out);
+        }
+        pl_json_close(out);
+    }
+    pl_json_close(out);
+    pl_json_close(out);
+}
 
 static void put_head(const pl_html_view *v, pl_json_out *out)
 {
@@ -20,8 +61,7 @@ static void put_head(const pl_html_view *v, pl_json_out *out)
     PL_JSON_PUT(out, "step_seconds", f->step_seconds, "compute_seconds", f->compute_seconds,
                 "comm_seconds", f->comm_seconds, "exposed_seconds", f->exposed_seconds,
                 "comm_bytes", f->comm_bytes, "limit_bytes", x->limit_bytes);
-    PL_JSON_PUT(out, "micro", v->graph->micro, "last_seconds",
-                f->step_seconds - (double)(v->graph->micro - 1) * f->micro_seconds);
+    PL_JSON_PUT(out, "micro", v->graph->micro, "last_seconds", last_seconds(x));
     PL_JSON_PUT(out, "host_bytes", m->host);
     PL_JSON_PUT(out, "n_units", x->n_units, "units", x->units ? x->units : "", "mfu", x->mfu);
     PL_JSON_ROW(out, "memory", "weights", m->weights, "optimizer", m->optimizer, "gradients",
@@ -95,6 +135,7 @@ static void put_plan(const pl_html_view *v, pl_arena *tmp, pl_json_out *out)
     const pl_program *p = v->in->program;
     pl_json_open_lines(out, NULL, PL_JSON_OBJECT);
     put_head(v, out);
+    put_pipeline(v->in, out);
     pl_html_cut_put(v, "weights", &v->weights, tmp, out);
     pl_html_cut_put(v, "activations", &v->activations, tmp, out);
     pl_html_steps_put(v->in, tmp, out);

@@ -5,7 +5,7 @@
  * data as JSON. The same plans give the same bytes. */
 #ifndef PL_REPORT_HTML_H
 #define PL_REPORT_HTML_H
-#include "program/forecast.h"
+#include "program/forecast_stages.h"
 
 /* One plan of the page; all is the caller's. Texts may hold anything. */
 typedef struct pl_html_plan {
@@ -15,6 +15,8 @@ typedef struct pl_html_plan {
     const pl_plan *plan;
     const pl_program *program;    /* of rank 0, which has the largest parts                       */
     const pl_forecast *forecast;  /* of that program                                              */
+    const pl_stages_forecast *stages; /* of a plan in stages, where program and forecast are of the
+                                     place that holds most; NULL: of no stages                    */
     double limit_bytes;           /* memory of the smallest device; 0: none                       */
     const pl_cluster *devices;    /* the figures that the forecast is from; NULL: not known       */
     const char *units;            /* what a step takes in: "tokens"; so many; NULL: not known     */

@@ -431,7 +431,7 @@ static void test_arguments(void **state)
         pl_message m;
         const char *text;
     } bad[] = {
-        { { .kind = PL_N_COLLECTIVES }, "message of kind 14 and type 0" },
+        { { .kind = PL_N_COLLECTIVES }, "message of kind 15 and type 0" },
         { { .kind = PL_HALO }, "message of kind 7 and type 0" },
         { { .kind = PL_ALL_REDUCE, .type = PL_N_TYPES }, "message of kind 3 and type 6" },
         { { .kind = PL_ALL_REDUCE, .count = -1, .label = "a" },
