@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/table.h"
+#include "plan/unroll.h"
 
 #include <string.h>
 
@@ -95,9 +96,14 @@ static bool add_rows(study *s, pl_err *err)
 {
     const char *order = s->o->order, *layout = s->o->layout;
     s->n_rows = order ? 1 : layout ? PL_N_ORDERS - PL_ORDER_PROGRAM : N_USUAL;
+    if (order && s->m->plan->stages && strcmp(order, "program") != 0)
+        return pl_err_set(err, PL_EUNSUPPORTED,
+                          "--order %s: the passes of a pipeline keep the order of its schedule",
+                          order);
     if (order) return add_row(s, order, layout ? layout : exact, err);
     for (int i = 0; i < N_USUAL && !layout; i++)
-        PL_TRY(add_row(s, usual[i].order, usual[i].layout, err));
+        if (!s->m->plan->stages || !strcmp(usual[i].order, "program")) /* passes keep theirs */
+            PL_TRY(add_row(s, usual[i].order, usual[i].layout, err));
     for (int i = PL_ORDER_PROGRAM; i < PL_N_ORDERS && layout; i++)
         PL_TRY(add_row(s, pl_step_order_name((pl_step_order)i), layout, err));
     return true;
@@ -115,6 +121,9 @@ bool pl_memory_study(const pl_plan *plan, const pl_memory_options *o, pl_arena *
                      pl_memory **study_made, pl_err *err)
 {
     pl_memory *m = PL_NEW(out, pl_memory);
+    pl_unrolled all = { .plan = plan };
+    if (plan->stages) PL_TRY(pl_plan_unroll(plan, out, &all, err));
+    plan = all.plan;
     *m = (pl_memory){ .plan = plan, .store = pl_store_new(plan, 0, out) };
     study s = { .o = o, .arena = out, .m = m };
     const bool ok = add_rows(&s, err);
