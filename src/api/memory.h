@@ -38,8 +38,9 @@ typedef struct pl_memory {
     pl_memory_row at[PL_MEMORY_ROWS];       /* [n] */
 } pl_memory;
 
-/* Of device 0; of a pipeline with all its micro-batches. `out` owns it; names of the options stay the caller's. Fails with PL_EUSAGE for an
- * order or a layout that there is not, and as lowering does. */
+/* Of device 0; of a pipeline with all its micro-batches. `out` owns it; names of the options stay
+ * the caller's. Fails with PL_EUSAGE for an order or a layout that there is not, and as lowering
+ * does. */
 PL_MUST_CHECK bool pl_memory_study(const pl_plan *plan, const pl_memory_options *o, pl_arena *out,
                                    pl_memory **study, pl_err *err);
 
