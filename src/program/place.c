@@ -564,7 +564,9 @@ static pl_port make_port(const places *s, const pl_value *v, int p)
 static void make_ports(const places *s, pl_program *p)
 {
     const pl_graph *g = s->l->plan->graph;
-    p->input = PL_NEW_N(s->l->out, pl_port, g->values.n + 1);
+    int n = 0;
+    for (int i = 0; i < g->values.n; i++) n += g->values.at[i]->role == PL_INPUT;
+    p->input = PL_NEW_N(s->l->out, pl_port, n + 1);
     p->output = PL_NEW_N(s->l->out, pl_port, g->outputs.n + 1);
     for (int i = 0; i < g->values.n; i++)
         if (g->values.at[i]->role == PL_INPUT && s->l->of_value[i].n)

@@ -8,7 +8,9 @@ pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out)
 {
     const pl_graph *g = plan->graph;
     pl_store *s = PL_NEW(out, pl_store);
-    s->state = PL_NEW_N(out, pl_port, g->values.n + 1);
+    int n = 0;
+    for (int i = 0; i < g->values.n; i++) n += g->values.at[i]->role == PL_STATE;
+    s->state = PL_NEW_N(out, pl_port, n + 1);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         if (v->role != PL_STATE) continue;
