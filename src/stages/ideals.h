@@ -1,0 +1,27 @@
+/* stages/ideals.h - the prefixes of the order of pieces, between which a cut's boundaries lie.
+ *
+ * An ideal is a set of pieces with all that come before each. The stages of a cut are what lies
+ * between one ideal and the next of a chain from the empty one to the whole. */
+#ifndef PL_STAGES_IDEALS_H
+#define PL_STAGES_IDEALS_H
+#include "stages/pieces.h"
+
+/* Sorted so that an ideal stands after all that it contains. */
+typedef struct pl_stages_ideals {
+    int n;
+    bool all;              /* these are all there are                                   */
+    size_t words;          /* of a set                                                  */
+    const uint64_t **set;  /* [n][words] one bit per piece                              */
+    const double *seconds; /* [n] of the pieces inside; this and the next two ascend
+                            * with inclusion, to the last bit                           */
+    const double *host;    /* [n] the same on a host                                    */
+    const int64_t *bytes;  /* [n]                                                       */
+    const double *sent;    /* [n] seconds of sending each value that goes across, once  */
+} pl_stages_ideals;
+
+/* All ideals, or, where there are more than `most`, of each size those that send least, a few
+ * thousand in all. `out` owns them. */
+void pl_stages_list_ideals(const pl_stages_pieces *pieces, int most, pl_arena *out,
+                           pl_stages_ideals *ideals);
+
+#endif
