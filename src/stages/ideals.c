@@ -11,9 +11,10 @@ enum { NARROW = 12000 }; /* ideals kept where there are too many */
 
 typedef struct ideal {
     const uint64_t *set, *next; /* inside; could be added */
+    const pl_stages_across *across;
     double seconds, host, sent;
     int64_t bytes;
-    int size;
+    int size, n_across;
 } ideal;
 
 typedef struct listing {
@@ -21,6 +22,7 @@ typedef struct listing {
     size_t words;
     int most, width; /* of all sizes, of one; width 0: any */
     pl_map known;    /* of the size in work, places in all */
+    bool *fresh;     /* [values] of the piece in work      */
     pl_arena *out, *tmp;
     struct {
         int n, cap;
@@ -46,20 +48,28 @@ static bool is_ready(const pl_stages_pieces *p, const uint64_t *set, int piece)
     return true;
 }
 
-/* What goes across when a piece comes in: values of which it is the first pin inside go, those of
- * which it is the last pin outside go no more. */
-static double send_with(const pl_stages_pieces *p, const ideal *from, int piece)
+/* What goes across when a piece comes in: what did, but for values that are whole now, and values
+ * of which it is the first pin inside. */
+static void list_across(const listing *l, const ideal *from, int piece, ideal *x)
 {
-    double sent = from->sent;
-    for (int k = p->values.at[piece]; k < p->values.at[piece + 1]; k++) {
-        const int e = p->values.item[k];
-        int inside = 0;
-        for (int i = p->pins.at[e]; i < p->pins.at[e + 1]; i++)
-            inside += has(from->set, p->pins.item[i]);
-        if (inside == 0) sent += p->send[e];
-        if (inside == p->pins.at[e + 1] - p->pins.at[e] - 1) sent -= p->send[e];
+    const pl_stages_pieces *p = l->p;
+    const int first = p->values.at[piece], last = p->values.at[piece + 1];
+    pl_stages_across *own = PL_NEW_N(l->out, pl_stages_across, from->n_across + last - first);
+    int n = 0;
+    for (int k = first; k < last; k++) l->fresh[p->values.item[k]] = true;
+    for (int i = 0; i < from->n_across; i++) {
+        const int e = from->across[i].value, inside = from->across[i].inside + l->fresh[e];
+        l->fresh[e] = false;
+        if (inside < p->pins.at[e + 1] - p->pins.at[e]) own[n++] = (pl_stages_across){ e, inside };
     }
-    return sent > 0 ? sent : 0;
+    for (int k = first; k < last; k++) {
+        const int e = p->values.item[k];
+        if (l->fresh[e]) own[n++] = (pl_stages_across){ e, 1 };
+        l->fresh[e] = false;
+    }
+    for (int i = 0; i < n; i++) x->sent += p->send[own[i].value];
+    x->across = own;
+    x->n_across = n;
 }
 
 /* Sums in the order of the pieces, so that one piece more never makes them less. */
@@ -94,8 +104,9 @@ static void add_piece(listing *l, const ideal *from, int piece, uint64_t *set)
     put(next, piece, false);
     for (int k = p->after.at[piece]; k < p->after.at[piece + 1]; k++)
         if (is_ready(p, own, p->after.item[k])) put(next, p->after.item[k], true);
-    ideal x = { .set = own, .next = next, .size = from->size + 1, .sent = send_with(p, from, piece) };
+    ideal x = { .set = own, .next = next, .size = from->size + 1 };
     weigh(p, &x);
+    list_across(l, from, piece, &x);
     pl_map_put(&l->known, hash, l->all.n, l->tmp);
     PL_PUSH(l->tmp, &l->all, x);
 }
@@ -149,16 +160,20 @@ static void give(listing *l, pl_stages_ideals *ideals)
     double *seconds = PL_NEW_N(l->out, double, n), *host = PL_NEW_N(l->out, double, n);
     double *sent = PL_NEW_N(l->out, double, n);
     int64_t *bytes = PL_NEW_N(l->out, int64_t, n);
+    int *n_across = PL_NEW_N(l->out, int, n);
+    const pl_stages_across **across = PL_NEW_N(l->out, const pl_stages_across *, n);
     qsort(l->all.at, (size_t)n, sizeof *l->all.at, compare_ideals);
     for (int i = 0; i < n; i++) {
         const ideal *x = &l->all.at[i];
         set[i] = x->set, seconds[i] = x->seconds, host[i] = x->host;
         sent[i] = x->sent, bytes[i] = x->bytes;
+        across[i] = x->across, n_across[i] = x->n_across;
     }
     ideals->n = n;
     ideals->words = l->words;
     ideals->set = set, ideals->seconds = seconds, ideals->host = host;
     ideals->sent = sent, ideals->bytes = bytes;
+    ideals->across = across, ideals->n_across = n_across;
 }
 
 void pl_stages_list_ideals(const pl_stages_pieces *pieces, int most, pl_arena *out,
@@ -167,6 +182,7 @@ void pl_stages_list_ideals(const pl_stages_pieces *pieces, int most, pl_arena *o
     pl_arena *tmp = pl_arena_new("stage ideals");
     listing l = { .p = pieces, .words = (size_t)pieces->n / 64 + 1, .most = most, .out = out };
     l.tmp = tmp;
+    l.fresh = PL_NEW_N(tmp, bool, pieces->pins.n);
     ideals->all = list_sizes(&l);
     if (!ideals->all) {
         l.width = NARROW / (pieces->n + 1) + 8;

@@ -6,6 +6,11 @@
 #define PL_STAGES_IDEALS_H
 #include "stages/pieces.h"
 
+/* A value of which some pins are inside an ideal and some are not. */
+typedef struct pl_stages_across {
+    int value, inside; /* how many */
+} pl_stages_across;
+
 /* Sorted so that an ideal stands after all that it contains. */
 typedef struct pl_stages_ideals {
     int n;
@@ -17,6 +22,8 @@ typedef struct pl_stages_ideals {
     const double *host;    /* [n] the same on a host                                    */
     const int64_t *bytes;  /* [n]                                                       */
     const double *sent;    /* [n] seconds of sending each value that goes across, once  */
+    const int *n_across;   /* [n]                                                       */
+    const pl_stages_across **across; /* [n][n_across] */
 } pl_stages_ideals;
 
 /* All ideals, or, where there are more than `most`, of each size those that send least, a few

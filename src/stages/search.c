@@ -3,10 +3,10 @@
  * Dynamic programming over ideals, as Tarnawski et al. have it, on counts of devices instead of
  * loads: the count of an ideal is one more than the least of those inside it from which what is
  * between makes a stage within the seconds. Three things make it fast. What an ideal holds and
- * sends across asks for some devices inside and some outside; an ideal is left out where that is
- * more than there are. Ideals are in the order of their seconds, so the start of a stage that may
- * end at an ideal is in a window. And sending across a stage is at least the difference of sending
- * across its two ends, which most pairs fail before the stage itself is looked at. */
+ * sends across asks for some devices inside and some outside; where that is more than there are, no
+ * cut goes through it, and few ideals are left as starts of stages. Ideals are in the order of
+ * their seconds, so the start of a stage that may end at an ideal is in a window. And what is sent
+ * across a stage is sent across one of its two ends, so it is known from the few values that are. */
 #include "stages/search.h"
 
 #include <math.h>
@@ -17,6 +17,14 @@ typedef struct relief {
     double worth, host;
 } relief;
 
+/* An ideal at which a stage may start. */
+typedef struct start {
+    int ideal, n_across;
+    double seconds, sent, host;
+    const uint64_t *set;
+    const pl_stages_across *across;
+} start;
+
 struct pl_stages_search {
     const pl_stages_problem *x;
     const pl_stages_pieces *p;
@@ -26,14 +34,16 @@ struct pl_stages_search {
     relief *work;  /* [pieces] worth their seconds, the best first                           */
     relief *whole; /* [pieces] worth these and what they send and read, the best first       */
     double limit;
-    double *credit; /* [n_states] that so many hosts may take off the devices, as `whole`    */
-    int n, *at;     /* ideals in work, of all                                                */
-    double *seconds, *host_most; /* [n] of these; the most on a host of all up to this one   */
-    int *need;      /* [n * n_states] devices, or `none`                                     */
-    int *from;      /* [n * n_states] where the last stage starts                            */
-    bool *on_host;  /* [n * n_states] that stage                                             */
-    int *best, *least;            /* [n_states] of the ideal in work                         */
-    int *count, *touched, *value; /* [values]   of the stage in work                         */
+    double *credit, *work_credit; /* [n_states] that so many hosts may take off the devices  */
+    int n; /* ideals at which a stage may start, in their order */
+    start *start;               /* [n]                                                   */
+    double *seconds;            /* [n] of these                                          */
+    double *host_most;          /* [n] the most on a host of all up to this one          */
+    int *need;                  /* [n * n_states] devices, or `none`                     */
+    int *from;                  /* [n * n_states] where the last stage starts            */
+    bool *on_host;              /* [n * n_states] that stage                             */
+    int *best, *least;          /* [n_states] of the ideal in work: so far, at least     */
+    int *inside;                /* [values] pins inside it; 0: all, or none              */
 };
 
 static const int none = 1 << 29;
@@ -96,44 +106,30 @@ double pl_stages_search_bound(const pl_stages_search *s)
     return low;
 }
 
-/* Devices that so much needs where so many hosts may help. */
-static int find_least(const pl_stages_search *s, double seconds, double bytes, int hosts)
+/* Devices that so much needs where so many hosts may help: a host may take work, and with it what
+ * it sends, but of this no more than is sent at all. */
+static int find_least(const pl_stages_search *s, double seconds, double sent, int64_t bytes,
+                      int hosts)
 {
-    const double by_time = (seconds - s->credit[hosts]) / s->limit - 1e-9;
-    const double by_bytes = s->x->bytes && !hosts ? bytes / (double)s->x->bytes - 1e-9 : 0;
+    const double left = fmax(seconds + sent - s->credit[hosts], seconds - s->work_credit[hosts]);
+    const double by_time = left / s->limit - 1e-9;
+    const double by_bytes =
+        s->x->bytes && !hosts ? (double)bytes / (double)s->x->bytes - 1e-9 : 0;
     return (int)fmin(fmax(0, ceil(fmax(by_time, by_bytes))), none);
 }
 
 static int least_inside(const pl_stages_search *s, int ideal, int hosts)
 {
     const pl_stages_ideals *all = s->all;
-    return find_least(s, all->seconds[ideal] + all->sent[ideal], (double)all->bytes[ideal], hosts);
+    return find_least(s, all->seconds[ideal], all->sent[ideal], all->bytes[ideal], hosts);
 }
 
 static int least_outside(const pl_stages_search *s, int ideal, int hosts)
 {
     const pl_stages_ideals *all = s->all;
     const int whole = all->n - 1;
-    return find_least(s, all->seconds[whole] - all->seconds[ideal] + all->sent[ideal],
-                      (double)(all->bytes[whole] - all->bytes[ideal]), hosts);
-}
-
-/* The ideals that a cut within the limit may go through. */
-static void keep_ideals(pl_stages_search *s)
-{
-    const int hosts = s->n_states - 1;
-    s->n = 0;
-    for (int i = 0; i < s->all->n; i++) {
-        bool kept = false;
-        for (int j = 0; j <= hosts && !kept; j++)
-            kept = least_inside(s, i, j) + least_outside(s, i, hosts - j) <= s->x->n_devices;
-        if (!kept) continue;
-        const double host = s->all->host[i];
-        s->at[s->n] = i;
-        s->seconds[s->n] = s->all->seconds[i];
-        s->host_most[s->n] = s->n ? fmax(s->host_most[s->n - 1], host) : host;
-        s->n++;
-    }
+    return find_least(s, all->seconds[whole] - all->seconds[ideal], all->sent[ideal],
+                      all->bytes[whole] - all->bytes[ideal], hosts);
 }
 
 /* -- stages ------------------------------------------------------------------------------------ */
@@ -145,62 +141,39 @@ static bool is_inside(const uint64_t *a, const uint64_t *b, size_t words)
     return true;
 }
 
-/* Seconds of sending across the stage between two ideals. */
-static double find_sent(pl_stages_search *s, const uint64_t *from, const uint64_t *to)
+/* Does what is between two ideals, one inside the other, make a stage on a device? It sends what
+ * goes across either end, each value once, and not those that go past it. */
+static bool fits_device(const pl_stages_search *s, const start *from, int to)
 {
-    const pl_stages_pieces *p = s->p;
-    double sent = 0;
-    int n = 0;
-    for (size_t w = 0; w < s->all->words; w++) {
-        for (uint64_t left = to[w] & ~from[w]; left; left &= left - 1) {
-            const int v = (int)(w * 64) + __builtin_ctzll(left);
-            for (int k = p->values.at[v]; k < p->values.at[v + 1]; k++) {
-                const int e = p->values.item[k];
-                if (!s->count[e]++) s->touched[n++] = e;
-            }
-        }
+    double sent = from->sent + s->all->sent[to];
+    for (int i = 0; i < from->n_across; i++) {
+        const pl_stages_across *a = &from->across[i];
+        const int inside = s->inside[a->value];
+        if (inside) sent -= (inside == a->inside ? 2 : 1) * s->p->send[a->value];
     }
-    for (int i = 0; i < n; i++) {
-        const int e = s->touched[i];
-        if (s->count[e] < p->pins.at[e + 1] - p->pins.at[e]) sent += p->send[e];
-        s->count[e] = 0;
-    }
-    return sent;
-}
-
-/* Does what is between two ideals in work, `from` inside `to`, make a stage on a device? */
-static bool fits_device(pl_stages_search *s, int from, int to)
-{
-    const int a = s->at[from], b = s->at[to];
-    const double seconds = s->all->seconds[b] - s->all->seconds[a];
-    return seconds + find_sent(s, s->all->set[a], s->all->set[b]) <= s->limit;
-}
-
-static bool may_fit_device(const pl_stages_search *s, int a, int b)
-{
-    const pl_stages_ideals *all = s->all;
-    return all->seconds[b] - all->seconds[a] + fabs(all->sent[b] - all->sent[a]) <= s->limit &&
-           (!s->x->bytes || all->bytes[b] - all->bytes[a] <= s->x->bytes);
+    return s->all->seconds[to] - from->seconds + sent <= s->limit;
 }
 
 /* -- counts ------------------------------------------------------------------------------------ */
 
-/* A stage from one ideal in work to another, where that makes the other need less. */
+/* A stage from one of the starts to an ideal, where that makes the ideal need less. */
 static void try_stage(pl_stages_search *s, int from, int to)
 {
-    const int a = s->at[from], b = s->at[to], n = s->n_states;
-    const int *need = s->need + (size_t)from * (size_t)n;
+    const start *a = &s->start[from];
+    const pl_stages_ideals *all = s->all;
+    const int n = s->n_states, *need = s->need + (size_t)from * (size_t)n;
     bool device = false, host = false;
     for (int j = 0; j < n; j++) {
         device |= need[j] + 1 < s->best[j];
         host |= j && need[j - 1] < s->best[j];
     }
-    device = device && may_fit_device(s, a, b);
-    host = host && s->all->host[b] - s->all->host[a] <= s->limit;
-    if (!(device || host) || !is_inside(s->all->set[a], s->all->set[b], s->all->words)) return;
-    device = device && fits_device(s, from, to);
+    device = device && all->seconds[to] - a->seconds + fabs(all->sent[to] - a->sent) <= s->limit &&
+             (!s->x->bytes || all->bytes[to] - all->bytes[a->ideal] <= s->x->bytes);
+    host = host && all->host[to] - a->host <= s->limit;
+    if (!(device || host) || !is_inside(a->set, all->set[to], all->words)) return;
+    device = device && fits_device(s, a, to);
     for (int j = 0; j < n; j++) {
-        const size_t own = (size_t)to * (size_t)n + (size_t)j;
+        const size_t own = (size_t)s->n * (size_t)n + (size_t)j;
         if (device && need[j] + 1 < s->best[j]) {
             s->best[j] = need[j] + 1;
             s->from[own] = from, s->on_host[own] = false;
@@ -226,49 +199,72 @@ static int find_first(const double *x, int n, double least)
     return low;
 }
 
-/* The devices that an ideal needs, for each number of hosts; `none` where the rest needs more than
- * are left then. */
-static void count_devices(pl_stages_search *s, int to)
+static void try_stages(pl_stages_search *s, int to)
 {
-    const int b = s->at[to], n = s->n_states;
-    int *need = s->need + (size_t)to * (size_t)n;
-    int start = find_first(s->seconds, to, s->seconds[to] - s->limit);
-    if (n > 1) {
-        const int other = find_first(s->host_most, to, s->all->host[b] - s->limit);
-        start = other < start ? other : start;
+    const pl_stages_ideals *all = s->all;
+    int from = find_first(s->seconds, s->n, all->seconds[to] - s->limit);
+    if (s->n_states > 1) {
+        const int other = find_first(s->host_most, s->n, all->host[to] - s->limit);
+        from = other < from ? other : from;
     }
-    for (int j = 0; j < n; j++) {
-        s->least[j] = least_inside(s, b, j);
-        s->best[j] = s->x->n_devices - least_outside(s, b, n - 1 - j) + 1;
-        need[j] = s->best[j];
-    }
+    for (int i = 0; i < all->n_across[to]; i++)
+        s->inside[all->across[to][i].value] = all->across[to][i].inside;
     bool more = true;
-    for (int i = start; i < to && more; i++) {
+    for (; from < s->n && more; from++) {
         s->effort++;
-        try_stage(s, i, to);
+        try_stage(s, from, to);
         more = false;
-        for (int j = 0; j < n; j++) more |= s->best[j] > s->least[j];
+        for (int j = 0; j < s->n_states; j++) more |= s->best[j] > s->least[j];
     }
-    for (int j = 0; j < n; j++) {
-        const size_t own = (size_t)to * (size_t)n + (size_t)j;
-        need[j] = s->best[j] < need[j] ? s->best[j] : none;
-        if (!j || need[j - 1] > need[j]) continue;
-        need[j] = need[j - 1]; /* a host that is not used */
-        s->from[own] = s->from[own - 1], s->on_host[own] = s->on_host[own - 1];
-    }
+    for (int i = 0; i < all->n_across[to]; i++) s->inside[all->across[to][i].value] = 0;
 }
 
+/* An ideal becomes a start, if a cut may go through it: the devices that it needs, for each number
+ * of hosts; `none` where the rest needs more than are left then. */
+static void add_start(pl_stages_search *s, int ideal)
+{
+    const pl_stages_ideals *all = s->all;
+    const int n = s->n_states;
+    const size_t own = (size_t)s->n * (size_t)n;
+    bool may = false, is_start = false;
+    for (int j = 0; j < n; j++) {
+        s->least[j] = least_inside(s, ideal, j);
+        s->best[j] = s->x->n_devices - least_outside(s, ideal, n - 1 - j) + 1;
+        s->need[own + (size_t)j] = s->best[j];
+        may |= s->least[j] < s->best[j];
+    }
+    if (!may) return;
+    try_stages(s, ideal);
+    for (int j = 0; j < n; j++) {
+        int *need = &s->need[own + (size_t)j];
+        *need = !ideal ? 0 : s->best[j] < *need ? s->best[j] : none;
+        if (j && need[-1] <= *need) { /* a host that is not used */
+            *need = need[-1];
+            s->from[own + (size_t)j] = s->from[own + (size_t)j - 1];
+            s->on_host[own + (size_t)j] = s->on_host[own + (size_t)j - 1];
+        }
+        is_start |= *need < none;
+    }
+    if (!is_start) return;
+    s->start[s->n] = (start){ ideal, all->n_across[ideal], all->seconds[ideal], all->sent[ideal],
+                              all->host[ideal], all->set[ideal], all->across[ideal] };
+    s->seconds[s->n] = all->seconds[ideal];
+    s->host_most[s->n] = s->n ? fmax(s->host_most[s->n - 1], all->host[ideal]) : all->host[ideal];
+    s->n++;
+}
+
+/* The chain of starts that leads to the last one. */
 static void follow(const pl_stages_search *s, int *n, int *chain, bool *on_host)
 {
     int m = 0;
     for (int i = s->n - 1, j = s->n_states - 1; i;) {
         const size_t own = (size_t)i * (size_t)s->n_states + (size_t)j;
-        chain[m] = s->at[i];
+        chain[m] = s->start[i].ideal;
         on_host[m++] = s->on_host[own];
         i = s->from[own];
         j -= s->on_host[own];
     }
-    chain[m] = s->at[0];
+    chain[m] = 0;
     for (int a = 0, b = m; a < b; a++, b--) {
         const int c = chain[a];
         chain[a] = chain[b], chain[b] = c;
@@ -284,16 +280,17 @@ pl_stages_answer pl_stages_search_ask(pl_stages_search *s, double seconds, int *
                                       bool *on_host)
 {
     s->limit = seconds;
-    for (int j = 0; j < s->n_states; j++)
+    for (int j = 0; j < s->n_states; j++) {
         s->credit[j] = j ? find_relief(s->whole, s->p->n, j * seconds) : 0;
-    keep_ideals(s);
-    if (!s->n || s->at[0] != 0 || s->at[s->n - 1] != s->all->n - 1) return PL_STAGES_NO;
-    for (int j = 0; j < s->n_states; j++) s->need[j] = 0;
-    for (int i = 1; i < s->n; i++) {
-        if (s->effort > s->most) return PL_STAGES_UNKNOWN;
-        count_devices(s, i);
+        s->work_credit[j] = j ? find_relief(s->work, s->p->n, j * seconds) : 0;
     }
-    if (s->need[(size_t)s->n * (size_t)s->n_states - 1] == none) return PL_STAGES_NO;
+    s->n = 0;
+    for (int i = 0; i < s->all->n; i++) {
+        if (s->effort > s->most) return PL_STAGES_UNKNOWN;
+        add_start(s, i);
+        if (!s->n) return PL_STAGES_NO;
+    }
+    if (s->start[s->n - 1].ideal != s->all->n - 1) return PL_STAGES_NO;
     follow(s, n, chain, on_host);
     return PL_STAGES_YES;
 }
@@ -310,14 +307,14 @@ pl_stages_search *pl_stages_search_new(const pl_stages_problem *problem,
     s->credit = PL_NEW_N(arena, double, s->n_states);
     s->best = PL_NEW_N(arena, int, s->n_states);
     s->least = PL_NEW_N(arena, int, s->n_states);
-    s->at = PL_NEW_N(arena, int, ideals->n);
+    s->start = PL_NEW_N(arena, start, ideals->n);
+    s->work_credit = PL_NEW_N(arena, double, s->n_states);
     s->seconds = PL_NEW_N(arena, double, ideals->n);
     s->host_most = PL_NEW_N(arena, double, ideals->n);
     s->need = PL_NEW_N(arena, int, states);
     s->from = PL_NEW_N(arena, int, states);
     s->on_host = PL_NEW_N(arena, bool, states);
-    s->count = PL_NEW_N(arena, int, pieces->pins.n);
-    s->touched = PL_NEW_N(arena, int, pieces->pins.n);
+    s->inside = PL_NEW_N(arena, int, pieces->pins.n);
     add_reliefs(s, arena);
     return s;
 }
