@@ -28,8 +28,7 @@ typedef struct reading {
 /* The number under a key, or -1. */
 static int look_up(const pl_map *m, int64_t key)
 {
-    PL_MAP_EACH (m, pl_hash_mix(0, (uint64_t)key), at)
-        return at.value;
+    PL_MAP_EACH (m, pl_hash_mix(0, (uint64_t)key), at) return at.value;
     return -1;
 }
 

@@ -54,8 +54,9 @@ static bool check_stages(const pl_stages_problem *x, const pl_stages_cut *c, pl_
     int hosts = 0;
     for (int k = 0; k < c->n_stages; k++) hosts += c->on_host[k];
     if (hosts > x->n_hosts || c->n_stages - hosts > x->n_devices)
-        return pl_err_set(err, PL_EMISMATCH, "%d of %d stages on %d hosts, the others on %d devices",
-                          hosts, c->n_stages, x->n_hosts, x->n_devices);
+        return pl_err_set(err, PL_EMISMATCH,
+                          "%d of %d stages on %d hosts, the others on %d devices", hosts,
+                          c->n_stages, x->n_hosts, x->n_devices);
     for (int u = 0; u < x->n_nodes; u++)
         if (c->stage_of[u] < 0 || c->stage_of[u] >= c->n_stages)
             return pl_err_set(err, PL_EMISMATCH, "node %d: in stage %d of %d", u, c->stage_of[u],

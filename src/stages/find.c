@@ -142,8 +142,8 @@ static void begin(finding *f, int64_t effort)
 {
     pl_stages_split(f->x, f->tmp, &f->p);
     pl_stages_list_ideals(&f->p, MOST_IDEALS, f->tmp, &f->ideals);
-    f->search = pl_stages_search_new(f->x, &f->p, &f->ideals, effort ? effort : default_effort,
-                                     f->tmp);
+    f->search =
+        pl_stages_search_new(f->x, &f->p, &f->ideals, effort ? effort : default_effort, f->tmp);
     f->best = new_chain(f->x, f->tmp);
     f->last = new_chain(f->x, f->tmp);
     f->stage_of = PL_NEW_N(f->tmp, int, f->p.n);

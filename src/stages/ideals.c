@@ -1,5 +1,5 @@
 /* Ideals, one size after the other: each is one of the size before and a piece of which all that
- * comes before it is inside. Those pieces are kept with each ideal while its size is in work. */
+ * comes before it is inside. Those pieces are kept with each ideal. */
 #include "stages/ideals.h"
 
 #include <stdlib.h>
@@ -7,7 +7,10 @@
 
 #include "base/map.h"
 
-enum { NARROW = 12000 }; /* ideals kept where there are too many */
+enum {
+    NARROW = 12000,
+    NARROWEST = 16
+}; /* ideals kept where there are too many: in all, of a size */
 
 typedef struct ideal {
     const uint64_t *set, *next; /* inside; could be added */
@@ -17,17 +20,28 @@ typedef struct ideal {
     int size, n_across;
 } ideal;
 
+/* An ideal of the size before, and a piece more. */
+typedef struct step {
+    const ideal *from;
+    int piece;
+    double sent, seconds; /* seconds: near enough to choose by */
+} step;
+
 typedef struct listing {
     const pl_stages_pieces *p;
     size_t words;
-    int most, width; /* of all sizes, of one; width 0: any */
-    pl_map known;    /* of the size in work, places in all */
-    bool *fresh;     /* [values] of the piece in work      */
+    pl_map known;             /* of steps, by what is inside then     */
+    bool *fresh;              /* [values] of the piece in work        */
+    pl_stages_across *across; /* [values] of the step in work */
     pl_arena *out, *tmp;
     struct {
         int n, cap;
         ideal *at;
     } all;
+    struct {
+        int n, cap;
+        step *at;
+    } steps;
 } listing;
 
 static bool has(const uint64_t *set, int piece)
@@ -35,11 +49,77 @@ static bool has(const uint64_t *set, int piece)
     return set[piece / 64] >> (piece % 64) & 1;
 }
 
-static void put(uint64_t *set, int piece, bool in)
+static void put(uint64_t *set, int piece)
 {
-    const uint64_t bit = (uint64_t)1 << (piece % 64);
-    set[piece / 64] = in ? set[piece / 64] | bit : set[piece / 64] & ~bit;
+    set[piece / 64] |= (uint64_t)1 << (piece % 64);
 }
+
+/* -- steps ------------------------------------------------------------------------------------- */
+
+/* What goes across after a step: what did, but for values that are whole now, and values of which
+ * the piece is the first pin inside. How many, in l->across. */
+static int list_across(const listing *l, const ideal *from, int piece)
+{
+    const pl_stages_pieces *p = l->p;
+    const int first = p->values.at[piece], last = p->values.at[piece + 1];
+    int n = 0;
+    for (int k = first; k < last; k++) l->fresh[p->values.item[k]] = true;
+    for (int i = 0; i < from->n_across; i++) {
+        const int e = from->across[i].value, inside = from->across[i].inside + l->fresh[e];
+        l->fresh[e] = false;
+        if (inside < p->pins.at[e + 1] - p->pins.at[e])
+            l->across[n++] = (pl_stages_across){ e, inside };
+    }
+    for (int k = first; k < last; k++) {
+        const int e = p->values.item[k];
+        if (l->fresh[e]) l->across[n++] = (pl_stages_across){ e, 1 };
+        l->fresh[e] = false;
+    }
+    return n;
+}
+
+static double sum_across(const listing *l, int n)
+{
+    double sent = 0;
+    for (int i = 0; i < n; i++) sent += l->p->send[l->across[i].value];
+    return sent;
+}
+
+static uint64_t word_after(const step *x, size_t w)
+{
+    const uint64_t bit = (uint64_t)1 << (x->piece % 64);
+    return x->from->set[w] | (w == (size_t)x->piece / 64 ? bit : 0);
+}
+
+static bool is_same(const step *a, const step *b, size_t words)
+{
+    for (size_t w = 0; w < words; w++)
+        if (word_after(a, w) != word_after(b, w)) return false;
+    return true;
+}
+
+static void add_step(listing *l, const ideal *from, int piece)
+{
+    step x = { .from = from, .piece = piece };
+    uint64_t hash = 0;
+    for (size_t w = 0; w < l->words; w++) hash = pl_hash_mix(hash, word_after(&x, w));
+    PL_MAP_EACH (&l->known, hash, at)
+        if (is_same(&l->steps.at[at.value], &x, l->words)) return;
+    x.sent = sum_across(l, list_across(l, from, piece));
+    x.seconds = from->seconds + l->p->seconds[piece];
+    pl_map_put(&l->known, hash, l->steps.n, l->tmp);
+    PL_PUSH(l->tmp, &l->steps, x);
+}
+
+static int compare_steps(const void *x, const void *y)
+{
+    const step *a = x, *b = y;
+    if (a->sent != b->sent) return a->sent < b->sent ? -1 : 1;
+    if (a->seconds != b->seconds) return a->seconds < b->seconds ? -1 : 1;
+    return a->from != b->from ? (a->from < b->from ? -1 : 1) : a->piece - b->piece;
+}
+
+/* -- ideals ------------------------------------------------------------------------------------ */
 
 static bool is_ready(const pl_stages_pieces *p, const uint64_t *set, int piece)
 {
@@ -48,33 +128,74 @@ static bool is_ready(const pl_stages_pieces *p, const uint64_t *set, int piece)
     return true;
 }
 
-/* What goes across when a piece comes in: what did, but for values that are whole now, and values
- * of which it is the first pin inside. */
-static void list_across(const listing *l, const ideal *from, int piece, ideal *x)
+static void take_step(listing *l, const step *x)
 {
     const pl_stages_pieces *p = l->p;
-    const int first = p->values.at[piece], last = p->values.at[piece + 1];
-    pl_stages_across *own = PL_NEW_N(l->out, pl_stages_across, from->n_across + last - first);
-    int n = 0;
-    for (int k = first; k < last; k++) l->fresh[p->values.item[k]] = true;
-    for (int i = 0; i < from->n_across; i++) {
-        const int e = from->across[i].value, inside = from->across[i].inside + l->fresh[e];
-        l->fresh[e] = false;
-        if (inside < p->pins.at[e + 1] - p->pins.at[e]) own[n++] = (pl_stages_across){ e, inside };
+    const int v = x->piece;
+    uint64_t *set = PL_NEW_N(l->out, uint64_t, l->words);
+    uint64_t *next = PL_NEW_N(l->tmp, uint64_t, l->words);
+    for (size_t w = 0; w < l->words; w++) {
+        set[w] = word_after(x, w);
+        next[w] = x->from->next[w] & ~set[w];
     }
-    for (int k = first; k < last; k++) {
-        const int e = p->values.item[k];
-        if (l->fresh[e]) own[n++] = (pl_stages_across){ e, 1 };
-        l->fresh[e] = false;
-    }
-    for (int i = 0; i < n; i++) x->sent += p->send[own[i].value];
-    x->across = own;
-    x->n_across = n;
+    for (int k = p->after.at[v]; k < p->after.at[v + 1]; k++)
+        if (is_ready(p, set, p->after.item[k])) put(next, p->after.item[k]);
+    const int n = list_across(l, x->from, v);
+    pl_stages_across *across = PL_NEW_N(l->out, pl_stages_across, n);
+    if (n) memcpy(across, l->across, sizeof *across * (size_t)n);
+    const ideal own = { .set = set,
+                        .next = next,
+                        .across = across,
+                        .n_across = n,
+                        .sent = x->sent,
+                        .seconds = x->seconds,
+                        .size = x->from->size + 1 };
+    PL_PUSH(l->tmp, &l->all, own);
 }
+
+static void begin(listing *l)
+{
+    const pl_stages_pieces *p = l->p;
+    uint64_t *next = PL_NEW_N(l->tmp, uint64_t, l->words);
+    for (int v = 0; v < p->n; v++)
+        if (p->before.at[v] == p->before.at[v + 1]) put(next, v);
+    const ideal none = { .set = PL_NEW_N(l->out, uint64_t, l->words), .next = next };
+    l->all.n = 0;
+    PL_PUSH(l->tmp, &l->all, none);
+}
+
+/* All sizes, of each at most `width`, those that send least: false where there are more than `most`
+ * in all. */
+static bool list_sizes(listing *l, int most, int width)
+{
+    begin(l);
+    for (int size = 0, from = 0; size < l->p->n; size++) {
+        const int to = l->all.n;
+        const ideal *last = l->all.at; /* stays where it is while others are added */
+        l->steps.n = 0;
+        pl_map_clear(&l->known);
+        for (int i = from; i < to; i++) {
+            for (size_t w = 0; w < l->words; w++)
+                for (uint64_t left = last[i].next[w]; left; left &= left - 1)
+                    add_step(l, &last[i], (int)(w * 64) + __builtin_ctzll(left));
+            if (l->all.n + l->steps.n > most) return false;
+        }
+        if (l->steps.n > width) {
+            qsort(l->steps.at, (size_t)l->steps.n, sizeof *l->steps.at, compare_steps);
+            l->steps.n = width;
+        }
+        for (int i = 0; i < l->steps.n; i++) take_step(l, &l->steps.at[i]);
+        from = to;
+    }
+    return true;
+}
+
+/* -- the list ---------------------------------------------------------------------------------- */
 
 /* Sums in the order of the pieces, so that one piece more never makes them less. */
 static void weigh(const pl_stages_pieces *p, ideal *x)
 {
+    x->seconds = 0;
     for (int v = 0; v < p->n; v++) {
         if (!has(x->set, v)) continue;
         x->seconds += p->seconds[v];
@@ -83,74 +204,12 @@ static void weigh(const pl_stages_pieces *p, ideal *x)
     }
 }
 
-static bool is_known(const listing *l, uint64_t hash, const uint64_t *set)
-{
-    PL_MAP_EACH (&l->known, hash, at)
-        if (!memcmp(l->all.at[at.value].set, set, l->words * sizeof *set)) return true;
-    return false;
-}
-
-static void add_piece(listing *l, const ideal *from, int piece, uint64_t *set)
-{
-    const pl_stages_pieces *p = l->p;
-    memcpy(set, from->set, l->words * sizeof *set);
-    put(set, piece, true);
-    const uint64_t hash = pl_hash_span(0, set, l->words * sizeof *set);
-    if (is_known(l, hash, set)) return;
-    uint64_t *own = PL_NEW_N(l->out, uint64_t, l->words);
-    uint64_t *next = PL_NEW_N(l->tmp, uint64_t, l->words);
-    memcpy(own, set, l->words * sizeof *set);
-    memcpy(next, from->next, l->words * sizeof *set);
-    put(next, piece, false);
-    for (int k = p->after.at[piece]; k < p->after.at[piece + 1]; k++)
-        if (is_ready(p, own, p->after.item[k])) put(next, p->after.item[k], true);
-    ideal x = { .set = own, .next = next, .size = from->size + 1 };
-    weigh(p, &x);
-    list_across(l, from, piece, &x);
-    pl_map_put(&l->known, hash, l->all.n, l->tmp);
-    PL_PUSH(l->tmp, &l->all, x);
-}
-
-static int compare_sent(const void *x, const void *y)
-{
-    const ideal *a = x, *b = y;
-    if (a->sent != b->sent) return a->sent < b->sent ? -1 : 1;
-    return (a->seconds > b->seconds) - (a->seconds < b->seconds);
-}
-
-/* Whether all were listed. */
-static bool list_sizes(listing *l)
-{
-    const pl_stages_pieces *p = l->p;
-    uint64_t *set = PL_NEW_N(l->tmp, uint64_t, l->words);
-    ideal none = { .set = PL_NEW_N(l->out, uint64_t, l->words) };
-    uint64_t *next = PL_NEW_N(l->tmp, uint64_t, l->words);
-    for (int v = 0; v < p->n; v++) put(next, v, p->before.at[v] == p->before.at[v + 1]);
-    none.next = next;
-    l->all.n = 0;
-    PL_PUSH(l->tmp, &l->all, none);
-    for (int size = 0, from = 0; size < p->n; size++) {
-        const int to = l->all.n;
-        pl_map_clear(&l->known);
-        for (int i = from; i < to; i++) {
-            const ideal x = l->all.at[i];
-            for (int v = 0; v < p->n; v++)
-                if (has(x.next, v)) add_piece(l, &x, v, set);
-            if (l->all.n > l->most) return false;
-        }
-        from = to;
-        if (!l->width || l->all.n - to <= l->width) continue;
-        qsort(l->all.at + to, (size_t)(l->all.n - to), sizeof *l->all.at, compare_sent);
-        l->all.n = to + l->width;
-    }
-    return true;
-}
-
 static int compare_ideals(const void *x, const void *y)
 {
     const ideal *a = x, *b = y;
     if (a->seconds != b->seconds) return a->seconds < b->seconds ? -1 : 1;
-    return a->size - b->size;
+    if (a->size != b->size) return a->size - b->size;
+    return (a->sent > b->sent) - (a->sent < b->sent);
 }
 
 static void give(listing *l, pl_stages_ideals *ideals)
@@ -162,6 +221,7 @@ static void give(listing *l, pl_stages_ideals *ideals)
     int64_t *bytes = PL_NEW_N(l->out, int64_t, n);
     int *n_across = PL_NEW_N(l->out, int, n);
     const pl_stages_across **across = PL_NEW_N(l->out, const pl_stages_across *, n);
+    for (int i = 0; i < n; i++) weigh(l->p, &l->all.at[i]);
     qsort(l->all.at, (size_t)n, sizeof *l->all.at, compare_ideals);
     for (int i = 0; i < n; i++) {
         const ideal *x = &l->all.at[i];
@@ -180,15 +240,11 @@ void pl_stages_list_ideals(const pl_stages_pieces *pieces, int most, pl_arena *o
                            pl_stages_ideals *ideals)
 {
     pl_arena *tmp = pl_arena_new("stage ideals");
-    listing l = { .p = pieces, .words = (size_t)pieces->n / 64 + 1, .most = most, .out = out };
-    l.tmp = tmp;
+    listing l = { .p = pieces, .words = (size_t)pieces->n / 64 + 1, .out = out, .tmp = tmp };
     l.fresh = PL_NEW_N(tmp, bool, pieces->pins.n);
-    ideals->all = list_sizes(&l);
-    if (!ideals->all) {
-        l.width = NARROW / (pieces->n + 1) + 8;
-        l.most = INT32_MAX;
-        list_sizes(&l);
-    }
+    l.across = PL_NEW_N(tmp, pl_stages_across, pieces->pins.n);
+    ideals->all = list_sizes(&l, most, INT32_MAX);
+    if (!ideals->all) (void)list_sizes(&l, INT32_MAX, NARROW / (pieces->n + 1) + NARROWEST);
     give(&l, ideals);
     pl_arena_free(tmp);
 }

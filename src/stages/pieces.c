@@ -295,8 +295,7 @@ static int label_groups(const pl_stages_problem *x, pl_arena *tmp, int *label, b
 }
 
 static void build(const pl_stages_problem *x, const bool *led, const pl_stages_lists *readers,
-                  int n_labels, const int *label, pl_arena *out, pl_arena *tmp,
-                  pl_stages_pieces *p)
+                  int n_labels, const int *label, pl_arena *out, pl_arena *tmp, pl_stages_pieces *p)
 {
     pairs order = { 0 }, quotient = { 0 };
     int *part, *piece_of = PL_NEW_N(out, int, x->n_nodes);

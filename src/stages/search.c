@@ -35,15 +35,15 @@ struct pl_stages_search {
     relief *whole; /* [pieces] worth these and what they send and read, the best first       */
     double limit;
     double *credit, *work_credit; /* [n_states] that so many hosts may take off the devices  */
-    int n; /* ideals at which a stage may start, in their order */
-    start *start;               /* [n]                                                   */
-    double *seconds;            /* [n] of these                                          */
-    double *host_most;          /* [n] the most on a host of all up to this one          */
-    int *need;                  /* [n * n_states] devices, or `none`                     */
-    int *from;                  /* [n * n_states] where the last stage starts            */
-    bool *on_host;              /* [n * n_states] that stage                             */
-    int *best, *least;          /* [n_states] of the ideal in work: so far, at least     */
-    int *inside;                /* [values] pins inside it; 0: all, or none              */
+    int n;                        /* ideals at which a stage may start, in their order */
+    start *start;                 /* [n]                                                   */
+    double *seconds;              /* [n] of these                                          */
+    double *host_most;            /* [n] the most on a host of all up to this one          */
+    int *need;                    /* [n * n_states] devices, or `none`                     */
+    int *from;                    /* [n * n_states] where the last stage starts            */
+    bool *on_host;                /* [n * n_states] that stage                             */
+    int *best, *least;            /* [n_states] of the ideal in work: so far, at least     */
+    int *inside;                  /* [values] pins inside it; 0: all, or none              */
 };
 
 static const int none = 1 << 29;
@@ -113,8 +113,7 @@ static int find_least(const pl_stages_search *s, double seconds, double sent, in
 {
     const double left = fmax(seconds + sent - s->credit[hosts], seconds - s->work_credit[hosts]);
     const double by_time = left / s->limit - 1e-9;
-    const double by_bytes =
-        s->x->bytes && !hosts ? (double)bytes / (double)s->x->bytes - 1e-9 : 0;
+    const double by_bytes = s->x->bytes && !hosts ? (double)bytes / (double)s->x->bytes - 1e-9 : 0;
     return (int)fmin(fmax(0, ceil(fmax(by_time, by_bytes))), none);
 }
 
@@ -246,8 +245,13 @@ static void add_start(pl_stages_search *s, int ideal)
         is_start |= *need < none;
     }
     if (!is_start) return;
-    s->start[s->n] = (start){ ideal, all->n_across[ideal], all->seconds[ideal], all->sent[ideal],
-                              all->host[ideal], all->set[ideal], all->across[ideal] };
+    s->start[s->n] = (start){ ideal,
+                              all->n_across[ideal],
+                              all->seconds[ideal],
+                              all->sent[ideal],
+                              all->host[ideal],
+                              all->set[ideal],
+                              all->across[ideal] };
     s->seconds[s->n] = all->seconds[ideal];
     s->host_most[s->n] = s->n ? fmax(s->host_most[s->n - 1], all->host[ideal]) : all->host[ideal];
     s->n++;
