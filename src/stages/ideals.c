@@ -166,9 +166,10 @@ static void begin(listing *l)
 
 /* All sizes, of each at most `width`, those that send least: false where there are more than `most`
  * in all. */
-static bool list_sizes(listing *l, int most, int width)
+static bool list_sizes(listing *l, int most, int width, bool *all)
 {
     begin(l);
+    *all = true;
     for (int size = 0, from = 0; size < l->p->n; size++) {
         const int to = l->all.n;
         const ideal *last = l->all.at; /* stays where it is while others are added */
@@ -183,6 +184,7 @@ static bool list_sizes(listing *l, int most, int width)
         if (l->steps.n > width) {
             qsort(l->steps.at, (size_t)l->steps.n, sizeof *l->steps.at, compare_steps);
             l->steps.n = width;
+            *all = false;
         }
         for (int i = 0; i < l->steps.n; i++) take_step(l, &l->steps.at[i]);
         from = to;
@@ -236,15 +238,119 @@ static void give(listing *l, pl_stages_ideals *ideals)
     ideals->across = across, ideals->n_across = n_across;
 }
 
-void pl_stages_list_ideals(const pl_stages_pieces *pieces, int most, pl_arena *out,
+static listing new_listing(const pl_stages_pieces *p, pl_arena *out, pl_arena *tmp)
+{
+    return (listing){ .p = p,
+                      .words = (size_t)p->n / 64 + 1,
+                      .fresh = PL_NEW_N(tmp, bool, p->pins.n),
+                      .across = PL_NEW_N(tmp, pl_stages_across, p->pins.n),
+                      .out = out,
+                      .tmp = tmp };
+}
+
+bool pl_stages_list_ideals(const pl_stages_pieces *pieces, int most, int width, pl_arena *out,
                            pl_stages_ideals *ideals)
 {
     pl_arena *tmp = pl_arena_new("stage ideals");
-    listing l = { .p = pieces, .words = (size_t)pieces->n / 64 + 1, .out = out, .tmp = tmp };
-    l.fresh = PL_NEW_N(tmp, bool, pieces->pins.n);
-    l.across = PL_NEW_N(tmp, pl_stages_across, pieces->pins.n);
-    ideals->all = list_sizes(&l, most, INT32_MAX);
-    if (!ideals->all) (void)list_sizes(&l, INT32_MAX, NARROW / (pieces->n + 1) + NARROWEST);
+    listing l = new_listing(pieces, out, tmp);
+    bool all;
+    const bool done = list_sizes(&l, most, width, &all);
+    if (done) {
+        give(&l, ideals);
+        ideals->all = all;
+    }
+    pl_arena_free(tmp);
+    return done;
+}
+
+/* -- ideals near others ------------------------------------------------------------------------ */
+
+/* What goes across, from the pins themselves. */
+static int count_across(const listing *l, const uint64_t *set)
+{
+    const pl_stages_pieces *p = l->p;
+    int n = 0;
+    for (int e = 0; e < p->pins.n; e++) {
+        int inside = 0;
+        for (int i = p->pins.at[e]; i < p->pins.at[e + 1]; i++) inside += has(set, p->pins.item[i]);
+        if (inside && inside < p->pins.at[e + 1] - p->pins.at[e])
+            l->across[n++] = (pl_stages_across){ e, inside };
+    }
+    return n;
+}
+
+/* Add an ideal, unless it is known. */
+static void add_ideal(listing *l, const uint64_t *set)
+{
+    const size_t bytes = l->words * sizeof *set;
+    const uint64_t hash = pl_hash_span(0, set, bytes);
+    PL_MAP_EACH (&l->known, hash, at)
+        if (!memcmp(l->all.at[at.value].set, set, bytes)) return;
+    const int n = count_across(l, set);
+    uint64_t *own = PL_NEW_N(l->out, uint64_t, l->words);
+    pl_stages_across *across = PL_NEW_N(l->out, pl_stages_across, n);
+    ideal x = { .set = own, .across = across, .n_across = n, .sent = sum_across(l, n) };
+    memcpy(own, set, bytes);
+    if (n) memcpy(across, l->across, sizeof *across * (size_t)n);
+    for (size_t w = 0; w < l->words; w++) x.size += __builtin_popcountll(set[w]);
+    pl_map_put(&l->known, hash, l->all.n, l->tmp);
+    PL_PUSH(l->tmp, &l->all, x);
+}
+
+static bool is_last(const pl_stages_pieces *p, const uint64_t *set, int piece)
+{
+    for (int k = p->after.at[piece]; k < p->after.at[piece + 1]; k++)
+        if (has(set, p->after.item[k])) return false;
+    return true;
+}
+
+/* Those with one piece more or less. */
+static void add_next(listing *l, const uint64_t *from, uint64_t *set)
+{
+    for (int v = 0; v < l->p->n; v++) {
+        const bool inside = has(from, v);
+        if (!(inside ? is_last(l->p, from, v) : is_ready(l->p, from, v))) continue;
+        memcpy(set, from, l->words * sizeof *set);
+        set[v / 64] ^= (uint64_t)1 << (v % 64);
+        add_ideal(l, set);
+    }
+}
+
+static int compare_sent(const void *x, const void *y)
+{
+    const ideal *a = x, *b = y;
+    if (a->sent != b->sent) return a->sent < b->sent ? -1 : 1;
+    return a->size - b->size;
+}
+
+/* One difference more in each round, of the `width` that send least of those new in the last. */
+static void list_around(listing *l, const uint64_t *center, int most, int width, uint64_t *set)
+{
+    const int first = l->all.n;
+    add_ideal(l, center);
+    add_next(l, center, set);
+    for (int from = first; from < l->all.n && l->all.n - first < most;) {
+        const int n = l->all.n - from;
+        ideal *ring = PL_NEW_N(l->tmp, ideal, n);
+        memcpy(ring, l->all.at + from, sizeof *ring * (size_t)n);
+        qsort(ring, (size_t)n, sizeof *ring, compare_sent);
+        from = l->all.n;
+        for (int i = 0; i < n && i < width && l->all.n - first < most; i++)
+            add_next(l, ring[i].set, set);
+    }
+}
+
+void pl_stages_list_near(const pl_stages_pieces *pieces, int n, const uint64_t *const set[],
+                         int most, pl_arena *out, pl_stages_ideals *ideals)
+{
+    pl_arena *tmp = pl_arena_new("stage ideals");
+    listing l = new_listing(pieces, out, tmp);
+    uint64_t *scratch = PL_NEW_N(tmp, uint64_t, l.words);
+    const int each = most / n + 1;
+    add_ideal(&l, set[0]);
+    add_ideal(&l, set[n]);
+    for (int k = 1; k < n; k++) list_around(&l, set[k], each, each / 64 + 4, scratch);
     give(&l, ideals);
+    ideals->all = false;
     pl_arena_free(tmp);
 }

@@ -26,9 +26,14 @@ typedef struct pl_stages_ideals {
     const pl_stages_across **across; /* [n][n_across] */
 } pl_stages_ideals;
 
-/* All ideals, or, where there are more than `most`, of each size those that send least, a few
- * thousand in all. `out` owns them. */
-void pl_stages_list_ideals(const pl_stages_pieces *pieces, int most, pl_arena *out,
+/* All ideals, or, where there are more than `width` of one size, those of it that send least.
+ * False where there are more than `most`, and then none are listed. `out` owns them. */
+bool pl_stages_list_ideals(const pl_stages_pieces *pieces, int most, int width, pl_arena *out,
                            pl_stages_ideals *ideals);
+
+/* Of the ideals that differ least from those given, [n + 1] from the empty one to the whole, about
+ * `most`: those that send least among equally near ones. `out` owns them. */
+void pl_stages_list_near(const pl_stages_pieces *pieces, int n, const uint64_t *const set[],
+                         int most, pl_arena *out, pl_stages_ideals *ideals);
 
 #endif

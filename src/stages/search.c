@@ -3,8 +3,8 @@
  * Dynamic programming over ideals, as Tarnawski et al. have it, on counts of devices instead of
  * loads: the count of an ideal is one more than the least of those inside it from which what is
  * between makes a stage within the seconds. Three things make it fast. What an ideal holds and
- * sends across asks for some devices inside and some outside; where that is more than there are, no
- * cut goes through it, and few ideals are left as starts of stages. Ideals are in the order of
+ * sends across asks for some devices inside and some outside; where that is more than there are,
+ * no cut goes through it, and few ideals are left as starts of stages. Ideals are in the order of
  * their seconds, so the start of a stage that may end at an ideal is in a window. And what is sent
  * across a stage is sent across one of its two ends, so it is known from the few values that are. */
 #include "stages/search.h"
@@ -71,38 +71,39 @@ static double find_relief(const relief *list, int n, double seconds)
     return worth;
 }
 
-static void add_reliefs(pl_stages_search *s, pl_arena *arena)
+/* Pieces as reliefs, the best first, with what they send and read or without. */
+static relief *list_reliefs(const pl_stages_pieces *p, bool with_sending, pl_arena *arena)
 {
-    const pl_stages_pieces *p = s->p;
-    s->work = PL_NEW_N(arena, relief, p->n);
-    s->whole = PL_NEW_N(arena, relief, p->n);
+    relief *list = PL_NEW_N(arena, relief, p->n);
     for (int v = 0; v < p->n; v++) {
-        s->work[v] = s->whole[v] = (relief){ p->seconds[v], p->host[v] };
-        for (int k = p->values.at[v]; k < p->values.at[v + 1]; k++)
-            s->whole[v].worth += p->send[p->values.item[k]];
+        list[v] = (relief){ p->seconds[v], p->host[v] };
+        for (int k = p->values.at[v]; k < p->values.at[v + 1] && with_sending; k++)
+            list[v].worth += p->send[p->values.item[k]];
     }
-    qsort(s->work, (size_t)p->n, sizeof(relief), compare_relief);
-    qsort(s->whole, (size_t)p->n, sizeof(relief), compare_relief);
+    qsort(list, (size_t)p->n, sizeof(relief), compare_relief);
+    return list;
 }
 
-double pl_stages_search_bound(const pl_stages_search *s)
+double pl_stages_bound(const pl_stages_problem *problem, const pl_stages_pieces *p)
 {
-    const pl_stages_pieces *p = s->p;
+    pl_arena *tmp = pl_arena_new("stage bound");
+    const relief *work = list_reliefs(p, false, tmp);
+    const int devices = problem->n_devices, hosts = problem->n_hosts;
     double sum = 0, low = 0;
     for (int v = 0; v < p->n; v++) {
-        const double least = s->x->n_hosts ? fmin(p->seconds[v], p->host[v]) : p->seconds[v];
-        low = fmax(low, least);
+        low = fmax(low, hosts ? fmin(p->seconds[v], p->host[v]) : p->seconds[v]);
         sum += p->seconds[v];
     }
-    double high = fmax(low, sum / s->x->n_devices);
+    double high = fmax(low, sum / devices);
     for (int i = 0; i < 100; i++) {
         const double half = (low + high) / 2;
-        const double hosts = s->x->n_hosts ? find_relief(s->work, p->n, s->x->n_hosts * half) : 0;
-        if (sum - hosts > s->x->n_devices * half)
+        const double eased = hosts ? find_relief(work, p->n, hosts * half) : 0;
+        if (sum - eased > devices * half)
             low = half;
         else
             high = half;
     }
+    pl_arena_free(tmp);
     return low;
 }
 
@@ -319,7 +320,8 @@ pl_stages_search *pl_stages_search_new(const pl_stages_problem *problem,
     s->from = PL_NEW_N(arena, int, states);
     s->on_host = PL_NEW_N(arena, bool, states);
     s->inside = PL_NEW_N(arena, int, pieces->pins.n);
-    add_reliefs(s, arena);
+    s->work = list_reliefs(pieces, false, arena);
+    s->whole = list_reliefs(pieces, true, arena);
     return s;
 }
 

@@ -5,14 +5,14 @@
 
 typedef struct pl_stages_search pl_stages_search;
 
+/* Seconds that no cut is below: the work divided among all, and the largest piece. */
+double pl_stages_bound(const pl_stages_problem *problem, const pl_stages_pieces *pieces);
+
 /* `arena` owns the search; problem, pieces and ideals have to outlive it. */
 pl_stages_search *pl_stages_search_new(const pl_stages_problem *problem,
                                        const pl_stages_pieces *pieces,
                                        const pl_stages_ideals *ideals, int64_t effort,
                                        pl_arena *arena);
-
-/* Seconds that no cut stays below: the work divided among all, and the largest piece. */
-double pl_stages_search_bound(const pl_stages_search *s);
 
 /* What was asked of the ideals that there are. */
 typedef enum pl_stages_answer { PL_STAGES_NO, PL_STAGES_YES, PL_STAGES_UNKNOWN } pl_stages_answer;

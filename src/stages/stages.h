@@ -1,6 +1,6 @@
 /* stages/stages.h - where to cut a DAG into pipeline stages, so that the stage that takes longest
- * takes least: the max-load model of Tarnawski et al., "Efficient Algorithms for Device Placement of
- * DNN Graph Operators", NeurIPS 2020.
+ * takes least: the max-load model of Tarnawski et al., "Efficient Algorithms for Device Placement
+ * of DNN Graph Operators", NeurIPS 2020.
  *
  * Pure data: knows no graph and no program. Nodes are cut into stages, a device or a host each. An
  * edge between two forward nodes goes to the same stage or to a later one. Nodes of one group lie
@@ -21,11 +21,11 @@
 enum { PL_STAGES_NODES = 1 << 14, PL_STAGES_DEVICES = 4096, PL_STAGES_HOSTS = 16 }; /* at most */
 
 typedef struct pl_stages_node {
-    double seconds;      /* on a device, of all its work for one sample; this and the next two: >= 0 */
-    double host_seconds; /* on a host                                                                */
-    double send;         /* seconds of moving what it makes from a device to the host, or back       */
-    int64_t bytes;       /* on a device, 0 .. INT64_MAX / 2^15                                       */
-    int group;           /* 0 .. n_nodes - 1; -1: of its own                                         */
+    double seconds;      /* of its work for one sample; this and the next two: >= 0          */
+    double host_seconds; /* the same on a host                                               */
+    double send;         /* of moving what it makes from a device to the host, or back       */
+    int64_t bytes;       /* on a device, 0 .. INT64_MAX / 2^15                               */
+    int group;           /* 0 .. n_nodes - 1; -1: of its own                                 */
     bool backward;
 } pl_stages_node;
 
@@ -56,8 +56,8 @@ typedef struct pl_stages_cut {
 } pl_stages_cut;
 
 /* The cut with the least max_load, or the best one found within the effort (0: a default that ends
- * within seconds). `out` owns the cut. Fails with PL_EINPUT where the problem breaks the rules, with
- * PL_EINFEASIBLE where memory holds no cut, or none that was found. */
+ * within seconds). `out` owns the cut. Fails with PL_EINPUT where the problem breaks the rules,
+ * with PL_EINFEASIBLE where memory holds no cut, or none that was found. */
 PL_MUST_CHECK bool pl_stages_find(const pl_stages_problem *problem, int64_t effort, pl_arena *out,
                                   pl_stages_cut *cut, pl_err *err);
 

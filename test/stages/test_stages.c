@@ -1,5 +1,5 @@
-/* Pipeline stages of a DAG: brute force over all chains of prefixes, the partition of a chain, large
- * graphs, mistakes that are found. */
+/* Pipeline stages of a DAG: brute force over all chains of prefixes, the partition of a chain,
+ * large graphs, mistakes that are found. */
 #include "support/expect.h"
 
 #include <math.h>
@@ -102,7 +102,7 @@ static bool is_prefix(int set)
     return true;
 }
 
-/* The least greatest load over all chains of prefixes: of each prefix, by devices and hosts used. */
+/* The least greatest load over all chains of prefixes: of each one, by devices and hosts used. */
 static double brute(void)
 {
     static int prefix[1 << MOST_UNITS];
