@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "stages/search.h"
+#include "stages/twins.h"
 
 enum {
     MOST_IDEALS = 300000, /* listed where all are wanted */
@@ -205,6 +206,7 @@ static chain new_chain(const pl_stages_problem *x, pl_arena *arena)
 static void begin(finding *f)
 {
     pl_stages_split(f->x, f->tmp, &f->p);
+    pl_stages_order_twins(&f->p, f->tmp);
     f->top = find_top(f->x);
     f->high = INFINITY;
     f->best = new_chain(f->x, f->tmp);
@@ -227,14 +229,27 @@ static void give(finding *f, pl_arena *out, pl_stages_cut *cut)
     cut->stage_of = stage_of, cut->on_host = on_host, cut->load = load;
 }
 
+static bool report_none(const finding *f, pl_err *err)
+{
+    int64_t sum = 0, most = 0;
+    for (int v = 0; v < f->p.n; v++) {
+        sum += f->p.bytes[v];
+        most = f->p.bytes[v] > most ? f->p.bytes[v] : most;
+    }
+    return pl_err_set(
+        err, PL_EINFEASIBLE,
+        "no cut into %d stages of %lld bytes %s: all nodes need %lld bytes, and those "
+        "of one piece %lld",
+        f->x->n_devices, (long long)f->x->bytes,
+        f->ideals.all && f->bound >= f->top ? "exists" : "was found", (long long)sum,
+        (long long)most);
+}
+
 static bool find(finding *f, pl_arena *out, pl_stages_cut *cut, pl_err *err)
 {
     begin(f);
     search(f);
-    if (f->high == INFINITY)
-        return pl_err_set(err, PL_EINFEASIBLE, "no cut of %d nodes into %d stages of %lld bytes %s",
-                          f->x->n_nodes, f->x->n_devices, (long long)f->x->bytes,
-                          f->ideals.all && f->bound >= f->top ? "exists" : "was found");
+    if (f->high == INFINITY) return report_none(f, err);
     give(f, out, cut);
     cut->max_load = f->high;
     cut->bound = f->bound >= f->high * (1 - equal) ? f->high : f->bound;

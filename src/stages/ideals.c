@@ -12,9 +12,12 @@ enum {
     NARROWEST = 16
 }; /* ideals kept where there are too many: in all, of a size */
 
+enum { MOST_STEPS = 256 }; /* from one ideal where not all are wanted */
+
 typedef struct ideal {
     const uint64_t *set, *next; /* inside; could be added */
     const pl_stages_across *across;
+    uint64_t hash; /* of the set */
     double seconds, host, sent;
     int64_t bytes;
     int size, n_across;
@@ -24,6 +27,7 @@ typedef struct ideal {
 typedef struct step {
     const ideal *from;
     int piece;
+    uint64_t hash;
     double sent, seconds; /* seconds: near enough to choose by */
 } step;
 
@@ -91,6 +95,12 @@ static uint64_t word_after(const step *x, size_t w)
     return x->from->set[w] | (w == (size_t)x->piece / 64 ? bit : 0);
 }
 
+/* A set is the sum of its pieces (Zobrist 1970). */
+static uint64_t hash_piece(int piece)
+{
+    return pl_hash_mix(pl_hash_mix(0x5bd1e995, (uint64_t)piece + 1), 0x2545f491);
+}
+
 static bool is_same(const step *a, const step *b, size_t words)
 {
     for (size_t w = 0; w < words; w++)
@@ -100,14 +110,12 @@ static bool is_same(const step *a, const step *b, size_t words)
 
 static void add_step(listing *l, const ideal *from, int piece)
 {
-    step x = { .from = from, .piece = piece };
-    uint64_t hash = 0;
-    for (size_t w = 0; w < l->words; w++) hash = pl_hash_mix(hash, word_after(&x, w));
-    PL_MAP_EACH (&l->known, hash, at)
+    step x = { .from = from, .piece = piece, .hash = from->hash + hash_piece(piece) };
+    PL_MAP_EACH (&l->known, x.hash, at)
         if (is_same(&l->steps.at[at.value], &x, l->words)) return;
     x.sent = sum_across(l, list_across(l, from, piece));
     x.seconds = from->seconds + l->p->seconds[piece];
-    pl_map_put(&l->known, hash, l->steps.n, l->tmp);
+    pl_map_put(&l->known, x.hash, l->steps.n, l->tmp);
     PL_PUSH(l->tmp, &l->steps, x);
 }
 
@@ -147,6 +155,7 @@ static void take_step(listing *l, const step *x)
                         .next = next,
                         .across = across,
                         .n_across = n,
+                        .hash = x->hash,
                         .sent = x->sent,
                         .seconds = x->seconds,
                         .size = x->from->size + 1 };
@@ -164,10 +173,19 @@ static void begin(listing *l)
     PL_PUSH(l->tmp, &l->all, none);
 }
 
+/* From an ideal by each piece that could be added, or by so many of them. */
+static void add_steps(listing *l, const ideal *from, int most)
+{
+    for (size_t w = 0; w < l->words; w++)
+        for (uint64_t left = from->next[w]; left && most; left &= left - 1, most--)
+            add_step(l, from, (int)(w * 64) + __builtin_ctzll(left));
+}
+
 /* All sizes, of each at most `width`, those that send least: false where there are more than `most`
  * in all. */
 static bool list_sizes(listing *l, int most, int width, bool *all)
 {
+    const bool wants_all = width == INT32_MAX;
     begin(l);
     *all = true;
     for (int size = 0, from = 0; size < l->p->n; size++) {
@@ -176,9 +194,7 @@ static bool list_sizes(listing *l, int most, int width, bool *all)
         l->steps.n = 0;
         pl_map_clear(&l->known);
         for (int i = from; i < to; i++) {
-            for (size_t w = 0; w < l->words; w++)
-                for (uint64_t left = last[i].next[w]; left; left &= left - 1)
-                    add_step(l, &last[i], (int)(w * 64) + __builtin_ctzll(left));
+            add_steps(l, &last[i], wants_all ? INT32_MAX : MOST_STEPS);
             if (l->all.n + l->steps.n > most) return false;
         }
         if (l->steps.n > width) {
@@ -304,10 +320,10 @@ static bool is_last(const pl_stages_pieces *p, const uint64_t *set, int piece)
     return true;
 }
 
-/* Those with one piece more or less. */
-static void add_next(listing *l, const uint64_t *from, uint64_t *set)
+/* Those with one piece more or less, until there are `most` in all. */
+static void add_next(listing *l, const uint64_t *from, int most, uint64_t *set)
 {
-    for (int v = 0; v < l->p->n; v++) {
+    for (int v = 0; v < l->p->n && l->all.n < most; v++) {
         const bool inside = has(from, v);
         if (!(inside ? is_last(l->p, from, v) : is_ready(l->p, from, v))) continue;
         memcpy(set, from, l->words * sizeof *set);
@@ -326,17 +342,16 @@ static int compare_sent(const void *x, const void *y)
 /* One difference more in each round, of the `width` that send least of those new in the last. */
 static void list_around(listing *l, const uint64_t *center, int most, int width, uint64_t *set)
 {
-    const int first = l->all.n;
+    int from = l->all.n;
     add_ideal(l, center);
-    add_next(l, center, set);
-    for (int from = first; from < l->all.n && l->all.n - first < most;) {
+    add_next(l, center, most, set);
+    while (from < l->all.n && l->all.n < most) {
         const int n = l->all.n - from;
         ideal *ring = PL_NEW_N(l->tmp, ideal, n);
         memcpy(ring, l->all.at + from, sizeof *ring * (size_t)n);
         qsort(ring, (size_t)n, sizeof *ring, compare_sent);
         from = l->all.n;
-        for (int i = 0; i < n && i < width && l->all.n - first < most; i++)
-            add_next(l, ring[i].set, set);
+        for (int i = 0; i < n && i < width; i++) add_next(l, ring[i].set, most, set);
     }
 }
 
@@ -349,7 +364,7 @@ void pl_stages_list_near(const pl_stages_pieces *pieces, int n, const uint64_t *
     const int each = most / n + 1;
     add_ideal(&l, set[0]);
     add_ideal(&l, set[n]);
-    for (int k = 1; k < n; k++) list_around(&l, set[k], each, each / 64 + 4, scratch);
+    for (int k = 1; k < n; k++) list_around(&l, set[k], k * each + 2, each / 64 + 4, scratch);
     give(&l, ideals);
     ideals->all = false;
     pl_arena_free(tmp);

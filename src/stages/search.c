@@ -6,7 +6,8 @@
  * sends across asks for some devices inside and some outside; where that is more than there are,
  * no cut goes through it, and few ideals are left as starts of stages. Ideals are in the order of
  * their seconds, so the start of a stage that may end at an ideal is in a window. And what is sent
- * across a stage is sent across one of its two ends, so it is known from the few values that are. */
+ * across a stage is sent across one of its two ends, so it is known from the few values that do
+ * that. */
 #include "stages/search.h"
 
 #include <math.h>

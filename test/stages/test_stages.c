@@ -275,6 +275,41 @@ static void test_merging(void **state)
     assert_true(c.stage_of[3] != c.stage_of[4]);
 }
 
+/* Pieces that can change places, 64 of them in each of 6 layers: one order of them is enough. Every
+ * third sends more than the others. */
+static void test_twins(void **state)
+{
+    (void)state;
+    for (int odd = 0; odd < 2; odd++) {
+        begin(0, 1 + 6 * 65, 5, 0);
+        for (int u = 0; u < made.x.n_nodes; u++) {
+            made.node[u].seconds = u % 65 ? 2 : 5;
+            made.node[u].send = u % 65 ? 0.25 + (odd && u % 3 == 0) : 1;
+            if (u % 65) join(u - u % 65, u), join(u, u - u % 65 + 65);
+        }
+        const pl_stages_cut c = find(0);
+        assert_true(c.all_ideals && c.proven);
+        assert_true(c.n_ideals <= (odd ? 6 * 44 * 23 + 7 : 6 * 65 + 2));
+    }
+    for (int seed = 0; seed < 200; seed++) { /* of two kinds, which may share a value */
+        begin(seed, 5 + seed % 6, 2 + seed % 2, seed % 2);
+        const int last = made.x.n_nodes - 1;
+        for (int u = 0; u <= last; u++) {
+            made.node[u].seconds = made.node[u].host_seconds = 2 + draw(2);
+            made.node[u].send = draw(2);
+            made.node[u].bytes = draw(2);
+            if (u && u < last) join(0, u), join(u, last);
+        }
+        if (seed % 3 == 0) join(1, 2);
+        if (seed % 5 == 0) made.x.bytes = 3;
+        const double least = brute();
+        pl_stages_cut c;
+        pl_err err = { 0 };
+        const bool fits = pl_stages_find(&made.x, 0, arena, &c, &err);
+        EXPECT(fits ? c.max_load == least && c.proven : least == INFINITY, "seed %d", seed);
+    }
+}
+
 /* -- large graphs ------------------------------------------------------------------------------ */
 
 /* Branches beside each other have too many prefixes to list: the cut is near the bound. */
@@ -447,6 +482,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_random, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_chain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_merging, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_twins, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_large, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_effort, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_problems, set_up, tear_down),
