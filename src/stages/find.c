@@ -168,6 +168,11 @@ static void look(finding *f, int64_t most)
     f->effort += pl_stages_search_effort(f->search);
 }
 
+static bool is_proven(const finding *f)
+{
+    return f->bound >= f->high * (1 - equal);
+}
+
 static void look_around(finding *f)
 {
     double before = INFINITY;
@@ -185,7 +190,7 @@ static void search(finding *f)
     (void)pl_stages_list_ideals(&f->p, INT32_MAX, 1, f->tmp, &f->ideals);
     f->bound = pl_stages_bound(f->x, &f->p);
     look(f, f->most / 8);
-    if (f->ideals.all) return;
+    if (f->ideals.all || is_proven(f)) return;
     if (pl_stages_list_ideals(&f->p, MOST_IDEALS, INT32_MAX, f->tmp, &f->ideals)) {
         look(f, f->most);
         return;
@@ -193,7 +198,7 @@ static void search(finding *f)
     const int width = SOME_IDEALS / (f->p.n + 1) + NARROWEST;
     (void)pl_stages_list_ideals(&f->p, INT32_MAX, width, f->tmp, &f->ideals);
     look(f, f->most / 2);
-    if (f->high < INFINITY) look_around(f);
+    if (f->high < INFINITY && !is_proven(f)) look_around(f);
 }
 
 static chain new_chain(const pl_stages_problem *x, pl_arena *arena)
@@ -252,8 +257,8 @@ static bool find(finding *f, pl_arena *out, pl_stages_cut *cut, pl_err *err)
     if (f->high == INFINITY) return report_none(f, err);
     give(f, out, cut);
     cut->max_load = f->high;
-    cut->bound = f->bound >= f->high * (1 - equal) ? f->high : f->bound;
-    cut->proven = cut->bound == f->high;
+    cut->proven = is_proven(f);
+    cut->bound = cut->proven ? f->high : f->bound;
     cut->n_pieces = f->p.n;
     cut->n_ideals = f->ideals.n;
     cut->all_ideals = f->ideals.all;
