@@ -190,7 +190,7 @@ bool pl_plan_check(const pl_plan *p, pl_err *err)
     for (int i = 0; i < p->graph->nodes.n; i++)
         if (!pl_plan_check_node(p, p->graph->nodes.at[i], err))
             return pl_err_in(err, "node '%s'", p->graph->nodes.at[i]->name);
-    return !p->stages || pl_stages_check(p, err);
+    return !p->stages || pl_plan_check_stages(p, err);
 }
 
 static pl_plan *new_plan(const pl_graph *g, pl_arena *out)

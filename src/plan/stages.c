@@ -235,7 +235,7 @@ static bool check_full(const pl_plan *p, pl_err *err)
     return true;
 }
 
-bool pl_stages_check(const pl_plan *p, pl_err *err)
+bool pl_plan_check_stages(const pl_plan *p, pl_err *err)
 {
     const pl_stages *s = p->stages;
     PL_TRY(check_axis(p, err));

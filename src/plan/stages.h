@@ -53,6 +53,6 @@ const pl_stages *pl_stages_make(const pl_graph *g, int axis, const pl_pipeline *
 const pl_stages *pl_stages_like(const pl_graph *g, const pl_plan *like, pl_arena *out);
 
 /* The part of pl_plan_check about them. */
-PL_MUST_CHECK bool pl_stages_check(const pl_plan *p, pl_err *err);
+PL_MUST_CHECK bool pl_plan_check_stages(const pl_plan *p, pl_err *err);
 
 #endif

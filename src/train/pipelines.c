@@ -265,6 +265,7 @@ static void list_others(search *x, pl_found *plain)
     int n = 0;
     for (int i = 0; i < b->n; i++) at[n++] = b->at[i];
     if (plain && plain != b) at[n++] = *plain->take;
+    if (x->n_trials) x->trial[0].found->take->known = true; /* people look for it */
     for (int i = 0; i < x->n_trials; i++) {
         pl_arena_adopt(x->arena, x->trial[i].arena);
         if (x->trial[i].found != b) at[n++] = *x->trial[i].found->take;
