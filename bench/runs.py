@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Measured training runs of others beside pleat's forecasts: bench/runs.py [SET ...] > bench/runs.csv
 
-Sets, all by default; of each the runs without pipelines, as plans have none yet:
-  ultrascale  llama on 8 to 512 H100 (Hugging Face's Ultra-Scale playbook): dp or zero=1, tp, sp;
+Sets, all by default; those with pipelines (1F1B) are rows of their own, "SET pp":
+  ultrascale  llama on 8 to 512 H100 (Hugging Face's Ultra-Scale playbook): dp or zero=1, tp, sp, pp;
               runs below 10 % of the peak are left out, as their network or nodes were ill
   foundry     MPT on 8 to 512 H100 and A100 (llm-foundry): zero=2, zero=3, recompute
-  vtrain      GPT on 2 to 512 A100 (vTrain's ground truth): dp, tp, recompute=full
+  vtrain      GPT on 2 to 512 A100 (vTrain's ground truth): dp, tp, pp, recompute=full
   torchtitan  llama3-8b and 70b on 8 to 256 H100 of 500 W and 2.4 TB/s, forecast as those of 700 W and
               3.35 TB/s (torchtitan's benchmarks of December 2024): zero=3, tp, and sequences of up to
               262,144 tokens over 1 to 8 devices; products in fp8 where forecasts are bf16, but in 1-D
@@ -57,6 +57,18 @@ def cluster_of(devices, kind):
     return f"{devices // 8}x8x{kind}" if devices > 8 else f"{devices}x{kind}"
 
 
+def pp_of(stages):
+    return f"pp={stages}" if stages != "1" else ""
+
+
+def dp_of(groups):
+    return "dp" if groups != "1" else ""
+
+
+def named(stages):
+    return " pp" if stages != "1" else ""
+
+
 def run_of(name, model, cluster, words, seconds, memory=0.0):
     return {"set": name, "model": model, "cluster": cluster,
             "strategy": ",".join(w for w in words if w), "measured_s": seconds,
@@ -65,14 +77,15 @@ def run_of(name, model, cluster, words, seconds, memory=0.0):
 
 def ultrascale():
     for x in rows_of("truth/ultrascale_h100.csv"):
-        if x["pp"] != "1" or not float(x["mfu_pct"] or 0) >= 10:
+        if not float(x["mfu_pct"] or 0) >= 10:
             continue
         layers, width, heads, ffn, tied = ULTRASCALE[x["model"]]
         model = (f"llama:layers={layers},hidden={width},heads={heads},kv={heads},ffn={ffn},"
                  f"vocab=131072,seq=4096,batch={x['gbs']},tied={tied},dtype=bf16")
         tp = f"tp={x['tp']},sp" if x["tp"] != "1" else ""
-        words = ["zero=1" if x["zero"] == "1" else "dp", tp, f"micro={x['grad_acc']}"]
-        yield run_of("ultrascale", model, cluster_of(8 * int(x["nodes"]), "h100"), words,
+        zero = "zero=1" if x["zero"] == "1" and x["dp"] != "1" else ""
+        words = [pp_of(x["pp"]), zero or dp_of(x["dp"]), tp, f"micro={x['grad_acc']}"]
+        yield run_of("ultrascale" + named(x["pp"]), model, cluster_of(8 * int(x["nodes"]), "h100"), words,
                      4096 * float(x["gbs"]) / float(x["tok_s"]), 1e9 * float(x["mem_gb"] or 0))
 
 
@@ -94,17 +107,16 @@ def foundry():
 def vtrain():
     for path in ("vtrain/ground_truth_multi.csv", "vtrain/ground_truth_single.csv"):
         for x in rows_of(path):
-            if x["pipeline parallelism"] != "1":
-                continue
             rows, seq = int(x["global batch"]), x["sequence length"]
             micro = rows // (int(x["micro batch"]) * int(x["data parallelism"]))
             model = (f"gpt2:layers={x['# layers']},hidden={x['hidden size']},"
                      f"heads={x['attention heads']},vocab=51200,seq={seq},batch={rows},dropout=0,"
                      "dtype=bf16")
-            tp = x["tensor parallelism"]
-            words = ["dp", f"tp={tp}" if tp != "1" else "", "recompute=full", f"micro={micro}"]
+            tp, pp = x["tensor parallelism"], x["pipeline parallelism"]
+            words = [pp_of(pp), dp_of(x["data parallelism"]), f"tp={tp}" if tp != "1" else "",
+                     "recompute=full", f"micro={micro}"]
             name = "vtrain multi" if "multi" in path else "vtrain single"
-            yield run_of(name, model, cluster_of(int(x["# GPUs"]), "a100-80gb"), words,
+            yield run_of(name + named(pp), model, cluster_of(int(x["# GPUs"]), "a100-80gb"), words,
                          float(x["iteration time (ms)"]) / 1e3)
 
 

@@ -235,10 +235,37 @@ static bool check_full(const pl_plan *p, pl_err *err)
     return true;
 }
 
+/* Do both make gradients of the same weights, or both go through the same stage? */
+static bool is_of_turn(const pl_pass *a, const pl_pass *b)
+{
+    return a->stage == b->stage && b->kind != PL_PASS_I &&
+           (a->kind == PL_PASS_F) == (b->kind == PL_PASS_F);
+}
+
+/* Sums of gradients, and statistics of batches, are made in the order of micro-batches. */
+static bool check_turns(const pl_plan *p, pl_err *err)
+{
+    const pl_pipeline *order = p->stages->order;
+    for (int r = 0; r < order->n_ranks; r++)
+        for (int i = 0; i < order->row[r].n; i++) {
+            const pl_pass *x = &order->row[r].at[i];
+            if (!x->micro || x->kind == PL_PASS_I) continue;
+            int k = i - 1;
+            while (k >= 0 && !is_of_turn(x, &order->row[r].at[k])) k--;
+            if (k >= 0 && order->row[r].at[k].micro == x->micro - 1) continue;
+            return pl_err_set(
+                err, PL_EUNSUPPORTED,
+                "schedule '%s': rank %d runs %c of stage %d for micro-batch %d before "
+                "that for %d: each stage has to take them in their order",
+                order->name, r, PL_PASS_LETTERS[x->kind], x->stage, x->micro, x->micro - 1);
+        }
+    return true;
+}
+
 bool pl_plan_check_stages(const pl_plan *p, pl_err *err)
 {
     const pl_stages *s = p->stages;
-    PL_TRY(check_axis(p, err));
+    PL_TRY(check_axis(p, err) && check_turns(p, err));
     for (int i = 0; i < p->graph->nodes.n; i++) {
         const pl_node *n = p->graph->nodes.at[i];
         if (s->of[i] < PL_EVERYWHERE || s->of[i] >= s->order->n_stages)

@@ -50,6 +50,8 @@ runs 0 '' "${verify[@]}" --strategy plan=other.json --devices 4
 check 'another schedule is equal' grep -q ' equal ' out
 sed 's/"0F0,0F1,0F2,0F3,[^"]*"/"0B0,0F0,0F1,0F2,0F3,0F4,0F5,0F6,0F7,0B1,0B2,0B3,0B4,0B5,0B6,0B7"/' plan.json > other.json
 refuses 3 'other.json: pipeline: ' "${verify[@]}" --strategy plan=other.json --devices 4
+sed 's/"0F0,0F1,/"0F1,0F0,/' plan.json > other.json
+refuses 4 'rank 0 runs F of stage 0 for micro-batch 1 before that for 0' "${verify[@]}" --strategy plan=other.json --devices 4
 runs 0 '' "${plan[@]}" -O 3 --json
 check 'pipelines are looked at' grep -q '"strategy": "pp=' out
 
