@@ -96,10 +96,6 @@ static bool add_rows(study *s, pl_err *err)
 {
     const char *order = s->o->order, *layout = s->o->layout;
     s->n_rows = order ? 1 : layout ? PL_N_ORDERS - PL_ORDER_PROGRAM : N_USUAL;
-    if (order && s->m->plan->stages && strcmp(order, "program") != 0)
-        return pl_err_set(err, PL_EUNSUPPORTED,
-                          "--order %s: the passes of a pipeline keep the order of its schedule",
-                          order);
     if (order) return add_row(s, order, layout ? layout : exact, err);
     for (int i = 0; i < N_USUAL && !layout; i++)
         if (!s->m->plan->stages || !strcmp(usual[i].order, "program")) /* passes keep theirs */

@@ -268,8 +268,13 @@ bool pl_lower_spare(lowering *l, pl_program *program, pl_err *err)
     pl_step_order how = l->options.order;
     const int64_t moves = l->options.moves ? l->options.moves : MOVES;
     pl_schedule s;
-    if (how == PL_ORDER_AUTO) how = has_messages(l) ? PL_ORDER_PROGRAM : PL_ORDER_PLEAT;
-    if (how == PL_ORDER_PROGRAM || l->plan->stages) return true; /* passes keep their order */
+    if (how == PL_ORDER_AUTO)
+        how = has_messages(l) || l->plan->stages ? PL_ORDER_PROGRAM : PL_ORDER_PLEAT;
+    if (how == PL_ORDER_PROGRAM) return true;
+    if (l->plan->stages)
+        return pl_err_set(err, PL_EUNSUPPORTED,
+                          "order '%s': the passes of a pipeline keep that of its schedule",
+                          pl_step_order_name(how));
     if (how == PL_ORDER_PLEAT) return improve_all(l, moves, &program->order_bound, err);
     PL_TRY(improve(l, PL_SCHEDULE_LESCEA, moves, &s, err));
     program->order_bound = s.bound;

@@ -62,6 +62,7 @@ refuses 2 'there is no schedule' "${plan[@]}" --strategy pp=2,micro=4,schedule=f
 refuses 2 'takes 4 micro-batches or more' "${plan[@]}" --strategy pp=2,micro=3,schedule=zbv --batch 9
 refuses 2 '4 devices cannot be divided by pp=3' "${plan[@]}" --strategy pp=3,micro=4
 refuses 3 'can be cut into' "$pleat" plan mlp:layers=1 --cluster local:64 --strategy pp=64,micro=8 --batch 8
+refuses 4 "order 'pleat': the passes of a pipeline keep" "${train[@]}" --devices 2 --strategy pp=2,micro=4 --order pleat
 refuses 4 'a policy knows no pipelines' "${plan[@]}" --strategy pp=2,micro=4 --evict dtr --memory 40KB
 
 # -- processes -------------------------------------------------------------------------------------------------
