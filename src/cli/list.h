@@ -10,6 +10,7 @@
     X(ops) \
     X(graph) \
     X(probe) \
+    X(fit) \
     X(plan) \
     X(show) \
     X(explain) \

@@ -45,7 +45,7 @@ static void show_line(void *self, const char *what, int i, int n)
     l->told[l->n_told++] = what;
 }
 
-static const pl_watch *watch(pl_arena *arena)
+const pl_watch *pl_request_watch(pl_arena *arena)
 {
     live *l = PL_NEW(arena, live);
     pl_watch *w = PL_NEW(arena, pl_watch);
@@ -61,7 +61,7 @@ bool pl_request_make(const pl_request_args *a, pl_arena *arena, pl_plan_request 
                                           .pipelines = a->effort == 3,
                                           .axes = (int)a->axes,
                                           .seconds = a->seconds,
-                                          .watch = watch(arena) },
+                                          .watch = pl_request_watch(arena) },
                               .lower = { .bucket_bytes = a->bucket,
                                          .ahead_bytes = a->ahead == PL_LOWER_AHEAD ? 0
                                                         : a->ahead                 ? a->ahead

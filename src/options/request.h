@@ -48,6 +48,9 @@ typedef struct pl_host_args {
     int64_t rate;
 } pl_host_args;
 
+/* Long work is told on stderr: on a terminal as one line, elsewhere a line for each kind. */
+const pl_watch *pl_request_watch(pl_arena *arena);
+
 /* All but strategy and cluster; long work is told on stderr. Fails with PL_EUSAGE for a search or a
  * policy that there is not. */
 PL_MUST_CHECK bool pl_request_make(const pl_request_args *a, pl_arena *arena, pl_plan_request *out,

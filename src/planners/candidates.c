@@ -4,6 +4,7 @@
 
 #include "plan/stages.h"
 #include "program/forecast_stages.h"
+#include "schedules/make.h"
 
 #include "base/clock.h"
 #include "base/each.h"
@@ -222,23 +223,62 @@ static bool keep_place(const choosing *x, pl_candidate *k, int place, const pl_f
     return true;
 }
 
+/* Programs of all places, and what the plan takes. */
+static bool play_stages(const choosing *x, const pl_plan *plan, pl_arena *tmp, pl_forecast **f,
+                        pl_stages_forecast *all, pl_err *err)
+{
+    const int n = plan->stages->order->n_ranks;
+    const pl_program **program = PL_NEW_N(tmp, const pl_program *, n);
+    *f = PL_NEW_N(tmp, pl_forecast, n);
+    for (int c = 0; c < n; c++) {
+        pl_program *p;
+        PL_TRY(lower_place(x, plan, c, tmp, &p, err));
+        program[c] = p;
+    }
+    pl_forecast_stages(n, program, &x->speed, x->out, tmp, *f, all);
+    return true;
+}
+
+/* schedule=search is made for usual seconds and any memory; now that both are known, it is looked
+ * for again. Memory is what the place has that leaves least beside its micro-batches. */
+static const pl_plan *search_schedule(const choosing *x, const pl_plan *plan, const pl_forecast *f,
+                                      const pl_stages_forecast *all)
+{
+    const pl_pipeline *order = plan->stages->order;
+    pl_pipeline_request r = { .ranks = order->n_ranks,
+                              .micro = order->n_micro,
+                              .costs = &all->costs };
+    double room = INFINITY;
+    pl_err why = { 0 };
+    for (int c = 0; c < order->n_ranks; c++) {
+        const double static_bytes = (double)f[c].memory.peak - all->times.held[c];
+        room = fmin(room, x->b->limit - static_bytes);
+    }
+    if (isfinite(room)) r.memory = room;
+    pl_pipeline *found = PL_NEW(x->out, pl_pipeline);
+    if (room <= 0 || !pl_pipeline_make(order->name, &r, x->out, found, &why)) return NULL;
+    pl_plan *y = PL_NEW(x->out, pl_plan);
+    pl_stages *s = PL_NEW(x->out, pl_stages);
+    *y = *plan;
+    *s = *plan->stages;
+    s->order = found;
+    y->stages = s;
+    return y;
+}
+
 /* Of a plan in stages the program is that of the place which holds most. */
 static bool forecast_stages(const choosing *x, pl_candidate *k, pl_err *err)
 {
-    const int n = k->plan->stages->order->n_ranks;
     pl_arena *tmp = pl_arena_new("stages");
-    const pl_program **program = PL_NEW_N(tmp, const pl_program *, n);
-    pl_forecast *f = PL_NEW_N(tmp, pl_forecast, n);
     pl_stages_forecast *all = PL_NEW(x->out, pl_stages_forecast);
-    bool ok = true;
-    for (int c = 0; c < n && ok; c++) {
-        pl_program *p;
-        ok = lower_place(x, k->plan, c, tmp, &p, err);
-        if (ok) program[c] = p;
+    pl_forecast *f;
+    bool ok = play_stages(x, k->plan, tmp, &f, all, err);
+    if (ok && !strcmp(k->plan->stages->order->name, "search")) {
+        const pl_plan *better = search_schedule(x, k->plan, f, all);
+        if (better) ok = play_stages(x, k->plan = better, tmp, &f, all, err);
     }
     if (ok) {
-        pl_forecast_stages(n, program, &x->speed, x->out, tmp, f, all);
-        const int most = find_heaviest(n, f);
+        const int most = find_heaviest(k->plan->stages->order->n_ranks, f);
         k->stages = all;
         ok = keep_place(x, k, most, &f[most], err);
     }

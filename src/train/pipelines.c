@@ -244,8 +244,8 @@ static bool try_pipeline(search *x, const pipe *p)
 /* Other schedules, and more micro-batches, as long as that is faster. */
 static void refine(search *x, pipe best)
 {
-    static const char *const extra[] = { "vpp=2", "vpp=4", "schedule=zb-h1", "schedule=zb-h2",
-                                         "schedule=zbv" };
+    static const char *const extra[] = { "vpp=2",          "vpp=4",        "schedule=zb-h1",
+                                         "schedule=zb-h2", "schedule=zbv", "schedule=search" };
     for (size_t i = 0; i < sizeof extra / sizeof *extra; i++) {
         pipe p = best;
         p.extra = extra[i];

@@ -42,8 +42,13 @@ runs 0 '' "${plan[@]}" --strategy pp=4,micro=8 -o plan.json
 check 'the schedule and what none is faster than' grep -q '^pipeline  1f1b: 4 stages on axis pipe, 8 micro-batches' out
 check 'its picture' grep -qE '^    3  \.*0AA1BB' out
 check 'a row per stage' test "$(sed -n '/^stage/,/^$/p' out | wc -l)" = 6
+step_of() { sed -n 's/^step *\([0-9.]*\) ms.*/\1/p' out; }
+usual=$(step_of)
+runs 0 '' "${plan[@]}" --strategy pp=4,micro=8,schedule=search -o plan.json # for the stages' seconds
+check 'a schedule that was searched is no slower' awk "BEGIN { exit !($(step_of) <= $usual) }"
 runs 0 '' "${verify[@]}" --strategy plan=plan.json --devices 4
 check 'the plan is equal' grep -q ' equal ' out
+runs 0 '' "${plan[@]}" --strategy pp=4,micro=8 -o plan.json
 # Another order of passes is written into it: GPipe's.
 sed 's/"0F0,0F1,0F2,0F3,[^"]*"/"0F0,0F1,0F2,0F3,0F4,0F5,0F6,0F7,0B0,0B1,0B2,0B3,0B4,0B5,0B6,0B7"/' plan.json > other.json
 runs 0 '' "${verify[@]}" --strategy plan=other.json --devices 4
