@@ -52,7 +52,8 @@ typedef struct pl_fit {
  * products and of streams, and of each level its bandwidth and start, are moved one after the other
  * in smaller and smaller steps, as long as the forecasts of the others come nearer: the mean of
  * |log(forecast / measured)|. `name` is that of the file. Fails with PL_EINPUT, naming line and
- * column, and with PL_EINFEASIBLE where no row is of this kind of devices. `out` owns the result. */
+ * column, and with PL_EINFEASIBLE where no row is of this kind of devices. `out` owns the result.
+ */
 PL_MUST_CHECK bool pl_fit_make(const char *text, size_t n, const char *name,
                                const pl_fit_options *o, pl_arena *out, pl_fit **fit, pl_err *err);
 

@@ -19,7 +19,7 @@ typedef struct fit_args {
 static const pl_opt opts[] = {
     { "cluster", TEXT(cluster), "NAME", NULL, "whose figures are fitted, by runs on its kind" },
     { "o",       TEXT(out),     "FILE", NULL, "write the cluster, for --cluster" },
-    { "rows",    INT(rows),     "N",    "24", "so many runs are fitted, as many held out", 5, 4096 },
+    { "rows",    INT(rows),     "N",    "24", "so many runs are fitted, and held out", 5, 4096 },
     { "json",    FLAG(json),    NULL,   NULL, "one JSON object on stdout" },
     { 0 },
 };
