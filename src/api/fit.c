@@ -9,7 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELD = 5, MOST_FIGURES = 3 + 2 * PL_CLUSTER_LEVELS, MOST_MOVES = 6, MOST_TRIED = 150 };
+enum { HELD = 5, MOST_MOVES = 6, MOST_TRIED = 150 };
+
+/* Figures of the class; then so many of each level. */
+enum { START, MATMUL, STREAM, OF_CLASS };
+enum { BANDWIDTH, MESSAGE_START, LATENCY, OF_LEVEL };
+enum { MOST_FIGURES = OF_CLASS + OF_LEVEL * PL_CLUSTER_LEVELS };
 static const double FINE = 1.05, WORTH = 0.98;
 
 typedef struct fitting {
@@ -25,35 +30,48 @@ typedef struct fitting {
 
 /* -- figures ----------------------------------------------------------------------------------- */
 
+static int level_of(int k)
+{
+    return (k - OF_CLASS) / OF_LEVEL;
+}
+
 /* Where figure k is in a cluster; NULL: a level that this one has not. Levels go by their names. */
 static double *figure_at(const fitting *x, pl_cluster *c, int k)
 {
     pl_device_class *d = &c->class[0];
-    if (k == 0) return &d->kernel_start.value;
-    if (k == 1) return &d->matmul_efficiency.value;
-    if (k == 2) return &d->stream_efficiency.value;
-    for (int i = 0; i < c->n_levels; i++)
-        if (!strcmp(c->level[i].name, x->base->level[(k - 3) / 2].name))
-            return (k - 3) % 2 ? &c->level[i].start.value : &c->level[i].bandwidth.value;
+    if (k == START) return &d->kernel_start.value;
+    if (k == MATMUL) return &d->matmul_efficiency.value;
+    if (k == STREAM) return &d->stream_efficiency.value;
+    const char *name = x->base->level[level_of(k)].name;
+    for (int i = 0; i < c->n_levels; i++) {
+        pl_level *l = &c->level[i];
+        if (strcmp(l->name, name) != 0) continue;
+        const int what = (k - OF_CLASS) % OF_LEVEL;
+        return what == BANDWIDTH ? &l->bandwidth.value
+               : what == LATENCY ? &l->latency.value
+                                 : &l->start.value;
+    }
     return NULL;
 }
 
 static void list_figures(fitting *x)
 {
-    static const char *const of_class[] = { "kernel_start", "matmul_efficiency",
-                                            "stream_efficiency" };
+    static const char *const of_class[OF_CLASS] = { "kernel_start", "matmul_efficiency",
+                                                    "stream_efficiency" },
+                             *const of_level[OF_LEVEL] = { "bandwidth", "start", "latency" };
     const pl_cluster *c = x->base;
     pl_fit *f = x->fit;
-    f->n_figures = 3 + 2 * c->n_levels;
+    f->n_figures = OF_CLASS + OF_LEVEL * c->n_levels;
     f->figure = PL_NEW_N(x->out, pl_fit_figure, f->n_figures);
     for (int k = 0; k < f->n_figures; k++) {
-        const int level = (k - 3) / 2, start = (k - 3) % 2;
+        const int what = k < OF_CLASS ? k : (k - OF_CLASS) % OF_LEVEL;
         pl_fit_figure *y = &f->figure[k];
-        if (k < 3)
-            *y = (pl_fit_figure){ c->class[0].name, of_class[k], k ? "" : "s", 0, 0 };
+        if (k < OF_CLASS)
+            *y =
+                (pl_fit_figure){ c->class[0].name, of_class[what], what == START ? "s" : "", 0, 0 };
         else
-            *y = (pl_fit_figure){ c->level[level].name, start ? "start" : "bandwidth",
-                                  start ? "s" : "B/s", 0, 0 };
+            *y = (pl_fit_figure){ c->level[level_of(k)].name, of_level[what],
+                                  what == BANDWIDTH ? "B/s" : "s", 0, 0 };
         x->value[k] = *figure_at(x, (pl_cluster *)(uintptr_t)c, k);
         y->before = x->value[k];
     }
@@ -64,7 +82,8 @@ static void list_figures(fitting *x)
 static double moved(const fitting *x, int k, double by)
 {
     enum { FAR_START = 32, FAR = 2 };
-    const bool share = k == 1 || k == 2, start = k == 0 || (k > 2 && (k - 3) % 2);
+    const bool share = k == MATMUL || k == STREAM;
+    const bool start = k == START || (k >= OF_CLASS && (k - OF_CLASS) % OF_LEVEL != BANDWIDTH);
     const double known = fmax(x->fit->figure[k].before, start ? 1e-6 : 0);
     const double far = start ? FAR_START : FAR, value = fmax(x->value[k], start ? 1e-6 : 0) * by;
     return fmin(share ? fmin(1, known * far) : known * far, fmax(known / far, value));
@@ -77,7 +96,7 @@ static bool set_figures(const fitting *x, const double value[], pl_cluster *c, p
         double *at = figure_at(x, c, k);
         if (at) *at = value[k];
     }
-    c->class[0].conv_efficiency.value = value[1];
+    c->class[0].conv_efficiency.value = value[MATMUL];
     return pl_cluster_finish(c, arena, &why);
 }
 
@@ -260,14 +279,14 @@ static double move_figure(fitting *x, int k, double by, double least)
 static bool is_used(const fitting *x, int k)
 {
     pl_arena *tmp = pl_arena_new("levels");
-    bool used = k < 3;
+    bool used = k < OF_CLASS;
     for (int i = 0; i < x->n_sample && !used; i++) {
         pl_cluster *c;
         pl_err why = { 0 };
         if (!pl_cluster_find(x->sample[i]->cluster, tmp, &c, &why)) continue;
         for (int j = 0; j < c->n_levels; j++)
             used |=
-                c->level[j].size > 1 && !strcmp(c->level[j].name, x->base->level[(k - 3) / 2].name);
+                c->level[j].size > 1 && !strcmp(c->level[j].name, x->base->level[level_of(k)].name);
     }
     pl_arena_free(tmp);
     return used;

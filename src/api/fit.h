@@ -49,7 +49,7 @@ typedef struct pl_fit {
 
 /* CSV with a head that names at least model, cluster, strategy and measured_s, as bench/runs.csv
  * has them; other columns are not read. Every fifth run is held out. Kernel starts, efficiencies of
- * products and of streams, and of each level its bandwidth and start, are moved one after the other
+ * products and of streams, and of each level its bandwidth, start and latency, are moved in turn,
  * in smaller and smaller steps, as long as the forecasts of the others come nearer: the mean of
  * |log(forecast / measured)|. `name` is that of the file. Fails with PL_EINPUT, naming line and
  * column, and with PL_EINFEASIBLE where no row is of this kind of devices. `out` owns the result.
