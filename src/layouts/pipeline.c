@@ -174,7 +174,7 @@ static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_are
     const bool ok = cut_stages(s, p, order, axis, stage, tmp, err);
     if (ok) p->stages = pl_stages_make(p->graph, axis, order, stage, out);
     pl_arena_free(tmp);
-    return ok;
+    return ok && pl_plan_check_full(p, err);
 }
 
 const pl_layout pl_layout_pipeline = {

@@ -247,7 +247,8 @@ bool pl_plan_file_plan(const pl_plan_file *f, const pl_graph *g, pl_arena *out, 
     p->mesh = f->mesh;
     p->strategy = pl_arena_text(out, f->about.strategy);
     pl_arena *tmp = pl_arena_new("plan of a file");
-    bool ok = match(f, g, p, out, tmp, err) && pl_plan_check(p, err);
+    bool ok = match(f, g, p, out, tmp, err) && pl_plan_check(p, err) &&
+              (!p->stages || pl_plan_check_full(p, err));
     pl_arena_free(tmp);
     if (!ok) return false;
     settle_placements(f, p, out);

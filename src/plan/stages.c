@@ -223,18 +223,6 @@ static bool check_edge(const pl_plan *p, const pl_node *n, const pl_value *v, pl
                       n->phase == PL_BACKWARD ? "comes after it on the way back" : "comes later");
 }
 
-static bool check_full(const pl_plan *p, pl_err *err)
-{
-    const pl_stages *s = p->stages;
-    for (int stage = 0; stage < s->order->n_stages; stage++) {
-        int i = 0;
-        while (i < p->graph->nodes.n && s->of[i] != stage) i++;
-        if (i == p->graph->nodes.n)
-            return pl_err_set(err, PL_EINPUT, "stage %d of %d is empty", stage, s->order->n_stages);
-    }
-    return true;
-}
-
 /* Do both make gradients of the same weights, or both go through the same stage? */
 static bool is_of_turn(const pl_pass *a, const pl_pass *b)
 {
@@ -273,5 +261,17 @@ bool pl_plan_check_stages(const pl_plan *p, pl_err *err)
                               s->of[i], s->order->n_stages);
         for (int k = 0; k < n->n_in; k++) PL_TRY(check_edge(p, n, n->in[k], err));
     }
-    return check_full(p, err);
+    return true;
+}
+
+bool pl_plan_check_full(const pl_plan *p, pl_err *err)
+{
+    const pl_stages *s = p->stages;
+    for (int stage = 0; stage < s->order->n_stages; stage++) {
+        int i = 0;
+        while (i < p->graph->nodes.n && s->of[i] != stage) i++;
+        if (i == p->graph->nodes.n)
+            return pl_err_set(err, PL_EINPUT, "stage %d of %d is empty", stage, s->order->n_stages);
+    }
+    return true;
 }

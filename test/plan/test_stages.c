@@ -103,7 +103,10 @@ static void test_refused(void **state)
     of[maker_of(g, "loss")->id] = 3;
     refuses(p, "is of stage 3, and there are 3");
     for (int i = 0; i < g->nodes.n; i++) of[i] = 0;
-    refuses(p, "stage 1 of 3 is empty");
+    pl_err err = { 0 };
+    assert_true(pl_plan_check(p, &err));
+    assert_false(pl_plan_check_full(p, &err));
+    assert_string_equal(err.msg, "stage 1 of 3 is empty");
     p->stages = &good;
     p->choice[3].factor[0] = 0;
     refuses(p, "is split over axis 'pipe', of the stages");
