@@ -96,10 +96,10 @@ static void test_runs(void **state)
 {
     static const struct {
         const char *cluster, *strategy;
-    } cases[] = { { "local:1", "dp" },         { "local:4", "dp" },
-                  { "local:4", "zero=3" },     { "local:4", "grid:2x2x1" },
-                  { "local:2", "zero=2" },     { "local:2", "auto" },
-                  { "local:1", "dp,micro=2" }, { "local:2", "zero=2,micro=2" },
+    } cases[] = { { "local:1", "dp" },           { "local:4", "dp" },
+                  { "local:4", "zero=3" },       { "local:4", "grid:2x2x1" },
+                  { "local:2", "zero=2" },       { "local:2", "auto" },
+                  { "local:1", "dp,micro=2" },   { "local:2", "zero=2,micro=2" },
                   { "local:2", "pp=2,micro=2" }, { "local:4", "pp=2,dp,micro=2,schedule=gpipe" } };
     double first[5], eval;
     (void)state;
