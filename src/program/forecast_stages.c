@@ -1,5 +1,5 @@
-/* One micro-batch's passes, of each rank alone (time_passes, find_held), then all of them as the
- * schedule has them. */
+/* One micro-batch's passes, of each rank alone (read_place), then all of them as the schedule has
+ * them. */
 #include "program/forecast_stages.h"
 
 #include "plan/terms.h"
@@ -18,8 +18,8 @@ typedef struct place {
     int64_t other;               /* bytes at most while passes run that are not kept for others */
     int64_t other_updates;
     int64_t inputs;  /* bytes of one micro-batch                                    */
-    int64_t passing; /* bytes that a pass sends and receives at most: as much is on its
-                                    way beside the pass                                         */
+    int64_t passing; /* bytes that a pass sends and receives at most: so many are on
+                                    their way beside it                                         */
 } place;
 
 static void find_steps(place *x, pl_arena *tmp)

@@ -25,10 +25,11 @@ typedef struct pipe {
 
 /* Sums over the graph of a whole batch. */
 typedef struct sums {
-    double flops, weights, kept,
-        passing;    /* flops of a step; bytes: of weights, of what the backward
-                                             pass reads, of what goes from block to block */
-    double kernels; /* in one micro-batch                                   */
+    double flops;   /* of a step                              */
+    double weights; /* bytes of these,                        */
+    double kept;    /* of what the backward pass reads,       */
+    double passing; /* and of what goes from block to block   */
+    double kernels; /* in one micro-batch                     */
     int blocks;
 } sums;
 
@@ -40,6 +41,7 @@ typedef struct search {
     pl_speed speed;
     double memory; /* bytes of a device */
     int64_t batch;
+    double until; /* by the clock: what is not looked at by then is not */
     sums sum;
     struct {
         int n;
@@ -223,6 +225,7 @@ static void keep_trial(search *x, pl_found *f, pl_arena *arena)
 /* True: it is the best so far. */
 static bool try_pipeline(search *x, const pipe *p)
 {
+    if (pl_clock_now() > x->until) return false;
     pl_plan_request r = *x->r;
     pl_err why = { 0 };
     pl_found *f = NULL;
@@ -284,7 +287,9 @@ bool pl_pipelines_find(const pl_plan_request *r, const pl_trained *t, pl_found *
     x->c = plain ? plain->strategy.cluster : r->cluster;
     x->batch = pl_model_has(t->args, "batch") ? pl_model_int(t->args, "batch") : 1;
     pl_graph *g = graph_of(x, 1);
-    if (g && x->c) {
+    const double spent = plain ? plain->seconds : 0;
+    x->until = r->search.seconds > 0 ? begun + r->search.seconds - spent : INFINITY;
+    if (g && x->c && !pl_step_has_statistics(g)) {
         x->speed = pl_speed_of(x->c);
         x->memory = pl_cluster_memory(x->c);
         if (r->search.memory > 0) x->memory = fmin(x->memory, r->search.memory);
@@ -301,7 +306,7 @@ bool pl_pipelines_find(const pl_plan_request *r, const pl_trained *t, pl_found *
         return false;
     }
     list_others(x, plain);
-    x->best->seconds = (plain ? plain->seconds : 0) + pl_clock_now() - begun;
+    x->best->seconds = spent + pl_clock_now() - begun;
     *found = x->best;
     return true;
 }
