@@ -2,6 +2,7 @@
  * together, with all micro-batches in one graph. */
 #include "plan/stages.h"
 #include "program/forecast_stages.h"
+#include "schedules/bound.h"
 #include "plan/unroll.h"
 #include "support/forecasts.h"
 
@@ -48,12 +49,30 @@ static void check_forecast(const char *name, const pl_plan *x, const pl_program 
     for (int c = 0; c < n; c++)
         program[c] = lower(x, pl_stages_rank(x, c), &(pl_lower_options){ 0 }, a);
     pl_forecast_stages(n, program, &speed, a, a, f, &all);
+    const double least = pl_pipeline_bound(x->stages->order, &all.costs, 0, false);
+    EXPECT(all.times.seconds >= least * (1 - 1e-9) && all.step_seconds > all.times.seconds,
+           "%s: %g s of passes, at least %g", name, all.times.seconds, least);
     for (int c = 0; c < n; c++) {
         const pl_program *p = unrolled[pl_stages_rank(x, c)];
         const int64_t bytes = p->work_bytes + p->store->bytes;
-        printf("%s place %d: %lld told, %lld lie: %.3f\n", name, c, (long long)f[c].memory.peak,
-               (long long)bytes, (double)f[c].memory.peak / (double)bytes);
+        const double ratio = (double)f[c].memory.peak / (double)bytes;
+        EXPECT(ratio > 0.75 && ratio < 1.4, "%s, place %d: %.3f of its bytes are told", name, c,
+               ratio); /* of a model this small what is under way is a good part */
+        EXPECT(f[c].step_seconds == all.step_seconds && f[c].bubble_seconds > -1e-9, "%s", name);
     }
+}
+
+/* As text and back it is the same program. */
+static void check_text(const char *name, const pl_program *p, pl_arena *a)
+{
+    pl_text one = { .arena = a }, two = { .arena = a };
+    pl_program *q;
+    pl_err err = { 0 };
+    pl_program_print(p, &one);
+    EXPECT(pl_program_parse(pl_text_get(&one), p->plan, a, &q, &err), "%s: %s", name, err.msg);
+    pl_program_print(q, &two);
+    EXPECT(!strcmp(pl_text_get(&one), pl_text_get(&two)), "%s: another text", name);
+    EXPECT(pl_program_check(q, &err), "%s, as read: %s", name, err.msg);
 }
 
 static void check_case(size_t i)
@@ -74,6 +93,7 @@ static void check_case(size_t i)
     for (int r = 0; r < n; r++) {
         program[r] = lower(u.plan, r, &(pl_lower_options){ 0 }, a);
         EXPECT(pl_program_check(program[r], &err), "%s, rank %d: %s", name, r, err.msg);
+        check_text(name, program[r], a);
     }
     EXPECT(pl_program_check_ranks(n, program, &err), "%s: %s", name, err.msg);
     check_forecast(name, x, program, a);
