@@ -5,6 +5,8 @@
 #include "report/words.h"
 #include "schedules/bound.h"
 
+#include <math.h>
+
 static const pl_stages *stages_of(const pl_told *t)
 {
     return t->best->take->plan->stages;
@@ -15,6 +17,23 @@ static double bound_of(const pl_told *t)
 {
     const pl_stages_forecast *s = t->best->take->stages;
     return pl_pipeline_bound(stages_of(t)->order, &s->costs, s->times.most_held, false);
+}
+
+/* How much longer a micro-batch takes on the place that takes longest than on all in the mean, as a
+ * share: no cut of the same nodes goes below the mean. */
+static double find_unbalance(const pl_told *t)
+{
+    const pl_stages *s = stages_of(t);
+    const pl_pass_costs *c = &t->best->take->stages->costs;
+    double sum = 0, most = 0;
+    for (int r = 0; r < s->order->n_ranks; r++) {
+        double place = 0;
+        for (int k = 0; k < s->order->n_stages; k++)
+            if (pl_stages_place(s, k) == r) place += c->forward[k] + c->input[k] + c->weight[k];
+        sum += place;
+        most = fmax(most, place);
+    }
+    return sum > 0 ? most * s->order->n_ranks / sum - 1 : 0;
 }
 
 void pl_tell_pipeline(const pl_told *t, pl_text *out)
@@ -37,6 +56,10 @@ void pl_tell_pipeline(const pl_told *t, pl_text *out)
                     "and no schedule of these stages that holds as much takes less than %.3f ms "
                     "(gap %.1f %%)",
                     1e3 * bound, 100 * gap);
+    pl_text_add(&line,
+                "; the longest place takes %.1f %% more than all in the mean, below which no cut "
+                "is",
+                100 * find_unbalance(t));
     pl_text_add(out, "%-10s", "pipeline");
     pl_words_wrap(pl_text_get(&line), 10, 10, t->columns ? t->columns : PL_WORDS_COLUMNS, out);
 }
@@ -85,7 +108,8 @@ void pl_stages_json(const pl_told *t, pl_json_out *out)
     pl_json_open(out, "pipeline", PL_JSON_OBJECT);
     PL_JSON_PUT(out, "axis", t->best->take->plan->mesh.axis[s->axis].name, "schedule",
                 s->order->name, "micro", (int64_t)s->order->n_micro, "seconds", f->times.seconds,
-                "lower_bound_seconds", bound_of(t), "bubble", pl_pipeline_bubble(&f->times));
+                "lower_bound_seconds", bound_of(t), "bubble", pl_pipeline_bubble(&f->times),
+                "unbalance", find_unbalance(t));
     pl_json_open(out, "stages", PL_JSON_LIST);
     for (int k = 0; k < s->order->n_stages; k++) {
         const int place = pl_stages_place(s, k);
