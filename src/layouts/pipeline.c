@@ -13,7 +13,6 @@
 #include "schedules/make.h"
 
 #include <math.h>
-#include <string.h>
 
 static bool say_stages(pl_strategy *s, const pl_word *word, const int size[3], pl_err *err)
 {

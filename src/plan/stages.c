@@ -1,8 +1,6 @@
 /* Where nodes and states of a pipeline are: pl_stages_make() goes on from the forward nodes. */
 #include "plan/stages.h"
 
-#include <string.h>
-
 int pl_plan_place(const pl_plan *p, int rank)
 {
     return p->stages ? pl_mesh_coord(&p->mesh, rank, p->stages->axis) : 0;
@@ -107,10 +105,9 @@ static void place_states(staging *x)
 
 static int place_backward(const staging *x, const pl_node *n)
 {
-    const int state = first_source(x, n, true);
     if (n->of && x->of[n->of->id] != PL_EVERYWHERE) return x->of[n->of->id];
     for (int k = 0; k < n->n_in; k++)
-        if (n->in[k]->kind == PL_GRAD_SUM && !n->in[k]->maker) return state;
+        if (n->in[k]->kind == PL_GRAD_SUM && !n->in[k]->maker) return first_source(x, n, true);
     const int first = first_source(x, n, false);
     return first == PL_EVERYWHERE ? x->s->order->n_stages - 1 : first;
 }

@@ -20,7 +20,6 @@ typedef struct unrolling {
     pl_value **far;       /* [nodes] of a sum: that of the other stage, so far        */
     const pl_value **value_from;
     const pl_node **node_from;
-    pl_plan *made;
 } unrolling;
 
 static pl_value **value_at(unrolling *x, int micro, const pl_value *v)
@@ -249,6 +248,13 @@ static pl_plan *unroll_plan(const unrolling *x, pl_arena *out)
     }
     if (p->stages) y->stages = unroll_stages(x, p->stages, out);
     return y;
+}
+
+const pl_value *pl_unrolled_from(const pl_unrolled *u, const pl_value *v, int64_t *micro)
+{
+    if (!u->graph) return v;
+    if (u->micro[v->id] >= 0) *micro = u->micro[v->id];
+    return u->from[v->id];
 }
 
 bool pl_plan_unroll(const pl_plan *plan, pl_arena *out, pl_unrolled *u, pl_err *err)

@@ -20,4 +20,8 @@ typedef struct pl_unrolled {
  * before leaves in a state. `out` owns the result. */
 PL_MUST_CHECK bool pl_plan_unroll(const pl_plan *plan, pl_arena *out, pl_unrolled *u, pl_err *err);
 
+/* What a value is in the graph of one micro-batch; *micro becomes that which makes or reads it, if
+ * one does. Where nothing was unrolled (u is zeros), the value itself. */
+const pl_value *pl_unrolled_from(const pl_unrolled *u, const pl_value *v, int64_t *micro);
+
 #endif

@@ -14,8 +14,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { USUAL_FORWARD = 1, USUAL_INPUT = 1, USUAL_WEIGHT = 1 }; /* seconds, of the shared clock */
-
 typedef struct timetable {
     const pl_plan *plan;
     const pl_stages *stages;

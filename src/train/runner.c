@@ -92,18 +92,6 @@ double pl_runner_rate(const pl_train_options *options, int64_t step)
            0.5 * (options->lr - options->lr_min) * (1 + cos(3.141592653589793 * (at < 1 ? at : 1)));
 }
 
-/* An input of a pipeline's step is that of one of its micro-batches. */
-static pl_port find_micro(const pl_runner *runner, int which, const pl_port *port, int64_t *k)
-{
-    const pl_unrolled *u = &runner->job->whole;
-    pl_port x = *port;
-    if (which != STEP || !u->graph) return x;
-    const int at = port->value->id;
-    x.value = u->from[at];
-    if (u->micro[at] >= 0) *k = u->micro[at];
-    return x;
-}
-
 /* Micro-batch k of a step reads rows k of `micro` shares of its batch; drawn numbers are its own.
  * step < 0: a validation batch. */
 static void fill_inputs(pl_runner *runner, int which, int64_t step, int64_t k)
@@ -119,7 +107,8 @@ static void fill_inputs(pl_runner *runner, int which, int64_t step, int64_t k)
     for (int i = 0; i < p->n_inputs; i++) {
         void *to = pl_exec_map(runner->exec, &p->input[i], PL_WRITE);
         int64_t of = k;
-        const pl_port port = find_micro(runner, which, &p->input[i], &of);
+        pl_port port = p->input[i];
+        if (which == STEP) port.value = pl_unrolled_from(&runner->job->whole, port.value, &of);
         f.draw = step < 0 ? step : step * options->micro + of;
         if (to) pl_data_feed(&f, &port, to);
         pl_exec_unmap(runner->exec, &p->input[i], PL_WRITE, to);

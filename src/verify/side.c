@@ -98,10 +98,7 @@ void pl_verify_side_widen(pl_verify_graphs *graphs)
 /* A value of a pipeline's step is that of one of its micro-batches, *k. */
 static const pl_value *find_micro(const pl_verify_side *s, int which, const pl_value *v, int64_t *k)
 {
-    const pl_unrolled *u = which < PL_VERIFY_GRAPHS ? &s->pipeline[which] : NULL;
-    if (!u || !u->graph) return v;
-    if (u->micro[v->id] >= 0) *k = u->micro[v->id];
-    return u->from[v->id];
+    return which < PL_VERIFY_GRAPHS ? pl_unrolled_from(&s->pipeline[which], v, k) : v;
 }
 
 /* A twin's value as the other graphs have it: what fills it rounds to that type. */

@@ -2,9 +2,9 @@
  * and the exchange of what all found), pl_verify_judge() (the verdict). */
 #include "verify/verify.h"
 
+#include "plan/stages.h"
 #include "planners/find.h"
 #include "verify/noise.h"
-#include "plan/stages.h"
 #include "verify/record.h"
 
 #include <math.h>
