@@ -84,8 +84,9 @@ static double moved(const fitting *x, int k, double by)
     enum { FAR_START = 32, FAR = 2 };
     const bool share = k == MATMUL || k == STREAM;
     const bool start = k == START || (k >= OF_CLASS && (k - OF_CLASS) % OF_LEVEL != BANDWIDTH);
-    const double known = fmax(x->fit->figure[k].before, start ? 1e-6 : 0);
-    const double far = start ? FAR_START : FAR, value = fmax(x->value[k], start ? 1e-6 : 0) * by;
+    const double least = start ? 1e-6 : 0, far = start ? FAR_START : FAR;
+    const double known = fmax(x->fit->figure[k].before, least),
+                 value = fmax(x->value[k], least) * by;
     return fmin(share ? fmin(1, known * far) : known * far, fmax(known / far, value));
 }
 
