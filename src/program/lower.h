@@ -53,7 +53,7 @@ typedef struct task {
     bool once;       /* only updates need it: pl_step.once                                     */
     int pass;        /* of a plan in stages: pl_lower_stage                                    */
     int asked_for;   /* STAGE, a receive: the pass with which it starts                        */
-    bool late;       /* comes from the host for what runs promptly: as soon as that has all else */
+    bool late;       /* brings a state for what runs promptly: as soon as that has all else    */
     int n_late;      /* such tasks that make what it reads, and have no turn yet               */
     bool asked;      /* they have                                                              */
     int unmet;       /* tasks that must come first                                             */

@@ -9,9 +9,9 @@
  * overlapped all-reduce of PyTorch DDP, Li et al., VLDB 2020, here for any reduction). And what
  * only moves a state (the gather of a sharded weight), or comes from the host, starts before its
  * reader's turn, as far ahead as a limit in bytes allows (prefetch and rate limiter of FSDP, Zhao
- * et al., VLDB 2023). Where that reader runs as soon as it may, an update, what it needs from the
- * host is asked for as soon as it has all else, and it runs when as much is on its way behind it.
- * */
+ * et al., VLDB 2023). Where that reader runs as soon as it may, an update, what it needs of states
+ * that lie elsewhere is asked for as soon as it has all else, and it runs when as much is on its
+ * way behind it; its own part of a state that lies here is cut out right before. */
 #include "program/lower.h"
 
 #include <limits.h>
@@ -62,7 +62,24 @@ static bool reads_last(const lowering *l, const task *t)
     return true;
 }
 
-/* A move all of whose readers are prompt is so too: the packing of blocks for a scatter. */
+/* Does it move a state, as the last of some moves from where that lies that lead to nothing else,
+ * and wait for no more? */
+static bool brings_state(const lowering *l, int id)
+{
+    for (bool alone = true; alone;) {
+        const task *t = &l->tasks.at[id];
+        if (t->kind == TASK_NODE || t->kind == TASK_STAGE || t->n_in != 1) return false;
+        const part *from = &l->parts.at[t->in[0]];
+        if (t->unmet != (from->maker >= 0)) return false;
+        if (from->maker < 0) return from->port >= 0;
+        id = from->maker;
+        alone = from->readers.n == 1;
+    }
+    return false;
+}
+
+/* A move all of whose readers are prompt is so too: the packing of blocks for a scatter. But what
+ * brings them a state would come first of all, and lie there until they run: it is late. */
 static void mark_prompt(lowering *l)
 {
     for (int id = l->tasks.n - 1; id >= 0; id--) {
@@ -74,8 +91,9 @@ static void mark_prompt(lowering *l)
         t->prompt = t->eager || combines(t) ||
                     (t->kind == TASK_NODE && bytes <= SCALAR_BYTES && reads_last(l, t));
         bool leads = t->kind != TASK_NODE && readers->n;
-        for (int i = 0; i < readers->n; i++) leads &= l->tasks.at[readers->at[i]].prompt;
-        t->late = leads && !t->unmet && pl_lower_is_fetch(t);
+        for (int i = 0; i < readers->n; i++)
+            leads &= l->tasks.at[readers->at[i]].prompt || l->tasks.at[readers->at[i]].late;
+        t->late = leads && !t->prompt && brings_state(l, id);
         t->prompt |= leads && !t->late;
         for (int i = 0; i < readers->n && t->late; i++) l->tasks.at[readers->at[i]].n_late++;
     }
@@ -229,7 +247,15 @@ static const wish *make_wishes(lowering *l)
 
 static void emit(schedule *s, int id);
 
-/* -- from the host, for updates -- */
+/* -- states brought for updates -- */
+
+/* Is it late, and a message, or made of one that is? */
+static bool is_under_way(const lowering *l, int id)
+{
+    for (; id >= 0 && l->tasks.at[id].late; id = l->parts.at[l->tasks.at[id].in[0]].maker)
+        if (pl_lower_is_message(&l->tasks.at[id])) return true;
+    return false;
+}
 
 /* Bytes on their way for a task. */
 static int64_t late_bytes(const lowering *l, const task *t)
@@ -237,7 +263,7 @@ static int64_t late_bytes(const lowering *l, const task *t)
     int64_t sum = 0;
     for (int k = 0; k < t->n_in; k++) {
         const part *p = &l->parts.at[t->in[k]];
-        if (p->maker >= 0 && l->tasks.at[p->maker].late) sum += p->bytes;
+        if (is_under_way(l, p->maker)) sum += p->bytes;
     }
     return sum;
 }
@@ -255,16 +281,30 @@ static void run_fetched(schedule *s, bool all)
     }
 }
 
-/* A task has all but what is to come from the host. */
+/* What is late of that which a task reads. */
+static void bring(schedule *s, int id)
+{
+    lowering *l = s->l;
+    for (int k = 0; k < l->tasks.at[id].n_in; k++) {
+        const int maker = l->parts.at[l->tasks.at[id].in[k]].maker;
+        if (maker < 0 || !l->tasks.at[maker].late || l->tasks.at[maker].unmet < 0) continue;
+        bring(s, maker);
+        emit(s, maker);
+    }
+}
+
+/* A task has all but what is late. What needs no message runs at once. */
 static void fetch(schedule *s, int id)
 {
     lowering *l = s->l;
+    const int64_t bytes = late_bytes(l, &l->tasks.at[id]);
     l->tasks.at[id].asked = true;
-    for (int k = 0; k < l->tasks.at[id].n_in; k++) {
-        const int maker = l->parts.at[l->tasks.at[id].in[k]].maker;
-        if (maker >= 0 && l->tasks.at[maker].late && l->tasks.at[maker].unmet == 0) emit(s, maker);
+    bring(s, id);
+    if (!bytes) {
+        emit(s, id);
+        return;
     }
-    s->fetched_bytes += late_bytes(l, &l->tasks.at[id]);
+    s->fetched_bytes += bytes;
     PL_PUSH(l->tmp, &s->fetching, id);
     run_fetched(s, false);
 }
@@ -437,7 +477,7 @@ void pl_lower_order(lowering *l)
         for (int i = 0; i < l->tasks.n; i++) {
             const task *t = &l->tasks.at[w[i].id];
             if (t->unmet > 0 && !t->prompt) land_all(&s, t); /* its turn has come */
-            if (t->n_late && t->unmet == t->n_late && !t->asked) fetch(&s, w[i].id);
+            if (t->n_late && t->unmet == t->n_late && !t->late && !t->asked) fetch(&s, w[i].id);
             if (t->unmet == 0 && !t->late && !t->asked) emit(&s, w[i].id);
             left += t->unmet > 0;
         }

@@ -71,8 +71,37 @@ static void test_closed_forms(void **state)
         }
 }
 
+static bool reads(const pl_step *x, pl_slot at)
+{
+    for (int k = 0; k < x->n_in; k++)
+        if (x->in[k].at == at.at && !x->in[k].state && !x->in[k].host) return true;
+    return false;
+}
+
+/* Under zero=1 a device updates its part of each weight. It cuts that part out right before: all of
+ * them cut out at once would lie there as one more share of the weights for the whole step. */
+static void test_parts(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = training_graph("mlp:layers=4,in=8,hidden=8,classes=8,batch=4", a);
+    const pl_program *p = training_program(training_plan(g, "zero=1", 4, a), 1, 0, a);
+    int parts = 0;
+    for (int i = 0; i < p->n_steps; i++) {
+        const pl_step *x = &p->step[i];
+        if (x->kind != PL_COPY || !x->transfer || !pl_graph_state(x->transfer->value)) continue;
+        int next = i + 1;
+        while (next < p->n_steps && p->step[next].kind == PL_MESSAGE) next++;
+        assert_true(next < p->n_steps && reads(&p->step[next], x->out[0]));
+        parts++;
+    }
+    assert_int_equal(parts, 8); /* weights and biases of four layers */
+    pl_arena_free(a);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_closed_forms) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_closed_forms),
+                                        cmocka_unit_test(test_parts) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
