@@ -44,11 +44,13 @@ bool pl_candidates_late(const choosing *x)
 
 /* -- candidates -------------------------------------------------------------------------------- */
 
-/* So many equal blocks show what any number of them does, where the periods of their program are of
- * 1 to 4 or 6 blocks: what is left out is a multiple of all. Where weights are gathered several
- * blocks ahead it takes the larger number. */
-static const int few_blocks[PL_FEW_LENGTHS] = { 8, 32 };
-enum { BRIEF = 20000, PERIODS = 12, MOST_STRETCHES = 16 };
+/* So many equal blocks, and as many more as leave a multiple of `period` out, show what any number
+ * of them does. Most programs have a period of 1 or 2 blocks. It takes more blocks where that is 3,
+ * 4 or 6, or weights are gathered several blocks ahead. */
+static const struct {
+    int least, period;
+} few_blocks[PL_FEW_LENGTHS] = { { 8, 2 }, { 32, 12 } };
+enum { BRIEF = 20000, MOST_STRETCHES = 16 };
 enum { TRIAL_ROOM = 3 }; /* candidates of a trial, the best so far and those at hand */
 static const double SLOW = 1.03, LARGE = 1.5; /* clearly, where few blocks do not tell exactly */
 static const double MOST_LEFT = 0.8;          /* of all blocks: with more it saves nothing     */
@@ -56,8 +58,9 @@ static const double MOST_LEFT = 0.8;          /* of all blocks: with more it sav
 /* What can be left out of blocks [from, to); false: they are few. */
 static bool cut_stretch(int from, int to, int length, pl_cut *cut)
 {
-    const int all = to - from, least = few_blocks[length], few = least + (all - least) % PERIODS;
-    if (all < least + PERIODS) return false;
+    const int all = to - from, least = few_blocks[length].least, period = few_blocks[length].period,
+              few = least + (all - least) % period;
+    if (all < least + period) return false;
     *cut = (pl_cut){ .from = from + few / 2, .to = from + few / 2 + all - few };
     return true;
 }
