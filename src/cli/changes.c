@@ -154,6 +154,34 @@ static void try_micro(change *x, const char *more, double limit, double peak, do
     }
 }
 
+static void try_each(change *x, double limit, const pl_forecast_memory *m, bool splits)
+{
+    for (int i = 0; i < N_WORDS; i++) {
+        double peak = (double)m->peak;
+        double states = (double)(m->weights + m->optimizer + m->buffers);
+        pl_watch_tell(x->j->request.search.watch, "it does not fit: trying changes", i + 1,
+                      N_WORDS);
+        if (is_given(x->strategy, words[i])) continue;
+        if (*words[i] && !try_words(x, join(x, words[i], 1), &peak, &states)) continue;
+        if (splits) try_micro(x, words[i], limit, peak, states);
+    }
+    if (x->j->graph->nodes.n <= PL_EVICTION_NODES) try_evicted(x);
+}
+
+/* What one finds of the ways between placements the others know. */
+static void try_all(change *x, double limit, const pl_forecast_memory *m, bool splits)
+{
+    pl_arena *shared = pl_arena_new("paths");
+    const pl_job *plain = x->j;
+    pl_job j = *plain;
+    if (!j.request.lower.paths) j.request.lower.paths = pl_paths_new(shared);
+    x->j = &j;
+    try_each(x, limit, m, splits);
+    pl_watch_tell(j.request.search.watch, NULL, 0, 0);
+    x->j = plain;
+    pl_arena_free(shared);
+}
+
 const char *pl_changes_words(const pl_job *j, const pl_found *found, const char *strategy,
                              pl_arena *out)
 {
@@ -161,18 +189,9 @@ const char *pl_changes_words(const pl_job *j, const pl_found *found, const char 
     change x = {
         .j = j, .strategy = strategy, .out = out, .rows = pl_job_rows(j), .step = INFINITY
     };
-    const bool splits = !has(strategy, "micro=") && !pl_step_has_statistics(j->graph);
     if ((double)m->peak <= found->limit) return NULL; /* of the host it takes too much */
-    for (int i = 0; i < N_WORDS; i++) {
-        double peak = (double)m->peak;
-        double states = (double)(m->weights + m->optimizer + m->buffers);
-        pl_watch_tell(j->request.search.watch, "it does not fit: trying changes", i + 1, N_WORDS);
-        if (is_given(strategy, words[i])) continue;
-        if (*words[i] && !try_words(&x, join(&x, words[i], 1), &peak, &states)) continue;
-        if (splits) try_micro(&x, words[i], found->limit, peak, states);
-    }
-    if (x.j->graph->nodes.n <= PL_EVICTION_NODES) try_evicted(&x);
-    pl_watch_tell(j->request.search.watch, NULL, 0, 0);
+    const bool splits = !has(strategy, "micro=") && !pl_step_has_statistics(j->graph);
+    try_all(&x, found->limit, m, splits);
     const char *over = pl_text_size(out, (double)m->peak - found->limit);
     if (!x.best)
         return pl_arena_fmt(out,

@@ -410,10 +410,11 @@ bool pl_plan_forecast(const pl_plan_request *r, const pl_plan *plan, pl_arena *o
 
 static bool find_any(choosing *x, pl_err *err)
 {
-    const pl_strategy *s = &x->b->strategy;
+    pl_strategy s = x->b->strategy;
     pl_plan *plan;
-    if (s->automatic) return find_auto(x, err);
-    return pl_strategy_plan(s, x->g, NULL, x->out, &plan, err) && add_given(x, plan, err);
+    if (s.automatic) return find_auto(x, err);
+    s.paths = x->lower.paths;
+    return pl_strategy_plan(&s, x->g, NULL, x->out, &plan, err) && add_given(x, plan, err);
 }
 
 /* The plan for any memory, and if that does not fit what a policy makes of it. */

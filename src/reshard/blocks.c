@@ -206,6 +206,14 @@ static int by_low(const void *a, const void *b, void *digit)
     return (x > y) - (x < y);
 }
 
+/* Ranks that come in order mostly have their parts in order. */
+static void sort_by_low(int n, held part[], int digit)
+{
+    int k = 1;
+    while (k < n && by_low(&part[k - 1], &part[k], &digit) <= 0) k++;
+    if (k < n) qsort_r(part, (size_t)n, sizeof *part, by_low, &digit);
+}
+
 /* The digit of which the parts of both sides have the smallest share. */
 static sorted sort_parts(int n, held from[], int n_to, const held to[])
 {
@@ -218,7 +226,7 @@ static sorted sort_parts(int n, held from[], int n_to, const held to[])
             (double)(widest + widest_range(n_to, to, d)) / (double)from->digit[d].size;
         if (share < least) least = share, x.digit = d, x.widest = widest;
     }
-    if (x.digit >= 0) qsort_r(from, (size_t)n, sizeof *from, by_low, &x.digit);
+    if (x.digit >= 0) sort_by_low(n, from, x.digit);
     return x;
 }
 

@@ -223,7 +223,11 @@ static bool find_plain(const pl_plan_request *r, const pl_trained *t, pl_arena *
     numbers *x = PL_NEW(arena, numbers);
     *x = (numbers){ .r = &known, .t = t, .arena = arena, .begun = pl_clock_now(), .best = -1 };
     list_numbers(x, pl_model_has(t->args, "batch") ? pl_model_int(t->args, "batch") : 1);
-    return find_number(x, found, err);
+    pl_arena *shared = pl_arena_new("paths");
+    if (!known.lower.paths) known.lower.paths = pl_paths_new(shared);
+    const bool ok = find_number(x, found, err);
+    pl_arena_adopt(arena, shared);
+    return ok;
 }
 
 bool pl_step_find(const pl_plan_request *r, const pl_trained *t, pl_arena *arena, pl_found **found,
