@@ -65,7 +65,7 @@ static bool search_doubt(const choosing *x, const pl_auto_mesh *m, const struct 
     const pl_search_options rough = { .effort = DOUBT_EFFORT, .start = m->answer.value };
     const double cap = x->b->search->cap;
     pl_err why = { 0 };
-    if (d->price < 0) return pl_problem_min(&t, cap, x->b->search->tied, NULL, tmp, answer, &why);
+    if (d->price < 0) return pl_problem_min(&t, cap, x->b->search->tied, &rough, tmp, answer, &why);
     pl_chain c = pl_problem_chain(&t, d->price, tmp);
     return x->b->search->tied ? pl_chain_tied(&c, cap, &rough, tmp, answer, &why)
                               : pl_chain_min(&c, cap, &rough, tmp, answer, &why);
