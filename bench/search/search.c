@@ -192,7 +192,7 @@ static bool run_job(job *j, pl_arena *arena, pl_err *err)
 {
     pl_mesh mesh[MOST_MESHES];
     PL_TRY(open_job(j, arena, err));
-    int n = pl_auto_meshes(j->c, j->a->axes, MOST_MESHES, mesh);
+    int n = pl_auto_meshes(j->c, j->a->axes, 1, MOST_MESHES, mesh);
     for (int i = 0; i < n; i++) {
         if (j->a->methods)
             compare(j, &mesh[i], arena);

@@ -88,12 +88,13 @@ static void add_factors(choices *x, pl_choice *c, int axis)
         add_orders(x, &full, 0);
         return;
     }
-    for (int f = PL_COPIED; f < x->n->sig->n_factors; f++) {
+    const bool alone = x->m->axis[axis].size == 1; /* the stages' axis: a stage sees one place of it */
+    for (int f = PL_COPIED; f < (alone ? 0 : x->n->sig->n_factors); f++) {
         c->factor[axis] = (int8_t)f;
         if (f >= 0 && (!pl_share_can_cut(x->n, f) || !fits(x, c, f))) continue;
         add_factors(x, c, axis + 1);
     }
-    for (int k = 0; pl_plan_linear_set(x->n, k); k++) {
+    for (int k = 0; !alone && pl_plan_linear_set(x->n, k); k++) {
         c->factor[axis] = (int8_t)(PL_LINEAR - k);
         add_factors(x, c, axis + 1);
     }

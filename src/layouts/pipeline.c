@@ -17,7 +17,7 @@
 static bool say_stages(pl_strategy *s, const pl_word *word, const int size[3], pl_err *err)
 {
     (void)word, (void)err;
-    return pl_strategy_axis(s, &pl_layout_pipeline, "pp", "pipe", size[0], 0);
+    return pl_strategy_axis(s, &pl_layout_pipeline, "pp", PL_STAGE_AXIS, size[0], 0);
 }
 
 /* Interleaved where a rank is to have several stages and nobody names another schedule. */
@@ -25,7 +25,7 @@ static bool make_order(const pl_strategy *s, pl_arena *out, pl_pipeline *order, 
 {
     const pl_said *name = pl_strategy_said(s, "schedule"), *chunks = pl_strategy_said(s, "vpp");
     const char *usual = chunks && chunks->size[0] > 1 ? "interleaved" : "1f1b";
-    const pl_pipeline_request r = { .ranks = pl_strategy_size(s, "pipe"),
+    const pl_pipeline_request r = { .ranks = pl_strategy_size(s, PL_STAGE_AXIS),
                                     .micro = (int)s->micro,
                                     .chunks = chunks ? chunks->size[0] : 0 };
     return pl_pipeline_make(name ? name->name : usual, &r, out, order, err) ||
@@ -161,11 +161,9 @@ static bool cut_stages(const pl_strategy *s, pl_plan *p, const pl_pipeline *orde
                       x.n_cuts - 1, order->n_stages);
 }
 
-static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
-                   pl_err *err)
+bool pl_strategy_cut(const pl_strategy *s, pl_plan *p, pl_arena *out, pl_err *err)
 {
-    const int axis = pl_mesh_find(&p->mesh, "pipe");
-    if (axis < 0 || like) return true;
+    const int axis = pl_mesh_find(&p->mesh, PL_STAGE_AXIS);
     pl_pipeline *order = PL_NEW(out, pl_pipeline);
     PL_TRY(make_order(s, out, order, err));
     pl_arena *tmp = pl_arena_new("stages");
@@ -174,6 +172,13 @@ static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_are
     if (ok) p->stages = pl_stages_make(p->graph, axis, order, stage, out);
     pl_arena_free(tmp);
     return ok && pl_plan_check_full(p, err);
+}
+
+static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
+                   pl_err *err)
+{
+    const bool whole = like || pl_mesh_find(&p->mesh, PL_STAGE_AXIS) < 0;
+    return whole || pl_strategy_cut(s, p, out, err);
 }
 
 const pl_layout pl_layout_pipeline = {

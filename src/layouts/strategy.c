@@ -3,7 +3,9 @@
 #include "layouts/strategy.h"
 
 #include "base/file.h"
+#include "layouts/list.h"
 #include "plan/file.h"
+#include "plan/stages.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,7 +42,8 @@ static const pl_word others[] = {
       "the batch of a step is taken in N micro-batches, one after another; gradients add up",
       say_micro },
     { "auto", "auto", 0, "auto",
-      "alone or with micro=N: the fastest layout that fits, found by a search", say_auto },
+      "alone, with micro=N, pp=N: the fastest layout (of stages) that fits, found by a search",
+      say_auto },
     { "plan=", "plan=FILE", PL_WORD_PATH, "plan", "alone: the one that pleat plan -o FILE wrote",
       NULL },
     { 0 },
@@ -283,6 +286,25 @@ static bool settle(pl_strategy *s, pl_err *err)
     return true;
 }
 
+/* Beside the words of a pipeline, whose stages the search plans alike, auto has no other layout. */
+static bool check_auto(pl_strategy *s, pl_err *err)
+{
+    for (int i = 0; i < s->n_said; i++) {
+        const pl_layout *l = s->said[i].layout;
+        if (l && l != &pl_layout_pipeline)
+            return pl_err_set(err, PL_EUSAGE,
+                              "strategy '%s': auto stands alone, with micro=N, or with the words of "
+                              "a pipeline, and '%s' is none of them",
+                              s->text, s->said[i].word->form);
+    }
+    drop_singles(s);
+    const int stages = pl_strategy_size(s, PL_STAGE_AXIS);
+    if (s->devices % stages)
+        return pl_err_set(err, PL_EUSAGE, "strategy '%s': %d devices cannot be divided by pp=%d",
+                          s->text, s->devices, stages);
+    return settle(s, err);
+}
+
 bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_strategy *out,
                        pl_err *err)
 {
@@ -294,10 +316,7 @@ bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_stra
         return pl_err_set(err, PL_EUSAGE, "strategy '%s': for %d devices", text, n_devices);
     if (out->plan_path) return true;
     PL_TRY(read_words(out, arena, err));
-    if (out->automatic)
-        return out->n_said == (out->micro ? 2 : 1) ||
-               pl_err_set(err, PL_EUSAGE, "strategy '%s': auto stands alone, or with micro=N",
-                          text);
+    if (out->automatic) return check_auto(out, err);
     if (!share_out(out, arena, err) || !settle(out, err)) return false;
     out->mesh = make_mesh(out);
     return true;

@@ -30,7 +30,7 @@ typedef struct pl_degree {
 typedef struct pl_strategy {
     const char *text;
     int devices;
-    bool automatic;            /* auto: no word but micro=N says more                            */
+    bool automatic;            /* auto: of other words there are micro=N and those of pipelines  */
     int64_t micro;             /* micro-batches of a step: the graph that it is for has as many
                                   (graph.micro). 0: nobody says, which is 1, or of auto what the
                                   plan takes; of a file that of its plan, once it is read        */
@@ -67,6 +67,10 @@ PL_MUST_CHECK bool pl_strategy_read(pl_strategy *s, pl_arena *arena, pl_err *err
  * be split that way (the axis, its size, and the widest factor on offer). In apply.c. */
 PL_MUST_CHECK bool pl_strategy_plan(const pl_strategy *s, const pl_graph *g, const pl_plan *like,
                                     pl_arena *out, pl_plan **plan, pl_err *err);
+
+/* Cuts a plan, whose mesh has the stages' axis, as the words of a pipeline say. Fails with PL_EINPUT
+ * where the model cannot be cut into so many stages. `out` owns what it adds. In pipeline.c. */
+PL_MUST_CHECK bool pl_strategy_cut(const pl_strategy *s, pl_plan *p, pl_arena *out, pl_err *err);
 
 /* Strategies that make sense for n devices and a model that has these (PL_HAS_...), for `verify
  * --all`: returns how many texts were written. */

@@ -229,6 +229,15 @@ static bool is_same(const char *a, const char *b)
     return x >= y && x <= y;
 }
 
+/* Is it the value, or one of its words, which commas part? */
+static bool has_word(const char *value, const char *word, pl_arena *arena)
+{
+    if (is_same(value, word)) return true;
+    for (const char *at = value; at; at = strchr(at, ','), at += at != NULL)
+        if (is_same(pl_arena_span(arena, at, strcspn(at, ",")), word)) return true;
+    return false;
+}
+
 static void check_need(parser *p, const pl_opt *o, const need *x)
 {
     pl_text *t = &p->problems;
@@ -241,7 +250,7 @@ static void check_need(parser *p, const pl_opt *o, const need *x)
         return;
     }
     if (!value) value = x->o->usual ? x->o->usual : "";
-    const bool same = is_same(value, pl_arena_span(p->arena, x->value, x->n));
+    const bool same = has_word(value, pl_arena_span(p->arena, x->value, x->n), p->arena);
     if (same != x->not ) return;
     pl_text_add(t, "%s%s has no effect with %s%s %s", own, o->name, other, x->o->name, value);
     if (!x->not ) pl_text_add(t, ", only with %s%s %.*s", other, x->o->name, (int)x->n, x->value);

@@ -11,6 +11,8 @@
 #include "plan/plan.h"
 #include "schedules/pipeline.h"
 
+#define PL_STAGE_AXIS "pipe" /* the axis's name in meshes that strategies make */
+
 enum { PL_EVERYWHERE = -1 }; /* in place of a stage: each rank runs the node, or has the state */
 
 struct pl_stages {

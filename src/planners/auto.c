@@ -3,6 +3,7 @@
 #include "planners/auto.h"
 
 #include "base/clock.h"
+#include "plan/stages.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,16 +15,37 @@ enum { MOST_MESHES = 64 };
 
 typedef struct meshes {
     const pl_cluster *c;
-    int axes, most, n;
+    int stages, axes, most, n;
     pl_mesh *at;
 } meshes;
 
 static void finish_mesh(meshes *x, const pl_mesh *m)
 {
+    const int stages = pl_mesh_find(m, PL_STAGE_AXIS);
     pl_err why = { 0 };
     pl_mesh y = *m;
     if (x->n == x->most || !pl_speed_links(&y, x->c, &why)) return;
+    if (stages >= 0) y.axis[stages].size = 1;
     x->at[x->n++] = y;
+}
+
+static int common_divisor(int a, int b)
+{
+    return b ? common_divisor(b, a % b) : a;
+}
+
+/* What is left of a level where stages take the outermost levels, or parts of them. *rest: what is
+ * left of the stages, which is to be 1 behind the innermost level. */
+static int level_size(const meshes *x, int level, int *rest)
+{
+    int left = 0;
+    *rest = x->stages;
+    for (int k = x->c->n_levels - 1; k >= level; k--) {
+        const int part = common_divisor(x->c->level[k].size, *rest);
+        left = x->c->level[k].size / part;
+        *rest /= part;
+    }
+    return left;
 }
 
 /* The next axis is named after its level, and with others of the level by its number: with letters
@@ -45,11 +67,11 @@ static void name_axis(pl_mesh *m, const char *level, int part)
 static void add_axes(meshes *x, pl_mesh *m, int level, int left, int least, int part)
 {
     if (left == 1) {
-        if (level == 0) {
+        int rest;
+        if (level == 0)
             finish_mesh(x, m);
-            return;
-        }
-        add_axes(x, m, level - 1, x->c->level[level - 1].size, 2, 0);
+        else
+            add_axes(x, m, level - 1, level_size(x, level - 1, &rest), 2, 0);
         return;
     }
     if (m->n == x->axes) return;
@@ -64,15 +86,21 @@ static void add_axes(meshes *x, pl_mesh *m, int level, int left, int least, int 
     }
 }
 
-int pl_auto_meshes(const pl_cluster *c, int axes, int most, pl_mesh out[])
+int pl_auto_meshes(const pl_cluster *c, int axes, int stages, int most, pl_mesh out[])
 {
-    meshes x = { .c = c, .axes = axes, .most = most, .at = out };
+    meshes x = { .c = c, .stages = stages > 1 ? stages : 1, .axes = axes, .most = most, .at = out };
     pl_mesh m = { 0 };
-    int levels = 0;
-    for (int i = 0; i < c->n_levels; i++) levels += c->level[i].size > 1;
+    int levels = 0, rest = 1;
+    for (int i = c->n_levels - 1; i >= 0; i--) levels += level_size(&x, i, &rest) > 1;
+    if (rest > 1) return 0;
     if (!x.axes) x.axes = levels > 2 ? levels : 2;
+    if (x.stages > 1) {
+        snprintf(m.axis[0].name, sizeof m.axis->name, "%s", PL_STAGE_AXIS);
+        m.axis[m.n++].size = stages;
+        x.axes++;
+    }
     if (x.axes > PL_MAX_AXES) x.axes = PL_MAX_AXES;
-    add_axes(&x, &m, c->n_levels - 1, c->level[c->n_levels - 1].size, 2, 0);
+    add_axes(&x, &m, c->n_levels - 1, level_size(&x, c->n_levels - 1, &rest), 2, 0);
     return x.n;
 }
 
@@ -136,7 +164,12 @@ bool pl_auto_open(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
                     .until = options->seconds > 0 ? pl_clock_now() + options->seconds : 0,
                     .best = -1,
                     .bound = INFINITY,
-                    .n = pl_auto_meshes(c, options->axes, MOST_MESHES, mesh) };
+                    .n = pl_auto_meshes(c, options->axes, options->stages, MOST_MESHES, mesh) };
+    if (!x->n && options->stages > 1)
+        return pl_err_set(err, PL_EINPUT,
+                          "cluster '%s': %d stages do not divide its levels evenly, from the "
+                          "outermost on",
+                          c->name, options->stages);
     if (!x->n)
         return pl_err_set(err, PL_EINPUT,
                           "cluster '%s': its %d levels need as many axes, and a mesh may have %d",

@@ -15,6 +15,8 @@ typedef struct pl_auto_options {
     bool pipelines;           /* plans in stages are looked at, too (-O3): train/pipelines.h     */
     const pl_planner *method; /* a published search instead; NULL: exact, or tied                */
     int axes;                 /* of a mesh at most; 0: 2, or as many as the cluster has levels   */
+    int stages;               /* places of a pipeline, along axis PL_AXIS_STAGES in front of these,
+                                 which the search does not split over; 0 or 1: none              */
     double seconds;           /* after so many the best so far is taken; 0: all is looked at     */
     const pl_watch *watch;    /* told of what long work is at; NULL: nobody                      */
 } pl_auto_options;
@@ -51,8 +53,10 @@ typedef struct pl_auto {
 double pl_auto_seconds(const pl_auto *x); /* all three */
 
 /* Meshes over the levels of a cluster, slowest axis first: sizes of level k are factors whose
- * product is its size. At most `most` are written; returns their number. */
-int pl_auto_meshes(const pl_cluster *c, int axes, int most, pl_mesh out[]);
+ * product is its size. With `stages` > 1 the first axis is theirs, over the outermost levels, and
+ * of size 1, as one stage sees it: the mesh of a stage. At most `most` are written; returns their
+ * number, 0 where the levels cannot be divided so. */
+int pl_auto_meshes(const pl_cluster *c, int axes, int stages, int most, pl_mesh out[]);
 
 /* The tables of all meshes, without a search. Fails with PL_EINPUT when a mesh needs more axes. */
 PL_MUST_CHECK bool pl_auto_open(const pl_graph *g, const pl_cluster *c,

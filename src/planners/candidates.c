@@ -19,6 +19,7 @@ choosing pl_candidates_open(pl_found *b, const pl_graph *g, const pl_cluster *c,
     choosing x = {
         .b = b, .g = g, .c = c, .r = r, .lower = r->lower, .speed = pl_speed_of(c), .out = out
     };
+    x.stages = b->strategy.automatic ? pl_strategy_size(&b->strategy, PL_STAGE_AXIS) : 1;
     x.shared = pl_arena_new("paths");
     if (!x.lower.paths) x.lower.paths = pl_paths_new(x.shared);
     b->limit = fmin(r->search.memory > 0 ? r->search.memory : INFINITY, pl_cluster_memory(c));
@@ -172,6 +173,14 @@ static bool is_promising(const choosing *x, const sample few[], pl_err *err)
                       a->blocks, b->blocks, seconds, pl_text_size(x->out, bytes));
 }
 
+bool pl_candidates_cut(const choosing *x, pl_plan *p, pl_err *err)
+{
+    if (x->stages == 1) return true;
+    p->mesh.axis[pl_mesh_find(&p->mesh, PL_STAGE_AXIS)].size = x->stages;
+    p->strategy = x->b->strategy.text;
+    return pl_strategy_cut(&x->b->strategy, p, x->out, err);
+}
+
 bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err)
 {
     pl_plan *p;
@@ -183,6 +192,7 @@ bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err)
         p = pl_problem_plan(k->problem, k->value, NULL, "auto", x->out);
     else
         PL_TRY(pl_candidates_plan(x, k->name, x->g, &p, err));
+    if (k->value) PL_TRY(pl_candidates_cut(x, p, err));
     k->plan = p;
     k->store = pl_store_new(p, 0, x->out);
     return pl_plan_check(p, err);
@@ -330,7 +340,9 @@ bool pl_candidates_add(choosing *x, const char *name, const pl_plan *plan, doubl
 bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh *m,
                               const int *value, pl_err *err)
 {
-    pl_candidate k = { .name = name, .bound = m->bound, .problem = m->problem, .value = value };
+    pl_candidate k = {
+        .name = name, .bound = m->bound / x->stages, .problem = m->problem, .value = value
+    };
     sample few[PL_FEW_LENGTHS] = { 0 };
     bool told = false;
     for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !told; i++) {

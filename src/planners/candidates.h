@@ -16,6 +16,7 @@ typedef struct choosing {
     pl_speed speed;
     const pl_fold *fold;                 /* the graph's; read where few is set            */
     const pl_short *few[PL_FEW_LENGTHS]; /* the graph with fewer blocks; NULL: it has few */
+    int stages; /* of a pipeline, that auto plans alike; 1: it is none */
     bool tight; /* memory binds */
     const pl_auto *plain; /* the search of auto, without recomputing */
     const pl_candidate *beat; /* of trials; what is clearly worse is not made whole. NULL: all is */
@@ -45,6 +46,9 @@ PL_MUST_CHECK bool pl_candidates_add_answer(choosing *x, const char *name, const
 /* The same, and fails so too, of a layout by its text: it does with many blocks what it does with
  * few. */
 PL_MUST_CHECK bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err);
+
+/* A plan that was found on the mesh of a stage becomes one of all stages, if there are any. */
+PL_MUST_CHECK bool pl_candidates_cut(const choosing *x, pl_plan *p, pl_err *err);
 
 PL_MUST_CHECK bool pl_candidates_plan(const choosing *x, const char *text, const pl_graph *g,
                                       pl_plan **p, pl_err *err);

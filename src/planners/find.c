@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/each.h"
+#include "plan/stages.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -71,9 +72,17 @@ static bool search_doubt(const choosing *x, const pl_auto_mesh *m, const struct 
                               : pl_chain_min(&c, cap, &rough, tmp, answer, &why);
 }
 
+/* With the places of a pipeline, of which a stage sees one. */
+static const char *mesh_name(const choosing *x, const pl_mesh *stage)
+{
+    pl_mesh m = *stage;
+    if (x->stages > 1) m.axis[pl_mesh_find(&m, PL_STAGE_AXIS)].size = x->stages;
+    return pl_mesh_text(&m, x->out);
+}
+
 static bool add_answer(choosing *x, const pl_auto_mesh *m, const int *value, pl_err *err)
 {
-    const char *name = pl_mesh_text(&m->mesh, x->out);
+    const char *name = mesh_name(x, &m->mesh);
     if (m->problem->recompute) name = pl_arena_fmt(x->out, "%s, %s", name, PL_RECOMPUTE_ALL);
     return pl_candidates_add_answer(x, name, m, value, err);
 }
@@ -113,6 +122,7 @@ static const pl_auto_options *auto_options(const choosing *x)
     pl_auto_options *o = PL_NEW(x->out, pl_auto_options);
     *o = x->r->search;
     o->memory = x->b->limit;
+    o->stages = x->stages;
     return o;
 }
 
@@ -129,7 +139,7 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         /* with fewer blocks recomputed it may be faster than its bound */
         const double spared = m->problem->recompute ? PL_RECOMPUTE_MOST : 1;
         const pl_candidate *k = &x->b->at[x->b->n - 1];
-        if (!f->method && m->bound < spared * pl_candidates_goal(x)) doubt_last(x, m);
+        if (!f->method && m->bound / x->stages < spared * pl_candidates_goal(x)) doubt_last(x, m);
         least = fmin(least, fmax(0, (double)k->forecast.memory.peak - x->b->limit));
     }
     *over = least;
@@ -140,9 +150,9 @@ static bool add_found(choosing *x, double *over, pl_err *err)
 static bool add_least(choosing *x, const pl_auto *f, int mesh)
 {
     pl_err why = { 0 };
-    const char *name = pl_mesh_text(&f->mesh[mesh].mesh, x->out);
+    const char *name = mesh_name(x, &f->mesh[mesh].mesh);
     pl_plan *p = pl_auto_least(f, mesh, x->out);
-    return p && pl_candidates_add(x, name, p, 0, &why) && x->b->at[x->b->n - 1].fits;
+    return p && pl_candidates_cut(x, p, &why) && pl_candidates_add(x, name, p, 0, &why) && x->b->at[x->b->n - 1].fits;
 }
 
 bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g, double *over)
@@ -216,12 +226,28 @@ static void search_between(choosing *x, double low, double high)
     }
 }
 
+/* The tables count all stages, as if they lay on one device. What all of them hold together is no
+ * less; so no plan fits that takes as many times the memory by them. What one place holds of it,
+ * only a program knows. */
+static bool search_stages(choosing *x, pl_err *err)
+{
+    double over, cap = x->stages * x->b->limit;
+    pl_err why = { 0 };
+    PL_TRY(search_below(x, cap, &over, err));
+    for (int i = 1; over > 0 && i < MOST_TRIES && !pl_candidates_late(x); i++) {
+        cap = WIDE * fmin(cap, x->b->search->memory) * x->b->limit / (x->b->limit + over);
+        if (!search_below(x, cap, &over, &why)) return why.code == PL_EINFEASIBLE;
+    }
+    return true;
+}
+
 /* Searches below the cap, and below less as long as programs take more than that. False: there is
  * nothing by the tables' figures. */
 static bool search(choosing *x, pl_err *err)
 {
     double over, cap = x->b->limit, high = cap;
     pl_err why = { 0 };
+    if (x->stages > 1) return search_stages(x, err);
     PL_TRY(search_below(x, cap, &over, err));
     for (int i = 1; over > 0 && i < MOST_TRIES && !pl_candidates_late(x); i++) {
         high = cap;
@@ -364,7 +390,8 @@ static bool find_auto(choosing *x, pl_err *err)
                      2 * (MOST_TRIES + MOST_HALVES + 1) * b->search->n + PL_MOST_OFFERS + 1 +
                          PL_EVICT_ROOM);
     b->refused = PL_NEW_N(x->out, pl_refused, PL_MOST_OFFERS);
-    pl_candidates_shorten(x, &b->search->fold);
+    x->fold = &b->search->fold;
+    if (x->stages == 1) pl_candidates_shorten(x, x->fold);
     r.l = pl_offers_usual(x);
     PL_TRY(pl_offers_check(x, r.l, err));
     pl_each(pl_offers_wait(r.l) ? 2 : 1, take_road, &r);
@@ -379,6 +406,8 @@ static bool find_auto(choosing *x, pl_err *err)
     PL_TRY(take_best(x, err));
     if (!b->take->fits) return nothing_fits(x, err);
     PL_TRY(loosen_bound(x, err));
+    b->search->seconds /= x->stages; /* the longest stage takes no less than all in the mean */
+    b->search->bound /= x->stages;
     return b->search->best >= 0 || pl_auto_again(b->search, INFINITY, x->out, err);
 }
 

@@ -141,7 +141,7 @@ static void list_usual(const choosing *x, pl_offers *l)
 pl_offers *pl_offers_usual(const choosing *x)
 {
     pl_offers *l = PL_NEW(x->out, pl_offers);
-    if (x->c->n_devices > 1 && !x->r->search.method) list_usual(x, l);
+    if (x->c->n_devices > 1 && x->stages == 1 && !x->r->search.method) list_usual(x, l);
     return l;
 }
 
@@ -225,7 +225,7 @@ bool pl_offers_check(choosing *x, pl_offers *l, pl_err *err)
 void pl_offers_add(choosing *x, pl_offers *l)
 {
     const double limit = pl_candidates_fastest(x->b) * NEAR;
-    if (!l->n && !(x->tight && x->c->n_devices == 1)) return;
+    if (x->stages > 1 || (!l->n && !(x->tight && x->c->n_devices == 1))) return;
     pl_offers_take(x, l);
     if (pl_candidates_late(x)) return;
     list_more(x, find_near(x, l, limit), l);

@@ -14,7 +14,7 @@ bool pl_candidates_tight(const choosing *x)
     const pl_auto *f = x->b->search;
     bool fits = false;
     for (int i = 0; i < x->b->n; i++) fits |= x->b->at[i].fits && x->b->at[i].searched;
-    if (f->best < 0 || f->cap < x->b->limit || !fits) return true;
+    if (f->best < 0 || f->cap < x->stages * x->b->limit || !fits) return true;
     return f->mesh[f->best].answer.price > 0;
 }
 

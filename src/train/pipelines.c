@@ -6,6 +6,7 @@
 #include "graph/op.h"
 #include "graph/shorten.h"
 #include "placement/speed.h"
+#include "plan/stages.h"
 #include "reshard/move.h"
 
 #include <math.h>
@@ -116,7 +117,7 @@ static double rough_memory(const search *x, const pipe *p)
 
 static double rough_seconds(const search *x, const pipe *p, const pl_mesh *m)
 {
-    const int pipe_axis = pl_mesh_find(m, "pipe"), tensor = pl_mesh_find(m, "tensor"),
+    const int pipe_axis = pl_mesh_find(m, PL_STAGE_AXIS), tensor = pl_mesh_find(m, "tensor"),
               data = pl_mesh_find(m, "data");
     const double n = (double)p->micro, part = x->sum.passing / (n * p->data);
     const double flops = fmax(x->speed.flops[PL_F32], x->speed.flops[PL_BF16]);

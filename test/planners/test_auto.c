@@ -173,7 +173,7 @@ static void test_fold_changes_nothing(void **state)
         const pl_speed speed = pl_speed_of(c);
         pl_mesh m[4];
         pl_fold fold = pl_fold_find(g, a);
-        assert_true(pl_auto_meshes(c, 1, 4, m) >= 1);
+        assert_true(pl_auto_meshes(c, 1, 1, 4, m) >= 1);
         double time[2];
         for (int f = 0; f < 2; f++) {
             pl_problem *t = pl_problem_new(g, f ? &fold : NULL, &m[0], &speed, a);
@@ -239,7 +239,7 @@ static void test_axis_names(void **state)
     pl_err err = { 0 };
     pl_mesh m[64];
     if (!pl_cluster_parse(text, strlen(text), "names.yaml", a, &c, &err)) fail_msg("%s", err.msg);
-    int n = pl_auto_meshes(c, 6, 64, m), split = 0;
+    int n = pl_auto_meshes(c, 6, 1, 64, m), split = 0;
     assert_true(n > 1);
     for (int i = 0; i < n; i++)
         for (int x = 0; x < m[i].n; x++) {

@@ -82,7 +82,7 @@ static void test_tables(void **state)
         if (!pl_cluster_find("4xv100", a, &c, &err)) fail_msg("%s", err.msg);
         const pl_speed speed = pl_speed_of(c);
         pl_fold fold = pl_fold_find(g, a);
-        assert_true(pl_auto_meshes(c, 1, 4, m) >= 1);
+        assert_true(pl_auto_meshes(c, 1, 1, 4, m) >= 1);
         const pl_problem *t = pl_problem_new(g, &fold, &m[0], &speed, a);
         pl_sum s = pl_chain_unroll(&t->chain, a);
         compare(&s, INFINITY, models[i], a);
