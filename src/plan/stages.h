@@ -54,6 +54,11 @@ const pl_stages *pl_stages_make(const pl_graph *g, int axis, const pl_pipeline *
  * each forward node as early as what it reads lets it be. */
 const pl_stages *pl_stages_like(const pl_graph *g, const pl_plan *like, pl_arena *out);
 
+/* [places] The first place that does the same work for other blocks, as many of them and between
+ * places that give and take as much: its program takes as long, pass by pass, and as much memory
+ * for each micro-batch. */
+void pl_stages_alike(const pl_plan *p, const pl_fold *fold, int like[]);
+
 /* Has every stage a node? That of a training step is to: of an evaluation, whose nodes are as early
  * as can be, a stage without weights may have none. Fails with PL_EINPUT. */
 PL_MUST_CHECK bool pl_plan_check_full(const pl_plan *p, pl_err *err);

@@ -71,3 +71,13 @@ const pl_term **pl_terms_find(const pl_graph *g, const pl_stages *s, pl_arena *o
     }
     return of;
 }
+
+const bool *pl_terms_once(const pl_graph *g, const pl_stages *s, pl_arena *out)
+{
+    bool *once = PL_NEW_N(out, bool, g->values.n + 1);
+    const pl_term **term = pl_terms_find(g, s, out);
+    for (int i = 0; i < g->values.n; i++) once[i] = !g->values.at[i]->maker;
+    for (int i = 0; i < g->nodes.n; i++)
+        if (term[i]) once[term[i]->add->in[term[i]->far]->id] = true;
+    return once;
+}

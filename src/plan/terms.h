@@ -18,4 +18,8 @@ typedef struct pl_term {
 /* The term of each sum, by the number of its node; NULL: it has none. `out` owns them. */
 const pl_term **pl_terms_find(const pl_graph *g, const pl_stages *s, pl_arena *out);
 
+/* [values] What another stage sends once a step, not for every micro-batch: states, and such terms.
+ * `out` owns it. */
+const bool *pl_terms_once(const pl_graph *g, const pl_stages *s, pl_arena *out);
+
 #endif

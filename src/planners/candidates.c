@@ -236,19 +236,30 @@ static bool keep_place(const choosing *x, pl_candidate *k, int place, const pl_f
     return true;
 }
 
-/* Programs of all places, and what the plan takes. */
+static void find_alike(const choosing *x, const pl_plan *plan, int like[])
+{
+    pl_arena *tmp = pl_arena_new("fold");
+    const pl_fold fold = x->fold ? *x->fold : pl_fold_find(plan->graph, tmp);
+    pl_stages_alike(plan, &fold, like);
+    pl_arena_free(tmp);
+}
+
+/* Programs of places, one of those that do the same work, and what the plan takes. */
 static bool play_stages(const choosing *x, const pl_plan *plan, pl_arena *tmp, pl_forecast **f,
                         pl_stages_forecast *all, pl_err *err)
 {
     const int n = plan->stages->order->n_ranks;
     const pl_program **program = PL_NEW_N(tmp, const pl_program *, n);
+    int *like = PL_NEW_N(tmp, int, n);
     *f = PL_NEW_N(tmp, pl_forecast, n);
+    find_alike(x, plan, like);
     for (int c = 0; c < n; c++) {
         pl_program *p;
+        if (like[c] != c) continue;
         PL_TRY(lower_place(x, plan, c, tmp, &p, err));
         program[c] = p;
     }
-    pl_forecast_stages(n, program, &x->speed, x->out, tmp, *f, all);
+    pl_forecast_stages(n, program, like, &x->speed, x->out, tmp, *f, all);
     return true;
 }
 

@@ -105,17 +105,6 @@ static void find_other(place *x, const pl_memory_changes *c, const bool *held, p
 
 /* -- seconds ----------------------------------------------------------------------------------- */
 
-/* [values] What is sent once a step: states, and terms that a stage adds up (plan/terms.h). */
-static const bool *find_once(const pl_plan *p, pl_arena *tmp)
-{
-    bool *once = PL_NEW_N(tmp, bool, p->graph->values.n + 1);
-    const pl_term **term = pl_terms_find(p->graph, p->stages, tmp);
-    for (int i = 0; i < p->graph->values.n; i++) once[i] = !p->graph->values.at[i]->maker;
-    for (int i = 0; i < p->graph->nodes.n; i++)
-        if (term[i]) once[term[i]->add->in[term[i]->far]->id] = true;
-    return once;
-}
-
 /* What the slowest pass sends, and what is sent once. */
 static double find_send(place *x, const bool *once, double *alone, pl_arena *tmp)
 {
@@ -193,18 +182,39 @@ static void set_forecast(const place *x, int c, int64_t micro, const pl_stages_f
         f->bubble_seconds -= s->times.end[c][k] - s->times.begin[c][k];
 }
 
-void pl_forecast_stages(int n, const pl_program *const program[], const pl_speed *speed,
-                        pl_arena *out, pl_arena *of_f, pl_forecast f[], pl_stages_forecast *s)
+/* Stage by stage, in their order. */
+static void copy_costs(const pl_pipeline *order, int from, int at, costs *to)
+{
+    int a = 0;
+    for (int s = 0; s < order->n_stages; s++) {
+        if (order->rank_of[s] != at) continue;
+        while (order->rank_of[a] != from) a++;
+        to->forward[s] = to->forward[a], to->input[s] = to->input[a];
+        to->weight[s] = to->weight[a], to->held[s] = to->held[a], to->rest[s] = to->rest[a];
+        a++;
+    }
+}
+
+void pl_forecast_stages(int n, const pl_program *const program[], const int like[],
+                        const pl_speed *speed, pl_arena *out, pl_arena *of_f, pl_forecast f[],
+                        pl_stages_forecast *s)
 {
     const pl_plan *plan = program[0]->plan;
     const pl_pipeline *order = plan->stages->order;
     pl_arena *tmp = pl_arena_new("stages forecast");
     place *at = PL_NEW_N(tmp, place, n);
+    pl_forecast *alone = PL_NEW_N(tmp, pl_forecast, n);
     costs to = new_costs(order->n_stages, out);
-    const bool *once = find_once(plan, tmp);
+    const bool *once = pl_terms_once(plan->graph, plan->stages, tmp);
     *s = (pl_stages_forecast){ .update = PL_NEW_N(out, double, n) };
     s->memory = PL_NEW_N(out, pl_forecast_memory, n);
     for (int c = 0; c < n; c++) {
+        if (like[c] != c) {
+            at[c] = at[like[c]], at[c].row = &order->row[c];
+            s->update[c] = s->update[like[c]];
+            copy_costs(order, like[c], c, &to);
+            continue;
+        }
         at[c].p = program[c];
         read_place(&at[c], order, c, speed, &to, tmp);
         s->update[c] = at[c].times.seconds[at[c].n_passes - 1];
@@ -222,7 +232,8 @@ void pl_forecast_stages(int n, const pl_program *const program[], const pl_speed
         s->step_seconds = fmax(s->step_seconds, s->times.end[c][last] + s->update[c]);
     }
     for (int c = 0; c < n; c++) {
-        pl_forecast_make(program[c], speed, of_f, &f[c]);
+        if (like[c] == c) pl_forecast_make(program[c], speed, of_f, &alone[c]);
+        f[c] = alone[like[c]];
         set_forecast(&at[c], c, plan->graph->micro, s, &f[c]);
         s->memory[c] = f[c].memory;
     }

@@ -1,6 +1,7 @@
 /* Programs of graphs in micro-batches: which steps run after the last one alone, pl_lower_once(),
  * and what the others run without them: pl_program_micro(), pl_timeline_micro(). */
 #include "graph/op.h"
+#include "plan/terms.h"
 #include "program/lower.h"
 #include "program/repeat.h"
 
@@ -17,6 +18,16 @@ static void need(lowering *l, int id, ints *todo)
     if (id < 0 || !l->tasks.at[id].once) return;
     l->tasks.at[id].once = false;
     PL_PUSH(l->tmp, todo, id);
+}
+
+/* What goes to another stage once for all micro-batches, though nodes read it in each. */
+static void mark_sent_once(lowering *l)
+{
+    const bool *once = pl_terms_once(l->plan->graph, l->plan->stages, l->tmp);
+    for (int id = 0; id < l->tasks.n; id++) {
+        task *t = &l->tasks.at[id];
+        if (t->kind == TASK_STAGE && once[t->step.transfer->value->id]) t->once = true;
+    }
 }
 
 void pl_lower_once(lowering *l)
@@ -39,6 +50,7 @@ void pl_lower_once(lowering *l)
         const task *t = &l->tasks.at[todo.at[--todo.n]];
         for (int k = 0; k < t->n_in; k++) need(l, l->parts.at[t->in[k]].maker, &todo);
     }
+    if (l->plan->stages) mark_sent_once(l);
 }
 
 /* -- without them ------------------------------------------------------------------------------ */

@@ -6,6 +6,7 @@
 #include "plan/unroll.h"
 #include "support/forecasts.h"
 
+#define DEEPER "gpt2:layers=12,hidden=16,heads=2,vocab=64,seq=8,batch=2"
 #define DEEP "gpt2:layers=4,hidden=32,heads=2,vocab=64,seq=8,batch=2"
 
 enum { MICRO = 8 };
@@ -29,6 +30,10 @@ static const struct {
     { DEEP, "pp=2,vpp=2,zero=1,micro=8", 4 },
     { DEEP, "pp=2,zero=3,micro=8", 4 },
     { DEEP, "pp=2,micro=8,recompute=full", 2 },
+    { DEEPER, "pp=6,micro=8", 6 },
+    { DEEPER, "pp=4,vpp=3,micro=8,recompute=4", 4 },
+    { DEEPER, "pp=4,tp=2,sp,micro=8,schedule=zb-h2", 8 },
+    { DEEPER, "pp=4,zero=1,micro=8,schedule=zbv,recompute=full", 8 },
     { DEEP, "pp=2,zero=3,micro=8,recompute=1", 4 },
     { "gpt2:layers=2,hidden=32,heads=2,vocab=64,seq=8,batch=2,dtype=bf16", "pp=2,tp=2,micro=8", 4 },
     { "t5:layers=2,hidden=32,heads=2,vocab=64,seq=8,batch=2", "pp=4,micro=8", 4 },
@@ -36,6 +41,34 @@ static const struct {
     { "mlp:batch=8", "pp=2,dp=2,micro=8", 4 },
     { "resnet18:width=8,size=32,batch=2", "pp=2,micro=8", 2 },
 };
+
+/* One place tells of all that are like it. */
+static void check_alike(const char *name, const pl_plan *x, const pl_program *const program[],
+                        const pl_forecast each[], const pl_stages_forecast *all, pl_arena *a)
+{
+    const pl_speed speed = speed_of(0.5);
+    const pl_fold fold = pl_fold_find(x->graph, a);
+    const int n = x->stages->order->n_ranks;
+    const pl_program **some = PL_NEW_N(a, const pl_program *, n);
+    int *like = PL_NEW_N(a, int, n), n_kinds = 0;
+    pl_forecast *f = PL_NEW_N(a, pl_forecast, n);
+    pl_stages_forecast s;
+    pl_stages_alike(x, &fold, like);
+    for (int c = 0; c < n; c++) {
+        some[c] = like[c] == c ? program[c] : NULL;
+        n_kinds += like[c] == c;
+    }
+    pl_forecast_stages(n, some, like, &speed, a, a, f, &s);
+    assert_true(fabs(s.step_seconds - all->step_seconds) <= 1e-9 * all->step_seconds);
+    for (int c = 0; c < n; c++)
+        if (f[c].memory.peak != each[c].memory.peak ||
+            f[c].memory.activations != each[c].memory.activations ||
+            f[c].compute_seconds < each[c].compute_seconds * (1 - 1e-9) ||
+            f[c].compute_seconds > each[c].compute_seconds * (1 + 1e-9))
+            fail_msg("%s, place %d as place %d: %lld bytes, not %lld", name, c, like[c],
+                     (long long)f[c].memory.peak, (long long)each[c].memory.peak);
+    assert_true(n_kinds < n || n < 6 || strncmp(name, DEEPER, strlen(DEEPER)));
+}
 
 /* Bytes as one micro-batch's programs tell them, and as all of them lie. */
 static void check_forecast(const char *name, const pl_plan *x, const pl_program *const unrolled[],
@@ -46,9 +79,13 @@ static void check_forecast(const char *name, const pl_plan *x, const pl_program 
     const pl_program **program = PL_NEW_N(a, const pl_program *, n);
     pl_forecast *f = PL_NEW_N(a, pl_forecast, n);
     pl_stages_forecast all;
-    for (int c = 0; c < n; c++)
+    int *like = PL_NEW_N(a, int, n);
+    for (int c = 0; c < n; c++) {
         program[c] = lower(x, pl_stages_rank(x, c), &(pl_lower_options){ 0 }, a);
-    pl_forecast_stages(n, program, &speed, a, a, f, &all);
+        like[c] = c;
+    }
+    pl_forecast_stages(n, program, like, &speed, a, a, f, &all);
+    check_alike(name, x, program, f, &all, a);
     const double least = pl_pipeline_bound(x->stages->order, &all.costs, 0, false);
     EXPECT(all.times.seconds >= least * (1 - 1e-9) && all.step_seconds > all.times.seconds,
            "%s: %g s of passes, at least %g", name, all.times.seconds, least);
