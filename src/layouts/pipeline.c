@@ -123,7 +123,8 @@ static double stage_seconds(const cutting *x, int from, int to)
     return x->before[j] - x->before[i] + x->crossing[i] + x->crossing[j];
 }
 
-/* best[s][j]: the shortest longest stage when the first s stages end at cut j. */
+/* best[s][j]: the shortest longest stage when the first s stages end at cut j. The last of them begins
+ * ever earlier, until its nodes alone take longer than that. */
 static bool balance(const cutting *x, int n_stages, int *stage, pl_arena *tmp)
 {
     const int n = x->n_cuts;
@@ -134,9 +135,9 @@ static bool balance(const cutting *x, int n_stages, int *stage, pl_arena *tmp)
         for (int j = 0; j < n; j++) {
             double *to = &best[s * n + j];
             *to = INFINITY;
-            for (int i = 0; i < j; i++) {
-                const double y = fmax(best[(s - 1) * n + i], stage_seconds(x, i, j));
-                if (y < *to) *to = y, from[s * n + j] = i;
+            for (int i = j - 1; i >= 0 && x->before[x->cut[j]] - x->before[x->cut[i]] <= *to; i--) {
+                const double last = stage_seconds(x, i, j), y = best[(s - 1) * n + i];
+                if (y <= *to && last <= *to) *to = y > last ? y : last, from[s * n + j] = i;
             }
         }
     if (isinf(best[n_stages * n + n - 1])) return false;
