@@ -1,5 +1,6 @@
 /* Pipelines are ranked roughly (rank), the first are forecast (try_pipeline), and the best is tried
- * with other schedules and more micro-batches (refine). */
+ * with other schedules and more micro-batches (refine). Then the layout within its stages is
+ * searched, and that of pipelines like it (search_layouts). */
 #include "train/pipelines.h"
 
 #include "base/clock.h"
@@ -13,15 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 4096, FORECAST = 8, KEPT = 3, MOST_STAGES = 64, MOST_MICRO = 4096 };
+enum { MOST = 4096, FORECAST = 6, KEPT = 3, MOST_STAGES = 64, MOST_MICRO = 4096, MOST_TRIED = 24 };
 
 /* A pipeline: `stages` x `tensor` x `data` devices. */
 typedef struct pipe {
     int stages, tensor, data;
     int64_t micro;
     bool again;        /* all blocks are recomputed */
-    const char *extra; /* words beside these        */
-    double seconds;    /* roughly                   */
+    bool searched;     /* its layout is: of these, stages and micro-batches are given */
+    const char *extra; /* words beside these                                          */
+    double seconds;    /* roughly                                                     */
 } pipe;
 
 /* Sums over the graph of a whole batch. */
@@ -142,11 +144,16 @@ static double rough_seconds(const search *x, const pipe *p, const pl_mesh *m)
 static const char *text_of(const search *x, const pipe *p)
 {
     pl_text t = { .arena = x->arena };
+    const char *comma = *p->extra ? "," : "";
     pl_text_add(&t, "pp=%d", p->stages);
+    if (p->searched) {
+        pl_text_add(&t, "%s%s,micro=%lld,auto", comma, p->extra, (long long)p->micro);
+        return pl_text_get(&t);
+    }
     if (p->tensor > 1) pl_text_add(&t, ",tp=%d,sp", p->tensor);
     if (p->data > 1) pl_text_add(&t, ",zero=1");
     if (p->again) pl_text_add(&t, ",recompute=full");
-    pl_text_add(&t, ",micro=%lld%s%s", (long long)p->micro, *p->extra ? "," : "", p->extra);
+    pl_text_add(&t, ",micro=%lld%s%s", (long long)p->micro, comma, p->extra);
     return pl_text_get(&t);
 }
 
@@ -184,7 +191,8 @@ static int rank(const search *x, pipe at[])
             for (int64_t micro = 2; micro <= x->batch && micro <= MOST_MICRO; micro *= 2)
                 for (int again = 0; again < 2 && devices % (stages * tensor) == 0; again++)
                     add_pipe(
-                        x, (pipe){ stages, tensor, devices / stages / tensor, micro, again, "", 0 },
+                        x,
+                        (pipe){ stages, tensor, devices / stages / tensor, micro, again, false, "", 0 },
                         &n, at);
     qsort(at, (size_t)n, sizeof *at, by_seconds);
     return n;
@@ -226,27 +234,27 @@ static void keep_trial(search *x, pl_found *f, pl_arena *arena)
 /* True: it is the best so far. */
 static bool try_pipeline(search *x, const pipe *p)
 {
-    if (pl_clock_now() > x->until) return false;
+    if (x->tried == MOST_TRIED || pl_clock_now() > x->until) return false;
     pl_plan_request r = *x->r;
     pl_err why = { 0 };
     pl_found *f = NULL;
     pl_graph *g = graph_of(x, p->micro);
     pl_arena *arena = pl_arena_new("pipeline");
-    pl_watch_tell(x->r->search.watch, "pipelines", ++x->tried, 2 * FORECAST);
+    pl_watch_tell(x->r->search.watch, "pipelines", ++x->tried, MOST_TRIED);
     if (!g || !pl_strategy_parse(text_of(x, p), x->c->n_devices, x->arena, &r.strategy, &why) ||
         !pl_plan_find(&r, g, arena, &f, &why)) {
         pl_arena_free(arena);
         return false;
     }
-    f->take->name = r.strategy.text;
+    if (!p->searched) f->take->name = r.strategy.text;
     const bool best = seconds_of(f) < seconds_of(x->best);
     if (best) x->best = f;
     keep_trial(x, f, arena);
     return best;
 }
 
-/* Other schedules, and more micro-batches, as long as that is faster. */
-static void refine(search *x, pipe best)
+/* Other schedules, and more micro-batches, as long as that is faster. Returns the fastest. */
+static pipe refine(search *x, pipe best)
 {
     static const char *const extra[] = { "vpp=2",          "vpp=4",        "schedule=zb-h1",
                                          "schedule=zb-h2", "schedule=zbv", "schedule=search" };
@@ -255,9 +263,30 @@ static void refine(search *x, pipe best)
         p.extra = extra[i];
         if (try_pipeline(x, &p)) best = p;
     }
-    for (pipe p = best; x->batch % (2 * p.micro * p.data) == 0;) {
+    for (pipe p = best; x->batch % (2 * p.micro * p.data) == 0; best = p) {
         p.micro *= 2;
         if (!try_pipeline(x, &p)) break;
+    }
+    return best;
+}
+
+/* With twice or half as many micro-batches or stages, as long as that is faster. */
+static void search_layouts(search *x, pipe best)
+{
+    best.searched = true;
+    (void)try_pipeline(x, &best);
+    for (bool better = true; better;) {
+        const int64_t micro[] = { best.micro * 2, best.micro / 2, best.micro, best.micro };
+        const int stages[] = { best.stages, best.stages, best.stages * 2, best.stages / 2 };
+        better = false;
+        for (int i = 0; i < 4 && !better; i++) {
+            pipe p = best;
+            p.micro = micro[i], p.stages = stages[i];
+            if (p.micro < 2 || p.stages < 2 || x->batch % p.micro || x->c->n_devices % p.stages)
+                continue;
+            better = try_pipeline(x, &p);
+            if (better) best = p;
+        }
     }
 }
 
@@ -272,7 +301,9 @@ static void list_others(search *x, pl_found *plain)
     if (x->n_trials) x->trial[0].found->take->known = true; /* people look for it */
     for (int i = 0; i < x->n_trials; i++) {
         pl_arena_adopt(x->arena, x->trial[i].arena);
-        if (x->trial[i].found != b) at[n++] = *x->trial[i].found->take;
+        if (x->trial[i].found == b) continue;
+        at[n] = *x->trial[i].found->take;
+        at[n].name = x->trial[i].found->strategy.text, at[n++].searched = false;
     }
     qsort(at + 1, (size_t)n - 1, sizeof *at, pl_candidate_order);
     b->at = at, b->n = n, b->take = at;
@@ -299,7 +330,7 @@ bool pl_pipelines_find(const pl_plan_request *r, const pl_trained *t, pl_found *
         const pipe *best = NULL;
         for (int i = 0; i < n && i < FORECAST; i++)
             if (try_pipeline(x, &at[i])) best = &at[i];
-        if (best) refine(x, *best);
+        if (best || n) search_layouts(x, best ? refine(x, *best) : *at);
         pl_watch_tell(r->search.watch, NULL, 0, 0);
     }
     if (!x->best) {
