@@ -290,6 +290,12 @@ static const pl_plan *search_schedule(const choosing *x, const pl_plan *plan, co
     return y;
 }
 
+bool pl_candidates_find_schedule(const choosing *x, const pl_candidate *k)
+{
+    const pl_stages *s = k->plan->stages;
+    return s && !strcmp(s->order->name, "search") && (x->stages == 1 || k == x->b->take);
+}
+
 /* Of a plan in stages the program is that of the place which holds most. */
 static bool forecast_stages(const choosing *x, pl_candidate *k, pl_err *err)
 {
@@ -297,7 +303,7 @@ static bool forecast_stages(const choosing *x, pl_candidate *k, pl_err *err)
     pl_stages_forecast *all = PL_NEW(x->out, pl_stages_forecast);
     pl_forecast *f;
     bool ok = play_stages(x, k->plan, tmp, &f, all, err);
-    if (ok && !strcmp(k->plan->stages->order->name, "search")) {
+    if (ok && pl_candidates_find_schedule(x, k)) {
         const pl_plan *better = search_schedule(x, k->plan, f, all);
         if (better) ok = play_stages(x, k->plan = better, tmp, &f, all, err);
     }
@@ -460,7 +466,8 @@ static void make_trial(void *with, int i)
     trials *all = with;
     trial *t = &all->at[i];
     tell_trial(all);
-    t->made = (pl_found){ .search = t->x.b->search,
+    t->made = (pl_found){ .strategy = t->x.b->strategy,
+                          .search = t->x.b->search,
                           .limit = t->x.b->limit,
                           .host_limit = t->x.b->host_limit };
     t->made.at = PL_NEW_N(t->x.out, pl_candidate, TRIAL_ROOM);

@@ -226,6 +226,17 @@ static void search_between(choosing *x, double low, double high)
     }
 }
 
+/* Is what was found first, which may be too large, faster than what there is to beat? What takes less
+ * memory is slower. */
+static bool check_found(choosing *x, pl_err *err)
+{
+    double least = INFINITY;
+    for (int i = 0; i < x->b->n; i++) least = fmin(least, x->b->at[i].forecast.step_seconds);
+    x->b->beaten = x->r->beat > 0 && least >= x->r->beat;
+    return !x->b->beaten ||
+           pl_err_set(err, PL_EINFEASIBLE, "no plan takes less than about %.4g s a step", least);
+}
+
 /* The tables count all stages, as if they lay on one device. What all of them hold together is no
  * less; so no plan fits that takes as many times the memory by them. What one place holds of it,
  * only a program knows. */
@@ -233,7 +244,7 @@ static bool search_stages(choosing *x, pl_err *err)
 {
     double over, cap = x->stages * x->b->limit;
     pl_err why = { 0 };
-    PL_TRY(search_below(x, cap, &over, err));
+    PL_TRY(search_below(x, cap, &over, err) && check_found(x, err));
     for (int i = 1; over > 0 && i < MOST_TRIES && !pl_candidates_late(x); i++) {
         cap = WIDE * fmin(cap, x->b->search->memory) * x->b->limit / (x->b->limit + over);
         if (!search_below(x, cap, &over, &why)) return why.code == PL_EINFEASIBLE;
@@ -290,7 +301,7 @@ static bool needs_whole(const choosing *x, const pl_candidate *k)
     const double peak = (double)k->forecast.memory.peak, limit = x->b->limit;
     const bool full = peak > NEARLY_FULL * limit && NEARLY_FULL * peak < limit;
     const bool brief = k->brief && !k->forecast.comm_bytes;
-    return brief || (k->forecast.times && (x->r->whole || full));
+    return brief || (x->stages > 1 && pl_candidates_find_schedule(x, k)) || (k->forecast.times && (x->r->whole || full));
 }
 
 /* The fastest; when it needs a little more, made whole, than was forecast from few blocks, and does
@@ -361,9 +372,9 @@ static bool check_beat(const choosing *x, pl_err *err)
     pl_auto any;
     if (!(beat > 0)) return true;
     PL_TRY(pl_candidates_any_memory(x, BEAT_GAP, &any, err));
-    x->b->beaten = any.bound >= beat;
-    return !x->b->beaten ||
-           pl_err_set(err, PL_EINFEASIBLE, "no plan takes less than %.4g s a step", any.bound);
+    x->b->beaten = any.bound / x->stages >= beat;
+    return !x->b->beaten || pl_err_set(err, PL_EINFEASIBLE, "no plan takes less than %.4g s a step",
+                                       any.bound / x->stages);
 }
 
 /* The bound of a search below a cap is of plans that keep all, or recompute all blocks: of others
@@ -395,7 +406,11 @@ static bool find_auto(choosing *x, pl_err *err)
     r.l = pl_offers_usual(x);
     PL_TRY(pl_offers_check(x, r.l, err));
     pl_each(pl_offers_wait(r.l) ? 2 : 1, take_road, &r);
-    if (!r.searched) pl_offers_take(x, r.l);
+    if (!r.searched || b->beaten) pl_offers_take(x, r.l);
+    if (b->beaten) {
+        *err = r.why;
+        return false;
+    }
     if (r.searched && !published) PL_TRY(add_rest(x, r.l, err));
     for (int i = 0; r.searched && i < b->search->n && pl_candidates_fastest(b) >= INFINITY; i++)
         (void)!add_least(x, b->search, i);

@@ -1,6 +1,6 @@
-/* Pipelines are ranked roughly (rank), the first are forecast (try_pipeline), and the best is tried
- * with other schedules and more micro-batches (refine). Then the layout within its stages is
- * searched, and that of pipelines like it (search_layouts). */
+/* Pipelines are ranked roughly (rank), and the first are forecast (try_pipeline). The layout within
+ * the stages of the best is searched, and that of pipelines like it (search_layouts); what is best
+ * then is tried with other schedules and more micro-batches (refine). */
 #include "train/pipelines.h"
 
 #include "base/clock.h"
@@ -236,6 +236,7 @@ static bool try_pipeline(search *x, const pipe *p)
 {
     if (x->tried == MOST_TRIED || pl_clock_now() > x->until) return false;
     pl_plan_request r = *x->r;
+    if (x->best) r.beat = seconds_of(x->best);
     pl_err why = { 0 };
     pl_found *f = NULL;
     pl_graph *g = graph_of(x, p->micro);
@@ -253,8 +254,31 @@ static bool try_pipeline(search *x, const pipe *p)
     return best;
 }
 
-/* Other schedules, and more micro-batches, as long as that is faster. Returns the fastest. */
-static pipe refine(search *x, pipe best)
+/* With twice or half as many micro-batches or stages, as long as that is faster. Returns the fastest
+ * of all so far, or what it was given. */
+static pipe search_layouts(search *x, pipe first)
+{
+    pipe best = first, at = first;
+    at.searched = true, at.data = 1;
+    if (try_pipeline(x, &at)) best = at;
+    for (bool better = true; better;) {
+        const int64_t micro[] = { at.micro * 2, at.micro / 2, at.micro, at.micro };
+        const int stages[] = { at.stages, at.stages, at.stages * 2, at.stages / 2 };
+        better = false;
+        for (int i = 0; i < 4 && !better; i++) {
+            pipe p = at;
+            p.micro = micro[i], p.stages = stages[i];
+            if (p.micro < 2 || p.stages < 2 || x->batch % p.micro || x->c->n_devices % p.stages)
+                continue;
+            better = try_pipeline(x, &p);
+            if (better) best = at = p;
+        }
+    }
+    return best;
+}
+
+/* Other schedules, and more micro-batches, as long as that is faster. */
+static void refine(search *x, pipe best)
 {
     static const char *const extra[] = { "vpp=2",          "vpp=4",        "schedule=zb-h1",
                                          "schedule=zb-h2", "schedule=zbv", "schedule=search" };
@@ -263,30 +287,9 @@ static pipe refine(search *x, pipe best)
         p.extra = extra[i];
         if (try_pipeline(x, &p)) best = p;
     }
-    for (pipe p = best; x->batch % (2 * p.micro * p.data) == 0; best = p) {
+    for (pipe p = best; x->batch % (2 * p.micro * p.data) == 0;) {
         p.micro *= 2;
         if (!try_pipeline(x, &p)) break;
-    }
-    return best;
-}
-
-/* With twice or half as many micro-batches or stages, as long as that is faster. */
-static void search_layouts(search *x, pipe best)
-{
-    best.searched = true;
-    (void)try_pipeline(x, &best);
-    for (bool better = true; better;) {
-        const int64_t micro[] = { best.micro * 2, best.micro / 2, best.micro, best.micro };
-        const int stages[] = { best.stages, best.stages, best.stages * 2, best.stages / 2 };
-        better = false;
-        for (int i = 0; i < 4 && !better; i++) {
-            pipe p = best;
-            p.micro = micro[i], p.stages = stages[i];
-            if (p.micro < 2 || p.stages < 2 || x->batch % p.micro || x->c->n_devices % p.stages)
-                continue;
-            better = try_pipeline(x, &p);
-            if (better) best = p;
-        }
     }
 }
 
@@ -330,7 +333,7 @@ bool pl_pipelines_find(const pl_plan_request *r, const pl_trained *t, pl_found *
         const pipe *best = NULL;
         for (int i = 0; i < n && i < FORECAST; i++)
             if (try_pipeline(x, &at[i])) best = &at[i];
-        if (best || n) search_layouts(x, best ? refine(x, *best) : *at);
+        if (n) refine(x, search_layouts(x, best ? *best : *at));
         pl_watch_tell(r->search.watch, NULL, 0, 0);
     }
     if (!x->best) {
