@@ -226,14 +226,15 @@ static void search_between(choosing *x, double low, double high)
     }
 }
 
-/* Is what was found first, which may be too large, faster than what there is to beat? What takes less
- * memory is slower. */
-static bool check_found(choosing *x, pl_err *err)
+/* Searches below a cap. False also where nothing that is found there, be it too large, is faster than
+ * what there is to beat: what takes less memory is slower. */
+static bool search_worth(choosing *x, double cap, double *over, pl_err *err)
 {
+    const int from = x->b->n;
     double least = INFINITY;
-    for (int i = 0; i < x->b->n; i++) least = fmin(least, x->b->at[i].forecast.step_seconds);
-    x->b->beaten = x->r->beat > 0 && least >= x->r->beat;
-    return !x->b->beaten ||
+    PL_TRY(search_below(x, cap, over, err));
+    for (int i = from; i < x->b->n; i++) least = fmin(least, x->b->at[i].forecast.step_seconds);
+    return !(x->r->beat > 0 && least >= x->r->beat) ||
            pl_err_set(err, PL_EINFEASIBLE, "no plan takes less than about %.4g s a step", least);
 }
 
@@ -244,10 +245,11 @@ static bool search_stages(choosing *x, pl_err *err)
 {
     double over, cap = x->stages * x->b->limit;
     pl_err why = { 0 };
-    PL_TRY(search_below(x, cap, &over, err) && check_found(x, err));
+    x->b->beaten = !search_worth(x, cap, &over, err);
+    if (x->b->beaten) return false;
     for (int i = 1; over > 0 && i < MOST_TRIES && !pl_candidates_late(x); i++) {
         cap = WIDE * fmin(cap, x->b->search->memory) * x->b->limit / (x->b->limit + over);
-        if (!search_below(x, cap, &over, &why)) return why.code == PL_EINFEASIBLE;
+        if (!search_worth(x, cap, &over, &why)) return why.code == PL_EINFEASIBLE;
     }
     return true;
 }

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 4096, FORECAST = 6, KEPT = 3, MOST_STAGES = 64, MOST_MICRO = 4096, MOST_TRIED = 24 };
+enum { MOST = 4096, FORECAST = 4, KEPT = 3, MOST_STAGES = 64, MOST_MICRO = 4096, MOST_TRIED = 24 };
 
 /* A pipeline: `stages` x `tensor` x `data` devices. */
 typedef struct pipe {
@@ -53,6 +53,7 @@ typedef struct search {
     } graphs;
     pl_found *best;
     int n_trials, tried;
+    const char *asked[MOST_TRIED]; /* [tried] */
     struct trial {
         pl_found *found;
         pl_arena *arena;
@@ -231,18 +232,27 @@ static void keep_trial(search *x, pl_found *f, pl_arena *arena)
     if (x->n_trials > KEPT) pl_arena_free(x->trial[--x->n_trials].arena);
 }
 
+static bool is_new(const search *x, const char *text)
+{
+    for (int i = 0; i < x->tried; i++)
+        if (!strcmp(x->asked[i], text)) return false;
+    return true;
+}
+
 /* True: it is the best so far. */
 static bool try_pipeline(search *x, const pipe *p)
 {
-    if (x->tried == MOST_TRIED || pl_clock_now() > x->until) return false;
+    const char *text = text_of(x, p);
+    if (x->tried == MOST_TRIED || pl_clock_now() > x->until || !is_new(x, text)) return false;
     pl_plan_request r = *x->r;
     if (x->best) r.beat = seconds_of(x->best);
     pl_err why = { 0 };
     pl_found *f = NULL;
     pl_graph *g = graph_of(x, p->micro);
     pl_arena *arena = pl_arena_new("pipeline");
-    pl_watch_tell(x->r->search.watch, "pipelines", ++x->tried, MOST_TRIED);
-    if (!g || !pl_strategy_parse(text_of(x, p), x->c->n_devices, x->arena, &r.strategy, &why) ||
+    x->asked[x->tried++] = text;
+    pl_watch_tell(x->r->search.watch, "pipelines", x->tried, MOST_TRIED);
+    if (!g || !pl_strategy_parse(text, x->c->n_devices, x->arena, &r.strategy, &why) ||
         !pl_plan_find(&r, g, arena, &f, &why)) {
         pl_arena_free(arena);
         return false;
