@@ -88,7 +88,8 @@ static void add_factors(choices *x, pl_choice *c, int axis)
         add_orders(x, &full, 0);
         return;
     }
-    const bool alone = x->m->axis[axis].size == 1; /* the stages' axis: a stage sees one place of it */
+    const bool alone =
+        x->m->axis[axis].size == 1; /* the stages' axis: a stage sees one place of it */
     for (int f = PL_COPIED; f < (alone ? 0 : x->n->sig->n_factors); f++) {
         c->factor[axis] = (int8_t)f;
         if (f >= 0 && (!pl_share_can_cut(x->n, f) || !fits(x, c, f))) continue;

@@ -123,8 +123,8 @@ static double stage_seconds(const cutting *x, int from, int to)
     return x->before[j] - x->before[i] + x->crossing[i] + x->crossing[j];
 }
 
-/* best[s][j]: the shortest longest stage when the first s stages end at cut j. The last of them begins
- * ever earlier, until its nodes alone take longer than that. */
+/* best[s][j]: the shortest longest stage when the first s stages end at cut j. The last of them
+ * begins ever earlier, until its nodes alone take longer than that. */
 static bool balance(const cutting *x, int n_stages, int *stage, pl_arena *tmp)
 {
     const int n = x->n_cuts;

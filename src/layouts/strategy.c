@@ -292,10 +292,11 @@ static bool check_auto(pl_strategy *s, pl_err *err)
     for (int i = 0; i < s->n_said; i++) {
         const pl_layout *l = s->said[i].layout;
         if (l && l != &pl_layout_pipeline)
-            return pl_err_set(err, PL_EUSAGE,
-                              "strategy '%s': auto stands alone, with micro=N, or with the words of "
-                              "a pipeline, and '%s' is none of them",
-                              s->text, s->said[i].word->form);
+            return pl_err_set(
+                err, PL_EUSAGE,
+                "strategy '%s': auto stands alone, with micro=N, or with the words of "
+                "a pipeline, and '%s' is none of them",
+                s->text, s->said[i].word->form);
     }
     drop_singles(s);
     const int stages = pl_strategy_size(s, PL_STAGE_AXIS);

@@ -68,8 +68,9 @@ PL_MUST_CHECK bool pl_strategy_read(pl_strategy *s, pl_arena *arena, pl_err *err
 PL_MUST_CHECK bool pl_strategy_plan(const pl_strategy *s, const pl_graph *g, const pl_plan *like,
                                     pl_arena *out, pl_plan **plan, pl_err *err);
 
-/* Cuts a plan, whose mesh has the stages' axis, as the words of a pipeline say. Fails with PL_EINPUT
- * where the model cannot be cut into so many stages. `out` owns what it adds. In pipeline.c. */
+/* Cuts a plan, whose mesh has the stages' axis, as the words of a pipeline say. Fails with
+ * PL_EINPUT where the model cannot be cut into so many stages. `out` owns what it adds. In
+ * pipeline.c. */
 PL_MUST_CHECK bool pl_strategy_cut(const pl_strategy *s, pl_plan *p, pl_arena *out, pl_err *err);
 
 /* Strategies that make sense for n devices and a model that has these (PL_HAS_...), for `verify

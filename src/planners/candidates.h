@@ -56,8 +56,8 @@ PL_MUST_CHECK bool pl_candidates_plan(const choosing *x, const char *text, const
 /* Makes k->plan that of the whole graph, and k->store its states'. */
 PL_MUST_CHECK bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err);
 
-/* Is its schedule to be found for its own seconds? Of those that a search of layouts finds, only that
- * of the one that is taken. */
+/* Is its schedule to be found for its own seconds? Of those that a search of layouts finds, only
+ * that of the one that is taken. */
 bool pl_candidates_find_schedule(const choosing *x, const pl_candidate *k);
 
 bool pl_candidate_fits(const choosing *x, const pl_candidate *k);

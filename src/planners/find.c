@@ -152,7 +152,8 @@ static bool add_least(choosing *x, const pl_auto *f, int mesh)
     pl_err why = { 0 };
     const char *name = mesh_name(x, &f->mesh[mesh].mesh);
     pl_plan *p = pl_auto_least(f, mesh, x->out);
-    return p && pl_candidates_cut(x, p, &why) && pl_candidates_add(x, name, p, 0, &why) && x->b->at[x->b->n - 1].fits;
+    return p && pl_candidates_cut(x, p, &why) && pl_candidates_add(x, name, p, 0, &why) &&
+           x->b->at[x->b->n - 1].fits;
 }
 
 bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g, double *over)
@@ -226,8 +227,8 @@ static void search_between(choosing *x, double low, double high)
     }
 }
 
-/* Searches below a cap. False also where nothing that is found there, be it too large, is faster than
- * what there is to beat: what takes less memory is slower. */
+/* Searches below a cap. False also where nothing that is found there, be it too large, is faster
+ * than what there is to beat: what takes less memory is slower. */
 static bool search_worth(choosing *x, double cap, double *over, pl_err *err)
 {
     const int from = x->b->n;
@@ -303,7 +304,8 @@ static bool needs_whole(const choosing *x, const pl_candidate *k)
     const double peak = (double)k->forecast.memory.peak, limit = x->b->limit;
     const bool full = peak > NEARLY_FULL * limit && NEARLY_FULL * peak < limit;
     const bool brief = k->brief && !k->forecast.comm_bytes;
-    return brief || (x->stages > 1 && pl_candidates_find_schedule(x, k)) || (k->forecast.times && (x->r->whole || full));
+    return brief || (x->stages > 1 && pl_candidates_find_schedule(x, k)) ||
+           (k->forecast.times && (x->r->whole || full));
 }
 
 /* The fastest; when it needs a little more, made whole, than was forecast from few blocks, and does

@@ -59,6 +59,8 @@ typedef struct pl_found {
                                many of their blocks recomputed as it takes; INFINITY: none fits;
                                0: not looked at                                                  */
     bool outlined;          /* that is far beyond the request's `outline`                        */
+    double floor;           /* seconds of a step that no plan of any kind is below: what its nodes
+                               take, shared out evenly; 0: not asked for (-O3)                   */
     double seconds;         /* that finding it took                                              */
     bool tight;             /* memory binds: with more of it there may be a faster plan          */
     bool stopped;           /* when the request's seconds were over: not all was looked at       */

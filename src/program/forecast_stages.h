@@ -15,10 +15,10 @@ typedef struct pl_stages_forecast {
 } pl_stages_forecast;
 
 /* program[c] is that of a rank at place c of the axis of the stages, of the plan's graph of one
- * micro-batch; of a place that is like one before it, like[c] (pl_stages_alike; else c itself), that
- * one's says it all. f[c] becomes what pl_forecast_make says of it, but for the seconds of a step and for
- * memory, of which a rank holds as many micro-batches as the schedule has under way there. `out`
- * owns the arrays of s, `of_f` those of f.
+ * micro-batch; of a place that is like one before it, like[c] (pl_stages_alike; else c itself),
+ * that one's says it all. f[c] becomes what pl_forecast_make says of it, but for the seconds of a
+ * step and for memory, of which a rank holds as many micro-batches as the schedule has under way
+ * there. `out` owns the arrays of s, `of_f` those of f.
  *
  * Not modelled: that messages of gradients pass while a rank waits for other stages. */
 void pl_forecast_stages(int n, const pl_program *const program[], const int like[],

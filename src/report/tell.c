@@ -121,6 +121,22 @@ static void add_gap(const pl_auto *x, pl_text *line)
         pl_text_add(line, ": near the least in its cost model (gap %.2f %%)", 100 * gap);
 }
 
+/* Of plans of any kind. */
+static void tell_floor(const pl_told *t, pl_text *out)
+{
+    const pl_found *b = t->best;
+    const double step = b->take->forecast.step_seconds;
+    pl_arena *a = out->arena;
+    if (!(b->floor > 0)) return;
+    tell_line(
+        t, "bound",
+        pl_arena_fmt(a,
+                     "no plan, in stages or not, takes less than %.3f ms, which its nodes take "
+                     "shared out evenly (gap %.1f %%)",
+                     1e3 * b->floor, percent(step - b->floor, step)),
+        out);
+}
+
 static void tell_search(const pl_told *t, pl_text *out)
 {
     const pl_auto *x = t->best->search;
@@ -379,6 +395,7 @@ void pl_tell_text(const pl_told *t, pl_text *out)
         pl_tell_pipeline(t, out);
     else
         tell_micro(t, out);
+    tell_floor(t, out);
     if (t->best->search) tell_search(t, out);
     tell_memory(t, out);
     tell_host(t, out);

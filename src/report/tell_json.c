@@ -48,6 +48,7 @@ static void put_predicted(const pl_told *t, pl_json_out *out)
                 "recompute_seconds", f->again_seconds, "comm_seconds", f->comm_seconds,
                 "exposed_comm_seconds", f->exposed_seconds, "comm_bytes", f->comm_bytes);
     PL_JSON_PUT(out, "host_copy_seconds", f->host_seconds, "host_copy_bytes", f->host_moved);
+    if (t->best->floor > 0) PL_JSON_PUT(out, "floor_seconds", t->best->floor);
     PL_JSON_PUT(out, "micro", t->graph->micro, "micro_seconds", f->micro_seconds);
     PL_JSON_PUT(out, "units_per_second", (double)t->n_units / f->step_seconds, "units", t->units,
                 "mfu", pl_told_mfu(t));
@@ -109,7 +110,7 @@ static void put_others(const pl_found *b, pl_json_out *out)
     for (int i = 1; i < b->n; i++) {
         const pl_candidate *k = &b->at[i];
         pl_json_open(out, NULL, PL_JSON_OBJECT);
-        PL_JSON_PUT(out, "name", k->name, "strategy", k->searched ? "auto" : k->name);
+        PL_JSON_PUT(out, "name", k->name, "strategy", k->searched ? k->plan->strategy : k->name);
         pl_mesh_write(&k->plan->mesh, out);
         PL_JSON_PUT(out, "step_seconds", k->forecast.step_seconds, "peak_bytes",
                     k->forecast.memory.peak, "fits", k->fits);

@@ -191,12 +191,27 @@ static int rank(const search *x, pipe at[])
         for (int tensor = 1; tensor <= devices / stages && tensor <= near; tensor *= 2)
             for (int64_t micro = 2; micro <= x->batch && micro <= MOST_MICRO; micro *= 2)
                 for (int again = 0; again < 2 && devices % (stages * tensor) == 0; again++)
-                    add_pipe(
-                        x,
-                        (pipe){ stages, tensor, devices / stages / tensor, micro, again, false, "", 0 },
-                        &n, at);
+                    add_pipe(x,
+                             (pipe){ stages, tensor, devices / stages / tensor, micro, again, false,
+                                     "", 0 },
+                             &n, at);
     qsort(at, (size_t)n, sizeof *at, by_seconds);
     return n;
+}
+
+/* What the nodes of a whole batch take without starting them, shared out evenly over all devices:
+ * no layout, schedule or number of micro-batches does any of that work away. */
+static double find_floor(const search *x, const pl_graph *g)
+{
+    pl_arena *tmp = pl_arena_new("floor");
+    const pl_plan *whole = pl_plan_single(g, tmp);
+    double seconds = 0;
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_share share = pl_plan_share(whole, i, 0);
+        seconds += fmax(0, pl_speed_share(&share, &x->speed) - x->speed.start);
+    }
+    pl_arena_free(tmp);
+    return seconds / x->c->n_devices;
 }
 
 /* -- forecast ---------------------------------------------------------------------------------- */
@@ -264,8 +279,8 @@ static bool try_pipeline(search *x, const pipe *p)
     return best;
 }
 
-/* With twice or half as many micro-batches or stages, as long as that is faster. Returns the fastest
- * of all so far, or what it was given. */
+/* With twice or half as many micro-batches or stages, as long as that is faster. Returns the
+ * fastest of all so far, or what it was given. */
 static pipe search_layouts(search *x, pipe first)
 {
     pipe best = first, at = first;
@@ -310,8 +325,8 @@ static void list_others(search *x, pl_found *plain)
     pl_candidate *at = PL_NEW_N(x->arena, pl_candidate, b->n + x->n_trials + 2);
     int n = 0;
     for (int i = 0; i < b->n; i++) at[n++] = b->at[i];
-    if (plain && plain != b) at[n++] = *plain->take;
-    if (x->n_trials) x->trial[0].found->take->known = true; /* people look for it */
+    if (plain && plain != b) at[n] = *plain->take, at[n++].known = true; /* people look for it, */
+    if (x->n_trials) x->trial[0].found->take->known = true;              /* and for this        */
     for (int i = 0; i < x->n_trials; i++) {
         pl_arena_adopt(x->arena, x->trial[i].arena);
         if (x->trial[i].found == b) continue;
@@ -351,6 +366,7 @@ bool pl_pipelines_find(const pl_plan_request *r, const pl_trained *t, pl_found *
         return false;
     }
     list_others(x, plain);
+    if (x->speed.stream > 0) x->best->floor = find_floor(x, g);
     x->best->seconds = spent + pl_clock_now() - begun;
     *found = x->best;
     return true;

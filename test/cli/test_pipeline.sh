@@ -26,7 +26,8 @@ for words in pp=2,tp=2,micro=4 dp; do
 done
 
 # -- with every other word -----------------------------------------------------------------------------------
-for words in pp=2,tp=2,sp,schedule=zb-h2 pp=2,vpp=2,zero=3,recompute=full pp=2,zero=1,offload=optimizer; do
+for words in pp=2,tp=2,sp,schedule=zb-h2 pp=2,vpp=2,zero=3,recompute=full pp=2,zero=1,offload=optimizer \
+    pp=2,schedule=zbv,auto; do
     runs 0 '' "${verify[@]}" --devices 4 --strategy "$words,micro=4"
     check "$words is equal" grep -q ' equal ' out
 done
@@ -59,10 +60,14 @@ sed 's/"0F0,0F1,/"0F1,0F0,/' plan.json > other.json
 refuses 4 'rank 0 runs F of stage 0 for micro-batch 1 before that for 0' "${verify[@]}" --strategy plan=other.json --devices 4
 runs 0 '' "${plan[@]}" -O 3 --json
 check 'pipelines are looked at' grep -q '"strategy": "pp=' out
+check 'and how far from the best it can be' grep -q '"floor_seconds": ' out
+runs 0 '' "${plan[@]}" --strategy pp=2,micro=4,auto --search tapas
+check 'a method searches the layout of stages' grep -q ' by tapas' out
 
 # -- mistakes --------------------------------------------------------------------------------------------------
 refuses 2 "say micro=N too, e.g. micro=8" "${plan[@]}" --strategy pp=2
 refuses 2 'say pp=N too' "${plan[@]}" --strategy schedule=1f1b,micro=4
+refuses 2 "'tp=N' is none of them" "${plan[@]}" --strategy pp=2,micro=4,tp=2,auto
 refuses 2 'there is no schedule' "${plan[@]}" --strategy pp=2,micro=4,schedule=fast
 refuses 2 'takes 4 micro-batches or more' "${plan[@]}" --strategy pp=2,micro=3,schedule=zbv --batch 9
 refuses 2 '4 devices cannot be divided by pp=3' "${plan[@]}" --strategy pp=3,micro=4

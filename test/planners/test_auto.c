@@ -1,6 +1,7 @@
 /* Domains, tables and the search over them: what a plan costs in the tables is the same before and
  * after it was a plan; folded and unfolded agree; no preset is faster. */
 #include "support/training.h"
+#include "plan/stages.h"
 #include "planners/auto.h"
 
 #include <math.h>
@@ -219,6 +220,30 @@ static void test_presets_are_not_faster(void **state)
     assert_true(n_known > 20);
 }
 
+/* Stages take the outermost levels, and what is left of them is the mesh of one stage. */
+static void test_stage_meshes(void **state)
+{
+    static const struct {
+        const char *cluster;
+        int stages, n;
+    } cases[] = { { "2x8xv100", 2, 2 }, { "2x8xv100", 4, 2 }, { "2x8xv100", 16, 1 },
+                  { "8xv100", 4, 1 },   { "4x4xh100", 2, 1 }, { "2x8xv100", 3, 0 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_arena *a = pl_arena_new("test");
+        const pl_cluster *c = cluster_of(cases[i].cluster, a);
+        pl_mesh m[8];
+        const int n = pl_auto_meshes(c, 2, cases[i].stages, 8, m);
+        assert_int_equal(n, cases[i].n);
+        for (int k = 0; k < n; k++) {
+            assert_int_equal(pl_mesh_find(&m[k], PL_STAGE_AXIS), 0);
+            assert_int_equal(m[k].axis[0].size, 1);
+            assert_int_equal(pl_mesh_ranks(&m[k]) * cases[i].stages, c->n_devices);
+        }
+        pl_arena_free(a);
+    }
+}
+
 /* Names of levels become names of axes that a plan file can have, each another. */
 static void test_axis_names(void **state)
 {
@@ -255,6 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_axis_names),
+        cmocka_unit_test(test_stage_meshes),
         cmocka_unit_test(test_domains),
         cmocka_unit_test(test_domain_of_product),
         cmocka_unit_test(test_round_trip),

@@ -1,5 +1,6 @@
 /* The plan to take: those of all meshes and layouts in order; no slower than what the search finds
  * by its own figures alone, and than any published layout on these models. */
+#include "plan/stages.h"
 #include "planners/find.h"
 #include "support/expect.h"
 #include "support/request.h"
@@ -260,12 +261,56 @@ static void test_offload(void **state)
     pl_arena_free(a);
 }
 
+/* With the words of a pipeline the layout within its stages is searched: no slower than published
+ * ones (by a percent: its tables do not count what stages send each other), within the memory that
+ * there is, and no faster than its bound. */
+static void test_stages(void **state)
+{
+    static const char *const words[] = { "dp", "zero=1", "zero=3", "tp=4", "tp=4,sp", "tp=2,sp" };
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_optim adamw = pl_optim_usual("adamw");
+    pl_model_args args;
+    pl_graph *g;
+    pl_found *b, *tight;
+    pl_err err = { 0 };
+    const char *spec = "gpt2:layers=4,hidden=256,heads=4,vocab=1000,seq=128,batch=32";
+    pl_cluster *c = cluster_of("2x4xv100", a);
+    pl_plan_request r = request_of("pp=2,micro=4,auto", c, a);
+    if (!pl_model_parse(spec, a, &args, &err) || !pl_optim_micro(&args, 4, a, &args, &err))
+        fail_msg("%s", err.msg);
+    pl_builder builder = pl_optim_step(&args, &adamw, 4, a);
+    if (!pl_builder_done(&builder, &g, &err) || !pl_plan_find(&r, g, a, &b, &err))
+        fail_msg("%s", err.msg);
+    const double step = b->take->forecast.step_seconds;
+    const pl_plan *p = b->take->plan;
+    assert_true(p->stages && p->stages->axis == 0 && p->mesh.axis[0].size == 2);
+    assert_int_equal(pl_mesh_ranks(&p->mesh), 8);
+    assert_string_equal(p->strategy, "pp=2,micro=4,auto");
+    assert_true(b->search->bound > 0 && b->search->bound <= step);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        pl_plan_request w = request_of(pl_arena_fmt(a, "pp=2,micro=4,%s", words[i]), c, a);
+        pl_found *other;
+        if (!pl_plan_find(&w, g, a, &other, &err)) fail_msg("%s: %s", words[i], err.msg);
+        if (other->take->forecast.step_seconds < 0.99 * step)
+            fail_msg("%s: %g ms, auto %g", words[i], 1e3 * other->take->forecast.step_seconds,
+                     1e3 * step);
+    }
+    r.search.memory = 0.7 * (double)b->take->forecast.memory.peak;
+    if (!pl_plan_find(&r, g, a, &tight, &err)) fail_msg("%s", err.msg);
+    assert_true(tight->take->fits);
+    assert_true((double)tight->take->forecast.memory.peak <= r.search.memory);
+    assert_true(tight->take->forecast.step_seconds >= step);
+    pl_arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_best),      cmocka_unit_test(test_fits),
         cmocka_unit_test(test_recompute), cmocka_unit_test(test_tensors),
-        cmocka_unit_test(test_policies),  cmocka_unit_test(test_offload)
+        cmocka_unit_test(test_policies),  cmocka_unit_test(test_offload),
+        cmocka_unit_test(test_stages)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
