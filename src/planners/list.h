@@ -8,6 +8,7 @@
     X(exact) \
     X(tied) \
     X(tapas) \
+    X(rhino) \
     X(soybean) \
     X(tofu) \
     X(tofu_order) \

@@ -371,3 +371,26 @@ bool pl_pipelines_find(const pl_plan_request *r, const pl_trained *t, pl_found *
     *found = x->best;
     return true;
 }
+
+bool pl_pipelines_method(const pl_plan_request *r, const pl_trained *t, pl_arena *arena,
+                         pl_found **found, pl_err *err)
+{
+    const int64_t batch = pl_model_has(t->args, "batch") ? pl_model_int(t->args, "batch") : 1;
+    pl_err first = { 0 };
+    *found = NULL;
+    for (int stages = 1; stages <= r->strategy.devices; stages *= 2) {
+        const char *text = r->search.method->stages(stages, batch, arena);
+        pl_plan_request one = *r;
+        pl_graph *g;
+        pl_found *f = NULL;
+        pl_err why = { 0 };
+        if (!text || r->strategy.devices % stages) continue;
+        const bool ok = pl_strategy_parse(text, r->strategy.devices, arena, &one.strategy, &why) &&
+                        pl_step_graph(t, one.strategy.micro, arena, &g, &why) &&
+                        pl_plan_find(&one, g, arena, &f, &why);
+        if (!ok && !first.code) first = why;
+        if (ok && seconds_of(f) < seconds_of(*found)) *found = f;
+    }
+    if (!*found) *err = first;
+    return *found;
+}

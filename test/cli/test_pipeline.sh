@@ -63,6 +63,8 @@ check 'pipelines are looked at' grep -q '"strategy": "pp=' out
 check 'and how far from the best it can be' grep -q '"floor_seconds": ' out
 runs 0 '' "${plan[@]}" --strategy pp=2,micro=4,auto --search tapas
 check 'a method searches the layout of stages' grep -q ' by tapas' out
+runs 0 '' "${plan[@]}" --search rhino --json # none, 2 or 4 stages
+check 'a method plans pipelines' grep -q '"method": "rhino"' out
 
 # -- mistakes --------------------------------------------------------------------------------------------------
 refuses 2 "say micro=N too, e.g. micro=8" "${plan[@]}" --strategy pp=2

@@ -378,10 +378,12 @@ static void test_rules(void **state)
     pl_arena *a = pl_arena_new("test");
     const pl_graph *g = training_graph(worlds[4].model, a);
     pl_problem *t = tables_of(g, "2x4xv100", 2, (int[]){ 2, 4 }, a);
-    static const char *const names[] = { "tofu", "equalchop", "spartan", "allrow", "tapas" };
+    static const char *const names[] = {
+        "tofu", "equalchop", "spartan", "allrow", "tapas", "rhino"
+    };
     pl_answer unsummed = run("icml18", t, a);
     const pl_plan *none = pl_problem_plan(t, unsummed.value, NULL, "icml18", a);
-    for (int k = 0; k < 5; k++) {
+    for (int k = 0; k < 6; k++) {
         pl_answer x = run(names[k], t, a);
         const pl_plan *p = pl_problem_plan(t, x.value, NULL, names[k], a);
         int split = 0;
@@ -434,6 +436,45 @@ static void test_tapas(void **state)
     pl_arena_free(a);
 }
 
+/* What states take of a device. */
+static double stored_by(const pl_problem *t, const pl_answer *x, pl_arena *a)
+{
+    const pl_plan *p = pl_problem_plan(t, x->value, NULL, "rhino", a);
+    double bytes = 0;
+    for (int i = 0; i < p->graph->values.n; i++) {
+        const pl_value *v = p->graph->values.at[i];
+        if (v->role != PL_STATE) continue;
+        bytes += (double)(pl_placement_room(&p->stored[i], &p->mesh, &v->shape) *
+                          pl_type_bytes(v->type));
+    }
+    return bytes;
+}
+
+/* Products are split; and where what lies on a device is too much, the largest weights. */
+static void test_rhino(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = training_graph("mlp:layers=4,in=64,hidden=64,classes=64,batch=8192", a);
+    pl_problem *t = tables_of(g, "4xv100", 1, (int[]){ 4 }, a);
+    const pl_planner *rhino;
+    pl_err err = { 0 };
+    pl_answer x[2];
+    if (!pl_planner_find("rhino", &rhino, &err)) fail_msg("%s", err.msg);
+    if (!rhino->run(t, INFINITY, a, &x[0], &err)) fail_msg("%s", err.msg);
+    const double all = stored_by(t, &x[0], a);
+    if (!rhino->run(t, 0.8 * all, a, &x[1], &err)) fail_msg("%s", err.msg);
+    if (stored_by(t, &x[1], a) > 0.8 * all) fail_msg("%g of %g bytes", stored_by(t, &x[1], a), all);
+    assert_true(x[1].time >= x[0].time);
+    const pl_plan *p = pl_problem_plan(t, x[0].value, NULL, "rhino", a);
+    for (int i = 0; i < g->nodes.n; i++)
+        if (!strcmp(g->nodes.at[i]->op->name, "einsum")) assert_true(has(p, g->nodes.at[i], 0));
+    assert_string_equal(rhino->stages(1, 8, a), "micro=1,auto");
+    assert_string_equal(rhino->stages(2, 8, a), "pp=2,schedule=gpipe,micro=4,auto");
+    assert_null(rhino->stages(8, 8, a)); /* 15 micro-batches or more */
+    pl_arena_free(a);
+}
+
 /* A cap below what a method takes is told with both numbers. */
 static void test_cap(void **state)
 {
@@ -463,6 +504,7 @@ int main(void)
         cmocka_unit_test(test_fewer_values),
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_tapas),
+        cmocka_unit_test(test_rhino),
         cmocka_unit_test(test_cap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
