@@ -3,7 +3,7 @@
  * stages. When their passes run is data (schedules/).
  *
  * Stages are balanced: no other cuts of this kind have a shorter longest stage, what it takes to
- * send counted in. Cuts lie where no fewer bytes pass right before or behind. */
+ * send counted in, each at the speed of its devices. Cuts lie where no fewer bytes pass right before or behind. */
 #include "layouts/list.h"
 #include "layouts/strategy.h"
 #include "graph/op.h"
@@ -13,6 +13,7 @@
 #include "schedules/make.h"
 
 #include <math.h>
+#include <string.h>
 
 static bool say_stages(pl_strategy *s, const pl_word *word, const int size[3], pl_err *err)
 {
@@ -55,8 +56,9 @@ static bool settle(pl_strategy *s, pl_err *err)
 
 typedef struct cutting {
     const pl_plan *plan;
+    const pl_pipeline *order;
     int n;            /* forward nodes                                             */
-    double *before;   /* [n + 1] seconds of the first so many, backward included   */
+    double **before;  /* [places][n + 1] seconds of the first so many, backward included */
     double *crossing; /* [n + 1] seconds to send what passes a cut before a node   */
     int n_cuts, *cut; /* places where a cut may be, 0 and n among them             */
 } cutting;
@@ -67,7 +69,7 @@ static double node_seconds(const pl_plan *p, const pl_speed *speed, const pl_nod
     return speed ? pl_speed_share(&share, speed) : pl_op_flops(&share);
 }
 
-static void find_seconds(cutting *x, const pl_speed *speed, pl_arena *tmp)
+static double *find_seconds(const cutting *x, const pl_speed *speed, pl_arena *tmp)
 {
     const pl_graph *g = x->plan->graph;
     double *seconds = PL_NEW_N(tmp, double, g->nodes.n + 1);
@@ -77,8 +79,24 @@ static void find_seconds(cutting *x, const pl_speed *speed, pl_arena *tmp)
         if (n->phase != PL_UPDATE && at && at->phase == PL_FORWARD)
             seconds[at->id] += node_seconds(x->plan, speed, n);
     }
-    x->before = PL_NEW_N(tmp, double, x->n + 1);
-    for (int i = 0; i < x->n; i++) x->before[i + 1] = x->before[i] + seconds[i];
+    double *before = PL_NEW_N(tmp, double, x->n + 1);
+    for (int i = 0; i < x->n; i++) before[i + 1] = before[i] + seconds[i];
+    return before;
+}
+
+/* Places of equal devices take equally long. */
+static void find_places(cutting *x, const pl_cluster *c, int axis, pl_arena *tmp)
+{
+    const int n = x->order->n_ranks;
+    pl_speed *speed = PL_NEW_N(tmp, pl_speed, n);
+    x->before = PL_NEW_N(tmp, double *, n);
+    for (int place = 0; place < n; place++) {
+        int like = 0;
+        if (c) speed[place] = pl_stages_speed(&x->plan->mesh, axis, c, place);
+        while (like < place && memcmp(&speed[like], &speed[place], sizeof *speed)) like++;
+        x->before[place] =
+            like < place ? x->before[like] : find_seconds(x, c ? &speed[place] : NULL, tmp);
+    }
 }
 
 /* A value passes all cuts between its maker and its last reader. */
@@ -117,10 +135,16 @@ static void find_cuts(cutting *x, pl_arena *tmp)
     }
 }
 
-static double stage_seconds(const cutting *x, int from, int to)
+/* Of its nodes alone. */
+static double work_seconds(const cutting *x, int stage, int from, int to)
 {
-    const int i = x->cut[from], j = x->cut[to];
-    return x->before[j] - x->before[i] + x->crossing[i] + x->crossing[j];
+    const double *before = x->before[x->order->rank_of[stage]];
+    return before[x->cut[to]] - before[x->cut[from]];
+}
+
+static double stage_seconds(const cutting *x, int stage, int from, int to)
+{
+    return work_seconds(x, stage, from, to) + x->crossing[x->cut[from]] + x->crossing[x->cut[to]];
 }
 
 /* best[s][j]: the shortest longest stage when the first s stages end at cut j. The last of them
@@ -135,8 +159,8 @@ static bool balance(const cutting *x, int n_stages, int *stage, pl_arena *tmp)
         for (int j = 0; j < n; j++) {
             double *to = &best[s * n + j];
             *to = INFINITY;
-            for (int i = j - 1; i >= 0 && x->before[x->cut[j]] - x->before[x->cut[i]] <= *to; i--) {
-                const double last = stage_seconds(x, i, j), y = best[(s - 1) * n + i];
+            for (int i = j - 1; i >= 0 && work_seconds(x, s - 1, i, j) <= *to; i--) {
+                const double last = stage_seconds(x, s - 1, i, j), y = best[(s - 1) * n + i];
                 if (y <= *to && last <= *to) *to = y > last ? y : last, from[s * n + j] = i;
             }
         }
@@ -149,11 +173,11 @@ static bool balance(const cutting *x, int n_stages, int *stage, pl_arena *tmp)
 static bool cut_stages(const pl_strategy *s, pl_plan *p, const pl_pipeline *order, int axis,
                        int *stage, pl_arena *tmp, pl_err *err)
 {
-    cutting x = { .plan = p };
+    cutting x = { .plan = p, .order = order };
     pl_speed speed = { 0 };
     if (s->cluster) speed = pl_speed_of(s->cluster);
     while (x.n < p->graph->nodes.n && p->graph->nodes.at[x.n]->phase == PL_FORWARD) x.n++;
-    find_seconds(&x, s->cluster ? &speed : NULL, tmp);
+    find_places(&x, s->cluster, axis, tmp);
     find_crossing(&x, s->cluster ? &speed : NULL, axis, tmp);
     find_cuts(&x, tmp);
     return balance(&x, order->n_stages, stage, tmp) ||

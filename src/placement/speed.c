@@ -11,7 +11,8 @@ static double least(double a, double b)
     return a > 0 && a < b ? a : b;
 }
 
-pl_speed pl_speed_of(const pl_cluster *c)
+/* Of the slowest of some classes. */
+static pl_speed slowest_of(const pl_cluster *c, uint64_t classes)
 {
     pl_speed s = { .windows = 1e300,
                    .vector = 1e300,
@@ -20,12 +21,14 @@ pl_speed pl_speed_of(const pl_cluster *c)
                    .hidden = 1,
                    .host_hidden = 1 };
     for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = 1e300;
-    for (int i = 0; i < c->n_classes; i++) {
+    for (int i = 0, first = 1; i < c->n_classes; i++) {
         const pl_device_class *d = &c->class[i];
+        if (!(classes >> i & 1)) continue;
         double f32 = d->f32_flops.value * d->matmul_efficiency.value;
         double bf16 = d->bf16_flops.value * d->matmul_efficiency.value;
         for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = least(f32, s.flops[t]);
-        s.flops[PL_BF16] = least(bf16, i ? s.flops[PL_BF16] : 1e300);
+        s.flops[PL_BF16] = least(bf16, first ? 1e300 : s.flops[PL_BF16]);
+        first = 0;
         s.stream = least(d->memory_bandwidth.value * d->stream_efficiency.value, s.stream);
         s.windows = least(d->conv_efficiency.value / d->matmul_efficiency.value, s.windows);
         s.vector = least(d->vector_flops.value, s.vector);
@@ -35,6 +38,21 @@ pl_speed pl_speed_of(const pl_cluster *c)
     }
     for (int i = 0; i < c->n_levels; i++) s.hidden = fmin(s.hidden, c->level[i].link.overlap);
     return s;
+}
+
+pl_speed pl_speed_of(const pl_cluster *c)
+{
+    return slowest_of(c, UINT64_MAX);
+}
+
+pl_speed pl_speed_among(const pl_cluster *c, int first, int n)
+{
+    const int group = pl_cluster_group_size(c, c->n_levels - 1);
+    uint64_t classes = 0;
+    for (int i = 0, at = 0; i < c->n_parts; at += c->part[i++].count * group)
+        if (at < first + n && at + c->part[i].count * group > first)
+            classes |= UINT64_C(1) << c->part[i].class;
+    return slowest_of(c, classes);
 }
 
 bool pl_speed_links(pl_mesh *m, const pl_cluster *c, pl_err *err)

@@ -22,6 +22,9 @@ typedef struct pl_speed {
 /* Of the slowest device of a cluster; a share of `hidden` messages of states passes unnoticed. */
 pl_speed pl_speed_of(const pl_cluster *c);
 
+/* The same of devices [first, first + n) alone. */
+pl_speed pl_speed_among(const pl_cluster *c, int first, int n);
+
 /* Gives the axes of a mesh the links that they cross. Fails with PL_EINPUT when one would cut a
  * group of devices unevenly. */
 PL_MUST_CHECK bool pl_speed_links(pl_mesh *m, const pl_cluster *c, pl_err *err);

@@ -1,6 +1,8 @@
 /* Places of a pipeline that do the same work for other blocks: pl_stages_alike(). */
 #include "plan/stages.h"
 
+#include <string.h>
+
 typedef struct matching {
     const pl_plan *plan;
     const pl_fold *fold;
@@ -112,7 +114,7 @@ static bool is_place_same(const matching *x, int a, int b)
     return true;
 }
 
-void pl_stages_alike(const pl_plan *p, const pl_fold *fold, int like[])
+void pl_stages_alike(const pl_plan *p, const pl_fold *fold, const pl_speed speed[], int like[])
 {
     pl_arena *tmp = pl_arena_new("places");
     matching x = { .plan = p, .fold = fold, .n_places = p->stages->order->n_ranks };
@@ -120,7 +122,9 @@ void pl_stages_alike(const pl_plan *p, const pl_fold *fold, int like[])
     count_readers(&x, tmp);
     for (int c = 0; c < x.n_places; c++) {
         like[c] = 0;
-        while (like[c] < c && !(like[like[c]] == like[c] && is_place_same(&x, like[c], c)))
+        while (like[c] < c && (like[like[c]] != like[c] ||
+                               memcmp(&speed[like[c]], &speed[c], sizeof *speed) != 0 ||
+                               !is_place_same(&x, like[c], c)))
             like[c]++;
     }
     pl_arena_free(tmp);

@@ -23,6 +23,12 @@ static bool is_here(const pl_plan *p, int stage, int rank)
     return stage == PL_EVERYWHERE || pl_stages_place(p->stages, stage) == pl_plan_place(p, rank);
 }
 
+pl_speed pl_stages_speed(const pl_mesh *m, int axis, const pl_cluster *c, int place)
+{
+    const int n = pl_mesh_ranks(m) / m->axis[axis].size;
+    return axis || c->n_classes == 1 ? pl_speed_of(c) : pl_speed_among(c, place * n, n);
+}
+
 bool pl_plan_runs(const pl_plan *p, const pl_node *n, int rank)
 {
     return !p->stages || is_here(p, p->stages->of[n->id], rank);

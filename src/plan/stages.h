@@ -8,6 +8,7 @@
 #ifndef PL_PLAN_STAGES_H
 #define PL_PLAN_STAGES_H
 #include "placement/region.h"
+#include "placement/speed.h"
 #include "plan/plan.h"
 #include "schedules/pipeline.h"
 
@@ -54,10 +55,14 @@ const pl_stages *pl_stages_make(const pl_graph *g, int axis, const pl_pipeline *
  * each forward node as early as what it reads lets it be. */
 const pl_stages *pl_stages_like(const pl_graph *g, const pl_plan *like, pl_arena *out);
 
-/* [places] The first place that does the same work for other blocks, as many of them and between
- * places that give and take as much: its program takes as long, pass by pass, and as much memory
- * for each micro-batch. */
-void pl_stages_alike(const pl_plan *p, const pl_fold *fold, int like[]);
+/* Of the slowest device at a place, where the axis is the slowest of the mesh and so a place some of
+ * the cluster's devices in a row; else of the slowest of all. */
+pl_speed pl_stages_speed(const pl_mesh *m, int axis, const pl_cluster *c, int place);
+
+/* [places] The first place that does the same work for other blocks, on devices of the same
+ * speed[place], as many of them and between places that give and take as much: its program takes as
+ * long, pass by pass, and as much memory for each micro-batch. */
+void pl_stages_alike(const pl_plan *p, const pl_fold *fold, const pl_speed speed[], int like[]);
 
 /* Has every stage a node? That of a training step is to: of an evaluation, whose nodes are as early
  * as can be, a stage without weights may have none. Fails with PL_EINPUT. */

@@ -226,7 +226,8 @@ static bool keep_place(const choosing *x, pl_candidate *k, int place, const pl_f
     pl_program *p;
     pl_forecast alone;
     PL_TRY(lower_place(x, k->plan, place, x->out, &p, err));
-    pl_forecast_make(p, &x->speed, x->out, &alone);
+    const pl_speed speed = pl_stages_speed(&k->plan->mesh, k->plan->stages->axis, x->c, place);
+    pl_forecast_make(p, &speed, x->out, &alone);
     k->program = p;
     k->store = p->store;
     k->forecast = *f;
@@ -236,12 +237,22 @@ static bool keep_place(const choosing *x, pl_candidate *k, int place, const pl_f
     return true;
 }
 
-static void find_alike(const choosing *x, const pl_plan *plan, int like[])
+static void find_alike(const choosing *x, const pl_plan *plan, const pl_speed speed[], int like[])
 {
     pl_arena *tmp = pl_arena_new("fold");
     const pl_fold fold = x->fold ? *x->fold : pl_fold_find(plan->graph, tmp);
-    pl_stages_alike(plan, &fold, like);
+    pl_stages_alike(plan, &fold, speed, like);
     pl_arena_free(tmp);
+}
+
+/* [places] */
+static const pl_speed *find_speeds(const choosing *x, const pl_plan *plan, pl_arena *tmp)
+{
+    const int n = plan->stages->order->n_ranks;
+    pl_speed *speed = PL_NEW_N(tmp, pl_speed, n);
+    for (int c = 0; c < n; c++)
+        speed[c] = pl_stages_speed(&plan->mesh, plan->stages->axis, x->c, c);
+    return speed;
 }
 
 /* Programs of places, one of those that do the same work, and what the plan takes. */
@@ -252,14 +263,15 @@ static bool play_stages(const choosing *x, const pl_plan *plan, pl_arena *tmp, p
     const pl_program **program = PL_NEW_N(tmp, const pl_program *, n);
     int *like = PL_NEW_N(tmp, int, n);
     *f = PL_NEW_N(tmp, pl_forecast, n);
-    find_alike(x, plan, like);
+    const pl_speed *speed = find_speeds(x, plan, tmp);
+    find_alike(x, plan, speed, like);
     for (int c = 0; c < n; c++) {
         pl_program *p;
         if (like[c] != c) continue;
         PL_TRY(lower_place(x, plan, c, tmp, &p, err));
         program[c] = p;
     }
-    pl_forecast_stages(n, program, like, &x->speed, x->out, tmp, *f, all);
+    pl_forecast_stages(n, program, like, speed, x->out, tmp, *f, all);
     return true;
 }
 

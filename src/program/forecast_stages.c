@@ -196,7 +196,7 @@ static void copy_costs(const pl_pipeline *order, int from, int at, costs *to)
 }
 
 void pl_forecast_stages(int n, const pl_program *const program[], const int like[],
-                        const pl_speed *speed, pl_arena *out, pl_arena *of_f, pl_forecast f[],
+                        const pl_speed speed[], pl_arena *out, pl_arena *of_f, pl_forecast f[],
                         pl_stages_forecast *s)
 {
     const pl_plan *plan = program[0]->plan;
@@ -216,7 +216,7 @@ void pl_forecast_stages(int n, const pl_program *const program[], const int like
             continue;
         }
         at[c].p = program[c];
-        read_place(&at[c], order, c, speed, &to, tmp);
+        read_place(&at[c], order, c, &speed[c], &to, tmp);
         s->update[c] = at[c].times.seconds[at[c].n_passes - 1];
         s->costs.send = fmax(s->costs.send, find_send(&at[c], once, &s->update[c], tmp));
     }
@@ -232,7 +232,7 @@ void pl_forecast_stages(int n, const pl_program *const program[], const int like
         s->step_seconds = fmax(s->step_seconds, s->times.end[c][last] + s->update[c]);
     }
     for (int c = 0; c < n; c++) {
-        if (like[c] == c) pl_forecast_make(program[c], speed, of_f, &alone[c]);
+        if (like[c] == c) pl_forecast_make(program[c], &speed[c], of_f, &alone[c]);
         f[c] = alone[like[c]];
         set_forecast(&at[c], c, plan->graph->micro, s, &f[c]);
         s->memory[c] = f[c].memory;

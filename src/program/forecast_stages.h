@@ -20,9 +20,11 @@ typedef struct pl_stages_forecast {
  * step and for memory, of which a rank holds as many micro-batches as the schedule has under way
  * there. `out` owns the arrays of s, `of_f` those of f.
  *
+ * speed[c]: of the devices there; places that are alike have the same.
+ *
  * Not modelled: that messages of gradients pass while a rank waits for other stages. */
 void pl_forecast_stages(int n, const pl_program *const program[], const int like[],
-                        const pl_speed *speed, pl_arena *out, pl_arena *of_f, pl_forecast f[],
+                        const pl_speed speed[], pl_arena *out, pl_arena *of_f, pl_forecast f[],
                         pl_stages_forecast *s);
 
 #endif

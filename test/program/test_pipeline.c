@@ -46,19 +46,20 @@ static const struct {
 static void check_alike(const char *name, const pl_plan *x, const pl_program *const program[],
                         const pl_forecast each[], const pl_stages_forecast *all, pl_arena *a)
 {
-    const pl_speed speed = speed_of(0.5);
     const pl_fold fold = pl_fold_find(x->graph, a);
     const int n = x->stages->order->n_ranks;
+    pl_speed *speed = PL_NEW_N(a, pl_speed, n);
+    for (int c = 0; c < n; c++) speed[c] = speed_of(0.5);
     const pl_program **some = PL_NEW_N(a, const pl_program *, n);
     int *like = PL_NEW_N(a, int, n), n_kinds = 0;
     pl_forecast *f = PL_NEW_N(a, pl_forecast, n);
     pl_stages_forecast s;
-    pl_stages_alike(x, &fold, like);
+    pl_stages_alike(x, &fold, speed, like);
     for (int c = 0; c < n; c++) {
         some[c] = like[c] == c ? program[c] : NULL;
         n_kinds += like[c] == c;
     }
-    pl_forecast_stages(n, some, like, &speed, a, a, f, &s);
+    pl_forecast_stages(n, some, like, speed, a, a, f, &s);
     assert_true(fabs(s.step_seconds - all->step_seconds) <= 1e-9 * all->step_seconds);
     for (int c = 0; c < n; c++)
         if (f[c].memory.peak != each[c].memory.peak ||
@@ -80,11 +81,13 @@ static void check_forecast(const char *name, const pl_plan *x, const pl_program 
     pl_forecast *f = PL_NEW_N(a, pl_forecast, n);
     pl_stages_forecast all;
     int *like = PL_NEW_N(a, int, n);
+    pl_speed *each = PL_NEW_N(a, pl_speed, n);
     for (int c = 0; c < n; c++) {
+        each[c] = speed;
         program[c] = lower(x, pl_stages_rank(x, c), &(pl_lower_options){ 0 }, a);
         like[c] = c;
     }
-    pl_forecast_stages(n, program, like, &speed, a, a, f, &all);
+    pl_forecast_stages(n, program, like, each, a, a, f, &all);
     check_alike(name, x, program, f, &all, a);
     const double least = pl_pipeline_bound(x->stages->order, &all.costs, 0, false);
     EXPECT(all.times.seconds >= least * (1 - 1e-9) && all.step_seconds > all.times.seconds,
