@@ -3,7 +3,8 @@
  * stages. When their passes run is data (schedules/).
  *
  * Stages are balanced: no other cuts of this kind have a shorter longest stage, what it takes to
- * send counted in, each at the speed of its devices. Cuts lie where no fewer bytes pass right before or behind. */
+ * send counted in, each at the speed of its devices. Cuts lie where no fewer bytes pass right
+ * before or behind. */
 #include "layouts/list.h"
 #include "layouts/strategy.h"
 #include "graph/op.h"

@@ -21,14 +21,14 @@ static pl_speed slowest_of(const pl_cluster *c, uint64_t classes)
                    .hidden = 1,
                    .host_hidden = 1 };
     for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = 1e300;
-    for (int i = 0, first = 1; i < c->n_classes; i++) {
+    double narrow = 1e300;
+    for (int i = 0; i < c->n_classes; i++) {
         const pl_device_class *d = &c->class[i];
         if (!(classes >> i & 1)) continue;
         double f32 = d->f32_flops.value * d->matmul_efficiency.value;
         double bf16 = d->bf16_flops.value * d->matmul_efficiency.value;
         for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = least(f32, s.flops[t]);
-        s.flops[PL_BF16] = least(bf16, first ? 1e300 : s.flops[PL_BF16]);
-        first = 0;
+        narrow = least(bf16, narrow);
         s.stream = least(d->memory_bandwidth.value * d->stream_efficiency.value, s.stream);
         s.windows = least(d->conv_efficiency.value / d->matmul_efficiency.value, s.windows);
         s.vector = least(d->vector_flops.value, s.vector);
@@ -36,6 +36,7 @@ static pl_speed slowest_of(const pl_cluster *c, uint64_t classes)
         s.exposed = fmax(s.exposed, d->memory_exposed.value);
         s.host_hidden = fmin(s.host_hidden, d->host_overlap.value);
     }
+    s.flops[PL_BF16] = narrow;
     for (int i = 0; i < c->n_levels; i++) s.hidden = fmin(s.hidden, c->level[i].link.overlap);
     return s;
 }

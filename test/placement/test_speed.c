@@ -78,22 +78,27 @@ static void products_convolutions_and_the_rest(void **state)
 
 static void of_the_slowest_class(void **state)
 {
-    static const char text[] =
-        "schema: pleat.cluster/1\n"
-        "classes:\n"
-        "  a: {memory: 1 GB, f32_flops: 1 TFLOP/s, memory_bandwidth: 10 GB/s,\n"
-        "      matmul_efficiency: 0.5, conv_efficiency: 0.4, vector_flops: 3 GFLOP/s,\n"
-        "      memory_exposed: 0.3}\n"
-        "  b: {memory: 1 GB, f32_flops: 2 TFLOP/s, memory_bandwidth: 20 GB/s,\n"
-        "      matmul_efficiency: 0.5}\n"
-        "levels: [{name: in, size: 2, latency: 1 us, bandwidth: 1 GB/s}]\n"
-        "groups: [{class: a, count: 1}, {class: b, count: 1}]\n";
+    static const char text[] = "schema: pleat.cluster/1\n"
+                               "classes:\n"
+                               "  a: {memory: 1 GB, f32_flops: 1 TFLOP/s, bf16_flops: 8 TFLOP/s,\n"
+                               "      memory_bandwidth: 10 GB/s, matmul_efficiency: 0.5, "
+                               "conv_efficiency: 0.4, vector_flops: 3 GFLOP/s,\n"
+                               "      memory_exposed: 0.3}\n"
+                               "  b: {memory: 1 GB, f32_flops: 2 TFLOP/s, bf16_flops: 6 TFLOP/s,\n"
+                               "      memory_bandwidth: 20 GB/s,\n"
+                               "      matmul_efficiency: 0.5}\n"
+                               "levels: [{name: in, size: 2, latency: 1 us, bandwidth: 1 GB/s}]\n"
+                               "groups: [{class: a, count: 1}, {class: b, count: 1}]\n";
     pl_cluster *c;
     pl_err err = { 0 };
     (void)state;
     if (!pl_cluster_parse(text, strlen(text), "two", arena, &c, &err)) fail_msg("%s", err.msg);
     pl_speed s = pl_speed_of(c);
     is_near(s.flops[PL_F32], 0.5e12);
+    is_near(s.flops[PL_BF16], 3e12); /* of the one class the f32, of the other the bf16 */
+    is_near(pl_speed_among(c, 0, 1).flops[PL_BF16], 4e12);
+    is_near(pl_speed_among(c, 1, 1).flops[PL_F32], 1e12);
+    is_near(pl_speed_among(c, 0, 2).flops[PL_BF16], 3e12);
     is_near(s.windows, 0.8);
     is_near(s.vector, 3e9);
     is_near(s.stream, 7e9);

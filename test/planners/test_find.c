@@ -304,13 +304,53 @@ static void test_stages(void **state)
     pl_arena_free(a);
 }
 
+/* On a fast and a slow node a stage is as long as its devices are fast; which beats what the slow
+ * ones take where all do as much. */
+static void test_unequal(void **state)
+{
+    static const char text[] =
+        "schema: pleat.cluster/1\n"
+        "classes:\n"
+        "  fast: {memory: 16 GB, f32_flops: 30 TFLOP/s, memory_bandwidth: 1800 GB/s}\n"
+        "  slow: {memory: 16 GB, f32_flops: 10 TFLOP/s, memory_bandwidth: 600 GB/s}\n"
+        "levels:\n"
+        "  - {name: in, size: 2, latency: 1 us, bandwidth: 100 GB/s}\n"
+        "  - {name: out, size: 2, latency: 5 us, bandwidth: 10 GB/s}\n"
+        "groups: [{class: fast, count: 1}, {class: slow, count: 1}]\n";
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_optim adamw = pl_optim_usual("adamw");
+    pl_model_args args;
+    pl_cluster *c;
+    pl_graph *g;
+    pl_found *b;
+    pl_err err = { 0 };
+    if (!pl_cluster_parse(text, strlen(text), "unequal", a, &c, &err)) fail_msg("%s", err.msg);
+    const char *spec = "gpt2:layers=12,hidden=512,heads=8,vocab=1000,seq=256,batch=32";
+    const pl_plan_request r = request_of("pp=2,micro=16,dp", c, a);
+    if (!pl_model_parse(spec, a, &args, &err) || !pl_optim_micro(&args, 16, a, &args, &err))
+        fail_msg("%s", err.msg);
+    pl_builder builder = pl_optim_step(&args, &adamw, 16, a);
+    if (!pl_builder_done(&builder, &g, &err) || !pl_plan_find(&r, g, a, &b, &err))
+        fail_msg("%s", err.msg);
+    const pl_stages_forecast *s = b->take->stages;
+    double fast = s->costs.forward[0] + s->costs.input[0],
+           slow = s->costs.forward[1] + s->costs.input[1];
+    int nodes[2] = { 0 };
+    for (int i = 0; i < g->nodes.n; i++)
+        if (g->nodes.at[i]->phase == PL_FORWARD) nodes[b->take->plan->stages->of[i]]++;
+    assert_true(fabs(fast - slow) < 0.15 * fast); /* equally long, but for half a block */
+    assert_true(2 * nodes[0] > 3 * nodes[1] && nodes[0] < 4 * nodes[1]);
+    pl_arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_best),      cmocka_unit_test(test_fits),
         cmocka_unit_test(test_recompute), cmocka_unit_test(test_tensors),
         cmocka_unit_test(test_policies),  cmocka_unit_test(test_offload),
-        cmocka_unit_test(test_stages)
+        cmocka_unit_test(test_stages),    cmocka_unit_test(test_unequal)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
