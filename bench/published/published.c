@@ -219,7 +219,7 @@ static bool show_method(const pl_planner *b, const pl_problem *t, const pl_clust
     bool ok = pl_planner_run(b, t, INFINITY, a, &x, err);
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC,
            share = published_share(model, b->name);
-    ok = ok && pl_plan_forecast(&r, pl_problem_plan(t, x.value, b->name, a), a, &best, err);
+    ok = ok && pl_plan_forecast(&r, pl_problem_plan(t, x.value, NULL, b->name, a), a, &best, err);
     if (ok) {
         const pl_forecast *f = &best->take->forecast;
         double elements = (double)f->comm_bytes * c->n_devices / 4;
@@ -246,7 +246,7 @@ static bool show_methods(int n, char *const word[], pl_arena *a, pl_err *err)
     PL_TRY(pl_model_parse(word[0], a, &args, err));
     PL_TRY(pl_cluster_find(word[1], a, &c, err));
     PL_TRY(pl_speed_links(&m, c, err));
-    pl_builder b = pl_optim_step(&args, &o, a);
+    pl_builder b = pl_optim_step(&args, &o, 1, a);
     PL_TRY(pl_builder_done(&b, &g, err));
     const pl_speed speed = pl_speed_of(c);
     const pl_fold fold = pl_fold_find(g, a);

@@ -134,7 +134,7 @@ static bool open_row(row *r, layouts *l, pl_err *err)
     pl_cluster *c;
     PL_TRY(pl_cluster_find(r->cluster, l->arena, &c, err));
     PL_TRY(pl_model_parse(r->model, l->arena, &m, err));
-    pl_builder b = pl_optim_step(&m, &o, l->arena);
+    pl_builder b = pl_optim_step(&m, &o, 1, l->arena);
     PL_TRY(pl_builder_done(&b, &g, err));
     r->c = c, r->graph = g;
     r->memory = pl_cluster_memory(c);

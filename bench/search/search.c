@@ -53,7 +53,7 @@ static bool open_job(job *j, pl_arena *arena, pl_err *err)
     pl_cluster *c;
     PL_TRY(pl_cluster_find(j->cluster, arena, &c, err));
     PL_TRY(pl_model_parse(j->model, arena, &m, err));
-    pl_builder b = pl_optim_step(&m, &o, arena);
+    pl_builder b = pl_optim_step(&m, &o, 1, arena);
     PL_TRY(pl_builder_done(&b, &g, err));
     j->c = c, j->graph = g;
     j->cap = j->a->memory > 0 ? j->a->memory : INFINITY;
