@@ -8,6 +8,7 @@
 #include "graph/shorten.h"
 #include "placement/speed.h"
 #include "plan/stages.h"
+#include "planners/floor.h"
 #include "reshard/move.h"
 
 #include <math.h>
@@ -199,58 +200,6 @@ static int rank(const search *x, pipe at[])
     return n;
 }
 
-/* Devices in a row that are equally fast, and what the whole graph takes one of them. */
-typedef struct kind {
-    pl_speed speed;
-    int n;
-    double seconds, weight;
-} kind;
-
-static int find_kinds(const pl_cluster *c, kind at[])
-{
-    const int group = pl_cluster_group_size(c, c->n_levels - 1);
-    for (int i = 0, first = 0; i < c->n_parts; first += at[i++].n) {
-        at[i] = (kind){ .n = c->part[i].count * group };
-        at[i].speed = pl_speed_among(c, first, at[i].n);
-    }
-    return c->n_parts;
-}
-
-static double node_seconds(const pl_share *share, const kind *k)
-{
-    return fmax(0, pl_speed_share(share, &k->speed) - k->speed.start);
-}
-
-/* What the nodes of a whole batch take without starting them, shared out evenly over all devices:
- * no layout, schedule or number of micro-batches does any of that work away. Of devices that are
- * not equally fast: with any weights of theirs that add up to 1 over all devices no step is shorter
- * than the sum over the nodes of what a node takes by weight where that is least. */
-static double find_floor(const search *x, const pl_graph *g)
-{
-    pl_arena *tmp = pl_arena_new("floor");
-    const pl_plan *whole = pl_plan_single(g, tmp);
-    kind *at = PL_NEW_N(tmp, kind, x->c->n_parts + 1);
-    const int n = find_kinds(x->c, at);
-    double rate = 0, floor = 0;
-    for (int k = 0; k < n; k++) {
-        for (int i = 0; i < g->nodes.n; i++) {
-            const pl_share share = pl_plan_share(whole, i, 0);
-            at[k].seconds += node_seconds(&share, &at[k]);
-        }
-        rate += at[k].n / at[k].seconds;
-    }
-    for (int k = 0; k < n; k++) at[k].weight = 1 / at[k].seconds / rate;
-    for (int i = 0; i < g->nodes.n; i++) {
-        const pl_share share = pl_plan_share(whole, i, 0);
-        double least = INFINITY;
-        for (int k = 0; k < n; k++)
-            least = fmin(least, at[k].weight * node_seconds(&share, &at[k]));
-        floor += least;
-    }
-    pl_arena_free(tmp);
-    return floor;
-}
-
 /* -- forecast ---------------------------------------------------------------------------------- */
 
 static pl_graph *graph_of(search *x, int64_t micro)
@@ -298,6 +247,7 @@ static bool try_pipeline(search *x, const pipe *p)
     if (x->tried == MOST_TRIED || pl_clock_now() > x->until || !is_new(x, text)) return false;
     pl_plan_request r = *x->r;
     if (x->best) r.beat = seconds_of(x->best);
+    if (isfinite(x->until)) r.search.seconds = fmax(x->until - pl_clock_now(), 1e-3);
     pl_err why = { 0 };
     pl_found *f = NULL;
     pl_graph *g = graph_of(x, p->micro);
@@ -403,7 +353,7 @@ bool pl_pipelines_find(const pl_plan_request *r, const pl_trained *t, pl_found *
         return false;
     }
     list_others(x, plain);
-    if (x->speed.stream > 0) x->best->floor = find_floor(x, g);
+    if (x->speed.stream > 0) x->best->floor = pl_floor_of(g, x->c);
     x->best->seconds = spent + pl_clock_now() - begun;
     *found = x->best;
     return true;

@@ -2,6 +2,7 @@
  * by its own figures alone, and than any published layout on these models. */
 #include "plan/stages.h"
 #include "planners/find.h"
+#include "planners/floor.h"
 #include "support/expect.h"
 #include "support/request.h"
 #include "layouts/strategy.h"
@@ -341,6 +342,14 @@ static void test_unequal(void **state)
         if (g->nodes.at[i]->phase == PL_FORWARD) nodes[b->take->plan->stages->of[i]]++;
     assert_true(fabs(fast - slow) < 0.15 * fast); /* equally long, but for half a block */
     assert_true(2 * nodes[0] > 3 * nodes[1] && nodes[0] < 4 * nodes[1]);
+    pl_cluster even = *c; /* of the fast ones alone, or of the slow ones, it is the sum of all */
+    const double both = pl_floor_of(g, c);
+    even.n_parts = 1, even.part = &(pl_part){ 0, 2 };
+    const double fastest = pl_floor_of(g, &even);
+    even.part = &(pl_part){ 1, 2 };
+    assert_true(fastest < both && both < pl_floor_of(g, &even));
+    assert_true(fabs(both - 1.5 * fastest) < 1e-6 * both); /* 4 fast ones do in 1 what takes 6 */
+    assert_true(both < b->take->forecast.step_seconds);
     pl_arena_free(a);
 }
 
