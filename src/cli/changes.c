@@ -189,10 +189,11 @@ const char *pl_changes_words(const pl_job *j, const pl_found *found, const char 
     change x = {
         .j = j, .strategy = strategy, .out = out, .rows = pl_job_rows(j), .step = INFINITY
     };
-    if ((double)m->peak <= found->limit) return NULL; /* of the host it takes too much */
+    const double limit = pl_candidate_limit(found, found->take);
+    if ((double)m->peak <= limit) return NULL; /* of the host it takes too much */
     const bool splits = !has(strategy, "micro=") && !pl_step_has_statistics(j->graph);
-    try_all(&x, found->limit, m, splits);
-    const char *over = pl_text_size(out, (double)m->peak - found->limit);
+    try_all(&x, limit, m, splits);
+    const char *over = pl_text_size(out, (double)m->peak - limit);
     if (!x.best)
         return pl_arena_fmt(out,
                             "it does not fit, by %s, nor with blocks recomputed, nor with "

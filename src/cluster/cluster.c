@@ -144,6 +144,25 @@ double pl_cluster_memory(const pl_cluster *cluster)
     return least;
 }
 
+uint64_t pl_cluster_classes(const pl_cluster *cluster, int first, int n)
+{
+    const int group = pl_cluster_group_size(cluster, cluster->n_levels - 1);
+    uint64_t classes = 0;
+    for (int i = 0, at = 0; i < cluster->n_parts; at += cluster->part[i++].count * group)
+        if (at < first + n && at + cluster->part[i].count * group > first)
+            classes |= UINT64_C(1) << cluster->part[i].class;
+    return classes;
+}
+
+double pl_cluster_memory_among(const pl_cluster *cluster, int first, int n)
+{
+    const uint64_t classes = pl_cluster_classes(cluster, first, n);
+    double least = INFINITY;
+    for (int i = 0; i < cluster->n_classes; i++)
+        if (classes >> i & 1) least = fmin(least, cluster->class[i].memory.value);
+    return least;
+}
+
 double pl_cluster_host_memory(const pl_cluster *cluster)
 {
     double least = INFINITY;

@@ -143,6 +143,9 @@ PL_MUST_CHECK bool pl_cluster_axes(const pl_cluster *cluster, int n, const int s
                                    pl_link out[], pl_err *err);
 
 double pl_cluster_memory(const pl_cluster *cluster); /* bytes of the device with the least */
+/* Classes of devices [first, first + n), a bit each; bytes of the one with the least among them. */
+uint64_t pl_cluster_classes(const pl_cluster *cluster, int first, int n);
+double pl_cluster_memory_among(const pl_cluster *cluster, int first, int n);
 double pl_cluster_host_memory(const pl_cluster *cluster); /* of its host, the same */
 const pl_device_class *pl_cluster_device(const pl_cluster *cluster, int device);
 /* Devices that the levels below it join. */

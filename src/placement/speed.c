@@ -48,12 +48,7 @@ pl_speed pl_speed_of(const pl_cluster *c)
 
 pl_speed pl_speed_among(const pl_cluster *c, int first, int n)
 {
-    const int group = pl_cluster_group_size(c, c->n_levels - 1);
-    uint64_t classes = 0;
-    for (int i = 0, at = 0; i < c->n_parts; at += c->part[i++].count * group)
-        if (at < first + n && at + c->part[i].count * group > first)
-            classes |= UINT64_C(1) << c->part[i].class;
-    return slowest_of(c, classes);
+    return slowest_of(c, pl_cluster_classes(c, first, n));
 }
 
 bool pl_speed_links(pl_mesh *m, const pl_cluster *c, pl_err *err)

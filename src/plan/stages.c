@@ -29,6 +29,12 @@ pl_speed pl_stages_speed(const pl_mesh *m, int axis, const pl_cluster *c, int pl
     return axis || c->n_classes == 1 ? pl_speed_of(c) : pl_speed_among(c, place * n, n);
 }
 
+double pl_stages_memory(const pl_mesh *m, int axis, const pl_cluster *c, int place)
+{
+    const int n = pl_mesh_ranks(m) / m->axis[axis].size;
+    return axis ? pl_cluster_memory(c) : pl_cluster_memory_among(c, place * n, n);
+}
+
 bool pl_plan_runs(const pl_plan *p, const pl_node *n, int rank)
 {
     return !p->stages || is_here(p, p->stages->of[n->id], rank);

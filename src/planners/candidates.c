@@ -13,6 +13,29 @@
 #include <pthread.h>
 #include <string.h>
 
+/* How many times as fast as others devices are at most, whatever they do. */
+static double find_speedup(const pl_speed *fast, const pl_speed *slow)
+{
+    double most = fmax(fast->stream / slow->stream, fast->vector / slow->vector);
+    for (int t = 0; t < PL_N_TYPES; t++) most = fmax(most, fast->flops[t] / slow->flops[t]);
+    if (fast->start > 0) most = fmax(most, slow->start / fast->start);
+    return most * fmax(1, fast->windows / slow->windows);
+}
+
+/* Places each do a share of what the tables have by the figures of the slowest device: the longest
+ * of them takes no less than that over the sum of how many times as fast they are. */
+static double count_shares(const pl_cluster *c, int stages, const pl_speed *slowest)
+{
+    const int n = c->n_devices / stages;
+    double sum = 0;
+    if (c->n_classes == 1) return stages;
+    for (int place = 0; place < stages; place++) {
+        const pl_speed speed = pl_speed_among(c, place * n, n);
+        sum += find_speedup(&speed, slowest);
+    }
+    return sum;
+}
+
 choosing pl_candidates_open(pl_found *b, const pl_graph *g, const pl_cluster *c,
                             const pl_plan_request *r, pl_arena *out)
 {
@@ -20,6 +43,7 @@ choosing pl_candidates_open(pl_found *b, const pl_graph *g, const pl_cluster *c,
         .b = b, .g = g, .c = c, .r = r, .lower = r->lower, .speed = pl_speed_of(c), .out = out
     };
     x.stages = b->strategy.automatic ? pl_strategy_size(&b->strategy, PL_STAGE_AXIS) : 1;
+    x.shares = count_shares(c, x.stages, &x.speed);
     x.shared = pl_arena_new("paths");
     if (!x.lower.paths) x.lower.paths = pl_paths_new(x.shared);
     b->limit = fmin(r->search.memory > 0 ? r->search.memory : INFINITY, pl_cluster_memory(c));
@@ -198,9 +222,14 @@ bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err)
     return pl_plan_check(p, err);
 }
 
+double pl_candidate_limit(const pl_found *b, const pl_candidate *k)
+{
+    return k->limit > 0 ? k->limit : b->limit;
+}
+
 bool pl_candidate_fits(const choosing *x, const pl_candidate *k)
 {
-    return (double)k->forecast.memory.peak <= x->b->limit &&
+    return (double)k->forecast.memory.peak <= pl_candidate_limit(x->b, k) &&
            (double)k->forecast.memory.host <= x->b->host_limit;
 }
 
@@ -211,12 +240,25 @@ static bool lower_place(const choosing *x, const pl_plan *plan, int place, pl_ar
     return pl_program_lower(plan, rank, pl_store_new(plan, rank, out), &x->lower, out, p, err);
 }
 
-static int find_heaviest(int n, const pl_forecast f[])
+/* Bytes of a device at a place. */
+static double place_limit(const choosing *x, const pl_plan *p, int place)
 {
-    int most = 0;
-    for (int c = 1; c < n; c++)
-        if (f[c].memory.peak > f[most].memory.peak) most = c;
-    return most;
+    const double asked = x->r->search.memory > 0 ? x->r->search.memory : INFINITY;
+    if (!isfinite(x->b->limit)) return INFINITY; /* with --evict */
+    return fmin(asked, pl_stages_memory(&p->mesh, p->stages->axis, x->c, place));
+}
+
+/* The place whose devices are fullest. */
+static int find_fullest(const choosing *x, const pl_plan *p, const pl_forecast f[])
+{
+    double most = -1;
+    int fullest = 0;
+    for (int c = 0; c < p->stages->order->n_ranks; c++) {
+        const double limit = place_limit(x, p, c), peak = (double)f[c].memory.peak;
+        const double full = isfinite(limit) ? peak / limit : peak;
+        if (full > most) most = full, fullest = c;
+    }
+    return fullest;
 }
 
 /* The program of a place, and its forecast as it was when all were there. */
@@ -288,7 +330,7 @@ static const pl_plan *search_schedule(const choosing *x, const pl_plan *plan, co
     pl_err why = { 0 };
     for (int c = 0; c < order->n_ranks; c++) {
         const double static_bytes = (double)f[c].memory.peak - all->times.held[c];
-        room = fmin(room, x->b->limit - static_bytes);
+        room = fmin(room, place_limit(x, plan, c) - static_bytes);
     }
     if (isfinite(room)) r.memory = room;
     pl_pipeline *found = PL_NEW(x->out, pl_pipeline);
@@ -308,7 +350,7 @@ bool pl_candidates_find_schedule(const choosing *x, const pl_candidate *k)
     return s && !strcmp(s->order->name, "search") && (x->stages == 1 || k == x->b->take);
 }
 
-/* Of a plan in stages the program is that of the place which holds most. */
+/* Of a plan in stages the program is that of the place which is fullest. */
 static bool forecast_stages(const choosing *x, pl_candidate *k, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("stages");
@@ -320,8 +362,9 @@ static bool forecast_stages(const choosing *x, pl_candidate *k, pl_err *err)
         if (better) ok = play_stages(x, k->plan = better, tmp, &f, all, err);
     }
     if (ok) {
-        const int most = find_heaviest(k->plan->stages->order->n_ranks, f);
+        const int most = find_fullest(x, k->plan, f);
         k->stages = all;
+        k->limit = x->c->n_classes > 1 ? place_limit(x, k->plan, most) : 0;
         ok = keep_place(x, k, most, &f[most], err);
     }
     pl_arena_free(tmp);
@@ -370,7 +413,7 @@ bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh 
                               const int *value, pl_err *err)
 {
     pl_candidate k = {
-        .name = name, .bound = m->bound / x->stages, .problem = m->problem, .value = value
+        .name = name, .bound = m->bound / x->shares, .problem = m->problem, .value = value
     };
     sample few[PL_FEW_LENGTHS] = { 0 };
     bool told = false;

@@ -16,7 +16,9 @@ typedef struct choosing {
     pl_speed speed;
     const pl_fold *fold;                 /* the graph's; read where few is set            */
     const pl_short *few[PL_FEW_LENGTHS]; /* the graph with fewer blocks; NULL: it has few */
-    int stages; /* of a pipeline, that auto plans alike; 1: it is none */
+    int stages;    /* of a pipeline, that auto plans alike; 1: it is none                         */
+    double shares; /* into which these share what the tables have, at most: their number, or more
+                      where some have faster devices than the tables count                        */
     bool tight; /* memory binds */
     const pl_auto *plain; /* the search of auto, without recomputing */
     const pl_candidate *beat; /* of trials; what is clearly worse is not made whole. NULL: all is */

@@ -39,7 +39,7 @@ static const struct doubt {
     double hidden,
         window;   /* of those of an edge, so much is believed                              */
     double price; /* of pl_problem_chain; below 0: both sums                               */
-} doubts[] = { { .5, .01, 1 }, { 1, 1, .7 }, { 1, .01, -1 } };
+} doubts[] = { { .5, .01, 1 }, { 1, .05, 1 }, { 1, 1, .7 }, { 1, .01, -1 } };
 enum { N_DOUBTS = sizeof doubts / sizeof *doubts, DOUBT_EFFORT = 1 << 25 };
 static const int64_t MOST_WORK = 1 << 28; /* of a search: after longer ones not both sums again */
 
@@ -139,8 +139,8 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         /* with fewer blocks recomputed it may be faster than its bound */
         const double spared = m->problem->recompute ? PL_RECOMPUTE_MOST : 1;
         const pl_candidate *k = &x->b->at[x->b->n - 1];
-        if (!f->method && m->bound / x->stages < spared * pl_candidates_goal(x)) doubt_last(x, m);
-        least = fmin(least, fmax(0, (double)k->forecast.memory.peak - x->b->limit));
+        if (!f->method && m->bound / x->shares < spared * pl_candidates_goal(x)) doubt_last(x, m);
+        least = fmin(least, fmax(0, (double)k->forecast.memory.peak - pl_candidate_limit(x->b, k)));
     }
     *over = least;
     return true;
@@ -239,17 +239,29 @@ static bool search_worth(choosing *x, double cap, double *over, pl_err *err)
            pl_err_set(err, PL_EINFEASIBLE, "no plan takes less than about %.4g s a step", least);
 }
 
+/* Bytes of a device of each place, all together. */
+static double sum_limits(const choosing *x)
+{
+    const double asked = x->r->search.memory > 0 ? x->r->search.memory : INFINITY;
+    const int n = x->c->n_devices / x->stages;
+    double sum = 0;
+    for (int place = 0; place < x->stages && isfinite(x->b->limit); place++)
+        sum += fmin(asked, pl_cluster_memory_among(x->c, place * n, n));
+    return isfinite(x->b->limit) ? sum : INFINITY;
+}
+
 /* The tables count all stages, as if they lay on one device. What all of them hold together is no
  * less; so no plan fits that takes as many times the memory by them. What one place holds of it,
  * only a program knows. */
 static bool search_stages(choosing *x, pl_err *err)
 {
-    double over, cap = x->stages * x->b->limit;
+    const double all = sum_limits(x);
+    double over, cap = all;
     pl_err why = { 0 };
     x->b->beaten = !search_worth(x, cap, &over, err);
     if (x->b->beaten) return false;
     for (int i = 1; over > 0 && i < MOST_TRIES && !pl_candidates_late(x); i++) {
-        cap = WIDE * fmin(cap, x->b->search->memory) * x->b->limit / (x->b->limit + over);
+        cap = WIDE * fmin(cap, x->b->search->memory) * all / (all + x->stages * over);
         if (!search_worth(x, cap, &over, &why)) return why.code == PL_EINFEASIBLE;
     }
     return true;
@@ -301,7 +313,7 @@ static bool search_recomputed(choosing *x, pl_err *err)
 /* Of what is nearly full, the layout of the whole program decides whether it fits. */
 static bool needs_whole(const choosing *x, const pl_candidate *k)
 {
-    const double peak = (double)k->forecast.memory.peak, limit = x->b->limit;
+    const double peak = (double)k->forecast.memory.peak, limit = pl_candidate_limit(x->b, k);
     const bool full = peak > NEARLY_FULL * limit && NEARLY_FULL * peak < limit;
     const bool brief = k->brief && !k->forecast.comm_bytes;
     return brief || (x->stages > 1 && pl_candidates_find_schedule(x, k)) ||
@@ -376,9 +388,9 @@ static bool check_beat(const choosing *x, pl_err *err)
     pl_auto any;
     if (!(beat > 0)) return true;
     PL_TRY(pl_candidates_any_memory(x, BEAT_GAP, &any, err));
-    x->b->beaten = any.bound / x->stages >= beat;
+    x->b->beaten = any.bound / x->shares >= beat;
     return !x->b->beaten || pl_err_set(err, PL_EINFEASIBLE, "no plan takes less than %.4g s a step",
-                                       any.bound / x->stages);
+                                       any.bound / x->shares);
 }
 
 /* The bound of a search below a cap is of plans that keep all, or recompute all blocks: of others
@@ -425,8 +437,8 @@ static bool find_auto(choosing *x, pl_err *err)
     PL_TRY(take_best(x, err));
     if (!b->take->fits) return nothing_fits(x, err);
     PL_TRY(loosen_bound(x, err));
-    b->search->seconds /= x->stages; /* the longest stage takes no less than all in the mean */
-    b->search->bound /= x->stages;
+    b->search->seconds /= x->shares; /* the longest stage takes no less than all in the mean */
+    b->search->bound /= x->shares;
     return b->search->best >= 0 || pl_auto_again(b->search, INFINITY, x->out, err);
 }
 

@@ -18,6 +18,7 @@ typedef struct pl_candidate {
     pl_forecast forecast;
     const pl_stages_forecast *stages; /* of a plan in stages: program and forecast are those of
                                   the place that holds most                                      */
+    double limit;              /* bytes of a device there; 0: as everywhere (pl_found)           */
     bool fits;
     bool brief;                /* its program's order was not searched for as long as for others */
     bool searched;             /* found on a mesh, which is its name; else a layout              */
@@ -67,6 +68,9 @@ typedef struct pl_found {
     int n_tried;            /* numbers of micro-batches, where auto was to find one              */
     const pl_tried *tried;  /* [n_tried] in the order of the numbers                             */
 } pl_found;
+
+/* Bytes that it may take of the device that is fullest. */
+double pl_candidate_limit(const pl_found *b, const pl_candidate *k);
 
 /* What is asked for. A plan is a function of this and of the graph alone: plan, train, verify,
  * memory and explain all ask pl_plan_find, with the same options, and get the same one. (With

@@ -109,7 +109,7 @@ static bool make_spared(choosing *x, const trial *t, pl_err *err)
     int low = has_large(x) ? -1 : 0, high = pl_fold_copies(x->fold), last = x->b->n;
     PL_TRY(pl_candidate_whole(x, &all, err));
     x->brief = true;
-    double over = 0, room = x->b->limit - (double)all.forecast.memory.peak;
+    double over = 0, room = pl_candidate_limit(x->b, &all) - (double)all.forecast.memory.peak;
     for (int i = 0; i < MOST_SPARED && high - low > 1 && !pl_candidates_late(x); i++) {
         /* memory is about linear in the blocks, as long as it is fullest at the same moment: more
          * than fits with `low`, room left with `high` */
@@ -120,7 +120,8 @@ static bool make_spared(choosing *x, const trial *t, pl_err *err)
         PL_TRY(add_less(x, &all, blocks, err));
         const pl_candidate less = x->b->at[--x->b->n];
         *(less.fits ? &high : &low) = blocks;
-        *(less.fits ? &room : &over) = fabs(x->b->limit - (double)less.forecast.memory.peak);
+        *(less.fits ? &room : &over) =
+            fabs(pl_candidate_limit(x->b, &less) - (double)less.forecast.memory.peak);
         if (!less.fits) continue;
         x->b->at[last] = less; /* fewer than before */
         x->b->n = last + 1;

@@ -164,7 +164,8 @@ static void tell_memory(const pl_told *t, pl_text *out)
     } item[] = { { "weights", m->weights },     { "optimizer", m->optimizer },
                  { "gradients", m->gradients }, { "activations", m->activations },
                  { "transient", m->transient }, { "buffers", m->buffers } };
-    double limit = t->best->limit, peak = (double)m->peak;
+    const double limit = pl_candidate_limit(t->best, t->best->take);
+    double peak = (double)m->peak;
     pl_text_add(out, "memory    %s", size(out, peak));
     if (isfinite(limit)) {
         int full = (int)ceil(BAR * fmin(1, peak / limit));
@@ -238,7 +239,7 @@ static void tell_others(const pl_told *t, pl_text *out)
     for (int i = 1; i < b->n; i++) {
         const pl_candidate *k = &b->at[i];
         const double step = k->forecast.step_seconds, peak = (double)k->forecast.memory.peak;
-        const char *over = k->fits ? "" : size(out, peak - b->limit);
+        const char *over = k->fits ? "" : size(out, peak - pl_candidate_limit(b, k));
         if (told[i])
             pl_table_add(&table, "%s\t%.3f ms\t%+.1f %%\t%s\t%s%s%s", pl_why_name(k, out->arena),
                          1e3 * step, percent(step - taken, taken), size(out, peak),

@@ -63,7 +63,8 @@ static void put_memory(const pl_told *t, pl_json_out *out)
     pl_json_open(out, "memory", PL_JSON_OBJECT);
     PL_JSON_PUT(out, "peak_bytes", m->peak, "weights", m->weights, "gradients", m->gradients,
                 "optimizer", m->optimizer, "activations", m->activations, "transient", m->transient,
-                "buffers", m->buffers, "limit_bytes", trunc(t->best->limit));
+                "buffers", m->buffers, "limit_bytes",
+                trunc(pl_candidate_limit(t->best, t->best->take)));
     PL_JSON_PUT(out, "work_bytes", p->work_bytes, "work_bound_bytes", p->work_bound, "host_bytes",
                 m->host, "host_limit_bytes", trunc(t->best->host_limit));
     pl_json_close(out);

@@ -121,9 +121,10 @@ static void add_memory(const pl_found *b, pl_arena *tmp, pl_text *t)
 {
     const double peak = (double)b->take->forecast.memory.peak, price = price_of(b);
     const bool dear = price > DEAR * b->take->forecast.step_seconds;
-    if (!isfinite(b->limit) || (peak < FULL * b->limit && !dear)) return;
+    const double limit = pl_candidate_limit(b, b->take);
+    if (!isfinite(limit) || (peak < FULL * limit && !dear)) return;
     pl_text_add(t, "%sMemory binds: %s of %s", t->n ? " " : "", pl_text_size(tmp, peak),
-                pl_text_size(tmp, b->limit));
+                pl_text_size(tmp, limit));
     if (dear) pl_text_add(t, ", and a GiB more would save %.3g ms at most", 1e3 * price);
     pl_text_add(t, ".");
 }

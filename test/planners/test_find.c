@@ -305,15 +305,15 @@ static void test_stages(void **state)
     pl_arena_free(a);
 }
 
-/* On a fast and a slow node a stage is as long as its devices are fast; which beats what the slow
- * ones take where all do as much. */
+/* On a fast and a slow node a stage is as long as its devices are fast, and holds what they have
+ * room for. */
 static void test_unequal(void **state)
 {
     static const char text[] =
         "schema: pleat.cluster/1\n"
         "classes:\n"
         "  fast: {memory: 16 GB, f32_flops: 30 TFLOP/s, memory_bandwidth: 1800 GB/s}\n"
-        "  slow: {memory: 16 GB, f32_flops: 10 TFLOP/s, memory_bandwidth: 600 GB/s}\n"
+        "  slow: {memory: 8 GB, f32_flops: 10 TFLOP/s, memory_bandwidth: 600 GB/s}\n"
         "levels:\n"
         "  - {name: in, size: 2, latency: 1 us, bandwidth: 100 GB/s}\n"
         "  - {name: out, size: 2, latency: 5 us, bandwidth: 10 GB/s}\n"
@@ -328,7 +328,7 @@ static void test_unequal(void **state)
     pl_err err = { 0 };
     if (!pl_cluster_parse(text, strlen(text), "unequal", a, &c, &err)) fail_msg("%s", err.msg);
     const char *spec = "gpt2:layers=12,hidden=512,heads=8,vocab=1000,seq=256,batch=32";
-    const pl_plan_request r = request_of("pp=2,micro=16,dp", c, a);
+    pl_plan_request r = request_of("pp=2,micro=16,dp", c, a);
     if (!pl_model_parse(spec, a, &args, &err) || !pl_optim_micro(&args, 16, a, &args, &err))
         fail_msg("%s", err.msg);
     pl_builder builder = pl_optim_step(&args, &adamw, 16, a);
@@ -342,6 +342,14 @@ static void test_unequal(void **state)
         if (g->nodes.at[i]->phase == PL_FORWARD) nodes[b->take->plan->stages->of[i]]++;
     assert_true(fabs(fast - slow) < 0.15 * fast); /* equally long, but for half a block */
     assert_true(2 * nodes[0] > 3 * nodes[1] && nodes[0] < 4 * nodes[1]);
+    const double slowest = (double)s->memory[1].peak;
+    c->class[1].memory.value = slowest; /* less than the other place takes */
+    assert_true((double)s->memory[0].peak > slowest);
+    if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%s", err.msg);
+    assert_true(b->take->fits && pl_candidate_limit(b, b->take) <= slowest);
+    c->class[1].memory.value = slowest - 1;
+    if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%s", err.msg);
+    assert_false(b->take->fits);
     pl_cluster even = *c; /* of the fast ones alone, or of the slow ones, it is the sum of all */
     const double both = pl_floor_of(g, c);
     even.n_parts = 1, even.part = &(pl_part){ 0, 2 };
@@ -350,6 +358,11 @@ static void test_unequal(void **state)
     assert_true(fastest < both && both < pl_floor_of(g, &even));
     assert_true(fabs(both - 1.5 * fastest) < 1e-6 * both); /* 4 fast ones do in 1 what takes 6 */
     assert_true(both < b->take->forecast.step_seconds);
+    /* the bound is one of places that are faster than its tables count */
+    c->class[1].memory.value = 8e9;
+    r = request_of("pp=2,micro=16,auto", c, a);
+    if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%s", err.msg);
+    assert_true(b->search->bound <= b->take->forecast.step_seconds);
     pl_arena_free(a);
 }
 
