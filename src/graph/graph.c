@@ -537,6 +537,13 @@ int64_t pl_value_bytes(const pl_value *value)
     return pl_shape_count(&value->shape) * pl_type_bytes(value->type);
 }
 
+int pl_graph_forward(const pl_graph *graph)
+{
+    int n = 0;
+    while (n < graph->nodes.n && graph->nodes.at[n]->phase == PL_FORWARD) n++;
+    return n;
+}
+
 const pl_value *pl_graph_state(const pl_value *value)
 {
     const pl_value *leaf = pl_graph_leaf(value);

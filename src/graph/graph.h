@@ -157,6 +157,7 @@ const pl_value *pl_graph_leaf(const pl_value *value);
 /* The same if it is a state: where such a value lies follows from where the state is stored. */
 const pl_value *pl_graph_state(const pl_value *value);
 
+int pl_graph_forward(const pl_graph *graph); /* nodes of the forward pass, which stand first */
 int64_t pl_value_bytes(const pl_value *value); /* of all its elements */
 pl_value *pl_graph_find(const pl_graph *graph, const char *name); /* a value by name, or NULL */
 void pl_graph_rename(pl_graph *graph, pl_value *value, const char *name); /* which is not copied */

@@ -25,8 +25,7 @@ void pl_forward_open(pl_forward *r, const pl_strategy *s, pl_plan *p, pl_arena *
     r->again = PL_NEW_N(arena, uint8_t, g->values.n + 1);
     r->feature = PL_NEW_N(arena, int8_t, g->values.n + 1);
     memset(r->feature, UNKNOWN, (size_t)g->values.n);
-    while (r->n_forward < g->nodes.n && g->nodes.at[r->n_forward]->phase == PL_FORWARD)
-        r->n_forward++; /* they stand first */
+    r->n_forward = pl_graph_forward(g);
     for (int i = 0; i < r->n_forward; i++)
         for (int k = 0; k < g->nodes.at[i]->n_in; k++) r->uses[g->nodes.at[i]->in[k]->id]++;
 }

@@ -177,7 +177,7 @@ static bool cut_stages(const pl_strategy *s, pl_plan *p, const pl_pipeline *orde
     cutting x = { .plan = p, .order = order };
     pl_speed speed = { 0 };
     if (s->cluster) speed = pl_speed_of(s->cluster);
-    while (x.n < p->graph->nodes.n && p->graph->nodes.at[x.n]->phase == PL_FORWARD) x.n++;
+    x.n = pl_graph_forward(p->graph);
     find_places(&x, s->cluster, axis, tmp);
     find_crossing(&x, s->cluster ? &speed : NULL, axis, tmp);
     find_cuts(&x, tmp);

@@ -100,7 +100,7 @@ static int first_source(const staging *x, const pl_node *n, bool states)
 static void place_states(staging *x)
 {
     const pl_graph *g = x->graph;
-    for (int i = 0; i < g->nodes.n && g->nodes.at[i]->phase == PL_FORWARD; i++)
+    for (int i = 0, n = pl_graph_forward(g); i < n; i++)
         for (int k = 0; k < g->nodes.at[i]->n_in; k++) {
             const pl_value *v = pl_stages_read(g->nodes.at[i]->in[k]);
             const int stage = x->of[i];
@@ -168,7 +168,7 @@ const pl_stages *pl_stages_make(const pl_graph *g, int axis, const pl_pipeline *
                                 const int *forward, pl_arena *out)
 {
     staging x = begin(g, axis, order, out);
-    for (int i = 0; i < g->nodes.n && g->nodes.at[i]->phase == PL_FORWARD; i++)
+    for (int i = 0, n = pl_graph_forward(g); i < n; i++)
         x.of[i] = is_cast(g->nodes.at[i]) ? PL_EVERYWHERE : forward[i];
     place_states(&x);
     place_rest(&x);
@@ -182,7 +182,7 @@ const pl_stages *pl_stages_like(const pl_graph *g, const pl_plan *like, pl_arena
         const pl_value *v = g->values.at[i], *y = pl_graph_find(like->graph, v->name);
         if (v->role == PL_STATE && y) x.home[i] = like->stages->home[y->id];
     }
-    for (int i = 0; i < g->nodes.n && g->nodes.at[i]->phase == PL_FORWARD; i++) {
+    for (int i = 0, n = pl_graph_forward(g); i < n; i++) {
         const int last = last_source(&x, g->nodes.at[i]);
         x.of[i] = is_cast(g->nodes.at[i]) ? PL_EVERYWHERE : last > 0 ? last : 0;
     }

@@ -9,6 +9,7 @@
     X(tied) \
     X(tapas) \
     X(rhino) \
+    X(alpa) \
     X(soybean) \
     X(tofu) \
     X(tofu_order) \

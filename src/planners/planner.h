@@ -17,9 +17,10 @@ typedef struct pl_planner {
     /* As pl_planner_run, but time and memory of the answer need not be those of the tables. */
     bool (*run)(const pl_problem *problem, double cap, pl_arena *out, pl_answer *answer,
                 pl_err *err);
-    /* Of a method that plans pipelines: the strategy that it looks at for so many stages, a power
-     * of two, and a batch of so many rows; NULL: none. `arena` owns it. */
-    const char *(*stages)(int stages, int64_t batch, pl_arena *arena);
+    /* Of a method that plans pipelines, in 1, 2, 4, ... stages: their schedule, and how many
+     * micro-batches, at least, it takes for so many stages. NULL: it plans none. */
+    const char *schedule;
+    int (*micro)(int stages);
 } pl_planner;
 
 extern const pl_planner *const pl_planners[]; /* ends with NULL */

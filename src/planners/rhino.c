@@ -93,15 +93,9 @@ static bool run(const pl_problem *problem, double cap, pl_arena *out, pl_answer 
     return ok;
 }
 
-/* The smallest number of micro-batches that it takes. */
-static const char *say_stages(int stages, int64_t batch, pl_arena *arena)
+static int count_micro(int stages)
 {
-    int64_t micro = stages > 1 ? 2 * stages - 1 : 1;
-    while (micro < batch && batch % micro) micro++;
-    if (batch % micro) return NULL;
-    return stages > 1 ? pl_arena_fmt(arena, "pp=%d,schedule=gpipe,micro=%lld,auto", stages,
-                                     (long long)micro)
-                      : "micro=1,auto";
+    return 2 * stages - 1;
 }
 
 const pl_planner pl_planner_rhino = {
@@ -109,5 +103,6 @@ const pl_planner pl_planner_rhino = {
     .about = "products split over all devices of a stage, in 1, 2, 4, ... stages",
     .source = "Zhang et al., arXiv:2302.08141",
     .run = run,
-    .stages = say_stages,
+    .schedule = "gpipe",
+    .micro = count_micro,
 };

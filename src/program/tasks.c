@@ -207,12 +207,11 @@ static void find_kept(lowering *l)
 {
     const pl_graph *g = l->plan->graph;
     const pl_plan *p = l->plan;
-    int n_forward = 0;
+    const int n_forward = pl_graph_forward(g);
     l->again = PL_NEW_N(l->tmp, bool, g->nodes.n + 1);
     l->kept = PL_NEW_N(l->tmp, kept_value, g->values.n + 1);
     for (int i = 0; i < g->values.n; i++)
         l->kept[i] = (kept_value){ NULL, -1, -1, p->recompute[i] && is_made_here(l, i) };
-    while (n_forward < g->nodes.n && g->nodes.at[n_forward]->phase == PL_FORWARD) n_forward++;
     for (int i = 0; i < n_forward; i++) {
         const pl_node *n = g->nodes.at[i];
         if (!pl_plan_runs(p, n, l->rank)) continue;

@@ -63,18 +63,11 @@ typedef struct search {
 
 /* -- roughly ----------------------------------------------------------------------------------- */
 
-static int count_forward(const pl_graph *g)
-{
-    int n = 0;
-    while (n < g->nodes.n && g->nodes.at[n]->phase == PL_FORWARD) n++;
-    return n;
-}
-
 /* Bytes that forward nodes make and backward ones read; and the least that passes a place in the
  * middle half of the forward pass. */
 static void add_bytes(const pl_graph *g, sums *s, pl_arena *tmp)
 {
-    const int n = count_forward(g);
+    const int n = pl_graph_forward(g);
     int *last = PL_NEW_N(tmp, int, g->values.n + 1), *ahead = PL_NEW_N(tmp, int, g->values.n + 1);
     double *change = PL_NEW_N(tmp, double, n + 2), now = 0, least = INFINITY;
     for (int i = 0; i < g->nodes.n; i++)
@@ -359,6 +352,17 @@ bool pl_pipelines_find(const pl_plan_request *r, const pl_trained *t, pl_found *
     return true;
 }
 
+/* With the smallest number of micro-batches that divides the batch; NULL: there is none. */
+static const char *say_stages(const pl_planner *method, int stages, int64_t batch, pl_arena *arena)
+{
+    int64_t micro = stages > 1 ? method->micro(stages) : 1;
+    while (micro < batch && batch % micro) micro++;
+    if (batch % micro) return NULL;
+    return stages > 1 ? pl_arena_fmt(arena, "pp=%d,schedule=%s,micro=%lld,auto", stages,
+                                     method->schedule, (long long)micro)
+                      : "micro=1,auto";
+}
+
 bool pl_pipelines_method(const pl_plan_request *r, const pl_trained *t, pl_arena *arena,
                          pl_found **found, pl_err *err)
 {
@@ -366,7 +370,7 @@ bool pl_pipelines_method(const pl_plan_request *r, const pl_trained *t, pl_arena
     pl_err first = { 0 };
     *found = NULL;
     for (int stages = 1; stages <= r->strategy.devices; stages *= 2) {
-        const char *text = r->search.method->stages(stages, batch, arena);
+        const char *text = say_stages(r->search.method, stages, batch, arena);
         pl_plan_request one = *r;
         pl_graph *g;
         pl_found *f = NULL;

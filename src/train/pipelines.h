@@ -16,7 +16,7 @@ PL_MUST_CHECK bool pl_pipelines_find(const pl_plan_request *r, const pl_trained 
                                      const pl_err *why, pl_arena *arena, pl_found **found,
                                      pl_err *err);
 
-/* The best of what a published method that plans pipelines (pl_planner.stages) looks at: of those
+/* The best of what a published method that plans pipelines (pl_planner.schedule) looks at: of those
  * that fit the fastest by the forecast. Fails as the first one does, where none fits. */
 PL_MUST_CHECK bool pl_pipelines_method(const pl_plan_request *r, const pl_trained *t,
                                        pl_arena *arena, pl_found **found, pl_err *err);

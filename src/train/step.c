@@ -235,8 +235,8 @@ bool pl_step_find(const pl_plan_request *r, const pl_trained *t, pl_arena *arena
 {
     const bool pipelines =
         r->search.pipelines && r->strategy.automatic && !r->strategy.micro && !r->search.method;
-    const bool method =
-        r->search.method && r->search.method->stages && r->strategy.automatic && !r->strategy.micro;
+    const bool method = r->search.method && r->search.method->schedule && r->strategy.automatic &&
+                        !r->strategy.micro;
     if (method) return pl_pipelines_method(r, t, arena, found, err);
     if (!pipelines) return find_plain(r, t, arena, found, err);
     pl_err why = { 0 };

@@ -63,8 +63,10 @@ check 'pipelines are looked at' grep -q '"strategy": "pp=' out
 check 'and how far from the best it can be' grep -q '"floor_seconds": ' out
 runs 0 '' "${plan[@]}" --strategy pp=2,micro=4,auto --search tapas
 check 'a method searches the layout of stages' grep -q ' by tapas' out
-runs 0 '' "${plan[@]}" --search rhino --json # none, 2 or 4 stages
-check 'a method plans pipelines' grep -q '"method": "rhino"' out
+for method in rhino alpa; do # none, 2 or 4 stages
+    runs 0 '' "${plan[@]}" --search $method --json
+    check 'a method plans pipelines' grep -q "\"method\": \"$method\"" out
+done
 
 # -- mistakes --------------------------------------------------------------------------------------------------
 refuses 2 "say micro=N too, e.g. micro=8" "${plan[@]}" --strategy pp=2
