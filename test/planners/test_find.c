@@ -262,6 +262,20 @@ static void test_offload(void **state)
     pl_arena_free(a);
 }
 
+/* A step in n micro-batches. */
+static const pl_graph *graph_in_micro(const char *spec, int64_t n, pl_arena *a)
+{
+    const pl_optim adamw = pl_optim_usual("adamw");
+    pl_model_args args;
+    pl_graph *g;
+    pl_err err = { 0 };
+    if (!pl_model_parse(spec, a, &args, &err) || !pl_optim_micro(&args, n, a, &args, &err))
+        fail_msg("%s", err.msg);
+    pl_builder b = pl_optim_step(&args, &adamw, n, a);
+    if (!pl_builder_done(&b, &g, &err)) fail_msg("%s", err.msg);
+    return g;
+}
+
 /* With the words of a pipeline the layout within its stages is searched: no slower than published
  * ones (by a percent: its tables do not count what stages send each other), within the memory that
  * there is, and no faster than its bound. */
@@ -270,19 +284,13 @@ static void test_stages(void **state)
     static const char *const words[] = { "dp", "zero=1", "zero=3", "tp=4", "tp=4,sp", "tp=2,sp" };
     (void)state;
     pl_arena *a = pl_arena_new("test");
-    const pl_optim adamw = pl_optim_usual("adamw");
-    pl_model_args args;
-    pl_graph *g;
     pl_found *b, *tight;
     pl_err err = { 0 };
-    const char *spec = "gpt2:layers=4,hidden=256,heads=4,vocab=1000,seq=128,batch=32";
+    const pl_graph *g =
+        graph_in_micro("gpt2:layers=4,hidden=256,heads=4,vocab=1000,seq=128,batch=32", 4, a);
     pl_cluster *c = cluster_of("2x4xv100", a);
     pl_plan_request r = request_of("pp=2,micro=4,auto", c, a);
-    if (!pl_model_parse(spec, a, &args, &err) || !pl_optim_micro(&args, 4, a, &args, &err))
-        fail_msg("%s", err.msg);
-    pl_builder builder = pl_optim_step(&args, &adamw, 4, a);
-    if (!pl_builder_done(&builder, &g, &err) || !pl_plan_find(&r, g, a, &b, &err))
-        fail_msg("%s", err.msg);
+    if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%s", err.msg);
     const double step = b->take->forecast.step_seconds;
     const pl_plan *p = b->take->plan;
     assert_true(p->stages && p->stages->axis == 0 && p->mesh.axis[0].size == 2);
@@ -320,20 +328,14 @@ static void test_unequal(void **state)
         "groups: [{class: fast, count: 1}, {class: slow, count: 1}]\n";
     (void)state;
     pl_arena *a = pl_arena_new("test");
-    const pl_optim adamw = pl_optim_usual("adamw");
-    pl_model_args args;
     pl_cluster *c;
-    pl_graph *g;
     pl_found *b;
     pl_err err = { 0 };
     if (!pl_cluster_parse(text, strlen(text), "unequal", a, &c, &err)) fail_msg("%s", err.msg);
-    const char *spec = "gpt2:layers=12,hidden=512,heads=8,vocab=1000,seq=256,batch=32";
+    const pl_graph *g =
+        graph_in_micro("gpt2:layers=12,hidden=512,heads=8,vocab=1000,seq=256,batch=32", 16, a);
     pl_plan_request r = request_of("pp=2,micro=16,dp", c, a);
-    if (!pl_model_parse(spec, a, &args, &err) || !pl_optim_micro(&args, 16, a, &args, &err))
-        fail_msg("%s", err.msg);
-    pl_builder builder = pl_optim_step(&args, &adamw, 16, a);
-    if (!pl_builder_done(&builder, &g, &err) || !pl_plan_find(&r, g, a, &b, &err))
-        fail_msg("%s", err.msg);
+    if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%s", err.msg);
     const pl_stages_forecast *s = b->take->stages;
     double fast = s->costs.forward[0] + s->costs.input[0],
            slow = s->costs.forward[1] + s->costs.input[1];
