@@ -258,8 +258,12 @@ static bool search_stages(choosing *x, pl_err *err)
     const double all = sum_limits(x);
     double over, cap = all;
     pl_err why = { 0 };
-    x->b->beaten = !search_worth(x, cap, &over, err);
-    if (x->b->beaten) return false;
+    const int from = x->b->n;
+    if (!search_worth(x, cap, &over,
+                      err)) { /* with all blocks recomputed something may still fit */
+        x->b->beaten = x->b->n > from && isinf(pl_candidates_fastest(x->b));
+        return false;
+    }
     for (int i = 1; over > 0 && i < MOST_TRIES && !pl_candidates_late(x); i++) {
         cap = WIDE * fmin(cap, x->b->search->memory) * all / (all + x->stages * over);
         if (!search_worth(x, cap, &over, &why)) return why.code == PL_EINFEASIBLE;
@@ -437,9 +441,10 @@ static bool find_auto(choosing *x, pl_err *err)
     PL_TRY(take_best(x, err));
     if (!b->take->fits) return nothing_fits(x, err);
     PL_TRY(loosen_bound(x, err));
+    if (b->search->best < 0) PL_TRY(pl_auto_again(b->search, INFINITY, x->out, err));
     b->search->seconds /= x->shares; /* the longest stage takes no less than all in the mean */
     b->search->bound /= x->shares;
-    return b->search->best >= 0 || pl_auto_again(b->search, INFINITY, x->out, err);
+    return true;
 }
 
 /* -- the entry --------------------------------------------------------------------------------- */

@@ -313,6 +313,24 @@ static void test_stages(void **state)
     pl_arena_free(a);
 }
 
+/* Where by the tables no layout that keeps all activations fits, one that makes them again may. */
+static void test_stages_again(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    pl_found *b;
+    pl_err err = { 0 };
+    const pl_graph *g =
+        graph_in_micro("gpt2:layers=12,hidden=256,heads=4,vocab=500,seq=256,batch=32", 8, a);
+    pl_plan_request r = request_of("pp=2,micro=8,auto", cluster_of("4xv100", a), a);
+    r.search.memory = 80 << 20;
+    if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%s", err.msg);
+    assert_true(b->take->fits && b->take->forecast.again_seconds > 0);
+    assert_false(b->beaten);
+    assert_true(b->search->bound > 0 && b->search->bound <= b->take->forecast.step_seconds);
+    pl_arena_free(a);
+}
+
 /* On a fast and a slow node a stage is as long as its devices are fast, and holds what they have
  * room for. */
 static void test_unequal(void **state)
@@ -371,10 +389,11 @@ static void test_unequal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_best),      cmocka_unit_test(test_fits),
-        cmocka_unit_test(test_recompute), cmocka_unit_test(test_tensors),
-        cmocka_unit_test(test_policies),  cmocka_unit_test(test_offload),
-        cmocka_unit_test(test_stages),    cmocka_unit_test(test_unequal)
+        cmocka_unit_test(test_best),        cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_recompute),   cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_policies),    cmocka_unit_test(test_offload),
+        cmocka_unit_test(test_stages),      cmocka_unit_test(test_unequal),
+        cmocka_unit_test(test_stages_again)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
