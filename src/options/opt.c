@@ -232,7 +232,6 @@ static bool is_same(const char *a, const char *b)
 /* Is it the value, or one of its words, which commas part? */
 static bool has_word(const char *value, const char *word, pl_arena *arena)
 {
-    if (is_same(value, word)) return true;
     for (const char *at = value; at; at = strchr(at, ','), at += at != NULL)
         if (is_same(pl_arena_span(arena, at, strcspn(at, ",")), word)) return true;
     return false;

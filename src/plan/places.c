@@ -85,10 +85,9 @@ static bool is_input_same(const matching *x, const pl_value *a, const pl_value *
 static bool is_node_same(const matching *x, int a, int b, int places[2])
 {
     const pl_node *p = x->plan->graph->nodes.at[a], *q = x->plan->graph->nodes.at[b];
-    const pl_choice *c = &x->plan->choice[a], *d = &x->plan->choice[b];
-    if (!is_slot_same(x, a, b)) return false;
-    for (int k = 0; k < x->plan->mesh.n; k++)
-        if (c->factor[k] != d->factor[k] || c->level[k] != d->level[k]) return false;
+    if (!is_slot_same(x, a, b) ||
+        !pl_choice_same(&x->plan->choice[a], &x->plan->choice[b], &x->plan->mesh))
+        return false;
     for (int k = 0; k < p->n_in; k++)
         if (!is_input_same(x, pl_stages_read(p->in[k]), pl_stages_read(q->in[k]), places))
             return false;

@@ -93,6 +93,13 @@ pl_placement pl_plan_operand(const pl_plan *p, int node, int o)
     return pl_choice_operand(&p->choice[node], p->graph->nodes.at[node], &p->mesh, o);
 }
 
+bool pl_choice_same(const pl_choice *a, const pl_choice *b, const pl_mesh *m)
+{
+    for (int k = 0; k < m->n; k++)
+        if (a->factor[k] != b->factor[k] || a->level[k] != b->level[k]) return false;
+    return true;
+}
+
 pl_share pl_choice_share(const pl_choice *c, const pl_node *n, const pl_mesh *m, int rank)
 {
     pl_share s = pl_share_whole(n);

@@ -44,6 +44,9 @@ pl_placement pl_plan_operand(const pl_plan *p, int node, int o);
 /* The axes of the mesh in the order in which a choice has them split factors, major first. */
 void pl_choice_order(const pl_choice *c, const pl_mesh *m, int axes[PL_MAX_AXES]);
 
+/* Does a node do the same under both, on all axes? */
+bool pl_choice_same(const pl_choice *a, const pl_choice *b, const pl_mesh *m);
+
 /* What rank computes of a node. */
 pl_share pl_choice_share(const pl_choice *c, const pl_node *n, const pl_mesh *m, int rank);
 pl_share pl_plan_share(const pl_plan *p, int node, int rank);

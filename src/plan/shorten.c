@@ -12,9 +12,7 @@ static bool is_value_same(const pl_plan *p, const pl_value *a, const pl_value *b
 
 static bool is_node_same(const pl_plan *p, const pl_node *a, const pl_node *b)
 {
-    const pl_choice *x = &p->choice[a->id], *y = &p->choice[b->id];
-    for (int k = 0; k < p->mesh.n; k++)
-        if (x->factor[k] != y->factor[k] || x->level[k] != y->level[k]) return false;
+    if (!pl_choice_same(&p->choice[a->id], &p->choice[b->id], &p->mesh)) return false;
     for (int k = 0; k < a->n_in + a->n_out; k++)
         if (!is_value_same(p, pl_node_value(a, k), pl_node_value(b, k))) return false;
     return true;

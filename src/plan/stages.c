@@ -23,16 +23,17 @@ static bool is_here(const pl_plan *p, int stage, int rank)
     return stage == PL_EVERYWHERE || pl_stages_place(p->stages, stage) == pl_plan_place(p, rank);
 }
 
-pl_speed pl_stages_speed(const pl_mesh *m, int axis, const pl_cluster *c, int place)
+void pl_stages_devices(const pl_mesh *m, int axis, int place, int *first, int *n)
 {
-    const int n = pl_mesh_ranks(m) / m->axis[axis].size;
-    return axis || c->n_classes == 1 ? pl_speed_of(c) : pl_speed_among(c, place * n, n);
+    *n = pl_mesh_ranks(m) / (axis ? 1 : m->axis[axis].size);
+    *first = axis ? 0 : place * *n;
 }
 
-double pl_stages_memory(const pl_mesh *m, int axis, const pl_cluster *c, int place)
+pl_speed pl_stages_speed(const pl_mesh *m, int axis, const pl_cluster *c, int place)
 {
-    const int n = pl_mesh_ranks(m) / m->axis[axis].size;
-    return axis ? pl_cluster_memory(c) : pl_cluster_memory_among(c, place * n, n);
+    int first, n;
+    pl_stages_devices(m, axis, place, &first, &n);
+    return pl_speed_among(c, first, n);
 }
 
 bool pl_plan_runs(const pl_plan *p, const pl_node *n, int rank)

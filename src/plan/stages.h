@@ -55,10 +55,12 @@ const pl_stages *pl_stages_make(const pl_graph *g, int axis, const pl_pipeline *
  * each forward node as early as what it reads lets it be. */
 const pl_stages *pl_stages_like(const pl_graph *g, const pl_plan *like, pl_arena *out);
 
-/* Of the slowest device at a place, and bytes of the one with the least memory, where the axis is
- * the slowest of the mesh and so a place some of the cluster's devices in a row; else of all. */
+/* Devices [*first, *first + *n) of a cluster hold a place: some in a row, where the axis is the
+ * slowest of the mesh; else all. */
+void pl_stages_devices(const pl_mesh *m, int axis, int place, int *first, int *n);
+
+/* Of the slowest of them. */
 pl_speed pl_stages_speed(const pl_mesh *m, int axis, const pl_cluster *c, int place);
-double pl_stages_memory(const pl_mesh *m, int axis, const pl_cluster *c, int place);
 
 /* [places] The first place that does the same work for other blocks, on devices of the same
  * speed[place], as many of them and between places that give and take as much: its program takes as

@@ -34,18 +34,20 @@ static int common_divisor(int a, int b)
     return b ? common_divisor(b, a % b) : a;
 }
 
-/* What is left of a level where stages take the outermost levels, or parts of them. *rest: what is
- * left of the stages, which is to be 1 behind the innermost level. */
-static int level_size(const meshes *x, int level, int *rest)
+/* Stages take the outermost levels, or parts of them: what levels outside of one leave of them. */
+static int stages_within(const meshes *x, int level)
 {
-    int left = 0;
-    *rest = x->stages;
-    for (int k = x->c->n_levels - 1; k >= level; k--) {
-        const int part = common_divisor(x->c->level[k].size, *rest);
-        left = x->c->level[k].size / part;
-        *rest /= part;
-    }
+    int left = x->stages;
+    for (int k = x->c->n_levels - 1; k > level; k--)
+        left /= common_divisor(x->c->level[k].size, left);
     return left;
+}
+
+/* What stages leave of a level. */
+static int level_size(const meshes *x, int level)
+{
+    const int size = x->c->level[level].size;
+    return size / common_divisor(size, stages_within(x, level));
 }
 
 /* The next axis is named after its level, and with others of the level by its number: with letters
@@ -67,11 +69,10 @@ static void name_axis(pl_mesh *m, const char *level, int part)
 static void add_axes(meshes *x, pl_mesh *m, int level, int left, int least, int part)
 {
     if (left == 1) {
-        int rest;
         if (level == 0)
             finish_mesh(x, m);
         else
-            add_axes(x, m, level - 1, level_size(x, level - 1, &rest), 2, 0);
+            add_axes(x, m, level - 1, level_size(x, level - 1), 2, 0);
         return;
     }
     if (m->n == x->axes) return;
@@ -90,9 +91,9 @@ int pl_auto_meshes(const pl_cluster *c, int axes, int stages, int most, pl_mesh 
 {
     meshes x = { .c = c, .stages = stages > 1 ? stages : 1, .axes = axes, .most = most, .at = out };
     pl_mesh m = { 0 };
-    int levels = 0, rest = 1;
-    for (int i = c->n_levels - 1; i >= 0; i--) levels += level_size(&x, i, &rest) > 1;
-    if (rest > 1) return 0;
+    int levels = 0;
+    for (int i = 0; i < c->n_levels; i++) levels += level_size(&x, i) > 1;
+    if (stages_within(&x, -1) > 1) return 0;
     if (!x.axes) x.axes = levels > 2 ? levels : 2;
     if (x.stages > 1) {
         snprintf(m.axis[0].name, sizeof m.axis->name, "%s", PL_STAGE_AXIS);
@@ -100,7 +101,7 @@ int pl_auto_meshes(const pl_cluster *c, int axes, int stages, int most, pl_mesh 
         x.axes++;
     }
     if (x.axes > PL_MAX_AXES) x.axes = PL_MAX_AXES;
-    add_axes(&x, &m, c->n_levels - 1, level_size(&x, c->n_levels - 1, &rest), 2, 0);
+    add_axes(&x, &m, c->n_levels - 1, level_size(&x, c->n_levels - 1), 2, 0);
     return x.n;
 }
 

@@ -15,7 +15,7 @@ typedef struct pl_auto_options {
     bool pipelines;           /* plans in stages are looked at, too (-O3): train/pipelines.h     */
     const pl_planner *method; /* a published search instead; NULL: exact, or tied                */
     int axes;                 /* of a mesh at most; 0: 2, or as many as the cluster has levels   */
-    int stages;               /* places of a pipeline, along axis PL_AXIS_STAGES in front of these,
+    int stages;               /* places of a pipeline, along axis PL_STAGE_AXIS in front of these,
                                  which the search does not split over; 0 or 1: none              */
     double seconds;           /* after so many the best so far is taken; 0: all is looked at     */
     const pl_watch *watch;    /* told of what long work is at; NULL: nobody                      */

@@ -212,11 +212,12 @@ bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err)
         if (k->forecast.times) k->store = pl_store_new(k->plan, 0, x->out);
         return true;
     }
-    if (k->value)
+    if (k->value) {
         p = pl_problem_plan(k->problem, k->value, NULL, "auto", x->out);
-    else
+        PL_TRY(pl_candidates_cut(x, p, err));
+    } else {
         PL_TRY(pl_candidates_plan(x, k->name, x->g, &p, err));
-    if (k->value) PL_TRY(pl_candidates_cut(x, p, err));
+    }
     k->plan = p;
     k->store = pl_store_new(p, 0, x->out);
     return pl_plan_check(p, err);
@@ -240,12 +241,19 @@ static bool lower_place(const choosing *x, const pl_plan *plan, int place, pl_ar
     return pl_program_lower(plan, rank, pl_store_new(plan, rank, out), &x->lower, out, p, err);
 }
 
+double pl_candidates_room(const choosing *x, int first, int n)
+{
+    const double asked = x->r->search.memory > 0 ? x->r->search.memory : INFINITY;
+    if (!isfinite(x->b->limit)) return INFINITY;
+    return fmin(asked, pl_cluster_memory_among(x->c, first, n));
+}
+
 /* Bytes of a device at a place. */
 static double place_limit(const choosing *x, const pl_plan *p, int place)
 {
-    const double asked = x->r->search.memory > 0 ? x->r->search.memory : INFINITY;
-    if (!isfinite(x->b->limit)) return INFINITY; /* with --evict */
-    return fmin(asked, pl_stages_memory(&p->mesh, p->stages->axis, x->c, place));
+    int first, n;
+    pl_stages_devices(&p->mesh, p->stages->axis, place, &first, &n);
+    return pl_candidates_room(x, first, n);
 }
 
 /* The place whose devices are fullest. */
@@ -344,7 +352,7 @@ static const pl_plan *search_schedule(const choosing *x, const pl_plan *plan, co
     return y;
 }
 
-bool pl_candidates_find_schedule(const choosing *x, const pl_candidate *k)
+bool pl_candidate_seeks_schedule(const choosing *x, const pl_candidate *k)
 {
     const pl_stages *s = k->plan->stages;
     return s && !strcmp(s->order->name, "search") && (x->stages == 1 || k == x->b->take);
@@ -357,7 +365,7 @@ static bool forecast_stages(const choosing *x, pl_candidate *k, pl_err *err)
     pl_stages_forecast *all = PL_NEW(x->out, pl_stages_forecast);
     pl_forecast *f;
     bool ok = play_stages(x, k->plan, tmp, &f, all, err);
-    if (ok && pl_candidates_find_schedule(x, k)) {
+    if (ok && pl_candidate_seeks_schedule(x, k)) {
         const pl_plan *better = search_schedule(x, k->plan, f, all);
         if (better) ok = play_stages(x, k->plan = better, tmp, &f, all, err);
     }

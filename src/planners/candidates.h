@@ -58,9 +58,12 @@ PL_MUST_CHECK bool pl_candidates_plan(const choosing *x, const char *text, const
 /* Makes k->plan that of the whole graph, and k->store its states'. */
 PL_MUST_CHECK bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err);
 
+/* Bytes of each of devices [first, first + n) that a plan may take; INFINITY: a policy decides. */
+double pl_candidates_room(const choosing *x, int first, int n);
+
 /* Is its schedule to be found for its own seconds? Of those that a search of layouts finds, only
  * that of the one that is taken. */
-bool pl_candidates_find_schedule(const choosing *x, const pl_candidate *k);
+bool pl_candidate_seeks_schedule(const choosing *x, const pl_candidate *k);
 
 bool pl_candidate_fits(const choosing *x, const pl_candidate *k);
 

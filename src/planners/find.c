@@ -242,12 +242,10 @@ static bool search_worth(choosing *x, double cap, double *over, pl_err *err)
 /* Bytes of a device of each place, all together. */
 static double sum_limits(const choosing *x)
 {
-    const double asked = x->r->search.memory > 0 ? x->r->search.memory : INFINITY;
     const int n = x->c->n_devices / x->stages;
     double sum = 0;
-    for (int place = 0; place < x->stages && isfinite(x->b->limit); place++)
-        sum += fmin(asked, pl_cluster_memory_among(x->c, place * n, n));
-    return isfinite(x->b->limit) ? sum : INFINITY;
+    for (int place = 0; place < x->stages; place++) sum += pl_candidates_room(x, place * n, n);
+    return sum;
 }
 
 /* The tables count all stages, as if they lay on one device. What all of them hold together is no
@@ -320,7 +318,7 @@ static bool needs_whole(const choosing *x, const pl_candidate *k)
     const double peak = (double)k->forecast.memory.peak, limit = pl_candidate_limit(x->b, k);
     const bool full = peak > NEARLY_FULL * limit && NEARLY_FULL * peak < limit;
     const bool brief = k->brief && !k->forecast.comm_bytes;
-    return brief || (x->stages > 1 && pl_candidates_find_schedule(x, k)) ||
+    return brief || (x->stages > 1 && pl_candidate_seeks_schedule(x, k)) ||
            (k->forecast.times && (x->r->whole || full));
 }
 

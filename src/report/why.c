@@ -12,10 +12,7 @@ static bool is_same(const pl_plan *a, const pl_plan *b)
     for (int i = 0; i < a->mesh.n; i++)
         if (a->mesh.axis[i].size != b->mesh.axis[i].size) return false;
     for (int i = 0; i < g->nodes.n; i++)
-        for (int k = 0; k < a->mesh.n; k++)
-            if (a->choice[i].factor[k] != b->choice[i].factor[k] ||
-                a->choice[i].level[k] != b->choice[i].level[k])
-                return false;
+        if (!pl_choice_same(&a->choice[i], &b->choice[i], &a->mesh)) return false;
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         bool differs = !pl_plan_kept_alike(a, i, b, i);

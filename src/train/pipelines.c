@@ -305,8 +305,9 @@ static void list_others(search *x, pl_found *plain)
     pl_candidate *at = PL_NEW_N(x->arena, pl_candidate, b->n + x->n_trials + 2);
     int n = 0;
     for (int i = 0; i < b->n; i++) at[n++] = b->at[i];
-    if (plain && plain != b) at[n] = *plain->take, at[n++].known = true; /* people look for it, */
-    if (x->n_trials) x->trial[0].found->take->known = true;              /* and for this        */
+    /* people look for the best plan without stages, and for the best pipeline */
+    if (plain && plain != b) at[n] = *plain->take, at[n++].known = true;
+    if (x->n_trials) x->trial[0].found->take->known = true;
     for (int i = 0; i < x->n_trials; i++) {
         pl_arena_adopt(x->arena, x->trial[i].arena);
         if (x->trial[i].found == b) continue;
