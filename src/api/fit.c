@@ -90,6 +90,15 @@ static double moved(const fitting *x, int k, double by)
     return fmin(share ? fmin(1, known * far) : known * far, fmax(known / far, value));
 }
 
+/* What convolutions and attention reach moves as what products do. */
+static void move_products(pl_cluster *c, double by)
+{
+    pl_device_class *d = &c->class[0];
+    d->conv_efficiency.value = fmin(1, d->conv_efficiency.value * by);
+    d->attention_efficiency.value = fmin(1, d->attention_efficiency.value * by);
+    d->unaligned_efficiency.value = fmin(1, d->unaligned_efficiency.value * by);
+}
+
 static bool set_figures(const fitting *x, const double value[], pl_cluster *c, pl_arena *arena)
 {
     pl_err why = { 0 };
@@ -97,7 +106,7 @@ static bool set_figures(const fitting *x, const double value[], pl_cluster *c, p
         double *at = figure_at(x, c, k);
         if (at) *at = value[k];
     }
-    c->class[0].conv_efficiency.value = value[MATMUL];
+    move_products(c, value[MATMUL] / x->fit->figure[MATMUL].before);
     return pl_cluster_finish(c, arena, &why);
 }
 
@@ -323,7 +332,10 @@ static bool write_figures(fitting *x, const char *name, pl_err *err)
         *at = x->value[k];
         ((pl_figure *)((char *)at - offsetof(pl_figure, value)))->source = source;
     }
-    c->class[0].conv_efficiency = c->class[0].matmul_efficiency;
+    move_products(c, x->value[MATMUL] / f->figure[MATMUL].before);
+    pl_device_class *d = &c->class[0];
+    d->conv_efficiency.source = d->attention_efficiency.source = d->unaligned_efficiency.source =
+        d->matmul_efficiency.source;
     return pl_cluster_finish(c, x->out, err);
 }
 

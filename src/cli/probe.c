@@ -143,9 +143,9 @@ static void put_device(const pl_device_class *d, pl_json_out *out)
                 "bf16_flops_per_second", d->bf16_flops.value, "memory_bytes_per_second",
                 d->memory_bandwidth.value, "matmul_efficiency", d->matmul_efficiency.value,
                 "stream_efficiency", d->stream_efficiency.value, "conv_efficiency",
-                d->conv_efficiency.value, "vector_flops_per_second", d->vector_flops.value);
-    PL_JSON_PUT(out, "kernel_start_seconds", d->kernel_start.value, "memory_exposed",
-                d->memory_exposed.value);
+                d->conv_efficiency.value, "attention_efficiency", d->attention_efficiency.value);
+    PL_JSON_PUT(out, "vector_flops_per_second", d->vector_flops.value, "kernel_start_seconds",
+                d->kernel_start.value, "memory_exposed", d->memory_exposed.value);
     pl_json_close(out);
 }
 

@@ -38,6 +38,9 @@ typedef struct pl_device_class {
     pl_figure stream_efficiency; /* share of the peak bandwidth that element-wise kernels reach   */
     pl_figure kernel_start;      /* seconds that any kernel costs                                 */
     pl_figure conv_efficiency;   /* share of the peak flops that convolutions reach, 0 .. 1       */
+    pl_figure attention_efficiency; /* the same of fused attention, 0 .. 1                        */
+    pl_figure unaligned_efficiency; /* of 16-bit matmuls with rows of no multiple of 16 bytes; half
+                                    of it where that is an odd number of elements                 */
     pl_figure vector_flops;      /* per second, of element-wise kernels, as achieved              */
     pl_figure memory_exposed;    /* share of the time that a product's operands take from memory
                                     that its computing does not hide, 0 .. 1                      */
@@ -101,6 +104,8 @@ PL_MUST_CHECK bool pl_cluster_find(const char *text, pl_arena *arena, pl_cluster
  *       stream_efficiency: 0.7
  *       kernel_start: 7 us
  *       conv_efficiency: 0.7                    (default: matmul_efficiency)
+ *       attention_efficiency: 0.5               (default: matmul_efficiency)
+ *       unaligned_efficiency: 0.25              (default: matmul_efficiency)
  *       vector_flops: 15.7 TFLOP/s              (default: f32_flops)
  *       memory_exposed: 0                       (default)
  *       host_memory: 64 GB                      (default: 0, nothing is kept there)

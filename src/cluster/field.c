@@ -18,6 +18,8 @@ const pl_field pl_field_class[] = {
     { CLASS(stream_efficiency), PL_UNIT_SHARE,   1e-3,   1,      false, PL_KIND_STREAM },
     { CLASS(kernel_start),      PL_UNIT_SECONDS, 0,      1,      false, PL_KIND_START },
     { CLASS(conv_efficiency),   PL_UNIT_SHARE,   1e-3,   1,      .like = "matmul_efficiency" },
+    { CLASS(attention_efficiency), PL_UNIT_SHARE, 1e-3, 1, .like = "matmul_efficiency" },
+    { CLASS(unaligned_efficiency), PL_UNIT_SHARE, 1e-3, 1, .like = "matmul_efficiency" },
     { CLASS(vector_flops),      PL_UNIT_FLOPS,   1e6,    1e18,   .like = "f32_flops" },
     { CLASS(memory_exposed),    PL_UNIT_SHARE,   0,      1,      .usual = PL_KIND_EXPOSED },
     { CLASS(host_memory),       PL_UNIT_BYTES,   0,      0x1p50, .usual = PL_KIND_HOST },

@@ -21,7 +21,8 @@
 #define SHEET_ADA "NVIDIA Ada GPU architecture, RTX 4090"
 #define SHEET_GA102 "NVIDIA Ampere GA102 GPU architecture, RTX 3090"
 #define USUAL                                                                                      \
-    .matmul_efficiency = PL_KIND_MATMUL, .stream_efficiency = PL_KIND_STREAM,                      \
+    .matmul_efficiency = PL_KIND_MATMUL, .attention_efficiency = PL_KIND_ATTENTION,                \
+    .unaligned_efficiency = PL_KIND_UNALIGNED, .stream_efficiency = PL_KIND_STREAM,                \
     .kernel_start = PL_KIND_START, .memory_exposed = PL_KIND_EXPOSED,                              \
     .host_overlap = PL_KIND_HOST_OVERLAP
 #define HOST(MEMORY, MACHINE, RATE, LINK)                                                          \

@@ -15,6 +15,8 @@ static double least(double a, double b)
 static pl_speed slowest_of(const pl_cluster *c, uint64_t classes)
 {
     pl_speed s = { .windows = 1e300,
+                   .fused = 1e300,
+                   .unaligned = 1e300,
                    .vector = 1e300,
                    .stream = 1e300,
                    .start = 0,
@@ -31,6 +33,9 @@ static pl_speed slowest_of(const pl_cluster *c, uint64_t classes)
         narrow = least(bf16, narrow);
         s.stream = least(d->memory_bandwidth.value * d->stream_efficiency.value, s.stream);
         s.windows = least(d->conv_efficiency.value / d->matmul_efficiency.value, s.windows);
+        s.fused = least(d->attention_efficiency.value / d->matmul_efficiency.value, s.fused);
+        s.unaligned =
+            least(d->unaligned_efficiency.value / d->matmul_efficiency.value, s.unaligned);
         s.vector = least(d->vector_flops.value, s.vector);
         s.start = fmax(s.start, d->kernel_start.value);
         s.exposed = fmax(s.exposed, d->memory_exposed.value);
@@ -73,12 +78,33 @@ bool pl_speed_links(pl_mesh *m, const pl_cluster *c, pl_err *err)
     return true;
 }
 
-/* Flops per second. */
-static double find_rate(const pl_node *n, const pl_speed *speed)
+/* Tensor cores load 16 bytes at a time: rows that are no multiple of them are taken apart. */
+static double find_alignment(const pl_share *s, double unaligned)
 {
+    const pl_node *n = s->node;
+    double least_share = 1;
+    for (int o = 0; o < n->n_in + n->n_out; o++) {
+        const bool out = o >= n->n_in;
+        const pl_shape *shape = out ? &s->out[o - n->n_in] : &s->in[o];
+        const pl_value *v = out ? n->out[o - n->n_in] : n->in[o];
+        if (v->type != PL_BF16 || shape->rank < 2) continue;
+        const int64_t row = shape->dim[shape->rank - 1];
+        if (row % 8) least_share = fmin(least_share, row % 2 ? unaligned / 2 : unaligned);
+    }
+    return least_share;
+}
+
+/* Flops per second. */
+static double find_rate(const pl_share *s, const pl_speed *speed)
+{
+    const pl_node *n = s->node;
     double flops = speed->flops[n->n_in ? n->in[0]->type : PL_F32];
     if (!pl_op_multiplies(n)) return speed->vector > 0 ? speed->vector : flops;
-    return n->sig->n_windows && speed->windows > 0 ? flops * speed->windows : flops;
+    const double share = n->op->multiplies      ? speed->fused
+                         : n->sig->n_windows    ? speed->windows
+                         : speed->unaligned > 0 ? find_alignment(s, speed->unaligned)
+                                                : 1;
+    return share > 0 ? flops * share : flops;
 }
 
 double pl_speed_share(const pl_share *s, const pl_speed *speed)
@@ -90,7 +116,7 @@ double pl_speed_share(const pl_share *s, const pl_speed *speed)
         bytes += (double)(pl_shape_count(&s->in[i]) * pl_type_bytes(n->in[i]->type));
     for (int i = 0; i < n->n_out; i++)
         bytes += (double)(pl_shape_count(&s->out[i]) * pl_type_bytes(n->out[i]->type));
-    double compute = pl_op_work(s) / find_rate(n, speed), memory = bytes / speed->stream;
+    double compute = pl_op_work(s) / find_rate(s, speed), memory = bytes / speed->stream;
     const double exposed = pl_op_multiplies(n) ? speed->exposed : 0;
     return speed->start + fmax(compute, memory) + exposed * fmin(compute, memory);
 }

@@ -9,6 +9,9 @@
 typedef struct pl_speed {
     double flops[PL_N_TYPES]; /* per second, of products of this element type, as achieved */
     double windows;           /* convolutions reach so much of flops[]; 0: all             */
+    double fused;             /* products fused with what is between them do; 0: all       */
+    double unaligned;         /* 16-bit products do whose rows are no multiple of 16 bytes;
+                                 half as much for odd rows; 0: all                     */
     double vector;            /* flops per second of all else; 0: those of products        */
     double stream;            /* bytes of memory per second, read or written, as achieved  */
     double start;             /* seconds to start a kernel                                 */

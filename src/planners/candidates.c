@@ -19,7 +19,9 @@ static double find_speedup(const pl_speed *fast, const pl_speed *slow)
     double most = fmax(fast->stream / slow->stream, fast->vector / slow->vector);
     for (int t = 0; t < PL_N_TYPES; t++) most = fmax(most, fast->flops[t] / slow->flops[t]);
     if (fast->start > 0) most = fmax(most, slow->start / fast->start);
-    return most * fmax(1, fast->windows / slow->windows);
+    const double share = fmax(fmax(fast->windows / slow->windows, fast->fused / slow->fused),
+                              fast->unaligned / slow->unaligned);
+    return most * fmax(1, share);
 }
 
 /* Places each do a share of what the tables have by the figures of the slowest device: the longest

@@ -10,16 +10,32 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* Seconds of one node over f32 inputs, the second of rank 0 where there is none. */
-static double seconds_of(const char *op, const char *spec, pl_shape x, pl_shape w,
-                         const pl_speed *speed)
+/* Seconds of one node over inputs of a type, whose list ends with rank 0. */
+static double seconds_over(pl_type type, const char *op, const char *spec, const pl_shape of[],
+                           const pl_speed *speed)
 {
     pl_builder b = pl_builder_new(arena, &pl_ops_all, "cost");
-    pl_value *in[] = { pl_add_input(&b, "x", PL_F32, x), pl_add_input(&b, "w", PL_F32, w) };
-    pl_node *n = pl_add_node(&b, pl_ops_find(&pl_ops_all, op), NULL, spec, w.rank ? 2 : 1, in);
+    pl_value *in[PL_MAX_OPERANDS];
+    int n_in = 0;
+    for (; of[n_in].rank; n_in++) in[n_in] = pl_add_input(&b, "x", type, of[n_in]);
+    pl_node *n = pl_add_node(&b, pl_ops_find(&pl_ops_all, op), NULL, spec, n_in, in);
     if (!n) fail_msg("%s: %s", op, b.err.msg);
     pl_share s = pl_share_whole(n);
     return pl_speed_share(&s, speed);
+}
+
+/* Of f32 inputs, the second of rank 0 where there is none. */
+static double seconds_of(const char *op, const char *spec, pl_shape x, pl_shape w,
+                         const pl_speed *speed)
+{
+    return seconds_over(PL_F32, op, spec, (pl_shape[]){ x, w, { 0 } }, speed);
+}
+
+/* Of a product [m,k] [k,n] of 16-bit numbers. */
+static double narrow_seconds(int64_t m, int64_t k, int64_t n, const pl_speed *speed)
+{
+    return seconds_over(PL_BF16, "einsum", "mk,kn->mn",
+                        (pl_shape[]){ PL_SHAPE(m, k), PL_SHAPE(k, n), { 0 } }, speed);
 }
 
 static void is_near(double x, double y)
@@ -76,13 +92,42 @@ static void products_convolutions_and_the_rest(void **state)
     is_near(seconds_of("add", NULL, PL_SHAPE(5), PL_SHAPE(5), &s), 1e-3 + 5 / 1e3);
 }
 
+/* One row after 8 others, in one head of width 4: all products of its scores and its mix. */
+static void attention_by_itself(void **state)
+{
+    (void)state;
+    pl_speed s = speed_of(1e3, 1e9);
+    const pl_shape q = PL_SHAPE(1, 1, 1, 4), k = PL_SHAPE(1, 8, 1, 4);
+    const pl_shape of[] = { q, k, k, { 0 } };
+    const char *spec = "bqhd,bkhd,bkhe->bqhe,bhq";
+    const double all = seconds_over(PL_F32, "attention", spec, of, &s) - 1e-3;
+    s.fused = 0.5, s.windows = 0.1, s.unaligned = 0.1;
+    is_near(seconds_over(PL_F32, "attention", spec, of, &s), 1e-3 + 2 * all);
+}
+
+static void rows_that_tensor_cores_take_apart(void **state)
+{
+    (void)state;
+    pl_speed s = speed_of(1e3, 1e9);
+    s.flops[PL_BF16] = 1e3, s.unaligned = 0.5;
+    is_near(narrow_seconds(3, 8, 16, &s), 1e-3 + 2 * 3 * 8 * 16 / 1e3);
+    is_near(narrow_seconds(3, 8, 12, &s), 1e-3 + 2 * 3 * 8 * 12 / 500.);
+    is_near(narrow_seconds(3, 12, 8, &s), 1e-3 + 2 * 3 * 12 * 8 / 500.);
+    is_near(narrow_seconds(3, 8, 17, &s), 1e-3 + 2 * 3 * 8 * 17 / 250.);
+    is_near(seconds_of("einsum", "mk,kn->mn", PL_SHAPE(4, 6), PL_SHAPE(6, 7), &s), /* of f32 */
+            1e-3 + 2 * 4 * 6 * 7 / 1e3);
+    s.unaligned = 0; /* as aligned */
+    is_near(narrow_seconds(3, 8, 17, &s), 1e-3 + 2 * 3 * 8 * 17 / 1e3);
+}
+
 static void of_the_slowest_class(void **state)
 {
     static const char text[] = "schema: pleat.cluster/1\n"
                                "classes:\n"
                                "  a: {memory: 1 GB, f32_flops: 1 TFLOP/s, bf16_flops: 8 TFLOP/s,\n"
                                "      memory_bandwidth: 10 GB/s, matmul_efficiency: 0.5, "
-                               "conv_efficiency: 0.4, vector_flops: 3 GFLOP/s,\n"
+                               "conv_efficiency: 0.4, attention_efficiency: 0.25,\n"
+                               "      unaligned_efficiency: 0.1, vector_flops: 3 GFLOP/s,\n"
                                "      memory_exposed: 0.3}\n"
                                "  b: {memory: 1 GB, f32_flops: 2 TFLOP/s, bf16_flops: 6 TFLOP/s,\n"
                                "      memory_bandwidth: 20 GB/s,\n"
@@ -104,6 +149,8 @@ static void of_the_slowest_class(void **state)
     is_near(s.stream, 7e9);
     is_near(s.exposed, 0.3);
     is_near(c->class[1].memory_exposed.value, 0);
+    is_near(s.fused, 0.5);
+    is_near(s.unaligned, 0.2);
     is_near(c->class[1].conv_efficiency.value, 0.5);
     is_near(c->class[1].vector_flops.value, 2e12);
     assert_string_equal(c->class[1].conv_efficiency.source, "as matmul_efficiency");
@@ -115,6 +162,8 @@ int main(void)
         cmocka_unit_test(the_longer_of_both),
         cmocka_unit_test(what_memory_adds),
         cmocka_unit_test(products_convolutions_and_the_rest),
+        cmocka_unit_test(attention_by_itself),
+        cmocka_unit_test(rows_that_tensor_cores_take_apart),
         cmocka_unit_test(of_the_slowest_class),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
