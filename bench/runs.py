@@ -16,8 +16,8 @@ and bytes of a device where they were measured. The summary goes to stderr: erro
 correlation (Spearman's), and the regret, which is how much slower than a cell's best run the one is
 that forecasts would pick (a cell: the runs of one model, batch and cluster).
 
---start US is the least that a kernel takes, in microseconds, instead of the 10 of pleat's kinds:
-PyTorch starts each from the host, and many small ones wait for it.
+--launch US is what the host takes to hand a kernel over, in microseconds, which no step is faster
+than; pleat's kinds have 0, as in CUDA graphs.
 
 With --auto every model and cluster is planned by auto too, and a run whose forecast is more than 3 %
 faster than that of auto's plan is told.
@@ -34,7 +34,7 @@ import subprocess
 import sys
 import tempfile
 
-FILES = {}  # clusters that have another start
+FILES = {}  # clusters that have another launch
 PLEAT = os.environ.get("PLEAT", "build/pleat")
 DATA = os.environ.get("DATA", "../shared/data")
 COLUMNS = ["set", "model", "cluster", "strategy", "measured_s", "forecast_s", "measured_bytes",
@@ -160,7 +160,7 @@ def plan(model, cluster, strategy):
     return json.loads(done.stdout)
 
 
-def write_clusters(clusters, start, folder):
+def write_clusters(clusters, launch, folder):
     """A plan file has its cluster as text."""
     for name in clusters:
         path = os.path.join(folder, name)
@@ -169,7 +169,7 @@ def write_clusters(clusters, start, folder):
         with open(path, encoding="utf-8") as f:
             text = json.load(f)["cluster"]
         with open(path, "w", encoding="utf-8") as f:
-            f.write(text.replace("kernel_start: {value: 10 us", f"kernel_start: {{value: {start} us"))
+            f.write(text.replace("kernel_launch: {value: 0 s", f"kernel_launch: {{value: {launch} us"))
         FILES[name] = path
 
 
@@ -259,15 +259,15 @@ def main():
     options = argparse.ArgumentParser(description=__doc__,
                                       formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("sets", nargs="*", default=list(SETS), metavar="SET", choices=[*SETS, list(SETS)])
-    options.add_argument("--start", type=float)
+    options.add_argument("--launch", type=float)
     options.add_argument("--auto", action="store_true")
     asked = options.parse_args()
     if not os.path.isdir(DATA):
         sys.exit(f"bench/runs.py: no folder '{DATA}': set DATA")
     with tempfile.TemporaryDirectory() as folder:
-        if asked.start:
+        if asked.launch:
             clusters = {r["cluster"] for n in asked.sets for r in SETS[n]()}
-            write_clusters(clusters, asked.start, folder)
+            write_clusters(clusters, asked.launch, folder)
         runs = forecast_all(asked.sets, asked.auto)
     out = csv.DictWriter(sys.stdout, COLUMNS, extrasaction="ignore", lineterminator="\n")
     out.writeheader()

@@ -12,7 +12,7 @@
 enum { HELD = 5, MOST_MOVES = 6, MOST_TRIED = 150 };
 
 /* Figures of the class; then so many of each level. */
-enum { START, MATMUL, STREAM, OF_CLASS };
+enum { START, MATMUL, STREAM, LAUNCH, OF_CLASS };
 enum { BANDWIDTH, MESSAGE_START, LATENCY, OF_LEVEL };
 enum { MOST_FIGURES = OF_CLASS + OF_LEVEL * PL_CLUSTER_LEVELS };
 static const double FINE = 1.05, WORTH = 0.98;
@@ -42,6 +42,7 @@ static double *figure_at(const fitting *x, pl_cluster *c, int k)
     if (k == START) return &d->kernel_start.value;
     if (k == MATMUL) return &d->matmul_efficiency.value;
     if (k == STREAM) return &d->stream_efficiency.value;
+    if (k == LAUNCH) return &d->kernel_launch.value;
     const char *name = x->base->level[level_of(k)].name;
     for (int i = 0; i < c->n_levels; i++) {
         pl_level *l = &c->level[i];
@@ -54,10 +55,16 @@ static double *figure_at(const fitting *x, pl_cluster *c, int k)
     return NULL;
 }
 
+static bool is_seconds(int k)
+{
+    if (k >= OF_CLASS) return (k - OF_CLASS) % OF_LEVEL != BANDWIDTH;
+    return k == START || k == LAUNCH;
+}
+
 static void list_figures(fitting *x)
 {
     static const char *const of_class[OF_CLASS] = { "kernel_start", "matmul_efficiency",
-                                                    "stream_efficiency" },
+                                                    "stream_efficiency", "kernel_launch" },
                              *const of_level[OF_LEVEL] = { "bandwidth", "start", "latency" };
     const pl_cluster *c = x->base;
     pl_fit *f = x->fit;
@@ -68,23 +75,26 @@ static void list_figures(fitting *x)
         pl_fit_figure *y = &f->figure[k];
         if (k < OF_CLASS)
             *y =
-                (pl_fit_figure){ c->class[0].name, of_class[what], what == START ? "s" : "", 0, 0 };
+                (pl_fit_figure){ c->class[0].name, of_class[what], is_seconds(k) ? "s" : "", 0, 0 };
         else
             *y = (pl_fit_figure){ c->level[level_of(k)].name, of_level[what],
-                                  what == BANDWIDTH ? "B/s" : "s", 0, 0 };
+                                  is_seconds(k) ? "s" : "B/s", 0, 0 };
         x->value[k] = *figure_at(x, (pl_cluster *)(uintptr_t)c, k);
         y->before = x->value[k];
     }
 }
 
-/* Efficiencies are shares; a start that is 0 begins at a microsecond. What few runs tell of a
- * figure is not believed where it is far from what was known. */
+/* Efficiencies are shares; a start that is 0 begins at a microsecond, and a launch at 16, as less
+ * tells of nothing. What few runs tell of a figure is not believed where it is far from what was
+ * known. */
 static double moved(const fitting *x, int k, double by)
 {
     enum { FAR_START = 32, FAR = 2 };
     const bool share = k == MATMUL || k == STREAM;
-    const bool start = k == START || (k >= OF_CLASS && (k - OF_CLASS) % OF_LEVEL != BANDWIDTH);
-    const double least = start ? 1e-6 : 0, far = start ? FAR_START : FAR;
+    const double least = k == LAUNCH     ? 16e-6
+                         : is_seconds(k) ? 1e-6
+                                         : 0,
+                 far = is_seconds(k) ? FAR_START : FAR;
     const double known = fmax(x->fit->figure[k].before, least),
                  value = fmax(x->value[k], least) * by;
     return fmin(share ? fmin(1, known * far) : known * far, fmax(known / far, value));

@@ -36,7 +36,9 @@ typedef struct pl_device_class {
     pl_figure memory_bandwidth;  /* bytes per second, read and written together; peak             */
     pl_figure matmul_efficiency; /* share of the peak flops that large matmuls reach, 0 .. 1      */
     pl_figure stream_efficiency; /* share of the peak bandwidth that element-wise kernels reach   */
-    pl_figure kernel_start;      /* seconds that any kernel costs                                 */
+    pl_figure kernel_start;      /* seconds that any kernel costs the device                      */
+    pl_figure kernel_launch;     /* seconds that the host takes to hand one over, ahead of the
+                                    device: a step takes no less than all of them                 */
     pl_figure conv_efficiency;   /* share of the peak flops that convolutions reach, 0 .. 1       */
     pl_figure attention_efficiency; /* the same of fused attention, 0 .. 1                        */
     pl_figure unaligned_efficiency; /* of 16-bit matmuls with rows of no multiple of 16 bytes; half
@@ -103,6 +105,7 @@ PL_MUST_CHECK bool pl_cluster_find(const char *text, pl_arena *arena, pl_cluster
  *       matmul_efficiency: 0.7                  (default, as of the next two)
  *       stream_efficiency: 0.7
  *       kernel_start: 7 us
+ *       kernel_launch: 18 us                    (default: 0)
  *       conv_efficiency: 0.7                    (default: matmul_efficiency)
  *       attention_efficiency: 0.5               (default: matmul_efficiency)
  *       unaligned_efficiency: 0.25              (default: matmul_efficiency)

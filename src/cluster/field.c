@@ -17,6 +17,7 @@ const pl_field pl_field_class[] = {
     { CLASS(matmul_efficiency), PL_UNIT_SHARE,   1e-3,   1,      false, PL_KIND_MATMUL },
     { CLASS(stream_efficiency), PL_UNIT_SHARE,   1e-3,   1,      false, PL_KIND_STREAM },
     { CLASS(kernel_start),      PL_UNIT_SECONDS, 0,      1,      false, PL_KIND_START },
+    { CLASS(kernel_launch),     PL_UNIT_SECONDS, 0,      1,      .usual = PL_KIND_LAUNCH },
     { CLASS(conv_efficiency),   PL_UNIT_SHARE,   1e-3,   1,      .like = "matmul_efficiency" },
     { CLASS(attention_efficiency), PL_UNIT_SHARE, 1e-3, 1, .like = "matmul_efficiency" },
     { CLASS(unaligned_efficiency), PL_UNIT_SHARE, 1e-3, 1, .like = "matmul_efficiency" },

@@ -23,8 +23,8 @@
 #define USUAL                                                                                      \
     .matmul_efficiency = PL_KIND_MATMUL, .attention_efficiency = PL_KIND_ATTENTION,                \
     .unaligned_efficiency = PL_KIND_UNALIGNED, .stream_efficiency = PL_KIND_STREAM,                \
-    .kernel_start = PL_KIND_START, .memory_exposed = PL_KIND_EXPOSED,                              \
-    .host_overlap = PL_KIND_HOST_OVERLAP
+    .kernel_start = PL_KIND_START, .kernel_launch = PL_KIND_LAUNCH,                                \
+    .memory_exposed = PL_KIND_EXPOSED, .host_overlap = PL_KIND_HOST_OVERLAP
 #define HOST(MEMORY, MACHINE, RATE, LINK)                                                          \
     .host_memory = { MEMORY, MACHINE ", an equal share" }, .host_bandwidth = { RATE, LINK }
 #define PCIE_3_HALF "assumed: PCIe 3.0 x16, 12 of 15.75 GB/s, for two"

@@ -162,11 +162,12 @@ static void read_classes(reader *r, const pl_yaml *yaml, pl_cluster *cluster)
         cluster->class[i].name = m->key;
         check_name(r, m->line, m->key);
         if (!is_kind(r, m, PL_YAML_MAP, m->key)) continue;
-        check_keys(r, m,
-                   "memory f32_flops bf16_flops memory_bandwidth matmul_efficiency "
-                   "stream_efficiency conv_efficiency attention_efficiency "
-                   "unaligned_efficiency vector_flops "
-                   "kernel_start memory_exposed host_memory host_bandwidth host_overlap");
+        check_keys(
+            r, m,
+            "memory f32_flops bf16_flops memory_bandwidth matmul_efficiency "
+            "stream_efficiency conv_efficiency attention_efficiency "
+            "unaligned_efficiency vector_flops "
+            "kernel_start kernel_launch memory_exposed host_memory host_bandwidth host_overlap");
         read_figures(r, m, pl_field_class, &cluster->class[i]);
     }
 }

@@ -38,6 +38,7 @@ static pl_speed slowest_of(const pl_cluster *c, uint64_t classes)
             least(d->unaligned_efficiency.value / d->matmul_efficiency.value, s.unaligned);
         s.vector = least(d->vector_flops.value, s.vector);
         s.start = fmax(s.start, d->kernel_start.value);
+        s.launch = fmax(s.launch, d->kernel_launch.value);
         s.exposed = fmax(s.exposed, d->memory_exposed.value);
         s.host_hidden = fmin(s.host_hidden, d->host_overlap.value);
     }

@@ -15,6 +15,7 @@ typedef struct pl_speed {
     double vector;            /* flops per second of all else; 0: those of products        */
     double stream;            /* bytes of memory per second, read or written, as achieved  */
     double start;             /* seconds to start a kernel                                 */
+    double launch;            /* seconds of the host for each, ahead of the device       */
     double exposed;           /* of a product: share of the shorter of computing and memory
                                  that the longer does not hide; 0: a roofline              */
     double hidden;            /* share of the time of messages of states and their gradients

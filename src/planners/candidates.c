@@ -454,6 +454,7 @@ int pl_candidate_order(const void *a, const void *b)
     const pl_candidate *x = a, *y = b;
     double p = x->forecast.step_seconds, q = y->forecast.step_seconds;
     if (x->fits != y->fits) return x->fits ? -1 : 1;
+    if (p == q) p = x->forecast.device_seconds, q = y->forecast.device_seconds;
     if (p != q) return p < q ? -1 : 1;
     if (x->searched != y->searched) return x->searched ? 1 : -1;
     return strcmp(x->name, y->name);

@@ -175,6 +175,20 @@ static double *find_seconds(const pl_program *p, const pl_speed *speed, pl_arena
     return seconds;
 }
 
+/* A kernel of a node that is no view: every layout has those, whatever it copies beside them. */
+static bool is_launched(const pl_step *x)
+{
+    return x->kind == PL_KERNEL && !x->share->node->op->view;
+}
+
+/* Seconds of the host until it has handed over what stands in the timeline. */
+static double find_launches(const pl_timeline *t, const pl_speed *speed)
+{
+    int n = 0;
+    for (int i = 0; i < t->n; i++) n += is_launched(&t->program->step[t->step[i]]);
+    return n * speed->launch;
+}
+
 /* How long it takes. begin and end: [t->n], set. */
 static double play(const pl_timeline *t, const double *seconds, const pl_speed *speed,
                    double *begin, double *end, pl_arena *tmp)
@@ -188,13 +202,25 @@ static double play(const pl_timeline *t, const double *seconds, const pl_speed *
     return fmax(l.computed[l.n_computes], l.arrived[l.n_messages]);
 }
 
+/* What a micro-batch takes the device, and what it takes where that waits for the host. */
+typedef struct lasting {
+    double device, all;
+} lasting;
+
+static lasting play_all(const pl_timeline *t, const double *seconds, const pl_speed *speed,
+                        double *begin, double *end, pl_arena *tmp)
+{
+    const double device = play(t, seconds, speed, begin, end, tmp);
+    return (lasting){ device, fmax(device, find_launches(t, speed)) };
+}
+
 /* All micro-batches but the last. */
-static double play_others(const pl_timeline *t, const double *seconds, const pl_speed *speed,
-                          pl_arena *tmp)
+static lasting play_others(const pl_timeline *t, const double *seconds, const pl_speed *speed,
+                           pl_arena *tmp)
 {
     const pl_timeline x = pl_timeline_micro(t, tmp);
     double *begin = PL_NEW_N(tmp, double, x.n + 1), *end = PL_NEW_N(tmp, double, x.n + 1);
-    return play(&x, seconds, speed, begin, end, tmp);
+    return play_all(&x, seconds, speed, begin, end, tmp);
 }
 
 /* begin and end: [t->n], set: of the last micro-batch. */
@@ -214,11 +240,14 @@ static void find_times(const pl_timeline *t, const double *seconds, const pl_spe
         *(host ? &f->host_seconds : comm ? &f->comm_seconds : &f->compute_seconds) += all;
         if (host) f->host_moved += times * x->bytes;
         if (comm) f->comm_bytes += times * x->bytes;
+        if (is_launched(x)) f->launch_seconds += (double)times * speed->launch;
         if (again[t->step[i]]) f->again_seconds += all;
     }
-    if (micro > 1) f->micro_seconds = play_others(t, seconds, speed, tmp);
-    f->step_seconds =
-        (double)(micro - 1) * f->micro_seconds + play(t, seconds, speed, begin, end, tmp);
+    lasting others = { 0, 0 }, last = play_all(t, seconds, speed, begin, end, tmp);
+    if (micro > 1) others = play_others(t, seconds, speed, tmp);
+    f->micro_seconds = others.all;
+    f->device_seconds = (double)(micro - 1) * others.device + last.device;
+    f->step_seconds = (double)(micro - 1) * others.all + last.all;
     f->exposed_seconds = f->step_seconds - f->compute_seconds;
 }
 
@@ -233,16 +262,17 @@ void pl_forecast_passes(const pl_program *p, const pl_speed *speed, pl_pass_time
             seconds[i] = 0;
     const pl_timeline all = pl_timeline_plain(p, tmp), micro = pl_timeline_micro(&all, tmp);
     double *begin = PL_NEW_N(tmp, double, all.n + 1), *end = PL_NEW_N(tmp, double, all.n + 1);
-    double before = 0, passes = 0;
+    double *launched = PL_NEW_N(tmp, double, n), before = 0, passes = 0;
     (void)play(&micro, seconds, speed, begin, end, tmp);
     for (int i = 0; i < micro.n; i++) {
         const pl_step *s = &p->step[micro.step[i]];
         if (s->kind == PL_MESSAGE) continue;
         x->seconds[s->pass] += end[i] - before;
+        launched[s->pass] += is_launched(s) ? speed->launch : 0;
         before = end[i];
     }
-    for (int k = 0; k < n - 1; k++) passes += x->seconds[k];
-    x->seconds[n - 1] = play(&all, seconds, speed, begin, end, tmp) - passes;
+    for (int k = 0; k < n - 1; k++) passes += x->seconds[k] = fmax(x->seconds[k], launched[k]);
+    x->seconds[n - 1] = fmax(0, play_all(&all, seconds, speed, begin, end, tmp).all - passes);
 }
 
 void pl_forecast_make(const pl_program *p, const pl_speed *speed, pl_arena *out, pl_forecast *f)

@@ -24,12 +24,14 @@ typedef struct pl_forecast_memory {
 typedef struct pl_forecast {
     double step_seconds;    /* of all micro-batches: each from the first step's start to the last
                                one's end                                                         */
+    double device_seconds;  /* the same if the device never waits for its host: see pl_speed.launch */
     double micro_seconds;   /* of one but the last; 0: there is one                              */
     double compute_seconds; /* of kernels and copies, added up                                   */
     double again_seconds;   /* of those the kernels of forward nodes that run a second time: what
                                is recomputed                                                     */
+    double launch_seconds;  /* of the host, to hand over all kernels                             */
     double comm_seconds;    /* of messages, added up                                             */
-    double exposed_seconds; /* step_seconds - compute_seconds: waiting for messages              */
+    double exposed_seconds; /* step_seconds - compute_seconds: waiting for messages, or the host */
     double bubble_seconds;  /* of these: waiting for other stages of a pipeline                  */
     int64_t comm_bytes;     /* that the rank receives                                            */
     double host_seconds;    /* of copies to and from the host's memory, added up                 */
@@ -51,7 +53,8 @@ typedef struct pl_forecast {
  * compute goes on at the rate `speed->hidden` (0 .. 1): the rest of the message's time is lost to
  * it. Copies to the host pass in order on a link of their own, those from it on another, beside
  * which compute goes on at the rate `speed->host_hidden`. So faster links or devices never make a
- * step slower, and   max(compute, the seconds of any one link) <= step <= compute + comm + host.
+ * step slower, and   max(compute, the seconds of any one link) <= step <= compute + comm + host,
+ * where the host that hands kernels over is not slower: a micro-batch takes no less than that.
  *
  * Not modelled: other ranks that are late, copies that share the memory with kernels, that a rank
  * has no more than a few messages under way at once (run/lane.c), and the scratch of kernels, which

@@ -175,7 +175,7 @@ static void set_forecast(const place *x, int c, int64_t micro, const pl_stages_f
     m->buffers = x->passing; /* those inside of passes are among the rest */
     m->transient = m->peak - m->weights - m->optimizer - m->gradients - m->activations - m->buffers;
     f->micro_seconds = s->times.busy / (double)micro;
-    f->step_seconds = s->step_seconds;
+    f->step_seconds = f->device_seconds = s->step_seconds;
     f->exposed_seconds = f->step_seconds - f->compute_seconds;
     f->bubble_seconds = f->step_seconds - s->update[c];
     for (int k = 0; k < x->n_passes - 1; k++)

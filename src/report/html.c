@@ -15,7 +15,6 @@ static double last_seconds(const pl_html_plan *x)
 {
     const pl_forecast *f = x->forecast;
     double last = 0;
-    if (!x->stages) return f->step_seconds - (double)(x->plan->graph->micro - 1) * f->micro_seconds;
     for (int i = 0; i < x->program->n_steps; i++)
         if (f->end[i] > last) last = f->end[i];
     return last;

@@ -67,6 +67,11 @@ static void tell_step(const pl_told *t, pl_text *out)
     pl_text_add(out, "          %.3f ms computing, %.3f ms waiting; messages take %.3f ms for %s\n",
                 1e3 * f->compute_seconds, 1e3 * f->exposed_seconds, 1e3 * f->comm_seconds,
                 size(out, (double)f->comm_bytes));
+    if (f->step_seconds > f->device_seconds)
+        pl_text_add(out,
+                    "          the host hands kernels over in %.3f ms, which the devices would do "
+                    "in %.3f ms\n",
+                    1e3 * f->launch_seconds, 1e3 * f->device_seconds);
 }
 
 /* What other numbers of micro-batches would take. */

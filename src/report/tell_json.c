@@ -47,7 +47,8 @@ static void put_predicted(const pl_told *t, pl_json_out *out)
     PL_JSON_PUT(out, "step_seconds", f->step_seconds, "compute_seconds", f->compute_seconds,
                 "recompute_seconds", f->again_seconds, "comm_seconds", f->comm_seconds,
                 "exposed_comm_seconds", f->exposed_seconds, "comm_bytes", f->comm_bytes);
-    PL_JSON_PUT(out, "host_copy_seconds", f->host_seconds, "host_copy_bytes", f->host_moved);
+    PL_JSON_PUT(out, "host_copy_seconds", f->host_seconds, "host_copy_bytes", f->host_moved,
+                "launch_seconds", f->launch_seconds, "device_seconds", f->device_seconds);
     if (t->best->floor > 0) PL_JSON_PUT(out, "floor_seconds", t->best->floor);
     PL_JSON_PUT(out, "micro", t->graph->micro, "micro_seconds", f->micro_seconds);
     PL_JSON_PUT(out, "units_per_second", (double)t->n_units / f->step_seconds, "units", t->units,

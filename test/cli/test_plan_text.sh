@@ -26,6 +26,18 @@ done
 runs 0 '' "${plan[@]}" mlp --cluster 1x4xv100 --search tofu --json
 says '"lower_bound_seconds": null, "gap": null'
 
+# -- a host that is slower than its devices is named ---------------------------------------------------------
+launched() { # MICROSECONDS
+    printf '%s\n' 'schema: pleat.cluster/1' 'classes:' \
+        "  fast: {memory: 80 GB, f32_flops: 67 TFLOP/s, memory_bandwidth: 3 TB/s, kernel_launch: $1 us}" \
+        'levels: [{name: in, size: 2, latency: 1 us, bandwidth: 100 GB/s}]' > launched.yaml
+    runs 0 '' "${plan[@]}" mlp:batch=64 --cluster launched.yaml --strategy dp
+}
+launched 1000
+column '^ +the host hands kernels over in [0-9.]+ ms, which the devices would do in [0-9.]+ ms$'
+launched 0
+check "no host is slower" test -z "$(grep 'the host hands' out)"
+
 # -- what is printed next runs as it is printed ------------------------------------------------------------
 mkdir -p bin 'my plans'
 ln -sf "$pleat" bin/pleat

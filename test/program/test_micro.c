@@ -45,6 +45,31 @@ static void check_forecast(const char *name, const pl_program *p, const pl_progr
            name);
 }
 
+/* A host that is slower than the device: all kernels one after the other. */
+static void check_launches(const char *name, const pl_program *p, const pl_program *m, pl_arena *a)
+{
+    const double launch = 1;
+    const pl_speed fast = speed_of(0.5);
+    pl_speed slow = fast;
+    pl_forecast ahead, behind;
+    int64_t n = 0;
+    slow.launch = launch;
+    for (int i = 0; i < p->n_steps; i++)
+        n += p->step[i].kind == PL_KERNEL && !p->step[i].share->node->op->view;
+    for (int i = 0; i < m->n_steps; i++)
+        n += (MICRO - 1) * (m->step[i].kind == PL_KERNEL && !m->step[i].share->node->op->view);
+    pl_forecast_make(p, &fast, a, &ahead);
+    pl_forecast_make(p, &slow, a, &behind);
+    EXPECT(ahead.step_seconds == ahead.device_seconds && ahead.launch_seconds == 0,
+           "%s: nothing to wait for", name);
+    EXPECT(behind.step_seconds == launch * (double)n && behind.launch_seconds == launch * (double)n,
+           "%s: %.9g s, not %lld kernels", name, behind.step_seconds, (long long)n);
+    EXPECT(behind.device_seconds == ahead.step_seconds, "%s: of the device", name);
+    slow.launch = 1e-3 * ahead.step_seconds / (double)n;
+    pl_forecast_make(p, &slow, a, &behind);
+    EXPECT(behind.step_seconds == ahead.step_seconds, "%s: a host that is ahead", name);
+}
+
 /* All but the updates, in the same order and the same places; of the states sums change alone, and
  * what the forward pass leaves. */
 static void check_steps(const char *name, const pl_program *p, const pl_program *m)
@@ -87,6 +112,7 @@ static void test_programs(void **state)
         EXPECT(pl_program_check_ranks(RANKS, program, &err), "%s: %s", name, err.msg);
         EXPECT(pl_program_check_ranks(RANKS, micro, &err), "%s: %s", name, err.msg);
         check_forecast(name, program[0], micro[0], a);
+        check_launches(name, program[0], micro[0], a);
         pl_arena_free(a);
     }
 }
