@@ -24,7 +24,7 @@ typedef struct pl_forecast_memory {
 typedef struct pl_forecast {
     double step_seconds;    /* of all micro-batches: each from the first step's start to the last
                                one's end                                                         */
-    double device_seconds;  /* the same if the device never waits for its host: see pl_speed.launch */
+    double device_seconds;  /* the same where no device waits for its host: pl_speed.launch      */
     double micro_seconds;   /* of one but the last; 0: there is one                              */
     double compute_seconds; /* of kernels and copies, added up                                   */
     double again_seconds;   /* of those the kernels of forward nodes that run a second time: what
