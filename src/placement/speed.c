@@ -80,32 +80,40 @@ bool pl_speed_links(pl_mesh *m, const pl_cluster *c, pl_err *err)
 }
 
 /* Tensor cores load 16 bytes at a time: rows that are no multiple of them are taken apart. */
-static double find_alignment(const pl_share *s, double unaligned)
+int64_t pl_speed_ragged(const pl_share *s)
 {
     const pl_node *n = s->node;
-    double least_share = 1;
+    int64_t ragged = 0;
+    if (!pl_op_multiplies(n) || n->op->multiplies || n->sig->n_windows) return 0;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         const bool out = o >= n->n_in;
         const pl_shape *shape = out ? &s->out[o - n->n_in] : &s->in[o];
         const pl_value *v = out ? n->out[o - n->n_in] : n->in[o];
         if (v->type != PL_BF16 || shape->rank < 2) continue;
         const int64_t row = shape->dim[shape->rank - 1];
-        if (row % 8) least_share = fmin(least_share, row % 2 ? unaligned / 2 : unaligned);
+        if (row % 8 && (!ragged || row % 2 > ragged % 2)) ragged = row;
     }
-    return least_share;
+    return ragged;
+}
+
+/* What a product reaches of what those reach that find_rate() begins with; 0: all of it. */
+static double find_part(const pl_share *s, const pl_speed *speed)
+{
+    const pl_node *n = s->node;
+    if (n->op->multiplies) return speed->fused;
+    if (n->sig->n_windows) return speed->windows;
+    const int64_t ragged = pl_speed_ragged(s);
+    return !ragged ? 1 : ragged % 2 ? speed->unaligned / 2 : speed->unaligned;
 }
 
 /* Flops per second. */
 static double find_rate(const pl_share *s, const pl_speed *speed)
 {
     const pl_node *n = s->node;
-    double flops = speed->flops[n->n_in ? n->in[0]->type : PL_F32];
+    const double flops = speed->flops[n->n_in ? n->in[0]->type : PL_F32];
     if (!pl_op_multiplies(n)) return speed->vector > 0 ? speed->vector : flops;
-    const double share = n->op->multiplies      ? speed->fused
-                         : n->sig->n_windows    ? speed->windows
-                         : speed->unaligned > 0 ? find_alignment(s, speed->unaligned)
-                                                : 1;
-    return share > 0 ? flops * share : flops;
+    const double part = find_part(s, speed);
+    return part > 0 ? flops * part : flops;
 }
 
 double pl_speed_share(const pl_share *s, const pl_speed *speed)

@@ -3,6 +3,7 @@
 #include "base/table.h"
 #include "graph/op.h"
 #include "program/summary.h"
+#include "report/ragged.h"
 #include "report/stages.h"
 #include "report/weights.h"
 #include "report/why.h"
@@ -14,6 +15,7 @@
 
 enum { BAR = 32, HEAD = 10, MOST_OTHERS = 3 };
 static const double SHOWN = 0.99, /* of the time of all messages            */
+    RAGGED = 0.01,                /* of a step: worth a word                 */
     UNSPLIT = 0.1;                /* of all weights: worth a word           */
 
 static const char *size(pl_text *out, double bytes)
@@ -72,6 +74,22 @@ static void tell_step(const pl_told *t, pl_text *out)
                     "          the host hands kernels over in %.3f ms, which the devices would do "
                     "in %.3f ms\n",
                     1e3 * f->launch_seconds, 1e3 * f->device_seconds);
+}
+
+/* Most often a vocabulary: its table, and both of its gradients. */
+static void tell_ragged(const pl_told *t, pl_text *out)
+{
+    const pl_candidate *k = t->best->take;
+    const pl_speed speed = pl_speed_of(t->cluster);
+    const pl_ragged r = pl_ragged_of(k->program, &k->forecast, &speed);
+    if (r.seconds - r.aligned < RAGGED * k->forecast.step_seconds) return;
+    tell_line(
+        t, "note",
+        pl_arena_fmt(out->arena,
+                     "16-bit products with ragged rows, most of %lld numbers, take %.3f ms of "
+                     "it; padded to %lld, a multiple of 16 bytes, they would take %.3f ms",
+                     (long long)r.row, 1e3 * r.seconds, (long long)r.fit, 1e3 * r.aligned),
+        out);
 }
 
 /* What other numbers of micro-batches would take. */
@@ -397,6 +415,7 @@ void pl_tell_text(const pl_told *t, pl_text *out)
     pl_text_add(out, "%s on %d device%s of %s: %s\n\n", t->best->take->plan->strategy, n,
                 n == 1 ? "" : "s", t->cluster->name, pl_mesh_text(m, out->arena));
     tell_step(t, out);
+    tell_ragged(t, out);
     if (t->best->take->stages)
         pl_tell_pipeline(t, out);
     else

@@ -1,5 +1,6 @@
 #include "graph/op.h"
 #include "program/summary.h"
+#include "report/ragged.h"
 #include "report/stages.h"
 #include "report/weights.h"
 
@@ -40,6 +41,16 @@ static void put_search(const pl_told *t, pl_json_out *out)
     pl_json_close(out);
 }
 
+static void put_ragged(const pl_told *t, pl_json_out *out)
+{
+    const pl_candidate *k = t->best->take;
+    const pl_speed speed = pl_speed_of(t->cluster);
+    const pl_ragged r = pl_ragged_of(k->program, &k->forecast, &speed);
+    if (r.row)
+        PL_JSON_ROW(out, "ragged", "row", r.row, "seconds", r.seconds, "aligned_row", r.fit,
+                    "aligned_seconds", r.aligned);
+}
+
 static void put_predicted(const pl_told *t, pl_json_out *out)
 {
     const pl_forecast *f = &t->best->take->forecast;
@@ -51,6 +62,7 @@ static void put_predicted(const pl_told *t, pl_json_out *out)
                 "launch_seconds", f->launch_seconds, "device_seconds", f->device_seconds);
     if (t->best->floor > 0) PL_JSON_PUT(out, "floor_seconds", t->best->floor);
     PL_JSON_PUT(out, "micro", t->graph->micro, "micro_seconds", f->micro_seconds);
+    put_ragged(t, out);
     PL_JSON_PUT(out, "units_per_second", (double)t->n_units / f->step_seconds, "units", t->units,
                 "mfu", pl_told_mfu(t));
     pl_json_close(out);

@@ -38,6 +38,15 @@ column '^ +the host hands kernels over in [0-9.]+ ms, which the devices would do
 launched 0
 check "no host is slower" test -z "$(grep 'the host hands' out)"
 
+# -- rows that tensor cores take apart, and what padding them gives ------------------------------------------
+runs 0 '' "${plan[@]}" gpt2:batch=16,dtype=bf16 --cluster 1x1xh100 --strategy dp
+column '^note +16-bit products with ragged rows, most of 50257 numbers, take [0-9.]+ ms of it; padded'
+column '^ +50264, a multiple of 16 bytes, they would take [0-9.]+ ms$'
+for case in gpt2:batch=16,vocab=50264,dtype=bf16 gpt2:batch=16; do
+    runs 0 '' "${plan[@]}" "$case" --cluster 1x1xh100 --strategy dp
+    check "$case: no ragged rows" test -z "$(grep 'ragged' out)"
+done
+
 # -- what is printed next runs as it is printed ------------------------------------------------------------
 mkdir -p bin 'my plans'
 ln -sf "$pleat" bin/pleat
