@@ -302,8 +302,9 @@ static void add_rest(const view *v, const pl_alternatives *x)
         pl_text_add(v->out, "with '%s' %s do other things\n", x->at[next].text,
                     others_text(v, &x->at[next]));
     if (x->n_more)
-        pl_text_add(v->out, "%d other%s at least %.3f ms slower\n", x->n_more,
-                    x->n_more > 1 ? "s are" : " is", 1e3 * x->at_least);
+        pl_text_add(v->out, "%d other%s at %s %.3f ms %s\n", x->n_more,
+                    x->n_more > 1 ? "s are" : " is", x->at_least < 0 ? "most" : "least",
+                    1e3 * fabs(x->at_least), x->at_least < 0 ? "faster" : "slower");
     if (x->n_illegal)
         pl_text_add(v->out, "%d %s not possible\n", x->n_illegal, x->n_illegal > 1 ? "are" : "is");
 }
@@ -314,8 +315,15 @@ static bool is_open(const view *v, const pl_alternative *a)
     return a->seconds - a->bound > 1e-6 * v->r.seconds;
 }
 
+/* The plan taken is the fastest of those that were lowered and played through. What the search's sums
+ * say of it may be more than what they say of others. */
+static bool is_passed_over(const view *v, const pl_alternative *a)
+{
+    return a->more < -1e-6 * v->r.seconds;
+}
+
 /* What the columns are. */
-static void add_legend(const view *v, bool open)
+static void add_legend(const view *v, bool open, bool passed_over)
 {
     pl_text out = { .arena = v->arena };
     const char *text = pl_arena_fmt(
@@ -323,7 +331,11 @@ static void add_legend(const view *v, bool open)
         "step: of the fastest plan that does this in all its copies, as the search "
         "counts; more: than the plan taken, of which computing is its own, messages "
         "are those of its operands, and the rest is of all that then does other things "
-        "(changes: so many nodes).%s",
+        "(changes: so many nodes).%s%s",
+        passed_over
+            ? " Less than the plan taken: by these sums alone; as programs, played through, "
+              "the one taken was the fastest that fits."
+            : "",
         open ? " At least: no plan with it is faster than so much more." : "");
     pl_words_wrap(text, 0, 0, v->columns, &out);
     pl_text_add(v->out, "%s", pl_text_get(&out));
@@ -332,8 +344,11 @@ static void add_legend(const view *v, bool open)
 static void add_choices(const view *v, const char *title, const pl_alternatives *x)
 {
     pl_arena *a = v->arena;
-    bool open = false;
-    for (int i = 0; i < x->n; i++) open |= !x->at[i].taken && is_open(v, &x->at[i]);
+    bool open = false, passed_over = false;
+    for (int i = 0; i < x->n; i++) {
+        open |= !x->at[i].taken && is_open(v, &x->at[i]);
+        passed_over |= is_passed_over(v, &x->at[i]);
+    }
     pl_table table = pl_table_new(
         a, pl_arena_fmt(
                a, "%s\t>step ms\t>more%s\t>computing\t>messages\t>the rest\t>memory\t>changes\t",
@@ -348,7 +363,7 @@ static void add_choices(const view *v, const char *title, const pl_alternatives 
     }
     pl_text_add(v->out, "\n%s", pl_table_text(&table));
     add_rest(v, x);
-    add_legend(v, open);
+    add_legend(v, open, passed_over);
 }
 
 static void add_way(const view *v)
