@@ -262,7 +262,7 @@ void pl_forecast_passes(const pl_program *p, const pl_speed *speed, pl_pass_time
             seconds[i] = 0;
     const pl_timeline all = pl_timeline_plain(p, tmp), micro = pl_timeline_micro(&all, tmp);
     double *begin = PL_NEW_N(tmp, double, all.n + 1), *end = PL_NEW_N(tmp, double, all.n + 1);
-    double *launched = PL_NEW_N(tmp, double, n), before = 0, passes = 0;
+    double *launched = PL_NEW_N(tmp, double, n), before = 0;
     (void)play(&micro, seconds, speed, begin, end, tmp);
     for (int i = 0; i < micro.n; i++) {
         const pl_step *s = &p->step[micro.step[i]];
@@ -271,8 +271,11 @@ void pl_forecast_passes(const pl_program *p, const pl_speed *speed, pl_pass_time
         launched[s->pass] += is_launched(s) ? speed->launch : 0;
         before = end[i];
     }
-    for (int k = 0; k < n - 1; k++) passes += x->seconds[k] = fmax(x->seconds[k], launched[k]);
-    x->seconds[n - 1] = fmax(0, play_all(&all, seconds, speed, begin, end, tmp).all - passes);
+    double *updates = &x->seconds[n - 1];
+    *updates = play(&all, seconds, speed, begin, end, tmp);
+    launched[n - 1] = find_launches(&all, speed);
+    for (int k = 0; k < n - 1; k++) *updates -= x->seconds[k], launched[n - 1] -= launched[k];
+    for (int k = 0; k < n; k++) x->seconds[k] = fmax(x->seconds[k], launched[k]);
 }
 
 void pl_forecast_make(const pl_program *p, const pl_speed *speed, pl_arena *out, pl_forecast *f)
