@@ -315,8 +315,8 @@ static bool is_open(const view *v, const pl_alternative *a)
     return a->seconds - a->bound > 1e-6 * v->r.seconds;
 }
 
-/* The plan taken is the fastest of those that were lowered and played through. What the search's sums
- * say of it may be more than what they say of others. */
+/* The plan taken is the fastest of those that were lowered and played through. What the search's
+ * sums say of it may be more than what they say of others. */
 static bool is_passed_over(const view *v, const pl_alternative *a)
 {
     return a->more < -1e-6 * v->r.seconds;
