@@ -36,21 +36,19 @@ static int level_of(int k)
 }
 
 /* Where figure k is in a cluster; NULL: a level that this one has not. Levels go by their names. */
-static double *figure_at(const fitting *x, pl_cluster *c, int k)
+static pl_figure *figure_at(const fitting *x, pl_cluster *c, int k)
 {
     pl_device_class *d = &c->class[0];
-    if (k == START) return &d->kernel_start.value;
-    if (k == MATMUL) return &d->matmul_efficiency.value;
-    if (k == STREAM) return &d->stream_efficiency.value;
-    if (k == LAUNCH) return &d->kernel_launch.value;
+    if (k == START) return &d->kernel_start;
+    if (k == MATMUL) return &d->matmul_efficiency;
+    if (k == STREAM) return &d->stream_efficiency;
+    if (k == LAUNCH) return &d->kernel_launch;
     const char *name = x->base->level[level_of(k)].name;
     for (int i = 0; i < c->n_levels; i++) {
         pl_level *l = &c->level[i];
         if (strcmp(l->name, name) != 0) continue;
         const int what = (k - OF_CLASS) % OF_LEVEL;
-        return what == BANDWIDTH ? &l->bandwidth.value
-               : what == LATENCY ? &l->latency.value
-                                 : &l->start.value;
+        return what == BANDWIDTH ? &l->bandwidth : what == LATENCY ? &l->latency : &l->start;
     }
     return NULL;
 }
@@ -79,7 +77,7 @@ static void list_figures(fitting *x)
         else
             *y = (pl_fit_figure){ c->level[level_of(k)].name, of_level[what],
                                   is_seconds(k) ? "s" : "B/s", 0, 0 };
-        x->value[k] = *figure_at(x, (pl_cluster *)(uintptr_t)c, k);
+        x->value[k] = figure_at(x, f->cluster, k)->value;
         y->before = x->value[k];
     }
 }
@@ -113,8 +111,8 @@ static bool set_figures(const fitting *x, const double value[], pl_cluster *c, p
 {
     pl_err why = { 0 };
     for (int k = 0; k < x->fit->n_figures; k++) {
-        double *at = figure_at(x, c, k);
-        if (at) *at = value[k];
+        pl_figure *at = figure_at(x, c, k);
+        if (at) at->value = value[k];
     }
     move_products(c, value[MATMUL] / x->fit->figure[MATMUL].before);
     return pl_cluster_finish(c, arena, &why);
@@ -336,11 +334,10 @@ static bool write_figures(fitting *x, const char *name, pl_err *err)
         pl_arena_fmt(x->out, "fitted to %d runs of %s; off by %.1f %% of %d others", f->fitted[1].n,
                      name, 100 * f->held[1].mean, f->held[1].n);
     for (int k = 0; k < f->n_figures; k++) {
-        double *at = figure_at(x, c, k);
+        pl_figure *at = figure_at(x, c, k);
         f->figure[k].after = x->value[k];
         if (!at || x->value[k] == f->figure[k].before) continue;
-        *at = x->value[k];
-        ((pl_figure *)((char *)at - offsetof(pl_figure, value)))->source = source;
+        *at = (pl_figure){ x->value[k], source };
     }
     move_products(c, x->value[MATMUL] / f->figure[MATMUL].before);
     pl_device_class *d = &c->class[0];
