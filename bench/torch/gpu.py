@@ -6,7 +6,7 @@
 
 Models have pleat's names. GPT-2 is models.py's; the others are those of transformers and torchvision,
 as they come. bf16 is autocast over f32 weights, as pleat's dtype=bf16 is; f32 products are without
-TF32. AdamW is the fused one. "compiled": each block of the model is compiled by itself, and the loss.
+TF32. AdamW is the fused one. "compiled": each block of the model is compiled by itself, ResNet-50 whole.
 Kernels run in a CUDA graph, so that the host's time to start them is not counted; "start" is that
 time. --device cpu and --only TEXT (rows whose name has it) are for trying this out."""
 
@@ -78,6 +78,11 @@ def make_gpt2(keys, device):
     return model, list(model.h), lambda tokens: model(tokens, tokens.long())
 
 
+def name_tokens(model):
+    """The loss of one of transformers' models that names a token for each."""
+    return lambda tokens: F.cross_entropy(model(tokens).logits.flatten(0, 1), tokens.flatten())
+
+
 def make_llama(k, device):
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -87,12 +92,7 @@ def make_llama(k, device):
         max_position_embeddings=k["seq"], use_cache=False, attn_implementation="sdpa")
     with torch.device(device):
         model = LlamaForCausalLM(config)
-    vocab = k["vocab"]
-
-    def loss(tokens):
-        return F.cross_entropy(model(tokens).logits.view(-1, vocab), tokens.view(-1).long())
-
-    return model, list(model.model.layers), loss
+    return model, list(model.model.layers), name_tokens(model)
 
 
 def make_bert(k, device):
@@ -103,15 +103,12 @@ def make_bert(k, device):
         vocab_size=k["vocab"], attn_implementation="sdpa")
     with torch.device(device):
         model = BertForMaskedLM(config)
-    vocab = k["vocab"]
-
-    def loss(tokens):
-        return F.cross_entropy(model(tokens).logits.view(-1, vocab), tokens.view(-1).long())
-
-    return model, list(model.bert.encoder.layer), loss
+    return model, list(model.bert.encoder.layer), name_tokens(model)
 
 
 def classify(model):
+    """The loss of a model of images."""
+
     def loss(image):
         labels = torch.zeros(image.shape[0], dtype=torch.long, device=image.device)
         return F.cross_entropy(model(image), labels)
@@ -259,7 +256,7 @@ TYPES = {"bf16": torch.bfloat16, "f32": torch.float32}
 
 
 def products(device):
-    """[m, k] x [k, n], as x W and, with both turned, as gradients of weights have them."""
+    """[m, k] x [k, n]; then those of a table of tokens."""
     for dtype, m in itertools.product(TYPES, (128, 512, 2048, 8192, 32768)):
         for k, n in itertools.product((64, 256, 1024, 2048, 4096, 16384), repeat=2):
             if 2 * m * k * n > (2e13 if dtype == "bf16" else 3e11):
@@ -298,7 +295,7 @@ def attentions(device):
 
 
 def streams(device):
-    """What moves bytes: flops is the bytes read and written."""
+    """What moves bytes: flops_or_bytes is the bytes read and written."""
     for dtype, mib in itertools.product(TYPES, (0.0625, 0.5, 4, 32, 256, 1024)):
         count = int(mib * MIB) // TYPES[dtype].itemsize
         x = torch.randn(count // 1024, 1024, device=device, dtype=TYPES[dtype])
