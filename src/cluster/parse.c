@@ -72,6 +72,14 @@ static void check_keys(reader *r, const pl_yaml *map, const char *known)
     }
 }
 
+/* The keys of a table, with a blank between two. */
+static const char *list_keys(const reader *r, const pl_field *field)
+{
+    pl_text keys = { .arena = r->arena };
+    for (; field->key; field++) pl_text_add(&keys, "%s%s", keys.n ? " " : "", field->key);
+    return pl_text_get(&keys);
+}
+
 static const pl_yaml *find_needed(reader *r, const pl_yaml *map, const char *key)
 {
     const pl_yaml *yaml = pl_yaml_find(map, key);
@@ -162,12 +170,7 @@ static void read_classes(reader *r, const pl_yaml *yaml, pl_cluster *cluster)
         cluster->class[i].name = m->key;
         check_name(r, m->line, m->key);
         if (!is_kind(r, m, PL_YAML_MAP, m->key)) continue;
-        check_keys(
-            r, m,
-            "memory f32_flops bf16_flops memory_bandwidth matmul_efficiency "
-            "stream_efficiency conv_efficiency attention_efficiency "
-            "unaligned_efficiency vector_flops "
-            "kernel_start kernel_launch memory_exposed host_memory host_bandwidth host_overlap");
+        check_keys(r, m, list_keys(r, pl_field_class));
         read_figures(r, m, pl_field_class, &cluster->class[i]);
     }
 }

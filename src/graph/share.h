@@ -26,6 +26,12 @@ typedef struct pl_share {
 
 pl_share pl_share_whole(const pl_node *node);
 
+/* The local shape of operand o: inputs first, then outputs. */
+static inline const pl_shape *pl_share_shape(const pl_share *s, int o)
+{
+    return o < s->node->n_in ? &s->in[o] : &s->out[o - s->node->n_in];
+}
+
 /* Keep only [lo, lo + n) of factor f, counted within the share's present range. */
 void pl_share_cut(pl_share *share, int f, int64_t lo, int64_t n);
 

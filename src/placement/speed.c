@@ -86,12 +86,10 @@ int64_t pl_speed_ragged(const pl_share *s)
     int64_t ragged = 0;
     if (!pl_op_multiplies(n) || n->op->multiplies || n->sig->n_windows) return 0;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
-        const bool out = o >= n->n_in;
-        const pl_shape *shape = out ? &s->out[o - n->n_in] : &s->in[o];
-        const pl_value *v = out ? n->out[o - n->n_in] : n->in[o];
-        if (v->type != PL_BF16 || shape->rank < 2) continue;
+        const pl_shape *shape = pl_share_shape(s, o);
+        if (pl_node_value(n, o)->type != PL_BF16 || shape->rank < 2) continue;
         const int64_t row = shape->dim[shape->rank - 1];
-        if (row % 8 && (!ragged || row % 2 > ragged % 2)) ragged = row;
+        if (row % PL_SPEED_ROW && (!ragged || row % 2 > ragged % 2)) ragged = row;
     }
     return ragged;
 }

@@ -33,6 +33,8 @@ pl_speed pl_speed_among(const pl_cluster *c, int first, int n);
  * group of devices unevenly. */
 PL_MUST_CHECK bool pl_speed_links(pl_mesh *m, const pl_cluster *c, pl_err *err);
 
+enum { PL_SPEED_ROW = 8 }; /* numbers of 16 bits in 16 bytes, which tensor cores load at a time */
+
 /* How many numbers are in a row of a 16-bit product's operand or result that is no multiple of 16
  * bytes, odd ones rather than others; 0: all rows are, or it is no such product. */
 int64_t pl_speed_ragged(const pl_share *s);

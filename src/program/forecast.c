@@ -202,16 +202,16 @@ static double play(const pl_timeline *t, const double *seconds, const pl_speed *
     return fmax(l.computed[l.n_computes], l.arrived[l.n_messages]);
 }
 
-/* What a micro-batch takes the device, and what it takes where that waits for the host. */
+/* What a micro-batch takes the device, the host, and where the one waits for the other. */
 typedef struct lasting {
-    double device, all;
+    double device, host, all;
 } lasting;
 
 static lasting play_all(const pl_timeline *t, const double *seconds, const pl_speed *speed,
                         double *begin, double *end, pl_arena *tmp)
 {
-    const double device = play(t, seconds, speed, begin, end, tmp);
-    return (lasting){ device, fmax(device, find_launches(t, speed)) };
+    const double device = play(t, seconds, speed, begin, end, tmp), host = find_launches(t, speed);
+    return (lasting){ device, host, fmax(device, host) };
 }
 
 /* All micro-batches but the last. */
@@ -240,13 +240,13 @@ static void find_times(const pl_timeline *t, const double *seconds, const pl_spe
         *(host ? &f->host_seconds : comm ? &f->comm_seconds : &f->compute_seconds) += all;
         if (host) f->host_moved += times * x->bytes;
         if (comm) f->comm_bytes += times * x->bytes;
-        if (is_launched(x)) f->launch_seconds += (double)times * speed->launch;
         if (again[t->step[i]]) f->again_seconds += all;
     }
-    lasting others = { 0, 0 }, last = play_all(t, seconds, speed, begin, end, tmp);
+    lasting others = { 0 }, last = play_all(t, seconds, speed, begin, end, tmp);
     if (micro > 1) others = play_others(t, seconds, speed, tmp);
     f->micro_seconds = others.all;
     f->device_seconds = (double)(micro - 1) * others.device + last.device;
+    f->launch_seconds = (double)(micro - 1) * others.host + last.host;
     f->step_seconds = (double)(micro - 1) * others.all + last.all;
     f->exposed_seconds = f->step_seconds - f->compute_seconds;
 }

@@ -80,8 +80,7 @@ static void tell_step(const pl_told *t, pl_text *out)
 static void tell_ragged(const pl_told *t, pl_text *out)
 {
     const pl_candidate *k = t->best->take;
-    const pl_speed speed = pl_speed_of(t->cluster);
-    const pl_ragged r = pl_ragged_of(k->program, &k->forecast, &speed);
+    const pl_ragged r = pl_ragged_of(k, t->cluster);
     if (r.seconds - r.aligned < RAGGED * k->forecast.step_seconds) return;
     tell_line(
         t, "note",

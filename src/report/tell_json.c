@@ -43,9 +43,7 @@ static void put_search(const pl_told *t, pl_json_out *out)
 
 static void put_ragged(const pl_told *t, pl_json_out *out)
 {
-    const pl_candidate *k = t->best->take;
-    const pl_speed speed = pl_speed_of(t->cluster);
-    const pl_ragged r = pl_ragged_of(k->program, &k->forecast, &speed);
+    const pl_ragged r = pl_ragged_of(t->best->take, t->cluster);
     if (r.row)
         PL_JSON_ROW(out, "ragged", "row", r.row, "seconds", r.seconds, "aligned_row", r.fit,
                     "aligned_seconds", r.aligned);

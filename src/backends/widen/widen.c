@@ -150,7 +150,7 @@ static int64_t copies_bytes(const pl_node *n, const pl_share *s, int f)
 static bool is_outermost(const pl_share *s, int o, int f)
 {
     const pl_operand *x = &s->node->sig->operand[o];
-    const pl_shape *shape = o < s->node->n_in ? &s->in[o] : &s->out[o - s->node->n_in];
+    const pl_shape *shape = pl_share_shape(s, o);
     for (int j = 0; j < x->rank; j++) {
         if (x->dim[j].window >= 0 && shape->dim[j] != 1) return false;
         for (int k = 0; k < x->dim[j].n; k++) {
@@ -181,7 +181,7 @@ static void add_piece(widened *w, const pl_share *s)
     piece p = { .share = *s };
     for (int f = 0; f < n->sig->n_factors; f++) size[f] = all->factor[f].n;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
-        const pl_shape *shape = o < n->n_in ? &all->in[o] : &all->out[o - n->n_in];
+        const pl_shape *shape = pl_share_shape(all, o);
         pl_sig_strides(n->sig, &n->sig->operand[o], shape, size, stride);
         for (int f = 0; f < n->sig->n_factors; f++)
             p.start[o] += stride[f] * (s->factor[f].lo - all->factor[f].lo);
