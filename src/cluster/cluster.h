@@ -49,7 +49,10 @@ typedef struct pl_device_class {
     pl_figure host_memory;       /* bytes of the host's memory, its share of them; 0: none        */
     pl_figure host_bandwidth;    /* bytes per second to it, and as many from it at the same time,
                                     when all devices of the host copy                             */
-    pl_figure host_overlap;      /* share of such a copy's time that compute can hide             */
+    pl_figure host_stream;       /* bytes per second that the host's processor reads and writes in
+                                    element-wise kernels for one device, when it does for all; as
+                                    achieved                                                      */
+    pl_figure host_overlap;      /* share of the time of both that compute can hide               */
 } pl_device_class;
 
 typedef struct pl_level {
@@ -113,6 +116,7 @@ PL_MUST_CHECK bool pl_cluster_find(const char *text, pl_arena *arena, pl_cluster
  *       memory_exposed: 0                       (default)
  *       host_memory: 64 GB                      (default: 0, nothing is kept there)
  *       host_bandwidth: 12 GB/s                 (default: 10 GB/s)
+ *       host_stream: 20 GB/s                    (default: 10 GB/s)
  *       host_overlap: 1                         (default)
  *   levels:                                     (innermost first)
  *     - {name: nvlink, size: 8, latency: 0.6 us, bandwidth: 150 GB/s}

@@ -25,6 +25,7 @@ const pl_field pl_field_class[] = {
     { CLASS(memory_exposed),    PL_UNIT_SHARE,   0,      1,      .usual = PL_KIND_EXPOSED },
     { CLASS(host_memory),       PL_UNIT_BYTES,   0,      0x1p50, .usual = PL_KIND_HOST },
     { CLASS(host_bandwidth),    PL_UNIT_RATE,    1e6,    1e14,   .usual = PL_KIND_HOST_RATE },
+    { CLASS(host_stream),       PL_UNIT_RATE,    1e6,    1e14,   .usual = PL_KIND_HOST_STREAM },
     { CLASS(host_overlap),      PL_UNIT_SHARE,   0,      1,      .usual = PL_KIND_HOST_OVERLAP },
     { 0 },
 };

@@ -4,7 +4,8 @@
  * InfiniBand or EFA are NCCL's hop times as PyTorch's DTensor has them in its cost model; over
  * TCP half a round trip of some 50 us is assumed. The host's memory is that of a usual machine of
  * such devices, in equal shares; of PCIe's peak three quarters carry a tensor, less where two
- * devices share a switch. Efficiencies: see kind.h. */
+ * devices share a switch; of its memory's peak half carries updates of weights. Efficiencies: see
+ * kind.h. */
 #include "cluster/kind.h"
 
 #define SHEET_K80 "NVIDIA Tesla K80 data sheet, one of its two GPUs"
@@ -25,8 +26,16 @@
     .unaligned_efficiency = PL_KIND_UNALIGNED, .stream_efficiency = PL_KIND_STREAM,                \
     .kernel_start = PL_KIND_START, .kernel_launch = PL_KIND_LAUNCH,                                \
     .memory_exposed = PL_KIND_EXPOSED, .host_overlap = PL_KIND_HOST_OVERLAP
-#define HOST(MEMORY, MACHINE, RATE, LINK)                                                          \
-    .host_memory = { MEMORY, MACHINE ", an equal share" }, .host_bandwidth = { RATE, LINK }
+#define HOST(MEMORY, MACHINE, RATE, LINK, ...)                                                     \
+    .host_memory = { MEMORY, MACHINE ", an equal share" }, .host_bandwidth = { RATE, LINK },       \
+    .host_stream = __VA_ARGS__
+#define CHANNELS(N, RATE, DIMMS)                                                                   \
+    {                                                                                              \
+        (N) * (RATE) / 2 / 8, "assumed: half of " #N " channels of " DIMMS ", an eighth"           \
+    }
+#define DDR4_2400_8 CHANNELS(8, 19.2e9, "DDR4-2400")
+#define DDR4_16 CHANNELS(16, 25.6e9, "DDR4-3200")
+#define DDR5_16 CHANNELS(16, 38.4e9, "DDR5-4800")
 #define PCIE_3_HALF "assumed: PCIe 3.0 x16, 12 of 15.75 GB/s, for two"
 #define PCIE_4 "assumed: PCIe 4.0 x16, 24 of 31.5 GB/s"
 #define PCIE_4_HALF "assumed: PCIe 4.0 x16, 24 of 31.5 GB/s, for two"
@@ -37,48 +46,52 @@
 #define K80                                                                                        \
     { "k80", { 12e9, SHEET_K80 }, { 4.37e12, SHEET_K80 ", boost clock" },                          \
       { 4.37e12, "none: as f32" }, { 240e9, SHEET_K80 }, USUAL,                                    \
-      HOST(61e9, "AWS p2.8xlarge: 488 GiB", 6e9, PCIE_3_HALF) }
+      HOST(61e9, "AWS p2.8xlarge: 488 GiB", 6e9, PCIE_3_HALF, DDR4_2400_8) }
 #define V100(NAME, MEMORY)                                                                         \
     { NAME, { MEMORY, SHEET_V100 }, { 15.7e12, SHEET_V100 },                                       \
       { 125e12, SHEET_V100 ", tensor cores, fp16" }, { 900e9, SHEET_V100 }, USUAL,                 \
-      HOST(64e9, "NVIDIA DGX-1: 512 GB", 6e9, PCIE_3_HALF) }
+      HOST(64e9, "NVIDIA DGX-1: 512 GB", 6e9, PCIE_3_HALF, DDR4_2400_8) }
 #define A100(NAME, MEMORY, BANDWIDTH, HOST_MEMORY, MACHINE)                                        \
     { NAME, { MEMORY, SHEET_A100 }, { 19.5e12, SHEET_A100 ", without TF32" },                      \
       { 312e12, SHEET_A100 ", tensor cores, dense" }, { BANDWIDTH, SHEET_A100 }, USUAL,            \
-      HOST(HOST_MEMORY, MACHINE, 12e9, PCIE_4_HALF) }
+      HOST(HOST_MEMORY, MACHINE, 12e9, PCIE_4_HALF, DDR4_16) }
 #define H100                                                                                       \
     { "h100", { 80e9, SHEET_H100 }, { 67e12, SHEET_H100 ", without TF32" },                        \
       { 989e12, SHEET_H100 ", tensor cores, dense" }, { 3.35e12, SHEET_H100 }, USUAL,              \
-      HOST(256e9, "NVIDIA DGX H100: 2 TB", 48e9, PCIE_5) }
+      HOST(256e9, "NVIDIA DGX H100: 2 TB", 48e9, PCIE_5, DDR5_16) }
 #define H200                                                                                       \
     { "h200", { 141e9, SHEET_H200 }, { 67e12, SHEET_H200 ", without TF32" },                       \
       { 989e12, SHEET_H200 ", tensor cores, dense" }, { 4.8e12, SHEET_H200 }, USUAL,               \
-      HOST(256e9, "NVIDIA DGX H200: 2 TB", 48e9, PCIE_5) }
+      HOST(256e9, "NVIDIA DGX H200: 2 TB", 48e9, PCIE_5, DDR5_16) }
 
 #define GPU(NAME, SHEET, MEMORY, F32, BF16, BANDWIDTH, ...)                                        \
     { NAME, { MEMORY, SHEET }, { F32, SHEET ", without TF32" },                                    \
       { BF16, SHEET ", dense, f32 sums" }, { BANDWIDTH, SHEET }, USUAL, HOST(__VA_ARGS__) }
 #define B200                                                                                       \
     GPU("b200", SHEET_B200, 180e9, 75e12, 2250e12, 8e12, 256e9, "NVIDIA DGX B200: 2 TB", 48e9,     \
-        PCIE_5)
+        PCIE_5, DDR5_16)
 #define GB200                                                                                      \
     GPU("gb200", SHEET_GB200, 186e9, 80e12, 2500e12, 8e12, 240e9,                                  \
-        "NVIDIA GB200: 480 GB for two", 150e9, "assumed: NVLink-C2C, 300 of 450 GB/s, for two")
+        "NVIDIA GB200: 480 GB for two", 150e9, "assumed: NVLink-C2C, 300 of 450 GB/s, for two", \
+        { 128e9, "assumed: half of Grace's 512 GB/s, for two" })
 #define MI300X                                                                                     \
     GPU("mi300x", SHEET_MI300X, 192e9, 163.4e12, 1307.4e12, 5.3e12, 256e9, "assumed: 2 TB", 48e9,  \
-        PCIE_5)
+        PCIE_5, DDR5_16)
 #define L40S                                                                                       \
-    GPU("l40s", SHEET_L40S, 48e9, 91.6e12, 362.05e12, 864e9, 96e9, "assumed: 768 GB", 24e9, PCIE_4)
+    GPU("l40s", SHEET_L40S, 48e9, 91.6e12, 362.05e12, 864e9, 96e9, "assumed: 768 GB", 24e9,        \
+        PCIE_4, DDR4_16)
 #define L4                                                                                         \
-    GPU("l4", SHEET_L4, 24e9, 30.3e12, 121e12, 300e9, 48e9, "assumed: 384 GB", 24e9, PCIE_4)
+    GPU("l4", SHEET_L4, 24e9, 30.3e12, 121e12, 300e9, 48e9, "assumed: 384 GB", 24e9,               \
+        PCIE_4, DDR4_16)
 #define A10                                                                                        \
     GPU("a10", SHEET_A10, 24e9, 31.2e12, 125e12, 600e9, 96e9, "AWS g5.48xlarge: 768 GiB", 24e9,    \
-        PCIE_4)
+        PCIE_4, DDR4_16)
 #define RTX4090                                                                                    \
     GPU("rtx4090", SHEET_ADA, 24e9, 82.6e12, 165.2e12, 1008e9, 64e9, "assumed: 512 GB", 24e9,      \
-        PCIE_4)
+        PCIE_4, DDR4_16)
 #define RTX3090                                                                                    \
-    GPU("rtx3090", SHEET_GA102, 24e9, 35.6e12, 71e12, 936e9, 64e9, "assumed: 512 GB", 24e9, PCIE_4)
+    GPU("rtx3090", SHEET_GA102, 24e9, 35.6e12, 71e12, 936e9, 64e9, "assumed: 512 GB", 24e9,        \
+        PCIE_4, DDR4_16)
 
 #define LEVEL(NAME, LATENCY, LATENCY_SOURCE, SHARED, BANDWIDTH, BANDWIDTH_SOURCE)                  \
     { .name = NAME, .start = { 6.6e-6, "DTensor: of any collective" },                             \
@@ -158,6 +171,7 @@ const pl_kind pl_kind_local = {
     { "local", { 8e9, GUESS }, { 50e9, GUESS }, { 50e9, GUESS }, { 10e9, GUESS },
       { 0.7, GUESS }, { 0.7, GUESS }, { 2e-6, GUESS }, .memory_exposed = { 1, GUESS },
       .host_memory = { 8e9, GUESS }, .host_bandwidth = { 5e9, GUESS },
+      .host_stream = { 7e9, GUESS },
       .host_overlap = { 0, "none: all cores compute" } },
     { .name = "cores", .start = { 0, GUESS }, .latency = { 5e-6, GUESS },
       .bandwidth = { 10e9, GUESS }, .overlap = { 0, "none: all cores compute" } },

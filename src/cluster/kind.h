@@ -25,6 +25,7 @@ extern const pl_kind pl_kind_local; /* ranks of this machine; one level, `inside
 #define PL_KIND_EXPOSED { 0, "usual: none, as in a roofline" }
 #define PL_KIND_HOST { 0, "usual: none is used" }
 #define PL_KIND_HOST_RATE { 10e9, "usual: PCIe 3.0 x16, less than its peak" }
+#define PL_KIND_HOST_STREAM { 10e9, "usual: half of 8 channels of DDR4, an eighth" }
 #define PL_KIND_HOST_OVERLAP { 1, "usual: copies have engines of their own" }
 /* Two streams at once are both slowed down by 1.1256 (Galvatron): of messages as long as the
  * computation 1 - 0.1256 are hidden. */

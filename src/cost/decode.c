@@ -143,8 +143,8 @@ int pl_problem_stretches(const pl_problem *problem, const int *value, int most, 
 
 /* -- back -------------------------------------------------------------------------------------- */
 
-/* The choice of a domain under which a node has all operands where a plan has them, and does as
- * much; or -1. */
+/* The choice of a domain under which a node has all operands where a plan has them, in whichever
+ * memory, and does as much; or -1. */
 static int find_choice(const pl_problem *problem, const pl_plan *p, const pl_node *n)
 {
     const pl_node *s = pl_problem_counterpart(problem, n);
@@ -152,6 +152,7 @@ static int find_choice(const pl_problem *problem, const pl_plan *p, const pl_nod
     int placement[PL_MAX_OPERANDS];
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         pl_placement x = pl_plan_operand(p, n->id, o);
+        x.host = false;
         placement[o] = -1;
         for (int i = 0; i < d->placements[o].n; i++)
             if (pl_placement_same(&d->placements[o].at[i], &x)) placement[o] = i;

@@ -112,12 +112,13 @@ bool pl_problem_min(pl_problem *t, double cap, bool tied, const pl_search_option
 static const double NEAR_LEAST = 1.05;
 enum { LEAST_EFFORT = 1 << 24 };
 
-static double sum_floors(const pl_variables *vars)
+static double sum_floors(const pl_variables *vars, bool hosted)
 {
     double sum = 0;
     for (int i = 0; i < vars->n; i++) {
         const pl_variable *v = &vars->at[i];
         double least = INFINITY;
+        if (hosted && v->kind != PL_VARIABLE_SAVED) continue;
         for (int k = 0; k < v->n; k++)
             if (v->time[k] < INFINITY) least = fmin(least, v->memory[k]);
         sum += least;
@@ -125,9 +126,9 @@ static double sum_floors(const pl_variables *vars)
     return sum;
 }
 
-double pl_problem_floor(const pl_problem *t)
+double pl_problem_floor(const pl_problem *t, bool hosted)
 {
-    return sum_floors(&t->vars[0]) + t->copies * sum_floors(&t->vars[1]);
+    return sum_floors(&t->vars[0], hosted) + t->copies * sum_floors(&t->vars[1], hosted);
 }
 
 bool pl_problem_least(const pl_problem *t, pl_arena *out, pl_answer *answer, pl_err *err)

@@ -131,8 +131,8 @@ PL_MUST_CHECK bool pl_problem_below(pl_problem *problem, double cap, bool tied,
 PL_MUST_CHECK bool pl_problem_least(const pl_problem *problem, pl_arena *out, pl_answer *answer,
                                    pl_err *err);
 
-/* Bytes that no choice is below. */
-double pl_problem_floor(const pl_problem *problem);
+/* Bytes that no choice is below; `hosted`: nor where states may lie in the host's memory. */
+double pl_problem_floor(const pl_problem *problem, bool hosted);
 
 /* Nodes of one copy; 0: nothing is folded. */
 int pl_problem_block(const pl_problem *problem);

@@ -31,10 +31,13 @@ static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_are
 {
     (void)like;
     const bool weights = is_said(s, "offload=weights"), moments = is_said(s, "offload=optimizer"),
-               activations = is_said(s, "offload=activations");
-    bool any = !weights && !moments && !activations;
+               activations = is_said(s, "offload=activations"),
+               updates = pl_strategy_said(s, "offload=updates");
+    bool any = !weights && !moments && !activations && !updates;
     if (weights) any |= pl_plan_offload_states(p, PL_WEIGHT);
-    if (moments) any |= pl_plan_offload_states(p, PL_MOMENT);
+    if (moments || updates) any |= pl_plan_offload_states(p, PL_MOMENT);
+    if (updates) any |= pl_plan_offload_states(p, PL_GRAD_SUM);
+    if (updates) any |= pl_plan_offload_updates(p);
     if (activations) any |= offload_activations(p, out);
     return any ||
            pl_err_set(err, PL_EINPUT,
@@ -54,6 +57,8 @@ const pl_layout pl_layout_offload = {
         (const pl_word[]){
             OFFLOAD("optimizer", "moments lie in the host's memory and pass through the device"),
             OFFLOAD("weights", "so do weights: they come for each pass, and for their update"),
+            OFFLOAD("updates",
+                    "moments and sums of gradients lie there, and the host updates them"),
             OFFLOAD("activations", "what is kept for the backward pass waits there"),
             OFFLOAD("all", "all three"),
             { 0 },
@@ -66,6 +71,8 @@ const pl_layout pl_layout_offload = {
             { "zero=3,recompute=full,offload=all", PL_OFFER_SMALL | PL_OFFER_SHORT },
             { "zero=3,tp=N,sp,recompute=full,offload=optimizer", PL_OFFER_SHORT },
             { "zero=3,tp=N,sp,recompute=full,offload=optimizer,offload=weights", PL_OFFER_SHORT },
+            { "zero=3,recompute=full,offload=weights,offload=updates", PL_OFFER_SHORT },
+            { "zero=3,tp=N,sp,recompute=full,offload=weights,offload=updates", PL_OFFER_SHORT },
             { 0 },
         },
     .finish = finish,

@@ -21,7 +21,8 @@ static pl_speed slowest_of(const pl_cluster *c, uint64_t classes)
                    .stream = 1e300,
                    .start = 0,
                    .hidden = 1,
-                   .host_hidden = 1 };
+                   .host_hidden = 1,
+                   .host_stream = 1e300 };
     for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = 1e300;
     double narrow = 1e300;
     for (int i = 0; i < c->n_classes; i++) {
@@ -41,6 +42,7 @@ static pl_speed slowest_of(const pl_cluster *c, uint64_t classes)
         s.launch = fmax(s.launch, d->kernel_launch.value);
         s.exposed = fmax(s.exposed, d->memory_exposed.value);
         s.host_hidden = fmin(s.host_hidden, d->host_overlap.value);
+        s.host_stream = least(d->host_stream.value, s.host_stream);
     }
     s.flops[PL_BF16] = narrow;
     for (int i = 0; i < c->n_levels; i++) s.hidden = fmin(s.hidden, c->level[i].link.overlap);
@@ -114,15 +116,28 @@ static double find_rate(const pl_share *s, const pl_speed *speed)
     return part > 0 ? flops * part : flops;
 }
 
-double pl_speed_share(const pl_share *s, const pl_speed *speed)
+/* Read and written. */
+static double count_bytes(const pl_share *s)
 {
     const pl_node *n = s->node;
     double bytes = 0;
-    if (n->op->view) return 0;
     for (int i = 0; i < n->n_in; i++)
         bytes += (double)(pl_shape_count(&s->in[i]) * pl_type_bytes(n->in[i]->type));
     for (int i = 0; i < n->n_out; i++)
         bytes += (double)(pl_shape_count(&s->out[i]) * pl_type_bytes(n->out[i]->type));
+    return bytes;
+}
+
+double pl_speed_host_share(const pl_share *s, const pl_speed *speed)
+{
+    return count_bytes(s) / speed->host_stream;
+}
+
+double pl_speed_share(const pl_share *s, const pl_speed *speed)
+{
+    const pl_node *n = s->node;
+    if (n->op->view) return 0;
+    const double bytes = count_bytes(s);
     double compute = pl_op_work(s) / find_rate(s, speed), memory = bytes / speed->stream;
     const double exposed = pl_op_multiplies(n) ? speed->exposed : 0;
     return speed->start + fmax(compute, memory) + exposed * fmin(compute, memory);

@@ -20,7 +20,8 @@ typedef struct pl_speed {
                                  that the longer does not hide; 0: a roofline              */
     double hidden;            /* share of the time of messages of states and their gradients
                                  that passes beside computing                              */
-    double host_hidden;       /* the same of copies to and from the host                   */
+    double host_hidden;       /* the same of copies to and from the host, and its kernels  */
+    double host_stream;       /* bytes per second of the host in its kernels               */
 } pl_speed;
 
 /* Of the slowest device of a cluster; a share of `hidden` messages of states passes unnoticed. */
@@ -41,5 +42,8 @@ int64_t pl_speed_ragged(const pl_share *s);
 
 /* Seconds; 0 for a view. An empty share costs its start. */
 double pl_speed_share(const pl_share *s, const pl_speed *speed);
+
+/* Seconds of the host for a kernel that works element by element. */
+double pl_speed_host_share(const pl_share *s, const pl_speed *speed);
 
 #endif

@@ -156,8 +156,10 @@ static void match_nodes(matcher *m)
             add_mistake(m, NO_NODE, row->node, "");
         else if (seen[n->id])
             add_mistake(m, NODE_TWICE, row->node, "");
-        else
+        else {
             match_letters(m, n, row, &m->p->choice[n->id]);
+            m->p->on_host[n->id] = row->on_host;
+        }
         if (n) seen[n->id] = true;
     }
 }

@@ -335,9 +335,11 @@ static bool read_factor(const reader *r, const char *text, int8_t *factor)
                       "'%.40s' is neither the letter of a factor nor " PL_PLAN_LINEAR "N", text);
 }
 
-static bool read_split(const reader *r, const pl_json *object, pl_choice *c)
+/* A node on the host may split nothing. */
+static bool read_split(const reader *r, const pl_json *object, bool on_host, pl_choice *c)
 {
     const pl_json *split;
+    if (on_host && !pl_json_find(object, "split")) return true;
     PL_TRY(find_object(r, object, "split", &split));
     for (int i = 0; i < split->n; i++) {
         const char *name = split->at[i].key, *text;
@@ -376,12 +378,23 @@ static bool read_orders(const reader *r, const pl_json *object, pl_choice *c)
     return true;
 }
 
+static bool read_on(const reader *r, const pl_json *object, bool *on_host)
+{
+    const char *on;
+    *on_host = false;
+    if (!pl_json_find(object, "on")) return true;
+    PL_TRY(read_text(r, object, "on", &on));
+    *on_host = !strcmp(on, PL_PLAN_HOST);
+    return *on_host || pl_err_set(r->err, PL_EINPUT, "'on' is '%.40s', not " PL_PLAN_HOST, on);
+}
+
 static bool read_node(const reader *r, const pl_json *x, pl_node_row *row)
 {
-    PL_TRY(check_object(r, x, "an object", "node split order"));
+    PL_TRY(check_object(r, x, "an object", "node split order on"));
     PL_TRY(read_text(r, x, "node", &row->node));
     memset(row->choice.factor, PL_COPIED, sizeof row->choice.factor);
-    return (read_split(r, x, &row->choice) && read_orders(r, x, &row->choice)) ||
+    return (read_on(r, x, &row->on_host) && read_split(r, x, row->on_host, &row->choice) &&
+            read_orders(r, x, &row->choice)) ||
            pl_err_in(r->err, "'%.60s'", row->node);
 }
 

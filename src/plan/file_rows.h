@@ -8,6 +8,7 @@
 #define PL_PLAN_SCHEMA_2 "pleat.plan/2"
 #define PL_PLAN_SCHEMA_1 "pleat.plan/1"
 #define PL_PLAN_LINEAR "linear:"
+#define PL_PLAN_HOST "host"
 
 typedef struct pl_stored_row {
     const char *tensor;
@@ -27,6 +28,7 @@ typedef struct pl_kept_row {
 typedef struct pl_node_row {
     const char *node;
     pl_choice choice;    /* factors are letters; levels in the one form that a reader gives them */
+    bool on_host;
 } pl_node_row;
 
 typedef struct pl_stage_row {

@@ -161,19 +161,16 @@ static void put_order(writer *w, const pl_node *n)
     if (open) pl_json_close(&w->out);
 }
 
-static void put_node(writer *w, const pl_node *n)
+/* Those of a node that splits nothing are left out. */
+static void put_splits(writer *w, const pl_node *n)
 {
     const pl_choice *c = &w->p->choice[n->id];
     bool open = false;
     for (int a = 0; a < w->p->mesh.n; a++) {
         const int f = c->factor[a];
         if (f == PL_COPIED) continue;
-        if (!open) {
-            pl_json_open(&w->out, NULL, PL_JSON_OBJECT);
-            pl_json_put_text(&w->out, "node", n->out[0]->name);
-            pl_json_open(&w->out, "split", PL_JSON_OBJECT);
-            open = true;
-        }
+        if (!open) pl_json_open(&w->out, "split", PL_JSON_OBJECT);
+        open = true;
         pl_json_put_text(&w->out, w->p->mesh.axis[a].name,
                          f < 0 ? pl_arena_fmt(w->tmp, PL_PLAN_LINEAR "%d", PL_LINEAR - f)
                                : (char[]){ n->sig->factor[f].letter, 0 });
@@ -181,6 +178,17 @@ static void put_node(writer *w, const pl_node *n)
     if (!open) return;
     pl_json_close(&w->out);
     put_order(w, n);
+}
+
+static void put_node(writer *w, const pl_node *n)
+{
+    bool any = w->p->on_host[n->id];
+    for (int a = 0; a < w->p->mesh.n; a++) any |= w->p->choice[n->id].factor[a] != PL_COPIED;
+    if (!any) return;
+    pl_json_open(&w->out, NULL, PL_JSON_OBJECT);
+    pl_json_put_text(&w->out, "node", n->out[0]->name);
+    put_splits(w, n);
+    if (w->p->on_host[n->id]) pl_json_put_text(&w->out, "on", PL_PLAN_HOST);
     pl_json_close(&w->out);
 }
 

@@ -48,6 +48,60 @@ bool pl_plan_offload_states(pl_plan *p, pl_state_kind kind)
     return n;
 }
 
+/* -- updates ----------------------------------------------------------------------------------- */
+
+static bool is_hosted(const pl_plan *p, const pl_value *v)
+{
+    return v->role == PL_STATE && !v->maker && p->stored[v->id].host;
+}
+
+/* Does it leave new contents in a state that lies on the host, or cast one? */
+static bool works_on_hosted(const pl_plan *p, const pl_node *n)
+{
+    const char *at = n->op->inplace ? n->op->inplace : "";
+    bool any = pl_graph_state(n->out[0]) && is_hosted(p, n->in[0]);
+    for (int k = 0; at[k]; k++) any |= at[k] != '-' && is_hosted(p, n->in[at[k] - '0']);
+    return any;
+}
+
+/* Does it cast a gradient to a wider type, or reduce one, as what its readers on the host, or those
+ * of what it reads, need? `away` [values]: some node reads it, and all that do run there. */
+static bool serves_hosted(const pl_plan *p, const pl_node *n, const bool *away)
+{
+    const pl_value *x = n->in[0], *y = n->out[0];
+    if (n->n_in != 1 || n->phase == PL_FORWARD || pl_plan_operand(p, n->id, 0).pending)
+        return false;
+    if (n->op->elementwise && pl_type_bytes(x->type) < pl_type_bytes(y->type)) return away[y->id];
+    return n->phase == PL_UPDATE && x->shape.rank && !y->shape.rank && away[x->id];
+}
+
+/* Those of its readers that are numbered from `from` on. */
+static void mark_away(const pl_plan *p, int from, bool *seen, bool *away)
+{
+    const pl_node *n = p->graph->nodes.at[from];
+    for (int k = 0; k < n->n_in; k++) {
+        const int v = n->in[k]->id;
+        away[v] = p->on_host[from] && (away[v] || !seen[v]);
+        seen[v] = true;
+    }
+}
+
+bool pl_plan_offload_updates(pl_plan *p)
+{
+    pl_arena *tmp = pl_arena_new("updates on the host");
+    bool *seen = PL_NEW_N(tmp, bool, p->graph->values.n + 1), any = false;
+    bool *away = PL_NEW_N(tmp, bool, p->graph->values.n + 1);
+    for (int i = p->graph->nodes.n - 1; i >= 0; i--) {
+        const pl_node *n = p->graph->nodes.at[i];
+        p->on_host[i] = works_on_hosted(p, n) || serves_hosted(p, n, away);
+        p->on_host[i] = p->on_host[i] && pl_plan_can_run_on_host(p, n);
+        any |= p->on_host[i];
+        mark_away(p, i, seen, away);
+    }
+    pl_arena_free(tmp);
+    return any;
+}
+
 /* -- activations ------------------------------------------------------------------------------- */
 
 bool pl_plan_can_offload(const pl_value *v)

@@ -13,6 +13,9 @@
 /* States of a kind from now on; false: there are none. */
 bool pl_plan_offload_states(pl_plan *p, pl_state_kind kind);
 
+/* The host runs what updates or casts states that lie there; false: there is nothing. */
+bool pl_plan_offload_updates(pl_plan *p);
+
 /* What forward nodes make and backward nodes read, where it is not made again; a view of it is, as
  * that costs nothing. What is made behind the last of the equal blocks stays, as it is read again
  * at once. False: there is nothing. `out` owns where they are kept. */

@@ -85,9 +85,7 @@ static bool is_input_same(const matching *x, const pl_value *a, const pl_value *
 static bool is_node_same(const matching *x, int a, int b, int places[2])
 {
     const pl_node *p = x->plan->graph->nodes.at[a], *q = x->plan->graph->nodes.at[b];
-    if (!is_slot_same(x, a, b) ||
-        !pl_choice_same(&x->plan->choice[a], &x->plan->choice[b], &x->plan->mesh))
-        return false;
+    if (!is_slot_same(x, a, b) || !pl_plan_runs_alike(x->plan, a, x->plan, b)) return false;
     for (int k = 0; k < p->n_in; k++)
         if (!is_input_same(x, pl_stages_read(p->in[k]), pl_stages_read(q->in[k]), places))
             return false;

@@ -90,14 +90,9 @@ pl_placement pl_choice_operand(const pl_choice *c, const pl_node *n, const pl_me
 
 pl_placement pl_plan_operand(const pl_plan *p, int node, int o)
 {
-    return pl_choice_operand(&p->choice[node], p->graph->nodes.at[node], &p->mesh, o);
-}
-
-bool pl_choice_same(const pl_choice *a, const pl_choice *b, const pl_mesh *m)
-{
-    for (int k = 0; k < m->n; k++)
-        if (a->factor[k] != b->factor[k] || a->level[k] != b->level[k]) return false;
-    return true;
+    pl_placement x = pl_choice_operand(&p->choice[node], p->graph->nodes.at[node], &p->mesh, o);
+    x.host = p->on_host[node];
+    return x;
 }
 
 pl_share pl_choice_share(const pl_choice *c, const pl_node *n, const pl_mesh *m, int rank)
@@ -137,8 +132,35 @@ static bool check_choice(const pl_plan *p, const pl_node *n, int axis, pl_err *e
     return true;
 }
 
+/* Does every device have as much of a node as any other? */
+static bool is_even(const pl_plan *p, const pl_node *n)
+{
+    for (int f = 0; f < n->sig->n_factors; f++) {
+        int64_t parts = 1;
+        for (int a = 0; a < p->mesh.n; a++)
+            if (p->choice[n->id].factor[a] == f) parts *= p->mesh.axis[a].size;
+        if (n->sig->factor[f].size % parts) return false;
+    }
+    return true;
+}
+
+bool pl_plan_can_run_on_host(const pl_plan *p, const pl_node *n)
+{
+    const char *at = n->op->inplace ? n->op->inplace : "";
+    bool state = n->phase != PL_FORWARD || (n->n_out && pl_graph_state(n->out[0]));
+    for (int k = 0; at[k]; k++)
+        state |= at[k] != '-' && n->in[at[k] - '0']->role == PL_STATE && !n->in[at[k] - '0']->maker;
+    if (!state || n->op->view || pl_op_multiplies(n)) return false;
+    return n->op->elementwise || n->op->inplace || (n->phase == PL_UPDATE && is_even(p, n));
+}
+
 bool pl_plan_check_node(const pl_plan *p, const pl_node *n, pl_err *err)
 {
+    if (p->on_host[n->id] && !pl_plan_can_run_on_host(p, n))
+        return pl_err_set(err, PL_EINPUT,
+                          "%s is to run on the host: only what updates or casts states can, is "
+                          "element-wise behind the forward pass, or evenly split in updates",
+                          n->op->name);
     for (int a = 0; a < p->mesh.n; a++) PL_TRY(check_choice(p, n, a, err));
     return true;
 }
@@ -166,6 +188,19 @@ bool pl_plan_can_recompute(const pl_value *v)
 {
     const pl_node *n = v->maker;
     return n && n->phase == PL_FORWARD && !pl_op_changes_state(n->op);
+}
+
+/* Does a node do the same under both, on all axes? */
+static bool is_choice_same(const pl_choice *a, const pl_choice *b, const pl_mesh *m)
+{
+    for (int k = 0; k < m->n; k++)
+        if (a->factor[k] != b->factor[k] || a->level[k] != b->level[k]) return false;
+    return true;
+}
+
+bool pl_plan_runs_alike(const pl_plan *a, int i, const pl_plan *b, int k)
+{
+    return is_choice_same(&a->choice[i], &b->choice[k], &a->mesh) && a->on_host[i] == b->on_host[k];
 }
 
 bool pl_plan_kept_alike(const pl_plan *a, int u, const pl_plan *b, int v)
@@ -208,6 +243,7 @@ static pl_plan *new_plan(const pl_graph *g, pl_arena *out)
     p->stored = PL_NEW_N(out, pl_placement, g->values.n + 1);
     p->kept = PL_NEW_N(out, const pl_placement *, g->values.n + 1);
     p->recompute = PL_NEW_N(out, bool, g->values.n + 1);
+    p->on_host = PL_NEW_N(out, bool, g->nodes.n + 1);
     for (int i = 0; i < g->nodes.n; i++) memset(&p->choice[i], PL_COPIED, sizeof p->choice[i]);
     return p;
 }
@@ -247,6 +283,7 @@ void pl_plan_print(const pl_plan *p, pl_text *out)
     for (int i = 0; i < p->graph->nodes.n; i++) {
         pl_text_add(out, "node %s", p->graph->nodes.at[i]->name);
         print_choice(p, p->graph->nodes.at[i], out);
+        if (p->on_host[i]) pl_text_add(out, " on host");
         if (p->stages && p->stages->of[i] >= 0) pl_text_add(out, " stage %d", p->stages->of[i]);
         pl_text_add(out, "\n");
     }

@@ -33,6 +33,7 @@ typedef struct pl_plan {
                              it is stored. NULL: each part that there is, where it lies         */
     bool *recompute;      /* [values] it is not kept at all, but made again before the first
                              backward node that reads it, by the same node                      */
+    bool *on_host;        /* [nodes] the host's processor runs it, on operands in its memory    */
     const pl_stages *stages; /* of a pipeline (plan/stages.h); NULL: every rank runs all nodes   */
 } pl_plan;
 
@@ -43,9 +44,6 @@ pl_placement pl_plan_operand(const pl_plan *p, int node, int o);
 
 /* The axes of the mesh in the order in which a choice has them split factors, major first. */
 void pl_choice_order(const pl_choice *c, const pl_mesh *m, int axes[PL_MAX_AXES]);
-
-/* Does a node do the same under both, on all axes? */
-bool pl_choice_same(const pl_choice *a, const pl_choice *b, const pl_mesh *m);
 
 /* What rank computes of a node. */
 pl_share pl_choice_share(const pl_choice *c, const pl_node *n, const pl_mesh *m, int rank);
@@ -61,6 +59,15 @@ void pl_plan_keep(pl_plan *p, const pl_value *v, unsigned axes, pl_arena *out);
 
 /* May it be made again? A forward node makes it that changes no state. */
 bool pl_plan_can_recompute(const pl_value *v);
+
+/* May the host's processor run it under the plan's choice? What updates or casts a state may, what
+ * is element-wise behind the forward pass, and, where all devices have as much of it, all of an
+ * update. */
+bool pl_plan_can_run_on_host(const pl_plan *p, const pl_node *n);
+
+/* Does node i of one plan do the same, and in the same place, as node k of another on a mesh of the
+ * same axes? */
+bool pl_plan_runs_alike(const pl_plan *a, int i, const pl_plan *b, int k);
 
 /* Is value u of one plan kept, or made again, as value v of another is? */
 bool pl_plan_kept_alike(const pl_plan *a, int u, const pl_plan *b, int v);

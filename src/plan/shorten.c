@@ -12,7 +12,7 @@ static bool is_value_same(const pl_plan *p, const pl_value *a, const pl_value *b
 
 static bool is_node_same(const pl_plan *p, const pl_node *a, const pl_node *b)
 {
-    if (!pl_choice_same(&p->choice[a->id], &p->choice[b->id], &p->mesh)) return false;
+    if (!pl_plan_runs_alike(p, a->id, p, b->id)) return false;
     for (int k = 0; k < a->n_in + a->n_out; k++)
         if (!is_value_same(p, pl_node_value(a, k), pl_node_value(b, k))) return false;
     return true;
@@ -60,7 +60,11 @@ pl_plan *pl_plan_shorten(const pl_plan *p, const pl_fold *fold, const pl_short *
     x->stored = PL_NEW_N(out, pl_placement, values + 1);
     x->kept = PL_NEW_N(out, const pl_placement *, values + 1);
     x->recompute = PL_NEW_N(out, bool, values + 1);
-    for (int i = 0; i < nodes; i++) x->choice[i] = p->choice[s->node[i]];
+    x->on_host = PL_NEW_N(out, bool, nodes + 1);
+    for (int i = 0; i < nodes; i++) {
+        x->choice[i] = p->choice[s->node[i]];
+        x->on_host[i] = p->on_host[s->node[i]];
+    }
     for (int v = 0; v < values; v++) {
         x->stored[v] = p->stored[s->value[v]];
         x->kept[v] = p->kept[s->value[v]];

@@ -239,7 +239,10 @@ static pl_plan *unroll_plan(const unrolling *x, pl_arena *out)
     pl_plan *y = pl_plan_single(x->graph, out);
     y->mesh = p->mesh;
     y->strategy = p->strategy;
-    for (int i = 0; i < x->graph->nodes.n; i++) y->choice[i] = p->choice[x->node_from[i]->id];
+    for (int i = 0; i < x->graph->nodes.n; i++) {
+        y->choice[i] = p->choice[x->node_from[i]->id];
+        y->on_host[i] = p->on_host[x->node_from[i]->id];
+    }
     for (int i = 0; i < x->graph->values.n; i++) {
         const int v = x->value_from[i]->id;
         y->stored[i] = p->stored[v];

@@ -367,9 +367,11 @@ static bool add_rest(choosing *x, pl_offers *l, pl_err *err)
 static double find_floor(const choosing *x)
 {
     const pl_auto *f = x->b->search;
+    const bool hosted = pl_cluster_host_memory(x->c) > 0;
     double least = INFINITY;
     if (pl_fold_copies(&f->fold)) f = pl_recompute_search(x);
-    for (int i = 0; i < f->n; i++) least = fmin(least, pl_problem_floor(f->mesh[i].problem));
+    for (int i = 0; i < f->n; i++)
+        least = fmin(least, pl_problem_floor(f->mesh[i].problem, hosted));
     return least;
 }
 

@@ -134,6 +134,7 @@ static pl_device_class make_class(const pl_measure *m, const pl_machine *host, p
                             pl_arena_fmt(a, "%s: layers of few rows and of many", by) },
         .host_memory = { memory, "the same memory as the device's" },
         .host_bandwidth = { four_digits(copied / 2), pl_arena_fmt(a, "%s: copy", by) },
+        .host_stream = { four_digits(added), pl_arena_fmt(a, "%s: add", by) },
         .host_overlap = { 0, "none: all cores compute" },
     };
 }

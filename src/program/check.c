@@ -246,6 +246,9 @@ static bool check_kernel(checker *c, int i)
             c->err, PL_EMISMATCH, "%s has %d inputs and %d outputs, its node %d and %d",
             pl_check_step_text(c, i), s->n_in, s->n_out, n ? n->n_in : 0, n ? n->n_out : 0);
     PL_TRY(pl_check_share(c, i, s->share, NULL));
+    if (c->p->plan->on_host[n->id] != (s->kind == PL_HOST_KERNEL))
+        return pl_err_set(c->err, PL_EMISMATCH, "%s runs elsewhere than the plan says",
+                          pl_check_step_text(c, i));
     for (int k = 0; k < n->n_in; k++) {
         pl_placement where = pl_plan_operand(c->p->plan, n->id, k);
         PL_TRY(pl_check_read_part(c, i, n->in[k], &where, s->in[k]));
@@ -380,16 +383,16 @@ static bool check_books(const checker *c)
                       (long long)p->work_bytes, (long long)p->work_bound);
 }
 
-/* Only copies to and from it touch the host's memory. */
+/* Only copies to and from it, and kernels on it, touch the host's memory. */
 static bool check_memory(const checker *c, int i)
 {
     const pl_step *s = &c->p->step[i];
-    const bool host = pl_step_is_host(s);
+    const bool on = s->kind == PL_HOST_KERNEL, copies = pl_step_is_host(s);
+    const bool in = on || (copies && s->collective == PL_FROM_HOST),
+               out = on || (copies && s->collective == PL_TO_HOST);
     bool fits = true;
-    for (int k = 0; k < s->n_in; k++)
-        fits &= s->in[k].host == (host && s->collective == PL_FROM_HOST);
-    for (int k = 0; k < s->n_out; k++)
-        fits &= s->out[k].host == (host && s->collective == PL_TO_HOST);
+    for (int k = 0; k < s->n_in; k++) fits &= s->in[k].host == in;
+    for (int k = 0; k < s->n_out; k++) fits &= s->out[k].host == out;
     return fits || pl_err_set(c->err, PL_EMISMATCH, "%s works in the wrong memory",
                               pl_check_step_text(c, i));
 }
@@ -399,7 +402,8 @@ static bool check_step(checker *c, int i)
     PL_TRY(check_memory(c, i));
     if (c->p->step[i].piece) return pl_check_piece(c, i);
     switch (c->p->step[i].kind) {
-    case PL_KERNEL: return check_kernel(c, i);
+    case PL_KERNEL:
+    case PL_HOST_KERNEL: return check_kernel(c, i);
     case PL_MESSAGE: return pl_check_message(c, i);
     case PL_COPY: return pl_check_copy(c, i);
     case PL_FILL: return pl_check_fill(c, i);

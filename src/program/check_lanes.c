@@ -47,13 +47,13 @@ static bool find_lanes(checker *c, lanes *l)
     for (int i = 0; i < p->n_steps; i++) {
         const pl_step *s = &p->step[i];
         int k = l->n_computes, m = l->n_messages;
-        if (s->wait < 0 || s->wait > m || (s->kind == PL_MESSAGE && (s->after < 0 || s->after > k)))
+        const bool compute = pl_step_is_compute(s);
+        if (s->wait < 0 || s->wait > m || (!compute && (s->after < 0 || s->after > k)))
             return pl_err_set(c->err, PL_EMISMATCH,
                               "%s waits for %d messages and %d compute steps; %d and "
                               "%d come before it",
-                              pl_check_step_text(c, i), s->wait,
-                              s->kind == PL_MESSAGE ? s->after : k, m, k);
-        if (s->kind != PL_MESSAGE) {
+                              pl_check_step_text(c, i), s->wait, compute ? k : s->after, m, k);
+        if (compute) {
             l->compute[k] = i;
             l->waited[k] = more(s->wait, k ? l->waited[k - 1] : 0);
             l->n_computes++;

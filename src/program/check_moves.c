@@ -169,9 +169,8 @@ static int64_t find_partials(const checker *c, const pl_step *s, int64_t bytes, 
         last = at;
         for (int k = 0; k < c->now.n; k++) {
             content x = c->now.at[k];
-            if (x.at.state != s->in[0].state || x.at.at != last || last + x.bytes > end ||
-                !is_pending(&x, s))
-                continue;
+            const pl_slot here = { .state = s->in[0].state, .at = last };
+            if (!pl_slot_same(x.at, here) || last + x.bytes > end || !is_pending(&x, s)) continue;
             at = last + x.bytes;
             x.where.pending &= (uint8_t)~s->axes;
             x.at = (pl_slot){ .state = s->out[0].state, .at = s->out[0].at + last - begin };

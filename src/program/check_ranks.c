@@ -94,6 +94,12 @@ static int group_size(const pl_mesh *m, unsigned axes)
     return n;
 }
 
+/* Is it a message between ranks? */
+static bool is_between(const pl_step *x)
+{
+    return x->kind == PL_MESSAGE && !pl_step_is_host(x);
+}
+
 static bool add_rank(all_ranks *a, int r, const pl_program *p)
 {
     rank_state *x = &a->rank[r];
@@ -107,11 +113,11 @@ static bool add_rank(all_ranks *a, int r, const pl_program *p)
     x->begun = PL_NEW_N(a->tmp, bool, p->n_steps + 1);
     x->ended = PL_NEW_N(a->tmp, bool, p->n_steps + 1);
     for (int i = 0; i < p->n_steps; i++)
-        if (p->step[i].kind == PL_MESSAGE) {
-            x->message[x->n_messages++] = i;
-            a->n_ends += !pl_step_is_host(&p->step[i]);
-        } else {
+        if (pl_step_is_compute(&p->step[i])) {
             x->compute[x->n_computes++] = i;
+        } else {
+            x->message[x->n_messages++] = i;
+            a->n_ends += is_between(&p->step[i]);
         }
     return true;
 }
@@ -174,7 +180,7 @@ static bool find_ends(all_ranks *a)
         memset(seen, 0, sizeof(int) * (size_t)((1 << PL_MAX_AXES) + 2 * a->n));
         for (int k = 0; k < a->rank[r].n_messages; k++) {
             a->rank[r].match[k] = -1;
-            if (!pl_step_is_host(&a->rank[r].p->step[a->rank[r].message[k]]))
+            if (is_between(&a->rank[r].p->step[a->rank[r].message[k]]))
                 PL_TRY(make_end(a, r, k, seen, sent, received, &a->ends[n++]));
         }
     }
@@ -275,14 +281,14 @@ static void finish(all_ranks *a, const meeting *m)
     }
 }
 
-/* The next message of a lane; n_messages: none is left. Copies to and from the host go with the
- * messages between ranks, in one order: what comes to its end then does so the more where they
+/* The next message of a lane; n_messages: none is left. What a device does with its host goes with
+ * the messages between ranks, in one order: what comes to its end then does so the more where they
  * overtake. */
 static int next_of(rank_state *r, int lane)
 {
     for (int *k = &r->next[lane]; *k < r->n_messages; ++*k) {
         const pl_step *s = &r->p->step[r->message[*k]];
-        if ((pl_step_is_host(s) ? PL_LANE_COMM : pl_step_lane(s)) == lane) break;
+        if ((is_between(s) ? pl_step_lane(s) : PL_LANE_COMM) == lane) break;
     }
     return r->next[lane];
 }
@@ -321,7 +327,7 @@ static void tell_wait(const all_ranks *a, int rank, const pl_step *s, pl_text *t
 {
     const rank_state *r = &a->rank[rank];
     pl_text_add(t, "; %s waits for %d messages", step_text(a, rank, s), s->wait);
-    if (s->kind == PL_MESSAGE) pl_text_add(t, " and %d compute steps", s->after);
+    if (!pl_step_is_compute(s)) pl_text_add(t, " and %d compute steps", s->after);
     pl_text_add(t, " (%d and %d are finished)", r->finished, r->computed);
 }
 

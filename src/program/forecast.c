@@ -36,6 +36,7 @@ double pl_forecast_step(const pl_program *p, const pl_step *x, const pl_speed *s
 {
     switch (x->kind) {
     case PL_KERNEL: return kernel_seconds(p, x, speed);
+    case PL_HOST_KERNEL: return pl_speed_host_share(x->share, speed);
     case PL_MESSAGE: return pl_account_message(p, x);
     case PL_COPY: return pl_move_copy_seconds(&p->plan->mesh, copied_bytes(x));
     case PL_FILL:
@@ -46,8 +47,9 @@ double pl_forecast_step(const pl_program *p, const pl_step *x, const pl_speed *s
 
 /* -- two lanes --------------------------------------------------------------------------------- */
 
-/* What messages pass over: an axis of the mesh, or the way to or from the host's memory. */
-enum { LINK_OUT = PL_MAX_AXES, LINK_IN, N_LINKS };
+/* What messages pass over: an axis of the mesh, or the way to or from the host's memory; and the
+ * host, for its kernels. */
+enum { LINK_OUT = PL_MAX_AXES, LINK_IN, LINK_HOST, N_LINKS };
 
 /* The messages of which an axis is the lowest: in order, and never two at once. */
 typedef struct link {
@@ -76,6 +78,7 @@ static const pl_step *step_at(const lanes *l, int i)
 
 static unsigned links_of(const pl_step *message)
 {
+    if (message->kind == PL_HOST_KERNEL) return 1u << LINK_HOST;
     if (!pl_step_is_host(message)) return message->axes;
     return 1u << (message->collective == PL_TO_HOST ? LINK_OUT : LINK_IN);
 }
@@ -146,7 +149,7 @@ static void run_compute(lanes *l, int i)
 /* The next step of a lane from i on. */
 static int next_step(const lanes *l, int i, bool message)
 {
-    while (i < l->t->n && (step_at(l, i)->kind == PL_MESSAGE) != message) i++;
+    while (i < l->t->n && pl_step_is_compute(step_at(l, i)) == message) i++;
     return i;
 }
 
@@ -233,11 +236,12 @@ static void find_times(const pl_timeline *t, const double *seconds, const pl_spe
         const pl_step *x = &t->program->step[t->step[i]];
         const int64_t times = pl_program_runs(t->program, x);
         const double all = (double)times * seconds[t->step[i]];
-        const bool host = pl_step_is_host(x),
-                   sent = x->kind == PL_MESSAGE && pl_step_lane(x) == PL_LANE_SEND;
-        const bool comm = x->kind == PL_MESSAGE && !host;
-        if (sent) continue; /* it counts where it is received */
-        *(host ? &f->host_seconds : comm ? &f->comm_seconds : &f->compute_seconds) += all;
+        const bool host = pl_step_is_host(x), comm = x->kind == PL_MESSAGE && !host;
+        if (comm && pl_step_lane(x) == PL_LANE_SEND) continue; /* it counts where it is received */
+        *(host                        ? &f->host_seconds
+          : comm                      ? &f->comm_seconds
+          : x->kind == PL_HOST_KERNEL ? &f->host_kernel_seconds
+                                      : &f->compute_seconds) += all;
         if (host) f->host_moved += times * x->bytes;
         if (comm) f->comm_bytes += times * x->bytes;
         if (again[t->step[i]]) f->again_seconds += all;
@@ -266,7 +270,7 @@ void pl_forecast_passes(const pl_program *p, const pl_speed *speed, pl_pass_time
     (void)play(&micro, seconds, speed, begin, end, tmp);
     for (int i = 0; i < micro.n; i++) {
         const pl_step *s = &p->step[micro.step[i]];
-        if (s->kind == PL_MESSAGE) continue;
+        if (!pl_step_is_compute(s)) continue;
         x->seconds[s->pass] += end[i] - before;
         launched[s->pass] += is_launched(s) ? speed->launch : 0;
         before = end[i];

@@ -36,6 +36,7 @@ typedef struct pl_forecast {
     int64_t comm_bytes;     /* that the rank receives                                            */
     double host_seconds;    /* of copies to and from the host's memory, added up                 */
     int64_t host_moved;     /* bytes of these                                                    */
+    double host_kernel_seconds; /* of kernels that the host runs, added up                       */
     pl_forecast_memory memory;
     double *begin, *end;    /* [n_steps] seconds, of the last micro-batch                        */
     int64_t *live;          /* [n_steps] bytes of the work block in use while the step runs, in
@@ -51,10 +52,11 @@ typedef struct pl_forecast {
  * handed over begins when the links of its axes are free: those that share a mesh axis pass one
  * after the other, in order; others pass side by side, and may overtake. While any message passes,
  * compute goes on at the rate `speed->hidden` (0 .. 1): the rest of the message's time is lost to
- * it. Copies to the host pass in order on a link of their own, those from it on another, beside
- * which compute goes on at the rate `speed->host_hidden`. So faster links or devices never make a
- * step slower, and   max(compute, the seconds of any one link) <= step <= compute + comm + host,
- * where the host that hands kernels over is not slower: a micro-batch takes no less than that.
+ * it. Copies to the host pass in order on a link of their own, those from it on another, and its
+ * kernels run one after the other; beside all these compute goes on at the rate
+ * `speed->host_hidden`. So faster links or devices never make a step slower, and
+ * max(compute, the seconds of any one link) <= step <= compute + comm + host + its kernels, where
+ * the host that hands kernels over is not slower: a micro-batch takes no less than that.
  *
  * Not modelled: other ranks that are late, copies that share the memory with kernels, that a rank
  * has no more than a few messages under way at once (run/lane.c), and the scratch of kernels, which

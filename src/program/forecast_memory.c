@@ -263,7 +263,24 @@ static void replay_host(replay *r, int i)
     }
     extend(r, find_hosted(r, x->in[0]), until);
     y.forward = !x->in[0].state;
-    extend(r, write_life(r, i, y), until);
+    if (!x->out[0].state) extend(r, write_life(r, i, y), until);
+}
+
+/* In place, what lies there goes on. */
+static void replay_host_kernel(replay *r, int i)
+{
+    const pl_step *x = &r->p->step[i];
+    const pl_node *n = x->share->node;
+    const int until = r->arrived[r->message++];
+    for (int k = 0; k < x->n_in; k++) extend(r, find_hosted(r, x->in[k]), until);
+    for (int o = 0; o < x->n_out; o++) {
+        bool over = x->out[o].state;
+        for (int k = 0; k < x->n_in; k++) over |= pl_slot_same(x->in[k], x->out[o]);
+        const int64_t bytes = pl_shape_count(&x->share->out[o]) * pl_type_bytes(n->out[o]->type);
+        life y = begin_life(x, i, o, bytes, n->out[o]);
+        y.host = true, y.last = until;
+        if (!over && bytes) PL_PUSH(r->tmp, &r->lives, y);
+    }
 }
 
 /* A bucket is several parts beside each other; what is combined in place stays what it is. */
@@ -320,16 +337,24 @@ const bool *pl_forecast_again(const pl_program *p, pl_arena *tmp)
 
 /* -- a program --------------------------------------------------------------------------------- */
 
-/* For each message the first compute step that waits for it or a later one. */
+/* For each message the first compute step that waits for it or a later one, in all micro-batches
+ * that have the message. */
 static void find_arrivals(replay *r)
 {
     const pl_program *p = r->p;
-    int done = 0;
+    bool *once = PL_NEW_N(r->tmp, bool, p->n_messages + 1);
+    int n = 0, done[2] = { 0 }; /* of those that run in all, and once */
     r->arrived = PL_NEW_N(r->tmp, int, p->n_messages + 1);
     for (int i = 0; i < p->n_steps; i++)
-        for (; p->step[i].kind != PL_MESSAGE && done < p->step[i].wait; done++)
-            r->arrived[done] = i;
-    for (; done < p->n_messages; done++) r->arrived[done] = p->n_steps - 1;
+        if (!pl_step_is_compute(&p->step[i])) once[n++] = p->step[i].once;
+    for (int m = 0; m < n; m++) r->arrived[m] = p->n_steps - 1;
+    for (int i = 0; i < p->n_steps; i++) {
+        const pl_step *x = &p->step[i];
+        if (!pl_step_is_compute(x)) continue;
+        for (int k = x->once; k < 2; k++)
+            for (; done[k] < x->wait; done[k]++)
+                if (once[done[k]] == k) r->arrived[done[k]] = i;
+    }
 }
 
 static void find_copied(replay *r)
@@ -368,6 +393,7 @@ static void replay_steps(replay *r)
         case PL_COPY: replay_copy(r, i); break;
         case PL_FILL: replay_fill(r, i); break;
         case PL_FOLD: replay_fold(r, i); break;
+        case PL_HOST_KERNEL: replay_host_kernel(r, i); break;
         }
     for (int k = 0; k < p->n_outputs; k++)
         extend(r, find_life(r, p->output[k].slot), p->n_steps - 1);

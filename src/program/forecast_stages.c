@@ -29,7 +29,7 @@ static void find_steps(place *x, pl_arena *tmp)
     for (int k = 0; k < x->n_passes; k++) x->first_step[k] = x->last_step[k] = -1;
     for (int i = 0; i < x->p->n_steps; i++) {
         const pl_step *s = &x->p->step[i];
-        if (s->kind == PL_MESSAGE) continue;
+        if (!pl_step_is_compute(s)) continue;
         if (x->first_step[s->pass] < 0) x->first_step[s->pass] = i;
         x->last_step[s->pass] = i;
     }

@@ -42,6 +42,7 @@ typedef struct task {
     int in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS]; /* parts. What goes on with an output in steps
                         reads it last, and takes over its memory                               */
     int64_t in_at[PL_MAX_OPERANDS], out_at; /* NODE in steps: bytes from the part's start      */
+    bool on_host;    /* NODE: the host runs it, beside compute steps, as if it were a message   */
     bool eager;      /* updates a state: run as soon as possible, it frees memory              */
     int to;          /* SHIFT: whom it sends to (step.peer: whom it receives from); -1: nobody  */
     int64_t gets;    /* SHIFT: elements that it receives (step.count: that it sends)            */
@@ -120,7 +121,7 @@ typedef struct lowering {
     } moves;
 } lowering;
 
-bool pl_lower_is_message(const task *t); /* it runs on a lane of messages */
+bool pl_lower_is_message(const task *t); /* it runs on a lane of messages, or of the host */
 bool pl_lower_is_fetch(const task *t);   /* it copies from the host */
 bool pl_lower_is_store(const task *t);   /* it copies to the host */
 /* options.ahead_bytes, or its default: of what is ahead of its readers, and of what is under way to

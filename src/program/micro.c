@@ -63,7 +63,7 @@ typedef struct counts {
 
 static void count_step(counts *c, const pl_step *x)
 {
-    int *to = x->kind == PL_MESSAGE ? &c->messages[++c->n_messages] : &c->computes[++c->n_computes];
+    int *to = pl_step_is_compute(x) ? &c->computes[++c->n_computes] : &c->messages[++c->n_messages];
     *to = to[-1] + !x->once;
 }
 

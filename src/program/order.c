@@ -106,7 +106,7 @@ static int64_t put_off_gain(const lowering *l, int id, const double *place, doub
     const task *t = &l->tasks.at[id];
     int64_t gain = 0;
     *first = l->tasks.n;
-    if (t->kind != TASK_NODE || t->prompt || t->step.piece) return -1;
+    if (t->kind != TASK_NODE || t->prompt || t->step.piece || t->on_host) return -1;
     for (int k = 0; k < t->n_out; k++) {
         const part *p = &l->parts.at[t->out[k]];
         if (p->home != t->out[k]) return -1; /* a view, or a change in place */

@@ -31,7 +31,7 @@ typedef struct places {
 bool pl_lower_is_message(const task *t)
 {
     return t->kind == TASK_REDUCE || t->kind == TASK_MESSAGE || t->kind == TASK_SHIFT ||
-           t->kind == TASK_STAGE;
+           t->kind == TASK_STAGE || t->on_host;
 }
 
 bool pl_lower_is_fetch(const task *t)
@@ -176,8 +176,20 @@ static void find_task_waits(places *s, int pos, const task *t, const int *made)
     }
     for (int k = 0; k < t->n_out; k++) wait_for(s, pos, s->used[pl_lower_home(l, t->out[k])]);
     if (m < 0) return;
-    if (t->n_in) s->used[pl_lower_home(l, t->in[0])] = m + 1;
-    if (t->n_out) s->used[pl_lower_home(l, t->out[0])] = m + 1;
+    for (int k = 0; k < t->n_in; k++) s->used[pl_lower_home(l, t->in[k])] = m + 1;
+    for (int k = 0; k < t->n_out; k++) s->used[pl_lower_home(l, t->out[k])] = m + 1;
+}
+
+static bool is_once(const places *s, int pos)
+{
+    return s->l->tasks.at[s->l->order.at[pos].tasks.at[0]].once;
+}
+
+/* Is it a compute step that waits for the message at `pos`, in all micro-batches that have that? */
+static bool waits_for(const places *s, int end, int pos)
+{
+    return s->message[end] < 0 && s->wait[end] > s->message[pos] &&
+           (is_once(s, pos) || !is_once(s, end));
 }
 
 /* A message is known to be finished where the first compute step waits for it (or for a later one).
@@ -188,11 +200,11 @@ static void extend_lives(places *s)
     for (int pos = 0; pos < l->order.n; pos++) {
         if (s->message[pos] < 0) continue;
         int end = pos + 1;
-        while (end < l->order.n && (s->message[end] >= 0 || s->wait[end] <= s->message[pos])) end++;
+        while (end < l->order.n && !waits_for(s, end, pos)) end++;
         for (int i = 0; i < l->order.at[pos].tasks.n; i++) {
             const task *t = &l->tasks.at[l->order.at[pos].tasks.at[i]];
-            if (t->n_in) touch(s, t->in[0], end);
-            if (t->n_out) touch(s, t->out[0], end);
+            for (int k = 0; k < t->n_in; k++) touch(s, t->in[k], end);
+            for (int k = 0; k < t->n_out; k++) touch(s, t->out[k], end);
         }
     }
 }
@@ -246,8 +258,8 @@ static void find_waits(places *s)
 
 bool pl_lower_lies_over(const lowering *l, const task *t, int k)
 {
-    if (t->kind != TASK_NODE || t->step.piece || !t->step.share->node->op->elementwise ||
-        l->options.apart)
+    if (t->kind != TASK_NODE || t->on_host || t->step.piece ||
+        !t->step.share->node->op->elementwise || l->options.apart)
         return false;
     const part *in = &l->parts.at[t->in[k]], *out = &l->parts.at[t->out[0]];
     int h = pl_lower_home(l, t->in[k]);
@@ -438,6 +450,23 @@ static void add_messages(const places *s, pl_program *p, const ints *tasks, int 
     if (!pl_step_is_host(x)) p->message_bytes += x->bytes;
 }
 
+static bool is_empty(const pl_share *share)
+{
+    for (int f = 0; f < share->node->sig->n_factors; f++)
+        if (share->factor[f].n == 0) return true;
+    return false;
+}
+
+/* A rank without a share of the node has nothing of what it makes either. */
+static void add_host_kernel(const places *s, pl_program *p, const task *t, int pos)
+{
+    if (is_empty(t->step.share)) return;
+    pl_step *x = add_message(s, p, t, pos);
+    x->kind = PL_HOST_KERNEL;
+    for (int k = 0; k < t->n_in; k++) add_in(s, x, t, k);
+    for (int k = 0; k < t->n_out; k++) add_out(s, x, t, k);
+}
+
 static void add_fill(const places *s, pl_program *p, const task *t, int k, int pos)
 {
     const part *out = &s->l->parts.at[t->out[k]];
@@ -448,13 +477,6 @@ static void add_fill(const places *s, pl_program *p, const task *t, int k, int p
     x->monoid = out->where.pending ? out->where.monoid : PL_SUM;
     x->count = out->bytes / pl_type_bytes(x->type);
     p->n_compute++;
-}
-
-static bool is_empty(const pl_share *share)
-{
-    for (int f = 0; f < share->node->sig->n_factors; f++)
-        if (share->factor[f].n == 0) return true;
-    return false;
 }
 
 /* A rank without a share of a node has nothing to compute, and nothing to add to its sums. */
@@ -526,7 +548,9 @@ static void make_steps(places *s, pl_program *p)
         s->done[pos] = p->n_compute;
         if (pl_lower_is_message(t)) {
             if (s->wait[pos] < carried) s->wait[pos] = carried;
-            if (t->kind == TASK_SHIFT)
+            if (t->on_host)
+                add_host_kernel(s, p, t, pos);
+            else if (t->kind == TASK_SHIFT)
                 add_shift(s, p, t, pos);
             else if (t->kind == TASK_STAGE)
                 add_stage(s, p, t, pos);

@@ -5,8 +5,9 @@
  * (messages). Messages start in order, and may be under way together. A step waits until `wait`
  * messages are finished (all of the first so many); a message also until `after` compute steps are.
  * Copies to the host's memory are messages that pass alone, on a lane of their own, and those from
- * it on another; so are what is sent to other stages of a pipeline and what comes from there. Each
- * of these lanes starts its own in order, and is not held up by the others.
+ * it on another; so are what is sent to other stages of a pipeline and what comes from there, and
+ * kernels that the host runs. Each of these lanes starts its own in order, and is not held up by
+ * the others. Wherever messages are counted, all of these are.
  * Buffers never move and nothing is allocated while a program runs.
  *
  * That of a graph in micro-batches is what the last of them runs, updates included; those before it
@@ -34,8 +35,16 @@ static inline bool pl_slot_same(pl_slot a, pl_slot b)
     return a.state == b.state && a.host == b.host && a.at == b.at;
 }
 
-/* FOLD: out[0] combined with in[0], element by element, in place. */
-typedef enum pl_step_kind { PL_KERNEL, PL_MESSAGE, PL_COPY, PL_FILL, PL_FOLD } pl_step_kind;
+/* FOLD: out[0] combined with in[0], element by element, in place. HOST_KERNEL: a kernel that the
+ * host's processor runs, on its memory (pl_plan.on_host). */
+typedef enum pl_step_kind {
+    PL_KERNEL,
+    PL_MESSAGE,
+    PL_COPY,
+    PL_FILL,
+    PL_FOLD,
+    PL_HOST_KERNEL
+} pl_step_kind;
 
 /* What the bytes of a copy or message are. On the way between two placements a tensor takes up to
  * four forms: the part that a device has; *outgoing* blocks, one for each member of the group; the
@@ -62,7 +71,7 @@ typedef struct pl_piece {
 typedef struct pl_step {
     pl_step_kind kind;
     const char *label;          /* the node, or the tensors of a message                      */
-    const pl_share *share;      /* KERNEL                                                     */
+    const pl_share *share;      /* KERNEL, HOST_KERNEL                                        */
     const pl_piece *piece;      /* KERNEL, COPY, FOLD in steps; else NULL                     */
     int n_in, n_out;            /* MESSAGE, COPY: one of each, SEND no out, RECV and FILL no in */
     pl_slot in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS];
@@ -86,11 +95,24 @@ typedef struct pl_step {
     int peer;                   /* SEND, RECV, BROADCAST (whose part): position in the group  */
     int64_t bytes;              /* that this rank receives: pl_move_volume; BROADCAST: count
                                    elements, at its root 0; TO_HOST, FROM_HOST: all of them   */
-    int after;                  /* compute steps that must be finished before it starts       */
+    int after;                  /* compute steps that must be finished before it starts; of a
+                                   HOST_KERNEL too                                            */
     /* COPY */
     int n_copies;
     const pl_copy *copy;
 } pl_step;
+
+/* Does it run on the lane of compute steps? */
+static inline bool pl_step_is_compute(const pl_step *x)
+{
+    return x->kind != PL_MESSAGE && x->kind != PL_HOST_KERNEL;
+}
+
+/* Does it run a node? */
+static inline bool pl_step_is_kernel(const pl_step *x)
+{
+    return x->kind == PL_KERNEL || x->kind == PL_HOST_KERNEL;
+}
 
 /* Is it a copy to or from the host's memory? */
 static inline bool pl_step_is_host(const pl_step *x)
@@ -99,11 +121,20 @@ static inline bool pl_step_is_host(const pl_step *x)
 }
 
 /* Messages pass on lanes, each in order: those between ranks, what is sent to other stages and what
- * comes from there, and copies to and from the host. */
-enum { PL_LANE_COMM, PL_LANE_SEND, PL_LANE_RECV, PL_LANE_OUT, PL_LANE_IN, PL_N_LANES };
+ * comes from there, copies to and from the host, and its kernels. */
+enum {
+    PL_LANE_COMM,
+    PL_LANE_SEND,
+    PL_LANE_RECV,
+    PL_LANE_OUT,
+    PL_LANE_IN,
+    PL_LANE_HOST,
+    PL_N_LANES
+};
 
 static inline int pl_step_lane(const pl_step *message)
 {
+    if (message->kind == PL_HOST_KERNEL) return PL_LANE_HOST;
     if (pl_step_is_host(message))
         return message->collective == PL_TO_HOST ? PL_LANE_OUT : PL_LANE_IN;
     if (!message->transfer || message->transfer->move.kind != PL_TO_STAGE) return PL_LANE_COMM;

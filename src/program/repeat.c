@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_REGIONS = 32, MOST_PERIOD = 6, KINDS = PL_FOLD + 1, BESIDE = 2 };
+enum { MOST_REGIONS = 32, MOST_PERIOD = 6, KINDS = PL_HOST_KERNEL + 1, BESIDE = 2 };
 
 typedef struct finder {
     const pl_program *p;
@@ -18,7 +18,8 @@ typedef struct finder {
     pl_arena *tmp, *out;
     int *key;                     /* [steps] what it does for a block: equal for all blocks; -1  */
     int *block;                   /* [steps] for which; -1                                       */
-    int *wait;                    /* [steps] as pl_step's, no less than before on the same lane  */
+    int *wait;                    /* [steps] as pl_step's, no less than before on the same lane, in
+                                     each micro-batch that has the step                         */
     int *messages;                /* [steps + 1] before this one                                 */
     int64_t *extra[PL_N_CHANGES]; /* [steps] as pl_timeline's                               */
     int64_t *grown;               /* [steps] as pl_timeline's                               */
@@ -29,7 +30,7 @@ typedef struct finder {
 /* What a step is about: what its node makes, or what it moves. */
 static const pl_value *subject_of(const pl_step *x)
 {
-    if (x->kind == PL_KERNEL) return x->share->node->out[0];
+    if (pl_step_is_kernel(x)) return x->share->node->out[0];
     if (x->transfer) return x->transfer->value;
     return x->piece ? x->piece->node->out[0] : NULL;
 }
@@ -57,7 +58,7 @@ static bool is_work_like(const finder *x, const pl_step *a, const pl_step *b)
         (a->collective != b->collective || a->axes != b->axes || a->bytes != b->bytes ||
          a->count != b->count || a->type != b->type || a->peer != b->peer))
         return false;
-    if (a->kind == PL_KERNEL && !is_value_like(x, a->share->node->out[0], b->share->node->out[0]))
+    if (pl_step_is_kernel(a) && !is_value_like(x, a->share->node->out[0], b->share->node->out[0]))
         return false;
     return is_tensor_like(x, a, b);
 }
@@ -158,7 +159,7 @@ static const pl_value *value_of(const pl_step *x, int k)
 {
     if (x->n_bucket) return x->bucket[k];
     const pl_value *v = subject_of(x);
-    if (x->kind == PL_KERNEL) return v;
+    if (pl_step_is_kernel(x)) return v;
     const bool moves =
         x->transfer && (v->of || pl_graph_state(v) || (v->maker && v->maker->phase == PL_UPDATE));
     return moves ? v : NULL;
@@ -335,7 +336,7 @@ static bool is_read_in(const finder *x, const pl_repeat *r, int i)
     const pl_value *v = x->p->step[i].transfer->value;
     for (int k = r->at; k < r->at + r->n; k++) {
         const pl_step *step = &x->p->step[k];
-        const pl_node *n = step->kind == PL_KERNEL ? step->share->node : NULL;
+        const pl_node *n = pl_step_is_kernel(step) ? step->share->node : NULL;
         for (int o = 0; n && o < n->n_in; o++)
             if (is_value_like(x, n->in[o], v)) return true;
         const bool moved = step->transfer && !pl_step_is_host(step);
@@ -392,7 +393,8 @@ static bool find_all(finder *x)
 static void read_steps(finder *x)
 {
     const pl_program *p = x->p;
-    int waited[1 + PL_N_LANES] = { 0 }; /* of computing, then of the lanes of messages */
+    int waited[1 + PL_N_LANES][2] = { { 0 } }; /* of computing, then of the lanes of messages; by
+                                                  steps of all micro-batches, by all steps      */
     x->key = PL_NEW_N(x->tmp, int, p->n_steps + 1);
     x->block = PL_NEW_N(x->tmp, int, p->n_steps + 1);
     x->wait = PL_NEW_N(x->tmp, int, p->n_steps + 1);
@@ -400,10 +402,11 @@ static void read_steps(finder *x)
     for (int i = 0; i < p->n_steps; i++) {
         const pl_step *step = &p->step[i];
         const pl_value *v = subject_of(step);
-        const bool message = step->kind == PL_MESSAGE;
+        const bool message = !pl_step_is_compute(step);
         const int lane = message ? 1 + pl_step_lane(step) : 0;
-        if (step->wait > waited[lane]) waited[lane] = step->wait;
-        x->wait[i] = waited[lane];
+        for (int k = step->once; k < 2; k++)
+            if (step->wait > waited[lane][k]) waited[lane][k] = step->wait;
+        x->wait[i] = waited[lane][step->once];
         x->messages[i + 1] = x->messages[i] + message;
         x->block[i] = v ? x->s->block[v->id] : -1;
         x->key[i] = x->block[i] >= 0 ? KINDS * x->s->like[v->id] + (int)step->kind : -1;
@@ -434,7 +437,7 @@ static int whole_wait(const finder *x, int i, int now, int t)
 static void add_step(const finder *x, int i, int now, int t, pl_timeline *out)
 {
     const int u = out->n++;
-    const bool message = x->p->step[i].kind == PL_MESSAGE;
+    const bool message = !pl_step_is_compute(&x->p->step[i]);
     out->step[u] = i;
     out->wait[u] = whole_wait(x, i, now, t);
     out->after[u] = out->n_computes;

@@ -168,6 +168,7 @@ static bool add_node(lowering *l, const pl_node *n, int phase, pl_err *err)
     pl_share *share = PL_NEW(l->out, pl_share);
     *share = pl_plan_share(l->plan, n->id, l->rank);
     l->tasks.at[id].step.share = share;
+    l->tasks.at[id].on_host = l->plan->on_host[n->id];
     for (int i = 0; i < n->n_in; i++) pl_lower_read(l, id, in[i]);
     for (int i = 0; i < n->n_out; i++) {
         pl_placement where = pl_plan_operand(l->plan, n->id, n->n_in + i);

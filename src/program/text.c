@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const kinds[] = { "kernel", "message", "copy", "fill", "fold" };
+static const char *const kinds[] = { "kernel", "message", "copy", "fill", "fold", "on-host" };
 static const char *const forms[] = { "from", "outgoing", "incoming", "to" };
 static const char *const monoids[PL_N_MONOIDS] = { "sum", "max", "min" };
 
@@ -83,8 +83,9 @@ static void print_step(const pl_program *p, const pl_step *x, transfers *seen, p
 {
     const int moved = x->transfer ? number_transfer(p, seen, x->transfer, out) : -1;
     pl_text_add(out, "%s", kinds[x->kind]);
-    if (x->kind == PL_KERNEL)
+    if (pl_step_is_kernel(x))
         pl_text_add(out, " %s = %s", x->share->node->out[0]->name, x->share->node->op->name);
+    if (x->kind == PL_HOST_KERNEL) pl_text_add(out, " after %d", x->after);
     if (x->kind == PL_MESSAGE)
         pl_text_add(out, " %s over %s peer %d bytes %lld after %d",
                     pl_collective_name(x->collective), axes_text(p, x->axes, out->arena), x->peer,
@@ -375,8 +376,9 @@ static bool parse_step(reader *r, pl_step_kind kind)
     pl_step *x = &p->step[p->n_steps++];
     const pl_node *node = NULL;
     *x = (pl_step){ .kind = kind };
-    if (kind == PL_KERNEL)
+    if (pl_step_is_kernel(x))
         PL_TRY(read_node(r, &node) && expect(r, "=") && expect(r, node->op->name));
+    if (kind == PL_HOST_KERNEL) PL_TRY(expect(r, "after") && read_int(r, &x->after));
     if (kind == PL_MESSAGE) PL_TRY(parse_message(r, x));
     if (kind == PL_MESSAGE || kind == PL_FILL || kind == PL_FOLD) PL_TRY(parse_elements(r, x));
     if (take(r, "transfer")) PL_TRY(parse_moved(r, x));
@@ -389,7 +391,7 @@ static bool parse_step(reader *r, pl_step_kind kind)
     const size_t n = strcspn(r->at, "\n");
     x->label = pl_arena_span(r->out, r->at, n);
     r->at += n;
-    *(kind == PL_MESSAGE ? &p->n_messages : &p->n_compute) += 1;
+    *(pl_step_is_compute(x) ? &p->n_compute : &p->n_messages) += 1;
     if (!pl_step_is_host(x)) p->message_bytes += x->bytes;
     return true;
 }
@@ -401,7 +403,8 @@ static bool parse_line(reader *r)
     if (take(r, "input")) return parse_port(r, &p->input[p->n_inputs++]);
     if (take(r, "output")) return parse_port(r, &p->output[p->n_outputs++]);
     if (take(r, "transfer")) return parse_transfer(r);
-    PL_TRY(read_one(r, 5, kinds, "input, output, transfer or a kind of step", &kind));
+    PL_TRY(read_one(r, sizeof kinds / sizeof *kinds, kinds,
+                    "input, output, transfer or a kind of step", &kind));
     return parse_step(r, (pl_step_kind)kind);
 }
 

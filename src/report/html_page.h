@@ -22,6 +22,7 @@ typedef enum pl_html_kind {
     PL_HTML_SHIFT,    /* sends and receives                       */
     PL_HTML_OUT,      /* to the host's memory                     */
     PL_HTML_IN,       /* from it                                  */
+    PL_HTML_ON,       /* kernels of the host                      */
     PL_HTML_KINDS
 } pl_html_kind;
 

@@ -52,20 +52,21 @@ static const char *take_numbers(const char *label, column *numbers, pl_arena *tm
 }
 
 /* What a message passes over, as bits: axes of the mesh, and after them the ways to and from the
- * host. */
+ * host, and the host itself, for its kernels. */
 static unsigned links_of(const pl_step *x)
 {
-    const unsigned host = x->collective == PL_TO_HOST ? 1u << PL_MAX_AXES : 2u << PL_MAX_AXES;
-    return x->kind != PL_MESSAGE ? 0 : pl_step_is_host(x) ? host : x->axes;
+    if (pl_step_is_compute(x)) return 0;
+    const int lane = pl_step_lane(x);
+    return lane > PL_LANE_RECV ? 1u << (PL_MAX_AXES + lane - PL_LANE_OUT) : x->axes;
 }
 
 /* Writes what the step is, unless a step before it was the same; and notes which it is. */
 static void put_what(writer *w, const pl_step *x)
 {
-    const bool message = x->kind == PL_MESSAGE;
+    const bool message = !pl_step_is_compute(x);
     const int kind = (int)pl_html_view_kind(x);
     const char *label = take_numbers(x->label, &w->number, w->tmp);
-    const char *op = x->kind == PL_KERNEL ? x->share->node->op->name : "";
+    const char *op = pl_step_is_kernel(x) ? x->share->node->op->name : "";
     const char *text = pl_arena_fmt(w->tmp, "%d %u %lld %s %s", kind, links_of(x),
                                     message ? (long long)x->bytes : 0, op, label);
     const uint64_t hash = pl_hash_text(0, text);
@@ -88,7 +89,7 @@ static void add_times(writer *w, const pl_html_plan *x, double ticks)
 {
     int64_t end[2] = { 0 }; /* of the last step: of compute, of messages */
     for (int i = 0; i < x->program->n_steps; i++) {
-        int64_t *last = &end[x->program->step[i].kind == PL_MESSAGE];
+        int64_t *last = &end[!pl_step_is_compute(&x->program->step[i])];
         const int64_t from = llround(x->forecast->begin[i] * ticks);
         PL_PUSH(w->tmp, &w->gap, from - *last);
         *last = llround(x->forecast->end[i] * ticks);

@@ -25,6 +25,7 @@ pl_html_kind pl_html_view_kind(const pl_step *x)
         [PL_TO_HOST] = PL_HTML_OUT,
         [PL_FROM_HOST] = PL_HTML_IN,
     };
+    if (x->kind == PL_HOST_KERNEL) return PL_HTML_ON;
     if (x->kind == PL_MESSAGE) return of[x->collective];
     return x->kind == PL_KERNEL ? phase[x->share->node->phase] : PL_HTML_COPY;
 }
@@ -32,9 +33,9 @@ pl_html_kind pl_html_view_kind(const pl_step *x)
 const char *pl_html_kind_name(pl_html_kind k)
 {
     static const char *const names[PL_HTML_KINDS] = {
-        "forward",    "backward",         "update",         "copy",
-        "all-reduce", "all-gather",       "reduce-scatter", "all-to-all",
-        "broadcast",  "send and receive", "to the host",    "from the host",
+        "forward",     "backward",       "update",      "copy",      "all-reduce",
+        "all-gather",  "reduce-scatter", "all-to-all",  "broadcast", "send and receive",
+        "to the host", "from the host",  "on the host",
     };
     return names[k];
 }

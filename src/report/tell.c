@@ -207,10 +207,14 @@ static void tell_host(const pl_told *t, pl_text *out)
 {
     const pl_forecast *f = &t->best->take->forecast;
     if (!f->memory.host) return;
+    const char *updates = "";
+    if (f->host_kernel_seconds > 0)
+        updates = pl_arena_fmt(out->arena, "; its processor updates weights in %.3f ms",
+                               1e3 * f->host_kernel_seconds);
     const char *words = pl_arena_fmt(
-        out->arena, "%s of %s lie in the host's memory; copies, to and from it, %s in %.3f ms",
+        out->arena, "%s of %s lie in the host's memory; copies, to and from it, %s in %.3f ms%s",
         size(out, (double)f->memory.host), size(out, t->best->host_limit),
-        size(out, (double)f->host_moved), 1e3 * f->host_seconds);
+        size(out, (double)f->host_moved), 1e3 * f->host_seconds, updates);
     tell_line(t, "host", words, out);
 }
 

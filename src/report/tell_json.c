@@ -57,7 +57,8 @@ static void put_predicted(const pl_told *t, pl_json_out *out)
                 "recompute_seconds", f->again_seconds, "comm_seconds", f->comm_seconds,
                 "exposed_comm_seconds", f->exposed_seconds, "comm_bytes", f->comm_bytes);
     PL_JSON_PUT(out, "host_copy_seconds", f->host_seconds, "host_copy_bytes", f->host_moved,
-                "launch_seconds", f->launch_seconds, "device_seconds", f->device_seconds);
+                "host_kernel_seconds", f->host_kernel_seconds, "launch_seconds", f->launch_seconds,
+                "device_seconds", f->device_seconds);
     if (t->best->floor > 0) PL_JSON_PUT(out, "floor_seconds", t->best->floor);
     PL_JSON_PUT(out, "micro", t->graph->micro, "micro_seconds", f->micro_seconds);
     put_ragged(t, out);

@@ -60,8 +60,9 @@ static void add_name(writer *w, const char *what, int at, const char *name)
 static void name_row(writer *w, int at, const pl_step *x, int nth)
 {
     const char *over = pl_summary_axes(w->tmp, &w->line->program->plan->mesh, x->axes);
-    const char *name = pl_step_is_host(x) ? pl_html_kind_name(pl_html_view_kind(x))
-                                          : pl_arena_fmt(w->tmp, "messages over %s", over);
+    const bool between = x->kind == PL_MESSAGE && !pl_step_is_host(x);
+    const char *name = !between ? pl_html_kind_name(pl_html_view_kind(x))
+                                : pl_arena_fmt(w->tmp, "messages over %s", over);
     add_name(w, "thread_name", at, nth == 1 ? name : pl_arena_fmt(w->tmp, "%s (%d)", name, nth));
 }
 
@@ -69,7 +70,7 @@ static void name_row(writer *w, int at, const pl_step *x, int nth)
 static int find_row(writer *w, const pl_step *x, double begin, double end)
 {
     int nth = 1;
-    if (x->kind != PL_MESSAGE) return COMPUTE_ROW;
+    if (pl_step_is_compute(x)) return COMPUTE_ROW;
     for (int i = 0; i < w->rows.n; i++) {
         row *r = &w->rows.at[i];
         if (r->axes != x->axes || r->lane != pl_step_lane(x)) continue;
@@ -94,7 +95,7 @@ static void add_step(writer *w, int i)
     pl_json_open(&w->out, "args", PL_JSON_OBJECT);
     if (x->kind == PL_MESSAGE)
         pl_json_put_int(&w->out, pl_step_is_host(x) ? "bytes" : "bytes received", x->bytes);
-    else if (x->kind == PL_KERNEL)
+    else if (pl_step_is_kernel(x))
         pl_json_put_text(&w->out, "operator", x->share->node->op->name);
     close_event(w);
 }
@@ -102,7 +103,7 @@ static void add_step(writer *w, int i)
 /* The counter changes with each step that computes; messages run beside them. */
 static void add_memory(writer *w, int i)
 {
-    if (w->line->program->step[i].kind == PL_MESSAGE) return;
+    if (!pl_step_is_compute(&w->line->program->step[i])) return;
     open_event(w, "C", "work memory", NULL);
     pl_json_put_real(&w->out, "ts", microseconds(w, w->line->begin[i]));
     pl_json_open(&w->out, "args", PL_JSON_OBJECT);

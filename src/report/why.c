@@ -12,7 +12,7 @@ static bool is_same(const pl_plan *a, const pl_plan *b)
     for (int i = 0; i < a->mesh.n; i++)
         if (a->mesh.axis[i].size != b->mesh.axis[i].size) return false;
     for (int i = 0; i < g->nodes.n; i++)
-        if (!pl_choice_same(&a->choice[i], &b->choice[i], &a->mesh)) return false;
+        if (!pl_plan_runs_alike(a, i, b, i)) return false;
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         bool differs = !pl_plan_kept_alike(a, i, b, i);

@@ -16,8 +16,9 @@
 
 enum { WORK_ALIGN = 2 << 20, SCRATCH_ALIGN = 64 }; /* WORK_ALIGN: a huge page */
 
-/* A compute step made ready: pointers instead of slots. */
+/* A step made ready that computes or is a kernel of the host: pointers instead of slots. */
 typedef struct bound_step {
+    const struct pl_exec *exec;
     const pl_step *step;
     const pl_kernel *kernel;
     const pl_backend *backend;
@@ -30,7 +31,8 @@ typedef struct bound_step {
 
 typedef struct bound_program {
     const pl_program *program;
-    bound_step *step;         /* [n_compute] */
+    int n;                    /* steps that compute, then kernels of the host */
+    bound_step *step;         /* [n] */
     pl_lane_message *message; /* [n_messages] */
     double *begin, *end;      /* [n_steps] of the last run, on the clock; NULL: not recorded */
     bool whole;               /* the last run did not fail */
@@ -49,8 +51,9 @@ struct pl_exec {
     char *block;
     size_t block_bytes;
     char *work, *scratch;
-    pl_hostblock host; /* states that lie there, then the work of the largest program there */
-    int64_t host_work; /* where that begins                                                 */
+    pl_hostblock host;  /* states that lie there, then the work of the largest program there */
+    int64_t host_work;  /* where that begins                                                 */
+    char *host_scratch; /* of the host's kernels */
     pl_exec_stats stats;
     int wish; /* agreed on at the end of the last step */
 };
@@ -103,18 +106,30 @@ static bool make_kernel(pl_exec *exec, pl_arena *arena, bound_step *bound, int64
     return true;
 }
 
-static bool make_steps(pl_exec *exec, pl_arena *arena, bound_program *bound, int64_t *scratch,
-                       pl_err *err)
+/* Those that compute, or the host's kernels, which come behind them. */
+static bool make_steps(pl_exec *exec, pl_arena *arena, bound_program *bound, bool host,
+                       int64_t *scratch, pl_err *err)
 {
-    bound->step = PL_NEW_N(arena, bound_step, bound->program->n_compute + 1);
-    for (int i = 0, n = 0; i < bound->program->n_steps; i++) {
+    for (int i = 0; i < bound->program->n_steps; i++) {
         const pl_step *s = &bound->program->step[i];
-        if (s->kind == PL_MESSAGE) continue;
-        bound->step[n].step = s;
-        if (s->kind == PL_KERNEL) PL_TRY(make_kernel(exec, arena, &bound->step[n], scratch, err));
-        n++;
+        if (!(host ? s->kind == PL_HOST_KERNEL : pl_step_is_compute(s))) continue;
+        bound_step *b = &bound->step[bound->n++];
+        b->exec = exec;
+        b->step = s;
+        if (pl_step_is_kernel(s)) PL_TRY(make_kernel(exec, arena, b, scratch, err));
     }
     return true;
+}
+
+/* A kernel of the host, on its thread. */
+static void run_on_host(void *of)
+{
+    bound_step *b = of;
+    const double begin = pl_clock_now();
+    pl_kernel_thread(b->exec->options.env.n_threads);
+    b->kernel->run(b->step->share, &b->exec->options.env, b->state, b->in, b->out,
+                   b->exec->host_scratch);
+    b->seconds += pl_clock_now() - begin;
 }
 
 static bool make_messages(pl_exec *exec, pl_arena *arena, bound_program *bound, pl_err *err)
@@ -123,18 +138,21 @@ static bool make_messages(pl_exec *exec, pl_arena *arena, bound_program *bound, 
     int *ranks = PL_NEW_N(arena, int, bound->program->n_ranks), me;
     PL_ASSERT_CMP(m->n, ==, exec->programs[0].program->plan->mesh.n);
     bound->message = PL_NEW_N(arena, pl_lane_message, bound->program->n_messages + 1);
-    for (int i = 0, n = 0; i < bound->program->n_steps; i++) {
+    for (int i = 0, n = 0, k = bound->program->n_compute; i < bound->program->n_steps; i++) {
         const pl_step *s = &bound->program->step[i];
-        if (s->kind != PL_MESSAGE) continue;
-        if (!pl_step_is_host(s) && !exec->group[s->axes]) {
+        if (pl_step_is_compute(s)) continue;
+        const bool host = pl_step_lane(s) > PL_LANE_RECV;
+        if (!host && !exec->group[s->axes]) {
             int size = pl_mesh_group(m, bound->program->rank, s->axes, ranks, &me);
             PL_TRY(pl_comm_group(exec->comm, size, ranks, &exec->group[s->axes], err));
         }
         bound->message[n++] = (pl_lane_message){
             .begin = bound->begin ? &bound->begin[i] : NULL,
             .end = bound->end ? &bound->end[i] : NULL,
-            .group = pl_step_is_host(s) ? NULL : exec->group[s->axes],
+            .group = host ? NULL : exec->group[s->axes],
             .lane = pl_step_lane(s),
+            .work = s->kind == PL_HOST_KERNEL ? run_on_host : NULL,
+            .work_of = s->kind == PL_HOST_KERNEL ? &bound->step[k++] : NULL,
             .after = s->after,
             .wait = s->wait,
             .message = { .kind = s->collective,
@@ -150,17 +168,17 @@ static bool make_messages(pl_exec *exec, pl_arena *arena, bound_program *bound, 
 
 static void bind(const pl_exec *exec, bound_program *bound)
 {
-    for (int i = 0, n = 0, m = 0; i < bound->program->n_steps; i++) {
+    for (int i = 0; i < bound->n; i++) {
+        bound_step *b = &bound->step[i];
+        for (int k = 0; k < b->step->n_in; k++) b->in[k] = at(exec, b->step->in[k]);
+        for (int k = 0; k < b->step->n_out; k++) b->out[k] = at(exec, b->step->out[k]);
+    }
+    for (int i = 0, m = 0; i < bound->program->n_steps; i++) {
         const pl_step *s = &bound->program->step[i];
-        if (s->kind == PL_MESSAGE) {
-            if (s->n_in) bound->message[m].message.send = at(exec, s->in[0]);
-            if (s->n_out) bound->message[m].message.recv = at(exec, s->out[0]);
-            m++;
-            continue;
-        }
-        for (int k = 0; k < s->n_in; k++) bound->step[n].in[k] = at(exec, s->in[k]);
-        for (int k = 0; k < s->n_out; k++) bound->step[n].out[k] = at(exec, s->out[k]);
-        n++;
+        if (pl_step_is_compute(s)) continue;
+        if (s->kind == PL_MESSAGE && s->n_in) bound->message[m].message.send = at(exec, s->in[0]);
+        if (s->kind == PL_MESSAGE && s->n_out) bound->message[m].message.recv = at(exec, s->out[0]);
+        m++;
     }
 }
 
@@ -168,7 +186,7 @@ static bool make_programs(pl_exec *exec, pl_arena *arena, const pl_program *cons
                           pl_err *err)
 {
     pl_exec_stats s = { .state_bytes = exec->store->bytes };
-    int64_t host = 0;
+    int64_t host = 0, host_scratch = 0;
     exec->options.env.stream = exec->stream;
     for (int i = 0; i < exec->n_programs; i++) {
         bound_program *p = &exec->programs[i];
@@ -181,9 +199,13 @@ static bool make_programs(pl_exec *exec, pl_arena *arena, const pl_program *cons
             p->begin = PL_NEW_N(arena, double, p->program->n_steps + 1);
             p->end = PL_NEW_N(arena, double, p->program->n_steps + 1);
         }
-        PL_TRY(make_steps(exec, arena, p, &s.scratch_bytes, err));
+        p->step = PL_NEW_N(arena, bound_step, p->program->n_steps + 1);
+        PL_TRY(make_steps(exec, arena, p, false, &s.scratch_bytes, err));
+        PL_TRY(make_steps(exec, arena, p, true, &host_scratch, err));
         PL_TRY(make_messages(exec, arena, p, err));
     }
+    char *at = PL_NEW_N(arena, char, host_scratch + SCRATCH_ALIGN);
+    exec->host_scratch = at + -(uintptr_t)at % SCRATCH_ALIGN;
     s.host_bytes = exec->store->host_bytes + host;
     exec->stats = s;
     return true;
@@ -194,9 +216,11 @@ static bool make_lane(pl_exec *exec, pl_arena *arena, pl_err *err)
 {
     pl_lane_options o = { .host = exec->stats.host_bytes > 0,
                           .host_rate = exec->options.host_rate };
-    for (int i = 0; i < exec->n_programs; i++)
-        if (exec->programs[i].program->n_messages > o.most)
-            o.most = exec->programs[i].program->n_messages;
+    for (int i = 0; i < exec->n_programs; i++) {
+        const bound_program *p = &exec->programs[i];
+        if (p->program->n_messages > o.most) o.most = p->program->n_messages;
+        o.host_work |= p->n > p->program->n_compute;
+    }
     if (!exec->comm && !o.host) return true;
     return pl_lane_new(exec->comm, exec->stream, &o, arena, &exec->lane, err);
 }
@@ -297,7 +321,7 @@ void pl_exec_free(pl_exec *exec)
         exec->device->sync(exec->stream, &(pl_err){ 0 }); /* a failed step left work */
     pl_lane_free(exec->lane);
     for (int i = 0; i < exec->n_programs; i++)
-        for (int k = 0; exec->programs[i].step && k < exec->programs[i].program->n_compute; k++) {
+        for (int k = 0; k < exec->programs[i].n; k++) {
             bound_step *b = &exec->programs[i].step[k];
             if (b->state) b->kernel->free(b->state);
         }
@@ -433,9 +457,9 @@ pl_exec_stats pl_exec_stats_get(const pl_exec *exec)
 void pl_exec_explain(const pl_exec *exec, int program, pl_text *out)
 {
     const bound_program *p = &exec->programs[program];
-    for (int i = 0; i < p->program->n_compute; i++) {
+    for (int i = 0; i < p->n; i++) {
         const bound_step *b = &p->step[i];
-        if (b->step->kind != PL_KERNEL)
+        if (!pl_step_is_kernel(b->step))
             pl_text_add(out, "%-40s %s\n", b->step->label,
                         b->step->kind == PL_COPY   ? "copy"
                         : b->step->kind == PL_FOLD ? "fold"
@@ -468,10 +492,10 @@ static int by_seconds(const void *a, const void *b)
 void pl_exec_profile(const pl_exec *exec, int program, pl_text *out)
 {
     const bound_program *p = &exec->programs[program];
-    profile_row *row = PL_NEW_N(out->arena, profile_row, p->program->n_compute + 1);
+    profile_row *row = PL_NEW_N(out->arena, profile_row, p->n + 1);
     double all = 0;
     int n = 0;
-    for (int i = 0; i < p->program->n_compute; i++) {
+    for (int i = 0; i < p->n; i++) {
         const bound_step *b = &p->step[i];
         const char *op = b->kernel ? b->step->share->node->op->name : "copy";
         const char *kernel = b->kernel ? b->kernel->name : "copy";

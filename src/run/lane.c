@@ -4,7 +4,7 @@
 #include "run/lane.h"
 
 #include "base/clock.h"
-#include "run/copier.h"
+#include "run/hostlane.h"
 #include "run/progress.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ typedef struct queue {
     under_way open[OPEN_AT_MOST]; /* those from `ended` on, by their numbers      */
 } queue;
 
-enum { N_QUEUES = PL_LANE_RECV + 1 };
+enum { N_QUEUES = PL_LANE_RECV + 1, N_HOST = PL_N_LANES - N_QUEUES };
 
 struct pl_lane {
     pl_progress progress;
@@ -41,7 +41,7 @@ struct pl_lane {
     int wish;         /* likewise                                     */
     double exposed, busy;
     queue queue[N_QUEUES];
-    pl_copier *copier[2]; /* to the host, and from it; NULL: none         */
+    pl_hostlane *host[N_HOST]; /* to the host, from it, its kernels; NULL: none */
 };
 
 /* -- the lane's thread ------------------------------------------------------------------------- */
@@ -157,11 +157,12 @@ static void *run_lane(void *arg)
 
 static bool start_threads(pl_lane *lane, const pl_lane_options *o, pl_arena *arena, pl_err *err)
 {
-    static const pl_collective way[] = { PL_TO_HOST, PL_FROM_HOST };
     const int rank = lane->comm ? lane->comm->rank : 0;
-    for (int k = 0; k < 2 && o->host; k++)
-        PL_TRY(pl_copier_new(&lane->progress, rank, way[k], o->host_rate, arena, &lane->copier[k],
-                             err));
+    for (int k = 0; k < N_HOST && o->host; k++) {
+        if (N_QUEUES + k == PL_LANE_HOST && !o->host_work) continue;
+        PL_TRY(pl_hostlane_new(&lane->progress, rank, N_QUEUES + k, o->host_rate, arena,
+                               &lane->host[k], err));
+    }
     int rc = lane->comm ? pthread_create(&lane->thread, NULL, run_lane, lane) : 0;
     return !rc ||
            pl_err_set(err, PL_ERUN, "cannot start the communication thread: %s", strerror(rc));
@@ -169,7 +170,7 @@ static bool start_threads(pl_lane *lane, const pl_lane_options *o, pl_arena *are
 
 static void free_books(pl_lane *lane)
 {
-    for (int k = 0; k < 2; k++) pl_copier_free(lane->copier[k]);
+    for (int k = 0; k < N_HOST; k++) pl_hostlane_free(lane->host[k]);
     pl_progress_close(&lane->progress);
 }
 
@@ -201,8 +202,8 @@ void pl_lane_begin(pl_lane *lane, int n, const pl_lane_message *messages)
     lane->messages = messages;
     for (int k = 0; k < N_QUEUES; k++)
         lane->queue[k].next = lane->queue[k].started = lane->queue[k].ended = 0;
-    for (int k = 0; k < 2; k++)
-        if (lane->copier[k]) pl_copier_begin(lane->copier[k], messages);
+    for (int k = 0; k < N_HOST; k++)
+        if (lane->host[k]) pl_hostlane_begin(lane->host[k], messages);
     if (lane->comm) atomic_store(&lane->phase, STEP);
 }
 
@@ -239,7 +240,7 @@ bool pl_lane_wait(pl_lane *lane, int n, pl_err *err)
 static bool is_idle(pl_lane *lane)
 {
     bool idle = atomic_load(&lane->phase) == IDLE;
-    for (int k = 0; k < 2; k++) idle &= !lane->copier[k] || pl_copier_idle(lane->copier[k]);
+    for (int k = 0; k < N_HOST; k++) idle &= !lane->host[k] || pl_hostlane_idle(lane->host[k]);
     return idle;
 }
 
@@ -279,7 +280,7 @@ double pl_lane_busy(const pl_lane *lane)
 int64_t pl_lane_copied(const pl_lane *lane)
 {
     int64_t sum = 0;
-    for (int k = 0; k < 2; k++)
-        if (lane->copier[k]) sum += pl_copier_bytes(lane->copier[k]);
+    for (int k = 0; k < N_HOST; k++)
+        if (lane->host[k]) sum += pl_hostlane_bytes(lane->host[k]);
     return sum;
 }

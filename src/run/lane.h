@@ -1,6 +1,6 @@
 /* run/lane.h - the lanes of messages: a thread of its own per rank that keeps messages moving while
  * kernels run (MPI progresses only inside MPI calls, and so do all our transports), and one for
- * each way between the device and its host's memory (copier.h).
+ * each way between the device and its host's memory, and for the host's kernels (hostlane.h).
  *
  * The first carries what goes to other stages and what comes from there too, each in an order of
  * its own. It alone touches the pl_comm after pl_lane_new. The compute thread and the lanes meet in
@@ -16,16 +16,19 @@ typedef struct pl_lane pl_lane;
 /* A message of a program as the transport wants it; `after` and `wait` as in pl_step. */
 typedef struct pl_lane_message {
     pl_message message;
-    pl_group *group;     /* NULL: a copy to or from the host's memory */
+    pl_group *group;     /* NULL: none between ranks                                          */
     int after, wait;
-    int lane;            /* between ranks: pl_step_lane               */
+    int lane;            /* pl_step_lane                                                      */
+    void (*work)(void *of); /* a kernel of the host, which `message` says nothing of; else NULL */
+    void *work_of;
     double *begin, *end; /* where the lane writes the clock when the message is started, and when it
                             is finished; NULL: nowhere */
 } pl_lane_message;
 
 typedef struct pl_lane_options {
     int most;         /* messages of a step, at most                                    */
-    bool host;        /* copies to and from the host's memory may be among them         */
+    bool host;        /* copies to and from the host's memory may be among them,        */
+    bool host_work;   /* and kernels that it runs                                       */
     double host_rate; /* bytes per second that these keep to; 0: as fast as they can be */
 } pl_lane_options;
 

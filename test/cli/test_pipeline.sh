@@ -27,6 +27,7 @@ done
 
 # -- with every other word -----------------------------------------------------------------------------------
 for words in pp=2,tp=2,sp,schedule=zb-h2 pp=2,vpp=2,zero=3,recompute=full pp=2,zero=1,offload=optimizer \
+    pp=2,offload=weights,offload=updates \
     pp=2,schedule=zbv,auto; do
     runs 0 '' "${verify[@]}" --devices 4 --strategy "$words,micro=4"
     check "$words is equal" grep -q ' equal ' out

@@ -61,7 +61,7 @@ for split in '1 dp' '2 zero=3' '2 tp=2,sp'; do
         rm -r parts
     done
     # -- nor do they change where states or activations lie in the host's memory ------------------------------
-    for away in optimizer weights activations all,recompute=full; do
+    for away in optimizer weights activations all,recompute=full updates updates,offload=weights; do
         runs 0 "in the host's memory" "${dropped[@]}" --devices "${split% *}" \
             --strategy "${split#* },offload=$away" --save parts
         check "weights on $split, offload=$away" cmp {whole,parts}/step-00000005.safetensors

@@ -42,7 +42,7 @@ static inline bool is_copy(const site *s, const pl_step *x)
 static inline bool is_kernel(const site *s, const pl_step *x)
 {
     (void)s;
-    return x->kind == PL_KERNEL;
+    return pl_step_is_kernel(x);
 }
 
 /* -- changing programs ------------------------------------------------------------------------- */
@@ -50,9 +50,9 @@ static inline bool is_kernel(const site *s, const pl_step *x)
 static inline void drop_step(site *s)
 {
     pl_program *p = s->p;
-    bool message = step_of(s)->kind == PL_MESSAGE;
+    bool message = !pl_step_is_compute(step_of(s));
     int before = 0;
-    for (int i = 0; i < s->at; i++) before += (p->step[i].kind == PL_MESSAGE) == message;
+    for (int i = 0; i < s->at; i++) before += pl_step_is_compute(&p->step[i]) != message;
     if (message)
         p->message_bytes -= step_of(s)->bytes, p->n_messages--;
     else
@@ -62,7 +62,7 @@ static inline void drop_step(site *s)
     for (int i = 0; i < p->n_steps; i++) {
         pl_step *x = &p->step[i];
         int *waits = message ? &x->wait : &x->after;
-        if ((message || x->kind == PL_MESSAGE) && *waits > before) --*waits;
+        if ((message || !pl_step_is_compute(x)) && *waits > before) --*waits;
     }
 }
 

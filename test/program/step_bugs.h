@@ -32,11 +32,11 @@ static inline bool wrong_root_everywhere(site *s)
     int number = 0;
     s->at = find_step(s, is_broadcast);
     if (s->at < 0) return false;
-    for (int i = 0; i < s->at; i++) number += s->p->step[i].kind == PL_MESSAGE;
+    for (int i = 0; i < s->at; i++) number += !pl_step_is_compute(&s->p->step[i]);
     for (int r = 0; r < s->n; r++)
         for (int i = 0, k = 0; i < s->program[r]->n_steps; i++) {
             pl_step *x = &s->program[r]->step[i];
-            if (x->kind == PL_MESSAGE && k++ == number) change_root(s->program[r], x);
+            if (!pl_step_is_compute(x) && k++ == number) change_root(s->program[r], x);
         }
     return true;
 }
@@ -74,8 +74,8 @@ static inline bool double_fold(site *s)
     p->n_steps++;
     p->n_compute++;
     for (int i = 0; i < p->n_steps; i++) {
-        computes += step[i].kind != PL_MESSAGE;
-        if (i > s->at && step[i].kind == PL_MESSAGE) step[i].after++;
+        computes += pl_step_is_compute(&step[i]);
+        if (i > s->at && !pl_step_is_compute(&step[i])) step[i].after++;
     }
     return computes == p->n_compute;
 }

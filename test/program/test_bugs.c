@@ -50,7 +50,7 @@ static bool double_message(site *s)
     memcpy(step + s->at + 1, p->step + s->at, sizeof *step * (size_t)(p->n_steps - s->at));
     p->step = step;
     int number = 0;
-    for (int i = 0; i <= s->at; i++) number += step[i].kind == PL_MESSAGE;
+    for (int i = 0; i <= s->at; i++) number += !pl_step_is_compute(&step[i]);
     p->n_steps++;
     p->n_messages++;
     p->message_bytes += step[s->at].bytes;
@@ -226,11 +226,11 @@ static bool wrong_monoid(site *s)
     s->at = find_step(s, combines);
     if (s->at < 0) return false;
     int number = 0;
-    for (int i = 0; i < s->at; i++) number += s->p->step[i].kind == PL_MESSAGE;
+    for (int i = 0; i < s->at; i++) number += !pl_step_is_compute(&s->p->step[i]);
     for (int r = 0; r < s->n; r++)
         for (int i = 0, k = 0; i < s->program[r]->n_steps; i++) {
             pl_step *x = &s->program[r]->step[i];
-            if (x->kind == PL_MESSAGE && k++ == number)
+            if (!pl_step_is_compute(x) && k++ == number)
                 x->monoid = x->monoid == PL_SUM ? PL_MAX : PL_SUM;
         }
     return true;
@@ -305,7 +305,7 @@ static bool small_after(site *s)
     if (s->at < 0 || !step_of(s)->after) return false;
     int after = step_of(s)->after, less = after - 1;
     for (int i = s->at; i < s->p->n_steps; i++)
-        if (s->p->step[i].kind == PL_MESSAGE && s->p->step[i].after == after)
+        if (!pl_step_is_compute(&s->p->step[i]) && s->p->step[i].after == after)
             s->p->step[i].after = less;
     return true;
 }

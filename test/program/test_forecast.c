@@ -296,6 +296,12 @@ static void test_border(void **state)
 
 /* -- any program ------------------------------------------------------------------------------- */
 
+/* Is it on a lane of the host? */
+static bool is_hosts(const pl_step *x)
+{
+    return !pl_step_is_compute(x) && pl_step_lane(x) > PL_LANE_RECV;
+}
+
 /* Seconds of [from, to) that messages take from computing: between any two times at which one
  * begins or ends the same ones pass all the time. */
 static double lost_seconds(const pl_program *p, const pl_forecast *f, const pl_speed *speed,
@@ -306,9 +312,9 @@ static double lost_seconds(const pl_program *p, const pl_forecast *f, const pl_s
         double next = to, rate = 1;
         for (int i = 0; i < p->n_steps; i++) {
             const pl_step *x = &p->step[i];
-            if (x->kind != PL_MESSAGE) continue;
+            if (pl_step_is_compute(x)) continue;
             if (f->begin[i] <= t && t < f->end[i])
-                rate = fmin(rate, pl_step_is_host(x) ? speed->host_hidden : speed->hidden);
+                rate = fmin(rate, is_hosts(x) ? speed->host_hidden : speed->hidden);
             if (f->begin[i] > t) next = fmin(next, f->begin[i]);
             if (f->end[i] > t) next = fmin(next, f->end[i]);
         }
@@ -323,7 +329,7 @@ static double finished(const pl_program *p, const pl_forecast *f, bool messages,
 {
     double t = 0;
     for (int i = 0, k = 0; i < p->n_steps && k < n; i++) {
-        if ((p->step[i].kind == PL_MESSAGE) != messages) continue;
+        if (pl_step_is_compute(&p->step[i]) == messages) continue;
         t = fmax(t, f->end[i]);
         k++;
     }
@@ -337,8 +343,8 @@ static bool near(double x, double y)
 
 static bool share_a_link(const pl_step *x, const pl_step *y)
 {
-    const bool host = pl_step_is_host(x) || pl_step_is_host(y);
-    return host ? x->collective == y->collective : x->axes & y->axes;
+    const bool host = is_hosts(x) || is_hosts(y);
+    return host ? pl_step_lane(x) == pl_step_lane(y) : x->axes & y->axes;
 }
 
 /* Every step begins as soon as it may, and takes its time. */
@@ -350,11 +356,11 @@ static void check_lanes(const char *name, const pl_program *p, const pl_forecast
         const pl_step *x = &p->step[i];
         double seconds = pl_forecast_step(p, x, speed), begin = finished(p, f, true, x->wait);
         double takes = f->end[i] - f->begin[i];
-        if (x->kind == PL_MESSAGE) {
+        if (!pl_step_is_compute(x)) {
             double *lane = &handed[pl_step_lane(x)];
             *lane = begin = fmax(fmax(begin, *lane), finished(p, f, false, x->after));
             for (int k = 0; k < i; k++)
-                if (p->step[k].kind == PL_MESSAGE && share_a_link(&p->step[k], x))
+                if (!pl_step_is_compute(&p->step[k]) && share_a_link(&p->step[k], x))
                     begin = fmax(begin, f->end[k]);
         } else {
             begin = fmax(begin, finished(p, f, false, computes++));
@@ -372,26 +378,27 @@ static void check_lanes(const char *name, const pl_program *p, const pl_forecast
 static void check_sums(const char *name, const pl_program *p, const pl_forecast *f,
                        const pl_speed *speed)
 {
-    double compute = 0, comm = 0, host = 0, slack = 1e-9 * f->step_seconds;
-    double link[PL_MAX_AXES + 2] = { 0 }; /* the last two: to the host, and from it */
+    double compute = 0, comm = 0, slack = 1e-9 * f->step_seconds;
+    double link[PL_MAX_AXES + 3] = { 0 }; /* the last three: to the host, from it, its kernels */
     int64_t bytes = 0;
     for (int i = 0; i < p->n_steps; i++) {
         const pl_step *x = &p->step[i];
         double seconds = pl_forecast_step(p, x, speed);
-        *(x->kind != PL_MESSAGE ? &compute : pl_step_is_host(x) ? &host : &comm) += seconds;
-        if (x->kind == PL_MESSAGE && !pl_step_is_host(x)) bytes += x->bytes;
-        if (pl_step_is_host(x)) link[PL_MAX_AXES + (x->collective == PL_FROM_HOST)] += seconds;
+        double *hosts = is_hosts(x) ? &link[PL_MAX_AXES + pl_step_lane(x) - PL_LANE_OUT] : NULL;
+        *(pl_step_is_compute(x) ? &compute : hosts ? hosts : &comm) += seconds;
+        if (x->kind == PL_MESSAGE && !hosts) bytes += x->bytes;
         for (int a = 0; a < PL_MAX_AXES; a++)
             if (x->kind == PL_MESSAGE && x->axes >> a & 1) link[a] += seconds;
     }
+    const double host = link[PL_MAX_AXES] + link[PL_MAX_AXES + 1], on = link[PL_MAX_AXES + 2];
     EXPECT(near(compute, f->compute_seconds) && near(comm, f->comm_seconds) &&
-               near(host, f->host_seconds) && near(f->exposed_seconds + compute, f->step_seconds) &&
-               bytes == f->comm_bytes,
+               near(host, f->host_seconds) && near(on, f->host_kernel_seconds) &&
+               near(f->exposed_seconds + compute, f->step_seconds) && bytes == f->comm_bytes,
            "%s: other sums", name);
-    EXPECT(f->step_seconds <= compute + comm + host + slack, "%s: %g is more than %g, %g and %g",
-           name, f->step_seconds, compute, comm, host);
+    EXPECT(f->step_seconds <= compute + comm + host + on + slack,
+           "%s: %g is more than %g, %g, %g and %g", name, f->step_seconds, compute, comm, host, on);
     EXPECT(f->step_seconds >= compute - slack, "%s: less than the compute", name);
-    for (int a = 0; a < PL_MAX_AXES + 2; a++)
+    for (int a = 0; a < PL_MAX_AXES + 3; a++)
         EXPECT(f->step_seconds >= link[a] - slack, "%s: less than the link %d takes", name, a);
 }
 

@@ -162,7 +162,8 @@ static void use_message(lines *l, int i, int number)
     if (exchange || x->collective == PL_REDUCE_SCATTER) in *= n;
     if (exchange || x->collective == PL_ALL_GATHER) out *= n;
     while (until < l->p->n_steps - 1 &&
-           (l->p->step[until].kind == PL_MESSAGE || l->p->step[until].wait <= number))
+           (!pl_step_is_compute(&l->p->step[until]) || l->p->step[until].wait <= number ||
+            (l->p->step[until].once && !x->once)))
         until++;
     if (x->n_in) use(l, i, until, x->in[0], in, false);
     if (x->n_out) use(l, i, until, x->out[0], out, true);
@@ -178,7 +179,8 @@ static void use_all(lines *l)
         const pl_step *x = &p->step[i];
         int64_t bytes = x->count * pl_type_bytes(x->type);
         if (x->kind == PL_KERNEL) use_kernel(l, i);
-        if (x->kind == PL_MESSAGE) use_message(l, i, messages++);
+        if (x->kind == PL_MESSAGE) use_message(l, i, messages);
+        messages += !pl_step_is_compute(x);
         if (x->kind == PL_COPY) use_copies(l, i, false), use_copies(l, i, true);
         if (x->kind == PL_FOLD) use(l, i, i, x->in[0], bytes, false);
         if (x->kind == PL_FOLD) use(l, i, i, x->out[0], bytes, false);

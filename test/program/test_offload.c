@@ -108,6 +108,50 @@ static void test_copies(void **state)
     pl_arena_free(a);
 }
 
+/* Where the host updates what lies there, gradients go there and weights come from there; moments
+ * and sums of gradients do not, in whichever type they are. */
+static void check_host_kernels(const char *model, int64_t micro)
+{
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = make_micro(model, micro, 1, a);
+    const pl_plan *plan = plan_of(g, "offload=weights,offload=updates", 1, a);
+    const pl_program *p = lower(plan, 0, &(pl_lower_options){ 0 }, a);
+    int updates = 0, adds = 0, casts = 0;
+    for (int i = 0; i < p->n_steps; i++) {
+        const pl_step *x = &p->step[i];
+        const pl_value *v = x->transfer ? x->transfer->value : NULL;
+        if (pl_step_is_host(x) && v->shape.rank == 2) {
+            const bool gradient = v->maker && v->maker->phase == PL_BACKWARD;
+            const bool weight = pl_graph_state(v) && pl_graph_state(v)->kind == PL_WEIGHT;
+            EXPECT(x->collective == PL_TO_HOST ? gradient && !x->once : weight, "%s of '%s'",
+                   pl_collective_name(x->collective), v->name);
+        }
+        if (x->kind != PL_HOST_KERNEL) continue;
+        const pl_node *n = x->share->node;
+        updates += n->phase == PL_UPDATE;
+        adds += n->op == &pl_op_accumulate;
+        casts += n->op == &pl_op_cast;
+        EXPECT(micro == 1 || x->once == (n->phase == PL_UPDATE), "'%s' runs at another time",
+               n->name);
+    }
+    assert_true(updates > 0 && (adds > 0) == (micro > 1));
+    assert_int_equal(casts > 0, g->nodes.at[0]->op == &pl_op_cast || strstr(model, "bf16") != NULL);
+    assert_int_equal(hosted(p, PL_GRAD_SUM) > 0, micro > 1);
+    const pl_forecast f = forecast(p, a);
+    assert_true(f.host_kernel_seconds > 0 &&
+                f.step_seconds < f.compute_seconds + f.host_seconds + f.host_kernel_seconds);
+    pl_arena_free(a);
+}
+
+static void test_host_kernels(void **state)
+{
+    (void)state;
+    check_host_kernels(DEEP, 1);
+    check_host_kernels(DEEP, 2);
+    check_host_kernels(DEEP ",dtype=bf16", 1);
+    check_host_kernels(DEEP ",dtype=bf16", 4);
+}
+
 /* No more is on its way to the host than the limit, the last one's apart. */
 static void check_bounded(const pl_program *p, int64_t limit)
 {
@@ -231,13 +275,43 @@ static void test_mistakes(void **state)
     pl_arena_free(a);
 }
 
+static int find_host_kernel(const pl_program *p)
+{
+    int i = 0;
+    while (p->step[i].kind != PL_HOST_KERNEL || p->step[i].n_in < 2) i++;
+    return i;
+}
+
+static void test_kernel_mistakes(void **state)
+{
+    pl_arena *a = pl_arena_new("test");
+    const pl_program *p = lower(plan_of(deep(a), "offload=weights,offload=updates", 1, a), 0,
+                                &(pl_lower_options){ 0 }, a);
+    const int at = find_host_kernel(p);
+    pl_program x = *p;
+    (void)state;
+    x.step = PL_NEW_N(a, pl_step, p->n_steps);
+    MISTAKE(at, out[0].host = false, "works in the wrong memory");
+    MISTAKE(at, in[1].host = false, "works in the wrong memory");
+    MISTAKE(at, in[1] = p->step[at].in[0], "wants");
+    MISTAKE(at, wait = 0, "may run at once");
+    bool on_host = x.plan->on_host[p->step[at].share->node->id];
+    assert_true(on_host);
+    pl_plan other = *x.plan;
+    other.on_host = PL_NEW_N(a, bool, x.plan->graph->nodes.n);
+    x.plan = &other;
+    MISTAKE(at, n_in += 0, "runs elsewhere than the plan says");
+    pl_arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states),   cmocka_unit_test(test_activations),
-        cmocka_unit_test(test_copies),   cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_ahead),    cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_states),       cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_copies),       cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_ahead),        cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_mistakes),     cmocka_unit_test(test_kernel_mistakes),
+        cmocka_unit_test(test_host_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,12 +86,12 @@ static pl_graph *make_graph(const lot_case *x, pl_arena *a)
 
 /* What the programs of all cases have in them. */
 typedef struct tally {
-    int steps[PL_FOLD + 1], collectives[PL_N_COLLECTIVES], moves[PL_N_COLLECTIVES];
+    int steps[PL_HOST_KERNEL + 1], collectives[PL_N_COLLECTIVES], moves[PL_N_COLLECTIVES];
 } tally;
 
 static void add_up(tally *sum, const trial *t)
 {
-    for (int k = 0; k <= PL_FOLD; k++) sum->steps[k] += t->seen[k];
+    for (int k = 0; k <= PL_HOST_KERNEL; k++) sum->steps[k] += t->seen[k];
     for (int k = 0; k <= PL_RECV; k++) sum->collectives[k] += t->collectives[k];
     for (int k = 0; k < PL_N_COLLECTIVES; k++) sum->moves[k] += t->moves[k];
 }
@@ -207,7 +207,7 @@ static void test_any_plan(void **state)
         pl_err err = { 0 };
         if (!try_case(&x, NULL, &sum, &err)) fail_case(&x, &err);
     }
-    for (int k = 0; k <= PL_FOLD; k++) assert_true(only || sum.steps[k] > 0);
+    for (int k = 0; k <= PL_HOST_KERNEL; k++) assert_true(only || sum.steps[k] > 0);
     for (int k = 0; k < PL_BARRIER; k++) { /* windows: test_windows.c */
         const bool is_message = pl_collective_is_message((pl_collective)k);
         assert_true(only || !is_message || sum.collectives[k] > 0);

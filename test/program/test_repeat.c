@@ -42,6 +42,8 @@ static const char *const layouts[] = {
     "zero=3,offload=optimizer",
     "zero=3,tp=8,sp,recompute=full,offload=all",
     "offload=activations",
+    "offload=weights,offload=updates",
+    "zero=3,recompute=full,offload=updates",
 };
 
 /* What a layout leaves unused where most is live. */

@@ -235,13 +235,13 @@ static const char *read_label(const pl_json *steps, const char *label, int *numb
 
 static void check_what(const pl_json *what, const pl_step *x)
 {
-    const bool message = x->kind == PL_MESSAGE;
+    const bool message = !pl_step_is_compute(x);
     page_check_number(what, "kind", pl_html_view_kind(x));
     assert_int_equal(pl_json_find(what, "axes") != NULL, message);
-    assert_int_equal(pl_json_find(what, "op") != NULL, x->kind == PL_KERNEL);
+    assert_int_equal(pl_json_find(what, "op") != NULL, pl_step_is_kernel(x));
     if (message) page_check_number(what, "axes", x->axes);
     if (message) page_check_number(what, "bytes", (double)x->bytes);
-    if (x->kind == PL_KERNEL) assert_string_equal(page_text(what, "op"), x->share->node->op->name);
+    if (pl_step_is_kernel(x)) assert_string_equal(page_text(what, "op"), x->share->node->op->name);
 }
 
 /* Every step is there, with its own label, at its time within a tick, with its memory. */
@@ -258,7 +258,7 @@ static void check_steps(const pl_html_plan *x, pl_arena *a)
     for (int i = 0; i < x->program->n_steps; i++) {
         const pl_step *step = &x->program->step[i];
         const pl_json *what = page_item(steps, "whats", page_int(steps, "what", i));
-        int64_t *last = &end[step->kind == PL_MESSAGE];
+        int64_t *last = &end[!pl_step_is_compute(step)];
         const int64_t begin = *last + page_item(steps, "gap", i)->whole;
         *last = begin + page_item(steps, "length", i)->whole;
         assert_true(fabs((double)begin / ticks - f->begin[i]) < 0.6 / ticks);

@@ -41,7 +41,7 @@ static void check_plan(const json_t *events, int process, const pl_html_plan *x)
     const pl_forecast *f = x->forecast;
     const counts c = count(events, process);
     int computing = 0;
-    for (int i = 0; i < p->n_steps; i++) computing += p->step[i].kind != PL_MESSAGE;
+    for (int i = 0; i < p->n_steps; i++) computing += pl_step_is_compute(&p->step[i]);
     assert_int_equal(c.steps, p->n_steps);
     assert_int_equal(c.levels, computing);
     assert_true(c.names >= (computing < p->n_steps ? 3 : 2)); /* a process, its rows */
@@ -117,7 +117,7 @@ static pl_trace_line overlap(const pl_html_plan *x, pl_arena *a)
     const pl_program *p = x->program;
     double *begin = PL_NEW_N(a, double, p->n_steps), *end = PL_NEW_N(a, double, p->n_steps);
     for (int i = 0, computed = 0, messages = 0; i < p->n_steps; i++) {
-        const bool message = p->step[i].kind == PL_MESSAGE;
+        const bool message = !pl_step_is_compute(&p->step[i]);
         const int at = message ? messages++ : computed++;
         begin[i] = 1234.5 + 1e-6 * (message ? 2.0 / 3 * at : 1.0 / 3 * at);
         end[i] = begin[i] + 1e-6 * (message ? 1.7 / 1.5 : 1.0 / 3);

@@ -474,9 +474,9 @@ static void check_time(const rank *r, int at, int before)
 {
     const pl_step *s = &r->program->step[at];
     double earliest = r->from;
-    if (before >= 0) earliest = s->kind == PL_MESSAGE ? r->begin[before] : r->end[before];
+    if (before >= 0) earliest = pl_step_is_compute(s) ? r->end[before] : r->begin[before];
     for (int i = 0, computed = 0, messages = 0; i < r->program->n_steps; i++) {
-        const bool message = r->program->step[i].kind == PL_MESSAGE;
+        const bool message = !pl_step_is_compute(&r->program->step[i]);
         const bool waited = message ? messages++ < s->wait : computed++ < s->after;
         if (waited) earliest = fmax(earliest, r->end[i]);
     }
@@ -490,7 +490,7 @@ static void check_times(const rank *r)
     int before[] = { -1, -1 };
     assert_true(r->recorded);
     for (int i = 0; i < r->program->n_steps; i++) {
-        int *last = &before[r->program->step[i].kind == PL_MESSAGE];
+        int *last = &before[!pl_step_is_compute(&r->program->step[i])];
         check_time(r, i, *last);
         *last = i;
     }

@@ -342,6 +342,7 @@ static copies *open_copies(double rate)
         pl_lane_message *m = &c->message[i];
         m->message.type = PL_F32, m->message.count = WORDS, m->message.label = "x";
         m->begin = &c->begin[i], m->end = &c->end[i];
+        m->lane = i ? PL_LANE_IN : PL_LANE_OUT;
     }
     assert_true(pl_device_cpu.stream_new(0, &s, &c->err));
     const pl_lane_options o = { .most = 2, .host = true, .host_rate = rate };

@@ -19,7 +19,8 @@ static inline const pl_program *lower(const pl_plan *p, int rank, const pl_lower
 /* A device on which each of the prices matters. */
 static inline pl_speed speed_of(double hidden)
 {
-    pl_speed s = { .stream = 4e9, .start = 1e-6, .hidden = hidden, .host_hidden = 0.75 };
+    pl_speed s = { .stream = 4e9, .start = 1e-6, .hidden = hidden, .host_hidden = 0.75,
+                   .host_stream = 3e9 };
     for (int t = 0; t < PL_N_TYPES; t++) s.flops[t] = 2e9;
     return s;
 }

@@ -117,6 +117,13 @@ static inline void lot_host(pl_plan *p, const pl_value *v, uint64_t seed, pl_are
     p->kept[v->id] = x;
 }
 
+/* In those, some nodes run there. */
+static inline void lot_run(pl_plan *p, const pl_node *n, uint64_t seed)
+{
+    lot l = { .rng = pl_rng_at(seed, pl_rng_mix(7, pl_rng_name(n->name))) };
+    if (seed % 3 == 0 && pl_plan_can_run_on_host(p, n)) p->on_host[n->id] = lot_below(&l, 2);
+}
+
 /* The greedy plan of placements by lot, then one choice in `keep` by lot as well. */
 static inline pl_plan *plan_within(const pl_graph *g, const pl_mesh *m, uint64_t seed, int keep,
                                    const lot_limits *limits, pl_arena *a)
@@ -138,6 +145,7 @@ static inline pl_plan *plan_within(const pl_graph *g, const pl_mesh *m, uint64_t
             if (limits->copied >> i % 64 & 1) p->choice[i].factor[axis] = PL_COPIED;
             else if (!lot_below(&l, keep)) lot_choose(&l, p, n, axis);
         }
+        lot_run(p, n, seed);
     }
     for (int i = 0; i < g->values.n; i++) {
         lot_keep(p, g->values.at[i], seed, a);

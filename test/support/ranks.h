@@ -191,8 +191,8 @@ static inline void ranks_ways(ranks_run *x)
         memset(w->gave, 0, size);
         memset(w->got, 0, size);
         for (int i = 0; i < p->n_steps; i++)
-            if (p->step[i].kind == PL_MESSAGE) w->message[w->n_messages++] = i;
-            else w->compute[w->n_computes++] = i;
+            if (pl_step_is_compute(&p->step[i])) w->compute[w->n_computes++] = i;
+            else w->message[w->n_messages++] = i;
         all += w->n_messages;
     }
     x->mail = eval_alloc(sizeof *x->mail * (size_t)(all + 1));
@@ -233,7 +233,7 @@ static inline void ranks_give(ranks_run *x, int rank, int m)
     size_t bytes = (size_t)(s->count * pl_type_bytes(s->type) * (blocks ? mail->n : 1));
     w->gave[m] = true;
     mail->given++;
-    if (!s->n_in) return;
+    if (!s->n_in || s->kind == PL_HOST_KERNEL) return;
     mail->data[w->place[m]] = eval_alloc(bytes);
     memcpy(mail->data[w->place[m]], ranks_at(x->r, rank, s->in[0]), bytes);
 }
@@ -243,10 +243,14 @@ static inline void ranks_get(ranks_run *x, int rank, int m)
     ranks_way *w = &x->way[rank];
     const pl_step *s = &x->r->program[rank]->step[w->message[m]];
     const ranks_mail *mail = &x->mail[w->mail[m]];
-    int64_t bytes = s->count * pl_type_bytes(s->type);
+    const int64_t bytes = s->count * pl_type_bytes(s->type);
     char *to = s->n_out ? ranks_at(x->r, rank, s->out[0]) : NULL;
     w->got[m] = true;
     while (w->finished < w->n_messages && w->got[w->finished]) w->finished++;
+    if (s->kind == PL_HOST_KERNEL) {
+        ranks_kernel(x->r, rank, s);
+        return;
+    }
     switch (s->collective) {
     case PL_ALL_REDUCE: ranks_combine_all(s, mail, 0, to); break;
     case PL_REDUCE_SCATTER: ranks_combine_all(s, mail, w->place[m] * s->count, to); break;

@@ -14,7 +14,8 @@ typedef struct trial {
     pl_arena *arena;
     eval before, truth; /* leaves as fed; the graph run node by node */
     const pl_program *failed; /* the last one that was looked at           */
-    int seen[PL_FOLD + 1], collectives[PL_N_COLLECTIVES], moves[PL_N_COLLECTIVES]; /* steps */
+    int seen[PL_HOST_KERNEL + 1]; /* steps by kind, */
+    int collectives[PL_N_COLLECTIVES], moves[PL_N_COLLECTIVES]; /* and messages */
 } trial;
 
 static inline void trial_feed(eval *e, uint64_t seed)

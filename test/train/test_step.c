@@ -138,12 +138,12 @@ static void test_outlined(void **state)
 /* With any number. */
 static void test_nothing_fits(void **state)
 {
-    asked x = ask(MLP, "auto", 20000);
+    asked x = ask(MLP, "auto", 2048);
     pl_found *f;
     pl_err err;
     (void)state;
     EXPECT(!find(&x, &f, &err) && err.code == PL_EINFEASIBLE, "%s", err.msg);
-    EXPECT(strstr(err.msg, "nothing fits in 19.5 KiB of a device: the least that was found"), "%s",
+    EXPECT(strstr(err.msg, "nothing fits in 2.0 KiB of a device: the least that was found"), "%s",
            err.msg);
     pl_arena_free(x.arena);
 }

@@ -65,13 +65,14 @@ static const row encoder_rows[] = {
 /* What lies in the host's memory. */
 static const row hosted_rows[] = {
     { 1, "offload=optimizer offload=weights offload=activations offload=all "
-         "recompute=full,offload=all" },
+         "recompute=full,offload=all offload=updates offload=weights,offload=updates" },
+    { 2, "zero=3,offload=weights,offload=updates tp=2,sp,recompute=full,offload=updates" },
     { 2, "offload=all zero=3,offload=all tp=2,sp,offload=activations recompute=1,offload=all" },
     { 4, "zero=1,offload=optimizer zero=2,offload=optimizer,offload=weights hsdp=2,offload=all "
          "tp=2,sp,offload=all tp=2d:2x2,offload=all zero=3,tp=2,sp,recompute=full,offload=all" },
 };
 static const row hosted_moe_rows[] = {
-    { 4, "ep=2,zero=3,offload=all ep=2,tp=2,offload=weights" },
+    { 4, "ep=2,zero=3,offload=all ep=2,tp=2,offload=weights ep=2,zero=3,offload=updates" },
 };
 static const row hosted_image_rows[] = {
     { 2, "spatial=2,offload=all zero=3,offload=activations" },
@@ -81,7 +82,7 @@ static const row hosted_image_rows[] = {
 static const row micro_rows[] = {
     { 2, "dp zero=3 tp=2,sp recompute=full" },
     { 4, "dp zero=1 zero=2 zero=3 hsdp=2 tp=2,sp tp=2d:2x2 zero=3,tp=2,sp,recompute=1 "
-         "zero=2,cp=2 auto" },
+         "zero=2,cp=2 zero=3,offload=weights,offload=updates dp,offload=updates auto" },
 };
 static const row micro_moe_rows[] = {
     { 4, "ep=4 ep=2,tp=2 ep=2,zero=3 auto" },
