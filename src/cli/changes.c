@@ -74,7 +74,8 @@ void pl_changes_add(const pl_job_args *a, const char *spec, const pl_job *j, pl_
 
 /* What is tried, each alone and in micro-batches. */
 static const char *const words[] = { "", "recompute=full", "recompute=full,offload=optimizer",
-                                     "recompute=full,offload=all" };
+                                     "recompute=full,offload=all",
+                                     "recompute=full,offload=weights,offload=updates" };
 enum { N_WORDS = sizeof words / sizeof *words };
 
 typedef struct change {

@@ -112,23 +112,30 @@ bool pl_problem_min(pl_problem *t, double cap, bool tied, const pl_search_option
 static const double NEAR_LEAST = 1.05;
 enum { LEAST_EFFORT = 1 << 24 };
 
-static double sum_floors(const pl_variables *vars, bool hosted)
+/* Of which of the three a variable's bytes are. */
+static double *floor_of(const pl_problem *t, const pl_variable *v, pl_floor *f)
 {
-    double sum = 0;
+    if (v->kind != PL_VARIABLE_SAVED) return &f->states;
+    return pl_graph_state(t->graph->values.at[v->id]) ? &f->casts : &f->saved;
+}
+
+static void add_floors(const pl_problem *t, const pl_variables *vars, double times, pl_floor *f)
+{
     for (int i = 0; i < vars->n; i++) {
         const pl_variable *v = &vars->at[i];
         double least = INFINITY;
-        if (hosted && v->kind != PL_VARIABLE_SAVED) continue;
         for (int k = 0; k < v->n; k++)
             if (v->time[k] < INFINITY) least = fmin(least, v->memory[k]);
-        sum += least;
+        *floor_of(t, v, f) += times * least;
     }
-    return sum;
 }
 
-double pl_problem_floor(const pl_problem *t, bool hosted)
+pl_floor pl_problem_floor(const pl_problem *t)
 {
-    return sum_floors(&t->vars[0], hosted) + t->copies * sum_floors(&t->vars[1], hosted);
+    pl_floor f = { 0 };
+    add_floors(t, &t->vars[0], 1, &f);
+    if (t->copies) add_floors(t, &t->vars[1], t->copies, &f);
+    return f;
 }
 
 bool pl_problem_least(const pl_problem *t, pl_arena *out, pl_answer *answer, pl_err *err)

@@ -131,8 +131,13 @@ PL_MUST_CHECK bool pl_problem_below(pl_problem *problem, double cap, bool tied,
 PL_MUST_CHECK bool pl_problem_least(const pl_problem *problem, pl_arena *out, pl_answer *answer,
                                    pl_err *err);
 
-/* Bytes that no choice is below; `hosted`: nor where states may lie in the host's memory. */
-double pl_problem_floor(const pl_problem *problem, bool hosted);
+/* Bytes that no choice is below: of states and inputs, of what is kept for the backward pass of
+ * states (casts), and of all else. */
+typedef struct pl_floor {
+    double states, casts, saved;
+} pl_floor;
+
+pl_floor pl_problem_floor(const pl_problem *problem);
 
 /* Nodes of one copy; 0: nothing is folded. */
 int pl_problem_block(const pl_problem *problem);

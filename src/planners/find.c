@@ -165,6 +165,8 @@ bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g, double *over)
     bool fits = false;
     if (pl_auto_open(g, x.c, auto_options(&x), tmp, &b.search, &why)) {
         b.at = PL_NEW_N(tmp, pl_candidate, b.search->n + PL_MOST_OFFERS);
+        x.fold = &b.search->fold;
+        pl_candidates_shorten(&x, x.fold);
         for (int i = 0; i < b.search->n && !fits; i++) fits = add_least(&x, b.search, i);
         if (!fits) pl_offers_add_small(&x);
         fits = pl_candidates_fastest(&b) < INFINITY;
@@ -177,8 +179,36 @@ bool pl_plan_can_fit(const pl_plan_request *r, const pl_graph *g, double *over)
     return fits;
 }
 
+/* Some fit the device, and what they keep in the host's memory does not fit that. */
+static bool host_is_full(const choosing *x, const pl_candidate *least, pl_err *err)
+{
+    const pl_forecast_memory *m = &least->forecast.memory;
+    pl_arena *tmp = pl_arena_new("message");
+    pl_err_set(err, PL_EINFEASIBLE,
+               "nothing fits: %s takes %s of a device's %s, but %s of the host's memory, of which "
+               "a device has %s (the cluster's host_memory)",
+               least->name, pl_text_size(tmp, (double)m->peak), pl_text_size(tmp, x->b->limit),
+               pl_text_size(tmp, (double)m->host), pl_text_size(tmp, x->b->host_limit));
+    pl_arena_free(tmp);
+    return false;
+}
+
+/* The one that takes least of the host's memory of those that fit the device; NULL: none does. */
+static const pl_candidate *find_least_hosted(const choosing *x)
+{
+    const pl_candidate *least = NULL;
+    for (int i = 0; i < x->b->n; i++) {
+        const pl_candidate *k = &x->b->at[i];
+        const bool fits = (double)k->forecast.memory.peak <= pl_candidate_limit(x->b, k);
+        if (fits && (!least || k->forecast.memory.host < least->forecast.memory.host)) least = k;
+    }
+    return least;
+}
+
 static bool nothing_fits(const choosing *x, pl_err *err)
 {
+    const pl_candidate *hosted = find_least_hosted(x);
+    if (hosted) return host_is_full(x, hosted, err);
     const pl_candidate *least = &x->b->at[0];
     for (int i = 1; i < x->b->n; i++)
         if (x->b->at[i].forecast.memory.peak < least->forecast.memory.peak) least = &x->b->at[i];
@@ -363,15 +393,19 @@ static bool add_rest(choosing *x, pl_offers *l, pl_err *err)
     return ok && (!x->tight || (pl_candidates_spare(x, err) && pl_candidates_evict(x, err)));
 }
 
-/* Of the mesh with the least. */
+/* Of the mesh with the least. States may lie on the host, as far as it has room, and be cast anew
+ * for each pass. */
 static double find_floor(const choosing *x)
 {
     const pl_auto *f = x->b->search;
-    const bool hosted = pl_cluster_host_memory(x->c) > 0;
+    const double host = x->b->host_limit;
     double least = INFINITY;
     if (pl_fold_copies(&f->fold)) f = pl_recompute_search(x);
-    for (int i = 0; i < f->n; i++)
-        least = fmin(least, pl_problem_floor(f->mesh[i].problem, hosted));
+    for (int i = 0; i < f->n; i++) {
+        const pl_floor b = pl_problem_floor(f->mesh[i].problem);
+        const double here = b.states + b.casts + b.saved, hosted = b.states + b.saved - host;
+        least = fmin(least, host > 0 ? fmax(b.saved, hosted) : here);
+    }
     return least;
 }
 

@@ -189,7 +189,8 @@ static void move_ahead(lowering *l, wish *w)
     ahead *moved = PL_NEW_N(l->tmp, ahead, l->tasks.n + 1);
     double *kept = PL_NEW_N(l->tmp, double, l->tasks.n + 1); /* [tasks] */
     int64_t limit = pl_lower_ahead(l), sum = 0;
-    int n = 0, from = 0; /* moved[from, n) wait for their readers */
+    double last = l->tasks.n; /* where the last message starts; the host casts the next one then */
+    int n = 0, from = 0;      /* moved[from, n) wait for their readers */
     for (int id = 0; id < l->tasks.n; id++) {
         const task *t = &l->tasks.at[id];
         const bool moves = moves_state(l, id);
@@ -198,6 +199,7 @@ static void move_ahead(lowering *l, wish *w)
         int use = stays ? l->tasks.n : first_use(l, id);
         if (use == l->tasks.n) continue;
         if (!is_block(t)) w[id].at = w[use].at - 0.25; /* equal places: in the order of ids */
+        if (t->on_host && last < w[id].at) w[id].at = last;
         if (limit < 0 || t->kind != TASK_MESSAGE) continue;
         moved[n++] = (ahead){ w[use].at, l->parts.at[t->out[0]].bytes };
         sum += moved[n - 1].bytes;
@@ -206,6 +208,7 @@ static void move_ahead(lowering *l, wish *w)
         if (start < kept[id]) start = kept[id];
         if (start < pass_before(l, t)) start = pass_before(l, t);
         if (start < w[id].at) w[id].at = start;
+        last = w[id].at;
     }
     for (int id = l->tasks.n - 1; id >= 0; id--) { /* nor may a move come before what it moves */
         const task *t = &l->tasks.at[id];

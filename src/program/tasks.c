@@ -74,15 +74,17 @@ static bool is_cast(const pl_value *v)
     return v->maker && pl_graph_state(v);
 }
 
-/* Is v a state that lies in the host's memory? */
+/* Is v a state that lies in the host's memory, or cast there? */
 static bool is_hosted(const lowering *l, const pl_value *v)
 {
-    return v->role == PL_STATE && !v->maker && l->plan->stored[v->id].host;
+    if (v->maker) return is_cast(v) && l->plan->on_host[v->maker->id];
+    return v->role == PL_STATE && l->plan->stored[v->id].host;
 }
 
 /* May a reader of this phase start from part `id`? Where the plan says where the value is kept, or
  * that it is made again, backward nodes start from there, or from what was made or moved for
- * them. What comes from the host comes anew for each phase, and once more for updates. */
+ * them. What comes from the host comes anew for each phase, and once more for updates; it is cast
+ * there once. */
 static bool is_source(const lowering *l, int id, int phase)
 {
     const part *p = &l->parts.at[id];
@@ -91,7 +93,7 @@ static bool is_source(const lowering *l, int id, int phase)
     if (p->maker < 0 || (p->received && state)) return true;
     if (state && p->pass != l->pass && id != kept->part) return false; /* gathered anew */
     if (p->phase == phase) return true;
-    if (is_hosted(l, p->value)) return false;
+    if (is_hosted(l, p->value)) return p->where.host && p->value->maker;
     const bool backward = phase == BACKWARD, same = backward == (p->phase == BACKWARD);
     if ((!kept->where && !kept->again) || (same && p->phase >= 0)) return true;
     return backward ? id == kept->part : p->phase < 0;
@@ -254,10 +256,12 @@ static bool make_again(lowering *l, const pl_value *v, pl_err *err)
     return true;
 }
 
-/* Part p of a cast: was it made of the state as that is stored? */
+/* Part p of a cast: was it made of the state as that is stored, or has it come from the host, which
+ * did that? */
 static bool is_cast_of_stored(const lowering *l, int p)
 {
     const task *t = &l->tasks.at[l->parts.at[p].maker];
+    if (pl_lower_is_fetch(t)) t = &l->tasks.at[l->parts.at[t->in[0]].maker];
     if (t->kind != TASK_NODE) return false;
     const int maker = l->parts.at[t->in[0]].maker;
     return maker < 0 || pl_lower_is_fetch(&l->tasks.at[maker]);
