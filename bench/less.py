@@ -29,7 +29,8 @@ HOST = os.environ.get("HOST", "/dev/shm")
 WARM = 3
 GPT = "gpt2:layers=12,hidden=256,heads=8,vocab=512,seq=256,batch=16,dropout=0.1"
 RESNET = "resnet50:size=96,classes=100,batch=16"
-RUNS = [(GPT, ["zero=3", "zero=3,recompute=full", "zero=3,offload=all", "zero=3,micro=8"]),
+RUNS = [(GPT, ["zero=3", "zero=3,recompute=full", "zero=3,offload=all",
+               "zero=3,offload=all,offload=updates", "zero=3,micro=8"]),
         (RESNET, ["zero=3", "zero=3,offload=all"])]
 COLUMNS = ["model", "strategy", "limit_bytes", "planned_bytes", "allocated_bytes", "resident_bytes",
            "predicted_ms", "measured_ms", "error_percent", "same_weights"]

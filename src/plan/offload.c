@@ -59,18 +59,18 @@ static bool is_hosted(const pl_plan *p, const pl_value *v)
 static bool works_on_hosted(const pl_plan *p, const pl_node *n)
 {
     const char *at = n->op->inplace ? n->op->inplace : "";
-    bool any = pl_graph_state(n->out[0]) && is_hosted(p, n->in[0]);
+    bool any = n->n_out && pl_graph_state(n->out[0]) && is_hosted(p, n->in[0]);
     for (int k = 0; at[k]; k++) any |= at[k] != '-' && is_hosted(p, n->in[at[k] - '0']);
     return any;
 }
 
-/* Does it cast a gradient to a wider type, or reduce one, as what its readers on the host, or those
- * of what it reads, need? `away` [values]: some node reads it, and all that do run there. */
+/* Does it cast a gradient to a wider type for readers on the host alone, or reduce one to a number
+ * that all else reads there? `away` [values]: some node reads it, and all that do run there. */
 static bool serves_hosted(const pl_plan *p, const pl_node *n, const bool *away)
 {
+    if (n->n_in != 1 || !n->n_out || n->phase == PL_FORWARD) return false;
     const pl_value *x = n->in[0], *y = n->out[0];
-    if (n->n_in != 1 || n->phase == PL_FORWARD || pl_plan_operand(p, n->id, 0).pending)
-        return false;
+    if (pl_plan_operand(p, n->id, 0).pending) return false;
     if (n->op->elementwise && pl_type_bytes(x->type) < pl_type_bytes(y->type)) return away[y->id];
     return n->phase == PL_UPDATE && x->shape.rank && !y->shape.rank && away[x->id];
 }
