@@ -5,8 +5,9 @@
  *
  * No layer is named: one is cut by columns where its activations arrive whole, as far as the nodes
  * up to the next layer go on without communication, and by rows where they arrive split there. A
- * table whose rows give the logits too is split by them (vocabulary parallel); another one stays
- * copied. */
+ * table whose rows give the logits too is split by them (vocabulary parallel), and one with more
+ * rows than a device looks up at once, as its gradient is larger than what is looked up; another one
+ * (of positions) stays copied. */
 #include "layouts/layer.h"
 #include "layouts/list.h"
 
@@ -26,12 +27,21 @@ static bool settle(pl_strategy *s, pl_err *err)
                       s->text);
 }
 
+static bool splits_table(const pl_layer *x)
+{
+    const pl_value *ids = x->n->in[x->l.x];
+    const pl_placement *home = pl_propagate_home(&x->on->follow, ids);
+    const pl_mesh *mesh = &x->on->follow.plan->mesh;
+    const pl_shape here = home ? pl_placement_local(home, mesh, &ids->shape, 0) : ids->shape;
+    return pl_layer_uses(x) > 1 || pl_linear_widest(x->n, x->l.k) > pl_shape_count(&here);
+}
+
 /* The factor of the weights that is split, or -1: they stay copied. */
 static int pick(pl_layer *x, int axis)
 {
     const int at = x->arrives.factor[axis];
     if (!x->open) return x->stored.factor[axis];
-    if (x->l.lookup) return pl_layer_uses(x) > 1 ? pl_layer_pick(x, axis, x->l.k) : -1;
+    if (x->l.lookup) return splits_table(x) ? pl_layer_pick(x, axis, x->l.k) : -1;
     if (pl_layer_has(x->l.k, at)) return at;
     if (pl_layer_arrives_by_k(x, axis)) return pl_layer_pick(x, axis, x->l.k);
     return pl_layer_pick_free_columns(x, axis);
