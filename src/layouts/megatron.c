@@ -6,8 +6,8 @@
  * No layer is named: one is cut by columns where its activations arrive whole, as far as the nodes
  * up to the next layer go on without communication, and by rows where they arrive split there. A
  * table whose rows give the logits too is split by them (vocabulary parallel), and one with more
- * rows than a device looks up at once, as its gradient is larger than what is looked up; another one
- * (of positions) stays copied. */
+ * rows than a device looks up at once: its gradient is larger than what is looked up. Another one
+ * stays copied: of positions. */
 #include "layouts/layer.h"
 #include "layouts/list.h"
 
