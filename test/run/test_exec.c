@@ -140,6 +140,7 @@ static const pl_backend *const all_kernels[] = { &pl_backend_native, &pl_backend
 
 typedef struct job {
     const char *spec, *optimizer;
+    const char *words; /* the strategy */
     int n, steps, threads;
     bool no_reuse, poison, record, own_kernels; /* own_kernels: native and ref only */
     double timeout;
@@ -180,12 +181,18 @@ static void make_plan(job *j)
     pl_builder b = pl_optim_step(&args, &o, 1, j->arena);
     pl_graph *g = NULL;
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s: %s", j->spec, err.msg);
-    j->plan = pl_plan_single(g, j->arena);
-    pl_strategy dp;
-    if (j->n > 1 && !(pl_strategy_parse("dp", j->n, j->arena, &dp, &err) &&
-                      pl_strategy_plan(&dp, g, NULL, j->arena, &j->plan, &err)))
+    pl_strategy s;
+    if (!pl_strategy_parse(j->words, j->n, j->arena, &s, &err) ||
+        !pl_strategy_plan(&s, g, NULL, j->arena, &j->plan, &err))
         fail_msg("%s on %d ranks: %s", j->spec, j->n, err.msg);
     j->below = pl_model_int(&args, pl_model_has(&args, "vocab") ? "vocab" : "classes");
+}
+
+/* Those of the host's memory stand behind those of the device's. */
+static void *state_of(const rank *r, int i)
+{
+    const pl_slot s = r->store->state[i].slot;
+    return r->states + s.at + (s.host ? r->store->bytes : 0);
 }
 
 static void fill_inputs(const job *j, pl_exec *e, const pl_program *p, int step)
@@ -246,10 +253,8 @@ static bool use_exec(rank *r, pl_exec *e, const pl_program *p)
     }
     bool ok = run_steps(r, e, p);
     if (j->absent >= 0) pthread_barrier_wait(&j->border);
-    for (int i = 0; i < r->store->n && ok; i++) {
-        const pl_port *s = &r->store->state[i];
-        pl_exec_get(e, s, r->states + s->slot.at, s->bytes);
-    }
+    for (int i = 0; i < r->store->n && ok; i++)
+        pl_exec_get(e, &r->store->state[i], state_of(r, i), r->store->state[i].bytes);
     r->program = p;
     r->recorded = pl_exec_times(e, 0, &r->begin, &r->end);
     return ok;
@@ -272,7 +277,7 @@ static void *run_rank(void *arg)
     pl_exec *e;
     r->arena = pl_arena_new("test rank");
     r->store = pl_store_new(j->plan, r->me, r->arena);
-    r->states = PL_NEW_N(r->arena, char, r->store->bytes);
+    r->states = PL_NEW_N(r->arena, char, r->store->bytes + r->store->host_bytes);
     if (!pl_program_lower(j->plan, r->me, r->store, &lower, r->arena, &p, &r->err)) return NULL;
     const pl_program *programs[] = { p };
     if (!pl_exec_new(&options, r->comm, 1, programs, r->arena, &e, &r->err)) return NULL;
@@ -315,6 +320,7 @@ static job make_job(const char *spec, const char *optimizer, int n)
 {
     return (job){ .spec = spec,
                   .optimizer = optimizer,
+                  .words = "dp",
                   .n = n,
                   .steps = 3,
                   .threads = 1,
@@ -324,11 +330,6 @@ static job make_job(const char *spec, const char *optimizer, int n)
 }
 
 /* -- comparing --------------------------------------------------------------------------------- */
-
-static void *state_of(const rank *r, int i)
-{
-    return r->states + r->store->state[i].slot.at;
-}
 
 /* Data parallel ranks hold whole copies of every state. Relative to the largest element of a
  * tensor; what is below 1e-3 as a whole (gradients that are zero but for rounding) counts as
@@ -433,10 +434,31 @@ static void test_same_bytes(void **state)
     compare_memory(resnet, 2);
 }
 
+#define UPDATES "offload=weights,offload=updates"
+
+/* Where states lie and who updates them changes no bit. */
+static void test_host_updates(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 2; n++) {
+        job here = make_job(gpt2, "adamw", n), there = here;
+        rank a[MAX_RANKS], b[MAX_RANKS];
+        there.words = UPDATES;
+        there.poison = true;
+        run_well(&here, a);
+        run_well(&there, b);
+        assert_true(b[0].store->host_bytes > b[0].store->bytes);
+        for (int i = 0; i < n; i++) check_same(&a[i], &b[i], there.words);
+        end(&here, a);
+        end(&there, b);
+    }
+}
+
 #ifdef COUNTS_ALLOCATIONS
-static void check_allocations(const char *spec, int n, bool own)
+static void check_allocations(const char *spec, const char *words, int n, bool own)
 {
     job j = make_job(spec, "adamw", n);
+    j.words = words;
     j.own_kernels = own;
     j.record = true;
     rank r[MAX_RANKS];
@@ -459,8 +481,9 @@ static void test_steps_allocate_nothing(void **state)
     dl_iterate_phdr(find_library, NULL);
     for (int own = 0; own < 2; own++)
         for (int n = 1; n <= 2; n++) {
-            check_allocations(gpt2, n, own);
-            check_allocations(resnet, n, own);
+            check_allocations(gpt2, "dp", n, own);
+            check_allocations(gpt2, UPDATES, n, own);
+            check_allocations(resnet, "dp", n, own);
         }
 #else
     print_message("skipped: malloc belongs to the sanitizer, or libc is not glibc\n");
@@ -487,10 +510,12 @@ static void check_time(const rank *r, int at, int before)
 
 static void check_times(const rank *r)
 {
-    int before[] = { -1, -1 };
+    int before[1 + PL_N_LANES];
     assert_true(r->recorded);
+    for (int k = 0; k <= PL_N_LANES; k++) before[k] = -1;
     for (int i = 0; i < r->program->n_steps; i++) {
-        int *last = &before[!pl_step_is_compute(&r->program->step[i])];
+        const pl_step *s = &r->program->step[i];
+        int *last = &before[pl_step_is_compute(s) ? 0 : 1 + pl_step_lane(s)];
         check_time(r, i, *last);
         *last = i;
     }
@@ -499,9 +524,11 @@ static void check_times(const rank *r)
 static void test_records_the_last_step(void **state)
 {
     (void)state;
-    for (int n = 1; n <= 3; n++) {
+    for (int k = 0; k < 6; k++) {
+        const int n = 1 + k % 3;
         job j = make_job(gpt2, "adamw", n);
         rank r[MAX_RANKS];
+        j.words = k < 3 ? "dp" : UPDATES;
         j.record = true;
         run_well(&j, r);
         for (int i = 0; i < n; i++) check_times(&r[i]);
@@ -573,6 +600,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks_agree_with_one),
         cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_host_updates),
         cmocka_unit_test(test_steps_allocate_nothing),
         cmocka_unit_test(test_records_the_last_step),
         cmocka_unit_test(test_records_nothing_unasked),
