@@ -4,6 +4,7 @@
 #   devices  LLaMA-3 8B on 8 to 16,384 devices, searched and with a strategy
 #   large    LLaMA-3 70B and 405B on 16,384 devices, with a strategy and searched
 #   tight    models that fit where blocks are recomputed
+#   hosted   models that fit where states lie in the host's memory
 # PLEAT is the program (build/pleat), BEFORE another one that each command is timed with in turn (or none), ROUNDS how
 # often (3; the least counts), LIMIT after how many seconds a command is given up (100).
 set -eu
@@ -12,7 +13,7 @@ pleat=${PLEAT:-build/pleat}
 before=${BEFORE:-}
 rounds=${ROUNDS:-3}
 limit=${LIMIT:-100}
-[ $# -gt 0 ] || set -- depth devices large tight
+[ $# -gt 0 ] || set -- depth devices large tight hosted
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -70,6 +71,13 @@ tight() {
     row tight llama3-70b:batch=1024,seq=8192,dtype=bf16 8x8xh100
     row tight llama3-405b:batch=1024,seq=8192,dtype=bf16 64x8xh100
     row tight llama3-70b:batch=8,seq=131072,dtype=bf16 8x8xh100
+}
+
+hosted() {
+    row hosted gpt2:layers=50,hidden=4096,heads=32,vocab=50304,batch=512,dropout=0,dtype=bf16 bench/one_v100.yaml
+    row hosted llama3-8b:batch=64,seq=4096,dtype=bf16 1x1xh100
+    row hosted llama3-8b:batch=64,seq=4096,dtype=bf16 1x8xv100
+    row hosted llama3-70b:batch=64,seq=4096,dtype=bf16 1x8xh100
 }
 
 echo "set,model,cluster,options,before_seconds,before_mib,seconds,mib,search_seconds,gap,step_seconds"

@@ -9,6 +9,7 @@ Sets, all by default; those with pipelines (1F1B) are rows of their own, "SET pp
   torchtitan  llama3-8b and 70b on 8 to 256 H100 of 500 W and 2.4 TB/s, forecast as those of 700 W and
               3.35 TB/s (torchtitan's benchmarks of December 2024): zero=3, tp, and sequences of up to
               262,144 tokens over 1 to 8 devices; products in fp8 where forecasts are bf16, but in 1-D
+  dgxc        llama3-405b on 512 H100, a recipe of NVIDIA's in bf16 (dgxc-benchmarking)
   gpu         models of PyTorch, transformers and torchvision on one H100, eager and with each block
               compiled: bench/gpu.csv, which bench/torch/gpu.py measures
 A row of CSV on stdout for each run: what it is, the seconds of a step as measured and as forecast,
@@ -141,6 +142,16 @@ def torchtitan():
                      memory * 2**30)
 
 
+# size, GPUs, batch, tokens of a row, words, seconds of a step: NVIDIA's dgxc-benchmarking, v25.04, in bf16
+DGXC = [("405b", 512, 256, 8192, "pp=8,vpp=8,zero=1,cp=2,tp=8,sp,micro=64", 19.81)]
+
+
+def dgxc():
+    for size, devices, rows, seq, words, seconds in DGXC:
+        yield run_of("dgxc pp", f"llama3-{size}:seq={seq},batch={rows},dtype=bf16",
+                     cluster_of(devices, "h100"), [words], seconds)
+
+
 def gpu():
     with open(os.path.join(os.path.dirname(__file__), "gpu.csv"), encoding="utf-8", newline="") as f:
         for x in csv.DictReader(f):
@@ -148,7 +159,8 @@ def gpu():
                          float(x["measured_bytes"]))
 
 
-SETS = {"ultrascale": ultrascale, "foundry": foundry, "vtrain": vtrain, "torchtitan": torchtitan, "gpu": gpu}
+SETS = {"ultrascale": ultrascale, "foundry": foundry, "vtrain": vtrain, "torchtitan": torchtitan,
+        "dgxc": dgxc, "gpu": gpu}
 
 
 def plan(model, cluster, strategy):
@@ -200,6 +212,8 @@ def ranks(values):
 
 def spearman(a, b):
     n, x, y = len(a), ranks(a), ranks(b)
+    if n == 1:
+        return 1
     return 1 - 6 * sum((p - q) ** 2 for p, q in zip(x, y)) / (n * (n * n - 1))
 
 
