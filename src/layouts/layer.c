@@ -247,6 +247,8 @@ void pl_layer_copy_rows(pl_layer *x, int axis, int factor)
 
 void pl_layer_regather(pl_layer *x, int operand)
 {
+    const pl_placement *home = pl_propagate_home(&x->on->follow, x->n->in[operand]);
+    if (home && home->pending) return; /* as a sum it would take no less */
     x->on->again[x->n->in[operand]->id] = UINT8_MAX;
 }
 

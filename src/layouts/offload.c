@@ -4,6 +4,7 @@
 #include "layouts/list.h"
 #include "layouts/strategy.h"
 #include "plan/offload.h"
+#include "plan/stages.h"
 
 static bool is_said(const pl_strategy *s, const char *word)
 {
@@ -34,6 +35,11 @@ static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_are
                activations = is_said(s, "offload=activations"),
                updates = pl_strategy_said(s, "offload=updates");
     bool any = !weights && !moments && !activations && !updates;
+    if (updates && pl_strategy_size(s, PL_STAGE_AXIS) > 1)
+        return pl_err_set(err, PL_EUNSUPPORTED,
+                          "strategy '%s': in stages updates run on devices: say offload=optimizer "
+                          "for offload=updates",
+                          s->text);
     if (weights) any |= pl_plan_offload_states(p, PL_WEIGHT);
     if (moments || updates) any |= pl_plan_offload_states(p, PL_MOMENT);
     if (updates) any |= pl_plan_offload_states(p, PL_GRAD_SUM);
@@ -60,7 +66,7 @@ const pl_layout pl_layout_offload = {
             OFFLOAD("updates",
                     "moments and sums of gradients lie there, and the host updates them"),
             OFFLOAD("activations", "what is kept for the backward pass waits there"),
-            OFFLOAD("all", "all three"),
+            OFFLOAD("all", "moments, weights and activations do"),
             { 0 },
         },
     .offers =

@@ -55,7 +55,7 @@ static bool is_hosted(const pl_plan *p, const pl_value *v)
     return v->role == PL_STATE && !v->maker && p->stored[v->id].host;
 }
 
-/* Does it leave new contents in a state that lies on the host, or cast one? */
+/* Does it change a state that lies on the host in place, or cast one? */
 static bool works_on_hosted(const pl_plan *p, const pl_node *n)
 {
     const char *at = n->op->inplace ? n->op->inplace : "";

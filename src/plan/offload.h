@@ -13,7 +13,8 @@
 /* States of a kind from now on; false: there are none. */
 bool pl_plan_offload_states(pl_plan *p, pl_state_kind kind);
 
-/* The host runs what updates or casts states that lie there; false: there is nothing. */
+/* The host runs what changes states in place that lie there, casts them, or casts or reduces
+ * gradients for that; false: there is nothing. Not of a plan in stages. */
 bool pl_plan_offload_updates(pl_plan *p);
 
 /* What forward nodes make and backward nodes read, where it is not made again; a view of it is, as

@@ -269,6 +269,10 @@ bool pl_plan_check_stages(const pl_plan *p, pl_err *err)
         if (s->of[i] < PL_EVERYWHERE || s->of[i] >= s->order->n_stages)
             return pl_err_set(err, PL_EINPUT, "node '%s' is of stage %d, and there are %d", n->name,
                               s->of[i], s->order->n_stages);
+        if (p->on_host[i])
+            return pl_err_set(err, PL_EUNSUPPORTED,
+                              "node '%s' is to run on the host: of a plan in stages none can",
+                              n->name);
         for (int k = 0; k < n->n_in; k++) PL_TRY(check_edge(p, n, n->in[k], err));
     }
     return true;

@@ -187,7 +187,8 @@ static bool host_is_full(const choosing *x, const pl_candidate *least, pl_err *e
     pl_err_set(err, PL_EINFEASIBLE,
                "nothing fits: %s takes %s of a device's %s, but %s of the host's memory, of which "
                "a device has %s (the cluster's host_memory)",
-               least->name, pl_text_size(tmp, (double)m->peak), pl_text_size(tmp, x->b->limit),
+               least->name, pl_text_size(tmp, (double)m->peak),
+               pl_text_size(tmp, pl_candidate_limit(x->b, least)),
                pl_text_size(tmp, (double)m->host), pl_text_size(tmp, x->b->host_limit));
     pl_arena_free(tmp);
     return false;
@@ -394,7 +395,8 @@ static bool add_rest(choosing *x, pl_offers *l, pl_err *err)
 }
 
 /* Of the mesh with the least. States may lie on the host, as far as it has room, and be cast anew
- * for each pass. */
+ * for each pass. So may what is kept for the backward pass, but a number of micro-batches that
+ * needs that is passed over. */
 static double find_floor(const choosing *x)
 {
     const pl_auto *f = x->b->search;

@@ -10,6 +10,7 @@
 typedef struct kind {
     pl_speed speed;
     int n;
+    bool hosted; /* the cluster has memory of the host for them */
     double seconds, weight;
 } kind;
 
@@ -19,12 +20,15 @@ static int find_kinds(const pl_cluster *c, kind at[])
     for (int i = 0, first = 0; i < c->n_parts; first += at[i++].n) {
         at[i] = (kind){ .n = c->part[i].count * group };
         at[i].speed = pl_speed_among(c, first, at[i].n);
+        at[i].hosted = pl_cluster_host_memory(c) > 0;
     }
     return c->n_parts;
 }
 
+/* None of what the host may do. */
 static double node_seconds(const pl_plan *whole, int node, const kind *k)
 {
+    if (k->hosted && pl_plan_can_run_on_host(whole, whole->graph->nodes.at[node])) return 0;
     const pl_share share = pl_plan_share(whole, node, 0);
     return fmax(0, pl_speed_share(&share, &k->speed) - k->speed.start);
 }

@@ -150,7 +150,8 @@ static int64_t skip_empty(const checker *c, const pl_step *s, int64_t at, int64_
     int64_t next = end;
     for (int k = 0; k < c->now.n; k++) {
         const content *x = &c->now.at[k];
-        if (x->at.state == s->in[0].state && x->at.at > at && x->at.at < next && is_pending(x, s))
+        const pl_slot here = { .state = s->in[0].state, .at = x->at.at };
+        if (pl_slot_same(x->at, here) && x->at.at > at && x->at.at < next && is_pending(x, s))
             next = x->at.at;
     }
     return c->idle ? next : at;

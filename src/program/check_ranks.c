@@ -21,8 +21,8 @@ typedef struct rank_state {
     const pl_program *p;
     int n_computes, n_messages;
     int *compute, *message; /* steps of the two lanes                                      */
-    int *match;             /* [messages] which one of all ranks' it is; -1: a copy of this
-                               rank's alone, to or from its host                           */
+    int *match;             /* [messages] which one of all ranks' it is; -1: of this rank
+                               alone, with its host                                        */
     bool *begun, *ended;    /* [messages]                                                  */
     int next[PL_N_LANES];   /* messages of a lane before it have begun                     */
     int computed, finished; /* steps so far; messages finished without a gap               */

@@ -62,7 +62,7 @@ typedef struct lanes {
     const double *seconds; /* [steps of the program] */
     double *begin, *end;   /* [t->n]                 */
     pl_arena *tmp;
-    double hidden, host_hidden; /* of messages, of copies to and from the host */
+    double hidden, host_hidden; /* of messages, of what is on the host's lanes */
     int n_computes, n_messages;
     double *computed; /* [n_computes + 1] when the first so many compute steps are finished */
     double *arrived;  /* [n_messages + 1] when the first so many messages are               */

@@ -537,7 +537,7 @@ static void add_pieces(const places *s, pl_program *p, const task *t, int pos)
 static void make_steps(places *s, pl_program *p)
 {
     lowering *l = s->l;
-    int waited = 0, carried = 0, most = 0;
+    int waited[2] = { 0 }, carried[2] = { 0 }, most = 0; /* in all micro-batches; once */
     for (int pos = 0; pos < l->order.n; pos++)
         most += 2 + l->tasks.at[l->order.at[pos].tasks.at[0]].n_out +
                 l->tasks.at[l->order.at[pos].tasks.at[0]].n_in;
@@ -545,9 +545,10 @@ static void make_steps(places *s, pl_program *p)
     for (int pos = 0; pos < l->order.n; pos++) {
         const ints *tasks = &l->order.at[pos].tasks;
         const task *t = &l->tasks.at[tasks->at[0]];
+        const int once = t->once;
         s->done[pos] = p->n_compute;
         if (pl_lower_is_message(t)) {
-            if (s->wait[pos] < carried) s->wait[pos] = carried;
+            if (s->wait[pos] < carried[once]) s->wait[pos] = carried[once];
             if (t->on_host)
                 add_host_kernel(s, p, t, pos);
             else if (t->kind == TASK_SHIFT)
@@ -560,8 +561,9 @@ static void make_steps(places *s, pl_program *p)
             s->done[pos + 1] = p->n_compute;
             continue;
         }
-        if (s->wait[pos] > waited) waited = s->wait[pos];
-        s->wait[pos] = waited;
+        for (int k = once; k < 2; k++)
+            if (s->wait[pos] > waited[k]) waited[k] = s->wait[pos];
+        s->wait[pos] = waited[once];
         int before = p->n_compute;
         if (t->kind == TASK_NODE) add_kernel(s, p, t, pos);
         if (t->kind == TASK_COPY && t->piece[0]) add_pieces(s, p, t, pos);
@@ -569,7 +571,8 @@ static void make_steps(places *s, pl_program *p)
         if (t->kind == TASK_FILL) add_fill(s, p, t, 0, pos);
         if (t->kind == TASK_FOLD) add_fold(s, p, t, pos);
         s->done[pos + 1] = p->n_compute;
-        carried = p->n_compute == before ? waited : 0; /* nothing to do here: the next one waits */
+        for (int k = once; k < 2; k++) /* nothing to do here: the next one waits */
+            carried[k] = p->n_compute == before ? waited[k] : 0;
     }
 }
 

@@ -298,7 +298,7 @@ int pl_lower_home(const lowering *l, int p)
     return p;
 }
 
-/* In the host's memory, where nothing works: by way of the device. */
+/* In the host's memory, where nothing copies: by way of the device. */
 static int copy_hosted(lowering *l, int from, const pl_value *v)
 {
     const pl_value *x = l->parts.at[from].value;

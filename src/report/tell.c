@@ -209,7 +209,7 @@ static void tell_host(const pl_told *t, pl_text *out)
     if (!f->memory.host) return;
     const char *updates = "";
     if (f->host_kernel_seconds > 0)
-        updates = pl_arena_fmt(out->arena, "; its processor updates weights in %.3f ms",
+        updates = pl_arena_fmt(out->arena, "; its processor works for %.3f ms",
                                1e3 * f->host_kernel_seconds);
     const char *words = pl_arena_fmt(
         out->arena, "%s of %s lie in the host's memory; copies, to and from it, %s in %.3f ms%s",

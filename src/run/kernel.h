@@ -30,8 +30,10 @@ typedef struct pl_kernel {
     bool (*make)(const pl_share *share, const pl_kernel_env *env, void **state,
                  int64_t *scratch_bytes, pl_err *err);
     /* Run on local, row-major arrays of the share's shapes, in the memory of the backend's device:
-     * behind what env->stream was given before, at once or later. Called on the rank's own thread;
-     * allocates nothing, uses at most env->n_threads threads. For operators with `inplace`,
+     * behind what env->stream was given before, at once or later. Called on the rank's own thread,
+     * or, of a node that the host runs, on that of its lane, at once: the device's memory has to be
+     * the host's, as that of all devices so far is. Allocates nothing, uses at most env->n_threads
+     * threads. For operators with `inplace`,
      * in[k] == out[i]; for `elementwise` ones out[0] may be an input of its type with
      * pl_share_same_index. */
     void (*run)(const pl_share *share, const pl_kernel_env *env, void *state,

@@ -29,7 +29,7 @@ typedef struct pl_lane_options {
     int most;         /* messages of a step, at most                                    */
     bool host;        /* copies to and from the host's memory may be among them,        */
     bool host_work;   /* and kernels that it runs                                       */
-    double host_rate; /* bytes per second that these keep to; 0: as fast as they can be */
+    double host_rate; /* bytes per second that copies keep to; 0: as fast as they can be */
 } pl_lane_options;
 
 /* Start the threads. The comm (NULL: one rank alone) stays the caller's; it is used only by the

@@ -82,7 +82,7 @@ static bool try_number(numbers *x, int i, pl_err *err)
     if (r.search.seconds > 0) r.search.seconds = fmax(seconds_left(x), 1e-3);
     x->seconds[i] = INFINITY;
     if (x->best >= 0) r.beat = x->seconds[x->best], r.outline = x->found[x->best]->outline;
-    /* of the last number there is to be told what lacks; the least is of what stays on the
+    /* of the last number there is to be told what lacks; the least is of activations on the
      * device */
     r.hasty = i < x->n - 1 && !(x->best >= 0 && x->found[x->best]->take->forecast.memory.host);
     if (!pl_step_graph(x->t, x->at[i], x->arena, &g, &x->why[i])) {

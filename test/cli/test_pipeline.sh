@@ -27,7 +27,6 @@ done
 
 # -- with every other word -----------------------------------------------------------------------------------
 for words in pp=2,tp=2,sp,schedule=zb-h2 pp=2,vpp=2,zero=3,recompute=full pp=2,zero=1,offload=optimizer \
-    pp=2,offload=weights,offload=updates \
     pp=2,schedule=zbv,auto; do
     runs 0 '' "${verify[@]}" --devices 4 --strategy "$words,micro=4"
     check "$words is equal" grep -q ' equal ' out
@@ -37,6 +36,9 @@ runs 0 '' "$pleat" verify t5:layers=2,hidden=16,heads=2,head=8,vocab=64,seq=8,ba
 check 'an encoder and a decoder' grep -q ' equal ' out
 runs 0 '' "${verify[@]/tied=0/tied=1}" --devices 2 --strategy pp=2,micro=4
 check 'a table that two stages read' grep -q ' equal ' out
+
+refuses 4 'in stages updates run on devices|offload=optimizer' "${verify[@]}" --devices 4 \
+    --strategy pp=2,offload=updates,micro=4
 
 # -- as a plan -------------------------------------------------------------------------------------------------
 plan=("$pleat" plan "$deep,seq=16,batch=8" --cluster local:4)
