@@ -373,8 +373,7 @@ static bool check_books(const checker *c)
     const pl_program *p = c->p;
     int64_t bytes = 0;
     for (int i = 0; i < p->n_steps; i++)
-        if (p->step[i].kind == PL_MESSAGE && !pl_step_is_host(&p->step[i]))
-            bytes += p->step[i].bytes;
+        if (pl_step_is_between(&p->step[i])) bytes += p->step[i].bytes;
     if (bytes != p->message_bytes)
         return pl_err_set(c->err, PL_EMISMATCH, "messages of %lld bytes, counted as %lld",
                           (long long)bytes, (long long)p->message_bytes);

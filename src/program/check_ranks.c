@@ -94,12 +94,6 @@ static int group_size(const pl_mesh *m, unsigned axes)
     return n;
 }
 
-/* Is it a message between ranks? */
-static bool is_between(const pl_step *x)
-{
-    return x->kind == PL_MESSAGE && !pl_step_is_host(x);
-}
-
 static bool add_rank(all_ranks *a, int r, const pl_program *p)
 {
     rank_state *x = &a->rank[r];
@@ -117,7 +111,7 @@ static bool add_rank(all_ranks *a, int r, const pl_program *p)
             x->compute[x->n_computes++] = i;
         } else {
             x->message[x->n_messages++] = i;
-            a->n_ends += is_between(&p->step[i]);
+            a->n_ends += pl_step_is_between(&p->step[i]);
         }
     return true;
 }
@@ -180,7 +174,7 @@ static bool find_ends(all_ranks *a)
         memset(seen, 0, sizeof(int) * (size_t)((1 << PL_MAX_AXES) + 2 * a->n));
         for (int k = 0; k < a->rank[r].n_messages; k++) {
             a->rank[r].match[k] = -1;
-            if (is_between(&a->rank[r].p->step[a->rank[r].message[k]]))
+            if (pl_step_is_between(&a->rank[r].p->step[a->rank[r].message[k]]))
                 PL_TRY(make_end(a, r, k, seen, sent, received, &a->ends[n++]));
         }
     }
@@ -288,7 +282,7 @@ static int next_of(rank_state *r, int lane)
 {
     for (int *k = &r->next[lane]; *k < r->n_messages; ++*k) {
         const pl_step *s = &r->p->step[r->message[*k]];
-        if ((is_between(s) ? pl_step_lane(s) : PL_LANE_COMM) == lane) break;
+        if ((pl_step_is_between(s) ? pl_step_lane(s) : PL_LANE_COMM) == lane) break;
     }
     return r->next[lane];
 }

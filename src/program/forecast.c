@@ -236,7 +236,7 @@ static void find_times(const pl_timeline *t, const double *seconds, const pl_spe
         const pl_step *x = &t->program->step[t->step[i]];
         const int64_t times = pl_program_runs(t->program, x);
         const double all = (double)times * seconds[t->step[i]];
-        const bool host = pl_step_is_host(x), comm = x->kind == PL_MESSAGE && !host;
+        const bool host = pl_step_is_host(x), comm = pl_step_is_between(x);
         if (comm && pl_step_lane(x) == PL_LANE_SEND) continue; /* it counts where it is received */
         *(host                        ? &f->host_seconds
           : comm                      ? &f->comm_seconds
@@ -261,8 +261,7 @@ void pl_forecast_passes(const pl_program *p, const pl_speed *speed, pl_pass_time
     const int n = x->n_passes;
     double *seconds = find_seconds(p, speed, tmp);
     for (int i = 0; i < p->n_steps; i++)
-        if (p->step[i].kind == PL_MESSAGE && pl_step_lane(&p->step[i]) != PL_LANE_COMM &&
-            !pl_step_is_host(&p->step[i]))
+        if (pl_step_is_between(&p->step[i]) && pl_step_lane(&p->step[i]) != PL_LANE_COMM)
             seconds[i] = 0;
     const pl_timeline all = pl_timeline_plain(p, tmp), micro = pl_timeline_micro(&all, tmp);
     double *begin = PL_NEW_N(tmp, double, all.n + 1), *end = PL_NEW_N(tmp, double, all.n + 1);

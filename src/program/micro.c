@@ -114,7 +114,7 @@ pl_program *pl_program_micro(const pl_program *p, pl_arena *out)
         pl_step *s = &x->step[i];
         *s = p->step[t.step[i]];
         s->wait = t.wait[i], s->after = t.after[i];
-        if (s->kind == PL_MESSAGE && !pl_step_is_host(s)) x->message_bytes += s->bytes;
+        if (pl_step_is_between(s)) x->message_bytes += s->bytes;
         if (s->kind == PL_KERNEL) x->flops += pl_op_flops(s->share);
     }
     keep_outputs(p, x, out);

@@ -120,6 +120,12 @@ static inline bool pl_step_is_host(const pl_step *x)
     return x->kind == PL_MESSAGE && pl_collective_is_host(x->collective);
 }
 
+/* Is it a message between ranks? */
+static inline bool pl_step_is_between(const pl_step *x)
+{
+    return x->kind == PL_MESSAGE && !pl_step_is_host(x);
+}
+
 /* Messages pass on lanes, each in order: those between ranks, what is sent to other stages and what
  * comes from there, copies to and from the host, and its kernels. */
 enum {

@@ -60,7 +60,7 @@ static void add_name(writer *w, const char *what, int at, const char *name)
 static void name_row(writer *w, int at, const pl_step *x, int nth)
 {
     const char *over = pl_summary_axes(w->tmp, &w->line->program->plan->mesh, x->axes);
-    const bool between = x->kind == PL_MESSAGE && !pl_step_is_host(x);
+    const bool between = pl_step_is_between(x);
     const char *name = !between ? pl_html_kind_name(pl_html_view_kind(x))
                                 : pl_arena_fmt(w->tmp, "messages over %s", over);
     add_name(w, "thread_name", at, nth == 1 ? name : pl_arena_fmt(w->tmp, "%s (%d)", name, nth));
