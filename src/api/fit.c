@@ -147,7 +147,8 @@ static bool open_row(pl_fit_row *row, pl_arena *out, pl_err *err)
         return pl_err_set(err, PL_EUSAGE, "strategy '%s' is no layout", row->strategy);
     row->job = (pl_job){ .optimizer = "adamw" };
     PL_TRY(pl_model_parse(row->model, out, &row->job.args, err));
-    return pl_job_build(&row->job, row->asked.micro ? row->asked.micro : 1, out, err);
+    return pl_job_build(&row->job, row->asked.micro ? row->asked.micro : 1, row->asked.masters, out,
+                        err);
 }
 
 static bool is_of_kind(const fitting *x, const pl_fit_row *row)

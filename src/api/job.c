@@ -5,11 +5,12 @@
 #include "report/why.h"
 #include "train/step.h"
 
-bool pl_job_build(pl_job *j, int64_t micro, pl_arena *arena, pl_err *err)
+bool pl_job_build(pl_job *j, int64_t micro, bool masters, pl_arena *arena, pl_err *err)
 {
-    const pl_optim o = pl_optim_usual(j->optimizer);
+    pl_optim o = pl_optim_usual(j->optimizer);
     const pl_trained t = { &j->args, &o };
     pl_graph *g;
+    o.masters = masters;
     PL_TRY(pl_step_graph(&t, micro, arena, &g, err));
     j->graph = g;
     return true;
@@ -25,7 +26,7 @@ static bool open_file(pl_job *j, const pl_plan_file *f, const pl_model_args *own
         PL_TRY(pl_model_parse(f->about.model, arena, &j->args, err));
     j->optimizer = f->about.optimizer;
     j->request.cluster = f->cluster;
-    return pl_job_build(j, f->micro, arena, err) &&
+    return pl_job_build(j, f->micro, f->masters, arena, err) &&
            pl_plan_file_plan(f, j->graph, arena, plan, err);
 }
 

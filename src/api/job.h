@@ -17,7 +17,8 @@ typedef struct pl_job {
 
 /* Builds the graph, of so many micro-batches; all else of the job is set. Fails as pl_step_graph
  * does. */
-PL_MUST_CHECK bool pl_job_build(pl_job *j, int64_t micro, pl_arena *arena, pl_err *err);
+PL_MUST_CHECK bool pl_job_build(pl_job *j, int64_t micro, bool masters, pl_arena *arena,
+                                pl_err *err);
 
 /* The job of a plan file and its plan. What j->request says but for the cluster stays; of the model
  * the spec in the file counts, unless `own` is that of a caller. Fails naming the file. */

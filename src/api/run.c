@@ -227,7 +227,7 @@ static bool list_tensors(pl_run *run, pl_err *err)
     }
     run->state = PL_NEW_N(run->arena, const pl_port *, s->n + 1);
     for (int i = 0; i < s->n; i++)
-        if (s->state[i].value->kind != PL_GRAD_SUM) run->state[run->n_states++] = &s->state[i];
+        if (pl_state_is_saved(s->state[i].value)) run->state[run->n_states++] = &s->state[i];
     return true;
 }
 
@@ -383,14 +383,14 @@ const char *pl_run_state(const pl_run *run, int i, size_t *bytes)
 {
     if (i < 0 || i >= run->n_states) return NULL;
     if (bytes) *bytes = bytes_of(run->state[i]->value);
-    return run->state[i]->value->name;
+    return pl_graph_known(run->state[i]->value)->name;
 }
 
 static bool find_state(const pl_run *run, const char *name, size_t bytes, pl_err *err)
 {
     for (int i = 0; i < run->n_states; i++) {
         const pl_value *v = run->state[i]->value;
-        if (strcmp(v->name, name) != 0) continue;
+        if (strcmp(pl_graph_known(v)->name, name) != 0) continue;
         return bytes == bytes_of(v) ||
                pl_err_set(err, PL_EUSAGE, "state '%s' has %zu bytes, not %zu", name, bytes_of(v),
                           bytes);
@@ -400,22 +400,33 @@ static bool find_state(const pl_run *run, const char *name, size_t bytes, pl_err
 }
 
 /* One device after the other, as several have the same elements. */
-static void move_part(pl_run *run, int i, const char *name, const void *from, void *to)
+static void move_part(const pl_runner *r, const pl_port *p, const void *from, void *to)
 {
-    pl_runner *r = &run->rank[i].runner;
-    const pl_port *p = pl_port_find(r->store->n, r->store->state, name);
     const pl_access how = from ? PL_WRITE : PL_READ;
     void *part = pl_exec_map(r->exec, p, how);
-    if (part && from) pl_port_take(p, from, part);
+    if (part && from) pl_state_take(p, from, part);
     if (part && to) pl_port_give(p, part, to);
     pl_exec_unmap(r->exec, p, how, part);
+}
+
+/* A master is written together with its weight. */
+static void move_state(pl_run *run, const char *name, const void *from, void *to)
+{
+    for (int i = 0; i < run->n; i++) {
+        const pl_runner *r = &run->rank[i].runner;
+        for (int k = 0; k < r->store->n; k++) {
+            const pl_port *p = &r->store->state[k];
+            if (strcmp(pl_graph_known(p->value)->name, name) != 0) continue;
+            if (from || pl_state_is_saved(p->value)) move_part(r, p, from, to);
+        }
+    }
 }
 
 bool pl_run_read(pl_run *run, const char *name, void *to, size_t bytes)
 {
     pl_err *err;
     if (!begin(run, &err) || !find_state(run, name, bytes, err)) return false;
-    for (int i = 0; i < run->n; i++) move_part(run, i, name, NULL, to);
+    move_state(run, name, NULL, to);
     return true;
 }
 
@@ -423,6 +434,6 @@ bool pl_run_write(pl_run *run, const char *name, const void *from, size_t bytes)
 {
     pl_err *err;
     if (!begin(run, &err) || !find_state(run, name, bytes, err)) return false;
-    for (int i = 0; i < run->n; i++) move_part(run, i, name, from, NULL);
+    move_state(run, name, from, NULL);
     return true;
 }

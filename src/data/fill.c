@@ -141,3 +141,9 @@ void pl_fill_stack(const pl_port *port, const pl_stack *stack, void *part)
     const int64_t each = pl_shape_count(&port->value->shape) / stack->n;
     pl_fill_runs(port, put_taken, &(taken){ stack, each, port->value->type }, part);
 }
+
+void pl_fill_round(pl_type type, int64_t n, const float from[], void *to)
+{
+#pragma omp parallel for if (n > SERIAL)
+    for (int64_t i = 0; i < n; i++) pl_type_put(type, to, i, (double)from[i]);
+}

@@ -52,6 +52,9 @@ typedef struct pl_stack {
     const pl_tensor *tensor; /* [n] */
 } pl_stack;
 
+/* n floats to another type, as casts round them. */
+void pl_fill_round(pl_type type, int64_t n, const float from[], void *to);
+
 /* The port's part of a whole that is in memory, and not nowhere. */
 void pl_fill_stack(const pl_port *port, const pl_stack *stack, void *part);
 

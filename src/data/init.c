@@ -133,9 +133,26 @@ pl_source pl_init_model(const pl_model_args *args)
     return (pl_source){ find_in_model, args };
 }
 
+/* Rounded as a cast would. */
+static bool fill_copy(const pl_port *port, const pl_init *from, void *data, pl_err *err)
+{
+    pl_value master = *port->value;
+    pl_port wide = *port;
+    const int64_t n = pl_region_count(&port->region);
+    pl_arena *tmp = pl_arena_new("masters");
+    float *x = PL_NEW_N(tmp, float, n + 1);
+    master.type = PL_F32;
+    wide.value = &master;
+    const bool ok = pl_init_fill(&wide, from, x, err);
+    if (ok) pl_fill_round(port->value->type, n, x, data);
+    pl_arena_free(tmp);
+    return ok;
+}
+
 bool pl_init_fill(const pl_port *port, const pl_init *from, void *data, pl_err *err)
 {
-    const pl_value *v = port->value;
+    const pl_value *v = pl_graph_known(port->value);
+    if (pl_graph_is_copy(port->value)) return fill_copy(port, from, data, err);
     const bool in_file = !strcmp(v->init, "file");
     pl_stack s = find(&from->weights, v->name);
     if (!s.n && in_file) s = find(&from->file, v->name);
@@ -147,7 +164,7 @@ bool pl_init_fill(const pl_port *port, const pl_init *from, void *data, pl_err *
         return fill_values(port, v->init + 6, data, err);
     pl_law law;
     PL_TRY(parse_law(v, &law, err));
-    law.rng = pl_rng_at(from->seed, pl_rng_name(v->name));
+    law.rng = pl_rng_at(from->seed, pl_rng_name(v->name)); /* a master draws as its weight */
     pl_fill_law(port, &law, data);
     return true;
 }

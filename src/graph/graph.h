@@ -21,6 +21,8 @@ typedef enum pl_state_kind {
     PL_BUFFER,   /* none of the others: running statistics, masks, weights that are frozen      */
     PL_WEIGHT,   /* changed by its gradient                                                     */
     PL_MOMENT,   /* of a weight: what the optimizer remembers beside it                         */
+    PL_MASTER,   /* of a weight in a narrow type: the same in f32, which updates change; it is cast
+                    from that then                                                              */
     PL_GRAD_SUM, /* of a weight: its gradients of the micro-batches so far, added up            */
     PL_N_STATE_KINDS
 } pl_state_kind;
@@ -43,7 +45,8 @@ typedef struct pl_value {
     int out;
     const char *init;        /* STATE: "normal std=0.02", "zeros", "ones", "uniform a=0.1" */
     pl_state_kind kind;      /* STATE                                                      */
-    struct pl_value *of;     /* MOMENT, GRAD_SUM, and the gradient of a weight: the weight */
+    struct pl_value *of;     /* MOMENT, MASTER, GRAD_SUM, and the gradient of a weight: the
+                                weight                                                     */
     const char *parts;       /* STATE: files have row i of it under this name, where "{}" is i:
                                 "experts.{}.w1.weight"; NULL: it is one tensor there too   */
     struct pl_value *next;   /* STATE: what a step leaves in it; NULL: the step only reads */
@@ -110,7 +113,7 @@ pl_value *pl_add_input(pl_builder *b, const char *name, pl_type type, pl_shape s
 pl_value *pl_add_state(pl_builder *b, const char *name, pl_type type, pl_shape shape,
                        const char *init, pl_state_kind kind);
 
-/* A MOMENT or GRAD_SUM of a weight: f32 in its shape. */
+/* A MOMENT, MASTER or GRAD_SUM of a weight: f32 in its shape. */
 pl_value *pl_add_state_of(pl_builder *b, pl_value *weight, pl_state_kind kind, const char *name,
                           const char *init);
 
@@ -147,6 +150,10 @@ const char *pl_spec(pl_builder *b, const pl_node *node, const char *pattern);
 
 void pl_add_output(pl_builder *b, const char *name, pl_value *value); /* renames it */
 
+/* Of a forward pass in mixed precision: a weight that is read in the narrow type alone is stored in
+ * it, and not cast each time. */
+void pl_add_narrow_weights(pl_builder *b);
+
 /* Prune what no output and no state needs, renumber, check. The builder is used up. */
 PL_MUST_CHECK bool pl_builder_done(pl_builder *b, pl_graph **out, pl_err *err);
 
@@ -162,6 +169,12 @@ int64_t pl_value_bytes(const pl_value *value); /* of all its elements */
 pl_value *pl_graph_find(const pl_graph *graph, const char *name); /* a value by name, or NULL */
 void pl_graph_rename(pl_graph *graph, pl_value *value, const char *name); /* which is not copied */
 int64_t pl_graph_params(const pl_graph *graph); /* elements of the weights */
+
+/* The state as whose contents files, and people, know this one's: of a master the weight. */
+const pl_value *pl_graph_known(const pl_value *state);
+/* Is it a weight that is made of its master? Then nobody else's contents are in it. */
+bool pl_graph_is_copy(const pl_value *state);
+bool pl_graph_has_masters(const pl_graph *graph);
 
 /* Operand o of a node: inputs first, then outputs. */
 pl_value *pl_node_value(const pl_node *node, int o);

@@ -42,6 +42,7 @@ static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_are
                           s->text);
     if (weights) any |= pl_plan_offload_states(p, PL_WEIGHT);
     if (moments || updates) any |= pl_plan_offload_states(p, PL_MOMENT);
+    if (moments || updates) any |= pl_plan_offload_states(p, PL_MASTER);
     if (updates) any |= pl_plan_offload_states(p, PL_GRAD_SUM);
     if (updates) any |= pl_plan_offload_updates(p);
     if (activations) any |= offload_activations(p, out);

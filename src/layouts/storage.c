@@ -91,6 +91,11 @@ typedef struct member {
 
 static void find_updates(const pl_graph *g, member m[])
 {
+    for (int i = 0; i < g->values.n; i++) { /* what is cast of a master */
+        const pl_value *v = g->values.at[i];
+        if (pl_graph_is_copy(v))
+            m[i] = (member){ v->next->maker, v->next->maker->n_in + v->next->out, true };
+    }
     for (int i = 0; i < g->nodes.n; i++) {
         const pl_node *n = g->nodes.at[i];
         for (const char *at = n->op->inplace; at && *at; at++) {

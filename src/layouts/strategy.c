@@ -33,6 +33,12 @@ static bool say_micro(pl_strategy *s, const pl_word *word, const int size[3], pl
     return true;
 }
 
+static bool say_masters(pl_strategy *s, const pl_word *word, const int size[3], pl_err *err)
+{
+    (void)word, (void)size, (void)err;
+    return s->masters = true;
+}
+
 /* Those of no layout. plan=FILE comes last: its size is a path, so that it is read by itself. */
 static const pl_word others[] = {
     { "reduce=f32", "reduce=f32", 0, "reduce",
@@ -41,6 +47,9 @@ static const pl_word others[] = {
     { "micro=", "micro=N", 1, "micro",
       "the batch of a step is taken in N micro-batches, one after another; gradients add up",
       say_micro },
+    { "masters", "masters", 0, "masters",
+      "with dtype=bf16: weights are kept in bf16, beside f32 masters of them that updates change",
+      say_masters },
     { "auto", "auto", 0, "auto",
       "alone, with micro=N, pp=N: the fastest layout (of stages) that fits, found by a search",
       say_auto },
@@ -335,6 +344,7 @@ bool pl_strategy_read(pl_strategy *s, pl_arena *arena, pl_err *err)
     s->cluster = f->cluster;
     s->mesh = f->mesh;
     s->micro = f->micro;
+    s->masters = f->masters;
     if (!s->devices) s->devices = pl_mesh_ranks(&f->mesh);
     return pl_mesh_ranks(&f->mesh) == s->devices ||
            pl_err_set(err, PL_EINPUT,

@@ -2,7 +2,7 @@
  *
  * All words share one mesh, whose size is the number of devices: what is left over goes to dp. The
  * words themselves stand with their layouts (layout.h); here are only those that name none: auto,
- * plan=FILE, reduce=f32, micro=N. No file is read here. */
+ * plan=FILE, reduce=f32, micro=N, masters. No file is read here. */
 #ifndef PL_LAYOUTS_STRATEGY_H
 #define PL_LAYOUTS_STRATEGY_H
 #include "cluster/cluster.h"
@@ -36,6 +36,8 @@ typedef struct pl_strategy {
                                   plan takes; of a file that of its plan, once it is read        */
     const char *plan_path;     /* plan=FILE: neither does one; else NULL                         */
     const struct pl_plan_file *file; /* what stands there, once pl_strategy_read has read it     */
+    bool masters;              /* 16-bit weights beside masters in f32 (graph.h: PL_MASTER), where
+                                  the model computes in 16 bits; of a file, as its plan has them */
     bool wide_sums;            /* what is pending in a narrow type is combined when it is wide   */
     int n_said, n_degrees;
     pl_said said[PL_MAX_SAID];

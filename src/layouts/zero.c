@@ -1,6 +1,6 @@
 /* ZeRO (Rajbhandari et al., SC 2020), which PyTorch calls FSDP (Zhao et al., VLDB 2023), with its
- * hybrids. Nothing but where states are kept: optimizer states (1), sums of gradients (2) and
- * weights (3) are split over the devices that share the batch, or positions of it (cp=N). Gathering
+ * hybrids. Nothing but where states are kept: optimizer states (1), among them the masters of 16-bit
+ * weights, sums of gradients (2) and weights (3) are split over the devices that share the batch, or positions of it (cp=N). Gathering
  * a weight before its use, and scattering its gradient, follow from that; when each starts is the
  * program's affair (program/order.c: prefetch and its limit). */
 #include "layouts/list.h"
@@ -23,7 +23,7 @@ static bool is_hpz(const pl_word *word)
 
 static bool say_level(pl_strategy *s, const pl_word *word, const int size[3], pl_err *err)
 {
-    (void)s;
+    s->masters |= word->n_sizes && size[0] < 3;
     return !word->n_sizes || size[0] <= 3 ||
            pl_err_set(err, PL_EUSAGE, "strategy: 'zero=%d': there are zero=1, 2 and 3", size[0]);
 }
@@ -64,7 +64,7 @@ static bool settle(pl_strategy *s, pl_err *err)
 static pl_rest rest(const pl_strategy *s, pl_state_kind kind)
 {
     static const int least[] = {
-        [PL_BUFFER] = 4, [PL_WEIGHT] = 3, [PL_MOMENT] = 1, [PL_GRAD_SUM] = 2
+        [PL_BUFFER] = 4, [PL_WEIGHT] = 3, [PL_MOMENT] = 1, [PL_MASTER] = 1, [PL_GRAD_SUM] = 2
     };
     const int data = pl_mesh_find(&s->mesh, "data"), shard = pl_mesh_find(&s->mesh, "shard");
     const int context = pl_mesh_find(&s->mesh, "context");

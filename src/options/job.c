@@ -25,7 +25,7 @@ bool pl_job_args_open(const pl_job_args *a, const char *spec, pl_arena *arena, p
     PL_TRY(find_cluster(a, arena, &out->request.cluster, err));
     PL_TRY(pl_model_parse(pl_sizes_spec(&a->sizes, spec, arena), arena, &out->args, err));
     pl_sizes_tell(&out->args);
-    return pl_job_build(out, 1, arena, err);
+    return pl_job_build(out, 1, false, arena, err);
 }
 
 bool pl_job_args_read(const pl_job_args *a, const char *path, pl_arena *arena, pl_job *out,

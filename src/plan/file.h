@@ -28,6 +28,7 @@ typedef struct pl_plan_file {
     const pl_cluster *cluster; /* about.cluster, read; NULL: it is ""                            */
     pl_mesh mesh;              /* with the links of the cluster (pl_speed_links), if there is one */
     int64_t micro;             /* micro-batches of a step; the graph is of one of them           */
+    bool masters;              /* it has masters of 16-bit weights                               */
     int n_nodes;               /* of the graph that the plan is for, and                         */
     uint64_t graph;            /* its pl_plan_digest                                             */
     const struct pl_plan_rows *rows;

@@ -92,6 +92,14 @@ static bool is_version_1(const pl_json *root)
     return !strcmp(pl_json_find(root, "schema")->text, PL_PLAN_SCHEMA_1);
 }
 
+/* Who says nothing has none. */
+static bool read_masters(const reader *r, const pl_json *root)
+{
+    const pl_json *x = pl_json_find(root, "masters");
+    r->f->masters = x && pl_json_is(x, PL_JSON_TRUE);
+    return !x || r->f->masters || pl_err_set(r->err, PL_EINPUT, "'masters' is true, or not there");
+}
+
 /* Before version 3 nobody said it. */
 static bool read_micro(const reader *r, const pl_json *root, int version)
 {
@@ -188,7 +196,7 @@ static bool read_cluster(const reader *r, const pl_json *root)
 /* By version. */
 static const char *const keys[] = { HEAD "regather", HEAD "kept recomputed",
                                     HEAD "kept recomputed micro",
-                                    HEAD "kept recomputed micro pipeline stages" };
+                                    HEAD "kept recomputed micro pipeline stages masters" };
 
 static bool read_head(const reader *r, const pl_json *root)
 {
@@ -197,7 +205,7 @@ static bool read_head(const reader *r, const pl_json *root)
     int version;
     PL_TRY(read_schema(r, root, &version));
     PL_TRY(check_object(r, root, "an object", keys[version - 1]));
-    PL_TRY(read_micro(r, root, version));
+    PL_TRY(read_micro(r, root, version) && read_masters(r, root));
     PL_TRY(read_text(r, root, "model", &about->model));
     PL_TRY(read_text(r, root, "optimizer", &about->optimizer));
     PL_TRY(read_text(r, root, "strategy", &about->strategy));

@@ -75,6 +75,15 @@ static bool serves_hosted(const pl_plan *p, const pl_node *n, const bool *away)
     return n->phase == PL_UPDATE && x->shape.rank && !y->shape.rank && away[x->id];
 }
 
+/* Does it cast what an update on the host leaves to a narrower type? */
+static bool casts_update(const pl_plan *p, const pl_node *n)
+{
+    if (n->n_in != 1 || n->phase != PL_UPDATE || !n->op->elementwise) return false;
+    const pl_node *maker = n->in[0]->maker;
+    return maker && p->on_host[maker->id] && pl_plan_can_run_on_host(p, n) &&
+           pl_type_bytes(n->out[0]->type) < pl_type_bytes(n->in[0]->type);
+}
+
 /* Those of its readers that are numbered from `from` on. */
 static void mark_away(const pl_plan *p, int from, bool *seen, bool *away)
 {
@@ -98,6 +107,8 @@ bool pl_plan_offload_updates(pl_plan *p)
         any |= p->on_host[i];
         mark_away(p, i, seen, away);
     }
+    for (int i = 0; i < p->graph->nodes.n; i++)
+        p->on_host[i] |= casts_update(p, p->graph->nodes.at[i]);
     pl_arena_free(tmp);
     return any;
 }

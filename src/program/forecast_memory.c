@@ -489,7 +489,7 @@ static void count_states(const pl_timeline *t, pl_forecast_memory *m)
 {
     const pl_account states = pl_account_states(t->program->store);
     m->weights = states.weights + t->more[PL_WEIGHT] + t->more[PL_BUFFER];
-    m->optimizer = states.optimizer + t->more[PL_MOMENT];
+    m->optimizer = states.optimizer + t->more[PL_MOMENT] + t->more[PL_MASTER];
     m->sums = states.gradients + t->more[PL_GRAD_SUM];
     m->gradients = m->sums;
 }

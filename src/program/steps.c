@@ -132,6 +132,7 @@ static bool find_steps(const lowering *l, int id, stepped *x)
     const pl_node *n = t->step.share->node;
     if (n->n_out != 1 || n->op->inplace || n->op->view || n->n_in + 1 > PL_MAX_OPERANDS)
         return false;
+    if (l->parts.at[t->out[0]].home != t->out[0]) return false; /* it makes a state's contents */
     *x = (stepped){ .id = id, .node = n };
     for (int o = 0; o < n->n_in; o++) x->of[o] = find_gather(l, t->in[o], id);
     if (!find_factor(l, x)) return false;

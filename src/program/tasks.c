@@ -328,8 +328,20 @@ int pl_lower_copy(lowering *l, int from, const pl_value *v)
     return p;
 }
 
-/* A state's new contents that were made elsewhere come home: what was moved for that alone is moved
- * right there, all else is copied. */
+/* Does an element-wise node make part p for the state at `home` alone, and read nothing of that? */
+static bool is_made_for(const lowering *l, int p, int home)
+{
+    const part *x = &l->parts.at[p];
+    if (l->options.apart || x->maker < 0 || x->home != p) return false;
+    const task *t = &l->tasks.at[x->maker];
+    bool alone = t->kind == TASK_NODE && t->step.share->node->op->elementwise && !x->readers.n;
+    for (int k = 0; k < t->n_in; k++) alone &= pl_lower_home(l, t->in[k]) != home;
+    for (int i = 0; i < l->plan->graph->outputs.n; i++) alone &= l->output[i] != p;
+    return alone;
+}
+
+/* A state's new contents that were made elsewhere come home: what was moved for that alone, or made
+ * for it alone of other things, is put right there, all else is copied. */
 static bool add_state_copy(lowering *l, const pl_value *v, pl_err *err)
 {
     int home = l->of_value[v->id].at[0], *from = &l->final[v->id], before = l->tasks.n;
@@ -338,7 +350,7 @@ static bool add_state_copy(lowering *l, const pl_value *v, pl_err *err)
     if (pl_lower_home(l, *from) == home) return true;
     int maker = l->parts.at[*from].maker;
     bool moved = maker >= before && l->tasks.at[maker].kind != TASK_REDUCE;
-    if (!moved) {
+    if (!moved && !is_made_for(l, *from, home)) {
         *from = pl_lower_copy(l, *from, v);
         maker = l->parts.at[*from].maker;
     }

@@ -24,6 +24,7 @@ static bool build_graphs(pl_train_job *j, pl_err *err)
     PL_TRY(pl_optim_micro(&j->args, n, j->arena, &j->micro, err));
     pl_builder b = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec);
     pl_model_build(&b, &j->micro, PL_EVAL);
+    if (j->options.optim.masters) pl_add_narrow_weights(&b);
     return pl_builder_done(&b, &j->graph[EVAL], err);
 }
 
@@ -35,8 +36,11 @@ static bool find_plans(pl_train_job *j, pl_err *err)
     PL_TRY(pl_step_find(&j->options.plan, &(pl_trained){ &j->args, &j->options.optim }, j->arena,
                         &j->found, err));
     j->plan[STEP] = j->found->take->plan;
-    if (j->plan[STEP]->graph->micro != j->options.micro) {
-        j->options.micro = j->plan[STEP]->graph->micro;
+    const pl_graph *g = j->plan[STEP]->graph;
+    const bool masters = pl_graph_has_masters(g);
+    if (g->micro != j->options.micro || masters != j->options.optim.masters) {
+        j->options.micro = g->micro;
+        j->options.optim.masters = masters;
         PL_TRY(build_graphs(j, err));
     }
     j->data.fed.micro = j->options.micro;
@@ -243,6 +247,7 @@ static bool make_job(pl_train_job *job, pl_err *err)
     if (job->options.args) job->args = *job->options.args;
     if (!job->options.args) PL_TRY(pl_model_parse(job->options.model, job->arena, &job->args, err));
     PL_TRY(pl_step_settle(&job->options.plan.strategy, &job->options.micro, job->arena, err));
+    job->options.optim.masters = job->options.plan.strategy.masters;
     const pl_data_kind kind =
         job->options.fed.find ? PL_DATA_FED : pl_data_kind_of(job->options.data);
     if (kind == PL_DATA_FED) job->options.data = "";

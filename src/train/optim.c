@@ -45,6 +45,7 @@ const char *pl_optim_names(pl_arena *arena)
 /* A weight, and its gradient in the graph that updates it. */
 typedef struct target {
     pl_value *weight, *grad;  /* grad NULL: the loss does not depend on it                    */
+    pl_value *master;         /* what the update changes: the weight, or its master           */
     const char *dims, *sizes; /* its letters, "m(vhd)", and " v=3 h=4 d=16"; NULL: one each   */
 } target;
 
@@ -87,6 +88,23 @@ static const char *spell(pl_builder *b, const target *t, int n_in, int n_scalars
     return pl_text_get(&s);
 }
 
+/* A weight in a narrow type has a master, and its gradient becomes one of that. */
+static void add_master(pl_builder *b, target *t)
+{
+    const pl_value *w = t->weight;
+    const pl_phase phase = b->phase;
+    t->master = t->weight;
+    if (w->type == PL_F32 || b->err.code) return;
+    t->master =
+        pl_add_state_of(b, t->weight, PL_MASTER, pl_builder_fmt(b, "%s.master", w->name), w->init);
+    b->phase = PL_BACKWARD;
+    t->grad->of = NULL;
+    t->grad = PL_ADD_AS(b, &pl_op_cast, pl_builder_fmt(b, "%s.grad.f32", w->name),
+                        spell(b, t, 1, 0, 1, " to=f32"), t->grad);
+    if (t->grad) t->grad->of = t->weight;
+    b->phase = phase;
+}
+
 static targets find_gradients(pl_builder *b, pl_value *loss)
 {
     pl_graph *graph = b->graph;
@@ -99,6 +117,7 @@ static targets find_gradients(pl_builder *b, pl_value *loss)
     for (int i = 0; i < t.n && !b->err.code; i++) {
         t.at[i] = (target){ .weight = w[i], .grad = grad[i] };
         if (grad[i]) find_letters(b, &t.at[i]);
+        if (grad[i]) add_master(b, &t.at[i]);
     }
     return t;
 }
@@ -145,7 +164,7 @@ static void add_update(const updating *u, const target *t)
 {
     pl_builder *b = u->b;
     const struct rule *r = u->rule;
-    pl_value *in[PL_MAX_OPERANDS] = { t->weight, t->grad };
+    pl_value *in[PL_MAX_OPERANDS] = { t->master, t->grad };
     int n_moments = add_moments(u, t, in + 2), n = 2 + n_moments;
     in[n++] = u->lr;
     if (r->counts) in[n++] = u->step;
@@ -155,8 +174,18 @@ static void add_update(const updating *u, const target *t)
         spell(b, t, 2 + n_moments, n - 2 - n_moments, 1 + n_moments, attributes(u, t->weight));
     pl_node *x = pl_add_node(b, r->op, name, spec, n, in);
     if (!x) return;
-    t->weight->next = x->out[0];
+    t->master->next = x->out[0];
     for (int i = 0; i < n_moments; i++) in[2 + i]->next = x->out[1 + i];
+}
+
+/* A master's weight is cast from what the update leaves. */
+static void add_weight(const updating *u, const target *t)
+{
+    pl_builder *b = u->b;
+    if (b->err.code || t->master == t->weight) return;
+    const char *attrs = pl_builder_fmt(b, " to=%s", pl_type_name(t->weight->type));
+    t->weight->next = PL_ADD_AS(b, &pl_op_cast, pl_builder_fmt(b, "%s.cast", t->weight->name),
+                                spell(b, t, 1, 0, 1, attrs), t->master->next);
 }
 
 /* -- unfused updates --------------------------------------------------------------------------- */
@@ -209,7 +238,7 @@ static pl_value *add_gradient(const updating *u, const target *t)
     if (g->type != PL_F32) g = PL_ADD(b, &pl_op_cast, spell_form(b, t, "x->x", " to=f32"), g);
     if (u->optim->clip > 0) g = PL_ADD(b, &pl_op_mul, spell_form(b, t, "x,->x", ""), g, u->scale);
     if (!decoupled && decay_of(u, t->weight) > 0)
-        g = PL_ADD(b, &pl_op_addcmul, spell_form(b, t, "x,x,->x", ""), g, t->weight, u->decay);
+        g = PL_ADD(b, &pl_op_addcmul, spell_form(b, t, "x,x,->x", ""), g, t->master, u->decay);
     return g;
 }
 
@@ -217,13 +246,13 @@ static pl_value *add_gradient(const updating *u, const target *t)
 static void add_unfused_sgd(const updating *u, const target *t)
 {
     pl_builder *b = u->b;
-    pl_value *moment[2], *w = t->weight;
+    pl_value *moment[2], *w = t->master;
     add_moments(u, t, moment);
     if (b->err.code) return;
     pl_value *g = add_gradient(u, t);
     pl_value *m = PL_ADD(b, &pl_op_mul, spell_form(b, t, "x,->x", ""), moment[0], u->momentum);
     moment[0]->next = m = PL_ADD(b, &pl_op_add, spell_form(b, t, "x,x->x", ""), m, g);
-    w->next = PL_ADD_AS(b, &pl_op_addcmul, pl_builder_fmt(b, "%s.update", w->name),
+    w->next = PL_ADD_AS(b, &pl_op_addcmul, pl_builder_fmt(b, "%s.update", t->weight->name),
                         spell_form(b, t, "x,x,->x", " value=-1"), w, m, u->lr);
 }
 
@@ -233,7 +262,7 @@ static void add_unfused_adam(const updating *u, const target *t)
 {
     pl_builder *b = u->b;
     const pl_optim *optim = u->optim;
-    pl_value *moment[2], *w = t->weight;
+    pl_value *moment[2], *w = t->master;
     add_moments(u, t, moment);
     if (b->err.code) return;
     const char *scaled = spell_form(b, t, "x,->x", ""), *each = spell_form(b, t, "x->x", "");
@@ -248,7 +277,7 @@ static void add_unfused_adam(const updating *u, const target *t)
     d = PL_ADD(b, &pl_op_div, scaled, d, u->root);
     d = PL_ADD(b, &pl_op_add, scaled, d, u->eps);
     moment[0]->next = m, moment[1]->next = v;
-    t->weight->next = PL_ADD_AS(b, &pl_op_addcdiv, pl_builder_fmt(b, "%s.update", t->weight->name),
+    t->master->next = PL_ADD_AS(b, &pl_op_addcdiv, pl_builder_fmt(b, "%s.update", t->weight->name),
                                 spell_form(b, t, "x,x,x,->x", " value=-1"), w, m, d, u->rate);
 }
 
@@ -262,6 +291,7 @@ static void add_one(const updating *u, const target *t)
         add_unfused_adam(u, t);
     else
         add_unfused_sgd(u, t);
+    add_weight(u, t);
 }
 
 /* Scale that brings the global norm of all gradients down to the limit (Pascanu et al., 2013). */
@@ -342,6 +372,7 @@ pl_builder pl_optim_step(const pl_model_args *args, const pl_optim *optim, int64
     pl_builder b = pl_builder_new(arena, &pl_ops_all, args->spec);
     b.graph->micro = micro;
     pl_model_build(&b, args, PL_TRAIN);
+    if (optim && optim->masters) pl_add_narrow_weights(&b);
     if (optim && !b.err.code) {
         pl_optim_add(&b, optim, pl_graph_find(b.graph, "loss"));
         if (b.err.code == PL_EINPUT) b.err.code = PL_EUSAGE; /* its numbers are options */

@@ -21,6 +21,9 @@ typedef struct pl_optim {
     double decay;         /* weight decay, of weights with two or more dimensions only: scales and
                              biases are not decayed                                               */
     double clip;          /* global norm that gradients are scaled down to; 0: no clipping        */
+    bool masters;         /* weights that are read in a narrow type (mixed precision) are stored in
+                             it, beside masters in f32 which updates change: else they are f32, and
+                             cast in each pass                                                    */
     bool unfused;         /* updates in nodes like torch's operators, not one node for each weight:
                              the same numbers to rounding, with the memory between them           */
 } pl_optim;
@@ -32,7 +35,8 @@ pl_optim pl_optim_usual(const char *name);
 const char *pl_optim_names(pl_arena *arena);
 
 /* Add the gradients of `loss` for every weight and their updates, with the scalar inputs
- * "lr" (f32) and "step" (i64, from 1). Moments are states named WEIGHT.m and the like. Outputs
+ * "lr" (f32) and "step" (i64, from 1). Moments are states named WEIGHT.m and the like, the master
+ * of a weight in a narrow type is WEIGHT.master. Outputs
  * "grad_norm" (f32 scalar) when clipping. Sticky error of b: unknown name.
  *
  * In micro-batches (graph.micro), the mean of whose losses is the step's, gradients of loss / micro

@@ -2,6 +2,7 @@
  * bring the parts of split states to rank 0, and pl_state_save(), which runs them and writes. */
 #include "train/state.h"
 
+#include "data/fill.h"
 #include "plan/stages.h"
 #include "train/optim.h"
 
@@ -38,6 +39,19 @@ static int64_t n_parts(const pl_value *v)
     return v->parts ? v->shape.dim[0] : 1;
 }
 
+bool pl_state_is_saved(const pl_value *state)
+{
+    return state->kind != PL_GRAD_SUM && !pl_graph_is_copy(state);
+}
+
+/* As files have it: of masters by the names of their weights. */
+static pl_value saved_as(const pl_value *state)
+{
+    pl_value v = *pl_graph_known(state);
+    v.type = pl_graph_is_copy(state) ? PL_F32 : state->type;
+    return v;
+}
+
 static pl_saved part_of(const pl_value *value, int64_t i, const void *data, pl_arena *arena)
 {
     pl_saved t = { value->name, value->type, value->shape, data };
@@ -67,19 +81,33 @@ static const pl_saved *find_saved(const pl_checkpoint *checkpoint, const pl_valu
     return first ? whole : NULL;
 }
 
-static bool fits(const pl_port *p, const pl_saved *t)
+static bool fits(const pl_value *v, const pl_saved *t)
 {
-    const pl_value *v = p->value;
     return t && t->type == v->type && pl_shape_same(&t->shape, &v->shape);
 }
 
-static void add_problem(const pl_port *port, const pl_saved *saved, pl_arena *tmp,
-                        pl_text *problems)
+static void add_problem(const pl_value *v, const pl_saved *saved, pl_arena *tmp, pl_text *problems)
 {
-    const pl_value *v = port->value;
     pl_text_add(problems, "%s'%s' is %s here, %s there", problems->n ? "; " : "", v->name,
                 pl_shape_text(tmp, v->type, &v->shape),
                 saved ? pl_shape_text(tmp, saved->type, &saved->shape) : "missing");
+}
+
+void pl_state_take(const pl_port *p, const void *whole, void *to)
+{
+    const pl_value as = saved_as(p->value);
+    pl_port wide = *p;
+    const int64_t n = pl_region_count(&p->region);
+    wide.value = &as;
+    if (as.type == p->value->type) {
+        pl_port_take(&wide, whole, to);
+        return;
+    }
+    pl_arena *tmp = pl_arena_new("masters");
+    float *x = PL_NEW_N(tmp, float, n + 1);
+    pl_port_take(&wide, whole, x);
+    pl_fill_round(p->value->type, n, x, to);
+    pl_arena_free(tmp);
 }
 
 bool pl_state_load(pl_exec *exec, const pl_store *store, const pl_checkpoint *checkpoint,
@@ -92,10 +120,11 @@ bool pl_state_load(pl_exec *exec, const pl_store *store, const pl_checkpoint *ch
     for (int i = 0; i < store->n; i++) {
         const pl_port *p = &store->state[i];
         if (p->value->kind == PL_GRAD_SUM) continue;
-        const pl_saved *t = find_saved(checkpoint, p->value, tmp);
-        if (!fits(p, t) && n++ < MOST) add_problem(p, t, tmp, &problems);
+        const pl_value as = saved_as(p->value);
+        const pl_saved *t = find_saved(checkpoint, &as, tmp);
+        if (!fits(&as, t) && n++ < MOST) add_problem(&as, t, tmp, &problems);
         void *to = n ? NULL : pl_exec_map(exec, p, PL_WRITE);
-        if (to) pl_port_take(p, t->data, to);
+        if (to) pl_state_take(p, t->data, to);
         pl_exec_unmap(exec, p, PL_WRITE, to);
     }
     if (n > MOST) pl_text_add(&problems, "; and %d more", n - MOST);
@@ -133,7 +162,7 @@ static bool is_split(const gathering *g, const pl_port *p)
 {
     pl_placement x = pl_placement_normal(&p->where, &g->plan->mesh, &p->value->shape);
     const bool whole = !x.n && pl_plan_holds(g->plan, p->value, 0);
-    return !whole && p->value->kind != PL_GRAD_SUM;
+    return !whole && pl_state_is_saved(p->value);
 }
 
 /* Is rank the first of those that hold the same part? */
@@ -360,15 +389,16 @@ static bool write_checkpoint(pl_exec *exec, const pl_gather *gather, const void 
 {
     void **own = PL_NEW_N(tmp, void *, gather->store->n + 1);
     int64_t most = 1;
-    for (int i = 0; i < gather->store->n; i++) most += n_parts(gather->store->state[i].value);
+    for (int i = 0; i < gather->store->n; i++)
+        most += n_parts(pl_graph_known(gather->store->state[i].value));
     pl_saved *t = PL_NEW_N(tmp, pl_saved, most);
     int n = 0;
     for (int i = 0; i < gather->store->n; i++) {
-        const pl_value *v = gather->store->state[i].value;
-        if (v->kind == PL_GRAD_SUM) continue;
+        const pl_value *v = gather->store->state[i].value, as = saved_as(v);
+        if (!pl_state_is_saved(v)) continue;
         if (!data[i]) own[i] = pl_exec_map(exec, &gather->store->state[i], PL_READ);
-        for (int64_t k = 0; k < n_parts(v); k++)
-            t[n++] = part_of(v, k, data[i] ? data[i] : own[i], tmp);
+        for (int64_t k = 0; k < n_parts(&as); k++)
+            t[n++] = part_of(&as, k, data[i] ? data[i] : own[i], tmp);
     }
     bool ok = pl_checkpoint_save(dir, manifest, n, t, keep, err);
     for (int i = 0; i < gather->store->n; i++)

@@ -1,11 +1,19 @@
 /* train/state.h - states of a device: from initial values, from and to checkpoints.
  *
- * Sums of gradients (PL_GRAD_SUM) start a step at zero: they are neither saved nor loaded. */
+ * Sums of gradients (PL_GRAD_SUM) start a step at zero: they are neither saved nor loaded. Masters
+ * are saved as the weights that are cast of them (graph.h: pl_graph_known), and those are cast again
+ * when they are loaded. */
 #ifndef PL_TRAIN_STATE_H
 #define PL_TRAIN_STATE_H
 #include "run/checkpoint.h"
 #include "run/exec.h"
 #include "data/init.h"
+
+/* Is it in checkpoints? By the name of pl_graph_known. */
+bool pl_state_is_saved(const pl_value *state);
+
+/* The part of a whole that is as it is saved: cast, if the state is a copy of its master. */
+void pl_state_take(const pl_port *p, const void *whole, void *part);
 
 /* Initial values of every state of the store. */
 PL_MUST_CHECK bool pl_state_init(pl_exec *exec, const pl_store *store, const pl_init *from,

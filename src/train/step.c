@@ -216,12 +216,15 @@ static bool find_plain(const pl_plan_request *r, const pl_trained *t, pl_arena *
     pl_plan_request known = *r;
     PL_TRY(pl_strategy_read(&known.strategy, arena, err));
     const pl_strategy *s = &known.strategy;
+    pl_optim optim = *t->optim;
+    const pl_trained with = { t->args, &optim };
     pl_graph *g;
-    PL_TRY(pl_step_graph(t, s->micro ? s->micro : 1, arena, &g, err));
+    optim.masters = s->masters;
+    PL_TRY(pl_step_graph(&with, s->micro ? s->micro : 1, arena, &g, err));
     if (!s->automatic || s->micro || r->search.method || pl_step_has_statistics(g))
         return pl_plan_find(&known, g, arena, found, err);
     numbers *x = PL_NEW(arena, numbers);
-    *x = (numbers){ .r = &known, .t = t, .arena = arena, .begun = pl_clock_now(), .best = -1 };
+    *x = (numbers){ .r = &known, .t = &with, .arena = arena, .begun = pl_clock_now(), .best = -1 };
     list_numbers(x, pl_model_has(t->args, "batch") ? pl_model_int(t->args, "batch") : 1);
     pl_arena *shared = pl_arena_new("paths");
     if (!known.lower.paths) known.lower.paths = pl_paths_new(shared);

@@ -245,8 +245,9 @@ static bool run_step(pl_verify_side *side, int last, int64_t step, pl_err *err)
 /* Weights alone: what else is stored may be indices, masks or variances. */
 static void stir(const pl_verify_side *side, const pl_port *port, void *array)
 {
-    pl_rng r = pl_rng_at(side->stirring, pl_rng_name(port->value->name));
-    for (int64_t i = 0, n = pl_region_count(&port->region); i < n && port->value->kind == PL_WEIGHT;
+    const pl_value *known = pl_graph_known(port->value);
+    pl_rng r = pl_rng_at(side->stirring, pl_rng_name(known->name));
+    for (int64_t i = 0, n = pl_region_count(&port->region); i < n && known->kind == PL_WEIGHT;
          i++) {
         double x = pl_type_get(port->value->type, array, i), u = pl_rng_uniform(r, (uint64_t)i);
         pl_type_put(port->value->type, array, i, x * (1 + side->stir * (2 * u - 1)));
