@@ -63,6 +63,12 @@ bool pl_strategy_plan(const pl_strategy *s, const pl_graph *g, const pl_plan *li
         PL_ASSERT(s->file); /* pl_strategy_read */
         return pl_plan_file_plan(s->file, g, out, plan, err);
     }
+    if (!like && pl_strategy_said(s, "masters") && !pl_graph_has_masters(g))
+        return pl_err_set(
+            err, PL_EINPUT,
+            "strategy '%s': no weight of the model is cast to 16 bits that could have "
+            "a master: say dtype=bf16",
+            s->text);
     pl_plan *p = *plan = pl_plan_single(g, out);
     p->strategy = s->text;
     p->mesh = s->mesh;

@@ -41,9 +41,14 @@ static double count_shares(const pl_cluster *c, int stages, const pl_speed *slow
 choosing pl_candidates_open(pl_found *b, const pl_graph *g, const pl_cluster *c,
                             const pl_plan_request *r, pl_arena *out)
 {
-    choosing x = {
-        .b = b, .g = g, .c = c, .r = r, .lower = r->lower, .speed = pl_speed_of(c), .out = out
-    };
+    choosing x = { .b = b,
+                   .g = g,
+                   .c = c,
+                   .r = r,
+                   .lower = r->lower,
+                   .speed = pl_speed_of(c),
+                   .out = out,
+                   .masters = pl_graph_has_masters(g) };
     x.stages = b->strategy.automatic ? pl_strategy_size(&b->strategy, PL_STAGE_AXIS) : 1;
     x.shares = count_shares(c, x.stages, &x.speed);
     x.shared = pl_arena_new("paths");

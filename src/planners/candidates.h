@@ -20,6 +20,7 @@ typedef struct choosing {
     double shares; /* into which these share what the tables have, at most: their number, or more
                       where some have faster devices than the tables count                        */
     bool tight; /* memory binds */
+    bool masters; /* 16-bit weights have them: the words of layouts say so */
     const pl_auto *plain; /* the search of auto, without recomputing */
     const pl_candidate *beat; /* of trials; what is clearly worse is not made whole. NULL: all is */
     pl_arena *out, *shared; /* the other one's lock is that of lower.paths */

@@ -100,19 +100,20 @@ static const pl_offer *find_near(const choosing *x, const pl_offers *l, double l
     return near;
 }
 
-/* Does it fit so many devices? */
-static bool is_strategy(const choosing *x, const char *text)
+/* As people would ask for it; NULL: it is none on so many devices. */
+static const char *ask_for(const choosing *x, const char *text)
 {
     pl_strategy s;
     pl_err why = { 0 };
-    return pl_strategy_parse(text, x->c->n_devices, x->out, &s, &why);
+    if (!pl_strategy_parse(text, x->c->n_devices, x->out, &s, &why)) return NULL;
+    return x->masters && !s.masters ? pl_arena_fmt(x->out, "masters,%s", text) : text;
 }
 
 /* One more, unless it is there, or none on so many devices. */
 static void add_attempt(const choosing *x, pl_offers *l, const pl_offer *o, int size, bool known)
 {
-    const char *text = offer_text(x, o, size);
-    if (!is_strategy(x, text)) return;
+    const char *text = ask_for(x, offer_text(x, o, size));
+    if (!text) return;
     for (int i = 0; i < l->n; i++)
         if (!strcmp(l->at[i].text, text)) {
             l->at[i].known |= known;

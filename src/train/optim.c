@@ -88,7 +88,8 @@ static const char *spell(pl_builder *b, const target *t, int n_in, int n_scalars
     return pl_text_get(&s);
 }
 
-/* A weight in a narrow type has a master, and its gradient becomes one of that. */
+/* A weight in a narrow type has a master. Its gradient is read as it is, but where several readers
+ * of the weight give to it: stages add up each their own terms, in f32 (plan/terms.h). */
 static void add_master(pl_builder *b, target *t)
 {
     const pl_value *w = t->weight;
@@ -97,6 +98,7 @@ static void add_master(pl_builder *b, target *t)
     if (w->type == PL_F32 || b->err.code) return;
     t->master =
         pl_add_state_of(b, t->weight, PL_MASTER, pl_builder_fmt(b, "%s.master", w->name), w->init);
+    if (t->grad->maker->op != &pl_op_add) return;
     b->phase = PL_BACKWARD;
     t->grad->of = NULL;
     t->grad = PL_ADD_AS(b, &pl_op_cast, pl_builder_fmt(b, "%s.grad.f32", w->name),

@@ -44,6 +44,7 @@ typedef struct search {
     const pl_cluster *c;
     pl_speed speed;
     double memory; /* bytes of a device */
+    bool masters;  /* of 16-bit weights */
     int64_t batch;
     double until; /* by the clock: what is not looked at by then is not */
     sums sum;
@@ -146,7 +147,10 @@ static const char *text_of(const search *x, const pipe *p)
         return pl_text_get(&t);
     }
     if (p->tensor > 1) pl_text_add(&t, ",tp=%d,sp", p->tensor);
-    if (p->data > 1) pl_text_add(&t, ",zero=1");
+    if (p->data > 1)
+        pl_text_add(&t, ",zero=1");
+    else if (x->masters)
+        pl_text_add(&t, ",masters"); /* which are a part of zero=1 */
     if (p->again) pl_text_add(&t, ",recompute=full");
     pl_text_add(&t, ",micro=%lld%s%s", (long long)p->micro, comma, p->extra);
     return pl_text_get(&t);
@@ -332,6 +336,7 @@ bool pl_pipelines_find(const pl_plan_request *r, const pl_trained *t, pl_found *
     x->until = r->search.seconds > 0 ? begun + r->search.seconds - spent : INFINITY;
     if (g && x->c && !pl_step_has_statistics(g)) {
         x->speed = pl_speed_of(x->c);
+        x->masters = pl_graph_has_masters(g);
         x->memory = pl_cluster_memory(x->c);
         if (r->search.memory > 0) x->memory = fmin(x->memory, r->search.memory);
         x->sum = sum_up(g, arena);

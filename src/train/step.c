@@ -210,27 +210,59 @@ static bool find_number(numbers *x, pl_found **found, pl_err *err)
 
 /* -- the entry --------------------------------------------------------------------------------- */
 
+static bool find_as(pl_plan_request r, const pl_trained *t, pl_arena *arena, pl_found **found,
+                    pl_err *err)
+{
+    const pl_strategy *s = &r.strategy;
+    pl_graph *g;
+    PL_TRY(pl_step_graph(t, s->micro ? s->micro : 1, arena, &g, err));
+    if (!s->automatic || s->micro || r.search.method || pl_step_has_statistics(g))
+        return pl_plan_find(&r, g, arena, found, err);
+    numbers *x = PL_NEW(arena, numbers);
+    *x = (numbers){ .r = &r, .t = t, .arena = arena, .begun = pl_clock_now(), .best = -1 };
+    list_numbers(x, pl_model_has(t->args, "batch") ? pl_model_int(t->args, "batch") : 1);
+    pl_arena *shared = pl_arena_new("paths");
+    if (!r.lower.paths) r.lower.paths = pl_paths_new(shared);
+    const bool ok = find_number(x, found, err);
+    pl_arena_adopt(arena, shared);
+    return ok;
+}
+
+/* Is auto to say whether 16-bit weights have masters? Published searches know none. */
+static bool may_have_masters(const pl_plan_request *r, const pl_trained *t)
+{
+    return r->strategy.automatic && !r->strategy.masters && !r->search.method &&
+           pl_model_type(t->args) != PL_F32;
+}
+
+/* With masters there is less to cast and more to store, 2 bytes for each parameter that a device
+ * holds: where memory binds, either is within a percent of the other as seen. So auto has them, but
+ * where nothing fits then. */
 static bool find_plain(const pl_plan_request *r, const pl_trained *t, pl_arena *arena,
                        pl_found **found, pl_err *err)
 {
     pl_plan_request known = *r;
     PL_TRY(pl_strategy_read(&known.strategy, arena, err));
-    const pl_strategy *s = &known.strategy;
     pl_optim optim = *t->optim;
     const pl_trained with = { t->args, &optim };
-    pl_graph *g;
-    optim.masters = s->masters;
-    PL_TRY(pl_step_graph(&with, s->micro ? s->micro : 1, arena, &g, err));
-    if (!s->automatic || s->micro || r->search.method || pl_step_has_statistics(g))
-        return pl_plan_find(&known, g, arena, found, err);
-    numbers *x = PL_NEW(arena, numbers);
-    *x = (numbers){ .r = &known, .t = &with, .arena = arena, .begun = pl_clock_now(), .best = -1 };
-    list_numbers(x, pl_model_has(t->args, "batch") ? pl_model_int(t->args, "batch") : 1);
-    pl_arena *shared = pl_arena_new("paths");
-    if (!known.lower.paths) known.lower.paths = pl_paths_new(shared);
-    const bool ok = find_number(x, found, err);
-    pl_arena_adopt(arena, shared);
-    return ok;
+    const bool both = may_have_masters(&known, t);
+    pl_err why = { 0 };
+    optim.masters = known.strategy.masters || both;
+    if (find_as(known, &with, arena, found, both ? &why : err)) return true;
+    optim.masters = false;
+    if (both && why.code == PL_EINFEASIBLE) return find_as(known, &with, arena, found, err);
+    if (both) *err = why;
+    return false;
+}
+
+/* Pipelines cast in each micro-batch what has no masters. */
+static bool find_pipelines(const pl_plan_request *r, const pl_trained *t, pl_found *plain,
+                           const pl_err *why, pl_arena *arena, pl_found **found, pl_err *err)
+{
+    pl_optim optim = *t->optim;
+    const pl_trained with = { t->args, &optim };
+    optim.masters = r->strategy.masters || may_have_masters(r, t);
+    return pl_pipelines_find(r, &with, plain, why, arena, found, err);
 }
 
 bool pl_step_find(const pl_plan_request *r, const pl_trained *t, pl_arena *arena, pl_found **found,
@@ -249,5 +281,5 @@ bool pl_step_find(const pl_plan_request *r, const pl_trained *t, pl_arena *arena
         *err = why;
         return false;
     }
-    return pl_pipelines_find(r, t, fits ? plain : NULL, &why, arena, found, err);
+    return find_pipelines(r, t, fits ? plain : NULL, &why, arena, found, err);
 }
