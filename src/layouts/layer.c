@@ -195,12 +195,23 @@ int pl_layer_pick_columns(pl_layer *x, int axis)
     return find_columns(x, axis, &least);
 }
 
+/* Where rows are split over the axis, weights that are copied have a gradient to be summed over it:
+ * the cost of that, as a part of the forward pass. What columns move is moved three times, in the
+ * forward pass once. */
+static double gradient_cost(pl_layer *x, int axis)
+{
+    const pl_placement whole = { 0 };
+    if (!pl_layer_has(x->l.m | x->l.batch, x->arrives.factor[axis])) return 0;
+    return pl_propagate_reduce_cost(&x->on->follow, x->n->in[x->l.w], &whole, axis) / 3;
+}
+
 int pl_layer_pick_free_columns(pl_layer *x, int axis)
 {
     const pl_value *v = x->n->in[x->l.x];
     toll split, copied = look_ahead(x, axis, PL_COPIED);
     int best = find_columns(x, axis, &split);
     if (best < 0 || split.bytes <= copied.bytes) return best;
+    copied.cost += gradient_cost(x, axis);
     pl_placement at = *pl_propagate_home(&x->on->follow, v);
     at.pending = 0;
     double sum = v->maker ? pl_propagate_reduce_cost(&x->on->follow, v, &at, axis) : 0;
