@@ -44,8 +44,8 @@ static pl_plan *plan_like(const pl_graph *g, const pl_plan *like, pl_arena *out)
         if (x && !x->maker && pl_shape_same(&x->shape, &v->shape))
             p->stored[i] = like->stored[x->id];
     }
-    pl_plan_propagate(p);
     if (like->stages) p->stages = pl_stages_like(g, like, out);
+    pl_plan_propagate(p);
     return p;
 }
 

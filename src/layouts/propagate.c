@@ -4,6 +4,7 @@
 #include "layouts/propagate.h"
 
 #include "graph/op.h"
+#include "plan/stages.h"
 
 #include <string.h>
 
@@ -20,7 +21,9 @@ enum { LINEAR_SETS = 4 }; /* no operator has more */
 void pl_propagate_init(pl_propagation *f, pl_plan *p, pl_arena *arena)
 {
     const pl_graph *g = p->graph;
-    *f = (pl_propagation){ .plan = p, .arena = arena, .reshard = pl_reshard_new(&p->mesh, arena) };
+    pl_mesh *mesh = PL_NEW(arena, pl_mesh);
+    *mesh = pl_stages_mesh(p);
+    *f = (pl_propagation){ .plan = p, .arena = arena, .reshard = pl_reshard_new(mesh, arena) };
     f->reshard.mask = true;
     f->have = PL_NEW_N(arena, pl_places, g->values.n + 1);
     f->want = PL_NEW_N(arena, pl_places, g->values.n + 1);
@@ -39,7 +42,7 @@ void pl_propagate_init(pl_propagation *f, pl_plan *p, pl_arena *arena)
 
 void pl_propagate_share(pl_propagation *f, pl_paths *paths)
 {
-    f->reshard = pl_paths_on(paths, &f->plan->mesh);
+    f->reshard = pl_paths_on(paths, f->reshard.mesh);
     f->reshard.mask = true;
 }
 

@@ -25,7 +25,7 @@ typedef struct pl_trail { /* what was noted of a value before */
 typedef struct pl_propagation {
     pl_plan *plan;
     pl_arena *arena;
-    pl_reshard reshard;
+    pl_reshard reshard; /* on the devices of one stage, where there are stages */
     unsigned roam;
     unsigned digits;   /* axes that may split another digit of a dimension that is split         */
     unsigned exchange; /* axes over which a factor is rather exchanged than gathered              */

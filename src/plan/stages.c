@@ -1,6 +1,14 @@
 /* Where nodes and states of a pipeline are: pl_stages_make() goes on from the forward nodes. */
 #include "plan/stages.h"
 
+pl_mesh pl_stages_mesh(const pl_plan *p)
+{
+    const int axis = p->stages ? p->stages->axis : pl_mesh_find(&p->mesh, PL_STAGE_AXIS);
+    pl_mesh m = p->mesh;
+    if (axis >= 0) m.axis[axis].size = 1;
+    return m;
+}
+
 int pl_plan_place(const pl_plan *p, int rank)
 {
     return p->stages ? pl_mesh_coord(&p->mesh, rank, p->stages->axis) : 0;

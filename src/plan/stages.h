@@ -25,6 +25,10 @@ struct pl_stages {
                                  (plan/unroll.h); NULL: it is of one                           */
 };
 
+/* The devices of one stage among themselves: nothing moves over the axis of the stages, which is
+ * one of PL_STAGE_AXIS as long as the plan is not cut. */
+pl_mesh pl_stages_mesh(const pl_plan *p);
+
 /* A rank's place on the axis of the stages; 0 without stages. */
 int pl_plan_place(const pl_plan *p, int rank);
 /* The first rank at a place. */

@@ -32,16 +32,6 @@ pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out)
     return s;
 }
 
-/* The ranks of one stage among themselves: nothing moves over the axis of the stages. */
-static const pl_mesh *stage_mesh(const pl_plan *plan, pl_arena *tmp)
-{
-    if (!plan->stages) return &plan->mesh;
-    pl_mesh *m = PL_NEW(tmp, pl_mesh);
-    *m = plan->mesh;
-    m->axis[plan->stages->axis].size = 1;
-    return m;
-}
-
 bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
                       const pl_lower_options *options, pl_arena *out, pl_program **program,
                       pl_err *err)
@@ -51,7 +41,8 @@ bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
     *p = (pl_program){ .plan = plan, .store = store, .rank = rank };
     p->n_ranks = pl_mesh_ranks(&plan->mesh);
     l.tmp = pl_arena_new("lowering");
-    const pl_mesh *mesh = stage_mesh(plan, l.tmp);
+    pl_mesh *mesh = PL_NEW(l.tmp, pl_mesh);
+    *mesh = pl_stages_mesh(plan);
     l.reshard = options->paths ? pl_paths_on(options->paths, mesh) : pl_reshard_new(mesh, l.tmp);
     l.reshard.mask = true;
     l.reshard.no_strided = options->no_strided;
