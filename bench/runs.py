@@ -64,10 +64,6 @@ def pp_of(stages):
     return f"pp={stages}" if stages != "1" else ""
 
 
-def dp_of(groups):
-    return "dp" if groups != "1" else ""
-
-
 def named(stages):
     return " pp" if stages != "1" else ""
 
@@ -86,8 +82,8 @@ def ultrascale():
         model = (f"llama:layers={layers},hidden={width},heads={heads},kv={heads},ffn={ffn},"
                  f"vocab=131072,seq=4096,batch={x['gbs']},tied={tied},dtype=bf16")
         tp = f"tp={x['tp']},sp" if x["tp"] != "1" else ""
-        zero = "zero=1" if x["zero"] == "1" and x["dp"] != "1" else ""
-        words = [pp_of(x["pp"]), zero or dp_of(x["dp"]), tp, f"micro={x['grad_acc']}"]
+        zero = "zero=1" if x["zero"] == "1" and x["dp"] != "1" else "masters"
+        words = [pp_of(x["pp"]), zero, tp, f"micro={x['grad_acc']}"]
         yield run_of("ultrascale" + named(x["pp"]), model, cluster_of(8 * int(x["nodes"]), "h100"), words,
                      4096 * float(x["gbs"]) / float(x["tok_s"]), 1e9 * float(x["mem_gb"] or 0))
 
@@ -116,8 +112,8 @@ def vtrain():
                      f"heads={x['attention heads']},vocab=51200,seq={seq},batch={rows},dropout=0,"
                      "dtype=bf16")
             tp, pp = x["tensor parallelism"], x["pipeline parallelism"]
-            words = [pp_of(pp), dp_of(x["data parallelism"]), f"tp={tp}" if tp != "1" else "",
-                     "recompute=full", f"micro={micro}"]
+            words = [pp_of(pp), "masters", f"tp={tp}" if tp != "1" else "", "recompute=full",
+                     f"micro={micro}"]
             name = "vtrain multi" if "multi" in path else "vtrain single"
             yield run_of(name + named(pp), model, cluster_of(int(x["# GPUs"]), "a100-80gb"), words,
                          float(x["iteration time (ms)"]) / 1e3)

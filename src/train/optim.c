@@ -316,6 +316,7 @@ static void add_updates(pl_builder *b, const struct rule *r, const pl_optim *opt
 {
     updating u = { .b = b, .rule = r, .optim = optim };
     b->phase = PL_UPDATE;
+    b->compute = PL_F32; /* whatever the passes compute in */
     u.lr = pl_add_input(b, "lr", PL_F32, PL_SCALAR);
     if (r->counts) u.step = pl_add_input(b, "step", PL_I64, PL_SCALAR);
     u.scale = optim->clip > 0 ? add_clip(b, optim->clip, t)

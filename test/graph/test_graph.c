@@ -621,6 +621,35 @@ static void inplace_needs_equal_shapes(void **state)
     }
 }
 
+/* -- mixed precision --------------------------------------------------------------------------- */
+
+/* A weight that only products read is kept in their type, one that is read as it is too stays. */
+static void narrow_weights_need_no_casts(void **state)
+{
+    (void)state;
+    pl_builder b = start();
+    pl_graph *g = NULL;
+    pl_err err = { 0 };
+    b.compute = PL_BF16;
+    pl_value *x = pl_add_input(&b, "x", PL_F32, PL_SHAPE(4, 3)),
+             *w = pl_add_state(&b, "w", PL_F32, PL_SHAPE(3, 3), "zeros", PL_WEIGHT),
+             *u = pl_add_state(&b, "u", PL_F32, PL_SHAPE(3, 3), "zeros", PL_WEIGHT),
+             *mask = pl_add_state(&b, "mask", PL_BF16, PL_SHAPE(3), "ones", PL_BUFFER);
+    pl_value *y =
+        PL_ADD(&b, &pl_op_einsum, "mk,kn->mn", PL_ADD(&b, &pl_op_einsum, "mk,kn->mn", x, w), w);
+    y = PL_ADD(&b, &pl_op_mul, "mn,n->mn", PL_ADD(&b, &pl_op_einsum, "mk,kn->mn", y, u), mask);
+    pl_add_output(&b, "y", y);
+    pl_add_output(&b, "norm", PL_ADD(&b, &pl_op_accumulate, NULL, u, u));
+    pl_add_narrow_weights(&b);
+    assert_true(pl_builder_done(&b, &g, &err));
+    assert_int_equal(w->type, PL_BF16);
+    assert_int_equal(u->type, PL_F32);
+    assert_non_null(pl_graph_find(g, "x.bf16"));
+    assert_non_null(pl_graph_find(g, "u.bf16"));
+    assert_null(pl_graph_find(g, "w.bf16"));
+    assert_false(pl_graph_is_copy(w)); /* nobody trains it */
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* No text of a graph makes an f64; one that has become so keeps all its digits. */
@@ -664,6 +693,7 @@ int main(void)
         TEST(random_graphs_come_back),
         TEST(damage_is_found),
         TEST(inplace_needs_equal_shapes),
+        TEST(narrow_weights_need_no_casts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
