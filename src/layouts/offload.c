@@ -62,7 +62,8 @@ const pl_layout pl_layout_offload = {
     .about = "ZeRO-Offload and Gemini (Ren et al., ATC 2021; Fang et al., 2022)",
     .words =
         (const pl_word[]){
-            OFFLOAD("optimizer", "moments lie in the host's memory and pass through the device"),
+            OFFLOAD("optimizer",
+                    "moments (and masters) lie in the host's memory and pass through the device"),
             OFFLOAD("weights", "so do weights: they come for each pass, and for their update"),
             OFFLOAD("updates",
                     "moments and sums of gradients lie there, and the host updates them"),

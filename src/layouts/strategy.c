@@ -326,6 +326,11 @@ bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_stra
         return pl_err_set(err, PL_EUSAGE, "strategy '%s': for %d devices", text, n_devices);
     if (out->plan_path) return true;
     PL_TRY(read_words(out, arena, err));
+    if (out->masters && out->wide_sums)
+        return pl_err_set(err, PL_EUSAGE,
+                          "strategy '%s': beside masters gradients stay in 16 bits until they are "
+                          "added up: leave out masters or reduce=f32",
+                          text);
     if (out->automatic) return check_auto(out, err);
     if (!share_out(out, arena, err) || !settle(out, err)) return false;
     out->mesh = make_mesh(out);

@@ -1,8 +1,9 @@
 /* ZeRO (Rajbhandari et al., SC 2020), which PyTorch calls FSDP (Zhao et al., VLDB 2023), with its
- * hybrids. Nothing but where states are kept: optimizer states (1), among them the masters of 16-bit
- * weights, sums of gradients (2) and weights (3) are split over the devices that share the batch, or positions of it (cp=N). Gathering
- * a weight before its use, and scattering its gradient, follow from that; when each starts is the
- * program's affair (program/order.c: prefetch and its limit). */
+ * hybrids. Nothing but where states are kept: optimizer states (1), among them the masters of
+ * 16-bit weights, sums of gradients (2) and weights (3) are split over the devices that share the
+ * batch, or positions of it (cp=N). Gathering a weight before its use, and scattering its gradient,
+ * follow from that; when each starts is the program's affair (program/order.c: prefetch and its
+ * limit). */
 #include "layouts/list.h"
 #include "layouts/strategy.h"
 
@@ -23,7 +24,7 @@ static bool is_hpz(const pl_word *word)
 
 static bool say_level(pl_strategy *s, const pl_word *word, const int size[3], pl_err *err)
 {
-    s->masters |= word->n_sizes && size[0] < 3;
+    (void)s;
     return !word->n_sizes || size[0] <= 3 ||
            pl_err_set(err, PL_EUSAGE, "strategy: 'zero=%d': there are zero=1, 2 and 3", size[0]);
 }
@@ -56,6 +57,7 @@ static bool settle(pl_strategy *s, pl_err *err)
             "strategy '%s': zero=%d splits over dp and cp, and of the %d devices none are "
             "left for that",
             s->text, find_level(s), s->devices);
+    s->masters |= level < 3 && !s->wide_sums; /* what is split are masters, weights stay whole */
     return true;
 }
 

@@ -1,8 +1,8 @@
 /* train/state.h - states of a device: from initial values, from and to checkpoints.
  *
  * Sums of gradients (PL_GRAD_SUM) start a step at zero: they are neither saved nor loaded. Masters
- * are saved as the weights that are cast of them (graph.h: pl_graph_known), and those are cast again
- * when they are loaded. */
+ * are saved as the weights that are cast of them (graph.h: pl_graph_known), and those are cast
+ * again when they are loaded. */
 #ifndef PL_TRAIN_STATE_H
 #define PL_TRAIN_STATE_H
 #include "run/checkpoint.h"
