@@ -420,16 +420,38 @@ static int count_steps(const finder *x)
     return n;
 }
 
-/* What step i waits for, in the t-th turn of stretch `now`: of each stretch before, and of its own,
- * so many messages more as came in the turns that were put in. */
+/* The stretch, with its periods on either side, in which step i is; NULL: it is in none. */
+static const pl_repeat *find_own(const finder *x, int i)
+{
+    for (int k = 0; k < x->n; k++)
+        if (i >= x->at[k].first && i < x->at[k].at + 2 * x->at[k].n) return &x->at[k];
+    return NULL;
+}
+
+/* Does step i of a stretch wait for a message of an earlier one, and the step that is like it a
+ * period on for the message that is like that? */
+static bool goes_with(const finder *x, const pl_repeat *own, int i, const pl_repeat *r,
+                      int messages)
+{
+    if (!own || own == r || own->times != r->times || own->cut != r->cut || !messages) return false;
+    const int n = own->n, from = i < own->at + n ? i : i - n;
+    return x->wait[i] <= x->messages[r->at + 2 * r->n] &&
+           x->wait[from + n] - x->wait[from] == messages;
+}
+
+/* What step i waits for, in the t-th turn of its stretch if that is put in: of each stretch before,
+ * and of its own, so many messages more as came in the turns that were put in. */
 static int whole_wait(const finder *x, int i, int now, int t)
 {
+    const pl_repeat *own = find_own(x, i);
     int wait = x->wait[i], more = 0;
     for (int k = 0; k < x->n && x->at[k].at <= i; k++) {
         const pl_repeat *r = &x->at[k];
-        const int turns = k == now ? t : r->times;
-        if (wait > x->messages[r->first])
-            more += turns * (x->messages[r->at + r->n] - x->messages[r->at]);
+        const int messages = x->messages[r->at + r->n] - x->messages[r->at];
+        const bool before = own && i < own->at;
+        int turns = k == now ? t : r->times;
+        if (goes_with(x, own, i, r, messages)) turns = now >= 0 ? t : before ? 0 : r->times;
+        if (wait > x->messages[r->first]) more += turns * messages;
     }
     return wait + more;
 }

@@ -9,7 +9,7 @@
 static const char *const models[] = {
     "mlp:layers=5,in=64,hidden=64,classes=64,batch=64",
     "gpt2:layers=3,hidden=64,heads=4,vocab=96,seq=32,batch=8,dropout=0.1",
-    "gpt2:layers=3,hidden=64,heads=4,vocab=96,seq=32,batch=8,dtype=bf16",
+    "masters gpt2:layers=3,hidden=64,heads=4,vocab=96,seq=32,batch=8,dtype=bf16",
     "moe:layers=3,hidden=32,batch=8",
 };
 enum { N_MODELS = sizeof models / sizeof *models };

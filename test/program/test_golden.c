@@ -18,6 +18,7 @@ static const struct model {
     { "mlp", "mlp:layers=2,in=1024,hidden=4096,classes=512,batch=256" },
     { "gpt2", "gpt2:layers=2,seq=256,batch=32" },
     { "gpt2-mixed", "gpt2:layers=1,seq=256,batch=32,dtype=bf16" },
+    { "gpt2-masters", "masters gpt2:layers=1,seq=256,batch=32,dtype=bf16" },
     { "llama", "llama:layers=1,hidden=1024,heads=16,kv=4,ffn=2816,seq=512,batch=16" },
     { "bert", "bert-base:layers=1,seq=128,batch=32" },
     { "t5", "t5:layers=1,seq=128,batch=32" },

@@ -21,6 +21,7 @@ static double apart(double a, double b)
 static const char *const models[] = {
     "gpt2:layers=26,hidden=1600,heads=25,seq=1024,batch=64,dropout=0",
     "gpt2:layers=27,seq=256,batch=64,dtype=bf16",
+    "masters llama:layers=26,hidden=2048,heads=16,kv=4,ffn=5632,seq=1024,batch=64,dtype=bf16",
     "llama:layers=24,hidden=4096,heads=32,kv=8,ffn=14336,seq=2048,batch=64",
     "bert-base:layers=24,seq=128,batch=64",
     "t5:layers=24,seq=128,batch=64",

@@ -2,6 +2,7 @@
  * they say. */
 #ifndef PL_TEST_SUPPORT_PRESETS_H
 #define PL_TEST_SUPPORT_PRESETS_H
+#include "support/masters.h"
 #include "support/expect.h"
 #include "support/graphs.h"
 #include "models/model.h"
@@ -63,10 +64,10 @@ static inline const char *stored_text(const pl_plan *p, const char *name, pl_are
 /* The step of one of so many micro-batches, each of which has the rows that the spec says. */
 static inline const pl_graph *make_micro(const char *spec, int64_t micro, double clip, pl_arena *a)
 {
-    const pl_optim adamw = { "adamw", 0.9, 0.99, 1e-8, 0, 0.1, clip };
+    pl_optim adamw = { "adamw", 0.9, 0.99, 1e-8, 0, 0.1, clip };
     pl_model_args args;
     pl_err err = { 0 };
-    EXPECT(pl_model_parse(spec, a, &args, &err), "%s", err.msg);
+    EXPECT(pl_model_parse(spec_of(spec, &adamw.masters), a, &args, &err), "%s", err.msg);
     pl_builder b = pl_optim_step(&args, &adamw, micro, a);
     return graph_done(&b);
 }

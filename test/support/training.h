@@ -6,6 +6,7 @@
 #include "ops/lib/all.h"
 #include "layouts/strategy.h"
 #include "program/program.h"
+#include "support/masters.h"
 #include "train/optim.h"
 
 #include <setjmp.h>
@@ -18,13 +19,16 @@
 
 static inline const pl_graph *training_graph(const char *model, pl_arena *a)
 {
+    bool masters;
+    const char *spec = spec_of(model, &masters);
     const pl_optim adamw = { .name = "adamw", .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .clip = 1 };
     pl_model_args args;
     pl_graph *g;
     pl_err err = { 0 };
-    if (!pl_model_parse(model, a, &args, &err)) fail_msg("%s", err.msg);
+    if (!pl_model_parse(spec, a, &args, &err)) fail_msg("%s", err.msg);
     pl_builder b = pl_builder_new(a, &pl_ops_all, args.spec);
     pl_model_build(&b, &args, PL_TRAIN);
+    if (masters) pl_add_narrow_weights(&b);
     pl_optim_add(&b, &adamw, pl_graph_find(b.graph, "loss"));
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s", err.msg);
     return g;
