@@ -10,6 +10,7 @@ Sets, all by default; those with pipelines (1F1B) are rows of their own, "SET pp
               3.35 TB/s (torchtitan's benchmarks of December 2024): zero=3, tp, and sequences of up to
               262,144 tokens over 1 to 8 devices; products in fp8 where forecasts are bf16, but in 1-D
   dgxc        llama3-405b on 512 H100, a recipe of NVIDIA's in bf16 (dgxc-benchmarking)
+  mlperf      llama3-405b on 512 to 8,192 H100, in fp8 (MLPerf Training v5.0): only how it scales compares
   gpu         models of PyTorch, transformers and torchvision on one H100, eager and with each block
               compiled: bench/gpu.csv, which bench/torch/gpu.py measures
 A row of CSV on stdout for each run: what it is, the seconds of a step as measured and as forecast,
@@ -148,6 +149,18 @@ def dgxc():
                      cluster_of(devices, "h100"), [words], seconds)
 
 
+# GPUs, batch, micro-batches, seconds of a step: LLaMA-3.1 405B of MLPerf Training v5.0 on H100, which computes in fp8: only
+# how it scales can be compared
+MLPERF = [(512, 1152, 288, 55.10), (2048, 1152, 72, 14.21), (2432, 1216, 64, 12.70), (2560, 1120, 56, 11.18),
+          (8192, 1536, 24, 5.18)]
+
+
+def mlperf():
+    for devices, rows, micro, seconds in MLPERF:
+        yield run_of("mlperf", f"llama3-405b:seq=8192,batch={rows},dtype=bf16", cluster_of(devices, "h100"),
+                     [f"pp=8,vpp=8,zero=1,cp=2,tp=8,sp,micro={micro}"], seconds)
+
+
 def gpu():
     with open(os.path.join(os.path.dirname(__file__), "gpu.csv"), encoding="utf-8", newline="") as f:
         for x in csv.DictReader(f):
@@ -156,7 +169,7 @@ def gpu():
 
 
 SETS = {"ultrascale": ultrascale, "foundry": foundry, "vtrain": vtrain, "torchtitan": torchtitan,
-        "dgxc": dgxc, "gpu": gpu}
+        "dgxc": dgxc, "mlperf": mlperf, "gpu": gpu}
 
 
 def plan(model, cluster, strategy):

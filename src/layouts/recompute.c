@@ -11,7 +11,8 @@ static bool recompute_blocks(pl_plan *p, const pl_said *said, pl_arena *tmp)
 {
     const pl_fold fold = pl_fold_find(p->graph, tmp);
     const int most = said->word->n_sizes ? said->size[0] : INT_MAX;
-    return pl_plan_recompute(p, pl_recompute_blocks(p->graph, &fold, most, tmp));
+    return pl_plan_recompute(p, p->stages ? pl_recompute_in_stages(p, &fold, most, tmp)
+                                          : pl_recompute_blocks(p->graph, &fold, most, tmp));
 }
 
 static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
@@ -44,7 +45,9 @@ const pl_layout pl_layout_recompute = {
               "what is larger than what it is made from is made again: scores that have a bias",
               NULL },
             { "recompute=", "recompute=N", 1, "recompute",
-              "as full, in the first N blocks; with recompute=selective that in the others", NULL },
+              "as full, in the first N blocks (of all stages as many); with recompute=selective "
+              "that in the others",
+              NULL },
             { 0 },
         },
     .offers =

@@ -3,6 +3,7 @@
 #include "plan/recompute.h"
 
 #include "graph/op.h"
+#include "plan/stages.h"
 
 /* Activations alone: where weights that were cast are kept is up to others. */
 static bool is_activation(const pl_value *v)
@@ -28,16 +29,56 @@ static const bool *find_leaving(const pl_graph *g, const pl_fold *f, pl_arena *t
     return leaves;
 }
 
-const bool *pl_recompute_blocks(const pl_graph *g, const pl_fold *fold, int most, pl_arena *out)
+/* `turn` [classes][instances]: the blocks of a kind by number, in another order; NULL: as they come.
+ */
+static const bool *find_inside(const pl_graph *g, const pl_fold *fold, int **turn, int most,
+                               pl_arena *out)
 {
     bool *set = PL_NEW_N(out, bool, g->values.n + 1);
     pl_arena *tmp = pl_arena_new("between blocks");
     const bool *leaves = find_leaving(g, fold, tmp);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        const int block = v->maker ? fold->instance_of[v->maker->id] : -1;
+        int block = v->maker ? fold->instance_of[v->maker->id] : -1;
+        if (block >= 0 && turn) block = turn[fold->class_of[v->maker->id]][block];
         set[i] = block >= 0 && block < most && !leaves[i] && is_activation(v);
     }
+    pl_arena_free(tmp);
+    return set;
+}
+
+const bool *pl_recompute_blocks(const pl_graph *g, const pl_fold *fold, int most, pl_arena *out)
+{
+    return find_inside(g, fold, NULL, most, out);
+}
+
+/* That of the first node which has one: casts of states have none. */
+static int stage_of(const pl_plan *p, const pl_fold_class *c, int instance)
+{
+    for (int k = 0; k < c->n_nodes; k++)
+        if (p->stages->of[c->node[instance][k]] >= 0) return p->stages->of[c->node[instance][k]];
+    return 0;
+}
+
+/* [instances] of a class: the first block of every stage, then the second, and so on. */
+static int *take_turns(const pl_plan *p, const pl_fold_class *c, pl_arena *tmp)
+{
+    const int n = c->n_instances;
+    int *turn = PL_NEW_N(tmp, int, n), *within = PL_NEW_N(tmp, int, n),
+        *before = PL_NEW_N(tmp, int, p->stages->order->n_stages), next = 0;
+    for (int i = 0; i < n; i++) within[i] = before[stage_of(p, c, i)]++;
+    for (int round = 0; next < n; round++)
+        for (int i = 0; i < n; i++)
+            if (within[i] == round) turn[i] = next++;
+    return turn;
+}
+
+const bool *pl_recompute_in_stages(const pl_plan *p, const pl_fold *fold, int most, pl_arena *out)
+{
+    pl_arena *tmp = pl_arena_new("blocks of stages");
+    int **turn = PL_NEW_N(tmp, int *, fold->n_classes + 1);
+    for (int k = 0; k < fold->n_classes; k++) turn[k] = take_turns(p, &fold->at[k], tmp);
+    const bool *set = find_inside(p->graph, fold, turn, most, out);
     pl_arena_free(tmp);
     return set;
 }

@@ -12,6 +12,9 @@
  * goes from block to block kept, all else can be made again. */
 const bool *pl_recompute_blocks(const pl_graph *g, const pl_fold *fold, int most, pl_arena *out);
 
+/* The same of a plan in stages: so many blocks of each kind, the first of every stage. */
+const bool *pl_recompute_in_stages(const pl_plan *p, const pl_fold *fold, int most, pl_arena *out);
+
 /* What is larger than all that it is made from and no weight has a part in: the scores of
  * attention in nodes of their own (the operator attention keeps none), their softmax and its
  * dropout, where rows are longer than heads are wide. */

@@ -15,13 +15,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 4096, FORECAST = 4, KEPT = 3, MOST_STAGES = 64, MOST_MICRO = 4096, MOST_TRIED = 24 };
+enum {
+    MOST = 4096,
+    FORECAST = 4,
+    KEPT = 3,
+    MOST_STAGES = 64,
+    MOST_MICRO = 4096,
+    MOST_TRIED = 28,
+    MOST_SPARED = 3
+};
 
 /* A pipeline: `stages` x `tensor` x `data` devices. */
 typedef struct pipe {
     int stages, tensor, data;
     int64_t micro;
-    bool again;        /* all blocks are recomputed */
+    int again;         /* so many blocks are recomputed */
     bool searched;     /* its layout is: of these, stages and micro-batches are given */
     const char *extra; /* words beside these                                          */
     double seconds;    /* roughly                                                     */
@@ -59,6 +67,7 @@ typedef struct search {
     struct trial {
         pl_found *found;
         pl_arena *arena;
+        pipe of;
     } trial[KEPT + 1]; /* [n_trials] the fastest that fits first */
 } search;
 
@@ -151,7 +160,10 @@ static const char *text_of(const search *x, const pipe *p)
         pl_text_add(&t, ",zero=1");
     else if (x->masters)
         pl_text_add(&t, ",masters"); /* which are a part of zero=1 */
-    if (p->again) pl_text_add(&t, ",recompute=full");
+    if (p->again && p->again < x->sum.blocks)
+        pl_text_add(&t, ",recompute=%d", p->again);
+    else if (p->again)
+        pl_text_add(&t, ",recompute=full");
     pl_text_add(&t, ",micro=%lld%s%s", (long long)p->micro, comma, p->extra);
     return pl_text_get(&t);
 }
@@ -190,8 +202,9 @@ static int rank(const search *x, pipe at[])
             for (int64_t micro = 2; micro <= x->batch && micro <= MOST_MICRO; micro *= 2)
                 for (int again = 0; again < 2 && devices % (stages * tensor) == 0; again++)
                     add_pipe(x,
-                             (pipe){ stages, tensor, devices / stages / tensor, micro, again, false,
-                                     "", 0 },
+                             (pipe){ stages, tensor, devices / stages / tensor, micro,
+                                     again * (x->sum.blocks > 0 ? x->sum.blocks : 1), false, "",
+                                     0 },
                              &n, at);
     qsort(at, (size_t)n, sizeof *at, by_seconds);
     return n;
@@ -223,9 +236,9 @@ static int by_fit(const void *a, const void *b)
 }
 
 /* Few are kept. */
-static void keep_trial(search *x, pl_found *f, pl_arena *arena)
+static void keep_trial(search *x, pl_found *f, pl_arena *arena, const pipe *of)
 {
-    x->trial[x->n_trials++] = (struct trial){ f, arena };
+    x->trial[x->n_trials++] = (struct trial){ f, arena, *of };
     qsort(x->trial, (size_t)x->n_trials, sizeof *x->trial, by_fit);
     if (x->n_trials > KEPT) pl_arena_free(x->trial[--x->n_trials].arena);
 }
@@ -237,7 +250,7 @@ static bool is_new(const search *x, const char *text)
     return true;
 }
 
-/* True: it is the best so far. */
+/* True: it is the best pipeline so far. */
 static bool try_pipeline(search *x, const pipe *p)
 {
     const char *text = text_of(x, p);
@@ -257,9 +270,9 @@ static bool try_pipeline(search *x, const pipe *p)
         return false;
     }
     if (!p->searched) f->take->name = r.strategy.text;
-    const bool best = seconds_of(f) < seconds_of(x->best);
-    if (best) x->best = f;
-    keep_trial(x, f, arena);
+    const bool best = seconds_of(f) < (x->n_trials ? seconds_of(x->trial->found) : INFINITY);
+    if (seconds_of(f) < seconds_of(x->best)) x->best = f;
+    keep_trial(x, f, arena, p);
     return best;
 }
 
@@ -286,6 +299,39 @@ static pipe search_layouts(search *x, pipe first)
     return best;
 }
 
+/* Bytes of the fullest device; 0: there is no such plan. */
+static double peak_of(search *x, const pipe *p)
+{
+    pl_arena *tmp = pl_arena_new("peak");
+    pl_plan_request r = *x->r;
+    pl_err why = { 0 };
+    pl_found *f = NULL;
+    pl_graph *g = graph_of(x, p->micro);
+    const bool ok = g &&
+                    pl_strategy_parse(text_of(x, p), x->c->n_devices, tmp, &r.strategy, &why) &&
+                    pl_plan_find(&r, g, tmp, &f, &why);
+    const double bytes = ok ? (double)f->take->forecast.memory.peak : 0;
+    pl_arena_free(tmp);
+    return bytes;
+}
+
+/* Of the best pipeline, which recomputes all blocks, no more than it takes to fit: memory is about
+ * linear in their number. */
+static void spare(search *x)
+{
+    const double all = (double)x->trial->found->take->forecast.memory.peak;
+    pipe p = x->trial->of;
+    const int blocks = p.again;
+    p.again = 0;
+    const double none = peak_of(x, &p), over = none - x->memory;
+    if (none <= all || over <= 0) return;
+    for (int i = 0; i < MOST_SPARED; i++) {
+        p.again =
+            (int)ceil(blocks * over / (none - all)) + i * ((blocks + p.stages - 1) / p.stages);
+        if (p.again >= blocks || try_pipeline(x, &p)) return;
+    }
+}
+
 /* Other schedules, and more micro-batches, as long as that is faster. */
 static void refine(search *x, pipe best)
 {
@@ -300,6 +346,8 @@ static void refine(search *x, pipe best)
         p.micro *= 2;
         if (!try_pipeline(x, &p)) break;
     }
+    const pipe *of = x->n_trials ? &x->trial->of : NULL;
+    if (of && x->trial->found->take->fits && of->again && !of->searched) spare(x);
 }
 
 /* What was looked at beside it, of pipelines the fastest. */

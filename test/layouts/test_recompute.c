@@ -1,6 +1,7 @@
 /* Activations that are made again: which ones the words name, what then is kept, and that nothing
  * else of the step changes. What a program with such steps computes: test/program/test_ranks.c, and
  * test/cli/test_train.sh. */
+#include "plan/stages.h"
 #include "support/presets.h"
 
 #include "plan/recompute.h"
@@ -143,6 +144,23 @@ static void test_some(void **state)
     pl_arena_free(a);
 }
 
+/* In stages the first blocks of each, as many of all. */
+static void test_stages(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const char *spec = "gpt2:layers=8,hidden=32,heads=4,vocab=64,seq=16,batch=8";
+    const pl_graph *g = make_micro(spec, 2, 0, a);
+    const pl_plan *p = plan(g, "pp=2,micro=2,recompute=3", 2, NULL, a);
+    const int first = p->stages->of[pl_graph_find(g, "h.3.mlp.gelu")->maker->id],
+              second = p->stages->of[pl_graph_find(g, "h.4.mlp.gelu")->maker->id];
+    assert_true(first == 0 && second == 1);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(is_again(p, pl_arena_fmt(a, "h.%d.mlp.gelu", i)),
+                         i == 0 || i == 1 || i == 4);
+    pl_arena_free(a);
+}
+
 /* No weight, no state's change, nothing of the backward pass is ever made again by a word. */
 static void test_legal(void **state)
 {
@@ -212,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_selective), cmocka_unit_test(test_full),
         cmocka_unit_test(test_time),      cmocka_unit_test(test_some),
         cmocka_unit_test(test_legal),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_stages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
