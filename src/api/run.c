@@ -162,7 +162,8 @@ static bool use_plan(const pl_held_plan *h, pl_arena *arena, pl_strategy *s, pl_
                         .file = f,
                         .mesh = f->mesh,
                         .cluster = f->cluster,
-                        .micro = f->micro };
+                        .micro = f->micro,
+                        .masters = f->masters };
     return true;
 }
 

@@ -137,6 +137,45 @@ static void test_runs(void **state)
     assert_true(builds[PL_TRAIN] > 0 && builds[PL_EVAL] > 0 && builds[PL_INFER] == 0);
 }
 
+/* A weight in 16 bits is known by its master, and written together with it. */
+static void test_masters(void **state)
+{
+    enum { VOCAB = 64, WIDTH = 16 };
+    static float w[VOCAB][WIDTH];
+    (void)state;
+    pl_context *c = pl_context_new();
+    pl_plan_options o = PL_PLAN_OPTIONS;
+    o.strategy = "zero=1";
+    pl_model *m = pl_model_open(
+        c, "gpt2:layers=1,hidden=16,heads=2,vocab=64,seq=8,batch=4,dropout=0,dtype=bf16");
+    pl_plan *p = pl_plan_new(m, pl_cluster_open(c, "local:2"), &o);
+    if (!p) fail_msg("%s", pl_context_error(c));
+    pl_run_options with = PL_RUN_OPTIONS;
+    with.lr = 0.01, with.steps = 4, with.threads = 1, with.data = "synthetic";
+    pl_run *r = pl_run_new(p, &with);
+    if (!r) fail_msg("%s", pl_context_error(c));
+    pl_step_result s;
+    double eval;
+    size_t bytes = 0;
+    assert_true(pl_run_step(r, &s));
+    for (int k = 0; k < pl_run_states(r); k++) {
+        const char *name = pl_run_state(r, k, &bytes);
+        assert_null(strstr(name, "master"));
+        if (!strcmp(name, "wte.weight")) assert_int_equal(bytes, sizeof w);
+    }
+    memset(w, 0, sizeof w); /* the table gives the logits too */
+    assert_true(pl_run_write(r, "wte.weight", w, sizeof w));
+    assert_true(pl_run_evaluate(r, &eval));
+    assert_true(fabs(eval - log(VOCAB)) < 1e-6);
+    assert_true(pl_run_step(r, &s));
+    assert_true(fabs(s.loss - log(VOCAB)) < 1e-6);
+    assert_true(pl_run_read(r, "wte.weight", w, sizeof w));
+    double sum = 0;
+    for (int i = 0; i < VOCAB * WIDTH; i++) sum += fabs((double)(&w[0][0])[i]);
+    assert_true(sum > 0 && sum < 0.011 * VOCAB * WIDTH); /* one step from 0 */
+    pl_context_free(c);
+}
+
 static volatile sig_atomic_t handled;
 
 static void handle(int number)
@@ -413,11 +452,11 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runs),     cmocka_unit_test(test_signals),
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_feeding),
-        cmocka_unit_test(test_mistakes), cmocka_unit_test(test_saves),
-        cmocka_unit_test(test_tells),    cmocka_unit_test(test_probe),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_runs),    cmocka_unit_test(test_masters),
+        cmocka_unit_test(test_signals), cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_feeding), cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_saves),   cmocka_unit_test(test_tells),
+        cmocka_unit_test(test_probe),   cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

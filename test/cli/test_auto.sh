@@ -26,6 +26,8 @@ for devices in 2 4; do
     same_program "$mlp" $devices
     same_program "$gpt" $devices --cluster 1x${devices}xv100
 done
+same_program "$gpt,dtype=bf16" 2 --cluster 1x2xv100
+check 'auto keeps 16-bit weights beside masters' grep -q '^  "masters": true,$' plan.json
 same_program "$gpt" 2 --gathers-ahead 0 --bucket 64KiB
 same_program mlp:hidden=512,batch=64 4
 search=(-O1 --search tapas)
