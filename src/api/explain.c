@@ -125,12 +125,22 @@ static bool is_named(const pl_value *x, const char *asked)
     return matches(asked, x->name) || (x->maker && !x->out && matches(asked, x->maker->name));
 }
 
+static bool has_named(const pl_graph *g, const char *name)
+{
+    for (int i = 0; i < g->values.n; i++)
+        if (is_named(g->values.at[i], name)) return true;
+    return pl_graph_find(g, name) != NULL;
+}
+
+/* The plan that will be found may have masters. */
 bool pl_job_knows(const pl_job *j, const char *name, pl_arena *arena, pl_err *err)
 {
     const view v = { .asked = name, .job = j, .arena = arena };
-    for (int i = 0; i < j->graph->values.n; i++)
-        if (is_named(j->graph->values.at[i], name)) return true;
-    return pl_graph_find(j->graph, name) || unknown(&v, err);
+    pl_job other = *j;
+    pl_err why = { 0 };
+    return has_named(j->graph, name) ||
+           (pl_job_build(&other, 1, true, arena, &why) && has_named(other.graph, name)) ||
+           unknown(&v, err);
 }
 
 /* Of equal blocks any will do: h.3.attn.qkv, or h.*.attn.qkv. */
