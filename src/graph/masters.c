@@ -7,23 +7,33 @@ static pl_value *narrow_of(const pl_builder *b, const pl_value *v)
     return v->id < b->narrow.n ? b->narrow.at[v->id] : NULL;
 }
 
+/* [values] a node reads it besides the one that casts it. */
+static bool *find_read(const pl_builder *b)
+{
+    const pl_graph *g = b->graph;
+    bool *read = PL_NEW_N(g->arena, bool, g->values.n + 1);
+    for (int i = 0; i < g->nodes.n; i++)
+        for (int k = 0; k < g->nodes.at[i]->n_in; k++) {
+            const pl_value *v = g->nodes.at[i]->in[k], *cast = narrow_of(b, v);
+            read[v->id] |= !cast || cast->maker != g->nodes.at[i];
+        }
+    return read;
+}
+
 void pl_add_narrow_weights(pl_builder *b)
 {
-    const pl_graph *graph = b->graph;
-    for (int i = 0; i < graph->nodes.n; i++) /* who reads a weight itself needs it as it is */
-        for (int k = 0; k < graph->nodes.at[i]->n_in; k++) {
-            const pl_value *v = graph->nodes.at[i]->in[k], *cast = narrow_of(b, v);
-            if (cast && cast->maker != graph->nodes.at[i]) b->narrow.at[v->id] = NULL;
+    const pl_graph *g = b->graph;
+    const bool *read = find_read(b);
+    for (int i = 0; i < g->nodes.n; i++)
+        for (int k = 0; k < g->nodes.at[i]->n_in; k++) {
+            pl_value **in = &g->nodes.at[i]->in[k], *v = (*in)->maker ? (*in)->maker->in[0] : NULL;
+            if (!v || v->kind != PL_WEIGHT || read[v->id] || narrow_of(b, v) != *in) continue;
+            *in = v; /* the cast is pruned */
         }
-    for (int i = 0; i < graph->nodes.n; i++)
-        for (int k = 0; k < graph->nodes.at[i]->n_in; k++) {
-            pl_value **in = &graph->nodes.at[i]->in[k],
-                     *v = (*in)->maker ? (*in)->maker->in[0] : NULL;
-            if (v && v->kind == PL_WEIGHT && narrow_of(b, v) == *in) *in = v;
-        }
-    for (int i = 0; i < b->narrow.n; i++) /* the casts are pruned */
-        if (b->narrow.at[i] && graph->values.at[i]->kind == PL_WEIGHT)
-            graph->values.at[i]->type = b->narrow.at[i]->type;
+    for (int i = 0; i < b->narrow.n; i++) {
+        pl_value *v = g->values.at[i];
+        if (b->narrow.at[i] && v->kind == PL_WEIGHT && !read[i]) v->type = b->narrow.at[i]->type;
+    }
 }
 
 const pl_value *pl_graph_known(const pl_value *state)

@@ -29,8 +29,7 @@ static const bool *find_leaving(const pl_graph *g, const pl_fold *f, pl_arena *t
     return leaves;
 }
 
-/* `turn` [classes][instances]: the blocks of a kind by number, in another order; NULL: as they come.
- */
+/* `turn` [classes][instances]: blocks of a kind in another order; NULL: as they come. */
 static const bool *find_inside(const pl_graph *g, const pl_fold *fold, int **turn, int most,
                                pl_arena *out)
 {

@@ -185,8 +185,20 @@ static int64_t find_share(const finder *x, const pl_step *step, const pl_cut *c)
     return share[0];
 }
 
-/* A bucket that some of every block is in, and that is not full: with more blocks it is larger, as
- * long as it is not full then. */
+/* Would a bucket that has so many elements more be closed by what closes it here? By nothing, as it
+ * is not full, or by its last tensor, which is of no block. */
+static bool closes_alike(const finder *x, const pl_step *step, int64_t more)
+{
+    const int64_t each = pl_type_bytes(step->type), all = step->count * each, most = more * each;
+    const int last = step->n_bucket - 1;
+    if (all + most < x->p->bucket_bytes) return true;
+    const bool outside = x->s->block[step->bucket[last]->id] < 0;
+    return outside && all >= x->p->bucket_bytes &&
+           all - step->bucket_count[last] * each + most < x->p->bucket_bytes;
+}
+
+/* A bucket that some of every block is in: with more blocks it is larger, as long as it is closed
+ * in the same place. */
 static void find_grown(finder *x)
 {
     x->grown = PL_NEW_N(x->out, int64_t, x->p->n_steps + 1);
@@ -198,8 +210,7 @@ static void find_grown(finder *x)
             const pl_cut *cut = &x->s->cut[c];
             more += find_share(x, step, cut) * (cut->to - cut->from);
         }
-        if ((step->count + more) * pl_type_bytes(step->type) < x->p->bucket_bytes)
-            x->grown[i] = more;
+        if (closes_alike(x, step, more)) x->grown[i] = more;
     }
 }
 

@@ -118,8 +118,9 @@ static double rough_memory(const search *x, const pipe *p)
     const double shares = (double)p->stages * p->tensor, rows = (double)p->micro * p->data;
     const double under_way = fmin((double)p->micro, p->stages);
     const double kept = p->again ? x->sum.passing * x->sum.blocks : x->sum.kept / p->tensor;
-    return x->sum.weights / shares * (p->micro > 1 ? 2 : 1) +
-           x->sum.weights * 2 / shares / p->data + kept / rows * under_way / p->stages;
+    const double wide = x->masters ? 2 : 1, moments = x->masters ? 3 : 2; /* f32 to a weight's */
+    return x->sum.weights / shares * (1 + (p->micro > 1 ? wide : 0)) +
+           x->sum.weights * wide * moments / shares / p->data + kept / rows * under_way / p->stages;
 }
 
 static double rough_seconds(const search *x, const pipe *p, const pl_mesh *m)

@@ -151,17 +151,15 @@ static bool is_enough(const numbers *x, int i)
 
 /* More micro-batches take less memory and more time: worth a look as long as memory binds. Twice as
  * many may be slower, and four times as many not: they have none of the blocks to recompute that
- * few have. So two in a row have to be slower than the one before. */
+ * few have. So two in a row have to be slower than the best. */
 static bool find_fastest(numbers *x, pl_err *err)
 {
     int i = x->best, rises = 0;
-    double last = x->seconds[i];
     while (!is_enough(x, i) && rises < MOST_RISES && (i = find_double(x, i)) < x->n) {
         if (seconds_left(x) < 0) break;
         PL_TRY(try_number(x, i, err));
         if (i >= x->n) break;
-        rises = x->seconds[i] < last ? 0 : rises + 1;
-        last = x->seconds[i];
+        rises = x->best == i ? 0 : rises + 1;
     }
     return true;
 }
