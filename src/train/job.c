@@ -16,16 +16,22 @@
 
 enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL };
 
+/* An evaluation; without masters its weights are those of files. */
+static bool build_forward(pl_train_job *j, bool masters, pl_graph **g, pl_err *err)
+{
+    pl_builder b = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec);
+    pl_model_build(&b, &j->micro, PL_EVAL);
+    if (masters) pl_add_narrow_weights(&b);
+    return pl_builder_done(&b, g, err);
+}
+
 static bool build_graphs(pl_train_job *j, pl_err *err)
 {
     const int64_t n = j->options.micro;
     PL_TRY(pl_step_graph(&(pl_trained){ &j->args, &j->options.optim }, n, j->arena, &j->graph[STEP],
                          err));
     PL_TRY(pl_optim_micro(&j->args, n, j->arena, &j->micro, err));
-    pl_builder b = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec);
-    pl_model_build(&b, &j->micro, PL_EVAL);
-    if (j->options.optim.masters) pl_add_narrow_weights(&b);
-    return pl_builder_done(&b, &j->graph[EVAL], err);
+    return build_forward(j, j->options.optim.masters, &j->graph[EVAL], err);
 }
 
 /* The plan of a step is what pleat plan finds for the same model, devices and options; an
@@ -112,9 +118,11 @@ static bool open_weights(pl_train_job *job, pl_err *err)
     if (job->options.resume)
         return pl_err_set(err, PL_EUSAGE,
                           "--resume goes on from a checkpoint's weights: leave out --weights");
-    return pl_weights_open(job->options.weights, job->arena, &job->weights, err) &&
-           pl_weights_match(&job->weights, job->graph[EVAL], job->options.weights_partial,
-                            job->arena, &job->weights_note, err);
+    pl_graph *g;
+    return build_forward(job, false, &g, err) &&
+           pl_weights_open(job->options.weights, job->arena, &job->weights, err) &&
+           pl_weights_match(&job->weights, g, job->options.weights_partial, job->arena,
+                            &job->weights_note, err);
 }
 
 /* What must be equal for a resumed run to go on as if it had never stopped, to the last bit. */

@@ -65,6 +65,27 @@ static void test_masters_resume(void **state)
     remove_folder("one");
 }
 
+/* Weights of a file, in f32, are masters. */
+static void test_masters_from_file(void **state)
+{
+    (void)state;
+    pl_train_options o = options();
+    diary plain, masters;
+    o.model = mixed;
+    o.steps = 2;
+    o.strategy = "dp";
+    o.save = "one";
+    train_well(&o, 1, &plain);
+    o.save = NULL;
+    o.weights = "one/step-00000002.safetensors";
+    o.optim.clip = 0;
+    train_well(&o, 1, &plain);
+    o.strategy = "dp,masters";
+    train_well(&o, 1, &masters);
+    assert_memory_equal(plain.loss, masters.loss, 2 * sizeof *plain.loss);
+    remove_folder("one");
+}
+
 static void test_masters_of_f32(void **state)
 {
     (void)state;
@@ -82,6 +103,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_masters),
         cmocka_unit_test(test_masters_resume),
+        cmocka_unit_test(test_masters_from_file),
         cmocka_unit_test(test_masters_of_f32),
     };
     return cmocka_run_group_tests(tests, make_text, clean_up);
