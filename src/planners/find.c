@@ -354,17 +354,19 @@ static bool needs_whole(const choosing *x, const pl_candidate *k)
 }
 
 /* The fastest; when it needs a little more, made whole, than was forecast from few blocks, and does
- * not fit, the next one. */
+ * not fit, the next one, as long as there is one that does. */
 static bool take_best(choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
-    do {
+    for (bool fitted = true; fitted;) {
         qsort(b->at, (size_t)b->n, sizeof *b->at, pl_candidate_order);
         b->take = b->at;
+        fitted = b->take->fits;
         PL_TRY(pl_candidate_whole(x, b->take, err));
         if (!needs_whole(x, b->take)) break;
         PL_TRY(pl_candidate_forecast(x, b->take, err));
-    } while (!b->take->fits);
+        if (b->take->fits) break;
+    }
     return true;
 }
 

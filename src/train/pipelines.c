@@ -251,7 +251,7 @@ static bool is_new(const search *x, const char *text)
     return true;
 }
 
-/* True: it is the best pipeline so far. */
+/* True: it is the best plan so far. */
 static bool try_pipeline(search *x, const pipe *p)
 {
     const char *text = text_of(x, p);
@@ -271,8 +271,8 @@ static bool try_pipeline(search *x, const pipe *p)
         return false;
     }
     if (!p->searched) f->take->name = r.strategy.text;
-    const bool best = seconds_of(f) < (x->n_trials ? seconds_of(x->trial->found) : INFINITY);
-    if (seconds_of(f) < seconds_of(x->best)) x->best = f;
+    const bool best = seconds_of(f) < seconds_of(x->best);
+    if (best) x->best = f;
     keep_trial(x, f, arena, p);
     return best;
 }
@@ -329,7 +329,7 @@ static void spare(search *x)
     for (int i = 0; i < MOST_SPARED; i++) {
         p.again =
             (int)ceil(blocks * over / (none - all)) + i * ((blocks + p.stages - 1) / p.stages);
-        if (p.again >= blocks || try_pipeline(x, &p)) return;
+        if (p.again >= blocks || try_pipeline(x, &p) || x->trial->of.again == p.again) return;
     }
 }
 
