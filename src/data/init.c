@@ -133,7 +133,7 @@ pl_source pl_init_model(const pl_model_args *args)
     return (pl_source){ find_in_model, args };
 }
 
-/* Rounded as a cast would. */
+/* Drawn or read as its master is, then rounded as a cast would. */
 static bool fill_copy(const pl_port *port, const pl_init *from, void *data, pl_err *err)
 {
     pl_value master = *port->value;

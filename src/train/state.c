@@ -96,18 +96,12 @@ static void add_problem(const pl_value *v, const pl_saved *saved, pl_arena *tmp,
 void pl_state_take(const pl_port *p, const void *whole, void *to)
 {
     const pl_value as = saved_as(p->value);
-    pl_port wide = *p;
-    const int64_t n = pl_region_count(&p->region);
-    wide.value = &as;
     if (as.type == p->value->type) {
-        pl_port_take(&wide, whole, to);
+        pl_port_take(p, whole, to);
         return;
     }
-    pl_arena *tmp = pl_arena_new("masters");
-    float *x = PL_NEW_N(tmp, float, n + 1);
-    pl_port_take(&wide, whole, x);
-    pl_fill_round(p->value->type, n, x, to);
-    pl_arena_free(tmp);
+    const pl_tensor master = pl_tensor_of(as.type, &as.shape, whole);
+    pl_fill_stack(p, &(pl_stack){ 1, &master }, to);
 }
 
 bool pl_state_load(pl_exec *exec, const pl_store *store, const pl_checkpoint *checkpoint,
