@@ -28,7 +28,8 @@ static const double ROUGH_PART = 0.1, ROUGH[] = { 1e-3, 1e-2 };
 
 /* So near the top, the bound is not raised further; nearer than that choices are spliced. With a
  * choice so near the bound all ends, with a few copies sooner. */
-static const double AT_TOP = 1e-3, NEAR_TOP = 1e-2, ENOUGH = 2e-3, ENOUGH_FEW = 1e-2;
+static const double AT_TOP = 1e-3, NEAR_TOP = 1e-2, ENOUGH = 2e-3, ENOUGH_FEW = 1e-2,
+                    NEAR_IDLE = 0.05;
 
 typedef struct prices {
     pl_chain_pair pair;
@@ -42,13 +43,17 @@ typedef struct prices {
     pl_plane plane[MOST_KNOWN];
     pl_answer best;                    /* of those that fit */
     double bound, price, memory_price; /* the best bound, and where it was found */
+    double unsure;        /* how much higher it would be, had that place been searched to the end */
     int64_t work, effort; /* entries read; to be read at one place                              */
     pl_chain_last *last;
     pl_chain_opened **opened;
 } prices;
 
 struct pl_chain_opened {
-    prices found; /* without a cap; what is of one call alone is out of date (recall) */
+    prices found; /* without a cap; what is of one call alone is out of date (recall)           */
+    int n;        /* the answers of the last cap                                                */
+    int *value[MOST_KNOWN];
+    double memory[MOST_KNOWN];
 };
 
 /* -- both sums at a price ---------------------------------------------------------------------- */
@@ -132,9 +137,17 @@ static bool is_closed(const prices *x)
     return is_near(x, 1e-9);
 }
 
-static void raise(prices *x, double bound, double price, double memory_price)
+/* The last answer known computes for no less than it sends: there the time is that of one price. */
+static bool is_hidden(const prices *x)
 {
-    if (bound > x->bound) x->bound = bound, x->price = price, x->memory_price = memory_price;
+    return x->n && x->plane[x->n - 1].sending <= x->plane[x->n - 1].computing;
+}
+
+static void raise(prices *x, double bound, double unsure, double price, double memory_price)
+{
+    if (bound <= x->bound) return;
+    x->bound = bound, x->unsure = unsure;
+    x->price = price, x->memory_price = memory_price;
 }
 
 /* The answer's plane; false: one like it is known. With no room left it is only compared. */
@@ -180,7 +193,7 @@ static bool search_price(prices *x, double price, pl_err *err)
     if (price < 1 || x->cap < INFINITY) o.effort = least_of(o.effort, CAP_EFFORT * x->effort);
     if (!o.start) o.start = x->best.value;
     PL_TRY((x->tied ? pl_chain_tied : pl_chain_min)(&c, x->cap, &o, x->out, &a, err));
-    raise(x, a.bound, price, a.price);
+    raise(x, a.bound, a.time - a.bound, price, a.price);
     x->work += a.work;
     know(x, &a);
     return true;
@@ -204,6 +217,7 @@ static bool search_tied(const prices *x, const pl_chain *chain, double memory_pr
 static bool look(prices *x, double price, double memory_price, double gap, bool *news, pl_err *err)
 {
     pl_chain c = mix(x, price, x->out);
+    const double over = x->cap < INFINITY ? memory_price * x->cap : 0;
     pl_search_options o = x->options;
     pl_answer a;
     o.effort = least_of(o.effort, x->effort);
@@ -211,7 +225,7 @@ static bool look(prices *x, double price, double memory_price, double gap, bool 
     o.start = find_start(x, price, memory_price);
     PL_TRY(x->tied ? search_tied(x, &c, memory_price, &o, &a, err)
                    : pl_chain_priced(&c, memory_price, x->last, &o, x->out, &a, err));
-    raise(x, a.bound - (x->cap < INFINITY ? memory_price * x->cap : 0), price, memory_price);
+    raise(x, a.bound - over, a.time + memory_price * a.memory - a.bound, price, memory_price);
     x->work += a.work;
     *news = know(x, &a);
     return true;
@@ -259,16 +273,27 @@ static void splice(prices *x, const pl_top *top)
         know(x, &(pl_answer){ .value = value, .memory = cost.memory });
 }
 
+/* What a look at the top would raise is what the last search left open, and the last look found
+ * nothing better than `before`: another one would do no more. */
+static bool is_idle(const prices *x, double rise, double most, double before)
+{
+    return is_near(x, NEAR_IDLE) && x->best.time > (1 - AT_TOP) * before && rise - x->unsure <= most;
+}
+
 /* Where the bound may still be highest, again and again. */
 static bool search_places(prices *x, pl_err *err)
 {
     const int64_t stop = x->work + least_of(x->options.effort, LOOKS_EFFORT * x->effort);
+    double before = INFINITY;
     bool news = true;
     for (int i = 0; i < MOST_LOOKS && news && x->work < stop && !is_late(x); i++) {
         const pl_top top = pl_top_of(x->n, x->plane);
-        const double rise = top.height - x->bound;
+        const double rise = top.height - x->bound, most = AT_TOP * top.height,
+                     best = x->best.value ? x->best.time : INFINITY;
         if (rise <= NEAR_TOP * top.height) splice(x, &top);
-        if (rise <= AT_TOP * top.height || is_near(x, ENOUGH)) return true;
+        if (rise <= most || is_near(x, ENOUGH)) return true;
+        if (is_idle(x, rise, most, before)) break;
+        before = best;
         const double gap = fmin(fmax(ROUGH_PART * rise / top.height, ROUGH[0]), ROUGH[1]);
         PL_TRY(look(x, top.price, top.memory_price, gap, &news, err));
     }
@@ -308,9 +333,12 @@ static void take_start(prices *x)
 
 static bool search_open(prices *x, pl_err *err)
 {
+    const bool alone = x->pair.sum[0] == x->pair.sum[1];
     bool news;
-    PL_TRY(x->few ? search_price(x, 1, err) : look(x, 1, 0, 0, &news, err));
-    return is_closed(x) || (x->few && is_near(x, ENOUGH_FEW)) || search_places(x, err);
+    if (x->few) PL_TRY(search_price(x, 1, err));
+    if (!x->few && !alone) PL_TRY(look(x, 1, 0, ROUGH[1], &news, err));
+    if (!x->few && (alone || is_hidden(x))) PL_TRY(look(x, 1, 0, 0, &news, err));
+    return alone || is_closed(x) || (x->few && is_near(x, ENOUGH_FEW)) || search_places(x, err);
 }
 
 static bool search_capped(prices *x, pl_err *err)
@@ -336,6 +364,19 @@ static void keep(const prices *x)
     (*x->opened)->found = *x;
 }
 
+static void keep_known(const prices *x)
+{
+    pl_chain_opened *o = *x->opened;
+    o->n = x->n;
+    memcpy(o->value, x->value, (size_t)x->n * sizeof *x->value);
+    memcpy(o->memory, x->memory, (size_t)x->n * sizeof *x->memory);
+}
+
+static void know_all(prices *x, int n, int *const value[], const double memory[])
+{
+    for (int i = 0; i < n; i++) know(x, &(pl_answer){ .value = value[i], .memory = memory[i] });
+}
+
 /* What is fastest without a cap often fits, and its bound is one of all that does. */
 static bool search(prices *x, pl_err *err)
 {
@@ -354,10 +395,12 @@ static bool search(prices *x, pl_err *err)
         return true;
     }
     x->work = open.work;
-    raise(x, open.bound, open.price, 0);
-    for (int i = 0; i < open.n; i++)
-        know(x, &(pl_answer){ .value = open.value[i], .memory = open.memory[i] });
-    return search_capped(x, err);
+    raise(x, open.bound, open.unsure, open.price, 0);
+    know_all(x, open.n, open.value, open.memory);
+    if (x->opened) know_all(x, (*x->opened)->n, (*x->opened)->value, (*x->opened)->memory);
+    const bool ok = search_capped(x, err);
+    if (x->opened) keep_known(x);
+    return ok;
 }
 
 bool pl_chain_pair_min(pl_chain_pair pair, double cap, bool tied, const pl_search_options *options,

@@ -139,7 +139,8 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         /* with fewer blocks recomputed it may be faster than its bound */
         const double spared = m->problem->recompute ? PL_RECOMPUTE_MOST : 1;
         const pl_candidate *k = &x->b->at[x->b->n - 1];
-        if (!f->method && m->bound / x->shares < spared * pl_candidates_goal(x)) doubt_last(x, m);
+        const bool worth = m->bound / x->shares < spared * pl_candidates_goal(x);
+        if (!f->method && worth) doubt_last(x, m);
         least = fmin(least, fmax(0, (double)k->forecast.memory.peak - pl_candidate_limit(x->b, k)));
     }
     *over = least;

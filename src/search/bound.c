@@ -1,6 +1,7 @@
 /* Passes of sequential message passing (net.h), and their order. Read pl_net_pass() and visit():
  * a variable takes what the edges behind it can spare (pull), its least value goes to the bound,
  * and the rest goes on to the edges ahead (push). */
+#include "search/lanes.h"
 #include "search/net.h"
 
 #include <string.h>
@@ -75,52 +76,6 @@ void pl_net_arrange(pl_net *net, pl_arena *arena)
     }
 }
 
-/* Loops of 4 with a known count become vector code at -O2. */
-enum { LANES = 4 };
-
-static inline double lesser(double a, double b)
-{
-    return a < b ? a : b;
-}
-
-/* to[y] = min over x of cost[x][y] - from[x]; four rows at a time, for fewer visits of to[] */
-static void pull_columns(pl_net_table table, const double *restrict from, double *restrict to)
-{
-    int cols = table.cols, body = cols / LANES * LANES, x = 0;
-    for (int y = 0; y < cols; y++) to[y] = INFINITY;
-    for (; x + 3 < table.rows; x += 4) {
-        const double *r0 = table.cost + (size_t)x * (size_t)cols, *r1 = r0 + cols, *r2 = r1 + cols,
-                     *r3 = r2 + cols;
-        double f0 = from[x], f1 = from[x + 1], f2 = from[x + 2], f3 = from[x + 3];
-        int y = 0;
-        for (; y < body; y += LANES)
-            for (int k = y; k < y + LANES; k++)
-                to[k] = lesser(
-                    to[k], lesser(lesser(r0[k] - f0, r1[k] - f1), lesser(r2[k] - f2, r3[k] - f3)));
-        for (; y < cols; y++)
-            to[y] = lesser(to[y],
-                           lesser(lesser(r0[y] - f0, r1[y] - f1), lesser(r2[y] - f2, r3[y] - f3)));
-    }
-    for (; x < table.rows; x++) {
-        const double *row = table.cost + (size_t)x * (size_t)cols;
-        for (int y = 0; y < cols; y++) to[y] = lesser(to[y], row[y] - from[x]);
-    }
-}
-
-/* to[x] = min over y of cost[x][y] - from[y] */
-static void pull_rows(pl_net_table table, const double *restrict from, double *restrict to)
-{
-    int cols = table.cols, body = cols / LANES * LANES;
-    for (int x = 0; x < table.rows; x++) {
-        const double *row = table.cost + (size_t)x * (size_t)cols;
-        double least[LANES] = { INFINITY, INFINITY, INFINITY, INFINITY }, rest = INFINITY;
-        for (int y = 0; y < body; y += LANES)
-            for (int k = 0; k < LANES; k++) least[k] = lesser(least[k], row[y + k] - from[y + k]);
-        for (int y = body; y < cols; y++) rest = lesser(rest, row[y] - from[y]);
-        to[x] = lesser(rest, lesser(lesser(least[0], least[1]), lesser(least[2], least[3])));
-    }
-}
-
 static int choose(const pl_net *net, int v, bool forward, const int *pick, const double *sum,
                   double *cost)
 {
@@ -150,6 +105,21 @@ static void limit(double *to, int n)
         if (!pl_net_is_legal(to[x])) to[x] = most;
 }
 
+/* What an edge can spare: for each value of v the least of the table, less what the other end has. */
+static void take_least(const pl_net *net, pl_net_edge *e, int v)
+{
+    const int cols = e->table.cols;
+    const bool is_row = e->a == v;
+    const pl_block b = { e->table.rows, cols, (size_t)cols, e->table.cost };
+    const double *other = is_row ? e->to_b : e->to_a;
+    double *less = net->scratch[0];
+    for (int x = 0; x < (is_row ? cols : b.rows); x++) less[x] = -other[x];
+    if (is_row)
+        pl_least_of_rows(b, less, e->to_a);
+    else
+        pl_least_of_columns(b, less, e->to_b);
+}
+
 /* Takes what the edges to variables visited before v can spare. Returns how many lie ahead. */
 static int pull(pl_net *net, int v, bool forward)
 {
@@ -162,10 +132,7 @@ static int pull(pl_net *net, int v, bool forward)
             continue;
         }
         net->work += (int64_t)e->table.rows * e->table.cols;
-        if (e->a == v)
-            pull_rows(e->table, e->to_b, e->to_a);
-        else
-            pull_columns(e->table, e->to_a, e->to_b);
+        take_least(net, e, v);
         if (e->loose) limit(e->a == v ? e->to_a : e->to_b, net->size[v]);
     }
     return ahead;
@@ -194,7 +161,7 @@ static void visit(pl_net *net, int v, bool forward, int *pick)
         const double *to = e->a == v ? e->to_a : e->to_b;
         for (int x = 0; x < size; x++) sum[x] += to[x];
     }
-    for (int x = 0; x < size; x++) least = lesser(least, sum[x]);
+    for (int x = 0; x < size; x++) least = pl_lesser(least, sum[x]);
     net->bound += least;
     for (int x = 0; x < size; x++) {
         net->unary[v][x] -= least;

@@ -2,6 +2,7 @@
  * value is taken for each choice of its neighbours (project); pl_eliminate_trace() then reads
  * the values back in the opposite order. */
 #include "search/eliminate.h"
+#include "search/lanes.h"
 
 #include <math.h>
 #include <string.h>
@@ -58,51 +59,119 @@ static size_t stride_of(const pl_eliminate *eliminate, const pl_sum_table *table
     return 0;
 }
 
-/* The tables of a sum, seen from the entries of one scope. */
+/* What a table has of a row of the scope and of the values of what is minimised. */
+typedef enum part { VALUES, ROW, BOTH, N_PARTS } part;
+
+/* The tables of a sum, seen from the rows of a scope: a row is along its innermost variable. */
 typedef struct view {
-    int n;
-    const double **at; /* [n] the entry of each table                                           */
-    size_t *step;      /* [n] along the innermost variable of the scope                         */
-    size_t *step_var;  /* [n] along the variable that is minimised                              */
-    size_t **stride;   /* [n][scope] along the others                                           */
+    int n, rows, values;         /* entries of a row, values of what is minimised       */
+    const double **at;           /* [n] the first entry of each table                   */
+    size_t *step;                /* [n] along the row                                   */
+    size_t *step_var;            /* [n] along what is minimised                         */
+    size_t **stride;             /* [n][scope] along the others                         */
+    int first[N_PARTS + 1];      /* tables lie by their part                            */
+    double *of_values, *of_both; /* sums: [values], [values][rows]                             */
 } view;
 
-static view view_new(const pl_eliminate *eliminate, int n, const pl_sum_table *table, int n_scope,
+static double *project(const pl_eliminate *eliminate, int n, const pl_sum_table *table, int n_scope,
+                       const int *scope, int v);
+
+static part part_of(size_t step, size_t step_var)
+{
+    return !step ? VALUES : !step_var ? ROW : BOTH;
+}
+
+/* The table with v innermost: columns in one piece. */
+static pl_sum_table turn(const pl_eliminate *e, const pl_sum_table *t, int v, pl_arena *arena)
+{
+    int *var = PL_NEW_N(arena, int, t->n + 1);
+    int n = 0;
+    for (int d = 0; d < t->n; d++)
+        if (t->var[d] != v) var[n++] = t->var[d];
+    var[n++] = v;
+    if (n != t->n || t->var[n - 1] == v) return *t;
+    return (pl_sum_table){ n, var, project(e, 1, t, n, var, -1) };
+}
+
+static view view_new(const pl_eliminate *e, int n, const pl_sum_table *table, int n_scope,
                      const int *scope, int v, pl_arena *arena)
 {
-    view w = { n, PL_NEW_N(arena, const double *, n), PL_NEW_N(arena, size_t, n),
-               PL_NEW_N(arena, size_t, n), PL_NEW_N(arena, size_t *, n) };
-    for (int i = 0; i < n; i++) {
-        w.at[i] = table[i].cost;
-        w.step_var[i] = v < 0 ? 0 : stride_of(eliminate, &table[i], v);
-        w.stride[i] = PL_NEW_N(arena, size_t, n_scope);
-        for (int d = 0; d < n_scope; d++)
-            w.stride[i][d] = stride_of(eliminate, &table[i], scope[d]);
-        w.step[i] = n_scope ? w.stride[i][n_scope - 1] : 0;
+    view w = { .n = n,
+               .rows = n_scope ? e->size[scope[n_scope - 1]] : 1,
+               .values = v < 0 ? 1 : e->size[v],
+               .at = PL_NEW_N(arena, const double *, n),
+               .step = PL_NEW_N(arena, size_t, n),
+               .step_var = PL_NEW_N(arena, size_t, n),
+               .stride = PL_NEW_N(arena, size_t *, n) };
+    int k = 0;
+    for (part p = VALUES; p < N_PARTS; p++) {
+        w.first[p] = k;
+        for (int i = 0; i < n; i++) {
+            const size_t step = n_scope ? stride_of(e, &table[i], scope[n_scope - 1]) : 0,
+                         step_var = v < 0 ? 0 : stride_of(e, &table[i], v);
+            if (part_of(step, step_var) != p) continue;
+            const pl_sum_table t = p == VALUES ? turn(e, &table[i], v, arena) : table[i];
+            w.at[k] = t.cost, w.step[k] = step,
+            w.step_var[k] = p == VALUES ? step_var > 0 : step_var;
+            w.stride[k] = PL_NEW_N(arena, size_t, n_scope);
+            for (int d = 0; d + 1 < n_scope; d++) w.stride[k][d] = stride_of(e, &t, scope[d]);
+            k++;
+        }
     }
+    w.first[N_PARTS] = k;
+    w.of_values = PL_NEW_N(arena, double, w.values);
+    if (n - w.first[BOTH] > 0)
+        w.of_both = PL_NEW_N(arena, double, (size_t)w.values *(size_t)w.rows);
     return w;
 }
 
-/* out[y] = min over x of the sum of the tables at (y, x); two tables is the common case. */
-static void least_row(const view *w, int rows, int values, double *out)
+/* Table i, which has both, as a block whose lines are in one piece; false: it has none such. */
+static bool view_block(const view *w, int i, bool *rows, pl_block *b)
 {
-    for (int y = 0; y < rows; y++) {
+    const int n = w->rows, values = w->values;
+    *rows = w->step[i] != 1;
+    *b = *rows ? (pl_block){ n, values, w->step[i], w->at[i] }
+               : (pl_block){ values, n, w->step_var[i], w->at[i] };
+    return w->step[i] == 1 || w->step_var[i] == 1;
+}
+
+/* The tables that have both, added up. */
+static pl_block add_both(const view *w)
+{
+    const size_t rows = (size_t)w->rows;
+    memset(w->of_both, 0, rows * (size_t)w->values * sizeof *w->of_both);
+    for (int i = w->first[BOTH]; i < w->n; i++)
+        for (size_t x = 0; x < (size_t)w->values; x++)
+            pl_add_line(w->rows, w->at[i] + x * w->step_var[i], w->step[i], w->of_both + x * rows);
+    return (pl_block){ w->values, w->rows, rows, w->of_both };
+}
+
+static const double *add_values(const view *w)
+{
+    if (w->first[ROW] == 0) return w->of_values;
+    if (w->first[ROW] == 1) return w->at[0];
+    memcpy(w->of_values, w->at[0], (size_t)w->values * sizeof *w->of_values);
+    for (int i = 1; i < w->first[ROW]; i++) pl_add_line(w->values, w->at[i], 1, w->of_values);
+    return w->of_values;
+}
+
+/* out[y] = min over x of the sum of the tables at (y, x) */
+static void least_row(const view *w, double *restrict out)
+{
+    pl_block b;
+    bool rows = false;
+    const double *of_values = add_values(w);
+    if (w->first[BOTH] == w->n) {
         double least = INFINITY;
-        if (w->n == 2) {
-            const double *p = w->at[0] + (size_t)y * w->step[0];
-            const double *q = w->at[1] + (size_t)y * w->step[1];
-            for (int x = 0; x < values; x++, p += w->step_var[0], q += w->step_var[1])
-                least = *p + *q < least ? *p + *q : least;
-        } else {
-            for (int x = 0; x < values; x++) {
-                double sum = 0;
-                for (int i = 0; i < w->n; i++)
-                    sum += w->at[i][(size_t)y * w->step[i] + (size_t)x * w->step_var[i]];
-                least = sum < least ? sum : least;
-            }
-        }
-        out[y] = least;
+        for (int x = 0; x < w->values; x++) least = pl_lesser(least, of_values[x]);
+        for (int y = 0; y < w->rows; y++) out[y] = least;
+    } else {
+        if (w->first[BOTH] + 1 < w->n || !view_block(w, w->first[BOTH], &rows, &b))
+            b = add_both(w), rows = false;
+        (rows ? pl_least_of_rows : pl_least_of_columns)(b, of_values, out);
     }
+    for (int i = w->first[ROW]; i < w->first[BOTH]; i++)
+        pl_add_line(w->rows, w->at[i], w->step[i], out);
 }
 
 /* The table over scope[n_scope] of the sum of the tables, v (or -1) minimised. */
@@ -113,11 +182,9 @@ static double *project(const pl_eliminate *eliminate, int n, const pl_sum_table 
     for (int d = 0; d < n_scope; d++) count *= eliminate->size[scope[d]];
     double *out = pl_arena_get(eliminate->arena, (size_t)count, sizeof *out);
     view w = view_new(eliminate, n, table, n_scope, scope, v, eliminate->arena);
-    int inner = n_scope ? eliminate->size[scope[n_scope - 1]] : 1,
-        values = v < 0 ? 1 : eliminate->size[v];
     int *at = PL_NEW_N(eliminate->arena, int, n_scope);
-    for (double *row = out; row < out + count; row += inner) {
-        least_row(&w, inner, values, row);
+    for (double *row = out; row < out + count; row += w.rows) {
+        least_row(&w, row);
         for (int d = n_scope - 2; d >= 0; d--) {
             bool wraps = ++at[d] == eliminate->size[scope[d]];
             for (int i = 0; i < n; i++)
