@@ -277,7 +277,8 @@ static void splice(prices *x, const pl_top *top)
  * nothing better than `before`: another one would do no more. */
 static bool is_idle(const prices *x, double rise, double most, double before)
 {
-    return is_near(x, NEAR_IDLE) && x->best.time > (1 - AT_TOP) * before && rise - x->unsure <= most;
+    return is_near(x, NEAR_IDLE) && x->best.time > (1 - AT_TOP) * before &&
+           rise - x->unsure <= most;
 }
 
 /* Where the bound may still be highest, again and again. */
@@ -362,6 +363,32 @@ static void keep(const prices *x)
 {
     *x->opened = PL_NEW(x->out, pl_chain_opened);
     (*x->opened)->found = *x;
+}
+
+/* [chain variables, with one more outside and in every copy] */
+static int *add_values(const pl_chain *chain, const int *value, const int more[2], pl_arena *out)
+{
+    const int size[2] = { chain->outside.n, chain->block.n };
+    int *to = PL_NEW_N(out, int, pl_chain_variables(chain) + 1 + chain->copies), n = 0;
+    for (int part = 0; part <= chain->copies; part++) {
+        const int inside = part > 0;
+        memcpy(to + n, value, (size_t)size[inside] * sizeof *to);
+        value += size[inside], n += size[inside];
+        if (more[inside] >= 0) to[n++] = more[inside];
+    }
+    return to;
+}
+
+pl_chain_opened *pl_chain_opened_more(const pl_chain_opened *from, const pl_chain *chain,
+                                      const int more[2], pl_arena *out)
+{
+    pl_chain_opened *o = PL_NEW(out, pl_chain_opened);
+    prices *x = &o->found;
+    *o = *from;
+    for (int i = 0; i < x->n; i++) x->value[i] = add_values(chain, x->value[i], more, out);
+    for (int i = 0; i < o->n; i++) o->value[i] = add_values(chain, o->value[i], more, out);
+    x->best.value = add_values(chain, x->best.value, more, out);
+    return o;
 }
 
 static void keep_known(const prices *x)

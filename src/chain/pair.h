@@ -24,6 +24,12 @@ pl_cost pl_chain_pair_cost(pl_chain_pair pair, const int *value);
 /* What a search found before it looked at its cap, which is all the same below another one. */
 typedef struct pl_chain_opened pl_chain_opened;
 
+/* The same of a chain that has one more variable outside and in every copy, each the last there;
+ * more[outside, copies]: where these have that value all costs what it did, and no other value
+ * makes less of either time (-1: there is none). `chain` is without them. */
+pl_chain_opened *pl_chain_opened_more(const pl_chain_opened *from, const pl_chain *chain,
+                                      const int more[2], pl_arena *out);
+
 /* As pl_chain_min, or with `tied` as pl_chain_tied. *price, unless NULL, is p where the bound was
  * found. The options' effort is of all prices together, their gap counts at the end.
  *

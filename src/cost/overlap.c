@@ -27,8 +27,10 @@ static pl_sum priced_vars(const pl_variables *vars, double price, pl_arena *aren
     return (pl_sum){ .n = vars->n, .n_values = sizes, .time = time, .memory = memory };
 }
 
-static const double *uncover(const pl_edge *p, int n, double price, pl_arena *arena)
+static const double *uncover(const pl_edge *p, int n, double computing, double price,
+                             pl_arena *arena)
 {
+    if (p->computing) return scale(p->sum.time, n, computing, arena);
     if (p->hidden <= 0 || price <= 0) return p->sum.time;
     double *to = PL_NEW_N(arena, double, n);
     for (int i = 0; i < n; i++) {
@@ -38,8 +40,8 @@ static const double *uncover(const pl_edge *p, int n, double price, pl_arena *ar
     return to;
 }
 
-static const pl_sum_edge *priced_edges(const pl_problem *t, pl_edge_kind kind, double price,
-                                       pl_arena *arena)
+static const pl_sum_edge *priced_edges(const pl_problem *t, pl_edge_kind kind, double computing,
+                                       double messages, pl_arena *arena)
 {
     const pl_edges *from = &t->edges[kind];
     const pl_variables *a = &t->vars[kind == PL_EDGE_BLOCK || kind == PL_EDGE_LINK];
@@ -48,7 +50,7 @@ static const pl_sum_edge *priced_edges(const pl_problem *t, pl_edge_kind kind, d
     for (int i = 0; i < from->n; i++) {
         const pl_edge *p = &from->at[i];
         to[i] = p->sum;
-        to[i].time = uncover(p, a->at[p->sum.a].n * b->at[p->sum.b].n, price, arena);
+        to[i].time = uncover(p, a->at[p->sum.a].n * b->at[p->sum.b].n, computing, messages, arena);
     }
     return to;
 }
@@ -61,7 +63,7 @@ static pl_chain make_chain(const pl_problem *t, double computing, double message
                    .copies = t->copies };
     const pl_sum_edge *edge[PL_N_EDGES];
     for (int k = 0; k < PL_N_EDGES; k++)
-        edge[k] = priced_edges(t, (pl_edge_kind)k, messages, arena);
+        edge[k] = priced_edges(t, (pl_edge_kind)k, computing, messages, arena);
     c.outside.edge = edge[PL_EDGE_OUTSIDE], c.outside.n_edges = t->edges[PL_EDGE_OUTSIDE].n;
     c.block.edge = edge[PL_EDGE_BLOCK], c.block.n_edges = t->edges[PL_EDGE_BLOCK].n;
     c.link = edge[PL_EDGE_LINK], c.n_links = t->edges[PL_EDGE_LINK].n;

@@ -7,6 +7,7 @@
  *   stored   where an input, or a state with several readers, lies between steps: its memory
  *   read     where a value lies for its readers of one phase, if there are several
  *   saved    where a value of the forward pass is kept for the backward pass: its memory
+ *   again    what of a block is made again instead (pl_problem_recompute alone)
  *
  * and on an edge between two of them what it takes to move a tensor from where the one has it to
  * where the other needs it (reshard/convert.h). So a value is moved once for all readers of a phase
@@ -25,12 +26,12 @@
 #include "chain/pair.h"
 
 typedef enum pl_variable_kind {
-    PL_VARIABLE_NODE, PL_VARIABLE_STORED, PL_VARIABLE_READ, PL_VARIABLE_SAVED
+    PL_VARIABLE_NODE, PL_VARIABLE_STORED, PL_VARIABLE_READ, PL_VARIABLE_SAVED, PL_VARIABLE_AGAIN
 } pl_variable_kind;
 
 typedef struct pl_variable {
     pl_variable_kind kind;
-    int id;             /* of the node or value; of a block: in the representative copy     */
+    int id;             /* of the node or value; of a block: in the representative copy; again: -1 */
     int n;              /* choices of the node, placements of the value                          */
     double *time;       /* [n] seconds of computing; INFINITY: not here                          */
     double *memory;     /* [n] bytes of one device                                               */
@@ -51,6 +52,7 @@ typedef struct pl_edge {
     pl_sum_edge sum;    /* time: of messages, all of it                                          */
     double hidden;      /* share of it that can pass beside computing,                           */
     double window;      /* but not more than so many seconds                                     */
+    bool computing;     /* time: of computing instead, as a node's                               */
 } pl_edge;
 
 typedef struct pl_edges {
@@ -59,6 +61,7 @@ typedef struct pl_edges {
 } pl_edges;
 
 enum { PL_LEAST_COPIES = 3 }; /* fewer are not folded */
+enum { PL_MOST_AGAIN = 3 };
 
 typedef struct pl_problem {
     const pl_graph *graph;
@@ -82,7 +85,9 @@ typedef struct pl_problem {
     int *node, *stored, *read[2], *saved; /* by node or value: variables, or -1                */
     pl_chain chain;             /* priced at 1, or at what pl_problem_min found                  */
     double log10_plans;         /* of the number of plans                                       */
-    const bool *recompute;      /* [values] made again for the backward pass; NULL: none        */
+    int n_again;                /* values of the variables below; 0: there are none             */
+    const bool *again[PL_MOST_AGAIN]; /* [values] what is made again with each of them          */
+    int says[2];                /* outside, block: the variable that says it, or -1             */
 } pl_problem;
 
 /* `fold` may be NULL: every node has a variable of its own. The arena owns the tables. */
@@ -104,11 +109,16 @@ pl_chain pl_problem_chain(const pl_problem *problem, double price, pl_arena *are
  * sums are made of. */
 pl_chain pl_problem_raw(const pl_problem *problem, pl_arena *arena);
 
-/* The same problem where all that stays inside a block is made again for the backward pass
- * (plan/recompute.h): it takes no memory, and the nodes that make it run twice. Not counted: the
- * messages among them that pass twice, and what the block has in memory while it is gone through
- * backward. `out` owns what differs; the rest is shared. */
-pl_problem *pl_problem_recompute(const pl_problem *problem, pl_arena *out);
+/* The same problem where what stays inside a block may be made again for the backward pass
+ * (plan/recompute.h): it takes no memory then, and the nodes that make it run twice. Each block
+ * makes all of it again, or what is large, or nothing, and no less than the blocks after it, as
+ * these are gone through backward first; with `always` all of it. Not counted: the messages among
+ * such nodes that pass twice, and what the block has in memory while it is gone through backward.
+ * `out` owns what differs; the rest is shared. */
+pl_problem *pl_problem_recompute(const pl_problem *problem, bool always, pl_arena *out);
+
+/* What an answer makes again of a copy, or with copy -1 outside: a place in problem->again. */
+int pl_problem_again(const pl_problem *problem, const int *value, int copy);
 
 /* Seconds and bytes of a choice. */
 pl_cost pl_problem_cost(const pl_problem *problem, const int *value);

@@ -1,45 +1,119 @@
-/* The cost problem of a graph whose blocks are recomputed: pl_problem_recompute(). */
+/* The cost problem of a graph whose blocks may be recomputed: pl_problem_recompute(). A variable of
+ * the block says what is made again, and an edge from it to each node and saved value what that
+ * changes. */
 #include "cost/problem.h"
 #include "plan/recompute.h"
 
 #include <limits.h>
+#include <math.h>
+#include <string.h>
 
-static bool is_recomputed(const pl_problem *problem, const pl_variable *v)
+static bool is_again(const pl_problem *x, int what, const pl_variable *v)
 {
-    const pl_graph *g = problem->graph;
-    if (v->kind == PL_VARIABLE_SAVED) return problem->recompute[v->id];
-    const pl_node *n = v->kind == PL_VARIABLE_NODE ? g->nodes.at[v->id] : NULL;
+    const bool *set = x->again[what];
+    if (v->kind == PL_VARIABLE_SAVED) return set[v->id];
+    const pl_node *n = v->kind == PL_VARIABLE_NODE ? x->graph->nodes.at[v->id] : NULL;
     for (int k = 0; n && k < n->n_out; k++)
-        if (problem->recompute[n->out[k]->id]) return true;
+        if (set[n->out[k]->id]) return true;
     return false;
 }
 
-static double *scale(const double *from, int n, double by, pl_arena *out)
+/* All or nothing of any value; what is large where there is such. */
+static void list_sets(pl_problem *x, bool always, pl_arena *out)
 {
-    double *to = PL_NEW_N(out, double, n);
-    for (int i = 0; i < n; i++) to[i] = by * from[i];
+    const int n = x->graph->values.n;
+    const bool *all = pl_recompute_blocks(x->graph, x->fold, INT_MAX, out),
+               *large = pl_recompute_large(x->graph, out);
+    bool *inside = PL_NEW_N(out, bool, n + 1), any = false;
+    for (int i = 0; i < n; i++) any |= inside[i] = all[i] && large[i];
+    x->again[x->n_again++] = all;
+    if (always) return;
+    if (any) x->again[x->n_again++] = inside;
+    x->again[x->n_again++] = PL_NEW_N(out, bool, n + 1);
+}
+
+static void add_edge(pl_edges *edges, pl_edge e, pl_arena *out)
+{
+    PL_PUSH(out, edges, e);
+}
+
+/* What it changes of a variable: a node takes its time once more, a saved value its memory only
+ * where it is kept. */
+static void join(pl_problem *x, int side, int var, pl_arena *out)
+{
+    pl_variable *v = &x->vars[side].at[var];
+    const bool is_node = v->kind == PL_VARIABLE_NODE;
+    double *time = PL_NEW_N(out, double, x->n_again * v->n),
+           *memory = is_node ? NULL : PL_NEW_N(out, double, x->n_again * v->n);
+    for (int what = 0; what < x->n_again; what++)
+        for (int i = 0; i < v->n; i++) {
+            const int at = what * v->n + i;
+            const bool again = is_again(x, what, v);
+            if (is_node && again && isfinite(v->time[i])) time[at] = v->time[i];
+            if (!is_node && !again) memory[at] = v->memory[i];
+        }
+    if (!is_node) v->memory = PL_NEW_N(out, double, v->n);
+    add_edge(&x->edges[side ? PL_EDGE_BLOCK : PL_EDGE_OUTSIDE],
+             (pl_edge){ .sum = { x->says[side], var, time, memory }, .computing = true }, out);
+}
+
+/* Blocks make no less again than those after them. */
+static void link_blocks(pl_problem *x, pl_arena *out)
+{
+    const int n = x->n_again;
+    double *time = PL_NEW_N(out, double, n *n);
+    for (int a = 0; a < n; a++)
+        for (int b = 0; b < a; b++) time[a * n + b] = INFINITY;
+    add_edge(&x->edges[PL_EDGE_LINK], (pl_edge){ .sum = { x->says[1], x->says[1], time, NULL } },
+             out);
+}
+
+static void *copy_of(const void *from, int n, size_t size, pl_arena *out)
+{
+    void *to = pl_arena_get(out, (size_t)n + 1, size);
+    if (n) memcpy(to, from, (size_t)n * size);
     return to;
 }
 
-pl_problem *pl_problem_recompute(const pl_problem *problem, pl_arena *out)
+static void add_variable(pl_problem *x, int side, pl_arena *out)
+{
+    pl_variables *vars = &x->vars[side];
+    const int n = vars->n;
+    bool any = false;
+    x->says[side] = -1;
+    for (int i = 0; i < n; i++) any |= is_again(x, 0, &vars->at[i]);
+    if (!any) return;
+    x->says[side] = n;
+    PL_PUSH(out, vars,
+            ((pl_variable){ PL_VARIABLE_AGAIN, -1, x->n_again, PL_NEW_N(out, double, x->n_again),
+                            PL_NEW_N(out, double, x->n_again) }));
+    for (int i = 0; i < n; i++)
+        if (is_again(x, 0, &vars->at[i])) join(x, side, i, out);
+    if (side) link_blocks(x, out);
+}
+
+pl_problem *pl_problem_recompute(const pl_problem *problem, bool always, pl_arena *out)
 {
     pl_problem *x = PL_NEW(out, pl_problem);
     *x = *problem;
     x->arena = out;
-    x->recompute = pl_recompute_blocks(x->graph, x->fold, INT_MAX, out);
     for (int s = 0; s < 2; s++) {
-        pl_variables *vars = &x->vars[s];
-        pl_variable *at = PL_NEW_N(out, pl_variable, vars->n + 1);
-        for (int i = 0; i < vars->n; i++) {
-            at[i] = vars->at[i];
-            if (!is_recomputed(x, &at[i])) continue;
-            if (at[i].kind == PL_VARIABLE_SAVED)
-                at[i].memory = scale(at[i].memory, at[i].n, 0, out);
-            else
-                at[i].time = scale(at[i].time, at[i].n, 2, out);
-        }
-        vars->at = at;
+        pl_variables *v = &x->vars[s];
+        *v = (pl_variables){ v->n, v->n, copy_of(v->at, v->n, sizeof *v->at, out) };
     }
+    for (int k = 0; k < PL_N_EDGES; k++) {
+        pl_edges *e = &x->edges[k];
+        *e = (pl_edges){ e->n, e->n, copy_of(e->at, e->n, sizeof *e->at, out) };
+    }
+    list_sets(x, always, out);
+    for (int side = 0; side < 2; side++) add_variable(x, side, out);
     x->chain = pl_problem_chain(x, 1, out);
     return x;
+}
+
+int pl_problem_again(const pl_problem *problem, const int *value, int copy)
+{
+    const int says = problem->says[copy >= 0];
+    if (says < 0) return problem->n_again - 1;
+    return value[copy < 0 ? says : problem->vars[0].n + copy * problem->vars[1].n + says];
 }

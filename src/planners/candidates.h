@@ -20,6 +20,7 @@ typedef struct choosing {
     double shares; /* into which these share what the tables have, at most: their number, or more
                       where some have faster devices than the tables count                        */
     bool tight; /* memory binds */
+    bool bounded; /* the bound is of plans that recompute blocks, too */
     bool masters; /* 16-bit weights have them: the words of layouts say so */
     const pl_auto *plain; /* the search of auto, without recomputing */
     const pl_candidate *beat; /* of trials; what is clearly worse is not made whole. NULL: all is */
@@ -105,8 +106,9 @@ void pl_candidates_take(choosing *x, trial *t, pl_candidate *to);
 /* Does what was found keep to less memory than the fastest would take? */
 bool pl_candidates_tight(const choosing *x);
 
-/* The search's meshes with all blocks recomputed, not searched yet. */
-pl_auto *pl_recompute_search(const choosing *x);
+/* The search's meshes where blocks may be recomputed, or with `always` all of them are; not searched
+ * yet. */
+pl_auto *pl_recompute_search(const choosing *x, bool always);
 
 /* In the names of candidates that recompute all blocks. */
 #define PL_RECOMPUTE_ALL "recompute=full"
@@ -115,6 +117,16 @@ pl_auto *pl_recompute_search(const choosing *x);
 #define PL_RECOMPUTE_MOST (4. / 3)
 
 bool pl_recompute_is_all(const pl_candidate *k);
+
+/* Do the answers of such a search recompute nothing? */
+bool pl_recompute_is_none(const pl_auto *search);
+
+/* Are whole blocks of it recomputed, or what is large of them, and not tensors one by one? */
+bool pl_recompute_is_named(const pl_candidate *k);
+
+/* A mesh's name with what an answer recomputes, in the words of strategies. */
+const char *pl_recompute_name(const choosing *x, const char *mesh, const pl_problem *problem,
+                              const int *value);
 
 /* Adds the fastest searched plan that recomputes all blocks, and the fastest such layout, each with
  * only as many recomputed as it takes to fit; unless it is slower by more than the forward pass

@@ -14,7 +14,7 @@
 
 /* Searches below less and less; then between what fits and what does not, while these are apart. */
 enum { MOST_TRIES = 6, MOST_HALVES = 2 };
-static const double WIDE = 0.95, NEARLY_FULL = 0.9, BEAT_GAP = 0.01;
+static const double WIDE = 0.95, NEARLY_FULL = 0.9, TRUSTED = 1.06, BEAT_GAP = 0.01;
 
 /* The devices that a plan is for. */
 static bool find_cluster(const pl_plan_request *r, const pl_strategy *s, pl_arena *out,
@@ -83,7 +83,7 @@ static const char *mesh_name(const choosing *x, const pl_mesh *stage)
 static bool add_answer(choosing *x, const pl_auto_mesh *m, const int *value, pl_err *err)
 {
     const char *name = mesh_name(x, &m->mesh);
-    if (m->problem->recompute) name = pl_arena_fmt(x->out, "%s, %s", name, PL_RECOMPUTE_ALL);
+    if (m->problem->n_again) name = pl_recompute_name(x, name, m->problem, value);
     return pl_candidates_add_answer(x, name, m, value, err);
 }
 
@@ -137,7 +137,7 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         pl_watch_tell(f->watch, "playing through the plan of mesh", i + 1, f->n);
         PL_TRY(add_answer(x, m, m->answer.value, err));
         /* with fewer blocks recomputed it may be faster than its bound */
-        const double spared = m->problem->recompute ? PL_RECOMPUTE_MOST : 1;
+        const double spared = m->problem->n_again == 1 ? PL_RECOMPUTE_MOST : 1;
         const pl_candidate *k = &x->b->at[x->b->n - 1];
         const bool worth = m->bound / x->shares < spared * pl_candidates_goal(x);
         if (!f->method && worth) doubt_last(x, m);
@@ -319,22 +319,64 @@ static bool search(choosing *x, pl_err *err)
     return true;
 }
 
-/* Where memory binds, blocks are recomputed. The bounds are those of plans that do so with all
- * blocks, or with none. */
+/* Goes on with other tables; false: an error. */
+static bool search_other(choosing *x, pl_auto *other, pl_err *err)
+{
+    pl_err why = { 0 };
+    x->b->search = other;
+    if (search(x, &why) || why.code == PL_EINFEASIBLE) return true;
+    *err = why;
+    return false;
+}
+
+/* The forecast of the best so far is near what tables say of theirs. */
+static bool is_trusted(const choosing *x, const pl_auto *tables)
+{
+    return pl_candidates_fastest(x->b) <= TRUSTED * tables->seconds;
+}
+
+/* With any blocks recomputed, or none: the bound is one of all such plans. Where the tables see no
+ * gain in any, or their plan takes much longer than they say, that is as far as they lead: then a
+ * plan that recomputes all, for which memory hardly binds, is a base of candidates that recompute
+ * fewer (pl_candidates_spare). */
+static bool search_some(choosing *x, pl_err *err)
+{
+    pl_found *b = x->b;
+    pl_auto *plain = b->search, *some = pl_recompute_search(x, false);
+    pl_err why = { 0 };
+    x->bounded = pl_auto_again(some, b->limit, x->out, &why);
+    plain->search_seconds = some->search_seconds;
+    plain->bound = fmin(plain->bound, some->bound);
+    const bool none = x->bounded && pl_recompute_is_none(some);
+    if (none && is_trusted(x, some)) return true;
+    if (!none) PL_TRY(search_other(x, some, err));
+    if (x->bounded && is_trusted(x, some)) return true;
+    pl_auto *all = pl_recompute_search(x, true);
+    PL_TRY(search_other(x, all, err));
+    some->search_seconds = all->search_seconds;
+    b->search = none ? plain : some;
+    return true;
+}
+
+/* Of pipelines the bounds are of plans that recompute all blocks, or none. */
+static bool search_all(choosing *x, pl_err *err)
+{
+    pl_auto *plain = x->b->search;
+    PL_TRY(search_other(x, pl_recompute_search(x, true), err));
+    plain->bound = fmin(plain->bound, x->b->search->bound);
+    return true;
+}
+
+/* Where memory binds, blocks are recomputed. */
 static bool search_recomputed(choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
     pl_auto *plain = b->search;
-    pl_err why = { 0 };
     if (!pl_fold_copies(&plain->fold) || pl_candidates_late(x)) return true;
-    b->search = pl_recompute_search(x);
-    if (!search(x, &why) && why.code != PL_EINFEASIBLE) {
-        *err = why;
-        return false;
-    }
+    PL_TRY((x->stages > 1 ? search_all : search_some)(x, err));
     const pl_candidate *k = pl_candidates_best(b);
-    const bool taken = k && pl_recompute_is_all(k);
-    b->search->bound = plain->bound = fmin(b->search->bound, plain->bound);
+    const bool taken = k && k->problem && k->problem->n_again;
+    b->search->bound = plain->bound;
     if (!taken) {
         plain->search_seconds = b->search->search_seconds;
         b->search = plain;
@@ -405,7 +447,7 @@ static double find_floor(const choosing *x)
     const pl_auto *f = x->b->search;
     const double host = x->b->host_limit;
     double least = INFINITY;
-    if (pl_fold_copies(&f->fold)) f = pl_recompute_search(x);
+    if (pl_fold_copies(&f->fold)) f = pl_recompute_search(x, false);
     for (int i = 0; i < f->n; i++) {
         const pl_floor b = pl_problem_floor(f->mesh[i].problem);
         const double here = b.states + b.casts + b.saved, hosted = b.states + b.saved - host;
@@ -436,13 +478,15 @@ static bool check_beat(const choosing *x, pl_err *err)
                                        any.bound / x->shares);
 }
 
-/* The bound of a search below a cap is of plans that keep all, or recompute all blocks: of others
- * only that of any memory is. */
+/* The bound of a search below a cap is of plans that keep all on the device, or recompute blocks: of
+ * others only that of any memory is. */
 static bool loosen_bound(choosing *x, pl_err *err)
 {
-    const pl_forecast *f = &x->b->take->forecast;
+    const pl_candidate *k = x->b->take;
+    const pl_forecast *f = &k->forecast;
     pl_auto any;
-    if ((!f->memory.host && !(f->again_seconds > 0)) || x->plain->cap == INFINITY) return true;
+    const bool other = f->again_seconds > 0 && !(x->bounded && pl_recompute_is_named(k));
+    if ((!f->memory.host && !other) || x->plain->cap == INFINITY) return true;
     PL_TRY(pl_candidates_any_memory(x, 0, &any, err));
     x->b->search->bound = fmin(x->b->search->bound, any.bound);
     return true;

@@ -5,8 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-static const double NEAR = 1.02; /* of the fastest: other sizes of a layout are worth a look */
-static const double FAR = 1.12;  /* of the outline to beat: not worth a search; see outline_of() */
+static const double NEAR = 1.02;  /* of the fastest: other sizes of a layout are worth a look */
+static const double WORTH = 0.02; /* of the step: host memory may save what is made again */
+static const double FAR = 1.12;   /* of the outline to beat: not worth a search; see outline_of() */
 
 /* One to try: its text, and the offer of a layout that it is. */
 typedef struct attempt {
@@ -159,11 +160,11 @@ static void list_tight(const choosing *x, pl_offers *l)
             if (o->when & PL_OFFER_TIGHT) add_attempt(x, l, o, usual_size(x->c), false);
 }
 
-/* Does nothing fit, or only with activations made again? */
+/* Does nothing fit, or only with activations made again, for a part of the step that is worth it? */
 static bool is_short(const choosing *x)
 {
     const pl_candidate *k = pl_candidates_best(x->b);
-    return x->tight && (!k || k->forecast.again_seconds > 0);
+    return x->tight && (!k || k->forecast.again_seconds > WORTH * k->forecast.step_seconds);
 }
 
 /* All sizes of what is near the fastest, and what is offered for later. */

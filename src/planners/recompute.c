@@ -18,7 +18,15 @@ bool pl_candidates_tight(const choosing *x)
     return f->mesh[f->best].answer.price > 0;
 }
 
-pl_auto *pl_recompute_search(const choosing *x)
+/* What the search without recomputing found, as one that recomputes nothing. */
+static pl_chain_opened *keep_all(const pl_auto_mesh *m, const pl_problem *problem, pl_arena *out)
+{
+    int none[2];
+    for (int k = 0; k < 2; k++) none[k] = problem->says[k] < 0 ? -1 : problem->n_again - 1;
+    return m->opened ? pl_chain_opened_more(m->opened, &m->problem->chain, none, out) : NULL;
+}
+
+pl_auto *pl_recompute_search(const choosing *x, bool always)
 {
     pl_auto *f = PL_NEW(x->out, pl_auto);
     *f = *x->b->search;
@@ -28,7 +36,8 @@ pl_auto *pl_recompute_search(const choosing *x)
     for (int i = 0; i < f->n; i++) {
         const pl_auto_mesh *m = &x->b->search->mesh[i];
         f->mesh[i].mesh = m->mesh;
-        f->mesh[i].problem = pl_problem_recompute(m->problem, x->out);
+        f->mesh[i].problem = pl_problem_recompute(m->problem, always, x->out);
+        if (!always) f->mesh[i].opened = keep_all(m, f->mesh[i].problem, x->out);
     }
     return f;
 }
@@ -36,6 +45,39 @@ pl_auto *pl_recompute_search(const choosing *x)
 bool pl_recompute_is_all(const pl_candidate *k)
 {
     return strstr(k->name, PL_RECOMPUTE_ALL);
+}
+
+bool pl_recompute_is_none(const pl_auto *search)
+{
+    for (int i = 0; i < search->n; i++) {
+        const pl_auto_mesh *m = &search->mesh[i];
+        const int none = m->problem->n_again - 1;
+        for (int copy = -1; m->fits && copy < m->problem->copies; copy++)
+            if (pl_problem_again(m->problem, m->answer.value, copy) < none) return false;
+    }
+    return true;
+}
+
+bool pl_recompute_is_named(const pl_candidate *k)
+{
+    return strstr(k->name, "recompute=");
+}
+
+const char *pl_recompute_name(const choosing *x, const char *mesh, const pl_problem *problem,
+                              const int *value)
+{
+    const int none = problem->n_again - 1, folded = problem->copies;
+    const int outside = pl_problem_again(problem, value, -1);
+    int all = outside == 0 && none ? pl_fold_copies(x->fold) - folded : 0, large = 0;
+    for (int i = 0; i < folded; i++) {
+        const int what = pl_problem_again(problem, value, i);
+        all += what == 0;
+        large += what > 0 && what < none;
+    }
+    if (all >= folded && !large && (outside == 0 || problem->says[0] < 0))
+        return pl_arena_fmt(x->out, "%s, " PL_RECOMPUTE_ALL, mesh);
+    if (large) mesh = pl_arena_fmt(x->out, "%s, recompute=selective", mesh);
+    return all ? pl_arena_fmt(x->out, "%s, recompute=%d", mesh, all) : mesh;
 }
 
 /* With fewer blocks recomputed more of the activations that it has there are copied. */
