@@ -3,12 +3,13 @@
 
 #include "base/file.h"
 #include "report/why.h"
-#include "train/step.h"
 
 bool pl_job_build(pl_job *j, int64_t micro, bool masters, pl_arena *arena, pl_err *err)
 {
     pl_optim o = pl_optim_usual(j->optimizer);
-    const pl_trained t = { &j->args, &o };
+    j->made = PL_NEW(arena, pl_steps);
+    j->made->arena = arena;
+    const pl_trained t = { &j->args, &o, j->made };
     pl_graph *g;
     o.masters = masters;
     PL_TRY(pl_step_graph(&t, micro, arena, &g, err));
@@ -62,7 +63,7 @@ bool pl_job_plan(const pl_job *j, const pl_plan_request *r, pl_arena *arena, pl_
                  pl_err *err)
 {
     const pl_optim o = pl_optim_usual(j->optimizer);
-    return pl_step_find(r, &(pl_trained){ &j->args, &o }, arena, found, err);
+    return pl_step_find(r, &(pl_trained){ &j->args, &o, j->made }, arena, found, err);
 }
 
 bool pl_job_find(pl_job *j, const char *strategy, pl_arena *arena, pl_found **found, pl_err *err)

@@ -6,12 +6,14 @@
 #include "plan/file.h"
 #include "planners/find.h"
 #include "report/tell.h"
+#include "train/step.h"
 
 typedef struct pl_job {
     pl_model_args args;      /* of the model: a step's batch                 */
     const char *optimizer;
     const pl_graph *graph;   /* of a step: of one of its micro-batches, of which a plan that is
                                 found may have more than one              */
+    pl_steps *made;          /* the graphs so far, by pl_job_build           */
     pl_plan_request request; /* of its strategy nothing is set yet           */
 } pl_job;
 

@@ -117,6 +117,7 @@ static bool try_words(change *x, const char *text, double *peak, double *states)
     pl_job j = *x->j;
     pl_found *f;
     pl_err why = { 0 };
+    j.request.sketch = true;
     const bool ok = pl_job_find(&j, text, tmp, &f, &why);
     if (ok) {
         const pl_forecast *k = &f->take->forecast;

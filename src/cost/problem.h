@@ -31,7 +31,7 @@ typedef enum pl_variable_kind {
 
 typedef struct pl_variable {
     pl_variable_kind kind;
-    int id;             /* of the node or value; of a block: in the representative copy; again: -1 */
+    int id;             /* of the node or value, of a block in the representative copy; or -1    */
     int n;              /* choices of the node, placements of the value                          */
     double *time;       /* [n] seconds of computing; INFINITY: not here                          */
     double *memory;     /* [n] bytes of one device                                               */

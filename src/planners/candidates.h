@@ -106,8 +106,8 @@ void pl_candidates_take(choosing *x, trial *t, pl_candidate *to);
 /* Does what was found keep to less memory than the fastest would take? */
 bool pl_candidates_tight(const choosing *x);
 
-/* The search's meshes where blocks may be recomputed, or with `always` all of them are; not searched
- * yet. */
+/* The search's meshes where blocks may be recomputed, or with `always` all of them are; not yet
+ * searched. */
 pl_auto *pl_recompute_search(const choosing *x, bool always);
 
 /* In the names of candidates that recompute all blocks. */

@@ -478,7 +478,7 @@ static bool check_beat(const choosing *x, pl_err *err)
                                        any.bound / x->shares);
 }
 
-/* The bound of a search below a cap is of plans that keep all on the device, or recompute blocks: of
+/* The bound of a search below a cap is of plans that keep all on the device or recompute blocks: of
  * others only that of any memory is. */
 static bool loosen_bound(choosing *x, pl_err *err)
 {
@@ -556,11 +556,22 @@ bool pl_plan_forecast(const pl_plan_request *r, const pl_plan *plan, pl_arena *o
     return ok;
 }
 
+/* As far as few of its blocks tell. */
+static bool add_sketch(choosing *x, pl_err *err)
+{
+    pl_fold *fold = PL_NEW(x->out, pl_fold);
+    *fold = pl_fold_find(x->g, x->out);
+    pl_candidates_shorten(x, fold);
+    x->b->take = x->b->at = PL_NEW(x->out, pl_candidate);
+    return pl_candidates_add_layout(x, x->b->strategy.text, err);
+}
+
 static bool find_any(choosing *x, pl_err *err)
 {
     pl_strategy s = x->b->strategy;
     pl_plan *plan;
     if (s.automatic) return find_auto(x, err);
+    if (x->r->sketch && !x->r->evict && !s.file) return add_sketch(x, err);
     s.paths = x->lower.paths;
     return pl_strategy_plan(&s, x->g, NULL, x->out, &plan, err) && add_given(x, plan, err);
 }

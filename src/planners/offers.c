@@ -160,7 +160,7 @@ static void list_tight(const choosing *x, pl_offers *l)
             if (o->when & PL_OFFER_TIGHT) add_attempt(x, l, o, usual_size(x->c), false);
 }
 
-/* Does nothing fit, or only with activations made again, for a part of the step that is worth it? */
+/* Does nothing fit, or only with activations made again that take more than a little time? */
 static bool is_short(const choosing *x)
 {
     const pl_candidate *k = pl_candidates_best(x->b);

@@ -105,7 +105,7 @@ static void limit(double *to, int n)
         if (!pl_net_is_legal(to[x])) to[x] = most;
 }
 
-/* What an edge can spare: for each value of v the least of the table, less what the other end has. */
+/* What an edge can spare for each value of v: the least of the table, less the other end's. */
 static void take_least(const pl_net *net, pl_net_edge *e, int v)
 {
     const int cols = e->table.cols;

@@ -20,12 +20,32 @@ bool pl_step_settle(pl_strategy *s, int64_t *micro, pl_arena *arena, pl_err *err
     return true;
 }
 
+static pl_graph *find_made(const pl_trained *t, int64_t micro)
+{
+    const pl_steps *s = t->made;
+    for (int i = 0; s && i < s->n; i++)
+        if (s->at[i].micro == micro && s->at[i].masters == t->optim->masters) return s->at[i].graph;
+    return NULL;
+}
+
+static void keep_made(const pl_trained *t, int64_t micro, const pl_arena *arena, pl_graph *g)
+{
+    pl_steps *s = t->made;
+    if (!s || s->arena != arena || s->n == PL_MOST_STEPS) return;
+    s->at[s->n].micro = micro;
+    s->at[s->n].masters = t->optim->masters;
+    s->at[s->n++].graph = g;
+}
+
 bool pl_step_graph(const pl_trained *t, int64_t micro, pl_arena *arena, pl_graph **g, pl_err *err)
 {
     pl_model_args args;
+    if ((*g = find_made(t, micro))) return true;
     PL_TRY(pl_optim_micro(t->args, micro, arena, &args, err));
     pl_builder b = pl_optim_step(&args, t->optim, micro, arena);
-    return pl_builder_done(&b, g, err);
+    PL_TRY(pl_builder_done(&b, g, err));
+    keep_made(t, micro, arena, *g);
+    return true;
 }
 
 /* -- numbers ----------------------------------------------------------------------------------- */
@@ -212,7 +232,10 @@ static bool find_as(pl_plan_request r, const pl_trained *t, pl_arena *arena, pl_
                     pl_err *err)
 {
     const pl_strategy *s = &r.strategy;
+    pl_steps made = { .arena = arena };
+    const pl_trained once = { t->args, t->optim, t->made ? t->made : &made };
     pl_graph *g;
+    t = &once;
     PL_TRY(pl_step_graph(t, s->micro ? s->micro : 1, arena, &g, err));
     if (!s->automatic || s->micro || r.search.method || pl_step_has_statistics(g))
         return pl_plan_find(&r, g, arena, found, err);
@@ -242,7 +265,7 @@ static bool find_plain(const pl_plan_request *r, const pl_trained *t, pl_arena *
     pl_plan_request known = *r;
     PL_TRY(pl_strategy_read(&known.strategy, arena, err));
     pl_optim optim = *t->optim;
-    const pl_trained with = { t->args, &optim };
+    const pl_trained with = { t->args, &optim, t->made };
     const bool both = may_have_masters(&known, t);
     pl_err why = { 0 };
     optim.masters = known.strategy.masters || both;
@@ -258,7 +281,7 @@ static bool find_pipelines(const pl_plan_request *r, const pl_trained *t, pl_fou
                            const pl_err *why, pl_arena *arena, pl_found **found, pl_err *err)
 {
     pl_optim optim = *t->optim;
-    const pl_trained with = { t->args, &optim };
+    const pl_trained with = { t->args, &optim, t->made };
     optim.masters = r->strategy.masters || may_have_masters(r, t);
     return pl_pipelines_find(r, &with, plain, why, arena, found, err);
 }

@@ -5,10 +5,23 @@
 #include "planners/find.h"
 #include "train/optim.h"
 
+/* Graphs of steps that were made, of one model and optimizer: each is made once. */
+enum { PL_MOST_STEPS = 8 };
+typedef struct pl_steps {
+    pl_arena *arena; /* of all of them: what is made in another one is not kept */
+    int n;
+    struct {
+        int64_t micro;
+        bool masters;
+        pl_graph *graph;
+    } at[PL_MOST_STEPS];
+} pl_steps;
+
 /* What is trained: a model, with the batch of a step, and an optimizer. */
 typedef struct pl_trained {
     const pl_model_args *args;
     const pl_optim *optim;
+    pl_steps *made; /* NULL: none are kept */
 } pl_trained;
 
 /* Of how many micro-batches a strategy and an option speak, *micro 0 where it says nothing: both

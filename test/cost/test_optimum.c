@@ -8,7 +8,12 @@
 
 #include <math.h>
 
-enum { GRAPHS = ROUNDS_OF(1000), HIDING = ROUNDS_OF(200), STACKS = ROUNDS_OF(60) };
+enum {
+    GRAPHS = ROUNDS_OF(1000),
+    HIDING = ROUNDS_OF(200),
+    STACKS = ROUNDS_OF(60),
+    AGAIN = ROUNDS_OF(30)
+};
 static const int64_t MOST_WORK = 500000; /* entries that brute force reads of one graph */
 
 /* -- brute force ------------------------------------------------------------------------------- */
@@ -364,6 +369,101 @@ static void test_equal_where_messages_hide(void **state)
     assert_true(y.sends >= HIDING / 20);
 }
 
+/* -- recomputed blocks ------------------------------------------------------------------------- */
+
+static world draw_trained(uint64_t seed)
+{
+    world w = { .r = draw_from(seed), .arena = pl_arena_new("test") };
+    int k = draw(&w.r, 2);
+    w.graph = tiny_stack_graph(&w.r, 4, 3, w.arena);
+    w.fold = pl_fold_find(w.graph, w.arena);
+    w.mesh = tiny_mesh(&w.r, meshes[k].n, meshes[k].size, w.arena);
+    w.speed = tiny_speed(&w.r);
+    return w;
+}
+
+/* Does recomputing a block give anything back? */
+static bool can_free(const pl_problem *t)
+{
+    const pl_edges *e = &t->edges[PL_EDGE_BLOCK];
+    bool any = false;
+    for (int i = 0; i < e->n; i++) any |= e->at[i].sum.memory && e->at[i].sum.a == t->says[1];
+    return any;
+}
+
+/* Copies that make something again; -1: more than one before it. */
+static int count_again(const pl_problem *t, const pl_answer *x)
+{
+    int n = 0;
+    for (int i = 0; i < t->copies; i++) {
+        const int what = pl_problem_again(t, x->value, i);
+        if (i && what < pl_problem_again(t, x->value, i - 1)) return -1;
+        n += what < t->n_again - 1;
+    }
+    return n;
+}
+
+/* A plan keeps all that its answer does not make again, and nothing of the rest. */
+static void check_plan(const pl_problem *t, const pl_answer *x, pl_arena *a)
+{
+    const pl_plan *p = pl_problem_plan(t, x->value, NULL, "auto", a);
+    for (int i = 0; i < t->graph->values.n; i++) {
+        const bool again = t->again[pl_problem_again(t, x->value, t->copy[i])][i];
+        assert_int_equal(p->recompute[i], again);
+        assert_true(!again || !p->kept[i]);
+    }
+}
+
+/* Any part of the blocks may be recomputed. Returns how many are at most, below what the fastest
+ * takes; -1: nothing was compared. */
+static int check_again(world *w, tally *y)
+{
+    const int seed = (int)w->r.seed;
+    pl_problem *plain = pl_problem_new(w->graph, &w->fold, w->mesh, &w->speed, w->arena);
+    pl_problem *t = pl_problem_recompute(plain, false, w->arena);
+    pl_chain_opened *opened = NULL;
+    pl_answer all;
+    pl_err err = { 0 };
+    int none[2], n = -1;
+    double best, least;
+    for (int k = 0; k < 2; k++) none[k] = t->says[k] < 0 ? -1 : t->n_again - 1;
+    if (t->copies < 2 || t->says[1] < 0 || !can_free(t)) return -1;
+    y->graphs++;
+    brute b = brute_of(t, MOST_WORK, w->arena);
+    if (!brute_min(&b, INFINITY, false, &best) || !brute_min(&b, INFINITY, true, &least)) return -1;
+    assert_true(pl_problem_below(plain, INFINITY, false, NULL, &opened, w->arena, &all, &err));
+    EXPECT(!all.proven || is_near(all.time, best), "seed %d: recomputing saves time", seed);
+    opened = pl_chain_opened_more(opened, &plain->chain, none, w->arena);
+    for (int i = 0; i < 4; i++) {
+        const double cap = all.memory - (all.memory - least) * i / 3;
+        if (!brute_min(&b, cap, false, &best)) continue;
+        const pl_answer x = check_answer(w, t, cap, best, &opened, y);
+        const int again = count_again(t, &x);
+        EXPECT(again >= 0, "seed %d: later blocks make more again", seed);
+        if (again > n) n = again;
+        check_plan(t, &x, w->arena);
+        y->caps++;
+    }
+    y->compared++;
+    check_caps(w, t, &b, all.memory, y);
+    return n;
+}
+
+static void test_equal_where_blocks_are_recomputed(void **state)
+{
+    tally y = { 0 };
+    int some = 0;
+    (void)state;
+    for (uint64_t seed = 1; y.compared < AGAIN; seed++) {
+        world w = draw_trained(seed);
+        some += check_again(&w, &y) > 0;
+        pl_arena_free(w.arena);
+    }
+    report(&y);
+    print_message("%d of them recompute\n", some);
+    assert_true(some >= AGAIN / 4);
+}
+
 /* -- brute force itself ------------------------------------------------------------------------ */
 
 /* Every combination in turn. */
@@ -483,6 +583,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal_to_brute_force),
         cmocka_unit_test(test_equal_where_messages_hide),
+        cmocka_unit_test(test_equal_where_blocks_are_recomputed),
         cmocka_unit_test(test_brute_force_tries_all),
         cmocka_unit_test(test_equal_written_out),
         cmocka_unit_test(test_fold_changes_nothing),
