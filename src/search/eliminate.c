@@ -64,13 +64,13 @@ typedef enum part { VALUES, ROW, BOTH, N_PARTS } part;
 
 /* The tables of a sum, seen from the rows of a scope: a row is along its innermost variable. */
 typedef struct view {
-    int n, rows, values;         /* entries of a row, values of what is minimised       */
-    const double **at;           /* [n] the first entry of each table                   */
-    size_t *step;                /* [n] along the row                                   */
-    size_t *step_var;            /* [n] along what is minimised                         */
-    size_t **stride;             /* [n][scope] along the others                         */
-    int first[N_PARTS + 1];      /* tables lie by their part                            */
-    double *of_values, *of_both; /* sums: [values], [values][rows]                             */
+    int n, rows, values;         /* entries of a row, values of what is minimised                */
+    const double **at;           /* [n] the first entry of each table                            */
+    size_t *step;                /* [n] along the row                                            */
+    size_t *step_var;            /* [n] along what is minimised                                  */
+    size_t **stride;             /* [n][scope] along the others                                  */
+    int first[N_PARTS + 1];      /* tables lie by their part                                     */
+    double *of_values, *of_both; /* sums: [values], [values][rows]                               */
 } view;
 
 static double *project(const pl_eliminate *eliminate, int n, const pl_sum_table *table, int n_scope,
