@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Answers kept; places looked at; answers that are spliced. */
-enum { MOST_KNOWN = 32, MOST_LOOKS = 24, SPLICED = 4 };
+enum { MOST_KNOWN = 32, MOST_LOOKS = 24, MOST_BESIDE = 4, SPLICED = 4 };
 
 /* Entries read at one place: at least so many, or so many passes through all tables. After so many
  * times that no place is begun; a search of the cap takes twice that. */
@@ -28,8 +28,7 @@ static const double ROUGH_PART = 0.1, ROUGH[] = { 1e-3, 1e-2 };
 
 /* So near the top, the bound is not raised further; nearer than that choices are spliced. With a
  * choice so near the bound all ends, with a few copies sooner. */
-static const double AT_TOP = 1e-3, NEAR_TOP = 1e-2, ENOUGH = 2e-3, ENOUGH_FEW = 1e-2,
-                    NEAR_IDLE = 0.05;
+static const double AT_TOP = 1e-3, NEAR_TOP = 1e-2, ENOUGH = 2e-3, ENOUGH_FEW = 1e-2, NEAR = 1e-2;
 
 typedef struct prices {
     pl_chain_pair pair;
@@ -277,8 +276,20 @@ static void splice(prices *x, const pl_top *top)
  * nothing better than `before`: another one would do no more. */
 static bool is_idle(const prices *x, double rise, double most, double before)
 {
-    return is_near(x, NEAR_IDLE) && x->best.time > (1 - AT_TOP) * before &&
-           rise - x->unsure <= most;
+    return is_near(x, NEAR) && x->best.time > (1 - AT_TOP) * before && rise - x->unsure <= most;
+}
+
+/* Where looks at the top find nothing new and its answers do not mix well, as they are far apart:
+ * places on both sides of it have others. */
+static bool search_beside(prices *x, const pl_top *top, int64_t stop, pl_err *err)
+{
+    for (int i = 0; i < MOST_BESIDE && !is_near(x, NEAR) && x->work < stop && !is_late(x); i++) {
+        const double end = i % 2, price = top->price + (end - top->price) / (i < 2 ? 8 : 3);
+        bool news;
+        PL_TRY(look(x, price, top->memory_price, ROUGH[1], &news, err));
+        if (news) splice(x, top);
+    }
+    return true;
 }
 
 /* Where the bound may still be highest, again and again. */
@@ -300,7 +311,7 @@ static bool search_places(prices *x, pl_err *err)
     }
     const pl_top top = pl_top_of(x->n, x->plane);
     splice(x, &top);
-    return true;
+    return x->tied || x->pair.sum[0] == x->pair.sum[1] || search_beside(x, &top, stop, err);
 }
 
 /* Copies too few for their splices: the cap at prices where what fits computes and sends for about
