@@ -336,21 +336,21 @@ static bool is_trusted(const choosing *x, const pl_auto *tables)
 }
 
 /* With any blocks recomputed, or none: the bound is one of all such plans. Where the tables see no
- * gain in any, or their plan takes much longer than they say, that is as far as they lead: then a
- * plan that recomputes all, for which memory hardly binds, is a base of candidates that recompute
- * fewer (pl_candidates_spare). */
+ * gain in any, or what they see does not come of it, though plans take longer than they say, that is
+ * as far as they lead: then a plan that recomputes all, for which memory hardly binds, is a base of
+ * candidates that recompute fewer (pl_candidates_spare). */
 static bool search_some(choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
     pl_auto *plain = b->search, *some = pl_recompute_search(x, false);
+    const double before = pl_candidates_fastest(b);
     pl_err why = { 0 };
     x->bounded = pl_auto_again(some, b->limit, x->out, &why);
     plain->search_seconds = some->search_seconds;
     plain->bound = fmin(plain->bound, some->bound);
     const bool none = x->bounded && pl_recompute_is_none(some);
-    if (none && is_trusted(x, some)) return true;
     if (!none) PL_TRY(search_other(x, some, err));
-    if (x->bounded && is_trusted(x, some)) return true;
+    if (x->bounded && (is_trusted(x, some) || pl_candidates_fastest(b) < before)) return true;
     pl_auto *all = pl_recompute_search(x, true);
     PL_TRY(search_other(x, all, err));
     some->search_seconds = all->search_seconds;
