@@ -335,10 +335,10 @@ static bool is_trusted(const choosing *x, const pl_auto *tables)
     return pl_candidates_fastest(x->b) <= TRUSTED * tables->seconds;
 }
 
-/* With any blocks recomputed, or none: the bound is one of all such plans. Where the tables see no
- * gain in any, or what they see does not come of it, though plans take longer than they say, that is
- * as far as they lead: then a plan that recomputes all, for which memory hardly binds, is a base of
- * candidates that recompute fewer (pl_candidates_spare). */
+/* With any blocks recomputed, or none: the bound is one of all such plans. Where plans take longer
+ * than the tables say, and the gain that these see in recomputing does not come, they lead no
+ * further: then a plan that recomputes all, for which memory hardly binds, is a base of candidates
+ * that recompute fewer (pl_candidates_spare). */
 static bool search_some(choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
