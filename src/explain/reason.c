@@ -31,6 +31,20 @@ pl_reason pl_reason_open(const pl_auto_mesh *found, const pl_auto_options *optio
     return open_answer(found->problem, &found->answer, "auto", options, out);
 }
 
+pl_reason pl_reason_answer(const pl_problem *problem, const int *value,
+                           const pl_auto_options *options, pl_arena *out)
+{
+    const pl_cost cost = pl_problem_cost(problem, value);
+    const size_t n = (size_t)pl_chain_variables(&problem->chain);
+    pl_answer *a = PL_NEW(out, pl_answer);
+    *a = (pl_answer){ .value = pl_arena_get(out, n, sizeof *value),
+                      .time = cost.time,
+                      .memory = cost.memory,
+                      .bound = cost.time };
+    memcpy(a->value, value, n * sizeof *value);
+    return open_answer(problem, a, "auto", options, out);
+}
+
 bool pl_reason_price(const pl_plan *p, const pl_fold *fold, const pl_speed *speed,
                      const pl_auto_options *options, pl_arena *out, pl_reason *r, pl_err *err)
 {
@@ -118,8 +132,15 @@ typedef struct parts {
     double own, edges, all;
 } parts;
 
-/* Of a list of edges between two copies (-1: outside) those that the variable is in. */
-static double add_edges(const asking *x, const pl_chain *c, const int *value, int n,
+/* Does an edge hold what a node takes once more? That is computing of its own. */
+static bool is_computing(const pl_problem *problem, const pl_sum_edge *p, int copy_a, int copy_b)
+{
+    return problem->n_again && copy_a == copy_b && p->a == problem->says[copy_a >= 0];
+}
+
+/* Of a list of edges between two copies (-1: outside) those that the variable is in: of computing,
+ * or of messages. */
+static double add_edges(const asking *x, const pl_chain *c, const int *value, bool computing, int n,
                         const pl_sum_edge *edge, int copy_a, int copy_b)
 {
     const pl_problem *problem = x->r->problem;
@@ -130,6 +151,7 @@ static double add_edges(const asking *x, const pl_chain *c, const int *value, in
         bool is_a = p->a == x->var && (copy_a >= 0) == x->side;
         bool is_b = p->b == x->var && (copy_b >= 0) == x->side;
         if (!is_a && !is_b) continue;
+        if (is_computing(problem, p, copy_a, copy_b) != computing) continue;
         int a = value[place_of(problem, copy_a >= 0, p->a, copy_a)];
         int b = value[place_of(problem, copy_b >= 0, p->b, copy_b)];
         sum += p->time[a * sizes[p->b] + b];
@@ -144,16 +166,20 @@ static parts split(const asking *x, const int *value)
     for (int k = 0; k < 2; k++) all[k] = pl_chain_cost(&x->ends[k], value).time;
     const pl_chain *c = &x->ends[all[1] >= all[0]];
     const double *row = (x->side ? c->block : c->outside).time[x->var];
+    const pl_sum *out = &c->outside, *in = &c->block;
     parts p = { 0, 0, fmax(all[0], all[1]) };
     for (int i = 0; i < (x->side ? c->copies : 1); i++)
         p.own += row[value[place_of(x->r->problem, x->side, x->var, i)]];
-    p.edges += add_edges(x, c, value, c->outside.n_edges, c->outside.edge, -1, -1);
-    p.edges += add_edges(x, c, value, c->n_first, c->first, -1, 0);
-    p.edges += add_edges(x, c, value, c->n_last, c->last, -1, c->copies - 1);
+    p.own += add_edges(x, c, value, true, out->n_edges, out->edge, -1, -1);
+    p.edges += add_edges(x, c, value, false, out->n_edges, out->edge, -1, -1);
+    p.edges += add_edges(x, c, value, false, c->n_first, c->first, -1, 0);
+    p.edges += add_edges(x, c, value, false, c->n_last, c->last, -1, c->copies - 1);
     for (int i = 0; i < c->copies; i++) {
-        p.edges += add_edges(x, c, value, c->block.n_edges, c->block.edge, i, i);
-        p.edges += add_edges(x, c, value, c->n_every, c->every, -1, i);
-        if (i + 1 < c->copies) p.edges += add_edges(x, c, value, c->n_links, c->link, i, i + 1);
+        p.own += add_edges(x, c, value, true, in->n_edges, in->edge, i, i);
+        p.edges += add_edges(x, c, value, false, in->n_edges, in->edge, i, i);
+        p.edges += add_edges(x, c, value, false, c->n_every, c->every, -1, i);
+        if (i + 1 < c->copies)
+            p.edges += add_edges(x, c, value, false, c->n_links, c->link, i, i + 1);
     }
     return p;
 }

@@ -25,6 +25,10 @@ typedef struct pl_reason {
 /* About one mesh of a search with these options (NULL: the usual ones). `out` owns what is new. */
 pl_reason pl_reason_open(const pl_auto_mesh *found, const pl_auto_options *options, pl_arena *out);
 
+/* About an answer to a problem, of which no bound is known. */
+pl_reason pl_reason_answer(const pl_problem *problem, const int *value,
+                           const pl_auto_options *options, pl_arena *out);
+
 /* The least that a given plan costs in the tables of its mesh, as something to ask about. The cap
  * of `options` is kept where it can be; where it cannot, memory > cap. `fold` may be NULL: with one
  * all equal blocks are as the one that stands for them is in the plan. Fails with PL_EINPUT when
@@ -77,6 +81,7 @@ typedef enum pl_stop_kind {
     PL_STOP_MADE,    /* by its node                                                              */
     PL_STOP_EARLY,   /* for its readers of the forward pass, or for all of a later value         */
     PL_STOP_SAVED,   /* from the forward to the backward pass                                    */
+    PL_STOP_AGAIN,   /* for the backward pass, by its node once more                             */
     PL_STOP_LATE,    /* for its readers of the backward pass                                     */
     PL_STOP_READER,  /* where one reader wants it                                                */
     PL_STOP_NEXT,    /* what a step leaves in a state, as it was made                            */

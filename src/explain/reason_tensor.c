@@ -6,6 +6,7 @@ static const char *const stops[PL_N_STOPS] = {
     [PL_STOP_MADE] = "made",
     [PL_STOP_EARLY] = "for its readers",
     [PL_STOP_SAVED] = "kept for the backward pass",
+    [PL_STOP_AGAIN] = "made again for the backward pass",
     [PL_STOP_LATE] = "for the backward pass",
     [PL_STOP_READER] = "for one reader",
     [PL_STOP_NEXT] = "after the step",
@@ -121,6 +122,14 @@ static bool is_part(const trip *x, int lie, int save)
     return false;
 }
 
+/* Does the answer make it again, and keep nothing of it? */
+static bool is_again(const trip *x)
+{
+    const pl_problem *t = x->r->problem;
+    const int id = x->v->id, *value = x->r->answer->value;
+    return t->n_again && t->again[pl_problem_again(t, value, t->copy[id])][id];
+}
+
 static void add_stops(trip *x)
 {
     const pl_problem *t = x->r->problem;
@@ -128,6 +137,7 @@ static void add_stops(trip *x)
     int id = t->counterpart[v->id]->id, lie = t->read[0][id], save = t->saved[id],
         late = t->read[1][id];
     pl_stop_kind from[2] = { v->maker ? PL_STOP_MADE : PL_STOP_STORED };
+    const pl_stop_kind kept = is_again(x) ? PL_STOP_AGAIN : PL_STOP_SAVED;
     pl_placement home = v->maker
                             ? pl_plan_operand(x->r->plan, v->maker->id, v->maker->n_in + v->out)
                             : pl_placement_normal(&x->r->plan->stored[v->id], t->mesh, &v->shape);
@@ -135,9 +145,8 @@ static void add_stops(trip *x)
     if (lie >= 0) add_stop(x, PL_STOP_EARLY, from[0], NULL, lies_at(x, lie), false);
     if (lie >= 0) from[0] = PL_STOP_EARLY;
     from[1] = from[0];
-    if (save >= 0)
-        add_stop(x, PL_STOP_SAVED, from[0], NULL, lies_at(x, save), is_part(x, lie, save));
-    if (save >= 0) from[1] = PL_STOP_SAVED;
+    if (save >= 0) add_stop(x, kept, from[0], NULL, lies_at(x, save), is_part(x, lie, save));
+    if (save >= 0) from[1] = kept;
     if (late >= 0) add_stop(x, PL_STOP_LATE, from[1], NULL, lies_at(x, late), false);
     if (late >= 0) from[1] = PL_STOP_LATE;
     for (int i = x->readers->first[v->id]; i < x->readers->first[v->id + 1]; i++) {

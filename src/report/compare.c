@@ -118,6 +118,7 @@ void pl_compare_make(const pl_compare_side *asked, const pl_compare_side *other,
         c->step[i] = f->step_seconds, c->compute[i] = f->compute_seconds;
         c->messages[i] = f->comm_seconds, c->exposed[i] = f->exposed_seconds;
         c->bubble[i] = f->bubble_seconds;
+        c->again[i] = f->again_seconds;
         add_memory(&f->memory, i, c);
         add_side(side[i], i, &row, &kind, out);
     }
@@ -182,6 +183,17 @@ static void add_message(const pl_compare *c, const pl_compare_row *r, bool brief
         pl_text_add(t, "; %s has none", c->name[1]);
 }
 
+static void add_computing(const pl_compare *c, double more, bool brief, pl_text *t)
+{
+    const double again = c->again[0] - c->again[1];
+    pl_text_add(t, "a device computes %.3f ms longer", 1e3 * more);
+    if (again > more / 2)
+        pl_text_add(t, ", %.3f ms of it as less is kept", 1e3 * fmin(again, more));
+    else if (!brief)
+        pl_text_add(t, ", as more of the work is done alike on several devices or in parts that "
+                       "are less efficient");
+}
+
 static void add_slower(const pl_compare *c, bool brief, pl_arena *tmp, pl_text *t)
 {
     double compute = c->compute[0] - c->compute[1], exposed = c->exposed[0] - c->exposed[1];
@@ -201,10 +213,7 @@ static void add_slower(const pl_compare *c, bool brief, pl_arena *tmp, pl_text *
         pl_text_add(t, "%.3f ms more of the same messages are not hidden by computing",
                     1e3 * exposed);
     else
-        pl_text_add(t, "a device computes %.3f ms longer%s", 1e3 * compute,
-                    brief ? ""
-                          : ", as more of the work is done alike on several devices or in parts "
-                            "that are less efficient");
+        add_computing(c, compute, brief, t);
 }
 
 const char *pl_compare_sentence(const pl_compare *c, double cap, pl_arena *out)

@@ -34,6 +34,7 @@ typedef struct pl_compare {
     const char *name[2];
     double step[2], compute[2], messages[2], exposed[2]; /* seconds; step = compute + exposed    */
     double bubble[2];            /* seconds of these: waiting for other stages                   */
+    double again[2];             /* seconds of computing: what is not kept                       */
     int64_t peak[2];             /* bytes of one device, the sum of the items                    */
     pl_compare_item memory[PL_COMPARE_ITEMS];
     int n;

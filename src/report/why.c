@@ -41,12 +41,21 @@ static double cap_of(const pl_found *b, const pl_candidate *k, const pl_reason *
     return fmax(r->memory, b->limit - fmax(0, more));
 }
 
+/* The answer to the tables that a candidate was found in, where these know of recomputing. */
+static bool open_recomputed(const pl_candidate *k, const pl_auto_options *o, pl_arena *out,
+                            pl_reason *r)
+{
+    if (!k->problem || !k->problem->n_again) return false;
+    *r = pl_reason_answer(k->problem, k->value, o, out);
+    return true;
+}
+
 static bool open_one(const pl_found *b, const pl_candidate *k, const pl_auto_options *options,
                      pl_arena *out, pl_reason *r)
 {
     const pl_speed speed = pl_speed_of(b->strategy.cluster);
     pl_err why = { 0 };
-    bool ok = open_found(b, k->plan, options, out, r);
+    bool ok = open_recomputed(k, options, out, r) || open_found(b, k->plan, options, out, r);
     if (!ok) ok = pl_reason_price(k->plan, &b->search->fold, &speed, NULL, out, r, &why);
     if (ok) r->cap = cap_of(b, k, r), r->tied = options->tied;
     return ok;
