@@ -22,19 +22,14 @@ static bool is_again(const pl_problem *x, int what, const pl_variable *v)
 static void list_sets(pl_problem *x, bool always, pl_arena *out)
 {
     const int n = x->graph->values.n;
-    const bool *all = pl_recompute_blocks(x->graph, x->fold, INT_MAX, out),
-               *large = pl_recompute_large(x->graph, out);
-    bool *inside = PL_NEW_N(out, bool, n + 1), any = false;
-    for (int i = 0; i < n; i++) any |= inside[i] = all[i] && large[i];
+    const bool *all = pl_recompute_blocks(x->graph, x->fold, INT_MAX, out);
     x->again[x->n_again++] = all;
     if (always) return;
+    const bool *large = pl_recompute_large(x->graph, out);
+    bool *inside = PL_NEW_N(out, bool, n + 1), any = false;
+    for (int i = 0; i < n; i++) any |= inside[i] = all[i] && large[i];
     if (any) x->again[x->n_again++] = inside;
     x->again[x->n_again++] = PL_NEW_N(out, bool, n + 1);
-}
-
-static void add_edge(pl_edges *edges, pl_edge e, pl_arena *out)
-{
-    PL_PUSH(out, edges, e);
 }
 
 /* What it changes of a variable: a node takes its time once more, a saved value its memory only
@@ -53,8 +48,8 @@ static void join(pl_problem *x, int side, int var, pl_arena *out)
             if (!is_node && !again) memory[at] = v->memory[i];
         }
     if (!is_node) v->memory = PL_NEW_N(out, double, v->n);
-    add_edge(&x->edges[side ? PL_EDGE_BLOCK : PL_EDGE_OUTSIDE],
-             (pl_edge){ .sum = { x->says[side], var, time, memory }, .computing = true }, out);
+    PL_PUSH(out, &x->edges[side ? PL_EDGE_BLOCK : PL_EDGE_OUTSIDE],
+            ((pl_edge){ .sum = { x->says[side], var, time, memory }, .computing = true }));
 }
 
 /* Blocks make no less again than those after them. */
@@ -64,8 +59,8 @@ static void link_blocks(pl_problem *x, pl_arena *out)
     double *time = PL_NEW_N(out, double, n *n);
     for (int a = 0; a < n; a++)
         for (int b = 0; b < a; b++) time[a * n + b] = INFINITY;
-    add_edge(&x->edges[PL_EDGE_LINK], (pl_edge){ .sum = { x->says[1], x->says[1], time, NULL } },
-             out);
+    PL_PUSH(out, &x->edges[PL_EDGE_LINK],
+            ((pl_edge){ .sum = { x->says[1], x->says[1], time, NULL } }));
 }
 
 static void *copy_of(const void *from, int n, size_t size, pl_arena *out)

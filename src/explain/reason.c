@@ -138,25 +138,24 @@ static bool is_computing(const pl_problem *problem, const pl_sum_edge *p, int co
     return problem->n_again && copy_a == copy_b && p->a == problem->says[copy_a >= 0];
 }
 
-/* Of a list of edges between two copies (-1: outside) those that the variable is in: of computing,
- * or of messages. */
-static double add_edges(const asking *x, const pl_chain *c, const int *value, bool computing, int n,
-                        const pl_sum_edge *edge, int copy_a, int copy_b)
+/* Of a list of edges between two copies (-1: outside) those that the variable is in. */
+static void add_edges(const asking *x, const pl_chain *c, const int *value, int n,
+                      const pl_sum_edge *edge, int copy_a, int copy_b, parts *to)
 {
     const pl_problem *problem = x->r->problem;
     const int *sizes = copy_b < 0 ? c->outside.n_values : c->block.n_values;
-    double sum = 0;
+    double own = 0, messages = 0;
     for (int i = 0; i < n; i++) {
         const pl_sum_edge *p = &edge[i];
         bool is_a = p->a == x->var && (copy_a >= 0) == x->side;
         bool is_b = p->b == x->var && (copy_b >= 0) == x->side;
         if (!is_a && !is_b) continue;
-        if (is_computing(problem, p, copy_a, copy_b) != computing) continue;
         int a = value[place_of(problem, copy_a >= 0, p->a, copy_a)];
         int b = value[place_of(problem, copy_b >= 0, p->b, copy_b)];
-        sum += p->time[a * sizes[p->b] + b];
+        const bool computing = is_computing(problem, p, copy_a, copy_b);
+        *(computing ? &own : &messages) += p->time[a * sizes[p->b] + b];
     }
-    return sum;
+    to->own += own, to->edges += messages;
 }
 
 /* The terms of the sum that says how long the step takes: the larger one. */
@@ -166,20 +165,16 @@ static parts split(const asking *x, const int *value)
     for (int k = 0; k < 2; k++) all[k] = pl_chain_cost(&x->ends[k], value).time;
     const pl_chain *c = &x->ends[all[1] >= all[0]];
     const double *row = (x->side ? c->block : c->outside).time[x->var];
-    const pl_sum *out = &c->outside, *in = &c->block;
     parts p = { 0, 0, fmax(all[0], all[1]) };
     for (int i = 0; i < (x->side ? c->copies : 1); i++)
         p.own += row[value[place_of(x->r->problem, x->side, x->var, i)]];
-    p.own += add_edges(x, c, value, true, out->n_edges, out->edge, -1, -1);
-    p.edges += add_edges(x, c, value, false, out->n_edges, out->edge, -1, -1);
-    p.edges += add_edges(x, c, value, false, c->n_first, c->first, -1, 0);
-    p.edges += add_edges(x, c, value, false, c->n_last, c->last, -1, c->copies - 1);
+    add_edges(x, c, value, c->outside.n_edges, c->outside.edge, -1, -1, &p);
+    add_edges(x, c, value, c->n_first, c->first, -1, 0, &p);
+    add_edges(x, c, value, c->n_last, c->last, -1, c->copies - 1, &p);
     for (int i = 0; i < c->copies; i++) {
-        p.own += add_edges(x, c, value, true, in->n_edges, in->edge, i, i);
-        p.edges += add_edges(x, c, value, false, in->n_edges, in->edge, i, i);
-        p.edges += add_edges(x, c, value, false, c->n_every, c->every, -1, i);
-        if (i + 1 < c->copies)
-            p.edges += add_edges(x, c, value, false, c->n_links, c->link, i, i + 1);
+        add_edges(x, c, value, c->block.n_edges, c->block.edge, i, i, &p);
+        add_edges(x, c, value, c->n_every, c->every, -1, i, &p);
+        if (i + 1 < c->copies) add_edges(x, c, value, c->n_links, c->link, i, i + 1, &p);
     }
     return p;
 }
