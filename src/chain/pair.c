@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Answers kept; places looked at; answers that are spliced. */
-enum { MOST_KNOWN = 32, MOST_LOOKS = 24, MOST_BESIDE = 4, SPLICED = 4 };
+enum { MOST_KNOWN = 32, MOST_LOOKS = 24, MOST_BESIDE = 4, SPLICED = 4, MOST_SEEN = 64 };
 
 /* Entries read at one place: at least so many, or so many passes through all tables. After so many
  * times that no place is begun; a search of the cap takes twice that. */
@@ -30,6 +30,17 @@ static const double ROUGH_PART = 0.1, ROUGH[] = { 1e-3, 1e-2 };
  * choice so near the bound all ends, with a few copies sooner. */
 static const double AT_TOP = 1e-3, NEAR_TOP = 1e-2, ENOUGH = 2e-3, ENOUGH_FEW = 1e-2, NEAR = 1e-2;
 
+/* Where only messages count, any computing is as good as another: with a little of it, a place shows
+ * nearly as much, and much sooner. */
+static const double LEAST_PRICE = 0.02;
+
+/* A place that was looked at, at any cap: at one so near there is no more to see. */
+typedef struct seen {
+    double price, memory_price;
+    double bound, unsure; /* of the weighted sum; see prices.unsure */
+} seen;
+static const double SAME_PLACE = 1e-3;
+
 typedef struct prices {
     pl_chain_pair pair;
     double cap;
@@ -43,6 +54,8 @@ typedef struct prices {
     pl_answer best;                    /* of those that fit */
     double bound, price, memory_price; /* the best bound, and where it was found */
     double unsure;        /* how much higher it would be, had that place been searched to the end */
+    int n_seen, n_before; /* before this search, by those of other caps */
+    seen seen[MOST_SEEN];
     int64_t work, effort; /* entries read; to be read at one place                              */
     pl_chain_last *last;
     pl_chain_opened **opened;
@@ -53,6 +66,8 @@ struct pl_chain_opened {
     int n;        /* the answers of the last cap                                                */
     int *value[MOST_KNOWN];
     double memory[MOST_KNOWN];
+    int n_seen; /* the places of all caps */
+    seen seen[MOST_SEEN];
 };
 
 /* -- both sums at a price ---------------------------------------------------------------------- */
@@ -211,20 +226,45 @@ static bool search_tied(const prices *x, const pl_chain *chain, double memory_pr
     return ok;
 }
 
+/* The bound of a place is one at any cap. */
+static void raise_by(prices *x, const seen *s)
+{
+    const double over = x->cap < INFINITY ? s->memory_price * x->cap : 0;
+    raise(x, s->bound - over, s->unsure, s->price, s->memory_price);
+}
+
+static void see(prices *x, seen s)
+{
+    raise_by(x, &s);
+    if (x->n_seen < MOST_SEEN) x->seen[x->n_seen++] = s;
+}
+
+static bool is_seen(const prices *x, double price, double memory_price)
+{
+    for (int i = 0; i < x->n_before; i++) {
+        const seen *s = &x->seen[i];
+        if (fabs(s->price - price) <= SAME_PLACE &&
+            fabs(s->memory_price - memory_price) <= SAME_PLACE * memory_price)
+            return true;
+    }
+    return false;
+}
+
 /* The least at a place, and its bound, as near as `gap` (0: as near as can be); *news: it was not
  * known. */
 static bool look(prices *x, double price, double memory_price, double gap, bool *news, pl_err *err)
 {
     pl_chain c = mix(x, price, x->out);
-    const double over = x->cap < INFINITY ? memory_price * x->cap : 0;
     pl_search_options o = x->options;
     pl_answer a;
+    *news = false;
+    if (is_seen(x, price, memory_price)) return true;
     o.effort = least_of(o.effort, x->effort);
     o.gap = fmax(o.gap, gap);
     o.start = find_start(x, price, memory_price);
     PL_TRY(x->tied ? search_tied(x, &c, memory_price, &o, &a, err)
                    : pl_chain_priced(&c, memory_price, x->last, &o, x->out, &a, err));
-    raise(x, a.bound - over, a.time + memory_price * a.memory - a.bound, price, memory_price);
+    see(x, (seen){ price, memory_price, a.bound, a.time + memory_price * a.memory - a.bound });
     x->work += a.work;
     *news = know(x, &a);
     return true;
@@ -286,6 +326,7 @@ static bool search_beside(prices *x, const pl_top *top, int64_t stop, pl_err *er
     for (int i = 0; i < MOST_BESIDE && !is_near(x, NEAR) && x->work < stop && !is_late(x); i++) {
         const double end = i % 2, price = top->price + (end - top->price) / (i < 2 ? 8 : 3);
         bool news;
+        if (price == top->price) continue;
         PL_TRY(look(x, price, top->memory_price, ROUGH[1], &news, err));
         if (news) splice(x, top);
     }
@@ -307,7 +348,7 @@ static bool search_places(prices *x, pl_err *err)
         if (is_idle(x, rise, most, before)) break;
         before = best;
         const double gap = fmin(fmax(ROUGH_PART * rise / top.height, ROUGH[0]), ROUGH[1]);
-        PL_TRY(look(x, top.price, top.memory_price, gap, &news, err));
+        PL_TRY(look(x, fmax(top.price, LEAST_PRICE), top.memory_price, gap, &news, err));
     }
     const pl_top top = pl_top_of(x->n, x->plane);
     splice(x, &top);
@@ -398,6 +439,7 @@ pl_chain_opened *pl_chain_opened_more(const pl_chain_opened *from, const pl_chai
     *o = *from;
     for (int i = 0; i < x->n; i++) x->value[i] = add_values(chain, x->value[i], more, out);
     for (int i = 0; i < o->n; i++) o->value[i] = add_values(chain, o->value[i], more, out);
+    o->n_seen = 0; /* memory may be less */
     x->best.value = add_values(chain, x->best.value, more, out);
     return o;
 }
@@ -408,6 +450,14 @@ static void keep_known(const prices *x)
     o->n = x->n;
     memcpy(o->value, x->value, (size_t)x->n * sizeof *x->value);
     memcpy(o->memory, x->memory, (size_t)x->n * sizeof *x->memory);
+    o->n_seen = x->n_seen;
+    memcpy(o->seen, x->seen, (size_t)x->n_seen * sizeof *x->seen);
+}
+
+static void see_again(prices *x, int n, const seen at[])
+{
+    for (int i = 0; i < n; i++) see(x, at[i]);
+    x->n_before = x->n_seen;
 }
 
 static void know_all(prices *x, int n, int *const value[], const double memory[])
@@ -435,7 +485,11 @@ static bool search(prices *x, pl_err *err)
     x->work = open.work;
     raise(x, open.bound, open.unsure, open.price, 0);
     know_all(x, open.n, open.value, open.memory);
-    if (x->opened) know_all(x, (*x->opened)->n, (*x->opened)->value, (*x->opened)->memory);
+    if (x->opened) {
+        const pl_chain_opened *o = *x->opened;
+        know_all(x, o->n, o->value, o->memory);
+        see_again(x, o->n_seen, o->seen);
+    }
     const bool ok = search_capped(x, err);
     if (x->opened) keep_known(x);
     return ok;
