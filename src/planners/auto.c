@@ -126,7 +126,7 @@ static bool search_mesh(const pl_auto *x, pl_auto_mesh *m, double cap, pl_arena 
     if (!m->fits) return false;
     m->answer = a;
     m->seconds = a.time, m->memory = a.memory, m->proven = a.proven;
-    m->bound = m->bound > 0 ? fmin(m->bound, a.bound) : a.bound; /* of the largest cap */
+    if (cap > m->cap) m->cap = cap, m->bound = a.bound;
     return true;
 }
 

@@ -27,7 +27,9 @@ void pl_watch_tell(const pl_watch *w, const char *what, int i, int n);
 typedef struct pl_auto_mesh {
     pl_mesh mesh;
     bool fits;
-    double seconds, bound, memory; /* bound: no plan on this mesh is faster                     */
+    double seconds, memory;
+    double cap, bound;             /* no plan on this mesh that keeps to `cap` is faster; it is
+                                      the largest that was searched below                       */
     bool proven;
     pl_answer answer;
     pl_problem *problem;

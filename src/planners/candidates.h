@@ -22,7 +22,8 @@ typedef struct choosing {
     bool tight; /* memory binds */
     bool bounded; /* the bound is of plans that recompute blocks, too */
     bool masters; /* 16-bit weights have them: the words of layouts say so */
-    const pl_auto *plain; /* the search of auto, without recomputing */
+    pl_auto *plain; /* the search of auto, without recomputing, */
+    pl_auto *some;  /* and with any blocks recomputed; NULL: not asked for */
     const pl_candidate *beat; /* of trials; what is clearly worse is not made whole. NULL: all is */
     pl_arena *out, *shared; /* the other one's lock is that of lower.paths */
 } choosing;
@@ -127,6 +128,10 @@ bool pl_recompute_is_named(const pl_candidate *k);
 /* A mesh's name with what an answer recomputes, in the words of strategies. */
 const char *pl_recompute_name(const choosing *x, const char *mesh, const pl_problem *problem,
                               const int *value);
+
+/* Seconds of a layout that recomputes as many blocks as it takes to fit, from those of it with none
+ * and with all recomputed, which fits: time and memory are about linear in them. */
+double pl_recompute_outline(const choosing *x, const pl_candidate *none, const pl_candidate *all);
 
 /* Adds the fastest searched plan that recomputes all blocks, and the fastest such layout, each with
  * only as many recomputed as it takes to fit; unless it is slower by more than the forward pass

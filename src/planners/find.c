@@ -140,7 +140,7 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         const double spared = m->problem->n_again == 1 ? PL_RECOMPUTE_MOST : 1;
         const pl_candidate *k = &x->b->at[x->b->n - 1];
         const bool worth = m->bound / x->shares < spared * pl_candidates_goal(x);
-        if (!f->method && worth) doubt_last(x, m);
+        if (!f->method && worth && k->fits) doubt_last(x, m); /* else a lesser cap comes first */
         least = fmin(least, fmax(0, (double)k->forecast.memory.peak - pl_candidate_limit(x->b, k)));
     }
     *over = least;
@@ -228,10 +228,35 @@ static bool nothing_fits(const choosing *x, pl_err *err)
     return false;
 }
 
-/* Searches below a cap. *over: as of add_found. */
+/* Does memory bind, by the tables? */
+static bool is_bound(const choosing *x)
+{
+    const pl_auto *f = x->b->search;
+    return f->cap < x->b->limit || f->mesh[f->best].answer.price > 0;
+}
+
+/* Searches below a cap. Where it binds blocks may be recomputed, then and below all lesser caps: the
+ * bound of the first one is one of all such plans. */
+static bool search_binding(choosing *x, double cap, pl_err *err)
+{
+    pl_found *b = x->b;
+    pl_err why = { 0 };
+    const bool found = pl_auto_again(b->search, cap, x->out, &why);
+    const bool may = !x->some && x->stages == 1 && !b->search->method &&
+                     pl_fold_copies(&b->search->fold) && !pl_candidates_late(x);
+    if (may && !(found && !is_bound(x))) {
+        b->search = x->some = pl_recompute_search(x, false);
+        if (cap < b->limit) x->some->bound = x->plain->bound; /* memory did not bind before */
+        return x->bounded = pl_auto_again(x->some, cap, x->out, err);
+    }
+    if (!found) *err = why;
+    return found;
+}
+
+/* *over: as of add_found. */
 static bool search_below(choosing *x, double cap, double *over, pl_err *err)
 {
-    return pl_auto_again(x->b->search, cap, x->out, err) && add_found(x, over, err);
+    return search_binding(x, cap, err) && add_found(x, over, err);
 }
 
 /* What fits below `low` takes more than the tables say, and what is found below `high` more than
@@ -312,7 +337,7 @@ static bool search(choosing *x, pl_err *err)
     for (int i = 1; over > 0 && i < MOST_TRIES && !pl_candidates_late(x); i++) {
         high = cap;
         cap = fmin(cap, x->b->search->memory) - over;
-        if (cap <= 0 || !pl_auto_again(x->b->search, cap, x->out, &why)) return true;
+        if (cap <= 0 || !search_binding(x, cap, &why)) return true;
         PL_TRY(add_found(x, &over, err));
     }
     if (over <= 0 && cap < high) search_between(x, cap, high);
@@ -335,53 +360,59 @@ static bool is_trusted(const choosing *x, const pl_auto *tables)
     return pl_candidates_fastest(x->b) <= TRUSTED * tables->seconds;
 }
 
-/* With any blocks recomputed, or none: the bound is one of all such plans. Where plans take longer
- * than the tables say, and the gain that these see in recomputing does not come, they lead no
- * further: then a plan that recomputes all, for which memory hardly binds, is a base of candidates
- * that recompute fewer (pl_candidates_spare). */
-static bool search_some(choosing *x, pl_err *err)
+/* Goes on with the tables of plans that keep all, or recompute all. */
+static bool search_apart(choosing *x, pl_auto *apart, pl_err *err)
 {
-    pl_found *b = x->b;
-    pl_auto *plain = b->search, *some = pl_recompute_search(x, false);
-    const double before = pl_candidates_fastest(b);
-    pl_err why = { 0 };
-    x->bounded = pl_auto_again(some, b->limit, x->out, &why);
-    plain->search_seconds = some->search_seconds;
-    plain->bound = fmin(plain->bound, some->bound);
-    const bool none = x->bounded && pl_recompute_is_none(some);
-    if (!none) PL_TRY(search_other(x, some, err));
-    if (x->bounded && (is_trusted(x, some) || pl_candidates_fastest(b) < before)) return true;
-    pl_auto *all = pl_recompute_search(x, true);
-    PL_TRY(search_other(x, all, err));
-    some->search_seconds = all->search_seconds;
-    b->search = none ? plain : some;
+    pl_auto *last = x->b->search;
+    apart->search_seconds = last->search_seconds;
+    PL_TRY(search_other(x, apart, err));
+    last->search_seconds = apart->search_seconds;
+    x->b->search = last;
     return true;
 }
 
-/* Of pipelines the bounds are of plans that recompute all blocks, or none. */
-static bool search_all(choosing *x, pl_err *err)
+/* Is the fastest one of those that recompute blocks? */
+static bool is_gain(const choosing *x)
 {
-    pl_auto *plain = x->b->search;
-    PL_TRY(search_other(x, pl_recompute_search(x, true), err));
-    plain->bound = fmin(plain->bound, x->b->search->bound);
-    return true;
+    const pl_candidate *k = pl_candidates_best(x->b);
+    return k && k->problem && k->problem->n_again && pl_recompute_is_named(k);
 }
 
-/* Where memory binds, blocks are recomputed. */
+/* Where plans take longer than the tables say, these lead no further, if they recompute anything:
+ * that takes messages again, which they do not see. Then those that keep all, and one that recomputes all, for
+ * which memory hardly binds, as a base of candidates that recompute fewer (pl_candidates_spare). */
 static bool search_recomputed(choosing *x, pl_err *err)
 {
-    pl_found *b = x->b;
-    pl_auto *plain = b->search;
+    pl_auto *plain = x->plain, *last = x->b->search;
     if (!pl_fold_copies(&plain->fold) || pl_candidates_late(x)) return true;
-    PL_TRY((x->stages > 1 ? search_all : search_some)(x, err));
-    const pl_candidate *k = pl_candidates_best(b);
-    const bool taken = k && k->problem && k->problem->n_again;
-    b->search->bound = plain->bound;
-    if (!taken) {
-        plain->search_seconds = b->search->search_seconds;
-        b->search = plain;
-    }
+    if (x->bounded && (is_trusted(x, last) || pl_recompute_is_none(last))) return true;
+    if (last != plain && plain->best >= 0 && plain->seconds < pl_candidates_fastest(x->b))
+        PL_TRY(search_apart(x, plain, err));
+    if (x->bounded && (is_trusted(x, last) || is_gain(x))) return true;
+    return search_apart(x, pl_recompute_search(x, true), err);
+}
+
+/* Pipelines that recompute all blocks beside those that recompute none; the bound is of both. */
+static bool search_stages_recomputed(choosing *x, pl_err *err)
+{
+    pl_auto *plain = x->plain;
+    if (!pl_fold_copies(&plain->fold) || pl_candidates_late(x)) return true;
+    pl_auto *all = pl_recompute_search(x, true);
+    PL_TRY(search_other(x, all, err));
+    all->bound = fmin(plain->bound, all->bound);
     return true;
+}
+
+/* The search that is told of is the one of what is taken; the bound is of both. */
+static void tell_search(choosing *x)
+{
+    pl_auto *plain = x->plain, *last = x->b->search;
+    const pl_candidate *k = pl_candidates_best(x->b);
+    if (last == plain) return;
+    if (!x->bounded) last->bound = fmin(last->bound, plain->bound);
+    if (k && k->problem && k->problem->n_again) return;
+    plain->bound = last->bound, plain->search_seconds = last->search_seconds;
+    x->b->search = plain;
 }
 
 /* -- taking ------------------------------------------------------------------------------------ */
@@ -415,7 +446,8 @@ static bool take_best(choosing *x, pl_err *err)
 
 /* The search and the usual layouts, which do not wait for it. */
 typedef struct roads {
-    choosing *x;
+    choosing *x, beside; /* that of the layouts, with what was found before */
+    pl_found found;
     pl_offers *l;
     bool searched;
     pl_err why;
@@ -425,7 +457,7 @@ static void take_road(void *with, int i)
 {
     roads *r = with;
     if (i)
-        pl_offers_try(r->x, NULL, r->l, NULL);
+        pl_offers_try(&r->beside, NULL, r->l, NULL);
     else
         r->searched = search(r->x, &r->why) || r->why.code == PL_EINFEASIBLE;
 }
@@ -434,7 +466,9 @@ static void take_road(void *with, int i)
 static bool add_rest(choosing *x, pl_offers *l, pl_err *err)
 {
     x->tight = x->b->tight = pl_candidates_tight(x);
-    const bool ok = !x->tight || search_recomputed(x, err);
+    const bool ok =
+        !x->tight || (x->stages > 1 ? search_stages_recomputed : search_recomputed)(x, err);
+    tell_search(x);
     pl_offers_add(x, l);
     return ok && (!x->tight || (pl_candidates_spare(x, err) && pl_candidates_evict(x, err)));
 }
@@ -508,6 +542,8 @@ static bool find_auto(choosing *x, pl_err *err)
     if (x->stages == 1) pl_candidates_shorten(x, x->fold);
     r.l = pl_offers_usual(x);
     PL_TRY(pl_offers_check(x, r.l, err));
+    r.found = *b, r.beside = *x;
+    r.beside.b = &r.found;
     pl_each(pl_offers_wait(r.l) ? 2 : 1, take_road, &r);
     if (!r.searched || b->beaten) pl_offers_take(x, r.l);
     if (b->beaten) {

@@ -5,9 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-static const double NEAR = 1.02;  /* of the fastest: other sizes of a layout are worth a look */
-static const double WORTH = 0.02; /* of the step: host memory may save what is made again */
-static const double FAR = 1.12;   /* of the outline to beat: not worth a search; see outline_of() */
+static const double NEAR = 1.02;   /* of the fastest: other sizes of a layout are worth a look,  */
+static const double HOPEFUL = 1.5; /* and those beyond one that takes no more than this         */
+static const double WORTH = 0.02;  /* of the step: host memory may save what is made again */
+static const double FAR = 1.12; /* of the outline to beat: not worth a search; see outline_of() */
 
 /* One to try: its text, and the offer of a layout that it is. */
 typedef struct attempt {
@@ -167,20 +168,81 @@ static bool is_short(const choosing *x)
     return x->tight && (!k || k->forecast.again_seconds > WORTH * k->forecast.step_seconds);
 }
 
-/* All sizes of what is near the fastest, and what is offered for later. */
-static void list_more(const choosing *x, const pl_offer *near, pl_offers *l)
+/* What is offered for later. */
+static void list_later(const choosing *x, pl_offers *l)
 {
     const int all = x->c->n_devices, usual = usual_size(x->c);
     const unsigned now = is_short(x) ? PL_OFFER_SHORT : 0;
     if (x->tight) list_tight(x, l);
-    for (int size = 2; near && has_size(near) && size <= all; size *= 2)
-        add_attempt(x, l, near, size, false);
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
             if (o->when & now) add_attempt(x, l, o, usual, false);
-            if (o->when & PL_OFFER_WIDEST && all > 2) add_attempt(x, l, o, all, false);
             if (o->when & PL_OFFER_LATER && all > usual) add_attempt(x, l, o, usual, false);
         }
+}
+
+/* -- sizes ------------------------------------------------------------------------------------- */
+
+/* From the usual size of an offer, to larger or smaller ones. */
+typedef struct way {
+    const pl_offer *of;
+    bool up;
+    int size; /* the last one */
+} way;
+
+static void list_ways(const choosing *x, const pl_offer *near, way *w, int *n)
+{
+    const int usual = usual_size(x->c);
+    for (int i = 0; pl_layouts[i]; i++)
+        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
+            for (int up = 0; up < 2 && has_size(o); up++)
+                if (o == near || (up && o->when & PL_OFFER_WIDEST))
+                    w[(*n)++] = (way){ o, up, usual };
+}
+
+/* Might the next size be the fastest that fits? Time falls and rises with the size, and memory too,
+ * if it falls no more than the size grows. What came to nothing says nothing. */
+static bool is_hopeful(const choosing *x, const pl_offers *l, const way *w)
+{
+    const char *text = ask_for(x, offer_text(x, w->of, w->size));
+    for (int i = 0; text && i < l->n; i++) {
+        if (l->at[i].made < 0 || strcmp(l->at[i].text, text)) continue;
+        const pl_forecast *f = &x->b->at[l->at[i].made].forecast;
+        return f->step_seconds <= HOPEFUL * pl_candidates_fastest(x->b) &&
+               (double)f->memory.peak <= 2 * x->b->limit;
+    }
+    return true;
+}
+
+static bool step(const choosing *x, pl_offers *l, way *w)
+{
+    const int size = w->up ? 2 * w->size : w->size / 2;
+    if (!is_hopeful(x, l, w)) return false;
+    if (size < 2 || size > x->c->n_devices) return false;
+    add_attempt(x, l, w->of, size, false);
+    w->size = size;
+    return true;
+}
+
+static void try_all(choosing *x, pl_offers *l)
+{
+    pl_offers_try(x, pl_candidates_best(x->b), l, "playing through layout");
+    pl_offers_take(x, l);
+}
+
+/* More sizes of what is near the fastest, as long as they come near it, too; with them the rest. */
+static void try_sizes(choosing *x, const pl_offer *near, pl_offers *l)
+{
+    way w[PL_MOST_OFFERS];
+    int n = 0;
+    list_ways(x, near, w, &n);
+    do {
+        int left = 0;
+        for (int i = 0; i < n; i++)
+            if (step(x, l, &w[i])) w[left++] = w[i];
+        n = left;
+        try_all(x, l);
+    } while (n && !pl_candidates_late(x));
 }
 
 /* The same layout with all blocks recomputed, or NULL. */
@@ -203,10 +265,7 @@ static double outline_of(const choosing *x, const pl_offers *l)
         const pl_candidate *k = usual && l->at[i].made >= 0 ? &x->b->at[l->at[i].made] : NULL;
         const pl_candidate *full = k && !k->fits ? find_full(x, l, l->at[i].text) : k;
         if (!full || !full->fits) continue;
-        const double over = (double)k->forecast.memory.peak - x->b->limit,
-                     less = (double)(k->forecast.memory.peak - full->forecast.memory.peak),
-                     more = full->forecast.step_seconds - k->forecast.step_seconds;
-        least = fmin(least, k->forecast.step_seconds + (k->fits ? 0 : over / less * more));
+        least = fmin(least, pl_recompute_outline(x, k, full));
     }
     return least;
 }
@@ -230,9 +289,8 @@ void pl_offers_add(choosing *x, pl_offers *l)
     if (x->stages > 1 || (!l->n && !(x->tight && x->c->n_devices == 1))) return;
     pl_offers_take(x, l);
     if (pl_candidates_late(x)) return;
-    list_more(x, find_near(x, l, limit), l);
-    pl_offers_try(x, pl_candidates_best(x->b), l, "playing through layout");
-    pl_offers_take(x, l);
+    list_later(x, l);
+    try_sizes(x, find_near(x, l, limit), l);
     x->b->outline = outline_of(x, l);
 }
 

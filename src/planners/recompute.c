@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { MOST_SPARED = 6 };
+static const double NEAR = 1.02; /* of what there is to beat: what an outline tells that well */
 
 bool pl_candidates_tight(const choosing *x)
 {
@@ -29,12 +30,12 @@ static pl_chain_opened *keep_all(const pl_auto_mesh *m, const pl_problem *proble
 pl_auto *pl_recompute_search(const choosing *x, bool always)
 {
     pl_auto *f = PL_NEW(x->out, pl_auto);
-    *f = *x->b->search;
+    *f = *x->plain;
     f->mesh = PL_NEW_N(x->out, pl_auto_mesh, f->n);
     f->best = -1;
     f->bound = INFINITY;
     for (int i = 0; i < f->n; i++) {
-        const pl_auto_mesh *m = &x->b->search->mesh[i];
+        const pl_auto_mesh *m = &x->plain->mesh[i];
         f->mesh[i].mesh = m->mesh;
         f->mesh[i].problem = pl_problem_recompute(m->problem, always, x->out);
         if (!always) f->mesh[i].opened = keep_all(m, f->mesh[i].problem, x->out);
@@ -98,6 +99,25 @@ static const pl_candidate *find_all(const pl_found *b, bool searched)
             !hosts_activations(b->at[i].plan) && (!k || pl_candidate_order(&b->at[i], k) < 0))
             k = &b->at[i];
     return k;
+}
+
+double pl_recompute_outline(const choosing *x, const pl_candidate *none, const pl_candidate *all)
+{
+    const pl_forecast *f = &none->forecast, *g = &all->forecast;
+    const double over = (double)f->memory.peak - pl_candidate_limit(x->b, none),
+                 less = (double)(f->memory.peak - g->memory.peak);
+    return f->step_seconds + (over > 0 ? over / less * (g->step_seconds - f->step_seconds) : 0);
+}
+
+/* Might a layout that recomputes all blocks be the fastest with fewer of them? */
+static bool is_worth(const choosing *x, const pl_candidate *all)
+{
+    const size_t n = (size_t)(strstr(all->name, "," PL_RECOMPUTE_ALL) - all->name);
+    const pl_found *b = x->b;
+    for (int i = 0; i < b->n; i++)
+        if (!strncmp(b->at[i].name, all->name, n) && !b->at[i].name[n])
+            return pl_recompute_outline(x, &b->at[i], all) <= NEAR * pl_candidates_goal(x);
+    return true;
 }
 
 /* What a strategy says of that. */
@@ -188,7 +208,7 @@ bool pl_candidates_spare(choosing *x, pl_err *err)
     int n = 0;
     if (pl_candidates_late(x)) return true;
     for (int i = 0; i < 2; i++)
-        if (two[i] && two[i]->forecast.step_seconds <= most)
+        if (two[i] && two[i]->forecast.step_seconds <= most && (i || is_worth(x, two[i])))
             t[n++] = (trial){ .make = make_spared, .all = two[i] };
     pl_candidates_try(x, NULL, n, t, NULL);
     for (int i = 0; i < n; i++) {
