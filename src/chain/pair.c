@@ -13,9 +13,10 @@
 /* Answers kept; places looked at; answers that are spliced. */
 enum { MOST_KNOWN = 32, MOST_LOOKS = 24, MOST_BESIDE = 4, SPLICED = 4, MOST_SEEN = 64 };
 
-/* Entries read at one place: at least so many, or so many passes through all tables. After so many
- * times that no place is begun; a search of the cap takes twice that. */
-enum { EFFORT = 1 << 26, LOOKS_EFFORT = 8, CAP_EFFORT = 2 };
+/* Entries read at one place: at least so many, or so many passes through all tables; a part of them
+ * where the bound would hardly rise, and only answers are looked for. After so many times that no
+ * place is begun; a search of the cap takes twice that. */
+enum { EFFORT = 1 << 26, LOOKS_EFFORT = 8, CAP_EFFORT = 2, ANSWER_PART = 4 };
 static const double PASSES = 256;
 
 /* With so many copies their splices come near what a search of the cap finds; else the cap is
@@ -30,8 +31,8 @@ static const double ROUGH_PART = 0.1, ROUGH[] = { 1e-3, 1e-2 };
  * choice so near the bound all ends, with a few copies sooner. */
 static const double AT_TOP = 1e-3, NEAR_TOP = 1e-2, ENOUGH = 2e-3, ENOUGH_FEW = 1e-2, NEAR = 1e-2;
 
-/* Where only messages count, any computing is as good as another: with a little of it, a place shows
- * nearly as much, and much sooner. */
+/* Where only messages count, any computing is as good as another: with a little of it, a place
+ * shows nearly as much, and much sooner. */
 static const double LEAST_PRICE = 0.02;
 
 /* A place that was looked at, at any cap: at one so near there is no more to see. */
@@ -250,16 +251,17 @@ static bool is_seen(const prices *x, double price, double memory_price)
     return false;
 }
 
-/* The least at a place, and its bound, as near as `gap` (0: as near as can be); *news: it was not
- * known. */
-static bool look(prices *x, double price, double memory_price, double gap, bool *news, pl_err *err)
+/* The least at a place, and its bound, as near as `gap` (0: as near as can be) and `effort` let;
+ * *news: it was not known. */
+static bool look(prices *x, double price, double memory_price, double gap, int64_t effort,
+                 bool *news, pl_err *err)
 {
     pl_chain c = mix(x, price, x->out);
     pl_search_options o = x->options;
     pl_answer a;
     *news = false;
     if (is_seen(x, price, memory_price)) return true;
-    o.effort = least_of(o.effort, x->effort);
+    o.effort = least_of(o.effort, effort);
     o.gap = fmax(o.gap, gap);
     o.start = find_start(x, price, memory_price);
     PL_TRY(x->tied ? search_tied(x, &c, memory_price, &o, &a, err)
@@ -327,7 +329,7 @@ static bool search_beside(prices *x, const pl_top *top, int64_t stop, pl_err *er
         const double end = i % 2, price = top->price + (end - top->price) / (i < 2 ? 8 : 3);
         bool news;
         if (price == top->price) continue;
-        PL_TRY(look(x, price, top->memory_price, ROUGH[1], &news, err));
+        PL_TRY(look(x, price, top->memory_price, ROUGH[1], x->effort / ANSWER_PART, &news, err));
         if (news) splice(x, top);
     }
     return true;
@@ -348,7 +350,8 @@ static bool search_places(prices *x, pl_err *err)
         if (is_idle(x, rise, most, before)) break;
         before = best;
         const double gap = fmin(fmax(ROUGH_PART * rise / top.height, ROUGH[0]), ROUGH[1]);
-        PL_TRY(look(x, fmax(top.price, LEAST_PRICE), top.memory_price, gap, &news, err));
+        const int64_t effort = x->effort / (rise - x->unsure > most ? 1 : ANSWER_PART);
+        PL_TRY(look(x, fmax(top.price, LEAST_PRICE), top.memory_price, gap, effort, &news, err));
     }
     const pl_top top = pl_top_of(x->n, x->plane);
     splice(x, &top);
@@ -389,8 +392,8 @@ static bool search_open(prices *x, pl_err *err)
     const bool alone = x->pair.sum[0] == x->pair.sum[1];
     bool news;
     if (x->few) PL_TRY(search_price(x, 1, err));
-    if (!x->few && !alone) PL_TRY(look(x, 1, 0, ROUGH[1], &news, err));
-    if (!x->few && (alone || is_hidden(x))) PL_TRY(look(x, 1, 0, 0, &news, err));
+    if (!x->few && !alone) PL_TRY(look(x, 1, 0, ROUGH[1], x->effort, &news, err));
+    if (!x->few && (alone || is_hidden(x))) PL_TRY(look(x, 1, 0, 0, x->effort, &news, err));
     return alone || is_closed(x) || (x->few && is_near(x, ENOUGH_FEW)) || search_places(x, err);
 }
 

@@ -186,22 +186,24 @@ static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, 
 }
 
 /* Where few blocks do not tell exactly, two numbers of them tell whether more would come near what
- * there is to beat. The seconds of the whole are on their line within 2 percent, as seen; the bytes
- * may be a quarter less, as what is ahead or in buckets has its limits. False: it would not. */
+ * there is to beat; one tells that of itself. The seconds of the whole are on the line of two within
+ * 2 percent, as seen; the bytes may be a quarter less, as what is ahead or in buckets has its
+ * limits. False: it would not. */
 static bool is_promising(const choosing *x, const sample few[], pl_err *err)
 {
     const pl_candidate *beat = x->beat;
-    const sample *a = &few[0], *b = &few[1];
-    if (!beat || !a->blocks || a->blocks >= b->blocks) return true;
-    const double more = (double)(pl_fold_copies(x->fold) - b->blocks) / (b->blocks - a->blocks);
+    const sample *a = &few[0], *b = few[1].blocks > a->blocks ? &few[1] : a;
+    if (!beat || !a->blocks) return true;
+    const double more =
+        b == a ? 0 : (double)(pl_fold_copies(x->fold) - b->blocks) / (b->blocks - a->blocks);
     const double seconds = b->seconds + more * (b->seconds - a->seconds),
                  bytes = b->bytes + more * (b->bytes - a->bytes);
     const bool slow = seconds > SLOW * beat->forecast.step_seconds,
                large = bytes > LARGE * x->b->limit;
     if (!large && !(slow && beat->fits)) return true;
     return pl_err_set(err, PL_EINFEASIBLE,
-                      "%d and %d of its blocks say that it takes about %.4g s a step, in about %s",
-                      a->blocks, b->blocks, seconds, pl_text_size(x->out, bytes));
+                      "%d of its blocks say that it takes about %.4g s a step or more, in about %s",
+                      b->blocks, seconds, pl_text_size(x->out, bytes));
 }
 
 bool pl_candidates_cut(const choosing *x, pl_plan *p, pl_err *err)
@@ -396,10 +398,9 @@ bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err)
 }
 
 /* After few blocks did not tell. */
-static bool make_whole(const choosing *x, pl_candidate *k, const sample few[], pl_err *err)
+static bool make_whole(const choosing *x, pl_candidate *k, pl_err *err)
 {
-    return is_promising(x, few, err) && pl_candidate_whole(x, k, err) &&
-           pl_candidate_forecast(x, k, err);
+    return pl_candidate_whole(x, k, err) && pl_candidate_forecast(x, k, err);
 }
 
 static void add_candidate(choosing *x, pl_candidate k)
@@ -439,8 +440,9 @@ bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh 
         PL_TRY(pl_plan_check(p, err));
         k.plan = p;
         told = forecast_few(x, &k, s, p, &few[i]);
+        if (!told) PL_TRY(is_promising(x, few, err));
     }
-    if (!told) PL_TRY(make_whole(x, &k, few, err));
+    if (!told) PL_TRY(make_whole(x, &k, err));
     add_candidate(x, k);
     return true;
 }
@@ -526,8 +528,9 @@ bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err)
         if (p->stages) break; /* blocks are of different stages */
         k.plan = p;
         told = forecast_few(x, &k, x->few[i], p, &few[i]);
+        if (!told) PL_TRY(is_promising(x, few, err));
     }
-    if (!told) PL_TRY(make_whole(x, &k, few, err));
+    if (!told) PL_TRY(make_whole(x, &k, err));
     add_candidate(x, k);
     return true;
 }

@@ -235,8 +235,8 @@ static bool is_bound(const choosing *x)
     return f->cap < x->b->limit || f->mesh[f->best].answer.price > 0;
 }
 
-/* Searches below a cap. Where it binds blocks may be recomputed, then and below all lesser caps: the
- * bound of the first one is one of all such plans. */
+/* Searches below a cap. Where it binds blocks may be recomputed, then and below all lesser caps:
+ * the bound of the first one is one of all such plans. */
 static bool search_binding(choosing *x, double cap, pl_err *err)
 {
     pl_found *b = x->b;
@@ -379,8 +379,9 @@ static bool is_gain(const choosing *x)
 }
 
 /* Where plans take longer than the tables say, these lead no further, if they recompute anything:
- * that takes messages again, which they do not see. Then those that keep all, and one that recomputes all, for
- * which memory hardly binds, as a base of candidates that recompute fewer (pl_candidates_spare). */
+ * that takes messages again, which they do not see. Then those that keep all, and one that
+ * recomputes all, for which memory hardly binds, as a base of candidates that recompute fewer
+ * (pl_candidates_spare). */
 static bool search_recomputed(choosing *x, pl_err *err)
 {
     pl_auto *plain = x->plain, *last = x->b->search;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 enum { MOST_SPARED = 6 };
-static const double NEAR = 1.02; /* of what there is to beat: what an outline tells that well */
 
 bool pl_candidates_tight(const choosing *x)
 {
@@ -116,7 +115,7 @@ static bool is_worth(const choosing *x, const pl_candidate *all)
     const pl_found *b = x->b;
     for (int i = 0; i < b->n; i++)
         if (!strncmp(b->at[i].name, all->name, n) && !b->at[i].name[n])
-            return pl_recompute_outline(x, &b->at[i], all) <= NEAR * pl_candidates_goal(x);
+            return pl_recompute_outline(x, &b->at[i], all) < pl_candidates_goal(x);
     return true;
 }
 
