@@ -84,6 +84,7 @@ static void place_rest(const decoding *d, pl_arena *tmp)
     const pl_graph *g = d->plan->graph;
     pl_propagation f;
     pl_propagate_init(&f, d->plan, tmp);
+    if (d->problem->paths) pl_propagate_share(&f, d->problem->paths);
     for (int i = 0; i < g->values.n; i++) {
         pl_placement x = d->plan->stored[i];
         if (f.open[i]) pl_propagate_store(&f, g->values.at[i], &x);

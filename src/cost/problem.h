@@ -24,6 +24,7 @@
 #include "placement/speed.h"
 #include "cost/domain.h"
 #include "chain/pair.h"
+#include "reshard/reshard.h"
 
 typedef enum pl_variable_kind {
     PL_VARIABLE_NODE, PL_VARIABLE_STORED, PL_VARIABLE_READ, PL_VARIABLE_SAVED, PL_VARIABLE_AGAIN
@@ -68,6 +69,7 @@ typedef struct pl_problem {
     const pl_mesh *mesh;
     pl_arena *arena;
     const pl_fold *fold;
+    pl_paths *paths;            /* of the plans of answers (reshard/reshard.h); NULL: their own */
     int n_classes;              /* of the fold that are folded here: a copy is an instance of    */
     bool *folded;               /* each of them. [fold->n_classes]                               */
     int copies, representative; /* so many, of which this one represents all                    */

@@ -183,6 +183,7 @@ bool pl_auto_open(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
         pl_watch_tell(x->watch, "tables of mesh", i + 1, x->n);
         x->mesh[i].mesh = mesh[i];
         x->mesh[i].problem = pl_problem_new(g, &x->fold, &x->mesh[i].mesh, &speed, out);
+        x->mesh[i].problem->paths = options->paths;
     }
     x->tables_seconds = pl_clock_now() - start - x->fold_seconds;
     return true;
