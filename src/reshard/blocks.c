@@ -125,7 +125,7 @@ static void see_block(const line *t, const held *from, const held *to, extent *e
     e->whole &= !n || (n == from->count && n == to->count);
 }
 
-/* Devices whose parts are to be looked at: of those that have nothing one says what all do. */
+/* Devices whose parts are to be looked at. */
 typedef struct ranks {
     int n;
     int *rank; /* [n] */
@@ -167,12 +167,21 @@ static ranks find_ranks(const line *t, unsigned axes, pl_arena *tmp)
     return x;
 }
 
-static held *see_parts(const pl_placement *p, const pl_placement *other, const line *t, ranks at,
-                       int base, pl_arena *tmp)
+typedef struct held_parts {
+    int n;
+    held *at;
+} held_parts;
+
+/* Those that are not empty. */
+static held_parts see_parts(const pl_placement *p, const pl_placement *other, const line *t,
+                            ranks of, int base, pl_arena *tmp)
 {
-    held *x = PL_NEW_N(tmp, held, at.n + 1);
+    held_parts x = { 0, PL_NEW_N(tmp, held, of.n + 1) };
     const pl_region like = pl_region_of(other, t->mesh, &t->shape, 0);
-    for (int i = 0; i < at.n; i++) x[i] = held_by(t, p, &like, base + at.rank[i]);
+    for (int i = 0; i < of.n; i++) {
+        x.at[x.n] = held_by(t, p, &like, base + of.rank[i]);
+        x.n += x.at[x.n].count > 0;
+    }
     return x;
 }
 
@@ -253,16 +262,16 @@ static bool is_past(const sorted *x, int k, const held *to)
 static void see_group(const line *t, int base, ranks senders, ranks receivers, extent *e)
 {
     pl_arena *tmp = pl_arena_new("blocks");
-    held *from = see_parts(&t->from, &t->to, t, senders, base, tmp),
-         *to = see_parts(&t->to, &t->from, t, receivers, base, tmp);
-    const sorted x = sort_parts(senders.n, from, receivers.n, to);
-    for (int i = 0; i < receivers.n && e->most >= 0; i++) {
+    const held_parts from = see_parts(&t->from, &t->to, t, senders, base, tmp),
+                     to = see_parts(&t->to, &t->from, t, receivers, base, tmp);
+    const sorted x = sort_parts(from.n, from.at, to.n, to.at);
+    for (int i = 0; i < to.n && e->most >= 0; i++) {
+        const held *y = &to.at[i];
         int64_t found = 0;
-        for (int k = first_near(&x, &to[i]); k < x.n && e->most >= 0 && !is_past(&x, k, &to[i]);
-             k++)
-            see_block(t, &x.part[k], &to[i], e, &found);
-        if (to[i].count && (double)found * (double)e->of < (double)e->found * (double)to[i].count)
-            e->found = found, e->of = to[i].count;
+        for (int k = first_near(&x, y); k < x.n && e->most >= 0 && !is_past(&x, k, y); k++)
+            see_block(t, &x.part[k], y, e, &found);
+        if ((double)found * (double)e->of < (double)e->found * (double)y->count)
+            e->found = found, e->of = y->count;
     }
     pl_arena_free(tmp);
 }
