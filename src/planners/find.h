@@ -59,7 +59,7 @@ typedef struct pl_found {
     double outline;         /* of auto on several devices: seconds of usual layouts, about, with as
                                many of their blocks recomputed as it takes; INFINITY: none fits;
                                0: not looked at                                                  */
-    bool outlined;          /* that is far beyond the request's `outline`                        */
+    bool outlined;          /* that is far beyond that of the request's `like`                      */
     double floor;           /* seconds of a step that no plan of any kind is below: what its nodes
                                take, shared out evenly; 0: not asked for (-O3)                   */
     double seconds;         /* that finding it took                                              */
@@ -90,8 +90,9 @@ typedef struct pl_plan_request {
                                   the plan may have few of its blocks                            */
     double beat;               /* of auto: seconds that a step has to be below, or there is no use
                                   in looking any further; 0: it is                               */
-    double outline;            /* of auto: the `outline` of what there is to beat; it is no use to
-                                  look where layouts are far slower than that. 0: nobody knows   */
+    const struct pl_found *like; /* of auto: what was found for another number of micro-batches and
+                                  is to be beaten; it is no use to look where layouts are far slower
+                                  than its `outline`. NULL: nobody knows                         */
     bool hasty;                /* of auto: nor is it where less than the least that its tables
                                   count is there                                                 */
 } pl_plan_request;
@@ -107,7 +108,7 @@ typedef struct pl_plan_request {
  * With r->evict either is found for any memory first.
  *
  * Fails as pl_strategy_plan does; with PL_EINFEASIBLE when nothing that auto finds fits, with the
- * least memory that was found, or when r->beat, r->outline or r->hasty say so; then found->least
+ * least memory that was found, or when r->beat, r->like or r->hasty say so; then found->least
  * is set. */
 PL_MUST_CHECK bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out,
                                 pl_found **found, pl_err *err);

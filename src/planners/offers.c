@@ -7,6 +7,7 @@
 
 static const double NEAR = 1.02;   /* of the fastest: other sizes of a layout are worth a look,  */
 static const double HOPEFUL = 1.5; /* and those beyond one that takes no more than this         */
+static const double WIDE = 2;      /* of the fastest, for another number of micro-batches: slow */
 static const double WORTH = 0.02;  /* of the step: host memory may save what is made again */
 static const double FAR = 1.12; /* of the outline to beat: not worth a search; see outline_of() */
 
@@ -14,13 +15,12 @@ static const double FAR = 1.12; /* of the outline to beat: not worth a search; s
 typedef struct attempt {
     const char *text;
     const pl_offer *of;
-    bool known;
+    bool usual, known;
     int made; /* of x->b->at, once it is taken; -1: it came to nothing */
 } attempt;
 
 struct pl_offers {
-    int n, n_usual; /* the usual ones come first */
-    int tried, taken;
+    int n, tried, taken;
     attempt at[PL_MOST_OFFERS];
     trial of[PL_MOST_OFFERS];
 };
@@ -93,9 +93,9 @@ void pl_offers_take(choosing *x, pl_offers *l)
 static const pl_offer *find_near(const choosing *x, const pl_offers *l, double limit)
 {
     const pl_offer *near = NULL;
-    for (int i = 0; i < l->n_usual; i++) {
+    for (int i = 0; i < l->n; i++) {
         const pl_candidate *k = l->at[i].made < 0 ? NULL : &x->b->at[l->at[i].made];
-        if (!k || !k->fits || k->forecast.step_seconds > limit) continue;
+        if (!l->at[i].usual || !k || !k->fits || k->forecast.step_seconds > limit) continue;
         limit = k->forecast.step_seconds;
         near = l->at[i].of;
     }
@@ -122,7 +122,7 @@ static void add_attempt(const choosing *x, pl_offers *l, const pl_offer *o, int 
             return;
         }
     PL_ASSERT_CMP(l->n, <, PL_MOST_OFFERS);
-    l->at[l->n++] = (attempt){ text, o, known, -1 };
+    l->at[l->n++] = (attempt){ .text = text, .of = o, .known = known, .made = -1 };
 }
 
 /* Those whose groups have the usual size; of what people look for also groups as wide as a node. */
@@ -138,7 +138,7 @@ static void list_usual(const choosing *x, pl_offers *l)
             if (known && has_size(o)) add_attempt(x, l, o, node, true);
             add_attempt(x, l, o, usual, known && l->n == before);
         }
-    l->n_usual = l->n;
+    for (int i = 0; i < l->n; i++) l->at[i].usual = true;
 }
 
 pl_offers *pl_offers_usual(const choosing *x)
@@ -153,12 +153,34 @@ bool pl_offers_wait(const pl_offers *l)
     return l->tried < l->n;
 }
 
-/* And those that trade time for memory. */
+static const pl_candidate *find_made(const pl_found *b, const char *text)
+{
+    for (int i = 0; text && i < b->n; i++)
+        if (!strcmp(b->at[i].name, text)) return &b->at[i];
+    return NULL;
+}
+
+/* The same layout without recomputing, if that was made. */
+static const pl_candidate *find_base(const choosing *x, const pl_found *b, const char *text)
+{
+    const char *at = text ? strstr(text, "," PL_RECOMPUTE_ALL) : NULL;
+    if (!at) return NULL;
+    const char *rest = at + strlen("," PL_RECOMPUTE_ALL);
+    return find_made(b, pl_arena_fmt(x->out, "%.*s%s", (int)(at - text), text, rest));
+}
+
+/* And those that trade time for memory, unless even without that they are far slower than what
+ * fits. */
 static void list_tight(const choosing *x, pl_offers *l)
 {
+    const int size = usual_size(x->c);
     for (int i = 0; pl_layouts[i]; i++)
-        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
-            if (o->when & PL_OFFER_TIGHT) add_attempt(x, l, o, usual_size(x->c), false);
+        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
+            if (!(o->when & PL_OFFER_TIGHT)) continue;
+            const pl_candidate *base = find_base(x, x->b, ask_for(x, offer_text(x, o, size)));
+            if (!base || base->forecast.step_seconds < HOPEFUL * pl_candidates_fastest(x->b))
+                add_attempt(x, l, o, size, false);
+        }
 }
 
 /* Does nothing fit, or only with activations made again that take more than a little time? */
@@ -202,22 +224,17 @@ static void list_ways(const choosing *x, const pl_offer *near, way *w, int *n)
 
 /* Might the next size be the fastest that fits? Time falls and rises with the size, and memory too,
  * if it falls no more than the size grows. What came to nothing says nothing. */
-static bool is_hopeful(const choosing *x, const pl_offers *l, const way *w)
+static bool is_hopeful(const choosing *x, const way *w)
 {
-    const char *text = ask_for(x, offer_text(x, w->of, w->size));
-    for (int i = 0; text && i < l->n; i++) {
-        if (l->at[i].made < 0 || strcmp(l->at[i].text, text)) continue;
-        const pl_forecast *f = &x->b->at[l->at[i].made].forecast;
-        return f->step_seconds <= HOPEFUL * pl_candidates_fastest(x->b) &&
-               (double)f->memory.peak <= 2 * x->b->limit;
-    }
-    return true;
+    const pl_candidate *k = find_made(x->b, ask_for(x, offer_text(x, w->of, w->size)));
+    return !k || (k->forecast.step_seconds <= HOPEFUL * pl_candidates_fastest(x->b) &&
+                  (double)k->forecast.memory.peak <= 2 * x->b->limit);
 }
 
 static bool step(const choosing *x, pl_offers *l, way *w)
 {
     const int size = w->up ? 2 * w->size : w->size / 2;
-    if (!is_hopeful(x, l, w)) return false;
+    if (!is_hopeful(x, w)) return false;
     if (size < 2 || size > x->c->n_devices) return false;
     add_attempt(x, l, w->of, size, false);
     w->size = size;
@@ -245,15 +262,6 @@ static void try_sizes(choosing *x, const pl_offer *near, pl_offers *l)
     } while (n && !pl_candidates_late(x));
 }
 
-/* The same layout with all blocks recomputed, or NULL. */
-static const pl_candidate *find_full(const choosing *x, const pl_offers *l, const char *text)
-{
-    const char *full = pl_arena_fmt(x->out, "%s,%s", text, PL_RECOMPUTE_ALL);
-    for (int i = 0; i < l->n; i++)
-        if (l->at[i].made >= 0 && !strcmp(l->at[i].text, full)) return &x->b->at[l->at[i].made];
-    return NULL;
-}
-
 /* Seconds of the fastest of the usual layouts, each with as many of its blocks recomputed as it
  * takes to fit: time and memory are about linear in them. What is found in the end is faster, but
  * for other numbers of micro-batches in about the same ratio: within 10 % on large decoders. */
@@ -261,22 +269,49 @@ static double outline_of(const choosing *x, const pl_offers *l)
 {
     double least = INFINITY;
     for (int i = 0; i < l->n; i++) {
-        const bool usual = i < l->n_usual || l->at[i].of->when & PL_OFFER_TIGHT;
+        const bool usual = l->at[i].usual || l->at[i].of->when & PL_OFFER_TIGHT;
         const pl_candidate *k = usual && l->at[i].made >= 0 ? &x->b->at[l->at[i].made] : NULL;
-        const pl_candidate *full = k && !k->fits ? find_full(x, l, l->at[i].text) : k;
+        const char *all = pl_arena_fmt(x->out, "%s," PL_RECOMPUTE_ALL, l->at[i].text);
+        const pl_candidate *full = k && !k->fits ? find_made(x->b, all) : k;
         if (!full || !full->fits) continue;
         least = fmin(least, pl_recompute_outline(x, k, full));
     }
     return least;
 }
 
+/* Was it, or without recomputing, so slow for another number of micro-batches? */
+static bool was_far(const choosing *x, const char *text)
+{
+    const pl_found *like = x->r->like;
+    const pl_candidate *k = find_made(like, text);
+    if (!k) k = find_base(x, like, text);
+    return k && k->forecast.step_seconds > WIDE * like->take->forecast.step_seconds;
+}
+
+/* Those last; returns how many others there are. */
+static int put_far_last(const choosing *x, pl_offers *l)
+{
+    attempt far[PL_MOST_OFFERS];
+    int n = 0, n_far = 0;
+    for (int i = 0; i < l->n; i++)
+        if (was_far(x, l->at[i].text))
+            far[n_far++] = l->at[i];
+        else
+            l->at[n++] = l->at[i];
+    memcpy(l->at + n, far, (size_t)n_far * sizeof *far);
+    return n;
+}
+
 bool pl_offers_check(choosing *x, pl_offers *l, pl_err *err)
 {
-    const double beat = x->r->outline;
+    const double beat = x->r->like ? x->r->like->outline : 0;
     if (!(beat > 0 && beat < INFINITY) || !l->n) return true;
     list_tight(x, l);
+    const int all = l->n;
+    l->n = put_far_last(x, l);
     pl_offers_try(x, NULL, l, "playing through layout");
     pl_offers_take(x, l);
+    l->n = all;
     x->b->outline = outline_of(x, l);
     x->b->outlined = x->b->outline > FAR * beat && x->b->outline < INFINITY;
     return !x->b->outlined ||

@@ -22,7 +22,7 @@ void pl_offers_try(const choosing *x, const pl_candidate *beat, pl_offers *l, co
 void pl_offers_take(choosing *x, pl_offers *l);
 
 /* Is a search worth it, by what layouts take with this number of micro-batches and with another
- * (x->r->outline)? Fails with PL_EINFEASIBLE, and x->b->outlined is set. */
+ * (x->r->like)? Fails with PL_EINFEASIBLE, and x->b->outlined is set. */
 PL_MUST_CHECK bool pl_offers_check(choosing *x, pl_offers *l, pl_err *err);
 
 /* After the search: all of them; of the one that is fastest of the usual ones, where it is near the

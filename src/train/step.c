@@ -101,7 +101,7 @@ static bool try_number(numbers *x, int i, pl_err *err)
     pl_graph *g;
     if (r.search.seconds > 0) r.search.seconds = fmax(seconds_left(x), 1e-3);
     x->seconds[i] = INFINITY;
-    if (x->best >= 0) r.beat = x->seconds[x->best], r.outline = x->found[x->best]->outline;
+    if (x->best >= 0) r.beat = x->seconds[x->best], r.like = x->found[x->best];
     /* of the last number there is to be told what lacks; the least is of activations on the
      * device */
     r.hasty = i < x->n - 1 && !(x->best >= 0 && x->found[x->best]->take->forecast.memory.host);
@@ -117,7 +117,7 @@ static bool try_number(numbers *x, int i, pl_err *err)
         return true;
     }
     if (x->found[i] && x->found[i]->outlined)
-        x->seconds[i] = r.beat * x->found[i]->outline / r.outline;
+        x->seconds[i] = r.beat * x->found[i]->outline / r.like->outline;
     if (x->why[i].code == PL_EINFEASIBLE) return true;
     *err = x->why[i];
     return false;
