@@ -186,9 +186,9 @@ static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, 
 }
 
 /* Where few blocks do not tell exactly, two numbers of them tell whether more would come near what
- * there is to beat; one tells that of itself. The seconds of the whole are on the line of two within
- * 2 percent, as seen; the bytes may be a quarter less, as what is ahead or in buckets has its
- * limits. False: it would not. */
+ * there is to beat; one tells that of itself. The seconds of the whole are on the line of two
+ * within 2 percent, as seen; the bytes may be a quarter less, as what is ahead or in buckets has
+ * its limits. False: it would not. */
 static bool is_promising(const choosing *x, const sample few[], pl_err *err)
 {
     const pl_candidate *beat = x->beat;
@@ -204,6 +204,13 @@ static bool is_promising(const choosing *x, const sample few[], pl_err *err)
     return pl_err_set(err, PL_EINFEASIBLE,
                       "%d of its blocks say that it takes about %.4g s a step or more, in about %s",
                       b->blocks, seconds, pl_text_size(x->out, bytes));
+}
+
+const char *pl_candidates_mesh_name(const choosing *x, const pl_mesh *stage)
+{
+    pl_mesh m = *stage;
+    if (x->stages > 1) m.axis[pl_mesh_find(&m, PL_STAGE_AXIS)].size = x->stages;
+    return pl_mesh_text(&m, x->out);
 }
 
 bool pl_candidates_cut(const choosing *x, pl_plan *p, pl_err *err)

@@ -52,6 +52,9 @@ PL_MUST_CHECK bool pl_candidates_add_answer(choosing *x, const char *name, const
  * few. */
 PL_MUST_CHECK bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err);
 
+/* With the places of a pipeline, of which a stage sees one. */
+const char *pl_candidates_mesh_name(const choosing *x, const pl_mesh *stage);
+
 /* A plan that was found on the mesh of a stage becomes one of all stages, if there are any. */
 PL_MUST_CHECK bool pl_candidates_cut(const choosing *x, pl_plan *p, pl_err *err);
 
