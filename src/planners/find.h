@@ -59,7 +59,7 @@ typedef struct pl_found {
     double outline;         /* of auto on several devices: seconds of usual layouts, about, with as
                                many of their blocks recomputed as it takes; INFINITY: none fits;
                                0: not looked at                                                  */
-    bool outlined;          /* that is far beyond that of the request's `like`                      */
+    bool outlined;          /* that is far beyond that of the request's `like`                   */
     double floor;           /* seconds of a step that no plan of any kind is below: what its nodes
                                take, shared out evenly; 0: not asked for (-O3)                   */
     double seconds;         /* that finding it took                                              */

@@ -18,7 +18,7 @@ static const struct row {
 } rows[] = {
     { "gpt2:layers=44,hidden=512,heads=8,batch=16", "2x8xv100", 0, 4 },
     { "gpt2:layers=44,hidden=1600,heads=25", "8x8xa100-80gb", 0, 6 },
-    { "gpt2:layers=44,hidden=1600,heads=25", "2x8xv100", 6e9, 8 },
+    { "gpt2:layers=44,hidden=1600,heads=25", "2x8xv100", 6e9, 6 },
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
