@@ -161,16 +161,10 @@ static bool lower(const choosing *x, pl_candidate *k, const pl_plan *plan, pl_er
     return true;
 }
 
-/* What a plan takes with so many blocks. */
-typedef struct sample {
-    int blocks; /* 0: nobody asked */
-    double seconds, bytes;
-} sample;
-
 /* Forecast from few blocks, as this plan of them has it. False: they do not tell of more than
  * themselves, which is *alone where there is something to beat. */
 static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, const pl_plan *few,
-                         sample *alone)
+                         pl_sample *alone)
 {
     pl_err why = { 0 };
     pl_forecast f;
@@ -179,9 +173,9 @@ static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, 
         k->program = k->forecast.program;
         return true;
     }
-    if (!alone || !x->beat) return false;
+    if (!alone || !(x->beat || (x->halfway && x->halfway->only))) return false;
     pl_forecast_make(k->program, &x->speed, x->out, &f);
-    *alone = (sample){ s->kept, f.step_seconds, (double)f.memory.peak };
+    *alone = (pl_sample){ s->kept, f.step_seconds, (double)f.memory.peak };
     return false;
 }
 
@@ -189,10 +183,10 @@ static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, 
  * there is to beat; one tells that of itself. The seconds of the whole are on the line of two
  * within 2 percent, as seen; the bytes may be a quarter less, as what is ahead or in buckets has
  * its limits. False: it would not. */
-static bool is_promising(const choosing *x, const sample few[], pl_err *err)
+static bool is_promising(const choosing *x, const pl_sample few[], pl_err *err)
 {
     const pl_candidate *beat = x->beat;
-    const sample *a = &few[0], *b = few[1].blocks > a->blocks ? &few[1] : a;
+    const pl_sample *a = &few[0], *b = few[1].blocks > a->blocks ? &few[1] : a;
     if (!beat || !a->blocks) return true;
     const double more =
         b == a ? 0 : (double)(pl_fold_copies(x->fold) - b->blocks) / (b->blocks - a->blocks);
@@ -438,7 +432,7 @@ bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh 
     pl_candidate k = {
         .name = name, .bound = m->bound / x->shares, .problem = m->problem, .value = value
     };
-    sample few[PL_FEW_LENGTHS] = { 0 };
+    pl_sample few[PL_FEW_LENGTHS] = { 0 };
     bool told = false;
     for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !told; i++) {
         const pl_short *s = shorten_answer(x, i, m->problem, value);
@@ -527,17 +521,21 @@ bool pl_candidates_plan(const choosing *x, const char *text, const pl_graph *g, 
 bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err)
 {
     pl_candidate k = { .name = text };
-    sample few[PL_FEW_LENGTHS] = { 0 };
+    pl_halfway once = { 0 }, *half = x->halfway ? x->halfway : &once;
+    pl_sample *few = half->few;
     bool told = false;
     for (int i = 0; i < PL_FEW_LENGTHS && x->few[i] && !told; i++) {
         pl_plan *p;
+        if (few[i].blocks) continue;
         PL_TRY(pl_candidates_plan(x, text, x->few[i]->graph, &p, err));
         if (p->stages) break; /* blocks are of different stages */
         k.plan = p;
         told = forecast_few(x, &k, x->few[i], p, &few[i]);
         if (!told) PL_TRY(is_promising(x, few, err));
     }
-    if (!told) PL_TRY(make_whole(x, &k, err));
+    half->left = half->only && !told;
+    if (half->left) return pl_err_set(err, PL_EUNSUPPORTED, "few of its blocks do not tell");
+    if (!told) PL_TRY(is_promising(x, few, err) && make_whole(x, &k, err));
     add_candidate(x, k);
     return true;
 }

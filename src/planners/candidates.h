@@ -5,6 +5,18 @@
 
 enum { PL_FEW_LENGTHS = 2 }; /* numbers of blocks that are tried, the smaller first */
 
+/* What few blocks take that do not tell of more than themselves. */
+typedef struct pl_sample {
+    int blocks; /* 0: nobody asked */
+    double seconds, bytes;
+} pl_sample;
+
+/* A layout in two tries: the first one, with `only`, makes none whole, and says when it left one. */
+typedef struct pl_halfway {
+    bool only, left;
+    pl_sample few[PL_FEW_LENGTHS];
+} pl_halfway;
+
 /* A request as it is worked on. */
 typedef struct choosing {
     pl_found *b;
@@ -24,6 +36,7 @@ typedef struct choosing {
     bool masters; /* 16-bit weights have them: the words of layouts say so */
     pl_auto *plain; /* the search of auto, without recomputing, */
     pl_auto *some;  /* and with any blocks recomputed; NULL: not asked for */
+    pl_halfway *halfway; /* of pl_candidates_add_layout; NULL: one try                            */
     const pl_candidate *beat; /* of trials; what is clearly worse is not made whole. NULL: all is */
     pl_arena *out, *shared; /* the other one's lock is that of lower.paths */
 } choosing;
@@ -88,7 +101,8 @@ double pl_candidates_goal(const choosing *x);
 /* A candidate that is made beside others, in memory of its own. */
 typedef struct trial {
     bool (*make)(choosing *x, const struct trial *t, pl_err *err); /* adds one to x->b, or none */
-    const char *layout;        /* for it: a layout's text;                                       */
+    const char *layout;        /* for it: a layout's text,                                       */
+    pl_halfway *halfway;       /* and what is known of it;                                       */
     const pl_auto_mesh *mesh;  /* what was found on a mesh,                                      */
     const struct doubt *doubt; /* and how that is doubted;                                       */
     const pl_candidate *all;   /* one that recomputes all blocks                                 */

@@ -16,6 +16,7 @@ typedef struct attempt {
     const char *text;
     const pl_offer *of;
     bool usual, known;
+    pl_halfway halfway;
     int made; /* of x->b->at, once it is taken; -1: it came to nothing */
 } attempt;
 
@@ -61,6 +62,7 @@ static void note_refused(pl_found *b, const char *name, const pl_err *why, pl_ar
 static bool make_layout(choosing *x, const trial *t, pl_err *err)
 {
     x->brief = true;
+    x->halfway = t->halfway;
     return pl_candidates_add_layout(x, t->layout, err);
 }
 
@@ -68,7 +70,9 @@ void pl_offers_try(const choosing *x, const pl_candidate *beat, pl_offers *l, co
 {
     const int from = l->tried;
     for (; l->tried < l->n; l->tried++)
-        l->of[l->tried] = (trial){ .make = make_layout, .layout = l->at[l->tried].text };
+        l->of[l->tried] = (trial){ .make = make_layout,
+                                   .layout = l->at[l->tried].text,
+                                   .halfway = &l->at[l->tried].halfway };
     pl_candidates_try(x, beat, l->n - from, l->of + from, what);
 }
 
@@ -125,6 +129,30 @@ static void add_attempt(const choosing *x, pl_offers *l, const pl_offer *o, int 
     l->at[l->n++] = (attempt){ .text = text, .of = o, .known = known, .made = -1 };
 }
 
+/* What is offered for later is tried with the usual ones as far as few blocks tell; the rest of it
+ * when there is something to beat. */
+static void list_soon(const choosing *x, pl_offers *l)
+{
+    const int usual = usual_size(x->c);
+    for (int i = 0; pl_layouts[i]; i++)
+        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
+            const int before = l->n;
+            if (o->when & PL_OFFER_LATER && x->c->n_devices > usual)
+                add_attempt(x, l, o, usual, false);
+            if (l->n > before) l->at[before].halfway.only = true;
+        }
+}
+
+static void list_left(pl_offers *l)
+{
+    for (int i = 0, n = l->n; i < n; i++) {
+        attempt again = l->at[i];
+        if (!again.halfway.left) continue;
+        again.halfway = (pl_halfway){ .few = { again.halfway.few[0], again.halfway.few[1] } };
+        l->at[l->n++] = again;
+    }
+}
+
 /* Those whose groups have the usual size; of what people look for also groups as wide as a node. */
 static void list_usual(const choosing *x, pl_offers *l)
 {
@@ -139,6 +167,7 @@ static void list_usual(const choosing *x, pl_offers *l)
             add_attempt(x, l, o, usual, known && l->n == before);
         }
     for (int i = 0; i < l->n; i++) l->at[i].usual = true;
+    list_soon(x, l);
 }
 
 pl_offers *pl_offers_usual(const choosing *x)
@@ -193,14 +222,12 @@ static bool is_short(const choosing *x)
 /* What is offered for later. */
 static void list_later(const choosing *x, pl_offers *l)
 {
-    const int all = x->c->n_devices, usual = usual_size(x->c);
     const unsigned now = is_short(x) ? PL_OFFER_SHORT : 0;
     if (x->tight) list_tight(x, l);
     for (int i = 0; pl_layouts[i]; i++)
-        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
-            if (o->when & now) add_attempt(x, l, o, usual, false);
-            if (o->when & PL_OFFER_LATER && all > usual) add_attempt(x, l, o, usual, false);
-        }
+        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
+            if (o->when & now) add_attempt(x, l, o, usual_size(x->c), false);
+    list_left(l);
 }
 
 /* -- sizes ------------------------------------------------------------------------------------- */
@@ -288,13 +315,13 @@ static bool was_far(const choosing *x, const char *text)
     return k && k->forecast.step_seconds > WIDE * like->take->forecast.step_seconds;
 }
 
-/* Those last; returns how many others there are. */
+/* Those last, and what is for later; returns how many others there are. */
 static int put_far_last(const choosing *x, pl_offers *l)
 {
     attempt far[PL_MOST_OFFERS];
     int n = 0, n_far = 0;
     for (int i = 0; i < l->n; i++)
-        if (was_far(x, l->at[i].text))
+        if (l->at[i].halfway.only || was_far(x, l->at[i].text))
             far[n_far++] = l->at[i];
         else
             l->at[n++] = l->at[i];
