@@ -176,11 +176,13 @@ static void try_all(change *x, double limit, const pl_forecast_memory *m, bool s
     pl_arena *shared = pl_arena_new("paths");
     const pl_job *plain = x->j;
     pl_job j = *plain;
-    if (!j.request.lower.paths) j.request.lower.paths = pl_paths_new(shared);
+    pl_paths *own = j.request.lower.paths ? NULL : pl_paths_new(shared);
+    if (own) j.request.lower.paths = own;
     x->j = &j;
     try_each(x, limit, m, splits);
     pl_watch_tell(j.request.search.watch, NULL, 0, 0);
     x->j = plain;
+    if (own) pl_paths_finish(own);
     pl_arena_free(shared);
 }
 

@@ -79,12 +79,12 @@ static void place_values(decoding *d)
 }
 
 /* What has no variable follows. */
-static void place_rest(const decoding *d, pl_arena *tmp)
+static void place_rest(const decoding *d, pl_paths *paths, pl_arena *tmp)
 {
     const pl_graph *g = d->plan->graph;
     pl_propagation f;
     pl_propagate_init(&f, d->plan, tmp);
-    if (d->problem->paths) pl_propagate_share(&f, d->problem->paths);
+    if (paths) pl_propagate_share(&f, paths);
     for (int i = 0; i < g->values.n; i++) {
         pl_placement x = d->plan->stored[i];
         if (f.open[i]) pl_propagate_store(&f, g->values.at[i], &x);
@@ -106,7 +106,7 @@ static void recompute(const decoding *d, pl_arena *tmp)
 }
 
 pl_plan *pl_problem_plan(const pl_problem *problem, const int *value, const pl_short *s,
-                         const char *strategy, pl_arena *out)
+                         const char *strategy, pl_paths *paths, pl_arena *out)
 {
     pl_arena *tmp = pl_arena_new("tables plan");
     decoding d = { .problem = problem, .value = value, .s = s };
@@ -117,7 +117,7 @@ pl_plan *pl_problem_plan(const pl_problem *problem, const int *value, const pl_s
     place_nodes(&d);
     place_owned(&d);
     place_values(&d);
-    place_rest(&d, tmp);
+    place_rest(&d, paths, tmp);
     recompute(&d, tmp);
     pl_arena_free(tmp);
     return d.plan;

@@ -69,7 +69,6 @@ typedef struct pl_problem {
     const pl_mesh *mesh;
     pl_arena *arena;
     const pl_fold *fold;
-    pl_paths *paths;            /* of the plans of answers (reshard/reshard.h); NULL: their own */
     int n_classes;              /* of the fold that are folded here: a copy is an instance of    */
     bool *folded;               /* each of them. [fold->n_classes]                               */
     int copies, representative; /* so many, of which this one represents all                    */
@@ -162,9 +161,10 @@ int pl_problem_copy(const pl_problem *problem, const pl_node *n);
 const pl_node *pl_problem_counterpart(const pl_problem *problem, const pl_node *n);
 
 /* The plan of an answer to the chain; what has no variable follows. With `s`, unless it is NULL,
- * that of the graph with fewer blocks: what pl_plan_shorten makes of the whole plan, without it. */
+ * that of the graph with fewer blocks: what pl_plan_shorten makes of the whole plan, without it.
+ * `paths` between placements are kept from plan to plan; NULL: its own. */
 pl_plan *pl_problem_plan(const pl_problem *problem, const int *value, const pl_short *s,
-                         const char *strategy, pl_arena *out);
+                         const char *strategy, pl_paths *paths, pl_arena *out);
 
 /* Stretches of copies that an answer treats alike, as instances of the fold: no more than `most`
  * are written; returns their number. 0: blocks of another class could be planned differently. */

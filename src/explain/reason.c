@@ -19,7 +19,7 @@ static pl_reason open_answer(const pl_problem *problem, const pl_answer *answer,
     pl_cost cost = pl_problem_cost(problem, answer->value);
     return (pl_reason){ .problem = problem,
                         .answer = answer,
-                        .plan = pl_problem_plan(problem, answer->value, NULL, strategy, out),
+                        .plan = pl_problem_plan(problem, answer->value, NULL, strategy, NULL, out),
                         .cap = cap_of(o),
                         .tied = o && o->tied,
                         .seconds = cost.time,

@@ -183,7 +183,6 @@ bool pl_auto_open(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
         pl_watch_tell(x->watch, "tables of mesh", i + 1, x->n);
         x->mesh[i].mesh = mesh[i];
         x->mesh[i].problem = pl_problem_new(g, &x->fold, &x->mesh[i].mesh, &speed, out);
-        x->mesh[i].problem->paths = options->paths;
     }
     x->tables_seconds = pl_clock_now() - start - x->fold_seconds;
     return true;
@@ -197,7 +196,7 @@ bool pl_auto_plan(const pl_graph *g, const pl_cluster *c, const pl_auto_options 
     PL_TRY(pl_auto_open(g, c, o, out, found, err));
     PL_TRY(pl_auto_again(*found, o->memory > 0 ? o->memory : INFINITY, out, err));
     const pl_auto_mesh *m = &(*found)->mesh[(*found)->best];
-    (*found)->plan = pl_problem_plan(m->problem, m->answer.value, NULL, "auto", out);
+    (*found)->plan = pl_problem_plan(m->problem, m->answer.value, NULL, "auto", NULL, out);
     return pl_plan_check((*found)->plan, err);
 }
 
@@ -207,6 +206,6 @@ pl_plan *pl_auto_least(const pl_auto *x, int mesh, pl_arena *out)
     pl_err why = { 0 };
     const pl_problem *problem = x->mesh[mesh].problem;
     return pl_problem_least(problem, out, &a, &why)
-               ? pl_problem_plan(problem, a.value, NULL, "least", out)
+               ? pl_problem_plan(problem, a.value, NULL, "least", NULL, out)
                : NULL;
 }

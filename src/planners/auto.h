@@ -18,7 +18,6 @@ typedef struct pl_auto_options {
     int stages;               /* places of a pipeline, along axis PL_STAGE_AXIS in front of these,
                                  which the search does not split over; 0 or 1: none              */
     double seconds;           /* after so many the best so far is taken; 0: all is looked at     */
-    pl_paths *paths;          /* of the plans that are found (reshard/reshard.h); NULL: their own */
     const pl_watch *watch;    /* told of what long work is at; NULL: nobody                      */
 } pl_auto_options;
 

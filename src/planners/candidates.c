@@ -52,7 +52,7 @@ choosing pl_candidates_open(pl_found *b, const pl_graph *g, const pl_cluster *c,
     x.stages = b->strategy.automatic ? pl_strategy_size(&b->strategy, PL_STAGE_AXIS) : 1;
     x.shares = count_shares(c, x.stages, &x.speed);
     x.shared = pl_arena_new("paths");
-    if (!x.lower.paths) x.lower.paths = pl_paths_new(x.shared);
+    if (!x.lower.paths) x.lower.paths = x.own = pl_paths_new(x.shared);
     b->limit = fmin(r->search.memory > 0 ? r->search.memory : INFINITY, pl_cluster_memory(c));
     b->host_limit = pl_cluster_host_memory(c);
     return x;
@@ -60,6 +60,7 @@ choosing pl_candidates_open(pl_found *b, const pl_graph *g, const pl_cluster *c,
 
 void pl_candidates_close(choosing *x)
 {
+    if (x->own) pl_paths_finish(x->own);
     pl_arena_adopt(x->out, x->shared);
 }
 
@@ -223,7 +224,7 @@ bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err *err)
         return true;
     }
     if (k->value) {
-        p = pl_problem_plan(k->problem, k->value, NULL, "auto", x->out);
+        p = pl_problem_plan(k->problem, k->value, NULL, "auto", x->lower.paths, x->out);
         PL_TRY(pl_candidates_cut(x, p, err));
     } else {
         PL_TRY(pl_candidates_plan(x, k->name, x->g, &p, err));
@@ -437,7 +438,7 @@ bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh 
     for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !told; i++) {
         const pl_short *s = shorten_answer(x, i, m->problem, value);
         if (!s) continue;
-        pl_plan *p = pl_problem_plan(m->problem, value, s, "auto", x->out);
+        pl_plan *p = pl_problem_plan(m->problem, value, s, "auto", x->lower.paths, x->out);
         PL_TRY(pl_plan_check(p, err));
         k.plan = p;
         told = forecast_few(x, &k, s, p, &few[i]);

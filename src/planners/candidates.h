@@ -11,7 +11,7 @@ typedef struct pl_sample {
     double seconds, bytes;
 } pl_sample;
 
-/* A layout in two tries: the first one, with `only`, makes none whole, and says when it left one. */
+/* A layout in two tries: the first, with `only`, makes none whole, and says when it left one. */
 typedef struct pl_halfway {
     bool only, left;
     pl_sample few[PL_FEW_LENGTHS];
@@ -39,6 +39,7 @@ typedef struct choosing {
     pl_halfway *halfway; /* of pl_candidates_add_layout; NULL: one try                            */
     const pl_candidate *beat; /* of trials; what is clearly worse is not made whole. NULL: all is */
     pl_arena *out, *shared; /* the other one's lock is that of lower.paths */
+    pl_paths *own; /* these, unless they are the request's */
 } choosing;
 
 choosing pl_candidates_open(pl_found *b, const pl_graph *g, const pl_cluster *c,

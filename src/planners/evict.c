@@ -136,7 +136,8 @@ static bool make_base(choosing *x, pl_candidate *base, pl_err *err)
         PL_TRY(pl_candidates_any_memory(x, 0, &any, err));
         const pl_auto_mesh *m = &any.mesh[any.best];
         *base = (pl_candidate){ .name = pl_mesh_text(&m->mesh, x->out), .problem = m->problem };
-        base->plan = pl_problem_plan(m->problem, m->answer.value, NULL, "auto", x->out);
+        base->plan =
+            pl_problem_plan(m->problem, m->answer.value, NULL, "auto", x->lower.paths, x->out);
     }
     return pl_candidate_whole(x, base, err) && pl_candidate_forecast(x, base, err);
 }

@@ -34,7 +34,6 @@ static const pl_auto_options *auto_options(const choosing *x)
     *o = x->r->search;
     o->memory = x->b->limit;
     o->stages = x->stages;
-    o->paths = x->lower.paths;
     return o;
 }
 

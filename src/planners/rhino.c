@@ -22,7 +22,7 @@
 /* What lies on a device from step to step. */
 static double find_stored(const pl_problem *problem, const int *value, pl_arena *tmp)
 {
-    const pl_plan *p = pl_problem_plan(problem, value, NULL, "rhino", tmp);
+    const pl_plan *p = pl_problem_plan(problem, value, NULL, "rhino", NULL, tmp);
     double bytes = 0;
     for (int i = 0; i < p->graph->values.n; i++) {
         const pl_value *v = p->graph->values.at[i];

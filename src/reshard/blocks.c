@@ -345,16 +345,27 @@ typedef struct known_extent {
 
 struct pl_blocks_memo {
     pl_arena *arena;
+    pthread_mutex_t *lock;
     pl_map map;
     int n, cap;
     known_extent *at;
 };
 
-pl_blocks_memo *pl_blocks_memo_new(pl_arena *arena)
+pl_blocks_memo *pl_blocks_memo_new(pl_arena *arena, pthread_mutex_t *lock)
 {
     pl_blocks_memo *memo = PL_NEW(arena, pl_blocks_memo);
-    memo->arena = arena;
+    *memo = (pl_blocks_memo){ .arena = arena, .lock = lock };
     return memo;
+}
+
+static void lock(const pl_blocks_memo *memo)
+{
+    if (memo->lock) pthread_mutex_lock(memo->lock);
+}
+
+static void unlock(const pl_blocks_memo *memo)
+{
+    if (memo->lock) pthread_mutex_unlock(memo->lock);
 }
 
 static bool is_line_same(const line *a, const line *b)
@@ -369,11 +380,18 @@ static extent find_again(const line *t, pl_blocks_memo *memo)
     if (!memo) return find_extent(t);
     uint64_t hash = pl_hash_mix(pl_placement_hash(&t->from), pl_placement_hash(&t->to));
     hash = pl_hash_mix(hash, (uint64_t)t->shape.dim[0] << 16 | t->senders << 8 | t->receivers);
+    lock(memo);
+    const known_extent *before = NULL;
     PL_MAP_EACH (&memo->map, hash, x)
-        if (is_line_same(&memo->at[x.value].of, t)) return memo->at[x.value].is;
+        if (is_line_same(&memo->at[x.value].of, t)) before = &memo->at[x.value];
+    const extent is = before ? before->is : (extent){ 0 };
+    unlock(memo);
+    if (before) return is;
     const known_extent known = { *t, find_extent(t) };
+    lock(memo);
     pl_map_put(&memo->map, hash, memo->n, memo->arena);
     PL_PUSH(memo->arena, memo, known);
+    unlock(memo);
     return known.is;
 }
 

@@ -15,6 +15,8 @@
 #define PL_RESHARD_MOVE_H
 #include "reshard/reshard.h"
 
+#include <pthread.h>
+
 int pl_move_members(const pl_mesh *m, unsigned axes); /* devices of a group */
 
 /* What a message of these blocks costs, without the memory: 0 for SLICE and MASK. */
@@ -34,7 +36,8 @@ bool pl_move_price(pl_move *x, pl_type type, const pl_mesh *m, const pl_shape *s
 
 /* The same, and keeps what is dear to find of uneven parts for the next time; all on one mesh. */
 typedef struct pl_blocks_memo pl_blocks_memo;
-pl_blocks_memo *pl_blocks_memo_new(pl_arena *arena);
+/* `lock` is of the arena, where several threads use it; NULL: one does. */
+pl_blocks_memo *pl_blocks_memo_new(pl_arena *arena, pthread_mutex_t *lock);
 bool pl_move_price_again(pl_move *x, pl_type type, const pl_mesh *m, const pl_shape *s,
                          pl_blocks_memo *memo);
 

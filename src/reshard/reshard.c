@@ -6,10 +6,20 @@
 
 #include <pthread.h>
 
+/* Memory of a search, when several may go on at once. */
+typedef struct helper {
+    pl_arena *arena; /* that owns it */
+    pl_scratch scratch;
+} helper;
+
 struct pl_reshard_own {
     pl_memo memo;
     pl_scratch scratch;
-    pthread_mutex_t *lock; /* where several threads ask; NULL: one does */
+    pthread_mutex_t *lock; /* of all but the helpers, where several threads ask; NULL: one does */
+    struct {
+        int n, cap;
+        helper **at;
+    } all, idle;
 };
 
 pl_reshard pl_reshard_new(const pl_mesh *m, pl_arena *arena)
@@ -58,6 +68,27 @@ pl_reshard pl_paths_on(pl_paths *p, const pl_mesh *m)
     return r;
 }
 
+void pl_paths_finish(pl_paths *p)
+{
+    for (int i = 0; i < p->n; i++) {
+        struct pl_reshard_own *own = p->at[i].own;
+        for (int k = 0; k < own->all.n; k++) pl_arena_free(own->all.at[k]->arena);
+        own->all.n = own->idle.n = 0;
+    }
+}
+
+static helper *take_helper(struct pl_reshard_own *own)
+{
+    if (own->idle.n) return own->idle.at[--own->idle.n];
+    pl_arena *arena = pl_arena_new("path search");
+    helper *x = PL_NEW(arena, helper);
+    if (!own->scratch.blocks) own->scratch.blocks = pl_blocks_memo_new(own->memo.arena, own->lock);
+    x->arena = x->scratch.arena = x->scratch.bounds.arena = arena;
+    x->scratch.blocks = own->scratch.blocks;
+    PL_PUSH(own->memo.arena, &own->all, x);
+    return x;
+}
+
 static bool has_window(const pl_question *q)
 {
     bool has = false;
@@ -80,11 +111,24 @@ static bool refuse(const pl_question *q, pl_err *err)
     return false;
 }
 
-static bool find_path(pl_reshard *r, const pl_question *q, int *which, pl_path *path)
+static bool find_path(pl_reshard *r, pl_scratch *scratch, const pl_question *q, int *which,
+                      pl_path *path)
 {
     if (has_window(q))
         return pl_halo_find(r, q->type, &q->shape, q->n, q->end, &q->end[q->n], which, path);
-    return pl_reshard_search_run(&r->own->scratch, q, which, path);
+    return pl_reshard_search_run(scratch, q, which, path);
+}
+
+/* Finds it while others may ask, and find the same. */
+static bool find_unlocked(pl_reshard *r, const pl_question *q, int *which, pl_path *path)
+{
+    struct pl_reshard_own *own = r->own;
+    helper *x = take_helper(own);
+    pthread_mutex_unlock(own->lock);
+    const bool found = find_path(r, &x->scratch, q, which, path);
+    pthread_mutex_lock(own->lock);
+    PL_PUSH(own->memo.arena, &own->idle, x);
+    return found;
 }
 
 /* Remembers, or finds and keeps. */
@@ -94,8 +138,10 @@ static bool ask(pl_reshard *r, const pl_question *q, int *which, pl_path *path)
     if (lock) pthread_mutex_lock(lock);
     pl_reply *a = pl_reshard_memo_find(&r->own->memo, q);
     if (!a->known) {
-        if (!find_path(r, q, which, path)) *which = -1;
-        pl_reshard_memo_keep(&r->own->memo, a, *which, path);
+        const bool found = lock ? find_unlocked(r, q, which, path)
+                                : find_path(r, &r->own->scratch, q, which, path);
+        if (!found) *which = -1;
+        if (!a->known) pl_reshard_memo_keep(&r->own->memo, a, *which, path);
     }
     const bool there = a->which >= 0;
     if (there) pl_reshard_memo_give(a, which, path);

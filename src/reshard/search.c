@@ -286,7 +286,7 @@ static bool try_reach(search *s, reach far, pl_path *path, int *which)
 bool pl_reshard_search_run(pl_scratch *scratch, const pl_question *q, int *which, pl_path *path)
 {
     search s = { .q = q, .scratch = scratch, .at = scratch->states.at };
-    if (!scratch->blocks) scratch->blocks = pl_blocks_memo_new(scratch->arena);
+    if (!scratch->blocks) scratch->blocks = pl_blocks_memo_new(scratch->arena, NULL);
     *path = (pl_path){ 0 };
     pl_reshard_bound_start(&s.bound, &scratch->bounds, q);
     s.moves = (pl_moves){ &s.bound, &scratch->cuts, see_move, &s };

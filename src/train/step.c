@@ -243,8 +243,10 @@ static bool find_as(pl_plan_request r, const pl_trained *t, pl_arena *arena, pl_
     *x = (numbers){ .r = &r, .t = t, .arena = arena, .begun = pl_clock_now(), .best = -1 };
     list_numbers(x, pl_model_has(t->args, "batch") ? pl_model_int(t->args, "batch") : 1);
     pl_arena *shared = pl_arena_new("paths");
-    if (!r.lower.paths) r.lower.paths = pl_paths_new(shared);
+    pl_paths *own = r.lower.paths ? NULL : pl_paths_new(shared);
+    if (own) r.lower.paths = own;
     const bool ok = find_number(x, found, err);
+    if (own) pl_paths_finish(own);
     pl_arena_adopt(arena, shared);
     return ok;
 }

@@ -406,7 +406,7 @@ static int count_again(const pl_problem *t, const pl_answer *x)
 /* A plan keeps all that its answer does not make again, and nothing of the rest. */
 static void check_plan(const pl_problem *t, const pl_answer *x, pl_arena *a)
 {
-    const pl_plan *p = pl_problem_plan(t, x->value, NULL, "auto", a);
+    const pl_plan *p = pl_problem_plan(t, x->value, NULL, "auto", NULL, a);
     for (int i = 0; i < t->graph->values.n; i++) {
         const bool again = t->again[pl_problem_again(t, x->value, t->copy[i])][i];
         assert_int_equal(p->recompute[i], again);

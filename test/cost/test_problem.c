@@ -65,7 +65,7 @@ static void expect_same(const world *w, const char *model, pl_problem *folded, p
            "%s, seed %d, cap %g: folded %.17g s, bound %.17g, node by node %.17g s, bound %.17g",
            model, (int)w->r.seed, cap, x.time, x.bound, y.time, y.bound);
     if (!ok) return;
-    const pl_plan *p = pl_problem_plan(folded, x.value, NULL, "auto", w->arena);
+    const pl_plan *p = pl_problem_plan(folded, x.value, NULL, "auto", NULL, w->arena);
     double a = cost_of(w, folded, p, x.memory * (1 + 1e-12)),
            b = cost_of(w, flat, p, x.memory * (1 + 1e-12));
     EXPECT(fabs(a - b) <= 1e-12 * b, "%s, seed %d: a plan costs %.17g s, node by node %.17g s",

@@ -31,7 +31,7 @@ static const pl_plan *whole_plan(const pl_candidate *k, const pl_graph *g, const
                                  pl_arena *a)
 {
     if (k->plan->graph == g) return k->plan;
-    if (k->value) return pl_problem_plan(k->problem, k->value, NULL, "auto", a);
+    if (k->value) return pl_problem_plan(k->problem, k->value, NULL, "auto", NULL, a);
     pl_strategy s;
     pl_plan *p = NULL;
     pl_err err = { 0 };
@@ -131,10 +131,10 @@ static void check_answer(const pl_auto_mesh *m, const pl_fold *fold, pl_arena *a
             cut[n++] = (pl_cut){ stretch[i].from + ENDS, stretch[i].to - ENDS, 0 };
     EXPECT(n > 0, "all of %d stretches are short", all);
     EXPECT(pl_graph_shorten(m->problem->graph, fold, n, cut, a, &s), "no such graph");
-    const pl_plan *whole = pl_problem_plan(m->problem, m->answer.value, NULL, "auto", a);
+    const pl_plan *whole = pl_problem_plan(m->problem, m->answer.value, NULL, "auto", NULL, a);
     const pl_plan *left = pl_plan_shorten(whole, fold, &s, a);
     EXPECT(left, "the whole plan has other stretches");
-    check_same(pl_problem_plan(m->problem, m->answer.value, &s, "auto", a), left);
+    check_same(pl_problem_plan(m->problem, m->answer.value, &s, "auto", NULL, a), left);
 }
 
 static void answers_are_decoded_for_few_blocks(void **state)

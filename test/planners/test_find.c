@@ -64,7 +64,8 @@ static void check_meshes(const struct row *r, const pl_found *b, const pl_cluste
     for (int i = 0; i < b->search->n; i++) {
         const pl_auto_mesh *m = &b->search->mesh[i];
         const char *name = pl_mesh_text(&m->mesh, a);
-        double own = seconds_of(pl_problem_plan(m->problem, m->answer.value, NULL, "own", a), c, a);
+        double own =
+            seconds_of(pl_problem_plan(m->problem, m->answer.value, NULL, "own", NULL, a), c, a);
         int n = 0;
         for (int k = 0; k < b->n; k++) {
             if (strcmp(b->at[k].name, name)) continue;

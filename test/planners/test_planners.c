@@ -258,7 +258,7 @@ static void check_answer(const pl_problem *t, const char *name, const pl_answer 
     assert_true(isfinite(x->time));
     assert_true(fabs(cost.time - x->time) <= 1e-12 * x->time);
     assert_true(fabs(cost.memory - x->memory) <= 1e-12 * x->memory);
-    const pl_plan *p = pl_problem_plan(t, x->value, NULL, name, a);
+    const pl_plan *p = pl_problem_plan(t, x->value, NULL, name, NULL, a);
     if (!pl_plan_check(p, &err)) fail_msg("%s: %s: %s", t->graph->name, name, err.msg);
 }
 
@@ -382,10 +382,10 @@ static void test_rules(void **state)
         "tofu", "equalchop", "spartan", "allrow", "tapas", "rhino"
     };
     pl_answer unsummed = run("icml18", t, a);
-    const pl_plan *none = pl_problem_plan(t, unsummed.value, NULL, "icml18", a);
+    const pl_plan *none = pl_problem_plan(t, unsummed.value, NULL, "icml18", NULL, a);
     for (int k = 0; k < 6; k++) {
         pl_answer x = run(names[k], t, a);
-        const pl_plan *p = pl_problem_plan(t, x.value, NULL, names[k], a);
+        const pl_plan *p = pl_problem_plan(t, x.value, NULL, names[k], NULL, a);
         int split = 0;
         for (int i = 0; i < g->nodes.n; i++) {
             const pl_node *n = g->nodes.at[i];
@@ -439,7 +439,7 @@ static void test_tapas(void **state)
 /* What states take of a device. */
 static double stored_by(const pl_problem *t, const pl_answer *x, pl_arena *a)
 {
-    const pl_plan *p = pl_problem_plan(t, x->value, NULL, "rhino", a);
+    const pl_plan *p = pl_problem_plan(t, x->value, NULL, "rhino", NULL, a);
     double bytes = 0;
     for (int i = 0; i < p->graph->values.n; i++) {
         const pl_value *v = p->graph->values.at[i];
@@ -466,7 +466,7 @@ static void test_rhino(void **state)
     if (!rhino->run(t, 0.8 * all, a, &x[1], &err)) fail_msg("%s", err.msg);
     if (stored_by(t, &x[1], a) > 0.8 * all) fail_msg("%g of %g bytes", stored_by(t, &x[1], a), all);
     assert_true(x[1].time >= x[0].time);
-    const pl_plan *p = pl_problem_plan(t, x[0].value, NULL, "rhino", a);
+    const pl_plan *p = pl_problem_plan(t, x[0].value, NULL, "rhino", NULL, a);
     for (int i = 0; i < g->nodes.n; i++)
         if (!strcmp(g->nodes.at[i]->op->name, "einsum")) assert_true(has(p, g->nodes.at[i], 0));
     assert_string_equal(rhino->schedule, "gpipe");
