@@ -22,7 +22,7 @@ static const struct doubt {
     double hidden,
         window;   /* of those of an edge, so much is believed                              */
     double price; /* of pl_problem_chain; below 0: both sums                               */
-} doubts[] = { { .5, .01, 1 }, { 1, .05, 1 }, { 1, 1, .7 }, { 1, .01, -1 } };
+} doubts[] = { { 1, .01, -1 }, { .5, .01, 1 }, { 1, .05, 1 }, { 1, 1, .7 } }; /* longest first */
 enum { N_DOUBTS = sizeof doubts / sizeof *doubts, DOUBT_EFFORT = 1 << 25 };
 static const int64_t MOST_WORK = 1 << 28; /* of a search: after longer ones not both sums again */
 
