@@ -133,8 +133,48 @@ static void test_all_splices(void **state)
     assert_true(found > 0);
 }
 
+/* A search below one cap after the other knows what the last ones found: that bounds no more than
+ * what is there, and finds no more than the bound of a search that knows nothing. */
+static void test_cap_after_cap(void **state)
+{
+    enum { CAPS = 4, COPIES = 12 };
+    static const double part[CAPS] = { 0.9, 0.7, 0.8, 0.7 };
+    (void)state;
+    int found = 0;
+    for (uint64_t seed = 0; seed < ROUNDS_OF(150); seed++) {
+        pl_arena *a = pl_arena_new("test");
+        draw d = draw_new(seed, true, a);
+        d.illegal /= 4;
+        pl_chain one = draw_chain(&d, 3, 3, 4);
+        one.copies = COPIES;
+        const pl_chain other = redraw_chain(&d, &one);
+        const pl_chain_pair pair = { { &one, &other } };
+        pl_chain_opened *opened = NULL;
+        pl_answer open, x, y;
+        pl_err err = { 0 };
+        const bool any = pl_chain_pair_min(pair, INFINITY, false, NULL, NULL, a, &open, NULL, &err);
+        for (int i = 0; any && i < CAPS; i++) {
+            const double cap = part[i] * open.memory;
+            const bool fits = pl_chain_pair_min(pair, cap, false, NULL, NULL, a, &x, NULL, &err),
+                       again =
+                           pl_chain_pair_min(pair, cap, false, NULL, &opened, a, &y, NULL, &err);
+            if (fits != again) fail_msg("seed %d, cap %d: %s", (int)seed, i, err.msg);
+            if (!fits) continue;
+            found++;
+            const pl_cost cost = pl_chain_pair_cost(pair, y.value);
+            assert_true(cost.memory <= cap && fabs(cost.time - y.time) < 1e-9);
+            if (fmax(x.bound, y.bound) > fmin(x.time, y.time) + 1e-7)
+                fail_msg("seed %d, cap %d: bounds %g and %g, found %g and %g", (int)seed, i,
+                         x.bound, y.bound, x.time, y.time);
+        }
+        pl_arena_free(a);
+    }
+    assert_in_range(found, ROUNDS_OF(150), ROUNDS_OF(600));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_splices) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_splices),
+                                        cmocka_unit_test(test_cap_after_cap) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,6 +151,32 @@ static void answers_are_decoded_for_few_blocks(void **state)
     }
 }
 
+/* A sketch of a layout, which has few of its blocks, says what the layout does. */
+static void a_sketch_says_the_same(void **state)
+{
+    static const char *const layouts[] = { "dp", "zero=3", "zero=1,tp=8,sp",
+                                           "zero=3,recompute=full" };
+    (void)state;
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        pl_arena *a = pl_arena_new("test");
+        const pl_graph *g = training_graph(rows[0].model, a);
+        pl_cluster *c;
+        pl_found *sketch, *all;
+        pl_err err = { 0 };
+        EXPECT(pl_cluster_find(rows[0].cluster, a, &c, &err), "%s", err.msg);
+        pl_plan_request r = request_of(layouts[i], c, a);
+        EXPECT(pl_plan_find(&r, g, a, &all, &err), "%s", err.msg);
+        r.sketch = true;
+        EXPECT(pl_plan_find(&r, g, a, &sketch, &err), "%s", err.msg);
+        const pl_forecast *f = &all->take->forecast, *s = &sketch->take->forecast;
+        EXPECT(sketch->take->plan->graph->nodes.n < g->nodes.n, "%s: not sketched", layouts[i]);
+        EXPECT(is_near(f->step_seconds, s->step_seconds) && f->memory.peak == s->memory.peak,
+               "%s: %.9g s in %lld bytes, sketched %.9g s in %lld", layouts[i], f->step_seconds,
+               (long long)f->memory.peak, s->step_seconds, (long long)s->memory.peak);
+        pl_arena_free(a);
+    }
+}
+
 /* -- what is not worth making whole ------------------------------------------------------------ */
 
 /* A layout whose program has no period, beside one that takes `part` of its time. */
@@ -190,6 +216,15 @@ static void what_is_clearly_worse_is_not_made_whole(void **state)
     EXPECT(!is_made(&x, layout, seconds, bytes, 0.9), "slower by a tenth, and made");
     EXPECT(is_made(&x, layout, seconds, 0.9 * bytes, 1), "maybe not too large, and not made");
     EXPECT(!is_made(&x, layout, seconds, 0.5 * bytes, 1), "twice too large, and made");
+    pl_halfway half = { .only = true };
+    x.halfway = &half;
+    EXPECT(!pl_candidates_add_layout(&x, layout, &err) && half.left, "made whole at once");
+    const pl_sample few = half.few[1];
+    half.only = false;
+    EXPECT(!is_made(&x, layout, seconds, bytes, 0.9), "slower by a tenth, and made later");
+    EXPECT(is_made(&x, layout, seconds, bytes, 1), "as fast, and not made later");
+    EXPECT(few.blocks && at->forecast.step_seconds == seconds, "%.9g s later, not %.9g",
+           at->forecast.step_seconds, seconds);
     pl_candidates_close(&x);
     pl_arena_free(a);
 }
@@ -198,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(the_whole_says_the_same),
                                         cmocka_unit_test(answers_are_decoded_for_few_blocks),
+                                        cmocka_unit_test(a_sketch_says_the_same),
                                         cmocka_unit_test(what_is_clearly_worse_is_not_made_whole) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
