@@ -14,8 +14,8 @@
 enum { MOST_KNOWN = 32, MOST_LOOKS = 24, MOST_BESIDE = 4, SPLICED = 4, MOST_SEEN = 64 };
 
 /* Entries read at one place: at least so many, or so many passes through all tables; a part of them
- * where the bound would hardly rise, and only answers are looked for. After so many times that no
- * place is begun; a search of the cap takes twice that. */
+ * beside the top, where only answers are looked for. After so many times that no place is begun; a
+ * search of the cap takes twice that. */
 enum { EFFORT = 1 << 26, LOOKS_EFFORT = 8, CAP_EFFORT = 2, ANSWER_PART = 4 };
 static const double PASSES = 256;
 
@@ -339,6 +339,7 @@ static bool search_beside(prices *x, const pl_top *top, int64_t stop, pl_err *er
 static bool search_places(prices *x, pl_err *err)
 {
     const int64_t stop = x->work + least_of(x->options.effort, LOOKS_EFFORT * x->effort);
+    const double least_price = x->few ? 0 : LEAST_PRICE;
     double before = INFINITY;
     bool news = true;
     for (int i = 0; i < MOST_LOOKS && news && x->work < stop && !is_late(x); i++) {
@@ -350,10 +351,13 @@ static bool search_places(prices *x, pl_err *err)
         if (is_idle(x, rise, most, before)) break;
         before = best;
         const double gap = fmin(fmax(ROUGH_PART * rise / top.height, ROUGH[0]), ROUGH[1]);
-        const int64_t effort = x->effort / (rise - x->unsure > most ? 1 : ANSWER_PART);
-        PL_TRY(look(x, fmax(top.price, LEAST_PRICE), top.memory_price, gap, effort, &news, err));
+        PL_TRY(look(x, fmax(top.price, least_price), top.memory_price, gap, x->effort, &news, err));
     }
-    const pl_top top = pl_top_of(x->n, x->plane);
+    pl_top top = pl_top_of(x->n, x->plane);
+    if (top.price < least_price && !is_near(x, NEAR) && x->work < stop && !is_late(x)) {
+        PL_TRY(look(x, top.price, top.memory_price, ROUGH[0], x->effort, &news, err));
+        top = pl_top_of(x->n, x->plane);
+    }
     splice(x, &top);
     return x->tied || x->pair.sum[0] == x->pair.sum[1] || search_beside(x, &top, stop, err);
 }
