@@ -219,7 +219,8 @@ static bool show_method(const pl_planner *b, const pl_problem *t, const pl_clust
     bool ok = pl_planner_run(b, t, INFINITY, a, &x, err);
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC,
            share = published_share(model, b->name);
-    ok = ok && pl_plan_forecast(&r, pl_problem_plan(t, x.value, NULL, b->name, a), a, &best, err);
+    ok = ok &&
+         pl_plan_forecast(&r, pl_problem_plan(t, x.value, NULL, b->name, NULL, a), a, &best, err);
     if (ok) {
         const pl_forecast *f = &best->take->forecast;
         double elements = (double)f->comm_bytes * c->n_devices / 4;

@@ -47,8 +47,8 @@ typedef struct pl_rest {
 /* When a planner tries a layout that it did not find itself. */
 enum {
     PL_OFFER_KNOWN = 1,  /* people look for it: it is listed, also where it is refused */
-    PL_OFFER_WIDEST = 2, /* with N all devices, too                                    */
-    PL_OFFER_LATER = 4,  /* only then                                                  */
+    PL_OFFER_LARGER = 2, /* with larger N, too, as long as that may be the fastest     */
+    PL_OFFER_LATER = 4,  /* few of its blocks at first, all if that may be the fastest */
     PL_OFFER_SMALL = 8,  /* it takes least memory                                      */
     PL_OFFER_TIGHT = 16, /* only where memory binds: it trades time for memory         */
     PL_OFFER_SHORT = 32, /* only where it binds so that nothing fits, or that the best

@@ -85,7 +85,7 @@ const pl_layout pl_layout_megatron = {
     .offers =
         (const pl_offer[]){
             { "zero=1,tp=N,sp", 0 },
-            { "tp=N,sp", PL_OFFER_WIDEST },
+            { "tp=N,sp", PL_OFFER_LARGER },
             { "zero=3,tp=N,sp", PL_OFFER_KNOWN | PL_OFFER_SMALL },
             { "tp=N", PL_OFFER_KNOWN },
             { 0 },

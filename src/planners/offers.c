@@ -1,5 +1,5 @@
 /* Published layouts as candidates. Read pl_offers_add(): the usual ones, then more sizes of what is
- * near the fastest; outline_of() is what they say of a number of micro-batches. */
+ * near the fastest (try_sizes); outline_of() is what they say of a number of micro-batches. */
 #include "planners/offers.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@
 static const double NEAR = 1.02;   /* of the fastest: other sizes of a layout are worth a look,  */
 static const double HOPEFUL = 1.5; /* and those beyond one that takes no more than this         */
 static const double WIDE = 2;      /* of the fastest, for another number of micro-batches: slow */
-static const double WORTH = 0.02;  /* of the step: host memory may save what is made again */
-static const double FAR = 1.12; /* of the outline to beat: not worth a search; see outline_of() */
+static const double WORTH = 0.02;  /* of the step: host memory may save what is made again      */
+static const double FAR = 1.12;    /* of the outline to beat: not worth a search; outline_of()  */
 
 /* One to try: its text, and the offer of a layout that it is. */
 typedef struct attempt {
@@ -245,7 +245,7 @@ static void list_ways(const choosing *x, const pl_offer *near, way *w, int *n)
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
             for (int up = 0; up < 2 && has_size(o); up++)
-                if (o == near || (up && o->when & PL_OFFER_WIDEST))
+                if (o == near || (up && o->when & PL_OFFER_LARGER))
                     w[(*n)++] = (way){ o, up, usual };
 }
 
@@ -258,11 +258,11 @@ static bool is_hopeful(const choosing *x, const way *w)
                   (double)k->forecast.memory.peak <= 2 * x->b->limit);
 }
 
+/* One more attempt on the way; false: it ends here. */
 static bool step(const choosing *x, pl_offers *l, way *w)
 {
     const int size = w->up ? 2 * w->size : w->size / 2;
-    if (!is_hopeful(x, w)) return false;
-    if (size < 2 || size > x->c->n_devices) return false;
+    if (size < 2 || size > x->c->n_devices || !is_hopeful(x, w)) return false;
     add_attempt(x, l, w->of, size, false);
     w->size = size;
     return true;
