@@ -95,13 +95,10 @@ static void place_rest(const decoding *d, pl_paths *paths, pl_arena *tmp)
 
 static void recompute(const decoding *d, pl_arena *tmp)
 {
-    const pl_problem *problem = d->problem;
     const int n = d->plan->graph->values.n;
     bool *again = PL_NEW_N(tmp, bool, n + 1);
-    for (int i = 0; i < n && problem->n_again; i++) {
-        const int whole = whole_value(d, i);
-        again[i] = problem->again[pl_problem_again(problem, d->value, problem->copy[whole])][whole];
-    }
+    for (int i = 0; i < n; i++)
+        again[i] = pl_problem_is_again(d->problem, d->value, whole_value(d, i));
     (void)pl_plan_recompute(d->plan, again);
 }
 

@@ -121,6 +121,9 @@ pl_problem *pl_problem_recompute(const pl_problem *problem, bool always, pl_aren
 /* What an answer makes again of a copy, or with copy -1 outside: a place in problem->again. */
 int pl_problem_again(const pl_problem *problem, const int *value, int copy);
 
+/* Does it make a value again, and keep nothing of it? */
+bool pl_problem_is_again(const pl_problem *problem, const int *value, int id);
+
 /* Seconds and bytes of a choice. */
 pl_cost pl_problem_cost(const pl_problem *problem, const int *value);
 

@@ -112,3 +112,9 @@ int pl_problem_again(const pl_problem *problem, const int *value, int copy)
     if (says < 0) return problem->n_again - 1;
     return value[copy < 0 ? says : problem->vars[0].n + copy * problem->vars[1].n + says];
 }
+
+bool pl_problem_is_again(const pl_problem *problem, const int *value, int id)
+{
+    return problem->n_again &&
+           problem->again[pl_problem_again(problem, value, problem->copy[id])][id];
+}

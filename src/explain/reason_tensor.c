@@ -122,14 +122,6 @@ static bool is_part(const trip *x, int lie, int save)
     return false;
 }
 
-/* Does the answer make it again, and keep nothing of it? */
-static bool is_again(const trip *x)
-{
-    const pl_problem *t = x->r->problem;
-    const int id = x->v->id, *value = x->r->answer->value;
-    return t->n_again && t->again[pl_problem_again(t, value, t->copy[id])][id];
-}
-
 static void add_stops(trip *x)
 {
     const pl_problem *t = x->r->problem;
@@ -137,7 +129,8 @@ static void add_stops(trip *x)
     int id = t->counterpart[v->id]->id, lie = t->read[0][id], save = t->saved[id],
         late = t->read[1][id];
     pl_stop_kind from[2] = { v->maker ? PL_STOP_MADE : PL_STOP_STORED };
-    const pl_stop_kind kept = is_again(x) ? PL_STOP_AGAIN : PL_STOP_SAVED;
+    const bool again = pl_problem_is_again(t, x->r->answer->value, v->id);
+    const pl_stop_kind kept = again ? PL_STOP_AGAIN : PL_STOP_SAVED;
     pl_placement home = v->maker
                             ? pl_plan_operand(x->r->plan, v->maker->id, v->maker->n_in + v->out)
                             : pl_placement_normal(&x->r->plan->stored[v->id], t->mesh, &v->shape);
