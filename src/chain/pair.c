@@ -228,15 +228,10 @@ static bool search_tied(const prices *x, const pl_chain *chain, double memory_pr
 }
 
 /* The bound of a place is one at any cap. */
-static void raise_by(prices *x, const seen *s)
-{
-    const double over = x->cap < INFINITY ? s->memory_price * x->cap : 0;
-    raise(x, s->bound - over, s->unsure, s->price, s->memory_price);
-}
-
 static void see(prices *x, seen s)
 {
-    raise_by(x, &s);
+    const double over = x->cap < INFINITY ? s.memory_price * x->cap : 0;
+    raise(x, s.bound - over, s.unsure, s.price, s.memory_price);
     if (x->n_seen < MOST_SEEN) x->seen[x->n_seen++] = s;
 }
 
@@ -256,11 +251,11 @@ static bool is_seen(const prices *x, double price, double memory_price)
 static bool look(prices *x, double price, double memory_price, double gap, int64_t effort,
                  bool *news, pl_err *err)
 {
-    pl_chain c = mix(x, price, x->out);
     pl_search_options o = x->options;
     pl_answer a;
     *news = false;
     if (is_seen(x, price, memory_price)) return true;
+    pl_chain c = mix(x, price, x->out);
     o.effort = least_of(o.effort, effort);
     o.gap = fmax(o.gap, gap);
     o.start = find_start(x, price, memory_price);
