@@ -182,7 +182,7 @@ static void try_all(change *x, double limit, const pl_forecast_memory *m, bool s
     try_each(x, limit, m, splits);
     pl_watch_tell(j.request.search.watch, NULL, 0, 0);
     x->j = plain;
-    if (own) pl_paths_finish(own);
+    pl_paths_finish(own);
     pl_arena_free(shared);
 }
 

@@ -70,7 +70,7 @@ pl_reshard pl_paths_on(pl_paths *p, const pl_mesh *m)
 
 void pl_paths_finish(pl_paths *p)
 {
-    for (int i = 0; i < p->n; i++) {
+    for (int i = 0; p && i < p->n; i++) {
         struct pl_reshard_own *own = p->at[i].own;
         for (int k = 0; k < own->all.n; k++) pl_arena_free(own->all.at[k]->arena);
         own->all.n = own->idle.n = 0;

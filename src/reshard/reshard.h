@@ -48,7 +48,7 @@ pl_reshard pl_reshard_new(const pl_mesh *m, pl_arena *arena); /* arena owns the 
 typedef struct pl_paths pl_paths;
 pl_paths *pl_paths_new(pl_arena *arena); /* which owns all of them */
 
-/* Nobody asks any more: the memory of searches is given back, that of paths is not. */
+/* Nobody asks any more: the memory of searches is given back, that of paths stays. NULL is fine. */
 void pl_paths_finish(pl_paths *p);
 
 /* With what was found on meshes that are alike; it keeps what it finds there, too. */

@@ -246,7 +246,7 @@ static bool find_as(pl_plan_request r, const pl_trained *t, pl_arena *arena, pl_
     pl_paths *own = r.lower.paths ? NULL : pl_paths_new(shared);
     if (own) r.lower.paths = own;
     const bool ok = find_number(x, found, err);
-    if (own) pl_paths_finish(own);
+    pl_paths_finish(own);
     pl_arena_adopt(arena, shared);
     return ok;
 }
