@@ -60,7 +60,7 @@ choosing pl_candidates_open(pl_found *b, const pl_graph *g, const pl_cluster *c,
 
 void pl_candidates_close(choosing *x)
 {
-    if (x->own) pl_paths_finish(x->own);
+    pl_paths_finish(x->own);
     pl_arena_adopt(x->out, x->shared);
 }
 
@@ -467,6 +467,13 @@ int pl_candidate_order(const void *a, const void *b)
     if (p != q) return p < q ? -1 : 1;
     if (x->searched != y->searched) return x->searched ? 1 : -1;
     return strcmp(x->name, y->name);
+}
+
+const pl_candidate *pl_candidates_named(const pl_found *b, const char *name)
+{
+    for (int i = 0; name && i < b->n; i++)
+        if (!strcmp(b->at[i].name, name)) return &b->at[i];
+    return NULL;
 }
 
 const pl_candidate *pl_candidates_best(const pl_found *b)

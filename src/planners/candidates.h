@@ -90,6 +90,9 @@ bool pl_candidate_fits(const choosing *x, const pl_candidate *k);
 /* Lowers and forecasts all of k->plan, and says whether it fits. */
 PL_MUST_CHECK bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err);
 
+/* By its name. NULL: there is none, or no name. */
+const pl_candidate *pl_candidates_named(const pl_found *b, const char *name);
+
 /* The fastest that fits. NULL: none does. */
 const pl_candidate *pl_candidates_best(const pl_found *b);
 
@@ -146,6 +149,10 @@ bool pl_recompute_is_named(const pl_candidate *k);
 /* A mesh's name with what an answer recomputes, in the words of strategies. */
 const char *pl_recompute_name(const choosing *x, const char *mesh, const pl_problem *problem,
                               const int *value);
+
+/* Of what was found the layout with this text, without recomputing all blocks. NULL: it recomputes
+ * none, or that was not made. */
+const pl_candidate *pl_recompute_base(const pl_found *b, const char *text, pl_arena *tmp);
 
 /* Seconds of a layout that recomputes as many blocks as it takes to fit, from those of it with none
  * and with all recomputed, which fits: time and memory are about linear in them. */

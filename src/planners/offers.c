@@ -148,7 +148,8 @@ static void list_left(pl_offers *l)
     for (int i = 0, n = l->n; i < n; i++) {
         attempt again = l->at[i];
         if (!again.halfway.left) continue;
-        again.halfway = (pl_halfway){ .few = { again.halfway.few[0], again.halfway.few[1] } };
+        again.halfway.only = again.halfway.left = false;
+        PL_ASSERT_CMP(l->n, <, PL_MOST_OFFERS);
         l->at[l->n++] = again;
     }
 }
@@ -182,22 +183,6 @@ bool pl_offers_wait(const pl_offers *l)
     return l->tried < l->n;
 }
 
-static const pl_candidate *find_made(const pl_found *b, const char *text)
-{
-    for (int i = 0; text && i < b->n; i++)
-        if (!strcmp(b->at[i].name, text)) return &b->at[i];
-    return NULL;
-}
-
-/* The same layout without recomputing, if that was made. */
-static const pl_candidate *find_base(const choosing *x, const pl_found *b, const char *text)
-{
-    const char *at = text ? strstr(text, "," PL_RECOMPUTE_ALL) : NULL;
-    if (!at) return NULL;
-    const char *rest = at + strlen("," PL_RECOMPUTE_ALL);
-    return find_made(b, pl_arena_fmt(x->out, "%.*s%s", (int)(at - text), text, rest));
-}
-
 /* And those that trade time for memory, unless even without that they are far slower than what
  * fits. */
 static void list_tight(const choosing *x, pl_offers *l)
@@ -206,7 +191,8 @@ static void list_tight(const choosing *x, pl_offers *l)
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
             if (!(o->when & PL_OFFER_TIGHT)) continue;
-            const pl_candidate *base = find_base(x, x->b, ask_for(x, offer_text(x, o, size)));
+            const pl_candidate *base =
+                pl_recompute_base(x->b, ask_for(x, offer_text(x, o, size)), x->out);
             if (!base || base->forecast.step_seconds < HOPEFUL * pl_candidates_fastest(x->b))
                 add_attempt(x, l, o, size, false);
         }
@@ -253,7 +239,7 @@ static void list_ways(const choosing *x, const pl_offer *near, way *w, int *n)
  * if it falls no more than the size grows. What came to nothing says nothing. */
 static bool is_hopeful(const choosing *x, const way *w)
 {
-    const pl_candidate *k = find_made(x->b, ask_for(x, offer_text(x, w->of, w->size)));
+    const pl_candidate *k = pl_candidates_named(x->b, ask_for(x, offer_text(x, w->of, w->size)));
     return !k || (k->forecast.step_seconds <= HOPEFUL * pl_candidates_fastest(x->b) &&
                   (double)k->forecast.memory.peak <= 2 * x->b->limit);
 }
@@ -298,8 +284,10 @@ static double outline_of(const choosing *x, const pl_offers *l)
     for (int i = 0; i < l->n; i++) {
         const bool usual = l->at[i].usual || l->at[i].of->when & PL_OFFER_TIGHT;
         const pl_candidate *k = usual && l->at[i].made >= 0 ? &x->b->at[l->at[i].made] : NULL;
-        const char *all = pl_arena_fmt(x->out, "%s," PL_RECOMPUTE_ALL, l->at[i].text);
-        const pl_candidate *full = k && !k->fits ? find_made(x->b, all) : k;
+        const pl_candidate *full = k;
+        if (k && !k->fits)
+            full = pl_candidates_named(x->b,
+                                       pl_arena_fmt(x->out, "%s," PL_RECOMPUTE_ALL, l->at[i].text));
         if (!full || !full->fits) continue;
         least = fmin(least, pl_recompute_outline(x, k, full));
     }
@@ -310,8 +298,8 @@ static double outline_of(const choosing *x, const pl_offers *l)
 static bool was_far(const choosing *x, const char *text)
 {
     const pl_found *like = x->r->like;
-    const pl_candidate *k = find_made(like, text);
-    if (!k) k = find_base(x, like, text);
+    const pl_candidate *k = pl_candidates_named(like, text);
+    if (!k) k = pl_recompute_base(like, text, x->out);
     return k && k->forecast.step_seconds > WIDE * like->take->forecast.step_seconds;
 }
 

@@ -100,6 +100,15 @@ static const pl_candidate *find_all(const pl_found *b, bool searched)
     return k;
 }
 
+const pl_candidate *pl_recompute_base(const pl_found *b, const char *text, pl_arena *tmp)
+{
+    static const char all[] = "," PL_RECOMPUTE_ALL;
+    const char *at = text ? strstr(text, all) : NULL;
+    if (!at) return NULL;
+    const char *rest = at + strlen(all); /* ",offload=optimizer" */
+    return pl_candidates_named(b, pl_arena_fmt(tmp, "%.*s%s", (int)(at - text), text, rest));
+}
+
 double pl_recompute_outline(const choosing *x, const pl_candidate *none, const pl_candidate *all)
 {
     const pl_forecast *f = &none->forecast, *g = &all->forecast;
@@ -111,12 +120,8 @@ double pl_recompute_outline(const choosing *x, const pl_candidate *none, const p
 /* Might a layout that recomputes all blocks be the fastest with fewer of them? */
 static bool is_worth(const choosing *x, const pl_candidate *all)
 {
-    const size_t n = (size_t)(strstr(all->name, "," PL_RECOMPUTE_ALL) - all->name);
-    const pl_found *b = x->b;
-    for (int i = 0; i < b->n; i++)
-        if (!strncmp(b->at[i].name, all->name, n) && !b->at[i].name[n])
-            return pl_recompute_outline(x, &b->at[i], all) < pl_candidates_goal(x);
-    return true;
+    const pl_candidate *none = pl_recompute_base(x->b, all->name, x->out);
+    return !none || pl_recompute_outline(x, none, all) < pl_candidates_goal(x);
 }
 
 /* What a strategy says of that. */
