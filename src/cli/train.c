@@ -248,10 +248,11 @@ static bool find_devices(train_args *a, pl_arena *arena, pl_err *err)
 
 static int run(const pl_command *c, int argc, char **argv)
 {
-    train_args a = { .o.lr_min = -1 };
+    train_args a = { .o = { .lr_min = -1, .optim.decay = -1 } };
     const char *model;
     int n, code, stopped = 0;
     if (!pl_opt_parse(c, argc, argv, &a, 1, 1, &model, &n, &code)) return code;
+    pl_optim_settle(&a.o.optim);
     pl_arena *arena = pl_arena_new("train");
     pl_err err = { 0 };
     pl_world w = { 0 };

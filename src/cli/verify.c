@@ -347,10 +347,11 @@ static bool verify(session *s, const char *model, pl_err *err)
 
 static int run(const pl_command *c, int argc, char **argv)
 {
-    verify_args a = { .o.tolerance = -1 };
+    verify_args a = { .o = { .tolerance = -1, .optim.decay = -1 } };
     const char *model;
     int n, code;
     if (!pl_opt_parse(c, argc, argv, &a, 1, 1, &model, &n, &code)) return code;
+    pl_optim_settle(&a.o.optim);
     session s = { .a = &a, .arena = pl_arena_new("verify") };
     s.json = pl_json_begin(s.arena);
     pl_err err = { 0 };

@@ -40,6 +40,8 @@ typedef struct pl_op {
     const char *whole;   /* letters that may not be split, such as softmax's row                  */
     const char *lookup;  /* letters that are table indices (sig.h). Those of sig that are whole or
                             lookup are needed in a node's own signature too                       */
+    const char *rows;    /* "1>03": of inputs 0 and 3, which have the lookup letter, only the rows
+                            are read, or written, that the ids in input 1 name                    */
     const char *linear;  /* sets of operands in which it is linear, so that a pending sum passes:
                             "0|1" in each alone, "01" in both together; not said of nodes that
                             make whole numbers of floats                                          */

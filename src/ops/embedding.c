@@ -16,6 +16,7 @@ const pl_op pl_op_embedding = {
     .name = "embedding",
     .sig = "vh,...->...h",
     .lookup = "v",
+    .rows = "1>0",
     .linear = "0",
     .types = "t,i->t",
     .grad = grad,

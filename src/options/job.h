@@ -20,7 +20,7 @@ typedef struct pl_job_args {
     { "devices", INT(job.devices), "N", NULL, "the same as --cluster local:N", 1, \
       PL_CLUSTER_DEVICES }, \
     PL_SIZES_OPTS(job.sizes), \
-    { "optimizer", TEXT(job.optimizer), "NAME", PL_OPTIM_NAME, "adamw, adam or sgd" }, \
+    { "optimizer", TEXT(job.optimizer), "NAME", PL_OPTIM_NAME, PL_OPTIM_NAMES }, \
     PL_REQUEST_OPTS(job.request)
 // clang-format on
 

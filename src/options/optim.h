@@ -5,10 +5,10 @@
 #include "train/optim.h"
 
 /* Their rows, for a command whose arguments have a pl_optim `f`; the default and the help of eps
- * are the command's own. */
+ * are the command's own. A decay that is not given stays as it was: pl_optim_settle. */
 // clang-format off
 #define PL_OPTIM_OPTS(f, usual_eps, about_eps) \
-    { "optimizer", TEXT(f.name), "NAME", PL_OPTIM_NAME, "adamw, adam or sgd" }, \
+    { "optimizer", TEXT(f.name), "NAME", PL_OPTIM_NAME, PL_OPTIM_NAMES }, \
     { "beta1", REAL(f.beta1), "X", USUAL(PL_OPTIM_BETA1), "of adam and adamw", \
       .needs = "optimizer!=sgd" }, \
     { "beta2", REAL(f.beta2), "X", USUAL(PL_OPTIM_BETA2), "of adam and adamw", \
@@ -16,7 +16,8 @@
     { "eps", REAL(f.eps), "X", usual_eps, about_eps, .needs = "optimizer!=sgd" }, \
     { "momentum", REAL(f.momentum), "X", USUAL(PL_OPTIM_MOMENTUM), "of sgd", \
       .needs = "optimizer=sgd" }, \
-    { "decay", REAL(f.decay), "X", USUAL(PL_OPTIM_DECAY), "weight decay of matrices" }, \
+    { "decay", REAL(f.decay), "X", NULL, \
+      "weight decay of matrices; default: 0.1, 0 of adagrad" }, \
     { "clip", REAL(f.clip), "X", USUAL(PL_OPTIM_CLIP), "global gradient norm; 0: no clipping" }
 // clang-format on
 

@@ -5,6 +5,7 @@
 #include "graph/op.h"
 
 #include <math.h>
+#include <string.h>
 
 static double least(double a, double b)
 {
@@ -116,15 +117,37 @@ static double find_rate(const pl_share *s, const pl_speed *speed)
     return part > 0 ? flops * part : flops;
 }
 
+/* Are only those rows of an operand touched that ids name? Outputs that take over such an input are
+ * such ones too. */
+static bool is_by_rows(const pl_op *op, int n_in, int operand)
+{
+    if (operand >= n_in) {
+        const int out = operand - n_in;
+        if (!op->inplace || out >= (int)strlen(op->inplace) || op->inplace[out] == '-')
+            return false;
+        operand = op->inplace[out] - '0';
+    }
+    return strchr(op->rows + 2, '0' + operand);
+}
+
+/* Elements of an operand that are read or written. */
+static int64_t count_touched(const pl_share *s, int operand)
+{
+    const pl_node *n = s->node;
+    const int64_t all = pl_shape_count(pl_share_shape(s, operand));
+    if (!n->op->rows || !is_by_rows(n->op, n->n_in, operand)) return all;
+    const int64_t ids = pl_shape_count(&s->in[n->op->rows[0] - '0']),
+                  rows = s->factor[pl_sig_find(n->sig, n->op->lookup[0])].n;
+    return ids < rows ? all / rows * ids : all;
+}
+
 /* Read and written. */
 static double count_bytes(const pl_share *s)
 {
     const pl_node *n = s->node;
     double bytes = 0;
-    for (int i = 0; i < n->n_in; i++)
-        bytes += (double)(pl_shape_count(&s->in[i]) * pl_type_bytes(n->in[i]->type));
-    for (int i = 0; i < n->n_out; i++)
-        bytes += (double)(pl_shape_count(&s->out[i]) * pl_type_bytes(n->out[i]->type));
+    for (int o = 0; o < n->n_in + n->n_out; o++)
+        bytes += (double)(count_touched(s, o) * pl_type_bytes(pl_node_value(n, o)->type));
     return bytes;
 }
 

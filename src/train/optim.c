@@ -7,19 +7,26 @@
 #include "graph/op.h"
 #include "ops/lib/all.h"
 #include "ops/list.h"
+#include "train/rows.h"
 
 #include <string.h>
 
-/* An optimizer: its fused update takes (weight, gradient, moments..., lr, [step,] scale). */
+/* An optimizer: its fused update takes (weight, gradient, moments..., lr, [step,] scale), and that
+ * of rows (weight, ids, rows, moments...) and the same scalars. */
 static const struct rule {
     const char *name;
-    const pl_op *op;
+    const pl_op *op, *rows;
     const char *moment[2];
-    bool counts; /* takes the step number */
+    int n_row_moments;
+    bool counts; /* takes the step number                                            */
+    bool lazy;   /* updates rows though that is not what the update of all rows does */
 } rules[] = {
-    { "adamw", &pl_op_adamw, { "m", "v" }, true },
-    { "adam", &pl_op_adam, { "m", "v" }, true },
-    { "sgd", &pl_op_sgd, { "momentum", NULL }, false },
+    { "adamw", &pl_op_adamw, &pl_op_adam_rows, { "m", "v" }, 2, true, false },
+    { "adam", &pl_op_adam, &pl_op_adam_rows, { "m", "v" }, 2, true, false },
+    { "adagrad", &pl_op_adagrad, &pl_op_adagrad_rows, { "sum", NULL }, 1, false, false },
+    { "sgd", &pl_op_sgd, &pl_op_sgd_rows, { "momentum", NULL }, 0, false, false },
+    { "lazy-adamw", &pl_op_adamw, &pl_op_adam_rows, { "m", "v" }, 2, true, true },
+    { "lazy-adam", &pl_op_adam, &pl_op_adam_rows, { "m", "v" }, 2, true, true },
 };
 
 enum { N_RULES = sizeof rules / sizeof *rules };
@@ -31,8 +38,13 @@ pl_optim pl_optim_usual(const char *name)
                        .beta2 = PL_OPTIM_BETA2,
                        .eps = PL_OPTIM_EPS,
                        .momentum = PL_OPTIM_MOMENTUM,
-                       .decay = PL_OPTIM_DECAY,
+                       .decay = strcmp(name, "adagrad") != 0 ? PL_OPTIM_DECAY : 0,
                        .clip = PL_OPTIM_CLIP };
+}
+
+void pl_optim_settle(pl_optim *optim)
+{
+    if (optim->decay < 0) optim->decay = pl_optim_usual(optim->name).decay;
 }
 
 const char *pl_optim_names(pl_arena *arena)
@@ -45,6 +57,7 @@ const char *pl_optim_names(pl_arena *arena)
 /* A weight, and its gradient in the graph that updates it. */
 typedef struct target {
     pl_value *weight, *grad;  /* grad NULL: the loss does not depend on it                    */
+    pl_value *ids;            /* of the rows that the gradient is; NULL: it is like the weight */
     pl_value *master;         /* what the update changes: the weight, or its master           */
     const char *dims, *sizes; /* its letters, "m(vhd)", and " v=3 h=4 d=16"; NULL: one each   */
 } target;
@@ -107,6 +120,22 @@ static void add_master(pl_builder *b, target *t)
     b->phase = phase;
 }
 
+/* Are tables updated in the rows alone that a step has read? Where a gradient of zeros changes
+ * nothing, that is what the update of all leaves. */
+static bool updates_rows(const pl_optim *o, const struct rule *r)
+{
+    if (o->unfused || r->lazy) return r->lazy;
+    return !r->counts && o->decay <= 0 && !(r->op == &pl_op_sgd && o->momentum > 0);
+}
+
+static void take_rows(pl_builder *b, target *t)
+{
+    pl_row_grad g;
+    if (!pl_rows_add(b, t->weight, t->grad, &g)) return;
+    t->grad->of = NULL;
+    *t = (target){ .weight = t->weight, .grad = g.rows, .ids = g.ids, .master = t->weight };
+}
+
 static targets find_gradients(pl_builder *b, pl_value *loss)
 {
     pl_graph *graph = b->graph;
@@ -140,22 +169,26 @@ static double decay_of(const updating *u, const pl_value *w)
     return w->shape.rank > 1 ? u->optim->decay : 0;
 }
 
-static const char *attributes(const updating *u, const pl_value *weight)
+static const char *attributes(const updating *u, const target *t)
 {
     const pl_optim *optim = u->optim;
-    double decay = decay_of(u, weight);
-    if (!u->rule->counts)
-        return pl_builder_fmt(u->b, " momentum=%.17g decay=%.17g", optim->momentum, decay);
-    return pl_builder_fmt(u->b, " beta1=%.17g beta2=%.17g eps=%.17g decay=%.17g", optim->beta1,
-                          optim->beta2, optim->eps, decay);
+    const pl_op *op = t->ids ? u->rule->rows : u->rule->op;
+    pl_text s = { .arena = u->b->graph->arena };
+    if (op == &pl_op_sgd) pl_text_add(&s, " momentum=%.17g", optim->momentum);
+    if (u->rule->counts) pl_text_add(&s, " beta1=%.17g beta2=%.17g", optim->beta1, optim->beta2);
+    if (u->rule->op != &pl_op_sgd) pl_text_add(&s, " eps=%.17g", optim->eps);
+    pl_text_add(&s, " decay=%.17g", decay_of(u, t->weight));
+    if (op == &pl_op_adam_rows) pl_text_add(&s, " decoupled=%d", u->rule->op == &pl_op_adamw);
+    return pl_text_get(&s);
 }
 
 /* The states of a weight's moments; how many. */
 static int add_moments(const updating *u, const target *t, pl_value *moment[2])
 {
     pl_builder *b = u->b;
+    const int most = t->ids ? u->rule->n_row_moments : 2;
     int n = 0;
-    for (; n < 2 && u->rule->moment[n]; n++)
+    for (; n < most && u->rule->moment[n]; n++)
         moment[n] = pl_add_state_of(b, t->weight, PL_MOMENT,
                                     pl_builder_fmt(b, "%s.%s", t->weight->name, u->rule->moment[n]),
                                     "zeros");
@@ -166,18 +199,21 @@ static void add_update(const updating *u, const target *t)
 {
     pl_builder *b = u->b;
     const struct rule *r = u->rule;
-    pl_value *in[PL_MAX_OPERANDS] = { t->master, t->grad };
-    int n_moments = add_moments(u, t, in + 2), n = 2 + n_moments;
+    pl_value *in[PL_MAX_OPERANDS] = { t->master }, **moment;
+    int n = 1;
+    if (t->ids) in[n++] = t->ids;
+    in[n++] = t->grad;
+    moment = in + n;
+    const int n_moments = add_moments(u, t, moment), n_alike = n += n_moments;
     in[n++] = u->lr;
     if (r->counts) in[n++] = u->step;
     in[n++] = u->scale;
     const char *name = pl_builder_fmt(b, "%s.update", t->weight->name);
-    const char *spec =
-        spell(b, t, 2 + n_moments, n - 2 - n_moments, 1 + n_moments, attributes(u, t->weight));
-    pl_node *x = pl_add_node(b, r->op, name, spec, n, in);
+    const char *spec = spell(b, t, n_alike, n - n_alike, 1 + n_moments, attributes(u, t));
+    pl_node *x = pl_add_node(b, t->ids ? r->rows : r->op, name, spec, n, in);
     if (!x) return;
     t->master->next = x->out[0];
-    for (int i = 0; i < n_moments; i++) in[2 + i]->next = x->out[1 + i];
+    for (int i = 0; i < n_moments; i++) moment[i]->next = x->out[1 + i];
 }
 
 /* A master's weight is cast from what the update leaves. */
@@ -219,10 +255,9 @@ static void add_scalars(updating *u)
     if (optim->decay > 0) u->decay = add_number(b, optim->decay);
     if (optim->decay > 0 && decoupled) /* 1 - lr decay */
         u->shrink = PL_ADD(b, &pl_op_addcmul, "; value=-1", add_number(b, 1), u->lr, u->decay);
-    if (!u->rule->counts) {
-        u->momentum = add_number(b, optim->momentum);
-        return;
-    }
+    if (u->rule->op == &pl_op_adagrad) u->eps = add_number(b, optim->eps);
+    if (u->rule->op == &pl_op_sgd) u->momentum = add_number(b, optim->momentum);
+    if (!u->rule->counts) return;
     const char *base = pl_builder_fmt(b, "; base=%.17g", optim->beta1);
     u->rate = PL_ADD(b, &pl_op_div, NULL, u->lr, PL_ADD(b, &pl_op_bias_correction, base, u->step));
     base = pl_builder_fmt(b, "; base=%.17g", optim->beta2);
@@ -258,6 +293,22 @@ static void add_unfused_sgd(const updating *u, const target *t)
                         spell_form(b, t, "x,x,->x", " value=-1"), w, m, u->lr);
 }
 
+/* The order and grain of torch.optim.Adagrad, single tensor. */
+static void add_unfused_adagrad(const updating *u, const target *t)
+{
+    pl_builder *b = u->b;
+    pl_value *sum[2];
+    add_moments(u, t, sum);
+    if (b->err.code) return;
+    pl_value *g = add_gradient(u, t);
+    pl_value *s = PL_ADD(b, &pl_op_addcmul, spell_form(b, t, "x,x,x->x", ""), sum[0], g, g);
+    pl_value *d = PL_ADD(b, &pl_op_sqrt, spell_form(b, t, "x->x", ""), s);
+    d = PL_ADD(b, &pl_op_add, spell_form(b, t, "x,->x", ""), d, u->eps);
+    sum[0]->next = s;
+    t->master->next = PL_ADD_AS(b, &pl_op_addcdiv, pl_builder_fmt(b, "%s.update", t->weight->name),
+                                spell_form(b, t, "x,x,x,->x", " value=-1"), t->master, g, d, u->lr);
+}
+
 /* The order and grain of torch.optim.Adam and AdamW, single tensor, where each operator makes a
  * tensor: formulas in ops/lib/adam.h. */
 static void add_unfused_adam(const updating *u, const target *t)
@@ -291,6 +342,8 @@ static void add_one(const updating *u, const target *t)
         add_update(u, t);
     else if (u->rule->counts)
         add_unfused_adam(u, t);
+    else if (u->rule->op == &pl_op_adagrad)
+        add_unfused_adagrad(u, t);
     else
         add_unfused_sgd(u, t);
     add_weight(u, t);
@@ -365,7 +418,10 @@ void pl_optim_add(pl_builder *b, const pl_optim *optim, pl_value *loss)
 {
     const struct rule *r = find_rule(b, optim);
     if (b->err.code) return;
-    targets t = b->graph->micro > 1 ? find_sums(b, loss) : find_gradients(b, loss);
+    const bool sums = b->graph->micro > 1; /* which are like the weights */
+    targets t = sums ? find_sums(b, loss) : find_gradients(b, loss);
+    for (int i = 0; i < t.n && !sums && updates_rows(optim, r); i++)
+        if (t.at[i].grad) take_rows(b, &t.at[i]);
     if (!b->err.code) add_updates(b, r, optim, &t);
 }
 

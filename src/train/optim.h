@@ -6,6 +6,7 @@
 
 /* What a user who says nothing gets, for the help of options to print too. */
 #define PL_OPTIM_NAME "adamw"
+#define PL_OPTIM_NAMES "adamw, adam, lazy-adamw, lazy-adam, adagrad or sgd"
 #define PL_OPTIM_LR 1e-3
 #define PL_OPTIM_BETA1 0.9
 #define PL_OPTIM_BETA2 0.99
@@ -15,7 +16,7 @@
 #define PL_OPTIM_CLIP 1
 
 typedef struct pl_optim {
-    const char *name;     /* "adamw", "adam" or "sgd"                                             */
+    const char *name;     /* one of pl_optim_names                                                */
     double beta1, beta2, eps;
     double momentum;      /* of sgd                                                               */
     double decay;         /* weight decay, of weights with two or more dimensions only: scales and
@@ -28,13 +29,22 @@ typedef struct pl_optim {
                              the same numbers to rounding, with the memory between them           */
 } pl_optim;
 
-/* That one, under another name. */
+/* That one, under another name; adagrad has no decay. */
 pl_optim pl_optim_usual(const char *name);
 
-/* Names of the optimizers, "adamw, adam, sgd". */
+/* A decay below 0 stands for the usual one of the optimizer. */
+void pl_optim_settle(pl_optim *optim);
+
+/* Names of the optimizers, "adamw, adam, adagrad ...". */
 const char *pl_optim_names(pl_arena *arena);
 
-/* Add the gradients of `loss` for every weight and their updates, with the scalar inputs
+/* A table that one lookup reads is updated in the rows alone that a step has read, and its gradient
+ * is those rows (train/rows.h), where that leaves what the update of all would: with adagrad, and
+ * with sgd without momentum, both without decay. lazy-adam and lazy-adamw do so too, though the
+ * moments of other rows would decay and the rows move by them, as torch.optim.SparseAdam does. Not
+ * in micro-batches, and not where weights have masters.
+ *
+ * Add the gradients of `loss` for every weight and their updates, with the scalar inputs
  * "lr" (f32) and "step" (i64, from 1). Moments are states named WEIGHT.m and the like, the master
  * of a weight in a narrow type is WEIGHT.master. Outputs
  * "grad_norm" (f32 scalar) when clipping. Sticky error of b: unknown name.

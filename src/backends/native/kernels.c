@@ -75,7 +75,10 @@ void pl_kernels_add_blocks(int64_t n_blocks, int64_t n, const float *partial, fl
 
 static const pl_kernel kernels[] = {
     ROW(accumulate, F32, pointwise, pointwise),
+    ROW(adagrad, pl_optimizer_accepts, optimizer, optimizer_adagrad),
+    ROW_STATELESS(adagrad_rows, pl_rows_accepts, rows_adagrad),
     ROW(adam, pl_optimizer_accepts, optimizer, optimizer_adam),
+    ROW_STATELESS(adam_rows, pl_rows_accepts, rows_adam),
     ROW(adamw, pl_optimizer_accepts, optimizer, optimizer_adam),
     ROW(add, F32, pointwise, pointwise),
     ROW(attention, pl_attention_accepts, attention, attention),
@@ -89,6 +92,7 @@ static const pl_kernel kernels[] = {
     ROW(batch_norm_stats, pl_channel_norm_accepts, channel_norm, channel_norm_sums),
     ROW(broadcast, NULL, copy, copy),
     ROW(cast, pl_pointwise_cast_accepts, pointwise, pointwise),
+    ROW(coalesce, pl_coalesce_accepts, coalesce, coalesce),
     ROW(concat, NULL, copy, copy),
     ROW_STATELESS(cross_entropy_sums, pl_cross_entropy_accepts, cross_entropy_sums),
     ROW_STATELESS(cross_entropy_sums_grad, pl_cross_entropy_accepts, cross_entropy_sums_grad),
@@ -121,6 +125,7 @@ static const pl_kernel kernels[] = {
     ROW(rope, pl_rope_accepts, rope, rope),
     ROW(scale, F32, pointwise, pointwise),
     ROW(sgd, pl_optimizer_accepts, optimizer, optimizer_sgd),
+    ROW_STATELESS(sgd_rows, pl_rows_accepts, rows_sgd),
     ROW(sigmoid, F32, pointwise, pointwise),
     ROW(silu, F32, pointwise, pointwise),
     ROW(silu_grad, F32, pointwise, pointwise),
@@ -134,6 +139,7 @@ static const pl_kernel kernels[] = {
     ROW(sub, F32, pointwise, pointwise),
     ROW(tanh, F32, pointwise, pointwise),
     ROW(transpose, NULL, copy, copy),
+    ROW(unique, NULL, unique, unique),
 };
 
 const pl_backend pl_backend_native = {

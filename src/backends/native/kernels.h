@@ -71,6 +71,7 @@ PL_KERNELS_RUN(lookup_grad);
 
 PL_KERNELS_ACCEPTS(optimizer);
 PL_KERNELS_MAKE(optimizer);
+PL_KERNELS_RUN(optimizer_adagrad);
 PL_KERNELS_RUN(optimizer_adam);
 PL_KERNELS_RUN(optimizer_sgd);
 
@@ -95,6 +96,16 @@ PL_KERNELS_ACCEPTS(row_norm);
 PL_KERNELS_MAKE(row_norm);
 PL_KERNELS_RUN(row_norm);
 PL_KERNELS_RUN(row_norm_grad);
+
+PL_KERNELS_MAKE(unique);
+PL_KERNELS_RUN(unique);
+PL_KERNELS_ACCEPTS(coalesce);
+PL_KERNELS_MAKE(coalesce);
+PL_KERNELS_RUN(coalesce);
+PL_KERNELS_ACCEPTS(rows);
+PL_KERNELS_RUN(rows_sgd);
+PL_KERNELS_RUN(rows_adagrad);
+PL_KERNELS_RUN(rows_adam);
 
 PL_KERNELS_MAKE(softmax);
 PL_KERNELS_RUN(softmax);

@@ -1,4 +1,4 @@
-/* sgd, adam, adamw: one pass over the weights, in place; memory is what they wait for. */
+/* sgd, adagrad, adam, adamw: one pass over the weights, in place; memory is what they wait for. */
 #include "backends/native/kernels.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ bool pl_optimizer_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *w
     (void)env;
     for (int o = 1; o < n->n_in + n->n_out; o++) {
         const pl_operand *p = &n->sig->operand[o];
-        if (o >= 3 + (n->op != &pl_op_sgd) && o < n->n_in) continue; /* scalars */
+        if (o < n->n_in && !n->in[o]->shape.rank) continue; /* scalars */
         if (count < 0 || pl_kernels_order(p, other) != count ||
             memcmp(first, other, (size_t)count * sizeof *first))
             return pl_err_set(why, PL_EUNSUPPORTED, "operand %d is not laid out as the weights", o);
@@ -44,6 +44,8 @@ bool pl_optimizer_make(const pl_share *s, const pl_kernel_env *env, void **state
     if (n->op == &pl_op_sgd) {
         a.momentum = (float)pl_node_real(n, "momentum", 0);
         a.nesterov = pl_node_int(n, "nesterov", 0);
+    } else if (n->op == &pl_op_adagrad) {
+        a.eps = (float)pl_node_real(n, "eps", 0);
     } else {
         a.beta1 = pl_node_real(n, "beta1", 0);
         a.beta2 = pl_node_real(n, "beta2", 0);
@@ -53,7 +55,7 @@ bool pl_optimizer_make(const pl_share *s, const pl_kernel_env *env, void **state
     return pl_kernels_keep(&a, sizeof a, state, err);
 }
 
-/* What the elements of one step share; formulas in ops/lib/adam.h and ops/sgd.c. */
+/* What the elements of one step share; formulas in ops/lib/adam.h, adagrad.h and ops/sgd.c. */
 typedef struct job {
     const optimizer *o;
     const void *g;
@@ -141,4 +143,32 @@ void pl_optimizer_sgd_run(const pl_share *s, const pl_kernel_env *env, void *sta
               .scale = *(const float *)in[4] };
     (void)s, (void)scratch;
     pl_loops_run(&o->loops, 1, env->n_threads, sgd_row, &j);
+}
+
+static void adagrad_row(const void *arg, int64_t n, const int64_t at[])
+{
+    const job *j = arg;
+    float piece[PL_LOOPS_PIECE], *w = j->w + at[0], *s = j->m + at[0];
+    const float *g = take_gradient(j, at[0], n, piece);
+    const float scale = j->scale, decay = j->o->decay, eps = j->o->eps, lr = j->lr;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        const float d = scale * g[i] + decay * w[i], sum = s[i] + d * d;
+        w[i] -= sum > 0 ? lr * d / (sqrtf(sum) + eps) : 0;
+        s[i] = sum;
+    }
+}
+
+void pl_optimizer_adagrad_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                              const void *const in[], void *const out[], void *scratch)
+{
+    const optimizer *o = state;
+    job j = { .o = o,
+              .g = in[1],
+              .w = out[0],
+              .m = out[1],
+              .lr = *(const float *)in[3],
+              .scale = *(const float *)in[4] };
+    (void)s, (void)scratch;
+    pl_loops_run(&o->loops, 1, env->n_threads, adagrad_row, &j);
 }

@@ -39,27 +39,45 @@ double pl_adam_flops(const pl_share *s)
     return 15.0 * (double)pl_shape_count(&s->out[0]);
 }
 
+pl_adam pl_adam_new(const pl_node *n, double lr, double step, double scale, bool decoupled)
+{
+    const double beta1 = pl_node_real(n, "beta1", 0), beta2 = pl_node_real(n, "beta2", 0);
+    return (pl_adam){ .beta1 = beta1,
+                      .beta2 = beta2,
+                      .eps = pl_node_real(n, "eps", 0),
+                      .decay = pl_node_real(n, "decay", 0),
+                      .lr = lr,
+                      .scale = scale,
+                      .rate = lr / (1 - pow(beta1, step)),
+                      .root = sqrt(1 - pow(beta2, step)),
+                      .decoupled = decoupled };
+}
+
+void pl_adam_element(const pl_adam *a, double g, float *weight, float *mean, float *square)
+{
+    double w = *weight;
+    g *= a->scale;
+    if (a->decoupled)
+        w -= a->lr * a->decay * w;
+    else
+        g += a->decay * w;
+    const double m = a->beta1 * *mean + (1 - a->beta1) * g;
+    const double v = a->beta2 * *square + (1 - a->beta2) * g * g;
+    *weight = (float)(w - a->rate * m / (sqrt(v) / a->root + a->eps));
+    *mean = (float)m;
+    *square = (float)v;
+}
+
 void pl_adam_ref(const pl_share *s, const void *const in[], void *const out[], bool decoupled)
 {
     const pl_node *n = s->node;
-    double beta1 = pl_node_real(n, "beta1", 0), beta2 = pl_node_real(n, "beta2", 0);
-    double eps = pl_node_real(n, "eps", 0), decay = pl_node_real(n, "decay", 0);
-    double lr = pl_type_get(n->in[4]->type, in[4], 0),
-           scale = pl_type_get(n->in[6]->type, in[6], 0);
-    double step = pl_type_get(n->in[5]->type, in[5], 0);
-    double rate = lr / (1 - pow(beta1, step)), root = sqrt(1 - pow(beta2, step));
+    const pl_adam a =
+        pl_adam_new(n, pl_type_get(n->in[4]->type, in[4], 0), pl_type_get(n->in[5]->type, in[5], 0),
+                    pl_type_get(n->in[6]->type, in[6], 0), decoupled);
+    float *w = out[0], *m = out[1], *v = out[2];
     pl_walk i = pl_walk_new(s, pl_walk_mask(n, 0));
     do {
-        double w = pl_type_get(n->in[0]->type, in[0], i.at[0]);
-        double g = scale * pl_type_get(n->in[1]->type, in[1], i.at[1]);
-        if (decoupled)
-            w -= lr * decay * w;
-        else
-            g += decay * w;
-        double m = beta1 * pl_type_get(n->in[2]->type, in[2], i.at[2]) + (1 - beta1) * g;
-        double v = beta2 * pl_type_get(n->in[3]->type, in[3], i.at[3]) + (1 - beta2) * g * g;
-        pl_type_put(n->out[0]->type, out[0], i.at[7], w - rate * m / (sqrt(v) / root + eps));
-        pl_type_put(n->out[1]->type, out[1], i.at[8], m);
-        pl_type_put(n->out[2]->type, out[2], i.at[9], v);
+        const double g = pl_type_get(n->in[1]->type, in[1], i.at[1]);
+        pl_adam_element(&a, g, &w[i.at[7]], &m[i.at[8]], &v[i.at[9]]);
     } while (pl_walk_next(&i));
 }

@@ -21,7 +21,18 @@ extern const pl_example pl_adam_examples[];
 PL_MUST_CHECK bool pl_adam_infer(const pl_node *n, pl_sig *sig, pl_err *err);
 double pl_adam_flops(const pl_share *s);
 
-/* decoupled: w = w - lr decay w before the step (adamw), else g' = g' + decay w (adam). */
+/* The numbers of a step. decoupled: w = w - lr decay w before the step (adamw), else
+ * g' = g' + decay w (adam). */
+typedef struct pl_adam {
+    double beta1, beta2, eps, decay, lr, scale;
+    double rate, root; /* lr / (1 - beta1^step), sqrt(1 - beta2^step) */
+    bool decoupled;
+} pl_adam;
+
+pl_adam pl_adam_new(const pl_node *n, double lr, double step, double scale, bool decoupled);
+/* One element of the weight and its moments. */
+void pl_adam_element(const pl_adam *a, double g, float *weight, float *mean, float *square);
+
 void pl_adam_ref(const pl_share *s, const void *const in[], void *const out[], bool decoupled);
 
 #endif

@@ -4,16 +4,10 @@
 #include "graph/walk.h"
 #include "ops/lib/move.h"
 
-static int find_letter(const pl_node *n)
-{
-    return pl_sig_find(n->sig, n->op->lookup[0]);
-}
-
-/* Where the row begins, in operand `table`, that operand `ids` names at w's point, counted from the
- * walk's place there; -1: the share has it not. */
-static int64_t find_row(const pl_walk *w, int letter, const void *const in[], int ids, int table)
+int64_t pl_lookup_row(const pl_walk *w, const void *const in[], int ids, int table)
 {
     const pl_node *n = w->share->node;
+    const int letter = pl_sig_find(n->sig, n->op->lookup[0]);
     pl_range rows = w->share->factor[letter];
     double row = pl_type_get(n->in[ids]->type, in[ids], w->at[ids]) - (double)rows.lo;
     return row >= 0 && row < (double)rows.n ? (int64_t)row * w->stride[table][letter] : -1;
@@ -22,11 +16,10 @@ static int64_t find_row(const pl_walk *w, int letter, const void *const in[], in
 void pl_lookup_take(const pl_share *s, const void *const in[], void *const out[])
 {
     pl_type t = s->node->out[0]->type;
-    int letter = find_letter(s->node);
     pl_walk w = pl_walk_new(s, pl_walk_mask(s->node, 2));
     pl_move_zero(t, out[0], pl_shape_count(&s->out[0]));
     do {
-        int64_t row = find_row(&w, letter, in, 1, 0);
+        int64_t row = pl_lookup_row(&w, in, 1, 0);
         if (row >= 0) pl_move_element(t, out[0], w.at[2], in[0], w.at[0] + row);
     } while (pl_walk_next(&w));
 }
@@ -34,11 +27,10 @@ void pl_lookup_take(const pl_share *s, const void *const in[], void *const out[]
 void pl_lookup_add(const pl_share *s, const void *const in[], void *const out[])
 {
     pl_type t = s->node->out[0]->type;
-    int letter = find_letter(s->node);
     pl_walk w = pl_walk_new(s, pl_walk_mask(s->node, 1));
     pl_move_zero(t, out[0], pl_shape_count(&s->out[0]));
     do {
-        int64_t row = find_row(&w, letter, in, 0, 2), to = w.at[2] + row;
+        int64_t row = pl_lookup_row(&w, in, 0, 2), to = w.at[2] + row;
         if (row < 0) continue;
         pl_type_put(t, out[0], to, pl_type_get(t, out[0], to) + pl_type_get(t, in[1], w.at[1]));
     } while (pl_walk_next(&w));

@@ -4,7 +4,11 @@
  * ids of others, and those outside of the whole table, bring nothing. */
 #ifndef PL_OPS_LIB_LOOKUP_H
 #define PL_OPS_LIB_LOOKUP_H
-#include "graph/share.h"
+#include "graph/walk.h"
+
+/* Where the row begins, in operand `table`, that operand `ids` names at w's point, counted from the
+ * walk's place there; -1: the share has it not. */
+int64_t pl_lookup_row(const pl_walk *w, const void *const in[], int ids, int table);
 
 /* Reference kernels: the rows of in[0] that in[1] names; and a table of zeros to whose rows, named
  * by in[0], in[1] is added. */

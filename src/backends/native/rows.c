@@ -1,0 +1,270 @@
+/* Gradients that are rows of a table, and the updates of these rows alone: unique, coalesce,
+ * sgd_rows, adagrad_rows, adam_rows. */
+#include "backends/native/kernels.h"
+
+#include "ops/lib/adam.h"
+
+#include <math.h>
+#include <string.h>
+
+/* -- sorted ids -------------------------------------------------------------------------------- */
+
+enum { DIGIT = 8, BUCKETS = 1 << DIGIT };
+
+typedef struct place {
+    int64_t id;
+    int64_t at; /* among the ids */
+} place;
+
+/* By one digit of the id, otherwise in the order of `from`. False: all have the same one. */
+static bool sort_digit(int64_t n, int shift, const place *from, place *to)
+{
+    int64_t begin[BUCKETS] = { 0 }, sum = 0;
+    for (int64_t i = 0; i < n; i++) begin[from[i].id >> shift & (BUCKETS - 1)]++;
+    if (begin[from[0].id >> shift & (BUCKETS - 1)] == n) return false;
+    for (int b = 0; b < BUCKETS; b++) {
+        const int64_t count = begin[b];
+        begin[b] = sum;
+        sum += count;
+    }
+    for (int64_t i = 0; i < n; i++) to[begin[from[i].id >> shift & (BUCKETS - 1)]++] = from[i];
+    return true;
+}
+
+/* The ids that are not below 0, ascending, equal ones in their order; *sorted lies in `scratch`,
+ * which has room for 2 n places. Returns how many. */
+static int64_t sort_ids(pl_type type, const void *ids, int64_t n, void *scratch, place **sorted)
+{
+    place *a = scratch, *b = a + n;
+    int64_t count = 0, bits = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t id =
+            type == PL_I32 ? ((const int32_t *)ids)[i] : (int64_t)pl_type_get(type, ids, i);
+        if (id < 0) continue;
+        a[count++] = (place){ id, i };
+        bits |= id;
+    }
+    for (int shift = 0; count && shift < 63 && bits >> shift; shift += DIGIT)
+        if (sort_digit(count, shift, a, b)) {
+            place *swap = a;
+            a = b;
+            b = swap;
+        }
+    *sorted = a;
+    return count;
+}
+
+static int64_t sort_bytes(int64_t n)
+{
+    return 2 * n * (int64_t)sizeof(place);
+}
+
+bool pl_unique_make(const pl_share *s, const pl_kernel_env *env, void **state,
+                    int64_t *scratch_bytes, pl_err *err)
+{
+    (void)env;
+    *scratch_bytes = sort_bytes(pl_shape_count(&s->in[0]));
+    return pl_kernels_keep("", 1, state, err);
+}
+
+void pl_unique_run(const pl_share *s, const pl_kernel_env *env, void *state, const void *const in[],
+                   void *const out[], void *scratch)
+{
+    const pl_type type = s->node->in[0]->type;
+    const int64_t n = pl_shape_count(&s->in[0]);
+    place *sorted;
+    const int64_t count = sort_ids(type, in[0], n, scratch, &sorted);
+    int64_t k = 0;
+    (void)env, (void)state;
+    for (int64_t i = 0; i < count; i++)
+        if (!i || sorted[i].id != sorted[i - 1].id)
+            pl_type_put(type, out[0], k++, (double)sorted[i].id);
+    while (k < n) pl_type_put(type, out[0], k++, -1);
+}
+
+/* -- sums of equal ids ------------------------------------------------------------------------- */
+
+/* Rows of f32 in the order of the ids. */
+bool pl_coalesce_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
+{
+    const pl_sig *sig = s->node->sig;
+    int ids[PL_MAX_FACTORS], rows[PL_MAX_FACTORS], out[PL_MAX_FACTORS];
+    const int n_ids = pl_kernels_order(&sig->operand[0], ids),
+              n_rows = pl_kernels_order(&sig->operand[2], rows),
+              n_out = pl_kernels_order(&sig->operand[3], out);
+    (void)env;
+    if (s->node->out[0]->type != PL_F32)
+        return pl_err_set(why, PL_EUNSUPPORTED, "the rows are %s, not f32",
+                          pl_type_name(s->node->out[0]->type));
+    if (n_ids < 0 || n_rows < n_ids || n_out != 1 + n_rows - n_ids ||
+        memcmp(rows, ids, (size_t)n_ids * sizeof *ids) ||
+        memcmp(rows + n_ids, out + 1, (size_t)(n_rows - n_ids) * sizeof *ids))
+        return pl_err_set(why, PL_EUNSUPPORTED, "the rows are not in the order of the ids");
+    return true;
+}
+
+bool pl_coalesce_make(const pl_share *s, const pl_kernel_env *env, void **state,
+                      int64_t *scratch_bytes, pl_err *err)
+{
+    return pl_unique_make(s, env, state, scratch_bytes, err);
+}
+
+/* The first place whose id is not below `id`. */
+static int64_t find_first(const place *sorted, int64_t count, int64_t id)
+{
+    int64_t lo = 0, hi = count;
+    while (lo < hi) {
+        const int64_t mid = (lo + hi) / 2;
+        if (sorted[mid].id < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+void pl_coalesce_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                     const void *const in[], void *const out[], void *scratch)
+{
+    const pl_node *n = s->node;
+    const int64_t m = pl_shape_count(&s->in[1]), all = pl_shape_count(&s->in[0]),
+                  h = pl_shape_count(&s->out[0]) / m;
+    const float *rows = in[2];
+    place *sorted;
+    const int64_t count = sort_ids(n->in[0]->type, in[0], all, scratch, &sorted);
+    (void)state;
+#pragma omp parallel for num_threads(env->n_threads) if (m * h > PL_LOOPS_SERIAL)
+    for (int64_t k = 0; k < m; k++) {
+        float *y = (float *)out[0] + k * h;
+        const int64_t id = (int64_t)pl_type_get(n->in[1]->type, in[1], k);
+        memset(y, 0, (size_t)h * sizeof *y);
+        for (int64_t i = find_first(sorted, count, id); i < count && sorted[i].id == id; i++) {
+            const float *x = rows + sorted[i].at * h;
+#pragma omp simd
+            for (int64_t j = 0; j < h; j++) y[j] += x[j];
+        }
+    }
+}
+
+/* -- updates ----------------------------------------------------------------------------------- */
+
+enum { W, IDS, ROWS };
+
+/* Tables laid out [v, h], rows [n, h] of f32. */
+bool pl_rows_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
+{
+    const pl_node *n = s->node;
+    const pl_sig *sig = n->sig;
+    int table[PL_MAX_FACTORS], other[PL_MAX_FACTORS];
+    const int count = pl_kernels_order(&sig->operand[W], table);
+    (void)env;
+    if (n->in[ROWS]->type != PL_F32)
+        return pl_err_set(why, PL_EUNSUPPORTED, "the rows are %s, not f32",
+                          pl_type_name(n->in[ROWS]->type));
+    bool same = count > 1 && pl_kernels_order(&sig->operand[ROWS], other) == count &&
+                !memcmp(table + 1, other + 1, (size_t)(count - 1) * sizeof *table);
+    for (int k = 0; same && n->op->inplace[k]; k++)
+        same = pl_kernels_order(&sig->operand[n->n_in + k], other) == count &&
+               !memcmp(table, other, (size_t)count * sizeof *table);
+    return same || pl_err_set(why, PL_EUNSUPPORTED, "rows and moments are not laid out alike");
+}
+
+/* An update under way. */
+typedef struct update {
+    const pl_share *s;
+    const void *ids;
+    const float *g;
+    float *w, *moment[2];
+    pl_range rows;
+    int64_t n, h;
+    float lr, scale, decay, eps;
+} update;
+
+static update begin(const pl_share *s, const void *const in[], void *const out[], int lr, int scale)
+{
+    const pl_node *n = s->node;
+    update u = { .s = s,
+                 .ids = in[IDS],
+                 .g = in[ROWS],
+                 .w = out[0],
+                 .rows = s->factor[pl_sig_find(n->sig, 'v')],
+                 .n = pl_shape_count(&s->in[IDS]),
+                 .h = pl_shape_count(&s->in[ROWS]) / pl_shape_count(&s->in[IDS]),
+                 .lr = *(const float *)in[lr],
+                 .scale = *(const float *)in[scale],
+                 .decay = (float)pl_node_real(n, "decay", 0) };
+    for (int k = 1; k < n->n_out; k++) u.moment[k - 1] = out[k];
+    return u;
+}
+
+/* Where the row that id i names begins; -1: this share has it not. */
+static int64_t find_row(const update *u, int64_t i)
+{
+    const int64_t row = (int64_t)pl_type_get(u->s->node->in[IDS]->type, u->ids, i) - u->rows.lo;
+    return row >= 0 && row < u->rows.n ? row * u->h : -1;
+}
+
+void pl_rows_sgd_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                     const void *const in[], void *const out[], void *scratch)
+{
+    const update u = begin(s, in, out, 3, 4);
+    (void)state, (void)scratch;
+#pragma omp parallel for num_threads(env->n_threads) if (u.n * u.h > PL_LOOPS_SERIAL)
+    for (int64_t i = 0; i < u.n; i++) {
+        const int64_t at = find_row(&u, i);
+        if (at < 0) continue;
+        float *w = u.w + at;
+        const float *g = u.g + i * u.h;
+#pragma omp simd
+        for (int64_t j = 0; j < u.h; j++) w[j] -= u.lr * (u.scale * g[j] + u.decay * w[j]);
+    }
+}
+
+void pl_rows_adagrad_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                         const void *const in[], void *const out[], void *scratch)
+{
+    update u = begin(s, in, out, 4, 5);
+    u.eps = (float)pl_node_real(s->node, "eps", 0);
+    (void)state, (void)scratch;
+#pragma omp parallel for num_threads(env->n_threads) if (u.n * u.h > PL_LOOPS_SERIAL)
+    for (int64_t i = 0; i < u.n; i++) {
+        const int64_t at = find_row(&u, i);
+        if (at < 0) continue;
+        float *w = u.w + at, *sum = u.moment[0] + at;
+        const float *g = u.g + i * u.h;
+#pragma omp simd
+        for (int64_t j = 0; j < u.h; j++) {
+            const float d = u.scale * g[j] + u.decay * w[j], x = sum[j] + d * d;
+            w[j] -= x > 0 ? u.lr * d / (sqrtf(x) + u.eps) : 0;
+            sum[j] = x;
+        }
+    }
+}
+
+void pl_rows_adam_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                      const void *const in[], void *const out[], void *scratch)
+{
+    const update u = begin(s, in, out, 5, 7);
+    const pl_adam a =
+        pl_adam_new(s->node, (double)u.lr, pl_type_get(s->node->in[6]->type, in[6], 0),
+                    (double)u.scale, pl_node_int(s->node, "decoupled", 0));
+    const float beta1 = (float)a.beta1, beta2 = (float)a.beta2, rest1 = (float)(1 - a.beta1),
+                rest2 = (float)(1 - a.beta2), rate = (float)a.rate, by_root = (float)(1 / a.root),
+                eps = (float)a.eps, add = a.decoupled ? 0 : u.decay,
+                keep = a.decoupled ? 1 - u.lr * u.decay : 1;
+    (void)state, (void)scratch;
+#pragma omp parallel for num_threads(env->n_threads) if (u.n * u.h > PL_LOOPS_SERIAL)
+    for (int64_t i = 0; i < u.n; i++) {
+        const int64_t at = find_row(&u, i);
+        if (at < 0) continue;
+        float *w = u.w + at, *m = u.moment[0] + at, *v = u.moment[1] + at;
+        const float *g = u.g + i * u.h;
+#pragma omp simd
+        for (int64_t j = 0; j < u.h; j++) {
+            const float x = u.scale * g[j] + add * w[j];
+            m[j] = beta1 * m[j] + rest1 * x;
+            v[j] = beta2 * v[j] + rest2 * x * x;
+            w[j] = keep * w[j] - rate * m[j] / (sqrtf(v[j]) * by_root + eps);
+        }
+    }
+}

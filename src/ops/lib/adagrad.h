@@ -1,0 +1,16 @@
+/* ops/lib/adagrad.h - what adagrad and adagrad_rows share.
+ *
+ * With g' = scale g + decay w:  s = s + g'^2,  w = w - lr g' / (sqrt(s) + eps)
+ * Source: Duchi, Hazan & Singer, 2011; eps as in torch.optim.Adagrad, without a decay of lr. */
+#ifndef PL_OPS_LIB_ADAGRAD_H
+#define PL_OPS_LIB_ADAGRAD_H
+#include "graph/graph.h"
+
+#define PL_ADAGRAD_ATTRS "eps=1e-10 decay=0"
+
+PL_MUST_CHECK bool pl_adagrad_infer(const pl_node *n, pl_sig *sig, pl_err *err);
+
+/* One element of the weight and its sum of squares. */
+void pl_adagrad_element(const pl_node *n, double g, double lr, double scale, float *w, float *s);
+
+#endif
