@@ -1,0 +1,83 @@
+/* Updates of those rows of a table alone that a step has read: the same bits as updates of all rows
+ * leave, split or not, where the optimizer is one of which that holds. */
+#include "jobs.h"
+
+/* The table is encoder.weight; each row of the batch reads few of its 256 rows. */
+static const char *const table = "lstm:layers=1,hidden=16,embed=12,vocab=256,seq=3,batch=8";
+
+static pl_train_options options_of(const char *optimizer, double decay)
+{
+    pl_train_options o = options();
+    o.model = table;
+    o.optim.name = optimizer;
+    o.optim.momentum = 0;
+    o.optim.decay = decay;
+    o.steps = 10;
+    o.eval_batches = 1;
+    o.strategy = "dp";
+    return o;
+}
+
+/* A decay that is too small to do anything asks for updates of all rows. */
+static void test_equal_bits(void **state)
+{
+    static const char *const names[] = { "sgd", "adagrad" };
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        diary all, rows;
+        pl_train_options o = options_of(names[i % 2], 1e-300);
+        o.optim.clip = i / 2; /* the norm of rows that stand once is that of the gradient */
+        o.save = "one";
+        train_well(&o, 1, &all);
+        o.optim.decay = 0;
+        o.save = "many";
+        train_well(&o, 1, &rows);
+        assert_memory_equal(all.loss, rows.loss, 10 * sizeof *all.loss);
+        if (i % 2) /* sgd has a momentum of all rows */
+            check_same_file("one/step-00000010.safetensors", "many/step-00000010.safetensors");
+        remove_folder("one");
+        remove_folder("many");
+    }
+}
+
+/* Each of the split programs updates the rows it has. */
+static void test_split(void **state)
+{
+    static const char *const words[] = { "dp", "zero=1", "zero=3", "tp=2", "auto" };
+    static const char *const names[] = { "sgd", "adagrad", "lazy-adam", "lazy-adamw" };
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        diary whole, split;
+        pl_train_options o = options_of(names[k], 0);
+        train_well(&o, 1, &whole);
+        for (int i = 0; i < 5; i++) {
+            o.strategy = words[i];
+            train_well(&o, 2, &split);
+            check_losses(words[i], &whole, &split, 0, 10, 1e-5);
+        }
+    }
+}
+
+/* Moments of rows that a step does not read stay: so it is not adam. With all rows read it is. */
+static void test_lazy(void **state)
+{
+    diary all, lazy;
+    (void)state;
+    pl_train_options o = options_of("adam", 0);
+    train_well(&o, 1, &all);
+    o.optim.name = "lazy-adam";
+    train_well(&o, 1, &lazy);
+    assert_true(all.loss[0] == lazy.loss[0] && all.loss[1] == lazy.loss[1]);
+    assert_true(all.loss[9] != lazy.loss[9]);
+    assert_true(fabs(all.loss[9] - lazy.loss[9]) < 0.1 * all.loss[9]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equal_bits),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_lazy),
+    };
+    return cmocka_run_group_tests(tests, make_text, clean_up);
+}
