@@ -2,9 +2,9 @@
  * (check_input), all problems are named at once; then pl_data_rows_fill(). */
 #include "data/rows.h"
 
-#include "ops/list.h"
-#include "run/manifest.h"
 #include "data/fill.h"
+#include "data/ids.h"
+#include "run/manifest.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -27,15 +27,6 @@ static void tell(opening *o, const pl_err *problem)
         pl_text_add(&o->problems, "%s%s", o->n_problems > 1 ? "; " : "", problem->msg);
 }
 
-/* What an id or label that a node looks up has to be below, else 0; *least becomes the smallest
- * that it may be: a label below 0 is ignored (ops/cross_entropy_loss.c). */
-static int64_t table_size(const pl_node *n, int slot, int64_t *least)
-{
-    if (slot != 1 || (n->op != &pl_op_embedding && n->op != &pl_op_cross_entropy_sums)) return 0;
-    *least = n->op == &pl_op_embedding ? 0 : INT64_MIN;
-    return n->sig->factor[pl_sig_find(n->sig, 'v')].size;
-}
-
 static bool check_range(const pl_tensor *tensor, int64_t least, int64_t below, pl_err *err)
 {
     for (int64_t i = 0, n = pl_shape_count(&tensor->shape); i < n; i++) {
@@ -51,14 +42,8 @@ static bool check_range(const pl_tensor *tensor, int64_t least, int64_t below, p
 static bool check_ids(const pl_graph *graph, const pl_value *value, const pl_tensor *tensor,
                       pl_err *err)
 {
-    for (int i = 0; i < graph->nodes.n; i++)
-        for (int k = 0; k < graph->nodes.at[i]->n_in; k++) {
-            int64_t least, below = 0;
-            if (pl_graph_leaf(graph->nodes.at[i]->in[k]) == value)
-                below = table_size(graph->nodes.at[i], k, &least);
-            if (below) PL_TRY(check_range(tensor, least, below, err));
-        }
-    return true;
+    int64_t least, below = pl_ids_below(graph, value, &least);
+    return !below || check_range(tensor, least, below, err);
 }
 
 static bool check_rows(opening *o, const pl_value *value, int at, pl_err *err)

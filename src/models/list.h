@@ -13,6 +13,7 @@
     X(lstm) \
     X(mlp) \
     X(moe) \
+    X(dlrm) \
     X(deepseek) \
     X(resnet) \
     X(alexnet) \

@@ -17,69 +17,18 @@
  * gradient, history) of (8 L - 4) H^2 parameters, so the first layer's input was narrow: 8.3, 18.6,
  * 33.0 (L=6, H=4096, 6144, 8192) where they have 8.4, 18.6, 33.0; 11.3, 25.3, 45.0 of 11.4, 28.5,
  * 45.3 (L=8); 14.3, 32.1, 57.0 of 14.4, 32.1, 57.0 (L=10). Their 28.5 fits no such count. */
+#include "models/join.h"
 #include "models/layers.h"
 #include "models/list.h"
 #include "ops/list.h"
 
 #include <math.h>
 
-enum { FAN = 9 }; /* pieces of one split or concat */
-
 typedef struct lstm {
     pl_layers l; /* weights as PyTorch has them: uniform up to 1/sqrt(hidden) */
     int64_t batch, seq, hidden;
     pl_value *zeros; /* [batch, hidden] */
 } lstm;
-
-/* The sides of a split of `n` positions: "bsk" and "bk,bk,bk" when there are no more than FAN, else
- * "bsk" and "bpk,bqk", with the sizes of these. Returns how many pieces there are. */
-static int list_pieces(pl_builder *b, int64_t n, const char **pieces, const char **sizes,
-                       int64_t size[FAN])
-{
-    const char *letter = "pqrtuvwxy";
-    int count = (int)(n <= FAN ? n : n <= FAN * FAN ? (n + FAN - 1) / FAN : FAN);
-    *pieces = *sizes = "";
-    for (int i = 0; i < count; i++) {
-        size[i] = n / count + (i < n % count);
-        *pieces = n <= FAN ? pl_builder_fmt(b, "%s,bk", *pieces)
-                           : pl_builder_fmt(b, "%s,b%ck", *pieces, letter[i]);
-        if (n > FAN)
-            *sizes = pl_builder_fmt(b, "%s %c=%lld", *sizes, letter[i], (long long)size[i]);
-    }
-    ++*pieces; /* the first comma */
-    return count;
-}
-
-/* x [b, n, k] -> step[n], each [b, k]. By recursion, as an operator has few outputs. */
-static void split_steps(pl_builder *b, pl_value *x, int64_t n, pl_value *step[])
-{
-    const char *pieces, *sizes;
-    int64_t size[FAN];
-    int count = list_pieces(b, n, &pieces, &sizes, size);
-    const pl_node *split =
-        pl_add_node(b, &pl_op_split, NULL, pl_builder_fmt(b, "bsk->%s;%s", pieces, sizes), 1, &x);
-    for (int i = 0; split && i < count; i++) {
-        if (n > FAN)
-            split_steps(b, split->out[i], size[i], step);
-        else
-            *step = split->out[i];
-        step += size[i];
-    }
-}
-
-/* The reverse. */
-static pl_value *join_steps(pl_builder *b, pl_value *const step[], int64_t n)
-{
-    const char *pieces, *sizes;
-    pl_value *piece[FAN];
-    int64_t size[FAN];
-    int count = list_pieces(b, n, &pieces, &sizes, size);
-    for (int i = 0; i < count; i++) {
-        piece[i] = n > FAN ? join_steps(b, step, size[i]) : *step;
-        step += size[i];
-    }
-    return pl_add_value(b, &pl_op_concat, NULL, pl_builder_fmt(b, "%s->bsk", pieces), count, piece);
-}
 
 /* One step: x [b, 4 hidden] is what the input gives to the gates; c and h [b, hidden] change. */
 static void take_step(lstm *m, pl_value *w, pl_value *x, pl_value **c, pl_value **h)
@@ -116,14 +65,14 @@ static pl_value *layer(lstm *m, int64_t i, pl_value *x)
     pl_value *bias = PL_ADD(b, &pl_op_add, NULL, w[2], w[3]);
     x = PL_ADD_AS(b, &pl_op_einsum, pl_builder_fmt(b, "rnn.l%lld.ih", (long long)i),
                   "bsm,(gh)m->bs(gh); g=4", x, w[0]);
-    split_steps(b, PL_ADD(b, &pl_op_add, "bs(gh),(gh)->bs(gh); g=4", x, bias), m->seq, step);
+    pl_join_split(b, PL_ADD(b, &pl_op_add, "bs(gh),(gh)->bs(gh); g=4", x, bias), m->seq, step);
     for (int64_t t = 0; t < m->seq && !b->err.code; t++) {
         b->scope = pl_builder_fmt(b, "rnn.l%lld.%lld.", (long long)i, (long long)t);
         take_step(m, w[1], step[t], &c, &h);
         step[t] = h;
     }
     b->scope = "";
-    return join_steps(b, step, m->seq);
+    return pl_join_rows(b, step, m->seq);
 }
 
 static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)

@@ -23,7 +23,9 @@ typedef struct pl_family {
     const char *data;      /* what it reads: "text" (inputs tokens, targets: i32[batch,seq])
                               or "images" (image f32[batch,size,size,3], label i32[batch])
                               or "vectors" (x f32[batch,in], label i32[batch]; tokens
-                              of such: x f32[batch,tokens,in], label i32[batch,tokens])        */
+                              of such: x f32[batch,tokens,in], label i32[batch,tokens])
+                              or "clicks" (dense f32[batch,dense], cat_0, cat_1 ... i32[batch] or
+                              i32[batch,hots], label i32[batch], 0 or 1)                       */
     const pl_model_key *keys;   /* ends with {0}                                             */
     /* Adds inputs, weights and the forward graph; outputs "loss" (a float scalar, the mean over the
      * batch) or, for PL_INFER, "logits". Models with dropout add the i64 scalar input "seed". */

@@ -2,6 +2,7 @@
  * pl_runner_step() runs the micro-batches of a step and its update. */
 #include "train/runner.h"
 
+#include "data/ids.h"
 #include "run/save.h"
 
 #include <math.h>
@@ -92,6 +93,13 @@ double pl_runner_rate(const pl_train_options *options, int64_t step)
            0.5 * (options->lr - options->lr_min) * (1 + cos(3.141592653589793 * (at < 1 ? at : 1)));
 }
 
+/* Synthetic integers of an input are below that. */
+static int64_t find_below(const pl_runner *runner, const pl_port *port)
+{
+    if (runner->job->data.kind != PL_DATA_SYNTHETIC) return 0;
+    return pl_ids_limit(runner->job->graph[STEP], port->value->name, runner->below);
+}
+
 /* Micro-batch k of a step reads rows k of `micro` shares of its batch; drawn numbers are its own.
  * step < 0: a validation batch. */
 static void fill_inputs(pl_runner *runner, int which, int64_t step, int64_t k)
@@ -102,14 +110,14 @@ static void fill_inputs(pl_runner *runner, int which, int64_t step, int64_t k)
                   .seed = options->seed,
                   .lr = pl_runner_rate(options, step),
                   .step = step + 1,
-                  .n_valid = options->eval_batches * options->micro,
-                  .below = runner->below };
+                  .n_valid = options->eval_batches * options->micro };
     for (int i = 0; i < p->n_inputs; i++) {
         void *to = pl_exec_map(runner->exec, &p->input[i], PL_WRITE);
         int64_t of = k;
         pl_port port = p->input[i];
         if (which == STEP) port.value = pl_unrolled_from(&runner->job->whole, port.value, &of);
         f.draw = step < 0 ? step : step * options->micro + of;
+        f.below = find_below(runner, &port);
         if (to) pl_data_feed(&f, &port, to);
         pl_exec_unmap(runner->exec, &p->input[i], PL_WRITE, to);
     }

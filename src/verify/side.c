@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "ops/list.h"
 #include "data/data.h"
+#include "data/ids.h"
 #include "train/state.h"
 
 #include <string.h>
@@ -143,14 +144,14 @@ static void fill_inputs(pl_verify_side *side, int which, int64_t step, int64_t k
         pl_feed f = { .data = &synthetic,
                       .seed = side->options->seed,
                       .lr = side->options->lr,
-                      .step = step + 1,
-                      .below = g->below };
+                      .step = step + 1 };
         int64_t of = k;
         const pl_value *v = find_micro(side, which, p->input[i].value, &of),
                        *draw = pl_graph_find(g->draw, v->name);
         const pl_value as = narrow_value(side, which, v);
         pl_port port = p->input[i];
         f.draw = step * draws + of;
+        f.below = pl_ids_limit(g->graph[STEP], v->name, g->below);
         void *to = pl_exec_map(side->exec, &p->input[i], PL_WRITE);
         port.value = &as;
         if (!draw || pl_shape_same(&draw->shape, &v->shape))

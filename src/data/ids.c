@@ -1,0 +1,35 @@
+#include "data/ids.h"
+
+#include "graph/op.h"
+#include "ops/list.h"
+
+/* Of one node, whose input `slot` the numbers are; 0: it looks up nothing by them. */
+static int64_t table_size(const pl_node *n, int slot, int64_t *least)
+{
+    if (slot != 1 || (n->op != &pl_op_embedding && n->op != &pl_op_cross_entropy_sums)) return 0;
+    *least = n->op == &pl_op_embedding ? 0 : INT64_MIN;
+    return n->sig->factor[pl_sig_find(n->sig, 'v')].size;
+}
+
+int64_t pl_ids_below(const pl_graph *graph, const pl_value *input, int64_t *least)
+{
+    int64_t below = 0, low = 0;
+    *least = INT64_MIN;
+    for (int i = 0; i < graph->nodes.n; i++)
+        for (int k = 0; k < graph->nodes.at[i]->n_in; k++) {
+            if (pl_graph_leaf(graph->nodes.at[i]->in[k]) != input) continue;
+            const int64_t size = table_size(graph->nodes.at[i], k, &low);
+            if (!size) continue;
+            if (!below || size < below) below = size;
+            if (low > *least) *least = low;
+        }
+    return below;
+}
+
+int64_t pl_ids_limit(const pl_graph *graph, const char *input, int64_t otherwise)
+{
+    int64_t least;
+    const pl_value *value = pl_graph_find(graph, input);
+    const int64_t below = value ? pl_ids_below(graph, value, &least) : 0;
+    return below ? below : otherwise;
+}
