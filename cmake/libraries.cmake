@@ -7,6 +7,7 @@ pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 find_program(PROTOC_C protoc-c REQUIRED)
 pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
 pkg_check_modules(CBC IMPORTED_TARGET cbc) # tests and bench alone: a yardstick of the search
@@ -14,7 +15,7 @@ pkg_check_modules(CBC IMPORTED_TARGET cbc) # tests and bench alone: a yardstick 
 add_library(pleat-libraries INTERFACE)
 target_link_libraries(pleat-libraries INTERFACE
   Threads::Threads OpenMP::OpenMP_C PkgConfig::JANSSON PkgConfig::YAML PkgConfig::XXHASH
-  PkgConfig::PROTOBUF_C m ${CMAKE_DL_LIBS})
+  PkgConfig::PROTOBUF_C PkgConfig::ZLIB m ${CMAKE_DL_LIBS})
 set(PLEAT_ABSENT_BACKENDS "")
 
 if(HWLOC_FOUND)

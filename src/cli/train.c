@@ -161,13 +161,16 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     if (!w->rank) pl_sizes_tell(args);
     if (!o->data)
         return pl_err_set(err, PL_EUSAGE,
-                          "--data is missing: a text file, FILE.safetensors or synthetic");
+                          "--data is missing: a text file, FILE.safetensors, a log of clicks "
+                          "or synthetic");
     if (strcmp(a->data_order, "random") != 0 && strcmp(a->data_order, "file") != 0)
         return pl_err_set(err, PL_EUSAGE, "--data-order %s: random or file", a->data_order);
     o->in_order = !strcmp(a->data_order, "file");
-    if (o->in_order && pl_data_kind_of(o->data) != PL_DATA_TENSORS)
-        return pl_err_set(err, PL_EUSAGE,
-                          "--data-order file is for rows of tensors: --data FILE.safetensors");
+    const pl_data_kind kind = pl_data_kind_of(o->data);
+    if (o->in_order && kind != PL_DATA_TENSORS && kind != PL_DATA_CLICKS)
+        return pl_err_set(
+            err, PL_EUSAGE,
+            "--data-order file is for rows: --data FILE.safetensors, or a log FILE.tsv");
     if (o->train_share <= 0 || o->train_share >= 1)
         return pl_err_set(err, PL_EUSAGE, "--train-share %g is not between 0 and 1",
                           o->train_share);

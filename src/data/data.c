@@ -10,11 +10,19 @@
 
 #include <string.h>
 
+static bool ends_with(const char *path, const char *ending)
+{
+    const size_t n = strlen(path), k = strlen(ending);
+    return n > k && !strcmp(path + n - k, ending);
+}
+
 pl_data_kind pl_data_kind_of(const char *path)
 {
-    size_t n = strlen(path), k = sizeof PL_TENSORS_ENDING - 1;
+    static const char *const logs[] = { ".tsv", ".csv", ".tsv.gz", ".csv.gz", ".txt.gz" };
     if (!strcmp(path, "synthetic")) return PL_DATA_SYNTHETIC;
-    return n > k && !strcmp(path + n - k, PL_TENSORS_ENDING) ? PL_DATA_TENSORS : PL_DATA_TEXT;
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
+        if (ends_with(path, logs[i])) return PL_DATA_CLICKS;
+    return ends_with(path, PL_TENSORS_ENDING) ? PL_DATA_TENSORS : PL_DATA_TEXT;
 }
 
 void pl_data_free(pl_data *data)
@@ -59,6 +67,7 @@ void pl_data_fill(const pl_data *data, const pl_port *port, uint64_t seed, int64
     switch (data->kind) {
     case PL_DATA_SYNTHETIC: fill_random(port, seed, step, below, to); return;
     case PL_DATA_TEXT: pl_data_text_fill(data, port, seed, step, n_valid, to); return;
+    case PL_DATA_CLICKS:
     case PL_DATA_TENSORS: pl_data_rows_fill(data, port, seed, step, n_valid, to); return;
     case PL_DATA_FED: take_fed(&data->fed, port, step, to); return;
     }

@@ -9,7 +9,8 @@ typedef enum pl_data_kind {
     PL_DATA_SYNTHETIC,
     PL_DATA_TEXT,
     PL_DATA_TENSORS,
-    PL_DATA_FED /* what a caller has in memory */
+    PL_DATA_CLICKS, /* a log (clicks.h), whose columns become tensors */
+    PL_DATA_FED  /* what a caller has in memory */
 } pl_data_kind;
 
 /* What micro-batch k of a step reads for an input, whole. */

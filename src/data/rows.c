@@ -136,12 +136,13 @@ static bool divide(pl_data *data, double share, pl_err *err)
                       (long long)(data->n - data->n_train));
 }
 
-bool pl_data_rows_open(const char *path, double share, bool in_order, int n,
+bool pl_data_rows_take(const pl_tensors *tensors, double share, bool in_order, int n,
                        const pl_graph *const graph[], pl_arena *arena, pl_data *out, pl_err *err)
 {
-    pl_data d = { .kind = PL_DATA_TENSORS, .path = path, .in_order = in_order };
+    pl_data d = {
+        .kind = PL_DATA_TENSORS, .path = tensors->path, .tensors = *tensors, .in_order = in_order
+    };
     opening o = { .d = &d, .problems.arena = arena };
-    PL_TRY(pl_tensors_open(path, arena, &d.tensors, err));
     d.n_bytes = (int64_t)d.tensors.map_bytes;
     d.hash = pl_manifest_hash(arena, d.tensors.map, d.tensors.map_bytes);
     if (!check_inputs(&o, n, graph, err) || !divide(&d, share, err)) {
@@ -150,6 +151,14 @@ bool pl_data_rows_open(const char *path, double share, bool in_order, int n,
     }
     *out = d;
     return true;
+}
+
+bool pl_data_rows_open(const char *path, double share, bool in_order, int n,
+                       const pl_graph *const graph[], pl_arena *arena, pl_data *out, pl_err *err)
+{
+    pl_tensors t;
+    return pl_tensors_open(path, arena, &t, err) &&
+           pl_data_rows_take(&t, share, in_order, n, graph, arena, out, err);
 }
 
 /* -- batches ----------------------------------------------------------------------------------- */

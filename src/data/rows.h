@@ -16,6 +16,11 @@ PL_MUST_CHECK bool pl_data_rows_open(const char *path, double share, bool in_ord
                                      const pl_graph *const graph[], pl_arena *arena, pl_data *out,
                                      pl_err *err);
 
+/* The same of tensors that are open; they are *out's then, and freed when it fails. */
+PL_MUST_CHECK bool pl_data_rows_take(const pl_tensors *tensors, double share, bool in_order, int n,
+                                     const pl_graph *const graph[], pl_arena *arena, pl_data *out,
+                                     pl_err *err);
+
 /* As pl_data_fill. */
 void pl_data_rows_fill(const pl_data *data, const pl_port *port, uint64_t seed, int64_t step,
                        int64_t n_valid, void *to);

@@ -73,7 +73,8 @@ static pl_value *look_up(const pl_layers *l, const pl_model_args *args, int i, i
     pl_value *table = pl_layers_weight(l, pl_builder_fmt(b, "emb_l.%d.weight", i),
                                        PL_SHAPE(rows, pl_model_int(args, "embed")),
                                        pl_layers_uniform(b, 1 / sqrt((double)rows)));
-    pl_value *x = PL_ADD_AS(b, &pl_op_embedding, pl_builder_fmt(b, "emb_l.%d", i), NULL, table, ids);
+    pl_value *x =
+        PL_ADD_AS(b, &pl_op_embedding, pl_builder_fmt(b, "emb_l.%d", i), NULL, table, ids);
     return hots > 1 ? PL_ADD(b, &pl_op_reduce_sum, "bhk->bk", x) : x;
 }
 

@@ -8,6 +8,7 @@
 #include "layouts/strategy.h"
 #include "run/folder.h"
 #include "data/rows.h"
+#include "data/clicks.h"
 #include "data/text.h"
 
 #include <stdlib.h>
@@ -110,6 +111,19 @@ static bool open_tensors(pl_train_job *j, pl_err *err)
     const pl_graph *graphs[] = { j->graph[STEP], j->graph[EVAL] };
     return pl_data_rows_open(j->options.data, j->options.train_share, j->options.in_order, 2,
                              graphs, j->arena, &j->data, err);
+}
+
+static bool open_clicks(pl_train_job *j, pl_err *err)
+{
+    const pl_graph *graphs[] = { j->graph[STEP], j->graph[EVAL] };
+    if (strcmp(j->args.model->data, "clicks") != 0)
+        return pl_err_set(
+            err, PL_EUNSUPPORTED,
+            "model '%s' reads %s, and this is a log of clicks: give FILE" PL_TENSORS_ENDING
+            " with its inputs, or use --data synthetic",
+            j->args.model->name, j->args.model->data);
+    return pl_data_clicks_open(j->options.data, j->options.train_share, j->options.in_order, 2,
+                               graphs, j->arena, &j->data, err);
 }
 
 /* States of the evaluation are those of the model, without an optimizer's. */
@@ -256,9 +270,9 @@ static bool make_job(pl_train_job *job, pl_err *err)
     if (!job->options.args) PL_TRY(pl_model_parse(job->options.model, job->arena, &job->args, err));
     PL_TRY(pl_step_settle(&job->options.plan.strategy, &job->options.micro, job->arena, err));
     job->options.optim.masters = job->options.plan.strategy.masters;
-    const pl_data_kind kind =
-        job->options.fed.find ? PL_DATA_FED : pl_data_kind_of(job->options.data);
+    pl_data_kind kind = job->options.fed.find ? PL_DATA_FED : pl_data_kind_of(job->options.data);
     if (kind == PL_DATA_FED) job->options.data = "";
+    if (kind == PL_DATA_TEXT && !strcmp(job->args.model->data, "clicks")) kind = PL_DATA_CLICKS;
     bool text = !strcmp(job->args.model->data, "text");
     job->tokens = pl_model_int(&job->args, "batch") * (text ? pl_model_int(&job->args, "seq") : 1);
     if (kind == PL_DATA_TEXT) PL_TRY(reads_text(job, err));
@@ -266,6 +280,7 @@ static bool make_job(pl_train_job *job, pl_err *err)
     if (kind == PL_DATA_TEXT) PL_TRY(open_text(job, err));
     if (kind == PL_DATA_FED) job->data = (pl_data){ .kind = kind, .fed = job->options.fed };
     if (kind == PL_DATA_TENSORS) PL_TRY(open_tensors(job, err));
+    if (kind == PL_DATA_CLICKS) PL_TRY(open_clicks(job, err));
     if (job->options.weights_partial && !job->options.weights)
         return pl_err_set(err, PL_EUSAGE, "--weights-partial is of --weights: give that too");
     if (job->options.weights) PL_TRY(open_weights(job, err));
