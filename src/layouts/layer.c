@@ -137,6 +137,20 @@ static void scatter(const pl_layer *x)
     if (axes) PL_PUSH(f->arena, &f->have[y->id], at);
 }
 
+/* The result goes on as X arrived, whatever its axes did here. */
+static void send_back(const pl_layer *x)
+{
+    pl_propagation *f = &x->on->follow;
+    pl_places *have = &f->have[x->n->out[0]->id];
+    pl_choice *c = &f->plan->choice[x->n->id], before = *c;
+    for (int a = 0; a < f->plan->mesh.n; a++)
+        if (x->back >> a & 1)
+            c->factor[a] = x->arrives.factor[a], c->level[a] = x->arrives.level[a];
+    have->n = 0;
+    PL_PUSH(f->arena, have, pl_plan_operand(f->plan, x->n->id, x->n->n_in));
+    *c = before;
+}
+
 /* Choose what is still free and note where everything lies. */
 static void settle(const pl_layer *x)
 {
@@ -150,6 +164,7 @@ static void settle(const pl_layer *x)
         pl_propagate_store(f, w, &at);
     }
     scatter(x);
+    if (x->back) send_back(x);
 }
 
 /* What it takes from here to the next linear layer. */

@@ -48,6 +48,7 @@ typedef struct pl_layer {
     pl_choice arrives; /* factors that the activations are split over          */
     bool open;         /* the weights' storage is not decided yet              */
     pl_choice stored;  /* factors that they are split over, where it is        */
+    unsigned back;     /* axes over which the result goes on split as X arrived                   */
     int at_rest;       /* axis over which the weights at rest are split too, by the dimension that
                           is summed over; -1: none                                                */
 } pl_layer;

@@ -8,6 +8,7 @@
     X(pipeline) \
     X(data) \
     X(zero) \
+    X(embrace) \
     X(expert) \
     X(spatial) \
     X(context) \

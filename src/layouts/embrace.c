@@ -1,0 +1,77 @@
+/* Tables of embeddings over the devices that share the batch, each of which looks up in its part for
+ * all rows of the batch; everything else is copied, as dp has it. By columns it is EmbRace (Yang et
+ * al., 2021): an all-to-all brings vectors to the rows' devices and another their gradients back,
+ * and all devices have equal shares whatever is looked up. By rows it is TorchRec's row-wise, and
+ * close to Parallax (Kim et al., EuroSys 2019): what was found is added up. */
+#include "layouts/layer.h"
+#include "layouts/list.h"
+
+#include <string.h>
+
+/* The dimension of the table that is a factor alone; -1: none is. */
+static int find_dimension(const pl_layer *x, int factor)
+{
+    const pl_operand *w = &x->n->sig->operand[x->l.w];
+    int d = w->rank - 1;
+    while (d >= 0 && (w->dim[d].n != 1 || w->dim[d].factor[0] != factor)) d--;
+    return d;
+}
+
+static void choose(pl_layer *x)
+{
+    const pl_strategy *s = x->on->strategy;
+    const pl_said *said = pl_strategy_said(s, "embrace");
+    const unsigned axes = pl_strategy_axes(s, PL_AXIS_BATCH);
+    pl_placement at = { 0 };
+    if (!said || !x->l.lookup || !x->open) return;
+    const uint32_t set = strcmp(said->word->name, "embrace") != 0 ? x->l.k : x->l.n;
+    for (int a = 0; axes >> a; a++) {
+        const int factor = axes >> a & 1 ? pl_layer_pick(x, a, set) : -1,
+                  dim = factor < 0 ? -1 : find_dimension(x, factor);
+        if (dim < 0) continue;
+        pl_layer_take(x, a, factor);
+        x->back |= 1u << a;
+        pl_placement_split(&at, dim, a);
+    }
+    pl_propagate_store(&x->on->follow, pl_graph_state(x->n->in[x->l.w]), &at);
+}
+
+/* Did it split a table? */
+static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
+                   pl_err *err)
+{
+    pl_linear l;
+    (void)like, (void)out;
+    if (!pl_strategy_said(s, "embrace") || s->devices == 1) return true;
+    for (int i = 0; i < p->graph->nodes.n; i++) {
+        const pl_node *n = p->graph->nodes.at[i];
+        if (pl_linear_find(n, &l) && l.lookup && p->stored[pl_graph_state(n->in[l.w])->id].n)
+            return true;
+    }
+    return pl_err_set(err, PL_EINPUT,
+                      "strategy '%s': the model has no table of embeddings that can be split over "
+                      "the devices",
+                      s->text);
+}
+
+static void list(pl_texts *out, int n_devices)
+{
+    (void)n_devices;
+    pl_texts_add(out, "embrace");
+    pl_texts_add(out, "row-wise");
+}
+
+const pl_layout pl_layout_embrace = {
+    .name = "embrace",
+    .about = "hybrid embeddings (EmbRace: Yang et al., 2021; TorchRec)",
+    .words =
+        (const pl_word[]){
+            { "embrace", "embrace", 0, "embrace",
+              "dp, with the columns of tables over the devices: vectors go by all-to-all", NULL },
+            { "row-wise", "row-wise", 0, "embrace", "the same with their rows", NULL },
+            { 0 },
+        },
+    .layer = choose,
+    .finish = finish,
+    .list = list,
+};
