@@ -344,7 +344,7 @@ static bool evaluate(rank *r, pl_err *err)
     const int64_t micro = r->runner.job->options.micro;
     double sum = 0, loss;
     for (int64_t k = 0; k < micro; k++) {
-        PL_TRY(pl_runner_evaluate(&r->runner, k, &loss, err));
+        PL_TRY(pl_runner_evaluate(&r->runner, k, &loss, NULL, err));
         sum += loss;
     }
     r->loss = sum / (double)micro;

@@ -128,8 +128,9 @@ void pl_scalars_step(pl_scalars *s, const pl_train_event *e)
 
 void pl_scalars_validation(pl_scalars *s, const pl_train_event *e)
 {
-    if (s->events.path)
-        pl_events_add(&s->events, e->step, 1, &(pl_events_value){ "validation/loss", e->loss });
+    const pl_events_value value[] = { { "validation/loss", e->loss },
+                                      { "validation/auc", e->auc } };
+    if (s->events.path) pl_events_add(&s->events, e->step, e->auc >= 0 ? 2 : 1, value);
     if (!s->file) return;
     fprintf(s->file, "%lld,,,,,", (long long)e->step);
     put(s, e->loss);

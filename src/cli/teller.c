@@ -208,11 +208,13 @@ static void tell_eval(pl_teller *t, const pl_train_event *e)
         pl_json_out out = begin_json();
         PL_JSON_PUT(&out, "step", e->step, "validation_loss", nine(e->loss));
         if (text) pl_json_put_real(&out, "bits_per_byte", nine(bits));
+        if (e->auc >= 0) pl_json_put_real(&out, "auc", nine(e->auc));
         end_json(t, &out);
         return;
     }
     printf("step %lld validation %.4f nats", (long long)e->step, tidy(e->loss));
     if (text) printf(", %.4f bits per byte", tidy(bits));
+    if (e->auc >= 0) printf(", AUC %.4f", tidy(e->auc));
     printf("\n");
     flush(t);
 }

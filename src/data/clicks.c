@@ -1,5 +1,6 @@
-/* A log of clicks becomes tensors in memory. Read pl_data_clicks_open() at the end: what the columns
- * are (find_columns), how many lines there are (count_lines), then each line (read_line). */
+/* A log of clicks becomes tensors in memory. Read pl_data_clicks_open() at the end: what its
+ * columns are (find_columns), how many lines there are (count_lines), then each line
+ * (read_line). */
 #include "data/clicks.h"
 
 #include "data/ids.h"

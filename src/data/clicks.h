@@ -6,8 +6,8 @@
  *   others   a header: "label" or "click", "I1", "I2" ... are numbers, "id" is left out, all others
  *            are ids (Avazu; Criteo with a header)
  *
- * A number x is read as log(1 + max(x, 0)); a column of ids by what is read as a hex number, or else
- * by its hash, modulo the rows of its table; what is empty is 0. Source: Naumov et al.'s DLRM. */
+ * A number x is read as log(1 + max(x, 0)); an id as a hex number, or else by its hash, modulo the
+ * rows of its table; what is empty is 0. Source: the code of Naumov et al.'s DLRM. */
 #ifndef PL_DATA_CLICKS_H
 #define PL_DATA_CLICKS_H
 #include "data/data.h"

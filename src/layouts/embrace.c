@@ -1,8 +1,8 @@
-/* Tables of embeddings over the devices that share the batch, each of which looks up in its part for
- * all rows of the batch; everything else is copied, as dp has it. By columns it is EmbRace (Yang et
- * al., 2021): an all-to-all brings vectors to the rows' devices and another their gradients back,
- * and all devices have equal shares whatever is looked up. By rows it is TorchRec's row-wise, and
- * close to Parallax (Kim et al., EuroSys 2019): what was found is added up. */
+/* Tables of embeddings over the devices that share the batch, each of which looks up in its part
+ * for all rows of the batch; everything else is copied, as dp has it. By columns it is EmbRace
+ * (Yang et al., 2021): an all-to-all brings vectors to the rows' devices and another their gradients
+ * back, and all devices have equal shares whatever is looked up. By rows it is TorchRec's row-wise,
+ * and close to Parallax (Kim et al., EuroSys 2019): what was found is added up. */
 #include "layouts/layer.h"
 #include "layouts/list.h"
 

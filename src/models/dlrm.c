@@ -92,6 +92,14 @@ static pl_value *interact(pl_builder *b, pl_value *const x[], int64_t n)
     return b->err.code ? NULL : pl_join_columns(b, row, n);
 }
 
+/* What is needed to say how well rows are told apart. */
+static void tell_scores(pl_builder *b, pl_value *z)
+{
+    pl_value *label = b->err.code ? NULL : pl_graph_find(b->graph, "label");
+    pl_add_output(b, "score", z);
+    pl_add_output(b, "class", PL_ADD(b, &pl_op_cast, "; to=f32", label));
+}
+
 static numbers list_tables(pl_builder *b, const pl_model_args *args)
 {
     numbers rows = read_numbers(b, args, "sizes");
@@ -120,6 +128,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
     pl_value *z = add_mlp(&l, "top_l", &top, false, interact(b, x, 1 + rows.n));
     pl_model_finish(b, mode, PL_ADD_AS(b, &pl_op_slice_grad, "logits", "bu->bv; at=1 v=2", z),
                     "label");
+    if (mode == PL_EVAL) tell_scores(b, z);
 }
 
 static const pl_model_key keys[] = {

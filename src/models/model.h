@@ -28,7 +28,8 @@ typedef struct pl_family {
                               i32[batch,hots], label i32[batch], 0 or 1)                       */
     const pl_model_key *keys;   /* ends with {0}                                             */
     /* Adds inputs, weights and the forward graph; outputs "loss" (a float scalar, the mean over the
-     * batch) or, for PL_INFER, "logits". Models with dropout add the i64 scalar input "seed". */
+     * batch) or, for PL_INFER, "logits"; of rows of two classes for PL_EVAL also "score" and
+     * "class", f32, one of each a row. Models with dropout add the i64 scalar input "seed". */
     void (*build)(pl_builder *b, const pl_model_args *a, pl_mode mode);
     const void *file;      /* of a model out of a file: what models/file.c knows of it        */
     bool own;              /* a caller's: not to be found by its name                         */

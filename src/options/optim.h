@@ -17,7 +17,7 @@
     { "momentum", REAL(f.momentum), "X", USUAL(PL_OPTIM_MOMENTUM), "of sgd", \
       .needs = "optimizer=sgd" }, \
     { "decay", REAL(f.decay), "X", NULL, \
-      "weight decay of matrices; default: 0.1, 0 of adagrad" }, \
+      "weight decay of matrices; default: 0.1, of adagrad and lazy-adam 0" }, \
     { "clip", REAL(f.clip), "X", USUAL(PL_OPTIM_CLIP), "global gradient norm; 0: no clipping" }
 // clang-format on
 

@@ -31,6 +31,12 @@ static const struct rule {
 
 enum { N_RULES = sizeof rules / sizeof *rules };
 
+/* Is it one that PyTorch has without a decay, for tables? */
+static bool is_plain(const char *name)
+{
+    return !strcmp(name, "adagrad") || !strcmp(name, "lazy-adam");
+}
+
 pl_optim pl_optim_usual(const char *name)
 {
     return (pl_optim){ .name = name,
@@ -38,7 +44,7 @@ pl_optim pl_optim_usual(const char *name)
                        .beta2 = PL_OPTIM_BETA2,
                        .eps = PL_OPTIM_EPS,
                        .momentum = PL_OPTIM_MOMENTUM,
-                       .decay = strcmp(name, "adagrad") != 0 ? PL_OPTIM_DECAY : 0,
+                       .decay = is_plain(name) ? 0 : PL_OPTIM_DECAY,
                        .clip = PL_OPTIM_CLIP };
 }
 

@@ -29,7 +29,7 @@ typedef struct pl_optim {
                              the same numbers to rounding, with the memory between them           */
 } pl_optim;
 
-/* That one, under another name; adagrad has no decay. */
+/* That one, under another name; adagrad and lazy-adam have no decay. */
 pl_optim pl_optim_usual(const char *name);
 
 /* A decay below 0 stands for the usual one of the optimizer. */

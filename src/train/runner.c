@@ -168,11 +168,26 @@ bool pl_runner_step(pl_runner *runner, double *loss, pl_err *err)
     return true;
 }
 
-bool pl_runner_evaluate(pl_runner *runner, int64_t i, double *loss, pl_err *err)
+static void add_scores(pl_runner *runner, pl_auc *rows)
+{
+    const pl_program *p = runner->program[EVAL];
+    const pl_port *score = pl_port_find(p->n_outputs, p->output, "score"),
+                  *class = pl_port_find(p->n_outputs, p->output, "class");
+    if (!score || !class) return;
+    const float *x = pl_exec_map(runner->exec, score, PL_READ),
+                *y = pl_exec_map(runner->exec, class, PL_READ);
+    for (int64_t i = 0, n = pl_shape_count(&score->value->shape); i < n; i++)
+        PL_PUSH(runner->arena, rows, ((pl_scored){ x[i], y[i] > 0 }));
+    pl_exec_unmap(runner->exec, score, PL_READ, (void *)(uintptr_t)x);
+    pl_exec_unmap(runner->exec, class, PL_READ, (void *)(uintptr_t)y);
+}
+
+bool pl_runner_evaluate(pl_runner *runner, int64_t i, double *loss, pl_auc *rows, pl_err *err)
 {
     fill_inputs(runner, EVAL, -1 - i, 0);
     PL_TRY(pl_exec_step(runner->exec, EVAL, err));
     *loss = pl_runner_scalar(runner, EVAL, "loss");
+    if (rows) add_scores(runner, rows);
     return true;
 }
 

@@ -2,6 +2,7 @@
  * What comes when is train.c's affair, or that of the library's caller (api/run.c). */
 #ifndef PL_TRAIN_RUNNER_H
 #define PL_TRAIN_RUNNER_H
+#include "train/auc.h"
 #include "train/job.h"
 #include "train/state.h"
 
@@ -28,8 +29,10 @@ void pl_runner_close(pl_runner *runner);
 /* The next step: every micro-batch, and the update. *loss: their mean. */
 PL_MUST_CHECK bool pl_runner_step(pl_runner *runner, double *loss, pl_err *err);
 
-/* Validation batch i. */
-PL_MUST_CHECK bool pl_runner_evaluate(pl_runner *runner, int64_t i, double *loss, pl_err *err);
+/* Validation batch i. The scores of its rows, where the model has some, are added to *rows, in the
+ * runner's arena; NULL: nobody asks. */
+PL_MUST_CHECK bool pl_runner_evaluate(pl_runner *runner, int64_t i, double *loss, pl_auc *rows,
+                                      pl_err *err);
 
 /* A checkpoint in the folder of the job's options. `alone`: those of other runs go. */
 PL_MUST_CHECK bool pl_runner_save(pl_runner *runner, bool alone, pl_err *err);

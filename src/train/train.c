@@ -19,6 +19,7 @@ typedef struct loop {
     bool saved;      /* a checkpoint of this run is there        */
     int64_t kept;    /* steps in the newest checkpoint           */
     double saved_at; /* the last one, or the start, on the clock */
+    pl_auc scored;   /* rows of an evaluation                    */
     int stopped;     /* the signal that ends the run             */
 } loop;
 
@@ -54,13 +55,17 @@ static bool evaluate(loop *r, pl_err *err)
     double sum = 0;
     int64_t n = r->job->options.eval_batches * r->job->options.micro;
     if (n < 1) return true;
+    r->scored.n = 0;
     for (int64_t i = 0; i < n; i++) {
         double loss;
-        PL_TRY(pl_runner_evaluate(&r->run, i, &loss, err));
+        PL_TRY(pl_runner_evaluate(&r->run, i, &loss, &r->scored, err));
         if (is_stopped(r)) return true; /* what is not whole is not told */
         sum += loss;
     }
-    tell(r, (pl_train_event){ .what = PL_TOLD_EVAL, .step = r->run.done, .loss = sum / (double)n });
+    tell(r, (pl_train_event){ .what = PL_TOLD_EVAL,
+                              .step = r->run.done,
+                              .loss = sum / (double)n,
+                              .auc = r->scored.n ? pl_auc_find(&r->scored) : -1 });
     return true;
 }
 

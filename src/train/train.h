@@ -77,6 +77,7 @@ typedef struct pl_train_event {
     int stopped;                /* END: the signal that ended it; 0: none                        */
     bool ok;                    /* END: no error                                                 */
     double loss;                /* nats; STEP: of the batch, before its update; EVAL: validation */
+    double auc;                 /* EVAL: train/auc.h; < 0: the model gives no scores             */
     double lr, grad_norm;       /* STEP; grad_norm < 0 without clipping                          */
     double seconds;             /* STEP: of this step; SAVE: of writing                          */
     int64_t tokens;             /* STEP: rows x positions of the batch (rows for images)         */
