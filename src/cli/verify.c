@@ -312,6 +312,12 @@ static bool finish_options(verify_args *a, const char *model, const pl_world *w,
     return o->exec.backends && pl_step_order_find(a->order, &o->plan.lower.order, err);
 }
 
+/* Of embeddings. */
+static bool has_tables(const pl_model_args *args)
+{
+    return pl_model_has(args, "vocab") || pl_model_has(args, "tables");
+}
+
 static bool find_cases(session *s, const char *model, pl_err *err)
 {
     pl_model_args *args = PL_NEW(s->arena, pl_model_args);
@@ -320,7 +326,8 @@ static bool find_cases(session *s, const char *model, pl_err *err)
     PL_TRY(pl_model_parse(model, s->arena, args, err));
     s->a->o.args = args;
     const unsigned has = (pl_model_has(args, "experts") ? PL_HAS_EXPERTS : 0) |
-                         (pl_model_has(args, "seq") ? PL_HAS_POSITIONS : 0);
+                         (pl_model_has(args, "seq") ? PL_HAS_POSITIONS : 0) |
+                         (has_tables(args) ? PL_HAS_TABLES : 0);
     s->n_cases = s->a->all ? pl_strategy_all(n, has, s->arena, MOST_CASES, text) : 1;
     for (int i = 0; i < s->n_cases; i++)
         PL_TRY(pl_strategy_parse(text[i], n, s->arena, &s->strategy[i], err));

@@ -1,6 +1,6 @@
 /* Tables of embeddings over the devices that share the batch, each of which looks up in its part
  * for all rows of the batch; everything else is copied, as dp has it. By columns it is EmbRace
- * (Yang et al., 2021): an all-to-all brings vectors to the rows' devices and another their gradients
+ * (Yang et al., 2021): an all-to-all brings vectors to the rows' devices, another their gradients
  * back, and all devices have equal shares whatever is looked up. By rows it is TorchRec's row-wise,
  * and close to Parallax (Kim et al., EuroSys 2019): what was found is added up. */
 #include "layouts/layer.h"
@@ -71,6 +71,7 @@ const pl_layout pl_layout_embrace = {
             { "row-wise", "row-wise", 0, "embrace", "the same with their rows", NULL },
             { 0 },
         },
+    .needs = PL_HAS_TABLES,
     .layer = choose,
     .finish = finish,
     .list = list,

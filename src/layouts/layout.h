@@ -63,7 +63,7 @@ typedef struct pl_offer {
 } pl_offer;
 
 /* What a model may have. */
-enum { PL_HAS_EXPERTS = 1, PL_HAS_POSITIONS = 2 };
+enum { PL_HAS_EXPERTS = 1, PL_HAS_POSITIONS = 2, PL_HAS_TABLES = 4 };
 
 /* Texts of strategies are collected (pl_strategy_all). */
 typedef struct pl_texts pl_texts;

@@ -8,9 +8,8 @@
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const double lr = pl_rows_scalar(s, in, 4), scale = pl_rows_scalar(s, in, 5);
-    float *w = out[0], *sum = out[1];
     for (pl_rows r = pl_rows_new(s, in); pl_rows_next(&r);)
-        pl_adagrad_element(s->node, pl_rows_gradient(&r), lr, scale, &w[r.to], &sum[r.to]);
+        pl_adagrad_element(s->node, pl_rows_gradient(&r), lr, scale, out, r.to);
 }
 
 const pl_op pl_op_adagrad_rows = {

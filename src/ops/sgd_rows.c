@@ -15,10 +15,10 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const double lr = pl_rows_scalar(s, in, 3), scale = pl_rows_scalar(s, in, 4),
                  decay = pl_node_real(s->node, "decay", 0);
-    float *table = out[0];
+    const pl_type t = s->node->out[0]->type;
     for (pl_rows r = pl_rows_new(s, in); pl_rows_next(&r);) {
-        const double w = table[r.to];
-        table[r.to] = (float)(w - lr * (scale * pl_rows_gradient(&r) + decay * w));
+        const double w = pl_type_get(t, out[0], r.to);
+        pl_type_put(t, out[0], r.to, w - lr * (scale * pl_rows_gradient(&r) + decay * w));
     }
 }
 

@@ -25,18 +25,29 @@ static pl_value *flatten(pl_builder *b, pl_value *ids)
                   pl_builder_fmt(b, "%.*s->(%.*s)", rank, letters, rank, letters), ids);
 }
 
+/* A letter that a node does not use. */
+static char find_letter(const pl_node *n)
+{
+    char letter = 'a';
+    while (letter < 'z' && pl_sig_find(n->sig, letter) >= 0) letter++;
+    return letter;
+}
+
 bool pl_rows_add(pl_builder *b, const pl_value *weight, const pl_value *grad, pl_row_grad *out)
 {
     const pl_node *n = find_lookup(grad);
     if (!n || weight->type != PL_F32 || !n->in[0]->shape.rank || b->err.code) return false;
     const pl_phase phase = b->phase;
     b->phase = PL_BACKWARD;
+    const pl_sig_dim *column = &pl_sig_out(n->sig, 0)->dim[1];
+    const char m = find_letter(n), h = n->sig->factor[column->factor[0]].letter;
+    const char *spec = pl_builder_fmt(b, "{0},%c,{1}->%c%c", m, m, h);
     pl_value *dy = n->in[1];
     if (dy->type != PL_F32) dy = PL_ADD(b, &pl_op_cast, "; to=f32", dy);
     out->ids = PL_ADD_AS(b, &pl_op_unique, pl_builder_fmt(b, "%s.grad.ids", weight->name), NULL,
                          flatten(b, n->in[0]));
     out->rows = PL_ADD_AS(b, &pl_op_coalesce, pl_builder_fmt(b, "%s.grad.rows", weight->name),
-                          pl_spec(b, n, "{0},m,{1}->mh"), n->in[0], out->ids, dy);
+                          pl_spec(b, n, spec), n->in[0], out->ids, dy);
     b->phase = phase;
     return true;
 }

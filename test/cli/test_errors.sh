@@ -20,7 +20,7 @@ refuses 2 'MODEL is missing|pleat train --help' "$pleat" train
 refuses 2 'MODEL is missing' "$pleat" graph
 refuses 2 'DIR is missing' "$pleat" sample
 refuses 2 "unexpected 'mlp'" "$pleat" train mlp mlp
-refuses 2 '--data is missing: a text file, FILE.safetensors or synthetic' "$pleat" train "$tiny"
+refuses 2 '--data is missing: a text file, FILE.safetensors, a log of clicks or synthetic' "$pleat" train "$tiny"
 refuses 2 '--seq needs a value (N)' "$pleat" train "$tiny" --seq
 refuses 2 '--json takes no value' "$pleat" models --json=1
 refuses 2 '--steps: -1 is below 0' "${train[@]}" --steps -1
@@ -43,7 +43,7 @@ refuses 2 "no backend 'foo' (built in:|native ref null" "${train[@]}" --backend 
 refuses 2 "no backend 'foo'" "$pleat" sample folder --backend foo
 refuses 2 '--matmul f16: f32 or bf16' "${train[@]}" --matmul f16
 refuses 2 '--matmul i32' "${train[@]}" --matmul i32
-refuses 2 "unknown optimizer 'foo' (one of: adamw, adam, sgd)" "${train[@]}" --optimizer foo
+refuses 2 "unknown optimizer 'foo' (one of: adamw, adam, adagrad, sgd, lazy-adamw, lazy-adam)" "${train[@]}" --optimizer foo
 refuses 2 "unknown optimizer 'foo'" "$pleat" graph mlp --optimizer foo
 refuses 2 "unknown option '--cluter' (did you mean '--cluster'?)" "$pleat" plan --cluter 8xa100
 check 'one error for one slip' test "$(grep -c '^error' err)" = 1
@@ -123,7 +123,7 @@ head -c 3000 rows.safetensors > cut.safetensors
 refuses 3 'cut.safetensors: truncated: 3000 bytes found' "${train[@]}" --data cut.safetensors
 refuses 3 'nofile.safetensors: cannot open' "${train[@]}" --data nofile.safetensors
 refuses 2 '--data-order abc: random or file' "${train[@]}" --data-order abc
-refuses 2 '--data-order file is for rows of tensors' "${train[@]}" --data-order file
+refuses 2 '--data-order file is for rows: --data FILE.safetensors, or a log FILE.tsv' "${train[@]}" --data-order file
 refuses 3 "rows.safetensors: 0 of 16 states loaded; not found: " "${train[@]}" --weights rows.safetensors
 refuses 3 'folder: no model.safetensors.index.json and 0 files *.safetensors' "${train[@]}" --weights folder
 refuses 2 '--resume goes on from a checkpoint' "${train[@]}" --weights rows.safetensors --resume folder

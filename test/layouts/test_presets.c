@@ -360,7 +360,8 @@ static void test_everything(void **state)
         unsigned has;
     } models[] = {
         { "mlp:in=12,hidden=16,classes=8,batch=16", 0 },
-        { "gpt2:layers=1,hidden=16,heads=4,seq=8,vocab=32,batch=8", PL_HAS_POSITIONS },
+        { "gpt2:layers=1,hidden=16,heads=4,seq=8,vocab=32,batch=8",
+          PL_HAS_POSITIONS | PL_HAS_TABLES },
         { "moe:layers=1,in=8,hidden=8,experts=8,tokens=8,classes=8,batch=8", PL_HAS_EXPERTS },
         { "resnet18:size=16,width=8,classes=8,batch=8", 0 },
     };

@@ -131,7 +131,7 @@ static void test_presets(void **state)
             const char *text[100];
             const pl_graph *g = make_clipped(models[i], PL_TRAIN, 1, a);
             const unsigned has = !strncmp(models[i], "moe", 3)    ? PL_HAS_EXPERTS
-                                 : !strncmp(models[i], "gpt2", 4) ? PL_HAS_POSITIONS
+                                 : !strncmp(models[i], "gpt2", 4) ? PL_HAS_POSITIONS | PL_HAS_TABLES
                                                                   : 0;
             int n = pl_strategy_all(devices[d], has, a, 100, text);
             for (int k = 0; k < n; k++) {

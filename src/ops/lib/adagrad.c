@@ -10,9 +10,12 @@ bool pl_adagrad_infer(const pl_node *n, pl_sig *sig, pl_err *err)
            pl_err_set(err, PL_EINPUT, "eps is %g, decay %g: neither may be below 0", eps, decay);
 }
 
-void pl_adagrad_element(const pl_node *n, double g, double lr, double scale, float *w, float *s)
+void pl_adagrad_element(const pl_node *n, double g, double lr, double scale, void *const state[2],
+                        int64_t at)
 {
-    const double d = scale * g + pl_node_real(n, "decay", 0) * *w, sum = *s + d * d;
-    if (sum > 0) *w = (float)(*w - lr * d / (sqrt(sum) + pl_node_real(n, "eps", 0)));
-    *s = (float)sum;
+    const pl_type t = n->out[0]->type;
+    const double w = pl_type_get(t, state[0], at), d = scale * g + pl_node_real(n, "decay", 0) * w,
+                 sum = pl_type_get(t, state[1], at) + d * d;
+    if (sum > 0) pl_type_put(t, state[0], at, w - lr * d / (sqrt(sum) + pl_node_real(n, "eps", 0)));
+    pl_type_put(t, state[1], at, sum);
 }

@@ -10,7 +10,9 @@
 
 PL_MUST_CHECK bool pl_adagrad_infer(const pl_node *n, pl_sig *sig, pl_err *err);
 
-/* One element of the weight and its sum of squares. */
-void pl_adagrad_element(const pl_node *n, double g, double lr, double scale, float *w, float *s);
+/* One element of the weight and its sum of squares, which are laid out alike and of one type (f64
+ * where a step is verified in that). */
+void pl_adagrad_element(const pl_node *n, double g, double lr, double scale, void *const state[2],
+                        int64_t at);
 
 #endif

@@ -53,19 +53,20 @@ pl_adam pl_adam_new(const pl_node *n, double lr, double step, double scale, bool
                       .decoupled = decoupled };
 }
 
-void pl_adam_element(const pl_adam *a, double g, float *weight, float *mean, float *square)
+void pl_adam_element(const pl_adam *a, double g, pl_type type, void *const state[3], int64_t at)
 {
-    double w = *weight;
+    double w = pl_type_get(type, state[0], at), m = pl_type_get(type, state[1], at),
+           v = pl_type_get(type, state[2], at);
     g *= a->scale;
     if (a->decoupled)
         w -= a->lr * a->decay * w;
     else
         g += a->decay * w;
-    const double m = a->beta1 * *mean + (1 - a->beta1) * g;
-    const double v = a->beta2 * *square + (1 - a->beta2) * g * g;
-    *weight = (float)(w - a->rate * m / (sqrt(v) / a->root + a->eps));
-    *mean = (float)m;
-    *square = (float)v;
+    m = a->beta1 * m + (1 - a->beta1) * g;
+    v = a->beta2 * v + (1 - a->beta2) * g * g;
+    pl_type_put(type, state[0], at, w - a->rate * m / (sqrt(v) / a->root + a->eps));
+    pl_type_put(type, state[1], at, m);
+    pl_type_put(type, state[2], at, v);
 }
 
 void pl_adam_ref(const pl_share *s, const void *const in[], void *const out[], bool decoupled)
@@ -74,10 +75,9 @@ void pl_adam_ref(const pl_share *s, const void *const in[], void *const out[], b
     const pl_adam a =
         pl_adam_new(n, pl_type_get(n->in[4]->type, in[4], 0), pl_type_get(n->in[5]->type, in[5], 0),
                     pl_type_get(n->in[6]->type, in[6], 0), decoupled);
-    float *w = out[0], *m = out[1], *v = out[2];
     pl_walk i = pl_walk_new(s, pl_walk_mask(n, 0));
     do {
         const double g = pl_type_get(n->in[1]->type, in[1], i.at[1]);
-        pl_adam_element(&a, g, &w[i.at[7]], &m[i.at[8]], &v[i.at[9]]);
+        pl_adam_element(&a, g, n->out[0]->type, out, i.at[7]);
     } while (pl_walk_next(&i));
 }

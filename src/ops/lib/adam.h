@@ -30,8 +30,9 @@ typedef struct pl_adam {
 } pl_adam;
 
 pl_adam pl_adam_new(const pl_node *n, double lr, double step, double scale, bool decoupled);
-/* One element of the weight and its moments. */
-void pl_adam_element(const pl_adam *a, double g, float *weight, float *mean, float *square);
+/* One element of the weight and its moments, all three of which are laid out alike and of one type
+ * (f64 where a step is verified in that). */
+void pl_adam_element(const pl_adam *a, double g, pl_type type, void *const state[3], int64_t at);
 
 void pl_adam_ref(const pl_share *s, const void *const in[], void *const out[], bool decoupled);
 
