@@ -11,7 +11,7 @@ holds() { grep -qE -- "$2" "$1" || say_failure "no line like '$2' in $1"; }
 # -- two threads ------------------------------------------------------------------------------------------
 runs 0 'wrote files/two.yaml' "${probe[@]}" --devices 2 -o files/two.yaml
 says '^2 devices of 1 thread, .*B each; [0-9]+ cores? usable'
-for type in f32 bf16; do says "^matmul +$type +128 +[0-9.]+ [um]s +[0-9.]+ [MGT]FLOP/s .* [a-z]+/[a-z0-9_]+$"; done
+for type in f32 bf16; do says "^matmul +$type +128 +[0-9.]+ [um]s +[0-9.]+ [MGT]FLOP/s .* [a-z]+/[a-z0-9_]+( bf16)?$"; done
 says '^copy +f32 '
 says '^add +f32 '
 says '^cores +1.0 KiB +[0-9.]+ [um]s '

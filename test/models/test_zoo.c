@@ -14,6 +14,8 @@ static const struct {
     { "gpt2-large", 774030080 },
     { "gpt2-xl", 1557611200 },
     { "resnet18", 11689512 },
+    { "dlrm-kaggle", 540677217 },     /* DLRM's own count: 33762577 rows of 16, and its MLPs */
+    { "dlrm-terabyte", 24036595969 }, /* MLPerf's: 187767399 rows of 128                     */
     { "resnet50", 25557032 },
     { "llama2-7b", 6738415616 },
     { "llama2-13b", 13015864320 },

@@ -1,0 +1,160 @@
+"""A recommender (DLRM) beside PyTorch's nn.EmbeddingBag(sparse=True): losses and seconds of a step.
+
+Both read the same rows of the same file in their order, begin with the same weights and train with
+Adagrad (or SGD) in f32, without decay or clipping; losses of every step are compared. Then tables
+grow: a step should not take longer for rows that it does not read. Rows are drawn by a power law
+(numpy's zipf, a=1.2, modulo the table). Prints CSV.
+"""
+
+import argparse
+import glob
+import os
+import statistics
+import sys
+import tempfile
+import time
+
+import numpy as np
+import safetensors.numpy
+import safetensors.torch
+import torch
+from torch import nn
+
+import pleat
+
+DENSE = 13
+KEYS = {"embed": 16, "bottom": "512-256-64", "top": "512-256", "dense": DENSE}
+
+
+class Dlrm(nn.Module):
+    """Naumov et al., 2019: weights named, shaped and used as in its public code."""
+
+    def __init__(self, tables, rows, embed):
+        super().__init__()
+        self.emb_l = nn.ModuleList(
+            nn.EmbeddingBag(rows, embed, mode="sum", sparse=True) for _ in range(tables)
+        )
+        self.bot_l = self.mlp([DENSE, 512, 256, 64, embed], relu_at_end=True)
+        pairs = (tables + 1) * tables // 2
+        self.top_l = self.mlp([embed + pairs, 512, 256, 1], relu_at_end=False)
+        self.pairs = torch.tril_indices(tables + 1, tables + 1, -1)
+
+    @staticmethod
+    def mlp(widths, relu_at_end):
+        layers = []
+        for i, (a, b) in enumerate(zip(widths, widths[1:])):
+            layers.append(nn.Linear(a, b))
+            if relu_at_end or i < len(widths) - 2:
+                layers.append(nn.ReLU())
+        return nn.Sequential(*layers)
+
+    def forward(self, dense, ids, label):
+        x = self.bot_l(dense)
+        offsets = torch.arange(len(dense))
+        t = torch.stack([x] + [e(i, offsets) for e, i in zip(self.emb_l, ids)], 1)
+        z = torch.bmm(t, t.transpose(1, 2))[:, self.pairs[0], self.pairs[1]]
+        z = self.top_l(torch.cat([x, z], 1)).squeeze(1)
+        return nn.functional.binary_cross_entropy_with_logits(z, label)
+
+
+def make_rows(path, tables, rows, n, seed=1):
+    draw = np.random.default_rng(seed)
+    data = {
+        "dense": draw.random((n, DENSE), np.float32),
+        "label": draw.integers(0, 2, n, np.int32),
+    }
+    for i in range(tables):
+        data[f"cat_{i}"] = (draw.zipf(1.2, n) % rows).astype(np.int32)
+    safetensors.numpy.save_file(data, path)
+    return data
+
+
+def settings(a, steps):
+    s = {"steps": steps, "lr": a.lr, "lr-min": a.lr, "optimizer": a.optimizer, "clip": 0, "decay": 0}
+    return {**s, **({"momentum": 0} if a.optimizer == "sgd" else {"eps": 1e-10})}
+
+
+def run_pleat(a, tables, rows, batch, steps, data, *more):
+    keys = {**KEYS, "tables": tables, "rows": rows, "batch": batch}
+    c = pleat.command(a.pleat, "dlrm", keys, data, settings(a, steps), a.threads)
+    lines, mib = pleat.run(c + ["--data-order", "file", "--train-share", "0.999", "--timings", *more])
+    return [x for x in lines if "loss" in x], mib
+
+
+def train_torch(a, model, data, batch, steps):
+    kind = {"adagrad": torch.optim.Adagrad, "sgd": torch.optim.SGD}[a.optimizer]
+    optimizer = kind(model.parameters(), lr=a.lr)
+    ids = sorted((k for k in data if k.startswith("cat_")), key=lambda k: int(k[4:]))
+    losses, seconds = [], []
+    for step in range(steps):
+        start = time.perf_counter()
+        at = slice(step * batch, (step + 1) * batch)
+        loss = model(
+            torch.from_numpy(data["dense"][at]),
+            [torch.from_numpy(data[k][at]).long() for k in ids],
+            torch.from_numpy(data["label"][at]).float(),
+        )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        seconds.append(time.perf_counter() - start)
+    return losses, seconds
+
+
+def load(model, folder):
+    (file,) = glob.glob(f"{folder}/*.safetensors")
+    have = safetensors.torch.load_file(file)
+    model.load_state_dict({k: have[k] for k in model.state_dict()})
+
+
+def compare(a, tables, rows, batch, equal):
+    steps = a.steps
+    with tempfile.TemporaryDirectory(dir=a.folder) as folder:
+        path = os.path.join(folder, "rows.safetensors")
+        data = make_rows(path, tables, rows, (steps + 1) * batch + 1000)
+        model = Dlrm(tables, rows, KEYS["embed"])
+        if equal:
+            save = os.path.join(folder, "first")
+            run_pleat(a, tables, rows, batch, 0, path, "--save", save)
+            load(model, save)
+        lines, _ = run_pleat(a, tables, rows, batch, steps, path)
+        losses, seconds = train_torch(a, model, data, batch, steps)
+    ours = statistics.median(x["seconds"] for x in lines[2:])
+    theirs = statistics.median(seconds[2:])
+    apart = max(abs(x["loss"] - y) / abs(y) for x, y in zip(lines, losses, strict=True))
+    print(
+        f"{a.optimizer},{tables},{rows},{batch},{ours * 1e3:.3f},{theirs * 1e3:.3f},"
+        f"{ours / theirs:.3f},{f'{apart:.1e}' if equal else ''}",
+        flush=True,
+    )
+    return not equal or apart <= a.limit
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    p.add_argument("--pleat", default="build/pleat", help="the binary")
+    p.add_argument("--steps", type=int, default=30)
+    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--optimizer", default="adagrad", help="or sgd")
+    p.add_argument("--lr", type=float, default=0.01)
+    p.add_argument("--limit", type=float, default=1e-5, help="on relative differences of losses")
+    p.add_argument("--folder", help="for the rows and weights; default: that of temporary files")
+    p.add_argument("--only", help="TABLES,ROWS,BATCH: one case, of equal weights")
+    a = p.parse_args()
+    torch.set_num_threads(a.threads)
+    print("optimizer,tables,rows,batch,pleat_ms,torch_ms,ratio,largest_loss_difference", flush=True)
+    if a.only:
+        return 0 if compare(a, *(int(x) for x in a.only.split(",")), True) else 6
+    ok = compare(a, 26, 10_000, 128, True)
+    ok &= compare(a, 26, 10_000, 2048, True)
+    for tables in (10, 100):
+        ok &= compare(a, tables, 100_000, 128, True)
+        ok &= compare(a, tables, 100_000, 2048, False)
+    for rows in (3_200_000, 12_800_000, 51_200_000):
+        ok &= compare(a, 1, rows, 2048, False)
+    return 0 if ok else 6
+
+
+if __name__ == "__main__":
+    sys.exit(main())
