@@ -210,7 +210,8 @@ static void add_update(const updating *u, const target *t)
     if (t->ids) in[n++] = t->ids;
     in[n++] = t->grad;
     moment = in + n;
-    const int n_moments = add_moments(u, t, moment), n_alike = n += n_moments;
+    const int n_moments = add_moments(u, t, moment), n_alike = n + n_moments;
+    n = n_alike;
     in[n++] = u->lr;
     if (r->counts) in[n++] = u->step;
     in[n++] = u->scale;
@@ -344,7 +345,7 @@ static void add_unfused_adam(const updating *u, const target *t)
 
 static void add_one(const updating *u, const target *t)
 {
-    if (!u->optim->unfused)
+    if (!u->optim->unfused || t->ids) /* torch's operators for rows are others */
         add_update(u, t);
     else if (u->rule->counts)
         add_unfused_adam(u, t);

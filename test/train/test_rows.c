@@ -72,12 +72,27 @@ static void test_lazy(void **state)
     assert_true(fabs(all.loss[9] - lazy.loss[9]) < 0.1 * all.loss[9]);
 }
 
+/* Updates as torch's operators have none for rows. */
+static void test_unfused(void **state)
+{
+    diary fused, unfused;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        pl_train_options o = options_of(i ? "adagrad" : "lazy-adam", 0);
+        train_well(&o, 1, &fused);
+        o.optim.unfused = true;
+        train_well(&o, 1, &unfused);
+        check_losses(o.optim.name, &fused, &unfused, 0, 10, 1e-5);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal_bits),
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_lazy),
+        cmocka_unit_test(test_unfused),
     };
     return cmocka_run_group_tests(tests, make_text, clean_up);
 }
