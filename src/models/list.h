@@ -14,6 +14,7 @@
     X(mlp) \
     X(moe) \
     X(dlrm) \
+    X(wide_deep) \
     X(deepseek) \
     X(resnet) \
     X(alexnet) \
