@@ -230,6 +230,7 @@ static void test_tables(void **state)
     (void)state;
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < 3; k++) {
+            if (i && k != i % 3) continue; /* all of them with the first one */
             pl_verify_options o = verify_options(models[i]);
             o.optim.name = optimizers[k];
             o.optim.decay = k == 2 ? 0.1 : 0;
