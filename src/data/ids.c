@@ -26,10 +26,20 @@ int64_t pl_ids_below(const pl_graph *graph, const pl_value *input, int64_t *leas
     return below;
 }
 
-int64_t pl_ids_limit(const pl_graph *graph, const char *input, int64_t otherwise)
+pl_limits pl_ids_limits(const pl_graph *graph, int64_t otherwise, pl_arena *arena)
 {
-    int64_t least;
-    const pl_value *value = pl_graph_find(graph, input);
-    const int64_t below = value ? pl_ids_below(graph, value, &least) : 0;
-    return below ? below : otherwise;
+    pl_limits l = { graph, otherwise, PL_NEW_N(arena, int64_t, graph->values.n + 1) };
+    for (int i = 0; i < graph->values.n; i++) {
+        const pl_value *v = graph->values.at[i];
+        int64_t least;
+        if (v->role == PL_INPUT && !pl_type_is_float(v->type))
+            l.below[i] = pl_ids_below(graph, v, &least);
+    }
+    return l;
+}
+
+int64_t pl_ids_limit(const pl_limits *limits, const char *input)
+{
+    const pl_value *v = limits->graph ? pl_graph_find(limits->graph, input) : NULL;
+    return v && limits->below[v->id] ? limits->below[v->id] : limits->otherwise;
 }

@@ -8,7 +8,14 @@
  * (ops/cross_entropy_loss.c). */
 int64_t pl_ids_below(const pl_graph *graph, const pl_value *input, int64_t *least);
 
-/* The same of an input by its name; `otherwise` where no node looks anything up by it. */
-int64_t pl_ids_limit(const pl_graph *graph, const char *input, int64_t otherwise);
+/* The same of all inputs of whole numbers, found once. */
+typedef struct pl_limits {
+    const pl_graph *graph; /* NULL: of none, `otherwise` holds for all */
+    int64_t otherwise;     /* where no node looks anything up          */
+    int64_t *below;        /* [values] 0: nothing is looked up by it   */
+} pl_limits;
+
+pl_limits pl_ids_limits(const pl_graph *graph, int64_t otherwise, pl_arena *arena);
+int64_t pl_ids_limit(const pl_limits *limits, const char *input);
 
 #endif

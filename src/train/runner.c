@@ -2,7 +2,6 @@
  * pl_runner_step() runs the micro-batches of a step and its update. */
 #include "train/runner.h"
 
-#include "data/ids.h"
 #include "run/save.h"
 
 #include <math.h>
@@ -65,8 +64,9 @@ bool pl_runner_open(pl_runner *runner, const pl_train_job *job, pl_comm *comm,
     *runner = (pl_runner){ .job = job,
                            .rank = comm ? comm->rank : 0,
                            .arena = pl_arena_new("rank"),
-                           .below = labels ? labels : 256,
                            .done = job->options.resume ? job->from.manifest.step : 0 };
+    if (job->data.kind == PL_DATA_SYNTHETIC)
+        runner->limits = pl_ids_limits(job->graph[STEP], labels ? labels : 256, runner->arena);
     if (start(runner, comm, wish, of, err)) return true;
     pl_arena_free(runner->arena);
     *runner = (pl_runner){ 0 };
@@ -93,13 +93,6 @@ double pl_runner_rate(const pl_train_options *options, int64_t step)
            0.5 * (options->lr - options->lr_min) * (1 + cos(3.141592653589793 * (at < 1 ? at : 1)));
 }
 
-/* Synthetic integers of an input are below that. */
-static int64_t find_below(const pl_runner *runner, const pl_port *port)
-{
-    if (runner->job->data.kind != PL_DATA_SYNTHETIC) return 0;
-    return pl_ids_limit(runner->job->graph[STEP], port->value->name, runner->below);
-}
-
 /* Micro-batch k of a step reads rows k of `micro` shares of its batch; drawn numbers are its own.
  * step < 0: a validation batch. */
 static void fill_inputs(pl_runner *runner, int which, int64_t step, int64_t k)
@@ -117,7 +110,7 @@ static void fill_inputs(pl_runner *runner, int which, int64_t step, int64_t k)
         pl_port port = p->input[i];
         if (which == STEP) port.value = pl_unrolled_from(&runner->job->whole, port.value, &of);
         f.draw = step < 0 ? step : step * options->micro + of;
-        f.below = find_below(runner, &port);
+        f.below = pl_ids_limit(&runner->limits, port.value->name);
         if (to) pl_data_feed(&f, &port, to);
         pl_exec_unmap(runner->exec, &p->input[i], PL_WRITE, to);
     }

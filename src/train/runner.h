@@ -2,6 +2,7 @@
  * What comes when is train.c's affair, or that of the library's caller (api/run.c). */
 #ifndef PL_TRAIN_RUNNER_H
 #define PL_TRAIN_RUNNER_H
+#include "data/ids.h"
 #include "train/auc.h"
 #include "train/job.h"
 #include "train/state.h"
@@ -14,7 +15,7 @@ typedef struct pl_runner {
     const pl_store *store;
     const pl_gather *gather;    /* NULL: nothing is saved                          */
     const pl_program **program; /* of the job (pl_train_program), then of the gather */
-    int64_t below;              /* synthetic integers                              */
+    pl_limits limits;           /* synthetic integers                              */
     int64_t done;               /* steps, those before a resume included           */
 } pl_runner;
 

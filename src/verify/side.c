@@ -6,7 +6,6 @@
 #include "base/rng.h"
 #include "ops/list.h"
 #include "data/data.h"
-#include "data/ids.h"
 #include "train/state.h"
 
 #include <string.h>
@@ -69,11 +68,12 @@ bool pl_verify_side_build(const pl_verify_options *options, int64_t runs,
                           const pl_verify_graphs *draw, pl_arena *arena, pl_verify_graphs *out,
                           pl_err *err)
 {
-    *out = (pl_verify_graphs){ .runs = runs, .below = 256 };
+    *out = (pl_verify_graphs){ .runs = runs };
     PL_TRY(parse_model(options, runs, arena, out, err));
-    if (pl_model_labels(&out->args)) out->below = pl_model_labels(&out->args);
+    const int64_t labels = pl_model_labels(&out->args);
     out->n = runs > 1 ? PL_VERIFY_PROGRAMS : PL_VERIFY_GRAPHS;
     for (int i = 0; i < PL_VERIFY_GRAPHS; i++) PL_TRY(build_graph(options, i, arena, out, err));
+    out->limits = pl_ids_limits(out->graph[STEP], labels ? labels : 256, arena);
     out->draw = draw ? draw->graph[STEP] : out->graph[STEP];
     return true;
 }
@@ -151,7 +151,7 @@ static void fill_inputs(pl_verify_side *side, int which, int64_t step, int64_t k
         const pl_value as = narrow_value(side, which, v);
         pl_port port = p->input[i];
         f.draw = step * draws + of;
-        f.below = pl_ids_limit(g->graph[STEP], v->name, g->below);
+        f.below = pl_ids_limit(&g->limits, v->name);
         void *to = pl_exec_map(side->exec, &p->input[i], PL_WRITE);
         port.value = &as;
         if (!draw || pl_shape_same(&draw->shape, &v->shape))

@@ -6,6 +6,7 @@
  * of each micro-batch before. */
 #ifndef PL_VERIFY_SIDE_H
 #define PL_VERIFY_SIDE_H
+#include "data/ids.h"
 #include "models/model.h"
 #include "plan/unroll.h"
 #include "verify/verify.h"
@@ -21,7 +22,7 @@ typedef struct pl_verify_graphs {
     const pl_graph *draw;     /* whose inputs are drawn: STEP of the side in micro-batches, many
                                  of which lie side by side in the batch of this one              */
     bool alone;               /* the loss of a batch is the mean of those of its micro-batches   */
-    int64_t below;            /* synthetic integers                                              */
+    pl_limits limits;         /* synthetic integers                                              */
     pl_graph *graph[PL_VERIFY_GRAPHS];
 } pl_verify_graphs;
 
