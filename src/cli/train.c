@@ -33,8 +33,9 @@ typedef struct train_args {
 #define AT(f) offsetof(train_args, f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "data",         TEXT(o.data),       "FILE", NULL,  "text, .safetensors, or synthetic" },
-    { "data-order",   TEXT(data_order),   "NAME", "random", "of rows of tensors: random or file" },
+    { "data",         TEXT(o.data),       "FILE", NULL,
+      "text, .safetensors, a log of clicks, or synthetic" },
+    { "data-order",   TEXT(data_order),   "NAME", "random", "of rows: random or file" },
     { "weights",      TEXT(o.weights),    "PATH", NULL,  "safetensors to start from" },
     { "weights-partial", FLAG(o.weights_partial), NULL, NULL,
       "what PATH does not have starts from initial values" },

@@ -62,13 +62,14 @@ static bool find_plans(pl_train_job *j, pl_err *err)
     return true;
 }
 
-static bool reads_text(const pl_train_job *job, pl_err *err)
+/* Does the model read data of this kind, which is `what`? */
+static bool reads(const pl_train_job *job, const char *kind, const char *what, pl_err *err)
 {
-    return !strcmp(job->args.model->data, "text") ||
+    return !strcmp(job->args.model->data, kind) ||
            pl_err_set(err, PL_EUNSUPPORTED,
-                      "model '%s' reads %s, and this is a text file: give FILE" PL_TENSORS_ENDING
+                      "model '%s' reads %s, and this is a %s: give FILE" PL_TENSORS_ENDING
                       " with its inputs, or use --data synthetic",
-                      job->args.model->name, job->args.model->data);
+                      job->args.model->name, job->args.model->data, what);
 }
 
 /* A text file fills rows of tokens, and nothing else. */
@@ -105,25 +106,18 @@ static bool open_text(pl_train_job *job, pl_err *err)
                              job->arena, &job->data, err);
 }
 
-/* Of tensors the graphs say what they have to be; text is checked before they are built. */
-static bool open_tensors(pl_train_job *j, pl_err *err)
+/* Of tensors and logs the graphs say what they have to be; text is checked before they are
+ * built. */
+static bool open_rows(pl_train_job *j, pl_data_kind kind, pl_err *err)
 {
     const pl_graph *graphs[] = { j->graph[STEP], j->graph[EVAL] };
-    return pl_data_rows_open(j->options.data, j->options.train_share, j->options.in_order, 2,
-                             graphs, j->arena, &j->data, err);
-}
-
-static bool open_clicks(pl_train_job *j, pl_err *err)
-{
-    const pl_graph *graphs[] = { j->graph[STEP], j->graph[EVAL] };
-    if (strcmp(j->args.model->data, "clicks") != 0)
-        return pl_err_set(
-            err, PL_EUNSUPPORTED,
-            "model '%s' reads %s, and this is a log of clicks: give FILE" PL_TENSORS_ENDING
-            " with its inputs, or use --data synthetic",
-            j->args.model->name, j->args.model->data);
-    return pl_data_clicks_open(j->options.data, j->options.train_share, j->options.in_order, 2,
-                               graphs, j->arena, &j->data, err);
+    const pl_train_options *o = &j->options;
+    if (kind == PL_DATA_TENSORS)
+        return pl_data_rows_open(o->data, o->train_share, o->in_order, 2, graphs, j->arena,
+                                 &j->data, err);
+    return reads(j, "clicks", "log of clicks", err) &&
+           pl_data_clicks_open(o->data, o->train_share, o->in_order, 2, graphs, j->arena, &j->data,
+                               err);
 }
 
 /* States of the evaluation are those of the model, without an optimizer's. */
@@ -275,12 +269,11 @@ static bool make_job(pl_train_job *job, pl_err *err)
     if (kind == PL_DATA_TEXT && !strcmp(job->args.model->data, "clicks")) kind = PL_DATA_CLICKS;
     bool text = !strcmp(job->args.model->data, "text");
     job->tokens = pl_model_int(&job->args, "batch") * (text ? pl_model_int(&job->args, "seq") : 1);
-    if (kind == PL_DATA_TEXT) PL_TRY(reads_text(job, err));
+    if (kind == PL_DATA_TEXT) PL_TRY(reads(job, "text", "text file", err));
     PL_TRY(build_graphs(job, err));
     if (kind == PL_DATA_TEXT) PL_TRY(open_text(job, err));
     if (kind == PL_DATA_FED) job->data = (pl_data){ .kind = kind, .fed = job->options.fed };
-    if (kind == PL_DATA_TENSORS) PL_TRY(open_tensors(job, err));
-    if (kind == PL_DATA_CLICKS) PL_TRY(open_clicks(job, err));
+    if (kind == PL_DATA_TENSORS || kind == PL_DATA_CLICKS) PL_TRY(open_rows(job, kind, err));
     if (job->options.weights_partial && !job->options.weights)
         return pl_err_set(err, PL_EUSAGE, "--weights-partial is of --weights: give that too");
     if (job->options.weights) PL_TRY(open_weights(job, err));
