@@ -8,12 +8,12 @@
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
-    const double lr = pl_type_get(n->in[3]->type, in[3], 0),
-                 scale = pl_type_get(n->in[4]->type, in[4], 0);
+    const pl_adagrad a = pl_adagrad_new(n, pl_type_get(n->in[3]->type, in[3], 0),
+                                        pl_type_get(n->in[4]->type, in[4], 0));
     pl_walk i = pl_walk_new(s, pl_walk_mask(n, 0));
     do {
         const double g = pl_type_get(n->in[1]->type, in[1], i.at[1]);
-        pl_adagrad_element(n, g, lr, scale, out, i.at[5]);
+        pl_adagrad_element(&a, g, n->out[0]->type, out, i.at[5]);
     } while (pl_walk_next(&i));
 }
 

@@ -7,9 +7,10 @@
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
-    const double lr = pl_rows_scalar(s, in, 4), scale = pl_rows_scalar(s, in, 5);
+    const pl_node *n = s->node;
+    const pl_adagrad a = pl_adagrad_new(n, pl_rows_scalar(s, in, 4), pl_rows_scalar(s, in, 5));
     for (pl_rows r = pl_rows_new(s, in); pl_rows_next(&r);)
-        pl_adagrad_element(s->node, pl_rows_gradient(&r), lr, scale, out, r.to);
+        pl_adagrad_element(&a, pl_rows_gradient(&r), n->out[0]->type, out, r.to);
 }
 
 const pl_op pl_op_adagrad_rows = {

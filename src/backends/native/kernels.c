@@ -40,6 +40,25 @@ bool pl_kernels_is_rows(const pl_operand *rows, int row, const pl_operand *o)
     return m == n - 1 && !memcmp(a, b, (size_t)m * sizeof *a);
 }
 
+bool pl_kernels_is_looked_up(const pl_operand *ids, const pl_operand *table, const pl_operand *rows,
+                             pl_err *why)
+{
+    int i[PL_MAX_FACTORS], t[PL_MAX_FACTORS], r[PL_MAX_FACTORS];
+    const int n_ids = pl_kernels_order(ids, i), n_table = pl_kernels_order(table, t),
+              n_rows = pl_kernels_order(rows, r);
+    if (n_ids >= 0 && n_table > 0 && n_rows == n_ids + n_table - 1 &&
+        !memcmp(r, i, (size_t)n_ids * sizeof *r) &&
+        !memcmp(r + n_ids, t + 1, (size_t)(n_table - 1) * sizeof *r))
+        return true;
+    return pl_err_set(why, PL_EUNSUPPORTED, "the rows are not in the order of the ids");
+}
+
+int64_t pl_kernels_row(pl_type type, const void *ids, int64_t i, pl_range rows)
+{
+    const int64_t row = (int64_t)pl_type_get(type, ids, i) - rows.lo;
+    return row >= 0 && row < rows.n ? row : -1;
+}
+
 bool pl_kernels_keep(const void *state, size_t bytes, void **out, pl_err *err)
 {
     *out = malloc(bytes);
@@ -92,7 +111,7 @@ static const pl_kernel kernels[] = {
     ROW(batch_norm_stats, pl_channel_norm_accepts, channel_norm, channel_norm_sums),
     ROW(broadcast, NULL, copy, copy),
     ROW(cast, pl_pointwise_cast_accepts, pointwise, pointwise),
-    ROW(coalesce, pl_coalesce_accepts, coalesce, coalesce),
+    ROW(coalesce, pl_coalesce_accepts, unique, coalesce),
     ROW(concat, NULL, copy, copy),
     ROW_STATELESS(cross_entropy_sums, pl_cross_entropy_accepts, cross_entropy_sums),
     ROW_STATELESS(cross_entropy_sums_grad, pl_cross_entropy_accepts, cross_entropy_sums_grad),

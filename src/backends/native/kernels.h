@@ -16,6 +16,15 @@ int pl_kernels_order(const pl_operand *o, int factor[PL_MAX_FACTORS]);
  * too. */
 bool pl_kernels_is_rows(const pl_operand *rows, int row, const pl_operand *o);
 
+/* Is `rows` one row of `table`, which is laid out by rows first, for each of the ids, in their
+ * order? */
+bool pl_kernels_is_looked_up(const pl_operand *ids, const pl_operand *table, const pl_operand *rows,
+                             pl_err *why);
+
+/* The place of the row that id i names among `rows`, a share's part of a table; -1: it is not
+ * there. */
+int64_t pl_kernels_row(pl_type type, const void *ids, int64_t i, pl_range rows);
+
 /* A copy of `state` on the heap for pl_kernel.make; freed by free(). Fails with PL_ERUN. */
 bool pl_kernels_keep(const void *state, size_t bytes, void **out, pl_err *err);
 
@@ -100,7 +109,6 @@ PL_KERNELS_RUN(row_norm_grad);
 PL_KERNELS_MAKE(unique);
 PL_KERNELS_RUN(unique);
 PL_KERNELS_ACCEPTS(coalesce);
-PL_KERNELS_MAKE(coalesce);
 PL_KERNELS_RUN(coalesce);
 PL_KERNELS_ACCEPTS(rows);
 PL_KERNELS_RUN(rows_sgd);

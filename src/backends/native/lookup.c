@@ -11,28 +11,16 @@ bool pl_lookup_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
     const pl_node *n = s->node;
     const pl_sig *sig = n->sig;
     bool is_grad = n->op == &pl_op_embedding_grad;
-    int ids[PL_MAX_FACTORS], table[PL_MAX_FACTORS], rows[PL_MAX_FACTORS];
-    int n_ids = pl_kernels_order(&sig->operand[is_grad ? 0 : 1], ids);
-    int n_table = pl_kernels_order(&sig->operand[is_grad ? 2 : 0], table);
-    int n_rows = pl_kernels_order(&sig->operand[is_grad ? 1 : 2], rows);
+    const pl_operand *ids = &sig->operand[is_grad ? 0 : 1], *table = &sig->operand[is_grad ? 2 : 0],
+                     *rows = &sig->operand[is_grad ? 1 : 2];
+    int first[PL_MAX_FACTORS];
     (void)env;
     if (is_grad && n->out[0]->type != PL_F32)
         return pl_err_set(why, PL_EUNSUPPORTED, "the table is %s, not f32",
                           pl_type_name(n->out[0]->type));
-    if (n_ids < 0 || n_table < 1 || n_rows != n_ids + n_table - 1 ||
-        table[0] != pl_sig_find(sig, 'v'))
+    if (pl_kernels_order(table, first) < 1 || first[0] != pl_sig_find(sig, 'v'))
         return pl_err_set(why, PL_EUNSUPPORTED, "'v' is not the table's first dimension");
-    if (memcmp(rows, ids, (size_t)n_ids * sizeof *ids) ||
-        memcmp(rows + n_ids, table + 1, (size_t)(n_table - 1) * sizeof *ids))
-        return pl_err_set(why, PL_EUNSUPPORTED, "the rows are not in the order of the ids");
-    return true;
-}
-
-/* The row of this share's part of the table, or -1: absent. */
-static int64_t find_row(pl_type type, const void *ids, int64_t i, pl_range rows)
-{
-    int64_t row = (int64_t)pl_type_get(type, ids, i) - rows.lo;
-    return row >= 0 && row < rows.n ? row : -1;
+    return pl_kernels_is_looked_up(ids, table, rows, why);
 }
 
 void pl_lookup_run(const pl_share *s, const pl_kernel_env *env, void *state, const void *const in[],
@@ -45,7 +33,7 @@ void pl_lookup_run(const pl_share *s, const pl_kernel_env *env, void *state, con
     (void)state, (void)scratch;
 #pragma omp parallel for num_threads(env->n_threads) if (n_ids * h > PL_LOOPS_SERIAL)
     for (int64_t i = 0; i < n_ids; i++) {
-        int64_t row = find_row(n->in[1]->type, in[1], i, rows);
+        int64_t row = pl_kernels_row(n->in[1]->type, in[1], i, rows);
         char *to = (char *)out[0] + (size_t)i * bytes;
         if (row < 0)
             memset(to, 0, bytes);
@@ -71,7 +59,7 @@ void pl_lookup_grad_run(const pl_share *s, const pl_kernel_env *env, void *state
     for (int64_t lo = 0; lo < h; lo += COLUMNS) {
         int64_t hi = lo + COLUMNS < h ? lo + COLUMNS : h;
         for (int64_t i = 0; i < n_ids; i++) {
-            int64_t row = find_row(n->in[0]->type, in[0], i, rows);
+            int64_t row = pl_kernels_row(n->in[0]->type, in[0], i, rows);
             if (row < 0) continue;
 #pragma omp simd
             for (int64_t k = lo; k < hi; k++) table[row * h + k] += dy[i * h + k];

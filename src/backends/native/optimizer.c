@@ -131,20 +131,6 @@ static void sgd_row(const void *arg, int64_t n, const int64_t at[])
     }
 }
 
-void pl_optimizer_sgd_run(const pl_share *s, const pl_kernel_env *env, void *state,
-                          const void *const in[], void *const out[], void *scratch)
-{
-    const optimizer *o = state;
-    job j = { .o = o,
-              .g = in[1],
-              .w = out[0],
-              .m = out[1],
-              .lr = *(const float *)in[3],
-              .scale = *(const float *)in[4] };
-    (void)s, (void)scratch;
-    pl_loops_run(&o->loops, 1, env->n_threads, sgd_row, &j);
-}
-
 static void adagrad_row(const void *arg, int64_t n, const int64_t at[])
 {
     const job *j = arg;
@@ -159,16 +145,29 @@ static void adagrad_row(const void *arg, int64_t n, const int64_t at[])
     }
 }
 
+/* One moment, no step number. */
+static void run_plain(const pl_kernel_env *env, const optimizer *o, const void *const in[],
+                      void *const out[], pl_loops_row *row)
+{
+    const job j = { .o = o,
+                    .g = in[1],
+                    .w = out[0],
+                    .m = out[1],
+                    .lr = *(const float *)in[3],
+                    .scale = *(const float *)in[4] };
+    pl_loops_run(&o->loops, 1, env->n_threads, row, &j);
+}
+
+void pl_optimizer_sgd_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                          const void *const in[], void *const out[], void *scratch)
+{
+    (void)s, (void)scratch;
+    run_plain(env, state, in, out, sgd_row);
+}
+
 void pl_optimizer_adagrad_run(const pl_share *s, const pl_kernel_env *env, void *state,
                               const void *const in[], void *const out[], void *scratch)
 {
-    const optimizer *o = state;
-    job j = { .o = o,
-              .g = in[1],
-              .w = out[0],
-              .m = out[1],
-              .lr = *(const float *)in[3],
-              .scale = *(const float *)in[4] };
     (void)s, (void)scratch;
-    pl_loops_run(&o->loops, 1, env->n_threads, adagrad_row, &j);
+    run_plain(env, state, in, out, adagrad_row);
 }

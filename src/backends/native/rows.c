@@ -87,26 +87,12 @@ void pl_unique_run(const pl_share *s, const pl_kernel_env *env, void *state, con
 /* Rows of f32 in the order of the ids. */
 bool pl_coalesce_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
 {
-    const pl_sig *sig = s->node->sig;
-    int ids[PL_MAX_FACTORS], rows[PL_MAX_FACTORS], out[PL_MAX_FACTORS];
-    const int n_ids = pl_kernels_order(&sig->operand[0], ids),
-              n_rows = pl_kernels_order(&sig->operand[2], rows),
-              n_out = pl_kernels_order(&sig->operand[3], out);
+    const pl_operand *o = s->node->sig->operand;
     (void)env;
     if (s->node->out[0]->type != PL_F32)
         return pl_err_set(why, PL_EUNSUPPORTED, "the rows are %s, not f32",
                           pl_type_name(s->node->out[0]->type));
-    if (n_ids < 0 || n_rows < n_ids || n_out != 1 + n_rows - n_ids ||
-        memcmp(rows, ids, (size_t)n_ids * sizeof *ids) ||
-        memcmp(rows + n_ids, out + 1, (size_t)(n_rows - n_ids) * sizeof *ids))
-        return pl_err_set(why, PL_EUNSUPPORTED, "the rows are not in the order of the ids");
-    return true;
-}
-
-bool pl_coalesce_make(const pl_share *s, const pl_kernel_env *env, void **state,
-                      int64_t *scratch_bytes, pl_err *err)
-{
-    return pl_unique_make(s, env, state, scratch_bytes, err);
+    return pl_kernels_is_looked_up(&o[0], &o[3], &o[2], why);
 }
 
 /* The first place whose id is not below `id`. */
@@ -200,8 +186,8 @@ static update begin(const pl_share *s, const void *const in[], void *const out[]
 /* Where the row that id i names begins; -1: this share has it not. */
 static int64_t find_row(const update *u, int64_t i)
 {
-    const int64_t row = (int64_t)pl_type_get(u->s->node->in[IDS]->type, u->ids, i) - u->rows.lo;
-    return row >= 0 && row < u->rows.n ? row * u->h : -1;
+    const int64_t row = pl_kernels_row(u->s->node->in[IDS]->type, u->ids, i, u->rows);
+    return row < 0 ? -1 : row * u->h;
 }
 
 void pl_rows_sgd_run(const pl_share *s, const pl_kernel_env *env, void *state,

@@ -10,9 +10,15 @@
 
 PL_MUST_CHECK bool pl_adagrad_infer(const pl_node *n, pl_sig *sig, pl_err *err);
 
+/* The numbers of a step. */
+typedef struct pl_adagrad {
+    double eps, decay, lr, scale;
+} pl_adagrad;
+
+pl_adagrad pl_adagrad_new(const pl_node *n, double lr, double scale);
 /* One element of the weight and its sum of squares, which are laid out alike and of one type (f64
  * where a step is verified in that). */
-void pl_adagrad_element(const pl_node *n, double g, double lr, double scale, void *const state[2],
+void pl_adagrad_element(const pl_adagrad *a, double g, pl_type type, void *const state[2],
                         int64_t at);
 
 #endif
