@@ -56,6 +56,7 @@ pl_value *pl_clicks_look_up(const pl_layers *l, const char *name, int64_t rows, 
 {
     pl_builder *b = l->b;
     if (!ids) return NULL;
+    if (!init) init = pl_layers_uniform(b, 1 / sqrt((double)rows));
     pl_value *table =
         pl_layers_weight(l, pl_builder_fmt(b, "%s.weight", name), PL_SHAPE(rows, width), init);
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, name, NULL, table, ids);

@@ -4,6 +4,16 @@
 #define PL_MODELS_CLICKS_H
 #include "models/layers.h"
 
+/* Keys of their models. */
+// clang-format off
+#define PL_CLICKS_KEYS \
+    { "dense", "13", 1, "numbers of a row" }, \
+    { "tables", "26", 1, "of ids" }, \
+    { "rows", "1000", 1, "of each table" }, \
+    { "sizes", "", 0, "rows of the tables, in place of the two: 1460-583-305", "*" }, \
+    { "hots", "1", 1, "ids of a row in each table" }
+// clang-format on
+
 enum { PL_MOST_WIDTHS = 256 };
 
 /* "512-256-128" */
@@ -21,7 +31,8 @@ pl_widths pl_clicks_tables(pl_builder *b, const pl_model_args *args);
 pl_value *pl_clicks_dense(pl_builder *b, const pl_model_args *args);
 pl_value *pl_clicks_ids(pl_builder *b, const pl_model_args *args, int table);
 
-/* What a table NAME.weight [rows, width] has for ids, added up over the hots: f32[batch, width]. */
+/* What a table NAME.weight [rows, width] has for ids, added up over the hots: f32[batch, width].
+ * init NULL: uniform up to 1/sqrt(rows), as DLRM's. */
 pl_value *pl_clicks_look_up(const pl_layers *l, const char *name, int64_t rows, int64_t width,
                             const char *init, pl_value *ids);
 

@@ -13,8 +13,6 @@
 #include "models/list.h"
 #include "ops/list.h"
 
-#include <math.h>
-
 /* x_0, and the products of each two of the n vectors, row by row of the triangle below the
  * diagonal. */
 static pl_value *interact(pl_builder *b, pl_value *const x[], int64_t n)
@@ -40,8 +38,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
     top.at[top.n++] = 1;
     x[0] = pl_clicks_mlp(&l, "bot_l", &bottom, true, x[0]);
     for (int i = 0; i < rows.n && !b->err.code; i++) {
-        const char *init = pl_layers_uniform(b, 1 / sqrt((double)rows.at[i]));
-        x[1 + i] = pl_clicks_look_up(&l, pl_builder_fmt(b, "emb_l.%d", i), rows.at[i], width, init,
+        x[1 + i] = pl_clicks_look_up(&l, pl_builder_fmt(b, "emb_l.%d", i), rows.at[i], width, NULL,
                                      pl_clicks_ids(b, args, i));
     }
     if (b->err.code) return;
@@ -49,11 +46,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 }
 
 static const pl_model_key keys[] = {
-    { "dense", "13", 1, "numbers of a row" },
-    { "tables", "26", 1, "of ids" },
-    { "rows", "1000", 1, "of each table" },
-    { "sizes", "", 0, "rows of the tables, in place of the two: 1460-583-305", "*" },
-    { "hots", "1", 1, "ids of a row in each table" },
+    PL_CLICKS_KEYS,
     { "embed", "16", 1, "width of the vectors" },
     { "bottom", "128-64", 0, "widths before that", "*" },
     { "top", "128-64", 0, "widths after the products", "*" },

@@ -11,8 +11,6 @@
 #include "models/list.h"
 #include "ops/list.h"
 
-#include <math.h>
-
 static pl_value *sum(pl_builder *b, pl_value *x, pl_value *y)
 {
     return PL_ADD(b, &pl_op_add, NULL, x, y);
@@ -28,10 +26,9 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
     wide = pl_layers_bias(&l, "wide", "no,o->no", PL_SHAPE(1), NULL, wide);
     deep.at[deep.n++] = 1;
     for (int i = 0; i < rows.n && !b->err.code; i++) {
-        const char *init = pl_layers_uniform(b, 1 / sqrt((double)rows.at[i]));
         pl_value *ids = pl_clicks_ids(b, args, i);
         x[1 + i] = pl_clicks_look_up(&l, pl_builder_fmt(b, "emb.%d", i), rows.at[i],
-                                     pl_model_int(args, "embed"), init, ids);
+                                     pl_model_int(args, "embed"), NULL, ids);
         wide = sum(
             b, wide,
             pl_clicks_look_up(&l, pl_builder_fmt(b, "wide.%d", i), rows.at[i], 1, "zeros", ids));
@@ -42,11 +39,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 }
 
 static const pl_model_key keys[] = {
-    { "dense", "13", 1, "numbers of a row" },
-    { "tables", "26", 1, "of ids" },
-    { "rows", "1000", 1, "of each table" },
-    { "sizes", "", 0, "rows of the tables, in place of the two: 1460-583-305", "*" },
-    { "hots", "1", 1, "ids of a row in each table" },
+    PL_CLICKS_KEYS,
     { "embed", "32", 1, "width of the vectors" },
     { "deep", "1024-512-256", 0, "widths of the MLP", "*" },
     { "batch", "128", 1, "rows per step, over all devices" },

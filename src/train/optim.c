@@ -20,31 +20,42 @@ static const struct rule {
     int n_row_moments;
     bool counts; /* takes the step number                                            */
     bool lazy;   /* updates rows though that is not what the update of all rows does */
+    bool plain;  /* has usually no decay, as PyTorch's for tables                    */
 } rules[] = {
-    { "adamw", &pl_op_adamw, &pl_op_adam_rows, { "m", "v" }, 2, true, false },
-    { "adam", &pl_op_adam, &pl_op_adam_rows, { "m", "v" }, 2, true, false },
-    { "adagrad", &pl_op_adagrad, &pl_op_adagrad_rows, { "sum", NULL }, 1, false, false },
-    { "sgd", &pl_op_sgd, &pl_op_sgd_rows, { "momentum", NULL }, 0, false, false },
-    { "lazy-adamw", &pl_op_adamw, &pl_op_adam_rows, { "m", "v" }, 2, true, true },
-    { "lazy-adam", &pl_op_adam, &pl_op_adam_rows, { "m", "v" }, 2, true, true },
+    { "adamw", &pl_op_adamw, &pl_op_adam_rows, { "m", "v" }, 2, .counts = true },
+    { "adam", &pl_op_adam, &pl_op_adam_rows, { "m", "v" }, 2, .counts = true },
+    { "adagrad", &pl_op_adagrad, &pl_op_adagrad_rows, { "sum", NULL }, 1, .plain = true },
+    { "sgd", &pl_op_sgd, &pl_op_sgd_rows, { "momentum", NULL }, 0 },
+    { "lazy-adamw", &pl_op_adamw, &pl_op_adam_rows, { "m", "v" }, 2, .counts = true, .lazy = true },
+    { "lazy-adam",
+      &pl_op_adam,
+      &pl_op_adam_rows,
+      { "m", "v" },
+      2,
+      .counts = true,
+      .lazy = true,
+      .plain = true },
 };
 
 enum { N_RULES = sizeof rules / sizeof *rules };
 
-/* Is it one that PyTorch has without a decay, for tables? */
-static bool is_plain(const char *name)
+/* NULL: no such optimizer. */
+static const struct rule *rule_of(const char *name)
 {
-    return !strcmp(name, "adagrad") || !strcmp(name, "lazy-adam");
+    for (int i = 0; i < N_RULES; i++)
+        if (!strcmp(rules[i].name, name)) return &rules[i];
+    return NULL;
 }
 
 pl_optim pl_optim_usual(const char *name)
 {
+    const struct rule *r = rule_of(name);
     return (pl_optim){ .name = name,
                        .beta1 = PL_OPTIM_BETA1,
                        .beta2 = PL_OPTIM_BETA2,
                        .eps = PL_OPTIM_EPS,
                        .momentum = PL_OPTIM_MOMENTUM,
-                       .decay = is_plain(name) ? 0 : PL_OPTIM_DECAY,
+                       .decay = r && r->plain ? 0 : PL_OPTIM_DECAY,
                        .clip = PL_OPTIM_CLIP };
 }
 
@@ -389,8 +400,8 @@ static void add_updates(pl_builder *b, const struct rule *r, const pl_optim *opt
 /* NULL with a sticky error: no such optimizer. */
 static const struct rule *find_rule(pl_builder *b, const pl_optim *optim)
 {
-    for (int i = 0; i < N_RULES; i++)
-        if (!strcmp(rules[i].name, optim->name)) return &rules[i];
+    const struct rule *r = rule_of(optim->name);
+    if (r) return r;
     pl_err_set(&b->err, PL_EUSAGE, "unknown optimizer '%s' (one of: %s)", optim->name,
                pl_optim_names(b->graph->arena));
     return NULL;
