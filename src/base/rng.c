@@ -94,3 +94,48 @@ uint64_t pl_rng_below(pl_rng r, uint64_t index, uint64_t n)
     __extension__ typedef unsigned __int128 wide;
     return (uint64_t)((wide)x * n >> 64);
 }
+
+/* -- Zipf's law -------------------------------------------------------------------------------- */
+
+/* The integral of x^-s from 1 on, and its inverse. */
+static double zipf_area(double s, double x)
+{
+    const double l = log(x);
+    return fabs(1 - s) < 1e-9 ? l : expm1((1 - s) * l) / (1 - s);
+}
+
+static double zipf_at(double s, double area)
+{
+    if (fabs(1 - s) < 1e-9) return exp(area);
+    return exp(log1p(fmax((1 - s) * area, -1)) / (1 - s));
+}
+
+pl_zipf pl_zipf_of(uint64_t n, double s)
+{
+    pl_zipf z = { .n = (double)n, .s = s };
+    z.first = zipf_area(s, 1.5) - 1; /* the area below x = 1.5, with the whole of 1 */
+    z.last = zipf_area(s, z.n + 0.5);
+    z.near = 2 - zipf_at(s, zipf_area(s, 2.5) - pow(2, -s));
+    return z;
+}
+
+/* 53 bits in (0, 1). */
+static double uniform_of(const uint32_t word[2])
+{
+    return ((double)(word[0] >> 5) * 0x1p26 + (double)(word[1] >> 6) + 0.5) * 0x1p-53;
+}
+
+uint64_t pl_rng_zipf(pl_rng r, uint64_t index, const pl_zipf *z)
+{
+    enum { BLOCKS = 32 }; /* hardly ever are two needed */
+    uint32_t word[4];
+    double k = 1;
+    for (uint64_t t = 0; t < 2 * BLOCKS; t++) {
+        if (t % 2 == 0) pl_rng_block(r, index + (t / 2 << 56), word);
+        const double area = z->last + uniform_of(word + t % 2 * 2) * (z->first - z->last),
+                     x = zipf_at(z->s, area);
+        k = fmin(fmax(floor(x + 0.5), 1), z->n);
+        if (k - x <= z->near || area >= zipf_area(z->s, k + 0.5) - pow(k, -z->s)) break;
+    }
+    return (uint64_t)k - 1;
+}

@@ -26,6 +26,15 @@ double pl_rng_normal(pl_rng r, uint64_t index);            /* mean 0, variance 1
 void pl_rng_normals(pl_rng r, uint64_t block, double out[4]); /* indices 4 block .. 4 block + 3   */
 uint64_t pl_rng_below(pl_rng r, uint64_t index, uint64_t n); /* 0 .. n-1                         */
 
+/* Zipf's law over 0 .. n-1: k with a probability in proportion to (k + 1)^-s. Rejection-inversion
+ * (Hormann & Derflinger, ACM TOMACS 6(3), 1996), made once for an n and an s > 0. */
+typedef struct pl_zipf {
+    double n, s, first, last, near;
+} pl_zipf;
+
+pl_zipf pl_zipf_of(uint64_t n, double s);
+uint64_t pl_rng_zipf(pl_rng r, uint64_t index, const pl_zipf *z);
+
 /* The same words for whoever takes neighbours: it remembers the block of the last one. */
 typedef struct pl_draw {
     pl_rng rng;

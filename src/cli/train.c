@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "cli/list.h"
 #include "api/launch.h"
+#include "options/cache.h"
 #include "options/optim.h"
 #include "options/request.h"
 #include "options/sizes.h"
@@ -24,6 +25,7 @@ typedef struct train_args {
     pl_sizes sizes;
     pl_request_args request;
     pl_host_args host;
+    pl_cache_args cache;
     int64_t devices, threads, seed, keep;
     double timeout;
     pl_strategy of_plan; /* the plan file, once it had to say how many devices there are */
@@ -34,7 +36,7 @@ typedef struct train_args {
 // clang-format off
 static const pl_opt opts[] = {
     { "data",         TEXT(o.data),       "FILE", NULL,
-      "text, .safetensors, a log of clicks, or synthetic" },
+      "text, .safetensors, a log of clicks, synthetic, zipf=S" },
     { "data-order",   TEXT(data_order),   "NAME", "random", "of rows: random or file" },
     { "weights",      TEXT(o.weights),    "PATH", NULL,  "safetensors to start from" },
     { "weights-partial", FLAG(o.weights_partial), NULL, NULL,
@@ -69,6 +71,8 @@ static const pl_opt opts[] = {
     { "threads",      INT(threads),       "N",    NULL,  "per rank; default: its share", 1, 4096 },
     PL_REQUEST_OPTS(request),
     PL_HOST_OPTS(host),
+    PL_CACHE_OPTS(cache),
+    PL_CACHE_RUN_OPTS(cache),
     { "order",        TEXT(order),        "NAME", "auto", "of steps: program, lescea, pleat" },
     { "timeout",      REAL(timeout),      "SECS", "120", "a rank silent for longer is lost", 0.1 },
     { "log-every",    INT(tell.log_every), "N",   "1",   "show every N-th step, and the last", 1 },
@@ -179,6 +183,12 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     o->plan.strategy = a->of_plan;
     PL_TRY(find_cluster(a, w, arena, err));
     o->exec.memory_limit = a->request.memory;
+    PL_TRY(pl_cache_args_read(&a->cache, &o->optim.cache, err));
+    o->policy = pl_cache_policy_find(a->cache.policy);
+    o->ahead = a->cache.ahead;
+    o->apart = w->mpi;
+    if (!o->policy)
+        return pl_err_set(err, PL_EUSAGE, "--cache-policy %s: " PL_CACHE_POLICIES, a->cache.policy);
     o->exec.host_dir = a->host.dir;
     o->exec.host_rate = (double)a->host.rate;
     a->tell.measured = a->cluster || !strncmp(o->strategy, "plan=", 5);

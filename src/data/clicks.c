@@ -298,7 +298,7 @@ static bool read_log(reader *r, const pl_graph *g, pl_arena *arena, pl_tensors *
     PL_TRY(find_columns(r, g, c, err) && count_lines(r, &d->n, err));
     d->n += !c->header; /* the first line has been read */
     PL_TRY(take_memory(r, c, d, err));
-    const pl_limits limits = pl_ids_limits(g, INT32_MAX, arena);
+    const pl_limits limits = pl_ids_limits(g, INT32_MAX, false, arena);
     for (int k = 0; k < c->n_ids; k++)
         d->rows[k] = pl_ids_limit(&limits, pl_arena_fmt(arena, "cat_%d", k));
     *out = list_tensors(c, d, pl_arena_text(arena, r->path), arena);

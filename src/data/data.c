@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#define ZIPF "zipf="
+
 static bool ends_with(const char *path, const char *ending)
 {
     const size_t n = strlen(path), k = strlen(ending);
@@ -19,10 +21,19 @@ static bool ends_with(const char *path, const char *ending)
 pl_data_kind pl_data_kind_of(const char *path)
 {
     static const char *const logs[] = { ".tsv", ".csv", ".tsv.gz", ".csv.gz", ".txt.gz" };
-    if (!strcmp(path, "synthetic")) return PL_DATA_SYNTHETIC;
+    if (!strcmp(path, "synthetic") || !strncmp(path, ZIPF, strlen(ZIPF))) return PL_DATA_SYNTHETIC;
     for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
         if (ends_with(path, logs[i])) return PL_DATA_CLICKS;
     return ends_with(path, PL_TENSORS_ENDING) ? PL_DATA_TENSORS : PL_DATA_TEXT;
+}
+
+bool pl_data_synthetic_open(const char *name, pl_data *out, pl_err *err)
+{
+    *out = (pl_data){ .kind = PL_DATA_SYNTHETIC };
+    if (strncmp(name, ZIPF, strlen(ZIPF)) != 0) return true;
+    return (pl_text_real(name + strlen(ZIPF), &out->zipf) && out->zipf > 0 && out->zipf <= 8) ||
+           pl_err_set(err, PL_EUSAGE, "--data %s: an exponent above 0 and up to 8, as zipf=1.2",
+                      name);
 }
 
 void pl_data_free(pl_data *data)
@@ -45,12 +56,16 @@ int64_t pl_data_place_valid(int64_t step, int64_t n_valid, int64_t row, int64_t 
     return n > 1 ? (int64_t)((double)(places - 1) * (double)i / (double)(n - 1)) : 0;
 }
 
-static void fill_random(const pl_port *port, uint64_t seed, int64_t step, int64_t below, void *data)
+static void fill_random(const pl_data *from, const pl_port *port, uint64_t seed, int64_t step,
+                        int64_t below, void *data)
 {
     const pl_value *v = port->value;
     const bool real = pl_type_is_float(v->type);
-    const pl_law law = { .kind = real ? PL_LAW_UNIFORM : PL_LAW_BELOW,
+    const pl_law law = { .kind = real         ? PL_LAW_UNIFORM
+                                 : from->zipf ? PL_LAW_ZIPF
+                                              : PL_LAW_BELOW,
                          .x = real ? 1 : (double)below,
+                         .exponent = from->zipf,
                          .rng = pl_rng_at(seed, pl_rng_mix(pl_rng_name(v->name), (uint64_t)step)) };
     pl_fill_law(port, &law, data);
 }
@@ -65,7 +80,7 @@ void pl_data_fill(const pl_data *data, const pl_port *port, uint64_t seed, int64
                   int64_t n_valid, int64_t below, void *to)
 {
     switch (data->kind) {
-    case PL_DATA_SYNTHETIC: fill_random(port, seed, step, below, to); return;
+    case PL_DATA_SYNTHETIC: fill_random(data, port, seed, step, below, to); return;
     case PL_DATA_TEXT: pl_data_text_fill(data, port, seed, step, n_valid, to); return;
     case PL_DATA_CLICKS:
     case PL_DATA_TENSORS: pl_data_rows_fill(data, port, seed, step, n_valid, to); return;

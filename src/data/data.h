@@ -30,10 +30,16 @@ typedef struct pl_data {
     pl_tensors tensors;
     bool in_order;              /* tensors: rows as they lie in the file, not at random           */
     pl_fed fed;                 /* fed                                                            */
+    double zipf;                /* synthetic: whole numbers follow Zipf's law with this exponent;
+                                   0: each is as likely as another                                */
 } pl_data;
 
-/* The kind that a --data argument asks for: "synthetic", or a file by the end of its name. */
+/* The kind that a --data argument asks for: "synthetic", "zipf=1.2", or a file by the end of its
+ * name. */
 pl_data_kind pl_data_kind_of(const char *path);
+
+/* Fails with PL_EUSAGE for another exponent than one above 0. */
+PL_MUST_CHECK bool pl_data_synthetic_open(const char *name, pl_data *out, pl_err *err);
 
 void pl_data_free(pl_data *data);
 

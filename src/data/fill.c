@@ -34,11 +34,14 @@ static void put_drawn(const void *of, const pl_fill_run *run, void *part)
     double normal[4];
     uint64_t block = UINT64_MAX;
     pl_draw draw = { .rng = law->rng };
+    const pl_zipf zipf =
+        law->kind == PL_LAW_ZIPF ? pl_zipf_of((uint64_t)law->x, law->exponent) : (pl_zipf){ 0 };
     for (int64_t i = 0; i < run->n; i++) {
         uint64_t g = (uint64_t)(run->global + i * run->step);
         double y = law->x;
         if (law->kind == PL_LAW_UNIFORM) y *= 2 * pl_draw_uniform(&draw, g) - 1;
         if (law->kind == PL_LAW_BELOW) y = floor(pl_draw_uniform(&draw, g) * y);
+        if (law->kind == PL_LAW_ZIPF) y = (double)pl_rng_zipf(law->rng, g, &zipf);
         if (law->kind == PL_LAW_NORMAL) {
             if (g / 4 != block) pl_rng_normals(law->rng, block = g / 4, normal);
             y *= normal[g % 4];

@@ -22,11 +22,12 @@ typedef enum pl_law_kind {
     PL_LAW_NORMAL,   /* mean 0, deviation x                  */
     PL_LAW_UNIFORM,  /* in [-x, x)                           */
     PL_LAW_BELOW,    /* whole numbers in [0, x)              */
+    PL_LAW_ZIPF,     /* the same, by Zipf's law              */
 } pl_law_kind;
 
 typedef struct pl_law {
     pl_law_kind kind;
-    double x;
+    double x, exponent; /* exponent: of Zipf's law */
     pl_rng rng;
 } pl_law;
 

@@ -4,21 +4,22 @@
 #include "ops/list.h"
 
 /* Of one node, whose input `slot` the numbers are; 0: it looks up nothing by them. */
-static int64_t table_size(const pl_node *n, int slot, int64_t *least)
+static int64_t table_size(const pl_node *n, int slot, bool places, int64_t *least)
 {
     if (slot != 1 || (n->op != &pl_op_embedding && n->op != &pl_op_cross_entropy_sums)) return 0;
     *least = n->op == &pl_op_embedding ? 0 : INT64_MIN;
+    if (n->in[0]->rows && !places) return n->in[0]->rows;
     return n->sig->factor[pl_sig_find(n->sig, 'v')].size;
 }
 
-int64_t pl_ids_below(const pl_graph *graph, const pl_value *input, int64_t *least)
+static int64_t find_below(const pl_graph *graph, const pl_value *input, bool places, int64_t *least)
 {
     int64_t below = 0, low = 0;
     *least = INT64_MIN;
     for (int i = 0; i < graph->nodes.n; i++)
         for (int k = 0; k < graph->nodes.at[i]->n_in; k++) {
             if (pl_graph_leaf(graph->nodes.at[i]->in[k]) != input) continue;
-            const int64_t size = table_size(graph->nodes.at[i], k, &low);
+            const int64_t size = table_size(graph->nodes.at[i], k, places, &low);
             if (!size) continue;
             if (!below || size < below) below = size;
             if (low > *least) *least = low;
@@ -26,14 +27,19 @@ int64_t pl_ids_below(const pl_graph *graph, const pl_value *input, int64_t *leas
     return below;
 }
 
-pl_limits pl_ids_limits(const pl_graph *graph, int64_t otherwise, pl_arena *arena)
+int64_t pl_ids_below(const pl_graph *graph, const pl_value *input, int64_t *least)
+{
+    return find_below(graph, input, false, least);
+}
+
+pl_limits pl_ids_limits(const pl_graph *graph, int64_t otherwise, bool places, pl_arena *arena)
 {
     pl_limits l = { graph, otherwise, PL_NEW_N(arena, int64_t, graph->values.n + 1) };
     for (int i = 0; i < graph->values.n; i++) {
         const pl_value *v = graph->values.at[i];
         int64_t least;
         if (v->role == PL_INPUT && !pl_type_is_float(v->type))
-            l.below[i] = pl_ids_below(graph, v, &least);
+            l.below[i] = find_below(graph, v, places, &least);
     }
     return l;
 }

@@ -4,7 +4,7 @@
 #include "graph/graph.h"
 
 /* What the numbers of an input have to be below, by all nodes that look them up: the rows of the
- * smallest table; 0: none does. *least: the smallest that they may be; a label below 0 is ignored
+ * smallest table, of a cached one of the whole; 0: none does. *least: the smallest that they may be; a label below 0 is ignored
  * (ops/cross_entropy_loss.c). */
 int64_t pl_ids_below(const pl_graph *graph, const pl_value *input, int64_t *least);
 
@@ -15,7 +15,9 @@ typedef struct pl_limits {
     int64_t *below;        /* [values] 0: nothing is looked up by it   */
 } pl_limits;
 
-pl_limits pl_ids_limits(const pl_graph *graph, int64_t otherwise, pl_arena *arena);
+/* `places`: of the graph as it stands, where ids of rows of a table (pl_value.rows) have become
+ * places in its cache. */
+pl_limits pl_ids_limits(const pl_graph *graph, int64_t otherwise, bool places, pl_arena *arena);
 int64_t pl_ids_limit(const pl_limits *limits, const char *input);
 
 #endif

@@ -425,7 +425,7 @@ pl_value *pl_add_state_of(pl_builder *b, pl_value *weight, pl_state_kind kind, c
 {
     if (b->err.code || !weight) return NULL;
     pl_value *v = pl_add_state(b, name, PL_F32, weight->shape, init, kind);
-    if (v) v->of = weight;
+    if (v) v->of = weight, v->rows = kind == PL_GRAD_SUM ? 0 : weight->rows;
     return v;
 }
 
@@ -550,12 +550,20 @@ const pl_value *pl_graph_state(const pl_value *value)
     return leaf && leaf->role == PL_STATE ? leaf : NULL;
 }
 
+pl_shape pl_graph_whole(const pl_value *state)
+{
+    pl_shape s = state->shape;
+    if (state->rows) s.dim[0] = state->rows;
+    return s;
+}
+
 int64_t pl_graph_params(const pl_graph *graph)
 {
     int64_t n = 0;
-    for (int i = 0; i < graph->values.n; i++)
-        if (graph->values.at[i]->kind == PL_WEIGHT)
-            n += pl_shape_count(&graph->values.at[i]->shape);
+    for (int i = 0; i < graph->values.n; i++) {
+        const pl_shape whole = pl_graph_whole(graph->values.at[i]);
+        if (graph->values.at[i]->kind == PL_WEIGHT) n += pl_shape_count(&whole);
+    }
     return n;
 }
 

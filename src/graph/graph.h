@@ -49,6 +49,8 @@ typedef struct pl_value {
                                 weight                                                     */
     const char *parts;       /* STATE: files have row i of it under this name, where "{}" is i:
                                 "experts.{}.w1.weight"; NULL: it is one tensor there too   */
+    int64_t rows;            /* STATE: it is a cache of so many rows of a table: the first dimension
+                                counts those that have room; 0: it is the whole state      */
     struct pl_value *next;   /* STATE: what a step leaves in it; NULL: the step only reads */
 } pl_value;
 
@@ -168,7 +170,8 @@ int pl_graph_forward(const pl_graph *graph); /* nodes of the forward pass, which
 int64_t pl_value_bytes(const pl_value *value); /* of all its elements */
 pl_value *pl_graph_find(const pl_graph *graph, const char *name); /* a value by name, or NULL */
 void pl_graph_rename(pl_graph *graph, pl_value *value, const char *name); /* which is not copied */
-int64_t pl_graph_params(const pl_graph *graph); /* elements of the weights */
+pl_shape pl_graph_whole(const pl_value *state); /* its shape, of a cache that of the whole table */
+int64_t pl_graph_params(const pl_graph *graph); /* elements of the weights, as wholes */
 
 /* The state as whose contents files, and people, know this one's: of a master the weight. */
 const pl_value *pl_graph_known(const pl_value *state);

@@ -12,6 +12,7 @@ static void print_value(const pl_graph *graph, const pl_value *value, pl_text *o
                 pl_shape_text(graph->arena, value->type, &value->shape));
     if (value->role == PL_STATE) pl_text_add(out, " %s", pl_state_kind_name(value->kind));
     if (value->of) pl_text_add(out, " of %s", value->of->name);
+    if (value->rows) pl_text_add(out, " rows %lld", (long long)value->rows);
     if (value->role == PL_STATE) pl_text_add(out, " \"%s\"", value->init);
     if (value->parts) pl_text_add(out, " \"%s\"", value->parts);
     pl_text_add(out, "\n");
@@ -120,18 +121,31 @@ static bool parse_of(reader *r, pl_value **weight)
     return parse_ref(r, read_word(r), weight);
 }
 
-/* A state after its shape: kind, initial value, names of parts. */
+/* "rows N" of a cache, before the initial value, which is read then. */
+static bool parse_rows(reader *r, const pl_shape *shape, const char **word, int64_t *rows)
+{
+    if (strcmp(*word, "rows")) return true;
+    const char *number = read_word(r);
+    if (!number || !pl_text_int(number, rows) || !shape->rank || *rows <= shape->dim[0])
+        return bad(r, "expected the rows of a table, more than are in its cache, found", number);
+    *word = read_word(r);
+    return *word || bad(r, "expected an initial value, found", NULL);
+}
+
+/* A state after its shape: kind, rows, initial value, names of parts. */
 static bool parse_state(reader *r, const char *name, pl_type type, pl_shape shape, pl_value **v)
 {
     const char *word = read_word(r), *init;
     pl_value *weight = NULL;
+    int64_t rows = 0;
     pl_state_kind kind = 0;
     while (kind < PL_N_STATE_KINDS && (!word || strcmp(word, pl_state_kind_name(kind)))) kind++;
     if (kind == PL_N_STATE_KINDS) return bad(r, "expected a kind of state, found", word);
     if (kind >= PL_MOMENT) PL_TRY(parse_of(r, &weight));
     if (!(init = read_word(r))) return bad(r, "expected an initial value, found", init);
+    PL_TRY(parse_rows(r, &shape, &init, &rows));
     *v = pl_add_state(&r->b, name, type, shape, init, kind);
-    if (*v) (*v)->of = weight;
+    if (*v) (*v)->of = weight, (*v)->rows = rows;
     const char *parts = read_word(r);
     if (parts) *v = pl_add_parts(&r->b, *v, parts);
     return true;

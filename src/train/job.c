@@ -17,12 +17,14 @@
 
 enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL };
 
-/* An evaluation; without masters its weights are those of files. */
-static bool build_forward(pl_train_job *j, bool masters, pl_graph **g, pl_err *err)
+/* An evaluation, whose weights are as a step stores them, or as files do. */
+static bool build_forward(pl_train_job *j, bool stored, pl_graph **g, pl_err *err)
 {
+    const pl_optim *o = &j->options.optim;
     pl_builder b = pl_builder_new(j->arena, &pl_ops_all, j->micro.spec);
     pl_model_build(&b, &j->micro, PL_EVAL);
-    if (masters) pl_add_narrow_weights(&b);
+    if (stored && o->masters) pl_add_narrow_weights(&b);
+    if (stored && pl_cached_are(&o->cache)) pl_cached_add(&b, &o->cache, j->options.micro);
     return pl_builder_done(&b, g, err);
 }
 
@@ -32,7 +34,7 @@ static bool build_graphs(pl_train_job *j, pl_err *err)
     PL_TRY(pl_step_graph(&(pl_trained){ &j->args, &j->options.optim }, n, j->arena, &j->graph[STEP],
                          err));
     PL_TRY(pl_optim_micro(&j->args, n, j->arena, &j->micro, err));
-    return build_forward(j, j->options.optim.masters, &j->graph[EVAL], err);
+    return build_forward(j, true, &j->graph[EVAL], err);
 }
 
 /* The plan of a step is what pleat plan finds for the same model, devices and options; an
@@ -236,6 +238,31 @@ static bool open_checkpoint(pl_train_job *job, pl_err *err)
     return true;
 }
 
+/* Tables that devices have caches of lie in the memory of this process, once for all ranks. */
+static bool open_tables(pl_train_job *job, pl_err *err)
+{
+    const pl_train_options *o = &job->options;
+    const pl_graph *g = job->plan[STEP]->graph;
+    const int64_t bytes = pl_tables_bytes(g);
+    uint64_t pool;
+    if (!bytes) return true;
+    const int64_t all = o->exec.backends[0]->device->memory(&pool);
+    if (o->apart)
+        return pl_err_set(err, PL_EUNSUPPORTED,
+                          "--cache: the ranks are in several processes, which share no tables: run "
+                          "them as threads of one, without mpirun");
+    if (!o->exec.host_dir && bytes > all)
+        return pl_err_set(err, PL_EINFEASIBLE,
+                          "the tables need %s, this machine has %s: give --host-dir a folder with "
+                          "room for them",
+                          pl_text_size(job->arena, (double)bytes),
+                          pl_text_size(job->arena, (double)all));
+    job->counts = pl_counts_take(&job->data, g, job->arena);
+    const pl_init from = pl_train_initial(job);
+    return pl_tables_open(g, o->exec.host_dir, &from, o->resume ? &job->from : NULL, job->arena,
+                          &job->tables, err);
+}
+
 /* The folder for checkpoints is this run's from here on. One that is not there yet is made last,
  * when nothing else can be refused. */
 static bool claim_folder(pl_train_job *job, bool last, pl_err *err)
@@ -272,6 +299,8 @@ static bool make_job(pl_train_job *job, pl_err *err)
     if (kind == PL_DATA_TEXT) PL_TRY(reads(job, "text", "text file", err));
     PL_TRY(build_graphs(job, err));
     if (kind == PL_DATA_TEXT) PL_TRY(open_text(job, err));
+    if (kind == PL_DATA_SYNTHETIC)
+        PL_TRY(pl_data_synthetic_open(job->options.data, &job->data, err));
     if (kind == PL_DATA_FED) job->data = (pl_data){ .kind = kind, .fed = job->options.fed };
     if (kind == PL_DATA_TENSORS || kind == PL_DATA_CLICKS) PL_TRY(open_rows(job, kind, err));
     if (job->options.weights_partial && !job->options.weights)
@@ -280,10 +309,18 @@ static bool make_job(pl_train_job *job, pl_err *err)
     PL_TRY(find_plans(job, err));
     job->settings = settings_text(job);
     if (job->options.resume) PL_TRY(open_checkpoint(job, err));
+    PL_TRY(open_tables(job, err));
     const char *was = job->claim.same_run ? job->from.manifest.run : "";
     job->spec = saved_spec(job);
     job->run = *was ? was : pl_claim_name_run(job->arena);
     return claim_folder(job, true, err);
+}
+
+pl_init pl_train_initial(const pl_train_job *job)
+{
+    pl_init from = { .seed = job->options.seed, .file = pl_init_model(&job->args) };
+    if (job->options.weights) from.weights = pl_weights_source(&job->weights);
+    return from;
 }
 
 bool pl_train_new(const pl_train_options *options, int n_ranks, pl_arena *arena, pl_train_job **out,
@@ -306,6 +343,7 @@ void pl_train_free(pl_train_job *job)
     pl_weights_free(&job->weights);
     if (job->from.map) pl_checkpoint_free(&job->from);
     pl_claim_release(&job->claim);
+    pl_tables_free(&job->tables);
 }
 
 const char *pl_train_model(const pl_train_job *job)

@@ -5,6 +5,8 @@
 #include "planners/find.h"
 #include "run/checkpoint.h"
 #include "run/claim.h"
+#include "data/counts.h"
+#include "train/tables.h"
 #include "train/train.h"
 #include "data/weights.h"
 
@@ -26,6 +28,8 @@ struct pl_train_job {
     pl_found *found;    /* the plan of the first of them */
     pl_checkpoint from; /* when resuming */
     pl_claim claim;     /* of the folder that it saves to */
+    pl_tables tables;   /* that devices have caches of                             */
+    pl_counts counts;   /* how often rows of them are in the data, where it has rows */
     const char *spec;   /* of the model, as its checkpoints say it */
     const char *run;    /* the name that its checkpoints have */
     pl_weights weights; /* to start from */
@@ -34,5 +38,8 @@ struct pl_train_job {
     const char *notes; /* settings that differ from the checkpoint's */
     int64_t tokens;    /* per step */
 };
+
+/* Where states begin, without a checkpoint. */
+pl_init pl_train_initial(const pl_train_job *job);
 
 #endif

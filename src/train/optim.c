@@ -443,6 +443,25 @@ void pl_optim_add(pl_builder *b, const pl_optim *optim, pl_value *loss)
     if (!b->err.code) add_updates(b, r, optim, &t);
 }
 
+/* Rows that are not in a cache stay as they are: so an update of all rows would have to leave them
+ * so. */
+static void add_caches(pl_builder *b, const pl_optim *optim, int64_t micro)
+{
+    const struct rule *r = find_rule(b, optim);
+    if (b->err.code) return;
+    const bool fits = updates_rows(optim, r) && !(micro > 1 && r->lazy);
+    if (!fits)
+        pl_err_set(&b->err, PL_EUSAGE,
+                   "a cache of tables: %s%s changes rows that no step has read; "
+                   "say --optimizer adagrad%s, or sgd with --momentum 0 --decay 0",
+                   optim->name, micro > 1 ? " in micro-batches" : "",
+                   micro > 1 ? "" : ", lazy-adam, lazy-adamw");
+    else if (!pl_cached_add(b, &optim->cache, micro))
+        pl_err_set(&b->err, PL_EUSAGE,
+                   "there is nothing to cache: no f32 table of this model is read by lookups alone "
+                   "and has more rows than the cache of it would have: leave out --cache");
+}
+
 pl_builder pl_optim_step(const pl_model_args *args, const pl_optim *optim, int64_t micro,
                          pl_arena *arena)
 {
@@ -450,6 +469,7 @@ pl_builder pl_optim_step(const pl_model_args *args, const pl_optim *optim, int64
     b.graph->micro = micro;
     pl_model_build(&b, args, PL_TRAIN);
     if (optim && optim->masters) pl_add_narrow_weights(&b);
+    if (optim && pl_cached_are(&optim->cache)) add_caches(&b, optim, micro);
     if (optim && !b.err.code) {
         pl_optim_add(&b, optim, pl_graph_find(b.graph, "loss"));
         if (b.err.code == PL_EINPUT) b.err.code = PL_EUSAGE; /* its numbers are options */

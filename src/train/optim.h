@@ -3,6 +3,7 @@
 #ifndef PL_TRAIN_OPTIM_H
 #define PL_TRAIN_OPTIM_H
 #include "models/model.h"
+#include "train/cached.h"
 
 /* What a user who says nothing gets, for the help of options to print too. */
 #define PL_OPTIM_NAME "adamw"
@@ -27,6 +28,8 @@ typedef struct pl_optim {
                              cast in each pass                                                    */
     bool unfused;         /* updates in nodes like torch's operators, not one node for each weight:
                              the same numbers to rounding, with the memory between them           */
+    pl_cached cache;      /* of tables: a step has to read so few of their rows, and to update those
+                             alone                                                                */
 } pl_optim;
 
 /* That one, under another name; adagrad and lazy-adam have no decay. */

@@ -9,6 +9,8 @@
 
 enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL, MICRO = PL_TRAIN_MICRO };
 
+static const double WARM = 0.7; /* of a cache: CachedEmbedding's usual share */
+
 /* -- making ------------------------------------------------------------------------------------ */
 
 static bool lower(pl_runner *runner, int *n_programs, pl_err *err)
@@ -35,6 +37,21 @@ static bool lower(pl_runner *runner, int *n_programs, pl_err *err)
     return true;
 }
 
+static void open_caches(pl_runner *runner)
+{
+    const pl_train_job *job = runner->job;
+    const pl_plan *step = job->whole.graph ? job->whole.plan : job->plan[STEP];
+    const pl_caches_options o = { .policy = job->options.policy,
+                                  .counts = &job->counts,
+                                  .ahead = job->options.ahead,
+                                  .micro = job->options.micro,
+                                  .warm = WARM };
+    if (!job->tables.n) return;
+    runner->caches = pl_caches_new(job->plan[STEP]->graph, step, runner->store, runner->rank,
+                                   &job->tables, &o, runner->arena);
+    if (job->counts.n) pl_caches_warm(runner->caches, runner->exec);
+}
+
 static bool start(pl_runner *runner, pl_comm *comm, int (*wish)(void *of), void *of, pl_err *err)
 {
     const pl_train_job *job = runner->job;
@@ -48,10 +65,10 @@ static bool start(pl_runner *runner, pl_comm *comm, int (*wish)(void *of), void 
     options.record = job->options.record != NULL;
     if (!pl_exec_new(&options, comm, n, runner->program, runner->arena, &runner->exec, err))
         return comm ? pl_comm_agree(comm, err) : false;
-    pl_init from = { .seed = job->options.seed, .file = pl_init_model(&job->args) };
-    if (job->options.weights) from.weights = pl_weights_source(&job->weights);
+    const pl_init from = pl_train_initial(job);
     bool ok = job->options.resume ? pl_state_load(runner->exec, runner->store, &job->from, err)
-                                  : pl_state_init(runner->exec, runner->store, &from, err);
+                                  : pl_state_init(runner->exec, runner->store, &from, false, err);
+    open_caches(runner);
     if (pl_exec_agree(runner->exec, err) && ok) return true; /* no rank starts unless all can */
     pl_exec_free(runner->exec);
     return false;
@@ -66,7 +83,8 @@ bool pl_runner_open(pl_runner *runner, const pl_train_job *job, pl_comm *comm,
                            .arena = pl_arena_new("rank"),
                            .done = job->options.resume ? job->from.manifest.step : 0 };
     if (job->data.kind == PL_DATA_SYNTHETIC)
-        runner->limits = pl_ids_limits(job->graph[STEP], labels ? labels : 256, runner->arena);
+        runner->limits =
+            pl_ids_limits(job->graph[STEP], labels ? labels : 256, false, runner->arena);
     if (start(runner, comm, wish, of, err)) return true;
     pl_arena_free(runner->arena);
     *runner = (pl_runner){ 0 };
@@ -95,25 +113,50 @@ double pl_runner_rate(const pl_train_options *options, int64_t step)
 
 /* Micro-batch k of a step reads rows k of `micro` shares of its batch; drawn numbers are its own.
  * step < 0: a validation batch. */
+static pl_feed feed_of(const pl_runner *runner, const char *input, int64_t step, int64_t k)
+{
+    const pl_train_options *options = &runner->job->options;
+    return (pl_feed){ .data = &runner->job->data,
+                      .seed = options->seed,
+                      .lr = pl_runner_rate(options, step),
+                      .step = step + 1,
+                      .draw = step < 0 ? step : step * options->micro + k,
+                      .n_valid = options->eval_batches * options->micro,
+                      .below = pl_ids_limit(&runner->limits, input) };
+}
+
+/* All of an input of ids. */
+static void read_ids(void *of, const pl_value *ids, int64_t step, int64_t k, int32_t *to)
+{
+    static const pl_mesh one;
+    const pl_feed f = feed_of(of, ids->name, step, k);
+    pl_port whole = { .value = ids, .shape = ids->shape };
+    whole.region = pl_region_of(&whole.where, &one, &ids->shape, 0);
+    pl_data_feed(&f, &whole, to);
+}
+
+/* Ids of tables that are cached are those of places there. */
 static void fill_inputs(pl_runner *runner, int which, int64_t step, int64_t k)
 {
     const pl_program *p = runner->program[which];
-    const pl_train_options *options = &runner->job->options;
-    pl_feed f = { .data = &runner->job->data,
-                  .seed = options->seed,
-                  .lr = pl_runner_rate(options, step),
-                  .step = step + 1,
-                  .n_valid = options->eval_batches * options->micro };
     for (int i = 0; i < p->n_inputs; i++) {
         void *to = pl_exec_map(runner->exec, &p->input[i], PL_WRITE);
         int64_t of = k;
         pl_port port = p->input[i];
         if (which == STEP) port.value = pl_unrolled_from(&runner->job->whole, port.value, &of);
-        f.draw = step < 0 ? step : step * options->micro + of;
-        f.below = pl_ids_limit(&runner->limits, port.value->name);
-        if (to) pl_data_feed(&f, &port, to);
+        const char *name = port.value->name;
+        const int32_t *places = runner->caches ? pl_caches_places(runner->caches, name, of) : NULL;
+        const pl_feed f = feed_of(runner, name, step, of);
+        if (to && places) pl_port_take(&port, places, to);
+        if (to && !places) pl_data_feed(&f, &port, to);
         pl_exec_unmap(runner->exec, &p->input[i], PL_WRITE, to);
     }
+}
+
+static bool take_rows(pl_runner *runner, int64_t step, pl_err *err)
+{
+    return !runner->caches ||
+           pl_caches_take(runner->caches, runner->exec, read_ids, runner, step, err);
 }
 
 double pl_runner_scalar(const pl_runner *runner, int which, const char *name)
@@ -132,6 +175,7 @@ static bool run_pipeline(pl_runner *runner, double *loss, pl_err *err)
     char name[32];
     double sum = 0;
     if (n > 1) pl_state_clear(runner->exec, runner->store);
+    PL_TRY(take_rows(runner, runner->done, err));
     fill_inputs(runner, STEP, runner->done, 0);
     PL_TRY(pl_exec_step(runner->exec, STEP, err));
     for (int64_t k = 0; k < n; k++) {
@@ -150,6 +194,7 @@ bool pl_runner_step(pl_runner *runner, double *loss, pl_err *err)
     int64_t n = runner->job->options.micro;
     double sum = 0;
     if (n > 1) pl_state_clear(runner->exec, runner->store);
+    PL_TRY(take_rows(runner, step, err));
     for (int64_t k = 0; k < n; k++) {
         const int which = k < n - 1 ? MICRO : STEP;
         fill_inputs(runner, which, step, k);
@@ -177,6 +222,7 @@ static void add_scores(pl_runner *runner, pl_auc *rows)
 
 bool pl_runner_evaluate(pl_runner *runner, int64_t i, double *loss, pl_auc *rows, pl_err *err)
 {
+    PL_TRY(take_rows(runner, -1 - i, err));
     fill_inputs(runner, EVAL, -1 - i, 0);
     PL_TRY(pl_exec_step(runner->exec, EVAL, err));
     *loss = pl_runner_scalar(runner, EVAL, "loss");
@@ -197,6 +243,10 @@ bool pl_runner_save(pl_runner *runner, bool alone, pl_err *err)
                                    .settings = job->settings,
                                    .run = job->run };
     const pl_keep keep = { job->options.keep, alone };
-    return pl_state_save(runner->exec, runner->gather, job->n_programs, job->options.save,
-                         &manifest, keep, err);
+    if (runner->caches) {
+        pl_caches_flush(runner->caches, runner->exec);
+        PL_TRY(pl_exec_agree(runner->exec, err)); /* all of them have */
+    }
+    return pl_state_save(runner->exec, runner->gather, job->n_programs, &job->tables,
+                         job->options.save, &manifest, keep, err);
 }

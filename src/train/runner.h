@@ -4,6 +4,7 @@
 #define PL_TRAIN_RUNNER_H
 #include "data/ids.h"
 #include "train/auc.h"
+#include "train/caches.h"
 #include "train/job.h"
 #include "train/state.h"
 
@@ -15,6 +16,7 @@ typedef struct pl_runner {
     const pl_store *store;
     const pl_gather *gather;    /* NULL: nothing is saved                          */
     const pl_program **program; /* of the job (pl_train_program), then of the gather */
+    pl_caches *caches;          /* of tables; NULL: there are none                 */
     pl_limits limits;           /* synthetic integers                              */
     int64_t done;               /* steps, those before a resume included           */
 } pl_runner;

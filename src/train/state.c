@@ -15,10 +15,12 @@
 
 enum { ALIGN = 64 };
 
-bool pl_state_init(pl_exec *exec, const pl_store *store, const pl_init *from, pl_err *err)
+bool pl_state_init(pl_exec *exec, const pl_store *store, const pl_init *from, bool caches,
+                   pl_err *err)
 {
     bool ok = true;
     for (int i = 0; i < store->n && ok; i++) {
+        if (store->state[i].value->rows && !caches) continue;
         void *to = pl_exec_map(exec, &store->state[i], PL_WRITE);
         ok = !to || pl_init_fill(&store->state[i], from, to, err);
         pl_exec_unmap(exec, &store->state[i], PL_WRITE, to);
@@ -44,11 +46,23 @@ bool pl_state_is_saved(const pl_value *state)
     return state->kind != PL_GRAD_SUM && !pl_graph_is_copy(state);
 }
 
-/* As files have it: of masters by the names of their weights. */
+bool pl_state_is_first(const pl_plan *plan, const pl_port *port, int rank)
+{
+    unsigned split = pl_placement_axes(&port->where);
+    const pl_stages *s = plan->stages;
+    if (s && s->home[port->value->id] != PL_EVERYWHERE)
+        split |= 1u << s->axis; /* others hold nothing of it */
+    for (int a = 0; a < plan->mesh.n; a++)
+        if (!(split >> a & 1) && pl_mesh_coord(&plan->mesh, rank, a)) return false;
+    return true;
+}
+
+/* As files have it: of masters by the names of their weights, of caches the whole tables. */
 static pl_value saved_as(const pl_value *state)
 {
     pl_value v = *pl_graph_known(state);
     v.type = pl_graph_is_copy(state) ? PL_F32 : state->type;
+    v.shape = pl_graph_whole(state);
     return v;
 }
 
@@ -117,7 +131,7 @@ bool pl_state_load(pl_exec *exec, const pl_store *store, const pl_checkpoint *ch
         const pl_value as = saved_as(p->value);
         const pl_saved *t = find_saved(checkpoint, &as, tmp);
         if (!fits(&as, t) && n++ < MOST) add_problem(&as, t, tmp, &problems);
-        void *to = n ? NULL : pl_exec_map(exec, p, PL_WRITE);
+        void *to = n || p->value->rows ? NULL : pl_exec_map(exec, p, PL_WRITE);
         if (to) pl_state_take(p, t->data, to);
         pl_exec_unmap(exec, p, PL_WRITE, to);
     }
@@ -156,19 +170,7 @@ static bool is_split(const gathering *g, const pl_port *p)
 {
     pl_placement x = pl_placement_normal(&p->where, &g->plan->mesh, &p->value->shape);
     const bool whole = !x.n && pl_plan_holds(g->plan, p->value, 0);
-    return !whole && pl_state_is_saved(p->value);
-}
-
-/* Is rank the first of those that hold the same part? */
-static bool is_first(const gathering *g, const pl_port *port, int rank)
-{
-    unsigned split = pl_placement_axes(&port->where);
-    const pl_stages *s = g->plan->stages;
-    if (s && s->home[port->value->id] != PL_EVERYWHERE)
-        split |= 1u << s->axis; /* others hold nothing of it */
-    for (int a = 0; a < g->plan->mesh.n; a++)
-        if (!(split >> a & 1) && pl_mesh_coord(&g->plan->mesh, rank, a)) return false;
-    return true;
+    return !whole && pl_state_is_saved(p->value) && !p->value->rows;
 }
 
 static pl_slot part_slot(const gathering *g)
@@ -232,7 +234,7 @@ static bool gather_state(gathering *g, const pl_port *port, int64_t at, bool all
                           port->value->name);
     for (int r = 0, n = pl_mesh_ranks(m); r < n; r++) {
         pl_region part = pl_plan_region(g->plan, port->value, r);
-        int64_t count = is_first(g, port, r) ? pl_region_count(&part) : 0;
+        int64_t count = pl_state_is_first(g->plan, port, r) ? pl_region_count(&part) : 0;
         if (r && (count || all) && (g->rank == 0 || g->rank == r))
             add_message(g, port, g->rank ? 0 : r, count);
         if (count && g->rank == 0) PL_TRY(add_copy(g, port, &part, r, at, err));
@@ -400,10 +402,15 @@ static bool write_checkpoint(pl_exec *exec, const pl_gather *gather, const void 
     return ok || pl_err_in(err, "saving step %lld", (long long)manifest->step);
 }
 
-static bool save(pl_exec *exec, const pl_gather *gather, int first, spool *s, const char *dir,
-                 const pl_manifest *manifest, pl_keep keep, pl_arena *tmp, pl_err *err)
+static bool save(pl_exec *exec, const pl_gather *gather, int first, const pl_tables *tables,
+                 spool *s, const char *dir, const pl_manifest *manifest, pl_keep keep,
+                 pl_arena *tmp, pl_err *err)
 {
     const void **data = PL_NEW_N(tmp, const void *, gather->store->n + 1);
+    for (int i = 0; i < gather->store->n; i++) {
+        const pl_value *v = gather->store->state[i].value;
+        if (v->rows) data[i] = pl_tables_find(tables, v->name)->row;
+    }
     if (gather->n) {
         for (int i = 0; i < gather->store->n; i++)
             if (gather->by[i] >= 0)
@@ -418,12 +425,12 @@ static bool save(pl_exec *exec, const pl_gather *gather, int first, spool *s, co
     return pl_exec_agree(exec, err);
 }
 
-bool pl_state_save(pl_exec *exec, const pl_gather *gather, int first, const char *dir,
-                   const pl_manifest *manifest, pl_keep keep, pl_err *err)
+bool pl_state_save(pl_exec *exec, const pl_gather *gather, int first, const pl_tables *tables,
+                   const char *dir, const pl_manifest *manifest, pl_keep keep, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("state save");
     spool s = { 0 };
-    bool ok = save(exec, gather, first, &s, dir, manifest, keep, tmp, err);
+    bool ok = save(exec, gather, first, tables, &s, dir, manifest, keep, tmp, err);
     if (s.map) munmap(s.map, s.bytes);
     pl_arena_free(tmp);
     return ok;

@@ -8,21 +8,26 @@
 #include "run/checkpoint.h"
 #include "run/exec.h"
 #include "data/init.h"
+#include "train/tables.h"
 
 /* Is it in checkpoints? By the name of pl_graph_known. */
 bool pl_state_is_saved(const pl_value *state);
 
+/* Does a rank hold its part of a state, as the first of those that hold the same? */
+bool pl_state_is_first(const pl_plan *plan, const pl_port *port, int rank);
+
 /* The part of a whole that is as it is saved: cast, if the state is a copy of its master. */
 void pl_state_take(const pl_port *p, const void *whole, void *part);
 
-/* Initial values of every state of the store. */
+/* Initial values of every state of the store; of caches too, or not, as their tables have them. */
 PL_MUST_CHECK bool pl_state_init(pl_exec *exec, const pl_store *store, const pl_init *from,
-                                 pl_err *err);
+                                 bool caches, pl_err *err);
 
 /* Sums of gradients become zero. */
 void pl_state_clear(pl_exec *exec, const pl_store *store);
 
-/* Fill every state from a checkpoint (this device's part of each, under any plan). Fails with
+/* Fill every state from a checkpoint (this device's part of each, under any plan), but caches, whose
+ * tables the checkpoint has to have. Fails with
  * PL_EINPUT naming states that are missing or have another shape. Tensors that no state wants
  * are fine (moments, when sampling). */
 PL_MUST_CHECK bool pl_state_load(pl_exec *exec, const pl_store *store,
@@ -44,10 +49,12 @@ typedef struct pl_gather {
 PL_MUST_CHECK bool pl_state_gather(const pl_plan *plan, const pl_store *store, int rank,
                                    pl_arena *out, const pl_gather **gather, pl_err *err);
 
-/* Write every state as a checkpoint. All ranks call it together and return the same verdict; rank 0
+/* Write every state as a checkpoint, those that are caches out of `tables`, which have all that was
+ * changed. All ranks call it together and return the same verdict; rank 0
  * writes. `first`: index in the executor of the first of the gather's programs. What is gathered
  * waits in a file without a name in `dir`, not in memory. */
-PL_MUST_CHECK bool pl_state_save(pl_exec *exec, const pl_gather *gather, int first, const char *dir,
+PL_MUST_CHECK bool pl_state_save(pl_exec *exec, const pl_gather *gather, int first,
+                                 const pl_tables *tables, const char *dir,
                                  const pl_manifest *manifest, pl_keep keep, pl_err *err);
 
 #endif

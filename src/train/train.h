@@ -1,6 +1,7 @@
 /* train/train.h - a training job: made once per process, run by every rank. */
 #ifndef PL_TRAIN_TRAIN_H
 #define PL_TRAIN_TRAIN_H
+#include "cache/cache.h"
 #include "cluster/cluster.h"
 #include "models/model.h"
 #include "planners/find.h"
@@ -52,6 +53,9 @@ typedef struct pl_train_options {
     int keep;             /* newest checkpoints of this run kept            */
     int rank;             /* the first of this process: that of rank 0
                              holds the folder                               */
+    bool apart;           /* ranks are processes, which share no memory     */
+    const pl_cache_policy *policy; /* of caches of tables                   */
+    int64_t ahead;        /* steps that it may look ahead                   */
     const char *resume;   /* folder or manifest, or NULL                    */
     const atomic_int *stop; /* the number of a signal, once one asks for the end
                              of the run; NULL: none does                    */

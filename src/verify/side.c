@@ -73,7 +73,7 @@ bool pl_verify_side_build(const pl_verify_options *options, int64_t runs,
     const int64_t labels = pl_model_labels(&out->args);
     out->n = runs > 1 ? PL_VERIFY_PROGRAMS : PL_VERIFY_GRAPHS;
     for (int i = 0; i < PL_VERIFY_GRAPHS; i++) PL_TRY(build_graph(options, i, arena, out, err));
-    out->limits = pl_ids_limits(out->graph[STEP], labels ? labels : 256, arena);
+    out->limits = pl_ids_limits(out->graph[STEP], labels ? labels : 256, true, arena);
     out->draw = draw ? draw->graph[STEP] : out->graph[STEP];
     return true;
 }
@@ -259,7 +259,8 @@ static bool set_states(pl_verify_side *side, pl_err *err)
 {
     const pl_init from = { .seed = side->options->seed,
                            .file = pl_init_model(&side->graphs->args) };
-    if (!side->narrow && side->stir <= 0) return pl_state_init(side->exec, side->store, &from, err);
+    if (!side->narrow && side->stir <= 0)
+        return pl_state_init(side->exec, side->store, &from, true, err);
     bool ok = true;
     for (int i = 0; i < side->store->n && ok; i++) {
         const pl_port *p = &side->store->state[i];

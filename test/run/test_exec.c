@@ -244,7 +244,7 @@ static bool run_steps(rank *r, pl_exec *e, const pl_program *p)
 static bool use_exec(rank *r, pl_exec *e, const pl_program *p)
 {
     job *j = r->job;
-    PL_TRY(pl_state_init(e, r->store, &(pl_init){ .seed = 1 }, &r->err));
+    PL_TRY(pl_state_init(e, r->store, &(pl_init){ .seed = 1 }, true, &r->err));
     if (j->failing == r->me) pl_err_set(&r->err, PL_ERUN, "the disk of rank %d is full", r->me);
     if (j->failing >= 0) return pl_exec_agree(e, &r->err);
     if (j->absent == r->me) { /* here, but not in step with the others */

@@ -137,8 +137,8 @@ static bool run(rank *r, pl_arena *a, pl_err *err)
     if (!g->n) return pl_err_set(err, PL_EINTERNAL, "no program");
     PL_TRY(pl_exec_new(&o, r->comm, g->n, g->program, a, &e, err));
     bool ok = r->from ? load(e, s, r->from, a, err)
-                      : pl_state_init(e, s, &initial, err) &&
-                            pl_state_save(e, g, 0, r->to, &m, (pl_keep){ 1, false }, err);
+                      : pl_state_init(e, s, &initial, true, err) &&
+                            pl_state_save(e, g, 0, NULL, r->to, &m, (pl_keep){ 1, false }, err);
     pl_exec_free(e);
     return ok;
 }

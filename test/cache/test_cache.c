@@ -1,0 +1,151 @@
+/* The cache of rows: its invariants under every policy, beside a slow twin; who goes; what is
+ * written back; and the share of ids found under Zipf's law, beside figures of another program. */
+#include "cache/cache.h"
+
+#include "base/rng.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 200, SLOTS = 24, BATCH = 30, BATCHES = 300, AHEAD = 3 };
+
+/* Ids of one batch, skewed; at most SLOTS of them differ. */
+static void draw(uint64_t seed, int32_t t, int32_t ids[])
+{
+    const pl_rng r = pl_rng_at(seed, (uint64_t)t);
+    for (int32_t i = 0; i < BATCH; i++) {
+        const double u = pl_rng_uniform(r, (uint64_t)i);
+        ids[i] = (int32_t)(u * u * u * ROWS);
+        if (i >= SLOTS) ids[i] = ids[i - SLOTS];
+    }
+}
+
+/* What fast and slow memory hold, moved as the cache says: `version` of a row counts its writes. */
+typedef struct twin {
+    int32_t row[SLOTS], version[SLOTS], slow[ROWS], wanted[ROWS];
+} twin;
+
+static void move(twin *x, const pl_cache_moves *m)
+{
+    for (int32_t i = 0; i < m->n_out; i++) {
+        const pl_cache_move *o = &m->out[i];
+        assert_int_equal(x->row[o->slot], o->row);
+        if (o->dirty) x->slow[o->row] = x->version[o->slot];
+        x->row[o->slot] = -1;
+    }
+    for (int32_t i = 0; i < m->n_in; i++) {
+        const pl_cache_move *in = &m->in[i];
+        assert_int_equal(x->row[in->slot], -1);
+        x->row[in->slot] = in->row;
+        x->version[in->slot] = x->slow[in->row];
+    }
+}
+
+/* Every third batch only reads, as evaluations do. */
+static void run(const pl_cache_policy *policy, uint64_t seed, pl_arena *a)
+{
+    int32_t ids[BATCHES + AHEAD][BATCH];
+    pl_err err = { 0 };
+    twin x;
+    memset(&x, 0, sizeof x);
+    for (int32_t i = 0; i < SLOTS; i++) x.row[i] = -1;
+    pl_cache *c = pl_cache_new(ROWS, SLOTS, policy, NULL, AHEAD, a);
+    for (int32_t t = 0; t < BATCHES + AHEAD; t++) draw(seed, t, ids[t]);
+    if (seed % 2) move(&x, pl_cache_warm(c, 0.7));
+    for (int32_t t = 0; t < AHEAD; t++) pl_cache_see(c, BATCH, ids[t]);
+    for (int32_t t = 0; t < BATCHES; t++) {
+        const bool writes = t % 3 != 0;
+        int64_t distinct;
+        const pl_cache_moves *m = pl_cache_take(c, BATCH, ids[t], writes, &distinct);
+        assert_non_null(m);
+        assert_true(pl_cache_check(c, &err));
+        move(&x, m);
+        pl_cache_see(c, BATCH, ids[t + AHEAD]);
+        for (int32_t i = 0; i < BATCH; i++) {
+            const int32_t slot = pl_cache_slot(c, ids[t][i]);
+            assert_int_equal(x.row[slot], ids[t][i]);
+            assert_int_equal(x.version[slot], x.wanted[ids[t][i]]);
+        }
+        for (int32_t i = 0; i < BATCH && writes; i++)
+            x.version[pl_cache_slot(c, ids[t][i])]++, x.wanted[ids[t][i]]++;
+    }
+    const pl_cache_moves *m = pl_cache_flush(c);
+    for (int32_t i = 0; i < m->n_out; i++) x.slow[m->out[i].row] = x.version[m->out[i].slot];
+    assert_memory_equal(x.slow, x.wanted, sizeof x.slow);
+    assert_int_equal(pl_cache_flush(c)->n_out, 0);
+    assert_true(c->stats.rows_back < c->stats.rows_out);
+}
+
+static void test_twin(void **state)
+{
+    (void)state;
+    for (int i = 0; pl_cache_policies[i]; i++)
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            pl_arena *a = pl_arena_new("test");
+            run(pl_cache_policies[i], seed, a);
+            pl_arena_free(a);
+        }
+}
+
+static int32_t gone(const char *policy, const int64_t *counts, const int32_t coming[2])
+{
+    static const int32_t fill[] = { 3, 4, 4, 5, 5, 5 }, again[] = { 3, 5 }, more[] = { 7 };
+    pl_arena *a = pl_arena_new("test");
+    int64_t d;
+    pl_cache *c = pl_cache_new(9, 3, pl_cache_policy_find(policy), counts, 2, a);
+    assert_non_null(pl_cache_take(c, 6, fill, true, &d));
+    assert_non_null(pl_cache_take(c, 2, again, true, &d));
+    pl_cache_see(c, 1, more);
+    pl_cache_see(c, 2, coming);
+    const pl_cache_moves *m = pl_cache_take(c, 1, more, true, &d);
+    assert_int_equal(m->n_out, 1);
+    const int32_t row = m->out[0].row;
+    pl_arena_free(a);
+    return row;
+}
+
+static void test_policies(void **state)
+{
+    static const int64_t counts[] = { 0, 0, 0, 9, 7, 5, 3, 1, 1 };
+    static const int32_t coming[] = { 4, 5 };
+    (void)state;
+    assert_int_equal(gone("dataset", NULL, coming), 5);
+    assert_int_equal(gone("dataset", counts, coming), 5);
+    assert_int_equal(gone("lfu", NULL, coming), 3);
+    assert_int_equal(gone("lru", NULL, coming), 4);
+    assert_int_equal(gone("lookahead", NULL, coming), 3);
+}
+
+static void test_too_many(void **state)
+{
+    static const int32_t some[] = { 1, 2 }, many[] = { 2, 3, 2, 4, 5 };
+    pl_arena *a = pl_arena_new("test");
+    pl_err err = { 0 };
+    int64_t distinct;
+    (void)state;
+    pl_cache *c = pl_cache_new(6, 3, pl_cache_policies[0], NULL, 0, a);
+    assert_non_null(pl_cache_take(c, 2, some, true, &distinct));
+    assert_null(pl_cache_take(c, 5, many, true, &distinct));
+    assert_int_equal(distinct, 4);
+    assert_true(pl_cache_check(c, &err));
+    assert_int_equal(c->used, 2);
+    assert_non_null(pl_cache_take(c, 4, many, true, &distinct));
+    assert_int_equal(distinct, 3);
+    assert_true(pl_cache_check(c, &err));
+    pl_arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_twin),
+        cmocka_unit_test(test_policies),
+        cmocka_unit_test(test_too_many),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
