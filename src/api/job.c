@@ -4,9 +4,16 @@
 #include "base/file.h"
 #include "report/why.h"
 
+static bool make_optim(const pl_job *j, pl_optim *out, pl_err *err)
+{
+    *out = pl_optim_usual(j->optimizer);
+    return !j->cache || !*j->cache || pl_cached_parse(j->cache, &out->cache, err);
+}
+
 bool pl_job_build(pl_job *j, int64_t micro, bool masters, pl_arena *arena, pl_err *err)
 {
-    pl_optim o = pl_optim_usual(j->optimizer);
+    pl_optim o;
+    PL_TRY(make_optim(j, &o, err));
     j->made = PL_NEW(arena, pl_steps);
     j->made->arena = arena;
     const pl_trained t = { &j->args, &o, j->made };
@@ -26,6 +33,7 @@ static bool open_file(pl_job *j, const pl_plan_file *f, const pl_model_args *own
     else
         PL_TRY(pl_model_parse(f->about.model, arena, &j->args, err));
     j->optimizer = f->about.optimizer;
+    j->cache = f->about.cache;
     j->request.cluster = f->cluster;
     return pl_job_build(j, f->micro, f->masters, arena, err) &&
            pl_plan_file_plan(f, j->graph, arena, plan, err);
@@ -52,6 +60,7 @@ void pl_job_write(const pl_job *j, const pl_found *f, pl_text *out)
     pl_cluster_print(f->strategy.cluster, &cluster);
     const pl_plan_about about = { .model = j->args.spec,
                                   .optimizer = j->optimizer,
+                                  .cache = j->cache,
                                   .cluster = pl_text_get(&cluster),
                                   .strategy = f->take->plan->strategy,
                                   .step_seconds = f->take->forecast.step_seconds,
@@ -62,8 +71,9 @@ void pl_job_write(const pl_job *j, const pl_found *f, pl_text *out)
 bool pl_job_plan(const pl_job *j, const pl_plan_request *r, pl_arena *arena, pl_found **found,
                  pl_err *err)
 {
-    const pl_optim o = pl_optim_usual(j->optimizer);
-    return pl_step_find(r, &(pl_trained){ &j->args, &o, j->made }, arena, found, err);
+    pl_optim o;
+    return make_optim(j, &o, err) &&
+           pl_step_find(r, &(pl_trained){ &j->args, &o, j->made }, arena, found, err);
 }
 
 bool pl_job_find(pl_job *j, const char *strategy, pl_arena *arena, pl_found **found, pl_err *err)

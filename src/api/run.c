@@ -199,6 +199,8 @@ static bool make_job(pl_run *run, const pl_held_plan *h, const pl_run_options *o
                            .lr_min = o->lr_min,
                            .warmup = o->warmup,
                            .seed = o->seed,
+                           .policy = pl_cache_policy_find(PL_CACHE_USUAL),
+                           .ahead = PL_CACHE_AHEAD,
                            .eval_batches = 1,
                            .save = o->save,
                            .keep = 3,

@@ -2,7 +2,7 @@
  *
  * Fast memory has places, each free or with one row. Before a batch pl_cache_take() says which of
  * its rows have to come in, where to, and which others go from there: those that are worth least
- * to a policy. A row that was written since it came in is dirty: where it goes, slow memory is told.
+ * to a policy. A row that was written since it came in is dirty: slow memory is told when it goes.
  *
  * Source: the frequency-aware cache of CachedEmbedding (Colossal-AI). It knows no dirty rows, and
  * writes back all. */
@@ -19,6 +19,10 @@ typedef struct pl_cache_policy {
     bool looks;  /* uses what pl_cache_see was told */
     double (*worth)(const pl_cache *c, int32_t slot); /* that the row there stays: the least go */
 } pl_cache_policy;
+
+/* What a user who says nothing gets. */
+#define PL_CACHE_USUAL "lookahead"
+#define PL_CACHE_AHEAD 8
 
 extern const pl_cache_policy *const pl_cache_policies[]; /* ends with NULL */
 const pl_cache_policy *pl_cache_policy_find(const char *name); /* or NULL */
@@ -75,8 +79,8 @@ const pl_cache_moves *pl_cache_warm(pl_cache *c, double share);
 const pl_cache_moves *pl_cache_take(pl_cache *c, int64_t n, const int32_t ids[], bool writes,
                                     int64_t *distinct);
 
-/* A batch that will be taken, and written, after those that were told before it; those that are only
- * read are not told. `ids` are kept until then. */
+/* A batch that will be taken, and written, after those that were told before it; those that are
+ * only read are not told. `ids` are kept until then. */
 void pl_cache_see(pl_cache *c, int32_t n, const int32_t ids[]);
 
 /* Dirty rows, as if they went; they stay, and are dirty no more. */

@@ -102,6 +102,27 @@ static void tell_plan(const pl_teller *t)
     pl_arena_free(tmp);
 }
 
+static void tell_memory(const pl_teller *t, const pl_train_event *e)
+{
+    pl_arena *a = pl_arena_new("memory line");
+    const pl_program *p = e->program[PL_TRAIN_STEP];
+    fprintf(stderr,
+            "memory of one device: %s of states, %s of work (no layout of this order is below "
+            "%s), %s of scratch\n",
+            pl_text_size(a, (double)e->stats->state_bytes),
+            pl_text_size(a, (double)e->stats->work_bytes), pl_text_size(a, (double)p->work_bound),
+            pl_text_size(a, (double)e->stats->scratch_bytes));
+    if (e->stats->host_bytes)
+        fprintf(stderr, "in the host's memory, beside that: %s\n",
+                pl_text_size(a, (double)e->stats->host_bytes));
+    if (pl_train_tables(t->job))
+        fprintf(stderr, "tables, of which devices have caches: %s%s%s\n",
+                pl_text_size(a, (double)pl_train_tables(t->job)),
+                t->o->exec.host_dir ? " in a file in " : " in the host's memory",
+                t->o->exec.host_dir ? t->o->exec.host_dir : "");
+    pl_arena_free(a);
+}
+
 static void tell_start(pl_teller *t, const pl_train_event *e)
 {
     pl_arena *a = pl_arena_new("start line");
@@ -120,15 +141,7 @@ static void tell_start(pl_teller *t, const pl_train_event *e)
                 "messages\n",
                 (long long)g->micro, e->program[PL_TRAIN_MICRO]->n_steps,
                 e->program[PL_TRAIN_MICRO]->n_messages);
-    fprintf(stderr,
-            "memory of one device: %s of states, %s of work (no layout of this order is below "
-            "%s), %s of scratch\n",
-            pl_text_size(a, (double)e->stats->state_bytes),
-            pl_text_size(a, (double)e->stats->work_bytes), pl_text_size(a, (double)p->work_bound),
-            pl_text_size(a, (double)e->stats->scratch_bytes));
-    if (e->stats->host_bytes)
-        fprintf(stderr, "in the host's memory, beside that: %s\n",
-                pl_text_size(a, (double)e->stats->host_bytes));
+    tell_memory(t, e);
     if (*pl_train_weights(t->job)) fprintf(stderr, "%s\n", pl_train_weights(t->job));
     if (*pl_train_doubts(t->job))
         fprintf(stderr,
@@ -248,7 +261,21 @@ static void print_end(const pl_teller *t, const pl_train_event *e, double second
     if (rate > 0) pl_json_put_real(&out, "tokens_per_second", nine(rate));
     PL_JSON_PUT(&out, "message_seconds", nine(e->stats->busy_seconds), "waited_seconds",
                 nine(e->stats->exposed_seconds), "saved", (bool)(e->path != NULL));
+    const pl_cache_stats *c = e->cached;
+    if (c)
+        PL_JSON_ROW(&out, "cache", "ids", c->lookups, "found", c->hits, "rows_in", c->rows_in,
+                    "rows_out", c->rows_out, "rows_written", c->rows_back);
     end_json(t, &out);
+}
+
+static void tell_cache(const pl_cache_stats *c)
+{
+    if (!c->lookups) return;
+    fprintf(stderr,
+            "caches of tables: %.2f %% of %lld ids found; %lld rows came in, %lld went, %lld of "
+            "them changed\n",
+            100 * (double)c->hits / (double)c->lookups, (long long)c->lookups,
+            (long long)c->rows_in, (long long)c->rows_out, (long long)c->rows_back);
 }
 
 static void tell_stop(const pl_train_event *e)
@@ -277,6 +304,7 @@ static void tell_end(pl_teller *t, const pl_train_event *e)
                 "; messages under way %.2f s; compute waited %.2f s, for them and for other ranks",
                 s->busy_seconds, s->exposed_seconds);
     fprintf(stderr, "\n");
+    if (e->cached) tell_cache(e->cached);
     if (pl_train_cluster(t->job) && t->steps > 1)
         tell_forecast(t, e, steady / (double)(t->steps - 1));
     if (shared >= NOTABLE)

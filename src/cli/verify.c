@@ -331,7 +331,7 @@ static bool find_cases(session *s, const char *model, pl_err *err)
     s->n_cases = s->a->all ? pl_strategy_all(n, has, s->arena, MOST_CASES, text) : 1;
     for (int i = 0; i < s->n_cases; i++)
         PL_TRY(pl_strategy_parse(text[i], n, s->arena, &s->strategy[i], err));
-    PL_TRY(pl_step_settle(&s->strategy[0], &s->a->o.micro, s->arena, err));
+    PL_TRY(pl_step_settle(&s->strategy[0], &s->a->o.micro, &s->a->o.optim, s->arena, err));
     for (int i = 0; i < s->n_cases; i++) s->a->o.optim.masters |= s->strategy[i].masters;
     return true;
 }

@@ -1,6 +1,6 @@
 /* data/counts.h - how often each row of a table is in the data, for inputs of ids: what caches of
- * tables are filled by, and planned with. A file of them is safetensors: an i64 tensor for each such
- * input, under its name, as long as its table. */
+ * tables are filled by, and planned with. A file of them is safetensors: an i64 tensor for each
+ * such input, under its name, as long as its table. */
 #ifndef PL_DATA_COUNTS_H
 #define PL_DATA_COUNTS_H
 #include "data/data.h"

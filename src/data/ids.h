@@ -4,8 +4,8 @@
 #include "graph/graph.h"
 
 /* What the numbers of an input have to be below, by all nodes that look them up: the rows of the
- * smallest table, of a cached one of the whole; 0: none does. *least: the smallest that they may be; a label below 0 is ignored
- * (ops/cross_entropy_loss.c). */
+ * smallest table, of a cached one of the whole; 0: none does. *least: the smallest that they may
+ * be; a label below 0 is ignored (ops/cross_entropy_loss.c). */
 int64_t pl_ids_below(const pl_graph *graph, const pl_value *input, int64_t *least);
 
 /* The same of all inputs of whole numbers, found once. */

@@ -1,6 +1,7 @@
 /* options/cache.h - the options of tables that devices have caches of. */
 #ifndef PL_OPTIONS_CACHE_H
 #define PL_OPTIONS_CACHE_H
+#include "cache/cache.h"
 #include "options/opt.h"
 #include "train/cached.h"
 
@@ -18,10 +19,10 @@ typedef struct pl_cache_args {
     { "cache", TEXT(f.size), "SIZE", NULL, \
       "tables lie in the host's memory; on a device 1.5% of their rows" }
 #define PL_CACHE_RUN_OPTS(f) \
-    { "cache-policy", TEXT(f.policy), "NAME", "lookahead", "whose rows stay: " PL_CACHE_POLICIES, \
-      .needs = "cache" }, \
-    { "cache-ahead", INT(f.ahead), "N", "8", "steps that lookahead looks ahead", 1, 1000, \
-      .needs = "cache" }
+    { "cache-policy", TEXT(f.policy), "NAME", PL_CACHE_USUAL, \
+      "whose rows stay: " PL_CACHE_POLICIES, .needs = "cache" }, \
+    { "cache-ahead", INT(f.ahead), "N", USUAL(PL_CACHE_AHEAD), \
+      "steps that lookahead looks ahead", 1, 1000, .needs = "cache" }
 // clang-format on
 
 /* No size: no caches. Fails as pl_cached_parse does. */

@@ -20,7 +20,7 @@ static bool find_cluster(const pl_job_args *a, pl_arena *arena, const pl_cluster
 bool pl_job_args_open(const pl_job_args *a, const char *spec, pl_arena *arena, pl_job *out,
                       pl_err *err)
 {
-    *out = (pl_job){ .optimizer = a->optimizer };
+    *out = (pl_job){ .optimizer = a->optimizer, .cache = a->cache.size };
     PL_TRY(pl_request_make(&a->request, arena, &out->request, err));
     PL_TRY(find_cluster(a, arena, &out->request.cluster, err));
     PL_TRY(pl_model_parse(pl_sizes_spec(&a->sizes, spec, arena), arena, &out->args, err));

@@ -3,11 +3,13 @@
 #ifndef PL_OPTIONS_JOB_H
 #define PL_OPTIONS_JOB_H
 #include "api/job.h"
+#include "options/cache.h"
 #include "options/request.h"
 #include "options/sizes.h"
 
 typedef struct pl_job_args {
     const char *cluster, *optimizer;
+    pl_cache_args cache;
     pl_sizes sizes;
     pl_request_args request;
     int64_t devices;
@@ -21,6 +23,7 @@ typedef struct pl_job_args {
       PL_CLUSTER_DEVICES }, \
     PL_SIZES_OPTS(job.sizes), \
     { "optimizer", TEXT(job.optimizer), "NAME", PL_OPTIM_NAME, PL_OPTIM_NAMES }, \
+    PL_CACHE_OPTS(job.cache), \
     PL_REQUEST_OPTS(job.request)
 // clang-format on
 

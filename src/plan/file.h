@@ -19,6 +19,7 @@ typedef struct pl_plan_about {
     const char *strategy;  /* how it was asked for; NULL: plan->strategy                         */
     double step_seconds, bound_seconds; /* predicted; no step is below bound_seconds, 0: none    */
     double memory_bytes;   /* of the heaviest device                                             */
+    const char *cache;     /* "1.5%": rows of tables that a device has (train/cached.h); "": all */
 } pl_plan_about;
 
 /* A file that was read: the arena given to pl_plan_file_read owns all of it. Its nodes and tensors

@@ -196,7 +196,7 @@ static bool read_cluster(const reader *r, const pl_json *root)
 /* By version. */
 static const char *const keys[] = { HEAD "regather", HEAD "kept recomputed",
                                     HEAD "kept recomputed micro",
-                                    HEAD "kept recomputed micro pipeline stages masters" };
+                                    HEAD "kept recomputed micro pipeline stages masters cache" };
 
 static bool read_head(const reader *r, const pl_json *root)
 {
@@ -209,6 +209,8 @@ static bool read_head(const reader *r, const pl_json *root)
     PL_TRY(read_text(r, root, "model", &about->model));
     PL_TRY(read_text(r, root, "optimizer", &about->optimizer));
     PL_TRY(read_text(r, root, "strategy", &about->strategy));
+    about->cache = "";
+    if (pl_json_find(root, "cache")) PL_TRY(read_text(r, root, "cache", &about->cache));
     PL_TRY(read_graph(r, root));
     PL_TRY(read_mesh(r, root));
     PL_TRY(read_cluster(r, root));

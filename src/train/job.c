@@ -289,8 +289,8 @@ static bool make_job(pl_train_job *job, pl_err *err)
                                  &job->options.plan.strategy, err));
     if (job->options.args) job->args = *job->options.args;
     if (!job->options.args) PL_TRY(pl_model_parse(job->options.model, job->arena, &job->args, err));
-    PL_TRY(pl_step_settle(&job->options.plan.strategy, &job->options.micro, job->arena, err));
-    job->options.optim.masters = job->options.plan.strategy.masters;
+    PL_TRY(pl_step_settle(&job->options.plan.strategy, &job->options.micro, &job->options.optim,
+                          job->arena, err));
     pl_data_kind kind = job->options.fed.find ? PL_DATA_FED : pl_data_kind_of(job->options.data);
     if (kind == PL_DATA_FED) job->options.data = "";
     if (kind == PL_DATA_TEXT && !strcmp(job->args.model->data, "clicks")) kind = PL_DATA_CLICKS;
@@ -374,6 +374,11 @@ const char *pl_train_doubts(const pl_train_job *job)
 const char *pl_train_weights(const pl_train_job *job)
 {
     return job->weights_note;
+}
+
+int64_t pl_train_tables(const pl_train_job *job)
+{
+    return pl_tables_bytes(job->plan[STEP]->graph);
 }
 
 bool pl_train_unlocked(const pl_train_job *job)

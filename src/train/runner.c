@@ -41,9 +41,10 @@ static void open_caches(pl_runner *runner)
 {
     const pl_train_job *job = runner->job;
     const pl_plan *step = job->whole.graph ? job->whole.plan : job->plan[STEP];
+    const bool fed = job->data.kind == PL_DATA_FED; /* a step at a time */
     const pl_caches_options o = { .policy = job->options.policy,
                                   .counts = &job->counts,
-                                  .ahead = job->options.ahead,
+                                  .ahead = fed ? 0 : job->options.ahead,
                                   .micro = job->options.micro,
                                   .warm = WARM };
     if (!job->tables.n) return;

@@ -26,10 +26,9 @@ PL_MUST_CHECK bool pl_state_init(pl_exec *exec, const pl_store *store, const pl_
 /* Sums of gradients become zero. */
 void pl_state_clear(pl_exec *exec, const pl_store *store);
 
-/* Fill every state from a checkpoint (this device's part of each, under any plan), but caches, whose
- * tables the checkpoint has to have. Fails with
- * PL_EINPUT naming states that are missing or have another shape. Tensors that no state wants
- * are fine (moments, when sampling). */
+/* Fill every state from a checkpoint (this device's part of each, under any plan), but caches:
+ * their tables the checkpoint has to have. Fails with PL_EINPUT naming states that are missing or
+ * have another shape. Tensors that no state wants are fine (moments, when sampling). */
 PL_MUST_CHECK bool pl_state_load(pl_exec *exec, const pl_store *store,
                                  const pl_checkpoint *checkpoint, pl_err *err);
 

@@ -4,11 +4,12 @@
 #include "train/step.h"
 
 #include "base/clock.h"
+#include "plan/file.h"
 #include "train/pipelines.h"
 
 #include <math.h>
 
-bool pl_step_settle(pl_strategy *s, int64_t *micro, pl_arena *arena, pl_err *err)
+bool pl_step_settle(pl_strategy *s, int64_t *micro, pl_optim *optim, pl_arena *arena, pl_err *err)
 {
     PL_TRY(pl_strategy_read(s, arena, err));
     if (*micro && s->micro && *micro != s->micro)
@@ -17,7 +18,9 @@ bool pl_step_settle(pl_strategy *s, int64_t *micro, pl_arena *arena, pl_err *err
                           s->micro == 1 ? "" : "es");
     if (!s->micro) s->micro = *micro;
     *micro = s->micro ? s->micro : 1;
-    return true;
+    optim->masters = s->masters;
+    const char *cache = s->file ? s->file->about.cache : "";
+    return !*cache || pl_cached_are(&optim->cache) || pl_cached_parse(cache, &optim->cache, err);
 }
 
 static pl_graph *find_made(const pl_trained *t, int64_t micro)

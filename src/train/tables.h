@@ -1,8 +1,8 @@
-/* train/tables.h - tables that lie in slow memory: the host's, or a file. A process has each of them
- * whole, once for all of its ranks; these have caches of them (train/caches.h).
+/* train/tables.h - tables that lie in slow memory: the host's, or a file. A process has each of
+ * them whole, once for all of its ranks; these have caches of them (train/caches.h).
  *
- * Of ranks that hold the same rows the first one writes them back: no two write the same bytes. What
- * one writes before a step the others read after it, and a step ends on all ranks together. */
+ * Of ranks that hold the same rows the first one writes them back: no two write the same bytes.
+ * What one writes before a step the others read after it, and a step ends on all ranks together. */
 #ifndef PL_TRAIN_TABLES_H
 #define PL_TRAIN_TABLES_H
 #include "data/init.h"

@@ -161,6 +161,9 @@ bool pl_train_run(const pl_train_job *job, pl_comm *comm,
     e.step = r.run.done;
     e.stopped = r.stopped;
     e.ok = ok;
+    const pl_cache_stats cached =
+        r.run.caches ? pl_caches_stats(r.run.caches) : (pl_cache_stats){ 0 };
+    if (r.run.caches) e.cached = &cached;
     e.path = r.saved && r.kept == r.run.done ? job->options.save : NULL;
     tell(&r, e);
     if (ok && hand_over(&r)) r.run.arena = NULL;

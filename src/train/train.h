@@ -86,6 +86,7 @@ typedef struct pl_train_event {
     double seconds;             /* STEP: of this step; SAVE: of writing                          */
     int64_t tokens;             /* STEP: rows x positions of the batch (rows for images)         */
     const char *path;           /* SAVE: the folder; END: if the last step is saved there        */
+    const pl_cache_stats *cached; /* END: of caches of tables; NULL: there are none              */
     const pl_exec_stats *stats; /* START, END                                                    */
     const pl_exec *exec;        /* START, END: for pl_exec_explain, pl_exec_profile              */
     const pl_program *const *program; /* START, END: of exec, by pl_train_program                */
@@ -116,6 +117,9 @@ const char *pl_train_notes(const pl_train_job *job);
 const char *pl_train_doubts(const pl_train_job *job);
 /* What the weights were good for (pl_weights_match), or "". */
 const char *pl_train_weights(const pl_train_job *job);
+
+/* Bytes of the tables that devices have caches of; 0: there are none. */
+int64_t pl_train_tables(const pl_train_job *job);
 
 /* Does nothing keep a second run out of the folder, as its file system has no locks? */
 bool pl_train_unlocked(const pl_train_job *job);

@@ -171,7 +171,7 @@ static void test_mistakes(void **state)
     EXPECT(!find(&x, &f, &err) && err.code == PL_EUSAGE, "%s", err.msg);
     EXPECT(strstr(err.msg, "batch=4096 does not divide into 3 micro-batches"), "%s", err.msg);
     err = (pl_err){ 0 };
-    EXPECT(!pl_step_settle(&x.request.strategy, &micro, x.arena, &err), "taken");
+    EXPECT(!pl_step_settle(&x.request.strategy, &micro, &(pl_optim){ 0 }, x.arena, &err), "taken");
     EXPECT(err.code == PL_EUSAGE && strstr(err.msg, "--micro 2, and strategy 'dp,micro=3'"), "%s",
            err.msg);
     pl_arena_free(x.arena);
