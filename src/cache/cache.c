@@ -2,6 +2,7 @@
  * (find_missing), those worth least make room (choose), and the missing get places (place). */
 #include "cache/cache.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,10 +26,15 @@ pl_cache *pl_cache_new(int32_t rows, int32_t slots, const pl_cache_policy *polic
     return c;
 }
 
+float pl_cache_heat(const pl_cache *c, const struct pl_cache_place *p)
+{
+    return p->heat * exp2f((float)(p->batch - c->batch) / PL_CACHE_COOLS);
+}
+
 static void put(pl_cache *c, int32_t slot, int32_t row, bool writes)
 {
     c->at[slot] = (struct pl_cache_place){
-        .row = row, .batch = c->batch, .next = INT32_MAX, .dirty = writes
+        .row = row, .batch = c->batch, .next = INT32_MAX, .dirty = writes, .heat = 1
     };
     c->slot_of[row] = slot + 1;
 }
@@ -119,6 +125,7 @@ static bool find_missing(pl_cache *c, int64_t n, const int32_t ids[], int64_t *d
         struct pl_cache_place *p = slot > 0 ? &c->at[slot - 1] : NULL;
         const bool is_new = p ? p->batch != c->batch : !slot;
         if (is_new && ++*distinct > c->slots) return false;
+        if (p && is_new) p->heat = 1 + pl_cache_heat(c, p);
         if (p)
             p->batch = c->batch, hits++;
         else if (is_new) {

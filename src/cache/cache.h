@@ -22,7 +22,9 @@ typedef struct pl_cache_policy {
 
 /* What a user who says nothing gets. */
 #define PL_CACHE_USUAL "lookahead"
-#define PL_CACHE_AHEAD 8
+#define PL_CACHE_AHEAD 16
+
+enum { PL_CACHE_COOLS = 32 }; /* batches; bench/cache.csv */
 
 extern const pl_cache_policy *const pl_cache_policies[]; /* ends with NULL */
 const pl_cache_policy *pl_cache_policy_find(const char *name); /* or NULL */
@@ -56,6 +58,7 @@ struct pl_cache {
         int32_t next;           /* the first one known to read it again; INT32_MAX: none    */
         bool dirty;
         int64_t uses;           /* ids since it came in                                     */
+        float heat;             /* batches that read it, the older the less: pl_cache_heat  */
     } *at;                      /* [slots]                                                  */
     int32_t batch;              /* number of the last one, from 1                           */
     int32_t n_ahead, most_ahead; /* batches that will come, as told: a ring                 */
@@ -88,6 +91,10 @@ const pl_cache_moves *pl_cache_flush(pl_cache *c);
 
 /* All rows that are here, as if they came in: what fast memory has to hold. */
 const pl_cache_moves *pl_cache_all(pl_cache *c);
+
+/* Of a row that is here, now: what it was PL_CACHE_COOLS batches ago counts half (LRFU, Lee et al.,
+ * IEEE Trans. Computers 50(12), 2001). */
+float pl_cache_heat(const pl_cache *c, const struct pl_cache_place *p);
 
 static inline int32_t pl_cache_slot(const pl_cache *c, int32_t row) /* -1: it is not here */
 {

@@ -22,12 +22,13 @@ static double by_last_use(const pl_cache *c, int32_t slot)
     return (double)c->at[slot].batch;
 }
 
-/* Belady's rule as far as batches are known: whose next use is last goes first. Of those without
- * one the last use counts. */
+/* Belady's rule as far as batches are known: whose next use is last goes first. Before all go those
+ * without one, the coldest first: of the two that forget nothing, or all but the last use, the one
+ * is worse where what is read changes, the other where it does not. */
 static double by_next_use(const pl_cache *c, int32_t slot)
 {
     const struct pl_cache_place *p = &c->at[slot];
-    return p->next < INT32_MAX ? 0x1p40 - p->next : p->batch;
+    return p->next < INT32_MAX ? 0x1p40 - p->next : (double)pl_cache_heat(c, p);
 }
 
 const pl_cache_policy *const pl_cache_policies[] = {

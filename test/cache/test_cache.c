@@ -1,6 +1,7 @@
 /* The cache of rows: its invariants under every policy, beside a slow twin; who goes; what is
  * written back; and the share of ids found under Zipf's law, beside figures of another program. */
 #include "cache/cache.h"
+#include "cache/hits.h"
 
 #include "base/rng.h"
 
@@ -121,6 +122,7 @@ static void test_policies(void **state)
     assert_int_equal(gone("lfu", NULL, coming), 3);
     assert_int_equal(gone("lru", NULL, coming), 4);
     assert_int_equal(gone("lookahead", NULL, coming), 3);
+    assert_int_equal(gone("lookahead", NULL, (int32_t[]){ 8, 8 }), 4);
 }
 
 static void test_too_many(void **state)
@@ -142,12 +144,88 @@ static void test_too_many(void **state)
     pl_arena_free(a);
 }
 
+/* Of 10^6 rows 15,000 have room, batches have 8,192 ids: the share found in the second half of 400
+ * batches, and the rows that came in, as another program had them (a reference simulation of the
+ * three policies), and as pl_hits_of tells beforehand. */
+static const struct zipf_case {
+    double s, found[3], rows[3];
+} zipf_cases[] = {
+    { 1.05, { 0.772, 0.758, 0.705 }, { 1861, 1967, 2377 } },
+    { 1.10, { 0.834, 0.822, 0.780 }, { 1355, 1453, 1771 } },
+    { 1.20, { 0.920, 0.908, 0.891 }, { 651, 752, 886 } },
+};
+
+enum { ZIPF_ROWS = 1000000, ZIPF_SLOTS = 15000, ZIPF_IDS = 8192, ZIPF_BATCHES = 400 };
+
+static void check_zipf(const struct zipf_case *x, const pl_cache *c, int policy)
+{
+    const double found = (double)c->stats.hits / (double)c->stats.lookups,
+                 rows = (double)c->stats.rows_in / (ZIPF_BATCHES / 2);
+    if (fabs(found - x->found[policy]) > 0.005 || fabs(rows / x->rows[policy] - 1) > 0.02)
+        fail_msg("s = %g, %s: %.4f found, %.0f rows", x->s, c->policy->name, found, rows);
+    if (policy) return;
+    pl_arena *a = pl_arena_new("test");
+    const pl_draws d = pl_draws_zipf(ZIPF_ROWS, x->s, a);
+    const pl_hits h = pl_hits_of(&d, ZIPF_SLOTS, ZIPF_IDS);
+    if (found > h.found + 0.001 || found < h.found - 0.006 || fabs(rows / h.rows - 1) > 0.03)
+        fail_msg("s = %g: %.4f and %.0f told, %.4f and %.0f came", x->s, h.found, h.rows, found,
+                 rows);
+    pl_arena_free(a);
+}
+
+static void run_zipf(const struct zipf_case *x, pl_arena *a)
+{
+    static int32_t ids[ZIPF_IDS];
+    const pl_zipf z = pl_zipf_of(ZIPF_ROWS, x->s);
+    pl_cache *c[3];
+    for (int i = 0; i < 3; i++) {
+        c[i] = pl_cache_new(ZIPF_ROWS, ZIPF_SLOTS, pl_cache_policies[i], NULL, 0, a);
+        pl_cache_warm(c[i], 0.7);
+    }
+    for (int32_t t = 0; t < ZIPF_BATCHES; t++) {
+        const pl_rng r = pl_rng_at(7, (uint64_t)t);
+        for (uint64_t i = 0; i < ZIPF_IDS; i++) ids[i] = (int32_t)pl_rng_zipf(r, i, &z);
+        for (int i = 0; i < 3; i++) {
+            int64_t distinct;
+            if (t == ZIPF_BATCHES / 2) c[i]->stats = (pl_cache_stats){ 0 };
+            assert_non_null(pl_cache_take(c[i], ZIPF_IDS, ids, true, &distinct));
+        }
+    }
+    for (int i = 0; i < 3; i++) check_zipf(x, c[i], i);
+}
+
+static void test_zipf(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof zipf_cases / sizeof *zipf_cases; i++) {
+        pl_arena *a = pl_arena_new("test");
+        run_zipf(&zipf_cases[i], a);
+        pl_arena_free(a);
+    }
+}
+
+/* Counts of few and of many, and of none. */
+static void test_counted(void **state)
+{
+    static const int64_t counts[] = { 5000, 0, 30, 2, 30, 0, 9000, 2 };
+    pl_arena *a = pl_arena_new("test");
+    (void)state;
+    const pl_draws d = pl_draws_counted(8, counts, a);
+    assert_int_equal(d.n, 4);
+    double rows = 0, p = 0;
+    for (int i = 0; i < d.n; i++) rows += d.at[i].rows, p += d.at[i].rows * d.at[i].p;
+    assert_true(rows == 6 && fabs(p - 1) < 1e-12);
+    const pl_hits h = pl_hits_of(&d, 3, 1);
+    assert_true(fabs(h.found - 14030.0 / 14064) < 1e-12 && fabs(h.rows - 34.0 / 14064) < 1e-12);
+    pl_arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_twin),
-        cmocka_unit_test(test_policies),
-        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_twin),     cmocka_unit_test(test_policies),
+        cmocka_unit_test(test_too_many), cmocka_unit_test(test_zipf),
+        cmocka_unit_test(test_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
