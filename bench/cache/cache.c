@@ -1,7 +1,7 @@
-/* Policies of caches of rows, as CSV: ids by Zipf's law over 10^6 rows, 8,192 a batch, 15,000 places
- * (1.5 %), over the second 200 of 400 batches. On a stream that drifts, row (k + 50 t) has rank k at
- * batch t: what was frequent becomes rare. `dataset` knows the ranks of the first batch, lookahead N
- * the next N batches. told: pl_hits_of. */
+/* Policies of caches of rows, as CSV: ids by Zipf's law over 10^6 rows, 8,192 a batch, 15,000
+ * places (1.5 %), over the second 200 of 400 batches. On a stream that drifts, row (k + 50 t) has
+ * rank k at batch t: what was frequent becomes rare. `dataset` knows the ranks of the first batch,
+ * lookahead N the next N batches. told: pl_hits_of. */
 #include "base/rng.h"
 #include "cache/cache.h"
 #include "cache/hits.h"

@@ -34,6 +34,7 @@ static bool open_file(pl_job *j, const pl_plan_file *f, const pl_model_args *own
         PL_TRY(pl_model_parse(f->about.model, arena, &j->args, err));
     j->optimizer = f->about.optimizer;
     j->cache = f->about.cache;
+    j->n_caches = f->about.n_caches, j->caches = f->about.caches;
     j->request.cluster = f->cluster;
     return pl_job_build(j, f->micro, f->masters, arena, err) &&
            pl_plan_file_plan(f, j->graph, arena, plan, err);
@@ -61,6 +62,8 @@ void pl_job_write(const pl_job *j, const pl_found *f, pl_text *out)
     const pl_plan_about about = { .model = j->args.spec,
                                   .optimizer = j->optimizer,
                                   .cache = j->cache,
+                                  .n_caches = j->n_caches,
+                                  .caches = j->caches,
                                   .cluster = pl_text_get(&cluster),
                                   .strategy = f->take->plan->strategy,
                                   .step_seconds = f->take->forecast.step_seconds,
@@ -90,6 +93,7 @@ pl_told pl_job_told(const pl_job *j, const pl_found *f, pl_arena *arena)
     const pl_cluster *c = f->strategy.cluster;
     pl_told t = { .model = j->args.spec, .graph = j->graph, .cluster = c, .best = f };
     t.units = pl_job_units(j, &t.n_units);
+    t.cache = j->cache, t.n_caches = j->n_caches, t.caches = j->caches;
     if (f->search && c->n_devices > 1) t.why = pl_why_sentence(f, arena);
     return t;
 }

@@ -12,6 +12,8 @@ typedef struct pl_job {
     pl_model_args args;      /* of the model: a step's batch                 */
     const char *optimizer;
     const char *cache;       /* pl_cached_parse; NULL or "": none            */
+    int n_caches;            /* sizes of them that were compared, or 0       */
+    const pl_plan_cache *caches;
     const pl_graph *graph;   /* of a step: of one of its micro-batches, of which a plan that is
                                 found may have more than one              */
     pl_steps *made;          /* the graphs so far, by pl_job_build           */

@@ -1,5 +1,5 @@
 /* cache/hits.h - what a cache will find, where ids are drawn alike from batch to batch, and the
- * rows stay that are drawn most: no policy that does not know the ids finds more in the long run. */
+ * rows stay that are drawn most: in the long run none finds more that does not know the ids. */
 #ifndef PL_CACHE_HITS_H
 #define PL_CACHE_HITS_H
 #include "base/arena.h"

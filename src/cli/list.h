@@ -11,6 +11,7 @@
     X(graph) \
     X(probe) \
     X(fit) \
+    X(data) \
     X(plan) \
     X(show) \
     X(explain) \

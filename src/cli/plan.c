@@ -1,5 +1,6 @@
 /* pleat plan: the fastest way to split a model, or that of a strategy: its time, memory, messages,
  * and how far from the best it can be; nothing is run and no tensor has memory. */
+#include "api/caches.h"
 #include "base/output.h"
 #include "cli/changes.h"
 #include "cli/list.h"
@@ -27,6 +28,7 @@ static const pl_opt opts[] = {
     { "o",         TEXT(file),      "FILE", NULL,    "write the plan, for train --plan and show" },
     { "problem",   TEXT(problem),   "FILE", NULL,    "write the search's problem, of its best mesh",
       .needs = "strategy=auto" },
+    PL_CACHE_PLAN_OPTS(job.cache),
     { "full",      FLAG(full),      NULL,   NULL,    "the whole plan instead, a line per node",
       .needs = "!json" },
     { "json",      FLAG(json),      NULL,   NULL,    "one JSON object on stdout" },
@@ -125,7 +127,9 @@ static bool show(void *args, int n, const char *const operand[], pl_arena *arena
     if (a->problem) PL_TRY(pl_output_open(a->problem, arena, &problem, err));
     PL_TRY(pl_job_args_open(&a->job, spec, arena, &j, err));
     j.request.whole = a->json;
-    if (!pl_job_find(&j, a->strategy, arena, &best, err)) {
+    const char *ids = a->job.cache.ids;
+    if (!(ids ? pl_job_find_cache(&j, ids, a->strategy, arena, &best, err)
+              : pl_job_find(&j, a->strategy, arena, &best, err))) {
         if (err->code == PL_EINFEASIBLE && !j.request.evict)
             pl_changes_add(&a->job, spec, &j, arena, err);
         return false;

@@ -44,6 +44,9 @@ static bool read_plan(const show_args *a, const char *path, pl_arena *arena, pl_
                            .forecast = &b->take->forecast,
                            .stages = b->take->stages,
                            .limit_bytes = isfinite(b->limit) ? pl_candidate_limit(b, b->take) : 0,
+                           .cache = j.cache,
+                           .n_caches = j.n_caches,
+                           .caches = j.caches,
                            .devices = j.request.cluster };
     out->units = pl_job_units(&j, &out->n_units);
     const pl_told told = { .graph = j.graph, .cluster = j.request.cluster, .best = b };

@@ -66,19 +66,24 @@ static bool read_one(const pl_tensors *t, const pl_value *v, int64_t rows, pl_ar
 bool pl_counts_read(const char *path, const pl_graph *graph, pl_arena *arena, pl_counts *out,
                     pl_err *err)
 {
+    enum { MOST_TOLD = 4 };
     pl_tensors t;
     pl_text problems = { .arena = arena };
+    int n_problems = 0;
     *out = none(graph, arena);
     PL_TRY(pl_tensors_open(path, arena, &t, err));
     for (int i = 0; i < graph->values.n; i++) {
         const pl_value *v = graph->values.at[i];
         const int64_t rows = rows_of(graph, v);
         pl_err problem = { 0 };
-        if (rows && !read_one(&t, v, rows, arena, out, &problem))
+        if (rows && !read_one(&t, v, rows, arena, out, &problem) && n_problems++ < MOST_TOLD)
             pl_text_add(&problems, "%s%s", problems.n ? "; " : "", problem.msg);
     }
     pl_tensors_free(&t);
-    return !problems.n || pl_err_set(err, PL_EINPUT, "%s: %s: count it for this model: pleat data",
+    if (n_problems > MOST_TOLD) pl_text_add(&problems, "; and %d more", n_problems - MOST_TOLD);
+    return !n_problems || pl_err_set(err, PL_EINPUT,
+                                     "%s: %s: count the data of this model: "
+                                     "pleat data count",
                                      path, pl_text_get(&problems));
 }
 

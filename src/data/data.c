@@ -32,7 +32,8 @@ bool pl_data_synthetic_open(const char *name, pl_data *out, pl_err *err)
     *out = (pl_data){ .kind = PL_DATA_SYNTHETIC };
     if (strncmp(name, ZIPF, strlen(ZIPF)) != 0) return true;
     return (pl_text_real(name + strlen(ZIPF), &out->zipf) && out->zipf > 0 && out->zipf <= 8) ||
-           pl_err_set(err, PL_EUSAGE, "--data %s: an exponent above 0 and up to 8, as zipf=1.2",
+           pl_err_set(err, PL_EUSAGE,
+                      "%s: the exponent of Zipf's law is above 0 and at most 8, as in zipf=1.2",
                       name);
 }
 

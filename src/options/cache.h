@@ -8,7 +8,7 @@
 #define PL_CACHE_POLICIES "dataset, lfu, lru or lookahead"
 
 typedef struct pl_cache_args {
-    const char *size, *policy;
+    const char *size, *policy, *ids;
     int64_t ahead;
 } pl_cache_args;
 
@@ -18,6 +18,9 @@ typedef struct pl_cache_args {
 #define PL_CACHE_OPTS(f) \
     { "cache", TEXT(f.size), "SIZE", NULL, \
       "tables lie in the host's memory; on a device 1.5% of their rows" }
+#define PL_CACHE_PLAN_OPTS(f) \
+    { "ids", TEXT(f.ids), "LAW", NULL, \
+      "zipf=1.2, or counts (pleat data): what caches find; --cache auto", .needs = "cache" }
 #define PL_CACHE_RUN_OPTS(f) \
     { "cache-policy", TEXT(f.policy), "NAME", PL_CACHE_USUAL, \
       "whose rows stay: " PL_CACHE_POLICIES, .needs = "cache" }, \

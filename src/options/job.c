@@ -1,5 +1,6 @@
 #include "options/job.h"
 
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -20,12 +21,16 @@ static bool find_cluster(const pl_job_args *a, pl_arena *arena, const pl_cluster
 bool pl_job_args_open(const pl_job_args *a, const char *spec, pl_arena *arena, pl_job *out,
                       pl_err *err)
 {
-    *out = (pl_job){ .optimizer = a->optimizer, .cache = a->cache.size };
+    const pl_cache_args *c = &a->cache;
+    const bool automatic = c->size && c->ids && !strcmp(c->size, "auto"); /* found with a plan */
+    *out = (pl_job){ .optimizer = a->optimizer, .cache = automatic ? NULL : c->size };
     PL_TRY(pl_request_make(&a->request, arena, &out->request, err));
     PL_TRY(find_cluster(a, arena, &out->request.cluster, err));
     PL_TRY(pl_model_parse(pl_sizes_spec(&a->sizes, spec, arena), arena, &out->args, err));
     pl_sizes_tell(&out->args);
-    return pl_job_build(out, 1, false, arena, err);
+    PL_TRY(pl_job_build(out, 1, false, arena, err));
+    out->cache = c->size;
+    return true;
 }
 
 bool pl_job_args_read(const pl_job_args *a, const char *path, pl_arena *arena, pl_job *out,

@@ -11,6 +11,21 @@
 
 enum { PL_PLAN_FILE_BYTES = 1 << 28 }; /* no file of ours is larger: for pl_file_read */
 
+/* What caches of tables of one size come to, in a step of the plan that is found with them. */
+typedef struct pl_plan_cache {
+    const char *size;     /* "1.5%"; "": devices have whole tables                               */
+    double found;         /* share of the ids whose row is on the device                         */
+    double rows;          /* that come in; as many go                                            */
+    double bytes;         /* that a device moves for them, both ways                             */
+    double move_seconds;  /* to do so, before the rest of the step, which takes                  */
+    double step_seconds;  /* so long; 0: no plan was found                                       */
+    double memory_bytes;  /* of the heaviest device                                              */
+    bool fits;
+} pl_plan_cache;
+
+/* As "caches" of a JSON object; none: nothing. */
+void pl_plan_caches_write(int n, const pl_plan_cache caches[], pl_json_out *out);
+
 /* What a plan file says beside the plan itself; texts in UTF-8. NULL is written as "". */
 typedef struct pl_plan_about {
     const char *model;     /* spec: "gpt2:layers=4,batch=8"                                      */
@@ -19,6 +34,8 @@ typedef struct pl_plan_about {
     const char *strategy;  /* how it was asked for; NULL: plan->strategy                         */
     double step_seconds, bound_seconds; /* predicted; no step is below bound_seconds, 0: none    */
     double memory_bytes;   /* of the heaviest device                                             */
+    int n_caches;          /* sizes that were compared: 0: none                                  */
+    const pl_plan_cache *caches;
     const char *cache;     /* "1.5%": rows of tables that a device has (train/cached.h); "": all */
 } pl_plan_about;
 

@@ -196,7 +196,37 @@ static bool read_cluster(const reader *r, const pl_json *root)
 /* By version. */
 static const char *const keys[] = { HEAD "regather", HEAD "kept recomputed",
                                     HEAD "kept recomputed micro",
-                                    HEAD "kept recomputed micro pipeline stages masters cache" };
+                                    HEAD
+                                    "kept recomputed micro pipeline stages masters cache caches" };
+
+static bool read_cache(const reader *r, const pl_json *x, pl_plan_cache *out)
+{
+    const char *const keys_of =
+        "cache found rows bytes move_seconds step_seconds memory_bytes fits";
+    const pl_json *fits = pl_json_find(x, "fits");
+    PL_TRY(check_object(r, x, "an object", keys_of) && read_text(r, x, "cache", &out->size));
+    out->fits = fits && pl_json_is(fits, PL_JSON_TRUE);
+    return read_real(r, x, "found", &out->found) && read_real(r, x, "rows", &out->rows) &&
+           read_real(r, x, "bytes", &out->bytes) &&
+           read_real(r, x, "move_seconds", &out->move_seconds) &&
+           read_real(r, x, "step_seconds", &out->step_seconds) &&
+           read_real(r, x, "memory_bytes", &out->memory_bytes);
+}
+
+static bool read_caches(const reader *r, const pl_json *root)
+{
+    pl_plan_about *about = &r->f->about;
+    const pl_json *list;
+    about->cache = "";
+    if (pl_json_find(root, "cache")) PL_TRY(read_text(r, root, "cache", &about->cache));
+    if (!pl_json_find(root, "caches")) return true;
+    PL_TRY(find_list(r, root, "caches", &list));
+    pl_plan_cache *at = PL_NEW_N(r->a, pl_plan_cache, list->n + 1);
+    for (int i = 0; i < list->n; i++)
+        if (!read_cache(r, &list->at[i], &at[i])) return pl_err_in(r->err, "caches[%d]", i);
+    about->n_caches = list->n, about->caches = at;
+    return true;
+}
 
 static bool read_head(const reader *r, const pl_json *root)
 {
@@ -209,8 +239,7 @@ static bool read_head(const reader *r, const pl_json *root)
     PL_TRY(read_text(r, root, "model", &about->model));
     PL_TRY(read_text(r, root, "optimizer", &about->optimizer));
     PL_TRY(read_text(r, root, "strategy", &about->strategy));
-    about->cache = "";
-    if (pl_json_find(root, "cache")) PL_TRY(read_text(r, root, "cache", &about->cache));
+    PL_TRY(read_caches(r, root));
     PL_TRY(read_graph(r, root));
     PL_TRY(read_mesh(r, root));
     PL_TRY(read_cluster(r, root));

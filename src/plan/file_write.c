@@ -87,6 +87,19 @@ static void put_head(writer *w, const pl_plan_about *about)
                 "memory_bytes", memory);
 }
 
+void pl_plan_caches_write(int n, const pl_plan_cache caches[], pl_json_out *out)
+{
+    if (!n) return;
+    pl_json_open_lines(out, "caches", PL_JSON_LIST);
+    for (int i = 0; i < n; i++) {
+        const pl_plan_cache *x = &caches[i];
+        PL_JSON_ROW(out, NULL, "cache", x->size, "found", x->found, "rows", x->rows, "bytes",
+                    x->bytes, "move_seconds", x->move_seconds, "step_seconds", x->step_seconds,
+                    "memory_bytes", x->memory_bytes, "fits", x->fits);
+    }
+    pl_json_close(out);
+}
+
 static void put_tensor(writer *w, const pl_value *v, const pl_placement *where)
 {
     PL_JSON_ROW(&w->out, NULL, "tensor", v->name, "placement",
@@ -230,6 +243,7 @@ void pl_plan_write(const pl_plan *p, const pl_plan_about *about, pl_text *out)
     writer w = { .p = p, .out.text = out, .tmp = pl_arena_new("plan file") };
     pl_json_open_lines(&w.out, NULL, PL_JSON_OBJECT);
     put_head(&w, about);
+    pl_plan_caches_write(about->n_caches, about->caches, &w.out);
     put_stored(&w);
     put_kept(&w);
     put_recomputed(&w);

@@ -62,6 +62,8 @@ static void put_head(const pl_html_view *v, pl_json_out *out)
     PL_JSON_PUT(out, "micro", v->graph->micro, "last_seconds", last_seconds(x));
     PL_JSON_PUT(out, "host_bytes", m->host);
     PL_JSON_PUT(out, "n_units", x->n_units, "units", x->units ? x->units : "", "mfu", x->mfu);
+    PL_JSON_PUT(out, "cache", x->cache ? x->cache : "");
+    pl_plan_caches_write(x->n_caches, x->caches, out);
     PL_JSON_ROW(out, "memory", "weights", m->weights, "optimizer", m->optimizer, "gradients",
                 m->gradients, "activations", m->activations, "buffers", m->buffers, "transient",
                 m->transient, "sums", m->sums, "peak", m->peak);

@@ -5,6 +5,7 @@
  * data as JSON. The same plans give the same bytes. */
 #ifndef PL_REPORT_HTML_H
 #define PL_REPORT_HTML_H
+#include "plan/file.h"
 #include "program/forecast_stages.h"
 
 /* One plan of the page; all is the caller's. Texts may hold anything. */
@@ -21,6 +22,9 @@ typedef struct pl_html_plan {
     const pl_cluster *devices;    /* the figures that the forecast is from; NULL: not known       */
     const char *units;            /* what a step takes in: "tokens"; so many; NULL: not known     */
     int64_t n_units;
+    const char *cache;            /* rows of tables that devices have; NULL or "": all            */
+    int n_caches;                 /* sizes that were compared with it                             */
+    const pl_plan_cache *caches;
     double mfu;                   /* share of the devices' peak flops, 0 .. 1; 0: not known       */
 } pl_html_plan;
 

@@ -407,6 +407,48 @@ static void tell_messages(const pl_told *t, pl_text *out)
     pl_text_add(out, "\n%s", pl_table_text(&table));
 }
 
+/* -- tables ------------------------------------------------------------------------------------ */
+
+static void tell_cached(const pl_told *t, pl_text *out)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < t->graph->values.n; i++) {
+        const pl_value *v = t->graph->values.at[i];
+        const pl_shape whole = pl_graph_whole(v);
+        if (v->rows) bytes += pl_shape_count(&whole) * pl_type_bytes(v->type);
+    }
+    if (!bytes) return;
+    const char *words = pl_arena_fmt(
+        out->arena, "devices have %s%s of each table, and the host's memory has all of it, %s%s",
+        t->cache, strchr(t->cache, '%') ? " of the rows" : " rows", size(out, (double)bytes),
+        t->n_caches ? "" : "; --ids tells what moves");
+    tell_line(t, "tables", words, out);
+}
+
+static void tell_cache(const pl_told *t, const pl_plan_cache *x, pl_table *table)
+{
+    const char *mark = !strcmp(x->size, t->cache ? t->cache : "") ? "*"
+                       : x->fits                                  ? ""
+                                                                  : "too large";
+    pl_arena *a = table->arena;
+    if (x->step_seconds <= 0) return;
+    pl_table_add(table, "%s\t%.2f %%\t%.0f\t%s\t%.3f ms\t%.3f ms\t%.3f ms\t%s\t%s",
+                 *x->size ? x->size : "all", 100 * x->found, x->rows, pl_text_size(a, x->bytes),
+                 1e3 * x->move_seconds, 1e3 * x->step_seconds,
+                 1e3 * (x->move_seconds + x->step_seconds), pl_text_size(a, x->memory_bytes), mark);
+}
+
+/* What caches of other sizes come to. */
+static void tell_caches(const pl_told *t, pl_text *out)
+{
+    pl_table table = pl_table_new(
+        out->arena,
+        ">rows\t>ids found\t>rows in\t>moved\t>in\t>rest of the step\t>together\t>device\t");
+    if (!t->n_caches) return;
+    for (int i = 0; i < t->n_caches; i++) tell_cache(t, &t->caches[i], &table);
+    pl_text_add(out, "\n%s", pl_table_text(&table));
+}
+
 /* -- all --------------------------------------------------------------------------------------- */
 
 void pl_tell_text(const pl_told *t, pl_text *out)
@@ -427,10 +469,12 @@ void pl_tell_text(const pl_told *t, pl_text *out)
     if (t->best->search) tell_search(t, out);
     tell_memory(t, out);
     tell_host(t, out);
+    tell_cached(t, out);
     tell_recomputed(t, out);
     if (t->change) tell_line(t, "change", t->change, out);
     if (t->why) tell_line(t, "why", t->why, out);
     if (t->next) pl_text_add(out, "next      %s\n", t->next);
+    tell_caches(t, out);
     tell_others(t, out);
     if (t->best->take->stages) pl_tell_stages(t, out);
     tell_weights(t, out);

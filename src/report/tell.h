@@ -1,6 +1,7 @@
 /* report/tell.h - a plan told to people and to programs. */
 #ifndef PL_REPORT_TELL_H
 #define PL_REPORT_TELL_H
+#include "plan/file.h"
 #include "planners/find.h"
 
 typedef struct pl_told {
@@ -13,6 +14,9 @@ typedef struct pl_told {
     const char *why;          /* pl_why_sentence; NULL: none                                     */
     const char *change;       /* of a plan that does not fit: with what it would; NULL: none     */
     const char *next;         /* lines: commands to go on with; NULL: none                       */
+    const char *cache;        /* rows of tables that devices have; NULL or "": all               */
+    int n_caches;             /* sizes that were compared with it                                */
+    const pl_plan_cache *caches;
     int columns;              /* of a line of text where words fit; 0: 100                       */
 } pl_told;
 

@@ -159,6 +159,8 @@ void pl_tell_json(const pl_told *t, pl_text *text)
     put_search(t, &out);
     put_predicted(t, &out);
     put_memory(t, &out);
+    if (t->cache && *t->cache) PL_JSON_PUT(&out, "cache", t->cache);
+    pl_plan_caches_write(t->n_caches, t->caches, &out);
     if (t->best->take->stages) pl_stages_json(t, &out);
     put_strategy(t, &out);
     put_messages(t, &out);

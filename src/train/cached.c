@@ -97,3 +97,13 @@ int pl_cached_add(pl_builder *b, const pl_cached *want, int64_t batches)
     }
     return made;
 }
+
+const pl_value *pl_cached_ids(const pl_graph *g, const pl_value *state)
+{
+    const char *table = state->of ? state->of->name : state->name;
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *n = g->nodes.at[i];
+        if (n->op == &pl_op_embedding && !strcmp(n->in[0]->name, table)) return n->in[1];
+    }
+    pl_bug(__FILE__, __LINE__, "nothing looks up in '%s'", table);
+}

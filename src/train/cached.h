@@ -24,4 +24,8 @@ static inline bool pl_cached_are(const pl_cached *c)
  * step. Tables that share their ids share places. Returns how many. */
 int pl_cached_add(pl_builder *b, const pl_cached *want, int64_t batches);
 
+/* The input by whose ids a table is looked up, of which a state of the graph, or of one like it, is
+ * a cache, or of the table's moments. */
+const pl_value *pl_cached_ids(const pl_graph *g, const pl_value *state);
+
 #endif

@@ -2,7 +2,7 @@
  * who moves, and move() copies rows between a table and this rank's part of a state. */
 #include "train/caches.h"
 
-#include "ops/list.h"
+#include "train/cached.h"
 #include "train/state.h"
 
 #include <string.h>
@@ -74,16 +74,6 @@ static cached open_state(const pl_plan *plan, const pl_port *port, int rank, con
     return s;
 }
 
-/* The input by whose ids a weight is looked up. */
-static const pl_value *find_ids(const pl_graph *graph, const pl_value *weight)
-{
-    for (int i = 0; i < graph->nodes.n; i++) {
-        const pl_node *n = graph->nodes.at[i];
-        if (n->op == &pl_op_embedding && !strcmp(n->in[0]->name, weight->name)) return n->in[1];
-    }
-    pl_bug(__FILE__, __LINE__, "nothing looks up in '%s'", weight->name);
-}
-
 static group *find_group(pl_caches *c, const pl_value *ids)
 {
     for (int i = 0; i < c->n; i++)
@@ -118,7 +108,7 @@ pl_caches *pl_caches_new(const pl_graph *graph, const pl_plan *plan, const pl_st
     for (int i = 0; i < store->n; i++) {
         const pl_port *p = &store->state[i];
         if (!p->value->rows) continue;
-        const pl_value *ids = find_ids(graph, p->value->of ? p->value->of : p->value);
+        const pl_value *ids = pl_cached_ids(graph, p->value);
         group *g = find_group(c, ids);
         if (!g) g = add_group(c, ids, p->value, arena);
         const pl_table *t = pl_tables_find(tables, p->value->name);

@@ -40,6 +40,7 @@ function checkFigures(article, plan) {
   const name = page.plans.length > 1 ? plan.name : plan.model;
   same(article.querySelector("h1").textContent, name, "title");
   const titles = ["Where tensors live", "One step in time", "Memory over the step"];
+  if (plan.caches) titles.push("Caches of tables");
   titles.push("Messages of one step");
   if (plan.devices) titles.push("Devices and links");
   same(textsOf(article, "h2").join(), titles.join(), "sections");

@@ -1,0 +1,122 @@
+/* Sizes of caches. Read pl_job_find_cache(): each size has a plan of its own (try_size), and rows
+ * that move (add_moves). */
+#include "api/caches.h"
+
+#include "cache/hits.h"
+#include "data/counts.h"
+#include "data/data.h"
+#include "plan/stages.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const sizes[] = { "0.1%", "0.2%", "0.5%", "1%",  "1.5%", "2%",
+                                     "3%",   "5%",   "10%",  "20%", "50%",  "" };
+
+enum { N_SIZES = sizeof sizes / sizeof *sizes };
+
+typedef struct law {
+    pl_data zipf; /* its exponent; 0: counted */
+    pl_counts counts;
+    pl_arena *arena;
+} law;
+
+static bool read_law(const pl_job *j, const char *ids, pl_arena *arena, law *out, pl_err *err)
+{
+    pl_graph *whole;
+    *out = (law){ .arena = arena };
+    if (pl_data_kind_of(ids) == PL_DATA_SYNTHETIC) {
+        PL_TRY(pl_data_synthetic_open(ids, &out->zipf, err));
+        return out->zipf.zipf > 0 ||
+               pl_err_set(err, PL_EUSAGE, "--ids %s: zipf=1.2, or a file of pleat data", ids);
+    }
+    const pl_optim o = pl_optim_usual(j->optimizer);
+    return pl_step_graph(&(pl_trained){ &j->args, &o, NULL }, 1, arena, &whole, err) &&
+           pl_counts_read(ids, whole, arena, &out->counts, err);
+}
+
+static pl_hits hits_of(const law *l, const pl_graph *g, const pl_value *table)
+{
+    const pl_value *ids = pl_cached_ids(g, table);
+    const int64_t *counts = pl_counts_find(&l->counts, ids->name);
+    const pl_draws d = counts ? pl_draws_counted(table->rows, counts, l->arena)
+                              : pl_draws_zipf(table->rows, l->zipf.zipf, l->arena);
+    return pl_hits_of(&d, table->shape.dim[0], g->micro * pl_shape_count(&ids->shape));
+}
+
+/* Of a plan, whose tables' moments move with them. */
+static void add_moves(const law *l, const pl_plan *p, pl_plan_cache *x)
+{
+    const pl_graph *g = p->graph;
+    double lookups = 0;
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (!v->rows) continue;
+        const pl_hits h = hits_of(l, g, v);
+        const pl_region part = pl_plan_region(p, v, 0);
+        x->bytes += 2 * h.rows * (double)v->shape.dim[1] * (double)pl_type_bytes(v->type) *
+                    (double)pl_region_count(&part) / (double)pl_shape_count(&v->shape);
+        if (v->kind != PL_WEIGHT) continue;
+        const double n = (double)pl_shape_count(&pl_cached_ids(g, v)->shape);
+        lookups += n;
+        x->found += n * h.found;
+        x->rows += h.rows;
+    }
+    x->found = lookups > 0 ? x->found / lookups : 1;
+    x->move_seconds = x->bytes * p->mesh.host_per_byte;
+}
+
+/* False: this size has no plan, as err says. */
+static bool try_size(const pl_job *j, const law *l, const char *strategy, pl_arena *arena,
+                     pl_job *with, pl_found **found, pl_plan_cache *x, pl_err *err)
+{
+    *with = *j;
+    with->cache = x->size;
+    PL_TRY(pl_job_build(with, 1, false, arena, err));
+    PL_TRY(pl_job_find(with, strategy, arena, found, err));
+    const pl_candidate *take = (*found)->take;
+    x->step_seconds = take->forecast.step_seconds;
+    x->memory_bytes = (double)take->forecast.memory.peak;
+    x->fits = take->fits;
+    add_moves(l, take->plan, x);
+    return true;
+}
+
+static double seconds_of(const pl_plan_cache *x)
+{
+    return x->step_seconds + x->move_seconds;
+}
+
+/* What fits is better than what does not; of equal ones the larger, which comes later. */
+static bool is_better(const pl_plan_cache *x, const pl_plan_cache *than)
+{
+    if (!than || x->fits != than->fits) return !than || x->fits;
+    return seconds_of(x) <= seconds_of(than);
+}
+
+bool pl_job_find_cache(pl_job *j, const char *ids, const char *strategy, pl_arena *arena,
+                       pl_found **found, pl_err *err)
+{
+    const bool automatic = !strcmp(j->cache, "auto");
+    const int n = automatic ? N_SIZES : 1;
+    const pl_job asked = *j;
+    pl_plan_cache *row = PL_NEW_N(arena, pl_plan_cache, n);
+    const pl_plan_cache *best = NULL;
+    law l;
+    pl_err why;
+    PL_TRY(read_law(j, ids, arena, &l, err));
+    for (int i = 0; i < n; i++) {
+        pl_job with;
+        pl_found *f;
+        why = (pl_err){ 0 };
+        row[i].size = automatic ? sizes[i] : asked.cache;
+        if (try_size(&asked, &l, strategy, arena, &with, &f, &row[i], &why)) {
+            if (!is_better(&row[i], best)) continue;
+            best = &row[i], *j = with, *found = f;
+        } else if (why.code != PL_EINFEASIBLE && i == 0) /* the smallest cache that is asked for */
+            break;
+    }
+    j->n_caches = n, j->caches = row;
+    if (!best) *err = why;
+    return best != NULL;
+}
