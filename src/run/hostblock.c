@@ -45,7 +45,7 @@ bool pl_hostblock_new(size_t bytes, const char *dir, pl_hostblock *out, pl_err *
     const int code = errno;
     if (fd >= 0) close(fd);
     if (at == MAP_FAILED) return refuse(bytes, dir, code, err);
-    *out = (pl_hostblock){ at, bytes };
+    *out = (pl_hostblock){ at, bytes, dir != NULL };
     return true;
 }
 
@@ -53,4 +53,18 @@ void pl_hostblock_free(pl_hostblock *b)
 {
     if (b->at) munmap(b->at, b->bytes);
     *b = (pl_hostblock){ 0 };
+}
+
+/* Both are advice: the contents are the same without. */
+void pl_hostblock_scatter(const pl_hostblock *b)
+{
+    if (b->is_file) (void)posix_madvise(b->at, b->bytes, POSIX_MADV_RANDOM);
+}
+
+void pl_hostblock_want(const pl_hostblock *b, const void *at, size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE),
+                 first = (size_t)((const char *)at - b->at) / page * page,
+                 end = (size_t)((const char *)at - b->at) + bytes;
+    if (b->is_file) (void)posix_madvise(b->at + first, end - first, POSIX_MADV_WILLNEED);
 }

@@ -41,6 +41,7 @@ typedef struct group {
 
 struct pl_caches {
     pl_caches_options o;
+    const pl_tables *tables;
     int64_t next; /* step; -1: none was taken        */
     int n;
     group *at;
@@ -81,11 +82,6 @@ static group *find_group(pl_caches *c, const pl_value *ids)
     return NULL;
 }
 
-static int64_t n_ahead(const pl_caches *c)
-{
-    return c->o.policy->looks ? c->o.ahead : 0;
-}
-
 static group *add_group(pl_caches *c, const pl_value *ids, const pl_value *state, pl_arena *arena)
 {
     group *g = &c->at[c->n++];
@@ -93,8 +89,8 @@ static group *add_group(pl_caches *c, const pl_value *ids, const pl_value *state
     const int64_t *counts = pl_counts_find(o->counts, ids->name);
     *g = (group){ .ids = ids, .each = pl_shape_count(&ids->shape) };
     g->cache = pl_cache_new((int32_t)state->rows, (int32_t)state->shape.dim[0], o->policy, counts,
-                            1 + (int32_t)n_ahead(c), arena);
-    g->batch = PL_NEW_N(arena, int32_t, (1 + n_ahead(c)) * o->micro * g->each);
+                            1 + (int32_t)o->ahead, arena);
+    g->batch = PL_NEW_N(arena, int32_t, (1 + o->ahead) * o->micro * g->each);
     g->place = PL_NEW_N(arena, int32_t, o->micro * g->each);
     return g;
 }
@@ -104,7 +100,9 @@ pl_caches *pl_caches_new(const pl_graph *graph, const pl_plan *plan, const pl_st
                          pl_arena *arena)
 {
     pl_caches *c = PL_NEW(arena, pl_caches);
-    *c = (pl_caches){ .o = *o, .next = -1, .at = PL_NEW_N(arena, group, store->n + 1) };
+    *c = (pl_caches){
+        .o = *o, .tables = tables, .next = -1, .at = PL_NEW_N(arena, group, store->n + 1)
+    };
     for (int i = 0; i < store->n; i++) {
         const pl_port *p = &store->state[i];
         if (!p->value->rows) continue;
@@ -168,7 +166,7 @@ void pl_caches_flush(pl_caches *c, pl_exec *exec)
 /* Where a step's ids are. */
 static int32_t *ids_of(const pl_caches *c, const group *g, int64_t step)
 {
-    return g->batch + step % (1 + n_ahead(c)) * c->o.micro * g->each;
+    return g->batch + step % (1 + c->o.ahead) * c->o.micro * g->each;
 }
 
 /* The ids of a step, and of those that the policy looks at: the ring has room for them, as the step
@@ -176,13 +174,23 @@ static int32_t *ids_of(const pl_caches *c, const group *g, int64_t step)
 static const int32_t *read_ahead(const pl_caches *c, group *g, pl_caches_read *read, void *of,
                                  int64_t step)
 {
-    const int64_t last = step + n_ahead(c), n = c->o.micro * g->each;
+    const int64_t last = step + c->o.ahead, n = c->o.micro * g->each;
     for (int64_t t = c->next < 0 ? step : last; t <= last; t++) {
         int32_t *to = ids_of(c, g, t);
         for (int64_t k = 0; k < c->o.micro; k++) read(of, g->ids, t, k, to + k * g->each);
         pl_cache_see(g->cache, (int32_t)n, to);
     }
     return ids_of(c, g, step);
+}
+
+/* What the next step lacks can come from a file while this one runs. */
+static void want_next(const pl_caches *c, const group *g, int64_t step)
+{
+    const int32_t *ids = ids_of(c, g, step + 1);
+    if (!c->o.ahead || !c->tables->block.is_file) return;
+    for (int64_t i = 0; i < c->o.micro * g->each; i++)
+        for (int k = 0; k < g->states.n && pl_cache_slot(g->cache, ids[i]) < 0; k++)
+            pl_tables_want(c->tables, g->states.at[k].table, ids[i]);
 }
 
 static bool take_group(const pl_caches *c, group *g, pl_exec *exec, pl_caches_read *read, void *of,
@@ -204,6 +212,7 @@ static bool take_group(const pl_caches *c, group *g, pl_exec *exec, pl_caches_re
                           (long long)(writes ? step + 1 : c->next), g->cache->slots, g->ids->name,
                           g->states.at[0].table->state);
     move(g, exec, m);
+    if (writes) want_next(c, g, step);
     for (int64_t i = 0; i < n; i++) g->place[i] = pl_cache_slot(g->cache, ids[i]);
     return true;
 }

@@ -11,7 +11,7 @@
 typedef struct pl_caches_options {
     const pl_cache_policy *policy;
     const pl_counts *counts;
-    int64_t ahead; /* steps that the policy looks ahead, if it does               */
+    int64_t ahead; /* steps whose ids are read ahead: for the policy, and for files */
     int64_t micro; /* batches of a step                                           */
     double warm;   /* share of the places that frequent rows have from the start  */
 } pl_caches_options;

@@ -79,7 +79,14 @@ bool pl_tables_open(const pl_graph *graph, const char *dir, const pl_init *from,
         pl_tables_free(out);
         return false;
     }
+    pl_hostblock_scatter(&out->block);
     return true;
+}
+
+void pl_tables_want(const pl_tables *t, const pl_table *table, int64_t row)
+{
+    pl_hostblock_want(&t->block, table->row + row * table->width,
+                      (size_t)table->width * sizeof *table->row);
 }
 
 void pl_tables_free(pl_tables *t)

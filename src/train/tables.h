@@ -34,6 +34,9 @@ PL_MUST_CHECK bool pl_tables_open(const pl_graph *graph, const char *dir, const 
                                   pl_err *err);
 void pl_tables_free(pl_tables *t);
 
+/* A row will be read soon: where it lies in a file, it begins to come. */
+void pl_tables_want(const pl_tables *t, const pl_table *table, int64_t row);
+
 const pl_table *pl_tables_find(const pl_tables *t, const char *state); /* it has it */
 
 #endif

@@ -55,7 +55,7 @@ typedef struct pl_train_options {
                              holds the folder                               */
     bool apart;           /* ranks are processes, which share no memory     */
     const pl_cache_policy *policy; /* of caches of tables                   */
-    int64_t ahead;        /* steps that it may look ahead                   */
+    int64_t ahead;        /* steps whose ids are known ahead                */
     const char *resume;   /* folder or manifest, or NULL                    */
     const atomic_int *stop; /* the number of a signal, once one asks for the end
                              of the run; NULL: none does                    */
