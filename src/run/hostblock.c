@@ -56,9 +56,10 @@ void pl_hostblock_free(pl_hostblock *b)
 }
 
 /* Both are advice: the contents are the same without. */
-void pl_hostblock_scatter(const pl_hostblock *b)
+void pl_hostblock_scatter(const pl_hostblock *b, bool scattered)
 {
-    if (b->is_file) (void)posix_madvise(b->at, b->bytes, POSIX_MADV_RANDOM);
+    const int how = scattered ? POSIX_MADV_RANDOM : POSIX_MADV_SEQUENTIAL;
+    if (b->is_file) (void)posix_madvise(b->at, b->bytes, how);
 }
 
 void pl_hostblock_want(const pl_hostblock *b, const void *at, size_t bytes)

@@ -15,8 +15,8 @@ typedef struct pl_hostblock {
 PL_MUST_CHECK bool pl_hostblock_new(size_t bytes, const char *dir, pl_hostblock *out, pl_err *err);
 void pl_hostblock_free(pl_hostblock *b);
 
-/* It will be read here and there, not one after another. */
-void pl_hostblock_scatter(const pl_hostblock *b);
+/* It will be read here and there, or one after another. */
+void pl_hostblock_scatter(const pl_hostblock *b, bool scattered);
 /* These bytes of it will be read soon: of a file, reading them may begin now. */
 void pl_hostblock_want(const pl_hostblock *b, const void *at, size_t bytes);
 

@@ -248,6 +248,9 @@ bool pl_runner_save(pl_runner *runner, bool alone, pl_err *err)
         pl_caches_flush(runner->caches, runner->exec);
         PL_TRY(pl_exec_agree(runner->exec, err)); /* all of them have */
     }
-    return pl_state_save(runner->exec, runner->gather, job->n_programs, &job->tables,
-                         job->options.save, &manifest, keep, err);
+    if (!runner->rank) pl_hostblock_scatter(&job->tables.block, false);
+    const bool ok = pl_state_save(runner->exec, runner->gather, job->n_programs, &job->tables,
+                                  job->options.save, &manifest, keep, err);
+    if (!runner->rank) pl_hostblock_scatter(&job->tables.block, true);
+    return ok;
 }

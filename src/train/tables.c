@@ -79,7 +79,7 @@ bool pl_tables_open(const pl_graph *graph, const char *dir, const pl_init *from,
         pl_tables_free(out);
         return false;
     }
-    pl_hostblock_scatter(&out->block);
+    pl_hostblock_scatter(&out->block, true);
     return true;
 }
 
