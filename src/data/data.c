@@ -62,9 +62,9 @@ static void fill_random(const pl_data *from, const pl_port *port, uint64_t seed,
 {
     const pl_value *v = port->value;
     const bool real = pl_type_is_float(v->type);
-    const pl_law law = { .kind = real         ? PL_LAW_UNIFORM
-                                 : from->zipf ? PL_LAW_ZIPF
-                                              : PL_LAW_BELOW,
+    const pl_law law = { .kind = real             ? PL_LAW_UNIFORM
+                                 : from->zipf > 0 ? PL_LAW_ZIPF
+                                                  : PL_LAW_BELOW,
                          .x = real ? 1 : (double)below,
                          .exponent = from->zipf,
                          .rng = pl_rng_at(seed, pl_rng_mix(pl_rng_name(v->name), (uint64_t)step)) };
