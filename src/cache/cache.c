@@ -12,7 +12,8 @@ pl_cache *pl_cache_new(int32_t rows, int32_t slots, const pl_cache_policy *polic
     PL_ASSERT_CMP(slots, >=, 1);
     PL_ASSERT_CMP(slots, <=, rows);
     pl_cache *c = PL_NEW(arena, pl_cache);
-    *c = (pl_cache){ .rows = rows,
+    *c = (pl_cache){ .arena = arena,
+                     .rows = rows,
                      .slots = slots,
                      .policy = policy,
                      .counts = counts,
@@ -22,7 +23,8 @@ pl_cache *pl_cache_new(int32_t rows, int32_t slots, const pl_cache_policy *polic
     c->worth = PL_NEW_N(arena, struct pl_cache_worth, slots);
     c->moves.out = PL_NEW_N(arena, pl_cache_move, slots);
     c->moves.in = PL_NEW_N(arena, pl_cache_move, slots);
-    c->ahead = pl_arena_get(arena, (size_t)c->most_ahead + 1, sizeof *c->ahead);
+    c->ahead = PL_NEW_N(arena, struct pl_cache_told, c->most_ahead + 1);
+    c->last = PL_NEW_N(arena, struct pl_cache_last, policy->looks ? rows : 1);
     return c;
 }
 
@@ -40,17 +42,6 @@ static void put(pl_cache *c, int32_t slot, int32_t row, bool writes)
 }
 
 /* -- who goes ---------------------------------------------------------------------------------- */
-
-/* First what the batches that will come read, from the last of them on. */
-static void find_next_uses(pl_cache *c)
-{
-    for (int32_t i = 0; i < c->used; i++) c->at[i].next = INT32_MAX;
-    for (int32_t k = c->n_ahead - 1; k >= 0; k--)
-        for (int32_t i = 0; i < c->ahead[k].n; i++) {
-            const int32_t slot = pl_cache_slot(c, c->ahead[k].row[i]);
-            if (slot >= 0) c->at[slot].next = c->batch + 1 + k;
-        }
-}
 
 /* Of equal ones the first place, so that all ranks choose alike. */
 static bool is_less(const struct pl_cache_worth *a, const struct pl_cache_worth *b)
@@ -90,7 +81,6 @@ static int by_slot(const void *a, const void *b)
 static void choose(pl_cache *c, int32_t n)
 {
     int32_t candidates = 0;
-    if (c->policy->looks) find_next_uses(c);
     for (int32_t i = 0; i < c->used; i++)
         if (c->at[i].batch != c->batch)
             c->worth[candidates++] = (struct pl_cache_worth){ c->policy->worth(c, i), i };
@@ -150,10 +140,18 @@ static void place(pl_cache *c, bool writes)
     c->stats.rows_in += n;
 }
 
-static void forget_first_seen(pl_cache *c)
+/* The first batch told is the one that has been taken: who reads its rows next is known. */
+static void leave_told(pl_cache *c)
 {
     if (!c->n_ahead) return;
+    const struct pl_cache_told first = c->ahead[0];
+    c->taken++;
+    for (int32_t i = 0; i < first.n; i++) {
+        const int32_t slot = pl_cache_slot(c, first.row[i]);
+        if (slot >= 0) c->at[slot].next = first.again[i];
+    }
     memmove(c->ahead, c->ahead + 1, (size_t)--c->n_ahead * sizeof *c->ahead);
+    c->ahead[c->n_ahead] = first; /* its room is used again */
 }
 
 const pl_cache_moves *pl_cache_take(pl_cache *c, int64_t n, const int32_t ids[], bool writes,
@@ -166,8 +164,8 @@ const pl_cache_moves *pl_cache_take(pl_cache *c, int64_t n, const int32_t ids[],
         forget_missing(c);
         return NULL;
     }
-    if (writes) forget_first_seen(c);
     place(c, writes);
+    if (writes) leave_told(c);
     for (int64_t i = 0; i < n; i++) {
         struct pl_cache_place *p = &c->at[c->slot_of[ids[i]] - 1];
         p->uses++;
@@ -176,12 +174,26 @@ const pl_cache_moves *pl_cache_take(pl_cache *c, int64_t n, const int32_t ids[],
     return &c->moves;
 }
 
+/* Each id is chained to the next batch with its row; a row that is here, and that no batch before
+ * reads, waits for this one. */
 void pl_cache_see(pl_cache *c, int32_t n, const int32_t ids[])
 {
     if (!c->most_ahead) return;
     PL_ASSERT_CMP(c->n_ahead, <, c->most_ahead);
-    c->ahead[c->n_ahead].n = n;
-    c->ahead[c->n_ahead++].row = ids;
+    struct pl_cache_told *t = &c->ahead[c->n_ahead++];
+    if (t->most < n) t->again = PL_NEW_N(c->arena, int32_t, n), t->most = n;
+    t->n = n, t->row = ids;
+    c->told++;
+    for (int32_t i = 0; i < n; i++) {
+        struct pl_cache_last *last = &c->last[ids[i]];
+        const int32_t slot = pl_cache_slot(c, ids[i]);
+        t->again[i] = INT32_MAX;
+        if (last->told > c->taken && last->told < c->told)
+            c->ahead[last->told - c->taken - 1].again[last->at] = c->told;
+        else if (slot >= 0 && c->at[slot].next == INT32_MAX)
+            c->at[slot].next = c->told;
+        *last = (struct pl_cache_last){ c->told, i };
+    }
 }
 
 /* -- all of it --------------------------------------------------------------------------------- */

@@ -55,14 +55,23 @@ struct pl_cache {
     struct pl_cache_place {
         int32_t row;
         int32_t batch;          /* the last one that read it                                */
-        int32_t next;           /* the first one known to read it again; INT32_MAX: none    */
+        int32_t next;           /* the first one told to read it again; INT32_MAX: none     */
         bool dirty;
         int64_t uses;           /* ids since it came in                                     */
         float heat;             /* batches that read it, the older the less: pl_cache_heat  */
     } *at;                      /* [slots]                                                  */
     int32_t batch;              /* number of the last one, from 1                           */
-    int32_t n_ahead, most_ahead; /* batches that will come, as told: a ring                 */
-    struct { int32_t n; const int32_t *row; } *ahead;
+    pl_arena *arena;
+    int32_t n_ahead, most_ahead; /* batches that will come, as told: the next one first     */
+    struct pl_cache_told {
+        int32_t n, most;        /* ids, and room for them                                   */
+        const int32_t *row;
+        int32_t *again;         /* [n] the next batch told that has the row; INT32_MAX: none */
+    } *ahead;
+    int32_t told;               /* number of the last batch told, from 1                    */
+    int32_t taken;              /* of the last one of them that was taken                   */
+    struct pl_cache_last { int32_t told, at; } *last; /* [rows] batch told, and id there, that
+                                   has the row                                              */
     pl_cache_moves moves;       /* of the last call                                         */
     struct pl_cache_worth { double worth; int32_t slot; } *worth; /* [slots]                */
     pl_cache_stats stats;
