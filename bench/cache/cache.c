@@ -27,7 +27,7 @@ static void run(double s, int drift, const char *policy, int32_t ahead)
 {
     pl_arena *a = pl_arena_new("bench");
     const pl_cache_policy *p = pl_cache_policy_find(policy);
-    pl_cache *c = pl_cache_new(ROWS, SLOTS, p, NULL, ahead + 1, a);
+    pl_cache *c = pl_cache_new(ROWS, SLOTS, p, NULL, ahead + 1, IDS, a);
     pl_cache_warm(c, 0.7);
     for (int32_t t = 0; t < ahead; t++) pl_cache_see(c, IDS, ids[t]);
     for (int32_t t = 0; t < BATCHES; t++) {

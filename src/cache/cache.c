@@ -7,13 +7,12 @@
 #include <string.h>
 
 pl_cache *pl_cache_new(int32_t rows, int32_t slots, const pl_cache_policy *policy,
-                       const int64_t counts[], int32_t ahead, pl_arena *arena)
+                       const int64_t counts[], int32_t ahead, int32_t ids, pl_arena *arena)
 {
     PL_ASSERT_CMP(slots, >=, 1);
     PL_ASSERT_CMP(slots, <=, rows);
     pl_cache *c = PL_NEW(arena, pl_cache);
-    *c = (pl_cache){ .arena = arena,
-                     .rows = rows,
+    *c = (pl_cache){ .rows = rows,
                      .slots = slots,
                      .policy = policy,
                      .counts = counts,
@@ -24,6 +23,7 @@ pl_cache *pl_cache_new(int32_t rows, int32_t slots, const pl_cache_policy *polic
     c->moves.out = PL_NEW_N(arena, pl_cache_move, slots);
     c->moves.in = PL_NEW_N(arena, pl_cache_move, slots);
     c->ahead = PL_NEW_N(arena, struct pl_cache_told, c->most_ahead + 1);
+    for (int32_t i = 0; i < c->most_ahead; i++) c->ahead[i].again = PL_NEW_N(arena, int32_t, ids);
     c->last = PL_NEW_N(arena, struct pl_cache_last, policy->looks ? rows : 1);
     return c;
 }
@@ -181,7 +181,6 @@ void pl_cache_see(pl_cache *c, int32_t n, const int32_t ids[])
     if (!c->most_ahead) return;
     PL_ASSERT_CMP(c->n_ahead, <, c->most_ahead);
     struct pl_cache_told *t = &c->ahead[c->n_ahead++];
-    if (t->most < n) t->again = PL_NEW_N(c->arena, int32_t, n), t->most = n;
     t->n = n, t->row = ids;
     c->told++;
     for (int32_t i = 0; i < n; i++) {

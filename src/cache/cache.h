@@ -61,10 +61,9 @@ struct pl_cache {
         float heat;             /* batches that read it, the older the less: pl_cache_heat  */
     } *at;                      /* [slots]                                                  */
     int32_t batch;              /* number of the last one, from 1                           */
-    pl_arena *arena;
     int32_t n_ahead, most_ahead; /* batches that will come, as told: the next one first     */
     struct pl_cache_told {
-        int32_t n, most;        /* ids, and room for them                                   */
+        int32_t n;
         const int32_t *row;
         int32_t *again;         /* [n] the next batch told that has the row; INT32_MAX: none */
     } *ahead;
@@ -78,9 +77,10 @@ struct pl_cache {
 };
 
 /* A cache of 1 <= slots <= rows places, all free. `counts` (kept) may be NULL: then rows are taken
- * to be in order, the most frequent first. ahead: batches that the policy may look ahead. */
+ * to be in order, the most frequent first. Of `ahead` batches at a time, the next one among them,
+ * the policy may be told, each of at most `ids`. */
 pl_cache *pl_cache_new(int32_t rows, int32_t slots, const pl_cache_policy *policy,
-                       const int64_t counts[], int32_t ahead, pl_arena *arena);
+                       const int64_t counts[], int32_t ahead, int32_t ids, pl_arena *arena);
 
 /* The most frequent rows come in, as many as `share` of the slots are. Of an empty cache. */
 const pl_cache_moves *pl_cache_warm(pl_cache *c, double share);

@@ -30,9 +30,10 @@ typedef struct cached {
 typedef struct group {
     const pl_value *ids; /* of one micro-batch              */
     pl_cache *cache;
-    int64_t each;   /* ids of a micro-batch            */
-    int32_t *batch; /* of steps, a ring: [1 + ahead][micro * each] */
-    int32_t *place; /* [micro * each] of what was taken last       */
+    int64_t each;                /* ids of a micro-batch            */
+    int32_t *batch;              /* of steps, a ring: [1 + ahead][micro * each] */
+    int32_t *place;              /* [micro * each] of what was taken last       */
+    const pl_cache_moves *moves; /* of that; NULL: it has no room */
     struct {
         int n, cap;
         cached *at;
@@ -89,7 +90,7 @@ static group *add_group(pl_caches *c, const pl_value *ids, const pl_value *state
     const int64_t *counts = pl_counts_find(o->counts, ids->name);
     *g = (group){ .ids = ids, .each = pl_shape_count(&ids->shape) };
     g->cache = pl_cache_new((int32_t)state->rows, (int32_t)state->shape.dim[0], o->policy, counts,
-                            1 + (int32_t)o->ahead, arena);
+                            1 + (int32_t)o->ahead, (int32_t)(o->micro * g->each), arena);
     g->batch = PL_NEW_N(arena, int32_t, (1 + o->ahead) * o->micro * g->each);
     g->place = PL_NEW_N(arena, int32_t, o->micro * g->each);
     return g;
@@ -193,8 +194,9 @@ static void want_next(const pl_caches *c, const group *g, int64_t step)
             pl_tables_want(c->tables, g->states.at[k].table, ids[i]);
 }
 
-static bool take_group(const pl_caches *c, group *g, pl_exec *exec, pl_caches_read *read, void *of,
-                       int64_t step, pl_err *err)
+/* Which rows a group needs, and where: nothing moves yet. NULL: they have no room. */
+static const pl_cache_moves *take_group(const pl_caches *c, group *g, pl_caches_read *read,
+                                        void *of, int64_t step)
 {
     const bool writes = step >= 0;
     const int64_t n = writes ? c->o.micro * g->each : g->each;
@@ -205,23 +207,29 @@ static bool take_group(const pl_caches *c, group *g, pl_exec *exec, pl_caches_re
     else
         read(of, g->ids, step, 0, g->place);
     const pl_cache_moves *m = pl_cache_take(g->cache, n, ids, writes, &distinct);
-    if (!m)
-        return pl_err_set(err, PL_ERUN,
-                          "a batch (of step %lld) reads more than %d rows by '%s', and the cache "
-                          "of %s has room for no more: give a larger --cache, or a smaller batch",
-                          (long long)(writes ? step + 1 : c->next), g->cache->slots, g->ids->name,
-                          g->states.at[0].table->state);
-    move(g, exec, m);
-    if (writes) want_next(c, g, step);
-    for (int64_t i = 0; i < n; i++) g->place[i] = pl_cache_slot(g->cache, ids[i]);
-    return true;
+    for (int64_t i = 0; m && i < n; i++) g->place[i] = pl_cache_slot(g->cache, ids[i]);
+    return m;
 }
 
 bool pl_caches_take(pl_caches *c, pl_exec *exec, pl_caches_read *read, void *of, int64_t step,
                     pl_err *err)
 {
-    for (int i = 0; i < c->n; i++) PL_TRY(take_group(c, &c->at[i], exec, read, of, step, err));
-    if (step >= 0) c->next = step + 1;
+    const bool writes = step >= 0;
+#pragma omp parallel for schedule(dynamic)
+    for (int i = 0; i < c->n; i++) c->at[i].moves = take_group(c, &c->at[i], read, of, step);
+    for (int i = 0; i < c->n; i++) {
+        const group *g = &c->at[i];
+        if (!g->moves)
+            return pl_err_set(err, PL_ERUN,
+                              "a batch (of step %lld) reads more than %d rows by '%s', and the "
+                              "cache of %s has room for no more: give a larger --cache, or a "
+                              "smaller batch",
+                              (long long)(writes ? step + 1 : c->next), g->cache->slots,
+                              g->ids->name, g->states.at[0].table->state);
+        move(g, exec, g->moves);
+        if (writes) want_next(c, g, step);
+    }
+    if (writes) c->next = step + 1;
     return true;
 }
 

@@ -16,7 +16,8 @@ typedef struct pl_caches_options {
     double warm;   /* share of the places that frequent rows have from the start  */
 } pl_caches_options;
 
-/* Fills the whole of an input of ids for micro-batch k of a step; step < 0: of an evaluation. */
+/* Fills the whole of an input of ids for micro-batch k of a step; step < 0: of an evaluation. It is
+ * called from several threads. */
 typedef void pl_caches_read(void *of, const pl_value *ids, int64_t step, int64_t k, int32_t *to);
 
 typedef struct pl_caches pl_caches;

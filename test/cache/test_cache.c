@@ -55,7 +55,7 @@ static void run(const pl_cache_policy *policy, uint64_t seed, pl_arena *a)
     twin x;
     memset(&x, 0, sizeof x);
     for (int32_t i = 0; i < SLOTS; i++) x.row[i] = -1;
-    pl_cache *c = pl_cache_new(ROWS, SLOTS, policy, NULL, AHEAD, a);
+    pl_cache *c = pl_cache_new(ROWS, SLOTS, policy, NULL, AHEAD, BATCH, a);
     for (int32_t t = 0; t < BATCHES + AHEAD; t++) draw(seed, t, ids[t]);
     if (seed % 2) move(&x, pl_cache_warm(c, 0.7));
     for (int32_t t = 0; t < AHEAD; t++) pl_cache_see(c, BATCH, ids[t]);
@@ -100,7 +100,7 @@ static int32_t gone(const char *policy, const int64_t *counts, const int32_t com
     static const int32_t fill[] = { 3, 4, 4, 5, 5, 5 }, again[] = { 3, 5 }, more[] = { 7 };
     pl_arena *a = pl_arena_new("test");
     int64_t d;
-    pl_cache *c = pl_cache_new(9, 3, pl_cache_policy_find(policy), counts, 2, a);
+    pl_cache *c = pl_cache_new(9, 3, pl_cache_policy_find(policy), counts, 2, 2, a);
     assert_non_null(pl_cache_take(c, 6, fill, true, &d));
     assert_non_null(pl_cache_take(c, 2, again, true, &d));
     pl_cache_see(c, 1, more);
@@ -132,7 +132,7 @@ static void test_too_many(void **state)
     pl_err err = { 0 };
     int64_t distinct;
     (void)state;
-    pl_cache *c = pl_cache_new(6, 3, pl_cache_policies[0], NULL, 0, a);
+    pl_cache *c = pl_cache_new(6, 3, pl_cache_policies[0], NULL, 0, 0, a);
     assert_non_null(pl_cache_take(c, 2, some, true, &distinct));
     assert_null(pl_cache_take(c, 5, many, true, &distinct));
     assert_int_equal(distinct, 4);
@@ -179,7 +179,7 @@ static void run_zipf(const struct zipf_case *x, pl_arena *a)
     const pl_zipf z = pl_zipf_of(ZIPF_ROWS, x->s);
     pl_cache *c[3];
     for (int i = 0; i < 3; i++) {
-        c[i] = pl_cache_new(ZIPF_ROWS, ZIPF_SLOTS, pl_cache_policies[i], NULL, 0, a);
+        c[i] = pl_cache_new(ZIPF_ROWS, ZIPF_SLOTS, pl_cache_policies[i], NULL, 0, 0, a);
         pl_cache_warm(c[i], 0.7);
     }
     for (int32_t t = 0; t < ZIPF_BATCHES; t++) {
