@@ -7,7 +7,6 @@
 #include "data/data.h"
 #include "plan/stages.h"
 
-#include <math.h>
 #include <string.h>
 
 static const char *const sizes[] = { "0.1%", "0.2%", "0.5%", "1%",  "1.5%", "2%",
@@ -15,10 +14,18 @@ static const char *const sizes[] = { "0.1%", "0.2%", "0.5%", "1%",  "1.5%", "2%"
 
 enum { N_SIZES = sizeof sizes / sizeof *sizes };
 
+/* How ids are drawn, found once for each input. */
 typedef struct law {
     pl_data zipf; /* its exponent; 0: counted */
     pl_counts counts;
     pl_arena *arena;
+    struct {
+        int n, cap;
+        struct drawn {
+            const char *ids;
+            pl_draws draws;
+        } * at;
+    } known;
 } law;
 
 static bool read_law(const pl_job *j, const char *ids, pl_arena *arena, law *out, pl_err *err)
@@ -35,17 +42,26 @@ static bool read_law(const pl_job *j, const char *ids, pl_arena *arena, law *out
            pl_counts_read(ids, whole, arena, &out->counts, err);
 }
 
-static pl_hits hits_of(const law *l, const pl_graph *g, const pl_value *table)
+static const pl_draws *draws_of(law *l, const char *ids, int64_t rows)
+{
+    for (int i = 0; i < l->known.n; i++)
+        if (!strcmp(l->known.at[i].ids, ids)) return &l->known.at[i].draws;
+    const int64_t *counts = pl_counts_find(&l->counts, ids);
+    const pl_draws d = counts ? pl_draws_counted(rows, counts, l->arena)
+                              : pl_draws_zipf(rows, l->zipf.zipf, l->arena);
+    PL_PUSH(l->arena, &l->known, ((struct drawn){ ids, d }));
+    return &l->known.at[l->known.n - 1].draws;
+}
+
+static pl_hits hits_of(law *l, const pl_graph *g, const pl_value *table)
 {
     const pl_value *ids = pl_cached_ids(g, table);
-    const int64_t *counts = pl_counts_find(&l->counts, ids->name);
-    const pl_draws d = counts ? pl_draws_counted(table->rows, counts, l->arena)
-                              : pl_draws_zipf(table->rows, l->zipf.zipf, l->arena);
-    return pl_hits_of(&d, table->shape.dim[0], g->micro * pl_shape_count(&ids->shape));
+    return pl_hits_of(draws_of(l, ids->name, table->rows), table->shape.dim[0],
+                      g->micro * pl_shape_count(&ids->shape));
 }
 
 /* Of a plan, whose tables' moments move with them. */
-static void add_moves(const law *l, const pl_plan *p, pl_plan_cache *x)
+static void add_moves(law *l, const pl_plan *p, pl_plan_cache *x)
 {
     const pl_graph *g = p->graph;
     double lookups = 0;
@@ -67,8 +83,8 @@ static void add_moves(const law *l, const pl_plan *p, pl_plan_cache *x)
 }
 
 /* False: this size has no plan, as err says. */
-static bool try_size(const pl_job *j, const law *l, const char *strategy, pl_arena *arena,
-                     pl_job *with, pl_found **found, pl_plan_cache *x, pl_err *err)
+static bool try_size(const pl_job *j, law *l, const char *strategy, pl_arena *arena, pl_job *with,
+                     pl_found **found, pl_plan_cache *x, pl_err *err)
 {
     *with = *j;
     with->cache = x->size;

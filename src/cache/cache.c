@@ -250,14 +250,6 @@ const pl_cache_moves *pl_cache_flush(pl_cache *c)
     return &c->moves;
 }
 
-const pl_cache_moves *pl_cache_all(pl_cache *c)
-{
-    c->moves.n_in = c->used, c->moves.n_out = 0;
-    for (int32_t i = 0; i < c->used; i++)
-        c->moves.in[i] = (pl_cache_move){ c->at[i].row, i, c->at[i].dirty };
-    return &c->moves;
-}
-
 bool pl_cache_check(const pl_cache *c, pl_err *err)
 {
     int64_t here = 0;

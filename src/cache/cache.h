@@ -98,9 +98,6 @@ void pl_cache_see(pl_cache *c, int32_t n, const int32_t ids[]);
 /* Dirty rows, as if they went; they stay, and are dirty no more. */
 const pl_cache_moves *pl_cache_flush(pl_cache *c);
 
-/* All rows that are here, as if they came in: what fast memory has to hold. */
-const pl_cache_moves *pl_cache_all(pl_cache *c);
-
 /* Of a row that is here, now: what it was PL_CACHE_COOLS batches ago counts half (LRFU, Lee et al.,
  * IEEE Trans. Computers 50(12), 2001). */
 float pl_cache_heat(const pl_cache *c, const struct pl_cache_place *p);

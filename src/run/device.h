@@ -33,8 +33,8 @@ typedef struct pl_device {
     bool (*alloc)(size_t bytes, char **out, pl_err *err);
     void (*free)(char *block, size_t bytes); /* of alloc; NULL is fine */
     /* Host memory with the contents of [at, at + bytes) when all work is done, or for contents that
-     * unmap puts there behind the work: the device's own, where the host reaches it. NULL but for
-     * PL_READ: no contents are kept, there is nothing to write. */
+     * unmap puts there behind the work: the device's own, where the host reaches it. But
+     * for PL_READ it may be NULL: no contents are kept, there is nothing to write. */
     void *(*map)(pl_stream *s, void *at, int64_t bytes, pl_access how);
     void (*unmap)(pl_stream *s, void *at, int64_t bytes, pl_access how, void *host);
 

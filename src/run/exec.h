@@ -47,10 +47,9 @@ PL_MUST_CHECK bool pl_exec_new(const pl_exec_options *options, pl_comm *comm, in
 void pl_exec_free(pl_exec *exec);
 
 /* This device's part of an input or output of a program, or of a state, as host memory (map of
- * run/device.h): to be read, or written before a step. NULL but for PL_READ: nothing is to be
- * written.
- * Give it back with unmap (NULL is fine) before the next step. Outputs are valid until the next
- * inputs are written. */
+ * run/device.h): to be read, or written before a step. But for PL_READ it may be NULL: nothing is
+ * to be written. Give it back with unmap (NULL is fine) before the next step. Outputs are valid
+ * until the next inputs are written. */
 void *pl_exec_map(pl_exec *exec, const pl_port *port, pl_access how);
 void pl_exec_unmap(pl_exec *exec, const pl_port *port, pl_access how, void *host);
 /* Its first `bytes`, copied. */

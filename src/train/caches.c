@@ -1,5 +1,5 @@
-/* A rank's caches. Read pl_caches_take(): the ids of a batch are read (read_batch), the cache says
- * who moves, and move() copies rows between a table and this rank's part of a state. */
+/* A rank's caches. Read pl_caches_take(): the ids of a batch are read and the cache says who moves
+ * (take_group), and move() copies rows between a table and this rank's part of a state. */
 #include "train/caches.h"
 
 #include "train/cached.h"
