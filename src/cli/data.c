@@ -1,44 +1,38 @@
-/* pleat data count: how often each row of a model's tables is in a file of data. */
+/* pleat data: how often each row of a model's tables is in a file of data (count), or each word in
+ * a text (words). */
+#include "base/file.h"
+#include "base/output.h"
 #include "base/table.h"
 #include "cache/hits.h"
 #include "cli/list.h"
-#include "data/clicks.h"
 #include "data/counts.h"
-#include "data/rows.h"
+#include "data/text.h"
+#include "train/source.h"
 #include "train/step.h"
 
 #include <stdio.h>
 #include <string.h>
 
 typedef struct data_args {
-    const char *data, *file;
+    const char *data, *words, *file;
+    int64_t most;
     double train_share;
 } data_args;
 
 #define AT(f) offsetof(data_args, f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "data",        TEXT(data),        "FILE", NULL,  ".safetensors, or a log of clicks" },
-    { "o",           TEXT(file),        "FILE", NULL,  "write the counts, for plan --ids" },
-    { "train-share", REAL(train_share), "X",    "0.9", "of the rows: those that train count" },
+    { "data",        TEXT(data),        "FILE", NULL,
+      "count: .safetensors, a log of clicks, or a text" },
+    { "words",       TEXT(words),       "FILE", NULL,  "count: a text's tokens are its words",
+      .needs = "data" },
+    { "train-share", REAL(train_share), "X",    "0.9", "count: the part of FILE that trains" },
+    { "most",        INT(most),         "N",    "0",   "words: the most frequent alone; 0: all" },
+    { "o",           TEXT(file),        "FILE", NULL,
+      "write the counts, for plan --ids; or the words, for train --words" },
     { 0 },
 };
 // clang-format on
-
-static bool open_data(const data_args *a, const pl_model_args *model, const pl_graph *g,
-                      pl_arena *arena, pl_data *out, pl_err *err)
-{
-    if (!a->data) return pl_err_set(err, PL_EUSAGE, "--data is missing: what is to be counted");
-    const pl_data_kind kind = pl_data_kind_of(a->data);
-    if (kind == PL_DATA_TENSORS)
-        return pl_data_rows_open(a->data, a->train_share, false, 1, &g, arena, out, err);
-    if (kind != PL_DATA_SYNTHETIC && !strcmp(model->model->data, "clicks"))
-        return pl_data_clicks_open(a->data, a->train_share, false, 1, &g, arena, out, err);
-    return pl_err_set(err, PL_EUSAGE,
-                      "--data %s: of model '%s' rows of FILE.safetensors or of a log of clicks can "
-                      "be counted",
-                      a->data, model->model->name);
-}
 
 static void print_counts(const pl_counts *c, const pl_data *d, pl_arena *arena)
 {
@@ -55,44 +49,88 @@ static void print_counts(const pl_counts *c, const pl_data *d, pl_arena *arena)
         pl_table_add(&table, "%s\t%lld\t%.0f\t%.1f %%\t%.1f %%\t%.1f %%", x->input,
                      (long long)x->rows, distinct, 100 * found[0], 100 * found[1], 100 * found[2]);
     }
-    printf("%s: %lld rows, of which %lld train\n\n%s", d->path, (long long)d->n,
-           (long long)d->n_train, pl_table_text(&table));
+    printf("%s: %lld %s, of which %lld train\n\n%s", d->path, (long long)d->n,
+           d->kind == PL_DATA_TEXT ? pl_data_text_unit(d) : "rows", (long long)d->n_train,
+           pl_table_text(&table));
 }
 
-static bool count(void *args, int n, const char *const operand[], pl_arena *arena, pl_err *err)
+static bool count(const data_args *a, const char *spec, pl_arena *arena, pl_err *err)
 {
-    const data_args *a = args;
     const pl_optim optim = pl_optim_usual("adagrad");
     pl_model_args model;
     pl_graph *g;
     pl_data d;
-    (void)n;
-    if (strcmp(operand[0], "count") != 0)
-        return pl_err_set(err, PL_EUSAGE, "pleat data %s: there is: count MODEL", operand[0]);
-    PL_TRY(pl_model_parse(operand[1], arena, &model, err));
+    if (!a->data) return pl_err_set(err, PL_EUSAGE, "--data is missing: what is to be counted");
+    PL_TRY(pl_model_parse(spec, arena, &model, err));
     PL_TRY(pl_step_graph(&(pl_trained){ &model, &optim, NULL }, 1, arena, &g, err));
-    PL_TRY(open_data(a, &model, g, arena, &d, err));
+    const pl_data_source source = { .data = a->data,
+                                    .words = a->words,
+                                    .train_share = a->train_share,
+                                    .n = 1,
+                                    .graph = (const pl_graph *const[]){ g } };
+    PL_TRY(pl_data_source_open(&source, &model, arena, &d, err));
     const pl_counts c = pl_counts_take(&d, g, arena);
     if (c.n) print_counts(&c, &d, arena);
-    const bool ok =
-        c.n ? !a->file || pl_counts_write(&c, a->file, err)
-            : pl_err_set(err, PL_EUSAGE, "no input of %s is ids of a table", model.spec);
+    const bool ok = c.n ? !a->file || pl_counts_write(&c, a->file, err)
+                        : pl_err_set(err, PL_EUSAGE,
+                                     "--data %s: nothing in it is an id of a row of a table of %s",
+                                     a->data, model.spec);
     pl_data_free(&d);
     return ok;
 }
 
+static void print_words(const char *path, const pl_vocab *w, int64_t seen)
+{
+    printf("%s: %lld words, %lld that differ", path, (long long)seen, (long long)w->n - 1);
+    if (w->count[0]) printf("; %lld are not among them", (long long)w->count[0]);
+    for (int64_t i = 1; i < w->n && i <= 5; i++)
+        printf("%s'%s' %lld", i == 1 ? "; the most frequent: " : ", ", w->word[i],
+               (long long)w->count[i]);
+    printf("\n");
+}
+
+static bool words(const data_args *a, const char *path, pl_arena *arena, pl_err *err)
+{
+    void *text;
+    size_t n;
+    pl_output file;
+    if (a->file) PL_TRY(pl_output_open(a->file, arena, &file, err));
+    PL_TRY(pl_file_map(path, &text, &n, err));
+    const pl_vocab w = pl_vocab_count(text, n, a->most, arena);
+    pl_text out = { .arena = arena };
+    pl_vocab_print(&w, &out);
+    const int64_t seen = pl_vocab_take(&w, text, n, NULL);
+    pl_file_unmap(text, n);
+    if (w.n < 2) return pl_err_set(err, PL_EINPUT, "%s: there are no words in it", path);
+    if (a->file) PL_TRY(pl_output_write(&file, out.at, out.n, err));
+    print_words(path, &w, seen);
+    return true;
+}
+
+static bool count_either(void *args, int n, const char *const operand[], pl_arena *arena,
+                         pl_err *err)
+{
+    (void)n;
+    if (!strcmp(operand[0], "count")) return count(args, operand[1], arena, err);
+    if (!strcmp(operand[0], "words")) return words(args, operand[1], arena, err);
+    return pl_err_set(err, PL_EUSAGE, "pleat data %s: there are: count MODEL, words TEXT",
+                      operand[0]);
+}
+
 static int run(const pl_command *c, int argc, char **argv)
 {
-    return pl_opt_run(c, argc, argv, &(data_args){ 0 }, 2, 2, count);
+    return pl_opt_run(c, argc, argv, &(data_args){ 0 }, 2, 2, count_either);
 }
 
 const pl_command pl_command_data = {
     .name = "data",
-    .operands = "count MODEL",
-    .about = "how often each row of a model's tables is in a file of data",
+    .operands = "count MODEL | words TEXT",
+    .about = "how often each row of a model's tables is in data, or each word in a text",
     .more = "example: pleat data count dlrm --data clicks.tsv -o counts.safetensors\n"
             "         pleat plan dlrm --cluster local:2 --optimizer adagrad --cache auto --ids "
-            "counts.safetensors",
+            "counts.safetensors\n"
+            "         pleat data words book.txt --most 20000 -o words.tsv\n"
+            "         pleat train word_lm:vocab=20000 --data book.txt --words words.tsv",
     .opts = opts,
     .run = run,
 };

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 typedef struct sample_args {
-    const char *prompt, *backend;
-    int64_t bytes, seed, top, threads;
+    const char *prompt, *words, *backend;
+    int64_t tokens, seed, top, threads;
     double temperature;
     bool json, begun;
     pl_text made; /* for --json */
@@ -17,8 +17,9 @@ typedef struct sample_args {
 // clang-format off
 static const pl_opt opts[] = {
     { "prompt",      TEXT(prompt),      "TEXT", "",     "what the text goes on from" },
-    { "bytes",       INT(bytes),        "N",    "500",  "to make" },
-    { "temperature", REAL(temperature), "X",    "0.8",  "0: always the likeliest byte" },
+    { "words",       TEXT(words),       "FILE", NULL,   "the words that the model was trained on" },
+    { "bytes",       INT(tokens),       "N",    "500",  "to make; with --words, as many words" },
+    { "temperature", REAL(temperature), "X",    "0.8",  "0: always the likeliest" },
     { "top",         INT(top),          "N",    "0",    "only among the N likeliest; 0: all",
       .needs = "temperature!=0" },
     { "seed",        INT(seed),         "K",    "1",    "of the draws", .needs = "temperature!=0" },
@@ -36,18 +37,21 @@ static void begin(sample_args *a)
     a->begun = true;
 }
 
-/* A byte is a character of its own in JSON, whose texts are UTF-8. */
-static void put(void *to, int byte)
+/* A byte is a character of its own in JSON, whose texts are UTF-8; words are UTF-8. */
+static void put(void *to, const char *text, size_t n)
 {
     sample_args *a = to;
     begin(a);
-    if (a->json) {
-        pl_text_add(&a->made, byte < 0x80 ? "%c" : "%c%c", byte < 0x80 ? byte : 0xC0 | byte >> 6,
-                    0x80 | (byte & 0x3F));
+    if (!a->json) {
+        fwrite(text, 1, n, stdout);
+        fflush(stdout);
         return;
     }
-    putchar(byte);
-    fflush(stdout);
+    const unsigned char byte = (unsigned char)*text;
+    if (a->words || byte < 0x80)
+        pl_text_span(&a->made, text, n);
+    else
+        pl_text_add(&a->made, "%c%c", 0xC0 | byte >> 6, 0x80 | (byte & 0x3F));
 }
 
 static void end(sample_args *a)
@@ -65,7 +69,8 @@ static bool sample(sample_args *a, const char *checkpoint, pl_err *err)
 {
     pl_sample_options o = { .checkpoint = checkpoint,
                             .prompt = a->prompt,
-                            .bytes = a->bytes,
+                            .words = a->words,
+                            .tokens = a->tokens,
                             .temperature = a->temperature,
                             .top = a->top,
                             .seed = (uint64_t)a->seed };

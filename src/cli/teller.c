@@ -154,9 +154,10 @@ static void tell_start(pl_teller *t, const pl_train_event *e)
                 (long long)d->n_train, (long long)(d->n - d->n_train));
     if (d->kind == PL_DATA_TEXT)
         fprintf(stderr,
-                "%s: %lld bytes to learn, %lld to validate; the letter frequencies of the former "
+                "%s: %lld %s to learn, %lld to validate; the %s frequencies of the former "
                 "give %.4f nats on the latter\n",
-                d->path, (long long)d->n_train, (long long)(d->n - d->n_train),
+                d->path, (long long)d->n_train, pl_data_text_unit(d),
+                (long long)(d->n - d->n_train), d->words ? "word" : "letter",
                 pl_data_text_entropy(d));
     if (t->o->resume && !t->o->save)
         fprintf(stderr, "nothing will be saved: --save %s would go on saving there\n",
@@ -212,7 +213,8 @@ static void tell_step(pl_teller *t, const pl_train_event *e)
 
 static void tell_eval(pl_teller *t, const pl_train_event *e)
 {
-    const bool text = pl_train_data(t->job)->kind == PL_DATA_TEXT;
+    const pl_data *d = pl_train_data(t->job);
+    const bool bytes = d->kind == PL_DATA_TEXT && !d->words, words = d->words != NULL;
     double bits = e->loss / log(2.0);
     clear_live(t);
     pl_scalars_validation(t->scalars, e);
@@ -220,13 +222,15 @@ static void tell_eval(pl_teller *t, const pl_train_event *e)
     if (t->show->json) {
         pl_json_out out = begin_json();
         PL_JSON_PUT(&out, "step", e->step, "validation_loss", nine(e->loss));
-        if (text) pl_json_put_real(&out, "bits_per_byte", nine(bits));
+        if (bytes) pl_json_put_real(&out, "bits_per_byte", nine(bits));
+        if (words) pl_json_put_real(&out, "perplexity", nine(exp(e->loss)));
         if (e->auc >= 0) pl_json_put_real(&out, "auc", nine(e->auc));
         end_json(t, &out);
         return;
     }
     printf("step %lld validation %.4f nats", (long long)e->step, tidy(e->loss));
-    if (text) printf(", %.4f bits per byte", tidy(bits));
+    if (bytes) printf(", %.4f bits per byte", tidy(bits));
+    if (words) printf(", perplexity %.2f", tidy(exp(e->loss)));
     if (e->auc >= 0) printf(", AUC %.4f", tidy(e->auc));
     printf("\n");
     flush(t);

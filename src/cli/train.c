@@ -37,6 +37,8 @@ typedef struct train_args {
 static const pl_opt opts[] = {
     { "data",         TEXT(o.data),       "FILE", NULL,
       "text, .safetensors, a log of clicks, synthetic, zipf=S" },
+    { "words",        TEXT(o.words),      "FILE", NULL,
+      "a text's tokens are its words, as pleat data words counted them", .needs = "data" },
     { "data-order",   TEXT(data_order),   "NAME", "random", "of rows: random or file" },
     { "weights",      TEXT(o.weights),    "PATH", NULL,  "safetensors to start from" },
     { "weights-partial", FLAG(o.weights_partial), NULL, NULL,

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "data/ids.h"
+#include "data/text.h"
 #include "run/safetensors.h"
 
 #include <inttypes.h>
@@ -29,19 +30,33 @@ static pl_counts none(const pl_graph *graph, pl_arena *arena)
                                         sizeof(struct pl_counts_of)) };
 }
 
+/* Of the part of a text that trains, where rows begin at each place alike. */
+static bool count_text(const pl_data *data, const pl_value *v, int64_t *count)
+{
+    if (strcmp(v->name, "tokens") != 0) return false;
+    for (int64_t k = 0; k < data->n_train; k++) count[pl_data_text_token(data, k)]++;
+    return true;
+}
+
+static bool count_rows(const pl_data *data, const pl_value *v, int64_t *count)
+{
+    const int at = pl_tensors_find(&data->tensors, v->name);
+    if (at < 0) return false;
+    const pl_tensor *t = &data->tensors.tensor[at];
+    const int64_t n = pl_shape_count(&t->shape) / t->shape.dim[0] * data->n_train;
+    for (int64_t k = 0; k < n; k++) count[(int64_t)pl_tensor_get(t, k)]++;
+    return true;
+}
+
 pl_counts pl_counts_take(const pl_data *data, const pl_graph *graph, pl_arena *arena)
 {
     pl_counts c = none(graph, arena);
-    for (int i = 0; i < graph->values.n && data->kind == PL_DATA_TENSORS; i++) {
+    const bool text = data->kind == PL_DATA_TEXT;
+    for (int i = 0; i < graph->values.n && (text || data->kind == PL_DATA_TENSORS); i++) {
         const pl_value *v = graph->values.at[i];
         const int64_t rows = rows_of(graph, v);
-        const int at = rows ? pl_tensors_find(&data->tensors, v->name) : -1;
-        if (at < 0) continue;
-        const pl_tensor *t = &data->tensors.tensor[at];
-        const int64_t n = pl_shape_count(&t->shape) / t->shape.dim[0] * data->n_train;
-        int64_t *count = PL_NEW_N(arena, int64_t, rows);
-        for (int64_t k = 0; k < n; k++) count[(int64_t)pl_tensor_get(t, k)]++;
-        add(&c, v, rows)->at = count;
+        int64_t *count = rows ? PL_NEW_N(arena, int64_t, rows) : NULL;
+        if (rows && (text ? count_text : count_rows)(data, v, count)) add(&c, v, rows)->at = count;
     }
     return c;
 }

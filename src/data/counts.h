@@ -14,7 +14,7 @@ typedef struct pl_counts {
     } *of;                 /* [n]    */
 } pl_counts;
 
-/* Of the rows that train, of data that have rows (PL_DATA_TENSORS); of other data of none. The
+/* Of what trains, of data that have rows (PL_DATA_TENSORS) or of a text; of other data of none. The
  * tables are those of `graph`. `arena` owns them. */
 pl_counts pl_counts_take(const pl_data *data, const pl_graph *graph, pl_arena *arena);
 

@@ -4,6 +4,7 @@
 #define PL_DATA_DATA_H
 #include "program/program.h"
 #include "data/tensors.h"
+#include "data/vocab.h"
 
 typedef enum pl_data_kind {
     PL_DATA_SYNTHETIC,
@@ -25,8 +26,10 @@ typedef struct pl_data {
     const char *path;           /* NULL: synthetic                                                */
     int64_t n_bytes;            /* of the file                                                    */
     const char *hash;           /* XXH3-128 of the file, hex                                      */
-    int64_t n, n_train;         /* bytes of text or rows in all; the first n_train train          */
+    int64_t n, n_train;         /* bytes, words or rows in all; the first n_train train           */
     const unsigned char *bytes; /* text: mapped                                                   */
+    const pl_vocab *words;      /* NULL: its bytes are tokens                                     */
+    const int32_t *ids;         /* [n] the numbers of its words                                   */
     pl_tensors tensors;
     bool in_order;              /* tensors: rows as they lie in the file, not at random           */
     pl_fed fed;                 /* fed                                                            */

@@ -2,11 +2,21 @@
  * zeros. Of each layer
  *
  *   i, f, g, o = W_ih x_t + b_ih + W_hh h_t-1 + b_hh
- *   c_t = sigmoid(f) c_t-1 + sigmoid(i) tanh(g),  h_t = sigmoid(o) tanh(c_t)
+ *   c_t = sigmoid(f) c_t-1 + sigmoid(i) tanh(g),  h_t = W_hr sigmoid(o) tanh(c_t)
  *
+ * where without a projection there is no W_hr.
  * W_ih x_t needs no other position, so it is one product for all of them; then come the steps, all
  * equal, and what they give is put together again. So one value goes from layer to layer, and
  * layers of the same width fold into one.
+ *
+ * With `samples` a training step does not compare a word with all that there are, but with so many
+ * drawn by Zipf's law, which are those of all rows of a group (Jean et al., "On using very large
+ * target vocabulary", 2015): the softmax is over s(k) + log(k + 1), which makes up for how often
+ * word k is drawn. Of both tables, then, a step reads few rows. word_lm is such a model; word_lm-1b
+ * has the sizes of the "LSTM-2048-512" of Jozefowicz et al., "Exploring the limits of language
+ * modeling", 2016, of two layers, on the 793,471 words of the One Billion Word Benchmark: 3,099.5
+ * MiB of tables, as the LM of EmbRace (Yang et al., 2021).
+ *
  * Source: Hochreiter and Schmidhuber, "Long short-term memory", 1997, with the forget gates of Gers
  * et al., 2000; the defaults are the small model of Zaremba et al., "Recurrent neural network
  * regularization", 2014; weights are named and shaped as in PyTorch's example of a word language
@@ -20,21 +30,25 @@
 #include "models/join.h"
 #include "models/layers.h"
 #include "models/list.h"
+#include "models/sampled.h"
 #include "ops/list.h"
 
 #include <math.h>
 
 typedef struct lstm {
-    pl_layers l; /* weights as PyTorch has them: uniform up to 1/sqrt(hidden) */
-    int64_t batch, seq, hidden;
-    pl_value *zeros; /* [batch, hidden] */
+    pl_layers l;                     /* weights as PyTorch has them: uniform up to 1/sqrt(hidden) */
+    int64_t batch, seq, hidden, out; /* out: width of what a layer gives */
 } lstm;
 
-/* One step: x [b, 4 hidden] is what the input gives to the gates; c and h [b, hidden] change. */
-static void take_step(lstm *m, pl_value *w, pl_value *x, pl_value **c, pl_value **h)
+/* Of a layer; the projection may be NULL. */
+enum { IH, HH, B_IH, B_HH, HR, N_WEIGHTS };
+
+/* One step: x [b, 4 hidden] is what the input gives to the gates; c [b, hidden] and h [b, out]
+ * change. */
+static void take_step(lstm *m, pl_value *const w[], pl_value *x, pl_value **c, pl_value **h)
 {
     pl_builder *b = m->l.b;
-    pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "hh", "bm,(gh)m->b(gh); g=4", *h, w);
+    pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "hh", "bm,(gh)m->b(gh); g=4", *h, w[HH]);
     y = PL_ADD(b, &pl_op_add, "b(gh),b(gh)->b(gh); g=4", x, y);
     pl_node *gate = pl_add_node(b, &pl_op_split, "gates", "b(gh)->bh,bh,bh,bh; g=4", 1,
                                 (pl_value *const[]){ y });
@@ -46,61 +60,100 @@ static void take_step(lstm *m, pl_value *w, pl_value *x, pl_value **c, pl_value 
     *c = PL_ADD_AS(b, &pl_op_add, "c", NULL, PL_ADD(b, &pl_op_mul, NULL, f, *c),
                    PL_ADD(b, &pl_op_mul, NULL, i, g));
     *h = PL_ADD_AS(b, &pl_op_mul, "h", NULL, o, PL_ADD(b, &pl_op_tanh, NULL, *c));
+    if (w[HR]) *h = PL_ADD_AS(b, &pl_op_einsum, "hr", "bh,ph->bp", *h, w[HR]);
 }
 
-/* x [b, s, in] -> [b, s, hidden] */
-static pl_value *layer(lstm *m, int64_t i, pl_value *x)
+/* [b, n] of zeros, where a layer begins. */
+static pl_value *zeros(lstm *m, const char *name, int64_t n)
+{
+    pl_builder *b = m->l.b;
+    return pl_add_value(b, &pl_op_fill, name,
+                        pl_builder_fmt(b, "->bh; b=%lld h=%lld to=%s", (long long)m->batch,
+                                       (long long)n, pl_type_name(b->compute)),
+                        0, NULL);
+}
+
+/* What all layers start from. */
+static void begin(lstm *m, pl_value **c, pl_value **h)
+{
+    *c = zeros(m, "zeros", m->hidden);
+    *h = m->out == m->hidden ? *c : zeros(m, "zeros.h", m->out);
+}
+
+/* x [b, s, in] -> [b, s, out] */
+static pl_value *layer(lstm *m, int64_t i, pl_value *c, pl_value *h, pl_value *x)
 {
     pl_builder *b = m->l.b;
     if (!x) return NULL;
-    pl_value **step = PL_NEW_N(b->graph->arena, pl_value *, m->seq), *c = m->zeros, *h = m->zeros;
-    static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
+    pl_value **step = PL_NEW_N(b->graph->arena, pl_value *, m->seq);
+    static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh",
+                                         "weight_hr" };
     const int64_t gates = 4 * m->hidden;
-    const pl_shape shape[] = { PL_SHAPE(gates, x->shape.dim[2]), PL_SHAPE(gates, m->hidden),
-                               PL_SHAPE(gates), PL_SHAPE(gates) };
-    pl_value *w[4];
-    for (int k = 0; k < 4; k++)
+    const pl_shape shape[] = { PL_SHAPE(gates, x->shape.dim[2]), PL_SHAPE(gates, m->out),
+                               PL_SHAPE(gates), PL_SHAPE(gates), PL_SHAPE(m->out, m->hidden) };
+    pl_value *w[N_WEIGHTS] = { 0 };
+    for (int k = 0; k < (m->out == m->hidden ? HR : N_WEIGHTS); k++)
         w[k] = pl_layers_weight(&m->l, pl_builder_fmt(b, "rnn.%s_l%lld", names[k], (long long)i),
                                 shape[k], NULL);
-    pl_value *bias = PL_ADD(b, &pl_op_add, NULL, w[2], w[3]);
+    pl_value *bias = PL_ADD(b, &pl_op_add, NULL, w[B_IH], w[B_HH]);
     x = PL_ADD_AS(b, &pl_op_einsum, pl_builder_fmt(b, "rnn.l%lld.ih", (long long)i),
-                  "bsm,(gh)m->bs(gh); g=4", x, w[0]);
+                  "bsm,(gh)m->bs(gh); g=4", x, w[IH]);
     pl_join_split(b, PL_ADD(b, &pl_op_add, "bs(gh),(gh)->bs(gh); g=4", x, bias), m->seq, step);
     for (int64_t t = 0; t < m->seq && !b->err.code; t++) {
         b->scope = pl_builder_fmt(b, "rnn.l%lld.%lld.", (long long)i, (long long)t);
-        take_step(m, w[1], step[t], &c, &h);
+        take_step(m, w, step[t], &c, &h);
         step[t] = h;
     }
     b->scope = "";
     return pl_join_rows(b, step, m->seq);
 }
 
+/* The decoder has a bias, unless a training compares words with a few others. */
+static void finish(lstm *m, const pl_model_args *args, pl_mode mode, pl_value *x)
+{
+    pl_builder *b = m->l.b;
+    const pl_sampled sampled = { pl_model_int(args, "samples"), pl_model_int(args, "groups") };
+    const pl_shape shape = PL_SHAPE(pl_model_int(args, "vocab"), m->out);
+    if (sampled.n && mode == PL_TRAIN) {
+        pl_sampled_finish(b, &sampled, pl_layers_weight(&m->l, "decoder.weight", shape, NULL), x);
+        return;
+    }
+    x = pl_layers_linear(&m->l, "decoder", "bsm,vm->bsv", shape, NULL, x);
+    if (!sampled.n)
+        x = pl_layers_bias(&m->l, "decoder", "...v,v->...v", PL_SHAPE(shape.dim[0]), NULL, x);
+    pl_model_finish(b, mode, x, "targets");
+}
+
 static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
+    const int64_t hidden = pl_model_int(args, "hidden"), project = pl_model_int(args, "project"),
+                  embed = pl_model_int(args, "embed");
     lstm m = { .l = pl_layers_new(b, args),
                .batch = pl_model_int(args, "batch"),
                .seq = pl_model_int(args, "seq"),
-               .hidden = pl_model_int(args, "hidden") };
+               .hidden = hidden,
+               .out = project ? project : hidden };
+    pl_value *c, *h;
     m.l.init = pl_layers_uniform(b, 1 / sqrt((double)m.hidden));
-    const int64_t vocab = pl_model_int(args, "vocab"), embed = pl_model_int(args, "embed");
     pl_value *tokens = pl_model_tokens(b, args);
     pl_value *table = pl_layers_weight(&m.l, "encoder.weight",
-                                       PL_SHAPE(vocab, embed ? embed : m.hidden), "uniform a=0.1");
+                                       PL_SHAPE(pl_model_int(args, "vocab"), embed ? embed : m.out),
+                                       "uniform a=0.1");
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "encoder", NULL, table, tokens);
-    const char *zeros = pl_builder_fmt(b, "->bh; b=%lld h=%lld to=%s", (long long)m.batch,
-                                       (long long)m.hidden, pl_type_name(b->compute));
-    m.zeros = pl_add_value(b, &pl_op_fill, "zeros", zeros, 0, NULL);
-    for (int64_t i = 0; i < pl_model_int(args, "layers") && !b->err.code; i++) x = layer(&m, i, x);
-    x = pl_layers_linear(&m.l, "decoder", "bsm,vm->bsv", PL_SHAPE(vocab, m.hidden), NULL, x);
-    x = pl_layers_bias(&m.l, "decoder", "...v,v->...v", PL_SHAPE(vocab), NULL, x);
-    pl_model_finish(b, mode, x, "targets");
+    begin(&m, &c, &h);
+    for (int64_t i = 0; i < pl_model_int(args, "layers") && !b->err.code; i++)
+        x = layer(&m, i, c, h, x);
+    if (x) finish(&m, args, mode, x);
 }
 
 static const pl_model_key keys[] = {
     { "layers", "2", 1, "LSTM layers" },
     { "hidden", "200", 1, "width of a layer" },
-    { "embed", "0", 0, "width of a token; 0: hidden" },
+    { "project", "0", 0, "width that a layer's output is projected to; 0: it is not" },
+    { "embed", "0", 0, "width of a token; 0: of a layer's output" },
     { "vocab", "10000", 2, "tokens (bytes need 256)" },
+    { "samples", "0", 0, "words that training tells a word from; 0: all" },
+    { "groups", "1", 1, "of rows, each with its own samples; 2 and more can be split" },
     { "seq", "20", 1, "steps: positions per row" },
     { "batch", "20", 1, "rows per step, over all devices" },
     PL_MODEL_DTYPE,
@@ -114,6 +167,11 @@ static const pl_model_key keys[] = {
 
 const pl_family pl_models_lstm[] = {
     { "lstm", "LSTM language model, 4.7M", NULL, "text", keys, build },
+    { "word_lm", "LSTM language model of words, sampled softmax, 20M",
+      "vocab=50000,samples=512,groups=8,batch=64", "text", keys, build },
+    { "word_lm-1b", "the same, of the One Billion Word Benchmark, 0.8B",
+      "hidden=2048,project=512,vocab=793471,samples=8192,groups=64,batch=2048", "text", keys,
+      build },
     TOFU("4-8k", "layers=4,hidden=8192,batch=512"),
     TOFU("6-4k", "layers=6,hidden=4096,batch=512"),
     TOFU("10-8k", "layers=10,hidden=8192,batch=128"),

@@ -7,9 +7,7 @@
 #include "ops/lib/all.h"
 #include "layouts/strategy.h"
 #include "run/folder.h"
-#include "data/rows.h"
-#include "data/clicks.h"
-#include "data/text.h"
+#include "train/source.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,62 +62,20 @@ static bool find_plans(pl_train_job *j, pl_err *err)
     return true;
 }
 
-/* Does the model read data of this kind, which is `what`? */
-static bool reads(const pl_train_job *job, const char *kind, const char *what, pl_err *err)
+static bool open_data(pl_train_job *j, pl_err *err)
 {
-    return !strcmp(job->args.model->data, kind) ||
-           pl_err_set(err, PL_EUNSUPPORTED,
-                      "model '%s' reads %s, and this is a %s: give FILE" PL_TENSORS_ENDING
-                      " with its inputs, or use --data synthetic",
-                      job->args.model->name, job->args.model->data, what);
-}
-
-/* A text file fills rows of tokens, and nothing else. */
-static bool check_text_inputs(const pl_graph *graph, pl_err *err)
-{
-    for (int i = 0; i < graph->values.n; i++) {
-        const pl_value *v = graph->values.at[i];
-        if (v->role != PL_INPUT || pl_data_is_scalar(v->name)) continue;
-        if (v->shape.rank != 2 || pl_type_is_float(v->type))
-            return pl_err_set(err, PL_EUNSUPPORTED,
-                              "the model reads '%s' too, %s: a text file gives rows of tokens "
-                              "alone; give FILE" PL_TENSORS_ENDING
-                              " with its inputs, or use --data synthetic",
-                              v->name, pl_shape_text(graph->arena, v->type, &v->shape));
-    }
-    return true;
-}
-
-static bool open_text(pl_train_job *job, pl_err *err)
-{
-    const pl_model_args *a = &job->args;
-    PL_TRY(check_text_inputs(job->graph[STEP], err));
-    if (pl_model_int(a, "vocab") < 256)
-        return pl_err_set(err, PL_EINPUT,
-                          "vocab=%lld is too small: the tokens of a file are its bytes, "
-                          "write vocab=256",
-                          (long long)pl_model_int(a, "vocab"));
-    if (pl_model_labels(a) < 256)
-        return pl_err_set(
-            err, PL_EINPUT, "classes=%lld are too few: the labels of a text file are its bytes, %s",
-            (long long)pl_model_labels(a),
-            pl_model_has(a, "classes") ? "write classes=256" : "which makes 256 classes");
-    return pl_data_text_open(job->options.data, job->options.train_share, pl_model_int(a, "seq"),
-                             job->arena, &job->data, err);
-}
-
-/* Of tensors and logs the graphs say what they have to be; text is checked before they are
- * built. */
-static bool open_rows(pl_train_job *j, pl_data_kind kind, pl_err *err)
-{
-    const pl_graph *graphs[] = { j->graph[STEP], j->graph[EVAL] };
     const pl_train_options *o = &j->options;
-    if (kind == PL_DATA_TENSORS)
-        return pl_data_rows_open(o->data, o->train_share, o->in_order, 2, graphs, j->arena,
-                                 &j->data, err);
-    return reads(j, "clicks", "log of clicks", err) &&
-           pl_data_clicks_open(o->data, o->train_share, o->in_order, 2, graphs, j->arena, &j->data,
-                               err);
+    const pl_graph *graphs[] = { j->graph[STEP], j->graph[EVAL] };
+    const pl_data_source source = { .data = o->data,
+                                    .words = o->words,
+                                    .train_share = o->train_share,
+                                    .in_order = o->in_order,
+                                    .n = 2,
+                                    .graph = graphs };
+    if (!o->fed.find) return pl_data_source_open(&source, &j->args, j->arena, &j->data, err);
+    j->data = (pl_data){ .kind = PL_DATA_FED, .fed = o->fed };
+    j->options.data = "";
+    return true;
 }
 
 /* States of the evaluation are those of the model, without an optimizer's. */
@@ -291,18 +247,10 @@ static bool make_job(pl_train_job *job, pl_err *err)
     if (!job->options.args) PL_TRY(pl_model_parse(job->options.model, job->arena, &job->args, err));
     PL_TRY(pl_step_settle(&job->options.plan.strategy, &job->options.micro, &job->options.optim,
                           job->arena, err));
-    pl_data_kind kind = job->options.fed.find ? PL_DATA_FED : pl_data_kind_of(job->options.data);
-    if (kind == PL_DATA_FED) job->options.data = "";
-    if (kind == PL_DATA_TEXT && !strcmp(job->args.model->data, "clicks")) kind = PL_DATA_CLICKS;
     bool text = !strcmp(job->args.model->data, "text");
     job->tokens = pl_model_int(&job->args, "batch") * (text ? pl_model_int(&job->args, "seq") : 1);
-    if (kind == PL_DATA_TEXT) PL_TRY(reads(job, "text", "text file", err));
     PL_TRY(build_graphs(job, err));
-    if (kind == PL_DATA_TEXT) PL_TRY(open_text(job, err));
-    if (kind == PL_DATA_SYNTHETIC)
-        PL_TRY(pl_data_synthetic_open(job->options.data, &job->data, err));
-    if (kind == PL_DATA_FED) job->data = (pl_data){ .kind = kind, .fed = job->options.fed };
-    if (kind == PL_DATA_TENSORS || kind == PL_DATA_CLICKS) PL_TRY(open_rows(job, kind, err));
+    PL_TRY(open_data(job, err));
     if (job->options.weights_partial && !job->options.weights)
         return pl_err_set(err, PL_EUSAGE, "--weights-partial is of --weights: give that too");
     if (job->options.weights) PL_TRY(open_weights(job, err));

@@ -1,8 +1,9 @@
-/* Text from a checkpoint: sample() runs the model for each byte and draws the next one from its
+/* Text from a checkpoint: sample() runs the model for each token and draws the next one from its
  * logits. */
 #include "train/sample.h"
 
 #include "base/rng.h"
+#include "data/vocab.h"
 #include "models/model.h"
 #include "ops/lib/all.h"
 #include "train/state.h"
@@ -17,6 +18,7 @@ typedef struct sampler {
     pl_checkpoint from;
     pl_exec *exec;
     int64_t seq, vocab;
+    pl_vocab words;        /* n 0: tokens are bytes       */
     const pl_port *tokens; /* the input: a row of seq positions */
     const pl_port *logits; /* [seq, vocab]                      */
 } sampler;
@@ -31,6 +33,11 @@ static bool build(sampler *s, pl_graph **g, pl_err *err)
     PL_TRY(pl_model_parse(pl_model_with(s->arena, spec, "batch", "1"), s->arena, &args, err));
     s->seq = pl_model_int(&args, "seq");
     s->vocab = pl_model_labels(&args);
+    if (s->options->words) PL_TRY(pl_vocab_read(s->options->words, s->arena, &s->words, err));
+    if (s->words.n > s->vocab)
+        return pl_err_set(err, PL_EINPUT, "%s has %lld words, the model in %s %lld",
+                          s->options->words, (long long)s->words.n, s->options->checkpoint,
+                          (long long)s->vocab);
     pl_builder b = pl_builder_new(s->arena, &pl_ops_all, args.spec);
     pl_model_build(&b, &args, PL_INFER);
     return pl_builder_done(&b, g, err);
@@ -103,26 +110,49 @@ static bool run(sampler *s, const int32_t *window, pl_err *err)
     return pl_exec_step(s->exec, 0, err);
 }
 
-static bool sample(sampler *s, void (*put)(void *to, int byte), void *to, pl_err *err)
+/* What the text goes on from; the newest tokens of it, as many as fit the window. Of words an empty
+ * prompt is one that is not known. */
+static int64_t take_prompt(const sampler *s, int32_t *window)
 {
     const char *prompt = *s->options->prompt ? s->options->prompt : "\n";
+    const size_t bytes = strlen(prompt);
+    const bool words = s->words.n > 0;
+    int64_t n = words ? pl_vocab_take(&s->words, prompt, bytes, NULL) : (int64_t)bytes;
+    int32_t *token = PL_NEW_N(s->arena, int32_t, n + 1);
+    if (words) n = pl_vocab_take(&s->words, prompt, bytes, token);
+    for (int64_t i = 0; i < n && !words; i++) token[i] = (unsigned char)prompt[i];
+    if (!n) n = 1;
+    const int64_t first = n > s->seq ? n - s->seq : 0;
+    for (int64_t i = first; i < n; i++) window[i - first] = token[i];
+    return n - first;
+}
+
+static bool sample(sampler *s, void (*put)(void *to, const char *text, size_t n), void *to,
+                   pl_err *err)
+{
     int32_t *window = PL_NEW_N(s->arena, int32_t, s->seq);
     float *sorted = PL_NEW_N(s->arena, float, s->vocab);
-    int64_t n = 0; /* what follows them in the window cannot be seen: the mask is causal */
-    for (; *prompt; prompt++) n = push(s, window, n, (unsigned char)*prompt);
-    for (int64_t made = 0; made < s->options->bytes; made++) {
+    int64_t n = take_prompt(s, window); /* what follows in the window is not seen: it is masked */
+    bool begins = !*s->options->prompt;
+    for (int64_t made = 0; made < s->options->tokens; made++) {
         PL_TRY(run(s, window, err));
         float *logits = pl_exec_map(s->exec, s->logits, PL_READ);
         int token = draw(s, logits + (n - 1) * s->vocab, made, sorted);
         pl_exec_unmap(s->exec, s->logits, PL_READ, logits);
-        put(to, token & 0xFF);
+        pl_text text = { .arena = s->arena };
+        if (s->words.n)
+            pl_vocab_put(&s->words, token, begins, &text);
+        else
+            pl_text_add(&text, "%c", token & 0xFF);
+        put(to, text.at, text.n);
+        begins = text.n == 1 && *text.at == '\n';
         n = push(s, window, n, token);
     }
     return true;
 }
 
-bool pl_sample_run(const pl_sample_options *options, void (*put)(void *to, int byte), void *to,
-                   pl_err *err)
+bool pl_sample_run(const pl_sample_options *options,
+                   void (*put)(void *to, const char *text, size_t n), void *to, pl_err *err)
 {
     sampler s = { .options = options, .arena = pl_arena_new("sample") };
     bool ok = pl_checkpoint_open(options->checkpoint, s.arena, &s.from, err);

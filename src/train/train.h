@@ -30,6 +30,8 @@ typedef struct pl_train_options {
     pl_plan_request plan; /* how its plan is found; a strategy without a text
                              is parsed from `strategy`                      */
     const char *data;     /* file (pl_data_kind_of), or "synthetic"         */
+    const char *words;    /* vocabulary of a text (data/vocab.h); NULL: its
+                             bytes are its tokens                           */
     pl_fed fed;           /* instead of it: what inputs read                */
     bool in_order;        /* rows of a file of tensors as they lie there    */
     double train_share;   /* of the file; the rest validates                */

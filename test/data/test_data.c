@@ -43,7 +43,7 @@ static pl_data open_places(int n, double share, pl_arena *a)
     pl_err err = { 0 };
     for (int i = 0; i < n; i++) bytes[i] = (unsigned char)i;
     write_file(path, bytes, (size_t)n);
-    if (!pl_data_text_open(path, share, SEQ, a, &d, &err)) fail_msg("%s", err.msg);
+    if (!pl_data_text_open(path, NULL, share, SEQ, a, &d, &err)) fail_msg("%s", err.msg);
     return d;
 }
 
@@ -196,7 +196,7 @@ static void test_entropy(void **state)
     /* 20 a, then 10 a and 10 b; each byte counts once more than it was seen. */
     write_file(path, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbb", 40);
     pl_err err = { 0 };
-    assert_true(pl_data_text_open(path, 0.5, SEQ, a, &d, &err));
+    assert_true(pl_data_text_open(path, NULL, 0.5, SEQ, a, &d, &err));
     check_near(pl_data_text_entropy(&d), -0.5 * log(21.0 / 276) - 0.5 * log(1.0 / 276), 1e-12);
     pl_data_free(&d);
     pl_arena_free(a);
@@ -234,7 +234,7 @@ static void test_refusals(void **state)
             write_file(name, zeros, (size_t)cases[i].bytes);
         pl_data d;
         pl_err err = { 0 };
-        if (pl_data_text_open(name, cases[i].share, SEQ, a, &d, &err))
+        if (pl_data_text_open(name, NULL, cases[i].share, SEQ, a, &d, &err))
             fail_msg("%s", cases[i].name);
         assert_int_equal(err.code, PL_EINPUT);
         for (int k = 0; k < 4 && cases[i].words[k]; k++)

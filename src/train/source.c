@@ -1,0 +1,92 @@
+#include "train/source.h"
+
+#include "data/clicks.h"
+#include "data/rows.h"
+#include "data/text.h"
+
+#include <string.h>
+
+pl_data_kind pl_data_source_kind(const pl_data_source *source, const pl_model_args *args)
+{
+    const pl_data_kind kind = pl_data_kind_of(source->data);
+    const bool clicks = !strcmp(args->model->data, "clicks");
+    return kind == PL_DATA_TEXT && clicks ? PL_DATA_CLICKS : kind;
+}
+
+/* Does the model read data of this kind, which is `what`? */
+static bool reads(const pl_model_args *args, const char *kind, const char *what, pl_err *err)
+{
+    return !strcmp(args->model->data, kind) ||
+           pl_err_set(err, PL_EUNSUPPORTED,
+                      "model '%s' reads %s, and this is a %s: give FILE" PL_TENSORS_ENDING
+                      " with its inputs, or use --data synthetic",
+                      args->model->name, args->model->data, what);
+}
+
+/* A text file fills rows of tokens, and nothing else. */
+static bool check_text_inputs(const pl_graph *graph, pl_err *err)
+{
+    for (int i = 0; i < graph->values.n; i++) {
+        const pl_value *v = graph->values.at[i];
+        if (v->role != PL_INPUT || pl_data_is_scalar(v->name)) continue;
+        if (v->shape.rank != 2 || pl_type_is_float(v->type))
+            return pl_err_set(err, PL_EUNSUPPORTED,
+                              "the model reads '%s' too, %s: a text file gives rows of tokens "
+                              "alone; give FILE" PL_TENSORS_ENDING
+                              " with its inputs, or use --data synthetic",
+                              v->name, pl_shape_text(graph->arena, v->type, &v->shape));
+    }
+    return true;
+}
+
+/* Tokens and labels are below what the model has of them. */
+static bool check_vocabulary(const pl_model_args *a, int64_t n, const char *are, pl_err *err)
+{
+    const bool classes = pl_model_has(a, "classes");
+    if (pl_model_int(a, "vocab") < n)
+        return pl_err_set(err, PL_EINPUT,
+                          "vocab=%lld is too small: the tokens of a file are its %s, "
+                          "write vocab=%lld",
+                          (long long)pl_model_int(a, "vocab"), are, (long long)n);
+    return pl_model_labels(a) >= n ||
+           pl_err_set(err, PL_EINPUT,
+                      "classes=%lld are too few: the labels of a text file are its %s, %s%lld%s",
+                      (long long)pl_model_labels(a), are,
+                      classes ? "write classes=" : "which makes ", (long long)n,
+                      classes ? "" : " classes");
+}
+
+static bool open_text(const pl_data_source *s, const pl_model_args *args, pl_arena *arena,
+                      pl_data *out, pl_err *err)
+{
+    pl_vocab *words = NULL;
+    PL_TRY(reads(args, "text", "text file", err));
+    PL_TRY(check_text_inputs(s->graph[0], err));
+    if (s->words) {
+        words = PL_NEW(arena, pl_vocab);
+        PL_TRY(pl_vocab_read(s->words, arena, words, err));
+    }
+    PL_TRY(check_vocabulary(args, words ? words->n : 256, words ? "words" : "bytes", err));
+    return pl_data_text_open(s->data, words, s->train_share, pl_model_int(args, "seq"), arena, out,
+                             err);
+}
+
+bool pl_data_source_open(const pl_data_source *s, const pl_model_args *args, pl_arena *arena,
+                         pl_data *out, pl_err *err)
+{
+    const pl_data_kind kind = pl_data_source_kind(s, args);
+    if (s->words && kind != PL_DATA_TEXT)
+        return pl_err_set(err, PL_EUSAGE, "--words %s: --data %s is no text that has words",
+                          s->words, s->data);
+    switch (kind) {
+    case PL_DATA_TEXT: return open_text(s, args, arena, out, err);
+    case PL_DATA_TENSORS:
+        return pl_data_rows_open(s->data, s->train_share, s->in_order, s->n, s->graph, arena, out,
+                                 err);
+    case PL_DATA_CLICKS:
+        return reads(args, "clicks", "log of clicks", err) &&
+               pl_data_clicks_open(s->data, s->train_share, s->in_order, s->n, s->graph, arena, out,
+                                   err);
+    default: return pl_data_synthetic_open(s->data, out, err);
+    }
+}
