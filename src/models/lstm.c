@@ -44,48 +44,34 @@ typedef struct lstm {
 enum { IH, HH, B_IH, B_HH, HR, N_WEIGHTS };
 
 /* One step: x [b, 4 hidden] is what the input gives to the gates; c [b, hidden] and h [b, out]
- * change. */
+ * change. Before the first both are NULL: what they would add is 0. */
 static void take_step(lstm *m, pl_value *const w[], pl_value *x, pl_value **c, pl_value **h)
 {
     pl_builder *b = m->l.b;
-    pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "hh", "bm,(gh)m->b(gh); g=4", *h, w[HH]);
-    y = PL_ADD(b, &pl_op_add, "b(gh),b(gh)->b(gh); g=4", x, y);
+    pl_value *y = x;
+    if (*h) {
+        y = PL_ADD_AS(b, &pl_op_einsum, "hh", "bm,(gh)m->b(gh); g=4", *h, w[HH]);
+        y = PL_ADD(b, &pl_op_add, "b(gh),b(gh)->b(gh); g=4", x, y);
+    }
     pl_node *gate = pl_add_node(b, &pl_op_split, "gates", "b(gh)->bh,bh,bh,bh; g=4", 1,
                                 (pl_value *const[]){ y });
     if (!gate) return;
     pl_value *i = PL_ADD(b, &pl_op_sigmoid, NULL, gate->out[0]);
-    pl_value *f = PL_ADD(b, &pl_op_sigmoid, NULL, gate->out[1]);
+    pl_value *f = *c ? PL_ADD(b, &pl_op_sigmoid, NULL, gate->out[1]) : NULL;
     pl_value *g = PL_ADD(b, &pl_op_tanh, NULL, gate->out[2]);
     pl_value *o = PL_ADD(b, &pl_op_sigmoid, NULL, gate->out[3]);
-    *c = PL_ADD_AS(b, &pl_op_add, "c", NULL, PL_ADD(b, &pl_op_mul, NULL, f, *c),
-                   PL_ADD(b, &pl_op_mul, NULL, i, g));
+    pl_value *in = PL_ADD_AS(b, &pl_op_mul, f ? NULL : "c", NULL, i, g);
+    *c = f ? PL_ADD_AS(b, &pl_op_add, "c", NULL, PL_ADD(b, &pl_op_mul, NULL, f, *c), in) : in;
     *h = PL_ADD_AS(b, &pl_op_mul, "h", NULL, o, PL_ADD(b, &pl_op_tanh, NULL, *c));
     if (w[HR]) *h = PL_ADD_AS(b, &pl_op_einsum, "hr", "bh,ph->bp", *h, w[HR]);
 }
 
-/* [b, n] of zeros, where a layer begins. */
-static pl_value *zeros(lstm *m, const char *name, int64_t n)
-{
-    pl_builder *b = m->l.b;
-    return pl_add_value(b, &pl_op_fill, name,
-                        pl_builder_fmt(b, "->bh; b=%lld h=%lld to=%s", (long long)m->batch,
-                                       (long long)n, pl_type_name(b->compute)),
-                        0, NULL);
-}
-
-/* What all layers start from. */
-static void begin(lstm *m, pl_value **c, pl_value **h)
-{
-    *c = zeros(m, "zeros", m->hidden);
-    *h = m->out == m->hidden ? *c : zeros(m, "zeros.h", m->out);
-}
-
 /* x [b, s, in] -> [b, s, out] */
-static pl_value *layer(lstm *m, int64_t i, pl_value *c, pl_value *h, pl_value *x)
+static pl_value *layer(lstm *m, int64_t i, pl_value *x)
 {
     pl_builder *b = m->l.b;
     if (!x) return NULL;
-    pl_value **step = PL_NEW_N(b->graph->arena, pl_value *, m->seq);
+    pl_value **step = PL_NEW_N(b->graph->arena, pl_value *, m->seq), *c = NULL, *h = NULL;
     static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh",
                                          "weight_hr" };
     const int64_t gates = 4 * m->hidden;
@@ -133,16 +119,14 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
                .seq = pl_model_int(args, "seq"),
                .hidden = hidden,
                .out = project ? project : hidden };
-    pl_value *c, *h;
     m.l.init = pl_layers_uniform(b, 1 / sqrt((double)m.hidden));
     pl_value *tokens = pl_model_tokens(b, args);
     pl_value *table = pl_layers_weight(&m.l, "encoder.weight",
                                        PL_SHAPE(pl_model_int(args, "vocab"), embed ? embed : m.out),
                                        "uniform a=0.1");
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "encoder", NULL, table, tokens);
-    begin(&m, &c, &h);
     for (int64_t i = 0; i < pl_model_int(args, "layers") && !b->err.code; i++)
-        x = layer(&m, i, c, h, x);
+        x = layer(&m, i, x);
     if (x) finish(&m, args, mode, x);
 }
 
