@@ -71,6 +71,12 @@ const pl_layout pl_layout_embrace = {
             { "row-wise", "row-wise", 0, "embrace", "the same with their rows", NULL },
             { 0 },
         },
+    .offers =
+        (const pl_offer[]){
+            { "embrace", PL_OFFER_KNOWN | PL_OFFER_TABLES },
+            { "row-wise", PL_OFFER_KNOWN | PL_OFFER_TABLES },
+            { 0 },
+        },
     .needs = PL_HAS_TABLES,
     .layer = choose,
     .finish = finish,

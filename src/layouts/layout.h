@@ -53,6 +53,7 @@ enum {
     PL_OFFER_TIGHT = 16, /* only where memory binds: it trades time for memory         */
     PL_OFFER_SHORT = 32, /* only where it binds so that nothing fits, or that the best
                             recomputes                                                 */
+    PL_OFFER_TABLES = 64, /* only of models most of whose weights are looked up in     */
 };
 
 /* The text of a strategy, in which N stands for the size of a group, and M for the number of

@@ -125,8 +125,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
                                        PL_SHAPE(pl_model_int(args, "vocab"), embed ? embed : m.out),
                                        "uniform a=0.1");
     pl_value *x = PL_ADD_AS(b, &pl_op_embedding, "encoder", NULL, table, tokens);
-    for (int64_t i = 0; i < pl_model_int(args, "layers") && !b->err.code; i++)
-        x = layer(&m, i, x);
+    for (int64_t i = 0; i < pl_model_int(args, "layers") && !b->err.code; i++) x = layer(&m, i, x);
     if (x) finish(&m, args, mode, x);
 }
 

@@ -2,6 +2,8 @@
  * near the fastest (try_sizes); outline_of() is what they say of a number of micro-batches. */
 #include "planners/offers.h"
 
+#include "layouts/linear.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -154,15 +156,38 @@ static void list_left(pl_offers *l)
     }
 }
 
+/* Are most of its weights tables that are looked up in? */
+static bool is_of_tables(const pl_graph *g)
+{
+    pl_arena *tmp = pl_arena_new("tables");
+    bool *is = PL_NEW_N(tmp, bool, g->values.n + 1);
+    int64_t all = 0, tables = 0;
+    pl_linear l;
+    for (int i = 0; i < g->nodes.n; i++) {
+        const pl_node *n = g->nodes.at[i];
+        if (pl_linear_find(n, &l) && l.lookup) is[pl_graph_state(n->in[l.w])->id] = true;
+    }
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (v->role != PL_STATE || v->kind != PL_WEIGHT) continue;
+        all += pl_shape_count(&v->shape);
+        if (is[i]) tables += pl_shape_count(&v->shape);
+    }
+    pl_arena_free(tmp);
+    return 2 * tables > all;
+}
+
 /* Those whose groups have the usual size; of what people look for also groups as wide as a node. */
 static void list_usual(const choosing *x, pl_offers *l)
 {
     const int usual = usual_size(x->c), inner = x->c->level[0].size,
               node = inner > 1 ? inner : usual;
+    const bool tables = is_of_tables(x->g);
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
             const bool known = o->when & PL_OFFER_KNOWN;
             if (o->when & (PL_OFFER_LATER | PL_OFFER_TIGHT | PL_OFFER_SHORT)) continue;
+            if (o->when & PL_OFFER_TABLES && !tables) continue;
             const int before = l->n;
             if (known && has_size(o)) add_attempt(x, l, o, node, true);
             add_attempt(x, l, o, usual, known && l->n == before);

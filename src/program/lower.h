@@ -57,6 +57,7 @@ typedef struct task {
     bool late;       /* brings a state for what runs promptly: as soon as that has all else    */
     int n_late;      /* such tasks that make what it reads, and have no turn yet               */
     bool asked;      /* they have                                                              */
+    bool early;      /* leads to a message, and needs nothing that is computed (early.c)       */
     int unmet;       /* tasks that must come first                                             */
     ints before;     /* tasks that wait for this one                                           */
 } task;
@@ -124,6 +125,7 @@ typedef struct lowering {
 bool pl_lower_is_message(const task *t); /* it runs on a lane of messages, or of the host */
 bool pl_lower_is_fetch(const task *t);   /* it copies from the host */
 bool pl_lower_is_store(const task *t);   /* it copies to the host */
+bool pl_lower_is_light(const task *t);   /* a node with no more to do than to move its elements */
 /* options.ahead_bytes, or its default: of what is ahead of its readers, and of what is under way to
  * the host. */
 int64_t pl_lower_ahead(lowering *l);
@@ -152,6 +154,8 @@ bool pl_lower_tasks(lowering *l, pl_err *err);   /* plan -> tasks over parts (mo
 void pl_lower_steps(lowering *l);                /* gathers broken up into steps of their readers */
 void pl_lower_overwrites(lowering *l);           /* who waits for whom; copies of what is lost  */
 void pl_lower_once(lowering *l);                 /* what micro-batches before the last leave out */
+int pl_lower_early(lowering *l);                 /* what may be on its way before its turn: from
+                                                    the task on that is returned                */
 void pl_lower_order(lowering *l);                /* tasks -> order, reductions in buckets       */
 void pl_lower_sends(lowering *l);                /* what is sent to stages counts as gone later */
 bool pl_lower_spare(lowering *l, pl_program *p, pl_err *err); /* an order of less memory        */

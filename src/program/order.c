@@ -1,17 +1,19 @@
 /* Lowering, third stage: the order of the steps.
  *
- * Tasks keep the graph's order but for five rules. An update of a state in place, what makes a mere
+ * Tasks keep the graph's order but for six rules. An update of a state in place, what makes a mere
  * scalar, and what leads to a message that combines (a reduction) run as soon as they may: they end
  * the life of a gradient. A task whose result is larger than the memory that it frees is put off to
  * its first reader. A reduction to all joins the open bucket as soon as its input is made, wherever
  * its first reader stands. What waits for a reduction and runs as soon as it may (an update) is put
  * off until the next one is on its way, so that computing goes on beside the message (the bucketed,
- * overlapped all-reduce of PyTorch DDP, Li et al., VLDB 2020, here for any reduction). And what
- * only moves a state (the gather of a sharded weight), or comes from the host, starts before its
- * reader's turn, as far ahead as a limit in bytes allows (prefetch and rate limiter of FSDP, Zhao
- * et al., VLDB 2023). Where that reader runs as soon as it may, an update, what it needs of states
- * that lie elsewhere is asked for as soon as it has all else, and it runs when as much is on its
- * way behind it; its own part of a state that lies here is cut out right before. */
+ * overlapped all-reduce of PyTorch DDP, Li et al., VLDB 2020, here for any reduction). So is what
+ * collects gradients of rows, whose all-to-all starts as soon as they are made. And what only moves
+ * a state (the gather of a sharded weight), comes from the host, or looks up what needs nothing
+ * computed (early.c), starts before its reader's turn, as far ahead as a limit in bytes allows
+ * (prefetch and rate limiter of FSDP, Zhao et al., VLDB 2023). Where that reader runs as soon as it
+ * may, an update, what it needs of states that lie elsewhere is asked for as soon as it has all
+ * else, and it runs when as much is on its way behind it; its own part of a state that lies here is
+ * cut out right before. */
 #include "program/lower.h"
 
 #include <limits.h>
@@ -78,8 +80,46 @@ static bool brings_state(const lowering *l, int id)
     return false;
 }
 
-/* A move all of whose readers are prompt is so too: the packing of blocks for a scatter. But what
- * brings them a state would come first of all, and lie there until they run: it is late. */
+static bool is_exchange(const task *t)
+{
+    return t->kind == TASK_MESSAGE && t->step.collective == PL_ALL_TO_ALL;
+}
+
+/* Is it light, and of the backward pass? */
+static bool collects(const task *t)
+{
+    return pl_lower_is_light(t) && t->step.share->node->phase != PL_FORWARD;
+}
+
+/* Does it exchange what the backward pass only has to collect, and take no more memory than it
+ * frees? Then nothing is gained by waiting until it is collected. */
+static bool is_free(const lowering *l, int id)
+{
+    const task *t = &l->tasks.at[id];
+    if (!is_exchange(t)) return false;
+    const part *from = &l->parts.at[t->in[0]], *to = &l->parts.at[t->out[0]];
+    if (from->maker < 0 || from->readers.n != 1 || to->bytes > from->bytes) return false;
+    while (to->readers.n == 1 && l->tasks.at[to->readers.at[0]].kind == TASK_COPY)
+        to = &l->parts.at[l->tasks.at[to->readers.at[0]].out[0]];
+    return to->readers.n == 1 && collects(&l->tasks.at[to->readers.at[0]]);
+}
+
+/* Does it collect what an exchange brings? */
+static bool collects_exchange(const lowering *l, const task *t)
+{
+    bool reads = false;
+    for (int k = 0; k < t->n_in; k++) {
+        int maker = l->parts.at[t->in[k]].maker;
+        while (maker >= 0 && l->tasks.at[maker].kind == TASK_COPY)
+            maker = l->parts.at[l->tasks.at[maker].in[0]].maker;
+        reads |= maker >= 0 && is_exchange(&l->tasks.at[maker]);
+    }
+    return reads && collects(t);
+}
+
+/* A move all of whose readers are prompt is so too: the packing of blocks for a scatter; and so is
+ * what collects the gradients of rows that it brings. But what brings them a state would come first
+ * of all, and lie there until they run: it is late. */
 static void mark_prompt(lowering *l)
 {
     for (int id = l->tasks.n - 1; id >= 0; id--) {
@@ -88,12 +128,13 @@ static void mark_prompt(lowering *l)
         const ints *readers = &l->parts.at[t->out[0]].readers;
         int64_t bytes = 0;
         for (int k = 0; k < t->n_out; k++) bytes += l->parts.at[t->out[k]].bytes;
-        t->prompt = t->eager || combines(t) ||
+        t->prompt = t->eager || combines(t) || is_free(l, id) ||
                     (t->kind == TASK_NODE && bytes <= SCALAR_BYTES && reads_last(l, t));
-        bool leads = t->kind != TASK_NODE && readers->n;
+        bool leads =
+            readers->n && (t->kind != TASK_NODE || (t->n_out == 1 && collects_exchange(l, t)));
         for (int i = 0; i < readers->n; i++)
             leads &= l->tasks.at[readers->at[i]].prompt || l->tasks.at[readers->at[i]].late;
-        t->late = leads && !t->prompt && brings_state(l, id);
+        t->late = leads && t->kind != TASK_NODE && !t->prompt && brings_state(l, id);
         t->prompt |= leads && !t->late;
         for (int i = 0; i < readers->n && t->late; i++) l->tasks.at[readers->at[i]].n_late++;
     }
@@ -125,9 +166,10 @@ static int64_t put_off_gain(const lowering *l, int id, const double *place, doub
     return gain;
 }
 
-/* Does the task only move a state about, or what comes from the host, or cast it? */
+/* Is it early, or does it only move a state about, or what comes from the host, or cast it? */
 static bool moves_state(const lowering *l, int id)
 {
+    if (l->tasks.at[id].early) return true;
     for (; id >= 0; id = l->parts.at[l->tasks.at[id].in[0]].maker) {
         const task *t = &l->tasks.at[id];
         if (pl_lower_is_fetch(t)) return true;
@@ -144,11 +186,14 @@ static bool moves_state(const lowering *l, int id)
 /* The first task that does something else with what a move leads to. */
 static int first_use(const lowering *l, int id)
 {
-    const ints *readers = &l->parts.at[l->tasks.at[id].out[0]].readers;
+    const task *t = &l->tasks.at[id];
     int first = l->tasks.n;
-    for (int i = 0; i < readers->n; i++) {
-        int r = readers->at[i], use = moves_state(l, r) ? first_use(l, r) : r;
-        if (use < first) first = use;
+    for (int k = 0; k < t->n_out; k++) {
+        const ints *readers = &l->parts.at[t->out[k]].readers;
+        for (int i = 0; i < readers->n; i++) {
+            int r = readers->at[i], use = moves_state(l, r) ? first_use(l, r) : r;
+            if (use < first) first = use;
+        }
     }
     return first;
 }
@@ -183,8 +228,9 @@ static double pass_before(const lowering *l, const task *t)
 
 /* What moves a state stands just before its reader; its messages start when the reader of an
  * earlier one has its turn: the earliest one after which no more than the limit waits. Blocks stand
- * right already, beside the reader's work on the one before; the first of them may start ahead. */
-static void move_ahead(lowering *l, wish *w)
+ * right already, beside the reader's work on the one before; the first of them may start ahead.
+ * `early`: pl_lower_early. */
+static void move_ahead(lowering *l, int early, wish *w)
 {
     ahead *moved = PL_NEW_N(l->tmp, ahead, l->tasks.n + 1);
     double *kept = PL_NEW_N(l->tmp, double, l->tasks.n + 1); /* [tasks] */
@@ -206,6 +252,7 @@ static void move_ahead(lowering *l, wish *w)
         while (from < n - 1 && sum > limit) sum -= moved[from++].bytes;
         double start = from ? moved[from - 1].use - 0.25 : -1;
         if (start < kept[id]) start = kept[id];
+        if (t->early && start < early - 0.5) start = early - 0.5;
         if (start < pass_before(l, t)) start = pass_before(l, t);
         if (start < w[id].at) w[id].at = start;
         last = w[id].at;
@@ -225,7 +272,7 @@ static int by_place(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-static const wish *make_wishes(lowering *l)
+static const wish *make_wishes(lowering *l, int early)
 {
     wish *w = PL_NEW_N(l->tmp, wish, l->tasks.n + 1);
     double *place = PL_NEW_N(l->tmp, double, l->tasks.n + 1), first;
@@ -241,7 +288,7 @@ static const wish *make_wishes(lowering *l)
         w[id] = (wish){ id, l->tasks.at[id].prompt ? place[id] : id };
         if (put_off_gain(l, id, place, &first) > 0 && first > id + 1) w[id].at = first - 0.5;
     }
-    move_ahead(l, w);
+    move_ahead(l, early, w);
     qsort(w, (size_t)l->tasks.n, sizeof *w, by_place);
     return w;
 }
@@ -312,11 +359,13 @@ static void fetch(schedule *s, int id)
     run_fetched(s, false);
 }
 
-static void release(schedule *s, int id)
+/* Task `id` is done, for those behind it that are prompt, or for the others. */
+static void release(schedule *s, int id, bool prompt)
 {
     const ints *before = &s->l->tasks.at[id].before;
     for (int i = 0; i < before->n; i++) {
         task *t = &s->l->tasks.at[before->at[i]];
+        if (t->prompt != prompt) continue;
         if (--t->unmet != t->n_late || !t->prompt || t->asked) continue;
         if (t->n_late)
             fetch(s, before->at[i]);
@@ -325,12 +374,16 @@ static void release(schedule *s, int id)
     }
 }
 
-/* The bucket sent last is taken as landed, `next` takes its place. */
+/* The bucket sent last is taken as landed, `next` takes its place. Of other messages only what is
+ * prompt waits so long: all else has its turn. */
 static void land(schedule *s, ints next)
 {
     ints done = s->landing;
     s->landing = next; /* first: releasing may send another bucket */
-    for (int i = 0; i < done.n; i++) release(s, done.at[i]);
+    for (int i = 0; i < done.n; i++) {
+        if (combines(&s->l->tasks.at[done.at[i]])) release(s, done.at[i], false);
+        release(s, done.at[i], true);
+    }
 }
 
 static void flush(schedule *s)
@@ -374,10 +427,12 @@ static void emit(schedule *s, int id)
     slot x = { 0 };
     PL_PUSH(s->l->tmp, &x.tasks, id);
     PL_PUSH(s->l->tmp, &s->l->order, x);
-    if (combines(t))
+    const bool lands = combines(t) || (is_exchange(t) && t->prompt);
+    if (!combines(t)) release(s, id, false);
+    if (lands)
         land(s, x.tasks);
     else
-        release(s, id);
+        release(s, id, true);
 }
 
 /* Until t (or nothing) waits for a reduction. */
@@ -469,8 +524,9 @@ void pl_lower_sends(lowering *l)
 void pl_lower_order(lowering *l)
 {
     schedule s = { .l = l };
+    const int early = pl_lower_early(l);
     mark_prompt(l);
-    const wish *w = make_wishes(l);
+    const wish *w = make_wishes(l, early);
     int left = l->tasks.n, before = left + 1;
     if (!l->options.bucket_bytes) l->options.bucket_bytes = DEFAULT_BUCKET_BYTES;
     while (left) {
