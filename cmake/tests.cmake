@@ -12,7 +12,12 @@ set(test_environment
   OMPI_ALLOW_RUN_AS_ROOT=1
   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   OMPI_MCA_rmaps_base_oversubscribe=1
-  OMPI_MCA_mpi_yield_when_idle=1)
+  OMPI_MCA_mpi_yield_when_idle=1
+  # Tests run side by side: OpenMP's threads that spin for each other would take the cores of others.
+  OMP_WAIT_POLICY=passive
+  # As the command does (keep_memory() in src/cli/main.c): freed memory is kept for the next case.
+  MALLOC_TRIM_THRESHOLD_=268435456
+  MALLOC_MMAP_THRESHOLD_=33554432)
 if(PLEAT_SANITIZE MATCHES "address")
   list(APPEND test_environment LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp)
 endif()

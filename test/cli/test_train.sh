@@ -202,11 +202,12 @@ check 'no temporary file stays' test -z "$(find broken -name '*.tmp')"
 
 # -- Ctrl-C -----------------------------------------------------------------------------------------------
 set -m # so that the job gets SIGINT
-"${train[@]}" --steps 1000000 --save-every 1 --save stopped > out 2> err &
+env -u OMP_WAIT_POLICY "${train[@]}" --steps 1000000 --save-every 1 --save stopped > out 2> err &
 for ((i = 0; i < 300; i++)); do
     [ ! -f stopped/latest ] || break
     sleep 0.1
 done
+check 'without settings of its threads it makes them' grep -qzx 'GOMP_SPINCOUNT=10000' "/proc/$!/environ"
 kill -INT $!
 rc=0
 wait $! 2> /dev/null || rc=$?
