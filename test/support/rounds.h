@@ -3,9 +3,15 @@
 #ifndef PL_TEST_SUPPORT_ROUNDS_H
 #define PL_TEST_SUPPORT_ROUNDS_H
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/* gcc defines names for them, clang answers. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define PL_SANITIZED 1
-#else
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PL_SANITIZED 1
+#endif
+#ifndef PL_SANITIZED
 #define PL_SANITIZED 0
 #endif
 #define ROUNDS_OF(n) (PL_SANITIZED ? (n) / 5 + 1 : (n))
