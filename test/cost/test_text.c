@@ -1,5 +1,6 @@
 /* A cost problem as text: read back it prints the same, and is searched with the same steps. */
 #include "support/presets.h"
+#include "support/rounds.h"
 #include "cost/text.h"
 #include "planners/auto.h"
 
@@ -56,7 +57,7 @@ static void test_models(void **state)
         pl_err err = { 0 };
         EXPECT(pl_cluster_find("2x4xv100", a, &c, &err), "%s", err.msg);
         EXPECT(pl_auto_open(g, c, &options, a, &x, &err), "%s", err.msg);
-        for (int k = 0; k < x->n; k++) {
+        for (int k = PL_SANITIZED ? (int)i % x->n : 0; k < x->n; k += PL_SANITIZED ? x->n : 1) {
             pl_text text = { .arena = a }, again = { .arena = a };
             pl_problem *read;
             pl_problem_print(x->mesh[k].problem, &text);
