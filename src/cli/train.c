@@ -193,6 +193,7 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
         return pl_err_set(err, PL_EUSAGE, "--cache-policy %s: " PL_CACHE_POLICIES, a->cache.policy);
     o->exec.host_dir = a->host.dir;
     o->exec.host_rate = (double)a->host.rate;
+    o->exec.link_rate = (double)a->host.link_rate;
     a->tell.measured = a->cluster || !strncmp(o->strategy, "plan=", 5);
     if (o->lr_min < 0) o->lr_min = o->lr / 10;
     o->seed = (uint64_t)a->seed;

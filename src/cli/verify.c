@@ -297,6 +297,7 @@ static bool finish_options(verify_args *a, const char *model, const pl_world *w,
     PL_TRY(pl_request_make(&a->request, arena, &o->plan, err));
     o->exec.host_dir = a->host.dir;
     o->exec.host_rate = (double)a->host.rate;
+    o->exec.link_rate = (double)a->host.link_rate;
     o->model = pl_sizes_spec(&a->sizes, model, arena);
     o->seed = (uint64_t)a->seed;
     o->exec.env.n_threads = pl_launch_threads(a->threads, w->n_local);

@@ -40,12 +40,14 @@ typedef struct pl_request_args {
 #define PL_HOST_OPTS(host) \
     { "host-dir", TEXT(host.dir), "DIR", NULL, "what is offloaded lies in a file there" }, \
     { "host-rate", BYTES(host.rate), "SIZE", NULL, \
-      "of it per second each way, as over a slow link", 1 }
+      "of it per second each way, as over a slow link", 1 }, \
+    { "link-rate", BYTES(host.link_rate), "SIZE", NULL, \
+      "that a rank gets from others per second, as over slow links", 1 }
 // clang-format on
 
 typedef struct pl_host_args {
     const char *dir;
-    int64_t rate;
+    int64_t rate, link_rate;
 } pl_host_args;
 
 /* Long work is told on stderr: on a terminal as one line, elsewhere a line for each kind. */

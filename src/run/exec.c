@@ -215,7 +215,8 @@ static bool make_programs(pl_exec *exec, pl_arena *arena, const pl_program *cons
 static bool make_lane(pl_exec *exec, pl_arena *arena, pl_err *err)
 {
     pl_lane_options o = { .host = exec->stats.host_bytes > 0,
-                          .host_rate = exec->options.host_rate };
+                          .host_rate = exec->options.host_rate,
+                          .link_rate = exec->options.link_rate };
     for (int i = 0; i < exec->n_programs; i++) {
         const bound_program *p = &exec->programs[i];
         if (p->program->n_messages > o.most) o.most = p->program->n_messages;

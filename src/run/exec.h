@@ -23,6 +23,7 @@ typedef struct pl_exec_options {
                                           this folder; NULL: in memory                   */
     double host_rate;                  /* bytes per second that copies to and from there
                                           keep to, each way; 0: as fast as they can be   */
+    double link_rate;                  /* the same of what other ranks send              */
     int (*wish)(void *of);             /* asked at the end of every step, below
                                           PL_COMM_WISHES; NULL: 0                        */
     void *wish_of;

@@ -18,7 +18,8 @@ typedef enum phase { IDLE, STEP, AGREE, QUIT } phase;
 typedef struct under_way {
     pl_request *request;
     int message;
-    bool done;
+    bool here, done;
+    double due; /* it is done no sooner, by the clock */
 } under_way;
 
 /* Messages between ranks that start in order. */
@@ -40,17 +41,28 @@ struct pl_lane {
     pl_err verdict;   /* of AGREE: in and out                         */
     int wish;         /* likewise                                     */
     double exposed, busy;
+    double link_rate, link_free; /* when what was started before has passed a link of that rate */
     queue queue[N_QUEUES];
     pl_hostlane *host[N_HOST]; /* to the host, from it, its kernels; NULL: none */
 };
 
 /* -- the lane's thread ------------------------------------------------------------------------- */
 
+/* When a message that starts now has passed the link; 0: at once. */
+static double pass_link(pl_lane *l, const pl_lane_message *m)
+{
+    if (l->link_rate <= 0) return 0;
+    const double now = pl_clock_now();
+    if (l->link_free < now) l->link_free = now;
+    l->link_free += (double)pl_message_bytes(&m->message, m->group) / l->link_rate;
+    return l->link_free;
+}
+
 static bool start_message(pl_lane *l, queue *q, int message, pl_err *err)
 {
     const pl_lane_message *m = &l->messages[message];
     under_way *x = &q->open[q->started++ % OPEN_AT_MOST];
-    *x = (under_way){ .message = message };
+    *x = (under_way){ .message = message, .due = pass_link(l, m) };
     if (m->begin) *m->begin = pl_clock_now();
     return pl_comm_start(l->comm, m->group, &m->message, &x->request, err);
 }
@@ -58,8 +70,9 @@ static bool start_message(pl_lane *l, queue *q, int message, pl_err *err)
 static bool test_message(pl_lane *l, under_way *x, pl_err *err)
 {
     const pl_lane_message *m = &l->messages[x->message];
-    PL_TRY(pl_comm_test(l->comm, x->request, &x->done, err));
-    if (!x->done) return true;
+    if (!x->here) PL_TRY(pl_comm_test(l->comm, x->request, &x->here, err));
+    if (!x->here || (x->due > 0 && pl_clock_now() < x->due)) return true;
+    x->done = true;
     if (m->end) *m->end = pl_clock_now();
     pl_progress_finish(&l->progress, x->message);
     return true;
@@ -178,7 +191,7 @@ bool pl_lane_new(pl_comm *comm, pl_stream *stream, const pl_lane_options *option
                  pl_lane **out, pl_err *err)
 {
     pl_lane *lane = PL_NEW(arena, pl_lane);
-    *lane = (pl_lane){ .comm = comm, .stream = stream };
+    *lane = (pl_lane){ .comm = comm, .stream = stream, .link_rate = options->link_rate };
     bool ok = pl_progress_open(&lane->progress, stream, options->most, arena, err);
     ok = ok && start_threads(lane, options, arena, err);
     if (ok)

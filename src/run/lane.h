@@ -30,6 +30,7 @@ typedef struct pl_lane_options {
     bool host;        /* copies to and from the host's memory may be among them,        */
     bool host_work;   /* and kernels that it runs                                       */
     double host_rate; /* bytes per second that copies keep to; 0: as fast as they can be */
+    double link_rate; /* the same of what comes from other ranks, one message after another */
 } pl_lane_options;
 
 /* Start the threads. The comm (NULL: one rank alone) stays the caller's; it is used only by the

@@ -2,6 +2,8 @@
  * leave, split or not, where the optimizer is one of which that holds. */
 #include "jobs.h"
 
+#include "base/clock.h"
+
 /* The table is encoder.weight; each row of the batch reads few of its 256 rows. */
 static const char *const table = "lstm:layers=1,hidden=16,embed=12,vocab=256,seq=3,batch=8";
 
@@ -43,14 +45,15 @@ static void test_equal_bits(void **state)
 /* Each of the split programs updates the rows it has. */
 static void test_split(void **state)
 {
-    static const char *const words[] = { "dp", "zero=1", "zero=3", "tp=2", "auto" };
+    static const char *const words[] = { "dp",   "zero=1",  "zero=3",  "tp=2",
+                                         "auto", "embrace", "row-wise" };
     static const char *const names[] = { "sgd", "adagrad", "lazy-adam", "lazy-adamw" };
     (void)state;
     for (int k = 0; k < 4; k++) {
         diary whole, split;
         pl_train_options o = options_of(names[k], 0);
         train_well(&o, 1, &whole);
-        for (int i = 0; i < 5; i++) {
+        for (int i = 0; i < 7; i++) {
             o.strategy = words[i];
             train_well(&o, 2, &split);
             check_losses(words[i], &whole, &split, 0, 10, 1e-5);
@@ -86,13 +89,28 @@ static void test_unfused(void **state)
     }
 }
 
+/* Over links so slow that messages are waited for, the same bits, and no sooner than the bytes that
+ * a rank receives have passed: 10 steps, each of which has to bring the rows of 24 ids. */
+static void test_slow_links(void **state)
+{
+    diary fast, slow;
+    pl_train_options o = options_of("adagrad", 0);
+    (void)state;
+    o.strategy = "embrace";
+    train_well(&o, 2, &fast);
+    o.exec.link_rate = 1 << 20;
+    const double begin = pl_clock_now();
+    train_well(&o, 2, &slow);
+    assert_true(pl_clock_now() - begin > 10 * 24 * 12 * 4 / 2 / o.exec.link_rate);
+    assert_memory_equal(fast.loss, slow.loss, 10 * sizeof *fast.loss);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal_bits),
-        cmocka_unit_test(test_split),
-        cmocka_unit_test(test_lazy),
-        cmocka_unit_test(test_unfused),
+        cmocka_unit_test(test_equal_bits), cmocka_unit_test(test_split),
+        cmocka_unit_test(test_lazy),       cmocka_unit_test(test_unfused),
+        cmocka_unit_test(test_slow_links),
     };
     return cmocka_run_group_tests(tests, make_text, clean_up);
 }
