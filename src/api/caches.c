@@ -82,12 +82,16 @@ static void add_moves(law *l, const pl_plan *p, pl_plan_cache *x)
     x->move_seconds = x->bytes * p->mesh.host_per_byte;
 }
 
-/* False: this size has no plan, as err says. */
-static bool try_size(const pl_job *j, law *l, const char *strategy, pl_arena *arena, pl_job *with,
-                     pl_found **found, pl_plan_cache *x, pl_err *err)
+/* False: this size has no plan, as err says. `brief`: with a short search for an order of steps. */
+static bool try_size(const pl_job *j, law *l, const char *strategy, bool brief, pl_arena *arena,
+                     pl_job *with, pl_found **found, pl_plan_cache *x, pl_err *err)
 {
+    enum { BRIEF = 10000 };
+    const char *size = x->size;
+    *x = (pl_plan_cache){ .size = size };
     *with = *j;
-    with->cache = x->size;
+    with->cache = size;
+    if (brief && !with->request.lower.moves) with->request.lower.moves = BRIEF;
     PL_TRY(pl_job_build(with, 1, false, arena, err));
     PL_TRY(pl_job_find(with, strategy, arena, found, err));
     const pl_candidate *take = (*found)->take;
@@ -110,29 +114,49 @@ static bool is_better(const pl_plan_cache *x, const pl_plan_cache *than)
     return seconds_of(x) <= seconds_of(than);
 }
 
+/* Sizes in turn, the best of them; NULL: none has a plan, as err says. More rows take more memory,
+ * and less of it for the rest is never faster: where that alone takes as long as the best with what
+ * it moves, or finds no plan, no larger size is better. *n: how many were tried. */
+static const pl_plan_cache *compare(const pl_job *j, law *l, const char *strategy, int *n,
+                                    pl_plan_cache *row, pl_arena *arena, pl_err *err)
+{
+    const pl_plan_cache *best = NULL;
+    for (*n = 0; *n < N_SIZES; ++*n) {
+        pl_plan_cache *x = &row[*n];
+        pl_job with;
+        pl_found *f;
+        pl_err why = { 0 };
+        x->size = sizes[*n];
+        if (!try_size(j, l, strategy, true, arena, &with, &f, x, &why)) {
+            if (!best) *err = why;
+            return best;
+        }
+        const bool hopeless = best && best->fits && x->step_seconds >= seconds_of(best);
+        if (is_better(x, best)) best = x;
+        if (hopeless) {
+            ++*n;
+            return best;
+        }
+    }
+    return best;
+}
+
 bool pl_job_find_cache(pl_job *j, const char *ids, const char *strategy, pl_arena *arena,
                        pl_found **found, pl_err *err)
 {
-    const bool automatic = !strcmp(j->cache, "auto");
-    const int n = automatic ? N_SIZES : 1;
+    pl_plan_cache *row = PL_NEW_N(arena, pl_plan_cache, N_SIZES), *take = row;
     const pl_job asked = *j;
-    pl_plan_cache *row = PL_NEW_N(arena, pl_plan_cache, n);
-    const pl_plan_cache *best = NULL;
+    int n = 1;
     law l;
-    pl_err why;
     PL_TRY(read_law(j, ids, arena, &l, err));
-    for (int i = 0; i < n; i++) {
-        pl_job with;
-        pl_found *f;
-        why = (pl_err){ 0 };
-        row[i].size = automatic ? sizes[i] : asked.cache;
-        if (try_size(&asked, &l, strategy, arena, &with, &f, &row[i], &why)) {
-            if (!is_better(&row[i], best)) continue;
-            best = &row[i], *j = with, *found = f;
-        } else if (why.code != PL_EINFEASIBLE && i == 0) /* the smallest cache that is asked for */
-            break;
+    row->size = j->cache;
+    if (!strcmp(j->cache, "auto")) {
+        const pl_plan_cache *best = compare(&asked, &l, strategy, &n, row, arena, err);
+        if (!best) return false;
+        take = row + (best - row);
     }
+    PL_TRY(try_size(&asked, &l, strategy, false, arena, j, found, take, err));
+    j->request.lower = asked.request.lower;
     j->n_caches = n, j->caches = row;
-    if (!best) *err = why;
-    return best != NULL;
+    return true;
 }
