@@ -115,7 +115,7 @@ static bool is_better(const pl_plan_cache *x, const pl_plan_cache *than)
 }
 
 /* Sizes in turn, the best of them; NULL: none has a plan, as err says. More rows take more memory,
- * and less of it for the rest is never faster: where that alone takes as long as the best with what
+ * and less of it for the rest is never faster: where that alone takes longer than the best with what
  * it moves, or finds no plan, no larger size is better. *n: how many were tried. */
 static const pl_plan_cache *compare(const pl_job *j, law *l, const char *strategy, int *n,
                                     pl_plan_cache *row, pl_arena *arena, pl_err *err)
@@ -131,7 +131,7 @@ static const pl_plan_cache *compare(const pl_job *j, law *l, const char *strateg
             if (!best) *err = why;
             return best;
         }
-        const bool hopeless = best && best->fits && x->step_seconds >= seconds_of(best);
+        const bool hopeless = best && best->fits && x->step_seconds > seconds_of(best);
         if (is_better(x, best)) best = x;
         if (hopeless) {
             ++*n;
