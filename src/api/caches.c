@@ -115,8 +115,8 @@ static bool is_better(const pl_plan_cache *x, const pl_plan_cache *than)
 }
 
 /* Sizes in turn, the best of them; NULL: none has a plan, as err says. More rows take more memory,
- * and less of it for the rest is never faster: where that alone takes longer than the best with what
- * it moves, or finds no plan, no larger size is better. *n: how many were tried. */
+ * and less of it for the rest is never faster: where that alone takes longer than the best with
+ * what it moves, or finds no plan, no larger size is better. *n: how many were tried. */
 static const pl_plan_cache *compare(const pl_job *j, law *l, const char *strategy, int *n,
                                     pl_plan_cache *row, pl_arena *arena, pl_err *err)
 {
