@@ -32,6 +32,16 @@ int64_t pl_ids_below(const pl_graph *graph, const pl_value *input, int64_t *leas
     return find_below(graph, input, false, least);
 }
 
+const pl_value *pl_ids_table(const pl_graph *graph, const pl_value *input)
+{
+    for (int i = 0; i < graph->nodes.n; i++) {
+        const pl_node *n = graph->nodes.at[i];
+        if (n->op == &pl_op_embedding && pl_graph_leaf(n->in[1]) == input)
+            return pl_graph_leaf(n->in[0]);
+    }
+    return NULL;
+}
+
 pl_limits pl_ids_limits(const pl_graph *graph, int64_t otherwise, bool places, pl_arena *arena)
 {
     pl_limits l = { graph, otherwise, PL_NEW_N(arena, int64_t, graph->values.n + 1) };

@@ -8,7 +8,10 @@
  * be; a label below 0 is ignored (ops/cross_entropy_loss.c). */
 int64_t pl_ids_below(const pl_graph *graph, const pl_value *input, int64_t *least);
 
-/* The same of all inputs of whole numbers, found once. */
+/* A table whose rows they name; NULL: none. */
+const pl_value *pl_ids_table(const pl_graph *graph, const pl_value *input);
+
+/* What the numbers of all inputs of whole numbers have to be below, found once. */
 typedef struct pl_limits {
     const pl_graph *graph; /* NULL: of none, `otherwise` holds for all */
     int64_t otherwise;     /* where no node looks anything up          */

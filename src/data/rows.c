@@ -7,6 +7,7 @@
 #include "run/manifest.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* -- opening ----------------------------------------------------------------------------------- */
@@ -27,23 +28,39 @@ static void tell(opening *o, const pl_err *problem)
         pl_text_add(&o->problems, "%s%s", o->n_problems > 1 ? "; " : "", problem->msg);
 }
 
-static bool check_range(const pl_tensor *tensor, int64_t least, int64_t below, pl_err *err)
+/* The first number out of range is told, with its row, and how many there are. */
+static bool check_range(const pl_tensor *tensor, int64_t least, int64_t below, const char *of,
+                        pl_err *err)
 {
-    for (int64_t i = 0, n = pl_shape_count(&tensor->shape); i < n; i++) {
-        double x = pl_tensor_get(tensor, i);
-        if (x < (double)least || x >= (double)below)
-            return pl_err_set(err, PL_EINPUT, "element %lld of '%s' is %.17g: it has to be %s %lld",
-                              (long long)i, tensor->name, x,
-                              least < 0 ? "below" : "at least 0 and below", (long long)below);
+    const int64_t n = pl_shape_count(&tensor->shape), each = n / tensor->shape.dim[0];
+    int64_t first = -1, more = -1;
+    for (int64_t i = 0; i < n; i++) {
+        const double x = pl_tensor_get(tensor, i);
+        if (x >= (double)least && x < (double)below) continue;
+        if (first < 0) first = i;
+        more++;
     }
-    return true;
+    if (first < 0) return true;
+    pl_err_set(err, PL_EINPUT, "row %lld of '%s' has %.17g: it has to be %s %lld%s",
+               (long long)(first / each), tensor->name, pl_tensor_get(tensor, first),
+               least < 0 ? "below" : "at least 0 and below", (long long)below, of);
+    const size_t told = strlen(err->msg);
+    if (more)
+        snprintf(err->msg + told, sizeof err->msg - told, " (%lld of its numbers are out of range)",
+                 (long long)more + 1);
+    return false;
 }
 
 static bool check_ids(const pl_graph *graph, const pl_value *value, const pl_tensor *tensor,
                       pl_err *err)
 {
     int64_t least, below = pl_ids_below(graph, value, &least);
-    return !below || check_range(tensor, least, below, err);
+    const pl_value *table = pl_ids_table(graph, value);
+    pl_arena *tmp = pl_arena_new("ids");
+    const char *of = table ? pl_arena_fmt(tmp, ", the rows of '%s'", table->name) : "";
+    const bool ok = !below || check_range(tensor, least, below, of, err);
+    pl_arena_free(tmp);
+    return ok;
 }
 
 static bool check_rows(opening *o, const pl_value *value, int at, pl_err *err)
