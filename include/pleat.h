@@ -225,7 +225,8 @@ PL_API const char *pl_plan_memory(const pl_plan *p, const char *order, const cha
 
 typedef struct pl_run_options {
     size_t size;
-    const char *data;        /* a text, FILE.safetensors, "synthetic"; NULL: pl_run_feed         */
+    const char *data;        /* a text, FILE.safetensors, a log of clicks, "synthetic"; NULL:
+                                pl_run_feed                                                     */
     double lr, lr_min;       /* peak after warm-up; end of the cosine; lr_min < 0: lr / 10       */
     int64_t steps, warmup;   /* that the schedule of lr is for                                   */
     uint64_t seed;           /* of weights, data order and dropout                               */
@@ -235,6 +236,8 @@ typedef struct pl_run_options {
     const char *backend;     /* "auto", "onednn", "native", "ref"                                */
     int threads;             /* of each device; 0: its share of this machine's cores             */
     double timeout;          /* seconds after which a silent device is lost; 0: 120              */
+    const char *words;       /* the vocabulary of a text (pleat data words); NULL: its bytes are
+                                its tokens                                                      */
 } pl_run_options;
 
 #define PL_RUN_OPTIONS \

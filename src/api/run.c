@@ -191,6 +191,7 @@ static bool make_job(pl_run *run, const pl_held_plan *h, const pl_run_options *o
     pl_train_options t = { .args = &h->model->args,
                            .plan = h->job.request,
                            .data = o->data,
+                           .words = o->words,
                            .train_share = 0.9,
                            .weights = o->weights,
                            .steps = o->steps,

@@ -72,6 +72,8 @@ static bool open_data(pl_train_job *j, pl_err *err)
                                     .in_order = o->in_order,
                                     .n = 2,
                                     .graph = graphs };
+    if (o->fed.find && o->words)
+        return pl_err_set(err, PL_EUSAGE, "words %s: what is fed has none", o->words);
     if (!o->fed.find) return pl_data_source_open(&source, &j->args, j->arena, &j->data, err);
     j->data = (pl_data){ .kind = PL_DATA_FED, .fed = o->fed };
     j->options.data = "";

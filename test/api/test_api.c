@@ -352,6 +352,45 @@ static void test_saves(void **state)
     unlink("plan.json");
 }
 
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The tokens of a text are its words; what is fed has none. */
+static void test_words(void **state)
+{
+    (void)state;
+    pl_context *c = pl_context_new();
+    pl_model *m = pl_model_open(c, "lstm:layers=1,hidden=4,vocab=5,seq=2,batch=2");
+    pl_plan_options by = PL_PLAN_OPTIONS;
+    pl_run_options o = PL_RUN_OPTIONS;
+    pl_step_result step;
+    pl_plan *p = pl_plan_new(m, pl_cluster_open(c, "local:1"), &by);
+    if (!p) fail_msg("%s", pl_context_error(c));
+    write_file("words.tsv", "<unk>\t0\nthe\t9\nend\t8\ncat\t7\n");
+    write_file("words.txt", "the cat the end the the cat end the cat the end unknown the cat the "
+                            "end the cat end the end the end the cat the end cat the");
+    o.data = "words.txt", o.words = "words.tsv", o.threads = 1;
+    pl_run *r = pl_run_new(p, &o);
+    if (!r) fail_msg("%s", pl_context_error(c));
+    assert_true(pl_run_step(r, &step));
+    assert_true(step.loss > 0 && step.loss < 3); /* about log(5) */
+    pl_run_free(r);
+    o.words = NULL; /* bytes need 256 numbers */
+    assert_null(pl_run_new(p, &o));
+    assert_non_null(strstr(pl_context_error(c), "vocab=256"));
+    o.data = NULL, o.words = "words.tsv";
+    assert_null(pl_run_new(p, &o));
+    assert_int_equal(pl_context_code(c), PL_EUSAGE);
+    pl_context_free(c);
+    unlink("words.tsv");
+    unlink("words.txt");
+}
+
 static void test_tells(void **state)
 {
     (void)state;
@@ -455,8 +494,9 @@ int main(void)
         cmocka_unit_test(test_runs),    cmocka_unit_test(test_masters),
         cmocka_unit_test(test_signals), cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_feeding), cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_saves),   cmocka_unit_test(test_tells),
-        cmocka_unit_test(test_probe),   cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_saves),   cmocka_unit_test(test_words),
+        cmocka_unit_test(test_tells),   cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
