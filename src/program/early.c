@@ -26,7 +26,7 @@ static int find_kind(const lowering *l, const task *t, const int *kind)
     int most = node && !cast ? LOOKS_UP : MOVES;
     if (t->kind == TASK_STAGE || t->kind == TASK_FOLD || t->eager || t->n_in < 1) return WAITS;
     if (pl_lower_is_fetch(t) || pl_lower_is_store(t)) return WAITS;
-    if (node && (t->step.share->node->phase != PL_FORWARD || !pl_lower_is_light(t))) return WAITS;
+    if (node && !pl_lower_is_light(t)) return WAITS;
     for (int k = 0; k < t->n_in; k++) {
         const int maker = l->parts.at[t->in[k]].maker;
         if (maker >= 0 && kind[maker] == WAITS) return WAITS;
@@ -35,13 +35,21 @@ static int find_kind(const lowering *l, const task *t, const int *kind)
     return most;
 }
 
-/* What comes before all that is computed has nothing to hide behind; the rest goes behind that. */
+static bool is_backward(const task *t)
+{
+    return t->kind == TASK_NODE && t->step.share->node->phase != PL_FORWARD;
+}
+
+/* What comes before all that is computed has nothing to hide behind; the rest goes behind that.
+ * What is made again for the backward pass stays there. */
 int pl_lower_early(lowering *l)
 {
     int *kind = PL_NEW_N(l->tmp, int, l->tasks.n + 1), first = l->tasks.n;
+    bool backward = false;
     for (int id = 0; id < l->tasks.n; id++) {
         const task *t = &l->tasks.at[id];
-        kind[id] = find_kind(l, t, kind);
+        backward |= is_backward(t);
+        kind[id] = backward ? WAITS : find_kind(l, t, kind);
         if (t->kind == TASK_NODE && !pl_lower_is_light(t) && first == l->tasks.n) first = id;
     }
     for (int id = l->tasks.n - 1; id >= 0; id--) {
