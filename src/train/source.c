@@ -46,8 +46,9 @@ static bool check_vocabulary(const pl_model_args *a, int64_t n, const char *are,
     if (pl_model_int(a, "vocab") < n)
         return pl_err_set(err, PL_EINPUT,
                           "vocab=%lld is too small: the tokens of a file are its %s, "
-                          "write vocab=%lld",
-                          (long long)pl_model_int(a, "vocab"), are, (long long)n);
+                          "write vocab=%lld%s",
+                          (long long)pl_model_int(a, "vocab"), are, (long long)n,
+                          n > 256 ? ", or count fewer: pleat data words TEXT --most N" : "");
     return pl_model_labels(a) >= n ||
            pl_err_set(err, PL_EINPUT,
                       "classes=%lld are too few: the labels of a text file are its %s, %s%lld%s",
