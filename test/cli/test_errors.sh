@@ -114,7 +114,7 @@ make_rows rows.safetensors
 refuses 3 "'tokens' is i32[rows,8] here, U8[500,16] in the file|'targets' is i32[rows,8]" \
     "${train[@]}" --data rows.safetensors --seq 8
 refuses 3 "vocab=100 is too small" "${train[@]/vocab=256/vocab=100}" # text
-refuses 3 "of 'tokens' is 1|at least 0 and below 100|of 'targets' is 1" \
+refuses 3 "of 'tokens' has 1|at least 0 and below 100|of 'targets' has 1" \
     "${train[@]/vocab=256/vocab=100}" --data rows.safetensors
 refuses 3 "rows.safetensors: 'x' f32[rows,64] is missing; 'label' i32[rows] is missing; the file has 'targets', 'tokens'" \
     "$pleat" train mlp --data rows.safetensors
