@@ -121,7 +121,8 @@ static const pl_plan_cache *compare(const pl_job *j, law *l, const char *strateg
                                     pl_plan_cache *row, pl_arena *arena, pl_err *err)
 {
     const pl_plan_cache *best = NULL;
-    for (*n = 0; *n < N_SIZES; ++*n) {
+    *n = 0;
+    for (bool hopes = true; hopes && *n < N_SIZES;) {
         pl_plan_cache *x = &row[*n];
         pl_job with;
         pl_found *f;
@@ -129,14 +130,11 @@ static const pl_plan_cache *compare(const pl_job *j, law *l, const char *strateg
         x->size = sizes[*n];
         if (!try_size(j, l, strategy, true, arena, &with, &f, x, &why)) {
             if (!best) *err = why;
-            return best;
+            break;
         }
-        const bool hopeless = best && best->fits && x->step_seconds > seconds_of(best);
+        ++*n;
+        hopes = !best || !best->fits || x->step_seconds <= seconds_of(best);
         if (is_better(x, best)) best = x;
-        if (hopeless) {
-            ++*n;
-            return best;
-        }
     }
     return best;
 }

@@ -79,8 +79,10 @@ static bool count(const data_args *a, const char *spec, pl_arena *arena, pl_err 
     return ok;
 }
 
-static void print_words(const char *path, const pl_vocab *w, int64_t seen)
+static void print_words(const char *path, const pl_vocab *w)
 {
+    int64_t seen = 0;
+    for (int64_t i = 0; i < w->n; i++) seen += w->count[i];
     printf("%s: %lld words, %lld that differ", path, (long long)seen, (long long)w->n - 1);
     if (w->count[0]) printf("; %lld are not among them", (long long)w->count[0]);
     for (int64_t i = 1; i < w->n && i <= 5; i++)
@@ -99,11 +101,10 @@ static bool words(const data_args *a, const char *path, pl_arena *arena, pl_err 
     const pl_vocab w = pl_vocab_count(text, n, a->most, arena);
     pl_text out = { .arena = arena };
     pl_vocab_print(&w, &out);
-    const int64_t seen = pl_vocab_take(&w, text, n, NULL);
     pl_file_unmap(text, n);
     if (w.n < 2) return pl_err_set(err, PL_EINPUT, "%s: there are no words in it", path);
     if (a->file) PL_TRY(pl_output_write(&file, out.at, out.n, err));
-    print_words(path, &w, seen);
+    print_words(path, &w);
     return true;
 }
 

@@ -29,38 +29,26 @@ static void tell(opening *o, const pl_err *problem)
 }
 
 /* The first number out of range is told, with its row, and how many there are. */
-static bool check_range(const pl_tensor *tensor, int64_t least, int64_t below, const char *of,
-                        pl_err *err)
-{
-    const int64_t n = pl_shape_count(&tensor->shape), each = n / tensor->shape.dim[0];
-    int64_t first = -1, more = -1;
-    for (int64_t i = 0; i < n; i++) {
-        const double x = pl_tensor_get(tensor, i);
-        if (x >= (double)least && x < (double)below) continue;
-        if (first < 0) first = i;
-        more++;
-    }
-    if (first < 0) return true;
-    pl_err_set(err, PL_EINPUT, "row %lld of '%s' has %.17g: it has to be %s %lld%s",
-               (long long)(first / each), tensor->name, pl_tensor_get(tensor, first),
-               least < 0 ? "below" : "at least 0 and below", (long long)below, of);
-    const size_t told = strlen(err->msg);
-    if (more)
-        snprintf(err->msg + told, sizeof err->msg - told, " (%lld of its numbers are out of range)",
-                 (long long)more + 1);
-    return false;
-}
-
 static bool check_ids(const pl_graph *graph, const pl_value *value, const pl_tensor *tensor,
                       pl_err *err)
 {
-    int64_t least, below = pl_ids_below(graph, value, &least);
+    int64_t least, below = pl_ids_below(graph, value, &least), first = -1, wrong = 0;
+    const int64_t n = pl_shape_count(&tensor->shape);
+    for (int64_t i = 0; i < n && below; i++) {
+        const double x = pl_tensor_get(tensor, i);
+        if (x >= (double)least && x < (double)below) continue;
+        if (!wrong++) first = i;
+    }
+    if (!wrong) return true;
     const pl_value *table = pl_ids_table(graph, value);
-    pl_arena *tmp = pl_arena_new("ids");
-    const char *of = table ? pl_arena_fmt(tmp, ", the rows of '%s'", table->name) : "";
-    const bool ok = !below || check_range(tensor, least, below, of, err);
-    pl_arena_free(tmp);
-    return ok;
+    char many[64] = "";
+    if (wrong > 1)
+        snprintf(many, sizeof many, " (%lld of its numbers are out of range)", (long long)wrong);
+    return pl_err_set(err, PL_EINPUT, "row %lld of '%s' has %.17g: it has to be %s %lld%s%s%s%s",
+                      (long long)(first / (n / tensor->shape.dim[0])), tensor->name,
+                      pl_tensor_get(tensor, first), least < 0 ? "below" : "at least 0 and below",
+                      (long long)below, table ? ", the rows of '" : "", table ? table->name : "",
+                      table ? "'" : "", many);
 }
 
 static bool check_rows(opening *o, const pl_value *value, int at, pl_err *err)

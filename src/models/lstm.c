@@ -36,8 +36,8 @@
 #include <math.h>
 
 typedef struct lstm {
-    pl_layers l;                     /* weights as PyTorch has them: uniform up to 1/sqrt(hidden) */
-    int64_t batch, seq, hidden, out; /* out: width of what a layer gives */
+    pl_layers l;              /* weights as PyTorch has them: uniform up to 1/sqrt(hidden) */
+    int64_t seq, hidden, out; /* out: width of what a layer gives */
 } lstm;
 
 /* Of a layer; the projection may be NULL. */
@@ -115,7 +115,6 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
     const int64_t hidden = pl_model_int(args, "hidden"), project = pl_model_int(args, "project"),
                   embed = pl_model_int(args, "embed");
     lstm m = { .l = pl_layers_new(b, args),
-               .batch = pl_model_int(args, "batch"),
                .seq = pl_model_int(args, "seq"),
                .hidden = hidden,
                .out = project ? project : hidden };

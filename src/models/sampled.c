@@ -2,13 +2,12 @@
 
 #include "ops/list.h"
 
-/* log(k + 1) of ids. */
-static pl_value *make_up(pl_builder *b, pl_value *ids)
+/* log(k + 1) of ids [g, n]: less a constant, -log of how often each is drawn. */
+static pl_value *correct(pl_builder *b, pl_value *ids)
 {
     pl_value *one = pl_add_value(b, &pl_op_fill, NULL, "->; value=1", 0, NULL);
-    const char *letters = ids->shape.rank == 2 ? "gn,->gn" : "n,->n";
     pl_value *x = PL_ADD(b, &pl_op_cast, "; to=f32", ids);
-    return PL_ADD(b, &pl_op_log, NULL, PL_ADD(b, &pl_op_add, letters, x, one));
+    return PL_ADD(b, &pl_op_log, NULL, PL_ADD(b, &pl_op_add, "gn,->gn", x, one));
 }
 
 /* Scores of the samples, by which a target's own is out of reach. */
@@ -17,7 +16,7 @@ static pl_value *score_samples(pl_builder *b, pl_value *x, pl_value *rows, pl_va
 {
     pl_value *y = PL_ADD_AS(b, &pl_op_einsum, "sampled.scores", "gnm,gkm->gnk", x, rows);
     if (b->compute != PL_F32) y = PL_ADD(b, &pl_op_cast, "; to=f32", y);
-    y = PL_ADD(b, &pl_op_add, "gnk,gk->gnk", y, make_up(b, samples));
+    y = PL_ADD(b, &pl_op_add, "gnk,gk->gnk", y, correct(b, samples));
     pl_value *hit = PL_ADD(b, &pl_op_equal, "gn,gk->gnk", targets, samples);
     pl_value *never = pl_add_value(b, &pl_op_fill, NULL, "->; value=-1e9", 0, NULL);
     return PL_ADD_AS(b, &pl_op_where, "sampled.others", "gnk,,gnk->gnk", hit, never, y);
@@ -49,7 +48,7 @@ void pl_sampled_finish(pl_builder *b, const pl_sampled *s, pl_value *table, pl_v
     pl_value *picked =
         PL_ADD_AS(b, &pl_op_einsum, "sampled.target", "gnm,gnm->gn", x, part->out[0]);
     if (b->compute != PL_F32) picked = PL_ADD(b, &pl_op_cast, "; to=f32", picked);
-    picked = PL_ADD(b, &pl_op_add, NULL, picked, make_up(b, targets));
+    picked = PL_ADD(b, &pl_op_add, NULL, picked, correct(b, targets));
     pl_value *others = score_samples(b, x, part->out[1], samples, targets);
     pl_value *all = PL_ADD_AS(b, &pl_op_concat, "sampled.logits", "gn,gnk->gnv", picked, others);
     const char *first = pl_builder_fmt(b, "->gn; g=%lld n=%lld to=i32", (long long)s->groups,

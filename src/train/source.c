@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-pl_data_kind pl_data_source_kind(const pl_data_source *source, const pl_model_args *args)
+/* A file of any name is a log where the model reads one. */
+static pl_data_kind kind_of(const pl_data_source *source, const pl_model_args *args)
 {
     const pl_data_kind kind = pl_data_kind_of(source->data);
     const bool clicks = !strcmp(args->model->data, "clicks");
@@ -40,15 +41,17 @@ static bool check_text_inputs(const pl_graph *graph, pl_err *err)
 }
 
 /* Tokens and labels are below what the model has of them. */
-static bool check_vocabulary(const pl_model_args *a, int64_t n, const char *are, pl_err *err)
+static bool check_vocabulary(const pl_model_args *a, const pl_vocab *words, pl_err *err)
 {
+    const int64_t n = words ? words->n : 256;
+    const char *are = words ? "words" : "bytes";
     const bool classes = pl_model_has(a, "classes");
     if (pl_model_int(a, "vocab") < n)
         return pl_err_set(err, PL_EINPUT,
                           "vocab=%lld is too small: the tokens of a file are its %s, "
                           "write vocab=%lld%s",
                           (long long)pl_model_int(a, "vocab"), are, (long long)n,
-                          n > 256 ? ", or count fewer: pleat data words TEXT --most N" : "");
+                          words ? ", or count fewer: pleat data words TEXT --most N" : "");
     return pl_model_labels(a) >= n ||
            pl_err_set(err, PL_EINPUT,
                       "classes=%lld are too few: the labels of a text file are its %s, %s%lld%s",
@@ -67,7 +70,7 @@ static bool open_text(const pl_data_source *s, const pl_model_args *args, pl_are
         words = PL_NEW(arena, pl_vocab);
         PL_TRY(pl_vocab_read(s->words, arena, words, err));
     }
-    PL_TRY(check_vocabulary(args, words ? words->n : 256, words ? "words" : "bytes", err));
+    PL_TRY(check_vocabulary(args, words, err));
     return pl_data_text_open(s->data, words, s->train_share, pl_model_int(args, "seq"), arena, out,
                              err);
 }
@@ -75,7 +78,7 @@ static bool open_text(const pl_data_source *s, const pl_model_args *args, pl_are
 bool pl_data_source_open(const pl_data_source *s, const pl_model_args *args, pl_arena *arena,
                          pl_data *out, pl_err *err)
 {
-    const pl_data_kind kind = pl_data_source_kind(s, args);
+    const pl_data_kind kind = kind_of(s, args);
     if (s->words && kind != PL_DATA_TEXT)
         return pl_err_set(err, PL_EUSAGE, "--words %s: --data %s is no text that has words",
                           s->words, s->data);

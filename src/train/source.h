@@ -13,9 +13,6 @@ typedef struct pl_data_source {
     const pl_graph *const *graph; /* [n] that read it: a training step is the first   */
 } pl_data_source;
 
-/* Of what kind are the data for this model? */
-pl_data_kind pl_data_source_kind(const pl_data_source *source, const pl_model_args *args);
-
 /* Fails with PL_EUNSUPPORTED: the model reads something else; PL_EUSAGE: words of what is no text;
  * PL_EINPUT: as the readers of data/, and a vocabulary larger than the model's. `arena` owns what
  * the data do not. */
