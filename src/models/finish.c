@@ -40,6 +40,12 @@ pl_value *pl_model_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targ
 
 void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target)
 {
+    pl_model_finish_with(b, mode, logits, target, NULL);
+}
+
+void pl_model_finish_with(pl_builder *b, pl_mode mode, pl_value *logits, const char *target,
+                          pl_value *more)
+{
     if (!logits) return; /* the builder holds the error */
     if (mode == PL_INFER) {
         pl_add_output(b, "logits", logits);
@@ -49,5 +55,7 @@ void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *
     rows.rank--;
     pl_value *targets = pl_add_input(b, target, PL_I32, rows);
     pl_value *loss = pl_model_cross_entropy(b, logits, targets);
+    if (loss && more && mode == PL_TRAIN)
+        loss = PL_ADD_AS(b, &pl_op_add, "loss.with", NULL, loss, more);
     if (loss) pl_add_output(b, "loss", loss);
 }

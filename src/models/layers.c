@@ -51,7 +51,16 @@ const char *pl_layers_uniform(pl_builder *b, double a)
 
 pl_value *pl_layers_weight(const pl_layers *l, const char *name, pl_shape shape, const char *init)
 {
-    return pl_add_state(l->b, name, PL_F32, shape, init ? init : l->init, PL_WEIGHT);
+    pl_builder *b = l->b;
+    const char *outer = b->scope;
+    if (l->shared) {
+        pl_value *there = pl_graph_find(b->graph, pl_builder_fmt(b, "%s%s", l->shared, name));
+        if (there) return there;
+        b->scope = l->shared;
+    }
+    pl_value *w = pl_add_state(b, name, PL_F32, shape, init ? init : l->init, PL_WEIGHT);
+    b->scope = outer;
+    return w;
 }
 
 static pl_value *add_part(const pl_layers *l, const char *name, const char *part, pl_shape shape,

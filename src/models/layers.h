@@ -13,6 +13,8 @@ typedef struct pl_layers {
     double dropout;   /* probability                                                     */
     pl_value *seed;   /* NULL: there is no dropout                                       */
     int n_dropouts;   /* so far: each draws from its own stream                          */
+    const char *shared; /* scope of weights that layers share: those of a name are one, whatever the
+                           builder's scope is; NULL: a layer has its own                 */
 } pl_layers;
 
 /* Reads the keys eps and dropout, where the model has them; weights begin with std 0.02. */

@@ -20,6 +20,7 @@
     X(alexnet) \
     X(vgg) \
     X(vit) \
+    X(widenet) \
     X(mobilenet) \
     X(mnasnet) \
     X(efficientnet)

@@ -101,6 +101,9 @@ pl_value *pl_model_image(pl_builder *b, const pl_model_args *args);
  * the logits' shape without its last dimension, and the output "loss", the mean cross-entropy of
  * the rows. */
 void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target);
+/* The same for a training that adds `more`, a f32 scalar, to the loss; evaluation does not. */
+void pl_model_finish_with(pl_builder *b, pl_mode mode, pl_value *logits, const char *target,
+                          pl_value *more);
 /* That loss of logits f[..., classes] and targets i32[...]. */
 pl_value *pl_model_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targets);
 

@@ -83,8 +83,7 @@ static pl_value *add_bias(pl_routed *r, pl_value *scores, pl_value *bias)
     return PL_ADD_AS(r->b, &pl_op_add, "router.biased", "gte,e->gte", scores, bias);
 }
 
-/* Sets ids and weight. */
-static void choose(pl_routed *r, pl_value *logits, pl_value *bias)
+bool pl_routed_choose(pl_routed *r, pl_value *logits, pl_value *bias)
 {
     pl_builder *b = r->b;
     /* The softmax of the largest logits is that of all, divided by their sum. */
@@ -97,8 +96,8 @@ static void choose(pl_routed *r, pl_value *logits, pl_value *bias)
     by = bias ? add_bias(r, scores, bias) : scores;
     by = keep_families(r, by);
     const pl_node *choice = by ? take_largest(r, "router.topk", r->k, by) : NULL;
-    if (!choice) return;
-    r->weight = choice->out[0], r->ids = choice->out[1];
+    if (!choice) return false;
+    r->weight = choice->out[0], r->ids = choice->out[1], r->scores = scores, r->marks = NULL;
     if (by != scores)
         r->weight =
             PL_ADD_AS(b, &pl_op_gather_elements, "router.weight", "gte,gtk->gtk", scores, r->ids);
@@ -109,12 +108,12 @@ static void choose(pl_routed *r, pl_value *logits, pl_value *bias)
     if (r->scale > 0)
         r->weight = PL_ADD_AS(b, &pl_op_scale, "router.scaled",
                               pl_builder_fmt(b, "; value=%.17g", r->scale), r->weight);
+    return r->weight;
 }
 
 pl_value *pl_routed_send(pl_routed *r, pl_value *logits, pl_value *bias, pl_value *x)
 {
-    choose(r, logits, bias);
-    if (!r->weight) return NULL;
+    if (!pl_routed_choose(r, logits, bias)) return NULL;
     const char *to = pl_builder_fmt(r->b, "gth,gtk->gech; e=%lld c=%lld", (long long)r->experts,
                                     (long long)r->slots);
     return PL_ADD_AS(r->b, &pl_op_moe_dispatch, "dispatch", to, x, r->ids);
@@ -123,4 +122,34 @@ pl_value *pl_routed_send(pl_routed *r, pl_value *logits, pl_value *bias, pl_valu
 pl_value *pl_routed_return(pl_routed *r, pl_value *y)
 {
     return PL_ADD_AS(r->b, &pl_op_moe_combine, "combine", NULL, y, r->ids, r->weight);
+}
+
+/* As a matrix, so that what is picked by it has the gradient of a product. */
+static pl_value *mark_chosen(pl_routed *r)
+{
+    pl_builder *b = r->b;
+    if (r->marks || !r->ids) return r->marks;
+    const char *all = pl_builder_fmt(b, "gtk->gtkv; v=%lld", (long long)r->experts);
+    return r->marks = PL_ADD_AS(b, &pl_op_one_hot, "router.chosen", all, r->ids);
+}
+
+pl_value *pl_routed_pick(pl_routed *r, pl_value *c)
+{
+    return PL_ADD(r->b, &pl_op_einsum, "gtke,em->gtkm", mark_chosen(r), c);
+}
+
+pl_value *pl_routed_balance(pl_routed *r)
+{
+    pl_builder *b = r->b;
+    if (!r->scores || !r->ids) return NULL;
+    const double groups = (double)r->ids->shape.dim[0], tokens = (double)r->ids->shape.dim[1];
+    pl_value *chosen = PL_ADD_AS(b, &pl_op_reduce_sum, "router.load", "gtke->ge", mark_chosen(r));
+    pl_value *p = r->scores;
+    if (p->type != PL_F32) p = PL_ADD(b, &pl_op_cast, "; to=f32", p);
+    p = PL_ADD_AS(b, &pl_op_reduce_sum, "router.likely", "gte->ge", p);
+    p = PL_ADD_AS(b, &pl_op_einsum, "router.balance", "ge,ge->", p, chosen);
+    return PL_ADD(b, &pl_op_scale,
+                  pl_builder_fmt(b, "; value=%.17g",
+                                 (double)r->experts / (groups * tokens * tokens * (double)r->k)),
+                  p);
 }

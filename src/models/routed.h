@@ -15,7 +15,9 @@ typedef struct pl_routed {
      * best of them: by the largest score, or with `sigmoid` by the sum of the two largest. */
     int64_t families, chosen;
     double scale;              /* of the weights; 0: 1                                         */
-    pl_value *ids, *weight;    /* [group, token, k], set by pl_routed_send                     */
+    pl_value *ids, *weight;    /* [group, token, k], set by pl_routed_choose                   */
+    pl_value *marks;           /* [group, token, k, expert], 1 and 0, where somebody asked     */
+    pl_value *scores;          /* [group, token, expert], likewise: of all, before the choice  */
 } pl_routed;
 
 /* ceil(capacity tokens k / experts) slots, where `capacity` is the slots there are by the choices
@@ -24,13 +26,25 @@ typedef struct pl_routed {
 pl_routed pl_routed_new(pl_builder *b, const char *spec, int64_t experts, int64_t k, int64_t tokens,
                         double capacity);
 
-/* x [group, token, width] to the slots [group, expert, slot, width] of the k experts with the
- * largest scores, made of `logits` [group, token, expert]; `bias` [expert], or NULL, is added to
- * them for the choice alone. NULL: the builder has an error. */
+/* Choose the k experts of each token that have the largest scores, made of `logits` [group, token,
+ * expert]; `bias` [expert], or NULL, is added to them for the choice alone. False: the builder has
+ * an error. */
+bool pl_routed_choose(pl_routed *r, pl_value *logits, pl_value *bias);
+
+/* x [group, token, width] to the slots [group, expert, slot, width] of the experts that are
+ * chosen so. NULL: the builder has an error. */
 pl_value *pl_routed_send(pl_routed *r, pl_value *logits, pl_value *bias, pl_value *x);
 
 /* What the experts made of their slots, [group, expert, slot, width], weighed and summed for each
  * token. */
 pl_value *pl_routed_return(pl_routed *r, pl_value *y);
+
+/* The rows of c [expert, width] of the chosen ones: [group, token, k, width]. */
+pl_value *pl_routed_pick(pl_routed *r, pl_value *c);
+
+/* What is added to the loss so that experts are chosen equally often (Switch Transformers, 2.2):
+ * the number of experts times the sum over them of their share of the choices times their mean
+ * probability, mean over the groups; 1 where either is equal for all. f32. */
+pl_value *pl_routed_balance(pl_routed *r);
 
 #endif

@@ -48,7 +48,8 @@ static const pl_node *build(pl_arena *a, const pl_op *op, const char *spec, pl_t
     pl_graph *g;
     pl_err err = { 0 };
     for (int i = 0; i < n_in; i++)
-        v[i] = pl_add_input(&b, pl_builder_fmt(&b, "in%d", i), type, in[i]);
+        v[i] = pl_add_input(&b, pl_builder_fmt(&b, "in%d", i),
+                            op->types && op->types[2 * i] == 'i' ? PL_I32 : type, in[i]);
     pl_value *y = pl_add_value(&b, op, "node", spec, n_in, v);
     if (y) pl_add_output(&b, "y", y);
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s %s: %s", op->name, spec, err.msg);
@@ -78,8 +79,11 @@ static job job_new(const pl_share *s, uint64_t stream)
         pl_rng r = pl_rng_at(SEED + 1, pl_rng_mix(stream, (uint64_t)i));
         int64_t count = pl_shape_count(&s->in[i]);
         j.in[i] = array(count, n->in[i]->type);
-        for (int64_t e = 0; e < count; e++)
-            pl_type_put(n->in[i]->type, j.in[i], e, 2 * pl_rng_uniform(r, (uint64_t)e) - 1);
+        for (int64_t e = 0; e < count; e++) {
+            double x = pl_rng_uniform(r, (uint64_t)e);
+            pl_type_put(n->in[i]->type, j.in[i], e,
+                        n->in[i]->type == PL_I32 ? floor(6 * x) - 1 : 2 * x - 1);
+        }
     }
     j.want = array(pl_shape_count(&s->out[0]), n->out[0]->type);
     n->op->ref(s, (const void *const *)j.in, &j.want);
@@ -286,6 +290,43 @@ static void test_einsums(void **unused)
     (void)unused;
     for (size_t i = 0; i < sizeof einsums / sizeof *einsums; i++)
         check_types(&pl_op_einsum, einsums[i].spec, einsums[i].n_in, einsums[i].in, 100 * (i + 1));
+}
+
+/* Choices of experts from -1 to 4: some are of none. */
+static void test_experts(void **unused)
+{
+    static const struct {
+        const pl_op *op;
+        const char *spec;
+        pl_shape in[3];
+    } cases[] = {
+        { &pl_op_moe_matmul,
+          "gth,gtk,ehm->gtkm",
+          { { 3, { 3, 37, 64 } }, { 3, { 3, 37, 2 } }, { 3, { 4, 64, 91 } } } },
+        { &pl_op_moe_matmul,
+          "gtkm,gtk,ehm->gtkh",
+          { { 4, { 3, 37, 2, 91 } }, { 3, { 3, 37, 2 } }, { 3, { 5, 640, 91 } } } },
+        { &pl_op_moe_matmul,
+          "gtkm,gtk,ehm->gth",
+          { { 4, { 2, 41, 3, 33 } }, { 3, { 2, 41, 3 } }, { 3, { 5, 17, 33 } } } },
+        { &pl_op_moe_matmul,
+          "ktm,tk,emh->tkh",
+          { { 3, { 2, 1, 1 } }, { 2, { 1, 2 } }, { 3, { 7, 1, 3 } } } },
+        { &pl_op_moe_matmul_grad,
+          "gth,gtk,gtkm->ehm; e=5",
+          { { 3, { 3, 37, 64 } }, { 3, { 3, 37, 2 } }, { 4, { 3, 37, 2, 91 } } } },
+        { &pl_op_moe_matmul_grad,
+          "gtkm,gtk,gth->ehm; e=7",
+          { { 4, { 2, 41, 3, 33 } }, { 3, { 2, 41, 3 } }, { 3, { 2, 41, 17 } } } },
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_arena *a = pl_arena_new("test");
+        const pl_node *n = build(a, cases[i].op, cases[i].spec, PL_F32, 3, cases[i].in);
+        const pl_kernel_env env = { .matmul = PL_F32 };
+        if (!check_node(n, env, 900 + i, 4)) fail_msg("'%s': no share is taken", cases[i].spec);
+        pl_arena_free(a);
+    }
 }
 
 /* Large enough that rounding f32 inputs to bf16 pays; small ones are multiplied in f32 even so. */
@@ -647,11 +688,11 @@ static void test_isa(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounded),      cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_einsums),      cmocka_unit_test(test_random_einsums),
-        cmocka_unit_test(test_convolutions), cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_two_ranks),
-        cmocka_unit_test(test_isa),
+        cmocka_unit_test(test_rounded),        cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_einsums),        cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_random_einsums), cmocka_unit_test(test_convolutions),
+        cmocka_unit_test(test_parts),          cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_two_ranks),      cmocka_unit_test(test_isa),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

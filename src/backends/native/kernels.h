@@ -101,6 +101,12 @@ PL_KERNELS_ACCEPTS(rope);
 PL_KERNELS_MAKE(rope);
 PL_KERNELS_RUN(rope);
 
+PL_KERNELS_ACCEPTS(route);
+PL_KERNELS_MAKE(route);
+PL_KERNELS_RUN(route_dispatch);
+PL_KERNELS_RUN(route_combine);
+PL_KERNELS_RUN(route_combine_grad);
+
 PL_KERNELS_ACCEPTS(row_norm);
 PL_KERNELS_MAKE(row_norm);
 PL_KERNELS_RUN(row_norm);

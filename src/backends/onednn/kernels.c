@@ -1,6 +1,7 @@
 /* The kernels of this backend, one row each; for an operator the first that accepts is taken. */
 #include "backends/host/host.h"
 #include "backends/onednn/conv.h"
+#include "backends/onednn/experts.h"
 #include "backends/onednn/matmul.h"
 #include "backends/onednn/onednn.h"
 #include "backends/onednn/reorder.h"
@@ -27,6 +28,10 @@ static const pl_kernel kernels[] = {
       pl_conv_run,    pl_conv_free },
     { "conv_grad_weight", &pl_op_conv2d_grad_weight, pl_conv_accepts,    pl_conv_make,
       pl_conv_run,    pl_conv_free },
+    { "experts",          &pl_op_moe_matmul,         pl_experts_accepts, pl_experts_make,
+      pl_experts_run, pl_experts_free },
+    { "experts_grad",     &pl_op_moe_matmul_grad,    pl_experts_accepts, pl_experts_make,
+      pl_experts_grad_run, pl_experts_free },
 };
 // clang-format on
 

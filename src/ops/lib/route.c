@@ -44,3 +44,13 @@ bool pl_route_next(pl_route *r)
     }
     return false;
 }
+
+double pl_route_flops(const pl_share *s)
+{
+    int64_t experts;
+    const pl_range here = pl_share_range(s, 'e', &experts);
+    double flops = 2 * (double)here.n / (double)experts;
+    for (int f = 0; f < s->node->sig->n_factors; f++)
+        if (s->node->sig->factor[f].letter != 'e') flops *= (double)s->factor[f].n;
+    return flops;
+}

@@ -24,4 +24,8 @@ typedef struct pl_route {
 pl_route pl_route_new(const pl_share *s, int operand, const void *ids);
 bool pl_route_next(pl_route *r);
 
+/* 2 x the product of all factors but e, of which each choice names one: for moe_matmul and its
+ * gradient, where experts are chosen equally often. */
+double pl_route_flops(const pl_share *s);
+
 #endif
