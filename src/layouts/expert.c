@@ -1,6 +1,7 @@
 /* Expert parallelism (Lepikhin et al., GShard, ICLR 2021): axis `expert` splits the batch, and in
  * layers with a factor that weights, activations and result share (their experts) that factor. The
- * all-to-all from one to the other follows. */
+ * all-to-all from one to the other follows. Experts without slots have no such factor: layouts that
+ * split the width of a layer split them. */
 #include "layouts/layer.h"
 #include "layouts/list.h"
 
@@ -34,7 +35,7 @@ const pl_layout pl_layout_expert = {
             { 0 },
         },
     .offers = (const pl_offer[]){ { "ep=N", 0 }, { 0 } },
-    .split = "experts",
+    .split = "experts with slots",
     .needs = PL_HAS_EXPERTS,
     .layer = choose,
     .list = list,

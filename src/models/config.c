@@ -272,18 +272,6 @@ static bool fail(const pl_config_reader *reader, pl_err *err)
                       pl_text_get(&names));
 }
 
-/* What it costs to leave no token out, as the published models do. */
-static void tell_capacity(const pl_config_reader *reader, pl_text *text)
-{
-    int64_t experts = pl_config_reader_int(reader, "experts"),
-            k = pl_config_reader_int(reader, "k");
-    if (experts < 1 || k < 1 || k >= experts || pl_config_reader_given(reader, "capacity")) return;
-    pl_text_add(text,
-                "capacity=0 is taken: no token is left out, and experts work on %.1f times the "
-                "slots that are used (key capacity)\n",
-                (double)experts / (double)k);
-}
-
 /* What was taken of what the file leaves open, a line each. */
 static const char *tell(const pl_config_reader *reader)
 {
@@ -301,7 +289,6 @@ static const char *tell(const pl_config_reader *reader)
         pl_text_add(&text, "%sdtype=f32 is taken, where it has %s (key dtype)",
                     open_seq ? "; " : "", type);
     if (open_seq || open_type) pl_text_add(&text, "\n");
-    tell_capacity(reader, &text);
     if (reader->off.n) pl_text_add(&text, "not known, but off, so left aside: ");
     for (int i = 0; i < reader->off.n; i++)
         pl_text_add(&text, "%s%s", i ? ", " : "", reader->off.at[i]);

@@ -3,8 +3,8 @@
  * sigmoid (Qwen2).
  *
  * A layer's experts are one weight, [experts, out, in], where checkpoints have one for each expert:
- * pl_add_parts says their names. The published models have room for all tokens that choose an
- * expert (capacity=0); with room for `capacity` times the mean, what comes later passes by on the
+ * pl_add_parts says their names. In the published models an expert multiplies all tokens that chose
+ * it (capacity=0); with room for `capacity` times the mean, what comes later passes by on the
  * residual.
  * Source: Jiang et al., "Mixtral of experts", 2024; Yang et al., Qwen2, 2024, and Qwen3, 2025;
  * DeepSeek-V2, 2024, and V3, 2024. Their losses that balance the experts' loads are left out. */
@@ -76,16 +76,16 @@ pl_experts pl_experts_new(pl_builder *b, const pl_model_args *args)
 
 /* -- layers ------------------------------------------------------------------------------------ */
 
-/* The same layer of every expert, on its slots x [g, e, slot, in]; weights [e, out, in]. */
-static pl_value *expert_linear(const pl_experts *e, const char *what, const char *letters,
+/* The same layer of every expert, weights [e, out, in]. */
+static pl_value *expert_linear(const pl_experts *e, const pl_routed *r, const char *what,
                                int64_t rows, int64_t columns, pl_value *x)
 {
     pl_builder *b = e->l.b;
     const char *name = pl_builder_fmt(b, "experts.%s", what);
     pl_value *w = pl_layers_weight(&e->l, pl_builder_fmt(b, "%s.weight", name),
-                                   PL_SHAPE(e->routed.experts, rows, columns), NULL);
+                                   PL_SHAPE(r->experts, rows, columns), NULL);
     w = pl_add_parts(b, w, pl_builder_fmt(b, "experts.{}.%s.weight", what));
-    return PL_ADD_AS(b, &pl_op_einsum, name, letters, x, w);
+    return pl_routed_linear(r, name, "eoi", w, x);
 }
 
 static pl_value *add_routed(const pl_experts *e, pl_value *x)
@@ -97,11 +97,11 @@ static pl_value *add_routed(const pl_experts *e, pl_value *x)
     if (e->biased) /* training moves it by the experts' loads, no gradient does */
         bias = pl_add_state(b, bias_name, PL_F32, PL_SHAPE(r.experts), "zeros", PL_BUFFER);
     y = pl_routed_send(&r, y, bias, x);
-    pl_value *gate = expert_linear(e, e->names->gate, "gecm,efm->gecf", e->ffn, e->hidden, y);
-    pl_value *up = expert_linear(e, e->names->up, "gecm,efm->gecf", e->ffn, e->hidden, y);
+    pl_value *gate = expert_linear(e, &r, e->names->gate, e->ffn, e->hidden, y);
+    pl_value *up = expert_linear(e, &r, e->names->up, e->ffn, e->hidden, y);
     gate = pl_act_add(b, e->act, "experts", gate);
     y = PL_ADD_AS(b, &pl_op_mul, "experts.gated", NULL, gate, up);
-    y = expert_linear(e, e->names->down, "gecf,emf->gecm", e->hidden, e->ffn, y);
+    y = expert_linear(e, &r, e->names->down, e->hidden, e->ffn, y);
     return pl_routed_return(&r, y);
 }
 

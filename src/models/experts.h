@@ -15,7 +15,7 @@
     { "names", "mixtral", 0, "of the experts' weights, as published by", "mixtral qwen deepseek" },\
     { "even", "1", 0, "1: the weights of a token's experts sum to 1" },                            \
     { "capacity", "1.25", 0,                                                                       \
-      "slots of the experts by choices of the tokens of a row; 0: for all, none is left out" }
+      "slots of the experts by choices of the tokens of a row; 0: no slots, none is left out" }
 
 typedef struct pl_experts {
     pl_layers l;

@@ -31,12 +31,16 @@ static pl_value *linear(moe *m, const char *name, int64_t in, int64_t out, pl_va
     return pl_layers_bias(&m->l, name, "gto,o->gto", PL_SHAPE(out), init_of(m, in), x);
 }
 
-/* The same layer of every expert: x [g, e, slot, in] -> [g, e, slot, out] */
+/* The same layer of every expert. */
 static pl_value *expert_linear(moe *m, const char *name, int64_t in, int64_t out, pl_value *x)
 {
+    pl_builder *b = m->l.b;
     const int64_t n = m->routed.experts;
-    x = pl_layers_linear(&m->l, name, "geci,eio->geco", PL_SHAPE(n, in, out), init_of(m, in), x);
-    return pl_layers_bias(&m->l, name, "geco,eo->geco", PL_SHAPE(n, out), init_of(m, in), x);
+    pl_value *w = pl_layers_weight(&m->l, pl_builder_fmt(b, "%s.weight", name),
+                                   PL_SHAPE(n, in, out), init_of(m, in));
+    pl_value *c = pl_layers_weight(&m->l, pl_builder_fmt(b, "%s.bias", name), PL_SHAPE(n, out),
+                                   init_of(m, in));
+    return pl_routed_bias(&m->routed, c, pl_routed_linear(&m->routed, name, "eio", w, x));
 }
 
 static pl_value *layer(moe *m, pl_value *x)
@@ -75,7 +79,8 @@ static const pl_model_key keys[] = {
     { "hidden", "128", 1, "width between the layers; inside an expert it is 4 times that" },
     { "experts", "8", 1, "of a layer" },
     { "k", "2", 1, "experts of a token" },
-    { "capacity", "1.25", 0, "slots of the experts by choices of the tokens" },
+    { "capacity", "1.25", 0,
+      "slots of the experts by choices of the tokens; 0: no slots, none is left out" },
     { "tokens", "64", 1, "of a group: they compete for slots" },
     { "classes", "10", 2, "of the labels" },
     { "batch", "8", 1, "groups per step, over all devices" },

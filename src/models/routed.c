@@ -17,13 +17,9 @@ pl_routed pl_routed_new(pl_builder *b, const char *spec, int64_t experts, int64_
     if (k > experts)
         pl_err_set(&b->err, PL_EINPUT, "%s: k=%lld experts of a token, but there are experts=%lld",
                    spec, (long long)k, (long long)experts);
-    const bool all = capacity <= 0 || slots > (double)tokens;
-    return (pl_routed){ .b = b,
-                        .experts = experts,
-                        .k = k,
-                        .slots = all         ? tokens
-                                 : slots < 1 ? 1
-                                             : (int64_t)slots };
+    pl_routed r = { .b = b, .experts = experts, .k = k };
+    if (capacity > 0) r.slots = slots > (double)tokens ? tokens : slots < 1 ? 1 : (int64_t)slots;
+    return r;
 }
 
 static const pl_node *take_largest(pl_routed *r, const char *name, int64_t k, pl_value *x)
@@ -114,14 +110,28 @@ bool pl_routed_choose(pl_routed *r, pl_value *logits, pl_value *bias)
 pl_value *pl_routed_send(pl_routed *r, pl_value *logits, pl_value *bias, pl_value *x)
 {
     if (!pl_routed_choose(r, logits, bias)) return NULL;
+    if (!r->slots) return x;
     const char *to = pl_builder_fmt(r->b, "gth,gtk->gech; e=%lld c=%lld", (long long)r->experts,
                                     (long long)r->slots);
     return PL_ADD_AS(r->b, &pl_op_moe_dispatch, "dispatch", to, x, r->ids);
 }
 
-pl_value *pl_routed_return(pl_routed *r, pl_value *y)
+pl_value *pl_routed_linear(const pl_routed *r, const char *name, const char *letters, pl_value *w,
+                           pl_value *x)
 {
-    return PL_ADD_AS(r->b, &pl_op_moe_combine, "combine", NULL, y, r->ids, r->weight);
+    if (!x) return NULL;
+    if (r->slots)
+        return PL_ADD_AS(r->b, &pl_op_einsum, name, pl_builder_fmt(r->b, "geci,%s->geco", letters),
+                         x, w);
+    const char *k = x->shape.rank == 4 ? "k" : "";
+    return PL_ADD_AS(r->b, &pl_op_moe_matmul, name,
+                     pl_builder_fmt(r->b, "gt%si,gtk,%s->gtko", k, letters), x, r->ids, w);
+}
+
+pl_value *pl_routed_return(const pl_routed *r, pl_value *y)
+{
+    if (r->slots) return PL_ADD_AS(r->b, &pl_op_moe_combine, "combine", NULL, y, r->ids, r->weight);
+    return PL_ADD_AS(r->b, &pl_op_einsum, "combine", "gtkh,gtk->gth", y, r->weight);
 }
 
 /* As a matrix, so that what is picked by it has the gradient of a product. */
@@ -133,9 +143,11 @@ static pl_value *mark_chosen(pl_routed *r)
     return r->marks = PL_ADD_AS(b, &pl_op_one_hot, "router.chosen", all, r->ids);
 }
 
-pl_value *pl_routed_pick(pl_routed *r, pl_value *c)
+pl_value *pl_routed_bias(pl_routed *r, pl_value *c, pl_value *x)
 {
-    return PL_ADD(r->b, &pl_op_einsum, "gtke,em->gtkm", mark_chosen(r), c);
+    if (r->slots) return PL_ADD(r->b, &pl_op_add, "geco,eo->geco", x, c);
+    return PL_ADD(r->b, &pl_op_add, NULL, x,
+                  PL_ADD(r->b, &pl_op_einsum, "gtke,em->gtkm", mark_chosen(r), c));
 }
 
 pl_value *pl_routed_balance(pl_routed *r)

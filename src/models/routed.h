@@ -8,7 +8,9 @@
 
 typedef struct pl_routed {
     pl_builder *b;
-    int64_t experts, k, slots; /* of a layer; those a token goes to; of an expert, for a group */
+    int64_t experts, k;        /* of a layer; those a token goes to                            */
+    int64_t slots;             /* of an expert, for a group; 0: none, its rows are the tokens
+                                  that chose it, and nothing is left out                       */
     bool even;                 /* the weights of a token's k experts sum to 1                  */
     bool sigmoid;              /* a score is the sigmoid of a logit; else softmax over all     */
     /* Experts stand in `families` (DeepSeek's groups), 0: in one; a token's are of the `chosen`
@@ -21,7 +23,7 @@ typedef struct pl_routed {
 } pl_routed;
 
 /* ceil(capacity tokens k / experts) slots, where `capacity` is the slots there are by the choices
- * there are; at least one, and at most `tokens`, as a token chooses an expert but once; 0: so many.
+ * there are; at least one, and at most `tokens`, as a token chooses an expert but once; 0: none.
  * `spec` names the model when k is more than experts: a sticky error of b. */
 pl_routed pl_routed_new(pl_builder *b, const char *spec, int64_t experts, int64_t k, int64_t tokens,
                         double capacity);
@@ -31,16 +33,19 @@ pl_routed pl_routed_new(pl_builder *b, const char *spec, int64_t experts, int64_
  * an error. */
 bool pl_routed_choose(pl_routed *r, pl_value *logits, pl_value *bias);
 
-/* x [group, token, width] to the slots [group, expert, slot, width] of the experts that are
- * chosen so. NULL: the builder has an error. */
+/* x [group, token, width] to the slots [group, expert, slot, width] of the experts that are chosen
+ * so; x itself where there are no slots. NULL: the builder has an error. */
 pl_value *pl_routed_send(pl_routed *r, pl_value *logits, pl_value *bias, pl_value *x);
 
-/* What the experts made of their slots, [group, expert, slot, width], weighed and summed for each
- * token. */
-pl_value *pl_routed_return(pl_routed *r, pl_value *y);
+/* The same layer of every expert, of what pl_routed_send gave, or of such a layer's result, which
+ * has slots too, or is [group, token, k, width]. Weights w[expert, ...] have the `letters` "eio" or
+ * "eoi", i of x's width and o of the result's; a bias c is [expert, width]. */
+pl_value *pl_routed_linear(const pl_routed *r, const char *name, const char *letters, pl_value *w,
+                           pl_value *x);
+pl_value *pl_routed_bias(pl_routed *r, pl_value *c, pl_value *x);
 
-/* The rows of c [expert, width] of the chosen ones: [group, token, k, width]. */
-pl_value *pl_routed_pick(pl_routed *r, pl_value *c);
+/* What the experts made of it, weighed and summed for each token: [group, token, width]. */
+pl_value *pl_routed_return(const pl_routed *r, pl_value *y);
 
 /* What is added to the loss so that experts are chosen equally often (Switch Transformers, 2.2):
  * the number of experts times the sum over them of their share of the choices times their mean

@@ -5,8 +5,7 @@
  *
  * The mean over the tokens is what a class is told by; the token before the patches, which is zero,
  * and the position of each are as in ViT. A token goes to k experts, weighed by their probabilities
- * as they are; what finds no slot passes by on the residual. Grouped experts have no slots: their
- * rows are the tokens that chose them, and nothing is dropped.
+ * as they are; what finds no slot passes by on the residual.
  * Source: Xue et al., "Go wider instead of deeper", AAAI 2022, and its public code: the zero token,
  * noise of the router, slots by tokens of all images of a device, biases and activations. */
 #include "models/act.h"
@@ -90,25 +89,16 @@ static pl_value *feed_forward(widenet *m, pl_value *x)
                           dense(m, "mlp.down", "bsf,mf->bsm", PL_SHAPE(m->hidden, m->ffn), x));
 }
 
-/* A layer of every expert, of x in slots [g, e, slot, in], or of tokens [g, t, in], and of their
- * choices [g, t, k, in] where there are none. */
+/* A layer of every expert. */
 static pl_value *expert(widenet *m, const char *name, int64_t in, int64_t out, pl_value *x)
 {
     pl_builder *b = m->l.b;
-    const pl_routed *r = &m->routed;
-    const pl_shape shape = PL_SHAPE(r->experts, in, out);
-    const char *init = glorot(m, in, out), *small = "normal std=1e-6";
-    if (m->groups) {
-        x = pl_layers_linear(&m->l, name, "geci,eio->geco", shape, init, x);
-        return pl_layers_bias(&m->l, name, "geco,eo->geco", PL_SHAPE(r->experts, out), small, x);
-    }
-    if (!x) return NULL;
-    const char *spec = x->shape.rank == 4 ? "gtki,gtk,eio->gtko" : "gti,gtk,eio->gtko";
-    pl_value *w = pl_layers_weight(&m->l, pl_builder_fmt(b, "%s.weight", name), shape, init);
-    pl_value *c = pl_layers_weight(&m->l, pl_builder_fmt(b, "%s.bias", name),
-                                   PL_SHAPE(r->experts, out), small);
-    x = PL_ADD_AS(b, &pl_op_moe_matmul, name, spec, x, r->ids, w);
-    return PL_ADD(b, &pl_op_add, NULL, x, pl_routed_pick(&m->routed, c));
+    const int64_t n = m->routed.experts;
+    pl_value *w = pl_layers_weight(&m->l, pl_builder_fmt(b, "%s.weight", name),
+                                   PL_SHAPE(n, in, out), glorot(m, in, out));
+    pl_value *c = pl_layers_weight(&m->l, pl_builder_fmt(b, "%s.bias", name), PL_SHAPE(n, out),
+                                   "normal std=1e-6");
+    return pl_routed_bias(&m->routed, c, pl_routed_linear(&m->routed, name, "eio", w, x));
 }
 
 static pl_value *both_layers(widenet *m, pl_value *x)
@@ -148,19 +138,14 @@ static pl_value *experts(widenet *m, pl_value *x)
     pl_builder *b = m->l.b;
     const int64_t n = m->routed.experts, h = m->hidden;
     if (!x) return NULL;
-    const bool together = m->groups && m->groups != x->shape.dim[0];
+    const bool together = m->routed.slots && m->groups != x->shape.dim[0];
     const char *by = pl_builder_fmt(b, "g=%lld", (long long)m->groups);
     pl_value *y = x;
     if (together) y = PL_ADD(b, &pl_op_reshape, pl_builder_fmt(b, "(gr)sm->g(rs)m; %s", by), y);
     pl_value *logits = pl_layers_linear(&m->l, "router", "gtm,em->gte", PL_SHAPE(n, h), NULL, y);
     logits = add_noise(m, logits);
-    if (m->groups) {
-        y = pl_routed_send(&m->routed, logits, NULL, y);
-        y = pl_routed_return(&m->routed, both_layers(m, y));
-    } else if (pl_routed_choose(&m->routed, logits, NULL)) {
-        y = PL_ADD_AS(b, &pl_op_einsum, "combine", "gtkh,gtk->gth", both_layers(m, y),
-                      m->routed.weight);
-    }
+    y = pl_routed_send(&m->routed, logits, NULL, y);
+    y = pl_routed_return(&m->routed, both_layers(m, y));
     add_balance(m);
     if (!together) return y;
     const char *back = pl_builder_fmt(b, "g(rs)m->(gr)sm; %s r=%lld", by,
@@ -230,7 +215,6 @@ static void set_slots(widenet *m, const pl_model_args *args)
     pl_routed *r = &m->routed;
     *r = pl_routed_new(m->l.b, args->spec, pl_model_int(args, "experts"), pl_model_int(args, "k"),
                        tokens, capacity);
-    if (pl_model_int(args, "grouped")) return;
     m->groups = batch / images;
     if (capacity <= 0) return;
     double slots = floor(capacity * (double)tokens * (double)r->k / (double)r->experts);
@@ -271,10 +255,10 @@ static const pl_model_key keys[] = {
     { "heads", "12", 1, "attention heads; divides hidden" },
     { "experts", "4", 1, "of a layer" },
     { "k", "2", 1, "experts of a token" },
-    { "capacity", "1.2", 0, "slots of the experts by choices of the tokens; 0: for all tokens" },
+    { "capacity", "1.2", 0,
+      "slots of the experts by choices of the tokens; 0: no slots, none is left out" },
     { "group", "1", 0, "images whose tokens share slots; divides batch; 0: all of a batch" },
     { "quirk", "0", 0, "1: one slot fewer, as the published code has it" },
-    { "grouped", "0", 0, "1: no slots: experts multiply just the tokens that chose them" },
     { "share", "blocks", 0, "what blocks share: attention and experts, norms too, or nothing",
       "blocks norms nothing" },
     { "every", "1", 1, "each so many-th block is routed, the first ones are not" },

@@ -403,7 +403,7 @@ static void test_refusals(void **state)
           "offered is 6, of 'layers.0.weight')" },
         { "mlp:in=4,hidden=6,classes=3", "grid:1x1x16", 16, "16 devices of axis 'l'" },
         { "mlp", "ep=2", 2,
-          "the graph has no experts to split over the 2 devices of axis 'expert'" },
+          "the graph has no experts with slots to split over the 2 devices of axis 'expert'" },
         { "moe:experts=2,layers=1", "ep=4", 4, "(the widest that was offered is 2," },
         { "mlp", "cp=2", 2, "the graph has no sequences whose positions 2 devices could share" },
         { "gpt2:layers=1,seq=4", "cp=8", 8, "8 devices could share (the longest has 4)" },

@@ -85,16 +85,21 @@ static void numbers_of_transformers(void **state)
 
 /* -- which tokens, which layers ---------------------------------------------------------------- */
 
-/* Little room drops choices, which changes the logits; as much as all can need does not. */
+/* Little room drops choices, which changes the logits; as much as all can need does not, and gives
+ * what experts without slots give. */
 static void room_for_all(void **state)
 {
     (void)state;
     eval all = run_by_formula("llama:" GROUPED "experts=4"),
          wide = run_by_formula("llama:" GROUPED "experts=4,capacity=2"),
          tight = run_by_formula("llama:" GROUPED "experts=4,capacity=0.3");
-    const size_t bytes = VOCAB * sizeof(float);
-    assert_memory_equal(last_logits(&all), last_logits(&wide), bytes);
-    assert_true(memcmp(last_logits(&all), last_logits(&tight), bytes) != 0);
+    double most = 0;
+    for (int i = 0; i < VOCAB; i++) {
+        const double x = (double)last_logits(&all)[i];
+        check_near((double)last_logits(&wide)[i], x, 1e-6);
+        most = fmax(most, fabs((double)last_logits(&tight)[i] - x));
+    }
+    assert_true(most > 1e-6);
     eval_free(&all), eval_free(&wide), eval_free(&tight);
 }
 
@@ -298,8 +303,7 @@ static void fields(void **state)
         { V2 ", \"norm_topk_prob\": true", NULL, "norm_topk_prob=true" },
         { V2 ", \"topk_method\": \"other\"", NULL, "topk_method=other is not supported" },
         { V2 ", \"scoring_func\": \"sigmoid\"", NULL, "scoring_func=sigmoid" },
-        { V2 ", \"n_group\": 4, \"topk_group\": 2", "groups=4,chosen=2,limited=0",
-          "experts work on 4.0 times the slots" },
+        { V2 ", \"n_group\": 4, \"topk_group\": 2", "groups=4,chosen=2,limited=0", NULL },
 #undef QWEN3
 #undef V2
     };

@@ -511,8 +511,8 @@ static void test_gradients(void **state)
           13 },
         { "llama:layers=1,hidden=16,heads=4,kv=2,ffn=10,experts=2,vocab=13,seq=6,batch=2", 13 },
         { "llama:layers=2,hidden=16,heads=4,kv=2,ffn=10,experts=4,expert=6,shared=5,names=qwen,"
-          "even=0,capacity=0,every=2,vocab=13,seq=6,batch=2",
-          13 },
+          "even=0,capacity=0,every=2,vocab=13,seq=4,batch=2",
+          13 }, /* of sizes that leave no token near the choice of another expert */
         { "deepseek:layers=2,hidden=16,heads=2,kvrank=6,nope=4,turned=4,value=6,ffn=10,expert=6,"
           "experts=6,k=2,groups=3,chosen=2,scale=2.0,even=0,vocab=13,seq=4,batch=1",
           13 },

@@ -85,7 +85,7 @@ static void shared_is_the_sum(void **state)
     (void)state;
     for (int grouped = 0; grouped < 2; grouped++) {
         const char *spec = pl_arena_fmt(
-            arena, "widenet-b:" SMALL ",balance=0.3,capacity=0.8,grouped=%d,share=", grouped);
+            arena, "widenet-b:" SMALL ",balance=0.3,capacity=%s,share=", grouped ? "0" : "0.8");
         slopes one = slopes_new(pl_arena_fmt(arena, "%snorms", spec)),
                own = slopes_new(pl_arena_fmt(arena, "%snothing", spec));
         for (int i = 0; i < own.n; i++) {
@@ -139,7 +139,7 @@ static void balance(void **state)
     (void)state;
     check_near(balance_of("group=1", true), 1, 1e-5);
     check_near(balance_of("group=0", true), 1, 1e-5);
-    check_near(balance_of("grouped=1", true), 1, 1e-5);
+    check_near(balance_of("capacity=0", true), 1, 1e-5);
     assert_true(balance_of("group=1", false) > 1 + 1e-5);
 }
 
@@ -159,30 +159,32 @@ static void slots(void **state)
     assert_int_equal(slots_of("group=2"), 6);
     assert_int_equal(slots_of("group=0"), 12);
     assert_int_equal(slots_of("group=0,quirk=1"), 11);
-    assert_int_equal(slots_of("group=0,capacity=0"), 20);
+    assert_int_equal(slots_of("group=0,capacity=9"), 20);
     assert_int_equal(slots_of("group=0,capacity=0.01"), 1);
-    assert_int_equal(slots_of("grouped=1"), 0);
+    assert_int_equal(slots_of("capacity=0"), 0);
 }
 
 /* Slots for all, in one group or many, and none at all are the same model; too few are another. */
 static void grouped_is_all(void **state)
 {
     (void)state;
-    static const char *const keys[] = { "capacity=0", "capacity=0,group=0", "grouped=1",
+    static const char *const keys[] = { "capacity=0", "capacity=9", "capacity=9,group=1",
                                         "capacity=0.4" };
+    static const char *const weights[] = { "encoder.experts.up.weight", "encoder.experts.up.bias",
+                                           "encoder.experts.down.weight", "encoder.router.weight" };
     double loss[4];
-    const char *up = "encoder.experts.up.weight";
-    slopes first = slopes_new(pl_arena_fmt(arena, "widenet-b:" SMALL ",balance=0.0,%s", keys[0]));
-    const int64_t n = pl_shape_count(&pl_graph_find(first.e.graph, up)->shape);
+    slopes s[4];
     for (int i = 0; i < 4; i++) {
-        slopes s = slopes_new(pl_arena_fmt(arena, "widenet-b:" SMALL ",balance=0.0,%s", keys[i]));
-        loss[i] = loss_of(&s);
-        if (i == 0) loss_of(&first);
-        for (int64_t k = 0; k < n && i < 3; k++)
-            check_near((double)slope_of(&s, up)[k], (double)slope_of(&first, up)[k], 1e-6);
-        eval_free(&s.e);
+        s[i] = slopes_new(pl_arena_fmt(arena, "widenet-b:" SMALL ",balance=0.5,%s", keys[i]));
+        loss[i] = loss_of(&s[i]);
+        for (int w = 0; w < 4 && i < 3; w++) {
+            const float *got = slope_of(&s[i], weights[w]), *want = slope_of(&s[0], weights[w]);
+            const pl_value *v = pl_graph_find(s[0].e.graph, weights[w]);
+            for (int64_t k = 0, n = pl_shape_count(&v->shape); k < n; k++)
+                check_near((double)got[k], (double)want[k], 2e-6);
+        }
     }
-    eval_free(&first.e);
+    for (int i = 0; i < 4; i++) eval_free(&s[i].e);
     check_near(loss[1], loss[0], 1e-6);
     check_near(loss[2], loss[0], 1e-6);
     assert_true(fabs(loss[3] - loss[0]) > 1e-6);
