@@ -54,6 +54,12 @@ static const row routed_rows[] = {
     { 4, "ep=2,zero=3 ep=2,tp=2" },
 };
 
+/* Experts without slots. */
+static const row grouped_rows[] = {
+    { 2, "dp tp=2,sp" },
+    { 4, "zero=3 tp=2d:2x2 zero=3,tp=2 auto" },
+};
+
 static const row image_rows[] = {
     { 2, "dp zero=3 spatial=2" },
     { 4, "dp zero=3 tp=2 tp=2d:2x2 spatial=2 grid:1x2x2" },
@@ -193,15 +199,43 @@ static void test_routed_decoders(void **state)
     static const char *const models[] = {
         "llama:layers=2,hidden=16,heads=4,kv=2,ffn=8,experts=4,expert=6,shared=10,names=qwen,even="
         "0,"
-        "every=2,capacity=0,bias=1,vocab=12,seq=6,batch=8",
+        "every=2,bias=1,vocab=12,seq=6,batch=8",
         "deepseek:layers=2,hidden=16,heads=4,kvrank=6,nope=4,turned=4,value=6,ffn=10,expert=6,"
         "experts=8,k=3,even=0,groups=4,chosen=2,scale=2.0,vocab=12,seq=6,batch=8",
         "deepseek:layers=2,hidden=16,heads=4,qrank=6,kvrank=6,nope=4,turned=4,value=6,ffn=10,"
-        "expert=6,experts=8,k=3,score=sigmoid,groups=4,chosen=2,scale=2.5,even=1,capacity=0,"
+        "expert=6,experts=8,k=3,score=sigmoid,groups=4,chosen=2,scale=2.5,even=1,"
         "vocab=12,seq=6,batch=8",
     };
     (void)state;
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) CHECK_MODEL(models[i], routed_rows);
+    CHECK_MODEL(
+        "llama:layers=2,hidden=16,heads=4,kv=2,ffn=8,experts=4,expert=6,capacity=0,vocab=12,"
+        "seq=6,batch=8",
+        grouped_rows);
+}
+
+/* Blocks that share experts, with slots of all images, of two, and none. The tolerance is that of
+ * test_depthwise: the biases of keys have no gradient but for rounding. */
+static void test_widenet(void **state)
+{
+#define WIDENET "widenet-b:layers=2,hidden=16,ffn=24,heads=2,patch=4,size=8,classes=4,batch=8"
+    static const struct {
+        const char *model;
+        const row *rows;
+        int n;
+    } cases[] = {
+        { WIDENET ",group=2,capacity=0.8", moe_rows, N_ROWS(moe_rows) },
+        { WIDENET ",group=0", routed_rows, N_ROWS(routed_rows) },
+        { WIDENET ",capacity=0", grouped_rows, N_ROWS(grouped_rows) },
+        { WIDENET ",share=nothing,every=2", routed_rows, N_ROWS(routed_rows) },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_verify_options o = verify_options(cases[i].model);
+        o.optim.name = "sgd";
+        o.tolerance = 1e-3;
+        check_options(&o, cases[i].rows, cases[i].n);
+    }
 }
 
 /* In these nets norms stand before convolutions without a ReLU between: the biases' gradients and
@@ -294,8 +328,9 @@ int main(void)
         cmocka_unit_test(test_gpt),      cmocka_unit_test(test_conv),
         cmocka_unit_test(test_moe),      cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_encoders), cmocka_unit_test(test_routed_decoders),
-        cmocka_unit_test(test_micro),    cmocka_unit_test(test_context),
-        cmocka_unit_test(test_tables),   cmocka_unit_test(test_long),
+        cmocka_unit_test(test_widenet),  cmocka_unit_test(test_micro),
+        cmocka_unit_test(test_context),  cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
