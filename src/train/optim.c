@@ -462,6 +462,14 @@ static void add_caches(pl_builder *b, const pl_optim *optim, int64_t micro)
                    "and has more rows than the cache of it would have: leave out --cache");
 }
 
+/* A model with a method of its own says itself what a step leaves in its weights. */
+static bool updates_itself(const pl_builder *b)
+{
+    for (int i = 0; i < b->graph->values.n; i++)
+        if (b->graph->values.at[i]->kind == PL_WEIGHT && b->graph->values.at[i]->next) return true;
+    return false;
+}
+
 pl_builder pl_optim_step(const pl_model_args *args, const pl_optim *optim, int64_t micro,
                          pl_arena *arena)
 {
@@ -470,7 +478,7 @@ pl_builder pl_optim_step(const pl_model_args *args, const pl_optim *optim, int64
     pl_model_build(&b, args, PL_TRAIN);
     if (optim && optim->masters) pl_add_narrow_weights(&b);
     if (optim && pl_cached_are(&optim->cache)) add_caches(&b, optim, micro);
-    if (optim && !b.err.code) {
+    if (optim && !b.err.code && !updates_itself(&b)) {
         pl_optim_add(&b, optim, pl_graph_find(b.graph, "loss"));
         if (b.err.code == PL_EINPUT) b.err.code = PL_EUSAGE; /* its numbers are options */
     }

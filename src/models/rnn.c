@@ -1,0 +1,103 @@
+/* An Elman network that reads the rows of a grey picture one after the other and tells its class by
+ * its last state: a_t = U x_t + W s_{t-1} + b, s_t = tanh(a_t), o = V s_T + c. With steps=1 it reads
+ * the picture at once. It is trained by gradients, or by method=admm, without (admm.h).
+ * Source: Elman, "Finding structure in time", 1990; Tang et al., ADMMiRNN, 2020. */
+#include "models/admm.h"
+#include "models/join.h"
+#include "models/layers.h"
+#include "models/list.h"
+#include "ops/list.h"
+
+#include <math.h>
+
+static pl_value *add_weight(const pl_layers *l, const char *name, pl_shape shape, int64_t in)
+{
+    return pl_layers_weight(l, name, shape, pl_layers_uniform(l->b, 1 / sqrt((double)in)));
+}
+
+static void add_weights(const pl_layers *l, pl_elman *net)
+{
+    const int64_t h = net->hidden, d = net->in, k = net->classes;
+    net->u = add_weight(l, "cell.input.weight", PL_SHAPE(h, d), d);
+    net->w = add_weight(l, "cell.hidden.weight", PL_SHAPE(h, h), h);
+    net->b = pl_layers_weight(l, "cell.bias", PL_SHAPE(h), "zeros");
+    net->v = add_weight(l, "head.weight", PL_SHAPE(k, h), h);
+    net->c = pl_layers_weight(l, "head.bias", PL_SHAPE(k), "zeros");
+}
+
+/* Rows of the picture as steps. */
+static void add_input(pl_builder *b, const pl_model_args *args, pl_elman *net)
+{
+    const int64_t size = pl_model_int(args, "size");
+    pl_value *x = pl_add_input(b, "image", PL_F32, PL_SHAPE(net->rows, size, size, 1));
+    x = PL_ADD_AS(b, &pl_op_reshape, "rows",
+                  pl_builder_fmt(b, "n(ty)xc->nt(yxc); t=%lld", (long long)net->steps), x);
+    if (net->steps > 1)
+        pl_join_split(b, x, net->steps, net->x);
+    else
+        net->x[0] = PL_ADD(b, &pl_op_reshape, "ntk->nk", x);
+}
+
+static pl_value *run(pl_builder *b, const pl_elman *net, pl_value *a[], pl_value *s[])
+{
+    for (int64_t t = 0; t < net->steps; t++) {
+        b->scope = pl_builder_fmt(b, "%lld.", (long long)t);
+        a[t] = PL_ADD_AS(b, &pl_op_einsum, "input", "nd,hd->nh", net->x[t], net->u);
+        if (t)
+            a[t] = PL_ADD(b, &pl_op_add, NULL, a[t],
+                          PL_ADD_AS(b, &pl_op_einsum, "hidden", "ng,hg->nh", s[t - 1], net->w));
+        a[t] = PL_ADD(b, &pl_op_add, "nh,h->nh", a[t], net->b);
+        s[t] = PL_ADD(b, &pl_op_tanh, NULL, a[t]);
+    }
+    b->scope = "";
+    pl_value *o = PL_ADD_AS(b, &pl_op_einsum, "head", "nh,kh->nk", s[net->steps - 1], net->v);
+    return PL_ADD(b, &pl_op_add, "nk,k->nk", o, net->c);
+}
+
+static bool check(pl_builder *b, const pl_model_args *args, int64_t steps)
+{
+    const long long size = (long long)pl_model_int(args, "size");
+    if (size % steps)
+        return pl_err_set(&b->err, PL_EUSAGE, "%s: size=%lld rows do not divide into steps=%lld",
+                          args->spec, size, (long long)steps);
+    return steps <= PL_ADMM_STEPS ||
+           pl_err_set(&b->err, PL_EUSAGE, "%s: steps=%lld are more than %d", args->spec,
+                      (long long)steps, PL_ADMM_STEPS);
+}
+
+static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
+{
+    const pl_layers l = pl_layers_new(b, args);
+    const int64_t steps = pl_model_int(args, "steps"), size = pl_model_int(args, "size");
+    if (!check(b, args, steps)) return;
+    pl_elman net = { .rows = pl_model_int(args, "batch"),
+                     .steps = steps,
+                     .in = size / steps * size,
+                     .hidden = pl_model_int(args, "hidden"),
+                     .classes = pl_model_int(args, "classes") };
+    pl_value *a[PL_ADMM_STEPS], *s[PL_ADMM_STEPS];
+    add_input(b, args, &net);
+    add_weights(&l, &net);
+    pl_value *o = run(b, &net, a, s);
+    pl_model_finish(b, mode, o, "label");
+    if (mode == PL_TRAIN && !strcmp(pl_model_word(args, "method"), "admm") && !b->err.code)
+        pl_admm_add(b, args, &net, a, s, o, pl_graph_find(b->graph, "label"));
+}
+
+static const pl_model_key keys[] = {
+    { "steps", "28", 1, "that the picture's rows are read in; divides size" },
+    { "size", "28", 1, "height and width of a picture" },
+    { "hidden", "64", 1, "width of the state" },
+    { "classes", "10", 2, "of the labels" },
+    { "batch", "32", 1, "pictures per step, over all devices; of admm: all of them" },
+    { "method", "gradient", 0, "gradient, or admm: without, in sweeps over the whole batch",
+      "gradient admm" },
+    PL_ADMM_KEYS,
+    PL_MODEL_DTYPE,
+    { 0 },
+};
+
+const pl_family pl_models_rnn[] = {
+    { "rnn", "recurrent (Elman) network over the rows of a picture", NULL, "images", keys, build },
+    { 0 },
+};

@@ -1,0 +1,52 @@
+/* cholesky_solve(l, y): x with x l l^T = y, row by row, for the lower triangle l that cholesky makes:
+ * "hg,...h->...g". Sums are taken in double. Rows split freely; h and g are whole. */
+#include "graph/op.h"
+#include "ops/lib/triangle.h"
+#include "ops/list.h"
+
+static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
+{
+    const int64_t h = sig->factor[pl_sig_find(sig, 'h')].size,
+                  g = sig->factor[pl_sig_find(sig, 'g')].size;
+    (void)n;
+    return h == g || pl_err_set(err, PL_EINPUT, "a matrix of %lld by %lld is not square",
+                                (long long)h, (long long)g);
+}
+
+static double flops(const pl_share *s)
+{
+    return 2.0 * (double)(pl_shape_count(&s->out[0]) * s->in[0].dim[0]);
+}
+
+/* l z = y from the first element on, then l^T x = z from the last one on. */
+static void ref(const pl_share *s, const void *const in[], void *const out[])
+{
+    const pl_type t = s->node->out[0]->type;
+    const int64_t n = s->in[0].dim[0], count = pl_shape_count(&s->out[0]);
+    for (int64_t row = 0; row < count; row += n) {
+        for (int64_t i = 0; i < n; i++) {
+            double x = pl_type_get(t, in[1], row + i) -
+                       pl_triangle_dot(t, in[0], i * n, 1, out[0], row, i);
+            pl_type_put(t, out[0], row + i, x / pl_type_get(t, in[0], i * n + i));
+        }
+        for (int64_t i = n - 1; i >= 0; i--) {
+            double x =
+                pl_type_get(t, out[0], row + i) -
+                pl_triangle_dot(t, in[0], (i + 1) * n + i, n, out[0], row + i + 1, n - 1 - i);
+            pl_type_put(t, out[0], row + i, x / pl_type_get(t, in[0], i * n + i));
+        }
+    }
+}
+
+const pl_op pl_op_cholesky_solve = {
+    .name = "cholesky_solve",
+    .sig = "hg,...h->...g",
+    .whole = "hg",
+    .linear = "1",
+    .infer = infer,
+    .flops = flops,
+    .ref = ref,
+    .examples =
+        PL_EXAMPLES({ NULL, .in = { { 2, { 4, 4 }, .lo = 1, .hi = 2 }, { 2, { 3, 4 } } } },
+                    { NULL, .in = { { 2, { 3, 3 }, .lo = 1, .hi = 2 }, { 3, { 2, 4, 3 } } } }),
+};
