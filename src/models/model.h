@@ -15,6 +15,9 @@ typedef struct pl_model_key {
 /* The last key of every model. */
 #define PL_MODEL_DTYPE { "dtype", "f32", 0, "computes in f32 or bf16; weights stay f32" }
 
+/* The key of models of images that pl_model_finish_image reads. */
+#define PL_MODEL_MIXUP { "mixup", "0", 0, "1: reads pictures mixed of two, with label2 and share" }
+
 typedef struct pl_model_args pl_model_args;
 
 typedef struct pl_family {
@@ -101,6 +104,15 @@ pl_value *pl_model_image(pl_builder *b, const pl_model_args *args);
  * the logits' shape without its last dimension, and the output "loss", the mean cross-entropy of
  * the rows. */
 void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target);
+/* The same of models of images, whose target is "label", i32[batch]. For PL_EVAL they also give
+ * pl_model_accuracy. Where the key mixup is 1, a training picture is made of two: the inputs are
+ * also label2, i32[batch], and share, f32[batch], that of the first; the loss of a row is share
+ * times that by label, and 1 - share times that by label2 (Zhang et al., "mixup", ICLR 2018). */
+void pl_model_finish_image(pl_builder *b, const pl_model_args *args, pl_mode mode,
+                           pl_value *logits);
+/* The output "accuracy", f32: the share of the rows whose largest logit, of f[rows,classes], is
+ * that of the input "label". */
+void pl_model_accuracy(pl_builder *b, pl_value *logits);
 /* That loss of logits f[..., classes] and targets i32[...]. */
 pl_value *pl_model_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targets);
 
