@@ -27,6 +27,24 @@ static const pl_graph *make_graph(pl_arena *a)
     return g;
 }
 
+/* A folder of this process, whose two files change from run to run. */
+static char folder[] = "/tmp/fuzz-images-XXXXXX";
+
+static const char *path_of(const char *kind)
+{
+    static char path[2][64];
+    char *at = path[*kind == 'l'];
+    snprintf(at, sizeof path[0], "%s/train-%s", folder, kind);
+    return at;
+}
+
+static void remove_folder(void)
+{
+    unlink(path_of("images-idx3"));
+    unlink(path_of("labels-idx1"));
+    rmdir(folder);
+}
+
 static void write_file(const char *path, const uint8_t *at, size_t n)
 {
     FILE *f = fopen(path, "wb");
@@ -53,20 +71,18 @@ static void check_input(const pl_data *d, const pl_graph *g, const char *name, d
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     static const pl_graph *g;
-    static char folder[] = "/tmp/fuzz-images-XXXXXX";
     static const pl_augment augment = { .crop = true, .mixup = 1 };
     if (!g) {
         g = make_graph(pl_arena_new("fuzzed model")); /* for as long as the process lives */
-        PL_ASSERT(mkdtemp(folder) && !chdir(folder));
+        PL_ASSERT(mkdtemp(folder) && !atexit(remove_folder));
     }
     const size_t n_labels = n && 4 * (size_t)bytes[0] < n ? 4 * (size_t)bytes[0] : 0;
     pl_arena *a = pl_arena_new("fuzz");
     pl_data d;
     pl_err err = { 0 };
-    if (n) write_file("train-labels-idx1-ubyte", bytes + 1, n_labels);
-    write_file("train-images-idx3-ubyte", n ? bytes + 1 + n_labels : bytes,
-               n ? n - 1 - n_labels : 0);
-    if (pl_images_open("train-images-idx3-ubyte", 0.5, false, 1, &g, &augment, a, &d, &err)) {
+    if (n) write_file(path_of("labels-idx1"), bytes + 1, n_labels);
+    write_file(path_of("images-idx3"), n ? bytes + 1 + n_labels : bytes, n ? n - 1 - n_labels : 0);
+    if (pl_images_open(path_of("images-idx3"), 0.5, false, 1, &g, &augment, a, &d, &err)) {
         PL_ASSERT(d.n > 1 && d.n_train > 0 && d.n_train < d.n);
         check_input(&d, g, "image", 1.001);
         check_input(&d, g, "label", CLASSES);
