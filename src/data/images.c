@@ -4,6 +4,7 @@
 #include "data/images.h"
 
 #include "base/file.h"
+#include "data/ahead.h"
 #include "data/album.h"
 #include "data/ids.h"
 #include "run/manifest.h"
@@ -11,17 +12,19 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char other_label[] = "label2", own_share[] = "share"; /* inputs, with mixup */
 
 struct pl_images {
     pl_album_pair pair;
     int n_albums;
-    const pl_album *album; /* [n_albums] those that train, then the others */
+    const pl_album *album; /* [n_albums] those that train, then the others  */
     pl_augment augment;
-    pl_frame frame; /* of the input   */
+    pl_frame frame;  /* of the input                                  */
+    pl_ahead *ahead; /* decodes files; NULL: pictures are in memory   */
     pthread_mutex_t lock;
-    pl_err problem; /* of a fill      */
+    pl_err problem; /* of a fill, under the lock                     */
 };
 
 bool pl_images_are(const char *path)
@@ -201,6 +204,35 @@ static bool open_images(pl_images *m, double share, const inputs *in, pl_arena *
     return true;
 }
 
+static const pl_album *find_album(const pl_images *m, int64_t *picture)
+{
+    int i = 0;
+    while (*picture >= m->album[i].n) *picture -= m->album[i++].n;
+    return &m->album[i];
+}
+
+static bool decode_file(const void *of, int64_t picture, pl_arena *arena, pl_picture *out,
+                        pl_err *err)
+{
+    const pl_album *a = find_album(of, &picture);
+    void *map;
+    size_t bytes;
+    PL_TRY(pl_file_map(a->file[picture], &map, &bytes, err));
+    const bool ok =
+        pl_picture_decode(map, bytes, arena, out, err) || pl_err_in(err, "%s", a->file[picture]);
+    pl_file_unmap(map, bytes);
+    return ok;
+}
+
+/* A few threads decode beside those that compute: half as many as there are cores. */
+static pl_ahead *start_ahead(const pl_images *m)
+{
+    enum { MOST = 8, KEPT = 256 << 20 };
+    const long half = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+    if (!m->album[0].file) return NULL;
+    return pl_ahead_new(half < 1 ? 1 : half > MOST ? MOST : (int)half, KEPT, decode_file, m);
+}
+
 bool pl_images_open(const char *path, double share, bool in_order, int n,
                     const pl_graph *const graph[], const pl_augment *augment, pl_arena *arena,
                     pl_data *out, pl_err *err)
@@ -218,12 +250,14 @@ bool pl_images_open(const char *path, double share, bool in_order, int n,
         pl_data_free(&d);
         return false;
     }
+    m->ahead = start_ahead(m);
     *out = d;
     return true;
 }
 
 void pl_images_free(pl_images *m)
 {
+    if (m->ahead) pl_ahead_free(m->ahead);
     pl_album_free(&m->pair);
     pthread_mutex_destroy(&m->lock);
 }
@@ -245,13 +279,6 @@ typedef struct batch {
     uint64_t seed;
     int64_t step, n_valid, rows;
 } batch;
-
-static const pl_album *find_album(const pl_images *m, int64_t *picture)
-{
-    int i = 0;
-    while (*picture >= m->album[i].n) *picture -= m->album[i++].n;
-    return &m->album[i];
-}
 
 static int64_t find_picture(const batch *b, int64_t row)
 {
@@ -275,22 +302,16 @@ static double find_share(const batch *b, int64_t row)
     return pl_augment_share(b->augment, b->seed, b->step * b->rows + row);
 }
 
-static bool take_picture(const pl_images *m, int64_t picture, pl_arena *arena, pl_picture *out,
-                         pl_err *err)
+/* Call `use` with a picture. */
+static bool take_picture(const pl_images *m, int64_t picture,
+                         void (*use)(void *with, const pl_picture *p), void *with, pl_err *err)
 {
+    if (m->ahead) return pl_ahead_take(m->ahead, picture, use, with, err);
     const pl_album *a = find_album(m, &picture);
-    void *map;
-    size_t bytes;
-    if (!a->file) {
-        *out = a->like;
-        out->at += picture * a->stride;
-        return true;
-    }
-    PL_TRY(pl_file_map(a->file[picture], &map, &bytes, err));
-    const bool ok =
-        pl_picture_decode(map, bytes, arena, out, err) || pl_err_in(err, "%s", a->file[picture]);
-    pl_file_unmap(map, bytes);
-    return ok;
+    pl_picture p = a->like;
+    p.at += picture * a->stride;
+    use(with, &p);
+    return true;
 }
 
 static void keep_problem(pl_images *m, const pl_err *problem)
@@ -300,18 +321,28 @@ static void keep_problem(pl_images *m, const pl_err *problem)
     pthread_mutex_unlock(&m->lock);
 }
 
-/* A row before it is mixed: as floats, all of the frame. */
-static void render_alone(const batch *b, int64_t row, pl_arena *arena, float *to)
+typedef struct rendering {
+    const batch *b;
+    int64_t row;
+    float *to;
+} rendering;
+
+static void render_picture(void *with, const pl_picture *p)
 {
-    pl_picture p;
-    pl_err problem = { 0 };
-    if (!take_picture(b->m, find_picture(b, row), arena, &p, &problem)) {
-        keep_problem(b->m, &problem);
-        return;
-    }
+    const rendering *r = with;
+    const batch *b = r->b;
     const pl_view v =
-        pl_augment_view(b->augment, b->seed, b->step * b->rows + row, &p, &b->m->frame);
-    pl_view_render(&v, &p, &b->m->frame, to);
+        pl_augment_view(b->augment, b->seed, b->step * b->rows + r->row, p, &b->m->frame);
+    pl_view_render(&v, p, &b->m->frame, r->to);
+}
+
+/* A row before it is mixed: as floats, all of the frame. */
+static void render_alone(const batch *b, int64_t row, float *to)
+{
+    pl_err problem = { 0 };
+    if (!take_picture(b->m, find_picture(b, row), render_picture, &(rendering){ b, row, to },
+                      &problem))
+        keep_problem(b->m, &problem);
 }
 
 static const float *render_row(const batch *b, int64_t row, pl_arena *arena)
@@ -319,10 +350,10 @@ static const float *render_row(const batch *b, int64_t row, pl_arena *arena)
     const int64_t n = b->m->frame.height * b->m->frame.width * b->m->frame.channels;
     float *own = PL_NEW_N(arena, float, n);
     const float share = (float)find_share(b, row);
-    render_alone(b, row, arena, own);
+    render_alone(b, row, own);
     if (share >= 1) return own;
     float *other = PL_NEW_N(arena, float, n);
-    render_alone(b, find_other(b, row), arena, other);
+    render_alone(b, find_other(b, row), other);
     for (int64_t i = 0; i < n; i++) own[i] = share * own[i] + (1 - share) * other[i];
     return own;
 }
@@ -347,9 +378,27 @@ static void put_row(const batch *b, const pl_port *port, int64_t at, int64_t n, 
     pl_arena_free(tmp);
 }
 
+/* What this part takes of the next batch, where there is one. */
+static void want_next(const batch *b, const pl_port *port)
+{
+    batch next = *b;
+    next.step += b->step < 0 ? -1 : 1;
+    if (!b->m->ahead || next.step < -b->n_valid) return;
+    const int64_t n = pl_region_count(&port->region), rows = port->shape.dim[0],
+                  size = pl_shape_count(&port->value->shape) / b->rows;
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t row =
+            pl_region_global(&port->region, &port->value->shape, i * (n / rows)) / size;
+        pl_ahead_want(b->m->ahead, find_picture(&next, row));
+        if (find_share(&next, row) < 1)
+            pl_ahead_want(b->m->ahead, find_picture(&next, find_other(&next, row)));
+    }
+}
+
 static void put_pictures(const batch *b, const pl_port *port, void *to)
 {
     const int64_t count = pl_region_count(&port->region), rows = port->shape.dim[0];
+    want_next(b, port);
 #pragma omp parallel for schedule(dynamic)
     for (int64_t i = 0; i < rows; i++) put_row(b, port, i * (count / rows), count / rows, to);
 }
