@@ -24,15 +24,17 @@ typedef struct pl_family {
     const char *name, *about;
     const char *preset;    /* "hidden=1024,..." over the keys' defaults; NULL: none          */
     const char *data;      /* what it reads: "text" (inputs tokens, targets: i32[batch,seq])
-                              or "images" (image f32[batch,size,size,3], label i32[batch])
+                              or "images" (image f32[batch,size,size,3], label i32[batch]; with
+                              the key mixup, where they train, label2 i32[batch], share f32[batch])
                               or "vectors" (x f32[batch,in], label i32[batch]; tokens
                               of such: x f32[batch,tokens,in], label i32[batch,tokens])
                               or "clicks" (dense f32[batch,dense], cat_0, cat_1 ... i32[batch] or
                               i32[batch,hots], label i32[batch], 0 or 1)                       */
     const pl_model_key *keys;   /* ends with {0}                                             */
     /* Adds inputs, weights and the forward graph; outputs "loss" (a float scalar, the mean over the
-     * batch) or, for PL_INFER, "logits"; of rows of two classes for PL_EVAL also "score" and
-     * "class", f32, one of each a row. Models with dropout add the i64 scalar input "seed". */
+     * batch) or, for PL_INFER, "logits"; for PL_EVAL also, of rows of two classes, "score" and
+     * "class", f32, one of each a row, and of images "accuracy", an f32 scalar. Models with dropout
+     * add the i64 scalar input "seed". */
     void (*build)(pl_builder *b, const pl_model_args *a, pl_mode mode);
     const void *file;      /* of a model out of a file: what models/file.c knows of it        */
     bool own;              /* a caller's: not to be found by its name                         */
