@@ -13,14 +13,14 @@
 #include <zlib.h>
 
 /* n elements of an IDX file of so many dimensions; `size` of the header, which may lie. */
-static inline void write_idx(const char *path, bool compressed, int rank, const int64_t size[],
+static inline void write_idx(const char *path, bool compressed, int dims, const int64_t size[],
                              const unsigned char *at, size_t n)
 {
     gzFile f = gzopen(path, compressed ? "wb" : "wbT");
-    const unsigned char head[] = { 0, 0, 8, (unsigned char)rank };
+    const unsigned char head[] = { 0, 0, 8, (unsigned char)dims };
     assert_non_null(f);
     assert_int_equal(gzwrite(f, head, 4), 4);
-    for (int i = 0; i < rank; i++) {
+    for (int i = 0; i < dims; i++) {
         unsigned char dim[4];
         for (int k = 0; k < 4; k++) dim[k] = (unsigned char)(size[i] >> (24 - 8 * k));
         assert_int_equal(gzwrite(f, dim, 4), 4);
