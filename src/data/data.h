@@ -27,7 +27,7 @@ typedef struct pl_data {
     pl_data_kind kind;
     const char *path;           /* NULL: synthetic                                                */
     int64_t n_bytes;            /* of the file                                                    */
-    const char *hash;           /* XXH3-128 of the file, hex                                      */
+    const char *hash;           /* XXH3-128 of the file, hex; of many, of their names and sizes   */
     int64_t n, n_train;         /* bytes, words or rows in all; the first n_train train           */
     const unsigned char *bytes; /* text: mapped                                                   */
     const pl_vocab *words;      /* NULL: its bytes are tokens                                     */
@@ -41,7 +41,7 @@ typedef struct pl_data {
 } pl_data;
 
 /* The kind that a --data argument asks for: "synthetic", "zipf=1.2", or a file by the end of its
- * name. */
+ * name; text, where that says nothing: train/source.h looks at the model and the contents too. */
 pl_data_kind pl_data_kind_of(const char *path);
 
 /* Fails with PL_EUSAGE for another exponent than one above 0. */

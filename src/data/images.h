@@ -11,7 +11,8 @@
  *
  * What a file is, its contents say. Where nothing is there to validate, the first part of the rows
  * trains (of every class, in the order of names) and the rest validates. Files of pictures are
- * decoded when a batch wants them. Sources: LeCun's MNIST page; Krizhevsky's CIFAR page. */
+ * decoded when a batch wants them, or a little before (ahead.h), and of their contents only names
+ * and sizes are hashed (pl_data.hash). Sources: LeCun's MNIST page; Krizhevsky's CIFAR page. */
 #ifndef PL_DATA_IMAGES_H
 #define PL_DATA_IMAGES_H
 #include "data/augment.h"
