@@ -1,5 +1,5 @@
 /* Training on a folder of pictures: shapes are learned, the accuracy is told, the losses are the
- * same on any number of ranks and after a resume, and all ranks hear of a picture that is broken. */
+ * same on any number of ranks and after a resume, and all ranks hear of one that is broken. */
 #include "jobs.h"
 
 #include "base/rng.h"
