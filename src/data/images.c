@@ -19,12 +19,12 @@ static const char other_label[] = "label2", own_share[] = "share"; /* inputs, wi
 struct pl_images {
     pl_album_pair pair;
     int n_albums;
-    const pl_album *album; /* [n_albums] those that train, then the others  */
+    pl_album *album; /* [n_albums] those that train, then the others */
     pl_augment augment;
-    pl_frame frame;  /* of the input                                  */
-    pl_ahead *ahead; /* decodes files; NULL: pictures are in memory   */
+    pl_frame frame;  /* of the input                                 */
+    pl_ahead *ahead; /* decodes files; NULL: pictures are in memory  */
     pthread_mutex_t lock;
-    pl_err problem; /* of a fill, under the lock                     */
+    pl_err problem; /* of a fill, under the lock                    */
 };
 
 bool pl_images_are(const char *path)
@@ -160,14 +160,13 @@ static int64_t divide_classes(pl_album *a, double share, pl_arena *arena)
 
 static bool divide(pl_images *m, double share, pl_arena *arena, pl_data *d, pl_err *err)
 {
-    const pl_albums *train = &m->pair.train;
     for (int i = 0; i < m->n_albums; i++) {
         d->n += m->album[i].n;
-        d->n_train += i < train->n ? m->album[i].n : 0;
+        d->n_train += i < m->pair.train.n ? m->album[i].n : 0;
     }
     if (m->pair.valid.n) return true;
-    d->n_train = train->at[0].file ? divide_classes(&train->at[0], share, arena)
-                                   : (int64_t)((double)d->n * share);
+    d->n_train = m->album[0].file ? divide_classes(&m->album[0], share, arena)
+                                  : (int64_t)((double)d->n * share);
     if (d->n_train > 0 && d->n_train < d->n) return true;
     return pl_err_set(err, PL_EINPUT,
                       "%s: %lld pictures give %lld for training and %lld for validation: at least "
@@ -199,9 +198,7 @@ static bool open_images(pl_images *m, double share, const inputs *in, pl_arena *
     PL_TRY(read_albums(d->path, arena, &m->pair, err));
     join_albums(m, d, arena);
     PL_TRY(check_albums(m, pl_ids_below(in->graph, in->label, &least), arena, err));
-    PL_TRY(divide(m, share, arena, d, err));
-    if (!m->pair.valid.n) join_albums(m, d, arena);
-    return true;
+    return divide(m, share, arena, d, err);
 }
 
 static const pl_album *find_album(const pl_images *m, int64_t *picture)
@@ -297,9 +294,9 @@ static int64_t find_other(const batch *b, int64_t row)
     return b->rows - 1 - row;
 }
 
-static double find_share(const batch *b, int64_t row)
+static float find_share(const batch *b, int64_t row)
 {
-    return pl_augment_share(b->augment, b->seed, b->step * b->rows + row);
+    return (float)pl_augment_share(b->augment, b->seed, b->step * b->rows + row);
 }
 
 /* Call `use` with a picture. */
@@ -349,7 +346,7 @@ static const float *render_row(const batch *b, int64_t row, pl_arena *arena)
 {
     const int64_t n = b->m->frame.height * b->m->frame.width * b->m->frame.channels;
     float *own = PL_NEW_N(arena, float, n);
-    const float share = (float)find_share(b, row);
+    const float share = find_share(b, row);
     render_alone(b, row, own);
     if (share >= 1) return own;
     float *other = PL_NEW_N(arena, float, n);
@@ -411,7 +408,7 @@ static void put_numbers(const batch *b, const pl_port *port, void *to)
         const int64_t row = pl_region_global(&port->region, &v->shape, i);
         const bool other = !strcmp(v->name, other_label);
         const double x = !strcmp(v->name, own_share)
-                             ? find_share(b, row)
+                             ? (double)find_share(b, row)
                              : (double)find_label(b, other ? find_other(b, row) : row);
         pl_type_put(v->type, to, i, x);
     }

@@ -186,6 +186,7 @@ static void test_idx(void **state)
                    50);
         pl_data d = open_images(NAME("train-images-idx3-ubyte"), NULL);
         assert_int_equal(d.n, 30);
+        assert_int_equal(d.n_bytes, 30 * (PIXELS + 1));
         assert_int_equal(d.n_train, 24);
         check_seen(&d, true, 50, 24);
         fill(&d, 3, &b);
