@@ -23,7 +23,7 @@ install(EXPORT pleatTargets NAMESPACE pleat:: DESTINATION ${config_folder})
 
 # What a program needs besides that links the archive (pkg-config --static).
 # Not by "Requires.private": that asks for archives of all that these libraries stand on.
-set(PLEAT_PC_LIBS "-ljansson -lyaml -lxxhash -lprotobuf-c -lz -lm -lpthread ${OpenMP_C_FLAGS}")
+set(PLEAT_PC_LIBS "-ljansson -lyaml -lxxhash -lprotobuf-c -lz -ljpeg -lpng -lm -lpthread ${OpenMP_C_FLAGS}")
 if(HWLOC_FOUND)
   string(APPEND PLEAT_PC_LIBS " -lhwloc")
 endif()

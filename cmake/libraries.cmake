@@ -8,6 +8,8 @@ pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)
+pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
 find_program(PROTOC_C protoc-c REQUIRED)
 pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
 pkg_check_modules(CBC IMPORTED_TARGET cbc) # tests and bench alone: a yardstick of the search
@@ -15,7 +17,7 @@ pkg_check_modules(CBC IMPORTED_TARGET cbc) # tests and bench alone: a yardstick 
 add_library(pleat-libraries INTERFACE)
 target_link_libraries(pleat-libraries INTERFACE
   Threads::Threads OpenMP::OpenMP_C PkgConfig::JANSSON PkgConfig::YAML PkgConfig::XXHASH
-  PkgConfig::PROTOBUF_C PkgConfig::ZLIB m ${CMAKE_DL_LIBS})
+  PkgConfig::PROTOBUF_C PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG m ${CMAKE_DL_LIBS})
 set(PLEAT_ABSENT_BACKENDS "")
 
 if(HWLOC_FOUND)

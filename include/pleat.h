@@ -225,8 +225,8 @@ PL_API const char *pl_plan_memory(const pl_plan *p, const char *order, const cha
 
 typedef struct pl_run_options {
     size_t size;
-    const char *data;        /* a text, FILE.safetensors, a log of clicks, "synthetic"; NULL:
-                                pl_run_feed                                                     */
+    const char *data;        /* a text, FILE.safetensors, a log of clicks, pictures (a file or a
+                                folder), "synthetic"; NULL: pl_run_feed                         */
     double lr, lr_min;       /* peak after warm-up; end of the cosine; lr_min < 0: lr / 10       */
     int64_t steps, warmup;   /* that the schedule of lr is for                                   */
     uint64_t seed;           /* of weights, data order and dropout                               */
@@ -238,6 +238,7 @@ typedef struct pl_run_options {
     double timeout;          /* seconds after which a silent device is lost; 0: 120              */
     const char *words;       /* the vocabulary of a text (pleat data words); NULL: its bytes are
                                 its tokens                                                      */
+    const char *augment;     /* of pictures that train: "crop,flip,scale=0.08"; NULL: none       */
 } pl_run_options;
 
 #define PL_RUN_OPTIONS \

@@ -192,6 +192,7 @@ static bool make_job(pl_run *run, const pl_held_plan *h, const pl_run_options *o
                            .plan = h->job.request,
                            .data = o->data,
                            .words = o->words,
+                           .augment = o->augment,
                            .train_share = 0.9,
                            .weights = o->weights,
                            .steps = o->steps,

@@ -128,9 +128,11 @@ void pl_scalars_step(pl_scalars *s, const pl_train_event *e)
 
 void pl_scalars_validation(pl_scalars *s, const pl_train_event *e)
 {
-    const pl_events_value value[] = { { "validation/loss", e->loss },
-                                      { "validation/auc", e->auc } };
-    if (s->events.path) pl_events_add(&s->events, e->step, e->auc >= 0 ? 2 : 1, value);
+    pl_events_value value[3] = { { "validation/loss", e->loss } };
+    int n = 1;
+    if (e->auc >= 0) value[n++] = (pl_events_value){ "validation/auc", e->auc };
+    if (e->accuracy >= 0) value[n++] = (pl_events_value){ "validation/accuracy", e->accuracy };
+    if (s->events.path) pl_events_add(&s->events, e->step, n, value);
     if (!s->file) return;
     fprintf(s->file, "%lld,,,,,", (long long)e->step);
     put(s, e->loss);

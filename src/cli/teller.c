@@ -149,9 +149,9 @@ static void tell_start(pl_teller *t, const pl_train_event *e)
                 "examples/pleat_export.py):\n%s",
                 pl_train_doubts(t->job));
     if (*notes) fprintf(stderr, "resuming with other settings: %s\n", notes);
-    if (d->kind == PL_DATA_TENSORS)
-        fprintf(stderr, "%s: %lld rows to learn, %lld to validate\n", d->path,
-                (long long)d->n_train, (long long)(d->n - d->n_train));
+    if (d->kind == PL_DATA_TENSORS || d->kind == PL_DATA_IMAGES)
+        fprintf(stderr, "%s: %lld %s to learn, %lld to validate\n", d->path, (long long)d->n_train,
+                d->kind == PL_DATA_IMAGES ? "pictures" : "rows", (long long)(d->n - d->n_train));
     if (d->kind == PL_DATA_TEXT)
         fprintf(stderr,
                 "%s: %lld %s to learn, %lld to validate; the %s frequencies of the former "
@@ -225,6 +225,7 @@ static void tell_eval(pl_teller *t, const pl_train_event *e)
         if (bytes) pl_json_put_real(&out, "bits_per_byte", nine(bits));
         if (words) pl_json_put_real(&out, "perplexity", nine(exp(e->loss)));
         if (e->auc >= 0) pl_json_put_real(&out, "auc", nine(e->auc));
+        if (e->accuracy >= 0) pl_json_put_real(&out, "accuracy", nine(e->accuracy));
         end_json(t, &out);
         return;
     }
@@ -232,6 +233,7 @@ static void tell_eval(pl_teller *t, const pl_train_event *e)
     if (bytes) printf(", %.4f bits per byte", tidy(bits));
     if (words) printf(", perplexity %.2f", tidy(exp(e->loss)));
     if (e->auc >= 0) printf(", AUC %.4f", tidy(e->auc));
+    if (e->accuracy >= 0) printf(", accuracy %.4f", tidy(e->accuracy));
     printf("\n");
     flush(t);
 }

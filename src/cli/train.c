@@ -11,7 +11,7 @@
 #include "cli/timeline.h"
 #include "layouts/strategy.h"
 #include "run/folder.h"
-#include "data/text.h"
+#include "data/augment.h"
 #include "train/train.h"
 
 #include <signal.h>
@@ -36,10 +36,11 @@ typedef struct train_args {
 // clang-format off
 static const pl_opt opts[] = {
     { "data",         TEXT(o.data),       "FILE", NULL,
-      "text, .safetensors, a log of clicks, synthetic, zipf=S" },
+      "text, .safetensors, a log of clicks, pictures, synthetic, zipf=S" },
     { "words",        TEXT(o.words),      "FILE", NULL,
       "a text's tokens are its words, as pleat data words counted them", .needs = "data" },
     { "data-order",   TEXT(data_order),   "NAME", "random", "of rows: random or file" },
+    { "augment",      TEXT(o.augment),    "WORDS", NULL, "pictures to train: " PL_AUGMENT_WORDS },
     { "weights",      TEXT(o.weights),    "PATH", NULL,  "safetensors to start from" },
     { "weights-partial", FLAG(o.weights_partial), NULL, NULL,
       "what PATH does not have starts from initial values" },
@@ -168,16 +169,11 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     if (!w->rank) pl_sizes_tell(args);
     if (!o->data)
         return pl_err_set(err, PL_EUSAGE,
-                          "--data is missing: a text file, FILE.safetensors, a log of clicks "
-                          "or synthetic");
+                          "--data is missing: a text file, FILE.safetensors, a log of clicks, "
+                          "pictures or synthetic");
     if (strcmp(a->data_order, "random") != 0 && strcmp(a->data_order, "file") != 0)
         return pl_err_set(err, PL_EUSAGE, "--data-order %s: random or file", a->data_order);
     o->in_order = !strcmp(a->data_order, "file");
-    const pl_data_kind kind = pl_data_kind_of(o->data);
-    if (o->in_order && kind != PL_DATA_TENSORS && kind != PL_DATA_CLICKS)
-        return pl_err_set(
-            err, PL_EUSAGE,
-            "--data-order file is for rows: --data FILE.safetensors, or a log FILE.tsv");
     if (o->train_share <= 0 || o->train_share >= 1)
         return pl_err_set(err, PL_EUSAGE, "--train-share %g is not between 0 and 1",
                           o->train_share);

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/rng.h"
+#include "data/images.h"
 #include "data/rows.h"
 #include "data/text.h"
 #include "data/fill.h"
@@ -42,6 +43,13 @@ void pl_data_free(pl_data *data)
     pl_file_unmap((void *)(uintptr_t)data->bytes, (size_t)data->n_bytes);
     data->bytes = NULL;
     pl_tensors_free(&data->tensors);
+    if (data->images) pl_images_free(data->images);
+    data->images = NULL;
+}
+
+bool pl_data_check(const pl_data *data, pl_err *err)
+{
+    return data->kind != PL_DATA_IMAGES || pl_images_check(data->images, err);
 }
 
 int64_t pl_data_place(uint64_t seed, int64_t step, int64_t row, int64_t rows, int64_t places)
@@ -55,6 +63,15 @@ int64_t pl_data_place_valid(int64_t step, int64_t n_valid, int64_t row, int64_t 
 {
     int64_t i = (-1 - step) * rows + row, n = n_valid * rows;
     return n > 1 ? (int64_t)((double)(places - 1) * (double)i / (double)(n - 1)) : 0;
+}
+
+int64_t pl_data_row(const pl_data *d, uint64_t seed, int64_t step, int64_t n_valid, int64_t row,
+                    int64_t rows)
+{
+    if (step < 0)
+        return d->n_train + pl_data_place_valid(step, n_valid, row, rows, d->n - d->n_train);
+    if (d->in_order) return (step * rows + row) % d->n_train;
+    return pl_data_place(seed, step, row, rows, d->n_train);
 }
 
 static void fill_random(const pl_data *from, const pl_port *port, uint64_t seed, int64_t step,
@@ -85,6 +102,7 @@ void pl_data_fill(const pl_data *data, const pl_port *port, uint64_t seed, int64
     case PL_DATA_TEXT: pl_data_text_fill(data, port, seed, step, n_valid, to); return;
     case PL_DATA_CLICKS:
     case PL_DATA_TENSORS: pl_data_rows_fill(data, port, seed, step, n_valid, to); return;
+    case PL_DATA_IMAGES: pl_images_fill(data, port, seed, step, n_valid, to); return;
     case PL_DATA_FED: take_fed(&data->fed, port, step, to); return;
     }
 }

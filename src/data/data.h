@@ -1,5 +1,6 @@
-/* data/data.h - what a training step reads: text (text.h), rows of the tensors of a file (rows.h)
- * or, for timing, random numbers. All fill this device's part only, the same under any plan. */
+/* data/data.h - what a training step reads: text (text.h), rows of the tensors of a file (rows.h),
+ * pictures (images.h) or, for timing, random numbers. All fill this device's part only, the same
+ * under any plan. */
 #ifndef PL_DATA_DATA_H
 #define PL_DATA_DATA_H
 #include "program/program.h"
@@ -11,6 +12,7 @@ typedef enum pl_data_kind {
     PL_DATA_TEXT,
     PL_DATA_TENSORS,
     PL_DATA_CLICKS, /* a log (clicks.h), whose columns become tensors */
+    PL_DATA_IMAGES, /* pictures with labels (images.h)                 */
     PL_DATA_FED  /* what a caller has in memory */
 } pl_data_kind;
 
@@ -25,20 +27,21 @@ typedef struct pl_data {
     pl_data_kind kind;
     const char *path;           /* NULL: synthetic                                                */
     int64_t n_bytes;            /* of the file                                                    */
-    const char *hash;           /* XXH3-128 of the file, hex                                      */
+    const char *hash;           /* XXH3-128 of the file, hex; of many, of their names and sizes   */
     int64_t n, n_train;         /* bytes, words or rows in all; the first n_train train           */
     const unsigned char *bytes; /* text: mapped                                                   */
     const pl_vocab *words;      /* NULL: its bytes are tokens                                     */
     const int32_t *ids;         /* [n] the numbers of its words                                   */
     pl_tensors tensors;
-    bool in_order;              /* tensors: rows as they lie in the file, not at random           */
+    bool in_order;              /* tensors, images: rows as they lie in the file, not at random   */
+    struct pl_images *images;   /* images                                                         */
     pl_fed fed;                 /* fed                                                            */
     double zipf;                /* synthetic: whole numbers follow Zipf's law with this exponent;
                                    0: each is as likely as another                                */
 } pl_data;
 
 /* The kind that a --data argument asks for: "synthetic", "zipf=1.2", or a file by the end of its
- * name. */
+ * name; text, where that says nothing: train/source.h looks at the model and the contents too. */
 pl_data_kind pl_data_kind_of(const char *path);
 
 /* Fails with PL_EUSAGE for another exponent than one above 0. */
@@ -65,6 +68,15 @@ void pl_data_feed(const pl_feed *feed, const pl_port *port, void *to);
  * rows. below: integers of synthetic inputs lie in [0, below). */
 void pl_data_fill(const pl_data *data, const pl_port *port, uint64_t seed, int64_t step,
                   int64_t n_valid, int64_t below, void *to);
+
+/* Was all that was filled so far what the data are to be? Fails with PL_EINPUT, naming a file that
+ * turned out to be broken when it was wanted; other files are looked through before. */
+PL_MUST_CHECK bool pl_data_check(const pl_data *data, pl_err *err);
+
+/* The row of the data, 0 .. n - 1, that row `row` of the rows of a batch is; step as
+ * pl_data_fill. */
+int64_t pl_data_row(const pl_data *data, uint64_t seed, int64_t step, int64_t n_valid, int64_t row,
+                    int64_t rows);
 
 /* The place, 0 .. places - 1, of row `row` of the rows of batch `step`, of those that train. */
 int64_t pl_data_place(uint64_t seed, int64_t step, int64_t row, int64_t rows, int64_t places);

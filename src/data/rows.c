@@ -4,6 +4,7 @@
 
 #include "data/fill.h"
 #include "data/ids.h"
+#include "data/problems.h"
 #include "run/manifest.h"
 
 #include <inttypes.h>
@@ -18,15 +19,9 @@ typedef struct opening {
     pl_data *d;
     const pl_value *first; /* input with rows, and its tensor */
     int first_at;
-    int n_problems, n_strange; /* strange: missing, and no name is near */
-    pl_text problems;
+    int n_strange; /* inputs that are missing, and no name is near */
+    pl_problems problems;
 } opening;
-
-static void tell(opening *o, const pl_err *problem)
-{
-    if (o->n_problems++ < MOST_TOLD)
-        pl_text_add(&o->problems, "%s%s", o->n_problems > 1 ? "; " : "", problem->msg);
-}
 
 /* The first number out of range is told, with its row, and how many there are. */
 static bool check_ids(const pl_graph *graph, const pl_value *value, const pl_tensor *tensor,
@@ -86,7 +81,7 @@ static const char *near_name(opening *o, const char *name)
     pl_near near = { .word = name, .within = (int)strlen(name) / 3 };
     for (int i = 0; i < t->n; i++) pl_near_offer(&near, t->tensor[i].name);
     if (near.name)
-        return pl_arena_fmt(o->problems.arena, " (the file has '%s': rename it)", near.name);
+        return pl_arena_fmt(o->problems.text.arena, " (the file has '%s': rename it)", near.name);
     o->n_strange++;
     return "";
 }
@@ -94,10 +89,10 @@ static const char *near_name(opening *o, const char *name)
 static void tell_names(opening *o)
 {
     const pl_tensors *t = &o->d->tensors;
-    pl_text_add(&o->problems, "; the file has%s", t->n ? "" : " no tensors");
+    pl_text_add(&o->problems.text, "; the file has%s", t->n ? "" : " no tensors");
     for (int i = 0; i < t->n && i < MOST_TOLD; i++)
-        pl_text_add(&o->problems, "%s '%s'", i ? "," : "", t->tensor[i].name);
-    if (t->n > MOST_TOLD) pl_text_add(&o->problems, " and %d more", t->n - MOST_TOLD);
+        pl_text_add(&o->problems.text, "%s '%s'", i ? "," : "", t->tensor[i].name);
+    if (t->n > MOST_TOLD) pl_text_add(&o->problems.text, " and %d more", t->n - MOST_TOLD);
 }
 
 static bool check_input(opening *o, const pl_graph *graph, const pl_value *value, pl_err *err)
@@ -107,7 +102,7 @@ static bool check_input(opening *o, const pl_graph *graph, const pl_value *value
         return pl_err_set(err, PL_EINPUT, "input '%s' is a scalar: it has no rows", value->name);
     if (at < 0)
         return pl_err_set(err, PL_EINPUT, "'%s' %s is missing%s", value->name,
-                          rows_text(value, o->problems.arena), near_name(o, value->name));
+                          rows_text(value, o->problems.text.arena), near_name(o, value->name));
     PL_TRY(pl_tensors_fit(&o->d->tensors, at, value->type, &value->shape, true, err));
     return check_rows(o, value, at, err) && check_ids(graph, value, &o->d->tensors.tensor[at], err);
 }
@@ -121,13 +116,15 @@ static bool check_inputs(opening *o, int n, const pl_graph *const graph[], pl_er
             if (v->role != PL_INPUT || pl_data_is_scalar(v->name)) continue;
             bool seen = false; /* in a graph before */
             for (int j = 0; j < i && !seen; j++) seen = pl_graph_find(graph[j], v->name);
-            if (!seen && !check_input(o, graph[i], v, &problem)) tell(o, &problem);
+            if (!seen && !check_input(o, graph[i], v, &problem))
+                pl_problems_add(&o->problems, "%s", problem.msg);
         }
-    if (o->n_problems > MOST_TOLD)
-        pl_text_add(&o->problems, "; and %d more", o->n_problems - MOST_TOLD);
-    if (o->n_strange) tell_names(o);
-    return !o->n_problems ||
-           pl_err_set(err, PL_EINPUT, "%s: %s", o->d->path, pl_text_get(&o->problems));
+    const char *problems = pl_problems_text(&o->problems);
+    if (o->n_strange) {
+        tell_names(o);
+        problems = pl_text_get(&o->problems.text);
+    }
+    return !o->problems.n || pl_err_set(err, PL_EINPUT, "%s: %s", o->d->path, problems);
 }
 
 static bool divide(pl_data *data, double share, pl_err *err)
@@ -147,7 +144,7 @@ bool pl_data_rows_take(const pl_tensors *tensors, double share, bool in_order, i
     pl_data d = {
         .kind = PL_DATA_TENSORS, .path = tensors->path, .tensors = *tensors, .in_order = in_order
     };
-    opening o = { .d = &d, .problems.arena = arena };
+    opening o = { .d = &d, .problems.text.arena = arena };
     d.n_bytes = (int64_t)d.tensors.map_bytes;
     d.hash = pl_manifest_hash(arena, d.tensors.map, d.tensors.map_bytes);
     if (!check_inputs(&o, n, graph, err) || !divide(&d, share, err)) {
@@ -176,28 +173,19 @@ typedef struct batch {
     int64_t step, n_valid, rows, row_size; /* of the batch; elements of a row */
 } batch;
 
-/* Of the file. */
-static int64_t find_row(const batch *b, int64_t row)
-{
-    const pl_data *d = b->d;
-    if (b->step < 0)
-        return d->n_train +
-               pl_data_place_valid(b->step, b->n_valid, row, b->rows, d->n - d->n_train);
-    if (d->in_order) return (b->step * b->rows + row) % d->n_train;
-    return pl_data_place(b->seed, b->step, row, b->rows, d->n_train);
-}
-
 /* A run goes through rows of the batch, which lie apart in the file. */
 static void put_rows(const void *of, const pl_fill_run *run, void *part)
 {
     const batch *b = of;
     for (int64_t i = 0, n; i < run->n; i += n) {
         int64_t global = run->global + i * run->step;
-        int64_t row = global / b->row_size, column = global % b->row_size;
+        int64_t column = global % b->row_size;
+        int64_t row =
+            pl_data_row(b->d, b->seed, b->step, b->n_valid, global / b->row_size, b->rows);
         n = (b->row_size - column + run->step - 1) / run->step; /* of the run in this row */
         if (n > run->n - i) n = run->n - i;
-        pl_fill_take(b->tensor, find_row(b, row) * b->row_size + column, run->step, n,
-                     b->input->type, part, run->at + i);
+        pl_fill_take(b->tensor, row * b->row_size + column, run->step, n, b->input->type, part,
+                     run->at + i);
     }
 }
 

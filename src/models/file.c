@@ -134,12 +134,14 @@ static void finish(pl_builder *b, const char *loss, pl_value *y, pl_mode mode)
                    pl_shape_text(b->graph->arena, y->type, &y->shape));
         return;
     }
-    if (!strcmp(loss, "cross-entropy"))
+    if (!strcmp(loss, "cross-entropy")) {
         pl_model_finish(b, mode, y, y->shape.rank == 3 ? "targets" : "label");
-    else if (mode == PL_INFER)
+        if (mode == PL_EVAL && y->shape.rank == 2) pl_model_accuracy(b, y);
+    } else if (mode == PL_INFER) {
         pl_add_output(b, "logits", y);
-    else
+    } else {
         pl_add_output(b, "loss", !strcmp(loss, "mse") ? squared_error(b, y) : as_scalar(b, y));
+    }
 }
 
 static int find_output(const pl_onnx *f, const char *name)

@@ -15,36 +15,42 @@ pl_value *pl_model_image(pl_builder *b, const pl_model_args *args)
 }
 
 /* In parts, so that the classes can be split: of each row its largest logit, two sums, the loss. */
-static pl_value *cross_entropy(pl_builder *b, int64_t classes, pl_value *logits, pl_value *targets)
+static pl_value *cross_entropy(pl_builder *b, const char *name, pl_value *logits, pl_value *targets)
 {
-    pl_value *top = PL_ADD_AS(b, &pl_op_reduce_max, "cross_entropy.top", NULL, logits);
-    pl_node *sums = pl_add_node(b, &pl_op_cross_entropy_sums, "cross_entropy.sums", NULL, 3,
-                                (pl_value *const[]){ logits, targets, top });
+    if (!logits || !targets) return NULL; /* the builder holds the error */
+    const int64_t classes = logits->shape.dim[logits->shape.rank - 1];
+    pl_value *top =
+        PL_ADD_AS(b, &pl_op_reduce_max, pl_builder_fmt(b, "%s.top", name), NULL, logits);
+    pl_node *sums = pl_add_node(b, &pl_op_cross_entropy_sums, pl_builder_fmt(b, "%s.sums", name),
+                                NULL, 3, (pl_value *const[]){ logits, targets, top });
     if (!sums) return NULL;
-    return PL_ADD_AS(b, &pl_op_cross_entropy_loss, "cross_entropy",
+    return PL_ADD_AS(b, &pl_op_cross_entropy_loss, name,
                      pl_builder_fmt(b, "; classes=%lld", (long long)classes), sums->out[0],
                      sums->out[1], top, targets);
 }
 
+/* The mean of what rows have. */
+static pl_value *mean(pl_builder *b, const char *sum, pl_value *rows)
+{
+    if (!rows) return NULL;
+    const char *part = pl_builder_fmt(b, "; value=%.17g", 1 / (double)pl_shape_count(&rows->shape));
+    return PL_ADD(b, &pl_op_scale, part, PL_ADD_AS(b, &pl_op_reduce_sum, sum, "...->", rows));
+}
+
 pl_value *pl_model_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targets)
 {
-    if (!logits || !targets) return NULL; /* the builder holds the error */
-    const int64_t classes = logits->shape.dim[logits->shape.rank - 1];
-    pl_value *loss = cross_entropy(b, classes, logits, targets);
-    if (!loss) return NULL;
-    const char *mean =
-        pl_builder_fmt(b, "; value=%.17g", 1 / (double)pl_shape_count(&targets->shape));
-    loss = PL_ADD_AS(b, &pl_op_reduce_sum, "loss.sum", "...->", loss);
-    return PL_ADD(b, &pl_op_scale, mean, loss);
+    return mean(b, "loss.sum", cross_entropy(b, "cross_entropy", logits, targets));
 }
 
-void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target)
+/* The output, with `more` added unless that is NULL. */
+static void put_loss(pl_builder *b, pl_value *loss, pl_value *more)
 {
-    pl_model_finish_with(b, mode, logits, target, NULL);
+    if (loss && more) loss = PL_ADD_AS(b, &pl_op_add, "loss.with", NULL, loss, more);
+    if (loss) pl_add_output(b, "loss", loss);
 }
 
-void pl_model_finish_with(pl_builder *b, pl_mode mode, pl_value *logits, const char *target,
-                          pl_value *more)
+static void finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target,
+                   pl_value *more)
 {
     if (!logits) return; /* the builder holds the error */
     if (mode == PL_INFER) {
@@ -54,8 +60,45 @@ void pl_model_finish_with(pl_builder *b, pl_mode mode, pl_value *logits, const c
     pl_shape rows = logits->shape;
     rows.rank--;
     pl_value *targets = pl_add_input(b, target, PL_I32, rows);
-    pl_value *loss = pl_model_cross_entropy(b, logits, targets);
-    if (loss && more && mode == PL_TRAIN)
-        loss = PL_ADD_AS(b, &pl_op_add, "loss.with", NULL, loss, more);
-    if (loss) pl_add_output(b, "loss", loss);
+    put_loss(b, pl_model_cross_entropy(b, logits, targets), more);
+}
+
+void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target)
+{
+    finish(b, mode, logits, target, NULL);
+}
+
+void pl_model_accuracy(pl_builder *b, pl_value *logits)
+{
+    pl_value *label = b->err.code ? NULL : pl_graph_find(b->graph, "label");
+    if (!logits || !label) return; /* the builder holds the error */
+    pl_value *best = PL_ADD_AS(b, &pl_op_argmax, "best", "bv->b; to=i32", logits);
+    pl_value *right = PL_ADD_AS(b, &pl_op_equal, "right", NULL, best, label);
+    pl_value *share = mean(b, "accuracy.sum", PL_ADD(b, &pl_op_cast, "; to=f32", right));
+    if (share) pl_add_output(b, "accuracy", share);
+}
+
+/* share * loss by label + (1 - share) * loss by label2, of each row */
+static void finish_mixed(pl_builder *b, pl_value *logits, pl_value *more)
+{
+    const pl_shape rows = PL_SHAPE(logits->shape.dim[0]);
+    pl_value *label = pl_add_input(b, "label", PL_I32, rows),
+             *other = pl_add_input(b, "label2", PL_I32, rows),
+             *share = pl_add_input(b, "share", PL_F32, rows);
+    pl_value *own = cross_entropy(b, "cross_entropy", logits, label),
+             *rest = cross_entropy(b, "cross_entropy2", logits, other);
+    share = PL_ADD(b, &pl_op_cast, "; to=f32", share); /* as losses are, whatever the model is in */
+    pl_value *part = PL_ADD(b, &pl_op_mul, NULL, PL_ADD(b, &pl_op_sub, NULL, own, rest), share);
+    put_loss(b, mean(b, "loss.sum", PL_ADD_AS(b, &pl_op_add, "mixed", NULL, rest, part)), more);
+}
+
+void pl_model_finish_image(pl_builder *b, const pl_model_args *args, pl_mode mode, pl_value *logits,
+                           pl_value *more)
+{
+    if (logits && mode == PL_TRAIN && pl_model_int(args, "mixup")) {
+        finish_mixed(b, logits, more);
+        return;
+    }
+    finish(b, mode, logits, "label", mode == PL_TRAIN ? more : NULL);
+    if (mode == PL_EVAL) pl_model_accuracy(b, logits);
 }

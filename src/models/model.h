@@ -15,21 +15,26 @@ typedef struct pl_model_key {
 /* The last key of every model. */
 #define PL_MODEL_DTYPE { "dtype", "f32", 0, "computes in f32 or bf16; weights stay f32" }
 
+/* The key of models of images that pl_model_finish_image reads. */
+#define PL_MODEL_MIXUP { "mixup", "0", 0, "1: reads pictures mixed of two, with label2 and share" }
+
 typedef struct pl_model_args pl_model_args;
 
 typedef struct pl_family {
     const char *name, *about;
     const char *preset;    /* "hidden=1024,..." over the keys' defaults; NULL: none          */
     const char *data;      /* what it reads: "text" (inputs tokens, targets: i32[batch,seq])
-                              or "images" (image f32[batch,size,size,3], label i32[batch])
+                              or "images" (image f32[batch,size,size,3], label i32[batch]; with
+                              the key mixup, where they train, label2 i32[batch], share f32[batch])
                               or "vectors" (x f32[batch,in], label i32[batch]; tokens
                               of such: x f32[batch,tokens,in], label i32[batch,tokens])
                               or "clicks" (dense f32[batch,dense], cat_0, cat_1 ... i32[batch] or
                               i32[batch,hots], label i32[batch], 0 or 1)                       */
     const pl_model_key *keys;   /* ends with {0}                                             */
     /* Adds inputs, weights and the forward graph; outputs "loss" (a float scalar, the mean over the
-     * batch) or, for PL_INFER, "logits"; of rows of two classes for PL_EVAL also "score" and
-     * "class", f32, one of each a row. Models with dropout add the i64 scalar input "seed". */
+     * batch) or, for PL_INFER, "logits"; for PL_EVAL also, of rows of two classes, "score" and
+     * "class", f32, one of each a row, and of images "accuracy", an f32 scalar. Models with dropout
+     * add the i64 scalar input "seed". */
     void (*build)(pl_builder *b, const pl_model_args *a, pl_mode mode);
     const void *file;      /* of a model out of a file: what models/file.c knows of it        */
     bool own;              /* a caller's: not to be found by its name                         */
@@ -101,9 +106,15 @@ pl_value *pl_model_image(pl_builder *b, const pl_model_args *args);
  * the logits' shape without its last dimension, and the output "loss", the mean cross-entropy of
  * the rows. */
 void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target);
-/* The same for a training that adds `more`, a f32 scalar, to the loss; evaluation does not. */
-void pl_model_finish_with(pl_builder *b, pl_mode mode, pl_value *logits, const char *target,
-                          pl_value *more);
+/* The same of models of images, whose target is "label", i32[batch]. For PL_EVAL they also give
+ * pl_model_accuracy; for PL_TRAIN `more`, a f32 scalar or NULL, is added to the loss. Where the key mixup is 1, a training picture is made of two: the inputs are
+ * also label2, i32[batch], and share, f32[batch], that of the first; the loss of a row is share
+ * times that by label, and 1 - share times that by label2 (Zhang et al., "mixup", ICLR 2018). */
+void pl_model_finish_image(pl_builder *b, const pl_model_args *args, pl_mode mode, pl_value *logits,
+                           pl_value *more);
+/* The output "accuracy", f32: the share of the rows whose largest logit, of f[rows,classes], is
+ * that of the input "label". */
+void pl_model_accuracy(pl_builder *b, pl_value *logits);
 /* That loss of logits f[..., classes] and targets i32[...]. */
 pl_value *pl_model_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targets);
 

@@ -54,12 +54,20 @@ static pl_value *run(pl_builder *b, const pl_elman *net, pl_value *a[], pl_value
     return PL_ADD(b, &pl_op_add, "nk,k->nk", o, net->c);
 }
 
+static bool is_admm(const pl_model_args *args)
+{
+    return !strcmp(pl_model_word(args, "method"), "admm");
+}
+
 static bool check(pl_builder *b, const pl_model_args *args, int64_t steps)
 {
     const long long size = (long long)pl_model_int(args, "size");
     if (size % steps)
         return pl_err_set(&b->err, PL_EUSAGE, "%s: size=%lld rows do not divide into steps=%lld",
                           args->spec, size, (long long)steps);
+    if (is_admm(args) && pl_model_int(args, "mixup"))
+        return pl_err_set(&b->err, PL_EUSAGE, "%s: admm has no mixup: pictures stay what they are",
+                          args->spec);
     return steps <= PL_ADMM_STEPS ||
            pl_err_set(&b->err, PL_EUSAGE, "%s: steps=%lld are more than %d", args->spec,
                       (long long)steps, PL_ADMM_STEPS);
@@ -79,8 +87,8 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
     add_input(b, args, &net);
     add_weights(&l, &net);
     pl_value *o = run(b, &net, a, s);
-    pl_model_finish(b, mode, o, "label");
-    if (mode == PL_TRAIN && !strcmp(pl_model_word(args, "method"), "admm") && !b->err.code)
+    pl_model_finish_image(b, args, mode, o, NULL);
+    if (mode == PL_TRAIN && is_admm(args) && !b->err.code)
         pl_admm_add(b, args, &net, a, s, o, pl_graph_find(b->graph, "label"));
 }
 
@@ -93,6 +101,7 @@ static const pl_model_key keys[] = {
     { "method", "gradient", 0, "gradient, or admm: without, in sweeps over the whole batch",
       "gradient admm" },
     PL_ADMM_KEYS,
+    PL_MODEL_MIXUP,
     PL_MODEL_DTYPE,
     { 0 },
 };

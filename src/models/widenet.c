@@ -245,7 +245,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
     x = embed(&m, x, pl_model_int(args, "patch"));
     for (int64_t i = 0; i < pl_model_int(args, "layers") && !b->err.code; i++) x = block(&m, i, x);
     x = head(&m, pl_layers_norm(&m.l, "encoder.norm", x), pl_model_int(args, "classes"));
-    pl_model_finish_with(b, mode, x, "label", m.loss);
+    pl_model_finish_image(b, args, mode, x, m.loss);
 }
 
 static const pl_model_key keys[] = {
@@ -271,6 +271,7 @@ static const pl_model_key keys[] = {
     { "classes", "1000", 2, "of the labels" },
     { "batch", "16", 1, "images per step, over all devices" },
     { "dropout", "0.1", 0, "of embedding, experts and both residuals" },
+    PL_MODEL_MIXUP,
     PL_MODEL_DTYPE,
     { 0 },
 };

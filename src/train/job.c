@@ -70,10 +70,12 @@ static bool open_data(pl_train_job *j, pl_err *err)
                                     .words = o->words,
                                     .train_share = o->train_share,
                                     .in_order = o->in_order,
+                                    .augment = o->augment && *o->augment ? &j->augment : NULL,
                                     .n = 2,
                                     .graph = graphs };
-    if (o->fed.find && o->words)
-        return pl_err_set(err, PL_EUSAGE, "words %s: what is fed has none", o->words);
+    if (o->fed.find && (o->words || source.augment))
+        return pl_err_set(err, PL_EUSAGE, "%s %s: what is fed has none",
+                          o->words ? "words" : "augment", o->words ? o->words : o->augment);
     if (!o->fed.find) return pl_data_source_open(&source, &j->args, j->arena, &j->data, err);
     j->data = (pl_data){ .kind = PL_DATA_FED, .fed = o->fed };
     j->options.data = "";
@@ -104,8 +106,10 @@ static const char *settings_text(const pl_train_job *job)
                 options->optim.momentum);
     PL_JSON_PUT(&out, "decay", options->optim.decay, "clip", options->optim.clip, "steps",
                 options->steps, "micro", options->micro, "train_share", options->train_share);
-    if (job->data.kind == PL_DATA_TENSORS)
+    if (job->data.kind == PL_DATA_TENSORS || job->data.kind == PL_DATA_IMAGES)
         pl_json_put_text(&out, "data_order", options->in_order ? "file" : "random");
+    if (job->data.kind == PL_DATA_IMAGES)
+        pl_json_put_text(&out, "augment", options->augment ? options->augment : "");
     return pl_json_end(&out);
 }
 
@@ -239,6 +243,19 @@ static bool claim_folder(pl_train_job *job, bool last, pl_err *err)
                       job->options.save);
 }
 
+/* Mixed pictures have inputs of their own, which a key of the model adds. */
+static bool read_augment(pl_train_job *job, pl_err *err)
+{
+    PL_TRY(pl_augment_parse(job->options.augment, &job->augment, err));
+    if (!(job->augment.mixup > 0)) return true;
+    if (!pl_model_has(&job->args, "mixup"))
+        return pl_err_set(err, PL_EUSAGE,
+                          "--augment %s: '%s' does not mix pictures: built-in models of images do",
+                          job->options.augment, job->args.model->name);
+    const pl_model_args args = job->args;
+    return pl_model_set(&args, "mixup", "1", job->arena, &job->args, err);
+}
+
 static bool make_job(pl_train_job *job, pl_err *err)
 {
     PL_TRY(claim_folder(job, false, err));
@@ -247,6 +264,7 @@ static bool make_job(pl_train_job *job, pl_err *err)
                                  &job->options.plan.strategy, err));
     if (job->options.args) job->args = *job->options.args;
     if (!job->options.args) PL_TRY(pl_model_parse(job->options.model, job->arena, &job->args, err));
+    PL_TRY(read_augment(job, err));
     PL_TRY(pl_step_settle(&job->options.plan.strategy, &job->options.micro, &job->options.optim,
                           job->arena, err));
     bool text = !strcmp(job->args.model->data, "text");

@@ -5,6 +5,7 @@
 #include "planners/find.h"
 #include "run/checkpoint.h"
 #include "run/claim.h"
+#include "data/augment.h"
 #include "data/counts.h"
 #include "train/tables.h"
 #include "train/train.h"
@@ -18,6 +19,7 @@ struct pl_train_job {
     pl_arena *arena;
     pl_model_args args;  /* as asked for: a step's batch    */
     pl_model_args micro; /* of the graphs: a micro-batch    */
+    pl_augment augment;
     pl_data data;
     int n_graphs;        /* the step's, and the evaluation's where there is one */
     pl_graph *graph[PL_JOB_GRAPHS];

@@ -154,6 +154,16 @@ static void fill_inputs(pl_runner *runner, int which, int64_t step, int64_t k)
     }
 }
 
+/* What was wrong with the data, all ranks hear at the step's end. */
+static bool run_program(pl_runner *runner, int which, int64_t step, int64_t k, pl_err *err)
+{
+    pl_err problem = { 0 };
+    fill_inputs(runner, which, step, k);
+    const bool whole = pl_data_check(&runner->job->data, &problem);
+    if (!whole) *err = problem;
+    return pl_exec_step(runner->exec, which, err) && whole;
+}
+
 static bool take_rows(pl_runner *runner, int64_t step, pl_err *err)
 {
     return !runner->caches ||
@@ -177,8 +187,7 @@ static bool run_pipeline(pl_runner *runner, double *loss, pl_err *err)
     double sum = 0;
     if (n > 1) pl_state_clear(runner->exec, runner->store);
     PL_TRY(take_rows(runner, runner->done, err));
-    fill_inputs(runner, STEP, runner->done, 0);
-    PL_TRY(pl_exec_step(runner->exec, STEP, err));
+    PL_TRY(run_program(runner, STEP, runner->done, 0, err));
     for (int64_t k = 0; k < n; k++) {
         snprintf(name, sizeof name, "loss@%lld", (long long)k);
         sum += pl_runner_scalar(runner, STEP, name);
@@ -198,8 +207,7 @@ bool pl_runner_step(pl_runner *runner, double *loss, pl_err *err)
     PL_TRY(take_rows(runner, step, err));
     for (int64_t k = 0; k < n; k++) {
         const int which = k < n - 1 ? MICRO : STEP;
-        fill_inputs(runner, which, step, k);
-        PL_TRY(pl_exec_step(runner->exec, which, err));
+        PL_TRY(run_program(runner, which, step, k, err));
         sum += pl_runner_scalar(runner, which, "loss");
     }
     *loss = sum / (double)n;
@@ -224,8 +232,7 @@ static void add_scores(pl_runner *runner, pl_auc *rows)
 bool pl_runner_evaluate(pl_runner *runner, int64_t i, double *loss, pl_auc *rows, pl_err *err)
 {
     PL_TRY(take_rows(runner, -1 - i, err));
-    fill_inputs(runner, EVAL, -1 - i, 0);
-    PL_TRY(pl_exec_step(runner->exec, EVAL, err));
+    PL_TRY(run_program(runner, EVAL, -1 - i, 0, err));
     *loss = pl_runner_scalar(runner, EVAL, "loss");
     if (rows) add_scores(runner, rows);
     return true;

@@ -1,17 +1,22 @@
 #include "train/source.h"
 
 #include "data/clicks.h"
+#include "data/images.h"
 #include "data/rows.h"
 #include "data/text.h"
 
 #include <string.h>
 
-/* A file of any name is a log where the model reads one. */
+/* A file of any name is a log where the model reads one, or pictures; a model out of a file, whose
+ * inputs may be of any kind, gets pictures where the file has some. */
 static pl_data_kind kind_of(const pl_data_source *source, const pl_model_args *args)
 {
     const pl_data_kind kind = pl_data_kind_of(source->data);
-    const bool clicks = !strcmp(args->model->data, "clicks");
-    return kind == PL_DATA_TEXT && clicks ? PL_DATA_CLICKS : kind;
+    const char *reads = args->model->data;
+    if (kind != PL_DATA_TEXT) return kind;
+    if (!strcmp(reads, "clicks")) return PL_DATA_CLICKS;
+    if (!strcmp(reads, "images")) return PL_DATA_IMAGES;
+    return !strcmp(reads, "tensors") && pl_images_are(source->data) ? PL_DATA_IMAGES : kind;
 }
 
 /* Does the model read data of this kind, which is `what`? */
@@ -78,10 +83,18 @@ static bool open_text(const pl_data_source *s, const pl_model_args *args, pl_are
 bool pl_data_source_open(const pl_data_source *s, const pl_model_args *args, pl_arena *arena,
                          pl_data *out, pl_err *err)
 {
+    static const pl_augment none;
     const pl_data_kind kind = kind_of(s, args);
     if (s->words && kind != PL_DATA_TEXT)
         return pl_err_set(err, PL_EUSAGE, "--words %s: --data %s is no text that has words",
                           s->words, s->data);
+    if (s->augment && kind != PL_DATA_IMAGES)
+        return pl_err_set(err, PL_EUSAGE, "--augment changes pictures: --data %s has none",
+                          s->data);
+    if (s->in_order && (kind == PL_DATA_TEXT || kind == PL_DATA_SYNTHETIC))
+        return pl_err_set(err, PL_EUSAGE,
+                          "--data-order file is for rows: --data FILE.safetensors, a log FILE.tsv, "
+                          "or pictures");
     switch (kind) {
     case PL_DATA_TEXT: return open_text(s, args, arena, out, err);
     case PL_DATA_TENSORS:
@@ -91,6 +104,9 @@ bool pl_data_source_open(const pl_data_source *s, const pl_model_args *args, pl_
         return reads(args, "clicks", "log of clicks", err) &&
                pl_data_clicks_open(s->data, s->train_share, s->in_order, s->n, s->graph, arena, out,
                                    err);
+    case PL_DATA_IMAGES:
+        return pl_images_open(s->data, s->train_share, s->in_order, s->n, s->graph,
+                              s->augment ? s->augment : &none, arena, out, err);
     default: return pl_data_synthetic_open(s->data, out, err);
     }
 }

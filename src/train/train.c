@@ -52,7 +52,7 @@ static void tell(loop *r, pl_train_event e)
 
 static bool evaluate(loop *r, pl_err *err)
 {
-    double sum = 0;
+    double sum = 0, right = 0;
     int64_t n = r->job->options.eval_batches * r->job->options.micro;
     if (n < 1) return true;
     r->scored.n = 0;
@@ -61,11 +61,13 @@ static bool evaluate(loop *r, pl_err *err)
         PL_TRY(pl_runner_evaluate(&r->run, i, &loss, &r->scored, err));
         if (is_stopped(r)) return true; /* what is not whole is not told */
         sum += loss;
+        right += pl_runner_scalar(&r->run, PL_TRAIN_EVAL, "accuracy");
     }
     tell(r, (pl_train_event){ .what = PL_TOLD_EVAL,
                               .step = r->run.done,
                               .loss = sum / (double)n,
-                              .auc = r->scored.n ? pl_auc_find(&r->scored) : -1 });
+                              .auc = r->scored.n ? pl_auc_find(&r->scored) : -1,
+                              .accuracy = right / (double)n });
     return true;
 }
 

@@ -33,7 +33,8 @@ typedef struct pl_train_options {
     const char *words;    /* vocabulary of a text (data/vocab.h); NULL: its
                              bytes are its tokens                           */
     pl_fed fed;           /* instead of it: what inputs read                */
-    bool in_order;        /* rows of a file of tensors as they lie there    */
+    bool in_order;        /* rows of tensors or pictures as they lie there  */
+    const char *augment;  /* of pictures: pl_augment_parse; NULL: nothing   */
     double train_share;   /* of the file; the rest validates                */
     const char *weights;  /* pl_weights_open, or NULL: initial values       */
     bool weights_partial; /* states that it does not have start from initial values */
@@ -84,6 +85,8 @@ typedef struct pl_train_event {
     bool ok;                    /* END: no error                                                 */
     double loss;                /* nats; STEP: of the batch, before its update; EVAL: validation */
     double auc;                 /* EVAL: train/auc.h; < 0: the model gives no scores             */
+    double accuracy;            /* EVAL: share of rows of which the largest logit is the label's;
+                                   < 0: the model does not say                                   */
     double lr, grad_norm;       /* STEP; grad_norm < 0 without clipping                          */
     double seconds;             /* STEP: of this step; SAVE: of writing                          */
     int64_t tokens;             /* STEP: rows x positions of the batch (rows for images)         */

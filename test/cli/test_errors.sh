@@ -20,7 +20,7 @@ refuses 2 'MODEL is missing|pleat train --help' "$pleat" train
 refuses 2 'MODEL is missing' "$pleat" graph
 refuses 2 'DIR is missing' "$pleat" sample
 refuses 2 "unexpected 'mlp'" "$pleat" train mlp mlp
-refuses 2 '--data is missing: a text file, FILE.safetensors, a log of clicks or synthetic' "$pleat" train "$tiny"
+refuses 2 '--data is missing: a text file, FILE.safetensors, a log of clicks, pictures or synthetic' "$pleat" train "$tiny"
 refuses 2 '--seq needs a value (N)' "$pleat" train "$tiny" --seq
 refuses 2 '--json takes no value' "$pleat" models --json=1
 refuses 2 '--steps: -1 is below 0' "${train[@]}" --steps -1
@@ -103,7 +103,11 @@ refuses 2 "strategy 'dp=2,tp=2' takes dp=2 x tp=2 = 4 devices, and there are 3" 
 refuses 3 'vocab=100 is too small|vocab=256' "${train[@]/vocab=256/vocab=100}"
 refuses 3 'classes=100 are too few|classes=256' "$pleat" train roberta-base:layers=1,classes=100 --data text.txt --seq 8
 refuses 4 "model 'mlp' reads vectors|--data synthetic" "$pleat" train mlp --data text.txt
-refuses 4 "model 'resnet18' reads images" "$pleat" train resnet18:size=32 --data text.txt
+refuses 3 'text.txt: it has |bytes, and neither begins as a file of IDX pictures does' \
+    "$pleat" train resnet18:size=32 --data text.txt
+refuses 2 '--augment changes pictures: --data text.txt has none' "${train[@]}" --augment crop
+refuses 2 '--augment turn: there are crop, flip, scale=0.08, mixup=0.2' "${train[@]}" --augment crop,turn
+refuses 2 "--augment mixup: 'gpt2' does not mix pictures" "${train[@]}" --augment mixup
 
 # -- files: 3 ---------------------------------------------------------------------------------------------
 refuses 3 'nofile: cannot read the data: No such file|synthetic' "${train[@]}" --data nofile
@@ -123,7 +127,7 @@ head -c 3000 rows.safetensors > cut.safetensors
 refuses 3 'cut.safetensors: truncated: 3000 bytes found' "${train[@]}" --data cut.safetensors
 refuses 3 'nofile.safetensors: cannot open' "${train[@]}" --data nofile.safetensors
 refuses 2 '--data-order abc: random or file' "${train[@]}" --data-order abc
-refuses 2 '--data-order file is for rows: --data FILE.safetensors, or a log FILE.tsv' "${train[@]}" --data-order file
+refuses 2 '--data-order file is for rows: --data FILE.safetensors, a log FILE.tsv, or pictures' "${train[@]}" --data-order file
 refuses 3 "rows.safetensors: 0 of 16 states loaded; not found: " "${train[@]}" --weights rows.safetensors
 refuses 3 'folder: no model.safetensors.index.json and 0 files *.safetensors' "${train[@]}" --weights folder
 refuses 2 '--resume goes on from a checkpoint' "${train[@]}" --weights rows.safetensors --resume folder

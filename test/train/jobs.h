@@ -159,7 +159,7 @@ static void check_losses(const char *what, const diary *a, const diary *b, int s
     }
 }
 
-static int make_text(void **state)
+static inline int make_text(void **state)
 {
     static const char line[] = "the quick brown fox jumps over the lazy dog, again and again; ";
     (void)state;
@@ -171,7 +171,7 @@ static int make_text(void **state)
     return fclose(f);
 }
 
-static int clean_up(void **state)
+static inline int clean_up(void **state)
 {
     (void)state;
     unlink(text);

@@ -1,0 +1,433 @@
+/* Pictures as data. Opening: the inputs of the model (find_inputs), a reader by what the path is
+ * (read_albums), what it gave against the model and itself (check_albums), which of it validates
+ * (divide). A batch: pl_images_fill(), row by row, each by render_row(). */
+#include "data/images.h"
+
+#include "base/file.h"
+#include "data/ahead.h"
+#include "data/album.h"
+#include "data/ids.h"
+#include "run/manifest.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char other_label[] = "label2", own_share[] = "share"; /* inputs, with mixup */
+
+struct pl_images {
+    pl_album_pair pair;
+    int n_albums;
+    pl_album *album; /* [n_albums] those that train, then the others */
+    pl_augment augment;
+    pl_frame frame;  /* of the input                                 */
+    pl_ahead *ahead; /* decodes files; NULL: pictures are in memory  */
+    pthread_mutex_t lock;
+    pl_err problem; /* of a fill, under the lock                    */
+};
+
+bool pl_images_are(const char *path)
+{
+    struct stat s;
+    return (!stat(path, &s) && S_ISDIR(s.st_mode)) || pl_idx_is(path) || pl_cifar_is(path);
+}
+
+/* -- inputs ------------------------------------------------------------------------------------ */
+
+typedef struct inputs {
+    const pl_value *picture, *label;
+    const pl_graph *graph; /* that has the label */
+} inputs;
+
+static bool is_picture(const pl_value *v, pl_frame *frame)
+{
+    const int64_t *dim = v->shape.dim;
+    if (v->shape.rank != 4 || !pl_type_is_float(v->type)) return false;
+    if (dim[3] == 1 || dim[3] == 3)
+        *frame = (pl_frame){ dim[1], dim[2], (int)dim[3], false };
+    else if (dim[1] == 1 || dim[1] == 3)
+        *frame = (pl_frame){ dim[2], dim[3], (int)dim[1], true };
+    else
+        return false;
+    return true;
+}
+
+static bool is_label(const pl_value *v)
+{
+    return v->shape.rank == 1 && !pl_type_is_float(v->type);
+}
+
+static bool find_inputs(int n, const pl_graph *const graph[], pl_frame *frame, inputs *out,
+                        pl_err *err)
+{
+    *out = (inputs){ 0 };
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < graph[i]->values.n; k++) {
+            const pl_value *v = graph[i]->values.at[k];
+            if (v->role != PL_INPUT || pl_data_is_scalar(v->name)) continue;
+            const bool own = !strcmp(v->name, other_label) || !strcmp(v->name, own_share);
+            if (is_picture(v, frame) && (!out->picture || !strcmp(out->picture->name, v->name)))
+                out->picture = v;
+            else if (is_label(v) && !own && (!out->label || !strcmp(out->label->name, v->name)))
+                *out = (inputs){ out->picture, v, graph[i] };
+            else if (!own)
+                return pl_err_set(err, PL_EUNSUPPORTED,
+                                  "the model reads '%s' too, %s: pictures give f32[rows,height,"
+                                  "width,3], or channels first, and a label i32[rows], alone",
+                                  v->name, pl_shape_text(graph[i]->arena, v->type, &v->shape));
+        }
+    return (out->picture && out->label) ||
+           pl_err_set(err, PL_EUNSUPPORTED, "the model reads no %s, which pictures give",
+                      out->picture ? "labels i32[rows]" : "f32[rows,height,width,3]");
+}
+
+/* -- opening ----------------------------------------------------------------------------------- */
+
+static bool read_albums(const char *path, pl_arena *arena, pl_album_pair *pair, pl_err *err)
+{
+    struct stat s;
+    const bool folder = !stat(path, &s) && S_ISDIR(s.st_mode);
+    if (pl_idx_is(path)) return pl_idx_read(path, arena, pair, err);
+    if (folder && !pl_cifar_is(path)) return pl_classes_read(path, arena, pair, err);
+    return pl_cifar_read(path, arena, pair, err);
+}
+
+/* Labels of an album that the model does not have. */
+static void check_labels(const pl_album *a, int64_t below, pl_problems *problems)
+{
+    int64_t wrong = 0, first = -1, most = 0;
+    for (int64_t i = 0; i < a->n; i++) {
+        if (a->label[i] > most) most = a->label[i];
+        if (a->label[i] >= below && !wrong++) first = i;
+    }
+    if (wrong && a->file)
+        pl_problems_add(problems,
+                        "%s has %lld classes, a folder each, and the model %lld: write "
+                        "classes=%lld",
+                        a->path, (long long)a->classes, (long long)below, (long long)a->classes);
+    if (wrong && !a->file)
+        pl_problems_add(problems,
+                        "%s: picture %lld has the label %d, and the model has %lld classes, from 0 "
+                        "on (%lld labels are too large): write classes=%lld",
+                        a->path, (long long)first, a->label[first], (long long)below,
+                        (long long)wrong, (long long)(most + 1));
+}
+
+/* All pictures in memory are of one size, and of one set of classes. */
+static void check_kinds(const pl_album *a, const pl_album *first, pl_problems *problems)
+{
+    if (a->like.height != first->like.height || a->like.width != first->like.width)
+        pl_problems_add(problems, "%s has pictures of %lld x %lld, and %s of %lld x %lld", a->path,
+                        (long long)a->like.height, (long long)a->like.width, first->path,
+                        (long long)first->like.height, (long long)first->like.width);
+    if (a->classes != first->classes)
+        pl_problems_add(problems, "%s is of %lld classes, and %s of %lld", a->path,
+                        (long long)a->classes, first->path, (long long)first->classes);
+}
+
+static bool check_albums(const pl_images *m, int64_t below, pl_arena *arena, pl_err *err)
+{
+    pl_problems problems = { .text.arena = arena };
+    for (int i = 0; i < m->n_albums; i++) {
+        check_kinds(&m->album[i], &m->album[0], &problems);
+        if (below) check_labels(&m->album[i], below, &problems);
+    }
+    return !problems.n || pl_err_set(err, PL_EINPUT, "%s", pl_problems_text(&problems));
+}
+
+/* The first share of every class, and then the rest of each, so that none is left out of either. */
+static int64_t divide_classes(pl_album *a, double share, pl_arena *arena)
+{
+    const char **file = PL_NEW_N(arena, const char *, a->n);
+    int32_t *label = PL_NEW_N(arena, int32_t, a->n);
+    int64_t at = 0, trains = 0;
+    for (int rest = 0; rest < 2; rest++)
+        for (int64_t begin = 0, end; begin < a->n; begin = end) {
+            for (end = begin; end < a->n && a->label[end] == a->label[begin];) end++;
+            const int64_t part = (int64_t)((double)(end - begin) * share),
+                          some = begin + (part ? part : 1);
+            for (int64_t i = rest ? some : begin; i < (rest ? end : some); i++, at++) {
+                file[at] = a->file[i];
+                label[at] = a->label[i];
+            }
+            if (!rest) trains = at;
+        }
+    a->file = file;
+    a->label = label;
+    return trains;
+}
+
+static bool divide(pl_images *m, double share, pl_arena *arena, pl_data *d, pl_err *err)
+{
+    for (int i = 0; i < m->n_albums; i++) {
+        d->n += m->album[i].n;
+        d->n_train += i < m->pair.train.n ? m->album[i].n : 0;
+    }
+    if (m->pair.valid.n) return true;
+    d->n_train = m->album[0].file ? divide_classes(&m->album[0], share, arena)
+                                  : (int64_t)((double)d->n * share);
+    if (d->n_train > 0 && d->n_train < d->n) return true;
+    return pl_err_set(err, PL_EINPUT,
+                      "%s: %lld pictures give %lld for training and %lld for validation: at least "
+                      "one of each is needed (--train-share)",
+                      d->path, (long long)d->n, (long long)d->n_train,
+                      (long long)(d->n - d->n_train));
+}
+
+/* Train, then validate, in one list. */
+static void join_albums(pl_images *m, pl_data *d, pl_arena *arena)
+{
+    pl_text all = { .arena = arena };
+    pl_albums list = { 0 };
+    for (int i = 0; i < m->pair.train.n; i++) PL_PUSH(arena, &list, m->pair.train.at[i]);
+    for (int i = 0; i < m->pair.valid.n; i++) PL_PUSH(arena, &list, m->pair.valid.at[i]);
+    for (int i = 0; i < list.n; i++) {
+        pl_text_add(&all, "%s\n", list.at[i].hash);
+        d->n_bytes += list.at[i].bytes;
+    }
+    m->album = list.at;
+    m->n_albums = list.n;
+    d->hash = pl_manifest_hash(arena, pl_text_get(&all), all.n);
+}
+
+static bool open_images(pl_images *m, double share, const inputs *in, pl_arena *arena, pl_data *d,
+                        pl_err *err)
+{
+    int64_t least;
+    PL_TRY(read_albums(d->path, arena, &m->pair, err));
+    join_albums(m, d, arena);
+    PL_TRY(check_albums(m, pl_ids_below(in->graph, in->label, &least), arena, err));
+    return divide(m, share, arena, d, err);
+}
+
+static const pl_album *find_album(const pl_images *m, int64_t *picture)
+{
+    int i = 0;
+    while (*picture >= m->album[i].n) *picture -= m->album[i++].n;
+    return &m->album[i];
+}
+
+static bool decode_file(const void *of, int64_t picture, pl_arena *arena, pl_picture *out,
+                        pl_err *err)
+{
+    const pl_album *a = find_album(of, &picture);
+    void *map;
+    size_t bytes;
+    PL_TRY(pl_file_map(a->file[picture], &map, &bytes, err));
+    const bool ok =
+        pl_picture_decode(map, bytes, arena, out, err) || pl_err_in(err, "%s", a->file[picture]);
+    pl_file_unmap(map, bytes);
+    return ok;
+}
+
+/* A few threads decode beside those that compute: half as many as there are cores. */
+static pl_ahead *start_ahead(const pl_images *m)
+{
+    enum { MOST = 8, KEPT = 256 << 20 };
+    const long half = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+    if (!m->album[0].file) return NULL;
+    return pl_ahead_new(half < 1 ? 1 : half > MOST ? MOST : (int)half, KEPT, decode_file, m);
+}
+
+bool pl_images_open(const char *path, double share, bool in_order, int n,
+                    const pl_graph *const graph[], const pl_augment *augment, pl_arena *arena,
+                    pl_data *out, pl_err *err)
+{
+    inputs in;
+    pl_images *m = PL_NEW(arena, pl_images);
+    pl_data d = { .kind = PL_DATA_IMAGES,
+                  .path = pl_arena_text(arena, path),
+                  .in_order = in_order,
+                  .images = m };
+    m->augment = *augment;
+    pthread_mutex_init(&m->lock, NULL);
+    PL_TRY(find_inputs(n, graph, &m->frame, &in, err));
+    if (!open_images(m, share, &in, arena, &d, err)) {
+        pl_data_free(&d);
+        return false;
+    }
+    m->ahead = start_ahead(m);
+    *out = d;
+    return true;
+}
+
+void pl_images_free(pl_images *m)
+{
+    if (m->ahead) pl_ahead_free(m->ahead);
+    pl_album_free(&m->pair);
+    pthread_mutex_destroy(&m->lock);
+}
+
+bool pl_images_check(pl_images *m, pl_err *err)
+{
+    pthread_mutex_lock(&m->lock);
+    const pl_err problem = m->problem;
+    pthread_mutex_unlock(&m->lock);
+    return !problem.code || pl_err_set(err, problem.code, "%s", problem.msg);
+}
+
+/* -- batches ----------------------------------------------------------------------------------- */
+
+typedef struct batch {
+    const pl_data *d;
+    pl_images *m;
+    const pl_augment *augment;
+    uint64_t seed;
+    int64_t step, n_valid, rows;
+} batch;
+
+static int64_t find_picture(const batch *b, int64_t row)
+{
+    return pl_data_row(b->d, b->seed, b->step, b->n_valid, row, b->rows);
+}
+
+static int32_t find_label(const batch *b, int64_t row)
+{
+    int64_t picture = find_picture(b, row);
+    return find_album(b->m, &picture)->label[picture];
+}
+
+/* Rows of a batch are mixed from both of its ends, as timm has it: the first with the last. */
+static int64_t find_other(const batch *b, int64_t row)
+{
+    return b->rows - 1 - row;
+}
+
+static float find_share(const batch *b, int64_t row)
+{
+    return (float)pl_augment_share(b->augment, b->seed, b->step * b->rows + row);
+}
+
+/* Call `use` with a picture. */
+static bool take_picture(const pl_images *m, int64_t picture,
+                         void (*use)(void *with, const pl_picture *p), void *with, pl_err *err)
+{
+    if (m->ahead) return pl_ahead_take(m->ahead, picture, use, with, err);
+    const pl_album *a = find_album(m, &picture);
+    pl_picture p = a->like;
+    p.at += picture * a->stride;
+    use(with, &p);
+    return true;
+}
+
+static void keep_problem(pl_images *m, const pl_err *problem)
+{
+    pthread_mutex_lock(&m->lock);
+    if (!m->problem.code) m->problem = *problem;
+    pthread_mutex_unlock(&m->lock);
+}
+
+typedef struct rendering {
+    const batch *b;
+    int64_t row;
+    float *to;
+} rendering;
+
+static void render_picture(void *with, const pl_picture *p)
+{
+    const rendering *r = with;
+    const batch *b = r->b;
+    const pl_view v =
+        pl_augment_view(b->augment, b->seed, b->step * b->rows + r->row, p, &b->m->frame);
+    pl_view_render(&v, p, &b->m->frame, r->to);
+}
+
+/* A row before it is mixed: as floats, all of the frame. */
+static void render_alone(const batch *b, int64_t row, float *to)
+{
+    pl_err problem = { 0 };
+    if (!take_picture(b->m, find_picture(b, row), render_picture, &(rendering){ b, row, to },
+                      &problem))
+        keep_problem(b->m, &problem);
+}
+
+static const float *render_row(const batch *b, int64_t row, pl_arena *arena)
+{
+    const int64_t n = b->m->frame.height * b->m->frame.width * b->m->frame.channels;
+    float *own = PL_NEW_N(arena, float, n);
+    const float share = find_share(b, row);
+    render_alone(b, row, own);
+    if (share >= 1) return own;
+    float *other = PL_NEW_N(arena, float, n);
+    render_alone(b, find_other(b, row), other);
+    for (int64_t i = 0; i < n; i++) own[i] = share * own[i] + (1 - share) * other[i];
+    return own;
+}
+
+/* The elements of a port that are of one row of the batch: n, from element `at` of the part on, in
+ * runs that are evenly spaced in the row. */
+static void put_row(const batch *b, const pl_port *port, int64_t at, int64_t n, void *to)
+{
+    const pl_shape *whole = &port->value->shape;
+    const int64_t size = pl_shape_count(whole) / whole->dim[0],
+                  row = pl_region_global(&port->region, whole, at) / size;
+    int64_t step, run = pl_region_row(&port->region, whole, &step);
+    pl_arena *tmp = pl_arena_new("pictures");
+    const float *x = render_row(b, row, tmp);
+    if (run > n) run = n;
+    for (int64_t i = 0; i < n; i += run) {
+        const int64_t from = pl_region_global(&port->region, whole, at + i) - row * size;
+        PL_ASSERT(from >= 0 && from + (run - 1) * step < size);
+        for (int64_t k = 0; k < run; k++)
+            pl_type_put(port->value->type, to, at + i + k, (double)x[from + k * step]);
+    }
+    pl_arena_free(tmp);
+}
+
+/* What this part takes of the next batch, where there is one. */
+static void want_next(const batch *b, const pl_port *port)
+{
+    batch next = *b;
+    next.step += b->step < 0 ? -1 : 1;
+    if (!b->m->ahead || next.step < -b->n_valid) return;
+    const int64_t n = pl_region_count(&port->region), rows = port->shape.dim[0],
+                  size = pl_shape_count(&port->value->shape) / b->rows;
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t row =
+            pl_region_global(&port->region, &port->value->shape, i * (n / rows)) / size;
+        pl_ahead_want(b->m->ahead, find_picture(&next, row));
+        if (find_share(&next, row) < 1)
+            pl_ahead_want(b->m->ahead, find_picture(&next, find_other(&next, row)));
+    }
+}
+
+static void put_pictures(const batch *b, const pl_port *port, void *to)
+{
+    const int64_t count = pl_region_count(&port->region), rows = port->shape.dim[0];
+    want_next(b, port);
+#pragma omp parallel for schedule(dynamic)
+    for (int64_t i = 0; i < rows; i++) put_row(b, port, i * (count / rows), count / rows, to);
+}
+
+/* Labels, those of the others, or shares. */
+static void put_numbers(const batch *b, const pl_port *port, void *to)
+{
+    const pl_value *v = port->value;
+    for (int64_t i = 0, n = pl_region_count(&port->region); i < n; i++) {
+        const int64_t row = pl_region_global(&port->region, &v->shape, i);
+        const bool other = !strcmp(v->name, other_label);
+        const double x = !strcmp(v->name, own_share)
+                             ? (double)find_share(b, row)
+                             : (double)find_label(b, other ? find_other(b, row) : row);
+        pl_type_put(v->type, to, i, x);
+    }
+}
+
+void pl_images_fill(const pl_data *data, const pl_port *port, uint64_t seed, int64_t step,
+                    int64_t n_valid, void *to)
+{
+    static const pl_augment none;
+    const batch b = { .d = data,
+                      .m = data->images,
+                      .augment = step < 0 ? &none : &data->images->augment,
+                      .seed = seed,
+                      .step = step,
+                      .n_valid = n_valid,
+                      .rows = port->value->shape.dim[0] };
+    if (!pl_region_count(&port->region)) return; /* a rank may have no rows */
+    if (port->value->shape.rank == 4)
+        put_pictures(&b, port, to);
+    else
+        put_numbers(&b, port, to);
+}

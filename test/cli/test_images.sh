@@ -1,0 +1,103 @@
+# Training on pictures as a user starts it: made-up ones are learned, on any number of devices, and a run
+# that was stopped goes on the same.
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "$0")/helpers.sh"
+rm -rf pictures folder one two parts ./*.log ./*-ubyte ./*.bin
+
+# N pictures of 12 x 12, noise with a bright square in the quarter that the label says, as octal escapes; WHAT:
+# pictures, labels, or both, as in a record of CIFAR, whose pictures are 32 x 32 and of 3 channels.
+draw() { # N SEED WHAT
+    awk -v n="$1" -v seed="$2" -v what="$3" '
+        function big(x) { printf "\\0000\\0000\\0%03o\\0%03o", x / 256, x % 256 }
+        function show(side, channels,    c, y, x, inside) {
+            for (c = 0; c < channels; c++)
+                for (y = 0; y < side; y++)
+                    for (x = 0; x < side; x++) {
+                        inside = int(2 * y / side) == int(label / 2) && int(2 * x / side) == label % 2
+                        printf "\\0%03o", inside * 150 + 60 * rand()
+                    }
+        }
+        BEGIN {
+            srand(seed)
+            for (i = 0; i < n; i++) labels[i] = int(4 * rand())
+            if (what != "both") { printf "\\0000\\0000\\0010\\0%03o", what == "labels" ? 1 : 3; big(n) }
+            if (what == "pictures") { big(12); big(12) }
+            for (i = 0; i < n; i++) {
+                label = labels[i]
+                if (what != "pictures") printf "\\0%03o", label
+                if (what == "pictures") show(12, 1)
+                if (what == "both") show(32, 3)
+            }
+        }'
+}
+mkdir pictures
+for part in train:200:1 t10k:40:2; do
+    IFS=: read -r name n seed <<< "$part"
+    printf %b "$(draw "$n" "$seed" pictures)" > pictures/$name-images-idx3-ubyte
+    printf %b "$(draw "$n" "$seed" labels)" > pictures/$name-labels-idx1-ubyte
+done
+vit=vit_b_16:layers=1,hidden=24,ffn=48,heads=3,patch=4,size=12,classes=4,batch=16
+learns() { # a --json log: the last accuracy is above 0.9
+    awk -F'"accuracy": ' '/accuracy/ { split($2, x, /[,}]/); last = x[1] } END { exit !(last > 0.9) }' "$1"
+}
+
+# -- learned, however it is split -----------------------------------------------------------------------------
+train=("$pleat" train "$vit" --data pictures --steps 120 --lr 5e-3 --threads 1 --json)
+runs 0 'pictures: 200 pictures to learn, 40 to validate' "${train[@]}"
+check 'the squares are learned' learns out
+runs 0 '' "${train[@]}" --augment crop
+check 'and when they are moved' learns out
+runs 0 '' "$pleat" train "$vit" --data pictures --steps 1 --threads 1
+check 'accuracy in text' grep -Eq '^step 1 validation [0-9.]+ nats, accuracy 0\.[0-9]{4}$' out
+some=("${train[@]}" --augment crop,flip,scale=0.5,mixup=0.4 --steps 12)
+for n in 1 2 3; do
+    runs 0 '' "${some[@]}" --devices $n
+    mv out "devices-$n.log"
+    check "losses on $n devices" same_losses devices-1.log "devices-$n.log"
+done
+runs 0 '' "${some[@]}" --devices 2 --strategy zero=3 --micro 2
+mv out micro.log
+runs 0 '' "${some[@]}" --micro 2
+check 'losses of micro-batches, zero=3' same_losses micro.log out
+net="resnet18:stages=2,blocks=1,width=8,size=12,classes=4,batch=8"
+for split in dp spatial=2; do
+    runs 0 '' "$pleat" train $net --data pictures --steps 6 --threads 1 --json --augment crop,mixup --devices 2 \
+        --strategy $split
+    mv out $split.log
+done
+check 'losses on spatial=2' same_losses dp.log spatial=2.log
+runs 0 '' "$pleat" train $net,dtype=bf16 --data pictures --steps 2 --threads 1 --augment mixup
+! command -v mpirun > /dev/null || {
+    runs 0 '' mpirun -n 2 "${some[@]}"
+    check 'losses under mpirun' same_losses devices-1.log out
+}
+runs 0 '' "$pleat" verify $net,mixup=1 --devices 2 --strategy dp
+
+# -- stopped and resumed: the same bytes ----------------------------------------------------------------------
+runs 0 '' "${some[@]}" --save one --save-every 5 --keep 9
+runs 0 '' "${some[@]}" --save two --resume one/step-00000005.json
+check 'the same weights after a resume' cmp {one,two}/step-00000012.safetensors
+runs 0 'resuming with other settings: augment was "crop,flip,scale=0.5,mixup=0.4", is "mixup"' "${some[@]}" \
+    --resume one/step-00000005.json --augment mixup
+rm -r one two
+runs 0 '' "$pleat" train "$vit" --data pictures --data-order file --steps 2 --threads 1
+
+# -- other kinds of files -------------------------------------------------------------------------------------
+printf %b "$(draw 20 3 both)" > some.bin
+runs 0 'some.bin: 18 pictures to learn, 2 to validate' "$pleat" train "${vit/classes=4/classes=10}" --data some.bin \
+    --steps 2 --threads 1
+
+# -- what is wrong: one error, exit code 3 --------------------------------------------------------------------
+refuses 3 'some.bin: picture 0 has the label|the model has 2 classes, from 0 on|write classes=4' \
+    "$pleat" train "${vit/classes=4/classes=2}" --data some.bin
+head -c 5000 some.bin > cut.bin
+refuses 3 'cut.bin: it has 5000 bytes, and neither begins as a file of IDX' "$pleat" train "$vit" --data cut.bin
+refuses 3 'nowhere: cannot open: No such file' "$pleat" train "$vit" --data nowhere
+mkdir -p folder/a folder/b
+refuses 3 'folder/a has no pictures: |folder/b has no pictures' "$pleat" train "$vit" --data folder
+for i in 1 2 3 4; do printf '\211PNG\r\n\032\n' > folder/a/$i.png && cp folder/a/$i.png folder/b; done
+for n in 1 2; do
+    runs 3 'folder/|.png: not a whole PNG: ' "$pleat" train "$vit" --data folder --devices $n --threads 1
+done
+refuses 4 "model 'mlp' reads vectors" "$pleat" train mlp --data some.bin
+finish
