@@ -258,9 +258,10 @@ static pl_value *half_square(admm *m, double weight, pl_value *x)
 }
 
 /* L, but for what moving a weight costs. */
-static pl_value *lagrangian(admm *m, pl_value *labels)
+static void watch(admm *m, const char *when, pl_value *labels)
 {
     pl_builder *b = m->b;
+    b->scope = pl_builder_fmt(b, "admm.%s.", when);
     pl_value *sum = scaled(m, (double)m->net->rows, pl_model_cross_entropy(b, m->o, labels));
     for (int64_t t = 0; t < m->net->steps; t++) {
         pl_value *r1 = minus(m, m->a[t], input_at(m, t)),
@@ -270,7 +271,9 @@ static pl_value *lagrangian(admm *m, pl_value *labels)
         sum = plus(m, sum, half_square(m, weight_at(m, t), r2));
     }
     pl_value *r3 = minus(m, m->o, affine(m, m->s[m->net->steps - 1], m->v, m->c));
-    return plus(m, sum, half_square(m, m->rho, minus(m, r3, m->l3)));
+    sum = plus(m, sum, half_square(m, m->rho, minus(m, r3, m->l3)));
+    if (sum) pl_add_output(b, pl_builder_fmt(b, "lagrangian.%s", when), sum);
+    b->scope = "admm.";
 }
 
 /* -- states ------------------------------------------------------------------------------------ */
@@ -324,10 +327,10 @@ void pl_admm_add(pl_builder *b, const pl_model_args *args, const pl_elman *net, 
     m.l3 = dual[2] = add_state(&m, "l3", net->classes);
     m.y = PL_ADD(b, &pl_op_one_hot, pl_builder_fmt(b, "n->nv; v=%lld", (long long)net->classes),
                  labels);
-    const bool watch = pl_model_int(args, "watch");
-    if (watch) pl_add_output(b, "lagrangian.before", lagrangian(&m, labels));
+    const bool watched = pl_model_int(args, "watch");
+    if (watched) watch(&m, "before", labels);
     sweep(&m);
-    if (watch) pl_add_output(b, "lagrangian.after", lagrangian(&m, labels));
+    if (watched) watch(&m, "after", labels);
     move_multipliers(&m);
     b->scope = "";
     if (b->err.code) return;
