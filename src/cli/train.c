@@ -55,7 +55,7 @@ static const pl_opt opts[] = {
     { "lr-min",       REAL(o.lr_min),     "X",    NULL,  "end of the cosine; default lr / 10" },
     { "warmup",       INT(o.warmup),      "N",    "0",   "steps of linear warm-up" },
     { "seed",         INT(seed),          "K",    "1",   "of weights, data order and dropout" },
-    PL_OPTIM_OPTS(o.optim, USUAL(PL_OPTIM_EPS), "of adam, adamw and adagrad"),
+    PL_OPTIM_OPTS(o.optim, USUAL(PL_OPTIM_EPS), "of all but sgd"),
     { "train-share",  REAL(o.train_share), "X",   "0.9", "first part of FILE; rest validates" },
     { "eval-every",   INT(o.eval_every),  "M",    "0",   "validate every M steps; 0: at the end",
       .needs = "eval-batches!=0" },

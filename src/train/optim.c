@@ -11,6 +11,12 @@
 
 #include <string.h>
 
+struct updating;
+struct target;
+typedef void adding(const struct updating *u, const struct target *t);
+
+static adding add_fused, add_lamb, add_unfused_adam, add_unfused_adagrad, add_unfused_sgd;
+
 /* An optimizer: its fused update takes (weight, gradient, moments..., lr, [step,] scale), and that
  * of rows (weight, ids, rows, moments...) and the same scalars. */
 static const struct rule {
@@ -18,20 +24,38 @@ static const struct rule {
     const pl_op *op, *rows;
     const char *moment[2];
     int n_row_moments;
-    bool counts; /* takes the step number                                            */
-    bool lazy;   /* updates rows though that is not what the update of all rows does */
-    bool plain;  /* has usually no decay, as PyTorch's for tables                    */
+    adding *unfused; /* NULL: there is none in torch                                     */
+    adding *fused;   /* NULL: add_fused                                                  */
+    bool counts;     /* takes the step number                                            */
+    bool lazy;       /* updates rows though that is not what the update of all rows does */
+    bool plain;      /* has usually no decay, as PyTorch's for tables                    */
 } rules[] = {
-    { "adamw", &pl_op_adamw, &pl_op_adam_rows, { "m", "v" }, 2, .counts = true },
-    { "adam", &pl_op_adam, &pl_op_adam_rows, { "m", "v" }, 2, .counts = true },
-    { "adagrad", &pl_op_adagrad, &pl_op_adagrad_rows, { "sum", NULL }, 1, .plain = true },
-    { "sgd", &pl_op_sgd, &pl_op_sgd_rows, { "momentum", NULL }, 0 },
-    { "lazy-adamw", &pl_op_adamw, &pl_op_adam_rows, { "m", "v" }, 2, .counts = true, .lazy = true },
+    { "adamw", &pl_op_adamw, &pl_op_adam_rows, { "m", "v" }, 2, add_unfused_adam, .counts = true },
+    { "adam", &pl_op_adam, &pl_op_adam_rows, { "m", "v" }, 2, add_unfused_adam, .counts = true },
+    { "adabelief", &pl_op_adabelief, NULL, { "m", "s" }, 0, NULL, .counts = true },
+    { "lamb", &pl_op_lamb_direction, NULL, { "m", "v" }, 0, NULL, add_lamb, .counts = true },
+    { "adagrad",
+      &pl_op_adagrad,
+      &pl_op_adagrad_rows,
+      { "sum", NULL },
+      1,
+      add_unfused_adagrad,
+      .plain = true },
+    { "sgd", &pl_op_sgd, &pl_op_sgd_rows, { "momentum", NULL }, 0, add_unfused_sgd },
+    { "lazy-adamw",
+      &pl_op_adamw,
+      &pl_op_adam_rows,
+      { "m", "v" },
+      2,
+      add_unfused_adam,
+      .counts = true,
+      .lazy = true },
     { "lazy-adam",
       &pl_op_adam,
       &pl_op_adam_rows,
       { "m", "v" },
       2,
+      add_unfused_adam,
       .counts = true,
       .lazy = true,
       .plain = true },
@@ -212,7 +236,9 @@ static int add_moments(const updating *u, const target *t, pl_value *moment[2])
     return n;
 }
 
-static void add_update(const updating *u, const target *t)
+/* The node that an update is, or begins with: the weight or its master, [ids,] gradient, moments,
+ * then scalars. Its last outputs are the moments. */
+static pl_node *add_rule(const updating *u, const target *t, const char *name, bool takes_lr)
 {
     pl_builder *b = u->b;
     const struct rule *r = u->rule;
@@ -223,15 +249,33 @@ static void add_update(const updating *u, const target *t)
     moment = in + n;
     const int n_moments = add_moments(u, t, moment), n_alike = n + n_moments;
     n = n_alike;
-    in[n++] = u->lr;
+    if (takes_lr) in[n++] = u->lr;
     if (r->counts) in[n++] = u->step;
     in[n++] = u->scale;
-    const char *name = pl_builder_fmt(b, "%s.update", t->weight->name);
     const char *spec = spell(b, t, n_alike, n - n_alike, 1 + n_moments, attributes(u, t));
     pl_node *x = pl_add_node(b, t->ids ? r->rows : r->op, name, spec, n, in);
+    for (int i = 0; x && i < n_moments; i++) moment[i]->next = x->out[1 + i];
+    return x;
+}
+
+static void add_fused(const updating *u, const target *t)
+{
+    const char *name = pl_builder_fmt(u->b, "%s.update", t->weight->name);
+    const pl_node *x = add_rule(u, t, name, true);
+    if (x) t->master->next = x->out[0];
+}
+
+/* How far it goes is a matter of two norms of whole tensors: a device sums the squares it has. */
+static void add_lamb(const updating *u, const target *t)
+{
+    pl_builder *b = u->b;
+    const char *name = t->weight->name, *squares = spell(b, t, 1, 0, 0, "");
+    const pl_node *x = add_rule(u, t, pl_builder_fmt(b, "%s.direction", name), false);
     if (!x) return;
-    t->master->next = x->out[0];
-    for (int i = 0; i < n_moments; i++) moment[i]->next = x->out[1 + i];
+    pl_value *w = PL_ADD(b, &pl_op_square_sum, squares, t->master);
+    pl_value *d = PL_ADD(b, &pl_op_square_sum, squares, x->out[0]);
+    t->master->next = PL_ADD_AS(b, &pl_op_lamb, pl_builder_fmt(b, "%s.update", name),
+                                spell(b, t, 2, 3, 1, ""), t->master, x->out[0], w, d, u->lr);
 }
 
 /* A master's weight is cast from what the update leaves. */
@@ -356,14 +400,11 @@ static void add_unfused_adam(const updating *u, const target *t)
 
 static void add_one(const updating *u, const target *t)
 {
-    if (!u->optim->unfused || t->ids) /* torch's operators for rows are others */
-        add_update(u, t);
-    else if (u->rule->counts)
-        add_unfused_adam(u, t);
-    else if (u->rule->op == &pl_op_adagrad)
-        add_unfused_adagrad(u, t);
-    else
-        add_unfused_sgd(u, t);
+    const struct rule *r = u->rule;
+    /* torch's operators for rows are others */
+    adding *unfused = u->optim->unfused && !t->ids ? r->unfused : NULL;
+    adding *fused = r->fused ? r->fused : add_fused;
+    (unfused ? unfused : fused)(u, t);
     add_weight(u, t);
 }
 
@@ -392,7 +433,7 @@ static void add_updates(pl_builder *b, const struct rule *r, const pl_optim *opt
     if (r->counts) u.step = pl_add_input(b, "step", PL_I64, PL_SCALAR);
     u.scale = optim->clip > 0 ? add_clip(b, optim->clip, t)
                               : pl_add_value(b, &pl_op_fill, "scale", "->; value=1", 0, NULL);
-    if (optim->unfused && !b->err.code) add_scalars(&u);
+    if (optim->unfused && r->unfused && !b->err.code) add_scalars(&u);
     for (int i = 0; i < t->n && !b->err.code; i++)
         if (t->at[i].grad) add_one(&u, &t->at[i]);
 }
@@ -435,6 +476,9 @@ static targets find_sums(pl_builder *b, pl_value *loss)
 void pl_optim_add(pl_builder *b, const pl_optim *optim, pl_value *loss)
 {
     const struct rule *r = find_rule(b, optim);
+    if (r && optim->unfused && !r->unfused)
+        pl_err_set(&b->err, PL_EUSAGE, "an unfused update: PyTorch has no operators for %s",
+                   optim->name);
     if (b->err.code) return;
     const bool sums = b->graph->micro > 1; /* which are like the weights */
     targets t = sums ? find_sums(b, loss) : find_gradients(b, loss);

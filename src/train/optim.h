@@ -7,7 +7,7 @@
 
 /* What a user who says nothing gets, for the help of options to print too. */
 #define PL_OPTIM_NAME "adamw"
-#define PL_OPTIM_NAMES "adamw, adam, lazy-adamw, lazy-adam, adagrad or sgd"
+#define PL_OPTIM_NAMES "adamw, adam, lazy-adamw, lazy-adam, adabelief, lamb, adagrad or sgd"
 #define PL_OPTIM_LR 1e-3
 #define PL_OPTIM_BETA1 0.9
 #define PL_OPTIM_BETA2 0.99

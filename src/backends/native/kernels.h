@@ -80,8 +80,11 @@ PL_KERNELS_RUN(lookup_grad);
 
 PL_KERNELS_ACCEPTS(optimizer);
 PL_KERNELS_MAKE(optimizer);
+PL_KERNELS_RUN(optimizer_adabelief);
 PL_KERNELS_RUN(optimizer_adagrad);
 PL_KERNELS_RUN(optimizer_adam);
+PL_KERNELS_RUN(optimizer_lamb);
+PL_KERNELS_RUN(optimizer_lamb_direction);
 PL_KERNELS_RUN(optimizer_sgd);
 
 PL_KERNELS_ACCEPTS(pointwise_cast);

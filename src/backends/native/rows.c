@@ -233,7 +233,7 @@ void pl_rows_adam_run(const pl_share *s, const pl_kernel_env *env, void *state,
     const update u = begin(s, in, out, 5, 7);
     const pl_adam a =
         pl_adam_new(s->node, (double)u.lr, pl_type_get(s->node->in[6]->type, in[6], 0),
-                    (double)u.scale, pl_node_int(s->node, "decoupled", 0));
+                    (double)u.scale, pl_node_int(s->node, "decoupled", 0) ? PL_ADAMW : PL_ADAM);
     const float beta1 = (float)a.beta1, beta2 = (float)a.beta2, rest1 = (float)(1 - a.beta1),
                 rest2 = (float)(1 - a.beta2), rate = (float)a.rate, by_root = (float)(1 / a.root),
                 eps = (float)a.eps, add = a.decoupled ? 0 : u.decay,
