@@ -59,5 +59,5 @@ void pl_convnet_build(pl_builder *b, const pl_model_args *args, pl_mode mode, co
     }
     if (x) x = PL_ADD_AS(b, &pl_op_transpose, "flatten", "nyxc->n(cyx)", x);
     x = classify(&l, net, pl_model_int(args, "hidden"), pl_model_int(args, "classes"), x);
-    pl_model_finish(b, mode, x, "label");
+    pl_model_finish_images(b, args, mode, x);
 }

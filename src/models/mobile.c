@@ -124,5 +124,5 @@ void pl_mobile_build(pl_builder *b, const pl_model_args *args, pl_mode mode, con
     x = pl_layers_drop(&m.c.l, x);
     x = pl_convnorm_linear(&m.c, "classifier.1", x, pl_model_int(args, "classes"), net->init,
                            "zeros");
-    pl_model_finish(b, mode, x, "label");
+    pl_model_finish_images(b, args, mode, x);
 }

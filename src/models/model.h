@@ -15,6 +15,10 @@ typedef struct pl_model_key {
 /* The last key of every model. */
 #define PL_MODEL_DTYPE { "dtype", "f32", 0, "computes in f32 or bf16; weights stay f32" }
 
+/* Of models for images: pl_model_finish_images. */
+#define PL_MODEL_SMOOTHING                                                                         \
+    { "smoothing", "0.0", 0, "of labels in training: this share of each goes to all classes" }
+
 typedef struct pl_model_args pl_model_args;
 
 typedef struct pl_family {
@@ -101,6 +105,10 @@ pl_value *pl_model_image(pl_builder *b, const pl_model_args *args);
  * the logits' shape without its last dimension, and the output "loss", the mean cross-entropy of
  * the rows. */
 void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target);
+/* The same of the input "label". In training the key smoothing counts: it is the weight of the mean
+ * loss of all classes, the label's is the rest. */
+void pl_model_finish_images(pl_builder *b, const pl_model_args *args, pl_mode mode,
+                            pl_value *logits);
 /* That loss of logits f[..., classes] and targets i32[...]. */
 pl_value *pl_model_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targets);
 

@@ -79,7 +79,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
         }
     }
     b->scope = "";
-    pl_model_finish(b, mode, head(&r, x, pl_model_int(args, "classes")), "label");
+    pl_model_finish_images(b, args, mode, head(&r, x, pl_model_int(args, "classes")));
 }
 
 static const pl_model_key keys[] = {
@@ -92,6 +92,7 @@ static const pl_model_key keys[] = {
     { "size", "224", 1, "height and width of an image" },
     { "classes", "1000", 2, "of the labels" },
     { "batch", "16", 1, "images per step, over all devices" },
+    PL_MODEL_SMOOTHING,
     PL_MODEL_DTYPE,
     { 0 },
 };

@@ -194,7 +194,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode, const 
     }
     b->scope = "";
     x = head(&v, pl_layers_norm(&v.l, name->norm, x), pl_model_int(args, "classes"));
-    pl_model_finish(b, mode, x, "label");
+    pl_model_finish_images(b, args, mode, x);
 }
 
 static void build_torchvision(pl_builder *b, const pl_model_args *a, pl_mode mode)
@@ -220,6 +220,7 @@ static const pl_model_key keys[] = {
     { "classes", "1000", 2, "of the labels" },
     { "batch", "16", 1, "images per step, over all devices" },
     { "dropout", "0.0", 0, "of embedding, feed-forward and both residuals" },
+    PL_MODEL_SMOOTHING,
     PL_MODEL_DTYPE,
     { 0 },
 };

@@ -226,7 +226,8 @@ static void test_depthwise(void **state)
 static void test_encoders(void **state)
 {
     (void)state;
-    CHECK_MODEL("vit_b_16:layers=1,hidden=12,heads=6,ffn=12,patch=4,size=8,classes=4,batch=8",
+    CHECK_MODEL("vit_b_16:layers=1,hidden=12,heads=6,ffn=12,patch=4,size=8,classes=4,batch=8,"
+                "smoothing=0.1",
                 encoder_rows);
     CHECK_MODEL("roberta-base:layers=1,hidden=24,heads=6,ffn=12,vocab=20,classes=12,positions=9,"
                 "seq=6,batch=6",
