@@ -228,7 +228,7 @@ typedef struct pl_run_options {
     size_t size;
     const char *data;        /* a text, FILE.safetensors, a log of clicks, "synthetic"; NULL:
                                 pl_run_feed                                                     */
-    double lr, lr_min;       /* peak after warm-up; end of the cosine; lr_min < 0: lr / 10       */
+    double lr, lr_min;       /* peak after warm-up; where it ends; lr_min < 0: see pleat train   */
     int64_t steps, warmup;   /* that the schedule of lr is for                                   */
     uint64_t seed;           /* of weights, data order and dropout                               */
     const char *save;        /* folder for checkpoints; NULL: none                               */
@@ -239,6 +239,7 @@ typedef struct pl_run_options {
     double timeout;          /* seconds after which a silent device is lost; 0: 120              */
     const char *words;       /* the vocabulary of a text (pleat data words); NULL: its bytes are
                                 its tokens                                                      */
+    const char *lr_schedule; /* as of pleat train --lr-schedule; NULL: "cosine"                  */
 } pl_run_options;
 
 #define PL_RUN_OPTIONS \
