@@ -167,8 +167,8 @@ PL_API const char *pl_cluster_text(pl_context *c, const pl_cluster *cluster); /*
 typedef struct pl_plan_options {
     size_t size;
     const char *strategy;  /* "auto", or words of README.md: "zero=3,tp=8,sp"                    */
-    const char *optimizer; /* "adamw", "adam", "adabelief", "lamb", "sgd", "adagrad", "lazy-adam",
-                              "lazy-adamw"                                                     */
+    const char *optimizer; /* "adamw", "adam", "adabelief", "lamb", "sgd", "adagrad",
+                              "rowwise-adagrad", "lazy-adam", "lazy-adamw"                     */
     double memory;         /* bytes of a device; 0: all it has                                   */
     const char *search;    /* a published search for "auto"; NULL: the least, with a proof       */
     int effort;            /* of "auto": 1: equal blocks are planned alike; 2: exact;

@@ -15,7 +15,8 @@ struct updating;
 struct target;
 typedef void adding(const struct updating *u, const struct target *t);
 
-static adding add_fused, add_lamb, add_unfused_adam, add_unfused_adagrad, add_unfused_sgd;
+static adding add_fused, add_lamb, add_rowwise, add_unfused_adam, add_unfused_adagrad,
+    add_unfused_sgd;
 
 /* An optimizer: its fused update takes (weight, gradient, moments..., lr, [step,] scale), and that
  * of rows (weight, ids, rows, moments...) and the same scalars. */
@@ -29,6 +30,7 @@ static const struct rule {
     bool counts;     /* takes the step number                                            */
     bool lazy;       /* updates rows though that is not what the update of all rows does */
     bool plain;      /* has usually no decay, as PyTorch's for tables                    */
+    bool never_decays;
 } rules[] = {
     { "adamw", &pl_op_adamw, &pl_op_adam_rows, { "m", "v" }, 2, add_unfused_adam, .counts = true },
     { "adam", &pl_op_adam, &pl_op_adam_rows, { "m", "v" }, 2, add_unfused_adam, .counts = true },
@@ -41,6 +43,15 @@ static const struct rule {
       1,
       add_unfused_adagrad,
       .plain = true },
+    { "rowwise-adagrad",
+      &pl_op_adagrad,
+      NULL,
+      { "sum", NULL },
+      0,
+      NULL,
+      add_rowwise,
+      .plain = true,
+      .never_decays = true },
     { "sgd", &pl_op_sgd, &pl_op_sgd_rows, { "momentum", NULL }, 0, add_unfused_sgd },
     { "lazy-adamw",
       &pl_op_adamw,
@@ -100,6 +111,7 @@ typedef struct target {
     pl_value *weight, *grad;  /* grad NULL: the loss does not depend on it                    */
     pl_value *ids;            /* of the rows that the gradient is; NULL: it is like the weight */
     pl_value *master;         /* what the update changes: the weight, or its master           */
+    bool table;               /* the gradient is that of one lookup                           */
     const char *dims, *sizes; /* its letters, "m(vhd)", and " v=3 h=4 d=16"; NULL: one each   */
 } target;
 
@@ -174,7 +186,9 @@ static void take_rows(pl_builder *b, target *t)
     pl_row_grad g;
     if (!pl_rows_add(b, t->weight, t->grad, &g)) return;
     t->grad->of = NULL;
-    *t = (target){ .weight = t->weight, .grad = g.rows, .ids = g.ids, .master = t->weight };
+    *t = (target){
+        .weight = t->weight, .grad = g.rows, .ids = g.ids, .master = t->weight, .table = true
+    };
 }
 
 static targets find_gradients(pl_builder *b, pl_value *loss)
@@ -188,6 +202,7 @@ static targets find_gradients(pl_builder *b, pl_value *loss)
     pl_autodiff(b, loss, t.n, w, grad);
     for (int i = 0; i < t.n && !b->err.code; i++) {
         t.at[i] = (target){ .weight = w[i], .grad = grad[i] };
+        t.at[i].table = grad[i] && pl_rows_are(grad[i]);
         if (grad[i]) find_letters(b, &t.at[i]);
         if (grad[i]) add_master(b, &t.at[i]);
     }
@@ -276,6 +291,33 @@ static void add_lamb(const updating *u, const target *t)
     pl_value *d = PL_ADD(b, &pl_op_square_sum, squares, x->out[0]);
     t->master->next = PL_ADD_AS(b, &pl_op_lamb, pl_builder_fmt(b, "%s.update", name),
                                 spell(b, t, 2, 3, 1, ""), t->master, x->out[0], w, d, u->lr);
+}
+
+/* Of a table each row has one sum: its squares are added up over columns, wherever these are. */
+static void add_rowwise(const updating *u, const target *t)
+{
+    pl_builder *b = u->b;
+    if (!t->table) {
+        add_fused(u, t);
+        return;
+    }
+    const char *name = t->weight->name;
+    const long long columns = (long long)t->weight->shape.dim[1];
+    pl_value *sum = pl_add_row_moment(
+        b, t->weight, pl_builder_fmt(b, "%s.%s", name, u->rule->moment[0]), "zeros");
+    pl_value *q =
+        PL_ADD_AS(b, &pl_op_square_sum, pl_builder_fmt(b, "%s.squares", name), "vh->v", t->grad);
+    const char *attrs = pl_builder_fmt(b, "; columns=%lld", columns),
+               *as = pl_builder_fmt(b, "%s.%s.update", name, u->rule->moment[0]);
+    if (b->err.code) return;
+    sum->next = t->ids ? PL_ADD_AS(b, &pl_op_rowwise_sum_rows, as, attrs, sum, t->ids, q, u->scale)
+                       : PL_ADD_AS(b, &pl_op_rowwise_sum, as, attrs, sum, q, u->scale);
+    attrs = pl_builder_fmt(b, "; eps=%.17g", u->optim->eps);
+    name = pl_builder_fmt(b, "%s.update", name);
+    t->master->next = t->ids ? PL_ADD_AS(b, &pl_op_rowwise_adagrad_rows, name, attrs, t->master,
+                                         t->ids, t->grad, sum->next, u->lr, u->scale)
+                             : PL_ADD_AS(b, &pl_op_rowwise_adagrad, name, attrs, t->master, t->grad,
+                                         sum->next, u->lr, u->scale);
 }
 
 /* A master's weight is cast from what the update leaves. */
@@ -479,6 +521,8 @@ void pl_optim_add(pl_builder *b, const pl_optim *optim, pl_value *loss)
     if (r && optim->unfused && !r->unfused)
         pl_err_set(&b->err, PL_EUSAGE, "an unfused update: PyTorch has no operators for %s",
                    optim->name);
+    if (r && r->never_decays && optim->decay > 0)
+        pl_err_set(&b->err, PL_EUSAGE, "a decay of %g: %s has none", optim->decay, optim->name);
     if (b->err.code) return;
     const bool sums = b->graph->micro > 1; /* which are like the weights */
     targets t = sums ? find_sums(b, loss) : find_gradients(b, loss);

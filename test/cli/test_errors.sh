@@ -45,7 +45,7 @@ refuses 2 '--matmul f16: f32 or bf16' "${train[@]}" --matmul f16
 refuses 2 '--matmul i32' "${train[@]}" --matmul i32
 refuses 2 '--lr-schedule step: write step:every=N,factor=X' "${train[@]}" --lr-schedule step
 refuses 2 '--lr-min has no effect with --lr-schedule constant' "${train[@]}" --lr-schedule constant --lr-min 1e-4
-refuses 2 "unknown optimizer 'foo' (one of: adamw, adam, adabelief, lamb, adagrad, sgd, lazy-adamw, lazy-adam)" "${train[@]}" --optimizer foo
+refuses 2 "unknown optimizer 'foo' (one of: adamw, adam, adabelief, lamb, adagrad, rowwise-adagrad, sgd, lazy-adamw, lazy-adam)" "${train[@]}" --optimizer foo
 refuses 2 "unknown optimizer 'foo'" "$pleat" graph mlp --optimizer foo
 refuses 2 "unknown option '--cluter' (did you mean '--cluster'?)" "$pleat" plan --cluter 8xa100
 check 'one error for one slip' test "$(grep -c '^error' err)" = 1

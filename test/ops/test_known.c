@@ -144,6 +144,10 @@ static const known_refusal refusals[] = {
     { "input s f32[]\nforward c f32[] = clip_scale \"; max_norm=0\" s\n", "max_norm is 0" },
     { "input w f32[2]\ninput s f32[]\ninput i i64[]\nforward a f32[2] m f32[2] v f32[2] = "
       "adamw \"; beta1=1\" w w w w s i s\n", "both have to be in [0, 1)" },
+    { "input w f32[4,2]\ninput s f32[4,3]\ninput l f32[]\n"
+      "forward a f32[4,2] = rowwise_adagrad \"\" w w s l l\n", "'u' is 3; a row has one sum" },
+    { "input s f32[4,1]\ninput q f32[4]\ninput l f32[]\n"
+      "forward a f32[4,1] = rowwise_sum \"\" s q l\n", "write columns=N" },
     { "input x f32[2,4]\ninput t i32[2]\ninput m f32[2]\n"
       "forward s f32[2] p f32[2] = cross_entropy_sums \"; smoothing=1.5\" x t m\n",
       "smoothing is 1.5; it has to be in [0, 1]" },

@@ -195,6 +195,77 @@ static void test_formulas(void **state)
     }
 }
 
+/* -- row-wise ---------------------------------------------------------------------------------- */
+
+enum { ROWS = 4, COLUMNS = 3, IDS = 3 };
+
+/* The loss is sum x w[ids]: row ids[i] of the gradient is the sum of x[i] of all such i. */
+static pl_graph *make_table(const pl_optim *o, pl_arena *a)
+{
+    pl_builder b = pl_builder_new(a, &pl_ops_all, "t");
+    pl_graph *g = NULL;
+    pl_err err = { 0 };
+    pl_value *w = pl_add_state(&b, "w", PL_F32, PL_SHAPE(ROWS, COLUMNS), "zeros", PL_WEIGHT),
+             *ids = pl_add_input(&b, "ids", PL_I32, PL_SHAPE(IDS)),
+             *x = pl_add_input(&b, "x", PL_F32, PL_SHAPE(IDS, COLUMNS));
+    pl_value *y = PL_ADD(&b, &pl_op_mul, NULL, x, PL_ADD(&b, &pl_op_embedding, NULL, w, ids));
+    pl_value *loss = PL_ADD(&b, &pl_op_reduce_sum, "...->", y);
+    if (loss) pl_add_output(&b, "loss", loss);
+    pl_optim_add(&b, o, loss);
+    if (!pl_builder_done(&b, &g, &err)) fail_msg("%s", err.msg);
+    return g;
+}
+
+/* As FBGEMM's kernel has it: the mean square of a row is added to its one sum. */
+static void step_rowwise(double w[], double sum[], const double g[])
+{
+    for (int r = 0; r < ROWS; r++) {
+        double mean = 0;
+        for (int j = 0; j < COLUMNS; j++) mean += pow(g[COLUMNS * r + j], 2) / COLUMNS;
+        sum[r] += mean;
+        for (int j = COLUMNS * r; j < COLUMNS * (r + 1) && mean > 0; j++)
+            w[j] -= lr * g[j] / (sqrt(sum[r]) + eps);
+    }
+}
+
+static void test_rowwise(void **state)
+{
+    const pl_optim o = { .name = "rowwise-adagrad", .eps = eps, .clip = 0.8 };
+    pl_arena *a = pl_arena_new("test");
+    eval e = eval_new(make_table(&o, a));
+    double w[ROWS * COLUMNS], sum[ROWS] = { 0 };
+    (void)state;
+    const pl_value *moment = pl_graph_find(e.graph, "w.sum");
+    assert_true(moment && moment->kind == PL_MOMENT && moment->shape.rank == 2);
+    assert_true(moment->shape.dim[0] == ROWS && moment->shape.dim[1] == 1);
+    memset(find(&e, "w.sum"), 0, ROWS * sizeof(float));
+    for (int i = 0; i < ROWS * COLUMNS; i++) find(&e, "w")[i] = (float)(w[i] = cos(2.0 * i));
+    *find(&e, "lr") = (float)lr;
+    for (int t = 1; t <= STEPS; t++) {
+        double g[ROWS * COLUMNS] = { 0 };
+        for (int i = 0; i < IDS; i++) {
+            const int id = i * t % ROWS; /* twice the same one in steps 2 and 4 */
+            ((int32_t *)(void *)find(&e, "ids"))[i] = id;
+            for (int j = 0; j < COLUMNS; j++) {
+                const double x = gradient(COLUMNS * i + j, t);
+                find(&e, "x")[COLUMNS * i + j] = (float)x;
+                g[COLUMNS * id + j] += x;
+            }
+        }
+        const double scale = fmin(1, o.clip / (norm(ROWS * COLUMNS, g) + 1e-6));
+        for (int i = 0; i < ROWS * COLUMNS; i++) g[i] *= scale;
+        eval_run(&e, e.graph->nodes.n);
+        take_over(&e);
+        step_rowwise(w, sum, g);
+        for (int i = 0; i < ROWS * COLUMNS; i++)
+            if (!(fabs((double)find(&e, "w")[i] - w[i]) <= 4e-6))
+                fail_msg("element %d after step %d is %.9g, not %.9g", i, t,
+                         (double)find(&e, "w")[i], w[i]);
+    }
+    eval_free(&e);
+    pl_arena_free(a);
+}
+
 /* -- whole runs -------------------------------------------------------------------------------- */
 
 static const char *const newer[] = { "adabelief", "lamb" };
@@ -257,23 +328,23 @@ static void test_resume(void **state)
 static void test_no_unfused(void **state)
 {
     (void)state;
-    for (int k = 0; k < 2; k++) {
-        pl_train_options o = options_of(newer[k]);
+    for (int k = 0; k < 3; k++) {
+        static const char *const names[] = { "adabelief", "lamb", "rowwise-adagrad" };
+        pl_train_options o = options_of(names[k]);
         diary l;
         pl_err err = { 0 };
         o.optim.unfused = true;
         assert_false(train(&o, 1, &l, &err));
         assert_int_equal(err.code, PL_EUSAGE);
-        assert_non_null(strstr(err.msg, newer[k]));
+        assert_non_null(strstr(err.msg, names[k]));
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formulas),
-        cmocka_unit_test(test_split),
-        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_formulas),   cmocka_unit_test(test_rowwise),
+        cmocka_unit_test(test_split),      cmocka_unit_test(test_resume),
         cmocka_unit_test(test_no_unfused),
     };
     return cmocka_run_group_tests(tests, make_text, clean_up);

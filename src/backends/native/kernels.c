@@ -145,6 +145,8 @@ static const pl_kernel kernels[] = {
     ROW(rms_norm, pl_row_norm_accepts, row_norm, row_norm),
     ROW(rms_norm_grad, pl_row_norm_accepts, row_norm, row_norm_grad),
     ROW(rope, pl_rope_accepts, rope, rope),
+    ROW_STATELESS(rowwise_adagrad, pl_rowwise_accepts, rowwise_adagrad),
+    ROW_STATELESS(rowwise_adagrad_rows, pl_rowwise_accepts, rowwise_adagrad_rows),
     ROW(scale, F32, pointwise, pointwise),
     ROW(sgd, pl_optimizer_accepts, optimizer, optimizer_sgd),
     ROW_STATELESS(sgd_rows, pl_rows_accepts, rows_sgd),
