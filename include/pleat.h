@@ -167,7 +167,8 @@ PL_API const char *pl_cluster_text(pl_context *c, const pl_cluster *cluster); /*
 typedef struct pl_plan_options {
     size_t size;
     const char *strategy;  /* "auto", or words of README.md: "zero=3,tp=8,sp"                    */
-    const char *optimizer; /* "adamw", "adam", "sgd", "adagrad", "lazy-adam", "lazy-adamw"       */
+    const char *optimizer; /* "adamw", "adam", "adabelief", "lamb", "sgd", "adagrad",
+                              "rowwise-adagrad", "lazy-adam", "lazy-adamw"                     */
     double memory;         /* bytes of a device; 0: all it has                                   */
     const char *search;    /* a published search for "auto"; NULL: the least, with a proof       */
     int effort;            /* of "auto": 1: equal blocks are planned alike; 2: exact;
@@ -227,7 +228,7 @@ typedef struct pl_run_options {
     size_t size;
     const char *data;        /* a text, FILE.safetensors, a log of clicks, pictures (a file or a
                                 folder), "synthetic"; NULL: pl_run_feed                         */
-    double lr, lr_min;       /* peak after warm-up; end of the cosine; lr_min < 0: lr / 10       */
+    double lr, lr_min;       /* peak after warm-up; where it ends; lr_min < 0: see pleat train   */
     int64_t steps, warmup;   /* that the schedule of lr is for                                   */
     uint64_t seed;           /* of weights, data order and dropout                               */
     const char *save;        /* folder for checkpoints; NULL: none                               */
@@ -239,6 +240,7 @@ typedef struct pl_run_options {
     const char *words;       /* the vocabulary of a text (pleat data words); NULL: its bytes are
                                 its tokens                                                      */
     const char *augment;     /* of pictures that train: "crop,flip,scale=0.08"; NULL: none       */
+    const char *lr_schedule; /* as of pleat train --lr-schedule; NULL: "cosine"                  */
 } pl_run_options;
 
 #define PL_RUN_OPTIONS \

@@ -145,7 +145,6 @@ static bool read_options(const pl_run_options *given, pl_run_options *out, pl_er
     if (!(out->lr > 0)) out->lr = usual.lr;
     if (out->steps <= 0) out->steps = usual.steps;
     if (!(out->timeout > 0)) out->timeout = 120;
-    if (out->lr_min < 0) out->lr_min = out->lr / 10;
     return true;
 }
 
@@ -199,6 +198,7 @@ static bool make_job(pl_run *run, const pl_held_plan *h, const pl_run_options *o
                            .optim = pl_optim_usual(h->job.optimizer),
                            .lr = o->lr,
                            .lr_min = o->lr_min,
+                           .lr_schedule = o->lr_schedule,
                            .warmup = o->warmup,
                            .seed = o->seed,
                            .policy = pl_cache_policy_find(PL_CACHE_USUAL),
@@ -331,7 +331,7 @@ bool pl_run_step(pl_run *run, pl_step_result *result)
     const double start = pl_clock_now();
     if (!begin(run, &err) || !is_fed(run, err)) return false;
     pl_runner *first = &run->rank->runner;
-    const double lr = pl_runner_rate(&run->job->options, first->done);
+    const double lr = pl_rate_at(&run->job->rate, first->done);
     PL_TRY(ask(run, -1, step, err));
     const double loss = run->rank->loss;
     const double norm = pl_runner_scalar(first, PL_TRAIN_STEP, "grad_norm");

@@ -12,6 +12,8 @@
 #include "layouts/strategy.h"
 #include "run/folder.h"
 #include "data/augment.h"
+#include "data/text.h"
+#include "train/rate.h"
 #include "train/train.h"
 
 #include <signal.h>
@@ -53,10 +55,14 @@ static const pl_opt opts[] = {
     PL_SIZES_OPTS(sizes),
     { "micro",        INT(o.micro),       "N",    NULL,  "micro-batches of a step's batch", 1 },
     { "lr",           REAL(o.lr),         "X",    USUAL(PL_OPTIM_LR), "peak learning rate" },
-    { "lr-min",       REAL(o.lr_min),     "X",    NULL,  "end of the cosine; default lr / 10" },
+    { "lr-schedule",  TEXT(o.lr_schedule), "NAME", PL_RATE_USUAL,
+      "after the warm-up; names below" },
+    { "lr-min",       REAL(o.lr_min),     "X",    NULL,
+      "where it ends, default lr / 10; or the least, default 0",
+      .needs = "lr-schedule!=constant" },
     { "warmup",       INT(o.warmup),      "N",    "0",   "steps of linear warm-up" },
     { "seed",         INT(seed),          "K",    "1",   "of weights, data order and dropout" },
-    PL_OPTIM_OPTS(o.optim, USUAL(PL_OPTIM_EPS), "of adam, adamw and adagrad"),
+    PL_OPTIM_OPTS(o.optim, USUAL(PL_OPTIM_EPS), "of all but sgd"),
     { "train-share",  REAL(o.train_share), "X",   "0.9", "first part of FILE; rest validates" },
     { "eval-every",   INT(o.eval_every),  "M",    "0",   "validate every M steps; 0: at the end",
       .needs = "eval-batches!=0" },
@@ -191,7 +197,6 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     o->exec.host_rate = (double)a->host.rate;
     o->exec.link_rate = (double)a->host.link_rate;
     a->tell.measured = a->cluster || !strncmp(o->strategy, "plan=", 5);
-    if (o->lr_min < 0) o->lr_min = o->lr / 10;
     o->seed = (uint64_t)a->seed;
     o->keep = (int)a->keep;
     o->rank = w->rank;

@@ -38,7 +38,7 @@ static const pl_opt opts[] = {
     { "micro",     INT(o.micro),       "N",    NULL,   "micro-batches of a step's batch", 1 },
     { "lr",        REAL(o.lr),         "X",    USUAL(PL_OPTIM_LR), "learning rate" },
     { "seed",      INT(seed),          "K",    "1",    "of weights, data and dropout" },
-    PL_OPTIM_OPTS(o.optim, "1e-3", "of adam and adamw; see below"),
+    PL_OPTIM_OPTS(o.optim, "1e-3", "of all but sgd; see below"),
     PL_REQUEST_OPTS(request),
     PL_HOST_OPTS(host),
     { "order",     TEXT(order),        "NAME", "auto", "of steps: program, lescea, pleat" },

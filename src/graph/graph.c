@@ -429,6 +429,13 @@ pl_value *pl_add_state_of(pl_builder *b, pl_value *weight, pl_state_kind kind, c
     return v;
 }
 
+pl_value *pl_add_row_moment(pl_builder *b, pl_value *weight, const char *name, const char *init)
+{
+    pl_value *v = pl_add_state_of(b, weight, PL_MOMENT, name, init);
+    for (int k = 1; v && k < v->shape.rank; k++) v->shape.dim[k] = 1;
+    return v;
+}
+
 pl_value *pl_add_parts(pl_builder *b, pl_value *value, const char *pattern)
 {
     if (b->err.code || !value) return NULL;
@@ -619,6 +626,16 @@ static bool check_phase(const pl_node *node, pl_err *err)
     return true;
 }
 
+/* Its shape, or that of a moment that is one number along some dimensions. */
+static bool is_like(const pl_value *value, const pl_shape *weight)
+{
+    bool like = value->shape.rank == weight->rank;
+    for (int k = 0; like && k < weight->rank; k++)
+        like = value->shape.dim[k] == weight->dim[k] ||
+               (value->kind == PL_MOMENT && value->shape.dim[k] == 1);
+    return like;
+}
+
 /* A weight's own, and in its shape. */
 static bool check_of(const pl_value *value, pl_err *err)
 {
@@ -634,7 +651,7 @@ static bool check_of(const pl_value *value, pl_err *err)
     if (value->of->kind != PL_WEIGHT)
         return pl_err_set(err, PL_EINPUT, "'%s': %s of '%s', which is no weight", value->name, what,
                           value->of->name);
-    return pl_shape_same(&value->shape, &value->of->shape) ||
+    return is_like(value, &value->of->shape) ||
            pl_err_set(err, PL_EINPUT, "'%s': %s of '%s', which has another shape", value->name,
                       what, value->of->name);
 }

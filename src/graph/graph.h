@@ -119,6 +119,9 @@ pl_value *pl_add_state(pl_builder *b, const char *name, pl_type type, pl_shape s
 pl_value *pl_add_state_of(pl_builder *b, pl_value *weight, pl_state_kind kind, const char *name,
                           const char *init);
 
+/* A MOMENT that is one number for each row of a weight, f32[rows, 1]. */
+pl_value *pl_add_row_moment(pl_builder *b, pl_value *weight, const char *name, const char *init);
+
 /* Say that files have the rows of a state, its slices along the first dimension, one by one
  * (pl_value.parts): `pattern` follows the scope and has one "{}". Returns the value. */
 pl_value *pl_add_parts(pl_builder *b, pl_value *value, const char *pattern);

@@ -233,6 +233,17 @@ static void regather(const pl_forward *r, const pl_rest rest[])
     }
 }
 
+/* Where a weight is stored, for a moment that may be one number along some of its dimensions. */
+static pl_placement store_like(const pl_plan *p, const pl_value *v, const pl_value *weight)
+{
+    pl_placement x = p->stored[weight->id];
+    for (int i = x.n - 1; i >= 0; i--) {
+        const int d = x.split[i].dim;
+        if (v->shape.dim[d] != weight->shape.dim[d]) pl_placement_remove(&x, i);
+    }
+    return x;
+}
+
 void pl_storage_finish(pl_forward *r, const pl_plan *like)
 {
     pl_propagation *f = &r->follow;
@@ -248,7 +259,7 @@ void pl_storage_finish(pl_forward *r, const pl_plan *like)
     regather(r, rest);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i], *from = v->of ? v->of : v;
-        if (v->role == PL_STATE && !f->open[from->id]) at[i] = p->stored[from->id];
+        if (v->role == PL_STATE && !f->open[from->id]) at[i] = store_like(p, v, from);
     }
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];

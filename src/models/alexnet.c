@@ -22,7 +22,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 
 static const pl_model_key keys[] = {
     PL_CONVNET_KEYS("128"),
-    PL_MODEL_MIXUP,
+    PL_MODEL_IMAGE_KEYS,
     PL_MODEL_DTYPE,
     { 0 },
 };

@@ -17,10 +17,10 @@ typedef struct pl_convnet {
     int drop;                    /* dropout comes before this linear layer and the next one      */
 } pl_convnet;
 
-/* Reads the keys width, size, hidden, classes, batch and dropout. Weights are named and shaped as
- * torchvision has them; activations have their channels last. What is left of an image after the
- * last pooling goes to the first linear layer as it is: torchvision averages it to a fixed size,
- * which at 224 it has. */
+/* Reads the keys width, size, hidden, classes, batch, dropout and smoothing. Weights are named and
+ * shaped as torchvision has them; activations have their channels last. What is left of an image
+ * after the last pooling goes to the first linear layer as it is: torchvision averages it to a
+ * fixed size, which at 224 it has. */
 void pl_convnet_build(pl_builder *b, const pl_model_args *args, pl_mode mode,
                       const pl_convnet *net);
 

@@ -44,7 +44,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 static const pl_model_key keys[] = {
     PL_MOBILE_KEYS("1.0"),
     { "skip", "0.2", 0, "dropout of whole blocks: of the last one, others in proportion" },
-    PL_MODEL_MIXUP,
+    PL_MODEL_IMAGE_KEYS,
     PL_MODEL_DTYPE,
     { 0 },
 };

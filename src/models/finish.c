@@ -15,14 +15,16 @@ pl_value *pl_model_image(pl_builder *b, const pl_model_args *args)
 }
 
 /* In parts, so that the classes can be split: of each row its largest logit, two sums, the loss. */
-static pl_value *cross_entropy(pl_builder *b, const char *name, pl_value *logits, pl_value *targets)
+static pl_value *cross_entropy(pl_builder *b, const char *name, double smoothing, pl_value *logits,
+                               pl_value *targets)
 {
     if (!logits || !targets) return NULL; /* the builder holds the error */
     const int64_t classes = logits->shape.dim[logits->shape.rank - 1];
+    const char *spec = smoothing > 0 ? pl_builder_fmt(b, "; smoothing=%.17g", smoothing) : NULL;
     pl_value *top =
         PL_ADD_AS(b, &pl_op_reduce_max, pl_builder_fmt(b, "%s.top", name), NULL, logits);
     pl_node *sums = pl_add_node(b, &pl_op_cross_entropy_sums, pl_builder_fmt(b, "%s.sums", name),
-                                NULL, 3, (pl_value *const[]){ logits, targets, top });
+                                spec, 3, (pl_value *const[]){ logits, targets, top });
     if (!sums) return NULL;
     return PL_ADD_AS(b, &pl_op_cross_entropy_loss, name,
                      pl_builder_fmt(b, "; classes=%lld", (long long)classes), sums->out[0],
@@ -39,18 +41,19 @@ static pl_value *mean(pl_builder *b, const char *sum, pl_value *rows)
 
 pl_value *pl_model_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targets)
 {
-    return mean(b, "loss.sum", cross_entropy(b, "cross_entropy", logits, targets));
+    return mean(b, "loss.sum", cross_entropy(b, "cross_entropy", 0, logits, targets));
 }
 
 /* The output, with `more` added unless that is NULL. */
-static void put_loss(pl_builder *b, pl_value *loss, pl_value *more)
+static void put_loss(pl_builder *b, pl_value *rows, pl_value *more)
 {
+    pl_value *loss = mean(b, "loss.sum", rows);
     if (loss && more) loss = PL_ADD_AS(b, &pl_op_add, "loss.with", NULL, loss, more);
     if (loss) pl_add_output(b, "loss", loss);
 }
 
-static void finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target,
-                   pl_value *more)
+static void finish(pl_builder *b, pl_mode mode, double smoothing, pl_value *logits,
+                   const char *target, pl_value *more)
 {
     if (!logits) return; /* the builder holds the error */
     if (mode == PL_INFER) {
@@ -60,12 +63,12 @@ static void finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *ta
     pl_shape rows = logits->shape;
     rows.rank--;
     pl_value *targets = pl_add_input(b, target, PL_I32, rows);
-    put_loss(b, pl_model_cross_entropy(b, logits, targets), more);
+    put_loss(b, cross_entropy(b, "cross_entropy", smoothing, logits, targets), more);
 }
 
 void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target)
 {
-    finish(b, mode, logits, target, NULL);
+    finish(b, mode, 0, logits, target, NULL);
 }
 
 void pl_model_accuracy(pl_builder *b, pl_value *logits)
@@ -79,26 +82,28 @@ void pl_model_accuracy(pl_builder *b, pl_value *logits)
 }
 
 /* share * loss by label + (1 - share) * loss by label2, of each row */
-static void finish_mixed(pl_builder *b, pl_value *logits, pl_value *more)
+static void finish_mixed(pl_builder *b, double smoothing, pl_value *logits, pl_value *more)
 {
     const pl_shape rows = PL_SHAPE(logits->shape.dim[0]);
     pl_value *label = pl_add_input(b, "label", PL_I32, rows),
              *other = pl_add_input(b, "label2", PL_I32, rows),
              *share = pl_add_input(b, "share", PL_F32, rows);
-    pl_value *own = cross_entropy(b, "cross_entropy", logits, label),
-             *rest = cross_entropy(b, "cross_entropy2", logits, other);
+    pl_value *own = cross_entropy(b, "cross_entropy", smoothing, logits, label),
+             *rest = cross_entropy(b, "cross_entropy2", smoothing, logits, other);
     share = PL_ADD(b, &pl_op_cast, "; to=f32", share); /* as losses are, whatever the model is in */
     pl_value *part = PL_ADD(b, &pl_op_mul, NULL, PL_ADD(b, &pl_op_sub, NULL, own, rest), share);
-    put_loss(b, mean(b, "loss.sum", PL_ADD_AS(b, &pl_op_add, "mixed", NULL, rest, part)), more);
+    put_loss(b, PL_ADD_AS(b, &pl_op_add, "mixed", NULL, rest, part), more);
 }
 
 void pl_model_finish_image(pl_builder *b, const pl_model_args *args, pl_mode mode, pl_value *logits,
                            pl_value *more)
 {
-    if (logits && mode == PL_TRAIN && pl_model_int(args, "mixup")) {
-        finish_mixed(b, logits, more);
+    const bool trains = mode == PL_TRAIN;
+    const double smoothing = trains ? pl_model_real(args, "smoothing") : 0;
+    if (logits && trains && pl_model_int(args, "mixup")) {
+        finish_mixed(b, smoothing, logits, more);
         return;
     }
-    finish(b, mode, logits, "label", mode == PL_TRAIN ? more : NULL);
+    finish(b, mode, smoothing, logits, "label", trains ? more : NULL);
     if (mode == PL_EVAL) pl_model_accuracy(b, logits);
 }

@@ -38,7 +38,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 
 static const pl_model_key keys[] = {
     PL_MOBILE_KEYS("0.5"),
-    PL_MODEL_MIXUP,
+    PL_MODEL_IMAGE_KEYS,
     PL_MODEL_DTYPE,
     { 0 },
 };

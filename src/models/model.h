@@ -15,8 +15,10 @@ typedef struct pl_model_key {
 /* The last key of every model. */
 #define PL_MODEL_DTYPE { "dtype", "f32", 0, "computes in f32 or bf16; weights stay f32" }
 
-/* The key of models of images that pl_model_finish_image reads. */
-#define PL_MODEL_MIXUP { "mixup", "0", 0, "1: reads pictures mixed of two, with label2 and share" }
+/* Keys of models of images that pl_model_finish_image reads. */
+#define PL_MODEL_IMAGE_KEYS                                                                        \
+    { "smoothing", "0.0", 0, "of labels in training: this share of each goes to all classes" },    \
+    { "mixup", "0", 0, "1: reads pictures mixed of two, with label2 and share" }
 
 typedef struct pl_model_args pl_model_args;
 
@@ -107,9 +109,11 @@ pl_value *pl_model_image(pl_builder *b, const pl_model_args *args);
  * the rows. */
 void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target);
 /* The same of models of images, whose target is "label", i32[batch]. For PL_EVAL they also give
- * pl_model_accuracy; for PL_TRAIN `more`, a f32 scalar or NULL, is added to the loss. Where the key mixup is 1, a training picture is made of two: the inputs are
- * also label2, i32[batch], and share, f32[batch], that of the first; the loss of a row is share
- * times that by label, and 1 - share times that by label2 (Zhang et al., "mixup", ICLR 2018). */
+ * pl_model_accuracy. For PL_TRAIN `more`, a f32 scalar or NULL, is added to the loss; in the loss of
+ * a row the key smoothing is the weight of the mean loss of all classes, the label's is the rest;
+ * and where the key mixup is 1, a picture is made of two: the inputs are also label2, i32[batch],
+ * and share, f32[batch], that of the first; the loss of a row is share times that by label, and
+ * 1 - share times that by label2 (Zhang et al., "mixup", ICLR 2018). */
 void pl_model_finish_image(pl_builder *b, const pl_model_args *args, pl_mode mode, pl_value *logits,
                            pl_value *more);
 /* The output "accuracy", f32: the share of the rows whose largest logit, of f[rows,classes], is

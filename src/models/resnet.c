@@ -92,7 +92,7 @@ static const pl_model_key keys[] = {
     { "size", "224", 1, "height and width of an image" },
     { "classes", "1000", 2, "of the labels" },
     { "batch", "16", 1, "images per step, over all devices" },
-    PL_MODEL_MIXUP,
+    PL_MODEL_IMAGE_KEYS,
     PL_MODEL_DTYPE,
     { 0 },
 };

@@ -101,7 +101,7 @@ static const pl_model_key keys[] = {
     { "method", "gradient", 0, "gradient, or admm: without, in sweeps over the whole batch",
       "gradient admm" },
     PL_ADMM_KEYS,
-    PL_MODEL_MIXUP,
+    PL_MODEL_IMAGE_KEYS,
     PL_MODEL_DTYPE,
     { 0 },
 };

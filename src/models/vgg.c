@@ -38,7 +38,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 static const pl_model_key keys[] = {
     { "depth", "16", 1, "11, 13, 16 or 19" },
     PL_CONVNET_KEYS("64"),
-    PL_MODEL_MIXUP,
+    PL_MODEL_IMAGE_KEYS,
     PL_MODEL_DTYPE,
     { 0 },
 };

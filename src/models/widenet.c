@@ -271,7 +271,7 @@ static const pl_model_key keys[] = {
     { "classes", "1000", 2, "of the labels" },
     { "batch", "16", 1, "images per step, over all devices" },
     { "dropout", "0.1", 0, "of embedding, experts and both residuals" },
-    PL_MODEL_MIXUP,
+    PL_MODEL_IMAGE_KEYS,
     PL_MODEL_DTYPE,
     { 0 },
 };

@@ -9,8 +9,9 @@
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
-    const pl_adam a = pl_adam_new(n, pl_rows_scalar(s, in, 5), pl_rows_scalar(s, in, 6),
-                                  pl_rows_scalar(s, in, 7), pl_node_int(n, "decoupled", 0));
+    const pl_adam a =
+        pl_adam_new(n, pl_rows_scalar(s, in, 5), pl_rows_scalar(s, in, 6), pl_rows_scalar(s, in, 7),
+                    pl_node_int(n, "decoupled", 0) ? PL_ADAMW : PL_ADAM);
     for (pl_rows r = pl_rows_new(s, in); pl_rows_next(&r);)
         pl_adam_element(&a, pl_rows_gradient(&r), n->out[0]->type, out, r.to);
 }

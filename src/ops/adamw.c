@@ -6,7 +6,7 @@
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
-    pl_adam_ref(s, in, out, true);
+    pl_adam_ref(s, in, out, PL_ADAMW);
 }
 
 const pl_op pl_op_adamw = {

@@ -6,6 +6,7 @@
 #include "models/model.h"
 #include "planners/planner.h"
 #include "layouts/strategy.h"
+#include "train/rate.h"
 
 #include <string.h>
 
@@ -77,7 +78,7 @@ static void put_command(FILE *to, const pl_command *c)
 void pl_manual_man(int n, const pl_command *const command[], const char *version, FILE *to)
 {
     pl_arena *a = pl_arena_new("manual");
-    pl_text strategies = { .arena = a }, clusters = { .arena = a };
+    pl_text strategies = { .arena = a }, clusters = { .arena = a }, rates = { .arena = a };
     fprintf(to, ".TH PLEAT 1 \"\" \"pleat %s\" \"User commands\"\n.SH NAME\n", version);
     put(to, "pleat - trains on many devices a model that was written for one\n");
     fputs(".SH SYNOPSIS\n.B pleat\n.I COMMAND\n[...]\n.SH COMMANDS\n", to);
@@ -95,6 +96,10 @@ void pl_manual_man(int n, const pl_command *const command[], const char *version
     pl_cluster_words(&clusters);
     fputs(".SH CLUSTERS\n", to);
     put_as_is(to, pl_text_get(&clusters));
+    pl_rate_words(&rates);
+    fputs(".SH LEARNING RATES\nSchedules of \\-\\-lr\\-schedule; steps are those of the run.\n",
+          to);
+    put_as_is(to, pl_text_get(&rates));
     fputs(".SH EXIT STATUS\n", to);
     for (const pl_exit *e = pl_exits; e->about; e++)
         fprintf(to, ".TP\n%s\n%s\n", e->codes, e->about);

@@ -7,6 +7,7 @@
 #include "planners/planner.h"
 #include "layouts/strategy.h"
 #include "policies/policy.h"
+#include "train/rate.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +54,14 @@ static void print_policies(void)
     printf("\npolicies of --evict:\n");
     for (const pl_evict_policy *p = pl_evict_policy_table; p->name; p++)
         printf("  %-14s  %s\n", p->name, p->about);
+}
+
+static void print_schedules(void)
+{
+    pl_text words = { .arena = pl_arena_new("schedules") };
+    pl_rate_words(&words);
+    printf("\nschedules of --lr-schedule; steps are those of the run:\n%s", pl_text_get(&words));
+    pl_arena_free(words.arena);
 }
 
 /* -- what an option needs beside it ------------------------------------------------------------ */
@@ -112,6 +121,7 @@ void pl_opt_help(const pl_command *c)
     if (find(c, "strategy", 8) || strstr(c->operands, "STRATEGY")) print_words();
     if (find(c, "search", 6)) print_methods();
     if (find(c, "evict", 5)) print_policies();
+    if (find(c, "lr-schedule", 11)) print_schedules();
     if (find(c, "cluster", 7)) print_clusters();
     if (c->more) printf("\n%s\n", c->more);
 }

@@ -9,10 +9,12 @@
 // clang-format off
 #define PL_OPTIM_OPTS(f, usual_eps, about_eps) \
     { "optimizer", TEXT(f.name), "NAME", PL_OPTIM_NAME, PL_OPTIM_NAMES }, \
-    { "beta1", REAL(f.beta1), "X", USUAL(PL_OPTIM_BETA1), "of adam and adamw", \
-      .needs = "optimizer!=sgd optimizer!=adagrad" }, \
-    { "beta2", REAL(f.beta2), "X", USUAL(PL_OPTIM_BETA2), "of adam and adamw", \
-      .needs = "optimizer!=sgd optimizer!=adagrad" }, \
+    { "beta1", REAL(f.beta1), "X", USUAL(PL_OPTIM_BETA1), \
+      "of all but adagrad, rowwise-adagrad and sgd", \
+      .needs = "optimizer!=sgd optimizer!=adagrad optimizer!=rowwise-adagrad" }, \
+    { "beta2", REAL(f.beta2), "X", USUAL(PL_OPTIM_BETA2), \
+      "of all but adagrad, rowwise-adagrad and sgd", \
+      .needs = "optimizer!=sgd optimizer!=adagrad optimizer!=rowwise-adagrad" }, \
     { "eps", REAL(f.eps), "X", usual_eps, about_eps, .needs = "optimizer!=sgd" }, \
     { "momentum", REAL(f.momentum), "X", USUAL(PL_OPTIM_MOMENTUM), "of sgd", \
       .needs = "optimizer=sgd" }, \

@@ -95,17 +95,23 @@ static bool open_weights(pl_train_job *job, pl_err *err)
                             &job->weights_note, err);
 }
 
+static const char *schedule_of(const pl_train_options *o)
+{
+    return o->lr_schedule ? o->lr_schedule : PL_RATE_USUAL;
+}
+
 /* What must be equal for a resumed run to go on as if it had never stopped, to the last bit. */
 static const char *settings_text(const pl_train_job *job)
 {
     const pl_train_options *options = &job->options;
     pl_json_out out = pl_json_begin(job->arena);
     PL_JSON_PUT(&out, "optimizer", options->optim.name, "lr", options->lr, "lr_min",
-                options->lr_min, "warmup", options->warmup, "beta1", options->optim.beta1, "beta2",
-                options->optim.beta2, "eps", options->optim.eps, "momentum",
-                options->optim.momentum);
-    PL_JSON_PUT(&out, "decay", options->optim.decay, "clip", options->optim.clip, "steps",
-                options->steps, "micro", options->micro, "train_share", options->train_share);
+                job->rate.lr_min, "lr_schedule", schedule_of(options), "warmup", options->warmup);
+    PL_JSON_PUT(&out, "beta1", options->optim.beta1, "beta2", options->optim.beta2, "eps",
+                options->optim.eps, "momentum", options->optim.momentum, "decay",
+                options->optim.decay, "clip", options->optim.clip);
+    PL_JSON_PUT(&out, "steps", options->steps, "micro", options->micro, "train_share",
+                options->train_share);
     if (job->data.kind == PL_DATA_TENSORS || job->data.kind == PL_DATA_IMAGES)
         pl_json_put_text(&out, "data_order", options->in_order ? "file" : "random");
     if (job->data.kind == PL_DATA_IMAGES)
@@ -258,6 +264,10 @@ static bool read_augment(pl_train_job *job, pl_err *err)
 
 static bool make_job(pl_train_job *job, pl_err *err)
 {
+    const pl_train_options *o = &job->options;
+    job->rate =
+        (pl_rate){ .lr = o->lr, .lr_min = o->lr_min, .steps = o->steps, .warmup = o->warmup };
+    PL_TRY(pl_rate_read(schedule_of(o), &job->rate, job->arena, err));
     PL_TRY(claim_folder(job, false, err));
     if (!job->options.plan.strategy.text)
         PL_TRY(pl_strategy_parse(job->options.strategy, job->n_ranks, job->arena,

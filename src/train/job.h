@@ -7,6 +7,7 @@
 #include "run/claim.h"
 #include "data/augment.h"
 #include "data/counts.h"
+#include "train/rate.h"
 #include "train/tables.h"
 #include "train/train.h"
 #include "data/weights.h"
@@ -39,6 +40,7 @@ struct pl_train_job {
     const char *settings;
     const char *notes; /* settings that differ from the checkpoint's */
     int64_t tokens;    /* per step */
+    pl_rate rate;
 };
 
 /* Where states begin, without a checkpoint. */

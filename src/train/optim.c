@@ -11,6 +11,13 @@
 
 #include <string.h>
 
+struct updating;
+struct target;
+typedef void adding(const struct updating *u, const struct target *t);
+
+static adding add_fused, add_lamb, add_rowwise, add_unfused_adam, add_unfused_adagrad,
+    add_unfused_sgd;
+
 /* An optimizer: its fused update takes (weight, gradient, moments..., lr, [step,] scale), and that
  * of rows (weight, ids, rows, moments...) and the same scalars. */
 static const struct rule {
@@ -18,20 +25,48 @@ static const struct rule {
     const pl_op *op, *rows;
     const char *moment[2];
     int n_row_moments;
-    bool counts; /* takes the step number                                            */
-    bool lazy;   /* updates rows though that is not what the update of all rows does */
-    bool plain;  /* has usually no decay, as PyTorch's for tables                    */
+    adding *unfused; /* NULL: there is none in torch                                     */
+    adding *fused;   /* NULL: add_fused                                                  */
+    bool counts;     /* takes the step number                                            */
+    bool lazy;       /* updates rows though that is not what the update of all rows does */
+    bool plain;      /* has usually no decay, as PyTorch's for tables                    */
+    bool never_decays;
 } rules[] = {
-    { "adamw", &pl_op_adamw, &pl_op_adam_rows, { "m", "v" }, 2, .counts = true },
-    { "adam", &pl_op_adam, &pl_op_adam_rows, { "m", "v" }, 2, .counts = true },
-    { "adagrad", &pl_op_adagrad, &pl_op_adagrad_rows, { "sum", NULL }, 1, .plain = true },
-    { "sgd", &pl_op_sgd, &pl_op_sgd_rows, { "momentum", NULL }, 0 },
-    { "lazy-adamw", &pl_op_adamw, &pl_op_adam_rows, { "m", "v" }, 2, .counts = true, .lazy = true },
+    { "adamw", &pl_op_adamw, &pl_op_adam_rows, { "m", "v" }, 2, add_unfused_adam, .counts = true },
+    { "adam", &pl_op_adam, &pl_op_adam_rows, { "m", "v" }, 2, add_unfused_adam, .counts = true },
+    { "adabelief", &pl_op_adabelief, NULL, { "m", "s" }, 0, NULL, .counts = true },
+    { "lamb", &pl_op_lamb_direction, NULL, { "m", "v" }, 0, NULL, add_lamb, .counts = true },
+    { "adagrad",
+      &pl_op_adagrad,
+      &pl_op_adagrad_rows,
+      { "sum", NULL },
+      1,
+      add_unfused_adagrad,
+      .plain = true },
+    { "rowwise-adagrad",
+      &pl_op_adagrad,
+      NULL,
+      { "sum", NULL },
+      0,
+      NULL,
+      add_rowwise,
+      .plain = true,
+      .never_decays = true },
+    { "sgd", &pl_op_sgd, &pl_op_sgd_rows, { "momentum", NULL }, 0, add_unfused_sgd },
+    { "lazy-adamw",
+      &pl_op_adamw,
+      &pl_op_adam_rows,
+      { "m", "v" },
+      2,
+      add_unfused_adam,
+      .counts = true,
+      .lazy = true },
     { "lazy-adam",
       &pl_op_adam,
       &pl_op_adam_rows,
       { "m", "v" },
       2,
+      add_unfused_adam,
       .counts = true,
       .lazy = true,
       .plain = true },
@@ -76,6 +111,7 @@ typedef struct target {
     pl_value *weight, *grad;  /* grad NULL: the loss does not depend on it                    */
     pl_value *ids;            /* of the rows that the gradient is; NULL: it is like the weight */
     pl_value *master;         /* what the update changes: the weight, or its master           */
+    bool table;               /* the gradient is that of one lookup                           */
     const char *dims, *sizes; /* its letters, "m(vhd)", and " v=3 h=4 d=16"; NULL: one each   */
 } target;
 
@@ -150,7 +186,9 @@ static void take_rows(pl_builder *b, target *t)
     pl_row_grad g;
     if (!pl_rows_add(b, t->weight, t->grad, &g)) return;
     t->grad->of = NULL;
-    *t = (target){ .weight = t->weight, .grad = g.rows, .ids = g.ids, .master = t->weight };
+    *t = (target){
+        .weight = t->weight, .grad = g.rows, .ids = g.ids, .master = t->weight, .table = true
+    };
 }
 
 static targets find_gradients(pl_builder *b, pl_value *loss)
@@ -164,6 +202,7 @@ static targets find_gradients(pl_builder *b, pl_value *loss)
     pl_autodiff(b, loss, t.n, w, grad);
     for (int i = 0; i < t.n && !b->err.code; i++) {
         t.at[i] = (target){ .weight = w[i], .grad = grad[i] };
+        t.at[i].table = grad[i] && pl_rows_are(grad[i]);
         if (grad[i]) find_letters(b, &t.at[i]);
         if (grad[i]) add_master(b, &t.at[i]);
     }
@@ -212,7 +251,9 @@ static int add_moments(const updating *u, const target *t, pl_value *moment[2])
     return n;
 }
 
-static void add_update(const updating *u, const target *t)
+/* The node that an update is, or begins with: the weight or its master, [ids,] gradient, moments,
+ * then scalars. Its last outputs are the moments. */
+static pl_node *add_rule(const updating *u, const target *t, const char *name, bool takes_lr)
 {
     pl_builder *b = u->b;
     const struct rule *r = u->rule;
@@ -223,15 +264,60 @@ static void add_update(const updating *u, const target *t)
     moment = in + n;
     const int n_moments = add_moments(u, t, moment), n_alike = n + n_moments;
     n = n_alike;
-    in[n++] = u->lr;
+    if (takes_lr) in[n++] = u->lr;
     if (r->counts) in[n++] = u->step;
     in[n++] = u->scale;
-    const char *name = pl_builder_fmt(b, "%s.update", t->weight->name);
     const char *spec = spell(b, t, n_alike, n - n_alike, 1 + n_moments, attributes(u, t));
     pl_node *x = pl_add_node(b, t->ids ? r->rows : r->op, name, spec, n, in);
+    for (int i = 0; x && i < n_moments; i++) moment[i]->next = x->out[1 + i];
+    return x;
+}
+
+static void add_fused(const updating *u, const target *t)
+{
+    const char *name = pl_builder_fmt(u->b, "%s.update", t->weight->name);
+    const pl_node *x = add_rule(u, t, name, true);
+    if (x) t->master->next = x->out[0];
+}
+
+/* How far it goes is a matter of two norms of whole tensors: a device sums the squares it has. */
+static void add_lamb(const updating *u, const target *t)
+{
+    pl_builder *b = u->b;
+    const char *name = t->weight->name, *squares = spell(b, t, 1, 0, 0, "");
+    const pl_node *x = add_rule(u, t, pl_builder_fmt(b, "%s.direction", name), false);
     if (!x) return;
-    t->master->next = x->out[0];
-    for (int i = 0; i < n_moments; i++) moment[i]->next = x->out[1 + i];
+    pl_value *w = PL_ADD(b, &pl_op_square_sum, squares, t->master);
+    pl_value *d = PL_ADD(b, &pl_op_square_sum, squares, x->out[0]);
+    t->master->next = PL_ADD_AS(b, &pl_op_lamb, pl_builder_fmt(b, "%s.update", name),
+                                spell(b, t, 2, 3, 1, ""), t->master, x->out[0], w, d, u->lr);
+}
+
+/* Of a table each row has one sum: its squares are added up over columns, wherever these are. */
+static void add_rowwise(const updating *u, const target *t)
+{
+    pl_builder *b = u->b;
+    if (!t->table) {
+        add_fused(u, t);
+        return;
+    }
+    const char *name = t->weight->name;
+    const long long columns = (long long)t->weight->shape.dim[1];
+    pl_value *sum = pl_add_row_moment(
+        b, t->weight, pl_builder_fmt(b, "%s.%s", name, u->rule->moment[0]), "zeros");
+    pl_value *q =
+        PL_ADD_AS(b, &pl_op_square_sum, pl_builder_fmt(b, "%s.squares", name), "vh->v", t->grad);
+    const char *attrs = pl_builder_fmt(b, "; columns=%lld", columns),
+               *as = pl_builder_fmt(b, "%s.%s.update", name, u->rule->moment[0]);
+    if (b->err.code) return;
+    sum->next = t->ids ? PL_ADD_AS(b, &pl_op_rowwise_sum_rows, as, attrs, sum, t->ids, q, u->scale)
+                       : PL_ADD_AS(b, &pl_op_rowwise_sum, as, attrs, sum, q, u->scale);
+    attrs = pl_builder_fmt(b, "; eps=%.17g", u->optim->eps);
+    name = pl_builder_fmt(b, "%s.update", name);
+    t->master->next = t->ids ? PL_ADD_AS(b, &pl_op_rowwise_adagrad_rows, name, attrs, t->master,
+                                         t->ids, t->grad, sum->next, u->lr, u->scale)
+                             : PL_ADD_AS(b, &pl_op_rowwise_adagrad, name, attrs, t->master, t->grad,
+                                         sum->next, u->lr, u->scale);
 }
 
 /* A master's weight is cast from what the update leaves. */
@@ -356,14 +442,11 @@ static void add_unfused_adam(const updating *u, const target *t)
 
 static void add_one(const updating *u, const target *t)
 {
-    if (!u->optim->unfused || t->ids) /* torch's operators for rows are others */
-        add_update(u, t);
-    else if (u->rule->counts)
-        add_unfused_adam(u, t);
-    else if (u->rule->op == &pl_op_adagrad)
-        add_unfused_adagrad(u, t);
-    else
-        add_unfused_sgd(u, t);
+    const struct rule *r = u->rule;
+    /* torch's operators for rows are others */
+    adding *unfused = u->optim->unfused && !t->ids ? r->unfused : NULL;
+    adding *fused = r->fused ? r->fused : add_fused;
+    (unfused ? unfused : fused)(u, t);
     add_weight(u, t);
 }
 
@@ -392,7 +475,7 @@ static void add_updates(pl_builder *b, const struct rule *r, const pl_optim *opt
     if (r->counts) u.step = pl_add_input(b, "step", PL_I64, PL_SCALAR);
     u.scale = optim->clip > 0 ? add_clip(b, optim->clip, t)
                               : pl_add_value(b, &pl_op_fill, "scale", "->; value=1", 0, NULL);
-    if (optim->unfused && !b->err.code) add_scalars(&u);
+    if (optim->unfused && r->unfused && !b->err.code) add_scalars(&u);
     for (int i = 0; i < t->n && !b->err.code; i++)
         if (t->at[i].grad) add_one(&u, &t->at[i]);
 }
@@ -435,6 +518,11 @@ static targets find_sums(pl_builder *b, pl_value *loss)
 void pl_optim_add(pl_builder *b, const pl_optim *optim, pl_value *loss)
 {
     const struct rule *r = find_rule(b, optim);
+    if (r && optim->unfused && !r->unfused)
+        pl_err_set(&b->err, PL_EUSAGE, "an unfused update: PyTorch has no operators for %s",
+                   optim->name);
+    if (r && r->never_decays && optim->decay > 0)
+        pl_err_set(&b->err, PL_EUSAGE, "a decay of %g: %s has none", optim->decay, optim->name);
     if (b->err.code) return;
     const bool sums = b->graph->micro > 1; /* which are like the weights */
     targets t = sums ? find_sums(b, loss) : find_gradients(b, loss);

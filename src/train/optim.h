@@ -7,7 +7,8 @@
 
 /* What a user who says nothing gets, for the help of options to print too. */
 #define PL_OPTIM_NAME "adamw"
-#define PL_OPTIM_NAMES "adamw, adam, lazy-adamw, lazy-adam, adagrad or sgd"
+#define PL_OPTIM_NAMES \
+    "adamw, adam, lazy-adamw, lazy-adam, adabelief, lamb, adagrad, rowwise-adagrad or sgd"
 #define PL_OPTIM_LR 1e-3
 #define PL_OPTIM_BETA1 0.9
 #define PL_OPTIM_BETA2 0.99
@@ -42,10 +43,13 @@ void pl_optim_settle(pl_optim *optim);
 const char *pl_optim_names(pl_arena *arena);
 
 /* A table that one lookup reads is updated in the rows alone that a step has read, and its gradient
- * is those rows (train/rows.h), where that leaves what the update of all would: with adagrad, and
- * with sgd without momentum, both without decay. lazy-adam and lazy-adamw do so too, though the
- * moments of other rows would decay and the rows move by them, as torch.optim.SparseAdam does. Not
- * in micro-batches, and not where weights have masters.
+ * is those rows (train/rows.h), where that leaves what the update of all would: with adagrad and
+ * rowwise-adagrad, and with sgd without momentum, all without decay. lazy-adam and lazy-adamw do so
+ * too, though the moments of other rows would decay and the rows move by them, as
+ * torch.optim.SparseAdam does. Not in micro-batches, and not where weights have masters.
+ *
+ * With rowwise-adagrad, which has no decay, the moment of such a table is one number a row, however
+ * it is updated; other weights are adagrad's.
  *
  * Add the gradients of `loss` for every weight and their updates, with the scalar inputs
  * "lr" (f32) and "step" (i64, from 1). Moments are states named WEIGHT.m and the like, the master

@@ -15,6 +15,12 @@ static const pl_node *find_lookup(const pl_value *grad)
     return table->dim[0].factor[0] == pl_sig_find(n->sig, 'v') ? n : NULL;
 }
 
+bool pl_rows_are(const pl_value *grad)
+{
+    const pl_node *n = find_lookup(grad);
+    return n && n->in[0]->shape.rank;
+}
+
 /* ids[a, b] as one list. */
 static pl_value *flatten(pl_builder *b, pl_value *ids)
 {

@@ -10,6 +10,9 @@ typedef struct pl_row_grad {
     pl_value *ids, *rows;
 } pl_row_grad;
 
+/* Is a gradient that of one lookup in a table [v, h]? */
+bool pl_rows_are(const pl_value *grad);
+
 /* The gradient of f32 table `weight` as rows, in nodes named after it; what made `grad` is then in
  * nobody's use. False, and nothing was added: it is not that of one lookup in a table [v, h]. */
 bool pl_rows_add(pl_builder *b, const pl_value *weight, const pl_value *grad, pl_row_grad *out);

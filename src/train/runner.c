@@ -4,7 +4,6 @@
 
 #include "run/save.h"
 
-#include <math.h>
 #include <stdio.h>
 
 enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL, MICRO = PL_TRAIN_MICRO };
@@ -101,17 +100,6 @@ void pl_runner_close(pl_runner *runner)
 
 /* -- steps ------------------------------------------------------------------------------------- */
 
-/* Linear warm-up, then a cosine to lr_min (Loshchilov & Hutter, 2017, without restarts). */
-double pl_runner_rate(const pl_train_options *options, int64_t step)
-{
-    if (step < options->warmup)
-        return options->lr * (double)(step + 1) / (double)(options->warmup + 1);
-    double left = (double)(options->steps - options->warmup),
-           at = left > 0 ? (double)(step - options->warmup) / left : 1;
-    return options->lr_min +
-           0.5 * (options->lr - options->lr_min) * (1 + cos(3.141592653589793 * (at < 1 ? at : 1)));
-}
-
 /* Micro-batch k of a step reads rows k of `micro` shares of its batch; drawn numbers are its own.
  * step < 0: a validation batch. */
 static pl_feed feed_of(const pl_runner *runner, const char *input, int64_t step, int64_t k)
@@ -119,7 +107,7 @@ static pl_feed feed_of(const pl_runner *runner, const char *input, int64_t step,
     const pl_train_options *options = &runner->job->options;
     return (pl_feed){ .data = &runner->job->data,
                       .seed = options->seed,
-                      .lr = pl_runner_rate(options, step),
+                      .lr = pl_rate_at(&runner->job->rate, step),
                       .step = step + 1,
                       .draw = step < 0 ? step : step * options->micro + k,
                       .n_valid = options->eval_batches * options->micro,

@@ -43,7 +43,4 @@ PL_MUST_CHECK bool pl_runner_save(pl_runner *runner, bool alone, pl_err *err);
 /* Of the last run of a program; -1: it has no such output. */
 double pl_runner_scalar(const pl_runner *runner, int program, const char *output);
 
-/* The learning rate of a step, the first of which is 0. */
-double pl_runner_rate(const pl_train_options *options, int64_t step);
-
 #endif

@@ -88,7 +88,7 @@ static bool save(loop *r, pl_err *err)
 static bool train_step(loop *r, pl_err *err)
 {
     const pl_train_job *job = r->job;
-    double start = pl_clock_now(), lr = pl_runner_rate(&job->options, r->run.done), loss;
+    double start = pl_clock_now(), lr = pl_rate_at(&job->rate, r->run.done), loss;
     PL_TRY(pl_runner_step(&r->run, &loss, err));
     tell(r, (pl_train_event){ .what = PL_TOLD_STEP,
                               .step = r->run.done,

@@ -42,7 +42,8 @@ typedef struct pl_train_options {
     int64_t micro;        /* micro-batches that a step's batch is taken in,
                              one after another; 0: as the strategy says     */
     pl_optim optim;
-    double lr, lr_min;    /* peak, after linear warm-up; end of the cosine  */
+    double lr, lr_min;    /* peak, after linear warm-up; pl_rate.lr_min     */
+    const char *lr_schedule; /* pl_rate_read; NULL: cosine                  */
     int64_t warmup;       /* steps                                          */
     uint64_t seed;
     int64_t eval_every;   /* 0: only at the end                             */

@@ -43,7 +43,9 @@ refuses 2 "no backend 'foo' (built in:|native ref null" "${train[@]}" --backend 
 refuses 2 "no backend 'foo'" "$pleat" sample folder --backend foo
 refuses 2 '--matmul f16: f32 or bf16' "${train[@]}" --matmul f16
 refuses 2 '--matmul i32' "${train[@]}" --matmul i32
-refuses 2 "unknown optimizer 'foo' (one of: adamw, adam, adagrad, sgd, lazy-adamw, lazy-adam)" "${train[@]}" --optimizer foo
+refuses 2 '--lr-schedule step: write step:every=N,factor=X' "${train[@]}" --lr-schedule step
+refuses 2 '--lr-min has no effect with --lr-schedule constant' "${train[@]}" --lr-schedule constant --lr-min 1e-4
+refuses 2 "unknown optimizer 'foo' (one of: adamw, adam, adabelief, lamb, adagrad, rowwise-adagrad, sgd, lazy-adamw, lazy-adam)" "${train[@]}" --optimizer foo
 refuses 2 "unknown optimizer 'foo'" "$pleat" graph mlp --optimizer foo
 refuses 2 "unknown option '--cluter' (did you mean '--cluster'?)" "$pleat" plan --cluter 8xa100
 check 'one error for one slip' test "$(grep -c '^error' err)" = 1
@@ -185,7 +187,8 @@ model=${tiny/,dropout/,seq=16,batch=4,dropout}
 refuses 3 "cannot resume saved: the model was '$model'|is '${model/16/32}'" \
     "${train[@]/hidden=16/hidden=32}" --resume saved
 refuses 3 'seed was 1 and is 2; --weights saved takes its weights alone' "${train[@]}" --resume saved --seed 2
-runs 0 'resuming with other settings: steps was 2, is 3' "${train[@]}" --resume saved --steps 3
+runs 0 'resuming with other settings: lr_schedule was "cosine", is "linear"; steps was 2, is 3' "${train[@]}" --resume saved \
+    --lr-schedule linear --steps 3
 printf 'other text\n%.0s' {1..200} > other.txt
 refuses 3 "the data were 'text.txt'|now have other contents|--weights saved" "${train[@]}" --resume saved --data other.txt
 runs 0 '' "$pleat" train mlp:layers=1,in=4,classes=3,batch=4 --data synthetic --steps 1 --save small

@@ -184,6 +184,7 @@ static void test_bad_sizes(void **state)
         { "vit_b_16:size=225", "size=225 does not divide into patches of patch=16" },
         { "vit_b_16:heads=7", "hidden=768 does not divide into heads=7" },
         { "vit_b_16:dropout=1", "dropout=1 is not below 1" },
+        { "resnet18:smoothing=1.5", "smoothing is 1.5; it has to be in [0, 1]" },
         { "roberta-base:heads=5", "hidden=768 does not divide into heads=5" },
         { "roberta-base:seq=513", "need positions=515" },
         { "roberta-base:vocab=300,classes=301", "classes=301 are more than vocab=300" },
@@ -336,6 +337,20 @@ static void test_first_loss(void **state)
             if (!(fabs(loss - guess) < limit))
                 fail_msg("%s: the loss is %g, a guess %g", small[i].spec, loss, guess);
         }
+}
+
+/* Labels are smoothed in training alone. */
+static void test_smoothing(void **state)
+{
+    const char *plain =
+                   "vit_b_16:layers=1,hidden=12,heads=3,ffn=12,patch=4,size=8,classes=5,batch=3",
+               *smooth = "vit_b_16:layers=1,hidden=12,heads=3,ffn=12,patch=4,size=8,classes=5,"
+                         "batch=3,smoothing=0.9";
+    (void)state;
+    const double loss = run_loss(plain, PL_TRAIN, 5);
+    assert_true(run_loss(plain, PL_EVAL, 5) == loss);
+    assert_true(run_loss(smooth, PL_EVAL, 5) == loss);
+    assert_true(fabs(run_loss(smooth, PL_TRAIN, 5) - loss) > 1e-6);
 }
 
 /* -- the mixture of experts, written out ------------------------------------------------------- */
@@ -622,8 +637,9 @@ int main(void)
         cmocka_unit_test(test_specs),      cmocka_unit_test(test_values),
         cmocka_unit_test(test_keys),       cmocka_unit_test(test_bad_specs),
         cmocka_unit_test(test_bad_sizes),  cmocka_unit_test(test_graphs),
-        cmocka_unit_test(test_first_loss), cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_moe),        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_first_loss), cmocka_unit_test(test_smoothing),
+        cmocka_unit_test(test_gradients),  cmocka_unit_test(test_moe),
+        cmocka_unit_test(test_learns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

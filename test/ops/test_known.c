@@ -65,6 +65,12 @@ static const known_answer answers[] = {
       "forward l f32[3] = cross_entropy_loss \"; classes=4\" s p m t\n",
       { 1, 1, 1, 1, 0, 1, -1e30, -1e30, 0, 0, 0, 0, 2, 0, -1 },
       { 1, 1, 0, 4, 1.3678794411714423, 4, 1, 0, 0, 1.3862943611198906, 1.3132616875182228, 0 } },
+    { "smoothed cross entropy: 0.8 of the class, 0.2 of the mean of all; ignored",
+      "input x f32[3,4]\ninput t i64[3]\nforward m f32[3] = reduce_max \"bv->b\" x\n"
+      "forward s f32[3] p f32[3] = cross_entropy_sums \"; smoothing=0.2\" x t m\n"
+      "forward l f32[3] = cross_entropy_loss \"; classes=4\" s p m t\n",
+      { 0, 1, -1, 2, 3, 0.5, 1, -2, 1, 2, 3, 4, 2, 0, -1 },
+      { 2, 3, 4, 1.55300179, 1.22415823, 1.55300179, -0.7, 2.525, 0.5, 3.1401897, 0.67725345, 0 } },
     { "cross entropy of large logits",
       "input x f32[1,2]\ninput t i64[1]\nforward m f32[1] = reduce_max \"bv->b\" x\n"
       "forward s f32[1] p f32[1] = cross_entropy_sums \"\" x t m\n"
@@ -138,6 +144,13 @@ static const known_refusal refusals[] = {
     { "input s f32[]\nforward c f32[] = clip_scale \"; max_norm=0\" s\n", "max_norm is 0" },
     { "input w f32[2]\ninput s f32[]\ninput i i64[]\nforward a f32[2] m f32[2] v f32[2] = "
       "adamw \"; beta1=1\" w w w w s i s\n", "both have to be in [0, 1)" },
+    { "input w f32[4,2]\ninput s f32[4,3]\ninput l f32[]\n"
+      "forward a f32[4,2] = rowwise_adagrad \"\" w w s l l\n", "'u' is 3; a row has one sum" },
+    { "input s f32[4,1]\ninput q f32[4]\ninput l f32[]\n"
+      "forward a f32[4,1] = rowwise_sum \"\" s q l\n", "write columns=N" },
+    { "input x f32[2,4]\ninput t i32[2]\ninput m f32[2]\n"
+      "forward s f32[2] p f32[2] = cross_entropy_sums \"; smoothing=1.5\" x t m\n",
+      "smoothing is 1.5; it has to be in [0, 1]" },
 };
 /* clang-format on */
 

@@ -45,9 +45,9 @@ static void check_same(const char *a, const char *b)
 
 static void test_equal_bits(void **state)
 {
-    static const char *const names[] = { "sgd", "adagrad", "lazy-adam" };
+    static const char *const names[] = { "sgd", "adagrad", "lazy-adam", "rowwise-adagrad" };
     (void)state;
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 4; k++)
         for (int m = 0; m < 2; m++) {
             pl_train_options o = options_of(m ? shared : tables, names[k]);
             const diary whole = run(o, 1, "whole");

@@ -47,9 +47,10 @@ static void test_split(void **state)
 {
     static const char *const words[] = { "dp",   "zero=1",  "zero=3",  "tp=2",
                                          "auto", "embrace", "row-wise" };
-    static const char *const names[] = { "sgd", "adagrad", "lazy-adam", "lazy-adamw" };
+    static const char *const names[] = { "sgd", "adagrad", "lazy-adam", "lazy-adamw",
+                                         "rowwise-adagrad" };
     (void)state;
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 5; k++) {
         diary whole, split;
         pl_train_options o = options_of(names[k], 0);
         train_well(&o, 1, &whole);
@@ -89,6 +90,38 @@ static void test_unfused(void **state)
     }
 }
 
+/* One sum a row, whether the gradient is rows or, in micro-batches, all of the table. */
+static void test_rowwise(void **state)
+{
+    pl_train_options o = options_of("rowwise-adagrad", 0);
+    diary whole, other;
+    (void)state;
+    train_well(&o, 1, &whole);
+    assert_true(whole.loss[9] < whole.loss[0]);
+    o.micro = 4;
+    train_well(&o, 1, &other);
+    check_losses("4 micro-batches", &whole, &other, 0, 10, 1e-5);
+    o.strategy = "zero=3";
+    train_well(&o, 2, &other);
+    check_losses("4 micro-batches, zero=3", &whole, &other, 0, 10, 1e-5);
+    o.micro = 1;
+    o.save_every = 5;
+    o.save = "one";
+    train_well(&o, 2, &whole);
+    o.resume = "one/step-00000005.json";
+    o.save = "many";
+    train_well(&o, 2, &other);
+    assert_memory_equal(&whole.loss[5], other.loss, 5 * sizeof *other.loss);
+    check_same_file("one/step-00000010.safetensors", "many/step-00000010.safetensors");
+    remove_folder("one");
+    remove_folder("many");
+    o = options_of("rowwise-adagrad", 0.1);
+    pl_err err = { 0 };
+    assert_false(train(&o, 1, &other, &err));
+    assert_int_equal(err.code, PL_EUSAGE);
+    assert_non_null(strstr(err.msg, "a decay of 0.1: rowwise-adagrad has none"));
+}
+
 /* Over links so slow that messages are waited for, the same bits, and no sooner than the bytes that
  * a rank receives have passed: 10 steps, each of which has to bring the rows of 24 ids. */
 static void test_slow_links(void **state)
@@ -110,7 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal_bits), cmocka_unit_test(test_split),
         cmocka_unit_test(test_lazy),       cmocka_unit_test(test_unfused),
-        cmocka_unit_test(test_slow_links),
+        cmocka_unit_test(test_slow_links), cmocka_unit_test(test_rowwise),
     };
     return cmocka_run_group_tests(tests, make_text, clean_up);
 }

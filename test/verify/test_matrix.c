@@ -260,7 +260,8 @@ static void test_depthwise(void **state)
 static void test_encoders(void **state)
 {
     (void)state;
-    CHECK_MODEL("vit_b_16:layers=1,hidden=12,heads=6,ffn=12,patch=4,size=8,classes=4,batch=8",
+    CHECK_MODEL("vit_b_16:layers=1,hidden=12,heads=6,ffn=12,patch=4,size=8,classes=4,batch=8,"
+                "smoothing=0.1",
                 encoder_rows);
     CHECK_MODEL("roberta-base:layers=1,hidden=24,heads=6,ffn=12,vocab=20,classes=12,positions=9,"
                 "seq=6,batch=6",
@@ -270,7 +271,7 @@ static void test_encoders(void **state)
 /* Tables in columns and rows, and their gradients as rows. */
 static void test_tables(void **state)
 {
-    static const char *const optimizers[] = { "adagrad", "lazy-adam", "adamw" };
+    static const char *const optimizers[] = { "adagrad", "lazy-adam", "adamw", "rowwise-adagrad" };
     static const char *const models[] = {
         "dlrm:dense=3,sizes=7-20-3-50,embed=8,bottom=6,top=10,batch=12",
         "dlrm:dense=3,tables=2,rows=9,hots=3,embed=8,bottom=6,top=10,batch=12,dtype=bf16",
@@ -279,8 +280,8 @@ static void test_tables(void **state)
     };
     (void)state;
     for (int i = 0; i < 4; i++)
-        for (int k = 0; k < 3; k++) {
-            if (i && k != i % 3) continue; /* all of them with the first one */
+        for (int k = 0; k < 4; k++) {
+            if (i && k != i % 4) continue; /* all of them with the first one */
             pl_verify_options o = verify_options(models[i]);
             o.optim.name = optimizers[k];
             o.optim.decay = k == 2 ? 0.1 : 0;

@@ -41,6 +41,9 @@ static void test_right_ones_pass(void **state)
         { "plain", "dp", "adamw", 2, 2 },     { "plain", "zero=3,tp=2,sp", "adam", 4, 2 },
         { "gpt2", "dp", "adamw", 2, 2 },      { "gpt2", "hsdp=2", "adamw", 4, 4 },
         { "conv", "dp", "adamw", 2, 2 },      { "conv", "tp=2d:2x2", "adamw", 4, 2 },
+        { "mlp", "zero=3", "lamb", 4 },       { "gpt2", "zero=1", "lamb", 4 },
+        { "gpt2", "zero=3,tp=2", "lamb", 4 }, { "plain", "tp=2,sp", "lamb", 4, 2 },
+        { "mlp", "zero=1", "adabelief", 2 },  { "gpt2", "zero=3,tp=2", "adabelief", 4 },
     };
     // clang-format on
     (void)state;

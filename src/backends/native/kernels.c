@@ -94,6 +94,7 @@ void pl_kernels_add_blocks(int64_t n_blocks, int64_t n, const float *partial, fl
 
 static const pl_kernel kernels[] = {
     ROW(accumulate, F32, pointwise, pointwise),
+    ROW(adabelief, pl_optimizer_accepts, optimizer, optimizer_adabelief),
     ROW(adagrad, pl_optimizer_accepts, optimizer, optimizer_adagrad),
     ROW_STATELESS(adagrad_rows, pl_rows_accepts, rows_adagrad),
     ROW(adam, pl_optimizer_accepts, optimizer, optimizer_adam),
@@ -123,6 +124,8 @@ static const pl_kernel kernels[] = {
     ROW(fill, NULL, fill, fill),
     ROW(gelu, F32, pointwise, pointwise),
     ROW(gelu_grad, F32, pointwise, pointwise),
+    ROW(lamb, pl_optimizer_accepts, optimizer, optimizer_lamb),
+    ROW(lamb_direction, pl_optimizer_accepts, optimizer, optimizer_lamb_direction),
     ROW(layer_norm, pl_layer_norm_accepts, layer_norm, layer_norm),
     ROW(layer_norm_deviation, pl_layer_norm_accepts, layer_norm, layer_norm_deviation),
     ROW(layer_norm_grad, pl_layer_norm_accepts, layer_norm, layer_norm_grad),
@@ -145,6 +148,8 @@ static const pl_kernel kernels[] = {
     ROW(rms_norm, pl_row_norm_accepts, row_norm, row_norm),
     ROW(rms_norm_grad, pl_row_norm_accepts, row_norm, row_norm_grad),
     ROW(rope, pl_rope_accepts, rope, rope),
+    ROW_STATELESS(rowwise_adagrad, pl_rowwise_accepts, rowwise_adagrad),
+    ROW_STATELESS(rowwise_adagrad_rows, pl_rowwise_accepts, rowwise_adagrad_rows),
     ROW(scale, F32, pointwise, pointwise),
     ROW(sgd, pl_optimizer_accepts, optimizer, optimizer_sgd),
     ROW_STATELESS(sgd_rows, pl_rows_accepts, rows_sgd),

@@ -80,8 +80,11 @@ PL_KERNELS_RUN(lookup_grad);
 
 PL_KERNELS_ACCEPTS(optimizer);
 PL_KERNELS_MAKE(optimizer);
+PL_KERNELS_RUN(optimizer_adabelief);
 PL_KERNELS_RUN(optimizer_adagrad);
 PL_KERNELS_RUN(optimizer_adam);
+PL_KERNELS_RUN(optimizer_lamb);
+PL_KERNELS_RUN(optimizer_lamb_direction);
 PL_KERNELS_RUN(optimizer_sgd);
 
 PL_KERNELS_ACCEPTS(pointwise_cast);
@@ -117,6 +120,9 @@ PL_KERNELS_RUN(unique);
 PL_KERNELS_ACCEPTS(coalesce);
 PL_KERNELS_RUN(coalesce);
 PL_KERNELS_ACCEPTS(rows);
+PL_KERNELS_ACCEPTS(rowwise);
+PL_KERNELS_RUN(rowwise_adagrad);
+PL_KERNELS_RUN(rowwise_adagrad_rows);
 PL_KERNELS_RUN(rows_sgd);
 PL_KERNELS_RUN(rows_adagrad);
 PL_KERNELS_RUN(rows_adam);

@@ -1,5 +1,8 @@
-/* sgd, adagrad, adam, adamw: one pass over the weights, in place; memory is what they wait for. */
+/* sgd, adagrad, adam, adamw, adabelief, lamb: one pass over the weights, in place; memory is what
+ * they wait for. */
 #include "backends/native/kernels.h"
+
+#include "ops/lib/adam.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,17 +39,17 @@ bool pl_optimizer_make(const pl_share *s, const pl_kernel_env *env, void **state
 {
     const pl_node *n = s->node;
     const int64_t step[1] = { 1 };
-    optimizer a = { .bf16 = n->in[1]->type == PL_BF16, .decoupled = n->op == &pl_op_adamw };
+    optimizer a = { .bf16 = n->in[1]->type == PL_BF16, .decoupled = n->op != &pl_op_adam };
     (void)env;
     pl_loops_add(&a.loops, pl_shape_count(&s->in[0]), step, 1, 0);
     pl_loops_close(&a.loops, 1);
-    a.decay = (float)pl_node_real(n, "decay", 0);
+    if (n->op != &pl_op_lamb) a.decay = (float)pl_node_real(n, "decay", 0);
     if (n->op == &pl_op_sgd) {
         a.momentum = (float)pl_node_real(n, "momentum", 0);
         a.nesterov = pl_node_int(n, "nesterov", 0);
     } else if (n->op == &pl_op_adagrad) {
         a.eps = (float)pl_node_real(n, "eps", 0);
-    } else {
+    } else if (n->op != &pl_op_lamb) {
         a.beta1 = pl_node_real(n, "beta1", 0);
         a.beta2 = pl_node_real(n, "beta2", 0);
         a.eps = (float)pl_node_real(n, "eps", 0);
@@ -55,10 +58,12 @@ bool pl_optimizer_make(const pl_share *s, const pl_kernel_env *env, void **state
     return pl_kernels_keep(&a, sizeof a, state, err);
 }
 
-/* What the elements of one step share; formulas in ops/lib/adam.h, adagrad.h and ops/sgd.c. */
+/* What the elements of one step share; formulas in ops/lib/adam.h, adagrad.h, ops/sgd.c and
+ * ops/lamb_direction.c. */
 typedef struct job {
     const optimizer *o;
     const void *g;
+    const float *from; /* weights that stay as they are */
     float *w, *m, *v;
     float lr, scale, rate, by_root, beta1, beta2, rest1, rest2;
 } job;
@@ -93,27 +98,115 @@ static void adam_row(const void *arg, int64_t n, const int64_t at[])
     }
 }
 
+/* Adam's, but for the second moment. */
+static void adabelief_row(const void *arg, int64_t n, const int64_t at[])
+{
+    const job *j = arg;
+    float piece[PL_LOOPS_PIECE], *w = j->w + at[0], *m = j->m + at[0], *v = j->v + at[0];
+    const float *g = take_gradient(j, at[0], n, piece);
+    const float scale = j->scale, beta1 = j->beta1, beta2 = j->beta2, rest1 = j->rest1,
+                rest2 = j->rest2, rate = j->rate, by_root = j->by_root, eps = j->o->eps,
+                keep = 1 - j->lr * j->o->decay;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        const float x = scale * g[i], m1 = beta1 * m[i] + rest1 * x, off = x - m1,
+                    v1 = beta2 * v[i] + rest2 * off * off + eps;
+        w[i] = keep * w[i] - rate * m1 / (sqrtf(v1) * by_root + eps);
+        m[i] = m1;
+        v[i] = v1;
+    }
+}
+
+/* The direction, into w, of a step from `from`. */
+static void lamb_direction_row(const void *arg, int64_t n, const int64_t at[])
+{
+    const job *j = arg;
+    float piece[PL_LOOPS_PIECE], *u = j->w + at[0], *m = j->m + at[0], *v = j->v + at[0];
+    const float *g = take_gradient(j, at[0], n, piece), *w = j->from + at[0];
+    const float scale = j->scale, beta1 = j->beta1, beta2 = j->beta2, rest1 = j->rest1,
+                rest2 = j->rest2, rate = j->rate, by_root = j->by_root, eps = j->o->eps,
+                decay = j->o->decay;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        const float x = scale * g[i], m1 = beta1 * m[i] + rest1 * x,
+                    v1 = beta2 * v[i] + rest2 * x * x;
+        u[i] = rate * m1 / (sqrtf(v1) * by_root + eps) + decay * w[i];
+        m[i] = m1;
+        v[i] = v1;
+    }
+}
+
+/* lr 1: a direction has none. */
+static job adam_job(const optimizer *o, const void *const in[], void *const out[], float lr,
+                    double step, float scale)
+{
+    return (job){ .o = o,
+                  .g = in[1],
+                  .from = in[0],
+                  .w = out[0],
+                  .m = out[1],
+                  .v = out[2],
+                  .lr = lr,
+                  .scale = scale,
+                  .rate = (float)((double)lr / (1 - pow(o->beta1, step))),
+                  .by_root = (float)(1 / sqrt(1 - pow(o->beta2, step))),
+                  .beta1 = (float)o->beta1,
+                  .rest1 = (float)(1 - o->beta1),
+                  .beta2 = (float)o->beta2,
+                  .rest2 = (float)(1 - o->beta2) };
+}
+
+static void run_adam(const pl_share *s, const pl_kernel_env *env, const optimizer *o,
+                     const void *const in[], void *const out[], pl_loops_row *row)
+{
+    const double step = pl_type_get(s->node->in[5]->type, in[5], 0);
+    const job j = adam_job(o, in, out, *(const float *)in[4], step, *(const float *)in[6]);
+    pl_loops_run(&o->loops, 1, env->n_threads, row, &j);
+}
+
 void pl_optimizer_adam_run(const pl_share *s, const pl_kernel_env *env, void *state,
                            const void *const in[], void *const out[], void *scratch)
 {
-    const optimizer *o = state;
-    double step = pl_type_get(s->node->in[5]->type, in[5], 0);
-    float lr = *(const float *)in[4];
-    job j = { .o = o,
-              .g = in[1],
-              .w = out[0],
-              .m = out[1],
-              .v = out[2],
-              .lr = lr,
-              .scale = *(const float *)in[6],
-              .rate = (float)((double)lr / (1 - pow(o->beta1, step))),
-              .by_root = (float)(1 / sqrt(1 - pow(o->beta2, step))),
-              .beta1 = (float)o->beta1,
-              .rest1 = (float)(1 - o->beta1),
-              .beta2 = (float)o->beta2,
-              .rest2 = (float)(1 - o->beta2) };
     (void)scratch;
-    pl_loops_run(&o->loops, 1, env->n_threads, adam_row, &j);
+    run_adam(s, env, state, in, out, adam_row);
+}
+
+void pl_optimizer_adabelief_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                                const void *const in[], void *const out[], void *scratch)
+{
+    (void)scratch;
+    run_adam(s, env, state, in, out, adabelief_row);
+}
+
+void pl_optimizer_lamb_direction_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                                     const void *const in[], void *const out[], void *scratch)
+{
+    const optimizer *o = state;
+    const double step = pl_type_get(s->node->in[4]->type, in[4], 0);
+    const job j = adam_job(o, in, out, 1, step, *(const float *)in[5]);
+    (void)scratch;
+    pl_loops_run(&o->loops, 1, env->n_threads, lamb_direction_row, &j);
+}
+
+static void lamb_row(const void *arg, int64_t n, const int64_t at[])
+{
+    const job *j = arg;
+    float *w = j->w + at[0], rate = j->rate;
+    const float *u = j->from + at[0];
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) w[i] -= rate * u[i];
+}
+
+void pl_optimizer_lamb_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                           const void *const in[], void *const out[], void *scratch)
+{
+    const optimizer *o = state;
+    const double lr = (double)*(const float *)in[4],
+                 trust =
+                     pl_lamb_trust((double)*(const float *)in[2], (double)*(const float *)in[3]);
+    const job j = { .o = o, .from = in[1], .w = out[0], .rate = (float)(lr * trust) };
+    (void)s, (void)scratch;
+    pl_loops_run(&o->loops, 1, env->n_threads, lamb_row, &j);
 }
 
 static void sgd_row(const void *arg, int64_t n, const int64_t at[])

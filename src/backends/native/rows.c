@@ -1,7 +1,8 @@
 /* Gradients that are rows of a table, and the updates of these rows alone: unique, coalesce,
- * sgd_rows, adagrad_rows, adam_rows. */
+ * sgd_rows, adagrad_rows, adam_rows, rowwise_adagrad_rows; and rowwise_adagrad, of all rows. */
 #include "backends/native/kernels.h"
 
+#include "ops/lib/adagrad.h"
 #include "ops/lib/adam.h"
 
 #include <math.h>
@@ -177,8 +178,8 @@ static update begin(const pl_share *s, const void *const in[], void *const out[]
                  .n = pl_shape_count(&s->in[IDS]),
                  .h = pl_shape_count(&s->in[ROWS]) / pl_shape_count(&s->in[IDS]),
                  .lr = *(const float *)in[lr],
-                 .scale = *(const float *)in[scale],
-                 .decay = (float)pl_node_real(n, "decay", 0) };
+                 .scale = *(const float *)in[scale] };
+    if (n->op != &pl_op_rowwise_adagrad_rows) u.decay = (float)pl_node_real(n, "decay", 0);
     for (int k = 1; k < n->n_out; k++) u.moment[k - 1] = out[k];
     return u;
 }
@@ -233,7 +234,7 @@ void pl_rows_adam_run(const pl_share *s, const pl_kernel_env *env, void *state,
     const update u = begin(s, in, out, 5, 7);
     const pl_adam a =
         pl_adam_new(s->node, (double)u.lr, pl_type_get(s->node->in[6]->type, in[6], 0),
-                    (double)u.scale, pl_node_int(s->node, "decoupled", 0));
+                    (double)u.scale, pl_node_int(s->node, "decoupled", 0) ? PL_ADAMW : PL_ADAM);
     const float beta1 = (float)a.beta1, beta2 = (float)a.beta2, rest1 = (float)(1 - a.beta1),
                 rest2 = (float)(1 - a.beta2), rate = (float)a.rate, by_root = (float)(1 / a.root),
                 eps = (float)a.eps, add = a.decoupled ? 0 : u.decay,
@@ -253,4 +254,59 @@ void pl_rows_adam_run(const pl_share *s, const pl_kernel_env *env, void *state,
             w[j] = keep * w[j] - rate * m[j] / (sqrtf(v[j]) * by_root + eps);
         }
     }
+}
+
+/* -- one sum a row ----------------------------------------------------------------------------- */
+
+/* Table and gradient laid out alike but for the rows, f32. */
+bool pl_rowwise_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
+{
+    const pl_node *n = s->node;
+    const int g = n->op == &pl_op_rowwise_adagrad_rows ? ROWS : 1;
+    int table[PL_MAX_FACTORS], other[PL_MAX_FACTORS];
+    (void)env;
+    if (n->in[g]->type != PL_F32)
+        return pl_err_set(why, PL_EUNSUPPORTED, "the gradient is %s, not f32",
+                          pl_type_name(n->in[g]->type));
+    return (pl_kernels_order(&n->sig->operand[W], table) == 2 &&
+            pl_kernels_order(&n->sig->operand[g], other) == 2 && table[1] == other[1] &&
+            table[0] == pl_sig_find(n->sig, 'v')) ||
+           pl_err_set(why, PL_EUNSUPPORTED, "the table is not [v, h]");
+}
+
+/* The sums are no table worth a kernel: they are a number a row, and left to the reference. */
+static void step_row(float rate, int64_t h, const float *g, float *w)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < h; j++) w[j] -= rate * g[j];
+}
+
+void pl_rowwise_adagrad_rows_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                                 const void *const in[], void *const out[], void *scratch)
+{
+    const update u = begin(s, in, out, 4, 5);
+    const double eps = pl_node_real(s->node, "eps", 0), lr = (double)u.lr * (double)u.scale;
+    const float *sum = in[3];
+    (void)state, (void)scratch;
+#pragma omp parallel for num_threads(env->n_threads) if (u.n * u.h > PL_LOOPS_SERIAL)
+    for (int64_t i = 0; i < u.n; i++) {
+        const int64_t at = find_row(&u, i);
+        if (at < 0) continue;
+        const float rate = (float)pl_rowwise_rate(lr, (double)sum[at / u.h], eps);
+        step_row(rate, u.h, u.g + i * u.h, u.w + at);
+    }
+}
+
+void pl_rowwise_adagrad_run(const pl_share *s, const pl_kernel_env *env, void *state,
+                            const void *const in[], void *const out[], void *scratch)
+{
+    const double eps = pl_node_real(s->node, "eps", 0),
+                 lr = (double)*(const float *)in[3] * (double)*(const float *)in[4];
+    const int64_t rows = pl_shape_count(&s->in[2]), h = pl_shape_count(&s->in[0]) / rows;
+    const float *g = in[1], *sum = in[2];
+    float *w = out[0];
+    (void)state, (void)scratch;
+#pragma omp parallel for num_threads(env->n_threads) if (rows * h > PL_LOOPS_SERIAL)
+    for (int64_t i = 0; i < rows; i++)
+        step_row((float)pl_rowwise_rate(lr, (double)sum[i], eps), h, g + i * h, w + i * h);
 }
