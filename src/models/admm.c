@@ -7,13 +7,15 @@
  *       + rho/2 |o - V s_T - c - l3|^2
  *
  * with w_t = nu and no multipliers before the last step T, w_T = rho there. Each block of variables
- * in turn goes to where L is least, or lower, with the others as they are: backwards o, (V, c), s, a,
- * (U, W, b), then forwards (U, W, b), a and s step by step, (V, c), o; then the multipliers move by
- * what is left. Weights are ridge least squares whose Gram matrices are sums over rows, so that
- * ranks that share the rows add these and no more.
+ * in turn goes to where L is least, or lower, with the others as they are: backwards o, (V, c), s,
+ * a, (U, W, b), then forwards (U, W, b), a and s step by step, (V, c), o; then the multipliers move
+ * by what is left.
+ * Weights are ridge least squares whose Gram matrices are sums over rows, so that ranks that share
+ * the rows add these and no more.
  * Source: Tang et al., "ADMMiRNN: training RNN with stable convergence via an efficient ADMM
- * approach", ECML 2020, and its parallel version; Wang et al., dlADMM, KDD 2019 (backward, forward).
- * Signs and the block of s are from the derivation: the public code has others, and does not learn. */
+ * approach", ECML 2020, and its parallel version; Wang et al., dlADMM, KDD 2019 (backward,
+ * forward). Signs and the block of s are from the derivation: the public code has others, and does
+ * not learn. */
 #include "models/admm.h"
 #include "ops/list.h"
 
@@ -167,8 +169,8 @@ static void move_cell(admm *m)
     if (part) m->u = part->out[0], m->w = part->out[1], m->bias = flat(m, part->out[2]);
 }
 
-/* s_t has a part in its own equation and in that of what reads it: of a_{t+1}, or of o. `root` is of
- * the matrix of both. */
+/* s_t has a part in its own equation and in that of what reads it, a_{t+1} or o. `root` is of the
+ * matrix of both. */
 static void move_s(admm *m, int64_t t, pl_value *root)
 {
     pl_value *own = PL_ADD(m->b, &pl_op_tanh, NULL, m->a[t]), *right, *w = m->w;

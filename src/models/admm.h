@@ -21,10 +21,10 @@ typedef struct pl_elman {
     { "near", "0.1", 0, "of admm: weight of how far a sweep moves a weight" },                     \
     { "watch", "0", 0, "1: of admm: the Lagrangian before and after a sweep" }
 
-/* Add a sweep: what it leaves in the weights of the net, and in its own states, which have a row for
- * each row of the batch. `a`, `s` [steps] and `o` are those of the net as it is, the first values of
- * these states; `labels` i32[rows]. The rows have to be the same in each step. */
-void pl_admm_add(pl_builder *b, const pl_model_args *args, const pl_elman *net, pl_value *const a[],
-                 pl_value *const s[], pl_value *o, pl_value *labels);
+/* Add a sweep: what it leaves in the weights of the net, and in its own states, which have a row
+ * for each row of the batch. `a`, `s` [steps] and `o` are those of the net as it is, the first
+ * values of these states; `labels` i32[rows]. The rows have to be the same in each step. */
+void pl_admm_add(pl_builder *b, const pl_model_args *args, const pl_elman *net,
+                 pl_value *const a[], pl_value *const s[], pl_value *o, pl_value *labels);
 
 #endif

@@ -12,7 +12,7 @@
     X(t5) \
     X(lstm) \
     X(mlp) \
-    X(rnn) \
+    X(elman) \
     X(moe) \
     X(dlrm) \
     X(wide_deep) \

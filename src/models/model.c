@@ -313,6 +313,11 @@ bool pl_model_has(const pl_model_args *args, const char *key)
     return find_key(args->model, key, strlen(key)) >= 0;
 }
 
+bool pl_model_takes_all(const pl_model_args *args)
+{
+    return pl_model_has(args, "method") && !strcmp(pl_model_word(args, "method"), "admm");
+}
+
 int64_t pl_model_labels(const pl_model_args *args)
 {
     if (pl_model_has(args, "classes") && pl_model_int(args, "classes"))

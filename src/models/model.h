@@ -97,6 +97,8 @@ int64_t pl_model_int(const pl_model_args *args, const char *key);
 double pl_model_real(const pl_model_args *args, const char *key);
 const char *pl_model_word(const pl_model_args *args, const char *key);
 bool pl_model_has(const pl_model_args *args, const char *key);
+/* Does each step take all rows there are, the same ones every time (its key method says so)? */
+bool pl_model_takes_all(const pl_model_args *args);
 /* What labels and tokens have to be below: classes, or without them vocab; 0: neither. */
 int64_t pl_model_labels(const pl_model_args *args);
 
@@ -109,13 +111,13 @@ pl_value *pl_model_image(pl_builder *b, const pl_model_args *args);
  * the rows. */
 void pl_model_finish(pl_builder *b, pl_mode mode, pl_value *logits, const char *target);
 /* The same of models of images, whose target is "label", i32[batch]. For PL_EVAL they also give
- * pl_model_accuracy. For PL_TRAIN `more`, a f32 scalar or NULL, is added to the loss; in the loss of
- * a row the key smoothing is the weight of the mean loss of all classes, the label's is the rest;
- * and where the key mixup is 1, a picture is made of two: the inputs are also label2, i32[batch],
- * and share, f32[batch], that of the first; the loss of a row is share times that by label, and
- * 1 - share times that by label2 (Zhang et al., "mixup", ICLR 2018). */
-void pl_model_finish_image(pl_builder *b, const pl_model_args *args, pl_mode mode, pl_value *logits,
-                           pl_value *more);
+ * pl_model_accuracy. For PL_TRAIN `more`, a f32 scalar or NULL, is added to the loss; in the loss
+ * of a row the key smoothing is the weight of the mean loss of all classes, the label's is the
+ * rest; and where the key mixup is 1, a picture is made of two: the inputs are also label2,
+ * i32[batch], and share, f32[batch], that of the first; the loss of a row is share times that by
+ * label, and 1 - share times that by label2 (Zhang et al., "mixup", ICLR 2018). */
+void pl_model_finish_image(pl_builder *b, const pl_model_args *args, pl_mode mode,
+                           pl_value *logits, pl_value *more);
 /* The output "accuracy", f32: the share of the rows whose largest logit, of f[rows,classes], is
  * that of the input "label". */
 void pl_model_accuracy(pl_builder *b, pl_value *logits);

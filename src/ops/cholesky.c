@@ -1,6 +1,6 @@
-/* cholesky(a): the lower triangle l with l l^T = a + shift I; "hg->hg". Of the symmetric a the lower
- * triangle alone is read. Sums are taken in double. Where a + shift I is not positive definite, a
- * pivot that is not above 0 is taken as 1e-30: kernels cannot fail.
+/* cholesky(a): the lower triangle l with l l^T = a + shift I; "hg->hg". Of the symmetric a the
+ * lower triangle alone is read. Sums are taken in double. Where a + shift I is not positive
+ * definite, a pivot that is not above 0 is taken as 1e-30: kernels cannot fail.
  *
  * Both letters are whole: every device that needs l makes all of it. */
 #include "graph/op.h"

@@ -1,5 +1,5 @@
-/* cholesky_solve(l, y): x with x l l^T = y, row by row, for the lower triangle l that cholesky makes:
- * "hg,...h->...g". Sums are taken in double. Rows split freely; h and g are whole. */
+/* cholesky_solve(l, y): x with x l l^T = y, row by row, for the lower triangle l that cholesky
+ * makes: "hg,...h->...g". Sums are taken in double. Rows split freely; h and g are whole. */
 #include "graph/op.h"
 #include "ops/lib/triangle.h"
 #include "ops/list.h"

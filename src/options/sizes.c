@@ -19,6 +19,7 @@ const char *pl_sizes_spec(const pl_sizes *s, const char *spec, pl_arena *a)
     if (s->bind)
         spec = pl_arena_fmt(a, "%s%c%s", spec, spec[pl_model_name(spec)] ? ',' : ':', s->bind);
     spec = pl_model_sized(a, spec, s->batch, s->seq);
+    if (s->method) spec = pl_model_with(a, spec, "method", s->method);
     if (s->train) spec = pl_model_with(a, spec, "train", as_value(s->train, a));
     if (s->freeze) spec = pl_model_with(a, spec, "freeze", as_value(s->freeze, a));
     if (s->guess) spec = pl_model_with(a, spec, "guess", "yes");

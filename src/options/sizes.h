@@ -5,7 +5,7 @@
 
 typedef struct pl_sizes {
     int64_t batch, seq;
-    const char *bind, *loss, *train, *freeze;
+    const char *bind, *method, *loss, *train, *freeze;
     bool guess;
 } pl_sizes;
 
@@ -15,6 +15,8 @@ typedef struct pl_sizes {
 #define PL_SIZES_OPTS_WITH(s, need) \
     { "batch", INT(s.batch), "N", NULL, "all devices' rows (model key batch)", 1, .needs = need }, \
     { "seq", INT(s.seq), "N", NULL, "positions per row (model key seq)", 1, .needs = need }, \
+    { "method", TEXT(s.method), "NAME", NULL, "how it learns: gradient, admm (model key method)", \
+      .needs = need }, \
     { "bind", TEXT(s.bind), "KEYS", NULL, "more keys of the model: batch=8,height=64", \
       .needs = need }, \
     { "loss", TEXT(s.loss), "LOSS", NULL, "of an .onnx: cross-entropy, mse, graph[:OUTPUT]", \

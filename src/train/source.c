@@ -80,11 +80,8 @@ static bool open_text(const pl_data_source *s, const pl_model_args *args, pl_are
                              err);
 }
 
-bool pl_data_source_open(const pl_data_source *s, const pl_model_args *args, pl_arena *arena,
-                         pl_data *out, pl_err *err)
+static bool check_options(const pl_data_source *s, pl_data_kind kind, pl_err *err)
 {
-    static const pl_augment none;
-    const pl_data_kind kind = kind_of(s, args);
     if (s->words && kind != PL_DATA_TEXT)
         return pl_err_set(err, PL_EUSAGE, "--words %s: --data %s is no text that has words",
                           s->words, s->data);
@@ -95,6 +92,13 @@ bool pl_data_source_open(const pl_data_source *s, const pl_model_args *args, pl_
         return pl_err_set(err, PL_EUSAGE,
                           "--data-order file is for rows: --data FILE.safetensors, a log FILE.tsv, "
                           "or pictures");
+    return true;
+}
+
+static bool open_kind(const pl_data_source *s, pl_data_kind kind, const pl_model_args *args,
+                      pl_arena *arena, pl_data *out, pl_err *err)
+{
+    static const pl_augment none;
     switch (kind) {
     case PL_DATA_TEXT: return open_text(s, args, arena, out, err);
     case PL_DATA_TENSORS:
@@ -109,4 +113,31 @@ bool pl_data_source_open(const pl_data_source *s, const pl_model_args *args, pl_
                               s->augment ? s->augment : &none, arena, out, err);
     default: return pl_data_synthetic_open(s->data, out, err);
     }
+}
+
+/* A method that sweeps over all rows keeps what it knows of each: they stay where they are. */
+static bool check_all(const pl_data_source *s, const pl_model_args *args, const pl_data *d,
+                      pl_err *err)
+{
+    const long long batch = (long long)pl_model_int(args, "batch"), n = (long long)d->n_train;
+    if (s->augment)
+        return pl_err_set(err, PL_EUSAGE, "--augment: method=%s takes pictures as they are",
+                          pl_model_word(args, "method"));
+    return d->kind == PL_DATA_SYNTHETIC || batch == n ||
+           pl_err_set(err, PL_EUSAGE,
+                      "method=%s takes all rows in each step: there are %lld to learn from, and "
+                      "batch=%lld: give --batch %lld, or another --train-share",
+                      pl_model_word(args, "method"), n, batch, n);
+}
+
+bool pl_data_source_open(const pl_data_source *source, const pl_model_args *args, pl_arena *arena,
+                         pl_data *out, pl_err *err)
+{
+    pl_data_source s = *source;
+    const pl_data_kind kind = kind_of(&s, args);
+    const bool all = pl_model_takes_all(args);
+    if (all && kind != PL_DATA_SYNTHETIC) s.in_order = true;
+    PL_TRY(check_options(&s, kind, err));
+    PL_TRY(open_kind(&s, kind, args, arena, out, err));
+    return !all || check_all(&s, args, out, err);
 }

@@ -1,6 +1,6 @@
 /* An Elman network that reads the rows of a grey picture one after the other and tells its class by
- * its last state: a_t = U x_t + W s_{t-1} + b, s_t = tanh(a_t), o = V s_T + c. With steps=1 it reads
- * the picture at once. It is trained by gradients, or by method=admm, without (admm.h).
+ * its last state: a_t = U x_t + W s_{t-1} + b, s_t = tanh(a_t), o = V s_T + c. With steps=1 it
+ * reads the picture at once. It is trained by gradients, or by method=admm, without (admm.h).
  * Source: Elman, "Finding structure in time", 1990; Tang et al., ADMMiRNN, 2020. */
 #include "models/admm.h"
 #include "models/join.h"
@@ -54,18 +54,13 @@ static pl_value *run(pl_builder *b, const pl_elman *net, pl_value *a[], pl_value
     return PL_ADD(b, &pl_op_add, "nk,k->nk", o, net->c);
 }
 
-static bool is_admm(const pl_model_args *args)
-{
-    return !strcmp(pl_model_word(args, "method"), "admm");
-}
-
 static bool check(pl_builder *b, const pl_model_args *args, int64_t steps)
 {
     const long long size = (long long)pl_model_int(args, "size");
     if (size % steps)
         return pl_err_set(&b->err, PL_EUSAGE, "%s: size=%lld rows do not divide into steps=%lld",
                           args->spec, size, (long long)steps);
-    if (is_admm(args) && pl_model_int(args, "mixup"))
+    if (pl_model_takes_all(args) && pl_model_int(args, "mixup"))
         return pl_err_set(&b->err, PL_EUSAGE, "%s: admm has no mixup: pictures stay what they are",
                           args->spec);
     return steps <= PL_ADMM_STEPS ||
@@ -88,7 +83,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
     add_weights(&l, &net);
     pl_value *o = run(b, &net, a, s);
     pl_model_finish_image(b, args, mode, o, NULL);
-    if (mode == PL_TRAIN && is_admm(args) && !b->err.code)
+    if (mode == PL_TRAIN && pl_model_takes_all(args) && !b->err.code)
         pl_admm_add(b, args, &net, a, s, o, pl_graph_find(b->graph, "label"));
 }
 
@@ -106,7 +101,7 @@ static const pl_model_key keys[] = {
     { 0 },
 };
 
-const pl_family pl_models_rnn[] = {
-    { "rnn", "recurrent (Elman) network over the rows of a picture", NULL, "images", keys, build },
+const pl_family pl_models_elman[] = {
+    { "elman", "recurrent network over the rows of a picture", NULL, "images", keys, build },
     { 0 },
 };
