@@ -576,7 +576,8 @@ int64_t pl_graph_params(const pl_graph *graph)
 
 const char *pl_state_kind_name(pl_state_kind kind)
 {
-    static const char *const names[] = { "buffer", "weight", "moment", "master", "gradient-sum" };
+    static const char *const names[] = { "buffer", "rows",   "weight",
+                                         "moment", "master", "gradient-sum" };
     return names[kind];
 }
 

@@ -19,6 +19,7 @@ typedef enum pl_role {
 /* What a state is to the training. */
 typedef enum pl_state_kind {
     PL_BUFFER,   /* none of the others: running statistics, masks, weights that are frozen      */
+    PL_ROWS,     /* a row for each row of the batch: what a method keeps of it, step by step    */
     PL_WEIGHT,   /* changed by its gradient                                                     */
     PL_MOMENT,   /* of a weight: what the optimizer remembers beside it                         */
     PL_MASTER,   /* of a weight in a narrow type: the same in f32, which updates change; it is cast
@@ -192,7 +193,7 @@ int64_t pl_node_int(const pl_node *node, const char *name, int k);
 bool pl_node_is(const pl_node *node, const char *name, const char *text); /* no list: one word */
 const char *pl_node_text(const pl_node *node, const char *name);
 
-/* "buffer", "weight", "moment", "gradient-sum"; "forward", "backward", "update". */
+/* "buffer", "rows", "weight", "moment", "gradient-sum"; "forward", "backward", "update". */
 const char *pl_state_kind_name(pl_state_kind kind);
 const char *pl_phase_name(pl_phase phase);
 

@@ -13,6 +13,7 @@ static bool fill_plan(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_
     pl_err why = { 0 };
     if (!pl_storage_inputs(s, p, like ? &why : err) && !like) return false;
     pl_forward_open(&r, s, p, tmp);
+    pl_storage_rows(&r);
     pl_storage_like(&r.follow, like);
     pl_forward_walk(&r);
     if (!like) PL_TRY(pl_forward_check(&r, err));

@@ -71,6 +71,18 @@ static const pl_value *find_like(const pl_plan *like, const pl_value *v)
     return x && x->role == PL_STATE && pl_shape_same(&x->shape, &v->shape) ? x : NULL;
 }
 
+void pl_storage_rows(pl_forward *r)
+{
+    pl_plan *p = r->follow.plan;
+    for (int i = 0; i < p->graph->values.n; i++) {
+        const pl_value *v = p->graph->values.at[i];
+        if (v->kind != PL_ROWS) continue;
+        split_rows(r->strategy, p, v);
+        pl_placement at = p->stored[i];
+        pl_propagate_store(&r->follow, v, &at);
+    }
+}
+
 void pl_storage_like(pl_propagation *f, const pl_plan *like)
 {
     const pl_graph *g = f->plan->graph;

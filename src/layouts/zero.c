@@ -65,9 +65,8 @@ static bool settle(pl_strategy *s, pl_err *err)
  * again for the backward pass within a group only. */
 static pl_rest rest(const pl_strategy *s, pl_state_kind kind)
 {
-    static const int least[] = {
-        [PL_BUFFER] = 4, [PL_WEIGHT] = 3, [PL_MOMENT] = 1, [PL_MASTER] = 1, [PL_GRAD_SUM] = 2
-    };
+    static const int least[] = { [PL_BUFFER] = 4, [PL_ROWS] = 4,   [PL_WEIGHT] = 3,
+                                 [PL_MOMENT] = 1, [PL_MASTER] = 1, [PL_GRAD_SUM] = 2 };
     const int data = pl_mesh_find(&s->mesh, "data"), shard = pl_mesh_find(&s->mesh, "shard");
     const int context = pl_mesh_find(&s->mesh, "context");
     const pl_said *hybrid = pl_strategy_said(s, "hsdp");

@@ -282,7 +282,7 @@ static void watch(admm *m, const char *when, pl_value *labels)
 
 static pl_value *add_state(admm *m, const char *name, int64_t width)
 {
-    return pl_add_state(m->b, name, PL_F32, PL_SHAPE(m->net->rows, width), "zeros", PL_BUFFER);
+    return pl_add_state(m->b, name, PL_F32, PL_SHAPE(m->net->rows, width), "zeros", PL_ROWS);
 }
 
 /* A variable that is what the net computes in the first sweep. */

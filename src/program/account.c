@@ -7,7 +7,7 @@ pl_account pl_account_states(const pl_store *s)
     int64_t bytes[PL_N_STATE_KINDS] = { 0 };
     for (int i = 0; i < s->n; i++)
         if (!s->state[i].slot.host) bytes[s->state[i].value->kind] += s->state[i].bytes;
-    return (pl_account){ .weights = bytes[PL_WEIGHT] + bytes[PL_BUFFER],
+    return (pl_account){ .weights = bytes[PL_WEIGHT] + bytes[PL_BUFFER] + bytes[PL_ROWS],
                          .optimizer = bytes[PL_MOMENT] + bytes[PL_MASTER],
                          .gradients = bytes[PL_GRAD_SUM] };
 }

@@ -488,7 +488,7 @@ pl_memory_changes pl_forecast_changes(const pl_program *p, pl_arena *out)
 static void count_states(const pl_timeline *t, pl_forecast_memory *m)
 {
     const pl_account states = pl_account_states(t->program->store);
-    m->weights = states.weights + t->more[PL_WEIGHT] + t->more[PL_BUFFER];
+    m->weights = states.weights + t->more[PL_WEIGHT] + t->more[PL_BUFFER] + t->more[PL_ROWS];
     m->optimizer = states.optimizer + t->more[PL_MOMENT] + t->more[PL_MASTER];
     m->sums = states.gradients + t->more[PL_GRAD_SUM];
     m->gradients = m->sums;

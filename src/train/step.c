@@ -71,7 +71,7 @@ typedef struct numbers {
 bool pl_step_has_statistics(const pl_graph *g)
 {
     for (int i = 0; i < g->values.n; i++)
-        if (g->values.at[i]->kind == PL_BUFFER && g->values.at[i]->next) return true;
+        if (g->values.at[i]->kind <= PL_ROWS && g->values.at[i]->next) return true;
     return false;
 }
 

@@ -39,7 +39,7 @@ static bool stands_alone(const pl_graph *graph)
     bool alone = true;
     for (int i = 0; i < graph->values.n; i++) {
         const pl_value *v = graph->values.at[i];
-        alone &= !(v->kind == PL_BUFFER && v->next);
+        alone &= !(v->kind <= PL_ROWS && v->next);
         alone &= !(v->role == PL_INPUT && !strcmp(v->name, "seed"));
     }
     return alone;

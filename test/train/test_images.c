@@ -105,6 +105,35 @@ static void test_ranks_and_resume(void **state)
     remove_folder("one");
 }
 
+/* Sweeps over all pictures, without gradients: what they keep of each is in checkpoints, and on the
+ * rank that has its rows. */
+static void test_sweeps(void **state)
+{
+    pl_train_options o = on_shapes(NULL);
+    diary whole, many, rest;
+    (void)state;
+    o.model = "elman:steps=4,size=12,hidden=8,classes=3,batch=90,method=admm,near=10.0";
+    pl_train_options saved = o, resumed = o, fewer = o;
+    saved.save = "one";
+    saved.save_every = 5;
+    resumed.resume = "one/step-00000005.json";
+    train_well(&saved, 1, &whole);
+    assert_true(whole.loss[11] < 0.8 * whole.loss[0]);
+    for (int n = 2; n <= 3; n++) {
+        train_well(&o, n, &many);
+        check_losses("ranks", &whole, &many, 0, 12, 1e-3);
+    }
+    train_well(&resumed, 1, &rest);
+    check_losses("resumed", &whole, &rest, 5, 7, 0);
+    remove_folder("one");
+    pl_err err = { 0 };
+    fewer.model = "elman:steps=4,size=12,classes=3,batch=30,method=admm";
+    assert_false(train(&fewer, 1, &many, &err));
+    assert_int_equal(err.code, PL_EUSAGE);
+    if (!strstr(err.msg, "there are 90 to learn from, and batch=30: give --batch 90"))
+        fail_msg("%s", err.msg);
+}
+
 /* Its beginning is that of a PNG: so it is found when it is read. */
 static void test_broken(void **state)
 {
@@ -134,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_learns),
         cmocka_unit_test(test_ranks_and_resume),
+        cmocka_unit_test(test_sweeps),
         cmocka_unit_test(test_broken),
     };
     return cmocka_run_group_tests(tests, make_shapes, clean_shapes);

@@ -238,6 +238,21 @@ static void test_widenet(void **state)
     }
 }
 
+/* A sweep keeps a row of its own for each of the batch's. Its own rounding is enlarged by solving:
+ * so the tolerance is that of test_depthwise. */
+static void test_sweeps(void **state)
+{
+    static const row rows[] = {
+        { 2, "dp tp=2" },
+        { 4, "dp zero=3 tp=2,sp grid:1x2x2 auto" },
+    };
+    (void)state;
+    pl_verify_options o =
+        verify_options("elman:steps=3,size=6,hidden=8,classes=4,batch=24,method=admm,near=2.0");
+    o.tolerance = 2e-3;
+    check_options(&o, rows, N_ROWS(rows));
+}
+
 /* In these nets norms stand before convolutions without a ReLU between: the biases' gradients and
  * the next norms' means are 0 but for rounding, which adam would enlarge. So the tolerance is that
  * of sums of f32 of either sign, relative to a thousandth of the largest of a kind. */
@@ -329,9 +344,9 @@ int main(void)
         cmocka_unit_test(test_gpt),      cmocka_unit_test(test_conv),
         cmocka_unit_test(test_moe),      cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_encoders), cmocka_unit_test(test_routed_decoders),
-        cmocka_unit_test(test_widenet),  cmocka_unit_test(test_micro),
-        cmocka_unit_test(test_context),  cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_widenet),  cmocka_unit_test(test_sweeps),
+        cmocka_unit_test(test_micro),    cmocka_unit_test(test_context),
+        cmocka_unit_test(test_tables),   cmocka_unit_test(test_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""WideNet and ADMM on handwritten digits: bench/mnist.py IMAGES [PLEAT], into bench/mnist.csv.
+
+IMAGES is an IDX file of pictures to learn from, its labels and those that validate (t10k) beside it.
+  share    what blocks share, and how many experts there are: accuracy of five seeds
+  routing  experts with slots and without: pictures a second and loss, side by side, the best of 3
+  admm     sweeps without gradients, against Adam on the same network
+"""
+import csv, platform, re, statistics, subprocess, sys, time
+
+IMAGES = sys.argv[1]
+PLEAT = sys.argv[2] if len(sys.argv) > 2 else "build/pleat"
+SEEDS = range(1, 6)
+SMALL = "layers=4,hidden=48,ffn=96,heads=4,patch=7,size=28,classes=10,batch=64,dropout=0.0,group=8"
+WIDE = "layers=4,hidden=128,ffn=1024,heads=4,patch=7,size=28,classes=10,batch=64,dropout=0.0"
+
+
+def train(model, *options):
+    text = subprocess.run([PLEAT, "train", model, "--data", IMAGES, *options], text=True,
+                          stderr=subprocess.STDOUT, stdout=subprocess.PIPE, check=True).stdout
+    find = lambda pattern: float(re.findall(pattern, text)[-1])
+    accuracy = find(r"accuracy (\S+)") if "accuracy" in text else float("nan")
+    return dict(loss=find(r"step \d+ loss (\S+)"), accuracy=accuracy,
+                rate=find(r"(\d+) tokens/s") if "tokens/s" in text else float("nan"))
+
+
+def share(put):
+    for name, keys in (("attention and experts", "share=blocks"), ("norms too", "share=norms"),
+                       ("one expert", "share=blocks,experts=1,k=1"),
+                       ("nothing", "share=nothing")):
+        got = [train(f"widenet-b:{SMALL},{keys}", "--steps", "600", "--lr", "3e-3", "--warmup",
+                     "60", "--eval-batches", "156", "--seed", str(s))["accuracy"] for s in SEEDS]
+        put("share", name, "accuracy", statistics.mean(got), min(got), max(got))
+
+
+def routing(put):
+    kinds = (("no slots", "capacity=0"), ("slots, none dropped", "capacity=2.0"),
+             ("slots of 1.2", "capacity=1.2"))
+    got = {name: [] for name, _ in kinds}
+    for _ in range(3):
+        for name, keys in kinds:
+            got[name].append(train(f"widenet-b:{WIDE},{keys}", "--steps", "40", "--lr", "1e-3",
+                                   "--eval-batches", "0"))
+    for name, runs in got.items():
+        rates = [r["rate"] for r in runs]
+        put("routing", name, "pictures/s", max(rates), min(rates), max(rates))
+        put("routing", name, "loss of step 40", runs[0]["loss"], "", "")
+
+
+def admm(put):
+    rows = int.from_bytes(open(IMAGES, "rb").read(8)[4:], "big")
+    for seeds, name, model, options in (
+            (SEEDS, "admm, 20 sweeps", f"elman:steps=1,batch={rows},near=1000.0,rho=0.03",
+             ("--method", "admm", "--steps", "20", "--eval-batches", "1")),
+            (SEEDS, "admm, 20 sweeps, as published (nu = rho = 1)",
+             f"elman:steps=1,batch={rows}",
+             ("--method", "admm", "--steps", "20", "--eval-batches", "1")),
+            (SEEDS, "Adam, 10 epochs", "elman:steps=1,batch=100",
+             ("--optimizer", "adam", "--decay", "0", "--lr", "1e-3", "--steps", str(rows // 10),
+              "--eval-batches", "100"))):
+        got = [train(model, *options, "--seed", str(s))["accuracy"] for s in seeds]
+        put("admm", name, "accuracy", statistics.mean(got), min(got), max(got))
+
+
+def main():
+    with open("bench/mnist.csv", "w", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["part", "what", "figure", "mean or best", "least", "most", "machine", "date"])
+
+        def put(*row):
+            row = [f"{x:.4g}" if isinstance(x, float) else x for x in row]
+            out.writerow([*row, f"{platform.machine()}, 2 cores", time.strftime("%Y-%m-%d")])
+            file.flush()
+            print(*row, sep="  ")
+
+        for part in (routing, share, admm):
+            part(put)
+
+
+main()
