@@ -574,19 +574,6 @@ int64_t pl_graph_params(const pl_graph *graph)
     return n;
 }
 
-const char *pl_state_kind_name(pl_state_kind kind)
-{
-    static const char *const names[] = { "buffer", "rows",   "weight",
-                                         "moment", "master", "gradient-sum" };
-    return names[kind];
-}
-
-const char *pl_phase_name(pl_phase phase)
-{
-    static const char *const names[] = { "forward", "backward", "update" };
-    return names[phase];
-}
-
 /* -- check ------------------------------------------------------------------------------------- */
 
 static bool check_name(const pl_graph *graph, const pl_value *value, pl_err *err)

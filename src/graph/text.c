@@ -6,6 +6,19 @@
 
 #include <string.h>
 
+const char *pl_state_kind_name(pl_state_kind kind)
+{
+    static const char *const names[] = { "buffer", "rows",   "weight",
+                                         "moment", "master", "gradient-sum" };
+    return names[kind];
+}
+
+const char *pl_phase_name(pl_phase phase)
+{
+    static const char *const names[] = { "forward", "backward", "update" };
+    return names[phase];
+}
+
 static void print_value(const pl_graph *graph, const pl_value *value, pl_text *out)
 {
     pl_text_add(out, "%s %s %s", value->role == PL_INPUT ? "input" : "state", value->name,
