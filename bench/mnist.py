@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""WideNet and ADMM on handwritten digits: bench/mnist.py IMAGES [PLEAT], into bench/mnist.csv.
+"""WideNet and ADMM on handwritten digits: bench/mnist.py IMAGES [PLEAT [PART ...]], into
+bench/mnist.csv, where the rows of other parts stay.
 
 IMAGES is an IDX file of pictures to learn from, its labels and those that validate (t10k) beside it.
   share    what blocks share, and how many experts there are: accuracy of five seeds
@@ -10,6 +11,7 @@ import csv, platform, re, statistics, subprocess, sys, time
 
 IMAGES = sys.argv[1]
 PLEAT = sys.argv[2] if len(sys.argv) > 2 else "build/pleat"
+TABLE = "bench/mnist.csv"
 SEEDS = range(1, 6)
 SMALL = "layers=4,hidden=48,ffn=96,heads=4,patch=7,size=28,classes=10,batch=64,dropout=0.0,group=8"
 WIDE = "layers=4,hidden=128,ffn=1024,heads=4,patch=7,size=28,classes=10,batch=64,dropout=0.0"
@@ -50,7 +52,7 @@ def routing(put):
 def admm(put):
     rows = int.from_bytes(open(IMAGES, "rb").read(8)[4:], "big")
     for seeds, name, model, options in (
-            (SEEDS, "admm, 20 sweeps", f"elman:steps=1,batch={rows},near=1000.0,rho=0.03",
+            (SEEDS, "admm, 20 sweeps, rho = 0.03", f"elman:steps=1,batch={rows},near=1000.0,rho=0.03",
              ("--method", "admm", "--steps", "20", "--eval-batches", "1")),
             (SEEDS, "admm, 20 sweeps, as published (nu = rho = 1)",
              f"elman:steps=1,batch={rows}",
@@ -63,9 +65,14 @@ def admm(put):
 
 
 def main():
-    with open("bench/mnist.csv", "w", newline="") as file:
+    parts = dict(routing=routing, share=share, admm=admm)
+    wanted = sys.argv[3:] or list(parts)
+    with open(TABLE, newline="") as file:
+        kept = [row for row in csv.reader(file) if row and row[0] not in wanted + ["part"]]
+    with open(TABLE, "w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(["part", "what", "figure", "mean or best", "least", "most", "machine", "date"])
+        out.writerows(kept)
 
         def put(*row):
             row = [f"{x:.4g}" if isinstance(x, float) else x for x in row]
@@ -73,8 +80,8 @@ def main():
             file.flush()
             print(*row, sep="  ")
 
-        for part in (routing, share, admm):
-            part(put)
+        for name in wanted:
+            parts[name](put)
 
 
 main()
