@@ -1,6 +1,6 @@
 /* moe_combine: y[g, t, h] = sum over k of w[g, t, k] x[g, e, slot, h], where e = ids[g, t, k] and
  * slot are those that moe_dispatch gave the choice (ops/lib/route.h); a dropped choice adds
- * nothing. Summed in the type of x.
+ * nothing. Summed in double, and once rounded.
  *
  * Groups g and features h split freely; e is a lookup letter: a share sums what its experts made, a
  * partial result; t, k and c are whole. */
@@ -25,21 +25,49 @@ static double flops(const pl_share *s) /* every choice of the experts at hand */
     return 2.0 * (double)(pl_shape_count(&s->out[0]) * k) * (double)e / (double)whole;
 }
 
+enum { MOST = 64 }; /* choices of a token */
+
+static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
+{
+    const int64_t k = sig->factor[pl_sig_find(sig, 'k')].size;
+    (void)n;
+    return k <= MOST || pl_err_set(err, PL_EUNSUPPORTED, "k=%lld choices of a token, at most %d",
+                                   (long long)k, MOST);
+}
+
+/* One token: its choices' rows, weighed and summed. */
+static void combine(const pl_route *r, int64_t t, const void *const in[], void *out)
+{
+    const pl_share *s = r->group.share;
+    const pl_node *n = s->node;
+    const pl_type type = n->out[0]->type;
+    const int ft = pl_sig_find(n->sig, 't'), fk = pl_sig_find(n->sig, 'k'),
+              fe = pl_sig_find(n->sig, 'e'), fc = pl_sig_find(n->sig, 'c');
+    const pl_walk *g = &r->group;
+    int64_t row[MOST], count = 0;
+    double weight[MOST];
+    for (int64_t k = 0; k < s->factor[fk].n; k++) {
+        int64_t e, slot = pl_route_slot(r, t, k, &e);
+        if (slot < 0) continue;
+        row[count] = g->at[0] + e * g->stride[0][fe] + slot * g->stride[0][fc];
+        weight[count++] =
+            pl_type_get(type, in[2], g->at[2] + t * g->stride[2][ft] + k * g->stride[2][fk]);
+    }
+    pl_walk h = pl_walk_new(s, pl_walk_mask(n, 3) & ~pl_walk_mask(n, 1));
+    do {
+        double sum = 0;
+        for (int64_t i = 0; i < count; i++)
+            sum += weight[i] * pl_type_get(type, in[0], row[i] + h.at[0]);
+        pl_type_put(type, out, g->at[3] + t * g->stride[3][ft] + h.at[3], sum);
+    } while (pl_walk_next(&h));
+}
+
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
-    const pl_node *n = s->node;
-    pl_type t = n->out[0]->type;
     pl_route r = pl_route_new(s, 1, in[1]);
-    pl_walk h = pl_walk_new(s, pl_walk_mask(n, 3) & ~pl_walk_mask(n, 1));
-    pl_move_zero(t, out[0], pl_shape_count(&s->out[0]));
-    while (pl_route_next(&r)) {
-        double weight = pl_type_get(t, in[2], r.at[2]);
-        do {
-            int64_t to = r.at[3] + h.at[3];
-            double x = pl_type_get(t, in[0], r.at[0] + h.at[0]);
-            pl_type_put(t, out[0], to, pl_type_get(t, out[0], to) + weight * x);
-        } while (pl_walk_next(&h));
-    }
+    do
+        for (int64_t t = 0; t < s->factor[r.factor[0]].n; t++) combine(&r, t, in, out[0]);
+    while (pl_walk_next(&r.group));
 }
 
 const pl_op pl_op_moe_combine = {
@@ -49,6 +77,7 @@ const pl_op pl_op_moe_combine = {
     .lookup = "e",
     .linear = "0|2",
     .types = "f,i,f->f",
+    .infer = infer,
     .grad = grad,
     .flops = flops,
     .ref = ref,

@@ -45,6 +45,27 @@ bool pl_route_next(pl_route *r)
     return false;
 }
 
+static double id_of(const pl_route *r, int64_t t, int64_t k)
+{
+    const int64_t *stride = r->group.stride[r->operand];
+    const int64_t at =
+        r->group.at[r->operand] + t * stride[r->factor[T]] + k * stride[r->factor[K]];
+    return pl_type_get(r->group.share->node->in[r->operand]->type, r->ids, at);
+}
+
+int64_t pl_route_slot(const pl_route *r, int64_t t, int64_t k, int64_t *expert)
+{
+    const pl_range *range = r->group.share->factor;
+    const double id = id_of(r, t, k), e = id - (double)range[r->factor[E]].lo;
+    int64_t before = 0;
+    if (!(e >= 0 && e < (double)range[r->factor[E]].n)) return -1;
+    *expert = (int64_t)e;
+    for (int64_t j = 0; j <= k; j++)
+        for (int64_t i = 0; i < (j < k ? range[r->factor[T]].n : t); i++)
+            before += id_of(r, i, j) == id;
+    return before < range[r->factor[C]].n ? before : -1;
+}
+
 double pl_route_flops(const pl_share *s)
 {
     int64_t experts;

@@ -24,6 +24,10 @@ typedef struct pl_route {
 pl_route pl_route_new(const pl_share *s, int operand, const void *ids);
 bool pl_route_next(pl_route *r);
 
+/* Of choice k of token t in the group where r->group stands: its expert among the share's, and its
+ * slot; -1: it has no slot, or is of another share. */
+int64_t pl_route_slot(const pl_route *r, int64_t t, int64_t k, int64_t *expert);
+
 /* 2 x the product of all factors but e, of which each choice names one: for moe_matmul and its
  * gradient, where experts are chosen equally often. */
 double pl_route_flops(const pl_share *s);
