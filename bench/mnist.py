@@ -23,7 +23,7 @@ def train(model, *options):
     find = lambda pattern: float(re.findall(pattern, text)[-1])
     accuracy = find(r"accuracy (\S+)") if "accuracy" in text else float("nan")
     return dict(loss=find(r"step \d+ loss (\S+)"), accuracy=accuracy,
-                rate=find(r"(\d+) tokens/s") if "tokens/s" in text else float("nan"))
+                rate=find(r"(\d+) samples/s"))
 
 
 def share(put):

@@ -205,8 +205,8 @@ static void tell_step(pl_teller *t, const pl_train_event *e)
     }
     if (rate <= 0 || (time - t->shown < 0.2 && e->step != t->o->steps)) return;
     double left = (double)(t->o->steps - e->step) * (double)e->tokens / rate;
-    fprintf(stderr, "\r\033[Kstep %lld/%lld  loss %.4f  %.0f tokens/s  eta %.0f s",
-            (long long)e->step, (long long)t->o->steps, tidy(e->loss), rate, left);
+    fprintf(stderr, "\r\033[Kstep %lld/%lld  loss %.4f  %.0f %s/s  eta %.0f s", (long long)e->step,
+            (long long)t->o->steps, tidy(e->loss), rate, pl_train_unit(t->job), left);
     t->live = true;
     t->shown = time;
 }
@@ -304,7 +304,7 @@ static void tell_end(pl_teller *t, const pl_train_event *e)
     clear_live(t);
     if (t->show->json && is_heard(t)) print_end(t, e, seconds, rate);
     fprintf(stderr, "%lld steps in %.1f s", (long long)t->steps, seconds);
-    if (t->steps > 1) fprintf(stderr, ", %.0f tokens/s after the first", rate);
+    if (t->steps > 1) fprintf(stderr, ", %.0f %s/s after the first", rate, pl_train_unit(t->job));
     if (s->busy_seconds > 0)
         fprintf(stderr,
                 "; messages under way %.2f s; compute waited %.2f s, for them and for other ranks",

@@ -262,6 +262,11 @@ static bool read_augment(pl_train_job *job, pl_err *err)
     return pl_model_set(&args, "mixup", "1", job->arena, &job->args, err);
 }
 
+static bool reads_text(const pl_model_args *args)
+{
+    return !strcmp(args->model->data, "text");
+}
+
 static bool make_job(pl_train_job *job, pl_err *err)
 {
     const pl_train_options *o = &job->options;
@@ -277,8 +282,8 @@ static bool make_job(pl_train_job *job, pl_err *err)
     PL_TRY(read_augment(job, err));
     PL_TRY(pl_step_settle(&job->options.plan.strategy, &job->options.micro, &job->options.optim,
                           job->arena, err));
-    bool text = !strcmp(job->args.model->data, "text");
-    job->tokens = pl_model_int(&job->args, "batch") * (text ? pl_model_int(&job->args, "seq") : 1);
+    job->tokens = pl_model_int(&job->args, "batch") *
+                  (reads_text(&job->args) ? pl_model_int(&job->args, "seq") : 1);
     PL_TRY(build_graphs(job, err));
     PL_TRY(open_data(job, err));
     if (job->options.weights_partial && !job->options.weights)
@@ -332,6 +337,11 @@ const char *pl_train_model(const pl_train_job *job)
 const pl_graph *pl_train_graph(const pl_train_job *job)
 {
     return job->graph[STEP];
+}
+
+const char *pl_train_unit(const pl_train_job *job)
+{
+    return reads_text(&job->args) ? "tokens" : "samples";
 }
 
 const pl_data *pl_train_data(const pl_train_job *job)

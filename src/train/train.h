@@ -111,6 +111,8 @@ void pl_train_free(pl_train_job *job);
 const char *pl_train_model(const pl_train_job *job); /* its spec, with the batch of a step */
 const pl_graph *pl_train_graph(const pl_train_job *job); /* of the step */
 const pl_data *pl_train_data(const pl_train_job *job);
+/* What pl_train_event.tokens counts: "tokens" of a model that reads text, else "samples". */
+const char *pl_train_unit(const pl_train_job *job);
 /* The plan that runs is its `take`. */
 const pl_found *pl_train_found(const pl_train_job *job);
 /* What forecasts are worth telling on: the cluster that the options or the plan file name, or that
