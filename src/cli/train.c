@@ -88,7 +88,7 @@ static const pl_opt opts[] = {
     { "log",          TEXT(tell.scalars.log), "FILE.csv", NULL, "add the steps to a table" },
     { "tensorboard",  TEXT(tell.scalars.tensorboard), "DIR", NULL, "write an event file there" },
     { "json",         FLAG(tell.json),    NULL,   NULL,  "one JSON object per event on stdout" },
-    { "timings",      FLAG(tell.timings),   NULL,   NULL,  "add seconds and their rate to lines" },
+    { "timings",      FLAG(tell.timings),   NULL,   NULL,  "add seconds; with --json rates too" },
     { "explain",      FLAG(tell.explain),   NULL,   NULL,  "print kernels of steps and refusals" },
     { "profile",      FLAG(tell.profile),   NULL,   NULL,  "print seconds by operator and kernel" },
     { "program",      FLAG(tell.program),   NULL,   NULL,  "print rank 0's program" },
