@@ -541,7 +541,7 @@ static void add_caches(pl_builder *b, const pl_optim *optim, int64_t micro)
     if (!fits)
         pl_err_set(&b->err, PL_EUSAGE,
                    "a cache of tables: %s%s changes rows that no step has read; "
-                   "say --optimizer adagrad%s, or sgd with --momentum 0 --decay 0",
+                   "say --optimizer adagrad, rowwise-adagrad%s, or sgd with --momentum 0 --decay 0",
                    optim->name, micro > 1 ? " in micro-batches" : "",
                    micro > 1 ? "" : ", lazy-adam, lazy-adamw");
     else if (!pl_cached_add(b, &optim->cache, micro))
