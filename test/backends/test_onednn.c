@@ -40,6 +40,12 @@ static int64_t below(draw *d, int64_t n)
 
 /* -- one node ------------------------------------------------------------------------------ */
 
+/* Is operand i whole numbers, by a text such as "f,i,f->f"? */
+static bool takes_ids(const pl_op *op, int i)
+{
+    return op->types && strlen(op->types) > 2 * (size_t)i && op->types[2 * i] == 'i';
+}
+
 static const pl_node *build(pl_arena *a, const pl_op *op, const char *spec, pl_type type, int n_in,
                             const pl_shape in[])
 {
@@ -48,8 +54,8 @@ static const pl_node *build(pl_arena *a, const pl_op *op, const char *spec, pl_t
     pl_graph *g;
     pl_err err = { 0 };
     for (int i = 0; i < n_in; i++)
-        v[i] = pl_add_input(&b, pl_builder_fmt(&b, "in%d", i),
-                            op->types && op->types[2 * i] == 'i' ? PL_I32 : type, in[i]);
+        v[i] = pl_add_input(&b, pl_builder_fmt(&b, "in%d", i), takes_ids(op, i) ? PL_I32 : type,
+                            in[i]);
     pl_value *y = pl_add_value(&b, op, "node", spec, n_in, v);
     if (y) pl_add_output(&b, "y", y);
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s %s: %s", op->name, spec, err.msg);
