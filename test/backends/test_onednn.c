@@ -40,12 +40,6 @@ static int64_t below(draw *d, int64_t n)
 
 /* -- one node ------------------------------------------------------------------------------ */
 
-/* Is operand i whole numbers, by a text such as "f,i,f->f"? */
-static bool takes_ids(const pl_op *op, int i)
-{
-    return op->types && strlen(op->types) > 2 * (size_t)i && op->types[2 * i] == 'i';
-}
-
 static const pl_node *build(pl_arena *a, const pl_op *op, const char *spec, pl_type type, int n_in,
                             const pl_shape in[])
 {
@@ -53,6 +47,7 @@ static const pl_node *build(pl_arena *a, const pl_op *op, const char *spec, pl_t
     pl_value *v[MAX_IN];
     pl_graph *g;
     pl_err err = { 0 };
+    const int n_types = op->types ? (int)(strlen(op->types) + 1) / 2 : 0; /* "f,i,f->f" */
     for (int i = 0; i < n_in; i++)
         v[i] = pl_add_input(&b, pl_builder_fmt(&b, "in%d", i), takes_ids(op, i) ? PL_I32 : type,
                             in[i]);
