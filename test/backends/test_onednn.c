@@ -49,8 +49,8 @@ static const pl_node *build(pl_arena *a, const pl_op *op, const char *spec, pl_t
     pl_err err = { 0 };
     const int n_types = op->types ? (int)(strlen(op->types) + 1) / 2 : 0; /* "f,i,f->f" */
     for (int i = 0; i < n_in; i++)
-        v[i] = pl_add_input(&b, pl_builder_fmt(&b, "in%d", i), takes_ids(op, i) ? PL_I32 : type,
-                            in[i]);
+        v[i] = pl_add_input(&b, pl_builder_fmt(&b, "in%d", i),
+                            i < n_types && op->types[2 * i] == 'i' ? PL_I32 : type, in[i]);
     pl_value *y = pl_add_value(&b, op, "node", spec, n_in, v);
     if (y) pl_add_output(&b, "y", y);
     if (!pl_builder_done(&b, &g, &err)) fail_msg("%s %s: %s", op->name, spec, err.msg);
