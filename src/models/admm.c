@@ -112,12 +112,15 @@ static void add_rows(admm *m, normal *to, double weight, pl_value *x, pl_value *
     to->right = to->right ? plus(m, to->right, right) : right;
 }
 
-/* The least of it and near/2 |theta - old|^2. */
-static pl_value *solve(admm *m, const normal *n, pl_value *old)
+/* `times` in turn to the least of it and near/2 |theta - old|^2, from the old theta on. */
+static pl_value *solve(admm *m, const normal *n, pl_value *theta, int times)
 {
     pl_value *l =
         PL_ADD(m->b, &pl_op_cholesky, pl_builder_fmt(m->b, "; shift=%.17g", m->near), n->gram);
-    return PL_ADD(m->b, &pl_op_cholesky_solve, NULL, l, plus(m, n->right, scaled(m, m->near, old)));
+    for (int i = 0; i < times; i++)
+        theta = PL_ADD(m->b, &pl_op_cholesky_solve, NULL, l,
+                       plus(m, n->right, scaled(m, m->near, theta)));
+    return theta;
 }
 
 static pl_value *ones(admm *m)
@@ -144,12 +147,13 @@ static void move_head(admm *m)
     pl_value *x = PL_ADD(m->b, &pl_op_concat, "np,nq->nk", m->s[m->net->steps - 1], ones(m));
     pl_value *old = PL_ADD(m->b, &pl_op_concat, "hp,hq->hk", m->v, column(m, m->c));
     add_rows(m, &n, m->rho, x, minus(m, m->o, m->l3));
-    pl_value *new = solve(m, &n, old);
+    pl_value *new = solve(m, &n, old, 1);
     pl_node *part = pl_add_node(m->b, &pl_op_split, NULL,
                                 pl_builder_fmt(m->b, "hk->hp,hq; p=%lld", h), 1, &new);
     if (part) m->v = part->out[0], m->c = flat(m, part->out[1]);
 }
 
+/* Last on the way back and first on the way forth: twice, of the same sums over rows. */
 static void move_cell(admm *m)
 {
     normal n = { 0 };
@@ -162,7 +166,7 @@ static void move_cell(admm *m)
         add_rows(m, &n, weight_at(m, t), x, is_last(m, t) ? minus(m, m->a[t], m->l1) : m->a[t]);
     }
     pl_value *old = PL_ADD(m->b, &pl_op_concat, "hp,hq,hr->hk", m->u, m->w, column(m, m->bias));
-    pl_value *new = solve(m, &n, old);
+    pl_value *new = solve(m, &n, old, 2);
     const char *sizes = pl_builder_fmt(m->b, "hk->hp,hq,hr; p=%lld q=%lld", (long long)net->in,
                                        (long long)net->hidden);
     pl_node *part = pl_add_node(m->b, &pl_op_split, NULL, sizes, 1, &new);
@@ -236,7 +240,6 @@ static void sweep(admm *m)
     move_head(m);
     for (int64_t t = steps - 1; t >= 0; t--) move_s(m, t, root_at(m, t, back));
     for (int64_t t = steps - 1; t >= 0; t--) move_a(m, t);
-    move_cell(m);
     move_cell(m);
     for (int64_t t = 0; t < steps; t++) {
         move_a(m, t);

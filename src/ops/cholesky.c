@@ -9,15 +9,6 @@
 
 #include <math.h>
 
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    const int64_t h = sig->factor[pl_sig_find(sig, 'h')].size,
-                  g = sig->factor[pl_sig_find(sig, 'g')].size;
-    (void)n;
-    return h == g || pl_err_set(err, PL_EINPUT, "a matrix of %lld by %lld is not square",
-                                (long long)h, (long long)g);
-}
-
 static double flops(const pl_share *s)
 {
     const double n = (double)s->in[0].dim[0];
@@ -46,7 +37,7 @@ const pl_op pl_op_cholesky = {
     .sig = "hg->hg",
     .whole = "hg",
     .attrs = "shift=0",
-    .infer = infer,
+    .infer = pl_triangle_infer,
     .flops = flops,
     .ref = ref,
     .examples = PL_EXAMPLES({ "; shift=9", .in = { { 2, { 5, 5 } } } },

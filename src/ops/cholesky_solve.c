@@ -4,15 +4,6 @@
 #include "ops/lib/triangle.h"
 #include "ops/list.h"
 
-static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
-{
-    const int64_t h = sig->factor[pl_sig_find(sig, 'h')].size,
-                  g = sig->factor[pl_sig_find(sig, 'g')].size;
-    (void)n;
-    return h == g || pl_err_set(err, PL_EINPUT, "a matrix of %lld by %lld is not square",
-                                (long long)h, (long long)g);
-}
-
 static double flops(const pl_share *s)
 {
     return 2.0 * (double)(pl_shape_count(&s->out[0]) * s->in[0].dim[0]);
@@ -43,7 +34,7 @@ const pl_op pl_op_cholesky_solve = {
     .sig = "hg,...h->...g",
     .whole = "hg",
     .linear = "1",
-    .infer = infer,
+    .infer = pl_triangle_infer,
     .flops = flops,
     .ref = ref,
     .examples =

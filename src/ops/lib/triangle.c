@@ -1,5 +1,14 @@
 #include "ops/lib/triangle.h"
 
+bool pl_triangle_infer(const pl_node *n, pl_sig *sig, pl_err *err)
+{
+    const int64_t h = sig->factor[pl_sig_find(sig, 'h')].size,
+                  g = sig->factor[pl_sig_find(sig, 'g')].size;
+    (void)n;
+    return h == g || pl_err_set(err, PL_EINPUT, "a matrix of %lld by %lld is not square",
+                                (long long)h, (long long)g);
+}
+
 double pl_triangle_dot(pl_type t, const void *a, int64_t i, int64_t step_a, const void *b,
                        int64_t j, int64_t n)
 {
