@@ -32,6 +32,12 @@ const char *pl_file_folder(pl_arena *arena, const char *path)
     return !slash ? "." : slash == path ? "/" : pl_arena_span(arena, path, (size_t)(slash - path));
 }
 
+bool pl_file_is_folder(const char *path)
+{
+    struct stat s;
+    return !stat(path, &s) && S_ISDIR(s.st_mode);
+}
+
 bool pl_file_is_below(const char *path)
 {
     if (!*path || *path == '/' || strchr(path, '\\')) return false;

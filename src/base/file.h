@@ -30,6 +30,8 @@ typedef struct pl_file_part {
 const char *pl_file_join(pl_arena *arena, const char *folder, const char *name); /* folder/name */
 const char *pl_file_folder(pl_arena *arena, const char *path); /* that path is in: "/a" of "/a/b" */
 
+bool pl_file_is_folder(const char *path); /* false too for what is not there */
+
 /* Is it a path that stays below the folder it is taken from: not absolute, without ".."? */
 bool pl_file_is_below(const char *path);
 

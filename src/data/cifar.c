@@ -7,7 +7,6 @@
 #include "run/manifest.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 enum { SIDE = 32, PLANE = SIDE * SIDE, PIXELS = 3 * PLANE };
 static const char ending[] = ".bin";
@@ -88,12 +87,6 @@ static bool read_album(const char *path, pl_arena *arena, pl_albums *to, pl_err 
     return true;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat s;
-    return !stat(path, &s) && S_ISDIR(s.st_mode);
-}
-
 static bool ends(const char *name)
 {
     const size_t n = strlen(name), k = strlen(ending);
@@ -109,7 +102,7 @@ bool pl_cifar_is(const char *path)
     bool is = false;
     pl_err none = { 0 };
     pl_arena *tmp = pl_arena_new("cifar");
-    if (is_folder(path)) {
+    if (pl_file_is_folder(path)) {
         if (pl_file_list(path, tmp, &n, &name, &none))
             for (int i = 0; i < n; i++) is |= ends(name[i]);
     } else if (pl_file_map(path, &map, &bytes, &none)) {
@@ -125,7 +118,7 @@ bool pl_cifar_read(const char *path, pl_arena *arena, pl_album_pair *pair, pl_er
     pl_problems problems = { .text.arena = arena };
     const char **name;
     int n;
-    if (!is_folder(path)) return read_album(path, arena, &pair->train, err);
+    if (!pl_file_is_folder(path)) return read_album(path, arena, &pair->train, err);
     PL_TRY(pl_file_list(path, arena, &n, &name, err));
     for (int i = 0; i < n; i++) {
         pl_err problem = { 0 };

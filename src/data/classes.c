@@ -26,12 +26,6 @@ typedef struct found {
     } label;
 } found;
 
-static bool is_folder(const char *path)
-{
-    struct stat s;
-    return !stat(path, &s) && S_ISDIR(s.st_mode);
-}
-
 static bool is_picture_name(const char *name)
 {
     static const char *const endings[] = { ".jpg", ".jpeg", ".png" };
@@ -49,7 +43,7 @@ static bool list_classes(const char *path, pl_arena *arena, names *out, pl_err *
     int n;
     PL_TRY(pl_file_list(path, arena, &n, &name, err));
     for (int i = 0; i < n; i++)
-        if (*name[i] != '.' && is_folder(pl_file_join(arena, path, name[i])))
+        if (*name[i] != '.' && pl_file_is_folder(pl_file_join(arena, path, name[i])))
             PL_PUSH(arena, out, name[i]);
     return true;
 }

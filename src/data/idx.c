@@ -218,10 +218,9 @@ static bool list_folder(const char *path, pl_arena *arena, files *train, files *
 
 bool pl_idx_is(const char *path)
 {
-    struct stat s;
     files train = { 0 }, valid = { 0 };
     pl_err none = { 0 };
-    if (stat(path, &s) || !S_ISDIR(s.st_mode)) return file_is(path);
+    if (!pl_file_is_folder(path)) return file_is(path);
     pl_arena *tmp = pl_arena_new("idx");
     const bool is = list_folder(path, tmp, &train, &valid, &none) && train.n + valid.n > 0;
     pl_arena_free(tmp);

@@ -11,7 +11,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char other_label[] = "label2", own_share[] = "share"; /* inputs, with mixup */
@@ -29,8 +28,7 @@ struct pl_images {
 
 bool pl_images_are(const char *path)
 {
-    struct stat s;
-    return (!stat(path, &s) && S_ISDIR(s.st_mode)) || pl_idx_is(path) || pl_cifar_is(path);
+    return pl_file_is_folder(path) || pl_idx_is(path) || pl_cifar_is(path);
 }
 
 /* -- inputs ------------------------------------------------------------------------------------ */
@@ -86,10 +84,9 @@ static bool find_inputs(int n, const pl_graph *const graph[], pl_frame *frame, i
 
 static bool read_albums(const char *path, pl_arena *arena, pl_album_pair *pair, pl_err *err)
 {
-    struct stat s;
-    const bool folder = !stat(path, &s) && S_ISDIR(s.st_mode);
     if (pl_idx_is(path)) return pl_idx_read(path, arena, pair, err);
-    if (folder && !pl_cifar_is(path)) return pl_classes_read(path, arena, pair, err);
+    if (pl_file_is_folder(path) && !pl_cifar_is(path))
+        return pl_classes_read(path, arena, pair, err);
     return pl_cifar_read(path, arena, pair, err);
 }
 

@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum {
     MOST_INDEX = 256 << 20, /* bytes */
@@ -139,9 +138,8 @@ static bool find_in_folder(const char *folder, pl_arena *arena, const char **pat
 
 bool pl_weights_open(const char *path, pl_arena *arena, pl_weights *out, pl_err *err)
 {
-    struct stat s;
     pl_weights weights = { .path = pl_arena_text(arena, path) };
-    if (stat(path, &s) == 0 && S_ISDIR(s.st_mode)) PL_TRY(find_in_folder(path, arena, &path, err));
+    if (pl_file_is_folder(path)) PL_TRY(find_in_folder(path, arena, &path, err));
     if (ends_in(path, ".json")) {
         if (!open_index(&weights, path, arena, err)) {
             pl_weights_free(&weights);

@@ -26,7 +26,7 @@ typedef struct pl_family {
     const char *name, *about;
     const char *preset;    /* "hidden=1024,..." over the keys' defaults; NULL: none          */
     const char *data;      /* what it reads: "text" (inputs tokens, targets: i32[batch,seq])
-                              or "images" (image f32[batch,size,size,3], label i32[batch]; with
+                              or "images" (image f32[batch,size,size,3 or 1], label i32[batch]; with
                               the key mixup, where they train, label2 i32[batch], share f32[batch])
                               or "vectors" (x f32[batch,in], label i32[batch]; tokens
                               of such: x f32[batch,tokens,in], label i32[batch,tokens])

@@ -4,26 +4,23 @@
  *
  * A number is a function of (seed, stream, global index of the element), so that a share draws what
  * the whole would have there. `seed` is fed anew for every step. */
-#include "base/rng.h"
 #include "graph/op.h"
+#include "ops/lib/seeded.h"
 #include "ops/list.h"
 
 static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
 {
-    const long long classes = (long long)pl_node_int(n, "classes", 0),
-                    stream = (long long)pl_node_int(n, "stream", 0);
+    const long long classes = (long long)pl_node_int(n, "classes", 0);
     (void)sig;
     if (classes < 1 || classes > INT32_MAX)
         return pl_err_set(err, PL_EINPUT, "classes=%lld is not in 1 .. %d", classes, INT32_MAX);
-    if (stream < 0) return pl_err_set(err, PL_EINPUT, "stream=%lld is negative", stream);
-    return n->in[0]->type == PL_I64 || pl_err_set(err, PL_EINPUT, "the seed is not of type i64");
+    return pl_seeded_check(n, 0, err);
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
-    const pl_rng r =
-        pl_rng_at((uint64_t)(*(const int64_t *)in[0]), (uint64_t)pl_node_int(n, "stream", 0));
+    const pl_rng r = pl_seeded_rng(n, in, 0);
     const pl_zipf law = pl_zipf_of((uint64_t)pl_node_int(n, "classes", 0), 1);
     pl_globals where;
     pl_share_globals(s, n->n_in, &where);

@@ -4,20 +4,17 @@
  * the mask of the whole, and the gradient, which is the same operator on dy, draws the mask of
  * the forward pass: no mask is stored. `seed` is fed anew for every step; `stream` tells the
  * dropouts of a model apart. Source: Srivastava et al., "Dropout", JMLR 15, 2014. */
-#include "base/rng.h"
 #include "graph/op.h"
 #include "ops/lib/elementwise.h"
+#include "ops/lib/seeded.h"
 #include "ops/list.h"
 
 static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
 {
     double p = pl_node_real(n, "p", 0);
     if (!(p >= 0 && p < 1)) return pl_err_set(err, PL_EINPUT, "p=%g is not in [0, 1)", p);
-    if (pl_node_int(n, "stream", 0) < 0)
-        return pl_err_set(err, PL_EINPUT, "stream=%lld is negative",
-                          (long long)pl_node_int(n, "stream", 0));
     (void)sig;
-    return n->in[1]->type == PL_I64 || pl_err_set(err, PL_EINPUT, "the seed is not of type i64");
+    return pl_seeded_check(n, 1, err);
 }
 
 static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value *dx[])
@@ -33,8 +30,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     const pl_node *n = s->node;
     pl_type t = n->out[0]->type;
     double p = pl_node_real(n, "p", 0);
-    uint64_t seed = (uint64_t)(*(const int64_t *)in[1]);
-    pl_rng r = pl_rng_at(seed, (uint64_t)pl_node_int(n, "stream", 0));
+    pl_rng r = pl_seeded_rng(n, in, 1);
     pl_globals where;
     pl_share_globals(s, n->n_in, &where);
     for (int64_t i = 0, count = pl_shape_count(&s->out[0]); i < count; i++) {

@@ -94,11 +94,10 @@ bool pl_folder_make(const pl_file_ops *ops, const char *dir, pl_err *err)
 
 bool pl_folder_open(const char *dir, pl_err *err)
 {
-    struct stat s;
     pl_err found = { 0 };
     if (!pl_folder_make(&pl_file_system, dir, &found))
         return pl_err_set(err, PL_EINPUT, "%s", found.msg);
-    if (stat(dir, &s) || !S_ISDIR(s.st_mode))
+    if (!pl_file_is_folder(dir))
         return pl_err_set(err, PL_EINPUT, "%s: not a folder; give one for the checkpoints", dir);
     return !access(dir, W_OK | X_OK) ||
            pl_err_set(err, PL_EINPUT, "%s: cannot write checkpoints there: %s", dir,

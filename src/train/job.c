@@ -11,7 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { STEP = PL_TRAIN_STEP, EVAL = PL_TRAIN_EVAL };
 
@@ -236,11 +235,10 @@ static bool open_tables(pl_train_job *job, pl_err *err)
 static bool claim_folder(pl_train_job *job, bool last, pl_err *err)
 {
     const pl_claim_want want = { job->options.save, job->options.resume, job->options.overwrite };
-    struct stat s;
     if (!job->options.save || job->options.rank || job->claim.lock) return true;
     if (last)
         PL_TRY(pl_folder_open(job->options.save, err));
-    else if (stat(job->options.save, &s) || !S_ISDIR(s.st_mode))
+    else if (!pl_file_is_folder(job->options.save))
         return true;
     PL_TRY(pl_claim_take(&want, job->arena, &job->claim, err));
     return !(job->claim.same_run && job->options.overwrite) ||
