@@ -27,7 +27,7 @@ void pl_rng_normals(pl_rng r, uint64_t block, double out[4]); /* indices 4 block
 uint64_t pl_rng_below(pl_rng r, uint64_t index, uint64_t n); /* 0 .. n-1                         */
 
 /* Zipf's law over 0 .. n-1: k with a probability in proportion to (k + 1)^-s. Rejection-inversion
- * (Hormann & Derflinger, ACM TOMACS 6(3), 1996), made once for an n and an s > 0. */
+ * (Hormann & Derflinger, ACM TOMACS 6(3), 1996), made once for an n and an s >= 0. */
 typedef struct pl_zipf {
     double n, s, first, last, near;
 } pl_zipf;

@@ -70,6 +70,10 @@ static void print_step(const pl_teller *t, const pl_train_event *e)
 {
     pl_json_out out = begin_json();
     PL_JSON_PUT(&out, "step", e->step, "loss", nine(e->loss), "lr", nine(e->lr));
+    for (int i = 0; i < e->n_parts; i++) {
+        const char *key = pl_arena_fmt(out.text->arena, "loss_%s", e->part[i].name);
+        pl_json_put_real(&out, key, nine(e->part[i].loss));
+    }
     if (!(e->grad_norm < 0)) pl_json_put_real(&out, "grad_norm", nine(e->grad_norm));
     if (t->show->timings)
         PL_JSON_PUT(&out, "seconds", nine(e->seconds), "tokens_per_second",
@@ -135,12 +139,11 @@ static void tell_start(pl_teller *t, const pl_train_event *e)
             p->n_steps, p->n_ranks, p->n_ranks > 1 ? "s" : "", p->n_messages,
             p->n_messages == 1 ? "" : "s");
     tell_plan(t);
-    if (e->n_programs > PL_TRAIN_MICRO)
+    if (e->micro)
         fprintf(stderr,
                 "that is the last of %lld micro-batches; each before it: %d steps, %d "
                 "messages\n",
-                (long long)g->micro, e->program[PL_TRAIN_MICRO]->n_steps,
-                e->program[PL_TRAIN_MICRO]->n_messages);
+                (long long)g->micro, e->micro->n_steps, e->micro->n_messages);
     tell_memory(t, e);
     if (*pl_train_weights(t->job)) fprintf(stderr, "%s\n", pl_train_weights(t->job));
     if (*pl_train_doubts(t->job))
@@ -178,7 +181,9 @@ static void tell_start(pl_teller *t, const pl_train_event *e)
 
 static void print_line(const pl_teller *t, const pl_train_event *e)
 {
-    printf("step %lld loss %.6f lr %.4g", (long long)e->step, tidy(e->loss), e->lr);
+    printf("step %lld loss %.6f", (long long)e->step, tidy(e->loss));
+    for (int i = 0; i < e->n_parts; i++) printf(" %s %.6f", e->part[i].name, tidy(e->part[i].loss));
+    printf(" lr %.4g", e->lr);
     if (!(e->grad_norm < 0)) printf(" grad_norm %.4g", tidy(e->grad_norm));
     if (t->show->timings) printf(" %.4f s", e->seconds);
     printf("\n");

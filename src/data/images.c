@@ -34,8 +34,8 @@ bool pl_images_are(const char *path)
 /* -- inputs ------------------------------------------------------------------------------------ */
 
 typedef struct inputs {
-    const pl_value *picture, *label;
-    const pl_graph *graph; /* that has the label */
+    const pl_value *picture, *label; /* label NULL: the model has no use for it */
+    const pl_graph *graph;           /* that has the label                      */
 } inputs;
 
 static bool is_picture(const pl_value *v, pl_frame *frame)
@@ -75,9 +75,9 @@ static bool find_inputs(int n, const pl_graph *const graph[], pl_frame *frame, i
                                   "width,3], or channels first, and a label i32[rows], alone",
                                   v->name, pl_shape_text(graph[i]->arena, v->type, &v->shape));
         }
-    return (out->picture && out->label) ||
-           pl_err_set(err, PL_EUNSUPPORTED, "the model reads no %s, which pictures give",
-                      out->picture ? "labels i32[rows]" : "f32[rows,height,width,3]");
+    return out->picture || pl_err_set(err, PL_EUNSUPPORTED,
+                                      "the model reads no f32[rows,height,width,3], which pictures "
+                                      "give");
 }
 
 /* -- opening ----------------------------------------------------------------------------------- */
@@ -191,10 +191,11 @@ static void join_albums(pl_images *m, pl_data *d, pl_arena *arena)
 static bool open_images(pl_images *m, double share, const inputs *in, pl_arena *arena, pl_data *d,
                         pl_err *err)
 {
-    int64_t least;
+    int64_t least, below = 0;
+    if (in->label) below = pl_ids_below(in->graph, in->label, &least);
     PL_TRY(read_albums(d->path, arena, &m->pair, err));
     join_albums(m, d, arena);
-    PL_TRY(check_albums(m, pl_ids_below(in->graph, in->label, &least), arena, err));
+    PL_TRY(check_albums(m, below, arena, err));
     return divide(m, share, arena, d, err);
 }
 

@@ -24,12 +24,12 @@ typedef struct pl_images pl_images;
 bool pl_images_are(const char *path);
 
 /* Open them for the inputs of n graphs: a picture, f[rows,height,width,channels] or channels first,
- * of 1 or 3 channels, and whole numbers [rows], its label; with mixup also "label2" and "share".
- * `share` (0 < share < 1) of the rows trains where none are kept to validate; in_order: as
- * pl_data_rows_open. Fails with PL_EUNSUPPORTED: the inputs are others; with PL_EINPUT, naming the
- * file, all problems of it at once: unreadable, of none of these kinds, of another size than it
- * says, without its labels or with another number of them, labels that the model does not have,
- * classes without a picture. `arena` owns what the data do not. */
+ * of 1 or 3 channels, and whole numbers [rows], its label, if they read one; with mixup also
+ * "label2" and "share". `share` (0 < share < 1) of the rows trains where none are kept to
+ * validate; in_order: as pl_data_rows_open. Fails with PL_EUNSUPPORTED: the inputs are others;
+ * with PL_EINPUT, naming the file, all problems of it at once: unreadable, of none of these kinds,
+ * of another size than it says, without its labels or with another number of them, labels that the
+ * model does not have, classes without a picture. `arena` owns what the data do not. */
 PL_MUST_CHECK bool pl_images_open(const char *path, double share, bool in_order, int n,
                                   const pl_graph *const graph[], const pl_augment *augment,
                                   pl_arena *arena, pl_data *out, pl_err *err);

@@ -24,7 +24,10 @@
     X(widenet) \
     X(mobilenet) \
     X(mnasnet) \
-    X(efficientnet)
+    X(efficientnet) \
+    X(dcgan) \
+    X(sngan) \
+    X(biggan)
 
 #define PL_FAMILY_DECLARE(name) extern const pl_family pl_models_##name[];
 PL_FAMILY_LIST(PL_FAMILY_DECLARE)

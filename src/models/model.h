@@ -34,10 +34,12 @@ typedef struct pl_family {
                               i32[batch,hots], label i32[batch], 0 or 1)                       */
     const pl_model_key *keys;   /* ends with {0}                                             */
     /* Adds inputs, weights and the forward graph; outputs "loss" (a float scalar, the mean over the
-     * batch) or, for PL_INFER, "logits"; for PL_EVAL also, of rows of two classes, "score" and
-     * "class", f32, one of each a row, and of images "accuracy", an f32 scalar. Models with dropout
-     * add the i64 scalar input "seed". */
+     * batch) or, for PL_INFER, "logits", or "image" of one that makes pictures; for PL_EVAL also,
+     * of rows of two classes, "score" and "class", f32, one of each a row, and of images
+     * "accuracy", an f32 scalar. Models with dropout, and those that make pictures, add the i64
+     * scalar input "seed". Of several objectives there is a loss each (train/objective.h). */
     void (*build)(pl_builder *b, const pl_model_args *a, pl_mode mode);
+    const char *objectives; /* of a model with several, what is usual (train/objective.h)    */
     const void *file;      /* of a model out of a file: what models/file.c knows of it        */
     bool own;              /* a caller's: not to be found by its name                         */
 } pl_family;

@@ -7,12 +7,23 @@
 #include "run/claim.h"
 #include "data/augment.h"
 #include "data/counts.h"
+#include "train/objective.h"
 #include "train/rate.h"
 #include "train/tables.h"
 #include "train/train.h"
 #include "data/weights.h"
 
-enum { PL_JOB_GRAPHS = PL_TRAIN_EVAL + 1 };
+enum { PL_JOB_GRAPHS = PL_TRAIN_EVAL + 1, PL_JOB_RESTS = 16 };
+
+/* Steps in which some objectives do not train: a graph of their own, whose states lie where those
+ * of the whole step do. */
+typedef struct pl_job_rest {
+    unsigned resting;   /* bits of the objectives                                      */
+    pl_graph *graph;
+    pl_plan *plan;
+    pl_unrolled whole;  /* of a pipeline, as pl_train_job.whole                        */
+    int program;        /* its index; that of micro-batches before the last follows it */
+} pl_job_rest;
 
 struct pl_train_job {
     pl_train_options options;
@@ -28,6 +39,9 @@ struct pl_train_job {
     pl_unrolled whole;   /* of a pipeline: the step's plan with all micro-batches; graph NULL: none.
                             Then it is what runs, once a step                               */
     int n_programs;      /* of a rank */
+    pl_objectives objectives;
+    int n_rests;
+    pl_job_rest rest[PL_JOB_RESTS];
     pl_found *found;    /* the plan of the first of them */
     pl_checkpoint from; /* when resuming */
     pl_claim claim;     /* of the folder that it saves to */
@@ -42,6 +56,9 @@ struct pl_train_job {
     int64_t tokens;    /* per step */
     pl_rate rate;
 };
+
+/* The steps that the one after so many is like; NULL: all objectives train in it. */
+const pl_job_rest *pl_job_rest_at(const pl_train_job *job, int64_t done);
 
 /* Where states begin, without a checkpoint. */
 pl_init pl_train_initial(const pl_train_job *job);

@@ -7,6 +7,7 @@
 #include "graph/op.h"
 #include "ops/lib/all.h"
 #include "ops/list.h"
+#include "train/objective.h"
 #include "train/rows.h"
 
 #include <string.h>
@@ -191,14 +192,14 @@ static void take_rows(pl_builder *b, target *t)
     };
 }
 
-static targets find_gradients(pl_builder *b, pl_value *loss)
+static targets find_gradients(pl_builder *b, const pl_objective *o, pl_value *loss)
 {
     pl_graph *graph = b->graph;
     targets t = { 0, PL_NEW_N(graph->arena, target, graph->values.n + 1) };
     pl_value **w = PL_NEW_N(graph->arena, pl_value *, graph->values.n + 1),
              **grad = PL_NEW_N(graph->arena, pl_value *, graph->values.n + 1);
     for (int i = 0; i < graph->values.n; i++)
-        if (graph->values.at[i]->kind == PL_WEIGHT) w[t.n++] = graph->values.at[i];
+        if (pl_objective_trains(o, graph->values.at[i])) w[t.n++] = graph->values.at[i];
     pl_autodiff(b, loss, t.n, w, grad);
     for (int i = 0; i < t.n && !b->err.code; i++) {
         t.at[i] = (target){ .weight = w[i], .grad = grad[i] };
@@ -451,8 +452,10 @@ static void add_one(const updating *u, const target *t)
 }
 
 /* Scale that brings the global norm of all gradients down to the limit (Pascanu et al., 2013). */
-static pl_value *add_clip(pl_builder *b, double limit, const targets *t)
+static pl_value *add_clip(pl_builder *b, const pl_objective *o, const targets *t)
 {
+    const char *norm = *o->name ? pl_builder_fmt(b, "grad_norm.%s", o->name) : "grad_norm",
+               *clip = *o->name ? pl_builder_fmt(b, "clip.%s", o->name) : "clip";
     pl_value *sum = NULL;
     for (int i = 0; i < t->n; i++) {
         const target *x = &t->at[i];
@@ -460,21 +463,21 @@ static pl_value *add_clip(pl_builder *b, double limit, const targets *t)
         pl_value *s = PL_ADD(b, &pl_op_square_sum, spell(b, x, 1, 0, 0, ""), x->grad);
         sum = sum ? PL_ADD(b, &pl_op_add, NULL, sum, s) : s;
     }
-    pl_add_output(b, "grad_norm", PL_ADD(b, &pl_op_sqrt, NULL, sum));
-    return PL_ADD_AS(b, &pl_op_clip_scale, "clip", pl_builder_fmt(b, "; max_norm=%.17g", limit),
-                     sum);
+    pl_add_output(b, norm, PL_ADD(b, &pl_op_sqrt, NULL, sum));
+    return PL_ADD_AS(b, &pl_op_clip_scale, clip,
+                     pl_builder_fmt(b, "; max_norm=%.17g", o->optim.clip), sum);
 }
 
-static void add_updates(pl_builder *b, const struct rule *r, const pl_optim *optim,
-                        const targets *t)
+static void add_updates(pl_builder *b, const pl_objective *o, const targets *t)
 {
+    const struct rule *r = rule_of(o->optim.name);
+    const pl_optim *optim = &o->optim;
     updating u = { .b = b, .rule = r, .optim = optim };
-    b->phase = PL_UPDATE;
-    b->compute = PL_F32; /* whatever the passes compute in */
-    u.lr = pl_add_input(b, "lr", PL_F32, PL_SCALAR);
-    if (r->counts) u.step = pl_add_input(b, "step", PL_I64, PL_SCALAR);
-    u.scale = optim->clip > 0 ? add_clip(b, optim->clip, t)
-                              : pl_add_value(b, &pl_op_fill, "scale", "->; value=1", 0, NULL);
+    u.lr = pl_objective_lr(b, o);
+    if (r->counts) u.step = pl_objective_step(b, o);
+    u.scale = optim->clip > 0
+                  ? add_clip(b, o, t)
+                  : pl_add_value(b, &pl_op_fill, *o->name ? NULL : "scale", "->; value=1", 0, NULL);
     if (optim->unfused && r->unfused && !b->err.code) add_scalars(&u);
     for (int i = 0; i < t->n && !b->err.code; i++)
         if (t->at[i].grad) add_one(&u, &t->at[i]);
@@ -503,10 +506,11 @@ static pl_value *add_sum(pl_builder *b, const target *t)
     return sum ? sum->next : NULL;
 }
 
-static targets find_sums(pl_builder *b, pl_value *loss)
+static targets find_sums(pl_builder *b, const pl_objective *o, pl_value *loss)
 {
-    const char *mean = pl_builder_fmt(b, "; value=%.17g", 1 / (double)b->graph->micro);
-    targets t = find_gradients(b, PL_ADD_AS(b, &pl_op_scale, "loss.share", mean, loss));
+    const char *mean = pl_builder_fmt(b, "; value=%.17g", 1 / (double)b->graph->micro),
+               *share = loss ? pl_builder_fmt(b, "%s.share", loss->name) : "";
+    targets t = find_gradients(b, o, PL_ADD_AS(b, &pl_op_scale, share, mean, loss));
     const pl_phase phase = b->phase;
     b->phase = PL_BACKWARD;
     for (int i = 0; i < t.n && !b->err.code; i++)
@@ -515,7 +519,8 @@ static targets find_sums(pl_builder *b, pl_value *loss)
     return t;
 }
 
-void pl_optim_add(pl_builder *b, const pl_optim *optim, pl_value *loss)
+/* The rule of an objective; what it cannot have is an error of b. */
+static const struct rule *check_rule(pl_builder *b, const pl_optim *optim)
 {
     const struct rule *r = find_rule(b, optim);
     if (r && optim->unfused && !r->unfused)
@@ -523,12 +528,34 @@ void pl_optim_add(pl_builder *b, const pl_optim *optim, pl_value *loss)
                    optim->name);
     if (r && r->never_decays && optim->decay > 0)
         pl_err_set(&b->err, PL_EUSAGE, "a decay of %g: %s has none", optim->decay, optim->name);
-    if (b->err.code) return;
+    return r;
+}
+
+static targets find_targets(pl_builder *b, const pl_objective *o, pl_value *loss)
+{
+    const struct rule *r = check_rule(b, &o->optim);
+    if (b->err.code) return (targets){ 0 };
+    if (*o->name) loss = pl_objective_loss(b->graph, o);
     const bool sums = b->graph->micro > 1; /* which are like the weights */
-    targets t = sums ? find_sums(b, loss) : find_gradients(b, loss);
-    for (int i = 0; i < t.n && !sums && updates_rows(optim, r); i++)
+    targets t = sums ? find_sums(b, o, loss) : find_gradients(b, o, loss);
+    for (int i = 0; i < t.n && !sums && !b->err.code && updates_rows(&o->optim, r); i++)
         if (t.at[i].grad) take_rows(b, &t.at[i]);
-    if (!b->err.code) add_updates(b, r, optim, &t);
+    return t;
+}
+
+void pl_optim_add(pl_builder *b, const pl_optim *optim, pl_value *loss)
+{
+    pl_objectives list;
+    targets t[PL_MOST_OBJECTIVES] = { 0 };
+    if (b->err.code || !pl_objectives_find(b->graph, optim, &list, &b->err)) return;
+    pl_objectives_rest(b, &list, optim->resting);
+    for (int i = 0; i < list.n; i++)
+        if (!(optim->resting >> i & 1)) t[i] = find_targets(b, &list.at[i], loss);
+    if (b->err.code) return;
+    b->phase = PL_UPDATE;
+    b->compute = PL_F32; /* whatever the passes compute in */
+    for (int i = 0; i < list.n; i++)
+        if (!(optim->resting >> i & 1)) add_updates(b, &list.at[i], &t[i]);
 }
 
 /* Rows that are not in a cache stay as they are: so an update of all rows would have to leave them
@@ -564,6 +591,8 @@ pl_builder pl_optim_step(const pl_model_args *args, const pl_optim *optim, int64
     pl_builder b = pl_builder_new(arena, &pl_ops_all, args->spec);
     b.graph->micro = micro;
     pl_model_build(&b, args, PL_TRAIN);
+    const pl_optim own = optim ? pl_objectives_usual(optim, args) : (pl_optim){ 0 };
+    if (optim) optim = &own;
     if (optim && optim->masters) pl_add_narrow_weights(&b);
     if (optim && pl_cached_are(&optim->cache)) add_caches(&b, optim, micro);
     if (optim && !b.err.code && !updates_itself(&b)) {

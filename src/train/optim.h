@@ -29,6 +29,9 @@ typedef struct pl_optim {
                              cast in each pass                                                    */
     bool unfused;         /* updates in nodes like torch's operators, not one node for each weight:
                              the same numbers to rounding, with the memory between them           */
+    const char *objectives; /* of a model with several, what is said of each (train/objective.h);
+                             NULL: what the model says                                            */
+    unsigned resting;     /* bits of those that do not train in such a step                       */
     pl_cached cache;      /* of tables: a step has to read so few of their rows, and to update those
                              alone                                                                */
 } pl_optim;
@@ -54,7 +57,8 @@ const char *pl_optim_names(pl_arena *arena);
  * Add the gradients of `loss` for every weight and their updates, with the scalar inputs
  * "lr" (f32) and "step" (i64, from 1). Moments are states named WEIGHT.m and the like, the master
  * of a weight in a narrow type is WEIGHT.master. Outputs
- * "grad_norm" (f32 scalar) when clipping. Sticky error of b: unknown name.
+ * "grad_norm" (f32 scalar) when clipping, of several objectives "grad_norm.NAME". Sticky error of
+ * b: unknown name.
  *
  * In micro-batches (graph.micro), the mean of whose losses is the step's, gradients of loss / micro
  * are added to states WEIGHT.grad (f32), which start a step at zero. */

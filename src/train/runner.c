@@ -12,6 +12,27 @@ static const double WARM = 0.7; /* of a cache: CachedEmbedding's usual share */
 
 /* -- making ------------------------------------------------------------------------------------ */
 
+static bool has_micro(const pl_train_job *job)
+{
+    return job->options.micro > 1 && !job->whole.graph;
+}
+
+const pl_program *pl_runner_micro(const pl_runner *runner)
+{
+    return has_micro(runner->job) ? runner->program[MICRO] : NULL;
+}
+
+static bool lower_rest(pl_runner *runner, const pl_job_rest *r, pl_err *err)
+{
+    const pl_train_job *job = runner->job;
+    pl_program *p;
+    PL_TRY(pl_program_lower(r->whole.graph ? r->whole.plan : r->plan, runner->rank, runner->store,
+                            &job->options.plan.lower, runner->arena, &p, err));
+    runner->program[r->program] = p;
+    if (has_micro(job)) runner->program[r->program + 1] = pl_program_micro(p, runner->arena);
+    return true;
+}
+
 static bool lower(pl_runner *runner, int *n_programs, pl_err *err)
 {
     const pl_train_job *job = runner->job;
@@ -31,7 +52,9 @@ static bool lower(pl_runner *runner, int *n_programs, pl_err *err)
                                 &job->options.plan.lower, runner->arena, &p, err));
         runner->program[i] = p;
     }
-    if (n > MICRO) runner->program[MICRO] = pl_program_micro(runner->program[STEP], runner->arena);
+    if (has_micro(job))
+        runner->program[MICRO] = pl_program_micro(runner->program[STEP], runner->arena);
+    for (int i = 0; i < job->n_rests; i++) PL_TRY(lower_rest(runner, &job->rest[i], err));
     for (int i = 0; i < n_gathers; i++) runner->program[n + i] = runner->gather->program[i];
     return true;
 }
@@ -124,15 +147,26 @@ static void read_ids(void *of, const pl_value *ids, int64_t step, int64_t k, int
     pl_data_feed(&f, &whole, to);
 }
 
+/* Of a pipeline: what the graph of a program has all micro-batches of. */
+static const pl_unrolled *find_whole(const pl_runner *runner, int which)
+{
+    static const pl_unrolled none;
+    const pl_train_job *job = runner->job;
+    for (int i = 0; i < job->n_rests; i++)
+        if (job->rest[i].program == which) return &job->rest[i].whole;
+    return which == STEP ? &job->whole : &none;
+}
+
 /* Ids of tables that are cached are those of places there. */
 static void fill_inputs(pl_runner *runner, int which, int64_t step, int64_t k)
 {
     const pl_program *p = runner->program[which];
+    const pl_unrolled *whole = find_whole(runner, which);
     for (int i = 0; i < p->n_inputs; i++) {
         void *to = pl_exec_map(runner->exec, &p->input[i], PL_WRITE);
         int64_t of = k;
         pl_port port = p->input[i];
-        if (which == STEP) port.value = pl_unrolled_from(&runner->job->whole, port.value, &of);
+        port.value = pl_unrolled_from(whole, port.value, &of);
         const char *name = port.value->name;
         const int32_t *places = runner->caches ? pl_caches_places(runner->caches, name, of) : NULL;
         const pl_feed f = feed_of(runner, name, step, of);
@@ -167,38 +201,59 @@ double pl_runner_scalar(const pl_runner *runner, int which, const char *name)
     return (double)y;
 }
 
-/* A pipeline's step: all micro-batches at once. */
-static bool run_pipeline(pl_runner *runner, double *loss, pl_err *err)
+/* The losses of a micro-batch are added to those of the step; `of` is "" or, where a program runs
+ * several, "@3". Returns the share of their sum. */
+static double add_losses(pl_runner *runner, int which, const char *of)
+{
+    const pl_objectives *list = &runner->job->objectives;
+    const double n = (double)runner->job->options.micro;
+    const unsigned resting = pl_objectives_resting(list, runner->done);
+    char name[64];
+    int part = 0;
+    for (int i = 0; i < list->n && list->n > 1; i++) {
+        if (resting >> i & 1) continue;
+        snprintf(name, sizeof name, "loss.%s%s", list->at[i].name, of);
+        runner->part[part].name = list->at[i].name;
+        runner->part[part++].loss += pl_runner_scalar(runner, which, name) / n;
+    }
+    runner->n_parts = part;
+    snprintf(name, sizeof name, "loss%s", of);
+    return pl_runner_scalar(runner, which, name) / n;
+}
+
+/* All micro-batches at once. */
+static bool run_pipeline(pl_runner *runner, int which, double *loss, pl_err *err)
+{
+    char of[16];
+    PL_TRY(run_program(runner, which, runner->done, 0, err));
+    for (int64_t k = 0; k < runner->job->options.micro; k++) {
+        snprintf(of, sizeof of, "@%lld", (long long)k);
+        *loss += add_losses(runner, which, of);
+    }
+    return true;
+}
+
+static bool run_micro(pl_runner *runner, int last, int before, double *loss, pl_err *err)
 {
     const int64_t n = runner->job->options.micro;
-    char name[32];
-    double sum = 0;
-    if (n > 1) pl_state_clear(runner->exec, runner->store);
-    PL_TRY(take_rows(runner, runner->done, err));
-    PL_TRY(run_program(runner, STEP, runner->done, 0, err));
     for (int64_t k = 0; k < n; k++) {
-        snprintf(name, sizeof name, "loss@%lld", (long long)k);
-        sum += pl_runner_scalar(runner, STEP, name);
+        const int which = k < n - 1 ? before : last;
+        PL_TRY(run_program(runner, which, runner->done, k, err));
+        *loss += add_losses(runner, which, "");
     }
-    *loss = sum / (double)n;
-    runner->done++;
     return true;
 }
 
 bool pl_runner_step(pl_runner *runner, double *loss, pl_err *err)
 {
-    if (runner->job->whole.graph) return run_pipeline(runner, loss, err);
-    const int64_t step = runner->done;
-    int64_t n = runner->job->options.micro;
-    double sum = 0;
-    if (n > 1) pl_state_clear(runner->exec, runner->store);
-    PL_TRY(take_rows(runner, step, err));
-    for (int64_t k = 0; k < n; k++) {
-        const int which = k < n - 1 ? MICRO : STEP;
-        PL_TRY(run_program(runner, which, step, k, err));
-        sum += pl_runner_scalar(runner, which, "loss");
-    }
-    *loss = sum / (double)n;
+    const pl_job_rest *rest = pl_job_rest_at(runner->job, runner->done);
+    const int last = rest ? rest->program : STEP, before = rest ? rest->program + 1 : MICRO;
+    *loss = 0;
+    for (int i = 0; i < PL_MOST_OBJECTIVES; i++) runner->part[i].loss = 0;
+    if (runner->job->options.micro > 1) pl_state_clear(runner->exec, runner->store);
+    PL_TRY(take_rows(runner, runner->done, err));
+    PL_TRY(runner->job->whole.graph ? run_pipeline(runner, last, loss, err)
+                                    : run_micro(runner, last, before, loss, err));
     runner->done++;
     return true;
 }

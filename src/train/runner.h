@@ -19,6 +19,8 @@ typedef struct pl_runner {
     pl_caches *caches;          /* of tables; NULL: there are none                 */
     pl_limits limits;           /* synthetic integers                              */
     int64_t done;               /* steps, those before a resume included           */
+    int n_parts;                /* of the last step's loss: pl_train_event         */
+    pl_train_part part[PL_MOST_OBJECTIVES];
 } pl_runner;
 
 /* Every rank calls all of these together, on one thread of its own, and gets the same verdict. */
@@ -31,6 +33,9 @@ void pl_runner_close(pl_runner *runner);
 
 /* The next step: every micro-batch, and the update. *loss: their mean. */
 PL_MUST_CHECK bool pl_runner_step(pl_runner *runner, double *loss, pl_err *err);
+
+/* The program of micro-batches before the last; NULL: there is none. */
+const pl_program *pl_runner_micro(const pl_runner *runner);
 
 /* Validation batch i. The scores of its rows, where the model has some, are added to *rows, in the
  * runner's arena; NULL: nobody asks. */

@@ -93,6 +93,8 @@ static bool train_step(loop *r, pl_err *err)
     tell(r, (pl_train_event){ .what = PL_TOLD_STEP,
                               .step = r->run.done,
                               .loss = loss,
+                              .n_parts = r->run.n_parts,
+                              .part = r->run.part,
                               .lr = lr,
                               .grad_norm = pl_runner_scalar(&r->run, STEP, "grad_norm"),
                               .seconds = pl_clock_now() - start,
@@ -155,7 +157,8 @@ bool pl_train_run(const pl_train_job *job, pl_comm *comm,
                          .stats = &s,
                          .exec = r.run.exec,
                          .program = r.run.program,
-                         .n_programs = job->n_programs };
+                         .n_programs = job->n_programs,
+                         .micro = pl_runner_micro(&r.run) };
     tell(&r, e);
     const bool ok = run_steps(&r, err);
     s = pl_exec_stats_get(r.run.exec);

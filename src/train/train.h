@@ -79,6 +79,11 @@ typedef enum pl_train_what {
     PL_TOLD_END
 } pl_train_what;
 
+typedef struct pl_train_part {
+    const char *name; /* of the objective */
+    double loss;
+} pl_train_part;
+
 typedef struct pl_train_event {
     pl_train_what what;
     int64_t step;               /* updates done                                                  */
@@ -88,6 +93,8 @@ typedef struct pl_train_event {
     double auc;                 /* EVAL: train/auc.h; < 0: the model gives no scores             */
     double accuracy;            /* EVAL: share of rows of which the largest logit is the label's;
                                    < 0: the model does not say                                   */
+    int n_parts;                /* STEP: losses of objectives that loss is the sum of; 0: of one */
+    const struct pl_train_part *part; /* [n_parts]                                               */
     double lr, grad_norm;       /* STEP; grad_norm < 0 without clipping                          */
     double seconds;             /* STEP: of this step; SAVE: of writing                          */
     int64_t tokens;             /* STEP: rows x positions of the batch (rows for images)         */
@@ -95,8 +102,10 @@ typedef struct pl_train_event {
     const pl_cache_stats *cached; /* END: of caches of tables; NULL: there are none              */
     const pl_exec_stats *stats; /* START, END                                                    */
     const pl_exec *exec;        /* START, END: for pl_exec_explain, pl_exec_profile              */
-    const pl_program *const *program; /* START, END: of exec, by pl_train_program                */
+    const pl_program *const *program; /* START, END: of exec, by pl_train_program; then those of
+                                   steps in which not all objectives train                       */
     int n_programs;
+    const pl_program *micro;    /* START, END: the one of PL_TRAIN_MICRO; NULL: there is none    */
 } pl_train_event;
 
 /* The programs of a job, the first ones: the step alone when nothing validates; all with
