@@ -319,6 +319,13 @@ static bool has_tables(const pl_model_args *args)
     return pl_model_has(args, "vocab") || pl_model_has(args, "tables");
 }
 
+/* Has it objectives that do not wait for each other within a step? */
+static bool are_apart(const pl_model_args *args)
+{
+    return args->model->objectives && pl_model_has(args, "buffer") &&
+           pl_model_int(args, "buffer") > 0;
+}
+
 static bool find_cases(session *s, const char *model, pl_err *err)
 {
     pl_model_args *args = PL_NEW(s->arena, pl_model_args);
@@ -328,7 +335,8 @@ static bool find_cases(session *s, const char *model, pl_err *err)
     s->a->o.args = args;
     const unsigned has = (pl_model_has(args, "experts") ? PL_HAS_EXPERTS : 0) |
                          (pl_model_has(args, "seq") ? PL_HAS_POSITIONS : 0) |
-                         (has_tables(args) ? PL_HAS_TABLES : 0);
+                         (has_tables(args) ? PL_HAS_TABLES : 0) |
+                         (are_apart(args) ? PL_HAS_OBJECTIVES : 0);
     s->n_cases = s->a->all ? pl_strategy_all(n, has, s->arena, MOST_CASES, text) : 1;
     for (int i = 0; i < s->n_cases; i++)
         PL_TRY(pl_strategy_parse(text[i], n, s->arena, &s->strategy[i], err));

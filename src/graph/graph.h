@@ -170,6 +170,12 @@ const pl_value *pl_graph_leaf(const pl_value *value);
 /* The same if it is a state: where such a value lies follows from where the state is stored. */
 const pl_value *pl_graph_state(const pl_value *value);
 
+/* The losses of a step that works towards several, its outputs "loss.NAME", in their order. At most
+ * `most` are written; returns how many there are. */
+int pl_graph_losses(const pl_graph *graph, int most, pl_value *loss[]);
+/* NAME of such an output; NULL: it is none. */
+const char *pl_graph_objective(const pl_value *output);
+
 int pl_graph_forward(const pl_graph *graph); /* nodes of the forward pass, which stand first */
 int64_t pl_value_bytes(const pl_value *value); /* of all its elements */
 pl_value *pl_graph_find(const pl_graph *graph, const char *name); /* a value by name, or NULL */

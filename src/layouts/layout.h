@@ -54,6 +54,7 @@ enum {
     PL_OFFER_SHORT = 32, /* only where it binds so that nothing fits, or that the best
                             recomputes                                                 */
     PL_OFFER_TABLES = 64, /* only of models most of whose weights are looked up in     */
+    PL_OFFER_PARTS = 128, /* only of models of several objectives                      */
 };
 
 /* The text of a strategy, in which N stands for the size of a group, and M for the number of
@@ -64,7 +65,7 @@ typedef struct pl_offer {
 } pl_offer;
 
 /* What a model may have. */
-enum { PL_HAS_EXPERTS = 1, PL_HAS_POSITIONS = 2, PL_HAS_TABLES = 4 };
+enum { PL_HAS_EXPERTS = 1, PL_HAS_POSITIONS = 2, PL_HAS_TABLES = 4, PL_HAS_OBJECTIVES = 8 };
 
 /* Texts of strategies are collected (pl_strategy_all). */
 typedef struct pl_texts pl_texts;

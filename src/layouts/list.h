@@ -6,6 +6,7 @@
 
 #define PL_LAYOUT_LIST(X) \
     X(pipeline) \
+    X(apart) \
     X(data) \
     X(zero) \
     X(embrace) \

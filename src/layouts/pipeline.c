@@ -203,7 +203,7 @@ bool pl_strategy_cut(const pl_strategy *s, pl_plan *p, pl_arena *out, pl_err *er
 static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
                    pl_err *err)
 {
-    const bool whole = like || pl_mesh_find(&p->mesh, PL_STAGE_AXIS) < 0;
+    const bool whole = like || !pl_strategy_said(s, "pp");
     return whole || pl_strategy_cut(s, p, out, err);
 }
 

@@ -27,30 +27,46 @@ static pl_value *direction(pl_builder *b, const char *dims, pl_value *x)
     return PL_ADD(b, &pl_op_detach, NULL, x);
 }
 
+/* The direction that the largest singular vector of a weight is near, a state. */
+static pl_value *find_direction(pl_gan *m, const char *name, int64_t rows)
+{
+    pl_builder *b = m->l.b;
+    const char *as = pl_builder_fmt(b, "%s.u", name);
+    pl_value *there = pl_graph_find(b->graph, pl_builder_fmt(b, "%s%s", b->scope, as));
+    return there ? there : pl_add_state(b, as, PL_F32, PL_SHAPE(rows), "normal std=1", PL_BUFFER);
+}
+
 /* w / sigma, sigma = |w v| with v the direction of w^T u: a step of the power method, which leaves
- * the direction of w v in the state u. The first dimension of w is its rows; `dims` are its
- * letters, of which the first is o. */
+ * the direction of w v in u. The first dimension of w is its rows; `dims` are its letters, of which
+ * the first is o. */
+static pl_value *add_division(pl_gan *m, const char *name, const char *as, const char *dims,
+                              pl_value *w)
+{
+    pl_builder *b = m->l.b;
+    const char *rest = dims + 1;
+    pl_value *u = find_direction(m, name, w->shape.dim[0]);
+    const char *back = pl_builder_fmt(b, "%s,o->%s", dims, rest),
+               *forth = pl_builder_fmt(b, "%s,%s->o", dims, rest);
+    pl_value *v = direction(b, rest, PL_ADD(b, &pl_op_einsum, back, w, u));
+    pl_value *wv = PL_ADD(b, &pl_op_einsum, forth, w, v);
+    if (u && m->mode == PL_TRAIN && !u->next) u->next = direction(b, "o", wv);
+    pl_value *square = PL_ADD(b, &pl_op_reduce_sum, "o->", PL_ADD(b, &pl_op_mul, NULL, wv, wv));
+    return PL_ADD_AS(b, &pl_op_div, as, pl_builder_fmt(b, "%s,->%s", dims, dims), w,
+                     PL_ADD(b, &pl_op_sqrt, NULL, square));
+}
+
+/* A weight by its spectral norm, once for all who share it but those that are apart. */
 static pl_value *divide(pl_gan *m, const char *name, const char *dims, pl_value *w)
 {
     pl_builder *b = m->l.b;
     if (!w || !m->spectral) return w;
-    const char *rest = dims + 1, *as = pl_builder_fmt(b, "%s.normal", name), *outer = b->scope;
+    const char *outer = b->scope,
+               *as = pl_builder_fmt(b, "%s.normal%s", name, m->own ? m->own : "");
     if (m->l.shared) b->scope = m->l.shared;
-    pl_value *there = pl_graph_find(b->graph, pl_builder_fmt(b, "%s%s", b->scope, as));
-    if (!there) {
-        pl_value *u = pl_add_state(b, pl_builder_fmt(b, "%s.u", name), PL_F32,
-                                   PL_SHAPE(w->shape.dim[0]), "normal std=1", PL_BUFFER);
-        const char *back = pl_builder_fmt(b, "%s,o->%s", dims, rest),
-                   *forth = pl_builder_fmt(b, "%s,%s->o", dims, rest);
-        pl_value *v = direction(b, rest, PL_ADD(b, &pl_op_einsum, back, w, u));
-        pl_value *wv = PL_ADD(b, &pl_op_einsum, forth, w, v);
-        if (u && m->mode == PL_TRAIN) u->next = direction(b, "o", wv);
-        pl_value *square = PL_ADD(b, &pl_op_reduce_sum, "o->", PL_ADD(b, &pl_op_mul, NULL, wv, wv));
-        there = PL_ADD_AS(b, &pl_op_div, as, pl_builder_fmt(b, "%s,->%s", dims, dims), w,
-                          PL_ADD(b, &pl_op_sqrt, NULL, square));
-    }
+    pl_value *y = pl_graph_find(b->graph, pl_builder_fmt(b, "%s%s", b->scope, as));
+    if (!y) y = add_division(m, name, as, dims, w);
     b->scope = outer;
-    return there;
+    return y;
 }
 
 static pl_value *weight(pl_gan *m, const char *name, const char *dims, pl_shape shape)
@@ -341,6 +357,9 @@ void pl_gan_build(pl_gan *m, const pl_gan_nets *nets)
         old.image = delay(m, "image", buffer, made.image);
         old.label = delay(m, "label", buffer, made.label);
     }
-    pl_value *of_real = judge(m, nets, "real", real), *of_made = judge(m, nets, "made", made);
+    pl_value *of_real = judge(m, nets, "real", real);
+    if (buffer || m->mode != PL_TRAIN) m->own = ".made";
+    pl_value *of_made = judge(m, nets, "made", made);
+    m->own = NULL;
     add_losses(m, of_real, buffer ? judge(m, nets, "old", old) : of_made, of_made);
 }

@@ -28,6 +28,8 @@ typedef struct pl_gan {
     int64_t classes;        /* of pictures that a label steers; 0: none does       */
     bool hinge;             /* losses are hinges; else those of logistic regression */
     bool spectral;          /* weights are divided by their spectral norm          */
+    const char *own;        /* whose spectral norms are found anew for: those that are apart; NULL:
+                               one is enough                                       */
     bool keeps;             /* norms have running statistics, which evaluations take */
 } pl_gan;
 

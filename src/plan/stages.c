@@ -105,6 +105,33 @@ static int first_source(const staging *x, const pl_node *n, bool states)
     return first;
 }
 
+/* The state that is to hold what this one holds now, as one slot of a buffer the next one's; NULL:
+ * none. */
+static const pl_value *find_heir(const pl_graph *g, const pl_value *state)
+{
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (v->next && v->next->maker && pl_graph_state(v->next) == state) return v;
+    }
+    return NULL;
+}
+
+/* A state that no node reads, but for an heir, lies where that does. */
+static void place_unread(staging *x)
+{
+    for (bool any = true; any;) {
+        any = false;
+        for (int i = 0; i < x->graph->values.n; i++) {
+            const pl_value *v = x->graph->values.at[i], *heir;
+            if (!v->next || v->of || x->home[i] != PL_EVERYWHERE) continue;
+            heir = find_heir(x->graph, v);
+            if (!heir || x->home[heir->id] == PL_EVERYWHERE) continue;
+            x->home[i] = x->home[heir->id];
+            any = true;
+        }
+    }
+}
+
 /* Weights lie where they are read first. One that is only read, by several stages, lies in all. */
 static void place_states(staging *x)
 {
@@ -117,11 +144,28 @@ static void place_states(staging *x)
             x->shared[v->id] |= x->home[v->id] != PL_EVERYWHERE && x->home[v->id] != stage;
             x->home[v->id] = earlier(x->home[v->id], stage);
         }
+    place_unread(x);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         if (x->shared[i] && !v->next) x->home[i] = PL_EVERYWHERE;
         if (v->role == PL_STATE && v->of) x->home[i] = x->home[v->of->id];
     }
+}
+
+static int order_last(const staging *x)
+{
+    return x->s->order->n_stages - 1;
+}
+
+/* The stage of the first node that reads what n makes, by the node whose gradient that makes. */
+static int first_reader(const staging *x, const pl_node *n)
+{
+    for (int i = n->id + 1; i < x->graph->nodes.n; i++) {
+        const pl_node *r = x->graph->nodes.at[i];
+        for (int k = 0; k < r->n_in; k++)
+            if (r->in[k]->maker == n && r->of) return x->of[r->of->id];
+    }
+    return order_last(x);
 }
 
 static int place_backward(const staging *x, const pl_node *n)
@@ -130,7 +174,7 @@ static int place_backward(const staging *x, const pl_node *n)
     for (int k = 0; k < n->n_in; k++)
         if (n->in[k]->kind == PL_GRAD_SUM && !n->in[k]->maker) return first_source(x, n, true);
     const int first = first_source(x, n, false);
-    return first == PL_EVERYWHERE ? x->s->order->n_stages - 1 : first;
+    return first == PL_EVERYWHERE ? first_reader(x, n) : first;
 }
 
 /* The latest stage that something which a node reads comes from. */
@@ -184,6 +228,18 @@ const pl_stages *pl_stages_make(const pl_graph *g, int axis, const pl_pipeline *
     return x.s;
 }
 
+/* Of stages that wait for no other: does it read what one makes, and is of another? Then it waits
+ * for the last, which comes after both. */
+static bool joins(const staging *x, const pl_node *n, int stage)
+{
+    if (!x->s->order->apart) return false;
+    for (int k = 0; k < n->n_in; k++) {
+        const pl_value *v = pl_stages_read(n->in[k]);
+        if (v->maker && x->of[v->maker->id] != stage) return true;
+    }
+    return false;
+}
+
 const pl_stages *pl_stages_like(const pl_graph *g, const pl_plan *like, pl_arena *out)
 {
     staging x = begin(g, like->stages->axis, like->stages->order, out);
@@ -191,9 +247,12 @@ const pl_stages *pl_stages_like(const pl_graph *g, const pl_plan *like, pl_arena
         const pl_value *v = g->values.at[i], *y = pl_graph_find(like->graph, v->name);
         if (v->role == PL_STATE && y) x.home[i] = like->stages->home[y->id];
     }
-    for (int i = 0, n = pl_graph_forward(g); i < n; i++) {
-        const int last = last_source(&x, g->nodes.at[i]);
-        x.of[i] = is_cast(g->nodes.at[i]) ? PL_EVERYWHERE : last > 0 ? last : 0;
+    for (int i = 0, n_forward = pl_graph_forward(g); i < n_forward; i++) {
+        const pl_node *n = g->nodes.at[i];
+        int last = last_source(&x, n);
+        if (last < 0) last = 0;
+        if (joins(&x, n, last)) last = order_last(&x);
+        x.of[i] = is_cast(n) ? PL_EVERYWHERE : last;
     }
     place_rest(&x);
     return x.s;

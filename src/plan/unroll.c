@@ -12,6 +12,7 @@ typedef struct unrolling {
     pl_value **value; /* [micro][values] of the one; [n_micro] is that of updates      */
     pl_node **node;   /* [micro][nodes]                                                */
     pl_value **now;   /* [values] of states: what the last micro-batch so far left     */
+    pl_value **then;  /* [values] what this one leaves; NULL: nothing                  */
     int n_micro;
     int *micro_of_value, *micro_of_node;
     int *stage_of_node;   /* of a plan in stages                                      */
@@ -34,7 +35,8 @@ static pl_node **node_at(unrolling *x, int micro, const pl_node *n)
 
 static const char *name_of(unrolling *x, const char *name, int micro)
 {
-    return micro == x->n_micro ? name : pl_arena_fmt(x->graph->arena, "%s@%d", name, micro);
+    const bool once = micro == x->n_micro || x->n_micro == 1;
+    return once ? name : pl_arena_fmt(x->graph->arena, "%s@%d", name, micro);
 }
 
 static pl_value *add_value(unrolling *x, const pl_value *v, int micro, bool named)
@@ -66,7 +68,10 @@ static void add_states(unrolling *x)
 /* What a node of a micro-batch, or an update, reads. */
 static pl_value *read_value(unrolling *x, const pl_value *v, int micro)
 {
-    if (v->role == PL_STATE && !v->maker) return x->now[v->id];
+    if (v->role == PL_STATE && !v->maker) {
+        pl_value *then = micro < x->n_micro ? *value_at(x, micro, v) : NULL;
+        return then ? then : x->now[v->id];
+    }
     if (micro == x->n_micro && *value_at(x, micro, v)) return *value_at(x, micro, v);
     const bool last = micro == x->n_micro && v->maker && v->maker->phase != PL_UPDATE;
     const int of = last ? x->n_micro - 1 : micro;
@@ -175,14 +180,26 @@ static void leave(unrolling *x, const pl_node *n, int micro, const ptrdiff_t *st
         const ptrdiff_t state = state_of[n->out[k]->id];
         if (state < 0) continue;
         pl_value *y = *value_at(x, micro, n->out[k]);
-        if (n->phase != PL_UPDATE) x->now[state] = y;
+        if (n->phase != PL_UPDATE) x->then[state] = y;
         (*value_at(x, x->n_micro, x->from->values.at[state]))->next = y;
+    }
+}
+
+/* Both passes of a micro-batch read what its forward pass begins with. */
+static void keep_states(unrolling *x, int micro)
+{
+    for (int i = 0; i < x->from->values.n; i++) {
+        const pl_value *v = x->from->values.at[i];
+        if (v->role == PL_STATE && !v->maker && v->next && v->next->maker &&
+            v->next->maker->phase == PL_FORWARD)
+            *value_at(x, micro, v) = x->now[i];
     }
 }
 
 static bool add_phase(unrolling *x, pl_phase phase, int micro, const ptrdiff_t *state_of,
                       pl_err *err)
 {
+    if (phase == PL_FORWARD) keep_states(x, micro);
     for (int i = 0; i < x->from->nodes.n; i++) {
         const pl_node *n = x->from->nodes.at[i];
         if (n->phase != phase) continue;
@@ -193,6 +210,10 @@ static bool add_phase(unrolling *x, pl_phase phase, int micro, const ptrdiff_t *
         PL_TRY(add_node(x, n, micro, err));
         leave(x, n, micro, state_of);
         if (x->term[i]) add_far_term(x, x->term[i], micro);
+    }
+    for (int i = 0; i < x->from->values.n; i++) {
+        if (x->then[i]) x->now[i] = x->then[i];
+        x->then[i] = NULL;
     }
     return true;
 }
@@ -271,6 +292,7 @@ bool pl_plan_unroll(const pl_plan *plan, pl_arena *out, pl_unrolled *u, pl_err *
     x.value = PL_NEW_N(tmp, pl_value *, most * g->values.n + 1);
     x.node = PL_NEW_N(tmp, pl_node *, most * g->nodes.n + 1);
     x.now = PL_NEW_N(tmp, pl_value *, g->values.n + 1);
+    x.then = PL_NEW_N(tmp, pl_value *, g->values.n + 1);
     x.node_from = PL_NEW_N(tmp, const pl_node *, most * g->nodes.n + 1);
     x.value_from = PL_NEW_N(out, const pl_value *, most * g->values.n + 1);
     x.micro_of_value = PL_NEW_N(out, int, most * g->values.n + 1);

@@ -4,7 +4,8 @@
 #define PL_PLAN_UNROLL_H
 #include "plan/plan.h"
 
-/* Forward and backward nodes stand there once for each micro-batch, "h0.fc@3", updates once. All
+/* Forward and backward nodes stand there once for each micro-batch, "h0.fc@3" if there are
+ * several, updates once. All
  * forward nodes come first, so that phases stay apart. A state that a micro-batch changes is read
  * as the one before left it: sums of gradients add up in the order of micro-batches. Of a gradient
  * with terms of two stages (plan/terms.h) each stage has a sum, and the first update adds them. */

@@ -188,6 +188,7 @@ static void list_usual(const choosing *x, pl_offers *l)
             const bool known = o->when & PL_OFFER_KNOWN;
             if (o->when & (PL_OFFER_LATER | PL_OFFER_TIGHT | PL_OFFER_SHORT)) continue;
             if (o->when & PL_OFFER_TABLES && !tables) continue;
+            if (o->when & PL_OFFER_PARTS && !pl_graph_losses(x->g, 0, NULL)) continue;
             const int before = l->n;
             if (known && has_size(o)) add_attempt(x, l, o, node, true);
             add_attempt(x, l, o, usual, known && l->n == before);

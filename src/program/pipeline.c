@@ -109,7 +109,9 @@ static int begun_before(const timetable *c, int place, double t)
     return k;
 }
 
-static void add_handover(const timetable *c, list *all, const pl_value *v, int from, int to)
+/* stored: it is read by no node there, only left in a state. */
+static void add_handover(const timetable *c, list *all, const pl_value *v, int from, int to,
+                         bool stored)
 {
     const bool updated = v->maker && v->maker->phase == PL_UPDATE;
     const int made = updated ? count_passes(c, from) - 1 : v->maker ? pass_of(c, v->maker) : -1;
@@ -122,7 +124,8 @@ static void add_handover(const timetable *c, list *all, const pl_value *v, int f
                             .asked = updated ? last
                                      : begun ? begun - 1
                                              : 0,
-                            .there = updated ? last : begun };
+                            .there =
+                                updated || (stored && c->stages->order->apart) ? last : begun };
     PL_PUSH(c->tmp, all, x);
 }
 
@@ -132,7 +135,7 @@ typedef struct finder {
     bool *seen; /* [values * places] */
 } finder;
 
-static void need(finder *x, const pl_value *v, int to)
+static void need(finder *x, const pl_value *v, int to, bool stored)
 {
     v = pl_stages_read(v);
     const int stage = pl_stages_source(x->c->stages, v);
@@ -141,7 +144,7 @@ static void need(finder *x, const pl_value *v, int to)
     bool *seen = &x->seen[(int64_t)v->id * x->c->n_places + to];
     if (from == to || *seen) return;
     *seen = true;
-    add_handover(x->c, &x->all, v, from, to);
+    add_handover(x->c, &x->all, v, from, to, stored);
 }
 
 /* In the order in which a rank sends, and another one receives. */
@@ -162,14 +165,15 @@ static list find_all(timetable *c)
     for (int i = 0; i < g->nodes.n; i++) {
         const int stage = c->stages->of[i];
         for (int k = 0; k < g->nodes.at[i]->n_in && stage != PL_EVERYWHERE; k++)
-            need(&x, g->nodes.at[i]->in[k], pl_stages_place(c->stages, stage));
+            need(&x, g->nodes.at[i]->in[k], pl_stages_place(c->stages, stage), false);
     }
     for (int i = 0; i < g->outputs.n; i++)
-        for (int to = 0; to < c->n_places; to++) need(&x, g->outputs.at[i], to);
+        for (int to = 0; to < c->n_places; to++) need(&x, g->outputs.at[i], to, false);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         const int home = c->stages->home[i];
-        if (v->next && home != PL_EVERYWHERE) need(&x, v->next, pl_stages_place(c->stages, home));
+        if (v->next && home != PL_EVERYWHERE)
+            need(&x, v->next, pl_stages_place(c->stages, home), true);
     }
     return x.all;
 }

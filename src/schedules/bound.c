@@ -152,6 +152,10 @@ double pl_pipeline_bound(const pl_pipeline *s, const pl_pass_costs *costs, doubl
     for (int q = 0; q < s->n_ranks; q++) {
         if (x.low[q] < 0) continue;
         const double work = s->n_micro * (x.sum[q].f + x.sum[q].i + x.sum[q].w);
+        if (s->apart) { /* nobody waits */
+            bound = fmax(bound, work);
+            continue;
+        }
         const double own = fmax(find_path(&x, q), work + find_waiting(&x, q));
         bound = fmax(bound, own + (apart ? 0 : way(&x, 0, x.low[q])));
     }

@@ -96,7 +96,7 @@ static bool waits_for(const checking *x, const pl_pass *p, pl_pass *other)
     const pl_pipeline *s = x->s;
     const bool forward = p->kind == PL_PASS_F;
     const int stage = p->stage + (forward ? -1 : 1);
-    if (p->kind == PL_PASS_W || stage < 0 || stage == s->n_stages) return false;
+    if (s->apart || p->kind == PL_PASS_W || stage < 0 || stage == s->n_stages) return false;
     if (has(x, stage, p->micro, forward ? F : B | I)) return false;
     const size_t at = (size_t)stage * (size_t)s->n_micro + (size_t)p->micro;
     const int back = x->all[at] & B ? PL_PASS_B : PL_PASS_I;

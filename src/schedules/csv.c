@@ -176,7 +176,7 @@ static bool place_stages(reading *x, pl_err *err)
 bool pl_pipeline_csv_read(const char *text, size_t n, const char *name, pl_arena *out,
                           pl_pipeline *s, pl_err *err)
 {
-    *s = (pl_pipeline){ .name = name };
+    *s = (pl_pipeline){ .name = name, .apart = !strcmp(name, PL_PIPELINE_APART) };
     reading x = { .name = name, .s = s, .out = out };
     while (n && strchr(" \t\r\n", text[n - 1])) n--;
     for (const char *at = text, *end = text + n; at < end;) {

@@ -34,8 +34,10 @@ typedef struct pl_pipeline {
     int n_ranks, n_stages, n_micro;
     const int *rank_of;     /* [n_stages] */
     const pl_pass_row *row; /* [n_ranks] passes in their order */
+    bool apart;             /* no pass waits for another stage's: each has work of its own */
 } pl_pipeline;
 
+#define PL_PIPELINE_APART "apart" /* the name of schedules that are */
 #define PL_PASS_LETTERS "FBIW" /* by kind */
 
 /* Its text in PyTorch's files, "2F0": stage, kind, micro-batch (written into the arena). */

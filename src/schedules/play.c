@@ -44,7 +44,7 @@ static double arrival(const playing *x, const pl_pass *p)
     const pl_pipeline *s = x->s;
     const bool forward = p->kind == PL_PASS_F;
     const int other = p->stage + (forward ? -1 : 1);
-    if (p->kind == PL_PASS_W || other < 0 || other == s->n_stages) return 0;
+    if (s->apart || p->kind == PL_PASS_W || other < 0 || other == s->n_stages) return 0;
     const double sent = s->rank_of[other] == s->rank_of[p->stage] ? 0 : x->c->send;
     return *ready(x, !forward, other, p->micro) + sent;
 }

@@ -6,27 +6,15 @@
 
 #include <string.h>
 
-static const char LOSS[] = "loss.";
-
-/* -- finding ----------------------------------------------------------------------------------- */
-
-/* NULL: it is no loss of an objective. */
-static const char *name_of(const pl_value *output)
-{
-    const size_t n = sizeof LOSS - 1;
-    return strncmp(output->name, LOSS, n) ? NULL : output->name + n;
-}
-
 static void list_losses(const pl_graph *g, const pl_optim *optim, pl_objectives *list)
 {
     const pl_objective like = { .name = "", .optim = *optim, .rate = 1, .every = 1 };
-    *list = (pl_objectives){ 0 };
-    for (int i = 0; i < g->outputs.n; i++) {
-        const char *name = name_of(g->outputs.at[i]);
-        if (!name) continue;
-        PL_ASSERT(list->n < PL_MOST_OBJECTIVES);
-        list->at[list->n] = like;
-        list->at[list->n++].name = name;
+    pl_value *loss[PL_MOST_OBJECTIVES];
+    *list = (pl_objectives){ .n = pl_graph_losses(g, PL_MOST_OBJECTIVES, loss) };
+    PL_ASSERT(list->n <= PL_MOST_OBJECTIVES);
+    for (int i = 0; i < list->n; i++) {
+        list->at[i] = like;
+        list->at[i].name = pl_graph_objective(loss[i]);
     }
     if (!list->n) list->at[list->n++] = like;
 }
@@ -169,7 +157,7 @@ void pl_objectives_rest(pl_builder *b, const pl_objectives *list, unsigned resti
 
 pl_value *pl_objective_loss(const pl_graph *g, const pl_objective *o)
 {
-    const char *name = *o->name ? pl_arena_fmt(g->arena, "%s%s", LOSS, o->name) : "loss";
+    const char *name = *o->name ? pl_arena_fmt(g->arena, "loss.%s", o->name) : "loss";
     return pl_graph_find(g, name);
 }
 

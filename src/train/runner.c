@@ -224,10 +224,11 @@ static double add_losses(pl_runner *runner, int which, const char *of)
 /* All micro-batches at once. */
 static bool run_pipeline(pl_runner *runner, int which, double *loss, pl_err *err)
 {
-    char of[16];
+    const int64_t n = runner->job->options.micro;
+    char of[16] = "";
     PL_TRY(run_program(runner, which, runner->done, 0, err));
-    for (int64_t k = 0; k < runner->job->options.micro; k++) {
-        snprintf(of, sizeof of, "@%lld", (long long)k);
+    for (int64_t k = 0; k < n; k++) {
+        if (n > 1) snprintf(of, sizeof of, "@%lld", (long long)k);
         *loss += add_losses(runner, which, of);
     }
     return true;

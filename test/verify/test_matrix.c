@@ -76,6 +76,12 @@ static const row table_rows[] = {
     { 4, "embrace row-wise embrace,tp=2 row-wise,zero=3 auto" },
 };
 
+/* Two networks, which a buffer lets work apart. */
+static const row gan_rows[] = {
+    { 2, "dp zero=3 tp=2 apart=2 auto" },
+    { 4, "apart=2 apart=2,zero=3 apart=2,tp=2 grid:2x2x1" },
+};
+
 /* What lies in the host's memory. */
 static const row hosted_rows[] = {
     { 1, "offload=optimizer offload=weights offload=activations offload=all "
@@ -306,6 +312,13 @@ static void test_tables(void **state)
         }
 }
 
+static void test_gans(void **state)
+{
+    (void)state;
+    CHECK_MODEL("dcgan:size=16,width=4,z=8,channels=1,batch=8,buffer=1", gan_rows);
+    CHECK_MODEL("sngan:width=2,judge=2,z=8,channels=1,batch=8,buffer=2", gan_rows);
+}
+
 #define GPT_HOSTED "gpt2:layers=3,hidden=24,heads=6,vocab=20,seq=6,batch=12,dropout=0.1"
 static void test_hosted(void **state)
 {
@@ -340,13 +353,21 @@ static void test_micro(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mlp),      cmocka_unit_test(test_hosted),
-        cmocka_unit_test(test_gpt),      cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_moe),      cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_encoders), cmocka_unit_test(test_routed_decoders),
-        cmocka_unit_test(test_widenet),  cmocka_unit_test(test_sweeps),
-        cmocka_unit_test(test_micro),    cmocka_unit_test(test_context),
-        cmocka_unit_test(test_tables),   cmocka_unit_test(test_long),
+        cmocka_unit_test(test_gans),
+        cmocka_unit_test(test_mlp),
+        cmocka_unit_test(test_hosted),
+        cmocka_unit_test(test_gpt),
+        cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_moe),
+        cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_encoders),
+        cmocka_unit_test(test_routed_decoders),
+        cmocka_unit_test(test_widenet),
+        cmocka_unit_test(test_sweeps),
+        cmocka_unit_test(test_micro),
+        cmocka_unit_test(test_context),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
