@@ -3,9 +3,11 @@
  * (divide). A batch: pl_images_fill(), row by row, each by render_row(). */
 #include "data/images.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "data/ahead.h"
 #include "data/album.h"
+#include "data/congestion.h"
 #include "data/ids.h"
 #include "run/manifest.h"
 
@@ -15,6 +17,17 @@
 
 static const char other_label[] = "label2", own_share[] = "share"; /* inputs, with mixup */
 
+/* Batches for which pictures are decoded ahead. They are counted from 0 in training, and again from
+ * 0 in each evaluation. All of it under the lock of the images. */
+typedef struct outlook {
+    pl_congestion congestion;
+    bool begun;
+    int64_t step;        /* of the batch that is in use now                            */
+    int64_t from, until; /* which batches are wanted with it: behind `from`            */
+    int64_t wanted[2];   /* the last one that is: in training, in an evaluation        */
+    double left;         /* when a part of the batch last was full, on the clock       */
+} outlook;
+
 struct pl_images {
     pl_album_pair pair;
     int n_albums;
@@ -23,6 +36,7 @@ struct pl_images {
     pl_frame frame;  /* of the input                                 */
     pl_ahead *ahead; /* decodes files; NULL: pictures are in memory  */
     pthread_mutex_t lock;
+    outlook outlook;
     pl_err problem; /* of a fill, under the lock                    */
 };
 
@@ -219,13 +233,20 @@ static bool decode_file(const void *of, int64_t picture, pl_arena *arena, pl_pic
     return ok;
 }
 
-/* A few threads decode beside those that compute: half as many as there are cores. */
-static pl_ahead *start_ahead(const pl_images *m)
+/* Threads decode beside those that compute: at first half as many as there are cores, for two
+ * batches; more, in time, while files are slow to come. */
+static pl_ahead *start_ahead(pl_images *m)
 {
-    enum { MOST = 8, KEPT = 256 << 20 };
-    const long half = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+    enum { FEW = 8, KEPT = 256 << 20 };
+    const int cores = (int)sysconf(_SC_NPROCESSORS_ONLN), half = cores / 2;
+    const pl_loading least = { half < 1     ? 1
+                               : half > FEW ? FEW
+                                            : half,
+                               2 },
+                     most = { PL_AHEAD_THREADS, PL_CONGESTION_WINDOW / 2 };
     if (!m->album[0].file) return NULL;
-    return pl_ahead_new(half < 1 ? 1 : half > MOST ? MOST : (int)half, KEPT, decode_file, m);
+    m->outlook.congestion = pl_congestion_of(least, most, cores < 1 ? 1 : cores);
+    return pl_ahead_new(least.threads, KEPT, decode_file, m);
 }
 
 bool pl_images_open(const char *path, double share, bool in_order, int n,
@@ -373,29 +394,77 @@ static void put_row(const batch *b, const pl_port *port, int64_t at, int64_t n, 
     pl_arena_free(tmp);
 }
 
-/* What this part takes of the next batch, where there is one. */
-static void want_next(const batch *b, const pl_port *port)
+/* The batch before is over: how did the loader do? */
+static pl_loading review_loading(pl_images *m, double now)
 {
-    batch next = *b;
-    next.step += b->step < 0 ? -1 : 1;
-    if (!b->m->ahead || next.step < -b->n_valid) return;
+    outlook *o = &m->outlook;
+    const pl_ahead_spent spent = pl_ahead_ask_spent(m->ahead);
+    const int threads = o->congestion.now.threads;
+    if (o->begun && spent.pictures)
+        pl_congestion_add(&o->congestion,
+                          &(pl_fetched){ spent.seconds, spent.cpu, now - o->left, spent.pictures });
+    if (o->congestion.now.threads != threads)
+        pl_ahead_set_threads(m->ahead, o->congestion.now.threads);
+    return o->congestion.now;
+}
+
+/* A rank begins with its part of a batch. The first that does decides for all which batches are
+ * wanted with it, (*from, *until]: all ranks have begun one before any begins the next, as they
+ * agree at the end of each. */
+static void begin_batch(const batch *b, int64_t *from, int64_t *until)
+{
+    outlook *o = &b->m->outlook;
+    const int64_t i = b->step < 0 ? -1 - b->step : b->step, most = PL_AHEAD_PICTURES / 2 / b->rows;
+    int64_t *wanted = &o->wanted[b->step < 0];
+    pthread_mutex_lock(&b->m->lock);
+    if (!o->begun || o->step != b->step) {
+        const pl_loading set = review_loading(b->m, pl_clock_now());
+        const int64_t ahead = set.ahead <= most ? set.ahead : most < 1 ? 1 : most;
+        o->begun = true;
+        o->step = b->step;
+        o->from = i && *wanted > i ? *wanted : i;
+        o->until = o->from > i + ahead ? o->from : i + ahead;
+        if (b->step < 0 && o->until >= b->n_valid) o->until = b->n_valid - 1;
+        *wanted = o->until;
+    }
+    *from = o->from;
+    *until = o->until;
+    pthread_mutex_unlock(&b->m->lock);
+}
+
+static void end_batch(const batch *b)
+{
+    pthread_mutex_lock(&b->m->lock);
+    b->m->outlook.left = pl_clock_now();
+    pthread_mutex_unlock(&b->m->lock);
+}
+
+/* What this part takes of a later batch. */
+static void want_batch(const batch *b, const pl_port *port)
+{
     const int64_t n = pl_region_count(&port->region), rows = port->shape.dim[0],
                   size = pl_shape_count(&port->value->shape) / b->rows;
     for (int64_t i = 0; i < rows; i++) {
         const int64_t row =
             pl_region_global(&port->region, &port->value->shape, i * (n / rows)) / size;
-        pl_ahead_want(b->m->ahead, find_picture(&next, row));
-        if (find_share(&next, row) < 1)
-            pl_ahead_want(b->m->ahead, find_picture(&next, find_other(&next, row)));
+        pl_ahead_want(b->m->ahead, find_picture(b, row));
+        if (find_share(b, row) < 1) pl_ahead_want(b->m->ahead, find_picture(b, find_other(b, row)));
     }
 }
 
 static void put_pictures(const batch *b, const pl_port *port, void *to)
 {
     const int64_t count = pl_region_count(&port->region), rows = port->shape.dim[0];
-    want_next(b, port);
+    int64_t from = 0, until = 0;
+    if (b->m->ahead) begin_batch(b, &from, &until);
+    for (int64_t i = from + 1; i <= until; i++) {
+        batch later = *b;
+        later.step = b->step < 0 ? -1 - i : i;
+        want_batch(&later, port);
+    }
 #pragma omp parallel for schedule(dynamic)
     for (int64_t i = 0; i < rows; i++) put_row(b, port, i * (count / rows), count / rows, to);
+    if (b->m->ahead) end_batch(b);
 }
 
 /* Labels, those of the others, or shares. */

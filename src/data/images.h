@@ -11,8 +11,11 @@
  *
  * What a file is, its contents say. Where nothing is there to validate, the first part of the rows
  * trains (of every class, in the order of names) and the rest validates. Files of pictures are
- * decoded when a batch wants them, or a little before (ahead.h), and of their contents only names
- * and sizes are hashed (pl_data.hash). Sources: LeCun's MNIST page; Krizhevsky's CIFAR page. */
+ * decoded when a batch wants them, or some batches before (ahead.h): how many, and on how many
+ * threads, follows how long that takes (congestion.h), measured on the clock from file to pixels,
+ * beside the time from when a batch is filled to when the next is asked for. Of their contents
+ * only names and sizes are hashed (pl_data.hash). Sources: LeCun's MNIST page; Krizhevsky's CIFAR
+ * page. */
 #ifndef PL_DATA_IMAGES_H
 #define PL_DATA_IMAGES_H
 #include "data/augment.h"
