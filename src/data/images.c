@@ -220,16 +220,20 @@ static const pl_album *find_album(const pl_images *m, int64_t *picture)
     return &m->album[i];
 }
 
+/* Reads the file rather than mapping it: one that is cut short meanwhile is a broken picture then,
+ * and not the end of the run (pl_file_map). */
 static bool decode_file(const void *of, int64_t picture, pl_arena *arena, pl_picture *out,
                         pl_err *err)
 {
+    enum { MOST_BYTES = 1 << 29 };
     const pl_album *a = find_album(of, &picture);
-    void *map;
+    pl_arena *tmp = pl_arena_new("file of a picture");
+    const char *file;
     size_t bytes;
-    PL_TRY(pl_file_map(a->file[picture], &map, &bytes, err));
-    const bool ok =
-        pl_picture_decode(map, bytes, arena, out, err) || pl_err_in(err, "%s", a->file[picture]);
-    pl_file_unmap(map, bytes);
+    bool ok = pl_file_read(a->file[picture], MOST_BYTES, tmp, &file, &bytes, err);
+    if (ok && !pl_picture_decode(file, bytes, arena, out, err))
+        ok = pl_err_in(err, "%s", a->file[picture]);
+    pl_arena_free(tmp);
     return ok;
 }
 
