@@ -89,6 +89,12 @@ static void free_slot(pl_ahead *a, slot *s)
     pthread_cond_broadcast(&a->wanted); /* there is room again */
 }
 
+static void unlink_slot(slot *s) /* from the queue */
+{
+    s->before->after = s->after;
+    s->after->before = s->before;
+}
+
 static void add_spent(pl_ahead_spent *to, const pl_ahead_spent *more)
 {
     to->seconds += more->seconds;
@@ -111,8 +117,7 @@ static bool decode_timed(const pl_ahead *a, int64_t picture, pl_arena *arena, pl
 /* With the lock held, and again on return, but not while it decodes. */
 static void decode(pl_ahead *a, slot *s)
 {
-    s->before->after = s->after;
-    s->after->before = s->before;
+    unlink_slot(s);
     s->state = UNDER_WAY;
     a->n_under_way++;
     pthread_mutex_unlock(&a->lock);
@@ -136,10 +141,13 @@ static void *serve(void *arg)
     while (!a->ends) {
         const bool active = self->number < a->n_active,
                    room = a->kept + a->n_under_way * a->largest < a->most;
-        if (active && room && a->queue.after != &a->queue)
-            decode(a, a->queue.after);
-        else
+        slot *s = active && room ? a->queue.after : &a->queue;
+        if (s == &a->queue) {
             pthread_cond_wait(active ? &a->wanted : &a->active, &a->lock);
+            continue;
+        }
+        decode(a, s);
+        if (!s->wants && !s->users) free_slot(a, s); /* nobody does any longer */
     }
     pthread_mutex_unlock(&a->lock);
     return NULL;
@@ -207,6 +215,17 @@ void pl_ahead_want(pl_ahead *a, int64_t picture)
         s->wants++;
     else if (a->n_active)
         add_slot(a, picture);
+    pthread_mutex_unlock(&a->lock);
+}
+
+void pl_ahead_drop(pl_ahead *a, int64_t picture)
+{
+    pthread_mutex_lock(&a->lock);
+    slot *s = *find(a, picture);
+    if (s && s->wants && !--s->wants && !s->users && s->state != UNDER_WAY) {
+        if (s->state == WANTED) unlink_slot(s);
+        free_slot(a, s);
+    }
     pthread_mutex_unlock(&a->lock);
 }
 

@@ -27,6 +27,7 @@ void pl_ahead_set_threads(pl_ahead *a, int n);
 
 /* It will be taken, once for each call of this. A wish that finds no room is forgotten. */
 void pl_ahead_want(pl_ahead *a, int64_t picture);
+void pl_ahead_drop(pl_ahead *a, int64_t picture); /* one such wish is withdrawn */
 
 /* Call `use` with the picture, which is decoded here unless a thread has done it, or is at it.
  * Fails as `decode`. */

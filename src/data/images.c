@@ -17,15 +17,26 @@
 
 static const char other_label[] = "label2", own_share[] = "share"; /* inputs, with mixup */
 
-/* Batches for which pictures are decoded ahead. They are counted from 0 in training, and again from
- * 0 in each evaluation. All of it under the lock of the images. */
+/* Of batch `step`: with it those behind `from` up to `until` are wanted, and those behind
+ * `left_out` up to `gone` no longer, as no program reads them. Batches count from 0 in training,
+ * and again from 0 in each evaluation. */
+typedef struct wish {
+    int64_t step, left_out, gone, from, until;
+} wish;
+
+enum { WISHES = 64 }; /* the most batches that one run of a program reads, and its ranks apart */
+
+/* How far ahead pictures are decoded. All of it under the lock of the images. */
 typedef struct outlook {
     pl_congestion congestion;
-    bool begun;
-    int64_t step;        /* of the batch that is in use now                            */
-    int64_t from, until; /* which batches are wanted with it: behind `from`            */
-    int64_t wanted[2];   /* the last one that is: in training, in an evaluation        */
-    double left;         /* when a part of the batch last was full, on the clock       */
+    bool filled;         /* what a run of a program reads (pl_images_check)       */
+    double left;         /* when that was, on the clock                           */
+    int64_t draws, each; /* batches of that run, so far; of the run before        */
+    int64_t n;           /* begun since training, or an evaluation, last began    */
+    wish recent[WISHES]; /* of the last of those, batch n at n % WISHES           */
+    struct {
+        int64_t last, wanted; /* the last batch begun, and wanted                 */
+    } of[2];                  /* training; an evaluation                          */
 } outlook;
 
 struct pl_images {
@@ -249,6 +260,7 @@ static pl_ahead *start_ahead(pl_images *m)
                                2 },
                      most = { PL_AHEAD_THREADS, PL_CONGESTION_WINDOW / 2 };
     if (!m->album[0].file) return NULL;
+    m->outlook.each = 1;
     m->outlook.congestion = pl_congestion_of(least, most, cores < 1 ? 1 : cores);
     return pl_ahead_new(least.threads, KEPT, decode_file, m);
 }
@@ -286,6 +298,8 @@ bool pl_images_check(pl_images *m, pl_err *err)
 {
     pthread_mutex_lock(&m->lock);
     const pl_err problem = m->problem;
+    m->outlook.filled = true;
+    m->outlook.left = pl_clock_now();
     pthread_mutex_unlock(&m->lock);
     return !problem.code || pl_err_set(err, problem.code, "%s", problem.msg);
 }
@@ -398,77 +412,90 @@ static void put_row(const batch *b, const pl_port *port, int64_t at, int64_t n, 
     pl_arena_free(tmp);
 }
 
-/* The batch before is over: how did the loader do? */
-static pl_loading review_loading(pl_images *m, double now)
+/* A program begins to read, so it is done with what it read before: how did the loader do? */
+static void review_loading(pl_images *m)
 {
     outlook *o = &m->outlook;
     const pl_ahead_spent spent = pl_ahead_ask_spent(m->ahead);
     const int threads = o->congestion.now.threads;
-    if (o->begun && spent.pictures)
-        pl_congestion_add(&o->congestion,
-                          &(pl_fetched){ spent.seconds, spent.cpu, now - o->left, spent.pictures });
+    if (o->draws && spent.pictures)
+        pl_congestion_add(
+            &o->congestion,
+            &(pl_fetched){ spent.seconds, spent.cpu, pl_clock_now() - o->left, spent.pictures });
     if (o->congestion.now.threads != threads)
         pl_ahead_set_threads(m->ahead, o->congestion.now.threads);
-    return o->congestion.now;
+    o->filled = false;
+    o->each = o->draws ? o->draws : 1;
+    o->draws = 0;
 }
 
-/* A rank begins with its part of a batch. The first that does decides for all which batches are
- * wanted with it, (*from, *until]: all ranks have begun one before any begins the next, as they
- * agree at the end of each. */
-static void begin_batch(const batch *b, int64_t *from, int64_t *until)
+static wish make_wish(const batch *b)
 {
     outlook *o = &b->m->outlook;
-    const int64_t i = b->step < 0 ? -1 - b->step : b->step, most = PL_AHEAD_PICTURES / 2 / b->rows;
-    int64_t *wanted = &o->wanted[b->step < 0];
-    pthread_mutex_lock(&b->m->lock);
-    if (!o->begun || o->step != b->step) {
-        const pl_loading set = review_loading(b->m, pl_clock_now());
-        const int64_t ahead = set.ahead <= most ? set.ahead : most < 1 ? 1 : most;
-        o->begun = true;
-        o->step = b->step;
-        o->from = i && *wanted > i ? *wanted : i;
-        o->until = o->from > i + ahead ? o->from : i + ahead;
-        if (b->step < 0 && o->until >= b->n_valid) o->until = b->n_valid - 1;
-        *wanted = o->until;
-    }
-    *from = o->from;
-    *until = o->until;
-    pthread_mutex_unlock(&b->m->lock);
+    const bool evaluates = b->step < 0;
+    const int64_t i = evaluates ? -1 - b->step : b->step, wanted = i ? o->of[evaluates].wanted : 0,
+                  last = i ? o->of[evaluates].last : 0, most = PL_AHEAD_PICTURES / 2 / b->rows,
+                  set = o->congestion.now.ahead * o->each, ahead = set < most ? set : most;
+    wish w = { .step = b->step,
+               .left_out = last,
+               .gone = wanted < i ? wanted : i - 1,
+               .from = wanted > i ? wanted : i };
+    w.until = i + ahead > w.from ? i + ahead : w.from;
+    if (evaluates && w.until >= b->n_valid) w.until = b->n_valid - 1;
+    o->of[evaluates].last = i;
+    o->of[evaluates].wanted = w.until;
+    return w;
 }
 
-static void end_batch(const batch *b)
+/* A rank begins with its part of a batch. The first that does decides for all what is wanted with
+ * it: all have begun what one run of a program reads before any begins with the next, as they
+ * agree at the end of each. */
+static wish find_wish(const batch *b)
 {
+    outlook *o = &b->m->outlook;
+    wish w = { 0 };
+    bool known = false;
     pthread_mutex_lock(&b->m->lock);
-    b->m->outlook.left = pl_clock_now();
+    if (o->n && (b->step < 0) != (o->recent[(o->n - 1) % WISHES].step < 0)) o->n = 0;
+    for (int64_t i = o->n - 1; !known && i >= 0 && i >= o->n - WISHES; i--) {
+        w = o->recent[i % WISHES];
+        known = w.step == b->step;
+    }
+    if (!known) {
+        if (o->filled) review_loading(b->m);
+        o->draws++;
+        o->recent[o->n++ % WISHES] = w = make_wish(b);
+    }
     pthread_mutex_unlock(&b->m->lock);
+    return w;
 }
 
-/* What this part takes of a later batch. */
-static void want_batch(const batch *b, const pl_port *port)
+/* What this part takes of another batch, which is wanted, or no longer is. */
+static void tell_ahead(const batch *b, const pl_port *port, int64_t number,
+                       void (*tell)(pl_ahead *a, int64_t picture))
 {
     const int64_t n = pl_region_count(&port->region), rows = port->shape.dim[0],
                   size = pl_shape_count(&port->value->shape) / b->rows;
+    batch of = *b;
+    of.step = b->step < 0 ? -1 - number : number;
     for (int64_t i = 0; i < rows; i++) {
         const int64_t row =
             pl_region_global(&port->region, &port->value->shape, i * (n / rows)) / size;
-        pl_ahead_want(b->m->ahead, find_picture(b, row));
-        if (find_share(b, row) < 1) pl_ahead_want(b->m->ahead, find_picture(b, find_other(b, row)));
+        tell(b->m->ahead, find_picture(&of, row));
+        if (find_share(&of, row) < 1) tell(b->m->ahead, find_picture(&of, find_other(&of, row)));
     }
 }
 
 static void put_pictures(const batch *b, const pl_port *port, void *to)
 {
     const int64_t count = pl_region_count(&port->region), rows = port->shape.dim[0];
-    int64_t from = 0, until = 0;
-    if (b->m->ahead) begin_batch(b, &from, &until);
-    for (int64_t i = from + 1; i <= until; i++) {
-        batch later = *b;
-        later.step = b->step < 0 ? -1 - i : i;
-        want_batch(&later, port);
+    if (b->m->ahead) {
+        const wish w = find_wish(b);
+        for (int64_t i = w.left_out + 1; i <= w.gone; i++) tell_ahead(b, port, i, pl_ahead_drop);
+        for (int64_t i = w.from + 1; i <= w.until; i++) tell_ahead(b, port, i, pl_ahead_want);
     }
 #pragma omp parallel for schedule(dynamic)
     for (int64_t i = 0; i < rows; i++) put_row(b, port, i * (count / rows), count / rows, to);
-    if (b->m->ahead) end_batch(b);
 }
 
 /* Labels, those of the others, or shares. */

@@ -130,10 +130,33 @@ static void test_wishes(void **state)
     pl_ahead_free(a);
 }
 
+/* Wishes that are withdrawn leave room, whether a thread is at them or done; some stay. */
+static void test_dropped(void **state)
+{
+    (void)state;
+    for (int n = 1; n < 4; n++) {
+        pl_ahead *a = pl_ahead_new(n, 1 << 20, decode, NULL);
+        for (int i = 0; i < 20 * PL_AHEAD_PICTURES; i++) {
+            pl_ahead_want(a, i % PICTURES);
+            if (i % 3 == 0) pl_ahead_want(a, i % PICTURES);
+            pl_ahead_drop(a, i % PICTURES);
+            pl_ahead_drop(a, PICTURES); /* nobody wants that */
+            int64_t picture = i % PICTURES;
+            pl_err err = { 0 };
+            if (i % 3 == 0 && picture != BROKEN) {
+                assert_true(pl_ahead_take(a, picture, use, &picture, &err));
+                assert_int_equal(picture, -1);
+            }
+        }
+        pl_ahead_free(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_takers),
                                         cmocka_unit_test(test_wishes),
+                                        cmocka_unit_test(test_dropped),
                                         cmocka_unit_test(test_spent) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
