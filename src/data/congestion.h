@@ -47,7 +47,7 @@ typedef struct pl_congestion {
     double lag;           /* steps                                                 */
     int64_t n;            /* batches seen                                          */
     int64_t since;        /* of those since the last change                        */
-    int64_t late, fewer;  /* since the lag was 0; since a window asked for as much */
+    int64_t late, fewer;  /* since the lag was 0; since more than half were asked for */
     pl_fetched batch[PL_CONGESTION_WINDOW]; /* the last ones, batch i at i % PL_CONGESTION_WINDOW */
 } pl_congestion;
 
