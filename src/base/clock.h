@@ -4,4 +4,7 @@
 
 double pl_clock_now(void);
 
+/* Those that this thread has spent on a processor. */
+double pl_clock_thread(void);
+
 #endif

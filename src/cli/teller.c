@@ -343,6 +343,7 @@ void pl_teller_tell(void *to, const pl_train_event *e)
     case PL_TOLD_EVAL: tell_eval(t, e); break;
     case PL_TOLD_SAVE:
         clear_live(t);
+        t->saved = true;
         fprintf(stderr, "saved step %lld in %s (%.2f s)\n", (long long)e->step, e->path,
                 e->seconds);
         break;

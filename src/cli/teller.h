@@ -22,6 +22,7 @@ typedef struct pl_teller {
     double delay;                   /* seconds without a core, at START   */
     int64_t first_step, tokens, steps;
     bool live;                      /* a live line stands on the terminal */
+    bool saved;                     /* a checkpoint                       */
     int stopped;                    /* the signal that ended the run      */
 } pl_teller;
 

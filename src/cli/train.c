@@ -211,13 +211,14 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     return o->exec.backends && pl_step_order_find(a->order, &o->plan.lower.order, err);
 }
 
-/* A run that ended early goes on from its last checkpoint, if there is one. */
-static void add_next_step(const train_args *a, pl_arena *arena, pl_err *err)
+/* A run that ended early, because its data broke too, goes on from its last checkpoint, if there is
+ * one. */
+static void add_next_step(const train_args *a, const pl_teller *t, pl_arena *arena, pl_err *err)
 {
     pl_err none = { 0 }, found = *err;
     const char *latest;
-    if (err->code != PL_ERUN || !a->o.save || !pl_folder_latest(a->o.save, arena, &latest, &none))
-        return;
+    const bool early = err->code == PL_ERUN || (err->code == PL_EINPUT && t->saved);
+    if (!early || !a->o.save || !pl_folder_latest(a->o.save, arena, &latest, &none)) return;
     *err = (pl_err){ 0 };
     pl_err_set(err, found.code, "%.900s; --resume %s goes on from %s", found.msg, a->o.save,
                latest);
@@ -246,7 +247,7 @@ static bool train(train_args *a, const char *model, pl_world *w, pl_arena *arena
     *stopped = t.stopped;
     pl_teller_close(&t);
     pl_scalars_close(&scalars);
-    if (!ok) add_next_step(a, arena, err);
+    if (!ok) add_next_step(a, &t, arena, err);
     ok = ok && write_trace(a, job, w, err);
     for (int i = 0; a->o.record && i < count_recorded(w); i++) pl_arena_free(a->o.record[i].arena);
     pl_train_free(job);

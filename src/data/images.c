@@ -3,9 +3,11 @@
  * (divide). A batch: pl_images_fill(), row by row, each by render_row(). */
 #include "data/images.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "data/ahead.h"
 #include "data/album.h"
+#include "data/congestion.h"
 #include "data/ids.h"
 #include "run/manifest.h"
 
@@ -15,6 +17,28 @@
 
 static const char other_label[] = "label2", own_share[] = "share"; /* inputs, with mixup */
 
+/* Of batch `step`: with it those behind `from` up to `until` are wanted, and those behind
+ * `left_out` up to `gone` no longer, as no program reads them. Batches count from 0 in training,
+ * and again from 0 in each evaluation. */
+typedef struct wish {
+    int64_t step, left_out, gone, from, until;
+} wish;
+
+enum { WISHES = 64 }; /* the most batches that one run of a program reads, and its ranks apart */
+
+/* How far ahead pictures are decoded. All of it under the lock of the images. */
+typedef struct outlook {
+    pl_congestion congestion;
+    bool filled;         /* what a run of a program reads (pl_images_check)       */
+    double left;         /* when that was, on the clock                           */
+    int64_t draws, each; /* batches of that run, so far; of the run before        */
+    int64_t n;           /* begun since training, or an evaluation, last began    */
+    wish recent[WISHES]; /* of the last of those, batch n at n % WISHES           */
+    struct {
+        int64_t last, wanted; /* the last batch begun, and wanted                 */
+    } of[2];                  /* training; an evaluation                          */
+} outlook;
+
 struct pl_images {
     pl_album_pair pair;
     int n_albums;
@@ -23,6 +47,7 @@ struct pl_images {
     pl_frame frame;  /* of the input                                 */
     pl_ahead *ahead; /* decodes files; NULL: pictures are in memory  */
     pthread_mutex_t lock;
+    outlook outlook;
     pl_err problem; /* of a fill, under the lock                    */
 };
 
@@ -206,26 +231,38 @@ static const pl_album *find_album(const pl_images *m, int64_t *picture)
     return &m->album[i];
 }
 
+/* Reads the file rather than mapping it: one that is cut short meanwhile is a broken picture then,
+ * and not the end of the run (pl_file_map). */
 static bool decode_file(const void *of, int64_t picture, pl_arena *arena, pl_picture *out,
                         pl_err *err)
 {
+    enum { MOST_BYTES = 1 << 29 };
     const pl_album *a = find_album(of, &picture);
-    void *map;
+    pl_arena *tmp = pl_arena_new("file of a picture");
+    const char *file;
     size_t bytes;
-    PL_TRY(pl_file_map(a->file[picture], &map, &bytes, err));
-    const bool ok =
-        pl_picture_decode(map, bytes, arena, out, err) || pl_err_in(err, "%s", a->file[picture]);
-    pl_file_unmap(map, bytes);
+    bool ok = pl_file_read(a->file[picture], MOST_BYTES, tmp, &file, &bytes, err);
+    if (ok && !pl_picture_decode(file, bytes, arena, out, err))
+        ok = pl_err_in(err, "%s", a->file[picture]);
+    pl_arena_free(tmp);
     return ok;
 }
 
-/* A few threads decode beside those that compute: half as many as there are cores. */
-static pl_ahead *start_ahead(const pl_images *m)
+/* Threads decode beside those that compute: at first half as many as there are cores, for two
+ * batches; more, in time, while files are slow to come. */
+static pl_ahead *start_ahead(pl_images *m)
 {
-    enum { MOST = 8, KEPT = 256 << 20 };
-    const long half = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+    enum { FEW = 8, KEPT = 256 << 20 };
+    const int cores = (int)sysconf(_SC_NPROCESSORS_ONLN), half = cores / 2;
+    const pl_loading least = { half < 1     ? 1
+                               : half > FEW ? FEW
+                                            : half,
+                               2 },
+                     most = { PL_AHEAD_THREADS, PL_CONGESTION_WINDOW / 2 };
     if (!m->album[0].file) return NULL;
-    return pl_ahead_new(half < 1 ? 1 : half > MOST ? MOST : (int)half, KEPT, decode_file, m);
+    m->outlook.each = 1;
+    m->outlook.congestion = pl_congestion_of(least, most, cores < 1 ? 1 : cores);
+    return pl_ahead_new(least.threads, KEPT, decode_file, m);
 }
 
 bool pl_images_open(const char *path, double share, bool in_order, int n,
@@ -261,6 +298,8 @@ bool pl_images_check(pl_images *m, pl_err *err)
 {
     pthread_mutex_lock(&m->lock);
     const pl_err problem = m->problem;
+    m->outlook.filled = true;
+    m->outlook.left = pl_clock_now();
     pthread_mutex_unlock(&m->lock);
     return !problem.code || pl_err_set(err, problem.code, "%s", problem.msg);
 }
@@ -373,27 +412,88 @@ static void put_row(const batch *b, const pl_port *port, int64_t at, int64_t n, 
     pl_arena_free(tmp);
 }
 
-/* What this part takes of the next batch, where there is one. */
-static void want_next(const batch *b, const pl_port *port)
+/* A program begins to read, so it is done with what it read before: how did the loader do? */
+static void review_loading(pl_images *m)
 {
-    batch next = *b;
-    next.step += b->step < 0 ? -1 : 1;
-    if (!b->m->ahead || next.step < -b->n_valid) return;
+    outlook *o = &m->outlook;
+    const pl_ahead_spent spent = pl_ahead_ask_spent(m->ahead);
+    const int threads = o->congestion.now.threads;
+    if (o->draws && spent.pictures)
+        pl_congestion_add(
+            &o->congestion,
+            &(pl_fetched){ spent.seconds, spent.cpu, pl_clock_now() - o->left, spent.pictures });
+    if (o->congestion.now.threads != threads)
+        pl_ahead_set_threads(m->ahead, o->congestion.now.threads);
+    o->filled = false;
+    o->each = o->draws ? o->draws : 1;
+    o->draws = 0;
+}
+
+static wish make_wish(const batch *b)
+{
+    outlook *o = &b->m->outlook;
+    const bool evaluates = b->step < 0;
+    const int64_t i = evaluates ? -1 - b->step : b->step, wanted = i ? o->of[evaluates].wanted : 0,
+                  last = i ? o->of[evaluates].last : 0, most = PL_AHEAD_PICTURES / 2 / b->rows,
+                  set = o->congestion.now.ahead * o->each, ahead = set < most ? set : most;
+    wish w = { .step = b->step,
+               .left_out = last,
+               .gone = wanted < i ? wanted : i - 1,
+               .from = wanted > i ? wanted : i };
+    w.until = i + ahead > w.from ? i + ahead : w.from;
+    if (evaluates && w.until >= b->n_valid) w.until = b->n_valid - 1;
+    o->of[evaluates].last = i;
+    o->of[evaluates].wanted = w.until;
+    return w;
+}
+
+/* A rank begins with its part of a batch. The first that does decides for all what is wanted with
+ * it: all have begun what one run of a program reads before any begins with the next, as they
+ * agree at the end of each. */
+static wish find_wish(const batch *b)
+{
+    outlook *o = &b->m->outlook;
+    wish w = { 0 };
+    bool known = false;
+    pthread_mutex_lock(&b->m->lock);
+    if (o->n && (b->step < 0) != (o->recent[(o->n - 1) % WISHES].step < 0)) o->n = 0;
+    for (int64_t i = o->n - 1; !known && i >= 0 && i >= o->n - WISHES; i--) {
+        w = o->recent[i % WISHES];
+        known = w.step == b->step;
+    }
+    if (!known) {
+        if (o->filled) review_loading(b->m);
+        o->draws++;
+        o->recent[o->n++ % WISHES] = w = make_wish(b);
+    }
+    pthread_mutex_unlock(&b->m->lock);
+    return w;
+}
+
+/* What this part takes of another batch, which is wanted, or no longer is. */
+static void tell_ahead(const batch *b, const pl_port *port, int64_t number,
+                       void (*tell)(pl_ahead *a, int64_t picture))
+{
     const int64_t n = pl_region_count(&port->region), rows = port->shape.dim[0],
                   size = pl_shape_count(&port->value->shape) / b->rows;
+    batch of = *b;
+    of.step = b->step < 0 ? -1 - number : number;
     for (int64_t i = 0; i < rows; i++) {
         const int64_t row =
             pl_region_global(&port->region, &port->value->shape, i * (n / rows)) / size;
-        pl_ahead_want(b->m->ahead, find_picture(&next, row));
-        if (find_share(&next, row) < 1)
-            pl_ahead_want(b->m->ahead, find_picture(&next, find_other(&next, row)));
+        tell(b->m->ahead, find_picture(&of, row));
+        if (find_share(&of, row) < 1) tell(b->m->ahead, find_picture(&of, find_other(&of, row)));
     }
 }
 
 static void put_pictures(const batch *b, const pl_port *port, void *to)
 {
     const int64_t count = pl_region_count(&port->region), rows = port->shape.dim[0];
-    want_next(b, port);
+    if (b->m->ahead) {
+        const wish w = find_wish(b);
+        for (int64_t i = w.left_out + 1; i <= w.gone; i++) tell_ahead(b, port, i, pl_ahead_drop);
+        for (int64_t i = w.from + 1; i <= w.until; i++) tell_ahead(b, port, i, pl_ahead_want);
+    }
 #pragma omp parallel for schedule(dynamic)
     for (int64_t i = 0; i < rows; i++) put_row(b, port, i * (count / rows), count / rows, to);
 }

@@ -11,8 +11,11 @@
  *
  * What a file is, its contents say. Where nothing is there to validate, the first part of the rows
  * trains (of every class, in the order of names) and the rest validates. Files of pictures are
- * decoded when a batch wants them, or a little before (ahead.h), and of their contents only names
- * and sizes are hashed (pl_data.hash). Sources: LeCun's MNIST page; Krizhevsky's CIFAR page. */
+ * decoded when a batch wants them, or some batches before (ahead.h): how many, and on how many
+ * threads, follows how long that takes (congestion.h), measured on the clock from file to pixels,
+ * beside the time from pl_images_check to when the next batch is asked for. Of their contents
+ * only names and sizes are hashed (pl_data.hash). Sources: LeCun's MNIST page; Krizhevsky's CIFAR
+ * page. */
 #ifndef PL_DATA_IMAGES_H
 #define PL_DATA_IMAGES_H
 #include "data/augment.h"
@@ -39,8 +42,8 @@ void pl_images_free(pl_images *images);
 void pl_images_fill(const pl_data *data, const pl_port *port, uint64_t seed, int64_t step,
                     int64_t n_valid, void *to);
 
-/* Was every picture of all fills so far one? Fails with PL_EINPUT, naming the first file that is
- * none. */
+/* Is asked when all that a run of a program reads is filled, and tells the loader so. Was every
+ * picture of all fills so far one? Fails with PL_EINPUT, naming the first file that is none. */
 PL_MUST_CHECK bool pl_images_check(pl_images *images, pl_err *err);
 
 #endif

@@ -99,5 +99,40 @@ for i in 1 2 3 4; do printf '\211PNG\r\n\032\n' > folder/a/$i.png && cp folder/a
 for n in 1 2; do
     runs 3 'folder/|.png: not a whole PNG: ' "$pleat" train "$vit" --data folder --devices $n --threads 1
 done
+
+# -- a file that breaks while it is trained on: named, exit code 3, and the checkpoints stay ------------------
+rm -rf folder run
+mkdir -p folder/a folder/b
+for i in {1..6}; do # of one pixel
+    base64 -d <<< iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg== \
+        | tee folder/a/$i.png > folder/b/$i.png
+done
+broken=("$pleat" train "${vit/classes=4/classes=2}" --data folder --threads 1 --lr 1e-3 --lr-min 1e-3 --save run)
+for how in gone empty cut; do
+    for devices in 1 2; do
+        rm -rf run
+        "${broken[@]}" --save-every 4 --devices $devices --steps 1000000 > out 2> err < /dev/null &
+        job=$!
+        for ((i = 0; i < 300; i++)); do
+            ! grep -qs '^saved step 8 ' err || break
+            sleep 0.1
+        done
+        cp folder/b/2.png whole.png
+        case $how in
+        gone) rm folder/b/2.png ;;
+        empty) : > folder/b/2.png ;;
+        cut) head -c 50 whole.png > folder/b/2.png ;;
+        esac
+        rc=0
+        wait $job || rc=$?
+        check "$how: it ends with $rc" test $rc = 3
+        check "$how: the file is named" grep -Eq '^error: (rank [01]: )?folder/b/2.png: ' err
+        check "$how: how to go on" grep -Eq '; --resume run goes on from step-[0-9]{8}.json$' err
+        mv whole.png folder/b/2.png
+        step=$(sed -n 's/.*goes on from step-0*\([0-9]*\).json$/\1/p' err)
+        runs 0 '' "${broken[@]}" --devices $devices --resume run --steps $((step + 2))
+    done
+done
+rm -rf folder run
 refuses 4 "model 'mlp' reads vectors" "$pleat" train mlp --data some.bin
 finish

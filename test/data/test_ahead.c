@@ -1,5 +1,6 @@
-/* Pictures decoded ahead: each taker gets the right one, however many threads there are, who wants
- * what, and how little may be kept; what cannot be decoded is told to all who take it. */
+/* Pictures decoded ahead: each taker gets the right one, however many threads there are or come
+ * and go, who wants what, and how little may be kept; what cannot be decoded is told to all who
+ * take it. */
 #include "data/ahead.h"
 
 #include "base/rng.h"
@@ -26,9 +27,13 @@ static bool decode(const void *of, int64_t picture, pl_arena *arena, pl_picture 
     return true;
 }
 
+/* Threads come and go while pictures are taken. */
+static const int turns[] = { 5, 0, 1, 3, 64, 2, 1000, 1 };
+
 typedef struct taker {
     pl_ahead *ahead;
     int number;
+    bool turns;
     int64_t wrong;
     pthread_t thread;
 } taker;
@@ -50,6 +55,7 @@ static void *take_all(void *arg)
 {
     taker *t = arg;
     for (int step = 0; step < STEPS; step++) {
+        if (t->turns) pl_ahead_set_threads(t->ahead, turns[step % 8]);
         for (int row = t->number; row < ROWS; row++)
             pl_ahead_want(t->ahead, picture_of(step + 1, row));
         for (int row = t->number; row < ROWS; row++) {
@@ -63,24 +69,52 @@ static void *take_all(void *arg)
     return NULL;
 }
 
+static void check_takers(int n, int64_t kept, bool turning)
+{
+    taker t[TAKERS];
+    pl_ahead *a = pl_ahead_new(n, kept, decode, NULL);
+    for (int i = 0; i < TAKERS; i++) {
+        t[i] = (taker){ .ahead = a, .number = i, .turns = turning && !i };
+        assert_int_equal(pthread_create(&t[i].thread, NULL, take_all, &t[i]), 0);
+    }
+    for (int i = 0; i < TAKERS; i++) {
+        pthread_join(t[i].thread, NULL);
+        assert_int_equal(t[i].wrong, 0);
+    }
+    pl_ahead_free(a);
+}
+
 static void test_takers(void **state)
 {
     static const int64_t kept[] = { 0, 1000, 1 << 20 };
     (void)state;
-    for (int n = 0; n <= 3; n++)
-        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
-            taker t[TAKERS];
-            pl_ahead *a = pl_ahead_new(n, kept[k], decode, NULL);
-            for (int i = 0; i < TAKERS; i++) {
-                t[i] = (taker){ .ahead = a, .number = i };
-                assert_int_equal(pthread_create(&t[i].thread, NULL, take_all, &t[i]), 0);
-            }
-            for (int i = 0; i < TAKERS; i++) {
-                pthread_join(t[i].thread, NULL);
-                assert_int_equal(t[i].wrong, 0);
-            }
-            pl_ahead_free(a);
+    for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+        for (int n = 0; n <= 3; n++) check_takers(n, kept[k], false);
+        check_takers(2, kept[k], true);
+    }
+}
+
+/* A picture that three take was decoded once, one that nobody wanted as often as it is taken. */
+static void test_spent(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 3; n++) {
+        pl_ahead *a = pl_ahead_new(n, 1 << 20, decode, NULL);
+        int64_t picture;
+        pl_err err = { 0 };
+        for (int i = 0; i < 6; i++) pl_ahead_want(a, i < 3 ? 1 : i);
+        for (int i = 0; i < 6; i++) {
+            picture = i < 3 ? 1 : i;
+            assert_true(pl_ahead_take(a, picture, use, &picture, &err));
         }
+        pl_ahead_spent spent = pl_ahead_ask_spent(a);
+        assert_int_equal(spent.pictures, n ? 4 : 6);
+        assert_true(spent.seconds > 0 && spent.cpu > 0);
+        spent = pl_ahead_ask_spent(a);
+        assert_int_equal(spent.pictures, 0);
+        assert_true(spent.seconds <= 0);
+        pl_ahead_free(a);
+    }
 }
 
 /* What nobody takes goes with all else; wishes without room are forgotten. */
@@ -96,9 +130,33 @@ static void test_wishes(void **state)
     pl_ahead_free(a);
 }
 
+/* Wishes that are withdrawn leave room, whether a thread is at them or done; some stay. */
+static void test_dropped(void **state)
+{
+    (void)state;
+    for (int n = 1; n < 4; n++) {
+        pl_ahead *a = pl_ahead_new(n, 1 << 20, decode, NULL);
+        for (int i = 0; i < 20 * PL_AHEAD_PICTURES; i++) {
+            pl_ahead_want(a, i % PICTURES);
+            if (i % 3 == 0) pl_ahead_want(a, i % PICTURES);
+            pl_ahead_drop(a, i % PICTURES);
+            pl_ahead_drop(a, PICTURES); /* nobody wants that */
+            int64_t picture = i % PICTURES;
+            pl_err err = { 0 };
+            if (i % 3 == 0 && picture != BROKEN) {
+                assert_true(pl_ahead_take(a, picture, use, &picture, &err));
+                assert_int_equal(picture, -1);
+            }
+        }
+        pl_ahead_free(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_takers),
-                                        cmocka_unit_test(test_wishes) };
+                                        cmocka_unit_test(test_wishes),
+                                        cmocka_unit_test(test_dropped),
+                                        cmocka_unit_test(test_spent) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

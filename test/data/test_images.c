@@ -268,6 +268,36 @@ static void test_classes(void **state)
     remove_all("classes");
 }
 
+/* A run with evaluations, whose pictures are decoded ahead, batch after batch, against batches by
+ * themselves. */
+static void test_run(void **state)
+{
+    batch b, alone;
+    (void)state;
+    remove_all("classes");
+    make_folder("classes");
+    for (int c = 0; c < 3; c++) write_class(pl_arena_fmt(arena, "classes/%d", c), 7, 10 * c);
+    pl_data d = open_images("classes", "crop,mixup=0.5");
+    for (int64_t i = 0; i < 24; i++) {
+        const int64_t step = i % 12 < 9 ? i / 12 * 9 + i % 12 : 8 - i % 12;
+        fill(&d, step, &b);
+        pl_data fresh = open_images("classes", "crop,mixup=0.5");
+        fill(&fresh, step, &alone);
+        pl_data_free(&fresh);
+        assert_memory_equal(&b, &alone, sizeof b);
+    }
+    for (int64_t step = 18; step < 60; step += step % 4 ? 1 : 5) { /* some are left out */
+        fill(&d, step, &b);
+        if (step % 4) continue;
+        pl_data fresh = open_images("classes", "crop,mixup=0.5");
+        fill(&fresh, step, &alone);
+        pl_data_free(&fresh);
+        assert_memory_equal(&b, &alone, sizeof b);
+    }
+    pl_data_free(&d);
+    remove_all("classes");
+}
+
 /* -- the same however it is split -------------------------------------------------------------- */
 
 static const char *const file = "train-images-idx3-ubyte", *const labels =
@@ -512,10 +542,10 @@ static int clean_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_idx),          TEST(test_cifar),       TEST(test_classes),
-        TEST(test_parts),        TEST(test_mixed),       TEST(test_planar),
-        TEST(test_wrong_idx),    TEST(test_wrong_cifar), TEST(test_wrong_classes),
-        TEST(test_other_inputs),
+        TEST(test_idx),           TEST(test_cifar),        TEST(test_classes),
+        TEST(test_run),           TEST(test_parts),        TEST(test_mixed),
+        TEST(test_planar),        TEST(test_wrong_idx),    TEST(test_wrong_cifar),
+        TEST(test_wrong_classes), TEST(test_other_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, clean_up);
 }
