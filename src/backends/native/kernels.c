@@ -112,7 +112,7 @@ static const pl_kernel kernels[] = {
     ROW(batch_norm_stats, pl_channel_norm_accepts, channel_norm, channel_norm_sums),
     ROW(broadcast, NULL, copy, copy),
     ROW(cast, pl_pointwise_cast_accepts, pointwise, pointwise),
-    ROW_STATELESS(cholesky, pl_triangle_accepts, cholesky),
+    { "cholesky", &pl_op_cholesky, pl_triangle_accepts, pl_cholesky_make, pl_cholesky_run, NULL },
     { "cholesky_solve", &pl_op_cholesky_solve, pl_triangle_accepts, pl_cholesky_solve_make,
       pl_cholesky_solve_run, NULL },
     ROW(coalesce, pl_coalesce_accepts, unique, coalesce),

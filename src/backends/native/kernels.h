@@ -122,6 +122,7 @@ PL_KERNELS_RUN(row_norm);
 PL_KERNELS_RUN(row_norm_grad);
 
 PL_KERNELS_ACCEPTS(triangle);
+PL_KERNELS_MAKE(cholesky);
 PL_KERNELS_RUN(cholesky);
 PL_KERNELS_MAKE(cholesky_solve);
 PL_KERNELS_RUN(cholesky_solve);

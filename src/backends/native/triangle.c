@@ -29,42 +29,72 @@ bool pl_triangle_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *wh
 
 /* -- cholesky ---------------------------------------------------------------------------------- */
 
-/* Elements [from, to) of row i, which do not lie beyond the diagonal. */
-static void factor_row(const float *a, float *l, int64_t n, int64_t i, int64_t from, int64_t to,
-                       double shift)
+/* Columns [at, at + width) of l, which are being made. across[n][PANEL] has those rows of l that are
+ * theirs, transposed: 0 where they are not made. */
+typedef struct panel {
+    const float *a;
+    float *l;
+    int64_t n, at, width;
+    double shift, *across;
+} panel;
+
+bool pl_cholesky_make(const pl_share *s, const pl_kernel_env *env, void **state,
+                      int64_t *scratch_bytes, pl_err *err)
 {
-    float *row = l + i * n;
-    for (int64_t j = from; j < to; j++) {
-        const float *other = l + j * n;
-        double sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t k = 0; k < j; k++) sum += (double)row[k] * (double)other[k];
-        double x = (double)a[i * n + j] - sum;
-        if (i == j) {
-            x += shift;
-            row[j] = (float)sqrt(x > 1e-30 ? x : 1e-30);
-        } else {
-            row[j] = (float)(x / (double)other[j]);
-        }
+    (void)env, (void)state, (void)err;
+    *scratch_bytes = s->in[0].dim[0] * PANEL * (int64_t)sizeof(double);
+    return true;
+}
+
+static void turn(const panel *p)
+{
+    memset(p->across, 0, (size_t)((p->at + p->width) * PANEL) * sizeof *p->across);
+    for (int64_t c = 0; c < p->width; c++)
+        for (int64_t k = 0; k < p->at; k++)
+            p->across[k * PANEL + c] = (double)p->l[(p->at + c) * p->n + k];
+}
+
+/* sum += x row, of PANEL. */
+static inline void add_row(double x, const double *row, double *sum)
+{
+#pragma omp simd
+    for (int c = 0; c < PANEL; c++) sum[c] += x * row[c];
+}
+
+/* The panel's part of row i. Rows of the panel itself end with the diagonal, and join `across`. */
+static void factor_row(const panel *p, int64_t i)
+{
+    const float *a = p->a + i * p->n + p->at;
+    float *row = p->l + i * p->n;
+    double sum[PANEL] = { 0 };
+    const int64_t own = i - p->at, end = own < p->width ? own : p->width;
+    for (int64_t k = 0; k < p->at; k++) add_row((double)row[k], p->across + k * PANEL, sum);
+    for (int64_t j = 0; j < end; j++) {
+        double *column = p->across + (p->at + j) * PANEL;
+        row[p->at + j] = (float)(((double)a[j] - sum[j]) / column[j]);
+        if (own < p->width) column[own] = (double)row[p->at + j];
+        add_row((double)row[p->at + j], column, sum);
     }
+    if (own >= p->width) return;
+    const double x = (double)a[own] + p->shift - sum[own];
+    row[i] = (float)sqrt(x > 1e-30 ? x : 1e-30);
+    p->across[i * PANEL + own] = (double)row[i];
+    memset(row + i + 1, 0, (size_t)(p->n - 1 - i) * sizeof *row);
 }
 
 void pl_cholesky_run(const pl_share *s, const pl_kernel_env *env, void *state,
                      const void *const in[], void *const out[], void *scratch)
 {
     const int64_t n = s->in[0].dim[0];
-    const double shift = pl_node_real(s->node, "shift", 0);
-    const float *a = in[0];
-    float *l = out[0];
-    (void)state, (void)scratch;
-    for (int64_t p = 0; p < n; p += PANEL) {
-        const int64_t end = p + PANEL < n ? p + PANEL : n;
-        for (int64_t i = p; i < end; i++) {
-            factor_row(a, l, n, i, p, i + 1, shift);
-            memset(l + i * n + i + 1, 0, (size_t)(n - 1 - i) * sizeof *l);
-        }
+    panel p = { in[0], out[0], n, 0, 0, pl_node_real(s->node, "shift", 0), scratch };
+    (void)state;
+    for (; p.at < n; p.at += PANEL) {
+        const int64_t end = p.at + PANEL < n ? p.at + PANEL : n;
+        p.width = end - p.at;
+        turn(&p);
+        for (int64_t i = p.at; i < end; i++) factor_row(&p, i);
 #pragma omp parallel for num_threads(env->n_threads) if ((n - end) * end * PANEL > WORK)
-        for (int64_t i = end; i < n; i++) factor_row(a, l, n, i, p, end, shift);
+        for (int64_t i = end; i < n; i++) factor_row(&p, i);
     }
 }
 
