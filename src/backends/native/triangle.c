@@ -29,8 +29,8 @@ bool pl_triangle_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *wh
 
 /* -- cholesky ---------------------------------------------------------------------------------- */
 
-/* Columns [at, at + width) of l, which are being made. across[n][PANEL] has those rows of l that are
- * theirs, transposed: 0 where they are not made. */
+/* Columns [at, at + width) of l, which are being made. across[n][PANEL] has the rows of l of the
+ * same numbers, transposed: 0 where they are not made. */
 typedef struct panel {
     const float *a;
     float *l;
