@@ -1,5 +1,5 @@
-/* models/admm.h - a recurrent net trained without gradients, by the alternating direction method of
- * multipliers: each step is a sweep over all that the net computes, for all rows at once. */
+/* models/admm.h - a recurrent net trained by the alternating direction method of multipliers: each
+ * step is a sweep over all that the net computes, for all rows at once. */
 #ifndef PL_MODELS_ADMM_H
 #define PL_MODELS_ADMM_H
 #include "models/model.h"
@@ -19,12 +19,20 @@ typedef struct pl_elman {
     { "nu", "1.0", 0, "of admm: weight of what steps before the last break of their equations" },  \
     { "rho", "1.0", 0, "of admm: the same of the last step, which has multipliers" },              \
     { "near", "0.1", 0, "of admm: weight of how far a sweep moves a weight" },                     \
-    { "watch", "0", 0, "1: of admm: the Lagrangian before and after a sweep" }
+    { "watch", "0", 0, "1: of admm: the Lagrangian before and after a sweep" },                    \
+    { "blocks", "least", 0, "of admm: each goes where the Lagrangian is least, or a linear step",  \
+      "least linear" },                                                                            \
+    { "metric", "0.1", 0, "of linear blocks: least weight in the metric of the cell's equations" },\
+    { "most", "0.3", 0, "of linear blocks: how far a sweep moves the weights of the cell" }
 
 /* Add a sweep: what it leaves in the weights of the net, and in its own states, which have a row
  * for each row of the batch. `a`, `s` [steps] and `o` are those of the net as it is, the first
  * values of these states; `labels` i32[rows]. The rows have to be the same in each step. */
 void pl_admm_add(pl_builder *b, const pl_model_args *args, const pl_elman *net,
                  pl_value *const a[], pl_value *const s[], pl_value *o, pl_value *labels);
+
+/* The same with blocks=linear (admm_linear.c): no states but the weights. */
+void pl_admm_add_linear(pl_builder *b, const pl_model_args *args, const pl_elman *net,
+                        pl_value *const s[], pl_value *o, pl_value *labels);
 
 #endif

@@ -1,6 +1,6 @@
 /* An Elman network that reads the rows of a grey picture one after the other and tells its class by
  * its last state: a_t = U x_t + W s_{t-1} + b, s_t = tanh(a_t), o = V s_T + c. With steps=1 it
- * reads the picture at once. It is trained by gradients, or by method=admm, without (admm.h).
+ * reads the picture at once. It is trained by gradients, or by method=admm in sweeps (admm.h).
  * Source: Elman, "Finding structure in time", 1990; Tang et al., ADMMiRNN, 2020. */
 #include "models/admm.h"
 #include "models/join.h"
@@ -9,19 +9,24 @@
 #include "ops/list.h"
 
 #include <math.h>
+#include <string.h>
 
-static pl_value *add_weight(const pl_layers *l, const char *name, pl_shape shape, int64_t in)
+/* The key init, or 1 / sqrt(in). */
+static pl_value *add_weight(const pl_layers *l, const pl_model_args *args, const char *name,
+                            pl_shape shape)
 {
-    return pl_layers_weight(l, name, shape, pl_layers_uniform(l->b, 1 / sqrt((double)in)));
+    const double init = pl_model_real(args, "init");
+    const double most = init > 0 ? init : 1 / sqrt((double)shape.dim[1]);
+    return pl_layers_weight(l, name, shape, pl_layers_uniform(l->b, most));
 }
 
-static void add_weights(const pl_layers *l, pl_elman *net)
+static void add_weights(const pl_layers *l, const pl_model_args *args, pl_elman *net)
 {
     const int64_t h = net->hidden, d = net->in, k = net->classes;
-    net->u = add_weight(l, "cell.input.weight", PL_SHAPE(h, d), d);
-    net->w = add_weight(l, "cell.hidden.weight", PL_SHAPE(h, h), h);
+    net->u = add_weight(l, args, "cell.input.weight", PL_SHAPE(h, d));
+    net->w = add_weight(l, args, "cell.hidden.weight", PL_SHAPE(h, h));
     net->b = pl_layers_weight(l, "cell.bias", PL_SHAPE(h), "zeros");
-    net->v = add_weight(l, "head.weight", PL_SHAPE(k, h), h);
+    net->v = add_weight(l, args, "head.weight", PL_SHAPE(k, h));
     net->c = pl_layers_weight(l, "head.bias", PL_SHAPE(k), "zeros");
 }
 
@@ -54,6 +59,11 @@ static pl_value *run(pl_builder *b, const pl_elman *net, pl_value *a[], pl_value
     return PL_ADD(b, &pl_op_add, "nk,k->nk", o, net->c);
 }
 
+static bool is_linear(const pl_model_args *args)
+{
+    return !strcmp(pl_model_word(args, "blocks"), "linear");
+}
+
 static bool check(pl_builder *b, const pl_model_args *args, int64_t steps)
 {
     const long long size = (long long)pl_model_int(args, "size");
@@ -62,6 +72,11 @@ static bool check(pl_builder *b, const pl_model_args *args, int64_t steps)
                           args->spec, size, (long long)steps);
     if (pl_model_takes_all(args) && pl_model_int(args, "mixup"))
         return pl_err_set(&b->err, PL_EUSAGE, "%s: admm has no mixup: pictures stay what they are",
+                          args->spec);
+    if (is_linear(args) && pl_model_int(args, "watch"))
+        return pl_err_set(&b->err, PL_EUSAGE,
+                          "%s: watch=1 needs blocks=least: linear blocks leave no equation broken, "
+                          "and the Lagrangian is the loss",
                           args->spec);
     return steps <= PL_ADMM_STEPS ||
            pl_err_set(&b->err, PL_EUSAGE, "%s: steps=%lld are more than %d", args->spec,
@@ -80,17 +95,22 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
                      .classes = pl_model_int(args, "classes") };
     pl_value *a[PL_ADMM_STEPS], *s[PL_ADMM_STEPS];
     add_input(b, args, &net);
-    add_weights(&l, &net);
+    add_weights(&l, args, &net);
     pl_value *o = run(b, &net, a, s);
     pl_model_finish_image(b, args, mode, o, NULL);
-    if (mode == PL_TRAIN && pl_model_takes_all(args) && !b->err.code)
-        pl_admm_add(b, args, &net, a, s, o, pl_graph_find(b->graph, "label"));
+    if (mode != PL_TRAIN || !pl_model_takes_all(args) || b->err.code) return;
+    pl_value *labels = pl_graph_find(b->graph, "label");
+    if (is_linear(args))
+        pl_admm_add_linear(b, args, &net, s, o, labels);
+    else
+        pl_admm_add(b, args, &net, a, s, o, labels);
 }
 
 static const pl_model_key keys[] = {
     { "steps", "28", 1, "that the picture's rows are read in; divides size" },
     { "size", "28", 1, "height and width of a picture" },
     { "hidden", "64", 1, "width of the state" },
+    { "init", "0.0", 0, "weights begin within this of 0; 0: within 1 / sqrt(inputs)" },
     { "classes", "10", 2, "of the labels" },
     { "batch", "32", 1, "pictures per step, over all devices; of admm: all of them" },
     { "method", "gradient", 0, "gradient, or admm: without, in sweeps over the whole batch",

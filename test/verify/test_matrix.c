@@ -252,11 +252,16 @@ static void test_sweeps(void **state)
         { 2, "dp tp=2" },
         { 4, "dp zero=3 tp=2,sp grid:1x2x2 auto" },
     };
+    static const char *const models[] = {
+        "elman:steps=3,size=6,hidden=8,classes=4,batch=24,method=admm,near=2.0",
+        "elman:steps=3,size=6,hidden=8,classes=4,batch=24,method=admm,near=2.0,blocks=linear",
+    };
     (void)state;
-    pl_verify_options o =
-        verify_options("elman:steps=3,size=6,hidden=8,classes=4,batch=24,method=admm,near=2.0");
-    o.tolerance = 2e-3;
-    check_options(&o, rows, N_ROWS(rows));
+    for (int i = 0; i < 2; i++) {
+        pl_verify_options o = verify_options(models[i]);
+        o.tolerance = 2e-3;
+        check_options(&o, rows, N_ROWS(rows));
+    }
 }
 
 /* In these nets norms stand before convolutions without a ReLU between: the biases' gradients and

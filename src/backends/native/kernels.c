@@ -112,6 +112,9 @@ static const pl_kernel kernels[] = {
     ROW(batch_norm_stats, pl_channel_norm_accepts, channel_norm, channel_norm_sums),
     ROW(broadcast, NULL, copy, copy),
     ROW(cast, pl_pointwise_cast_accepts, pointwise, pointwise),
+    { "cholesky", &pl_op_cholesky, pl_triangle_accepts, pl_cholesky_make, pl_cholesky_run, NULL },
+    { "cholesky_solve", &pl_op_cholesky_solve, pl_triangle_accepts, pl_cholesky_solve_make,
+      pl_cholesky_solve_run, NULL },
     ROW(coalesce, pl_coalesce_accepts, unique, coalesce),
     ROW(concat, NULL, copy, copy),
     ROW_STATELESS(cross_entropy_sums, pl_cross_entropy_accepts, cross_entropy_sums),
@@ -131,6 +134,7 @@ static const pl_kernel kernels[] = {
     ROW(layer_norm_grad, pl_layer_norm_accepts, layer_norm, layer_norm_grad),
     ROW(layer_norm_grad_sums, pl_layer_norm_accepts, layer_norm, layer_norm_grad_sums),
     ROW(layer_norm_sum, pl_layer_norm_accepts, layer_norm, layer_norm_sum),
+    ROW(less_equal, pl_less_equal_accepts, choice, less_equal),
     ROW(log, F32, pointwise, pointwise),
     ROW(max_pool, pl_pool_accepts, pool, pool),
     ROW(max_pool_grad, pl_pool_accepts, pool, pool_grad),
@@ -167,6 +171,7 @@ static const pl_kernel kernels[] = {
     ROW(tanh, F32, pointwise, pointwise),
     ROW(transpose, NULL, copy, copy),
     ROW(unique, NULL, unique, unique),
+    ROW(where, pl_where_accepts, choice, where),
 };
 
 const pl_backend pl_backend_native = {

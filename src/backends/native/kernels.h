@@ -53,6 +53,12 @@ PL_KERNELS_MAKE(channel_norm);
 PL_KERNELS_RUN(channel_norm);
 PL_KERNELS_RUN(channel_norm_sums);
 
+PL_KERNELS_MAKE(choice);
+PL_KERNELS_ACCEPTS(less_equal);
+PL_KERNELS_RUN(less_equal);
+PL_KERNELS_ACCEPTS(where);
+PL_KERNELS_RUN(where);
+
 PL_KERNELS_MAKE(copy);
 PL_KERNELS_RUN(copy);
 PL_KERNELS_MAKE(fill);
@@ -114,6 +120,12 @@ PL_KERNELS_ACCEPTS(row_norm);
 PL_KERNELS_MAKE(row_norm);
 PL_KERNELS_RUN(row_norm);
 PL_KERNELS_RUN(row_norm_grad);
+
+PL_KERNELS_ACCEPTS(triangle);
+PL_KERNELS_MAKE(cholesky);
+PL_KERNELS_RUN(cholesky);
+PL_KERNELS_MAKE(cholesky_solve);
+PL_KERNELS_RUN(cholesky_solve);
 
 PL_KERNELS_MAKE(unique);
 PL_KERNELS_RUN(unique);
