@@ -75,7 +75,7 @@ float pl_bf16_widen(uint16_t x)
     return f;
 }
 
-double pl_type_get(pl_type type, const void *array, int64_t i)
+double pl_type_get_any(pl_type type, const void *array, int64_t i)
 {
     switch (type) {
     case PL_F32: return (double)((const float *)array)[i];

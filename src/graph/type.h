@@ -18,8 +18,14 @@ PL_MUST_CHECK bool pl_type_find(const char *name, pl_type *type); /* any but f64
 /* Element i of an array of any type, as the slow reference kernels read and write it. An i64 beyond
  * 2^53 loses digits here; bf16 is rounded to nearest even; a whole number out of range becomes the
  * nearest of the type. */
-double pl_type_get(pl_type type, const void *array, int64_t i);
+double pl_type_get_any(pl_type type, const void *array, int64_t i);
 void pl_type_put(pl_type type, void *array, int64_t i, double value);
+
+/* pl_type_get_any, without a call where most are. */
+static inline double pl_type_get(pl_type type, const void *array, int64_t i)
+{
+    return type == PL_F32 ? (double)((const float *)array)[i] : pl_type_get_any(type, array, i);
+}
 
 /* n elements of what changes nothing when it is combined: 0 for a sum, the least value of the type
  * for a maximum, the largest for a minimum. */

@@ -2,11 +2,6 @@
  * all operands with it (move). */
 #include "graph/walk.h"
 
-static int n_operands(const pl_walk *w)
-{
-    return w->share->node->n_in + w->share->node->n_out;
-}
-
 /* Elements that the padding shifts the origin of an operand by. */
 static int64_t pad_offset(const pl_share *share, int o)
 {
@@ -20,14 +15,14 @@ static int64_t pad_offset(const pl_share *share, int o)
 
 pl_walk pl_walk_new(const pl_share *share, uint32_t mask)
 {
-    pl_walk w = { .share = share };
+    pl_walk w = { .share = share, .n_operands = share->node->n_in + share->node->n_out };
     const pl_sig *sig = share->node->sig;
     int64_t size[PL_MAX_FACTORS] = { 0 };
     for (int f = 0; f < sig->n_factors; f++) {
         size[f] = share->factor[f].n;
         if (mask >> f & 1) w.factor[w.n++] = f;
     }
-    for (int o = 0; o < n_operands(&w); o++) {
+    for (int o = 0; o < w.n_operands; o++) {
         pl_sig_strides(sig, &sig->operand[o], pl_share_shape(share, o), size, w.stride[o]);
         w.at[o] = -pad_offset(share, o);
     }
@@ -37,7 +32,7 @@ pl_walk pl_walk_new(const pl_share *share, uint32_t mask)
 static void move(pl_walk *w, int f, int64_t by)
 {
     w->index[f] += by;
-    for (int o = 0; o < n_operands(w); o++) w->at[o] += by * w->stride[o][f];
+    for (int o = 0; o < w->n_operands; o++) w->at[o] += by * w->stride[o][f];
 }
 
 bool pl_walk_next(pl_walk *w)

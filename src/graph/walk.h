@@ -5,6 +5,7 @@
 
 typedef struct pl_walk {
     const pl_share *share;
+    int n_operands;
     int n;                                  /* loops, outermost first                             */
     int factor[PL_MAX_FACTORS];             /* which factor each loop counts                      */
     int64_t index[PL_MAX_FACTORS];          /* by factor: local index, 0 where it is not looped   */

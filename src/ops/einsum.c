@@ -31,21 +31,36 @@ static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
     return true;
 }
 
+/* Adds to sum, in order, the n products along factor f from where the walk is. */
+static double add_row(const pl_walk *w, int f, int64_t n, const void *const in[], double sum)
+{
+    const pl_node *node = w->share->node;
+    const pl_type t = node->out[0]->type;
+    for (int64_t j = 0; j < n; j++) {
+        double p = 1;
+        for (int k = 0; k < node->n_in; k++)
+            p *= pl_type_get(t, in[k], w->at[k] + j * w->stride[k][f]);
+        sum += p;
+    }
+    return sum;
+}
+
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_node *n = s->node;
-    pl_type t = n->out[0]->type;
-    uint32_t outer = pl_walk_mask(n, n->n_in), all = (1u << n->sig->n_factors) - 1;
-    pl_walk o = pl_walk_new(s, outer), i = pl_walk_new(s, all & ~outer);
+    const uint32_t outer = pl_walk_mask(n, n->n_in),
+                   inner = ~outer & ((1u << n->sig->n_factors) - 1);
+    int last = 0; /* the innermost loop; without any there is one product */
+    for (int f = 0; f < n->sig->n_factors; f++)
+        if (inner >> f & 1) last = f;
+    const int64_t length = inner ? s->factor[last].n : 1;
+    pl_walk o = pl_walk_new(s, outer), i = pl_walk_new(s, inner & ~(1u << last));
     do {
         double sum = 0;
         pl_walk_to(&i, &o);
-        do {
-            double p = 1;
-            for (int k = 0; k < n->n_in; k++) p *= pl_type_get(t, in[k], i.at[k]);
-            sum += p;
-        } while (pl_walk_next(&i));
-        pl_type_put(t, out[0], o.at[n->n_in], sum);
+        do sum = add_row(&i, last, length, in, sum);
+        while (pl_walk_next(&i));
+        pl_type_put(n->out[0]->type, out[0], o.at[n->n_in], sum);
     } while (pl_walk_next(&o));
 }
 
