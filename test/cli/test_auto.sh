@@ -3,7 +3,7 @@
 source "$(dirname "$0")/helpers.sh"
 
 gpt=gpt2:layers=2,hidden=64,heads=4,vocab=256,seq=32,batch=8,dropout=0
-mlp=mlp:hidden=4096,batch=64
+mlp=mlp:hidden=2048,batch=64
 train=(--data synthetic --steps 1 --eval-batches 0 --threads 1 --program)
 
 # -- training runs the plan of the file that pleat plan writes, step for step ------------------------------
