@@ -227,7 +227,8 @@ int pl_layer_pick_free_columns(pl_layer *x, int axis)
     int best = find_columns(x, axis, &split);
     if (best < 0 || split.bytes <= copied.bytes) return best;
     copied.cost += gradient_cost(x, axis);
-    pl_placement at = *pl_propagate_home(&x->on->follow, v);
+    const pl_placement *home = pl_propagate_home(&x->on->follow, v), whole = { 0 };
+    pl_placement at = home ? *home : whole; /* a state that nothing has read so far has none */
     at.pending = 0;
     double sum = v->maker ? pl_propagate_reduce_cost(&x->on->follow, v, &at, axis) : 0;
     return split.cost + sum < copied.cost ? best : -1;

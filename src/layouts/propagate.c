@@ -96,9 +96,11 @@ const pl_placement *pl_propagate_home(const pl_propagation *f, const pl_value *v
     return f->have[v->id].n ? &f->have[v->id].at[0] : NULL;
 }
 
+/* Of rows of the batch it is as of what is computed of them: it says how to split its readers. */
 static bool is_state(const pl_value *v)
 {
-    return pl_graph_state(v) != NULL;
+    const pl_value *state = pl_graph_state(v);
+    return state && state->kind != PL_ROWS;
 }
 
 /* -- which factors a placement splits ---------------------------------------------------------- */
@@ -540,6 +542,11 @@ static void note_wanted(pl_propagation *f, const pl_value *v, const pl_placement
         PL_PUSH(f->arena, &f->want[v->id], *at);
         PL_PUSH(f->arena, have, *at);
     }
+}
+
+void pl_propagate_want(pl_propagation *f, const pl_value *v, const pl_placement *at)
+{
+    note_wanted(f, v, at);
 }
 
 void pl_propagate_updates(pl_propagation *f)

@@ -17,18 +17,28 @@ void pl_storage_append(pl_placement *p, int dim, int axis)
 
 /* -- inputs ------------------------------------------------------------------------------------ */
 
-static void split_rows(const pl_strategy *s, pl_plan *p, const pl_value *x)
+/* The first dimension over the axes of rows. */
+static pl_placement place_rows(const pl_strategy *s, const pl_plan *p, const pl_shape *shape)
 {
     const unsigned batch = pl_strategy_axes(s, PL_AXIS_BATCH);
     const unsigned rows = pl_strategy_axes(s, PL_AXIS_ROWS);
-    int64_t left = x->shape.dim[0];
-    for (int a = 0; a < p->mesh.n && x->shape.dim[0] > 1; a++) {
+    pl_placement at = { 0 };
+    int64_t left = shape->dim[0];
+    for (int a = 0; a < p->mesh.n && shape->dim[0] > 1; a++) {
         const int size = p->mesh.axis[a].size;
         if (!(batch >> a & 1) && !(rows >> a & 1 && left >= size)) continue;
-        pl_placement_split(&p->stored[x->id], 0, a);
+        pl_placement_split(&at, 0, a);
         left /= size;
     }
-    p->stored[x->id] = pl_placement_normal(&p->stored[x->id], &p->mesh, &x->shape);
+    return at;
+}
+
+static void split_rows(const pl_strategy *s, pl_plan *p, const pl_value *x)
+{
+    const pl_placement rows = place_rows(s, p, &x->shape);
+    pl_placement *at = &p->stored[x->id];
+    for (int i = 0; i < rows.n; i++) pl_placement_split(at, 0, rows.split[i].axis);
+    *at = pl_placement_normal(at, &p->mesh, &x->shape);
 }
 
 static bool split_more(const pl_strategy *s, pl_plan *p, pl_err *err)
@@ -71,9 +81,34 @@ static const pl_value *find_like(const pl_plan *like, const pl_value *v)
     return x && x->role == PL_STATE && pl_shape_same(&x->shape, &v->shape) ? x : NULL;
 }
 
+/* Rows of the batch: as many as an input has. */
+static int64_t count_rows(const pl_graph *g)
+{
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (v->role == PL_INPUT && v->shape.rank) return v->shape.dim[0];
+    }
+    return 0;
+}
+
+/* Numbers that are drawn for each row: of a seed alone. */
+static bool draws_rows(const pl_node *n, int64_t rows)
+{
+    bool draws = n->n_in && n->n_out && n->phase == PL_FORWARD;
+    for (int k = 0; k < n->n_in; k++) draws &= !n->in[k]->shape.rank && !n->in[k]->maker;
+    return draws && n->out[0]->shape.rank && n->out[0]->shape.dim[0] == rows;
+}
+
 void pl_storage_rows(pl_forward *r)
 {
     pl_plan *p = r->follow.plan;
+    const int64_t rows = count_rows(p->graph);
+    for (int i = 0; i < r->n_forward; i++) {
+        const pl_node *n = p->graph->nodes.at[i];
+        if (!draws_rows(n, rows)) continue;
+        const pl_placement at = place_rows(r->strategy, p, &n->out[0]->shape);
+        pl_propagate_want(&r->follow, n->out[0], &at);
+    }
     for (int i = 0; i < p->graph->values.n; i++) {
         const pl_value *v = p->graph->values.at[i];
         if (v->kind != PL_ROWS) continue;

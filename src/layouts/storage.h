@@ -11,7 +11,7 @@ void pl_storage_append(pl_placement *p, int dim, int axis);
  * Fails with PL_EINPUT where one of them finds nothing to split; all else is split then. */
 PL_MUST_CHECK bool pl_storage_inputs(const pl_strategy *s, pl_plan *p, pl_err *err);
 
-/* States of the batch's rows (PL_ROWS) are split as inputs are. */
+/* States of the batch's rows (PL_ROWS), and numbers drawn for them, are split as inputs are. */
 void pl_storage_rows(pl_forward *r);
 
 /* States that the other plan's graph has too, by name and shape, are stored as there. */

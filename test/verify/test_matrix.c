@@ -82,6 +82,8 @@ static const row gan_rows[] = {
     { 4, "apart=2 apart=2,zero=3 apart=2,tp=2 grid:2x2x1" },
 };
 
+static const row big_rows[] = { { 2, "dp zero=3" }, { 4, "apart=2,zero=3" } };
+
 /* What lies in the host's memory. */
 static const row hosted_rows[] = {
     { 1, "offload=optimizer offload=weights offload=activations offload=all "
@@ -322,6 +324,9 @@ static void test_gans(void **state)
     (void)state;
     CHECK_MODEL("dcgan:size=16,width=4,z=8,channels=1,batch=8,buffer=1", gan_rows);
     CHECK_MODEL("sngan:width=2,judge=2,z=8,channels=1,batch=8,buffer=2", gan_rows);
+    CHECK_MODEL("biggan:size=32,width=2,judge=2,z=8,embed=4,attention=16,channels=1,classes=3,"
+                "batch=8,buffer=1",
+                big_rows);
 }
 
 #define GPT_HOSTED "gpt2:layers=3,hidden=24,heads=6,vocab=20,seq=6,batch=12,dropout=0.1"
