@@ -57,6 +57,8 @@ static const pl_opt opts[] = {
     { "lr",           REAL(o.lr),         "X",    USUAL(PL_OPTIM_LR), "peak learning rate" },
     { "lr-schedule",  TEXT(o.lr_schedule), "NAME", PL_RATE_USUAL,
       "after the warm-up; names below" },
+    { "lr-scaling",   TEXT(o.lr_scaling), "RULE", NULL,
+      "linear:N or sqrt:N: --lr is for batches of N rows, and grows with the batch" },
     { "lr-min",       REAL(o.lr_min),     "X",    NULL,
       "where it ends, default lr / 10; or the least, default 0",
       .needs = "lr-schedule!=constant" },

@@ -84,6 +84,7 @@ static pl_value *expert_linear(const pl_experts *e, const pl_routed *r, const ch
     const char *name = pl_builder_fmt(b, "experts.%s", what);
     pl_value *w = pl_layers_weight(&e->l, pl_builder_fmt(b, "%s.weight", name),
                                    PL_SHAPE(r->experts, rows, columns), NULL);
+    if (w && w->parts) return pl_routed_linear(r, name, "eoi", w, x); /* blocks share it */
     w = pl_add_parts(b, w, pl_builder_fmt(b, "experts.{}.%s.weight", what));
     return pl_routed_linear(r, name, "eoi", w, x);
 }

@@ -32,6 +32,7 @@ typedef struct llama {
     double scale, cap; /* of the scores; cap 0: none                                  */
     int64_t window;    /* of the present layer; 0: attention to all before            */
     bool routed;       /* the present layer is                                        */
+    bool shares, shares_norms; /* blocks have the same weights; the same norms too    */
     pl_experts experts;
 } llama;
 
@@ -142,14 +143,26 @@ static pl_value *mlp(llama *l, pl_value *x)
     return linear(l, "mlp.down_proj", "bsf,mf->bsm", l->hidden, l->ffn, x);
 }
 
+/* Of the layers to come: are their weights those of all blocks? */
+static void share(llama *l, bool shares)
+{
+    l->l.shared = l->experts.l.shared = shares ? "model.layers." : NULL;
+}
+
 static pl_value *block(llama *l, pl_value *x)
 {
     pl_builder *b = l->l.b;
-    pl_value *y = attention(l, norm(l, "input_layernorm", x));
+    share(l, l->shares_norms);
+    pl_value *y = norm(l, "input_layernorm", x);
+    share(l, l->shares);
+    y = attention(l, y);
+    share(l, l->shares_norms);
     if (l->sandwich) y = norm(l, "post_attention_layernorm", y);
     x = PL_ADD(b, &pl_op_add, NULL, x, y);
     y = norm(l, l->sandwich ? "pre_feedforward_layernorm" : "post_attention_layernorm", x);
+    share(l, l->shares);
     y = l->routed ? pl_experts_add(&l->experts, y) : mlp(l, y);
+    share(l, l->shares_norms);
     if (l->sandwich) y = norm(l, "post_feedforward_layernorm", y);
     return PL_ADD(b, &pl_op_add, NULL, x, y);
 }
@@ -202,6 +215,8 @@ static llama read_args(pl_builder *b, const pl_model_args *args)
                 .sandwich = pl_model_int(args, "sandwich"),
                 .experts = pl_experts_new(b, args) };
     int64_t scalar = pl_model_int(args, "query_scalar");
+    l.shares = strcmp(pl_model_word(args, "share"), "nothing") != 0;
+    l.shares_norms = !strcmp(pl_model_word(args, "share"), "norms");
     if (!l.head) l.head = l.hidden / l.heads;
     check_sizes(&l, args);
     l.experts.shared = pl_model_int(args, "shared");
@@ -241,6 +256,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
         x = block(&l, x);
     }
     b->scope = "";
+    share(&l, false);
     x = norm(&l, "model.norm", x);
     if (!pl_model_int(args, "tied")) table = pl_layers_weight(&l.l, "lm_head.weight", words, NULL);
     x = PL_ADD_AS(b, &pl_op_einsum, "lm_head", "bsm,vm->bsv", x, table);
@@ -277,6 +293,9 @@ static const pl_model_key keys[] = {
     { "local_base", "0", 0, "of the positions of those with it (Gemma 3); 0: the same" },
     PL_EXPERTS_KEYS,
     { "shared", "0", 0, "width inside what all tokens pass too (Qwen2-MoE); 0: there is none" },
+    { "share", "nothing", 0,
+      "what blocks share (WideNet): attention and feed-forward, norms too, or nothing",
+      "blocks norms nothing" },
     { "seq", "256", 1, "context: positions per row" },
     { "batch", "8", 1, "rows per step, over all devices" },
     PL_MODEL_DTYPE,
@@ -305,6 +324,8 @@ static const pl_model_key keys[] = {
 
 const pl_family pl_models_llama[] = {
     { "llama", "LLaMA, a small one over bytes, 3M", NULL, "text", keys, build },
+    { "widenet-text", "the same whose blocks share attention and four experts, over bytes, 2.6M",
+      "layers=12,experts=4,k=2,capacity=0.0,share=blocks", "text", keys, build },
     SIZE("llama2-7b", "Llama 2, 6738M",
          "layers=32,hidden=4096,heads=32,kv=32,ffn=11008,vocab=32000,seq=4096"),
     SIZE("llama2-13b", "Llama 2, 13016M",

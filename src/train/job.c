@@ -158,7 +158,7 @@ static const char *settings_text(const pl_train_job *job)
 {
     const pl_train_options *options = &job->options;
     pl_json_out out = pl_json_begin(job->arena);
-    PL_JSON_PUT(&out, "optimizer", options->optim.name, "lr", options->lr, "lr_min",
+    PL_JSON_PUT(&out, "optimizer", options->optim.name, "lr", job->rate.lr, "lr_min",
                 job->rate.lr_min, "lr_schedule", schedule_of(options), "warmup", options->warmup);
     PL_JSON_PUT(&out, "beta1", options->optim.beta1, "beta2", options->optim.beta2, "eps",
                 options->optim.eps, "momentum", options->optim.momentum, "decay",
@@ -322,18 +322,28 @@ static bool reads_text(const pl_model_args *args)
     return !strcmp(args->model->data, "text");
 }
 
+static bool find_rate(pl_train_job *job, pl_err *err)
+{
+    const pl_train_options *o = &job->options;
+    double times = 1;
+    if (o->lr_scaling)
+        PL_TRY(pl_rate_scale(o->lr_scaling, pl_model_int(&job->args, "batch"), &times, err));
+    job->rate = (pl_rate){
+        .lr = times * o->lr, .lr_min = times * o->lr_min, .steps = o->steps, .warmup = o->warmup
+    };
+    return pl_rate_read(schedule_of(o), &job->rate, job->arena, err);
+}
+
 static bool make_job(pl_train_job *job, pl_err *err)
 {
     const pl_train_options *o = &job->options;
-    job->rate =
-        (pl_rate){ .lr = o->lr, .lr_min = o->lr_min, .steps = o->steps, .warmup = o->warmup };
-    PL_TRY(pl_rate_read(schedule_of(o), &job->rate, job->arena, err));
     PL_TRY(claim_folder(job, false, err));
     if (!job->options.plan.strategy.text)
         PL_TRY(pl_strategy_parse(job->options.strategy, job->n_ranks, job->arena,
                                  &job->options.plan.strategy, err));
     if (job->options.args) job->args = *job->options.args;
     if (!job->options.args) PL_TRY(pl_model_parse(job->options.model, job->arena, &job->args, err));
+    PL_TRY(find_rate(job, err));
     PL_TRY(read_augment(job, err));
     PL_TRY(pl_step_settle(&job->options.plan.strategy, &job->options.micro, &job->options.optim,
                           job->arena, err));

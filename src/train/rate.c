@@ -154,3 +154,19 @@ bool pl_rate_read(const char *text, pl_rate *r, pl_arena *scratch, pl_err *err)
     if (r->lr_min < 0) r->lr_min = r->schedule->ends ? r->lr / 10 : 0;
     return true;
 }
+
+bool pl_rate_scale(const char *text, int64_t batch, double *times, pl_err *err)
+{
+    const char *rows = strchr(text, ':');
+    const size_t n = rows ? (size_t)(rows - text) : 0;
+    const bool linear = n == 6 && !strncmp(text, "linear", n),
+               root = n == 4 && !strncmp(text, "sqrt", n);
+    int64_t of = 0;
+    if (!(linear || root) || !pl_text_int(rows + 1, &of) || of < 1)
+        return pl_err_set(err, PL_EUSAGE,
+                          "--lr-scaling %s: linear:N or sqrt:N, for a rate of batches of N rows",
+                          text);
+    *times = (double)batch / (double)of;
+    if (root) *times = sqrt(*times);
+    return true;
+}

@@ -33,6 +33,11 @@ struct pl_rate {
  * 0 becomes the usual one: lr / 10 where the schedule ends at it, else 0. Fails with PL_EUSAGE. */
 PL_MUST_CHECK bool pl_rate_read(const char *text, pl_rate *r, pl_arena *scratch, pl_err *err);
 
+/* What a learning rate that is for batches of so many rows is times for this one: "linear:256" in
+ * proportion (Goyal et al., 2017), "sqrt:256" by the square root (Krizhevsky, 2014). Fails with
+ * PL_EUSAGE. */
+PL_MUST_CHECK bool pl_rate_scale(const char *text, int64_t batch, double *times, pl_err *err);
+
 double pl_rate_at(const pl_rate *r, int64_t step);
 
 /* A line for each schedule, for help. */

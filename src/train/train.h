@@ -44,6 +44,7 @@ typedef struct pl_train_options {
     pl_optim optim;
     double lr, lr_min;    /* peak, after linear warm-up; pl_rate.lr_min     */
     const char *lr_schedule; /* pl_rate_read; NULL: cosine                  */
+    const char *lr_scaling;  /* pl_rate_scale, of lr and lr_min; NULL: as it is */
     int64_t warmup;       /* steps                                          */
     uint64_t seed;
     int64_t eval_every;   /* 0: only at the end                             */

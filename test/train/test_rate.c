@@ -39,6 +39,22 @@ static const struct {
     { "rsqrt", 0.4, 9, 3, { 0, 3, 15, 35 }, { 0.25, 1, 0.5, 0.4 } },
 };
 
+static void test_scaling(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = { "linear", "square:64", "sqrt:0", "linear:x", "sqrt:-4" };
+    double times = 0;
+    pl_err err = { 0 };
+    assert_true(pl_rate_scale("linear:64", 256, &times, &err) && times == 4);
+    assert_true(pl_rate_scale("sqrt:64", 256, &times, &err) && times == 2);
+    assert_true(pl_rate_scale("linear:64", 32, &times, &err) && times == 0.5);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        err = (pl_err){ 0 };
+        assert_false(pl_rate_scale(wrong[i], 256, &times, &err));
+        assert_int_equal(err.code, PL_EUSAGE);
+    }
+}
+
 static void test_values(void **state)
 {
     pl_arena *a = pl_arena_new("test");
@@ -90,6 +106,7 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scaling),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_refused),
     };
