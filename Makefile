@@ -1,8 +1,9 @@
 # Short names for the usual commands; the build itself is CMake (CMakePresets.json).
 #   make            build/pleat (release)        make asan | tsan   tests under sanitizers
-#   make demo       train a small GPT, sample    make fuzz          every fuzz target, SECONDS=10 each
+#   make demo       train a small GPT, sample    make demo-images   tell shapes, and make them
 #   make test       builds and runs all tests    make install       PREFIX=/usr/local; make uninstall
 #   make check      static checks                make format        clang-format in place
+#   make fuzz       every fuzz target, SECONDS=10 each
 PREFIX ?= /usr/local
 SECONDS ?= 10
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -22,6 +23,9 @@ build/%/build.ninja: CMakePresets.json | packages
 
 demo: build/pleat
 	scripts/demo build/pleat
+
+demo-images: build/pleat
+	scripts/demo-images build/pleat
 
 test: build/pleat
 	@cmake --build build/release -j $(JOBS)
@@ -54,4 +58,4 @@ clean:
 	rm -rf build
 
 .DEFAULT_GOAL := build/pleat
-.PHONY: release packages demo test check debug clang asan tsan fuzz format install uninstall clean build/pleat
+.PHONY: release packages demo demo-images test check debug clang asan tsan fuzz format install uninstall clean build/pleat

@@ -63,7 +63,7 @@ typedef struct inputs {
     const pl_graph *graph;           /* that has the label                      */
 } inputs;
 
-static bool is_picture(const pl_value *v, pl_frame *frame)
+bool pl_images_frame(const pl_value *v, pl_frame *frame)
 {
     const int64_t *dim = v->shape.dim;
     if (v->shape.rank != 4 || !pl_type_is_float(v->type)) return false;
@@ -90,7 +90,8 @@ static bool find_inputs(int n, const pl_graph *const graph[], pl_frame *frame, i
             const pl_value *v = graph[i]->values.at[k];
             if (v->role != PL_INPUT || pl_data_is_scalar(v->name)) continue;
             const bool own = !strcmp(v->name, other_label) || !strcmp(v->name, own_share);
-            if (is_picture(v, frame) && (!out->picture || !strcmp(out->picture->name, v->name)))
+            if (pl_images_frame(v, frame) &&
+                (!out->picture || !strcmp(out->picture->name, v->name)))
                 out->picture = v;
             else if (is_label(v) && !own && (!out->label || !strcmp(out->label->name, v->name)))
                 *out = (inputs){ out->picture, v, graph[i] };

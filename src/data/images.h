@@ -26,6 +26,10 @@ typedef struct pl_images pl_images;
 /* Is it one of these: a folder, or a file that begins as they do? False for what cannot be read. */
 bool pl_images_are(const char *path);
 
+/* Is it one picture a row, as an input takes them or an output gives them: f[rows,height,width,
+ * channels] or channels first, of 1 or 3 channels? */
+bool pl_images_frame(const pl_value *value, pl_frame *frame);
+
 /* Open them for the inputs of n graphs: a picture, f[rows,height,width,channels] or channels first,
  * of 1 or 3 channels, and whole numbers [rows], its label, if they read one; with mixup also
  * "label2" and "share". `share` (0 < share < 1) of the rows trains where none are kept to

@@ -160,6 +160,24 @@ static bool read_png(const void *file, size_t bytes, pl_arena *arena, pl_picture
     return ok;
 }
 
+/* libpng says how many bytes there will be when it is asked to write to nowhere. */
+bool pl_picture_encode(const pl_picture *p, pl_text *out, pl_err *err)
+{
+    png_image png = { .version = PNG_IMAGE_VERSION,
+                      .width = (png_uint_32)p->width,
+                      .height = (png_uint_32)p->height,
+                      .format = p->channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB };
+    png_alloc_size_t n = 0;
+    PL_ASSERT(p->column == p->channels && p->plane == 1);
+    pl_arena *tmp = pl_arena_new("png");
+    bool ok = png_image_write_to_memory(&png, NULL, &n, 0, p->at, (int32_t)p->row, NULL);
+    char *file = pl_arena_get(tmp, n + 1, 1);
+    ok = ok && png_image_write_to_memory(&png, file, &n, 0, p->at, (int32_t)p->row, NULL);
+    if (ok) pl_text_span(out, file, n);
+    pl_arena_free(tmp);
+    return ok || pl_err_set(err, PL_ERUN, "cannot make a PNG: %s", png.message);
+}
+
 bool pl_picture_decode(const void *file, size_t bytes, pl_arena *arena, pl_picture *out,
                        pl_err *err)
 {

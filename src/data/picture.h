@@ -1,8 +1,8 @@
-/* data/picture.h - one picture as bytes, decoded from JPEG (libjpeg-turbo) or PNG (libpng). */
+/* data/picture.h - one picture as bytes, decoded from JPEG (libjpeg-turbo) or PNG (libpng), and
+ * encoded as PNG. */
 #ifndef PL_DATA_PICTURE_H
 #define PL_DATA_PICTURE_H
-#include "base/arena.h"
-#include <stdint.h>
+#include "base/text.h"
 
 /* Element (y, x, c), 0 .. 255, is at[y * row + x * column + c * plane]. */
 typedef struct pl_picture {
@@ -24,5 +24,9 @@ bool pl_picture_begins(const void *file, size_t bytes);
  * damaged, cut short, or of more than PL_PICTURE_PIXELS pixels. */
 PL_MUST_CHECK bool pl_picture_decode(const void *file, size_t bytes, pl_arena *arena,
                                      pl_picture *out, pl_err *err);
+
+/* Append a picture whose channels lie side by side (column == channels, plane == 1), as the file of
+ * a PNG of 8 bits. Fails with PL_ERUN and libpng's reason. */
+PL_MUST_CHECK bool pl_picture_encode(const pl_picture *picture, pl_text *out, pl_err *err);
 
 #endif

@@ -4,9 +4,6 @@
 
 #include "base/rng.h"
 #include "data/vocab.h"
-#include "models/model.h"
-#include "ops/lib/all.h"
-#include "train/state.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,48 +12,31 @@
 typedef struct sampler {
     const pl_sample_options *options;
     pl_arena *arena;
-    pl_checkpoint from;
-    pl_exec *exec;
+    pl_infer *model;
     int64_t seq, vocab;
     pl_vocab words;        /* n 0: tokens are bytes       */
     const pl_port *tokens; /* the input: a row of seq positions */
     const pl_port *logits; /* [seq, vocab]                      */
 } sampler;
 
-static bool build(sampler *s, pl_graph **g, pl_err *err)
+static bool start(sampler *s, pl_err *err)
 {
-    pl_model_args args;
-    const char *spec = s->from.manifest.model;
-    PL_TRY(pl_model_parse(spec, s->arena, &args, err));
-    if (strcmp(args.model->data, "text"))
-        return pl_err_set(err, PL_EINPUT, "model '%s' reads %s, not text", spec, args.model->data);
-    PL_TRY(pl_model_parse(pl_model_with(s->arena, spec, "batch", "1"), s->arena, &args, err));
-    s->seq = pl_model_int(&args, "seq");
-    s->vocab = pl_model_labels(&args);
+    const pl_model_args *args = &s->model->args;
+    if (strcmp(args->model->data, "text"))
+        return pl_err_set(err, PL_EINPUT, "model '%s' reads %s, not text", args->spec,
+                          args->model->data);
+    s->seq = pl_model_int(args, "seq");
+    s->vocab = pl_model_labels(args);
     if (s->options->words) PL_TRY(pl_vocab_read(s->options->words, s->arena, &s->words, err));
     if (s->words.n > s->vocab)
         return pl_err_set(err, PL_EINPUT, "%s has %lld words, the model in %s %lld",
-                          s->options->words, (long long)s->words.n, s->options->checkpoint,
+                          s->options->words, (long long)s->words.n, s->model->path,
                           (long long)s->vocab);
-    pl_builder b = pl_builder_new(s->arena, &pl_ops_all, args.spec);
-    pl_model_build(&b, &args, PL_INFER);
-    return pl_builder_done(&b, g, err);
-}
-
-static bool start(sampler *s, pl_err *err)
-{
-    pl_graph *graph;
-    pl_program *p;
-    const pl_lower_options options = { 0 };
-    PL_TRY(build(s, &graph, err));
-    const pl_plan *plan = pl_plan_single(graph, s->arena);
-    const pl_store *store = pl_store_new(plan, 0, s->arena);
-    PL_TRY(pl_program_lower(plan, 0, store, &options, s->arena, &p, err));
-    const pl_program *programs[] = { p };
-    PL_TRY(pl_exec_new(&s->options->exec, NULL, 1, programs, s->arena, &s->exec, err));
-    s->tokens = pl_port_find(p->n_inputs, p->input, "tokens");
-    s->logits = pl_port_find(p->n_outputs, p->output, "logits");
-    return pl_state_load(s->exec, store, &s->from, err);
+    PL_TRY(pl_infer_build(s->model, 1, NULL, err));
+    PL_TRY(pl_infer_start(s->model, &s->options->exec, err));
+    s->tokens = pl_infer_input(s->model, "tokens");
+    s->logits = pl_infer_output(s->model, "logits");
+    return true;
 }
 
 static int by_size(const void *a, const void *b)
@@ -102,14 +82,6 @@ static int64_t push(const sampler *s, int32_t *window, int64_t n, int token)
     return n + 1;
 }
 
-static bool run(sampler *s, const int32_t *window, pl_err *err)
-{
-    void *tokens = pl_exec_map(s->exec, s->tokens, PL_WRITE);
-    if (tokens) memcpy(tokens, window, (size_t)s->seq * sizeof *window);
-    pl_exec_unmap(s->exec, s->tokens, PL_WRITE, tokens);
-    return pl_exec_step(s->exec, 0, err);
-}
-
 /* What the text goes on from; the newest tokens of it, as many as fit the window. Of words an empty
  * prompt is one that is not known. */
 static int64_t take_prompt(const sampler *s, int32_t *window)
@@ -135,10 +107,11 @@ static bool sample(sampler *s, void (*put)(void *to, const char *text, size_t n)
     int64_t n = take_prompt(s, window); /* what follows in the window is not seen: it is masked */
     bool begins = !*s->options->prompt;
     for (int64_t made = 0; made < s->options->tokens; made++) {
-        PL_TRY(run(s, window, err));
-        float *logits = pl_exec_map(s->exec, s->logits, PL_READ);
+        pl_infer_put(s->model, s->tokens, window);
+        PL_TRY(pl_exec_step(s->model->exec, 0, err));
+        float *logits = pl_exec_map(s->model->exec, s->logits, PL_READ);
         int token = draw(s, logits + (n - 1) * s->vocab, made, sorted);
-        pl_exec_unmap(s->exec, s->logits, PL_READ, logits);
+        pl_exec_unmap(s->model->exec, s->logits, PL_READ, logits);
         pl_text text = { .arena = s->arena };
         if (s->words.n)
             pl_vocab_put(&s->words, token, begins, &text);
@@ -151,16 +124,11 @@ static bool sample(sampler *s, void (*put)(void *to, const char *text, size_t n)
     return true;
 }
 
-bool pl_sample_run(const pl_sample_options *options,
+bool pl_sample_run(pl_infer *model, const pl_sample_options *options,
                    void (*put)(void *to, const char *text, size_t n), void *to, pl_err *err)
 {
-    sampler s = { .options = options, .arena = pl_arena_new("sample") };
-    bool ok = pl_checkpoint_open(options->checkpoint, s.arena, &s.from, err);
-    if (ok) {
-        ok = start(&s, err) && sample(&s, put, to, err);
-        if (s.exec) pl_exec_free(s.exec);
-        pl_checkpoint_free(&s.from);
-    }
+    sampler s = { .options = options, .model = model, .arena = pl_arena_new("sample") };
+    const bool ok = start(&s, err) && sample(&s, put, to, err);
     pl_arena_free(s.arena);
     return ok;
 }

@@ -1,10 +1,9 @@
 /* train/sample.h - text from a checkpoint, one token at a time. */
 #ifndef PL_TRAIN_SAMPLE_H
 #define PL_TRAIN_SAMPLE_H
-#include "run/exec.h"
+#include "train/infer.h"
 
 typedef struct pl_sample_options {
-    const char *checkpoint;   /* folder or manifest                                  */
     const char *prompt;       /* "" starts from a newline                            */
     const char *words;        /* vocabulary (data/vocab.h); NULL: tokens are bytes   */
     int64_t tokens;           /* to make                                             */
@@ -14,9 +13,10 @@ typedef struct pl_sample_options {
     pl_exec_options exec;
 } pl_sample_options;
 
-/* Calls put(to, text, n) with the text of every new token. Fails with PL_EINPUT on a bad checkpoint
- * or vocabulary, or one whose model does not read text. */
-PL_MUST_CHECK bool pl_sample_run(const pl_sample_options *options,
+/* Starts the model, and calls put(to, text, n) with the text of every new token. Fails with
+ * PL_EINPUT on a bad vocabulary, a model that does not read text, and as pl_infer_build and
+ * pl_infer_start do. */
+PL_MUST_CHECK bool pl_sample_run(pl_infer *model, const pl_sample_options *options,
                                  void (*put)(void *to, const char *text, size_t n), void *to,
                                  pl_err *err);
 

@@ -106,6 +106,44 @@ make_rows() {
         `'"targets":{"dtype":"U8","shape":[500,16],"data_offsets":[8000,16000]}}'
 }
 
+# N pictures of 12 x 12, noise with a bright square in the quarter that the label says, as octal escapes; WHAT:
+# pictures, labels, or both, as in a record of CIFAR, whose pictures are 32 x 32 and of 3 channels.
+draw() { # N SEED WHAT
+    awk -v n="$1" -v seed="$2" -v what="$3" '
+        function big(x) { printf "\\0000\\0000\\0%03o\\0%03o", x / 256, x % 256 }
+        function show(side, channels,    c, y, x, inside) {
+            for (c = 0; c < channels; c++)
+                for (y = 0; y < side; y++)
+                    for (x = 0; x < side; x++) {
+                        inside = int(2 * y / side) == int(label / 2) && int(2 * x / side) == label % 2
+                        printf "\\0%03o", inside * 150 + 60 * rand()
+                    }
+        }
+        BEGIN {
+            srand(seed)
+            for (i = 0; i < n; i++) labels[i] = int(4 * rand())
+            if (what != "both") { printf "\\0000\\0000\\0010\\0%03o", what == "labels" ? 1 : 3; big(n) }
+            if (what == "pictures") { big(12); big(12) }
+            for (i = 0; i < n; i++) {
+                label = labels[i]
+                if (what != "pictures") printf "\\0%03o", label
+                if (what == "pictures") show(12, 1)
+                if (what == "both") show(32, 3)
+            }
+        }'
+}
+
+# Those in a folder of IDX files, 200 to learn and 40 to validate.
+draw_folder() { # FOLDER
+    local part name n seed
+    mkdir "$1"
+    for part in train:200:1 t10k:40:2; do
+        IFS=: read -r name n seed <<< "$part"
+        printf %b "$(draw "$n" "$seed" pictures)" > "$1/$name-images-idx3-ubyte"
+        printf %b "$(draw "$n" "$seed" labels)" > "$1/$name-labels-idx1-ubyte"
+    done
+}
+
 finish() {
     [ "$failures" = 0 ] || { echo "$failures failed"; exit 1; }
     echo "all passed"

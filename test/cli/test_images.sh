@@ -4,38 +4,7 @@
 source "$(dirname "$0")/helpers.sh"
 rm -rf pictures folder one two parts ./*.log ./*-ubyte ./*.bin
 
-# N pictures of 12 x 12, noise with a bright square in the quarter that the label says, as octal escapes; WHAT:
-# pictures, labels, or both, as in a record of CIFAR, whose pictures are 32 x 32 and of 3 channels.
-draw() { # N SEED WHAT
-    awk -v n="$1" -v seed="$2" -v what="$3" '
-        function big(x) { printf "\\0000\\0000\\0%03o\\0%03o", x / 256, x % 256 }
-        function show(side, channels,    c, y, x, inside) {
-            for (c = 0; c < channels; c++)
-                for (y = 0; y < side; y++)
-                    for (x = 0; x < side; x++) {
-                        inside = int(2 * y / side) == int(label / 2) && int(2 * x / side) == label % 2
-                        printf "\\0%03o", inside * 150 + 60 * rand()
-                    }
-        }
-        BEGIN {
-            srand(seed)
-            for (i = 0; i < n; i++) labels[i] = int(4 * rand())
-            if (what != "both") { printf "\\0000\\0000\\0010\\0%03o", what == "labels" ? 1 : 3; big(n) }
-            if (what == "pictures") { big(12); big(12) }
-            for (i = 0; i < n; i++) {
-                label = labels[i]
-                if (what != "pictures") printf "\\0%03o", label
-                if (what == "pictures") show(12, 1)
-                if (what == "both") show(32, 3)
-            }
-        }'
-}
-mkdir pictures
-for part in train:200:1 t10k:40:2; do
-    IFS=: read -r name n seed <<< "$part"
-    printf %b "$(draw "$n" "$seed" pictures)" > pictures/$name-images-idx3-ubyte
-    printf %b "$(draw "$n" "$seed" labels)" > pictures/$name-labels-idx1-ubyte
-done
+draw_folder pictures
 vit=vit_b_16:layers=1,hidden=24,ffn=48,heads=3,patch=4,size=12,classes=4,batch=16
 learns() { # a --json log: the last accuracy is above 0.9
     awk -F'"accuracy": ' '/accuracy/ { split($2, x, /[,}]/); last = x[1] } END { exit !(last > 0.9) }' "$1"

@@ -1,5 +1,5 @@
-/* Pictures decoded and looked at: PNG to the bit, JPEG nearly, what is damaged with an error; views
- * of the same size as they are, and others against sums by hand. */
+/* Pictures decoded, encoded and looked at: PNG to the bit, JPEG nearly, what is damaged with an
+ * error; views of the same size as they are, and others against sums by hand. */
 #include "data/view.h"
 
 #include <math.h>
@@ -245,6 +245,27 @@ static void test_sizes(void **state)
             }
 }
 
+/* What is encoded is decoded to the same bytes, and encoded again it is the same file. */
+static void test_encode(void **state)
+{
+    unsigned char at[3 * PIXELS];
+    (void)state;
+    for (int channels = 1; channels <= 3; channels += 2) {
+        pl_text file = { .arena = arena }, again = { .arena = arena };
+        const pl_picture whole = { HEIGHT, WIDTH, channels, at, WIDTH * channels, channels, 1 };
+        pl_picture p;
+        pl_err err = { 0 };
+        paint(channels, at);
+        assert_true(pl_picture_encode(&whole, &file, &err));
+        assert_true(pl_picture_begins(file.at, file.n));
+        assert_true(pl_picture_decode(file.at, file.n, arena, &p, &err));
+        check_bytes(&p, channels, at, 0);
+        assert_true(pl_picture_encode(&p, &again, &err));
+        assert_int_equal(file.n, again.n);
+        assert_memory_equal(file.at, again.at, file.n);
+    }
+}
+
 static int clean_up(void **state)
 {
     (void)state;
@@ -257,8 +278,9 @@ static int clean_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_decode),    TEST(test_other_colors), TEST(test_damage),  TEST(test_refusals),
-        TEST(test_same_size), TEST(test_channels),     TEST(test_scaling), TEST(test_sizes),
+        TEST(test_decode),   TEST(test_other_colors), TEST(test_damage),
+        TEST(test_refusals), TEST(test_same_size),    TEST(test_channels),
+        TEST(test_scaling),  TEST(test_sizes),        TEST(test_encode),
     };
     return cmocka_run_group_tests(tests, NULL, clean_up);
 }

@@ -148,7 +148,7 @@ static pl_train_options options(void)
 }
 
 /* The losses of b are those of a from its step `skip_a` on. */
-static void check_losses(const char *what, const diary *a, const diary *b, int skip_a, int n,
+static inline void check_losses(const char *what, const diary *a, const diary *b, int skip_a, int n,
                          double tolerance)
 {
     for (int i = 0; i < n; i++) {
