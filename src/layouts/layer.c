@@ -223,11 +223,12 @@ static double gradient_cost(pl_layer *x, int axis)
 int pl_layer_pick_free_columns(pl_layer *x, int axis)
 {
     const pl_value *v = x->n->in[x->l.x];
+    const pl_placement *home = pl_propagate_home(&x->on->follow, v); /* NULL: of a state, not yet */
     toll split, copied = look_ahead(x, axis, PL_COPIED);
     int best = find_columns(x, axis, &split);
     if (best < 0 || split.bytes <= copied.bytes) return best;
     copied.cost += gradient_cost(x, axis);
-    pl_placement at = *pl_propagate_home(&x->on->follow, v);
+    pl_placement at = home ? *home : (pl_placement){ 0 };
     at.pending = 0;
     double sum = v->maker ? pl_propagate_reduce_cost(&x->on->follow, v, &at, axis) : 0;
     return split.cost + sum < copied.cost ? best : -1;
@@ -302,15 +303,44 @@ static void pass_feature(pl_forward *r, const pl_node *n)
     for (int i = 0; i < n->n_out; i++) r->feature[n->out[i]->id] = axis;
 }
 
+/* The first input that has rows, where what the node makes of a scalar input alone, as noise of a
+ * seed, has as many: nothing that it reads says that it is split as they are. */
+static const pl_value *find_rows_like(const pl_graph *g, const pl_node *n)
+{
+    if (n->n_in != 1 || n->in[0]->role != PL_INPUT || n->in[0]->shape.rank) return NULL;
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (v->role != PL_INPUT || !v->shape.rank) continue;
+        return n->out[0]->shape.rank && n->out[0]->shape.dim[0] == v->shape.dim[0] ? v : NULL;
+    }
+    return NULL;
+}
+
+static void choose_drawn(pl_propagation *f, const pl_node *n, const pl_value *like)
+{
+    const pl_placement *stored = &f->plan->stored[like->id];
+    pl_placement rows = { 0 };
+    for (int i = 0; i < stored->n; i++)
+        if (!stored->split[i].dim) pl_placement_add(&rows, stored->split[i]);
+    pl_choice fixed = pl_propagate_letters(f->plan, n, n->n_in, &rows);
+    for (int a = 0; a < PL_MAX_AXES; a++)
+        if (fixed.factor[a] < 0) fixed.factor[a] = PL_FREE;
+    pl_propagate_choose(f, n, &fixed);
+    pl_propagate_keep(f, n);
+}
+
 void pl_forward_walk(pl_forward *r)
 {
     const pl_graph *g = r->follow.plan->graph;
     pl_linear l;
     for (int i = 0; i < r->n_forward; i++) {
         const pl_node *n = g->nodes.at[i];
+        const pl_value *like = find_rows_like(g, n);
         pass_feature(r, n);
         if (pl_linear_find(n, &l))
             choose_layer(r, n, &l);
+        else if (like)
+            choose_drawn(&r->follow, n, like);
         else
             pl_propagate_node(&r->follow, n);
     }

@@ -1,6 +1,6 @@
 /* layouts/layer.h - the forward pass under a strategy: what each axis of the mesh does in each
  * linear layer (linear.h). Layouts decide that with what stands here; all other nodes follow
- * (propagate.h).
+ * (propagate.h), but what is drawn from a seed for rows of the batch is split as those are.
  *
  * What n-factor an axis takes (the heads of a fused query-key-value, not its three parts) is found
  * by trying: each is followed up to the next linear layer. */
