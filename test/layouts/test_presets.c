@@ -228,6 +228,20 @@ static void test_uneven(void **state)
     pl_arena_free(a);
 }
 
+/* What a seed alone makes is split as the rows are that it is for. A layer whose input is a state,
+ * as in the power method of a spectral norm, is one that tp may split. */
+static void test_drawn(void **state)
+{
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g = make_model("sngan:width=4,judge=4,batch=4,z=16", PL_TRAIN, a);
+    const pl_plan *p = plan(g, "dp=2", 2, NULL, a);
+    (void)state;
+    assert_string_equal(choice_text(p, "z", a), "data=n");
+    assert_string_equal(choice_text(p, "generator.linear", a), "data=n");
+    plan(g, "tp=2,sp", 2, NULL, a);
+    pl_arena_free(a);
+}
+
 /* -- states ------------------------------------------------------------------------------------ */
 
 static void test_zero(void **state)
@@ -395,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_experts),
         cmocka_unit_test(test_wide_logits),
         cmocka_unit_test(test_uneven),
+        cmocka_unit_test(test_drawn),
         cmocka_unit_test(test_zero),
         cmocka_unit_test(test_accumulator),
         cmocka_unit_test(test_norm),

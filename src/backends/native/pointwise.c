@@ -62,6 +62,13 @@ static inline float silu_grad(float x, float dy)
     return dy * s * (1 + x * (1 - s));
 }
 
+/* ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|): e^x alone would overflow. */
+static inline float softplus(float x)
+{
+    float a = fabsf(x);
+    return (x > 0 ? x : 0) + log1pf(expf(a > 80 ? -80 : -a));
+}
+
 /* Round to nearest even; NaN stays NaN (graph/type.h). In integers, so that it is exact under any
  * flags. */
 static inline uint16_t round_bf16(uint32_t bits)
@@ -94,14 +101,17 @@ typedef struct job {
         EACH(expression);                                                                          \
     }
 
-/* The common patterns are loops of their own: both dense, one of them repeated. */
+/* The common patterns are loops of their own: both dense, one of them repeated. The function may be
+ * a macro that reads `value`. */
 #define BINARY(name, function)                                                                     \
     static void run_##name(const void *arg, int64_t n, const int64_t at[])                         \
     {                                                                                              \
         const job *j = arg;                                                                        \
         const float *a = (const float *)j->in[0] + at[0], *b = (const float *)j->in[1] + at[1];    \
         const int64_t s = j->step[0], t = j->step[1];                                              \
+        const float value = j->value;                                                              \
         float *y = (float *)j->out + at[2];                                                        \
+        (void)value;                                                                               \
         if (s == 1 && t == 1) {                                                                    \
             EACH(function(a[i], b[i]));                                                            \
         } else if (s == 1 && t == 0) {                                                             \
@@ -150,6 +160,8 @@ static inline float relu6_grad(float y, float dy)
     return y > 0 && y < 6 ? dy : 0;
 }
 
+#define LEAKY_RELU_GRAD(x, dy) ((x) > 0 ? (dy) : value * (dy))
+
 BINARY(add, add)
 BINARY(sub, sub)
 BINARY(mul, mul)
@@ -157,6 +169,7 @@ BINARY(div, quotient)
 BINARY(maximum, larger)
 BINARY(relu_grad, relu_grad)
 BINARY(relu6_grad, relu6_grad)
+BINARY(leaky_relu_grad, LEAKY_RELU_GRAD)
 BINARY(silu_grad, silu_grad)
 BINARY(gelu_tanh_grad, gelu_tanh_grad)
 BINARY(gelu_erf_grad, gelu_erf_grad)
@@ -168,6 +181,9 @@ UNARY(sigmoid, sigmoid(x[i]))
 UNARY(silu, x[i] * sigmoid(x[i]))
 UNARY(relu, x[i] < 0 ? 0 : x[i])
 UNARY(relu6, x[i]<0 ? 0 : x[i]> 6 ? 6 : x[i])
+UNARY(leaky_relu, x[i] < 0 ? value * x[i] : x[i])
+UNARY(neg, -x[i])
+UNARY(softplus, softplus(x[i]))
 UNARY(scale, value *x[i])
 UNARY(gelu_tanh, gelu_tanh(x[i]))
 UNARY(gelu_erf, gelu_erf(x[i]))
@@ -196,15 +212,17 @@ static const struct {
     const pl_op *op;
     pl_loops_row *row;
 } rows[] = {
-    { &pl_op_add, run_add },         { &pl_op_sub, run_sub },
-    { &pl_op_mul, run_mul },         { &pl_op_div, run_div },
-    { &pl_op_maximum, run_maximum }, { &pl_op_relu_grad, run_relu_grad },
-    { &pl_op_exp, run_exp },         { &pl_op_silu_grad, run_silu_grad },
-    { &pl_op_log, run_log },         { &pl_op_sqrt, run_sqrt },
-    { &pl_op_tanh, run_tanh },       { &pl_op_sigmoid, run_sigmoid },
-    { &pl_op_silu, run_silu },       { &pl_op_relu, run_relu },
-    { &pl_op_scale, run_scale },     { &pl_op_accumulate, run_add },
-    { &pl_op_relu6, run_relu6 },     { &pl_op_relu6_grad, run_relu6_grad },
+    { &pl_op_add, run_add },           { &pl_op_sub, run_sub },
+    { &pl_op_mul, run_mul },           { &pl_op_div, run_div },
+    { &pl_op_maximum, run_maximum },   { &pl_op_relu_grad, run_relu_grad },
+    { &pl_op_exp, run_exp },           { &pl_op_silu_grad, run_silu_grad },
+    { &pl_op_log, run_log },           { &pl_op_sqrt, run_sqrt },
+    { &pl_op_tanh, run_tanh },         { &pl_op_sigmoid, run_sigmoid },
+    { &pl_op_silu, run_silu },         { &pl_op_relu, run_relu },
+    { &pl_op_scale, run_scale },       { &pl_op_accumulate, run_add },
+    { &pl_op_relu6, run_relu6 },       { &pl_op_relu6_grad, run_relu6_grad },
+    { &pl_op_neg, run_neg },           { &pl_op_leaky_relu, run_leaky_relu },
+    { &pl_op_softplus, run_softplus }, { &pl_op_leaky_relu_grad, run_leaky_relu_grad },
 };
 
 static pl_loops_row *find_row(const pl_node *n)
@@ -240,6 +258,8 @@ bool pl_pointwise_make(const pl_share *s, const pl_kernel_env *env, void **state
     pointwise e = { pl_loops_make(s, pl_walk_mask(n, n->n_in), n->n_in), find_row(n), 0 };
     (void)env;
     if (n->op == &pl_op_scale) e.value = (float)pl_node_real(n, "value", 0);
+    if (n->op == &pl_op_leaky_relu || n->op == &pl_op_leaky_relu_grad)
+        e.value = (float)pl_node_real(n, "alpha", 0);
     *scratch_bytes = 0;
     return pl_kernels_keep(&e, sizeof e, state, err);
 }
