@@ -29,9 +29,9 @@ typedef struct llama {
     const char *sizes;  /* of the factors g, r: "g=2 r=4"                              */
     const char *rotate; /* spec of a rope, but for its letters: of the present layer   */
     const char *act;
-    double scale, cap; /* of the scores; cap 0: none                                  */
-    int64_t window;    /* of the present layer; 0: attention to all before            */
-    bool routed;       /* the present layer is                                        */
+    double scale, cap;         /* of the scores; cap 0: none                                  */
+    int64_t window;            /* of the present layer; 0: attention to all before            */
+    bool routed;               /* the present layer is                                        */
     bool shares, shares_norms; /* blocks have the same weights; the same norms too    */
     pl_experts experts;
 } llama;
@@ -324,7 +324,7 @@ static const pl_model_key keys[] = {
 
 const pl_family pl_models_llama[] = {
     { "llama", "LLaMA, a small one over bytes, 3M", NULL, "text", keys, build },
-    { "widenet-text", "the same whose blocks share attention and four experts, over bytes, 2.6M",
+    { "widenet-text", "the same whose blocks share attention and four experts, over bytes, 2.5M",
       "layers=12,experts=4,k=2,capacity=0.0,share=blocks", "text", keys, build },
     SIZE("llama2-7b", "Llama 2, 6738M",
          "layers=32,hidden=4096,heads=32,kv=32,ffn=11008,vocab=32000,seq=4096"),

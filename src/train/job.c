@@ -336,7 +336,6 @@ static bool find_rate(pl_train_job *job, pl_err *err)
 
 static bool make_job(pl_train_job *job, pl_err *err)
 {
-    const pl_train_options *o = &job->options;
     PL_TRY(claim_folder(job, false, err));
     if (!job->options.plan.strategy.text)
         PL_TRY(pl_strategy_parse(job->options.strategy, job->n_ranks, job->arena,
