@@ -12,9 +12,17 @@ enum { Z_STREAM = 1, LABEL_STREAM };
 
 /* -- layers ------------------------------------------------------------------------------------ */
 
+/* In the type that is computed in, as all numbers that no leaf is. */
 static pl_value *number(pl_builder *b, double x)
 {
-    return pl_add_value(b, &pl_op_fill, NULL, pl_builder_fmt(b, "->; value=%.17g", x), 0, NULL);
+    const char *spec = pl_builder_fmt(b, "->; value=%.17g to=%s", x, pl_type_name(b->compute));
+    return pl_add_value(b, &pl_op_fill, NULL, spec, 0, NULL);
+}
+
+static pl_value *cast(pl_builder *b, pl_type to, pl_value *x)
+{
+    if (!x || x->type == to) return x;
+    return PL_ADD(b, &pl_op_cast, pl_builder_fmt(b, "; to=%s", pl_type_name(to)), x);
 }
 
 /* x / |x|, as a number that no gradient goes through. */
@@ -55,7 +63,8 @@ static pl_value *add_division(pl_gan *m, const char *name, const char *as, const
                      PL_ADD(b, &pl_op_sqrt, NULL, square));
 }
 
-/* A weight by its spectral norm, once for all who share it but those that are apart. */
+/* A weight by its spectral norm, which is found in f32, once for all who share it but those that
+ * are apart. */
 static pl_value *divide(pl_gan *m, const char *name, const char *dims, pl_value *w)
 {
     pl_builder *b = m->l.b;
@@ -64,7 +73,13 @@ static pl_value *divide(pl_gan *m, const char *name, const char *dims, pl_value 
                *as = pl_builder_fmt(b, "%s.normal%s", name, m->own ? m->own : "");
     if (m->l.shared) b->scope = m->l.shared;
     pl_value *y = pl_graph_find(b->graph, pl_builder_fmt(b, "%s%s", b->scope, as));
-    if (!y) y = add_division(m, name, as, dims, w);
+    const pl_type type = b->compute;
+    const char *wide = type == PL_F32 ? as : pl_builder_fmt(b, "%s.f32", as);
+    b->compute = PL_F32;
+    if (!y) y = add_division(m, name, wide, dims, w);
+    b->compute = type;
+    if (y && y->type != type)
+        y = PL_ADD_AS(b, &pl_op_cast, as, pl_builder_fmt(b, "; to=%s", pl_type_name(type)), y);
     b->scope = outer;
     return y;
 }
@@ -153,17 +168,19 @@ pl_value *pl_gan_norm(pl_gan *m, const char *name, pl_value *x, bool relu)
     return norm(m, name, x, scale, bias, relu);
 }
 
+static pl_value *fill(pl_builder *b, double x, int64_t c)
+{
+    const char *spec = pl_builder_fmt(b, "->c; value=%.17g c=%lld to=%s", x, (long long)c,
+                                      pl_type_name(b->compute));
+    return pl_add_value(b, &pl_op_fill, NULL, spec, 0, NULL);
+}
+
 pl_value *pl_gan_norm_by(pl_gan *m, const char *name, pl_value *x, pl_value *y)
 {
     pl_builder *b = m->l.b;
     if (!x || !y) return NULL;
     const int64_t c = x->shape.dim[3];
-    const char *fill = "->c; value=%d c=%lld";
-    pl_value *one = pl_add_value(b, &pl_op_fill, NULL, pl_builder_fmt(b, fill, 1, (long long)c), 0,
-                                 NULL),
-             *none = pl_add_value(b, &pl_op_fill, NULL, pl_builder_fmt(b, fill, 0, (long long)c), 0,
-                                  NULL);
-    x = norm(m, name, x, one, none, false);
+    x = norm(m, name, x, fill(b, 1, c), fill(b, 0, c), false);
     pl_value *scale = pl_gan_linear(m, pl_builder_fmt(b, "%s.scale", name), y, c, false),
              *offset = pl_gan_linear(m, pl_builder_fmt(b, "%s.offset", name), y, c, false);
     scale = PL_ADD(b, &pl_op_add, "nc,->nc", scale, number(b, 1));
@@ -242,8 +259,9 @@ pl_gan pl_gan_new(pl_builder *b, const pl_model_args *args, pl_mode mode)
 
 static pl_value *draw(pl_gan *m, pl_value *seed, int64_t z)
 {
-    const char *spec = pl_builder_fmt(m->l.b, "->nz; n=%lld z=%lld stream=%d", (long long)m->batch,
-                                      (long long)z, Z_STREAM);
+    const char *spec =
+        pl_builder_fmt(m->l.b, "->nz; n=%lld z=%lld stream=%d to=%s", (long long)m->batch,
+                       (long long)z, Z_STREAM, pl_type_name(m->l.b->compute));
     return PL_ADD_AS(m->l.b, &pl_op_draw_normal, "z", spec, seed);
 }
 
@@ -275,6 +293,7 @@ static pl_value *judge(pl_gan *m, const pl_gan_nets *nets, const char *what, pic
     m->l.shared = DISCRIMINATOR;
     pl_value *y = nets->judge(m, x.image, x.label);
     m->l.shared = NULL;
+    y = cast(b, PL_F32, y); /* as losses are, whatever the networks compute in */
     b->scope = "";
     return y;
 }
@@ -316,6 +335,7 @@ static pl_value *wrong(pl_gan *m, const char *name, pl_value *y, bool above)
 static void add_losses(pl_gan *m, pl_value *real, pl_value *old, pl_value *made)
 {
     pl_builder *b = m->l.b;
+    b->compute = PL_F32;
     pl_value *d = PL_ADD(b, &pl_op_add, NULL, wrong(m, "loss_real", real, true),
                          wrong(m, "loss_made", old, false));
     pl_value *g = m->hinge ? mean(b, "unconvincing", PL_ADD(b, &pl_op_neg, NULL, made))
@@ -347,6 +367,7 @@ void pl_gan_build(pl_gan *m, const pl_gan_nets *nets)
     if (b->err.code || !check(m, buffer)) return;
     pictures made = make_pictures(m, nets), old = made, real = { 0 };
     if (m->mode == PL_INFER) {
+        made.image = cast(b, PL_F32, made.image);
         if (made.image) pl_add_output(b, "image", made.image);
         return;
     }

@@ -105,6 +105,26 @@ static void buffer(void **state)
     assert_null(pl_graph_find(build(DCGAN, PL_TRAIN, NULL, arena), "discriminator.old.conv0"));
 }
 
+/* In 16 bits spectral norms and losses stay f32. */
+static void narrow(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        DCGAN ",dtype=bf16,buffer=1", SNGAN ",dtype=bf16",
+        "biggan:size=32,width=2,judge=2,z=8,embed=4,attention=16,classes=3,batch=2,dtype=bf16"
+    };
+    for (int i = 0; i < 3; i++) {
+        const pl_graph *g = build(specs[i], PL_TRAIN, "adam", arena);
+        assert_int_equal(pl_graph_find(g, "loss")->type, PL_F32);
+        const pl_value *w = pl_graph_find(g, "discriminator.0.conv1.weight.normal"),
+                       *y = pl_graph_find(g, "discriminator.0.conv1.weight.normal.f32");
+        assert_true(!i == !w);
+        assert_true(!w || (w->type == PL_BF16 && y && y->type == PL_F32));
+        g = build(specs[i], PL_INFER, NULL, arena);
+        assert_int_equal(pl_graph_find(g, "image")->type, PL_F32);
+    }
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -145,10 +165,8 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),
-        cmocka_unit_test(spectral_norms),
-        cmocka_unit_test(buffer),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(counts), cmocka_unit_test(spectral_norms), cmocka_unit_test(buffer),
+        cmocka_unit_test(narrow), cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -23,6 +23,16 @@ static void counts(void **state)
                          rows[i].params);
 }
 
+/* Decoders whose blocks share all but their norms, two of them a block. */
+static void text(void **state)
+{
+    (void)state;
+    const int64_t six = pl_graph_params(build("widenet-text:layers=6", PL_EVAL, NULL, arena)),
+                  twelve = pl_graph_params(build("widenet-text", PL_EVAL, NULL, arena));
+    assert_int_equal(twelve, 2465024);
+    assert_int_equal(twelve - six, 6 * 2 * 256);
+}
+
 /* -- gradients --------------------------------------------------------------------------------- */
 
 /* A graph of the loss and of what it changes by with each weight. */
@@ -228,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(counts, setup, teardown),
+        cmocka_unit_test_setup_teardown(text, setup, teardown),
         cmocka_unit_test_setup_teardown(shared_is_the_sum, setup, teardown),
         cmocka_unit_test_setup_teardown(balance, setup, teardown),
         cmocka_unit_test_setup_teardown(slots, setup, teardown),
