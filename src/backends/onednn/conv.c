@@ -180,13 +180,27 @@ static bool has_layout(int n, const dim d[], const dnnl_memory_desc_t *md)
     return true;
 }
 
+enum { BLOCK = 8 }; /* floats of AVX2 */
+
+/* Without AVX-512 a convolution of several taps takes 0.7 to 0.9 of the time on oneDNN's blocked
+ * layout, also from channels last, where there are channels for whole blocks and rows are long. */
+static bool is_better_blocked(const conv *x)
+{
+    const dim *w = x->dim[WEIGHTS] + x->grouped;
+    bool taps = false;
+    for (int i = 2; i < x->rank; i++) taps |= w[i].n > 1;
+    return dnnl_get_effective_cpu_isa() < dnnl_cpu_isa_avx512_core && taps && w[0].n >= BLOCK &&
+           w[1].n >= BLOCK && x->dim[RESULT][x->rank - 1].n >= BLOCK;
+}
+
 /* Image or result: `plain` as it lies in memory and `wanted`, what the convolution should get:
- * channels last as it is, channels first as oneDNN likes it. There a convolution is twice as fast
- * on its own blocked layout, which pays for the reorders. */
+ * channels last as it is, if that is not better blocked, channels first as oneDNN likes it. There a
+ * convolution is twice as fast on its own blocked layout, which pays for the reorders. */
 static bool describe_image(const conv *x, int role, pl_type type, pl_type inner,
                            dnnl_memory_desc_t *plain, dnnl_memory_desc_t *wanted, pl_err *why)
 {
     const dim *d = x->dim[role];
+    const bool blocked = is_better_blocked(x);
     dnnl_dims_t dims = { 0 };
     for (int i = 0; i < x->rank; i++) dims[i] = d[i].n;
     for (int try = 0; try < 2; try++) {
@@ -194,9 +208,10 @@ static bool describe_image(const conv *x, int role, pl_type type, pl_type inner,
         PL_TRY(pl_prim_check(dnnl_memory_desc_init_by_tag(plain, x->rank, dims, type_of(type), tag),
                              "layout", why));
         if (!has_layout(x->rank, d, plain)) continue;
-        return pl_prim_check(dnnl_memory_desc_init_by_tag(wanted, x->rank, dims, type_of(inner),
-                                                          try ? dnnl_format_tag_any : tag),
-                             "layout", why);
+        return pl_prim_check(
+            dnnl_memory_desc_init_by_tag(wanted, x->rank, dims, type_of(inner),
+                                         try || blocked ? dnnl_format_tag_any : tag),
+            "layout", why);
     }
     return pl_err_set(why, PL_EUNSUPPORTED, "neither channels first nor channels last");
 }
