@@ -26,6 +26,10 @@ static bool settle(pl_strategy *s, pl_err *err)
     if (said->size[0] < 2 || said->size[0] > MOST)
         return pl_err_set(err, PL_EUSAGE, "strategy '%s': apart=N is of 2 to %d objectives",
                           s->text, MOST);
+    if (pl_strategy_said(s, "pp"))
+        return pl_err_set(err, PL_EUSAGE,
+                          "strategy '%s': objectives that are apart have no stages: leave out pp=N",
+                          s->text);
     return s->micro < 2 ||
            pl_err_set(err, PL_EUSAGE,
                       "strategy '%s': objectives that are apart take a batch at once: leave out "
@@ -66,7 +70,7 @@ static void mark(parting *x, const pl_value *v, unsigned bits)
     if (v->maker && v->maker->phase == PL_FORWARD) x->need[v->maker->id] |= bits;
 }
 
-/* What losses need; states are left to whom something is already. */
+/* What losses need. */
 static void mark_needs(parting *x)
 {
     pl_value *loss[MOST];
@@ -78,34 +82,30 @@ static void mark_needs(parting *x)
     }
 }
 
-static bool is_one(unsigned bits)
+/* The one bit that is set; -1: several are, or none. */
+static int only(unsigned bits)
 {
-    return bits && !(bits & (bits - 1));
+    int i = 0;
+    if (!bits || bits & (bits - 1)) return -1;
+    while (!(bits >> i & 1)) i++;
+    return i;
 }
 
-/* Does something that it reads come of two objectives, or is it read by none of them? The former is
- * for the stage behind all. */
+/* What one objective needs is its own; what none does is of the stage that it reads from or, where
+ * these are several, of the one behind all. *stage [nodes] is known of those before. */
 static bool find_stage(const parting *x, const pl_node *n, int *stage, pl_err *err)
 {
+    const unsigned need = x->need[n->id];
     unsigned from = 0;
-    bool joins = false;
-    for (int k = 0; k < n->n_in; k++) {
-        const pl_node *m = n->in[k]->maker;
-        if (!m) continue;
-        joins |= stage[m->id] == x->n;
-        from |= 1u << stage[m->id];
-    }
-    for (int i = 0; i < x->n; i++)
-        if (x->need[n->id] == 1u << i) stage[n->id] = i;
-    if (is_one(x->need[n->id])) return true;
-    if (x->need[n->id])
+    if (need && only(need) < 0)
         return pl_err_set(err, PL_EINPUT,
                           "node '%s' serves several objectives in a step, which wait for each "
                           "other then: of a GAN write buffer=1",
                           n->name);
-    stage[n->id] = joins || (from && !is_one(from)) ? x->n : 0;
-    for (int i = 0; i < x->n && !joins; i++)
-        if (from == 1u << i) stage[n->id] = i;
+    for (int k = 0; k < n->n_in; k++)
+        if (n->in[k]->maker) from |= 1u << stage[n->in[k]->maker->id];
+    const unsigned bits = need ? need : from;
+    stage[n->id] = !bits ? 0 : only(bits) >= 0 ? only(bits) : x->n;
     return true;
 }
 

@@ -44,10 +44,11 @@ void pl_tell_pipeline(const pl_told *t, pl_text *out)
     const double bound = bound_of(t), seconds = f->times.seconds, gap = (seconds - bound) / seconds;
     pl_text line = { .arena = out->arena };
     pl_text_add(&line,
-                "%s: %d stages on axis %s, %d micro-batches of %lld %s; the busiest device waits "
+                "%s: %d stages on axis %s, %d micro-batch%s of %lld %s; the busiest device waits "
                 "%.1f %% of the passes' %.3f ms, ",
                 order->name, order->n_stages, t->best->take->plan->mesh.axis[s->axis].name,
-                order->n_micro, (long long)t->n_units / order->n_micro, t->units,
+                order->n_micro, order->n_micro == 1 ? "" : "es",
+                (long long)t->n_units / order->n_micro, t->units,
                 100 * pl_pipeline_bubble(&f->times), 1e3 * seconds);
     if (gap < 1e-9)
         pl_text_add(&line, "and no schedule of these stages that holds as much is faster (proven)");

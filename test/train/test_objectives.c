@@ -144,6 +144,12 @@ static void apart(void **state)
     assert_false(train(&o, 2, &two, &err));
     assert_non_null(strstr(err.msg, "serves several objectives"));
     err = (pl_err){ 0 };
+    o.model = late;
+    o.strategy = "apart=2,pp=2,micro=1";
+    assert_false(train(&o, 4, &two, &err));
+    assert_non_null(strstr(err.msg, "have no stages"));
+    err = (pl_err){ 0 };
+    o.strategy = "apart=2";
     o.model = "mlp";
     o.optim.objectives = NULL;
     assert_false(train(&o, 2, &two, &err));
