@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "report/why.h"
+#include "train/rests.h"
 
 static bool make_optim(const pl_job *j, pl_optim *out, pl_err *err)
 {
@@ -88,11 +89,24 @@ bool pl_job_find(pl_job *j, const char *strategy, pl_arena *arena, pl_found **fo
     return true;
 }
 
+/* A mean that cannot be told is none. */
+static double find_mean(const pl_job *j, const pl_found *f, pl_arena *arena)
+{
+    pl_optim o;
+    pl_err none = { 0 };
+    double seconds = 0;
+    if (!make_optim(j, &o, &none) || !pl_rests_mean(&(pl_trained){ &j->args, &o, NULL }, f,
+                                                    &j->request.lower, arena, &seconds, &none))
+        return 0;
+    return seconds;
+}
+
 pl_told pl_job_told(const pl_job *j, const pl_found *f, pl_arena *arena)
 {
     const pl_cluster *c = f->strategy.cluster;
     pl_told t = { .model = j->args.spec, .graph = j->graph, .cluster = c, .best = f };
     t.units = pl_job_units(j, &t.n_units);
+    t.mean_seconds = find_mean(j, f, arena);
     t.cache = j->cache, t.n_caches = j->n_caches, t.caches = j->caches;
     if (f->search && c->n_devices > 1) t.why = pl_why_sentence(f, arena);
     return t;

@@ -5,6 +5,7 @@
  * (program/). Nothing about gradients or any published scheme stands in a plan. */
 #ifndef PL_PLAN_PLAN_H
 #define PL_PLAN_PLAN_H
+#include "graph/excerpt.h"
 #include "graph/shorten.h"
 #include "placement/placement.h"
 
@@ -87,6 +88,10 @@ int pl_plan_stretches(const pl_plan *p, const pl_fold *fold, int most, pl_cut ou
  * has it; NULL: it does not plan the blocks that are left out as those beside them. `out` owns it,
  * and it shares the texts of the other. */
 pl_plan *pl_plan_shorten(const pl_plan *p, const pl_fold *fold, const pl_short *s, pl_arena *out);
+
+/* The plan of a part of the step: each node and state as in the whole one. `out` owns it, and it
+ * shares the texts of the other. */
+pl_plan *pl_plan_excerpt(const pl_plan *p, const pl_excerpt *e, pl_arena *out);
 
 /* Everything whole on one device; `out` owns the plan. */
 pl_plan *pl_plan_single(const pl_graph *g, pl_arena *out);

@@ -69,6 +69,11 @@ static void tell_step(const pl_told *t, pl_text *out)
     pl_text_add(out, "          %.3f ms computing, %.3f ms waiting; messages take %.3f ms for %s\n",
                 1e3 * f->compute_seconds, 1e3 * f->exposed_seconds, 1e3 * f->comm_seconds,
                 size(out, (double)f->comm_bytes));
+    if (t->mean_seconds > 0)
+        pl_text_add(out,
+                    "          %.3f ms in the mean, %.4g %s/s: in some steps not all objectives "
+                    "train\n",
+                    1e3 * t->mean_seconds, (double)t->n_units / t->mean_seconds, t->units);
     if (f->step_seconds > f->device_seconds)
         pl_text_add(out,
                     "          the host hands kernels over in %.3f ms, which the devices would do "

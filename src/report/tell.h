@@ -9,6 +9,7 @@ typedef struct pl_told {
     const pl_graph *graph;    /* the training step                                               */
     const pl_cluster *cluster;
     const pl_found *best;
+    double mean_seconds;      /* of a step, where in some not all objectives train; 0: all do    */
     const char *units;        /* what a step takes in: "tokens"; so many                         */
     int64_t n_units;
     const char *why;          /* pl_why_sentence; NULL: none                                     */

@@ -60,6 +60,7 @@ static void put_predicted(const pl_told *t, pl_json_out *out)
                 "host_kernel_seconds", f->host_kernel_seconds, "launch_seconds", f->launch_seconds,
                 "device_seconds", f->device_seconds);
     if (t->best->floor > 0) PL_JSON_PUT(out, "floor_seconds", t->best->floor);
+    if (t->mean_seconds > 0) PL_JSON_PUT(out, "mean_step_seconds", t->mean_seconds);
     PL_JSON_PUT(out, "micro", t->graph->micro, "micro_seconds", f->micro_seconds);
     put_ragged(t, out);
     PL_JSON_PUT(out, "units_per_second", (double)t->n_units / f->step_seconds, "units", t->units,

@@ -34,54 +34,25 @@ static bool build_graphs(pl_train_job *j, pl_err *err)
     return build_forward(j, true, &j->graph[EVAL], err);
 }
 
-/* -- steps in which some objectives rest ------------------------------------------------------- */
-
-const pl_job_rest *pl_job_rest_at(const pl_train_job *job, int64_t done)
+int pl_job_rest_at(const pl_train_job *job, int64_t done)
 {
-    const unsigned resting = pl_objectives_resting(&job->objectives, done);
-    for (int i = 0; i < job->n_rests; i++)
-        if (job->rest[i].resting == resting) return &job->rest[i];
-    return NULL;
+    const unsigned resting = pl_objectives_resting(&job->rests.objectives, done);
+    for (int i = 0; i < job->rests.n; i++)
+        if (job->rests.at[i].resting == resting) return i;
+    return -1;
 }
 
-static bool find_rests(pl_train_job *j, pl_err *err)
-{
-    pl_optim optim = pl_objectives_usual(&j->options.optim, &j->args);
-    PL_TRY(pl_objectives_find(j->graph[STEP], &optim, &j->objectives, err));
-    const int64_t period = pl_objectives_period(&j->objectives);
-    for (int64_t i = 1; i < period; i++) {
-        const unsigned resting = pl_objectives_resting(&j->objectives, i);
-        if (!resting || pl_job_rest_at(j, i)) continue;
-        if (resting == (1u << j->objectives.n) - 1)
-            return pl_err_set(err, PL_EUSAGE,
-                              "objectives: in step %lld none trains: one of them needs every=1",
-                              (long long)i + 1);
-        if (j->n_rests == PL_JOB_RESTS)
-            return pl_err_set(err, PL_EUSAGE, "objectives train in more than %d ways together",
-                              PL_JOB_RESTS);
-        j->rest[j->n_rests++].resting = resting;
-    }
-    return true;
-}
-
-/* Their programs follow the others; of micro-batches there are two each. */
+/* Programs of steps in which some objectives rest follow the others; of micro-batches there are two
+ * each. */
 static bool plan_rests(pl_train_job *j, pl_err *err)
 {
-    pl_model_args args;
+    const pl_trained t = { &j->args, &j->options.optim, NULL };
     const bool pipeline = j->plan[STEP]->stages != NULL, micro = j->options.micro > 1 && !pipeline;
-    j->n_rests = 0;
-    PL_TRY(find_rests(j, err));
-    PL_TRY(pl_optim_micro(&j->args, j->options.micro, j->arena, &args, err));
-    for (int i = 0; i < j->n_rests; i++) {
-        pl_job_rest *r = &j->rest[i];
-        pl_optim optim = j->options.optim;
-        optim.resting = r->resting;
-        pl_builder b = pl_optim_step(&args, &optim, j->options.micro, j->arena);
-        PL_TRY(pl_builder_done(&b, &r->graph, err));
-        PL_TRY(pl_strategy_plan(&j->found->strategy, r->graph, j->plan[STEP], j->arena, &r->plan,
-                                err));
-        if (pipeline) PL_TRY(pl_plan_unroll(r->plan, j->arena, &r->whole, err));
-        r->program = j->n_programs;
+    PL_TRY(pl_rests_find(j->graph[STEP], &t, &j->rests, err));
+    PL_TRY(pl_rests_plan(&j->rests, j->plan[STEP], j->arena, err));
+    for (int i = 0; i < j->rests.n; i++) {
+        if (pipeline) PL_TRY(pl_plan_unroll(j->rests.at[i].plan, j->arena, &j->whole_rest[i], err));
+        j->rest_program[i] = j->n_programs;
         j->n_programs += micro ? 2 : 1;
     }
     return true;
@@ -169,7 +140,7 @@ static const char *settings_text(const pl_train_job *job)
         pl_json_put_text(&out, "data_order", options->in_order ? "file" : "random");
     if (job->data.kind == PL_DATA_IMAGES)
         pl_json_put_text(&out, "augment", options->augment ? options->augment : "");
-    if (job->objectives.n > 1)
+    if (job->rests.objectives.n > 1)
         pl_json_put_text(&out, "objectives",
                          pl_objectives_usual(&options->optim, &job->args).objectives);
     return pl_json_end(&out);

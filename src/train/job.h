@@ -7,23 +7,13 @@
 #include "run/claim.h"
 #include "data/augment.h"
 #include "data/counts.h"
-#include "train/objective.h"
 #include "train/rate.h"
+#include "train/rests.h"
 #include "train/tables.h"
 #include "train/train.h"
 #include "data/weights.h"
 
-enum { PL_JOB_GRAPHS = PL_TRAIN_EVAL + 1, PL_JOB_RESTS = 16 };
-
-/* Steps in which some objectives do not train: a graph of their own, whose states lie where those
- * of the whole step do. */
-typedef struct pl_job_rest {
-    unsigned resting;   /* bits of the objectives                                      */
-    pl_graph *graph;
-    pl_plan *plan;
-    pl_unrolled whole;  /* of a pipeline, as pl_train_job.whole                        */
-    int program;        /* its index; that of micro-batches before the last follows it */
-} pl_job_rest;
+enum { PL_JOB_GRAPHS = PL_TRAIN_EVAL + 1 };
 
 struct pl_train_job {
     pl_train_options options;
@@ -39,9 +29,10 @@ struct pl_train_job {
     pl_unrolled whole;   /* of a pipeline: the step's plan with all micro-batches; graph NULL: none.
                             Then it is what runs, once a step                               */
     int n_programs;      /* of a rank */
-    pl_objectives objectives;
-    int n_rests;
-    pl_job_rest rest[PL_JOB_RESTS];
+    pl_rests rests;      /* steps in which not all objectives train              */
+    pl_unrolled whole_rest[PL_MOST_RESTS]; /* of a pipeline, as `whole`           */
+    int rest_program[PL_MOST_RESTS];       /* its index; that of micro-batches before the last
+                                              follows it                          */
     pl_found *found;    /* the plan of the first of them */
     pl_checkpoint from; /* when resuming */
     pl_claim claim;     /* of the folder that it saves to */
@@ -57,8 +48,8 @@ struct pl_train_job {
     pl_rate rate;
 };
 
-/* The steps that the one after so many is like; NULL: all objectives train in it. */
-const pl_job_rest *pl_job_rest_at(const pl_train_job *job, int64_t done);
+/* Which of the rests the step after so many is like; -1: all objectives train in it. */
+int pl_job_rest_at(const pl_train_job *job, int64_t done);
 
 /* Where states begin, without a checkpoint. */
 pl_init pl_train_initial(const pl_train_job *job);

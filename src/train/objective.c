@@ -129,36 +129,18 @@ int64_t pl_objectives_period(const pl_objectives *list)
     return period;
 }
 
-void pl_objectives_rest(pl_builder *b, const pl_objectives *list, unsigned resting)
-{
-    pl_graph *g = b->graph;
-    pl_value *sum = NULL, *all = b->err.code ? NULL : pl_graph_find(g, "loss");
-    int n = 0;
-    if (!all || !resting) return;
-    for (int i = 0; i < list->n; i++) {
-        pl_value *loss = pl_objective_loss(g, &list->at[i]);
-        if (resting >> i & 1) continue;
-        sum = sum ? PL_ADD(b, &pl_op_add, NULL, sum, loss)
-                  : PL_ADD(b, &pl_op_scale, "; value=1", loss);
-    }
-    for (int i = 0; i < g->outputs.n; i++) {
-        pl_value *v = g->outputs.at[i];
-        bool rests = v == all;
-        for (int k = 0; k < list->n; k++)
-            rests |= (resting >> k & 1) && v == pl_objective_loss(g, &list->at[k]);
-        if (!rests) g->outputs.at[n++] = v;
-    }
-    g->outputs.n = n;
-    pl_graph_rename(g, all, "loss.all");
-    pl_add_output(b, "loss", sum);
-}
-
 /* -- one of them ------------------------------------------------------------------------------- */
 
 pl_value *pl_objective_loss(const pl_graph *g, const pl_objective *o)
 {
     const char *name = *o->name ? pl_arena_fmt(g->arena, "loss.%s", o->name) : "loss";
     return pl_graph_find(g, name);
+}
+
+bool pl_objective_reports(const pl_objective *o, const pl_value *output)
+{
+    const char *point = strrchr(output->name, '.');
+    return point && !strcmp(point + 1, o->name);
 }
 
 bool pl_objective_trains(const pl_objective *o, const pl_value *weight)

@@ -37,12 +37,11 @@ unsigned pl_objectives_resting(const pl_objectives *list, int64_t done);
 /* After how many steps the same ones train again. */
 int64_t pl_objectives_period(const pl_objectives *list);
 
-/* Those of the bits train nothing here: their losses are no outputs, and "loss" is the sum of the
- * others. */
-void pl_objectives_rest(pl_builder *b, const pl_objectives *list, unsigned resting);
-
 /* The output of an objective's loss. */
 pl_value *pl_objective_loss(const pl_graph *g, const pl_objective *o);
+
+/* Is it an output of this one, of several, alone: its loss, or the norm of its gradients? */
+bool pl_objective_reports(const pl_objective *o, const pl_value *output);
 
 /* Is it a weight that this objective trains? */
 bool pl_objective_trains(const pl_objective *o, const pl_value *weight);

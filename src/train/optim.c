@@ -548,14 +548,11 @@ void pl_optim_add(pl_builder *b, const pl_optim *optim, pl_value *loss)
     pl_objectives list;
     targets t[PL_MOST_OBJECTIVES] = { 0 };
     if (b->err.code || !pl_objectives_find(b->graph, optim, &list, &b->err)) return;
-    pl_objectives_rest(b, &list, optim->resting);
-    for (int i = 0; i < list.n; i++)
-        if (!(optim->resting >> i & 1)) t[i] = find_targets(b, &list.at[i], loss);
+    for (int i = 0; i < list.n; i++) t[i] = find_targets(b, &list.at[i], loss);
     if (b->err.code) return;
     b->phase = PL_UPDATE;
     b->compute = PL_F32; /* whatever the passes compute in */
-    for (int i = 0; i < list.n; i++)
-        if (!(optim->resting >> i & 1)) add_updates(b, &list.at[i], &t[i]);
+    for (int i = 0; i < list.n; i++) add_updates(b, &list.at[i], &t[i]);
 }
 
 /* Rows that are not in a cache stay as they are: so an update of all rows would have to leave them

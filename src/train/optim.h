@@ -31,7 +31,6 @@ typedef struct pl_optim {
                              the same numbers to rounding, with the memory between them           */
     const char *objectives; /* of a model with several, what is said of each (train/objective.h);
                              NULL: what the model says                                            */
-    unsigned resting;     /* bits of those that do not train in such a step                       */
     pl_cached cache;      /* of tables: a step has to read so few of their rows, and to update those
                              alone                                                                */
 } pl_optim;

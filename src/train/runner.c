@@ -22,14 +22,16 @@ const pl_program *pl_runner_micro(const pl_runner *runner)
     return has_micro(runner->job) ? runner->program[MICRO] : NULL;
 }
 
-static bool lower_rest(pl_runner *runner, const pl_job_rest *r, pl_err *err)
+static bool lower_rest(pl_runner *runner, int i, pl_err *err)
 {
     const pl_train_job *job = runner->job;
+    const pl_unrolled *whole = &job->whole_rest[i];
+    const int at = job->rest_program[i];
     pl_program *p;
-    PL_TRY(pl_program_lower(r->whole.graph ? r->whole.plan : r->plan, runner->rank, runner->store,
-                            &job->options.plan.lower, runner->arena, &p, err));
-    runner->program[r->program] = p;
-    if (has_micro(job)) runner->program[r->program + 1] = pl_program_micro(p, runner->arena);
+    PL_TRY(pl_program_lower(whole->graph ? whole->plan : job->rests.at[i].plan, runner->rank,
+                            runner->store, &job->options.plan.lower, runner->arena, &p, err));
+    runner->program[at] = p;
+    if (has_micro(job)) runner->program[at + 1] = pl_program_micro(p, runner->arena);
     return true;
 }
 
@@ -54,7 +56,7 @@ static bool lower(pl_runner *runner, int *n_programs, pl_err *err)
     }
     if (has_micro(job))
         runner->program[MICRO] = pl_program_micro(runner->program[STEP], runner->arena);
-    for (int i = 0; i < job->n_rests; i++) PL_TRY(lower_rest(runner, &job->rest[i], err));
+    for (int i = 0; i < job->rests.n; i++) PL_TRY(lower_rest(runner, i, err));
     for (int i = 0; i < n_gathers; i++) runner->program[n + i] = runner->gather->program[i];
     return true;
 }
@@ -152,8 +154,8 @@ static const pl_unrolled *find_whole(const pl_runner *runner, int which)
 {
     static const pl_unrolled none;
     const pl_train_job *job = runner->job;
-    for (int i = 0; i < job->n_rests; i++)
-        if (job->rest[i].program == which) return &job->rest[i].whole;
+    for (int i = 0; i < job->rests.n; i++)
+        if (job->rest_program[i] == which) return &job->whole_rest[i];
     return which == STEP ? &job->whole : &none;
 }
 
@@ -205,18 +207,22 @@ double pl_runner_scalar(const pl_runner *runner, int which, const char *name)
  * several, "@3". Returns the share of their sum. */
 static double add_losses(pl_runner *runner, int which, const char *of)
 {
-    const pl_objectives *list = &runner->job->objectives;
+    const pl_objectives *list = &runner->job->rests.objectives;
     const double n = (double)runner->job->options.micro;
     const unsigned resting = pl_objectives_resting(list, runner->done);
     char name[64];
+    double sum = 0;
     int part = 0;
     for (int i = 0; i < list->n && list->n > 1; i++) {
         if (resting >> i & 1) continue;
         snprintf(name, sizeof name, "loss.%s%s", list->at[i].name, of);
+        const double loss = pl_runner_scalar(runner, which, name) / n;
         runner->part[part].name = list->at[i].name;
-        runner->part[part++].loss += pl_runner_scalar(runner, which, name) / n;
+        runner->part[part++].loss += loss;
+        sum += loss;
     }
     runner->n_parts = part;
+    if (part) return sum;
     snprintf(name, sizeof name, "loss%s", of);
     return pl_runner_scalar(runner, which, name) / n;
 }
@@ -247,8 +253,9 @@ static bool run_micro(pl_runner *runner, int last, int before, double *loss, pl_
 
 bool pl_runner_step(pl_runner *runner, double *loss, pl_err *err)
 {
-    const pl_job_rest *rest = pl_job_rest_at(runner->job, runner->done);
-    const int last = rest ? rest->program : STEP, before = rest ? rest->program + 1 : MICRO;
+    const int rest = pl_job_rest_at(runner->job, runner->done);
+    const int last = rest < 0 ? STEP : runner->job->rest_program[rest],
+              before = rest < 0 ? MICRO : last + 1;
     *loss = 0;
     for (int i = 0; i < PL_MOST_OBJECTIVES; i++) runner->part[i].loss = 0;
     if (runner->job->options.micro > 1) pl_state_clear(runner->exec, runner->store);

@@ -3,7 +3,7 @@
 #include "jobs.h"
 
 #include "ops/lib/all.h"
-#include "train/objective.h"
+#include "train/rests.h"
 
 static const char *const gan = "dcgan:size=16,width=4,z=8,channels=1,batch=4";
 static const char *const late = "dcgan:size=16,width=4,z=8,channels=1,batch=4,buffer=2";
@@ -75,26 +75,37 @@ static void mistakes(void **state)
     pl_arena_free(a);
 }
 
-/* A graph of a step has updates of those that train in it, and moments of their own. */
+/* A step in which one rests is a part of the whole one: updates of the other, and pictures. */
 static void resting(void **state)
 {
     (void)state;
     pl_arena *a = pl_arena_new("test");
     pl_optim o = pl_optim_usual("adamw");
     o.objectives = seldom;
-    const pl_graph *all = graph_of(&o, late, a);
-    o.resting = 2;
-    const pl_graph *some = graph_of(&o, late, a);
+    pl_model_args args;
+    pl_rests rests;
+    pl_value *loss[4];
+    pl_err err = { 0 };
+    assert_true(pl_model_parse(late, a, &args, &err));
+    pl_graph *all = graph_of(&o, late, a);
+    const pl_plan *whole = pl_plan_single(all, a);
+    assert_true(pl_rests_find(all, &(pl_trained){ &args, &o, NULL }, &rests, &err));
+    assert_int_equal(rests.n, 1);
+    assert_int_equal(rests.period, 3);
+    assert_int_equal(rests.at[0].steps, 2);
+    if (!pl_rests_plan(&rests, whole, a, &err)) fail_msg("%s", err.msg);
+    const pl_graph *some = rests.at[0].graph;
     assert_non_null(pl_graph_find(all, "generator.deconv0.weight.s"));
-    assert_non_null(pl_graph_find(all, "discriminator.conv0.weight.v"));
     assert_null(pl_graph_find(some, "generator.deconv0.weight.s"));
-    assert_non_null(pl_graph_find(some, "discriminator.conv0.weight.v"));
+    assert_non_null(pl_graph_find(some, "discriminator.conv0.weight.v")->next);
+    assert_non_null(pl_graph_find(all, "generator.deconv0.weight")->next);
     assert_null(pl_graph_find(some, "generator.deconv0.weight")->next);
     assert_non_null(pl_graph_find(some, "buffer.image.0")->next); /* it still makes pictures */
-    pl_value *loss[4];
+    assert_null(pl_graph_find(some, "discriminator.made.conv0")); /* which nobody judges     */
     assert_int_equal(pl_graph_losses(all, 4, loss), 2);
     assert_int_equal(pl_graph_losses(some, 4, loss), 1);
     assert_string_equal(pl_graph_objective(loss[0]), "discriminator");
+    assert_true(pl_graph_flops(some) < 0.8 * pl_graph_flops(all));
     pl_arena_free(a);
 }
 
