@@ -178,6 +178,10 @@ typedef struct pl_plan_options {
     int64_t ahead_bytes;   /* weights gathered before they are read; 0: 32 MiB; -1: none         */
     int64_t step_bytes;    /* larger gathers run in steps; 0: none do                            */
     double seconds;        /* of "auto": then the best plan so far is taken; 0: no limit         */
+    const char *objectives; /* of a model of several losses, which optimizer trains the weights of
+                              each, at which share of the rate, and in every how many steps:
+                              "generator:optimizer=adabelief,rate=0.5,every=5;discriminator:..."
+                              (docs/words.md); NULL: what the model says                       */
 } pl_plan_options;
 
 #define PL_PLAN_OPTIONS \

@@ -8,6 +8,7 @@
 static bool make_optim(const pl_job *j, pl_optim *out, pl_err *err)
 {
     *out = pl_optim_usual(j->optimizer);
+    out->objectives = j->objectives;
     return !j->cache || !*j->cache || pl_cached_parse(j->cache, &out->cache, err);
 }
 
@@ -34,6 +35,7 @@ static bool open_file(pl_job *j, const pl_plan_file *f, const pl_model_args *own
     else
         PL_TRY(pl_model_parse(f->about.model, arena, &j->args, err));
     j->optimizer = f->about.optimizer;
+    j->objectives = f->about.objectives;
     j->cache = f->about.cache;
     j->n_caches = f->about.n_caches, j->caches = f->about.caches;
     j->request.cluster = f->cluster;
@@ -62,6 +64,7 @@ void pl_job_write(const pl_job *j, const pl_found *f, pl_text *out)
     pl_cluster_print(f->strategy.cluster, &cluster);
     const pl_plan_about about = { .model = j->args.spec,
                                   .optimizer = j->optimizer,
+                                  .objectives = j->objectives,
                                   .cache = j->cache,
                                   .n_caches = j->n_caches,
                                   .caches = j->caches,

@@ -11,6 +11,7 @@
 typedef struct pl_job {
     pl_model_args args;      /* of the model: a step's batch                 */
     const char *optimizer;
+    const char *objectives;  /* pl_optim.objectives                          */
     const char *cache;       /* pl_cached_parse; NULL or "": none            */
     int n_caches;            /* sizes of them that were compared, or 0       */
     const pl_plan_cache *caches;

@@ -70,6 +70,7 @@ pl_plan *pl_plan_new(const pl_model *m, const pl_cluster *cluster, const pl_plan
     pl_job j = { .args = m->args };
     bool ok = read_options(options, &o, err) && make_request(c, &o, cluster, &j.request, err);
     if (ok) j.optimizer = pl_arena_text(c->arena, o.optimizer);
+    if (ok && o.objectives) j.objectives = pl_arena_text(c->arena, o.objectives);
     ok = ok && pl_job_build(&j, 1, false, c->arena, err) &&
          pl_job_find(&j, o.strategy, c->arena, &f, err);
     return ok ? hold(c, m, &j, f) : NULL;

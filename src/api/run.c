@@ -207,6 +207,7 @@ static bool make_job(pl_run *run, const pl_held_plan *h, const pl_run_options *o
                            .save = o->save,
                            .keep = 3,
                            .resume = o->resume };
+    t.optim.objectives = h->job.objectives;
     t.exec.env.n_threads = pl_launch_threads(o->threads, run->n);
     t.exec.backends = pl_launch_backends(backend, &t.exec.n_backends, err);
     if (!t.exec.backends) return false;

@@ -23,7 +23,9 @@ bool pl_job_args_open(const pl_job_args *a, const char *spec, pl_arena *arena, p
 {
     const pl_cache_args *c = &a->cache;
     const bool automatic = c->size && c->ids && !strcmp(c->size, "auto"); /* found with a plan */
-    *out = (pl_job){ .optimizer = a->optimizer, .cache = automatic ? NULL : c->size };
+    *out = (pl_job){ .optimizer = a->optimizer,
+                     .objectives = a->objectives,
+                     .cache = automatic ? NULL : c->size };
     PL_TRY(pl_request_make(&a->request, arena, &out->request, err));
     PL_TRY(find_cluster(a, arena, &out->request.cluster, err));
     PL_TRY(pl_model_parse(pl_sizes_spec(&a->sizes, spec, arena), arena, &out->args, err));

@@ -4,11 +4,12 @@
 #define PL_OPTIONS_JOB_H
 #include "api/job.h"
 #include "options/cache.h"
+#include "options/optim.h"
 #include "options/request.h"
 #include "options/sizes.h"
 
 typedef struct pl_job_args {
-    const char *cluster, *optimizer;
+    const char *cluster, *optimizer, *objectives;
     pl_cache_args cache;
     pl_sizes sizes;
     pl_request_args request;
@@ -23,6 +24,7 @@ typedef struct pl_job_args {
       PL_CLUSTER_DEVICES }, \
     PL_SIZES_OPTS(job.sizes), \
     { "optimizer", TEXT(job.optimizer), "NAME", PL_OPTIM_NAME, PL_OPTIM_NAMES }, \
+    PL_OBJECTIVES_OPT(job.objectives), \
     PL_CACHE_OPTS(job.cache), \
     PL_REQUEST_OPTS(job.request)
 // clang-format on

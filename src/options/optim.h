@@ -21,7 +21,10 @@
     { "decay", REAL(f.decay), "X", NULL, \
       "weight decay of matrices; default: 0.1, of adagrad and lazy-adam 0" }, \
     { "clip", REAL(f.clip), "X", USUAL(PL_OPTIM_CLIP), "global gradient norm; 0: no clipping" }, \
-    { "objectives", TEXT(f.objectives), "TEXT", NULL, \
+    PL_OBJECTIVES_OPT(f.objectives)
+
+#define PL_OBJECTIVES_OPT(f) \
+    { "objectives", TEXT(f), "TEXT", NULL, \
       "NAME:key=X,...;NAME:... of a model of several (a GAN); default: the model's" }
 // clang-format on
 

@@ -36,6 +36,7 @@ typedef struct pl_plan_about {
     double memory_bytes;   /* of the heaviest device                                             */
     int n_caches;          /* sizes that were compared: 0: none                                  */
     const pl_plan_cache *caches;
+    const char *objectives; /* what is said of them (train/objective.h); NULL: nothing           */
     const char *cache;     /* "1.5%": rows of tables that a device has (train/cached.h); "": all */
 } pl_plan_about;
 

@@ -197,7 +197,8 @@ static bool read_cluster(const reader *r, const pl_json *root)
 static const char *const keys[] = { HEAD "regather", HEAD "kept recomputed",
                                     HEAD "kept recomputed micro",
                                     HEAD
-                                    "kept recomputed micro pipeline stages masters cache caches" };
+                                    "kept recomputed micro pipeline stages masters cache caches "
+                                    "objectives" };
 
 static bool read_cache(const reader *r, const pl_json *x, pl_plan_cache *out)
 {
@@ -218,6 +219,9 @@ static bool read_caches(const reader *r, const pl_json *root)
     pl_plan_about *about = &r->f->about;
     const pl_json *list;
     about->cache = "";
+    about->objectives = NULL;
+    if (pl_json_find(root, "objectives"))
+        PL_TRY(read_text(r, root, "objectives", &about->objectives));
     if (pl_json_find(root, "cache")) PL_TRY(read_text(r, root, "cache", &about->cache));
     if (!pl_json_find(root, "caches")) return true;
     PL_TRY(find_list(r, root, "caches", &list));

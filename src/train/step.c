@@ -19,6 +19,7 @@ bool pl_step_settle(pl_strategy *s, int64_t *micro, pl_optim *optim, pl_arena *a
     if (!s->micro) s->micro = *micro;
     *micro = s->micro ? s->micro : 1;
     optim->masters = s->masters;
+    if (!optim->objectives && s->file) optim->objectives = s->file->about.objectives;
     const char *cache = s->file ? s->file->about.cache : "";
     return !*cache || pl_cached_are(&optim->cache) || pl_cached_parse(cache, &optim->cache, err);
 }

@@ -488,6 +488,33 @@ static void test_memory(void **state)
     pl_context_free(c);
 }
 
+/* Two losses, whose optimizers the caller names. */
+static void test_objectives(void **state)
+{
+    (void)state;
+    pl_context *c = pl_context_new();
+    pl_model *m = pl_model_open(c, "dcgan:size=8,width=2,z=4,channels=1,batch=4");
+    pl_cluster *devices = pl_cluster_open(c, "local:2");
+    pl_plan_options o = PL_PLAN_OPTIONS;
+    o.strategy = "dp";
+    o.objectives = "painter:rate=1";
+    assert_null(pl_plan_new(m, devices, &o));
+    assert_int_equal(pl_context_code(c), PL_EUSAGE);
+    assert_non_null(strstr(pl_context_error(c), "there are discriminator, generator"));
+    o.objectives = "generator:optimizer=sgd;discriminator:optimizer=sgd";
+    pl_plan *few = pl_plan_new(m, devices, &o);
+    o.objectives = NULL; /* adam */
+    pl_plan *more = pl_plan_new(m, devices, &o);
+    assert_true(few && more);
+    assert_true(pl_plan_bytes(few) < pl_plan_bytes(more)); /* one moment, not two */
+    pl_run_options r = PL_RUN_OPTIONS;
+    r.data = "synthetic", r.steps = 2, r.threads = 1;
+    pl_run *run_of = pl_run_new(few, &r);
+    if (!run_of) fail_msg("%s", pl_context_error(c));
+    pl_run_free(run_of);
+    pl_context_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -496,7 +523,7 @@ int main(void)
         cmocka_unit_test(test_feeding), cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_saves),   cmocka_unit_test(test_words),
         cmocka_unit_test(test_tells),   cmocka_unit_test(test_probe),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory),  cmocka_unit_test(test_objectives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
