@@ -25,10 +25,9 @@ typedef struct pl_trained {
 } pl_trained;
 
 /* Of how many micro-batches a strategy and an option speak, *micro 0 where it says nothing: both
- * say the same afterwards, the strategy 0 where auto is to say it, which is 1 in *micro. Reads the
- * plan file of the strategy, whose masters, caches of tables and objectives become the optimizer's. Fails as
- * pl_strategy_read does, and with PL_EUSAGE where they
- * differ. */
+ * say the same afterwards, the strategy 0 where auto is to say it, which is 1 in *micro. Reads
+ * the plan file of the strategy, whose masters, caches of tables and objectives become the
+ * optimizer's. Fails as pl_strategy_read does, and with PL_EUSAGE where they differ. */
 PL_MUST_CHECK bool pl_step_settle(pl_strategy *s, int64_t *micro, pl_optim *optim, pl_arena *arena,
                                   pl_err *err);
 
