@@ -60,7 +60,7 @@ static void compare_row(const void *arg, int64_t n, const int64_t at[])
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
         const uint32_t p = a[i * s], q = b[i * t];
-        y[i] = (uint8_t)((place(p) <= place(q)) & !is_nan(p) & !is_nan(q));
+        y[i] = place(p) <= place(q) && !is_nan(p) && !is_nan(q);
     }
 }
 
