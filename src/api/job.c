@@ -98,10 +98,10 @@ static double find_mean(const pl_job *j, const pl_found *f, pl_arena *arena)
     pl_optim o;
     pl_err none = { 0 };
     double seconds = 0;
-    if (!make_optim(j, &o, &none) || !pl_rests_mean(&(pl_trained){ &j->args, &o, NULL }, f,
-                                                    &j->request.lower, arena, &seconds, &none))
-        return 0;
-    return seconds;
+    const pl_trained t = { &j->args, &o, NULL };
+    const bool told =
+        make_optim(j, &o, &none) && pl_rests_mean(&t, f, &j->request.lower, arena, &seconds, &none);
+    return told ? seconds : 0;
 }
 
 pl_told pl_job_told(const pl_job *j, const pl_found *f, pl_arena *arena)

@@ -35,17 +35,24 @@ static void find_needed(cutting *x)
     }
 }
 
+pl_value *pl_graph_copy_value(pl_graph *to, const pl_value *v, const char *name)
+{
+    pl_value *y = PL_NEW(to->arena, pl_value);
+    *y = *v;
+    y->id = to->values.n;
+    y->name = name;
+    PL_PUSH(to->arena, &to->values, y);
+    pl_map_put(&to->names, pl_hash_text(0, name), y->id, to->arena);
+    return y;
+}
+
 static void copy_values(cutting *x, int *id)
 {
     for (int v = 0; v < x->whole->values.n; v++) {
+        const pl_value *was = x->whole->values.at[v];
         if (!x->there[v]) continue;
-        pl_value *y = PL_NEW(x->graph->arena, pl_value);
-        *y = *x->whole->values.at[v];
         id[x->graph->values.n] = v;
-        y->id = x->graph->values.n;
-        PL_PUSH(x->graph->arena, &x->graph->values, y);
-        pl_map_put(&x->graph->names, pl_hash_text(0, y->name), y->id, x->graph->arena);
-        x->value[v] = y;
+        x->value[v] = pl_graph_copy_value(x->graph, was, was->name);
     }
 }
 

@@ -15,4 +15,7 @@ typedef struct pl_excerpt {
  * `out` owns the result. */
 void pl_graph_excerpt(const pl_graph *whole, const bool keeps[], pl_arena *out, pl_excerpt *x);
 
+/* A copy of a value, in another graph by that name; maker, next and of are those of the first. */
+pl_value *pl_graph_copy_value(pl_graph *to, const pl_value *v, const char *name);
+
 #endif

@@ -2,6 +2,8 @@
  * stays; map_value() says who takes the place of a value that went. */
 #include "graph/shorten.h"
 
+#include "graph/excerpt.h"
+
 #include <string.h>
 
 typedef struct cutting {
@@ -112,14 +114,10 @@ static void copy_values(cutting *x, int *id, pl_arena *tmp)
 {
     const bool *stays = find_leaves(x, tmp);
     for (int v = 0; v < x->whole->values.n; v++) {
+        const pl_value *was = x->whole->values.at[v];
         if (!stays[v]) continue;
-        pl_value *y = PL_NEW(x->graph->arena, pl_value);
-        *y = *x->whole->values.at[v];
         id[x->graph->values.n] = v;
-        y->id = x->graph->values.n;
-        PL_PUSH(x->graph->arena, &x->graph->values, y);
-        pl_map_put(&x->graph->names, pl_hash_text(0, y->name), y->id, x->graph->arena);
-        x->value[v] = y;
+        x->value[v] = pl_graph_copy_value(x->graph, was, was->name);
     }
 }
 

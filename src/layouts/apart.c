@@ -10,8 +10,6 @@
 #include "plan/stages.h"
 #include "schedules/make.h"
 
-#include <string.h>
-
 enum { MOST = 8 };
 
 static bool say(pl_strategy *s, const pl_word *word, const int size[3], pl_err *err)

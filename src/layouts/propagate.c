@@ -533,7 +533,7 @@ static bool choose_update(pl_propagation *f, const pl_node *n)
 
 /* What an update needs is a place to go to for what is computed, and for sums that are kept
  * pending. */
-static void note_wanted(pl_propagation *f, const pl_value *v, const pl_placement *at)
+void pl_propagate_want(pl_propagation *f, const pl_value *v, const pl_placement *at)
 {
     pl_places *have = &f->have[v->id];
     if (v->maker) {
@@ -542,11 +542,6 @@ static void note_wanted(pl_propagation *f, const pl_value *v, const pl_placement
         PL_PUSH(f->arena, &f->want[v->id], *at);
         PL_PUSH(f->arena, have, *at);
     }
-}
-
-void pl_propagate_want(pl_propagation *f, const pl_value *v, const pl_placement *at)
-{
-    note_wanted(f, v, at);
 }
 
 void pl_propagate_updates(pl_propagation *f)
@@ -558,7 +553,7 @@ void pl_propagate_updates(pl_propagation *f)
         f->done[i] = true;
         for (int k = 0; k < n->n_in; k++) {
             pl_placement x = pl_plan_operand(f->plan, i, k);
-            note_wanted(f, n->in[k], &x);
+            pl_propagate_want(f, n->in[k], &x);
         }
     }
 }

@@ -52,7 +52,8 @@ void pl_propagate_share(pl_propagation *f, pl_paths *paths);
 /* What is said of a state's storage from now on holds. */
 void pl_propagate_store(pl_propagation *f, const pl_value *v, const pl_placement *where);
 
-/* What a node is to make there, where nothing that it reads says how to split it. */
+/* A reader to come needs v there: its maker, where nothing that this reads says how to split it,
+ * makes it so. */
 void pl_propagate_want(pl_propagation *f, const pl_value *v, const pl_placement *where);
 
 /* Choose for a node; on axes where `fixed` is not PL_FREE that is the choice; it must be legal. */

@@ -31,8 +31,7 @@ static pl_value *cross_entropy(pl_builder *b, const char *name, double smoothing
                      sums->out[1], top, targets);
 }
 
-/* The mean of what rows have. */
-static pl_value *mean(pl_builder *b, const char *sum, pl_value *rows)
+pl_value *pl_model_mean(pl_builder *b, const char *sum, pl_value *rows)
 {
     if (!rows) return NULL;
     const char *part = pl_builder_fmt(b, "; value=%.17g", 1 / (double)pl_shape_count(&rows->shape));
@@ -41,13 +40,13 @@ static pl_value *mean(pl_builder *b, const char *sum, pl_value *rows)
 
 pl_value *pl_model_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targets)
 {
-    return mean(b, "loss.sum", cross_entropy(b, "cross_entropy", 0, logits, targets));
+    return pl_model_mean(b, "loss.sum", cross_entropy(b, "cross_entropy", 0, logits, targets));
 }
 
 /* The output, with `more` added unless that is NULL. */
 static void put_loss(pl_builder *b, pl_value *rows, pl_value *more)
 {
-    pl_value *loss = mean(b, "loss.sum", rows);
+    pl_value *loss = pl_model_mean(b, "loss.sum", rows);
     if (loss && more) loss = PL_ADD_AS(b, &pl_op_add, "loss.with", NULL, loss, more);
     if (loss) pl_add_output(b, "loss", loss);
 }
@@ -77,7 +76,7 @@ void pl_model_accuracy(pl_builder *b, pl_value *logits)
     if (!logits || !label) return; /* the builder holds the error */
     pl_value *best = PL_ADD_AS(b, &pl_op_argmax, "best", "bv->b; to=i32", logits);
     pl_value *right = PL_ADD_AS(b, &pl_op_equal, "right", NULL, best, label);
-    pl_value *share = mean(b, "accuracy.sum", PL_ADD(b, &pl_op_cast, "; to=f32", right));
+    pl_value *share = pl_model_mean(b, "accuracy.sum", PL_ADD(b, &pl_op_cast, "; to=f32", right));
     if (share) pl_add_output(b, "accuracy", share);
 }
 

@@ -312,13 +312,6 @@ static pl_value *delay(pl_gan *m, const char *name, int64_t age, pl_value *x)
     return x;
 }
 
-static pl_value *mean(pl_builder *b, const char *name, pl_value *rows)
-{
-    if (!rows) return NULL;
-    const char *part = pl_builder_fmt(b, "; value=%.17g", 1 / (double)rows->shape.dim[0]);
-    return PL_ADD_AS(b, &pl_op_scale, name, part, PL_ADD(b, &pl_op_reduce_sum, "n->", rows));
-}
-
 /* The loss of pictures that should be judged above 0, or below. */
 static pl_value *wrong(pl_gan *m, const char *name, pl_value *y, bool above)
 {
@@ -329,7 +322,7 @@ static pl_value *wrong(pl_gan *m, const char *name, pl_value *y, bool above)
         y = PL_ADD(b, &pl_op_relu, NULL, PL_ADD(b, &pl_op_add, "n,->n", y, number(b, 1)));
     else
         y = PL_ADD(b, &pl_op_softplus, NULL, y);
-    return mean(b, name, y);
+    return pl_model_mean(b, name, y);
 }
 
 static void add_losses(pl_gan *m, pl_value *real, pl_value *old, pl_value *made)
@@ -338,7 +331,7 @@ static void add_losses(pl_gan *m, pl_value *real, pl_value *old, pl_value *made)
     b->compute = PL_F32;
     pl_value *d = PL_ADD(b, &pl_op_add, NULL, wrong(m, "loss_real", real, true),
                          wrong(m, "loss_made", old, false));
-    pl_value *g = m->hinge ? mean(b, "unconvincing", PL_ADD(b, &pl_op_neg, NULL, made))
+    pl_value *g = m->hinge ? pl_model_mean(b, "unconvincing", PL_ADD(b, &pl_op_neg, NULL, made))
                            : wrong(m, "unconvincing", made, true);
     pl_value *sum = PL_ADD(b, &pl_op_add, NULL, d, g);
     if (!sum) return;

@@ -123,6 +123,8 @@ void pl_model_finish_image(pl_builder *b, const pl_model_args *args, pl_mode mod
 /* The output "accuracy", f32: the share of the rows whose largest logit, of f[rows,classes], is
  * that of the input "label". */
 void pl_model_accuracy(pl_builder *b, pl_value *logits);
+/* The mean of all elements, a scalar; `sum` names the node that adds them up. NULL of NULL. */
+pl_value *pl_model_mean(pl_builder *b, const char *sum, pl_value *rows);
 /* That loss of logits f[..., classes] and targets i32[...]. */
 pl_value *pl_model_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targets);
 

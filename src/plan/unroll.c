@@ -41,15 +41,11 @@ static const char *name_of(unrolling *x, const char *name, int micro)
 
 static pl_value *add_value(unrolling *x, const pl_value *v, int micro, bool named)
 {
-    pl_value *y = PL_NEW(x->graph->arena, pl_value);
-    *y = *v;
-    y->id = x->graph->values.n;
+    const char *name = named ? name_of(x, v->name, micro) : v->name;
+    pl_value *y = pl_graph_copy_value(x->graph, v, name);
     y->next = NULL;
-    if (named) y->name = name_of(x, v->name, micro);
     x->value_from[y->id] = v;
     x->micro_of_value[y->id] = micro == x->n_micro ? -1 : micro;
-    PL_PUSH(x->graph->arena, &x->graph->values, y);
-    pl_map_put(&x->graph->names, pl_hash_text(0, y->name), y->id, x->graph->arena);
     return *value_at(x, micro, v) = y;
 }
 
