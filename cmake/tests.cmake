@@ -18,6 +18,9 @@ set(test_environment
   # As the command does (keep_memory() in src/cli/main.c): freed memory is kept for the next case.
   MALLOC_TRIM_THRESHOLD_=268435456
   MALLOC_MMAP_THRESHOLD_=33554432)
+if(PLEAT_SANITIZE)
+  list(APPEND test_environment PLEAT_SANITIZE=${PLEAT_SANITIZE})
+endif()
 if(PLEAT_SANITIZE MATCHES "address")
   list(APPEND test_environment LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp)
 endif()

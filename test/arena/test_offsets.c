@@ -279,7 +279,7 @@ static void test_many(void **state)
 #if defined __SANITIZE_ADDRESS__
 enum { VERY_MANY = 10000 }; /* under sanitizers it is slow */
 #else
-enum { VERY_MANY = 100000 };
+enum { VERY_MANY = 30000 };
 #endif
 
 /* Random lives and sizes; the time is printed, a person judges it. */

@@ -1,6 +1,7 @@
 /* The plan of a step: in how many micro-batches. */
 #include "graph/op.h"
 #include "support/expect.h"
+#include "support/rounds.h"
 #include "train/step.h"
 
 #include <math.h>
@@ -119,7 +120,7 @@ static void test_outlined(void **state)
     int n = 0;
     for (int i = 0; i < f->n_tried; i++) {
         const pl_tried *t = &f->tried[i];
-        if (!t->outlined) continue;
+        if (!t->outlined || (PL_SANITIZED && n)) continue;
         asked y = ask_of("2x4xv100", model, pl_arena_fmt(x.arena, "auto,micro=%d", (int)t->micro),
                          x.request.search.memory);
         pl_found *g;
@@ -152,7 +153,7 @@ static void test_nothing_fits(void **state)
 static void test_statistics(void **state)
 {
     (void)state;
-    asked x = ask("resnet18:width=8,size=32,batch=64", "auto", 0);
+    asked x = ask("resnet18:stages=2,width=8,size=32,batch=64", "auto", 0);
     const double whole = (double)must_find(&x)->take->forecast.memory.peak;
     x.request.search.memory = whole / 2;
     pl_found *f;

@@ -175,9 +175,8 @@ static void test_context(void **state)
                 context_rows);
 }
 
-/* One head over one row: its queries are split in chunks. The layers beside it take long by
- * reference kernels. */
-static void test_long(void **state)
+/* What takes long by reference kernels. */
+static void check_fast(const char *model, const row *rows, int n_rows)
 {
     static const pl_backend *const fast[] = {
 #ifdef PLEAT_HAVE_ONEDNN
@@ -185,11 +184,17 @@ static void test_long(void **state)
 #endif
         &pl_backend_native, &pl_backend_widen, &pl_backend_ref
     };
-    pl_verify_options o =
-        verify_options("gpt2:layers=1,hidden=32,heads=1,vocab=16,seq=4096,batch=1,dropout=0.1");
-    (void)state;
+    pl_verify_options o = verify_options(model);
     o.exec.n_backends = sizeof fast / sizeof *fast, o.exec.backends = fast;
-    check_options(&o, long_rows, N_ROWS(long_rows));
+    check_options(&o, rows, n_rows);
+}
+
+/* One head over one row: its queries are split in chunks. */
+static void test_long(void **state)
+{
+    (void)state;
+    check_fast("gpt2:layers=1,hidden=32,heads=1,vocab=16,seq=4096,batch=1,dropout=0.1", long_rows,
+               N_ROWS(long_rows));
 }
 
 static void test_conv(void **state)
@@ -325,11 +330,11 @@ static void test_gans(void **state)
 {
     (void)state;
     CHECK_MODEL("dcgan:size=16,width=4,z=8,channels=1,batch=8,buffer=1", gan_rows);
-    if (PL_SANITIZED) return; /* convolutions take long then */
-    CHECK_MODEL("sngan:width=2,judge=2,z=8,channels=1,batch=8,buffer=2", apart_rows);
-    CHECK_MODEL("biggan:size=32,width=2,judge=2,z=8,embed=4,attention=16,channels=1,classes=3,"
-                "batch=8,buffer=1",
-                apart_rows);
+    check_fast("sngan:width=2,judge=2,z=8,channels=1,batch=8,buffer=2", apart_rows,
+               N_ROWS(apart_rows));
+    check_fast("biggan:size=32,width=2,judge=2,z=8,embed=4,attention=16,channels=1,classes=3,"
+               "batch=8,buffer=1",
+               apart_rows, N_ROWS(apart_rows));
 }
 
 #define GPT_HOSTED "gpt2:layers=3,hidden=24,heads=6,vocab=20,seq=6,batch=12,dropout=0.1"
