@@ -8,7 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_REGIONS = 32, MOST_PERIOD = 6, KINDS = PL_HOST_KERNEL + 1, BESIDE = 2 };
+enum {
+    MOST_REGIONS = 32,
+    MOST_PERIOD = 6,
+    KINDS = PL_HOST_KERNEL + 1,
+    KEYS = KINDS * PL_N_COLLECTIVES, /* of a value */
+    BESIDE = 2
+};
 
 typedef struct finder {
     const pl_program *p;
@@ -376,7 +382,7 @@ static bool is_ahead(const finder *x, const pl_repeat *r)
 static bool find_stretches(finder *x, int cut)
 {
     positions p = { .at = PL_NEW_N(x->tmp, int, x->s->kept + 1) };
-    bool *seen = PL_NEW_N(x->tmp, bool, KINDS * x->s->graph->values.n + 1);
+    bool *seen = PL_NEW_N(x->tmp, bool, KEYS * x->s->graph->values.n + 1);
     for (int i = 0; i < x->p->n_steps; i++) {
         const int key = x->key[i];
         if (key < 0 || seen[key]) continue;
@@ -420,7 +426,8 @@ static void read_steps(finder *x)
         x->wait[i] = waited[lane][step->once];
         x->messages[i + 1] = x->messages[i] + message;
         x->block[i] = v ? x->s->block[v->id] : -1;
-        x->key[i] = x->block[i] >= 0 ? KINDS * x->s->like[v->id] + (int)step->kind : -1;
+        const int does = KINDS * (int)step->collective + (int)step->kind;
+        x->key[i] = x->block[i] >= 0 ? KEYS * x->s->like[v->id] + does : -1;
     }
 }
 

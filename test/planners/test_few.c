@@ -10,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Weights of the second are gathered many blocks ahead; memory binds in the third. */
+/* Weights of the second are gathered many blocks ahead; memory binds in the third, and some
+ * of its gradients are scattered over some devices, summed over others, and gathered. */
 static const struct row {
     const char *model, *cluster;
     double memory;
@@ -18,9 +19,9 @@ static const struct row {
 } rows[] = {
     { "gpt2:layers=44,hidden=512,heads=8,batch=16", "2x8xv100", 0, 4 },
     { "gpt2:layers=44,hidden=1600,heads=25", "8x8xa100-80gb", 0, 6 },
-    { "gpt2:layers=44,hidden=1600,heads=25", "2x8xv100", 6e9, 6 },
+    { "gpt2:layers=44,hidden=1600,heads=25,seq=1024,batch=64,dropout=0", "2x8xv100", 5e9, 13 },
 };
-enum { N_ROWS = sizeof rows / sizeof *rows };
+enum { N_ROWS = sizeof rows / sizeof *rows - PL_SANITIZED }; /* the last one takes long */
 
 static bool is_near(double a, double b)
 {
