@@ -6,6 +6,7 @@ IMAGES is an IDX file of pictures to learn from, its labels and those that valid
   share    what blocks share, and how many experts there are: accuracy of five seeds
   routing  experts with slots and without: pictures a second and loss, side by side, the best of 3
   admm     sweeps without gradients, against Adam on the same network
+  age      sweeps without gradients, by sums over the pictures that are some sweeps old
   linear   sweeps with linear blocks, the picture read at once
   rows     the same, the picture read row by row, against Adam (here IMAGES has 2,000 digits)
 """
@@ -71,6 +72,14 @@ def sweeps(model, count, seed):
                  "--seed", str(seed))["accuracy"]
 
 
+def age(put):
+    rows = int.from_bytes(open(IMAGES, "rb").read(8)[4:], "big")
+    for old in (0, 1, 2, 4):
+        got = [sweeps(f"elman:steps=1,batch={rows},near={rows / 4},rho=0.03,age={old}", 40, s)
+               for s in SEEDS]
+        put("age", f"{old}, 40 sweeps", "accuracy", statistics.mean(got), min(got), max(got))
+
+
 def linear(put):
     rows = int.from_bytes(open(IMAGES, "rb").read(8)[4:], "big")
     got = [sweeps(f"elman:steps=1,batch={rows},blocks=linear,nu=0.03,near={rows / 100},rho=0.1,"
@@ -90,7 +99,7 @@ def rows(put):
 
 
 def main():
-    parts = dict(routing=routing, share=share, admm=admm, linear=linear, rows=rows)
+    parts = dict(routing=routing, share=share, admm=admm, age=age, linear=linear, rows=rows)
     wanted = sys.argv[3:] or list(parts)
     with open(TABLE, newline="") as file:
         kept = [row for row in csv.reader(file) if row and row[0] not in wanted + ["part"]]

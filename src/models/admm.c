@@ -11,11 +11,14 @@
  * a, (U, W, b), then forwards (U, W, b), a and s step by step, (V, c), o; then the multipliers move
  * by what is left.
  * Weights are ridge least squares whose Gram matrices are sums over rows, so that ranks that share
- * the rows add these and no more.
+ * the rows add these and no more. With age=S weights go by the sums of S sweeps before, which are
+ * states: what ranks send of a sweep goes on beside its rest. All ranks have the same weights, so
+ * that a sum is as old to the rank that has its rows as to others. The first S sweeps leave the
+ * weights as they are.
  * Source: Tang et al., "ADMMiRNN: training RNN with stable convergence via an efficient ADMM
- * approach", ECML 2020, and its parallel version; Wang et al., dlADMM, KDD 2019 (backward,
- * forward). Signs and the block of s are from the derivation: the public code has others, and does
- * not learn. */
+ * approach", ECML 2020, and its parallel versions (SP: age=0; AP, asynchronous: age bounded, here
+ * fixed); Wang et al., dlADMM, KDD 2019 (backward, forward). Signs and the block of s are from the
+ * derivation: the public code has others, and does not learn. */
 #include "models/admm.h"
 #include "ops/list.h"
 
@@ -25,6 +28,7 @@ typedef struct admm {
     pl_builder *b;
     const pl_elman *net;
     double nu, rho, near;
+    int64_t age;
     pl_value *u, *w, *bias, *v, *c; /* as the sweep has them so far */
     pl_value *a[PL_ADMM_STEPS], *s[PL_ADMM_STEPS], *o;
     pl_value *l1, *l2, *l3; /* multipliers by rho: [rows, hidden] twice, [rows, classes] */
@@ -103,23 +107,32 @@ typedef struct normal {
     pl_value *gram, *right; /* [k, k], [m, k]; NULL: none yet */
 } normal;
 
-/* Add weight/2 |y - theta x|^2 of x [n, k] and y [n, m]. */
+/* Add weight/2 |y - theta x|^2 of x [n, k] and y [n, m]. The larger sum comes last: a
+ * message that its size starts takes both. */
 static void add_rows(admm *m, normal *to, double weight, pl_value *x, pl_value *y)
 {
-    pl_value *gram = scaled(m, weight, PL_ADD(m->b, &pl_op_einsum, "nk,nl->kl", x, x));
     pl_value *right = scaled(m, weight, PL_ADD(m->b, &pl_op_einsum, "nm,nk->mk", y, x));
-    to->gram = to->gram ? plus(m, to->gram, gram) : gram;
+    pl_value *gram = scaled(m, weight, PL_ADD(m->b, &pl_op_einsum, "nk,nl->kl", x, x));
     to->right = to->right ? plus(m, to->right, right) : right;
+    to->gram = to->gram ? plus(m, to->gram, gram) : gram;
+}
+
+/* A sum over rows as weights go by it. */
+static pl_value *old(admm *m, const char *of, const char *what, pl_value *x)
+{
+    const char *name = pl_builder_fmt(m->b, "old.%s.%s", of, what);
+    return pl_model_past(m->b, name, "zeros", PL_BUFFER, m->age, x);
 }
 
 /* `times` in turn to the least of it and near/2 |theta - old|^2, from the old theta on. */
-static pl_value *solve(admm *m, const normal *n, pl_value *theta, int times)
+static pl_value *solve(admm *m, const char *name, const normal *n, pl_value *theta, int times)
 {
+    pl_value *gram = old(m, name, "gram", n->gram), *right = old(m, name, "right", n->right);
     pl_value *l =
-        PL_ADD(m->b, &pl_op_cholesky, pl_builder_fmt(m->b, "; shift=%.17g", m->near), n->gram);
+        PL_ADD(m->b, &pl_op_cholesky, pl_builder_fmt(m->b, "; shift=%.17g", m->near), gram);
     for (int i = 0; i < times; i++)
-        theta = PL_ADD(m->b, &pl_op_cholesky_solve, NULL, l,
-                       plus(m, n->right, scaled(m, m->near, theta)));
+        theta =
+            PL_ADD(m->b, &pl_op_cholesky_solve, NULL, l, plus(m, right, scaled(m, m->near, theta)));
     return theta;
 }
 
@@ -140,14 +153,14 @@ static pl_value *flat(admm *m, pl_value *column)
     return PL_ADD(m->b, &pl_op_reshape, "hk->(hk)", column);
 }
 
-static void move_head(admm *m)
+static void move_head(admm *m, const char *name)
 {
     normal n = { 0 };
     const long long h = (long long)m->net->hidden;
     pl_value *x = PL_ADD(m->b, &pl_op_concat, "np,nq->nk", m->s[m->net->steps - 1], ones(m));
-    pl_value *old = PL_ADD(m->b, &pl_op_concat, "hp,hq->hk", m->v, column(m, m->c));
+    pl_value *theta = PL_ADD(m->b, &pl_op_concat, "hp,hq->hk", m->v, column(m, m->c));
     add_rows(m, &n, m->rho, x, minus(m, m->o, m->l3));
-    pl_value *new = solve(m, &n, old, 1);
+    pl_value *new = solve(m, name, &n, theta, 1);
     pl_node *part = pl_add_node(m->b, &pl_op_split, NULL,
                                 pl_builder_fmt(m->b, "hk->hp,hq; p=%lld", h), 1, &new);
     if (part) m->v = part->out[0], m->c = flat(m, part->out[1]);
@@ -165,8 +178,8 @@ static void move_cell(admm *m)
         pl_value *x = PL_ADD(m->b, &pl_op_concat, "np,nq,nr->nk", net->x[t], before, ones(m));
         add_rows(m, &n, weight_at(m, t), x, is_last(m, t) ? minus(m, m->a[t], m->l1) : m->a[t]);
     }
-    pl_value *old = PL_ADD(m->b, &pl_op_concat, "hp,hq,hr->hk", m->u, m->w, column(m, m->bias));
-    pl_value *new = solve(m, &n, old, 2);
+    pl_value *theta = PL_ADD(m->b, &pl_op_concat, "hp,hq,hr->hk", m->u, m->w, column(m, m->bias));
+    pl_value *new = solve(m, "cell", &n, theta, 2);
     const char *sizes = pl_builder_fmt(m->b, "hk->hp,hq,hr; p=%lld q=%lld", (long long)net->in,
                                        (long long)net->hidden);
     pl_node *part = pl_add_node(m->b, &pl_op_split, NULL, sizes, 1, &new);
@@ -237,7 +250,7 @@ static void sweep(admm *m)
     const int64_t steps = m->net->steps;
     pl_value *back[3] = { NULL }, *there[3] = { NULL };
     move_o(m);
-    move_head(m);
+    move_head(m, "back");
     for (int64_t t = steps - 1; t >= 0; t--) move_s(m, t, root_at(m, t, back));
     for (int64_t t = steps - 1; t >= 0; t--) move_a(m, t);
     move_cell(m);
@@ -245,7 +258,7 @@ static void sweep(admm *m)
         move_a(m, t);
         move_s(m, t, root_at(m, t, there));
     }
-    move_head(m);
+    move_head(m, "forth");
     move_o(m);
 }
 
@@ -311,6 +324,7 @@ void pl_admm_add(pl_builder *b, const pl_model_args *args, const pl_elman *net, 
                .nu = pl_model_real(args, "nu"),
                .rho = pl_model_real(args, "rho"),
                .near = pl_model_real(args, "near"),
+               .age = pl_model_int(args, "age"),
                .u = net->u,
                .w = net->w,
                .bias = net->b,

@@ -4,7 +4,7 @@
 #define PL_MODELS_ADMM_H
 #include "models/model.h"
 
-enum { PL_ADMM_STEPS = 512 }; /* of the net at most */
+enum { PL_ADMM_STEPS = 512, PL_ADMM_AGE = 64 }; /* of the net at most, and of its sums */
 
 /* Of the net a_t = U x_t + W s_{t-1} + b, s_t = tanh(a_t), o = V s_T + c. */
 typedef struct pl_elman {
@@ -19,6 +19,8 @@ typedef struct pl_elman {
     { "nu", "1.0", 0, "of admm: weight of what steps before the last break of their equations" },  \
     { "rho", "1.0", 0, "of admm: the same of the last step, which has multipliers" },              \
     { "near", "0.1", 0, "of admm: weight of how far a sweep moves a weight" },                     \
+    { "age", "0", 0,                                                                               \
+      "of admm: sweeps that the sums over rows are old when weights go by them; 0: none" },        \
     { "watch", "0", 0, "1: of admm: the Lagrangian before and after a sweep" },                    \
     { "blocks", "least", 0, "of admm: each goes where the Lagrangian is least, or a linear step",  \
       "least linear" },                                                                            \

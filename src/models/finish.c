@@ -38,6 +38,18 @@ pl_value *pl_model_mean(pl_builder *b, const char *sum, pl_value *rows)
     return PL_ADD(b, &pl_op_scale, part, PL_ADD_AS(b, &pl_op_reduce_sum, sum, "...->", rows));
 }
 
+pl_value *pl_model_past(pl_builder *b, const char *name, const char *init, pl_state_kind kind,
+                        int64_t age, pl_value *x)
+{
+    for (int64_t i = age - 1; x && i >= 0; i--) {
+        const char *as = pl_builder_fmt(b, "%s.%lld", name, (long long)i);
+        pl_value *slot = pl_add_state(b, as, x->type, x->shape, init, kind);
+        if (slot) slot->next = x;
+        x = slot && i ? PL_ADD(b, &pl_op_detach, NULL, slot) : slot;
+    }
+    return x;
+}
+
 pl_value *pl_model_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targets)
 {
     return pl_model_mean(b, "loss.sum", cross_entropy(b, "cross_entropy", 0, logits, targets));

@@ -298,18 +298,11 @@ static pl_value *judge(pl_gan *m, const pl_gan_nets *nets, const char *what, pic
     return y;
 }
 
-/* x as it was `age` steps ago: states that hand it on. */
+/* Pictures as they were `age` steps ago. */
 static pl_value *delay(pl_gan *m, const char *name, int64_t age, pl_value *x)
 {
-    pl_builder *b = m->l.b;
     const char *init = x && pl_type_is_float(x->type) ? "uniform a=1" : "zeros";
-    for (int64_t i = age - 1; x && i >= 0; i--) {
-        pl_value *slot = pl_add_state(b, pl_builder_fmt(b, "buffer.%s.%lld", name, (long long)i),
-                                      x->type, x->shape, init, PL_ROWS);
-        if (slot) slot->next = x;
-        x = slot && i ? PL_ADD(b, &pl_op_detach, NULL, slot) : slot;
-    }
-    return x;
+    return pl_model_past(m->l.b, pl_builder_fmt(m->l.b, "buffer.%s", name), init, PL_ROWS, age, x);
 }
 
 /* The loss of pictures that should be judged above 0, or below. */

@@ -125,6 +125,10 @@ void pl_model_finish_image(pl_builder *b, const pl_model_args *args, pl_mode mod
 void pl_model_accuracy(pl_builder *b, pl_value *logits);
 /* The mean of all elements, a scalar; `sum` names the node that adds them up. NULL of NULL. */
 pl_value *pl_model_mean(pl_builder *b, const char *sum, pl_value *rows);
+/* x as it was `age` steps ago, by states name.0 .. name.<age - 1> of that kind, each of which hands
+ * on what the next one has. They begin as `init` says. */
+pl_value *pl_model_past(pl_builder *b, const char *name, const char *init, pl_state_kind kind,
+                        int64_t age, pl_value *x);
 /* That loss of logits f[..., classes] and targets i32[...]. */
 pl_value *pl_model_cross_entropy(pl_builder *b, pl_value *logits, pl_value *targets);
 

@@ -1,5 +1,5 @@
 /* A sweep of ADMM: it does not raise the Lagrangian; where nothing is to be gained it leaves all as
- * it is; what breaks the net's equations dies out. */
+ * it is; what breaks the net's equations dies out. With old sums too the Lagrangian falls. */
 #include "built.h"
 
 static pl_arena *arena;
@@ -55,6 +55,93 @@ static void never_up(void **state)
         eval_free(&e);
     }
 }
+
+/* -- sums of sweeps before --------------------------------------------------------------------- */
+
+/* The oldest state is what is read, the newest becomes the sum. */
+static void hands_sums_on(void **state)
+{
+    (void)state;
+    static const char *const sums[] = { "back.gram",  "back.right", "cell.gram",
+                                        "cell.right", "forth.gram", "forth.right" };
+    eval e = open("steps=3,age=2"), fresh = open("steps=3");
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        const pl_value *slot[2];
+        for (int k = 0; k < 2; k++) {
+            slot[k] = pl_graph_find(e.graph, pl_arena_fmt(arena, "admm.old.%s.%d", sums[i], k));
+            assert_non_null(slot[k]);
+            assert_int_equal(slot[k]->kind, PL_BUFFER);
+            assert_null(pl_graph_find(fresh.graph, slot[k]->name));
+        }
+        assert_ptr_equal(slot[0]->next->maker->in[0], slot[1]); /* a copy */
+    }
+    eval_free(&e), eval_free(&fresh);
+}
+
+/* As long as there are none weights stay. */
+static void waits_for_sums(void **state)
+{
+    (void)state;
+    static const char *const weights[] = { "cell.input.weight", "cell.hidden.weight", "cell.bias",
+                                           "head.weight", "head.bias" };
+    for (int age = 0; age <= 3; age++) {
+        eval e = open(pl_arena_fmt(arena, "steps=3,age=%d", age)), was = eval_new(e.graph);
+        for (int k = 0; k <= age; k++) {
+            for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
+                const pl_value *v = pl_graph_find(e.graph, weights[i]);
+                memcpy(was.at[v->id], e.at[v->id], eval_bytes(v->type, &v->shape));
+            }
+            step(&e);
+            for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
+                const pl_value *v = pl_graph_find(e.graph, weights[i]);
+                double most = 0;
+                for (int64_t n = 0; n < pl_shape_count(&v->shape); n++)
+                    most = fmax(most, fabs((double)((float *)e.at[v->id])[n] -
+                                           (double)((float *)was.at[v->id])[n]));
+                if (k < age ? !(most < 1e-6) : !(most > 1e-4))
+                    fail_msg("age %d, sweep %d: %s moved by %g", age, k + 1, weights[i], most);
+            }
+        }
+        eval_free(&e), eval_free(&was);
+    }
+}
+
+/* Weights that stay near where they were lower the Lagrangian by old sums too; else a sweep may
+ * raise it, and with `near` of 0.1 those that are 4 sweeps old do not settle. */
+static void falls_with_old_sums(void **state)
+{
+    (void)state;
+    enum { SWEEPS = 120 };
+    static const struct {
+        const char *keys;
+        int oldest, rises;
+    } rows[] = { { "steps=1", 2, 40 },
+                 { "steps=1,near=2.0", 4, 0 },
+                 { "steps=3,near=2.0", 4, 0 },
+                 { "steps=6,near=2.0", 4, 0 } };
+    for (int i = 0; i < 4 * 3; i++) {
+        const int age = 1 << (i % 3);
+        const char *keys = pl_arena_fmt(arena, "%s,age=%d", rows[i / 3].keys, age);
+        if (age > rows[i / 3].oldest) continue;
+        eval e = open(keys);
+        double first = 0, after = 0, loss = 0;
+        int rises = 0;
+        for (int k = 0; k < SWEEPS; k++) {
+            step(&e);
+            const double before = scalar(&e, "lagrangian.before");
+            after = scalar(&e, "lagrangian.after");
+            rises += after > before + 2e-6 * fabs(before) + 2e-6;
+            if (!k) first = before, loss = scalar(&e, "loss");
+        }
+        if (rises > rows[i / 3].rises || !(after < 0.2 * first))
+            fail_msg("%s: from %g to %g, up in %d sweeps", keys, first, after, rises);
+        if (!(scalar(&e, "loss") < loss))
+            fail_msg("%s: the loss went from %g to %g", keys, loss, scalar(&e, "loss"));
+        eval_free(&e);
+    }
+}
+
+/* -- the last step ----------------------------------------------------------------------------- */
 
 /* How far o is from V s + c, of the largest row. */
 static double gap_of(const eval *e, int steps)
@@ -133,6 +220,8 @@ static void refusals(void **state)
     } rows[] = {
         { "elman:steps=5", "size=28 rows do not divide into steps=5" },
         { "elman:method=admm,mixup=1", "admm has no mixup" },
+        { "elman:method=admm,age=65", "age=65 is more than 64 sweeps" },
+        { "elman:method=admm,age=1,blocks=linear", "age needs blocks=least" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         pl_model_args args;
@@ -161,6 +250,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(never_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(hands_sums_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(waits_for_sums, setup, teardown),
+        cmocka_unit_test_setup_teardown(falls_with_old_sums, setup, teardown),
         cmocka_unit_test_setup_teardown(equations_hold_at_last, setup, teardown),
         cmocka_unit_test_setup_teardown(rests_where_it_should, setup, teardown),
         cmocka_unit_test_setup_teardown(refusals, setup, teardown),

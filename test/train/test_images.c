@@ -109,23 +109,30 @@ static void test_ranks_and_resume(void **state)
  * rank that has its rows. */
 static void test_sweeps(void **state)
 {
-    pl_train_options o = on_shapes(NULL);
+    static const char *const models[] = {
+        "elman:steps=4,size=12,hidden=8,classes=3,batch=90,method=admm,near=10.0",
+        "elman:steps=4,size=12,hidden=8,classes=3,batch=90,method=admm,near=10.0,age=2",
+    };
+    pl_train_options fewer = on_shapes(NULL);
     diary whole, many, rest;
     (void)state;
-    o.model = "elman:steps=4,size=12,hidden=8,classes=3,batch=90,method=admm,near=10.0";
-    pl_train_options saved = o, resumed = o, fewer = o;
-    saved.save = "one";
-    saved.save_every = 5;
-    resumed.resume = "one/step-00000005.json";
-    train_well(&saved, 1, &whole);
-    assert_true(whole.loss[11] < 0.8 * whole.loss[0]);
-    for (int n = 2; n <= 3; n++) {
-        train_well(&o, n, &many);
-        check_losses("ranks", &whole, &many, 0, 12, 1e-3);
+    for (int i = 0; i < 2; i++) {
+        pl_train_options o = on_shapes(NULL);
+        o.model = models[i];
+        pl_train_options saved = o, resumed = o;
+        saved.save = "one";
+        saved.save_every = 5;
+        resumed.resume = "one/step-00000005.json";
+        train_well(&saved, 1, &whole);
+        assert_true(whole.loss[11] < 0.8 * whole.loss[0]);
+        for (int n = 2; n <= 3; n++) {
+            train_well(&o, n, &many);
+            check_losses("ranks", &whole, &many, 0, 12, 1e-3);
+        }
+        train_well(&resumed, 1, &rest);
+        check_losses("resumed", &whole, &rest, 5, 7, 0);
+        remove_folder("one");
     }
-    train_well(&resumed, 1, &rest);
-    check_losses("resumed", &whole, &rest, 5, 7, 0);
-    remove_folder("one");
     pl_err err = { 0 };
     fewer.model = "elman:steps=4,size=12,classes=3,batch=30,method=admm";
     assert_false(train(&fewer, 1, &many, &err));

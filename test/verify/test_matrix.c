@@ -264,9 +264,10 @@ static void test_sweeps(void **state)
     static const char *const models[] = {
         "elman:steps=3,size=6,hidden=8,classes=4,batch=24,method=admm,near=2.0",
         "elman:steps=3,size=6,hidden=8,classes=4,batch=24,method=admm,near=2.0,blocks=linear",
+        "elman:steps=3,size=6,hidden=8,classes=4,batch=24,method=admm,near=2.0,age=1",
     };
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         pl_verify_options o = verify_options(models[i]);
         o.tolerance = 2e-3;
         check_options(&o, rows, N_ROWS(rows));
