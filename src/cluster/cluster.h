@@ -43,6 +43,9 @@ typedef struct pl_device_class {
     pl_figure attention_efficiency; /* the same of fused attention, 0 .. 1                        */
     pl_figure unaligned_efficiency; /* of 16-bit matmuls with rows of no multiple of 16 bytes; half
                                     of it where that is an odd number of elements                 */
+    pl_figure tile_rows;         /* numbers of 16 bits in a tile of its matrix unit: the rows of a
+                                    product, or its columns, are padded to a multiple of them     */
+    pl_figure tile_columns;      /* the same of the others, and of what is summed; 0, 1: none is  */
     pl_figure vector_flops;      /* per second, of element-wise kernels, as achieved              */
     pl_figure memory_exposed;    /* share of the time that a product's operands take from memory
                                     that its computing does not hide, 0 .. 1                      */
@@ -112,6 +115,8 @@ PL_MUST_CHECK bool pl_cluster_find(const char *text, pl_arena *arena, pl_cluster
  *       conv_efficiency: 0.7                    (default: matmul_efficiency)
  *       attention_efficiency: 0.5               (default: matmul_efficiency)
  *       unaligned_efficiency: 0.25              (default: matmul_efficiency)
+ *       tile_rows: 8                            (default: 1, as of the next)
+ *       tile_columns: 128
  *       vector_flops: 15.7 TFLOP/s              (default: f32_flops)
  *       memory_exposed: 0                       (default)
  *       host_memory: 64 GB                      (default: 0, nothing is kept there)

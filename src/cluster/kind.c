@@ -26,6 +26,9 @@
     .unaligned_efficiency = PL_KIND_UNALIGNED, .stream_efficiency = PL_KIND_STREAM,                \
     .kernel_start = PL_KIND_START, .kernel_launch = PL_KIND_LAUNCH,                                \
     .memory_exposed = PL_KIND_EXPOSED, .host_overlap = PL_KIND_HOST_OVERLAP
+#define TILE(N, SOURCE) .tile_rows = { N, SOURCE }, .tile_columns = { N, SOURCE }
+#define TENSOR_CORES                                                                               \
+    USUAL, TILE(8, "NVIDIA's guide to matrix multiplication: 16 bytes; of others assumed")
 #define HOST(MEMORY, MACHINE, RATE, LINK, ...)                                                     \
     .host_memory = { MEMORY, MACHINE ", an equal share" }, .host_bandwidth = { RATE, LINK },       \
     .host_stream = __VA_ARGS__
@@ -45,28 +48,28 @@
 // clang-format off
 #define K80                                                                                        \
     { "k80", { 12e9, SHEET_K80 }, { 4.37e12, SHEET_K80 ", boost clock" },                          \
-      { 4.37e12, "none: as f32" }, { 240e9, SHEET_K80 }, USUAL,                                    \
+      { 4.37e12, "none: as f32" }, { 240e9, SHEET_K80 }, USUAL, TILE(1, "none: no tensor cores"),  \
       HOST(61e9, "AWS p2.8xlarge: 488 GiB", 6e9, PCIE_3_HALF, DDR4_2400_8) }
 #define V100(NAME, MEMORY)                                                                         \
     { NAME, { MEMORY, SHEET_V100 }, { 15.7e12, SHEET_V100 },                                       \
-      { 125e12, SHEET_V100 ", tensor cores, fp16" }, { 900e9, SHEET_V100 }, USUAL,                 \
+      { 125e12, SHEET_V100 ", tensor cores, fp16" }, { 900e9, SHEET_V100 }, TENSOR_CORES,          \
       HOST(64e9, "NVIDIA DGX-1: 512 GB", 6e9, PCIE_3_HALF, DDR4_2400_8) }
 #define A100(NAME, MEMORY, BANDWIDTH, HOST_MEMORY, MACHINE)                                        \
     { NAME, { MEMORY, SHEET_A100 }, { 19.5e12, SHEET_A100 ", without TF32" },                      \
-      { 312e12, SHEET_A100 ", tensor cores, dense" }, { BANDWIDTH, SHEET_A100 }, USUAL,            \
+      { 312e12, SHEET_A100 ", tensor cores, dense" }, { BANDWIDTH, SHEET_A100 }, TENSOR_CORES,     \
       HOST(HOST_MEMORY, MACHINE, 12e9, PCIE_4_HALF, DDR4_16) }
 #define H100                                                                                       \
     { "h100", { 80e9, SHEET_H100 }, { 67e12, SHEET_H100 ", without TF32" },                        \
-      { 989e12, SHEET_H100 ", tensor cores, dense" }, { 3.35e12, SHEET_H100 }, USUAL,              \
+      { 989e12, SHEET_H100 ", tensor cores, dense" }, { 3.35e12, SHEET_H100 }, TENSOR_CORES,       \
       HOST(256e9, "NVIDIA DGX H100: 2 TB", 48e9, PCIE_5, DDR5_16) }
 #define H200                                                                                       \
     { "h200", { 141e9, SHEET_H200 }, { 67e12, SHEET_H200 ", without TF32" },                       \
-      { 989e12, SHEET_H200 ", tensor cores, dense" }, { 4.8e12, SHEET_H200 }, USUAL,               \
+      { 989e12, SHEET_H200 ", tensor cores, dense" }, { 4.8e12, SHEET_H200 }, TENSOR_CORES,        \
       HOST(256e9, "NVIDIA DGX H200: 2 TB", 48e9, PCIE_5, DDR5_16) }
 
 #define GPU(NAME, SHEET, MEMORY, F32, BF16, BANDWIDTH, ...)                                        \
     { NAME, { MEMORY, SHEET }, { F32, SHEET ", without TF32" },                                    \
-      { BF16, SHEET ", dense, f32 sums" }, { BANDWIDTH, SHEET }, USUAL, HOST(__VA_ARGS__) }
+      { BF16, SHEET ", dense, f32 sums" }, { BANDWIDTH, SHEET }, TENSOR_CORES, HOST(__VA_ARGS__) }
 #define B200                                                                                       \
     GPU("b200", SHEET_B200, 180e9, 75e12, 2250e12, 8e12, 256e9, "NVIDIA DGX B200: 2 TB", 48e9,     \
         PCIE_5, DDR5_16)
@@ -170,6 +173,7 @@ const pl_kind pl_kind_local = {
     "local", "ranks of this machine", 1, false,
     { "local", { 8e9, GUESS }, { 50e9, GUESS }, { 50e9, GUESS }, { 10e9, GUESS },
       { 0.7, GUESS }, { 0.7, GUESS }, { 2e-6, GUESS }, .memory_exposed = { 1, GUESS },
+      TILE(1, "none: a CPU"),
       .host_memory = { 8e9, GUESS }, .host_bandwidth = { 5e9, GUESS },
       .host_stream = { 7e9, GUESS },
       .host_overlap = { 0, "none: all cores compute" } },

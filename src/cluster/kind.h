@@ -20,6 +20,7 @@ extern const pl_kind pl_kind_local; /* ranks of this machine; one level, `inside
 #define PL_KIND_STREAM { 0.7, "usual: AutoParallel's share of peak bandwidth" }
 #define PL_KIND_ATTENTION { 0.5, "usual: what PyTorch's reaches on an H100, bench/gpu_kernels.csv" }
 #define PL_KIND_UNALIGNED { 0.25, "usual: what cuBLAS reaches on an H100, bench/gpu_kernels.csv" }
+#define PL_KIND_TILE { 1, "usual: nothing is padded" }
 #define PL_KIND_START { 7e-6, "usual: AutoParallel's least time of a kernel" }
 #define PL_KIND_LAUNCH { 0, "usual: none, as in CUDA graphs" }
 #define PL_KIND_EXPOSED { 0, "usual: none, as in a roofline" }

@@ -16,6 +16,7 @@ static const struct {
                                                 "": the base unit; the divisor 0 stands for 1 */
 } units[PL_N_UNITS] = {
     [PL_UNIT_SHARE] = { "a share such as 0.7", { { "", 1 }, { "%", 1, 100 } } },
+    [PL_UNIT_COUNT] = { "a number such as 128", { { "", 1 } } },
     [PL_UNIT_BYTES] = { "a size such as 16 GiB",
         { { "TiB", 0x1p40 }, { "TB", 1e12 }, { "GiB", 0x1p30 }, { "GB", 1e9 }, { "MiB", 0x1p20 },
           { "MB", 1e6 }, { "KiB", 0x1p10 }, { "KB", 1e3 }, { "B", 1 }, { "", 1 } } },

@@ -1,6 +1,7 @@
 /* cluster/unit.h - numbers with a unit, as they stand in a cluster file: "16 GiB", "25 Gbit/s".
  *
- * A bare number is in the base unit: bytes, bytes per second, flops per second, seconds, a share.
+ * A bare number is in the base unit: bytes, bytes per second, flops per second, seconds, a share,
+ * a count.
  * A blank between number and unit may be left out. */
 #ifndef PL_CLUSTER_UNIT_H
 #define PL_CLUSTER_UNIT_H
@@ -8,6 +9,7 @@
 
 typedef enum pl_unit {
     PL_UNIT_SHARE,   /* 0.7, 70 %                                 */
+    PL_UNIT_COUNT,   /* 128                                       */
     PL_UNIT_BYTES,   /* B KB MB GB TB, KiB MiB GiB TiB            */
     PL_UNIT_RATE,    /* B/s KB/s MB/s GB/s TB/s, Mbit/s Gbit/s ... */
     PL_UNIT_FLOPS,   /* FLOP/s MFLOP/s GFLOP/s TFLOP/s PFLOP/s    */

@@ -12,6 +12,11 @@ static double least(double a, double b)
     return a > 0 && a < b ? a : b;
 }
 
+static int64_t most(double a, int64_t b)
+{
+    return a > (double)b ? (int64_t)a : b;
+}
+
 /* Of the slowest of some classes. */
 static pl_speed slowest_of(const pl_cluster *c, uint64_t classes)
 {
@@ -38,6 +43,8 @@ static pl_speed slowest_of(const pl_cluster *c, uint64_t classes)
         s.fused = least(d->attention_efficiency.value / d->matmul_efficiency.value, s.fused);
         s.unaligned =
             least(d->unaligned_efficiency.value / d->matmul_efficiency.value, s.unaligned);
+        s.tile[0] = most(d->tile_rows.value, s.tile[0]);
+        s.tile[1] = most(d->tile_columns.value, s.tile[1]);
         s.vector = least(d->vector_flops.value, s.vector);
         s.start = fmax(s.start, d->kernel_start.value);
         s.launch = fmax(s.launch, d->kernel_launch.value);
@@ -95,6 +102,39 @@ int64_t pl_speed_ragged(const pl_share *s)
         if (row % PL_SPEED_ROW && (!ragged || row % 2 > ragged % 2)) ragged = row;
     }
     return ragged;
+}
+
+static double padded(double n, int64_t tile)
+{
+    return tile > 1 ? ceil(n / (double)tile) * (double)tile : n;
+}
+
+bool pl_speed_is_tiled(const pl_share *s, const pl_speed *speed)
+{
+    const pl_node *n = s->node;
+    return (speed->tile[0] > 1 || speed->tile[1] > 1) && n->n_in > 1 && n->in[0]->type == PL_BF16 &&
+           pl_op_multiplies(n) && !n->op->multiplies;
+}
+
+double pl_speed_padding(const pl_share *s, const pl_speed *speed)
+{
+    const pl_node *n = s->node;
+    const int64_t rows = speed->tile[0], columns = speed->tile[1];
+    double size[2] = { 1, 1 }, sums = 1;
+    if (!pl_speed_is_tiled(s, speed)) return 1;
+    for (int f = 0; f < n->sig->n_factors; f++) {
+        const bool left = pl_share_touches(n, 0, f), right = pl_share_touches(n, 1, f);
+        if (n->sig->factor[f].tap) continue;
+        if (!pl_share_touches(n, n->n_in, f))
+            sums *= (double)s->factor[f].n;
+        else if (left != right)
+            size[right ? 1 : 0] *= (double)s->factor[f].n;
+    }
+    const double all = size[0] * size[1] * sums;
+    if (all <= 0) return 1;
+    return padded(sums, columns) / all *
+           fmin(padded(size[0], rows) * padded(size[1], columns),
+                padded(size[0], columns) * padded(size[1], rows));
 }
 
 /* What a product reaches of what those reach that find_rate() begins with; 0: all of it. */
@@ -161,7 +201,8 @@ double pl_speed_share(const pl_share *s, const pl_speed *speed)
     const pl_node *n = s->node;
     if (n->op->view) return 0;
     const double bytes = count_bytes(s);
-    double compute = pl_op_work(s) / find_rate(s, speed), memory = bytes / speed->stream;
+    double compute = pl_op_work(s) * pl_speed_padding(s, speed) / find_rate(s, speed),
+           memory = bytes / speed->stream;
     const double exposed = pl_op_multiplies(n) ? speed->exposed : 0;
     return speed->start + fmax(compute, memory) + exposed * fmin(compute, memory);
 }

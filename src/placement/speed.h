@@ -12,6 +12,8 @@ typedef struct pl_speed {
     double fused;             /* products fused with what is between them do; 0: all       */
     double unaligned;         /* 16-bit products do whose rows are no multiple of 16 bytes;
                                  half as much for odd rows; 0: all                     */
+    int64_t tile[2];          /* rows and columns of a matrix unit's tile, which 16-bit
+                                 products are padded to; 0: none                         */
     double vector;            /* flops per second of all else; 0: those of products        */
     double stream;            /* bytes of memory per second, read or written, as achieved  */
     double start;             /* seconds to start a kernel                                 */
@@ -39,6 +41,13 @@ enum { PL_SPEED_ROW = 8 }; /* numbers of 16 bits in 16 bytes, which tensor cores
 /* How many numbers are in a row of a 16-bit product's operand or result that is no multiple of 16
  * bytes, odd ones rather than others; 0: all rows are, or it is no such product. */
 int64_t pl_speed_ragged(const pl_share *s);
+
+/* Is it a product that a matrix unit has tiles for? */
+bool pl_speed_is_tiled(const pl_share *s, const pl_speed *speed);
+/* Products that a matrix unit computes for each of a product's, >= 1: the rest is of zeros
+ * that fill its tiles. Letters of a kind (rows, columns, sums) count as one dimension, but for taps
+ * of a window, which are products of their own. */
+double pl_speed_padding(const pl_share *s, const pl_speed *speed);
 
 /* Seconds; 0 for a view. An empty share costs its start. */
 double pl_speed_share(const pl_share *s, const pl_speed *speed);

@@ -21,6 +21,8 @@ static double find_speedup(const pl_speed *fast, const pl_speed *slow)
     if (fast->start > 0) most = fmax(most, slow->start / fast->start);
     const double share = fmax(fmax(fast->windows / slow->windows, fast->fused / slow->fused),
                               fast->unaligned / slow->unaligned);
+    for (int i = 0; i < 2; i++) /* rows once, columns and sums both */
+        most *= pow(fmax(1, (double)slow->tile[i] / fmax(1, (double)fast->tile[i])), 1 + i);
     return most * fmax(1, share);
 }
 

@@ -86,14 +86,23 @@ static void tell_ragged(const pl_told *t, pl_text *out)
 {
     const pl_candidate *k = t->best->take;
     const pl_ragged r = pl_ragged_of(k, t->cluster);
-    if (r.seconds - r.aligned < RAGGED * k->forecast.step_seconds) return;
-    tell_line(
-        t, "note",
-        pl_arena_fmt(out->arena,
-                     "16-bit products with ragged rows, most of %lld numbers, take %.3f ms of "
-                     "it; padded to %lld, a multiple of 16 bytes, they would take %.3f ms",
-                     (long long)r.row, 1e3 * r.seconds, (long long)r.fit, 1e3 * r.aligned),
-        out);
+    const double least = RAGGED * k->forecast.step_seconds;
+    if (r.seconds - r.aligned >= least)
+        tell_line(
+            t, "note",
+            pl_arena_fmt(out->arena,
+                         "16-bit products with ragged rows, most of %lld numbers, take %.3f ms of "
+                         "it; padded to %lld, a multiple of 16 bytes, they would take %.3f ms",
+                         (long long)r.row, 1e3 * r.seconds, (long long)r.fit, 1e3 * r.aligned),
+            out);
+    if (r.cut - r.whole >= least)
+        tell_line(
+            t, "note",
+            pl_arena_fmt(out->arena,
+                         "of what 16-bit products compute %.1f %% are zeros that fill tiles: they "
+                         "take %.3f ms of it, without these %.3f ms",
+                         100 * (1 - r.flops / r.filled), 1e3 * r.cut, 1e3 * r.whole),
+            out);
 }
 
 /* What other numbers of micro-batches would take. */

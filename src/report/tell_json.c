@@ -47,6 +47,9 @@ static void put_ragged(const pl_told *t, pl_json_out *out)
     if (r.row)
         PL_JSON_ROW(out, "ragged", "row", r.row, "seconds", r.seconds, "aligned_row", r.fit,
                     "aligned_seconds", r.aligned);
+    if (r.filled > 0)
+        PL_JSON_ROW(out, "tiles", "flops", r.flops, "filled_flops", r.filled, "seconds", r.cut,
+                    "whole_seconds", r.whole);
 }
 
 static void put_predicted(const pl_told *t, pl_json_out *out)

@@ -47,6 +47,17 @@ for case in gpt2:batch=16,vocab=50264,dtype=bf16 gpt2:batch=16; do
     check "$case: no ragged rows" test -z "$(grep 'ragged' out)"
 done
 
+# -- zeros that fill the tiles of a matrix unit --------------------------------------------------------------
+printf '%s\n' 'schema: pleat.cluster/1' 'classes:' \
+    '  wide: {memory: 16 GB, f32_flops: 60 TFLOP/s, memory_bandwidth: 450 GB/s, tile_rows: 8, tile_columns: 128}' \
+    'levels: [{name: in, size: 2, latency: 1 us, bandwidth: 100 GB/s}]' > tiles.yaml
+runs 0 '' "${plan[@]}" biggan:batch=16,dtype=bf16 --cluster tiles.yaml --strategy dp
+column '^note +of what 16-bit products compute 1[0-9.]+ % are zeros that fill tiles: they take'
+for case in 'biggan:batch=16 --cluster tiles.yaml' 'biggan:batch=16,dtype=bf16 --cluster 1x2xa100'; do
+    runs 0 '' "${plan[@]}" $case --strategy dp
+    check "$case: no zeros" test -z "$(grep 'zeros' out)"
+done
+
 # -- what is printed next runs as it is printed ------------------------------------------------------------
 mkdir -p bin 'my plans'
 ln -sf "$pleat" bin/pleat

@@ -120,6 +120,26 @@ static void rows_that_tensor_cores_take_apart(void **state)
     is_near(narrow_seconds(3, 8, 17, &s), 1e-3 + 2 * 3 * 8 * 17 / 1e3);
 }
 
+/* Of 8 x 128: a product's rows or its columns are what is cut by 8, whichever costs less. */
+static void zeros_fill_tiles(void **state)
+{
+    (void)state;
+    pl_speed s = speed_of(1e3, 1e9);
+    s.flops[PL_BF16] = 1e3, s.tile[0] = 8, s.tile[1] = 128;
+    is_near(narrow_seconds(16, 256, 128, &s), 1e-3 + 2 * 16 * 256 * 128 / 1e3);
+    is_near(narrow_seconds(1, 256, 128, &s), 1e-3 + 2 * 8 * 256 * 128 / 1e3);
+    is_near(narrow_seconds(256, 96, 24, &s), 1e-3 + 2 * 256 * 128 * 24 / 1e3);
+    is_near(narrow_seconds(130, 1, 130, &s), 1e-3 + 2 * 136 * 128 * 256 / 1e3);
+    is_near(seconds_of("einsum", "mk,kn->mn", PL_SHAPE(4, 6), PL_SHAPE(6, 7), &s), /* of f32 */
+            1e-3 + 2 * 4 * 6 * 7 / 1e3);
+    const pl_shape image[] = { PL_SHAPE(2, 8, 8, 3), PL_SHAPE(16, 3, 3, 3), { 0 } };
+    const char *spec = "n[y+r][x+s]c,ocrs->nyxo; pad=1"; /* 9 taps, each with sums over channels */
+    is_near(seconds_over(PL_BF16, "conv2d", spec, image, &s),
+            1e-3 + 2 * (2 * 8 * 8) * 9 * 128 * 16 / 1e3);
+    s.tile[0] = 0, s.tile[1] = 1;
+    is_near(narrow_seconds(1, 3, 5, &s), 1e-3 + 2 * 1 * 3 * 5 / 1e3);
+}
+
 static void of_the_slowest_class(void **state)
 {
     static const char text[] = "schema: pleat.cluster/1\n"
@@ -128,6 +148,7 @@ static void of_the_slowest_class(void **state)
                                "      memory_bandwidth: 10 GB/s, matmul_efficiency: 0.5, "
                                "conv_efficiency: 0.4, attention_efficiency: 0.25,\n"
                                "      unaligned_efficiency: 0.1, vector_flops: 3 GFLOP/s,\n"
+                               "      tile_rows: 8, tile_columns: 128,\n"
                                "      memory_exposed: 0.3}\n"
                                "  b: {memory: 1 GB, f32_flops: 2 TFLOP/s, bf16_flops: 6 TFLOP/s,\n"
                                "      memory_bandwidth: 20 GB/s,\n"
@@ -151,6 +172,8 @@ static void of_the_slowest_class(void **state)
     is_near(c->class[1].memory_exposed.value, 0);
     is_near(s.fused, 0.5);
     is_near(s.unaligned, 0.2);
+    assert_int_equal(s.tile[1], 128); /* of the one class alone */
+    assert_int_equal(pl_speed_among(c, 1, 1).tile[1], 1);
     is_near(c->class[1].conv_efficiency.value, 0.5);
     is_near(c->class[1].vector_flops.value, 2e12);
     assert_string_equal(c->class[1].conv_efficiency.source, "as matmul_efficiency");
@@ -163,6 +186,7 @@ int main(void)
         cmocka_unit_test(what_memory_adds),
         cmocka_unit_test(products_convolutions_and_the_rest),
         cmocka_unit_test(attention_by_itself),
+        cmocka_unit_test(zeros_fill_tiles),
         cmocka_unit_test(rows_that_tensor_cores_take_apart),
         cmocka_unit_test(of_the_slowest_class),
     };
