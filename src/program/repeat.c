@@ -347,31 +347,15 @@ static bool check_cover(finder *x)
     return check_balance(x);
 }
 
-/* Is what step i brings from the host read, or moved on, in a stretch? */
-static bool is_read_in(const finder *x, const pl_repeat *r, int i)
-{
-    const pl_value *v = x->p->step[i].transfer->value;
-    for (int k = r->at; k < r->at + r->n; k++) {
-        const pl_step *step = &x->p->step[k];
-        const pl_node *n = pl_step_is_kernel(step) ? step->share->node : NULL;
-        for (int o = 0; n && o < n->n_in; o++)
-            if (is_value_like(x, n->in[o], v)) return true;
-        const bool moved = step->transfer && !pl_step_is_host(step);
-        if (moved && is_value_like(x, step->transfer->value, v)) return true;
-    }
-    return false;
-}
-
 /* Gathers of weights that stand together, away from what reads them, are as far ahead as their
- * limit allows: with more blocks some would stand elsewhere. So are copies from the host. */
+ * limit allows: with more blocks some would stand elsewhere. Those between other work, as are copies
+ * from the host, are as far ahead as with any number of blocks. */
 static bool is_ahead(const finder *x, const pl_repeat *r)
 {
     bool moves = false, apart = true;
     for (int i = r->at; i < r->at + r->n; i++) {
         const pl_step *step = &x->p->step[i];
         const pl_value *v = subject_of(step);
-        const bool comes = pl_step_is_host(step) && step->collective == PL_FROM_HOST;
-        if (comes && !is_read_in(x, r, i)) return true;
         apart &= step->kind != PL_KERNEL || pl_graph_state(v);
         moves |= step->kind == PL_MESSAGE && v && pl_graph_state(v);
     }
