@@ -7,7 +7,7 @@ makes a whole step of that, in either direction, on either side. So eps is 1e-3 
 whose input is 0 but for rounding lets a gradient through on one side alone: with --seed 1 one is
 in the first case, of neuron 322 in step 5, at 1e-7. Then tables grow: a step should not take longer
 for rows that it does not read. Rows are drawn by a power law (numpy's zipf, a=1.2, modulo the
-table). Prints CSV.
+table). With --hots N rows have bags of 0 to 2 N ids, told by offsets. Prints CSV.
 """
 
 import argparse
@@ -34,10 +34,10 @@ KEYS = {"embed": 16, "bottom": "512-256-64", "top": "512-256", "dense": DENSE}
 class Dlrm(nn.Module):
     """Naumov et al., 2019: weights named, shaped and used as in its public code."""
 
-    def __init__(self, tables, rows, embed):
+    def __init__(self, tables, rows, embed, mode):
         super().__init__()
         self.emb_l = nn.ModuleList(
-            nn.EmbeddingBag(rows, embed, mode="sum", sparse=True) for _ in range(tables)
+            nn.EmbeddingBag(rows, embed, mode=mode, sparse=mode != "max") for _ in range(tables)
         )
         self.bot_l = self.mlp([DENSE, 512, 256, 64, embed], relu_at_end=True)
         pairs = (tables + 1) * tables // 2
@@ -53,23 +53,25 @@ class Dlrm(nn.Module):
                 layers.append(nn.ReLU())
         return nn.Sequential(*layers)
 
-    def forward(self, dense, ids, label):
+    def forward(self, dense, bags, label):
         x = self.bot_l(dense)
-        offsets = torch.arange(len(dense))
-        t = torch.stack([x] + [e(i, offsets) for e, i in zip(self.emb_l, ids)], 1)
+        t = torch.stack([x] + [e(*bag) for e, bag in zip(self.emb_l, bags)], 1)
         z = torch.bmm(t, t.transpose(1, 2))[:, self.pairs[0], self.pairs[1]]
         z = self.top_l(torch.cat([x, z], 1)).squeeze(1)
         return nn.functional.binary_cross_entropy_with_logits(z, label)
 
 
-def make_rows(path, tables, rows, n, seed):
+def make_rows(path, tables, rows, n, seed, hots):
     draw = np.random.default_rng(seed)
     data = {
         "dense": draw.random((n, DENSE), np.float32),
         "label": draw.integers(0, 2, n, np.int32),
     }
     for i in range(tables):
-        data[f"cat_{i}"] = (draw.zipf(1.2, n) % rows).astype(np.int32)
+        ends = np.cumsum(draw.integers(0, 2 * hots + 1, n)) if hots else np.arange(1, n + 1)
+        data[f"cat_{i}"] = (draw.zipf(1.2, ends[-1]) % rows).astype(np.int32)
+        if hots:
+            data[f"cat_{i}.offsets"] = np.append(0, ends[:-1]).astype(np.int32)
     safetensors.numpy.save_file(data, path)
     return data
 
@@ -81,9 +83,20 @@ def settings(a, steps):
 
 def run_pleat(a, tables, rows, batch, steps, data, *more):
     keys = {**KEYS, "tables": tables, "rows": rows, "batch": batch}
+    if a.hots:
+        keys |= {"hots": 2 * a.hots, "bag": a.bag, "offsets": 1}
     c = pleat.command(a.pleat, "dlrm", keys, data, settings(a, steps), a.threads)
     lines, mib = pleat.run(c + ["--data-order", "file", "--train-share", "0.999", "--timings", *more])
     return [x for x in lines if "loss" in x], mib
+
+
+def take_bags(data, name, at):
+    """Ids and offsets of the rows of a batch."""
+    if f"{name}.offsets" not in data:
+        return torch.from_numpy(data[name][at]).long(), torch.arange(at.stop - at.start)
+    begin = data[f"{name}.offsets"][at.start : at.stop + 1].astype(np.int64)
+    ids = data[name][begin[0] : begin[-1]]
+    return torch.from_numpy(ids).long(), torch.from_numpy(begin[:-1] - begin[0])
 
 
 def train_torch(a, model, data, batch, steps):
@@ -91,14 +104,14 @@ def train_torch(a, model, data, batch, steps):
         optimizer = torch.optim.SGD(model.parameters(), lr=a.lr)
     else:
         optimizer = torch.optim.Adagrad(model.parameters(), lr=a.lr, eps=a.eps)
-    ids = sorted((k for k in data if k.startswith("cat_")), key=lambda k: int(k[4:]))
+    ids = sorted((k for k in data if k[4:].isdigit()), key=lambda k: int(k[4:]))
     losses, seconds = [], []
     for step in range(steps):
         start = time.perf_counter()
         at = slice(step * batch, (step + 1) * batch)
         loss = model(
             torch.from_numpy(data["dense"][at]),
-            [torch.from_numpy(data[k][at]).long() for k in ids],
+            [take_bags(data, k, at) for k in ids],
             torch.from_numpy(data["label"][at]).float(),
         )
         optimizer.zero_grad()
@@ -119,8 +132,8 @@ def compare(a, tables, rows, batch, equal):
     steps = a.steps
     with tempfile.TemporaryDirectory(dir=a.folder) as folder:
         path = os.path.join(folder, "rows.safetensors")
-        data = make_rows(path, tables, rows, (steps + 1) * batch + 1000, a.seed)
-        model = Dlrm(tables, rows, KEYS["embed"])
+        data = make_rows(path, tables, rows, (steps + 1) * batch + 1000, a.seed, a.hots)
+        model = Dlrm(tables, rows, KEYS["embed"], a.bag)
         if equal:
             save = os.path.join(folder, "first")
             run_pleat(a, tables, rows, batch, 0, path, "--save", save)
@@ -149,6 +162,8 @@ def main():
     p.add_argument("--limit", type=float, default=1e-5, help="on relative differences of losses")
     p.add_argument("--seed", type=int, default=2, help="of the rows")
     p.add_argument("--folder", help="for the rows and weights; default: that of temporary files")
+    p.add_argument("--hots", type=int, default=0, help="ids in a bag in the mean; 0: always one")
+    p.add_argument("--bag", default="sum", help="or mean, max: of bags")
     p.add_argument("--only", help="TABLES,ROWS,BATCH: one case, of equal weights")
     a = p.parse_args()
     torch.set_num_threads(a.threads)

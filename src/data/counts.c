@@ -1,6 +1,7 @@
 #include "data/counts.h"
 
 #include "base/file.h"
+#include "data/bags.h"
 #include "data/ids.h"
 #include "data/text.h"
 #include "run/safetensors.h"
@@ -43,7 +44,10 @@ static bool count_rows(const pl_data *data, const pl_value *v, int64_t *count)
     const int at = pl_tensors_find(&data->tensors, v->name);
     if (at < 0) return false;
     const pl_tensor *t = &data->tensors.tensor[at];
-    const int64_t n = pl_shape_count(&t->shape) / t->shape.dim[0] * data->n_train;
+    int64_t n = pl_shape_count(&t->shape) / t->shape.dim[0] * data->n_train;
+    for (int i = 0; i < data->n_bags; i++)
+        if (!strcmp(data->bags[i].bags.ids->name, v->name))
+            n = pl_bags_ids(&data->bags[i].bags, &data->tensors, data->n_train);
     for (int64_t k = 0; k < n; k++) count[(int64_t)pl_tensor_get(t, k)]++;
     return true;
 }

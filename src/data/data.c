@@ -2,6 +2,7 @@
  * (pl_data_fill). The places of rows, a function of (seed, step, row), are above. */
 #include "data/data.h"
 
+#include "data/bags.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "data/images.h"
@@ -49,6 +50,7 @@ void pl_data_free(pl_data *data)
 
 bool pl_data_check(const pl_data *data, pl_err *err)
 {
+    for (int i = 0; i < data->n_bags; i++) PL_TRY(pl_bags_fit(&data->bags[i], err));
     return data->kind != PL_DATA_IMAGES || pl_images_check(data->images, err);
 }
 
@@ -125,6 +127,8 @@ void pl_data_feed(const pl_feed *feed, const pl_port *port, void *to)
         *(int64_t *)to = feed->step;
     else if (!strcmp(name, scalars[2]))
         *(int64_t *)to = (int64_t)(pl_rng_mix(feed->seed, (uint64_t)feed->draw) >> 1);
+    else if (feed->bags)
+        pl_bags_draw(feed->bags, port, feed->seed, feed->draw, to);
     else
         pl_data_fill(feed->data, port, feed->seed, feed->draw, feed->n_valid, feed->below, to);
 }

@@ -34,6 +34,8 @@ typedef struct pl_data {
     const int32_t *ids;         /* [n] the numbers of its words                                   */
     pl_tensors tensors;
     bool in_order;              /* tensors, images: rows as they lie in the file, not at random   */
+    int n_bags;                 /* tensors: bags of ids among the inputs                          */
+    struct pl_bags_stored *bags;
     struct pl_images *images;   /* images                                                         */
     pl_fed fed;                 /* fed                                                            */
     double zipf;                /* synthetic: whole numbers follow Zipf's law with this exponent;
@@ -56,6 +58,7 @@ typedef struct pl_feed {
     uint64_t seed;
     double lr;
     int64_t step, draw, n_valid, below;
+    const struct pl_bags *bags; /* synthetic: whose bounds it fills; NULL: no such input */
 } pl_feed;
 
 /* Is an input one of those scalars? */

@@ -1,5 +1,6 @@
 #include "data/ids.h"
 
+#include "data/bags.h"
 #include "graph/op.h"
 #include "ops/list.h"
 
@@ -44,12 +45,15 @@ const pl_value *pl_ids_table(const pl_graph *graph, const pl_value *input)
 
 pl_limits pl_ids_limits(const pl_graph *graph, int64_t otherwise, bool places, pl_arena *arena)
 {
-    pl_limits l = { graph, otherwise, PL_NEW_N(arena, int64_t, graph->values.n + 1) };
+    pl_limits l = { graph, otherwise, PL_NEW_N(arena, int64_t, graph->values.n + 1),
+                    PL_NEW_N(arena, pl_bags, graph->values.n + 1) };
     for (int i = 0; i < graph->values.n; i++) {
         const pl_value *v = graph->values.at[i];
         int64_t least;
-        if (v->role == PL_INPUT && !pl_type_is_float(v->type))
-            l.below[i] = find_below(graph, v, places, &least);
+        if (v->role != PL_INPUT || pl_type_is_float(v->type)) continue;
+        l.below[i] = find_below(graph, v, places, &least);
+        const pl_bags bags = pl_bags_find(graph, v);
+        if (bags.ids != v) l.bags[i] = bags;
     }
     return l;
 }
@@ -58,4 +62,10 @@ int64_t pl_ids_limit(const pl_limits *limits, const char *input)
 {
     const pl_value *v = limits->graph ? pl_graph_find(limits->graph, input) : NULL;
     return v && limits->below[v->id] ? limits->below[v->id] : limits->otherwise;
+}
+
+const pl_bags *pl_ids_bags(const pl_limits *limits, const char *input)
+{
+    const pl_value *v = limits->graph ? pl_graph_find(limits->graph, input) : NULL;
+    return v && limits->bags[v->id].ids ? &limits->bags[v->id] : NULL;
 }

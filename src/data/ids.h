@@ -16,11 +16,14 @@ typedef struct pl_limits {
     const pl_graph *graph; /* NULL: of none, `otherwise` holds for all */
     int64_t otherwise;     /* where no node looks anything up          */
     int64_t *below;        /* [values] 0: nothing is looked up by it   */
+    struct pl_bags *bags;  /* [values] those whose bounds it is (bags.h) */
 } pl_limits;
 
 /* `places`: of the graph as it stands, where ids of rows of a table (pl_value.rows) have become
  * places in its cache. */
 pl_limits pl_ids_limits(const pl_graph *graph, int64_t otherwise, bool places, pl_arena *arena);
 int64_t pl_ids_limit(const pl_limits *limits, const char *input);
+/* The bags that an input says the bounds of; NULL: it says none. */
+const struct pl_bags *pl_ids_bags(const pl_limits *limits, const char *input);
 
 #endif

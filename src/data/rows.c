@@ -2,6 +2,7 @@
  * (check_input), all problems are named at once; then pl_data_rows_fill(). */
 #include "data/rows.h"
 
+#include "data/bags.h"
 #include "data/fill.h"
 #include "data/ids.h"
 #include "data/problems.h"
@@ -24,9 +25,11 @@ typedef struct opening {
 } opening;
 
 /* The first number out of range is told, with its row, and how many there are. */
-static bool check_ids(const pl_graph *graph, const pl_value *value, const pl_tensor *tensor,
+static bool check_ids(const opening *o, const pl_graph *graph, const pl_value *value, int at,
                       pl_err *err)
 {
+    const pl_tensor *tensor = &o->d->tensors.tensor[at];
+    const pl_bags bags = pl_bags_find(graph, value);
     int64_t least, below = pl_ids_below(graph, value, &least), first = -1, wrong = 0;
     const int64_t n = pl_shape_count(&tensor->shape);
     for (int64_t i = 0; i < n && below; i++) {
@@ -36,14 +39,16 @@ static bool check_ids(const pl_graph *graph, const pl_value *value, const pl_ten
     }
     if (!wrong) return true;
     const pl_value *table = pl_ids_table(graph, value);
+    const int64_t row = bags.ids == value ? pl_bags_row(&bags, &o->d->tensors, first)
+                                          : first / (n / tensor->shape.dim[0]);
     char many[64] = "";
     if (wrong > 1)
         snprintf(many, sizeof many, " (%lld of its numbers are out of range)", (long long)wrong);
     return pl_err_set(err, PL_EINPUT, "row %lld of '%s' has %.17g: it has to be %s %lld%s%s%s%s",
-                      (long long)(first / (n / tensor->shape.dim[0])), tensor->name,
-                      pl_tensor_get(tensor, first), least < 0 ? "below" : "at least 0 and below",
-                      (long long)below, table ? ", the rows of '" : "", table ? table->name : "",
-                      table ? "'" : "", many);
+                      (long long)row, tensor->name, pl_tensor_get(tensor, first),
+                      least < 0 ? "below" : "at least 0 and below", (long long)below,
+                      table ? ", the rows of '" : "", table ? table->name : "", table ? "'" : "",
+                      many);
 }
 
 static bool check_rows(opening *o, const pl_value *value, int at, pl_err *err)
@@ -95,8 +100,25 @@ static void tell_names(opening *o)
     if (t->n > MOST_TOLD) pl_text_add(&o->problems.text, " and %d more", t->n - MOST_TOLD);
 }
 
+/* Bags of which this input is one part; offsets are checked where the ids are. */
+static bool check_bags(opening *o, const pl_bags *bags, const pl_value *value, int at, pl_err *err)
+{
+    const pl_tensors *t = &o->d->tensors;
+    const int offsets = pl_tensors_find(t, bags->begin->name);
+    pl_err told = { 0 }; /* of that input */
+    if (value == bags->begin) return check_rows(o, value, at, err);
+    if (offsets < 0 ||
+        !pl_tensors_fit(t, offsets, bags->begin->type, &bags->begin->shape, true, &told))
+        return true;
+    PL_TRY(pl_bags_check(bags, &o->d->tensors, err));
+    o->d->bags[o->d->n_bags++] = (pl_bags_stored){ .bags = *bags };
+    return true;
+}
+
 static bool check_input(opening *o, const pl_graph *graph, const pl_value *value, pl_err *err)
 {
+    const pl_bags bags = pl_bags_find(graph, value);
+    if (bags.ids && value == bags.end) return true; /* follows from where others begin */
     int at = pl_tensors_find(&o->d->tensors, value->name);
     if (!value->shape.rank)
         return pl_err_set(err, PL_EINPUT, "input '%s' is a scalar: it has no rows", value->name);
@@ -104,7 +126,8 @@ static bool check_input(opening *o, const pl_graph *graph, const pl_value *value
         return pl_err_set(err, PL_EINPUT, "'%s' %s is missing%s", value->name,
                           rows_text(value, o->problems.text.arena), near_name(o, value->name));
     PL_TRY(pl_tensors_fit(&o->d->tensors, at, value->type, &value->shape, true, err));
-    return check_rows(o, value, at, err) && check_ids(graph, value, &o->d->tensors.tensor[at], err);
+    return (bags.ids ? check_bags(o, &bags, value, at, err) : check_rows(o, value, at, err)) &&
+           check_ids(o, graph, value, at, err);
 }
 
 static bool check_inputs(opening *o, int n, const pl_graph *const graph[], pl_err *err)
@@ -138,6 +161,15 @@ static bool divide(pl_data *data, double share, pl_err *err)
                       (long long)(data->n - data->n_train));
 }
 
+static int count_inputs(int n, const pl_graph *const graph[])
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < graph[i]->values.n; k++)
+            count += graph[i]->values.at[k]->role == PL_INPUT;
+    return count;
+}
+
 bool pl_data_rows_take(const pl_tensors *tensors, double share, bool in_order, int n,
                        const pl_graph *const graph[], pl_arena *arena, pl_data *out, pl_err *err)
 {
@@ -145,6 +177,7 @@ bool pl_data_rows_take(const pl_tensors *tensors, double share, bool in_order, i
         .kind = PL_DATA_TENSORS, .path = tensors->path, .tensors = *tensors, .in_order = in_order
     };
     opening o = { .d = &d, .problems.text.arena = arena };
+    d.bags = PL_NEW_N(arena, pl_bags_stored, count_inputs(n, graph) + 1);
     d.n_bytes = (int64_t)d.tensors.map_bytes;
     d.hash = pl_manifest_hash(arena, d.tensors.map, d.tensors.map_bytes);
     if (!check_inputs(&o, n, graph, err) || !divide(&d, share, err)) {
@@ -193,6 +226,14 @@ void pl_data_rows_fill(const pl_data *data, const pl_port *port, uint64_t seed, 
                        int64_t n_valid, void *to)
 {
     const pl_value *v = port->value;
+    for (int i = 0; i < data->n_bags; i++) {
+        const pl_bags *x = &data->bags[i].bags;
+        if (strcmp(v->name, x->ids->name) != 0 && strcmp(v->name, x->begin->name) != 0 &&
+            (!x->end || strcmp(v->name, x->end->name) != 0))
+            continue;
+        pl_bags_fill(&data->bags[i], data, port, seed, step, n_valid, to);
+        return;
+    }
     const batch b = { .d = data,
                       .tensor = &data->tensors.tensor[pl_tensors_find(&data->tensors, v->name)],
                       .input = v,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 pl_widths pl_clicks_widths(pl_builder *b, const pl_model_args *args, const char *key)
 {
@@ -44,23 +45,46 @@ pl_value *pl_clicks_dense(pl_builder *b, const pl_model_args *args)
     return pl_add_input(b, "dense", PL_F32, shape);
 }
 
-pl_value *pl_clicks_ids(pl_builder *b, const pl_model_args *args, int table)
+static pl_bag find_bag(pl_builder *b, const pl_model_args *args)
+{
+    const char *word = pl_model_word(args, "bag");
+    for (int i = 0; i < PL_BAGS; i++)
+        if (!strcmp(word, pl_bag_names[i])) return (pl_bag)i;
+    pl_err_set(&b->err, PL_EUSAGE, "%s: bag=%s: give sum, mean or max", args->spec, word);
+    return PL_BAG_SUM;
+}
+
+pl_clicks_bags pl_clicks_ids(pl_builder *b, const pl_model_args *args, int table)
 {
     const int64_t batch = pl_model_int(args, "batch"), hots = pl_model_int(args, "hots");
-    const pl_shape shape = hots > 1 ? PL_SHAPE(batch, hots) : PL_SHAPE(batch);
-    return pl_add_input(b, pl_builder_fmt(b, "cat_%d", table), PL_I32, shape);
+    const bool offsets = pl_model_int(args, "offsets") != 0;
+    const pl_shape shape = offsets    ? PL_SHAPE(batch * hots)
+                           : hots > 1 ? PL_SHAPE(batch, hots)
+                                      : PL_SHAPE(batch);
+    const char *name = pl_builder_fmt(b, "cat_%d", table);
+    pl_clicks_bags x = { pl_add_input(b, name, PL_I32, shape), .how = find_bag(b, args) };
+    if (!offsets) return x;
+    x.begin = pl_add_input(b, pl_builder_fmt(b, "%s.offsets", name), PL_I32, PL_SHAPE(batch));
+    x.end = pl_add_input(b, pl_builder_fmt(b, "%s.ends", name), PL_I32, PL_SHAPE(batch));
+    return x;
 }
 
 pl_value *pl_clicks_look_up(const pl_layers *l, const char *name, int64_t rows, int64_t width,
-                            const char *init, pl_value *ids)
+                            const char *init, const pl_clicks_bags *bags)
 {
     pl_builder *b = l->b;
-    if (!ids) return NULL;
+    if (!bags->ids) return NULL;
     if (!init) init = pl_layers_uniform(b, 1 / sqrt((double)rows));
     pl_value *table =
         pl_layers_weight(l, pl_builder_fmt(b, "%s.weight", name), PL_SHAPE(rows, width), init);
-    pl_value *x = PL_ADD_AS(b, &pl_op_embedding, name, NULL, table, ids);
-    return ids->shape.rank > 1 ? PL_ADD(b, &pl_op_reduce_sum, "bhk->bk", x) : x;
+    pl_value *x = PL_ADD_AS(b, &pl_op_embedding, name, NULL, table, bags->ids);
+    if (bags->begin) return pl_bag_reduce(b, bags->how, x, bags->begin, bags->end);
+    if (bags->ids->shape.rank == 1) return x;
+    if (bags->how == PL_BAG_MAX) return PL_ADD(b, &pl_op_reduce_max, "bhk->bk", x);
+    x = PL_ADD(b, &pl_op_reduce_sum, "bhk->bk", x);
+    if (bags->how == PL_BAG_SUM) return x;
+    const double hots = (double)bags->ids->shape.dim[1];
+    return PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / hots), x);
 }
 
 pl_value *pl_clicks_mlp(const pl_layers *l, const char *name, const pl_widths *widths, bool relu,

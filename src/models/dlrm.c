@@ -1,6 +1,7 @@
 /* DLRM, a recommender: numbers of a row go through an MLP, ids through a table each; the dot
  * products of each two of these vectors, and what the MLP gave, go through another MLP to one
- * logit, of a click. A row has `hots` ids of each table, whose vectors are added up.
+ * logit, of a click. A row has a bag of ids of each table, whose vectors are added up, or as `bag`
+ * says.
  *
  *   z = bottom(dense),  t = (z, e_0, e_1 ...),  logit = top(z, t_i t_j of all j < i)
  *
@@ -38,8 +39,9 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
     top.at[top.n++] = 1;
     x[0] = pl_clicks_mlp(&l, "bot_l", &bottom, true, x[0]);
     for (int i = 0; i < rows.n && !b->err.code; i++) {
-        x[1 + i] = pl_clicks_look_up(&l, pl_builder_fmt(b, "emb_l.%d", i), rows.at[i], width, NULL,
-                                     pl_clicks_ids(b, args, i));
+        const pl_clicks_bags ids = pl_clicks_ids(b, args, i);
+        x[1 + i] =
+            pl_clicks_look_up(&l, pl_builder_fmt(b, "emb_l.%d", i), rows.at[i], width, NULL, &ids);
     }
     if (b->err.code) return;
     pl_clicks_finish(b, mode, pl_clicks_mlp(&l, "top_l", &top, false, interact(b, x, 1 + rows.n)));

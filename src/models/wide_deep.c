@@ -26,12 +26,12 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
     wide = pl_layers_bias(&l, "wide", "no,o->no", PL_SHAPE(1), NULL, wide);
     deep.at[deep.n++] = 1;
     for (int i = 0; i < rows.n && !b->err.code; i++) {
-        pl_value *ids = pl_clicks_ids(b, args, i);
+        const pl_clicks_bags ids = pl_clicks_ids(b, args, i);
         x[1 + i] = pl_clicks_look_up(&l, pl_builder_fmt(b, "emb.%d", i), rows.at[i],
-                                     pl_model_int(args, "embed"), NULL, ids);
+                                     pl_model_int(args, "embed"), NULL, &ids);
         wide = sum(
             b, wide,
-            pl_clicks_look_up(&l, pl_builder_fmt(b, "wide.%d", i), rows.at[i], 1, "zeros", ids));
+            pl_clicks_look_up(&l, pl_builder_fmt(b, "wide.%d", i), rows.at[i], 1, "zeros", &ids));
     }
     if (b->err.code) return;
     pl_value *all = pl_join_columns(b, x, 1 + rows.n);

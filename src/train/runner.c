@@ -136,7 +136,8 @@ static pl_feed feed_of(const pl_runner *runner, const char *input, int64_t step,
                       .step = step + 1,
                       .draw = step < 0 ? step : step * options->micro + k,
                       .n_valid = options->eval_batches * options->micro,
-                      .below = pl_ids_limit(&runner->limits, input) };
+                      .below = pl_ids_limit(&runner->limits, input),
+                      .bags = pl_ids_bags(&runner->limits, input) };
 }
 
 /* All of an input of ids. */

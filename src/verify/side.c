@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "ops/list.h"
+#include "data/bags.h"
 #include "data/data.h"
 #include "train/state.h"
 
@@ -75,6 +76,7 @@ bool pl_verify_side_build(const pl_verify_options *options, int64_t runs,
     for (int i = 0; i < PL_VERIFY_GRAPHS; i++) PL_TRY(build_graph(options, i, arena, out, err));
     out->limits = pl_ids_limits(out->graph[STEP], labels ? labels : 256, true, arena);
     out->draw = draw ? draw->graph[STEP] : out->graph[STEP];
+    out->draws = pl_ids_limits(out->draw, 0, true, arena);
     return true;
 }
 
@@ -83,6 +85,7 @@ bool pl_verify_side_twin(const pl_verify_options *options, const pl_verify_graph
 {
     PL_TRY(pl_verify_side_build(options, of->runs, NULL, arena, out, err));
     out->draw = of->draw;
+    out->draws = of->draws;
     return true;
 }
 
@@ -131,7 +134,10 @@ static void fill_draws(pl_feed *feed, const pl_port *port, const pl_value *draw,
                         .region = pl_region_of(&whole, &one, &draw->shape, 0) };
     int64_t bytes = pl_shape_count(&draw->shape) * pl_type_bytes(draw->type);
     PL_ASSERT_CMP(pl_shape_count(&port->value->shape), ==, n * pl_shape_count(&draw->shape));
-    for (int64_t k = 0; k < n; k++, feed->draw++, to += bytes) pl_data_feed(feed, &x, to);
+    for (int64_t k = 0; k < n; k++, feed->draw++, to += bytes) {
+        pl_data_feed(feed, &x, to);
+        if (feed->bags) pl_bags_shift(feed->bags, draw->type, k, to);
+    }
 }
 
 static void fill_inputs(pl_verify_side *side, int which, int64_t step, int64_t k)
@@ -152,6 +158,7 @@ static void fill_inputs(pl_verify_side *side, int which, int64_t step, int64_t k
         pl_port port = p->input[i];
         f.draw = step * draws + of;
         f.below = pl_ids_limit(&g->limits, v->name);
+        f.bags = pl_ids_bags(&g->draws, v->name);
         void *to = pl_exec_map(side->exec, &p->input[i], PL_WRITE);
         port.value = &as;
         if (!draw || pl_shape_same(&draw->shape, &v->shape))

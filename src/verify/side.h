@@ -22,7 +22,7 @@ typedef struct pl_verify_graphs {
     const pl_graph *draw;     /* whose inputs are drawn: STEP of the side in micro-batches, many
                                  of which lie side by side in the batch of this one              */
     bool alone;               /* the loss of a batch is the mean of those of its micro-batches   */
-    pl_limits limits;         /* synthetic integers                                              */
+    pl_limits limits, draws;  /* synthetic integers: of the graphs, and of `draw`                */
     pl_graph *graph[PL_VERIFY_GRAPHS];
 } pl_verify_graphs;
 

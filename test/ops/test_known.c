@@ -35,6 +35,36 @@ static const known_answer answers[] = {
     { "embedding_grad adds up equal ids",
       "input i i32[4]\ninput d f32[4]\nforward y f32[3] = embedding_grad \"n,n->v; v=3\" i d\n",
       { 2, 0, 2, 3, 1, 10, 100, 1000 }, { 10, 0, 101 } },
+    /* bags of torch.nn.functional.embedding_bag; the second one is empty */
+    { "segment_sum",
+      "input x f32[6,2]\ninput b i32[4]\ninput e i32[4]\n"
+      "forward y f32[4,2] = segment_sum \"\" x b e\n",
+      { 3, 9, 1, 5, 3, 9, 2, -4, 4, 2, 4, 2, 0, 3, 3, 4, 3, 3, 4, 6 },
+      { 7, 23, 0, 0, 2, -4, 8, 4 } },
+    { "segment_sum: means",
+      "input x f32[6,2]\ninput b i32[4]\ninput e i32[4]\n"
+      "forward y f32[4,2] = segment_sum \"; mean=1\" x b e\n",
+      { 3, 9, 1, 5, 3, 9, 2, -4, 4, 2, 4, 2, 0, 3, 3, 4, 3, 3, 4, 6 },
+      { 7 / 3.0, 23 / 3.0, 0, 0, 2, -4, 4, 2 } },
+    { "segment_max",
+      "input x f32[6,2]\ninput b i32[4]\ninput e i32[4]\n"
+      "forward y f32[4,2] = segment_max \"\" x b e\n",
+      { 3, 9, 1, 5, 3, 9, 2, -4, 4, 2, 4, 2, 0, 3, 3, 4, 3, 3, 4, 6 },
+      { 3, 9, 0, 0, 2, -4, 4, 2 } },
+    { "segment_sum_grad: each row has its bag's, divided where bags are means",
+      "input d f32[4,2]\ninput b i32[4]\ninput e i32[4]\n"
+      "forward s f32[6,2] = segment_sum_grad \"; n=6\" d b e\n"
+      "forward m f32[6,2] = segment_sum_grad \"; n=6 mean=1\" d b e\n",
+      { 1, 2, 3, 4, 5, 6, 7, 8, 0, 3, 3, 4, 3, 3, 4, 6 },
+      { 1, 2, 1, 2, 1, 2, 5, 6, 7, 8, 7, 8, 1 / 3.0, 2 / 3.0, 1 / 3.0, 2 / 3.0, 1 / 3.0, 2 / 3.0,
+        5, 6, 3.5, 4, 3.5, 4 } },
+    { "segment_max_grad: the first of the largest has it",
+      "input x f32[6,2]\ninput y f32[4,2]\ninput d f32[4,2]\n"
+      "input b i32[4]\ninput e i32[4]\n"
+      "forward g f32[6,2] = segment_max_grad \"\" x y d b e\n",
+      { 3, 9, 1, 5, 3, 9, 2, -4, 4, 2, 4, 2, 3, 9, 0, 0, 2, -4, 4, 2, 1, 2, 3, 4, 5, 6, 7, 8,
+        0, 3, 3, 4, 3, 3, 4, 6 },
+      { 1, 2, 0, 0, 0, 0, 5, 6, 7, 8, 0, 0 } },
     { "scatter: of two updates to one place the last counts; one outside of it none",
       "input x f32[4]\ninput i i64[4]\ninput u f32[4]\n"
       "forward y f32[4] = scatter \"e,k,k->e\" x i u\n",

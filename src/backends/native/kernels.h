@@ -139,6 +139,12 @@ PL_KERNELS_RUN(rows_sgd);
 PL_KERNELS_RUN(rows_adagrad);
 PL_KERNELS_RUN(rows_adam);
 
+PL_KERNELS_ACCEPTS(segment);
+PL_KERNELS_RUN(segment_max);
+PL_KERNELS_RUN(segment_max_grad);
+PL_KERNELS_RUN(segment_sum);
+PL_KERNELS_RUN(segment_sum_grad);
+
 PL_KERNELS_MAKE(softmax);
 PL_KERNELS_RUN(softmax);
 PL_KERNELS_RUN(softmax_grad);
