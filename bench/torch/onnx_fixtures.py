@@ -13,6 +13,7 @@ import sys
 import warnings
 
 import onnx
+import safetensors.torch
 import torch
 import transformers as hf
 from torch import nn
@@ -134,8 +135,41 @@ def merged():
     return case
 
 
+class Bags(nn.Module):
+    """Bags of as many ids each, and bags that offsets tell."""
+
+    def __init__(self, vocab=40, width=8):
+        super().__init__()
+        self.sum, self.max = nn.EmbeddingBag(vocab, width, mode="sum"), nn.EmbeddingBag(vocab, width, mode="max")
+        self.mean, self.head = nn.EmbeddingBag(vocab, width), nn.Linear(width, models.CLASSES)
+
+    def forward(self, fixed, ids, offsets):
+        return self.head((self.sum(fixed) * self.max(fixed) + self.mean(ids, offsets)).tanh())
+
+
+def bags():
+    offsets = torch.arange(models.BATCH) * 2
+    inputs = {"fixed": models.ids(seq=3), "ids": models.ids(seq=2).reshape(-1), "offsets": offsets}
+    return models.Case(Bags(), inputs)
+
+
+def export_bags(case, way, path):
+    names = list(case.inputs)
+    with parity.silence():
+        torch.onnx.export(case.module, tuple(case.inputs.values()), path, input_names=names,
+                          output_names=["output"], dynamo=way == "dynamo", external_data=False)
+
+
+def write_bags(case, path):
+    """As parity.write_rows; offsets go on where the ids do."""
+    rows = {**case.inputs, "label": case.label}
+    both = {k: torch.cat([v, v + (len(rows["ids"]) if k == "offsets" else 0)]) for k, v in rows.items()}
+    safetensors.torch.save_file(both, path)
+
+
 FIXTURES = ((gpt2, "ts"), (llama, "dynamo"), (bert, "dynamo"), (vit, "ts"), (block, "ts-raw"),
-            (lstm, "ts"), (unet, "dynamo"), (listed, "pleat"), (merged, "dynamo"), (merged, "ts"))
+            (lstm, "ts"), (unet, "dynamo"), (listed, "pleat"), (merged, "dynamo"), (merged, "ts"),
+            (bags, "dynamo"), (bags, "ts"))
 KEPT = ("pleat.tensors", "pleat.detached", "pkg.torch.onnx.name_scopes",
         "pkg.torch.export.graph_signature.InputSpec.kind", "pkg.onnxscript.optimizer.folded_from",
         "pkg.torch.export.ExportedProgram.graph_signature", "pkg.torch.onnx.class_hierarchy")
@@ -180,19 +214,24 @@ def main():
     os.makedirs(a.out, exist_ok=True)
     for make, way in FIXTURES:
         torch.manual_seed(1)
-        name = make.__name__ + ("_ts" if make is merged and way == "ts" else "")
+        name = make.__name__ + ("_ts" if make in (merged, bags) and way == "ts" else "")
         if a.fixtures and name not in a.fixtures:
             continue
         case, path = make(), os.path.join(a.out, name)
         if way == "pleat":
             pleat_export.export(case.module, tuple(case.inputs.values()), f"{path}.onnx",
                                 input_names=list(case.inputs))
+        elif make is bags:
+            export_bags(case, way, f"{path}.onnx")
         else:
             parity.export(case, way, f"{path}.onnx")
-        strip(f"{path}.onnx", KEPT if make in (listed, merged) else ())
+        strip(f"{path}.onnx", KEPT if make in (listed, merged, bags) else ())
         if make is merged:  # it is refused: nothing is trained
             continue
-        parity.write_rows(case, f"{path}.safetensors", None)
+        if make is bags:
+            write_bags(case, f"{path}.safetensors")
+        else:
+            parity.write_rows(case, f"{path}.safetensors", None)
         os.chmod(f"{path}.safetensors", 0o644)
         with open(f"{path}.json", "w", encoding="utf-8") as f:
             f.writelines(json.dumps(line) + "\n" for line in steps_of(case))

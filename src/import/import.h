@@ -40,6 +40,7 @@ typedef struct pl_import {
     const pl_onnx *onnx;
     const pl_onnx_options *options;
     bool trial;        /* computing a node on the spot: b is a scratch graph */
+    bool known_only;   /* a loop is tried (bags.c): no node may be left for the graph */
     int n_dropouts;
     pl_items items;
     int depth;         /* bodies around the node */

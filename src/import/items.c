@@ -121,9 +121,13 @@ static pl_value *add_stored(pl_import *m, const pl_item *x)
 pl_value *pl_item_value(pl_import *m, pl_item *x)
 {
     double y;
-    if (x->value || m->b->err.code) return x->value;
     const pl_tensor *t = x->constant;
     pl_value *v;
+    if (m->known_only && !m->trial) {
+        pl_map_refuse(m, "not computed on the spot");
+        return NULL;
+    }
+    if (x->value || m->b->err.code) return x->value;
     if (!x->tied && !t) {
         pl_map_refuse(m, "'%s' is a sequence, not a tensor", x->name);
         return NULL;

@@ -1,6 +1,8 @@
 /* Control flow that is known before anything runs: the branch of an If whose condition is a
- * constant, and a Loop whose number of rounds is, unrolled. Conditions follow from shapes and
- * constants, as the nodes of a body are computed on the spot where their inputs are known. */
+ * constant, and a Loop whose number of rounds is, unrolled; but not one that is bags of rows
+ * (bags.c). Conditions follow from shapes and constants, as the nodes of a body are computed on the
+ * spot where their inputs are known. */
+#include "import/loop.h"
 #include "import/map.h"
 
 enum {
@@ -122,19 +124,6 @@ bool pl_map_if(pl_import *m)
 
 /* -- Loop -------------------------------------------------------------------------------------- */
 
-typedef struct loop {
-    const Onnx__GraphProto *body;
-    int64_t bytes;  /* of the body */
-    int64_t rounds; /* at most */
-    int n_carried, n_scans;
-    pl_item *in;  /* [2 + n_carried] round, condition, what is carried */
-    pl_item *out; /* [1 + n_carried + n_scans] of a round */
-    struct scan {
-        int n, cap;
-        pl_item *at; /* of each round */
-    } * scan;        /* [n_scans] */
-} loop;
-
 static pl_item number(pl_import *m, const char *name, pl_type type, int64_t x)
 {
     const pl_shape scalar = { 0, { 0 } };
@@ -145,7 +134,7 @@ static pl_item number(pl_import *m, const char *name, pl_type type, int64_t x)
     return (pl_item){ .name = name, .constant = t };
 }
 
-static bool open_loop(pl_import *m, loop *l)
+static bool open_loop(pl_import *m, pl_loop *l)
 {
     const int n_out = (int)m->node->n_output;
     int64_t rounds = MOST_ROUNDS + 1; /* no number given */
@@ -161,7 +150,7 @@ static bool open_loop(pl_import *m, loop *l)
         return pl_map_fail(m, "%zu inputs for %d outputs", m->node->n_input, n_out);
     l->in = PL_NEW_N(m->a, pl_item, l->n_carried + 2);
     l->out = PL_NEW_N(m->a, pl_item, n_out + 2);
-    l->scan = PL_NEW_N(m->a, struct scan, l->n_scans + 1);
+    l->scan = PL_NEW_N(m->a, pl_scan, l->n_scans + 1);
     for (int k = 0; k < l->n_carried; k++) {
         pl_item *x = m->in[k + 2];
         if (k + 2 >= m->n_in || !x) return pl_map_fail(m, "input %d is missing", k + 2);
@@ -172,7 +161,7 @@ static bool open_loop(pl_import *m, loop *l)
     return true;
 }
 
-static bool run_rounds(pl_import *m, loop *l)
+bool pl_loop_run(pl_import *m, pl_loop *l)
 {
     bool on;
     for (int64_t i = 0; i < l->rounds; i++) {
@@ -196,9 +185,11 @@ static bool run_rounds(pl_import *m, loop *l)
 
 bool pl_map_loop(pl_import *m)
 {
-    loop l = { 0 };
+    pl_loop l = { 0 };
     if (m->trial) return false;
-    PL_TRY(open_loop(m, &l) && run_rounds(m, &l));
+    PL_TRY(open_loop(m, &l));
+    if (pl_loop_bags(m, &l)) return true;
+    PL_TRY(!m->b->err.code && pl_loop_run(m, &l));
     for (int k = 0; k < l.n_carried; k++) pl_out_item(m, k, &l.in[k + 2]);
     for (int k = 0; k < l.n_scans; k++) {
         if (!l.scan[k].n) return pl_map_refuse(m, "no round is run, so that output %d is empty", k);

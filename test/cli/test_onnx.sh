@@ -27,7 +27,7 @@ train() {
 }
 
 # -- the steps are PyTorch's ----------------------------------------------------------------------
-for name in gpt2 llama bert vit block lstm unet listed; do
+for name in gpt2 llama bert vit block lstm unet listed bags bags_ts; do
     keys=
     case $name in
     llama | bert) keys=,guess=yes ;; # matrices that the exporter made, without their modules
@@ -46,6 +46,15 @@ for name in gpt2.onnx llama.onnx:guess=yes bert.onnx:guess=yes vit.onnx; do
     runs 0 '' "$pleat" graph "$data/$name" --text
     check "$name: attention" grep -q '^forward .* = attention ' out
     check "$name: no softmax" test "$(grep -c ' = softmax ' out)" = 0
+done
+
+# -- a loop over bags is one lookup and one node that reduces --------------------------------------
+for name in bags bags_ts; do
+    runs 0 '' "$pleat" graph "$data/$name.onnx:batch=4" --text
+    check "$name: a lookup a table" test "$(grep -c '^forward .* = embedding ' out)" = 3
+    check "$name: bags by offsets" grep -q '^forward .* = segment_sum "; mean=1" .* offsets ' out
+    check "$name: bags of a size" grep -q '^forward .* = reduce_max "ABC->AC" ' out
+    runs 0 '' "$pleat" verify "$data/$name.onnx:batch=4" --devices 3 --strategy embrace --optimizer adagrad
 done
 
 # -- what is stored has the names of the file ----------------------------------------------------
