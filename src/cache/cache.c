@@ -109,8 +109,12 @@ static void forget_missing(pl_cache *c)
  * is listed has minus its number in the list for a place, until it gets one. */
 static bool find_missing(pl_cache *c, int64_t n, const int32_t ids[], int64_t *distinct)
 {
-    int64_t hits = 0;
+    int64_t hits = 0, none = 0;
     for (int64_t i = 0; i < n; i++) {
+        if (ids[i] < 0) {
+            none++;
+            continue;
+        }
         const int32_t slot = c->slot_of[ids[i]];
         struct pl_cache_place *p = slot > 0 ? &c->at[slot - 1] : NULL;
         const bool is_new = p ? p->batch != c->batch : !slot;
@@ -123,7 +127,7 @@ static bool find_missing(pl_cache *c, int64_t n, const int32_t ids[], int64_t *d
             c->slot_of[ids[i]] = -c->moves.n_in;
         }
     }
-    c->stats.lookups += n, c->stats.hits += hits;
+    c->stats.lookups += n - none, c->stats.hits += hits;
     return true;
 }
 
@@ -167,6 +171,7 @@ const pl_cache_moves *pl_cache_take(pl_cache *c, int64_t n, const int32_t ids[],
     place(c, writes);
     if (writes) leave_told(c);
     for (int64_t i = 0; i < n; i++) {
+        if (ids[i] < 0) continue;
         struct pl_cache_place *p = &c->at[c->slot_of[ids[i]] - 1];
         p->uses++;
         p->dirty |= writes;
@@ -184,9 +189,10 @@ void pl_cache_see(pl_cache *c, int32_t n, const int32_t ids[])
     t->n = n, t->row = ids;
     c->told++;
     for (int32_t i = 0; i < n; i++) {
+        t->again[i] = INT32_MAX;
+        if (ids[i] < 0) continue;
         struct pl_cache_last *last = &c->last[ids[i]];
         const int32_t slot = pl_cache_slot(c, ids[i]);
-        t->again[i] = INT32_MAX;
         if (last->told > c->taken && last->told < c->told)
             c->ahead[last->told - c->taken - 1].again[last->at] = c->told;
         else if (slot >= 0 && c->at[slot].next == INT32_MAX)

@@ -85,7 +85,7 @@ pl_cache *pl_cache_new(int32_t rows, int32_t slots, const pl_cache_policy *polic
 /* The most frequent rows come in, as many as `share` of the slots are. Of an empty cache. */
 const pl_cache_moves *pl_cache_warm(pl_cache *c, double share);
 
-/* The n ids of a batch have to be here; `writes`: their rows become dirty. *distinct: how many rows
+/* The n ids of a batch, but for those below 0, which are none, have to be here; `writes`: their rows become dirty. *distinct: how many rows
  * they are. NULL, and no row has moved, where that is more than there are slots; then it is the
  * number at which counting stopped. What is returned is valid until the next call. */
 const pl_cache_moves *pl_cache_take(pl_cache *c, int64_t n, const int32_t ids[], bool writes,
@@ -104,7 +104,7 @@ float pl_cache_heat(const pl_cache *c, const struct pl_cache_place *p);
 
 static inline int32_t pl_cache_slot(const pl_cache *c, int32_t row) /* -1: it is not here */
 {
-    return c->slot_of[row] - 1;
+    return row < 0 ? -1 : c->slot_of[row] - 1;
 }
 
 /* Do the maps agree: each place's row is there alone? Fails with PL_EMISMATCH naming one. */

@@ -190,7 +190,7 @@ static void want_next(const pl_caches *c, const group *g, int64_t step)
     const int32_t *ids = ids_of(c, g, step + 1);
     if (!c->o.ahead || !c->tables->block.is_file) return;
     for (int64_t i = 0; i < c->o.micro * g->each; i++)
-        for (int k = 0; k < g->states.n && pl_cache_slot(g->cache, ids[i]) < 0; k++)
+        for (int k = 0; ids[i] >= 0 && k < g->states.n && pl_cache_slot(g->cache, ids[i]) < 0; k++)
             pl_tables_want(c->tables, g->states.at[k].table, ids[i]);
 }
 
