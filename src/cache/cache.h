@@ -85,9 +85,10 @@ pl_cache *pl_cache_new(int32_t rows, int32_t slots, const pl_cache_policy *polic
 /* The most frequent rows come in, as many as `share` of the slots are. Of an empty cache. */
 const pl_cache_moves *pl_cache_warm(pl_cache *c, double share);
 
-/* The n ids of a batch, but for those below 0, which are none, have to be here; `writes`: their rows become dirty. *distinct: how many rows
- * they are. NULL, and no row has moved, where that is more than there are slots; then it is the
- * number at which counting stopped. What is returned is valid until the next call. */
+/* The n ids of a batch, but for those below 0, which are none, have to be here; `writes`: their
+ * rows become dirty. *distinct: how many rows they are. NULL, and no row has moved, where that is
+ * more than there are slots; then it is the number at which counting stopped. What is returned is
+ * valid until the next call. */
 const pl_cache_moves *pl_cache_take(pl_cache *c, int64_t n, const int32_t ids[], bool writes,
                                     int64_t *distinct);
 
