@@ -17,7 +17,8 @@
 
 enum {
     MOST_FREE = 4,
-    MOST_NESTED = 4,   /* bodies in the body                                */
+    MOST_NESTED = 4, /* bodies in the body                                */
+    MOST_ROWS = 1 << 16,
     TABLE = 64,        /* rows of a table that is tried, at most            */
     MOST = 1 << 15,    /* elements of the rows; else they have one column   */
     SPARED = 64 << 20, /* bytes of bodies, of those that may be unrolled    */
@@ -134,7 +135,7 @@ static trial make_trial(const pl_import *m, const parts *p, int number)
     trial t = { .p = p, .n = rows_of(p), .table = count_of(p->rows) };
     t.h = pl_item_shape(p->rows)->dim[1];
     if (p->ids && t.table > TABLE) t.table = TABLE;
-    if ((t.n > t.table ? t.n : t.table) * t.h > MOST) t.h = 1;
+    if ((t.n > t.table ? t.n : t.table) > MOST / (1 + t.h)) t.h = 1;
     t.bags = p->offsets ? count_of(p->offsets) - 1 : 0;
     t.rows = PL_NEW_N(m->a, float, t.table *t.h);
     t.ids = PL_NEW_N(m->a, int64_t, t.n);
@@ -199,7 +200,7 @@ static bool run(pl_import *m, const trial *t, const pl_loop *loop, pl_loop *l)
 
 /* Output k is the bags, a row each of `part`. */
 typedef struct result {
-    int k, n;
+    int k, n, rank; /* of a part: [h], which are stacked, or [1, h], of a sequence */
     const pl_item *part;
 } result;
 
@@ -213,10 +214,10 @@ static bool find_result(const pl_loop *l, result *out)
         if (!x->part && !pl_item_known(x)) return false;
         if (!x->part) continue;
         if (out->k >= 0) return false;
-        *out = (result){ k, x->n_parts, x->part };
+        *out = (result){ k, x->n_parts, 2, x->part };
     }
     if (l->n_scans == (out->k >= 0)) return false;
-    if (l->n_scans) *out = (result){ l->n_carried, l->scan[0].n, l->scan[0].at };
+    if (l->n_scans) *out = (result){ l->n_carried, l->scan[0].n, 1, l->scan[0].at };
     return out->n > 0;
 }
 
@@ -235,13 +236,18 @@ static double reduce(const trial *t, pl_bag how, int64_t from, int64_t to, int64
     return how == PL_BAG_MEAN && to > from ? y / (double)(to - from) : y;
 }
 
+static bool is_row(const pl_shape *s, int rank, int64_t h)
+{
+    return s->rank == rank && s->dim[rank - 1] == h && pl_shape_count(s) == h;
+}
+
 static bool is_bag(const trial *t, const result *r, pl_bag how)
 {
     for (int i = 0; i < r->n; i++) {
         const pl_item *x = &r->part[i];
         const int64_t from = t->bags ? t->offsets[i] : t->n / r->n * i,
                       to = t->bags ? t->offsets[i + 1] : from + t->n / r->n;
-        if (!pl_item_known(x) || pl_shape_count(&x->constant->shape) != t->h) return false;
+        if (!pl_item_known(x) || !is_row(&x->constant->shape, r->rank, t->h)) return false;
         for (int64_t c = 0; c < t->h; c++)
             if (!is_near(pl_tensor_get(x->constant, c), reduce(t, how, from, to, c))) return false;
     }
@@ -282,8 +288,9 @@ static unsigned try_parts(pl_import *m, const pl_loop *loop, const parts *p, pl_
 {
     unsigned fits = (1u << PL_BAGS) - 1;
     const int64_t bags = p->offsets ? count_of(p->offsets) - 1 : 1;
-    const bool narrow = rows_of(p) * pl_item_shape(p->rows)->dim[1] > MOST;
-    if (bags < 1 || bags > rows_of(p)) return 0;
+    const int64_t elements = pl_shape_count(pl_item_shape(p->rows));
+    const bool narrow = rows_of(p) > MOST / (1 + pl_item_shape(p->rows)->dim[1]);
+    if (bags < 1 || bags > rows_of(p) || rows_of(p) > MOST_ROWS || elements < 1) return 0;
     for (int i = 0; i < TRIALS && fits; i++) {
         const bool empties = i == TRIALS - 1;
         if (empties && (!p->offsets || narrow)) break;
@@ -297,7 +304,7 @@ static unsigned try_parts(pl_import *m, const pl_loop *loop, const parts *p, pl_
         m->a = arena;
         if (!i && fits) {
             keep_outputs(m, &ran, &found, l);
-            *r = (result){ found.k, found.n, NULL };
+            *r = (result){ found.k, found.n, found.rank, NULL };
         }
         pl_arena_free(tmp);
     }

@@ -311,6 +311,7 @@ static void test_tables(void **state)
     static const char *const models[] = {
         "dlrm:dense=3,sizes=7-20-3-50,embed=8,bottom=6,top=10,batch=12",
         "dlrm:dense=3,tables=2,rows=9,hots=3,embed=8,bottom=6,top=10,batch=12,dtype=bf16",
+        "dlrm:dense=3,tables=2,rows=9,hots=3,bag=max,offsets=1,embed=8,bottom=6,top=10,batch=12",
         "wide_deep:dense=3,sizes=7-20-5,embed=8,deep=10,batch=12",
         "lstm:layers=1,hidden=8,embed=12,vocab=20,seq=3,batch=12",
     };
