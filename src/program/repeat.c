@@ -348,8 +348,8 @@ static bool check_cover(finder *x)
 }
 
 /* Gathers of weights that stand together, away from what reads them, are as far ahead as their
- * limit allows: with more blocks some would stand elsewhere. Those between other work, as are copies
- * from the host, are as far ahead as with any number of blocks. */
+ * limit allows: with more blocks some would stand elsewhere. Those between other work, as copies
+ * from the host are, are as far ahead as with any number of blocks. */
 static bool is_ahead(const finder *x, const pl_repeat *r)
 {
     bool moves = false, apart = true;
