@@ -128,10 +128,15 @@ void pl_scalars_step(pl_scalars *s, const pl_train_event *e)
 
 void pl_scalars_validation(pl_scalars *s, const pl_train_event *e)
 {
-    pl_events_value value[3] = { { "validation/loss", e->loss } };
+    char tag[PL_N_SHARES][40];
+    pl_events_value value[2 + PL_N_SHARES] = { { "validation/loss", e->loss } };
     int n = 1;
     if (e->auc >= 0) value[n++] = (pl_events_value){ "validation/auc", e->auc };
-    if (e->accuracy >= 0) value[n++] = (pl_events_value){ "validation/accuracy", e->accuracy };
+    for (int k = 0; k < PL_N_SHARES; k++) {
+        if (e->share[k] < 0) continue;
+        snprintf(tag[k], sizeof tag[k], "validation/%s", pl_train_share_names[k]);
+        value[n++] = (pl_events_value){ tag[k], e->share[k] };
+    }
     if (s->events.path) pl_events_add(&s->events, e->step, n, value);
     if (!s->file) return;
     fprintf(s->file, "%lld,,,,,", (long long)e->step);

@@ -216,6 +216,14 @@ static void tell_step(pl_teller *t, const pl_train_event *e)
     t->shown = time;
 }
 
+/* ", unused experts 0.0312" */
+static void print_share(const char *name, double share)
+{
+    printf(", ");
+    for (const char *c = name; *c; c++) putchar(*c == '_' ? ' ' : *c);
+    printf(" %.4f", tidy(share));
+}
+
 static void tell_eval(pl_teller *t, const pl_train_event *e)
 {
     const pl_data *d = pl_train_data(t->job);
@@ -230,7 +238,9 @@ static void tell_eval(pl_teller *t, const pl_train_event *e)
         if (bytes) pl_json_put_real(&out, "bits_per_byte", nine(bits));
         if (words) pl_json_put_real(&out, "perplexity", nine(exp(e->loss)));
         if (e->auc >= 0) pl_json_put_real(&out, "auc", nine(e->auc));
-        if (e->accuracy >= 0) pl_json_put_real(&out, "accuracy", nine(e->accuracy));
+        for (int k = 0; k < PL_N_SHARES; k++)
+            if (e->share[k] >= 0)
+                pl_json_put_real(&out, pl_train_share_names[k], nine(e->share[k]));
         end_json(t, &out);
         return;
     }
@@ -238,7 +248,8 @@ static void tell_eval(pl_teller *t, const pl_train_event *e)
     if (bytes) printf(", %.4f bits per byte", tidy(bits));
     if (words) printf(", perplexity %.2f", tidy(exp(e->loss)));
     if (e->auc >= 0) printf(", AUC %.4f", tidy(e->auc));
-    if (e->accuracy >= 0) printf(", accuracy %.4f", tidy(e->accuracy));
+    for (int k = 0; k < PL_N_SHARES; k++)
+        if (e->share[k] >= 0) print_share(pl_train_share_names[k], e->share[k]);
     printf("\n");
     flush(t);
 }

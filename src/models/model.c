@@ -5,6 +5,7 @@
 #include "models/config.h"
 
 #include "models/file.h"
+#include "models/routed.h"
 
 #include <math.h>
 #include <string.h>
@@ -278,6 +279,7 @@ void pl_model_build(pl_builder *b, const pl_model_args *args, pl_mode mode)
     const bool well = !b->err.code;
     b->compute = pl_model_type(args);
     args->model->build(b, args, mode);
+    if (mode == PL_EVAL && !b->err.code) pl_routed_tell(b);
     const bool built_in = !args->model->file && !args->model->own;
     if (well && b->err.code == PL_EINPUT && built_in) b->err.code = PL_EUSAGE; /* its keys */
 }

@@ -37,7 +37,8 @@ typedef struct pl_family {
      * batch) or, for PL_INFER, "logits", or "image" of one that makes pictures; for PL_EVAL also,
      * of rows of two classes, "score" and "class", f32, one of each a row, and of images
      * "accuracy", an f32 scalar. Models with dropout, and those that make pictures, add the i64
-     * scalar input "seed". Of several objectives there is a loss each (train/objective.h). */
+     * scalar input "seed". Of several objectives there is a loss each (train/objective.h). What
+     * layers of experts are told of, pl_routed_tell adds. */
     void (*build)(pl_builder *b, const pl_model_args *a, pl_mode mode);
     const char *objectives; /* of a model with several, what is usual (train/objective.h)    */
     const void *file;      /* of a model out of a file: what models/file.c knows of it        */

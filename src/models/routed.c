@@ -165,3 +165,73 @@ pl_value *pl_routed_balance(pl_routed *r)
                                  (double)r->experts / (groups * tokens * tokens * (double)r->k)),
                   p);
 }
+
+/* -- what is told of them ---------------------------------------------------------------------- */
+
+/* Of all layers so far. */
+typedef struct tally {
+    pl_builder *b;
+    pl_value *kept, *used;   /* choices that have a slot; experts that somebody chose */
+    double choices, experts; /* all there are, of layers with slots; of all           */
+} tally;
+
+static void add_to(tally *t, pl_value **sum, pl_value *x)
+{
+    *sum = *sum ? PL_ADD(t->b, &pl_op_add, NULL, *sum, x) : x;
+}
+
+static pl_value *number(pl_builder *b, double x)
+{
+    return pl_add_value(b, &pl_op_fill, NULL, pl_builder_fmt(b, "->; value=%.17g", x), 0, NULL);
+}
+
+static int64_t size_of(const pl_node *n, char letter)
+{
+    return n->sig->factor[pl_sig_find(n->sig, letter)].size;
+}
+
+static void add_layer(tally *t, const pl_node *n)
+{
+    pl_builder *b = t->b;
+    pl_value *ids = n->in[1];
+    const int64_t experts = size_of(n, 'e');
+    pl_value *load =
+        PL_ADD(b, &pl_op_one_hot, pl_builder_fmt(b, "gtk->gtkv; v=%lld", (long long)experts), ids);
+    load = PL_ADD(b, &pl_op_reduce_sum, "gtke->ge", load);
+    if (n->op == &pl_op_moe_dispatch) {
+        pl_value *slots = number(b, (double)size_of(n, 'c'));
+        pl_value *kept = PL_ADD(b, &pl_op_minimum, "ge,->ge", load, slots);
+        add_to(t, &t->kept, PL_ADD(b, &pl_op_reduce_sum, "ge->", kept));
+        t->choices += (double)pl_shape_count(&ids->shape);
+    }
+    load =
+        PL_ADD(b, &pl_op_less, ",e->e", number(b, 0), PL_ADD(b, &pl_op_reduce_sum, "ge->e", load));
+    add_to(t, &t->used,
+           PL_ADD(b, &pl_op_reduce_sum, "e->", PL_ADD(b, &pl_op_cast, "; to=f32", load)));
+    t->experts += (double)experts;
+}
+
+static void tell_rest(pl_builder *b, const char *name, pl_value *sum, double all)
+{
+    if (!sum) return;
+    sum = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", -1 / all), sum);
+    pl_value *rest = PL_ADD_AS(b, &pl_op_add, name, NULL, number(b, 1), sum);
+    if (rest) pl_add_output(b, name, rest);
+}
+
+/* Nodes of a layer that has no slots have the same ids. */
+void pl_routed_tell(pl_builder *b)
+{
+    tally t = { .b = b };
+    const pl_value *last = NULL;
+    const int n = b->graph->nodes.n;
+    for (int i = 0; i < n && !b->err.code; i++) {
+        const pl_node *x = b->graph->nodes.at[i];
+        if ((x->op != &pl_op_moe_dispatch && x->op != &pl_op_moe_matmul) || x->in[1] == last)
+            continue;
+        last = x->in[1];
+        add_layer(&t, x);
+    }
+    tell_rest(b, "dropped", t.kept, t.choices);
+    tell_rest(b, "unused_experts", t.used, t.experts);
+}

@@ -52,4 +52,9 @@ pl_value *pl_routed_return(const pl_routed *r, pl_value *y);
  * probability, mean over the groups; 1 where either is equal for all. f32. */
 pl_value *pl_routed_balance(pl_routed *r);
 
+/* Of a graph whose layers are all there: the outputs "dropped", the share of the tokens' choices
+ * for which an expert had no slot left, and "unused_experts", the share of the experts that no
+ * token chose; f32, of all layers of experts together. Nothing where there are none. */
+void pl_routed_tell(pl_builder *b);
+
 #endif

@@ -50,9 +50,13 @@ static void tell(loop *r, pl_train_event e)
     if (r->rank == 0 && r->tell) r->tell(r->to, &e);
 }
 
+const char *const pl_train_share_names[] = { "accuracy", "dropped", "unused_experts" };
+_Static_assert(sizeof pl_train_share_names / sizeof *pl_train_share_names == PL_N_SHARES, "names");
+
 static bool evaluate(loop *r, pl_err *err)
 {
-    double sum = 0, right = 0;
+    pl_train_event e = { .what = PL_TOLD_EVAL, .step = r->run.done };
+    double sum = 0;
     int64_t n = r->job->options.eval_batches * r->job->options.micro;
     if (n < 1) return true;
     r->scored.n = 0;
@@ -61,13 +65,13 @@ static bool evaluate(loop *r, pl_err *err)
         PL_TRY(pl_runner_evaluate(&r->run, i, &loss, &r->scored, err));
         if (is_stopped(r)) return true; /* what is not whole is not told */
         sum += loss;
-        right += pl_runner_scalar(&r->run, PL_TRAIN_EVAL, "accuracy");
+        for (int k = 0; k < PL_N_SHARES; k++)
+            e.share[k] +=
+                pl_runner_scalar(&r->run, PL_TRAIN_EVAL, pl_train_share_names[k]) / (double)n;
     }
-    tell(r, (pl_train_event){ .what = PL_TOLD_EVAL,
-                              .step = r->run.done,
-                              .loss = sum / (double)n,
-                              .auc = r->scored.n ? pl_auc_find(&r->scored) : -1,
-                              .accuracy = right / (double)n });
+    e.loss = sum / (double)n;
+    e.auc = r->scored.n ? pl_auc_find(&r->scored) : -1;
+    tell(r, e);
     return true;
 }
 

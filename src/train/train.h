@@ -80,6 +80,16 @@ typedef enum pl_train_what {
     PL_TOLD_END
 } pl_train_what;
 
+/* Shares that a graph for evaluation may have as outputs, f32 scalars. */
+typedef enum pl_train_share {
+    PL_SHARE_ACCURACY, /* rows of which the largest logit is the label's                     */
+    PL_SHARE_DROPPED,  /* tokens' choices of experts that had no slot left (models/routed.h) */
+    PL_SHARE_UNUSED,   /* experts that no token chose                                        */
+    PL_N_SHARES
+} pl_train_share;
+
+extern const char *const pl_train_share_names[]; /* [PL_N_SHARES] of the outputs */
+
 typedef struct pl_train_part {
     const char *name; /* of the objective */
     double loss;
@@ -92,8 +102,7 @@ typedef struct pl_train_event {
     bool ok;                    /* END: no error                                                 */
     double loss;                /* nats; STEP: of the batch, before its update; EVAL: validation */
     double auc;                 /* EVAL: train/auc.h; < 0: the model gives no scores             */
-    double accuracy;            /* EVAL: share of rows of which the largest logit is the label's;
-                                   < 0: the model does not say                                   */
+    double share[PL_N_SHARES];  /* EVAL: what the model says of these; < 0: nothing              */
     int n_parts;                /* STEP: losses of objectives that loss is the sum of; 0: of one */
     const struct pl_train_part *part; /* [n_parts]                                               */
     double lr, grad_norm;       /* STEP; grad_norm < 0 without clipping                          */

@@ -174,6 +174,62 @@ static void slots(void **state)
     assert_int_equal(slots_of("capacity=0"), 0);
 }
 
+/* Choices of a layer, one after the other: *dropped of them find no slot left, *unused experts are
+ * chosen by nobody. */
+static void count_choices(const eval *e, const pl_node *n, int *choices, int *dropped, int *unused)
+{
+    const pl_value *ids = n->in[1];
+    const bool slots = n->out[0]->shape.rank == 4 && !strcmp(n->op->name, "moe_dispatch");
+    const int32_t *id = e->at[ids->id];
+    const int64_t each = ids->shape.dim[1] * ids->shape.dim[2];
+    bool used[4] = { false };
+    for (int64_t g = 0; g < ids->shape.dim[0]; g++) {
+        int64_t load[4] = { 0 };
+        for (int64_t i = 0; i < each; i++) {
+            const int32_t x = id[g * each + i];
+            used[x] = true;
+            *choices += slots;
+            *dropped += slots && load[x]++ >= n->out[0]->shape.dim[2];
+        }
+    }
+    for (int x = 0; x < 4; x++) *unused += !used[x];
+}
+
+static double share_of(const eval *e, const char *name)
+{
+    const pl_value *v = pl_graph_find(e->graph, name);
+    return v ? (double)*(const float *)e->at[v->id] : -1;
+}
+
+/* The shares that evaluation tells. */
+static void told(void **state)
+{
+    (void)state;
+    static const char *const keys[] = { "capacity=0.4", "group=1", "capacity=9", "capacity=0,k=1",
+                                        "capacity=0.4,k=1,share=nothing" };
+    int some_unused = 0;
+    for (int i = 0; i < 5; i++) {
+        eval e = eval_new(
+            build(pl_arena_fmt(arena, "widenet-b:" SMALL ",%s", keys[i]), PL_EVAL, NULL, arena));
+        int choices = 0, dropped = 0, unused = 0;
+        const pl_value *last = NULL;
+        feed(&e, 5);
+        eval_run(&e, e.graph->nodes.n);
+        for (int k = 0; k < e.graph->nodes.n; k++) {
+            const pl_node *n = e.graph->nodes.at[k];
+            if (strcmp(n->op->name, "moe_dispatch") && strcmp(n->op->name, "moe_matmul")) continue;
+            if (n->in[1] != last) count_choices(&e, n, &choices, &dropped, &unused);
+            last = n->in[1];
+        }
+        check_near(share_of(&e, "dropped"), choices ? (double)dropped / choices : -1, 1e-6);
+        check_near(share_of(&e, "unused_experts"), (double)unused / (3 * 4), 1e-6);
+        assert_true(!dropped == (i == 2 || i == 3));
+        some_unused += unused > 0;
+        eval_free(&e);
+    }
+    assert_true(some_unused);
+}
+
 /* Slots for all, in one group or many, and none at all are the same model; too few are another. */
 static void grouped_is_all(void **state)
 {
@@ -242,6 +298,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(shared_is_the_sum, setup, teardown),
         cmocka_unit_test_setup_teardown(balance, setup, teardown),
         cmocka_unit_test_setup_teardown(slots, setup, teardown),
+        cmocka_unit_test_setup_teardown(told, setup, teardown),
         cmocka_unit_test_setup_teardown(grouped_is_all, setup, teardown),
         cmocka_unit_test_setup_teardown(refusals, setup, teardown),
     };

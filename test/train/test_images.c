@@ -65,7 +65,7 @@ static pl_train_options on_shapes(const char *augment)
 
 static void hear(void *to, const pl_train_event *e)
 {
-    if (e->what == PL_TOLD_EVAL) accuracy = e->accuracy;
+    if (e->what == PL_TOLD_EVAL) accuracy = e->share[PL_SHARE_ACCURACY];
     note(to, e);
 }
 
