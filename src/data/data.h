@@ -33,7 +33,8 @@ typedef struct pl_data {
     const pl_vocab *words;      /* NULL: its bytes are tokens                                     */
     const int32_t *ids;         /* [n] the numbers of its words                                   */
     pl_tensors tensors;
-    bool in_order;              /* tensors, images: rows as they lie in the file, not at random   */
+    bool in_order;              /* rows as they lie in the file, not at random; of a text the same
+                                   in each step, spread over it                                   */
     int n_bags;                 /* tensors: bags of ids among the inputs                          */
     struct pl_bags_stored *bags;
     struct pl_images *images;   /* images                                                         */

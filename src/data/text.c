@@ -83,6 +83,7 @@ int32_t pl_data_text_token(const pl_data *d, int64_t i)
 static int64_t row_start(const pl_data *d, uint64_t seed, int64_t step, int64_t n_valid,
                          int64_t row, int64_t rows, int64_t seq)
 {
+    if (step >= 0 && d->in_order) return row * ((d->n_train - seq) / rows);
     if (step >= 0) return pl_data_place(seed, step, row, rows, d->n_train - seq);
     return d->n_train + pl_data_place_valid(step, n_valid, row, rows, d->n - d->n_train - seq);
 }

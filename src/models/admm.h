@@ -16,6 +16,8 @@ typedef struct pl_elman {
 
 /* Keys of the method, for a model's list. */
 #define PL_ADMM_KEYS                                                                               \
+    { "method", "gradient", 0, "gradient, or admm: without, in sweeps over the whole batch",       \
+      "gradient admm" },                                                                           \
     { "nu", "1.0", 0, "of admm: weight of what steps before the last break of their equations" },  \
     { "rho", "1.0", 0, "of admm: the same of the last step, which has multipliers" },              \
     { "near", "0.1", 0, "of admm: weight of how far a sweep moves a weight" },                     \

@@ -1,6 +1,7 @@
 /* An Elman network that reads the rows of a grey picture one after the other and tells its class by
- * its last state: a_t = U x_t + W s_{t-1} + b, s_t = tanh(a_t), o = V s_T + c. With steps=1 it
- * reads the picture at once. It is trained by gradients, or by method=admm in sweeps (admm.h).
+ * its last state, or tokens of a text and tells the next one: a_t = U x_t + W s_{t-1} + b,
+ * s_t = tanh(a_t), o = V s_T + c. With steps=1 it reads the picture at once. It is trained by
+ * gradients, or by method=admm in sweeps (admm.h).
  * Source: Elman, "Finding structure in time", 1990; Tang et al., ADMMiRNN, 2020. */
 #include "models/admm.h"
 #include "models/join.h"
@@ -30,17 +31,23 @@ static void add_weights(const pl_layers *l, const pl_model_args *args, pl_elman 
     net->c = pl_layers_weight(l, "head.bias", PL_SHAPE(k), "zeros");
 }
 
+/* [n, t, k] -> those of each step, [n, k]. */
+static void split_steps(pl_builder *b, pl_value *x, pl_elman *net)
+{
+    if (net->steps > 1)
+        pl_join_split(b, x, net->steps, net->x);
+    else
+        net->x[0] = PL_ADD(b, &pl_op_reshape, "ntk->nk", x);
+}
+
 /* Rows of the picture as steps. */
-static void add_input(pl_builder *b, const pl_model_args *args, pl_elman *net)
+static void add_picture(pl_builder *b, const pl_model_args *args, pl_elman *net)
 {
     const int64_t size = pl_model_int(args, "size");
     pl_value *x = pl_add_input(b, "image", PL_F32, PL_SHAPE(net->rows, size, size, 1));
     x = PL_ADD_AS(b, &pl_op_reshape, "rows",
                   pl_builder_fmt(b, "n(ty)xc->nt(yxc); t=%lld", (long long)net->steps), x);
-    if (net->steps > 1)
-        pl_join_split(b, x, net->steps, net->x);
-    else
-        net->x[0] = PL_ADD(b, &pl_op_reshape, "ntk->nk", x);
+    split_steps(b, x, net);
 }
 
 static pl_value *run(pl_builder *b, const pl_elman *net, pl_value *a[], pl_value *s[])
@@ -59,20 +66,72 @@ static pl_value *run(pl_builder *b, const pl_elman *net, pl_value *a[], pl_value
     return PL_ADD(b, &pl_op_add, "nk,k->nk", o, net->c);
 }
 
+/* -- text -------------------------------------------------------------------------------------- */
+
+static bool reads_text(const pl_model_args *args)
+{
+    return !strcmp(args->model->data, "text");
+}
+
+/* Tokens of a row as steps, each a 1 among zeros. */
+static void add_tokens(pl_builder *b, const pl_model_args *args, pl_elman *net)
+{
+    const char *marks = pl_builder_fmt(b, "nt->ntv; v=%lld", (long long)net->in);
+    split_steps(b, PL_ADD_AS(b, &pl_op_one_hot, "marks", marks, pl_model_tokens(b, args)), net);
+}
+
+/* What follows the last token of each row. */
+static pl_value *add_next(pl_builder *b, const pl_elman *net)
+{
+    pl_value *next[PL_ADMM_STEPS];
+    pl_value *x = pl_add_input(b, "targets", PL_I32, PL_SHAPE(net->rows, net->steps));
+    if (net->steps == 1) return PL_ADD_AS(b, &pl_op_reshape, "next", "nt->n; t=1", x);
+    pl_join_split(b, PL_ADD(b, &pl_op_reshape, "nt->nt(k); k=1", x), net->steps, next);
+    return PL_ADD_AS(b, &pl_op_reshape, "next", "nk->n; k=1", next[net->steps - 1]);
+}
+
+/* What it tells after each token: [n, t, vocab]. */
+static void tell_tokens(pl_builder *b, const pl_elman *net, pl_value *const s[])
+{
+    pl_value *y =
+        PL_ADD_AS(b, &pl_op_einsum, "heads", "nth,kh->ntk", pl_join_rows(b, s, net->steps), net->v);
+    y = PL_ADD(b, &pl_op_add, "ntk,k->ntk", y, net->c);
+    if (y) pl_add_output(b, "logits", y);
+}
+
+static pl_value *finish_text(pl_builder *b, const pl_elman *net, pl_mode mode, pl_value *const s[],
+                             pl_value *o)
+{
+    if (mode == PL_INFER) {
+        tell_tokens(b, net, s);
+        return NULL;
+    }
+    pl_value *next = add_next(b, net), *loss = pl_model_cross_entropy(b, o, next);
+    if (loss) pl_add_output(b, "loss", loss);
+    return next;
+}
+
+/* -- both -------------------------------------------------------------------------------------- */
+
 static bool is_linear(const pl_model_args *args)
 {
     return !strcmp(pl_model_word(args, "blocks"), "linear");
 }
 
-static bool check(pl_builder *b, const pl_model_args *args, int64_t steps)
+static bool check_pictures(pl_builder *b, const pl_model_args *args, int64_t steps)
 {
     const long long size = (long long)pl_model_int(args, "size");
     if (size % steps)
         return pl_err_set(&b->err, PL_EUSAGE, "%s: size=%lld rows do not divide into steps=%lld",
                           args->spec, size, (long long)steps);
-    if (pl_model_takes_all(args) && pl_model_int(args, "mixup"))
-        return pl_err_set(&b->err, PL_EUSAGE, "%s: admm has no mixup: pictures stay what they are",
-                          args->spec);
+    return !pl_model_takes_all(args) || !pl_model_int(args, "mixup") ||
+           pl_err_set(&b->err, PL_EUSAGE, "%s: admm has no mixup: pictures stay what they are",
+                      args->spec);
+}
+
+static bool check(pl_builder *b, const pl_model_args *args, int64_t steps)
+{
+    if (!reads_text(args)) PL_TRY(check_pictures(b, args, steps));
     if (is_linear(args) && pl_model_int(args, "watch"))
         return pl_err_set(&b->err, PL_EUSAGE,
                           "%s: watch=1 needs blocks=least: linear blocks leave no equation broken, "
@@ -87,27 +146,38 @@ static bool check(pl_builder *b, const pl_model_args *args, int64_t steps)
         return pl_err_set(&b->err, PL_EUSAGE, "%s: age=%lld is more than %d sweeps", args->spec,
                           (long long)pl_model_int(args, "age"), PL_ADMM_AGE);
     return steps <= PL_ADMM_STEPS ||
-           pl_err_set(&b->err, PL_EUSAGE, "%s: steps=%lld are more than %d", args->spec,
-                      (long long)steps, PL_ADMM_STEPS);
+           pl_err_set(&b->err, PL_EUSAGE, "%s: %s=%lld are more than %d", args->spec,
+                      reads_text(args) ? "seq" : "steps", (long long)steps, PL_ADMM_STEPS);
+}
+
+static pl_elman read_sizes(const pl_model_args *args)
+{
+    const bool text = reads_text(args);
+    const int64_t size = text ? 0 : pl_model_int(args, "size"),
+                  steps = pl_model_int(args, text ? "seq" : "steps");
+    return (pl_elman){ .rows = pl_model_int(args, "batch"),
+                       .steps = steps,
+                       .in = text ? pl_model_int(args, "vocab") : size / steps * size,
+                       .hidden = pl_model_int(args, "hidden"),
+                       .classes = pl_model_int(args, text ? "vocab" : "classes") };
 }
 
 static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
     const pl_layers l = pl_layers_new(b, args);
-    const int64_t steps = pl_model_int(args, "steps"), size = pl_model_int(args, "size");
-    if (!check(b, args, steps)) return;
-    pl_elman net = { .rows = pl_model_int(args, "batch"),
-                     .steps = steps,
-                     .in = size / steps * size,
-                     .hidden = pl_model_int(args, "hidden"),
-                     .classes = pl_model_int(args, "classes") };
-    pl_value *a[PL_ADMM_STEPS], *s[PL_ADMM_STEPS];
-    add_input(b, args, &net);
+    const bool text = reads_text(args);
+    pl_elman net = read_sizes(args);
+    if (!check(b, args, net.steps)) return;
+    pl_value *a[PL_ADMM_STEPS], *s[PL_ADMM_STEPS], *labels = NULL;
+    (text ? add_tokens : add_picture)(b, args, &net);
     add_weights(&l, args, &net);
     pl_value *o = run(b, &net, a, s);
-    pl_model_finish_image(b, args, mode, o, NULL);
+    if (text)
+        labels = finish_text(b, &net, mode, s, o);
+    else
+        pl_model_finish_image(b, args, mode, o, NULL);
     if (mode != PL_TRAIN || !pl_model_takes_all(args) || b->err.code) return;
-    pl_value *labels = pl_graph_find(b->graph, "label");
+    if (!text) labels = pl_graph_find(b->graph, "label");
     if (is_linear(args))
         pl_admm_add_linear(b, args, &net, s, o, labels);
     else
@@ -121,15 +191,26 @@ static const pl_model_key keys[] = {
     { "init", "0.0", 0, "weights begin within this of 0; 0: within 1 / sqrt(inputs)" },
     { "classes", "10", 2, "of the labels" },
     { "batch", "32", 1, "pictures per step, over all devices; of admm: all of them" },
-    { "method", "gradient", 0, "gradient, or admm: without, in sweeps over the whole batch",
-      "gradient admm" },
     PL_ADMM_KEYS,
     PL_MODEL_IMAGE_KEYS,
     PL_MODEL_DTYPE,
     { 0 },
 };
 
+static const pl_model_key text_keys[] = {
+    { "seq", "25", 1, "tokens of a row, read one after the other" },
+    { "vocab", "256", 2, "tokens (bytes need 256)" },
+    { "hidden", "128", 1, "width of the state" },
+    { "init", "0.0", 0, "weights begin within this of 0; 0: within 1 / sqrt(inputs)" },
+    { "batch", "32", 1, "rows per step, over all devices; of admm: spread over the text" },
+    PL_ADMM_KEYS,
+    PL_MODEL_DTYPE,
+    { 0 },
+};
+
 const pl_family pl_models_elman[] = {
     { "elman", "recurrent network over the rows of a picture", NULL, "images", keys, build },
+    { "elman-text", "the same over the tokens of a text, which tells the next one", NULL, "text",
+      text_keys, build },
     { 0 },
 };

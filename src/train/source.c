@@ -76,8 +76,10 @@ static bool open_text(const pl_data_source *s, const pl_model_args *args, pl_are
         PL_TRY(pl_vocab_read(s->words, arena, words, err));
     }
     PL_TRY(check_vocabulary(args, words, err));
-    return pl_data_text_open(s->data, words, s->train_share, pl_model_int(args, "seq"), arena, out,
-                             err);
+    PL_TRY(pl_data_text_open(s->data, words, s->train_share, pl_model_int(args, "seq"), arena, out,
+                             err));
+    out->in_order = s->in_order;
+    return true;
 }
 
 static bool check_options(const pl_data_source *s, pl_data_kind kind, pl_err *err)
@@ -123,6 +125,14 @@ static bool check_all(const pl_data_source *s, const pl_model_args *args, const 
     if (s->augment)
         return pl_err_set(err, PL_EUSAGE, "--augment: method=%s takes pictures as they are",
                           pl_model_word(args, "method"));
+    if (d->kind == PL_DATA_TEXT) {
+        const long long rows = n - (long long)pl_model_int(args, "seq");
+        return batch <= rows ||
+               pl_err_set(err, PL_EUSAGE,
+                          "method=%s takes the same rows in each step: the text has %lld to learn "
+                          "from, and batch=%lld",
+                          pl_model_word(args, "method"), rows, batch);
+    }
     return d->kind == PL_DATA_SYNTHETIC || batch == n ||
            pl_err_set(err, PL_EUSAGE,
                       "method=%s takes all rows in each step: there are %lld to learn from, and "
@@ -137,7 +147,7 @@ bool pl_data_source_open(const pl_data_source *source, const pl_model_args *args
     const pl_data_kind kind = kind_of(&s, args);
     const bool all = pl_model_takes_all(args);
     if (all && kind != PL_DATA_SYNTHETIC) s.in_order = true;
-    PL_TRY(check_options(&s, kind, err));
+    PL_TRY(check_options(source, kind, err));
     PL_TRY(open_kind(&s, kind, args, arena, out, err));
     return !all || check_all(&s, args, out, err);
 }

@@ -101,6 +101,28 @@ static void test_rows_differ(void **state)
     pl_arena_free(a);
 }
 
+/* In order the rows of every step are the same, spread over the text. */
+static void test_rows_in_order(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    pl_data d = open_places(200, 0.8, a);
+    pl_value in = tokens("tokens"), want = tokens("targets");
+    pl_port x = port_of_whole(&in), y = port_of_whole(&want);
+    int32_t row[ROWS][SEQ], next[ROWS][SEQ];
+    d.in_order = true;
+    for (int64_t step = 0; step < 9; step += 4) {
+        pl_data_fill(&d, &x, (uint64_t)step, step, 5, 256, row);
+        pl_data_fill(&d, &y, 7, step, 5, 256, next);
+        for (int i = 0; i < ROWS; i++) {
+            check_row(row[i], i * ((160 - SEQ) / ROWS));
+            check_row(next[i], row[i][0] + 1);
+        }
+    }
+    pl_data_free(&d);
+    pl_arena_free(a);
+}
+
 /* Rows [i, i + 1) and columns of a batch as parts are what they are in the whole. */
 static void check_parts(const pl_data *d, pl_value *v, int64_t step)
 {
@@ -256,10 +278,10 @@ static int clean_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_train_rows), cmocka_unit_test(test_rows_differ),
-        cmocka_unit_test(test_parts),      cmocka_unit_test(test_validation_rows),
-        cmocka_unit_test(test_synthetic),  cmocka_unit_test(test_entropy),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_train_rows),      cmocka_unit_test(test_rows_differ),
+        cmocka_unit_test(test_rows_in_order),   cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_validation_rows), cmocka_unit_test(test_synthetic),
+        cmocka_unit_test(test_entropy),         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, clean_up);
 }

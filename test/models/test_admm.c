@@ -4,10 +4,12 @@
 
 static pl_arena *arena;
 
+/* Of pictures, but "seq=..." of a text. */
 static eval open(const char *keys)
 {
-    const char *spec = pl_arena_fmt(
-        arena, "elman:size=6,hidden=5,classes=3,batch=14,method=admm,watch=1,%s", keys);
+    const bool text = !strncmp(keys, "seq=", 4);
+    const char *spec = pl_arena_fmt(arena, "%s,hidden=5,batch=14,method=admm,watch=1,%s",
+                                    text ? "elman-text:vocab=3" : "elman:size=6,classes=3", keys);
     eval e = eval_new(build(spec, PL_TRAIN, NULL, arena));
     feed(&e, 3);
     return e;
@@ -37,6 +39,8 @@ static void never_up(void **state)
                                         "steps=6,nu=0.1,rho=3.0",
                                         "steps=3,nu=4.0,rho=0.2",
                                         "steps=3,near=20.0",
+                                        "seq=2,near=0.01",
+                                        "seq=4",
                                         "steps=2,near=0.001" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         eval e = open(keys[i]);

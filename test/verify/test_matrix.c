@@ -264,6 +264,7 @@ static void test_sweeps(void **state)
     static const char *const models[] = {
         "elman:steps=3,size=6,hidden=8,classes=4,batch=24,method=admm,near=2.0",
         "elman:steps=3,size=6,hidden=8,classes=4,batch=24,method=admm,near=2.0,blocks=linear",
+        "elman-text:seq=3,vocab=6,hidden=8,batch=24,method=admm,near=2.0",
         "elman:steps=3,size=6,hidden=8,classes=4,batch=24,method=admm,near=2.0,age=1",
     };
     (void)state;
