@@ -3,12 +3,13 @@
  * broadcast. */
 #include "run/comm.h"
 
+#include "run/progress.h"
 #include "run/request.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+enum { NAP_NS = 50 * 1000 };
 
 /* What a kind needs. `sends` and `receives` say how many times `count` elements the buffers hold: 0
  * none, 1 one block, 2 a block for every member. */
@@ -131,27 +132,14 @@ bool pl_comm_test(pl_comm *comm, pl_request *request, bool *done, pl_err *err)
     return comm->ops->test(comm, request, done, err);
 }
 
-/* Waiting that costs little: a short message is caught spinning, more ranks than cores get the core
- * by sched_yield, and a long wait sleeps. */
-static void back_off(int turn)
-{
-    enum { SPIN = 64, YIELD = 512 };
-    if (turn < SPIN) return;
-    if (turn < YIELD)
-        sched_yield();
-    else
-        nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
-}
-
 bool pl_comm_run(pl_comm *comm, pl_group *group, const pl_message *message, pl_err *err)
 {
     pl_request *r;
     bool done = false;
     PL_TRY(pl_comm_start(comm, group, message, &r, err));
-    for (int turn = 0;; turn += turn < 1000) {
+    for (int tries = 0;; pl_back_off(&tries, NAP_NS)) {
         PL_TRY(pl_comm_test(comm, r, &done, err));
         if (done) return true;
-        back_off(turn);
     }
 }
 

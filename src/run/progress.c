@@ -4,7 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { SPINS = 200, YIELDS = 50 };
+/* After so many naps each is twice as long, up to 2^DOUBLINGS: about 1/64 of what was waited. */
+enum { SPINS = 200, YIELDS = 50, NAPS = 64, DOUBLINGS = 4 };
 
 bool pl_progress_open(pl_progress *p, pl_stream *stream, int most, pl_arena *arena, pl_err *err)
 {
@@ -56,10 +57,11 @@ void pl_progress_fail(pl_progress *p, const pl_err *err)
 
 void pl_back_off(int *tries, long nap_ns)
 {
-    if (*tries <= SPINS + YIELDS) ++*tries;
+    const int naps = *tries - (SPINS + YIELDS);
+    if (naps < NAPS * DOUBLINGS) ++*tries;
     if (*tries <= SPINS) return;
-    if (*tries <= SPINS + YIELDS)
+    if (naps < 0)
         sched_yield();
     else
-        nanosleep(&(struct timespec){ 0, nap_ns }, NULL);
+        nanosleep(&(struct timespec){ 0, nap_ns << (naps / NAPS) }, NULL);
 }
