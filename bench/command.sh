@@ -71,6 +71,8 @@ tight() {
     row tight llama3-70b:batch=1024,seq=8192,dtype=bf16 8x8xh100
     row tight llama3-405b:batch=1024,seq=8192,dtype=bf16 64x8xh100
     row tight llama3-70b:batch=8,seq=131072,dtype=bf16 8x8xh100
+    row tight gpt2:hidden=1600,heads=25,layers=192,seq=1024,batch=64,dropout=0 2x8xv100
+    row tight gpt2:hidden=512,heads=8,layers=44,vocab=1000,seq=256,batch=64,dropout=0 2x8xv100 --memory 500MB
 }
 
 hosted() {
