@@ -175,17 +175,28 @@ KEPT = ("pleat.tensors", "pleat.detached", "pkg.torch.onnx.name_scopes",
         "pkg.torch.export.ExportedProgram.graph_signature", "pkg.torch.onnx.class_hierarchy")
 
 
+def strip_props(x, kept):
+    x.ClearField("doc_string")
+    props = [p for p in x.metadata_props if p.key in kept]
+    del x.metadata_props[:]
+    x.metadata_props.extend(props)
+
+
+def strip_graph(g, kept):
+    """Of the bodies of its nodes too: what else is there tells where the exporter ran."""
+    info = [v for v in g.value_info if kept and v.metadata_props]
+    del g.value_info[:]
+    g.value_info.extend(info)
+    for v in [g, *g.node, *g.initializer, *g.input, *g.output, *g.value_info]:
+        strip_props(v, kept)
+    for body in [a.g for n in g.node for a in n.attribute if a.HasField("g")]:
+        strip_graph(body, kept)
+
+
 def strip(path, kept=()):
     m = onnx.load(path)
-    info = [v for v in m.graph.value_info if kept and v.metadata_props]
-    del m.graph.value_info[:]
-    m.graph.value_info.extend(info)
-    for v in [m, m.graph, *m.graph.node, *m.graph.initializer, *m.graph.input, *m.graph.output,
-              *m.graph.value_info]:
-        v.ClearField("doc_string")
-        props = [x for x in v.metadata_props if x.key in kept]
-        del v.metadata_props[:]
-        v.metadata_props.extend(props)
+    strip_props(m, kept)
+    strip_graph(m.graph, kept)
     onnx.save(m, path)
 
 
