@@ -228,7 +228,7 @@ static void move_a(admm *m, int64_t t)
 {
     pl_builder *b = m->b;
     pl_value *z = input_at(m, t), *g = m->s[t], *a = m->a[t];
-    pl_value *one = pl_add_value(b, &pl_op_fill, NULL, "->; value=1", 0, NULL);
+    pl_value *one = pl_model_number(b, 1);
     if (is_last(m, t)) z = plus(m, z, m->l1), g = minus(m, g, m->l2);
     for (int i = 0; i < TANH_STEPS; i++) {
         pl_value *f = PL_ADD(b, &pl_op_tanh, NULL, a);
@@ -333,7 +333,7 @@ void pl_admm_add(pl_builder *b, const pl_model_args *args, const pl_elman *net, 
     pl_value *state[2][PL_ADMM_STEPS], *outer, *dual[3];
     b->scope = "admm.";
     pl_value *begun = pl_add_state(b, "begun", PL_F32, PL_SCALAR, "zeros", PL_BUFFER);
-    pl_value *zero = pl_add_value(b, &pl_op_fill, NULL, "->; value=0.5", 0, NULL);
+    pl_value *zero = pl_model_number(b, 0.5);
     pl_value *is_begun = PL_ADD(b, &pl_op_less_equal, NULL, zero, begun);
     for (int64_t t = 0; t < net->steps; t++) {
         const long long i = (long long)t;
@@ -356,5 +356,5 @@ void pl_admm_add(pl_builder *b, const pl_model_args *args, const pl_elman *net, 
     set_weights(&m);
     for (int64_t t = 0; t < net->steps; t++) state[0][t]->next = m.a[t], state[1][t]->next = m.s[t];
     outer->next = m.o, dual[0]->next = m.l1, dual[1]->next = m.l2, dual[2]->next = m.l3;
-    begun->next = pl_add_value(b, &pl_op_fill, NULL, "->; value=1", 0, NULL);
+    begun->next = pl_model_number(b, 1);
 }

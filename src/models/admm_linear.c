@@ -39,12 +39,6 @@ static pl_value *scaled(linear *m, double by, pl_value *x)
     return PL_ADD(m->b, &pl_op_scale, pl_builder_fmt(m->b, "; value=%.17g", by), x);
 }
 
-static pl_value *constant(linear *m, double x)
-{
-    return pl_add_value(m->b, &pl_op_fill, NULL, pl_builder_fmt(m->b, "->; value=%.17g", x), 0,
-                        NULL);
-}
-
 static pl_value *columns(linear *m, int64_t k, double x)
 {
     return pl_add_value(m->b, &pl_op_fill, NULL,
@@ -64,7 +58,7 @@ static pl_value *through_tanh(linear *m, pl_value *f, pl_value *s)
 {
     pl_value *square = PL_ADD(m->b, &pl_op_mul, NULL, s, s);
     return PL_ADD(m->b, &pl_op_mul, NULL, f,
-                  PL_ADD(m->b, &pl_op_sub, ",nh->nh", constant(m, 1), square));
+                  PL_ADD(m->b, &pl_op_sub, ",nh->nh", pl_model_number(m->b, 1), square));
 }
 
 /* What the equation of a_t adds to the sums. */
@@ -99,7 +93,7 @@ static pl_value *solved(linear *m, pl_value *root, pl_value *x)
 /* Where |x| is larger than `most`, x that long. */
 static pl_value *no_longer(linear *m, pl_value *x)
 {
-    pl_value *most = constant(m, m->most),
+    pl_value *most = pl_model_number(m->b, m->most),
              *size = PL_ADD(m->b, &pl_op_sqrt, NULL, PL_ADD(m->b, &pl_op_square_sum, NULL, x));
     pl_value *by =
         PL_ADD(m->b, &pl_op_div, NULL, most, PL_ADD(m->b, &pl_op_maximum, NULL, size, most));
@@ -112,7 +106,7 @@ static void move_cell(linear *m)
     pl_builder *b = m->b;
     const pl_elman *net = m->net;
     /* above 0 where all slopes are 0 */
-    pl_value *trace = PL_ADD(b, &pl_op_maximum, NULL, m->length, constant(m, 1e-30));
+    pl_value *trace = PL_ADD(b, &pl_op_maximum, NULL, m->length, pl_model_number(m->b, 1e-30));
     pl_value *metric =
         PL_ADD(b, &pl_op_div, "hg,->hg", scaled(m, (double)net->hidden, m->spread), trace);
     pl_value *move = PL_ADD(b, &pl_op_cholesky_solve, NULL, root(m, metric, m->metric), m->pull);

@@ -31,6 +31,11 @@ static pl_value *cross_entropy(pl_builder *b, const char *name, double smoothing
                      sums->out[1], top, targets);
 }
 
+pl_value *pl_model_number(pl_builder *b, double x)
+{
+    return pl_add_value(b, &pl_op_fill, NULL, pl_builder_fmt(b, "->; value=%.17g", x), 0, NULL);
+}
+
 pl_value *pl_model_mean(pl_builder *b, const char *sum, pl_value *rows)
 {
     if (!rows) return NULL;

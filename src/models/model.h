@@ -124,6 +124,8 @@ void pl_model_finish_image(pl_builder *b, const pl_model_args *args, pl_mode mod
 /* The output "accuracy", f32: the share of the rows whose largest logit, of f[rows,classes], is
  * that of the input "label". */
 void pl_model_accuracy(pl_builder *b, pl_value *logits);
+/* The number x, an f32 scalar. */
+pl_value *pl_model_number(pl_builder *b, double x);
 /* The mean of all elements, a scalar; `sum` names the node that adds them up. NULL of NULL. */
 pl_value *pl_model_mean(pl_builder *b, const char *sum, pl_value *rows);
 /* x as it was `age` steps ago, by states name.0 .. name.<age - 1> of that kind, each of which hands

@@ -180,11 +180,6 @@ static void add_to(tally *t, pl_value **sum, pl_value *x)
     *sum = *sum ? PL_ADD(t->b, &pl_op_add, NULL, *sum, x) : x;
 }
 
-static pl_value *number(pl_builder *b, double x)
-{
-    return pl_add_value(b, &pl_op_fill, NULL, pl_builder_fmt(b, "->; value=%.17g", x), 0, NULL);
-}
-
 static int64_t size_of(const pl_node *n, char letter)
 {
     return n->sig->factor[pl_sig_find(n->sig, letter)].size;
@@ -199,13 +194,13 @@ static void add_layer(tally *t, const pl_node *n)
         PL_ADD(b, &pl_op_one_hot, pl_builder_fmt(b, "gtk->gtkv; v=%lld", (long long)experts), ids);
     load = PL_ADD(b, &pl_op_reduce_sum, "gtke->ge", load);
     if (n->op == &pl_op_moe_dispatch) {
-        pl_value *slots = number(b, (double)size_of(n, 'c'));
+        pl_value *slots = pl_model_number(b, (double)size_of(n, 'c'));
         pl_value *kept = PL_ADD(b, &pl_op_minimum, "ge,->ge", load, slots);
         add_to(t, &t->kept, PL_ADD(b, &pl_op_reduce_sum, "ge->", kept));
         t->choices += (double)pl_shape_count(&ids->shape);
     }
-    load =
-        PL_ADD(b, &pl_op_less, ",e->e", number(b, 0), PL_ADD(b, &pl_op_reduce_sum, "ge->e", load));
+    load = PL_ADD(b, &pl_op_less, ",e->e", pl_model_number(b, 0),
+                  PL_ADD(b, &pl_op_reduce_sum, "ge->e", load));
     add_to(t, &t->used,
            PL_ADD(b, &pl_op_reduce_sum, "e->", PL_ADD(b, &pl_op_cast, "; to=f32", load)));
     t->experts += (double)experts;
@@ -215,7 +210,7 @@ static void tell_rest(pl_builder *b, const char *name, pl_value *sum, double all
 {
     if (!sum) return;
     sum = PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", -1 / all), sum);
-    pl_value *rest = PL_ADD_AS(b, &pl_op_add, name, NULL, number(b, 1), sum);
+    pl_value *rest = PL_ADD_AS(b, &pl_op_add, name, NULL, pl_model_number(b, 1), sum);
     if (rest) pl_add_output(b, name, rest);
 }
 

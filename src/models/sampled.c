@@ -5,7 +5,7 @@
 /* log(k + 1) of ids [g, n]: less a constant, -log of how often each is drawn. */
 static pl_value *correct(pl_builder *b, pl_value *ids)
 {
-    pl_value *one = pl_add_value(b, &pl_op_fill, NULL, "->; value=1", 0, NULL);
+    pl_value *one = pl_model_number(b, 1);
     pl_value *x = PL_ADD(b, &pl_op_cast, "; to=f32", ids);
     return PL_ADD(b, &pl_op_log, NULL, PL_ADD(b, &pl_op_add, "gn,->gn", x, one));
 }
@@ -18,7 +18,7 @@ static pl_value *score_samples(pl_builder *b, pl_value *x, pl_value *rows, pl_va
     if (b->compute != PL_F32) y = PL_ADD(b, &pl_op_cast, "; to=f32", y);
     y = PL_ADD(b, &pl_op_add, "gnk,gk->gnk", y, correct(b, samples));
     pl_value *hit = PL_ADD(b, &pl_op_equal, "gn,gk->gnk", targets, samples);
-    pl_value *never = pl_add_value(b, &pl_op_fill, NULL, "->; value=-1e9", 0, NULL);
+    pl_value *never = pl_model_number(b, -1e9);
     return PL_ADD_AS(b, &pl_op_where, "sampled.others", "gnk,,gnk->gnk", hit, never, y);
 }
 

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAP_NS = 50 * 1000 };
-
 /* What a kind needs. `sends` and `receives` say how many times `count` elements the buffers hold: 0
  * none, 1 one block, 2 a block for every member. */
 static const struct {
@@ -137,7 +135,7 @@ bool pl_comm_run(pl_comm *comm, pl_group *group, const pl_message *message, pl_e
     pl_request *r;
     bool done = false;
     PL_TRY(pl_comm_start(comm, group, message, &r, err));
-    for (int tries = 0;; pl_back_off(&tries, NAP_NS)) {
+    for (int tries = 0;; pl_back_off(&tries, PL_NAP_NS)) {
         PL_TRY(pl_comm_test(comm, r, &done, err));
         if (done) return true;
     }

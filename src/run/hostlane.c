@@ -5,8 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-enum { NAP_NS = 50 * 1000 };
-
 typedef enum phase { IDLE, STEP, QUIT } phase;
 
 struct pl_hostlane {
@@ -42,7 +40,7 @@ static bool copy(pl_hostlane *h, const pl_lane_message *m, pl_err *err)
     (h->lane == PL_LANE_OUT ? d->to_host : d->from_host)(h->stream, m->message.send,
                                                          m->message.recv, bytes);
     d->record(h->stream, h->copied, ++h->copies);
-    while (d->query(h->copied) < h->copies) pl_back_off(&tries, NAP_NS);
+    while (d->query(h->copied) < h->copies) pl_back_off(&tries, PL_NAP_NS);
     if (!d->sync(h->stream, err))
         return pl_err_in(err, "%s of '%s'", pl_collective_name(m->message.kind), m->message.label);
     h->bytes += bytes;
@@ -70,7 +68,7 @@ static bool run_step(pl_hostlane *h, pl_err *err)
         if (m->lane != h->lane) continue;
         while (!pl_progress_reached(p, m->after, m->wait)) {
             if (atomic_load(&p->failed)) return true; /* who failed says why */
-            pl_back_off(&tries, NAP_NS);
+            pl_back_off(&tries, PL_NAP_NS);
         }
         PL_TRY(run(h, m, err));
         pl_progress_finish(p, i);
@@ -93,7 +91,7 @@ static void *run_lane(void *arg)
         const phase now = (phase)atomic_load(&h->phase);
         if (now == QUIT) break;
         if (now == IDLE) {
-            pl_back_off(&tries, 2 * NAP_NS);
+            pl_back_off(&tries, 2 * PL_NAP_NS);
             continue;
         }
         if (!open_stream(h, &err) || !run_step(h, &err)) pl_progress_fail(h->progress, &err);
@@ -122,7 +120,7 @@ void pl_hostlane_free(pl_hostlane *h)
 {
     if (!h) return;
     int tries = 0;
-    while (!pl_hostlane_idle(h)) pl_back_off(&tries, NAP_NS);
+    while (!pl_hostlane_idle(h)) pl_back_off(&tries, PL_NAP_NS);
     atomic_store(&h->phase, QUIT);
     pthread_join(h->thread, NULL);
 }

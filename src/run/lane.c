@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { OPEN_AT_MOST = 8 }; /* messages under way at once: bounds what a transport has to hold */
-enum { NAP_NS = 50 * 1000, IDLE_NS = 2 * 1000 * 1000 };
+enum { IDLE_NS = 2 * 1000 * 1000 };
 
 typedef enum phase { IDLE, STEP, AGREE, QUIT } phase;
 
@@ -126,7 +126,7 @@ static bool run_step(pl_lane *lane, pl_err *err)
         if (atomic_load(&lane->progress.failed)) return true; /* a copy did: agree says so */
         if (!open && !has_open(lane)) PL_TRY(lane->comm->ops->poll(lane->comm, err));
         if (moved) tries = 0;
-        pl_back_off(&tries, NAP_NS);
+        pl_back_off(&tries, PL_NAP_NS);
         if (open) lane->busy += pl_clock_now() - t;
     }
     return true;
@@ -244,7 +244,7 @@ bool pl_lane_wait(pl_lane *lane, int n, pl_err *err)
     while (atomic_load(finished) < n) {
         if (failed && lane_failed(lane, err)) return false;
         failed = atomic_load(&lane->progress.failed);
-        pl_back_off(&tries, NAP_NS);
+        pl_back_off(&tries, PL_NAP_NS);
     }
     lane->exposed += pl_clock_now() - t;
     return true;
@@ -262,7 +262,7 @@ static bool wait_idle(pl_lane *lane, pl_err *err)
     double t = pl_clock_now();
     int tries = 0;
     /* A lane that has failed is gone: it may have ended before it saw the phase it was set to. */
-    while (!is_idle(lane) && !atomic_load(&lane->progress.failed)) pl_back_off(&tries, NAP_NS);
+    while (!is_idle(lane) && !atomic_load(&lane->progress.failed)) pl_back_off(&tries, PL_NAP_NS);
     lane->exposed += pl_clock_now() - t;
     return !lane_failed(lane, err);
 }

@@ -38,6 +38,8 @@ bool pl_progress_reached(pl_progress *p, int computed, int messages);
 void pl_progress_finish(pl_progress *p, int message);
 void pl_progress_fail(pl_progress *p, const pl_err *err);
 
+enum { PL_NAP_NS = 50 * 1000 }; /* usual */
+
 /* Wait a little longer each time: spin, then yield, then sleep, at most 16 * nap_ns. More ranks
  * than cores must not starve the one that computes. */
 void pl_back_off(int *tries, long nap_ns);
