@@ -184,11 +184,16 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
         pl_admm_add(b, args, &net, a, s, o, labels);
 }
 
+#define ELMAN_INIT                                                                                 \
+    {                                                                                              \
+        "init", "0.0", 0, "weights begin within this of 0; 0: within 1 / sqrt(inputs)"             \
+    }
+
 static const pl_model_key keys[] = {
     { "steps", "28", 1, "that the picture's rows are read in; divides size" },
     { "size", "28", 1, "height and width of a picture" },
     { "hidden", "64", 1, "width of the state" },
-    { "init", "0.0", 0, "weights begin within this of 0; 0: within 1 / sqrt(inputs)" },
+    ELMAN_INIT,
     { "classes", "10", 2, "of the labels" },
     { "batch", "32", 1, "pictures per step, over all devices; of admm: all of them" },
     PL_ADMM_KEYS,
@@ -201,7 +206,7 @@ static const pl_model_key text_keys[] = {
     { "seq", "25", 1, "tokens of a row, read one after the other" },
     { "vocab", "256", 2, "tokens (bytes need 256)" },
     { "hidden", "128", 1, "width of the state" },
-    { "init", "0.0", 0, "weights begin within this of 0; 0: within 1 / sqrt(inputs)" },
+    ELMAN_INIT,
     { "batch", "32", 1, "rows per step, over all devices; of admm: spread over the text" },
     PL_ADMM_KEYS,
     PL_MODEL_DTYPE,

@@ -71,6 +71,12 @@ static int64_t bag_rows(const bags *b, int64_t i, int64_t *lo, int64_t *hi)
     return to > from ? to - from : 0;
 }
 
+/* What each of so many rows counts. */
+static float weight_of(const bags *b, int64_t whole)
+{
+    return b->mean && whole ? 1 / (float)whole : 1;
+}
+
 void pl_segment_sum_run(const pl_share *s, const pl_kernel_env *env, void *state,
                         const void *const in[], void *const out[], void *scratch)
 {
@@ -85,7 +91,7 @@ void pl_segment_sum_run(const pl_share *s, const pl_kernel_env *env, void *state
         for (const float *x = (const float *)in[0] + lo * b.h; lo < hi; lo++, x += b.h)
 #pragma omp simd
             for (int64_t j = 0; j < b.h; j++) y[j] += x[j];
-        const float by = b.mean && whole ? 1 / (float)whole : 1;
+        const float by = weight_of(&b, whole);
 #pragma omp simd
         for (int64_t j = 0; j < b.h; j++) y[j] *= by;
     }
@@ -122,7 +128,7 @@ void pl_segment_sum_grad_run(const pl_share *s, const pl_kernel_env *env, void *
             const float *dy = (const float *)in[0] + i * b.h + from;
             int64_t lo, hi;
             const int64_t whole = bag_rows(&b, i, &lo, &hi);
-            const float by = b.mean && whole ? 1 / (float)whole : 1;
+            const float by = weight_of(&b, whole);
             for (float *to = dx + lo * b.h; lo < hi; lo++, to += b.h)
 #pragma omp simd
                 for (int64_t j = 0; j < n; j++) to[j] += by * dy[j];
