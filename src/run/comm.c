@@ -133,9 +133,10 @@ bool pl_comm_test(pl_comm *comm, pl_request *request, bool *done, pl_err *err)
 bool pl_comm_run(pl_comm *comm, pl_group *group, const pl_message *message, pl_err *err)
 {
     pl_request *r;
+    pl_wait w = { .bell = comm->bell };
     bool done = false;
     PL_TRY(pl_comm_start(comm, group, message, &r, err));
-    for (int tries = 0;; pl_back_off(&tries, PL_NAP_NS)) {
+    for (;; pl_back_off(&w)) {
         PL_TRY(pl_comm_test(comm, r, &done, err));
         if (done) return true;
     }

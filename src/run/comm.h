@@ -13,6 +13,7 @@
  * failure the pl_comm can only be freed or aborted. */
 #ifndef PL_RUN_COMM_H
 #define PL_RUN_COMM_H
+#include "base/bell.h"
 #include "base/collective.h"
 #include "base/err.h"
 #include "graph/type.h"
@@ -65,6 +66,7 @@ struct pl_comm {
     pl_group *world;        /* all ranks */
     pl_comm_count count;
     bool given_up;          /* by the others: this rank was stopped and woken after a failure */
+    pl_bell *bell;          /* rings when test or poll may find something; NULL: nobody says so  */
 };
 
 /* Head of every transport's group. */

@@ -24,6 +24,7 @@ typedef enum pl_access {
 
 typedef struct pl_device {
     const char *name; /* "cpu" */
+    bool prompt; /* all is done at once: an event is raised by who records it, not later         */
 
     /* -- memory -------------------------------------------------------------------------------- */
     /* Bytes of the memory that this device has its part of. *pool: a number of it, the same for all

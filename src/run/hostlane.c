@@ -20,6 +20,12 @@ struct pl_hostlane {
     int64_t copies, bytes;
 };
 
+static void set_phase(pl_hostlane *h, phase to)
+{
+    atomic_store(&h->phase, to);
+    pl_progress_ring(h->progress);
+}
+
 /* -- its thread -------------------------------------------------------------------------------- */
 
 /* A slow link would be busy until then. */
@@ -36,11 +42,11 @@ static bool copy(pl_hostlane *h, const pl_lane_message *m, pl_err *err)
     const pl_device *d = h->progress->device;
     const int64_t bytes = m->message.count * pl_type_bytes(m->message.type);
     const double begin = pl_clock_now();
-    int tries = 0;
+    pl_wait w = { 0 };
     (h->lane == PL_LANE_OUT ? d->to_host : d->from_host)(h->stream, m->message.send,
                                                          m->message.recv, bytes);
     d->record(h->stream, h->copied, ++h->copies);
-    while (d->query(h->copied) < h->copies) pl_back_off(&tries, PL_NAP_NS);
+    while (d->query(h->copied) < h->copies) pl_back_off(&w);
     if (!d->sync(h->stream, err))
         return pl_err_in(err, "%s of '%s'", pl_collective_name(m->message.kind), m->message.label);
     h->bytes += bytes;
@@ -59,16 +65,23 @@ static bool run(pl_hostlane *h, const pl_lane_message *m, pl_err *err)
     return true;
 }
 
+/* For what is computed or finished. */
+static pl_wait begin_wait(const pl_hostlane *h)
+{
+    pl_progress *p = h->progress;
+    return (pl_wait){ .bell = p->device->prompt ? &p->bell : NULL };
+}
+
 static bool run_step(pl_hostlane *h, pl_err *err)
 {
     pl_progress *p = h->progress;
     for (int i = 0; i < p->n; i++) {
         const pl_lane_message *m = &h->messages[i];
-        int tries = 0;
+        pl_wait w = begin_wait(h);
         if (m->lane != h->lane) continue;
         while (!pl_progress_reached(p, m->after, m->wait)) {
             if (atomic_load(&p->failed)) return true; /* who failed says why */
-            pl_back_off(&tries, PL_NAP_NS);
+            pl_back_off(&w);
         }
         PL_TRY(run(h, m, err));
         pl_progress_finish(p, i);
@@ -86,17 +99,17 @@ static void *run_lane(void *arg)
 {
     pl_hostlane *h = arg;
     pl_err err = { 0 };
-    int tries = 0;
+    pl_wait w = { .bell = &h->progress->bell };
     for (;;) {
         const phase now = (phase)atomic_load(&h->phase);
         if (now == QUIT) break;
         if (now == IDLE) {
-            pl_back_off(&tries, 2 * PL_NAP_NS);
+            pl_back_off(&w);
             continue;
         }
         if (!open_stream(h, &err) || !run_step(h, &err)) pl_progress_fail(h->progress, &err);
-        tries = 0;
-        atomic_store(&h->phase, IDLE);
+        w.tries = 0;
+        set_phase(h, IDLE);
     }
     if (h->copied) h->progress->device->event_free(h->copied);
     if (h->stream) h->progress->device->stream_free(h->stream);
@@ -119,16 +132,16 @@ bool pl_hostlane_new(pl_progress *progress, int rank, int lane, double rate, pl_
 void pl_hostlane_free(pl_hostlane *h)
 {
     if (!h) return;
-    int tries = 0;
-    while (!pl_hostlane_idle(h)) pl_back_off(&tries, PL_NAP_NS);
-    atomic_store(&h->phase, QUIT);
+    pl_wait w = { .bell = &h->progress->bell };
+    while (!pl_hostlane_idle(h)) pl_back_off(&w);
+    set_phase(h, QUIT);
     pthread_join(h->thread, NULL);
 }
 
 void pl_hostlane_begin(pl_hostlane *h, const pl_lane_message *messages)
 {
     h->messages = messages;
-    atomic_store(&h->phase, STEP);
+    set_phase(h, STEP);
 }
 
 bool pl_hostlane_idle(const pl_hostlane *h)

@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum { OPEN_AT_MOST = 8 }; /* messages under way at once: bounds what a transport has to hold */
-enum { IDLE_NS = 2 * 1000 * 1000 };
 
 typedef enum phase { IDLE, STEP, AGREE, QUIT } phase;
 
@@ -47,6 +46,19 @@ struct pl_lane {
 };
 
 /* -- the lane's thread ------------------------------------------------------------------------- */
+
+/* The bell does not say when a slow link is passed. */
+static pl_bell *bell_of(const pl_lane *l)
+{
+    const bool rings = l->progress.device->prompt && l->link_rate <= 0;
+    return rings ? l->progress.lane : NULL;
+}
+
+static void set_phase(pl_lane *l, phase to)
+{
+    atomic_store(&l->phase, to);
+    pl_progress_ring(&l->progress);
+}
 
 /* When a message that starts now has passed the link; 0: at once. */
 static double pass_link(pl_lane *l, const pl_lane_message *m)
@@ -117,7 +129,7 @@ static bool has_more(const pl_lane *l)
 
 static bool run_step(pl_lane *lane, pl_err *err)
 {
-    int tries = 0;
+    pl_wait w = { .bell = bell_of(lane) };
     while (has_more(lane)) {
         double t = pl_clock_now();
         const bool open = has_open(lane);
@@ -125,8 +137,8 @@ static bool run_step(pl_lane *lane, pl_err *err)
         for (int k = 0; k < N_QUEUES; k++) PL_TRY(progress(lane, k, &moved, err));
         if (atomic_load(&lane->progress.failed)) return true; /* a copy did: agree says so */
         if (!open && !has_open(lane)) PL_TRY(lane->comm->ops->poll(lane->comm, err));
-        if (moved) tries = 0;
-        pl_back_off(&tries, PL_NAP_NS);
+        if (moved) w.tries = 0;
+        pl_back_off(&w);
         if (open) lane->busy += pl_clock_now() - t;
     }
     return true;
@@ -136,7 +148,7 @@ static bool run_step(pl_lane *lane, pl_err *err)
 static void *fail(pl_lane *l, const pl_err *err)
 {
     pl_progress_fail(&l->progress, err);
-    atomic_store(&l->phase, IDLE);
+    set_phase(l, IDLE);
     return NULL;
 }
 
@@ -144,25 +156,25 @@ static void *run_lane(void *arg)
 {
     pl_lane *lane = arg;
     pl_err err = { 0 };
-    int tries = 0;
+    pl_wait w = { .bell = bell_of(lane) };
     for (;;) {
         switch ((phase)atomic_load(&lane->phase)) {
         case QUIT: return NULL;
         case IDLE:
             if (!lane->comm->ops->poll(lane->comm, &err)) return fail(lane, &err);
-            pl_back_off(&tries, IDLE_NS / 20);
+            pl_back_off(&w);
             continue;
         case STEP:
             if (!run_step(lane, &err)) return fail(lane, &err);
-            atomic_store(&lane->phase, IDLE);
+            set_phase(lane, IDLE);
             break;
         case AGREE:
             if (!pl_comm_agree_wish(lane->comm, &lane->wish, &lane->verdict))
                 PL_ASSERT(lane->verdict.code);
-            atomic_store(&lane->phase, IDLE);
+            set_phase(lane, IDLE);
             break;
         }
-        tries = 0;
+        w.tries = 0;
     }
 }
 
@@ -192,7 +204,8 @@ bool pl_lane_new(pl_comm *comm, pl_stream *stream, const pl_lane_options *option
 {
     pl_lane *lane = PL_NEW(arena, pl_lane);
     *lane = (pl_lane){ .comm = comm, .stream = stream, .link_rate = options->link_rate };
-    bool ok = pl_progress_open(&lane->progress, stream, options->most, arena, err);
+    bool ok = pl_progress_open(&lane->progress, stream, options->most, comm ? comm->bell : NULL,
+                               arena, err);
     ok = ok && start_threads(lane, options, arena, err);
     if (ok)
         *out = lane;
@@ -204,7 +217,7 @@ bool pl_lane_new(pl_comm *comm, pl_stream *stream, const pl_lane_options *option
 void pl_lane_free(pl_lane *lane)
 {
     if (!lane) return;
-    atomic_store(&lane->phase, QUIT);
+    set_phase(lane, QUIT);
     if (lane->comm) pthread_join(lane->thread, NULL);
     free_books(lane);
 }
@@ -217,7 +230,7 @@ void pl_lane_begin(pl_lane *lane, int n, const pl_lane_message *messages)
         lane->queue[k].next = lane->queue[k].started = lane->queue[k].ended = 0;
     for (int k = 0; k < N_HOST; k++)
         if (lane->host[k]) pl_hostlane_begin(lane->host[k], messages);
-    if (lane->comm) atomic_store(&lane->phase, STEP);
+    if (lane->comm) set_phase(lane, STEP);
 }
 
 void pl_lane_advance(pl_lane *lane, int n)
@@ -225,6 +238,7 @@ void pl_lane_advance(pl_lane *lane, int n)
     pl_progress *p = &lane->progress;
     p->last = p->begun + n;
     p->device->record(lane->stream, p->computed, p->last);
+    pl_progress_ring(p);
 }
 
 static bool lane_failed(pl_lane *l, pl_err *err)
@@ -239,12 +253,12 @@ bool pl_lane_wait(pl_lane *lane, int n, pl_err *err)
     atomic_int *finished = &lane->progress.finished;
     if (atomic_load(finished) >= n) return true;
     double t = pl_clock_now();
-    int tries = 0;
+    pl_wait w = { .bell = &lane->progress.bell };
     bool failed = false; /* read before `finished`: what a lane finished before it failed counts */
     while (atomic_load(finished) < n) {
         if (failed && lane_failed(lane, err)) return false;
         failed = atomic_load(&lane->progress.failed);
-        pl_back_off(&tries, PL_NAP_NS);
+        pl_back_off(&w);
     }
     lane->exposed += pl_clock_now() - t;
     return true;
@@ -260,9 +274,9 @@ static bool is_idle(pl_lane *lane)
 static bool wait_idle(pl_lane *lane, pl_err *err)
 {
     double t = pl_clock_now();
-    int tries = 0;
+    pl_wait w = { .bell = &lane->progress.bell };
     /* A lane that has failed is gone: it may have ended before it saw the phase it was set to. */
-    while (!is_idle(lane) && !atomic_load(&lane->progress.failed)) pl_back_off(&tries, PL_NAP_NS);
+    while (!is_idle(lane) && !atomic_load(&lane->progress.failed)) pl_back_off(&w);
     lane->exposed += pl_clock_now() - t;
     return !lane_failed(lane, err);
 }
@@ -273,7 +287,7 @@ bool pl_lane_agree(pl_lane *lane, int *wish, pl_err *err)
     if (!lane->comm) return err->code == PL_OK;
     lane->verdict = *err;
     lane->wish = *wish;
-    atomic_store(&lane->phase, AGREE);
+    set_phase(lane, AGREE);
     if (!wait_idle(lane, err)) return false;
     *err = lane->verdict;
     *wish = lane->wish;

@@ -5,6 +5,7 @@
 #ifndef PL_RUN_PROGRESS_H
 #define PL_RUN_PROGRESS_H
 #include "base/arena.h"
+#include "base/bell.h"
 #include "run/device.h"
 
 #include <pthread.h>
@@ -22,11 +23,13 @@ typedef struct pl_progress {
     pthread_mutex_t lock; /* of done, and of who raises finished                                 */
     atomic_bool failed;  /* err is set and final: nobody starts anything more                    */
     pl_err err;          /* of the first lane that failed; read after failed                     */
+    pl_bell bell;        /* of the compute thread and the lanes to the host                      */
+    pl_bell *lane;       /* of the thread of the messages between ranks; NULL: none              */
 } pl_progress;
 
 /* `arena` owns the books. Fails as event_new does. */
-PL_MUST_CHECK bool pl_progress_open(pl_progress *p, pl_stream *stream, int most, pl_arena *arena,
-                                    pl_err *err);
+PL_MUST_CHECK bool pl_progress_open(pl_progress *p, pl_stream *stream, int most, pl_bell *lane,
+                                    pl_arena *arena, pl_err *err);
 void pl_progress_close(pl_progress *p);
 
 /* A step of n messages begins; no lane is in one. */
@@ -38,10 +41,19 @@ bool pl_progress_reached(pl_progress *p, int computed, int messages);
 void pl_progress_finish(pl_progress *p, int message);
 void pl_progress_fail(pl_progress *p, const pl_err *err);
 
-enum { PL_NAP_NS = 50 * 1000 }; /* usual */
+/* Wakes all threads of the rank: something has come that one of them may wait for. */
+void pl_progress_ring(pl_progress *p);
 
-/* Wait a little longer each time: spin, then yield, then sleep, at most 16 * nap_ns. More ranks
+/* A wait for something to come. */
+typedef struct pl_wait {
+    pl_bell *bell; /* rings when it does; NULL: nobody says so                                   */
+    int tries;     /* so far; back to 0 when something came                                      */
+    uint64_t heard;
+} pl_wait;
+
+/* Called each time that nothing has come: spins, then yields, then sleeps until the bell rings, or
+ * without one for a nap of 50 microseconds, and of more later, at most 0.8 milliseconds. More ranks
  * than cores must not starve the one that computes. */
-void pl_back_off(int *tries, long nap_ns);
+void pl_back_off(pl_wait *w);
 
 #endif

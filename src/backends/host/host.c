@@ -185,6 +185,7 @@ static int64_t query(const pl_event *e)
 
 const pl_device pl_device_cpu = {
     .name = "cpu",
+    .prompt = true,
     .memory = cpu_memory,
     .alloc = map_pages,
     .free = unmap_pages,
@@ -207,6 +208,7 @@ const pl_device pl_device_cpu = {
 
 const pl_device pl_device_null = {
     .name = "null",
+    .prompt = true,
     .memory = null_memory,
     .alloc = map_pages,
     .free = unmap_pages,

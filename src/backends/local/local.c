@@ -84,10 +84,20 @@ static bool all_have_come(request *r)
     return r->seen == r->ring->n;
 }
 
-static void announce(request *r, int stage)
+/* The rank of a member of r's ring. */
+static int rank_of(const request *r, int member)
+{
+    const pl_group *g = r->head.group;
+    bool pair = r->head.m.kind == PL_SEND || r->head.m.kind == PL_RECV;
+    return pair && member != r->me ? g->rank[r->head.m.peer] : g->rank[pair ? g->me : member];
+}
+
+static void announce(local *c, request *r, int stage)
 {
     atomic_store_explicit(&cell_of(r, r->me)->stage, PL_WORLD_STAGES * r->number + stage,
                           memory_order_release);
+    for (int i = 0; i < r->ring->n; i++)
+        if (i != r->me) pl_bell_ring(&c->world->rank[rank_of(r, i)].bell);
 }
 
 static void enter_state(request *r, state s)
@@ -182,14 +192,6 @@ static bool move_parts(request *r)
     return true;
 }
 
-/* The rank of a member of r's ring. */
-static int rank_of(const request *r, int member)
-{
-    const pl_group *g = r->head.group;
-    bool pair = r->head.m.kind == PL_SEND || r->head.m.kind == PL_RECV;
-    return pair && member != r->me ? g->rank[r->head.m.peer] : g->rank[pair ? g->me : member];
-}
-
 static bool same_message(const pl_message *a, const pl_message *b)
 {
     if (a->kind == PL_SEND) return a->type == b->type && a->count == b->count;
@@ -243,17 +245,17 @@ static bool begin_work(local *c, request *r, pl_err *err)
     return true;
 }
 
-static void finish_work(request *r)
+static void finish_work(local *c, request *r)
 {
     bool parts = r->state == REDUCE && r->head.m.kind == PL_ALL_REDUCE;
-    announce(r, parts ? PL_WORLD_REDUCED : PL_WORLD_FINISHED);
+    announce(c, r, parts ? PL_WORLD_REDUCED : PL_WORLD_FINISHED);
     enter_state(r, parts ? PARTS : LEAVE);
 }
 
-static void publish(request *r)
+static void publish(local *c, request *r)
 {
     cell_of(r, r->me)->m = r->head.m;
-    announce(r, PL_WORLD_ARRIVED);
+    announce(c, r, PL_WORLD_ARRIVED);
     enter_state(r, MEET);
 }
 
@@ -265,14 +267,14 @@ static bool progress(local *c, request *r, pl_err *err)
         bool works = r->state == REDUCE || r->state == MOVE;
         if (!works && !all_have_come(r)) return true;
         switch (r->state) {
-        case ROOM: publish(r); break;
+        case ROOM: publish(c, r); break;
         case MEET: PL_TRY(begin_work(c, r, err)); break;
         case REDUCE:
         case MOVE:
             c->worked = true;
             PL_TRY(work(c, r, &over, err));
             if (!over) return true;
-            finish_work(r);
+            finish_work(c, r);
             break;
         case PARTS: enter_state(r, MOVE); break;
         case LEAVE: enter_state(r, DONE); break;
@@ -388,7 +390,7 @@ static bool start_local(pl_comm *base, pl_group *pg, const pl_message *m, pl_req
         r->me = pg->me;
     }
     *out = &r->head;
-    if (all_have_come(r)) publish(r); /* the slot is free; the work is left to test */
+    if (all_have_come(r)) publish(c, r); /* the slot is free; the work is left to test */
     return true;
 }
 
@@ -461,6 +463,7 @@ bool pl_local_new(int n, double timeout_seconds, pl_comm *out[], pl_err *err)
         pl_arena *a = pl_arena_new("local rank");
         local *c = PL_NEW(a, local);
         c->head = (pl_comm){ &ops, .rank = r, .size = n, .timeout_seconds = timeout_seconds };
+        c->head.bell = &w->rank[r].bell;
         c->world = w;
         c->arena = a;
         c->open.prev = c->open.next = &c->open;

@@ -20,7 +20,10 @@ pl_local_world *pl_world_new(int n)
     w->arena = a;
     w->n = w->alive = n;
     w->rank = take_lines(a, n, sizeof *w->rank);
-    for (int r = 0; r < n; r++) atomic_init(&w->rank[r].busy, false);
+    for (int r = 0; r < n; r++) {
+        atomic_init(&w->rank[r].busy, false);
+        pl_bell_open(&w->rank[r].bell);
+    }
     atomic_init(&w->failed, false);
     pthread_mutex_init(&w->lock, NULL);
     return w;
@@ -32,6 +35,7 @@ void pl_world_leave(pl_local_world *w)
     bool last = --w->alive == 0;
     pthread_mutex_unlock(&w->lock);
     if (!last) return;
+    for (int r = 0; r < w->n; r++) pl_bell_close(&w->rank[r].bell);
     pthread_mutex_destroy(&w->lock);
     pl_arena_free(w->arena);
 }
@@ -99,6 +103,7 @@ void pl_world_fail(pl_local_world *w, const pl_err *why, bool whole)
         atomic_store(&w->failed, true);
     }
     pthread_mutex_unlock(&w->lock);
+    for (int r = 0; r < w->n; r++) pl_bell_ring(&w->rank[r].bell);
 }
 
 bool pl_world_report(pl_local_world *w, int rank, const pl_request *r, pl_err *err)

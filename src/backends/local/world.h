@@ -35,6 +35,7 @@ typedef struct pl_world_group {
 
 typedef struct pl_world_rank {
     _Alignas(64) atomic_bool busy; /* reads or writes what belongs to others             */
+    pl_bell bell;          /* rings when another rank has come further                   */
 } pl_world_rank;
 
 typedef struct pl_local_world {
