@@ -34,15 +34,24 @@ KEYS = {"embed": 16, "bottom": "512-256-64", "top": "512-256", "dense": DENSE}
 class Dlrm(nn.Module):
     """Naumov et al., 2019: weights named, shaped and used as in its public code."""
 
-    def __init__(self, tables, rows, embed, mode):
+    def __init__(self, tables, rows, embed, mode, bottom=KEYS["bottom"], top=KEYS["top"]):
         super().__init__()
-        self.emb_l = nn.ModuleList(
+        bottom, top = ([int(x) for x in widths.split("-")] for widths in (bottom, top))
+        self.emb_l = self.make_tables(tables, rows, embed, mode)
+        self.bot_l = self.mlp([DENSE, *bottom, embed], relu_at_end=True)
+        pairs = (tables + 1) * tables // 2
+        self.top_l = self.mlp([embed + pairs, *top, 1], relu_at_end=False)
+        self.pairs = torch.tril_indices(tables + 1, tables + 1, -1)
+
+    @staticmethod
+    def make_tables(tables, rows, embed, mode):
+        return nn.ModuleList(
             nn.EmbeddingBag(rows, embed, mode=mode, sparse=mode != "max") for _ in range(tables)
         )
-        self.bot_l = self.mlp([DENSE, 512, 256, 64, embed], relu_at_end=True)
-        pairs = (tables + 1) * tables // 2
-        self.top_l = self.mlp([embed + pairs, 512, 256, 1], relu_at_end=False)
-        self.pairs = torch.tril_indices(tables + 1, tables + 1, -1)
+
+    def stack(self, x, bags):
+        """x, and the vector of each table: [batch, 1 + tables, embed]."""
+        return torch.stack([x] + [e(*bag) for e, bag in zip(self.emb_l, bags)], 1)
 
     @staticmethod
     def mlp(widths, relu_at_end):
@@ -55,7 +64,7 @@ class Dlrm(nn.Module):
 
     def forward(self, dense, bags, label):
         x = self.bot_l(dense)
-        t = torch.stack([x] + [e(*bag) for e, bag in zip(self.emb_l, bags)], 1)
+        t = self.stack(x, bags)
         z = torch.bmm(t, t.transpose(1, 2))[:, self.pairs[0], self.pairs[1]]
         z = self.top_l(torch.cat([x, z], 1)).squeeze(1)
         return nn.functional.binary_cross_entropy_with_logits(z, label)
@@ -81,12 +90,16 @@ def settings(a, steps):
     return {**s, **({"momentum": 0} if a.optimizer == "sgd" else {"eps": a.eps})}
 
 
-def run_pleat(a, tables, rows, batch, steps, data, *more):
-    keys = {**KEYS, "tables": tables, "rows": rows, "batch": batch}
+def command(a, tables, rows, batch, steps, data, **mlps):
+    keys = {**KEYS, **mlps, "tables": tables, "rows": rows, "batch": batch}
     if a.hots:
         keys |= {"hots": 2 * a.hots, "bag": a.bag, "offsets": 1}
     c = pleat.command(a.pleat, "dlrm", keys, data, settings(a, steps), a.threads)
-    lines, mib = pleat.run(c + ["--data-order", "file", "--train-share", "0.999", "--timings", *more])
+    return c + ["--data-order", "file", "--train-share", "0.999", "--timings"]
+
+
+def run_pleat(a, tables, rows, batch, steps, data, *more):
+    lines, mib = pleat.run(command(a, tables, rows, batch, steps, data) + list(more))
     return [x for x in lines if "loss" in x], mib
 
 
@@ -99,11 +112,14 @@ def take_bags(data, name, at):
     return torch.from_numpy(ids).long(), torch.from_numpy(begin[:-1] - begin[0])
 
 
-def train_torch(a, model, data, batch, steps):
+def make_optimizer(a, parameters):
     if a.optimizer == "sgd":
-        optimizer = torch.optim.SGD(model.parameters(), lr=a.lr)
-    else:
-        optimizer = torch.optim.Adagrad(model.parameters(), lr=a.lr, eps=a.eps)
+        return torch.optim.SGD(parameters, lr=a.lr)
+    return torch.optim.Adagrad(parameters, lr=a.lr, eps=a.eps)
+
+
+def train_torch(a, model, data, batch, steps):
+    optimizer = make_optimizer(a, model.parameters())
     ids = sorted((k for k in data if k[4:].isdigit()), key=lambda k: int(k[4:]))
     losses, seconds = [], []
     for step in range(steps):

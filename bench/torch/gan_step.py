@@ -301,10 +301,10 @@ def rows_of(case, all_of, a, load):
         yield row
 
 
-def write(path, rows):
+def write(path, rows, columns=COLUMNS):
     new = not os.path.exists(path)
     with open(path, "a", newline="") as f:
-        w = csv.DictWriter(f, COLUMNS, lineterminator="\n")
+        w = csv.DictWriter(f, columns, lineterminator="\n")
         if new:
             w.writeheader()
         w.writerows(rows)
