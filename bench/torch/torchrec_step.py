@@ -9,9 +9,9 @@ Sides, each of which is a process of its own and takes turns with the others, --
   torchrec        FusedEmbeddingBagCollection of all tables, of KeyedJaggedTensors
   fbgemm          the operator within, SplitTableBatchedEmbeddingBagsCodegen, ids laid out before
 
-PyTorch's sides have each batch as tensors before the clock starts. `min_s` and `median_s` are of all
-timed steps of all rounds, `cpu_s` the processor's time of a step on all threads at the median, which
-others on the machine change less. `tables_s` is what the tables
+PyTorch's sides have each batch as tensors before the clock starts. `min_s` and `median_s` are of
+all timed steps of all rounds, `cpu_s` the processor's time of a step on all threads at the median,
+which others on the machine change less. `tables_s` is what the tables
 alone take in a step: look-ups, their gradients, and the update. In PyTorch that is measured in a
 loop of its own, in pleat it is what --trace says of a step's operators; of the medians of the
 rounds the least. Ratios are pleat / side: below 1 pleat is faster. Rows are added to --out. Exit
@@ -65,8 +65,8 @@ SIDES = "pleat", "embedding-bag", "torchrec", "fbgemm"
 OF_TABLES = "unique", "embedding", "coalesce", "adagrad_rows", "sgd_rows"
 COLUMNS = (
     "date cpu cores load case tables rows batch bottom top optimizer threads side steps_timed "
-    "min_s median_s cpu_s tables_s peak_mib imported_mib min_ratio median_ratio cpu_ratio tables_ratio "
-    "largest_loss_difference steps_compared version command"
+    "min_s median_s cpu_s tables_s peak_mib imported_mib min_ratio median_ratio cpu_ratio "
+    "tables_ratio largest_loss_difference steps_compared version command"
 ).split()
 
 
