@@ -125,9 +125,10 @@ def below(seed, stream, index, n):
     return (int(words[0]) << 32 | int(words[1])) * n >> 64
 
 
-def uniform(seed, stream, n):
-    """n numbers in [0, 1)."""
-    return philox(seed, stream, np.arange((n + 3) // 4)).reshape(-1)[:n] * 2.0**-32
+def uniform(seed, stream, first, n):
+    """Numbers [first, first + n) of a stream, in [0, 1)."""
+    blocks = np.arange(first // 4, (first + n + 3) // 4)
+    return philox(seed, stream, blocks).reshape(-1)[first % 4 :][:n] * 2.0**-32
 
 
 # -- batches: src/data/text.c ----------------------------------------------------------------
@@ -142,6 +143,7 @@ def text_batch(text, share, seed, step, rows, seq):
 
 
 def synthetic(name, seed, step, shape, classes=None):
-    """Floats in [-1, 1), or integers below `classes`."""
-    u = uniform(seed, mix(stream_of(name), step), math.prod(shape)).reshape(shape)
+    """The batch of a step: floats in [-1, 1), or integers below `classes`."""
+    n = math.prod(shape)
+    u = uniform(seed, mix(stream_of(name), 0), step * n, n).reshape(shape)
     return np.floor(u * classes).astype(np.int64) if classes else (2 * u - 1).astype(np.float32)

@@ -60,9 +60,11 @@ static bool count(const data_args *a, const char *spec, pl_arena *arena, pl_err 
     pl_model_args model;
     pl_graph *g;
     pl_data d;
+    pl_output file;
     if (!a->data) return pl_err_set(err, PL_EUSAGE, "--data is missing: what is to be counted");
     PL_TRY(pl_model_parse(spec, arena, &model, err));
     PL_TRY(pl_step_graph(&(pl_trained){ &model, &optim, NULL }, 1, arena, &g, err));
+    if (a->file) PL_TRY(pl_output_open(a->file, arena, &file, err));
     const pl_data_source source = { .data = a->data,
                                     .words = a->words,
                                     .train_share = a->train_share,
@@ -71,7 +73,7 @@ static bool count(const data_args *a, const char *spec, pl_arena *arena, pl_err 
     PL_TRY(pl_data_source_open(&source, &model, arena, &d, err));
     const pl_counts c = pl_counts_take(&d, g, arena);
     if (c.n) print_counts(&c, &d, arena);
-    const bool ok = c.n ? !a->file || pl_counts_write(&c, a->file, err)
+    const bool ok = c.n ? !a->file || pl_counts_write(&c, &file, err)
                         : pl_err_set(err, PL_EUSAGE,
                                      "--data %s: nothing in it is an id of a row of a table of %s",
                                      a->data, model.spec);

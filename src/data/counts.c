@@ -106,22 +106,21 @@ bool pl_counts_read(const char *path, const pl_graph *graph, pl_arena *arena, pl
                                      path, pl_text_get(&problems));
 }
 
-bool pl_counts_write(const pl_counts *counts, const char *path, pl_err *err)
+bool pl_counts_write(const pl_counts *counts, pl_output *file, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("counts");
     pl_saved *saved = PL_NEW_N(tmp, pl_saved, counts->n + 1);
-    pl_file_part *part = PL_NEW_N(tmp, pl_file_part, counts->n + 1);
-    const char *head = NULL, *name = strrchr(path, '/');
-    size_t total;
-    for (int i = 0; i < counts->n; i++) {
+    pl_text all = { .arena = tmp };
+    const char *head = NULL;
+    size_t n, total;
+    for (int i = 0; i < counts->n; i++)
         saved[i] = (pl_saved){ counts->of[i].input, PL_I64, PL_SHAPE(counts->of[i].rows),
                                counts->of[i].at };
-        part[1 + i] = (pl_file_part){ saved[i].data, pl_safetensors_bytes(&saved[i]) };
-    }
-    bool ok = pl_safetensors_print(counts->n, saved, tmp, &head, &part[0].bytes, &total, err);
-    part[0].data = head;
-    ok = ok && pl_file_replace(&pl_file_system, pl_file_folder(tmp, path), name ? name + 1 : path,
-                               counts->n + 1, part, err);
+    bool ok = pl_safetensors_print(counts->n, saved, tmp, &head, &n, &total, err);
+    if (ok) pl_text_span(&all, head, n);
+    for (int i = 0; ok && i < counts->n; i++)
+        pl_text_span(&all, saved[i].data, pl_safetensors_bytes(&saved[i]));
+    ok = ok && pl_output_write(file, all.at, all.n, err);
     pl_arena_free(tmp);
     return ok;
 }

@@ -3,6 +3,7 @@
  * such input, under its name, as long as its table. */
 #ifndef PL_DATA_COUNTS_H
 #define PL_DATA_COUNTS_H
+#include "base/output.h"
 #include "data/data.h"
 
 typedef struct pl_counts {
@@ -24,8 +25,8 @@ pl_counts pl_counts_take(const pl_data *data, const pl_graph *graph, pl_arena *a
 PL_MUST_CHECK bool pl_counts_read(const char *path, const pl_graph *graph, pl_arena *arena,
                                   pl_counts *out, pl_err *err);
 
-/* Fails with PL_ERUN. */
-PL_MUST_CHECK bool pl_counts_write(const pl_counts *counts, const char *path, pl_err *err);
+/* Fails as pl_output_write. */
+PL_MUST_CHECK bool pl_counts_write(const pl_counts *counts, pl_output *file, pl_err *err);
 
 const int64_t *pl_counts_find(const pl_counts *counts, const char *input); /* NULL: not known */
 

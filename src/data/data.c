@@ -76,17 +76,21 @@ int64_t pl_data_row(const pl_data *d, uint64_t seed, int64_t step, int64_t n_val
     return pl_data_place(seed, step, row, rows, d->n_train);
 }
 
+/* Batches one after another are one stream of rows, however many a micro-batch has; those to
+ * validate are another. */
 static void fill_random(const pl_data *from, const pl_port *port, uint64_t seed, int64_t step,
                         int64_t below, void *data)
 {
     const pl_value *v = port->value;
-    const bool real = pl_type_is_float(v->type);
+    const bool real = pl_type_is_float(v->type), valid = step < 0;
+    const int64_t batch = valid ? -1 - step : step;
     const pl_law law = { .kind = real             ? PL_LAW_UNIFORM
                                  : from->zipf > 0 ? PL_LAW_ZIPF
                                                   : PL_LAW_BELOW,
                          .x = real ? 1 : (double)below,
                          .exponent = from->zipf,
-                         .rng = pl_rng_at(seed, pl_rng_mix(pl_rng_name(v->name), (uint64_t)step)) };
+                         .rng = pl_rng_at(seed, pl_rng_mix(pl_rng_name(v->name), valid)),
+                         .first = batch * pl_shape_count(&v->shape) };
     pl_fill_law(port, &law, data);
 }
 

@@ -37,7 +37,7 @@ static void put_drawn(const void *of, const pl_fill_run *run, void *part)
     const pl_zipf zipf =
         law->kind == PL_LAW_ZIPF ? pl_zipf_of((uint64_t)law->x, law->exponent) : (pl_zipf){ 0 };
     for (int64_t i = 0; i < run->n; i++) {
-        uint64_t g = (uint64_t)(run->global + i * run->step);
+        uint64_t g = (uint64_t)(law->first + run->global + i * run->step);
         double y = law->x;
         if (law->kind == PL_LAW_UNIFORM) y *= 2 * pl_draw_uniform(&draw, g) - 1;
         if (law->kind == PL_LAW_BELOW) y = floor(pl_draw_uniform(&draw, g) * y);

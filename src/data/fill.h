@@ -27,8 +27,9 @@ typedef enum pl_law_kind {
 
 typedef struct pl_law {
     pl_law_kind kind;
-    double x, exponent; /* exponent: of Zipf's law */
+    double x, exponent; /* exponent: of Zipf's law                        */
     pl_rng rng;
+    int64_t first;      /* so many elements of the stream lie before ours */
 } pl_law;
 
 void pl_fill_law(const pl_port *port, const pl_law *law, void *part);

@@ -12,8 +12,7 @@
 static bool parse_law(const pl_value *value, pl_law *law, pl_err *err)
 {
     const char *number = strchr(value->init, '=');
-    law->x = !strcmp(value->init, "ones");
-    law->kind = PL_LAW_CONSTANT;
+    *law = (pl_law){ .kind = PL_LAW_CONSTANT, .x = !strcmp(value->init, "ones") };
     if (!strncmp(value->init, "normal std=", 11))
         law->kind = PL_LAW_NORMAL;
     else if (!strncmp(value->init, "uniform a=", 10))
