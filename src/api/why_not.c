@@ -148,7 +148,7 @@ static void add_search(const view *v)
         pl_text_add(v->out, "\nthe search does not know this plan: %s\n", v->why);
         return;
     }
-    pl_text_add(v->out, "\nin the search's tables: %.3f ms, the best it found %.3f ms",
+    pl_text_add(v->out, "\nin the search's tables: %.3f ms, the plan taken %.3f ms",
                 1e3 * v->table[0].seconds, 1e3 * v->table[1].seconds);
     if (v->fits)
         pl_text_add(v->out, "; the best on the mesh %s takes %.3f ms",

@@ -70,7 +70,8 @@ static bool read_times(const schedule_args *a, const char **at, double x[3], pl_
                               MOST_SECONDS);
         *at += n + ((*at)[n] != '\0');
     }
-    return true;
+    return x[0] + x[1] + x[2] > 0 ||
+           pl_err_set(err, PL_EUSAGE, "--times %s: a stage takes no time at all", a->times);
 }
 
 /* Of equal stages, which share what a rank takes; or of each its own. */

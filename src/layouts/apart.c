@@ -98,7 +98,8 @@ static bool find_stage(const parting *x, const pl_node *n, int *stage, pl_err *e
     if (need && only(need) < 0)
         return pl_err_set(err, PL_EINPUT,
                           "node '%s' serves several objectives in a step, which wait for each "
-                          "other then: of a GAN write buffer=1",
+                          "other then: of a GAN write buffer=1, and not dtype=bf16, as both read "
+                          "what a weight is rounded to",
                           n->name);
     for (int k = 0; k < n->n_in; k++)
         if (n->in[k]->maker) from |= 1u << stage[n->in[k]->maker->id];

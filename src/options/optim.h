@@ -8,19 +8,23 @@
  * are the command's own. A decay that is not given stays as it was: pl_optim_settle. */
 // clang-format off
 #define PL_OPTIM_OPTS(f, usual_eps, about_eps) \
-    { "optimizer", TEXT(f.name), "NAME", PL_OPTIM_NAME, PL_OPTIM_NAMES }, \
+    { "optimizer", TEXT(f.name), "NAME", PL_OPTIM_NAME, PL_OPTIM_NAMES, \
+      .needs = "method!=admm" }, \
     { "beta1", REAL(f.beta1), "X", USUAL(PL_OPTIM_BETA1), \
       "of all but adagrad, rowwise-adagrad and sgd", \
-      .needs = "optimizer!=sgd optimizer!=adagrad optimizer!=rowwise-adagrad" }, \
+      .needs = "optimizer!=sgd optimizer!=adagrad optimizer!=rowwise-adagrad method!=admm" }, \
     { "beta2", REAL(f.beta2), "X", USUAL(PL_OPTIM_BETA2), \
       "of all but adagrad, rowwise-adagrad and sgd", \
-      .needs = "optimizer!=sgd optimizer!=adagrad optimizer!=rowwise-adagrad" }, \
-    { "eps", REAL(f.eps), "X", usual_eps, about_eps, .needs = "optimizer!=sgd" }, \
+      .needs = "optimizer!=sgd optimizer!=adagrad optimizer!=rowwise-adagrad method!=admm" }, \
+    { "eps", REAL(f.eps), "X", usual_eps, about_eps, \
+      .needs = "optimizer!=sgd method!=admm" }, \
     { "momentum", REAL(f.momentum), "X", USUAL(PL_OPTIM_MOMENTUM), "of sgd", \
-      .needs = "optimizer=sgd" }, \
+      .needs = "optimizer=sgd method!=admm" }, \
     { "decay", REAL(f.decay), "X", NULL, \
-      "weight decay of matrices; default: 0.1, of adagrad and lazy-adam 0" }, \
-    { "clip", REAL(f.clip), "X", USUAL(PL_OPTIM_CLIP), "global gradient norm; 0: no clipping" }, \
+      "weight decay of matrices; default: 0.1, of adagrad and lazy-adam 0", \
+      .needs = "method!=admm" }, \
+    { "clip", REAL(f.clip), "X", USUAL(PL_OPTIM_CLIP), "global gradient norm; 0: no clipping", \
+      .needs = "method!=admm" }, \
     PL_OBJECTIVES_OPT(f.objectives)
 
 #define PL_OBJECTIVES_OPT(f) \

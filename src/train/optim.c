@@ -531,6 +531,17 @@ static const struct rule *check_rule(pl_builder *b, const pl_optim *optim)
     return r;
 }
 
+/* Sums over micro-batches are of all rows. */
+static void refuse_lazy(pl_builder *b, const pl_optim *o, const targets *t)
+{
+    for (int i = 0; i < t->n; i++)
+        if (t->at[i].table)
+            pl_err_set(&b->err, PL_EUSAGE,
+                       "%s in micro-batches would change rows of '%s' that no step has read: leave "
+                       "them out, or take %s",
+                       o->name, t->at[i].weight->name, o->name + strlen("lazy-"));
+}
+
 static targets find_targets(pl_builder *b, const pl_objective *o, pl_value *loss)
 {
     const struct rule *r = check_rule(b, &o->optim);
@@ -538,6 +549,7 @@ static targets find_targets(pl_builder *b, const pl_objective *o, pl_value *loss
     if (*o->name) loss = pl_objective_loss(b->graph, o);
     const bool sums = b->graph->micro > 1; /* which are like the weights */
     targets t = sums ? find_sums(b, o, loss) : find_gradients(b, o, loss);
+    if (sums && r->lazy) refuse_lazy(b, &o->optim, &t);
     for (int i = 0; i < t.n && !sums && !b->err.code && updates_rows(&o->optim, r); i++)
         if (t.at[i].grad) take_rows(b, &t.at[i]);
     return t;
@@ -592,6 +604,10 @@ pl_builder pl_optim_step(const pl_model_args *args, const pl_optim *optim, int64
     if (optim) optim = &own;
     if (optim && optim->masters) pl_add_narrow_weights(&b);
     if (optim && pl_cached_are(&optim->cache)) add_caches(&b, optim, micro);
+    if (optim && micro > 1 && !b.err.code && updates_itself(&b))
+        pl_err_set(&b.err, PL_EUSAGE,
+                   "micro-batches: a step of this method takes its whole batch at once: leave them "
+                   "out, and stages");
     if (optim && !b.err.code && !updates_itself(&b)) {
         pl_optim_add(&b, optim, pl_graph_find(b.graph, "loss"));
         if (b.err.code == PL_EINPUT) b.err.code = PL_EUSAGE; /* its numbers are options */

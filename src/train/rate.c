@@ -152,7 +152,9 @@ bool pl_rate_read(const char *text, pl_rate *r, pl_arena *scratch, pl_err *err)
     if (!read_schedule(pl_arena_fmt(scratch, "%s", text), r, scratch, err))
         return pl_err_in(err, "--lr-schedule %s", text);
     if (r->lr_min < 0) r->lr_min = r->schedule->ends ? r->lr / 10 : 0;
-    return true;
+    return r->lr_min <= r->lr ||
+           pl_err_set(err, PL_EUSAGE, "--lr-min %g is above --lr %g: the rate would rise",
+                      r->lr_min, r->lr);
 }
 
 bool pl_rate_scale(const char *text, int64_t batch, double *times, pl_err *err)
