@@ -44,6 +44,17 @@ refuses 2 "no backend 'foo'" "$pleat" sample folder --backend foo
 refuses 2 '--matmul f16: f32 or bf16' "${train[@]}" --matmul f16
 refuses 2 '--matmul i32' "${train[@]}" --matmul i32
 refuses 2 '--lr-schedule step: write step:every=N,factor=X' "${train[@]}" --lr-schedule step
+refuses 2 '--lr-min 5 is above --lr 0.001: the rate would rise' "${train[@]}" --lr-min 5
+for own in '--lr 5' '--clip 0' '--optimizer sgd' '--micro 2' '--warmup 3'; do
+    # shellcheck disable=SC2086
+    refuses 2 'has no effect with --method admm' "$pleat" train elman --method admm --data synthetic $own
+done
+refuses 2 'a step of this method takes its whole batch at once' \
+    "$pleat" plan elman:batch=4 --method admm --devices 2 --strategy pp=2,micro=2
+refuses 2 "lazy-adam in micro-batches would change rows of 'emb_l.0.weight'|leave them out, or take adam" \
+    "$pleat" verify dlrm --devices 2 --strategy micro=2 --optimizer lazy-adam
+refuses 2 '--times 0,0,0: a stage takes no time at all' \
+    "$pleat" schedule search --ranks 4 --micro 8 --times 0,0,0
 refuses 2 '--lr-min has no effect with --lr-schedule constant' "${train[@]}" --lr-schedule constant --lr-min 1e-4
 refuses 2 "unknown optimizer 'foo' (one of: adamw, adam, adabelief, lamb, adagrad, rowwise-adagrad, sgd, lazy-adamw, lazy-adam)" "${train[@]}" --optimizer foo
 refuses 2 "unknown optimizer 'foo'" "$pleat" graph mlp --optimizer foo

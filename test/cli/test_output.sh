@@ -38,6 +38,18 @@ runs 0 '' "${plan[@]}" -o round
 is_link round
 is_link far/up
 same back
+make_clicks() { # rows of a label, 13 numbers and 26 ids
+    for i in {1..40}; do printf '%d%s\n' $((i % 2)) "$(printf '\t1%.0s' {1..13})$(printf '\t%x' {1..26})"; done
+}
+make_clicks > clicks.tsv
+count=("$pleat" data count dlrm --data clicks.tsv)
+runs 0 '' "${count[@]}" -o counts.safetensors
+runs 0 '' "${count[@]}" -o two
+is_link two
+check 'a link to the counts' cmp -s far/target counts.safetensors
+runs 0 '' "${count[@]}" -o -
+check 'counts on stdout' cmp -s out counts.safetensors
+refuses 3 "gone/x: cannot be written: folder 'gone': No such file|mkdir -p" "${count[@]}" -o gone/x
 ln -s gone/x nowhere
 refuses 3 "nowhere: cannot be written: folder 'gone': No such file|mkdir -p 'gone'" "${plan[@]}" -o nowhere
 ln -s loop loop

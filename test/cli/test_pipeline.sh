@@ -21,6 +21,7 @@ for words in pp=2 pp=4 pp=2,schedule=zbv pp=3,schedule=zb-h1; do # the others: t
 done
 # What four stages saved goes on in any way.
 for words in pp=2,tp=2,micro=4 dp; do
+    left_out 2 && continue
     runs 0 '' "${train[@]}" --devices 4 --strategy "$words" --resume four --steps 6 --eval-every 1
     check "resumed with $words" test "$(losses out | wc -l)" = 2
 done
@@ -28,6 +29,7 @@ done
 # -- with every other word -----------------------------------------------------------------------------------
 for words in pp=2,tp=2,sp,schedule=zb-h2 pp=2,vpp=2,zero=3,recompute=full pp=2,zero=1,offload=optimizer \
     pp=2,schedule=zbv,auto; do
+    left_out 2 && continue
     runs 0 '' "${verify[@]}" --devices 4 --strategy "$words,micro=4"
     check "$words is equal" grep -q ' equal ' out
 done

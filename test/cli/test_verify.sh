@@ -25,10 +25,14 @@ runs 0 '3 steps of adamw, whole and on 2 devices in 4 micro-batches' \
 column '^zero=2 +data=2 +[0-9.e-]+ +[0-9]+ +[0-9]+ +equal '
 # shellcheck disable=SC2016 # for awk
 check 'bytes are counted as predicted' awk 'NR == 2 { bad = $4 != $5 || $4 < 1 } END { exit bad }' out
-runs 0 'whole in 2 micro-batches and on 4 devices in the same ones' \
-    "${verify[@]}" "$small" --all --devices 4 --micro 2 "${quick[@]}"
-check 'many strategies' test "$(grep -c ' equal ' out)" -ge 6
-check 'none differs or fails' test -z "$(grep -E ' (differs|failed)' out)"
+runs 0 'whole in 2 micro-batches and on 2 devices in the same ones' \
+    "${verify[@]}" "$small" --strategy dp --devices 2 --micro 2 "${quick[@]}"
+for micro in 1 2; do
+    left_out 2 && continue
+    runs 0 '' "${verify[@]}" "$small" --all --devices 4 --micro $micro "${quick[@]}"
+    check 'many strategies' test "$(grep -c ' equal ' out)" -ge 6
+    check 'none differs or fails' test -z "$(grep -E ' (differs|failed)' out)"
+done
 runs 0 '' "${verify[@]}" "$dropless" --strategy tp=2,zero=1 --devices 4 --micro 2 --json "${quick[@]}"
 check 'told in JSON' grep -q '"micro": 2, "whole_micro": 1,' out
 
@@ -51,9 +55,6 @@ refuses 2 '--exact has no effect beside --tolerance' \
     "${verify[@]}" mlp --strategy dp --devices 2 --exact --tolerance 1 "${quick[@]}"
 
 # -- all of them, as a table and as JSON; other optimizers and kernels -----------------------------------
-runs 0 '' "${verify[@]}" "$small" --all --devices 4 "${quick[@]}"
-check 'many strategies' test "$(grep -c ' equal ' out)" -ge 6
-check 'none differs or fails' test -z "$(grep -E ' (differs|failed)' out)"
 runs 0 '' "${verify[@]}" "$small" --all --devices 2 "${quick[@]}"
 grep ' equal  ' out > table
 runs 0 '' "${verify[@]}" "$small" --all --devices 2 --json "${quick[@]}"

@@ -181,7 +181,8 @@ static void split(void **state)
     o.model = sn;
     o.strategy = NULL;
     o.optim.objectives = NULL;
-    o.lr = 1e-4; /* Adam moves what has no gradient but rounding by as much, either way */
+    o.lr = o.lr_min =
+        1e-4; /* Adam moves what has no gradient but rounding by as much, either way */
     train_well(&o, 1, &one);
     o.strategy = "zero=3";
     train_well(&o, 2, &many);
