@@ -4,6 +4,7 @@
 #include <string.h>
 
 enum { COLUMNS = 64 }; /* of the table's gradient that one piece of work adds up */
+enum { AHEAD = 16 };   /* ids whose rows are fetched into the cache before it is their turn */
 
 /* The table is rows of v; the result is one such row per id, in the order of the ids. */
 bool pl_lookup_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
@@ -35,6 +36,9 @@ void pl_lookup_run(const pl_share *s, const pl_kernel_env *env, void *state, con
     for (int64_t i = 0; i < n_ids; i++) {
         int64_t row = pl_kernels_row(n->in[1]->type, in[1], i, rows);
         char *to = (char *)out[0] + (size_t)i * bytes;
+        const int64_t next =
+            i + AHEAD < n_ids ? pl_kernels_row(n->in[1]->type, in[1], i + AHEAD, rows) : -1;
+        if (next >= 0) __builtin_prefetch((const char *)in[0] + (size_t)next * bytes);
         if (row < 0)
             memset(to, 0, bytes);
         else

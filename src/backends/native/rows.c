@@ -96,10 +96,12 @@ bool pl_coalesce_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *wh
     return pl_kernels_is_looked_up(&o[0], &o[3], &o[2], why);
 }
 
-/* The first place whose id is not below `id`. */
-static int64_t find_first(const place *sorted, int64_t count, int64_t id)
+/* The first place whose id is not below `id`; soon found where that is `guess`. */
+static int64_t find_first(const place *sorted, int64_t count, int64_t id, int64_t guess)
 {
     int64_t lo = 0, hi = count;
+    if (guess && sorted[guess - 1].id < id && (guess == count || sorted[guess].id >= id))
+        return guess;
     while (lo < hi) {
         const int64_t mid = (lo + hi) / 2;
         if (sorted[mid].id < id)
@@ -119,13 +121,15 @@ void pl_coalesce_run(const pl_share *s, const pl_kernel_env *env, void *state,
     const float *rows = in[2];
     place *sorted;
     const int64_t count = sort_ids(n->in[0]->type, in[0], all, scratch, &sorted);
+    int64_t i = 0; /* the list ascends: a thread goes on where it was */
     (void)state;
-#pragma omp parallel for num_threads(env->n_threads) if (m * h > PL_LOOPS_SERIAL)
+#pragma omp parallel for firstprivate(i) num_threads(env->n_threads) if (m * h > PL_LOOPS_SERIAL)
     for (int64_t k = 0; k < m; k++) {
         float *y = (float *)out[0] + k * h;
         const int64_t id = (int64_t)pl_type_get(n->in[1]->type, in[1], k);
         memset(y, 0, (size_t)h * sizeof *y);
-        for (int64_t i = find_first(sorted, count, id); i < count && sorted[i].id == id; i++) {
+        if (id < 0) continue;
+        for (i = find_first(sorted, count, id, i); i < count && sorted[i].id == id; i++) {
             const float *x = rows + sorted[i].at * h;
 #pragma omp simd
             for (int64_t j = 0; j < h; j++) y[j] += x[j];
@@ -191,6 +195,17 @@ static int64_t find_row(const update *u, int64_t i)
     return row < 0 ? -1 : row * u->h;
 }
 
+/* Rows lie anywhere in a large table: those of so many ids ahead are fetched into the cache. */
+enum { AHEAD = 8 };
+
+static inline void fetch_ahead(const update *u, int64_t i)
+{
+    const int64_t at = i + AHEAD < u->n ? find_row(u, i + AHEAD) : -1;
+    if (at < 0) return;
+    __builtin_prefetch(u->w + at, 1);
+    for (int k = 0; k < 2 && u->moment[k]; k++) __builtin_prefetch(u->moment[k] + at, 1);
+}
+
 void pl_rows_sgd_run(const pl_share *s, const pl_kernel_env *env, void *state,
                      const void *const in[], void *const out[], void *scratch)
 {
@@ -199,6 +214,7 @@ void pl_rows_sgd_run(const pl_share *s, const pl_kernel_env *env, void *state,
 #pragma omp parallel for num_threads(env->n_threads) if (u.n * u.h > PL_LOOPS_SERIAL)
     for (int64_t i = 0; i < u.n; i++) {
         const int64_t at = find_row(&u, i);
+        fetch_ahead(&u, i);
         if (at < 0) continue;
         float *w = u.w + at;
         const float *g = u.g + i * u.h;
@@ -216,6 +232,7 @@ void pl_rows_adagrad_run(const pl_share *s, const pl_kernel_env *env, void *stat
 #pragma omp parallel for num_threads(env->n_threads) if (u.n * u.h > PL_LOOPS_SERIAL)
     for (int64_t i = 0; i < u.n; i++) {
         const int64_t at = find_row(&u, i);
+        fetch_ahead(&u, i);
         if (at < 0) continue;
         float *w = u.w + at, *sum = u.moment[0] + at;
         const float *g = u.g + i * u.h;
@@ -243,6 +260,7 @@ void pl_rows_adam_run(const pl_share *s, const pl_kernel_env *env, void *state,
 #pragma omp parallel for num_threads(env->n_threads) if (u.n * u.h > PL_LOOPS_SERIAL)
     for (int64_t i = 0; i < u.n; i++) {
         const int64_t at = find_row(&u, i);
+        fetch_ahead(&u, i);
         if (at < 0) continue;
         float *w = u.w + at, *m = u.moment[0] + at, *v = u.moment[1] + at;
         const float *g = u.g + i * u.h;
@@ -291,6 +309,7 @@ void pl_rowwise_adagrad_rows_run(const pl_share *s, const pl_kernel_env *env, vo
 #pragma omp parallel for num_threads(env->n_threads) if (u.n * u.h > PL_LOOPS_SERIAL)
     for (int64_t i = 0; i < u.n; i++) {
         const int64_t at = find_row(&u, i);
+        fetch_ahead(&u, i);
         if (at < 0) continue;
         const float rate = (float)pl_rowwise_rate(lr, (double)sum[at / u.h], eps);
         step_row(rate, u.h, u.g + i * u.h, u.w + at);

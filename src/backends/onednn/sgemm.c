@@ -3,6 +3,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool pl_sgemm_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
 {
@@ -46,6 +47,24 @@ static float dot(const pl_gemm_loop *k, const float *a, const float *b)
     return sum;
 }
 
+/* Nor does it begin in the time that a product of so many multiplications takes. */
+enum { SMALL = 1024 };
+
+static void multiply_small(const pl_gemm *g, const float *l, const float *r, float *y, bool add)
+{
+    const int64_t row = g->left_t ? 1 : g->left_ld, depth = g->left_t ? g->left_ld : 1;
+    const pl_gemm_loop sum = { .n = g->k, .left = depth, .right = 1 };
+    for (int64_t i = 0; i < g->m; i++, l += row, y += g->out_ld) {
+        if (!add) memset(y, 0, (size_t)g->n * sizeof *y);
+        for (int64_t j = 0; g->right_t && j < g->n; j++) y[j] += dot(&sum, l, r + j * g->right_ld);
+        for (int64_t p = 0; !g->right_t && p < g->k; p++) {
+            const float a = l[p * depth], *b = r + p * g->right_ld;
+#pragma omp simd
+            for (int64_t j = 0; j < g->n; j++) y[j] += a * b[j];
+        }
+    }
+}
+
 static void multiply(const pl_gemm *g, int64_t i, const float *left, const float *right, float *out)
 {
     pl_gemm_at o = pl_gemm_origin(g, i);
@@ -55,6 +74,10 @@ static void multiply(const pl_gemm *g, int64_t i, const float *left, const float
         float *y = out + at.out;
         if (g->m == 1 && g->n == 1) {
             *y = (j ? *y : 0) + dot(&g->dot, l, r);
+            continue;
+        }
+        if (g->m * g->n * g->k <= SMALL) {
+            multiply_small(g, l, r, y, j > 0);
             continue;
         }
         dnnl_status_t status =
