@@ -19,7 +19,8 @@ const pl_exit pl_exits[] = {
     { "5", "infeasible: nothing fits in the memory given" },
     { "6", "mismatch: a check found different numbers" },
     { "7", "run failed or rank lost" },
-    { "130, 141, 143", "ended by SIGINT, SIGPIPE, SIGTERM" },
+    { "130, 138, 143", "ended by SIGINT, SIGUSR1, SIGTERM" },
+    { "141", "ended by SIGPIPE: nobody reads any more what it prints" },
     { NULL, NULL },
 };
 

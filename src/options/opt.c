@@ -93,14 +93,21 @@ static const char *next_need(const pl_command *c, const char *at, need *out)
     return at + n;
 }
 
+/* " (not with --optimizer sgd, adagrad; with --save)" */
 static void print_needs(const pl_command *c, const pl_opt *o)
 {
-    need x;
+    need x, last = { 0 };
     for (const char *at = o->needs; (at = next_need(c, at, &x));) {
         if (!x.o) continue;
-        printf(" (%s %s%s%s%.*s)", x.not ? "not with" : "with", dashes(x.o), x.o->name,
-               x.value ? " " : "", (int)x.n, x.value ? x.value : "");
+        if (x.o == last.o && x.not == last.not )
+            printf(", ");
+        else
+            printf("%s%s %s%s%s", last.o ? "; " : " (", x.not ? "not with" : "with", dashes(x.o),
+                   x.o->name, x.value ? " " : "");
+        printf("%.*s", (int)x.n, x.value ? x.value : "");
+        last = x;
     }
+    if (last.o) printf(")");
 }
 
 void pl_opt_help(const pl_command *c)
