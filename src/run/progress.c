@@ -6,14 +6,15 @@
 #include <string.h>
 #include <time.h>
 
-/* After so many naps each is twice as long, up to 2^DOUBLINGS: about 1/64 of what was waited. A
- * bell is trusted for so long. */
-enum { SPINS = 200, YIELDS = 50, NAPS = 64, DOUBLINGS = 4 };
+/* After so many naps each is twice as long, up to 2^DOUBLINGS: about 1/64 of what was waited. Where
+ * there is a bell, what comes soon is met by FEW_NAPS, which cost who rings nothing; then it is
+ * waited for, and trusted for SLEEP_NS. */
+enum { SPINS = 200, YIELDS = 50, FEW_NAPS = 4, NAPS = 64, DOUBLINGS = 4 };
 enum { NAP_NS = 50 * 1000, SLEEP_NS = 10 * 1000 * 1000 };
 
 /* A yield that took as long gave the core to somebody who computes. Whoever goes on yielding waits
  * for a turn of theirs each time; who sleeps comes first when it wakes. */
-static const double TAKEN_S = 200e-6;
+static const double TAKEN_S = 1.5e-3;
 
 bool pl_progress_open(pl_progress *p, pl_stream *stream, int most, pl_bell *lane, pl_arena *arena,
                       pl_err *err)
@@ -90,11 +91,11 @@ void pl_back_off(pl_wait *w)
 {
     const int naps = w->tries - (SPINS + YIELDS);
     if (naps < NAPS * DOUBLINGS) w->tries++;
-    if (naps >= 0 && w->bell)
+    if (naps >= FEW_NAPS && w->bell)
         pl_bell_sleep(w->bell, w->heard, SLEEP_NS);
     else if (naps >= 0)
         nap(naps);
     else if (w->tries > SPINS && !give_way())
         w->tries = SPINS + YIELDS;
-    if (w->bell) w->heard = pl_bell_heard(w->bell);
+    if (w->bell && w->tries >= SPINS + YIELDS) w->heard = pl_bell_heard(w->bell); /* sleeps next */
 }

@@ -92,10 +92,14 @@ static int rank_of(const request *r, int member)
     return pair && member != r->me ? g->rank[r->head.m.peer] : g->rank[pair ? g->me : member];
 }
 
+/* Everybody waits for all members: so the last of them rings, and nobody before. In the one order
+ * of these accesses at least one of two that announce at once sees the other. */
 static void announce(local *c, request *r, int stage)
 {
-    atomic_store_explicit(&cell_of(r, r->me)->stage, PL_WORLD_STAGES * r->number + stage,
-                          memory_order_release);
+    const int64_t now = PL_WORLD_STAGES * r->number + stage;
+    atomic_store(&cell_of(r, r->me)->stage, now);
+    for (int i = 0; i < r->ring->n; i++)
+        if (atomic_load(&cell_of(r, i)->stage) < now) return;
     for (int i = 0; i < r->ring->n; i++)
         if (i != r->me) pl_bell_ring(&c->world->rank[rank_of(r, i)].bell);
 }
