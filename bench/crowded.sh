@@ -31,7 +31,7 @@ row() {
     old=""
     [ -z "$before" ] || old=$(least "$before" "$@")
     new=$(least "$pleat" "$@")
-    echo "$busy,$1,\"$2\",$3,$4,${old% *},${old#* },${new% *},${new#* }"
+    echo "$busy,$1,\"$2\",\"$3\",$4,${old% *},${old#* },${new% *},${new#* }"
 }
 
 echo "busy,ranks,model,strategy,steps,before_seconds,before_cpu_seconds,seconds,cpu_seconds"
