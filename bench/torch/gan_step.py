@@ -274,16 +274,23 @@ def figures(got):
     return {"min": min(got["seconds"]), "median": middle, "cpu": cpu, "peak": got["peak"]}
 
 
+def where(case, load):
+    """The first columns of a row."""
+    return {
+        "date": datetime.date.today().isoformat(),
+        "cpu": cpu_name(),
+        "cores": os.cpu_count(),
+        "load": f"{load:.1f}",
+        "case": case,
+    }
+
+
 def rows_of(case, all_of, a, load):
     base = all_of["pleat"]
     for side, got in all_of.items():
         f = figures(got)
         row = {
-            "date": datetime.date.today().isoformat(),
-            "cpu": cpu_name(),
-            "cores": os.cpu_count(),
-            "load": f"{load:.1f}",
-            "case": case,
+            **where(case, load),
             "threads": a.threads,
             "side": side,
             "steps_timed": len(got["seconds"]),
@@ -325,30 +332,43 @@ def compare(case, a):
     return all(float(r.get("largest_loss_difference", 0)) <= a.limit for r in rows)
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    p.add_argument("cases", nargs="*", metavar="CASE", help=f"of: {', '.join(CASES)}; default: all")
+def parser(about, cases, sides, out, rounds, steps, drop):
+    """The options of a comparison, with their usual values."""
+    p = argparse.ArgumentParser(description=about, formatter_class=argparse.RawTextHelpFormatter)
+    p.add_argument("cases", nargs="*", metavar="CASE", help=f"of: {', '.join(cases)}; default: all")
     p.add_argument("--pleat", default="build/pleat", help="the binary")
-    p.add_argument("--sides", default=",".join(SIDES), help="of these")
+    p.add_argument("--sides", default=",".join(sides), help="of these; pleat first")
     p.add_argument("--threads", type=int, default=1)
-    p.add_argument("--rounds", type=int, default=2, help="of each side")
-    p.add_argument("--steps", type=int, default=10, help="timed steps")
-    p.add_argument("--drop", type=int, default=2, help="steps before them")
+    p.add_argument("--rounds", type=int, default=rounds, help="of each side")
+    p.add_argument("--steps", type=int, default=steps, help="timed steps")
+    p.add_argument("--drop", type=int, default=drop, help="steps before them")
     p.add_argument("--limit", type=float, default=1e-5, help="on relative differences of losses")
     p.add_argument("--folder", help="for rows and weights; default: that of temporary files")
-    p.add_argument("--out", default="bench/gan_step.csv")
+    p.add_argument("--out", default=out)
+    return p
+
+
+def check(p, a, cases, sides):
+    wrong = [x for x in a.cases if x not in cases]
+    wrong += [x for x in a.sides.split(",") if x not in sides]
+    if wrong:
+        p.error(f"unknown: {', '.join(wrong)}")
+
+
+def compare_all(a, cases, compare):
+    """The exit status."""
+    a.version = pleat.version(a.pleat)
+    ok = [compare(case, a) for case in a.cases or cases]
+    return 0 if all(ok) else 6
+
+
+def main():
+    p = parser(__doc__, CASES, SIDES, "bench/gan_step.csv", rounds=2, steps=10, drop=2)
     p.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     p.add_argument("--tuned", action="store_true", help=argparse.SUPPRESS)
     a = p.parse_args()
-    wrong = [x for x in a.cases if x not in CASES]
-    wrong += [x for x in a.sides.split(",") if x not in SIDES]
-    if wrong:
-        p.error(f"unknown: {', '.join(wrong)}")
-    if a.child:
-        return torch_side(a)
-    a.version = pleat.version(a.pleat)
-    ok = [compare(case, a) for case in a.cases or CASES]
-    return 0 if all(ok) else 6
+    check(p, a, CASES, SIDES)
+    return torch_side(a) if a.child else compare_all(a, CASES, compare)
 
 
 if __name__ == "__main__":

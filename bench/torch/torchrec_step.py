@@ -24,7 +24,6 @@ of f64 there, PyTorch's by 5e-6 and pleat's by 1.5e-5 two steps later.
 
 import argparse
 import csv
-import datetime
 import glob
 import json
 import os
@@ -41,9 +40,10 @@ import safetensors.torch
 import torch
 
 import dlrm
+import gan_step
 import pleat
 from gan_step import follow, told, write
-from speed import KEEP_MEMORY, cpu_name
+from speed import KEEP_MEMORY
 from step import peak_mib
 
 EMBED = dlrm.KEYS["embed"]
@@ -273,11 +273,7 @@ def rows_of(case, all_of, equal, a, load):
     for side, got in all_of.items():
         f = figures(got)
         row = {
-            "date": datetime.date.today().isoformat(),
-            "cpu": cpu_name(),
-            "cores": os.cpu_count(),
-            "load": f"{load:.1f}",
-            "case": case,
+            **gan_step.where(case, load),
             "tables": tables,
             "rows": rows,
             "batch": batch,
@@ -322,33 +318,17 @@ def compare(case, a):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    p.add_argument("cases", nargs="*", metavar="CASE", help=f"of: {', '.join(CASES)}; default: all")
-    p.add_argument("--pleat", default="build/pleat", help="the binary")
-    p.add_argument("--sides", default=",".join(SIDES), help="of these; pleat first")
-    p.add_argument("--threads", type=int, default=1)
-    p.add_argument("--rounds", type=int, default=3, help="of each side")
-    p.add_argument("--steps", type=int, default=20, help="timed steps")
-    p.add_argument("--drop", type=int, default=3, help="steps before them")
+    out = "bench/torchrec_step.csv"
+    p = gan_step.parser(__doc__, CASES, SIDES, out, rounds=3, steps=20, drop=3)
     p.add_argument("--optimizer", default="adagrad", help="or sgd")
     p.add_argument("--lr", type=float, default=0.01)
     p.add_argument("--eps", type=float, default=1e-3, help="of Adagrad; dlrm.py says why so large")
-    p.add_argument("--limit", type=float, default=1e-5, help="on relative differences of losses")
     p.add_argument("--seed", type=int, default=3, help="of the rows")
-    p.add_argument("--folder", help="for rows and weights; default: that of temporary files")
-    p.add_argument("--out", default="bench/torchrec_step.csv")
     p.add_argument("--child", help=argparse.SUPPRESS)
     a = p.parse_args()
+    gan_step.check(p, a, CASES, SIDES)
     a.hots = 0
-    wrong = [x for x in a.cases if x not in CASES]
-    wrong += [x for x in a.sides.split(",") if x not in SIDES]
-    if wrong:
-        p.error(f"unknown: {', '.join(wrong)}")
-    if a.child:
-        return torch_side(a)
-    a.version = pleat.version(a.pleat)
-    ok = [compare(case, a) for case in a.cases or CASES]
-    return 0 if all(ok) else 6
+    return torch_side(a) if a.child else gan_step.compare_all(a, CASES, compare)
 
 
 if __name__ == "__main__":

@@ -51,9 +51,9 @@ typedef struct pl_wait {
     uint64_t heard;
 } pl_wait;
 
-/* Called each time that nothing has come: spins, then yields, then sleeps until the bell rings, or
- * without one for a nap of 50 microseconds, and of more later, at most 0.8 milliseconds. More ranks
- * than cores must not starve the one that computes. */
+/* Called each time that nothing has come: spins, then yields, then takes naps of 50 microseconds,
+ * and after a few of them sleeps until the bell rings; without one naps become longer, up to 0.8
+ * milliseconds. More ranks than cores must not starve the one that computes. */
 void pl_back_off(pl_wait *w);
 
 #endif

@@ -4,8 +4,8 @@
  * where every member has one cell. A cell holds the member's message and one atomic number, its
  * stage, 4 s + {ARRIVED, REDUCED, FINISHED}, which only grows: "stage >= 4 s + k" stays true when
  * the cell is used again for message s + depth, so nobody has to be told that a slot is free. A
- * stage is stored with release after the writes that it announces and loaded with acquire before
- * they are read. */
+ * stage is stored after the writes that it announces, and loaded with acquire before they are read.
+ * Whoever is the last to come to a stage rings for the others (announce() in local.c). */
 #ifndef PL_BACKENDS_LOCAL_WORLD_H
 #define PL_BACKENDS_LOCAL_WORLD_H
 #include "run/request.h"
