@@ -51,45 +51,31 @@ static void start_capped(const pl_chain *chain, double cap, pl_search_options *o
         options->start = pl_chain_untie(chain, bracket.best.value, arena);
 }
 
-/* A chain from price to price: the next one starts from the potentials of the last. */
-typedef struct links {
-    const pl_chain *chain;
-    bool keeps; /* the potentials, for the next price */
-    pl_ring *last;
-    pl_arena *arena; /* of `last` */
-} links;
-
-static pl_minimum solve_chain(void *self, pl_cost weights, const pl_search_options *options,
+/* Folded. */
+static pl_minimum solve_chain(const pl_chain *chain, pl_cost weights,
+                              const pl_search_options *options, pl_chain_start *start,
                               pl_arena *out)
 {
-    links *l = self;
+    pl_arena *tmp = pl_arena_new("chain");
     pl_search_options o = *options;
-    pl_arena *arena = pl_arena_new("potentials");
-    pl_ring *ring;
-    int64_t work = start_tied(l->chain, weights, &o, arena);
-    pl_minimum found = pl_chain_solve(l->chain, weights, &o, l->last, out, &ring, arena);
+    const int64_t work = start_tied(chain, weights, &o, tmp);
+    pl_minimum found = pl_chain_solve(chain, weights, &o, start ? start->like : NULL, out,
+                                      start ? &start->found : NULL, start ? start->keep : NULL);
     found.work += work;
-    pl_arena_free(l->arena);
-    l->arena = arena;
-    l->last = l->keeps && weights.time > 0 ? ring : NULL; /* bytes are no start for seconds */
+    pl_arena_free(tmp);
     return found;
 }
 
 /* Without a cap. */
-static pl_minimum solve_open(const pl_chain *chain, pl_cost weights, pl_search_options *options,
-                             pl_arena *out)
+static pl_minimum solve_open(const pl_chain *chain, pl_cost weights,
+                             const pl_search_options *options, pl_chain_start *start, pl_arena *out)
 {
+    if (!is_short(chain, options)) return solve_chain(chain, weights, options, start, out);
     pl_arena *tmp = pl_arena_new("chain");
-    links l = { .chain = chain };
-    pl_minimum found;
-    if (is_short(chain, options)) {
-        pl_sum s = pl_chain_unroll(chain, tmp);
-        start_tied(chain, weights, options, tmp);
-        found = pl_solve_sum(&s, weights, options, out);
-    } else {
-        found = solve_chain(&l, weights, options, out);
-    }
-    pl_arena_free(l.arena);
+    pl_search_options o = *options;
+    const pl_sum s = pl_chain_unroll(chain, tmp);
+    start_tied(chain, weights, &o, tmp);
+    const pl_minimum found = pl_solve_sum(&s, weights, &o, out);
     pl_arena_free(tmp);
     return found;
 }
@@ -117,7 +103,7 @@ bool pl_chain_min(const pl_chain *chain, double cap, const pl_search_options *op
     PL_TRY(pl_chain_check(chain, err));
     pl_search_options o = pl_solve_defaults(options);
     if (cap < INFINITY) return min_capped(chain, cap, &o, out, answer, err);
-    pl_minimum found = solve_open(chain, (pl_cost){ 1, 0 }, &o, out);
+    pl_minimum found = solve_open(chain, (pl_cost){ 1, 0 }, &o, NULL, out);
     PL_TRY(pl_cap_legal(&found, err));
     *answer =
         pl_cap_answer(found.value, pl_chain_cost(chain, found.value), found.bound, 0, found.work);
@@ -147,44 +133,17 @@ bool pl_chain_least(const pl_chain *chain, const pl_search_options *options, pl_
     const pl_cost weights = { 0, 1 };
     PL_TRY(pl_chain_check(chain, err));
     pl_search_options o = pl_solve_defaults(options);
-    return take_weighted(chain, weights, solve_open(chain, weights, &o, out), answer, err);
+    return take_weighted(chain, weights, solve_open(chain, weights, &o, NULL, out), answer, err);
 }
 
-struct pl_chain_last {
-    pl_arena *own; /* this; that of the links is a new one at each price */
-    links links;
-};
-
-pl_chain_last *pl_chain_last_new(void)
-{
-    pl_arena *arena = pl_arena_new("last price");
-    pl_chain_last *last = PL_NEW(arena, pl_chain_last);
-    *last = (pl_chain_last){ .own = arena, .links = { .keeps = true } };
-    return last;
-}
-
-void pl_chain_last_free(pl_chain_last *last)
-{
-    if (!last) return;
-    pl_arena_free(last->links.arena);
-    pl_arena_free(last->own);
-}
-
-bool pl_chain_priced(const pl_chain *chain, double price, pl_chain_last *last,
-                     const pl_search_options *options, pl_arena *out, pl_answer *answer,
-                     pl_err *err)
+bool pl_chain_priced(const pl_chain *chain, double price, const pl_search_options *options,
+                     pl_chain_start *start, pl_arena *out, pl_answer *answer, pl_err *err)
 {
     const pl_cost weights = { 1, price };
     PL_TRY(pl_chain_check(chain, err));
-    pl_search_options o = pl_solve_defaults(options);
-    pl_minimum found;
-    if (!last || is_short(chain, &o)) {
-        found = solve_open(chain, weights, &o, out);
-    } else {
-        last->links.chain = chain;
-        found = solve_chain(&last->links, weights, &o, out);
-    }
-    return take_weighted(chain, weights, found, answer, err);
+    const pl_search_options o = pl_solve_defaults(options);
+    if (start) start->found = NULL;
+    return take_weighted(chain, weights, solve_open(chain, weights, &o, start, out), answer, err);
 }
 
 bool pl_chain_tied(const pl_chain *chain, double cap, const pl_search_options *options,

@@ -1,5 +1,5 @@
 /* The larger of two sums at its least, within a cap (pair.h). Read search() near the end:
- * search_price() is the cap at one price, look() one place without it, search_places() all
+ * search_price() is the cap at one price, look_at() places without it, search_places() all
  * places. */
 #include "chain/pair.h"
 #include "chain/splice.h"
@@ -7,11 +7,13 @@
 #include "search/cap.h"
 #include "search/solve.h"
 
+#include "base/each.h"
+
 #include <math.h>
 #include <string.h>
 
 /* Answers kept; places looked at; answers that are spliced. */
-enum { MOST_KNOWN = 32, MOST_LOOKS = 24, MOST_BESIDE = 4, SPLICED = 4, MOST_SEEN = 64 };
+enum { MOST_KNOWN = 32, MOST_LOOKS = 24, MOST_TOGETHER = 2, SPLICED = 4, MOST_SEEN = 64 };
 
 /* Entries read at one place: at least so many, or so many passes through all tables; a part of them
  * beside the top, where only answers are looked for. After so many times that no place is begun; a
@@ -58,7 +60,8 @@ typedef struct prices {
     int n_seen, n_before; /* before this search, by those of other caps */
     seen seen[MOST_SEEN];
     int64_t work, effort; /* entries read; to be read at one place                              */
-    pl_chain_last *last;
+    const struct pl_ring *like; /* potentials of the last place, or NULL                        */
+    pl_arena *keep;             /* owns them                                                    */
     pl_chain_opened **opened;
 } prices;
 
@@ -202,12 +205,15 @@ static const int *find_start(const prices *x, double price, double memory_price)
 /* The fastest within the cap at a price. */
 static bool search_price(prices *x, double price, pl_err *err)
 {
-    pl_chain c = mix(x, price, x->out);
+    pl_arena *tmp = pl_arena_new("price");
+    const pl_chain c = mix(x, price, tmp);
     pl_search_options o = x->options;
     pl_answer a;
     if (price < 1 || x->cap < INFINITY) o.effort = least_of(o.effort, CAP_EFFORT * x->effort);
     if (!o.start) o.start = x->best.value;
-    PL_TRY((x->tied ? pl_chain_tied : pl_chain_min)(&c, x->cap, &o, x->out, &a, err));
+    const bool ok = (x->tied ? pl_chain_tied : pl_chain_min)(&c, x->cap, &o, x->out, &a, err);
+    pl_arena_free(tmp);
+    if (!ok) return false;
     raise(x, a.bound, a.time - a.bound, price, a.price);
     x->work += a.work;
     know(x, &a);
@@ -215,14 +221,14 @@ static bool search_price(prices *x, double price, pl_err *err)
 }
 
 /* All copies tied, as a chain of nothing but its outside. */
-static bool search_tied(const prices *x, const pl_chain *chain, double memory_price,
-                        pl_search_options *o, pl_answer *a, pl_err *err)
+static bool search_tied(const pl_chain *chain, double memory_price, pl_search_options *o,
+                        pl_arena *out, pl_answer *a, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("tied copies");
     pl_chain one = { .outside = pl_chain_tie(chain, tmp), .copies = 1 };
     o->start = NULL;
-    bool ok = pl_chain_priced(&one, memory_price, NULL, o, tmp, a, err);
-    if (ok) a->value = pl_chain_untie(chain, a->value, x->out);
+    bool ok = pl_chain_priced(&one, memory_price, o, NULL, tmp, a, err);
+    if (ok) a->value = pl_chain_untie(chain, a->value, out);
     pl_arena_free(tmp);
     return ok;
 }
@@ -246,25 +252,80 @@ static bool is_seen(const prices *x, double price, double memory_price)
     return false;
 }
 
-/* The least at a place, and its bound, as near as `gap` (0: as near as can be) and `effort` let;
- * *news: it was not known. */
-static bool look(prices *x, double price, double memory_price, double gap, int64_t effort,
-                 bool *news, pl_err *err)
+/* A place to look at, and what is found there. */
+typedef struct look {
+    double price, memory_price;
+    double gap;     /* so near the bound comes to the answer (0: as near as can be), */
+    int64_t effort; /* within this                                                   */
+    pl_arena *out;
+    pl_chain_start start;
+    pl_answer answer;
+    bool found;
+    pl_err why;
+} look;
+
+static void search_place(const prices *x, look *l)
 {
+    const pl_chain c = mix(x, l->price, l->start.keep);
     pl_search_options o = x->options;
-    pl_answer a;
-    *news = false;
-    if (is_seen(x, price, memory_price)) return true;
-    pl_chain c = mix(x, price, x->out);
-    o.effort = least_of(o.effort, effort);
-    o.gap = fmax(o.gap, gap);
-    o.start = find_start(x, price, memory_price);
-    PL_TRY(x->tied ? search_tied(x, &c, memory_price, &o, &a, err)
-                   : pl_chain_priced(&c, memory_price, x->last, &o, x->out, &a, err));
-    see(x, (seen){ price, memory_price, a.bound, a.time + memory_price * a.memory - a.bound });
-    x->work += a.work;
-    *news = know(x, &a);
+    o.effort = least_of(o.effort, l->effort);
+    o.gap = fmax(o.gap, l->gap);
+    o.start = find_start(x, l->price, l->memory_price);
+    l->found =
+        x->tied ? search_tied(&c, l->memory_price, &o, l->out, &l->answer, &l->why)
+                : pl_chain_priced(&c, l->memory_price, &o, &l->start, l->out, &l->answer, &l->why);
+}
+
+/* What was found; *news: it was not known. The next places start from the potentials of the first
+ * of those that are looked at together. */
+static bool take_look(prices *x, look *l, bool first, bool *news, pl_err *err)
+{
+    const pl_answer *a = &l->answer;
+    pl_arena_adopt(x->out, l->out);
+    if (first && l->start.found) {
+        pl_arena_free(x->keep);
+        x->keep = l->start.keep, x->like = l->start.found;
+    } else {
+        pl_arena_free(l->start.keep);
+    }
+    if (!l->found) {
+        *err = l->why;
+        return false;
+    }
+    see(x, (seen){ l->price, l->memory_price, a->bound,
+                   a->time + l->memory_price * a->memory - a->bound });
+    x->work += a->work;
+    *news |= know(x, a);
     return true;
+}
+
+typedef struct looks {
+    const prices *x;
+    int n;
+    look *at[MOST_TOGETHER];
+} looks;
+
+static void search_one(void *with, int i)
+{
+    const looks *all = with;
+    search_place(all->x, all->at[i]);
+}
+
+/* Looks at places, side by side, of which those that were seen below another cap tell nothing. */
+static bool look_at(prices *x, int n, look at[], bool *news, pl_err *err)
+{
+    looks all = { .x = x };
+    bool ok = true;
+    *news = false;
+    for (int i = 0; i < n; i++) {
+        if (is_seen(x, at[i].price, at[i].memory_price)) continue;
+        look *l = all.at[all.n++] = &at[i];
+        l->out = pl_arena_new("look");
+        l->start = (pl_chain_start){ .like = x->like, .keep = pl_arena_new("potentials") };
+    }
+    pl_each(all.n, search_one, &all);
+    for (int i = 0; i < all.n; i++) ok &= take_look(x, all.at[i], !i, news, err);
+    return ok;
 }
 
 /* What takes the least memory fits, or nothing does. */
@@ -320,14 +381,29 @@ static bool is_idle(const prices *x, double rise, double most, double before)
  * places on both sides of it have others. */
 static bool search_beside(prices *x, const pl_top *top, int64_t stop, pl_err *err)
 {
-    for (int i = 0; i < MOST_BESIDE && !is_near(x, NEAR) && x->work < stop && !is_late(x); i++) {
-        const double end = i % 2, price = top->price + (end - top->price) / (i < 2 ? 8 : 3);
+    static const double parts[] = { 1. / 8, 1. / 3 };
+    for (int i = 0; i < 2 && !is_near(x, NEAR) && x->work < stop && !is_late(x); i++) {
+        look at[2] = { 0 };
+        int n = 0;
         bool news;
-        if (price == top->price) continue;
-        PL_TRY(look(x, price, top->memory_price, ROUGH[1], x->effort / ANSWER_PART, &news, err));
+        for (int end = 0; end < 2; end++)
+            if (top->price != end)
+                at[n++] = (look){ .price = top->price + (end - top->price) * parts[i],
+                                  .memory_price = top->memory_price,
+                                  .gap = ROUGH[1],
+                                  .effort = x->effort / ANSWER_PART };
+        PL_TRY(look_at(x, n, at, &news, err));
         if (news) splice(x, top);
     }
     return true;
+}
+
+/* One place. */
+static bool look_once(prices *x, double price, double memory_price, double gap, bool *news,
+                      pl_err *err)
+{
+    look at = { .price = price, .memory_price = memory_price, .gap = gap, .effort = x->effort };
+    return look_at(x, 1, &at, news, err);
 }
 
 /* Where the bound may still be highest, again and again. */
@@ -346,11 +422,11 @@ static bool search_places(prices *x, pl_err *err)
         if (is_idle(x, rise, most, before)) break;
         before = best;
         const double gap = fmin(fmax(ROUGH_PART * rise / top.height, ROUGH[0]), ROUGH[1]);
-        PL_TRY(look(x, fmax(top.price, least_price), top.memory_price, gap, x->effort, &news, err));
+        PL_TRY(look_once(x, fmax(top.price, least_price), top.memory_price, gap, &news, err));
     }
     pl_top top = pl_top_of(x->n, x->plane);
     if (top.price < least_price && !is_near(x, NEAR) && x->work < stop && !is_late(x)) {
-        PL_TRY(look(x, top.price, top.memory_price, ROUGH[0], x->effort, &news, err));
+        PL_TRY(look_once(x, top.price, top.memory_price, ROUGH[0], &news, err));
         top = pl_top_of(x->n, x->plane);
     }
     splice(x, &top);
@@ -391,8 +467,8 @@ static bool search_open(prices *x, pl_err *err)
     const bool alone = x->pair.sum[0] == x->pair.sum[1];
     bool news;
     if (x->few) PL_TRY(search_price(x, 1, err));
-    if (!x->few && !alone) PL_TRY(look(x, 1, 0, ROUGH[1], x->effort, &news, err));
-    if (!x->few && (alone || is_hidden(x))) PL_TRY(look(x, 1, 0, 0, x->effort, &news, err));
+    if (!x->few && !alone) PL_TRY(look_once(x, 1, 0, ROUGH[1], &news, err));
+    if (!x->few && (alone || is_hidden(x))) PL_TRY(look_once(x, 1, 0, 0, &news, err));
     return alone || is_closed(x) || (x->few && is_near(x, ENOUGH_FEW)) || search_places(x, err);
 }
 
@@ -410,7 +486,7 @@ static void recall(prices *x)
     const prices now = *x;
     *x = (*x->opened)->found;
     x->pair = now.pair, x->options = now.options, x->out = now.out;
-    x->last = now.last, x->opened = now.opened;
+    x->like = now.like, x->keep = now.keep, x->opened = now.opened;
 }
 
 static void keep(const prices *x)
@@ -477,7 +553,9 @@ static bool search(prices *x, pl_err *err)
         recall(&open);
     } else {
         take_start(&open);
-        PL_TRY(search_open(&open, err));
+        const bool ok = search_open(&open, err);
+        x->like = open.like, x->keep = open.keep;
+        if (!ok) return false;
         if (x->opened) keep(&open);
     }
     if (open.best.memory <= cap) {
@@ -515,9 +593,8 @@ bool pl_chain_pair_min(pl_chain_pair pair, double cap, bool tied, const pl_searc
     const double entries =
         pl_chain_outside_entries(pair.sum[0]) + pl_chain_block_entries(pair.sum[0]);
     x.effort = (int64_t)fmax(EFFORT, x.few ? 0 : PASSES * entries);
-    x.last = pl_chain_last_new();
     bool ok = search(&x, err);
-    pl_chain_last_free(x.last);
+    pl_arena_free(x.keep);
     if (!ok) return false;
     *answer = x.best;
     answer->proven = is_closed(&x);

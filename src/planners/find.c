@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double NEARLY_FULL = 0.9, BEAT_GAP = 0.01;
+static const double BEAT_GAP = 0.01;
+static const double LAYOUT_SLACK = 0.01; /* of a work block: many blocks may take more or less */
 
 /* The devices that a plan is for. */
 static bool find_cluster(const pl_plan_request *r, const pl_strategy *s, pl_arena *out,
@@ -120,11 +121,14 @@ static bool nothing_fits(const choosing *x, pl_err *err)
 
 /* -- taking ------------------------------------------------------------------------------------ */
 
-/* Of what is nearly full, the layout of the whole program decides whether it fits. */
+/* Of what is full but for what layouts of few and of many blocks differ by, the layout of the whole
+ * program decides whether it fits. */
 static bool needs_whole(const choosing *x, const pl_candidate *k)
 {
-    const double peak = (double)k->forecast.memory.peak, limit = pl_candidate_limit(x->b, k);
-    const bool full = peak > NEARLY_FULL * limit && NEARLY_FULL * peak < limit;
+    const pl_forecast_memory *m = &k->forecast.memory;
+    const double work = (double)(m->peak - m->weights - m->optimizer - m->sums);
+    const double left = pl_candidate_limit(x->b, k) - (double)m->peak;
+    const bool full = fabs(left) <= LAYOUT_SLACK * work;
     const bool brief = k->brief && !k->forecast.comm_bytes;
     return brief || (x->stages > 1 && pl_candidate_seeks_schedule(x, k)) ||
            (k->forecast.times && (x->r->whole || full));

@@ -67,13 +67,14 @@ static void test_rough_bounds(void **state)
         pl_arena *a = pl_arena_new("test");
         draw d = draw_new(seed, true, a);
         pl_chain c = draw_chain(&d, 6, 5, seed % 3 == 0 ? 40 : 9);
-        pl_chain_last *last = pl_chain_last_new();
+        pl_chain_start start = { .keep = a };
         for (int k = 0; k < 4; k++) {
             const double price = k * 0.3, exact = least_priced(&c, price, a);
             const pl_search_options o = { .gap = 0.03 * (k + 1), .no_unroll = true };
             pl_answer x;
             pl_err err = { 0 };
-            const bool ok = pl_chain_priced(&c, price, last, &o, a, &x, &err);
+            const bool ok = pl_chain_priced(&c, price, &o, &start, a, &x, &err);
+            start.like = start.found;
             assert_true(ok == isfinite(exact));
             if (!ok) continue;
             const double sum = x.time + price * x.memory;
@@ -83,7 +84,6 @@ static void test_rough_bounds(void **state)
                 fail_msg("seed %d, price %g: %.12g .. %.12g, the least is %.12g", (int)seed, price,
                          x.bound, sum, exact);
         }
-        pl_chain_last_free(last);
         pl_arena_free(a);
     }
     assert_true(legal > ROUNDS_OF(300) && open > 0);
