@@ -19,7 +19,7 @@ typedef struct graph_args {
 static const pl_opt opts[] = {
     PL_SIZES_OPTS(sizes),
     { "optimizer", TEXT(optimizer), "NAME", PL_OPTIM_NAME, "of the training step",
-      .needs = "!forward" },
+      .needs = "!forward method!=admm" },
     { "forward",   FLAG(forward),   NULL,   NULL,    "the forward pass only" },
     { "text",      FLAG(text),      NULL,   NULL,    "the whole graph, a line per node",
       .needs = "!json" },

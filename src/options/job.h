@@ -23,7 +23,8 @@ typedef struct pl_job_args {
     { "devices", INT(job.devices), "N", NULL, "the same as --cluster local:N", 1, \
       PL_CLUSTER_DEVICES }, \
     PL_SIZES_OPTS(job.sizes), \
-    { "optimizer", TEXT(job.optimizer), "NAME", PL_OPTIM_NAME, PL_OPTIM_NAMES }, \
+    { "optimizer", TEXT(job.optimizer), "NAME", PL_OPTIM_NAME, PL_OPTIM_NAMES, \
+      .needs = "method!=admm" }, \
     PL_OBJECTIVES_OPT(job.objectives), \
     PL_CACHE_OPTS(job.cache), \
     PL_REQUEST_OPTS(job.request)

@@ -142,6 +142,7 @@ typedef struct parser {
     char *out;
     pl_arena *arena;    /* of the messages; values point into argv  */
     const char **given; /* by row: the value given; NULL: none      */
+    const char *model;  /* the operand MODEL; NULL: there is none   */
     bool lost;          /* what follows may belong to what is wrong */
     pl_text problems;
 } parser;
@@ -254,10 +255,46 @@ static bool has_word(const char *value, const char *word, pl_arena *arena)
     return false;
 }
 
+/* The value of a key in "batch=8,seq=4"; NULL: it is not there. */
+static const char *find_key(const parser *p, const char *keys, const char *key)
+{
+    const size_t n = strlen(key);
+    for (const char *at = keys; at && *at; at += strcspn(at, ","), at += *at == ',')
+        if (!strncmp(at, key, n) && at[n] == '=')
+            return pl_arena_span(p->arena, at + n + 1, strcspn(at + n + 1, ","));
+    return NULL;
+}
+
+static const char *model_keys(const char *spec)
+{
+    const size_t n = pl_model_name(spec);
+    return spec + n + (spec[n] == ':');
+}
+
+/* Keys of the model that --bind adds; NULL: none. */
+static const char *bound_keys(const parser *p)
+{
+    const pl_opt *bind = find(p->c, "bind", 4);
+    return bind ? p->given[bind - p->c->opts] : NULL;
+}
+
+/* What the option was given; *as: how, to be followed by that value. A key of the model may say it
+ * in its place. NULL: nobody says it. */
+static const char *given_value(const parser *p, const pl_opt *o, const char **as)
+{
+    const char *value = p->given[o - p->c->opts];
+    *as = pl_arena_fmt(p->arena, "%s%s ", dashes(o), o->name);
+    if (value || !o->key || !p->model) return value;
+    value = find_key(p, bound_keys(p), o->name);
+    if (!value) value = find_key(p, model_keys(p->model), o->name);
+    if (value) *as = pl_arena_fmt(p->arena, "the model's %s=", o->name);
+    return value;
+}
+
 static void check_need(parser *p, const pl_opt *o, const need *x)
 {
     pl_text *t = &p->problems;
-    const char *own = dashes(o), *other = dashes(x->o), *value = p->given[x->o - p->c->opts];
+    const char *as, *own = dashes(o), *other = dashes(x->o), *value = given_value(p, x->o, &as);
     if (!x->value) {
         if (x->not == !value) return;
         pl_text_add(t,
@@ -268,7 +305,7 @@ static void check_need(parser *p, const pl_opt *o, const need *x)
     if (!value) value = x->o->usual ? x->o->usual : "";
     const bool same = has_word(value, pl_arena_span(p->arena, x->value, x->n), p->arena);
     if (same != x->not ) return;
-    pl_text_add(t, "%s%s has no effect with %s%s %s", own, o->name, other, x->o->name, value);
+    pl_text_add(t, "%s%s has no effect with %s%s", own, o->name, as, value);
     if (!x->not ) pl_text_add(t, ", only with %s%s %.*s", other, x->o->name, (int)x->n, x->value);
     pl_text_add(t, "\n");
 }
@@ -295,9 +332,8 @@ static void check_keys(parser *p, const char *as, const char *keys)
 
 static void check_model(parser *p, const char *spec)
 {
-    const pl_opt *bind = find(p->c, "bind", 4);
-    const char *more = bind ? p->given[bind - p->c->opts] : NULL;
-    check_keys(p, spec, spec + pl_model_name(spec) + (spec[pl_model_name(spec)] == ':'));
+    const char *more = bound_keys(p);
+    check_keys(p, spec, model_keys(spec));
     if (more) check_keys(p, "--bind", more);
 }
 
@@ -342,8 +378,9 @@ bool pl_opt_parse(const pl_command *c, int argc, char **argv, void *out, int lea
     if (ok) {
         if (*n_operands < least && !p.lost)
             pl_text_add(&p.problems, "%s is missing\n", c->operands);
+        if (*n_operands && strstr(c->operands, "MODEL")) p.model = operand[0];
         check_needs(&p);
-        if (*n_operands && strstr(c->operands, "MODEL")) check_model(&p, operand[0]);
+        if (p.model) check_model(&p, p.model);
         ok = !p.problems.n;
         if (!ok) *code = PL_EUSAGE;
         if (!ok && pl_launch_is_first()) print_problems(c, p.problems.at);

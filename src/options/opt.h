@@ -26,6 +26,7 @@ typedef struct pl_opt {
                             "save" (--save is given), "!json" (is not), "optimizer=sgd",
                             "eval-batches!=0" (given, or by default). Those of options that the
                             command lacks hold                                                    */
+    bool key;            /* the key of this name of a MODEL says the same                         */
 } pl_opt;
 
 /* Kind and field of a row, in a command's file that defines AT(field) as the field's offset. */

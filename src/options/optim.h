@@ -29,7 +29,8 @@
 
 #define PL_OBJECTIVES_OPT(f) \
     { "objectives", TEXT(f), "TEXT", NULL, \
-      "NAME:key=X,...;NAME:... of a model of several (a GAN); default: the model's" }
+      "NAME:key=X,...;NAME:... of a model of several (a GAN); default: the model's", \
+      .needs = "method!=admm" }
 // clang-format on
 
 #endif

@@ -13,10 +13,12 @@ typedef struct pl_sizes {
 // clang-format off
 #define PL_SIZES_OPTS(s) PL_SIZES_OPTS_WITH(s, NULL)
 #define PL_SIZES_OPTS_WITH(s, need) \
-    { "batch", INT(s.batch), "N", NULL, "all devices' rows (model key batch)", 1, .needs = need }, \
-    { "seq", INT(s.seq), "N", NULL, "positions per row (model key seq)", 1, .needs = need }, \
+    { "batch", INT(s.batch), "N", NULL, "all devices' rows (model key batch)", 1, .needs = need, \
+      .key = true }, \
+    { "seq", INT(s.seq), "N", NULL, "positions per row (model key seq)", 1, .needs = need, \
+      .key = true }, \
     { "method", TEXT(s.method), "NAME", NULL, "how it learns: gradient, admm (model key method)", \
-      .needs = need }, \
+      .needs = need, .key = true }, \
     { "bind", TEXT(s.bind), "KEYS", NULL, "more keys of the model: batch=8,height=64", \
       .needs = need }, \
     { "loss", TEXT(s.loss), "LOSS", NULL, "of an .onnx: cross-entropy, mse, graph[:OUTPUT]", \

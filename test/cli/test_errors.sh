@@ -48,7 +48,12 @@ refuses 2 '--lr-min 5 is above --lr 0.001: the rate would rise' "${train[@]}" --
 for own in '--lr 5' '--clip 0' '--optimizer sgd' '--micro 2' '--warmup 3'; do
     # shellcheck disable=SC2086
     refuses 2 'has no effect with --method admm' "$pleat" train elman --method admm --data synthetic $own
+    # shellcheck disable=SC2086
+    refuses 2 "has no effect with the model's method=admm" "$pleat" train elman:method=admm --data synthetic $own
 done
+refuses 2 "--optimizer has no effect with the model's method=admm" \
+    "$pleat" plan elman --bind method=admm --devices 2 --optimizer sgd
+runs 0 '' "$pleat" graph elman:method=admm --method gradient --optimizer sgd # the option has the last word
 refuses 2 'a step of this method takes its whole batch at once' \
     "$pleat" plan elman:batch=4 --method admm --devices 2 --strategy pp=2,micro=2
 refuses 2 "lazy-adam in micro-batches would change rows of 'emb_l.0.weight'|leave them out, or take adam" \
