@@ -21,7 +21,8 @@ stop_with() { # SIGNAL COMMAND...
     local signal=$1
     shift
     rm -f out err
-    "$@" > out 2> err < /dev/null &
+    # Jobs of a script ignore SIGINT, and whoever has started the script may too.
+    env --default-signal=INT "$@" > out 2> err < /dev/null &
     job=$!
     for ((i = 0; i < 300; i++)); do
         ! grep -qsE '^(step |."step": )20[ ,]' out || break
@@ -44,7 +45,6 @@ same_as_whole() { # DEVICES TEXT
     rm -rf whole run
 }
 
-set -m # so that jobs get SIGINT
 for devices in 1 2; do
     for signal in INT:130 TERM:143 USR1:138; do
         [ $devices = 1 ] || [ $signal != USR1:138 ] || continue
@@ -84,7 +84,6 @@ wait $job || rc=$?
 check "a later one ends it at once: $rc" test $rc = 143
 check 'then nothing is saved' test ! -e run/latest
 rm -rf run
-set +m
 
 # -- nobody reads -----------------------------------------------------------------------------------------
 "${train[@]}" --steps 300 --save run 2> err | head -n 1 > out
