@@ -5,10 +5,17 @@
 #include "report/why.h"
 #include "train/rests.h"
 
+pl_optim pl_job_optim(const pl_job *j)
+{
+    pl_optim o = pl_optim_usual(j->optimizer);
+    o.objectives = j->objectives;
+    if (j->unclipped) o.clip = 0;
+    return o;
+}
+
 static bool make_optim(const pl_job *j, pl_optim *out, pl_err *err)
 {
-    *out = pl_optim_usual(j->optimizer);
-    out->objectives = j->objectives;
+    *out = pl_job_optim(j);
     return !j->cache || !*j->cache || pl_cached_parse(j->cache, &out->cache, err);
 }
 
@@ -36,6 +43,7 @@ static bool open_file(pl_job *j, const pl_plan_file *f, const pl_model_args *own
         PL_TRY(pl_model_parse(f->about.model, arena, &j->args, err));
     j->optimizer = f->about.optimizer;
     j->objectives = f->about.objectives;
+    j->unclipped = f->about.unclipped;
     j->cache = f->about.cache;
     j->n_caches = f->about.n_caches, j->caches = f->about.caches;
     j->request.cluster = f->cluster;
@@ -65,6 +73,7 @@ void pl_job_write(const pl_job *j, const pl_found *f, pl_text *out)
     const pl_plan_about about = { .model = j->args.spec,
                                   .optimizer = j->optimizer,
                                   .objectives = j->objectives,
+                                  .unclipped = j->unclipped,
                                   .cache = j->cache,
                                   .n_caches = j->n_caches,
                                   .caches = j->caches,

@@ -12,6 +12,7 @@ typedef struct pl_job {
     pl_model_args args;      /* of the model: a step's batch                 */
     const char *optimizer;
     const char *objectives;  /* pl_optim.objectives                          */
+    bool unclipped;          /* pl_optim.clip is 0, not the usual one        */
     const char *cache;       /* pl_cached_parse; NULL or "": none            */
     int n_caches;            /* sizes of them that were compared, or 0       */
     const pl_plan_cache *caches;
@@ -20,6 +21,9 @@ typedef struct pl_job {
     pl_steps *made;          /* the graphs so far, by pl_job_build           */
     pl_plan_request request; /* of its strategy nothing is set yet           */
 } pl_job;
+
+/* The optimizer of a job, without its caches. */
+pl_optim pl_job_optim(const pl_job *j);
 
 /* Builds the graph, of so many micro-batches; all else of the job is set. Fails as pl_step_graph
  * does. */

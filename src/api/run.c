@@ -195,7 +195,7 @@ static bool make_job(pl_run *run, const pl_held_plan *h, const pl_run_options *o
                            .train_share = 0.9,
                            .weights = o->weights,
                            .steps = o->steps,
-                           .optim = pl_optim_usual(h->job.optimizer),
+                           .optim = pl_job_optim(&h->job),
                            .lr = o->lr,
                            .lr_min = o->lr_min,
                            .lr_schedule = o->lr_schedule,
@@ -207,7 +207,6 @@ static bool make_job(pl_run *run, const pl_held_plan *h, const pl_run_options *o
                            .save = o->save,
                            .keep = 3,
                            .resume = o->resume };
-    t.optim.objectives = h->job.objectives;
     t.exec.env.n_threads = pl_launch_threads(o->threads, run->n);
     t.exec.backends = pl_launch_backends(backend, &t.exec.n_backends, err);
     if (!t.exec.backends) return false;

@@ -103,6 +103,8 @@ static const char *next_command(const plan_args *a, const pl_job *j, pl_arena *a
                                     devices });
         if (strcmp(j->optimizer, PL_OPTIM_NAME) != 0)
             add_words(&t, 2, (const char *[]){ "--optimizer", j->optimizer });
+        if (j->unclipped) add_words(&t, 2, (const char *[]){ "--clip", "0" });
+        if (j->objectives) add_words(&t, 2, (const char *[]){ "--objectives", j->objectives });
         pl_text_add(&t, " --data synthetic\n          (data of your own: --data FILE)");
     } else {
         add_words(&t, 5,

@@ -25,6 +25,7 @@ bool pl_job_args_open(const pl_job_args *a, const char *spec, pl_arena *arena, p
     const bool automatic = c->size && c->ids && !strcmp(c->size, "auto"); /* found with a plan */
     *out = (pl_job){ .optimizer = a->optimizer,
                      .objectives = a->objectives,
+                     .unclipped = a->clip <= 0,
                      .cache = automatic ? NULL : c->size };
     PL_TRY(pl_request_make(&a->request, arena, &out->request, err));
     PL_TRY(find_cluster(a, arena, &out->request.cluster, err));

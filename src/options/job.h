@@ -14,6 +14,7 @@ typedef struct pl_job_args {
     pl_sizes sizes;
     pl_request_args request;
     int64_t devices;
+    double clip;
 } pl_job_args;
 
 /* Their rows, for a command whose arguments have a pl_job_args `job`. */
@@ -25,6 +26,7 @@ typedef struct pl_job_args {
     PL_SIZES_OPTS(job.sizes), \
     { "optimizer", TEXT(job.optimizer), "NAME", PL_OPTIM_NAME, PL_OPTIM_NAMES, \
       .needs = "method!=admm" }, \
+    PL_CLIP_OPT(job.clip), \
     PL_OBJECTIVES_OPT(job.objectives), \
     PL_CACHE_OPTS(job.cache), \
     PL_REQUEST_OPTS(job.request)

@@ -23,9 +23,12 @@
     { "decay", REAL(f.decay), "X", NULL, \
       "weight decay of matrices; default: 0.1, of adagrad and lazy-adam 0", \
       .needs = "method!=admm" }, \
-    { "clip", REAL(f.clip), "X", USUAL(PL_OPTIM_CLIP), "global gradient norm; 0: no clipping", \
-      .needs = "method!=admm" }, \
+    PL_CLIP_OPT(f.clip), \
     PL_OBJECTIVES_OPT(f.objectives)
+
+#define PL_CLIP_OPT(f) \
+    { "clip", REAL(f), "X", USUAL(PL_OPTIM_CLIP), "global gradient norm; 0: no clipping", \
+      .needs = "method!=admm" }
 
 #define PL_OBJECTIVES_OPT(f) \
     { "objectives", TEXT(f), "TEXT", NULL, \

@@ -37,6 +37,7 @@ typedef struct pl_plan_about {
     int n_caches;          /* sizes that were compared: 0: none                                  */
     const pl_plan_cache *caches;
     const char *objectives; /* what is said of them (train/objective.h); NULL: nothing           */
+    bool unclipped;        /* gradients are not clipped                                          */
     const char *cache;     /* "1.5%": rows of tables that a device has (train/cached.h); "": all */
 } pl_plan_about;
 

@@ -93,11 +93,12 @@ static bool is_version_1(const pl_json *root)
 }
 
 /* Who says nothing has none. */
-static bool read_masters(const reader *r, const pl_json *root)
+/* Of something that a plan seldom has. */
+static bool read_true(const reader *r, const pl_json *root, const char *key, bool *is)
 {
-    const pl_json *x = pl_json_find(root, "masters");
-    r->f->masters = x && pl_json_is(x, PL_JSON_TRUE);
-    return !x || r->f->masters || pl_err_set(r->err, PL_EINPUT, "'masters' is true, or not there");
+    const pl_json *x = pl_json_find(root, key);
+    *is = x && pl_json_is(x, PL_JSON_TRUE);
+    return !x || *is || pl_err_set(r->err, PL_EINPUT, "'%s' is true, or not there", key);
 }
 
 /* Before version 3 nobody said it. */
@@ -197,8 +198,8 @@ static bool read_cluster(const reader *r, const pl_json *root)
 static const char *const keys[] = { HEAD "regather", HEAD "kept recomputed",
                                     HEAD "kept recomputed micro",
                                     HEAD
-                                    "kept recomputed micro pipeline stages masters cache caches "
-                                    "objectives" };
+                                    "kept recomputed micro pipeline stages masters unclipped cache "
+                                    "caches objectives" };
 
 static bool read_cache(const reader *r, const pl_json *x, pl_plan_cache *out)
 {
@@ -239,7 +240,9 @@ static bool read_head(const reader *r, const pl_json *root)
     int version;
     PL_TRY(read_schema(r, root, &version));
     PL_TRY(check_object(r, root, "an object", keys[version - 1]));
-    PL_TRY(read_micro(r, root, version) && read_masters(r, root));
+    PL_TRY(read_micro(r, root, version));
+    PL_TRY(read_true(r, root, "masters", &r->f->masters));
+    PL_TRY(read_true(r, root, "unclipped", &about->unclipped));
     PL_TRY(read_text(r, root, "model", &about->model));
     PL_TRY(read_text(r, root, "optimizer", &about->optimizer));
     PL_TRY(read_text(r, root, "strategy", &about->strategy));

@@ -79,6 +79,7 @@ static void put_head(writer *w, const pl_plan_about *about)
                 or_empty(about->strategy ? about->strategy : w->p->strategy), "cluster",
                 or_empty(about->cluster), "micro", g->micro);
     if (pl_graph_has_masters(g)) pl_json_put_bool(out, "masters", true);
+    if (about->unclipped) pl_json_put_bool(out, "unclipped", true);
     if (about->cache && *about->cache) PL_JSON_PUT(out, "cache", about->cache);
     if (about->objectives) PL_JSON_PUT(out, "objectives", about->objectives);
     PL_JSON_ROW(out, "graph", "nodes", g->nodes.n, "digest",

@@ -110,6 +110,12 @@ runs 0 '' "$pleat" verify "$small" --strategy plan=one.json --devices 4
 refuses 3 'one.json is a plan for 4 devices, and here are 2: give --devices 4' \
     "$pleat" train "$small" --plan one.json --devices 2 --data synthetic
 refuses 3 'for another graph' "$pleat" train mlp --plan one.json --devices 4 --data synthetic
+runs 0 '' "${plan[@]}" mlp --devices 2 --clip 0 -o unclipped.json
+check 'what to do next says so' grep -q ' --plan unclipped.json --devices 2 --clip 0 ' out
+runs 0 '' "$pleat" train mlp --clip 0 --plan unclipped.json --data synthetic --steps 1 --threads 1
+refuses 3 "Build 'mlp' with adamw and --clip 0 in 1 micro-batch" \
+    "$pleat" train mlp --plan unclipped.json --data synthetic
+runs 0 '' "$pleat" show unclipped.json -o page.html
 runs 0 '' "$pleat" show one.json two.json -o page.html
 check 'the page is whole' grep -q '</html>' page.html
 check 'the page has both plans' test "$(grep -cE '^ *"name":"(one|two)\.json",$' page.html)" = 2

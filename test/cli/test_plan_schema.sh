@@ -48,4 +48,6 @@ for strategy in auto zero=3 tp=2,zero=1 hsdp=2 tp=2d:2x2; do
     runs 0 '' "$pleat" plan "$tiny,batch=8" --strategy "$strategy" --cluster 2x2xv100 -o plan.json
     check "the plan of $strategy is valid" validate plan.json
 done
+runs 0 '' "$pleat" plan dcgan:width=8,size=8,batch=4 --clip 0 --objectives generator:rate=2 --strategy dp --devices 2 -o plan.json
+check 'a plan without clipping, of several objectives, is valid' validate plan.json
 finish

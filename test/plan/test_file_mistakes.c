@@ -42,6 +42,7 @@ static const struct {
     { "\"micro\": 1,", "\"micro\": -1,", "'micro' is another value: an integer" },
     { "\"micro\": 1,", "\"micro\": 2,", "the plan is for another graph" },
     { "\"micro\": 1,", "\"micro\": 1, \"masters\": false,", "'masters' is true, or not there" },
+    { "\"micro\": 1,", "\"micro\": 1, \"unclipped\": 1,", "'unclipped' is true, or not there" },
     { "\"schema\": \"pleat.plan/4\",", "", "'schema' is missing: a text is needed" },
     { "\"pleat.plan/4\"", "1", "'schema' is of another kind: a text is needed" },
     { "\"model\"", "\"modle\"", "no key is called 'modle'; there are schema model optimizer" },
