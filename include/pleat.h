@@ -55,11 +55,11 @@ typedef enum pl_code {
     PL_OK = 0,
     PL_EINTERNAL = 1,    /* a bug in pleat                                              */
     PL_EUSAGE = 2,       /* wrong arguments                                             */
-    PL_EINPUT = 3,       /* a file, model or plan that is wrong                         */
+    PL_EINPUT = 3,       /* a file, model or plan that is wrong, or may not be written  */
     PL_EUNSUPPORTED = 4, /* right, and not there (yet)                                  */
     PL_EINFEASIBLE = 5,  /* nothing fits in memory                                      */
     PL_EMISMATCH = 6,    /* a check found a difference                                  */
-    PL_ERUN = 7,         /* a run failed                                                */
+    PL_ERUN = 7,         /* a run failed, or a disk is full                             */
 } pl_code;
 
 PL_API pl_context *pl_context_new(void);
