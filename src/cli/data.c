@@ -22,13 +22,13 @@ typedef struct data_args {
 #define AT(f) offsetof(data_args, f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "data",        TEXT(data),        "FILE", NULL,
+    { "data",        PATH(data),        "FILE", NULL,
       "count: .safetensors, a log of clicks, or a text" },
-    { "words",       TEXT(words),       "FILE", NULL,  "count: a text's tokens are its words",
+    { "words",       PATH(words),       "FILE", NULL,  "count: a text's tokens are its words",
       .needs = "data" },
     { "train-share", REAL(train_share), "X",    "0.9", "count: the part of FILE that trains" },
     { "most",        INT(most),         "N",    "0",   "words: the most frequent alone; 0: all" },
-    { "o",           TEXT(file),        "FILE", NULL,
+    { "o",           PATH(file),        "FILE", NULL,
       "write the counts, for plan --ids; or the words, for train --words" },
     { 0 },
 };

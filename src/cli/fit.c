@@ -18,7 +18,7 @@ typedef struct fit_args {
 // clang-format off
 static const pl_opt opts[] = {
     { "cluster", TEXT(cluster), "NAME", NULL, "whose figures are fitted, by runs on its kind" },
-    { "o",       TEXT(out),     "FILE", NULL, "write the cluster, for --cluster" },
+    { "o",       PATH(out),     "FILE", NULL, "write the cluster, for --cluster" },
     { "rows",    INT(rows),     "N",    "24", "so many runs are fitted, and held out", 5, 4096 },
     { "json",    FLAG(json),    NULL,   NULL, "one JSON object on stdout" },
     { 0 },

@@ -25,8 +25,8 @@ typedef struct plan_args {
 static const pl_opt opts[] = {
     { "strategy",  TEXT(strategy),  "TEXT", "auto",  "how it is split; words below" },
     PL_JOB_OPTS,
-    { "o",         TEXT(file),      "FILE", NULL,    "write the plan, for train --plan and show" },
-    { "problem",   TEXT(problem),   "FILE", NULL,    "write the search's problem, of its best mesh",
+    { "o",         PATH(file),      "FILE", NULL,    "write the plan, for train --plan and show" },
+    { "problem",   PATH(problem),   "FILE", NULL,    "write the search's problem, of its best mesh",
       .needs = "strategy=auto" },
     PL_CACHE_PLAN_OPTS(job.cache),
     { "full",      FLAG(full),      NULL,   NULL,    "the whole plan instead, a line per node",

@@ -18,7 +18,7 @@ typedef struct probe_args {
 #define AT(f) offsetof(probe_args, f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "out",     TEXT(out),     "FILE", NULL, "write a cluster file, YAML; -o FILE does too" },
+    { "out",     PATH(out),     "FILE", NULL, "write a cluster file, YAML; -o FILE does too" },
     { "devices", INT(devices),  "N",    NULL, "ranks: threads (one per core), or of mpirun", 1 },
     { "threads", INT(threads),  "N",    NULL, "per rank; default: its share", 1, 4096 },
     { "timeout", REAL(timeout), "SECS", "60", "a rank silent for longer is lost", 0.1 },

@@ -42,8 +42,8 @@ static const pl_opt opts[] = {
     { "rest",   REAL(rest),   "SHARE", "1", "of what is held, that stays from I until W", 0, 1 },
     { "apart",  FLAG(apart),  NULL,    NULL,
       "ranks need not begin a step at once: count each from its first pass" },
-    { "csv",    TEXT(csv),    "FILE",  NULL, "a schedule as PyTorch writes them, instead" },
-    { "o",      TEXT(file),   "FILE",  NULL, "write it as PyTorch reads it" },
+    { "csv",    PATH(csv),    "FILE",  NULL, "a schedule as PyTorch writes them, instead" },
+    { "o",      PATH(file),   "FILE",  NULL, "write it as PyTorch reads it" },
     { "json",   FLAG(json),   NULL,    NULL, "one JSON object on stdout" },
     { 0 },
 };

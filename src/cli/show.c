@@ -18,8 +18,8 @@ typedef struct show_args {
 #define AT(f) offsetof(show_args, f)
 // clang-format off
 static const pl_opt opts[] = {
-    { "o",             TEXT(file),           "FILE", "plan.html", "the page" },
-    { "trace",         TEXT(trace),          "FILE", NULL, "the time lines, for Perfetto" },
+    { "o",             PATH(file),           "FILE", "plan.html", "the page" },
+    { "trace",         PATH(trace),          "FILE", NULL, "the time lines, for Perfetto" },
     PL_LOWER_OPTS(job.request, ""),
     { 0 },
 };

@@ -161,7 +161,13 @@ static void store(const pl_opt *o, const char *text, char *out, pl_text *problem
     double x = 0;
     const char *want = NULL;
     switch (o->kind) {
-    case PL_OPT_TEXT: *(const char **)(void *)(out + o->at) = text; return;
+    case PL_OPT_PATH:
+    case PL_OPT_TEXT:
+        *(const char **)(void *)(out + o->at) = text;
+        if (o->kind == PL_OPT_PATH && !*text)
+            pl_text_add(problems, "%s%s: the name is empty, give %s\n", dashes(o), o->name,
+                        o->value);
+        return;
     case PL_OPT_FLAG: *(bool *)(void *)(out + o->at) = true; return;
     case PL_OPT_INT:
         if (!pl_text_int(text, &i)) want = "is not a whole number";
@@ -378,6 +384,9 @@ bool pl_opt_parse(const pl_command *c, int argc, char **argv, void *out, int lea
     if (ok) {
         if (*n_operands < least && !p.lost)
             pl_text_add(&p.problems, "%s is missing\n", c->operands);
+        for (int i = 0; i < *n_operands; i++)
+            if (!*operand[i])
+                pl_text_add(&p.problems, "an argument is empty, give %s\n", c->operands);
         if (*n_operands && strstr(c->operands, "MODEL")) p.model = operand[0];
         check_needs(&p);
         if (p.model) check_model(&p, p.model);

@@ -6,11 +6,12 @@
 #include <stdint.h>
 
 typedef enum pl_opt_kind {
-    PL_OPT_TEXT,  /* const char *  */
-    PL_OPT_INT,   /* int64_t       */
-    PL_OPT_REAL,  /* double        */
-    PL_OPT_BYTES, /* int64_t       */
-    PL_OPT_FLAG,  /* bool          */
+    PL_OPT_TEXT,  /* const char *                          */
+    PL_OPT_PATH,  /* the same, a file or folder: not empty */
+    PL_OPT_INT,   /* int64_t                               */
+    PL_OPT_REAL,  /* double                                */
+    PL_OPT_BYTES, /* int64_t                               */
+    PL_OPT_FLAG,  /* bool                                  */
 } pl_opt_kind;
 
 typedef struct pl_opt {
@@ -33,6 +34,7 @@ typedef struct pl_opt {
 #define BYTES(f) PL_OPT_BYTES, AT(f)
 #define FLAG(f) PL_OPT_FLAG, AT(f)
 #define INT(f) PL_OPT_INT, AT(f)
+#define PATH(f) PL_OPT_PATH, AT(f)
 #define REAL(f) PL_OPT_REAL, AT(f)
 #define TEXT(f) PL_OPT_TEXT, AT(f)
 

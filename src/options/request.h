@@ -38,7 +38,7 @@ typedef struct pl_request_args {
 
 /* What a command that runs steps has besides; `host` is a pl_host_args. */
 #define PL_HOST_OPTS(host) \
-    { "host-dir", TEXT(host.dir), "DIR", NULL, "what is offloaded lies in a file there" }, \
+    { "host-dir", PATH(host.dir), "DIR", NULL, "what is offloaded lies in a file there" }, \
     { "host-rate", BYTES(host.rate), "SIZE", NULL, \
       "of it per second each way, as over a slow link", 1 }, \
     { "link-rate", BYTES(host.link_rate), "SIZE", NULL, \

@@ -70,6 +70,12 @@ refuses 2 "unknown option '-x'" "$pleat" plan mlp -x
 refuses 2 "--data needs a value (FILE)" "$pleat" train mlp --data --steps 3
 refuses 2 "--memory: '40' has no unit: write B, KiB" "$pleat" plan mlp --devices 2 --memory 40
 runs 0 '' "$pleat" plan mlp --devices 2 --memory 40MiB --gathers-ahead 0
+for option in --save --log --plan --weights --host-dir; do
+    refuses 2 "$option: the name is empty, give " "${train[@]}" $option ''
+done
+refuses 2 '-o: the name is empty, give FILE' "$pleat" plan mlp --devices 2 -o ''
+refuses 2 'an argument is empty, give PLAN...' "$pleat" show ''
+runs 0 '' "$pleat" models '' --help # help comes first
 # Given twice: told to a shell, so that nothing here takes one of them away.
 refuses 2 '--steps is given twice' bash -c '"$@" --steps 3 --steps 3' x "${train[@]/--steps/--micro}"
 refuses 2 '--out is given twice' bash -c '"$@" -o x.yaml --out y.yaml' x "$pleat" probe
