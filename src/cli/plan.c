@@ -136,6 +136,7 @@ static bool show(void *args, int n, const char *const operand[], pl_arena *arena
             pl_changes_add(&a->job, spec, &j, arena, err);
         return false;
     }
+    pl_request_tell_evict(&j.request, best);
     pl_told told = pl_job_told(&j, best, arena);
     told.next = next_command(a, &j, arena);
     if (!best->take->fits && !a->json && !a->full)

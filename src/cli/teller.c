@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "cli/stop.h"
+#include "options/request.h"
 #include "program/forecast.h"
 #include "data/text.h"
 
@@ -91,6 +92,7 @@ static void clear_live(pl_teller *t)
 static void tell_plan(const pl_teller *t)
 {
     const pl_found *b = pl_train_found(t->job);
+    pl_request_tell_evict(&t->o->plan, b);
     if (!b->search) return;
     const double seconds = b->take->forecast.step_seconds;
     pl_arena *tmp = pl_arena_new("plan");
@@ -124,6 +126,8 @@ static void tell_memory(const pl_teller *t, const pl_train_event *e)
                 pl_text_size(a, (double)pl_train_tables(t->job)),
                 t->o->exec.host_dir ? " in a file in " : " in the host's memory",
                 t->o->exec.host_dir ? t->o->exec.host_dir : "");
+    pl_request_tell_host(t->o->exec.host_dir, t->o->exec.host_rate, e->stats->host_bytes,
+                         pl_train_tables(t->job));
     pl_arena_free(a);
 }
 

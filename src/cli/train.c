@@ -194,6 +194,7 @@ static bool make_options(train_args *a, const char *model, const pl_world *w, pl
     PL_TRY(find_cluster(a, w, arena, err));
     o->exec.memory_limit = a->request.memory;
     PL_TRY(pl_cache_args_read(&a->cache, &o->optim.cache, err));
+    PL_TRY(pl_request_check_links(&a->host, w->n_ranks, err));
     o->policy = pl_cache_policy_find(a->cache.policy);
     o->ahead = a->cache.ahead;
     o->apart = w->mpi;

@@ -70,6 +70,7 @@ typedef struct session {
     pl_strategy strategy[MOST_CASES];
     int count[N_VERDICTS];
     pl_err failure, unfit; /* of the first case of that kind */
+    bool hosted;           /* a case has something in the host's memory */
     int told, measuring;
     pl_table table;   /* of the cases told so far */
     pl_json_out json; /* of --json, the same      */
@@ -231,6 +232,14 @@ static bool run_exact(session *s, const trial *t, trial *exact, pl_err *err)
     return pl_launch_agree(s->w, err) && pl_launch_run(s->w, run_rank, exact, err);
 }
 
+/* Does it offload something? */
+static bool is_hosted(const pl_plan *p)
+{
+    for (int i = 0; i < p->graph->values.n; i++)
+        if (p->stored[i].host || (p->kept[i] && p->kept[i]->host)) return true;
+    return false;
+}
+
 static verdict try_case(session *s, const pl_strategy *strategy, trial *t, pl_err *err)
 {
     trial exact = { .first = t->first };
@@ -239,6 +248,7 @@ static verdict try_case(session *s, const pl_strategy *strategy, trial *t, pl_er
     if (!pl_verify_split(s->verify, strategy, s->arena, &t->c, err))
         return err->code == PL_EINPUT || err->code == PL_EUSAGE ? UNFIT : FAILED;
     t->planned = true;
+    s->hosted |= is_hosted(pl_verify_plan(t->c));
     if (!pl_launch_run(s->w, run_rank, t, err)) return FAILED;
     if (pl_verify_doubts(t->c, &t->found)) measured = run_exact(s, t, &exact, &why);
     bool equal = pl_verify_judge(t->c, &t->found, measured ? &exact.found : NULL, err);
@@ -280,6 +290,8 @@ static bool run_case(session *s, const pl_strategy *strategy)
 static bool conclude(const session *s, pl_err *err)
 {
     int bad = s->count[DIFFERS] + s->count[FAILED];
+    if (s->w->rank == 0)
+        pl_request_tell_host(s->a->host.dir, (double)s->a->host.rate, s->hosted, false);
     if (s->a->all && s->count[UNFIT] && s->w->rank == 0)
         fprintf(stderr, "%d of %d strategies do not fit the model\n", s->count[UNFIT], s->n_cases);
     if (!bad && s->count[EQUAL]) return true;
@@ -297,6 +309,7 @@ static bool finish_options(verify_args *a, const char *model, const pl_world *w,
 {
     pl_verify_options *o = &a->o;
     PL_TRY(pl_request_make(&a->request, arena, &o->plan, err));
+    PL_TRY(pl_request_check_links(&a->host, w->n_ranks, err));
     o->exec.host_dir = a->host.dir;
     o->exec.host_rate = (double)a->host.rate;
     o->exec.link_rate = (double)a->host.link_rate;

@@ -54,6 +54,29 @@ const pl_watch *pl_request_watch(pl_arena *arena)
     return w;
 }
 
+bool pl_request_check_links(const pl_host_args *a, int n_ranks, pl_err *err)
+{
+    return n_ranks > 1 || !a->link_rate ||
+           pl_err_set(err, PL_EUSAGE,
+                      "--link-rate has no effect on one device, which gets nothing from others: "
+                      "give --devices N");
+}
+
+void pl_request_tell_host(const char *dir, double rate, bool hosted, bool tables)
+{
+    if (dir && !hosted && !tables)
+        fprintf(stderr, "note: --host-dir has no effect: nothing lies in the host's memory\n");
+    if (rate > 0 && !hosted)
+        fprintf(stderr, "note: --host-rate has no effect: nothing is offloaded\n");
+}
+
+void pl_request_tell_evict(const pl_plan_request *r, const pl_found *found)
+{
+    if (r->evict && !found->tight)
+        fprintf(stderr, "note: --evict %s has no effect: the plan fits in memory as it is\n",
+                r->evict);
+}
+
 bool pl_request_make(const pl_request_args *a, pl_arena *arena, pl_plan_request *out, pl_err *err)
 {
     *out = (pl_plan_request){ .search = { .memory = (double)a->memory,

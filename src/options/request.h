@@ -50,6 +50,16 @@ typedef struct pl_host_args {
     int64_t rate, link_rate;
 } pl_host_args;
 
+/* Fails with PL_EUSAGE for links between ranks where there is one rank. */
+PL_MUST_CHECK bool pl_request_check_links(const pl_host_args *a, int n_ranks, pl_err *err);
+
+/* A note on stderr where --host-dir and --host-rate (NULL, 0: not given) have had no effect.
+ * `hosted`: what is offloaded is something; `tables`: devices have caches of tables. */
+void pl_request_tell_host(const char *dir, double rate, bool hosted, bool tables);
+
+/* The same of --evict, where the plan did not need it. */
+void pl_request_tell_evict(const pl_plan_request *r, const pl_found *found);
+
 /* Long work is told on stderr: on a terminal as one line, elsewhere a line for each kind. */
 const pl_watch *pl_request_watch(pl_arena *arena);
 

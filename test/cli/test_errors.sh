@@ -89,6 +89,14 @@ refuses 2 '--eval-every has no effect with --eval-batches 0' "${train[@]}" --eva
 refuses 2 '--momentum has no effect with --optimizer adamw, only with --optimizer sgd' "${train[@]}" --momentum 0.5
 refuses 2 '--beta1 has no effect with --optimizer sgd' "${train[@]}" --optimizer sgd --beta1 0.5
 refuses 2 'give --strategy or --plan, not both' "${train[@]}" --strategy dp --plan x.json
+refuses 2 '--link-rate has no effect on one device' "${train[@]}" --link-rate 1MiB
+refuses 2 '--link-rate has no effect on one device' "$pleat" verify mlp --strategy dp --link-rate 1MiB
+runs 0 'note: --host-dir has no effect|note: --host-rate has no effect' "${train[@]}" --host-dir . --host-rate 1MiB
+runs 0 'note: --host-dir has no effect' "$pleat" verify mlp --devices 2 --strategy dp --host-dir .
+runs 0 '' "$pleat" verify mlp --devices 2 --strategy zero=3,offload=all --host-dir .
+check 'nothing is said where something is offloaded' test -z "$(grep '^note' err)"
+runs 0 'note: --evict dtr has no effect: the plan fits in memory as it is' "${train[@]}" --evict dtr
+runs 0 'note: --evict dtr has no effect' "$pleat" plan mlp --devices 2 --evict dtr
 refuses 2 'give --text or --json, not both' "$pleat" graph mlp --text --json
 refuses 2 '--top has no effect with --temperature 0' "$pleat" sample x --temperature 0 --top 3
 refuses 2 '--capacity has no effect without --csv' "$pleat" memory mlp --capacity 1MiB
