@@ -18,16 +18,23 @@ typedef struct pl_elman {
 #define PL_ADMM_KEYS                                                                               \
     { "method", "gradient", 0, "gradient, or admm: without, in sweeps over the whole batch",       \
       "gradient admm" },                                                                           \
-    { "nu", "1.0", 0, "of admm: weight of what steps before the last break of their equations" },  \
-    { "rho", "1.0", 0, "of admm: the same of the last step, which has multipliers" },              \
-    { "near", "0.1", 0, "of admm: weight of how far a sweep moves a weight" },                     \
+    { "nu", "1.0", 0, "of admm: weight of what steps before the last break of their equations",    \
+      .needs = "method=admm" },                                                                    \
+    { "rho", "1.0", 0, "of admm: the same of the last step, which has multipliers",                \
+      .needs = "method=admm" },                                                                    \
+    { "near", "0.1", 0, "of admm: weight of how far a sweep moves a weight",                       \
+      .needs = "method=admm" },                                                                    \
     { "age", "0", 0,                                                                               \
-      "of admm: sweeps that the sums over rows are old when weights go by them; 0: none" },        \
-    { "watch", "0", 0, "1: of admm: the Lagrangian before and after a sweep" },                    \
+      "of admm: sweeps that the sums over rows are old when weights go by them; 0: none",          \
+      .most = PL_ADMM_AGE, .needs = "method=admm blocks=least" },                                  \
+    { "watch", "0", 0, "1: of admm: the Lagrangian before and after a sweep",                      \
+      .most = 1, .needs = "method=admm blocks=least" },                                            \
     { "blocks", "least", 0, "of admm: each goes where the Lagrangian is least, or a linear step",  \
-      "least linear" },                                                                            \
-    { "metric", "0.1", 0, "of linear blocks: least weight in the metric of the cell's equations" },\
-    { "most", "0.3", 0, "of linear blocks: how far a sweep moves the weights of the cell" }
+      "least linear", .needs = "method=admm" },                                                    \
+    { "metric", "0.1", 0, "of linear blocks: least weight in the metric of the cell's equations",  \
+      .needs = "method=admm blocks=linear" },                                                      \
+    { "most", "0.3", 0, "of linear blocks: how far a sweep moves the weights of the cell",         \
+      .needs = "method=admm blocks=linear" }
 
 /* Add a sweep: what it leaves in the weights of the net, and in its own states, which have a row
  * for each row of the batch. `a`, `s` [steps] and `o` are those of the net as it is, the first

@@ -127,6 +127,9 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode, const 
         pl_err_set(&b->err, PL_EINPUT, "%s: seq=%lld and %lld rows for padding need positions=%lld",
                    args->spec, (long long)r.seq, (long long)r.padding,
                    (long long)(r.seq + r.padding));
+    if (!kind->padded && pl_model_int(args, "pad") != 1)
+        pl_err_set(&b->err, PL_EINPUT, "%s: pad=%lld is for roberta-base and its sizes", args->spec,
+                   (long long)pl_model_int(args, "pad"));
     pl_value *x = pl_model_tokens(b, args);
     pl_layers_add_seed(&r.l, args, mode);
     b->scope = pl_builder_fmt(b, "%sembeddings.", kind->prefix);

@@ -61,6 +61,10 @@ pl_clicks_bags pl_clicks_ids(pl_builder *b, const pl_model_args *args, int table
     const pl_shape shape = offsets    ? PL_SHAPE(batch * hots)
                            : hots > 1 ? PL_SHAPE(batch, hots)
                                       : PL_SHAPE(batch);
+    if (!offsets && hots == 1 && strcmp(pl_model_word(args, "bag"), "sum") != 0)
+        pl_err_set(&b->err, PL_EUSAGE,
+                   "%s: bag=%s needs hots of 2 or more, or offsets=1: a row has one id", args->spec,
+                   pl_model_word(args, "bag"));
     const char *name = pl_builder_fmt(b, "cat_%d", table);
     pl_clicks_bags x = { pl_add_input(b, name, PL_I32, shape), .how = find_bag(b, args) };
     if (!offsets) return x;

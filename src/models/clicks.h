@@ -10,12 +10,12 @@
 // clang-format off
 #define PL_CLICKS_KEYS \
     { "dense", "13", 1, "numbers of a row" }, \
-    { "tables", "26", 1, "of ids" }, \
-    { "rows", "1000", 1, "of each table" }, \
+    { "tables", "26", 1, "of ids", .needs = "sizes=" }, \
+    { "rows", "1000", 1, "of each table", .needs = "sizes=" }, \
     { "sizes", "", 0, "rows of the tables, in place of the two: 1460-583-305", "*" }, \
     { "hots", "1", 1, "ids of a row in each table; with offsets=1 in the mean, as room" }, \
     { "bag", "sum", 0, "sum, mean or max of a row's vectors", "*" }, \
-    { "offsets", "0", 0, "1: rows have any number of ids, which offsets tell" }
+    { "offsets", "0", 0, "1: rows have any number of ids, which offsets tell", .most = 1 }
 // clang-format on
 
 enum { PL_MOST_WIDTHS = 256 };

@@ -296,28 +296,47 @@ static const char *tell(const pl_config_reader *reader)
     return pl_text_get(&text);
 }
 
+static void add_key(const pl_config_reader *reader, const char *all, const char *key,
+                    const char *value, pl_text *out)
+{
+    if (all && pl_model_is_idle(reader->model, all, key)) return;
+    pl_text_add(out, "%s%s=%s", out->n ? "," : "", key, value);
+}
+
 /* Each key once: what the type has for all, where the file and the spec say nothing else of it;
- * what the file says; what the spec says. */
+ * what the file says; what the spec says. Of the first two without those that have no effect beside
+ * `all` (NULL: they all have), as files say more than a model needs. */
+static const char *list_keys(const pl_config_reader *reader, const char *all)
+{
+    const char *colon = strchr(reader->type->model, ':');
+    pl_text keys = { .arena = reader->arena };
+    if (!pl_config_reader_given(reader, "batch")) add_key(reader, NULL, "batch", "1", &keys);
+    for (const char *at = colon ? colon + 1 : ""; *at; at += strcspn(at, ","), at += *at == ',') {
+        const char *key = pl_arena_span(reader->arena, at, strcspn(at, "="));
+        const char *value = at + strlen(key) + 1;
+        value = pl_arena_span(reader->arena, value, strcspn(value, ","));
+        if (!pl_config_reader_value(reader, key)) add_key(reader, all, key, value, &keys);
+    }
+    for (int i = 0; i < reader->n; i++)
+        add_key(reader, all, reader->set[i].key, reader->set[i].value, &keys);
+    if (*reader->keys) pl_text_add(&keys, "%s%s", keys.n ? "," : "", reader->keys);
+    return pl_text_get(&keys);
+}
+
 static const char *make_spec(pl_config_reader *reader)
 {
-    const char *model = reader->type->model, *colon = strchr(model, ':');
-    pl_text keys = { .arena = reader->arena };
-    if (!pl_config_reader_given(reader, "batch")) pl_text_add(&keys, ",batch=1");
-    for (const char *at = colon ? colon + 1 : ""; *at; at += strcspn(at, ","), at += *at == ',')
-        if (!pl_config_reader_value(reader, pl_arena_span(reader->arena, at, strcspn(at, "="))))
-            pl_text_add(&keys, ",%.*s", (int)strcspn(at, ","), at);
-    for (int i = 0; i < reader->n; i++)
-        pl_text_add(&keys, ",%s=%s", reader->set[i].key, reader->set[i].value);
-    if (*reader->keys) pl_text_add(&keys, ",%s", reader->keys);
+    const char *model = reader->type->model;
     return pl_arena_fmt(reader->arena, "%.*s:%s", (int)strcspn(model, ":"), model,
-                        pl_text_get(&keys) + 1);
+                        list_keys(reader, list_keys(reader, NULL)));
 }
 
 static bool read_root(pl_config_reader *reader, pl_config_found *out, pl_err *err)
 {
     PL_TRY(find_type(reader, err));
+    const char *model = reader->type->model;
     pl_model_args args;
-    PL_TRY(pl_model_parse(reader->type->model, reader->arena, &args, err));
+    PL_TRY(pl_model_parse(pl_arena_span(reader->arena, model, strcspn(model, ":")), reader->arena,
+                          &args, err));
     reader->model = args.model;
     for (const pl_config_field *f = reader->type->field; f->name; f++) read_field(reader, f);
     for (const pl_config_field *f = pl_config_common; f->name; f++) read_field(reader, f);

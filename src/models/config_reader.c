@@ -55,24 +55,14 @@ bool pl_config_reader_listed(pl_arena *arena, const char *list, const char *name
     return false;
 }
 
-/* What the spec itself says, which is the last it says. */
-static const char *find_given(const pl_config_reader *reader, const char *key)
-{
-    const char *value = NULL;
-    size_t n = strlen(key);
-    for (const char *at = reader->keys; *at; at += strcspn(at, ","), at += *at == ',')
-        if (!strncmp(at, key, n) && at[n] == '=') value = at + n + 1;
-    return value;
-}
-
 bool pl_config_reader_given(const pl_config_reader *reader, const char *key)
 {
-    return find_given(reader, key) != NULL;
+    return pl_model_said(reader->keys, key) != NULL;
 }
 
 const char *pl_config_reader_value(const pl_config_reader *reader, const char *key)
 {
-    const char *given = find_given(reader, key);
+    const char *given = pl_model_said(reader->keys, key);
     if (given) return pl_arena_span(reader->arena, given, strcspn(given, ","));
     for (int i = 0; i < reader->n; i++)
         if (!strcmp(reader->set[i].key, key)) return reader->set[i].value;

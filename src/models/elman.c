@@ -132,19 +132,6 @@ static bool check_pictures(pl_builder *b, const pl_model_args *args, int64_t ste
 static bool check(pl_builder *b, const pl_model_args *args, int64_t steps)
 {
     if (!reads_text(args)) PL_TRY(check_pictures(b, args, steps));
-    if (is_linear(args) && pl_model_int(args, "watch"))
-        return pl_err_set(&b->err, PL_EUSAGE,
-                          "%s: watch=1 needs blocks=least: linear blocks leave no equation broken, "
-                          "and the Lagrangian is the loss",
-                          args->spec);
-    if (is_linear(args) && pl_model_int(args, "age"))
-        return pl_err_set(&b->err, PL_EUSAGE,
-                          "%s: age needs blocks=least: linear blocks end with their sums, so that "
-                          "nothing is left of a sweep to hide a message behind",
-                          args->spec);
-    if (pl_model_int(args, "age") > PL_ADMM_AGE)
-        return pl_err_set(&b->err, PL_EUSAGE, "%s: age=%lld is more than %d sweeps", args->spec,
-                          (long long)pl_model_int(args, "age"), PL_ADMM_AGE);
     return steps <= PL_ADMM_STEPS ||
            pl_err_set(&b->err, PL_EUSAGE, "%s: %s=%lld are more than %d", args->spec,
                       reads_text(args) ? "seq" : "steps", (long long)steps, PL_ADMM_STEPS);

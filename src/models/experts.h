@@ -8,14 +8,19 @@
 /* Keys that pl_experts_new reads, for a model's list; also act, ffn, hidden and seq. */
 #define PL_EXPERTS_KEYS                                                                            \
     { "experts", "0", 0, "of a routed layer; 0: no layer is routed" },                             \
-    { "k", "2", 1, "experts of a token" },                                                         \
-    { "expert", "0", 0, "width inside an expert; 0: ffn" },                                        \
-    { "every", "1", 1, "each so many-th layer is routed, the first ones are not" },                \
-    { "plain", "none", 0, "layers that are not routed, from 0 on, as 0+3", "*" },                  \
-    { "names", "mixtral", 0, "of the experts' weights, as published by", "mixtral qwen deepseek" },\
-    { "even", "1", 0, "1: the weights of a token's experts sum to 1" },                            \
+    { "k", "2", 1, "experts of a token", .needs = "experts!=0" },                                  \
+    { "expert", "0", 0, "width inside an expert; 0: ffn", .needs = "experts!=0" },                 \
+    { "every", "1", 1, "each so many-th layer is routed, the first ones are not",                  \
+      .needs = "experts!=0" },                                                                     \
+    { "plain", "none", 0, "layers that are not routed, from 0 on, as 0+3", "*",                    \
+      .needs = "experts!=0" },                                                                     \
+    { "names", "mixtral", 0, "of the experts' weights, as published by",                           \
+      "mixtral qwen deepseek", .needs = "experts!=0" },                                            \
+    { "even", "1", 0, "1: the weights of a token's experts sum to 1",                              \
+      .most = 1, .needs = "experts!=0" },                                                          \
     { "capacity", "1.25", 0,                                                                       \
-      "slots of the experts by choices of the tokens of a row; 0: no slots, none is left out" }
+      "slots of the experts by choices of the tokens of a row; 0: no slots, none is left out",     \
+      .needs = "experts!=0" }
 
 typedef struct pl_experts {
     pl_layers l;

@@ -336,9 +336,6 @@ static void add_losses(pl_gan *m, pl_value *real, pl_value *old, pl_value *made)
 static bool check(pl_gan *m, int64_t buffer)
 {
     pl_err *err = &m->l.b->err;
-    if (buffer > PL_GAN_BUFFER)
-        return pl_err_set(err, PL_EUSAGE, "%s: buffer=%lld is more than %d steps", m->args->spec,
-                          (long long)buffer, PL_GAN_BUFFER);
     return !buffer || m->l.b->graph->micro == 1 ||
            pl_err_set(err, PL_EUSAGE,
                       "%s: a buffer has the pictures of whole steps: with micro-batches write "

@@ -16,7 +16,8 @@
 /* Keys of every such model, beside its own. */
 #define PL_GAN_KEYS                                                                                \
     { "channels", "3", 1, "of a picture: 3, or 1 for grey", "1 3" },                               \
-    { "buffer", "0", 0, "steps that the discriminator's made pictures are old" }
+    { "buffer", "0", 0, "steps that the discriminator's made pictures are old",                    \
+      .most = PL_GAN_BUFFER }
 
 enum { PL_GAN_BUFFER = 8 };
 

@@ -67,6 +67,15 @@ size_t pl_model_twice(const char *keys, const char **key)
     return 0;
 }
 
+const char *pl_model_said(const char *keys, const char *key)
+{
+    const size_t n = strlen(key);
+    const char *value = NULL;
+    for (const char *at = keys; *at; at += strcspn(at, ","), at += *at == ',')
+        if (!strncmp(at, key, n) && at[n] == '=') value = at + n + 1;
+    return value;
+}
+
 /* -- messages ---------------------------------------------------------------------------------- */
 
 /* The list has the first model of each family. */
@@ -139,12 +148,13 @@ static const char *read_value(const pl_model_key *key, const char *text, pl_aren
     }
     bool ok = is_real(key) ? pl_text_real(text, &x) : pl_text_int(text, &i);
     if (!is_real(key)) x = (double)i;
+    const double most = key->most > 0 ? key->most : INT32_MAX;
     if (!ok)
         pl_text_add(problems, "%s%s=%s is not %s", problems->n ? "; " : "", key->name, text,
                     is_real(key) ? "a number" : "a whole number");
-    else if (x < key->least || (!is_real(key) && i > INT32_MAX))
-        pl_text_add(problems, "%s%s=%s is out of range (at least %g, at most %d)",
-                    problems->n ? "; " : "", key->name, text, key->least, INT32_MAX);
+    else if (x < key->least || ((key->most > 0 || !is_real(key)) && x > most))
+        pl_text_add(problems, "%s%s=%s is out of range (at least %g, at most %.10g)",
+                    problems->n ? "; " : "", key->name, text, key->least, most);
     return ok ? print_number(arena, key, i, x) : text;
 }
 
@@ -172,6 +182,47 @@ static void apply(const pl_family *family, const char *text, pl_arena *arena, co
     }
 }
 
+/* Is `value` one of the n characters "yarn|llama3"? */
+static bool is_one(const char *value, const char *of, size_t n)
+{
+    const size_t m = strlen(value);
+    for (const char *at = of, *end = of + n; at <= end; at += strcspn(at, "|") + 1)
+        if ((size_t)(end - at) >= m && !strncmp(at, value, m) && (at + m == end || at[m] == '|'))
+            return true;
+    return false;
+}
+
+/* The first word of `needs` that does not hold, *n characters, and *k, the key that it names. NULL:
+ * they all do. */
+static const char *find_broken(const pl_family *family, const char *needs,
+                               const char *const value[], int *k, size_t *n)
+{
+    for (const char *at = needs; at && *at; at += *n, at += *at == ' ') {
+        *n = strcspn(at, " ");
+        const size_t name = strcspn(at, "!="), from = strcspn(at, "=") + 1;
+        *k = find_key(family, at, name);
+        if (*k >= 0 && is_one(value[*k], at + from, *n - from) == (at[name] == '!')) return at;
+    }
+    return NULL;
+}
+
+static void check_needs(const pl_family *family, const char *const usual[],
+                        const char *const value[], pl_arena *arena, pl_text *problems)
+{
+    for (int i = 0; family->keys[i].name; i++) {
+        int k;
+        size_t n;
+        const char *broken = find_broken(family, family->keys[i].needs, value, &k, &n);
+        if (!broken || !strcmp(value[i], usual[i])) continue;
+        pl_text_add(problems, "%s%s=%s has no effect with %s=%s", problems->n ? "; " : "",
+                    family->keys[i].name, value[i], family->keys[k].name, value[k]);
+        if (broken[n - 1] == '=')
+            pl_text_add(problems, ", only without it");
+        else if (!memchr(broken, '!', n))
+            pl_text_add(problems, ", only with %s", pl_arena_span(arena, broken, n));
+    }
+}
+
 static const char *canonical(pl_arena *arena, const pl_family *family, const char *const *value,
                              const char *const *usual)
 {
@@ -186,19 +237,43 @@ static const char *canonical(pl_arena *arena, const pl_family *family, const cha
     return pl_text_get(&t);
 }
 
+/* The values of a family's keys by default. */
+static const char **usual_values(const pl_family *family, pl_arena *arena, int *n,
+                                 pl_text *problems)
+{
+    *n = 0;
+    while (family->keys[*n].name) ++*n;
+    const char **value = PL_NEW_N(arena, const char *, *n + 1);
+    for (int i = 0; i < *n; i++)
+        value[i] = read_value(&family->keys[i], family->keys[i].value, arena, problems);
+    apply(family, family->preset ? family->preset : "", arena, value, problems);
+    return value;
+}
+
+bool pl_model_is_idle(const pl_family *family, const char *keys, const char *key)
+{
+    pl_arena *tmp = pl_arena_new("keys of a model");
+    pl_text problems = { .arena = tmp };
+    int n, other;
+    size_t word;
+    const char **value = usual_values(family, tmp, &n, &problems);
+    const int k = find_key(family, key, strlen(key));
+    apply(family, keys, tmp, value, &problems);
+    const bool idle = k >= 0 && find_broken(family, family->keys[k].needs, value, &other, &word);
+    pl_arena_free(tmp);
+    return idle;
+}
+
 static bool parse_keys(const pl_family *family, const char *spec, const char *given,
                        const char *note, pl_arena *arena, pl_model_args *out, pl_err *err)
 {
-    int n_keys = 0;
-    while (family->keys[n_keys].name) n_keys++;
-    const char **value = PL_NEW_N(arena, const char *, n_keys),
-               **usual = PL_NEW_N(arena, const char *, n_keys);
+    int n_keys;
     pl_text problems = { .arena = arena };
-    for (int i = 0; i < n_keys; i++)
-        value[i] = read_value(&family->keys[i], family->keys[i].value, arena, &problems);
-    apply(family, family->preset ? family->preset : "", arena, value, &problems);
-    memcpy(usual, value, (size_t)n_keys * sizeof *value);
+    const char **usual = usual_values(family, arena, &n_keys, &problems),
+               **value = PL_NEW_N(arena, const char *, n_keys);
+    memcpy(value, usual, (size_t)n_keys * sizeof *value);
     apply(family, given, arena, value, &problems);
+    if (!problems.n) check_needs(family, usual, value, arena, &problems);
     if (problems.n) {
         pl_text keys = { .arena = arena };
         for (int i = 0; i < n_keys; i++)

@@ -10,6 +10,10 @@ typedef struct pl_model_key {
     double least;          /* smallest legal value; sizes: 1 */
     const char *about;
     const char *words;     /* NULL: a number or a type; else one of these, or any text: "*"   */
+    double most;           /* largest legal value; 0: any                                     */
+    const char *needs;     /* without which it has no effect: words, parted by blanks, that all
+                              hold: "experts!=0", "rope=yarn|llama3". Those of keys that the model
+                              lacks hold                                                       */
 } pl_model_key;
 
 /* The last key of every model. */
@@ -18,7 +22,7 @@ typedef struct pl_model_key {
 /* Keys of models of images that pl_model_finish_image reads. */
 #define PL_MODEL_IMAGE_KEYS                                                                        \
     { "smoothing", "0.0", 0, "of labels in training: this share of each goes to all classes" },    \
-    { "mixup", "0", 0, "1: reads pictures mixed of two, with label2 and share" }
+    { "mixup", "0", 0, "1: reads pictures mixed of two, with label2 and share", .most = 1 }
 
 typedef struct pl_model_args pl_model_args;
 
@@ -77,6 +81,10 @@ size_t pl_model_name(const char *spec);
 /* Characters of the first key that is in "batch=8,seq=4" twice; 0: none. Of those the last one
  * counts: whoever asks a user for them has to ask which is meant. */
 size_t pl_model_twice(const char *keys, const char **key);
+/* What "batch=8,seq=4" says of a key, up to the next comma; NULL: nothing. The last one counts. */
+const char *pl_model_said(const char *keys, const char *key);
+/* Has a key no effect beside these, over the family's defaults (pl_model_key.needs)? */
+bool pl_model_is_idle(const pl_family *family, const char *keys, const char *key);
 /* The same spec with a key set, whether or not it is set there already. */
 const char *pl_model_with(pl_arena *arena, const char *spec, const char *key, const char *value);
 /* The same spec with its keys batch and seq set; 0: as they are. */

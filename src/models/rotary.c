@@ -49,11 +49,6 @@ static void check_keys(pl_builder *b, const pl_model_args *args, int64_t head)
     if (!(factor > 0) || !(pl_model_real(args, "rope_scale") > 0))
         pl_err_set(&b->err, PL_EINPUT, "%s: rope_factor=%g and rope_scale=%g have to be above 0",
                    args->spec, factor, pl_model_real(args, "rope_scale"));
-    if (!strcmp(kind, "default") && (factor < 1 || factor > 1))
-        pl_err_set(
-            &b->err, PL_EINPUT,
-            "%s: rope_factor=%g does nothing with rope=default: write rope=linear, or another",
-            args->spec, factor);
     if (strcmp(kind, "default") && strcmp(kind, "linear") && !original)
         pl_err_set(&b->err, PL_EINPUT,
                    "%s: rope=%s needs rope_original, the positions of the training", args->spec,

@@ -214,7 +214,7 @@ static const pl_model_key keys[] = {
     { "heads", "12", 1, "attention heads; divides hidden" },
     { "patch", "16", 1, "height and width of a patch; divides size" },
     { "act", "gelu", 0, "of the feed-forward layer", PL_ACT_WORDS },
-    { "qkv_bias", "1", 0, "1: queries, keys and values have biases" },
+    { "qkv_bias", "1", 0, "1: queries, keys and values have biases", .most = 1 },
     { "eps", "0.000001", 0, "of the norms" },
     { "size", "224", 1, "height and width of an image" },
     { "classes", "1000", 2, "of the labels" },

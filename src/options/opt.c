@@ -261,16 +261,6 @@ static bool has_word(const char *value, const char *word, pl_arena *arena)
     return false;
 }
 
-/* The value of a key in "batch=8,seq=4"; NULL: it is not there. */
-static const char *find_key(const parser *p, const char *keys, const char *key)
-{
-    const size_t n = strlen(key);
-    for (const char *at = keys; at && *at; at += strcspn(at, ","), at += *at == ',')
-        if (!strncmp(at, key, n) && at[n] == '=')
-            return pl_arena_span(p->arena, at + n + 1, strcspn(at + n + 1, ","));
-    return NULL;
-}
-
 static const char *model_keys(const char *spec)
 {
     const size_t n = pl_model_name(spec);
@@ -291,10 +281,12 @@ static const char *given_value(const parser *p, const pl_opt *o, const char **as
     const char *value = p->given[o - p->c->opts];
     *as = pl_arena_fmt(p->arena, "%s%s ", dashes(o), o->name);
     if (value || !o->key || !p->model) return value;
-    value = find_key(p, bound_keys(p), o->name);
-    if (!value) value = find_key(p, model_keys(p->model), o->name);
-    if (value) *as = pl_arena_fmt(p->arena, "the model's %s=", o->name);
-    return value;
+    const char *bound = bound_keys(p);
+    if (bound) value = pl_model_said(bound, o->name);
+    if (!value) value = pl_model_said(model_keys(p->model), o->name);
+    if (!value) return NULL;
+    *as = pl_arena_fmt(p->arena, "the model's %s=", o->name);
+    return pl_arena_span(p->arena, value, strcspn(value, ","));
 }
 
 static void check_need(parser *p, const pl_opt *o, const need *x)

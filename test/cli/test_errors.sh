@@ -114,6 +114,9 @@ runs 0 '' "$pleat" graph mlp:batch=4 --batch 8 --text # the option has the last 
 check 'one batch' grep -q '^graph mlp:batch=8$' out
 refuses 2 "no key 'layer' (did you mean 'layers'?)|Its keys: layers=12" "$pleat" graph gpt2:layer=3
 refuses 2 "no key 'layer'|hidden=x is not|'foo' is not key=value" "$pleat" graph gpt2:layer=3,hidden=x,foo
+refuses 2 "tied=2 is out of range (at least 0, at most 1)" "$pleat" graph gpt2:tied=2
+refuses 2 "rope_low=2 has no effect with rope=default, only with rope=yarn|k=4 has no effect with experts=0" \
+    "$pleat" plan llama:rope_low=2.0,k=4 --devices 2
 mkdir configs
 echo '{"model_type": "mamba"}' > configs/mamba.json
 echo '{"model_type": "gpt2", "n_layer": 2, "n_embd": -8, "vocab_size": 9, "new_idea": 1}' > configs/config.json

@@ -224,8 +224,6 @@ static void refusals(void **state)
     } rows[] = {
         { "elman:steps=5", "size=28 rows do not divide into steps=5" },
         { "elman:method=admm,mixup=1", "admm has no mixup" },
-        { "elman:method=admm,age=65", "age=65 is more than 64 sweeps" },
-        { "elman:method=admm,age=1,blocks=linear", "age needs blocks=least" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         pl_model_args args;

@@ -160,16 +160,6 @@ static void stays_finite(void **state)
     }
 }
 
-static void refuses_to_watch(void **state)
-{
-    (void)state;
-    pl_model_args args;
-    parse_well("elman:method=admm,blocks=linear,watch=1", arena, &args);
-    pl_builder b = pl_builder_new(arena, &pl_ops_all, args.spec);
-    pl_model_build(&b, &args, PL_TRAIN);
-    if (!strstr(b.err.msg, "watch=1 needs blocks=least")) fail_msg("%s", b.err.msg);
-}
-
 static int setup(void **state)
 {
     (void)state;
@@ -192,7 +182,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(not_too_far, setup, teardown),
         cmocka_unit_test_setup_teardown(rests_where_it_should, setup, teardown),
         cmocka_unit_test_setup_teardown(stays_finite, setup, teardown),
-        cmocka_unit_test_setup_teardown(refuses_to_watch, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -303,7 +303,9 @@ static void fields(void **state)
         { V2 ", \"norm_topk_prob\": true", NULL, "norm_topk_prob=true" },
         { V2 ", \"topk_method\": \"other\"", NULL, "topk_method=other is not supported" },
         { V2 ", \"scoring_func\": \"sigmoid\"", NULL, "scoring_func=sigmoid" },
-        { V2 ", \"n_group\": 4, \"topk_group\": 2", "groups=4,chosen=2,limited=0", NULL },
+        { V2 ", \"n_group\": 4, \"topk_group\": 2", "shared=2,limited=0", NULL },
+        { V2 ", \"n_group\": 4, \"topk_group\": 2, \"topk_method\": \"group_limited_greedy\"",
+          "groups=4,chosen=2", NULL },
 #undef QWEN3
 #undef V2
     };

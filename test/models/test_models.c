@@ -89,12 +89,29 @@ static void test_keys(void **state)
     pl_arena_free(a);
 }
 
+/* A spec, and words of its refusal; none: it is well. */
+typedef struct bad_spec {
+    const char *spec;
+    const char *words[6];
+} bad_spec;
+
+static void check_spec(const bad_spec *x)
+{
+    pl_arena *a = pl_arena_new("test");
+    pl_model_args args;
+    pl_err err = { 0 };
+    bool ok = pl_model_parse(x->spec, a, &args, &err);
+    if (ok != !x->words[0]) fail_msg("'%s': %s", x->spec, ok ? "accepted" : err.msg);
+    if (!ok) assert_int_equal(err.code, PL_EUSAGE);
+    for (int k = 0; k < 6 && x->words[k]; k++)
+        if (!strstr(err.msg, x->words[k]))
+            fail_msg("'%s': no '%s' in: %s", x->spec, x->words[k], err.msg);
+    pl_arena_free(a);
+}
+
 static void test_bad_specs(void **state)
 {
-    static const struct {
-        const char *spec;
-        const char *words[6];
-    } cases[] = {
+    static const bad_spec cases[] = {
         { "", { "unknown model ''", "gpt2, llama,", "resnet50", "pleat models" } },
         { "gpt3", { "unknown model 'gpt3'", "did you mean 'gpt2'?" } },
         { "resnet", { "unknown model 'resnet'", "did you mean 'resnet50'?" } },
@@ -125,19 +142,33 @@ static void test_bad_specs(void **state)
         { "ResNet18:size=32", { "did you mean 'resnet18'?" } },
     };
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        pl_arena *a = pl_arena_new("test");
-        pl_model_args args;
-        pl_err err = { 0 };
-        bool ok = pl_model_parse(cases[i].spec, a, &args, &err);
-        if (ok != !cases[i].words[0])
-            fail_msg("'%s': %s", cases[i].spec, ok ? "accepted" : err.msg);
-        if (!ok) assert_int_equal(err.code, PL_EUSAGE);
-        for (int k = 0; k < 6 && cases[i].words[k]; k++)
-            if (!strstr(err.msg, cases[i].words[k]))
-                fail_msg("'%s': no '%s' in: %s", cases[i].spec, cases[i].words[k], err.msg);
-        pl_arena_free(a);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_spec(&cases[i]);
+}
+
+/* Keys that are out of their range, or without effect beside others. */
+static void test_idle_keys(void **state)
+{
+    static const bad_spec cases[] = {
+        { "gpt2:tied=2", { "tied=2 is out of range (at least 0, at most 1)" } },
+        { "llama:bias=3", { "bias=3 is out of range (at least 0, at most 2)" } },
+        { "elman:method=admm,age=65", { "age=65 is out of range (at least 0, at most 64)" } },
+        { "dcgan:buffer=9", { "buffer=9 is out of range (at least 0, at most 8)" } },
+        { "gpt2:k=4,tied=0,classes=9",
+          { "tied=0 has no effect with classes=9, only with classes=0", "k=4 has no effect with "
+                                                                        "experts=0." } },
+        { "llama:windows=wf", { "windows=wf has no effect with window=0." } },
+        { "llama:rope=linear,rope_low=2.0",
+          { "rope_low=2 has no effect with rope=linear, only with rope=yarn|llama3" } },
+        { "deepseek:chosen=2", { "chosen=2 has no effect with groups=1." } },
+        { "elman:method=admm,watch=1,blocks=linear",
+          { "watch=1 has no effect with blocks=linear, only with blocks=least" } },
+        { "dlrm:sizes=20-30,tables=3",
+          { "tables=3 has no effect with sizes=20-30, only without it" } },
+        { "gpt2:k=2", { NULL } }, /* what goes without saying */
+        { "llama3.1-8b:rope=default", { NULL } },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_spec(&cases[i]);
 }
 
 /* What a key's range alone does not tell. */
@@ -159,10 +190,9 @@ static void test_bad_sizes(void **state)
         { "llama:heads=7", "hidden=256 does not divide into heads=7" },
         { "llama:hidden=24,heads=8", "heads=8 of an even width: make it a multiple of 16" },
         { "llama:head=5", "head=5 is odd" },
-        { "llama:bias=3", "bias=3 is not 0, 1 or 2" },
         { "llama:experts=2,k=3", "k=3 experts of a token, but there are experts=2" },
         { "gpt2:positions=1000", "seq=1024 is more than positions=1000" },
-        { "llama:windows=wx", "windows=wx is not made of the letters w and f" },
+        { "llama:window=4,windows=wx", "windows=wx is not made of the letters w and f" },
         { "llama:rotary=33", "rotary=33 is no even number of head=32" },
         { "llama:rope=yarn", "rope=yarn needs rope_original" },
         { "llama:rope=llama3,rope_original=9,rope_low=4.0", "rope_low=4 has to be above 0" },
@@ -173,6 +203,8 @@ static void test_bad_sizes(void **state)
         { "vit_b_16:qkv_bias=0", "qkv_bias=0 is for vit-base" },
         { "resnet18:wide=2", "wide=2 needs a depth of 50, 101 or 152" },
         { "bert-base:seq=513", "need positions=513" },
+        { "bert-base:pad=2", "pad=2 is for roberta-base" },
+        { "dlrm:bag=mean", "bag=mean needs hots of 2 or more, or offsets=1" },
         { "llama:kv=3", "heads=8 does not divide into kv=3 groups" },
         { "t5:dropout=1.5", "dropout=1.5 is not below 1" },
         { "t5:limit=16", "buckets=32 give 32 for a direction and limit=16" },
@@ -634,12 +666,12 @@ static void test_learns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_specs),      cmocka_unit_test(test_values),
-        cmocka_unit_test(test_keys),       cmocka_unit_test(test_bad_specs),
-        cmocka_unit_test(test_bad_sizes),  cmocka_unit_test(test_graphs),
-        cmocka_unit_test(test_first_loss), cmocka_unit_test(test_smoothing),
-        cmocka_unit_test(test_gradients),  cmocka_unit_test(test_moe),
-        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_specs),     cmocka_unit_test(test_values),
+        cmocka_unit_test(test_keys),      cmocka_unit_test(test_bad_specs),
+        cmocka_unit_test(test_idle_keys), cmocka_unit_test(test_bad_sizes),
+        cmocka_unit_test(test_graphs),    cmocka_unit_test(test_first_loss),
+        cmocka_unit_test(test_smoothing), cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_moe),       cmocka_unit_test(test_learns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
