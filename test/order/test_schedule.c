@@ -145,7 +145,7 @@ static void test_switches(void **state)
 static void test_larger(void **state)
 {
     (void)state;
-    for (int seed = 0; seed < 8; seed++) {
+    for (int seed = 0; seed < ROUNDS_OF(4); seed++) {
         dice d = { pl_rng_at((uint64_t)seed, 3), 0 };
         pl_schedule_problem p = make_random(arena, &d, 60);
         pl_schedule all = find(&p, 0, PL_SCHEDULE_PLEAT, "all"), again;

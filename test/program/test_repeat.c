@@ -207,21 +207,21 @@ static void compare_all(int64_t micro, double clip, int of_each, int least)
 static void test_models(void **state)
 {
     (void)state;
-    compare_all(1, 0, 2, 25);
+    compare_all(1, 0, 3, 16);
 }
 
 /* With the norm of all gradients updates wait for the last of them: a stretch of their own. */
 static void test_clipped(void **state)
 {
     (void)state;
-    compare_all(1, 1, 4, 12);
+    compare_all(1, 1, 5, 9);
 }
 
 /* Gradients add up, and updates come after the last micro-batch. */
 static void test_micro(void **state)
 {
     (void)state;
-    compare_all(4, 1, 4, 12);
+    compare_all(4, 1, 7, 6);
 }
 
 /* -- plans whose blocks differ ----------------------------------------------------------------- */

@@ -335,11 +335,11 @@ static void test_whole(void **state)
 /* All of 64 take half a minute: as argument of this program, or a few of them below. */
 static void test_all(void **state)
 {
-    static const int n[] = { 2, 3, 4, 8, 9, 16, 27 };
+    static const int n[] = { 2, 3, 4, 8, 9, 16 };
     const int *asked = *state;
     if (*asked) check_all(*asked);
     for (size_t i = 0; i < sizeof n / sizeof *n && !*asked; i++)
-        if (n[i] <= 9 || !PL_SANITIZED) check_all(n[i]);
+        if (n[i] <= 9 || (n[i] == 16 && !PL_SANITIZED)) check_all(n[i]);
 }
 
 /* None of these is refused. */

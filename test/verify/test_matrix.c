@@ -21,7 +21,7 @@ static const row mlp_rows[] = {
     { 8, "dp=4,tp=2 hsdp=4 tp=2.5d:2x2x2 tp=3d:2x2x2 grid:2x4x1 zero=2,tp=4,sp grid:1x4x2" },
     { 9, "dp zero=3 tp=9 tp=3,sp tp=2d:3x3 hsdp=3" },
     { 16, "zero=3,tp=4 tp=2d:4x4 tp=2.5d:2x2x4 grid:4x2x2 hsdp=4,tp=2" },
-    { 27, "zero=3 tp=3d:3x3x3 tp=2.5d:3x3x3" },
+    { 27, "tp=3d:3x3x3 tp=2.5d:3x3x3" },
     { 64, "zero=3,tp=8,sp tp=3d:4x4x4" },
 };
 static const row gpt_rows[] = {
@@ -286,7 +286,7 @@ static void test_sweeps(void **state)
     for (int i = 0; i < (int)(sizeof models / sizeof *models); i++) {
         pl_verify_options o = verify_options(models[i]);
         o.tolerance = 2e-3;
-        check_one_of(i, &o, rows, N_ROWS(rows));
+        check_some(&o, rows, N_ROWS(rows), 3, i % 3);
     }
 }
 
