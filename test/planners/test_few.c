@@ -15,7 +15,7 @@
 static const struct row {
     const char *model, *cluster;
     double memory;
-    int least; /* of every second candidate: told by few blocks */
+    int least; /* of every third candidate: told by few blocks */
 } rows[] = {
     { "gpt2:layers=44,hidden=512,heads=8,batch=16", "2x8xv100", 0, 2 },
     { "gpt2:layers=44,hidden=1600,heads=25", "8x8xa100-80gb", 0, 3 },

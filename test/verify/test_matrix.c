@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { EACH = PL_SANITIZED ? 6 : 1 }; /* of the layouts is tried */
+enum { EACH = PL_SANITIZED ? 9 : 1 }; /* of the layouts is tried */
 
 typedef struct row {
     int n;
